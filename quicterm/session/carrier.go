@@ -1,0 +1,297 @@
+package session
+
+import (
+	"time"
+
+	"github.com/quicterm/quicterm/buffer"
+)
+
+const (
+	// ackDelay is how long an ack waits for a frame to ride on: longer than
+	// a terminal takes to echo a key, shorter than anybody can notice.
+	ackDelay = 5 * time.Millisecond
+
+	// ackEvery is how many received bytes do not wait for ackDelay.
+	ackEvery = 64 << 10
+
+	// initialTimeout is what a first ack may take: twice the round trip of a
+	// long path, so that a slow one is not flooded before it is known.
+	initialTimeout = 250 * time.Millisecond
+
+	// minVariation keeps timers above the jitter of a busy machine.
+	minVariation = 5 * time.Millisecond
+
+	// minResend and maxResend bound the time between two resends: the first
+	// so that two are not lost together, the second so that a dead path costs
+	// little.
+	minResend = 10 * time.Millisecond
+	maxResend = time.Second
+
+	// maxProbe bounds the time between two probes for what has arrived but
+	// was not dealt with, as in a stopped terminal.
+	maxProbe = 30 * time.Second
+
+	// eagerResends is how many resends go at half a round trip, before they
+	// get rarer.
+	eagerResends = 8
+
+	// maxInFlight is how many bytes of frames a stream carries that have not
+	// been acknowledged.
+	maxInFlight = 4 << 20
+)
+
+// A carrier is what a peer knows of one of its carriers.
+type carrier struct {
+	maxDatagram int  // bytes of a datagram, 0 if there are none
+	ready       bool // sending frames may begin
+	greet       bool // the ack that begins the stream is yet to be sent
+
+	// Sending.
+	cursor    uint64    // the first frame that was not put on the stream
+	tail      uint64    // the first frame that was in no datagram
+	acked     uint64    // the first frame above all that arrived on this carrier
+	resendAt  time.Time // when the tail goes again, if it is not acknowledged
+	resends   int       // in a row
+	probeAt   time.Time // when to ask for an ack, while it matters
+	probes    int       // in a row
+	keepalive bool      // a ping is to be sent
+	rtt       rtt
+
+	// Receiving.
+	highest  uint64    // frame that arrived on this carrier
+	owed     int       // bytes received that no ack was sent for
+	ackAt    time.Time // when to send an ack at the latest, or zero
+	doneSaid uint64    // the last ack's Consumed
+}
+
+// Up adds a carrier with datagrams of at most maxDatagram bytes, or none if
+// that is 0. If ready is false, the peer waits to hear what the other end has
+// before it sends any frames of the log on it.
+func (p *Peer) Up(now time.Time, maxDatagram int, ready bool) CarrierID {
+	p.lastID++
+	p.carriers[p.lastID] = &carrier{
+		maxDatagram: maxDatagram,
+		ready:       ready,
+		greet:       true,
+		cursor:      p.acked,
+		tail:        p.acked,
+		acked:       p.acked,
+		probeAt:     now.Add(2 * initialTimeout),
+	}
+	return p.lastID
+}
+
+// Down removes a carrier.
+func (p *Peer) Down(now time.Time, id CarrierID) {
+	delete(p.carriers, id)
+	for _, c := range p.carriers {
+		c.scheduleAck(now) // the last ones may have been lost with it
+	}
+}
+
+// Ping has a small datagram sent that keeps a carrier's path open. Without a
+// datagram lane it does nothing.
+func (p *Peer) Ping(id CarrierID) {
+	if c := p.carriers[id]; c != nil {
+		c.keepalive = true
+	}
+}
+
+// RTT returns the smoothed round-trip time of a carrier, acknowledgement by
+// the other end included, or 0 before it is known.
+func (p *Peer) RTT(id CarrierID) time.Duration {
+	if c := p.carriers[id]; c != nil {
+		return c.rtt.smoothed
+	}
+	return 0
+}
+
+// Stream returns the bytes to write next to a carrier's stream, which are
+// about limit at most, or nil if there is nothing to write now. The caller must
+// write all of them before it asks again, and must not change them.
+func (p *Peer) Stream(now time.Time, id CarrierID, limit int) []byte {
+	c := p.carriers[id]
+	if c == nil {
+		return nil
+	}
+	if c.greet || c.maxDatagram == 0 && due(now, c.ackAt) {
+		c.greet = false
+		return p.appendAck(nil, c)
+	}
+	from := max(c.cursor, p.acked)
+	if !c.ready || from >= p.log.Next() || p.tailFits(c) {
+		return nil
+	}
+	if c.probes == 0 {
+		c.probeAt = now.Add(2 * c.rtt.timeout())
+	}
+	if first := p.log.First(); from < first {
+		c.cursor = first
+		info := gapInfo{next: first, offset: p.log.Offset(first)}
+		return buffer.AppendFrame(nil, buffer.Frame{Type: gap, Payload: appendGap(nil, info)})
+	}
+	credit := maxInFlight - p.span(max(c.acked, p.acked), from)
+	room := p.room(from)
+	if credit <= 0 || room <= 0 {
+		return nil
+	}
+	b, next := p.log.Slice(from, min(limit, credit, room))
+	if len(b) > room {
+		return nil
+	}
+	c.cursor = next
+	c.rtt.start(now, next-1)
+	c.resendAt = now.Add(c.rtt.timeout())
+	return b
+}
+
+// Datagram appends to b the datagram to send next on a carrier and returns
+// the longer slice, or nil if there is nothing to send now.
+func (p *Peer) Datagram(now time.Time, id CarrierID, b []byte) []byte {
+	c := p.carriers[id]
+	if c == nil || c.maxDatagram == 0 {
+		return nil
+	}
+	sendTail := c.ready && p.tailFits(c) && p.acked < p.log.Next() &&
+		(p.log.Next() > c.sent() || due(now, c.resendAt))
+	probe := p.probing(c) && due(now, c.probeAt)
+	if !sendTail && !probe && !c.keepalive && !due(now, c.ackAt) {
+		return nil
+	}
+	if !c.ackAt.IsZero() || p.done != c.doneSaid {
+		b = p.appendAck(b, c)
+	}
+	if probe || c.keepalive {
+		b = p.appendPing(now, b, c, probe)
+	}
+	if sendTail {
+		b = p.appendTail(now, b, c)
+	}
+	return b
+}
+
+// Deadline returns when Stream or Datagram is to be asked again at the latest,
+// or zero if only an event can give them anything to send.
+func (p *Peer) Deadline(id CarrierID) time.Time {
+	c := p.carriers[id]
+	if c == nil {
+		return time.Time{}
+	}
+	at := c.ackAt
+	if c.maxDatagram > 0 {
+		if c.ready && p.acked < p.log.Next() && p.tailFits(c) {
+			at = earlier(at, c.resendAt)
+		}
+		if p.probing(c) {
+			at = earlier(at, c.probeAt)
+		}
+	}
+	return at
+}
+
+// tailFits reports whether all that is unacknowledged fits into a datagram,
+// with an ack and a ping, and the other end can hold it.
+func (p *Peer) tailFits(c *carrier) bool {
+	return c.maxDatagram > 0 &&
+		p.acked >= p.log.First() &&
+		p.log.Size(p.acked) <= c.maxDatagram-2*buffer.Overhead-maxAckBytes-1 &&
+		p.log.Size(p.acked) <= p.room(p.acked)
+}
+
+// probing reports whether an ack that is overdue would have to be asked for:
+// no resend of the tail will bring it.
+func (p *Peer) probing(c *carrier) bool {
+	return c.ready && p.consumed < p.log.Next() && (p.acked == p.log.Next() || !p.tailFits(c))
+}
+
+// sent returns the first frame that has not been sent on this carrier.
+func (c *carrier) sent() uint64 { return max(c.cursor, c.tail) }
+
+func (p *Peer) appendTail(now time.Time, b []byte, c *carrier) []byte {
+	start := len(b)
+	for seq := p.acked; seq < p.log.Next(); {
+		var frames []byte
+		frames, seq = p.log.Slice(seq, c.maxDatagram)
+		b = append(b, frames...)
+	}
+	if p.log.Next() > c.sent() {
+		c.resends = 0
+		c.rtt.start(now, p.log.Next()-1)
+	} else {
+		c.resends++
+		c.rtt.cancel()
+		p.counters.Resends++
+		p.counters.ResentBytes += uint64(len(b) - start)
+	}
+	c.tail = p.log.Next()
+	c.resendAt = now.Add(c.resendAfter())
+	return b
+}
+
+// resendAfter returns how long to wait for an ack before the next resend.
+func (c *carrier) resendAfter() time.Duration {
+	if c.resends == 0 {
+		return c.rtt.timeout()
+	}
+	d := max(c.rtt.smoothed/2, minResend)
+	for n := eagerResends; n < c.resends && d < maxResend; n++ {
+		d *= 2
+	}
+	return min(d, maxResend)
+}
+
+// appendPing appends a ping. A probe is one that asks for an ack, because the
+// one that would have let the stream go on may have been lost.
+func (p *Peer) appendPing(now time.Time, b []byte, c *carrier, probe bool) []byte {
+	c.keepalive = false
+	flags := []byte{0}
+	if probe {
+		flags[0] = 1
+		c.probes++
+		limit := maxResend
+		if p.acked == p.log.Next() {
+			limit = maxProbe
+		}
+		c.probeAt = now.Add(min(c.rtt.timeout()<<min(c.probes+1, 16), limit))
+	}
+	return buffer.AppendFrame(b, buffer.Frame{Type: ping, Payload: flags})
+}
+
+func (p *Peer) appendAck(b []byte, c *carrier) []byte {
+	c.ackAt, c.owed, c.doneSaid = time.Time{}, 0, p.done
+	return buffer.AppendFrame(b, buffer.Frame{Type: ack, Payload: appendAck(nil, p.ackFor(c))})
+}
+
+// owe notes that n bytes of frames arrived, or word of some that never will.
+func (c *carrier) owe(now time.Time, n int) {
+	if c.owed += n; c.owed < ackEvery {
+		now = now.Add(ackDelay)
+	}
+	c.scheduleAck(now)
+}
+
+// scheduleAck has an ack sent by the given time.
+func (c *carrier) scheduleAck(at time.Time) { c.ackAt = earlier(c.ackAt, at) }
+
+// handleAck takes what an ack says of this carrier, and whether it helps.
+func (c *carrier) handleAck(now time.Time, a Ack, news bool) {
+	c.ready = true
+	c.acked = max(c.acked, a.Highest+1)
+	c.rtt.acked(now, a.Highest)
+	if news {
+		c.probes = 0
+		c.probeAt = now.Add(2 * c.rtt.timeout())
+	}
+}
+
+// due reports whether a time that is set has come.
+func due(now, at time.Time) bool { return !at.IsZero() && !now.Before(at) }
+
+// earlier returns the earlier of two times, of which either may be zero for
+// never.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}

@@ -1,0 +1,47 @@
+package session
+
+import "time"
+
+// An rtt estimates the round-trip time of a carrier, end to end, from frames
+// and their acks, as RFC 6298 does.
+type rtt struct {
+	smoothed, variation, least time.Duration // 0 before the first sample
+
+	seq  uint64 // of the frame being timed, 0 for none
+	sent time.Time
+}
+
+// start times the frame seq, unless another is being timed.
+func (r *rtt) start(now time.Time, seq uint64) {
+	if r.seq == 0 {
+		r.seq, r.sent = seq, now
+	}
+}
+
+// cancel forgets the frame being timed: it was sent again, so an ack could be
+// for either (Karn's algorithm).
+func (r *rtt) cancel() { r.seq = 0 }
+
+// acked takes word that frames up to highest have arrived.
+func (r *rtt) acked(now time.Time, highest uint64) {
+	if r.seq == 0 || highest < r.seq {
+		return
+	}
+	r.seq = 0
+	sample := now.Sub(r.sent)
+	if r.smoothed == 0 {
+		r.smoothed, r.variation, r.least = sample, sample/2, sample
+		return
+	}
+	r.variation += ((r.smoothed - sample).Abs() - r.variation) / 4
+	r.smoothed += (sample - r.smoothed) / 8
+	r.least = min(r.least, sample)
+}
+
+// timeout is how long an ack may take before something is likely lost.
+func (r *rtt) timeout() time.Duration {
+	if r.smoothed == 0 {
+		return initialTimeout
+	}
+	return r.smoothed + max(4*r.variation, r.smoothed/10, minVariation) + ackDelay
+}

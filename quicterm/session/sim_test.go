@@ -1,0 +1,353 @@
+package session
+
+import (
+	"bytes"
+	"container/heap"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/quicterm/quicterm/buffer"
+)
+
+// A world is two peers and a network that delays, loses, doubles and reorders
+// what they send, and cuts and replaces their carriers. Its time is its own.
+type world struct {
+	t     testing.TB
+	rng   *rand.Rand
+	now   time.Time
+	ends  [2]*end
+	links []*link
+	queue eventQueue
+	order uint64 // of events
+
+	delay, jitter time.Duration
+	loss, double  float64 // of datagrams
+	datagrams     bool
+	sent          int // datagrams
+}
+
+// An end is a peer with what a model of it remembers.
+type end struct {
+	peer     *Peer
+	ring     *buffer.Ring
+	appended []buffer.Frame
+	got      []Delivered // not consumed
+	next     uint64      // the frame that must come next
+	lost     []Gap
+}
+
+// A link is a carrier: one CarrierID at each end.
+type link struct {
+	ids   [2]CarrierID
+	up    [2]bool
+	ready [2]time.Time // when the last stream bytes arrive: streams keep order
+}
+
+type event struct {
+	at    time.Time
+	order uint64
+	run   func()
+}
+
+type eventQueue []event
+
+func (q eventQueue) Len() int { return len(q) }
+func (q eventQueue) Less(i, j int) bool {
+	return q[i].at.Before(q[j].at) || q[i].at.Equal(q[j].at) && q[i].order < q[j].order
+}
+func (q eventQueue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
+func (q *eventQueue) Push(x any)   { *q = append(*q, x.(event)) }
+func (q *eventQueue) Pop() any {
+	e := (*q)[len(*q)-1]
+	*q = (*q)[:len(*q)-1]
+	return e
+}
+
+func newWorld(t testing.TB, seed uint64) *world {
+	w := &world{
+		t:     t,
+		rng:   rand.New(rand.NewPCG(seed, 1)),
+		now:   time.Unix(0, 0),
+		delay: 50 * time.Millisecond,
+	}
+	for i := range w.ends {
+		ring := buffer.NewRing(0)
+		w.ends[i] = &end{
+			ring: ring,
+			next: 1,
+			peer: NewPeer(Config{Log: ring, Acked: 1, Next: 1, Reorder: 100, Window: 300 << 10}),
+		}
+	}
+	w.datagrams = true
+	return w
+}
+
+func (w *world) at(d time.Duration, run func()) {
+	w.order++
+	heap.Push(&w.queue, event{w.now.Add(d), w.order, run})
+}
+
+// connect adds a carrier. As when a client resumes, one end may send at once.
+func (w *world) connect() *link {
+	l := &link{up: [2]bool{true, true}}
+	size := 0
+	if w.datagrams {
+		size = 1100
+	}
+	for i, e := range w.ends {
+		l.ids[i] = e.peer.Up(w.now, size, i == 0)
+	}
+	w.links = append(w.links, l)
+	return l
+}
+
+// cut ends a carrier: what is under way on it never arrives. The ends learn of
+// it at different times.
+func (w *world) cut(l *link) {
+	for i, e := range w.ends {
+		if !l.up[i] {
+			continue
+		}
+		l.up[i] = false
+		w.at(time.Duration(w.rng.Int64N(int64(time.Second))), func() { e.peer.Down(w.now, l.ids[i]) })
+	}
+}
+
+// append adds frames to the log of end i.
+func (w *world) append(i int, size int) {
+	e := w.ends[i]
+	payload := make([]byte, size)
+	for j := range payload {
+		payload[j] = byte(w.rng.Uint32())
+	}
+	f := buffer.Frame{Type: Stdout, Payload: payload}
+	f.Seq = e.ring.Append(f.Type, payload)
+	e.appended = append(e.appended, f)
+	e.peer.Appended(w.now)
+}
+
+// flush sends all that the peers have to send now.
+func (w *world) flush() {
+	for _, l := range w.links {
+		for i, e := range w.ends {
+			for {
+				b := e.peer.Datagram(w.now, l.ids[i], nil)
+				if b == nil {
+					break
+				}
+				w.sendDatagram(l, i, b)
+			}
+			for {
+				b := e.peer.Stream(w.now, l.ids[i], 32<<10)
+				if b == nil {
+					break
+				}
+				w.sendStream(l, i, b)
+			}
+		}
+	}
+}
+
+func (w *world) sendDatagram(l *link, from int, b []byte) {
+	if len(b) > 1100 {
+		w.t.Fatalf("datagram of %d bytes", len(b))
+	}
+	if w.sent++; w.sent > 10_000_000 {
+		w.t.Fatal("a storm of datagrams")
+	}
+	copies := 1
+	if w.rng.Float64() < w.double {
+		copies = 2
+	}
+	for range copies {
+		if !l.up[from] || w.rng.Float64() < w.loss {
+			continue
+		}
+		delay := w.delay
+		if w.jitter > 0 {
+			delay += time.Duration(w.rng.Int64N(int64(w.jitter)))
+		}
+		w.at(delay, func() {
+			if l.up[1-from] {
+				w.receive(l, 1-from, DatagramLane, b)
+			}
+		})
+	}
+}
+
+func (w *world) sendStream(l *link, from int, b []byte) {
+	delay := w.delay
+	if w.jitter > 0 {
+		delay += time.Duration(w.rng.Int64N(int64(w.jitter)))
+	}
+	if w.rng.Float64() < w.loss {
+		delay += 4 * w.delay // lost, and sent again
+	}
+	at := w.now.Add(delay)
+	if at.Before(l.ready[from]) {
+		at = l.ready[from]
+	}
+	l.ready[from] = at
+	w.at(at.Sub(w.now), func() {
+		if l.up[1-from] {
+			w.receive(l, 1-from, StreamLane, b)
+		}
+	})
+}
+
+func (w *world) receive(l *link, to int, lane Lane, b []byte) {
+	for len(b) > 0 {
+		f, n, err := buffer.Parse(b)
+		if err != nil {
+			w.t.Fatalf("sent what cannot be parsed: %v", err)
+		}
+		f.Payload = bytes.Clone(f.Payload)
+		if err := w.ends[to].peer.Receive(w.now, l.ids[to], lane, f); err != nil {
+			w.t.Fatalf("end %d: frame %d of type %#x: %v", to, f.Seq, f.Type, err)
+		}
+		b = b[n:]
+	}
+	e := w.ends[to]
+	e.got = append(e.got, e.peer.Take()...)
+	w.ends[to].ring.Release(e.peer.Consumed())
+	if held := e.peer.held; held > e.peer.capacity {
+		w.t.Fatalf("end %d holds %d bytes", to, held)
+	}
+}
+
+// consume deals with the first n frames that end i got, as a slow program
+// would: it compares them with what the other end appended.
+func (w *world) consume(i, n int) {
+	e, other := w.ends[i], w.ends[1-i]
+	n = min(n, len(e.got))
+	for _, d := range e.got[:n] {
+		if d.Lost == nil {
+			if want := other.appended[e.next-1]; d.Seq != want.Seq || d.Type != want.Type || !bytes.Equal(d.Payload, want.Payload) {
+				w.t.Fatalf("end %d got frame %d, want %d, or its bytes differ", i, d.Seq, e.next)
+			}
+			e.next++
+			continue
+		}
+		var want uint64
+		for _, f := range other.appended[d.Lost.From-1 : d.Lost.To] {
+			want += uint64(len(f.Payload))
+		}
+		if d.Lost.From != e.next || d.Lost.Bytes != want {
+			w.t.Fatalf("end %d told of %+v at frame %d, really %d bytes", i, *d.Lost, e.next, want)
+		}
+		e.lost = append(e.lost, *d.Lost)
+		e.next = d.Lost.To + 1
+	}
+	e.peer.Consume(w.now, e.got[:n]...)
+	e.got = e.got[n:]
+}
+
+// step runs the network and the timers up to the next event, at most to until.
+func (w *world) step(until time.Time) {
+	w.flush()
+	next := until
+	for _, l := range w.links {
+		for i, e := range w.ends {
+			if at := e.peer.Deadline(l.ids[i]); !at.IsZero() && at.Before(next) {
+				next = at
+			}
+		}
+	}
+	if len(w.queue) > 0 && w.queue[0].at.Before(next) {
+		next = w.queue[0].at
+	}
+	if next.Before(w.now) {
+		w.t.Fatalf("a deadline %v ago was not met", w.now.Sub(next))
+	}
+	w.now = next
+	for len(w.queue) > 0 && !w.queue[0].at.After(w.now) {
+		heap.Pop(&w.queue).(event).run()
+	}
+	w.flush()
+}
+
+func (w *world) run(d time.Duration) {
+	for until := w.now.Add(d); w.now.Before(until); {
+		w.step(until)
+	}
+}
+
+// settle runs until both ends have dealt with all that the other has sent and
+// know that of each other.
+func (w *world) settle(within time.Duration) {
+	w.t.Helper()
+	until := w.now.Add(within)
+	for !w.settled() {
+		if !w.now.Before(until) {
+			for i, e := range w.ends {
+				w.t.Errorf("end %d: sent %d, of which acked %d, consumed %d; next %d",
+					i, e.ring.Next()-1, e.peer.Acked()-1, e.peer.Consumed()-1, e.next)
+			}
+			w.t.Fatalf("not settled after %v", within)
+		}
+		for i, e := range w.ends {
+			w.consume(i, len(e.got))
+		}
+		w.step(until)
+	}
+}
+
+func (w *world) settled() bool {
+	for i, e := range w.ends {
+		if e.peer.Consumed() < e.ring.Next() || w.ends[1-i].next != e.ring.Next() || !e.peer.Waiting().IsZero() {
+			return false
+		}
+	}
+	return true
+}
+
+// chaos does steps random things, then lets one carrier work and checks that
+// everything arrives, or is known to be lost exactly.
+func (w *world) chaos(steps int) {
+	for range steps {
+		switch w.rng.IntN(20) {
+		case 0, 1, 2, 3, 4:
+			w.append(w.rng.IntN(2), w.rng.IntN(30)) // keys and their echo
+		case 5:
+			w.append(w.rng.IntN(2), w.rng.IntN(4096))
+		case 6:
+			if w.rng.IntN(10) == 0 {
+				for range w.rng.IntN(20) {
+					w.append(w.rng.IntN(2), w.rng.IntN(buffer.MaxPayload))
+				}
+			}
+		case 7, 8, 9, 10:
+			i := w.rng.IntN(2)
+			w.consume(i, w.rng.IntN(len(w.ends[i].got)+1))
+		case 11:
+			if len(w.links) < 4 {
+				w.connect()
+			}
+		case 12:
+			if n := len(w.links); n > 0 && w.rng.IntN(3) == 0 {
+				i := w.rng.IntN(n)
+				w.cut(w.links[i])
+				w.links = append(w.links[:i:i], w.links[i+1:]...)
+			}
+		case 13:
+			w.loss = float64(w.rng.IntN(100)) / 100
+			w.double = float64(w.rng.IntN(50)) / 100
+			w.jitter = time.Duration(w.rng.IntN(100)) * time.Millisecond
+		case 14:
+			w.run(time.Duration(w.rng.Int64N(int64(3 * time.Second))))
+		default:
+			w.run(time.Duration(w.rng.Int64N(int64(50 * time.Millisecond))))
+		}
+	}
+	w.loss = 0.1
+	if len(w.links) == 0 {
+		w.connect()
+	}
+	w.settle(5 * time.Minute)
+}
+
+func (w *world) String() string {
+	return fmt.Sprintf("%v: %+v %+v", w.now, w.ends[0].peer.Counters(), w.ends[1].peer.Counters())
+}
