@@ -42,9 +42,10 @@ const (
 
 // A carrier is what a peer knows of one of its carriers.
 type carrier struct {
-	maxDatagram int  // bytes of a datagram, 0 if there are none
-	ready       bool // sending frames may begin
-	greet       bool // the ack that begins the stream is yet to be sent
+	maxDatagram int    // bytes of a datagram, 0 if there are none
+	ready       bool   // sending frames may begin
+	greet       bool   // the ack that begins the stream is yet to be sent
+	messages    []byte // frames outside the log that wait for the stream
 
 	// Sending.
 	cursor    uint64    // the first frame that was not put on the stream
@@ -89,6 +90,14 @@ func (p *Peer) Down(now time.Time, id CarrierID) {
 	}
 }
 
+// Notify has a notice sent on the streams of all carriers that there are now.
+func (p *Peer) Notify(code NoticeCode, text string) {
+	f := buffer.Frame{Type: notice, Payload: appendNotice(nil, code, text)}
+	for _, c := range p.carriers {
+		c.messages = buffer.AppendFrame(c.messages, f)
+	}
+}
+
 // Ping has a small datagram sent that keeps a carrier's path open. Without a
 // datagram lane it does nothing.
 func (p *Peer) Ping(id CarrierID) {
@@ -117,6 +126,10 @@ func (p *Peer) Stream(now time.Time, id CarrierID, limit int) []byte {
 	if c.greet || c.maxDatagram == 0 && due(now, c.ackAt) {
 		c.greet = false
 		return p.appendAck(nil, c)
+	}
+	if b := c.messages; b != nil {
+		c.messages = nil
+		return b
 	}
 	from := max(c.cursor, p.acked)
 	if !c.ready || from >= p.log.Next() || p.tailFits(c) {

@@ -25,7 +25,7 @@ const (
 
 	ack    buffer.Type = 0x80 // an Ack
 	ping   buffer.Type = 0x81 // its first byte tells whether an ack is wanted
-	Notice buffer.Type = 0x82 // a NoticeCode and text for the person
+	notice buffer.Type = 0x82 // a NoticeCode and text for the person
 	gap    buffer.Type = 0x83 // stands in place of frames that have left the ring
 )
 
@@ -75,24 +75,35 @@ func ParseSize(b []byte) (Size, error) {
 // A NoticeCode tells what a notice is about.
 type NoticeCode byte
 
-// Displaced: another client took over the session; the text says who. Nothing
-// follows it.
-const Displaced NoticeCode = 1
+const (
+	// Displaced: another client has taken the session over; the text says
+	// who. Nothing follows it.
+	Displaced NoticeCode = 1
+	// Leaving: the client goes and will not resume.
+	Leaving NoticeCode = 2
+)
+
+// A Notice is a message from one end to the person or program at the other,
+// outside the logs.
+type Notice struct {
+	Code NoticeCode
+	Text string
+}
 
 // maxNotice is the longest text of a notice, in bytes: a line.
 const maxNotice = 256
 
-// ParseNotice decodes the payload of a Notice frame.
-func ParseNotice(b []byte) (NoticeCode, string, error) {
+// parseNotice decodes the payload of a notice.
+func parseNotice(b []byte) (Notice, error) {
 	if len(b) < 1 || len(b) > 1+maxNotice {
-		return 0, "", fmt.Errorf("notice of %d bytes", len(b))
+		return Notice{}, fmt.Errorf("notice of %d bytes", len(b))
 	}
-	return NoticeCode(b[0]), string(b[1:]), nil
+	return Notice{NoticeCode(b[0]), string(b[1:])}, nil
 }
 
-// AppendNotice appends the payload of a Notice frame to b, cutting the text
+// appendNotice appends the payload of a notice to b, cutting the text
 // where it is too long for a notice.
-func AppendNotice(b []byte, code NoticeCode, text string) []byte {
+func appendNotice(b []byte, code NoticeCode, text string) []byte {
 	return append(append(b, byte(code)), text[:min(len(text), maxNotice)]...)
 }
 

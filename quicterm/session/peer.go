@@ -81,6 +81,7 @@ type Counters struct {
 	Gaps        uint64 // gaps in what was received
 	LostFrames  uint64 // frames in those gaps
 	LostBytes   uint64 // bytes of payload in those gaps
+	Corrupted   uint64 // datagrams, and streams, with bytes that are no frame
 	Resends     uint64 // datagrams that carried nothing new
 	ResentBytes uint64 // bytes in those
 }
@@ -102,7 +103,7 @@ type Peer struct {
 	held     int    // bytes that it holds: delivered, not consumed
 	done     uint64 // the first frame not consumed
 	inbox    []Delivered
-	notices  []buffer.Frame
+	notices  []Notice
 	heard    CarrierID // that brought the last frame
 	counters Counters
 
@@ -152,6 +153,9 @@ func (p *Peer) Next() (seq, offset uint64) { return p.window.Next(), p.offset }
 // Counters returns what has been counted so far.
 func (p *Peer) Counters() Counters { return p.counters }
 
+// Corrupted counts bytes that were no frame.
+func (p *Peer) Corrupted() { p.counters.Corrupted++ }
+
 // Appended tells the peer that frames have been added to the log.
 func (p *Peer) Appended(now time.Time) {
 	if p.waiting.IsZero() && p.acked < p.log.Next() {
@@ -167,7 +171,7 @@ func (p *Peer) Take() []Delivered {
 }
 
 // TakeNotices returns the notices received and not yet taken.
-func (p *Peer) TakeNotices() []buffer.Frame {
+func (p *Peer) TakeNotices() []Notice {
 	n := p.notices
 	p.notices = nil
 	return n
@@ -219,9 +223,13 @@ func (p *Peer) Receive(now time.Time, id CarrierID, lane Lane, f buffer.Frame) e
 		if len(f.Payload) > 0 && f.Payload[0] != 0 {
 			c.scheduleAck(now)
 		}
-	case Notice:
+	case notice:
+		n, err := parseNotice(f.Payload)
+		if err != nil {
+			return protocolErrorf("%v", err)
+		}
 		if len(p.notices) < maxNotices {
-			p.notices = append(p.notices, f)
+			p.notices = append(p.notices, n)
 		}
 	}
 	if f.Type < Unsequenced {

@@ -1,0 +1,102 @@
+package configs
+
+import (
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+)
+
+// The sample files say what is true: every key, with its default.
+func TestSamples(t *testing.T) {
+	var client Client
+	if err := decode(SampleClient, &client); err != nil {
+		t.Error(err)
+	}
+	var server Server
+	if err := decode(SampleServer, &server); err != nil {
+		t.Error(err)
+	}
+	compare(t, "qt.toml", SampleClient, client, *DefaultClient())
+	compare(t, "qtd.toml", SampleServer, server, *DefaultServer())
+	if err := client.check(); err != nil {
+		t.Error(err)
+	}
+	if err := server.check(); err != nil {
+		t.Error(err)
+	}
+}
+
+func compare(t *testing.T, file, content string, got, want any) {
+	g, w := reflect.ValueOf(got), reflect.ValueOf(want)
+	for i := range g.NumField() {
+		key := g.Type().Field(i).Tag.Get("toml")
+		if !strings.Contains(content, "\n"+key+" = ") {
+			t.Errorf("%s does not have %s", file, key)
+		}
+		a, b := g.Field(i), w.Field(i)
+		if a.Kind() == reflect.Slice && a.Len() == 0 && b.Len() == 0 {
+			continue
+		}
+		if !reflect.DeepEqual(a.Interface(), b.Interface()) {
+			t.Errorf("%s: %s = %v, the default is %v", file, key, a, b)
+		}
+	}
+}
+
+func TestErrors(t *testing.T) {
+	tests := []struct{ content, want string }{
+		{"port = 1\n\nprot = 2\n", `:3:1: there is no setting "prot"`},
+		{"port = 1\nport = 2\n", ":2:"},
+		{"port = 70000", ":1:"},
+		{"port = \"x\"", ":1:"},
+		{"keepalive_interval = \"5\"", `:1:22: keepalive_interval: `},
+		{"keepalive_interval = 5", `: "5" is no duration: write it like 90s`},
+		{"keepalive_interval = \"-5s\"", ": keepalive_interval is -5s: it must be"},
+		{"keepalive_interval = \"1ms\"", ": keepalive_interval is 1ms: it must be at least 1s"},
+		{"keepalive_idle = \"1s\"", ": keepalive_idle is 1s: it must be at least 5s"},
+		{"escape_char = \"~~\"", ": escape_char is \"~~\": it must be"},
+		{"reconnect_backoff = []", ": number of waits in reconnect_backoff is 0"},
+		{"port = ", ":1:"},
+	}
+	for _, test := range tests {
+		file := filepath.Join(t.TempDir(), "qt.toml")
+		if err := os.WriteFile(file, []byte(test.content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err := LoadClient(file)
+		if err == nil || !strings.HasPrefix(err.Error(), file+test.want) {
+			t.Errorf("%q: error %v, want it to begin with %q", test.content, err, "FILE"+test.want)
+		}
+	}
+	if _, err := LoadClient(filepath.Join(t.TempDir(), "none")); err == nil {
+		t.Error("a file that was named but does not exist: no error")
+	}
+	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
+	if c, err := LoadClient(""); err != nil || !reflect.DeepEqual(c, DefaultClient()) {
+		t.Errorf("without a file: %v, %v; want the defaults", c, err)
+	}
+}
+
+func TestSize(t *testing.T) {
+	for text, want := range map[string]Bytes{"0": 0, "5B": 5, "512KiB": 512 << 10, "64 MiB": 64 << 20, "2GiB": 2 << 30} {
+		var s Size
+		if err := s.UnmarshalText([]byte(text)); err != nil || s.Bytes != want {
+			t.Errorf("%q = %d, %v; want %d", text, s.Bytes, err, want)
+		}
+	}
+	for _, text := range []string{"", "5", "-5B", "5MB", "MiB", "9999999999GiB", "1.5MiB"} {
+		var s Size
+		if err := s.UnmarshalText([]byte(text)); err == nil {
+			t.Errorf("%q: no error", text)
+		}
+	}
+	if got := Bytes(64 << 20).String(); got != "64MiB" {
+		t.Errorf("64 MiB is written as %s", got)
+	}
+	if got := (Duration{90 * time.Second}).String(); got != "1m30s" {
+		t.Errorf("90 s are written as %s", got)
+	}
+}

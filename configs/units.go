@@ -1,0 +1,71 @@
+package configs
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// A Duration is written as in Go, "1h30m", or as "0". It is a struct so that a
+// bare number is no Duration.
+type Duration struct{ time.Duration }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (d *Duration) UnmarshalText(b []byte) error {
+	v, err := time.ParseDuration(string(b))
+	if err != nil {
+		return fmt.Errorf("%q is no duration: write it like 90s or 1h30m", b)
+	}
+	d.Duration = v
+	return nil
+}
+
+// A Size is a number of bytes, written with a unit of B, KiB, MiB or GiB. It is
+// a struct so that a bare number is no Size.
+type Size struct{ Bytes }
+
+// Bytes is a number of bytes.
+type Bytes int64
+
+var sizeUnits = []struct {
+	name  string
+	bytes int64
+}{
+	{"KiB", 1 << 10},
+	{"MiB", 1 << 20},
+	{"GiB", 1 << 30},
+	{"B", 1},
+}
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (s *Size) UnmarshalText(b []byte) error {
+	text := string(b)
+	if text == "0" {
+		s.Bytes = 0
+		return nil
+	}
+	for _, u := range sizeUnits {
+		digits, ok := strings.CutSuffix(text, u.name)
+		if !ok {
+			continue
+		}
+		n, err := strconv.ParseUint(strings.TrimSpace(digits), 10, 63)
+		if err != nil || n > math.MaxInt64/uint64(u.bytes) {
+			break
+		}
+		s.Bytes = Bytes(int64(n) * u.bytes)
+		return nil
+	}
+	return fmt.Errorf("%q is no size: write it like 512KiB or 64MiB", text)
+}
+
+func (b Bytes) String() string {
+	for _, u := range []int{2, 1, 0} {
+		if unit := sizeUnits[u]; b != 0 && int64(b)%unit.bytes == 0 {
+			return strconv.FormatInt(int64(b)/unit.bytes, 10) + unit.name
+		}
+	}
+	return strconv.FormatInt(int64(b), 10) + "B"
+}

@@ -1,0 +1,49 @@
+package carrier
+
+import (
+	"errors"
+	"net"
+	"sync/atomic"
+	"syscall"
+)
+
+// A Socket is a UDP socket whose sends never fail: what the network refuses
+// now (no route, no permission, an interface that went away) is lost like any
+// packet. To quic-go any such error would be the end of the connection.
+type Socket struct {
+	*net.UDPConn
+	refused atomic.Uint64
+}
+
+// Refused returns how many packets could not be sent.
+func (s *Socket) Refused() uint64 { return s.refused.Load() }
+
+// WriteMsgUDP sends a packet, as quic-go does where it can use the kernel's
+// batching.
+func (s *Socket) WriteMsgUDP(b, oob []byte, addr *net.UDPAddr) (n, oobn int, err error) {
+	if _, _, err := s.UDPConn.WriteMsgUDP(b, oob, addr); s.fatal(err) {
+		return 0, 0, err
+	}
+	return len(b), len(oob), nil
+}
+
+// WriteTo sends a packet.
+func (s *Socket) WriteTo(b []byte, addr net.Addr) (int, error) {
+	if _, err := s.UDPConn.WriteTo(b, addr); s.fatal(err) {
+		return 0, err
+	}
+	return len(b), nil
+}
+
+// fatal reports whether quic-go has to know of an error: that the socket was
+// closed, or that the packet was too large, which it can mend.
+func (s *Socket) fatal(err error) bool {
+	if err == nil {
+		return false
+	}
+	if errors.Is(err, net.ErrClosed) || errors.Is(err, syscall.EMSGSIZE) {
+		return true
+	}
+	s.refused.Add(1)
+	return false
+}

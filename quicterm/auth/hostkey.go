@@ -1,0 +1,145 @@
+package auth
+
+import (
+	"crypto"
+	"crypto/ed25519"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/big"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+)
+
+// serverNameSuffix ends the server names by which clients tell which types of
+// host keys they know. It is no name of a host.
+const serverNameSuffix = "quicterm.internal"
+
+// ServerName returns the name for the TLS server name indication (RFC 6066)
+// that asks for a host key of one of the given types, best first.
+func ServerName(keyTypes []string) string {
+	return strings.Join(append(append([]string(nil), keyTypes...), serverNameSuffix), ".")
+}
+
+// A HostKey is a private key by which a server is known, with a certificate
+// over it for TLS.
+type HostKey struct {
+	Public      ssh.PublicKey
+	certificate tls.Certificate
+}
+
+// NewHostKey makes a host key of a private key: Ed25519, ECDSA or RSA.
+func NewHostKey(private crypto.Signer) (*HostKey, error) {
+	public, err := ssh.NewPublicKey(private.Public())
+	if err != nil {
+		return nil, err
+	}
+	// Nobody looks at anything in it but the key. The times are those of
+	// RFC 5280, 4.1.2.5, for a certificate that does not expire.
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1),
+		NotBefore:    time.Unix(0, 0),
+		NotAfter:     time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC),
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
+	if err != nil {
+		return nil, fmt.Errorf("certificate over host key: %w", err)
+	}
+	return &HostKey{
+		Public:      public,
+		certificate: tls.Certificate{Certificate: [][]byte{der}, PrivateKey: private},
+	}, nil
+}
+
+// LoadHostKey reads a private key file without a passphrase.
+func LoadHostKey(file string) (*HostKey, error) {
+	b, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	key, err := ssh.ParseRawPrivateKey(b)
+	if err != nil {
+		return nil, fmt.Errorf("host key %s: %w", file, err)
+	}
+	if k, ok := key.(*ed25519.PrivateKey); ok {
+		key = *k
+	}
+	signer, ok := key.(crypto.Signer)
+	if !ok {
+		return nil, fmt.Errorf("host key %s: keys of type %T cannot be used", file, key)
+	}
+	host, err := NewHostKey(signer)
+	if err != nil {
+		return nil, fmt.Errorf("host key %s: %w", file, err)
+	}
+	return host, nil
+}
+
+// LoadOrCreateHostKey reads a private key file, and makes one for its owner
+// alone, with an Ed25519 key, if it does not exist.
+func LoadOrCreateHostKey(file string) (*HostKey, error) {
+	key, err := LoadHostKey(file)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return key, err
+	}
+	_, private, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	block, err := ssh.MarshalPrivateKey(private, "quicterm host key")
+	if err != nil {
+		return nil, err
+	}
+	if err := writeNew(file, pem.EncodeToMemory(block)); err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, fmt.Errorf("make host key: %w", err)
+	}
+	return LoadHostKey(file) // the one of whoever was first
+}
+
+// writeNew writes a file that must not exist and that only its owner may read.
+// Others see it whole or not at all.
+func writeNew(file string, content []byte) error {
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(filepath.Dir(file), ".new-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	_, err = f.Write(content)
+	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	return os.Link(f.Name(), file)
+}
+
+// Certificate returns a function for [tls.Config.GetCertificate] that picks the
+// first key of a type that the client's server name asks for, or else the first
+// of all.
+func Certificate(keys []*HostKey) func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+	return func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
+		if len(keys) == 0 {
+			return nil, errors.New("no host key")
+		}
+		wanted, ours := strings.CutSuffix(hello.ServerName, "."+serverNameSuffix)
+		if ours {
+			for t := range strings.SplitSeq(wanted, ".") {
+				for _, k := range keys {
+					if k.Public.Type() == t {
+						return &k.certificate, nil
+					}
+				}
+			}
+		}
+		return &keys[0].certificate, nil
+	}
+}

@@ -1,0 +1,236 @@
+//go:build linux || darwin
+
+// Package holder is the process that keeps a session: it owns the program and
+// its terminal, the log of its output and the state of its client, and outlives
+// the daemon that started it. Daemons reach it by a unix socket and relay what
+// clients say.
+package holder
+
+import (
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/quicterm/quicterm/buffer"
+	"github.com/quicterm/quicterm/quicterm/session"
+	"github.com/quicterm/quicterm/quicterm/wire"
+)
+
+const (
+	// history is how many bytes of output that somebody has seen are kept
+	// for the next client of a terminal: a few screens, and then some.
+	history = 256 << 10
+
+	// backlog is how many bytes of a terminal's output may wait for a client
+	// that is there, before the program has to.
+	backlog = 256 << 10
+
+	// stallLimit is how long a client may be silent about output that it
+	// owes an ack for, and still be believed to be there.
+	stallLimit = 15 * time.Second
+
+	// inputWindow is how many bytes of frames wait for a program that does not
+	// read its input.
+	inputWindow = 1 << 20
+
+	// reorderWindow is how many frames of input may come out of order.
+	reorderWindow = 100
+)
+
+// A Holder keeps one session.
+type Holder struct {
+	spec    wire.Spec
+	log     *slog.Logger
+	created time.Time
+	program *program
+
+	mu      sync.Mutex
+	changed *sync.Cond // of mu: there is input, or room for output, or the end
+	ring    *buffer.Ring
+
+	// What clients have dealt with, as far as is known exactly.
+	shown, shownOffset uint64
+
+	// What of a terminal's output was read.
+	reading struct {
+		waits bool // some of it is not in the ring yet
+		last  time.Time
+	}
+
+	writer    *attachment
+	displaced []*attachment // the latest ones, to be told by whom
+	since     time.Time     // of the present phase
+	exited    bool          // the exit frame is in the ring
+	killed    bool
+	status    byte
+	ending    bool
+	end       chan struct{} // closed when ending
+	stalled   *time.Timer   // wakes output that waits for a client that is not there
+	wg        sync.WaitGroup
+}
+
+// New starts the program of a session.
+func New(spec wire.Spec, log *slog.Logger) (*Holder, error) {
+	p, err := start(&spec)
+	if err != nil {
+		return nil, err
+	}
+	now := time.Now()
+	h := &Holder{
+		spec:    spec,
+		log:     log.With("session", spec.Name, "id", spec.ID.String()[:8]),
+		created: now,
+		since:   now,
+		program: p,
+		ring:    buffer.NewRing(spec.Buffer),
+		shown:   1,
+		end:     make(chan struct{}),
+	}
+	h.changed = sync.NewCond(&h.mu)
+	h.stalled = time.AfterFunc(time.Hour, h.changed.Broadcast)
+	h.stalled.Stop()
+	return h, nil
+}
+
+// Run serves the session until it is over: until its program has ended and
+// somebody has seen how, or nobody will. It returns when nothing of it is left.
+func (h *Holder) Run(s *Socket) {
+	h.wg.Go(func() { h.serve(s) })
+	h.wg.Go(h.inputLoop)
+	h.wg.Go(h.programLoop)
+	h.wg.Go(func() { h.keepHouse(s) })
+	<-h.end
+	s.Close()
+	h.program.close()
+	h.wg.Wait()
+	h.log.Info("session is over", "status", h.status)
+}
+
+// finishLocked lets Run return.
+func (h *Holder) finishLocked(why string) {
+	if h.ending {
+		return
+	}
+	h.log.Info("ending session", "reason", why)
+	h.ending = true
+	close(h.end)
+	h.changed.Broadcast()
+	if h.writer != nil {
+		h.writer.closeCarriers()
+	}
+}
+
+// appendLocked adds a frame to the log, when there is room for it.
+func (h *Holder) appendLocked(t buffer.Type, payload []byte) {
+	for h.mustWaitLocked(len(payload)) {
+		h.changed.Wait()
+	}
+	h.ring.Append(t, payload)
+	if a := h.writer; a != nil {
+		a.peer.Appended(time.Now())
+		a.pump.Wake()
+	}
+}
+
+// mustWaitLocked reports whether n bytes of output have to wait. Without a
+// terminal they do while they would push out of the ring what has not arrived:
+// the program waits, as at the end of any full pipe. With one, they do while a
+// client is there and has much to do; without a client a program never waits.
+func (h *Holder) mustWaitLocked(n int) bool {
+	if h.ending {
+		return false
+	}
+	if !h.spec.PTY {
+		return h.ring.Room() < max(n, 1)
+	}
+	a := h.writer
+	if a == nil || a.pump.Carriers() == 0 || h.ring.Size(a.peer.Acked()) <= backlog {
+		return false
+	}
+	left := stallLimit - time.Since(a.peer.Waiting())
+	if left <= 0 {
+		return false
+	}
+	h.stalled.Reset(left)
+	return true
+}
+
+// progressLocked takes note of what the writer has dealt with.
+func (h *Holder) progressLocked(a *attachment) {
+	consumed := a.peer.Consumed()
+	if consumed > h.shown && consumed >= h.ring.First() {
+		h.shown, h.shownOffset = consumed, h.ring.Offset(consumed)
+	}
+	keep := consumed
+	if h.spec.PTY {
+		keep = h.ring.Find(h.shownOffset - min(history, h.shownOffset))
+	}
+	h.ring.Release(min(keep, consumed))
+	if h.exited && consumed == h.ring.Next() {
+		h.finishLocked("its end was seen")
+	}
+	h.changed.Broadcast()
+}
+
+// phaseLocked returns where the session is in its life.
+func (h *Holder) phaseLocked() wire.Phase {
+	switch {
+	case h.exited:
+		return wire.PhaseExited
+	case h.writer != nil && h.writer.pump.Carriers() > 0:
+		return wire.PhaseAttached
+	}
+	return wire.PhaseDetached
+}
+
+// stateLocked describes the session.
+func (h *Holder) stateLocked() (*wire.State, error) {
+	size := h.program.size()
+	info := wire.Info{
+		ID:      h.spec.ID,
+		Name:    h.spec.Name,
+		Phase:   h.phaseLocked(),
+		Since:   h.since.Unix(),
+		Created: h.created.Unix(),
+		PTY:     h.spec.PTY,
+		Cols:    size.Cols,
+		Rows:    size.Rows,
+		Command: h.spec.Command[:min(len(h.spec.Command), wire.MaxSummary)],
+		Status:  h.status,
+	}
+	if h.writer != nil {
+		info.Clients = h.writer.clients()
+	}
+	raw, err := wire.EncodeInfo(info)
+	if err != nil {
+		return nil, fmt.Errorf("describe session: %w", err)
+	}
+	return &wire.State{
+		Memory:  uint64(h.ring.Memory()),
+		Phase:   info.Phase,
+		Since:   h.since.UnixNano(),
+		Visible: true,
+		Name:    h.spec.Name,
+		Info:    raw,
+	}, nil
+}
+
+// leaveLocked forgets a client that has said that it will not come back.
+func (h *Holder) leaveLocked(a *attachment) {
+	if h.writer != a {
+		return
+	}
+	h.log.Info("client left", "client", a.client)
+	h.writer = nil
+	h.since = time.Now()
+	if h.exited && h.killed {
+		h.finishLocked("killed, and nobody is there to see it")
+	}
+	h.changed.Broadcast()
+}
+
+// sizeOf converts between two forms of a terminal's size.
+func sizeOf(v [4]uint16) session.Size {
+	return session.Size{Cols: v[0], Rows: v[1], XPixel: v[2], YPixel: v[3]}
+}

@@ -1,0 +1,277 @@
+//go:build linux || darwin
+
+package holder
+
+import (
+	"errors"
+	"io"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/quicterm/quicterm/buffer"
+	"github.com/quicterm/quicterm/quicterm/session"
+)
+
+const (
+	// readSize is how much output is read at once. A terminal gives at most
+	// 4 KiB, a pipe 64 KiB.
+	readSize = 32 << 10
+
+	// quiet is how long a terminal that others keep open must be silent after
+	// its program's end, to have given all of the program's output.
+	quiet = 100 * time.Millisecond
+
+	// killGrace is what a program has between being hung up and being killed.
+	killGrace = 5 * time.Second
+)
+
+// programLoop reads the program's output until its end, and then says how it
+// ended.
+func (h *Holder) programLoop() {
+	p := h.program
+	var readers sync.WaitGroup
+	if p.terminal != nil {
+		readers.Go(func() { h.readOutput(p.terminal, session.Stdout) })
+	} else {
+		readers.Go(func() {
+			h.readOutput(p.stdout, session.Stdout)
+			h.append(session.EOF, []byte{byte(session.StreamStdout)})
+		})
+		readers.Go(func() {
+			h.readOutput(p.stderr, session.Stderr)
+			h.append(session.EOF, []byte{byte(session.StreamStderr)})
+		})
+	}
+	drained := make(chan struct{})
+	h.wg.Go(func() {
+		readers.Wait()
+		close(drained)
+	})
+	status := p.wait()
+	if p.terminal == nil {
+		<-drained
+	} else {
+		h.awaitQuiet(drained)
+	}
+
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.appendLocked(session.Exit, []byte{status})
+	h.exited, h.status, h.since = true, status, time.Now()
+	h.log.Info("program ended", "status", status)
+	if h.killed && h.writer == nil {
+		h.finishLocked("killed, and nobody is there to see it")
+	}
+}
+
+// awaitQuiet waits until a terminal's output has ended, or for a moment of
+// silence: processes left in the background may keep it open.
+func (h *Holder) awaitQuiet(drained <-chan struct{}) {
+	from := time.Now()
+	for {
+		h.mu.Lock()
+		if h.reading.waits {
+			from = time.Now()
+		} else if h.reading.last.After(from) {
+			from = h.reading.last
+		}
+		h.mu.Unlock()
+		left := quiet - time.Since(from)
+		if left <= 0 {
+			return
+		}
+		select {
+		case <-drained:
+			return
+		case <-time.After(left):
+		}
+	}
+}
+
+// readOutput copies a stream to the log until it ends.
+func (h *Holder) readOutput(r io.Reader, t buffer.Type) {
+	buf := make([]byte, readSize)
+	for {
+		n, err := r.Read(buf)
+		if n > 0 {
+			h.mu.Lock()
+			h.reading.waits = true
+			h.appendLocked(t, buf[:n])
+			h.reading.waits, h.reading.last = false, time.Now()
+			h.mu.Unlock()
+		}
+		if err != nil {
+			return // io.EOF, EIO when a terminal has no program, or closed by us
+		}
+	}
+}
+
+func (h *Holder) append(t buffer.Type, payload []byte) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.appendLocked(t, payload)
+}
+
+// inputLoop gives the writer's input to the program. It may have to wait for
+// the program; the writer may be another when it goes on.
+func (h *Holder) inputLoop() {
+	for {
+		h.mu.Lock()
+		for !h.ending && (h.writer == nil || len(h.writer.queue) == 0) {
+			h.changed.Wait()
+		}
+		if h.ending {
+			h.mu.Unlock()
+			return
+		}
+		a := h.writer
+		batch := a.queue
+		a.queue = nil
+		h.mu.Unlock()
+		for i, d := range batch {
+			h.handleInput(d)
+			h.mu.Lock()
+			if h.writer != a {
+				h.log.Info("input of a displaced client dropped", "frames", len(batch)-i-1)
+				h.mu.Unlock()
+				break
+			}
+			a.peer.Consume(time.Now(), d)
+			a.pump.Wake()
+			h.mu.Unlock()
+		}
+	}
+}
+
+// handleInput gives one frame to the program. It blocks while the program does
+// not read.
+func (h *Holder) handleInput(d session.Delivered) {
+	p := h.program
+	switch {
+	case d.Lost != nil:
+		h.log.Error("input was lost", "frames", d.Lost.To-d.Lost.From+1, "bytes", d.Lost.Bytes)
+	case d.Type == session.Stdin:
+		_, err := p.input().Write(d.Payload)
+		if errors.Is(err, syscall.EPIPE) {
+			p.stdin.Close()
+			h.append(session.Closed, []byte{byte(session.StreamStdin)})
+		}
+	case d.Type == session.EOF:
+		if p.terminal != nil {
+			p.terminal.Write([]byte{endOfFile})
+		} else {
+			p.stdin.Close()
+		}
+	case d.Type == session.Closed:
+		h.closeOutput(d.Payload)
+	}
+}
+
+// endOfFile is what ends the input of a terminal in its usual mode, ^D.
+const endOfFile = 4
+
+// closeOutput passes on that nobody reads one of the program's streams: its
+// next write to it fails.
+func (h *Holder) closeOutput(payload []byte) {
+	stream, err := session.ParseStream(payload)
+	if err != nil || h.program.terminal != nil {
+		return
+	}
+	switch stream {
+	case session.StreamStdout:
+		h.program.stdout.Close()
+	case session.StreamStderr:
+		h.program.stderr.Close()
+	}
+}
+
+// signals are those that a client may send, by their names in RFC 4254, 6.10.
+var signals = map[string]syscall.Signal{
+	"ALRM": syscall.SIGALRM,
+	"HUP":  syscall.SIGHUP,
+	"INT":  syscall.SIGINT,
+	"KILL": syscall.SIGKILL,
+	"QUIT": syscall.SIGQUIT,
+	"TERM": syscall.SIGTERM,
+	"USR1": syscall.SIGUSR1,
+	"USR2": syscall.SIGUSR2,
+}
+
+// handleUrgent does what must not wait for the program to read its input.
+func (h *Holder) handleUrgent(f buffer.Frame) {
+	switch f.Type {
+	case session.Resize:
+		if size, err := session.ParseSize(f.Payload); err == nil {
+			h.program.resize(size)
+		}
+	case session.Signal:
+		sig, ok := signals[string(f.Payload)]
+		switch {
+		case !ok:
+			h.log.Warn("unknown signal", "name", string(f.Payload[:min(len(f.Payload), 16)]))
+		case sig == syscall.SIGHUP:
+			h.hangup()
+		default:
+			h.program.signal(sig)
+		}
+	}
+}
+
+// hangup ends the program, first in the way that a closed terminal does.
+func (h *Holder) hangup() {
+	h.program.hangup(syscall.SIGHUP)
+	time.AfterFunc(killGrace, func() { h.program.hangup(syscall.SIGKILL) })
+}
+
+// minute is how often keepHouse looks around, and how long a session that was
+// cut off from its socket may stay so.
+const minute = time.Minute
+
+// keepHouse watches over the socket and the session's age.
+func (h *Holder) keepHouse(s *Socket) {
+	for {
+		wait := minute
+		h.mu.Lock()
+		if left, why := h.expiryLocked(); left <= 0 {
+			if h.exited {
+				h.finishLocked(why)
+			} else {
+				h.log.Info("hanging up", "reason", why)
+				h.killed = true
+				h.since = time.Now() // so that it is not hung up at each look
+				h.hangup()
+			}
+		} else {
+			wait = min(wait, left)
+		}
+		h.mu.Unlock()
+		if err := s.Restore(); err != nil && !errors.Is(err, os.ErrClosed) {
+			h.log.Warn("socket is gone and cannot be made again", "error", err)
+		}
+		select {
+		case <-h.end:
+			return
+		case <-time.After(wait):
+		}
+	}
+}
+
+// expiryLocked returns how long the session may stay as it is, and why no longer.
+func (h *Holder) expiryLocked() (time.Duration, string) {
+	const forever = 1 << 62
+	if h.writer != nil && h.writer.pump.Carriers() > 0 {
+		return forever, ""
+	}
+	age := time.Since(h.since)
+	switch {
+	case h.exited:
+		return h.spec.ExitedTTL - age, "nobody came to see its end"
+	case !h.spec.PTY:
+		return h.spec.PipeTTL - age, "its client is gone"
+	case h.spec.DetachedTTL > 0:
+		return h.spec.DetachedTTL - age, "nobody was there for too long"
+	}
+	return forever, ""
+}

@@ -1,0 +1,221 @@
+//go:build linux || darwin
+
+package holder
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"sync"
+	"syscall"
+
+	"github.com/creack/pty"
+	"golang.org/x/sys/unix"
+
+	"github.com/quicterm/quicterm/quicterm/session"
+	"github.com/quicterm/quicterm/quicterm/wire"
+)
+
+// A program is what runs in a session, with our ends of its streams.
+type program struct {
+	cmd      *exec.Cmd
+	terminal *os.File // its streams, if it has a terminal
+	stdin    *os.File // otherwise
+	stdout   *os.File
+	stderr   *os.File
+
+	mu     sync.Mutex
+	last   session.Size
+	reaped bool // its process id may be somebody else's now
+}
+
+// start runs what the spec says.
+func start(spec *wire.Spec) (*program, error) {
+	cmd := &exec.Cmd{Path: spec.Path, Args: spec.Argv, Env: spec.Env, Dir: spec.Dir}
+	if info, err := os.Stat(spec.Dir); err != nil || !info.IsDir() {
+		cmd.Dir = "/"
+	}
+	if spec.PTY {
+		return startTerminal(cmd, sizeOf(spec.Size))
+	}
+	return startPipes(cmd)
+}
+
+func startTerminal(cmd *exec.Cmd, size session.Size) (*program, error) {
+	master, tty, err := pty.Open()
+	if err != nil {
+		return nil, fmt.Errorf("no terminal left: %w", err)
+	}
+	defer master.Close()
+	defer tty.Close()
+	if err := setTerminal(tty); err != nil {
+		return nil, err
+	}
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = tty, tty, tty
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	terminal, err := pollable(master)
+	if err != nil {
+		return nil, err
+	}
+	p := &program{cmd: cmd, terminal: terminal}
+	if err := p.resize(size); err != nil {
+		terminal.Close()
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		terminal.Close()
+		return nil, startError(cmd, err)
+	}
+	return p, nil
+}
+
+// pollable returns the same file in a form whose Close ends a Read that waits.
+func pollable(f *os.File) (*os.File, error) {
+	fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return nil, os.NewSyscallError("dup", err)
+	}
+	if err := unix.SetNonblock(fd, true); err != nil {
+		unix.Close(fd)
+		return nil, os.NewSyscallError("set nonblocking", err)
+	}
+	return os.NewFile(uintptr(fd), f.Name()), nil
+}
+
+func startPipes(cmd *exec.Cmd) (*program, error) {
+	var files []*os.File
+	closeAll := func(files []*os.File) {
+		for _, f := range files {
+			f.Close()
+		}
+	}
+	for range 3 {
+		r, w, err := os.Pipe()
+		if err != nil {
+			closeAll(files)
+			return nil, err
+		}
+		files = append(files, r, w)
+	}
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = files[0], files[3], files[5]
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := cmd.Start(); err != nil {
+		closeAll(files)
+		return nil, startError(cmd, err)
+	}
+	closeAll([]*os.File{files[0], files[3], files[5]})
+	return &program{cmd: cmd, stdin: files[1], stdout: files[2], stderr: files[4]}, nil
+}
+
+func startError(cmd *exec.Cmd, err error) error {
+	var pathErr *os.PathError
+	if errors.As(err, &pathErr) {
+		err = pathErr.Err
+	}
+	return fmt.Errorf("start %s: %w", cmd.Path, err)
+}
+
+// wait waits for the program's first process and returns its exit status: 128
+// and the signal's number if one killed it, as in a shell.
+func (p *program) wait() byte {
+	err := p.cmd.Wait()
+	p.mu.Lock()
+	p.reaped = true
+	p.mu.Unlock()
+	state := p.cmd.ProcessState
+	if state == nil {
+		return 255 // err says why; there is nothing more to be known
+	}
+	if ws, ok := state.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
+		return byte(128 + int(ws.Signal()))
+	}
+	_ = err
+	return byte(state.ExitCode())
+}
+
+// input returns where the program reads from.
+func (p *program) input() io.WriteCloser {
+	if p.terminal != nil {
+		return p.terminal
+	}
+	return p.stdin
+}
+
+// close gives up our ends. A program that is still there is hung up.
+func (p *program) close() {
+	for _, f := range []*os.File{p.terminal, p.stdin, p.stdout, p.stderr} {
+		if f != nil {
+			f.Close()
+		}
+	}
+}
+
+// signal sends a signal to the processes in the foreground of the program's
+// terminal, or to all of its first process group.
+func (p *program) signal(sig syscall.Signal) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.reaped {
+		return
+	}
+	group := p.cmd.Process.Pid
+	if p.terminal != nil {
+		control(p.terminal, func(fd int) error {
+			foreground, err := unix.IoctlGetInt(fd, unix.TIOCGPGRP)
+			if err == nil && foreground > 1 {
+				group = foreground
+			}
+			return err
+		})
+	}
+	syscall.Kill(-group, sig)
+}
+
+// hangup tells every process of the program that its terminal is gone: those
+// in the foreground, and the first with its group.
+func (p *program) hangup(sig syscall.Signal) {
+	p.signal(sig)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.reaped {
+		syscall.Kill(-p.cmd.Process.Pid, sig)
+		syscall.Kill(-p.cmd.Process.Pid, syscall.SIGCONT)
+	}
+}
+
+// resize changes the size of the terminal. The kernel tells the program.
+func (p *program) resize(s session.Size) error {
+	if p.terminal == nil {
+		return nil
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.last = s
+	return control(p.terminal, func(fd int) error {
+		return unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{
+			Row: s.Rows, Col: s.Cols, Xpixel: s.XPixel, Ypixel: s.YPixel,
+		})
+	})
+}
+
+// size returns the size of the terminal, or zeros.
+func (p *program) size() session.Size {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.last
+}
+
+// control calls f with the descriptor of a file, which stays as it is.
+func control(file *os.File, f func(fd int) error) error {
+	raw, err := file.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var inner error
+	if err := raw.Control(func(fd uintptr) { inner = f(int(fd)) }); err != nil {
+		return err
+	}
+	return inner
+}

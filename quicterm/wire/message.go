@@ -1,0 +1,177 @@
+// Package wire has the control messages of the protocol: what a client and a
+// server, and a daemon and its holders, say to each other before frames flow.
+// SPEC.md beside it tells the whole protocol in prose.
+package wire
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/fxamacker/cbor/v2"
+)
+
+// ALPN names the protocol and its version in the TLS handshake (RFC 7301).
+// Within a version, messages and fields are only ever added.
+const ALPN = "quicterm/1"
+
+// MaxMessage is the largest payload of a message, in bytes. It has room for
+// the longest command that Linux starts from one argument.
+const MaxMessage = 192 << 10
+
+// A Type tells what a message is.
+type Type uint8
+
+// Types of messages. Those up to Error are between client and server; the
+// others never leave the machine.
+const (
+	TypeHello    Type = 1
+	TypeOffer    Type = 2
+	TypeAnswer   Type = 3
+	TypeTicket   Type = 4
+	TypeDenied   Type = 5
+	TypeAttach   Type = 6
+	TypeAttached Type = 7
+	TypeResume   Type = 8
+	TypeResumed  Type = 9
+	TypeList     Type = 10
+	TypeListing  Type = 11
+	TypeKill     Type = 12
+	TypeDone     Type = 13
+	TypeError    Type = 14
+
+	TypeOpen  Type = 32
+	TypeQuery Type = 33
+	TypeState Type = 34
+	TypeGrant Type = 35
+	TypeSpec  Type = 36
+)
+
+// A Message is one message as it travels:
+//
+//	type u8 | length u24 | payload
+//
+// The payload is a CBOR map with integer keys (RFC 8949), except that Resume
+// and State have a fixed form.
+type Message struct {
+	Type    Type
+	Payload []byte
+}
+
+const headerSize = 4
+
+// ErrTooLong is the error of a message that is longer than allowed.
+var ErrTooLong = errors.New("message longer than allowed")
+
+// Read reads a message with a payload of at most limit bytes. It reads no byte
+// behind it, and takes no memory for a payload that is too long. At the end of
+// the stream it returns io.EOF, inside a message io.ErrUnexpectedEOF.
+func Read(r io.Reader, limit int) (Message, error) {
+	var header [headerSize]byte
+	if _, err := io.ReadFull(r, header[:]); err != nil {
+		return Message{}, err
+	}
+	word := binary.BigEndian.Uint32(header[:])
+	n := int(word & 0xffffff)
+	if n > min(limit, MaxMessage) {
+		return Message{}, ErrTooLong
+	}
+	payload := make([]byte, n)
+	if _, err := io.ReadFull(r, payload); err != nil {
+		if err == io.EOF {
+			err = io.ErrUnexpectedEOF
+		}
+		return Message{}, err
+	}
+	return Message{Type: Type(word >> 24), Payload: payload}, nil
+}
+
+// Append appends the encoding of m to b. It panics if the payload is longer
+// than MaxMessage.
+func (m Message) Append(b []byte) []byte {
+	if len(m.Payload) > MaxMessage {
+		panic(fmt.Sprintf("wire: message of %d bytes", len(m.Payload)))
+	}
+	b = binary.BigEndian.AppendUint32(b, uint32(m.Type)<<24|uint32(len(m.Payload)))
+	return append(b, m.Payload...)
+}
+
+// Write writes a message in one call.
+func Write(w io.Writer, m Message) error {
+	_, err := w.Write(m.Append(nil))
+	return err
+}
+
+// A body is a message's content.
+type body interface {
+	Type() Type
+}
+
+// New encodes a message. It fails if the message would be longer than
+// MaxMessage.
+func New(v body) (Message, error) {
+	var payload []byte
+	var err error
+	if fixed, ok := v.(interface{ encode() ([]byte, error) }); ok {
+		payload, err = fixed.encode()
+	} else {
+		payload, err = encMode.Marshal(v)
+	}
+	if err != nil {
+		return Message{}, fmt.Errorf("encode message %d: %w", v.Type(), err)
+	}
+	if len(payload) > MaxMessage {
+		return Message{}, ErrTooLong
+	}
+	return Message{Type: v.Type(), Payload: payload}, nil
+}
+
+// Send encodes and writes a message.
+func Send(w io.Writer, v body) error {
+	m, err := New(v)
+	if err != nil {
+		return err
+	}
+	return Write(w, m)
+}
+
+// Decode decodes the payload of m into v, a pointer to the body of its type.
+// Fields that it does not know are ignored.
+func (m Message) Decode(v body) error {
+	if m.Type != v.Type() {
+		return fmt.Errorf("message of type %d where %d was expected", m.Type, v.Type())
+	}
+	var err error
+	if fixed, ok := v.(interface{ decode([]byte) error }); ok {
+		err = fixed.decode(m.Payload)
+	} else {
+		err = decMode.Unmarshal(m.Payload, v)
+	}
+	if err != nil {
+		return fmt.Errorf("message of type %d: %w", m.Type, err)
+	}
+	return nil
+}
+
+var (
+	encMode = must(cbor.EncOptions{Sort: cbor.SortCanonical}.EncMode())
+
+	// decMode accepts what encMode makes and little else: a peer cannot have
+	// more memory taken than a few times what it has sent.
+	decMode = must(cbor.DecOptions{
+		DupMapKey:        cbor.DupMapKeyEnforcedAPF,
+		IndefLength:      cbor.IndefLengthForbidden,
+		TagsMd:           cbor.TagsForbidden,
+		MaxNestedLevels:  8,
+		MaxArrayElements: 4096,
+		MaxMapPairs:      1024,
+	}.DecMode())
+)
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
