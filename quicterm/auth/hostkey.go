@@ -98,15 +98,15 @@ func LoadOrCreateHostKey(file string) (*HostKey, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := writeNew(file, pem.EncodeToMemory(block)); err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := WriteSecret(file, pem.EncodeToMemory(block)); err != nil && !errors.Is(err, fs.ErrExist) {
 		return nil, fmt.Errorf("make host key: %w", err)
 	}
 	return LoadHostKey(file) // the one of whoever was first
 }
 
-// writeNew writes a file that must not exist and that only its owner may read.
+// WriteSecret writes a file that must not exist and that only its owner may read.
 // Others see it whole or not at all.
-func writeNew(file string, content []byte) error {
+func WriteSecret(file string, content []byte) error {
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		return err
 	}

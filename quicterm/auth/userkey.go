@@ -2,6 +2,7 @@ package auth
 
 import (
 	"bytes"
+	"crypto/rsa"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -61,6 +62,30 @@ func (k *UserKey) Sign(state tls.ConnectionState, user string) ([]byte, error) {
 		return nil, fmt.Errorf("sign with %s: %w", k.Source, err)
 	}
 	return signature.Marshal(), nil
+}
+
+// minRSA is the least size of an RSA key, in bits.
+const minRSA = 2048
+
+// ParseUserKey decodes a public key that a user may sign with: of a type that is
+// sound, and no certificate.
+func ParseUserKey(blob []byte) (ssh.PublicKey, error) {
+	key, err := ssh.ParsePublicKey(blob)
+	if err != nil {
+		return nil, err
+	}
+	switch key.Type() {
+	case ssh.KeyAlgoED25519, ssh.KeyAlgoECDSA256, ssh.KeyAlgoECDSA384, ssh.KeyAlgoECDSA521,
+		ssh.KeyAlgoSKED25519, ssh.KeyAlgoSKECDSA256:
+		return key, nil
+	case ssh.KeyAlgoRSA:
+		public, ok := key.(ssh.CryptoPublicKey).CryptoPublicKey().(*rsa.PublicKey)
+		if ok && public.N.BitLen() >= minRSA {
+			return key, nil
+		}
+		return nil, fmt.Errorf("RSA keys need at least %d bits", minRSA)
+	}
+	return nil, fmt.Errorf("keys of type %s are not accepted", key.Type())
 }
 
 // ErrSignature means that a signature is not what it has to be. It says no more.

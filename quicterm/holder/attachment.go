@@ -5,6 +5,7 @@ package holder
 import (
 	"bytes"
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/quicterm/quicterm/buffer"
@@ -75,6 +76,9 @@ func (h *Holder) attachLocked(open *wire.Open, req *wire.Attach) (*attachment, *
 	h.log.Info("client attached", "client", a.client)
 	return a, &wire.Attached{
 		ID:       h.spec.ID,
+		UID:      uint32(os.Geteuid()),
+		Boot:     BootMark(h.spec.ID),
+		Created:  created,
 		Name:     h.spec.Name,
 		Secret:   secret,
 		Software: h.spec.Software,

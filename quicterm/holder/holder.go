@@ -222,6 +222,7 @@ func (h *Holder) leaveLocked(a *attachment) {
 		return
 	}
 	h.log.Info("client left", "client", a.client)
+	a.closeCarriers()
 	h.writer = nil
 	h.since = time.Now()
 	if h.exited && h.killed {

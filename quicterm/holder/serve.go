@@ -204,4 +204,3 @@ func receiveDescriptor(c *net.UnixConn) (*net.UnixConn, error) {
 	unix.CloseOnExec(fds[0])
 	return carrier.DatagramSocket(os.NewFile(uintptr(fds[0]), "datagrams"))
 }
-

@@ -156,4 +156,3 @@ func ParseSocketName(name string) (wire.SessionID, bool) {
 	id, err := wire.ParseSessionID(hex)
 	return id, ok && err == nil
 }
-

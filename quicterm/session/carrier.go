@@ -106,13 +106,16 @@ func (p *Peer) Ping(id CarrierID) {
 	}
 }
 
-// RTT returns the smoothed round-trip time of a carrier, acknowledgement by
-// the other end included, or 0 before it is known.
-func (p *Peer) RTT(id CarrierID) time.Duration {
-	if c := p.carriers[id]; c != nil {
-		return c.rtt.smoothed
+// BestRTT returns the shortest smoothed round-trip time of the carriers, with
+// the time that the other end takes for its ack, or 0 before any is known.
+func (p *Peer) BestRTT() time.Duration {
+	var best time.Duration
+	for _, c := range p.carriers {
+		if d := c.rtt.smoothed; d > 0 && (best == 0 || d < best) {
+			best = d
+		}
 	}
-	return 0
+	return best
 }
 
 // Stream returns the bytes to write next to a carrier's stream, which are

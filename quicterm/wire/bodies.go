@@ -63,8 +63,10 @@ type Ticket struct {
 }
 
 // Denied ends a connection whose client has not proven who it is. It says
-// nothing more.
-type Denied struct{}
+// nothing more, but to a Resume.
+type Denied struct {
+	Boot string `cbor:"1,keyasint"` // see Attached
+}
 
 // A Mode says what Attach does when the session exists or does not.
 type Mode uint8
@@ -286,14 +288,6 @@ func (s *State) decode(b []byte) error {
 
 // EncodeInfo encodes an Info for a State.
 func EncodeInfo(info Info) (cbor.RawMessage, error) { return encMode.Marshal(info) }
-
-// Grant is how a daemon answers a connection to its unix socket: how to reach
-// it, and a ticket for the account at the other end of the socket.
-type Grant struct {
-	Port    uint16 `cbor:"1,keyasint" json:"port"`
-	HostKey []byte `cbor:"2,keyasint" json:"host_key"` // RFC 4253, 6.6
-	Ticket  []byte `cbor:"3,keyasint" json:"ticket"`
-}
 
 func (*Hello) Type() Type    { return TypeHello }
 func (*Offer) Type() Type    { return TypeOffer }

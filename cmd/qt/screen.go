@@ -1,0 +1,125 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/quicterm/quicterm/migrate"
+	"github.com/quicterm/quicterm/quicterm"
+	"github.com/quicterm/quicterm/quicterm/vt"
+)
+
+// A screen is the terminal's output side: it passes the program's output on, and
+// puts words of ours where they do no harm.
+type screen struct {
+	mu     sync.Mutex
+	out    io.Writer
+	split  vt.Splitter
+	modes  vt.Modes
+	strip  *vt.Stripper // while old output is shown
+	titled bool         // the title is ours
+	link   quicterm.Link
+	tick   *time.Timer
+}
+
+func newScreen(out io.Writer, stripping bool) *screen {
+	s := &screen{out: out}
+	if stripping {
+		s.strip = new(vt.Stripper)
+	}
+	s.tick = time.AfterFunc(time.Hour, s.showLink)
+	s.tick.Stop()
+	return s
+}
+
+// Write shows output of the program.
+func (s *screen) Write(b []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := len(b)
+	if s.strip != nil {
+		b = s.strip.Strip(b)
+	}
+	return n, s.writeLocked(b)
+}
+
+func (s *screen) writeLocked(b []byte) error {
+	s.split.Split(b, func([]byte) {}, s.modes.Note)
+	_, err := s.out.Write(b)
+	return err
+}
+
+// live ends the showing of old output.
+func (s *screen) live() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.strip != nil {
+		s.writeLocked(s.strip.Rest())
+		s.strip = nil
+	}
+}
+
+// say shows a line of ours among the program's output.
+func (s *screen) say(format string, args ...any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	fmt.Fprintf(s.out, "\r\n[qt: "+format+"]\r\n", args...)
+}
+
+// How long a link may be in doubt before the title says so: most doubts are
+// over before anybody has read of them.
+const titleAfter = time.Second
+
+// setLink takes note of the state of the link.
+func (s *screen) setLink(l quicterm.Link) {
+	s.mu.Lock()
+	s.link = l
+	s.mu.Unlock()
+	s.showLink()
+}
+
+// showLink puts the state of the link into the title, or the title back.
+func (s *screen) showLink() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.split.Ground() {
+		return // in the middle of a sequence: the next change will do
+	}
+	if s.link.State == migrate.Live || s.link.State == migrate.Connecting {
+		s.tick.Stop()
+		s.restoreTitleLocked()
+		return
+	}
+	if left := titleAfter - time.Since(s.link.Since); left > 0 && !s.titled {
+		s.tick.Reset(left)
+		return
+	}
+	if !s.titled {
+		io.WriteString(s.out, "\x1b[22;2t") // push the title
+		s.titled = true
+	}
+	fmt.Fprintf(s.out, "\x1b]2;qt: no contact since %s, trying (%d)\x1b\\",
+		s.link.Since.Format(time.TimeOnly), s.link.Attempts)
+}
+
+func (s *screen) restoreTitleLocked() {
+	if !s.titled {
+		return
+	}
+	s.titled = false
+	io.WriteString(s.out, "\x1b[23;2t") // pop it
+	s.out.Write(s.modes.Title())
+}
+
+// restore leaves the terminal as it was before the program: what that has
+// switched on is switched off.
+func (s *screen) restore() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.tick.Stop()
+	s.restoreTitleLocked()
+	s.out.Write(s.split.Rest()) // nothing of it is shown: whole or not
+	s.out.Write(s.modes.Undo())
+}

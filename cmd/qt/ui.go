@@ -1,0 +1,108 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"golang.org/x/crypto/ssh"
+	"golang.org/x/term"
+
+	"github.com/quicterm/quicterm/quicterm"
+	"github.com/quicterm/quicterm/quicterm/auth"
+)
+
+// How qt talks to people:
+//
+//   - What they asked for goes to standard output; all else to standard error,
+//     in one line that begins with "qt: ".
+//   - An error says what failed, on what, and what to try.
+//   - While a terminal is raw, lines end in \r\n, and nothing is written inside
+//     a control sequence of the program that draws on it.
+//   - Questions are asked on the terminal itself, and only if there is one.
+
+// hintError is an error with something to try.
+type hintError struct {
+	err  error
+	hint string
+}
+
+func (e *hintError) Error() string { return e.err.Error() + ": " + e.hint }
+func (e *hintError) Unwrap() error { return e.err }
+
+func withHint(err error, format string, args ...any) error {
+	return &hintError{err, fmt.Sprintf(format, args...)}
+}
+
+// complain prints an error.
+func complain(err error) {
+	say("%s", strings.ReplaceAll(err.Error(), "\n", "; "))
+}
+
+// say prints a line for the person.
+func say(format string, args ...any) {
+	fmt.Fprintf(os.Stderr, "qt: "+format+"\n", args...)
+}
+
+// explain adds to an error of connecting to a target what to try.
+func explain(err error, t *target) error {
+	var unreachable *quicterm.UnreachableError
+	var changed *auth.ChangedHostError
+	var unknown *auth.UnknownHostError
+	switch {
+	case errors.As(err, &changed):
+		return withHint(changed, "if that is expected, remove the old key (%s); if not, somebody may be listening in", strings.Join(changed.Known, ", "))
+	case errors.As(err, &unknown):
+		return withHint(unknown, "connect once from a terminal to accept it, or add it to known_hosts")
+	case errors.Is(err, quicterm.ErrNoKeys):
+		return withHint(err, "start an agent with ssh-add, or name a private key with -i")
+	case errors.Is(err, quicterm.ErrDenied):
+		return withHint(fmt.Errorf("%w by %s for %s", quicterm.ErrDenied, t.name, t.user), "is one of your keys in the account's authorized_keys? qt connect -v says which were offered")
+	case errors.As(err, &unreachable):
+		return withHint(fmt.Errorf("%s, UDP port %d: %w", t.name, t.port, err), "is qtd running there, and is the port open?")
+	}
+	return err
+}
+
+// openTerminal opens the terminal for questions, or fails if there is none.
+func openTerminal() (*os.File, error) {
+	return os.OpenFile("/dev/tty", os.O_RDWR, 0)
+}
+
+// askSecret asks for something that is not shown.
+func askSecret(prompt string) ([]byte, error) {
+	tty, err := openTerminal()
+	if err != nil {
+		return nil, errors.New("a passphrase is needed, and there is no terminal to ask for it: use ssh-add")
+	}
+	defer tty.Close()
+	fmt.Fprint(tty, prompt)
+	defer fmt.Fprintln(tty)
+	return term.ReadPassword(int(tty.Fd()))
+}
+
+// confirmHost asks the person whether an unknown key is the server's.
+func confirmHost(host string, key ssh.PublicKey) bool {
+	tty, err := openTerminal()
+	if err != nil {
+		return false
+	}
+	defer tty.Close()
+	fmt.Fprintf(tty, "The server %s is not known. Its key is\n%s %s\nIs that its key, and do you want to connect (yes/no)? ",
+		host, key.Type(), ssh.FingerprintSHA256(key))
+	var answer string
+	for {
+		if _, err := fmt.Fscanln(tty, &answer); err != nil && answer == "" {
+			return false
+		}
+		switch strings.ToLower(answer) {
+		case "yes", ssh.FingerprintSHA256(key):
+			return true
+		case "no":
+			return false
+		}
+		answer = ""
+		fmt.Fprint(tty, "Please type yes or no: ")
+	}
+}

@@ -1,0 +1,247 @@
+//go:build linux || darwin
+
+package quicterm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/quicterm/quicterm/migrate/carrier"
+	"github.com/quicterm/quicterm/quicterm/holder"
+	"github.com/quicterm/quicterm/quicterm/wire"
+)
+
+// A sessionError is one that a client may act on.
+type sessionError struct {
+	code wire.Code
+	text string
+}
+
+func (e *sessionError) Error() string { return e.text }
+
+// An entry is a session that was found.
+type entry struct {
+	id    wire.SessionID
+	path  string // of the holder's socket
+	state wire.State
+}
+
+// socketPaths returns the sockets of the holders of an account, by session.
+func (s *Server) socketPaths(uid uint32) map[wire.SessionID]string {
+	paths := make(map[wire.SessionID]string)
+	for _, dir := range s.base.Dirs(uid) {
+		files, err := os.ReadDir(dir)
+		if err != nil {
+			s.log.Warn("sessions", "error", err)
+			continue
+		}
+		for _, f := range files {
+			if id, ok := holder.ParseSocketName(f.Name()); ok {
+				paths[id] = filepath.Join(dir, f.Name())
+			}
+		}
+	}
+	return paths
+}
+
+// sessions returns the sessions of an account that are visible to a client, the
+// latest to change its phase first. Holders that do not answer are left out.
+func (s *Server) sessions(uid uint32, open *wire.Open) []entry {
+	all := s.allSessions(uid, open)
+	return slices.DeleteFunc(all, func(e entry) bool { return !e.state.Visible })
+}
+
+func (s *Server) allSessions(uid uint32, open *wire.Open) []entry {
+	query, err := wire.New(&wire.Query{})
+	if err != nil {
+		panic(err) // it is always the same
+	}
+	var mu sync.Mutex
+	var entries []entry
+	var wg sync.WaitGroup
+	for id, path := range s.socketPaths(uid) {
+		wg.Go(func() {
+			e := entry{id: id, path: path}
+			answer, err := holder.Ask(path, uid, open, query)
+			if err == nil {
+				err = answer.Decode(&e.state)
+			}
+			if err != nil {
+				s.log.Debug("holder does not answer", "session", id.String(), "error", err)
+				if errors.Is(err, errConnectionRefused) {
+					os.Remove(path) // nobody has listened since a crash
+				}
+				return
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			entries = append(entries, e)
+		})
+	}
+	wg.Wait()
+	slices.SortFunc(entries, func(a, b entry) int {
+		if a.state.Since != b.state.Since {
+			return int(max(-1, min(1, b.state.Since-a.state.Since)))
+		}
+		return strings.Compare(a.id.String(), b.id.String())
+	})
+	return entries
+}
+
+// minIDPrefix is how much of an id names a session at least.
+const minIDPrefix = 4
+
+// find returns the session of the given name or id or, without a name, the
+// latest that is detached.
+func (s *Server) find(uid uint32, open *wire.Open, name string) (*entry, error) {
+	return pick(s.sessions(uid, open), name)
+}
+
+func pick(entries []entry, name string) (*entry, error) {
+	if name == "" {
+		for i, e := range entries {
+			if e.state.Phase == wire.PhaseDetached {
+				return &entries[i], nil
+			}
+		}
+		return nil, &sessionError{wire.CodeNoSession, "there is no detached session: name one of those that qt ls shows"}
+	}
+	for i, e := range entries {
+		if e.state.Name == name {
+			return &entries[i], nil
+		}
+	}
+	var found *entry
+	for i, e := range entries {
+		if len(name) >= minIDPrefix && strings.HasPrefix(e.id.String(), name) {
+			if found != nil {
+				return nil, &sessionError{wire.CodeFailed, fmt.Sprintf("more than one session has an id that begins with %s", name)}
+			}
+			found = &entries[i]
+		}
+	}
+	if found == nil {
+		return nil, &sessionError{wire.CodeNoSession, fmt.Sprintf("there is no session %q: qt ls shows which there are", name)}
+	}
+	return found, nil
+}
+
+// sessionNames are what sessions may be called.
+var sessionNames = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,31}$`)
+
+// findOrCreate returns the socket of the session that a client asks for.
+func (s *Server) findOrCreate(g *guest, req *wire.Attach) (string, error) {
+	if req.Mode == wire.ModeAttach {
+		e, err := s.find(g.account.UID, g.open(), req.Session)
+		if err != nil {
+			return "", err
+		}
+		return e.path, nil
+	}
+	s.creating.Lock()
+	defer s.creating.Unlock()
+	all := s.allSessions(g.account.UID, g.open())
+	taken := func(name string) bool {
+		return slices.ContainsFunc(all, func(e entry) bool { return e.state.Name == name })
+	}
+	name := req.Session
+	switch {
+	case name == "":
+		for n := 1; name == "" || taken(name); n++ {
+			name = strconv.Itoa(n)
+		}
+	case !sessionNames.MatchString(name):
+		return "", &sessionError{wire.CodeFailed, fmt.Sprintf("%q cannot be a session's name: use up to 32 letters, digits, dots, dashes and underscores", name)}
+	case taken(name):
+		visible := slices.DeleteFunc(slices.Clone(all), func(e entry) bool { return !e.state.Visible })
+		if e, err := pick(visible, name); err == nil && req.Mode == wire.ModeAttachOrCreate {
+			return e.path, nil
+		}
+		return "", &sessionError{wire.CodeFailed, fmt.Sprintf("there is a session %q already", name)}
+	}
+	if most := s.cfg.Settings.MaxSessionsPerUser; len(all) >= most {
+		return "", &sessionError{wire.CodeFailed, fmt.Sprintf("%s has %d sessions already, and max_sessions_per_user is %d: end one with qt kill", g.account.Name, len(all), most)}
+	}
+	if err := s.checkMemory(); err != nil {
+		return "", err
+	}
+	return s.create(g, req, name)
+}
+
+// checkMemory refuses new sessions while the output of all takes too much.
+func (s *Server) checkMemory() error {
+	most := int64(s.cfg.Settings.MaxBufferTotal.Bytes)
+	if most == 0 {
+		return nil
+	}
+	var total int64
+	for _, uid := range s.accounts() {
+		for _, e := range s.allSessions(uid, &wire.Open{}) {
+			total += int64(min(e.state.Memory, 1<<40))
+		}
+	}
+	if total >= most {
+		return &sessionError{wire.CodeFailed, fmt.Sprintf("sessions on this server keep %d MiB of output, and max_buffer_total is %v", total>>20, s.cfg.Settings.MaxBufferTotal)}
+	}
+	return nil
+}
+
+// accounts returns the user ids that may have sessions here.
+func (s *Server) accounts() []uint32 {
+	if !s.anybody {
+		return []uint32{s.self.UID}
+	}
+	var uids []uint32
+	dirs, err := os.ReadDir(s.base.System())
+	if err != nil {
+		s.log.Warn("sessions", "error", err)
+	}
+	for _, d := range dirs {
+		if uid, err := strconv.ParseUint(d.Name(), 10, 32); err == nil {
+			uids = append(uids, uint32(uid))
+		}
+	}
+	return uids
+}
+
+// create starts a holder and returns its socket.
+func (s *Server) create(g *guest, req *wire.Attach, name string) (string, error) {
+	spec, err := s.spec(g, req, name)
+	if err != nil {
+		return "", err
+	}
+	dir, err := s.base.Make(g.account.UID)
+	if err != nil {
+		return "", fmt.Errorf("directory for sockets: %w", err)
+	}
+	credential, err := g.account.Credential()
+	if err != nil {
+		return "", err
+	}
+	if err := holder.Start(context.Background(), spec, credential, s.cfg.HolderArgs...); err != nil {
+		return "", err
+	}
+	g.log.Info("session started", "session", name, "id", spec.ID.String(), "account", g.account.Name)
+	return filepath.Join(dir, holder.SocketName(spec.ID)), nil
+}
+
+// resume asks the holder of a session to take a carrier. What is wrong is for
+// the log: to the client, no session and a wrong proof look alike.
+func (s *Server) resume(req *wire.Resume, m wire.Message) (wire.Message, *carrier.Unix, error) {
+	if !s.anybody && req.UID != s.self.UID {
+		return m, nil, fmt.Errorf("resume of a session of user id %d", req.UID)
+	}
+	path, ok := s.socketPaths(req.UID)[req.ID]
+	if !ok {
+		return m, nil, fmt.Errorf("resume of a session that does not exist, of user id %d", req.UID)
+	}
+	return holder.Carry(path, req.UID, &wire.Open{}, m)
+}
