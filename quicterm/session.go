@@ -96,9 +96,8 @@ type Session struct {
 	link    Link
 	queue   []session.Delivered
 	over    bool
-	cause   error         // why Run is to return, once over
-	ended   chan struct{} // closed when over
-	status  int           // of the program, guarded by nothing: for Run alone
+	cause   error // why Run is to return, once over
+	status  int   // of the program; for Run alone
 
 	poke chan struct{} // wakes the link's loop
 }
@@ -111,7 +110,6 @@ func (c *Client) Attach(ctx context.Context, req *wire.Attach, streams Streams) 
 		log:     c.cfg.Log,
 		streams: streams,
 		ring:    buffer.NewRing(inputBuffer),
-		ended:   make(chan struct{}),
 		poke:    make(chan struct{}, 1),
 	}
 	s.changed = sync.NewCond(&s.mu)
@@ -155,18 +153,17 @@ func (s *Session) Name() string { return s.attached.Name }
 func (s *Session) Created() bool { return s.attached.Created }
 
 // Run keeps the session going until it is over, and returns the exit status of
-// the program: 128 and the signal's number if one killed it. When it returns,
-// no goroutine of the session is left but one that may wait in Write, which
-// fails.
+// the program: 128 and the signal's number if one killed it. The end of the
+// context is as if Leave were called. When Run returns, no goroutine of the
+// session is left; whoever waits in Write gets an error.
 func (s *Session) Run(ctx context.Context) (int, error) {
-	ctx, cancel := context.WithCancel(ctx)
+	stop := context.AfterFunc(ctx, s.Leave)
+	defer stop()
+	linkCtx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	var wg sync.WaitGroup
-	wg.Go(func() { s.keepLink(ctx) })
-	stop := context.AfterFunc(ctx, func() { s.end(context.Cause(ctx)) })
-	defer stop()
+	wg.Go(func() { s.keepLink(linkCtx) })
 	s.deliver()
-	<-s.ended
 	s.sayGoodbye()
 	cancel()
 	wg.Wait()
@@ -185,7 +182,6 @@ func (s *Session) endLocked(cause error) {
 		return
 	}
 	s.over, s.cause = true, cause
-	close(s.ended)
 	s.changed.Broadcast()
 }
 
@@ -193,21 +189,26 @@ func (s *Session) endLocked(cause error) {
 // how the program ended, or that we leave.
 func (s *Session) sayGoodbye() {
 	s.mu.Lock()
-	cause := s.cause
-	if errors.Is(cause, ErrLeft) {
+	defer s.mu.Unlock()
+	left := errors.Is(s.cause, ErrLeft)
+	cutOff := s.link.State == migrate.Suspect || s.link.State == migrate.Offline
+	if s.cause != nil && !left || cutOff {
+		return
+	}
+	if left {
+		s.waitLocked(func() bool { return s.peer.Acked() == s.ring.Next() })
 		s.peer.Notify(session.Leaving, "")
 		s.pump.Wake()
 	}
-	s.mu.Unlock()
-	if cause != nil && !errors.Is(cause, ErrLeft) {
-		return
-	}
-	deadline := time.AfterFunc(goodbye, s.changed.Broadcast)
-	defer deadline.Stop()
+	s.waitLocked(func() bool { return s.pump.Carriers() == 0 })
+}
+
+// waitLocked waits for something that the server does, but not for long.
+func (s *Session) waitLocked(done func() bool) {
 	until := time.Now().Add(goodbye)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for s.pump.Carriers() > 0 && time.Now().Before(until) {
+	timer := time.AfterFunc(goodbye, s.changed.Broadcast)
+	defer timer.Stop()
+	for !done() && time.Now().Before(until) {
 		s.changed.Wait()
 	}
 }

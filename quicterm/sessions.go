@@ -112,7 +112,10 @@ func pick(entries []entry, name string) (*entry, error) {
 				return &entries[i], nil
 			}
 		}
-		return nil, &sessionError{wire.CodeNoSession, "there is no detached session: name one of those that qt ls shows"}
+		if len(entries) == 0 {
+			return nil, &sessionError{wire.CodeNoSession, "there is no session: qt connect opens one"}
+		}
+		return nil, &sessionError{wire.CodeNoSession, fmt.Sprintf("all sessions have a client: name one to take it over, the latest is %s", entries[0].state.Name)}
 	}
 	for i, e := range entries {
 		if e.state.Name == name {

@@ -199,4 +199,3 @@ func askLocalGrant(ctx context.Context) (*wire.Grant, error) {
 	}
 	return wire.ReadGrant(io.Reader(&out))
 }
-

@@ -9,6 +9,7 @@ import (
 	"os/signal"
 	"path"
 	"strings"
+	"sync"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -131,24 +132,39 @@ func runPipe(ctx context.Context, client *quicterm.Client, req *wire.Attach) err
 			s.CloseWrite()
 		}
 	}()
-	// The first signal is for the command, a second one for us.
+	stop := passSignals(s)
+	defer stop()
+	return result(s.Run(context.WithoutCancel(ctx)))
+}
+
+// passSignals passes the first signal that would end us on to the command. A
+// second one ends us and hangs the command up, and so does the end of our
+// terminal at once.
+func passSignals(s *quicterm.Session) (stop func()) {
+	names := map[os.Signal]string{syscall.SIGINT: "INT", syscall.SIGTERM: "TERM", syscall.SIGHUP: "HUP"}
 	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
-	defer signal.Stop(signals)
+	for sig := range names {
+		signal.Notify(signals, sig)
+	}
+	done := make(chan struct{})
 	go func() {
-		if sig, ok := <-signals; ok {
-			name := "TERM"
-			if sig == syscall.SIGINT {
-				name = "INT"
+		for passed := false; ; passed = true {
+			select {
+			case sig := <-signals:
+				if passed || sig == syscall.SIGHUP {
+					s.Leave()
+				} else {
+					s.Signal(names[sig])
+				}
+			case <-done:
+				return
 			}
-			s.Signal(name)
-			<-signals
-			s.Signal("HUP")
-			s.Leave()
 		}
 	}()
-	status, err := s.Run(context.WithoutCancel(ctx))
-	return result(status, err)
+	return func() {
+		signal.Stop(signals)
+		close(done)
+	}
 }
 
 // runTerminal runs a program on our terminal.
@@ -168,35 +184,34 @@ func runTerminal(ctx context.Context, client *quicterm.Client, settings *configs
 	if err != nil {
 		return err
 	}
+	restore := out.restore
 	if term.IsTerminal(fd) {
 		old, err := makeRaw(fd)
 		if err != nil {
 			return fmt.Errorf("terminal: %w", err)
 		}
-		defer term.Restore(fd, old)
+		restore = func() {
+			out.restore()
+			term.Restore(fd, old)
+		}
 	}
-	defer out.restore()
+	restore = sync.OnceFunc(restore)
+	defer restore() // also when we panic
 	stopSizes := watchSize(func() { s.Resize(sizeOf(windowSize())) })
 	defer stopSizes()
 	t := &typist{session: s, screen: out, escapes: newEscaper(settings.EscapeChar)}
 	go t.run(os.Stdin)
 	status, err := s.Run(ctx)
-	var displaced *quicterm.DisplacedError
+	restore()
+	comeBack := fmt.Sprintf("qt attach %s %s comes back", host, s.Name())
 	switch {
 	case errors.Is(err, quicterm.ErrLeft):
-		out.say("detached: qt attach %s %s comes back", host, s.Name())
+		say("detached: %s", comeBack)
 		return nil
-	case errors.As(err, &displaced):
-		out.say("%v", err)
-		return exitError(failure)
 	case ctx.Err() != nil:
-		s.Leave()
-		return fmt.Errorf("ended by a signal: qt attach %s %s comes back", host, s.Name())
-	case err != nil:
-		out.say("%v", err)
-		return exitError(failure)
+		return fmt.Errorf("ended by a signal, the session is not: %s", comeBack)
 	}
-	return result(status, nil)
+	return result(status, err)
 }
 
 func result(status int, err error) error {
@@ -249,12 +264,12 @@ func (t *typist) run(in io.Reader) {
 	}
 }
 
-const help = "Supported escapes, at the start of a line:\r\n" +
-	" ~.  end the session\r\n" +
-	" ~d  detach: the session lives on\r\n" +
-	" ~s  show the state of the connection\r\n" +
-	" ~?  this help\r\n" +
-	" ~~  send the character itself"
+const help = `Escapes, at the start of a line:
+ ~.  end the session, or leave it while there is no contact
+ ~d  detach: the session lives on
+ ~s  show the state of the connection
+ ~?  this help
+ ~~  send the character itself`
 
 // command does what an escape asks for, if it is known.
 func (t *typist) command(c byte) bool {
@@ -269,7 +284,7 @@ func (t *typist) command(c byte) bool {
 	case 'd':
 		t.session.Leave()
 	case 's':
-		t.screen.say("%s", strings.ReplaceAll(t.session.Status().String(), "\n", "\r\n"))
+		t.screen.say("%v", t.session.Status())
 	case '?':
 		t.screen.say("%s", strings.ReplaceAll(help, "~", string(t.escapes.char)))
 	default:
@@ -277,4 +292,3 @@ func (t *typist) command(c byte) bool {
 	}
 	return true
 }
-

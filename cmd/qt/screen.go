@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"strings"
 	"sync"
 	"time"
 
@@ -61,11 +62,12 @@ func (s *screen) live() {
 	}
 }
 
-// say shows a line of ours among the program's output.
+// say shows lines of ours among the program's output.
 func (s *screen) say(format string, args ...any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	fmt.Fprintf(s.out, "\r\n[qt: "+format+"]\r\n", args...)
+	text := strings.ReplaceAll(fmt.Sprintf(format, args...), "\n", "\r\n")
+	fmt.Fprintf(s.out, "\r\n[qt: %s]\r\n", text)
 }
 
 // How long a link may be in doubt before the title says so: most doubts are

@@ -225,8 +225,12 @@ func (h *Holder) leaveLocked(a *attachment) {
 	a.closeCarriers()
 	h.writer = nil
 	h.since = time.Now()
-	if h.exited && h.killed {
+	switch {
+	case h.exited && h.killed:
 		h.finishLocked("killed, and nobody is there to see it")
+	case !h.spec.PTY: // nobody else can have it
+		h.killed = true
+		h.hangup()
 	}
 	h.changed.Broadcast()
 }

@@ -174,11 +174,11 @@ func (h *Holder) kill(client string) {
 	defer h.mu.Unlock()
 	h.log.Info("killed", "client", client)
 	h.killed = true
-	if !h.exited {
-		h.hangup()
-	} else if h.writer == nil || h.writer.pump.Carriers() == 0 {
+	if h.exited {
 		h.finishLocked("killed after its end")
+		return
 	}
+	h.hangup()
 }
 
 // receiveDescriptor reads the byte that begins a connection, and returns the

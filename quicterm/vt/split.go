@@ -20,11 +20,11 @@ const (
 type state int
 
 const (
-	ground state = iota
-	escape       // after ESC
-	control      // in a CSI sequence
-	text         // in an OSC, DCS, APC, PM or SOS string
-	textEscape   // after ESC in one, which may end it
+	ground     state = iota
+	escape           // after ESC
+	control          // in a CSI sequence
+	text             // in an OSC, DCS, APC, PM or SOS string
+	textEscape       // after ESC in one, which may end it
 )
 
 // A Splitter splits the output of a program into control sequences and what is

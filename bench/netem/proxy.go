@@ -1,0 +1,213 @@
+package netem
+
+import (
+	"container/heap"
+	"net"
+	"net/netip"
+	"sync"
+	"time"
+)
+
+// maxPacket is larger than any UDP packet that is passed on.
+const maxPacket = 64 << 10
+
+// A Proxy stands between UDP clients and a server, with a link each way that all
+// clients share. To the server each client has an address of its own, as behind
+// a NAT.
+type Proxy struct {
+	server netip.AddrPort
+	front  *net.UDPConn
+
+	mu       sync.Mutex
+	up, down *Link
+	flows    map[netip.AddrPort]*net.UDPConn // to the server, by client
+	queue    deliveries
+	closed   bool
+
+	wake chan struct{}
+	done chan struct{}
+	wg   sync.WaitGroup
+}
+
+// A delivery is a packet on its way.
+type delivery struct {
+	at   time.Time
+	seq  uint64 // keeps the order of those at the same time
+	send func()
+}
+
+type deliveries []delivery
+
+func (d deliveries) Len() int { return len(d) }
+func (d deliveries) Less(i, j int) bool {
+	return d[i].at.Before(d[j].at) || d[i].at.Equal(d[j].at) && d[i].seq < d[j].seq
+}
+func (d deliveries) Swap(i, j int) { d[i], d[j] = d[j], d[i] }
+func (d *deliveries) Push(x any)   { *d = append(*d, x.(delivery)) }
+func (d *deliveries) Pop() any {
+	last := (*d)[len(*d)-1]
+	*d = (*d)[:len(*d)-1]
+	return last
+}
+
+// NewProxy returns a proxy for a server, that listens on a free port of the
+// loopback interface and runs until Close.
+func NewProxy(server netip.AddrPort, cfg Config, seed uint64) (*Proxy, error) {
+	front, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	if err != nil {
+		return nil, err
+	}
+	p := &Proxy{
+		server: server,
+		front:  front,
+		up:     NewLink(cfg, seed),
+		down:   NewLink(cfg, seed+1),
+		flows:  make(map[netip.AddrPort]*net.UDPConn),
+		wake:   make(chan struct{}, 1),
+		done:   make(chan struct{}),
+	}
+	p.wg.Go(p.readClients)
+	p.wg.Go(p.deliver)
+	return p, nil
+}
+
+// Addr returns where clients reach the proxy.
+func (p *Proxy) Addr() netip.AddrPort { return p.front.LocalAddr().(*net.UDPAddr).AddrPort() }
+
+// Set changes what both links do from now on. Packets under way still arrive.
+func (p *Proxy) Set(cfg Config) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.up.Set(cfg)
+	p.down.Set(cfg)
+}
+
+// Rebind forgets the addresses that clients have to the server, as a NAT does.
+// What the server sends to the old ones is lost.
+func (p *Proxy) Rebind() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for client, c := range p.flows {
+		c.Close()
+		delete(p.flows, client)
+	}
+}
+
+// Counters returns what was counted on the way to the server and back.
+func (p *Proxy) Counters() (up, down Counters) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.up.Counters(), p.down.Counters()
+}
+
+// Close ends the proxy. Nothing of it is left when it returns.
+func (p *Proxy) Close() error {
+	p.mu.Lock()
+	if p.closed {
+		p.mu.Unlock()
+		return nil
+	}
+	p.closed = true
+	for _, c := range p.flows {
+		c.Close()
+	}
+	close(p.done)
+	p.mu.Unlock()
+	err := p.front.Close()
+	p.wg.Wait()
+	return err
+}
+
+func (p *Proxy) readClients() {
+	buf := make([]byte, maxPacket)
+	for {
+		n, client, err := p.front.ReadFromUDPAddrPort(buf)
+		if err != nil {
+			return
+		}
+		c, err := p.flow(client)
+		if err != nil {
+			continue // out of sockets, or closed: the packet is lost
+		}
+		p.send(p.up, buf[:n], func(b []byte) { c.Write(b) })
+	}
+}
+
+// flow returns the socket that a client's packets go through to the server.
+func (p *Proxy) flow(client netip.AddrPort) (*net.UDPConn, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return nil, net.ErrClosed
+	}
+	if c := p.flows[client]; c != nil {
+		return c, nil
+	}
+	c, err := net.DialUDP("udp", nil, net.UDPAddrFromAddrPort(p.server))
+	if err != nil {
+		return nil, err
+	}
+	p.flows[client] = c
+	p.wg.Go(func() { p.readServer(client, c) })
+	return c, nil
+}
+
+func (p *Proxy) readServer(client netip.AddrPort, c *net.UDPConn) {
+	buf := make([]byte, maxPacket)
+	for {
+		n, err := c.Read(buf)
+		if err != nil {
+			p.mu.Lock()
+			gone := p.closed || p.flows[client] != c
+			p.mu.Unlock()
+			if gone {
+				return
+			}
+			continue // the server does not listen now: it may again
+		}
+		p.send(p.down, buf[:n], func(b []byte) { p.front.WriteToUDPAddrPort(b, client) })
+	}
+}
+
+// send puts a packet on a link.
+func (p *Proxy) send(l *Link, b []byte, out func([]byte)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	packet := append([]byte(nil), b...)
+	for _, at := range l.Send(time.Now(), len(b)) {
+		heap.Push(&p.queue, delivery{at: at, seq: l.counters.Packets, send: func() { out(packet) }})
+	}
+	select {
+	case p.wake <- struct{}{}:
+	default:
+	}
+}
+
+// deliver sends packets when they arrive.
+func (p *Proxy) deliver() {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		p.mu.Lock()
+		var due []func()
+		wait := time.Hour
+		for len(p.queue) > 0 {
+			if wait = time.Until(p.queue[0].at); wait > 0 {
+				break
+			}
+			due = append(due, heap.Pop(&p.queue).(delivery).send)
+			wait = time.Hour
+		}
+		p.mu.Unlock()
+		for _, send := range due {
+			send()
+		}
+		timer.Reset(wait)
+		select {
+		case <-p.done:
+			return
+		case <-p.wake:
+		case <-timer.C:
+		}
+	}
+}

@@ -1,0 +1,138 @@
+//go:build linux || darwin
+
+package e2e
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// status returns the exit status of a command that was run.
+func status(t *testing.T, err error) int {
+	t.Helper()
+	var exit *exec.ExitError
+	if err == nil {
+		return 0
+	}
+	if !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	return exit.ExitCode()
+}
+
+// A command without a terminal is a clean pipe.
+func TestPipe(t *testing.T) {
+	h := newHost(t)
+	h.start()
+	tests := []struct {
+		name           string
+		command        []string
+		in             string
+		out, err       string
+		status         int
+		statusOnStderr bool
+	}{
+		{name: "output", command: []string{"echo", "hello"}, out: "hello\n"},
+		{name: "words", command: []string{"--", "printf", "'%s|'", "a  b", "'c  d'"}, out: "a|b|c  d|"},
+		{name: "status", command: []string{"exit 7"}, status: 7},
+		{name: "signal", command: []string{"kill -TERM $$"}, status: 143},
+		{name: "errors apart", command: []string{"echo out; echo err >&2"}, out: "out\n", err: "err\n"},
+		{name: "input", command: []string{"cat"}, in: "some\x00bytes\xff", out: "some\x00bytes\xff"},
+		{name: "end of input", command: []string{"wc -c"}, out: "0\n"},
+		{name: "no newline", command: []string{"printf x"}, out: "x"},
+		{name: "environment", command: []string{`echo "$TERM/$LC_TEST/$SECRET/$QUICTERM_SESSION"`}, out: "xterm/carried over//1\n"},
+		{name: "not found", command: []string{"/no/such/program 2>/dev/null"}, status: 127},
+		{name: "no terminal", command: []string{"test -t 0 || test -t 1 || test -t 2"}, status: 1},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			cmd := h.qt("connect", test.command...)
+			var out, errs bytes.Buffer
+			cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(test.in), &out, &errs
+			got := status(t, cmd.Run())
+			if out.String() != test.out || errs.String() != test.err || got != test.status {
+				t.Errorf("output %q, errors %q, status %d; want %q, %q, %d",
+					out.String(), errs.String(), got, test.out, test.err, test.status)
+			}
+		})
+	}
+	if out, err := h.qt("ls").Output(); err != nil || strings.Count(string(out), "\n") != 1 {
+		t.Errorf("sessions left behind: %v\n%s", err, out)
+	}
+}
+
+// random returns n bytes that do not repeat.
+func random(n int) []byte {
+	b := make([]byte, n)
+	source := rand.NewChaCha8([32]byte{1})
+	source.Read(b)
+	return b
+}
+
+// All bytes of a large stream pass unchanged, both ways at once.
+func TestPipeLarge(t *testing.T) {
+	h := newHost(t)
+	h.start()
+	size := 48 << 20
+	if raceEnabled {
+		size /= 8
+	}
+	in := random(size)
+	cmd := h.qt("connect", "cat")
+	cmd.Stdin = bytes.NewReader(in)
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if sha256.Sum256(out) != sha256.Sum256(in) {
+		t.Errorf("%d bytes came back, not the %d that were sent", len(out), len(in))
+	}
+}
+
+// A reader that goes away is passed on to the program.
+func TestPipeReaderGone(t *testing.T) {
+	h := newHost(t)
+	h.start()
+	cmd := h.qt("connect", "yes; echo $? >&2")
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	errs := newOutput()
+	cmd.Stderr = errs
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line := make([]byte, 2)
+	if _, err := io.ReadFull(out, line); err != nil || string(line) != "y\n" {
+		t.Fatalf("read %q, %v", line, err)
+	}
+	out.Close()
+	cmd.Wait()
+	if !strings.Contains("141\n 1\n", errs.String()) || errs.String() == "" {
+		t.Errorf("yes ended with %q, want an end by SIGPIPE or an error of writing", errs.String())
+	}
+}
+
+// A program that does not read its input to the end is no reason to wait for it.
+func TestPipeInputClosed(t *testing.T) {
+	h := newHost(t)
+	h.start()
+	cmd := h.qt("connect", "head -c 3")
+	in, err := cmd.StdinPipe() // never closed by us
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	go in.Write(random(1 << 20))
+	out, err := cmd.Output()
+	if err != nil || !bytes.Equal(out, random(1 << 20)[:3]) {
+		t.Errorf("got %q, %v", out, err)
+	}
+}
