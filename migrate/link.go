@@ -23,6 +23,11 @@ const (
 	eagerDial = 100 * time.Millisecond
 	eagerFor  = time.Minute
 
+	// slowDial is the time between attempts when there has been no contact for
+	// slowAfter: nobody waits any more, and a battery may.
+	slowDial  = 10 * time.Second
+	slowAfter = 15 * time.Minute
+
 	// MaxDials is how many attempts are under way at once.
 	MaxDials = 8
 
@@ -72,15 +77,15 @@ func (s State) String() string {
 	return [...]string{"connecting", "live", "suspect", "offline"}[s]
 }
 
-// An Event is something that happened: Up, Heard, Down, Waiting or Traffic; or
-// nil for the passing of time.
+// An Event is something that happened: Heard, Down, Waiting or Traffic; or nil for
+// the passing of time.
 type Event any
 
 // Events.
 type (
-	// Up: an attempt has led to a carrier, from which nothing was heard.
-	Up struct{ ID ID }
-	// Heard: a carrier has brought something from the server.
+	// Heard: a carrier has brought something from the server. The first time,
+	// it is how an attempt has become a carrier. The carrier that the session
+	// began on needs no attempt.
 	Heard struct {
 		ID  ID
 		RTT time.Duration // of the carrier, 0 if not known
@@ -127,9 +132,9 @@ type Link struct {
 
 // A path is what is known of a carrier.
 type path struct {
-	heard time.Time // zero: never
+	heard time.Time
 	rtt   time.Duration
-	ping  time.Time // the last one sent
+	ping  time.Time // when one was sent last
 }
 
 // NewLink returns a link without carriers. It does nothing before its first
@@ -148,18 +153,16 @@ func (l *Link) Attempts() int { return l.attempts }
 func (l *Link) Handle(now time.Time, event Event) []Action {
 	var actions []Action
 	switch e := event.(type) {
-	case Up:
-		l.carriers[e.ID] = &path{}
 	case Heard:
-		if p := l.carriers[e.ID]; p != nil {
-			first := p.heard.IsZero()
-			p.heard = now
-			if e.RTT > 0 {
-				p.rtt = e.RTT
-			}
-			if first {
-				actions = l.settle(e.ID)
-			}
+		p := l.carriers[e.ID]
+		if p == nil {
+			actions = l.settle(e.ID)
+			p = new(path)
+			l.carriers[e.ID] = p
+		}
+		p.heard = now
+		if e.RTT > 0 {
+			p.rtt = e.RTT
 		}
 	case Down:
 		delete(l.carriers, e.ID)
@@ -173,8 +176,8 @@ func (l *Link) Handle(now time.Time, event Event) []Action {
 	return append(actions, l.act(now)...)
 }
 
-// settle keeps a carrier that was heard for the first time, and gives up all
-// older ones and all attempts.
+// settle gives up all older carriers and all attempts for one that was heard for
+// the first time.
 func (l *Link) settle(id ID) []Action {
 	var actions []Action
 	for _, other := range slices.Sorted(maps.Keys(l.carriers)) {
@@ -191,12 +194,12 @@ func (l *Link) settle(id ID) []Action {
 	return actions
 }
 
-// best returns the carrier that was heard last, or nil if none ever was.
+// best returns the carrier that was heard last, or nil if there is none.
 func (l *Link) best() (ID, *path) {
 	var id ID
 	var found *path
 	for i, p := range l.carriers {
-		if !p.heard.IsZero() && (found == nil || p.heard.After(found.heard) || p.heard.Equal(found.heard) && i > id) {
+		if found == nil || p.heard.After(found.heard) || p.heard.Equal(found.heard) && i > id {
 			id, found = i, p
 		}
 	}
@@ -249,7 +252,6 @@ func (l *Link) act(now time.Time) []Action {
 	for _, id := range slices.Sorted(maps.Keys(l.dials)) {
 		if len(l.dials) >= MaxDials && now.Sub(l.dials[id]) >= dialPatience {
 			delete(l.dials, id)
-			delete(l.carriers, id)
 			actions = append(actions, Close{id})
 		}
 	}
@@ -280,6 +282,9 @@ func (l *Link) pause(now time.Time) time.Duration {
 	}
 	if l.eager(now) {
 		return eagerDial
+	}
+	if now.Sub(l.seeking) > slowAfter {
+		return slowDial
 	}
 	return l.cfg.Backoff[min(l.attempts-1, len(l.cfg.Backoff)-1)]
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/netip"
 	"time"
 
@@ -26,6 +27,9 @@ type ClientConfig struct {
 	// Resolve returns the server's addresses, best first. It is asked before
 	// each attempt: they may change while a session lasts.
 	Resolve func(ctx context.Context) ([]netip.AddrPort, error)
+
+	// Listen opens the socket of a connection. The usual is carrier.ListenUDP.
+	Listen func() (net.PacketConn, error)
 
 	// CheckHost accepts the server's key or says why not.
 	CheckHost func(key ssh.PublicKey) error
@@ -97,7 +101,7 @@ func (c *Client) dial(ctx context.Context) (*carrier.QUIC, error) {
 	results := make(chan result)
 	start := func(addr netip.AddrPort) {
 		go func() {
-			link, err := carrier.DialQUIC(ctx, addr, c.tls)
+			link, err := c.dialAddr(ctx, addr)
 			if err != nil {
 				err = fmt.Errorf("%v: %w", addr, err)
 			}
@@ -140,6 +144,14 @@ func (c *Client) dial(ctx context.Context) (*carrier.QUIC, error) {
 		return nil, failed
 	}
 	return first, nil
+}
+
+func (c *Client) dialAddr(ctx context.Context, addr netip.AddrPort) (*carrier.QUIC, error) {
+	socket, err := c.cfg.Listen()
+	if err != nil {
+		return nil, err
+	}
+	return carrier.DialQUIC(ctx, socket, addr, c.tls)
 }
 
 // login connects, proves who we are and asks for something. It returns the
@@ -206,7 +218,7 @@ func (c *Client) authenticate(link *carrier.QUIC, request wire.Message) (wire.Me
 		return &wire.Answer{Key: blob, Signature: signature}, err
 	}
 	var flight []byte
-	add := func(v interface{ Type() wire.Type }) error {
+	add := func(v wire.Body) error {
 		m, err := wire.New(v)
 		flight = m.Append(flight)
 		return err
@@ -273,7 +285,7 @@ func contains(list [][]byte, b []byte) bool {
 }
 
 // request asks the server for something that is done with the answer.
-func (c *Client) request(ctx context.Context, v, into interface{ Type() wire.Type }) error {
+func (c *Client) request(ctx context.Context, v, into wire.Body) error {
 	m, err := wire.New(v)
 	if err != nil {
 		return err

@@ -218,13 +218,11 @@ func (s *Session) resume(quic *carrier.QUIC) error {
 // add has a carrier move the session's frames.
 func (k *linkKeeper) add(ctx context.Context, d dialed) {
 	s := k.session
-	if cancel, wanted := k.dials[d.id]; wanted {
-		cancel()
-		delete(k.dials, d.id)
-	} else if d.id != 0 {
-		d.quic.Close() // abandoned meanwhile
+	if _, wanted := k.dials[d.id]; !wanted && !d.ready {
+		d.quic.Close() // given up meanwhile
 		return
 	}
+	delete(k.dials, d.id)
 	c := &linkCarrier{quic: d.quic}
 	k.carriers[d.id] = c
 	var lanes carrier.Carrier = d.quic
@@ -238,7 +236,6 @@ func (k *linkKeeper) add(ctx context.Context, d dialed) {
 		s.checkEnd(err)
 		k.post(ctx, migrate.Down{ID: d.id})
 	})
-	k.handle(ctx, migrate.Up{ID: d.id})
 }
 
 // A resuming is a carrier on which the server's answer to a resume comes before

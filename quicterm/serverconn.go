@@ -112,7 +112,7 @@ func (g *guest) serve(ctx context.Context, authenticated func()) error {
 
 // lastWords says something to a client that is sent away, and waits for it to
 // go.
-func (g *guest) lastWords(v interface{ Type() wire.Type }) {
+func (g *guest) lastWords(v wire.Body) {
 	if err := wire.Send(g.link, v); err != nil {
 		return
 	}

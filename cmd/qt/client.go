@@ -18,6 +18,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"github.com/quicterm/quicterm/configs"
+	"github.com/quicterm/quicterm/migrate/carrier"
 	"github.com/quicterm/quicterm/quicterm"
 	"github.com/quicterm/quicterm/quicterm/auth"
 	"github.com/quicterm/quicterm/quicterm/wire"
@@ -66,6 +67,7 @@ func with(ctx context.Context, name string, opts *options, f func(*quicterm.Clie
 			Log:       log,
 			Software:  software(),
 			Resolve:   t.resolve,
+			Listen:    carrier.ListenUDP,
 			CheckHost: known.Check,
 			KeyTypes:  known.KeyTypes(),
 			User:      t.user,
@@ -163,6 +165,7 @@ func localConfig(ctx context.Context, settings *configs.Client, log *slog.Logger
 			}
 			return []netip.AddrPort{address}, nil
 		},
+		Listen: carrier.ListenUDP,
 		CheckHost: func(k ssh.PublicKey) error {
 			if !bytes.Equal(k.Marshal(), key.Marshal()) {
 				return errors.New("the daemon of this machine has another key than it says")

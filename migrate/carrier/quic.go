@@ -67,34 +67,27 @@ type QUIC struct {
 	close  func() error
 }
 
-// DialQUIC connects to a server and opens the stream. The handshake is complete
-// when it returns; nothing has been sent on the stream. The carrier has a socket
-// of its own.
-func DialQUIC(ctx context.Context, addr netip.AddrPort, conf *tls.Config) (*QUIC, error) {
-	udp, err := net.ListenUDP("udp", nil)
-	if err != nil {
-		return nil, err
-	}
-	socket := &Socket{UDPConn: udp}
+// DialQUIC connects to a server through a socket and opens the stream. The
+// handshake is complete when it returns; nothing has been sent on the stream. The
+// socket is the carrier's from then on, and closed with it or on an error.
+func DialQUIC(ctx context.Context, socket net.PacketConn, addr netip.AddrPort, conf *tls.Config) (*QUIC, error) {
 	transport := &quic.Transport{Conn: socket, ConnectionIDGenerator: noIDs{}}
 	conn, err := transport.Dial(ctx, net.UDPAddrFromAddrPort(addr), conf, ClientConfig())
 	if err != nil {
 		transport.Close()
-		udp.Close()
+		socket.Close()
 		return nil, err
-	}
-	stream, err := conn.OpenStream()
-	if err != nil {
-		conn.CloseWithError(0, "")
-		transport.Close()
-		udp.Close()
-		return nil, fmt.Errorf("open stream: %w", err)
 	}
 	closeAll := sync.OnceValue(func() error {
 		conn.CloseWithError(0, "")
 		transport.Close()
-		return udp.Close()
+		return socket.Close()
 	})
+	stream, err := conn.OpenStream()
+	if err != nil {
+		closeAll()
+		return nil, fmt.Errorf("open stream: %w", err)
+	}
 	return &QUIC{conn: conn, stream: stream, close: closeAll}, nil
 }
 

@@ -15,6 +15,16 @@ type Socket struct {
 	refused atomic.Uint64
 }
 
+// ListenUDP opens a socket for the connections that a client dials, on a free
+// port of all addresses of both families.
+func ListenUDP() (net.PacketConn, error) {
+	udp, err := net.ListenUDP("udp", nil)
+	if err != nil {
+		return nil, err
+	}
+	return &Socket{UDPConn: udp}, nil
+}
+
 // Refused returns how many packets could not be sent.
 func (s *Socket) Refused() uint64 { return s.refused.Load() }
 

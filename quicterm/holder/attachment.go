@@ -130,10 +130,10 @@ func (h *Holder) redraw(size session.Size) {
 	} else {
 		other.Rows++
 	}
-	h.program.resize(other)
+	h.program.Resize(other)
 	time.AfterFunc(nudge, func() {
-		if h.program.size() == other {
-			h.program.resize(size)
+		if h.program.Size() == other {
+			h.program.Resize(size)
 		}
 	})
 }
@@ -166,11 +166,7 @@ const displacedGrace = 5 * time.Second
 // resumeLocked checks that a carrier is for a client of this session: the
 // writer, or a displaced one that is then told so.
 func (h *Holder) resumeLocked(r *wire.Resume) (*attachment, error) {
-	known := h.displaced
-	if h.writer != nil {
-		known = append([]*attachment{h.writer}, known...)
-	}
-	for _, a := range known {
+	for _, a := range h.attachmentsLocked() {
 		if a.instance != r.Instance || r.ID != h.spec.ID {
 			continue
 		}

@@ -43,7 +43,7 @@ type Holder struct {
 	spec    wire.Spec
 	log     *slog.Logger
 	created time.Time
-	program *program
+	program Program
 
 	mu      sync.Mutex
 	changed *sync.Cond // of mu: there is input, or room for output, or the end
@@ -70,12 +70,8 @@ type Holder struct {
 	wg        sync.WaitGroup
 }
 
-// New starts the program of a session.
-func New(spec wire.Spec, log *slog.Logger) (*Holder, error) {
-	p, err := start(&spec)
-	if err != nil {
-		return nil, err
-	}
+// New returns the holder of a session whose program has just been started.
+func New(spec wire.Spec, p Program, log *slog.Logger) *Holder {
 	now := time.Now()
 	h := &Holder{
 		spec:    spec,
@@ -90,19 +86,17 @@ func New(spec wire.Spec, log *slog.Logger) (*Holder, error) {
 	h.changed = sync.NewCond(&h.mu)
 	h.stalled = time.AfterFunc(time.Hour, h.changed.Broadcast)
 	h.stalled.Stop()
-	return h, nil
+	return h
 }
 
-// Run serves the session until it is over: until its program has ended and
-// somebody has seen how, or nobody will. It returns when nothing of it is left.
-func (h *Holder) Run(s *Socket) {
-	h.wg.Go(func() { h.serve(s) })
+// Run keeps the session until it is over: until its program has ended and somebody
+// has seen how, or nobody will. It returns when nothing of it is left.
+func (h *Holder) Run() {
 	h.wg.Go(h.inputLoop)
 	h.wg.Go(h.programLoop)
-	h.wg.Go(func() { h.keepHouse(s) })
+	h.wg.Go(h.watchAge)
 	<-h.end
-	s.Close()
-	h.program.close()
+	h.program.Close()
 	h.wg.Wait()
 	h.log.Info("session is over", "status", h.status)
 }
@@ -116,9 +110,18 @@ func (h *Holder) finishLocked(why string) {
 	h.ending = true
 	close(h.end)
 	h.changed.Broadcast()
-	if h.writer != nil {
-		h.writer.closeCarriers()
+	for _, a := range h.attachmentsLocked() {
+		a.closeCarriers()
 	}
+}
+
+// attachmentsLocked returns the writer, if there is one, and those that it has
+// displaced.
+func (h *Holder) attachmentsLocked() []*attachment {
+	if h.writer == nil {
+		return h.displaced
+	}
+	return append([]*attachment{h.writer}, h.displaced...)
 }
 
 // appendLocked adds a frame to the log, when there is room for it.
@@ -186,7 +189,7 @@ func (h *Holder) phaseLocked() wire.Phase {
 
 // stateLocked describes the session.
 func (h *Holder) stateLocked() (*wire.State, error) {
-	size := h.program.size()
+	size := h.program.Size()
 	info := wire.Info{
 		ID:      h.spec.ID,
 		Name:    h.spec.Name,

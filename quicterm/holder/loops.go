@@ -5,7 +5,6 @@ package holder
 import (
 	"errors"
 	"io"
-	"os"
 	"sync"
 	"syscall"
 	"time"
@@ -32,15 +31,15 @@ const (
 func (h *Holder) programLoop() {
 	p := h.program
 	var readers sync.WaitGroup
-	if p.terminal != nil {
-		readers.Go(func() { h.readOutput(p.terminal, session.Stdout) })
+	if p.Terminal() {
+		readers.Go(func() { h.readOutput(p.Stdout(), session.Stdout) })
 	} else {
 		readers.Go(func() {
-			h.readOutput(p.stdout, session.Stdout)
+			h.readOutput(p.Stdout(), session.Stdout)
 			h.append(session.EOF, []byte{byte(session.StreamStdout)})
 		})
 		readers.Go(func() {
-			h.readOutput(p.stderr, session.Stderr)
+			h.readOutput(p.Stderr(), session.Stderr)
 			h.append(session.EOF, []byte{byte(session.StreamStderr)})
 		})
 	}
@@ -49,11 +48,11 @@ func (h *Holder) programLoop() {
 		readers.Wait()
 		close(drained)
 	})
-	status := p.wait()
-	if p.terminal == nil {
-		<-drained
-	} else {
+	status := p.Wait()
+	if p.Terminal() {
 		h.awaitQuiet(drained)
+	} else {
+		<-drained
 	}
 
 	h.mu.Lock()
@@ -153,16 +152,16 @@ func (h *Holder) handleInput(d session.Delivered) {
 	case d.Lost != nil:
 		h.log.Error("input was lost", "frames", d.Lost.To-d.Lost.From+1, "bytes", d.Lost.Bytes)
 	case d.Type == session.Stdin:
-		_, err := p.input().Write(d.Payload)
+		_, err := p.Stdin().Write(d.Payload)
 		if errors.Is(err, syscall.EPIPE) {
-			p.stdin.Close()
+			p.Stdin().Close()
 			h.append(session.Closed, []byte{byte(session.StreamStdin)})
 		}
 	case d.Type == session.EOF:
-		if p.terminal != nil {
-			p.terminal.Write([]byte{endOfFile})
+		if p.Terminal() {
+			p.Stdin().Write([]byte{endOfFile})
 		} else {
-			p.stdin.Close()
+			p.Stdin().Close()
 		}
 	case d.Type == session.Closed:
 		h.closeOutput(d.Payload)
@@ -176,14 +175,14 @@ const endOfFile = 4
 // next write to it fails.
 func (h *Holder) closeOutput(payload []byte) {
 	stream, err := session.ParseStream(payload)
-	if err != nil || h.program.terminal != nil {
+	if err != nil || h.program.Terminal() {
 		return
 	}
 	switch stream {
 	case session.StreamStdout:
-		h.program.stdout.Close()
+		h.program.Stdout().Close()
 	case session.StreamStderr:
-		h.program.stderr.Close()
+		h.program.Stderr().Close()
 	}
 }
 
@@ -204,7 +203,7 @@ func (h *Holder) handleUrgent(f buffer.Frame) {
 	switch f.Type {
 	case session.Resize:
 		if size, err := session.ParseSize(f.Payload); err == nil {
-			h.program.resize(size)
+			h.program.Resize(size)
 		}
 	case session.Signal:
 		sig, ok := signals[string(f.Payload)]
@@ -214,42 +213,37 @@ func (h *Holder) handleUrgent(f buffer.Frame) {
 		case sig == syscall.SIGHUP:
 			h.hangup()
 		default:
-			h.program.signal(sig)
+			h.program.Signal(sig)
 		}
 	}
 }
 
 // hangup ends the program, first in the way that a closed terminal does.
 func (h *Holder) hangup() {
-	h.program.hangup(syscall.SIGHUP)
-	time.AfterFunc(killGrace, func() { h.program.hangup(syscall.SIGKILL) })
+	h.program.Hangup(syscall.SIGHUP)
+	time.AfterFunc(killGrace, func() { h.program.Hangup(syscall.SIGKILL) })
 }
 
-// minute is how often keepHouse looks around, and how long a session that was
-// cut off from its socket may stay so.
-const minute = time.Minute
+// maxAgeWait is how often a session's age is looked at at least.
+const maxAgeWait = time.Minute
 
-// keepHouse watches over the socket and the session's age.
-func (h *Holder) keepHouse(s *Socket) {
+// watchAge hangs the program up, or ends the session, when nobody has been there
+// for too long.
+func (h *Holder) watchAge() {
 	for {
-		wait := minute
+		wait := maxAgeWait
 		h.mu.Lock()
-		if left, why := h.expiryLocked(); left <= 0 {
-			if h.exited {
-				h.finishLocked(why)
-			} else {
-				h.log.Info("hanging up", "reason", why)
-				h.killed = true
-				h.since = time.Now() // so that it is not hung up at each look
-				h.hangup()
-			}
-		} else {
+		if left, why := h.expiryLocked(); left > 0 {
 			wait = min(wait, left)
+		} else if h.exited {
+			h.finishLocked(why)
+		} else {
+			h.log.Info("hanging up", "reason", why)
+			h.killed = true
+			h.since = time.Now() // so that it is not hung up at each look
+			h.hangup()
 		}
 		h.mu.Unlock()
-		if err := s.Restore(); err != nil && !errors.Is(err, os.ErrClosed) {
-			h.log.Warn("socket is gone and cannot be made again", "error", err)
-		}
 		select {
 		case <-h.end:
 			return

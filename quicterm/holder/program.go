@@ -18,8 +18,31 @@ import (
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
-// A program is what runs in a session, with our ends of its streams.
-type program struct {
+// A Program is what runs in a session, and our ends of its streams.
+type Program interface {
+	// Terminal reports whether the program runs on a terminal. Then Stdin and
+	// Stdout are that, and Stderr is nil.
+	Terminal() bool
+	Stdin() io.WriteCloser
+	Stdout() io.ReadCloser
+	Stderr() io.ReadCloser
+	// Resize changes the size of the terminal; the program is told.
+	Resize(session.Size) error
+	// Size returns the size of the terminal, or zeros.
+	Size() session.Size
+	// Signal sends a signal to what runs in the foreground.
+	Signal(syscall.Signal)
+	// Hangup sends a signal to all of the program, and wakes what is stopped.
+	Hangup(syscall.Signal)
+	// Wait waits for the program's end and returns its exit status, as a
+	// shell has it. It is called once.
+	Wait() byte
+	// Close gives up our ends of the streams: reads and writes that wait fail.
+	Close()
+}
+
+// A process is a Program that is a process, or several.
+type process struct {
 	cmd      *exec.Cmd
 	terminal *os.File // its streams, if it has a terminal
 	stdin    *os.File // otherwise
@@ -31,8 +54,8 @@ type program struct {
 	reaped bool // its process id may be somebody else's now
 }
 
-// start runs what the spec says.
-func start(spec *wire.Spec) (*program, error) {
+// StartProgram runs what a spec says.
+func StartProgram(spec *wire.Spec) (Program, error) {
 	cmd := &exec.Cmd{Path: spec.Path, Args: spec.Argv, Env: spec.Env, Dir: spec.Dir}
 	if info, err := os.Stat(spec.Dir); err != nil || !info.IsDir() {
 		cmd.Dir = "/"
@@ -43,7 +66,7 @@ func start(spec *wire.Spec) (*program, error) {
 	return startPipes(cmd)
 }
 
-func startTerminal(cmd *exec.Cmd, size session.Size) (*program, error) {
+func startTerminal(cmd *exec.Cmd, size session.Size) (Program, error) {
 	master, tty, err := pty.Open()
 	if err != nil {
 		return nil, fmt.Errorf("no terminal left: %w", err)
@@ -59,8 +82,8 @@ func startTerminal(cmd *exec.Cmd, size session.Size) (*program, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &program{cmd: cmd, terminal: terminal}
-	if err := p.resize(size); err != nil {
+	p := &process{cmd: cmd, terminal: terminal}
+	if err := p.Resize(size); err != nil {
 		terminal.Close()
 		return nil, err
 	}
@@ -84,7 +107,7 @@ func pollable(f *os.File) (*os.File, error) {
 	return os.NewFile(uintptr(fd), f.Name()), nil
 }
 
-func startPipes(cmd *exec.Cmd) (*program, error) {
+func startPipes(cmd *exec.Cmd) (Program, error) {
 	var files []*os.File
 	closeAll := func(files []*os.File) {
 		for _, f := range files {
@@ -106,7 +129,7 @@ func startPipes(cmd *exec.Cmd) (*program, error) {
 		return nil, startError(cmd, err)
 	}
 	closeAll([]*os.File{files[0], files[3], files[5]})
-	return &program{cmd: cmd, stdin: files[1], stdout: files[2], stderr: files[4]}, nil
+	return &process{cmd: cmd, stdin: files[1], stdout: files[2], stderr: files[4]}, nil
 }
 
 func startError(cmd *exec.Cmd, err error) error {
@@ -117,34 +140,43 @@ func startError(cmd *exec.Cmd, err error) error {
 	return fmt.Errorf("start %s: %w", cmd.Path, err)
 }
 
-// wait waits for the program's first process and returns its exit status: 128
-// and the signal's number if one killed it, as in a shell.
-func (p *program) wait() byte {
-	err := p.cmd.Wait()
+// Wait waits for the program's first process: 128 and the signal's number if one
+// killed it.
+func (p *process) Wait() byte {
+	p.cmd.Wait() // what it returns is in ProcessState too
 	p.mu.Lock()
 	p.reaped = true
 	p.mu.Unlock()
 	state := p.cmd.ProcessState
 	if state == nil {
-		return 255 // err says why; there is nothing more to be known
+		return 255 // somebody else has reaped it
 	}
 	if ws, ok := state.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
 		return byte(128 + int(ws.Signal()))
 	}
-	_ = err
 	return byte(state.ExitCode())
 }
 
-// input returns where the program reads from.
-func (p *program) input() io.WriteCloser {
+func (p *process) Terminal() bool { return p.terminal != nil }
+
+func (p *process) Stdin() io.WriteCloser {
 	if p.terminal != nil {
 		return p.terminal
 	}
 	return p.stdin
 }
 
-// close gives up our ends. A program that is still there is hung up.
-func (p *program) close() {
+func (p *process) Stdout() io.ReadCloser {
+	if p.terminal != nil {
+		return p.terminal
+	}
+	return p.stdout
+}
+
+func (p *process) Stderr() io.ReadCloser { return p.stderr }
+
+// Close also has the kernel hang up what is still on the terminal.
+func (p *process) Close() {
 	for _, f := range []*os.File{p.terminal, p.stdin, p.stdout, p.stderr} {
 		if f != nil {
 			f.Close()
@@ -152,9 +184,9 @@ func (p *program) close() {
 	}
 }
 
-// signal sends a signal to the processes in the foreground of the program's
+// Signal sends a signal to the processes in the foreground of the program's
 // terminal, or to all of its first process group.
-func (p *program) signal(sig syscall.Signal) {
+func (p *process) Signal(sig syscall.Signal) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.reaped {
@@ -173,10 +205,10 @@ func (p *program) signal(sig syscall.Signal) {
 	syscall.Kill(-group, sig)
 }
 
-// hangup tells every process of the program that its terminal is gone: those
-// in the foreground, and the first with its group.
-func (p *program) hangup(sig syscall.Signal) {
-	p.signal(sig)
+// Hangup sends a signal to those in the foreground, and to the first process with
+// its group: as the kernel does when a terminal is gone.
+func (p *process) Hangup(sig syscall.Signal) {
+	p.Signal(sig)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.reaped {
@@ -185,8 +217,7 @@ func (p *program) hangup(sig syscall.Signal) {
 	}
 }
 
-// resize changes the size of the terminal. The kernel tells the program.
-func (p *program) resize(s session.Size) error {
+func (p *process) Resize(s session.Size) error {
 	if p.terminal == nil {
 		return nil
 	}
@@ -200,8 +231,7 @@ func (p *program) resize(s session.Size) error {
 	})
 }
 
-// size returns the size of the terminal, or zeros.
-func (p *program) size() session.Size {
+func (p *process) Size() session.Size {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.last

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -20,8 +21,15 @@ import (
 // requestTime bounds how long a daemon may take to say what it wants.
 const requestTime = 10 * time.Second
 
-// serve accepts daemons until the session is over.
-func (h *Holder) serve(s *Socket) {
+// restoreEvery is how often it is looked whether a socket's name is still there.
+const restoreEvery = time.Minute
+
+// Serve serves daemons that connect to a socket, until the session is over and
+// the socket is closed.
+func (h *Holder) Serve(s *Socket) {
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	wg.Go(func() { h.keepSocket(s) })
 	for {
 		c, err := s.Accept()
 		if errors.Is(err, os.ErrClosed) {
@@ -36,12 +44,28 @@ func (h *Holder) serve(s *Socket) {
 				continue
 			}
 		}
-		h.wg.Go(func() {
+		wg.Go(func() {
 			defer c.Close()
 			if err := h.handle(c); err != nil {
 				h.log.Warn("daemon refused", "error", err)
 			}
 		})
+	}
+}
+
+// keepSocket makes the socket again whenever its name is gone.
+func (h *Holder) keepSocket(s *Socket) {
+	ticker := time.NewTicker(restoreEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-h.end:
+			return
+		case <-ticker.C:
+			if err := s.Restore(); err != nil {
+				h.log.Warn("socket is gone and cannot be made again", "error", err)
+			}
+		}
 	}
 }
 
@@ -73,105 +97,93 @@ func (h *Holder) handle(c *net.UnixConn) error {
 	if m, err = wire.Read(c, wire.MaxMessage); err != nil {
 		return fmt.Errorf("request: %w", err)
 	}
-	allowed := h.spec.Scope == open.Scope || open.Scope == ""
-	if !allowed && m.Type != wire.TypeQuery && m.Type != wire.TypeResume {
-		return wire.Send(c, noSession(h.spec.Name))
-	}
-	switch m.Type {
-	case wire.TypeQuery:
-		h.mu.Lock()
-		state, err := h.stateLocked()
-		h.mu.Unlock()
-		if err != nil {
-			return err
-		}
-		if !allowed {
-			state = &wire.State{Memory: state.Memory}
-		}
-		return wire.Send(c, state)
-	case wire.TypeKill:
-		h.kill(open.Client)
-		return wire.Send(c, &wire.Done{})
-	case wire.TypeAttach:
-		return h.handleAttach(c, datagrams, &open, m)
-	case wire.TypeResume:
-		return h.handleResume(c, datagrams, m)
-	}
-	return wire.Send(c, &wire.Error{Code: wire.CodeUnknown, Text: fmt.Sprintf("message %d is not known", m.Type)})
-}
-
-func noSession(name string) *wire.Error {
-	return &wire.Error{Code: wire.CodeNoSession, Text: fmt.Sprintf("there is no session %q", name)}
-}
-
-func (h *Holder) handleAttach(c, datagrams *net.UnixConn, open *wire.Open, m wire.Message) error {
-	var req wire.Attach
-	if err := m.Decode(&req); err != nil {
-		return err
-	}
-	h.mu.Lock()
-	a, attached, err := h.tryAttachLocked(open, &req)
-	h.mu.Unlock()
+	answer, carry, err := h.Handle(&open, m)
 	if err != nil {
-		return wire.Send(c, &wire.Error{Text: err.Error()})
-	}
-	if err := wire.Send(c, attached); err != nil {
 		return err
 	}
-	return h.carry(a, c, datagrams, true)
-}
-
-func (h *Holder) tryAttachLocked(open *wire.Open, req *wire.Attach) (*attachment, *wire.Attached, error) {
-	switch {
-	case h.ending:
-		return nil, nil, fmt.Errorf("session %q is over", h.spec.Name)
-	case h.spec.PTY && open.NoPTY:
-		return nil, nil, errors.New("this key may not have a terminal")
-	case !h.spec.PTY && (h.writer != nil || h.shown > 1):
-		return nil, nil, fmt.Errorf("session %q is a pipe: only the client that started it can use it", h.spec.Name)
-	}
-	return h.attachLocked(open, req)
-}
-
-func (h *Holder) handleResume(c, datagrams *net.UnixConn, m wire.Message) error {
-	var req wire.Resume
-	if err := m.Decode(&req); err != nil {
+	if err := wire.Write(c, answer); err != nil || carry == nil {
 		return err
 	}
-	h.mu.Lock()
-	a, err := h.resumeLocked(&req)
-	displacedBy := ""
-	if err == nil {
-		displacedBy = a.displacedBy
-	}
-	h.mu.Unlock()
-	if err != nil {
-		return errors.Join(err, wire.Send(c, &wire.Denied{}))
-	}
-	if displacedBy != "" {
-		return wire.Send(c, &wire.Error{Code: wire.CodeDisplaced, Text: displacedBy})
-	}
-	if err := wire.Send(c, &wire.Resumed{}); err != nil {
-		return err
-	}
-	return h.carry(a, c, datagrams, false)
-}
-
-// carry runs a connection as a carrier until it ends.
-func (h *Holder) carry(a *attachment, c, datagrams *net.UnixConn, ready bool) error {
 	c.SetDeadline(time.Time{})
 	u, err := carrier.NewUnix(c, datagrams)
 	if err != nil {
 		return err
 	}
-	h.run(a, u, ready)
+	carry(u)
 	return nil
 }
 
-// kill ends the session for whoever asked.
-func (h *Holder) kill(client string) {
+// Handle answers a request that a daemon makes on behalf of a client. If it makes
+// the connection a carrier, carry runs that until it ends, and closes it.
+func (h *Holder) Handle(open *wire.Open, m wire.Message) (answer wire.Message, carry func(carrier.Carrier), err error) {
+	body, carry, err := h.dispatch(open, m)
+	if err != nil {
+		return wire.Message{}, nil, err
+	}
+	answer, err = wire.New(body)
+	return answer, carry, err
+}
+
+func (h *Holder) dispatch(open *wire.Open, m wire.Message) (answer wire.Body, carry func(carrier.Carrier), err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	allowed := h.spec.Scope == open.Scope || open.Scope == ""
+	if !allowed && m.Type != wire.TypeQuery && m.Type != wire.TypeResume {
+		return &wire.Error{Code: wire.CodeNoSession, Text: fmt.Sprintf("there is no session %q", h.spec.Name)}, nil, nil
+	}
+	switch m.Type {
+	case wire.TypeQuery:
+		state, err := h.stateLocked()
+		if err == nil && !allowed {
+			state = &wire.State{Memory: state.Memory}
+		}
+		return state, nil, err
+	case wire.TypeKill:
+		h.killLocked(open.Client)
+		return &wire.Done{}, nil, nil
+	case wire.TypeAttach:
+		var req wire.Attach
+		if err := m.Decode(&req); err != nil {
+			return nil, nil, err
+		}
+		if err := h.mayAttachLocked(open); err != nil {
+			return &wire.Error{Text: err.Error()}, nil, nil
+		}
+		a, attached, err := h.attachLocked(open, &req)
+		return attached, func(c carrier.Carrier) { h.run(a, c, true) }, err
+	case wire.TypeResume:
+		var req wire.Resume
+		if err := m.Decode(&req); err != nil {
+			return nil, nil, err
+		}
+		a, err := h.resumeLocked(&req)
+		switch {
+		case err != nil:
+			h.log.Warn("resume denied", "error", err)
+			return &wire.Denied{}, nil, nil
+		case a.displacedBy != "":
+			return &wire.Error{Code: wire.CodeDisplaced, Text: a.displacedBy}, nil, nil
+		}
+		return &wire.Resumed{}, func(c carrier.Carrier) { h.run(a, c, false) }, nil
+	}
+	return &wire.Error{Code: wire.CodeUnknown, Text: fmt.Sprintf("message %d is not known", m.Type)}, nil, nil
+}
+
+// mayAttachLocked says why a client may not have the session, if so.
+func (h *Holder) mayAttachLocked(open *wire.Open) error {
+	switch {
+	case h.ending:
+		return fmt.Errorf("session %q is over", h.spec.Name)
+	case h.spec.PTY && open.NoPTY:
+		return errors.New("this key may not have a terminal")
+	case !h.spec.PTY && (h.writer != nil || h.shown > 1):
+		return fmt.Errorf("session %q is a pipe: only the client that started it can use it", h.spec.Name)
+	}
+	return nil
+}
+
+// killLocked ends the session for whoever asked.
+func (h *Holder) killLocked(client string) {
 	h.log.Info("killed", "client", client)
 	h.killed = true
 	if h.exited {

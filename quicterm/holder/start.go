@@ -12,6 +12,7 @@ import (
 	"os/signal"
 	"runtime/debug"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -106,7 +107,11 @@ func Main(log *slog.Logger) error {
 		log.Warn("the daemon is gone already", "error", err)
 	}
 	reply.Close()
-	h.Run(s)
+	var wg sync.WaitGroup
+	wg.Go(func() { h.Serve(s) })
+	h.Run()
+	s.Close()
+	wg.Wait()
 	return nil
 }
 
@@ -127,12 +132,12 @@ func begin(log *slog.Logger) (*Holder, *Socket, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("make socket: %w", err)
 	}
-	h, err := New(spec, log)
+	p, err := StartProgram(&spec)
 	if err != nil {
 		s.Close()
 		return nil, nil, err
 	}
-	return h, s, nil
+	return New(spec, p, log), s, nil
 }
 
 // freeStdin replaces standard input, which was the daemon's, by nothing.

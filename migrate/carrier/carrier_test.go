@@ -1,0 +1,110 @@
+package carrier_test
+
+import (
+	"context"
+	"crypto/ed25519"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"math/big"
+	"net"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/quic-go/quic-go"
+
+	"github.com/quicterm/quicterm/migrate/carrier"
+	"github.com/quicterm/quicterm/migrate/carrier/carriertest"
+)
+
+func TestQUIC(t *testing.T) {
+	carriertest.Run(t, quicPair)
+}
+
+// quicPair returns a carrier over the loopback interface.
+func quicPair(t *testing.T) (client, server carrier.Carrier) {
+	public, private, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1)}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, public, private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	udp, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	transport := &quic.Transport{Conn: &carrier.Socket{UDPConn: udp}}
+	t.Cleanup(func() {
+		transport.Close()
+		udp.Close()
+	})
+	listener, err := transport.Listen(&tls.Config{
+		NextProtos:   []string{"test"},
+		Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: private}},
+	}, carrier.ServerConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	socket, err := carrier.ListenUDP()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := carrier.DialQUIC(ctx, socket, udp.LocalAddr().(*net.UDPAddr).AddrPort(),
+		&tls.Config{InsecureSkipVerify: true, NextProtos: []string{"test"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// A stream exists for the server when something was sent on it.
+	if _, err := c.Write([]byte{0}); err != nil {
+		t.Fatal(err)
+	}
+	conn, err := listener.Accept(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stream, err := conn.AcceptStream(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := carrier.AcceptQUIC(conn, stream)
+	if _, err := s.Read(make([]byte, 1)); err != nil {
+		t.Fatal(err)
+	}
+	return c, s
+}
+
+// What the network refuses is lost, and no reason to give a connection up.
+func TestSocketSwallowsErrors(t *testing.T) {
+	socket, err := carrier.ListenUDP()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := socket.(*carrier.Socket)
+	// Nobody may send to port 0.
+	nowhere := &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)}
+	if n, err := s.WriteTo([]byte("lost"), nowhere); n != 4 || err != nil {
+		t.Errorf("WriteTo = %d, %v; want it to look sent", n, err)
+	}
+	if n, _, err := s.WriteMsgUDP([]byte("lost"), nil, nowhere); n != 4 || err != nil {
+		t.Errorf("WriteMsgUDP = %d, %v; want it to look sent", n, err)
+	}
+	if s.Refused() != 2 {
+		t.Errorf("%d packets counted, want 2", s.Refused())
+	}
+	somewhere := s.LocalAddr().(*net.UDPAddr)
+	somewhere.IP = net.IPv4(127, 0, 0, 1)
+	if _, err := s.WriteTo(make([]byte, 70_000), somewhere); !errors.Is(err, syscall.EMSGSIZE) {
+		t.Errorf("a packet that is too large: %v, want EMSGSIZE, which quic-go can mend", err)
+	}
+	s.Close()
+	if _, err := s.WriteTo([]byte("x"), somewhere); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("after Close: %v, want net.ErrClosed", err)
+	}
+}
