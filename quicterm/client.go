@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/quic-go/quic-go"
 	"golang.org/x/crypto/ssh"
 
 	"github.com/quicterm/quicterm/configs"
@@ -57,13 +58,27 @@ func NewClient(cfg ClientConfig) *Client {
 	return &Client{cfg: cfg, tls: conf}
 }
 
-// Errors of authentication.
 var (
-	// ErrDenied means that the server does not take our word for who we are.
-	ErrDenied = errors.New("permission denied")
 	// ErrNoKeys means that there is nothing to prove with who we are.
 	ErrNoKeys = errors.New("no keys to prove who you are")
+	// ErrBusy means that the server has too many clients on their way in.
+	ErrBusy = errors.New("the server is busy letting others in")
 )
+
+// A DeniedError means that the server does not take our word for who we are.
+type DeniedError struct {
+	// Failed is why keys that might have done were not used, or nil.
+	Failed error
+}
+
+func (e *DeniedError) Error() string {
+	if e.Failed != nil {
+		return "permission denied: " + e.Failed.Error()
+	}
+	return "permission denied"
+}
+
+func (e *DeniedError) Unwrap() error { return e.Failed }
 
 // A ServerError is what the server says of a request that it has refused.
 type ServerError struct {
@@ -188,6 +203,7 @@ func hostError(err error) error {
 	var unknown *auth.UnknownHostError
 	var changed *auth.ChangedHostError
 	var revoked *auth.RevokedHostError
+	var refused *quic.TransportError
 	switch {
 	case errors.As(err, &changed):
 		return changed
@@ -195,6 +211,8 @@ func hostError(err error) error {
 		return revoked
 	case errors.As(err, &unknown):
 		return unknown
+	case errors.As(err, &refused) && refused.ErrorCode == quic.ConnectionRefused:
+		return ErrBusy
 	case errors.Is(err, context.Canceled):
 		return err
 	}
@@ -244,7 +262,7 @@ func (c *Client) authenticate(link *carrier.QUIC, request wire.Message) (wire.Me
 			return m, fmt.Errorf("the server broke off: %w", err)
 		}
 		if m.Type == wire.TypeDenied {
-			return m, errors.Join(ErrDenied, failed)
+			return m, &DeniedError{failed}
 		}
 		if m.Type != wire.TypeOffer {
 			return m, nil
@@ -270,7 +288,7 @@ func (c *Client) authenticate(link *carrier.QUIC, request wire.Message) (wire.Me
 			break
 		}
 		if !answered {
-			return m, errors.Join(ErrDenied, failed)
+			return m, &DeniedError{failed}
 		}
 	}
 }

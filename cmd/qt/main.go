@@ -50,7 +50,6 @@ func command() *cobra.Command {
 		Short:         "A terminal that stays: sessions that survive whatever the network does",
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Args:          cobra.NoArgs,
 	}
 	root.AddCommand(connectCommand(), attachCommand(), listCommand(), killCommand(), &cobra.Command{
 		Use:   "version",

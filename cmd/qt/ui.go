@@ -50,6 +50,7 @@ func explain(err error, t *target) error {
 	var unreachable *quicterm.UnreachableError
 	var changed *auth.ChangedHostError
 	var unknown *auth.UnknownHostError
+	var denied *quicterm.DeniedError
 	switch {
 	case errors.As(err, &changed):
 		return withHint(changed, "if that is expected, remove the old key (%s); if not, somebody may be listening in", strings.Join(changed.Known, ", "))
@@ -57,8 +58,12 @@ func explain(err error, t *target) error {
 		return withHint(unknown, "connect once from a terminal to accept it, or add it to known_hosts")
 	case errors.Is(err, quicterm.ErrNoKeys):
 		return withHint(err, "start an agent with ssh-add, or name a private key with -i")
-	case errors.Is(err, quicterm.ErrDenied):
-		return withHint(fmt.Errorf("%w by %s for %s", quicterm.ErrDenied, t.name, t.user), "is one of your keys in the account's authorized_keys? qt connect -v says which were offered")
+	case errors.As(err, &denied) && denied.Failed != nil:
+		return fmt.Errorf("permission denied by %s for %s: %w", t.name, t.user, denied.Failed)
+	case errors.As(err, &denied):
+		return fmt.Errorf("permission denied by %s for %s: is one of your keys in the account's authorized_keys? qt connect -v says which were offered", t.name, t.user)
+	case errors.Is(err, quicterm.ErrBusy):
+		return withHint(err, "try again in a moment")
 	case errors.As(err, &unreachable):
 		return withHint(fmt.Errorf("%s, UDP port %d: %w", t.name, t.port, err), "is qtd running there, and is the port open?")
 	}

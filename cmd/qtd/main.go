@@ -34,7 +34,6 @@ func command() *cobra.Command {
 		Short:         "The daemon of quicterm: it lets qt in, and keeps its sessions",
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Args:          cobra.NoArgs,
 	}
 	var config string
 	addConfig := func(c *cobra.Command) *cobra.Command {

@@ -11,6 +11,7 @@ import (
 	"encoding/pem"
 	"fmt"
 	"io"
+	"maps"
 	"net/netip"
 	"os"
 	"os/exec"
@@ -28,6 +29,8 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"github.com/quicterm/quicterm/bench/netem"
+	"github.com/quicterm/quicterm/quicterm/holder"
+	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
 // patience is how long anything may take on a busy machine before a test fails.
@@ -127,6 +130,15 @@ func (h *host) write(name, content string) {
 	}
 }
 
+func (h *host) read(name string) string {
+	h.t.Helper()
+	b, err := os.ReadFile(h.path(name))
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return string(b)
+}
+
 // start starts the daemon, on the port that it had before if it had one, and
 // makes it known to the person.
 func (h *host) start() {
@@ -134,18 +146,19 @@ func (h *host) start() {
 	if !h.addr.IsValid() {
 		h.addr = netip.MustParseAddrPort("127.0.0.1:0")
 	}
-	settings := fmt.Sprintf(`
-listen = [%q]
-runtime_dir = %q
-state_dir = %q
-host_key = [%q]
-authorized_keys_files = [%q]
-log_level = "debug"
-`, h.addr, h.path("run"), h.path("state"), h.path("host_key"), h.path("authorized_keys"))
-	for key, value := range h.settings {
-		settings += key + " = " + value + "\n"
+	settings := map[string]string{
+		"listen":                fmt.Sprintf("[%q]", h.addr),
+		"runtime_dir":           fmt.Sprintf("%q", h.path("run")),
+		"state_dir":             fmt.Sprintf("%q", h.path("state")),
+		"host_key":              fmt.Sprintf("[%q]", h.path("host_key")),
+		"authorized_keys_files": fmt.Sprintf("[%q]", h.path("authorized_keys")),
+		"log_level":             `"debug"`,
+		"detached_ttl":          `"10m"`, // so that nothing outlives a test that was killed
+		"pipe_ttl":              `"10m"`,
+		"exited_ttl":            `"10m"`,
 	}
-	h.write("qtd.toml", settings)
+	maps.Copy(settings, h.settings)
+	h.write("qtd.toml", toml(settings))
 	before := h.log.len()
 	h.daemon = exec.Command(filepath.Join(bin, "qtd"), "serve", "--config", h.path("qtd.toml"))
 	// Holders have the log too, and keep it open when the daemon ends.
@@ -168,6 +181,15 @@ log_level = "debug"
 	h.know(h.addr, h.path("host_key.pub"))
 }
 
+// toml writes settings.
+func toml(settings map[string]string) string {
+	var b strings.Builder
+	for key, value := range settings {
+		fmt.Fprintf(&b, "%s = %s\n", key, value)
+	}
+	return b.String()
+}
+
 // know has the person know the server at an address by a public key file.
 func (h *host) know(addr netip.AddrPort, file string) {
 	h.t.Helper()
@@ -187,20 +209,17 @@ func (h *host) stop(sig syscall.Signal) {
 	h.daemon = nil
 }
 
-// endSessions ends what is left of sessions, by their sockets: each holder is a
-// process whose working directory tells nothing.
+// endSessions ends what is left of sessions, by asking their holders.
 func (h *host) endSessions() {
-	if h.daemon == nil {
-		return
-	}
-	out, err := h.qt("ls").Output()
+	kill, err := wire.New(&wire.Kill{})
 	if err != nil {
-		return
+		h.t.Fatal(err)
 	}
-	for _, line := range strings.Split(string(out), "\n")[1:] {
-		if fields := strings.Fields(line); len(fields) > 1 {
-			for range 2 {
-				h.qt("kill", fields[0]).Run()
+	sockets, _ := filepath.Glob(h.path("run/*/*.sock"))
+	for _, socket := range sockets {
+		for until := time.Now().Add(patience); time.Now().Before(until); time.Sleep(10 * time.Millisecond) {
+			if _, err := holder.Ask(socket, uint32(os.Getuid()), &wire.Open{}, kill); err != nil {
+				break // it is gone
 			}
 		}
 	}
@@ -228,11 +247,12 @@ func (h *host) qt(subcommand string, args ...string) *exec.Cmd {
 // via returns a command of the client for a daemon at an address.
 func (h *host) via(addr netip.AddrPort, subcommand string, flags []string, args ...string) *exec.Cmd {
 	h.t.Helper()
-	settings := fmt.Sprintf("identity_files = [%q]\nknown_hosts_files = [%q]\n", h.path("id"), h.path("known_hosts"))
-	for key, value := range h.client {
-		settings += key + " = " + value + "\n"
+	settings := map[string]string{
+		"identity_files":    fmt.Sprintf("[%q]", h.path("id")),
+		"known_hosts_files": fmt.Sprintf("[%q]", h.path("known_hosts")),
 	}
-	h.write("config/quicterm/qt.toml", settings)
+	maps.Copy(settings, h.client)
+	h.write("config/quicterm/qt.toml", toml(settings))
 	all := append([]string{subcommand, "-F", "/dev/null", "-p", strconv.Itoa(int(addr.Port()))}, flags...)
 	all = append(all, addr.Addr().String())
 	cmd := exec.Command(filepath.Join(bin, "qt"), append(all, args...)...)

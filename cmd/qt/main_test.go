@@ -1,0 +1,68 @@
+//go:build linux || darwin
+
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+func TestMain(m *testing.M) { testscript.Main(m, map[string]func(){"qt": main}) }
+
+// Each script has a machine of its own, with qt and qtd in PATH and a daemon that
+// is started when it is needed. Its directories must be short: they hold sockets.
+func TestScripts(t *testing.T) {
+	root, err := os.MkdirTemp("", "qt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(root) })
+	qtd := filepath.Join(root, "real-qtd")
+	if out, err := exec.Command("go", "build", "-o", qtd, "../qtd").CombinedOutput(); err != nil {
+		t.Fatalf("build: %v\n%s", err, out)
+	}
+	testscript.Run(t, testscript.Params{
+		Dir:         "testdata",
+		WorkdirRoot: root,
+		Setup: func(env *testscript.Env) error {
+			config := filepath.Join(env.WorkDir, "qtd.toml")
+			settings := fmt.Sprintf("runtime_dir = %q\nstate_dir = %q\ndetached_ttl = \"10m\"\n",
+				filepath.Join(env.WorkDir, "r"), filepath.Join(env.WorkDir, "s"))
+			if err := os.WriteFile(config, []byte(settings), 0o600); err != nil {
+				return err
+			}
+			wrapper := fmt.Sprintf("#!/bin/sh\nexec %s \"$@\" --config %s\n", qtd, config)
+			bin := filepath.Join(env.WorkDir, "bin")
+			if err := os.Mkdir(bin, 0o700); err != nil {
+				return err
+			}
+			if err := os.WriteFile(filepath.Join(bin, "qtd"), []byte(wrapper), 0o700); err != nil {
+				return err
+			}
+			env.Setenv("PATH", bin+":"+env.Getenv("PATH"))
+			env.Setenv("XDG_CONFIG_HOME", filepath.Join(env.WorkDir, "config"))
+			env.Setenv("TERM", "xterm")
+			env.Defer(func() { endDaemon(filepath.Join(env.WorkDir, "r")) })
+			return nil
+		},
+	})
+}
+
+// endDaemon ends the daemon that has its sockets in a directory.
+func endDaemon(dir string) {
+	locks, _ := filepath.Glob(filepath.Join(dir, "*", "qtd.lock"))
+	for _, lock := range locks {
+		var pid int
+		if b, err := os.ReadFile(lock); err == nil {
+			fmt.Sscan(string(b), &pid)
+		}
+		if p, err := os.FindProcess(pid); err == nil && pid > 1 {
+			p.Signal(os.Interrupt)
+		}
+	}
+}
