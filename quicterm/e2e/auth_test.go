@@ -20,6 +20,7 @@ import (
 	"golang.org/x/crypto/ssh"
 	"golang.org/x/crypto/ssh/agent"
 
+	"github.com/quicterm/quicterm/bench/rig"
 	"github.com/quicterm/quicterm/migrate/carrier"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
@@ -73,106 +74,106 @@ func ok(t *testing.T, cmd *exec.Cmd, want string) {
 
 func TestUnknownHost(t *testing.T) {
 	h := newHost(t)
-	h.start()
-	h.write("known_hosts", "")
-	cmd := h.qt("connect", "true")
+	h.Start()
+	h.Write("known_hosts", "")
+	cmd := h.QT("connect", "true")
 	cmd.SysProcAttr = noTerminal
 	refused(t, cmd, "is not known: ssh-ed25519 SHA256:.*connect once from a terminal")
 
-	x := open(t, h.qt("connect", "echo let in"))
-	x.expect(`not known.*\r\n.*SHA256:[^ ]+\r\n.*\(yes/no\)\? `)
-	x.send("what\r")
-	x.expect("yes or no: ")
-	x.send("no\r")
-	x.expect("is not known")
-	if got := x.exit(); got != 255 {
+	x := rig.Open(t, h.QT("connect", "echo let in"))
+	x.Expect(`not known.*\r\n.*SHA256:[^ ]+\r\n.*\(yes/no\)\? `)
+	x.Send("what\r")
+	x.Expect("yes or no: ")
+	x.Send("no\r")
+	x.Expect("is not known")
+	if got := x.Exit(); got != 255 {
 		t.Errorf("exit status after no: %d, want 255", got)
 	}
 
-	x = open(t, h.qt("connect", "echo let in"))
-	x.expect(`\(yes/no\)\? `)
-	x.send("yes\r")
-	x.expect("let in\r\n")
-	ok(t, h.qt("connect", "echo known"), "known\n")
+	x = rig.Open(t, h.QT("connect", "echo let in"))
+	x.Expect(`\(yes/no\)\? `)
+	x.Send("yes\r")
+	x.Expect("let in\r\n")
+	ok(t, h.QT("connect", "echo known"), "known\n")
 }
 
 func TestChangedHost(t *testing.T) {
 	h := newHost(t)
-	h.start()
-	other := h.newKey("other")
-	h.write("known_hosts", "")
-	h.know(h.addr, h.path("other.pub"))
-	refused(t, h.qt("connect", "true"), "has changed.*known_hosts:1.*listening in")
+	h.Start()
+	other := h.NewKey("other")
+	h.Write("known_hosts", "")
+	h.Know(h.Addr, h.Path("other.pub"))
+	refused(t, h.QT("connect", "true"), "has changed.*known_hosts:1.*listening in")
 	// Not even somebody at a terminal is asked.
-	x := open(t, h.qt("connect", "true"))
-	x.expect("has changed")
-	if got := x.exit(); got != 255 {
+	x := rig.Open(t, h.QT("connect", "true"))
+	x.Expect("has changed")
+	if got := x.Exit(); got != 255 {
 		t.Errorf("exit status %d, want 255", got)
 	}
 	// As the key of the server, a revoked one is refused too.
-	h.stop(syscall.SIGKILL)
-	h.write("host_key", h.read("other"))
-	h.write("host_key.pub", h.read("other.pub"))
-	h.start()
-	h.write("known_hosts", "@revoked * "+string(ssh.MarshalAuthorizedKey(other)))
-	refused(t, h.qt("connect", "true"), "is revoked")
+	h.Stop(syscall.SIGKILL)
+	h.Write("host_key", h.Read("other"))
+	h.Write("host_key.pub", h.Read("other.pub"))
+	h.Start()
+	h.Write("known_hosts", "@revoked * "+string(ssh.MarshalAuthorizedKey(other)))
+	refused(t, h.QT("connect", "true"), "is revoked")
 }
 
 // What ssh knows of a host is good for the same key at our port.
 func TestHostKnownToSSH(t *testing.T) {
 	h := newHost(t)
-	h.start()
-	h.write("known_hosts", "127.0.0.1 "+h.read("host_key.pub"))
-	ok(t, h.qt("connect", "echo in"), "in\n")
-	h.newKey("other")
-	h.write("known_hosts", "127.0.0.1 "+h.read("other.pub"))
-	cmd := h.qt("connect", "true")
+	h.Start()
+	h.Write("known_hosts", "127.0.0.1 "+h.Read("host_key.pub"))
+	ok(t, h.QT("connect", "echo in"), "in\n")
+	h.NewKey("other")
+	h.Write("known_hosts", "127.0.0.1 "+h.Read("other.pub"))
+	cmd := h.QT("connect", "true")
 	cmd.SysProcAttr = noTerminal
 	refused(t, cmd, "is not known")
 }
 
 func TestWrongKey(t *testing.T) {
 	h := newHost(t)
-	h.start()
-	h.newKey("id") // not the one in authorized_keys
-	refused(t, h.qt("connect", "true"), "permission denied by 127.0.0.1 for "+me(t))
-	h.log.await(t, 0, regexp.MustCompile("client refused.*denied.*not in authorized_keys"))
-	os.Remove(h.path("id"))
-	os.Remove(h.path("id.pub"))
-	refused(t, h.qt("connect", "true"), "no keys to prove who you are: .*ssh-add")
+	h.Start()
+	h.NewKey("id") // not the one in authorized_keys
+	refused(t, h.QT("connect", "true"), "permission denied by 127.0.0.1 for "+me(t))
+	h.Log.Await(t, 0, regexp.MustCompile("client refused.*denied.*not in authorized_keys"))
+	os.Remove(h.Path("id"))
+	os.Remove(h.Path("id.pub"))
+	refused(t, h.QT("connect", "true"), "no keys to prove who you are: .*ssh-add")
 }
 
 func TestWrongUser(t *testing.T) {
 	h := newHost(t)
-	h.start()
-	refused(t, h.via(h.addr, "connect", []string{"-l", "no-such-user"}, "true"), "permission denied by 127.0.0.1 for no-such-user")
-	h.log.await(t, 0, regexp.MustCompile("client refused.*no such account"))
+	h.Start()
+	refused(t, h.Via(h.Addr, "connect", []string{"-l", "no-such-user"}, "true"), "permission denied by 127.0.0.1 for no-such-user")
+	h.Log.Await(t, 0, regexp.MustCompile("client refused.*no such account"))
 }
 
 // A server does not believe a file that others may change.
 func TestAuthorizedKeysWritableByOthers(t *testing.T) {
 	h := newHost(t)
-	h.start()
-	if err := os.Chmod(h.path("authorized_keys"), 0o666); err != nil {
+	h.Start()
+	if err := os.Chmod(h.Path("authorized_keys"), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	refused(t, h.qt("connect", "true"), "permission denied")
-	h.log.await(t, 0, regexp.MustCompile("others may write to it"))
+	refused(t, h.QT("connect", "true"), "permission denied")
+	h.Log.Await(t, 0, regexp.MustCompile("others may write to it"))
 }
 
 // The second key does: it is found without a touch of the first.
 func TestSecondKey(t *testing.T) {
 	h := newHost(t)
-	h.newKey("first")
-	h.client["identity_files"] = `["` + h.path("first") + `", "` + h.path("id") + `"]`
-	h.start()
-	ok(t, h.qt("connect", "echo in"), "in\n")
+	h.NewKey("first")
+	h.Client["identity_files"] = `["` + h.Path("first") + `", "` + h.Path("id") + `"]`
+	h.Start()
+	ok(t, h.QT("connect", "echo in"), "in\n")
 }
 
 func TestAgent(t *testing.T) {
 	h := newHost(t)
-	h.start()
-	key, err := ssh.ParseRawPrivateKey([]byte(h.read("id")))
+	h.Start()
+	key, err := ssh.ParseRawPrivateKey([]byte(h.Read("id")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -180,7 +181,7 @@ func TestAgent(t *testing.T) {
 	if err := keyring.Add(agent.AddedKey{PrivateKey: key}); err != nil {
 		t.Fatal(err)
 	}
-	l, err := net.Listen("unix", h.path("agent"))
+	l, err := net.Listen("unix", h.Path("agent"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -194,16 +195,16 @@ func TestAgent(t *testing.T) {
 			go agent.ServeAgent(keyring, c)
 		}
 	}()
-	os.Remove(h.path("id"))
-	cmd := h.qt("connect", "echo in")
-	cmd.Env = append(cmd.Env, "SSH_AUTH_SOCK="+h.path("agent"))
+	os.Remove(h.Path("id"))
+	cmd := h.QT("connect", "echo in")
+	cmd.Env = append(cmd.Env, "SSH_AUTH_SOCK="+h.Path("agent"))
 	ok(t, cmd, "in\n")
 }
 
 func TestPassphrase(t *testing.T) {
 	h := newHost(t)
-	h.start()
-	key, err := ssh.ParseRawPrivateKey([]byte(h.read("id")))
+	h.Start()
+	key, err := ssh.ParseRawPrivateKey([]byte(h.Read("id")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -211,15 +212,15 @@ func TestPassphrase(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.write("id", string(pem.EncodeToMemory(block)))
-	cmd := h.qt("connect", "true")
+	h.Write("id", string(pem.EncodeToMemory(block)))
+	cmd := h.QT("connect", "true")
 	cmd.SysProcAttr = noTerminal
 	refused(t, cmd, "permission denied.*no terminal to ask")
-	x := open(t, h.qt("connect", "echo let in"))
-	x.expect("Enter passphrase for key '.*': ")
-	x.send("open sesame\r")
-	x.expect("let in\r\n")
-	if strings.Contains(x.out.String(), "sesame") {
+	x := rig.Open(t, h.QT("connect", "echo let in"))
+	x.Expect("Enter passphrase for key '.*': ")
+	x.Send("open sesame\r")
+	x.Expect("let in\r\n")
+	if strings.Contains(x.Out.String(), "sesame") {
 		t.Error("the passphrase was shown")
 	}
 }
@@ -227,57 +228,57 @@ func TestPassphrase(t *testing.T) {
 // A key with a command of its own runs that, and reaches no other session.
 func TestForcedCommand(t *testing.T) {
 	h := newHost(t)
-	h.start()
-	x := h.shell(h.addr, "-s", "free")
-	key := string(ssh.MarshalAuthorizedKey(h.key))
-	h.write("authorized_keys", `command="echo forced: $SSH_ORIGINAL_COMMAND",restrict `+key)
-	ok(t, h.qt("connect", "rm", "-rf"), "forced: rm -rf\n")
-	refused(t, h.via(h.addr, "connect", []string{"-t"}, "true"), "may not have a terminal")
-	out, err := h.qt("ls").Output()
+	h.Start()
+	x := h.Shell(h.Addr, "-s", "free")
+	key := string(ssh.MarshalAuthorizedKey(h.Key))
+	h.Write("authorized_keys", `command="echo forced: $SSH_ORIGINAL_COMMAND",restrict `+key)
+	ok(t, h.QT("connect", "rm", "-rf"), "forced: rm -rf\n")
+	refused(t, h.Via(h.Addr, "connect", []string{"-t"}, "true"), "may not have a terminal")
+	out, err := h.QT("ls").Output()
 	if err != nil || strings.Contains(string(out), "free") {
 		t.Errorf("sees the sessions of other keys: %v\n%s", err, out)
 	}
-	refused(t, h.qt("kill", "free"), `there is no session "free"`)
-	h.write("authorized_keys", `restrict `+key)
-	y := open(t, h.qt("attach", "free"))
-	y.expect("may not have a terminal")
-	h.write("authorized_keys", key)
-	x.run("echo un''touched", "untouched")
+	refused(t, h.QT("kill", "free"), `there is no session "free"`)
+	h.Write("authorized_keys", `restrict `+key)
+	y := rig.Open(t, h.QT("attach", "free"))
+	y.Expect("may not have a terminal")
+	h.Write("authorized_keys", key)
+	x.Run("echo un''touched", "untouched")
 }
 
 // Those who do not get in do not keep others out for long.
 func TestTooManyOnTheirWayIn(t *testing.T) {
 	h := newHost(t)
-	h.settings["max_unauthenticated"] = "2"
-	h.settings["auth_timeout"] = `"2s"`
-	h.start()
+	h.Settings["max_unauthenticated"] = "2"
+	h.Settings["auth_timeout"] = `"2s"`
+	h.Start()
 	for range 2 {
 		// A client that says nothing.
-		dialOnly(t, h.addr)
+		dialOnly(t, h.Addr)
 	}
-	refused(t, h.qt("connect", "echo in"), "the server is busy letting others in: try again")
-	h.log.await(t, 0, regexp.MustCompile("too many unauthenticated clients"))
-	h.log.await(t, 0, regexp.MustCompile("(?s)client refused.*no stream.*client refused.*no stream"))
-	ok(t, h.qt("connect", "echo in"), "in\n")
+	refused(t, h.QT("connect", "echo in"), "the server is busy letting others in: try again")
+	h.Log.Await(t, 0, regexp.MustCompile("too many unauthenticated clients"))
+	h.Log.Await(t, 0, regexp.MustCompile("(?s)client refused.*no stream.*client refused.*no stream"))
+	ok(t, h.QT("connect", "echo in"), "in\n")
 }
 
 func TestLimits(t *testing.T) {
 	h := newHost(t)
-	h.settings["max_sessions_per_user"] = "1"
-	h.start()
-	h.shell(h.addr, "-s", "one")
-	refused(t, h.qt("connect", "true"), "has 1 sessions already, and max_sessions_per_user is 1")
-	refused(t, h.via(h.addr, "connect", []string{"-s", "bad name"}, "true"), "cannot be a session's name")
-	h.settings["max_buffer_total"] = `"1B"`
-	h.settings["max_sessions_per_user"] = "5"
-	h.stop(syscall.SIGTERM)
-	h.start()
-	refused(t, h.qt("connect", "true"), "max_buffer_total is 1B")
+	h.Settings["max_sessions_per_user"] = "1"
+	h.Start()
+	h.Shell(h.Addr, "-s", "one")
+	refused(t, h.QT("connect", "true"), "has 1 sessions already, and max_sessions_per_user is 1")
+	refused(t, h.Via(h.Addr, "connect", []string{"-s", "bad name"}, "true"), "cannot be a session's name")
+	h.Settings["max_buffer_total"] = `"1B"`
+	h.Settings["max_sessions_per_user"] = "5"
+	h.Stop(syscall.SIGTERM)
+	h.Start()
+	refused(t, h.QT("connect", "true"), "max_buffer_total is 1B")
 }
 
 func TestNobodyAnswers(t *testing.T) {
 	h := newHost(t)
-	h.start()
-	h.stop(syscall.SIGTERM)
-	refused(t, h.qt("connect", "true"), fmt.Sprintf("127.0.0.1, UDP port %d: no answer.*is qtd running there", h.addr.Port()))
+	h.Start()
+	h.Stop(syscall.SIGTERM)
+	refused(t, h.QT("connect", "true"), fmt.Sprintf("127.0.0.1, UDP port %d: no answer.*is qtd running there", h.Addr.Port()))
 }

@@ -11,6 +11,8 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+
+	"github.com/quicterm/quicterm/bench/rig"
 )
 
 // status returns the exit status of a command that was run.
@@ -29,7 +31,7 @@ func status(t *testing.T, err error) int {
 // A command without a terminal is a clean pipe.
 func TestPipe(t *testing.T) {
 	h := newHost(t)
-	h.start()
+	h.Start()
 	tests := []struct {
 		name           string
 		command        []string
@@ -52,7 +54,7 @@ func TestPipe(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			cmd := h.qt("connect", test.command...)
+			cmd := h.QT("connect", test.command...)
 			var out, errs bytes.Buffer
 			cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(test.in), &out, &errs
 			got := status(t, cmd.Run())
@@ -62,7 +64,7 @@ func TestPipe(t *testing.T) {
 			}
 		})
 	}
-	if out, err := h.qt("ls").Output(); err != nil || strings.Count(string(out), "\n") != 1 {
+	if out, err := h.QT("ls").Output(); err != nil || strings.Count(string(out), "\n") != 1 {
 		t.Errorf("sessions left behind: %v\n%s", err, out)
 	}
 }
@@ -78,13 +80,13 @@ func random(n int) []byte {
 // All bytes of a large stream pass unchanged, both ways at once.
 func TestPipeLarge(t *testing.T) {
 	h := newHost(t)
-	h.start()
+	h.Start()
 	size := 48 << 20
 	if raceEnabled {
 		size /= 8
 	}
 	in := random(size)
-	cmd := h.qt("connect", "cat")
+	cmd := h.QT("connect", "cat")
 	cmd.Stdin = bytes.NewReader(in)
 	out, err := cmd.Output()
 	if err != nil {
@@ -98,13 +100,13 @@ func TestPipeLarge(t *testing.T) {
 // A reader that goes away is passed on to the program.
 func TestPipeReaderGone(t *testing.T) {
 	h := newHost(t)
-	h.start()
-	cmd := h.qt("connect", "yes; echo $? >&2")
+	h.Start()
+	cmd := h.QT("connect", "yes; echo $? >&2")
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	errs := newOutput()
+	errs := rig.NewOutput()
 	cmd.Stderr = errs
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -123,8 +125,8 @@ func TestPipeReaderGone(t *testing.T) {
 // A program that does not read its input to the end is no reason to wait for it.
 func TestPipeInputClosed(t *testing.T) {
 	h := newHost(t)
-	h.start()
-	cmd := h.qt("connect", "head -c 3")
+	h.Start()
+	cmd := h.QT("connect", "head -c 3")
 	in, err := cmd.StdinPipe() // never closed by us
 	if err != nil {
 		t.Fatal(err)

@@ -1,0 +1,407 @@
+//go:build linux || darwin
+
+// Package rig sets up what tests and measurements run the programs on: a machine
+// with a daemon, a person with a key, their terminal, and a network between, all
+// on the loopback interface.
+package rig
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"crypto/rand"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"maps"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/creack/pty"
+	"golang.org/x/crypto/ssh"
+
+	"github.com/quicterm/quicterm/bench/netem"
+	"github.com/quicterm/quicterm/quicterm/holder"
+	"github.com/quicterm/quicterm/quicterm/wire"
+)
+
+// Patience is how long anything may take on a busy machine before it is given up.
+const Patience = 20 * time.Second
+
+// T is what a rig is used by: a test, or a measurement.
+type T interface {
+	Helper()
+	Fatal(args ...any)
+	Fatalf(format string, args ...any)
+	Failed() bool
+	Logf(format string, args ...any)
+	Cleanup(func())
+}
+
+// Build builds qt and qtd into a directory, from the module that the working
+// directory is in, with extra arguments for go build.
+func Build(dir string, args ...string) error {
+	all := append([]string{"build", "-o", dir}, args...)
+	all = append(all, "github.com/quicterm/quicterm/cmd/qt", "github.com/quicterm/quicterm/cmd/qtd")
+	if out, err := exec.Command("go", all...).CombinedOutput(); err != nil {
+		return fmt.Errorf("build: %w\n%s", err, out)
+	}
+	return nil
+}
+
+// A Host is a machine with a daemon, and a person with a key who uses it from
+// the same machine.
+type Host struct {
+	T        T
+	Bin      string            // where qt and qtd are
+	Dir      string            // for all of its files
+	Settings map[string]string // of the daemon, beyond the usual ones, as TOML
+	Client   map[string]string // of the client
+	Daemon   *exec.Cmd
+	Log      *Output // of the daemon and its holders
+	Addr     netip.AddrPort
+	Key      ssh.PublicKey // the person's
+}
+
+// NewHost prepares a host. Its daemon is started by Start.
+func NewHost(t T, bin string) *Host {
+	t.Helper()
+	// Paths of unix sockets must be short.
+	dir, err := os.MkdirTemp("", "qt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := &Host{T: t, Dir: dir, Bin: bin, Settings: map[string]string{}, Client: map[string]string{}, Log: NewOutput()}
+	t.Cleanup(func() {
+		h.endSessions()
+		if h.Daemon != nil {
+			h.Stop(syscall.SIGTERM)
+		}
+		os.RemoveAll(dir)
+		if t.Failed() {
+			t.Logf("log of the daemon:\n%s", h.Log.String())
+		}
+	})
+	h.NewKey("host_key")
+	h.Key = h.NewKey("id")
+	h.Write("authorized_keys", string(ssh.MarshalAuthorizedKey(h.Key)))
+	return h
+}
+
+// NewKey makes a private key file and its public half beside it.
+func (h *Host) NewKey(name string) ssh.PublicKey {
+	h.T.Helper()
+	public, private, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		h.T.Fatal(err)
+	}
+	block, err := ssh.MarshalPrivateKey(private, "")
+	if err != nil {
+		h.T.Fatal(err)
+	}
+	h.Write(name, string(pem.EncodeToMemory(block)))
+	key, err := ssh.NewPublicKey(public)
+	if err != nil {
+		h.T.Fatal(err)
+	}
+	h.Write(name+".pub", string(ssh.MarshalAuthorizedKey(key)))
+	return key
+}
+
+// Path returns the name of a file of the host.
+func (h *Host) Path(name string) string { return filepath.Join(h.Dir, name) }
+
+// Write writes a file of the host, for its owner alone.
+func (h *Host) Write(name, content string) {
+	h.T.Helper()
+	if err := os.MkdirAll(filepath.Dir(h.Path(name)), 0o700); err != nil {
+		h.T.Fatal(err)
+	}
+	if err := os.WriteFile(h.Path(name), []byte(content), 0o600); err != nil {
+		h.T.Fatal(err)
+	}
+}
+
+// Read returns the content of a file of the host.
+func (h *Host) Read(name string) string {
+	h.T.Helper()
+	b, err := os.ReadFile(h.Path(name))
+	if err != nil {
+		h.T.Fatal(err)
+	}
+	return string(b)
+}
+
+// Start starts the daemon, on the port that it had before if it had one, and
+// makes it known to the person.
+func (h *Host) Start() {
+	h.T.Helper()
+	if !h.Addr.IsValid() {
+		h.Addr = netip.MustParseAddrPort("127.0.0.1:0")
+	}
+	settings := map[string]string{
+		"listen":                fmt.Sprintf("[%q]", h.Addr),
+		"runtime_dir":           fmt.Sprintf("%q", h.Path("run")),
+		"state_dir":             fmt.Sprintf("%q", h.Path("state")),
+		"host_key":              fmt.Sprintf("[%q]", h.Path("host_key")),
+		"authorized_keys_files": fmt.Sprintf("[%q]", h.Path("authorized_keys")),
+		"log_level":             `"debug"`,
+		"detached_ttl":          `"10m"`, // so that nothing outlives a test that was killed
+		"pipe_ttl":              `"10m"`,
+		"exited_ttl":            `"10m"`,
+	}
+	maps.Copy(settings, h.Settings)
+	h.Write("qtd.toml", toml(settings))
+	before := h.Log.Len()
+	h.Daemon = exec.Command(filepath.Join(h.Bin, "qtd"), "serve", "--config", h.Path("qtd.toml"))
+	// Holders have the log too, and keep it open when the daemon ends.
+	r, w, err := os.Pipe()
+	if err != nil {
+		h.T.Fatal(err)
+	}
+	h.Daemon.Stderr = w
+	err = h.Daemon.Start()
+	w.Close()
+	if err != nil {
+		h.T.Fatal(err)
+	}
+	go func() {
+		io.Copy(h.Log, r)
+		r.Close()
+	}()
+	found := h.Log.Await(h.T, before, regexp.MustCompile(`listening address=(\S+)`))
+	h.Addr = netip.MustParseAddrPort(found[1])
+	h.Know(h.Addr, h.Path("host_key.pub"))
+}
+
+// toml writes settings.
+func toml(settings map[string]string) string {
+	var b strings.Builder
+	for key, value := range settings {
+		fmt.Fprintf(&b, "%s = %s\n", key, value)
+	}
+	return b.String()
+}
+
+// Know has the person know the server at an address by a public key file.
+func (h *Host) Know(addr netip.AddrPort, file string) {
+	h.T.Helper()
+	key, err := os.ReadFile(file)
+	if err != nil {
+		h.T.Fatal(err)
+	}
+	known, _ := os.ReadFile(h.Path("known_hosts"))
+	h.Write("known_hosts", string(known)+fmt.Sprintf("[127.0.0.1]:%d %s", addr.Port(), key))
+}
+
+// Stop ends the daemon with a signal and waits until it is gone.
+func (h *Host) Stop(sig syscall.Signal) {
+	h.T.Helper()
+	h.Daemon.Process.Signal(sig)
+	h.Daemon.Wait()
+	h.Daemon = nil
+}
+
+// endSessions ends what is left of sessions, by asking their holders.
+func (h *Host) endSessions() {
+	kill, err := wire.New(&wire.Kill{})
+	if err != nil {
+		h.T.Fatal(err)
+	}
+	sockets, _ := filepath.Glob(h.Path("run/*/*.sock"))
+	for _, socket := range sockets {
+		for until := time.Now().Add(Patience); time.Now().Before(until); time.Sleep(10 * time.Millisecond) {
+			if _, err := holder.Ask(socket, uint32(os.Getuid()), &wire.Open{}, kill); err != nil {
+				break // it is gone
+			}
+		}
+	}
+}
+
+// Proxy puts a link between the person and the daemon: clients that are started
+// by Via use it.
+func (h *Host) Proxy(cfg netem.Config) *netem.Proxy {
+	h.T.Helper()
+	p, err := netem.NewProxy(h.Addr, cfg, 1)
+	if err != nil {
+		h.T.Fatal(err)
+	}
+	h.T.Cleanup(func() { p.Close() })
+	h.Know(p.Addr(), h.Path("host_key.pub"))
+	return p
+}
+
+// QT returns a command of the client for this host: the subcommand, then its
+// arguments after the host.
+func (h *Host) QT(subcommand string, args ...string) *exec.Cmd {
+	return h.Via(h.Addr, subcommand, nil, args...)
+}
+
+// Via returns a command of the client for a daemon at an address.
+func (h *Host) Via(addr netip.AddrPort, subcommand string, flags []string, args ...string) *exec.Cmd {
+	h.T.Helper()
+	settings := map[string]string{
+		"identity_files":    fmt.Sprintf("[%q]", h.Path("id")),
+		"known_hosts_files": fmt.Sprintf("[%q]", h.Path("known_hosts")),
+	}
+	maps.Copy(settings, h.Client)
+	h.Write("config/quicterm/qt.toml", toml(settings))
+	all := append([]string{subcommand, "-F", "/dev/null", "-p", strconv.Itoa(int(addr.Port()))}, flags...)
+	all = append(all, addr.Addr().String())
+	cmd := exec.Command(filepath.Join(h.Bin, "qt"), append(all, args...)...)
+	cmd.Env = h.Env()
+	return cmd
+}
+
+// Env returns the environment of the person's programs.
+func (h *Host) Env() []string {
+	env := []string{"XDG_CONFIG_HOME=" + h.Path("config"), "TERM=xterm", "LC_TEST=carried over", "SECRET=not"}
+	for _, name := range []string{"PATH", "HOME", "USER"} {
+		env = append(env, name+"="+os.Getenv(name))
+	}
+	return env
+}
+
+// An Output gathers what a process prints, and can be waited for.
+type Output struct {
+	mu      sync.Mutex
+	changed *sync.Cond
+	buf     bytes.Buffer
+}
+
+func NewOutput() *Output {
+	o := new(Output)
+	o.changed = sync.NewCond(&o.mu)
+	return o
+}
+
+func (o *Output) Write(b []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.changed.Broadcast()
+	return o.buf.Write(b)
+}
+
+func (o *Output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.buf.String()
+}
+
+// Len returns how many bytes were printed.
+func (o *Output) Len() int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.buf.Len()
+}
+
+// Await waits until what was printed from an offset on matches, and returns the
+// match and its groups.
+func (o *Output) Await(t T, from int, re *regexp.Regexp) []string {
+	t.Helper()
+	until := time.Now().Add(Patience)
+	timer := time.AfterFunc(Patience, o.changed.Broadcast)
+	defer timer.Stop()
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for {
+		if m := re.FindSubmatch(o.buf.Bytes()[min(from, o.buf.Len()):]); m != nil {
+			found := make([]string, len(m))
+			for i := range m {
+				found[i] = string(m[i])
+			}
+			return found
+		}
+		if !time.Now().Before(until) {
+			t.Fatalf("waited in vain for %q, got:\n%s", re, o.buf.Bytes()[min(from, o.buf.Len()):])
+		}
+		o.changed.Wait()
+	}
+}
+
+// A Terminal is a process on a terminal, and a person before it.
+type Terminal struct {
+	T    T
+	Cmd  *exec.Cmd
+	TTY  *os.File // what the person types and reads on
+	Out  *Output
+	Read int           // how much of Out was expected so far
+	done chan struct{} // closed when the terminal is closed by the process
+}
+
+// Open starts a process on a terminal of 80 columns and 24 rows.
+func Open(t T, cmd *exec.Cmd) *Terminal {
+	t.Helper()
+	tty, err := pty.StartWithSize(cmd, &pty.Winsize{Cols: 80, Rows: 24})
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := &Terminal{T: t, Cmd: cmd, TTY: tty, Out: NewOutput(), done: make(chan struct{})}
+	go func() {
+		defer close(x.done)
+		buf := make([]byte, 64<<10)
+		for {
+			n, err := tty.Read(buf)
+			x.Out.Write(buf[:n])
+			if err != nil {
+				return
+			}
+		}
+	}()
+	t.Cleanup(func() {
+		cmd.Process.Kill()
+		cmd.Wait()
+		tty.Close()
+	})
+	return x
+}
+
+// Shell opens a session with a shell that has a known prompt.
+func (h *Host) Shell(addr netip.AddrPort, flags ...string) *Terminal {
+	h.T.Helper()
+	x := Open(h.T, h.Via(addr, "connect", append([]string{"-t"}, flags...), "exec env PS1='$ ' HISTFILE= sh"))
+	x.Expect(`\$ `)
+	return x
+}
+
+// Expect waits until the terminal shows something that matches, after what was
+// expected before.
+func (x *Terminal) Expect(re string) []string {
+	x.T.Helper()
+	r := regexp.MustCompile(re)
+	found := x.Out.Await(x.T, x.Read, r)
+	x.Read += strings.Index(x.Out.String()[x.Read:], found[0]) + len(found[0])
+	return found
+}
+
+// Send types.
+func (x *Terminal) Send(s string) {
+	x.T.Helper()
+	if _, err := x.TTY.WriteString(s); err != nil {
+		x.T.Fatal(err)
+	}
+}
+
+// Run types a command and waits for what it prints and the next prompt.
+func (x *Terminal) Run(command, want string) {
+	x.T.Helper()
+	x.Send(command + "\r")
+	x.Expect(want)
+	x.Expect(`\$ `)
+}
+
+// Exit waits for the end of the process and returns its exit status.
+func (x *Terminal) Exit() int {
+	x.T.Helper()
+	timer := time.AfterFunc(Patience, func() { x.Cmd.Process.Kill() })
+	defer timer.Stop()
+	x.Cmd.Wait()
+	return x.Cmd.ProcessState.ExitCode()
+}

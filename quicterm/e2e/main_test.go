@@ -1,0 +1,48 @@
+//go:build linux || darwin
+
+// Package e2e tests the programs as people use them: real processes, terminals
+// and sockets, all on the loopback interface.
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"os/user"
+	"testing"
+
+	"github.com/quicterm/quicterm/bench/rig"
+)
+
+var bin string // where qt and qtd are
+
+func TestMain(m *testing.M) {
+	os.Exit(func() int {
+		dir, err := os.MkdirTemp("", "qt")
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		defer os.RemoveAll(dir)
+		var args []string
+		if raceEnabled {
+			args = append(args, "-race")
+		}
+		if err := rig.Build(dir, args...); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		bin = dir
+		return m.Run()
+	}())
+}
+
+func newHost(t *testing.T) *rig.Host { return rig.NewHost(t, bin) }
+
+// me returns the name of our account.
+func me(t *testing.T) string {
+	u, err := user.Current()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u.Username
+}
