@@ -277,6 +277,9 @@ func (s *State) decode(b []byte) error {
 	if len(b) < stateFixed || len(b) < stateFixed+int(b[stateFixed-1]) {
 		return errors.New("state truncated")
 	}
+	if n := int(b[stateFixed-1]); n > MaxName {
+		return fmt.Errorf("name of %d bytes", n)
+	}
 	s.Memory = binary.BigEndian.Uint64(b)
 	s.Phase = Phase(b[8])
 	s.Since = int64(binary.BigEndian.Uint64(b[9:]))

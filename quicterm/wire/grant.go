@@ -32,18 +32,25 @@ func (g *Grant) Line() (string, error) {
 
 // ReadGrant finds the line that tells a grant in what a login has printed.
 func ReadGrant(r io.Reader) (*Grant, error) {
-	lines := bufio.NewScanner(r)
-	lines.Buffer(nil, maxGrantLine)
-	for lines.Scan() {
-		text, ok := strings.CutPrefix(strings.TrimSpace(lines.Text()), grantPrefix)
-		if !ok {
-			continue
+	lines := bufio.NewReaderSize(r, maxGrantLine)
+	for {
+		line, long, err := lines.ReadLine()
+		text, ok := strings.CutPrefix(strings.TrimSpace(string(line)), grantPrefix)
+		if ok {
+			g := new(Grant)
+			if err := json.Unmarshal([]byte(text), g); err != nil {
+				return nil, fmt.Errorf("grant: %w", err)
+			}
+			return g, nil
 		}
-		g := new(Grant)
-		if err := json.Unmarshal([]byte(text), g); err != nil {
-			return nil, fmt.Errorf("grant: %w", err)
+		for long && err == nil { // not one of ours: go on behind it
+			_, long, err = lines.ReadLine()
 		}
-		return g, nil
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil, errors.New("no grant was printed")
+		case err != nil:
+			return nil, fmt.Errorf("no grant was printed: %w", err)
+		}
 	}
-	return nil, errors.Join(errors.New("no grant was printed"), lines.Err())
 }

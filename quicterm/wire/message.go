@@ -103,14 +103,14 @@ func Write(w io.Writer, m Message) error {
 	return err
 }
 
-// A body is a message's content.
-type body interface {
+// A Body is a message's content: a pointer to one of the structs of this package.
+type Body interface {
 	Type() Type
 }
 
 // New encodes a message. It fails if the message would be longer than
 // MaxMessage.
-func New(v body) (Message, error) {
+func New(v Body) (Message, error) {
 	var payload []byte
 	var err error
 	if fixed, ok := v.(interface{ encode() ([]byte, error) }); ok {
@@ -128,7 +128,7 @@ func New(v body) (Message, error) {
 }
 
 // Send encodes and writes a message.
-func Send(w io.Writer, v body) error {
+func Send(w io.Writer, v Body) error {
 	m, err := New(v)
 	if err != nil {
 		return err
@@ -138,7 +138,7 @@ func Send(w io.Writer, v body) error {
 
 // Decode decodes the payload of m into v, a pointer to the body of its type.
 // Fields that it does not know are ignored.
-func (m Message) Decode(v body) error {
+func (m Message) Decode(v Body) error {
 	if m.Type != v.Type() {
 		return fmt.Errorf("message of type %d where %d was expected", m.Type, v.Type())
 	}
@@ -158,8 +158,10 @@ var (
 	encMode = must(cbor.EncOptions{Sort: cbor.SortCanonical}.EncMode())
 
 	// decMode accepts what encMode makes and little else: a peer cannot have
-	// more memory taken than a few times what it has sent.
+	// more memory taken than a few times what it has sent. Texts need not be
+	// UTF-8, as names of files and values of variables are not.
 	decMode = must(cbor.DecOptions{
+		UTF8:             cbor.UTF8DecodeInvalid,
 		DupMapKey:        cbor.DupMapKeyEnforcedAPF,
 		IndefLength:      cbor.IndefLengthForbidden,
 		TagsMd:           cbor.TagsForbidden,
