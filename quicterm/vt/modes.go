@@ -13,11 +13,17 @@ import (
 type Modes struct {
 	private   map[int]bool // DEC private modes that differ from the default
 	keypad    bool         // application keypad
-	graphic   bool         // G0 is not ASCII, or G1 is used
-	keyboard  int          // kitty keyboard flags, pushed
+	graphic   [2]bool      // G0, or G1, is not ASCII
+	keyboard  [2]keyboard  // of the main and the alternate screen
 	modifiers bool         // xterm's modifyOtherKeys
 	cursor    bool         // the cursor has another shape
 	title     []byte       // the sequence that set it last
+}
+
+// A keyboard is what a program has made of the kitty keyboard flags of a screen.
+type keyboard struct {
+	pushed int // how many flags are on the stack
+	flags  int // what it has set them to before it pushed
 }
 
 // resettable are the private modes to be undone, with what is usual.
@@ -56,12 +62,15 @@ func (m *Modes) Note(sequence []byte) {
 		*m = Modes{title: m.title}
 	case '=', '>':
 		m.keypad = sequence[1] == '='
-	case '(':
-		m.graphic = body != "B"
+	case '(', ')':
+		if final := sequence[len(sequence)-1]; len(body) > 0 && final >= 0x30 { // it is whole
+			m.graphic[sequence[1]-'('] = body != "B"
+		}
 	case '[':
 		m.noteControl(body)
 	case ']':
-		if strings.HasPrefix(body, "0;") || strings.HasPrefix(body, "2;") {
+		whole := strings.HasSuffix(body, "\a") || strings.HasSuffix(body, "\x1b\\")
+		if whole && (strings.HasPrefix(body, "0;") || strings.HasPrefix(body, "2;")) {
 			m.title = bytes.Clone(sequence)
 		}
 	}
@@ -89,17 +98,65 @@ func (m *Modes) noteControl(body string) {
 				m.private[mode] = on
 			}
 		}
-	case body == "!p": // DECSTR
-		*m = Modes{title: m.title, keyboard: m.keyboard}
-	case final == 'u' && strings.HasPrefix(parameters, ">"):
-		m.keyboard++
-	case final == 'u' && strings.HasPrefix(parameters, "<"):
-		m.keyboard = max(0, m.keyboard-count(parameters[1:]))
-	case final == 'm' && strings.HasPrefix(parameters, ">4"):
-		m.modifiers = parameters != ">4" && parameters != ">4;0"
+	case body == "!p": // DECSTR: terminals leave the rest as it is, above all the screen and the mouse
+		for _, mode := range []int{1, 6, 25, 66} {
+			delete(m.private, mode)
+		}
+		m.keypad, m.graphic = false, [2]bool{}
+	case final == 'u' && parameters != "":
+		m.keyboard[m.screen()].note(parameters[0], parameters[1:])
+	case final == 'm' && (parameters == ">4" || strings.HasPrefix(parameters, ">4;")):
+		m.modifiers = parameters != ">4" && parameters != ">4;" && parameters != ">4;0"
 	case final == 'q' && strings.HasSuffix(parameters, " "):
 		m.cursor = parameters != " " && parameters != "0 "
 	}
+}
+
+// screen is 1 while the alternate screen is shown, else 0. Each has kitty
+// keyboard flags of its own.
+func (m *Modes) screen() int {
+	if m.private[47] || m.private[1047] || m.private[1049] {
+		return 1
+	}
+	return 0
+}
+
+// note takes note of CSI … u, whose first parameter byte says what it does.
+func (k *keyboard) note(verb byte, parameters string) {
+	switch verb {
+	case '>':
+		k.pushed++
+	case '<':
+		k.pushed -= count(parameters)
+		if k.pushed < 0 { // the terminal has put its flags back to none
+			*k = keyboard{}
+		}
+	case '=':
+		if k.pushed > 0 {
+			return // they go when they are popped
+		}
+		value, how, _ := strings.Cut(parameters, ";")
+		flags, err := strconv.Atoi(value)
+		switch {
+		case err != nil && value != "":
+		case how == "2":
+			k.flags |= flags
+		case how == "3":
+			k.flags &^= flags
+		default:
+			k.flags = flags
+		}
+	}
+}
+
+func (k keyboard) undo(b []byte) []byte {
+	if k.pushed > 0 {
+		b = fmt.Appendf(b, "\x1b[<%du", k.pushed)
+	}
+	if k.flags != 0 {
+		b = append(b, "\x1b[=0u"...)
+	}
+	return b
 }
 
 // count is the value of a parameter whose default is 1.
@@ -118,15 +175,17 @@ func (m *Modes) Title() []byte { return m.title }
 // Undo returns what gives a terminal its usual modes back, or nil if it has them.
 func (m *Modes) Undo() []byte {
 	var b []byte
-	if m.graphic {
+	if m.graphic[0] {
 		b = append(b, "\x1b(B\x0f"...)
+	}
+	if m.graphic[1] {
+		b = append(b, "\x1b)B\x0f"...)
 	}
 	if m.keypad {
 		b = append(b, "\x1b>"...)
 	}
-	if m.keyboard > 0 {
-		b = fmt.Appendf(b, "\x1b[<%du", m.keyboard)
-	}
+	screen := m.screen()
+	b = m.keyboard[screen].undo(b)
 	if m.modifiers {
 		b = append(b, "\x1b[>4m"...)
 	}
@@ -144,6 +203,9 @@ func (m *Modes) Undo() []byte {
 			final = 'l'
 		}
 		b = fmt.Appendf(b, "\x1b[?%d%c", mode, final)
+	}
+	if screen != 0 { // and now the main one is shown
+		b = m.keyboard[0].undo(b)
 	}
 	if b != nil {
 		b = append(b, "\x1b[m"...)

@@ -13,6 +13,7 @@ const enq = 0x05
 // take it for typed.
 type Stripper struct {
 	split Splitter
+	shown Splitter // follows what Strip has returned
 	out   []byte
 }
 
@@ -22,20 +23,37 @@ func (s *Stripper) Strip(b []byte) []byte {
 	s.out = s.out[:0]
 	s.split.Split(b,
 		func(plain []byte) {
+			if s.split.long { // in an image or the like, which asks for nothing
+				s.show(plain)
+				return
+			}
 			for part := range bytes.SplitSeq(plain, []byte{enq}) {
-				s.out = append(s.out, part...)
+				s.show(part)
 			}
 		},
 		func(sequence []byte) {
-			if !isQuery(sequence) {
-				s.out = append(s.out, sequence...)
+			switch {
+			case !isQuery(sequence):
+				s.show(sequence)
+			case !s.shown.Ground():
+				// The query cut off a sequence, which else would swallow, or
+				// make a query of, what comes next: ST ends it as well.
+				s.show([]byte("\x1b\\"))
 			}
 		})
 	return s.out
 }
 
+func (s *Stripper) show(b []byte) {
+	s.shown.Split(b, func([]byte) {}, func([]byte) {})
+	s.out = append(s.out, b...)
+}
+
 // Rest returns what was held back, and begins anew.
-func (s *Stripper) Rest() []byte { return s.split.Rest() }
+func (s *Stripper) Rest() []byte {
+	s.shown = Splitter{}
+	return s.split.Rest()
+}
 
 // isQuery reports whether a terminal answers a sequence: those of xterm's
 // "Control Sequences", and of kitty's and iTerm2's extensions.
@@ -48,16 +66,33 @@ func isQuery(sequence []byte) bool {
 		return true
 	case '[':
 		return isControlQuery(body)
-	case ']': // colours, fonts, clipboard: a question mark in place of a value
-		body = strings.TrimRight(body, "\a\x1b\\")
-		return strings.HasSuffix(body, ";?") || strings.Contains(body, ";?;") ||
-			strings.HasPrefix(body, "1337;Report")
-	case 'P': // DECRQSS, XTGETTCAP
-		return strings.HasPrefix(body, "$q") || strings.HasPrefix(body, "+q")
+	case ']':
+		return isCommandQuery(body)
+	case 'P': // DECRQSS, XTGETTCAP, XTGETXRES
+		return strings.HasPrefix(body, "$q") || strings.HasPrefix(body, "+q") || strings.HasPrefix(body, "+Q")
 	case '_': // kitty graphics
 		return strings.HasPrefix(body, "G") && strings.Contains(body, "a=q")
 	}
 	return false
+}
+
+// isCommandQuery reports whether an OSC asks for something, most of them by a
+// question mark in place of a value.
+func isCommandQuery(body string) bool {
+	body = strings.TrimRight(body, "\a\x1b\\")
+	switch number, values, _ := strings.Cut(body, ";"); number {
+	case "0", "1", "2", "7", "8", "9", "777": // titles, links and messages are any text
+		return false
+	case "21": // kitty colours
+		return strings.Contains(values, "=?")
+	case "60", "61": // XTQALLOWED, XTQDISALLOWED
+		return true
+	case "99": // kitty notifications
+		return strings.Contains(values, "p=?")
+	case "1337":
+		return strings.HasPrefix(values, "Report") || strings.HasPrefix(values, "Capabilities")
+	}
+	return strings.Contains(body, ";?")
 }
 
 func isControlQuery(body string) bool {
@@ -74,15 +109,26 @@ func isControlQuery(body string) bool {
 		return strings.HasSuffix(parameters, "$")
 	case 'q': // XTVERSION
 		return strings.HasPrefix(parameters, ">")
-	case 'u': // kitty keyboard flags
+	case 'm', 'g': // XTQMODKEYS, XTQFMTKEYS
 		return strings.HasPrefix(parameters, "?")
+	case 'u': // kitty keyboard flags, DECRQUPSS, DECRQTSR
+		return strings.HasPrefix(parameters, "?") || parameters == "&" || strings.HasSuffix(parameters, "$")
+	case 'v': // DECRQDE
+		return parameters == `"`
 	case 'x': // DECREQTPARM
 		return parameters == "" || parameters == "0" || parameters == "1"
-	case 'S': // XTSMGRAPHICS
-		return strings.HasPrefix(parameters, "?")
+	case 'R': // XTREPORTCOLORS
+		return parameters == "#"
+	case 'S': // XTSMGRAPHICS, XTTITLEPOS
+		return strings.HasPrefix(parameters, "?") || parameters == "#"
 	case 'w', 'y': // DECRQPSR, DECRQCRA
 		return strings.HasSuffix(parameters, "$") || strings.HasSuffix(parameters, "*")
+	case '|': // XTREPORTSGR, DECRQLP
+		return strings.HasSuffix(parameters, "#") || strings.HasSuffix(parameters, "'")
 	case 't': // reports of XTWINOPS
+		if strings.HasSuffix(parameters, "$") {
+			return false // DECRARA
+		}
 		switch first, _, _ := strings.Cut(parameters, ";"); first {
 		case "11", "13", "14", "15", "16", "18", "19", "20", "21":
 			return true

@@ -20,11 +20,12 @@ const (
 type state int
 
 const (
-	ground     state = iota
-	escape           // after ESC
-	control          // in a CSI sequence
-	text             // in an OSC, DCS, APC, PM or SOS string
-	textEscape       // after ESC in one, which may end it
+	ground       state = iota
+	escape             // after ESC
+	intermediate       // after ESC and an intermediate byte: nothing but the end may follow
+	control            // in a CSI sequence
+	text               // in an OSC, DCS, APC, PM or SOS string
+	textEscape         // after ESC in one, which may end it
 )
 
 // A Splitter splits the output of a program into control sequences and what is
@@ -87,15 +88,21 @@ func (s *Splitter) Rest() []byte {
 }
 
 func (s *Splitter) begin() {
-	s.state, s.seq, s.long = escape, append(s.seq[:0], esc), false
+	s.state, s.seq = escape, append(s.seq[:0], esc)
 }
 
 func (s *Splitter) add(c byte, plain func([]byte)) {
 	s.seq = append(s.seq, c)
-	if len(s.seq) > maxSequence {
-		plain(s.seq)
-		s.seq, s.long = s.seq[:0], true
+	if len(s.seq) <= maxSequence {
+		return
 	}
+	n := len(s.seq)
+	if s.state == textEscape {
+		n-- // the ESC may begin another sequence
+	}
+	s.long = true
+	plain(s.seq[:n])
+	s.seq = append(s.seq[:0], s.seq[n:]...)
 }
 
 func (s *Splitter) finish(plain, sequence func([]byte)) {
@@ -106,16 +113,12 @@ func (s *Splitter) finish(plain, sequence func([]byte)) {
 	case len(s.seq) > 0:
 		plain(s.seq)
 	}
-	s.seq = s.seq[:0]
+	s.seq, s.long = s.seq[:0], false
 }
 
 // restart ends a string before the ESC that came last, which begins another
 // sequence.
 func (s *Splitter) restart(plain, sequence func([]byte)) {
-	if len(s.seq) == 0 { // that was handed out already: it is one long sequence
-		s.state = escape
-		return
-	}
 	s.seq = s.seq[:len(s.seq)-1]
 	s.finish(plain, sequence)
 	s.begin()
@@ -142,6 +145,15 @@ func (s *Splitter) next(c byte) place {
 			s.state = control
 		case c == ']', c == 'P', c == '_', c == '^', c == 'X':
 			s.state, s.osc = text, c == ']'
+		case c >= 0x20 && c < 0x30:
+			s.state = intermediate
+		case c >= 0x30 && c < del:
+			return last
+		case c == esc, c > del:
+			return beyond
+		}
+	case intermediate:
+		switch {
 		case c >= 0x30 && c < del:
 			return last
 		case c == esc, c > del:

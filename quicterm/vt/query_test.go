@@ -1,0 +1,182 @@
+package vt
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// queries are what a terminal answers, or would if it knew it.
+var queries = []string{
+	"\x05",              // ENQ
+	"\x1bZ",             // DECID
+	"\x1b[c", "\x1b[0c", // DA1
+	"\x1b[>c", "\x1b[>0c", // DA2
+	"\x1b[=c",            // DA3
+	"\x1b[5n", "\x1b[6n", // DSR
+	"\x1b[?6n", "\x1b[?996n", // of DEC, and for the colour scheme
+	"\x1b[4$p", "\x1b[?2026$p", // DECRQM
+	"\x1b[>q", "\x1b[>0q", // XTVERSION
+	"\x1b[?u",              // kitty keyboard flags
+	"\x1b[?4m", "\x1b[?1g", // XTQMODKEYS, XTQFMTKEYS
+	"\x1b[x", "\x1b[0x", "\x1b[1x", // DECREQTPARM
+	"\x1b[?1;1;0S", "\x1b[#S", // XTSMGRAPHICS, XTTITLEPOS
+	"\x1b[1$w", "\x1b[2$w", // DECRQPSR
+	"\x1b[1;1;1;1;24;80*y", // DECRQCRA
+	"\x1b[&u", "\x1b[1$u",  // DECRQUPSS, DECRQTSR
+	"\x1b[\"v",                  // DECRQDE
+	"\x1b['|", "\x1b[1;1;2;2#|", // DECRQLP, XTREPORTSGR
+	"\x1b[#R", // XTREPORTCOLORS
+	"\x1b[11t", "\x1b[13t", "\x1b[13;2t", "\x1b[14t", "\x1b[14;2t", "\x1b[15t",
+	"\x1b[16t", "\x1b[18t", "\x1b[19t", "\x1b[20t", "\x1b[21t", // XTWINOPS
+
+	"\x1b]4;1;?\a", "\x1b]4;1;?;2;?\x1b\\", "\x1b]4;1;red;2;?\a", "\x1b]4;1;?;2;red\a",
+	"\x1b]10;?\x1b\\", "\x1b]11;?\a", "\x1b]10;?;?\a", "\x1b]12;?\a", // colours
+	"\x1b]50;?\a", "\x1b]50;?1\a", // fonts
+	"\x1b]52;c;?\a", "\x1b]52;;?\x1b\\", // clipboard
+	"\x1b]21;foreground=?;background=?\x1b\\", // kitty colours
+	"\x1b]22;?__current__\x1b\\",              // pointer
+	"\x1b]99;i=1:p=?;\x1b\\",                  // kitty notifications
+	"\x1b]60\a", "\x1b]61\x1b\\",              // XTQALLOWED, XTQDISALLOWED
+	"\x1b]1337;ReportCellSize\a", "\x1b]1337;ReportVariable=aA==\x1b\\", "\x1b]1337;Capabilities\a",
+
+	"\x1bP$qm\x1b\\", "\x1bP$q q\x1b\\", // DECRQSS
+	"\x1bP+q544e\x1b\\",                                              // XTGETTCAP
+	"\x1bP+Q4e\x1b\\",                                                // XTGETXRES
+	"\x1b_Gi=31,s=1,v=1,a=q,t=d,f=24;AAAA\x1b\\", "\x1b_Ga=q;\x1b\\", // kitty graphics
+}
+
+// innocent is output that no terminal answers.
+var innocent = []string{
+	"text\r\n", "é€😀", "\a\b\t\x0e\x0f",
+	"\x1b[m", "\x1b[1;38;5;4m", "\x1b[4:3m", "\x1b[>4;2m", "\x1b[>4m", "\x1b[>4n", "\x1b[>m",
+	"\x1b[H", "\x1b[6;1H", "\x1b[5A", "\x1b[6B", "\x1b[2J", "\x1b[K", "\x1b[1;24r", "\x1b[3S", "\x1b[6X", "\x1b[3g",
+	"\x1b[?25h", "\x1b[?25l", "\x1b[?1049h", "\x1b[?2026h", "\x1b[4l", "\x1b[!p", "\x1b[62;1\"p",
+	"\x1b[2 q", "\x1b[0\"q", "\x1b[s", "\x1b[u", "\x1b[>1u", "\x1b[<1u", "\x1b[=5u", "\x1b[=5;1u",
+	"\x1b[8;24;80t", "\x1b[1t", "\x1b[22;0;0t", "\x1b[23;2t", "\x1b[>2t", "\x1b[11;1;12;9;7$t",
+	"\x1b[2*x", "\x1b[65;1;1;2;2$x", "\x1b[1;1;2;2$v", "\x1b[1;1;2;2'w", "\x1b[80$|", "\x1b[#P", "\x1b[#Q",
+	"\x1b7", "\x1b8", "\x1bM", "\x1b=", "\x1b>", "\x1bc", "\x1b(0", "\x1b(B", "\x1b(Z", "\x1b#8", "\x1b%G",
+	"\x1b]0;title\a", "\x1b]2;what;?\a", "\x1b]0;really;?;no\x1b\\", "\x1b]1;?\a",
+	"\x1b]8;;https://a.example/?q=1\x1b\\", "\x1b]8;id=1;https://a.example/?a;?;b\a", "\x1b]8;;\x1b\\",
+	"\x1b]52;c;aGk=\a", "\x1b]4;1;#ff0000\a", "\x1b]11;#000000\x1b\\", "\x1b]104\a", "\x1b]112\a",
+	"\x1b]7;file://host/home\x1b\\", "\x1b]9;done;?\a", "\x1b]777;notify;what;?\a", "\x1b]133;A\a",
+	"\x1b]21;foreground=red\x1b\\", "\x1b]22;pointer\x1b\\", "\x1b]99;i=1:d=0;Hello?\x1b\\",
+	"\x1b]1337;SetMark\a", "\x1b]1337;File=inline=1:AAAA\a",
+	"\x1bPq#0;2;0;0;0~-\x1b\\", "\x1bP1$r0m\x1b\\", "\x1bPtmux;\x1b\\", "\x1bPzz\x1b\\",
+	"\x1b_Ga=T,f=24,s=1,v=1;AAAA\x1b\\", "\x1b_other a=q\x1b\\", "\x1b^a=q\x1b\\", "\x1bXa=q\x1b\\",
+	"\x1b]52;c;" + strings.Repeat("aGk=", 2*maxSequence) + "\a",
+	"\x1bPq" + strings.Repeat("\x05~", maxSequence) + "\x1b\\", // ENQ asks nothing there
+	"\x1b[6", "\x1b]11;", // broken off by what follows
+}
+
+// strip strips chunks, and returns what is held back at the end too.
+func strip(chunks ...string) string {
+	var s Stripper
+	var out []byte
+	for _, chunk := range chunks {
+		out = append(out, s.Strip([]byte(chunk))...)
+	}
+	return string(append(out, s.Rest()...))
+}
+
+func TestStripQueries(t *testing.T) {
+	for _, query := range queries {
+		for n := range len(query) {
+			if got := strip("a"+query[:n], query[n:]+"b"); got != "ab" {
+				t.Errorf("%q | %q leaves %q", query[:n], query[n:], got)
+			}
+		}
+		if got := strip(bytewise("a" + query + query + "b")...); got != "ab" {
+			t.Errorf("twice %q, byte by byte, leaves %q", query, got)
+		}
+	}
+}
+
+func TestStripLeavesTheRest(t *testing.T) {
+	for _, s := range innocent {
+		if got := strip(s); got != s {
+			t.Errorf("%.80q becomes %.80q", s, got)
+		}
+		if got := strip(bytewise(s)...); got != s {
+			t.Errorf("%.80q, byte by byte, becomes %.80q", s, got)
+		}
+	}
+	all := strings.Join(innocent, "\x1b[m")
+	if got := strip(strings.Join(queries, "") + all); got != all {
+		t.Errorf("all of it becomes %q", got)
+	}
+}
+
+// What is left when a query is taken out must not make one, nor an open string.
+func TestStripJoinsNothing(t *testing.T) {
+	tests := []struct{ why, input, want string }{
+		{"ESC before a query", "\x1b\x1b[6n[6n", "\x1b\x1b\\[6n"},
+		{"CSI before a query", "\x1b[\x1b[c6n", "\x1b[\x1b\\6n"},
+		{"OSC before a query", "\x1b]0;t\x1b[6ntext", "\x1b]0;t\x1b\\text"},
+		{"OSC before two queries", "\x1b]0;t\x1b[6n\x1b[ctext", "\x1b]0;t\x1b\\text"},
+		{"an OSC that is too long", osc(maxSequence+9, "") + "\x1b[6nx", osc(maxSequence+9, "") + "\x1b\\x"},
+		{"an OSC that ends at the limit", osc(maxSequence, "") + "\x1b[6nx", osc(maxSequence, "") + "\x1b\\x"},
+		{"a query that is broken off", "\x1b]11;?\x1b[mx", "\x1b[mx"},
+		{"a query that is cancelled", "\x1b[6\x18n", "\x1b[6\x18n"},
+	}
+	for _, test := range tests {
+		for _, chunks := range [][]string{{test.input}, bytewise(test.input)} {
+			if got := strip(chunks...); got != test.want {
+				t.Errorf("%s, in %d chunks: %.80q, want %.80q", test.why, len(chunks), got, test.want)
+			}
+		}
+	}
+}
+
+// What has begun when old output ends goes on in what is shown live.
+func TestStripRest(t *testing.T) {
+	var s Stripper
+	if out := string(s.Strip([]byte("a\x1b[3"))); out != "a" {
+		t.Errorf("%q before it is known what follows", out)
+	}
+	if rest := string(s.Rest()); rest != "\x1b[3" {
+		t.Errorf("Rest() = %q", rest)
+	}
+	if out := string(s.Strip([]byte("1m\x1b[6n"))); out != "1m" {
+		t.Errorf("after Rest: %q", out)
+	}
+}
+
+func TestStripAnyOutput(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		input := rapid.OneOf(output(), long()).Draw(t, "input")
+		checkStrip(t, input, rapid.SliceOf(rapid.Byte()).Draw(t, "sizes"))
+	})
+}
+
+func FuzzStrip(f *testing.F) {
+	for _, s := range slices.Concat(queries, innocent) {
+		f.Add("a"+s+"b", []byte{0, 1, 7})
+	}
+	f.Add("\x1b\x1b[6n[6n", []byte{})
+	f.Fuzz(func(t *testing.T, input string, sizes []byte) { checkStrip(t, input, sizes) })
+}
+
+// checkStrip checks that no query is left, that nothing else is gone, and that it
+// is all the same how the input was cut.
+func checkStrip(t rapid.TB, input string, sizes []byte) {
+	t.Helper()
+	got := strip(cut(input, sizes)...)
+	if whole := strip(input); got != whole {
+		t.Errorf("in chunks: %q\nat once: %q", got, whole)
+	}
+	var s Splitter
+	for _, p := range collect(&s, got) {
+		if p.sequence && isQuery([]byte(p.bytes)) {
+			t.Errorf("%q is left of %q in %q", p.bytes, input, got)
+		}
+	}
+	if again := strip(got); again != got {
+		t.Errorf("%q is stripped further to %q", got, again)
+	}
+	if !strings.ContainsAny(input, "\x05\x1b") && got != input {
+		t.Errorf("%q became %q", input, got)
+	}
+}
