@@ -1,7 +1,6 @@
 package netem
 
 import (
-	"container/heap"
 	"net"
 	"net/netip"
 	"sync"
@@ -21,33 +20,10 @@ type Proxy struct {
 	mu       sync.Mutex
 	up, down *Link
 	flows    map[netip.AddrPort]*net.UDPConn // to the server, by client
-	queue    deliveries
 	closed   bool
 
-	wake chan struct{}
-	done chan struct{}
-	wg   sync.WaitGroup
-}
-
-// A delivery is a packet on its way.
-type delivery struct {
-	at   time.Time
-	seq  uint64 // keeps the order of those at the same time
-	send func()
-}
-
-type deliveries []delivery
-
-func (d deliveries) Len() int { return len(d) }
-func (d deliveries) Less(i, j int) bool {
-	return d[i].at.Before(d[j].at) || d[i].at.Equal(d[j].at) && d[i].seq < d[j].seq
-}
-func (d deliveries) Swap(i, j int) { d[i], d[j] = d[j], d[i] }
-func (d *deliveries) Push(x any)   { *d = append(*d, x.(delivery)) }
-func (d *deliveries) Pop() any {
-	last := (*d)[len(*d)-1]
-	*d = (*d)[:len(*d)-1]
-	return last
+	under *underway
+	wg    sync.WaitGroup
 }
 
 // NewProxy returns a proxy for a server, that listens on a free port of the
@@ -63,11 +39,10 @@ func NewProxy(server netip.AddrPort, cfg Config, seed uint64) (*Proxy, error) {
 		up:     NewLink(cfg, seed),
 		down:   NewLink(cfg, seed+1),
 		flows:  make(map[netip.AddrPort]*net.UDPConn),
-		wake:   make(chan struct{}, 1),
-		done:   make(chan struct{}),
+		under:  newUnderway(),
 	}
 	p.wg.Go(p.readClients)
-	p.wg.Go(p.deliver)
+	p.wg.Go(p.under.deliver)
 	return p, nil
 }
 
@@ -111,8 +86,8 @@ func (p *Proxy) Close() error {
 	for _, c := range p.flows {
 		c.Close()
 	}
-	close(p.done)
 	p.mu.Unlock()
+	p.under.close()
 	err := p.front.Close()
 	p.wg.Wait()
 	return err
@@ -171,43 +146,11 @@ func (p *Proxy) readServer(client netip.AddrPort, c *net.UDPConn) {
 
 // send puts a packet on a link.
 func (p *Proxy) send(l *Link, b []byte, out func([]byte)) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	packet := append([]byte(nil), b...)
-	for _, at := range l.Send(time.Now(), len(b)) {
-		heap.Push(&p.queue, delivery{at: at, seq: l.counters.Packets, send: func() { out(packet) }})
-	}
-	select {
-	case p.wake <- struct{}{}:
-	default:
-	}
-}
-
-// deliver sends packets when they arrive.
-func (p *Proxy) deliver() {
-	timer := time.NewTimer(0)
-	defer timer.Stop()
-	for {
-		p.mu.Lock()
-		var due []func()
-		wait := time.Hour
-		for len(p.queue) > 0 {
-			if wait = time.Until(p.queue[0].at); wait > 0 {
-				break
-			}
-			due = append(due, heap.Pop(&p.queue).(delivery).send)
-			wait = time.Hour
-		}
-		p.mu.Unlock()
-		for _, send := range due {
-			send()
-		}
-		timer.Reset(wait)
-		select {
-		case <-p.done:
-			return
-		case <-p.wake:
-		case <-timer.C:
-		}
+	p.mu.Lock()
+	arrivals := l.Send(time.Now(), len(b))
+	p.mu.Unlock()
+	for _, at := range arrivals {
+		p.under.add(at, func() { out(packet) })
 	}
 }

@@ -67,7 +67,8 @@ type Host struct {
 	Daemon   *exec.Cmd
 	Log      *Output // of the daemon and its holders
 	Addr     netip.AddrPort
-	Key      ssh.PublicKey // the person's
+	Key      ssh.PublicKey                        // the person's
+	In       interface{ In(*exec.Cmd) *exec.Cmd } // where the daemon runs, nil for here
 }
 
 // NewHost prepares a host. Its daemon is started by Start.
@@ -161,6 +162,9 @@ func (h *Host) Start() {
 	h.Write("qtd.toml", toml(settings))
 	before := h.Log.Len()
 	h.Daemon = exec.Command(filepath.Join(h.Bin, "qtd"), "serve", "--config", h.Path("qtd.toml"))
+	if h.In != nil {
+		h.Daemon = h.In.In(h.Daemon)
+	}
 	// Holders have the log too, and keep it open when the daemon ends.
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -198,7 +202,7 @@ func (h *Host) Know(addr netip.AddrPort, file string) {
 		h.T.Fatal(err)
 	}
 	known, _ := os.ReadFile(h.Path("known_hosts"))
-	h.Write("known_hosts", string(known)+fmt.Sprintf("[127.0.0.1]:%d %s", addr.Port(), key))
+	h.Write("known_hosts", string(known)+fmt.Sprintf("[%v]:%d %s", addr.Addr(), addr.Port(), key))
 }
 
 // Stop ends the daemon with a signal and waits until it is gone.
@@ -306,8 +310,13 @@ func (o *Output) Len() int {
 // match and its groups.
 func (o *Output) Await(t T, from int, re *regexp.Regexp) []string {
 	t.Helper()
-	until := time.Now().Add(Patience)
-	timer := time.AfterFunc(Patience, o.changed.Broadcast)
+	return o.awaitWithin(t, Patience, from, re)
+}
+
+func (o *Output) awaitWithin(t T, patience time.Duration, from int, re *regexp.Regexp) []string {
+	t.Helper()
+	until := time.Now().Add(patience)
+	timer := time.AfterFunc(patience, o.changed.Broadcast)
 	defer timer.Stop()
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -375,8 +384,13 @@ func (h *Host) Shell(addr netip.AddrPort, flags ...string) *Terminal {
 // expected before.
 func (x *Terminal) Expect(re string) []string {
 	x.T.Helper()
-	r := regexp.MustCompile(re)
-	found := x.Out.Await(x.T, x.Read, r)
+	return x.ExpectWithin(re, Patience)
+}
+
+// ExpectWithin is Expect for what may take longer.
+func (x *Terminal) ExpectWithin(re string, patience time.Duration) []string {
+	x.T.Helper()
+	found := x.Out.awaitWithin(x.T, patience, x.Read, regexp.MustCompile(re))
 	x.Read += strings.Index(x.Out.String()[x.Read:], found[0]) + len(found[0])
 	return found
 }

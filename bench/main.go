@@ -1,0 +1,156 @@
+//go:build linux
+
+// Command bench measures quicterm: the released programs on real terminals,
+// sockets and networks, each figure beside the bound that it is to keep.
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/quicterm/quicterm/bench/rig"
+)
+
+func main() {
+	if os.Getenv(bareServerEnv) != "" {
+		if err := bareServer(os.Stdout); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	root := &cobra.Command{
+		Use:          "bench",
+		Short:        "Measure quicterm",
+		SilenceUsage: true,
+	}
+	root.AddCommand(sessionCommand())
+	if root.Execute() != nil {
+		os.Exit(1)
+	}
+}
+
+// A row is one figure that is measured.
+type row struct {
+	name  string
+	bound string
+	// measure returns the figure as text, and whether it keeps the bound.
+	measure func(m *measurement) (string, bool)
+}
+
+// A measurement is what a row is measured with. It is a rig.T: what fails ends it.
+type measurement struct {
+	name     string
+	bin      string
+	cleanups []func()
+	failed   error
+}
+
+// errStop is what Fatal panics with.
+type errStop struct{}
+
+func (m *measurement) Helper()          {}
+func (m *measurement) Failed() bool     { return m.failed != nil }
+func (m *measurement) Cleanup(f func()) { m.cleanups = append(m.cleanups, f) }
+func (m *measurement) Logf(format string, args ...any) {
+	fmt.Fprintf(os.Stderr, m.name+": "+format+"\n", args...)
+}
+func (m *measurement) Fatal(args ...any) {
+	m.failed = fmt.Errorf("%s", fmt.Sprint(args...))
+	panic(errStop{})
+}
+func (m *measurement) Fatalf(format string, args ...any) { m.Fatal(fmt.Sprintf(format, args...)) }
+
+// host returns a host whose daemon is started.
+func (m *measurement) host(settings map[string]string) *rig.Host {
+	h := rig.NewHost(m, m.bin)
+	for key, value := range settings {
+		h.Settings[key] = value
+	}
+	h.Start()
+	return h
+}
+
+// run measures a row.
+func (r *row) run(bin string) (figure string, ok bool, err error) {
+	m := &measurement{name: r.name, bin: bin}
+	defer func() {
+		if stop := recover(); stop != nil {
+			if _, ours := stop.(errStop); !ours {
+				panic(stop)
+			}
+			err = m.failed
+		}
+		for _, f := range slices.Backward(m.cleanups) {
+			f()
+		}
+	}()
+	figure, ok = r.measure(m)
+	return figure, ok, nil
+}
+
+// runRows measures the rows whose names contain a text and prints them as a table.
+// Those of a group wait more than they compute, and run at the same time.
+func runRows(w io.Writer, only string, groups [][]row) error {
+	dir, err := os.MkdirTemp("", "qt")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	if err := rig.Build(dir); err != nil {
+		return err
+	}
+	fmt.Fprintf(w, "%s, %s, %d cores, %s/%s\n", time.Now().Format(time.DateOnly), runtime.Version(), runtime.NumCPU(), runtime.GOOS, runtime.GOARCH)
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "WHAT\tMEASURED\tBOUND\t")
+	missed := 0
+	for _, group := range groups {
+		group = slices.DeleteFunc(group, func(r row) bool { return !strings.Contains(r.name, only) })
+		lines := make([]string, len(group))
+		kept := make([]bool, len(group))
+		var wg sync.WaitGroup
+		for i := range group {
+			wg.Go(func() {
+				r := &group[i]
+				figure, ok, err := r.run(dir)
+				verdict := "ok"
+				switch {
+				case err != nil:
+					figure, verdict = err.Error(), "FAILED"
+				case !ok:
+					verdict = "MISSED"
+				default:
+					kept[i] = true
+				}
+				lines[i] = fmt.Sprintf("%s\t%s\t%s\t%s", r.name, figure, r.bound, verdict)
+			})
+		}
+		wg.Wait()
+		for i, line := range lines {
+			fmt.Fprintln(t, line)
+			if !kept[i] {
+				missed++
+			}
+		}
+		t.Flush()
+	}
+	if missed > 0 {
+		return fmt.Errorf("%d bounds are not kept", missed)
+	}
+	return nil
+}
+
+// median returns the middle one of some durations.
+func median(d []time.Duration) time.Duration {
+	slices.Sort(d)
+	return d[len(d)/2]
+}

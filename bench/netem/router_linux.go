@@ -1,0 +1,136 @@
+package netem
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"sync"
+	"time"
+)
+
+// A Router joins interfaces in network namespaces: what comes from one goes to
+// the one whose network the destination is in, over the links of both.
+type Router struct {
+	mu    sync.Mutex
+	ports []*Port
+	seed  uint64
+
+	under *underway
+	wg    sync.WaitGroup
+}
+
+// A Port is the router's end of an interface.
+type Port struct {
+	router   *Router
+	tun      *os.File
+	networks []netip.Prefix
+	up, down *Link // from the interface, and to it
+}
+
+// NewRouter returns a router without interfaces. The same seed makes the same
+// losses.
+func NewRouter(seed uint64) *Router {
+	r := &Router{seed: seed, under: newUnderway()}
+	r.wg.Go(r.under.deliver)
+	return r
+}
+
+// Attach makes an interface whose packets the router forwards. It is a TUN device
+// of this namespace, to be moved to another, given addresses of the networks and
+// set up.
+func (r *Router) Attach(name string, cfg Config, networks ...netip.Prefix) (*Port, error) {
+	tun, err := openTUN(name)
+	if err != nil {
+		return nil, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.seed += 2
+	p := &Port{router: r, tun: tun, networks: networks, up: NewLink(cfg, r.seed), down: NewLink(cfg, r.seed+1)}
+	r.ports = append(r.ports, p)
+	r.wg.Go(p.read)
+	return p, nil
+}
+
+// Set changes what the port's links do from now on.
+func (p *Port) Set(cfg Config) {
+	p.router.mu.Lock()
+	defer p.router.mu.Unlock()
+	p.up.Set(cfg)
+	p.down.Set(cfg)
+}
+
+// Counters returns what was counted from the interface and to it.
+func (p *Port) Counters() (up, down Counters) {
+	p.router.mu.Lock()
+	defer p.router.mu.Unlock()
+	return p.up.Counters(), p.down.Counters()
+}
+
+// Close removes all interfaces and ends the router.
+func (r *Router) Close() error {
+	r.mu.Lock()
+	var err error
+	for _, p := range r.ports {
+		err = errors.Join(err, p.tun.Close())
+	}
+	r.mu.Unlock()
+	r.under.close()
+	r.wg.Wait()
+	return err
+}
+
+func (p *Port) read() {
+	buf := make([]byte, maxPacket)
+	for {
+		n, err := p.tun.Read(buf)
+		if errors.Is(err, os.ErrClosed) {
+			return
+		}
+		if err != nil {
+			time.Sleep(time.Millisecond) // the interface is down: it may come up
+			continue
+		}
+		if to, err := destination(buf[:n]); err == nil {
+			p.router.forward(p, to, append([]byte(nil), buf[:n]...))
+		}
+	}
+}
+
+// forward puts a packet on the links on its way.
+func (r *Router) forward(from *Port, to netip.Addr, packet []byte) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	out := r.port(to)
+	if out == nil || out == from {
+		return
+	}
+	for _, at := range from.up.Send(time.Now(), len(packet)) {
+		for _, at := range out.down.Send(at, len(packet)) {
+			r.under.add(at, func() { out.tun.Write(packet) }) // lost if it is down
+		}
+	}
+}
+
+func (r *Router) port(to netip.Addr) *Port {
+	for _, p := range r.ports {
+		for _, n := range p.networks {
+			if n.Contains(to) {
+				return p
+			}
+		}
+	}
+	return nil
+}
+
+// destination returns where an IP packet wants to go (RFC 791, RFC 8200).
+func destination(b []byte) (netip.Addr, error) {
+	if len(b) >= 20 && b[0]>>4 == 4 {
+		return netip.AddrFrom4([4]byte(b[16:20])), nil
+	}
+	if len(b) >= 40 && b[0]>>4 == 6 {
+		return netip.AddrFrom16([16]byte(b[24:40])), nil
+	}
+	return netip.Addr{}, fmt.Errorf("not an IP packet: %d bytes", len(b))
+}
