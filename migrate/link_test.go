@@ -162,7 +162,7 @@ func TestBackoff(t *testing.T) {
 			if d, ok := a.(Dial); ok {
 				at = append(at, s.now.Sub(start))
 				s.did = nil
-				s.tell(Down{d.ID}) // refused at once
+				s.tell(Down(d)) // refused at once
 				break
 			}
 		}
@@ -226,7 +226,7 @@ func TestDeniedCarrierIsNoContact(t *testing.T) {
 	s.did = nil
 	s.pass(2 * time.Second)
 	last := s.did[len(s.did)-1].(Dial)
-	s.tell(Down{last.ID}) // the server has said no
+	s.tell(Down(last)) // the server has said no
 	s.wantState("a carrier that ended unheard changes nothing", Offline)
 	s.did = nil
 	s.pass(time.Second)

@@ -3,15 +3,9 @@ package version
 
 import "runtime/debug"
 
-// release is set by the linker for releases.
-var release string
-
-// String returns the version: the release's or, for other builds, what the Go
-// toolchain knows of the source.
+// String returns what the Go toolchain knows of the source: a release's tag, or
+// the commit.
 func String() string {
-	if release != "" {
-		return release
-	}
 	info, ok := debug.ReadBuildInfo()
 	if !ok || info.Main.Version == "" {
 		return "devel"

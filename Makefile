@@ -1,0 +1,54 @@
+# Targets carry a line of help behind ##; make alone lists them.
+
+BUILD    := CGO_ENABLED=0 go build -trimpath
+FUZZTIME ?= 10s
+
+STATICCHECK := go run honnef.co/go/tools/cmd/staticcheck@v0.8.2
+
+.DEFAULT_GOAL := help
+.PHONY: help demo build test race fuzz lint bench cross
+
+help: ## list the targets
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 16
+
+demo: build ## build bin/qt and bin/qtd, and open a session on this machine
+	@if [ -t 0 ] && [ -t 1 ]; then \
+		bin/qt connect localhost; \
+	else \
+		bin/qt connect localhost 'echo "a session of $$USER on $$(uname -n), held by process $$PPID"'; \
+	fi
+
+build: ## build bin/qt and bin/qtd
+	$(BUILD) -o bin/ ./cmd/qt ./cmd/qtd
+
+test: ## run the tests
+	go test ./...
+
+race: ## run the tests with the race detector
+	go test -race ./...
+
+fuzz: ## run each fuzz target for FUZZTIME
+	@go test -list '^Fuzz' ./... | awk '/^Fuzz/ { names[n++] = $$1 } /^ok/ { while (n) print $$2, names[--n] }' | \
+	while read -r package target; do \
+		echo "$$package $$target"; \
+		go test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) "$$package" || exit 1; \
+	done
+
+lint: ## check formatting, and run go vet and staticcheck
+	@unformatted=$$(gofmt -l .); [ -z "$$unformatted" ] || { echo "gofmt would change: $$unformatted"; exit 1; }
+	go vet ./...
+	$(STATICCHECK) ./...
+
+bench: ## run the Go benchmarks
+	go test -run '^$$' -bench . ./...
+
+cross: ## build for the other systems and processors
+	@set -e; \
+	for target in darwin/arm64 windows/amd64 android/arm64 freebsd/amd64; do \
+		echo "qt $$target"; \
+		GOOS=$${target%/*} GOARCH=$${target#*/} $(BUILD) -o dist/$$target/ ./cmd/qt; \
+	done; \
+	for target in linux/amd64 linux/arm64 darwin/arm64; do \
+		echo "qtd $$target"; \
+		GOOS=$${target%/*} GOARCH=$${target#*/} $(BUILD) -o dist/$$target/ ./cmd/qtd; \
+	done
