@@ -317,20 +317,20 @@ func (c *Client) request(ctx context.Context, v, into wire.Body) error {
 }
 
 // List returns the account's sessions on the server, the latest to change first.
-func (c *Client) List(ctx context.Context) ([]wire.Info, error) {
+// Of a great many it returns the first, and how many more there are.
+func (c *Client) List(ctx context.Context) (infos []wire.Info, more int, err error) {
 	var listing wire.Listing
 	if err := c.request(ctx, &wire.List{}, &listing); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	var infos []wire.Info
 	for _, raw := range listing.Sessions {
 		info, err := wire.DecodeInfo(raw)
 		if err != nil {
-			return nil, fmt.Errorf("session in listing: %w", err)
+			return nil, 0, fmt.Errorf("session in listing: %w", err)
 		}
 		infos = append(infos, info)
 	}
-	return infos, nil
+	return infos, listing.More, nil
 }
 
 // Kill ends a session, given by its name or the start of its id.

@@ -45,10 +45,11 @@ type guest struct {
 	log    *slog.Logger
 
 	// Known once it is authenticated:
-	account *account.Account
-	allowed auth.Permissions
-	scope   string
-	who     string
+	software string
+	account  *account.Account
+	allowed  auth.Permissions
+	scope    string
+	who      string
 }
 
 // serveClient serves a connection until it ends.
@@ -84,7 +85,7 @@ func (g *guest) serve(ctx context.Context, authenticated func()) error {
 	}
 	g.link = carrier.AcceptQUIC(g.conn, stream)
 	deadline, _ := ctx.Deadline()
-	stream.SetReadDeadline(deadline)
+	stream.SetDeadline(deadline) // for writing too: it may not let us
 	m, err := wire.Read(stream, wire.MaxMessage)
 	if err != nil {
 		return fmt.Errorf("first message: %w", err)
@@ -98,9 +99,9 @@ func (g *guest) serve(ctx context.Context, authenticated func()) error {
 		return errors.Join(errDenied, err)
 	}
 	authenticated()
-	g.log.Info("client authenticated", "as", g.account.Name, "by", g.who)
+	stream.SetDeadline(time.Time{})
+	g.log.Info("client authenticated", "as", g.account.Name, "by", g.who, "software", g.software)
 	for {
-		stream.SetReadDeadline(time.Time{})
 		if done, err := g.handle(request); done || err != nil {
 			return err
 		}
@@ -138,6 +139,7 @@ func (g *guest) authenticate(stream *quic.Stream, m wire.Message) (wire.Message,
 	if len(hello.Keys) > wire.MaxKeys {
 		return m, fmt.Errorf("offer of %d keys", len(hello.Keys))
 	}
+	g.software = hello.Software[:min(len(hello.Software), wire.MaxSummary)]
 	var request *wire.Message
 	known := false
 	for answers := 0; ; {
@@ -299,11 +301,7 @@ func (g *guest) open() *wire.Open {
 func (g *guest) handle(m wire.Message) (done bool, err error) {
 	switch m.Type {
 	case wire.TypeList:
-		var listing wire.Listing
-		for _, e := range g.server.sessions(g.account.UID, g.open()) {
-			listing.Sessions = append(listing.Sessions, e.state.Info)
-		}
-		return false, wire.Send(g.link, &listing)
+		return false, wire.Send(g.link, list(g.server.sessions(g.account.UID, g.open())))
 	case wire.TypeKill:
 		var kill wire.Kill
 		if err := m.Decode(&kill); err != nil {
@@ -319,7 +317,7 @@ func (g *guest) handle(m wire.Message) (done bool, err error) {
 		if err := m.Decode(&req); err != nil {
 			return false, err
 		}
-		if err := g.attach(&req); err != nil {
+		if err := g.attach(&req, m); err != nil {
 			g.log.Warn("no session for client", "error", err)
 			g.lastWords(asError(err))
 		}
@@ -339,14 +337,25 @@ func (g *guest) kill(name string, m wire.Message) (wire.Message, error) {
 	return holder.Ask(e.path, g.account.UID, g.open(), m)
 }
 
-// attach finds or starts the session, and relays until the client or the
-// session ends.
-func (g *guest) attach(req *wire.Attach) error {
-	path, err := g.server.findOrCreate(g, req)
-	if err != nil {
-		return err
+// list returns as many descriptions of sessions as a message holds, and how
+// many are left out.
+func list(entries []entry) *wire.Listing {
+	const perMessage = 64 // bytes for what is not a session
+	listing, size := new(wire.Listing), perMessage
+	for i, e := range entries {
+		if size += len(e.state.Info); size > wire.MaxMessage {
+			listing.More = len(entries) - i
+			break
+		}
+		listing.Sessions = append(listing.Sessions, e.state.Info)
 	}
-	m, err := wire.New(req)
+	return listing
+}
+
+// attach finds or starts the session that a request is for, passes the request
+// on as it came, and relays until the client or the session ends.
+func (g *guest) attach(req *wire.Attach, m wire.Message) error {
+	path, err := g.server.findOrCreate(g, req)
 	if err != nil {
 		return err
 	}
@@ -374,7 +383,7 @@ func (g *guest) resume(stream *quic.Stream, m wire.Message, authenticated func()
 		return errors.Join(errDenied, err)
 	}
 	authenticated()
-	stream.SetReadDeadline(time.Time{})
+	stream.SetDeadline(time.Time{})
 	return g.relay(answer, c)
 }
 

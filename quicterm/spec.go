@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"strings"
 	"syscall"
+	"unicode/utf8"
 
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
@@ -36,7 +37,6 @@ func (s *Server) spec(g *guest, req *wire.Attach, name string) (*wire.Spec, erro
 		Dir:         g.account.Home,
 		PTY:         req.PTY,
 		Size:        req.Size,
-		Command:     req.Command,
 		Buffer:      int(s.cfg.Settings.BufferSize.Bytes),
 		DetachedTTL: s.cfg.Settings.DetachedTTL.Duration,
 		ExitedTTL:   s.cfg.Settings.ExitedTTL.Duration,
@@ -70,9 +70,18 @@ func (s *Server) spec(g *guest, req *wire.Attach, name string) (*wire.Spec, erro
 		spec.Command = shell
 	} else {
 		spec.Argv = []string{shell, "-c", command}
-		spec.Command = command
+		spec.Command = summary(command)
 	}
 	return spec, nil
+}
+
+// summary returns as much of a command as is listed.
+func summary(command string) string {
+	n := min(len(command), wire.MaxSummary)
+	for n > 0 && n < len(command) && !utf8.RuneStart(command[n]) {
+		n--
+	}
+	return command[:n]
 }
 
 // defaultPath is where programs are, as login(1) and sshd have it.

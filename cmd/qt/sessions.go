@@ -27,9 +27,12 @@ func listCommand() *cobra.Command {
 				host = args[0]
 			}
 			return with(c.Context(), host, &opts, func(client *quicterm.Client, _ *configs.Client) error {
-				infos, err := client.List(c.Context())
+				infos, more, err := client.List(c.Context())
 				if err != nil {
 					return err
+				}
+				if more > 0 {
+					defer say("%d older sessions are not listed", more)
 				}
 				if asJSON {
 					return printJSON(c.OutOrStdout(), infos)

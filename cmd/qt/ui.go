@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 
@@ -82,9 +83,21 @@ func askSecret(prompt string) ([]byte, error) {
 		return nil, errors.New("a passphrase is needed, and there is no terminal to ask for it: use ssh-add")
 	}
 	defer tty.Close()
-	fmt.Fprint(tty, prompt)
-	defer fmt.Fprintln(tty)
-	return term.ReadPassword(int(tty.Fd()))
+	// Nothing that is typed from the prompt on is to be shown.
+	modes, err := term.MakeRaw(int(tty.Fd()))
+	if err != nil {
+		return nil, err
+	}
+	defer term.Restore(int(tty.Fd()), modes)
+	screen := term.NewTerminal(tty, "")
+	if cols, rows, err := term.GetSize(int(tty.Fd())); err == nil && cols > 0 {
+		screen.SetSize(cols, rows)
+	}
+	secret, err := screen.ReadPassword(prompt)
+	if errors.Is(err, io.EOF) {
+		err = errors.New("no passphrase was given")
+	}
+	return []byte(secret), err
 }
 
 // confirmHost asks the person whether an unknown key is the server's.

@@ -21,8 +21,8 @@ const (
 	// same keys (PROTOCOL.sshsig).
 	namespace = "auth@quicterm"
 
-	// exporterLabel is registered by nobody: RFC 5705, 4 asks for this prefix.
-	exporterLabel = "EXPORTER-quicterm-auth"
+	// exporterLabel begins as those do that nobody has registered (RFC 5705, 4).
+	exporterLabel = "EXPERIMENTAL-quicterm-auth"
 	exporterSize  = 32
 )
 

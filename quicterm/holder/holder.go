@@ -199,7 +199,7 @@ func (h *Holder) stateLocked() (*wire.State, error) {
 		PTY:     h.spec.PTY,
 		Cols:    size.Cols,
 		Rows:    size.Rows,
-		Command: h.spec.Command[:min(len(h.spec.Command), wire.MaxSummary)],
+		Command: h.spec.Command,
 		Status:  h.status,
 	}
 	if h.writer != nil {

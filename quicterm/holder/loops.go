@@ -158,6 +158,9 @@ func (h *Holder) handleInput(d session.Delivered) {
 			h.append(session.Closed, []byte{byte(session.StreamStdin)})
 		}
 	case d.Type == session.EOF:
+		if stream, err := session.ParseStream(d.Payload); err != nil || stream != session.StreamStdin {
+			return
+		}
 		if p.Terminal() {
 			p.Stdin().Write([]byte{endOfFile})
 		} else {

@@ -135,7 +135,7 @@ func (h *Holder) dispatch(open *wire.Open, m wire.Message) (answer wire.Body, ca
 	case wire.TypeQuery:
 		state, err := h.stateLocked()
 		if err == nil && !allowed {
-			state = &wire.State{Memory: state.Memory}
+			state = &wire.State{Memory: state.Memory, Name: state.Name}
 		}
 		return state, nil, err
 	case wire.TypeKill:

@@ -153,6 +153,7 @@ type List struct{}
 // Listing answers List.
 type Listing struct {
 	Sessions []cbor.RawMessage `cbor:"1,keyasint"` // each an Info
+	More     int               `cbor:"2,keyasint"` // sessions that are left out: one message does not hold them
 }
 
 // A Phase is where a session is in its life.
@@ -250,9 +251,9 @@ type State struct {
 	Memory  uint64 // bytes of memory in the session's ring
 	Phase   Phase
 	Since   int64 // of the phase, Unix nanoseconds
-	Visible bool  // to the scope of the Open before; otherwise there is nothing else
+	Visible bool  // to the scope of the Open before; otherwise the daemon alone may know
 	Name    string
-	Info    cbor.RawMessage
+	Info    cbor.RawMessage // empty if not visible
 }
 
 const stateFixed = 8 + 1 + 8 + 1 + 1

@@ -130,9 +130,9 @@ var goldenBodies = []struct {
 		eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee`},
 	{&Resumed{}, `09 000001 a0`},
 	{&List{}, `0a 000001 a0`},
-	{&Listing{Sessions: []cbor.RawMessage{rawInfo}},
-		`0b 00004a a1
-		01 81 ` + infoHex},
+	{&Listing{Sessions: []cbor.RawMessage{rawInfo}, More: 3},
+		`0b 00004c a2
+		01 81 ` + infoHex + ` 02 03`},
 	{&Kill{Session: "work"},
 		`0c 000007 a1
 		01 64 776f726b`},
