@@ -96,8 +96,9 @@ type Session struct {
 	link    Link
 	queue   []session.Delivered
 	over    bool
-	cause   error // why Run is to return, once over
-	status  int   // of the program; for Run alone
+	cause   error  // why Run is to return, once over
+	status  int    // of the program; for Run alone
+	merged  []byte // room for output that is written together; for Run alone
 
 	poke chan struct{} // wakes the link's loop
 }
@@ -312,7 +313,11 @@ func (s *Session) writeOutput(batch []session.Delivered) int {
 	n := 1
 	for n < len(batch) && batch[n].Lost == nil && batch[n].Type == t &&
 		batch[n].Seq != s.attached.Live && len(b)+len(batch[n].Payload) <= maxWrite {
-		b = append(b[:len(b):len(b)], s.skip(batch[n].Payload)...)
+		if n == 1 {
+			s.merged = append(s.merged[:0], b...)
+		}
+		s.merged = append(s.merged, s.skip(batch[n].Payload)...)
+		b = s.merged
 		n++
 	}
 	w, stream := s.streams.Stdout, session.StreamStdout

@@ -4,6 +4,8 @@
 // It does not know what is on the screen.
 package vt
 
+import "bytes"
+
 // maxSequence is how long a control sequence may be and still be handed out
 // whole, in bytes. Images and clipboards are longer; nobody has to look at them.
 const maxSequence = 4 << 10
@@ -45,18 +47,21 @@ func (s *Splitter) Ground() bool { return s.state == ground }
 // that it calls them with, one after the other, is what Split was called with. It
 // keeps nothing of b.
 func (s *Splitter) Split(b []byte, plain, sequence func([]byte)) {
-	start := 0 // of plain bytes, while in ground
-	for i, c := range b {
+	for len(b) > 0 {
 		if s.state == ground {
-			if c != esc {
-				continue
+			n := bytes.IndexByte(b, esc)
+			if n < 0 {
+				plain(b)
+				return
 			}
-			if i > start {
-				plain(b[start:i])
+			if n > 0 {
+				plain(b[:n])
 			}
 			s.begin()
+			b = b[n+1:]
 			continue
 		}
+		c := b[0]
 		if s.state == textEscape && c != '\\' {
 			s.restart(plain, sequence)
 		}
@@ -66,17 +71,11 @@ func (s *Splitter) Split(b []byte, plain, sequence func([]byte)) {
 		case last:
 			s.add(c, plain)
 			s.finish(plain, sequence)
-			start = i + 1
 		case beyond:
 			s.finish(plain, sequence)
-			start = i
-			if c == esc {
-				s.begin()
-			}
+			continue // it is the first byte of what follows
 		}
-	}
-	if s.state == ground && start < len(b) {
-		plain(b[start:])
+		b = b[1:]
 	}
 }
 
