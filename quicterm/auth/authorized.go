@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -110,35 +110,55 @@ func permissions(options []string, from netip.Addr, now time.Time) (*Permissions
 	return p, nil
 }
 
+// flags are the options that take no value.
+var flags = []string{
+	"restrict", "pty", "no-pty", "verify-required", "no-touch-required",
+	"agent-forwarding", "no-agent-forwarding", "port-forwarding", "no-port-forwarding",
+	"x11-forwarding", "no-x11-forwarding", "user-rc", "no-user-rc",
+}
+
 // splitOption splits name="value", and undoes the quoting of the value: a
-// backslash stands before a quote only.
+// backslash stands before a quote only, and before each quote in it.
 func splitOption(option string) (name, value string, err error) {
 	name, quoted, hasValue := strings.Cut(option, "=")
 	name = strings.ToLower(name)
+	refuse := func(why string) (string, string, error) {
+		return "", "", &OptionError{Option: name, Why: why}
+	}
 	if !hasValue {
 		return name, "", nil
 	}
-	if len(quoted) < 2 || quoted[0] != '"' || quoted[len(quoted)-1] != '"' {
-		return "", "", &OptionError{Option: name, Why: "its value is not in quotes"}
+	if slices.Contains(flags, name) {
+		return refuse("takes no value")
 	}
-	return name, strings.ReplaceAll(quoted[1:len(quoted)-1], `\"`, `"`), nil
+	if len(quoted) < 2 || quoted[0] != '"' || quoted[len(quoted)-1] != '"' {
+		return refuse("its value is not in quotes")
+	}
+	value = quoted[1 : len(quoted)-1]
+	if bare := strings.ReplaceAll(value, `\"`, ""); strings.Contains(bare, `"`) || strings.HasSuffix(bare, `\`) {
+		return refuse("its value has a quote without a backslash")
+	}
+	return name, strings.ReplaceAll(value, `\"`, `"`), nil
 }
 
 // matchAddress matches an address against the patterns of a from option: glob
-// patterns and address/length, with ! before those that must not match. Host
-// names match nothing, because addresses are not looked up.
+// patterns, addresses and address/length, with ! before those that must not
+// match. Host names match nothing, because addresses are not looked up.
 func matchAddress(patterns string, addr netip.Addr) bool {
 	addr = addr.Unmap().WithZone("")
 	matched := false
-	for pattern := range strings.SplitSeq(patterns, ",") {
+	for pattern := range strings.SplitSeq(strings.ToLower(patterns), ",") {
 		pattern, negated := strings.CutPrefix(strings.TrimSpace(pattern), "!")
 		var matches bool
 		if prefix, err := netip.ParsePrefix(pattern); err == nil {
 			matches = prefix.Contains(addr)
+		} else if one, err := netip.ParseAddr(pattern); err == nil {
+			matches = one.Unmap().WithZone("") == addr
 		} else {
-			// A negated name might be this host's: that is a match, so that
-			// nobody is let in whom the line meant to keep out.
-			matches = globMatch(pattern, addr.String()) || negated && isName(pattern)
+			// What is no pattern of addresses may be the name of this host:
+			// negated, that is a match, so that nobody is let in whom the
+			// line meant to keep out.
+			matches = globMatch(pattern, addr.String()) || negated && !isAddressGlob(pattern)
 		}
 		if matches && negated {
 			return false
@@ -148,21 +168,36 @@ func matchAddress(patterns string, addr netip.Addr) bool {
 	return matched
 }
 
-func globMatch(pattern, s string) bool {
-	// Addresses have no slash, so * of path.Match matches all of them. Its
-	// brackets and backslashes have no place in such a pattern.
-	if strings.ContainsAny(pattern, `[]\`) {
-		return false
+// isAddressGlob reports whether a pattern can only match addresses.
+func isAddressGlob(pattern string) bool {
+	digits := "0123456789."
+	if strings.Contains(pattern, ":") {
+		digits = "0123456789abcdef.:"
 	}
-	matched, err := path.Match(pattern, s)
-	return err == nil && matched
+	return strings.ContainsAny(pattern, "*?") && strings.Trim(pattern, digits+"*?") == ""
 }
 
-// isName reports whether a pattern can match host names only.
-func isName(pattern string) bool {
-	return strings.ContainsFunc(pattern, func(r rune) bool {
-		return !strings.ContainsRune("0123456789abcdefABCDEF.:*?", r)
-	})
+// globMatch matches a string against a pattern of ssh: * stands for any bytes
+// and ? for one.
+func globMatch(pattern, s string) bool {
+	p, i := 0, 0
+	star, from := -1, 0 // the last * and where what it stands for ends
+	for i < len(s) {
+		switch {
+		case p < len(pattern) && pattern[p] == '*':
+			star, from = p, i
+			p++
+		case p < len(pattern) && (pattern[p] == '?' || pattern[p] == s[i]):
+			p++
+			i++
+		case star >= 0: // it stands for one byte more
+			from++
+			p, i = star+1, from
+		default:
+			return false
+		}
+	}
+	return strings.Trim(pattern[p:], "*") == ""
 }
 
 // parseExpiry parses the forms of expiry-time: YYYYMMDD and YYYYMMDDHHMM with

@@ -2,7 +2,10 @@ package auth
 
 import (
 	"bytes"
+	"crypto/hmac"
+	"crypto/sha1"
 	"crypto/tls"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,10 +14,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 
-	"github.com/skeema/knownhosts"
 	"golang.org/x/crypto/ssh"
-	xknownhosts "golang.org/x/crypto/ssh/knownhosts"
+	"golang.org/x/crypto/ssh/knownhosts"
 )
 
 // An UnknownHostError is the refusal of a server whose key is in no known_hosts
@@ -52,23 +55,25 @@ func (e *RevokedHostError) Error() string {
 
 // KnownHosts is what known_hosts files say of one server.
 type KnownHosts struct {
-	host     string // host:port of the server
-	sshHost  string // host:port of its ssh server
-	db       *knownhosts.HostKeyDB
-	original map[string]string // real names of the files that db names
+	host    string     // the server, as in known_hosts
+	atPort  []knownKey // known for the very port
+	ofSSH   []knownKey // known for the host to ssh at its usual port
+	revoked []ssh.PublicKey
 }
 
-// LoadKnownHosts reads known_hosts files. Files that do not exist are skipped,
-// and so are lines that make no sense, as ssh does. The server is host, under
-// the name that the person calls it by, at the given port.
+type knownKey struct {
+	where string // file and line
+	key   ssh.PublicKey
+}
+
+// LoadKnownHosts reads known_hosts files (sshd(8)). Files that do not exist are
+// skipped, and so are lines that make no sense, as ssh does, and those of
+// certificate authorities: a server shows no certificate of theirs here. The
+// server is host, under the name that the person calls it by, at the given port.
 func LoadKnownHosts(host string, port uint16, files []string) (*KnownHosts, error) {
-	k := &KnownHosts{
-		host:     net.JoinHostPort(host, strconv.Itoa(int(port))),
-		sshHost:  net.JoinHostPort(host, "22"),
-		original: make(map[string]string),
-	}
-	dir := ""
-	var readable []string
+	host = strings.ToLower(host) // as ssh does
+	sshHost := knownhosts.Normalize(net.JoinHostPort(host, "22"))
+	k := &KnownHosts{host: knownhosts.Normalize(net.JoinHostPort(host, strconv.Itoa(int(port))))}
 	for _, file := range files {
 		content, err := os.ReadFile(file)
 		if errors.Is(err, fs.ErrNotExist) {
@@ -77,45 +82,70 @@ func LoadKnownHosts(host string, port uint16, files []string) (*KnownHosts, erro
 		if err != nil {
 			return nil, fmt.Errorf("known hosts: %w", err)
 		}
-		if sound := soundLines(content); !bytes.Equal(sound, content) {
-			// The library refuses a file for one bad line: give it a copy
-			// without.
-			if dir == "" {
-				if dir, err = os.MkdirTemp("", "quicterm-known-hosts-"); err != nil {
-					return nil, err
-				}
-				defer os.RemoveAll(dir)
-			}
-			copied := filepath.Join(dir, strconv.Itoa(len(readable)))
-			if err := os.WriteFile(copied, sound, 0o600); err != nil {
-				return nil, err
-			}
-			k.original[copied] = file
-			file = copied
-		}
-		readable = append(readable, file)
+		k.add(file, content, sshHost)
 	}
-	db, err := knownhosts.NewDB(readable...)
-	if err != nil {
-		return nil, fmt.Errorf("known hosts: %w", err)
-	}
-	k.db = db
 	return k, nil
 }
 
-// soundLines returns the content with the lines emptied that cannot be parsed.
-func soundLines(content []byte) []byte {
-	lines := bytes.Split(content, []byte("\n"))
-	for i, line := range lines {
-		trimmed := bytes.TrimSpace(line)
-		if len(trimmed) == 0 || trimmed[0] == '#' {
+// add takes what the content of a file says of the server.
+func (k *KnownHosts) add(file string, content []byte, sshHost string) {
+	number := 0
+	for line := range bytes.Lines(content) {
+		number++
+		marker, patterns, key, _, _, err := ssh.ParseKnownHosts(line)
+		if err != nil {
 			continue
 		}
-		if _, _, _, _, _, err := ssh.ParseKnownHosts(line); err != nil {
-			lines[i] = nil
+		known := knownKey{where: fmt.Sprintf("%s:%d", file, number), key: key}
+		switch marker {
+		case "revoked":
+			// Never to be accepted again, whatever host the line names.
+			k.revoked = append(k.revoked, key)
+		case "":
+			if matchHost(patterns, k.host) {
+				k.atPort = append(k.atPort, known)
+			}
+			if matchHost(patterns, sshHost) {
+				k.ofSSH = append(k.ofSSH, known)
+			}
 		}
 	}
-	return bytes.Join(lines, []byte("\n"))
+}
+
+// matchHost matches a host against the patterns of a line, with ! before those
+// that must not match, or against the hash that a line has instead.
+func matchHost(patterns []string, host string) bool {
+	matched := false
+	for _, pattern := range patterns {
+		if strings.HasPrefix(pattern, "|") {
+			return len(patterns) == 1 && matchHash(pattern, host)
+		}
+		pattern, negated := strings.CutPrefix(strings.ToLower(pattern), "!")
+		if !globMatch(pattern, host) {
+			continue
+		}
+		if negated {
+			return false
+		}
+		matched = true
+	}
+	return matched
+}
+
+// matchHash matches a host against |1|salt|HMAC-SHA1(salt, host), both in base64.
+func matchHash(pattern, host string) bool {
+	parts := strings.Split(pattern, "|")
+	if len(parts) != 4 || parts[1] != "1" {
+		return false
+	}
+	salt, saltErr := base64.StdEncoding.DecodeString(parts[2])
+	want, hashErr := base64.StdEncoding.DecodeString(parts[3])
+	if saltErr != nil || hashErr != nil {
+		return false
+	}
+	mac := hmac.New(sha1.New, salt)
+	mac.Write([]byte(host))
+	return hmac.Equal(mac.Sum(nil), want)
 }
 
 // keyTypes are the types of host keys that clients can check, best first.
@@ -131,11 +161,9 @@ var keyTypes = []string{
 // known for it, then the others.
 func (k *KnownHosts) KeyTypes() []string {
 	var types []string
-	for _, host := range []string{k.host, k.sshHost} {
-		for _, key := range k.db.HostKeys(host) {
-			if t := key.Type(); !key.Cert && slices.Contains(keyTypes, t) && !slices.Contains(types, t) {
-				types = append(types, t)
-			}
+	for _, known := range slices.Concat(k.atPort, k.ofSSH) {
+		if t := known.key.Type(); slices.Contains(keyTypes, t) && !slices.Contains(types, t) {
+			types = append(types, t)
 		}
 	}
 	for _, t := range keyTypes {
@@ -150,38 +178,26 @@ func (k *KnownHosts) KeyTypes() []string {
 // port decides; if there is nothing, a match with what ssh knows for the host
 // accepts. Otherwise the error is one of this package's types.
 func (k *KnownHosts) Check(key ssh.PublicKey) error {
-	err := k.check(k.host, key)
-	if unknown := new(UnknownHostError); errors.As(err, &unknown) {
-		if sshErr := k.check(k.sshHost, key); sshErr == nil || errors.As(sshErr, new(*RevokedHostError)) {
-			return sshErr
-		}
+	blob := key.Marshal()
+	same := func(known ssh.PublicKey) bool { return bytes.Equal(known.Marshal(), blob) }
+	sameKnown := func(known knownKey) bool { return same(known.key) }
+	if slices.ContainsFunc(k.revoked, same) {
+		return &RevokedHostError{Host: k.host, Key: key}
 	}
-	return err
-}
-
-func (k *KnownHosts) check(host string, key ssh.PublicKey) error {
-	// Only names are looked up: addresses change on the move.
-	err := k.db.HostKeyCallback()(host, &net.TCPAddr{IP: net.IPv4zero}, key)
-	name := knownhosts.Normalize(host)
-	var revoked *xknownhosts.RevokedError
-	var mismatch *xknownhosts.KeyError
-	switch {
-	case errors.As(err, &revoked):
-		return &RevokedHostError{Host: name, Key: key}
-	case errors.As(err, &mismatch) && len(mismatch.Want) == 0:
-		return &UnknownHostError{Host: name, Key: key}
-	case errors.As(err, &mismatch):
-		changed := &ChangedHostError{Host: name, Key: key}
-		for _, want := range mismatch.Want {
-			file := want.Filename
-			if original, ok := k.original[file]; ok {
-				file = original
-			}
-			changed.Known = append(changed.Known, fmt.Sprintf("%s:%d", file, want.Line))
+	if len(k.atPort) == 0 {
+		if slices.ContainsFunc(k.ofSSH, sameKnown) {
+			return nil
 		}
-		return changed
+		return &UnknownHostError{Host: k.host, Key: key}
 	}
-	return err
+	if slices.ContainsFunc(k.atPort, sameKnown) {
+		return nil
+	}
+	changed := &ChangedHostError{Host: k.host, Key: key}
+	for _, known := range k.atPort {
+		changed.Known = append(changed.Known, known.where)
+	}
+	return changed
 }
 
 // AddKnownHost appends a key that the person has accepted to a known_hosts
@@ -190,7 +206,7 @@ func AddKnownHost(file string, host string, key ssh.PublicKey) error {
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		return err
 	}
-	line := xknownhosts.Line([]string{host}, key) + "\n"
+	line := knownhosts.Line([]string{host}, key) + "\n"
 	if b, err := os.ReadFile(file); err == nil && len(b) > 0 && b[len(b)-1] != '\n' {
 		line = "\n" + line
 	}
