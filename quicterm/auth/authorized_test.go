@@ -1,0 +1,245 @@
+package auth
+
+import (
+	"crypto/rand"
+	"errors"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+)
+
+var (
+	client = netip.MustParseAddr("192.0.2.7")
+	today  = time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
+)
+
+// authorize returns what a line in front of the key {a} allows it, in words.
+func authorize(content string, from netip.Addr) string {
+	p, err := Authorize([]byte(fill(content)), public(edKey(1)), from, today)
+	var option *OptionError
+	switch {
+	case errors.As(err, &option):
+		return option.Option + ": " + option.Why
+	case err != nil:
+		return err.Error()
+	}
+	words := []string{"allowed"}
+	if p.Command != "" {
+		words = append(words, "command <"+p.Command+">")
+	}
+	if p.NoPTY {
+		words = append(words, "no pty")
+	}
+	if p.Verified {
+		words = append(words, "verified")
+	}
+	return strings.Join(words, ", ")
+}
+
+func TestOptions(t *testing.T) {
+	const unsupported = ": is not supported by quicterm"
+	for _, test := range []struct{ options, want string }{
+		{``, "allowed"},
+		{`no-pty`, "allowed, no pty"},
+		{`restrict`, "allowed, no pty"},
+		{`Restrict`, "allowed, no pty"},
+		{`restrict,pty`, "allowed"},
+		{`PTY,restrict`, "allowed, no pty"},
+		{`verify-required`, "allowed, verified"},
+		{`command="echo"`, "allowed, command <echo>"},
+		{`COMMAND="echo"`, "allowed, command <echo>"},
+		{`restrict,command="a b"`, "allowed, command <a b>, no pty"},
+		{`agent-forwarding,no-agent-forwarding,port-forwarding,no-port-forwarding`, "allowed"},
+		{`x11-forwarding,no-X11-forwarding,user-rc,no-user-rc,no-touch-required`, "allowed"},
+		{`permitopen="h:1",permitlisten="2",tunnel="0"`, "allowed"},
+		{`,no-pty,,`, "allowed, no pty"},
+
+		{`command="a,b \"c\" d=\"e,f\"",no-pty`, `allowed, command <a,b "c" d="e,f">, no pty`},
+		{`command="a\b"`, `allowed, command <a\b>`},
+		{`command="\"\""`, `allowed, command <"">`},
+		{`command="#"`, "allowed, command <#>"},
+		{`command=""`, "command: must be given once, with a command"},
+		{`command`, "command: must be given once, with a command"},
+		{`command="a",command="b"`, "command: must be given once, with a command"},
+		{`command=a`, "command: its value is not in quotes"},
+		{`command="`, ErrNotAuthorized.Error()}, // the quote takes in the key
+		{`command="a"b`, "command: its value is not in quotes"},
+		{`command=a"b"`, "command: its value is not in quotes"},
+		{`command="a"b"c"`, "command: its value has a quote without a backslash"},
+		{`command="a""b"`, "command: its value has a quote without a backslash"},
+		{`restrict="no"`, "restrict: takes no value"},
+		{`restrict,pty="no"`, "pty: takes no value"},
+
+		{`cert-authority`, "cert-authority" + unsupported},
+		{`cert-authority,principals="me"`, "cert-authority" + unsupported},
+		{`principals="me"`, "principals" + unsupported},
+		{`environment="A=b"`, "environment" + unsupported},
+		{`zos-key-ring-label="x"`, "zos-key-ring-label" + unsupported},
+		{`new-option`, "new-option" + unsupported},
+		{`no-verify-required`, "no-verify-required" + unsupported},
+		{`="x"`, unsupported},
+
+		{`expiry-time="20260306"`, "allowed"},
+		{`expiry-time="20260304Z"`, "expiry-time: has passed"},
+		{`expiry-time="202603041201Z"`, "allowed"},
+		{`expiry-time="202603041200Z"`, "expiry-time: has passed"},
+		{`expiry-time="20260304120001Z"`, "allowed"},
+		{`expiry-time="20260304120000Z"`, "expiry-time: has passed"},
+		{`expiry-time="20270101",expiry-time="20250101"`, "expiry-time: has passed"},
+		{`expiry-time="20260230"`, `expiry-time: parsing time "20260230": day out of range`},
+		{`expiry-time="2027"`, `expiry-time: "2027" is no time`},
+		{`expiry-time="20270101UTC"`, `expiry-time: "20270101UTC" is no time`},
+		{`expiry-time=""`, `expiry-time: "" is no time`},
+		{`expiry-time`, `expiry-time: "" is no time`},
+
+		{`from="192.0.2.7"`, "allowed"},
+		{`from="192.0.2.8"`, "from: does not allow 192.0.2.7"},
+		{`from=""`, "from: does not allow 192.0.2.7"},
+		{`from`, "from: does not allow 192.0.2.7"},
+		{`from="*"`, "allowed"},
+		{`from="*",from="10.*"`, "from: does not allow 192.0.2.7"},
+		{`from="10.*,192.0.2.0/24",no-pty`, "allowed, no pty"},
+		{`from="*,!192.0.2.7",restrict`, "from: does not allow 192.0.2.7"},
+	} {
+		content := test.options + " {a}"
+		if got := authorize(content, client); got != test.want {
+			t.Errorf("%s: got %q, want %q", content, got, test.want)
+		}
+	}
+}
+
+func TestFrom(t *testing.T) {
+	for _, test := range []struct {
+		patterns, addr string
+		want           bool
+	}{
+		{"192.0.2.*", "192.0.2.7", true},
+		{"192.0.?.7", "192.0.2.7", true},
+		{"192.0.2.??", "192.0.2.7", false},
+		{"*.7", "192.0.2.7", true},
+		{"192.0.2.7", "::ffff:192.0.2.7", true},
+		{"192.0.2.0/24", "::ffff:192.0.2.7", true},
+		{"192.0.2.9/24", "192.0.2.7", true},
+		{"10.0.0.0/8, 192.0.2.7 ", "192.0.2.7", true},
+		{"192.0.2.0/33", "192.0.2.7", false},
+		{"192.0.2.[0-9]", "192.0.2.7", false},
+		{"2001:db8::/32", "2001:db8::1", true},
+		{"2001:db8::/32", "2001:db9::1", false},
+		{"2001:DB8:0::1", "2001:db8::1", true},
+		{"2001:DB8::*", "2001:db8::1", true},
+		{"fe80::/10", "fe80::1%eth0", true},
+		{"fe80::1", "fe80::1%eth0", true},
+		{"host.example.org", "192.0.2.7", false},
+		{"*.example.org,192.0.2.7", "192.0.2.7", true},
+		{",", "192.0.2.7", false},
+		// What keeps somebody out does so in every spelling.
+		{"!192.0.2.7", "192.0.2.8", false},
+		{"*,!192.0.2.7", "192.0.2.8", true},
+		{"*,!192.0.2.7", "192.0.2.7", false},
+		{"!192.0.2.7,*", "::ffff:192.0.2.7", false},
+		{"*,!192.0.2.0/24", "192.0.2.7", false},
+		{"*,!192.0.2.*", "192.0.2.7", false},
+		{"*,!192.0.3.*", "192.0.2.7", true},
+		{"*,!192.0.2.0/33", "192.0.2.7", false},
+		{"*,!2001:db8::1", "2001:db8::2", true},
+		{"*,!2001:0db8:0::1", "2001:db8::1", false},
+		{"*,!2001:DB8::1", "2001:db8::1", false},
+		{"*,!2001:DB8::*", "2001:db8::1", false},
+		{"*,!2001:DB8::*", "192.0.2.7", true},
+		{"*,!192.0.2.07", "192.0.2.7", false},
+		{"*,!host.example.org", "192.0.2.7", false},
+		{"*,!*.de", "192.0.2.7", false}, // a domain, though all hexadecimal digits
+		{"*,!cafe", "192.0.2.7", false},
+		{"*,!", "192.0.2.7", false},
+	} {
+		if got := matchAddress(test.patterns, netip.MustParseAddr(test.addr)); got != test.want {
+			t.Errorf("from=%q and %s: got %v, want %v", test.patterns, test.addr, got, test.want)
+		}
+	}
+}
+
+func TestAuthorizedKeysFile(t *testing.T) {
+	const denied = "key is not in authorized_keys"
+	bad := strings.Join([]string{
+		"", " \t", "#", "# {a}", "#{a}", "{b}", "ssh-ed25519", "ssh-ed25519 ", "ssh-ed25519 AAAA",
+		`command="open {a}`, "restrict " + strings.Fields(fill("{a}"))[1], "ssh-rsa " + strings.Fields(fill("{a}"))[1],
+		fill("{a}")[:40], strings.Repeat("x", 1<<17), strings.Repeat(`",`, 1<<10), "\x00\xff \xfe \x00",
+		"restrict,no-pty", "no-pty  ", "256 35 123456789 rsa1",
+	}, "\n")
+	for _, test := range []struct{ name, content, want string }{
+		{"empty", "", denied},
+		{"lines that make no sense", bad, denied},
+		{"a key among them", bad + "\nno-pty {a}\n" + bad, "allowed, no pty"},
+		{"comment behind", "{a} me and # others", "allowed"},
+		{"blanks and tabs", " \tno-pty \t {a}\t\n", "allowed, no pty"},
+		{"CRLF", "\r\n# x\r\nno-pty {a}\r\n", "allowed, no pty"},
+		{"the first that has it", "no-pty {a}\n{a}", "allowed, no pty"},
+		{"the first that allows it", `from="10.*" {a}` + "\n{b}\n" + `command="x" {a}` + "\n{a}", "allowed, command <x>"},
+		{"none allows it", `from="10.*" {a}` + "\n{b}\nenvironment=\"A=b\" {a}", "environment: is not supported by quicterm"},
+		{"authority above", "cert-authority {a}\n{a}", "allowed"},
+		{"quoted key", `command="{a}" {b}`, denied},
+	} {
+		if got := authorize(test.content, client); got != test.want {
+			t.Errorf("%s: got %q, want %q", test.name, got, test.want)
+		}
+	}
+}
+
+// A certificate is another key than the one in it, and than its authority's.
+func TestCertificateIsNotItsKey(t *testing.T) {
+	cert := &ssh.Certificate{Key: public(edKey(1)), CertType: ssh.UserCert, ValidBefore: ssh.CertTimeInfinity}
+	if err := cert.SignCert(rand.Reader, must(ssh.NewSignerFromSigner(edKey(2)))); err != nil {
+		t.Fatal(err)
+	}
+	content := []byte(fill("{a}\ncert-authority {b}\n{b}"))
+	if p, err := Authorize(content, cert, client, today); !errors.Is(err, ErrNotAuthorized) {
+		t.Errorf("got %v, %v; want %v", p, err, ErrNotAuthorized)
+	}
+}
+
+// Only a key with a command of its own is kept to its own sessions.
+func TestScope(t *testing.T) {
+	free, forced := Permissions{NoPTY: true}, Permissions{Command: "x"}
+	if got := free.Scope(public(edKey(1))); got != "" {
+		t.Errorf("a free key has the scope %q, want none", got)
+	}
+	one, two := forced.Scope(public(edKey(1))), forced.Scope(public(edKey(2)))
+	if one == "" || one == two || one != (&Permissions{Command: "y"}).Scope(public(edKey(1))) {
+		t.Errorf("scopes %q and %q, want one of each key", one, two)
+	}
+}
+
+// A line gives nothing to a key that it does not have, and no option at its
+// start gets lost.
+func FuzzAuthorizedKeys(f *testing.F) {
+	key := public(edKey(1))
+	blob := strings.Fields(text(key))[1]
+	f.Fuzz(func(t *testing.T, line string) {
+		p, err := Authorize([]byte(line), key, client, today)
+		again, againErr := Authorize([]byte("# x\n\nno-pty x\n"+line+"\n"), key, client, today)
+		if (err == nil) != (againErr == nil) || err == nil && *p != *again {
+			t.Errorf("got %v, %v; and among others %v, %v", p, err, again, againErr)
+		}
+		if err != nil {
+			return
+		}
+		if !strings.Contains(strings.ReplaceAll(line, "\r", ""), blob) {
+			t.Error("the key is not in the line, and allowed")
+		}
+		if strings.Contains(line, "\n") {
+			return
+		}
+		options := strings.ToLower(strings.Trim(line, " \t"))
+		for option, lost := range map[string]bool{
+			"command=": p.Command == "", "restrict ": !p.NoPTY, "no-pty ": !p.NoPTY, "verify-required": !p.Verified,
+			"cert-authority": true, "environment": true, "principals": true, `from="10.`: !strings.Contains(options, ","),
+		} {
+			if lost && strings.HasPrefix(options, option) {
+				t.Errorf("allowed as %+v in spite of the option %s", *p, option)
+			}
+		}
+	})
+}
