@@ -52,6 +52,9 @@ func (s *Socket) Restore() error {
 		return err
 	}
 	path := filepath.Join(dir, s.name)
+	if s.listener != nil {
+		os.Remove(path) // whatever has our name
+	}
 	l, err := rundir.Listen(path)
 	if err != nil {
 		return err
