@@ -129,12 +129,12 @@ func AgentKeys(socket string) (keys []*UserKey, close func(), err error) {
 		return nil, nil, fmt.Errorf("ssh agent: %w", err)
 	}
 	for _, s := range signers {
-		if _, ok := s.PublicKey().(*ssh.Certificate); ok {
-			continue
-		}
 		public, err := ssh.ParsePublicKey(s.PublicKey().Marshal())
 		if err != nil {
 			continue // of a type that this version cannot verify
+		}
+		if _, ok := public.(*ssh.Certificate); ok {
+			continue
 		}
 		keys = append(keys, &UserKey{
 			Public: public,
