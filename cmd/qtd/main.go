@@ -100,8 +100,9 @@ func serve(config string, listen []string, granted bool) (err error) {
 	if granted {
 		report := reporter()
 		defer func() { report(err) }()
-		// The terminal that it was started from is not ours.
+		// What it was started from is not ours: terminal, locks, pipes.
 		signal.Ignore(syscall.SIGHUP)
+		holder.CloseInherited(reportFD + 1)
 		return run(config, listen, true, func() { report(nil) })
 	}
 	return run(config, listen, false, func() {})

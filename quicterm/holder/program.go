@@ -57,13 +57,22 @@ type process struct {
 // StartProgram runs what a spec says.
 func StartProgram(spec *wire.Spec) (Program, error) {
 	cmd := &exec.Cmd{Path: spec.Path, Args: spec.Argv, Env: spec.Env, Dir: spec.Dir}
-	if info, err := os.Stat(spec.Dir); err != nil || !info.IsDir() {
+	if cmd.Env == nil {
+		cmd.Env = []string{} // nil would be ours
+	}
+	if !enterable(spec.Dir) {
 		cmd.Dir = "/"
 	}
 	if spec.PTY {
 		return startTerminal(cmd, sizeOf(spec.Size))
 	}
 	return startPipes(cmd)
+}
+
+// enterable reports whether a program can run in a directory.
+func enterable(dir string) bool {
+	info, err := os.Stat(dir)
+	return err == nil && info.IsDir() && unix.Access(dir, unix.X_OK) == nil
 }
 
 func startTerminal(cmd *exec.Cmd, size session.Size) (Program, error) {
@@ -206,14 +215,18 @@ func (p *process) Signal(sig syscall.Signal) {
 }
 
 // Hangup sends a signal to those in the foreground, and to the first process with
-// its group: as the kernel does when a terminal is gone.
+// its group: as the kernel does when a terminal is gone. When the first process
+// has ended already, SIGKILL takes the streams from those that it has left behind.
 func (p *process) Hangup(sig syscall.Signal) {
 	p.Signal(sig)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !p.reaped {
+	switch {
+	case !p.reaped:
 		syscall.Kill(-p.cmd.Process.Pid, sig)
 		syscall.Kill(-p.cmd.Process.Pid, syscall.SIGCONT)
+	case sig == syscall.SIGKILL:
+		p.Close()
 	}
 }
 

@@ -104,7 +104,7 @@ func TestReplay(t *testing.T) {
 		if s := w.program.Size(); s.Rows != 23 {
 			t.Errorf("%d rows, want one less than the client has, for a moment", s.Rows)
 		}
-		time.Sleep(nudge + 1)
+		time.Sleep(nudge + time.Nanosecond)
 		if s := w.program.Size(); s.Rows != 24 {
 			t.Errorf("%d rows, want what the client has", s.Rows)
 		}
@@ -649,11 +649,11 @@ func TestKill(t *testing.T) {
 		inBubble(t, wire.Spec{PTY: true}, func(w *world) {
 			w.program.stubborn = true
 			kill(w)
-			time.Sleep(killGrace - 1)
+			time.Sleep(killGrace - time.Nanosecond)
 			if got := w.program.got(); !slices.Equal(got, []syscall.Signal{syscall.SIGHUP}) {
 				t.Errorf("got %v, want a hangup", got)
 			}
-			time.Sleep(1)
+			time.Sleep(time.Nanosecond)
 			synctest.Wait()
 			if got := w.program.got(); !slices.Equal(got, []syscall.Signal{syscall.SIGHUP, syscall.SIGKILL}) {
 				t.Errorf("got %v, want a kill as well", got)

@@ -72,9 +72,9 @@ func (w *world) awaitLog(n int, words ...string) {
 func (c *client) ping() {
 	c.w.t.Helper()
 	c.pings++
-	line := fmt.Sprintf("ping %d of %s\n", c.pings, c.name)
-	c.write(line)
-	c.awaitOutput(line)
+	word := fmt.Sprintf("ping %d of %s.", c.pings, c.name)
+	c.write(word + "\n")
+	c.awaitOutput(word)
 }
 
 // A socket whose directory was removed is there again within a minute.

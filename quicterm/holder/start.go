@@ -11,10 +11,13 @@ import (
 	"os/exec"
 	"os/signal"
 	"runtime/debug"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/quicterm/quicterm/quicterm/rundir"
 	"github.com/quicterm/quicterm/quicterm/wire"
@@ -98,6 +101,7 @@ func Main(log *slog.Logger) error {
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGPIPE,
 		syscall.SIGTSTP, syscall.SIGTTIN, syscall.SIGTTOU)
 	syscall.Umask(0o022)
+	CloseInherited(replyFD + 1)
 	reply := os.NewFile(replyFD, "reply")
 	h, s, err := begin(log)
 	if err != nil {
@@ -148,6 +152,26 @@ func freeStdin() error {
 	}
 	defer null.Close()
 	return dup2(int(null.Fd()), 0)
+}
+
+// CloseInherited closes the descriptors from first on that came from whoever
+// started this process: locks and pipes that others wait for the end of, and that
+// are nothing to a session's program. All that Go opens is closed on exec, so
+// what is not was there before.
+func CloseInherited(first int) {
+	entries, err := os.ReadDir("/dev/fd")
+	if err != nil {
+		return // not every system tells
+	}
+	for _, e := range entries {
+		fd, err := strconv.Atoi(e.Name())
+		if err != nil || fd < first {
+			continue
+		}
+		if flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0); err == nil && flags&unix.FD_CLOEXEC == 0 {
+			unix.Close(fd)
+		}
+	}
 }
 
 // SocketName returns the name of the socket of a session's holder.
