@@ -131,16 +131,16 @@ func TestSignAndVerify(t *testing.T) {
 			t.Fatal(err)
 		}
 		check(keyType+" in a file", k, true)
-		asked := ""
-		file := write(t, "id", privateFile(private, "open sesame"))
-		k, err = IdentityFile(file, func(prompt string) ([]byte, error) { asked += prompt; return []byte("open sesame"), nil })
-		if err != nil || asked != "" {
-			t.Fatalf("%s encrypted: %v, asked %q before it is used", keyType, err, asked)
-		}
-		check(keyType+" encrypted", k, false)
-		if want := fmt.Sprintf("Enter passphrase for key '%s': ", file); asked != want {
-			t.Errorf("%s encrypted: asked %q, want %q once", keyType, asked, want)
-		}
+	}
+	asked := ""
+	file := write(t, "id", privateFile(edKey(1), "open sesame"))
+	k, err := IdentityFile(file, func(prompt string) ([]byte, error) { asked += prompt; return []byte("open sesame"), nil })
+	if err != nil || asked != "" {
+		t.Fatalf("encrypted: %v, asked %q before it is used", err, asked)
+	}
+	check("encrypted", k, false)
+	if want := fmt.Sprintf("Enter passphrase for key '%s': ", file); asked != want {
+		t.Errorf("encrypted: asked %q, want %q once", asked, want)
 	}
 	keys, closeAgent, err := AgentKeys(startAgent(t, added...))
 	if err != nil {
