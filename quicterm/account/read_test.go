@@ -1,0 +1,229 @@
+//go:build linux || darwin
+
+package account
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+)
+
+// home gives an account a new home for an account, all its own.
+func home(t *testing.T, a *Account) {
+	t.Helper()
+	a.Home = t.TempDir()
+	put(t, a, ".", 0o700)
+}
+
+// put makes a file or, without a content, gives what is there to the account.
+func put(t *testing.T, a *Account, name string, mode fs.FileMode, content ...string) string {
+	t.Helper()
+	path := filepath.Join(a.Home, name)
+	if len(content) > 0 {
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(content[0]), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(os.Chmod(path, mode), os.Chown(path, int(a.UID), int(a.GID))); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func current(t *testing.T) *Account {
+	t.Helper()
+	a := &Account{Name: "me", UID: uint32(os.Geteuid()), GID: uint32(os.Getegid())}
+	home(t, a)
+	return a
+}
+
+// wantFile wants that an account reads a file.
+func wantFile(t *testing.T, a *Account, name, want string) {
+	t.Helper()
+	if b, err := a.ReadFile(name); err != nil || string(b) != want {
+		t.Errorf("%s: got %.40q, %v; want %.40q", filepath.Base(name), b, err, want)
+	}
+}
+
+// wantRefusal wants that an account cannot read a file, for a reason.
+func wantRefusal(t *testing.T, a *Account, name, why string) {
+	t.Helper()
+	if b, err := a.ReadFile(name); err == nil || b != nil || !strings.Contains(err.Error(), why) {
+		t.Errorf("%s: got %.40q, %v; want %q", filepath.Base(name), b, err, why)
+	}
+}
+
+func TestReadFile(t *testing.T) {
+	a := current(t)
+	wantFile(t, a, put(t, a, "a", 0o600, "text"), "text")
+	wantFile(t, a, put(t, a, "empty", 0o644, ""), "")
+	wantFile(t, a, put(t, a, ".ssh/authorized_keys", 0o400, "key"), "key")
+	whole := strings.Repeat("x", MaxFile)
+	wantFile(t, a, put(t, a, "whole", 0o600, whole), whole)
+	wantRefusal(t, a, put(t, a, "larger", 0o600, whole+"x"), "larger than 1048576 bytes")
+	if _, err := a.ReadFile(filepath.Join(a.Home, "none")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("missing file: got %v, want %v", err, fs.ErrNotExist)
+	}
+	if os.Geteuid() != 0 { // whom no mode keeps out
+		wantRefusal(t, a, put(t, a, "closed", 0, "text"), "permission denied")
+	}
+}
+
+// Nothing that is no regular file makes the reader wait, or read without end.
+func TestReadWhatIsNoFile(t *testing.T) {
+	a := current(t)
+	fifo := filepath.Join(a.Home, "fifo")
+	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	wantRefusal(t, a, fifo, "not a regular file")
+	wantRefusal(t, a, a.Home, "not a regular file")
+	wantRefusal(t, a, "/dev/zero", "not a regular file")
+	wantRefusal(t, a, "/dev/tty", "")
+	t.Chdir(a.Home) // so that the name fits a socket address
+	l, err := net.Listen("unix", "socket")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	wantRefusal(t, a, filepath.Join(a.Home, "socket"), "")
+	link := filepath.Join(a.Home, "link")
+	if err := os.Symlink(fifo, link); err != nil {
+		t.Fatal(err)
+	}
+	wantRefusal(t, a, link, "not a regular file")
+}
+
+// A link is fine, as for sshd: what counts is where it leads.
+func TestReadLink(t *testing.T) {
+	a := current(t)
+	put(t, a, "safe/file", 0o600, "text")
+	put(t, a, "open/file", 0o600, "text")
+	put(t, a, "open", 0o777)
+	for link, to := range map[string]string{
+		"relative": "safe/file", "absolute": filepath.Join(a.Home, "safe/file"), "twice": "relative",
+		"dir": "safe", "to_open": "open/file", "dangling": "none", "loop": "loop",
+	} {
+		if err := os.Symlink(to, filepath.Join(a.Home, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"relative", "absolute", "twice", "dir/file"} {
+		wantFile(t, a, filepath.Join(a.Home, name), "text")
+	}
+	wantRefusal(t, a, filepath.Join(a.Home, "to_open"), "others may write")
+	wantRefusal(t, a, filepath.Join(a.Home, "dangling"), "no such file")
+	wantRefusal(t, a, filepath.Join(a.Home, "loop"), "too many links")
+	real := a.Home
+	a.Home = filepath.Join(t.TempDir(), "home")
+	if err := os.Symlink(real, a.Home); err != nil {
+		t.Fatal(err)
+	}
+	wantFile(t, a, filepath.Join(a.Home, "safe/file"), "text")
+}
+
+// Others must not be able to change the file, nor to put another in its place.
+func TestReadWhatOthersMayWrite(t *testing.T) {
+	a := current(t)
+	for _, test := range []struct {
+		name      string
+		file, dir fs.FileMode
+		want      string
+	}{
+		{"all_read", 0o644, 0o755, ""},
+		{"group_writes", 0o620, 0o700, "others may write"},
+		{"all_write", 0o602, 0o700, "others may write"},
+		{"group_writes_dir", 0o600, 0o770, "others may write"},
+		{"all_write_dir", 0o600, 0o707, "others may write"},
+		{"sticky_dir", 0o600, 0o777 | fs.ModeSticky, ""},
+		{"sticky_file", 0o622 | fs.ModeSticky, 0o700, "others may write"},
+	} {
+		file := put(t, a, test.name+"/below/file", test.file, "text")
+		put(t, a, test.name, test.dir)
+		if test.want == "" {
+			wantFile(t, a, file, "text")
+		} else {
+			wantRefusal(t, a, file, test.want)
+			// Above a home that is the account's it does not matter.
+			b := *a
+			b.Home = filepath.Dir(file)
+			if test.file&0o022 == 0 {
+				wantFile(t, &b, file, "text")
+			}
+		}
+	}
+}
+
+// As root, a file is read with the rights of the account, and no others.
+func TestReadAsAnother(t *testing.T) {
+	a := other(t)
+	home(t, a)
+	// Every directory above must let the account through.
+	if err := os.Chmod(filepath.Dir(a.Home), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for dir := a.Home; dir != "/"; dir = filepath.Dir(dir) {
+		if info, err := os.Stat(dir); err != nil || dir != a.Home && info.Mode()&1 == 0 {
+			t.Skipf("the account nobody cannot reach temporary files, because of %s (%v)", dir, err)
+		}
+	}
+	root := &Account{UID: 0, GID: 0, Home: a.Home}
+	wantFile(t, a, put(t, a, "own", 0o600, "own"), "own")
+	wantFile(t, a, put(t, root, "public", 0o644, "public"), "public")
+	wantFile(t, a, put(t, &Account{UID: 0, GID: a.GID, Home: a.Home}, "group", 0o640, "group"), "group")
+
+	secret := put(t, root, "secret", 0o600, "secret")
+	wantRefusal(t, a, secret, "permission denied")
+	wantRefusal(t, a, put(t, root, "of_roots_group", 0o640, "secret"), "permission denied")
+	put(t, root, "dir/public", 0o644, "secret")
+	put(t, root, "dir", 0o700)
+	wantRefusal(t, a, filepath.Join(a.Home, "dir/public"), "permission denied")
+	if err := os.Symlink(secret, filepath.Join(a.Home, "link")); err != nil {
+		t.Fatal(err)
+	}
+	wantRefusal(t, a, filepath.Join(a.Home, "link"), "permission denied")
+	if runtime.GOOS == "linux" {
+		third := &Account{UID: a.UID + 1, GID: a.GID, Home: a.Home}
+		wantRefusal(t, a, put(t, third, "of_a_third", 0o644, "x"), "belongs to somebody else")
+		fifo := filepath.Join(a.Home, "fifo")
+		if err := syscall.Mkfifo(fifo, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		put(t, a, "fifo", 0o600)
+		wantRefusal(t, a, fifo, "not a regular file")
+	}
+	larger := put(t, a, "larger", 0o600, strings.Repeat("x", MaxFile+1))
+	if _, err := a.ReadFile(larger); err == nil {
+		t.Error("a file of more than 1 MiB was read")
+	}
+
+	// And nobody else of this process gets the account's rights, or loses
+	// root's, while such a file is read and after.
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for range 20 {
+				wantRefusal(t, a, secret, "permission denied")
+			}
+		})
+		wg.Go(func() {
+			for range 200 {
+				if b, err := os.ReadFile(secret); err != nil || !bytes.Equal(b, []byte("secret")) {
+					t.Errorf("root reads %q, %v; want its secret", b, err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
