@@ -63,7 +63,7 @@ func (b Base) Dirs(uid uint32) []string {
 func (b Base) Make(uid uint32) (string, error) {
 	candidates := b.candidates(uid)
 	if os.Geteuid() == 0 || b != "" {
-		if err := os.MkdirAll(b.System(), 0o755); err != nil {
+		if err := makeSystem(b.System()); err != nil {
 			return "", err
 		}
 		candidates = candidates[:1]
@@ -81,6 +81,18 @@ func (b Base) Make(uid uint32) (string, error) {
 		return "", err
 	}
 	return dir, check(dir, uid)
+}
+
+// makeSystem makes the directory of all accounts' directories, if there is none.
+// A umask must not close the way to them: holders run as their accounts.
+func makeSystem(dir string) error {
+	if info, err := os.Stat(dir); err == nil && info.IsDir() {
+		return nil
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	return os.Chmod(dir, 0o755)
 }
 
 // check refuses a directory that is not the account's alone. It follows no
