@@ -69,6 +69,13 @@ func (l *logbook) lines(words ...string) []string {
 	return found
 }
 
+// clear forgets all that was logged.
+func (l *logbook) clear() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.buf.Reset()
+}
+
 // A stub is a program whose part is played by the test.
 type stub struct {
 	pty      bool

@@ -213,6 +213,9 @@ func receiveDescriptor(c *net.UnixConn) (*net.UnixConn, error) {
 	if err != nil || len(fds) == 0 {
 		return nil, err
 	}
+	for _, fd := range fds[1:] { // room for one may be room for two
+		unix.Close(fd)
+	}
 	unix.CloseOnExec(fds[0])
 	return carrier.DatagramSocket(os.NewFile(uintptr(fds[0]), "datagrams"))
 }

@@ -100,9 +100,8 @@ func TestSocketRestoredEachMinute(t *testing.T) {
 			return err == nil
 		}
 		time.Sleep(10 * time.Minute)
-		before, err := os.Lstat(path)
-		if err != nil || !reachable() {
-			t.Fatalf("a socket that nobody touches is gone: %v", err)
+		if !reachable() {
+			t.Fatal("a socket that nobody touches is gone")
 		}
 		for _, gone := range []string{path, filepath.Dir(path), string(base), dir} {
 			if err := os.RemoveAll(gone); err != nil {
@@ -132,9 +131,8 @@ func TestSocketRestoredEachMinute(t *testing.T) {
 		if !reachable() {
 			t.Error("not reachable a minute after a file was put in its place")
 		}
-		after, err := os.Lstat(path)
-		if err != nil || os.SameFile(before, after) || after.Mode().Perm() != 0o600 {
-			t.Errorf("the socket is %v, %v", after, err)
+		if info, err := os.Lstat(path); err != nil || info.Mode() != os.ModeSocket|0o600 {
+			t.Errorf("the socket is %v, %v", info, err)
 		}
 		// It cannot be made while it is not safe; it says so, and comes back.
 		if err := os.RemoveAll(filepath.Dir(path)); err != nil {
