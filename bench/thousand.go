@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net/netip"
 	"os"
+	"os/user"
 	"strconv"
 	"sync"
 	"syscall"
@@ -39,6 +40,14 @@ func measureThousand(m *measurement) (string, bool) {
 	if err != nil {
 		m.Fatal(err)
 	}
+	me, err := user.Current()
+	if err != nil {
+		m.Fatal(err)
+	}
+	kill, err := wire.New(&wire.Kill{})
+	if err != nil {
+		m.Fatal(err)
+	}
 	settings := configs.DefaultClient()
 	settings.KeepaliveIdle = settings.KeepaliveInterval
 	log := slog.New(slog.DiscardHandler)
@@ -49,7 +58,7 @@ func measureThousand(m *measurement) (string, bool) {
 		Listen:    carrier.ListenUDP,
 		CheckHost: known.Check,
 		KeyTypes:  known.KeyTypes(),
-		User:      os.Getenv("USER"),
+		User:      me.Username,
 		Keys:      []*auth.UserKey{key},
 	})
 	ctx, cancel := context.WithCancel(context.Background())
@@ -71,7 +80,7 @@ func measureThousand(m *measurement) (string, bool) {
 			socket.Close()
 			serving.Wait()
 		})
-		m.Cleanup(func() { program.Hangup(syscall.SIGHUP) })
+		m.Cleanup(func() { keeper.Handle(&wire.Open{}, kill) })
 		s, err := client.Attach(ctx, &wire.Attach{Mode: wire.ModeAttach, Session: spec.ID.String()}, quicterm.Streams{})
 		if err != nil {
 			m.Fatalf("session %d: %v", n, err)

@@ -53,6 +53,7 @@ type Server struct {
 	hostKeys []*auth.HostKey
 	secrets  *secrets
 	tickets  auth.Tickets
+	children reaper
 
 	unauthenticated atomic.Int64
 	connections     atomic.Int64
@@ -167,6 +168,7 @@ func (s *Server) Serve(ctx context.Context, ready func()) error {
 		run(func() error { return s.serveQUIC(ctx, socket) })
 	}
 	run(func() error { return grants.serve(ctx) })
+	wg.Go(func() { s.children.run(ctx) })
 	if s.cfg.Granted {
 		s.touch()
 		run(func() error { return s.awaitDisuse(ctx) })

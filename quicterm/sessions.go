@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -55,11 +56,15 @@ func (s *Server) socketPaths(uid uint32) map[wire.SessionID]string {
 // sessions returns the sessions of an account that are visible to a client, the
 // latest to change its phase first. Holders that do not answer are left out.
 func (s *Server) sessions(uid uint32, open *wire.Open) []entry {
-	all := s.allSessions(uid, open)
-	return slices.DeleteFunc(all, func(e entry) bool { return !e.state.Visible })
+	return visible(s.ask(uid, open, s.socketPaths(uid)))
 }
 
-func (s *Server) allSessions(uid uint32, open *wire.Open) []entry {
+func visible(entries []entry) []entry {
+	return slices.DeleteFunc(entries, func(e entry) bool { return !e.state.Visible })
+}
+
+// ask asks the holders at some sockets for their state.
+func (s *Server) ask(uid uint32, open *wire.Open, paths map[wire.SessionID]string) []entry {
 	query, err := wire.New(&wire.Query{})
 	if err != nil {
 		panic(err) // it is always the same
@@ -67,7 +72,7 @@ func (s *Server) allSessions(uid uint32, open *wire.Open) []entry {
 	var mu sync.Mutex
 	var entries []entry
 	var wg sync.WaitGroup
-	for id, path := range s.socketPaths(uid) {
+	for id, path := range paths {
 		wg.Go(func() {
 			e := entry{id: id, path: path}
 			answer, err := holder.Ask(path, uid, open, query)
@@ -102,7 +107,11 @@ const minIDPrefix = 4
 // find returns the session of the given name or id or, without a name, the
 // latest that is detached.
 func (s *Server) find(uid uint32, open *wire.Open, name string) (*entry, error) {
-	return pick(s.sessions(uid, open), name)
+	paths := s.socketPaths(uid)
+	if id, err := wire.ParseSessionID(name); err == nil { // no other can be meant
+		maps.DeleteFunc(paths, func(other wire.SessionID, _ string) bool { return other != id })
+	}
+	return pick(visible(s.ask(uid, open, paths)), name)
 }
 
 func pick(entries []entry, name string) (*entry, error) {
@@ -151,7 +160,7 @@ func (s *Server) findOrCreate(g *guest, req *wire.Attach) (string, error) {
 	}
 	s.creating.Lock()
 	defer s.creating.Unlock()
-	all := s.allSessions(g.account.UID, g.open())
+	all := s.ask(g.account.UID, g.open(), s.socketPaths(g.account.UID))
 	taken := func(name string) bool {
 		return slices.ContainsFunc(all, func(e entry) bool { return e.state.Name == name })
 	}
@@ -164,8 +173,7 @@ func (s *Server) findOrCreate(g *guest, req *wire.Attach) (string, error) {
 	case !sessionNames.MatchString(name):
 		return "", &sessionError{wire.CodeFailed, fmt.Sprintf("%q cannot be a session's name: use up to 32 letters, digits, dots, dashes and underscores", name)}
 	case taken(name):
-		visible := slices.DeleteFunc(slices.Clone(all), func(e entry) bool { return !e.state.Visible })
-		if e, err := pick(visible, name); err == nil && req.Mode == wire.ModeAttachOrCreate {
+		if e, err := pick(visible(slices.Clone(all)), name); err == nil && req.Mode == wire.ModeAttachOrCreate {
 			return e.path, nil
 		}
 		return "", &sessionError{wire.CodeFailed, fmt.Sprintf("there is a session %q already", name)}
@@ -187,7 +195,7 @@ func (s *Server) checkMemory() error {
 	}
 	var total int64
 	for _, uid := range s.accounts() {
-		for _, e := range s.allSessions(uid, &wire.Open{}) {
+		for _, e := range s.ask(uid, &wire.Open{}, s.socketPaths(uid)) {
 			total += int64(min(e.state.Memory, 1<<40))
 		}
 	}
@@ -229,7 +237,11 @@ func (s *Server) create(g *guest, req *wire.Attach, name string) (string, error)
 	if err != nil {
 		return "", err
 	}
-	if err := holder.Start(context.Background(), spec, credential, s.cfg.HolderArgs...); err != nil {
+	pid, err := holder.Start(context.Background(), spec, credential, s.cfg.HolderArgs...)
+	if pid != 0 {
+		s.children.add(pid)
+	}
+	if err != nil {
 		return "", err
 	}
 	g.log.Info("session started", "session", name, "id", spec.ID.String(), "account", g.account.Name)

@@ -228,7 +228,7 @@ func startHolder(t *testing.T, spec wire.Spec) (output string, status byte) {
 	t.Helper()
 	spec.ID, spec.Name, spec.ExitedTTL, spec.PipeTTL = wire.SessionID{9}, "process", time.Minute, time.Minute
 	spec.Base = filepath.Join(shortDir(t), "run")
-	if err := Start(context.Background(), &spec, nil); err != nil {
+	if _, err := Start(context.Background(), &spec, nil); err != nil {
 		t.Fatal(err)
 	}
 	dir, err := rundir.Base(spec.Base).Make(uint32(os.Geteuid()))
@@ -314,7 +314,7 @@ func TestProgramThatCannotStart(t *testing.T) {
 			if _, err := StartProgram(&spec); err == nil || err.Error() != want {
 				t.Errorf("StartProgram: %v, want %s", err, want)
 			}
-			if err := Start(context.Background(), &spec, nil); err == nil || err.Error() != want {
+			if _, err := Start(context.Background(), &spec, nil); err == nil || err.Error() != want {
 				t.Errorf("Start: %v, want %s", err, want)
 			}
 			w := &world{t: t, patience: 20 * time.Second}
@@ -367,7 +367,7 @@ func TestStartGivenUp(t *testing.T) {
 	cancel()
 	spec := shell(t, false, "sleep 1000")
 	spec.Base = filepath.Join(shortDir(t), "run")
-	if err := Start(ctx, &spec, nil); err == nil {
+	if _, err := Start(ctx, &spec, nil); err == nil {
 		t.Error("no error")
 	}
 }

@@ -35,18 +35,19 @@ const replyFD = 3
 // Start starts a holder as a process of its own, that lives on when this one
 // ends, and waits until its program runs and its socket listens. The credential
 // is nil for the account of this process. Its log goes to our standard error.
-func Start(ctx context.Context, spec *wire.Spec, credential *syscall.Credential, args ...string) error {
+// Whenever it returns a process id, that process is the caller's to wait for.
+func Start(ctx context.Context, spec *wire.Spec, credential *syscall.Credential, args ...string) (pid int, err error) {
 	exe, err := executable()
 	if err != nil {
-		return err
+		return 0, err
 	}
 	m, err := wire.New(spec)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	r, w, err := os.Pipe()
 	if err != nil {
-		return err
+		return 0, err
 	}
 	defer r.Close()
 	cmd := exec.Command(exe, append([]string{Command}, args...)...)
@@ -60,22 +61,23 @@ func Start(ctx context.Context, spec *wire.Spec, credential *syscall.Credential,
 	err = cmd.Start()
 	w.Close()
 	if err != nil {
-		return fmt.Errorf("start holder: %w", err)
+		return 0, fmt.Errorf("start holder: %w", err)
 	}
-	go cmd.Wait() // it outlives this process, or is reaped
+	pid = cmd.Process.Pid
+	defer cmd.Process.Release()
 	r.SetReadDeadline(time.Now().Add(startTime))
 	stop := context.AfterFunc(ctx, func() { r.SetReadDeadline(time.Now()) })
 	defer stop()
 	reply, err := wire.Read(r, wire.MaxMessage)
 	if err != nil {
 		cmd.Process.Kill()
-		return fmt.Errorf("holder did not start: %w", err)
+		return pid, fmt.Errorf("holder did not start: %w", err)
 	}
 	failed := new(wire.Error)
 	if err := reply.Decode(failed); err == nil {
-		return errors.New(failed.Text)
+		return pid, errors.New(failed.Text)
 	}
-	return nil
+	return pid, nil
 }
 
 // executable returns the file of this very program, also after another version
