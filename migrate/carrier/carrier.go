@@ -23,8 +23,8 @@ type Carrier interface {
 	// full and does not keep its argument.
 	io.Writer
 	// SendDatagram sends a datagram of at most MaxDatagram bytes. Where queues
-	// are full it either waits or drops the datagram and returns nil. It does
-	// not keep its argument.
+	// are full it either waits or drops the datagram and returns nil. It may
+	// drop an empty one. It does not keep its argument.
 	SendDatagram(b []byte) error
 	// ReceiveDatagram waits for a datagram and returns it; the caller owns it.
 	ReceiveDatagram() ([]byte, error)

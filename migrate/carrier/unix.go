@@ -4,6 +4,7 @@ package carrier
 
 import (
 	"errors"
+	"io"
 	"net"
 	"os"
 	"sync"
@@ -92,6 +93,9 @@ func (u *Unix) SendDatagram(b []byte) error {
 	if u.raw == nil {
 		return net.ErrClosed
 	}
+	if len(b) == 0 {
+		return nil // says nothing, and looks like the end
+	}
 	var sendErr error
 	err := u.raw.Write(func(fd uintptr) bool {
 		sendErr = unix.Sendto(int(fd), b, unix.MSG_DONTWAIT, nil)
@@ -117,7 +121,10 @@ func (u *Unix) ReceiveDatagram() ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		if n > 0 && n <= MaxDatagram {
+		if n == 0 { // of a socket that was shut down, again and again
+			return nil, io.EOF
+		}
+		if n <= MaxDatagram {
 			return append([]byte(nil), u.buf[:n]...), nil
 		}
 	}

@@ -3,9 +3,12 @@
 package carrier_test
 
 import (
+	"bytes"
+	"io"
 	"net"
 	"os"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -46,7 +49,7 @@ func unixPair(t *testing.T, datagrams bool) (a, b carrier.Carrier) {
 	return ua, ub
 }
 
-func streamPair(t *testing.T) (a, b *net.UnixConn) {
+func streamPair(t testing.TB) (a, b *net.UnixConn) {
 	t.Helper()
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
 	if err != nil {
@@ -63,4 +66,85 @@ func streamPair(t *testing.T) (a, b *net.UnixConn) {
 		conns[i] = c.(*net.UnixConn)
 	}
 	return conns[0], conns[1]
+}
+
+// A datagram socket that the other end has shut down, which it may have a
+// duplicate of, is the end of the lane, and not read again and again.
+func TestUnixDatagramsShutDown(t *testing.T) {
+	u, raw := rawDatagrams(t)
+	if err := u.SendDatagram(nil); err != nil {
+		t.Errorf("SendDatagram of nothing: %v", err)
+	}
+	if err := u.SendDatagram([]byte("something")); err != nil {
+		t.Errorf("SendDatagram: %v", err)
+	}
+	buf := make([]byte, 100)
+	if n, err := raw.Read(buf); err != nil || string(buf[:n]) != "something" {
+		t.Errorf("the other end reads %q, %v", buf[:n], err)
+	}
+	if _, err := raw.Write(nil); err != nil {
+		t.Fatal(err)
+	}
+	if b, err := u.ReceiveDatagram(); err != io.EOF {
+		t.Errorf("ReceiveDatagram = %q, %v; want io.EOF", b, err)
+	}
+}
+
+// rawDatagrams returns a carrier, and the other end of its datagram socket.
+func rawDatagrams(t testing.TB) (*carrier.Unix, *net.UnixConn) {
+	t.Helper()
+	stream, other := streamPair(t)
+	ours, theirs, err := carrier.DatagramPair()
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := carrier.DatagramSocket(theirs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u, err := carrier.NewUnix(stream, ours)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		u.Close()
+		other.Close()
+		raw.Close()
+	})
+	return u, raw
+}
+
+// Datagrams arrive as they were sent, but for those that are too long to be ours.
+func FuzzUnixDatagrams(f *testing.F) {
+	f.Add([]byte{1, 0, 0, 'x'})
+	f.Fuzz(func(t *testing.T, sizes []byte) {
+		u, raw := rawDatagrams(t)
+		raw.SetDeadline(time.Now().Add(20 * time.Second))
+		content := bytes.Repeat([]byte("some content, "), 300)
+		for i := 0; i+1 < len(sizes) && i < 200; i += 2 {
+			n := int(sizes[i])<<8 | int(sizes[i+1])
+			n = max(1, n%(2*carrier.MaxDatagram))
+			if _, err := raw.Write(content[:n]); err != nil {
+				t.Fatal(err)
+			}
+			if n > carrier.MaxDatagram {
+				if _, err := raw.Write(content[:1]); err != nil {
+					t.Fatal(err)
+				}
+				n = 1 // what is too long is passed over
+			}
+			got, err := u.ReceiveDatagram()
+			if err != nil || !bytes.Equal(got, content[:n]) {
+				t.Fatalf("received %d bytes, %v; want %d", len(got), err, n)
+			}
+			clear(got) // it is ours
+			if err := u.SendDatagram(content[:n]); err != nil {
+				t.Fatal(err)
+			}
+			back := make([]byte, 2*carrier.MaxDatagram)
+			if m, err := raw.Read(back); err != nil || !bytes.Equal(back[:m], content[:n]) {
+				t.Fatalf("the other end received %d bytes, %v; want %d", m, err, n)
+			}
+		}
+	})
 }
