@@ -12,7 +12,7 @@ const (
 	ackDelay = 5 * time.Millisecond
 
 	// ackEvery is how many received bytes do not wait for ackDelay.
-	ackEvery = 64 << 10
+	ackEvery = 256 << 10
 
 	// initialTimeout is what a first ack may take: twice the round trip of a
 	// long path, so that a slow one is not flooded before it is known.

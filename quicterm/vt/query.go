@@ -20,6 +20,9 @@ type Stripper struct {
 // Strip returns b without queries. A sequence that has begun is held back until
 // it ends. The result is valid until the next call.
 func (s *Stripper) Strip(b []byte) []byte {
+	if s.split.Ground() && s.shown.Ground() && bytes.IndexByte(b, esc) < 0 && bytes.IndexByte(b, enq) < 0 {
+		return b
+	}
 	s.out = s.out[:0]
 	s.split.Split(b,
 		func(plain []byte) {
