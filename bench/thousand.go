@@ -59,17 +59,13 @@ func measureThousand(m *measurement) (string, bool) {
 		}
 		wg.Go(func() { s.Run(ctx) })
 	}
-	share := func(wait time.Duration) float64 {
-		time.Sleep(wait)
-		const window = 25 * time.Second
-		before := cpuTime(m, h.Daemon.Process.Pid)
-		time.Sleep(window)
-		return float64(cpuTime(m, h.Daemon.Process.Pid)-before) / float64(window)
-	}
-	active := share(10 * time.Second)
-	idle := share(time.Minute) // they have been quiet for longer than that
-	return fmt.Sprintf("%.1f %% of a core with the 5 s keepalive, %.1f %% with 25 s, %.0f KB each",
-		100*active, 100*idle, float64(rss(m, h.Daemon.Process.Pid))/sessions/1000), idle < 0.05
+	time.Sleep(30 * time.Second) // what came with their logins
+	const window = time.Minute
+	before := cpuTime(m, h.Daemon.Process.Pid)
+	time.Sleep(window)
+	share := float64(cpuTime(m, h.Daemon.Process.Pid)-before) / float64(window)
+	return fmt.Sprintf("%.1f %% of a core, %.0f KB each",
+		100*share, float64(rss(m, h.Daemon.Process.Pid))/sessions/1000), share < 0.05
 }
 
 // cpuTime returns how long a process has computed.
