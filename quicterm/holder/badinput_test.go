@@ -301,6 +301,7 @@ func TestBadStreams(t *testing.T) {
 			for _, role := range []string{"writer", "displaced"} {
 				bad, link := w.join("bad@x")
 				if role == "displaced" {
+					good.hangUp()
 					good = w.attach("good@x")
 				}
 				w.log.clear()
@@ -329,6 +330,7 @@ func TestBadStreams(t *testing.T) {
 					good.ping()
 				}
 			}
+			good.hangUp()
 		})
 	}
 }

@@ -124,6 +124,7 @@ func TestHangupOfStopped(t *testing.T) {
 // A session can be killed whose program has ended and left others behind that
 // have its output.
 func TestKillOfThoseLeftBehind(t *testing.T) {
+	t.Parallel()
 	both(t, func(t *testing.T, pty bool) {
 		t.Parallel()
 		w := running(t, shell(t, pty, "trap '' HUP; sleep 1000 & echo child $!; exit 3"))
