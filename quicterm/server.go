@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/quic-go/quic-go"
@@ -217,7 +218,11 @@ func listenUDP(address string) (*net.UDPConn, error) {
 	if err != nil {
 		return nil, fmt.Errorf("address to listen on: %w", err)
 	}
-	return net.ListenUDP("udp", addr)
+	c, err := net.ListenUDP("udp", addr)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		err = fmt.Errorf("%w: another qtd may be running: stop it, or listen on another port", err)
+	}
+	return c, err
 }
 
 func listenLoopback() (*net.UDPConn, error) {

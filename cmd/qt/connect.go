@@ -43,7 +43,7 @@ func connectCommand() *cobra.Command {
 		Long: `Open a session on a host: a login shell on a terminal or, if a command is given,
 that, without a terminal: its input, output and errors are passed on unchanged.
 All that follows the host is the command. It is run by the login shell.`,
-		Args: cobra.MinimumNArgs(1),
+		Args: usage(cobra.MinimumNArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
 			if force && never {
 				return errors.New("-t and -T exclude each other")
@@ -72,7 +72,7 @@ func attachCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "attach [flags] [user@]host [session]",
 		Short: "Attach to a session: the named one, or the latest that nobody is attached to",
-		Args:  cobra.RangeArgs(1, 2),
+		Args:  usage(cobra.RangeArgs(1, 2)),
 		RunE: func(c *cobra.Command, args []string) error {
 			if !term.IsTerminal(int(os.Stdin.Fd())) {
 				return errors.New("attach needs a terminal")

@@ -4,6 +4,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/signal"
 	"syscall"
@@ -58,6 +59,16 @@ func command() *cobra.Command {
 		Run:   func(c *cobra.Command, _ []string) { c.OutOrStdout().Write([]byte(software() + "\n")) },
 	})
 	return root
+}
+
+// usage checks arguments, and says of wrong ones what was expected.
+func usage(check cobra.PositionalArgs) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		if check(c, args) != nil {
+			return fmt.Errorf("wrong number of arguments, %d: use %s", len(args), c.UseLine())
+		}
+		return nil
+	}
 }
 
 func software() string { return "qt " + version.String() }

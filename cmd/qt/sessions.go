@@ -20,7 +20,7 @@ func listCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "ls [flags] [[user@]host]",
 		Short: "List the sessions on a host, or on this machine",
-		Args:  cobra.MaximumNArgs(1),
+		Args:  usage(cobra.MaximumNArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
 			host := "localhost"
 			if len(args) > 0 {
@@ -154,7 +154,7 @@ func killCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "kill [flags] [user@]host session",
 		Short: "End a session",
-		Args:  cobra.ExactArgs(2),
+		Args:  usage(cobra.ExactArgs(2)),
 		RunE: func(c *cobra.Command, args []string) error {
 			return with(c.Context(), args[0], &opts, func(client *quicterm.Client, _ *configs.Client) error {
 				return client.Kill(c.Context(), args[1])

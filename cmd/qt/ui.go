@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"strings"
 
@@ -38,7 +39,11 @@ func withHint(err error, format string, args ...any) error {
 
 // complain prints an error.
 func complain(err error) {
-	say("%s", strings.ReplaceAll(err.Error(), "\n", "; "))
+	lines := strings.FieldsFunc(err.Error(), func(r rune) bool { return r == '\n' })
+	for i, line := range lines {
+		lines[i] = strings.TrimSpace(line)
+	}
+	say("%s", strings.Join(lines, "; "))
 }
 
 // say prints a line for the person.
@@ -52,6 +57,7 @@ func explain(err error, t *target) error {
 	var changed *auth.ChangedHostError
 	var unknown *auth.UnknownHostError
 	var denied *quicterm.DeniedError
+	var unresolved *net.DNSError
 	switch {
 	case errors.As(err, &changed):
 		return withHint(changed, "if that is expected, remove the old key (%s); if not, somebody may be listening in", strings.Join(changed.Known, ", "))
@@ -65,6 +71,8 @@ func explain(err error, t *target) error {
 		return fmt.Errorf("permission denied by %s for %s: is one of your keys in the account's authorized_keys? qt connect -v says which were offered", t.name, t.user)
 	case errors.Is(err, quicterm.ErrBusy):
 		return withHint(err, "try again in a moment")
+	case errors.As(err, &unresolved):
+		return withHint(fmt.Errorf("%s: %s", t.name, unresolved.Err), "is that its name, and is there a network?")
 	case errors.As(err, &unreachable):
 		return withHint(fmt.Errorf("%s, UDP port %d: %w", t.name, t.port, err), "is qtd running there, and is the port open?")
 	}
