@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"os/signal"
 	"slices"
 	"strings"
 	"sync"
@@ -36,6 +37,12 @@ func TestMain(m *testing.M) {
 	case os.Getenv(dialEnv) != "":
 		dialAsChild(os.Getenv(dialEnv))
 		os.Exit(0)
+	}
+	// As in Main: programs get what whoever started the tests ignores.
+	for _, sig := range []os.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT} {
+		if signal.Ignored(sig) {
+			signal.Notify(make(chan os.Signal, 1), sig)
+		}
 	}
 	os.Exit(m.Run())
 }
