@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 
 	"github.com/quicterm/quicterm/quicterm/rundir"
@@ -18,16 +19,15 @@ type Socket struct {
 	name string
 
 	mu       sync.Mutex
-	changed  *sync.Cond // of mu: listener or closed
 	listener *net.UnixListener
-	file     os.FileInfo
+	path     string
+	file     os.FileInfo // at path
 	closed   bool
 }
 
 // Listen makes the socket with the given name in the directory of this account.
 func Listen(base rundir.Base, name string) (*Socket, error) {
 	s := &Socket{base: base, name: name}
-	s.changed = sync.NewCond(&s.mu)
 	if err := s.Restore(); err != nil {
 		return nil, err
 	}
@@ -41,36 +41,42 @@ func (s *Socket) Restore() error {
 	if s.closed {
 		return os.ErrClosed
 	}
-	if s.listener != nil {
-		info, err := os.Lstat(s.listener.Addr().String())
-		if err == nil && os.SameFile(info, s.file) {
-			return nil
-		}
+	if s.listener != nil && s.ours() {
+		return nil
 	}
 	dir, err := s.base.Make(uint32(os.Geteuid()))
 	if err != nil {
 		return err
 	}
-	path := filepath.Join(dir, s.name)
-	if s.listener != nil {
-		os.Remove(path) // whatever has our name
-	}
-	l, err := rundir.Listen(path)
+	// It gets its name when it listens: daemons remove those that do not. The
+	// name may be that of something else before.
+	path, early := filepath.Join(dir, s.name), filepath.Join(dir, strings.TrimSuffix(s.name, socketSuffix)+".soon")
+	os.Remove(early)
+	l, err := rundir.Listen(early)
 	if err != nil {
 		return err
 	}
-	file, err := os.Lstat(path)
+	l.SetUnlinkOnClose(false)
+	file, err := os.Lstat(early)
+	if err == nil {
+		err = os.Rename(early, path)
+	}
 	if err != nil {
 		l.Close()
+		os.Remove(early)
 		return err
 	}
 	if s.listener != nil {
-		s.listener.SetUnlinkOnClose(false)
 		s.listener.Close()
 	}
-	s.listener, s.file = l, file
-	s.changed.Broadcast()
+	s.listener, s.path, s.file = l, path, file
 	return nil
+}
+
+// ours reports whether the socket's name is its own.
+func (s *Socket) ours() bool {
+	info, err := os.Lstat(s.path)
+	return err == nil && os.SameFile(info, s.file)
 }
 
 // Accept waits for a connection. It returns os.ErrClosed after Close.
@@ -100,5 +106,8 @@ func (s *Socket) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.closed = true
+	if s.ours() {
+		os.Remove(s.path)
+	}
 	return s.listener.Close()
 }

@@ -3,12 +3,15 @@
 package holder
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -50,7 +53,7 @@ func (w *world) listen(base rundir.Base) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	w.socket, w.path = s, s.listener.Addr().String()
+	w.socket, w.path = s, s.path
 	w.wg.Go(func() { w.h.Serve(s) })
 }
 
@@ -87,7 +90,7 @@ func TestSocketRestoredEachMinute(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer s.Close()
-		path := s.listener.Addr().String()
+		path := s.path
 		w := &world{t: t, log: new(logbook), program: newStub(true)}
 		w.start(wire.Spec{PTY: true}, w.program)
 		defer w.end()
@@ -155,6 +158,71 @@ func TestSocketRestoredEachMinute(t *testing.T) {
 			t.Error("not reachable a minute after the way is free")
 		}
 	})
+}
+
+// Daemons remove sockets at which nobody listens, but none that is being made.
+func TestSocketListensBeforeItHasAName(t *testing.T) {
+	base := rundir.Base(filepath.Join(shortDir(t), "run"))
+	dir, err := base.Make(uint32(os.Geteuid()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop := make(chan struct{})
+	var wg sync.WaitGroup
+	for range 2 {
+		wg.Go(func() {
+			for {
+				files, err := os.ReadDir(dir)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				for _, f := range files {
+					if _, ok := ParseSocketName(f.Name()); !ok {
+						continue
+					}
+					path := filepath.Join(dir, f.Name())
+					c, err := net.Dial("unix", path)
+					switch {
+					case err == nil:
+						c.Close()
+					case errors.Is(err, syscall.ECONNREFUSED):
+						os.Remove(path)
+						t.Errorf("nobody listens at %s", f.Name())
+					}
+				}
+				select {
+				case <-stop:
+					return
+				default:
+				}
+			}
+		})
+	}
+	for i := range 300 {
+		s, err := Listen(base, SocketName(wire.SessionID{byte(i >> 8), byte(i)}))
+		if err != nil {
+			t.Error(err)
+			break
+		}
+		if !s.ours() {
+			t.Error("a new socket is gone")
+		}
+		if i%2 == 0 {
+			if err := os.Remove(s.path); err != nil {
+				t.Error(err)
+			}
+			if err := s.Restore(); err != nil || !s.ours() {
+				t.Errorf("restored: %v", err)
+			}
+		}
+		s.Close()
+	}
+	close(stop)
+	wg.Wait()
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
 }
 
 // Those who are connected do not notice, and others come by the new socket.
