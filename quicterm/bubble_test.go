@@ -13,6 +13,7 @@ import (
 	mrand "math/rand/v2"
 	"net"
 	"net/netip"
+	"runtime"
 	"sync"
 	"syscall"
 	"testing"
@@ -54,6 +55,8 @@ var (
 
 // inWorld calls f in a bubble with a world whose links have the given properties.
 func inWorld(t *testing.T, link netem.Config, pty bool, f func(w *world)) {
+	// On more processors the race detector crashes where timers of a bubble end.
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{t: t, up: netem.NewLink(link, 1), down: netem.NewLink(link, 2), home: clientAddr}
 		w.net = netem.NewNet(func(from, to netip.AddrPort) *netem.Link {
@@ -65,6 +68,7 @@ func inWorld(t *testing.T, link netem.Config, pty bool, f func(w *world)) {
 			}
 			return nil // an address that is gone
 		})
+		defer w.net.Close()
 		_, private, err := ed25519.GenerateKey(rand.Reader)
 		if err != nil {
 			t.Fatal(err)

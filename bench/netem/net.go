@@ -15,12 +15,23 @@ type Net struct {
 	socks map[netip.AddrPort]*sock
 	route func(from, to netip.AddrPort) *Link
 	port  uint16
+
+	under *underway
+	wg    sync.WaitGroup
 }
 
 // NewNet returns a network. Route returns the link that a packet takes, or nil if
 // there is none; it is called for one packet at a time.
 func NewNet(route func(from, to netip.AddrPort) *Link) *Net {
-	return &Net{socks: make(map[netip.AddrPort]*sock), route: route, port: 10_000}
+	n := &Net{socks: make(map[netip.AddrPort]*sock), route: route, port: 10_000, under: newUnderway()}
+	n.wg.Go(n.under.deliver)
+	return n
+}
+
+// Close ends the network: nothing is delivered any more.
+func (n *Net) Close() {
+	n.under.close()
+	n.wg.Wait()
 }
 
 // Do calls f while no packet is offered to a link, so that links can be changed.
@@ -106,9 +117,8 @@ func (s *sock) WriteTo(b []byte, addr net.Addr) (int, error) {
 		return len(b), nil
 	}
 	p := packet{from: s.addr, data: append([]byte(nil), b...)}
-	now := time.Now()
-	for _, at := range link.Send(now, len(b)) {
-		time.AfterFunc(at.Sub(now), func() { s.net.deliver(to, p) })
+	for _, at := range link.Send(time.Now(), len(b)) {
+		s.net.under.add(at, func() { s.net.deliver(to, p) })
 	}
 	return len(b), nil
 }

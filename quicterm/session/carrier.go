@@ -1,6 +1,7 @@
 package session
 
 import (
+	"bytes"
 	"time"
 
 	"github.com/quicterm/quicterm/buffer"
@@ -74,6 +75,7 @@ func (p *Peer) Up(now time.Time, maxDatagram int, ready bool) CarrierID {
 		maxDatagram: maxDatagram,
 		ready:       ready,
 		greet:       true,
+		messages:    bytes.Clone(p.standing),
 		cursor:      p.acked,
 		tail:        p.acked,
 		acked:       p.acked,
@@ -90,9 +92,11 @@ func (p *Peer) Down(now time.Time, id CarrierID) {
 	}
 }
 
-// Notify has a notice sent on the streams of all carriers that there are now.
+// Notify has a notice sent on the streams of all carriers, also of those to come:
+// the other end may get it more than once.
 func (p *Peer) Notify(code NoticeCode, text string) {
 	f := buffer.Frame{Type: notice, Payload: appendNotice(nil, code, text)}
+	p.standing = buffer.AppendFrame(p.standing, f)
 	for _, c := range p.carriers {
 		c.messages = buffer.AppendFrame(c.messages, f)
 	}

@@ -81,6 +81,10 @@ const (
 	Displaced NoticeCode = 1
 	// Leaving: the client goes and will not resume.
 	Leaving NoticeCode = 2
+	// ReaderGone: nobody reads one of the program's streams any more; the text
+	// is one byte, the Stream. It is no frame of the log, where it might wait
+	// behind input that the program does not read.
+	ReaderGone NoticeCode = 3
 )
 
 // A Notice is a message from one end to the person or program at the other,

@@ -109,6 +109,7 @@ type Peer struct {
 
 	carriers map[CarrierID]*carrier
 	lastID   CarrierID
+	standing []byte // the notices that each carrier is to bring
 }
 
 const (
