@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/quicterm/quicterm/buffer"
@@ -40,7 +42,8 @@ const (
 // for them; they may be nil.
 type Streams struct {
 	// Stdout and Stderr take the program's output. An error of Stdout or
-	// Stderr is passed on to the program as a closed pipe.
+	// Stderr is passed on to the program as a closed pipe, and Run returns it
+	// unless it is just that.
 	Stdout, Stderr io.Writer
 	// Replayed is called when all output that was there before we came has
 	// been written: what follows is live.
@@ -98,6 +101,7 @@ type Session struct {
 	over    bool
 	cause   error  // why Run is to return, once over
 	status  int    // of the program; for Run alone
+	failed  error  // of the first output that could not be written; for Run alone
 	merged  []byte // room for output that is written together; for Run alone
 
 	poke chan struct{} // wakes the link's loop
@@ -168,6 +172,9 @@ func (s *Session) Run(ctx context.Context) (int, error) {
 	s.sayGoodbye()
 	cancel()
 	wg.Wait()
+	if s.cause == nil && s.failed != nil {
+		return s.status, fmt.Errorf("write the output: %w", s.failed)
+	}
 	return s.status, s.cause
 }
 
@@ -328,6 +335,7 @@ func (s *Session) writeOutput(batch []session.Delivered) int {
 		return n
 	}
 	if _, err := w.Write(b); err != nil {
+		s.noteFailure(err)
 		s.dropOutput(stream)
 		s.send(session.Closed, []byte{byte(stream)})
 	}
@@ -360,9 +368,22 @@ func (s *Session) closeOutput(payload []byte) {
 		w = s.streams.Stderr
 	}
 	if c, ok := w.(io.Closer); ok {
-		c.Close()
+		s.noteFailure(c.Close())
 	}
 	s.dropOutput(stream)
+}
+
+// noteFailure remembers the first error of writing output. A reader that has
+// gone away is none.
+func (s *Session) noteFailure(err error) {
+	if err == nil || s.failed != nil || errors.Is(err, syscall.EPIPE) || errors.Is(err, io.ErrClosedPipe) {
+		return
+	}
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		err = path.Err // the path is a made up one
+	}
+	s.failed = err
 }
 
 // errOver is the error of writing to a session that is over.

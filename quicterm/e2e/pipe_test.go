@@ -8,6 +8,7 @@ import (
 	"errors"
 	"io"
 	"math/rand/v2"
+	"os"
 	"os/exec"
 	"strings"
 	"testing"
@@ -119,6 +120,26 @@ func TestPipeReaderGone(t *testing.T) {
 	cmd.Wait()
 	if !strings.Contains("141\n 1\n", errs.String()) || errs.String() == "" {
 		t.Errorf("yes ended with %q, want an end by SIGPIPE or an error of writing", errs.String())
+	}
+}
+
+// Output that cannot be written is no success.
+func TestPipeFull(t *testing.T) {
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Skip(err)
+	}
+	defer full.Close()
+	h := newHost(t)
+	h.Start()
+	for _, command := range []string{"head -c 200000 /dev/zero", "echo hello"} {
+		cmd := h.QT("connect", command)
+		var errs bytes.Buffer
+		cmd.Stdout, cmd.Stderr = full, &errs
+		got := status(t, cmd.Run())
+		if want := "qt: write the output: no space left on device\n"; got != 255 || !strings.HasSuffix(errs.String(), want) {
+			t.Errorf("%s: status %d, %q; want 255, %q", command, got, errs.String(), want)
+		}
 	}
 }
 
