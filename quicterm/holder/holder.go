@@ -138,17 +138,18 @@ func (h *Holder) appendLocked(t buffer.Type, payload []byte) {
 
 // mustWaitLocked reports whether n bytes of output have to wait. Without a
 // terminal they do while they would push out of the ring what has not arrived:
-// the program waits, as at the end of any full pipe. With one, they do while a
+// the program waits, as at the end of any full pipe; but one that was hung up
+// waits for nobody who is not there, or it might never end. With one, they do while a
 // client is there and has much to do; without a client a program never waits.
 func (h *Holder) mustWaitLocked(n int) bool {
 	if h.ending {
 		return false
 	}
 	if !h.spec.PTY {
-		return h.ring.Room() < max(n, 1)
+		return h.ring.Room() < max(n, 1) && (!h.killed || h.presentLocked())
 	}
 	a := h.writer
-	if a == nil || a.pump.Carriers() == 0 || h.ring.Size(a.peer.Acked()) <= backlog {
+	if !h.presentLocked() || h.ring.Size(a.peer.Acked()) <= backlog {
 		return false
 	}
 	left := stallLimit - time.Since(a.peer.Waiting())
@@ -176,12 +177,15 @@ func (h *Holder) progressLocked(a *attachment) {
 	h.changed.Broadcast()
 }
 
+// presentLocked reports whether the writer is there.
+func (h *Holder) presentLocked() bool { return h.writer != nil && h.writer.pump.Carriers() > 0 }
+
 // phaseLocked returns where the session is in its life.
 func (h *Holder) phaseLocked() wire.Phase {
 	switch {
 	case h.exited:
 		return wire.PhaseExited
-	case h.writer != nil && h.writer.pump.Carriers() > 0:
+	case h.presentLocked():
 		return wire.PhaseAttached
 	}
 	return wire.PhaseDetached
@@ -214,6 +218,7 @@ func (h *Holder) stateLocked() (*wire.State, error) {
 		Phase:   info.Phase,
 		Since:   h.since.UnixNano(),
 		Visible: true,
+		PTY:     h.spec.PTY,
 		Name:    h.spec.Name,
 		Info:    raw,
 	}, nil
@@ -232,8 +237,7 @@ func (h *Holder) leaveLocked(a *attachment) {
 	case h.exited && h.killed:
 		h.finishLocked("killed, and nobody is there to see it")
 	case !h.spec.PTY: // nobody else can have it
-		h.killed = true
-		h.hangup()
+		h.hangupLocked()
 	}
 	h.changed.Broadcast()
 }

@@ -221,6 +221,13 @@ func (h *Holder) handleUrgent(f buffer.Frame) {
 	}
 }
 
+// hangupLocked ends the program for good, and lets its output wait no longer.
+func (h *Holder) hangupLocked() {
+	h.killed = true
+	h.changed.Broadcast()
+	h.hangup()
+}
+
 // hangup ends the program, first in the way that a closed terminal does.
 func (h *Holder) hangup() {
 	h.program.Hangup(syscall.SIGHUP)
@@ -242,9 +249,8 @@ func (h *Holder) watchAge() {
 			h.finishLocked(why)
 		} else {
 			h.log.Info("hanging up", "reason", why)
-			h.killed = true
 			h.since = time.Now() // so that it is not hung up at each look
-			h.hangup()
+			h.hangupLocked()
 		}
 		h.mu.Unlock()
 		select {
@@ -258,7 +264,7 @@ func (h *Holder) watchAge() {
 // expiryLocked returns how long the session may stay as it is, and why no longer.
 func (h *Holder) expiryLocked() (time.Duration, string) {
 	const forever = 1 << 62
-	if h.writer != nil && h.writer.pump.Carriers() > 0 {
+	if h.presentLocked() {
 		return forever, ""
 	}
 	age := time.Since(h.since)

@@ -185,12 +185,11 @@ func (h *Holder) mayAttachLocked(open *wire.Open) error {
 // killLocked ends the session for whoever asked.
 func (h *Holder) killLocked(client string) {
 	h.log.Info("killed", "client", client)
-	h.killed = true
 	if h.exited {
 		h.finishLocked("killed after its end")
 		return
 	}
-	h.hangup()
+	h.hangupLocked()
 }
 
 // receiveDescriptor reads the byte that begins a connection, and returns the

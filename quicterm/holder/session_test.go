@@ -614,6 +614,29 @@ func TestPipeTTLWithoutClient(t *testing.T) {
 	})
 }
 
+// A command that was hung up while its output waited for a client that is gone
+// comes to its end.
+func TestPipeFullAndGone(t *testing.T) {
+	kill := func(w *world) { w.ask(&wire.Open{}, &wire.Kill{}) }
+	expire := func(*world) { time.Sleep(time.Hour + maxAgeWait) }
+	for why, end := range map[string]func(*world){"killed": kill, "expired": expire} {
+		t.Run(why, func(t *testing.T) {
+			inBubble(t, wire.Spec{PipeTTL: time.Hour}, func(w *world) {
+				w.attach("a@x").hangUp()
+				done := w.printing(lines(12 << 20))
+				if done() {
+					t.Fatal("the program does not wait")
+				}
+				end(w)
+				time.Sleep(time.Second)
+				if _, info := w.state(); !w.over() && info.Phase != wire.PhaseExited {
+					t.Errorf("phase %d, want the session to be at its end", info.Phase)
+				}
+			})
+		})
+	}
+}
+
 // A kill is answered at once; the session ends with its program, or before its
 // client's eyes.
 func TestKill(t *testing.T) {
