@@ -219,8 +219,11 @@ func (h *Holder) receivedLocked(a *attachment) {
 	a.queue = append(a.queue, frames...)
 	h.progressLocked(a)
 	for _, n := range a.peer.TakeNotices() {
-		if n.Code == session.Leaving {
+		switch n.Code {
+		case session.Leaving:
 			h.leaveLocked(a)
+		case session.ReaderGone:
+			h.closeOutput([]byte(n.Text))
 		}
 	}
 }

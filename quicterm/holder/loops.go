@@ -166,8 +166,6 @@ func (h *Holder) handleInput(d session.Delivered) {
 		} else {
 			p.Stdin().Close()
 		}
-	case d.Type == session.Closed:
-		h.closeOutput(d.Payload)
 	}
 }
 
@@ -218,6 +216,8 @@ func (h *Holder) handleUrgent(f buffer.Frame) {
 		default:
 			h.program.Signal(sig)
 		}
+	case session.Closed:
+		h.closeOutput(f.Payload)
 	}
 }
 

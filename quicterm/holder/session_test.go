@@ -784,3 +784,43 @@ func TestUrgent(t *testing.T) {
 		}
 	})
 }
+
+// That nobody reads the output reaches a program that does not read its input:
+// as a frame behind that, and as a notice where even the frame would find no room.
+func TestReaderGone(t *testing.T) {
+	frame := func(c *client, s session.Stream) { c.send(session.Closed, string(rune(s))) }
+	notice := func(c *client, s session.Stream) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.peer.Notify(session.ReaderGone, string(rune(s)))
+		c.pump.Wake()
+	}
+	tests := []struct {
+		why   string
+		input int
+		say   func(*client, session.Stream)
+	}{
+		{"frame", 1000, frame},
+		{"notice", 3 << 20, notice},
+	}
+	for _, test := range tests {
+		t.Run(test.why, func(t *testing.T) {
+			inBubble(t, wire.Spec{}, func(w *world) {
+				a := w.attach("a@x")
+				for range test.input / 1000 {
+					a.write(strings.Repeat("x", 1000))
+				}
+				synctest.Wait()
+				test.say(a, session.StreamStdout)
+				test.say(a, session.Stream(9)) // which there is not
+				a.resume()                     // brings notices once more
+				time.Sleep(time.Second)
+				if _, err := w.program.out.Write([]byte("x")); err == nil {
+					t.Error("the program can print, and nobody reads it")
+				}
+				w.wg.Go(func() { w.program.err.Write([]byte("error")) })
+				a.await("its other output", func() bool { return a.outputLocked(session.Stderr) == "error" })
+			})
+		})
+	}
+}
