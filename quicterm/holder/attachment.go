@@ -64,7 +64,8 @@ func (h *Holder) attachLocked(open *wire.Open, req *wire.Attach) (*attachment, *
 		}),
 	}
 	a.pump = pump.New(&h.mu, a.peer, func() { h.receivedLocked(a) })
-	created := h.writer == nil && h.shown == 1 && len(h.displaced) == 0
+	created := !h.attached
+	h.attached = true
 	if h.writer != nil {
 		h.displaceLocked(h.writer, open.Client)
 	}

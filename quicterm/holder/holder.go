@@ -58,6 +58,7 @@ type Holder struct {
 		last  time.Time
 	}
 
+	attached  bool // somebody was, once
 	writer    *attachment
 	displaced []*attachment // the latest ones, to be told by whom
 	since     time.Time     // of the present phase

@@ -146,7 +146,7 @@ func (h *Holder) dispatch(open *wire.Open, m wire.Message) (answer wire.Body, ca
 		if err := m.Decode(&req); err != nil {
 			return nil, nil, err
 		}
-		if err := h.mayAttachLocked(open); err != nil {
+		if err := h.mayAttachLocked(open, &req); err != nil {
 			return &wire.Error{Text: err.Error()}, nil, nil
 		}
 		a, attached, err := h.attachLocked(open, &req)
@@ -170,14 +170,18 @@ func (h *Holder) dispatch(open *wire.Open, m wire.Message) (answer wire.Body, ca
 }
 
 // mayAttachLocked says why a client may not have the session, if so.
-func (h *Holder) mayAttachLocked(open *wire.Open) error {
+func (h *Holder) mayAttachLocked(open *wire.Open, req *wire.Attach) error {
 	switch {
 	case h.ending:
 		return fmt.Errorf("session %q is over", h.spec.Name)
 	case h.spec.PTY && open.NoPTY:
 		return errors.New("this key may not have a terminal")
-	case !h.spec.PTY && (h.writer != nil || h.shown > 1):
+	case !h.spec.PTY && (h.attached || req.PTY):
 		return fmt.Errorf("session %q is a pipe: only the client that started it can use it", h.spec.Name)
+	case h.spec.PTY && !req.PTY:
+		return fmt.Errorf("session %q has a terminal: attach to it from one, or choose another name", h.spec.Name)
+	case h.attached && req.Command != "":
+		return fmt.Errorf("session %q runs already: attach to it without a command, or choose another name", h.spec.Name)
 	}
 	return nil
 }

@@ -276,6 +276,37 @@ func TestPipeIsForOne(t *testing.T) {
 	})
 }
 
+// Who has no terminal, or wants a command run, does not get a shell that there is.
+func TestAttachToAnother(t *testing.T) {
+	refused := func(w *world, req *wire.Attach, reason string) {
+		w.t.Helper()
+		m, _ := w.ask(&wire.Open{Client: "b@x"}, req)
+		var e wire.Error
+		if w.want(reason, m, &e); e.Code != wire.CodeFailed || !strings.Contains(e.Text, reason) {
+			w.t.Errorf("%+v, want that it %s", e, reason)
+		}
+	}
+	inBubble(t, wire.Spec{PTY: true}, func(w *world) {
+		var created wire.Attached
+		refused(w, &wire.Attach{}, "has a terminal")
+		m, link := w.ask(&wire.Open{Client: "a@x"}, &wire.Attach{PTY: true, Command: "top"})
+		if w.want("the first client", m, &created); !created.Created {
+			t.Errorf("the first client: %+v", created)
+		}
+		link.Close()
+		refused(w, &wire.Attach{}, "has a terminal")
+		refused(w, &wire.Attach{PTY: true, Command: "top"}, "without a command")
+		w.attach("b@x").hangUp()
+	})
+	inBubble(t, wire.Spec{}, func(w *world) {
+		w.program.stubborn = true
+		refused(w, &wire.Attach{PTY: true}, "is a pipe")
+		w.attach("a@x").leave()
+		synctest.Wait()
+		refused(w, &wire.Attach{}, "is a pipe")
+	})
+}
+
 // Another client takes a terminal over: the first is told by whom, and what it
 // has typed and the program has not read is dropped.
 func TestDisplaced(t *testing.T) {
