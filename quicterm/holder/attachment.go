@@ -202,6 +202,7 @@ func (h *Holder) run(a *attachment, c carrier.Carrier, ready bool) {
 	if h.writer == a && a.pump.Carriers() == 0 && !h.exited {
 		h.since = time.Now()
 	}
+	h.settleLocked()
 	h.changed.Broadcast()
 	h.log.Debug("carrier ended", "client", a.client, "reason", err)
 }

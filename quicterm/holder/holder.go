@@ -62,8 +62,10 @@ type Holder struct {
 	writer    *attachment
 	displaced []*attachment // the latest ones, to be told by whom
 	since     time.Time     // of the present phase
-	exited    bool          // the exit frame is in the ring
-	killed    bool
+	exited    bool          // the exit frame was put into the ring
+	exit      uint64        // its number
+	killed    bool          // nobody wants the session any more
+	expired   bool          // nobody was there for too long, and it was hung up
 	status    byte
 	ending    bool
 	end       chan struct{} // closed when ending
@@ -125,16 +127,21 @@ func (h *Holder) attachmentsLocked() []*attachment {
 	return append([]*attachment{h.writer}, h.displaced...)
 }
 
-// appendLocked adds a frame to the log, when there is room for it.
-func (h *Holder) appendLocked(t buffer.Type, payload []byte) {
+// appendLocked adds a frame to the log, when there is room for it. What would
+// push out the program's end, from those that it has left behind, is dropped.
+func (h *Holder) appendLocked(t buffer.Type, payload []byte) (seq uint64) {
 	for h.mustWaitLocked(len(payload)) {
 		h.changed.Wait()
 	}
-	h.ring.Append(t, payload)
+	if h.exited && h.ring.Room() < max(len(payload), 1) {
+		return 0
+	}
+	seq = h.ring.Append(t, payload)
 	if a := h.writer; a != nil {
 		a.peer.Appended(time.Now())
 		a.pump.Wake()
 	}
+	return seq
 }
 
 // mustWaitLocked reports whether n bytes of output have to wait. Without a
@@ -147,7 +154,7 @@ func (h *Holder) mustWaitLocked(n int) bool {
 		return false
 	}
 	if !h.spec.PTY {
-		return h.ring.Room() < max(n, 1) && (!h.killed || h.presentLocked())
+		return h.ring.Room() < max(n, 1) && (h.presentLocked() || !h.killed && !h.expired)
 	}
 	a := h.writer
 	if !h.presentLocked() || h.ring.Size(a.peer.Acked()) <= backlog {
@@ -172,7 +179,7 @@ func (h *Holder) progressLocked(a *attachment) {
 		keep = h.ring.Find(h.shownOffset - min(history, h.shownOffset))
 	}
 	h.ring.Release(min(keep, consumed))
-	if h.exited && consumed == h.ring.Next() {
+	if h.exited && consumed > h.exit {
 		h.finishLocked("its end was seen")
 	}
 	h.changed.Broadcast()
@@ -234,13 +241,20 @@ func (h *Holder) leaveLocked(a *attachment) {
 	a.closeCarriers()
 	h.writer = nil
 	h.since = time.Now()
-	switch {
-	case h.exited && h.killed:
-		h.finishLocked("killed, and nobody is there to see it")
-	case !h.spec.PTY: // nobody else can have it
-		h.hangupLocked()
+	if !h.spec.PTY && !h.killed { // nobody else can have it
+		h.killed = true
+		h.hangup()
 	}
+	h.settleLocked()
 	h.changed.Broadcast()
+}
+
+// settleLocked ends a session whose program has ended and that nobody will come
+// to see.
+func (h *Holder) settleLocked() {
+	if h.exited && !h.presentLocked() && (h.killed || h.expired && h.writer == nil) {
+		h.finishLocked("hung up, and nobody is there to see it")
+	}
 }
 
 // sizeOf converts between two forms of a terminal's size.

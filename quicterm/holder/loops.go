@@ -57,12 +57,10 @@ func (h *Holder) programLoop() {
 
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.appendLocked(session.Exit, []byte{status})
+	h.exit = h.appendLocked(session.Exit, []byte{status})
 	h.exited, h.status, h.since = true, status, time.Now()
 	h.log.Info("program ended", "status", status)
-	if h.killed && h.writer == nil {
-		h.finishLocked("killed, and nobody is there to see it")
-	}
+	h.settleLocked()
 }
 
 // awaitQuiet waits until a terminal's output has ended, or for a moment of
@@ -221,13 +219,6 @@ func (h *Holder) handleUrgent(f buffer.Frame) {
 	}
 }
 
-// hangupLocked ends the program for good, and lets its output wait no longer.
-func (h *Holder) hangupLocked() {
-	h.killed = true
-	h.changed.Broadcast()
-	h.hangup()
-}
-
 // hangup ends the program, first in the way that a closed terminal does.
 func (h *Holder) hangup() {
 	h.program.Hangup(syscall.SIGHUP)
@@ -249,8 +240,10 @@ func (h *Holder) watchAge() {
 			h.finishLocked(why)
 		} else {
 			h.log.Info("hanging up", "reason", why)
+			h.expired = true
 			h.since = time.Now() // so that it is not hung up at each look
-			h.hangupLocked()
+			h.hangup()
+			h.changed.Broadcast()
 		}
 		h.mu.Unlock()
 		select {

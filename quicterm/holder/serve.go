@@ -193,7 +193,9 @@ func (h *Holder) killLocked(client string) {
 		h.finishLocked("killed after its end")
 		return
 	}
-	h.hangupLocked()
+	h.killed = true
+	h.hangup()
+	h.changed.Broadcast()
 }
 
 // receiveDescriptor reads the byte that begins a connection, and returns the

@@ -578,6 +578,49 @@ func TestExitSeenLater(t *testing.T) {
 	})
 }
 
+// What comes behind the end, from processes that were left behind, neither keeps
+// the session nor pushes its end out.
+func TestOutputBehindExit(t *testing.T) {
+	inBubble(t, wire.Spec{PTY: true, Buffer: 1 << 20}, func(w *world) {
+		w.program.status <- 4
+		time.Sleep(time.Second)
+		w.print(lines(3 << 20))
+		a, link := w.join("a@x")
+		a.deaf = true
+		a.run(link, true)
+		a.await("what is there", func() bool { return len(a.frames) > 1 })
+		a.mu.Lock()
+		if d := a.frames[0]; d.Lost != nil || d.Type != session.Exit || d.Payload[0] != 4 {
+			t.Errorf("begins with %+v, want the end of the program", d)
+		}
+		a.peer.Consume(time.Now(), a.frames[0])
+		a.pump.Wake()
+		a.mu.Unlock()
+		time.Sleep(time.Second)
+		if !w.over() {
+			t.Error("the session goes on after its end was seen")
+		}
+	})
+}
+
+// A command's client that leaves after its end is the last that could see it.
+func TestPipeLeftAfterExit(t *testing.T) {
+	inBubble(t, wire.Spec{}, func(w *world) {
+		a, link := w.join("a@x")
+		a.deaf = true
+		a.run(link, true)
+		w.program.end(0)
+		a.awaitExit()
+		if w.over() {
+			t.Fatal("over before its end was seen")
+		}
+		a.leave()
+		if synctest.Wait(); !w.over() {
+			t.Error("a session that nobody can see goes on")
+		}
+	})
+}
+
 // A terminal that nobody is at is hung up after detached_ttl, if there is one.
 // Who comes back in time has all of it again.
 func TestDetachedTTL(t *testing.T) {
@@ -685,6 +728,34 @@ func TestKill(t *testing.T) {
 				t.Errorf("status %d, want 129", got)
 			}
 			a.awaitEnd()
+			if !w.over() {
+				t.Error("not over")
+			}
+		})
+	})
+	t.Run("with a client that goes away", func(t *testing.T) {
+		inBubble(t, wire.Spec{PTY: true}, func(w *world) {
+			a, link := w.join("a@x")
+			a.deaf = true
+			a.run(link, true)
+			w.program.stubborn = true
+			kill(w)
+			w.program.end(1)
+			a.awaitExit()
+			if w.over() {
+				t.Fatal("over before its client has seen its end")
+			}
+			a.hangUp()
+			if synctest.Wait(); !w.over() {
+				t.Error("not over")
+			}
+		})
+	})
+	t.Run("with a client that is away", func(t *testing.T) {
+		inBubble(t, wire.Spec{PTY: true}, func(w *world) {
+			w.attach("a@x").hangUp()
+			kill(w)
+			time.Sleep(time.Second)
 			if !w.over() {
 				t.Error("not over")
 			}
