@@ -22,6 +22,10 @@ const (
 	// its program's end, to have given all of the program's output.
 	quiet = 100 * time.Millisecond
 
+	// maxDrain is how long it may be read for that silence, but for the time
+	// that its output waits for a client. The program's own is a few KiB.
+	maxDrain = 2 * time.Second
+
 	// killGrace is what a program has between being hung up and being killed.
 	killGrace = 5 * time.Second
 )
@@ -64,12 +68,13 @@ func (h *Holder) programLoop() {
 }
 
 // awaitQuiet waits until a terminal's output has ended, or for a moment of
-// silence: processes left in the background may keep it open.
+// silence, but not for ever: processes left in the background may keep it open.
 func (h *Holder) awaitQuiet(drained <-chan struct{}) {
 	from := time.Now()
-	for {
+	for rest := maxDrain; rest > 0; {
 		h.mu.Lock()
-		if h.reading.waits {
+		waits := h.reading.waits
+		if waits {
 			from = time.Now()
 		} else if h.reading.last.After(from) {
 			from = h.reading.last
@@ -83,6 +88,9 @@ func (h *Holder) awaitQuiet(drained <-chan struct{}) {
 		case <-drained:
 			return
 		case <-time.After(left):
+		}
+		if !waits {
+			rest -= left
 		}
 	}
 }

@@ -495,6 +495,26 @@ func TestExitBehindOutput(t *testing.T) {
 			}
 		})
 	})
+	t.Run("terminal that others never let be", func(t *testing.T) {
+		inBubble(t, wire.Spec{PTY: true}, func(w *world) {
+			a := w.attach("a@x")
+			w.program.status <- 5
+			start := time.Now()
+			w.wg.Go(func() {
+				for range 1000 {
+					time.Sleep(quiet / 3)
+					w.program.out.Write([]byte("still here\n"))
+				}
+			})
+			if got := a.awaitExit(); got != 5 {
+				t.Errorf("status %d, want 5", got)
+			}
+			if d := time.Since(start); d < maxDrain || d > maxDrain+2*quiet {
+				t.Errorf("the end came after %v, want %v", d, maxDrain)
+			}
+			w.program.end(5)
+		})
+	})
 	t.Run("terminal that waits for its client", func(t *testing.T) {
 		inBubble(t, wire.Spec{PTY: true, Buffer: 16 << 20}, func(w *world) {
 			c, link := w.join("a@x")
