@@ -87,7 +87,11 @@ func New(spec wire.Spec, p Program, log *slog.Logger) *Holder {
 		end:     make(chan struct{}),
 	}
 	h.changed = sync.NewCond(&h.mu)
-	h.stalled = time.AfterFunc(time.Hour, h.changed.Broadcast)
+	h.stalled = time.AfterFunc(time.Hour, func() {
+		h.mu.Lock() // or it may come between a look at the time and the wait
+		defer h.mu.Unlock()
+		h.changed.Broadcast()
+	})
 	h.stalled.Stop()
 	return h
 }

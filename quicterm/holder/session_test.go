@@ -5,6 +5,7 @@ package holder
 import (
 	"fmt"
 	"io"
+	"log/slog"
 	"slices"
 	"strings"
 	"syscall"
@@ -185,6 +186,21 @@ func TestStalledClient(t *testing.T) {
 		c.run(link, true)
 		c.awaitOutput(all)
 	})
+}
+
+// The end of a client's time is not missed by output that is about to wait.
+func TestStalledTimer(t *testing.T) {
+	h := New(wire.Spec{PTY: true}, newStub(true), slog.New(slog.DiscardHandler))
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.stalled.Reset(0)
+	time.Sleep(20 * time.Millisecond) // not yet waiting
+	missed := time.AfterFunc(10*time.Second, func() {
+		t.Error("not woken")
+		h.changed.Broadcast()
+	})
+	h.changed.Wait()
+	missed.Stop()
 }
 
 // The same client by a carrier that is dead, with another that works: it is
