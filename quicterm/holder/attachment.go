@@ -40,6 +40,7 @@ type attachment struct {
 	pump        *pump.Pump
 	queue       []session.Delivered // input that the program has not been given
 	carriers    []carrier.Carrier   // oldest first
+	closed      bool                // it gets no more carriers
 	displacedBy string
 }
 
@@ -187,6 +188,9 @@ func (h *Holder) run(a *attachment, c carrier.Carrier, ready bool) {
 		if len(a.carriers) > maxCarriers {
 			a.carriers[0].Close()
 		}
+		if a.closed { // since the holder has answered
+			c.Close()
+		}
 		if a.pump.Carriers() == 1 && !h.exited {
 			h.since = time.Now()
 		}
@@ -230,7 +234,9 @@ func (h *Holder) receivedLocked(a *attachment) {
 	}
 }
 
+// closeCarriers closes those that there are, and those to come.
 func (a *attachment) closeCarriers() {
+	a.closed = true
 	for _, c := range a.carriers {
 		c.Close()
 	}

@@ -488,6 +488,37 @@ func TestManyCarriers(t *testing.T) {
 	})
 }
 
+// A carrier that begins to run when its client is done with is closed.
+func TestLateCarriers(t *testing.T) {
+	done := map[string]func(w *world){
+		"over":      func(w *world) { w.locked(func(h *Holder) { h.finishLocked("for the test") }) },
+		"displaced": func(w *world) { w.attach("b@x"); time.Sleep(displacedGrace) },
+	}
+	for why, do := range done {
+		t.Run(why, func(t *testing.T) {
+			inBubble(t, wire.Spec{PTY: true}, func(w *world) {
+				a := w.attach("a@x")
+				_, carry, err := w.h.Handle(&wire.Open{}, mustEncode(t, a.statement()))
+				if err != nil {
+					t.Fatal(err)
+				}
+				do(w)
+				synctest.Wait()
+				ours, theirs := memoryPair()
+				defer ours.Close()
+				w.wg.Go(func() { carry(theirs) })
+				go io.Copy(io.Discard, ours)
+				synctest.Wait()
+				select {
+				case <-ours.done:
+				default:
+					t.Error("the carrier runs")
+				}
+			})
+		})
+	}
+}
+
 // The exit is behind all output. Of a terminal, that is what came before a
 // moment of silence.
 func TestExitBehindOutput(t *testing.T) {
