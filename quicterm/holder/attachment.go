@@ -4,7 +4,10 @@ package holder
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"time"
 
@@ -208,7 +211,17 @@ func (h *Holder) run(a *attachment, c carrier.Carrier, ready bool) {
 	}
 	h.settleLocked()
 	h.changed.Broadcast()
-	h.log.Debug("carrier ended", "client", a.client, "reason", err)
+	level := slog.LevelDebug
+	if misbehaved(err) {
+		level = slog.LevelWarn
+	}
+	h.log.Log(context.Background(), level, "carrier ended", "client", a.client, "reason", err)
+}
+
+// misbehaved reports whether a carrier was ended by what it has brought.
+func misbehaved(err error) bool {
+	var protocol *session.ProtocolError
+	return errors.As(err, &protocol) || errors.Is(err, buffer.ErrChecksum) || errors.Is(err, buffer.ErrTooLong)
 }
 
 // receivedLocked deals with what a client's carriers have brought.

@@ -320,7 +320,11 @@ func TestBadStreams(t *testing.T) {
 					t.Fatalf("%s: the carrier is not closed", role)
 				}
 				link.Close()
-				w.awaitLog(1, "carrier ended", "client=bad@x", test.reason)
+				level := "level=WARN"
+				if strings.HasPrefix(test.why, "cut") {
+					level = "level=DEBUG"
+				}
+				w.awaitLog(1, "carrier ended", "client=bad@x", level, test.reason)
 				w.awaitLog(1, "carrier ended", "client=bad@x")
 				if role == "writer" {
 					bad.resume()
@@ -432,6 +436,7 @@ func TestFramesWithoutEffect(t *testing.T) {
 	a.send(session.Stdin, "")
 	a.ping()
 	a.await("all to be consumed", func() bool { return a.peer.Consumed() == a.input.Next() })
+	w.awaitLog(0, "level=WARN")
 	if strings.Contains(a.output(), "mine") || len(w.program.got()) > 0 || w.program.Size() != (session.Size{}) {
 		t.Errorf("output %q, signals %v, size %v", a.output(), w.program.got(), w.program.Size())
 	}
@@ -450,5 +455,6 @@ func TestGapsOfAClient(t *testing.T) {
 		good := w.attach("good@x")
 		good.ping()
 		good.hangUp()
+		w.awaitLog(0, "level=ERROR")
 	}
 }

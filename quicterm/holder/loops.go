@@ -151,12 +151,13 @@ func (h *Holder) inputLoop() {
 }
 
 // handleInput gives one frame to the program. It blocks while the program does
-// not read.
+// not read. What a client can say at any time is logged for debugging only: it
+// could fill the log.
 func (h *Holder) handleInput(d session.Delivered) {
 	p := h.program
 	switch {
 	case d.Lost != nil:
-		h.log.Error("input was lost", "frames", d.Lost.To-d.Lost.From+1, "bytes", d.Lost.Bytes)
+		h.log.Debug("input was lost", "frames", d.Lost.To-d.Lost.From+1, "bytes", d.Lost.Bytes)
 	case d.Type == session.Stdin:
 		_, err := p.Stdin().Write(d.Payload)
 		if errors.Is(err, syscall.EPIPE) {
@@ -216,7 +217,7 @@ func (h *Holder) handleUrgent(f buffer.Frame) {
 		sig, ok := signals[string(f.Payload)]
 		switch {
 		case !ok:
-			h.log.Warn("unknown signal", "name", string(f.Payload[:min(len(f.Payload), 16)]))
+			h.log.Debug("unknown signal", "name", string(f.Payload[:min(len(f.Payload), 16)]))
 		case sig == syscall.SIGHUP:
 			h.hangup()
 		default:
