@@ -214,7 +214,11 @@ func (s *Session) sayGoodbye() {
 // waitLocked waits for something that the server does, but not for long.
 func (s *Session) waitLocked(done func() bool) {
 	until := time.Now().Add(goodbye)
-	timer := time.AfterFunc(goodbye, s.changed.Broadcast)
+	timer := time.AfterFunc(goodbye, func() {
+		s.mu.Lock() // or it may come between a look at the time and the wait
+		defer s.mu.Unlock()
+		s.changed.Broadcast()
+	})
 	defer timer.Stop()
 	for !done() && time.Now().Before(until) {
 		s.changed.Wait()
@@ -337,7 +341,10 @@ func (s *Session) writeOutput(batch []session.Delivered) int {
 	if _, err := w.Write(b); err != nil {
 		s.noteFailure(err)
 		s.dropOutput(stream)
-		s.send(session.Closed, []byte{byte(stream)})
+		s.mu.Lock()
+		s.peer.Notify(session.ReaderGone, string([]byte{byte(stream)}))
+		s.pump.Wake()
+		s.mu.Unlock()
 	}
 	return n
 }

@@ -11,7 +11,9 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/quicterm/quicterm/bench/rig"
 )
@@ -120,6 +122,32 @@ func TestPipeReaderGone(t *testing.T) {
 	cmd.Wait()
 	if !strings.Contains("141\n 1\n", errs.String()) || errs.String() == "" {
 		t.Errorf("yes ended with %q, want an end by SIGPIPE or an error of writing", errs.String())
+	}
+}
+
+// It is passed on past input that the program does not read.
+func TestPipeReaderGoneBehindInput(t *testing.T) {
+	h := newHost(t)
+	h.Start()
+	cmd := h.QT("connect", "yes")
+	cmd.Stdin = bytes.NewReader(make([]byte, 20_000_000))
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	timer := time.AfterFunc(rig.Patience, func() { cmd.Process.Kill() })
+	defer timer.Stop()
+	if _, err := io.ReadFull(out, make([]byte, 2)); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(time.Second) // all rings are full
+	out.Close()
+	cmd.Wait()
+	if got := cmd.ProcessState.ExitCode(); got != 1 && got != 128+int(syscall.SIGPIPE) {
+		t.Errorf("exit status %d, want that of yes on a broken pipe", got)
 	}
 }
 
