@@ -235,7 +235,7 @@ func (h *Holder) receivedLocked(a *attachment) {
 			h.handleUrgent(d.Frame)
 		}
 	}
-	a.queue = append(a.queue, frames...)
+	a.queue = session.Queue(a.queue, frames...)
 	h.progressLocked(a)
 	for _, n := range a.peer.TakeNotices() {
 		switch n.Code {

@@ -73,6 +73,17 @@ type Gap struct {
 	Bytes    uint64
 }
 
+// Queue appends what was delivered to a queue of what was before it. It joins
+// gaps that meet, so that however many come, the queue does not grow by them.
+func Queue(queue []Delivered, more ...Delivered) []Delivered {
+	if n := len(queue); n > 0 && len(more) > 0 && queue[n-1].Lost != nil && more[0].Lost != nil {
+		before, after := queue[n-1].Lost, more[0].Lost
+		queue[n-1].Lost = &Gap{From: before.From, To: after.To, Bytes: before.Bytes + after.Bytes}
+		more = more[1:]
+	}
+	return append(queue, more...)
+}
+
 // Counters count what happened to a peer since it was made.
 type Counters struct {
 	Duplicates  uint64 // frames received again, and dropped
@@ -116,6 +127,10 @@ const (
 	// initialGrant is how many bytes may be sent before the other end has
 	// said what it is ready to hold. No end grants less.
 	initialGrant = 256 << 10
+
+	// maxNumber is the highest number of a frame, and the highest offset:
+	// nobody gets there by sending, and sums stay clear of the end of uint64.
+	maxNumber = 1 << 62
 
 	// maxNotices is how many notices wait to be taken. More are dropped.
 	maxNotices = 16
@@ -206,6 +221,9 @@ func (p *Peer) Receive(now time.Time, id CarrierID, lane Lane, f buffer.Frame) e
 	if (f.Seq == 0) != (f.Type >= Unsequenced) {
 		return protocolErrorf("frame of type %#x with sequence number %d", f.Type, f.Seq)
 	}
+	if f.Seq > maxNumber {
+		return protocolErrorf("frame %d, beyond the end of all logs", f.Seq)
+	}
 	p.heard = id
 	switch f.Type {
 	case ack:
@@ -279,6 +297,9 @@ func (p *Peer) deliver() {
 }
 
 func (p *Peer) handleGap(now time.Time, c *carrier, g gapInfo) error {
+	if g.next > maxNumber || g.offset > maxNumber {
+		return protocolErrorf("gap to frame %d at offset %d, beyond the end of all logs", g.next, g.offset)
+	}
 	from := p.window.Next()
 	if g.next <= from {
 		return nil // it came by another way already
@@ -290,7 +311,7 @@ func (p *Peer) handleGap(now time.Time, c *carrier, g gapInfo) error {
 	p.counters.Gaps++
 	p.counters.LostFrames += g.next - from
 	p.counters.LostBytes += lost.Bytes
-	p.inbox = append(p.inbox, Delivered{Lost: lost})
+	p.inbox = Queue(p.inbox, Delivered{Lost: lost})
 	p.window.SkipTo(g.next)
 	p.offset = g.offset
 	c.highest = max(c.highest, g.next-1)

@@ -1,6 +1,8 @@
 package session
 
 import (
+	"errors"
+	"math"
 	"testing"
 	"time"
 
@@ -20,6 +22,11 @@ func FuzzReceive(f *testing.F) {
 		for _, typ := range []buffer.Type{ack, ping, notice, gap} {
 			f.Add(append([]byte{0x34, 0x34, 5, 0, 0, byte(typ), byte(len(payload))}, payload...))
 		}
+	}
+	for _, next := range []uint64{maxNumber, maxNumber + 1, math.MaxUint64} { // then the frame there
+		payload := appendGap(nil, gapInfo{next: next, offset: 1})
+		script := append([]byte{0, 0, byte(gap), byte(len(payload))}, payload...)
+		f.Add(append(script, "\x00\xe8\x03\x01x\x00\xff\x03\x01x\x00\x00\x03\x01x\x00\x01\x03\x01x"...))
 	}
 	f.Fuzz(func(t *testing.T, script []byte) {
 		log := buffer.NewRing(0)
@@ -59,6 +66,12 @@ func FuzzReceive(f *testing.F) {
 					return
 				}
 				f := buffer.Frame{Seq: uint64(head[0]), Type: buffer.Type(head[1])}
+				switch {
+				case head[0] >= 0xf0: // the last numbers that there are
+					f.Seq = math.MaxUint64 - uint64(0xff-head[0])
+				case head[0] >= 0xe0: // and around the last that is allowed
+					f.Seq = maxNumber + uint64(head[0]) - 0xe8
+				}
 				f.Payload = take(int(head[2]))
 				if err := p.Receive(now, id, Lane(step&1), f); err != nil {
 					p.Down(now, id)
@@ -66,13 +79,18 @@ func FuzzReceive(f *testing.F) {
 				}
 			}
 			taken := p.Take()
+			for i := 1; i < len(taken); i++ {
+				if taken[i].Lost != nil && taken[i-1].Lost != nil {
+					t.Fatalf("gaps %+v and %+v were not joined", taken[i-1].Lost, taken[i].Lost)
+				}
+			}
 			for _, d := range taken {
 				if d.Lost != nil && (d.Lost.From != next || d.Lost.To < d.Lost.From) || d.Lost == nil && d.Seq != next {
 					t.Fatalf("got %+v (lost %+v), want frame %d", d.Frame, d.Lost, next)
 				}
 				next = d.After()
-				if next > 1<<62 {
-					return // it has said itself that its log is at its end
+				if next > maxNumber+1 {
+					t.Fatalf("went on to frame %d", next)
 				}
 			}
 			if step&16 == 0 {
@@ -86,6 +104,58 @@ func FuzzReceive(f *testing.F) {
 			p.Deadline(id)
 		}
 	})
+}
+
+// A log does not go on behind its end, to begin anew.
+func TestEndOfAllLogs(t *testing.T) {
+	now := time.Unix(1e9, 0)
+	for _, test := range []struct {
+		why    string
+		frames []buffer.Frame
+	}{
+		{"frame", []buffer.Frame{{Seq: maxNumber + 1, Type: Stdin}}},
+		{"gap", []buffer.Frame{gapTo(maxNumber+1, 0)}},
+		{"offset", []buffer.Frame{gapTo(2, maxNumber+1)}},
+		{"frame behind the last", []buffer.Frame{gapTo(maxNumber, 0), {Seq: maxNumber, Type: Stdin}, {Seq: maxNumber + 1, Type: Stdin}}},
+	} {
+		p := NewPeer(Config{Log: buffer.NewRing(0), Acked: 1, Next: 1, Reorder: 100, Window: 1 << 20})
+		id := p.Up(now, 0, true)
+		for i, f := range test.frames {
+			var protocol *ProtocolError
+			err := p.Receive(now, id, DatagramLane, f)
+			if last := i == len(test.frames)-1; last != errors.As(err, &protocol) {
+				t.Errorf("%s: %v", test.why, err)
+			}
+		}
+	}
+}
+
+func gapTo(next, offset uint64) buffer.Frame {
+	return buffer.Frame{Type: gap, Payload: appendGap(nil, gapInfo{next: next, offset: offset})}
+}
+
+// However many gaps come, those that nobody has dealt with are one.
+func TestGapsAreJoined(t *testing.T) {
+	now := time.Unix(1e9, 0)
+	p := NewPeer(Config{Log: buffer.NewRing(0), Acked: 1, Next: 1, Reorder: 100, Window: 1 << 20})
+	id := p.Up(now, 0, true)
+	var queue []Delivered
+	for n := range uint64(1000) {
+		if err := p.Receive(now, id, StreamLane, gapTo(n+2, 10*(n+1))); err != nil {
+			t.Fatal(err)
+		}
+		if n%3 == 0 {
+			queue = Queue(queue, p.Take()...)
+		}
+	}
+	queue = Queue(queue, p.Take()...)
+	if len(queue) != 1 || *queue[0].Lost != (Gap{From: 1, To: 1000, Bytes: 10_000}) {
+		t.Errorf("%d in the queue, the first %+v", len(queue), queue[0].Lost)
+	}
+	p.Consume(now, queue...)
+	if a := p.ackFor(p.carriers[id]); a.Consumed != 1001 || p.Counters().Gaps != 1000 {
+		t.Errorf("consumed up to %d, %d gaps counted", a.Consumed, p.Counters().Gaps)
+	}
 }
 
 // checkSent checks that what is sent are whole frames, whose payloads make sense.
