@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/signal"
 	"path"
@@ -123,18 +124,31 @@ func runPipe(ctx context.Context, client *quicterm.Client, req *wire.Attach) err
 	s, err := client.Attach(ctx, req, quicterm.Streams{
 		Stdout: os.Stdout,
 		Stderr: struct{ io.Writer }{os.Stderr},
+		// Whoever writes our input is to know. A read that blocks keeps it
+		// open until there is something to read.
+		InputClosed: func() { os.Stdin.Close() },
 	})
 	if err != nil {
 		return err
 	}
+	unread := make(chan error, 1)
 	go func() {
-		if _, err := io.Copy(s, os.Stdin); err == nil {
-			s.CloseWrite()
+		_, err := io.Copy(s, os.Stdin)
+		var failed *fs.PathError // of reading: writing has no path
+		if errors.As(err, &failed) && !errors.Is(err, os.ErrClosed) {
+			unread <- fmt.Errorf("read the input: %w", failed.Err)
 		}
+		s.CloseWrite()
 	}()
 	stop := passSignals(s)
 	defer stop()
-	return result(s.Run(context.WithoutCancel(ctx)))
+	status, err := s.Run(context.WithoutCancel(ctx))
+	select {
+	case failed := <-unread:
+		err = errors.Join(failed, err)
+	default:
+	}
+	return result(status, err)
 }
 
 // passSignals passes the first signal that would end us on to the command. A

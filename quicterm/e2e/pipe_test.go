@@ -187,3 +187,52 @@ func TestPipeInputClosed(t *testing.T) {
 		t.Errorf("got %q, %v", out, err)
 	}
 }
+
+// Whoever writes the input learns that the program does not read it any more.
+func TestPipeInputClosedEarly(t *testing.T) {
+	h := newHost(t)
+	h.Start()
+	cmd := h.QT("connect", "head -1; exec 0<&-; cat "+h.Path("wait"))
+	if err := syscall.Mkfifo(h.Path("wait"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	timer := time.AfterFunc(rig.Patience, func() { cmd.Process.Kill() })
+	defer timer.Stop()
+	for err == nil {
+		_, err = in.Write([]byte("yes\n"))
+	}
+	if !timer.Stop() || !errors.Is(err, syscall.EPIPE) {
+		t.Errorf("writing the input: %v, want a broken pipe at once", err)
+	}
+	if err := os.WriteFile(h.Path("wait"), nil, 0o600); err != nil { // ends cat
+		t.Error(err)
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Error(err)
+	}
+}
+
+// Input that cannot be read is not its end.
+func TestPipeInputUnreadable(t *testing.T) {
+	h := newHost(t)
+	h.Start()
+	dir, err := os.Open("/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dir.Close()
+	cmd := h.QT("connect", "cat")
+	var errs bytes.Buffer
+	cmd.Stdin, cmd.Stderr = dir, &errs
+	got := status(t, cmd.Run())
+	if want := "qt: read the input: is a directory\n"; got != 255 || errs.String() != want {
+		t.Errorf("status %d, said %q; want 255, %q", got, errs.String(), want)
+	}
+}
