@@ -36,6 +36,14 @@ const (
 	// get rarer.
 	eagerResends = 8
 
+	// light is how many times its own size a frame may keep in memory of what
+	// came around it, and is of no use.
+	light = 4
+
+	// maxBallast is the most that any frame can keep so: what a
+	// [buffer.Reader] reads at once.
+	maxBallast = 256 << 10
+
 	// maxInFlight is how many bytes of frames a stream carries that have not
 	// been acknowledged.
 	maxInFlight = 4 << 20
@@ -64,6 +72,7 @@ type carrier struct {
 	owed     int       // bytes received that no ack was sent for
 	ackAt    time.Time // when to send an ack at the latest, or zero
 	doneSaid uint64    // the last ack's Consumed
+	ballast  int       // bytes of no use, that may stay in memory with the next frame
 }
 
 // Up adds a carrier with datagrams of at most maxDatagram bytes, or none if
@@ -280,6 +289,23 @@ func (p *Peer) appendPing(now time.Time, b []byte, c *carrier, probe bool) []byt
 func (p *Peer) appendAck(b []byte, c *carrier) []byte {
 	c.ackAt, c.owed, c.doneSaid = time.Time{}, 0, p.done
 	return buffer.AppendFrame(b, buffer.Frame{Type: ack, Payload: appendAck(nil, p.ackFor(c))})
+}
+
+// load notes that a frame came that may be of no use.
+func (c *carrier) load(f buffer.Frame) { c.ballast = min(c.ballast+frameBytes(f), maxBallast) }
+
+// unload notes that it is, and pays for some of what is not.
+func (c *carrier) unload(f buffer.Frame) { c.ballast = max(c.ballast-light*frameBytes(f), 0) }
+
+// lighten returns a frame as it should be kept: as it came or, where it would
+// keep too much else, with a copy of its payload. So whatever comes between the
+// frames that wait, they take little more memory than they count for; and a bulk of
+// frames is not copied.
+func (c *carrier) lighten(f buffer.Frame) buffer.Frame {
+	if c.ballast > light*frameBytes(f) {
+		f.Payload = bytes.Clone(f.Payload)
+	}
+	return f
 }
 
 // owe notes that n bytes of frames arrived, or word of some that never will.

@@ -212,7 +212,8 @@ func (p *Peer) Consume(now time.Time, taken ...Delivered) {
 }
 
 // Receive takes a frame that came over a carrier's lane. It keeps the frame's
-// payload. After an error, the carrier is to be closed.
+// payload or a copy of it.
+// After an error, the carrier is to be closed.
 func (p *Peer) Receive(now time.Time, id CarrierID, lane Lane, f buffer.Frame) error {
 	c := p.carriers[id]
 	if c == nil {
@@ -225,6 +226,7 @@ func (p *Peer) Receive(now time.Time, id CarrierID, lane Lane, f buffer.Frame) e
 		return protocolErrorf("frame %d, beyond the end of all logs", f.Seq)
 	}
 	p.heard = id
+	c.load(f)
 	switch f.Type {
 	case ack:
 		a, err := parseAck(f.Payload)
@@ -263,6 +265,9 @@ func (p *Peer) handleFrame(now time.Time, c *carrier, lane Lane, f buffer.Frame)
 		return protocolErrorf("frame %d, beyond the %d bytes that were granted", f.Seq, p.capacity)
 	}
 	c.owe(now, frameBytes(f))
+	if f.Seq >= next {
+		f = c.lighten(f)
+	}
 	verdict := p.window.Offer(f)
 	if verdict != buffer.Beyond {
 		c.highest = max(c.highest, f.Seq)
@@ -278,6 +283,7 @@ func (p *Peer) handleFrame(now time.Time, c *carrier, lane Lane, f buffer.Frame)
 		}
 		p.counters.Beyond++
 	case buffer.Accepted:
+		c.unload(f)
 		p.deliver()
 	}
 	return nil

@@ -1,8 +1,11 @@
 package session
 
 import (
+	"bytes"
 	"errors"
+	"io"
 	"math"
+	"runtime"
 	"testing"
 	"time"
 
@@ -155,6 +158,81 @@ func TestGapsAreJoined(t *testing.T) {
 	p.Consume(now, queue...)
 	if a := p.ackFor(p.carriers[id]); a.Consumed != 1001 || p.Counters().Gaps != 1000 {
 		t.Errorf("consumed up to %d, %d gaps counted", a.Consumed, p.Counters().Gaps)
+	}
+}
+
+// What waits to be dealt with takes memory for itself, and little for what came
+// between.
+func TestMemoryOfWhatWaits(t *testing.T) {
+	one := []int{1}
+	tests := []struct {
+		why    string
+		new    func(i int) []int // sizes of new frames, each time before what is of no use
+		rounds int
+	}{
+		{"keys", func(int) []int { return one }, 300},
+		{"many empty ones", func(int) []int { return make([]int, 60) }, 300},
+		{"keys and bulk", func(i int) []int { return [][]int{one, {60_000}}[i%2] }, 30},
+		{"keys behind bulk", func(int) []int { return []int{60_000, 1, 1, 1} }, 15},
+	}
+	for _, test := range tests {
+		t.Run(test.why, func(t *testing.T) {
+			now := time.Unix(1e9, 0)
+			p := NewPeer(Config{Log: buffer.NewRing(0), Acked: 1, Next: 2, Reorder: 100, Window: 1 << 20})
+			id := p.Up(now, 0, true)
+			old := buffer.AppendFrame(nil, buffer.Frame{Seq: 1, Type: Stdin, Payload: make([]byte, 60_000)})
+			r, w := io.Pipe()
+			go func() {
+				defer w.Close()
+				seq := uint64(2)
+				for i := range test.rounds {
+					var b []byte
+					for _, n := range test.new(i) {
+						b = buffer.AppendFrame(b, buffer.Frame{Seq: seq, Type: Stdin, Payload: make([]byte, n)})
+						seq++
+					}
+					w.Write(append(b, bytes.Repeat(old, 4)...))
+				}
+			}()
+			before := heapSize()
+			frames := buffer.NewReader(r)
+			for {
+				f, err := frames.Next()
+				if err != nil {
+					break
+				}
+				if err := p.Receive(now, id, StreamLane, f); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if n := heapSize() - before; n > 12<<20 {
+				t.Errorf("%d bytes of frames take %d bytes of memory", p.held, n)
+			}
+			runtime.KeepAlive(p)
+		})
+	}
+}
+
+func heapSize() int {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int(m.HeapAlloc)
+}
+
+// A bulk of frames is not copied.
+func TestBulkIsNotCopied(t *testing.T) {
+	now := time.Unix(1e9, 0)
+	p := NewPeer(Config{Log: buffer.NewRing(0), Acked: 1, Next: 1, Reorder: 100, Window: 1 << 20})
+	id := p.Up(now, 0, true)
+	for seq := range uint64(200) {
+		f := buffer.Frame{Seq: seq + 1, Type: Stdin, Payload: make([]byte, 4096)}
+		if err := p.Receive(now, id, StreamLane, f); err != nil {
+			t.Fatal(err)
+		}
+		if got := p.Take(); &got[0].Payload[0] != &f.Payload[0] {
+			t.Fatalf("frame %d was copied", f.Seq)
+		}
 	}
 }
 
