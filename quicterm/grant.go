@@ -182,7 +182,7 @@ var errNoDaemon = errors.New("no daemon is running")
 // askGrant asks root's daemon, then our own.
 func askGrant(b rundir.Base, uid uint32) (*wire.Grant, error) {
 	for _, dir := range append([]string{b.System()}, b.Dirs(uid)...) {
-		c, err := rundir.Dial(filepath.Join(dir, grantSocket), uid)
+		c, err := rundir.Dial(filepath.Join(dir, grantSocket), uid, 0)
 		if errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) {
 			continue
 		}

@@ -60,7 +60,7 @@ type Server struct {
 	connections     atomic.Int64
 	lastUse         atomic.Int64 // Unix nanoseconds
 
-	creating sync.Mutex // held while names are given to new sessions
+	creating keyedMutex // by account, held while names are given to new sessions
 }
 
 // NewServer returns a server with the keys that its settings name. It starts

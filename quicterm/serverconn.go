@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/netip"
@@ -41,8 +42,10 @@ var errDenied = errors.New("denied")
 type guest struct {
 	server *Server
 	conn   *quic.Conn
+	stream *quic.Stream
 	link   *carrier.QUIC
 	log    *slog.Logger
+	read   authorizedKeys
 
 	// Known once it is authenticated:
 	software string
@@ -83,7 +86,7 @@ func (g *guest) serve(ctx context.Context, authenticated func()) error {
 	if err != nil {
 		return fmt.Errorf("no stream: %w", err)
 	}
-	g.link = carrier.AcceptQUIC(g.conn, stream)
+	g.stream, g.link = stream, carrier.AcceptQUIC(g.conn, stream)
 	deadline, _ := ctx.Deadline()
 	stream.SetDeadline(deadline) // for writing too: it may not let us
 	m, err := wire.Read(stream, wire.MaxMessage)
@@ -96,7 +99,7 @@ func (g *guest) serve(ctx context.Context, authenticated func()) error {
 	request, err := g.authenticate(stream, m)
 	if err != nil {
 		g.lastWords(&wire.Denied{})
-		return errors.Join(errDenied, err)
+		return fmt.Errorf("%w: %w", errDenied, err)
 	}
 	authenticated()
 	stream.SetDeadline(time.Time{})
@@ -105,8 +108,12 @@ func (g *guest) serve(ctx context.Context, authenticated func()) error {
 		if done, err := g.handle(request); done || err != nil {
 			return err
 		}
-		if request, err = wire.Read(stream, wire.MaxMessage); err != nil {
+		request, err = wire.Read(stream, wire.MaxMessage)
+		if errors.Is(err, io.EOF) {
 			return nil // it has what it came for
+		}
+		if err != nil {
+			return fmt.Errorf("request: %w", err)
 		}
 	}
 }
@@ -114,6 +121,7 @@ func (g *guest) serve(ctx context.Context, authenticated func()) error {
 // lastWords says something to a client that is sent away, and waits for it to
 // go.
 func (g *guest) lastWords(v wire.Body) {
+	g.stream.SetWriteDeadline(time.Now().Add(lingerTime))
 	if err := wire.Send(g.link, v); err != nil {
 		return
 	}
@@ -200,6 +208,9 @@ func (g *guest) redeem(ticket []byte) error {
 	if g.account, err = account.LookupID(uid); err != nil {
 		return fmt.Errorf("ticket of user id %d: %w", uid, err)
 	}
+	if g.account.Expired(time.Now()) {
+		return fmt.Errorf("account %s has expired", g.account.Name)
+	}
 	g.who = "ticket"
 	return nil
 }
@@ -231,6 +242,9 @@ func (g *guest) lookup(user string) (*account.Account, error) {
 	if !g.server.anybody && a.UID != g.server.self.UID {
 		return nil, fmt.Errorf("account %s: this daemon serves %s only", a.Name, g.server.self.Name)
 	}
+	if a.Expired(time.Now()) {
+		return nil, fmt.Errorf("account %s has expired", a.Name)
+	}
 	return a, nil
 }
 
@@ -261,15 +275,8 @@ func (g *guest) authorize(a *account.Account, blob []byte) (ssh.PublicKey, *auth
 	if err != nil {
 		return nil, nil, err
 	}
-	failed := auth.ErrNotAuthorized
-	for _, pattern := range g.server.cfg.Settings.AuthorizedKeysFiles {
-		file := strings.NewReplacer("%%", "%", "%h", a.Home, "%u", a.Name).Replace(pattern)
-		content, err := a.ReadFile(file)
-		if err != nil {
-			g.log.Debug("no authorized keys", "error", err)
-			failed = fmt.Errorf("%w: %w", auth.ErrNotAuthorized, err)
-			continue
-		}
+	files, failed := g.authorizedKeys(a)
+	for _, content := range files {
 		allowed, err := auth.Authorize(content, key, g.address(), time.Now())
 		if err == nil {
 			return key, allowed, nil
@@ -277,6 +284,31 @@ func (g *guest) authorize(a *account.Account, blob []byte) (ssh.PublicKey, *auth
 		failed = err
 	}
 	return nil, nil, failed
+}
+
+// authorizedKeys are the contents of an account's files, which are read once for
+// each connection: that takes a process and a thread.
+type authorizedKeys struct {
+	account string
+	files   [][]byte
+	failed  error // why a key is not authorized that is in none of them
+}
+
+func (g *guest) authorizedKeys(a *account.Account) ([][]byte, error) {
+	if g.read.account == a.Name {
+		return g.read.files, g.read.failed
+	}
+	g.read = authorizedKeys{account: a.Name, failed: auth.ErrNotAuthorized}
+	for _, pattern := range g.server.cfg.Settings.AuthorizedKeysFiles {
+		file := strings.NewReplacer("%%", "%", "%h", a.Home, "%u", a.Name).Replace(pattern)
+		content, err := a.ReadFile(file)
+		if err != nil {
+			g.read.failed = fmt.Errorf("%w: %w", auth.ErrNotAuthorized, err)
+			continue
+		}
+		g.read.files = append(g.read.files, content)
+	}
+	return g.read.files, g.read.failed
 }
 
 func (g *guest) address() netip.Addr {
@@ -380,7 +412,7 @@ func (g *guest) resume(stream *quic.Stream, m wire.Message, authenticated func()
 	}
 	if err != nil {
 		g.lastWords(&wire.Denied{Boot: holder.BootMark(req.ID)})
-		return errors.Join(errDenied, err)
+		return fmt.Errorf("%w: %w", errDenied, err)
 	}
 	authenticated()
 	stream.SetDeadline(time.Time{})

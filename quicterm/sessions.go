@@ -3,7 +3,6 @@
 package quicterm
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -35,6 +34,10 @@ type entry struct {
 	state wire.State
 }
 
+// maxSockets is how many sockets of an account are looked at: it could make any
+// number of them.
+const maxSockets = 2000
+
 // socketPaths returns the sockets of the holders of an account, by session.
 func (s *Server) socketPaths(uid uint32) map[wire.SessionID]string {
 	paths := make(map[wire.SessionID]string)
@@ -45,6 +48,10 @@ func (s *Server) socketPaths(uid uint32) map[wire.SessionID]string {
 			continue
 		}
 		for _, f := range files {
+			if len(paths) >= maxSockets {
+				s.log.Warn("too many sockets: not all sessions can be found", "account", uid)
+				break
+			}
 			if id, ok := holder.ParseSocketName(f.Name()); ok {
 				paths[id] = filepath.Join(dir, f.Name())
 			}
@@ -63,6 +70,9 @@ func visible(entries []entry) []entry {
 	return slices.DeleteFunc(entries, func(e entry) bool { return !e.state.Visible })
 }
 
+// maxAsks is how many holders are asked at once.
+const maxAsks = 64
+
 // ask asks the holders at some sockets for their state.
 func (s *Server) ask(uid uint32, open *wire.Open, paths map[wire.SessionID]string) []entry {
 	query, err := wire.New(&wire.Query{})
@@ -72,8 +82,11 @@ func (s *Server) ask(uid uint32, open *wire.Open, paths map[wire.SessionID]strin
 	var mu sync.Mutex
 	var entries []entry
 	var wg sync.WaitGroup
+	room := make(chan struct{}, maxAsks)
 	for id, path := range paths {
+		room <- struct{}{}
 		wg.Go(func() {
+			defer func() { <-room }()
 			e := entry{id: id, path: path}
 			answer, err := holder.Ask(path, uid, open, query)
 			if err == nil {
@@ -117,7 +130,7 @@ func (s *Server) find(uid uint32, open *wire.Open, name string) (*entry, error) 
 func pick(entries []entry, name string) (*entry, error) {
 	if name == "" {
 		for i, e := range entries {
-			if e.state.Phase == wire.PhaseDetached {
+			if e.state.PTY && e.state.Phase == wire.PhaseDetached {
 				return &entries[i], nil
 			}
 		}
@@ -158,9 +171,12 @@ func (s *Server) findOrCreate(g *guest, req *wire.Attach) (string, error) {
 		}
 		return e.path, nil
 	}
-	s.creating.Lock()
-	defer s.creating.Unlock()
-	all := s.ask(g.account.UID, g.open(), s.socketPaths(g.account.UID))
+	if err := s.checkMemory(); err != nil {
+		return "", err
+	}
+	defer s.creating.lock(g.account.UID)()
+	paths := s.socketPaths(g.account.UID)
+	all := s.ask(g.account.UID, g.open(), paths)
 	taken := func(name string) bool {
 		return slices.ContainsFunc(all, func(e entry) bool { return e.state.Name == name })
 	}
@@ -178,11 +194,9 @@ func (s *Server) findOrCreate(g *guest, req *wire.Attach) (string, error) {
 		}
 		return "", &sessionError{wire.CodeFailed, fmt.Sprintf("there is a session %q already", name)}
 	}
-	if most := s.cfg.Settings.MaxSessionsPerUser; len(all) >= most {
-		return "", &sessionError{wire.CodeFailed, fmt.Sprintf("%s has %d sessions already, and max_sessions_per_user is %d: end one with qt kill", g.account.Name, len(all), most)}
-	}
-	if err := s.checkMemory(); err != nil {
-		return "", err
+	// One that does not answer counts as well.
+	if most := s.cfg.Settings.MaxSessionsPerUser; len(paths) >= most {
+		return "", &sessionError{wire.CodeFailed, fmt.Sprintf("%s has %d sessions already, and max_sessions_per_user is %d: end one with qt kill", g.account.Name, len(paths), most)}
 	}
 	return s.create(g, req, name)
 }
@@ -193,12 +207,20 @@ func (s *Server) checkMemory() error {
 	if most == 0 {
 		return nil
 	}
+	var mu sync.Mutex
 	var total int64
+	var wg sync.WaitGroup
 	for _, uid := range s.accounts() {
-		for _, e := range s.ask(uid, &wire.Open{}, s.socketPaths(uid)) {
-			total += int64(min(e.state.Memory, 1<<40))
-		}
+		wg.Go(func() {
+			entries := s.ask(uid, &wire.Open{}, s.socketPaths(uid))
+			mu.Lock()
+			defer mu.Unlock()
+			for _, e := range entries {
+				total += int64(min(e.state.Memory, uint64(s.cfg.Settings.BufferSize.Bytes))) // whatever it claims
+			}
+		})
 	}
+	wg.Wait()
 	if total >= most {
 		return &sessionError{wire.CodeFailed, fmt.Sprintf("sessions on this server keep %d MiB of output, and max_buffer_total is %v", total>>20, s.cfg.Settings.MaxBufferTotal)}
 	}
@@ -237,7 +259,11 @@ func (s *Server) create(g *guest, req *wire.Attach, name string) (string, error)
 	if err != nil {
 		return "", err
 	}
-	pid, err := holder.Start(context.Background(), spec, credential, s.cfg.HolderArgs...)
+	args := s.cfg.HolderArgs
+	if credential != nil { // our log is none of its
+		args = append(slices.Clone(args), holder.LogFlag, filepath.Join(dir, "holders.log"))
+	}
+	pid, err := holder.Start(g.conn.Context(), spec, credential, args...)
 	if pid != 0 {
 		s.children.add(pid)
 	}

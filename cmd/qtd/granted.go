@@ -74,7 +74,11 @@ func openLog(settings *configs.Server) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	name := filepath.Join(dir, "qtd.log")
+	return appendLog(filepath.Join(dir, "qtd.log"))
+}
+
+// appendLog opens a log, and puts it aside first if it is long.
+func appendLog(name string) (*os.File, error) {
 	if info, err := os.Lstat(name); err == nil && info.Size() > maxLog {
 		os.Rename(name, name+".old")
 	}

@@ -63,17 +63,26 @@ func command() *cobra.Command {
 			return grant(config)
 		},
 	})
-	var level, format string
+	var level, format, logFile string
 	hold := &cobra.Command{
 		Use:    holder.Command,
 		Hidden: true,
 		Args:   cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
+			if logFile != "" {
+				f, err := appendLog(logFile)
+				if err != nil {
+					return err
+				}
+				debug.SetCrashOutput(f, debug.CrashOptions{})
+				return holder.Main(newLog(f, level, format))
+			}
 			return holder.Main(newLog(os.Stderr, level, format))
 		},
 	}
 	hold.Flags().StringVar(&level, "log-level", "info", "")
 	hold.Flags().StringVar(&format, "log-format", "text", "")
+	hold.Flags().StringVar(&logFile, holder.LogFlag[2:], "", "")
 	root.AddCommand(serve, grant, hold, &cobra.Command{
 		Use:   "version",
 		Short: "Print the version",

@@ -14,7 +14,9 @@ const (
 	TicketLife = 60 * time.Second
 
 	ticketSize = 32
-	maxTickets = 1024
+
+	// maxTickets is how many of one account wait to be used.
+	maxTickets = 64
 )
 
 // ErrTicket means that a ticket is not good: never given out, used, or too old.
@@ -32,8 +34,8 @@ type ticket struct {
 	until time.Time
 }
 
-// Issue returns a new ticket for an account. It fails if too many are waiting
-// to be used.
+// Issue returns a new ticket for an account. It fails if too many of its are
+// waiting to be used.
 func (t *Tickets) Issue(now time.Time, uid uint32) ([]byte, error) {
 	secret := make([]byte, ticketSize)
 	if _, err := rand.Read(secret); err != nil {
@@ -41,12 +43,15 @@ func (t *Tickets) Issue(now time.Time, uid uint32) ([]byte, error) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	waiting := 0
 	for hash, issued := range t.issued {
 		if !now.Before(issued.until) {
 			delete(t.issued, hash)
+		} else if issued.uid == uid {
+			waiting++
 		}
 	}
-	if len(t.issued) >= maxTickets {
+	if waiting >= maxTickets {
 		return nil, errors.New("too many tickets are waiting to be used")
 	}
 	if t.issued == nil {

@@ -568,7 +568,7 @@ func badStreams(t *testing.T, h *rig.Host) {
 		{random(3000), "frame (longer than allowed|checksum mismatch)"},
 		{[]byte{0, 0, 0, 0, 0, 0, 0, 1, 3, 0xff, 0xff, 0xff}, "frame longer than allowed"},
 		{frame(5000, session.Stdin, "early"), "frame 5000 on a stream"},
-		{frame(math.MaxUint64, session.Stdin, "last"), "frame 18446744073709551615 on a stream"},
+		{frame(math.MaxUint64, session.Stdin, "last"), "frame 18446744073709551615, beyond the end"},
 		{frame(0, session.Stdin, "none"), "sequence number 0"},
 		{ackOf(1<<40, 0, 1<<50, 0), "never sent"},
 		{ackOf(1, 0, 1<<50, 1<<40), "never sent"},

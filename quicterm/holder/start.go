@@ -26,6 +26,9 @@ import (
 // Command is the argument by which a daemon's executable becomes a holder.
 const Command = "hold"
 
+// LogFlag is the flag of Command that is followed by the file for its log.
+const LogFlag = "--log-file"
+
 // startTime bounds how long a holder may take to start.
 const startTime = 20 * time.Second
 
@@ -34,7 +37,8 @@ const replyFD = 3
 
 // Start starts a holder as a process of its own, that lives on when this one
 // ends, and waits until its program runs and its socket listens. The credential
-// is nil for the account of this process. Its log goes to our standard error.
+// is nil for the account of this process; then its log goes to our standard
+// error, otherwise to where LogFlag in args says.
 // Whenever it returns a process id, that process is the caller's to wait for.
 func Start(ctx context.Context, spec *wire.Spec, credential *syscall.Credential, args ...string) (pid int, err error) {
 	exe, err := executable()
@@ -55,7 +59,9 @@ func Start(ctx context.Context, spec *wire.Spec, credential *syscall.Credential,
 	cmd.Dir = "/"
 	cmd.Env = []string{}
 	cmd.Stdin = strings.NewReader(string(m.Append(nil)))
-	cmd.Stderr = os.Stderr
+	if credential == nil {
+		cmd.Stderr = os.Stderr
+	}
 	cmd.ExtraFiles = []*os.File{w}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Credential: credential}
 	err = cmd.Start()

@@ -15,6 +15,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"syscall"
 )
@@ -131,9 +132,10 @@ func Listen(path string) (*net.UnixListener, error) {
 	return l, nil
 }
 
-// Dial connects to a socket. It refuses one that neither root nor the given
-// account serves.
-func Dial(path string, uid uint32) (*net.UnixConn, error) {
+// Dial connects to a socket. It refuses one that none of the given accounts
+// serves: whoever owns the directory may have put anything there, even a way to
+// a socket of root, which would believe that root has sent what we send.
+func Dial(path string, uids ...uint32) (*net.UnixConn, error) {
 	if err := checkPath(path); err != nil {
 		return nil, err
 	}
@@ -142,8 +144,8 @@ func Dial(path string, uid uint32) (*net.UnixConn, error) {
 		return nil, err
 	}
 	peer, err := PeerUID(c)
-	if err == nil && peer != uid && peer != 0 {
-		err = fmt.Errorf("%s is served by user id %d, not %d", path, peer, uid)
+	if err == nil && !slices.Contains(uids, peer) {
+		err = fmt.Errorf("%s is served by user id %d, not %d", path, peer, uids[0])
 	}
 	if err != nil {
 		c.Close()

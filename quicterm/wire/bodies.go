@@ -252,11 +252,18 @@ type State struct {
 	Phase   Phase
 	Since   int64 // of the phase, Unix nanoseconds
 	Visible bool  // to the scope of the Open before; otherwise the daemon alone may know
+	PTY     bool  // a client may attach to it
 	Name    string
 	Info    cbor.RawMessage // empty if not visible
 }
 
 const stateFixed = 8 + 1 + 8 + 1 + 1
+
+// The flags of a State.
+const (
+	flagVisible = 1 << 0
+	flagPTY     = 1 << 1
+)
 
 func (s *State) encode() ([]byte, error) {
 	if len(s.Name) > MaxName {
@@ -265,11 +272,14 @@ func (s *State) encode() ([]byte, error) {
 	b := binary.BigEndian.AppendUint64(nil, s.Memory)
 	b = append(b, byte(s.Phase))
 	b = binary.BigEndian.AppendUint64(b, uint64(s.Since))
-	visible := byte(0)
+	var flags byte
 	if s.Visible {
-		visible = 1
+		flags |= flagVisible
 	}
-	b = append(b, visible, byte(len(s.Name)))
+	if s.PTY {
+		flags |= flagPTY
+	}
+	b = append(b, flags, byte(len(s.Name)))
 	b = append(b, s.Name...)
 	return append(b, s.Info...), nil
 }
@@ -284,7 +294,7 @@ func (s *State) decode(b []byte) error {
 	s.Memory = binary.BigEndian.Uint64(b)
 	s.Phase = Phase(b[8])
 	s.Since = int64(binary.BigEndian.Uint64(b[9:]))
-	s.Visible = b[17] != 0
+	s.Visible, s.PTY = b[17]&flagVisible != 0, b[17]&flagPTY != 0
 	name := stateFixed + int(b[stateFixed-1])
 	s.Name, s.Info = string(b[stateFixed:name]), cbor.RawMessage(b[name:])
 	return nil

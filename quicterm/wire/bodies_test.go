@@ -152,6 +152,7 @@ var goldenBodies = []struct {
 		Phase:   PhaseAttached,
 		Since:   1700000100 * 1e9,
 		Visible: true,
+		PTY:     true,
 		Name:    "work",
 		Info:    rawInfo,
 	},
@@ -159,7 +160,7 @@ var goldenBodies = []struct {
 		0000000000001000
 		01
 		17979d157ea0e800
-		01
+		03
 		04 776f726b
 		` + infoHex},
 	{&Grant{Address: "127.0.0.1:4433", HostKey: []byte{1}, Ticket: []byte{2}},
@@ -394,7 +395,7 @@ func TestStateForm(t *testing.T) {
 		{"no info", fixed + "00", &State{Memory: 1, Phase: PhaseDetached, Since: 3, Visible: true}},
 		{"info of any bytes", fixed + "01 61 ffff",
 			&State{Memory: 1, Phase: PhaseDetached, Since: 3, Visible: true, Name: "a", Info: cbor.RawMessage{0xff, 0xff}}},
-		{"visible by another number", "0000000000000000 00 0000000000000000 80 00", &State{Visible: true}},
+		{"flags that are not known", "0000000000000000 00 0000000000000000 f3 00", &State{Visible: true, PTY: true}},
 		{"not visible", "ffffffffffffffff 00 0000000000000000 00 00", &State{Memory: 1<<64 - 1}},
 		{"before 1970", "0000000000000000 00 ffffffffffffffff 00 00", &State{Since: -1}},
 	}

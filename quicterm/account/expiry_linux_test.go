@@ -1,0 +1,28 @@
+package account
+
+import (
+	"testing"
+	"time"
+)
+
+func TestExpired(t *testing.T) {
+	const shadow = "root:*:19000:0:99999:7:::\nanna:$y$x:19000:0:99999:7::20000:\nbob:!:19000:0:99999:7::0:\nodd:*:1\neve:*:1:::::x:\n"
+	day := func(n int64) time.Time { return time.Unix(n*24*60*60, 0) }
+	for _, test := range []struct {
+		name string
+		day  int64
+		want bool
+	}{
+		{"root", 30000, false},
+		{"anna", 19999, false},
+		{"anna", 20000, true},
+		{"bob", 19000, true},
+		{"odd", 30000, false},
+		{"eve", 30000, false},
+		{"nobody", 30000, false},
+	} {
+		if got := expired(shadow, test.name, day(test.day)); got != test.want {
+			t.Errorf("%s on day %d: %v, want %v", test.name, test.day, got, test.want)
+		}
+	}
+}
