@@ -41,17 +41,6 @@ func NewWindow(next uint64, frames, maxBytes int) *Window {
 // Next returns the sequence number of the frame that will leave next.
 func (w *Window) Next() uint64 { return w.next }
 
-// Early returns how many frames are held for want of an earlier one.
-func (w *Window) Early() int {
-	n := 0
-	for i := range w.slots {
-		if w.slots[i].full {
-			n++
-		}
-	}
-	return n
-}
-
 // Offer gives a sequenced frame to the window, which keeps its payload until
 // the frame has been popped. Frames that were accepted are to be popped before
 // the next one is offered.

@@ -95,9 +95,6 @@ func TestSocketSwallowsErrors(t *testing.T) {
 	if n, _, err := s.WriteMsgUDP([]byte("lost"), nil, nowhere); n != 4 || err != nil {
 		t.Errorf("WriteMsgUDP = %d, %v; want it to look sent", n, err)
 	}
-	if s.Refused() != 2 {
-		t.Errorf("%d packets counted, want 2", s.Refused())
-	}
 	somewhere := s.LocalAddr().(*net.UDPAddr)
 	somewhere.IP = net.IPv4(127, 0, 0, 1)
 	if _, err := s.WriteTo(make([]byte, 70_000), somewhere); !errors.Is(err, syscall.EMSGSIZE) {

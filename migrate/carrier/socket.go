@@ -3,7 +3,6 @@ package carrier
 import (
 	"errors"
 	"net"
-	"sync/atomic"
 	"syscall"
 )
 
@@ -12,7 +11,6 @@ import (
 // packet. To quic-go any such error would be the end of the connection.
 type Socket struct {
 	*net.UDPConn
-	refused atomic.Uint64
 }
 
 // ListenUDP opens a socket for the connections that a client dials, on a free
@@ -25,13 +23,10 @@ func ListenUDP() (net.PacketConn, error) {
 	return &Socket{UDPConn: udp}, nil
 }
 
-// Refused returns how many packets could not be sent.
-func (s *Socket) Refused() uint64 { return s.refused.Load() }
-
 // WriteMsgUDP sends a packet, as quic-go does where it can use the kernel's
 // batching.
 func (s *Socket) WriteMsgUDP(b, oob []byte, addr *net.UDPAddr) (n, oobn int, err error) {
-	if _, _, err := s.UDPConn.WriteMsgUDP(b, oob, addr); s.fatal(err) {
+	if _, _, err := s.UDPConn.WriteMsgUDP(b, oob, addr); fatal(err) {
 		return 0, 0, err
 	}
 	return len(b), len(oob), nil
@@ -39,7 +34,7 @@ func (s *Socket) WriteMsgUDP(b, oob []byte, addr *net.UDPAddr) (n, oobn int, err
 
 // WriteTo sends a packet.
 func (s *Socket) WriteTo(b []byte, addr net.Addr) (int, error) {
-	if _, err := s.UDPConn.WriteTo(b, addr); s.fatal(err) {
+	if _, err := s.UDPConn.WriteTo(b, addr); fatal(err) {
 		return 0, err
 	}
 	return len(b), nil
@@ -47,13 +42,6 @@ func (s *Socket) WriteTo(b []byte, addr net.Addr) (int, error) {
 
 // fatal reports whether quic-go has to know of an error: that the socket was
 // closed, or that the packet was too large, which it can mend.
-func (s *Socket) fatal(err error) bool {
-	if err == nil {
-		return false
-	}
-	if errors.Is(err, net.ErrClosed) || errors.Is(err, syscall.EMSGSIZE) {
-		return true
-	}
-	s.refused.Add(1)
-	return false
+func fatal(err error) bool {
+	return errors.Is(err, net.ErrClosed) || errors.Is(err, syscall.EMSGSIZE)
 }
