@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -301,6 +302,9 @@ func (g *guest) authorizedKeys(a *account.Account) ([][]byte, error) {
 	g.read = authorizedKeys{account: a.Name, failed: auth.ErrNotAuthorized}
 	for _, pattern := range g.server.cfg.Settings.AuthorizedKeysFiles {
 		file := strings.NewReplacer("%%", "%", "%h", a.Home, "%u", a.Name).Replace(pattern)
+		if !filepath.IsAbs(file) {
+			file = filepath.Join(a.Home, file) // as sshd_config(5) has it
+		}
 		content, err := a.ReadFile(file)
 		if err != nil {
 			g.read.failed = fmt.Errorf("%w: %w", auth.ErrNotAuthorized, err)

@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"runtime/debug"
 	"syscall"
 
@@ -151,6 +152,11 @@ func grant(config string) error {
 	settings, err := configs.LoadServer(config)
 	if err != nil {
 		return err
+	}
+	if config != "" { // the daemon works in another directory
+		if config, err = filepath.Abs(config); err != nil {
+			return err
+		}
 	}
 	var g *wire.Grant
 	if g, err = quicterm.Grant(settings.RuntimeDir, func() error { return startGranted(settings, config) }); err != nil {
