@@ -116,7 +116,7 @@ type Link struct {
 	cfg Config
 
 	state State
-	since time.Time // of the state
+	since time.Time // of the state, or when contact was lost
 
 	carriers map[ID]*path
 	dials    map[ID]time.Time // attempts that nothing was heard of, since when
@@ -143,7 +143,8 @@ func NewLink(cfg Config) *Link {
 	return &Link{cfg: cfg, carriers: make(map[ID]*path), dials: make(map[ID]time.Time)}
 }
 
-// State returns what is believed of the link, and since when.
+// State returns what is believed of the link, and since when. A suspicion that
+// proves true is offline since it arose.
 func (l *Link) State() (State, time.Time) { return l.state, l.since }
 
 // Attempts returns how often the server has been tried since it was last heard.
@@ -232,9 +233,10 @@ func (l *Link) judge(now time.Time) {
 	case l.state != Connecting:
 		state = Offline
 	}
-	if state != l.state || l.since.IsZero() {
-		l.state, l.since = state, now
+	if state != l.state && !(l.state == Suspect && state == Offline) || l.since.IsZero() {
+		l.since = now
 	}
+	l.state = state
 	switch {
 	case state == Live:
 		l.seeking = time.Time{}

@@ -117,6 +117,19 @@ func TestTypingIntoSilence(t *testing.T) {
 	s.want("all others are given up", Close{0}, Close{2})
 }
 
+func TestOfflineSinceSuspicion(t *testing.T) {
+	s := live(t)
+	s.tell(Waiting{s.now})
+	s.pass(250 * time.Millisecond)
+	s.wantState("nothing was heard of the key", Suspect)
+	lost := s.now
+	s.pass(time.Minute)
+	s.wantState("nor since", Offline)
+	if _, since := s.link.State(); !since.Equal(lost) {
+		t.Errorf("offline %v after contact was lost, want since then", since.Sub(lost))
+	}
+}
+
 func TestAnswerEndsSuspicion(t *testing.T) {
 	s := live(t)
 	s.tell(Waiting{s.now})

@@ -88,6 +88,7 @@ func (k *linkKeeper) run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-timer.C:
+			k.look(ctx) // what came before the deadline counts
 			k.handle(ctx, nil)
 		case <-k.session.poke:
 		case e := <-k.events:
