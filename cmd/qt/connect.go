@@ -168,7 +168,7 @@ func passSignals(s *quicterm.Session) (stop func()) {
 				if passed || sig == syscall.SIGHUP {
 					s.Leave()
 				} else {
-					s.Signal(names[sig])
+					go s.Signal(names[sig]) // the input may have no room
 				}
 			case <-done:
 				return
@@ -198,8 +198,12 @@ func runTerminal(ctx context.Context, client *quicterm.Client, settings *configs
 	if err != nil {
 		return err
 	}
+	// A raw terminal sends no signals: these are from elsewhere.
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGQUIT)
+	defer stop()
 	restore := out.restore
-	if term.IsTerminal(fd) {
+	raw := term.IsTerminal(fd)
+	if raw {
 		old, err := makeRaw(fd)
 		if err != nil {
 			return fmt.Errorf("terminal: %w", err)
@@ -211,19 +215,34 @@ func runTerminal(ctx context.Context, client *quicterm.Client, settings *configs
 	}
 	restore = sync.OnceFunc(restore)
 	defer restore() // also when we panic
-	stopSizes := watchSize(func() { s.Resize(sizeOf(windowSize())) })
+	guard := func() {
+		if cause := recover(); cause != nil {
+			restore()
+			panic(cause)
+		}
+	}
+	stopSizes := watchSize(func() {
+		defer guard()
+		s.Resize(sizeOf(windowSize()))
+	})
 	defer stopSizes()
-	t := &typist{session: s, screen: out, escapes: newEscaper(settings.EscapeChar)}
-	go t.run(os.Stdin)
+	if size := windowSize(); size != req.Size { // logging in may take long
+		s.Resize(sizeOf(size))
+	}
+	t := &typist{session: s, screen: out, escapes: newEscaper(settings.EscapeChar), raw: raw}
+	go func() {
+		defer guard()
+		t.run(os.Stdin)
+	}()
 	status, err := s.Run(ctx)
 	restore()
 	comeBack := fmt.Sprintf("qt attach %s %s comes back", host, s.Name())
-	switch {
-	case errors.Is(err, quicterm.ErrLeft):
+	switch left := errors.Is(err, quicterm.ErrLeft); {
+	case left && ctx.Err() != nil:
+		return fmt.Errorf("ended by a signal, the session is not: %s", comeBack)
+	case left:
 		say("detached: %s", comeBack)
 		return nil
-	case ctx.Err() != nil:
-		return fmt.Errorf("ended by a signal, the session is not: %s", comeBack)
 	}
 	return result(status, err)
 }
@@ -257,6 +276,7 @@ type typist struct {
 	session *quicterm.Session
 	screen  *screen
 	escapes *escaper
+	raw     bool // what is typed has no end
 	ending  bool
 }
 
@@ -267,7 +287,7 @@ func (t *typist) run(in io.Reader) {
 		if n > 0 {
 			t.escapes.filter(buf[:n], func(b []byte) { t.session.Write(b) }, t.command)
 		}
-		if errors.Is(err, io.EOF) {
+		if errors.Is(err, io.EOF) && !t.raw {
 			t.session.CloseWrite()
 			return
 		}

@@ -5,6 +5,7 @@ package e2e
 import (
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/creack/pty"
 
@@ -60,4 +61,48 @@ func TestEscapes(t *testing.T) {
 	if got := x.Exit(); got != 128+int(syscall.SIGHUP) {
 		t.Errorf("exit status after ending the session: %d, want 129", got)
 	}
+}
+
+// Whatever ends us leaves the terminal as it was, and the session alive.
+func TestEndedBySignal(t *testing.T) {
+	h := newHost(t)
+	h.Start()
+	x := h.Shell(h.Addr, "-s", "work")
+	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGHUP} {
+		x.Run("echo al''ive", "alive")
+		if err := x.Cmd.Process.Signal(sig); err != nil {
+			t.Fatal(err)
+		}
+		// Not only is this said: \n is a new line again.
+		x.Expect("qt: ended by a signal, the session is not: qt attach 127.0.0.1 work comes back\r\n")
+		if got := x.Exit(); got != 255 {
+			t.Errorf("%v: exit status %d, want 255", sig, got)
+		}
+		x = rig.Open(t, h.QT("attach", "work"))
+	}
+}
+
+// A terminal that is gone has typed nothing: no ^D either.
+func TestTerminalLost(t *testing.T) {
+	h := newHost(t)
+	h.Start()
+	h.Shell(h.Addr, "-s", "work").Send("~d")
+	for range 5 {
+		cmd := h.QT("attach", "work")
+		tty, err := pty.Start(cmd)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := tty.Read(make([]byte, 100)); err != nil { // and none under way when it is closed
+			t.Error(err)
+		}
+		tty.Close()
+		timer := time.AfterFunc(rig.Patience, func() { cmd.Process.Kill() })
+		cmd.Wait()
+		if !timer.Stop() {
+			t.Fatal("stayed without a terminal")
+		}
+	}
+	x := rig.Open(t, h.QT("attach", "work"))
+	x.Run("echo al''ive", "alive")
 }
