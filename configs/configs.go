@@ -1,9 +1,9 @@
 // Package configs has the settings of the client and the server: their meaning,
 // defaults and limits, and how they are read from TOML files.
 //
-// A key that is left out has its default. A key that does not exist, a value of
-// the wrong form and one out of range are errors that name the file, the line
-// and the key. Sizes and durations have units: "64MiB", "1h30m".
+// A key that is left out has its default. A key that does not exist and a value of
+// the wrong form are errors that name the file, the line and the key; one that is
+// out of range names the file and the key. Sizes and durations have units: "64MiB", "1h30m".
 package configs
 
 import (
@@ -222,10 +222,14 @@ func decode(content string, into any) error {
 	return nil
 }
 
+// maxKeepalive is well below the 90 s of silence after which QUIC gives a
+// connection up.
+const maxKeepalive = time.Minute
+
 func (c *Client) check() error {
 	if err := first(
-		atLeast("keepalive_interval", c.KeepaliveInterval.Duration, time.Second),
-		atLeast("keepalive_idle", c.KeepaliveIdle.Duration, c.KeepaliveInterval.Duration),
+		within("keepalive_interval", c.KeepaliveInterval.Duration, time.Second, maxKeepalive),
+		within("keepalive_idle", c.KeepaliveIdle.Duration, c.KeepaliveInterval.Duration, maxKeepalive),
 		within("keepalive_timeout_multiplier", c.KeepaliveTimeoutMultiplier, 2, 20),
 		within("reorder_window", c.ReorderWindow, 1, 10_000),
 		atLeast("port", c.Port, 1),
