@@ -21,6 +21,8 @@ type screen struct {
 	modes  vt.Modes
 	strip  *vt.Stripper // while old output is shown
 	titled bool         // the title is ours
+	words  []byte       // of ours, that wait for the end of a control sequence
+	stale  bool         // so does the title
 	link   quicterm.Link
 	tick   *time.Timer
 }
@@ -49,7 +51,22 @@ func (s *screen) Write(b []byte) (int, error) {
 func (s *screen) writeLocked(b []byte) error {
 	s.split.Split(b, func([]byte) {}, s.modes.Note)
 	_, err := s.out.Write(b)
+	if s.split.Ground() {
+		s.interject()
+	}
 	return err
+}
+
+// interject writes what had to wait for the end of a control sequence.
+func (s *screen) interject() {
+	if len(s.words) > 0 {
+		s.out.Write(s.words)
+		s.words = nil
+	}
+	if s.stale {
+		s.stale = false
+		s.showLinkLocked()
+	}
 }
 
 // live ends the showing of old output.
@@ -67,8 +84,16 @@ func (s *screen) say(format string, args ...any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	text := strings.ReplaceAll(fmt.Sprintf(format, args...), "\n", "\r\n")
-	fmt.Fprintf(s.out, "\r\n[qt: %s]\r\n", text)
+	if text := fmt.Appendf(nil, "\r\n[qt: %s]\r\n", text); s.split.Ground() {
+		s.out.Write(text)
+	} else if len(s.words) < maxWords {
+		s.words = append(s.words, text...)
+	}
 }
+
+// maxWords is about how many bytes of ours wait: a sequence that does not end is
+// broken, and nobody waits for all that was said in it.
+const maxWords = 16 << 10
 
 // How long a link may be in doubt before the title says so: most doubts are
 // over before anybody has read of them.
@@ -86,8 +111,13 @@ func (s *screen) setLink(l quicterm.Link) {
 func (s *screen) showLink() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.showLinkLocked()
+}
+
+func (s *screen) showLinkLocked() {
 	if !s.split.Ground() {
-		return // in the middle of a sequence: the next change will do
+		s.stale = true
+		return
 	}
 	if s.link.State == migrate.Live || s.link.State == migrate.Connecting {
 		s.tick.Stop()
@@ -115,13 +145,21 @@ func (s *screen) restoreTitleLocked() {
 	s.out.Write(s.modes.Title())
 }
 
+// cancel is CAN, which ends a control sequence that is not whole (ECMA-48, 8.3.6).
+const cancel = 0x18
+
 // restore leaves the terminal as it was before the program: what that has
 // switched on is switched off.
 func (s *screen) restore() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.tick.Stop()
+	if !s.split.Ground() {
+		s.split.Rest()
+		s.out.Write([]byte{cancel})
+	}
+	s.stale = false
+	s.interject()
 	s.restoreTitleLocked()
-	s.out.Write(s.split.Rest()) // nothing of it is shown: whole or not
 	s.out.Write(s.modes.Undo())
 }

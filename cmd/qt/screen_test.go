@@ -46,13 +46,11 @@ func TestTitle(t *testing.T) {
 		s.Write([]byte("\x1b[3"))
 		out.Reset()
 		time.Sleep(titleAfter)
+		s.say("words")
 		wantOut("inside a sequence of the program", "")
+		since = time.Now().Add(-titleAfter).Format(time.TimeOnly)
 		s.Write([]byte("1m"))
-		out.Reset()
-		since = time.Now().Format(time.TimeOnly)
-		set(migrate.Offline, 2)
-		time.Sleep(titleAfter)
-		wantOut("after it", "\x1b[22;2t\x1b]2;qt: no contact since "+since+", trying (2)\x1b\\")
+		wantOut("after it", "1m\r\n[qt: words]\r\n\x1b[22;2t\x1b]2;qt: no contact since "+since+", trying (1)\x1b\\")
 		s.restore()
 		wantOut("the end", "\x1b[23;2t\x1b]2;vim\a")
 	})
@@ -76,6 +74,9 @@ func TestRestore(t *testing.T) {
 	s.Write([]byte("\x1b[?1049h\x1b[?25l\x1b[?1000h\x1b]0;never ended"))
 	out.Reset()
 	s.restore()
+	if got := out.String(); strings.Contains(got, "never ended") || got[0] != cancel {
+		t.Errorf("wrote %q, want the end of the sequence first, and no more of it", got)
+	}
 	for _, want := range []string{"\x1b[?1049l", "\x1b[?25h", "\x1b[?1000l"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("wrote %q, want %q in it", out.String(), want)
