@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -234,5 +235,30 @@ func TestPipeInputUnreadable(t *testing.T) {
 	got := status(t, cmd.Run())
 	if want := "qt: read the input: is a directory\n"; got != 255 || errs.String() != want {
 		t.Errorf("status %d, said %q; want 255, %q", got, errs.String(), want)
+	}
+}
+
+// A second signal ends us, though the first waits behind input.
+func TestPipeSecondSignal(t *testing.T) {
+	h := newHost(t)
+	h.Start()
+	cmd := h.QT("connect", "echo ready; exec sleep 1000")
+	cmd.Stdin = bytes.NewReader(make([]byte, 20_000_000))
+	out := rig.NewOutput()
+	cmd.Stdout = out
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	timer := time.AfterFunc(rig.Patience, func() { cmd.Process.Kill() })
+	defer timer.Stop()
+	out.Await(t, 0, regexp.MustCompile("ready"))
+	time.Sleep(time.Second) // all rings are full
+	for range 2 {
+		cmd.Process.Signal(syscall.SIGTERM)
+		time.Sleep(100 * time.Millisecond)
+	}
+	cmd.Wait()
+	if got := cmd.ProcessState.ExitCode(); got != 255 {
+		t.Errorf("exit status %d, want 255", got)
 	}
 }
