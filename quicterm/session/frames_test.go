@@ -179,8 +179,8 @@ func TestFrameTypesGolden(t *testing.T) {
 			t.Errorf("%s is %#x, want %#x", typ.name, typ.got, typ.want)
 		}
 	}
-	if Displaced != 1 || Leaving != 2 {
-		t.Errorf("codes of notices are %d and %d, want 1 and 2", Displaced, Leaving)
+	if Displaced != 1 || Leaving != 2 || ReaderGone != 3 {
+		t.Errorf("codes of notices are %d, %d and %d, want 1, 2 and 3", Displaced, Leaving, ReaderGone)
 	}
 }
 
