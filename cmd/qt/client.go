@@ -57,28 +57,40 @@ func with(ctx context.Context, name string, opts *options, f func(*quicterm.Clie
 		return err
 	}
 	defer closeAgent()
+	var accepted ssh.PublicKey // a key that no file keeps
 	for {
 		known, err := auth.LoadKnownHosts(t.alias, t.port, t.knownHosts)
 		if err != nil {
 			return err
 		}
 		err = f(quicterm.NewClient(quicterm.ClientConfig{
-			Settings:  settings,
-			Log:       log,
-			Software:  software(),
-			Resolve:   t.resolve,
-			Listen:    carrier.ListenUDP,
-			CheckHost: known.Check,
-			KeyTypes:  known.KeyTypes(),
-			User:      t.user,
-			Keys:      keys,
+			Settings: settings,
+			Log:      log,
+			Software: software(),
+			Resolve:  t.resolve,
+			Listen:   carrier.ListenUDP,
+			CheckHost: func(key ssh.PublicKey) error {
+				err := known.Check(key)
+				var unknown *auth.UnknownHostError
+				if errors.As(err, &unknown) && accepted != nil && bytes.Equal(key.Marshal(), accepted.Marshal()) {
+					return nil
+				}
+				return err
+			},
+			KeyTypes: known.KeyTypes(),
+			User:     t.user,
+			Keys:     keys,
 		}), settings)
 		var unknown *auth.UnknownHostError
 		if !errors.As(err, &unknown) || len(t.knownHosts) == 0 || !confirmHost(unknown.Host, unknown.Key) {
 			return explain(err, t)
 		}
-		if err := auth.AddKnownHost(t.knownHosts[0], unknown.Host, unknown.Key); err != nil {
-			return fmt.Errorf("remember the key of %s: %w", unknown.Host, err)
+		accepted = unknown.Key
+		file := t.knownHosts[0]
+		if err := auth.AddKnownHost(file, unknown.Host, unknown.Key); err != nil {
+			say("the key of %s is accepted for this time, it could not be kept: %v", unknown.Host, err)
+		} else if now, err := auth.LoadKnownHosts(t.alias, t.port, t.knownHosts); err != nil || now.Check(accepted) != nil {
+			say("the key of %s is accepted for this time, it was not kept by %s", unknown.Host, file)
 		}
 	}
 }
@@ -133,15 +145,11 @@ func localConfig(ctx context.Context, settings *configs.Client, log *slog.Logger
 	if err != nil {
 		return nil, err
 	}
-	address, err := netip.ParseAddrPort(grant.Address)
+	address, key, err := parseGrant(grant)
 	if err != nil {
-		return nil, fmt.Errorf("grant: %w", err)
+		return nil, err
 	}
-	key, err := ssh.ParsePublicKey(grant.HostKey)
-	if err != nil {
-		return nil, fmt.Errorf("grant: %w", err)
-	}
-	var mu sync.Mutex
+	var mu sync.Mutex // of address, key and asked
 	var asked time.Time
 	return &quicterm.ClientConfig{
 		Settings: settings,
@@ -158,8 +166,8 @@ func localConfig(ctx context.Context, settings *configs.Client, log *slog.Logger
 				if !first {
 					if grant, err := askLocalGrant(ctx); err != nil {
 						log.Debug("no grant", "error", err)
-					} else if a, err := netip.ParseAddrPort(grant.Address); err == nil {
-						address = a
+					} else if a, k, err := parseGrant(grant); err == nil {
+						address, key = a, k // another daemon may have another key
 					}
 				}
 			}
@@ -167,6 +175,8 @@ func localConfig(ctx context.Context, settings *configs.Client, log *slog.Logger
 		},
 		Listen: carrier.ListenUDP,
 		CheckHost: func(k ssh.PublicKey) error {
+			mu.Lock()
+			defer mu.Unlock()
 			if !bytes.Equal(k.Marshal(), key.Marshal()) {
 				return errors.New("the daemon of this machine has another key than it says")
 			}
@@ -175,6 +185,19 @@ func localConfig(ctx context.Context, settings *configs.Client, log *slog.Logger
 		KeyTypes: []string{key.Type()},
 		Ticket:   grant.Ticket,
 	}, nil
+}
+
+// parseGrant returns where the daemon of a grant is, and its key.
+func parseGrant(grant *wire.Grant) (netip.AddrPort, ssh.PublicKey, error) {
+	address, err := netip.ParseAddrPort(grant.Address)
+	if err != nil {
+		return address, nil, fmt.Errorf("grant: %w", err)
+	}
+	key, err := ssh.ParsePublicKey(grant.HostKey)
+	if err != nil {
+		return address, nil, fmt.Errorf("grant: %w", err)
+	}
+	return address, key, nil
 }
 
 // askLocalGrant runs qtd grant: the one beside us, or else the one in PATH.

@@ -102,6 +102,20 @@ func TestUnknownHost(t *testing.T) {
 	ok(t, h.QT("connect", "echo known"), "known\n")
 }
 
+// A key that cannot be kept is accepted for once.
+func TestUnknownHostNotKept(t *testing.T) {
+	h := newHost(t)
+	h.Start()
+	for _, file := range []string{"/dev/null", "/proc/known_hosts"} {
+		h.Client = map[string]string{"known_hosts_files": fmt.Sprintf("[%q]", file)}
+		x := rig.Open(t, h.QT("connect", "echo let in"))
+		x.Expect(`\(yes/no\)\? `)
+		x.Send("yes\r")
+		x.Expect("qt: the key of .* is accepted for this time, it (was not|could not be) kept.*\r\n")
+		x.Expect("let in\r\n")
+	}
+}
+
 func TestChangedHost(t *testing.T) {
 	h := newHost(t)
 	h.Start()
