@@ -78,7 +78,14 @@ func findTarget(ctx context.Context, s string, opts *options, port uint16) (*tar
 		t.local, t.user = true, me.Username
 		return t, nil
 	}
-	values, err := sshConfig(ctx, host, opts)
+	for _, file := range opts.identities {
+		if _, err := os.Stat(file); err != nil {
+			if _, pubErr := os.Stat(file + ".pub"); pubErr != nil {
+				return nil, fmt.Errorf("identity: %w", err)
+			}
+		}
+	}
+	values, err := sshConfig(ctx, name, host, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -94,9 +101,13 @@ func isLoopback(host string) bool {
 	return strings.EqualFold(host, "localhost") || err == nil && addr.IsLoopback()
 }
 
-// sshConfig returns what ssh would use for a host, by lower-case key.
-func sshConfig(ctx context.Context, host string, opts *options) (map[string][]string, error) {
+// sshConfig returns what ssh would use for a host, by lower-case key. Without
+// a login, that is up to ssh too.
+func sshConfig(ctx context.Context, login, host string, opts *options) (map[string][]string, error) {
 	args := []string{"-G"}
+	if login != "" {
+		args = append(args, "-l", login)
+	}
 	if opts.config != "" {
 		args = append(args, "-F", opts.config)
 	}

@@ -1,0 +1,33 @@
+package main
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+)
+
+func TestMatchUser(t *testing.T) {
+	if _, err := exec.LookPath("ssh"); err != nil {
+		t.Skip(err)
+	}
+	config := filepath.Join(t.TempDir(), "config")
+	if err := os.WriteFile(config, []byte("Match user alice\n\tHostName hers.example\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for login, want := range map[string]string{"alice": "hers.example", "bob": "host"} {
+		target, err := findTarget(t.Context(), "host", &options{user: login, config: config}, 4433)
+		if err != nil || target.host != want || target.user != login {
+			t.Errorf("for %s: got %+v, %v; want %s", login, target, err, want)
+		}
+	}
+}
+
+func TestNamedIdentityMissing(t *testing.T) {
+	opts := &options{identities: []string{filepath.Join(t.TempDir(), "none")}, config: os.DevNull}
+	if _, err := findTarget(t.Context(), "host", opts, 4433); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("got %v, want an error", err)
+	}
+}
