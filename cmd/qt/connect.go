@@ -204,13 +204,13 @@ func runTerminal(ctx context.Context, client *quicterm.Client, settings *configs
 	restore := out.restore
 	raw := term.IsTerminal(fd)
 	if raw {
-		old, err := makeRaw(fd)
+		cooked, err := makeRaw(fd)
 		if err != nil {
 			return fmt.Errorf("terminal: %w", err)
 		}
 		restore = func() {
 			out.restore()
-			term.Restore(fd, old)
+			cooked()
 		}
 	}
 	restore = sync.OnceFunc(restore)

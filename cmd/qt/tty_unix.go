@@ -11,8 +11,17 @@ import (
 	"golang.org/x/term"
 )
 
-// makeRaw has the terminal pass on all that is typed.
-func makeRaw(fd int) (*term.State, error) { return term.MakeRaw(fd) }
+// openTerminal opens the terminal for questions, or fails if there is none.
+func openTerminal() (*terminal, error) {
+	tty, err := os.OpenFile("/dev/tty", os.O_RDWR, 0)
+	return &terminal{tty, tty}, err
+}
+
+// makeRaw has the terminal pass on all that is typed, until restore is called.
+func makeRaw(fd int) (restore func(), err error) {
+	old, err := term.MakeRaw(fd)
+	return func() { term.Restore(fd, old) }, err
+}
 
 // terminalSize returns the size of a terminal, pixels included.
 func terminalSize(f *os.File) ([4]uint16, bool) {

@@ -8,19 +8,40 @@ import (
 	"golang.org/x/term"
 )
 
+// openTerminal opens the console for questions, or fails if there is none.
+func openTerminal() (*terminal, error) {
+	in, err := os.OpenFile("CONIN$", os.O_RDWR, 0)
+	if err != nil {
+		return nil, err
+	}
+	out, err := os.OpenFile("CONOUT$", os.O_RDWR, 0)
+	if err != nil {
+		in.Close()
+		return nil, err
+	}
+	return &terminal{in, out}, nil
+}
+
 // makeRaw has the terminal pass on all that is typed, in the form that
-// terminals elsewhere have it, and understand control sequences.
-func makeRaw(fd int) (*term.State, error) {
+// terminals elsewhere have it, and understand control sequences, until restore
+// is called.
+func makeRaw(fd int) (restore func(), err error) {
 	old, err := term.MakeRaw(fd)
 	if err != nil {
 		return nil, err
 	}
 	var mode uint32
 	out := windows.Handle(os.Stdout.Fd())
-	if windows.GetConsoleMode(out, &mode) == nil {
+	console := windows.GetConsoleMode(out, &mode) == nil
+	if console {
 		windows.SetConsoleMode(out, mode|windows.ENABLE_VIRTUAL_TERMINAL_PROCESSING|windows.DISABLE_NEWLINE_AUTO_RETURN)
 	}
-	return old, nil
+	return func() {
+		if console {
+			windows.SetConsoleMode(out, mode)
+		}
+		term.Restore(fd, old)
+	}, nil
 }
 
 // terminalSize returns the size of a terminal.

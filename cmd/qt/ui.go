@@ -79,9 +79,15 @@ func explain(err error, t *target) error {
 	return err
 }
 
-// openTerminal opens the terminal for questions, or fails if there is none.
-func openTerminal() (*os.File, error) {
-	return os.OpenFile("/dev/tty", os.O_RDWR, 0)
+// A terminal is where questions are asked, whatever the standard streams are.
+type terminal struct{ in, out *os.File } // may be the same
+
+func (t *terminal) Read(b []byte) (int, error)  { return t.in.Read(b) }
+func (t *terminal) Write(b []byte) (int, error) { return t.out.Write(b) }
+
+func (t *terminal) Close() {
+	t.in.Close()
+	t.out.Close()
 }
 
 // askSecret asks for something that is not shown.
@@ -92,13 +98,13 @@ func askSecret(prompt string) ([]byte, error) {
 	}
 	defer tty.Close()
 	// Nothing that is typed from the prompt on is to be shown.
-	modes, err := term.MakeRaw(int(tty.Fd()))
+	restore, err := makeRaw(int(tty.in.Fd()))
 	if err != nil {
 		return nil, err
 	}
-	defer term.Restore(int(tty.Fd()), modes)
+	defer restore()
 	screen := term.NewTerminal(tty, "")
-	if cols, rows, err := term.GetSize(int(tty.Fd())); err == nil && cols > 0 {
+	if cols, rows, err := term.GetSize(int(tty.out.Fd())); err == nil && cols > 0 {
 		screen.SetSize(cols, rows)
 	}
 	secret, err := screen.ReadPassword(prompt)
