@@ -228,7 +228,7 @@ func (s *Session) waitLocked(done func() bool) {
 // receivedLocked is called when carriers have brought frames.
 func (s *Session) receivedLocked() {
 	frames := s.peer.Take()
-	s.queue = append(s.queue, frames...)
+	s.queue = session.Queue(s.queue, frames...)
 	s.ring.Release(s.peer.Consumed())
 	for _, n := range s.peer.TakeNotices() {
 		if n.Code == session.Displaced {
