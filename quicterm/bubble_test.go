@@ -155,7 +155,9 @@ func (w *world) attach(streams Streams) *Session {
 		Log:      slog.New(slog.DiscardHandler),
 		Resolve:  func(context.Context) ([]netip.AddrPort, error) { return []netip.AddrPort{serverAddr}, nil },
 		Listen: func() (net.PacketConn, error) {
-			return w.net.Listen(netip.AddrPortFrom(w.home, 0)), nil
+			var home netip.Addr
+			w.net.Do(func() { home = w.home })
+			return w.net.Listen(netip.AddrPortFrom(home, 0)), nil
 		},
 		CheckHost: func(ssh.PublicKey) error { return nil },
 		Ticket:    []byte("any"),
