@@ -126,12 +126,44 @@ func TestPipeReaderGone(t *testing.T) {
 	}
 }
 
+// inputPipe returns the writing end of a command's input.
+func inputPipe(t *testing.T, cmd *exec.Cmd) *os.File {
+	t.Helper()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		r.Close()
+		w.Close()
+	})
+	cmd.Stdin = r
+	return w
+}
+
+// fill writes until nothing takes it any more: whatever is between here and the
+// program is full.
+func fill(t *testing.T, w *os.File) {
+	t.Helper()
+	zeros := make([]byte, 64<<10)
+	for {
+		w.SetWriteDeadline(time.Now().Add(time.Second))
+		n, err := w.Write(zeros)
+		if err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Fatal(err)
+		}
+		if n == 0 {
+			return
+		}
+	}
+}
+
 // It is passed on past input that the program does not read.
 func TestPipeReaderGoneBehindInput(t *testing.T) {
 	h := newHost(t)
 	h.Start()
 	cmd := h.QT("connect", "yes")
-	cmd.Stdin = bytes.NewReader(make([]byte, 20_000_000))
+	in := inputPipe(t, cmd)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -144,7 +176,7 @@ func TestPipeReaderGoneBehindInput(t *testing.T) {
 	if _, err := io.ReadFull(out, make([]byte, 2)); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(time.Second) // all rings are full
+	fill(t, in)
 	out.Close()
 	cmd.Wait()
 	if got := cmd.ProcessState.ExitCode(); got != 1 && got != 128+int(syscall.SIGPIPE) {
@@ -243,7 +275,7 @@ func TestPipeSecondSignal(t *testing.T) {
 	h := newHost(t)
 	h.Start()
 	cmd := h.QT("connect", "echo ready; exec sleep 1000")
-	cmd.Stdin = bytes.NewReader(make([]byte, 20_000_000))
+	in := inputPipe(t, cmd)
 	out := rig.NewOutput()
 	cmd.Stdout = out
 	if err := cmd.Start(); err != nil {
@@ -252,12 +284,20 @@ func TestPipeSecondSignal(t *testing.T) {
 	timer := time.AfterFunc(rig.Patience, func() { cmd.Process.Kill() })
 	defer timer.Stop()
 	out.Await(t, 0, regexp.MustCompile("ready"))
-	time.Sleep(time.Second) // all rings are full
-	for range 2 {
+	fill(t, in)
+	ended := make(chan struct{})
+	go func() {
+		cmd.Wait()
+		close(ended)
+	}()
+	for over := false; !over; {
 		cmd.Process.Signal(syscall.SIGTERM)
-		time.Sleep(100 * time.Millisecond)
+		select {
+		case <-ended:
+			over = true
+		case <-time.After(100 * time.Millisecond): // those that come at once count as one
+		}
 	}
-	cmd.Wait()
 	if got := cmd.ProcessState.ExitCode(); got != 255 {
 		t.Errorf("exit status %d, want 255", got)
 	}
