@@ -187,8 +187,10 @@ func TestSocketListensBeforeItHasAName(t *testing.T) {
 					case err == nil:
 						c.Close()
 					case errors.Is(err, syscall.ECONNREFUSED):
-						os.Remove(path)
-						t.Errorf("nobody listens at %s", f.Name())
+						// One that has just been closed has lost its name before.
+						if os.Remove(path) == nil {
+							t.Errorf("nobody listens at %s", f.Name())
+						}
 					}
 				}
 				select {
