@@ -96,7 +96,7 @@ func replayOnce(m *measurement) float64 {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	out := &stopwatch{size: size, done: cancel}
-	session, err := newClient(m, h, configs.DefaultClient()).Attach(ctx, &wire.Attach{Mode: wire.ModeAttach, Session: "full"}, quicterm.Streams{Stdout: out})
+	session, err := newClient(m, h, configs.DefaultClient()).Attach(ctx, &wire.Attach{Mode: wire.ModeAttach, Session: "full", PTY: true}, quicterm.Streams{Stdout: out})
 	if err != nil {
 		m.Fatal(err)
 	}

@@ -53,7 +53,7 @@ func measureThousand(m *measurement) (string, bool) {
 			serving.Wait()
 		})
 		m.Cleanup(func() { keeper.Handle(&wire.Open{}, kill) })
-		s, err := client.Attach(ctx, &wire.Attach{Mode: wire.ModeAttach, Session: spec.ID.String()}, quicterm.Streams{})
+		s, err := client.Attach(ctx, &wire.Attach{Mode: wire.ModeAttach, Session: spec.ID.String(), PTY: true}, quicterm.Streams{})
 		if err != nil {
 			m.Fatalf("session %d: %v", n, err)
 		}
