@@ -24,8 +24,8 @@ build: ## build bin/qt and bin/qtd
 test: ## run the tests
 	go test ./...
 
-race: ## run the tests with the race detector, with fewer random seeds
-	go test -race -short ./...
+race: ## run the tests with the race detector
+	go test -race ./...
 
 fuzz: ## run each fuzz target for FUZZTIME
 	@go test -list '^Fuzz' ./... | awk '/^Fuzz/ { names[n++] = $$1 } /^ok/ { while (n) print $$2, names[--n] }' | \
