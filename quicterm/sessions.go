@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 
 	"github.com/quicterm/quicterm/migrate/carrier"
 	"github.com/quicterm/quicterm/quicterm/holder"
@@ -94,7 +95,7 @@ func (s *Server) ask(uid uint32, open *wire.Open, paths map[wire.SessionID]strin
 			}
 			if err != nil {
 				s.log.Debug("holder does not answer", "session", id.String(), "error", err)
-				if errors.Is(err, errConnectionRefused) {
+				if errors.Is(err, syscall.ECONNREFUSED) {
 					os.Remove(path) // nobody has listened since a crash
 				}
 				return

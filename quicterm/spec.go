@@ -11,13 +11,10 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
-	"syscall"
 	"unicode/utf8"
 
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
-
-const errConnectionRefused = syscall.ECONNREFUSED
 
 // spec describes a new session to its holder. Its environment is made from
 // nothing, as login(1) does, so that it does not depend on who started whom.
