@@ -26,6 +26,7 @@ type Port struct {
 	tun      *os.File
 	networks []netip.Prefix
 	up, down *Link // from the interface, and to it
+	nat      *nat  // between the interface and the router, or nil
 }
 
 // NewRouter returns a router without interfaces. The same seed makes the same
@@ -59,6 +60,23 @@ func (p *Port) Set(cfg Config) {
 	defer p.router.mu.Unlock()
 	p.up.Set(cfg)
 	p.down.Set(cfg)
+}
+
+// Translate puts a NAT behind the port: to the others, what the interface sends
+// over UDP and IPv4 comes from a public address, which is to be in one of the
+// port's networks, and from a port of the NAT's choice.
+func (p *Port) Translate(public netip.Addr) {
+	p.router.mu.Lock()
+	defer p.router.mu.Unlock()
+	p.nat = newNAT(public)
+}
+
+// Forget has the NAT forget who is behind which public port. What arrives for the
+// old ones is dropped, and what is sent from now on comes from new ones.
+func (p *Port) Forget() {
+	p.router.mu.Lock()
+	defer p.router.mu.Unlock()
+	p.nat.forget()
 }
 
 // Counters returns what was counted from the interface and to it.
@@ -106,10 +124,23 @@ func (r *Router) forward(from *Port, to netip.Addr, packet []byte) {
 	if out == nil || out == from {
 		return
 	}
+	if from.nat != nil && !from.nat.out(packet) {
+		return
+	}
 	for _, at := range from.up.Send(time.Now(), len(packet)) {
 		for _, at := range out.down.Send(at, len(packet)) {
-			r.under.add(at, func() { out.tun.Write(packet) }) // lost if it is down
+			r.under.add(at, func() { out.deliver(append([]byte(nil), packet...)) })
 		}
+	}
+}
+
+// deliver has a packet arrive at the port. It is the port's to change.
+func (p *Port) deliver(packet []byte) {
+	p.router.mu.Lock()
+	passes := p.nat == nil || p.nat.in(packet)
+	p.router.mu.Unlock()
+	if passes {
+		p.tun.Write(packet) // lost if the interface is down
 	}
 }
 

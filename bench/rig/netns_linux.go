@@ -58,10 +58,26 @@ func (n *Namespace) IP(args ...string) {
 	IP(n.T, append([]string{"-n", n.Name}, args...)...)
 }
 
+// Batch runs ip(8) once in the namespace for several commands.
+func (n *Namespace) Batch(commands ...string) {
+	n.T.Helper()
+	cmd := exec.Command("ip", "-n", n.Name, "-batch", "-")
+	cmd.Stdin = strings.NewReader(strings.Join(commands, "\n"))
+	if out, err := cmd.CombinedOutput(); err != nil {
+		n.T.Fatalf("ip, %s: %v: %s", strings.Join(commands, ", "), err, out)
+	}
+}
+
 // Take moves an interface here, gives it addresses and sets it up.
 func (n *Namespace) Take(name string, addresses ...string) {
 	n.T.Helper()
-	IP(n.T, "link", "set", name, "netns", n.Name)
+	n.TakeAs(name, name, addresses...)
+}
+
+// TakeAs is Take for an interface that has another name here.
+func (n *Namespace) TakeAs(outside, name string, addresses ...string) {
+	n.T.Helper()
+	IP(n.T, "link", "set", outside, "netns", n.Name, "name", name)
 	for _, a := range addresses {
 		args := []string{"addr", "add", a, "dev", name}
 		if strings.Contains(a, ":") {
@@ -70,6 +86,22 @@ func (n *Namespace) Take(name string, addresses ...string) {
 		n.IP(args...)
 	}
 	n.IP("link", "set", name, "up")
+}
+
+// Hosts has programs in the namespace find names at addresses: lines of hosts(5).
+func (n *Namespace) Hosts(lines string) {
+	n.T.Helper()
+	dir := "/etc/netns/" + n.Name // ip-netns(8) puts what is in it over /etc
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		n.T.Fatal(err)
+	}
+	n.T.Cleanup(func() {
+		os.RemoveAll(dir)
+		os.Remove("/etc/netns") // unless others are in it
+	})
+	if err := os.WriteFile(dir+"/hosts", []byte(lines), 0o644); err != nil {
+		n.T.Fatal(err)
+	}
 }
 
 // In changes a command so that it runs in the namespace.

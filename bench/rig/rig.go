@@ -197,12 +197,18 @@ func toml(settings map[string]string) string {
 // Know has the person know the server at an address by a public key file.
 func (h *Host) Know(addr netip.AddrPort, file string) {
 	h.T.Helper()
+	h.KnowName(addr.Addr().String(), addr.Port(), file)
+}
+
+// KnowName is Know for a server with a name.
+func (h *Host) KnowName(name string, port uint16, file string) {
+	h.T.Helper()
+	known, _ := os.ReadFile(h.Path("known_hosts"))
 	key, err := os.ReadFile(file)
 	if err != nil {
 		h.T.Fatal(err)
 	}
-	known, _ := os.ReadFile(h.Path("known_hosts"))
-	h.Write("known_hosts", string(known)+fmt.Sprintf("[%v]:%d %s", addr.Addr(), addr.Port(), key))
+	h.Write("known_hosts", string(known)+fmt.Sprintf("[%s]:%d %s", name, port, key))
 }
 
 // Stop ends the daemon with a signal and waits until it is gone.
@@ -251,14 +257,20 @@ func (h *Host) QT(subcommand string, args ...string) *exec.Cmd {
 // Via returns a command of the client for a daemon at an address.
 func (h *Host) Via(addr netip.AddrPort, subcommand string, flags []string, args ...string) *exec.Cmd {
 	h.T.Helper()
+	return h.To(addr.Addr().String(), addr.Port(), subcommand, flags, args...)
+}
+
+// To is Via for a server with a name.
+func (h *Host) To(name string, port uint16, subcommand string, flags []string, args ...string) *exec.Cmd {
+	h.T.Helper()
 	settings := map[string]string{
 		"identity_files":    fmt.Sprintf("[%q]", h.Path("id")),
 		"known_hosts_files": fmt.Sprintf("[%q]", h.Path("known_hosts")),
 	}
 	maps.Copy(settings, h.Client)
 	h.Write("config/quicterm/qt.toml", toml(settings))
-	all := append([]string{subcommand, "-F", "/dev/null", "-p", strconv.Itoa(int(addr.Port()))}, flags...)
-	all = append(all, addr.Addr().String())
+	all := append([]string{subcommand, "-F", "/dev/null", "-p", strconv.Itoa(int(port))}, flags...)
+	all = append(all, name)
 	cmd := exec.Command(filepath.Join(h.Bin, "qt"), append(all, args...)...)
 	cmd.Env = h.Env()
 	return cmd
@@ -348,6 +360,12 @@ type Terminal struct {
 // Open starts a process on a terminal of 80 columns and 24 rows.
 func Open(t T, cmd *exec.Cmd) *Terminal {
 	t.Helper()
+	return OpenTo(t, cmd, io.Discard)
+}
+
+// OpenTo is Open, and what the terminal shows is written to w too when it appears.
+func OpenTo(t T, cmd *exec.Cmd, w io.Writer) *Terminal {
+	t.Helper()
 	tty, err := pty.StartWithSize(cmd, &pty.Winsize{Cols: 80, Rows: 24})
 	if err != nil {
 		t.Fatal(err)
@@ -358,6 +376,7 @@ func Open(t T, cmd *exec.Cmd) *Terminal {
 		buf := make([]byte, 64<<10)
 		for {
 			n, err := tty.Read(buf)
+			w.Write(buf[:n])
 			x.Out.Write(buf[:n])
 			if err != nil {
 				return
