@@ -23,17 +23,34 @@ func TestQUIC(t *testing.T) {
 	carriertest.Run(t, quicPair)
 }
 
-// quicPair returns a carrier over the loopback interface.
-func quicPair(t *testing.T) (client, server carrier.Carrier) {
+func serverTLS(t *testing.T) *tls.Config {
 	public, private, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1)}
+	// A session is not resumed when its certificate has expired.
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, public, private)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return &tls.Config{
+		NextProtos:   []string{"test"},
+		Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: private}},
+	}
+}
+
+func clientTLS() *tls.Config {
+	return &tls.Config{
+		InsecureSkipVerify: true,
+		NextProtos:         []string{"test"},
+		ServerName:         "test",
+		ClientSessionCache: tls.NewLRUClientSessionCache(1),
+	}
+}
+
+// quicPair returns a carrier over the loopback interface.
+func quicPair(t *testing.T) (client, server carrier.Carrier) {
 	udp, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
 	if err != nil {
 		t.Fatal(err)
@@ -43,10 +60,7 @@ func quicPair(t *testing.T) (client, server carrier.Carrier) {
 		transport.Close()
 		udp.Close()
 	})
-	listener, err := transport.Listen(&tls.Config{
-		NextProtos:   []string{"test"},
-		Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: private}},
-	}, carrier.ServerConfig())
+	listener, err := transport.Listen(serverTLS(t), carrier.ServerConfig())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,8 +70,7 @@ func quicPair(t *testing.T) (client, server carrier.Carrier) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := carrier.DialQUIC(ctx, socket, udp.LocalAddr().(*net.UDPAddr).AddrPort(),
-		&tls.Config{InsecureSkipVerify: true, NextProtos: []string{"test"}})
+	c, err := carrier.DialQUIC(ctx, socket, udp.LocalAddr().(*net.UDPAddr).AddrPort(), clientTLS())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -40,13 +40,14 @@ func ClientConfig() *quic.Config {
 }
 
 // ServerConfig is the configuration of QUIC connections that servers accept:
-// one stream each, and the client's datagrams.
+// one stream each, and the client's datagrams, both in early data as well.
 func ServerConfig() *quic.Config {
 	return &quic.Config{
 		HandshakeIdleTimeout:  handshakeTimeout,
 		MaxIdleTimeout:        idleTimeout,
 		InitialPacketSize:     packetSize,
 		EnableDatagrams:       true,
+		Allow0RTT:             true,
 		MaxIncomingStreams:    1,
 		MaxIncomingUniStreams: -1,
 	}
@@ -62,17 +63,43 @@ func (noIDs) ConnectionIDLen() int                             { return 0 }
 // A QUIC is a carrier over a QUIC connection: its first stream and its
 // datagrams.
 type QUIC struct {
-	conn   *quic.Conn
-	stream *quic.Stream
-	close  func() error
+	conn      *quic.Conn
+	stream    *quic.Stream
+	datagrams bool       // the peer takes them
+	early     *earlyGate // if early data may be sent
+	close     func() error
 }
 
 // DialQUIC connects to a server through a socket and opens the stream. The
 // handshake is complete when it returns; nothing has been sent on the stream. The
 // socket is the carrier's from then on, and closed with it or on an error.
 func DialQUIC(ctx context.Context, socket net.PacketConn, addr netip.AddrPort, conf *tls.Config) (*QUIC, error) {
+	return dialQUIC(ctx, socket, addr, conf, (*quic.Transport).Dial)
+}
+
+// DialQUICEarly is like DialQUIC, but where conf's cache has a ticket of an
+// earlier connection it returns at once, before anything was heard. What is sent
+// from then on is early data: whoever sees it can have the server read it once
+// more. If the server does not take it, reads and writes fail with
+// [quic.Err0RTTRejected], nothing of it has reached the server's application, and
+// only a carrier dialed without that ticket will do.
+func DialQUICEarly(ctx context.Context, socket net.PacketConn, addr netip.AddrPort, conf *tls.Config) (*QUIC, error) {
+	gate := new(earlyGate)
+	conf = conf.Clone()
+	conf.KeyLogWriter = gate
+	q, err := dialQUIC(ctx, socket, addr, conf, (*quic.Transport).DialEarly)
+	if err != nil {
+		return nil, err
+	}
+	q.early = gate
+	return q, nil
+}
+
+type dialFunc func(*quic.Transport, context.Context, net.Addr, *tls.Config, *quic.Config) (*quic.Conn, error)
+
+func dialQUIC(ctx context.Context, socket net.PacketConn, addr netip.AddrPort, conf *tls.Config, dial dialFunc) (*QUIC, error) {
 	transport := &quic.Transport{Conn: socket, ConnectionIDGenerator: noIDs{}}
-	conn, err := transport.Dial(ctx, net.UDPAddrFromAddrPort(addr), conf, ClientConfig())
+	conn, err := dial(transport, ctx, net.UDPAddrFromAddrPort(addr), conf, ClientConfig())
 	if err != nil {
 		transport.Close()
 		socket.Close()
@@ -88,13 +115,20 @@ func DialQUIC(ctx context.Context, socket net.PacketConn, addr netip.AddrPort, c
 		closeAll()
 		return nil, fmt.Errorf("open stream: %w", err)
 	}
-	return &QUIC{conn: conn, stream: stream, close: closeAll}, nil
+	return newQUIC(conn, stream, closeAll), nil
 }
 
 // AcceptQUIC returns the carrier over a connection that a server accepted and
 // its client's stream.
 func AcceptQUIC(conn *quic.Conn, stream *quic.Stream) *QUIC {
-	return &QUIC{conn: conn, stream: stream, close: func() error { return conn.CloseWithError(0, "") }}
+	return newQUIC(conn, stream, func() error { return conn.CloseWithError(0, "") })
+}
+
+// newQUIC asks for datagrams once: early data goes by what the peer took before
+// (RFC 9000, 7.4.1), and it must not take less now.
+func newQUIC(conn *quic.Conn, stream *quic.Stream, close func() error) *QUIC {
+	datagrams := conn.ConnectionState().SupportsDatagrams.Remote
+	return &QUIC{conn: conn, stream: stream, datagrams: datagrams, close: close}
 }
 
 // Conn returns the connection, to be asked for its state.
@@ -112,11 +146,25 @@ func (q *QUIC) CloseWrite() error { return q.stream.Close() }
 // SendDatagram implements [Carrier]. It waits while the connection has as many
 // queued as it takes.
 func (q *QUIC) SendDatagram(b []byte) error {
-	err := q.conn.SendDatagram(b)
+	err := q.sendDatagram(b)
 	if tooLarge := new(quic.DatagramTooLargeError); errors.As(err, &tooLarge) {
 		return nil
 	}
 	return err
+}
+
+func (q *QUIC) sendDatagram(b []byte) error {
+	if q.early != nil {
+		closed, err := q.early.pass(func() error { return q.conn.SendDatagram(b) })
+		if !closed {
+			return err
+		}
+		select {
+		case <-q.conn.HandshakeComplete():
+		case <-q.conn.Context().Done():
+		}
+	}
+	return q.conn.SendDatagram(b)
 }
 
 // ReceiveDatagram implements [Carrier].
@@ -125,7 +173,7 @@ func (q *QUIC) ReceiveDatagram() ([]byte, error) {
 }
 
 // Datagrams implements [Carrier].
-func (q *QUIC) Datagrams() bool { return q.conn.ConnectionState().SupportsDatagrams.Remote }
+func (q *QUIC) Datagrams() bool { return q.datagrams }
 
 // Close implements [Carrier].
 func (q *QUIC) Close() error { return q.close() }
