@@ -46,15 +46,17 @@ type ServerConfig struct {
 // what they say to the holders of their sessions, which it starts and finds but
 // does not keep: sessions live on when it ends.
 type Server struct {
-	cfg      ServerConfig
-	log      *slog.Logger
-	base     rundir.Base
-	self     *account.Account
-	anybody  bool // every account is served, not only self
-	hostKeys []*auth.HostKey
-	secrets  *secrets
-	tickets  auth.Tickets
-	children reaper
+	cfg        ServerConfig
+	log        *slog.Logger
+	base       rundir.Base
+	self       *account.Account
+	anybody    bool // every account is served, not only self
+	hostKeys   []*auth.HostKey
+	secrets    *secrets
+	ticketKeys *ticketKeys // of TLS tickets
+	tls        *tls.Config
+	tickets    auth.Tickets // of grants
+	children   reaper
 
 	unauthenticated atomic.Int64
 	connections     atomic.Int64
@@ -87,6 +89,13 @@ func NewServer(cfg ServerConfig) (*Server, error) {
 	if s.secrets, err = loadSecrets(filepath.Join(state, "secrets")); err != nil {
 		return nil, err
 	}
+	s.ticketKeys = &ticketKeys{file: filepath.Join(state, "ticket_keys"), log: s.log}
+	s.tls = &tls.Config{
+		MinVersion:     tls.VersionTLS13,
+		NextProtos:     []string{wire.ALPN},
+		GetCertificate: auth.Certificate(s.hostKeys),
+	}
+	s.tls.SetSessionTicketKeys(s.ticketKeys.renew(time.Now()))
 	return s, nil
 }
 
@@ -170,6 +179,7 @@ func (s *Server) Serve(ctx context.Context, ready func()) error {
 	}
 	run(func() error { return grants.serve(ctx) })
 	wg.Go(func() { s.children.run(ctx) })
+	wg.Go(func() { s.renewTicketKeys(ctx) })
 	if s.cfg.Granted {
 		s.touch()
 		run(func() error { return s.awaitDisuse(ctx) })
@@ -248,6 +258,21 @@ func listenLoopback() (*net.UDPConn, error) {
 	return nil, fmt.Errorf("no free UDP port on the loopback interface: %w", failed)
 }
 
+// renewTicketKeys has connections use the keys of their day, until the context
+// ends.
+func (s *Server) renewTicketKeys(ctx context.Context) {
+	ticker := time.NewTicker(renewEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+			s.tls.SetSessionTicketKeys(s.ticketKeys.renew(time.Now()))
+		}
+	}
+}
+
 // serveQUIC accepts connections on a socket until the context ends.
 func (s *Server) serveQUIC(ctx context.Context, udp *net.UDPConn) error {
 	defer udp.Close()
@@ -262,11 +287,7 @@ func (s *Server) serveQUIC(ctx context.Context, udp *net.UDPConn) error {
 		},
 		ConnContext: s.admit,
 	}
-	listener, err := transport.Listen(&tls.Config{
-		MinVersion:     tls.VersionTLS13,
-		NextProtos:     []string{wire.ALPN},
-		GetCertificate: auth.Certificate(s.hostKeys),
-	}, carrier.ServerConfig())
+	listener, err := transport.ListenEarly(s.tls, carrier.ServerConfig())
 	if err != nil {
 		return err
 	}

@@ -73,11 +73,15 @@ func (s *Server) serveClient(ctx context.Context, conn *quic.Conn) {
 	}
 }
 
-// goneAway reports whether an error says only that the client has hung up.
+// goneAway reports whether an error says only that the client has hung up, or
+// has not cared to finish the handshake.
 func goneAway(err error) bool {
 	var closed *quic.ApplicationError
 	var idle *quic.IdleTimeoutError
-	return errors.As(err, &closed) || errors.As(err, &idle)
+	var handshake *quic.HandshakeTimeoutError
+	var transport *quic.TransportError
+	return errors.As(err, &closed) || errors.As(err, &idle) || errors.As(err, &handshake) ||
+		errors.As(err, &transport) && transport.Remote
 }
 
 func (g *guest) serve(ctx context.Context, authenticated func()) error {
@@ -96,6 +100,15 @@ func (g *guest) serve(ctx context.Context, authenticated func()) error {
 	}
 	if m.Type == wire.TypeResume {
 		return g.resume(stream, m, authenticated)
+	}
+	// Early data may be what somebody else has seen and sends once more. Only a
+	// Resume has a proof that is good for one time.
+	select {
+	case <-g.conn.HandshakeComplete():
+	case <-g.conn.Context().Done():
+		return fmt.Errorf("handshake: %w", context.Cause(g.conn.Context()))
+	case <-ctx.Done():
+		return fmt.Errorf("handshake: %w", ctx.Err())
 	}
 	request, err := g.authenticate(stream, m)
 	if err != nil {
