@@ -33,7 +33,9 @@ func main() {
 		Short:        "Measure quicterm",
 		SilenceUsage: true,
 	}
-	root.AddCommand(sessionCommand())
+	running := new(measurements)
+	go running.endOnSignal()
+	root.AddCommand(sessionCommand(running), roamCommand(running))
 	if root.Execute() != nil {
 		os.Exit(1)
 	}
@@ -47,65 +49,15 @@ type row struct {
 	measure func(m *measurement) (string, bool)
 }
 
-// A measurement is what a row is measured with. It is a rig.T: what fails ends it.
-type measurement struct {
-	name     string
-	bin      string
-	cleanups []func()
-	failed   error
-}
-
-// errStop is what Fatal panics with.
-type errStop struct{}
-
-func (m *measurement) Helper()          {}
-func (m *measurement) Failed() bool     { return m.failed != nil }
-func (m *measurement) Cleanup(f func()) { m.cleanups = append(m.cleanups, f) }
-func (m *measurement) Logf(format string, args ...any) {
-	fmt.Fprintf(os.Stderr, m.name+": "+format+"\n", args...)
-}
-func (m *measurement) Fatal(args ...any) {
-	m.failed = fmt.Errorf("%s", fmt.Sprint(args...))
-	panic(errStop{})
-}
-func (m *measurement) Fatalf(format string, args ...any) { m.Fatal(fmt.Sprintf(format, args...)) }
-
-// host returns a host whose daemon is started.
-func (m *measurement) host(settings map[string]string) *rig.Host {
-	h := rig.NewHost(m, m.bin)
-	for key, value := range settings {
-		h.Settings[key] = value
-	}
-	h.Start()
-	return h
-}
-
-// run measures a row.
-func (r *row) run(bin string) (figure string, ok bool, err error) {
-	m := &measurement{name: r.name, bin: bin}
-	defer func() {
-		if stop := recover(); stop != nil {
-			if _, ours := stop.(errStop); !ours {
-				panic(stop)
-			}
-			err = m.failed
-		}
-		for _, f := range slices.Backward(m.cleanups) {
-			f()
-		}
-	}()
-	figure, ok = r.measure(m)
-	return figure, ok, nil
-}
-
 // runRows measures the rows whose names contain a text and prints them as a table.
 // Those of a group wait more than they compute, and run at the same time.
-func runRows(w io.Writer, only string, groups [][]row) error {
+func (all *measurements) runRows(w io.Writer, only string, groups [][]row) error {
 	dir, err := os.MkdirTemp("", "qt")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
+	all.removeOnSignal(dir)
 	if err := rig.Build(dir); err != nil {
 		return err
 	}
@@ -121,11 +73,13 @@ func runRows(w io.Writer, only string, groups [][]row) error {
 		for i := range group {
 			wg.Go(func() {
 				r := &group[i]
-				figure, ok, err := r.run(dir)
+				var figure string
+				var ok bool
+				err := all.run(r.name, dir, func(m *measurement) { figure, ok = r.measure(m) })
 				verdict := "ok"
 				switch {
 				case err != nil:
-					figure, verdict = err.Error(), "FAILED"
+					figure, verdict = strings.Join(strings.Fields(err.Error()), " "), "FAILED"
 				case !ok:
 					verdict = "MISSED"
 				default:

@@ -24,7 +24,7 @@ import (
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
-func sessionCommand() *cobra.Command {
+func sessionCommand(running *measurements) *cobra.Command {
 	var only string
 	c := &cobra.Command{
 		Use:   "session",
@@ -32,7 +32,7 @@ func sessionCommand() *cobra.Command {
 		Long:  "Measure a session at rest and at work. Takes about five minutes.",
 		Args:  cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return runRows(c.OutOrStdout(), only, [][]row{
+			return running.runRows(c.OutOrStdout(), only, [][]row{
 				{{"ring append, 4 KiB frames", ">= 60 % of copy and CRC-32C", measureAppend}},
 				{{"replay of 64 MiB to a loopback client", ">= 200 MB/s, or 80 % of a bare stream", measureReplay}},
 				{{"key echo on loopback, added to a bare terminal's", "< 1 ms median", measureEcho}},
