@@ -18,6 +18,7 @@ const module = "github.com/quicterm/quicterm/"
 var leaves = map[string][]string{
 	"buffer":           nil,
 	"migrate":          nil,
+	"migrate/netmon":   {"golang.org/x/sys/unix", "golang.org/x/sys/windows", "net", "os", "syscall"}, // it asks the system
 	"quicterm/session": {module + "buffer"},
 	"quicterm/vt":      nil,
 	"quicterm/wire":    {"github.com/fxamacker/cbor/v2"},
