@@ -95,7 +95,7 @@ func bareThroughput(m *measurement) float64 {
 	if err != nil {
 		m.Fatal(err)
 	}
-	socket, err := carrier.ListenUDP()
+	socket, err := carrier.ListenUDP("")
 	if err != nil {
 		m.Fatal(err)
 	}

@@ -10,7 +10,6 @@ import (
 
 	"github.com/quicterm/quicterm/bench/rig"
 	"github.com/quicterm/quicterm/configs"
-	"github.com/quicterm/quicterm/migrate/carrier"
 	"github.com/quicterm/quicterm/quicterm"
 	"github.com/quicterm/quicterm/quicterm/auth"
 )
@@ -33,7 +32,6 @@ func newClient(m *measurement, h *rig.Host, settings *configs.Client) *quicterm.
 		Settings:  settings,
 		Log:       slog.New(slog.DiscardHandler),
 		Resolve:   func(context.Context) ([]netip.AddrPort, error) { return []netip.AddrPort{h.Addr}, nil },
-		Listen:    carrier.ListenUDP,
 		CheckHost: known.Check,
 		KeyTypes:  known.KeyTypes(),
 		User:      me.Username,

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -50,6 +51,12 @@ type Client struct {
 	// ReconnectBackoff are the waits between attempts to reach a server that
 	// does not answer; the last is repeated.
 	ReconnectBackoff []Duration `toml:"reconnect_backoff"`
+	// Paths says how many paths a session has at once: "failover" (one, which
+	// is replaced when it fails), "standby" (a second one over another
+	// interface, kept open) or "redundant" (all is sent over both).
+	Paths string `toml:"paths"`
+	// Interfaces says which network interfaces are better and worse.
+	Interfaces Interfaces `toml:"interfaces"`
 	// EscapeChar begins an escape at the start of a line: a character, or
 	// "none".
 	EscapeChar string `toml:"escape_char"`
@@ -60,6 +67,15 @@ type Client struct {
 	KnownHostsFiles []string `toml:"known_hosts_files"`
 	// SendEnv are patterns of environment variables to offer to servers.
 	SendEnv []string `toml:"send_env"`
+}
+
+// Interfaces are patterns of names of network interfaces; * stands for anything.
+type Interfaces struct {
+	// Prefer has the best first, before those that the system would choose.
+	Prefer []string `toml:"prefer"`
+	// Avoid has those that are used only where no other works: they may cost
+	// money.
+	Avoid []string `toml:"avoid"`
 }
 
 // Server has the settings of qtd.
@@ -115,6 +131,7 @@ func DefaultClient() *Client {
 			Duration{250 * time.Millisecond}, Duration{500 * time.Millisecond},
 			Duration{time.Second}, Duration{2 * time.Second},
 		},
+		Paths:      "failover",
 		EscapeChar: "~",
 		SendEnv:    []string{"TERM", "COLORTERM", "LANG", "LC_*"},
 	}
@@ -236,6 +253,14 @@ func (c *Client) check() error {
 		atLeast("number of waits in reconnect_backoff", len(c.ReconnectBackoff), 1),
 	); err != nil {
 		return err
+	}
+	if err := oneOf("paths", c.Paths, "failover", "standby", "redundant"); err != nil {
+		return err
+	}
+	for _, pattern := range slices.Concat(c.Interfaces.Prefer, c.Interfaces.Avoid) {
+		if _, err := path.Match(pattern, ""); err != nil {
+			return fmt.Errorf("interfaces has %q: it is no pattern of a name, such as wlan*", pattern)
+		}
 	}
 	for _, d := range c.ReconnectBackoff {
 		if err := atLeast("reconnect_backoff", d.Duration, 100*time.Millisecond); err != nil {

@@ -2,48 +2,64 @@ package migrate
 
 import (
 	"maps"
+	"net/netip"
 	"slices"
 	"time"
 )
 
 const (
-	// minSuspicion is how long typed input may go unacknowledged at least
-	// before the path is suspected: a person notices about then.
-	minSuspicion = 250 * time.Millisecond
+	// secondRound is when everything is tried again beside a first round: its
+	// packets are not lost together with those of the first.
+	secondRound = 250 * time.Millisecond
 
-	// suspicionSlack is what is added to two round trips for the same.
-	suspicionSlack = 50 * time.Millisecond
-
-	// secondDial is when a second attempt is made beside a first: its packets
-	// are not lost together with those of the first.
-	secondDial = 250 * time.Millisecond
-
-	// eagerDial is the time between attempts while typed input waits, and
+	// eagerRound is the time between rounds while typed input waits, and
 	// eagerFor how long that goes on.
-	eagerDial = 100 * time.Millisecond
-	eagerFor  = time.Minute
+	eagerRound = 100 * time.Millisecond
+	eagerFor   = time.Minute
 
-	// slowDial is the time between attempts when there has been no contact for
+	// slowRound is the time between rounds when there has been no contact for
 	// slowAfter: nobody waits any more, and a battery may.
-	slowDial  = 10 * time.Second
+	slowRound = 10 * time.Second
 	slowAfter = 15 * time.Minute
 
+	// nextWay is how long a way has before the next best is tried as well.
+	// Long enough that the better one wins if both work, short enough that
+	// nobody notices.
+	nextWay = 50 * time.Millisecond
+
 	// MaxDials is how many attempts are under way at once.
-	MaxDials = 8
+	MaxDials = 16
 
 	// dialPatience is how long an attempt may take before it makes room for
 	// another: some round trips on the slowest paths.
 	dialPatience = 3 * time.Second
 
-	// activeFor is how long after traffic a path counts as in use.
-	activeFor = time.Minute
+	// calm is how long a path is used before it is left for a better one that
+	// works as well.
+	calm = 5 * time.Second
 
-	// pingAgain is the time between pings that were not answered.
-	pingAgain = time.Second
+	// firstSpare and maxSpare bound the time between attempts to get a second
+	// path, which doubles each time.
+	firstSpare = 2 * time.Second
+	maxSpare   = time.Minute
 )
 
 // An ID names a carrier or an attempt to get one.
 type ID int
+
+// Paths says how many paths a link has.
+type Paths int
+
+const (
+	// Failover is one path, replaced by another when it fails.
+	Failover Paths = iota
+	// Standby is a second one over another interface, which carries nothing
+	// until the first is in doubt.
+	Standby
+	// Redundant is a second one over another interface, which carries all that
+	// the first does.
+	Redundant
+)
 
 // Config has what a person can set.
 type Config struct {
@@ -53,9 +69,15 @@ type Config struct {
 	// StallLimit is how long a server may be silent before it is suspected
 	// although nothing was typed.
 	StallLimit time.Duration
-	// Backoff are the waits between attempts to reach a server that does not
-	// answer. The last is repeated.
+	// Backoff are the waits between rounds of attempts to reach a server that
+	// does not answer. The last is repeated.
 	Backoff []time.Duration
+	// Paths says how many paths there are to be.
+	Paths Paths
+	// Prefer and Avoid are patterns of interface names (see path.Match): the
+	// first to match in Prefer is best, those in Avoid are used when no other
+	// works.
+	Prefer, Avoid []string
 }
 
 // A State is what is believed of the link.
@@ -65,8 +87,10 @@ type State int
 const (
 	// Connecting: there is no carrier yet.
 	Connecting State = iota
-	// Live: the server was heard and owes nothing.
+	// Live: the server was heard and owes nothing. Later states are worse.
 	Live
+	// Moving: the network has changed under the path. Others are tried.
+	Moving
 	// Suspect: the server should have been heard. Others are tried.
 	Suspect
 	// Offline: nothing works. It is tried again.
@@ -74,18 +98,23 @@ const (
 )
 
 func (s State) String() string {
-	return [...]string{"connecting", "live", "suspect", "offline"}[s]
+	return [...]string{"connecting", "live", "moving", "suspect", "offline"}[s]
 }
 
-// An Event is something that happened: Heard, Down, Waiting or Traffic; or nil for
-// the passing of time.
+// An Event is something that happened: one of the types below; or nil for the
+// passing of time.
 type Event any
 
 // Events.
 type (
+	// Begun: the session began on a carrier, which has the ID 0.
+	Begun struct{ Way Way }
+	// Network: these are the ways to the server now.
+	Network struct{ Ways []Way }
+	// Woke: the machine has slept. Whatever it knew may have changed.
+	Woke struct{}
 	// Heard: a carrier has brought something from the server. The first time,
-	// it is how an attempt has become a carrier. The carrier that the session
-	// began on needs no attempt.
+	// it is how an attempt has become a carrier.
 	Heard struct {
 		ID  ID
 		RTT time.Duration // of the carrier, 0 if not known
@@ -98,13 +127,20 @@ type (
 	Traffic struct{}
 )
 
-// An Action is something to do: Dial, Close or Ping.
+// An Action is something to do: one of the types below.
 type Action any
 
 // Actions.
 type (
-	// Dial starts an attempt to get a carrier, under a new ID.
-	Dial struct{ ID ID }
+	// Dial starts an attempt to get a carrier, under a new ID. One that stands
+	// by is to carry nothing but pings before it is activated.
+	Dial struct {
+		ID      ID
+		Way     Way
+		StandBy bool
+	}
+	// Activate has a carrier that stands by carry what the others do.
+	Activate struct{ ID ID }
 	// Close ends a carrier, or an attempt, that is no longer of use.
 	Close struct{ ID ID }
 	// Ping has a carrier send something that the server's end answers.
@@ -118,32 +154,52 @@ type Link struct {
 	state State
 	since time.Time // of the state, or when contact was lost
 
-	carriers map[ID]*path
-	dials    map[ID]time.Time // attempts that nothing was heard of, since when
-	last     ID
+	ways   []Way
+	remote netip.AddrPort    // at which the server was reached last
+	faults map[string]*fault // by interface
+	paths  map[ID]*path
+	dials  map[ID]*dial
+	last   ID
 
 	waiting time.Time // since when the server owes an ack
 	traffic time.Time // when there was some last
 
-	seeking  time.Time // since when a carrier has been sought, or zero
-	attempts int       // since then
-	nextDial time.Time
+	// While there is no path that is trusted:
+	seeking   time.Time // since when one has been sought, or zero
+	rounds    int       // since then
+	attempts  int       // rounds in which there was a way to try
+	lastRound time.Time
+	nextRound time.Time
+	round     []Way     // what is left to try in this round
+	nextDial  time.Time // of the round
+
+	// For a second path:
+	nextSpare  time.Time
+	spareAfter time.Duration // the wait after the next attempt
+
+	wake    time.Time // when to look again
+	actions []Action
 }
 
-// A path is what is known of a carrier.
-type path struct {
-	heard time.Time
-	rtt   time.Duration
-	ping  time.Time // when one was sent last
+// A dial is an attempt that nothing was heard of.
+type dial struct {
+	way   Way
+	since time.Time
+	spare bool // for a second path
 }
 
 // NewLink returns a link without carriers. It does nothing before its first
 // event.
 func NewLink(cfg Config) *Link {
-	return &Link{cfg: cfg, carriers: make(map[ID]*path), dials: make(map[ID]time.Time)}
+	return &Link{
+		cfg:    cfg,
+		faults: make(map[string]*fault),
+		paths:  make(map[ID]*path),
+		dials:  make(map[ID]*dial),
+	}
 }
 
-// State returns what is believed of the link, and since when. A suspicion that
+// State returns what is believed of the link, and since when. A doubt that
 // proves true is offline since it arose.
 func (l *Link) State() (State, time.Time) { return l.state, l.since }
 
@@ -152,124 +208,248 @@ func (l *Link) Attempts() int { return l.attempts }
 
 // Handle takes an event and returns what is to be done now, in that order.
 func (l *Link) Handle(now time.Time, event Event) []Action {
-	var actions []Action
+	l.wake, l.actions = time.Time{}, nil
 	switch e := event.(type) {
+	case Begun:
+		l.paths[0] = &path{way: e.Way, since: now, heard: now}
+		l.remote = e.Way.Remote
+	case Network:
+		l.survey(now, e.Ways)
+	case Woke:
+		for _, p := range l.paths {
+			p.doubt(Suspect)
+		}
 	case Heard:
-		p := l.carriers[e.ID]
-		if p == nil {
-			actions = l.settle(e.ID)
-			p = new(path)
-			l.carriers[e.ID] = p
-		}
-		p.heard = now
-		if e.RTT > 0 {
-			p.rtt = e.RTT
-		}
+		l.hear(now, e)
 	case Down:
-		delete(l.carriers, e.ID)
-		delete(l.dials, e.ID)
+		delete(l.paths, e.ID)
+		l.failed(now, e.ID)
 	case Waiting:
 		l.waiting = e.Since
 	case Traffic:
 		l.traffic = now
+		for _, p := range l.paths {
+			if p.owed.IsZero() {
+				p.owed = now
+			}
+		}
 	}
 	l.judge(now)
-	return append(actions, l.act(now)...)
+	l.expire(now)
+	if l.state == Live {
+		l.tidy(now)
+		l.improve(now)
+		l.double(now)
+	} else {
+		l.seek(now)
+	}
+	l.ping(now)
+	return l.actions
 }
 
-// settle gives up all older carriers and all attempts for one that was heard for
-// the first time.
-func (l *Link) settle(id ID) []Action {
-	var actions []Action
-	for _, other := range slices.Sorted(maps.Keys(l.carriers)) {
-		if other < id {
-			actions = append(actions, Close{other})
-			delete(l.carriers, other)
-		}
+// Deadline returns when Handle is to be called at the latest, or zero if only
+// an event can change anything.
+func (l *Link) Deadline() time.Time { return l.wake }
+
+// due reports whether a time has come. If not, it is looked at again then.
+func (l *Link) due(now, at time.Time) bool {
+	if !now.Before(at) {
+		return true
 	}
-	delete(l.dials, id)
-	for _, other := range slices.Sorted(maps.Keys(l.dials)) {
-		actions = append(actions, Close{other})
-		delete(l.dials, other)
+	if l.wake.IsZero() || at.Before(l.wake) {
+		l.wake = at
 	}
-	return actions
+	return false
 }
 
-// best returns the carrier that was heard last, or nil if there is none.
-func (l *Link) best() (ID, *path) {
-	var id ID
-	var found *path
-	for i, p := range l.carriers {
-		if found == nil || p.heard.After(found.heard) || p.heard.Equal(found.heard) && i > id {
-			id, found = i, p
+func (l *Link) do(a Action) { l.actions = append(l.actions, a) }
+
+// ordered returns the keys of a map, oldest first.
+func ordered[V any](m map[ID]V) []ID { return slices.Sorted(maps.Keys(m)) }
+
+// hear takes note that the server was heard on a carrier.
+func (l *Link) hear(now time.Time, e Heard) {
+	p := l.paths[e.ID]
+	if d := l.dials[e.ID]; p == nil && d != nil {
+		delete(l.dials, e.ID)
+		p = &path{way: d.way, since: now, standBy: d.spare && l.cfg.Paths == Standby}
+		if !l.adopt(now, p, d.spare) {
+			l.do(Close{e.ID})
+			return
 		}
+		l.paths[e.ID] = p
 	}
-	return id, found
+	if p == nil {
+		return // given up meanwhile
+	}
+	p.heard, p.doubted, p.owed = now, 0, time.Time{}
+	if e.RTT > 0 {
+		p.rtt = e.RTT
+	}
 }
 
-// doubtAt returns when a path is suspected if nothing is heard before.
-func (l *Link) doubtAt(p *path) time.Time {
-	at := p.heard.Add(l.keepalive(p.heard) + l.cfg.StallLimit)
-	if !l.waiting.IsZero() {
-		since := l.waiting
-		if p.heard.After(since) {
-			since = p.heard
-		}
-		if t := since.Add(max(minSuspicion, 2*p.rtt+suspicionSlack)); t.Before(at) {
-			at = t
+// adopt gives up the paths that a new one replaces, and all attempts. It reports
+// whether the new one is wanted.
+func (l *Link) adopt(now time.Time, fresh *path, spare bool) bool {
+	if spare {
+		l.spareAfter = 0
+		return true
+	}
+	elsewhere := func(p *path) bool { return p.way.Interface != fresh.way.Interface }
+	for _, p := range l.paths {
+		if !p.standBy && elsewhere(p) && l.trusted(now, p) && l.better(now, p.way, fresh.way) {
+			return false // the path that was in doubt works after all
 		}
 	}
-	return at
+	for _, id := range ordered(l.paths) {
+		p := l.paths[id]
+		trusted := l.trusted(now, p)
+		if trusted && elsewhere(p) && (p.standBy || l.cfg.Paths == Redundant) {
+			continue
+		}
+		if !trusted && elsewhere(p) {
+			l.blame(now, p.way.Interface)
+		}
+		delete(l.paths, id)
+		l.do(Close{id})
+	}
+	for _, id := range ordered(l.dials) {
+		delete(l.dials, id)
+		l.do(Close{id})
+	}
+	l.remote = fresh.way.Remote
+	return true
 }
 
 // judge sets the state from what is known.
 func (l *Link) judge(now time.Time) {
-	state := Connecting
-	switch _, p := l.best(); {
-	case p != nil && now.Before(l.doubtAt(p)):
-		state = Live
-	case p != nil && now.Before(p.heard.Add(l.cfg.StallLimit)):
-		state = Suspect
-	case l.state != Connecting:
-		state = Offline
+	state := Offline
+	for _, id := range ordered(l.paths) {
+		p := l.paths[id]
+		p.state = l.believe(now, p)
+		if !p.standBy {
+			state = min(state, p.state)
+		}
 	}
-	if state != l.state && !(l.state == Suspect && state == Offline) || l.since.IsZero() {
+	for _, id := range ordered(l.paths) {
+		if p := l.paths[id]; state != Live && p.standBy && p.state == Live {
+			p.standBy, p.since = false, now
+			l.do(Activate{id})
+			state = Live
+		}
+	}
+	if state == Offline && l.state == Connecting {
+		state = Connecting
+	}
+	inDoubt := func(s State) bool { return s > Live }
+	if inDoubt(state) != inDoubt(l.state) || l.since.IsZero() {
 		l.since = now
 	}
 	l.state = state
 	switch {
 	case state == Live:
-		l.seeking = time.Time{}
+		l.seeking, l.round = time.Time{}, nil
 	case l.seeking.IsZero():
-		l.seeking, l.attempts, l.nextDial = now, 0, now
+		l.seeking, l.rounds, l.attempts = now, 0, 0
+		l.hurry(now)
 	}
 }
 
-// act returns what is due.
-func (l *Link) act(now time.Time) []Action {
-	if l.state == Live {
-		return l.ping(now)
+// hurry has the next round begin at once, or soon after one that has just been.
+func (l *Link) hurry(now time.Time) {
+	l.round = nil
+	l.nextRound = now
+	if soonest := l.lastRound.Add(eagerRound); soonest.After(now) {
+		l.nextRound = soonest
 	}
-	var actions []Action
-	for _, id := range slices.Sorted(maps.Keys(l.dials)) {
-		if len(l.dials) >= MaxDials && now.Sub(l.dials[id]) >= dialPatience {
-			delete(l.dials, id)
-			actions = append(actions, Close{id})
+}
+
+// seek tries all ways to the server.
+func (l *Link) seek(now time.Time) {
+	if soon := now.Add(eagerRound); l.eager(now) && l.nextRound.After(soon) {
+		l.nextRound = soon
+	}
+	for {
+		if len(l.round) == 0 {
+			if !l.due(now, l.nextRound) {
+				return
+			}
+			l.begin(now)
+			continue
 		}
-	}
-	if l.eager(now) {
-		if soon := now.Add(eagerDial); l.nextDial.After(soon) {
-			l.nextDial = soon
+		if !l.due(now, l.nextDial) {
+			return
 		}
+		l.nextDial = now.Add(nextWay)
+		l.dial(now, l.round[0], false)
+		l.round = l.round[1:]
 	}
-	if now.Before(l.nextDial) || len(l.dials) >= MaxDials {
-		return actions
+}
+
+// begin begins a round.
+func (l *Link) begin(now time.Time) {
+	l.round = l.candidates(now)
+	if l.rounds == 0 {
+		l.round = l.withoutAvoided(l.round)
 	}
+	if len(l.round) > 0 {
+		l.attempts++
+		l.lastRound = now
+	}
+	l.nextDial = now
+	l.nextRound = now.Add(l.pause(now))
+	l.rounds++
+}
+
+// makeRoom gives an attempt up where there are too many. The oldest is left to
+// itself for a while, for a path that is slower than the others live.
+func (l *Link) makeRoom(now time.Time) {
+	if len(l.dials) < MaxDials {
+		return
+	}
+	ids := ordered(l.dials)
+	id := ids[1]
+	if now.Sub(l.dials[ids[0]].since) >= dialPatience {
+		id = ids[0]
+	}
+	delete(l.dials, id)
+	l.do(Close{id})
+}
+
+func (l *Link) dial(now time.Time, way Way, spare bool) {
+	l.makeRoom(now)
 	l.last++
-	l.dials[l.last] = now
-	l.nextDial = now.Add(l.pause(now))
-	l.attempts++
-	return append(actions, Dial{l.last})
+	l.dials[l.last] = &dial{way: way, since: now, spare: spare}
+	l.do(Dial{l.last, way, spare && l.cfg.Paths == Standby})
+}
+
+// failed takes note that an attempt has led to nothing.
+func (l *Link) failed(now time.Time, id ID) {
+	d := l.dials[id]
+	if d == nil {
+		return
+	}
+	delete(l.dials, id)
+	for _, p := range l.paths {
+		if p.way.Interface == d.way.Interface && l.trusted(now, p) {
+			return
+		}
+	}
+	if l.state == Live && !d.spare {
+		l.blame(now, d.way.Interface)
+	}
+}
+
+// expire gives up attempts that nobody waits for, and those for a second path
+// that take too long.
+func (l *Link) expire(now time.Time) {
+	for _, id := range ordered(l.dials) {
+		d := l.dials[id]
+		if (l.state == Live || d.spare) && l.due(now, d.since.Add(dialPatience)) {
+			l.failed(now, id)
+			l.do(Close{id})
+		}
+	}
 }
 
 // eager reports whether somebody waits for what they typed.
@@ -277,65 +457,68 @@ func (l *Link) eager(now time.Time) bool {
 	return !l.waiting.IsZero() && now.Sub(l.waiting) < eagerFor
 }
 
-// pause returns how long to wait before the attempt after the present one.
+// pause returns how long to wait before the round after the present one.
 func (l *Link) pause(now time.Time) time.Duration {
-	if l.attempts == 0 {
-		return secondDial
+	if l.rounds == 0 {
+		return secondRound
 	}
 	if l.eager(now) {
-		return eagerDial
+		return eagerRound
 	}
 	if now.Sub(l.seeking) > slowAfter {
-		return slowDial
+		return slowRound
 	}
-	return l.cfg.Backoff[min(l.attempts-1, len(l.cfg.Backoff)-1)]
+	return l.cfg.Backoff[min(l.rounds-1, len(l.cfg.Backoff)-1)]
 }
 
-// ping pings the best carrier if that is due.
-func (l *Link) ping(now time.Time) []Action {
-	id, p := l.best()
-	if now.Before(l.pingAt(p)) {
-		return nil
+// improve leaves the path for a better one, when there has been calm.
+func (l *Link) improve(now time.Time) {
+	if l.cfg.Paths == Redundant {
+		return
 	}
-	p.ping = now
-	return []Action{Ping{id}}
-}
-
-func (l *Link) pingAt(p *path) time.Time {
-	if p.ping.After(p.heard) {
-		return p.ping.Add(max(pingAgain, 2*p.rtt))
-	}
-	return p.heard.Add(l.keepalive(p.heard))
-}
-
-// keepalive returns the time between pings at a time.
-func (l *Link) keepalive(now time.Time) time.Duration {
-	if now.Sub(l.traffic) < activeFor {
-		return l.cfg.KeepaliveInterval
-	}
-	return l.cfg.KeepaliveIdle
-}
-
-// Deadline returns when Handle is to be called at the latest.
-func (l *Link) Deadline() time.Time {
-	if _, p := l.best(); l.state == Live {
-		at := l.pingAt(p)
-		if t := l.doubtAt(p); t.Before(at) {
-			at = t
-		}
-		return at
-	}
-	at := l.nextDial
-	if len(l.dials) >= MaxDials {
-		var oldest time.Time
-		for _, since := range l.dials {
-			if oldest.IsZero() || since.Before(oldest) {
-				oldest = since
-			}
-		}
-		if t := oldest.Add(dialPatience); t.After(at) {
-			at = t
+	for _, d := range l.dials {
+		if !d.spare {
+			return
 		}
 	}
-	return at
+	ways := l.candidates(now)
+	if len(ways) == 0 {
+		return
+	}
+	for _, p := range l.paths {
+		if !p.standBy && (ways[0].Interface == p.way.Interface || !l.better(now, ways[0], p.way) || !l.due(now, p.since.Add(calm))) {
+			return
+		}
+	}
+	l.dial(now, ways[0], false)
+	l.due(now, now.Add(dialPatience))
+}
+
+// double gets a second path over another interface, if there is to be one.
+func (l *Link) double(now time.Time) {
+	if l.cfg.Paths == Failover {
+		return
+	}
+	taken := make(map[string]bool)
+	for _, p := range l.paths {
+		taken[p.way.Interface] = true
+	}
+	for _, d := range l.dials {
+		if d.spare {
+			return
+		}
+	}
+	if len(taken) > 1 {
+		return
+	}
+	for _, w := range l.candidates(now) {
+		if taken[w.Interface] || !l.due(now, l.nextSpare) {
+			continue
+		}
+		l.spareAfter = min(max(2*l.spareAfter, firstSpare), maxSpare)
+		l.nextSpare = now.Add(l.spareAfter)
+		l.dial(now, w, true)
+		l.due(now, now.Add(dialPatience))
+		return
+	}
 }

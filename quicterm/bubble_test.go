@@ -26,6 +26,7 @@ import (
 	"github.com/quicterm/quicterm/bench/netem"
 	"github.com/quicterm/quicterm/configs"
 	"github.com/quicterm/quicterm/migrate/carrier"
+	"github.com/quicterm/quicterm/migrate/netmon"
 	"github.com/quicterm/quicterm/quicterm/auth"
 	"github.com/quicterm/quicterm/quicterm/holder"
 	"github.com/quicterm/quicterm/quicterm/session"
@@ -46,6 +47,7 @@ type world struct {
 	program  *echo
 	kept     sync.WaitGroup
 	stop     func() // ends the present daemon
+	events   chan netmon.Event
 }
 
 var (
@@ -58,7 +60,7 @@ func inWorld(t *testing.T, link netem.Config, pty bool, f func(w *world)) {
 	// On more processors the race detector crashes where timers of a bubble end.
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	synctest.Test(t, func(t *testing.T) {
-		w := &world{t: t, up: netem.NewLink(link, 1), down: netem.NewLink(link, 2), home: clientAddr}
+		w := &world{t: t, events: make(chan netmon.Event, 1), up: netem.NewLink(link, 1), down: netem.NewLink(link, 2), home: clientAddr}
 		w.net = netem.NewNet(func(from, to netip.AddrPort) *netem.Link {
 			switch {
 			case to == serverAddr && from.Addr() == w.home:
@@ -151,14 +153,10 @@ func (w *world) relay(conn *quic.Conn) {
 // attach opens the session.
 func (w *world) attach(streams Streams) *Session {
 	client := NewClient(ClientConfig{
-		Settings: configs.DefaultClient(),
-		Log:      slog.New(slog.DiscardHandler),
-		Resolve:  func(context.Context) ([]netip.AddrPort, error) { return []netip.AddrPort{serverAddr}, nil },
-		Listen: func() (net.PacketConn, error) {
-			var home netip.Addr
-			w.net.Do(func() { home = w.home })
-			return w.net.Listen(netip.AddrPortFrom(home, 0)), nil
-		},
+		Settings:  configs.DefaultClient(),
+		Log:       slog.New(slog.DiscardHandler),
+		Resolve:   func(context.Context) ([]netip.AddrPort, error) { return []netip.AddrPort{serverAddr}, nil },
+		Network:   w,
 		CheckHost: func(ssh.PublicKey) error { return nil },
 		Ticket:    []byte("any"),
 	})
@@ -167,6 +165,34 @@ func (w *world) attach(streams Streams) *Session {
 		w.t.Fatal(err)
 	}
 	return s
+}
+
+// The world is a client's network, of one interface.
+
+func (w *world) Interfaces() ([]string, error) { return []string{"wlan0"}, nil }
+
+func (w *world) Listen(string) (net.PacketConn, error) {
+	return w.net.Listen(netip.AddrPortFrom(w.address(), 0)), nil
+}
+
+func (w *world) Lookup(netip.AddrPort, string) (netmon.Route, error) {
+	return netmon.Route{Interface: "wlan0", Source: w.address()}, nil
+}
+
+func (w *world) Watch(ctx context.Context, _ func() netip.AddrPort, f func(netmon.Event)) error {
+	for {
+		select {
+		case e := <-w.events:
+			f(e)
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+func (w *world) address() (home netip.Addr) {
+	w.net.Do(func() { home = w.home })
+	return home
 }
 
 // set changes both links.
@@ -181,6 +207,14 @@ func (w *world) set(cfg netem.Config) {
 // gone.
 func (w *world) move() {
 	w.net.Do(func() { w.home = w.home.Next() })
+}
+
+// tell has the client see that its network may have changed.
+func (w *world) tell(e netmon.Event) {
+	select {
+	case w.events <- e:
+	default: // it is to look already
+	}
 }
 
 // An echo is a program that prints what it reads, until the end of its input.
@@ -323,6 +357,11 @@ func (w *world) chaos(s *Session, seed uint64, events int) (typed func() []byte)
 				time.Sleep(upTo(3 * time.Hour))
 			case 2:
 				w.move()
+				if rng.IntN(2) == 0 {
+					w.tell(netmon.Changed)
+				}
+			case 6:
+				w.tell(netmon.Woke)
 			case 3:
 				w.stop()
 				time.Sleep(upTo(time.Minute))

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/netip"
 	"time"
 
@@ -14,6 +13,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"github.com/quicterm/quicterm/configs"
+	"github.com/quicterm/quicterm/migrate"
 	"github.com/quicterm/quicterm/migrate/carrier"
 	"github.com/quicterm/quicterm/quicterm/auth"
 	"github.com/quicterm/quicterm/quicterm/wire"
@@ -29,8 +29,9 @@ type ClientConfig struct {
 	// each attempt: they may change while a session lasts.
 	Resolve func(ctx context.Context) ([]netip.AddrPort, error)
 
-	// Listen opens the socket of a connection. The usual is carrier.ListenUDP.
-	Listen func() (net.PacketConn, error)
+	// Network is what there is between here and the server; nil for that of
+	// the machine.
+	Network Network
 
 	// CheckHost accepts the server's key or says why not.
 	CheckHost func(key ssh.PublicKey) error
@@ -46,8 +47,9 @@ type ClientConfig struct {
 
 // A Client makes connections to one server.
 type Client struct {
-	cfg ClientConfig
-	tls *tls.Config
+	cfg     ClientConfig
+	network Network
+	tls     *tls.Config
 }
 
 // NewClient returns a client. It connects to nothing yet.
@@ -55,7 +57,12 @@ func NewClient(cfg ClientConfig) *Client {
 	conf := auth.VerifyServer(cfg.CheckHost)
 	conf.ServerName = auth.ServerName(cfg.KeyTypes)
 	conf.NextProtos = []string{wire.ALPN}
-	return &Client{cfg: cfg, tls: conf}
+	conf.ClientSessionCache = tls.NewLRUClientSessionCache(1)
+	network := cfg.Network
+	if network == nil {
+		network = system{}
+	}
+	return &Client{cfg: cfg, network: network, tls: conf}
 }
 
 var (
@@ -162,12 +169,29 @@ func (c *Client) dial(ctx context.Context) (*carrier.QUIC, error) {
 }
 
 func (c *Client) dialAddr(ctx context.Context, addr netip.AddrPort) (*carrier.QUIC, error) {
-	socket, err := c.cfg.Listen()
+	socket, err := c.network.Listen("")
 	if err != nil {
 		return nil, err
 	}
 	return carrier.DialQUIC(ctx, socket, addr, c.tls)
 }
+
+// dialWay connects to the server again. Where it can, it does so before anything
+// was heard of it: what is sent then may be replayed by others.
+func (c *Client) dialWay(ctx context.Context, way migrate.Way) (*carrier.QUIC, error) {
+	iface := ""
+	if way.Bound {
+		iface = way.Interface
+	}
+	socket, err := c.network.Listen(iface)
+	if err != nil {
+		return nil, err
+	}
+	return carrier.DialQUICEarly(ctx, socket, way.Remote, c.tls)
+}
+
+// forgetTicket has the next connection made as the first was.
+func (c *Client) forgetTicket() { c.tls.ClientSessionCache.Put(c.tls.ServerName, nil) }
 
 // login connects, proves who we are and asks for something. It returns the
 // answer, and the connection, on which whatever follows the answer comes.

@@ -2,32 +2,28 @@ package quicterm
 
 import (
 	"context"
-	"errors"
-	"fmt"
+	"net"
+	"net/netip"
+	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/quicterm/quicterm/migrate"
 	"github.com/quicterm/quicterm/migrate/carrier"
-	"github.com/quicterm/quicterm/quicterm/auth"
+	"github.com/quicterm/quicterm/migrate/netmon"
 	"github.com/quicterm/quicterm/quicterm/session"
-	"github.com/quicterm/quicterm/quicterm/wire"
 )
-
-// goneAfter is how long a server may say that it does not know the session
-// before it is believed to be gone: a holder whose socket was removed makes it
-// again within a minute.
-const goneAfter = 130 * time.Second
 
 // A linkKeeper does what a [migrate.Link] decides for a session.
 type linkKeeper struct {
 	session  *Session
 	link     *migrate.Link
-	events   chan migrate.Event
+	events   chan any // migrate.Event, netmon.Event, dialed or resolved
 	carriers map[migrate.ID]*linkCarrier
 	dials    map[migrate.ID]context.CancelFunc
 	waiting  time.Time
+	resumed  int // how often another connection took over
+	atlas    atlas
 	wg       sync.WaitGroup
 }
 
@@ -43,13 +39,14 @@ func (c *linkCarrier) answered() bool { return c.resuming == nil || c.resuming.a
 
 // dialed is the event that an attempt has led to a carrier.
 type dialed struct {
-	id    migrate.ID
-	quic  *carrier.QUIC
-	ready bool
+	id      migrate.ID
+	quic    *carrier.QUIC
+	standBy bool
 }
 
 // keepLink keeps a session connected until the context ends.
 func (s *Session) keepLink(ctx context.Context) {
+	defer close(s.unlinked)
 	settings := s.client.cfg.Settings
 	var backoff []time.Duration
 	for _, d := range settings.ReconnectBackoff {
@@ -62,12 +59,23 @@ func (s *Session) keepLink(ctx context.Context) {
 			KeepaliveIdle:     settings.KeepaliveIdle.Duration,
 			StallLimit:        settings.KeepaliveInterval.Duration * time.Duration(settings.KeepaliveTimeoutMultiplier),
 			Backoff:           backoff,
+			Paths:             paths[settings.Paths],
+			Prefer:            settings.Interfaces.Prefer,
+			Avoid:             settings.Interfaces.Avoid,
 		}),
-		events:   make(chan migrate.Event),
+		events:   make(chan any),
 		carriers: make(map[migrate.ID]*linkCarrier),
 		dials:    make(map[migrate.ID]context.CancelFunc),
+		atlas:    atlas{client: s.client},
 	}
 	k.run(ctx)
+}
+
+// paths are the names that the settings have for how many paths there are.
+var paths = map[string]migrate.Paths{
+	"failover":  migrate.Failover,
+	"standby":   migrate.Standby,
+	"redundant": migrate.Redundant,
 }
 
 func (k *linkKeeper) run(ctx context.Context) {
@@ -77,22 +85,51 @@ func (k *linkKeeper) run(ctx context.Context) {
 			c.quic.Close()
 		}
 	}()
-	// The link gives its own attempts numbers from 1 on.
-	k.add(ctx, dialed{id: 0, quic: k.session.first, ready: true})
+	first := k.session.first
+	k.carry(ctx, 0, &linkCarrier{quic: first}, first, false)
+	remote := first.Conn().RemoteAddr().(*net.UDPAddr).AddrPort()
+	k.atlas.remotes = []netip.AddrPort{netip.AddrPortFrom(remote.Addr().Unmap(), remote.Port())}
+	k.handle(ctx, migrate.Begun{Way: k.atlas.begin()})
+	k.survey(ctx, true)
+	k.resolve(ctx)
+	k.wg.Go(func() {
+		err := k.session.client.network.Watch(ctx, k.atlas.remote, func(e netmon.Event) { k.post(ctx, e) })
+		if ctx.Err() == nil {
+			k.session.log.Debug("changes of the network are not seen", "error", err)
+		}
+	})
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	for {
 		k.look(ctx)
-		timer.Reset(time.Until(k.link.Deadline()))
+		var due <-chan time.Time
+		if deadline := k.link.Deadline(); !deadline.IsZero() {
+			timer.Reset(time.Until(deadline))
+			due = timer.C
+		}
 		select {
 		case <-ctx.Done():
 			return
-		case <-timer.C:
+		case <-due:
 			k.look(ctx) // what came before the deadline counts
+			k.survey(ctx, false)
 			k.handle(ctx, nil)
 		case <-k.session.poke:
+		case answer := <-k.session.asked:
+			answer <- k.status()
 		case e := <-k.events:
+			k.look(ctx) // what came before the event says nothing of what is now
 			switch e := e.(type) {
+			case netmon.Event:
+				k.session.log.Debug("the network may have changed", "event", e)
+				if e == netmon.Woke {
+					k.handle(ctx, migrate.Woke{})
+				}
+				k.survey(ctx, true)
+				k.resolve(ctx)
+			case resolved:
+				k.atlas.take(e, k.session.log)
+				k.survey(ctx, true)
 			case dialed:
 				k.add(ctx, e)
 			case migrate.Down:
@@ -105,7 +142,7 @@ func (k *linkKeeper) run(ctx context.Context) {
 }
 
 // post gives an event to the loop.
-func (k *linkKeeper) post(ctx context.Context, e migrate.Event) {
+func (k *linkKeeper) post(ctx context.Context, e any) {
 	select {
 	case k.events <- e:
 	case <-ctx.Done():
@@ -120,6 +157,9 @@ func (k *linkKeeper) look(ctx context.Context) {
 	for id, c := range k.carriers {
 		stats := c.quic.Conn().ConnectionStats()
 		if c.answered() && stats.PacketsReceived != c.packets {
+			if c.packets == 0 && c.resuming != nil {
+				k.resumed++
+			}
 			c.packets = stats.PacketsReceived
 			k.handle(ctx, migrate.Heard{ID: id, RTT: stats.SmoothedRTT})
 		}
@@ -137,6 +177,32 @@ func (k *linkKeeper) look(ctx context.Context) {
 		k.handle(ctx, migrate.Waiting{Since: waiting})
 	}
 	k.report()
+}
+
+// survey tells the link which ways there are, if they have changed or it is to
+// know in any case. While all is well, only an event makes them worth a look.
+func (k *linkKeeper) survey(ctx context.Context, always bool) {
+	if state, _ := k.link.State(); state == migrate.Live && !always {
+		return
+	}
+	changed := k.atlas.survey(k.session.log)
+	if changed {
+		k.session.log.Debug("ways to the server", "ways", k.atlas.ways)
+	}
+	if changed || always {
+		k.handle(ctx, migrate.Network{Ways: slices.Clone(k.atlas.ways)})
+	}
+	if state, _ := k.link.State(); state != migrate.Live {
+		k.resolve(ctx)
+	}
+}
+
+// resolve has the server's name resolved, unless that was done of late.
+func (k *linkKeeper) resolve(ctx context.Context) {
+	if !k.atlas.mayResolve() {
+		return
+	}
+	k.wg.Go(func() { k.post(ctx, k.atlas.resolve(ctx)) })
 }
 
 // report tells the person's side when the state of the link has changed.
@@ -157,7 +223,7 @@ func (k *linkKeeper) handle(ctx context.Context, e migrate.Event) {
 	for _, a := range k.link.Handle(time.Now(), e) {
 		switch a := a.(type) {
 		case migrate.Dial:
-			k.dial(ctx, a.ID)
+			k.dial(ctx, a)
 		case migrate.Close:
 			if cancel := k.dials[a.ID]; cancel != nil {
 				cancel()
@@ -166,148 +232,68 @@ func (k *linkKeeper) handle(ctx context.Context, e migrate.Event) {
 			if c := k.carriers[a.ID]; c != nil {
 				c.quic.Close()
 			}
+		case migrate.Activate:
+			k.with(a.ID, func(p *session.Peer, id session.CarrierID) { p.Activate(time.Now(), id) })
 		case migrate.Ping:
-			k.ping(a.ID)
+			k.with(a.ID, func(p *session.Peer, id session.CarrierID) { p.Ping(id) })
 		}
 	}
 }
 
-func (k *linkKeeper) ping(id migrate.ID) {
+// with changes something about a carrier in the peer.
+func (k *linkKeeper) with(id migrate.ID, f func(*session.Peer, session.CarrierID)) {
 	s := k.session
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if c := k.carriers[id]; c != nil {
-		s.peer.Ping(c.id)
+		f(s.peer, c.id)
 		s.pump.Wake()
 	}
 }
 
 // dial starts an attempt to get a carrier.
-func (k *linkKeeper) dial(ctx context.Context, id migrate.ID) {
+func (k *linkKeeper) dial(ctx context.Context, a migrate.Dial) {
+	k.session.log.Debug("attempt", "number", a.ID, "way", a.Way)
 	dialCtx, cancel := context.WithCancel(ctx)
-	k.dials[id] = cancel
+	k.dials[a.ID] = cancel
 	k.wg.Go(func() {
 		defer cancel()
-		quic, err := k.session.client.dial(dialCtx)
+		quic, err := k.session.client.dialWay(dialCtx, a.Way)
 		if err == nil {
 			err = k.session.resume(quic)
 		}
 		if err != nil {
-			k.session.log.Debug("attempt failed", "number", id, "error", err)
-			k.post(ctx, migrate.Down{ID: id})
+			k.session.log.Debug("attempt failed", "number", a.ID, "error", err)
+			k.post(ctx, migrate.Down{ID: a.ID})
 			return
 		}
-		k.post(ctx, dialed{id: id, quic: quic})
+		k.post(ctx, dialed{a.ID, quic, a.StandBy})
 	})
 }
 
-// resume says, first on a new carrier, which session it is for.
-func (s *Session) resume(quic *carrier.QUIC) error {
-	r := &wire.Resume{UID: s.attached.UID, ID: s.attached.ID, Instance: s.instance}
-	s.mu.Lock()
-	s.resumes++
-	r.N = s.resumes
-	s.mu.Unlock()
-	r.Proof = auth.Proof(s.attached.Secret, r.Statement())
-	if err := wire.Send(quic, r); err != nil {
-		quic.Close()
-		return err
-	}
-	return nil
-}
-
-// add has a carrier move the session's frames.
+// add has a carrier that was dialed move the session's frames.
 func (k *linkKeeper) add(ctx context.Context, d dialed) {
-	s := k.session
-	if _, wanted := k.dials[d.id]; !wanted && !d.ready {
+	if _, wanted := k.dials[d.id]; !wanted {
 		d.quic.Close() // given up meanwhile
 		return
 	}
 	delete(k.dials, d.id)
-	c := &linkCarrier{quic: d.quic}
-	k.carriers[d.id] = c
-	var lanes carrier.Carrier = d.quic
-	if !d.ready {
-		c.resuming = &resuming{QUIC: d.quic}
-		lanes = c.resuming
-	}
+	r := &resuming{QUIC: d.quic}
+	k.carry(ctx, d.id, &linkCarrier{quic: d.quic, resuming: r}, r, d.standBy)
+}
+
+func (k *linkKeeper) carry(ctx context.Context, number migrate.ID, c *linkCarrier, lanes carrier.Carrier, standBy bool) {
+	s := k.session
+	k.carriers[number] = c
 	k.wg.Go(func() {
-		err := s.pump.Run(lanes, true, func(id session.CarrierID) { c.id = id })
-		s.log.Debug("carrier ended", "number", d.id, "reason", err)
+		err := s.pump.Run(lanes, true, func(id session.CarrierID) {
+			c.id = id
+			if standBy {
+				s.peer.StandBy(id)
+			}
+		})
+		s.log.Debug("carrier ended", "number", number, "reason", err)
 		s.checkEnd(err)
-		k.post(ctx, migrate.Down{ID: d.id})
+		k.post(ctx, migrate.Down{ID: number})
 	})
-}
-
-// A resuming is a carrier on which the server's answer to a resume comes before
-// the frames.
-type resuming struct {
-	*carrier.QUIC
-	answered atomic.Bool
-}
-
-// A refusedError means that the server does not know the session, or not that it
-// is ours.
-type refusedError struct{ boot string }
-
-func (e *refusedError) Error() string { return "resume denied" }
-
-func (r *resuming) Read(b []byte) (int, error) {
-	if !r.answered.Load() {
-		m, err := wire.Read(r.QUIC, wire.MaxMessage)
-		if err != nil {
-			return 0, err
-		}
-		if err := resumeAnswer(m); err != nil {
-			return 0, err
-		}
-		r.answered.Store(true)
-	}
-	return r.QUIC.Read(b)
-}
-
-func resumeAnswer(m wire.Message) error {
-	switch m.Type {
-	case wire.TypeDenied:
-		var denied wire.Denied
-		if err := m.Decode(&denied); err != nil {
-			return err
-		}
-		return &refusedError{denied.Boot}
-	case wire.TypeError:
-		var e wire.Error
-		if err := m.Decode(&e); err != nil {
-			return err
-		}
-		if e.Code == wire.CodeDisplaced {
-			return &DisplacedError{By: e.Text}
-		}
-		return &ServerError{e.Code, e.Text}
-	}
-	return m.Decode(&wire.Resumed{})
-}
-
-// checkEnd takes note that a carrier ended, and of what that says of the
-// session.
-func (s *Session) checkEnd(err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.changed.Broadcast()
-	var displaced *DisplacedError
-	if errors.As(err, &displaced) {
-		s.endLocked(displaced)
-	}
-	var refused *refusedError
-	if !errors.As(err, &refused) {
-		return
-	}
-	if s.refused.IsZero() {
-		s.refused = time.Now()
-	}
-	switch {
-	case refused.boot != s.attached.Boot:
-		s.endLocked(fmt.Errorf("%w: the server was started anew", ErrGone))
-	case time.Since(s.refused) > goneAfter:
-		s.endLocked(fmt.Errorf("%w: the server does not know it any more", ErrGone))
-	}
 }

@@ -104,18 +104,22 @@ type Session struct {
 	failed  error  // of the first output that could not be written; for Run alone
 	merged  []byte // room for output that is written together; for Run alone
 
-	poke chan struct{} // wakes the link's loop
+	poke     chan struct{}        // wakes the link's loop
+	asked    chan chan linkStatus // what the link's loop is to answer
+	unlinked chan struct{}        // closed when that has ended
 }
 
 // Attach connects to the server and attaches to a session. It fills in the
 // request's Instance.
 func (c *Client) Attach(ctx context.Context, req *wire.Attach, streams Streams) (*Session, error) {
 	s := &Session{
-		client:  c,
-		log:     c.cfg.Log,
-		streams: streams,
-		ring:    buffer.NewRing(inputBuffer),
-		poke:    make(chan struct{}, 1),
+		client:   c,
+		log:      c.cfg.Log,
+		streams:  streams,
+		ring:     buffer.NewRing(inputBuffer),
+		poke:     make(chan struct{}, 1),
+		asked:    make(chan chan linkStatus),
+		unlinked: make(chan struct{}),
 	}
 	s.changed = sync.NewCond(&s.mu)
 	if _, err := rand.Read(s.instance[:]); err != nil {
@@ -199,7 +203,7 @@ func (s *Session) sayGoodbye() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	left := errors.Is(s.cause, ErrLeft)
-	cutOff := s.link.State == migrate.Suspect || s.link.State == migrate.Offline
+	cutOff := s.link.State > migrate.Live
 	if s.cause != nil && !left || cutOff {
 		return
 	}

@@ -2,9 +2,12 @@ package quicterm
 
 import (
 	"fmt"
+	"net"
+	"net/netip"
 	"strings"
 	"time"
 
+	"github.com/quicterm/quicterm/migrate"
 	"github.com/quicterm/quicterm/quicterm/session"
 )
 
@@ -13,33 +16,102 @@ type Status struct {
 	Name     string
 	Link     Link
 	RTT      time.Duration // end to end, 0 if not known
-	Carriers int
+	Resumed  int           // how often another connection has taken over
+	Paths    []Path
 	Unacked  int // frames of input that the server does not have
 	Counters session.Counters
 }
 
-// Status returns how the session is doing.
+// A Path is one of the connections of a session.
+type Path struct {
+	State     string // live, moving, suspect, offline or standby
+	Interface string // over which packets leave, "" if that is not known
+	Local     netip.AddrPort
+	Remote    netip.AddrPort
+	RTT       time.Duration // 0 if not known
+	Loss      float64       // of packets that were sent, from 0 to 1
+	Sent      uint64        // bytes of UDP payload
+	Received  uint64
+	Since     time.Time
+	Heard     time.Time // last
+	Moved     int       // how often its packets have changed their way
+}
+
+// linkStatus is what the link's loop knows of a status.
+type linkStatus struct {
+	resumed int
+	paths   []Path
+}
+
+// Status returns how the session is doing. It is to be called while Run is under
+// way, and waits for that to begin.
 func (s *Session) Status() Status {
+	answer := make(chan linkStatus, 1)
+	var link linkStatus
+	select {
+	case s.asked <- answer:
+		link = <-answer
+	case <-s.unlinked:
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return Status{
 		Name:     s.attached.Name,
 		Link:     s.link,
 		RTT:      s.peer.BestRTT(),
-		Carriers: s.pump.Carriers(),
+		Resumed:  link.resumed,
+		Paths:    link.paths,
 		Unacked:  int(s.ring.Next() - s.peer.Acked()),
 		Counters: s.peer.Counters(),
 	}
 }
 
+func (k *linkKeeper) status() linkStatus {
+	status := linkStatus{resumed: k.resumed}
+	for _, p := range k.link.Paths() {
+		c := k.carriers[p.ID]
+		if c == nil {
+			continue
+		}
+		stats := c.quic.Conn().ConnectionStats()
+		port := c.quic.Conn().LocalAddr().(*net.UDPAddr).AddrPort().Port()
+		state := p.State.String()
+		if p.StandBy && p.State == migrate.Live {
+			state = "standby"
+		}
+		status.paths = append(status.paths, Path{
+			State:     state,
+			Interface: p.Way.Interface,
+			Local:     netip.AddrPortFrom(p.Way.Source, port),
+			Remote:    p.Way.Remote,
+			RTT:       stats.SmoothedRTT,
+			Loss:      float64(stats.PacketsLost) / float64(max(stats.PacketsSent, 1)),
+			Sent:      stats.BytesSent,
+			Received:  stats.BytesReceived,
+			Since:     p.Since,
+			Heard:     p.Heard,
+			Moved:     p.Moved,
+		})
+	}
+	return status
+}
+
 // String returns the status in lines for people.
 func (st Status) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "session %s: %v since %s\n", st.Name, st.Link.State, st.Link.Since.Format(time.TimeOnly))
-	fmt.Fprintf(&b, "connections %d, round trip %v, input not acknowledged: %d frames\n",
-		st.Carriers, st.RTT.Round(100*time.Microsecond), st.Unacked)
+	fmt.Fprintf(&b, "session %s: %v since %s, round trip %v, resumed %d times\n",
+		st.Name, st.Link.State, st.Link.Since.Format(time.TimeOnly), st.RTT.Round(100*time.Microsecond), st.Resumed)
+	for _, p := range st.Paths {
+		name := p.Interface
+		if name == "" {
+			name = "path"
+		}
+		fmt.Fprintf(&b, "%s: %s since %s, %v to %v, moved %d times\n", name, p.State, p.Since.Format(time.TimeOnly), p.Local, p.Remote, p.Moved)
+		fmt.Fprintf(&b, "  round trip %v, loss %.1f %%, sent %d bytes, received %d, last contact %s\n",
+			p.RTT.Round(100*time.Microsecond), 100*p.Loss, p.Sent, p.Received, p.Heard.Format(time.TimeOnly))
+	}
 	c := st.Counters
-	fmt.Fprintf(&b, "received twice %d, reordered %d, corrupted %d, gaps %d (%d bytes), resends %d (%d bytes)",
-		c.Duplicates, c.Reordered, c.Corrupted, c.Gaps, c.LostBytes, c.Resends, c.ResentBytes)
+	fmt.Fprintf(&b, "input not acknowledged: %d frames; received twice %d, reordered %d, corrupted %d, gaps %d (%d bytes), resends %d (%d bytes)",
+		st.Unacked, c.Duplicates, c.Reordered, c.Corrupted, c.Gaps, c.LostBytes, c.Resends, c.ResentBytes)
 	return b.String()
 }

@@ -18,7 +18,6 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"github.com/quicterm/quicterm/configs"
-	"github.com/quicterm/quicterm/migrate/carrier"
 	"github.com/quicterm/quicterm/quicterm"
 	"github.com/quicterm/quicterm/quicterm/auth"
 	"github.com/quicterm/quicterm/quicterm/wire"
@@ -30,6 +29,9 @@ func with(ctx context.Context, name string, opts *options, f func(*quicterm.Clie
 	settings, err := configs.LoadClient("")
 	if err != nil {
 		return err
+	}
+	if opts.redundant {
+		settings.Paths = "redundant"
 	}
 	log := slog.New(slog.DiscardHandler)
 	if opts.verbose {
@@ -68,7 +70,6 @@ func with(ctx context.Context, name string, opts *options, f func(*quicterm.Clie
 			Log:      log,
 			Software: software(),
 			Resolve:  t.resolve,
-			Listen:   carrier.ListenUDP,
 			CheckHost: func(key ssh.PublicKey) error {
 				err := known.Check(key)
 				var unknown *auth.UnknownHostError
@@ -173,7 +174,6 @@ func localConfig(ctx context.Context, settings *configs.Client, log *slog.Logger
 			}
 			return []netip.AddrPort{address}, nil
 		},
-		Listen: carrier.ListenUDP,
 		CheckHost: func(k ssh.PublicKey) error {
 			mu.Lock()
 			defer mu.Unlock()

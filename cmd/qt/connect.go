@@ -34,6 +34,11 @@ func addTargetFlags(c *cobra.Command, opts *options) {
 	f.BoolVarP(&opts.verbose, "verbose", "v", false, "tell on standard error what is done")
 }
 
+// addPathFlags adds the flags that say how a session keeps in touch.
+func addPathFlags(c *cobra.Command, opts *options) {
+	c.Flags().BoolVar(&opts.redundant, "redundant", false, "send everything over two network interfaces (the setting paths)")
+}
+
 func connectCommand() *cobra.Command {
 	var opts options
 	var name string
@@ -62,6 +67,7 @@ All that follows the host is the command. It is run by the login shell.`,
 		},
 	}
 	addTargetFlags(c, &opts)
+	addPathFlags(c, &opts)
 	c.Flags().StringVarP(&name, "session", "s", "", "attach to the session of that `name`, made if it does not exist")
 	c.Flags().BoolVarP(&force, "tty", "t", false, "give a command a terminal")
 	c.Flags().BoolVarP(&never, "no-tty", "T", false, "give a shell no terminal")
@@ -86,6 +92,7 @@ func attachCommand() *cobra.Command {
 		},
 	}
 	addTargetFlags(c, &opts)
+	addPathFlags(c, &opts)
 	return c
 }
 

@@ -39,6 +39,7 @@ type options struct {
 	identities []string
 	config     string // of ssh
 	verbose    bool
+	redundant  bool
 }
 
 // parseTarget splits [user@]host.

@@ -66,7 +66,7 @@ func quicPair(t *testing.T) (client, server carrier.Carrier) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
-	socket, err := carrier.ListenUDP()
+	socket, err := carrier.ListenUDP("")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +95,7 @@ func quicPair(t *testing.T) (client, server carrier.Carrier) {
 
 // What the network refuses is lost, and no reason to give a connection up.
 func TestSocketSwallowsErrors(t *testing.T) {
-	socket, err := carrier.ListenUDP()
+	socket, err := carrier.ListenUDP("")
 	if err != nil {
 		t.Fatal(err)
 	}

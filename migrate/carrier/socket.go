@@ -1,9 +1,12 @@
 package carrier
 
 import (
+	"context"
 	"errors"
 	"net"
 	"syscall"
+
+	"github.com/quicterm/quicterm/migrate/netmon"
 )
 
 // A Socket is a UDP socket whose sends never fail: what the network refuses
@@ -13,14 +16,16 @@ type Socket struct {
 	*net.UDPConn
 }
 
-// ListenUDP opens a socket for the connections that a client dials, on a free
-// port of all addresses of both families.
-func ListenUDP() (net.PacketConn, error) {
-	udp, err := net.ListenUDP("udp", nil)
+// ListenUDP opens a socket for a connection that a client dials, on a free port
+// of all addresses of both families. Its packets leave over an interface, or as
+// the system chooses if its name is empty.
+func ListenUDP(iface string) (net.PacketConn, error) {
+	config := net.ListenConfig{Control: netmon.Bind(iface)}
+	c, err := config.ListenPacket(context.Background(), "udp", ":0")
 	if err != nil {
 		return nil, err
 	}
-	return &Socket{UDPConn: udp}, nil
+	return &Socket{UDPConn: c.(*net.UDPConn)}, nil
 }
 
 // WriteMsgUDP sends a packet, as quic-go does where it can use the kernel's

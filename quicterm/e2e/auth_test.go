@@ -42,7 +42,7 @@ func dialOnly(t *testing.T, addr netip.AddrPort) *carrier.QUIC {
 
 // tryDial is dialOnly for a daemon that may refuse it.
 func tryDial(addr netip.AddrPort) (*carrier.QUIC, error) {
-	socket, err := carrier.ListenUDP()
+	socket, err := carrier.ListenUDP("")
 	if err != nil {
 		return nil, err
 	}

@@ -54,6 +54,7 @@ type carrier struct {
 	maxDatagram int    // bytes of a datagram, 0 if there are none
 	ready       bool   // sending frames may begin
 	greet       bool   // the ack that begins the stream is yet to be sent
+	standBy     bool   // nothing but pings is sent
 	messages    []byte // frames outside the log that wait for the stream
 
 	// Sending.
@@ -91,6 +92,18 @@ func (p *Peer) Up(now time.Time, maxDatagram int, ready bool) CarrierID {
 		probeAt:     now.Add(2 * initialTimeout),
 	}
 	return p.lastID
+}
+
+// StandBy has nothing but pings sent on a carrier that is just up. The other end
+// sends no frames of its log on it either, since that waits for our ack.
+func (p *Peer) StandBy(id CarrierID) { p.carriers[id].standBy = true }
+
+// Activate ends StandBy.
+func (p *Peer) Activate(now time.Time, id CarrierID) {
+	if c := p.carriers[id]; c != nil && c.standBy {
+		c.standBy = false
+		c.probeAt = now.Add(2 * initialTimeout)
+	}
 }
 
 // Down removes a carrier.
@@ -136,7 +149,7 @@ func (p *Peer) BestRTT() time.Duration {
 // write all of them before it asks again, and must not change them.
 func (p *Peer) Stream(now time.Time, id CarrierID, limit int) []byte {
 	c := p.carriers[id]
-	if c == nil {
+	if c == nil || c.standBy {
 		return nil
 	}
 	if c.greet || c.maxDatagram == 0 && due(now, c.ackAt) {
@@ -178,8 +191,11 @@ func (p *Peer) Stream(now time.Time, id CarrierID, limit int) []byte {
 // the longer slice, or nil if there is nothing to send now.
 func (p *Peer) Datagram(now time.Time, id CarrierID, b []byte) []byte {
 	c := p.carriers[id]
-	if c == nil || c.maxDatagram == 0 {
+	if c == nil || c.maxDatagram == 0 || c.standBy && !c.keepalive {
 		return nil
+	}
+	if c.standBy {
+		return p.appendPing(now, b, c, false)
 	}
 	sendTail := c.ready && p.tailFits(c) && p.acked < p.log.Next() &&
 		(p.log.Next() > c.sent() || due(now, c.resendAt))
@@ -203,7 +219,7 @@ func (p *Peer) Datagram(now time.Time, id CarrierID, b []byte) []byte {
 // or zero if only an event can give them anything to send.
 func (p *Peer) Deadline(id CarrierID) time.Time {
 	c := p.carriers[id]
-	if c == nil {
+	if c == nil || c.standBy {
 		return time.Time{}
 	}
 	at := c.ackAt

@@ -225,7 +225,9 @@ func (p *Peer) Receive(now time.Time, id CarrierID, lane Lane, f buffer.Frame) e
 	if f.Seq > maxNumber {
 		return protocolErrorf("frame %d, beyond the end of all logs", f.Seq)
 	}
-	p.heard = id
+	if f.Type != ping {
+		p.heard = id
+	}
 	c.load(f)
 	switch f.Type {
 	case ack:
