@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -62,11 +61,18 @@ func (all *measurements) runRows(w io.Writer, only string, groups [][]row) error
 		return err
 	}
 	fmt.Fprintf(w, "%s, %s, %d cores, %s/%s\n", time.Now().Format(time.DateOnly), runtime.Version(), runtime.NumCPU(), runtime.GOOS, runtime.GOARCH)
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "WHAT\tMEASURED\tBOUND\t")
+	name, bound := 0, 0
+	for i, group := range groups {
+		group = slices.DeleteFunc(group, func(r row) bool { return !strings.Contains(r.name, only) })
+		for _, r := range group {
+			name, bound = max(name, len(r.name)), max(bound, len(r.bound))
+		}
+		groups[i] = group
+	}
+	line := fmt.Sprintf("%%-%ds  %%-%ds  %%-48s  %%s\n", name, bound)
+	fmt.Fprintf(w, line, "WHAT", "BOUND", "MEASURED", "")
 	missed := 0
 	for _, group := range groups {
-		group = slices.DeleteFunc(group, func(r row) bool { return !strings.Contains(r.name, only) })
 		lines := make([]string, len(group))
 		kept := make([]bool, len(group))
 		var wg sync.WaitGroup
@@ -85,17 +91,16 @@ func (all *measurements) runRows(w io.Writer, only string, groups [][]row) error
 				default:
 					kept[i] = true
 				}
-				lines[i] = fmt.Sprintf("%s\t%s\t%s\t%s", r.name, figure, r.bound, verdict)
+				lines[i] = fmt.Sprintf(line, r.name, r.bound, figure, verdict)
 			})
 		}
 		wg.Wait()
 		for i, line := range lines {
-			fmt.Fprintln(t, line)
+			io.WriteString(w, line)
 			if !kept[i] {
 				missed++
 			}
 		}
-		t.Flush()
 	}
 	if missed > 0 {
 		return fmt.Errorf("%d bounds are not kept", missed)

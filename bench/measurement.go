@@ -32,7 +32,7 @@ type errStop struct{}
 func (m *measurement) Helper()      {}
 func (m *measurement) Failed() bool { return m.failed != nil }
 func (m *measurement) Logf(format string, args ...any) {
-	fmt.Fprintf(os.Stderr, m.name+": "+format+"\n", args...)
+	fmt.Fprintf(os.Stderr, "%s: %s\n", m.name, fmt.Sprintf(format, args...))
 }
 func (m *measurement) Fatal(args ...any) {
 	m.failed = fmt.Errorf("%s", fmt.Sprint(args...))

@@ -4,13 +4,19 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 )
 
 func roamCommand(running *measurements) *cobra.Command {
-	g := &roaming{all: running, ahead: make(chan struct{}, 1), turn: make(chan struct{}, 1)}
+	g := &roaming{
+		all:     running,
+		setting: make(chan struct{}, side),
+		ahead:   make(chan struct{}, 1),
+		turn:    make(chan struct{}, 1),
+	}
 	var only string
 	c := &cobra.Command{
 		Use:   "roam",
@@ -41,6 +47,8 @@ something happens to it. What was measured while this process could not run for
 	}
 	c.Flags().StringVar(&only, "only", "", "measure only what has this `text` in its name")
 	c.Flags().IntVar(&g.runs, "runs", 20, "how often each is measured")
+	c.Flags().Uint64Var(&g.seed, "seed", 1, "what chaos is made from")
+	c.Flags().BoolVarP(&g.verbose, "verbose", "v", false, "print each sample")
 	c.Flags().BoolVar(&g.quick, "quick", false, "measure all in less than a minute")
 	return c
 }
@@ -48,44 +56,30 @@ something happens to it. What was measured while this process could not run for
 // groups returns the rows. Outages are waited for side by side.
 func (g *roaming) groups() [][]row {
 	var groups [][]row
-	for _, r := range roams {
-		groups = append(groups, []row{g.row(r)})
+	apart := 1
+	if g.quick {
+		apart = 3 // are set up side by side, which disturbs
+	}
+	for some := range slices.Chunk(roams, apart) {
+		var group []row
+		for _, r := range some {
+			group = append(group, g.row(r))
+		}
+		groups = append(groups, group)
 	}
 	var long []row
 	for _, r := range outages {
 		if g.quick {
+			if r.outage > time.Minute {
+				continue // as the shorter one is
+			}
 			r.outage = 5 * time.Second
 		}
 		long = append(long, g.row(r))
 	}
-	return append(groups, long)
-}
-
-// What happens to a client.
-func wlanDown(r *roamer, _ int)  { r.wlan.down() }
-func readdress(r *roamer, _ int) { r.wlan.readdress() }
-func blackHole(r *roamer, _ int) { r.wlan.lose(true) }
-
-// eitherDies has one of the interfaces fail, one way or the other.
-func eitherDies(r *roamer, sample int) {
-	switch sample % 4 {
-	case 0:
-		r.wlan.down()
-	case 1:
-		r.wwan.down()
-	case 2:
-		r.wlan.lose(true)
-	case 3:
-		r.wwan.lose(true)
+	groups = append(groups, long)
+	if !g.quick {
+		groups = append(groups, []row{g.chaos()})
 	}
+	return groups
 }
-
-var roams = []roam{
-	{
-		name:   "interface down, other up",
-		median: rtt + 50*time.Millisecond, worst: 400 * time.Millisecond,
-		event: wlanDown,
-	},
-}
-
-var outages = []roam{}

@@ -89,6 +89,8 @@ type iface struct {
 	host    int    // its address in them
 	metric  int
 	address string // of IPv4
+
+	off, hole bool // what chaos has made of it
 }
 
 // client starts client number n, from 1, of a site.

@@ -44,12 +44,15 @@ type sample struct {
 
 // A roaming runs the samples of rows.
 type roaming struct {
-	all   *measurements
-	quick bool
-	runs  int
+	all     *measurements
+	quick   bool
+	verbose bool
+	runs    int
+	seed    uint64
 
-	// Of all clients, one is measured and another types ahead of that.
-	ahead, turn chan struct{}
+	// Of all clients, a few are set up, one is measured and another types ahead
+	// of that.
+	setting, ahead, turn chan struct{}
 }
 
 // row returns a row for the table.
@@ -60,7 +63,7 @@ func (g *roaming) row(r roam) row {
 	}
 	return row{
 		name:  r.name,
-		bound: fmt.Sprintf("%v, %v", r.median, factor*r.worst),
+		bound: fmt.Sprintf("%v, worst %v", r.median, factor*r.worst),
 		measure: func(m *measurement) (string, bool) {
 			samples, repeated := g.samples(m, &r)
 			var took, rest []time.Duration
@@ -70,7 +73,7 @@ func (g *roaming) row(r roam) row {
 			}
 			mid := median(took)
 			worst := took[len(took)-1]
-			figure := fmt.Sprintf("%v, %v of %d", ms(mid), ms(worst), len(took))
+			figure := fmt.Sprintf("%v, worst %v of %d", ms(mid), ms(worst), len(took))
 			if !r.quiet {
 				figure += fmt.Sprintf("; at rest %v", ms(median(rest)))
 			}
@@ -110,11 +113,14 @@ func (g *roaming) samples(m *measurement, r *roam) (kept []sample, busy int) {
 				err := g.all.run(fmt.Sprintf("%s, client %d", r.name, clients+i), m.bin, func(m *measurement) {
 					defer isMeasured()
 					defer isSet()
-					c := s.client(m, clients+i+1, r.loss, r.nat)
+					c := g.client(m, s, r, clients+i)
 					isSet()
 					set.Wait()
 					time.Sleep(settle)
 					one := g.measure(c, r, clients+i)
+					if g.verbose {
+						m.Logf("%v, at rest %v, busy: %v", ms(one.took), ms(one.rest), one.busy)
+					}
 					mu.Lock()
 					if one.busy {
 						busy++
@@ -144,9 +150,16 @@ func (g *roaming) samples(m *measurement, r *roam) (kept []sample, busy int) {
 	return kept, busy
 }
 
+// client sets a client up.
+func (g *roaming) client(m *measurement, s *site, r *roam, number int) *roamer {
+	g.setting <- struct{}{}
+	defer func() { <-g.setting }()
+	return s.client(m, number+1, r.loss, r.nat)
+}
+
 // measure has something happen to a client.
 func (g *roaming) measure(c *roamer, r *roam, number int) (s sample) {
-	patience := 10*time.Second + r.worst
+	patience := 5*time.Second + r.worst
 	event := func() { r.event(c, number) }
 	before := lead
 	if r.outage > 0 {
