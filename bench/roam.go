@@ -5,6 +5,7 @@ package main
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -74,6 +75,7 @@ func (g *roaming) groups() [][]row {
 				continue // as the shorter one is
 			}
 			r.outage = 5 * time.Second
+			r.name = strings.Replace(r.name, "30 s", "5 s", 1)
 		}
 		long = append(long, g.row(r))
 	}

@@ -97,7 +97,7 @@ type iface struct {
 func (s *site) client(m *measurement, n int, loss float64, nat bool) *roamer {
 	ns := rig.NewNamespace(m)
 	ns.Hosts(roamHosts)
-	r := &roamer{ns: ns, typist: &typist{m: m}}
+	r := &roamer{ns: ns, typist: newTypist(m)}
 	cfg := netem.Config{Delay: hopDelay, Loss: loss}
 	for i, name := range []string{"wlan0", "wwan0"} {
 		f := &iface{ns: ns, cfg: cfg, name: name, prefix: fmt.Sprintf("%d.%d", n, i), host: 2, metric: 100 + 500*i}
@@ -115,17 +115,14 @@ func (s *site) client(m *measurement, n int, loss float64, nat bool) *roamer {
 	cmd := exec.Command(s.command.Path, s.command.Args[1:]...)
 	cmd.Env = s.command.Env
 	r.x = rig.OpenTo(m, ns.In(cmd), r.typist)
-	for until := time.Now().Add(rig.Patience); ; time.Sleep(10 * time.Millisecond) {
-		r.mu.Lock()
-		ready := r.ready
-		r.mu.Unlock()
-		if ready {
-			return r
-		}
-		if time.Now().After(until) {
-			m.Fatalf("the session does not begin: %q", r.x.Out.String())
-		}
+	select {
+	case <-r.ready:
+	case <-r.x.Closed():
+		m.Fatalf("the client ended: %q", r.x.Out.String())
+	case <-time.After(rig.Patience):
+		m.Fatalf("the session does not begin: %q", r.x.Out.String())
 	}
+	return r
 }
 
 func (f *iface) network6() string {

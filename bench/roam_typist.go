@@ -22,17 +22,20 @@ func keyText(n int) string { return fmt.Sprintf("%06d ", n) }
 // is typed and when it is shown. What the terminal shows is to be a line "ready",
 // then the keys, in order and once each.
 type typist struct {
-	m *measurement
-	x *rig.Terminal
+	m     *measurement
+	x     *rig.Terminal
+	ready chan struct{} // closed after that line
 
 	mu    sync.Mutex
 	typed []time.Time
 	seen  []time.Time
-	ready bool
-	text  []byte // a part of "ready" or of a key
+	begun bool   // ready is closed
+	text  []byte // a part of the line or of a key
 	esc   byte   // what kind of control sequence goes on, see plain
 	wrong error
 }
+
+func newTypist(m *measurement) *typist { return &typist{m: m, ready: make(chan struct{})} }
 
 // Write looks at what the terminal shows.
 func (t *typist) Write(b []byte) (int, error) {
@@ -45,10 +48,12 @@ func (t *typist) Write(b []byte) (int, error) {
 		}
 		t.text = append(t.text, c)
 		switch want := keyText(len(t.seen)); {
-		case !t.ready:
-			if t.ready = string(t.text) == "ready\n"; t.ready || c == '\n' {
-				t.text = t.text[:0]
+		case !t.begun && c == '\n':
+			if t.begun = string(t.text) == "ready\n"; t.begun {
+				close(t.ready)
 			}
+			t.text = t.text[:0]
+		case !t.begun:
 		case len(t.text) == len(want):
 			if string(t.text) != want {
 				t.wrong = fmt.Errorf("%q is shown, want %q", t.text, want)

@@ -399,6 +399,9 @@ func (h *Host) Shell(addr netip.AddrPort, flags ...string) *Terminal {
 	return x
 }
 
+// Closed is closed when the process has closed its terminal, as by its end.
+func (x *Terminal) Closed() <-chan struct{} { return x.done }
+
 // Expect waits until the terminal shows something that matches, after what was
 // expected before.
 func (x *Terminal) Expect(re string) []string {
