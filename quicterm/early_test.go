@@ -132,10 +132,7 @@ func (h *host) serve() {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	udp, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	udp := h.listen()
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
 	wg.Go(func() { s.serveQUIC(ctx, udp) })
@@ -226,19 +223,25 @@ func (s *tap) packets() [][]byte {
 
 type dialFunc func(context.Context, net.PacketConn, netip.AddrPort, *tls.Config) (*carrier.QUIC, error)
 
-// dial connects to the daemon. If deaf, it hears nothing until hear is called.
-func (h *host) dial(dial dialFunc, deaf bool) (c *carrier.QUIC, t *tap, hear func()) {
+func (h *host) listen() *net.UDPConn {
 	h.t.Helper()
-	socket, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	udp, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	t = &tap{PacketConn: socket, hearing: make(chan struct{})}
+	return udp
+}
+
+// dial connects to the daemon. If deaf, it hears nothing until hear is called.
+func (h *host) dial(dial dialFunc, deaf bool) (c *carrier.QUIC, t *tap, hear func()) {
+	h.t.Helper()
+	t = &tap{PacketConn: h.listen(), hearing: make(chan struct{})}
 	hear = sync.OnceFunc(func() { close(t.hearing) })
 	if !deaf {
 		hear()
 	}
-	if c, err = dial(context.Background(), t, h.addr, h.tls); err != nil {
+	c, err := dial(context.Background(), t, h.addr, h.tls)
+	if err != nil {
 		h.t.Fatal(err)
 	}
 	h.t.Cleanup(func() { c.Close() })

@@ -58,9 +58,13 @@ type Server struct {
 	tickets    auth.Tickets // of grants
 	children   reaper
 
-	unauthenticated atomic.Int64
-	connections     atomic.Int64
-	lastUse         atomic.Int64 // Unix nanoseconds
+	admissions *admissions
+	resumes    *limiter[wire.SessionID]
+	refusedLog *floodLog
+	deniedLog  *floodLog
+
+	connections atomic.Int64
+	lastUse     atomic.Int64 // Unix nanoseconds
 
 	creating keyedMutex // by account, held while names are given to new sessions
 }
@@ -78,6 +82,11 @@ func NewServer(cfg ServerConfig) (*Server, error) {
 		base:    rundir.Base(cfg.Settings.RuntimeDir),
 		self:    self,
 		anybody: self.UID == 0 && !cfg.Granted,
+
+		admissions: newAdmissions(cfg.Settings.MaxUnauthenticated),
+		resumes:    newLimiter[wire.SessionID](resumeRate, resumeBurst),
+		refusedLog: newFloodLog(refusedBurst),
+		deniedLog:  newFloodLog(deniedBurst),
 	}
 	state, err := s.stateDir()
 	if err != nil {
@@ -277,15 +286,11 @@ func (s *Server) renewTicketKeys(ctx context.Context) {
 func (s *Server) serveQUIC(ctx context.Context, udp *net.UDPConn) error {
 	defer udp.Close()
 	transport := &quic.Transport{
-		Conn:              &carrier.Socket{UDPConn: udp},
-		StatelessResetKey: &s.secrets.Reset,
-		TokenGeneratorKey: &s.secrets.Token,
-		// Under load, clients have to show that their address is theirs
-		// (RFC 9000, 8.1.2).
-		VerifySourceAddress: func(net.Addr) bool {
-			return s.unauthenticated.Load() > int64(s.cfg.Settings.MaxUnauthenticated)/2
-		},
-		ConnContext: s.admit,
+		Conn:                &carrier.Socket{UDPConn: udp},
+		StatelessResetKey:   &s.secrets.Reset,
+		TokenGeneratorKey:   &s.secrets.Token,
+		VerifySourceAddress: s.doubt,
+		ConnContext:         s.admit,
 	}
 	listener, err := transport.ListenEarly(s.tls, carrier.ServerConfig())
 	if err != nil {
@@ -310,27 +315,6 @@ func (s *Server) serveQUIC(ctx context.Context, udp *net.UDPConn) error {
 			s.touch()
 		})
 	}
-}
-
-// An admission counts a client as unauthenticated until it is released.
-type admission struct{ release func() }
-
-type admissionKey struct{}
-
-// errBusy refuses a connection attempt; QUIC tells the client no more than that.
-var errBusy = errors.New("too many unauthenticated clients")
-
-// admit counts a new client, or refuses it when there are too many on their way
-// in.
-func (s *Server) admit(ctx context.Context, info *quic.ClientInfo) (context.Context, error) {
-	if n := s.unauthenticated.Add(1); n > int64(s.cfg.Settings.MaxUnauthenticated) {
-		s.unauthenticated.Add(-1)
-		s.log.Warn("client refused", "client", info.RemoteAddr.String(), "error", errBusy)
-		return nil, errBusy
-	}
-	release := sync.OnceFunc(func() { s.unauthenticated.Add(-1) })
-	context.AfterFunc(ctx, release)
-	return context.WithValue(ctx, admissionKey{}, &admission{release}), nil
 }
 
 // disuse is how long a granted daemon waits for somebody to need it.

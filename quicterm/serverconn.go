@@ -69,7 +69,7 @@ func (s *Server) serveClient(ctx context.Context, conn *quic.Conn) {
 	g := &guest{server: s, conn: conn, log: s.log.With("client", conn.RemoteAddr().String())}
 	err := g.serve(ctx, release)
 	if err != nil && !goneAway(err) {
-		g.log.Warn("client refused", "error", err)
+		s.deniedLog.warn(time.Now(), g.log, "client refused", "error", err)
 	}
 }
 
@@ -416,11 +416,16 @@ func (g *guest) attach(req *wire.Attach, m wire.Message) error {
 }
 
 // resume brings another carrier to a session. Until the holder says yes, it is
-// told one message of a fixed form, and the client nothing.
+// told one message of a fixed form, and the client nothing. One that has tried too
+// often is not answered at all: Denied might have it believe that the session is
+// gone.
 func (g *guest) resume(stream *quic.Stream, m wire.Message, authenticated func()) error {
 	var req wire.Resume
 	if err := m.Decode(&req); err != nil {
 		return err
+	}
+	if !g.server.resumes.allow(time.Now(), req.ID) {
+		return fmt.Errorf("resume: %w", errTooOften)
 	}
 	answer, c, err := g.server.resume(&req, m)
 	if err == nil && answer.Type == wire.TypeDenied {

@@ -5,6 +5,7 @@ package quicterm
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -281,9 +282,13 @@ func (s *Server) resume(req *wire.Resume, m wire.Message) (wire.Message, *carrie
 	if !s.anybody && req.UID != s.self.UID {
 		return m, nil, fmt.Errorf("resume of a session of user id %d", req.UID)
 	}
-	path, ok := s.socketPaths(req.UID)[req.ID]
-	if !ok {
-		return m, nil, fmt.Errorf("resume of a session that does not exist, of user id %d", req.UID)
+	for _, dir := range s.base.Dirs(req.UID) {
+		path := filepath.Join(dir, holder.SocketName(req.ID))
+		answer, c, err := holder.Carry(path, req.UID, &wire.Open{}, m)
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) {
+			continue
+		}
+		return answer, c, err
 	}
-	return holder.Carry(path, req.UID, &wire.Open{}, m)
+	return m, nil, fmt.Errorf("resume of a session that does not exist, of user id %d", req.UID)
 }
