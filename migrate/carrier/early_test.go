@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"crypto/tls"
 	"errors"
+	"net"
 	"net/netip"
 	"runtime"
 	"sync"
@@ -20,9 +21,10 @@ import (
 
 // An echoServer answers everything with itself, on virtual time.
 type echoServer struct {
-	net  *netem.Net
-	tls  *tls.Config
-	stop func() // as by a kill
+	net   *netem.Net
+	tls   *tls.Config
+	doubt bool   // clients have to show that their address is theirs
+	stop  func() // as by a kill
 }
 
 const roundTrip = 100 * time.Millisecond
@@ -55,7 +57,7 @@ func (e *echoServer) newKeys() {
 
 func (e *echoServer) serve(t *testing.T) {
 	socket := e.net.Listen(echoAddr)
-	transport := &quic.Transport{Conn: socket}
+	transport := &quic.Transport{Conn: socket, VerifySourceAddress: func(net.Addr) bool { return e.doubt }}
 	listener, err := transport.ListenEarly(e.tls, carrier.ServerConfig())
 	if err != nil {
 		t.Fatal(err)
@@ -145,6 +147,9 @@ func (e *echoServer) wantEcho(t *testing.T, why string, dial dial, conf *tls.Con
 		t.Fatalf("%s: %q, %v", why, b[:n], err)
 	}
 	took("stream")
+	if e.doubt {
+		return
+	}
 	if b, err = c.ReceiveDatagram(); err != nil || string(b) != "datagram" {
 		t.Fatalf("%s: %q, %v", why, b, err)
 	}
@@ -167,6 +172,13 @@ func TestEarly(t *testing.T) {
 		e.wantEcho(t, "restarted", early, conf, 1)
 
 		e.stop()
+		e.doubt = true
+		e.serve(t)
+		// Its question (RFC 9000, 8.1.2) costs a round trip, and the datagram.
+		e.wantEcho(t, "by a server that asks for a valid address", early, conf, 2)
+
+		e.stop()
+		e.doubt = false
 		e.newKeys()
 		e.serve(t)
 		start := time.Now()
