@@ -11,7 +11,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -73,11 +72,11 @@ func (all *measurements) runRows(w io.Writer, only string, groups [][]row) error
 	fmt.Fprintf(w, line, "WHAT", "BOUND", "MEASURED", "")
 	missed := 0
 	for _, group := range groups {
-		lines := make([]string, len(group))
+		lines := make([]chan string, len(group))
 		kept := make([]bool, len(group))
-		var wg sync.WaitGroup
 		for i := range group {
-			wg.Go(func() {
+			lines[i] = make(chan string)
+			go func() {
 				r := &group[i]
 				var figure string
 				var ok bool
@@ -91,12 +90,11 @@ func (all *measurements) runRows(w io.Writer, only string, groups [][]row) error
 				default:
 					kept[i] = true
 				}
-				lines[i] = fmt.Sprintf(line, r.name, r.bound, figure, verdict)
-			})
+				lines[i] <- fmt.Sprintf(line, r.name, r.bound, figure, verdict)
+			}()
 		}
-		wg.Wait()
 		for i, line := range lines {
-			io.WriteString(w, line)
+			io.WriteString(w, <-line)
 			if !kept[i] {
 				missed++
 			}

@@ -4,7 +4,6 @@ package main
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -17,6 +16,7 @@ func roamCommand(running *measurements) *cobra.Command {
 		setting: make(chan struct{}, side),
 		ahead:   make(chan struct{}, 1),
 		turn:    make(chan struct{}, 1),
+		apart:   make(chan struct{}, 1),
 	}
 	var only string
 	c := &cobra.Command{
@@ -25,7 +25,8 @@ func roamCommand(running *measurements) *cobra.Command {
 		Long: `Measure roaming: clients in network namespaces, each with two interfaces whose
 round trips take 60 ms. Somebody types a key every 20 ms; the figures are the
 median and the worst time from the event, or from the first key typed after it, to
-the echo of that key. "At rest" is the time from key to echo before. Each key must
+the echo of that key. "At rest" is the time from key to echo before, and for outages
+after. Each key must
 be echoed, once, in order.
 
 Takes about 15 minutes, or with --quick one. A new client has a second before
@@ -41,9 +42,10 @@ something happens to it. What was measured while this process could not run for
 				if !c.Flags().Changed("runs") {
 					g.runs = 3
 				}
+				g.apart = make(chan struct{}, 3)
 				fmt.Fprintln(c.OutOrStdout(), "quick: few samples, outages of 5 s, the worst may take twice as long")
 			}
-			return running.runRows(c.OutOrStdout(), only, g.groups())
+			return running.runRows(c.OutOrStdout(), only, [][]row{g.rows(only)})
 		},
 	}
 	c.Flags().StringVar(&only, "only", "", "measure only what has this `text` in its name")
@@ -54,21 +56,15 @@ something happens to it. What was measured while this process could not run for
 	return c
 }
 
-// groups returns the rows. Outages are waited for side by side.
-func (g *roaming) groups() [][]row {
-	var groups [][]row
-	apart := 1
-	if g.quick {
-		apart = 3 // are set up side by side, which disturbs
+// rows returns the rows whose names contain a text.
+func (g *roaming) rows(only string) []row {
+	var rows []row
+	for _, r := range roams {
+		rows = append(rows, g.row(r))
 	}
-	for some := range slices.Chunk(roams, apart) {
-		var group []row
-		for _, r := range some {
-			group = append(group, g.row(r))
-		}
-		groups = append(groups, group)
+	if !g.quick {
+		rows = append(rows, g.chaos())
 	}
-	var long []row
 	for _, r := range outages {
 		if g.quick {
 			if r.outage > time.Minute {
@@ -77,11 +73,10 @@ func (g *roaming) groups() [][]row {
 			r.outage = 5 * time.Second
 			r.name = strings.Replace(r.name, "30 s", "5 s", 1)
 		}
-		long = append(long, g.row(r))
+		if strings.Contains(r.name, only) {
+			g.outages.Add(1)
+			rows = append(rows, g.row(r))
+		}
 	}
-	groups = append(groups, long)
-	if !g.quick {
-		groups = append(groups, []row{g.chaos()})
-	}
-	return groups
+	return rows
 }

@@ -28,6 +28,7 @@ func (g *roaming) chaos() row {
 		name:  fmt.Sprintf("chaos, %d events", chaosEvents),
 		bound: "each byte once; descriptors, threads and sessions as before",
 		measure: func(m *measurement) (string, bool) {
+			defer g.whileOut()()
 			dir, err := os.MkdirTemp("", "qt")
 			if err != nil {
 				m.Fatal(err)

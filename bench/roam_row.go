@@ -14,7 +14,6 @@ const (
 	longLead = time.Second            // of typing before the end of an outage
 	side     = 5                      // clients that are set up side by side
 	hopeless = 3                      // failures after which a row is given up
-	believed = 20 * time.Millisecond  // of a stall, past which the machine was too busy
 )
 
 // A roam is something that happens to the network of somebody who types. What
@@ -53,6 +52,11 @@ type roaming struct {
 	// Of all clients, a few are set up, one is measured and another types ahead
 	// of that.
 	setting, ahead, turn chan struct{}
+
+	// Rows without an outage come one after the other, once the short outages
+	// are over, and while the long ones go on.
+	apart   chan struct{}
+	outages sync.WaitGroup
 }
 
 // row returns a row for the table.
@@ -65,7 +69,14 @@ func (g *roaming) row(r roam) row {
 		name:  r.name,
 		bound: fmt.Sprintf("%v, worst %v", r.median, factor*r.worst),
 		measure: func(m *measurement) (string, bool) {
-			samples, repeated := g.samples(m, &r)
+			out := func() {}
+			if r.outage == 0 {
+				defer g.whileOut()()
+			} else {
+				out = sync.OnceFunc(g.outages.Done)
+				defer out()
+			}
+			samples, repeated := g.samples(m, &r, out)
 			var took, rest []time.Duration
 			for _, s := range samples {
 				took = append(took, s.took)
@@ -87,10 +98,17 @@ func (g *roaming) row(r roam) row {
 
 func ms(d time.Duration) time.Duration { return d.Round(100 * time.Microsecond) }
 
+// whileOut waits for the turn of a row without an outage, and returns what ends it.
+func (g *roaming) whileOut() func() {
+	g.outages.Wait()
+	g.apart <- struct{}{}
+	return func() { <-g.apart }
+}
+
 // samples measures clients of a new server until there are enough samples, and
-// returns how many were not to be believed. Those of long outages are kept
-// nevertheless.
-func (g *roaming) samples(m *measurement, r *roam) (kept []sample, busy int) {
+// returns how many were not to be believed. Those of outages are kept
+// nevertheless. It calls out in a long outage.
+func (g *roaming) samples(m *measurement, r *roam, out func()) (kept []sample, busy int) {
 	command := "cat"
 	if r.quiet {
 		command = fmt.Sprintf("i=0; while :; do printf '%s' $i; i=$((i+1)); sleep 3; done", "%06d ")
@@ -117,7 +135,7 @@ func (g *roaming) samples(m *measurement, r *roam) (kept []sample, busy int) {
 					isSet()
 					set.Wait()
 					time.Sleep(settle)
-					one := g.measure(c, r, clients+i)
+					one := g.measure(c, r, clients+i, out)
 					if g.verbose {
 						m.Logf("%v, at rest %v, busy: %v", ms(one.took), ms(one.rest), one.busy)
 					}
@@ -157,20 +175,22 @@ func (g *roaming) client(m *measurement, s *site, r *roam, number int) *roamer {
 	return s.client(m, number+1, r.loss, r.nat)
 }
 
-// measure has something happen to a client.
-func (g *roaming) measure(c *roamer, r *roam, number int) (s sample) {
+// measure has something happen to a client. It calls out in a long outage.
+func (g *roaming) measure(c *roamer, r *roam, number int, out func()) (s sample) {
 	patience := 5*time.Second + r.worst
 	event := func() { r.event(c, number) }
 	before := lead
 	if r.outage > 0 {
 		if !r.quiet {
-			c.keys(lead)
+			c.key()
 			c.check(patience)
-			s.rest = c.rest(1 << 20)
 		}
 		event()
 		if !r.quiet {
 			c.key()
+		}
+		if r.outage > time.Minute {
+			out()
 		}
 		time.Sleep(r.outage - longLead)
 		event, before = func() { r.back(c) }, longLead
@@ -215,34 +235,12 @@ func (g *roaming) measure(c *roamer, r *roam, number int) (s sample) {
 	s.took = c.await(first, patience, tick).Sub(start)
 	s.busy = stalls() > believed
 	if !r.quiet {
-		c.keys(5 * typing)
+		const more = 10
+		c.keys(more * typing)
 		c.check(patience)
+		if r.outage > 0 {
+			s.rest = c.rest(more / 2)
+		}
 	}
 	return s
-}
-
-// watchStalls watches how long a goroutine that wants to run does not, until the
-// function that it returns is called, which returns the longest time.
-func watchStalls() func() time.Duration {
-	done := make(chan struct{})
-	worst := make(chan time.Duration)
-	go func() {
-		longest := time.Duration(0)
-		for {
-			select {
-			case <-done:
-				worst <- longest
-				return
-			default:
-			}
-			const nap = time.Millisecond
-			before := time.Now()
-			time.Sleep(nap)
-			longest = max(longest, time.Since(before)-nap)
-		}
-	}()
-	return func() time.Duration {
-		close(done)
-		return <-worst
-	}
 }
