@@ -240,6 +240,37 @@ func TestDatagramsAcrossHandshake(t *testing.T) {
 	})
 }
 
+// A full dial leaves the ticket as it was, and any number of dials can use it at
+// once.
+func TestTicketIsShared(t *testing.T) {
+	inEchoWorld(t, func(e *echoServer) {
+		conf := clientTLS()
+		e.wantEcho(t, "without a ticket", full, conf, 2)
+		ctx, cancel := context.WithTimeout(context.Background(), roundTrip/4)
+		defer cancel()
+		if _, err := full(ctx, e, conf); !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatal(err)
+		}
+		var wg sync.WaitGroup
+		for range 8 {
+			wg.Go(func() {
+				c, err := early(context.Background(), e, conf)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				defer c.Close()
+				start := time.Now()
+				c.Write([]byte("x"))
+				if _, err := c.Read(make([]byte, 1)); err != nil || time.Since(start) > roundTrip {
+					t.Errorf("%v, after %v", err, time.Since(start))
+				}
+			})
+		}
+		wg.Wait()
+	})
+}
+
 // Connections that are made after ticket keys were set in the configuration that
 // a listener has know them.
 func TestRotatedKeys(t *testing.T) {

@@ -66,7 +66,7 @@ type QUIC struct {
 	conn      *quic.Conn
 	stream    *quic.Stream
 	datagrams bool       // the peer takes them
-	early     *earlyGate // if early data may be sent
+	gate      *earlyGate // of a client
 	close     func() error
 }
 
@@ -74,7 +74,7 @@ type QUIC struct {
 // handshake is complete when it returns; nothing has been sent on the stream. The
 // socket is the carrier's from then on, and closed with it or on an error.
 func DialQUIC(ctx context.Context, socket net.PacketConn, addr netip.AddrPort, conf *tls.Config) (*QUIC, error) {
-	return dialQUIC(ctx, socket, addr, conf, (*quic.Transport).Dial)
+	return dialQUIC(ctx, socket, addr, conf, false)
 }
 
 // DialQUICEarly is like DialQUIC, but where conf's cache has a ticket of an
@@ -84,22 +84,17 @@ func DialQUIC(ctx context.Context, socket net.PacketConn, addr netip.AddrPort, c
 // [quic.Err0RTTRejected], nothing of it has reached the server's application, and
 // only a carrier dialed without that ticket will do.
 func DialQUICEarly(ctx context.Context, socket net.PacketConn, addr netip.AddrPort, conf *tls.Config) (*QUIC, error) {
-	gate := new(earlyGate)
-	conf = conf.Clone()
-	conf.KeyLogWriter = gate
-	q, err := dialQUIC(ctx, socket, addr, conf, (*quic.Transport).DialEarly)
-	if err != nil {
-		return nil, err
-	}
-	q.early = gate
-	return q, nil
+	return dialQUIC(ctx, socket, addr, conf, true)
 }
 
-type dialFunc func(*quic.Transport, context.Context, net.Addr, *tls.Config, *quic.Config) (*quic.Conn, error)
-
-func dialQUIC(ctx context.Context, socket net.PacketConn, addr netip.AddrPort, conf *tls.Config, dial dialFunc) (*QUIC, error) {
+func dialQUIC(ctx context.Context, socket net.PacketConn, addr netip.AddrPort, conf *tls.Config, early bool) (*QUIC, error) {
 	transport := &quic.Transport{Conn: socket, ConnectionIDGenerator: noIDs{}}
-	conn, err := dial(transport, ctx, net.UDPAddrFromAddrPort(addr), conf, ClientConfig())
+	dial := transport.Dial
+	if early {
+		dial = transport.DialEarly
+	}
+	gate, conf := newEarlyGate(ctx, conf, early)
+	conn, err := dial(ctx, net.UDPAddrFromAddrPort(addr), conf, ClientConfig())
 	if err != nil {
 		transport.Close()
 		socket.Close()
@@ -115,7 +110,10 @@ func dialQUIC(ctx context.Context, socket net.PacketConn, addr netip.AddrPort, c
 		closeAll()
 		return nil, fmt.Errorf("open stream: %w", err)
 	}
-	return newQUIC(conn, stream, closeAll), nil
+	q := newQUIC(conn, stream, closeAll)
+	q.gate = gate
+	close(gate.opened)
+	return q, nil
 }
 
 // AcceptQUIC returns the carrier over a connection that a server accepted and
@@ -154,8 +152,8 @@ func (q *QUIC) SendDatagram(b []byte) error {
 }
 
 func (q *QUIC) sendDatagram(b []byte) error {
-	if q.early != nil {
-		closed, err := q.early.pass(func() error { return q.conn.SendDatagram(b) })
+	if q.gate != nil {
+		closed, err := q.gate.pass(func() error { return q.conn.SendDatagram(b) })
 		if !closed {
 			return err
 		}
