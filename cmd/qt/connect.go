@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -104,9 +105,9 @@ func runSession(ctx context.Context, host string, opts *options, req *wire.Attac
 	return with(ctx, host, opts, func(client *quicterm.Client, settings *configs.Client) error {
 		req.Env = sendEnv(settings.SendEnv)
 		if req.PTY {
-			return runTerminal(ctx, client, settings, host, req)
+			return runTerminal(ctx, client, settings, host, req, opts.verbose)
 		}
-		return runPipe(ctx, client, req)
+		return runPipe(ctx, client, host, req, opts.verbose)
 	})
 }
 
@@ -126,7 +127,7 @@ func sendEnv(patterns []string) [][2]string {
 }
 
 // runPipe runs a command without a terminal.
-func runPipe(ctx context.Context, client *quicterm.Client, req *wire.Attach) error {
+func runPipe(ctx context.Context, client *quicterm.Client, host string, req *wire.Attach, verbose bool) error {
 	// Standard error stays open for our own words.
 	s, err := client.Attach(ctx, req, quicterm.Streams{
 		Stdout: os.Stdout,
@@ -138,6 +139,7 @@ func runPipe(ctx context.Context, client *quicterm.Client, req *wire.Attach) err
 	if err != nil {
 		return err
 	}
+	defer showStatus(host, s, verbose)()
 	unread := make(chan error, 1)
 	go func() {
 		_, err := io.Copy(s, os.Stdin)
@@ -189,7 +191,7 @@ func passSignals(s *quicterm.Session) (stop func()) {
 }
 
 // runTerminal runs a program on our terminal.
-func runTerminal(ctx context.Context, client *quicterm.Client, settings *configs.Client, host string, req *wire.Attach) error {
+func runTerminal(ctx context.Context, client *quicterm.Client, settings *configs.Client, host string, req *wire.Attach, verbose bool) error {
 	fd := int(os.Stdin.Fd())
 	req.Size = windowSize()
 	out := newScreen(os.Stdout, true)
@@ -205,6 +207,7 @@ func runTerminal(ctx context.Context, client *quicterm.Client, settings *configs
 	if err != nil {
 		return err
 	}
+	defer showStatus(host, s, verbose)()
 	// A raw terminal sends no signals: these are from elsewhere.
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGQUIT)
 	defer stop()
@@ -236,7 +239,7 @@ func runTerminal(ctx context.Context, client *quicterm.Client, settings *configs
 	if size := windowSize(); size != req.Size { // logging in may take long
 		s.Resize(sizeOf(size))
 	}
-	t := &typist{session: s, screen: out, escapes: newEscaper(settings.EscapeChar), raw: raw}
+	t := &typist{host: host, session: s, screen: out, escapes: newEscaper(settings.EscapeChar), raw: raw}
 	go func() {
 		defer guard()
 		t.run(os.Stdin)
@@ -280,6 +283,7 @@ func sizeOf(v [4]uint16) session.Size {
 
 // A typist passes on what is typed, but for the escapes.
 type typist struct {
+	host    string
 	session *quicterm.Session
 	screen  *screen
 	escapes *escaper
@@ -325,7 +329,7 @@ func (t *typist) command(c byte) bool {
 	case 'd':
 		t.session.Leave()
 	case 's':
-		t.screen.say("%v", t.session.Status())
+		t.screen.say("%s", newReport(t.host, t.session.Status()).text(time.Now()))
 	case '?':
 		t.screen.say("%s", strings.ReplaceAll(help, "~", string(t.escapes.char)))
 	default:

@@ -52,7 +52,7 @@ func command() *cobra.Command {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	root.AddCommand(connectCommand(), attachCommand(), listCommand(), killCommand(), &cobra.Command{
+	root.AddCommand(connectCommand(), attachCommand(), listCommand(), killCommand(), statusCommand(), &cobra.Command{
 		Use:   "version",
 		Short: "Print the version",
 		Args:  cobra.NoArgs,

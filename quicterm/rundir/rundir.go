@@ -1,7 +1,7 @@
 //go:build linux || darwin
 
-// Package rundir knows where the unix sockets of daemons and holders live, and
-// who is at the other end of one.
+// Package rundir knows where the unix sockets of daemons, holders and clients
+// live, and who is at the other end of one.
 //
 // The place depends on the account alone, so that a login by ssh, su and cron
 // finds the same daemon: /run/quicterm/<uid> where a root daemon made that, else

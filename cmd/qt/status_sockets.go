@@ -1,0 +1,150 @@
+//go:build (linux && !android) || darwin
+
+package main
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/quicterm/quicterm/quicterm/rundir"
+)
+
+// Each client listens on a unix socket of its own in the directory of its
+// account. Whoever connects gets its report, and then the end.
+
+const (
+	clientPrefix = "client-"
+	clientSuffix = ".sock" // while it listens
+
+	// maxReport is the longest report in bytes. A path takes some 300.
+	maxReport = 64 << 10
+
+	// askTime is how long a client may take to answer: it does so at once,
+	// unless it is stopped.
+	askTime = 2 * time.Second
+)
+
+// serveStatus answers whoever of our account asks for the report of this
+// client, one at a time, until stop is called, which waits for the last answer.
+func serveStatus(status func() *report) (stop func(), err error) {
+	return serveStatusIn("", status)
+}
+
+func serveStatusIn(base rundir.Base, status func() *report) (stop func(), err error) {
+	uid := uint32(os.Geteuid())
+	dir, err := base.Make(uid)
+	if err != nil {
+		return nil, err
+	}
+	// It gets its name when it listens: who asks removes those that do not.
+	path := filepath.Join(dir, clientPrefix+rand.Text()[:8])
+	l, err := rundir.Listen(path)
+	if err != nil {
+		return nil, err
+	}
+	l.SetUnlinkOnClose(false)
+	if err := os.Rename(path, path+clientSuffix); err != nil {
+		l.Close()
+		os.Remove(path)
+		return nil, err
+	}
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for {
+			c, err := l.AcceptUnix()
+			if errors.Is(err, net.ErrClosed) {
+				return
+			}
+			if err != nil {
+				time.Sleep(100 * time.Millisecond) // it may be out of descriptors
+				continue
+			}
+			answerStatus(c, uid, status)
+		}
+	})
+	return func() {
+		os.Remove(path + clientSuffix)
+		l.Close()
+		wg.Wait()
+	}, nil
+}
+
+// answerStatus sends a report to the other end if that is of an account.
+func answerStatus(c *net.UnixConn, uid uint32, status func() *report) {
+	defer c.Close()
+	if peer, err := rundir.PeerUID(c); err != nil || peer != uid {
+		return
+	}
+	b, err := json.Marshal(status())
+	if err != nil {
+		return
+	}
+	// What does not fit the socket's buffer has to be read now.
+	c.SetDeadline(time.Now().Add(askTime / 2))
+	c.Write(b)
+}
+
+// askClients returns the reports of all clients of our account.
+func askClients() ([]*report, error) { return askClientsIn("") }
+
+func askClientsIn(base rundir.Base) ([]*report, error) {
+	uid := uint32(os.Geteuid())
+	var paths []string
+	for _, dir := range base.Dirs(uid) {
+		files, err := os.ReadDir(dir)
+		if err != nil {
+			return nil, err
+		}
+		for _, f := range files {
+			if name := f.Name(); strings.HasPrefix(name, clientPrefix) && strings.HasSuffix(name, clientSuffix) {
+				paths = append(paths, filepath.Join(dir, name))
+			}
+		}
+	}
+	answers := make([]*report, len(paths))
+	var wg sync.WaitGroup
+	for i, path := range paths {
+		wg.Go(func() {
+			r, err := askClient(path, uid)
+			switch {
+			case errors.Is(err, syscall.ECONNREFUSED):
+				os.Remove(path) // its client was killed
+			case errors.Is(err, os.ErrNotExist), errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET):
+				// it has just ended
+			case err != nil:
+				say("a client does not answer: %v", err)
+			default:
+				answers[i] = r
+			}
+		})
+	}
+	wg.Wait()
+	answers = slices.DeleteFunc(answers, func(r *report) bool { return r == nil })
+	slices.SortFunc(answers, func(a, b *report) int { return a.PID - b.PID })
+	return answers, nil
+}
+
+func askClient(path string, uid uint32) (*report, error) {
+	c, err := rundir.Dial(path, uid)
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close()
+	c.SetDeadline(time.Now().Add(askTime))
+	r := new(report)
+	if err := json.NewDecoder(io.LimitReader(c, maxReport)).Decode(r); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return r, nil
+}

@@ -1,0 +1,182 @@
+//go:build (linux && !android) || darwin
+
+package main
+
+import (
+	"encoding/json"
+	"io"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/quicterm/quicterm/quicterm"
+	"github.com/quicterm/quicterm/quicterm/holder"
+	"github.com/quicterm/quicterm/quicterm/rundir"
+)
+
+// shortBase returns a place for sockets, and the directory of our account in it.
+func shortBase(t *testing.T) (rundir.Base, string) {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "qt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	base := rundir.Base(dir)
+	ours, err := base.Make(uint32(os.Geteuid()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return base, ours
+}
+
+func serveHost(t *testing.T, base rundir.Base, host string) (stop func()) {
+	t.Helper()
+	stop, err := serveStatusIn(base, func() *report { return newReport(host, quicterm.Status{}) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return stop
+}
+
+func wantHosts(t *testing.T, why string, base rundir.Base, want ...string) {
+	t.Helper()
+	reports, err := askClientsIn(base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	hosts := map[string]bool{}
+	for _, r := range reports {
+		hosts[r.Host] = true
+	}
+	ok := len(reports) == len(want)
+	for _, h := range want {
+		ok = ok && hosts[h]
+	}
+	if !ok {
+		t.Errorf("%s: listed %v, want %v", why, hosts, want)
+	}
+}
+
+func TestServeStatus(t *testing.T) {
+	base, dir := shortBase(t)
+	wantHosts(t, "none", base)
+	stopA, stopB := serveHost(t, base, "a"), serveHost(t, base, "b")
+	// Others have their things there too.
+	for _, name := range []string{"qtd.sock", "client-", "client-soon", "00112233445566778899aabbccddeeff.sock"} {
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	paths, _ := filepath.Glob(filepath.Join(dir, "client-*.sock"))
+	for _, path := range paths {
+		if _, ok := holder.ParseSocketName(filepath.Base(path)); ok {
+			t.Errorf("a daemon takes %s for the socket of a session", path)
+		}
+	}
+	wantHosts(t, "two", base, "a", "b")
+	wantHosts(t, "once more", base, "a", "b")
+	stopA()
+	wantHosts(t, "one has ended", base, "b")
+	stopB()
+	wantHosts(t, "both have", base)
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 4 {
+		t.Errorf("left are %v, %v; want what others have put there", left, err)
+	}
+}
+
+// A socket that nobody listens at is removed, and one that works is not.
+func TestLeftSocket(t *testing.T) {
+	base, dir := shortBase(t)
+	defer serveHost(t, base, "a")()
+	left := filepath.Join(dir, "client-LEFT.sock")
+	l, err := rundir.Listen(left)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.SetUnlinkOnClose(false)
+	l.Close()
+	wantHosts(t, "beside one that was killed", base, "a")
+	if _, err := os.Lstat(left); !os.IsNotExist(err) {
+		t.Errorf("the socket that was left: %v, want it removed", err)
+	}
+	wantHosts(t, "after that", base, "a")
+}
+
+// Readers that hang keep no other from its answer, nor the client from its end,
+// and a client that hangs does not keep others from being listed.
+func TestHangingEnds(t *testing.T) {
+	base, dir := shortBase(t)
+	stop := serveHost(t, base, "a")
+	paths, _ := filepath.Glob(filepath.Join(dir, "client-*.sock"))
+	for range 10 {
+		c, err := net.Dial("unix", paths[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+	}
+	l, err := rundir.Listen(filepath.Join(dir, "client-HANGS.sock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	begun := time.Now()
+	wantHosts(t, "among those that hang", base, "a")
+	stop()
+	if took := time.Since(begun); took > 5*askTime {
+		t.Errorf("took %v", took)
+	}
+}
+
+// Only the account itself gets an answer.
+func TestStatusForAnother(t *testing.T) {
+	_, dir := shortBase(t)
+	l, err := rundir.Listen(filepath.Join(dir, "s"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	if info, err := os.Lstat(filepath.Join(dir, "s")); err != nil || info.Mode() != fs.ModeSocket|0o600 {
+		t.Errorf("the socket is %v, %v; want it for its owner only", info.Mode(), err)
+	}
+	var asked atomic.Int32
+	status := func() *report { asked.Add(1); return newReport("a", quicterm.Status{}) }
+	for _, test := range []struct {
+		uid  uint32 // whose client it is
+		want bool
+	}{{uint32(os.Geteuid()), true}, {uint32(os.Geteuid()) + 1, false}} {
+		asked.Store(0)
+		c, err := net.Dial("unix", filepath.Join(dir, "s"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		served, err := l.AcceptUnix()
+		if err != nil {
+			t.Fatal(err)
+		}
+		answerStatus(served, test.uid, status)
+		b, err := io.ReadAll(c)
+		if got := json.Valid(b); err != nil || got != test.want || !got && len(b) > 0 || asked.Load() > 0 != test.want {
+			t.Errorf("user id %d of %d: got %q, %v; want an answer: %v", os.Geteuid(), test.uid, b, err, test.want)
+		}
+		c.Close()
+	}
+}
+
+// Where there is no place for the socket, there is an error that says why.
+func TestNoPlaceForSocket(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if stop, err := serveStatusIn(rundir.Base(file), nil); err == nil {
+		stop()
+		t.Error("serves in a file")
+	}
+	wantHosts(t, "there", rundir.Base(file))
+}
