@@ -1,10 +1,8 @@
 package quicterm
 
 import (
-	"fmt"
 	"net"
 	"net/netip"
-	"strings"
 	"time"
 
 	"github.com/quicterm/quicterm/migrate"
@@ -43,15 +41,22 @@ type linkStatus struct {
 	paths   []Path
 }
 
-// Status returns how the session is doing. It is to be called while Run is under
-// way, and waits for that to begin.
+// statusTime is how long Status waits for the link's loop. That answers at once
+// unless Streams.Changed keeps it, say with a terminal whose output is stopped.
+const statusTime = 500 * time.Millisecond
+
+// Status returns how the session is doing. It tells Resumed and Paths only while
+// Run is under way. It does not block for long.
 func (s *Session) Status() Status {
 	answer := make(chan linkStatus, 1)
 	var link linkStatus
+	late := time.NewTimer(statusTime)
+	defer late.Stop()
 	select {
 	case s.asked <- answer:
 		link = <-answer
 	case <-s.unlinked:
+	case <-late.C:
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -94,24 +99,4 @@ func (k *linkKeeper) status() linkStatus {
 		})
 	}
 	return status
-}
-
-// String returns the status in lines for people.
-func (st Status) String() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "session %s: %v since %s, round trip %v, resumed %d times\n",
-		st.Name, st.Link.State, st.Link.Since.Format(time.TimeOnly), st.RTT.Round(100*time.Microsecond), st.Resumed)
-	for _, p := range st.Paths {
-		name := p.Interface
-		if name == "" {
-			name = "path"
-		}
-		fmt.Fprintf(&b, "%s: %s since %s, %v to %v, moved %d times\n", name, p.State, p.Since.Format(time.TimeOnly), p.Local, p.Remote, p.Moved)
-		fmt.Fprintf(&b, "  round trip %v, loss %.1f %%, sent %d bytes, received %d, last contact %s\n",
-			p.RTT.Round(100*time.Microsecond), 100*p.Loss, p.Sent, p.Received, p.Heard.Format(time.TimeOnly))
-	}
-	c := st.Counters
-	fmt.Fprintf(&b, "input not acknowledged: %d frames; received twice %d, reordered %d, corrupted %d, gaps %d (%d bytes), resends %d (%d bytes)",
-		st.Unacked, c.Duplicates, c.Reordered, c.Corrupted, c.Gaps, c.LostBytes, c.Resends, c.ResentBytes)
-	return b.String()
 }
