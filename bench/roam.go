@@ -67,11 +67,11 @@ func (g *roaming) rows(only string) []row {
 	}
 	for _, r := range outages {
 		if g.quick {
-			if r.outage > time.Minute {
+			if r.outage > time.Minute && !r.quiet {
 				continue // as the shorter one is
 			}
 			r.outage = 5 * time.Second
-			r.name = strings.Replace(r.name, "30 s", "5 s", 1)
+			r.name = strings.NewReplacer("30 s", "5 s", "10 min", "5 s").Replace(r.name)
 		}
 		if strings.Contains(r.name, only) {
 			g.outages.Add(1)

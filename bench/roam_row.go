@@ -111,7 +111,7 @@ func (g *roaming) whileOut() func() {
 func (g *roaming) samples(m *measurement, r *roam, out func()) (kept []sample, busy int) {
 	command := "cat"
 	if r.quiet {
-		command = fmt.Sprintf("i=0; while :; do printf '%s' $i; i=$((i+1)); sleep 3; done", "%06d ")
+		command = "i=0; while :; do printf '%06d ' $i; i=$((i+1)); sleep 3; done"
 	}
 	s := newSite(m, r.byName, r.flags, command)
 	var failed []error
@@ -234,7 +234,9 @@ func (g *roaming) measure(c *roamer, r *roam, number int, out func()) (s sample)
 	}
 	s.took = c.await(first, patience, tick).Sub(start)
 	s.busy = stalls() > believed
-	if !r.quiet {
+	if r.quiet { // all that is missing is to appear
+		c.await(first+int(r.outage/(3*time.Second)), patience, tick)
+	} else {
 		const more = 10
 		c.keys(more * typing)
 		c.check(patience)

@@ -7,6 +7,8 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // A Router joins interfaces in network namespaces: what comes from one goes to
@@ -33,6 +35,10 @@ type Port struct {
 // losses.
 func NewRouter(seed uint64) *Router {
 	r := &Router{seed: seed, under: newUnderway()}
+	r.under.nap = func(d time.Duration) {
+		t := unix.NsecToTimespec(d.Nanoseconds())
+		unix.Nanosleep(&t, nil)
+	}
 	r.wg.Go(r.under.deliver)
 	return r
 }

@@ -12,6 +12,10 @@ type underway struct {
 	queue deliveries
 	count uint64
 
+	// nap sleeps for less than a coarse time more exactly than a timer, or is
+	// nil. Virtual time knows timers only.
+	nap func(time.Duration)
+
 	wake chan struct{}
 	done chan struct{}
 }
@@ -39,6 +43,9 @@ func (d *deliveries) Pop() any {
 func newUnderway() *underway {
 	return &underway{wake: make(chan struct{}, 1), done: make(chan struct{})}
 }
+
+// coarse is how late a timer may fire: Go waits in whole milliseconds.
+const coarse = time.Millisecond
 
 // add has something delivered at a time.
 func (u *underway) add(at time.Time, deliver func()) {
@@ -73,6 +80,13 @@ func (u *underway) deliver() {
 		}
 		if len(due) > 0 {
 			continue // delivering took time
+		}
+		if u.nap != nil {
+			if wait <= coarse {
+				u.nap(wait)
+				continue
+			}
+			wait -= coarse
 		}
 		timer.Reset(wait)
 		select {

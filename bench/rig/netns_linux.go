@@ -92,16 +92,20 @@ func (n *Namespace) TakeAs(outside, name string, addresses ...string) {
 func (n *Namespace) Hosts(lines string) {
 	n.T.Helper()
 	dir := "/etc/netns/" + n.Name // ip-netns(8) puts what is in it over /etc
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		n.T.Fatal(err)
-	}
 	n.T.Cleanup(func() {
 		os.RemoveAll(dir)
 		os.Remove("/etc/netns") // unless others are in it
 	})
-	if err := os.WriteFile(dir+"/hosts", []byte(lines), 0o644); err != nil {
-		n.T.Fatal(err)
+	var err error
+	for range 3 { // another's cleanup may remove the folder before it is used
+		if err = os.MkdirAll(dir, 0o755); err == nil {
+			err = os.WriteFile(dir+"/hosts", []byte(lines), 0o644)
+		}
+		if err == nil {
+			return
+		}
 	}
+	n.T.Fatal(err)
 }
 
 // In changes a command so that it runs in the namespace.
