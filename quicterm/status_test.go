@@ -43,8 +43,9 @@ func TestStatus(t *testing.T) {
 		})
 		time.Sleep(time.Second)
 		st := status("live", 0, 1)
-		if p := st.Paths[0]; st.Link.State != migrate.Live || p.State != "live" || p.Interface != "wlan0" ||
-			p.Local.Addr() != w.ports[0].addr || p.Remote != serverAddr || p.RTT < 60*time.Millisecond ||
+		route, _ := w.Lookup(serverAddr, "")
+		if p := st.Paths[0]; st.Link.State != migrate.Live || p.State != "live" || p.Interface != route.Interface ||
+			p.Local.Addr() != route.Source || p.Remote != serverAddr || p.RTT < 60*time.Millisecond ||
 			p.Sent == 0 || p.Received == 0 || p.Heard.IsZero() {
 			t.Errorf("got %+v", st)
 		}
