@@ -161,6 +161,8 @@ type Link struct {
 	dials  map[ID]*dial
 	last   ID
 
+	resumed int // how often a path was replaced
+
 	waiting time.Time // since when the server owes an ack
 	traffic time.Time // when there was some last
 
@@ -205,6 +207,9 @@ func (l *Link) State() (State, time.Time) { return l.state, l.since }
 
 // Attempts returns how often the server has been tried since it was last heard.
 func (l *Link) Attempts() int { return l.attempts }
+
+// Resumed returns how often another path has taken over.
+func (l *Link) Resumed() int { return l.resumed }
 
 // Handle takes an event and returns what is to be done now, in that order.
 func (l *Link) Handle(now time.Time, event Event) []Action {
@@ -318,6 +323,7 @@ func (l *Link) adopt(now time.Time, fresh *path, spare bool) bool {
 		l.do(Close{id})
 	}
 	l.remote = fresh.way.Remote
+	l.resumed++
 	return true
 }
 
@@ -334,6 +340,7 @@ func (l *Link) judge(now time.Time) {
 	for _, id := range ordered(l.paths) {
 		if p := l.paths[id]; state != Live && p.standBy && p.state == Live {
 			p.standBy, p.since = false, now
+			l.resumed++
 			l.do(Activate{id})
 			state = Live
 		}

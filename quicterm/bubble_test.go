@@ -8,6 +8,7 @@ import (
 	"crypto/ed25519"
 	"crypto/rand"
 	"crypto/tls"
+	"errors"
 	"io"
 	"log/slog"
 	mrand "math/rand/v2"
@@ -37,36 +38,53 @@ import (
 // The holder is a real one, its program is not, and between the holder and the
 // network there is no daemon but what relays without a look at it.
 type world struct {
-	t        *testing.T
-	net      *netem.Net
-	up, down *netem.Link
-	home     netip.Addr // the client's address now
-	key      *auth.HostKey
-	reset    quic.StatelessResetKey
-	holder   *holder.Holder
-	program  *echo
-	kept     sync.WaitGroup
-	stop     func() // ends the present daemon
-	events   chan netmon.Event
+	t       *testing.T
+	net     *netem.Net
+	ports   []*port // interfaces of the client, that it is to use first
+	key     *auth.HostKey
+	reset   quic.StatelessResetKey
+	holder  *holder.Holder
+	program *echo
+	kept    sync.WaitGroup
+	stop    func() // ends the present daemon
+	events  chan netmon.Event
+	paths   string // the client's setting
 }
 
-var (
-	clientAddr = netip.MustParseAddr("10.0.0.1")
-	serverAddr = netip.MustParseAddrPort("10.0.0.2:4433")
-)
+// A port is an interface of the client, and the links that it is at.
+type port struct {
+	name     string
+	addr     netip.Addr
+	gone     bool // it is not up
+	to, from *netem.Link
+}
+
+var serverAddr = netip.MustParseAddrPort("10.9.0.1:4433")
 
 // inWorld calls f in a bubble with a world whose links have the given properties.
 func inWorld(t *testing.T, link netem.Config, pty bool, f func(w *world)) {
 	// On more processors the race detector crashes where timers of a bubble end.
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	synctest.Test(t, func(t *testing.T) {
-		w := &world{t: t, events: make(chan netmon.Event, 1), up: netem.NewLink(link, 1), down: netem.NewLink(link, 2), home: clientAddr}
+		w := &world{t: t, events: make(chan netmon.Event, 1)}
+		for i, name := range []string{"wlan0", "wwan0"} {
+			seed := uint64(2 * i)
+			w.ports = append(w.ports, &port{
+				name: name,
+				addr: netip.AddrFrom4([4]byte{10, byte(i), 0, 1}),
+				to:   netem.NewLink(link, seed),
+				from: netem.NewLink(link, seed+1),
+			})
+		}
 		w.net = netem.NewNet(func(from, to netip.AddrPort) *netem.Link {
-			switch {
-			case to == serverAddr && from.Addr() == w.home:
-				return w.up
-			case from == serverAddr && to.Addr() == w.home:
-				return w.down
+			for _, p := range w.ports {
+				switch {
+				case p.gone:
+				case to == serverAddr && from.Addr() == p.addr:
+					return p.to
+				case from == serverAddr && to.Addr() == p.addr:
+					return p.from
+				}
 			}
 			return nil // an address that is gone
 		})
@@ -152,8 +170,12 @@ func (w *world) relay(conn *quic.Conn) {
 
 // attach opens the session.
 func (w *world) attach(streams Streams) *Session {
+	settings := configs.DefaultClient()
+	if w.paths != "" {
+		settings.Paths = w.paths
+	}
 	client := NewClient(ClientConfig{
-		Settings:  configs.DefaultClient(),
+		Settings:  settings,
 		Log:       slog.New(slog.DiscardHandler),
 		Resolve:   func(context.Context) ([]netip.AddrPort, error) { return []netip.AddrPort{serverAddr}, nil },
 		Network:   w,
@@ -167,16 +189,38 @@ func (w *world) attach(streams Streams) *Session {
 	return s
 }
 
-// The world is a client's network, of one interface.
+// The world is a client's network. Its sockets keep the address that they begin
+// with.
 
-func (w *world) Interfaces() ([]string, error) { return []string{"wlan0"}, nil }
-
-func (w *world) Listen(string) (net.PacketConn, error) {
-	return w.net.Listen(netip.AddrPortFrom(w.address(), 0)), nil
+func (w *world) Interfaces() (names []string, err error) {
+	w.net.Do(func() {
+		for _, p := range w.ports {
+			if !p.gone {
+				names = append(names, p.name)
+			}
+		}
+	})
+	return names, nil
 }
 
-func (w *world) Lookup(netip.AddrPort, string) (netmon.Route, error) {
-	return netmon.Route{Interface: "wlan0", Source: w.address()}, nil
+func (w *world) Listen(iface string) (net.PacketConn, error) {
+	route, err := w.Lookup(serverAddr, iface)
+	if err != nil {
+		return nil, err
+	}
+	return w.net.Listen(netip.AddrPortFrom(route.Source, 0)), nil
+}
+
+func (w *world) Lookup(_ netip.AddrPort, iface string) (route netmon.Route, err error) {
+	err = errors.New("no route")
+	w.net.Do(func() {
+		for _, p := range w.ports {
+			if err != nil && !p.gone && (iface == "" || iface == p.name) {
+				route, err = netmon.Route{Interface: p.name, Source: p.addr}, nil
+			}
+		}
+	})
+	return route, err
 }
 
 func (w *world) Watch(ctx context.Context, _ func() netip.AddrPort, f func(netmon.Event)) error {
@@ -185,28 +229,34 @@ func (w *world) Watch(ctx context.Context, _ func() netip.AddrPort, f func(netmo
 		case e := <-w.events:
 			f(e)
 		case <-ctx.Done():
-			return ctx.Err()
+			return nil
 		}
 	}
 }
 
-func (w *world) address() (home netip.Addr) {
-	w.net.Do(func() { home = w.home })
-	return home
+// set changes all links.
+func (w *world) set(cfg netem.Config) {
+	for i := range w.ports {
+		w.setPort(i, cfg)
+	}
 }
 
-// set changes both links.
-func (w *world) set(cfg netem.Config) {
+func (w *world) setPort(i int, cfg netem.Config) {
 	w.net.Do(func() {
-		w.up.Set(cfg)
-		w.down.Set(cfg)
+		w.ports[i].to.Set(cfg)
+		w.ports[i].from.Set(cfg)
 	})
 }
 
-// move gives the client another address: that of the connections that it has is
-// gone.
-func (w *world) move() {
-	w.net.Do(func() { w.home = w.home.Next() })
+// move gives an interface another address: that of the connections that it has
+// is gone.
+func (w *world) move(i int) {
+	w.net.Do(func() { w.ports[i].addr = w.ports[i].addr.Next() })
+}
+
+// plug takes an interface down, or up.
+func (w *world) plug(i int, up bool) {
+	w.net.Do(func() { w.ports[i].gone = !up })
 }
 
 // tell has the client see that its network may have changed.
@@ -281,7 +331,7 @@ func TestPipeThroughOutage(t *testing.T) {
 			s.Write(in[third : 2*third])
 			time.Sleep(10 * time.Minute)
 			w.stop()
-			w.move()
+			w.move(0)
 			w.set(netem.Config{Delay: 50 * time.Millisecond})
 			w.serve()
 			s.Write(in[2*third:])
@@ -299,29 +349,35 @@ func TestPipeThroughOutage(t *testing.T) {
 	})
 }
 
-// Whatever happens, in any order, for hours: what is typed comes back, once.
+// Whatever happens, in any order, for hours: what is typed comes back, once,
+// and nothing is left when the session is over.
 func TestChaos(t *testing.T) {
-	seeds := uint64(6)
-	if testing.Short() {
-		seeds = 2
-	}
-	for seed := range seeds {
-		inWorld(t, netem.Config{Delay: 20 * time.Millisecond}, true, func(w *world) {
-			var out bytes.Buffer
-			s := w.attach(Streams{Stdout: &out})
-			in := w.chaos(s, seed, 60)
-			status, err := s.Run(context.Background())
-			w.stop()
-			w.serve()
-			if status != 7 || err != nil {
-				t.Errorf("seed %d: status %d, %v; want 7", seed, status, err)
-			}
-			if want := in(); !bytes.Equal(out.Bytes(), want) {
-				t.Errorf("seed %d: %d bytes came back, not the %d that were sent", seed, out.Len(), len(want))
-			}
-			if n := w.net.Sockets(); n != 1 {
-				t.Errorf("seed %d: %d sockets are open, want the server's", seed, n)
-			}
+	for seed, paths := range []string{"failover", "standby", "redundant"} {
+		events := 100
+		if paths == "redundant" && !testing.Short() {
+			events = 500
+		}
+		t.Run(paths, func(t *testing.T) {
+			inWorld(t, netem.Config{Delay: 20 * time.Millisecond}, true, func(w *world) {
+				w.paths = paths
+				var out bytes.Buffer
+				s := w.attach(Streams{Stdout: &out})
+				in := w.chaos(s, uint64(seed), events)
+				start := time.Now()
+				status, err := s.Run(context.Background())
+				w.stop()
+				w.serve()
+				if status != 7 || err != nil {
+					t.Errorf("status %d, %v; want 7", status, err)
+				}
+				if want := in(); !bytes.Equal(out.Bytes(), want) {
+					t.Errorf("%d bytes came back, not the %d that were sent", out.Len(), len(want))
+				}
+				if n := w.net.Sockets(); n != 1 {
+					t.Errorf("%d sockets are open, want the server's", n)
+				}
+				t.Logf("%d events in %v", events, time.Since(start).Round(time.Second))
+			})
 		})
 	}
 }
@@ -347,21 +403,18 @@ func (w *world) chaos(s *Session, seed uint64, events int) (typed func() []byte)
 				type_(1)
 				time.Sleep(upTo(200 * time.Millisecond))
 			}
-			switch rng.IntN(8) {
+			port := rng.IntN(len(w.ports))
+			change := netmon.Changed
+			switch rng.IntN(10) {
 			case 0:
 				w.set(netem.Config{Down: true})
 				type_(1)
 				time.Sleep(upTo(5 * time.Second))
 			case 1:
 				w.set(netem.Config{Down: true})
-				time.Sleep(upTo(3 * time.Hour))
+				time.Sleep(upTo(10 * time.Minute))
 			case 2:
-				w.move()
-				if rng.IntN(2) == 0 {
-					w.tell(netmon.Changed)
-				}
-			case 6:
-				w.tell(netmon.Woke)
+				w.move(port)
 			case 3:
 				w.stop()
 				time.Sleep(upTo(time.Minute))
@@ -370,6 +423,19 @@ func (w *world) chaos(s *Session, seed uint64, events int) (typed func() []byte)
 				type_(rng.IntN(100_000))
 			case 5:
 				time.Sleep(upTo(5 * time.Minute))
+			case 6:
+				change = netmon.Woke
+			case 7:
+				w.plug(port, false)
+			case 8:
+				w.plug(port, true)
+			case 9:
+				w.setPort(port, netem.Config{Down: true})
+				type_(1)
+				time.Sleep(upTo(10 * time.Second))
+			}
+			if rng.IntN(2) == 0 {
+				w.tell(change)
 			}
 			w.set(netem.Config{
 				Delay:     upTo(300 * time.Millisecond),
@@ -379,6 +445,7 @@ func (w *world) chaos(s *Session, seed uint64, events int) (typed func() []byte)
 				Reorder:   rng.Float64() * 0.1,
 			})
 		}
+		w.plug(0, true)
 		w.set(netem.Config{Delay: 20 * time.Millisecond})
 		s.CloseWrite()
 	})

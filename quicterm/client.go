@@ -176,9 +176,9 @@ func (c *Client) dialAddr(ctx context.Context, addr netip.AddrPort) (*carrier.QU
 	return carrier.DialQUIC(ctx, socket, addr, c.tls)
 }
 
-// dialWay connects to the server again. Where it can, it does so before anything
-// was heard of it: what is sent then may be replayed by others.
-func (c *Client) dialWay(ctx context.Context, way migrate.Way) (*carrier.QUIC, error) {
+// dialWay connects to the server again. If early, it does so before anything was
+// heard of it, where it can: what is sent then may be replayed by others.
+func (c *Client) dialWay(ctx context.Context, way migrate.Way, early bool) (*carrier.QUIC, error) {
 	iface := ""
 	if way.Bound {
 		iface = way.Interface
@@ -187,7 +187,18 @@ func (c *Client) dialWay(ctx context.Context, way migrate.Way) (*carrier.QUIC, e
 	if err != nil {
 		return nil, err
 	}
-	return carrier.DialQUICEarly(ctx, socket, way.Remote, c.tls)
+	if !early {
+		return carrier.DialQUIC(ctx, socket, way.Remote, c.tls)
+	}
+	conf := c.tls
+	if _, ok := conf.ClientSessionCache.Get(conf.ServerName); ok {
+		// The ticket's secret comes from a handshake that was safe from quantum
+		// computers, and makes this one so. Without a key exchange for that, the
+		// first flight is one packet less that can be lost.
+		conf = conf.Clone()
+		conf.CurvePreferences = []tls.CurveID{tls.X25519}
+	}
+	return carrier.DialQUICEarly(ctx, socket, way.Remote, conf)
 }
 
 // forgetTicket has the next connection made as the first was.

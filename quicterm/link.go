@@ -22,7 +22,7 @@ type linkKeeper struct {
 	carriers map[migrate.ID]*linkCarrier
 	dials    map[migrate.ID]context.CancelFunc
 	waiting  time.Time
-	resumed  int // how often another connection took over
+	changed  chan struct{} // wakes who tells of changes
 	atlas    atlas
 	wg       sync.WaitGroup
 }
@@ -66,6 +66,7 @@ func (s *Session) keepLink(ctx context.Context) {
 		events:   make(chan any),
 		carriers: make(map[migrate.ID]*linkCarrier),
 		dials:    make(map[migrate.ID]context.CancelFunc),
+		changed:  make(chan struct{}, 1),
 		atlas:    atlas{client: s.client},
 	}
 	k.run(ctx)
@@ -98,6 +99,9 @@ func (k *linkKeeper) run(ctx context.Context) {
 			k.session.log.Debug("changes of the network are not seen", "error", err)
 		}
 	})
+	if k.session.streams.Changed != nil {
+		k.wg.Go(func() { k.announce(ctx) })
+	}
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	for {
@@ -157,9 +161,6 @@ func (k *linkKeeper) look(ctx context.Context) {
 	for id, c := range k.carriers {
 		stats := c.quic.Conn().ConnectionStats()
 		if c.answered() && stats.PacketsReceived != c.packets {
-			if c.packets == 0 && c.resuming != nil {
-				k.resumed++
-			}
 			c.packets = stats.PacketsReceived
 			k.handle(ctx, migrate.Heard{ID: id, RTT: stats.SmoothedRTT})
 		}
@@ -205,16 +206,32 @@ func (k *linkKeeper) resolve(ctx context.Context) {
 	k.wg.Go(func() { k.post(ctx, k.atlas.resolve(ctx)) })
 }
 
-// report tells the person's side when the state of the link has changed.
+// report takes note of the state of the link.
 func (k *linkKeeper) report() {
 	state, since := k.link.State()
 	now := Link{State: state, Since: since, Attempts: k.link.Attempts()}
 	s := k.session
 	s.mu.Lock()
-	changed := s.link != now
-	s.link = now
-	s.mu.Unlock()
-	if changed && s.streams.Changed != nil {
+	defer s.mu.Unlock()
+	if s.link != now {
+		s.link = now
+		wake(k.changed)
+	}
+}
+
+// announce tells the person's side of changes of the link. That may take long, as
+// with a terminal whose output is stopped.
+func (k *linkKeeper) announce(ctx context.Context) {
+	s := k.session
+	for {
+		select {
+		case <-k.changed:
+		case <-ctx.Done():
+			return
+		}
+		s.mu.Lock()
+		now := s.link
+		s.mu.Unlock()
 		s.streams.Changed(now)
 	}
 }
@@ -258,7 +275,7 @@ func (k *linkKeeper) dial(ctx context.Context, a migrate.Dial) {
 	k.dials[a.ID] = cancel
 	k.wg.Go(func() {
 		defer cancel()
-		quic, err := k.session.client.dialWay(dialCtx, a.Way)
+		quic, err := k.session.client.dialWay(dialCtx, a.Way, k.session.first.Datagrams())
 		if err == nil {
 			err = k.session.resume(quic)
 		}

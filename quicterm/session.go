@@ -38,8 +38,8 @@ const (
 )
 
 // Streams are where a session's output goes, and who is told what happens to
-// it. All functions are called by one goroutine at a time, and the session waits
-// for them; they may be nil.
+// it. All functions but Changed are called by one goroutine at a time, and the
+// session waits for them; they may be nil.
 type Streams struct {
 	// Stdout and Stderr take the program's output. An error of Stdout or
 	// Stderr is passed on to the program as a closed pipe, and Run returns it
@@ -51,7 +51,8 @@ type Streams struct {
 	// Lost is told of output that will never come. Without a terminal the
 	// session ends after it.
 	Lost func(session.Gap)
-	// Changed is told of the link to the server. It must not block for long.
+	// Changed is told of the link to the server, by one goroutine of its own.
+	// What it misses while it is busy, it is not told.
 	Changed func(Link)
 	// InputClosed is called when the program does not read its input any more.
 	InputClosed func()

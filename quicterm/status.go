@@ -41,8 +41,8 @@ type linkStatus struct {
 	paths   []Path
 }
 
-// statusTime is how long Status waits for the link's loop. That answers at once
-// unless Streams.Changed keeps it, say with a terminal whose output is stopped.
+// statusTime is how long Status waits for the link's loop, which answers at once
+// if it runs.
 const statusTime = 500 * time.Millisecond
 
 // Status returns how the session is doing. It tells Resumed and Paths only while
@@ -72,7 +72,7 @@ func (s *Session) Status() Status {
 }
 
 func (k *linkKeeper) status() linkStatus {
-	status := linkStatus{resumed: k.resumed}
+	status := linkStatus{resumed: k.link.Resumed()}
 	for _, p := range k.link.Paths() {
 		c := k.carriers[p.ID]
 		if c == nil {

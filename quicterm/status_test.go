@@ -56,7 +56,7 @@ func TestStatus(t *testing.T) {
 			t.Errorf("got %+v", st)
 		}
 		time.Sleep(time.Minute)
-		status("stuck", statusTime, 0)
+		status("stuck", 0, 1)
 		close(stuck)
 		time.Sleep(time.Second)
 		if st := s.Status(); st.Link.State != migrate.Offline {

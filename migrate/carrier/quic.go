@@ -82,7 +82,8 @@ func DialQUIC(ctx context.Context, socket net.PacketConn, addr netip.AddrPort, c
 // from then on is early data: whoever sees it can have the server read it once
 // more. If the server does not take it, reads and writes fail with
 // [quic.Err0RTTRejected], nothing of it has reached the server's application, and
-// only a carrier dialed without that ticket will do.
+// only a carrier dialed without that ticket will do. It is for servers that have
+// taken datagrams before: they must not stop (RFC 9221, 3).
 func DialQUICEarly(ctx context.Context, socket net.PacketConn, addr netip.AddrPort, conf *tls.Config) (*QUIC, error) {
 	return dialQUIC(ctx, socket, addr, conf, true)
 }
@@ -110,8 +111,12 @@ func dialQUIC(ctx context.Context, socket net.PacketConn, addr netip.AddrPort, c
 		closeAll()
 		return nil, fmt.Errorf("open stream: %w", err)
 	}
-	q := newQUIC(conn, stream, closeAll)
-	q.gate = gate
+	q := &QUIC{conn: conn, stream: stream, datagrams: true, gate: gate, close: closeAll}
+	select {
+	case <-conn.HandshakeComplete():
+		q.datagrams = conn.ConnectionState().SupportsDatagrams.Remote
+	default: // there is no asking yet, the gate may keep the answer
+	}
 	close(gate.opened)
 	return q, nil
 }
@@ -119,14 +124,12 @@ func dialQUIC(ctx context.Context, socket net.PacketConn, addr netip.AddrPort, c
 // AcceptQUIC returns the carrier over a connection that a server accepted and
 // its client's stream.
 func AcceptQUIC(conn *quic.Conn, stream *quic.Stream) *QUIC {
-	return newQUIC(conn, stream, func() error { return conn.CloseWithError(0, "") })
-}
-
-// newQUIC asks for datagrams once: early data goes by what the peer took before
-// (RFC 9000, 7.4.1), and it must not take less now.
-func newQUIC(conn *quic.Conn, stream *quic.Stream, close func() error) *QUIC {
-	datagrams := conn.ConnectionState().SupportsDatagrams.Remote
-	return &QUIC{conn: conn, stream: stream, datagrams: datagrams, close: close}
+	return &QUIC{
+		conn:      conn,
+		stream:    stream,
+		datagrams: conn.ConnectionState().SupportsDatagrams.Remote,
+		close:     func() error { return conn.CloseWithError(0, "") },
+	}
 }
 
 // Conn returns the connection, to be asked for its state.
