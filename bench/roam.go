@@ -43,7 +43,7 @@ something happens to it. What was measured while this process could not run for
 					g.runs = 3
 				}
 				g.apart = make(chan struct{}, 3)
-				fmt.Fprintln(c.OutOrStdout(), "quick: few samples, outages of 5 s, the worst may take twice as long")
+				fmt.Fprintln(c.OutOrStdout(), "quick: few samples, outages of 5 s, all may take twice as long")
 			}
 			return running.runRows(c.OutOrStdout(), only, [][]row{g.rows(only)})
 		},

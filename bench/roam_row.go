@@ -67,7 +67,7 @@ func (g *roaming) row(r roam) row {
 	}
 	return row{
 		name:  r.name,
-		bound: fmt.Sprintf("%v, worst %v", r.median, factor*r.worst),
+		bound: fmt.Sprintf("%v, worst %v", factor*r.median, factor*r.worst),
 		measure: func(m *measurement) (string, bool) {
 			out := func() {}
 			if r.outage == 0 {
@@ -91,7 +91,7 @@ func (g *roaming) row(r roam) row {
 			if repeated > 0 {
 				figure += fmt.Sprintf("; %d busy", repeated)
 			}
-			return figure, mid <= r.median && worst <= factor*r.worst
+			return figure, mid <= factor*r.median && worst <= factor*r.worst
 		},
 	}
 }
