@@ -22,10 +22,6 @@ const (
 	// for the next client of a terminal: a few screens, and then some.
 	history = 256 << 10
 
-	// backlog is how many bytes of a terminal's output may wait for a client
-	// that is there, before the program has to.
-	backlog = 256 << 10
-
 	// stallLimit is how long a client may be silent about output that it
 	// owes an ack for, and still be believed to be there.
 	stallLimit = 15 * time.Second
@@ -161,7 +157,7 @@ func (h *Holder) mustWaitLocked(n int) bool {
 		return h.ring.Room() < max(n, 1) && (h.presentLocked() || !h.killed && !h.expired)
 	}
 	a := h.writer
-	if !h.presentLocked() || h.ring.Size(a.peer.Acked()) <= backlog {
+	if !h.presentLocked() || h.ring.Size(a.peer.Acked()) <= backlog(a.peer.Appetite(time.Now())) {
 		return false
 	}
 	left := stallLimit - time.Since(a.peer.Waiting())
@@ -171,6 +167,11 @@ func (h *Holder) mustWaitLocked(n int) bool {
 	h.stalled.Reset(left)
 	return true
 }
+
+// backlog returns how many bytes of a terminal's output may wait for a client
+// that is there, before the program has to: a little more than keeps the path
+// busy. What is typed to stop a flood has effect when all of it has arrived.
+func backlog(appetite int) int { return appetite + appetite/4 }
 
 // progressLocked takes note of what the writer has dealt with.
 func (h *Holder) progressLocked(a *attachment) {

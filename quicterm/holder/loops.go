@@ -18,6 +18,9 @@ const (
 	// 4 KiB, a pipe 64 KiB.
 	readSize = 32 << 10
 
+	// minFrame is the least that output is divided into: about a packet.
+	minFrame = 1000
+
 	// quiet is how long a terminal that others keep open must be silent after
 	// its program's end, to have given all of the program's output.
 	quiet = 100 * time.Millisecond
@@ -103,7 +106,11 @@ func (h *Holder) readOutput(r io.Reader, t buffer.Type) {
 		if n > 0 {
 			h.mu.Lock()
 			h.reading.waits = true
-			h.appendLocked(t, buf[:n])
+			for rest := buf[:n]; len(rest) > 0; {
+				size := min(len(rest), h.frameSizeLocked())
+				h.appendLocked(t, rest[:size])
+				rest = rest[size:]
+			}
 			h.reading.waits, h.reading.last = false, time.Now()
 			h.mu.Unlock()
 		}
@@ -111,6 +118,15 @@ func (h *Holder) readOutput(r io.Reader, t buffer.Type) {
 			return // io.EOF, EIO when a terminal has no program, or closed by us
 		}
 	}
+}
+
+// frameSizeLocked returns how many bytes of output go into a frame: few on a slow
+// path, where a frame takes its time and nothing overtakes it.
+func (h *Holder) frameSizeLocked() int {
+	if !h.presentLocked() {
+		return readSize
+	}
+	return max(h.writer.peer.Appetite(time.Now())/4, minFrame)
 }
 
 func (h *Holder) append(t buffer.Type, payload []byte) {

@@ -173,8 +173,9 @@ func TestStalledClient(t *testing.T) {
 			t.Fatal("the program does not wait for a client that is there")
 		}
 		w.locked(func(h *Holder) {
-			if n := h.ring.Size(1); n < backlog || n > backlog+2*readSize {
-				t.Errorf("%d bytes wait for the client, want about %d", n, backlog)
+			want := backlog(h.writer.peer.Appetite(time.Now()))
+			if n := h.ring.Size(1); n < want || n > want+2*readSize {
+				t.Errorf("%d bytes wait for the client, want about %d", n, want)
 			}
 		})
 		for !done() {

@@ -150,6 +150,7 @@ func (p *Pump) readDatagrams(id session.CarrierID, c carrier.Carrier) error {
 // it drops the rest of them: a stream would bring the same frames intact.
 func (p *Pump) receiveDatagram(id session.CarrierID, b []byte) error {
 	now := time.Now()
+	p.peer.Received(id)
 	for len(b) > 0 {
 		f, n, err := buffer.Parse(b)
 		if err != nil {

@@ -32,9 +32,9 @@ const (
 	// was not dealt with, as in a stopped terminal.
 	maxProbe = 30 * time.Second
 
-	// eagerResends is how many resends go at half a round trip, before they
-	// get rarer.
-	eagerResends = 8
+	// eagerResends is how many resends go within round trips, before they get
+	// rarer.
+	eagerResends = 12
 
 	// light is how many times its own size a frame may keep in memory of what
 	// came around it, and is of no use.
@@ -44,9 +44,9 @@ const (
 	// [buffer.Reader] reads at once.
 	maxBallast = 256 << 10
 
-	// maxInFlight is how many bytes of frames a stream carries that have not
-	// been acknowledged.
-	maxInFlight = 4 << 20
+	// firstCopy is when a datagram is sent again where loss is expected: soon,
+	// but not so soon that what has taken the first takes both.
+	firstCopy = 10 * time.Millisecond
 )
 
 // A carrier is what a peer knows of one of its carriers.
@@ -67,13 +67,17 @@ type carrier struct {
 	probes    int       // in a row
 	keepalive bool      // a ping is to be sent
 	rtt       rtt
+	loss      loss
+	credit    credit
 
 	// Receiving.
 	highest  uint64    // frame that arrived on this carrier
+	got      uint64    // datagrams that did
 	owed     int       // bytes received that no ack was sent for
 	ackAt    time.Time // when to send an ack at the latest, or zero
 	doneSaid uint64    // the last ack's Consumed
 	ballast  int       // bytes of no use, that may stay in memory with the next frame
+	backlog  uint64    // bytes of frames that the other end has yet to send
 }
 
 // Up adds a carrier with datagrams of at most maxDatagram bytes, or none if
@@ -132,6 +136,52 @@ func (p *Peer) Ping(id CarrierID) {
 	}
 }
 
+// Path returns what is known of a carrier's path: the smoothed round-trip time,
+// and the rate in bytes of the log per second at which it has delivered of late.
+// Each is 0 while it is not known.
+func (p *Peer) Path(id CarrierID) (rtt time.Duration, rate float64) {
+	c := p.carriers[id]
+	if c == nil {
+		return 0, 0
+	}
+	return c.rtt.smoothed, c.credit.rate()
+}
+
+// Appetite returns how many bytes of frames that are not acknowledged keep the
+// best carrier busy. What is more than that waits here, where it can still be
+// overtaken.
+func (p *Peer) Appetite(now time.Time) int {
+	most := minCredit
+	for _, c := range p.carriers {
+		if !c.standBy {
+			most = max(most, c.credit.limit(now))
+		}
+	}
+	return most
+}
+
+// Backlog returns how many bytes of frames the other end has yet to send.
+func (p *Peer) Backlog() uint64 {
+	if c := p.carriers[p.heard]; c != nil {
+		return c.backlog
+	}
+	return 0
+}
+
+// delivered returns how many bytes of frames of the log have arrived, by any
+// carrier.
+func (p *Peer) delivered(c *carrier) uint64 {
+	seq := max(c.acked, p.acked)
+	return position(seq, p.log.Offset(seq))
+}
+
+// Received tells the peer that a datagram came over a carrier.
+func (p *Peer) Received(id CarrierID) {
+	if c := p.carriers[id]; c != nil {
+		c.got++
+	}
+}
+
 // BestRTT returns the shortest smoothed round-trip time of the carriers, with
 // the time that the other end takes for its ack, or 0 before any is known.
 func (p *Peer) BestRTT() time.Duration {
@@ -167,22 +217,28 @@ func (p *Peer) Stream(now time.Time, id CarrierID, limit int) []byte {
 	if c.probes == 0 {
 		c.probeAt = now.Add(2 * c.rtt.timeout())
 	}
-	if first := p.log.First(); from < first {
+	if first := p.first(); from < first {
 		c.cursor = first
 		info := gapInfo{next: first, offset: p.log.Offset(first)}
 		return buffer.AppendFrame(nil, buffer.Frame{Type: gap, Payload: appendGap(nil, info)})
 	}
-	credit := maxInFlight - p.span(max(c.acked, p.acked), from)
+	underWay := p.span(max(c.acked, p.acked), from)
+	credit := c.credit.limit(now) - underWay
 	room := p.room(from)
-	if credit <= 0 || room <= 0 {
+	if room <= 0 {
 		return nil
 	}
-	b, next := p.log.Slice(from, min(limit, credit, room))
+	b, next := p.log.Slice(from, max(min(limit, credit, room), 0))
 	if len(b) > room {
+		return nil
+	}
+	if len(b) > credit && underWay > 0 {
+		c.credit.limited = true
 		return nil
 	}
 	c.cursor = next
 	c.rtt.start(now, next-1)
+	c.credit.sent(now, next-1, p.delivered(c))
 	c.resendAt = now.Add(c.rtt.timeout())
 	return b
 }
@@ -195,6 +251,7 @@ func (p *Peer) Datagram(now time.Time, id CarrierID, b []byte) []byte {
 		return nil
 	}
 	if c.standBy {
+		c.loss.send(now)
 		return p.appendPing(now, b, c, false)
 	}
 	sendTail := c.ready && p.tailFits(c) && p.acked < p.log.Next() &&
@@ -212,6 +269,7 @@ func (p *Peer) Datagram(now time.Time, id CarrierID, b []byte) []byte {
 	if sendTail {
 		b = p.appendTail(now, b, c)
 	}
+	c.loss.send(now)
 	return b
 }
 
@@ -238,7 +296,7 @@ func (p *Peer) Deadline(id CarrierID) time.Time {
 // with an ack and a ping, and the other end can hold it.
 func (p *Peer) tailFits(c *carrier) bool {
 	return c.maxDatagram > 0 &&
-		p.acked >= p.log.First() &&
+		p.acked >= p.first() &&
 		p.log.Size(p.acked) <= c.maxDatagram-2*buffer.Overhead-maxAckBytes-1 &&
 		p.log.Size(p.acked) <= p.room(p.acked)
 }
@@ -273,12 +331,24 @@ func (p *Peer) appendTail(now time.Time, b []byte, c *carrier) []byte {
 	return b
 }
 
-// resendAfter returns how long to wait for an ack before the next resend.
+// resendAfter returns how long to wait for an ack before the next resend. Where
+// nothing is lost, that is until it is overdue. Where much is, the first copies
+// come early: a key and its echo are to need few of them.
 func (c *carrier) resendAfter() time.Duration {
-	if c.resends == 0 {
-		return c.rtt.timeout()
+	lost := c.loss.rate()
+	d := c.rtt.smoothed / 2
+	if c.resends > 0 && (lost >= heavyLoss || lost < lightLoss) { // or it is overdue
+		d = c.rtt.smoothed / 4
 	}
-	d := max(c.rtt.smoothed/2, minResend)
+	switch {
+	case c.rtt.smoothed == 0 || c.resends == 0 && lost < lightLoss:
+		return c.rtt.timeout()
+	case c.resends == 0:
+		return firstCopy
+	case c.resends == 1 && lost >= heavyLoss:
+		d = c.rtt.smoothed / 5
+	}
+	d = max(d, minResend)
 	for n := eagerResends; n < c.resends && d < maxResend; n++ {
 		d *= 2
 	}
@@ -339,7 +409,11 @@ func (c *carrier) scheduleAck(at time.Time) { c.ackAt = earlier(c.ackAt, at) }
 func (c *carrier) handleAck(now time.Time, a Ack, news bool) {
 	c.ready = true
 	c.acked = max(c.acked, a.Highest+1)
-	c.rtt.acked(now, a.Highest)
+	if trip := c.rtt.acked(now, a.Highest); trip > 0 {
+		c.credit.trip(now, trip)
+	}
+	c.loss.acked(now, a.Datagrams, c.rtt.smoothed)
+	c.backlog = a.Backlog
 	if news {
 		c.probes = 0
 		c.probeAt = now.Add(2 * c.rtt.timeout())

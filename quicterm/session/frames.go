@@ -117,31 +117,38 @@ type Ack struct {
 	Consumed uint64 // the first frame that it has not dealt with, at most Received
 	Limit    uint64 // where in the log, in bytes of encoded frames, it can hold no more
 	Highest  uint64 // the highest frame that it has received on this carrier, 0 for none
+	// Datagrams is how many it has received on this carrier, 0 if it does not say.
+	Datagrams uint64
+	// Backlog is how many bytes of frames of its own log it has yet to send on
+	// this carrier.
+	Backlog uint64
 }
 
-// appendAck appends the payload of an ack to b: four unsigned varints (as in
+// appendAck appends the payload of an ack to b: six unsigned varints (as in
 // Protocol Buffers, at most 10 bytes each), Consumed as its distance from
 // Received.
 func appendAck(b []byte, a Ack) []byte {
 	b = binary.AppendUvarint(b, a.Received)
 	b = binary.AppendUvarint(b, a.Received-a.Consumed)
 	b = binary.AppendUvarint(b, a.Limit)
-	return binary.AppendUvarint(b, a.Highest)
+	b = binary.AppendUvarint(b, a.Highest)
+	b = binary.AppendUvarint(b, a.Datagrams)
+	return binary.AppendUvarint(b, a.Backlog)
 }
 
 // maxAckBytes is the longest payload of an ack.
-const maxAckBytes = 4 * binary.MaxVarintLen64
+const maxAckBytes = 6 * binary.MaxVarintLen64
 
 // parseAck decodes the payload of an ack. Bytes after it are ignored.
 func parseAck(b []byte) (Ack, error) {
-	v, err := uvarints(b, 4)
+	v, err := uvarints(b, 6)
 	if err != nil {
 		return Ack{}, fmt.Errorf("ack: %w", err)
 	}
 	if v[0] == 0 || v[1] >= v[0] {
 		return Ack{}, fmt.Errorf("ack of nothing: received %d, unconsumed %d", v[0], v[1])
 	}
-	return Ack{Received: v[0], Consumed: v[0] - v[1], Limit: v[2], Highest: v[3]}, nil
+	return Ack{Received: v[0], Consumed: v[0] - v[1], Limit: v[2], Highest: v[3], Datagrams: v[4], Backlog: v[5]}, nil
 }
 
 // A gapInfo says where a log goes on after frames that have left the ring.

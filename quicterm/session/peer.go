@@ -106,6 +106,7 @@ type Peer struct {
 	consumed uint64    // the first frame that it has not dealt with
 	limit    uint64    // where in log it can hold no more, as a position
 	waiting  time.Time // since when it owes an ack, or zero
+	skipped  uint64    // the first frame that is sent although it may not have those before
 
 	// What is received.
 	window   *buffer.Window
@@ -178,6 +179,13 @@ func (p *Peer) Appended(now time.Time) {
 		p.waiting = now
 	}
 }
+
+// Skip has none of the frames that are in the log now sent, but for those that
+// are under way already. The other end is told that they will never come.
+func (p *Peer) Skip() { p.skipped = p.log.Next() }
+
+// first returns the first frame that can still be sent.
+func (p *Peer) first() uint64 { return max(p.log.First(), p.skipped) }
 
 // Take returns what was delivered and not yet taken, in order.
 func (p *Peer) Take() []Delivered {
@@ -343,6 +351,7 @@ func (p *Peer) handleAck(now time.Time, c *carrier, a Ack) error {
 		p.waiting = time.Time{}
 	}
 	c.handleAck(now, a, news)
+	c.credit.delivered(now, max(a.Highest, p.acked-1), p.delivered(c))
 	return nil
 }
 
@@ -353,6 +362,9 @@ func (p *Peer) ackFor(c *carrier) Ack {
 		Consumed: p.done,
 		Limit:    position(p.window.Next(), p.offset) + uint64(p.capacity-p.held),
 		Highest:  c.highest,
+
+		Datagrams: c.got,
+		Backlog:   uint64(p.span(max(c.sent(), p.acked, p.first()), p.log.Next())),
 	}
 }
 

@@ -5,7 +5,7 @@ import "time"
 // An rtt estimates the round-trip time of a carrier, end to end, from frames
 // and their acks, as RFC 6298 does.
 type rtt struct {
-	smoothed, variation, least time.Duration // 0 before the first sample
+	smoothed, variation time.Duration // 0 before the first sample
 
 	seq  uint64 // of the frame being timed, 0 for none
 	sent time.Time
@@ -22,20 +22,21 @@ func (r *rtt) start(now time.Time, seq uint64) {
 // for either (Karn's algorithm).
 func (r *rtt) cancel() { r.seq = 0 }
 
-// acked takes word that frames up to highest have arrived.
-func (r *rtt) acked(now time.Time, highest uint64) {
+// acked takes word that frames up to highest have arrived. It returns how long
+// that took for the frame that was timed, or 0.
+func (r *rtt) acked(now time.Time, highest uint64) time.Duration {
 	if r.seq == 0 || highest < r.seq {
-		return
+		return 0
 	}
 	r.seq = 0
 	sample := now.Sub(r.sent)
 	if r.smoothed == 0 {
-		r.smoothed, r.variation, r.least = sample, sample/2, sample
-		return
+		r.smoothed, r.variation = sample, sample/2
+		return sample
 	}
 	r.variation += ((r.smoothed - sample).Abs() - r.variation) / 4
 	r.smoothed += (sample - r.smoothed) / 8
-	r.least = min(r.least, sample)
+	return sample
 }
 
 // timeout is how long an ack may take before something is likely lost.

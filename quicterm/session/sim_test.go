@@ -198,6 +198,9 @@ func (w *world) sendStream(l *link, from int, b []byte) {
 }
 
 func (w *world) receive(l *link, to int, lane Lane, b []byte) {
+	if lane == DatagramLane {
+		w.ends[to].peer.Received(l.ids[to])
+	}
 	for len(b) > 0 {
 		f, n, err := buffer.Parse(b)
 		if err != nil {
