@@ -19,6 +19,7 @@ type Proxy struct {
 
 	mu       sync.Mutex
 	up, down *Link
+	arrived  struct{ up, down uint64 }       // bytes
 	flows    map[netip.AddrPort]*net.UDPConn // to the server, by client
 	closed   bool
 
@@ -41,6 +42,7 @@ func NewProxy(server netip.AddrPort, cfg Config, seed uint64) (*Proxy, error) {
 		flows:  make(map[netip.AddrPort]*net.UDPConn),
 		under:  newUnderway(),
 	}
+	p.under.nap = nap
 	p.wg.Go(p.readClients)
 	p.wg.Go(p.under.deliver)
 	return p, nil
@@ -75,6 +77,13 @@ func (p *Proxy) Counters() (up, down Counters) {
 	return p.up.Counters(), p.down.Counters()
 }
 
+// Arrived returns how many bytes have arrived at the server and at clients.
+func (p *Proxy) Arrived() (up, down uint64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.arrived.up, p.arrived.down
+}
+
 // Close ends the proxy. Nothing of it is left when it returns.
 func (p *Proxy) Close() error {
 	p.mu.Lock()
@@ -104,7 +113,7 @@ func (p *Proxy) readClients() {
 		if err != nil {
 			continue // out of sockets, or closed: the packet is lost
 		}
-		p.send(p.up, buf[:n], func(b []byte) { c.Write(b) })
+		p.send(p.up, &p.arrived.up, buf[:n], func(b []byte) { c.Write(b) })
 	}
 }
 
@@ -140,17 +149,22 @@ func (p *Proxy) readServer(client netip.AddrPort, c *net.UDPConn) {
 			}
 			continue // the server does not listen now: it may again
 		}
-		p.send(p.down, buf[:n], func(b []byte) { p.front.WriteToUDPAddrPort(b, client) })
+		p.send(p.down, &p.arrived.down, buf[:n], func(b []byte) { p.front.WriteToUDPAddrPort(b, client) })
 	}
 }
 
-// send puts a packet on a link.
-func (p *Proxy) send(l *Link, b []byte, out func([]byte)) {
+// send puts a packet on a link, and counts its bytes when it arrives.
+func (p *Proxy) send(l *Link, arrived *uint64, b []byte, out func([]byte)) {
 	packet := append([]byte(nil), b...)
 	p.mu.Lock()
 	arrivals := l.Send(time.Now(), len(b))
 	p.mu.Unlock()
 	for _, at := range arrivals {
-		p.under.add(at, func() { out(packet) })
+		p.under.add(at, func() {
+			p.mu.Lock()
+			*arrived += uint64(len(packet))
+			p.mu.Unlock()
+			out(packet)
+		})
 	}
 }

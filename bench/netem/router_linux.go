@@ -7,8 +7,6 @@ import (
 	"os"
 	"sync"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // A Router joins interfaces in network namespaces: what comes from one goes to
@@ -35,10 +33,7 @@ type Port struct {
 // losses.
 func NewRouter(seed uint64) *Router {
 	r := &Router{seed: seed, under: newUnderway()}
-	r.under.nap = func(d time.Duration) {
-		t := unix.NsecToTimespec(d.Nanoseconds())
-		unix.Nanosleep(&t, nil)
-	}
+	r.under.nap = nap
 	r.wg.Go(r.under.deliver)
 	return r
 }

@@ -366,18 +366,27 @@ func Open(t T, cmd *exec.Cmd) *Terminal {
 // OpenTo is Open, and what the terminal shows is written to w too when it appears.
 func OpenTo(t T, cmd *exec.Cmd, w io.Writer) *Terminal {
 	t.Helper()
+	out := NewOutput()
+	x := Watch(t, cmd, io.MultiWriter(w, out))
+	x.Out = out
+	return x
+}
+
+// Watch is OpenTo for more than is to be kept: nothing can be expected of the
+// terminal.
+func Watch(t T, cmd *exec.Cmd, w io.Writer) *Terminal {
+	t.Helper()
 	tty, err := pty.StartWithSize(cmd, &pty.Winsize{Cols: 80, Rows: 24})
 	if err != nil {
 		t.Fatal(err)
 	}
-	x := &Terminal{T: t, Cmd: cmd, TTY: tty, Out: NewOutput(), done: make(chan struct{})}
+	x := &Terminal{T: t, Cmd: cmd, TTY: tty, done: make(chan struct{})}
 	go func() {
 		defer close(x.done)
 		buf := make([]byte, 64<<10)
 		for {
 			n, err := tty.Read(buf)
 			w.Write(buf[:n])
-			x.Out.Write(buf[:n])
 			if err != nil {
 				return
 			}

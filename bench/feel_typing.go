@@ -1,0 +1,237 @@
+//go:build linux
+
+package main
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/quicterm/quicterm/bench/netem"
+	"github.com/quicterm/quicterm/bench/rig"
+)
+
+const (
+	feelSessions = 20
+	feelKeys     = 100                    // in each session
+	feelPace     = 200 * time.Millisecond // from one key of a session to the next
+	feelAttempts = 3                      // where the machine is busy
+
+	// udpHeaders are in front of each packet: of IPv4 and UDP.
+	udpHeaders = 20 + 8
+)
+
+// echoCommand is what the sessions run.
+const echoCommand = "stty raw -echo; echo ready; cat"
+
+// A typing20 is 20 sessions side by side, in each of which somebody types. It is
+// measured once, for all rows that ask.
+type typing20 struct {
+	f      *feeling
+	loss   float64 // each way
+	limits limits  // of the echo
+
+	once  sync.Once
+	typed *typed
+}
+
+// typed is what was measured of them.
+type typed struct {
+	times []time.Duration // sorted
+	wire  float64         // bytes per second and session, both ways, with headers
+	stall time.Duration   // the longest of this process
+}
+
+// limits are bounds in milliseconds, 0 for none.
+type limits struct{ p50, p90, p99, max int }
+
+func (l limits) kept(sorted []time.Duration) bool {
+	within := func(d time.Duration, limit int) bool {
+		return limit == 0 || d <= time.Duration(limit)*time.Millisecond
+	}
+	return within(percentile(sorted, 0.5), l.p50) && within(percentile(sorted, 0.9), l.p90) &&
+		within(percentile(sorted, 0.99), l.p99) && within(sorted[len(sorted)-1], l.max)
+}
+
+// result measures unless it was done, until the limits are kept or the machine
+// was not busy.
+func (t *typing20) result(m *measurement) *typed {
+	t.once.Do(func() {
+		for range feelAttempts {
+			t.typed = t.measure(m)
+			if t.typed.stall < believed || t.limits.kept(t.typed.times) {
+				return
+			}
+		}
+	})
+	if t.typed == nil {
+		m.Fatal("see the row before") // which shares the measurement
+	}
+	return t.typed
+}
+
+// echo is the measure of the time from keys to their echoes.
+func (t *typing20) echo(m *measurement) (string, bool) {
+	r := t.result(m)
+	return r.text(), t.limits.kept(r.times)
+}
+
+func (r *typed) text() string {
+	p := func(share float64) int64 { return percentile(r.times, share).Milliseconds() }
+	return fmt.Sprintf("p50 %d, p90 %d, p99 %d, max %d ms; stall %v", p(0.5), p(0.9), p(0.99), p(1), ms(r.stall))
+}
+
+// wire returns a row's measure of what typing costs.
+func (t *typing20) wire(limit float64) func(m *measurement) (string, bool) {
+	return func(m *measurement) (string, bool) {
+		r := t.result(m)
+		return fmt.Sprintf("%.0f B/s", r.wire), r.wire <= limit
+	}
+}
+
+func (t *typing20) measure(m *measurement) *typed {
+	h := m.host(manyClients)
+	p := h.Proxy(netem.Config{Delay: feelRTT / 2, Loss: t.loss})
+	connect := h.Via(p.Addr(), "connect", []string{"-t"}, echoCommand)
+	keyboards := make([]*keyboard, feelSessions)
+	for i := range keyboards {
+		k := newKeyboard()
+		k.x = rig.Watch(m, again(connect), k)
+		keyboards[i] = k
+	}
+	return typeOn(m, t.f, keyboards, func() uint64 {
+		up, down := p.Counters()
+		return up.Bytes + down.Bytes + udpHeaders*(up.Packets+down.Packets)
+	})
+}
+
+// typeOn types on all keyboards, and counts what that costs.
+func typeOn(m *measurement, f *feeling, keyboards []*keyboard, sent func() uint64) *typed {
+	for _, k := range keyboards {
+		select {
+		case <-k.ready:
+		case <-k.x.Closed():
+			m.Fatalf("a client ended: %q", k.shown())
+		case <-time.After(rig.Patience):
+			m.Fatal("a session does not begin")
+		}
+	}
+	time.Sleep(settle)
+	stalls := watchStalls()
+	start, before := time.Now(), sent()
+	for n := range feelKeys {
+		for i, k := range keyboards {
+			at := time.Duration(n)*feelPace + time.Duration(i)*feelPace/time.Duration(len(keyboards))
+			time.Sleep(time.Until(start.Add(at)))
+			if err := k.key(); err != nil {
+				m.Fatal(err)
+			}
+		}
+	}
+	time.Sleep(time.Until(start.Add(feelKeys * feelPace)))
+	r := &typed{wire: float64(sent()-before) / time.Since(start).Seconds() / float64(len(keyboards))}
+	r.stall = stalls()
+	until := time.Now().Add(rig.Patience)
+	for i, k := range keyboards {
+		times, err := k.await(until)
+		if err != nil {
+			m.Fatalf("session %d: %v", i, err)
+		}
+		if f.verbose {
+			for n, d := range times {
+				if d > 2*feelRTT {
+					m.Logf("session %d, key %d: %v", i, n, ms(d))
+				}
+			}
+		}
+		r.times = append(r.times, times...)
+	}
+	slices.Sort(r.times)
+	if f.verbose {
+		m.Logf("%s; %.0f B/s", r.text(), r.wire)
+	}
+	return r
+}
+
+// A keyboard is where somebody types single keys, and the screen that shows their
+// echoes: a line "ready", then each key once, in order.
+type keyboard struct {
+	x     *rig.Terminal
+	ready chan struct{} // closed after that line
+
+	mu       sync.Mutex
+	controls typist // of which plain is used
+	line     string // until ready
+	begun    bool
+	typed    []time.Time
+	seen     []time.Time
+	wrong    error
+}
+
+func newKeyboard() *keyboard { return &keyboard{ready: make(chan struct{})} }
+
+// keyNumber returns the key that is typed as number n: neighbours differ.
+func keyNumber(n int) byte { return byte('a' + n%26) }
+
+// key types the next key.
+func (k *keyboard) key() error {
+	k.mu.Lock()
+	c := keyNumber(len(k.typed))
+	k.typed = append(k.typed, time.Now())
+	k.mu.Unlock()
+	_, err := k.x.TTY.Write([]byte{c})
+	return err
+}
+
+// Write looks at what the terminal shows.
+func (k *keyboard) Write(b []byte) (int, error) {
+	now := time.Now()
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, c := range b {
+		switch {
+		case !k.controls.plain(c) || k.wrong != nil:
+		case !k.begun:
+			if k.line += string(c); k.line == "ready\n" {
+				k.begun = true
+				close(k.ready)
+			}
+		default:
+			if n := len(k.seen); n >= len(k.typed) || c != keyNumber(n) {
+				k.wrong = fmt.Errorf("%q is shown as echo %d", c, n)
+			}
+			k.seen = append(k.seen, now)
+		}
+	}
+	return len(b), nil
+}
+
+// shown returns what was shown before the line.
+func (k *keyboard) shown() string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.line
+}
+
+// await waits until all keys are shown, and returns how long each took.
+func (k *keyboard) await(until time.Time) ([]time.Duration, error) {
+	for {
+		k.mu.Lock()
+		shown, typed, wrong := len(k.seen), len(k.typed), k.wrong
+		k.mu.Unlock()
+		switch {
+		case wrong != nil:
+			return nil, wrong
+		case shown == typed:
+			times := make([]time.Duration, typed)
+			for n := range times {
+				times[n] = k.seen[n].Sub(k.typed[n])
+			}
+			return times, nil
+		case time.Now().After(until):
+			return nil, fmt.Errorf("%d of %d keys are never shown", typed-shown, typed)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
