@@ -17,6 +17,9 @@ const (
 	eagerRound = 100 * time.Millisecond
 	eagerFor   = time.Minute
 
+	// typedRound is the time between rounds when something is typed after that.
+	typedRound = time.Second
+
 	// slowRound is the time between rounds when there has been no contact for
 	// slowAfter: nobody waits any more, and a battery may.
 	slowRound = 10 * time.Second
@@ -238,6 +241,7 @@ func (l *Link) Handle(now time.Time, event Event) []Action {
 				p.owed = now
 			}
 		}
+		l.insist()
 	}
 	l.judge(now)
 	l.expire(now)
@@ -368,6 +372,14 @@ func (l *Link) hurry(now time.Time) {
 	l.nextRound = now
 	if soonest := l.lastRound.Add(eagerRound); soonest.After(now) {
 		l.nextRound = soonest
+	}
+}
+
+// insist has the next round begin soon: somebody is there who types although they
+// have been told that nothing works.
+func (l *Link) insist() {
+	if soon := l.lastRound.Add(typedRound); l.state == Offline && l.nextRound.After(soon) {
+		l.nextRound = soon
 	}
 }
 
@@ -519,7 +531,7 @@ func (l *Link) double(now time.Time) {
 		return
 	}
 	for _, w := range l.candidates(now) {
-		if taken[w.Interface] || !l.due(now, l.nextSpare) {
+		if taken[w.Interface] || l.avoided(w) || !l.due(now, l.nextSpare) {
 			continue
 		}
 		l.spareAfter = min(max(2*l.spareAfter, firstSpare), maxSpare)

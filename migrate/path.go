@@ -26,6 +26,11 @@ const (
 	// needed.
 	compared = time.Second
 
+	// deaf is how long a path may be heard without what the server owes, before
+	// that is no reason any more to suspect the path: the server is in need, as
+	// where the process that keeps the session is stopped.
+	deaf = time.Minute
+
 	// giveUp is how long a path may be in doubt beside one that works: some
 	// pings, of which one gets through a bad path.
 	giveUp = 5 * time.Second
@@ -73,7 +78,7 @@ func (l *Link) believe(now time.Time, p *path) State {
 // doubtAt returns when a path is suspected if nothing is heard before.
 func (l *Link) doubtAt(p *path) time.Time {
 	at := p.heard.Add(l.keepalive(p.heard) + l.cfg.StallLimit)
-	if !l.waiting.IsZero() && !p.standBy {
+	if !l.waiting.IsZero() && !p.standBy && p.heard.Sub(l.waiting) < deaf {
 		since := l.waiting
 		if p.heard.After(since) {
 			since = p.heard
@@ -153,9 +158,13 @@ func (l *Link) tidy(now time.Time) {
 	}
 }
 
-// superfluous reports whether a later path does all that a path does.
+// superfluous reports whether a later path does all that a path does, or one does
+// that is not to be avoided as this one is.
 func (l *Link) superfluous(now time.Time, p *path) bool {
 	for _, other := range l.paths {
+		if l.avoided(p.way) && !l.avoided(other.way) && !other.standBy && l.trusted(now, other) {
+			return true
+		}
 		if other.since.After(p.since) && !other.standBy && l.trusted(now, other) &&
 			(l.cfg.Paths != Redundant && !p.standBy || other.way.Interface == p.way.Interface) {
 			return true
