@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/quicterm/quicterm/bench/rig"
 )
 
 func feelCommand(running *measurements) *cobra.Command {
@@ -61,6 +63,10 @@ func (f *feeling) rows() [][]row {
 	some := &typing20{f: f, loss: 0.05, limits: limits{p99: 130}}
 	return [][]row{
 		{
+			{"emulated link, proxy", "100 ms, 29 % lost each way, 1 Mbit/s", proxyLink},
+			{"emulated link, namespaces", "100 ms, 29 % lost each way, 1 Mbit/s", inNamespaces(routerLink)},
+		},
+		{
 			{"key echo at rest", "p50 <= 110 ms", clean.echo},
 			{"typing on the wire, clean", "<= 1600 B/s", clean.wire(1600)},
 		},
@@ -69,7 +75,22 @@ func (f *feeling) rows() [][]row {
 			{"typing on the wire, 29 % loss", "<= 6000 B/s", lossy.wire(6000)},
 		},
 		{{"key echo, 5 % loss", "p99 <= 130 ms", some.echo}},
-		{{"Ctrl-C behind a flood, 1 Mbit/s, 60 ms", "<= 160 ms median, link >= 90 % used", f.interruptFlood}},
+		{
+			{"Ctrl-C behind a flood, 1 Mbit/s, 60 ms", "<= 160 ms median, link >= 90 % used", f.interruptFlood},
+			{"Ctrl-C and ~n after an outage of 60 s", "<= 160 ms median", f.skipBacklog},
+			{"compiler log, 2 Mbit/s, 60 ms", ">= 4 x as fast as without compression", f.compilerLog},
+		},
+		{{"Ctrl-C behind yes, 1 Mbit/s, 20 ms", "<= 60 ms median", f.interruptYes}},
+	}
+}
+
+// inNamespaces is a measure that says so where it is not permitted.
+func inNamespaces(measure func(m *measurement) (string, bool)) func(m *measurement) (string, bool) {
+	return func(m *measurement) (string, bool) {
+		if err := rig.CanNamespace(); err != nil {
+			return fmt.Sprintf("skipped: %v", err), true
+		}
+		return measure(m)
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 )
 
 const (
+	slowRTT   = 60 * time.Millisecond
 	slowRate  = 1_000_000 // bits per second
 	bloated   = 1 << 20   // bytes that wait before the slow link
 	interrupt = "\x03"
@@ -28,26 +29,18 @@ const (
 	floodLead = 4 * time.Second
 
 	interrupts = 10
-)
 
-// shellCommand runs a shell whose prompt has what no flood contains.
-const (
-	shellCommand = "exec env PS1='$ ' HISTFILE= sh"
-	promptMark   = '$'
+	// promptWithin is how soon the prompt is to come.
+	promptWithin = 2*slowRTT + 40*time.Millisecond
 )
 
 // interruptFlood types Ctrl-C to programs that flood slow links, each its own.
 func (f *feeling) interruptFlood(m *measurement) (string, bool) {
-	const rtt = 60 * time.Millisecond
 	h := m.host(manyClients)
-	exe, err := os.Executable()
-	if err != nil {
-		m.Fatal(err)
-	}
 	connects := make([]*exec.Cmd, interrupts)
 	proxies := make([]*netem.Proxy, interrupts)
 	for i := range proxies {
-		proxies[i] = h.Proxy(netem.Config{Delay: rtt / 2, Rate: slowRate, Queue: bloated})
+		proxies[i] = h.Proxy(netem.Config{Delay: slowRTT / 2, Rate: slowRate, Queue: bloated})
 		connects[i] = h.Via(proxies[i].Addr(), "connect", []string{"-t"}, shellCommand)
 	}
 	times := make([]time.Duration, interrupts)
@@ -57,7 +50,7 @@ func (f *feeling) interruptFlood(m *measurement) (string, bool) {
 		lines := new(floodLines)
 		s := newShell(m, connects[i], lines)
 		time.Sleep(settle + time.Duration(i)*feelPace)
-		s.send(exe + " flood\r")
+		s.send(executable(m) + " flood\r")
 		time.Sleep(floodLead)
 		used[i] = linkUse(proxies[i], slowRate)
 		times[i] = s.interrupt()
@@ -78,7 +71,78 @@ func (f *feeling) interruptFlood(m *measurement) (string, bool) {
 	}
 	mid := median(times)
 	return fmt.Sprintf("%v, worst %v of %d; link %.0f %% used, least %.0f %%", ms(mid), ms(times[len(times)-1]), len(times),
-		100*sum/interrupts, 100*least), mid <= 2*rtt+40*time.Millisecond && sum/interrupts >= 0.9
+		100*sum/interrupts, 100*least), mid <= promptWithin && sum/interrupts >= 0.9
+}
+
+// interruptYes types Ctrl-C to a program that prints the same all the time.
+func (f *feeling) interruptYes(m *measurement) (string, bool) {
+	const (
+		rtt    = 20 * time.Millisecond
+		runs   = 2 * time.Second
+		within = 60 * time.Millisecond
+	)
+	h := m.host(nil)
+	p := h.Proxy(netem.Config{Delay: rtt / 2, Rate: slowRate, Queue: bloated})
+	s := newShell(m, h.Via(p.Addr(), "connect", []string{"-t"}, shellCommand), io.Discard)
+	var times []time.Duration
+	for range interrupts {
+		s.send("yes\r")
+		time.Sleep(runs)
+		took := s.interrupt()
+		if times = append(times, took); f.verbose {
+			m.Logf("%v", ms(took))
+		}
+		time.Sleep(settle / 2)
+	}
+	mid := median(times)
+	return fmt.Sprintf("%v, worst %v of %d", ms(mid), ms(times[len(times)-1]), len(times)), mid <= within
+}
+
+// skipBacklog types Ctrl-C and ~n after a program has flooded for as long as
+// nothing arrived, once output comes again.
+func (f *feeling) skipBacklog(m *measurement) (string, bool) {
+	const (
+		sessions  = 3
+		outage    = time.Minute
+		floodRate = 1_000_000 // bytes per second: all of it fits the buffer
+		skip      = interrupt + "\r~n"
+	)
+	link := netem.Config{Delay: slowRTT / 2, Rate: slowRate, Queue: bloated}
+	times := make([]time.Duration, sessions)
+	m.sideBySide(sessions, func(m *measurement, i int) {
+		h := m.host(map[string]string{"log_level": `"info"`})
+		p := h.Proxy(link)
+		s := newShell(m, h.Via(p.Addr(), "connect", []string{"-t"}, shellCommand), io.Discard)
+		time.Sleep(settle)
+		s.send(fmt.Sprintf("%s flood --rate %d\r", executable(m), floodRate))
+		time.Sleep(floodLead)
+		down := link
+		down.Down = true
+		p.Set(down)
+		time.Sleep(outage)
+		before := s.shown()
+		p.Set(link)
+		for start := time.Now(); s.shown() == before; time.Sleep(feelPace / 10) {
+			if time.Since(start) > rig.Patience {
+				m.Fatal("no output after the outage")
+			}
+		}
+		time.Sleep(settle)
+		if times[i] = s.answer(skip, rig.Patience); f.verbose {
+			m.Logf("%v", ms(times[i]))
+		}
+	})
+	mid := median(times)
+	return fmt.Sprintf("%v, worst %v of %d", ms(mid), ms(times[len(times)-1]), len(times)), mid <= promptWithin
+}
+
+// executable returns the path of this program, which floods in sessions.
+func executable(m *measurement) string {
+	exe, err := os.Executable()
+	if err != nil {
+		m.Fatal(err)
+	}
+	return exe
 }
 
 // linkUse returns which share of a link's rate arrives at the client for a time.
@@ -88,73 +152,6 @@ func linkUse(p *netem.Proxy, rate int) float64 {
 	time.Sleep(usedFor)
 	_, after := p.Arrived()
 	return 8 * float64(after-before) / time.Since(start).Seconds() / float64(rate)
-}
-
-// A shell is a session with a shell on a terminal, of which only is kept when the
-// prompt comes.
-type shell struct {
-	m    *measurement
-	x    *rig.Terminal
-	more io.Writer
-
-	mu    sync.Mutex
-	armed bool
-	found chan time.Time
-	total int
-}
-
-func newShell(m *measurement, connect *exec.Cmd, more io.Writer) *shell {
-	s := &shell{m: m, more: more, found: make(chan time.Time, 1)}
-	s.arm()
-	s.x = rig.Watch(m, connect, s)
-	s.prompt(rig.Patience)
-	return s
-}
-
-func (s *shell) Write(b []byte) (int, error) {
-	now := time.Now()
-	s.mu.Lock()
-	s.total += len(b)
-	if s.armed && bytes.IndexByte(b, promptMark) >= 0 {
-		s.armed = false
-		s.found <- now
-	}
-	s.mu.Unlock()
-	return s.more.Write(b)
-}
-
-// arm has the next prompt looked for.
-func (s *shell) arm() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.armed = true
-}
-
-// prompt waits for the prompt.
-func (s *shell) prompt(patience time.Duration) time.Time {
-	select {
-	case at := <-s.found:
-		return at
-	case <-s.x.Closed():
-		s.m.Fatal("the client ended")
-	case <-time.After(patience):
-		s.m.Fatalf("no prompt within %v", patience)
-	}
-	return time.Time{}
-}
-
-func (s *shell) send(text string) {
-	if _, err := s.x.TTY.WriteString(text); err != nil {
-		s.m.Fatal(err)
-	}
-}
-
-// interrupt types Ctrl-C and returns how long the prompt takes.
-func (s *shell) interrupt() time.Duration {
-	s.arm()
-	start := time.Now()
-	s.send(interrupt)
-	return s.prompt(time.Minute).Sub(start)
 }
 
 // floodLines keeps what a terminal shows of a flood.
