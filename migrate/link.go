@@ -306,13 +306,13 @@ func (l *Link) adopt(now time.Time, fresh *path, spare bool) bool {
 	}
 	elsewhere := func(p *path) bool { return p.way.Interface != fresh.way.Interface }
 	for _, p := range l.paths {
-		if !p.standBy && elsewhere(p) && l.trusted(now, p) && l.better(now, p.way, fresh.way) {
+		if !p.standBy && elsewhere(p) && l.answers(now, p) && l.better(now, p.way, fresh.way) {
 			return false // the path that was in doubt works after all
 		}
 	}
 	for _, id := range ordered(l.paths) {
 		p := l.paths[id]
-		trusted := l.trusted(now, p)
+		trusted := l.answers(now, p)
 		if trusted && elsewhere(p) && (p.standBy || l.cfg.Paths == Redundant) {
 			continue
 		}

@@ -78,19 +78,47 @@ func (l *Link) believe(now time.Time, p *path) State {
 // doubtAt returns when a path is suspected if nothing is heard before.
 func (l *Link) doubtAt(p *path) time.Time {
 	at := p.heard.Add(l.keepalive(p.heard) + l.cfg.StallLimit)
-	if !l.waiting.IsZero() && !p.standBy && p.heard.Sub(l.waiting) < deaf {
-		since := l.waiting
+	if overdue := l.overdueAt(p); !overdue.IsZero() {
+		// What is heard meanwhile shows that the answer may only be late, behind
+		// other things. But it may also be that nothing of ours arrives there, and
+		// the server says the same again and again.
+		patience := l.patience(p)
+		since := overdue.Add(-patience)
 		if p.heard.After(since) {
 			since = p.heard
 		}
-		if p.since.After(since) {
-			since = p.since
+		if since.After(overdue) {
+			since = overdue
 		}
-		if t := since.Add(max(minSuspicion, 2*p.rtt+suspicionSlack)); t.Before(at) {
+		if t := since.Add(patience); t.Before(at) {
 			at = t
 		}
 	}
 	return at
+}
+
+// overdueAt returns when what was typed has waited on a path for as long as an
+// answer may take, or zero if nothing waits or for too long to say anything.
+func (l *Link) overdueAt(p *path) time.Time {
+	if l.waiting.IsZero() || p.standBy || p.heard.Sub(l.waiting) >= deaf {
+		return time.Time{}
+	}
+	since := l.waiting
+	if p.since.After(since) {
+		since = p.since
+	}
+	return since.Add(l.patience(p))
+}
+
+// patience returns how long an answer on a path may take.
+func (l *Link) patience(p *path) time.Duration {
+	return max(minSuspicion, 2*p.rtt+suspicionSlack)
+}
+
+// answers reports whether a path is trusted, and owes no answer.
+func (l *Link) answers(now time.Time, p *path) bool {
+	overdue := l.overdueAt(p)
+	return l.trusted(now, p) && (overdue.IsZero() || now.Before(overdue))
 }
 
 // keepalive returns the time between pings at a time.

@@ -129,6 +129,34 @@ func TestBlackHole(t *testing.T) {
 	s.wantButPings("it is back", Close{2})
 }
 
+// Nothing of ours arrives over WiFi, and so the server sends its own again and
+// again, which does.
+func TestBlackHoleOneWay(t *testing.T) {
+	s := roaming(t, nil)
+	s.typing(time.Second, 0)
+	s.did = nil
+	heard := func(d time.Duration) {
+		for until := s.now.Add(d); s.now.Before(until); s.pass(20 * time.Millisecond) {
+			s.tell(Heard{0, 0})
+		}
+	}
+	s.tell(Waiting{s.now})
+	heard(480 * time.Millisecond)
+	s.wantState("the answer may come behind what was heard", Live)
+	s.wantButPings("which takes time")
+	heard(40 * time.Millisecond)
+	s.wantState("but no longer than that", Suspect)
+	s.wantButPings("WiFi is tried again first", Dial{1, wifi, false})
+	heard(60 * time.Millisecond)
+	s.wantButPings("and soon LTE", Dial{2, boundLTE, false})
+	s.tell(Heard{2, 0})
+	s.wantState("LTE works", Live)
+	s.wantButPings("and is kept, though WiFi is heard as well", Close{0}, Close{1})
+	s.tell(Waiting{})
+	s.typing(29*time.Second, 2)
+	s.wantButPings("WiFi is not trusted for a while")
+}
+
 // When WiFi fails soon after each return, it is returned to ever more rarely.
 func TestWeakNetworksDoNotFlap(t *testing.T) {
 	s := roaming(t, nil)
