@@ -191,7 +191,7 @@ func (c *Client) dialWay(ctx context.Context, way migrate.Way, early bool) (*car
 		return carrier.DialQUIC(ctx, socket, way.Remote, c.tls)
 	}
 	conf := c.tls
-	if _, ok := conf.ClientSessionCache.Get(conf.ServerName); ok {
+	if ticket, _ := conf.ClientSessionCache.Get(conf.ServerName); ticket != nil {
 		// The ticket's secret comes from a handshake that was safe from quantum
 		// computers, and makes this one so. Without a key exchange for that, the
 		// first flight is one packet less that can be lost.
@@ -201,7 +201,8 @@ func (c *Client) dialWay(ctx context.Context, way migrate.Way, early bool) (*car
 	return carrier.DialQUICEarly(ctx, socket, way.Remote, conf)
 }
 
-// forgetTicket has the next connection made as the first was.
+// forgetTicket has the next connection made as the first was. After that the cache
+// may have a ticket that is nil.
 func (c *Client) forgetTicket() { c.tls.ClientSessionCache.Put(c.tls.ServerName, nil) }
 
 // login connects, proves who we are and asks for something. It returns the

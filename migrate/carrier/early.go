@@ -68,6 +68,15 @@ func (g *earlyGate) Get(key string) (*tls.ClientSessionState, bool) {
 	return session, err == nil
 }
 
+// Put keeps a session. It does not give one up, as crypto/tls has it wherever a
+// handshake fails: most fail because nobody has answered, or another was faster.
+// It implements [tls.ClientSessionCache].
+func (g *earlyGate) Put(key string, session *tls.ClientSessionState) {
+	if session != nil {
+		g.ClientSessionCache.Put(key, session)
+	}
+}
+
 // Write is told of a secret, which it does not look at.
 func (g *earlyGate) Write(line []byte) (int, error) {
 	if g.hold {
