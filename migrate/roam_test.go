@@ -310,6 +310,88 @@ func TestRedundantInterfaceDown(t *testing.T) {
 	s.wantButPings("WiFi is back", Dial{2, wifi, false})
 }
 
+// Where one interface is left, the system chooses no other: sockets bound to it and
+// others go the same way.
+func TestOneInterfaceLeft(t *testing.T) {
+	s := roaming(t, func(c *Config) { c.Paths = Redundant })
+	s.tell(Heard{1, 0})
+	s.did = nil
+	s.tell(Network{[]Way{lte}})
+	s.wantState("the second path is what it was", Live)
+	s.want("the first may have moved there", Ping{0})
+	s.typing(6*time.Second, 1)
+	s.wantButPings("it has not", Close{0})
+}
+
+func TestRedundantAvoids(t *testing.T) {
+	s := roaming(t, func(c *Config) { c.Paths, c.Avoid = Redundant, []string{"wwan*"} })
+	s.wantButPings("LTE costs money")
+	s.tell(Network{[]Way{lte}})
+	s.tell(Heard{1, 0})
+	s.wantButPings("it is all that there is", Dial{1, lte, false}, Close{0})
+	s.tell(Network{[]Way{lte, boundWifi}})
+	s.wantButPings("WiFi is back", Dial{2, boundWifi, false})
+	s.tell(Heard{2, 0})
+	s.typing(4*time.Second, 1, 2)
+	s.wantButPings("it may not last")
+	s.typing(2*time.Second, 1, 2)
+	s.wantButPings("it does", Close{1})
+}
+
+// Some routers confirm each few seconds what is known.
+func TestSecondPathThatFailsIsTriedRarely(t *testing.T) {
+	s := roaming(t, func(c *Config) { c.Paths = Standby })
+	s.tell(Network{both})
+	s.did = nil
+	for range 60 {
+		s.tell(Network{both})
+		s.typing(10*time.Second, 0)
+	}
+	if n := dials(s.did); n > 15 {
+		t.Errorf("%d attempts in ten minutes", n)
+	}
+}
+
+// The server's machine answers, and the process that has the session does not.
+func TestServerInNeed(t *testing.T) {
+	s := roaming(t, nil)
+	s.tell(Waiting{s.now})
+	for range 120 {
+		s.pass(time.Second)
+		s.tell(Heard{0, 0})
+	}
+	s.did = nil
+	for range 120 {
+		s.pass(time.Second)
+		s.tell(Heard{0, 0})
+	}
+	s.wantState("the path works", Live)
+	s.wantButPings("another would be no better")
+	s.pass(45 * time.Second)
+	s.wantState("now it does not", Offline)
+}
+
+func TestTypingAfterLongOutage(t *testing.T) {
+	s := roaming(t, nil)
+	s.tell(Down{0})
+	s.tell(Waiting{s.now})
+	s.pass(time.Hour)
+	s.did = nil
+	s.tell(Traffic{})
+	s.pass(time.Second)
+	if n := dials(s.did); n == 0 {
+		t.Error("no attempt within a second of a key")
+	}
+	s.did = nil
+	for range 1000 {
+		s.tell(Traffic{})
+		s.pass(10 * time.Millisecond)
+	}
+	if n := dials(s.did); n > 22 {
+		t.Errorf("%d attempts in 10 s, want two a second", n)
+	}
+}
+
 func TestAvoidAndPrefer(t *testing.T) {
 	s := roaming(t, func(c *Config) { c.Avoid = []string{"wwan*"} })
 	s.did = nil

@@ -40,8 +40,16 @@ type fault struct {
 // survey takes note of the ways that there are now, and which paths have lost
 // theirs.
 func (l *Link) survey(now time.Time, ways []Way) {
+	if !slices.Equal(ways, l.ways) {
+		l.nextSpare, l.spareAfter = now, 0
+	}
 	l.ways = ways
 	for _, p := range l.paths {
+		chosen := p.way
+		chosen.Bound = false
+		if p.way.Bound && slices.Contains(ways, chosen) {
+			continue // the system has come to choose the same
+		}
 		i := slices.IndexFunc(ways, func(w Way) bool {
 			return w.Remote == p.way.Remote && w.Bound == p.way.Bound && (!w.Bound || w.Interface == p.way.Interface)
 		})
@@ -59,7 +67,6 @@ func (l *Link) survey(now time.Time, ways []Way) {
 			delete(l.faults, name)
 		}
 	}
-	l.nextSpare, l.spareAfter = now, 0
 	if l.state != Live {
 		l.hurry(now)
 	}

@@ -56,12 +56,14 @@ const (
 type atlas struct {
 	client  *Client
 	remotes []netip.AddrPort // of the server, best first
+	named   []netip.AddrPort // what its name stood for last
 	ways    []migrate.Way
 	best    atomic.Pointer[netip.AddrPort] // the first of remotes
 
 	resolving bool
 	asked     time.Time // when the name was resolved last
-	complaint string    // about the network, that was logged last
+	complaint string    // about the interfaces, that was logged last
+	unbound   bool      // it was logged that sockets cannot be bound
 }
 
 // resolved is the event that the server's name was resolved, or not.
@@ -94,7 +96,10 @@ func (a *atlas) way(remote netip.AddrPort, iface string) (migrate.Way, error) {
 // than before.
 func (a *atlas) survey(log *slog.Logger) bool {
 	interfaces, err := a.client.network.Interfaces()
-	a.complain(log, err)
+	if err != nil && err.Error() != a.complaint {
+		a.complaint = err.Error()
+		a.complain(log, err)
+	}
 	if len(interfaces) == 1 {
 		interfaces = nil // the system can choose no other
 	}
@@ -108,7 +113,8 @@ func (a *atlas) survey(log *slog.Logger) bool {
 			if err == nil {
 				ways = append(ways, way)
 			}
-			if errors.Is(err, netmon.ErrBind) {
+			if errors.Is(err, netmon.ErrBind) && !a.unbound {
+				a.unbound = true
 				a.complain(log, err)
 			}
 		}
@@ -118,12 +124,9 @@ func (a *atlas) survey(log *slog.Logger) bool {
 	return changed
 }
 
-// complain logs what the network does not let us do, once.
+// complain logs what the network does not let us do.
 func (a *atlas) complain(log *slog.Logger, err error) {
-	if err != nil && err.Error() != a.complaint {
-		a.complaint = err.Error()
-		log.Warn("the system chooses the interface: a network that leads nowhere is left later", "error", err)
-	}
+	log.Warn("the system chooses the interface: a network that leads nowhere is left later", "error", err)
 }
 
 // mayResolve reports whether it is time to resolve the name, and takes note
@@ -144,20 +147,27 @@ func (a *atlas) resolve(ctx context.Context) resolved {
 	return resolved{remotes, err}
 }
 
-// take takes over the addresses of the server. The one that works stays among
-// them, whatever a name server in a strange network says.
-func (a *atlas) take(r resolved, log *slog.Logger) {
+// take takes over the addresses of the server, and reports whether they are others
+// than before. The one that works stays among them, whatever a name server in a
+// strange network says.
+func (a *atlas) take(r resolved, works netip.AddrPort, log *slog.Logger) bool {
 	a.resolving, a.asked = false, time.Now()
 	if r.err != nil || len(r.remotes) == 0 {
 		log.Debug("the server's name does not resolve now", "error", r.err)
-		return
+		return false
 	}
-	old := a.remotes
-	a.remotes = slices.Clone(r.remotes[:min(len(r.remotes), maxRemotes)])
-	for _, remote := range old {
-		if len(a.remotes) < maxRemotes+1 && !slices.Contains(a.remotes, remote) {
-			a.remotes = append(a.remotes, remote)
+	a.named = r.remotes
+	remotes := slices.Clone(r.remotes[:min(len(r.remotes), maxRemotes)])
+	for _, remote := range slices.Insert(slices.Clone(a.remotes), 0, works) {
+		if len(remotes) < maxRemotes+1 && !slices.Contains(remotes, remote) {
+			remotes = append(remotes, remote)
 		}
 	}
+	// Name servers change the order each time.
+	changed := len(remotes) != len(a.remotes) || slices.ContainsFunc(remotes, func(r netip.AddrPort) bool {
+		return !slices.Contains(a.remotes, r)
+	})
+	a.remotes = remotes
 	a.best.Store(&a.remotes[0])
+	return changed
 }

@@ -16,6 +16,7 @@ import (
 	"net/netip"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -48,7 +49,8 @@ type world struct {
 	kept    sync.WaitGroup
 	stop    func() // ends the present daemon
 	events  chan netmon.Event
-	paths   string // the client's setting
+	paths   string       // the client's setting
+	sockets atomic.Int64 // that the client has opened so far
 }
 
 // A port is an interface of the client, and the links that it is at.
@@ -112,7 +114,7 @@ func inWorld(t *testing.T, link netem.Config, pty bool, f func(w *world)) {
 func (w *world) serve() {
 	socket := w.net.Listen(serverAddr)
 	transport := &quic.Transport{Conn: socket, StatelessResetKey: &w.reset}
-	listener, err := transport.Listen(&tls.Config{
+	listener, err := transport.ListenEarly(&tls.Config{
 		NextProtos:     []string{wire.ALPN},
 		GetCertificate: auth.Certificate([]*auth.HostKey{w.key}),
 	}, carrier.ServerConfig())
@@ -204,6 +206,7 @@ func (w *world) Interfaces() (names []string, err error) {
 }
 
 func (w *world) Listen(iface string) (net.PacketConn, error) {
+	w.sockets.Add(1)
 	route, err := w.Lookup(serverAddr, iface)
 	if err != nil {
 		return nil, err
@@ -276,6 +279,7 @@ type echo struct {
 	stderr *io.PipeReader
 	out    *io.PipeWriter
 	err    *io.PipeWriter
+	asleep chan struct{} // if there is one, it reads nothing before that is closed
 }
 
 func newEcho(pty bool) *echo {
@@ -298,6 +302,9 @@ func (e *echo) Close()                    { e.in.Close(); e.stdout.Close(); e.st
 
 // Wait is the program. On a terminal, ^D ends its input.
 func (e *echo) Wait() byte {
+	if e.asleep != nil {
+		<-e.asleep
+	}
 	buf := make([]byte, 4096)
 	for {
 		n, err := e.in.Read(buf)

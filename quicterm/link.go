@@ -18,17 +18,19 @@ import (
 type linkKeeper struct {
 	session  *Session
 	link     *migrate.Link
-	events   chan any // migrate.Event, netmon.Event, dialed or resolved
+	events   chan any // migrate.Event, netmon.Event, dialed, ended or resolved
 	carriers map[migrate.ID]*linkCarrier
 	dials    map[migrate.ID]context.CancelFunc
 	waiting  time.Time
-	changed  chan struct{} // wakes who tells of changes
+	home     netip.AddrPort // at which the session was reached last
+	changed  chan struct{}  // wakes who tells of changes
 	atlas    atlas
 	wg       sync.WaitGroup
 }
 
 type linkCarrier struct {
 	quic     *carrier.QUIC
+	remote   netip.AddrPort
 	id       session.CarrierID // guarded by the session's mutex
 	packets  uint64            // received when last looked at
 	resuming *resuming         // nil for the first
@@ -39,9 +41,14 @@ func (c *linkCarrier) answered() bool { return c.resuming == nil || c.resuming.a
 
 // dialed is the event that an attempt has led to a carrier.
 type dialed struct {
-	id      migrate.ID
-	quic    *carrier.QUIC
-	standBy bool
+	migrate.Dial
+	quic *carrier.QUIC
+}
+
+// ended is the event that a carrier has ended.
+type ended struct {
+	id     migrate.ID
+	reason error
 }
 
 // keepLink keeps a session connected until the context ends.
@@ -87,9 +94,11 @@ func (k *linkKeeper) run(ctx context.Context) {
 		}
 	}()
 	first := k.session.first
-	k.carry(ctx, 0, &linkCarrier{quic: first}, first, false)
 	remote := first.Conn().RemoteAddr().(*net.UDPAddr).AddrPort()
-	k.atlas.remotes = []netip.AddrPort{netip.AddrPortFrom(remote.Addr().Unmap(), remote.Port())}
+	k.home = netip.AddrPortFrom(remote.Addr().Unmap(), remote.Port())
+	k.carry(ctx, 0, &linkCarrier{quic: first, remote: k.home}, first, false)
+	k.atlas.remotes = []netip.AddrPort{k.home}
+	k.atlas.named = k.atlas.remotes
 	k.handle(ctx, migrate.Begun{Way: k.atlas.begin()})
 	k.survey(ctx, true)
 	k.resolve(ctx)
@@ -126,18 +135,22 @@ func (k *linkKeeper) run(ctx context.Context) {
 			switch e := e.(type) {
 			case netmon.Event:
 				k.session.log.Debug("the network may have changed", "event", e)
+				k.survey(ctx, true)
 				if e == netmon.Woke {
 					k.handle(ctx, migrate.Woke{})
 				}
-				k.survey(ctx, true)
 				k.resolve(ctx)
 			case resolved:
-				k.atlas.take(e, k.session.log)
-				k.survey(ctx, true)
+				if k.atlas.take(e, k.home, k.session.log) {
+					k.survey(ctx, true)
+				}
 			case dialed:
 				k.add(ctx, e)
+			case ended:
+				k.session.checkEnd(e.reason, k.origin(k.carriers[e.id]))
+				delete(k.carriers, e.id)
+				k.handle(ctx, migrate.Down{ID: e.id})
 			case migrate.Down:
-				delete(k.carriers, e.ID)
 				delete(k.dials, e.ID)
 				k.handle(ctx, e)
 			}
@@ -162,12 +175,16 @@ func (k *linkKeeper) look(ctx context.Context) {
 		stats := c.quic.Conn().ConnectionStats()
 		if c.answered() && stats.PacketsReceived != c.packets {
 			c.packets = stats.PacketsReceived
+			k.home = c.remote
 			k.handle(ctx, migrate.Heard{ID: id, RTT: stats.SmoothedRTT})
 		}
 	}
 	s := k.session
 	s.mu.Lock()
 	waiting, active := s.peer.Waiting(), s.active
+	if s.peer.Full() {
+		waiting = time.Time{}
+	}
 	s.active = time.Time{}
 	s.mu.Unlock()
 	if !active.IsZero() {
@@ -284,19 +301,30 @@ func (k *linkKeeper) dial(ctx context.Context, a migrate.Dial) {
 			k.post(ctx, migrate.Down{ID: a.ID})
 			return
 		}
-		k.post(ctx, dialed{a.ID, quic, a.StandBy})
+		k.post(ctx, dialed{a, quic})
 	})
 }
 
 // add has a carrier that was dialed move the session's frames.
 func (k *linkKeeper) add(ctx context.Context, d dialed) {
-	if _, wanted := k.dials[d.id]; !wanted {
+	if _, wanted := k.dials[d.ID]; !wanted {
 		d.quic.Close() // given up meanwhile
 		return
 	}
-	delete(k.dials, d.id)
+	delete(k.dials, d.ID)
 	r := &resuming{QUIC: d.quic}
-	k.carry(ctx, d.id, &linkCarrier{quic: d.quic, resuming: r}, r, d.standBy)
+	k.carry(ctx, d.ID, &linkCarrier{quic: d.quic, remote: d.Way.Remote, resuming: r}, r, d.StandBy)
+}
+
+// origin returns where a carrier's answers come from.
+func (k *linkKeeper) origin(c *linkCarrier) origin {
+	switch {
+	case c.remote == k.home:
+		return ours
+	case slices.Contains(k.atlas.named, k.home):
+		return another
+	}
+	return unknown
 }
 
 func (k *linkKeeper) carry(ctx context.Context, number migrate.ID, c *linkCarrier, lanes carrier.Carrier, standBy bool) {
@@ -310,7 +338,6 @@ func (k *linkKeeper) carry(ctx context.Context, number migrate.ID, c *linkCarrie
 			}
 		})
 		s.log.Debug("carrier ended", "number", number, "reason", err)
-		s.checkEnd(err)
-		k.post(ctx, migrate.Down{ID: number})
+		k.post(ctx, ended{number, err})
 	})
 }

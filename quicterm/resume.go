@@ -81,9 +81,18 @@ func resumeAnswer(m wire.Message) error {
 	return m.Decode(&wire.Resumed{})
 }
 
-// checkEnd takes note that a carrier ended, and of what that says of the
-// session.
-func (s *Session) checkEnd(err error) {
+// An origin is where an answer comes from: a name may stand for several machines
+// that share a key, of which one has the session.
+type origin int
+
+const (
+	ours    origin = iota // where the session was reached last
+	unknown               // elsewhere: the name does not stand for our address now
+	another               // elsewhere: the name stands for our address too
+)
+
+// checkEnd takes note that a carrier ended, and of what that says of the session.
+func (s *Session) checkEnd(err error, from origin) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.changed.Broadcast()
@@ -91,18 +100,19 @@ func (s *Session) checkEnd(err error) {
 	if errors.As(err, &displaced) {
 		s.endLocked(displaced)
 	}
-	if errors.Is(err, quic.Err0RTTRejected) {
+	var transport *quic.TransportError
+	if errors.Is(err, quic.Err0RTTRejected) || errors.As(err, &transport) && transport.Remote && transport.ErrorCode.IsCryptoError() {
 		s.client.forgetTicket()
 	}
 	var refused *refusedError
-	if !errors.As(err, &refused) {
+	if !errors.As(err, &refused) || from == another {
 		return
 	}
 	if s.refused.IsZero() {
 		s.refused = time.Now()
 	}
 	switch {
-	case refused.boot != s.attached.Boot:
+	case refused.boot != s.attached.Boot && from == ours:
 		s.endLocked(fmt.Errorf("%w: the server was started anew", ErrGone))
 	case time.Since(s.refused) > goneAfter:
 		s.endLocked(fmt.Errorf("%w: the server does not know it any more", ErrGone))

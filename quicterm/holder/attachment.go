@@ -21,8 +21,10 @@ import (
 
 const (
 	// maxCarriers is how many carriers a client may have at once. The oldest
-	// goes for a new one: it is likely the deadest.
-	maxCarriers = 8
+	// goes for a new one: it is likely the deadest. A client in need makes up to
+	// 16 attempts at once and keeps the first to be answered, so that is not to go
+	// before the others have.
+	maxCarriers = 32
 
 	// maxDisplaced is how many displaced clients are told by whom when they
 	// come back.
@@ -65,6 +67,7 @@ func (h *Holder) attachLocked(open *wire.Open, req *wire.Attach) (*attachment, *
 			Next:    1,
 			Reorder: reorderWindow,
 			Window:  inputWindow,
+			Patient: true,
 		}),
 	}
 	a.pump = pump.New(&h.mu, a.peer, func() { h.receivedLocked(a) })
@@ -221,7 +224,8 @@ func (h *Holder) run(a *attachment, c carrier.Carrier, ready bool) {
 // misbehaved reports whether a carrier was ended by what it has brought.
 func misbehaved(err error) bool {
 	var protocol *session.ProtocolError
-	return errors.As(err, &protocol) || errors.Is(err, buffer.ErrChecksum) || errors.Is(err, buffer.ErrTooLong)
+	return errors.As(err, &protocol) || errors.Is(err, pump.ErrCompressed) ||
+		errors.Is(err, buffer.ErrChecksum) || errors.Is(err, buffer.ErrTooLong)
 }
 
 // receivedLocked deals with what a client's carriers have brought.
