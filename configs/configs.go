@@ -55,6 +55,10 @@ type Client struct {
 	// is replaced when it fails), "standby" (a second one over another
 	// interface, kept open) or "redundant" (all is sent over both).
 	Paths string `toml:"paths"`
+	// Compression says when what travels in bulk is compressed, both ways:
+	// "off", "on" (whenever that makes it shorter) or "auto" (where the path is
+	// slower than compression would be).
+	Compression string `toml:"compression"`
 	// Interfaces says which network interfaces are better and worse.
 	Interfaces Interfaces `toml:"interfaces"`
 	// EscapeChar begins an escape at the start of a line: a character, or
@@ -131,9 +135,10 @@ func DefaultClient() *Client {
 			Duration{250 * time.Millisecond}, Duration{500 * time.Millisecond},
 			Duration{time.Second}, Duration{2 * time.Second},
 		},
-		Paths:      "failover",
-		EscapeChar: "~",
-		SendEnv:    []string{"TERM", "COLORTERM", "LANG", "LC_*"},
+		Paths:       "failover",
+		Compression: "auto",
+		EscapeChar:  "~",
+		SendEnv:     []string{"TERM", "COLORTERM", "LANG", "LC_*"},
 	}
 }
 
@@ -254,7 +259,10 @@ func (c *Client) check() error {
 	); err != nil {
 		return err
 	}
-	if err := oneOf("paths", c.Paths, "failover", "standby", "redundant"); err != nil {
+	if err := first(
+		oneOf("paths", c.Paths, "failover", "standby", "redundant"),
+		oneOf("compression", c.Compression, "auto", "on", "off"),
+	); err != nil {
 		return err
 	}
 	for _, pattern := range slices.Concat(c.Interfaces.Prefer, c.Interfaces.Avoid) {

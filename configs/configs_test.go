@@ -33,6 +33,11 @@ func compare(t *testing.T, file, content string, got, want any) {
 	g, w := reflect.ValueOf(got), reflect.ValueOf(want)
 	for i := range g.NumField() {
 		key := g.Type().Field(i).Tag.Get("toml")
+		if key == "interfaces" {
+			_, table, _ := strings.Cut(content, "\n["+key+"]")
+			compare(t, file+", "+key, table, g.Field(i).Interface(), w.Field(i).Interface())
+			continue
+		}
 		if !strings.Contains(content, "\n"+key+" = ") {
 			t.Errorf("%s does not have %s", file, key)
 		}
@@ -59,6 +64,7 @@ func TestErrors(t *testing.T) {
 		{"keepalive_idle = \"1s\"", ": keepalive_idle is 1s: it must be from 5s to 1m0s"},
 		{"escape_char = \"~~\"", ": escape_char is \"~~\": it must be"},
 		{"reconnect_backoff = []", ": number of waits in reconnect_backoff is 0"},
+		{"compression = \"yes\"", `: compression is "yes": it must be one of auto, on, off`},
 		{"port = ", ":1:"},
 	}
 	for _, test := range tests {

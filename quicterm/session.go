@@ -150,11 +150,16 @@ func (c *Client) Attach(ctx context.Context, req *wire.Attach, streams Streams) 
 		Offset:  s.attached.Offset,
 		Reorder: c.cfg.Settings.ReorderWindow,
 		Window:  outputWindow,
+		Lazy:    true,
 	})
 	s.pump = pump.New(&s.mu, s.peer, s.receivedLocked)
+	s.pump.Compress(compressions[c.cfg.Settings.Compression])
 	s.first = link
 	return s, nil
 }
+
+// compressions are the names that the settings have for what is compressed.
+var compressions = map[string]pump.Compression{"off": pump.Off, "auto": pump.Auto, "on": pump.On}
 
 // Name returns the session's name on the server.
 func (s *Session) Name() string { return s.attached.Name }

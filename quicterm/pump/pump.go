@@ -1,5 +1,12 @@
 // Package pump moves the frames of a [session.Peer] over its carriers: it is
 // the goroutines, timers and buffers that the pure peer does without.
+//
+// What goes on a carrier's stream it may compress, if the other end takes that.
+// One end asks: it says on the stream of each carrier that it takes compressed
+// frames, and when it wants them. The other says the same in answer. From then on
+// each end decides for each write, so whole frames of a log and frames that hold
+// others, compressed, come in any order. A carrier begins with nothing to refer to,
+// and keeps nothing for long when its stream is idle.
 package pump
 
 import (
@@ -17,6 +24,10 @@ import (
 // be cheap, and little enough that what is said next is not long in coming.
 const writeSize = 64 << 10
 
+// idleStream is how long nothing goes on a stream until what compression keeps of
+// it is forgotten.
+const idleStream = 10 * time.Second
+
 // A Pump runs the carriers of one peer. The peer, and the log that it sends, are
 // guarded by the mutex that the pump was made with: whoever else uses them
 // holds it, and calls Wake after changing them.
@@ -24,21 +35,32 @@ type Pump struct {
 	mu       sync.Locker
 	peer     *session.Peer
 	received func()
+	wanted   Compression // for the carriers to come
 
 	running map[session.CarrierID]*running // guarded by mu
 }
 
-// running is what wakes the goroutines of a carrier.
+// running is a carrier, and what wakes its goroutines.
 type running struct {
 	stream    chan struct{}
 	datagrams chan struct{}
+
+	// Guarded by the pump's mutex.
+	takes Compression // what the other end is told that we take
+	told  bool        // it was
+	send  Compression // what it has asked for
 }
 
 // New returns a pump for a peer. It calls received, with the mutex held, each
 // time after frames have been given to the peer.
 func New(mu sync.Locker, peer *session.Peer, received func()) *Pump {
-	return &Pump{mu: mu, peer: peer, received: received, running: make(map[session.CarrierID]*running)}
+	return &Pump{mu: mu, peer: peer, received: received, wanted: asAsked, running: make(map[session.CarrierID]*running)}
 }
+
+// Compress says what is to be compressed on the carriers to come, in both
+// directions. The other end is asked for it; without a call of Compress, it is
+// as the other end asks. The mutex must be held.
+func (p *Pump) Compress(what Compression) { p.wanted = what }
 
 // Wake has the carriers look for something to send. The mutex must be held.
 func (p *Pump) Wake() {
@@ -62,6 +84,7 @@ func (p *Pump) Run(c carrier.Carrier, ready bool, started func(session.CarrierID
 	}
 	r := &running{stream: make(chan struct{}, 1), datagrams: make(chan struct{}, 1)}
 	p.mu.Lock()
+	r.takes = p.wanted
 	id := p.peer.Up(time.Now(), size, ready)
 	p.running[id] = r
 	started(id)
@@ -81,7 +104,7 @@ func (p *Pump) Run(c carrier.Carrier, ready bool, started func(session.CarrierID
 			})
 		})
 	}
-	run(func() error { return p.readStream(id, c) })
+	run(func() error { return p.readStream(id, c, r) })
 	run(func() error { return p.writeStream(id, c, r, done) })
 	run(func() error { return p.writeDatagrams(id, c, r, done) })
 	if size > 0 {
@@ -99,35 +122,6 @@ func (p *Pump) Run(c carrier.Carrier, ready bool, started func(session.CarrierID
 
 // errEnded is what a carrier's other goroutines end with; it is never the first.
 var errEnded = errors.New("carrier ended")
-
-func (p *Pump) readStream(id session.CarrierID, c carrier.Carrier) error {
-	frames := buffer.NewReader(c)
-	for {
-		f, err := frames.Next()
-		if err != nil {
-			return fmt.Errorf("stream: %w", err)
-		}
-		p.mu.Lock()
-		now := time.Now()
-		for {
-			if err = p.peer.Receive(now, id, session.StreamLane, f); err != nil || !frames.Ready() {
-				break
-			}
-			if f, err = frames.Next(); err != nil {
-				break
-			}
-		}
-		if errors.Is(err, buffer.ErrChecksum) {
-			p.peer.Corrupted()
-		}
-		p.received()
-		p.Wake()
-		p.mu.Unlock()
-		if err != nil {
-			return fmt.Errorf("stream: %w", err)
-		}
-	}
-}
 
 func (p *Pump) readDatagrams(id session.CarrierID, c carrier.Carrier) error {
 	for {
@@ -163,25 +157,6 @@ func (p *Pump) receiveDatagram(id session.CarrierID, b []byte) error {
 		b = b[n:]
 	}
 	return nil
-}
-
-func (p *Pump) writeStream(id session.CarrierID, c carrier.Carrier, r *running, done <-chan struct{}) error {
-	for {
-		p.mu.Lock()
-		b := p.peer.Stream(time.Now(), id, writeSize)
-		p.mu.Unlock()
-		if b == nil {
-			select {
-			case <-r.stream:
-			case <-done:
-				return errEnded
-			}
-			continue
-		}
-		if _, err := c.Write(b); err != nil {
-			return fmt.Errorf("stream: %w", err)
-		}
-	}
 }
 
 // writeDatagrams also keeps the carrier's time.

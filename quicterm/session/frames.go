@@ -27,6 +27,11 @@ const (
 	ping   buffer.Type = 0x81 // its first byte tells whether an ack is wanted
 	notice buffer.Type = 0x82 // a NoticeCode and text for the person
 	gap    buffer.Type = 0x83 // stands in place of frames that have left the ring
+
+	// Those that follow are for who moves a peer's frames; see package pump.
+
+	Compression buffer.Type = 0x84 // its sender takes Compressed frames; a byte tells when it wants them
+	Compressed  buffer.Type = 0x85 // whole frames, compressed
 )
 
 // A Stream is one of a program's standard streams, as the payload of EOF and

@@ -262,6 +262,12 @@ func (p *Peer) Receive(now time.Time, id CarrierID, lane Lane, f buffer.Frame) e
 		if len(p.notices) < maxNotices {
 			p.notices = append(p.notices, n)
 		}
+	case Compression:
+		if len(f.Payload) < 1 {
+			return protocolErrorf("request for compression that does not say for which")
+		}
+	case Compressed:
+		return protocolErrorf("compressed frame in a datagram, in another or without a request")
 	}
 	if f.Type < Unsequenced {
 		return p.handleFrame(now, c, lane, f)
