@@ -93,6 +93,25 @@ func quicPair(t *testing.T) (client, server carrier.Carrier) {
 	return c, s
 }
 
+// Paths can come to carry less than they did, but for those that do not leave the
+// machine.
+func TestServerSendsWhatEveryPathCarries(t *testing.T) {
+	conf := carrier.ServerConfig()
+	for addr, want := range map[string]bool{
+		"10.1.0.2": true, "2001:db8::1": true, "::ffff:10.1.0.2": true,
+		"127.0.0.1": false, "::1": false, "::ffff:127.0.0.1": false,
+	} {
+		client := &quic.ClientInfo{RemoteAddr: &net.UDPAddr{IP: net.ParseIP(addr), Port: 4433}}
+		c, err := conf.GetConfigForClient(client)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.InitialPacketSize != 1200 || c.DisablePathMTUDiscovery != want {
+			t.Errorf("%s: packets of %d bytes, larger ones: %v", addr, c.InitialPacketSize, !c.DisablePathMTUDiscovery)
+		}
+	}
+}
+
 // What the network refuses is lost, and no reason to give a connection up.
 func TestSocketSwallowsErrors(t *testing.T) {
 	socket, err := carrier.ListenUDP("")

@@ -21,8 +21,9 @@ const (
 	// handshakeTimeout allows for a few lost packets on a slow path.
 	handshakeTimeout = 10 * time.Second
 
-	// packetSize is what every path can carry. A client does not notice when
-	// its packets take another path, so it never sends larger ones.
+	// packetSize is what every path can carry. Nobody notices when packets take
+	// another path, so no larger ones are sent: once these vanish, QUIC sends
+	// them again for ever. Over loopback there is no other path.
 	packetSize = 1200
 )
 
@@ -42,15 +43,25 @@ func ClientConfig() *quic.Config {
 // ServerConfig is the configuration of QUIC connections that servers accept:
 // one stream each, and the client's datagrams, both in early data as well.
 func ServerConfig() *quic.Config {
-	return &quic.Config{
-		HandshakeIdleTimeout:  handshakeTimeout,
-		MaxIdleTimeout:        idleTimeout,
-		InitialPacketSize:     packetSize,
-		EnableDatagrams:       true,
-		Allow0RTT:             true,
-		MaxIncomingStreams:    1,
-		MaxIncomingUniStreams: -1,
+	conf := &quic.Config{
+		HandshakeIdleTimeout:    handshakeTimeout,
+		MaxIdleTimeout:          idleTimeout,
+		InitialPacketSize:       packetSize,
+		DisablePathMTUDiscovery: true,
+		EnableDatagrams:         true,
+		Allow0RTT:               true,
+		MaxIncomingStreams:      1,
+		MaxIncomingUniStreams:   -1,
 	}
+	local := conf.Clone()
+	local.DisablePathMTUDiscovery = false
+	conf.GetConfigForClient = func(client *quic.ClientInfo) (*quic.Config, error) {
+		if addr, ok := client.RemoteAddr.(*net.UDPAddr); ok && addr.IP.IsLoopback() {
+			return local, nil
+		}
+		return conf, nil
+	}
+	return conf
 }
 
 // noIDs makes connection ids of length 0: a client with a socket for each
