@@ -39,18 +39,19 @@ import (
 // The holder is a real one, its program is not, and between the holder and the
 // network there is no daemon but what relays without a look at it.
 type world struct {
-	t       *testing.T
-	net     *netem.Net
-	ports   []*port // interfaces of the client, that it is to use first
-	key     *auth.HostKey
-	reset   quic.StatelessResetKey
-	holder  *holder.Holder
-	program *echo
-	kept    sync.WaitGroup
-	stop    func() // ends the present daemon
-	events  chan netmon.Event
-	paths   string       // the client's setting
-	sockets atomic.Int64 // that the client has opened so far
+	t           *testing.T
+	net         *netem.Net
+	ports       []*port // interfaces of the client, that it is to use first
+	key         *auth.HostKey
+	reset       quic.StatelessResetKey
+	holder      *holder.Holder
+	program     *echo
+	kept        sync.WaitGroup
+	stop        func() // ends the present daemon
+	events      chan netmon.Event
+	paths       string       // the client's setting
+	compression string       // the same
+	sockets     atomic.Int64 // that the client has opened so far
 }
 
 // A port is an interface of the client, and the links that it is at.
@@ -175,6 +176,9 @@ func (w *world) attach(streams Streams) *Session {
 	settings := configs.DefaultClient()
 	if w.paths != "" {
 		settings.Paths = w.paths
+	}
+	if w.compression != "" {
+		settings.Compression = w.compression
 	}
 	client := NewClient(ClientConfig{
 		Settings:  settings,
