@@ -23,9 +23,9 @@ func feelCommand(running *measurements) *cobra.Command {
 and Ctrl-C behind a flood of output to the prompt, what typing costs on the wire,
 and how fast output comes beside OpenSSH. Links are emulated, and measured first.
 
-Takes about five minutes. Where the programs' own processes are in the way of each
+Takes about six minutes. Where the programs' own processes are in the way of each
 other the rows come one after the other. Keys that miss their bound while this
-process could not run for 20 ms are typed again, up to twice; how long it could not is
+process could not run for 20 ms are typed again, once; how long it could not is
 printed.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -61,6 +61,7 @@ func (f *feeling) rows() [][]row {
 	clean := &typing20{f: f, limits: limits{p50: 110}}
 	lossy := &typing20{f: f, loss: 0.29, limits: limits{p50: 110, p90: 140, p99: 200, max: 400}}
 	some := &typing20{f: f, loss: 0.05, limits: limits{p99: 130}}
+	both := &typing20{f: f, loss: 0.29, redundant: true, limits: limits{p99: 150}}
 	return [][]row{
 		{
 			{"emulated link, proxy", "100 ms, 29 % lost each way, 1 Mbit/s", proxyLink},
@@ -68,6 +69,7 @@ func (f *feeling) rows() [][]row {
 		},
 		{
 			{"key echo at rest", "p50 <= 110 ms", clean.echo},
+			{"resends on a clean path", "<= 5 % of bytes", clean.resends},
 			{"typing on the wire, clean", "<= 1600 B/s", clean.wire(1600)},
 		},
 		{
@@ -75,12 +77,16 @@ func (f *feeling) rows() [][]row {
 			{"typing on the wire, 29 % loss", "<= 6000 B/s", lossy.wire(6000)},
 		},
 		{{"key echo, 5 % loss", "p99 <= 130 ms", some.echo}},
+		{{"key echo, 29 % loss, --redundant", "p99 <= 150 ms", inNamespaces(both.echo)}},
 		{
 			{"Ctrl-C behind a flood, 1 Mbit/s, 60 ms", "<= 160 ms median, link >= 90 % used", f.interruptFlood},
 			{"Ctrl-C and ~n after an outage of 60 s", "<= 160 ms median", f.skipBacklog},
 			{"compiler log, 2 Mbit/s, 60 ms", ">= 4 x as fast as without compression", f.compilerLog},
 		},
 		{{"Ctrl-C behind yes, 1 Mbit/s, 20 ms", "<= 60 ms median", f.interruptYes}},
+		{{"cat of 200 MB on loopback", ">= 1.0 x ssh, CPU <= 1.5 x", f.catLoopback}},
+		{{"cat of 200 MB on loopback, without terminals", "", f.catPipe}},
+		{{"cat of 50 MB, 100 Mbit/s, 50 ms, 0.1 % loss", ">= 1.5 x ssh", inNamespaces(f.catFar)}},
 	}
 }
 

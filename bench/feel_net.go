@@ -15,25 +15,36 @@ import (
 	"github.com/quicterm/quicterm/bench/rig"
 )
 
-// A feelPath is two namespaces with a link between them.
-type feelPath struct {
-	client, server *rig.Namespace
-	port           *netem.Port // of the client
+// A feelNet is a server in a namespace, and a router between it and clients.
+type feelNet struct {
+	site
+	server *rig.Namespace
 }
 
-func newFeelPath(m *measurement, cfg netem.Config) *feelPath {
-	s := &site{router: netem.NewRouter(1)}
-	m.Cleanup(func() { s.router.Close() })
-	host := func(ip string, cfg netem.Config, network netip.Prefix) (*rig.Namespace, *netem.Port) {
-		ns := rig.NewNamespace(m)
-		port := s.attach(m, ns, "eth0", cfg, network.String())
-		ns.Batch("addr add "+ip+"/24 dev eth0", "link set eth0 up", "route add default dev eth0")
-		return ns, port
+// newFeelNet prepares a server. Its daemon is not started.
+func newFeelNet(m *measurement) *feelNet {
+	n := &feelNet{site: site{router: netem.NewRouter(1)}}
+	m.Cleanup(func() { n.router.Close() })
+	n.server = rig.NewNamespace(m)
+	n.attach(m, n.server, "eth0", netem.Config{}, serverNet.String())
+	n.server.Batch("addr add "+serverIP+"/24 dev eth0", "link set eth0 up", "route add default dev eth0")
+	n.host = rig.NewHost(m, m.bin)
+	n.host.In = n.server
+	n.host.Addr = netip.MustParseAddrPort(serverIP + ":4433")
+	return n
+}
+
+// client returns a machine with an interface, or two, whose links are each like
+// this.
+func (n *feelNet) client(m *measurement, number, interfaces int, cfg netem.Config) (*rig.Namespace, []*netem.Port) {
+	ns := rig.NewNamespace(m)
+	var ports []*netem.Port
+	for i, name := range []string{"wlan0", "wwan0"}[:interfaces] {
+		network := fmt.Sprintf("10.%d.%d.", 100+number, i)
+		ports = append(ports, n.attach(m, ns, name, cfg, network+"0/24"))
+		ns.Batch("addr add "+network+"2/32 dev "+name, "link set "+name+" up", fmt.Sprintf("route add default dev %s metric %d", name, 100+i))
 	}
-	p := new(feelPath)
-	p.client, p.port = host(clientIP, cfg, clientNet)
-	p.server, _ = host(serverIP, netem.Config{}, serverNet)
-	return p
+	return ns, ports
 }
 
 // proxyLink measures the link that a proxy makes.
@@ -58,19 +69,20 @@ func proxyLink(m *measurement) (string, bool) {
 
 // routerLink measures the link that a router between namespaces makes.
 func routerLink(m *measurement) (string, bool) {
-	p := newFeelPath(m, netem.Config{})
+	n := newFeelNet(m)
+	here, ports := n.client(m, 1, 1, netem.Config{})
 	var client, server *net.UDPConn
-	p.server.Do(func() (err error) {
+	n.server.Do(func() (err error) {
 		server, err = net.ListenUDP("udp", &net.UDPAddr{IP: net.ParseIP(serverIP)})
 		return err
 	})
 	m.Cleanup(func() { server.Close() })
-	p.client.Do(func() (err error) {
+	here.Do(func() (err error) {
 		client, err = net.DialUDP("udp", nil, server.LocalAddr().(*net.UDPAddr))
 		return err
 	})
 	m.Cleanup(func() { client.Close() })
-	return measureLink(m, client, server, p.port.Set)
+	return measureLink(m, client, server, ports[0].Set)
 }
 
 // measureLink sends packets over a link, which the server sends back, and compares

@@ -3,7 +3,11 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
+	"maps"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"sync"
 	"time"
@@ -16,7 +20,7 @@ const (
 	feelSessions = 20
 	feelKeys     = 100                    // in each session
 	feelPace     = 200 * time.Millisecond // from one key of a session to the next
-	feelAttempts = 3                      // where the machine is busy
+	feelAttempts = 2                      // where the machine is busy
 
 	// udpHeaders are in front of each packet: of IPv4 and UDP.
 	udpHeaders = 20 + 8
@@ -32,6 +36,8 @@ type typing20 struct {
 	loss   float64 // each way
 	limits limits  // of the echo
 
+	redundant bool // over two such paths, in namespaces
+
 	once  sync.Once
 	typed *typed
 }
@@ -40,8 +46,15 @@ type typing20 struct {
 type typed struct {
 	times []time.Duration // sorted
 	wire  float64         // bytes per second and session, both ways, with headers
-	stall time.Duration   // the longest of this process
+	up    float64         // packets for each key
+	down  float64
+	stall time.Duration // the longest of this process
+
+	resent, sent int // bytes, by the clients
 }
+
+// traffic is what was offered to links, lost or not, with headers.
+type traffic struct{ bytes, up, down uint64 }
 
 // limits are bounds in milliseconds, 0 for none.
 type limits struct{ p50, p90, p99, max int }
@@ -82,15 +95,26 @@ func (r *typed) text() string {
 	return fmt.Sprintf("p50 %d, p90 %d, p99 %d, max %d ms; stall %v", p(0.5), p(0.9), p(0.99), p(1), ms(r.stall))
 }
 
+// resends is the measure of what clients send again. What the server does is not
+// counted anywhere.
+func (t *typing20) resends(m *measurement) (string, bool) {
+	r := t.result(m)
+	share := float64(r.resent) / float64(r.sent)
+	return fmt.Sprintf("%.1f %% (%d of %d bytes of the clients)", 100*share, r.resent, r.sent), share <= 0.05
+}
+
 // wire returns a row's measure of what typing costs.
 func (t *typing20) wire(limit float64) func(m *measurement) (string, bool) {
 	return func(m *measurement) (string, bool) {
 		r := t.result(m)
-		return fmt.Sprintf("%.0f B/s", r.wire), r.wire <= limit
+		return fmt.Sprintf("%.0f B/s; packets a key: %.1f up, %.1f down", r.wire, r.up, r.down), r.wire <= limit
 	}
 }
 
 func (t *typing20) measure(m *measurement) *typed {
+	if t.redundant {
+		return t.measureRedundant(m)
+	}
 	h := m.host(manyClients)
 	p := h.Proxy(netem.Config{Delay: feelRTT / 2, Loss: t.loss})
 	connect := h.Via(p.Addr(), "connect", []string{"-t"}, echoCommand)
@@ -100,14 +124,74 @@ func (t *typing20) measure(m *measurement) *typed {
 		k.x = rig.Watch(m, again(connect), k)
 		keyboards[i] = k
 	}
-	return typeOn(m, t.f, keyboards, func() uint64 {
+	return typeOn(m, t.f, keyboards, func() traffic {
 		up, down := p.Counters()
-		return up.Bytes + down.Bytes + udpHeaders*(up.Packets+down.Packets)
+		return traffic{up.Bytes + down.Bytes + udpHeaders*(up.Packets+down.Packets), up.Packets, down.Packets}
+	})
+}
+
+// sentByClients returns how many bytes clients have sent again, and at all, as
+// qt status says. (Each path's bytes are of QUIC packets.)
+func sentByClients(m *measurement, keyboards []*keyboard) (resent, all int) {
+	out, err := exec.Command(filepath.Join(m.bin, "qt"), "status", "--json").Output()
+	if err != nil {
+		m.Fatalf("qt status: %v", err)
+	}
+	var reports []struct {
+		PID         int `json:"pid"`
+		ResentBytes int `json:"resent_bytes"`
+		Paths       []struct {
+			Sent int `json:"sent_bytes"`
+		} `json:"paths"`
+	}
+	if err := json.Unmarshal(out, &reports); err != nil {
+		m.Fatalf("qt status: %v", err)
+	}
+	clients := 0
+	for _, r := range reports {
+		if !slices.ContainsFunc(keyboards, func(k *keyboard) bool { return k.x.Cmd.Process.Pid == r.PID }) {
+			continue
+		}
+		clients++
+		resent += r.ResentBytes
+		for _, p := range r.Paths {
+			all += p.Sent
+		}
+	}
+	if clients < len(keyboards) {
+		m.Fatalf("qt status shows %d of %d clients", clients, len(keyboards))
+	}
+	return resent, all
+}
+
+// measureRedundant has clients with two interfaces, both of which lose packets.
+func (t *typing20) measureRedundant(m *measurement) *typed {
+	n := newFeelNet(m)
+	maps.Copy(n.host.Settings, manyClients)
+	n.host.Start()
+	connect := n.host.Via(n.host.Addr, "connect", []string{"-t", "--redundant"}, echoCommand)
+	keyboards := make([]*keyboard, feelSessions)
+	var ports []*netem.Port
+	for i := range keyboards {
+		ns, both := n.client(m, i, 2, netem.Config{Delay: feelRTT / 2, Loss: t.loss})
+		ports = append(ports, both...)
+		k := newKeyboard()
+		k.x = rig.Watch(m, ns.In(again(connect)), k)
+		keyboards[i] = k
+	}
+	return typeOn(m, t.f, keyboards, func() (sum traffic) {
+		for _, p := range ports {
+			up, down := p.Counters()
+			sum.bytes += up.Bytes + down.Bytes // whole packets
+			sum.up += up.Packets
+			sum.down += down.Packets
+		}
+		return sum
 	})
 }
 
 // typeOn types on all keyboards, and counts what that costs.
-func typeOn(m *measurement, f *feeling, keyboards []*keyboard, sent func() uint64) *typed {
+func typeOn(m *measurement, f *feeling, keyboards []*keyboard, sent func() traffic) *typed {
 	for _, k := range keyboards {
 		select {
 		case <-k.ready:
@@ -118,6 +202,7 @@ func typeOn(m *measurement, f *feeling, keyboards []*keyboard, sent func() uint6
 		}
 	}
 	time.Sleep(settle)
+	resentBefore, sentBefore := sentByClients(m, keyboards)
 	stalls := watchStalls()
 	start, before := time.Now(), sent()
 	for n := range feelKeys {
@@ -130,7 +215,12 @@ func typeOn(m *measurement, f *feeling, keyboards []*keyboard, sent func() uint6
 		}
 	}
 	time.Sleep(time.Until(start.Add(feelKeys * feelPace)))
-	r := &typed{wire: float64(sent()-before) / time.Since(start).Seconds() / float64(len(keyboards))}
+	after, keys := sent(), float64(feelKeys*len(keyboards))
+	r := &typed{
+		wire: float64(after.bytes-before.bytes) / time.Since(start).Seconds() / float64(len(keyboards)),
+		up:   float64(after.up-before.up) / keys,
+		down: float64(after.down-before.down) / keys,
+	}
 	r.stall = stalls()
 	until := time.Now().Add(rig.Patience)
 	for i, k := range keyboards {
@@ -147,9 +237,11 @@ func typeOn(m *measurement, f *feeling, keyboards []*keyboard, sent func() uint6
 		}
 		r.times = append(r.times, times...)
 	}
+	resent, all := sentByClients(m, keyboards)
+	r.resent, r.sent = resent-resentBefore, all-sentBefore
 	slices.Sort(r.times)
 	if f.verbose {
-		m.Logf("%s; %.0f B/s", r.text(), r.wire)
+		m.Logf("%s; %.0f B/s; clients resent %d of %d bytes", r.text(), r.wire, r.resent, r.sent)
 	}
 	return r
 }
