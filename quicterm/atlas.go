@@ -105,8 +105,12 @@ func (a *atlas) survey(log *slog.Logger) bool {
 	}
 	var ways []migrate.Way
 	for _, remote := range a.remotes {
-		if way, err := a.way(remote, ""); err == nil {
+		way, err := a.way(remote, "")
+		if err == nil {
 			ways = append(ways, way)
+		}
+		if remote.Addr().IsLoopback() || err == nil && way.Source == remote.Addr() {
+			continue // it is this machine: nothing has to leave
 		}
 		for _, name := range interfaces {
 			way, err := a.way(remote, name)

@@ -283,7 +283,7 @@ type echo struct {
 	stderr *io.PipeReader
 	out    *io.PipeWriter
 	err    *io.PipeWriter
-	asleep chan struct{} // if there is one, it reads nothing before that is closed
+	asleep atomic.Pointer[chan struct{}] // if there is one, it reads no more before that is closed
 }
 
 func newEcho(pty bool) *echo {
@@ -306,11 +306,11 @@ func (e *echo) Close()                    { e.in.Close(); e.stdout.Close(); e.st
 
 // Wait is the program. On a terminal, ^D ends its input.
 func (e *echo) Wait() byte {
-	if e.asleep != nil {
-		<-e.asleep
-	}
 	buf := make([]byte, 4096)
 	for {
+		if c := e.asleep.Load(); c != nil {
+			<-*c
+		}
 		n, err := e.in.Read(buf)
 		end := bytes.IndexByte(buf[:n], 4)
 		if e.pty && end >= 0 {

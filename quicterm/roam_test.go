@@ -44,7 +44,8 @@ func (e *echoClock) times() []time.Time {
 // A program that does not read its input owes no answer: nothing is sought.
 func TestInputNotRead(t *testing.T) {
 	inWorld(t, netem.Config{Delay: 30 * time.Millisecond}, false, func(w *world) {
-		w.program.asleep = make(chan struct{})
+		asleep := make(chan struct{})
+		w.program.asleep.Store(&asleep)
 		var out bytes.Buffer
 		s := w.attach(Streams{Stdout: &out})
 		in := make([]byte, 3<<20)
@@ -57,7 +58,7 @@ func TestInputNotRead(t *testing.T) {
 			if n := w.sockets.Load() - before; n > 0 {
 				t.Errorf("%d attempts to reach a server that is there", n)
 			}
-			close(w.program.asleep)
+			close(asleep)
 		})
 		if status, err := s.Run(context.Background()); status != 7 || err != nil {
 			t.Errorf("status %d, %v; want 7", status, err)
@@ -217,6 +218,36 @@ func TestAddressThatWorksIsKept(t *testing.T) {
 			t.Error("the same in another order counts as a change")
 		}
 	}
+}
+
+func TestThisMachineIsNotSoughtOutside(t *testing.T) {
+	here := netip.MustParseAddrPort("10.0.0.2:4433")
+	a := &atlas{client: &Client{network: bindable{}}, remotes: []netip.AddrPort{netip.MustParseAddrPort("[::1]:4433"), here, serverAddr}}
+	a.survey(slog.New(slog.DiscardHandler))
+	for _, w := range a.ways {
+		if w.Bound != (w.Remote == serverAddr && w.Interface != "lo") {
+			t.Errorf("there is a way %+v", w)
+		}
+	}
+	if len(a.ways) != 5 {
+		t.Errorf("%d ways, want one to each address of this machine and three to another", len(a.ways))
+	}
+}
+
+// A machine with a route to everything through all of its interfaces, as Linux has
+// it for sockets that are bound.
+type bindable struct{ Network }
+
+func (bindable) Interfaces() ([]string, error) { return []string{"wlan0", "wwan0"}, nil }
+func (bindable) Lookup(remote netip.AddrPort, iface string) (netmon.Route, error) {
+	if iface == "" {
+		source := remote.Addr()
+		if remote == serverAddr {
+			source = netip.MustParseAddr("10.0.0.2")
+		}
+		return netmon.Route{Interface: "lo", Source: source}, nil
+	}
+	return netmon.Route{Interface: iface, Source: netip.MustParseAddr("10.0.0.2")}, nil
 }
 
 // A machine without permission to bind.
