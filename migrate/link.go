@@ -459,12 +459,12 @@ func (l *Link) failed(now time.Time, id ID) {
 	}
 }
 
-// expire gives up attempts that nobody waits for, and those for a second path
-// that take too long.
+// expire gives up attempts that take too long. While somebody waits for what they
+// typed, those end when there is no room for others.
 func (l *Link) expire(now time.Time) {
 	for _, id := range ordered(l.dials) {
 		d := l.dials[id]
-		if (l.state == Live || d.spare) && l.due(now, d.since.Add(dialPatience)) {
+		if (l.state == Live || d.spare || !l.eager(now)) && l.due(now, d.since.Add(dialPatience)) {
 			l.failed(now, id)
 			l.do(Close{id})
 		}

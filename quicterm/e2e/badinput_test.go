@@ -570,8 +570,8 @@ func badStreams(t *testing.T, h *rig.Host) {
 		{frame(5000, session.Stdin, "early"), "frame 5000 on a stream"},
 		{frame(math.MaxUint64, session.Stdin, "last"), "frame 18446744073709551615, beyond the end"},
 		{frame(0, session.Stdin, "none"), "sequence number 0"},
-		{ackOf(1<<40, 0, 1<<50, 0, 0, 0), "never sent"},
-		{ackOf(1, 0, 1<<50, 1<<40, 0, 0), "never sent"},
+		{ackOf(1<<40, 0, 1<<50, 0, 0, 0, 0), "never sent"},
+		{ackOf(1, 0, 1<<50, 1<<40, 0, 0, 0), "never sent"},
 		{ackOf(1, 7), "protocol error: ack"},
 		{frame(0, 0x82, ""), "protocol error: notice of 0 bytes"},
 		{frame(0, 0x83, "\xff"), "protocol error: gap"},
@@ -639,7 +639,7 @@ func badDatagrams(t *testing.T, h *rig.Host) {
 		l.end()
 	}()
 	for done := false; !done; { // one may be lost
-		l.link.SendDatagram(ackOf(1<<40, 0, 0, 0, 0, 0))
+		l.link.SendDatagram(ackOf(1<<40, 0, 0, 0, 0, 0, 0))
 		select {
 		case <-over:
 			done = true

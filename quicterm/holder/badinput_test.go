@@ -233,7 +233,7 @@ const (
 // ackOf encodes the payload of an ack.
 func ackOf(received, unconsumed, limit, highest uint64) string {
 	var b []byte
-	for _, v := range []uint64{received, unconsumed, limit, highest, 0, 0} {
+	for _, v := range []uint64{received, unconsumed, limit, highest, 0, 0, 0} {
 		b = binary.AppendUvarint(b, v)
 	}
 	return string(b)

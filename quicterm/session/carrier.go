@@ -12,6 +12,13 @@ const (
 	// a terminal takes to echo a key, shorter than anybody can notice.
 	ackDelay = 5 * time.Millisecond
 
+	// lazyAck is the same for the acks of small output to somebody who types: the
+	// next key takes them along. Where something is lost, they do not wait.
+	lazyAck = 150 * time.Millisecond
+
+	// lossMemory is how long after a frame has come twice that is expected again.
+	lossMemory = 2 * time.Second
+
 	// ackEvery is how many received bytes do not wait for ackDelay.
 	ackEvery = 256 << 10
 
@@ -55,6 +62,7 @@ type carrier struct {
 	ready       bool   // sending frames may begin
 	greet       bool   // the ack that begins the stream is yet to be sent
 	standBy     bool   // nothing but pings is sent
+	heard       bool   // something has come over it
 	messages    []byte // frames outside the log that wait for the stream
 
 	// Sending.
@@ -63,6 +71,7 @@ type carrier struct {
 	acked     uint64    // the first frame above all that arrived on this carrier
 	resendAt  time.Time // when the tail goes again, if it is not acknowledged
 	resends   int       // in a row
+	tries     int       // datagrams sent before anything was heard: it may lead nowhere
 	probeAt   time.Time // when to ask for an ack, while it matters
 	probes    int       // in a row
 	keepalive bool      // a ping is to be sent
@@ -72,8 +81,12 @@ type carrier struct {
 
 	// Receiving.
 	highest  uint64    // frame that arrived on this carrier
+	highAt   time.Time // when that was
 	got      uint64    // datagrams that did
 	owed     int       // bytes received that no ack was sent for
+	urgent   bool      // and it is not to wait for long
+	doubled  time.Time // when a frame came again
+	ackedAt  time.Time // when the last ack was sent
 	ackAt    time.Time // when to send an ack at the latest, or zero
 	doneSaid uint64    // the last ack's Consumed
 	ballast  int       // bytes of no use, that may stay in memory with the next frame
@@ -85,7 +98,7 @@ type carrier struct {
 // before it sends any frames of the log on it.
 func (p *Peer) Up(now time.Time, maxDatagram int, ready bool) CarrierID {
 	p.lastID++
-	p.carriers[p.lastID] = &carrier{
+	c := &carrier{
 		maxDatagram: maxDatagram,
 		ready:       ready,
 		greet:       true,
@@ -95,6 +108,10 @@ func (p *Peer) Up(now time.Time, maxDatagram int, ready bool) CarrierID {
 		acked:       p.acked,
 		probeAt:     now.Add(2 * initialTimeout),
 	}
+	// Until more is known, its path is taken for one like the last.
+	c.rtt.smoothed, c.rtt.variation = p.usual.rtt.smoothed, p.usual.rtt.variation
+	c.loss.expected = max(p.usual.loss, lightLoss)
+	p.carriers[p.lastID] = c
 	return p.lastID
 }
 
@@ -204,7 +221,7 @@ func (p *Peer) Stream(now time.Time, id CarrierID, limit int) []byte {
 	}
 	if c.greet || c.maxDatagram == 0 && due(now, c.ackAt) {
 		c.greet = false
-		return p.appendAck(nil, c)
+		return p.appendAck(now, nil, c)
 	}
 	if b := c.messages; b != nil {
 		c.messages = nil
@@ -254,14 +271,14 @@ func (p *Peer) Datagram(now time.Time, id CarrierID, b []byte) []byte {
 		c.loss.send(now)
 		return p.appendPing(now, b, c, false)
 	}
-	sendTail := c.ready && p.tailFits(c) && p.acked < p.log.Next() &&
-		(p.log.Next() > c.sent() || due(now, c.resendAt))
+	fresh := p.log.Next() > c.sent() && (c.heard || c.tries == 0)
+	sendTail := c.ready && p.tailFits(c) && p.acked < p.log.Next() && (fresh || due(now, c.resendAt))
 	probe := p.probing(c) && due(now, c.probeAt)
 	if !sendTail && !probe && !c.keepalive && !due(now, c.ackAt) {
 		return nil
 	}
 	if !c.ackAt.IsZero() || p.done != c.doneSaid {
-		b = p.appendAck(b, c)
+		b = p.appendAck(now, b, c)
 	}
 	if probe || c.keepalive {
 		b = p.appendPing(now, b, c, probe)
@@ -322,31 +339,44 @@ func (p *Peer) appendTail(now time.Time, b []byte, c *carrier) []byte {
 		c.rtt.start(now, p.log.Next()-1)
 	} else {
 		c.resends++
-		c.rtt.cancel()
+		c.rtt.resent()
 		p.counters.Resends++
 		p.counters.ResentBytes += uint64(len(b) - start)
 	}
 	c.tail = p.log.Next()
-	c.resendAt = now.Add(c.resendAfter())
+	c.resendAt = now.Add(p.resendAfter(c))
+	if !c.heard {
+		c.resendAt = now.Add(min(firstCopy<<c.tries, maxResend))
+		c.tries = min(c.tries+1, 10)
+	}
 	return b
 }
 
 // resendAfter returns how long to wait for an ack before the next resend. Where
 // nothing is lost, that is until it is overdue. Where much is, the first copies
 // come early: a key and its echo are to need few of them.
-func (c *carrier) resendAfter() time.Duration {
-	lost := c.loss.rate()
-	d := c.rtt.smoothed / 2
-	if c.resends > 0 && (lost >= heavyLoss || lost < lightLoss) { // or it is overdue
-		d = c.rtt.smoothed / 4
+func (p *Peer) resendAfter(c *carrier) time.Duration {
+	lost, trip := c.loss.rate(), c.rtt.smoothed
+	if trip == 0 || c.resends == 0 && lost < lightLoss {
+		d := c.rtt.timeout()
+		if p.patient {
+			d += lazyAck
+		}
+		return d
 	}
-	switch {
-	case c.rtt.smoothed == 0 || c.resends == 0 && lost < lightLoss:
-		return c.rtt.timeout()
-	case c.resends == 0:
+	if c.resends == 0 {
 		return firstCopy
-	case c.resends == 1 && lost >= heavyLoss:
-		d = c.rtt.smoothed / 5
+	}
+	d := trip / 4 // it is overdue
+	switch {
+	case c.resends == 1 && lost >= lightLoss && lost < heavyLoss:
+		d = c.rtt.timeout()
+	case lost >= heavyLoss && c.resends == 1:
+		d = trip / 5
+	case lost >= heavyLoss && c.resends <= 3:
+		d = trip * 3 / 10
+	case lost >= heavyLoss: // an ack should have come, if it was not lost
+		d = trip / 2
 	}
 	d = max(d, minResend)
 	for n := eagerResends; n < c.resends && d < maxResend; n++ {
@@ -372,9 +402,10 @@ func (p *Peer) appendPing(now time.Time, b []byte, c *carrier, probe bool) []byt
 	return buffer.AppendFrame(b, buffer.Frame{Type: ping, Payload: flags})
 }
 
-func (p *Peer) appendAck(b []byte, c *carrier) []byte {
-	c.ackAt, c.owed, c.doneSaid = time.Time{}, 0, p.done
-	return buffer.AppendFrame(b, buffer.Frame{Type: ack, Payload: appendAck(nil, p.ackFor(c))})
+func (p *Peer) appendAck(now time.Time, b []byte, c *carrier) []byte {
+	b = buffer.AppendFrame(b, buffer.Frame{Type: ack, Payload: appendAck(nil, p.ackFor(now, c))})
+	c.ackAt, c.owed, c.urgent, c.doneSaid, c.ackedAt = time.Time{}, 0, false, p.done, now
+	return b
 }
 
 // load notes that a frame came that may be of no use.
@@ -395,24 +426,44 @@ func (c *carrier) lighten(f buffer.Frame) buffer.Frame {
 }
 
 // owe notes that n bytes of frames arrived, or word of some that never will.
-func (c *carrier) owe(now time.Time, n int) {
+func (p *Peer) owe(now time.Time, c *carrier, n int) {
 	if c.owed += n; c.owed < ackEvery {
-		now = now.Add(ackDelay)
+		now = now.Add(p.ackWait(now, c))
 	}
 	c.scheduleAck(now)
+}
+
+// oweAgain notes that a frame arrived that had been received. An ack may have been
+// lost, or be on its way.
+func (p *Peer) oweAgain(now time.Time, c *carrier) {
+	c.urgent, c.doubled = true, now
+	at := now.Add(ackDelay)
+	if next := c.ackedAt.Add(c.rtt.smoothed / 2); at.Before(next) {
+		at = next
+	}
+	c.scheduleAck(at)
+}
+
+// ackWait returns how long an ack may wait for a frame to ride on.
+func (p *Peer) ackWait(now time.Time, c *carrier) time.Duration {
+	if p.lazy && !c.urgent && now.Sub(c.doubled) > lossMemory && c.loss.rate() < lightLoss {
+		return lazyAck
+	}
+	return ackDelay
 }
 
 // scheduleAck has an ack sent by the given time.
 func (c *carrier) scheduleAck(at time.Time) { c.ackAt = earlier(c.ackAt, at) }
 
-// handleAck takes what an ack says of this carrier, and whether it helps.
-func (c *carrier) handleAck(now time.Time, a Ack, news bool) {
+// handleCarrierAck takes what an ack says of its carrier, and whether it helps.
+func (p *Peer) handleCarrierAck(now time.Time, c *carrier, a Ack, news bool) {
 	c.ready = true
 	c.acked = max(c.acked, a.Highest+1)
-	if trip := c.rtt.acked(now, a.Highest); trip > 0 {
+	if trip := c.rtt.acked(now.Add(-a.Delay), a.Highest); trip > 0 {
 		c.credit.trip(now, trip)
 	}
 	c.loss.acked(now, a.Datagrams, c.rtt.smoothed)
+	p.usual.rtt, p.usual.loss = c.rtt, c.loss.rate()
 	c.backlog = a.Backlog
 	if news {
 		c.probes = 0

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/quicterm/quicterm/buffer"
 )
@@ -122,6 +123,8 @@ type Ack struct {
 	Consumed uint64 // the first frame that it has not dealt with, at most Received
 	Limit    uint64 // where in the log, in bytes of encoded frames, it can hold no more
 	Highest  uint64 // the highest frame that it has received on this carrier, 0 for none
+	// Delay is how long it has had Highest.
+	Delay time.Duration
 	// Datagrams is how many it has received on this carrier, 0 if it does not say.
 	Datagrams uint64
 	// Backlog is how many bytes of frames of its own log it has yet to send on
@@ -129,7 +132,7 @@ type Ack struct {
 	Backlog uint64
 }
 
-// appendAck appends the payload of an ack to b: six unsigned varints (as in
+// appendAck appends the payload of an ack to b: seven unsigned varints (as in
 // Protocol Buffers, at most 10 bytes each), Consumed as its distance from
 // Received.
 func appendAck(b []byte, a Ack) []byte {
@@ -137,23 +140,28 @@ func appendAck(b []byte, a Ack) []byte {
 	b = binary.AppendUvarint(b, a.Received-a.Consumed)
 	b = binary.AppendUvarint(b, a.Limit)
 	b = binary.AppendUvarint(b, a.Highest)
+	b = binary.AppendUvarint(b, uint64(min(a.Delay, maxAckDelay)/time.Millisecond))
 	b = binary.AppendUvarint(b, a.Datagrams)
 	return binary.AppendUvarint(b, a.Backlog)
 }
 
+// maxAckDelay is the longest delay that is told: nothing is timed for longer.
+const maxAckDelay = 10 * time.Second
+
 // maxAckBytes is the longest payload of an ack.
-const maxAckBytes = 6 * binary.MaxVarintLen64
+const maxAckBytes = 7 * binary.MaxVarintLen64
 
 // parseAck decodes the payload of an ack. Bytes after it are ignored.
 func parseAck(b []byte) (Ack, error) {
-	v, err := uvarints(b, 6)
+	v, err := uvarints(b, 7)
 	if err != nil {
 		return Ack{}, fmt.Errorf("ack: %w", err)
 	}
 	if v[0] == 0 || v[1] >= v[0] {
 		return Ack{}, fmt.Errorf("ack of nothing: received %d, unconsumed %d", v[0], v[1])
 	}
-	return Ack{Received: v[0], Consumed: v[0] - v[1], Limit: v[2], Highest: v[3], Datagrams: v[4], Backlog: v[5]}, nil
+	return Ack{Received: v[0], Consumed: v[0] - v[1], Limit: v[2], Highest: v[3],
+		Delay: time.Duration(min(v[4], uint64(maxAckDelay/time.Millisecond))) * time.Millisecond, Datagrams: v[5], Backlog: v[6]}, nil
 }
 
 // A gapInfo says where a log goes on after frames that have left the ring.

@@ -6,6 +6,7 @@ import (
 	"math"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/quicterm/quicterm/buffer"
 )
@@ -57,11 +58,11 @@ var goldenPayloads = []struct {
 	{"notice", Notice{Leaving, ""}, "02"},
 	{"notice", Notice{99, "\xff\x00"}, "63 ff00"},
 	{"notice", Notice{Displaced, strings.Repeat("a", maxNotice)}, "01" + strings.Repeat("61", maxNotice)},
-	{"ack", Ack{Received: 1, Consumed: 1}, "01 00 00 00 00 00"},
-	{"ack", Ack{Received: 300, Consumed: 298, Limit: 1 << 20, Highest: 299, Datagrams: 2, Backlog: 128}, "ac02 02 808040 ab02 02 8001"},
-	{"ack", Ack{Received: most, Consumed: 1, Limit: most, Highest: most, Datagrams: most, Backlog: most},
+	{"ack", Ack{Received: 1, Consumed: 1}, "01 00 00 00 00 00 00"},
+	{"ack", Ack{Received: 300, Consumed: 298, Limit: 1 << 20, Highest: 299, Delay: 7 * time.Millisecond, Datagrams: 2, Backlog: 128}, "ac02 02 808040 ab02 07 02 8001"},
+	{"ack", Ack{Received: most, Consumed: 1, Limit: most, Highest: most, Delay: maxAckDelay, Datagrams: most, Backlog: most},
 		"ffffffffffffffffff01 feffffffffffffffff01 ffffffffffffffffff01 ffffffffffffffffff01" +
-			"ffffffffffffffffff01 ffffffffffffffffff01"},
+			"904e ffffffffffffffffff01 ffffffffffffffffff01"},
 	{"gap", gapInfo{}, "00 00"},
 	{"gap", gapInfo{next: 300, offset: 1 << 20}, "ac02 808040"},
 	{"gap", gapInfo{next: most, offset: most}, "ffffffffffffffffff01 ffffffffffffffffff01"},
@@ -132,7 +133,7 @@ func TestPayloadsRefused(t *testing.T) {
 
 // A varint need not be in its shortest form.
 func TestPayloadsLongVarints(t *testing.T) {
-	if a, err := parseAck(unhex("8100 8000 8080808000 818000 00 00")); err != nil || a != (Ack{Received: 1, Consumed: 1, Highest: 1}) {
+	if a, err := parseAck(unhex("8100 8000 8080808000 818000 00 00 00")); err != nil || a != (Ack{Received: 1, Consumed: 1, Highest: 1}) {
 		t.Errorf("parseAck = %+v, %v", a, err)
 	}
 	if g, err := parseGap(unhex("8300 8400")); err != nil || g != (gapInfo{next: 3, offset: 4}) {
@@ -150,7 +151,7 @@ func TestNoticeIsCut(t *testing.T) {
 
 // maxAckBytes is what a datagram keeps free.
 func TestLargestAck(t *testing.T) {
-	if n := len(appendAck(nil, Ack{Received: most, Consumed: 1, Limit: most, Highest: most, Datagrams: most, Backlog: most})); n > maxAckBytes {
+	if n := len(appendAck(nil, Ack{Received: most, Consumed: 1, Limit: most, Highest: most, Delay: maxAckDelay, Datagrams: most, Backlog: most})); n > maxAckBytes {
 		t.Errorf("an ack takes %d bytes, more than %d", n, maxAckBytes)
 	}
 }

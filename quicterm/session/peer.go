@@ -27,6 +27,10 @@ type Config struct {
 	// Window is how many bytes of frames this end is ready to hold until they
 	// have been consumed.
 	Window int
+	// Lazy has the acks of small things wait for something to ride on, as long as
+	// nothing is lost: at the end where somebody types. Patient is for the
+	// other end, which does not expect them earlier.
+	Lazy, Patient bool
 }
 
 // A CarrierID names a carrier of a peer, for as long as the peer lives.
@@ -120,7 +124,13 @@ type Peer struct {
 	counters Counters
 
 	carriers map[CarrierID]*carrier
+	usual    struct { // what the last ack has told of its carrier's path
+		rtt  rtt
+		loss float64
+	}
 	lastID   CarrierID
+	lazy     bool
+	patient  bool
 	standing []byte // the notices that each carrier is to bring
 }
 
@@ -148,6 +158,8 @@ func NewPeer(cfg Config) *Peer {
 		offset:   cfg.Offset,
 		capacity: max(cfg.Window, initialGrant),
 		done:     cfg.Next,
+		lazy:     cfg.Lazy,
+		patient:  cfg.Patient,
 		carriers: make(map[CarrierID]*carrier),
 	}
 }
@@ -204,19 +216,32 @@ func (p *Peer) TakeNotices() []Notice {
 // Consume tells the peer that what Take returned has been dealt with, in the
 // order in which it was taken.
 func (p *Peer) Consume(now time.Time, taken ...Delivered) {
+	if len(taken) == 0 {
+		return
+	}
 	for _, d := range taken {
 		p.done = d.After()
 		if d.Lost == nil {
 			p.held -= frameBytes(d.Frame)
 		}
 	}
-	id := p.heard
-	if p.carriers[id] == nil && len(p.carriers) > 0 {
-		id = slices.Min(slices.Collect(maps.Keys(p.carriers)))
+	if c := p.talking(); c != nil {
+		c.scheduleAck(now.Add(p.ackWait(now, c)))
 	}
-	if c := p.carriers[id]; c != nil {
-		c.scheduleAck(now.Add(ackDelay))
+}
+
+// talking returns the carrier that something was heard on last or, if that has
+// ended, the oldest that does not stand by.
+func (p *Peer) talking() *carrier {
+	if c := p.carriers[p.heard]; c != nil {
+		return c
 	}
+	for _, id := range slices.Sorted(maps.Keys(p.carriers)) {
+		if c := p.carriers[id]; !c.standBy {
+			return c
+		}
+	}
+	return nil
 }
 
 // Receive takes a frame that came over a carrier's lane. It keeps the frame's
@@ -233,9 +258,10 @@ func (p *Peer) Receive(now time.Time, id CarrierID, lane Lane, f buffer.Frame) e
 	if f.Seq > maxNumber {
 		return protocolErrorf("frame %d, beyond the end of all logs", f.Seq)
 	}
-	if f.Type != ping {
+	if f.Type != ping && !c.standBy {
 		p.heard = id
 	}
+	c.heard = true
 	c.load(f)
 	switch f.Type {
 	case ack:
@@ -280,13 +306,18 @@ func (p *Peer) handleFrame(now time.Time, c *carrier, lane Lane, f buffer.Frame)
 	if f.Seq >= next && p.held+frameBytes(f) > p.capacity {
 		return protocolErrorf("frame %d, beyond the %d bytes that were granted", f.Seq, p.capacity)
 	}
-	c.owe(now, frameBytes(f))
 	if f.Seq >= next {
 		f = c.lighten(f)
 	}
 	verdict := p.window.Offer(f)
-	if verdict != buffer.Beyond {
-		c.highest = max(c.highest, f.Seq)
+	if verdict != buffer.Beyond && f.Seq > c.highest {
+		c.highest, c.highAt = f.Seq, now
+	}
+	c.urgent = c.urgent || lane == StreamLane || verdict == buffer.Held
+	if verdict == buffer.Duplicate {
+		p.oweAgain(now, c)
+	} else {
+		p.owe(now, c, frameBytes(f))
 	}
 	switch verdict {
 	case buffer.Duplicate:
@@ -336,8 +367,9 @@ func (p *Peer) handleGap(now time.Time, c *carrier, g gapInfo) error {
 	p.inbox = Queue(p.inbox, Delivered{Lost: lost})
 	p.window.SkipTo(g.next)
 	p.offset = g.offset
-	c.highest = max(c.highest, g.next-1)
-	c.owe(now, 0)
+	c.highest, c.highAt = max(c.highest, g.next-1), now
+	c.urgent = true
+	p.owe(now, c, 0)
 	p.deliver()
 	return nil
 }
@@ -356,19 +388,20 @@ func (p *Peer) handleAck(now time.Time, c *carrier, a Ack) error {
 	if p.acked == p.log.Next() {
 		p.waiting = time.Time{}
 	}
-	c.handleAck(now, a, news)
+	p.handleCarrierAck(now, c, a, news)
 	c.credit.delivered(now, max(a.Highest, p.acked-1), p.delivered(c))
 	return nil
 }
 
 // ackFor returns what is to be said to the other end on a carrier.
-func (p *Peer) ackFor(c *carrier) Ack {
+func (p *Peer) ackFor(now time.Time, c *carrier) Ack {
 	return Ack{
 		Received: p.window.Next(),
 		Consumed: p.done,
 		Limit:    position(p.window.Next(), p.offset) + uint64(p.capacity-p.held),
 		Highest:  c.highest,
 
+		Delay:     now.Sub(c.highAt),
 		Datagrams: c.got,
 		Backlog:   uint64(p.span(max(c.sent(), p.acked, p.first()), p.log.Next())),
 	}

@@ -7,20 +7,23 @@ import "time"
 type rtt struct {
 	smoothed, variation time.Duration // 0 before the first sample
 
-	seq  uint64 // of the frame being timed, 0 for none
-	sent time.Time
+	seq   uint64 // of the frame being timed, 0 for none
+	sent  time.Time
+	again bool // it was sent more than once
 }
 
 // start times the frame seq, unless another is being timed.
 func (r *rtt) start(now time.Time, seq uint64) {
 	if r.seq == 0 {
-		r.seq, r.sent = seq, now
+		r.seq, r.sent, r.again = seq, now, false
 	}
 }
 
-// cancel forgets the frame being timed: it was sent again, so an ack could be
-// for either (Karn's algorithm).
-func (r *rtt) cancel() { r.seq = 0 }
+// resent notes that the frame being timed was sent again, so an ack could be for
+// either (Karn's algorithm). Where much is lost there is no other measure: then
+// the time since the first is taken, but what makes the estimate longer counts
+// for little.
+func (r *rtt) resent() { r.again = true }
 
 // acked takes word that frames up to highest have arrived. It returns how long
 // that took for the frame that was timed, or 0.
@@ -29,9 +32,13 @@ func (r *rtt) acked(now time.Time, highest uint64) time.Duration {
 		return 0
 	}
 	r.seq = 0
-	sample := now.Sub(r.sent)
+	sample := max(now.Sub(r.sent), time.Microsecond) // whatever delay the other end claims
 	if r.smoothed == 0 {
 		r.smoothed, r.variation = sample, sample/2
+		return sample
+	}
+	if r.again && sample > r.smoothed {
+		r.smoothed += (sample - r.smoothed) / 32
 		return sample
 	}
 	r.variation += ((r.smoothed - sample).Abs() - r.variation) / 4

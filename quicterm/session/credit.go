@@ -1,0 +1,111 @@
+package session
+
+import "time"
+
+const (
+	// initialCredit is what is sent before anything is known of a path: 32
+	// packets of 1 KiB, as much as QUIC begins with.
+	initialCredit = 32 << 10
+
+	// minCredit is about three packets. With less, a path would be idle between
+	// an ack and what it allows.
+	minCredit = 3600
+
+	// maxCredit is what the fastest and longest paths take.
+	maxCredit = 4 << 20
+
+	// minCreditRTT is the least round trip that credit is reckoned with: acks
+	// may wait for ackDelay, on shorter paths that is most of it.
+	minCreditRTT = 2 * ackDelay
+
+	// rateSamples is over how many of the last samples, about one for each round
+	// trip, the best delivery rate is taken.
+	rateSamples = 8
+
+	// leastFor is how long the shortest round trip counts at least: the path may
+	// have become longer. While a new one is measured, less is sent.
+	leastFor = 15 * time.Second
+)
+
+// A credit limits what is under way on a carrier's stream, so that a flood fills
+// the path and leaves no long queue in the network: what is typed then would wait
+// behind it. It is 1.5 times what the path delivered at best in its shortest
+// round trip, as BBR has it (draft-ietf-ccwg-bbr): a little more than it holds.
+type credit struct {
+	rates  [rateSamples]float64 // bytes per second
+	next   int
+	sample struct { // what is being measured, if seq is not 0
+		seq       uint64 // until this frame is acknowledged
+		delivered uint64 // bytes, when it was sent
+		at        time.Time
+	}
+	limited bool // there was more to send than was allowed, in this sample
+
+	least, before time.Duration // the shortest round trips now, and before
+	turned        time.Time     // when that was
+	drained       time.Time     // until when less is sent
+}
+
+// trip takes note of a round trip.
+func (c *credit) trip(now time.Time, rtt time.Duration) {
+	if c.turned.IsZero() || now.Sub(c.turned) > leastFor {
+		c.before, c.least = c.least, rtt
+		if !c.turned.IsZero() {
+			c.drained = now.Add(2 * rtt)
+		}
+		c.turned = now
+	}
+	c.least = min(c.least, rtt)
+}
+
+// shortest returns the shortest round trip.
+func (c *credit) shortest() time.Duration {
+	if c.before > 0 {
+		return min(c.least, c.before)
+	}
+	return c.least
+}
+
+// rate returns the best rate of the last samples, 0 if there are none.
+func (c *credit) rate() (best float64) {
+	for _, r := range c.rates {
+		best = max(best, r)
+	}
+	return best
+}
+
+// limit returns how many bytes may be under way.
+func (c *credit) limit(now time.Time) int {
+	rate := c.rate()
+	if rate == 0 {
+		return initialCredit
+	}
+	n := 1.5 * rate * max(c.shortest(), minCreditRTT).Seconds()
+	if now.Before(c.drained) {
+		n /= 3
+	}
+	return int(max(min(n, maxCredit), minCredit))
+}
+
+// sent takes note that frames up to seq were sent, when so many bytes had been
+// delivered.
+func (c *credit) sent(now time.Time, seq, delivered uint64) {
+	if c.sample.seq == 0 {
+		c.sample.seq, c.sample.delivered, c.sample.at = seq, delivered, now
+		c.limited = false
+	}
+}
+
+// delivered takes word that frames up to seq have arrived, so many bytes.
+func (c *credit) delivered(now time.Time, seq, delivered uint64) {
+	if c.sample.seq == 0 || seq < c.sample.seq {
+		return
+	}
+	took := now.Sub(c.sample.at)
+	rate := float64(delivered-c.sample.delivered) / max(took, time.Microsecond).Seconds()
+	c.sample.seq = 0
+	if c.limited || rate > c.rate() { // or else there was just nothing to send
+		c.rates[c.next] = rate
+		c.next = (c.next + 1) % rateSamples
+	}
+}
