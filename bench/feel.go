@@ -24,9 +24,9 @@ and Ctrl-C behind a flood of output to the prompt, what typing costs on the wire
 and how fast output comes beside OpenSSH. Links are emulated, and measured first.
 
 Takes about six minutes. Where the programs' own processes are in the way of each
-other the rows come one after the other. Keys that miss their bound while this
-process could not run for 20 ms are typed again, once; how long it could not is
-printed.`,
+other the rows come one after the other. Keys and Ctrl-C that miss their bound while
+this process could not run for 20 ms are measured again, once; how long it could not
+is printed as its stall.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return running.runRows(c.OutOrStdout(), only, f.rows())
@@ -58,10 +58,10 @@ func again(cmd *exec.Cmd) *exec.Cmd {
 
 // rows returns all rows. Those that are measured in one go share it.
 func (f *feeling) rows() [][]row {
-	clean := &typing20{f: f, limits: limits{p50: 110}}
-	lossy := &typing20{f: f, loss: 0.29, limits: limits{p50: 110, p90: 140, p99: 200, max: 400}}
-	some := &typing20{f: f, loss: 0.05, limits: limits{p99: 130}}
-	both := &typing20{f: f, loss: 0.29, redundant: true, limits: limits{p99: 150}}
+	clean := &typists{f: f, limits: limits{p50: 110}}
+	lossy := &typists{f: f, loss: 0.29, limits: limits{p50: 110, p90: 140, p99: 200, max: 400}}
+	some := &typists{f: f, loss: 0.05, limits: limits{p99: 130}}
+	both := &typists{f: f, loss: 0.29, redundant: true, limits: limits{p99: 150}}
 	return [][]row{
 		{
 			{"emulated link, proxy", "100 ms, 29 % lost each way, 1 Mbit/s", proxyLink},
@@ -79,11 +79,11 @@ func (f *feeling) rows() [][]row {
 		{{"key echo, 5 % loss", "p99 <= 130 ms", some.echo}},
 		{{"key echo, 29 % loss, --redundant", "p99 <= 150 ms", inNamespaces(both.echo)}},
 		{
-			{"Ctrl-C behind a flood, 1 Mbit/s, 60 ms", "<= 160 ms median, link >= 90 % used", f.interruptFlood},
+			{"Ctrl-C behind a flood, 1 Mbit/s, 60 ms", "<= 160 ms median, link >= 90 % used", calm(f.interruptFlood)},
 			{"Ctrl-C and ~n after an outage of 60 s", "<= 160 ms median", f.skipBacklog},
 			{"compiler log, 2 Mbit/s, 60 ms", ">= 4 x as fast as without compression", f.compilerLog},
 		},
-		{{"Ctrl-C behind yes, 1 Mbit/s, 20 ms", "<= 60 ms median", f.interruptYes}},
+		{{"Ctrl-C behind yes, 1 Mbit/s, 20 ms", "<= 60 ms median", calm(f.interruptYes)}},
 		{{"cat of 200 MB on loopback", ">= 1.0 x ssh, CPU <= 1.5 x", f.catLoopback}},
 		{{"cat of 200 MB on loopback, without terminals", "", f.catPipe}},
 		{{"cat of 50 MB, 100 Mbit/s, 50 ms, 0.1 % loss", ">= 1.5 x ssh", inNamespaces(f.catFar)}},
@@ -97,6 +97,23 @@ func inNamespaces(measure func(m *measurement) (string, bool)) func(m *measureme
 			return fmt.Sprintf("skipped: %v", err), true
 		}
 		return measure(m)
+	}
+}
+
+// calm is a measure that is made again where it misses its bound and the machine
+// was busy.
+func calm(measure func(m *measurement) (string, bool)) func(m *measurement) (string, bool) {
+	return func(m *measurement) (figure string, ok bool) {
+		for range feelAttempts {
+			stalls := watchStalls()
+			figure, ok = measure(m)
+			stall := stalls()
+			figure += fmt.Sprintf("; stall %v", ms(stall))
+			if ok || stall < believed {
+				break
+			}
+		}
+		return figure, ok
 	}
 }
 

@@ -29,9 +29,9 @@ const (
 // echoCommand is what the sessions run.
 const echoCommand = "stty raw -echo; echo ready; cat"
 
-// A typing20 is 20 sessions side by side, in each of which somebody types. It is
+// A typists is 20 sessions side by side, in each of which somebody types. It is
 // measured once, for all rows that ask.
-type typing20 struct {
+type typists struct {
 	f      *feeling
 	loss   float64 // each way
 	limits limits  // of the echo
@@ -69,7 +69,7 @@ func (l limits) kept(sorted []time.Duration) bool {
 
 // result measures unless it was done, until the limits are kept or the machine
 // was not busy.
-func (t *typing20) result(m *measurement) *typed {
+func (t *typists) result(m *measurement) *typed {
 	t.once.Do(func() {
 		for range feelAttempts {
 			t.typed = t.measure(m)
@@ -85,7 +85,7 @@ func (t *typing20) result(m *measurement) *typed {
 }
 
 // echo is the measure of the time from keys to their echoes.
-func (t *typing20) echo(m *measurement) (string, bool) {
+func (t *typists) echo(m *measurement) (string, bool) {
 	r := t.result(m)
 	return r.text(), t.limits.kept(r.times)
 }
@@ -97,21 +97,21 @@ func (r *typed) text() string {
 
 // resends is the measure of what clients send again. What the server does is not
 // counted anywhere.
-func (t *typing20) resends(m *measurement) (string, bool) {
+func (t *typists) resends(m *measurement) (string, bool) {
 	r := t.result(m)
 	share := float64(r.resent) / float64(r.sent)
 	return fmt.Sprintf("%.1f %% (%d of %d bytes of the clients)", 100*share, r.resent, r.sent), share <= 0.05
 }
 
 // wire returns a row's measure of what typing costs.
-func (t *typing20) wire(limit float64) func(m *measurement) (string, bool) {
+func (t *typists) wire(limit float64) func(m *measurement) (string, bool) {
 	return func(m *measurement) (string, bool) {
 		r := t.result(m)
 		return fmt.Sprintf("%.0f B/s; packets a key: %.1f up, %.1f down", r.wire, r.up, r.down), r.wire <= limit
 	}
 }
 
-func (t *typing20) measure(m *measurement) *typed {
+func (t *typists) measure(m *measurement) *typed {
 	if t.redundant {
 		return t.measureRedundant(m)
 	}
@@ -165,7 +165,7 @@ func sentByClients(m *measurement, keyboards []*keyboard) (resent, all int) {
 }
 
 // measureRedundant has clients with two interfaces, both of which lose packets.
-func (t *typing20) measureRedundant(m *measurement) *typed {
+func (t *typists) measureRedundant(m *measurement) *typed {
 	n := newFeelNet(m)
 	maps.Copy(n.host.Settings, manyClients)
 	n.host.Start()
