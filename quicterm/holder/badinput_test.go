@@ -288,7 +288,20 @@ var badStreams = []struct {
 	{"empty notice", frame(0, noticeType, ""), "protocol error: notice"},
 	{"long notice", frame(0, noticeType, strings.Repeat("x", 1000)), "protocol error: notice"},
 	{"more than is granted", flood(), "protocol error: frame"},
+	{"compression of what", frame(0, session.Compression, ""), "protocol error: request for compression"},
+	{"compressed unasked", frame(0, session.Compressed, "\x01\x00\x00\x00"), "protocol error: compressed frame"},
+	{"compressed garbage", packed("\x01\x00\x01\x00garbage"), "bad compressed frame"},
+	{"compressed beyond bounds", packed("\x01\xff\xff\xff"), "bad compressed frame"},
+	{"compressed for ever", packed("\x01\x02\x00\x00" + bomb), "bad compressed frame"},
 }
+
+// packed asks for compression and brings a compressed frame.
+func packed(payload string) []byte {
+	return append(frame(0, session.Compression, "\x01"), frame(0, session.Compressed, payload)...)
+}
+
+// bomb is a zstd stream of 1000 blocks, each of 128 KiB of the same byte.
+var bomb = "\x28\xb5\x2f\xfd\x00\x40" + strings.Repeat("\x02\x00\x10x", 1000)
 
 // A stream that brings anything of that is closed, with one line of the log. The
 // session goes on, for the same client and for others.
