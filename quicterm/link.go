@@ -226,10 +226,10 @@ func (k *linkKeeper) resolve(ctx context.Context) {
 // report takes note of the state of the link.
 func (k *linkKeeper) report() {
 	state, since := k.link.State()
-	now := Link{State: state, Since: since, Attempts: k.link.Attempts()}
 	s := k.session
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	now := Link{State: state, Since: since, Attempts: k.link.Attempts(), Backlog: s.peer.Backlog()}
 	if s.link != now {
 		s.link = now
 		wake(k.changed)

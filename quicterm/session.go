@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
+	"strconv"
 	"sync"
 	"syscall"
 	"time"
@@ -48,8 +49,8 @@ type Streams struct {
 	// Replayed is called when all output that was there before we came has
 	// been written: what follows is live.
 	Replayed func()
-	// Lost is told of output that will never come. Without a terminal the
-	// session ends after it.
+	// Lost is told of output that will never come, whether it was skipped or
+	// is not kept any more. Without a terminal the session ends after it.
 	Lost func(session.Gap)
 	// Changed is told of the link to the server, by one goroutine of its own.
 	// What it misses while it is busy, it is not told.
@@ -63,6 +64,9 @@ type Link struct {
 	State    migrate.State
 	Since    time.Time
 	Attempts int // to reach the server since it was last heard
+	// Backlog is how many bytes of output the server is yet to send, about, if
+	// they are many.
+	Backlog uint64
 }
 
 // Errors that end Session.Run.
@@ -95,6 +99,7 @@ type Session struct {
 	peer    *session.Peer
 	pump    *pump.Pump
 	resumes uint64    // numbers of proofs that were used
+	skips   uint64    // requests to skip output
 	refused time.Time // since when the server has not known the session, or zero
 	active  time.Time // when there was traffic, if that was not reported
 	link    Link
@@ -437,6 +442,19 @@ func (s *Session) Resize(size session.Size) error {
 // Signal sends a signal to the program, given by its name without SIG. HUP ends
 // the session.
 func (s *Session) Signal(name string) error { return s.send(session.Signal, []byte(name)) }
+
+// Skip has the server leave out what output it has not sent yet, and goes on with
+// what is printed from now on. Without a terminal it does nothing.
+func (s *Session) Skip() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.attached.PTY {
+		return
+	}
+	s.skips++
+	s.peer.Notify(session.Skip, strconv.FormatUint(s.skips, 10))
+	s.pump.Wake()
+}
 
 // Leave has Run return with ErrLeft. The session lives on.
 func (s *Session) Leave() { s.end(ErrLeft) }

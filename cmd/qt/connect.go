@@ -200,8 +200,7 @@ func runTerminal(ctx context.Context, client *quicterm.Client, settings *configs
 		Replayed: out.live,
 		Changed:  out.setLink,
 		Lost: func(g session.Gap) {
-			out.say("output was lost, the server kept no more: %d frames with %d bytes; it goes on at frame %d",
-				g.To-g.From+1, g.Bytes, g.To+1)
+			out.lost(g)
 		},
 	})
 	if err != nil {
@@ -313,6 +312,7 @@ const help = `Escapes, at the start of a line:
  ~.  end the session, or leave it while there is no contact
  ~d  detach: the session lives on
  ~s  show the state of the connection
+ ~n  skip output that is yet to come, and go on with the present
  ~?  this help
  ~~  send the character itself`
 
@@ -330,6 +330,9 @@ func (t *typist) command(c byte) bool {
 		t.session.Leave()
 	case 's':
 		t.screen.say("%s", newReport(t.host, t.session.Status()).text(time.Now()))
+	case 'n':
+		t.screen.skip()
+		t.session.Skip()
 	case '?':
 		t.screen.say("%s", strings.ReplaceAll(help, "~", string(t.escapes.char)))
 	default:

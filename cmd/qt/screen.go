@@ -9,6 +9,7 @@ import (
 
 	"github.com/quicterm/quicterm/migrate"
 	"github.com/quicterm/quicterm/quicterm"
+	"github.com/quicterm/quicterm/quicterm/session"
 	"github.com/quicterm/quicterm/quicterm/vt"
 )
 
@@ -24,6 +25,7 @@ type screen struct {
 	words  []byte       // of ours, that wait for the end of a control sequence
 	stale  bool         // so does the title
 	link   quicterm.Link
+	skips  bool // output was asked to be skipped
 	tick   *time.Timer
 }
 
@@ -91,6 +93,28 @@ func (s *screen) say(format string, args ...any) {
 	}
 }
 
+// skip takes note that output was asked to be skipped.
+func (s *screen) skip() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.skips = true
+}
+
+// lost says that output is missing here.
+func (s *screen) lost(g session.Gap) {
+	s.mu.Lock()
+	why := "output was lost, the server kept no more"
+	if s.skips {
+		s.skips, why = false, "output was skipped"
+	}
+	if !s.split.Ground() { // the rest of a control sequence is missing as well
+		s.split.Rest()
+		s.out.Write([]byte{cancel})
+	}
+	s.mu.Unlock()
+	s.say("%s: %d frames with %d bytes; it goes on at frame %d", why, g.To-g.From+1, g.Bytes, g.To+1)
+}
+
 // maxWords is about how many bytes of ours wait: a sequence that does not end is
 // broken, and nobody waits for all that was said in it.
 const maxWords = 16 << 10
@@ -119,12 +143,13 @@ func (s *screen) showLinkLocked() {
 		s.stale = true
 		return
 	}
-	if s.link.State == migrate.Live || s.link.State == migrate.Connecting {
+	away := s.link.State > migrate.Live
+	if !away && s.link.Backlog == 0 {
 		s.tick.Stop()
 		s.restoreTitleLocked()
 		return
 	}
-	if left := titleAfter - time.Since(s.link.Since); left > 0 && !s.titled {
+	if left := titleAfter - time.Since(s.link.Since); away && left > 0 && !s.titled {
 		s.tick.Reset(left)
 		return
 	}
@@ -132,8 +157,11 @@ func (s *screen) showLinkLocked() {
 		io.WriteString(s.out, "\x1b[22;2t") // push the title
 		s.titled = true
 	}
-	fmt.Fprintf(s.out, "\x1b]2;qt: no contact since %s, trying (%d)\x1b\\",
-		s.link.Since.Format(time.TimeOnly), s.link.Attempts)
+	title := fmt.Sprintf("no contact since %s, trying (%d)", s.link.Since.Format(time.TimeOnly), s.link.Attempts)
+	if !away {
+		title = fmt.Sprintf("%.1f MB to come", float64(s.link.Backlog)/1e6)
+	}
+	fmt.Fprintf(s.out, "\x1b]2;qt: %s\x1b\\", title)
 }
 
 func (s *screen) restoreTitleLocked() {

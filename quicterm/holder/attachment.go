@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"strconv"
 	"time"
 
 	"github.com/quicterm/quicterm/buffer"
@@ -46,6 +47,7 @@ type attachment struct {
 	queue       []session.Delivered // input that the program has not been given
 	carriers    []carrier.Carrier   // oldest first
 	closed      bool                // it gets no more carriers
+	skips       uint64              // the last request to skip output
 	displacedBy string
 }
 
@@ -247,8 +249,23 @@ func (h *Holder) receivedLocked(a *attachment) {
 			h.leaveLocked(a)
 		case session.ReaderGone:
 			h.closeOutput([]byte(n.Text))
+		case session.Skip:
+			h.skipLocked(a, n.Text)
 		}
 	}
+}
+
+// skipLocked brings a client to the present, if it has not been for this request.
+// Only a terminal's output may be left out.
+func (h *Holder) skipLocked(a *attachment, number string) {
+	n, err := strconv.ParseUint(number, 10, 64)
+	if err != nil || n <= a.skips || !h.spec.PTY {
+		return
+	}
+	a.skips = n
+	a.peer.Skip()
+	a.pump.Wake()
+	h.redraw(h.program.Size())
 }
 
 // closeCarriers closes those that there are, and those to come.

@@ -2,6 +2,7 @@ package session
 
 import (
 	"bytes"
+	"slices"
 	"time"
 
 	"github.com/quicterm/quicterm/buffer"
@@ -38,6 +39,11 @@ const (
 	// maxProbe bounds the time between two probes for what has arrived but
 	// was not dealt with, as in a stopped terminal.
 	maxProbe = 30 * time.Second
+
+	// backlogEvery is how often the other end is told how much it is to get, while
+	// that is more than longBacklog.
+	backlogEvery = time.Second
+	longBacklog  = 64 << 10
 
 	// eagerResends is how many resends go within round trips, before they get
 	// rarer.
@@ -102,7 +108,6 @@ func (p *Peer) Up(now time.Time, maxDatagram int, ready bool) CarrierID {
 		maxDatagram: maxDatagram,
 		ready:       ready,
 		greet:       true,
-		messages:    bytes.Clone(p.standing),
 		cursor:      p.acked,
 		tail:        p.acked,
 		acked:       p.acked,
@@ -111,6 +116,9 @@ func (p *Peer) Up(now time.Time, maxDatagram int, ready bool) CarrierID {
 	// Until more is known, its path is taken for one like the last.
 	c.rtt.smoothed, c.rtt.variation = p.usual.rtt.smoothed, p.usual.rtt.variation
 	c.loss.expected = max(p.usual.loss, lightLoss)
+	for _, f := range p.standing {
+		c.messages = buffer.AppendFrame(c.messages, f)
+	}
 	p.carriers[p.lastID] = c
 	return p.lastID
 }
@@ -139,7 +147,10 @@ func (p *Peer) Down(now time.Time, id CarrierID) {
 // the other end may get it more than once.
 func (p *Peer) Notify(code NoticeCode, text string) {
 	f := buffer.Frame{Type: notice, Payload: appendNotice(nil, code, text)}
-	p.standing = buffer.AppendFrame(p.standing, f)
+	p.standing = slices.DeleteFunc(p.standing, func(old buffer.Frame) bool {
+		return code == Skip && old.Payload[0] == byte(Skip) // which this one stands for
+	})
+	p.standing = append(p.standing, f)
 	for _, c := range p.carriers {
 		c.messages = buffer.AppendFrame(c.messages, f)
 	}
@@ -177,12 +188,18 @@ func (p *Peer) Appetite(now time.Time) int {
 	return most
 }
 
-// Backlog returns how many bytes of frames the other end has yet to send.
+// Backlog returns how many bytes of frames the other end had yet to send when it
+// said so last, if they are many.
 func (p *Peer) Backlog() uint64 {
-	if c := p.carriers[p.heard]; c != nil {
+	if c := p.talking(); c != nil && c.backlog > longBacklog {
 		return c.backlog
 	}
 	return 0
+}
+
+// backlog returns how many bytes of frames are yet to be sent on a carrier.
+func (p *Peer) backlog(c *carrier) int {
+	return p.span(max(c.sent(), p.acked, p.first()), p.log.Next())
 }
 
 // delivered returns how many bytes of frames of the log have arrived, by any
@@ -227,6 +244,9 @@ func (p *Peer) Stream(now time.Time, id CarrierID, limit int) []byte {
 		c.messages = nil
 		return b
 	}
+	if c.ready && now.Sub(c.ackedAt) > backlogEvery && p.backlog(c) > longBacklog {
+		return p.appendAck(now, nil, c)
+	}
 	from := max(c.cursor, p.acked)
 	if !c.ready || from >= p.log.Next() || p.tailFits(c) {
 		return nil
@@ -245,12 +265,12 @@ func (p *Peer) Stream(now time.Time, id CarrierID, limit int) []byte {
 	if room <= 0 {
 		return nil
 	}
-	b, next := p.log.Slice(from, max(min(limit, credit, room), 0))
-	if len(b) > room {
+	if credit <= 0 {
+		c.credit.limited = true
 		return nil
 	}
-	if len(b) > credit && underWay > 0 {
-		c.credit.limited = true
+	b, next := p.log.Slice(from, min(limit, credit, room))
+	if len(b) > room {
 		return nil
 	}
 	c.cursor = next

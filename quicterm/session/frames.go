@@ -91,6 +91,10 @@ const (
 	// is one byte, the Stream. It is no frame of the log, where it might wait
 	// behind input that the program does not read.
 	ReaderGone NoticeCode = 3
+	// Skip asks for the present: what of the log is not under way yet is not to
+	// be sent. The text is a number that grows with each of them, since a
+	// notice may come more than once.
+	Skip NoticeCode = 4
 )
 
 // A Notice is a message from one end to the person or program at the other,

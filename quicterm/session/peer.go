@@ -131,7 +131,7 @@ type Peer struct {
 	lastID   CarrierID
 	lazy     bool
 	patient  bool
-	standing []byte // the notices that each carrier is to bring
+	standing []buffer.Frame // the notices that each carrier is to bring
 }
 
 const (
@@ -403,7 +403,7 @@ func (p *Peer) ackFor(now time.Time, c *carrier) Ack {
 
 		Delay:     now.Sub(c.highAt),
 		Datagrams: c.got,
-		Backlog:   uint64(p.span(max(c.sent(), p.acked, p.first()), p.log.Next())),
+		Backlog:   uint64(p.backlog(c)),
 	}
 }
 
