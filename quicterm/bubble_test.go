@@ -364,8 +364,8 @@ func TestPipeThroughOutage(t *testing.T) {
 // and nothing is left when the session is over.
 func TestChaos(t *testing.T) {
 	for seed, paths := range []string{"failover", "standby", "redundant"} {
-		events := 100
-		if paths == "redundant" && !testing.Short() {
+		events := 50
+		if paths == "redundant" && !raceEnabled {
 			events = 500
 		}
 		t.Run(paths, func(t *testing.T) {

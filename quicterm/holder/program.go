@@ -45,6 +45,7 @@ type Program interface {
 type process struct {
 	cmd      *exec.Cmd
 	terminal *os.File // its streams, if it has a terminal
+	output   *burst   // of the terminal
 	stdin    *os.File // otherwise
 	stdout   *os.File
 	stderr   *os.File
@@ -91,7 +92,12 @@ func startTerminal(cmd *exec.Cmd, size session.Size) (Program, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &process{cmd: cmd, terminal: terminal}
+	raw, err := terminal.SyscallConn()
+	if err != nil {
+		terminal.Close()
+		return nil, err
+	}
+	p := &process{cmd: cmd, terminal: terminal, output: &burst{terminal, raw}}
 	if err := p.Resize(size); err != nil {
 		terminal.Close()
 		return nil, err
@@ -177,7 +183,7 @@ func (p *process) Stdin() io.WriteCloser {
 
 func (p *process) Stdout() io.ReadCloser {
 	if p.terminal != nil {
-		return p.terminal
+		return p.output
 	}
 	return p.stdout
 }

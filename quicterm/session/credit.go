@@ -14,10 +14,6 @@ const (
 	// maxCredit is what the fastest and longest paths take.
 	maxCredit = 4 << 20
 
-	// minCreditRTT is the least round trip that credit is reckoned with: acks
-	// may wait for ackDelay, on shorter paths that is most of it.
-	minCreditRTT = 2 * ackDelay
-
 	// rateSamples is over how many of the last samples, about one for each round
 	// trip, the best delivery rate is taken.
 	rateSamples = 8
@@ -30,7 +26,8 @@ const (
 // A credit limits what is under way on a carrier's stream, so that a flood fills
 // the path and leaves no long queue in the network: what is typed then would wait
 // behind it. It is 1.5 times what the path delivered at best in its shortest
-// round trip, as BBR has it (draft-ietf-ccwg-bbr): a little more than it holds.
+// round trip and the time that acks may wait, as BBR has it (draft-ietf-ccwg-bbr):
+// a little more than it holds.
 type credit struct {
 	rates  [rateSamples]float64 // bytes per second
 	next   int
@@ -80,7 +77,7 @@ func (c *credit) limit(now time.Time) int {
 	if rate == 0 {
 		return initialCredit
 	}
-	n := 1.5 * rate * max(c.shortest(), minCreditRTT).Seconds()
+	n := 1.5 * rate * (c.shortest() + ackDelay).Seconds()
 	if now.Before(c.drained) {
 		n /= 3
 	}

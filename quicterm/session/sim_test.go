@@ -26,6 +26,7 @@ type world struct {
 	loss, double  float64 // of datagrams
 	datagrams     bool
 	sent          int // datagrams
+	rate          int // of streams, in bytes per second, 0 for no limit
 }
 
 // An end is a peer with what a model of it remembers.
@@ -188,6 +189,9 @@ func (w *world) sendStream(l *link, from int, b []byte) {
 	at := w.now.Add(delay)
 	if at.Before(l.ready[from]) {
 		at = l.ready[from]
+	}
+	if w.rate > 0 {
+		at = at.Add(time.Duration(len(b)) * time.Second / time.Duration(w.rate))
 	}
 	l.ready[from] = at
 	w.at(at.Sub(w.now), func() {

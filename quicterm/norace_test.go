@@ -1,0 +1,5 @@
+//go:build !race
+
+package quicterm
+
+const raceEnabled = false

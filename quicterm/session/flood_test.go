@@ -1,0 +1,67 @@
+package session
+
+import (
+	"fmt"
+	"testing"
+	"time"
+)
+
+// A flood keeps a slow path busy, and what follows it is not long in coming: there
+// is a queue of less than a round trip.
+func TestFlood(t *testing.T) {
+	for _, path := range []struct {
+		bits int
+		trip time.Duration
+	}{
+		{1e6, 20 * time.Millisecond},
+		{1e6, 60 * time.Millisecond},
+		{1e6, 300 * time.Millisecond},
+		{20e6, 60 * time.Millisecond},
+		{100e6, 10 * time.Millisecond},
+	} {
+		t.Run(fmt.Sprintf("%d bits per second, %v", path.bits, path.trip), func(t *testing.T) {
+			w := newWorld(t, 1)
+			w.delay = path.trip / 2
+			w.rate = path.bits / 8
+			w.connect()
+			w.append(1, 10)
+			w.run(time.Second)
+			client, server := w.ends[0], w.ends[1]
+			flood := func(d time.Duration) {
+				for until := w.now.Add(d); w.now.Before(until); {
+					for appetite := server.peer.Appetite(w.now); server.ring.Size(server.peer.Acked()) <= appetite*5/4; {
+						w.append(1, min(max(appetite/4, 1000), 32<<10))
+					}
+					w.step(until)
+					if n := len(client.got); n > 0 {
+						w.consume(0, n)
+					}
+				}
+			}
+			long := max(time.Second, min(40*time.Second, time.Duration(64e6/path.bits)*time.Second))
+			flood(long / 8)
+			begun, from := server.peer.Acked(), w.now
+			_, before := client.peer.Next()
+			flood(long)
+			_, after := client.peer.Next()
+			used := float64(after-before) / w.now.Sub(from).Seconds() / float64(w.rate)
+			stop := w.now
+			w.append(1, 2)
+			last := server.ring.Next()
+			for client.peer.window.Next() < last {
+				w.step(w.now.Add(time.Second))
+				if n := len(client.got); n > 0 {
+					w.consume(0, n)
+				}
+			}
+			took := w.now.Sub(stop)
+			t.Logf("%.0f %% used, the end came after %v; credit %d, frames %d", 100*used, took, server.peer.Appetite(w.now), last-begun)
+			if used < 0.9 {
+				t.Errorf("%.0f %% of the path used", 100*used)
+			}
+			if most := path.trip*3/2 + 25*time.Millisecond; took > most {
+				t.Errorf("the end of a flood came after %v, want at most %v", took, most)
+			}
+		})
+	}
+}
