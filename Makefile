@@ -24,8 +24,8 @@ build: ## build bin/qt and bin/qtd
 test: ## run the tests
 	go test ./...
 
-race: ## run the tests with the race detector
-	go test -race ./...
+race: ## run the tests with the race detector, the long simulations for a part of the time
+	go test -race -short ./...
 
 fuzz: ## run each fuzz target for FUZZTIME
 	@go test -list '^Fuzz' ./... | awk '/^Fuzz/ { names[n++] = $$1 } /^ok/ { while (n) print $$2, names[--n] }' | \

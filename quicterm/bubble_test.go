@@ -365,7 +365,7 @@ func TestPipeThroughOutage(t *testing.T) {
 func TestChaos(t *testing.T) {
 	for seed, paths := range []string{"failover", "standby", "redundant"} {
 		events := 50
-		if paths == "redundant" && !raceEnabled {
+		if paths == "redundant" && !testing.Short() {
 			events = 500
 		}
 		t.Run(paths, func(t *testing.T) {

@@ -97,6 +97,9 @@ func TestTyping(t *testing.T) {
 		"29 % loss":          {20000, 0.29, 1, 136 * ms, 195 * ms, 390 * ms, 14},
 		"29 % loss, 2 paths": {5000, 0.29, 2, 115 * ms, 145 * ms, 300 * ms, 27},
 	} {
+		if testing.Short() {
+			c.keys /= 5
+		}
 		t.Run(name, c.run)
 	}
 }

@@ -1,5 +1,0 @@
-//go:build !race
-
-package quicterm
-
-const raceEnabled = false
