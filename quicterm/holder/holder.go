@@ -157,7 +157,7 @@ func (h *Holder) mustWaitLocked(n int) bool {
 		return h.ring.Room() < max(n, 1) && (h.presentLocked() || !h.killed && !h.expired)
 	}
 	a := h.writer
-	if !h.presentLocked() || h.ring.Size(a.peer.Acked()) <= backlog(a.peer.Appetite(time.Now())) {
+	if !h.presentLocked() || h.ring.Size(a.peer.Acked()) <= h.backlogLocked() {
 		return false
 	}
 	left := stallLimit - time.Since(a.peer.Waiting())
@@ -168,10 +168,13 @@ func (h *Holder) mustWaitLocked(n int) bool {
 	return true
 }
 
-// backlog returns how many bytes of a terminal's output may wait for a client
-// that is there, before the program has to: a little more than keeps the path
-// busy. What is typed to stop a flood has effect when all of it has arrived.
-func backlog(appetite int) int { return appetite + appetite/4 }
+// backlogLocked returns how many bytes of a terminal's output may wait for a
+// client that is there, before the program has to: a little more than keeps the
+// path busy. What is typed to stop a flood has effect when all of it has arrived.
+func (h *Holder) backlogLocked() int {
+	appetite := h.writer.peer.Appetite(time.Now())
+	return min(appetite+appetite/16, max(h.spec.Buffer, buffer.MinCapacity)/2)
+}
 
 // progressLocked takes note of what the writer has dealt with.
 func (h *Holder) progressLocked(a *attachment) {

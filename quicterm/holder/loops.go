@@ -98,19 +98,22 @@ func (h *Holder) awaitQuiet(drained <-chan struct{}) {
 	}
 }
 
-// readOutput copies a stream to the log until it ends.
+// readOutput copies a stream to the log until it ends. It reads no more than can
+// be sent: what is left in a terminal's buffer is dropped when the program is
+// interrupted, and what follows is there sooner.
 func (h *Holder) readOutput(r io.Reader, t buffer.Type) {
 	buf := make([]byte, readSize)
 	for {
-		n, err := r.Read(buf)
+		h.mu.Lock()
+		h.reading.waits = true
+		size := h.awaitRoomLocked()
+		h.reading.waits = false
+		h.mu.Unlock()
+		n, err := r.Read(buf[:size])
 		if n > 0 {
 			h.mu.Lock()
 			h.reading.waits = true
-			for rest := buf[:n]; len(rest) > 0; {
-				size := min(len(rest), h.frameSizeLocked())
-				h.appendLocked(t, rest[:size])
-				rest = rest[size:]
-			}
+			h.appendLocked(t, buf[:n])
 			h.reading.waits, h.reading.last = false, time.Now()
 			h.mu.Unlock()
 		}
@@ -120,13 +123,19 @@ func (h *Holder) readOutput(r io.Reader, t buffer.Type) {
 	}
 }
 
-// frameSizeLocked returns how many bytes of output go into a frame: few on a slow
-// path, where a frame takes its time and nothing overtakes it.
-func (h *Holder) frameSizeLocked() int {
+// awaitRoomLocked waits until output may be read, and returns how much: little on
+// a slow path, where a frame takes its time and nothing overtakes it.
+func (h *Holder) awaitRoomLocked() int {
+	if !h.spec.PTY {
+		return readSize
+	}
+	for h.mustWaitLocked(1) {
+		h.changed.Wait()
+	}
 	if !h.presentLocked() {
 		return readSize
 	}
-	return max(h.writer.peer.Appetite(time.Now())/4, minFrame)
+	return min(max(h.writer.peer.Appetite(time.Now())/8, minFrame), readSize)
 }
 
 func (h *Holder) append(t buffer.Type, payload []byte) {

@@ -173,7 +173,7 @@ func TestStalledClient(t *testing.T) {
 			t.Fatal("the program does not wait for a client that is there")
 		}
 		w.locked(func(h *Holder) {
-			want := backlog(h.writer.peer.Appetite(time.Now()))
+			want := h.backlogLocked()
 			if n := h.ring.Size(1); n < want || n > want+2*readSize {
 				t.Errorf("%d bytes wait for the client, want about %d", n, want)
 			}

@@ -260,13 +260,10 @@ func (p *Peer) Stream(now time.Time, id CarrierID, limit int) []byte {
 		return buffer.AppendFrame(nil, buffer.Frame{Type: gap, Payload: appendGap(nil, info)})
 	}
 	underWay := p.span(max(c.acked, p.acked), from)
-	credit := c.credit.limit(now) - underWay
-	room := p.room(from)
-	if room <= 0 {
-		return nil
-	}
-	if credit <= 0 {
-		c.credit.limited = true
+	allowed := c.credit.limit(now)
+	credit, room := allowed-underWay, p.room(from)
+	c.credit.limited = c.credit.limited || credit <= allowed/8
+	if credit <= 0 || room <= 0 {
 		return nil
 	}
 	b, next := p.log.Slice(from, min(limit, credit, room))
@@ -276,6 +273,7 @@ func (p *Peer) Stream(now time.Time, id CarrierID, limit int) []byte {
 	c.cursor = next
 	c.rtt.start(now, next-1)
 	c.credit.sent(now, next-1, p.delivered(c))
+	c.credit.limited = c.credit.limited || credit-len(b) <= allowed/8
 	c.resendAt = now.Add(c.rtt.timeout())
 	return b
 }

@@ -25,9 +25,9 @@ const (
 
 // A credit limits what is under way on a carrier's stream, so that a flood fills
 // the path and leaves no long queue in the network: what is typed then would wait
-// behind it. It is 1.5 times what the path delivered at best in its shortest
+// behind it. It is 1.25 times what the path delivered at best in its shortest
 // round trip and the time that acks may wait, as BBR has it (draft-ietf-ccwg-bbr):
-// a little more than it holds.
+// a little more than it holds, and twice that while the rate grows.
 type credit struct {
 	rates  [rateSamples]float64 // bytes per second
 	next   int
@@ -37,6 +37,7 @@ type credit struct {
 		at        time.Time
 	}
 	limited bool // there was more to send than was allowed, in this sample
+	grows   bool // the last sample was better than those before
 
 	least, before time.Duration // the shortest round trips now, and before
 	turned        time.Time     // when that was
@@ -77,7 +78,11 @@ func (c *credit) limit(now time.Time) int {
 	if rate == 0 {
 		return initialCredit
 	}
-	n := 1.5 * rate * (c.shortest() + ackDelay).Seconds()
+	gain := 1.25
+	if c.grows {
+		gain = 2
+	}
+	n := gain * rate * (c.shortest() + ackDelay).Seconds()
 	if now.Before(c.drained) {
 		n /= 3
 	}
@@ -101,6 +106,7 @@ func (c *credit) delivered(now time.Time, seq, delivered uint64) {
 	took := now.Sub(c.sample.at)
 	rate := float64(delivered-c.sample.delivered) / max(took, time.Microsecond).Seconds()
 	c.sample.seq = 0
+	c.grows = rate > 1.1*c.rate()
 	if c.limited || rate > c.rate() { // or else there was just nothing to send
 		c.rates[c.next] = rate
 		c.next = (c.next + 1) % rateSamples
