@@ -27,6 +27,9 @@ const (
 	// long path, so that a slow one is not flooded before it is known.
 	initialTimeout = 250 * time.Millisecond
 
+	// initialTrip is the round trip that resends are made for before it is known.
+	initialTrip = 100 * time.Millisecond
+
 	// minVariation keeps timers above the jitter of a busy machine.
 	minVariation = 5 * time.Millisecond
 
@@ -59,7 +62,7 @@ const (
 
 	// firstCopy is when a datagram is sent again where loss is expected: soon,
 	// but not so soon that what has taken the first takes both.
-	firstCopy = 10 * time.Millisecond
+	firstCopy = 8 * time.Millisecond
 )
 
 // A carrier is what a peer knows of one of its carriers.
@@ -75,6 +78,7 @@ type carrier struct {
 	cursor    uint64    // the first frame that was not put on the stream
 	tail      uint64    // the first frame that was in no datagram
 	acked     uint64    // the first frame above all that arrived on this carrier
+	tailAt    time.Time // when the last one was sent
 	resendAt  time.Time // when the tail goes again, if it is not acknowledged
 	resends   int       // in a row
 	tries     int       // datagrams sent before anything was heard: it may lead nowhere
@@ -115,7 +119,10 @@ func (p *Peer) Up(now time.Time, maxDatagram int, ready bool) CarrierID {
 	}
 	// Until more is known, its path is taken for one like the last.
 	c.rtt.smoothed, c.rtt.variation = p.usual.rtt.smoothed, p.usual.rtt.variation
-	c.loss.expected = max(p.usual.loss, lightLoss)
+	c.loss.expected = heavyLoss
+	if p.usual.rtt.smoothed > 0 {
+		c.loss.expected = max(p.usual.loss, lightLoss)
+	}
 	for _, f := range p.standing {
 		c.messages = buffer.AppendFrame(c.messages, f)
 	}
@@ -361,7 +368,7 @@ func (p *Peer) appendTail(now time.Time, b []byte, c *carrier) []byte {
 		p.counters.Resends++
 		p.counters.ResentBytes += uint64(len(b) - start)
 	}
-	c.tail = p.log.Next()
+	c.tail, c.tailAt = p.log.Next(), now
 	c.resendAt = now.Add(p.resendAfter(c))
 	if !c.heard {
 		c.resendAt = now.Add(min(firstCopy<<c.tries, maxResend))
@@ -375,7 +382,10 @@ func (p *Peer) appendTail(now time.Time, b []byte, c *carrier) []byte {
 // come early: a key and its echo are to need few of them.
 func (p *Peer) resendAfter(c *carrier) time.Duration {
 	lost, trip := c.loss.rate(), c.rtt.smoothed
-	if trip == 0 || c.resends == 0 && lost < lightLoss {
+	if trip == 0 {
+		trip = initialTrip
+	}
+	if c.resends == 0 && lost < lightLoss {
 		d := c.rtt.timeout()
 		if p.patient {
 			d += lazyAck
@@ -387,14 +397,14 @@ func (p *Peer) resendAfter(c *carrier) time.Duration {
 	}
 	d := trip / 4 // it is overdue
 	switch {
-	case c.resends == 1 && lost >= lightLoss && lost < heavyLoss:
+	case lost >= lightLoss && lost < heavyLoss && c.resends == 1:
+		d = minResend
+	case lost >= lightLoss && lost < heavyLoss && c.resends == 2:
 		d = c.rtt.timeout()
 	case lost >= heavyLoss && c.resends == 1:
 		d = trip / 5
-	case lost >= heavyLoss && c.resends <= 3:
+	case lost >= heavyLoss:
 		d = trip * 3 / 10
-	case lost >= heavyLoss: // an ack should have come, if it was not lost
-		d = trip / 2
 	}
 	d = max(d, minResend)
 	for n := eagerResends; n < c.resends && d < maxResend; n++ {
@@ -460,6 +470,9 @@ func (p *Peer) oweAgain(now time.Time, c *carrier) {
 		at = next
 	}
 	c.scheduleAck(at)
+	if p.acked < p.log.Next() && now.Sub(c.tailAt) > c.rtt.smoothed {
+		c.resendAt = earlier(c.resendAt, at) // what went with that ack has not arrived either
+	}
 }
 
 // ackWait returns how long an ack may wait for a frame to ride on.

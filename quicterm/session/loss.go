@@ -5,7 +5,7 @@ import "time"
 const (
 	// lossTrusted is how many datagrams make a measurement. Before that, loss is
 	// expected.
-	lossTrusted = 8
+	lossTrusted = 24
 
 	// lossMarks is how many datagrams are remembered with their times: those of
 	// a round trip while keys are resent.

@@ -34,7 +34,7 @@ func (r *rtt) acked(now time.Time, highest uint64) time.Duration {
 	r.seq = 0
 	sample := max(now.Sub(r.sent), time.Microsecond) // whatever delay the other end claims
 	if r.smoothed == 0 {
-		r.smoothed, r.variation = sample, sample/2
+		r.smoothed, r.variation = sample, sample/8 // frames are timed exactly
 		return sample
 	}
 	if r.again && sample > r.smoothed {

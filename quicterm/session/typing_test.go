@@ -93,9 +93,9 @@ func TestTyping(t *testing.T) {
 	const ms = time.Millisecond
 	for name, c := range map[string]typing{
 		"clean":              {5000, 0, 1, 101 * ms, 101 * ms, 101 * ms, 2.1},
-		"5 % loss":           {10000, 0.05, 1, 111 * ms, 125 * ms, 400 * ms, 7},
-		"29 % loss":          {20000, 0.29, 1, 136 * ms, 195 * ms, 390 * ms, 14},
-		"29 % loss, 2 paths": {5000, 0.29, 2, 115 * ms, 145 * ms, 300 * ms, 27},
+		"5 % loss":           {10000, 0.05, 1, 111 * ms, 125 * ms, 400 * ms, 9},
+		"29 % loss":          {20000, 0.29, 1, 136 * ms, 195 * ms, 390 * ms, 15},
+		"29 % loss, 2 paths": {5000, 0.29, 2, 115 * ms, 145 * ms, 300 * ms, 28},
 	} {
 		if testing.Short() {
 			c.keys /= 5
