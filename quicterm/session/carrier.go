@@ -119,9 +119,10 @@ func (p *Peer) Up(now time.Time, maxDatagram int, ready bool) CarrierID {
 	}
 	// Until more is known, its path is taken for one like the last.
 	c.rtt.smoothed, c.rtt.variation = p.usual.rtt.smoothed, p.usual.rtt.variation
-	c.loss.expected = heavyLoss
+	c.loss.expected, c.credit.initial = heavyLoss, initialCredit
 	if p.usual.rtt.smoothed > 0 {
 		c.loss.expected = max(p.usual.loss, lightLoss)
+		c.credit.initial = min(initialCredit, p.usual.credit)
 	}
 	for _, f := range p.standing {
 		c.messages = buffer.AppendFrame(c.messages, f)
@@ -494,7 +495,7 @@ func (p *Peer) handleCarrierAck(now time.Time, c *carrier, a Ack, news bool) {
 		c.credit.trip(now, trip)
 	}
 	c.loss.acked(now, a.Datagrams, c.rtt.smoothed)
-	p.usual.rtt, p.usual.loss = c.rtt, c.loss.rate()
+	p.usual.rtt, p.usual.loss, p.usual.credit = c.rtt, c.loss.rate(), c.credit.limit(now)
 	c.backlog = a.Backlog
 	if news {
 		c.probes = 0

@@ -21,6 +21,10 @@ const (
 	// leastFor is how long the shortest round trip counts at least: the path may
 	// have become longer. While a new one is measured, less is sent.
 	leastFor = 15 * time.Second
+
+	// leastFirst is the same for the first time: what has piled up in an outage
+	// comes at once, and hides how short the path is.
+	leastFirst = 500 * time.Millisecond
 )
 
 // A credit limits what is under way on a carrier's stream, so that a flood fills
@@ -29,6 +33,8 @@ const (
 // round trip and the time that acks may wait, as BBR has it (draft-ietf-ccwg-bbr):
 // a little more than it holds, and twice that while the rate grows.
 type credit struct {
+	initial int // before anything is known
+
 	rates  [rateSamples]float64 // bytes per second
 	next   int
 	sample struct { // what is being measured, if seq is not 0
@@ -46,7 +52,11 @@ type credit struct {
 
 // trip takes note of a round trip.
 func (c *credit) trip(now time.Time, rtt time.Duration) {
-	if c.turned.IsZero() || now.Sub(c.turned) > leastFor {
+	span := leastFor
+	if c.before == 0 {
+		span = leastFirst
+	}
+	if c.turned.IsZero() || now.Sub(c.turned) > span {
 		c.before, c.least = c.least, rtt
 		if !c.turned.IsZero() {
 			c.drained = now.Add(2 * rtt)
@@ -76,7 +86,7 @@ func (c *credit) rate() (best float64) {
 func (c *credit) limit(now time.Time) int {
 	rate := c.rate()
 	if rate == 0 {
-		return initialCredit
+		return c.initial
 	}
 	gain := 1.25
 	if c.grows {
