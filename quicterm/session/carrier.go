@@ -1,7 +1,6 @@
 package session
 
 import (
-	"bytes"
 	"slices"
 	"time"
 
@@ -9,35 +8,12 @@ import (
 )
 
 const (
-	// ackDelay is how long an ack waits for a frame to ride on: longer than
-	// a terminal takes to echo a key, shorter than anybody can notice.
-	ackDelay = 5 * time.Millisecond
-
-	// lazyAck is the same for the acks of small output to somebody who types: the
-	// next key takes them along. Where something is lost, they do not wait.
-	lazyAck = 150 * time.Millisecond
-
-	// lossMemory is how long after a frame has come twice that is expected again.
-	lossMemory = 2 * time.Second
-
-	// ackEvery is how many received bytes do not wait for ackDelay.
-	ackEvery = 256 << 10
-
 	// initialTimeout is what a first ack may take: twice the round trip of a
 	// long path, so that a slow one is not flooded before it is known.
 	initialTimeout = 250 * time.Millisecond
 
-	// initialTrip is the round trip that resends are made for before it is known.
-	initialTrip = 100 * time.Millisecond
-
 	// minVariation keeps timers above the jitter of a busy machine.
 	minVariation = 5 * time.Millisecond
-
-	// minResend and maxResend bound the time between two resends: the first
-	// so that two are not lost together, the second so that a dead path costs
-	// little.
-	minResend = 10 * time.Millisecond
-	maxResend = time.Second
 
 	// maxProbe bounds the time between two probes for what has arrived but
 	// was not dealt with, as in a stopped terminal.
@@ -47,22 +23,6 @@ const (
 	// that is more than longBacklog.
 	backlogEvery = time.Second
 	longBacklog  = 64 << 10
-
-	// eagerResends is how many resends go within round trips, before they get
-	// rarer.
-	eagerResends = 12
-
-	// light is how many times its own size a frame may keep in memory of what
-	// came around it, and is of no use.
-	light = 4
-
-	// maxBallast is the most that any frame can keep so: what a
-	// [buffer.Reader] reads at once.
-	maxBallast = 256 << 10
-
-	// firstCopy is when a datagram is sent again where loss is expected: soon,
-	// but not so soon that what has taken the first takes both.
-	firstCopy = 8 * time.Millisecond
 )
 
 // A carrier is what a peer knows of one of its carriers.
@@ -353,67 +313,6 @@ func (p *Peer) probing(c *carrier) bool {
 // sent returns the first frame that has not been sent on this carrier.
 func (c *carrier) sent() uint64 { return max(c.cursor, c.tail) }
 
-func (p *Peer) appendTail(now time.Time, b []byte, c *carrier) []byte {
-	start := len(b)
-	for seq := p.acked; seq < p.log.Next(); {
-		var frames []byte
-		frames, seq = p.log.Slice(seq, c.maxDatagram)
-		b = append(b, frames...)
-	}
-	if p.log.Next() > c.sent() {
-		c.resends = 0
-		c.rtt.start(now, p.log.Next()-1)
-	} else {
-		c.resends++
-		c.rtt.resent()
-		p.counters.Resends++
-		p.counters.ResentBytes += uint64(len(b) - start)
-	}
-	c.tail, c.tailAt = p.log.Next(), now
-	c.resendAt = now.Add(p.resendAfter(c))
-	if !c.heard {
-		c.resendAt = now.Add(min(firstCopy<<c.tries, maxResend))
-		c.tries = min(c.tries+1, 10)
-	}
-	return b
-}
-
-// resendAfter returns how long to wait for an ack before the next resend. Where
-// nothing is lost, that is until it is overdue. Where much is, the first copies
-// come early: a key and its echo are to need few of them.
-func (p *Peer) resendAfter(c *carrier) time.Duration {
-	lost, trip := c.loss.rate(), c.rtt.smoothed
-	if trip == 0 {
-		trip = initialTrip
-	}
-	if c.resends == 0 && lost < lightLoss {
-		d := c.rtt.timeout()
-		if p.patient {
-			d += lazyAck
-		}
-		return d
-	}
-	if c.resends == 0 {
-		return firstCopy
-	}
-	d := trip / 4 // it is overdue
-	switch {
-	case lost >= lightLoss && lost < heavyLoss && c.resends == 1:
-		d = minResend
-	case lost >= lightLoss && lost < heavyLoss && c.resends == 2:
-		d = c.rtt.timeout()
-	case lost >= heavyLoss && c.resends == 1:
-		d = trip / 5
-	case lost >= heavyLoss:
-		d = trip * 3 / 10
-	}
-	d = max(d, minResend)
-	for n := eagerResends; n < c.resends && d < maxResend; n++ {
-		d *= 2
-	}
-	return min(d, maxResend)
-}
-
 // appendPing appends a ping. A probe is one that asks for an ack, because the
 // one that would have let the stream go on may have been lost.
 func (p *Peer) appendPing(now time.Time, b []byte, c *carrier, probe bool) []byte {
@@ -429,78 +328,6 @@ func (p *Peer) appendPing(now time.Time, b []byte, c *carrier, probe bool) []byt
 		c.probeAt = now.Add(min(c.rtt.timeout()<<min(c.probes+1, 16), limit))
 	}
 	return buffer.AppendFrame(b, buffer.Frame{Type: ping, Payload: flags})
-}
-
-func (p *Peer) appendAck(now time.Time, b []byte, c *carrier) []byte {
-	b = buffer.AppendFrame(b, buffer.Frame{Type: ack, Payload: appendAck(nil, p.ackFor(now, c))})
-	c.ackAt, c.owed, c.urgent, c.doneSaid, c.ackedAt = time.Time{}, 0, false, p.done, now
-	return b
-}
-
-// load notes that a frame came that may be of no use.
-func (c *carrier) load(f buffer.Frame) { c.ballast = min(c.ballast+frameBytes(f), maxBallast) }
-
-// unload notes that it is, and pays for some of what is not.
-func (c *carrier) unload(f buffer.Frame) { c.ballast = max(c.ballast-light*frameBytes(f), 0) }
-
-// lighten returns a frame as it should be kept: as it came or, where it would
-// keep too much else, with a copy of its payload. So whatever comes between the
-// frames that wait, they take little more memory than they count for; and a bulk of
-// frames is not copied.
-func (c *carrier) lighten(f buffer.Frame) buffer.Frame {
-	if c.ballast > light*frameBytes(f) {
-		f.Payload = bytes.Clone(f.Payload)
-	}
-	return f
-}
-
-// owe notes that n bytes of frames arrived, or word of some that never will.
-func (p *Peer) owe(now time.Time, c *carrier, n int) {
-	if c.owed += n; c.owed < ackEvery {
-		now = now.Add(p.ackWait(now, c))
-	}
-	c.scheduleAck(now)
-}
-
-// oweAgain notes that a frame arrived that had been received. An ack may have been
-// lost, or be on its way.
-func (p *Peer) oweAgain(now time.Time, c *carrier) {
-	c.urgent, c.doubled = true, now
-	at := now.Add(ackDelay)
-	if next := c.ackedAt.Add(c.rtt.smoothed / 2); at.Before(next) {
-		at = next
-	}
-	c.scheduleAck(at)
-	if p.acked < p.log.Next() && now.Sub(c.tailAt) > c.rtt.smoothed {
-		c.resendAt = earlier(c.resendAt, at) // what went with that ack has not arrived either
-	}
-}
-
-// ackWait returns how long an ack may wait for a frame to ride on.
-func (p *Peer) ackWait(now time.Time, c *carrier) time.Duration {
-	if p.lazy && !c.urgent && now.Sub(c.doubled) > lossMemory && c.loss.rate() < lightLoss {
-		return lazyAck
-	}
-	return ackDelay
-}
-
-// scheduleAck has an ack sent by the given time.
-func (c *carrier) scheduleAck(at time.Time) { c.ackAt = earlier(c.ackAt, at) }
-
-// handleCarrierAck takes what an ack says of its carrier, and whether it helps.
-func (p *Peer) handleCarrierAck(now time.Time, c *carrier, a Ack, news bool) {
-	c.ready = true
-	c.acked = max(c.acked, a.Highest+1)
-	if trip := c.rtt.acked(now.Add(-a.Delay), a.Highest); trip > 0 {
-		c.credit.trip(now, trip)
-	}
-	c.loss.acked(now, a.Datagrams, c.rtt.smoothed)
-	p.usual.rtt, p.usual.loss, p.usual.credit = c.rtt, c.loss.rate(), c.credit.limit(now)
-	c.backlog = a.Backlog
-	if news {
-		c.probes = 0
-		c.probeAt = now.Add(2 * c.rtt.timeout())
-	}
 }
 
 // due reports whether a time that is set has come.
