@@ -19,8 +19,8 @@ const (
 // is sent, not the processor:
 const (
 	// nearRTT is the round-trip time below which the other end is on this
-	// machine or this floor.
-	nearRTT = 5 * time.Millisecond
+	// machine or in this house, with what a burst and its ack take at least.
+	nearRTT = 10 * time.Millisecond
 
 	// fastRate is how many bytes a second a path carries that is fast. To fill
 	// it with a log of which a seventh is left, half a processor is busy with
@@ -53,7 +53,7 @@ type policy struct {
 func (c Compression) some() bool { return c != Off && c != asAsked }
 
 // compress reports whether to try that with a write of n bytes, over a path
-// with a smoothed round-trip time and a rate in bytes of the log per second, or
+// with a shortest round-trip time and a rate in bytes of the log per second, or
 // 0 for either while it is not known.
 func (p *policy) compress(mode Compression, n int, rtt time.Duration, rate float64) bool {
 	switch mode {

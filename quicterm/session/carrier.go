@@ -132,15 +132,15 @@ func (p *Peer) Ping(id CarrierID) {
 	}
 }
 
-// Path returns what is known of a carrier's path: the smoothed round-trip time,
-// and the rate in bytes of the log per second at which it has delivered of late.
+// Path returns what is known of a carrier's path: the shortest round-trip time of
+// late, and the rate in bytes of the log per second at which it has delivered of late.
 // Each is 0 while it is not known.
 func (p *Peer) Path(id CarrierID) (rtt time.Duration, rate float64) {
 	c := p.carriers[id]
 	if c == nil {
 		return 0, 0
 	}
-	return c.rtt.smoothed, c.credit.rate()
+	return c.credit.shortest(), c.credit.rate()
 }
 
 // Appetite returns how many bytes of frames that are not acknowledged keep the
