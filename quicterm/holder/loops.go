@@ -14,9 +14,9 @@ import (
 )
 
 const (
-	// readSize is how much output is read at once. A terminal gives at most
-	// 4 KiB, a pipe 64 KiB.
-	readSize = 32 << 10
+	// readSize is how much output is read at once: what makes a frame of which
+	// a whole number fills a segment of the ring.
+	readSize = 16<<10 - buffer.Overhead
 
 	// minFrame is the least that output is divided into: about a packet.
 	minFrame = 1000

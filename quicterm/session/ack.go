@@ -25,6 +25,7 @@ const (
 func (p *Peer) appendAck(now time.Time, b []byte, c *carrier) []byte {
 	b = buffer.AppendFrame(b, buffer.Frame{Type: ack, Payload: appendAck(nil, p.ackFor(now, c))})
 	c.ackAt, c.owed, c.urgent, c.doneSaid, c.ackedAt = time.Time{}, 0, false, p.done, now
+	c.saidLong = p.backlog(c) > longBacklog
 	return b
 }
 

@@ -57,6 +57,7 @@ type carrier struct {
 	urgent   bool      // and it is not to wait for long
 	doubled  time.Time // when a frame came again
 	ackedAt  time.Time // when the last ack was sent
+	saidLong bool      // and it told of a long backlog
 	ackAt    time.Time // when to send an ack at the latest, or zero
 	doneSaid uint64    // the last ack's Consumed
 	ballast  int       // bytes of no use, that may stay in memory with the next frame
@@ -212,7 +213,7 @@ func (p *Peer) Stream(now time.Time, id CarrierID, limit int) []byte {
 		c.messages = nil
 		return b
 	}
-	if c.ready && now.Sub(c.ackedAt) > backlogEvery && p.backlog(c) > longBacklog {
+	if long := p.backlog(c) > longBacklog; c.ready && (long && now.Sub(c.ackedAt) > backlogEvery || c.saidLong && !long) {
 		return p.appendAck(now, nil, c)
 	}
 	from := max(c.cursor, p.acked)

@@ -70,3 +70,28 @@ func TestFlood(t *testing.T) {
 		})
 	}
 }
+
+// The other end knows how much it is to get, and when that is over.
+func TestBacklog(t *testing.T) {
+	w := newWorld(t, 1)
+	w.rate = 100_000
+	server, client := w.ends[1], w.ends[0]
+	server.ring = buffer.NewRing(4 << 20)
+	server.peer = NewPeer(Config{Log: server.ring, Acked: 1, Next: 1, Reorder: 100, Window: 300 << 10})
+	w.connect()
+	for range 40 {
+		w.append(1, 20<<10)
+	}
+	most := uint64(0)
+	for range 20 {
+		w.run(time.Second)
+		most = max(most, client.peer.Backlog())
+		w.consume(0, len(client.got))
+	}
+	if most < 500<<10 || most > 800<<10+40*buffer.Overhead {
+		t.Errorf("told of %d bytes to come, want most of 800 KiB", most)
+	}
+	if n := client.peer.Backlog(); n != 0 || client.peer.window.Next() != server.ring.Next() {
+		t.Errorf("%d bytes are said to be to come when all is there", n)
+	}
+}
