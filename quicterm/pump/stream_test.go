@@ -175,7 +175,9 @@ func TestStreamsIdle(t *testing.T) {
 		burst := func() {
 			said += len(log)
 			for _, e := range []*end{client, holder} {
+				e.mu.Lock()
 				e.got.Grow(2 * len(log))
+				e.mu.Unlock()
 				e.say(log)
 			}
 			client.await(said)
