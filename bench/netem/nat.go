@@ -10,16 +10,30 @@ import (
 const firstPublic = 49152
 
 // A nat translates between the private addresses behind a port and one public
-// IPv4 address. Of IPv4, UDP alone passes, unfragmented. A mapping serves all
+// IPv4 address. Of IPv4, UDP and TCP alone pass, unfragmented. A mapping serves all
 // destinations and lets all sources in (RFC 4787, endpoint-independent both
 // times), until it is forgotten; its public port is not used again before all
 // others were. IPv6 passes as it is.
 type nat struct {
 	public  netip.Addr
 	next    uint16
-	ports   map[netip.AddrPort]uint16
-	private map[uint16]netip.AddrPort
+	ports   map[inside]uint16
+	private map[uint16]inside
 }
+
+// inside is an end behind the NAT.
+type inside struct {
+	protocol byte
+	addr     netip.AddrPort
+}
+
+// Numbers of protocols in IPv4 headers, and where these have their checksums.
+const (
+	tcp         = 6
+	tcpChecksum = 16
+	udp         = 17
+	udpChecksum = 6
+)
 
 func newNAT(public netip.Addr) *nat {
 	n := &nat{public: public, next: firstPublic}
@@ -29,8 +43,8 @@ func newNAT(public netip.Addr) *nat {
 
 // forget drops all mappings.
 func (n *nat) forget() {
-	n.ports = make(map[netip.AddrPort]uint16)
-	n.private = make(map[uint16]netip.AddrPort)
+	n.ports = make(map[inside]uint16)
+	n.private = make(map[uint16]inside)
 }
 
 // out translates the source of a packet from the private side in place. It
@@ -39,11 +53,11 @@ func (n *nat) out(packet []byte) bool {
 	if packet[0]>>4 == 6 {
 		return true
 	}
-	udp, ok := udpHeader(packet)
+	header, ok := transport(packet)
 	if !ok {
 		return false
 	}
-	source := netip.AddrPortFrom(netip.AddrFrom4([4]byte(packet[12:16])), binary.BigEndian.Uint16(udp))
+	source := inside{packet[9], netip.AddrPortFrom(netip.AddrFrom4([4]byte(packet[12:16])), binary.BigEndian.Uint16(header))}
 	port := n.ports[source]
 	if port == 0 {
 		port = n.next
@@ -56,7 +70,7 @@ func (n *nat) out(packet []byte) bool {
 		n.ports[source] = port
 		n.private[port] = source
 	}
-	rewrite(packet, packet[12:16], udp[0:2], netip.AddrPortFrom(n.public, port))
+	rewrite(packet, packet[12:16], header[0:2], netip.AddrPortFrom(n.public, port))
 	return true
 }
 
@@ -66,43 +80,53 @@ func (n *nat) in(packet []byte) bool {
 	if packet[0]>>4 == 6 {
 		return true
 	}
-	udp, ok := udpHeader(packet)
+	header, ok := transport(packet)
 	if !ok {
 		return false
 	}
-	private, ok := n.private[binary.BigEndian.Uint16(udp[2:])]
-	if !ok || netip.AddrFrom4([4]byte(packet[16:20])) != n.public {
+	private, ok := n.private[binary.BigEndian.Uint16(header[2:])]
+	if !ok || private.protocol != packet[9] || netip.AddrFrom4([4]byte(packet[16:20])) != n.public {
 		return false
 	}
-	rewrite(packet, packet[16:20], udp[2:4], private)
+	rewrite(packet, packet[16:20], header[2:4], private.addr)
 	return true
 }
 
-// udpHeader returns the UDP header of an IPv4 packet that has a whole one, and
-// is not a fragment.
-func udpHeader(packet []byte) ([]byte, bool) {
-	const udp = 17
-	if len(packet) < 20 || packet[9] != udp || binary.BigEndian.Uint16(packet[6:])&0x3fff != 0 {
+// transport returns the UDP or TCP header of an IPv4 packet that has a whole one,
+// and is not a fragment.
+func transport(packet []byte) ([]byte, bool) {
+	if len(packet) < 20 || binary.BigEndian.Uint16(packet[6:])&0x3fff != 0 {
+		return nil, false
+	}
+	size := 0
+	switch packet[9] {
+	case udp:
+		size = 8
+	case tcp:
+		size = 20
+	default:
 		return nil, false
 	}
 	header := int(packet[0]&0x0f) * 4
-	if header < 20 || len(packet) < header+8 {
+	if header < 20 || len(packet) < header+size {
 		return nil, false
 	}
-	return packet[header : header+8], true
+	return packet[header : header+size], true
 }
 
 // rewrite replaces an address and a port within a packet, and adapts the
-// checksums of IPv4 and UDP to the change.
+// checksums of IPv4 and of UDP or TCP to the change.
 func rewrite(packet, ip, port []byte, to netip.AddrPort) {
-	header := int(packet[0]&0x0f) * 4
+	header := packet[int(packet[0]&0x0f)*4:]
 	addr := to.Addr().As4()
 	var was, is [6]byte
 	copy(was[copy(was[:], ip):], port)
 	copy(is[:], addr[:])
 	binary.BigEndian.PutUint16(is[4:], to.Port())
 	adapt(packet[10:12], was[:4], is[:4])
-	if sum := packet[header+6 : header+8]; sum[0] != 0 || sum[1] != 0 {
+	if packet[9] == tcp {
+		adapt(header[tcpChecksum:], was[:], is[:])
+	} else if sum := header[udpChecksum:]; sum[0] != 0 || sum[1] != 0 {
 		adapt(sum, was[:], is[:])
 		if sum[0] == 0 && sum[1] == 0 { // 0 would mean that there is none (RFC 768)
 			sum[0], sum[1] = 0xff, 0xff

@@ -19,22 +19,28 @@ func ones(b []byte) int {
 	return total % 0xffff
 }
 
-// checkSums fails unless the checksums of a UDP packet are right: with them, each
-// sum is 0 modulo 65535 (RFC 1071).
+// checkSums fails unless the checksums of a packet are right: with them, each sum
+// is 0 modulo 65535 (RFC 1071).
 func checkSums(t *testing.T, packet []byte) {
 	t.Helper()
 	header := int(packet[0]&15) * 4
 	if got := ones(packet[:header]); got != 0 {
 		t.Errorf("IPv4 checksum is off by %d", got)
 	}
-	udp := packet[header:]
-	if udp[6] == 0 && udp[7] == 0 {
+	segment := packet[header:]
+	if packet[9] == udp && segment[6] == 0 && segment[7] == 0 {
 		return
 	}
-	pseudo := slices.Concat(packet[12:20], []byte{0, 17}, udp[4:6], udp)
-	if got := ones(pseudo); got != 0 {
-		t.Errorf("UDP checksum is off by %d", got)
+	if got := ones(pseudo(packet)); got != 0 {
+		t.Errorf("checksum of protocol %d is off by %d", packet[9], got)
 	}
+}
+
+// pseudo returns what the checksum of TCP or UDP is of (RFC 768, RFC 9293).
+func pseudo(packet []byte) []byte {
+	segment := packet[int(packet[0]&15)*4:]
+	size := binary.BigEndian.AppendUint16(nil, uint16(len(segment)))
+	return slices.Concat(packet[12:20], []byte{0, packet[9]}, size, segment)
 }
 
 // udpPacket returns a packet with right checksums. Options lengthen the header.
@@ -53,15 +59,29 @@ func udpPacket(from, to netip.AddrPort, options, payload []byte) []byte {
 	b = append(b, payload...)
 	binary.BigEndian.PutUint16(b[2:], uint16(len(b)))
 	binary.BigEndian.PutUint16(b[10:], uint16(0xffff-ones(b[:header])))
-	pseudo := slices.Concat(b[12:20], []byte{0, 17}, b[header+4:header+6], b[header:])
-	binary.BigEndian.PutUint16(b[header+6:], uint16(0xffff-ones(pseudo)))
+	binary.BigEndian.PutUint16(b[header+6:], uint16(0xffff-ones(pseudo(b))))
+	return b
+}
+
+// tcpPacket returns a packet with right checksums.
+func tcpPacket(from, to netip.AddrPort, payload []byte) []byte {
+	b := udpPacket(from, to, nil, nil)[:20]
+	b[9] = tcp
+	b[10], b[11] = 0, 0
+	b = binary.BigEndian.AppendUint16(b, from.Port())
+	b = binary.BigEndian.AppendUint16(b, to.Port())
+	b = append(b, 0, 0, 0, 1, 0, 0, 0, 2, 5<<4, 0x10, 0, 100, 0, 0, 0, 0)
+	b = append(b, payload...)
+	binary.BigEndian.PutUint16(b[2:], uint16(len(b)))
+	binary.BigEndian.PutUint16(b[10:], uint16(0xffff-ones(b[:20])))
+	binary.BigEndian.PutUint16(b[20+tcpChecksum:], uint16(0xffff-ones(pseudo(b))))
 	return b
 }
 
 func ends(packet []byte) (from, to netip.AddrPort) {
-	udp := packet[int(packet[0]&15)*4:]
-	from = netip.AddrPortFrom(netip.AddrFrom4([4]byte(packet[12:])), binary.BigEndian.Uint16(udp))
-	to = netip.AddrPortFrom(netip.AddrFrom4([4]byte(packet[16:])), binary.BigEndian.Uint16(udp[2:]))
+	ports := packet[int(packet[0]&15)*4:]
+	from = netip.AddrPortFrom(netip.AddrFrom4([4]byte(packet[12:])), binary.BigEndian.Uint16(ports))
+	to = netip.AddrPortFrom(netip.AddrFrom4([4]byte(packet[16:])), binary.BigEndian.Uint16(ports[2:]))
 	return from, to
 }
 
@@ -100,6 +120,35 @@ func TestNAT(t *testing.T) {
 	n.out(packet)
 	if from, _ := ends(packet); from.Port() != firstPublic+1 {
 		t.Errorf("another socket has public port %d, want %d", from.Port(), firstPublic+1)
+	}
+}
+
+// TCP and UDP from the same place have mappings of their own.
+func TestNATOfTCP(t *testing.T) {
+	n := newNAT(public)
+	n.out(udpPacket(private, server, nil, nil))
+	for _, payload := range [][]byte{nil, {1}, slices.Repeat([]byte{0xff}, 60)} {
+		packet := tcpPacket(private, server, payload)
+		checkSums(t, packet)
+		if !n.out(packet) {
+			t.Fatal("no packet gets out")
+		}
+		checkSums(t, packet)
+		from, to := ends(packet)
+		if want := netip.AddrPortFrom(public, firstPublic+1); from != want || to != server {
+			t.Errorf("%v -> %v outside, want %v -> %v", from, to, want, server)
+		}
+		if n.in(udpPacket(server, from, nil, nil)) {
+			t.Error("UDP gets in on a mapping of TCP")
+		}
+		back := tcpPacket(server, from, payload)
+		if !n.in(back) {
+			t.Fatal("no answer gets in")
+		}
+		checkSums(t, back)
+		if from, to := ends(back); from != server || to != private {
+			t.Errorf("%v -> %v inside, want %v -> %v", from, to, server, private)
+		}
 	}
 }
 
@@ -146,17 +195,18 @@ func TestNATZeroChecksum(t *testing.T) {
 
 func TestNATDrops(t *testing.T) {
 	n := newNAT(public)
-	whole := udpPacket(private, server, nil, []byte("x"))
-	for size := 1; size < 28; size++ {
-		if n.out(slices.Clone(whole[:size])) {
-			t.Errorf("the first %d bytes of a packet passed", size)
+	for _, whole := range [][]byte{udpPacket(private, server, nil, nil), tcpPacket(private, server, nil)} {
+		for size := 1; size < len(whole); size++ {
+			if n.out(slices.Clone(whole[:size])) {
+				t.Errorf("the first %d bytes of a packet passed", size)
+			}
 		}
-	}
-	tcp, fragment := slices.Clone(whole), slices.Clone(whole)
-	tcp[9] = 6
-	fragment[7] = 1
-	if n.out(tcp) || n.out(fragment) {
-		t.Error("TCP or a fragment passed")
+		icmp, fragment := slices.Clone(whole), slices.Clone(whole)
+		icmp[9] = 1
+		fragment[7] = 1
+		if n.out(icmp) || n.out(fragment) {
+			t.Error("ICMP or a fragment passed")
+		}
 	}
 	if !n.out([]byte{0x60}) || !n.in([]byte{0x60}) {
 		t.Error("IPv6 did not pass")

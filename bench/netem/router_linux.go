@@ -25,8 +25,9 @@ type Port struct {
 	router   *Router
 	tun      *os.File
 	networks []netip.Prefix
-	up, down *Link // from the interface, and to it
-	nat      *nat  // between the interface and the router, or nil
+	up, down *Link                     // from the interface, and to it
+	nat      *nat                      // between the interface and the router, or nil
+	arrived  struct{ up, down uint64 } // bytes
 }
 
 // NewRouter returns a router without interfaces. The same seed makes the same
@@ -64,7 +65,7 @@ func (p *Port) Set(cfg Config) {
 }
 
 // Translate puts a NAT behind the port: to the others, what the interface sends
-// over UDP and IPv4 comes from a public address, which is to be in one of the
+// over UDP or TCP and IPv4 comes from a public address, which is to be in one of the
 // port's networks, and from a port of the NAT's choice.
 func (p *Port) Translate(public netip.Addr) {
 	p.router.mu.Lock()
@@ -85,6 +86,13 @@ func (p *Port) Counters() (up, down Counters) {
 	p.router.mu.Lock()
 	defer p.router.mu.Unlock()
 	return p.up.Counters(), p.down.Counters()
+}
+
+// Arrived returns how many bytes have arrived from the interface and at it.
+func (p *Port) Arrived() (up, down uint64) {
+	p.router.mu.Lock()
+	defer p.router.mu.Unlock()
+	return p.arrived.up, p.arrived.down
 }
 
 // Close removes all interfaces and ends the router.
@@ -130,18 +138,22 @@ func (r *Router) forward(from *Port, to netip.Addr, packet []byte) {
 	}
 	for _, at := range from.up.Send(time.Now(), len(packet)) {
 		for _, at := range out.down.Send(at, len(packet)) {
-			r.under.add(at, func() { out.deliver(append([]byte(nil), packet...)) })
+			r.under.add(at, func() { r.deliver(from, out, append([]byte(nil), packet...)) })
 		}
 	}
 }
 
-// deliver has a packet arrive at the port. It is the port's to change.
-func (p *Port) deliver(packet []byte) {
-	p.router.mu.Lock()
-	passes := p.nat == nil || p.nat.in(packet)
-	p.router.mu.Unlock()
+// deliver has a packet arrive at a port. It is the router's to change.
+func (r *Router) deliver(from, out *Port, packet []byte) {
+	r.mu.Lock()
+	passes := out.nat == nil || out.nat.in(packet)
+	from.arrived.up += uint64(len(packet))
 	if passes {
-		p.tun.Write(packet) // lost if the interface is down
+		out.arrived.down += uint64(len(packet))
+	}
+	r.mu.Unlock()
+	if passes {
+		out.tun.Write(packet) // lost if the interface is down
 	}
 }
 

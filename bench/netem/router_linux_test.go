@@ -1,7 +1,10 @@
 package netem_test
 
 import (
+	"bytes"
 	"fmt"
+	"io"
+	"math/rand/v2"
 	"net"
 	"net/netip"
 	"os"
@@ -132,5 +135,71 @@ func TestRouterNAT(t *testing.T) {
 	port.Forget()
 	if got := ask(); got != "10.99.1.254:49153\n" {
 		t.Errorf("seen after the mapping was forgotten from %q", got)
+	}
+}
+
+// TCP through the router brings what was sent, about as fast as the link is.
+func TestRouterTCP(t *testing.T) {
+	if err := rig.CanNamespace(); err != nil {
+		t.Skip(err)
+	}
+	const (
+		size = 1 << 20
+		rate = 20_000_000 // bits per second
+	)
+	router := netem.NewRouter(1)
+	t.Cleanup(func() { router.Close() })
+	name := fmt.Sprintf("qt%d", os.Getpid())
+	attach := func(name, network string, cfg netem.Config) (*rig.Namespace, *netem.Port) {
+		p, err := router.Attach(name, cfg, netip.MustParsePrefix(network+"0/24"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		ns := rig.NewNamespace(t)
+		ns.Take(name, network+"2/32")
+		ns.IP("route", "add", "default", "dev", name)
+		return ns, p
+	}
+	server, _ := attach(name+"d", "10.99.3.", netem.Config{})
+	client, port := attach(name+"e", "10.99.4.", netem.Config{Delay: 5 * time.Millisecond, Rate: rate})
+	port.Translate(netip.MustParseAddr("10.99.4.254"))
+	sent := make([]byte, size)
+	rand.NewChaCha8([32]byte{}).Read(sent)
+	var listener net.Listener
+	server.Do(func() (err error) {
+		listener, err = net.Listen("tcp", "10.99.3.2:0")
+		return err
+	})
+	defer listener.Close()
+	go func() {
+		c, err := listener.Accept()
+		if err != nil {
+			return
+		}
+		defer c.Close()
+		c.Write(sent)
+	}()
+	var c net.Conn
+	start := time.Now()
+	client.Do(func() (err error) {
+		c, err = net.DialTimeout("tcp", listener.Addr().String(), rig.Patience)
+		return err
+	})
+	defer c.Close()
+	c.SetDeadline(time.Now().Add(rig.Patience))
+	got, err := io.ReadAll(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	took := time.Since(start)
+	if !bytes.Equal(got, sent) {
+		t.Errorf("%d bytes came, and not what was sent", len(got))
+	}
+	const least = time.Duration(size * 8 * int64(time.Second) / rate)
+	if took < least || took > 10*least {
+		t.Errorf("took %v, want %v or a little more", took, least)
+	}
+	if _, down := port.Arrived(); down < size || down > size*11/10 {
+		t.Errorf("%d bytes arrived, want %d and headers", down, size)
 	}
 }
