@@ -26,9 +26,6 @@ const (
 	// only for how it feels: both ends measure the path, and quic-go looks for
 	// larger packets on loopback.
 	feelLearning = 20
-
-	// udpHeaders are in front of each packet: of IPv4 and UDP.
-	udpHeaders = 20 + 8
 )
 
 // echoCommand is what the sessions run.

@@ -42,8 +42,8 @@ func (p *Peer) owe(now time.Time, c *carrier, n int) {
 func (p *Peer) oweAgain(now time.Time, c *carrier) {
 	c.urgent, c.doubled = true, now
 	at := now.Add(ackDelay)
-	if next := c.ackedAt.Add(c.rtt.smoothed / 2); at.Before(next) {
-		at = next
+	if next := c.ackedAt.Add(c.rtt.smoothed * 11 / 10); at.Before(next) {
+		at = next // until then more copies are under way
 	}
 	c.scheduleAck(at)
 	if p.acked < p.log.Next() && now.Sub(c.tailAt) > c.rtt.smoothed {

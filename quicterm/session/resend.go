@@ -8,7 +8,7 @@ const (
 
 	// firstCopy is when a datagram is sent again where loss is expected: soon,
 	// but not so soon that what has taken the first takes both.
-	firstCopy = 8 * time.Millisecond
+	firstCopy = 6 * time.Millisecond
 
 	// minResend and maxResend bound the time between two resends: the first
 	// so that two are not lost together, the second so that a dead path costs
@@ -20,6 +20,12 @@ const (
 	// rarer.
 	eagerResends = 12
 )
+
+// heavyPauses are the times between copies where much is lost, in round trips,
+// after the first two. So five go before the first ack can come: with fewer, at 29 %
+// lost each way, more than a key in a hundred would wait for another round trip. The
+// next one waits until that ack is overdue.
+var heavyPauses = []float64{1.0 / 6, 1.0 / 4, 1.0 / 4, 1.0 / 2, 2.0 / 5}
 
 func (p *Peer) appendTail(now time.Time, b []byte, c *carrier) []byte {
 	start := len(b)
@@ -70,10 +76,8 @@ func (p *Peer) resendAfter(c *carrier) time.Duration {
 		d = minResend
 	case lost >= lightLoss && lost < heavyLoss && c.resends == 2:
 		d = c.rtt.timeout()
-	case lost >= heavyLoss && c.resends == 1:
-		d = trip / 5
 	case lost >= heavyLoss:
-		d = trip * 3 / 10
+		d = time.Duration(float64(trip) * heavyPauses[min(c.resends, len(heavyPauses))-1])
 	}
 	d = max(d, minResend)
 	for n := eagerResends; n < c.resends && d < maxResend; n++ {

@@ -94,8 +94,8 @@ func TestTyping(t *testing.T) {
 	for name, c := range map[string]typing{
 		"clean":              {5000, 0, 1, 101 * ms, 101 * ms, 101 * ms, 2.1},
 		"5 % loss":           {10000, 0.05, 1, 111 * ms, 125 * ms, 400 * ms, 9},
-		"29 % loss":          {20000, 0.29, 1, 136 * ms, 195 * ms, 390 * ms, 15},
-		"29 % loss, 2 paths": {5000, 0.29, 2, 115 * ms, 145 * ms, 300 * ms, 28},
+		"29 % loss":          {20000, 0.29, 1, 136 * ms, 185 * ms, 390 * ms, 13},
+		"29 % loss, 2 paths": {5000, 0.29, 2, 115 * ms, 140 * ms, 300 * ms, 25},
 	} {
 		if testing.Short() {
 			c.keys /= 5
