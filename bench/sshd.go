@@ -8,11 +8,13 @@ import (
 	"os"
 	"os/exec"
 	"os/user"
-	"path/filepath"
 	"regexp"
 
 	"github.com/quicterm/quicterm/bench/rig"
 )
+
+// sshdPath is where sshd is: ordinary users do not have it in their PATH.
+const sshdPath = "/usr/sbin/sshd"
 
 // An sshServer is OpenSSH's, with the keys of a host, to compare with.
 type sshServer struct {
@@ -24,7 +26,7 @@ type sshServer struct {
 
 // startSSH starts a server at an address, where the host's daemon runs.
 func startSSH(m *measurement, h *rig.Host, addr netip.AddrPort) *sshServer {
-	sshd, err := exec.LookPath("/usr/sbin/sshd")
+	sshd, err := exec.LookPath(sshdPath)
 	if err != nil {
 		m.Fatalf("needs sshd to compare with: %v", err)
 	}
@@ -40,7 +42,8 @@ func startSSH(m *measurement, h *rig.Host, addr netip.AddrPort) *sshServer {
 	h.Write("known_hosts_ssh", fmt.Sprintf("[%s]:%d %s", addr.Addr(), addr.Port(), h.Read("host_key.pub")))
 	cmd := exec.Command(sshd, "-D", "-e", "-f", "/dev/null", "-h", h.Path("host_key"),
 		"-o", "ListenAddress="+addr.String(), "-o", "AuthorizedKeysFile="+h.Path("authorized_keys"),
-		"-o", "PidFile=none", "-o", "StrictModes=no", "-o", "PermitRootLogin=yes", "-o", "UseDNS=no")
+		"-o", "PidFile=none", "-o", "StrictModes=no", "-o", "PermitRootLogin=yes", "-o", "UseDNS=no",
+		"-o", "MaxStartups=1000") // many clients come at once
 	if h.In != nil {
 		cmd = h.In.In(cmd)
 	}
@@ -59,9 +62,26 @@ func startSSH(m *measurement, h *rig.Host, addr netip.AddrPort) *sshServer {
 
 // client returns a command that runs another on the server, with flags of ssh.
 func (s *sshServer) client(command string, flags ...string) *exec.Cmd {
-	args := append([]string{"-F", "/dev/null", "-i", s.host.Path("id"), "-p", fmt.Sprint(s.addr.Port()),
-		"-o", "UserKnownHostsFile=" + filepath.Join(s.host.Dir, "known_hosts_ssh"), "-o", "IdentitiesOnly=yes"}, flags...)
-	cmd := exec.Command("ssh", append(args, s.user+"@"+s.addr.Addr().String(), command)...)
+	args := append(s.flags(), flags...)
+	cmd := exec.Command("ssh", append(args, s.destination(), command)...)
 	cmd.Env = s.host.Env()
 	return cmd
 }
+
+// flags are those of a client, and options what there is in them for other programs
+// that start ssh.
+func (s *sshServer) flags() []string {
+	flags := []string{"-F", "/dev/null"}
+	for _, option := range s.options() {
+		flags = append(flags, "-o", option)
+	}
+	return flags
+}
+
+func (s *sshServer) options() []string {
+	return []string{"IdentityFile=" + s.host.Path("id"), fmt.Sprintf("Port=%d", s.addr.Port()),
+		"UserKnownHostsFile=" + s.host.Path("known_hosts_ssh"), "IdentitiesOnly=yes"}
+}
+
+// destination is the server as clients name it.
+func (s *sshServer) destination() string { return s.user + "@" + s.addr.Addr().String() }
