@@ -1,0 +1,52 @@
+package plot
+
+import (
+	"fmt"
+	"slices"
+
+	gonum "gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg/draw"
+
+	"github.com/quicterm/quicterm/bench/result"
+)
+
+// Timeline draws how long each echo took against when its key was typed, and what
+// happened meanwhile.
+func Timeline(title string, events []result.Event, series []Series) *Chart {
+	c := newChart(title)
+	dots := make([]*plotter.Scatter, len(series))
+	for i, s := range series {
+		dots[i] = &plotter.Scatter{GlyphStyle: draw.GlyphStyle{Color: s.Color, Radius: 2, Shape: shapes[i%len(shapes)]}}
+		for k, v := range s.Values {
+			dots[i].XYs = append(dots[i].XYs, plotter.XY{X: s.At[k], Y: max(v, floor)})
+		}
+		c.legend.Add(s.Name, dots[i])
+	}
+	for _, d := range slices.Backward(dots) { // the first is on top
+		if len(d.XYs) > 0 {
+			c.plot.Add(d)
+		}
+	}
+	for i, e := range events {
+		c.plot.Add(mark{at: e.At, label: e.What, low: i%2 == 1})
+	}
+	x := &c.plot.X
+	x.Label.Text = "when the key was typed"
+	x.Tick.Marker = gonum.TickerFunc(func(from, to float64) []gonum.Tick {
+		ticks := gonum.DefaultTicks{}.Ticks(from, to)
+		for i, t := range ticks {
+			if !t.IsMinor() {
+				ticks[i].Label = fmt.Sprintf("%.4g s", t.Value)
+			}
+		}
+		return ticks
+	})
+	milliseconds(&c.plot.Y, "time to its echo")
+	return c
+}
+
+// shapes tell series apart where colours do not.
+var shapes = []draw.GlyphDrawer{
+	draw.CircleGlyph{}, draw.PlusGlyph{}, draw.TriangleGlyph{}, draw.CrossGlyph{}, draw.SquareGlyph{},
+}
