@@ -12,9 +12,15 @@ func (n *Namespace) Do(f func() error) {
 	n.T.Helper()
 	done := make(chan error)
 	go func() {
-		// The thread ends with the goroutine, and with it that it is elsewhere.
+		// The thread ends with the goroutine, unless it is the process's first: that
+		// one would stand for the process, and so it comes back.
 		runtime.LockOSThread()
 		done <- func() error {
+			here, err := os.Open("/proc/thread-self/ns/net")
+			if err != nil {
+				return err
+			}
+			defer here.Close()
 			there, err := os.Open("/run/netns/" + n.Name)
 			if err != nil {
 				return err
@@ -23,6 +29,7 @@ func (n *Namespace) Do(f func() error) {
 			if err := unix.Setns(int(there.Fd()), unix.CLONE_NEWNET); err != nil {
 				return os.NewSyscallError("setns", err)
 			}
+			defer unix.Setns(int(here.Fd()), unix.CLONE_NEWNET)
 			return f()
 		}()
 	}()
