@@ -13,11 +13,22 @@ type Config struct {
 	Delay     time.Duration // of every packet
 	Jitter    time.Duration // on top of it, uniform from 0; packets keep their order
 	Loss      float64       // probability from 0 to 1
+	Burst     Burst         // in which packets are lost besides
 	Duplicate float64       // probability that a packet arrives twice
 	Reorder   float64       // probability that a packet skips delay and jitter
+	Early     time.Duration // how much of them it skips at most, uniform from 0; 0 for all
 	Rate      int           // bits per second, 0 for no limit
 	Queue     int           // bytes that wait for the rate before packets are dropped, 0 for 64 KiB
 	Down      bool          // a black hole
+}
+
+// A Burst is a time in which all packets are lost, as of interference or a handover
+// (the model of Gilbert and Elliott, with time in place of packets: whoever sends more
+// of them does not end a burst sooner, and all see the same ones). Its length and the
+// time between two are exponentially distributed.
+type Burst struct {
+	Mean  time.Duration // length of a burst
+	Share float64       // of the time that bursts take, from 0 to less than 1
 }
 
 const defaultQueue = 64 << 10
@@ -34,16 +45,25 @@ type Link struct {
 	rng      *rand.Rand
 	free     time.Time // when the packets before have been sent at the rate
 	latest   time.Time // arrival of those that keep their order
+	bursts   bursts
 	counters Counters
 }
 
 // NewLink returns a link. The same seed makes the same losses.
 func NewLink(cfg Config, seed uint64) *Link {
-	return &Link{cfg: cfg, rng: rand.New(rand.NewPCG(seed, 0))}
+	l := &Link{rng: rand.New(rand.NewPCG(seed, 0))}
+	l.bursts.rng = rand.New(rand.NewPCG(seed, 1))
+	l.Set(cfg)
+	return l
 }
 
 // Set changes what the link does from now on.
-func (l *Link) Set(cfg Config) { l.cfg = cfg }
+func (l *Link) Set(cfg Config) {
+	if cfg.Burst != l.cfg.Burst {
+		l.bursts.until = time.Time{}
+	}
+	l.cfg = cfg
+}
 
 // Counters returns what has been counted so far.
 func (l *Link) Counters() Counters { return l.counters }
@@ -54,7 +74,8 @@ func (l *Link) Send(now time.Time, size int) []time.Time {
 	l.counters.Packets++
 	l.counters.Bytes += uint64(size)
 	sent, ok := l.transmit(now, size)
-	if !ok || l.cfg.Down || l.rng.Float64() < l.cfg.Loss {
+	burst := l.cfg.Burst.Share > 0 && l.bursts.on(l.cfg.Burst, now)
+	if !ok || l.cfg.Down || l.rng.Float64() < l.cfg.Loss || burst {
 		l.counters.Dropped++
 		return nil
 	}
@@ -88,7 +109,11 @@ func (l *Link) transmit(now time.Time, size int) (time.Time, bool) {
 
 func (l *Link) arrival(sent time.Time) time.Time {
 	if l.cfg.Reorder > 0 && l.rng.Float64() < l.cfg.Reorder {
-		return sent
+		if l.cfg.Early == 0 {
+			return sent
+		}
+		early := time.Duration(l.rng.Int64N(int64(l.cfg.Early)))
+		return sent.Add(max(0, l.cfg.Delay-early))
 	}
 	at := sent.Add(l.cfg.Delay)
 	if l.cfg.Jitter > 0 {
