@@ -244,3 +244,14 @@ func FuzzRead(f *testing.F) {
 		}
 	})
 }
+
+func TestWhichIsBetter(t *testing.T) {
+	for metric, more := range map[string]bool{"rate": true, "complete": true, "truth": false, "wire": false, "server memory": false} {
+		if MoreIsBetter(metric) != more {
+			t.Errorf("more %s is better: %v", metric, !more)
+		}
+	}
+	if !Cost("wire") || Cost("truth") {
+		t.Error("the wire costs, and an echo does not")
+	}
+}

@@ -1,0 +1,260 @@
+//go:build linux
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/quicterm/quicterm/bench/result"
+)
+
+// compareRule is the rule, for people.
+var compareRule = fmt.Sprintf(`Compare two files of results: for every metric of every program and scenario that is
+in both, the medians, their ratio, and whether they differ by more than the noise.
+
+A file may hold several runs of a scenario. Its median is that of all their values.
+The interval in which the median would be if the scenario were measured again is
+  - the %.0f %% confidence interval of the median by order statistics, which assumes no
+    distribution (golang.org/x/perf/benchmath); if there are too few values for that,
+    from the smallest to the largest,
+  - extended to the median of each run,
+  - and, with fewer than %d runs, by %.0f %% of the median on each side, as their spread is
+    not known.
+With fewer than %d values in all it is the median and %.0f %% of it on each side.
+Two medians differ if their intervals have nothing in common. What is measured while
+the machine was too busy to be believed is left out.
+
+Results got worse where the medians differ and the new one is worse by more than %.0f %%,
+and where a program fails, or never does, what it did before. Of %s, more is
+better; of everything else, less.
+
+The exit status is 0 if nothing got worse, 1 if something did, and 2 if the files
+cannot be read, or have nothing in common.`,
+	100*confidence, fewRuns, 100*runSpread, fewValues, 100*fewSpread, 100*significant, "rate and complete")
+
+// A badInput is an error of what a command was given, not of what it found.
+type badInput struct{ error }
+
+func (e badInput) Unwrap() error { return e.error }
+
+// exitStatus returns what a program that ends with an error exits with.
+func exitStatus(err error) int {
+	if errors.As(err, new(badInput)) {
+		return 2
+	}
+	return 1
+}
+
+func compareCommand() *cobra.Command {
+	var portable bool
+	c := &cobra.Command{
+		Use:   "compare OLD NEW",
+		Short: "Say what got better or worse from one file of results to another",
+		Long:  compareRule,
+		Args: func(c *cobra.Command, args []string) error {
+			if err := cobra.ExactArgs(2)(c, args); err != nil {
+				return badInput{err}
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			var read [2][]result.Record
+			for i, path := range args {
+				var err error
+				if read[i], err = readResults(c.ErrOrStderr(), path); err != nil {
+					return badInput{err}
+				}
+			}
+			return compare(c.OutOrStdout(), read[0], read[1], portable)
+		},
+	}
+	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return badInput{err} })
+	c.Flags().BoolVar(&portable, "portable", false, "compare only what does not depend on the machine, as ratios to the round trip")
+	return c
+}
+
+// readResults reads a file, and tells of half a line at its end.
+func readResults(w io.Writer, path string) ([]result.Record, error) {
+	records, err := result.Read(path)
+	if errors.Is(err, result.ErrHalfLine) {
+		fmt.Fprintln(w, "bench:", err)
+		err = nil
+	}
+	if err == nil && len(records) == 0 {
+		err = fmt.Errorf("%s: no results", path)
+	}
+	return records, err
+}
+
+// A subject is what is compared.
+type subject struct{ scenario, program, metric string }
+
+// An outcome is what the runs of a file say of a subject.
+type outcome struct {
+	unit string
+	runs [][]float64
+	lost string // why a run failed, or the program never does it
+}
+
+// outcomes are those of a file.
+type outcomes struct {
+	of    map[subject]*outcome
+	order []subject
+}
+
+func outcomesOf(records []result.Record, portable bool) outcomes {
+	o := outcomes{of: make(map[subject]*outcome)}
+	for _, r := range records {
+		lost := r.Verdict == result.Never || r.Verdict == result.Failed
+		if r.Verdict == result.Busy || !lost && (len(r.Values) == 0 || portable && !r.Portable) {
+			continue
+		}
+		s := subject{r.Scenario, r.Program, r.Metric}
+		if o.of[s] == nil {
+			o.of[s] = new(outcome)
+			o.order = append(o.order, s)
+		}
+		if lost {
+			o.of[s].lost = strings.TrimSuffix(r.Verdict+": "+r.Why, ": ")
+		} else {
+			o.of[s].unit = r.Unit
+			o.of[s].runs = append(o.of[s].runs, r.Values)
+		}
+	}
+	return o
+}
+
+// lost says why a subject was not measured, or "" if it was.
+func (o outcomes) lost(s subject) string {
+	if o.of[s] == nil {
+		return ""
+	}
+	return o.of[s].lost
+}
+
+// did says whether something of a subject's program was measured in its scenario. What
+// fails has no metrics.
+func (o outcomes) did(s subject) bool {
+	return slices.ContainsFunc(o.order, func(other subject) bool {
+		return other.scenario == s.scenario && other.program == s.program && o.of[other].lost == ""
+	})
+}
+
+// A comparison is a line of the table.
+type comparison struct {
+	subject
+	old, new, ratio, verdict string
+}
+
+const worse = "WORSE"
+
+// compare prints a table, and returns an error if something got worse.
+func compare(w io.Writer, old, new []result.Record, portable bool) error {
+	before, after := outcomesOf(old, portable), outcomesOf(new, portable)
+	order := slices.Clone(before.order)
+	for _, s := range after.order {
+		if before.of[s] == nil {
+			order = append(order, s)
+		}
+	}
+	var lines []comparison
+	onlyOld, onlyNew, worst := 0, 0, 0
+	for _, s := range order {
+		wasLost, isLost := before.lost(s), after.lost(s)
+		switch {
+		case wasLost != "" && isLost != "":
+			lines = append(lines, comparison{s, wasLost, isLost, "", "same"})
+		case isLost != "" && before.did(s):
+			lines = append(lines, comparison{s, "done", isLost, "", worse})
+			worst++
+		case wasLost != "" && after.did(s):
+			lines = append(lines, comparison{s, wasLost, "done", "", "better"})
+		case after.of[s] == nil:
+			onlyOld++
+		case before.of[s] == nil:
+			onlyNew++
+		default:
+			line := compareFigures(s, before.of[s], after.of[s])
+			lines = append(lines, line)
+			if line.verdict == worse {
+				worst++
+			}
+		}
+	}
+	if len(lines) == 0 {
+		return badInput{errors.New("the files have nothing in common that can be compared")}
+	}
+	if a, b := machineText(old[0].Machine), machineText(new[0].Machine); a != b && !portable {
+		fmt.Fprintf(w, "The machines differ: %s, and %s. --portable leaves out what depends on them.\n", a, b)
+	}
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "SCENARIO\tPROGRAM\tMETRIC\tOLD\tNEW\tRATIO\tVERDICT")
+	for _, l := range lines {
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", l.scenario, l.program, l.metric, l.old, l.new, l.ratio, l.verdict)
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	if onlyOld+onlyNew > 0 {
+		fmt.Fprintf(w, "Only in the old file: %d, only in the new one: %d.\n", onlyOld, onlyNew)
+	}
+	if worst > 0 {
+		return fmt.Errorf("%d of %d got worse", worst, len(lines))
+	}
+	return nil
+}
+
+// compareFigures compares what was measured in both files.
+func compareFigures(s subject, old, new *outcome) comparison {
+	before, after := estimateOf(old.runs), estimateOf(new.runs)
+	c := comparison{subject: s, old: before.text(old.unit), new: after.text(new.unit), ratio: "-", verdict: "same"}
+	if before.median != 0 {
+		c.ratio = fmt.Sprintf("%.2f", after.median/before.median)
+	}
+	if !before.differs(after) {
+		return c
+	}
+	loss := after.median - before.median
+	if result.MoreIsBetter(s.metric) {
+		loss = -loss
+	}
+	switch {
+	case loss < 0:
+		c.verdict = "better"
+	case loss > significant*math.Abs(before.median):
+		c.verdict = worse
+	default:
+		c.verdict = fmt.Sprintf("worse by less than %.0f %%", 100*significant)
+	}
+	return c
+}
+
+// text returns an estimate with its interval.
+func (e estimate) text(unit string) string {
+	return strings.TrimSpace(fmt.Sprintf("%s (%s to %s) %s", figureText(e.median), figureText(e.low), figureText(e.high), unit))
+}
+
+// figureText returns a figure with three digits at least.
+func figureText(v float64) string {
+	decimals := 2
+	if v != 0 {
+		decimals = min(max(2-int(math.Floor(math.Log10(math.Abs(v)))), 0), 4)
+	}
+	return strconv.FormatFloat(v, 'f', decimals, 64)
+}
+
+// machineText returns what a machine is, for people.
+func machineText(m result.Machine) string {
+	return strings.Join(slices.DeleteFunc([]string{
+		m.CPU, fmt.Sprintf("%d cores", m.Cores), strings.TrimSpace(m.OS + " " + m.Kernel), m.Arch, m.Go,
+	}, func(s string) bool { return s == "" }), ", ")
+}

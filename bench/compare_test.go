@@ -1,0 +1,222 @@
+//go:build linux
+
+package main
+
+import (
+	"bytes"
+	"errors"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/quicterm/quicterm/bench/result"
+)
+
+// measuredEchoes returns a record of 200 echoes around a median, as a link with some loss
+// makes them.
+func measuredEchoes(seed uint64, median float64) result.Record {
+	rng := rand.New(rand.NewPCG(seed, 0))
+	r := result.Record{Scenario: "typing, 5 % loss", Program: "quicterm", Metric: "truth", Unit: "ms", Loss: 0.05, RTT: 100, Verdict: result.OK, Portable: true}
+	for i := range 200 {
+		v := median + 3*rng.ExpFloat64()
+		if rng.Float64() < 0.1 { // sent again
+			v += 50 + 40*rng.Float64()
+		}
+		r.Values = append(r.Values, v)
+		r.At = append(r.At, 0.2*float64(i))
+	}
+	return r
+}
+
+func one(program, metric string, v float64) result.Record {
+	return result.Record{Scenario: "bulk", Program: program, Metric: metric, Values: []float64{v}}
+}
+
+// compared returns what compare prints, and whether something got worse.
+func compared(t *testing.T, old, new []result.Record, portable bool) (string, bool) {
+	t.Helper()
+	var out bytes.Buffer
+	err := compare(&out, old, new, portable)
+	if errors.As(err, &badInput{}) {
+		t.Fatal(err)
+	}
+	return out.String(), err != nil
+}
+
+func TestCompareFindsASleepInTheEcho(t *testing.T) {
+	for seed := range uint64(20) {
+		out, worse := compared(t, []result.Record{measuredEchoes(seed, 101)}, []result.Record{measuredEchoes(seed+100, 151)}, true)
+		if !worse || !strings.Contains(out, "WORSE") || !strings.Contains(out, "1.4") {
+			t.Errorf("a sleep of 50 ms is not found:\n%s", out)
+		}
+		out, worse = compared(t, []result.Record{measuredEchoes(seed, 151)}, []result.Record{measuredEchoes(seed+100, 101)}, true)
+		if worse || !strings.Contains(out, "better") {
+			t.Errorf("that a sleep of 50 ms is gone is not found:\n%s", out)
+		}
+	}
+}
+
+func TestCompareIsQuietAboutNoise(t *testing.T) {
+	for seed := range uint64(200) {
+		old, new := measuredEchoes(seed, 101), measuredEchoes(seed+1000, 101)
+		if out, worse := compared(t, []result.Record{old}, []result.Record{new}, false); worse || !strings.HasSuffix(out, "same\n") {
+			t.Errorf("two runs of the same differ:\n%s", out)
+		}
+	}
+}
+
+// Where runs of one file are apart by more than their values are spread, another run as
+// far away is noise.
+func TestCompareLearnsFromRuns(t *testing.T) {
+	runs := func(seed uint64, medians ...float64) (all []result.Record) {
+		for i, m := range medians {
+			all = append(all, measuredEchoes(seed+uint64(i), m))
+		}
+		return all
+	}
+	out, worse := compared(t, runs(1, 100, 105, 130), runs(11, 126, 126, 127), false)
+	if worse || !strings.HasSuffix(out, "same\n") {
+		t.Errorf("runs within the spread of others differ:\n%s", out)
+	}
+	out, worse = compared(t, runs(1, 100, 101, 102), runs(11, 126, 126, 127), false)
+	if !worse {
+		t.Errorf("runs out of the spread of others do not differ:\n%s", out)
+	}
+	// Three close runs know of less noise than one.
+	out, worse = compared(t, runs(1, 100, 100, 100), runs(11, 103, 103, 103), false)
+	if worse || !strings.Contains(out, "worse by less than 10 %") {
+		t.Errorf("a small difference of many runs:\n%s", out)
+	}
+	out, _ = compared(t, runs(1, 100), runs(11, 103), false)
+	if !strings.HasSuffix(out, "same\n") {
+		t.Errorf("a small difference of single runs:\n%s", out)
+	}
+}
+
+func TestCompareSingleFigures(t *testing.T) {
+	for _, c := range []struct {
+		metric   string
+		old, new float64
+		want     string
+	}{
+		{"wire", 1000, 1300, "same"},
+		{"wire", 1000, 2000, "WORSE"},
+		{"wire", 2000, 1000, "better"},
+		{"rate", 30, 10, "WORSE"},
+		{"rate", 10, 30, "better"},
+		{"complete", 1, 0, "WORSE"},
+		{"wire", 0, 0, "same"},
+		{"wire", 0, 10, "WORSE"},
+	} {
+		out, worse := compared(t, []result.Record{one("quicterm", c.metric, c.old)}, []result.Record{one("quicterm", c.metric, c.new)}, false)
+		if !strings.HasSuffix(out, c.want+"\n") || worse != (c.want == "WORSE") {
+			t.Errorf("%s from %v to %v, want %s:\n%s", c.metric, c.old, c.new, c.want, out)
+		}
+	}
+}
+
+func TestCompareWhatFails(t *testing.T) {
+	did := measuredEchoes(1, 100)
+	failed := result.Record{Scenario: did.Scenario, Program: "quicterm", Metric: "complete", Verdict: result.Failed, Why: "no prompt"}
+	never := did
+	never.Verdict, never.Why = result.Never, "3 keys are never answered"
+	for _, lost := range []result.Record{failed, never} {
+		for _, portable := range []bool{false, true} {
+			out, worse := compared(t, []result.Record{did}, []result.Record{lost}, portable)
+			if !worse || !strings.Contains(out, lost.Verdict+": "+lost.Why) {
+				t.Errorf("what was done and is %s:\n%s", lost.Verdict, out)
+			}
+		}
+		if out, worse := compared(t, []result.Record{lost}, []result.Record{did}, false); worse || !strings.Contains(out, "better") {
+			t.Errorf("what was %s and is done:\n%s", lost.Verdict, out)
+		}
+		if out, worse := compared(t, []result.Record{lost}, []result.Record{lost}, false); worse || !strings.Contains(out, "same") {
+			t.Errorf("what was and is %s:\n%s", lost.Verdict, out)
+		}
+	}
+	// One failure among runs is a failure.
+	if out, worse := compared(t, []result.Record{did, did}, []result.Record{failed, did}, false); !worse {
+		t.Errorf("one of two runs failed:\n%s", out)
+	}
+}
+
+func TestCompareLeavesOut(t *testing.T) {
+	echoes, slow := measuredEchoes(1, 100), measuredEchoes(2, 300)
+	slow.Verdict = result.Busy
+	cpu, more := one("quicterm", "server cpu", 1), one("quicterm", "server cpu", 9)
+	if out, worse := compared(t, []result.Record{echoes}, []result.Record{slow, echoes}, false); worse {
+		t.Errorf("a busy machine's figures count:\n%s", out)
+	}
+	if out, worse := compared(t, []result.Record{echoes, cpu}, []result.Record{echoes, more}, true); worse || strings.Contains(out, "cpu") {
+		t.Errorf("what depends on the machine is among what does not:\n%s", out)
+	}
+	if out, worse := compared(t, []result.Record{echoes, cpu}, []result.Record{echoes, more}, false); !worse {
+		t.Errorf("nine times the computing is not found:\n%s", out)
+	}
+	out, worse := compared(t, []result.Record{echoes, cpu}, []result.Record{echoes, one("ssh", "rate", 3), one("ssh", "wire", 3)}, false)
+	if worse || !strings.Contains(out, "Only in the old file: 1, only in the new one: 2.") {
+		t.Errorf("what is in one file only:\n%s", out)
+	}
+	elsewhere := echoes
+	elsewhere.Machine.CPU = "another"
+	if out, _ := compared(t, []result.Record{echoes}, []result.Record{elsewhere}, false); !strings.Contains(out, "The machines differ") {
+		t.Errorf("machines that differ:\n%s", out)
+	}
+	if out, _ := compared(t, []result.Record{echoes}, []result.Record{elsewhere}, true); strings.Contains(out, "The machines differ") {
+		t.Errorf("machines that differ do not matter:\n%s", out)
+	}
+}
+
+// kept writes records to a file.
+func kept(t *testing.T, name, more string, records ...result.Record) string {
+	t.Helper()
+	var b bytes.Buffer
+	for _, r := range records {
+		if err := result.Append(&b, r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, append(b.Bytes(), more...), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestCompareExitStatus(t *testing.T) {
+	good, bad := measuredEchoes(1, 100), measuredEchoes(2, 200)
+	old := kept(t, "old.jsonl", "", good)
+	other := good
+	other.Scenario = "another"
+	for _, c := range []struct {
+		what string
+		args []string
+		want int
+		text string
+	}{
+		{"same", []string{old, old}, 0, "same"},
+		{"a run that was broken off", []string{old, kept(t, "new.jsonl", `{"scen`, good)}, 0, "new.jsonl:2: the file ends within a line"},
+		{"worse", []string{old, kept(t, "new.jsonl", "", bad)}, 1, "1 of 1 got worse"},
+		{"no file", []string{old, "none.jsonl"}, 2, "none.jsonl: no such file"},
+		{"one argument", []string{old}, 2, "accepts 2 arg"},
+		{"unknown flag", []string{old, old, "--portible"}, 2, "--portible"},
+		{"bad line", []string{old, kept(t, "new.jsonl", "what\n", good)}, 2, "new.jsonl:2: not a record"},
+		{"empty", []string{old, kept(t, "new.jsonl", "")}, 2, "new.jsonl: no results"},
+		{"nothing in common", []string{old, kept(t, "new.jsonl", "", other)}, 2, "nothing in common"},
+	} {
+		command := compareCommand()
+		var out bytes.Buffer
+		command.SetOut(&out)
+		command.SetErr(&out)
+		command.SetArgs(c.args)
+		status := 0
+		if err := command.Execute(); err != nil {
+			status = exitStatus(err)
+		}
+		if status != c.want || !strings.Contains(out.String(), c.text) {
+			t.Errorf("%s: status %d, want %d and %q:\n%s", c.what, status, c.want, c.text, &out)
+		}
+	}
+}
