@@ -224,7 +224,7 @@ func compareFigures(s subject, old, new *outcome) comparison {
 		return c
 	}
 	loss := after.median - before.median
-	if result.MoreIsBetter(s.metric) {
+	if result.About(s.metric).MoreIsBetter {
 		loss = -loss
 	}
 	switch {

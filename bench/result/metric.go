@@ -1,12 +1,26 @@
 package result
 
-import "slices"
+// A Metric is what is measured.
+type Metric struct {
+	Meaning      string // for people
+	MoreIsBetter bool
+	Cost         bool // it is what a session takes, and not what it gives
+}
 
-// costs are what a session takes, of both ends.
-var costs = []string{"wire", "client cpu", "server cpu", "client memory", "server memory"}
+var metrics = map[string]Metric{
+	"feel":     {Meaning: "from a key until its glyph is on the client's screen, where a program may have predicted it"},
+	"truth":    {Meaning: "from a key until what the program on the server answers is on the client's screen"},
+	"back":     {Meaning: "the truth of the first key after the last event"},
+	"prompt":   {Meaning: "until the prompt is on the client's screen"},
+	"rate":     {Meaning: "output that arrives", MoreIsBetter: true},
+	"complete": {Meaning: "share of the output that arrives", MoreIsBetter: true},
 
-// Cost says whether a metric is one of what a session takes, and not of what it gives.
-func Cost(metric string) bool { return slices.Contains(costs, metric) }
+	"wire":          {Cost: true, Meaning: "what is sent, both ways, with the headers of IP and UDP or TCP"},
+	"client cpu":    {Cost: true, Meaning: "time that the client's processes compute"},
+	"server cpu":    {Cost: true, Meaning: "the same on the server, without what runs in the session"},
+	"client memory": {Cost: true, Meaning: "memory of the client's processes, with their share of what is shared (Pss)"},
+	"server memory": {Cost: true, Meaning: "the same on the server"},
+}
 
-// MoreIsBetter says whether the greater figure of a metric is the better one.
-func MoreIsBetter(metric string) bool { return metric == "rate" || metric == "complete" }
+// About returns what is known of a metric. Less of an unknown one is better.
+func About(metric string) Metric { return metrics[metric] }

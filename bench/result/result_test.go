@@ -247,11 +247,11 @@ func FuzzRead(f *testing.F) {
 
 func TestWhichIsBetter(t *testing.T) {
 	for metric, more := range map[string]bool{"rate": true, "complete": true, "truth": false, "wire": false, "server memory": false} {
-		if MoreIsBetter(metric) != more {
+		if About(metric).MoreIsBetter != more {
 			t.Errorf("more %s is better: %v", metric, !more)
 		}
 	}
-	if !Cost("wire") || Cost("truth") {
+	if !About("wire").Cost || About("truth").Cost {
 		t.Error("the wire costs, and an echo does not")
 	}
 }
