@@ -33,7 +33,7 @@ func main() {
 	}
 	running := new(measurements)
 	go running.endOnSignal()
-	root.AddCommand(sessionCommand(running), roamCommand(running), feelCommand(running), runCommand(running), floodCommand(), echoCommandLine())
+	root.AddCommand(sessionCommand(running), roamCommand(running), feelCommand(running), runCommand(running), peersCommand(running), floodCommand(), echoCommandLine())
 	if root.Execute() != nil {
 		os.Exit(1)
 	}
