@@ -34,8 +34,9 @@ func main() {
 	running := new(measurements)
 	go running.endOnSignal()
 	root.AddCommand(sessionCommand(running), roamCommand(running), feelCommand(running), runCommand(running), peersCommand(running), floodCommand(), echoCommandLine())
-	if root.Execute() != nil {
-		os.Exit(1)
+	root.AddCommand(compareCommand(), reportCommand())
+	if err := root.Execute(); err != nil {
+		os.Exit(exitStatus(err))
 	}
 }
 

@@ -1,0 +1,142 @@
+//go:build linux
+
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/quicterm/quicterm/bench/result"
+)
+
+func reportCommand() *cobra.Command {
+	var readme string
+	c := &cobra.Command{
+		Use:   "report FILE",
+		Short: "Draw a file of results, and write its tables as Markdown",
+		Long: `Draw a file of results, beside which the plots go, and write its tables as Markdown: of
+each scenario as it was measured last.
+
+With --readme, the tables go into a file between the two comments
+<!-- results of NAME --> and <!-- end of NAME -->, where NAME is that of the file of
+results without its folder and ending.`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			records, err := readResults(c.ErrOrStderr(), args[0])
+			if err != nil {
+				return err
+			}
+			r := newReport(records)
+			base := strings.TrimSuffix(args[0], filepath.Ext(args[0]))
+			plots, err := r.draw(base)
+			if err != nil {
+				return err
+			}
+			if readme == "" {
+				text, err := r.markdown(args[0], ".", plots)
+				if err == nil {
+					_, err = c.OutOrStdout().Write([]byte(text))
+				}
+				return err
+			}
+			text, err := r.markdown(args[0], filepath.Dir(readme), plots)
+			if err != nil {
+				return err
+			}
+			return replaceIn(readme, filepath.Base(base), text)
+		},
+	}
+	c.Flags().StringVar(&readme, "readme", "", "put the tables into this `file`")
+	return c
+}
+
+// replaceIn replaces what a file has between two comments.
+func replaceIn(path, name, text string) error {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	begin, end := fmt.Sprintf("<!-- results of %s -->\n", name), fmt.Sprintf("<!-- end of %s -->\n", name)
+	before, rest, begun := strings.Cut(string(b), begin)
+	_, after, ended := strings.Cut(rest, end)
+	if !begun || !ended || strings.Contains(rest, begin) || strings.Contains(after, end) {
+		return fmt.Errorf("%s: the tables go where these two lines are, once each, one after the other:\n%s%s", path, begin, end)
+	}
+	whole := before + begin + text + end + after
+	if whole == string(b) {
+		return nil
+	}
+	// A full disk leaves the file as it was.
+	next := path + ".new"
+	defer os.Remove(next)
+	if err := os.WriteFile(next, []byte(whole), 0o644); err != nil {
+		return err
+	}
+	return os.Rename(next, path)
+}
+
+// A report is of what each program did last in each scenario.
+type report struct {
+	scenarios, programs []string // in the order of the file
+	records             []result.Record
+}
+
+func newReport(records []result.Record) *report {
+	type played struct{ scenario, program string }
+	last := make(map[played]result.Record)
+	for _, r := range records {
+		p := played{r.Scenario, r.Program}
+		if !r.Time.Before(last[p].Time) {
+			last[p] = r
+		}
+	}
+	rep := new(report)
+	for _, r := range records {
+		if !r.Time.Equal(last[played{r.Scenario, r.Program}].Time) {
+			continue
+		}
+		rep.records = append(rep.records, r)
+		if !slices.Contains(rep.scenarios, r.Scenario) {
+			rep.scenarios = append(rep.scenarios, r.Scenario)
+		}
+		if !slices.Contains(rep.programs, r.Program) {
+			rep.programs = append(rep.programs, r.Program)
+		}
+	}
+	return rep
+}
+
+// of returns the records of a scenario.
+func (r *report) of(scenario string) (all []result.Record) {
+	for _, one := range r.records {
+		if one.Scenario == scenario {
+			all = append(all, one)
+		}
+	}
+	return all
+}
+
+// find returns one of some records.
+func find(records []result.Record, program, metric string) (result.Record, bool) {
+	i := slices.IndexFunc(records, func(r result.Record) bool { return r.Program == program && r.Metric == metric })
+	if i < 0 {
+		return result.Record{}, false
+	}
+	return records[i], true
+}
+
+// lost returns the record that says why a program did not do a scenario.
+func lost(records []result.Record, program string) (result.Record, bool) {
+	i := slices.IndexFunc(records, func(r result.Record) bool {
+		return r.Program == program && (r.Verdict == result.Never || r.Verdict == result.Failed)
+	})
+	if i < 0 {
+		return result.Record{}, false
+	}
+	return records[i], true
+}

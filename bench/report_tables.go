@@ -1,0 +1,282 @@
+//go:build linux
+
+package main
+
+import (
+	"fmt"
+	"io"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/quicterm/quicterm/bench/result"
+)
+
+// markdown returns the report of a file of results, for a page in a folder.
+func (r *report) markdown(file, folder string, plots []drawing) (string, error) {
+	var b strings.Builder
+	to, err := relative(folder, file)
+	if err != nil {
+		return "", err
+	}
+	fmt.Fprintf(&b, "%s Every value is in [%s](%s).\n\n", r.origin(), filepath.Base(file), &url.URL{Path: to})
+	if len(r.programs) == 1 {
+		r.alone(&b)
+	} else {
+		r.sideBySide(&b)
+		b.WriteByte('\n')
+		r.costs(&b)
+	}
+	b.WriteByte('\n')
+	for _, note := range append(r.reasons(), r.meanings()...) {
+		fmt.Fprintf(&b, "- %s\n", note)
+	}
+	for i, d := range plots {
+		if i == 0 {
+			b.WriteByte('\n')
+		}
+		to, err := relative(folder, d.base+".svg")
+		if err != nil {
+			return "", err
+		}
+		fmt.Fprintf(&b, "<img alt=\"%s\" src=\"%s\" width=\"49%%\">\n", d.title, &url.URL{Path: to})
+	}
+	return b.String(), nil
+}
+
+// relative returns a path from a folder.
+func relative(folder, path string) (string, error) {
+	from, err := filepath.Abs(folder)
+	if err != nil {
+		return "", err
+	}
+	to, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	return filepath.Rel(from, to)
+}
+
+// origin says when, where and how something was measured.
+func (r *report) origin() string {
+	var commits, machines, seeds []string
+	var latest time.Time
+	for _, one := range r.records {
+		commits = append(commits, one.Commit)
+		machines = append(machines, machineText(one.Machine))
+		seeds = append(seeds, fmt.Sprint(one.Seed))
+		if one.Time.After(latest) {
+			latest = one.Time
+		}
+	}
+	how := "`make bench`"
+	if len(r.programs) > 1 {
+		how = "`make bench-peers` as root"
+	}
+	return fmt.Sprintf("Measured on %s, commit %s, on %s, seed %s. To reproduce it: %s.",
+		latest.Format(time.DateOnly), distinct(commits), distinct(machines), distinct(seeds), how)
+}
+
+// distinct lists what differs.
+func distinct(texts []string) string {
+	slices.Sort(texts)
+	return strings.Join(slices.Compact(texts), " and ")
+}
+
+// row writes a row of a table.
+func tableRow(w io.Writer, cells ...string) {
+	for i, c := range cells {
+		cells[i] = strings.ReplaceAll(c, "|", "\\|")
+	}
+	fmt.Fprintf(w, "| %s |\n", strings.Join(cells, " | "))
+}
+
+// alone writes the table of a program alone, with the bounds that it is to keep.
+func (r *report) alone(w io.Writer) {
+	program := r.programs[0]
+	fmt.Fprintf(w, "| %s | | p50 | p90 | p99 | worst | on the wire | bound | |\n|---|---|---|---|---|---|---|---|---|\n", program)
+	for _, scenario := range r.scenarios {
+		name := scenario
+		wire := ""
+		if one, ok := find(r.of(scenario), program, "wire"); ok {
+			wire = quantileText(one, 0.5) + " " + one.Unit
+		}
+		for _, one := range chief(r.of(scenario)) {
+			quantiles := make([]string, 4)
+			for i, q := range []float64{0.5, 0.9, 0.99, 1} {
+				if i == 0 || len(one.Values) > 1 {
+					quantiles[i] = quantileText(one, q)
+				}
+			}
+			tableRow(w, name, what(one), quantiles[0], quantiles[1], quantiles[2], quantiles[3], wire, one.Bound, verdictText(one))
+			name, wire = "", ""
+		}
+	}
+}
+
+// chief returns the records of one program that a table shows of a scenario: those with
+// bounds, what it gives before what it costs; or else the first.
+func chief(records []result.Record) []result.Record {
+	var gives, costs []result.Record
+	for _, r := range records {
+		switch {
+		case r.Bound == "":
+		case result.About(r.Metric).Cost:
+			costs = append(costs, r)
+		default:
+			gives = append(gives, r)
+		}
+	}
+	if len(gives)+len(costs) == 0 {
+		return records[:1]
+	}
+	return append(gives, costs...)
+}
+
+// what names a metric with its unit.
+func what(r result.Record) string {
+	if r.Unit == "" {
+		return r.Metric
+	}
+	return r.Metric + ", " + r.Unit
+}
+
+// quantileText returns what a share of the values are as good as, or better.
+func quantileText(r result.Record, q float64) string {
+	if len(r.Values) == 0 {
+		return ""
+	}
+	if result.About(r.Metric).MoreIsBetter {
+		q = 1 - q
+	}
+	return figureText(r.Quantile(q))
+}
+
+func verdictText(r result.Record) string {
+	switch r.Verdict {
+	case result.Busy:
+		return "the machine was busy"
+	case result.Missed, result.Failed:
+		return "**" + r.Verdict + "**"
+	default:
+		return r.Verdict
+	}
+}
+
+// sideBySide writes the table of several programs: the median and the 99th percentile.
+func (r *report) sideBySide(w io.Writer) {
+	tableRow(w, append([]string{"median / p99", ""}, r.programs...)...)
+	fmt.Fprintf(w, "|%s\n", strings.Repeat("---|", 2+len(r.programs)))
+	for _, scenario := range r.scenarios {
+		records := r.of(scenario)
+		name := scenario
+		for _, example := range given(records) {
+			cells := []string{name, what(example)}
+			for _, program := range r.programs {
+				cells = append(cells, programCell(records, program, example.Metric))
+			}
+			tableRow(w, cells...)
+			name = ""
+		}
+	}
+}
+
+// given returns a record of each metric by which programs are compared in a scenario:
+// when they are back, or all that they give, or what is on the wire.
+func given(records []result.Record) (all []result.Record) {
+	for _, r := range records {
+		known := slices.ContainsFunc(all, func(other result.Record) bool { return other.Metric == r.Metric })
+		if r.Metric == "back" {
+			return []result.Record{r}
+		}
+		if !known && !result.About(r.Metric).Cost && len(r.Values) > 0 {
+			all = append(all, r)
+		}
+	}
+	if len(all) > 0 {
+		return all
+	}
+	wire := slices.IndexFunc(records, func(r result.Record) bool { return r.Metric == "wire" })
+	return records[max(wire, 0):][:1]
+}
+
+// programCell says how well a program does.
+func programCell(records []result.Record, program, metric string) string {
+	r, ok := find(records, program, metric)
+	why, is := lost(records, program)
+	switch {
+	case ok && r.Verdict == result.Never, is && !ok:
+		return why.Verdict
+	case !ok || len(r.Values) == 0:
+		return "-"
+	case len(r.Values) == 1:
+		return quantileText(r, 0.5)
+	}
+	return quantileText(r, 0.5) + " / " + quantileText(r, 0.99)
+}
+
+// costs writes the table of what a session costs with each program.
+func (r *report) costs(w io.Writer) {
+	tableRow(w, append([]string{"wire, cpu, memory of a session, both ends"}, r.programs...)...)
+	fmt.Fprintf(w, "|%s\n", strings.Repeat("---|", 1+len(r.programs)))
+	for _, scenario := range r.scenarios {
+		records := r.of(scenario)
+		cells := []string{scenario}
+		for _, program := range r.programs {
+			cells = append(cells, costCell(records, program))
+		}
+		tableRow(w, cells...)
+	}
+}
+
+func costCell(records []result.Record, program string) string {
+	var parts []string
+	for _, metrics := range [][]string{{"wire"}, {"client cpu", "server cpu"}, {"client memory", "server memory"}} {
+		sum, unit, known := 0.0, "", true
+		for _, metric := range metrics {
+			r, ok := find(records, program, metric)
+			known = known && ok && len(r.Values) > 0
+			if known {
+				sum, unit = sum+r.Quantile(0.5), r.Unit
+			}
+		}
+		if known {
+			parts = append(parts, strings.TrimSpace(figureText(sum)+" "+unit))
+		}
+	}
+	if len(parts) == 0 {
+		return "-"
+	}
+	return strings.Join(parts, ", ")
+}
+
+// reasons say why programs did not do scenarios, and what is not to be believed.
+func (r *report) reasons() (all []string) {
+	for _, one := range r.records {
+		note := ""
+		switch one.Verdict {
+		case result.Never, result.Failed:
+			note = fmt.Sprintf("%s, %s: %s: %s", one.Scenario, one.Program, one.Verdict, one.Why)
+		case result.Busy:
+			note = fmt.Sprintf("%s, %s: the machine was busy, for %s ms at a time", one.Scenario, one.Program, figureText(one.StallMS))
+		}
+		if note != "" && !slices.Contains(all, note) {
+			all = append(all, note)
+		}
+	}
+	return all
+}
+
+// meanings say what the metrics are.
+func (r *report) meanings() (all []string) {
+	for _, one := range r.records {
+		if m := result.About(one.Metric).Meaning; m != "" && len(one.Values) > 0 {
+			if note := one.Metric + ": " + m; !slices.Contains(all, note) {
+				all = append(all, note)
+			}
+		}
+	}
+	return all
+}
