@@ -24,8 +24,7 @@ in both, the medians, their ratio, and whether they differ by more than the nois
 A file may hold several runs of a scenario. Its median is that of all their values.
 The interval in which the median would be if the scenario were measured again is
   - the %.0f %% confidence interval of the median by order statistics, which assumes no
-    distribution (golang.org/x/perf/benchmath); if there are too few values for that,
-    from the smallest to the largest,
+    distribution; if there are too few values for that, from the smallest to the largest,
   - extended to the median of each run,
   - and, with fewer than %d runs, by %.0f %% of the median on each side, as their spread is
     not known.
@@ -33,13 +32,20 @@ With fewer than %d values in all it is the median and %.0f %% of it on each side
 Two medians differ if their intervals have nothing in common. What is measured while
 the machine was too busy to be believed is left out.
 
-Results got worse where the medians differ and the new one is worse by more than %.0f %%,
-and where a program fails, or never does, what it did before. Of %s, more is
-better; of everything else, less.
+Where there are values enough for such an interval of the worst %.0f %%, it is compared in
+the same way, but extended by %.0f %% where there are fewer than %d runs. It is shown only
+where it differs.
+
+Results got worse where they differ and the new one is worse by more than %.0f %%, and
+where a program fails, or never does, what it did before. Of some metrics, as rate, more
+is better; of most, less.
 
 The exit status is 0 if nothing got worse, 1 if something did, and 2 if the files
 cannot be read, or have nothing in common.`,
-	100*confidence, fewRuns, 100*runSpread, fewValues, 100*fewSpread, 100*significant, "rate and complete")
+	100*confidence, fewRuns, 100*runSpread, fewValues, 100*fewSpread, 100*(1-tail), 100*tailSpread, fewRuns, 100*significant)
+
+// tail is the quantile that is compared beside the median, where less is better.
+const tail = 0.99
 
 // A badInput is an error of what a command was given, not of what it found.
 type badInput struct{ error }
@@ -167,7 +173,7 @@ func compare(w io.Writer, old, new []result.Record, portable bool) error {
 		}
 	}
 	var lines []comparison
-	onlyOld, onlyNew, worst := 0, 0, 0
+	onlyOld, onlyNew := 0, 0
 	for _, s := range order {
 		wasLost, isLost := before.lost(s), after.lost(s)
 		switch {
@@ -175,7 +181,6 @@ func compare(w io.Writer, old, new []result.Record, portable bool) error {
 			lines = append(lines, comparison{s, wasLost, isLost, "", "same"})
 		case isLost != "" && before.did(s):
 			lines = append(lines, comparison{s, "done", isLost, "", worse})
-			worst++
 		case wasLost != "" && after.did(s):
 			lines = append(lines, comparison{s, wasLost, "done", "", "better"})
 		case after.of[s] == nil:
@@ -183,11 +188,7 @@ func compare(w io.Writer, old, new []result.Record, portable bool) error {
 		case before.of[s] == nil:
 			onlyNew++
 		default:
-			line := compareFigures(s, before.of[s], after.of[s])
-			lines = append(lines, line)
-			if line.verdict == worse {
-				worst++
-			}
+			lines = append(lines, compareFigures(s, before.of[s], after.of[s])...)
 		}
 	}
 	if len(lines) == 0 {
@@ -198,7 +199,11 @@ func compare(w io.Writer, old, new []result.Record, portable bool) error {
 	}
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "SCENARIO\tPROGRAM\tMETRIC\tOLD\tNEW\tRATIO\tVERDICT")
+	worst := 0
 	for _, l := range lines {
+		if l.verdict == worse {
+			worst++
+		}
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", l.scenario, l.program, l.metric, l.old, l.new, l.ratio, l.verdict)
 	}
 	if err := table.Flush(); err != nil {
@@ -213,34 +218,52 @@ func compare(w io.Writer, old, new []result.Record, portable bool) error {
 	return nil
 }
 
-// compareFigures compares what was measured in both files.
-func compareFigures(s subject, old, new *outcome) comparison {
-	before, after := estimateOf(old.runs), estimateOf(new.runs)
-	c := comparison{subject: s, old: before.text(old.unit), new: after.text(new.unit), ratio: "-", verdict: "same"}
-	if before.median != 0 {
-		c.ratio = fmt.Sprintf("%.2f", after.median/before.median)
-	}
-	if !before.differs(after) {
+// compareFigures compares what was measured in both files: the medians, and the tails if
+// they differ.
+func compareFigures(s subject, old, new *outcome) []comparison {
+	more := result.About(s.metric).MoreIsBetter
+	line := func(metric string, before, after estimate) comparison {
+		c := comparison{s, before.text(old.unit), after.text(new.unit), "-", verdictOf(before, after, more)}
+		c.metric = metric
+		if before.value != 0 {
+			c.ratio = fmt.Sprintf("%.2f", after.value/before.value)
+		}
 		return c
 	}
-	loss := after.median - before.median
-	if result.About(s.metric).MoreIsBetter {
+	lines := []comparison{line(s.metric, medianOf(old.runs), medianOf(new.runs))}
+	q := tail
+	if more {
+		q = 1 - tail
+	}
+	before, known := tailOf(old.runs, q)
+	after, too := tailOf(new.runs, q)
+	if known && too && before.differs(after) {
+		lines = append(lines, line(fmt.Sprintf("%s, p%.0f", s.metric, 100*q), before, after))
+	}
+	return lines
+}
+
+// verdictOf says how a figure is after it was another one before.
+func verdictOf(before, after estimate, moreIsBetter bool) string {
+	loss := after.value - before.value
+	if moreIsBetter {
 		loss = -loss
 	}
 	switch {
+	case !before.differs(after):
+		return "same"
 	case loss < 0:
-		c.verdict = "better"
-	case loss > significant*math.Abs(before.median):
-		c.verdict = worse
+		return "better"
+	case loss > significant*math.Abs(before.value):
+		return worse
 	default:
-		c.verdict = fmt.Sprintf("worse by less than %.0f %%", 100*significant)
+		return fmt.Sprintf("worse by less than %.0f %%", 100*significant)
 	}
-	return c
 }
 
 // text returns an estimate with its interval.
 func (e estimate) text(unit string) string {
-	return strings.TrimSpace(fmt.Sprintf("%s (%s to %s) %s", figureText(e.median), figureText(e.low), figureText(e.high), unit))
+	return strings.TrimSpace(fmt.Sprintf("%s (%s to %s) %s", figureText(e.value), figureText(e.low), figureText(e.high), unit))
 }
 
 // figureText returns a figure with three digits at least.

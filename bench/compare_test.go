@@ -47,12 +47,12 @@ func compared(t *testing.T, old, new []result.Record, portable bool) (string, bo
 
 func TestCompareFindsASleepInTheEcho(t *testing.T) {
 	for seed := range uint64(20) {
-		out, worse := compared(t, []result.Record{measuredEchoes(seed, 101)}, []result.Record{measuredEchoes(seed+100, 151)}, true)
-		if !worse || !strings.Contains(out, "WORSE") || !strings.Contains(out, "1.4") {
+		out, bad := compared(t, []result.Record{measuredEchoes(seed, 101)}, []result.Record{measuredEchoes(seed+100, 151)}, true)
+		if !bad || !strings.Contains(out, worse) || !strings.Contains(out, "1.4") {
 			t.Errorf("a sleep of 50 ms is not found:\n%s", out)
 		}
-		out, worse = compared(t, []result.Record{measuredEchoes(seed, 151)}, []result.Record{measuredEchoes(seed+100, 101)}, true)
-		if worse || !strings.Contains(out, "better") {
+		out, bad = compared(t, []result.Record{measuredEchoes(seed, 151)}, []result.Record{measuredEchoes(seed+100, 101)}, true)
+		if bad || !strings.Contains(out, "better") {
 			t.Errorf("that a sleep of 50 ms is gone is not found:\n%s", out)
 		}
 	}
@@ -61,7 +61,7 @@ func TestCompareFindsASleepInTheEcho(t *testing.T) {
 func TestCompareIsQuietAboutNoise(t *testing.T) {
 	for seed := range uint64(200) {
 		old, new := measuredEchoes(seed, 101), measuredEchoes(seed+1000, 101)
-		if out, worse := compared(t, []result.Record{old}, []result.Record{new}, false); worse || !strings.HasSuffix(out, "same\n") {
+		if out, bad := compared(t, []result.Record{old}, []result.Record{new}, false); bad || !strings.HasSuffix(out, "same\n") {
 			t.Errorf("two runs of the same differ:\n%s", out)
 		}
 	}
@@ -76,22 +76,49 @@ func TestCompareLearnsFromRuns(t *testing.T) {
 		}
 		return all
 	}
-	out, worse := compared(t, runs(1, 100, 105, 130), runs(11, 126, 126, 127), false)
-	if worse || !strings.HasSuffix(out, "same\n") {
+	out, bad := compared(t, runs(1, 100, 105, 130), runs(11, 126, 126, 127), false)
+	if bad || !strings.HasSuffix(out, "same\n") {
 		t.Errorf("runs within the spread of others differ:\n%s", out)
 	}
-	out, worse = compared(t, runs(1, 100, 101, 102), runs(11, 126, 126, 127), false)
-	if !worse {
+	out, bad = compared(t, runs(1, 100, 101, 102), runs(11, 126, 126, 127), false)
+	if !bad {
 		t.Errorf("runs out of the spread of others do not differ:\n%s", out)
 	}
 	// Three close runs know of less noise than one.
-	out, worse = compared(t, runs(1, 100, 100, 100), runs(11, 103, 103, 103), false)
-	if worse || !strings.Contains(out, "worse by less than 10 %") {
+	out, bad = compared(t, runs(1, 100, 100, 100), runs(11, 103, 103, 103), false)
+	if bad || !strings.Contains(out, "worse by less than 10 %") {
 		t.Errorf("a small difference of many runs:\n%s", out)
 	}
 	out, _ = compared(t, runs(1, 100), runs(11, 103), false)
 	if !strings.HasSuffix(out, "same\n") {
 		t.Errorf("a small difference of single runs:\n%s", out)
+	}
+}
+
+// Slower repair of what is lost does not show in the median, if little is lost.
+func TestCompareFindsATail(t *testing.T) {
+	run := func(seed uint64, repair float64) (r result.Record) {
+		r = measuredEchoes(seed, 101)
+		for i := range uint64(4) {
+			r.Values = append(r.Values, measuredEchoes(1000*(i+1)+seed, 101).Values...)
+		}
+		for i, v := range r.Values {
+			if v > 150 {
+				r.Values[i] += repair
+			}
+		}
+		r.At = nil
+		return r
+	}
+	for seed := range uint64(50) {
+		out, bad := compared(t, []result.Record{run(seed, 0)}, []result.Record{run(seed+100, 100)}, true)
+		if !bad || !strings.Contains(out, "truth, p99") || strings.Count(out, worse) != 1 {
+			t.Errorf("repair that takes 100 ms longer is not found:\n%s", out)
+		}
+		out, bad = compared(t, []result.Record{run(seed, 0)}, []result.Record{run(seed+100, 0)}, true)
+		if bad || strings.Contains(out, "p99") {
+			t.Errorf("tails of the same differ:\n%s", out)
+		}
 	}
 }
 
@@ -110,8 +137,8 @@ func TestCompareSingleFigures(t *testing.T) {
 		{"wire", 0, 0, "same"},
 		{"wire", 0, 10, "WORSE"},
 	} {
-		out, worse := compared(t, []result.Record{one("quicterm", c.metric, c.old)}, []result.Record{one("quicterm", c.metric, c.new)}, false)
-		if !strings.HasSuffix(out, c.want+"\n") || worse != (c.want == "WORSE") {
+		out, bad := compared(t, []result.Record{one("quicterm", c.metric, c.old)}, []result.Record{one("quicterm", c.metric, c.new)}, false)
+		if !strings.HasSuffix(out, c.want+"\n") || bad != (c.want == worse) {
 			t.Errorf("%s from %v to %v, want %s:\n%s", c.metric, c.old, c.new, c.want, out)
 		}
 	}
@@ -124,20 +151,20 @@ func TestCompareWhatFails(t *testing.T) {
 	never.Verdict, never.Why = result.Never, "3 keys are never answered"
 	for _, lost := range []result.Record{failed, never} {
 		for _, portable := range []bool{false, true} {
-			out, worse := compared(t, []result.Record{did}, []result.Record{lost}, portable)
-			if !worse || !strings.Contains(out, lost.Verdict+": "+lost.Why) {
+			out, bad := compared(t, []result.Record{did}, []result.Record{lost}, portable)
+			if !bad || !strings.Contains(out, lost.Verdict+": "+lost.Why) {
 				t.Errorf("what was done and is %s:\n%s", lost.Verdict, out)
 			}
 		}
-		if out, worse := compared(t, []result.Record{lost}, []result.Record{did}, false); worse || !strings.Contains(out, "better") {
+		if out, bad := compared(t, []result.Record{lost}, []result.Record{did}, false); bad || !strings.Contains(out, "better") {
 			t.Errorf("what was %s and is done:\n%s", lost.Verdict, out)
 		}
-		if out, worse := compared(t, []result.Record{lost}, []result.Record{lost}, false); worse || !strings.Contains(out, "same") {
+		if out, bad := compared(t, []result.Record{lost}, []result.Record{lost}, false); bad || !strings.Contains(out, "same") {
 			t.Errorf("what was and is %s:\n%s", lost.Verdict, out)
 		}
 	}
 	// One failure among runs is a failure.
-	if out, worse := compared(t, []result.Record{did, did}, []result.Record{failed, did}, false); !worse {
+	if out, bad := compared(t, []result.Record{did, did}, []result.Record{failed, did}, false); !bad {
 		t.Errorf("one of two runs failed:\n%s", out)
 	}
 }
@@ -146,17 +173,17 @@ func TestCompareLeavesOut(t *testing.T) {
 	echoes, slow := measuredEchoes(1, 100), measuredEchoes(2, 300)
 	slow.Verdict = result.Busy
 	cpu, more := one("quicterm", "server cpu", 1), one("quicterm", "server cpu", 9)
-	if out, worse := compared(t, []result.Record{echoes}, []result.Record{slow, echoes}, false); worse {
+	if out, bad := compared(t, []result.Record{echoes}, []result.Record{slow, echoes}, false); bad {
 		t.Errorf("a busy machine's figures count:\n%s", out)
 	}
-	if out, worse := compared(t, []result.Record{echoes, cpu}, []result.Record{echoes, more}, true); worse || strings.Contains(out, "cpu") {
+	if out, bad := compared(t, []result.Record{echoes, cpu}, []result.Record{echoes, more}, true); bad || strings.Contains(out, "cpu") {
 		t.Errorf("what depends on the machine is among what does not:\n%s", out)
 	}
-	if out, worse := compared(t, []result.Record{echoes, cpu}, []result.Record{echoes, more}, false); !worse {
+	if out, bad := compared(t, []result.Record{echoes, cpu}, []result.Record{echoes, more}, false); !bad {
 		t.Errorf("nine times the computing is not found:\n%s", out)
 	}
-	out, worse := compared(t, []result.Record{echoes, cpu}, []result.Record{echoes, one("ssh", "rate", 3), one("ssh", "wire", 3)}, false)
-	if worse || !strings.Contains(out, "Only in the old file: 1, only in the new one: 2.") {
+	out, bad := compared(t, []result.Record{echoes, cpu}, []result.Record{echoes, one("ssh", "rate", 3), one("ssh", "wire", 3)}, false)
+	if bad || !strings.Contains(out, "Only in the old file: 1, only in the new one: 2.") {
 		t.Errorf("what is in one file only:\n%s", out)
 	}
 	elsewhere := echoes

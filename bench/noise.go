@@ -6,52 +6,70 @@ import (
 	"math"
 	"slices"
 
-	"golang.org/x/perf/benchmath"
+	"github.com/aclements/go-moremath/stats"
 )
 
-// What is said of the noise in compareRule is said with these.
+// compareRule says of the noise for people what these say.
 const (
-	confidence  = 0.95 // that the median of all that could be measured is in the interval
+	confidence  = 0.95 // that the quantile of all that could be measured is in the interval
 	fewValues   = 3    // with fewer, their spread says nothing,
 	fewSpread   = 0.20 // and the median may be off by this share of it
 	fewRuns     = 3    // with fewer runs, their spread says too little,
-	runSpread   = 0.03 // and the interval is wider by this share on each side
+	runSpread   = 0.03 // and the interval of the median is wider by this share of it on each side,
+	tailSpread  = 0.15 // and that of the tail by this: a few stalls of the machine make it
 	significant = 0.10 // a loss of less than this share does not fail a comparison
 )
 
-// An estimate is a median, and the interval that it would be in if it were measured
+// An estimate is a quantile, and the interval that it would be in if it were measured
 // again.
-type estimate struct{ median, low, high float64 }
+type estimate struct{ value, low, high float64 }
 
-// estimateOf returns an estimate from the values of one or more runs.
-func estimateOf(runs [][]float64) estimate {
+// medianOf estimates the median from the values of one or more runs.
+func medianOf(runs [][]float64) estimate {
+	e, all := quantileOf(runs, 0.5)
+	if len(all) < fewValues {
+		e.low, e.high = e.value, e.value
+		return e.widened(fewSpread)
+	}
+	e.low, e.high = max(e.low, all[0]), min(e.high, all[len(all)-1])
+	return e.extended(runs, 0.5, runSpread)
+}
+
+// tailOf estimates a quantile far from the median, if there are values enough.
+func tailOf(runs [][]float64, q float64) (e estimate, ok bool) {
+	e, _ = quantileOf(runs, q)
+	if math.IsInf(e.low, 0) || math.IsInf(e.high, 0) {
+		return e, false
+	}
+	return e.extended(runs, q, tailSpread), true
+}
+
+// quantileOf returns a quantile of all values, with its confidence interval, which may be
+// infinite, and the values in order.
+func quantileOf(runs [][]float64, q float64) (estimate, []float64) {
 	all := slices.Concat(runs...)
 	slices.Sort(all)
-	s := benchmath.AssumeNothing.Summary(benchmath.NewSample(all, &benchmath.DefaultThresholds), confidence)
-	e := estimate{s.Center, s.Lo, s.Hi}
-	if len(all) < fewValues {
-		return e.spread(e.median, e.median).widened(fewSpread)
-	}
-	if math.IsInf(e.low, 0) || math.IsInf(e.high, 0) {
-		e = e.spread(all[0], all[len(all)-1])
-	}
+	value, low, high := stats.QuantileCI(len(all), q, confidence).SampleCI(stats.Sample{Xs: all, Sorted: true})
+	return estimate{value, low, high}, all
+}
+
+// extended returns the estimate with an interval that has the quantile of each run in it.
+// If there are few, it is wider by a share.
+func (e estimate) extended(runs [][]float64, q, share float64) estimate {
 	for _, run := range runs {
-		m := benchmath.AssumeNothing.Summary(benchmath.NewSample(slices.Clone(run), &benchmath.DefaultThresholds), confidence).Center
-		e = e.spread(min(e.low, m), max(e.high, m))
+		one, _ := quantileOf([][]float64{run}, q)
+		e.low, e.high = min(e.low, one.value), max(e.high, one.value)
 	}
 	if len(runs) < fewRuns {
-		e = e.widened(runSpread)
+		return e.widened(share)
 	}
 	return e
 }
 
-// spread returns the estimate with another interval.
-func (e estimate) spread(low, high float64) estimate { return estimate{e.median, low, high} }
-
-// widened returns the estimate with an interval that is wider by a share of the median.
+// widened returns the estimate with an interval that is wider by a share of the value.
 func (e estimate) widened(share float64) estimate {
-	by := share * math.Abs(e.median)
-	return e.spread(e.low-by, e.high+by)
+	by := share * math.Abs(e.value)
+	return estimate{e.value, e.low - by, e.high + by}
 }
 
 // differs says whether two estimates differ by more than the noise.
