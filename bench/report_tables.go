@@ -183,15 +183,15 @@ func (r *report) sideBySide(w io.Writer) {
 	}
 }
 
-// given returns a record of each metric by which programs are compared in a scenario:
-// when they are back, or all that they give, or what is on the wire.
+// given returns a record of each metric by which programs are compared in a scenario: of
+// what they give, or else what is on the wire. Where something happens on the link, it is
+// not all echoes, but how soon they are back.
 func given(records []result.Record) (all []result.Record) {
+	isBack := slices.ContainsFunc(records, func(r result.Record) bool { return r.Metric == "back" })
 	for _, r := range records {
 		known := slices.ContainsFunc(all, func(other result.Record) bool { return other.Metric == r.Metric })
-		if r.Metric == "back" {
-			return []result.Record{r}
-		}
-		if !known && !result.About(r.Metric).Cost && len(r.Values) > 0 {
+		echo := r.Metric == "feel" || r.Metric == "truth"
+		if !known && !result.About(r.Metric).Cost && r.Verdict != result.Failed && !(isBack && echo) {
 			all = append(all, r)
 		}
 	}
@@ -271,7 +271,14 @@ func (r *report) reasons() (all []string) {
 
 // meanings say what the metrics are.
 func (r *report) meanings() (all []string) {
-	for _, one := range r.records {
+	shown := r.records
+	if len(r.programs) == 1 {
+		shown = nil
+		for _, scenario := range r.scenarios {
+			shown = append(shown, chief(r.of(scenario))...)
+		}
+	}
+	for _, one := range shown {
 		if m := result.About(one.Metric).Meaning; m != "" && len(one.Values) > 0 {
 			if note := one.Metric + ": " + m; !slices.Contains(all, note) {
 				all = append(all, note)

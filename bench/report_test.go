@@ -98,10 +98,13 @@ func TestReportOfOneProgram(t *testing.T) {
 	}
 	wantCells(t, cellsOf(t, out, "another address"), "another address", "back, ms", "190", "200", "200", "200", "", "p50 <= 150 ms", "**missed**")
 	wantCells(t, cellsOf(t, out, "idle"), "idle", "wire, B/s", "4.00", "", "", "", "4.00 B/s", "max <= 30 B/s", "ok")
-	for _, want := range []string{"2026-11-21", "0123456789ab", "a processor, 2 cores, linux, amd64, go1", "seed 7", "`make bench`", "- truth: from a key"} {
+	for _, want := range []string{"2026-11-21", "0123456789ab", "a processor, 2 cores, linux, amd64, go1", "seed 7", "`make bench`", "- truth: from a key", "- wire: what is sent"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("no %q in\n%s", want, out)
 		}
+	}
+	if strings.Contains(out, "feel") {
+		t.Errorf("what is not in the table is explained:\n%s", out)
 	}
 	for _, name := range []string{"peers-echoes", "peers-another-address"} {
 		for _, ext := range []string{".svg", ".png"} {

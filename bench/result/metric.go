@@ -10,7 +10,7 @@ type Metric struct {
 var metrics = map[string]Metric{
 	"feel":     {Meaning: "from a key until its glyph is on the client's screen, where a program may have predicted it"},
 	"truth":    {Meaning: "from a key until what the program on the server answers is on the client's screen"},
-	"back":     {Meaning: "the truth of the first key after the last event"},
+	"back":     {Meaning: "until the first echo, or output, after what happens is over"},
 	"prompt":   {Meaning: "until the prompt is on the client's screen"},
 	"rate":     {Meaning: "output that arrives", MoreIsBetter: true},
 	"complete": {Meaning: "share of the output that arrives", MoreIsBetter: true},
