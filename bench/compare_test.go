@@ -120,6 +120,14 @@ func TestCompareFindsATail(t *testing.T) {
 			t.Errorf("tails of the same differ:\n%s", out)
 		}
 	}
+	// A busy moment of the machine makes many of the worst, but of one run.
+	stalled := run(2, 0)
+	for i := range 30 {
+		stalled.Values[i] = 240
+	}
+	if out, bad := compared(t, []result.Record{run(1, 0)}, []result.Record{stalled}, true); bad {
+		t.Errorf("a few stalls of the machine make it worse:\n%s", out)
+	}
 }
 
 func TestCompareSingleFigures(t *testing.T) {
@@ -173,7 +181,7 @@ func TestCompareLeavesOut(t *testing.T) {
 	echoes, slow := measuredEchoes(1, 100), measuredEchoes(2, 300)
 	slow.Verdict = result.Busy
 	cpu, more := one("quicterm", "server cpu", 1), one("quicterm", "server cpu", 9)
-	if out, bad := compared(t, []result.Record{echoes}, []result.Record{slow, echoes}, false); bad {
+	if out, bad := compared(t, []result.Record{echoes}, []result.Record{slow, slow, echoes}, false); bad {
 		t.Errorf("a busy machine's figures count:\n%s", out)
 	}
 	if out, bad := compared(t, []result.Record{echoes, cpu}, []result.Record{echoes, more}, true); bad || strings.Contains(out, "cpu") {

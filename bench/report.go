@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -88,16 +89,13 @@ type report struct {
 
 func newReport(records []result.Record) *report {
 	type played struct{ scenario, program string }
-	last := make(map[played]result.Record)
+	last := make(map[played]time.Time)
 	for _, r := range records {
-		p := played{r.Scenario, r.Program}
-		if !r.Time.Before(last[p].Time) {
-			last[p] = r
-		}
+		last[played{r.Scenario, r.Program}] = r.Time
 	}
 	rep := new(report)
 	for _, r := range records {
-		if !r.Time.Equal(last[played{r.Scenario, r.Program}].Time) {
+		if !r.Time.Equal(last[played{r.Scenario, r.Program}]) {
 			continue
 		}
 		rep.records = append(rep.records, r)

@@ -108,6 +108,24 @@ func TestCDFHasSeriesUnitsAndRoundTrip(t *testing.T) {
 	}
 }
 
+func TestDashedSeriesAreDashed(t *testing.T) {
+	s := series("mosh", 70)
+	dashes := func() int {
+		b, err := CDF("typing", 0, []Series{s}).SVG()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return bytes.Count(b, []byte("stroke-dasharray"))
+	}
+	if n := dashes(); n != 0 {
+		t.Errorf("%d dashed lines", n)
+	}
+	s.Dashed = true
+	if n := dashes(); n != 2 {
+		t.Errorf("%d dashed lines, want the curve and its line in the legend", n)
+	}
+}
+
 func TestTimelineHasSeriesUnitsAndEvents(t *testing.T) {
 	events := []result.Event{{At: 10, What: "black hole"}, {At: 40, What: "link is back"}}
 	few := series("quicterm", 62)
@@ -164,8 +182,12 @@ func TestAxis(t *testing.T) {
 func TestFewValues(t *testing.T) {
 	for what, values := range map[string][]float64{"none": nil, "one": {60}, "equal": {60, 60, 60}, "zero": {0}, "long": {1, 1e6}} {
 		s := []Series{{Name: "quicterm", Color: Program("quicterm"), Values: values, At: values}}
-		for _, c := range []*Chart{CDF("few", 0, s), Timeline("few", nil, s)} {
+		charts := []*Chart{CDF("few", 0, s), Timeline("few", nil, s)}
+		for _, c := range charts {
 			wantTexts(t, svg(t, c), "quicterm")
+			if c == charts[0] {
+				wantTexts(t, svg(t, c), "50 %", "100 %")
+			}
 			if _, err := c.PNG(); err != nil {
 				t.Errorf("%s: %v", what, err)
 			}
