@@ -49,6 +49,7 @@ func startSSH(m *measurement, h *rig.Host, addr netip.AddrPort) *sshServer {
 	}
 	log := rig.NewOutput()
 	cmd.Stderr = log
+	cmd.WaitDelay = settle // sessions whose client has vanished keep it open
 	if err := cmd.Start(); err != nil {
 		m.Fatal(err)
 	}
