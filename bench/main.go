@@ -33,7 +33,7 @@ func main() {
 	}
 	running := new(measurements)
 	go running.endOnSignal()
-	root.AddCommand(sessionCommand(running), roamCommand(running), feelCommand(running), runCommand(running), peersCommand(running), floodCommand(), echoCommandLine())
+	root.AddCommand(sessionCommand(running), roamCommand(running), feelCommand(running), runCommand(running), peersCommand(running), floodCommand(), echoCommandLine(), outputCommand())
 	root.AddCommand(compareCommand(), reportCommand())
 	if err := root.Execute(); err != nil {
 		os.Exit(exitStatus(err))

@@ -89,6 +89,7 @@ type measurements struct {
 	mu      sync.Mutex // held for good once a signal has come
 	running []*measurement
 	dirs    []string
+	ended   func() // says what is left, once a signal has come and all is cleaned up
 }
 
 // run measures with a new measurement, and returns why it failed.
@@ -114,6 +115,13 @@ func (all *measurements) removeOnSignal(dir string) {
 	all.dirs = append(all.dirs, dir)
 }
 
+// onSignal has something said when a signal ends the program.
+func (all *measurements) onSignal(say func()) {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	all.ended = say
+}
+
 // endOnSignal waits for a signal, runs the cleanups of all measurements, and ends
 // the program.
 func (all *measurements) endOnSignal() {
@@ -126,6 +134,9 @@ func (all *measurements) endOnSignal() {
 	}
 	for _, dir := range all.dirs {
 		os.RemoveAll(dir)
+	}
+	if all.ended != nil {
+		all.ended()
 	}
 	os.Exit(130)
 }

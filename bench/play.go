@@ -19,12 +19,14 @@ import (
 // A player plays scenarios.
 type player struct {
 	all     *measurements
-	bin     string // where qt and qtd are
-	seed    uint64 // of the links
-	slack   float64
+	bin     string  // where qt and qtd are
+	seed    uint64  // of the links
+	slack   float64 // by which bounds are wider; then only those are looked at that hold on any machine
 	commit  string
 	machine result.Machine
 }
+
+func (p *player) now() time.Time { return time.Now().UTC().Truncate(time.Second) }
 
 // maxRepeats is how often a scenario that missed a bound while the machine was busy is
 // played again.
@@ -133,23 +135,25 @@ func (j *job) happen(stop <-chan struct{}) {
 func (t *take) records(what program, repeats int, err error) []result.Record {
 	s := t.scenario
 	record := result.Record{
-		Time: time.Now().UTC().Truncate(time.Second), Commit: t.commit, Machine: t.machine,
+		Time: t.now(), Commit: t.commit, Machine: t.machine,
 		Scenario: s.name, Program: what.name(),
-		Loss: s.link.Loss, RTT: float64(s.rtt()) / float64(time.Millisecond),
-		StallMS: float64(t.stall.Microseconds()) / 1000, Repeats: repeats, Seed: t.seed,
+		Loss: s.link.Loss, RTT: inMS(s.rtt()),
+		StallMS: inMS(t.stall), Repeats: repeats, Seed: t.seed,
 	}
 	for _, e := range s.events {
 		record.Events = append(record.Events, result.Event{At: e.at.Seconds(), What: e.what})
 	}
 	if err != nil {
-		record.Metric, record.Verdict, record.Why = "complete", result.Failed, strings.Join(strings.Fields(err.Error()), " ")
+		record.Metric, record.Verdict, record.Why = "complete", result.Failed, oneLine(err)
 		return []result.Record{record}
 	}
 	var records []result.Record
 	for _, f := range t.figures {
 		r := record
 		r.Metric, r.Unit, r.Values, r.At, r.Portable = f.metric, f.unit, f.values, f.at, f.portable
-		r.Bound, r.Verdict = verdict(r, t.bounds, s.rtt(), max(t.slack, 1))
+		if t.slack == 0 || f.portable {
+			r.Bound, r.Verdict = verdict(r, t.bounds, s.rtt(), max(t.slack, 1))
+		}
 		if f.never != "" {
 			r.Verdict, r.Why = result.Never, f.never
 		}
@@ -177,6 +181,9 @@ func verdict(r result.Record, bounds []bound, rtt time.Duration, slack float64) 
 	}
 	return strings.Join(texts, ", "), verdict
 }
+
+// oneLine returns an error as one line of text.
+func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }
 
 // family returns a process and those that it has started.
 func family(pid int) []int {

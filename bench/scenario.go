@@ -22,8 +22,8 @@ type scenario struct {
 	work     work
 	sessions int     // side by side, each behind a link of its own; 0 means 1
 	bounds   []bound // of quicterm
-
-	quick bool // it is one of the few that --quick plays
+	alone    bool    // it computes, and no other plays meanwhile
+	quick    bool    // it is one of the few that --quick plays
 }
 
 func (s scenario) clients() int { return max(s.sessions, 1) }
@@ -71,11 +71,15 @@ type bound struct {
 
 // limit returns the bound for a round trip.
 func (b bound) limit(rtt time.Duration) float64 {
-	return b.rtts*float64(rtt)/float64(time.Millisecond) + b.plus
+	return b.rtts*inMS(rtt) + b.plus
 }
 
-// widened returns a bound that is easier to keep by a factor.
+// widened returns a bound that is easier to keep by a factor. What is to be complete is
+// so on any machine.
 func (b bound) widened(factor float64) bound {
+	if b.metric == "complete" {
+		return b
+	}
 	if b.atLeast {
 		factor = 1 / factor
 	}

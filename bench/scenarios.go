@@ -43,12 +43,43 @@ var scenarios = []scenario{
 		bounds: []bound{{metric: "back", quantile: 0.5, rtts: 2, plus: 50}},
 	},
 	{
+		name: "outage of 30 s while output runs", link: far, sessions: 2, work: output{lasts: 36 * time.Second, rate: 20_000, late: 20 * time.Second},
+		events: out(3*time.Second, 33*time.Second),
+		bounds: []bound{
+			{metric: "complete", quantile: 0, plus: 1, atLeast: true},
+			{metric: "back", quantile: 1, rtts: 4},
+		},
+	},
+	{
+		name: "Ctrl-C behind a flood, 1 Mbit/s", link: bloat, sessions: 10,
+		work: ctrlC{command: incompressible, times: 1, lead: 4 * time.Second, used: 2 * time.Second},
+		bounds: []bound{
+			{metric: "prompt", quantile: 0.5, rtts: 2, plus: 40},
+			{metric: "rate", quantile: 0.5, plus: 0.9, atLeast: true},
+		},
+	},
+	{
+		name: "Ctrl-C behind yes, 1 Mbit/s", link: bloat, work: ctrlC{command: yes, times: 5, used: 2 * time.Second},
+		bounds: []bound{{metric: "prompt", quantile: 0.5, rtts: 2, plus: 40}},
+	},
+	{
+		name: "compiler log, 2 Mbit/s", link: netem.Config{Delay: feelRTT / 2, Rate: 2_000_000, Queue: bloated},
+		work:   cat{size: 10_000_000, times: 1, limit: time.Minute},
+		bounds: []bound{{metric: "rate", quantile: 0.5, plus: 4 * 0.25, atLeast: true}},
+	},
+	{
+		name: "50 MB of text, no limit", work: cat{size: 50_000_000, times: 3, limit: time.Minute},
+	},
+	{
 		name: "idle", link: far, sessions: 2, work: idle{warm: 5 * time.Second, rest: 30 * time.Second},
 		bounds: []bound{{metric: "wire", quantile: 1, plus: 30}},
 	},
 }
 
 var far = netem.Config{Delay: feelRTT / 2}
+
+// bloat is a slow link with a deep queue before it.
+var bloat = netem.Config{Delay: feelRTT / 2, Rate: slowRate, Queue: bloated}
 
 func lossy(share float64) netem.Config {
 	cfg := far

@@ -4,6 +4,7 @@ package main
 
 import (
 	"bytes"
+	"io"
 	"strings"
 	"sync"
 	"time"
@@ -35,6 +36,7 @@ type screen struct {
 	closed  bool
 	looks   []*look
 	asked   bool // somebody has begun to look
+	more    io.Writer
 
 	vt   vt10x.Terminal // of draw
 	done chan struct{}
@@ -54,6 +56,7 @@ type view struct{ vt vt10x.Terminal }
 func newScreen(m *measurement) *screen {
 	s := &screen{
 		first: make([]byte, 0, 300),
+		more:  io.Discard,
 		vt:    vt10x.New(vt10x.WithSize(screenColumns, screenRows)),
 		done:  make(chan struct{}),
 	}
@@ -75,7 +78,14 @@ func (s *screen) Write(b []byte) (int, error) {
 	s.latest = now
 	s.first = append(s.first, b[:min(len(b), cap(s.first)-len(s.first))]...)
 	s.changed.Broadcast()
-	return len(b), nil
+	return s.more.Write(b)
+}
+
+// also has what the client writes written to w too, from now on.
+func (s *screen) also(w io.Writer) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.more = w
 }
 
 // draw draws what was written, and asks who looks what they see.

@@ -20,6 +20,3 @@ func (w idle) run(j *job) []figure {
 	j.end()
 	return nil
 }
-
-// countingShell runs a shell whose prompts are marks with a count.
-const countingShell = "exec env PS1='<$((n=n+1))> ' HISTFILE= sh"

@@ -165,7 +165,7 @@ func (c *client) stroke(n int) stroke {
 
 // add appends a time to a figure in milliseconds.
 func (f *figure) add(d time.Duration, at float64) {
-	f.values = append(f.values, float64(d)/float64(time.Millisecond))
+	f.values = append(f.values, inMS(d))
 	f.at = append(f.at, at)
 }
 

@@ -1,0 +1,124 @@
+//go:build linux
+
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os/exec"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/perf/benchfmt"
+
+	"github.com/quicterm/quicterm/bench/result"
+)
+
+// microPackages are those whose Go benchmarks are run.
+var microPackages = []string{"buffer", "quicterm/session", "quicterm/pump"}
+
+const (
+	module     = "github.com/quicterm/quicterm/"
+	microTime  = 100 * time.Millisecond // of each benchmark
+	microCount = 3                      // times
+)
+
+// ringShare is to be the ring's share of the speed of those who only copy and compute a
+// CRC.
+var ringShare = bound{metric: "rate", quantile: 0.5, plus: 0.6, atLeast: true}
+
+// microBenchmarks runs them, and returns a record of each.
+func (p *player) microBenchmarks() []result.Record {
+	var records []result.Record
+	err := p.all.run("micro benchmarks", p.bin, func(m *measurement) {
+		args := []string{"test", "-run", "^$", "-bench", ".", "-benchtime", microTime.String(), "-count", fmt.Sprint(microCount)}
+		for _, name := range microPackages {
+			args = append(args, module+name)
+		}
+		// It is a group of processes that ends with the measurement.
+		cmd := exec.Command("go", args...)
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+		var out, problems bytes.Buffer
+		cmd.Stdout, cmd.Stderr = &out, &problems
+		if err := cmd.Start(); err != nil {
+			m.Fatal(err)
+		}
+		m.Cleanup(func() { syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) })
+		if err := cmd.Wait(); err != nil {
+			m.Fatalf("%v: %s%s", err, problems.Bytes(), out.Bytes())
+		}
+		var err error
+		if records, err = parseMicro(&out); err != nil {
+			m.Fatal(err)
+		}
+	})
+	if err != nil {
+		records = []result.Record{{Scenario: "micro benchmarks", Metric: "complete", Verdict: result.Failed, Why: oneLine(err)}}
+	}
+	now := p.now()
+	for i := range records {
+		records[i].Time, records[i].Commit, records[i].Machine, records[i].Program = now, p.commit, p.machine, quictermProgram{}.name()
+	}
+	return records
+}
+
+// parseMicro returns a record of each benchmark in the output of go test: its speed where
+// it has one, and its time where it does not.
+func parseMicro(from io.Reader) ([]result.Record, error) {
+	var records []result.Record
+	reader := benchfmt.NewReader(from, "go test")
+	for reader.Scan() {
+		switch r := reader.Result().(type) {
+		case *benchfmt.SyntaxError:
+			return nil, r
+		case *benchfmt.Result:
+			name := strings.TrimPrefix(r.GetConfig("pkg"), module) + " " + string(r.Name.Full())
+			if at := strings.LastIndexByte(name, '-'); at > 0 {
+				name = name[:at] // how many cores there are
+			}
+			next := result.Record{Scenario: name, Metric: "time", Unit: "us"}
+			value, _ := r.Value("sec/op")
+			value *= 1e6
+			if speed, ok := r.Value("B/s"); ok {
+				next.Metric, next.Unit, value = "rate", "MB/s", speed/1e6
+			}
+			if n := len(records); n == 0 || records[n-1].Scenario != name {
+				records = append(records, next)
+			}
+			last := &records[len(records)-1]
+			last.Values = append(last.Values, value)
+		}
+	}
+	if err := reader.Err(); err != nil {
+		return nil, err
+	}
+	if len(records) == 0 {
+		return nil, fmt.Errorf("go test has run no benchmarks")
+	}
+	return besideBare(records), nil
+}
+
+// besideBare replaces the records of what the ring is compared with by their ratio.
+func besideBare(records []result.Record) []result.Record {
+	var kept []result.Record
+	for _, r := range records {
+		if !strings.Contains(r.Scenario, "/bare/") {
+			kept = append(kept, r)
+			continue
+		}
+		for _, ring := range records {
+			if ring.Scenario != strings.Replace(r.Scenario, "/bare/", "/append/", 1) || !strings.HasSuffix(ring.Scenario, "/4096") {
+				continue
+			}
+			ratio := result.Record{Scenario: ring.Scenario + ", of bare", Metric: "rate", Unit: "x", Portable: true}
+			for i := range min(len(ring.Values), len(r.Values)) {
+				ratio.Values = append(ratio.Values, ring.Values[i]/r.Values[i])
+			}
+			ratio.Bound, ratio.Verdict = verdict(ratio, []bound{ringShare}, 0, 1)
+			kept = append(kept, ratio)
+		}
+	}
+	return kept
+}
