@@ -3,9 +3,11 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"regexp"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -22,6 +24,7 @@ type costs struct {
 	wire           uint64
 	computed       [2]time.Duration // by the clients and on the server
 	memory         [2]int           // bytes
+	gone           [2]bool          // a process has ended, and what it took is not known
 }
 
 func newCosts(m *measurement, j *job, here, server []int) *costs {
@@ -38,6 +41,9 @@ func (c *costs) end() {
 	c.ended = time.Now()
 	c.wire = c.sent() - c.wire
 	for i, pids := range [][]int{c.here, c.server} {
+		if c.gone[i] = slices.ContainsFunc(pids, ended); c.gone[i] {
+			continue
+		}
 		c.computed[i] = cpuTimes(c.m, pids) - c.computed[i]
 		for _, pid := range pids {
 			c.memory[i] += proportional(c.m, pid)
@@ -57,7 +63,8 @@ func (c *costs) sent() uint64 {
 
 // figures are of one session: "wire" is bytes per second, both ways; "client cpu" and
 // "server cpu" are seconds of computing for the whole work, and "client memory" and
-// "server memory" are MB at its end.
+// "server memory" are MB at its end. Of a side where a process has ended they are not
+// known.
 func (c *costs) figures() []figure {
 	n := float64(len(c.job.clients))
 	one := func(metric, unit string, v float64) figure {
@@ -65,13 +72,20 @@ func (c *costs) figures() []figure {
 	}
 	wire := one("wire", "B/s", float64(c.wire)/c.ended.Sub(c.started).Seconds())
 	wire.portable = true
-	return []figure{
-		wire,
-		one("client cpu", "s", c.computed[0].Seconds()),
-		one("server cpu", "s", c.computed[1].Seconds()),
-		one("client memory", "MB", float64(c.memory[0])/1e6),
-		one("server memory", "MB", float64(c.memory[1])/1e6),
+	figures := []figure{wire}
+	for i, side := range []string{"client", "server"} {
+		if !c.gone[i] {
+			figures = append(figures, one(side+" cpu", "s", c.computed[i].Seconds()), one(side+" memory", "MB", float64(c.memory[i])/1e6))
+		}
 	}
+	return figures
+}
+
+// ended reports whether a process has ended. Until its parent knows, it is there
+// without memory.
+func ended(pid int) bool {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
+	return err != nil || bytes.HasPrefix(b, []byte("0 "))
 }
 
 var pssLine = regexp.MustCompile(`(?m)^Pss:\s+(\d+) kB$`)

@@ -4,62 +4,149 @@ package main
 
 import (
 	"fmt"
-	"os"
+	"io"
+	"net"
+	"net/netip"
+	"os/exec"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/quicterm/quicterm/bench/netem"
 	"github.com/quicterm/quicterm/bench/result"
 	"github.com/quicterm/quicterm/bench/rig"
 )
 
-// peers are the programs that are measured side by side.
-var peers = []program{
-	quictermProgram{}, sshProgram{}, moshProgram{}, etProgram{}, tsshProgram{tsshQUIC}, tsshProgram{tsshKCP},
+// A peer is a program that is compared with others, and the command that tells its
+// version.
+type peer struct {
+	program
+	version []string
+}
+
+var peers = []peer{
+	{quictermProgram{}, nil},
+	{sshProgram{}, []string{"ssh", "-V"}},
+	{moshProgram{}, []string{"mosh", "--version"}},
+	{etProgram{}, []string{"et", "--version"}},
+	{tsshProgram{tsshQUIC}, []string{"tssh", "-V"}},
+	{tsshProgram{tsshKCP}, []string{"tssh", "-V"}},
+}
+
+// comparedIn are the scenarios that programs are compared in.
+var comparedIn = []string{
+	"typing, no loss",
+	"typing, 5 % loss",
+	"typing, 29 % loss",
+	"another address",
+	"the NAT forgets",
+	"black hole of 3 s",
+	"outage of 30 s while output runs",
+	"Ctrl-C behind a flood, 1 Mbit/s",
+	"compiler log, 2 Mbit/s",
+	"50 MB of text, no limit",
+	"idle",
 }
 
 func peersCommand(running *measurements) *cobra.Command {
-	p := &player{all: running}
-	var only string
-	var programs []string
+	p := newProduction(running)
+	var only []string
 	c := &cobra.Command{
 		Use:   "peers",
-		Short: "Play scenarios with quicterm, ssh, mosh, et and tssh, and print one table",
-		Args:  cobra.NoArgs,
+		Short: "Play scenarios with quicterm, ssh, mosh, et and tssh in turn, and print one table",
+		Long: `Play scenarios with quicterm, and with those of OpenSSH, mosh, Eternal Terminal and
+tssh that are installed. They run in network namespaces, one after the other, each over
+the same emulated network. Needs Linux and root.
+
+A program that cannot do what a scenario asks for gets "never", and why. Every figure goes
+to a file as soon as it is measured.`,
+		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := rig.CanNamespace(); err != nil {
-				return err
+				return fmt.Errorf("cannot compare programs here: %w", err)
 			}
-			dir, err := os.MkdirTemp("", "qt")
+			present, err := installed(c.OutOrStdout(), only)
 			if err != nil {
 				return err
 			}
-			defer os.RemoveAll(dir)
-			running.removeOnSignal(dir)
-			if err := rig.Build(dir); err != nil {
-				return err
-			}
-			p.bin, p.commit, p.machine = dir, result.Commit(), result.ThisMachine()
-			for _, s := range scenarios {
-				if !strings.Contains(s.name, only) {
+			var turns []turn
+			for _, s := range p.chosen() {
+				if !slices.Contains(comparedIn, s.name) {
 					continue
 				}
-				for _, what := range peers {
-					if what.missing() != "" || len(programs) > 0 && !slices.Contains(programs, what.name()) {
-						continue
-					}
-					for _, r := range p.play(newNetnsStage, what, s, nil) {
-						fmt.Fprintf(c.OutOrStdout(), "%s %s %s p50 %.1f p90 %.1f p99 %.1f max %.1f %s: %s %s %s stall %.1f\n", r.Scenario, r.Program, r.Metric,
-							r.Quantile(0.5), r.Quantile(0.9), r.Quantile(0.99), r.Quantile(1), r.Unit, r.Bound, r.Verdict, r.Why, r.StallMS)
-					}
+				for _, what := range present {
+					turns = append(turns, turn{s, what, nil})
 				}
 			}
-			return nil
+			if p.list {
+				return p.print(c.OutOrStdout(), turns)
+			}
+			fmt.Fprintf(c.OutOrStdout(), "TCP's congestion control is %s.\n", defaultTCPControl())
+			before := []prelude{{"emulator", func() []result.Record { return p.checkEmulator("namespaces", netnsTestLink) }}}
+			const inTurn = 1
+			return p.perform(c.OutOrStdout(), newNetnsStage, before, turns, inTurn)
 		},
 	}
-	c.Flags().StringVar(&only, "only", "", "play only scenarios that have this `text` in their names")
-	c.Flags().StringSliceVar(&programs, "programs", nil, "measure only these `programs`")
-	c.Flags().Uint64Var(&p.seed, "seed", 1, "what the losses of the links are made from")
+	p.flags(c, "peers")
+	c.Flags().StringSliceVar(&only, "programs", nil, "compare these `programs` only, by name")
 	return c
+}
+
+// installed returns those of some programs (all if none are named) that can be compared
+// here. It tells which they are, and why others are not.
+func installed(w io.Writer, names []string) ([]program, error) {
+	var present []program
+	known := make(map[string]bool)
+	for _, p := range peers {
+		known[p.name()] = true
+		if len(names) > 0 && !slices.Contains(names, p.name()) {
+			continue
+		}
+		if why := p.missing(); why != "" {
+			fmt.Fprintf(w, "%s is left out: %s.\n", p.name(), why)
+			continue
+		}
+		present = append(present, p.program)
+		if len(p.version) > 0 {
+			fmt.Fprintf(w, "%s is %s.\n", p.name(), version(p.version))
+		}
+	}
+	for _, n := range names {
+		if !known[n] {
+			return nil, fmt.Errorf("no program is called %q", n)
+		}
+	}
+	if len(present) == 0 {
+		return nil, fmt.Errorf("none of the programs is installed")
+	}
+	return present, nil
+}
+
+// version returns the first line that a command prints.
+func version(command []string) string {
+	out, err := exec.Command(command[0], command[1:]...).CombinedOutput()
+	line, _, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
+	if err != nil && line == "" {
+		return "of an unknown version"
+	}
+	return line
+}
+
+// netnsTestLink is a link of a stage in namespaces.
+func netnsTestLink(m *measurement, seed uint64) testLink {
+	s := newNetnsStage(m, seed).(*netnsStage)
+	at := s.seat(m, 0, netem.Config{})
+	l := testLink{set: at.Set}
+	s.server.Do(func() (err error) {
+		l.server, err = net.ListenUDP("udp", net.UDPAddrFromAddrPort(netip.AddrPortFrom(at.addr.Addr(), 0)))
+		return err
+	})
+	m.Cleanup(func() { l.server.Close() })
+	at.in.Do(func() (err error) {
+		l.client, err = net.DialUDP("udp", nil, l.server.LocalAddr().(*net.UDPAddr))
+		return err
+	})
+	m.Cleanup(func() { l.client.Close() })
+	return l
 }

@@ -150,7 +150,7 @@ func (t *take) records(what program, repeats int, err error) []result.Record {
 	var records []result.Record
 	for _, f := range t.figures {
 		r := record
-		r.Metric, r.Unit, r.Values, r.At, r.Portable = f.metric, f.unit, f.values, f.at, f.portable
+		r.Metric, r.Unit, r.Values, r.At, r.Portable, r.Why = f.metric, f.unit, f.values, f.at, f.portable, f.note
 		if t.slack == 0 || f.portable {
 			r.Bound, r.Verdict = verdict(r, t.bounds, s.rtt(), max(t.slack, 1))
 		}

@@ -51,7 +51,7 @@ to be believed. Every figure goes to a file as soon as it is measured.`,
 			return p.perform(c.OutOrStdout(), newProxyStage, before, turns, atOnce)
 		},
 	}
-	p.flags(c)
+	p.flags(c, "latest")
 	c.Flags().BoolVar(&p.quick, "quick", false, "play few scenarios, with bounds that a busy machine keeps too")
 	return c
 }
@@ -81,10 +81,10 @@ func newProduction(running *measurements) *production {
 	return &production{player: player{all: running}}
 }
 
-// flags are those of all commands that play scenarios.
-func (p *production) flags(c *cobra.Command) {
+// flags are those of all commands that play scenarios. Out names the results.
+func (p *production) flags(c *cobra.Command, out string) {
 	c.Flags().StringVar(&p.only, "only", "", "play only scenarios that have this `text` in their names")
-	c.Flags().StringVar(&p.out, "out", "bench/results/latest.jsonl", "append results to this `file`")
+	c.Flags().StringVar(&p.out, "out", "bench/results/"+out+".jsonl", "append results to this `file`")
 	c.Flags().BoolVar(&p.list, "list", false, "only list the scenarios and their bounds")
 	c.Flags().Uint64Var(&p.seed, "seed", 1, "what the losses of links are made from")
 }
@@ -225,13 +225,13 @@ func (p *production) tell(w io.Writer) error {
 	io.WriteString(w, table(records, screenWidth(w)))
 	wrong, bounds, busy := 0, 0, 0
 	for _, r := range records {
-		switch r.Verdict {
-		case result.Missed, result.Failed, result.Never:
+		switch {
+		case r.Verdict == result.Missed, r.Verdict == result.Failed, r.Verdict == result.Never && r.Bound != "":
 			wrong++
 			bounds++
-		case result.OK:
+		case r.Verdict == result.OK:
 			bounds++
-		case result.Busy:
+		case r.Verdict == result.Busy:
 			busy++
 		}
 	}

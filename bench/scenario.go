@@ -202,6 +202,7 @@ type figure struct {
 	at       []float64 // when each was begun, seconds since the work began; or nothing
 	portable bool      // comparable between machines
 	never    string    // why the program cannot do the work, or ""
+	note     string    // what else is to be said of it, or ""
 }
 
 // A job is a scenario that plays: its sessions are open and ready.

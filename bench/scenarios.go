@@ -19,6 +19,10 @@ var scenarios = []scenario{
 		},
 	},
 	{
+		name: "typing, 5 % loss", link: lossy(0.05), sessions: 10, work: fiveASecond,
+		bounds: []bound{{metric: "truth", quantile: 0.99, rtts: 1.3}},
+	},
+	{
 		name: "typing, 29 % loss", link: lossy(0.29), sessions: 10, work: fiveASecond, quick: true,
 		bounds: []bound{
 			{metric: "truth", quantile: 0.5, rtts: 1, plus: 10},

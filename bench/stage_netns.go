@@ -134,19 +134,30 @@ func terminal(pid int) string {
 // tcpControl is the congestion control of most distributions' TCP.
 const tcpControl = "cubic"
 
+// tcpSettings are where the kernel tells what it has of it.
+const tcpSettings = "/proc/sys/net/ipv4/tcp_"
+
 // defaultRoute returns the command of ip(8) for a route over an interface. Its TCP is
 // what distributions have, where the kernel has it, whatever this machine's is. (The
 // setting of a namespace may be restricted to what all users of the machine may use.)
 func defaultRoute(device string) string {
 	route := "route add default dev " + device
-	if slices.Contains(tcpControls(), tcpControl) {
+	if hasTCPControl() {
 		route += " congctl " + tcpControl
 	}
 	return route
 }
 
-// tcpControls returns the names of what the kernel has.
-func tcpControls() []string {
-	b, _ := os.ReadFile("/proc/sys/net/ipv4/tcp_available_congestion_control")
-	return strings.Fields(string(b))
+// defaultTCPControl returns what the stage's TCP uses.
+func defaultTCPControl() string {
+	if hasTCPControl() {
+		return tcpControl
+	}
+	b, _ := os.ReadFile(tcpSettings + "congestion_control")
+	return strings.TrimSpace(string(b))
+}
+
+func hasTCPControl() bool {
+	b, _ := os.ReadFile(tcpSettings + "available_congestion_control")
+	return slices.Contains(strings.Fields(string(b)), tcpControl)
 }

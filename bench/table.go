@@ -85,7 +85,8 @@ func table(records []result.Record, width int) string {
 	}
 	for i, r := range records {
 		if r.Why != "" && (i == 0 || records[i-1].Why != r.Why) {
-			fmt.Fprintf(&below, "%s, %s: %s: %s\n", r.Scenario, r.Program, r.Verdict, r.Why)
+			parts := slices.DeleteFunc([]string{r.Scenario + ", " + r.Program, r.Verdict, r.Why}, func(s string) bool { return s == "" })
+			fmt.Fprintln(&below, strings.Join(parts, ": "))
 		}
 	}
 	// Columns that are empty, or say the same in all rows, are not needed.

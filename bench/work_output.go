@@ -85,7 +85,6 @@ func (w output) print(to io.Writer) (lines int, sum []byte, err error) {
 type transcript struct {
 	mu      sync.Mutex
 	lines   map[int]string
-	last    time.Time // when a line came that had not been shown
 	after   time.Time // which the first new line is looked for after, if it is set
 	back    time.Time // when that came
 	partial []byte    // of a line

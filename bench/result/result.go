@@ -58,7 +58,7 @@ type Record struct {
 
 	Bound    string  `json:"bound,omitempty"`
 	Verdict  string  `json:"verdict,omitempty"`
-	Why      string  `json:"why,omitempty"`      // of Never and Failed
+	Why      string  `json:"why,omitempty"`      // of Never and Failed, or what else is to be said
 	Portable bool    `json:"portable,omitempty"` // comparable between machines, as a ratio is
 	StallMS  float64 `json:"stall_ms,omitempty"` // the longest time that the machine kept a sleeper waiting
 	Repeats  int     `json:"repeats,omitempty"`  // how often it was measured before, on a busy machine
