@@ -50,6 +50,10 @@ var (
 	askedSlow  = netem.Config{Rate: 2_000_000, Queue: 256 << 10}
 )
 
+// emulatedLink is the scenario of the records of checkEmulator. Their program is what
+// emulates.
+const emulatedLink = "emulated link"
+
 // checkEmulator measures a link, and compares how it treats packets with what it was
 // asked to do. It measures again if something is wrong and the machine was busy.
 func (p *player) checkEmulator(name string, open func(m *measurement, seed uint64) testLink) []result.Record {
@@ -60,7 +64,7 @@ func (p *player) checkEmulator(name string, open func(m *measurement, seed uint6
 		err := p.all.run("emulated link, "+name, p.bin, func(m *measurement) { checks = open(m, p.seed).measure(m) })
 		stall := stalls()
 		record := result.Record{
-			Time: p.now(), Commit: p.commit, Machine: p.machine, Scenario: "emulated link", Program: name,
+			Time: p.now(), Commit: p.commit, Machine: p.machine, Scenario: emulatedLink, Program: name,
 			Portable: true, StallMS: inMS(stall), Repeats: repeats, Seed: p.seed,
 		}
 		if err != nil {

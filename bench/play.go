@@ -19,9 +19,10 @@ import (
 // A player plays scenarios.
 type player struct {
 	all     *measurements
-	bin     string  // where qt and qtd are
-	seed    uint64  // of the links
-	slack   float64 // by which bounds are wider; then only those are looked at that hold on any machine
+	bin     string    // where qt and qtd are
+	seed    uint64    // of the links
+	until   time.Time // after which nothing is played again; or zero
+	slack   float64   // by which bounds are wider; then only those are looked at that hold on any machine
 	commit  string
 	machine result.Machine
 }
@@ -44,7 +45,7 @@ func (p *player) play(newStage func(m *measurement, seed uint64) stage, what pro
 		if !busy {
 			return records
 		}
-		if repeats == maxRepeats {
+		if repeats == maxRepeats || !p.until.IsZero() && time.Now().After(p.until) {
 			for i, r := range records {
 				if r.Verdict == result.Missed {
 					records[i].Verdict = result.Busy

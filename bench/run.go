@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
@@ -48,6 +49,9 @@ to be believed. Every figure goes to a file as soon as it is measured.`,
 			if !p.quick && p.only == "" {
 				before = slices.Insert(before, 0, prelude{"micro benchmarks", p.microBenchmarks})
 			}
+			if p.limit = runLimit; p.quick {
+				p.limit = quickLimit
+			}
 			return p.perform(c.OutOrStdout(), newProxyStage, before, turns, atOnce)
 		},
 	}
@@ -61,6 +65,12 @@ const (
 	// without being the limit.
 	atOnce = 20
 
+	runLimit   = 5 * time.Minute
+	quickLimit = time.Minute
+
+	// longestPlay is the longest that any scenario takes.
+	longestPlay = 50 * time.Second
+
 	// quickSlack is by how much bounds are wider where machines are shared.
 	quickSlack = 2
 )
@@ -70,6 +80,7 @@ type production struct {
 	player
 	only, out   string
 	quick, list bool
+	limit       time.Duration // that is not to be exceeded by playing again, or 0
 
 	mu      sync.Mutex
 	records [][]result.Record // by turn, in the order of the table
@@ -148,6 +159,9 @@ func (p *production) perform(w io.Writer, newStage func(m *measurement, seed uin
 	p.all.removeOnSignal(dir)
 	if err := rig.Build(dir); err != nil {
 		return err
+	}
+	if p.limit > 0 {
+		p.until = time.Now().Add(p.limit - longestPlay)
 	}
 	p.bin, p.commit, p.machine = dir, result.Commit(), result.ThisMachine()
 	if p.quick {

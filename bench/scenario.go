@@ -36,16 +36,17 @@ type event struct {
 	at   time.Duration // since the work began
 	what string
 	do   func(l link, usual netem.Config)
+	ends bool // what is bad is over, and it is looked at how soon the session is back
 }
 
 // readdressed gives the clients other addresses.
 func readdressed(at time.Duration) event {
-	return event{at, "another address", func(l link, _ netem.Config) { l.Readdress() }}
+	return event{at, "another address", func(l link, _ netem.Config) { l.Readdress() }, true}
 }
 
 // forgotten has NATs forget the clients.
 func forgotten(at time.Duration) event {
-	return event{at, "the NAT forgets", func(l link, _ netem.Config) { l.Forget() }}
+	return event{at, "the NAT forgets", func(l link, _ netem.Config) { l.Forget() }, true}
 }
 
 // out is a black hole that begins and ends.
@@ -54,8 +55,8 @@ func out(from, until time.Duration) []event {
 		{from, "black hole", func(l link, usual netem.Config) {
 			usual.Down = true
 			l.Set(usual)
-		}},
-		{until, "link is back", func(l link, usual netem.Config) { l.Set(usual) }},
+		}, false},
+		{until, "link is back", func(l link, usual netem.Config) { l.Set(usual) }, true},
 	}
 }
 
@@ -237,11 +238,12 @@ func (j *job) end() { j.onEnd() }
 // since returns seconds from the beginning of the work.
 func (j *job) since(at time.Time) float64 { return at.Sub(j.started).Seconds() }
 
-// lastEvent returns when the last of the events happens, or the beginning.
-func (j *job) lastEvent() time.Time {
-	last := time.Duration(0)
+// ends returns when what is bad is over.
+func (j *job) ends() (at []time.Time) {
 	for _, e := range j.scenario.events {
-		last = max(last, e.at)
+		if e.ends {
+			at = append(at, j.started.Add(e.at))
+		}
 	}
-	return j.started.Add(last)
+	return at
 }

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/hinshun/vt10x"
+
+	"github.com/quicterm/quicterm/bench/rig"
 )
 
 const (
@@ -52,18 +54,22 @@ type look struct {
 // is given to.
 type view struct{ vt vt10x.Terminal }
 
-// newScreen returns a screen that is drawn until the measurement ends.
-func newScreen(m *measurement) *screen {
+// newScreen returns a screen that is drawn until the measurement, or test, ends.
+func newScreen(m rig.T) *screen {
 	s := &screen{
 		first: make([]byte, 0, 300),
 		more:  io.Discard,
-		vt:    vt10x.New(vt10x.WithSize(screenColumns, screenRows)),
+		vt:    newTerminal(),
 		done:  make(chan struct{}),
 	}
 	s.changed = sync.NewCond(&s.mu)
 	go s.draw()
 	m.Cleanup(s.close)
 	return s
+}
+
+func newTerminal() vt10x.Terminal {
+	return vt10x.New(vt10x.WithSize(screenColumns, screenRows))
 }
 
 // Write takes what the client writes, and the time.

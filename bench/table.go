@@ -89,7 +89,7 @@ func table(records []result.Record, width int) string {
 			fmt.Fprintln(&below, strings.Join(parts, ": "))
 		}
 	}
-	// Columns that are empty, or say the same in all rows, are not needed.
+	// Columns that are empty are not needed, nor is the program where there is one.
 	shown := slices.Clone(columns)
 	drop := func(i int) {
 		shown = slices.Delete(shown, i, i+1)
@@ -98,9 +98,8 @@ func table(records []result.Record, width int) string {
 		}
 	}
 	for i := len(shown) - 1; i >= 0; i-- {
-		differs := func(row []string) bool { return row[i] != rows[0][i] }
 		empty := func(row []string) bool { return row[i] == "" }
-		if shown[i].title == "PROGRAM" && !slices.ContainsFunc(rows, differs) || !slices.ContainsFunc(rows, not(empty)) {
+		if shown[i].title == "PROGRAM" && !compares(records) || !slices.ContainsFunc(rows, not(empty)) {
 			drop(i)
 		}
 	}
@@ -117,6 +116,17 @@ func table(records []result.Record, width int) string {
 		drop(worst)
 	}
 	return formatted(shown, rows) + below.String()
+}
+
+// compares reports whether records are of several programs.
+func compares(records []result.Record) bool {
+	programs := make(map[string]bool)
+	for _, r := range records {
+		if r.Scenario != emulatedLink {
+			programs[r.Program] = true
+		}
+	}
+	return len(programs) > 1
 }
 
 func not(f func([]string) bool) func([]string) bool {

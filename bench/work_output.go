@@ -85,7 +85,7 @@ func (w output) print(to io.Writer) (lines int, sum []byte, err error) {
 type transcript struct {
 	mu      sync.Mutex
 	lines   map[int]string
-	after   time.Time // which the first new line is looked for after, if it is set
+	after   time.Time // from which on a new line is looked for, if it is set
 	back    time.Time // when that came
 	partial []byte    // of a line
 	plain   typist    // of which plain is used
@@ -162,7 +162,9 @@ func (w output) run(j *job) []figure {
 	j.begin()
 	j.each(func(_ int, c *client) {
 		t := newTranscript()
-		t.after = j.lastEvent()
+		for _, at := range j.ends() {
+			t.after = at
+		}
 		c.screen.also(t)
 		var lines int
 		var sum string
@@ -194,13 +196,13 @@ func (w output) run(j *job) []figure {
 			complete.never = "the hash of what is shown is another one"
 		}
 		if t.back.IsZero() {
-			back.never = "no new line after what happened"
+			back.never = "no new line shows"
 		} else {
 			back.add(t.back.Sub(t.after), j.since(t.after))
 		}
 	})
 	j.end()
-	if len(j.scenario.events) == 0 {
+	if len(j.ends()) == 0 {
 		return []figure{complete}
 	}
 	return []figure{complete, back}

@@ -20,7 +20,7 @@ import (
 // its place on the screen, which a client that predicts may show by itself; and
 // "truth", until the count of keys is there too, which only the server knows.
 //
-// Where events happen, "back" is the truth of the first key after the last of them.
+// Where something bad happens, "back" is the truth of the first key after it is over.
 type keystrokes struct {
 	keys int           // of each client
 	pace time.Duration // from one to the next
@@ -125,20 +125,20 @@ func (k keystrokes) run(j *job) []figure {
 	until := time.Now().Add(rig.Patience)
 	missing := 0
 	for _, strokes := range typed {
-		after := false
+		ends := j.ends()
 		for _, s := range strokes[typedBefore:] {
 			felt, known := await(s.feel, until), await(s.truth, until)
 			if felt.IsZero() || known.IsZero() {
 				missing++
-				if len(j.scenario.events) > 0 {
+				if len(j.ends()) > 0 {
 					continue
 				}
 				felt, known = until, until
 			}
 			feel.add(felt.Sub(s.at), j.since(s.at))
 			truth.add(known.Sub(s.at), j.since(s.at))
-			if len(j.scenario.events) > 0 && !after && s.at.After(j.lastEvent()) {
-				after = true
+			if len(ends) > 0 && s.at.After(ends[0]) {
+				ends = ends[1:]
 				back.add(known.Sub(s.at), j.since(s.at))
 			}
 		}
@@ -146,13 +146,13 @@ func (k keystrokes) run(j *job) []figure {
 	why := fmt.Sprintf("%d of %d keys are not answered within %v", missing, k.keys*len(j.clients), rig.Patience)
 	switch {
 	case missing == 0:
-	case len(j.scenario.events) > 0:
+	case len(j.ends()) > 0:
 		feel.never, truth.never, back.never = why, why, why
 	default: // they are late, and more so than it seems
 		why += ", and count as if they were then"
 		feel.note, truth.note = why, why
 	}
-	if len(j.scenario.events) == 0 {
+	if len(j.ends()) == 0 {
 		return []figure{feel, truth}
 	}
 	return []figure{feel, truth, back}
