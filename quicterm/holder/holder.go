@@ -157,7 +157,7 @@ func (h *Holder) mustWaitLocked(n int) bool {
 		return h.ring.Room() < max(n, 1) && (h.presentLocked() || !h.killed && !h.expired)
 	}
 	a := h.writer
-	if !h.presentLocked() || h.ring.Size(a.peer.Acked()) <= h.backlogLocked() {
+	if !h.presentLocked() || a.peer.Outstanding() <= h.backlogLocked() {
 		return false
 	}
 	left := stallLimit - time.Since(a.peer.Waiting())

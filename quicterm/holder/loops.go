@@ -132,7 +132,7 @@ func (h *Holder) awaitRoomLocked() int {
 	for h.mustWaitLocked(1) {
 		h.changed.Wait()
 	}
-	if !h.presentLocked() {
+	if h.writer == nil {
 		return readSize
 	}
 	return min(max(h.writer.peer.Appetite(time.Now())/8, minFrame), readSize)

@@ -38,6 +38,7 @@ type carrier struct {
 	cursor    uint64    // the first frame that was not put on the stream
 	tail      uint64    // the first frame that was in no datagram
 	acked     uint64    // the first frame above all that arrived on this carrier
+	hole      hole      // what was left out
 	tailAt    time.Time // when the last one was sent
 	resendAt  time.Time // when the tail goes again, if it is not acknowledged
 	resends   int       // in a row
@@ -146,9 +147,12 @@ func (p *Peer) Path(id CarrierID) (rtt time.Duration, rate float64) {
 
 // Appetite returns how many bytes of frames that are not acknowledged keep the
 // best carrier busy. What is more than that waits here, where it can still be
-// overtaken.
+// overtaken. Between carriers, the next one is taken for one like the last.
 func (p *Peer) Appetite(now time.Time) int {
-	most := minCredit
+	most := max(minCredit, p.usual.credit)
+	if len(p.carriers) > 0 {
+		most = minCredit
+	}
 	for _, c := range p.carriers {
 		if !c.standBy {
 			most = max(most, c.credit.limit(now))
@@ -156,6 +160,10 @@ func (p *Peer) Appetite(now time.Time) int {
 	}
 	return most
 }
+
+// Outstanding returns how many bytes of frames the other end is to get and has not
+// acknowledged.
+func (p *Peer) Outstanding() int { return p.log.Size(max(p.acked, p.skipped)) }
 
 // Backlog returns how many bytes of frames the other end had yet to send when it
 // said so last, if they are many.
@@ -171,11 +179,53 @@ func (p *Peer) backlog(c *carrier) int {
 	return p.span(max(c.sent(), p.acked, p.first()), p.log.Next())
 }
 
+// A hole is what was left out of a carrier's stream last: frames that were to be
+// skipped. It may have been left out in several parts before any was acknowledged.
+type hole struct {
+	from, to uint64 // the first of them, and the first after them
+	last     uint64 // the first of the last part
+	bytes    int
+	before   uint64 // bytes that were left out before
+}
+
+// leave takes note that frames from one up to another are left out.
+func (p *Peer) leave(c *carrier, from, to uint64) {
+	h := hole{from, to, from, p.span(from, to), c.hole.before + uint64(c.hole.bytes)}
+	if old := c.hole; max(c.acked, p.acked) < old.to {
+		h.from, h.bytes, h.before = old.from, old.bytes+p.span(old.to, to), old.before
+	}
+	c.hole = h
+}
+
+// underWay returns how many bytes of frames before a given one are on their way.
+func (p *Peer) underWay(c *carrier, next uint64) int {
+	acked := max(c.acked, p.acked)
+	if acked >= c.hole.to {
+		return p.span(acked, next)
+	}
+	return p.span(acked, c.hole.from) + p.span(c.hole.to, next)
+}
+
+// leftOut returns how many bytes of frames before a given one the other end is not
+// to get, and does not know of yet.
+func (p *Peer) leftOut(c *carrier, next uint64) int {
+	if p.acked < c.hole.to && c.hole.to <= next {
+		return p.span(max(p.acked, c.hole.last), c.hole.to)
+	}
+	return 0
+}
+
 // delivered returns how many bytes of frames of the log have arrived, by any
-// carrier.
+// carrier, but for those that were left out.
 func (p *Peer) delivered(c *carrier) uint64 {
-	seq := max(c.acked, p.acked)
-	return position(seq, p.log.Offset(seq))
+	seq, left := max(c.acked, p.acked), c.hole.before
+	switch {
+	case seq >= c.hole.to:
+		left += uint64(c.hole.bytes)
+	case seq > c.hole.from:
+		seq = c.hole.from
+	}
+	return position(seq, p.log.Offset(seq)) - left
 }
 
 // Received tells the peer that a datagram came over a carrier.
@@ -225,12 +275,12 @@ func (p *Peer) Stream(now time.Time, id CarrierID, limit int) []byte {
 	}
 	if first := p.first(); from < first {
 		c.cursor = first
+		p.leave(c, from, first)
 		info := gapInfo{next: first, offset: p.log.Offset(first)}
 		return buffer.AppendFrame(nil, buffer.Frame{Type: gap, Payload: appendGap(nil, info)})
 	}
-	underWay := p.span(max(c.acked, p.acked), from)
 	allowed := c.credit.limit(now)
-	credit, room := allowed-underWay, p.room(from)
+	credit, room := allowed-p.underWay(c, from), p.room(from, p.leftOut(c, from))
 	c.credit.limited = c.credit.limited || credit <= allowed/8
 	if credit <= 0 || room <= 0 {
 		return nil
@@ -302,7 +352,7 @@ func (p *Peer) tailFits(c *carrier) bool {
 	return c.maxDatagram > 0 &&
 		p.acked >= p.first() &&
 		p.log.Size(p.acked) <= c.maxDatagram-2*buffer.Overhead-maxAckBytes-1 &&
-		p.log.Size(p.acked) <= p.room(p.acked)
+		p.log.Size(p.acked) <= p.room(p.acked, 0)
 }
 
 // probing reports whether an ack that is overdue would have to be asked for:

@@ -47,7 +47,7 @@ type credit struct {
 
 	least, before time.Duration // the shortest round trips now, and before
 	turned        time.Time     // when that was
-	drained       time.Time     // until when less is sent
+	drained       time.Time     // until when little is sent: what queues in the network leaves it
 }
 
 // trip takes note of a round trip.
@@ -88,14 +88,14 @@ func (c *credit) limit(now time.Time) int {
 	if rate == 0 {
 		return c.initial
 	}
+	if now.Before(c.drained) {
+		return minCredit
+	}
 	gain := 1.25
 	if c.grows {
 		gain = 2
 	}
 	n := gain * rate * (c.shortest() + ackDelay).Seconds()
-	if now.Before(c.drained) {
-		n /= 3
-	}
 	return int(max(min(n, maxCredit), minCredit))
 }
 

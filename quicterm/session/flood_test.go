@@ -34,7 +34,7 @@ func TestFlood(t *testing.T) {
 			client := w.ends[0]
 			flood := func(d time.Duration) {
 				for until := w.now.Add(d); w.now.Before(until); {
-					for appetite := server.peer.Appetite(w.now); server.ring.Size(server.peer.Acked()) <= appetite*17/16; {
+					for appetite := server.peer.Appetite(w.now); server.peer.Outstanding() <= appetite*17/16; {
 						w.append(1, min(max(appetite/8, 1000), 32<<10))
 					}
 					w.step(until)
@@ -93,5 +93,43 @@ func TestBacklog(t *testing.T) {
 	}
 	if n := client.peer.Backlog(); n != 0 || client.peer.window.Next() != server.ring.Next() {
 		t.Errorf("%d bytes are said to be to come when all is there", n)
+	}
+}
+
+// What comes after frames that are skipped waits for none of them, and they do not
+// count for how fast the path is.
+func TestSkip(t *testing.T) {
+	w := newWorld(t, 1)
+	w.rate = 100_000
+	server, client := w.ends[1], w.ends[0]
+	server.ring = buffer.NewRing(4 << 20)
+	server.peer = NewPeer(Config{Log: server.ring, Acked: 1, Next: 1, Reorder: 100, Window: 300 << 10})
+	w.connect()
+	for range 2 {
+		for range 1000 {
+			w.append(1, 1000)
+		}
+		for range 20 {
+			w.run(100 * time.Millisecond)
+			w.consume(0, len(client.got))
+		}
+		before := server.peer.Appetite(w.now)
+		server.peer.Skip()
+		w.append(1, 10)
+		if n := server.peer.Outstanding(); n > 1000 {
+			t.Errorf("%d bytes are outstanding after a skip", n)
+		}
+		skipped := w.now
+		for client.peer.window.Next() != server.ring.Next() {
+			w.run(time.Millisecond)
+		}
+		if took := w.now.Sub(skipped); took > 2*w.delay+50*time.Millisecond {
+			t.Errorf("what comes after a skip takes %v", took)
+		}
+		w.consume(0, len(client.got))
+		w.run(time.Second)
+		if after := server.peer.Appetite(w.now); after > before*3/2 {
+			t.Errorf("credit grows from %d to %d by a skip", before, after)
+		}
 	}
 }

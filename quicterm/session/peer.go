@@ -412,14 +412,14 @@ func (p *Peer) ackFor(now time.Time, c *carrier) Ack {
 // frames, from its offset.
 func position(seq, offset uint64) uint64 { return offset + buffer.Overhead*(seq-1) }
 
-// room returns how many bytes of frames from the given one on may be sent
-// before the other end holds all that it can.
-func (p *Peer) room(from uint64) int {
-	at := position(from, p.log.Offset(from))
-	if at >= p.limit {
+// room returns how many bytes of frames from the given one on may be sent before
+// the other end holds all that it can, where so many of those before are left out.
+func (p *Peer) room(from uint64, leftOut int) int {
+	at, limit := position(from, p.log.Offset(from)), p.limit+uint64(leftOut)
+	if at >= limit {
 		return 0
 	}
-	return int(min(p.limit-at, math.MaxInt32))
+	return int(min(limit-at, math.MaxInt32))
 }
 
 // span returns how many bytes the frames of the log from one up to another take.

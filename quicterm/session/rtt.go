@@ -12,6 +12,10 @@ type rtt struct {
 	again bool // it was sent more than once
 }
 
+// maxGrowth bounds what a sample counts for, in round trips as they were. A path
+// that has become longer than that is known after a few samples.
+const maxGrowth = 8
+
 // start times the frame seq, unless another is being timed.
 func (r *rtt) start(now time.Time, seq uint64) {
 	if r.seq == 0 {
@@ -37,13 +41,15 @@ func (r *rtt) acked(now time.Time, highest uint64) time.Duration {
 		r.smoothed, r.variation = sample, sample/8 // frames are timed exactly
 		return sample
 	}
+	trip := sample
+	sample = min(sample, maxGrowth*r.smoothed) // it may have been an outage
 	if r.again && sample > r.smoothed {
 		r.smoothed += (sample - r.smoothed) / 32
-		return sample
+		return trip
 	}
 	r.variation += ((r.smoothed - sample).Abs() - r.variation) / 4
 	r.smoothed += (sample - r.smoothed) / 8
-	return sample
+	return trip
 }
 
 // timeout is how long an ack may take before something is likely lost.
