@@ -25,12 +25,14 @@ A file may hold several runs of a scenario. Its median is that of all their valu
 The interval in which the median would be if the scenario were measured again is
   - the %.0f %% confidence interval of the median by order statistics, which assumes no
     distribution; if there are too few values for that, from the smallest to the largest,
-  - extended to the median of each run,
-  - and, with fewer than %d runs, by %.0f %% of the median on each side, as their spread is
-    not known.
+  - extended to where the median of another run would be, with the same confidence and by
+    Student's t-distribution of the medians of the runs,
+  - or, if there are fewer than %d, to them and by %.0f %% of the median on each side, as
+    their spread is not known.
 With fewer than %d values in all it is the median and %.0f %% of it on each side.
 Two medians differ if their intervals have nothing in common. What is measured while
-the machine was too busy to be believed is left out.
+the machine was too busy to be believed is left out. Several files can be put together
+to one of several runs.
 
 Where there are values enough for such an interval of the worst %.0f %%, it is compared in
 the same way, but extended by %.0f %% where there are fewer than %d runs. It is shown only

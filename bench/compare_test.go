@@ -84,6 +84,11 @@ func TestCompareLearnsFromRuns(t *testing.T) {
 	if !bad {
 		t.Errorf("runs out of the spread of others do not differ:\n%s", out)
 	}
+	// The next run may well be beyond the three before it.
+	out, bad = compared(t, runs(1, 100, 102, 104), runs(11, 108, 108.2, 108.1), false)
+	if bad || !strings.HasSuffix(out, "same\n") {
+		t.Errorf("runs near others differ:\n%s", out)
+	}
 	// Three close runs know of less noise than one.
 	out, bad = compared(t, runs(1, 100, 100, 100), runs(11, 103, 103, 103), false)
 	if bad || !strings.Contains(out, "worse by less than 10 %") {

@@ -11,7 +11,7 @@ import (
 
 // compareRule says of the noise for people what these say.
 const (
-	confidence  = 0.95 // that the quantile of all that could be measured is in the interval
+	confidence  = 0.95 // that another measurement is in the interval
 	fewValues   = 3    // with fewer, their spread says nothing,
 	fewSpread   = 0.20 // and the median may be off by this share of it
 	fewRuns     = 3    // with fewer runs, their spread says too little,
@@ -53,17 +53,23 @@ func quantileOf(runs [][]float64, q float64) (estimate, []float64) {
 	return estimate{value, low, high}, all
 }
 
-// extended returns the estimate with an interval that has the quantile of each run in it.
-// If there are few, it is wider by a share.
+// extended returns the estimate with an interval that has room for the quantile of another
+// run. Where there are few to learn from, it has those, and is wider by a share.
 func (e estimate) extended(runs [][]float64, q, share float64) estimate {
+	var each stats.Sample
 	for _, run := range runs {
 		one, _ := quantileOf([][]float64{run}, q)
-		e.low, e.high = min(e.low, one.value), max(e.high, one.value)
+		each.Xs = append(each.Xs, one.value)
 	}
-	if len(runs) < fewRuns {
-		return e.widened(share)
+	low, high := each.Bounds()
+	n := float64(len(runs))
+	if n >= fewRuns {
+		// The prediction interval of a normal distribution.
+		t := stats.InvCDF(stats.TDist{V: n - 1})(1 - (1-confidence)/2)
+		by := t * each.StdDev() * math.Sqrt(1+1/n)
+		low, high, share = each.Mean()-by, each.Mean()+by, 0
 	}
-	return e
+	return estimate{e.value, min(e.low, low), max(e.high, high)}.widened(share)
 }
 
 // widened returns the estimate with an interval that is wider by a share of the value.
