@@ -8,7 +8,6 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
-	"strconv"
 	"sync"
 	"syscall"
 	"time"
@@ -99,7 +98,6 @@ type Session struct {
 	peer    *session.Peer
 	pump    *pump.Pump
 	resumes uint64    // numbers of proofs that were used
-	skips   uint64    // requests to skip output
 	refused time.Time // since when the server has not known the session, or zero
 	active  time.Time // when there was traffic, if that was not reported
 	link    Link
@@ -443,18 +441,10 @@ func (s *Session) Resize(size session.Size) error {
 // the session.
 func (s *Session) Signal(name string) error { return s.send(session.Signal, []byte(name)) }
 
-// Skip has the server leave out what output it has not sent yet, and goes on with
-// what is printed from now on. Without a terminal it does nothing.
-func (s *Session) Skip() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !s.attached.PTY {
-		return
-	}
-	s.skips++
-	s.peer.Notify(session.Skip, strconv.FormatUint(s.skips, 10))
-	s.pump.Wake()
-}
+// Skip has the server leave out what it has not sent of the output until then, but
+// for the last lines, once the program was given the input before. Without a
+// terminal it does nothing.
+func (s *Session) Skip() error { return s.send(session.Skip, nil) }
 
 // Leave has Run return with ErrLeft. The session lives on.
 func (s *Session) Leave() { s.end(ErrLeft) }

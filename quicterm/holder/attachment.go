@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"strconv"
 	"time"
 
 	"github.com/quicterm/quicterm/buffer"
@@ -47,7 +46,6 @@ type attachment struct {
 	queue       []session.Delivered // input that the program has not been given
 	carriers    []carrier.Carrier   // oldest first
 	closed      bool                // it gets no more carriers
-	skips       uint64              // the last request to skip output
 	displacedBy string
 }
 
@@ -249,22 +247,22 @@ func (h *Holder) receivedLocked(a *attachment) {
 			h.leaveLocked(a)
 		case session.ReaderGone:
 			h.closeOutput([]byte(n.Text))
-		case session.Skip:
-			h.skipLocked(a, n.Text)
 		}
 	}
 }
 
-// skipLocked brings a client to the present, if it has not been for this request.
-// Only a terminal's output may be left out.
-func (h *Holder) skipLocked(a *attachment, number string) {
-	n, err := strconv.ParseUint(number, 10, 64)
-	if err != nil || n <= a.skips || !h.spec.PTY {
+// present is how much of a terminal's output is not skipped: where the prompt is.
+const present = 2 << 10
+
+// skipLocked brings a client to the present. Only a terminal's output may be left
+// out.
+func (h *Holder) skipLocked(a *attachment) {
+	if !h.spec.PTY {
 		return
 	}
-	a.skips = n
-	a.peer.Skip()
+	a.peer.Skip(present)
 	a.pump.Wake()
+	h.changed.Broadcast() // there is room for more
 	h.redraw(h.program.Size())
 }
 

@@ -445,7 +445,7 @@ func TestFramesWithoutEffect(t *testing.T) {
 	a.send(session.Stdout, "not mine to say")
 	a.send(session.Stderr, "nor this")
 	a.send(session.Exit, "\x00")
-	a.send(0x09, "unknown")
+	a.send(0x0a, "unknown")
 	a.send(0x7f, "")
 	a.send(session.Stdin, "")
 	a.ping()

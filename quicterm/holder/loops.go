@@ -168,6 +168,9 @@ func (h *Holder) inputLoop() {
 				h.mu.Unlock()
 				break
 			}
+			if d.Lost == nil && d.Type == session.Skip {
+				h.skipLocked(a)
+			}
 			a.peer.Consume(time.Now(), d)
 			a.pump.Wake()
 			h.mu.Unlock()

@@ -1,7 +1,6 @@
 package session
 
 import (
-	"slices"
 	"time"
 
 	"github.com/quicterm/quicterm/buffer"
@@ -117,9 +116,6 @@ func (p *Peer) Down(now time.Time, id CarrierID) {
 // the other end may get it more than once.
 func (p *Peer) Notify(code NoticeCode, text string) {
 	f := buffer.Frame{Type: notice, Payload: appendNotice(nil, code, text)}
-	p.standing = slices.DeleteFunc(p.standing, func(old buffer.Frame) bool {
-		return code == Skip && old.Payload[0] == byte(Skip) // which this one stands for
-	})
 	p.standing = append(p.standing, f)
 	for _, c := range p.carriers {
 		c.messages = buffer.AppendFrame(c.messages, f)

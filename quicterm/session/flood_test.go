@@ -114,7 +114,7 @@ func TestSkip(t *testing.T) {
 			w.consume(0, len(client.got))
 		}
 		before := server.peer.Appetite(w.now)
-		server.peer.Skip()
+		server.peer.Skip(0)
 		w.append(1, 10)
 		if n := server.peer.Outstanding(); n > 1000 {
 			t.Errorf("%d bytes are outstanding after a skip", n)

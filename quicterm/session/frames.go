@@ -21,6 +21,7 @@ const (
 	EOF    buffer.Type = 0x06 // a Stream: its writer is done
 	Closed buffer.Type = 0x07 // a Stream: its reader is gone
 	Exit   buffer.Type = 0x08 // a status byte: the program has ended, all its output is before this
+	Skip   buffer.Type = 0x09 // asks for the present: what was printed before is not to be sent
 
 	Unsequenced buffer.Type = 0x80
 
@@ -91,10 +92,6 @@ const (
 	// is one byte, the Stream. It is no frame of the log, where it might wait
 	// behind input that the program does not read.
 	ReaderGone NoticeCode = 3
-	// Skip asks for the present: what of the log is not under way yet is not to
-	// be sent. The text is a number that grows with each of them, since a
-	// notice may come more than once.
-	Skip NoticeCode = 4
 )
 
 // A Notice is a message from one end to the person or program at the other,

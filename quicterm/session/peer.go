@@ -194,8 +194,12 @@ func (p *Peer) Appended(now time.Time) {
 }
 
 // Skip has none of the frames that are in the log now sent, but for those that
-// are under way already. The other end is told that they will never come.
-func (p *Peer) Skip() { p.skipped = p.log.Next() }
+// are under way already, and the last ones if they have at most so many bytes of
+// payload together. The other end is told that the others will never come.
+func (p *Peer) Skip(last uint64) {
+	end := p.log.Offset(p.log.Next())
+	p.skipped = max(p.skipped, p.log.Find(end-min(last, end)))
+}
 
 // first returns the first frame that can still be sent.
 func (p *Peer) first() uint64 { return max(p.log.First(), p.skipped) }
