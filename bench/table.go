@@ -37,6 +37,15 @@ var columns = []column{
 	{title: "VERDICT", cell: verdictCell},
 }
 
+// Where columns are.
+const (
+	metricColumn  = 2
+	firstFigure   = 3
+	lastFigure    = 7 // the unit
+	boundColumn   = 11
+	verdictColumn = 12
+)
+
 // quantileCell shows a quantile of at least so many values.
 func quantileCell(q float64, least int) func(result.Record, map[string]float64) string {
 	return func(r result.Record, _ map[string]float64) string {
@@ -160,7 +169,19 @@ func rowsOf(records []result.Record) [][]string {
 		}
 		rows = append(rows, row)
 	}
-	return rows
+	return joined(rows)
+}
+
+// joined returns rows with one for two metrics that follow each other with the same
+// figures, if the first has no verdict: what a program shows at once is true.
+func joined(rows [][]string) [][]string {
+	if len(rows) < 2 || rows[0][verdictColumn] != "" || !slices.Equal(rows[0][firstFigure:lastFigure+1], rows[1][firstFigure:lastFigure+1]) {
+		return rows
+	}
+	row := slices.Clone(rows[0])
+	row[metricColumn] += ", " + rows[1][metricColumn]
+	copy(row[boundColumn:], rows[1][boundColumn:])
+	return append([][]string{row}, rows[2:]...)
 }
 
 const columnGap = "  "
