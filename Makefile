@@ -9,7 +9,7 @@ STATICCHECK := go run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 .PHONY: help demo build test race fuzz lint bench cross
 
 help: ## list the targets
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 16
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 16
 
 demo: build ## build bin/qt and bin/qtd, and open a session on this machine
 	@if [ -t 0 ] && [ -t 1 ]; then \
@@ -45,8 +45,8 @@ lint: ## check formatting, and run go vet and staticcheck
 	go vet ./...
 	$(STATICCHECK) ./...
 
-bench: ## run the Go benchmarks
-	go test -run '^$$' -bench . ./...
+bench: ## measure sessions over emulated networks, in five minutes; BENCH has arguments
+	go run ./bench run $(BENCH)
 
 cross: ## build for the other systems and processors
 	@set -e; \
