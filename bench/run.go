@@ -100,11 +100,19 @@ func (p *production) flags(c *cobra.Command, out string) {
 	c.Flags().Uint64Var(&p.seed, "seed", 1, "what the losses of links are made from")
 }
 
-// chosen returns the scenarios that are to be played.
+// chosen returns the scenarios that are to be played. Somebody who is quick types half as
+// long, where nothing happens.
 func (p *production) chosen() []scenario {
-	return slices.DeleteFunc(slices.Clone(scenarios), func(s scenario) bool {
+	all := slices.DeleteFunc(slices.Clone(scenarios), func(s scenario) bool {
 		return !strings.Contains(s.name, p.only) || p.quick && !s.quick
 	})
+	for i, s := range all {
+		if k, ok := s.work.(keystrokes); ok && p.quick && len(s.events) == 0 {
+			k.keys /= 2
+			all[i].work = k
+		}
+	}
+	return all
 }
 
 // A turn is a program that is to do a scenario, within bounds.

@@ -4,8 +4,10 @@ package main
 
 import (
 	"fmt"
+	"math"
 	"net/netip"
 	"os/exec"
+	"strconv"
 	"time"
 
 	"github.com/quicterm/quicterm/bench/netem"
@@ -104,7 +106,9 @@ func (b bound) text(rtt time.Duration) string {
 	if b.atLeast {
 		sign = ">= "
 	}
-	return fmt.Sprintf("%s %s%.4g", quantileName(b.quantile), sign, b.limit(rtt))
+	const digits = 1e3 // of fractions; without an exponent
+	limit := strconv.FormatFloat(math.Round(b.limit(rtt)*digits)/digits, 'f', -1, 64)
+	return quantileName(b.quantile) + " " + sign + limit
 }
 
 // quantileName returns what a quantile is called.
