@@ -31,8 +31,8 @@ The interval in which the median would be if the scenario were measured again is
     their spread is not known.
 With fewer than %d values in all it is the median and %.0f %% of it on each side.
 Two medians differ if their intervals have nothing in common. What is measured while
-the machine was too busy to be believed is left out. Several files can be put together
-to one of several runs.
+the machine was too busy to be believed is left out, and so is what the emulated network
+was found to do. Several files can be put together to one of several runs.
 
 Where there are values enough for such an interval of the worst %.0f %%, it is compared in
 the same way, but extended by %.0f %% where there are fewer than %d runs. It is shown only
@@ -46,7 +46,7 @@ The exit status is 0 if nothing got worse, 1 if something did, and 2 if the file
 cannot be read, or have nothing in common.`,
 	100*confidence, fewRuns, 100*runSpread, fewValues, 100*fewSpread, 100*(1-tail), 100*tailSpread, fewRuns, 100*significant)
 
-// tail is the quantile that is compared beside the median, where less is better.
+// tail is the quantile that is looked at beside the median, where less is better.
 const tail = 0.99
 
 // A badInput is an error of what a command was given, not of what it found.
@@ -123,7 +123,7 @@ func outcomesOf(records []result.Record, portable bool) outcomes {
 	o := outcomes{of: make(map[subject]*outcome)}
 	for _, r := range records {
 		lost := r.Verdict == result.Never || r.Verdict == result.Failed
-		if r.Verdict == result.Busy || !lost && (len(r.Values) == 0 || portable && !r.Portable) {
+		if r.Scenario == emulatedLink || r.Verdict == result.Busy || !lost && (len(r.Values) == 0 || portable && !r.Portable) {
 			continue
 		}
 		s := subject{r.Scenario, r.Program, r.Metric}

@@ -33,6 +33,9 @@ results without its folder and ending.`,
 				return err
 			}
 			r := newReport(records)
+			if len(r.programs) == 0 {
+				return fmt.Errorf("%s: no sessions were measured", args[0])
+			}
 			base := strings.TrimSuffix(args[0], filepath.Ext(args[0]))
 			plots, err := r.draw(base)
 			if err != nil {
@@ -85,6 +88,8 @@ func replaceIn(path, name, text string) error {
 type report struct {
 	scenarios, programs []string // in the order of the file
 	records             []result.Record
+
+	emulator, micro []result.Record // what else was measured last
 }
 
 func newReport(records []result.Record) *report {
@@ -95,7 +100,14 @@ func newReport(records []result.Record) *report {
 	}
 	rep := new(report)
 	for _, r := range records {
-		if !r.Time.Equal(last[played{r.Scenario, r.Program}]) {
+		switch {
+		case !r.Time.Equal(last[played{r.Scenario, r.Program}]):
+			continue
+		case r.Scenario == emulatedLink:
+			rep.emulator = append(rep.emulator, r)
+			continue
+		case isMicro(r):
+			rep.micro = append(rep.micro, r)
 			continue
 		}
 		rep.records = append(rep.records, r)
@@ -107,6 +119,12 @@ func newReport(records []result.Record) *report {
 		}
 	}
 	return rep
+}
+
+// isMicro says whether a record is of a Go benchmark, whose name begins with its package.
+func isMicro(r result.Record) bool {
+	name, _, _ := strings.Cut(r.Scenario, " ")
+	return slices.Contains(microPackages, name)
 }
 
 // of returns the records of a scenario.

@@ -30,8 +30,12 @@ func (r *report) markdown(file, folder string, plots []drawing) (string, error) 
 		r.costs(&b)
 	}
 	b.WriteByte('\n')
-	for _, note := range append(r.reasons(), r.meanings()...) {
+	for _, note := range slices.Concat(r.reasons(), r.meanings(), r.checks()) {
 		fmt.Fprintf(&b, "- %s\n", note)
+	}
+	if len(r.micro) > 0 {
+		b.WriteByte('\n')
+		r.microTable(&b)
 	}
 	for i, d := range plots {
 		if i == 0 {
@@ -64,7 +68,9 @@ func (r *report) origin() string {
 	var commits, machines, seeds []string
 	var latest time.Time
 	for _, one := range r.records {
-		commits = append(commits, one.Commit)
+		if one.Commit != "" {
+			commits = append(commits, "commit "+one.Commit)
+		}
 		machines = append(machines, machineText(one.Machine))
 		seeds = append(seeds, fmt.Sprint(one.Seed))
 		if one.Time.After(latest) {
@@ -75,8 +81,9 @@ func (r *report) origin() string {
 	if len(r.programs) > 1 {
 		how = "`make bench-peers` as root"
 	}
-	return fmt.Sprintf("Measured on %s, commit %s, on %s, seed %s. To reproduce it: %s.",
-		latest.Format(time.DateOnly), distinct(commits), distinct(machines), distinct(seeds), how)
+	parts := []string{"Measured on " + latest.Format(time.DateOnly), distinct(commits), "on " + distinct(machines), "seed " + distinct(seeds)}
+	parts = slices.DeleteFunc(parts, func(s string) bool { return s == "" })
+	return strings.Join(parts, ", ") + ". To reproduce it: " + how + "."
 }
 
 // distinct lists what differs.
@@ -104,13 +111,8 @@ func (r *report) alone(w io.Writer) {
 			wire = quantileText(one, 0.5) + " " + one.Unit
 		}
 		for _, one := range chief(r.of(scenario)) {
-			quantiles := make([]string, 4)
-			for i, q := range []float64{0.5, 0.9, 0.99, 1} {
-				if i == 0 || len(one.Values) > 1 {
-					quantiles[i] = quantileText(one, q)
-				}
-			}
-			tableRow(w, name, what(one), quantiles[0], quantiles[1], quantiles[2], quantiles[3], wire, one.Bound, verdictText(one))
+			tableRow(w, name, what(one), quantileText(one, 0.5), quantileText(one, 0.9), quantileText(one, tail), quantileText(one, 1),
+				wire, one.Bound, verdictText(one))
 			name, wire = "", ""
 		}
 	}
@@ -143,9 +145,11 @@ func what(r result.Record) string {
 	return r.Metric + ", " + r.Unit
 }
 
-// quantileText returns what a share of the values are as good as, or better.
+// quantileText returns what a share of the values are as good as, or better, if there are
+// values enough to say so.
 func quantileText(r result.Record, q float64) string {
-	if len(r.Values) == 0 {
+	least := map[float64]int{0.5: 1, 0.9: 10, tail: many, 1: 2}
+	if len(r.Values) < least[q] {
 		return ""
 	}
 	if result.About(r.Metric).MoreIsBetter {
@@ -153,6 +157,9 @@ func quantileText(r result.Record, q float64) string {
 	}
 	return figureText(r.Quantile(q))
 }
+
+// many is how many values have a tail.
+const many = 100
 
 func verdictText(r result.Record) string {
 	switch r.Verdict {
@@ -165,9 +172,10 @@ func verdictText(r result.Record) string {
 	}
 }
 
-// sideBySide writes the table of several programs: the median and the 99th percentile.
+// sideBySide writes the table of several programs: the median, and the 99th percentile or
+// the worst of few.
 func (r *report) sideBySide(w io.Writer) {
-	tableRow(w, append([]string{"median / p99", ""}, r.programs...)...)
+	tableRow(w, append([]string{"median / p99, or worst of few", ""}, r.programs...)...)
 	fmt.Fprintf(w, "|%s\n", strings.Repeat("---|", 2+len(r.programs)))
 	for _, scenario := range r.scenarios {
 		records := r.of(scenario)
@@ -213,8 +221,10 @@ func programCell(records []result.Record, program, metric string) string {
 		return "-"
 	case len(r.Values) == 1:
 		return quantileText(r, 0.5)
+	case len(r.Values) < many:
+		return quantileText(r, 0.5) + " / " + quantileText(r, 1)
 	}
-	return quantileText(r, 0.5) + " / " + quantileText(r, 0.99)
+	return quantileText(r, 0.5) + " / " + quantileText(r, tail)
 }
 
 // costs writes the table of what a session costs with each program.
@@ -250,6 +260,30 @@ func costCell(records []result.Record, program string) string {
 		return "-"
 	}
 	return strings.Join(parts, ", ")
+}
+
+// microTable writes the table of Go benchmarks.
+func (r *report) microTable(w io.Writer) {
+	fmt.Fprint(w, "| Go benchmark | | median | worst | bound | |\n|---|---|---|---|---|---|\n")
+	for _, one := range r.micro {
+		tableRow(w, one.Scenario, what(one), quantileText(one, 0.5), quantileText(one, 1), one.Bound, verdictText(one))
+	}
+}
+
+// checks say what the emulator did, of what it was asked to do.
+func (r *report) checks() []string {
+	if len(r.emulator) == 0 {
+		return nil
+	}
+	var all []string
+	for _, one := range r.emulator {
+		text := one.Metric + " " + verdictText(one)
+		if len(one.Values) > 0 {
+			text = fmt.Sprintf("%s %s %s (%s, %s)", one.Metric, quantileText(one, 0.5), one.Unit, one.Bound, verdictText(one))
+		}
+		all = append(all, text)
+	}
+	return []string{"the emulated network, checked first: " + strings.Join(all, ", ")}
 }
 
 // reasons say why programs did not do scenarios, and what is not to be believed.

@@ -96,7 +96,7 @@ func TestReportOfOneProgram(t *testing.T) {
 	if len(calm) != 9 || calm[1] != "truth, ms" || !strings.HasPrefix(calm[2], "10") || calm[6] != "1480 B/s" || calm[7] != "p50 <= 110 ms" || calm[8] != "ok" {
 		t.Errorf("row %q", calm)
 	}
-	wantCells(t, cellsOf(t, out, "another address"), "another address", "back, ms", "190", "200", "200", "200", "", "p50 <= 150 ms", "**missed**")
+	wantCells(t, cellsOf(t, out, "another address"), "another address", "back, ms", "190", "", "", "200", "", "p50 <= 150 ms", "**missed**")
 	wantCells(t, cellsOf(t, out, "idle"), "idle", "wire, B/s", "4.00", "", "", "", "4.00 B/s", "max <= 30 B/s", "ok")
 	for _, want := range []string{"2026-11-21", "0123456789ab", "a processor, 2 cores, linux, amd64, go1", "seed 7", "`make bench`", "- truth: from a key", "- wire: what is sent"} {
 		if !strings.Contains(out, want) {
@@ -129,7 +129,7 @@ func TestReportSideBySide(t *testing.T) {
 		t.Fatal(out)
 	}
 	times, costs := tables[1], tables[2]
-	if header := strings.SplitN(times, "\n", 2)[0]; header != "| median / p99 |  | quicterm | ssh |" {
+	if header := strings.SplitN(times, "\n", 2)[0]; header != "| median / p99, or worst of few |  | quicterm | ssh |" {
 		t.Errorf("header %q", header)
 	}
 	calm := cellsOf(t, times, "typing, 5 % loss")
@@ -191,6 +191,26 @@ func TestReportOfRates(t *testing.T) {
 	}
 	_, out := reported(t, []result.Record{r})
 	wantCells(t, cellsOf(t, out, "bulk"), "bulk", "rate, MB/s", "150", "110", "101", "101", "", r.Bound, "ok")
+}
+
+func TestReportOfWhatElseWasMeasured(t *testing.T) {
+	link := result.Record{Scenario: emulatedLink, Program: "proxy", Metric: "rtt", Unit: "ms", Values: []float64{100.3}, Bound: "100 +- 3", Verdict: result.OK}
+	micro := result.Record{Scenario: "buffer Append/4096", Program: "quicterm", Metric: "rate", Unit: "MB/s", Values: []float64{900, 1000, 1100}}
+	records := append([]result.Record{micro, link}, played("quicterm")...)
+	_, out := reported(t, records)
+	if !strings.Contains(out, "| quicterm |") || !strings.Contains(out, "checked first: rtt 100 ms (100 +- 3, ok)\n") {
+		t.Errorf("the report is\n%s", out)
+	}
+	wantCells(t, cellsOf(t, out, micro.Scenario), micro.Scenario, "rate, MB/s", "1000", "900", "", "")
+	if _, err := reportOf(kept(t, "peers.jsonl", "", link)); err == nil || !strings.Contains(err.Error(), "no sessions") {
+		t.Errorf("without sessions: %v", err)
+	}
+	// It is no result of the product that the network is as it is.
+	slow := link
+	slow.Values = []float64{200}
+	if out, bad := compared(t, append(records, link), append(records, slow), false); bad || strings.Contains(out, "proxy") {
+		t.Errorf("networks are compared:\n%s", out)
+	}
 }
 
 func TestReportGoesIntoAFile(t *testing.T) {
