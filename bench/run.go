@@ -183,7 +183,8 @@ func (p *production) perform(w io.Writer, newStage func(m *measurement, seed uin
 	})
 	defer p.all.onSignal(nil)
 
-	bar := newBar(len(p.records))
+	bar, done := newBar(len(p.records))
+	defer done()
 	for i, b := range before {
 		bar.Describe(b.name)
 		p.keep(i, b.measure())
@@ -205,7 +206,7 @@ func (p *production) perform(w io.Writer, newStage func(m *measurement, seed uin
 		})
 	}
 	playing.Wait()
-	bar.Finish()
+	done()
 	return p.tell(w)
 }
 
@@ -270,18 +271,37 @@ func (p *production) tell(w io.Writer) error {
 	return nil
 }
 
-// newBar returns a progress bar, which shows where somebody looks.
-func newBar(steps int) *progressbar.ProgressBar {
+// newBar returns a progress bar, which shows where somebody looks until it is done.
+func newBar(steps int) (bar *progressbar.ProgressBar, done func()) {
 	if !term.IsTerminal(int(os.Stderr.Fd())) {
-		return progressbar.DefaultSilent(int64(steps))
+		return progressbar.DefaultSilent(int64(steps)), func() {}
 	}
-	return progressbar.NewOptions(steps,
+	bar = progressbar.NewOptions(steps,
 		progressbar.OptionSetWriter(os.Stderr),
 		progressbar.OptionShowCount(),
 		progressbar.OptionSetElapsedTime(true),
 		progressbar.OptionSetPredictTime(false),
 		progressbar.OptionFullWidth(),
 		progressbar.OptionClearOnFinish())
+	tick := time.NewTicker(time.Second)
+	stop := make(chan struct{})
+	var ticking sync.WaitGroup
+	ticking.Go(func() {
+		for {
+			select {
+			case <-tick.C:
+				bar.RenderBlank() // again, with the time
+			case <-stop:
+				return
+			}
+		}
+	})
+	return bar, sync.OnceFunc(func() {
+		tick.Stop()
+		close(stop)
+		ticking.Wait()
+		bar.Finish()
+	})
 }
 
 // screenWidth returns how wide the terminal is that is written to, or 0 if it is none.

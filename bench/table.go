@@ -148,7 +148,7 @@ func rowsOf(records []result.Record) [][]string {
 	costs := make(map[string]float64)
 	var main []result.Record
 	for _, r := range records {
-		if result.About(r.Metric).Cost {
+		if result.About(r.Metric).Cost && len(r.Values) > 0 {
 			costs[r.Metric] = r.Quantile(0.5)
 		}
 		if !result.About(r.Metric).Cost || r.Bound != "" {
@@ -175,7 +175,7 @@ func rowsOf(records []result.Record) [][]string {
 // joined returns rows with one for two metrics that follow each other with the same
 // figures, if the first has no verdict: what a program shows at once is true.
 func joined(rows [][]string) [][]string {
-	if len(rows) < 2 || rows[0][verdictColumn] != "" || !slices.Equal(rows[0][firstFigure:lastFigure+1], rows[1][firstFigure:lastFigure+1]) {
+	if len(rows) < 2 || rows[0][firstFigure] == "" || rows[0][verdictColumn] != "" || !slices.Equal(rows[0][firstFigure:lastFigure+1], rows[1][firstFigure:lastFigure+1]) {
 		return rows
 	}
 	row := slices.Clone(rows[0])

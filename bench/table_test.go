@@ -94,3 +94,22 @@ func TestTableOfNothing(t *testing.T) {
 		t.Errorf("%q", text)
 	}
 }
+
+func TestListOfTurns(t *testing.T) {
+	s := scenario{name: "typing", link: far, bounds: []bound{
+		{metric: "truth", quantile: 0.5, rtts: 1, plus: 10},
+		{metric: "truth", quantile: 0.99, rtts: 1.25},
+		{metric: "wire", quantile: 1, plus: 12000},
+	}}
+	var out strings.Builder
+	err := new(production).print(&out, []turn{{s, quictermProgram{}, s.bounds}, {scenario{name: "idle"}, quictermProgram{}, nil}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantTable(t, out.String(), `
+SCENARIO  MEASURED  BOUND
+typing    truth     p50 110, p99 125
+          wire      max 12000
+idle
+`)
+}
