@@ -86,7 +86,7 @@ func replaceIn(path, name, text string) error {
 
 // A report is of what each program did last in each scenario.
 type report struct {
-	scenarios, programs []string // in the order of the file
+	scenarios, programs []string
 	records             []result.Record
 
 	emulator, micro []result.Record // what else was measured last
@@ -118,7 +118,15 @@ func newReport(records []result.Record) *report {
 			rep.programs = append(rep.programs, r.Program)
 		}
 	}
+	inOrder(rep.scenarios, scenarios, func(s scenario) string { return s.name })
+	inOrder(rep.programs, peers, func(p peer) string { return p.name() })
 	return rep
+}
+
+// inOrder sorts names as they are in a list. Others come first.
+func inOrder[T any](names []string, list []T, name func(T) string) {
+	place := func(n string) int { return slices.IndexFunc(list, func(one T) bool { return name(one) == n }) }
+	slices.SortStableFunc(names, func(a, b string) int { return place(a) - place(b) })
 }
 
 // isMicro says whether a record is of a Go benchmark, whose name begins with its package.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -182,6 +183,27 @@ func TestReportOfWhatFailed(t *testing.T) {
 	alone.Program = "quicterm"
 	_, out = reported(t, []result.Record{alone})
 	wantCells(t, cellsOf(t, out, alone.Scenario), alone.Scenario, "complete, ms", "", "", "", "", "", "", "**failed**")
+}
+
+// Scenarios that are played side by side end in any order.
+func TestReportHasTheOrderOfTheScenarios(t *testing.T) {
+	var records []result.Record
+	for _, s := range scenarios {
+		for _, program := range []string{"ssh", "quicterm"} {
+			records = append(records, result.Record{Scenario: s.name, Program: program, Metric: "truth", Values: []float64{1}})
+		}
+	}
+	slices.Reverse(records)
+	records[0], records[1] = records[1], records[0] // ssh is first
+	r := newReport(records)
+	for i, s := range scenarios {
+		if r.scenarios[i] != s.name {
+			t.Errorf("scenario %d is %s, want %s", i, r.scenarios[i], s.name)
+		}
+	}
+	if r.programs[0] != "quicterm" || r.programs[1] != "ssh" {
+		t.Errorf("programs %v", r.programs)
+	}
 }
 
 func TestReportOfRates(t *testing.T) {

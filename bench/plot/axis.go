@@ -20,10 +20,8 @@ func milliseconds(a *gonum.Axis, label string) {
 	}
 	a.Label.Text = label
 	a.Scale = gonum.LogScale{}
-	a.Min, a.Max = roundDown(a.Min), roundUp(a.Max)
-	if a.Min == a.Max {
-		a.Max = roundUp(1.01 * a.Max)
-	}
+	const room = 1.2 // for labels, and around a single value
+	a.Min, a.Max = roundDown(a.Min/room), roundUp(a.Max*room)
 	a.Tick.Marker = gonum.TickerFunc(ticks)
 }
 
@@ -73,6 +71,20 @@ func ticks(from, to float64) []gonum.Tick {
 		}
 	}
 	return all
+}
+
+// seconds gives an axis even ticks with labels, once the chart has all its data.
+func seconds(a *gonum.Axis, label string) {
+	a.Label.Text = label
+	a.Tick.Marker = gonum.TickerFunc(func(from, to float64) []gonum.Tick {
+		const most = 8
+		step := roundUp((to - from) / most)
+		var all []gonum.Tick
+		for i := math.Ceil(from / step); i*step <= to; i++ {
+			all = append(all, gonum.Tick{Value: i * step, Label: fmt.Sprintf("%.4g s", i*step)})
+		}
+		return all
+	})
 }
 
 // duration returns milliseconds as text.

@@ -131,7 +131,7 @@ func TestTimelineHasSeriesUnitsAndEvents(t *testing.T) {
 	few := series("quicterm", 62)
 	few.Values, few.At = few.Values[:3], few.At[:3]
 	d := svg(t, Timeline("roam", events, []Series{few, {Name: "et", Color: Program("et")}}))
-	wantTexts(t, d, "roam", "quicterm", "et", "black hole", "link is back", "when the key was typed", "time to its echo", "40 s", "50 ms")
+	wantTexts(t, d, "roam", "quicterm", "et", "black hole", "link is back", "when the key was typed", "time to its echo", "10 s", "20 s", "30 s", "40 s", "50 ms")
 	more := svg(t, Timeline("roam", events, []Series{series("quicterm", 62), {Name: "et", Color: Program("et")}}))
 	if more.paths < 300 || d.paths > 100 {
 		t.Errorf("%d paths for 300 echoes, %d for 3", more.paths, d.paths)

@@ -1,10 +1,8 @@
 package plot
 
 import (
-	"fmt"
 	"slices"
 
-	gonum "gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg/draw"
 
@@ -31,17 +29,7 @@ func Timeline(title string, events []result.Event, series []Series) *Chart {
 	for i, e := range events {
 		c.plot.Add(mark{at: e.At, label: e.What, low: i%2 == 1})
 	}
-	x := &c.plot.X
-	x.Label.Text = "when the key was typed"
-	x.Tick.Marker = gonum.TickerFunc(func(from, to float64) []gonum.Tick {
-		ticks := gonum.DefaultTicks{}.Ticks(from, to)
-		for i, t := range ticks {
-			if !t.IsMinor() {
-				ticks[i].Label = fmt.Sprintf("%.4g s", t.Value)
-			}
-		}
-		return ticks
-	})
+	seconds(&c.plot.X, "when the key was typed")
 	milliseconds(&c.plot.Y, "time to its echo")
 	return c
 }
