@@ -6,10 +6,10 @@ FUZZTIME ?= 10s
 STATICCHECK := go run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build test race fuzz lint bench cross
+.PHONY: help demo build test race fuzz lint bench bench-peers cross
 
 help: ## list the targets
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 16
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
 
 demo: build ## build bin/qt and bin/qtd, and open a session on this machine
 	@if [ -t 0 ] && [ -t 1 ]; then \
@@ -47,6 +47,9 @@ lint: ## check formatting, and run go vet and staticcheck
 
 bench: ## measure sessions over emulated networks, in five minutes; BENCH has arguments
 	go run ./bench run $(BENCH)
+
+bench-peers: ## the same beside ssh, mosh, et and tssh, those that are installed; needs root
+	go run ./bench peers $(BENCH)
 
 cross: ## build for the other systems and processors
 	@set -e; \

@@ -123,11 +123,16 @@ func (all *measurements) onSignal(say func()) {
 }
 
 // endOnSignal waits for a signal, runs the cleanups of all measurements, and ends
-// the program.
+// the program. A second signal ends it at once.
 func (all *measurements) endOnSignal() {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	<-signals
+	go func() {
+		<-signals
+		fmt.Fprintf(os.Stderr, "bench: ended before all was cleaned up; namespaces qt-%d-* may be left\n", os.Getpid())
+		os.Exit(130)
+	}()
 	all.mu.Lock()
 	for _, m := range slices.Backward(all.running) {
 		m.clean(true)

@@ -51,6 +51,7 @@ var comparedIn = []string{
 
 func peersCommand(running *measurements) *cobra.Command {
 	p := newProduction(running)
+	p.compare = true
 	var only []string
 	c := &cobra.Command{
 		Use:   "peers",
@@ -59,8 +60,10 @@ func peersCommand(running *measurements) *cobra.Command {
 tssh that are installed. They run in network namespaces, one after the other, each over
 the same emulated network. Needs Linux and root.
 
-A program that cannot do what a scenario asks for gets "never", and why. Every figure goes
-to a file as soon as it is measured.`,
+A program that cannot do what a scenario asks for gets "never", and why. What was played
+while this process could not run for 20 ms is played again, at most twice, and else is
+busy: not to be believed. Every figure goes to a file as soon as it is measured. Takes
+about four minutes for each program.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := rig.CanNamespace(); err != nil {
