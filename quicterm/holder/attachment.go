@@ -251,19 +251,31 @@ func (h *Holder) receivedLocked(a *attachment) {
 	}
 }
 
-// present is how much of a terminal's output is not skipped: where the prompt is.
-const present = 2 << 10
+const (
+	// present is how much of a terminal's output is not skipped: where the prompt is.
+	present = 1 << 10
 
-// skipLocked brings a client to the present. Only a terminal's output may be left
-// out.
+	// skipGrace is what a program has to act on the input before a Skip. What it
+	// prints meanwhile is read, wherever the client is, to get to the prompt.
+	skipGrace = 10 * time.Millisecond
+)
+
+// skipLocked brings a client to the present, in a moment. Only a terminal's output
+// may be left out.
 func (h *Holder) skipLocked(a *attachment) {
-	if !h.spec.PTY {
+	if !h.spec.PTY || h.skipping {
 		return
 	}
-	a.peer.Skip(present)
-	a.pump.Wake()
-	h.changed.Broadcast() // there is room for more
-	h.redraw(h.program.Size())
+	h.skipping = true
+	h.changed.Broadcast()
+	time.AfterFunc(skipGrace, func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.skipping = false
+		a.peer.Skip(present)
+		a.pump.Wake()
+		h.redraw(h.program.Size())
+	})
 }
 
 // closeCarriers closes those that there are, and those to come.

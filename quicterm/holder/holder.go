@@ -54,6 +54,8 @@ type Holder struct {
 		last  time.Time
 	}
 
+	skipping bool // a client is brought to the present
+
 	attached  bool // somebody was, once
 	writer    *attachment
 	displaced []*attachment // the latest ones, to be told by whom
@@ -157,7 +159,7 @@ func (h *Holder) mustWaitLocked(n int) bool {
 		return h.ring.Room() < max(n, 1) && (h.presentLocked() || !h.killed && !h.expired)
 	}
 	a := h.writer
-	if !h.presentLocked() || a.peer.Outstanding() <= h.backlogLocked() {
+	if !h.presentLocked() || h.skipping || a.peer.Outstanding() <= h.backlogLocked() {
 		return false
 	}
 	left := stallLimit - time.Since(a.peer.Waiting())

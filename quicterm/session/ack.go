@@ -70,7 +70,7 @@ func (p *Peer) handleCarrierAck(now time.Time, c *carrier, a Ack, news bool) {
 		c.credit.trip(now, trip)
 	}
 	c.loss.acked(now, a.Datagrams, c.rtt.smoothed)
-	p.usual.rtt, p.usual.loss, p.usual.credit = c.rtt, c.loss.rate(), c.credit.limit(now)
+	p.usual.rtt, p.usual.loss, p.usual.credit, p.usual.shortest = c.rtt, c.loss.rate(), c.credit.limit(now), c.credit.shortest()
 	c.backlog = a.Backlog
 	if news {
 		c.probes = 0

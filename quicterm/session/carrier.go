@@ -84,6 +84,7 @@ func (p *Peer) Up(now time.Time, maxDatagram int, ready bool) CarrierID {
 	if p.usual.rtt.smoothed > 0 {
 		c.loss.expected = max(p.usual.loss, lightLoss)
 		c.credit.initial = min(initialCredit, p.usual.credit)
+		c.credit.before = p.usual.shortest
 	}
 	for _, f := range p.standing {
 		c.messages = buffer.AppendFrame(c.messages, f)

@@ -23,8 +23,9 @@ const (
 	leastFor = 15 * time.Second
 
 	// leastFirst is the same for the first time: what has piled up in an outage
-	// comes at once, and hides how short the path is.
-	leastFirst = 500 * time.Millisecond
+	// comes at once, and hides how short the path is, and that may not be like the
+	// last one.
+	leastFirst = 250 * time.Millisecond
 )
 
 // A credit limits what is under way on a carrier's stream, so that a flood fills
@@ -45,33 +46,34 @@ type credit struct {
 	limited bool // there was more to send than was allowed, in this sample
 	grows   bool // the last sample was better than those before
 
-	least, before time.Duration // the shortest round trips now, and before
-	turned        time.Time     // when that was
+	least, before time.Duration // the shortest round trips now, and before: first that of the last path
+	turned        time.Time     // when now began
+	settled       bool          // it was not the first time
 	drained       time.Time     // until when little is sent: what queues in the network leaves it
 }
 
 // trip takes note of a round trip.
 func (c *credit) trip(now time.Time, rtt time.Duration) {
-	span := leastFor
-	if c.before == 0 {
-		span = leastFirst
+	span := leastFirst
+	if c.settled {
+		span = leastFor
 	}
-	if c.turned.IsZero() || now.Sub(c.turned) > span {
-		c.before, c.least = c.least, rtt
-		if !c.turned.IsZero() {
-			c.drained = now.Add(2 * rtt)
-		}
-		c.turned = now
+	switch {
+	case c.turned.IsZero():
+		c.least, c.turned = rtt, now
+	case now.Sub(c.turned) > span:
+		c.before, c.least, c.turned, c.settled = c.least, rtt, now, true
+		c.drained = now.Add(2 * rtt)
 	}
 	c.least = min(c.least, rtt)
 }
 
-// shortest returns the shortest round trip.
+// shortest returns the shortest round trip, or 0 if none is known.
 func (c *credit) shortest() time.Duration {
-	if c.before > 0 {
-		return min(c.least, c.before)
+	if c.least == 0 || c.before == 0 {
+		return max(c.least, c.before)
 	}
-	return c.least
+	return min(c.least, c.before)
 }
 
 // rate returns the best rate of the last samples, 0 if there are none.

@@ -125,9 +125,10 @@ type Peer struct {
 
 	carriers map[CarrierID]*carrier
 	usual    struct { // what the last ack has told of its carrier's path
-		rtt    rtt
-		loss   float64
-		credit int
+		rtt      rtt
+		shortest time.Duration
+		loss     float64
+		credit   int
 	}
 	lastID   CarrierID
 	lazy     bool
