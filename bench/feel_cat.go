@@ -83,7 +83,8 @@ func (f *feeling) catPipe(m *measurement) (string, bool) {
 	return fmt.Sprintf("%.0f MB/s, ssh %.0f: %.2f x", quic/1e6, ssh/1e6, quic/ssh), true
 }
 
-// catFar shows a file over a long fast link that loses a little.
+// catFar shows a file over a long fast link that loses a little. OpenSSH's TCP has the
+// congestion control of most distributions there and, for information, BBR.
 func (f *feeling) catFar(m *measurement) (string, bool) {
 	const (
 		size  = 50_000_000
@@ -94,18 +95,22 @@ func (f *feeling) catFar(m *measurement) (string, bool) {
 	)
 	link := netem.Config{Delay: rtt / 2, Loss: 0.001, Rate: rate, Queue: 600_000} // a round trip's worth
 	speeds := map[string]float64{}
-	for _, what := range []string{"auto", "off", "ssh"} {
+	for _, what := range []string{"auto", "off", "ssh", "ssh bbr"} {
 		err := m.all.run(m.name+", "+what, m.bin, func(m *measurement) {
 			n := newFeelNet(m)
 			here, _ := n.client(m, 1, 1, link)
 			h := n.host
-			if what != "ssh" {
+			overSSH := strings.HasPrefix(what, "ssh")
+			if !overSSH {
 				h.Client["compression"] = strconv.Quote(what)
+			}
+			if what == "ssh bbr" {
+				n.server.Batch("route replace default dev eth0 congctl bbr")
 			}
 			h.Start()
 			writeLog(m, h.Path("text"), size)
 			var client *exec.Cmd
-			if what == "ssh" {
+			if overSSH {
 				client = startSSH(m, h, netip.MustParseAddrPort(serverIP+":2222")).client(shellCommand, "-t")
 			} else {
 				client = h.Via(h.Addr, "connect", []string{"-t"}, shellCommand)
@@ -119,7 +124,8 @@ func (f *feeling) catFar(m *measurement) (string, bool) {
 		}
 	}
 	auto, off, ssh := speeds["auto"], speeds["off"], speeds["ssh"]
-	return fmt.Sprintf("%.1f MB/s, ssh %.1f: %.2f x; uncompressed %.1f: %.2f x", auto/1e6, ssh/1e6, auto/ssh, off/1e6, off/ssh), auto >= ratio*ssh
+	return fmt.Sprintf("%.1f MB/s, ssh %.1f: %.2f x (BBR %.1f); uncompressed %.1f: %.2f x", auto/1e6, ssh/1e6, auto/ssh,
+		speeds["ssh bbr"]/1e6, off/1e6, off/ssh), auto >= ratio*ssh
 }
 
 // freePort returns an address on the loopback interface where nothing listens.

@@ -27,7 +27,7 @@ func newFeelNet(m *measurement) *feelNet {
 	m.Cleanup(func() { n.router.Close() })
 	n.server = rig.NewNamespace(m)
 	n.attach(m, n.server, "eth0", netem.Config{}, serverNet.String())
-	n.server.Batch("addr add "+serverIP+"/24 dev eth0", "link set eth0 up", "route add default dev eth0")
+	n.server.Batch("addr add "+serverIP+"/24 dev eth0", "link set eth0 up", defaultRoute("eth0"))
 	n.host = rig.NewHost(m, m.bin)
 	n.host.In = n.server
 	n.host.Addr = netip.MustParseAddrPort(serverIP + ":4433")
