@@ -3,6 +3,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net"
@@ -10,6 +11,8 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -126,11 +129,17 @@ func installed(w io.Writer, names []string) ([]program, error) {
 	return present, nil
 }
 
-// version returns the first line that a command prints.
+// version returns the first line that a command prints, if it does so soon.
 func version(command []string) string {
-	out, err := exec.Command(command[0], command[1:]...).CombinedOutput()
+	const soon = 5 * time.Second
+	ctx, cancel := context.WithTimeout(context.Background(), soon)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	out, _ := cmd.CombinedOutput()
 	line, _, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
-	if err != nil && line == "" {
+	if line == "" {
 		return "of an unknown version"
 	}
 	return line
