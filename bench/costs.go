@@ -64,7 +64,7 @@ func (c *costs) sent() uint64 {
 // figures are of one session: "wire" is bytes per second, both ways; "client cpu" and
 // "server cpu" are seconds of computing for the whole work, and "client memory" and
 // "server memory" are MB at its end. Of a side where a process has ended they are not
-// known.
+// known, nor is "wire" where links count nothing.
 func (c *costs) figures() []figure {
 	n := float64(len(c.job.clients))
 	one := func(metric, unit string, v float64) figure {
@@ -72,7 +72,10 @@ func (c *costs) figures() []figure {
 	}
 	wire := one("wire", "B/s", float64(c.wire)/c.ended.Sub(c.started).Seconds())
 	wire.portable = true
-	figures := []figure{wire}
+	var figures []figure
+	if c.wire > 0 {
+		figures = append(figures, wire)
+	}
 	for i, side := range []string{"client", "server"} {
 		if !c.gone[i] {
 			figures = append(figures, one(side+" cpu", "s", c.computed[i].Seconds()), one(side+" memory", "MB", float64(c.memory[i])/1e6))
