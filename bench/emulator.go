@@ -20,6 +20,7 @@ import (
 type testLink struct {
 	client, server *net.UDPConn
 	set            func(netem.Config)
+	tcp            func(m *measurement) []check // what it does to TCP, or nil
 }
 
 // proxyTestLink is a link through a proxy.
@@ -39,7 +40,7 @@ func proxyTestLink(m *measurement, seed uint64) testLink {
 		m.Fatal(err)
 	}
 	m.Cleanup(func() { client.Close() })
-	return testLink{client, server, p.Set}
+	return testLink{client: client, server: server, set: p.Set}
 }
 
 // What a link is asked to do when it is measured. Bursts are short, so that there are
@@ -101,7 +102,7 @@ func (l testLink) measure(m *measurement) []check {
 	share, length := l.bursts(m)
 	rate, queue := l.slow(m)
 	asked := askedBurst.Burst
-	return []check{
+	checks := []check{
 		{"rtt", "ms", inMS(rtt), inMS(2 * askedLossy.Delay), 3},
 		{"loss up", "%", 100 * up, 100 * askedLossy.Loss, 5},
 		{"loss down", "%", 100 * down, 100 * askedLossy.Loss, 5},
@@ -110,6 +111,10 @@ func (l testLink) measure(m *measurement) []check {
 		{"rate", "Mbit/s", rate / 1e6, float64(askedSlow.Rate) / 1e6, 0.1},
 		{"queue", "KiB", queue / 1024, float64(askedSlow.Queue) / 1024, 13},
 	}
+	if l.tcp != nil {
+		checks = append(checks, l.tcp(m)...)
+	}
+	return checks
 }
 
 // A packet that arrived.

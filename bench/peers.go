@@ -6,8 +6,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net"
-	"net/netip"
 	"os/exec"
 	"slices"
 	"strings"
@@ -16,7 +14,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/quicterm/quicterm/bench/netem"
 	"github.com/quicterm/quicterm/bench/result"
 	"github.com/quicterm/quicterm/bench/rig"
 )
@@ -66,7 +63,7 @@ the same emulated network. Needs Linux and root.
 A program that cannot do what a scenario asks for gets "never", and why. What was played
 while this process could not run for 20 ms is played again, at most twice, and else is
 busy: not to be believed. Every figure goes to a file as soon as it is measured. Takes
-about four minutes for each program.`,
+about five minutes for each program.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := rig.CanNamespace(); err != nil {
@@ -143,22 +140,4 @@ func version(command []string) string {
 		return "of an unknown version"
 	}
 	return line
-}
-
-// netnsTestLink is a link of a stage in namespaces.
-func netnsTestLink(m *measurement, seed uint64) testLink {
-	s := newNetnsStage(m, seed).(*netnsStage)
-	at := s.seat(m, 0, netem.Config{})
-	l := testLink{set: at.Set}
-	s.server.Do(func() (err error) {
-		l.server, err = net.ListenUDP("udp", net.UDPAddrFromAddrPort(netip.AddrPortFrom(at.addr.Addr(), 0)))
-		return err
-	})
-	m.Cleanup(func() { l.server.Close() })
-	at.in.Do(func() (err error) {
-		l.client, err = net.DialUDP("udp", nil, l.server.LocalAddr().(*net.UDPAddr))
-		return err
-	})
-	m.Cleanup(func() { l.client.Close() })
-	return l
 }
