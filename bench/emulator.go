@@ -56,10 +56,9 @@ var (
 const emulatedLink = "emulated link"
 
 // checkEmulator measures a link, and compares how it treats packets with what it was
-// asked to do. It measures again if something is wrong and the machine was busy.
+// asked to do.
 func (p *player) checkEmulator(name string, open func(m *measurement, seed uint64) testLink) []result.Record {
-	var records []result.Record
-	for repeats := 0; repeats <= maxRepeats; repeats++ {
+	return p.believable(func(repeats int) ([]result.Record, time.Duration) {
 		stalls := watchStalls()
 		var checks []check
 		err := p.all.run("emulated link, "+name, p.bin, func(m *measurement) { checks = open(m, p.seed).measure(m) })
@@ -70,24 +69,20 @@ func (p *player) checkEmulator(name string, open func(m *measurement, seed uint6
 		}
 		if err != nil {
 			record.Metric, record.Verdict, record.Why = "complete", result.Failed, oneLine(err)
-			return []result.Record{record}
+			return []result.Record{record}, stall
 		}
-		records = nil
-		wrong := false
+		var records []result.Record
 		for _, c := range checks {
 			r := record
 			r.Metric, r.Unit, r.Values = c.what, c.unit, []float64{c.got}
 			r.Bound, r.Verdict = fmt.Sprintf("%.4g +- %.2g", c.asked, c.tolerance), result.OK
 			if math.Abs(c.got-c.asked) > c.tolerance {
-				r.Verdict, wrong = result.Missed, true
+				r.Verdict = result.Missed
 			}
 			records = append(records, r)
 		}
-		if !wrong {
-			break
-		}
-	}
-	return records
+		return records, stall
+	})
 }
 
 // A check is what a link did.

@@ -35,23 +35,28 @@ func (p *player) now() time.Time { return time.Now().UTC().Truncate(time.Second)
 const maxRepeats = 2
 
 // play has a program do a scenario on a stage of its own, and returns a record of each
-// metric. Bounds are looked at where there are to be any. It plays again, at most twice,
-// where one is missed, or figures are for comparing, and the machine was too busy to be
-// believed.
+// metric. Bounds are looked at where there are to be any.
 func (p *player) play(newStage func(m *measurement, seed uint64) stage, what program, s scenario, bounds []bound) []result.Record {
-	for repeats := 0; ; repeats++ {
+	return p.believable(func(repeats int) ([]result.Record, time.Duration) {
 		t := &take{player: p, scenario: s, bounds: bounds}
 		err := p.all.run(s.name+", "+what.name(), p.bin, func(m *measurement) { t.play(m, newStage(m, p.seed), what) })
-		records := t.records(what, repeats, err)
-		spoiled := func(r result.Record) bool {
-			return r.Verdict == result.Missed || p.compare && r.Verdict == result.Free
-		}
-		if t.stall < believed || !slices.ContainsFunc(records, spoiled) {
+		return t.records(what, repeats, err), t.stall
+	})
+}
+
+// believable measures, and again, at most twice, where a bound is missed and the machine
+// was too busy to be believed, as the longest stall says. If it stays so, that is the
+// verdict.
+func (p *player) believable(measure func(repeats int) ([]result.Record, time.Duration)) []result.Record {
+	for repeats := 0; ; repeats++ {
+		records, stall := measure(repeats)
+		missed := func(r result.Record) bool { return r.Verdict == result.Missed }
+		if stall < believed || !slices.ContainsFunc(records, missed) {
 			return records
 		}
 		if repeats == maxRepeats || !p.until.IsZero() && time.Now().After(p.until) {
-			for i, r := range records {
-				if spoiled(r) {
+			for i := range records {
+				if missed(records[i]) {
 					records[i].Verdict = result.Busy
 				}
 			}

@@ -121,3 +121,39 @@ type brokenServed struct{ served }
 func (brokenServed) command(*seat, string) *exec.Cmd {
 	return exec.Command("sh", "-c", "echo no such host; exit 1")
 }
+
+// What missed its bound is measured again while the machine is busy, and is busy if it
+// stays so.
+func TestBelievable(t *testing.T) {
+	const calm, busy = believed - 1, believed
+	for _, c := range []struct {
+		name     string
+		stalls   []time.Duration
+		verdicts []string // of each time
+		until    time.Time
+		want     string
+		times    int
+	}{
+		{"kept", []time.Duration{calm}, []string{result.OK}, time.Time{}, result.OK, 1},
+		{"kept on a busy machine", []time.Duration{busy}, []string{result.OK}, time.Time{}, result.OK, 1},
+		{"missed", []time.Duration{calm}, []string{result.Missed}, time.Time{}, result.Missed, 1},
+		{"missed, then kept", []time.Duration{busy, busy}, []string{result.Missed, result.OK}, time.Time{}, result.OK, 2},
+		{"missed, then calm", []time.Duration{busy, calm}, []string{result.Missed, result.Missed}, time.Time{}, result.Missed, 2},
+		{"busy", []time.Duration{busy, busy, busy}, []string{result.Missed, result.Missed, result.Missed}, time.Time{}, result.Busy, 3},
+		{"no time for another", []time.Duration{busy}, []string{result.Missed}, time.Now(), result.Busy, 1},
+		{"failed", []time.Duration{busy}, []string{result.Failed}, time.Time{}, result.Failed, 1},
+	} {
+		times := 0
+		p := &player{until: c.until}
+		records := p.believable(func(repeats int) ([]result.Record, time.Duration) {
+			if repeats != times {
+				t.Errorf("%s: repeat %d, want %d", c.name, repeats, times)
+			}
+			times++
+			return []result.Record{{Verdict: result.Free}, {Verdict: c.verdicts[repeats]}}, c.stalls[repeats]
+		})
+		if times != c.times || records[1].Verdict != c.want || records[0].Verdict != result.Free {
+			t.Errorf("%s: %d times, %+v", c.name, times, records)
+		}
+	}
+}

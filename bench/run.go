@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -243,11 +244,15 @@ func (p *production) tell(w io.Writer) error {
 	if len(records) == 0 {
 		return errors.New("nothing was measured")
 	}
-	m := p.machine
-	fmt.Fprintf(w, "%s, commit %s, seed %d; %s\n", p.now().Format("2006-01-02"), p.commit, p.seed, machineText(m))
+	fmt.Fprintf(w, "%s, commit %s, seed %d; %s\n", p.now().Format("2006-01-02"), cmp.Or(p.commit, "unknown"), p.seed, machineText(p.machine))
 	io.WriteString(w, table(records, screenWidth(w)))
 	wrong, bounds, busy := 0, 0, 0
+	stall, again := 0.0, make(map[string]bool)
 	for _, r := range records {
+		stall = max(stall, r.StallMS)
+		if r.Repeats > 0 {
+			again[r.Scenario+", "+r.Program] = true
+		}
 		switch {
 		case r.Verdict == result.Missed, r.Verdict == result.Failed, r.Verdict == result.Never && r.Bound != "":
 			wrong++
@@ -258,6 +263,7 @@ func (p *production) tell(w io.Writer) error {
 			busy++
 		}
 	}
+	fmt.Fprintf(w, "A sleeper was kept waiting for %.0f ms at most; scenarios played again: %d.\n", stall, len(again))
 	if busy > 0 {
 		fmt.Fprintf(w, "The machine was too busy for %d figures to be believed.\n", busy)
 	}
