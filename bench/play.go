@@ -44,19 +44,21 @@ func (p *player) play(newStage func(m *measurement, seed uint64) stage, what pro
 	})
 }
 
-// believable measures, and again, at most twice, where a bound is missed and the machine
-// was too busy to be believed, as the longest stall says. If it stays so, that is the
-// verdict.
+// believable measures, and again, at most twice, where a bound is missed, or figures are
+// for comparing, and the machine was too busy to be believed, as the longest stall says.
+// If it stays so, that is the verdict.
 func (p *player) believable(measure func(repeats int) ([]result.Record, time.Duration)) []result.Record {
 	for repeats := 0; ; repeats++ {
 		records, stall := measure(repeats)
-		missed := func(r result.Record) bool { return r.Verdict == result.Missed }
-		if stall < believed || !slices.ContainsFunc(records, missed) {
+		spoiled := func(r result.Record) bool {
+			return r.Verdict == result.Missed || p.compare && r.Verdict == result.Free
+		}
+		if stall < believed || !slices.ContainsFunc(records, spoiled) {
 			return records
 		}
 		if repeats == maxRepeats || !p.until.IsZero() && time.Now().After(p.until) {
 			for i := range records {
-				if missed(records[i]) {
+				if spoiled(records[i]) {
 					records[i].Verdict = result.Busy
 				}
 			}

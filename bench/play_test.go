@@ -156,4 +156,11 @@ func TestBelievable(t *testing.T) {
 			t.Errorf("%s: %d times, %+v", c.name, times, records)
 		}
 	}
+	p := &player{compare: true}
+	records := p.believable(func(int) ([]result.Record, time.Duration) {
+		return []result.Record{{Verdict: result.Free}, {Verdict: result.Never}}, busy
+	})
+	if records[0].Verdict != result.Busy || records[1].Verdict != result.Never {
+		t.Errorf("for comparing: %+v", records)
+	}
 }
