@@ -37,7 +37,8 @@ type carrier struct {
 	cursor    uint64    // the first frame that was not put on the stream
 	tail      uint64    // the first frame that was in no datagram
 	acked     uint64    // the first frame above all that arrived on this carrier
-	hole      hole      // what was left out
+	holes     []hole    // what was left out, and the other end may not know yet
+	left      uint64    // bytes that were left out before
 	tailAt    time.Time // when the last one was sent
 	resendAt  time.Time // when the tail goes again, if it is not acknowledged
 	resends   int       // in a row
@@ -176,53 +177,67 @@ func (p *Peer) backlog(c *carrier) int {
 	return p.span(max(c.sent(), p.acked, p.first()), p.log.Next())
 }
 
-// A hole is what was left out of a carrier's stream last: frames that were to be
-// skipped. It may have been left out in several parts before any was acknowledged.
+// A hole is what was left out of a carrier's stream at once: frames that were to be
+// skipped, or had left the log.
 type hole struct {
 	from, to uint64 // the first of them, and the first after them
-	last     uint64 // the first of the last part
+	unsent   uint64 // the first of them that no carrier has brought
 	bytes    int
-	before   uint64 // bytes that were left out before
 }
 
-// leave takes note that frames from one up to another are left out.
-func (p *Peer) leave(c *carrier, from, to uint64) {
-	h := hole{from, to, from, p.span(from, to), c.hole.before + uint64(c.hole.bytes)}
-	if old := c.hole; max(c.acked, p.acked) < old.to {
-		h.from, h.bytes, h.before = old.from, old.bytes+p.span(old.to, to), old.before
+// maxHoles is how many holes the other end may not know of. Another one waits until
+// it knows of the first.
+const maxHoles = 16
+
+// leave takes note that frames from one up to another are left out, unless that has
+// to wait.
+func (p *Peer) leave(c *carrier, from, to uint64) bool {
+	for len(c.holes) > 0 && c.holes[0].to <= p.acked {
+		c.left += uint64(c.holes[0].bytes)
+		c.holes = c.holes[1:]
 	}
-	c.hole = h
+	if len(c.holes) == maxHoles {
+		return false
+	}
+	c.holes = append(c.holes, hole{from, to, min(max(from, p.sent), to), p.span(from, to)})
+	if from < p.log.First() {
+		c.credit.forget() // nobody can tell any more how many bytes that is
+	}
+	return true
 }
 
 // underWay returns how many bytes of frames before a given one are on their way.
-func (p *Peer) underWay(c *carrier, next uint64) int {
-	acked := max(c.acked, p.acked)
-	if acked >= c.hole.to {
-		return p.span(acked, next)
+func (p *Peer) underWay(c *carrier, next uint64) (bytes int) {
+	at := max(c.acked, p.acked)
+	for _, h := range c.holes {
+		bytes += p.span(at, h.from)
+		at = max(at, h.to)
 	}
-	return p.span(acked, c.hole.from) + p.span(c.hole.to, next)
+	return bytes + p.span(at, next)
 }
 
-// leftOut returns how many bytes of frames before a given one the other end is not
-// to get, and does not know of yet.
-func (p *Peer) leftOut(c *carrier, next uint64) int {
-	if p.acked < c.hole.to && c.hole.to <= next {
-		return p.span(max(p.acked, c.hole.last), c.hole.to)
+// leftOut returns how many bytes of frames the other end was granted, but is not to
+// get, and does not know of that yet.
+func (p *Peer) leftOut(c *carrier) (bytes int) {
+	for _, h := range c.holes {
+		bytes += p.span(max(p.acked, h.unsent), h.to)
 	}
-	return 0
+	return bytes
 }
 
 // delivered returns how many bytes of frames of the log have arrived, by any
-// carrier, but for those that were left out.
-func (p *Peer) delivered(c *carrier) uint64 {
-	seq, left := max(c.acked, p.acked), c.hole.before
-	switch {
-	case seq >= c.hole.to:
-		left += uint64(c.hole.bytes)
-	case seq > c.hole.from:
-		seq = c.hole.from
+// carrier, but for those that were left out; or false if that cannot be told any
+// more, because they have left the log.
+func (p *Peer) delivered(c *carrier) (bytes uint64, known bool) {
+	seq, left := max(c.acked, p.acked), c.left
+	for _, h := range c.holes {
+		if seq < h.to {
+			seq = min(seq, h.from)
+			break
+		}
+		left += uint64(h.bytes)
 	}
-	return position(seq, p.log.Offset(seq)) - left
+	return position(seq, p.log.Offset(seq)) - left, seq >= p.log.First()
 }
 
 // Received tells the peer that a datagram came over a carrier.
@@ -271,13 +286,15 @@ func (p *Peer) Stream(now time.Time, id CarrierID, limit int) []byte {
 		c.probeAt = now.Add(2 * c.rtt.timeout())
 	}
 	if first := p.first(); from < first {
+		if !p.leave(c, from, first) {
+			return nil
+		}
 		c.cursor = first
-		p.leave(c, from, first)
 		info := gapInfo{next: first, offset: p.log.Offset(first)}
 		return buffer.AppendFrame(nil, buffer.Frame{Type: gap, Payload: appendGap(nil, info)})
 	}
 	allowed := c.credit.limit(now)
-	credit, room := allowed-p.underWay(c, from), p.room(from, p.leftOut(c, from))
+	credit, room := allowed-p.underWay(c, from), p.room(from, p.leftOut(c))
 	c.credit.limited = c.credit.limited || credit <= allowed/8
 	if credit <= 0 || room <= 0 {
 		return nil
@@ -287,8 +304,11 @@ func (p *Peer) Stream(now time.Time, id CarrierID, limit int) []byte {
 		return nil
 	}
 	c.cursor = next
+	p.sent = max(p.sent, next)
 	c.rtt.start(now, next-1)
-	c.credit.sent(now, next-1, p.delivered(c))
+	if delivered, known := p.delivered(c); known {
+		c.credit.sent(now, next-1, delivered)
+	}
 	c.credit.limited = c.credit.limited || credit-len(b) <= allowed/8
 	c.resendAt = now.Add(c.rtt.timeout())
 	return b

@@ -110,6 +110,9 @@ func (c *credit) sent(now time.Time, seq, delivered uint64) {
 	}
 }
 
+// forget gives up what is being measured.
+func (c *credit) forget() { c.sample.seq = 0 }
+
 // delivered takes word that frames up to seq have arrived, so many bytes.
 func (c *credit) delivered(now time.Time, seq, delivered uint64) {
 	if c.sample.seq == 0 || seq < c.sample.seq {

@@ -133,3 +133,89 @@ func TestSkip(t *testing.T) {
 		}
 	}
 }
+
+// However floods, skips and carriers come together, nobody sends more than the other
+// end has granted, and what is left out is told exactly.
+func TestSkipsAmongFloods(t *testing.T) {
+	worlds, steps := 100, 400
+	if testing.Short() {
+		worlds = 10
+	}
+	for seed := range worlds {
+		w := newWorld(t, uint64(seed))
+		w.datagrams = seed%4 != 0
+		server, client := w.ends[1], w.ends[0]
+		server.ring = buffer.NewRing([]int{0, 8 << 20}[seed%2])
+		server.peer = NewPeer(Config{Log: server.ring, Acked: 1, Next: 1, Reorder: 100, Window: 300 << 10})
+		w.rate = []int{0, 100_000, 2_000_000}[seed%3]
+		w.connect()
+		for range steps {
+			switch w.rng.IntN(10) {
+			case 0, 1:
+				for range w.rng.IntN(60) {
+					w.append(1, w.rng.IntN(16<<10))
+				}
+			case 2:
+				w.append(1, w.rng.IntN(1000))
+			case 3:
+				server.peer.Skip(uint64(w.rng.IntN(2)) * 1024)
+			case 4:
+				if w.rng.IntN(3) == 0 {
+					w.consume(0, len(client.got))
+				}
+			case 5:
+				if len(w.links) < 3 {
+					w.connect()
+				}
+			case 6:
+				if n := len(w.links); n > 1 && w.rng.IntN(3) == 0 {
+					w.cut(w.links[0])
+					w.links = w.links[1:]
+				}
+			case 7:
+				w.loss, w.jitter = float64(w.rng.IntN(2))/4, time.Duration(w.rng.IntN(200))*time.Millisecond
+			default:
+				w.run(time.Duration(w.rng.Int64N(int64(300 * time.Millisecond))))
+			}
+		}
+		w.loss = 0
+		w.settle(5 * time.Minute)
+	}
+}
+
+// Who asks for the present again and again gets no more sent at once than the path
+// takes.
+func TestSkipsInARow(t *testing.T) {
+	w := newWorld(t, 1)
+	w.rate, w.delay = 100_000, 150*time.Millisecond
+	server, client := w.ends[1], w.ends[0]
+	server.ring = buffer.NewRing(8 << 20)
+	server.peer = NewPeer(Config{Log: server.ring, Acked: 1, Next: 1, Reorder: 100, Window: 300 << 10})
+	client.peer = NewPeer(Config{Log: client.ring, Acked: 1, Next: 1, Reorder: 100, Window: 4 << 20})
+	w.connect()
+	bulk := func() {
+		for range 40 {
+			w.append(1, 1000)
+		}
+	}
+	for range 100 {
+		bulk()
+		w.run(100 * time.Millisecond)
+		w.consume(0, len(client.got))
+	}
+	for range 100 {
+		bulk()
+		w.run(10 * time.Millisecond)
+		server.peer.Skip(0)
+		w.consume(0, len(client.got))
+	}
+	w.append(1, 10)
+	start := w.now
+	for client.peer.window.Next() != server.ring.Next() {
+		w.run(time.Millisecond)
+		w.consume(0, len(client.got))
+	}
+	if took := w.now.Sub(start); took > 3*w.delay+100*time.Millisecond {
+		t.Errorf("what comes after many skips takes %v", took)
+	}
+}

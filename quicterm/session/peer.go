@@ -103,7 +103,8 @@ type Counters struct {
 
 // A Peer is one end of an attachment. It is not safe for concurrent use.
 type Peer struct {
-	log *buffer.Ring
+	log  *buffer.Ring
+	sent uint64 // the first frame of it that was sent on no carrier
 
 	// What the other end says of log.
 	acked    uint64    // the first frame that it has not received
@@ -390,12 +391,16 @@ func (p *Peer) handleAck(now time.Time, c *carrier, a Ack) error {
 	}
 	p.acked = max(p.acked, a.Received)
 	p.consumed = max(p.consumed, a.Consumed)
-	p.limit = max(p.limit, a.Limit)
+	p.limit = max(p.limit, min(a.Limit, maxNumber))
 	if p.acked == p.log.Next() {
 		p.waiting = time.Time{}
 	}
 	p.handleCarrierAck(now, c, a, news)
-	c.credit.delivered(now, max(a.Highest, p.acked-1), p.delivered(c))
+	if delivered, known := p.delivered(c); known {
+		c.credit.delivered(now, max(a.Highest, p.acked-1), delivered)
+	} else {
+		c.credit.forget()
+	}
 	return nil
 }
 

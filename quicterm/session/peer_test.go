@@ -14,6 +14,7 @@ func TestChaos(t *testing.T) {
 	for seed := range worlds {
 		w := newWorld(t, uint64(seed))
 		w.datagrams = seed%4 != 0
+		w.skips = seed%3 == 0
 		w.chaos(steps)
 		if testing.Verbose() {
 			t.Logf("%d: %v", seed, w)

@@ -61,6 +61,7 @@ func FuzzReceive(f *testing.F) {
 			case 6:
 				p.Ping(id)
 				p.Notify(Displaced, "somebody")
+				p.Skip(uint64(step>>4) * 100)
 			case 7:
 				log.Release(uint64(step >> 4))
 			default:
@@ -130,6 +131,30 @@ func TestEndOfAllLogs(t *testing.T) {
 				t.Errorf("%s: %v", test.why, err)
 			}
 		}
+	}
+}
+
+// Who grants more than there can be is sent what follows a skip at once, as others are.
+func TestEndlessGrant(t *testing.T) {
+	now := time.Unix(1e9, 0)
+	log := buffer.NewRing(0)
+	p := NewPeer(Config{Log: log, Acked: 1, Next: 1, Reorder: 100, Window: 1 << 20})
+	id := p.Up(now, 0, true)
+	endless := buffer.Frame{Type: ack, Payload: appendAck(nil, Ack{Received: 1, Consumed: 1, Limit: math.MaxUint64})}
+	if err := p.Receive(now, id, StreamLane, endless); err != nil {
+		t.Fatal(err)
+	}
+	for range 10 {
+		log.Append(Stdout, make([]byte, 1000))
+	}
+	p.Skip(1000)
+	var got []byte
+	for b := p.Stream(now, id, 64<<10); b != nil; b = p.Stream(now, id, 64<<10) {
+		got = append(got, b...)
+	}
+	checkSent(t, got)
+	if want, _ := log.Slice(10, 2000); !bytes.HasSuffix(got, want) {
+		t.Errorf("sends %d bytes, which do not end in the last frame", len(got))
 	}
 }
 

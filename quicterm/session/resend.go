@@ -44,6 +44,7 @@ func (p *Peer) appendTail(now time.Time, b []byte, c *carrier) []byte {
 		p.counters.ResentBytes += uint64(len(b) - start)
 	}
 	c.tail, c.tailAt = p.log.Next(), now
+	p.sent = max(p.sent, c.tail)
 	c.resendAt = now.Add(p.resendAfter(c))
 	if !c.heard {
 		c.resendAt = now.Add(min(firstCopy<<c.tries, maxResend))

@@ -26,7 +26,9 @@ type world struct {
 	loss, double  float64 // of datagrams
 	datagrams     bool
 	sent          int // datagrams
-	rate          int // of streams, in bytes per second, 0 for no limit
+	skips         bool
+	rate          int       // of streams, in bytes per second, 0 for no limit
+	frozen        time.Time // until then nothing that is sent arrives
 }
 
 // An end is a peer with what a model of it remembers.
@@ -170,7 +172,7 @@ func (w *world) sendDatagram(l *link, from int, b []byte) {
 		if w.jitter > 0 {
 			delay += time.Duration(w.rng.Int64N(int64(w.jitter)))
 		}
-		w.at(delay, func() {
+		w.at(max(delay, w.frozen.Sub(w.now)), func() {
 			if l.up[1-from] {
 				w.receive(l, 1-from, DatagramLane, b)
 			}
@@ -186,7 +188,7 @@ func (w *world) sendStream(l *link, from int, b []byte) {
 	if w.rng.Float64() < w.loss {
 		delay += 4 * w.delay // lost, and sent again
 	}
-	at := w.now.Add(delay)
+	at := w.now.Add(max(delay, w.frozen.Sub(w.now)))
 	if at.Before(l.ready[from]) {
 		at = l.ready[from]
 	}
@@ -344,6 +346,10 @@ func (w *world) chaos(steps int) {
 			w.jitter = time.Duration(w.rng.IntN(100)) * time.Millisecond
 		case 14:
 			w.run(time.Duration(w.rng.Int64N(int64(3 * time.Second))))
+		case 15:
+			if w.skips {
+				w.ends[w.rng.IntN(2)].peer.Skip(uint64(w.rng.IntN(2)) * 1024)
+			}
 		default:
 			w.run(time.Duration(w.rng.Int64N(int64(50 * time.Millisecond))))
 		}
