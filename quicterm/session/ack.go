@@ -67,7 +67,7 @@ func (p *Peer) handleCarrierAck(now time.Time, c *carrier, a Ack, news bool) {
 	c.ready = true
 	c.acked = max(c.acked, a.Highest+1)
 	if trip := c.rtt.acked(now.Add(-a.Delay), a.Highest); trip > 0 {
-		c.credit.trip(now, trip)
+		c.credit.trip(now, trip, c.rtt.smoothed)
 	}
 	c.loss.acked(now, a.Datagrams, c.rtt.smoothed)
 	p.usual.rtt, p.usual.loss, p.usual.credit, p.usual.shortest = c.rtt, c.loss.rate(), c.credit.limit(now), c.credit.shortest()

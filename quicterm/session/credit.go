@@ -52,8 +52,8 @@ type credit struct {
 	drained       time.Time     // until when little is sent: what queues in the network leaves it
 }
 
-// trip takes note of a round trip.
-func (c *credit) trip(now time.Time, rtt time.Duration) {
+// trip takes note of a round trip, and of what they usually take.
+func (c *credit) trip(now time.Time, rtt, usual time.Duration) {
 	span := leastFirst
 	if c.settled {
 		span = leastFor
@@ -63,7 +63,7 @@ func (c *credit) trip(now time.Time, rtt time.Duration) {
 		c.least, c.turned = rtt, now
 	case now.Sub(c.turned) > span:
 		c.before, c.least, c.turned, c.settled = c.least, rtt, now, true
-		c.drained = now.Add(2 * rtt)
+		c.drained = now.Add(2 * min(rtt, usual)) // it may have been an outage
 	}
 	c.least = min(c.least, rtt)
 }

@@ -183,6 +183,50 @@ func TestSkipsAmongFloods(t *testing.T) {
 	}
 }
 
+// An outage that a carrier survives, and in which more was printed than is kept, says
+// nothing of how fast the path is, nor of how short.
+func TestFloodAfterOutage(t *testing.T) {
+	w := newWorld(t, 1)
+	w.rate = 100_000
+	server, client := w.ends[1], w.ends[0]
+	server.ring = buffer.NewRing(4 << 20)
+	server.peer = NewPeer(Config{Log: server.ring, Acked: 1, Next: 1, Reorder: 100, Window: 300 << 10})
+	w.connect()
+	got := func() int {
+		_, offset := client.peer.Next()
+		return int(offset - client.peer.Counters().LostBytes)
+	}
+	flood := func(d time.Duration) (rate float64, most int) {
+		before := got()
+		for until := w.now.Add(d); w.now.Before(until); {
+			for most = max(most, server.peer.Appetite(w.now)); server.peer.Outstanding() <= 32<<10; {
+				w.append(1, 1000)
+			}
+			w.run(10 * time.Millisecond)
+			w.consume(0, len(client.got))
+		}
+		return float64(got()-before) / d.Seconds(), most
+	}
+	flood(10 * time.Second)
+	_, before := flood(10 * time.Second)
+	for _, outage := range []time.Duration{20 * time.Second, time.Minute} {
+		w.frozen = w.now.Add(outage)
+		for range 6000 {
+			w.append(1, 1000)
+		}
+		w.run(outage)
+		w.consume(0, len(client.got))
+		rate, after := flood(10 * time.Second)
+		t.Logf("%v: %.0f bytes per second, credit at most %d, before %d", outage, rate, after, before)
+		if after > before*3/2 {
+			t.Errorf("%v: credit grows from %d to %d by an outage", outage, before, after)
+		}
+		if rate < 0.8*float64(w.rate) {
+			t.Errorf("%v: then %.0f bytes per second arrive, of %d", outage, rate, w.rate)
+		}
+	}
+}
+
 // Who asks for the present again and again gets no more sent at once than the path
 // takes.
 func TestSkipsInARow(t *testing.T) {
