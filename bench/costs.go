@@ -22,6 +22,7 @@ type costs struct {
 
 	started, ended time.Time
 	wire           uint64
+	counted        bool             // the links count: a session has begun over them
 	computed       [2]time.Duration // by the clients and on the server
 	memory         [2]int           // bytes
 	gone           [2]bool          // a process has ended, and what it took is not known
@@ -39,7 +40,9 @@ func (c *costs) begin() {
 
 func (c *costs) end() {
 	c.ended = time.Now()
-	c.wire = c.sent() - c.wire
+	sent := c.sent()
+	c.counted = sent > 0
+	c.wire = sent - c.wire
 	for i, pids := range [][]int{c.here, c.server} {
 		if c.gone[i] = slices.ContainsFunc(pids, ended); c.gone[i] {
 			continue
@@ -73,7 +76,7 @@ func (c *costs) figures() []figure {
 	wire := one("wire", "B/s", float64(c.wire)/c.ended.Sub(c.started).Seconds())
 	wire.portable = true
 	var figures []figure
-	if c.wire > 0 {
+	if c.counted {
 		figures = append(figures, wire)
 	}
 	for i, side := range []string{"client", "server"} {
