@@ -261,18 +261,28 @@ const (
 )
 
 // skipLocked brings a client to the present, in a moment. Only a terminal's output
-// may be left out.
+// may be left out, and not the program's end.
 func (h *Holder) skipLocked(a *attachment) {
-	if !h.spec.PTY || h.skipping {
+	if !h.spec.PTY || h.skipping == a {
 		return
 	}
-	h.skipping = true
+	h.skipping = a
 	h.changed.Broadcast()
 	time.AfterFunc(skipGrace, func() {
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		h.skipping = false
-		a.peer.Skip(present)
+		if h.skipping != a {
+			return
+		}
+		h.skipping = nil
+		if h.writer != a || h.ending {
+			return
+		}
+		last := uint64(present)
+		if h.exited {
+			last = max(last, h.ring.Offset(h.ring.Next())-h.ring.Offset(h.exit))
+		}
+		a.peer.Skip(last)
 		a.pump.Wake()
 		h.redraw(h.program.Size())
 	})

@@ -54,7 +54,7 @@ type Holder struct {
 		last  time.Time
 	}
 
-	skipping bool // a client is brought to the present
+	skipping *attachment // it is brought to the present, or nil
 
 	attached  bool // somebody was, once
 	writer    *attachment
@@ -159,7 +159,7 @@ func (h *Holder) mustWaitLocked(n int) bool {
 		return h.ring.Room() < max(n, 1) && (h.presentLocked() || !h.killed && !h.expired)
 	}
 	a := h.writer
-	if !h.presentLocked() || h.skipping || a.peer.Outstanding() <= h.backlogLocked() {
+	if !h.presentLocked() || h.skipping == a || a.peer.Outstanding() <= h.backlogLocked() {
 		return false
 	}
 	left := stallLimit - time.Since(a.peer.Waiting())
