@@ -79,7 +79,7 @@ func (h *Holder) attachLocked(open *wire.Open, req *wire.Attach) (*attachment, *
 	h.writer = a
 	a.peer.Appended(time.Now())
 	if h.spec.PTY && !created {
-		h.redraw(sizeOf(req.Size))
+		h.redrawLocked(sizeOf(req.Size))
 	}
 	h.log.Info("client attached", "client", a.client)
 	return a, &wire.Attached{
@@ -129,9 +129,9 @@ func (h *Holder) replayLocked() (first, offset, skip uint64) {
 	return h.shown, h.shownOffset, 0 // a line longer than the history
 }
 
-// redraw has a full-screen program draw itself for a new client, whose screen
+// redrawLocked has a full-screen program draw itself for a new client, whose screen
 // has nothing of it.
-func (h *Holder) redraw(size session.Size) {
+func (h *Holder) redrawLocked(size session.Size) {
 	other := size
 	if other.Rows > 1 {
 		other.Rows--
@@ -139,7 +139,11 @@ func (h *Holder) redraw(size session.Size) {
 		other.Rows++
 	}
 	h.program.Resize(other)
+	h.redraws++
 	time.AfterFunc(nudge, func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.redraws--
 		if h.program.Size() == other {
 			h.program.Resize(size)
 		}
@@ -284,7 +288,9 @@ func (h *Holder) skipLocked(a *attachment) {
 		}
 		a.peer.Skip(last)
 		a.pump.Wake()
-		h.redraw(h.program.Size())
+		if h.redraws == 0 { // or else it is about to, and its size is not its own
+			h.redrawLocked(h.program.Size())
+		}
 	})
 }
 

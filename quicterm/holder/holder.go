@@ -55,6 +55,7 @@ type Holder struct {
 	}
 
 	skipping *attachment // it is brought to the present, or nil
+	redraws  int         // that are under way: the terminal has another size meanwhile
 
 	attached  bool // somebody was, once
 	writer    *attachment

@@ -68,6 +68,8 @@ func TestSkipFlood(t *testing.T) {
 	inBubble(t, wire.Spec{PTY: true, Buffer: 1 << 20}, func(w *world) {
 		w.program.stubborn = true
 		a := w.attach("a@x")
+		size := session.Size{Cols: 80, Rows: 24}
+		a.send(session.Resize, string(size.Append(nil)))
 		w.log.clear()
 		done := w.printing(lines(64 << 20))
 		for range 1000 {
@@ -88,6 +90,9 @@ func TestSkipFlood(t *testing.T) {
 			time.Sleep(time.Second)
 		}
 		time.Sleep(time.Second)
+		if got := w.program.Size(); got != size {
+			t.Errorf("the terminal has size %+v then, and had %+v", got, size)
+		}
 		w.locked(func(h *Holder) {
 			if h.skipping != nil {
 				t.Error("the client is still being brought to the present")
