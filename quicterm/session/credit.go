@@ -63,7 +63,7 @@ func (c *credit) trip(now time.Time, rtt, usual time.Duration) {
 		c.least, c.turned = rtt, now
 	case now.Sub(c.turned) > span:
 		c.before, c.least, c.turned, c.settled = c.least, rtt, now, true
-		c.drained = now.Add(2 * min(rtt, usual)) // it may have been an outage
+		c.drained = now.Add(min(rtt, usual) * 5 / 4) // it may have been an outage
 	}
 	c.least = min(c.least, rtt)
 }
