@@ -35,8 +35,9 @@ const (
 	maxEarlyDatagrams = 16
 
 	// maxHold bounds how long the answer waits: a ticket may turn out to be no
-	// good for early data, and then there is no stream before the answer.
-	maxHold = 100 * time.Millisecond
+	// good for early data, as one that is too old, and then there is no stream before
+	// the answer. On a busy machine it takes a while to open one.
+	maxHold = time.Second
 )
 
 // newEarlyGate returns a gate for a dial with the given context, and conf with
