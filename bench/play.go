@@ -81,7 +81,7 @@ type take struct {
 func (t *take) play(m *measurement, st stage, what program) {
 	s := t.scenario
 	server := what.serve(m, st)
-	j := &job{m: m, scenario: s}
+	j := &job{m: m, scenario: s, over: make(map[*client][]time.Time)}
 	self := executable(m)
 	var commands []*exec.Cmd
 	for n := range s.clients() {
@@ -120,7 +120,7 @@ func (t *take) play(m *measurement, st stage, what program) {
 	j.onBegin = func() {
 		costs.begin()
 		stalls = watchStalls()
-		events.Go(func() { j.happen(stop) })
+		events.Go(func() { m.guard(func() { j.happen(stop) }) })
 	}
 	j.onEnd = costs.end
 	defer func() { t.stall = stalls() }()
@@ -139,6 +139,11 @@ func (j *job) happen(stop <-chan struct{}) {
 		}
 		for _, c := range j.clients {
 			e.do(c.link, j.scenario.link)
+			if e.ends {
+				j.mu.Lock()
+				j.over[c] = append(j.over[c], time.Now())
+				j.mu.Unlock()
+			}
 		}
 	}
 }

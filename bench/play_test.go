@@ -49,17 +49,27 @@ func wantMetric(t *testing.T, records []result.Record, metric string) result.Rec
 func TestPlay(t *testing.T) {
 	t.Parallel()
 	p := testPlayer(t)
-	link := netem.Config{Delay: 10 * time.Millisecond}
+	near := netem.Config{Delay: 10 * time.Millisecond}
 	t.Run("typing", func(t *testing.T) {
 		t.Parallel()
+		const begins, takes = 200 * time.Millisecond, 60 * time.Millisecond
+		slowly := event{begins, "another address", func(l link, _ netem.Config) {
+			time.Sleep(takes)
+			l.Readdress()
+		}, true}
 		records := p.play(newProxyStage, quictermProgram{}, scenario{
-			name: "typing", link: link, sessions: 2, work: keystrokes{keys: 10, pace: 50 * time.Millisecond},
-			events: []event{readdressed(200 * time.Millisecond)},
+			name: "typing", link: near, sessions: 2, work: keystrokes{keys: 20, pace: 50 * time.Millisecond},
+			events: []event{slowly},
 		}, []bound{{metric: "truth", quantile: 0.5, rtts: 1, plus: 50}})
-		for metric, n := range map[string]int{"feel": 20, "truth": 20, "back": 2} {
+		for metric, n := range map[string]int{"feel": 40, "truth": 40, "back": 2} {
 			r := wantMetric(t, records, metric)
 			if len(r.Values) != n || len(r.At) != n || r.Quantile(0) < 20 || r.Unit != "ms" {
 				t.Errorf("%+v", r)
+			}
+		}
+		for i, at := range wantMetric(t, records, "back").At {
+			if over := (begins + time.Duration(i+1)*takes).Seconds(); at < over {
+				t.Errorf("client %d: the key of %.3f s is taken for one after %.3f s", i, at, over)
 			}
 		}
 		if r := wantMetric(t, records, "truth"); r.Verdict != result.OK || len(r.Events) != 1 || r.RTT != 20 {
@@ -74,7 +84,7 @@ func TestPlay(t *testing.T) {
 	t.Run("output", func(t *testing.T) {
 		t.Parallel()
 		records := p.play(newProxyStage, quictermProgram{}, scenario{
-			name: "output", link: link, work: output{lasts: 2 * time.Second, rate: 100_000, late: rig.Patience},
+			name: "output", link: near, work: output{lasts: 2 * time.Second, rate: 100_000, late: rig.Patience},
 			events: out(500*time.Millisecond, time.Second),
 		}, nil)
 		if r := wantMetric(t, records, "complete"); len(r.Values) != 1 || r.Values[0] != 1 || r.Why != "" {
@@ -94,8 +104,11 @@ func TestPlay(t *testing.T) {
 			t.Errorf("%+v", r)
 		}
 		records = p.play(newProxyStage, quictermProgram{}, scenario{
-			name: "cat", link: link, work: cat{size: 1_000_000, times: 2, limit: rig.Patience},
+			name: "cat", link: near, work: cat{size: 1_000_000, times: 2, limit: rig.Patience},
 		}, nil)
+		if r := wantMetric(t, records, "complete"); r.Quantile(0) != 1 || r.Why != "" {
+			t.Errorf("%+v", r)
+		}
 		if r := wantMetric(t, records, "rate"); len(r.Values) != 2 || r.Quantile(0) < 0.1 || r.Verdict != result.Free {
 			t.Errorf("%+v", r)
 		}

@@ -7,7 +7,9 @@ import (
 	"math"
 	"net/netip"
 	"os/exec"
+	"slices"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/quicterm/quicterm/bench/netem"
@@ -219,6 +221,9 @@ type job struct {
 	started time.Time // by begin
 	onBegin func()
 	onEnd   func()
+
+	mu   sync.Mutex
+	over map[*client][]time.Time // when what is bad was over
 }
 
 // A client is a person before a terminal with a session.
@@ -242,7 +247,8 @@ func (j *job) end() { j.onEnd() }
 // since returns seconds from the beginning of the work.
 func (j *job) since(at time.Time) float64 { return at.Sub(j.started).Seconds() }
 
-// ends returns when what is bad is over.
+// ends returns when what is bad is to be over. For a client it is some milliseconds
+// later, as events happen to one after the other.
 func (j *job) ends() (at []time.Time) {
 	for _, e := range j.scenario.events {
 		if e.ends {
@@ -250,4 +256,12 @@ func (j *job) ends() (at []time.Time) {
 		}
 	}
 	return at
+}
+
+// overFor returns when what was bad was over for a client, so far. A key that is typed
+// before may still have gone the old way.
+func (j *job) overFor(c *client) []time.Time {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return slices.Clone(j.over[c])
 }

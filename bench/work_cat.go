@@ -47,7 +47,8 @@ func (w cat) run(j *job) []figure {
 		}
 		rate.values = append(rate.values, float64(w.size)/shown.Sub(typed).Seconds()/1e6)
 		rate.at = append(rate.at, j.since(typed))
-		share := min(float64(shownLines.Load()-before)/float64(all), 1)
+		const echo = 1 // the line that was typed
+		share := min(float64(max(shownLines.Load()-before-echo, 0))/float64(all), 1)
 		complete.values = append(complete.values, share)
 		complete.at = append(complete.at, j.since(typed))
 		if share < 1 {

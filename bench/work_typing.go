@@ -124,8 +124,8 @@ func (k keystrokes) run(j *job) []figure {
 	back := figure{metric: "back", unit: "ms", portable: true}
 	until := time.Now().Add(rig.Patience)
 	missing := 0
-	for _, strokes := range typed {
-		ends := j.ends()
+	for i, strokes := range typed {
+		over := j.overFor(j.clients[i])
 		for _, s := range strokes[typedBefore:] {
 			felt, known := await(s.feel, until), await(s.truth, until)
 			if felt.IsZero() || known.IsZero() {
@@ -137,8 +137,8 @@ func (k keystrokes) run(j *job) []figure {
 			}
 			feel.add(felt.Sub(s.at), j.since(s.at))
 			truth.add(known.Sub(s.at), j.since(s.at))
-			if len(ends) > 0 && s.at.After(ends[0]) {
-				ends = ends[1:]
+			if len(over) > 0 && s.at.After(over[0]) {
+				over = over[1:]
 				back.add(known.Sub(s.at), j.since(s.at))
 			}
 		}
