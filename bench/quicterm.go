@@ -9,20 +9,15 @@ import (
 )
 
 // A quictermProgram is qt and qtd as they are released.
-type quictermProgram struct {
-	settings map[string]string // of the client, beyond the usual ones
-}
+type quictermProgram struct{}
 
 func (quictermProgram) name() string    { return "quicterm" }
 func (quictermProgram) missing() string { return "" }
 
-func (p quictermProgram) serve(m *measurement, s stage) served {
+func (quictermProgram) serve(m *measurement, s stage) served {
 	h := s.host()
 	for key, value := range manyClients {
 		h.Settings[key] = value
-	}
-	for key, value := range p.settings {
-		h.Client[key] = value
 	}
 	h.Start()
 	return quictermServed{h}
