@@ -15,10 +15,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/semaphore"
-	"golang.org/x/term"
 
 	"github.com/quicterm/quicterm/bench/result"
 	"github.com/quicterm/quicterm/bench/rig"
@@ -35,8 +33,8 @@ benchmarks of what is computed most, and the emulator itself, compared with what
 asked to do.
 
 Takes less than five minutes, or with --quick one. What missed its bound while this
-process could not run for 20 ms is measured again, at most twice, and else is busy: not
-to be believed. Every figure goes to a file as soon as it is measured.`,
+process could not run for 20 ms is measured again, at most twice and only if there is time,
+and else is busy: not to be believed. Every figure goes to a file as soon as it is measured.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			var turns []turn
@@ -69,7 +67,7 @@ const (
 	runLimit   = 5 * time.Minute
 	quickLimit = time.Minute
 
-	// longestPlay is the longest that any scenario takes.
+	// longestPlay is the longest that any scenario takes whose work comes to an end.
 	longestPlay = 50 * time.Second
 
 	// quickSlack is by how much bounds are wider where machines are shared.
@@ -275,50 +273,4 @@ func (p *production) tell(w io.Writer) error {
 		return fmt.Errorf("%d of %d are not as they should be", wrong, bounds)
 	}
 	return nil
-}
-
-// newBar returns a progress bar, which shows where somebody looks until it is done.
-func newBar(steps int) (bar *progressbar.ProgressBar, done func()) {
-	if !term.IsTerminal(int(os.Stderr.Fd())) {
-		return progressbar.DefaultSilent(int64(steps)), func() {}
-	}
-	bar = progressbar.NewOptions(steps,
-		progressbar.OptionSetWriter(os.Stderr),
-		progressbar.OptionShowCount(),
-		progressbar.OptionSetElapsedTime(true),
-		progressbar.OptionSetPredictTime(false),
-		progressbar.OptionFullWidth(),
-		progressbar.OptionClearOnFinish())
-	tick := time.NewTicker(time.Second)
-	stop := make(chan struct{})
-	var ticking sync.WaitGroup
-	ticking.Go(func() {
-		for {
-			select {
-			case <-tick.C:
-				bar.RenderBlank() // again, with the time
-			case <-stop:
-				return
-			}
-		}
-	})
-	return bar, sync.OnceFunc(func() {
-		tick.Stop()
-		close(stop)
-		ticking.Wait()
-		bar.Finish()
-	})
-}
-
-// screenWidth returns how wide the terminal is that is written to, or 0 if it is none.
-func screenWidth(w io.Writer) int {
-	f, ok := w.(*os.File)
-	if !ok {
-		return 0
-	}
-	width, _, err := term.GetSize(int(f.Fd()))
-	if err != nil {
-		return 0
-	}
-	return width
 }

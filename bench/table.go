@@ -4,9 +4,13 @@ package main
 
 import (
 	"fmt"
+	"io"
+	"os"
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"golang.org/x/term"
 
 	"github.com/quicterm/quicterm/bench/result"
 )
@@ -238,4 +242,17 @@ func formatted(shown []column, rows [][]string) string {
 		line(row)
 	}
 	return b.String()
+}
+
+// screenWidth returns how wide the terminal is that is written to, or 0 if it is none.
+func screenWidth(w io.Writer) int {
+	f, ok := w.(*os.File)
+	if !ok {
+		return 0
+	}
+	width, _, err := term.GetSize(int(f.Fd()))
+	if err != nil {
+		return 0
+	}
+	return width
 }
