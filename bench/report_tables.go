@@ -219,12 +219,18 @@ func programCell(records []result.Record, program, metric string) string {
 		return why.Verdict
 	case !ok || len(r.Values) == 0:
 		return "-"
-	case len(r.Values) == 1:
-		return quantileText(r, 0.5)
-	case len(r.Values) < many:
-		return quantileText(r, 0.5) + " / " + quantileText(r, 1)
 	}
-	return quantileText(r, 0.5) + " / " + quantileText(r, tail)
+	text := quantileText(r, 0.5)
+	switch n := len(r.Values); {
+	case n >= many:
+		text += " / " + quantileText(r, tail)
+	case n > 1:
+		text += " / " + quantileText(r, 1)
+	}
+	if r.Verdict == result.Busy {
+		text += " (busy)"
+	}
+	return text
 }
 
 // costs writes the table of what a session costs with each program.

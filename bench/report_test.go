@@ -185,6 +185,15 @@ func TestReportOfWhatFailed(t *testing.T) {
 	wantCells(t, cellsOf(t, out, alone.Scenario), alone.Scenario, "complete, ms", "", "", "", "", "", "", "**failed**")
 }
 
+func TestReportSaysWhatABusyMachineMeasured(t *testing.T) {
+	records := played("quicterm", "ssh")
+	records[0].Verdict = result.Busy
+	_, out := reported(t, records)
+	if row := cellsOf(t, strings.Split(out, "\n\n")[1], records[0].Scenario); !strings.HasSuffix(row[2], " (busy)") || strings.Contains(row[3], "busy") {
+		t.Errorf("row %q", row)
+	}
+}
+
 // Scenarios that are played side by side end in any order.
 func TestReportHasTheOrderOfTheScenarios(t *testing.T) {
 	var records []result.Record
