@@ -21,7 +21,7 @@ import (
 var compareRule = fmt.Sprintf(`Compare two files of results: for every metric of every program and scenario that is
 in both, the medians, their ratio, and whether they differ by more than the noise.
 
-A file may hold several runs of a scenario. Its median is that of all their values.
+A file may hold several runs of a scenario, of which those of the last commit count. Its median is that of all their values.
 The interval in which the median would be if the scenario were measured again is
   - the %.0f %% confidence interval of the median by order statistics, which assumes no
     distribution; if there are too few values for that, from the smallest to the largest,
@@ -121,7 +121,14 @@ type outcomes struct {
 
 func outcomesOf(records []result.Record, portable bool) outcomes {
 	o := outcomes{of: make(map[subject]*outcome)}
+	commits := make(map[subject]string) // that were measured last
 	for _, r := range records {
+		commits[subject{scenario: r.Scenario, program: r.Program}] = r.Commit
+	}
+	for _, r := range records {
+		if r.Commit != commits[subject{scenario: r.Scenario, program: r.Program}] {
+			continue
+		}
 		lost := r.Verdict == result.Never || r.Verdict == result.Failed
 		if r.Scenario == emulatedLink || r.Verdict == result.Busy || !lost && (len(r.Values) == 0 || portable && !r.Portable) {
 			continue

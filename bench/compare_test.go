@@ -260,3 +260,12 @@ func TestCompareExitStatus(t *testing.T) {
 		}
 	}
 }
+
+// What earlier commits were like does not hide that the last one got worse.
+func TestCompareLastCommit(t *testing.T) {
+	before, after := measuredEchoes(1, 101), measuredEchoes(2, 151)
+	before.Commit, after.Commit = "0", "1"
+	if out, bad := compared(t, []result.Record{before}, []result.Record{before, before, before, after}, false); !bad {
+		t.Errorf("a commit that is worse is not found behind others:\n%s", out)
+	}
+}

@@ -4,6 +4,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -28,16 +29,7 @@ With --readme, the tables go into a file between the two comments
 results without its folder and ending.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			records, err := readResults(c.ErrOrStderr(), args[0])
-			if err != nil {
-				return err
-			}
-			r := newReport(records)
-			if len(r.programs) == 0 {
-				return fmt.Errorf("%s: no sessions were measured", args[0])
-			}
-			base := strings.TrimSuffix(args[0], filepath.Ext(args[0]))
-			plots, err := r.draw(base)
+			r, plots, err := drawResults(c.ErrOrStderr(), args[0])
 			if err != nil {
 				return err
 			}
@@ -52,12 +44,28 @@ results without its folder and ending.`,
 			if err != nil {
 				return err
 			}
-			return replaceIn(readme, filepath.Base(base), text)
+			return replaceIn(readme, filepath.Base(withoutEnding(args[0])), text)
 		},
 	}
 	c.Flags().StringVar(&readme, "readme", "", "put the tables into this `file`")
 	return c
 }
+
+// drawResults draws a file of results, and returns what it reports and the plots.
+func drawResults(w io.Writer, path string) (*report, []drawing, error) {
+	records, err := readResults(w, path)
+	if err != nil {
+		return nil, nil, err
+	}
+	r := newReport(records)
+	if len(r.programs) == 0 {
+		return nil, nil, fmt.Errorf("%s: no sessions were measured", path)
+	}
+	plots, err := r.draw(withoutEnding(path))
+	return r, plots, err
+}
+
+func withoutEnding(path string) string { return strings.TrimSuffix(path, filepath.Ext(path)) }
 
 // replaceIn replaces what a file has between two comments.
 func replaceIn(path, name, text string) error {

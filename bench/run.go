@@ -39,6 +39,9 @@ and else is busy: not to be believed. Every figure goes to a file as soon as it 
 		RunE: func(c *cobra.Command, _ []string) error {
 			var turns []turn
 			for _, s := range p.chosen() {
+				if s.nat {
+					continue
+				}
 				turns = append(turns, turn{s, quictermProgram{}, s.bounds})
 			}
 			if p.list {
@@ -206,7 +209,11 @@ func (p *production) perform(w io.Writer, newStage func(m *measurement, seed uin
 	}
 	playing.Wait()
 	done()
-	return p.tell(w)
+	err = p.tell(w)
+	if _, _, failed := drawResults(os.Stderr, p.out); failed != nil {
+		err = errors.Join(err, fmt.Errorf("no plots: %w", failed))
+	}
+	return err
 }
 
 // open opens the file of results.

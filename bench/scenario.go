@@ -28,6 +28,7 @@ type scenario struct {
 	bounds   []bound // of quicterm
 	alone    bool    // it computes, and no other plays meanwhile
 	quick    bool    // it is one of the few that --quick plays
+	nat      bool    // it takes a NAT, which only network namespaces have
 }
 
 func (s scenario) clients() int { return max(s.sessions, 1) }

@@ -93,7 +93,7 @@ var scenarios = []scenario{
 		},
 	},
 	{
-		name: "the NAT forgets", link: far, sessions: 5, work: whileItHappens,
+		name: "the NAT forgets", link: far, sessions: 5, work: whileItHappens, nat: true,
 		events: []event{forgotten(3 * time.Second), forgotten(6 * time.Second), forgotten(9 * time.Second)},
 		bounds: []bound{
 			{metric: "back", quantile: 0.5, rtts: 3},
