@@ -71,14 +71,21 @@ func TestFlood(t *testing.T) {
 	}
 }
 
-// The other end knows how much it is to get, and when that is over.
-func TestBacklog(t *testing.T) {
-	w := newWorld(t, 1)
+// newSlowWorld returns a world with one carrier of 100 kB/s, and a server whose ring
+// drops what is old.
+func newSlowWorld(t *testing.T) (w *world, server, client *end) {
+	w = newWorld(t, 1)
 	w.rate = 100_000
-	server, client := w.ends[1], w.ends[0]
+	server, client = w.ends[1], w.ends[0]
 	server.ring = buffer.NewRing(4 << 20)
 	server.peer = NewPeer(Config{Log: server.ring, Acked: 1, Next: 1, Reorder: 100, Window: 300 << 10})
 	w.connect()
+	return w, server, client
+}
+
+// The other end knows how much it is to get, and when that is over.
+func TestBacklog(t *testing.T) {
+	w, server, client := newSlowWorld(t)
 	for range 40 {
 		w.append(1, 20<<10)
 	}
@@ -99,12 +106,7 @@ func TestBacklog(t *testing.T) {
 // What comes after frames that are skipped waits for none of them, and they do not
 // count for how fast the path is.
 func TestSkip(t *testing.T) {
-	w := newWorld(t, 1)
-	w.rate = 100_000
-	server, client := w.ends[1], w.ends[0]
-	server.ring = buffer.NewRing(4 << 20)
-	server.peer = NewPeer(Config{Log: server.ring, Acked: 1, Next: 1, Reorder: 100, Window: 300 << 10})
-	w.connect()
+	w, server, client := newSlowWorld(t)
 	for range 2 {
 		for range 1000 {
 			w.append(1, 1000)
@@ -186,12 +188,7 @@ func TestSkipsAmongFloods(t *testing.T) {
 // An outage that a carrier survives, and in which more was printed than is kept, says
 // nothing of how fast the path is, nor of how short.
 func TestFloodAfterOutage(t *testing.T) {
-	w := newWorld(t, 1)
-	w.rate = 100_000
-	server, client := w.ends[1], w.ends[0]
-	server.ring = buffer.NewRing(4 << 20)
-	server.peer = NewPeer(Config{Log: server.ring, Acked: 1, Next: 1, Reorder: 100, Window: 300 << 10})
-	w.connect()
+	w, server, client := newSlowWorld(t)
 	got := func() int {
 		_, offset := client.peer.Next()
 		return int(offset - client.peer.Counters().LostBytes)
