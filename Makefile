@@ -1,4 +1,4 @@
-# Targets carry a line of help behind ##; make alone lists them.
+# The text after ## is the help of a target: make without a target lists it.
 
 BUILD    := CGO_ENABLED=0 go build -trimpath
 FUZZTIME ?= 10s
@@ -24,11 +24,11 @@ build: ## build bin/qt and bin/qtd
 test: ## run the tests
 	go test ./...
 
-race: ## run the tests with the race detector, the long simulations for a part of the time
+race: ## run the tests with the race detector, with shorter simulations
 	go test -race -short ./...
 
-# Before Go 1.27 the fuzzer may fail with nothing but "context deadline exceeded" when
-# its time ends (https://go.dev/issue/75804): then that target is run once more.
+# Before Go 1.27, a fuzzer may fail with only "context deadline exceeded" when its time
+# ends (https://go.dev/issue/75804). Then the target runs once more.
 fuzz: ## run each fuzz target for FUZZTIME
 	@go test -list '^Fuzz' ./... | awk '/^Fuzz/ { names[n++] = $$1 } /^ok/ { while (n) print $$2, names[--n] }' | \
 	while read -r package target; do \
@@ -45,10 +45,10 @@ lint: ## check formatting, and run go vet and staticcheck
 	go vet ./...
 	$(STATICCHECK) ./...
 
-bench: ## measure sessions over emulated networks, in five minutes; BENCH has arguments
+bench: ## measure sessions over emulated networks, in five minutes; BENCH has more flags
 	go run ./bench run $(BENCH)
 
-bench-peers: ## the same beside ssh, mosh, et and tssh, those that are installed; needs root
+bench-peers: ## measure ssh, mosh, et and tssh as well, if they are installed; needs root
 	go run ./bench peers $(BENCH)
 
 cross: ## build for the other systems and processors

@@ -1,114 +1,92 @@
 //go:build linux
 
-// Command bench measures quicterm: the released programs on real terminals,
-// sockets and networks, each figure beside the bound that it is to keep.
+// Command bench measures quicterm: the released programs on real terminals, sockets and
+// networks, each figure beside the bound that it is to keep. README.md beside it says what
+// is where.
 package main
 
 import (
-	"fmt"
-	"io"
+	"errors"
 	"os"
-	"runtime"
-	"slices"
-	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/quicterm/quicterm/bench/rig"
+	"github.com/quicterm/quicterm/bench/measure"
+	"github.com/quicterm/quicterm/bench/program"
+	"github.com/quicterm/quicterm/bench/report"
+	"github.com/quicterm/quicterm/bench/scenario"
+	"github.com/quicterm/quicterm/bench/work"
 )
 
 func main() {
-	if os.Getenv(bareServerEnv) != "" {
-		if err := bareServer(os.Stdout); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		return
-	}
 	root := &cobra.Command{
 		Use:          "bench",
 		Short:        "Measure quicterm",
 		SilenceUsage: true,
 	}
-	running := new(measurements)
-	go running.endOnSignal()
-	root.AddCommand(sessionCommand(running), roamCommand(running), feelCommand(running), runCommand(running), peersCommand(running), floodCommand(), echoCommandLine(), outputCommand())
-	root.AddCommand(compareCommand(), reportCommand())
+	group := new(measure.Group)
+	go group.EndOnSignal()
+	root.AddCommand(runCommand(group), peersCommand(group), compareCommand(), reportCommand())
+	for name, run := range work.Programs {
+		root.AddCommand(&cobra.Command{
+			Use: name, Hidden: true, DisableFlagParsing: true,
+			RunE: func(_ *cobra.Command, args []string) error { return run(args) },
+		})
+	}
 	if err := root.Execute(); err != nil {
 		os.Exit(exitStatus(err))
 	}
 }
 
-// A row is one figure that is measured.
-type row struct {
-	name  string
-	bound string
-	// measure returns the figure as text, and whether it keeps the bound.
-	measure func(m *measurement) (string, bool)
+// exitStatus returns what the program exits with after an error.
+func exitStatus(err error) int {
+	if errors.As(err, new(report.BadInput)) {
+		return 2
+	}
+	return 1
 }
 
-// runRows measures the rows whose names contain a text and prints them as a table.
-// Those of a group wait more than they compute, and run at the same time.
-func (all *measurements) runRows(w io.Writer, only string, groups [][]row) error {
-	dir, err := os.MkdirTemp("", "qt")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(dir)
-	all.removeOnSignal(dir)
-	if err := rig.Build(dir); err != nil {
-		return err
-	}
-	fmt.Fprintf(w, "%s, %s, %d cores, %s/%s\n", time.Now().Format(time.DateOnly), runtime.Version(), runtime.NumCPU(), runtime.GOOS, runtime.GOARCH)
-	name, bound := 0, 0
-	for i, group := range groups {
-		group = slices.DeleteFunc(group, func(r row) bool { return !strings.Contains(r.name, only) })
-		for _, r := range group {
-			name, bound = max(name, len(r.name)), max(bound, len(r.bound))
-		}
-		groups[i] = group
-	}
-	line := fmt.Sprintf("%%-%ds  %%-%ds  %%-48s  %%s\n", name, bound)
-	fmt.Fprintf(w, line, "WHAT", "BOUND", "MEASURED", "")
-	missed := 0
-	for _, group := range groups {
-		lines := make([]chan string, len(group))
-		kept := make([]bool, len(group))
-		for i := range group {
-			lines[i] = make(chan string)
-			go func() {
-				r := &group[i]
-				var figure string
-				var ok bool
-				err := all.run(r.name, dir, func(m *measurement) { figure, ok = r.measure(m) })
-				verdict := "ok"
-				switch {
-				case err != nil:
-					figure, verdict = strings.Join(strings.Fields(err.Error()), " "), "FAILED"
-				case !ok:
-					verdict = "MISSED"
-				default:
-					kept[i] = true
-				}
-				lines[i] <- fmt.Sprintf(line, r.name, r.bound, figure, verdict)
-			}()
-		}
-		for i, line := range lines {
-			io.WriteString(w, <-line)
-			if !kept[i] {
-				missed++
+func compareCommand() *cobra.Command {
+	var portable bool
+	c := &cobra.Command{
+		Use:   "compare OLD NEW",
+		Short: "Say what got better or worse from one file of results to another",
+		Long:  report.CompareRule,
+		Args: func(c *cobra.Command, args []string) error {
+			if err := cobra.ExactArgs(2)(c, args); err != nil {
+				return badArgument(c, err)
 			}
-		}
+			return nil
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			return report.CompareFiles(c.OutOrStdout(), c.ErrOrStderr(), args[0], args[1], portable)
+		},
 	}
-	if missed > 0 {
-		return fmt.Errorf("%d bounds are not kept", missed)
-	}
-	return nil
+	c.SetFlagErrorFunc(badArgument)
+	c.Flags().BoolVar(&portable, "portable", false, "compare only what does not depend on the machine, such as ratios to the round trip")
+	return c
 }
 
-// median returns the middle one of some durations.
-func median(d []time.Duration) time.Duration {
-	slices.Sort(d)
-	return d[len(d)/2]
+func badArgument(_ *cobra.Command, err error) error { return report.NewBadInput(err) }
+
+func reportCommand() *cobra.Command {
+	o := report.Options{Scenarios: scenario.Names(), Programs: program.Names()}
+	c := &cobra.Command{
+		Use:   "report FILE",
+		Short: "Draw a file of results, and write its tables as Markdown",
+		Long: `Draw a file of results, beside which the plots go, and write its tables as Markdown: of
+each scenario as it was measured last.
+
+With --readme, the tables go into a page between the two comments
+<!-- results of NAME --> and <!-- end of NAME -->, where NAME is that of the file of
+results without its folder and ending; with --summary as well, a short table goes between
+<!-- summary of NAME --> and <!-- end of summary of NAME -->.`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			return report.Write(c.OutOrStdout(), c.ErrOrStderr(), args[0], o)
+		},
+	}
+	c.Flags().StringVar(&o.Page, "readme", "", "put the tables into this `file`")
+	c.Flags().BoolVar(&o.Summary, "summary", false, "write one short table with one plot")
+	return c
 }

@@ -19,22 +19,21 @@ const (
 	Overhead = headerSize + trailerSize
 )
 
-// Errors of [Parse] and [Reader.Next]. After any of them but ErrTruncated the
-// place of the next frame is unknown.
+// Errors of [Parse] and [Reader.Next]. After any of them except ErrTruncated the
+// position of the next frame is unknown.
 var (
 	// ErrTruncated means that the bytes end before the frame does.
 	ErrTruncated = errors.New("frame truncated")
 	// ErrTooLong means that a frame claims more than MaxPayload bytes.
 	ErrTooLong = errors.New("frame longer than allowed")
-	// ErrChecksum means that a frame's bytes are not those that were sent.
+	// ErrChecksum means that a frame's bytes were corrupted on the way.
 	ErrChecksum = errors.New("frame checksum mismatch")
 )
 
-// castagnoli is the CRC-32C of RFC 3720: computed by an instruction on
-// amd64 and arm64.
+// castagnoli is the CRC-32C of RFC 3720. amd64 and arm64 have an instruction for it.
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// A Type tells what a frame's payload is. This package gives it no meaning.
+// A Type says what a frame's payload is. This package gives it no meaning.
 type Type uint8
 
 // A Frame is one numbered piece of a log, or with Seq 0 a message beside it.
@@ -44,7 +43,7 @@ type Frame struct {
 	Payload []byte
 }
 
-// AppendFrame appends the encoding of f to dst and returns the longer slice.
+// AppendFrame appends the encoding of f to dst and returns the extended slice.
 // It panics if the payload is longer than MaxPayload.
 func AppendFrame(dst []byte, f Frame) []byte {
 	if len(f.Payload) > MaxPayload {
@@ -57,8 +56,8 @@ func AppendFrame(dst []byte, f Frame) []byte {
 	return binary.BigEndian.AppendUint32(dst, crc32.Checksum(dst[start:], castagnoli))
 }
 
-// Parse decodes the frame at the start of b and returns it with the number of
-// bytes that it takes. The payload is a slice of b.
+// Parse decodes the frame at the start of b and returns it with the size of its
+// encoding. The payload is a slice of b.
 func Parse(b []byte) (Frame, int, error) {
 	size, err := encodedSize(b)
 	if err != nil {
@@ -78,7 +77,7 @@ func Parse(b []byte) (Frame, int, error) {
 	}, size, nil
 }
 
-// encodedSize tells from a frame's header how many bytes the frame takes.
+// encodedSize returns the size of a frame's encoding, from its header.
 func encodedSize(b []byte) (int, error) {
 	if len(b) < headerSize {
 		return 0, ErrTruncated
@@ -95,13 +94,12 @@ const (
 	maxChunk = 256 << 10 // larger than the largest frame
 )
 
-// A Reader reads frames from a byte stream. It reads ahead, and never writes
-// again to bytes that it has handed out, so a frame's payload stays valid for
-// as long as someone holds it.
+// A Reader reads frames from a byte stream. It reads ahead, and never overwrites
+// bytes that it has returned, so a frame's payload stays valid.
 type Reader struct {
 	r     io.Reader
-	chunk []byte // read, not yet handed out; its capacity is room to read into
-	size  int    // of the next chunk: follows how much arrives at once
+	chunk []byte // read and not yet returned; its spare capacity is read into
+	size  int    // of the next chunk: adapts to how much arrives at once
 }
 
 // NewReader returns a Reader of the frames in r.
@@ -136,10 +134,10 @@ func (r *Reader) Ready() bool {
 	return err == ErrTooLong || err == nil && len(r.chunk) >= size
 }
 
-// fill reads once, into the room behind the chunk or into a new chunk.
+// fill reads once, behind the bytes of the chunk or into a new chunk.
 func (r *Reader) fill() error {
-	if cap(r.chunk)-len(r.chunk) < r.room() {
-		chunk := make([]byte, len(r.chunk), max(r.size, len(r.chunk)+r.room()))
+	if cap(r.chunk)-len(r.chunk) < r.minRead() {
+		chunk := make([]byte, len(r.chunk), max(r.size, len(r.chunk)+r.minRead()))
 		copy(chunk, r.chunk)
 		r.chunk = chunk
 	}
@@ -152,7 +150,7 @@ func (r *Reader) fill() error {
 		r.size = max(r.size/2, minChunk)
 	}
 	if n > 0 {
-		return nil // an error with it comes again on the next read
+		return nil // the next read returns the error again
 	}
 	if err == nil {
 		err = io.ErrNoProgress
@@ -160,9 +158,9 @@ func (r *Reader) fill() error {
 	return err
 }
 
-// room is the space that the next read must have at least: the rest of the
-// frame that has begun, or enough for a few small ones.
-func (r *Reader) room() int {
+// minRead returns how many bytes the next read must have space for: the rest of the
+// frame that has begun, or a few small frames.
+func (r *Reader) minRead() int {
 	const few = 512
 	size, err := encodedSize(r.chunk)
 	if err != nil {

@@ -14,24 +14,24 @@ const (
 	minSegment = 4 << 10
 	maxSegment = 256 << 10
 
-	// indexStride is how many frames share one entry of a segment's index.
-	// A look-up walks over at most this many headers.
+	// indexStride is how many frames share one entry of a segment's index. A
+	// look-up visits at most this many headers.
 	indexStride = 16
 	indexEntry  = 4 // bytes
 )
 
 // A Ring is the sending half of a log: it numbers and encodes frames as they
 // are appended, and keeps their bytes until they are released, or until it is
-// full and the oldest have to leave for new ones.
+// full and evicts the oldest for new ones.
 //
-// Its memory is taken in segments as frames come and given back as they leave.
-// It is never more than the capacity; an unused ring has none.
+// It allocates memory in segments as frames come, and frees them as frames are
+// released or evicted. It never has more than its capacity; an unused ring has none.
 //
 // Every frame has an offset in the log: the number of payload bytes before it.
-// Offsets let a reader that finds frames missing tell how many bytes they had.
+// From offsets a receiver computes how many bytes missing frames had.
 //
 // A Ring is not safe for concurrent use, but slices that it has returned stay
-// valid and unchanged, even when their frames have left.
+// valid and unchanged, even after their frames are released or evicted.
 type Ring struct {
 	capacity int
 	held     int    // bytes of memory in segments, at most capacity
@@ -47,12 +47,12 @@ type segment struct {
 	count  uint64
 	offset uint64 // of its first frame
 	buf    []byte
-	index  []uint32 // where every indexStride-th frame begins
-	read   bool     // somebody may hold a slice of buf
+	index  []uint32 // position in buf of every indexStride-th frame
+	read   bool     // a caller may hold a slice of buf
 }
 
-// NewRing returns an empty ring that holds at most capacity bytes; anything
-// below MinCapacity counts as that.
+// NewRing returns an empty ring that holds at most capacity bytes, or MinCapacity
+// if that is more.
 func NewRing(capacity int) *Ring {
 	return &Ring{
 		capacity: max(capacity, MinCapacity),
@@ -63,7 +63,7 @@ func NewRing(capacity int) *Ring {
 }
 
 // Append encodes a new frame at the end of the log and returns its sequence
-// number. Where there is no room, the oldest frames leave. It panics if the
+// number. If there is no room, it evicts the oldest frames. It panics if the
 // payload is longer than MaxPayload.
 func (r *Ring) Append(t Type, payload []byte) uint64 {
 	need := Overhead + len(payload)
@@ -82,18 +82,18 @@ func (r *Ring) Append(t Type, payload []byte) uint64 {
 	return seq
 }
 
-// First returns the sequence number of the oldest frame held. With none held
-// it is that of the next frame to be appended.
+// First returns the sequence number of the oldest frame held or, if none is held,
+// of the next frame to be appended.
 func (r *Ring) First() uint64 { return r.first }
 
 // Next returns the sequence number that the next Append will give.
 func (r *Ring) Next() uint64 { return r.next }
 
-// Memory returns how many bytes of memory the ring has taken.
+// Memory returns how many bytes of memory the ring has allocated.
 func (r *Ring) Memory() int { return r.held }
 
-// Room returns how many bytes of payload can be appended as one frame before
-// a frame would have to leave: at most MaxPayload, and 0 if none can.
+// Room returns how many bytes of payload can be appended as one frame without
+// evicting any: at most MaxPayload, and 0 if none can.
 func (r *Ring) Room() int {
 	room := r.spare()
 	if s := r.last(); s != nil {
@@ -104,8 +104,8 @@ func (r *Ring) Room() int {
 
 // Slice returns the encoding of consecutive frames, the first of which is
 // from, and the sequence number after the last. It returns at most limit
-// bytes, but always one frame; and fewer than limit where a segment ends. With
-// no frame from held it returns nil and from.
+// bytes, but at least one frame; and fewer than limit if a segment ends before. If
+// the frame from is not held, it returns nil and from.
 func (r *Ring) Slice(from uint64, limit int) ([]byte, uint64) {
 	s := r.find(from)
 	if s == nil {
@@ -129,8 +129,7 @@ func (r *Ring) Slice(from uint64, limit int) ([]byte, uint64) {
 	}
 }
 
-// Size returns how many bytes the frames from the given one to the end take.
-// Frames that have left count as nothing.
+// Size returns the size of the encoding of all frames held from the given one on.
 func (r *Ring) Size(from uint64) int {
 	from = max(from, r.first)
 	if from >= r.next {
@@ -139,8 +138,8 @@ func (r *Ring) Size(from uint64) int {
 	return int(r.offset-r.Offset(from)) + Overhead*int(r.next-from)
 }
 
-// Offset returns the number of payload bytes in the log before the frame seq.
-// Seq must be held, or be the next; what has left counts as First.
+// Offset returns the number of payload bytes in the log before the frame seq. If
+// that is not held any more, it returns the offset of First.
 func (r *Ring) Offset(seq uint64) uint64 {
 	seq = max(seq, r.first)
 	if seq >= r.next {
@@ -159,7 +158,7 @@ func (r *Ring) Find(offset uint64) uint64 {
 	return r.first + uint64(n)
 }
 
-// Release gives up all frames before the given one. They cannot be read again.
+// Release drops all frames before the given one. They cannot be read again.
 func (r *Ring) Release(before uint64) {
 	r.first = max(r.first, min(before, r.next))
 	for len(r.segments) > 0 {
@@ -168,15 +167,15 @@ func (r *Ring) Release(before uint64) {
 			return
 		}
 		if len(r.segments) == 1 && cap(s.buf) == minSegment && len(s.buf) < minSegment/2 {
-			return // a person typing: this one will do for a while
+			return // a person types: keep this one for the next keys
 		}
 		r.drop()
 		r.size = max(r.size/2, minSegment)
 	}
 }
 
-// grow adds a segment with room for a frame of the given size. Where there is
-// no memory for it, the oldest segments leave.
+// grow adds a segment with room for a frame of the given size. It evicts the oldest
+// segments if there is no memory for it.
 func (r *Ring) grow(need int) *segment {
 	var s *segment
 	for r.spare() < need {
@@ -202,7 +201,7 @@ func (r *Ring) spare() int {
 	return (r.capacity - r.held - indexEntry) / (perEntry + indexEntry) * perEntry
 }
 
-// drop forgets the oldest segment and its frames, and returns it.
+// drop removes the oldest segment and its frames, and returns it.
 func (r *Ring) drop() *segment {
 	s := r.segments[0]
 	r.segments[0] = nil
@@ -230,7 +229,7 @@ func (r *Ring) find(seq uint64) *segment {
 
 func (s *segment) memory() int { return cap(s.buf) + indexEntry*cap(s.index) }
 
-// position returns where in buf the frame seq begins.
+// position returns the index in buf at which the frame seq begins.
 func (s *segment) position(seq uint64) int {
 	n := seq - s.first
 	pos := int(s.index[n/indexStride])
@@ -240,8 +239,7 @@ func (s *segment) position(seq uint64) int {
 	return pos
 }
 
-// frameSize returns how many bytes the first frame of b takes, which is one
-// that this process encoded.
+// frameSize returns the size of the first frame in b, which this process encoded.
 func frameSize(b []byte) int {
 	size, err := encodedSize(b)
 	if err != nil {
@@ -250,7 +248,7 @@ func frameSize(b []byte) int {
 	return size
 }
 
-// indexSize returns how many bytes the index of a segment can need at most.
+// indexSize returns the largest size of the index of a segment, in bytes.
 func indexSize(segment int) int {
 	return indexEntry * (segment/(Overhead*indexStride) + 1)
 }

@@ -144,7 +144,7 @@ func TestRingOverflow(t *testing.T) {
 	}
 }
 
-// What has been returned stays as it was, whatever the ring does after it.
+// Returned slices stay unchanged, whatever the ring does later.
 func TestRingSlicesStayValid(t *testing.T) {
 	r := NewRing(0)
 	r.Append(1, []byte("first"))

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// The sample files say what is true: every key, with its default.
+// The sample files have every setting with its default.
 func TestSamples(t *testing.T) {
 	var client Client
 	if err := decode(SampleClient, &client); err != nil {
@@ -55,10 +55,10 @@ func TestErrors(t *testing.T) {
 	tests := []struct{ content, want string }{
 		{"port = 1\n\nprot = 2\n", `:3:1: there is no setting "prot"`},
 		{"port = 1\nport = 2\n", ":2:"},
-		{"port = 70000", ":1:"},
-		{"port = \"x\"", ":1:"},
-		{"keepalive_interval = \"5\"", `:1:22: keepalive_interval: `},
-		{"keepalive_interval = 5", `: "5" is no duration: write it like 90s`},
+		{"port = 70000", ":1:8: port: the number is out of range"},
+		{"port = \"x\"", ":1:8: port: the value has the wrong type"},
+		{"keepalive_interval = \"5\"", `:1:22: keepalive_interval: "5" is not a duration`},
+		{"keepalive_interval = 5", `: "5" is not a duration: write it like 90s`},
 		{"keepalive_interval = \"-5s\"", ": keepalive_interval is -5s: it must be"},
 		{"keepalive_interval = \"1ms\"", ": keepalive_interval is 1ms: it must be from 1s to 1m0s"},
 		{"keepalive_idle = \"1s\"", ": keepalive_idle is 1s: it must be from 5s to 1m0s"},
@@ -78,11 +78,49 @@ func TestErrors(t *testing.T) {
 		}
 	}
 	if _, err := LoadClient(filepath.Join(t.TempDir(), "none")); err == nil {
-		t.Error("a file that was named but does not exist: no error")
+		t.Error("a given file that does not exist: no error")
 	}
 	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
 	if c, err := LoadClient(""); err != nil || !reflect.DeepEqual(c, DefaultClient()) {
 		t.Errorf("without a file: %v, %v; want the defaults", c, err)
+	}
+}
+
+// A relative directory would depend on where qtd is started.
+func TestRelativeDirectory(t *testing.T) {
+	for _, key := range []string{"runtime_dir", "state_dir"} {
+		file := filepath.Join(t.TempDir(), "qtd.toml")
+		if err := os.WriteFile(file, []byte(key+` = "run"`), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		want := file + ": " + key + ` is "run": it must begin with /`
+		if _, err := LoadServer(file); err == nil || err.Error() != want {
+			t.Errorf("error %v, want %s", err, want)
+		}
+	}
+}
+
+// The zero value, and values that no file could have, mean the defaults.
+func TestWithDefaults(t *testing.T) {
+	bad := &Client{KeepaliveIdle: Duration{-1}, ReorderWindow: -1, ReconnectBackoff: []Duration{{}}}
+	for _, c := range []*Client{nil, {}, bad} {
+		if got := c.WithDefaults(); !reflect.DeepEqual(got, DefaultClient()) {
+			t.Errorf("%+v with defaults is %+v", c, got)
+		}
+	}
+	for _, s := range []*Server{nil, {}, {BufferSize: Size{-1}, DetachedTTL: Duration{-1}, MaxSessionsPerUser: -1}} {
+		if got := s.WithDefaults(); !reflect.DeepEqual(got, DefaultServer()) {
+			t.Errorf("%+v with defaults is %+v", s, got)
+		}
+	}
+	client, server := DefaultClient(), DefaultServer()
+	client.Port, client.EscapeChar, client.SendEnv = 1, "none", []string{}
+	server.DetachedTTL, server.AcceptEnv, server.Listen = Duration{time.Hour}, []string{}, []string{":1"}
+	if got := client.WithDefaults(); !reflect.DeepEqual(got, client) {
+		t.Errorf("%+v became %+v", client, got)
+	}
+	if got := server.WithDefaults(); !reflect.DeepEqual(got, server) {
+		t.Errorf("%+v became %+v", server, got)
 	}
 }
 

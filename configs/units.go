@@ -8,22 +8,22 @@ import (
 	"time"
 )
 
-// A Duration is written as in Go, "1h30m", or as "0". It is a struct so that a
-// bare number is no Duration.
+// A Duration is written as in Go, "1h30m", or as "0". It is a struct so that TOML does
+// not accept a bare number for it.
 type Duration struct{ time.Duration }
 
 // UnmarshalText implements encoding.TextUnmarshaler.
 func (d *Duration) UnmarshalText(b []byte) error {
 	v, err := time.ParseDuration(string(b))
 	if err != nil {
-		return fmt.Errorf("%q is no duration: write it like 90s or 1h30m", b)
+		return fmt.Errorf("%q is not a duration: write it like 90s or 1h30m", b)
 	}
 	d.Duration = v
 	return nil
 }
 
-// A Size is a number of bytes, written with a unit of B, KiB, MiB or GiB. It is
-// a struct so that a bare number is no Size.
+// A Size is a number of bytes, written with the unit B, KiB, MiB or GiB, or as "0". It is
+// a struct so that TOML does not accept a bare number for it.
 type Size struct{ Bytes }
 
 // Bytes is a number of bytes.
@@ -58,7 +58,7 @@ func (s *Size) UnmarshalText(b []byte) error {
 		s.Bytes = Bytes(int64(n) * u.bytes)
 		return nil
 	}
-	return fmt.Errorf("%q is no size: write it like 512KiB or 64MiB", text)
+	return fmt.Errorf("%q is not a size: write it like 512KiB or 64MiB", text)
 }
 
 func (b Bytes) String() string {

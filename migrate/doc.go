@@ -1,6 +1,14 @@
-// Package migrate decides how a client keeps in touch with its server: when a
-// path is believed to work, when it is in doubt, over which interfaces and to
-// which addresses to dial anew then, and which connection to keep. It is a pure
-// machine: it has no socket, no goroutine and no clock, only events that come in
-// and actions that go out.
+// Package migrate decides how a client stays connected to its server: which paths work, when
+// a path is suspect, which candidates (an interface and an address of the server) to dial
+// then, and which connection to keep.
+//
+// It is a pure machine: a [Manager] takes events, with the time, and returns actions. It has
+// no socket, no goroutine and no clock. Its owner dials, closes and pings carriers as told,
+// reports what it observes, and calls [Manager.Handle] again by [Manager.Deadline].
+//
+//	events                                                actions
+//	NetworkChanged, Woke, Heard, Down  ──▶  Manager  ──▶  Dial, Activate, Close, Ping
+//	Unacked, Traffic, nil (time passed)
+//
+// Detection is in path.go, dialing in redial.go, and the order of candidates in candidate.go.
 package migrate

@@ -3,198 +3,239 @@ package migrate
 import "time"
 
 const (
-	// minSuspicion is how long typed input may go unacknowledged at least
-	// before the path is suspected: a person notices about then.
-	minSuspicion = 250 * time.Millisecond
+	// minAckTimeout is the least time that input may stay unacknowledged before the path is
+	// suspect: a person notices about then.
+	minAckTimeout = 250 * time.Millisecond
 
-	// suspicionSlack is what is added to two round trips for the same.
-	suspicionSlack = 50 * time.Millisecond
+	// ackSlack is added to two round trips for the same.
+	ackSlack = 50 * time.Millisecond
 
 	// activeFor is how long after traffic a path counts as in use.
 	activeFor = time.Minute
 
-	// pingAgain is the time between pings that were not answered.
-	pingAgain = time.Second
+	// minPingTimeout is the least time that a ping may stay unanswered before the path is
+	// suspect and another is dialed beside it. By then QUIC has probed the path a few times
+	// itself, so one lost packet is not enough.
+	minPingTimeout = time.Second
 
-	// kickAgain is the same for a path that may have moved: the server learns
-	// of its new address by what is sent from there. There are maxKicks of them.
-	kickAgain = 50 * time.Millisecond
-	maxKicks  = 20
+	// pingInterval is the time between pings that are not answered.
+	pingInterval = time.Second
 
-	// compared is how long one of several paths may be silent while there is
-	// traffic, before it is pinged: a dead one should be known before it is
-	// needed.
-	compared = time.Second
+	// probeInterval is the time between pings on a path that may have moved: the server learns
+	// the client's new address from what is sent there. There are at most maxProbes.
+	probeInterval = 50 * time.Millisecond
+	maxProbes     = 20
 
-	// deaf is how long a path may be heard without what the server owes, before
-	// that is no reason any more to suspect the path: the server is in need, as
-	// where the process that keeps the session is stopped.
-	deaf = time.Minute
+	// compareAfter is how long one of several paths may be silent while there is traffic, before
+	// it is pinged: a dead one should be known before it is needed.
+	compareAfter = time.Second
 
-	// giveUp is how long a path may be in doubt beside one that works: some
-	// pings, of which one gets through a bad path.
-	giveUp = 5 * time.Second
+	// maxOverdue is how long an ack may be overdue while packets keep arriving. After that it is
+	// no reason to suspect the path: the process that keeps the session is stopped, and the
+	// network is not.
+	maxOverdue = time.Minute
+
+	// pruneAfter is how long a path may be unsound beside one that works: time for some pings,
+	// one of which gets through a bad path.
+	pruneAfter = 5 * time.Second
 )
 
 // A path is what is known of a carrier.
 type path struct {
-	way     Way
-	since   time.Time // it was first heard, or activated
-	heard   time.Time // last
-	rtt     time.Duration
-	ping    time.Time // when one was sent last
-	standBy bool      // it carries nothing
-	owed    time.Time // since when there has been traffic and it was not heard
-	moved   int       // how often its packets have changed their way
+	candidate Candidate
+	standBy   bool      // it carries only pings
+	since     time.Time // it was first heard, or activated
+	rtt       time.Duration
+	moved     int // how often its packets have changed their way
 
-	state   State     // believed
-	doubted State     // Moving or Suspect if an event has raised a doubt, or 0
-	kicks   int       // sent in this doubt
-	dubious time.Time // since when it has been found so beside one that works
+	heard        time.Time // when a packet arrived last
+	pinged       time.Time // when a ping was sent last
+	pingedFirst  time.Time // when the first unanswered ping was sent, or zero
+	unheardSince time.Time // the first traffic after which no packet has arrived, or zero
+
+	state        State     // as of the last update
+	suspected    State     // Moving or Suspect if an event is the reason to suspect it, else 0
+	probes       int       // pings since that event
+	unsoundSince time.Time // since when it is unsound beside one that works, or zero
 }
 
-// doubt has the path prove itself.
-func (p *path) doubt(why State) { p.doubted, p.kicks = why, 0 }
+// suspect makes the path prove itself.
+func (p *path) suspect(why State) { p.suspected, p.probes = why, 0 }
 
-// trusted reports whether a path is believed to work. If so, it is looked at
-// again when that would end.
-func (l *Link) trusted(now time.Time, p *path) bool {
-	return p.doubted == 0 && !l.due(now, l.doubtAt(p))
+// hear records that a packet arrived. It may be reported late, so it is an answer only to
+// what was sent before it.
+func (p *path) hear(at time.Time, rtt time.Duration) {
+	p.suspected = 0
+	if at.After(p.heard) {
+		p.heard = at
+	}
+	if !at.Before(p.unheardSince) {
+		p.unheardSince = time.Time{}
+	}
+	if !at.Before(p.pingedFirst) {
+		p.pingedFirst = time.Time{}
+	}
+	if rtt > 0 {
+		p.rtt = rtt
+	}
 }
 
-// believe returns the state that a path would give the link if it were alone.
-func (l *Link) believe(now time.Time, p *path) State {
+// ackTimeout returns how long an ack may take on a path.
+func (p *path) ackTimeout() time.Duration { return max(minAckTimeout, 2*p.rtt+ackSlack) }
+
+// pingTimeout returns how long the answer to a ping may take.
+func (p *path) pingTimeout() time.Duration { return max(minPingTimeout, 4*p.rtt) }
+
+// trusted reports whether a path is believed to work.
+func (m *Manager) trusted(now time.Time, p *path) bool {
+	return p.suspected == 0 && now.Before(m.suspectAt(p))
+}
+
+// answering reports whether a path is trusted and no ack is overdue on it.
+func (m *Manager) answering(now time.Time, p *path) bool {
+	overdue := m.overdueAt(p)
+	return m.trusted(now, p) && (overdue.IsZero() || now.Before(overdue))
+}
+
+// pathState returns the state that the link would have with this path alone.
+func (m *Manager) pathState(now time.Time, p *path) State {
 	switch {
-	case l.trusted(now, p):
+	case m.trusted(now, p):
 		return Live
-	case l.due(now, p.heard.Add(l.cfg.StallLimit)):
+	case !now.Before(p.heard.Add(m.cfg.StallLimit)):
 		return Offline
-	case p.doubted == Moving:
+	case p.suspected == Moving:
 		return Moving
 	}
 	return Suspect
 }
 
-// doubtAt returns when a path is suspected if nothing is heard before.
-func (l *Link) doubtAt(p *path) time.Time {
-	at := p.heard.Add(l.keepalive(p.heard) + l.cfg.StallLimit)
-	if overdue := l.overdueAt(p); !overdue.IsZero() {
-		// What is heard meanwhile shows that the answer may only be late, behind
-		// other things. But it may also be that nothing of ours arrives there, and
-		// the server says the same again and again.
-		patience := l.patience(p)
-		since := overdue.Add(-patience)
+// suspectAt returns when a path becomes suspect if no packet arrives before.
+func (m *Manager) suspectAt(p *path) time.Time {
+	at := p.heard.Add(m.keepalive(p.heard) + m.cfg.StallLimit)
+	if overdue := m.overdueAt(p); !overdue.IsZero() {
+		// Packets that arrive meanwhile show that the ack may only be late, behind other data.
+		// So it has another timeout from the last of them, but not more: perhaps nothing of
+		// ours arrives at the server, which therefore sends the same again and again.
+		timeout := p.ackTimeout()
+		since := overdue.Add(-timeout)
 		if p.heard.After(since) {
 			since = p.heard
 		}
 		if since.After(overdue) {
 			since = overdue
 		}
-		if t := since.Add(patience); t.Before(at) {
-			at = t
-		}
+		at = earlier(at, since.Add(timeout))
+	}
+	if !p.pingedFirst.IsZero() {
+		at = earlier(at, p.pingedFirst.Add(p.pingTimeout()))
 	}
 	return at
 }
 
-// overdueAt returns when what was typed has waited on a path for as long as an
-// answer may take, or zero if nothing waits or for too long to say anything.
-func (l *Link) overdueAt(p *path) time.Time {
-	if l.waiting.IsZero() || p.standBy || p.heard.Sub(l.waiting) >= deaf {
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// overdueAt returns when the ack that is waited for becomes overdue on a path. It returns
+// zero if none is waited for, or for so long that it says nothing of the path.
+func (m *Manager) overdueAt(p *path) time.Time {
+	if m.unacked.IsZero() || p.standBy || p.heard.Sub(m.unacked) >= maxOverdue {
 		return time.Time{}
 	}
-	since := l.waiting
+	since := m.unacked
 	if p.since.After(since) {
 		since = p.since
 	}
-	return since.Add(l.patience(p))
-}
-
-// patience returns how long an answer on a path may take.
-func (l *Link) patience(p *path) time.Duration {
-	return max(minSuspicion, 2*p.rtt+suspicionSlack)
-}
-
-// answers reports whether a path is trusted, and owes no answer.
-func (l *Link) answers(now time.Time, p *path) bool {
-	overdue := l.overdueAt(p)
-	return l.trusted(now, p) && (overdue.IsZero() || now.Before(overdue))
+	return since.Add(p.ackTimeout())
 }
 
 // keepalive returns the time between pings at a time.
-func (l *Link) keepalive(now time.Time) time.Duration {
-	if now.Sub(l.traffic) < activeFor {
-		return l.cfg.KeepaliveInterval
+func (m *Manager) keepalive(now time.Time) time.Duration {
+	if now.Sub(m.traffic) < activeFor {
+		return m.cfg.KeepaliveInterval
 	}
-	return l.cfg.KeepaliveIdle
+	return m.cfg.KeepaliveIdle
 }
 
-// ping pings the paths for which it is due.
-func (l *Link) ping(now time.Time) {
-	for _, id := range ordered(l.paths) {
-		p := l.paths[id]
-		if l.due(now, l.pingAt(now, p)) {
-			p.ping = now
-			p.kicks++
-			l.do(Ping{id})
-			l.due(now, l.pingAt(now, p))
+// ping pings the paths for which it is time.
+func (m *Manager) ping(now time.Time) {
+	for _, id := range ordered(m.paths) {
+		p := m.paths[id]
+		if now.Before(m.pingAt(now, p)) {
+			continue
 		}
+		p.pinged = now
+		if p.pingedFirst.IsZero() {
+			p.pingedFirst = now
+		}
+		p.probes++
+		m.do(Ping{id})
 	}
 }
 
 // pingAt returns when to ping a path.
-func (l *Link) pingAt(now time.Time, p *path) time.Time {
-	switch again := max(pingAgain, 2*p.rtt); {
-	case p.doubted != 0 && p.kicks == 0:
+func (m *Manager) pingAt(now time.Time, p *path) time.Time {
+	switch {
+	case p.suspected != 0 && p.probes == 0:
 		return now
-	case p.doubted != 0 && p.kicks < maxKicks:
-		return p.ping.Add(kickAgain)
-	case p.ping.After(p.heard):
-		return p.ping.Add(again)
-	case !p.dubious.IsZero():
+	case p.suspected != 0 && p.probes < maxProbes:
+		return p.pinged.Add(probeInterval)
+	case !p.pingedFirst.IsZero():
+		return p.pinged.Add(max(pingInterval, 2*p.rtt))
+	case !p.unsoundSince.IsZero():
 		return now
-	case len(l.paths) > 1 && !p.standBy && !p.owed.IsZero():
-		return p.owed.Add(compared)
+	case len(m.paths) > 1 && !p.standBy && !p.unheardSince.IsZero():
+		return p.unheardSince.Add(compareAfter)
 	}
-	return p.heard.Add(l.keepalive(p.heard))
+	return p.heard.Add(m.keepalive(p.heard))
 }
 
-// tidy closes paths that do not prove themselves beside one that works, or that
-// another has made superfluous.
-func (l *Link) tidy(now time.Time) {
-	if len(l.paths) < 2 {
+// prune closes paths that do not prove themselves beside one that works, and those that a
+// later one has made superfluous.
+func (m *Manager) prune(now time.Time) {
+	if len(m.paths) < 2 {
+		for _, p := range m.paths {
+			p.unsoundSince = time.Time{}
+		}
 		return
 	}
-	for _, id := range ordered(l.paths) {
-		p := l.paths[id]
-		sound := l.trusted(now, p) && !p.ping.After(p.heard)
-		if sound && !l.superfluous(now, p) {
-			p.dubious = time.Time{}
+	for _, id := range ordered(m.paths) {
+		p := m.paths[id]
+		sound := m.trusted(now, p) && p.pingedFirst.IsZero()
+		if sound && !m.superfluous(now, p) {
+			p.unsoundSince = time.Time{}
 			continue
 		}
-		if p.dubious.IsZero() {
-			p.dubious = now
+		if p.unsoundSince.IsZero() {
+			p.unsoundSince = now
 		}
-		if !l.due(now, p.dubious.Add(giveUp)) {
+		if now.Before(p.unsoundSince.Add(pruneAfter)) {
 			continue
 		}
-		delete(l.paths, id)
-		l.do(Close{id})
+		delete(m.paths, id)
+		m.do(Close{id})
 		if !sound {
-			l.blame(now, p.way.Interface)
+			m.penalize(now, p.candidate.Interface)
 		}
 	}
 }
 
-// superfluous reports whether a later path does all that a path does, or one does
-// that is not to be avoided as this one is.
-func (l *Link) superfluous(now time.Time, p *path) bool {
-	for _, other := range l.paths {
-		if l.avoided(p.way) && !l.avoided(other.way) && !other.standBy && l.trusted(now, other) {
+// superfluous reports whether a later path does everything that a path does, or whether a
+// path is on an interface to avoid beside one that is not.
+func (m *Manager) superfluous(now time.Time, p *path) bool {
+	for _, other := range m.paths {
+		if other.standBy || !m.trusted(now, other) {
+			continue
+		}
+		if m.avoided(p.candidate) && !m.avoided(other.candidate) {
 			return true
 		}
-		if other.since.After(p.since) && !other.standBy && l.trusted(now, other) &&
-			(l.cfg.Paths != Redundant && !p.standBy || other.way.Interface == p.way.Interface) {
+		replaces := m.cfg.Paths != Redundant && !p.standBy || other.candidate.Interface == p.candidate.Interface
+		if other.since.After(p.since) && replaces {
 			return true
 		}
 	}
@@ -203,21 +244,21 @@ func (l *Link) superfluous(now time.Time, p *path) bool {
 
 // A Path describes a carrier.
 type Path struct {
-	ID      ID
-	Way     Way
-	State   State // that it would give the link if it were alone
-	StandBy bool
-	Since   time.Time // it was first heard, or activated
-	Heard   time.Time // last
-	Moved   int       // how often its packets have changed their way
+	ID        ID
+	Candidate Candidate
+	State     State // that the link would have with this path alone
+	StandBy   bool
+	Since     time.Time // it was first heard, or activated
+	Heard     time.Time // when a packet arrived last
+	Moved     int       // how often its packets have changed their way
 }
 
 // Paths describes the carriers, oldest first.
-func (l *Link) Paths() []Path {
+func (m *Manager) Paths() []Path {
 	var paths []Path
-	for _, id := range ordered(l.paths) {
-		p := l.paths[id]
-		paths = append(paths, Path{id, p.way, p.state, p.standBy, p.since, p.heard, p.moved})
+	for _, id := range ordered(m.paths) {
+		p := m.paths[id]
+		paths = append(paths, Path{id, p.candidate, p.state, p.standBy, p.since, p.heard, p.moved})
 	}
 	return paths
 }

@@ -1,18 +1,73 @@
-// Package quicterm is a terminal session that stays: a [Client] opens it on a
-// [Server], over QUIC, and from then on no change of network, no outage and no
-// restart of either ends it or loses a byte of it.
+// Package quicterm is the overview of a terminal session that survives changes of network,
+// outages and restarts. The code is in the packages below it:
 //
-// A client connects to a server and attaches to a session, new or not:
+//   - [client] opens sessions on a server and keeps them connected; [terminal] shows one.
+//   - [server] authenticates clients and connects them with the holders of their sessions.
+//   - [holder] owns the program of one session, in a process of its own.
 //
-//	client := quicterm.NewClient(quicterm.ClientConfig{...})
-//	s, err := client.Attach(ctx, &wire.Attach{PTY: true, ...}, quicterm.Streams{...})
-//	...
-//	go io.Copy(s, os.Stdin)
-//	status, err := s.Run(ctx)
+// # The way of a key
 //
-// [Session.Run] keeps the session connected over whatever the network does and
-// returns when the program has ended, somebody else took over, or the session
-// is gone.
+// Type.method names are as in the code; names that begin with a small letter are not exported.
+// Between the processes, a frame travels on one of a carrier's two lanes: as a datagram
+// (here) while all unacknowledged frames fit into one, or else on the stream.
+//
+//	qt      1 read      terminal.keyboard.read       raw bytes of the terminal
+//	                    terminal.escapeFilter.filter takes out the escapes, such as ~d
+//	        2 log       client.Session.TryWrite      one frame, or more if the ring is nearly full
+//	                    buffer.Ring.Append           gives it its number and checksum, once
+//	        3 schedule  session.Endpoint.Appended    the log has grown
+//	                    driver.Driver.Wake           wakes only the lane that is due, which it
+//	                    session.Endpoint.SendTime    asks the endpoint for
+//	        4 send      driver.Driver.writeDatagrams
+//	                    session.Endpoint.Datagram    an ack and all unacknowledged frames
+//	                    quic.Conn.SendDatagram       one QUIC packet; repeated until acknowledged
+//	                          |
+//	                       network
+//	                          |
+//	qtd     5 relay     server.conn.relay
+//	                    server.copyDatagrams         copies, parses nothing
+//	                    unixsock.Conn.SendDatagram
+//	                          |
+//	                     unix sockets
+//	                          |
+//	holder  6 receive   driver.Driver.readDatagrams  parses the frames, checks the checksums
+//	                    session.Endpoint.Receive     handles acks, drops duplicates
+//	                    buffer.ReorderWindow.Offer   reorder window: keeps frames that come early
+//	                    session.Endpoint.deliver     appends them to the consumer's queue, in order
+//	        7 input     holder.Holder.inputLoop      takes one frame (session.Endpoint.Take)
+//	                    holder.Holder.give           writes it to the terminal of the program
+//	                    session.Endpoint.Consume     allows the sender to forget it
+//
+// # The way of its echo
+//
+// The terminal's line discipline or the program itself answers:
+//
+//	holder  1 read      holder.clients.wait          waits while enough output is on its way to
+//	                                                 a connected client: Ctrl-C stays fast
+//	                    holder.Holder.readOutput     reads the output of the program
+//	        2 log       holder.Holder.appendLocked
+//	                    buffer.Ring.Append           if the ring is full, the oldest frames leave
+//	        3 schedule  session.Endpoint.Appended    as 3 above, for the client that receives
+//	        4 send      session.Endpoint.Datagram    as 4 above; with the ack of the key
+//	qtd     5 relay     server.copyDatagrams
+//	qt      6 receive   session.Endpoint.Receive     as 6 above; the ack may wait for the next key
+//	                                                 (session.Config.DelayAcks)
+//	        7 output    client.Session.deliver       takes all frames that have arrived
+//	                    client.Session.writeOutput   one write for all
+//	        8 show      terminal.display.Write       puts our own text between control sequences
+//
+// # Beside the data
+//
+// The session's gate (package gate) is one mutex for the ring, the endpoint and the driver
+// of an end. Outside of it, client.roamer reports what happens to the paths to
+// migrate.Manager, which decides when to dial which candidate and when to close a carrier.
+// A new carrier begins with a proof (server.conn.resume, holder.Holder.handleResumeLocked)
+// and continues where the acks say.
 //
 // The protocol is specified in wire/SPEC.md.
+//
+// [client]: https://pkg.go.dev/github.com/quicterm/quicterm/quicterm/client
+// [terminal]: https://pkg.go.dev/github.com/quicterm/quicterm/quicterm/terminal
+// [server]: https://pkg.go.dev/github.com/quicterm/quicterm/quicterm/server
+// [holder]: https://pkg.go.dev/github.com/quicterm/quicterm/quicterm/holder
 package quicterm

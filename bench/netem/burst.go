@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// bursts are the times of bursts on a link. They do not depend on its packets.
+// bursts are the bursts of a link. They do not depend on its packets.
 type bursts struct {
 	rng   *rand.Rand
-	bad   bool      // a burst goes on
+	bad   bool      // in a burst
 	until time.Time // when that changes; zero before the first packet
 }
 
-// on reports whether a burst goes on. Time does not go back.
+// on advances to now, and reports whether that is in a burst. Time must not go back.
 func (b *bursts) on(what Burst, now time.Time) bool {
 	if b.until.IsZero() {
 		b.bad = b.rng.Float64() < what.Share
@@ -31,5 +31,5 @@ func (b *bursts) length(what Burst) time.Duration {
 	if !b.bad {
 		mean *= (1 - what.Share) / what.Share
 	}
-	return time.Duration(b.rng.ExpFloat64()*mean) + 1 // never 0, so that time goes on
+	return time.Duration(b.rng.ExpFloat64()*mean) + 1 // never 0, so that on ends
 }

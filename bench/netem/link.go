@@ -13,7 +13,7 @@ type Config struct {
 	Delay     time.Duration // of every packet
 	Jitter    time.Duration // on top of it, uniform from 0; packets keep their order
 	Loss      float64       // probability from 0 to 1
-	Burst     Burst         // in which packets are lost besides
+	Burst     Burst         // losses on top
 	Duplicate float64       // probability that a packet arrives twice
 	Reorder   float64       // probability that a packet skips delay and jitter
 	Early     time.Duration // how much of them it skips at most, uniform from 0; 0 for all
@@ -22,10 +22,10 @@ type Config struct {
 	Down      bool          // a black hole
 }
 
-// A Burst is a time in which all packets are lost, as of interference or a handover
-// (the model of Gilbert and Elliott, with time in place of packets: whoever sends more
-// of them does not end a burst sooner, and all see the same ones). Its length and the
-// time between two are exponentially distributed.
+// A Burst is a time in which all packets are lost, such as by interference or a handover.
+// It is the model of Gilbert and Elliott with time in place of packets: sending more does
+// not end a burst sooner, and all packets see the same bursts. Its length and the time
+// between two are exponentially distributed.
 type Burst struct {
 	Mean  time.Duration // length of a burst
 	Share float64       // of the time that bursts take, from 0 to less than 1
@@ -33,17 +33,22 @@ type Burst struct {
 
 const defaultQueue = 64 << 10
 
-// Counters count what happened on a link.
+// Counters count the packets of a link.
 type Counters struct {
-	Packets, Bytes uint64 // that were offered
-	Dropped        uint64 // packets that did not arrive
+	Packets, Bytes uint64 // that were offered, lost or not
+}
+
+// Add adds the counters of another link.
+func (c *Counters) Add(other Counters) {
+	c.Packets += other.Packets
+	c.Bytes += other.Bytes
 }
 
 // A Link is one direction of a link. It is not safe for concurrent use.
 type Link struct {
 	cfg      Config
 	rng      *rand.Rand
-	free     time.Time // when the packets before have been sent at the rate
+	free     time.Time // when all packets before are sent at the rate
 	latest   time.Time // arrival of those that keep their order
 	bursts   bursts
 	counters Counters
@@ -76,7 +81,6 @@ func (l *Link) Send(now time.Time, size int) []time.Time {
 	sent, ok := l.transmit(now, size)
 	burst := l.cfg.Burst.Share > 0 && l.bursts.on(l.cfg.Burst, now)
 	if !ok || l.cfg.Down || l.rng.Float64() < l.cfg.Loss || burst {
-		l.counters.Dropped++
 		return nil
 	}
 	arrivals := []time.Time{l.arrival(sent)}

@@ -9,8 +9,8 @@ import (
 // range (RFC 6335, 6).
 const firstPublic = 49152
 
-// A nat translates between the private addresses behind a port and one public
-// IPv4 address. Of IPv4, UDP and TCP alone pass, unfragmented. A mapping serves all
+// A nat translates between the private addresses behind a port and one public IPv4
+// address. Of IPv4 only UDP and TCP pass, unfragmented. A mapping serves all
 // destinations and lets all sources in (RFC 4787, endpoint-independent both
 // times), until it is forgotten; its public port is not used again before all
 // others were. IPv6 passes as it is.

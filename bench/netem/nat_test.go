@@ -92,28 +92,31 @@ var (
 	public  = netip.MustParseAddr("192.0.2.7")
 )
 
+// wantPass fails unless a packet gets out and its answer in.
+func wantPass(t *testing.T, n *nat, outside netip.AddrPort, packet func(from, to netip.AddrPort) []byte) {
+	t.Helper()
+	out, in := packet(private, server), packet(server, outside)
+	checkSums(t, out)
+	if !n.out(out) || !n.in(in) {
+		t.Fatal("a packet, or its answer, is dropped")
+	}
+	checkSums(t, out)
+	checkSums(t, in)
+	if from, to := ends(out); from != outside || to != server {
+		t.Errorf("%v -> %v outside, want %v -> %v", from, to, outside, server)
+	}
+	if from, to := ends(in); from != server || to != private {
+		t.Errorf("%v -> %v inside, want %v -> %v", from, to, server, private)
+	}
+}
+
 func TestNAT(t *testing.T) {
 	n := newNAT(public)
 	for _, payload := range [][]byte{nil, {1}, []byte("hello"), slices.Repeat([]byte{0xff}, 60)} {
 		for _, options := range [][]byte{nil, {1, 1, 1, 1}} {
-			packet := udpPacket(private, server, options, payload)
-			checkSums(t, packet)
-			if !n.out(packet) {
-				t.Fatal("no packet gets out")
-			}
-			checkSums(t, packet)
-			from, to := ends(packet)
-			if want := netip.AddrPortFrom(public, firstPublic); from != want || to != server {
-				t.Errorf("%v -> %v outside, want %v -> %v", from, to, want, server)
-			}
-			back := udpPacket(server, from, options, payload)
-			if !n.in(back) {
-				t.Fatal("no answer gets in")
-			}
-			checkSums(t, back)
-			if from, to := ends(back); from != server || to != private {
-				t.Errorf("%v -> %v inside, want %v -> %v", from, to, server, private)
-			}
+			wantPass(t, n, netip.AddrPortFrom(public, firstPublic), func(from, to netip.AddrPort) []byte {
+				return udpPacket(from, to, options, payload)
+			})
 		}
 	}
 	packet := udpPacket(other, server, nil, nil)
@@ -128,26 +131,10 @@ func TestNATOfTCP(t *testing.T) {
 	n := newNAT(public)
 	n.out(udpPacket(private, server, nil, nil))
 	for _, payload := range [][]byte{nil, {1}, slices.Repeat([]byte{0xff}, 60)} {
-		packet := tcpPacket(private, server, payload)
-		checkSums(t, packet)
-		if !n.out(packet) {
-			t.Fatal("no packet gets out")
-		}
-		checkSums(t, packet)
-		from, to := ends(packet)
-		if want := netip.AddrPortFrom(public, firstPublic+1); from != want || to != server {
-			t.Errorf("%v -> %v outside, want %v -> %v", from, to, want, server)
-		}
-		if n.in(udpPacket(server, from, nil, nil)) {
+		outside := netip.AddrPortFrom(public, firstPublic+1)
+		wantPass(t, n, outside, func(from, to netip.AddrPort) []byte { return tcpPacket(from, to, payload) })
+		if n.in(udpPacket(server, outside, nil, nil)) {
 			t.Error("UDP gets in on a mapping of TCP")
-		}
-		back := tcpPacket(server, from, payload)
-		if !n.in(back) {
-			t.Fatal("no answer gets in")
-		}
-		checkSums(t, back)
-		if from, to := ends(back); from != server || to != private {
-			t.Errorf("%v -> %v inside, want %v -> %v", from, to, server, private)
 		}
 	}
 }

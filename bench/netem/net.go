@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// A Net is a network in memory, for tests on virtual time (testing/synctest):
-// its sockets are packet conns, and a link decides on each packet.
+// A Net is a network in memory, for tests on virtual time (testing/synctest). Its sockets
+// are packet conns, and a link decides on each packet.
 type Net struct {
 	mu    sync.Mutex
 	socks map[netip.AddrPort]*sock
@@ -28,7 +28,7 @@ func NewNet(route func(from, to netip.AddrPort) *Link) *Net {
 	return n
 }
 
-// Close ends the network: nothing is delivered any more.
+// Close ends the network. It delivers nothing after that.
 func (n *Net) Close() {
 	n.under.close()
 	n.wg.Wait()
@@ -63,8 +63,7 @@ func (n *Net) Sockets() int {
 	return len(n.socks)
 }
 
-// maxWaiting is how many packets wait to be read. More are dropped, as by a
-// kernel.
+// maxWaiting is how many packets wait to be read. More are dropped, as a kernel does.
 const maxWaiting = 1024
 
 type packet struct {
@@ -167,8 +166,8 @@ func (s *sock) SetReadDeadline(t time.Time) error {
 	return nil
 }
 
-// SetReadBuffer and SetWriteBuffer are asked for by quic-go, which complains
-// where it cannot have large buffers.
+// SetReadBuffer and SetWriteBuffer are for quic-go, which warns if it cannot have large
+// buffers.
 func (s *sock) SetReadBuffer(int) error { return nil }
 
 func (s *sock) SetWriteBuffer(int) error { return nil }

@@ -10,18 +10,16 @@ import (
 // maxPacket is larger than any UDP packet that is passed on.
 const maxPacket = 64 << 10
 
-// A Proxy stands between UDP clients and a server, with a link each way that all
-// clients share. To the server each client has an address of its own, as behind
-// a NAT.
+// A Proxy is between UDP clients and a server, with a link each way that all clients
+// share. To the server each client has an address of its own, as behind a NAT.
 type Proxy struct {
 	server netip.AddrPort
 	front  *net.UDPConn
 
-	mu       sync.Mutex
-	up, down *Link
-	arrived  struct{ up, down uint64 }       // bytes
-	flows    map[netip.AddrPort]*net.UDPConn // to the server, by client
-	closed   bool
+	mu sync.Mutex
+	duplex
+	flows  map[netip.AddrPort]*net.UDPConn // to the server, by client
+	closed bool
 
 	under *underway
 	wg    sync.WaitGroup
@@ -37,11 +35,10 @@ func NewProxy(server netip.AddrPort, cfg Config, seed uint64) (*Proxy, error) {
 	p := &Proxy{
 		server: server,
 		front:  front,
-		up:     NewLink(cfg, seed),
-		down:   NewLink(cfg, seed+1),
 		flows:  make(map[netip.AddrPort]*net.UDPConn),
 		under:  newUnderway(),
 	}
+	p.duplex = newDuplex(&p.mu, cfg, seed)
 	p.under.nap = nap
 	p.wg.Go(p.readClients)
 	p.wg.Go(p.under.deliver)
@@ -51,16 +48,8 @@ func NewProxy(server netip.AddrPort, cfg Config, seed uint64) (*Proxy, error) {
 // Addr returns where clients reach the proxy.
 func (p *Proxy) Addr() netip.AddrPort { return p.front.LocalAddr().(*net.UDPAddr).AddrPort() }
 
-// Set changes what both links do from now on. Packets under way still arrive.
-func (p *Proxy) Set(cfg Config) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.up.Set(cfg)
-	p.down.Set(cfg)
-}
-
-// Rebind forgets the addresses that clients have to the server, as a NAT does.
-// What the server sends to the old ones is lost.
+// Rebind forgets the addresses of clients, as a NAT does. What the server sends to the old
+// ones is lost.
 func (p *Proxy) Rebind() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -68,20 +57,6 @@ func (p *Proxy) Rebind() {
 		c.Close()
 		delete(p.flows, client)
 	}
-}
-
-// Counters returns what was counted on the way to the server and back.
-func (p *Proxy) Counters() (up, down Counters) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.up.Counters(), p.down.Counters()
-}
-
-// Arrived returns how many bytes have arrived at the server and at clients.
-func (p *Proxy) Arrived() (up, down uint64) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.arrived.up, p.arrived.down
 }
 
 // Close ends the proxy. Nothing of it is left when it returns.
@@ -147,7 +122,7 @@ func (p *Proxy) readServer(client netip.AddrPort, c *net.UDPConn) {
 			if gone {
 				return
 			}
-			continue // the server does not listen now: it may again
+			continue // the server does not listen; it may later
 		}
 		p.send(p.down, &p.arrived.down, buf[:n], func(b []byte) { p.front.WriteToUDPAddrPort(b, client) })
 	}

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// A Router joins interfaces in network namespaces: what comes from one goes to
-// the one whose network the destination is in, over the links of both.
+// A Router joins interfaces in network namespaces. A packet goes to the interface whose
+// network has its destination, over the links of both.
 type Router struct {
 	mu    sync.Mutex
 	ports []*Port
@@ -25,9 +25,8 @@ type Port struct {
 	router   *Router
 	tun      *os.File
 	networks []netip.Prefix
-	up, down *Link                     // from the interface, and to it
-	nat      *nat                      // between the interface and the router, or nil
-	arrived  struct{ up, down uint64 } // bytes
+	nat      *nat // between the interface and the router, or nil
+	duplex
 }
 
 // NewRouter returns a router without interfaces. The same seed makes the same
@@ -50,49 +49,27 @@ func (r *Router) Attach(name string, cfg Config, networks ...netip.Prefix) (*Por
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.seed += 2
-	p := &Port{router: r, tun: tun, networks: networks, up: NewLink(cfg, r.seed), down: NewLink(cfg, r.seed+1)}
+	p := &Port{router: r, tun: tun, networks: networks, duplex: newDuplex(&r.mu, cfg, r.seed)}
 	r.ports = append(r.ports, p)
 	r.wg.Go(p.read)
 	return p, nil
 }
 
-// Set changes what the port's links do from now on.
-func (p *Port) Set(cfg Config) {
-	p.router.mu.Lock()
-	defer p.router.mu.Unlock()
-	p.up.Set(cfg)
-	p.down.Set(cfg)
-}
-
-// Translate puts a NAT behind the port: to the others, what the interface sends
-// over UDP or TCP and IPv4 comes from a public address, which is to be in one of the
-// port's networks, and from a port of the NAT's choice.
+// Translate puts a NAT behind the port: UDP and TCP over IPv4 reach the other interfaces
+// from a public address, which must be in one of the port's networks, and from a port that
+// the NAT chooses.
 func (p *Port) Translate(public netip.Addr) {
 	p.router.mu.Lock()
 	defer p.router.mu.Unlock()
 	p.nat = newNAT(public)
 }
 
-// Forget has the NAT forget who is behind which public port. What arrives for the
-// old ones is dropped, and what is sent from now on comes from new ones.
+// Forget drops all mappings of the NAT. Packets to the old public ports are dropped, and
+// later packets come from new ones.
 func (p *Port) Forget() {
 	p.router.mu.Lock()
 	defer p.router.mu.Unlock()
 	p.nat.forget()
-}
-
-// Counters returns what was counted from the interface and to it.
-func (p *Port) Counters() (up, down Counters) {
-	p.router.mu.Lock()
-	defer p.router.mu.Unlock()
-	return p.up.Counters(), p.down.Counters()
-}
-
-// Arrived returns how many bytes have arrived from the interface and at it.
-func (p *Port) Arrived() (up, down uint64) {
-	p.router.mu.Lock()
-	defer p.router.mu.Unlock()
-	return p.arrived.up, p.arrived.down
 }
 
 // Close removes all interfaces and ends the router.
@@ -116,7 +93,7 @@ func (p *Port) read() {
 			return
 		}
 		if err != nil {
-			time.Sleep(time.Millisecond) // the interface is down: it may come up
+			time.Sleep(time.Millisecond) // the interface is down; it may come up
 			continue
 		}
 		if to, err := destination(buf[:n]); err == nil {
@@ -143,7 +120,7 @@ func (r *Router) forward(from *Port, to netip.Addr, packet []byte) {
 	}
 }
 
-// deliver has a packet arrive at a port. It is the router's to change.
+// deliver delivers a packet to a port. The router may change its bytes.
 func (r *Router) deliver(from, out *Port, packet []byte) {
 	r.mu.Lock()
 	passes := out.nat == nil || out.nat.in(packet)

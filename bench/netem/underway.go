@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// underway holds packets that are on their way, and delivers each when it arrives.
+// underway holds packets in flight, and delivers each at its time.
 type underway struct {
 	mu    sync.Mutex
 	queue deliveries
 	count uint64
 
-	// nap sleeps for less than a coarse time more exactly than a timer, or is
-	// nil. Virtual time knows timers only.
+	// nap sleeps for less than coarse more exactly than a timer. It is nil for virtual
+	// time, which has timers only.
 	nap func(time.Duration)
 
 	wake chan struct{}
@@ -47,7 +47,7 @@ func newUnderway() *underway {
 // coarse is how late a timer may fire: Go waits in whole milliseconds.
 const coarse = time.Millisecond
 
-// add has something delivered at a time.
+// add calls deliver at a time.
 func (u *underway) add(at time.Time, deliver func()) {
 	u.mu.Lock()
 	u.count++
@@ -98,5 +98,5 @@ func (u *underway) deliver() {
 	}
 }
 
-// close forgets what has not arrived.
+// close drops all packets in flight.
 func (u *underway) close() { close(u.done) }

@@ -1,9 +1,9 @@
-// Package plot draws how long echoes took: how many of them came within a time, and
-// when those were typed that took long.
+// Package plot draws how long echoes took: the share that came within a time, or when the
+// keys were typed whose echoes took long.
 //
-// It promises SVG and PNG files that are legible on light and dark pages, with units
-// on the axes, and one colour for a program in all of them. Times of echoes are in
-// milliseconds, and drawn on a logarithmic scale.
+// It promises SVG files that are legible on light and dark pages, with units on the axes,
+// and one colour for a program in all of them. Times of echoes are in milliseconds, on a
+// logarithmic scale.
 package plot
 
 import (
@@ -18,28 +18,26 @@ import (
 	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
-	"gonum.org/v1/plot/vg/vgimg"
 	"gonum.org/v1/plot/vg/vgsvg"
 )
 
 const (
 	width  = 8 * vg.Inch
 	height = 4 * vg.Inch
-	dpi    = 144 // of PNG files; twice what they are shown at
 	margin = vg.Length(10)
 )
 
-// A Series is what the legend has one line for.
+// A Series is one line of the legend.
 type Series struct {
 	Name   string
 	Color  color.Color
 	Dashed bool // to tell it from a series of the same colour
 
-	Values []float64 // milliseconds; if there are none, only the legend has it
-	At     []float64 // when each was typed, seconds; a timeline needs it
+	Values []float64 // milliseconds; without any, only the legend shows it
+	At     []float64 // when each was typed, seconds; for a timeline
 }
 
-// A Chart is what is drawn.
+// A Chart can be drawn.
 type Chart struct {
 	plot   *gonum.Plot
 	legend gonum.Legend
@@ -98,8 +96,8 @@ func (c *Chart) draw(on vg.CanvasSizer) {
 	c.legend.Draw(draw.Crop(inner, inner.Size().X-legend, 0, 0, -title))
 }
 
-// SVG returns the chart as an SVG document.
-func (c *Chart) SVG() ([]byte, error) {
+// svg returns the chart as an SVG document.
+func (c *Chart) svg() ([]byte, error) {
 	canvas := vgsvg.New(width, height)
 	c.draw(canvas)
 	var b bytes.Buffer
@@ -111,30 +109,14 @@ func (c *Chart) SVG() ([]byte, error) {
 		[]byte("font-family:Liberation Sans,Arial,Helvetica,sans-serif;")), nil
 }
 
-// PNG returns the chart as a PNG image.
-func (c *Chart) PNG() ([]byte, error) {
-	canvas := vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(width, height), vgimg.UseDPI(dpi))}
-	c.draw(canvas)
-	var b bytes.Buffer
-	if _, err := canvas.WriteTo(&b); err != nil {
-		return nil, err
+// Save writes the chart to an SVG file.
+func (c *Chart) Save(path string) error {
+	b, err := c.svg()
+	if err == nil {
+		err = os.WriteFile(path, b, 0o644)
 	}
-	return b.Bytes(), nil
-}
-
-// Save writes the chart to two files whose names are base with .svg and with .png.
-func (c *Chart) Save(base string) error {
-	for _, format := range []struct {
-		ext   string
-		bytes func() ([]byte, error)
-	}{{".svg", c.SVG}, {".png", c.PNG}} {
-		b, err := format.bytes()
-		if err == nil {
-			err = os.WriteFile(base+format.ext, b, 0o644)
-		}
-		if err != nil {
-			return fmt.Errorf("draw %s: %w", base+format.ext, err)
-		}
+	if err != nil {
+		return fmt.Errorf("draw %s: %w", path, err)
 	}
 	return nil
 }

@@ -1,9 +1,11 @@
 package result
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
 	"strings"
 )
 
@@ -33,6 +35,12 @@ func ThisMachine() Machine {
 	return m
 }
 
+// String describes the machine for people.
+func (m Machine) String() string {
+	parts := []string{m.CPU, fmt.Sprintf("%d cores", m.Cores), strings.TrimSpace(m.OS + " " + m.Kernel), m.Arch, m.Go}
+	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), ", ")
+}
+
 // Commit returns the commit that is checked out in the folder of the process, with
 // "+" behind it if what is measured differs from it, or "" if git does not say.
 func Commit() string {
@@ -41,7 +49,7 @@ func Commit() string {
 		return ""
 	}
 	commit := strings.TrimSpace(string(out))
-	changed := exec.Command("git", "diff", "--quiet", "HEAD", "--", ":(top)", ":(top,exclude)README.md", ":(top,exclude)bench/results")
+	changed := exec.Command("git", "diff", "--quiet", "HEAD", "--", ":(top)", ":(top,exclude)README.md", ":(top,exclude)bench/README.md", ":(top,exclude)bench/results")
 	if changed.Run() != nil {
 		commit += "+"
 	}

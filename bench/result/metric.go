@@ -1,25 +1,43 @@
 package result
 
+// EmulatedLink is the scenario of records of what the emulated network does to packets.
+// Their program is what emulates it.
+const EmulatedLink = "emulated link"
+
 // A Metric is what is measured.
 type Metric struct {
 	Meaning      string // for people
 	MoreIsBetter bool
-	Cost         bool // it is what a session takes, and not what it gives
+	Cost         bool // what a session takes, not what it gives
 }
 
 var metrics = map[string]Metric{
-	"feel":     {Meaning: "from a key until its glyph is on the client's screen, where a program may have predicted it"},
-	"truth":    {Meaning: "from a key until what the program on the server answers is on the client's screen"},
-	"back":     {Meaning: "from the first key that is typed after what happens is over until the server's answer; of output, from its end until a new line"},
-	"prompt":   {Meaning: "until the prompt is on the client's screen"},
-	"rate":     {Meaning: "output that arrives; in Mbit/s, all that arrives over the link", MoreIsBetter: true},
-	"complete": {Meaning: "share of the output that arrives", MoreIsBetter: true},
+	"feel":           {Meaning: "from a key until its glyph is on the client's screen, where a program may have predicted it"},
+	"truth":          {Meaning: "from a key until the answer of the program on the server is on the client's screen"},
+	"back":           {Meaning: "from the first key after an event until the server's answer; of output, from the event until a new line"},
+	"recovery":       {Meaning: "from an event until the server's answer to the first key after it"},
+	"gap":            {Meaning: "the longest time without a new line of output after an event"},
+	"prompt":         {Meaning: "until the prompt is on the client's screen: from Ctrl-C, or from the start of the client"},
+	"rate":           {Meaning: "output that arrives; in Mbit/s, everything that arrives over the link", MoreIsBetter: true},
+	"complete":       {Meaning: "share of the output that arrives", MoreIsBetter: true},
+	"of bare stream": {Meaning: "rate, compared with that of one QUIC stream between two processes", MoreIsBetter: true},
+	"descriptors":    {Meaning: "more descriptors of client and daemon after the work than before"},
+	"threads":        {Meaning: "more threads of client and daemon after the work than before"},
+	"sessions":       {Meaning: "more sessions after the work than before"},
 
 	"wire":          {Cost: true, Meaning: "what is sent, both ways, with the headers of IP and UDP or TCP"},
-	"client cpu":    {Cost: true, Meaning: "time that the client's processes compute"},
-	"server cpu":    {Cost: true, Meaning: "the same on the server, without what runs in the session"},
+	"packets up":    {Cost: true, Meaning: "packets from the client"},
+	"packets down":  {Cost: true, Meaning: "packets to the client"},
+	"resent":        {Cost: true, Meaning: "share of the bytes from the clients that were sent before"},
+	"client cpu":    {Cost: true, Meaning: "CPU time of the client's processes for the whole work"},
+	"server cpu":    {Cost: true, Meaning: "the same on the server (holder and daemon), without what runs in the session"},
+	"cpu":           {Cost: true, Meaning: "CPU time of both sides for the whole work"},
 	"client memory": {Cost: true, Meaning: "memory of the client's processes, with their share of what is shared (Pss): of several sessions side by side, each has a part of the program's text"},
 	"server memory": {Cost: true, Meaning: "the same on the server"},
+	"client rss":    {Cost: true, Meaning: "resident memory of a client"},
+	"holder rss":    {Cost: true, Meaning: "resident memory of a holder"},
+	"daemon rss":    {Cost: true, Meaning: "resident memory of the daemon for each session"},
+	"daemon share":  {Cost: true, Meaning: "share of a core that the daemon takes"},
 }
 
 // About returns what is known of a metric. Less of an unknown one is better.

@@ -1,8 +1,8 @@
-// Package result keeps what was measured, as lines of JSON in a file that grows
-// by one record at a time, so that a run that is broken off leaves what it had.
+// Package result is the records of measurements: lines of JSON in a file that grows by one
+// record at a time, so that an interrupted run leaves what it had.
 //
-// It promises that what Append wrote is read back to six digits, and that Read says
-// which line of a file is not a record. It does not look at what the figures mean.
+// It promises that what Append wrote is read back to six digits, and that Read names the
+// line of a file that is not a record. It does not know what the figures mean.
 package result
 
 import (
@@ -18,16 +18,16 @@ import (
 	"time"
 )
 
-// MaxValues is how many values a record has at most: enough for the 99.9th
+// maxValues is how many values a record has at most: enough for the 99.9th
 // percentile, and a line that is still read at once.
-const MaxValues = 10_000
+const maxValues = 10_000
 
 const (
 	maxLine = 1 << 20   // bytes; values and times of 10,000 samples, at 13 bytes each, are a quarter of it
 	maxFile = 256 << 20 // bytes; a run of all scenarios is less than a hundredth of it
 )
 
-// What became of a metric.
+// Verdicts of a metric.
 const (
 	OK     = "ok"     // the bound was kept
 	Missed = "missed" // it was not
@@ -52,20 +52,22 @@ type Record struct {
 	Loss     float64 `json:"loss,omitempty"`   // of the link, each way, from 0 to 1
 	RTT      float64 `json:"rtt_ms,omitempty"` // of the link, milliseconds
 
-	Values []float64 `json:"values,omitempty"` // every sample as it was measured, at most MaxValues
+	Values []float64 `json:"values,omitempty"` // every sample as it was measured, at most maxValues
 	At     []float64 `json:"at,omitempty"`     // when each was begun, in seconds since the work began; or nothing
-	Events []Event   `json:"events,omitempty"` // what happened on the link meanwhile
+	Events []Event   `json:"events,omitempty"` // what happened meanwhile, to the first client
+	// Stagger is by how many seconds events come later for each next client.
+	Stagger float64 `json:"stagger_s,omitempty"`
 
 	Bound    string  `json:"bound,omitempty"`
 	Verdict  string  `json:"verdict,omitempty"`
-	Why      string  `json:"why,omitempty"`      // of Never and Failed, or what else is to be said
+	Why      string  `json:"why,omitempty"`      // of Never and Failed, or what else there is to say
 	Portable bool    `json:"portable,omitempty"` // comparable between machines, as a ratio is
 	StallMS  float64 `json:"stall_ms,omitempty"` // the longest time that the machine kept a sleeper waiting
 	Repeats  int     `json:"repeats,omitempty"`  // how often it was measured before, on a busy machine
 	Seed     uint64  `json:"seed"`
 }
 
-// An Event is what happened on a link.
+// An Event is what happened to a session.
 type Event struct {
 	At   float64 `json:"at"` // seconds since the work began
 	What string  `json:"what"`
@@ -112,8 +114,8 @@ func (r *Record) check() error {
 	switch {
 	case r.Scenario == "" || r.Program == "" || r.Metric == "":
 		return errors.New("a record has a scenario, a program and a metric")
-	case len(r.Values) > MaxValues:
-		return fmt.Errorf("%d values, at most %d are kept", len(r.Values), MaxValues)
+	case len(r.Values) > maxValues:
+		return fmt.Errorf("%d values, at most %d are kept", len(r.Values), maxValues)
 	case len(r.At) > 0 && len(r.At) != len(r.Values):
 		return fmt.Errorf("%d values with %d times", len(r.Values), len(r.At))
 	case !slices.Contains(verdicts, r.Verdict):
@@ -122,8 +124,8 @@ func (r *Record) check() error {
 	return nil
 }
 
-// ErrHalfLine is wrapped by what Read returns, beside all records before it, if the
-// file ends within a line: the disk was full, or the writer was ended.
+// ErrHalfLine is wrapped by the error of Read if the file ends within a line, because the
+// disk was full or the writer was killed. All records before that are returned too.
 var ErrHalfLine = errors.New("the file ends within a line, which is left out")
 
 // Read returns the records of a file.

@@ -75,7 +75,7 @@ func TestAppendRefuses(t *testing.T) {
 		"no scenario":     func(r *Record) { r.Scenario = "" },
 		"no metric":       func(r *Record) { r.Metric = "" },
 		"no program":      func(r *Record) { r.Program = "" },
-		"too many values": func(r *Record) { r.Values = make([]float64, MaxValues+1) },
+		"too many values": func(r *Record) { r.Values = make([]float64, maxValues+1) },
 		"a time too few":  func(r *Record) { r.Values, r.At = []float64{1, 2}, []float64{1} },
 		"NaN":             func(r *Record) { r.Values = []float64{math.NaN()} },
 		"verdict":         func(r *Record) { r.Verdict = "good" },
@@ -90,12 +90,12 @@ func TestAppendRefuses(t *testing.T) {
 }
 
 func TestLongestRecordIsRead(t *testing.T) {
-	r := sample("typing", make([]float64, MaxValues)...)
+	r := sample("typing", make([]float64, maxValues)...)
 	for i := range r.Values {
 		r.Values[i] = -1.23456e-300
 	}
 	r.At = r.Values
-	if got, err := Read(written(t, "", r)); err != nil || len(got[0].At) != MaxValues {
+	if got, err := Read(written(t, "", r)); err != nil || len(got[0].At) != maxValues {
 		t.Errorf("%d records, %v", len(got), err)
 	}
 }

@@ -7,13 +7,23 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Do calls a function in the namespace: sockets that it opens stay there.
+// Inside returns what a function opens in a namespace: a socket stays there.
+func Inside[V any](n *Namespace, open func() (V, error)) (opened V) {
+	n.T.Helper()
+	n.Do(func() (err error) {
+		opened, err = open()
+		return err
+	})
+	return opened
+}
+
+// Do calls a function in the namespace. Sockets that it opens stay there.
 func (n *Namespace) Do(f func() error) {
 	n.T.Helper()
 	done := make(chan error)
 	go func() {
-		// The thread ends with the goroutine, unless it is the process's first: that
-		// one would stand for the process, and so it comes back.
+		// The thread ends with the goroutine, unless it is the process's first, which
+		// must not stay in the namespace: it comes back.
 		runtime.LockOSThread()
 		done <- func() error {
 			here, err := os.Open("/proc/thread-self/ns/net")

@@ -27,7 +27,7 @@ func CanNamespace() error {
 	if _, err := os.Stat("/dev/net/tun"); err != nil {
 		return fmt.Errorf("network emulation needs TUN devices: %w", err)
 	}
-	name := fmt.Sprintf("qt-%d-try", os.Getpid())
+	name := fmt.Sprintf("qt-%d-%d", os.Getpid(), namespaces.Add(1))
 	if out, err := exec.Command("ip", "netns", "add", name).CombinedOutput(); err != nil {
 		return fmt.Errorf("network namespaces are not permitted: %s", strings.TrimSpace(string(out)))
 	}
@@ -71,13 +71,7 @@ func (n *Namespace) Batch(commands ...string) {
 // Take moves an interface here, gives it addresses and sets it up.
 func (n *Namespace) Take(name string, addresses ...string) {
 	n.T.Helper()
-	n.TakeAs(name, name, addresses...)
-}
-
-// TakeAs is Take for an interface that has another name here.
-func (n *Namespace) TakeAs(outside, name string, addresses ...string) {
-	n.T.Helper()
-	IP(n.T, "link", "set", outside, "netns", n.Name, "name", name)
+	IP(n.T, "link", "set", name, "netns", n.Name)
 	for _, a := range addresses {
 		args := []string{"addr", "add", a, "dev", name}
 		if strings.Contains(a, ":") {
@@ -88,16 +82,16 @@ func (n *Namespace) TakeAs(outside, name string, addresses ...string) {
 	n.IP("link", "set", name, "up")
 }
 
-// Hosts has programs in the namespace find names at addresses: lines of hosts(5).
+// Hosts sets the hosts file of programs in the namespace: lines of hosts(5).
 func (n *Namespace) Hosts(lines string) {
 	n.T.Helper()
-	dir := "/etc/netns/" + n.Name // ip-netns(8) puts what is in it over /etc
+	dir := "/etc/netns/" + n.Name // ip-netns(8) mounts its files over /etc
 	n.T.Cleanup(func() {
 		os.RemoveAll(dir)
-		os.Remove("/etc/netns") // unless others are in it
+		os.Remove("/etc/netns") // unless it has other entries
 	})
 	var err error
-	for range 3 { // another's cleanup may remove the folder before it is used
+	for range 3 { // another cleanup may remove the folder before it is used
 		if err = os.MkdirAll(dir, 0o755); err == nil {
 			err = os.WriteFile(dir+"/hosts", []byte(lines), 0o644)
 		}

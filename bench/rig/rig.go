@@ -1,12 +1,13 @@
 //go:build linux || darwin
 
-// Package rig sets up what tests and measurements run the programs on: a machine
-// with a daemon, a person with a key, their terminal, and a network between, all
-// on the loopback interface.
+// Package rig is a host with a daemon, a user with a key, the user's terminal, and a
+// network between, for tests and measurements of the programs. It promises that all of it
+// ends with the test.
 package rig
 
 import (
 	"bytes"
+	"context"
 	"crypto/ed25519"
 	"crypto/rand"
 	"encoding/pem"
@@ -20,7 +21,6 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 
@@ -28,14 +28,15 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"github.com/quicterm/quicterm/bench/netem"
+	"github.com/quicterm/quicterm/quicterm/gate"
 	"github.com/quicterm/quicterm/quicterm/holder"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
-// Patience is how long anything may take on a busy machine before it is given up.
+// Patience is how long anything may take on a busy machine before it fails.
 const Patience = 20 * time.Second
 
-// T is what a rig is used by: a test, or a measurement.
+// T is the test or measurement that uses a rig.
 type T interface {
 	Helper()
 	Fatal(args ...any)
@@ -56,30 +57,29 @@ func Build(dir string, args ...string) error {
 	return nil
 }
 
-// A Host is a machine with a daemon, and a person with a key who uses it from
-// the same machine.
+// A Host is a machine with a daemon, and a user with a key on the same machine.
 type Host struct {
 	T        T
 	Bin      string            // where qt and qtd are
-	Dir      string            // for all of its files
+	Dir      string            // of all its files
 	Settings map[string]string // of the daemon, beyond the usual ones, as TOML
 	Client   map[string]string // of the client
 	Daemon   *exec.Cmd
 	Log      *Output // of the daemon and its holders
 	Addr     netip.AddrPort
-	Key      ssh.PublicKey                        // the person's
-	In       interface{ In(*exec.Cmd) *exec.Cmd } // where the daemon runs, nil for here
+	Key      ssh.PublicKey                        // of the user
+	In       interface{ In(*exec.Cmd) *exec.Cmd } // namespace of the daemon; nil means this process's
 }
 
 // NewHost prepares a host. Its daemon is started by Start.
 func NewHost(t T, bin string) *Host {
 	t.Helper()
-	// Paths of unix sockets must be short.
+	// Unix sockets need short paths.
 	dir, err := os.MkdirTemp("", "qt")
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := &Host{T: t, Dir: dir, Bin: bin, Settings: map[string]string{}, Client: map[string]string{}, Log: NewOutput()}
+	h := &Host{T: t, Dir: dir, Bin: bin, Settings: map[string]string{}, Client: map[string]string{}, Log: new(Output)}
 	t.Cleanup(func() {
 		h.endSessions()
 		if h.Daemon != nil {
@@ -140,8 +140,8 @@ func (h *Host) Read(name string) string {
 	return string(b)
 }
 
-// Start starts the daemon, on the port that it had before if it had one, and
-// makes it known to the person.
+// Start starts the daemon, on the same port as before, and adds its host key to the user's
+// known hosts. It returns when the daemon listens.
 func (h *Host) Start() {
 	h.T.Helper()
 	if !h.Addr.IsValid() {
@@ -154,7 +154,7 @@ func (h *Host) Start() {
 		"host_key":              fmt.Sprintf("[%q]", h.Path("host_key")),
 		"authorized_keys_files": fmt.Sprintf("[%q]", h.Path("authorized_keys")),
 		"log_level":             `"debug"`,
-		"detached_ttl":          `"10m"`, // so that nothing outlives a test that was killed
+		"detached_ttl":          `"10m"`, // nothing outlives a test that was killed
 		"pipe_ttl":              `"10m"`,
 		"exited_ttl":            `"10m"`,
 	}
@@ -194,7 +194,7 @@ func toml(settings map[string]string) string {
 	return b.String()
 }
 
-// Know has the person know the server at an address by a public key file.
+// Know adds a server's public key file to the user's known hosts.
 func (h *Host) Know(addr netip.AddrPort, file string) {
 	h.T.Helper()
 	h.KnowName(addr.Addr().String(), addr.Port(), file)
@@ -219,7 +219,7 @@ func (h *Host) Stop(sig syscall.Signal) {
 	h.Daemon = nil
 }
 
-// endSessions ends what is left of sessions, by asking their holders.
+// endSessions asks the holders of all sessions to end.
 func (h *Host) endSessions() {
 	kill, err := wire.New(&wire.Kill{})
 	if err != nil {
@@ -228,15 +228,15 @@ func (h *Host) endSessions() {
 	sockets, _ := filepath.Glob(h.Path("run/*/*.sock"))
 	for _, socket := range sockets {
 		for until := time.Now().Add(Patience); time.Now().Before(until); time.Sleep(10 * time.Millisecond) {
-			if _, err := holder.Ask(socket, uint32(os.Getuid()), &wire.Open{}, kill); err != nil {
+			if _, err := holder.Ask(context.Background(), socket, uint32(os.Getuid()), &wire.Open{}, kill); err != nil {
 				break // it is gone
 			}
 		}
 	}
 }
 
-// Proxy puts a link between the person and the daemon: clients that are started
-// by Via use it.
+// Proxy puts a link between the user and the daemon. Clients that Via starts at its
+// address use it.
 func (h *Host) Proxy(cfg netem.Config) *netem.Proxy {
 	h.T.Helper()
 	p, err := netem.NewProxy(h.Addr, cfg, 1)
@@ -276,7 +276,7 @@ func (h *Host) To(name string, port uint16, subcommand string, flags []string, a
 	return cmd
 }
 
-// Env returns the environment of the person's programs.
+// Env returns the environment of the user's programs.
 func (h *Host) Env() []string {
 	env := []string{"XDG_CONFIG_HOME=" + h.Path("config"), "TERM=xterm", "LC_TEST=carried over", "SECRET=not"}
 	for _, name := range []string{"PATH", "HOME", "USER"} {
@@ -285,38 +285,27 @@ func (h *Host) Env() []string {
 	return env
 }
 
-// An Output gathers what a process prints, and can be waited for.
+// An Output is all that a process prints. The zero value is ready.
 type Output struct {
-	mu      sync.Mutex
-	changed *sync.Cond
-	buf     bytes.Buffer
-}
-
-func NewOutput() *Output {
-	o := new(Output)
-	o.changed = sync.NewCond(&o.mu)
-	return o
+	gate gate.Gate // of buf
+	buf  bytes.Buffer
 }
 
 func (o *Output) Write(b []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.changed.Broadcast()
+	o.gate.Lock()
+	defer o.gate.Unlock()
+	o.gate.Changed()
 	return o.buf.Write(b)
 }
 
 func (o *Output) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
+	o.gate.Lock()
+	defer o.gate.Unlock()
 	return o.buf.String()
 }
 
 // Len returns how many bytes were printed.
-func (o *Output) Len() int {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.buf.Len()
-}
+func (o *Output) Len() int { return len(o.String()) }
 
 // Await waits until what was printed from an offset on matches, and returns the
 // match and its groups.
@@ -327,31 +316,29 @@ func (o *Output) Await(t T, from int, re *regexp.Regexp) []string {
 
 func (o *Output) awaitWithin(t T, patience time.Duration, from int, re *regexp.Regexp) []string {
 	t.Helper()
-	until := time.Now().Add(patience)
-	timer := time.AfterFunc(patience, o.changed.Broadcast)
-	defer timer.Stop()
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	for {
-		if m := re.FindSubmatch(o.buf.Bytes()[min(from, o.buf.Len()):]); m != nil {
-			found := make([]string, len(m))
-			for i := range m {
-				found[i] = string(m[i])
-			}
-			return found
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	var found []string
+	o.gate.Lock()
+	defer o.gate.Unlock()
+	text := func() []byte { return o.buf.Bytes()[min(from, o.buf.Len()):] }
+	err := o.gate.Wait(ctx, func() bool {
+		for _, group := range re.FindSubmatch(text()) {
+			found = append(found, string(group))
 		}
-		if !time.Now().Before(until) {
-			t.Fatalf("waited in vain for %q, got:\n%s", re, o.buf.Bytes()[min(from, o.buf.Len()):])
-		}
-		o.changed.Wait()
+		return found != nil
+	})
+	if err != nil {
+		t.Fatalf("waited for %q, got:\n%s", re, text())
 	}
+	return found
 }
 
-// A Terminal is a process on a terminal, and a person before it.
+// A Terminal is a process on a terminal, and its user.
 type Terminal struct {
 	T    T
 	Cmd  *exec.Cmd
-	TTY  *os.File // what the person types and reads on
+	TTY  *os.File // the user's side
 	Out  *Output
 	Read int           // how much of Out was expected so far
 	done chan struct{} // closed when the terminal is closed by the process
@@ -360,20 +347,13 @@ type Terminal struct {
 // Open starts a process on a terminal of 80 columns and 24 rows.
 func Open(t T, cmd *exec.Cmd) *Terminal {
 	t.Helper()
-	return OpenTo(t, cmd, io.Discard)
-}
-
-// OpenTo is Open, and what the terminal shows is written to w too when it appears.
-func OpenTo(t T, cmd *exec.Cmd, w io.Writer) *Terminal {
-	t.Helper()
-	out := NewOutput()
-	x := Watch(t, cmd, io.MultiWriter(w, out))
+	out := new(Output)
+	x := Watch(t, cmd, out)
 	x.Out = out
 	return x
 }
 
-// Watch is OpenTo for more than is to be kept: nothing can be expected of the
-// terminal.
+// Watch is Open for more output than fits memory: w gets it, and Expect cannot be used.
 func Watch(t T, cmd *exec.Cmd, w io.Writer) *Terminal {
 	t.Helper()
 	tty, err := pty.StartWithSize(cmd, &pty.Winsize{Cols: 80, Rows: 24})
@@ -408,17 +388,17 @@ func (h *Host) Shell(addr netip.AddrPort, flags ...string) *Terminal {
 	return x
 }
 
-// Closed is closed when the process has closed its terminal, as by its end.
+// Closed is closed when the process has closed its terminal, for example by its end.
 func (x *Terminal) Closed() <-chan struct{} { return x.done }
 
-// Expect waits until the terminal shows something that matches, after what was
-// expected before.
+// Expect waits until the terminal shows a match after the previous one, and returns it
+// with its groups.
 func (x *Terminal) Expect(re string) []string {
 	x.T.Helper()
 	return x.ExpectWithin(re, Patience)
 }
 
-// ExpectWithin is Expect for what may take longer.
+// ExpectWithin is Expect with another limit.
 func (x *Terminal) ExpectWithin(re string, patience time.Duration) []string {
 	x.T.Helper()
 	found := x.Out.awaitWithin(x.T, patience, x.Read, regexp.MustCompile(re))

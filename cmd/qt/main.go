@@ -1,4 +1,4 @@
-// Command qt opens terminal sessions that stay.
+// Command qt opens terminal sessions that survive network changes.
 package main
 
 import (
@@ -25,12 +25,15 @@ type exitError int
 
 func (exitError) Error() string { return "the remote command failed" }
 
-// failure is the exit status for a failure of ours, as ssh has it.
+// failure is the exit status for an error of qt itself, as of ssh.
 const failure = 255
 
 func run(args []string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
+	// A second signal ends qt at once: its output may block, as on a terminal that no
+	// program reads.
+	context.AfterFunc(ctx, stop)
 	root := command()
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
@@ -48,20 +51,23 @@ func run(args []string) int {
 func command() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "qt",
-		Short:         "A terminal that stays: sessions that survive whatever the network does",
+		Short:         "Terminal sessions that survive network changes, sleep and restarts",
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		return withHint(err, "%s --help lists the flags", c.CommandPath())
+	})
 	root.AddCommand(connectCommand(), attachCommand(), listCommand(), killCommand(), statusCommand(), &cobra.Command{
 		Use:   "version",
 		Short: "Print the version",
 		Args:  cobra.NoArgs,
-		Run:   func(c *cobra.Command, _ []string) { c.OutOrStdout().Write([]byte(software() + "\n")) },
+		Run:   func(c *cobra.Command, _ []string) { fmt.Fprintln(c.OutOrStdout(), software()) },
 	})
 	return root
 }
 
-// usage checks arguments, and says of wrong ones what was expected.
+// usage returns a check of arguments whose error shows the usage.
 func usage(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		if check(c, args) != nil {
@@ -71,4 +77,5 @@ func usage(check cobra.PositionalArgs) cobra.PositionalArgs {
 	}
 }
 
+// software names this program to servers.
 func software() string { return "qt " + version.String() }

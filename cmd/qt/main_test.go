@@ -14,8 +14,8 @@ import (
 
 func TestMain(m *testing.M) { testscript.Main(m, map[string]func(){"qt": main}) }
 
-// Each script has a machine of its own, with qt and qtd in PATH and a daemon that
-// is started when it is needed. Its directories must be short: they hold sockets.
+// Each script has its own directories, qt and qtd in PATH, and a daemon that is started
+// on demand. Paths must be short: the directories hold sockets.
 func TestScripts(t *testing.T) {
 	root, err := os.MkdirTemp("", "qt")
 	if err != nil {
@@ -53,7 +53,7 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// endDaemon ends the daemon that has its sockets in a directory.
+// endDaemon ends the daemon whose sockets are in a directory.
 func endDaemon(dir string) {
 	locks, _ := filepath.Glob(filepath.Join(dir, "*", "qtd.lock"))
 	for _, lock := range locks {

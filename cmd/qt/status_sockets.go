@@ -20,23 +20,23 @@ import (
 	"github.com/quicterm/quicterm/quicterm/rundir"
 )
 
-// Each client listens on a unix socket of its own in the directory of its
-// account. Whoever connects gets its report, and then the end.
+// Each client listens on a unix socket of its own in the directory of its account. To each
+// connection of that account it sends its report, and closes it.
 
 const (
 	clientPrefix = "client-"
 	clientSuffix = ".sock" // while it listens
 
-	// maxReport is the longest report in bytes. A path takes some 300.
+	// maxReport bounds the length of a report in bytes. A path takes about 300.
 	maxReport = 64 << 10
 
-	// askTime is how long a client may take to answer: it does so at once,
-	// unless it is stopped.
-	askTime = 2 * time.Second
+	// askTimeout bounds the time for an answer. A client answers at once unless it is
+	// stopped.
+	askTimeout = 2 * time.Second
 )
 
-// serveStatus answers whoever of our account asks for the report of this
-// client, one at a time, until stop is called, which waits for the last answer.
+// serveStatus answers processes of our account with the report of this client, one at a
+// time, until stop is called. Stop waits for the last answer.
 func serveStatus(status func() *report) (stop func(), err error) {
 	return serveStatusIn("", status)
 }
@@ -47,7 +47,7 @@ func serveStatusIn(base rundir.Base, status func() *report) (stop func(), err er
 	if err != nil {
 		return nil, err
 	}
-	// It gets its name when it listens: who asks removes those that do not.
+	// The socket gets its name when it listens: askClients removes others.
 	path := filepath.Join(dir, clientPrefix+rand.Text()[:8])
 	l, err := rundir.Listen(path)
 	if err != nil {
@@ -67,7 +67,7 @@ func serveStatusIn(base rundir.Base, status func() *report) (stop func(), err er
 				return
 			}
 			if err != nil {
-				time.Sleep(100 * time.Millisecond) // it may be out of descriptors
+				time.Sleep(100 * time.Millisecond) // maybe no descriptor is free
 				continue
 			}
 			answerStatus(c, uid, status)
@@ -80,7 +80,7 @@ func serveStatusIn(base rundir.Base, status func() *report) (stop func(), err er
 	}, nil
 }
 
-// answerStatus sends a report to the other end if that is of an account.
+// answerStatus sends a report to the other end if that belongs to the account.
 func answerStatus(c *net.UnixConn, uid uint32, status func() *report) {
 	defer c.Close()
 	if peer, err := rundir.PeerUID(c); err != nil || peer != uid {
@@ -90,8 +90,8 @@ func answerStatus(c *net.UnixConn, uid uint32, status func() *report) {
 	if err != nil {
 		return
 	}
-	// What does not fit the socket's buffer has to be read now.
-	c.SetDeadline(time.Now().Add(askTime / 2))
+	// A report that does not fit the socket's buffer must be read now.
+	c.SetDeadline(time.Now().Add(askTimeout / 2))
 	c.Write(b)
 }
 
@@ -119,9 +119,9 @@ func askClientsIn(base rundir.Base) ([]*report, error) {
 			r, err := askClient(path, uid)
 			switch {
 			case errors.Is(err, syscall.ECONNREFUSED):
-				os.Remove(path) // its client was killed
+				os.Remove(path) // the client was killed
 			case errors.Is(err, os.ErrNotExist), errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET):
-				// it has just ended
+				// the client has just ended
 			case err != nil:
 				say("a client does not answer: %v", err)
 			default:
@@ -141,7 +141,7 @@ func askClient(path string, uid uint32) (*report, error) {
 		return nil, err
 	}
 	defer c.Close()
-	c.SetDeadline(time.Now().Add(askTime))
+	c.SetDeadline(time.Now().Add(askTimeout))
 	r := new(report)
 	if err := json.NewDecoder(io.LimitReader(c, maxReport)).Decode(r); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)

@@ -13,12 +13,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quicterm/quicterm/quicterm"
+	"github.com/quicterm/quicterm/quicterm/client"
 	"github.com/quicterm/quicterm/quicterm/holder"
 	"github.com/quicterm/quicterm/quicterm/rundir"
 )
 
-// shortBase returns a place for sockets, and the directory of our account in it.
+// shortBase returns a directory for sockets with a short path, and that of our account in it.
 func shortBase(t *testing.T) (rundir.Base, string) {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "qt")
@@ -36,7 +36,7 @@ func shortBase(t *testing.T) (rundir.Base, string) {
 
 func serveHost(t *testing.T, base rundir.Base, host string) (stop func()) {
 	t.Helper()
-	stop, err := serveStatusIn(base, func() *report { return newReport(host, quicterm.Status{}) })
+	stop, err := serveStatusIn(base, func() *report { return newReport(host, client.Status{}) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +66,7 @@ func TestServeStatus(t *testing.T) {
 	base, dir := shortBase(t)
 	wantHosts(t, "none", base)
 	stopA, stopB := serveHost(t, base, "a"), serveHost(t, base, "b")
-	// Others have their things there too.
+	// The directory has other files too.
 	for _, name := range []string{"qtd.sock", "client-", "client-soon", "00112233445566778899aabbccddeeff.sock"} {
 		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
 			t.Fatal(err)
@@ -85,11 +85,11 @@ func TestServeStatus(t *testing.T) {
 	stopB()
 	wantHosts(t, "both have", base)
 	if left, err := os.ReadDir(dir); err != nil || len(left) != 4 {
-		t.Errorf("left are %v, %v; want what others have put there", left, err)
+		t.Errorf("left are %v, %v; want the other files", left, err)
 	}
 }
 
-// A socket that nobody listens at is removed, and one that works is not.
+// A socket without a listener is removed, and one with a listener is kept.
 func TestLeftSocket(t *testing.T) {
 	base, dir := shortBase(t)
 	defer serveHost(t, base, "a")()
@@ -100,15 +100,15 @@ func TestLeftSocket(t *testing.T) {
 	}
 	l.SetUnlinkOnClose(false)
 	l.Close()
-	wantHosts(t, "beside one that was killed", base, "a")
+	wantHosts(t, "beside a killed client", base, "a")
 	if _, err := os.Lstat(left); !os.IsNotExist(err) {
-		t.Errorf("the socket that was left: %v, want it removed", err)
+		t.Errorf("the old socket: %v, want it removed", err)
 	}
-	wantHosts(t, "after that", base, "a")
+	wantHosts(t, "afterwards", base, "a")
 }
 
-// Readers that hang keep no other from its answer, nor the client from its end,
-// and a client that hangs does not keep others from being listed.
+// A reader that hangs delays neither other readers nor the end of the client. A client
+// that hangs does not delay the list of others by more than askTimeout.
 func TestHangingEnds(t *testing.T) {
 	base, dir := shortBase(t)
 	stop := serveHost(t, base, "a")
@@ -126,14 +126,14 @@ func TestHangingEnds(t *testing.T) {
 	}
 	defer l.Close()
 	begun := time.Now()
-	wantHosts(t, "among those that hang", base, "a")
+	wantHosts(t, "beside readers and a client that hang", base, "a")
 	stop()
-	if took := time.Since(begun); took > 5*askTime {
+	if took := time.Since(begun); took > 5*askTimeout {
 		t.Errorf("took %v", took)
 	}
 }
 
-// Only the account itself gets an answer.
+// Other accounts get no answer.
 func TestStatusForAnother(t *testing.T) {
 	_, dir := shortBase(t)
 	l, err := rundir.Listen(filepath.Join(dir, "s"))
@@ -145,9 +145,9 @@ func TestStatusForAnother(t *testing.T) {
 		t.Errorf("the socket is %v, %v; want it for its owner only", info.Mode(), err)
 	}
 	var asked atomic.Int32
-	status := func() *report { asked.Add(1); return newReport("a", quicterm.Status{}) }
+	status := func() *report { asked.Add(1); return newReport("a", client.Status{}) }
 	for _, test := range []struct {
-		uid  uint32 // whose client it is
+		uid  uint32 // account of the client
 		want bool
 	}{{uint32(os.Geteuid()), true}, {uint32(os.Geteuid()) + 1, false}} {
 		asked.Store(0)
@@ -168,7 +168,7 @@ func TestStatusForAnother(t *testing.T) {
 	}
 }
 
-// Where there is no place for the socket, there is an error that says why.
+// Without a directory for sockets, there is an error.
 func TestNoPlaceForSocket(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {

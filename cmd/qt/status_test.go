@@ -11,20 +11,20 @@ import (
 	"time"
 
 	"github.com/quicterm/quicterm/migrate"
-	"github.com/quicterm/quicterm/quicterm"
+	"github.com/quicterm/quicterm/quicterm/client"
 	"github.com/quicterm/quicterm/quicterm/session"
 )
 
-// golden is a status, when it was, and how it is shown.
-func golden() (now time.Time, st quicterm.Status, text, asJSON string) {
+// golden returns a status, the current time, and how the status is shown.
+func golden() (now time.Time, st client.Status, text, asJSON string) {
 	now = time.Date(2026, 11, 21, 14, 3, 5, 678_900_000, time.Local)
-	st = quicterm.Status{
+	st = client.Status{
 		Name:    "work",
-		Link:    quicterm.Link{State: migrate.Suspect, Since: now.Add(-3 * time.Minute), Attempts: 2},
+		Link:    client.LinkState{State: migrate.Suspect, Since: now.Add(-3 * time.Minute), Attempts: 2},
 		RTT:     23456 * time.Microsecond,
 		Resumed: 3,
 		Unacked: 4,
-		Paths: []quicterm.Path{{
+		Paths: []client.Path{{
 			State:     "suspect",
 			Interface: "wlan0",
 			Local:     netip.MustParseAddrPort("192.168.1.20:51234"),
@@ -42,8 +42,8 @@ func golden() (now time.Time, st quicterm.Status, text, asJSON string) {
 			Remote: netip.MustParseAddrPort("[2001:db8::7]:4433"),
 			Sent:   1 << 60,
 		}},
-		Counters: session.Counters{Duplicates: 5, Reordered: 6, Corrupted: 7, Gaps: 8, LostFrames: 9,
-			LostBytes: 12345, Resends: 10, ResentBytes: 0},
+		Counters: session.Counters{Duplicates: 5, Reordered: 6, Corrupted: 7, Gaps: 8, GapFrames: 9,
+			GapBytes: 12345, Resends: 10, ResentBytes: 0},
 	}
 	text = `anna@server, process PID, session work: suspect since 14:00:05, 3m ago, attempts 2
   round trip 23.5 ms, resumes 3, input not acknowledged: 4 frames
@@ -130,9 +130,9 @@ func TestStatusForms(t *testing.T) {
 	}
 }
 
-// A session that has no contact yet has a status too.
+// A session that is not connected yet has a status too.
 func TestStatusOfNothing(t *testing.T) {
-	r := newReport("host", quicterm.Status{Name: "1"})
+	r := newReport("host", client.Status{Name: "1"})
 	want := `host, process PID, session 1: connecting
   round trip -, resumes 0, input not acknowledged: 0 frames
   duplicates dropped 0, reordered 0, corrupted 0, gaps 0 (0 B), resends 0 (0 B)`
@@ -146,9 +146,9 @@ func TestStatusOfNothing(t *testing.T) {
 	}
 }
 
-// No name that comes from elsewhere controls our terminal.
+// Names from the server and the system do not control our terminal.
 func TestStatusControlCharacters(t *testing.T) {
-	r := newReport("ho\x1b[2Jst", quicterm.Status{Name: "a\x1b]0;title\a\u009b2J", Paths: []quicterm.Path{{Interface: "eth\x1b0"}}})
+	r := newReport("ho\x1b[2Jst", client.Status{Name: "a\x1b]0;title\a\u009b2J", Paths: []client.Path{{Interface: "eth\x1b0"}}})
 	var out bytes.Buffer
 	if err := printReports(&out, []*report{r}); err != nil {
 		t.Fatal(err)

@@ -1,30 +1,25 @@
 package main
 
 import (
-	"bufio"
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"net/netip"
 	"os"
-	"os/exec"
 	"os/user"
-	"path/filepath"
 	"strings"
 
-	"github.com/kevinburke/ssh_config"
+	"github.com/spf13/cobra"
 )
 
-// A target is a server and who we are there.
+// A target is a server, and our account and keys there.
 type target struct {
-	name  string // as the person calls it
-	host  string // to look up in DNS
-	alias string // to look up in known_hosts
+	name  string // as the user typed it
+	host  string // for DNS
+	alias string // for known_hosts
 	user  string
 	port  uint16
-	local bool // this very machine, by a grant
+	local bool // this machine and account: a grant gives access
 
 	identities     []string
 	identitiesOnly bool
@@ -32,7 +27,7 @@ type target struct {
 	knownHosts     []string
 }
 
-// options are the flags that say how to find a target.
+// options are the flags that say how to reach a server.
 type options struct {
 	user       string
 	port       uint16
@@ -40,6 +35,17 @@ type options struct {
 	config     string // of ssh
 	verbose    bool
 	redundant  bool
+}
+
+// addTargetFlags adds the flags that say which server to reach.
+func addTargetFlags(c *cobra.Command, opts *options) {
+	f := c.Flags()
+	f.SetInterspersed(false)
+	f.Uint16VarP(&opts.port, "port", "p", 0, "UDP `port` of the daemon (default: the setting port, 4433)")
+	f.StringVarP(&opts.user, "login", "l", "", "log in as this `user`")
+	f.StringArrayVarP(&opts.identities, "identity", "i", nil, "private key `file` to offer; may be repeated")
+	f.StringVarP(&opts.config, "config", "F", "", "`file` to read instead of ssh's own configuration files")
+	f.BoolVarP(&opts.verbose, "verbose", "v", false, "log to standard error")
 }
 
 // parseTarget splits [user@]host.
@@ -60,9 +66,10 @@ func parseTarget(s string, opts *options) (user, host string, err error) {
 	return user, host, nil
 }
 
-// findTarget finds out all about a target from ssh's configuration and ours.
-func findTarget(ctx context.Context, s string, opts *options, port uint16) (*target, error) {
-	name, host, err := parseTarget(s, opts)
+// findTarget returns a target as the flags, the settings and ssh's configuration describe
+// it.
+func findTarget(ctx context.Context, arg string, opts *options, defaultPort uint16) (*target, error) {
+	login, host, err := parseTarget(arg, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -70,11 +77,11 @@ func findTarget(ctx context.Context, s string, opts *options, port uint16) (*tar
 	if err != nil {
 		return nil, err
 	}
-	t := &target{name: host, host: host, user: name, port: port}
+	t := &target{name: host, host: host, user: login, port: defaultPort}
 	if opts.port != 0 {
 		t.port = opts.port
 	}
-	isMe := name == "" || name == me.Username
+	isMe := login == "" || login == me.Username
 	if isLoopback(host) && opts.port == 0 && isMe && len(opts.identities) == 0 {
 		t.local, t.user = true, me.Username
 		return t, nil
@@ -86,11 +93,11 @@ func findTarget(ctx context.Context, s string, opts *options, port uint16) (*tar
 			}
 		}
 	}
-	values, err := sshConfig(ctx, name, host, opts)
+	values, err := sshConfig(ctx, login, host, opts)
 	if err != nil {
 		return nil, err
 	}
-	t.fill(values, me)
+	t.apply(values, me)
 	if len(opts.identities) > 0 {
 		t.identities = append(opts.identities, t.identities...)
 	}
@@ -102,139 +109,8 @@ func isLoopback(host string) bool {
 	return strings.EqualFold(host, "localhost") || err == nil && addr.IsLoopback()
 }
 
-// sshConfig returns what ssh would use for a host, by lower-case key. Without
-// a login, that is up to ssh too.
-func sshConfig(ctx context.Context, login, host string, opts *options) (map[string][]string, error) {
-	args := []string{"-G"}
-	if login != "" {
-		args = append(args, "-l", login)
-	}
-	if opts.config != "" {
-		args = append(args, "-F", opts.config)
-	}
-	cmd := exec.CommandContext(ctx, "ssh", append(args, "--", host)...)
-	var complaint bytes.Buffer
-	cmd.Stderr = &complaint
-	out, err := cmd.Output()
-	if errors.Is(err, exec.ErrNotFound) {
-		return readSSHConfig(host, opts)
-	}
-	if err != nil {
-		line, _, _ := strings.Cut(strings.TrimSpace(complaint.String()), "\n")
-		return nil, fmt.Errorf("ssh does not accept its configuration for %s: %s", host, line)
-	}
-	values := make(map[string][]string)
-	lines := bufio.NewScanner(bytes.NewReader(out))
-	for lines.Scan() {
-		if key, value, ok := strings.Cut(lines.Text(), " "); ok {
-			values[key] = append(values[key], value)
-		}
-	}
-	return values, nil
-}
-
-// readSSHConfig reads ssh's configuration where there is no ssh to ask.
-func readSSHConfig(host string, opts *options) (map[string][]string, error) {
-	file := opts.config
-	if file == "" {
-		home, err := os.UserHomeDir()
-		if err != nil {
-			return nil, err
-		}
-		file = filepath.Join(home, ".ssh", "config")
-	}
-	values := make(map[string][]string)
-	f, err := os.Open(file)
-	if errors.Is(err, os.ErrNotExist) && opts.config == "" {
-		return values, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	config, err := ssh_config.Decode(f)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
-	}
-	for _, key := range []string{"hostname", "user", "hostkeyalias", "identityfile", "identitiesonly", "identityagent", "userknownhostsfile"} {
-		found, err := config.GetAll(host, key)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", file, err)
-		}
-		if len(found) > 0 {
-			values[key] = found
-		}
-	}
-	return values, nil
-}
-
-// Where ssh looks when nothing else is said.
-var (
-	defaultIdentities = []string{"~/.ssh/id_ed25519", "~/.ssh/id_ecdsa", "~/.ssh/id_rsa"}
-	defaultKnownHosts = []string{"~/.ssh/known_hosts", "~/.ssh/known_hosts2"}
-	globalKnownHosts  = []string{"/etc/ssh/ssh_known_hosts", "/etc/ssh/ssh_known_hosts2"}
-)
-
-// fill takes over what ssh would use.
-func (t *target) fill(values map[string][]string, me *user.User) {
-	first := func(key, otherwise string) string {
-		if v := values[key]; len(v) > 0 && v[0] != "" && v[0] != "none" {
-			return v[0]
-		}
-		return otherwise
-	}
-	if t.user == "" {
-		t.user = first("user", me.Username)
-	}
-	t.host = strings.ReplaceAll(first("hostname", t.host), "%h", t.host)
-	t.alias = first("hostkeyalias", t.host)
-	t.identitiesOnly = first("identitiesonly", "no") == "yes"
-	expand := func(files []string) []string {
-		var expanded []string
-		for _, f := range files {
-			if f != "none" {
-				expanded = append(expanded, t.expand(f, me))
-			}
-		}
-		return expanded
-	}
-	t.identities = expand(defaultIdentities)
-	if v := values["identityfile"]; len(v) > 0 {
-		t.identities = expand(v)
-	}
-	t.knownHosts = expand(defaultKnownHosts)
-	if v := values["userknownhostsfile"]; len(v) > 0 {
-		t.knownHosts = expand(strings.Fields(strings.Join(v, " ")))
-	}
-	global := globalKnownHosts
-	if v := values["globalknownhostsfile"]; len(v) > 0 {
-		global = strings.Fields(strings.Join(v, " "))
-	}
-	t.knownHosts = append(t.knownHosts, global...)
-	t.agent = os.Getenv("SSH_AUTH_SOCK")
-	if v := values["identityagent"]; len(v) > 0 {
-		switch agent := v[0]; {
-		case agent == "none":
-			t.agent = ""
-		case strings.HasPrefix(agent, "$"):
-			t.agent = os.Getenv(strings.Trim(agent[1:], "{}"))
-		case agent != "SSH_AUTH_SOCK":
-			t.agent = t.expand(agent, me)
-		}
-	}
-}
-
-// expand replaces ~ and the tokens of ssh_config(5) in a file name.
-func (t *target) expand(file string, me *user.User) string {
-	if file == "~" || strings.HasPrefix(file, "~/") {
-		file = me.HomeDir + file[1:]
-	}
-	return strings.NewReplacer("%%", "%", "%d", me.HomeDir, "%h", t.host, "%n", t.name,
-		"%r", t.user, "%u", me.Username, "%i", me.Uid).Replace(file)
-}
-
-// resolve returns the addresses of the target, those of both families in turn
-// (RFC 8305, 4).
+// resolve returns the addresses of the target, with the IP families in turn (RFC 8305,
+// 4).
 func (t *target) resolve(ctx context.Context) ([]netip.AddrPort, error) {
 	ips, err := net.DefaultResolver.LookupNetIP(ctx, "ip", t.host)
 	if err != nil {

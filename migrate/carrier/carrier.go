@@ -1,36 +1,75 @@
-// Package carrier has the ways that frames of an attachment travel: a QUIC
-// connection across the network, a unix socket on one machine. Each is a
-// [Carrier].
+// Package carrier defines what the frames of an attachment travel on: a [Carrier]. Each kind
+// is a package below this one: quic for a QUIC connection, unixsock for unix sockets on one
+// machine. Package carriertest tests any of them.
+//
+// A carrier may have further abilities, each a small interface that its user looks for with
+// a type assertion and can do without:
+//
+//   - [StatsReader] tells what the path does: whether packets arrive, round trips, loss.
+//   - [Addressed] tells the two addresses of the path.
+//   - [KeyExporter] derives keys that a login proof is bound to. A carrier without it proves
+//     the user in another way, before it is made.
 package carrier
 
-import "io"
+import (
+	"io"
+	"net/netip"
+	"time"
+)
 
-// MaxDatagram is the largest payload of a datagram, in bytes. It fits into a
-// QUIC packet of 1200 bytes, which every path of the internet can carry
-// (RFC 9000, 14).
+// MaxDatagram is the largest payload of a datagram, in bytes. It fits into a QUIC packet of
+// 1200 bytes, which every path of the internet can carry (RFC 9000, 14).
 const MaxDatagram = 1100
 
-// A Carrier is one way between the two ends of an attachment, with two lanes:
-// a reliable stream in both directions and, where the path has them, datagrams.
+// A Carrier is one way between the two ends of an attachment, with two lanes: a reliable
+// stream in both directions and, if the path has them, datagrams.
 //
-// One goroutine may use each of Read, Write, SendDatagram and ReceiveDatagram
-// at a time. After Close, or when the path is gone for good, all of them return
-// an error.
+// One goroutine may use each of Read, Write, SendDatagram and ReceiveDatagram at a time. After
+// Close, or when the path is gone for good, all of them return an error. The code that makes
+// or accepts a carrier closes it.
 type Carrier interface {
-	// Read reads from the stream.
+	// Read reads from the stream. It blocks until there are bytes.
 	io.Reader
-	// Write writes to the stream. It blocks while the stream's buffers are
-	// full and does not keep its argument.
+	// Write writes to the stream. It blocks while the stream's buffers are full and does not
+	// keep its argument.
 	io.Writer
-	// SendDatagram sends a datagram of at most MaxDatagram bytes. Where queues
-	// are full it either waits or drops the datagram and returns nil. It may
-	// drop an empty one. It does not keep its argument.
+	// SendDatagram sends a datagram of at most MaxDatagram bytes. If a queue is full it either
+	// blocks, or drops the datagram and returns nil. It may drop an empty datagram. It does not
+	// keep its argument.
 	SendDatagram(b []byte) error
-	// ReceiveDatagram waits for a datagram and returns it; the caller owns it.
+	// ReceiveDatagram blocks until there is a datagram and returns it; the caller owns it.
 	ReceiveDatagram() ([]byte, error)
 	// Datagrams reports whether there is a datagram lane.
 	Datagrams() bool
-	// Close ends the carrier at both ends. What was written and is still on
-	// its way may be lost. It may be called more than once, by anyone.
+	// Close ends the carrier at both ends. Bytes that were written and have not arrived may be
+	// lost. Any goroutine may call it, more than once.
 	Close() error
+}
+
+// A StatsReader is a Carrier that counts what its path does.
+type StatsReader interface {
+	// Stats returns the counts since the carrier began. It does not block.
+	Stats() Stats
+}
+
+// Stats are counts of a carrier's packets and bytes, without the headers below them.
+type Stats struct {
+	RTT                                       time.Duration // smoothed, 0 if not known
+	PacketsSent, PacketsLost, PacketsReceived uint64
+	BytesSent, BytesReceived                  uint64
+	LastReceived                              time.Time // when a packet arrived last; zero if not known
+}
+
+// Addressed is a Carrier whose path is one between two addresses.
+type Addressed interface {
+	// LocalAddr returns the address of the socket: its IP address may be unspecified.
+	LocalAddr() netip.AddrPort
+	RemoteAddr() netip.AddrPort
+}
+
+// A KeyExporter is a Carrier with keys that only its two ends know.
+type KeyExporter interface {
+	// ExportKeyingMaterial derives a key of length bytes (RFC 5705, RFC 8446, 7.5). It returns an
+	// error before the handshake is complete.
+	ExportKeyingMaterial(label string, context []byte, length int) ([]byte, error)
 }

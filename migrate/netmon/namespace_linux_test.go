@@ -18,14 +18,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// inside names the test that a process runs in a network namespace of its own.
-const inside = "NETMON_TEST_NAMESPACE"
+// namespaceEnv is the environment variable that names the test which the process
+// runs in its own network namespace.
+const namespaceEnv = "NETMON_TEST_NAMESPACE"
 
-// inNamespace runs the test in a process with a network namespace of its own, and
-// reports whether this is that process.
+// inNamespace runs the test in a child process with its own network namespace, and
+// reports whether this is the child.
 func inNamespace(t *testing.T) bool {
 	t.Helper()
-	if os.Getenv(inside) == t.Name() {
+	if os.Getenv(namespaceEnv) == t.Name() {
 		ip(t, "link set lo up")
 		return true
 	}
@@ -34,7 +35,7 @@ func inNamespace(t *testing.T) bool {
 	}
 	t.Parallel()
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v", "-test.timeout=2m")
-	cmd.Env = append(os.Environ(), inside+"="+t.Name())
+	cmd.Env = append(os.Environ(), namespaceEnv+"="+t.Name())
 	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNET, Pdeathsig: syscall.SIGKILL}
 	if os.Geteuid() != 0 {
 		cmd.SysProcAttr.Cloneflags |= unix.CLONE_NEWUSER
@@ -55,7 +56,7 @@ func inNamespace(t *testing.T) bool {
 	return false
 }
 
-// ip runs commands of ip(8).
+// ip runs commands of ip(8), such as "link add ...".
 func ip(t *testing.T, commands ...string) {
 	t.Helper()
 	cmd := exec.Command("ip", "-batch", "-")
@@ -65,8 +66,8 @@ func ip(t *testing.T, commands ...string) {
 	}
 }
 
-// twoNetworks gives the namespace the interfaces a0 and a1, which lead to b0 and
-// b1, with a default route through a0.
+// twoNetworks creates the interfaces a0 and a1, whose other ends are b0 and b1, and a
+// default route through a0.
 func twoNetworks(t *testing.T) {
 	t.Helper()
 	for i := range 2 {
@@ -84,7 +85,7 @@ func twoNetworks(t *testing.T) {
 
 var far = netip.MustParseAddrPort("192.0.2.1:443")
 
-// Every change of the network is told soon.
+// Each kind of change is reported within 100 ms.
 func TestChanges(t *testing.T) {
 	if !inNamespace(t) {
 		return
@@ -101,38 +102,38 @@ func TestChanges(t *testing.T) {
 	if _, err := os.Stat("/proc/net/if_inet6"); err != nil {
 		changes = slices.Delete(changes, 1, 2)
 	}
-	for name, from := range sources(far) {
+	for name, src := range sources(far) {
 		t.Run(name, func(t *testing.T) {
-			w := newWatched(t, from)
+			w := startWatch(t, src)
 			for _, c := range changes {
 				t.Run(c.name, func(t *testing.T) {
-					// A busy machine may take longer, but not each time.
+					// A busy machine may take longer, but not ten times.
 					var soon [2]bool
 					for range 10 {
 						for i, change := range []string{c.do, c.undo} {
-							took := w.after(t, change)
-							t.Logf("%s: told after %v", change, took)
+							took := w.timeToReport(t, change)
+							t.Logf("%s: reported after %v", change, took)
 							soon[i] = soon[i] || took < 100*time.Millisecond
 						}
 						if soon == [2]bool{true, true} {
 							return
 						}
 					}
-					t.Errorf("never told within 100 ms")
+					t.Errorf("never reported within 100 ms")
 				})
 			}
 		})
 	}
 }
 
-// Many changes make few calls, and the last change is told.
+// Many changes cause few reports, and the last change is reported.
 func TestManyChanges(t *testing.T) {
 	if !inNamespace(t) {
 		return
 	}
 	twoNetworks(t)
-	w := newWatched(t, kernel)
-	w.calm(t)
+	w := startWatch(t, notifications)
+	w.drain(t)
 	start := time.Now()
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
@@ -142,35 +143,35 @@ func TestManyChanges(t *testing.T) {
 		last = time.Now()
 		ip(t, fmt.Sprintf("addr add 10.2.0.%d/32 dev a0", i+1))
 	}
-	var calls int
-	for told := start; told.Before(last); calls++ {
-		told = w.next(t)
+	var reports int
+	for at := start; at.Before(last); reports++ {
+		at = w.next(t)
 	}
-	calls += w.calm(t)
+	reports += w.drain(t)
 	took := time.Since(start)
-	t.Logf("%d calls in %v", calls, took)
-	if most := int(took/joinFor) + 1; calls > most || calls < 2 {
-		t.Errorf("%d calls, want from 2 to %d", calls, most)
+	t.Logf("%d reports in %v", reports, took)
+	if most := int(took/reportInterval) + 1; reports > most || reports < 2 {
+		t.Errorf("%d reports, want from 2 to %d", reports, most)
 	}
 }
 
-// Looking at the network is no change of it.
-func TestLookingChangesNothing(t *testing.T) {
+// Lookup and Interfaces cause no event.
+func TestLookupCausesNoEvent(t *testing.T) {
 	if !inNamespace(t) {
 		return
 	}
 	twoNetworks(t)
-	w := newWatched(t, kernel)
-	w.calm(t)
+	w := startWatch(t, notifications)
+	w.drain(t)
 	Lookup(far, "")
 	Lookup(far, "a1")
 	Interfaces()
-	if calls := w.calm(t); calls > 0 {
-		t.Errorf("%d changes", calls)
+	if reports := w.drain(t); reports > 0 {
+		t.Errorf("%d events, want none", reports)
 	}
 }
 
-// Messages that the kernel had to drop count as a change.
+// Messages that the kernel dropped count as a change.
 func TestOverrun(t *testing.T) {
 	if !inNamespace(t) {
 		return
@@ -193,15 +194,15 @@ func TestOverrun(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	told := false
-	nothing := func([]byte) bool { return false }
-	if err := follow(ctx, socket, nothing, func() { told = true; cancel() }); err != nil || !told {
-		t.Errorf("told %v, error %v", told, err)
+	changed := false
+	irrelevant := func([]byte) bool { return false }
+	if err := readMessages(ctx, socket, irrelevant, func() { changed = true; cancel() }); err != nil || !changed {
+		t.Errorf("changed %v, error %v", changed, err)
 	}
 }
 
-// Lookup finds the interface that packets really leave through, and none where
-// they would be lost on this machine.
+// Lookup returns the interface that packets really leave through, and an error if they
+// would not leave this machine.
 func TestLookupBound(t *testing.T) {
 	if !inNamespace(t) {
 		return
@@ -222,7 +223,7 @@ func TestLookupBound(t *testing.T) {
 		{"192.0.2.1", "a1", "a1", "10.1.0.1"},
 		{"::ffff:192.0.2.1", "a1", "a1", "10.1.0.1"},
 		{"10.1.0.7", "", "a1", "10.1.0.1"},
-		{"198.51.100.1", "", "a1", "10.9.0.1"}, // which is no address of a1
+		{"198.51.100.1", "", "a1", "10.9.0.1"}, // an address of lo, not of a1
 		{"198.51.100.1", "a1", "a1", "10.9.0.1"},
 		{"192.0.2.1", "noroute", "", ""},
 		{"192.0.2.1", "noaddress", "", ""},
@@ -270,8 +271,7 @@ func TestLookupBound(t *testing.T) {
 	}
 }
 
-// A machine with hundreds of interfaces is looked at no less quickly than others,
-// and only a few of them are told.
+// With hundreds of interfaces, Interfaces stays fast and returns only a few of them.
 func TestManyInterfaces(t *testing.T) {
 	if !inNamespace(t) {
 		return
@@ -303,23 +303,23 @@ func TestManyInterfaces(t *testing.T) {
 		}
 		best = min(best, time.Since(start))
 	}
-	t.Logf("looked at all in %v", best)
+	t.Logf("all lookups take %v", best)
 	if best > 100*time.Millisecond {
-		t.Errorf("it takes %v to look at %d interfaces", best, 2*pairs)
+		t.Errorf("all lookups take %v on a machine with %d interfaces, want at most 100ms", best, 2*pairs)
 	}
 }
 
-// watched is a watch under test.
-type watched struct{ told chan time.Time }
+// A runningWatch is a watch under test.
+type runningWatch struct{ reports chan time.Time }
 
-// newWatched starts a watch that lasts as long as the test, and waits until it
-// tells of changes.
-func newWatched(t *testing.T, from source) *watched {
+// startWatch starts a watch that ends with the test, and waits until it reports
+// changes.
+func startWatch(t *testing.T, src source) *runningWatch {
 	t.Helper()
-	w := &watched{make(chan time.Time, 1000)}
+	w := &runningWatch{make(chan time.Time, 1000)}
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error)
-	go func() { ended <- watch(ctx, from, func(Event) { w.told <- time.Now() }) }()
+	go func() { ended <- watch(ctx, src, func(Event) { w.reports <- time.Now() }) }()
 	t.Cleanup(func() {
 		cancel()
 		if err := <-ended; err != nil {
@@ -330,44 +330,44 @@ func newWatched(t *testing.T, from source) *watched {
 		ip(t, "addr add 10.0.0.8/24 dev a0")
 		time.Sleep(10 * time.Millisecond)
 		ip(t, "addr del 10.0.0.8/24 dev a0")
-		if len(w.told) > 0 {
+		if len(w.reports) > 0 {
 			return w
 		}
 	}
-	t.Fatal("no change is told")
+	t.Fatal("no change is reported")
 	return nil
 }
 
-// next returns when the next event was told.
-func (w *watched) next(t *testing.T) time.Time {
+// next waits for the next report and returns its time.
+func (w *runningWatch) next(t *testing.T) time.Time {
 	t.Helper()
 	select {
-	case at := <-w.told:
+	case at := <-w.reports:
 		return at
 	case <-time.After(10 * time.Second):
-		t.Fatal("not told within 10 s")
+		t.Fatal("no report within 10 s")
 		return time.Time{}
 	}
 }
 
-// calm waits until nothing is told any more, and returns how much was till then.
-func (w *watched) calm(t *testing.T) int {
+// drain reads reports until there are no more, and returns their number.
+func (w *runningWatch) drain(t *testing.T) int {
 	t.Helper()
 	for n := range 100 {
 		select {
-		case <-w.told:
-		case <-time.After(2 * joinFor):
+		case <-w.reports:
+		case <-time.After(2 * reportInterval):
 			return n
 		}
 	}
-	t.Fatal("events without end")
+	t.Fatal("events do not end")
 	return 0
 }
 
-// after makes a change and returns how long after it the first event was told.
-func (w *watched) after(t *testing.T, change string) time.Duration {
+// timeToReport makes a change and returns the time until the first report.
+func (w *runningWatch) timeToReport(t *testing.T, change string) time.Duration {
 	t.Helper()
-	w.calm(t)
+	w.drain(t)
 	ip(t, change)
 	made := time.Now()
 	return w.next(t).Sub(made)

@@ -30,7 +30,7 @@ func TestLookupLoopback(t *testing.T) {
 
 func TestLookupFails(t *testing.T) {
 	if route, err := Lookup(netip.AddrPort{}, ""); err == nil {
-		t.Errorf("the route to nowhere is %v", route)
+		t.Errorf("the route to no address is %v", route)
 	}
 	for _, iface := range []string{"qt-no-such", strings.Repeat("x", 100), "a\x00b"} {
 		if route, err := Lookup(loopback, iface); err == nil {
@@ -41,8 +41,7 @@ func TestLookupFails(t *testing.T) {
 	}
 }
 
-// What Interfaces returns are interfaces that can be bound to, as far as that is
-// possible here.
+// Sockets can be bound to all that Interfaces returns, if the system permits binding.
 func TestInterfaces(t *testing.T) {
 	names, err := Interfaces()
 	if err != nil {
@@ -74,11 +73,11 @@ func TestBindNothing(t *testing.T) {
 	}
 }
 
-// sources are all that this system has.
+// sources returns all sources of this system.
 func sources(remote netip.AddrPort) map[string]source {
 	return map[string]source{
-		"kernel": kernel,
-		"poll":   poll(func() netip.AddrPort { return remote }, 20*time.Millisecond),
+		"notifications": notifications,
+		"poll":          poll(func() netip.AddrPort { return remote }, 20*time.Millisecond),
 	}
 }
 
@@ -89,8 +88,8 @@ func TestWatchEnds(t *testing.T) {
 			return Watch(ctx, func() netip.AddrPort { return loopback }, func(Event) {})
 		},
 	}
-	for name, from := range sources(loopback) {
-		watches[name] = func(ctx context.Context) error { return watch(ctx, from, func(Event) {}) }
+	for name, src := range sources(loopback) {
+		watches[name] = func(ctx context.Context) error { return watch(ctx, src, func(Event) {}) }
 	}
 	for name, watch := range watches {
 		t.Run(name, func(t *testing.T) {
@@ -100,14 +99,15 @@ func TestWatchEnds(t *testing.T) {
 				err := watch(ctx)
 				if ctx.Err() == nil && errors.Is(err, errors.ErrUnsupported) {
 					cancel()
-					t.Skip("this system does not tell of changes")
+					t.Skip("this system does not notify of changes")
 				}
 				cancel()
 				if err != nil || ctx.Err() == nil {
 					t.Errorf("after %v: %v, context %v", after, err, ctx.Err())
 				}
-				wait := time.Now().Add(5 * time.Second) // for those that have done their last
-				for runtime.NumGoroutine() > before && time.Now().Before(wait) {
+				// A goroutine that was joined may not have exited yet.
+				deadline := time.Now().Add(5 * time.Second)
+				for runtime.NumGoroutine() > before && time.Now().Before(deadline) {
 					time.Sleep(time.Millisecond)
 				}
 				if now := runtime.NumGoroutine(); now > before {
@@ -119,12 +119,12 @@ func TestWatchEnds(t *testing.T) {
 	}
 }
 
-// What polling compares differs exactly if something has changed.
-func TestView(t *testing.T) {
-	if a, b := view(loopback), view(loopback); a != b {
+// Snapshots differ exactly if something has changed.
+func TestSnapshot(t *testing.T) {
+	if a, b := snapshot(loopback), snapshot(loopback); a != b {
 		t.Errorf("the network has changed from %s to %s", a, b)
 	}
-	if a, b := view(loopback), view(netip.AddrPort{}); a == b {
+	if a, b := snapshot(loopback), snapshot(netip.AddrPort{}); a == b {
 		t.Errorf("with and without a route: %s", a)
 	}
 }

@@ -7,19 +7,19 @@ import (
 	"time"
 )
 
-// poll returns a source that looks every so often at the route to an address and
-// at all links, as far as it may.
-func poll(remote func() netip.AddrPort, every time.Duration) source {
+// poll returns a source that compares, at an interval, the route to an address and
+// all interfaces with what they were before.
+func poll(remote func() netip.AddrPort, interval time.Duration) source {
 	return func(ctx context.Context, changed func()) error {
-		tick := time.NewTicker(every)
+		tick := time.NewTicker(interval)
 		defer tick.Stop()
-		for last := view(remote()); ; {
+		for last := snapshot(remote()); ; {
 			select {
 			case <-ctx.Done():
 				return nil
 			case <-tick.C:
 			}
-			if now := view(remote()); now != last {
+			if now := snapshot(remote()); now != last {
 				last = now
 				changed()
 			}
@@ -27,9 +27,10 @@ func poll(remote func() netip.AddrPort, every time.Duration) source {
 	}
 }
 
-// view describes the network. Descriptions differ if something has changed.
-func view(remote netip.AddrPort) string {
+// snapshot describes the route to an address and all interfaces, as far as the
+// system permits: two snapshots differ if any of it has changed.
+func snapshot(remote netip.AddrPort) string {
 	route, err := Lookup(remote, "")
-	all, _ := links()
+	all, _ := interfaces()
 	return fmt.Sprint(route, err != nil, all)
 }

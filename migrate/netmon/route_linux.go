@@ -3,19 +3,18 @@ package netmon
 import (
 	"encoding/binary"
 	"errors"
-	"net"
 	"net/netip"
 	"syscall"
 
 	"golang.org/x/sys/unix"
 )
 
-// through returns why packets to an address cannot leave through an interface
-// although a socket that is bound to it can be connected.
-func through(to netip.Addr, iface string) error {
+// checkInterface returns why packets to an address cannot leave through an
+// interface, although a socket that is bound to it can be connected.
+func checkInterface(to netip.Addr, iface string) error {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
-		return nil // it cannot be told
+		return nil // nothing can be checked
 	}
 	defer unix.Close(fd)
 	request, err := unix.NewIfreq(iface)
@@ -31,12 +30,12 @@ func through(to netip.Addr, iface string) error {
 	if err := unix.IoctlIfreq(fd, unix.SIOCGIFINDEX, request); err != nil {
 		return err
 	}
-	// Without a route the kernel takes any IPv4 address to be on the link of a
-	// socket's interface, but not if it is asked for the route itself.
+	// For a bound socket without a route, the kernel assumes that any IPv4 address is
+	// on the interface's link. It does not if asked for the route itself.
 	if !to.Is4() {
 		return nil
 	}
-	_, err = route(to, request.Uint32(), unix.RTM_F_FIB_MATCH)
+	_, err = routeInterface(to, request.Uint32(), unix.RTM_F_FIB_MATCH)
 	if errors.Is(err, unix.ENETUNREACH) || errors.Is(err, unix.EHOSTUNREACH) {
 		return err
 	}
@@ -44,9 +43,9 @@ func through(to netip.Addr, iface string) error {
 }
 
 // interfaceTo returns the name of the interface through which packets to an
-// address leave, or "" if the kernel does not tell.
+// address leave, or "" if the kernel does not say.
 func interfaceTo(to netip.Addr) string {
-	index, err := route(to, 0, 0)
+	index, err := routeInterface(to, 0, 0)
 	if err != nil {
 		return ""
 	}
@@ -66,10 +65,10 @@ func interfaceTo(to netip.Addr) string {
 	return request.Name()
 }
 
-// route asks the kernel for the route to an address, through the interface with
-// an index unless that is 0, and returns the index of the route's interface, 0 if
-// it has several.
-func route(to netip.Addr, index, flags uint32) (uint32, error) {
+// routeInterface asks the kernel for the route to an address, through the interface
+// with an index unless that is 0. It returns the index of the route's interface, or
+// 0 if the route has several.
+func routeInterface(to netip.Addr, index, flags uint32) (uint32, error) {
 	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_ROUTE)
 	if err != nil {
 		return 0, err
@@ -79,15 +78,15 @@ func route(to netip.Addr, index, flags uint32) (uint32, error) {
 		return 0, err
 	}
 	answer := make([]byte, 4<<10)
-	// The kernel has answered before the request's call returned.
+	// The kernel answers before Sendto returns.
 	n, _, err := unix.Recvfrom(fd, answer, unix.MSG_DONTWAIT)
 	if err != nil {
 		return 0, err
 	}
-	return routeAnswer(answer[:n])
+	return parseRoute(answer[:n])
 }
 
-// routeRequest returns a request as in rtnetlink(7).
+// routeRequest encodes an RTM_GETROUTE request, see rtnetlink(7).
 func routeRequest(to netip.Addr, index, flags uint32) []byte {
 	family := unix.AF_INET6
 	if to.Is4() {
@@ -113,8 +112,9 @@ func appendAttr(b []byte, kind uint16, value []byte) []byte {
 	return append(b, value...)
 }
 
-// routeAnswer returns what the kernel has answered to a request.
-func routeAnswer(b []byte) (uint32, error) {
+// parseRoute returns the interface's index in the kernel's answer to an
+// RTM_GETROUTE request, or the error in it.
+func parseRoute(b []byte) (uint32, error) {
 	messages, err := syscall.ParseNetlinkMessage(b)
 	if err != nil {
 		return 0, err
@@ -139,49 +139,11 @@ func routeAnswer(b []byte) (uint32, error) {
 	return 0, nil
 }
 
-// addresses returns the addresses of all interfaces by index. It asks once, where
-// net.Interface.Addrs reads those of all interfaces for each.
-func addresses([]net.Interface) (map[int][]netip.Addr, error) {
-	b, err := syscall.NetlinkRIB(unix.RTM_GETADDR, unix.AF_UNSPEC)
-	if err != nil {
-		return nil, err
-	}
-	return addressesIn(b)
-}
-
-func addressesIn(b []byte) (map[int][]netip.Addr, error) {
-	messages, err := syscall.ParseNetlinkMessage(b)
-	if err != nil {
-		return nil, err
-	}
-	found := make(map[int][]netip.Addr)
-	for _, m := range messages {
-		if m.Header.Type != unix.RTM_NEWADDR {
-			continue
-		}
-		attrs, err := attributes(m, unix.SizeofIfAddrmsg)
-		if err != nil {
-			return nil, err
-		}
-		index := int(binary.NativeEndian.Uint32(m.Data[4:]))
-		// IFA_ADDRESS is the other end's where there is IFA_LOCAL.
-		var addr netip.Addr
-		for _, a := range attrs {
-			if a.Attr.Type == unix.IFA_LOCAL || a.Attr.Type == unix.IFA_ADDRESS && !addr.IsValid() {
-				addr, _ = netip.AddrFromSlice(a.Value)
-			}
-		}
-		if addr.IsValid() {
-			found[index] = append(found[index], addr)
-		}
-	}
-	return found, nil
-}
-
-// attributes returns those of a message that begins with so many other bytes.
-func attributes(m syscall.NetlinkMessage, after int) ([]syscall.NetlinkRouteAttr, error) {
-	if len(m.Data) < after {
-		return nil, unix.EINVAL // the parser would panic
+// attributes returns the attributes that follow a message's header of headerLen
+// bytes.
+func attributes(m syscall.NetlinkMessage, headerLen int) ([]syscall.NetlinkRouteAttr, error) {
+	if len(m.Data) < headerLen {
+		return nil, unix.EINVAL // ParseNetlinkRouteAttr would panic
 	}
 	return syscall.ParseNetlinkRouteAttr(&m)
 }

@@ -7,53 +7,52 @@ import (
 )
 
 const (
-	// joinFor is the time between calls of Watch's function: long enough for the
-	// dozen messages that one change of network is, and too short for a person.
-	joinFor = 50 * time.Millisecond
+	// reportInterval is the least time between two reports: longer than the dozen
+	// messages of one network change take, and too short for a person to notice.
+	reportInterval = 50 * time.Millisecond
 
-	// clockEvery is the time between looks at the clocks.
-	clockEvery = time.Second
+	// clockInterval is the time between two readings of the clocks.
+	clockInterval = time.Second
 
-	// pollEvery is the time between looks at the network where it does not tell
-	// of changes itself.
-	pollEvery = 2 * time.Second
+	// pollInterval is the time between two looks at the network on systems that do
+	// not notify of changes.
+	pollInterval = 2 * time.Second
 )
 
-// An Event is why the network should be looked at.
+// An Event is a reason to look at the network again.
 type Event int
 
-// The events.
 const (
-	// Changed: links, addresses or routes may have changed. Systems say so too
-	// when they have only confirmed what was known.
+	// Changed: interfaces, addresses or routes may have changed. Systems also send
+	// it when they only confirm what they announced before.
 	Changed Event = iota
-	// Woke: the machine has slept or this process was stopped, or a clock has
-	// jumped. What was known of the network is out of date.
+	// Woke: the machine slept, this process was stopped, or a clock jumped. What
+	// was known of the network is out of date.
 	Woke
 )
 
 func (e Event) String() string { return [...]string{"changed", "woke"}[e] }
 
-// A source calls changed after changes of the network until the context ends,
-// or returns an error if it cannot tell of any more. It joins its goroutines.
+// A source calls changed after each change of the network until the context ends,
+// then returns nil. It returns an error if it cannot notice changes. It joins its
+// goroutines before it returns.
 type source func(ctx context.Context, changed func()) error
 
-// Watch calls f after each event until the context ends, then returns nil, or an
-// error before if nothing can be watched. It calls f itself, and no goroutine
-// is left when it returns. The first event of a burst is told at once. Those
-// that follow it within 50 ms are told together after that time, as Woke if that
-// is one of them.
+// Watch calls f after each event. It returns nil when the context ends, or an error
+// if nothing can be watched; no goroutine is left then. It calls f in its
+// caller's goroutine: immediately for the first event of a burst, then at most once
+// per 50 ms for those that follow, with Woke if that is one of them.
 //
-// Remote returns the address that matters, or none while that is not known. It is
-// called from another goroutine, and only where the system does not tell of
-// changes, which are then noticed within 2 s by what they do to the route there.
+// Remote returns the address whose route matters, or the zero value while it is not
+// known. Watch calls it from another goroutine, and only on systems that do not
+// notify of changes: there, it notices within 2 s that the route has changed.
 func Watch(ctx context.Context, remote func() netip.AddrPort, f func(Event)) error {
-	return watch(ctx, either(kernel, poll(remote, pollEvery)), f)
+	return watch(ctx, withFallback(notifications, poll(remote, pollInterval)), f)
 }
 
-// either returns a source that goes on with the second source when the first
+// withFallback returns a source that continues with the second source if the first
 // fails.
-func either(first, second source) source {
+func withFallback(first, second source) source {
 	return func(ctx context.Context, changed func()) error {
 		if err := first(ctx, changed); err == nil {
 			return nil
@@ -62,13 +61,13 @@ func either(first, second source) source {
 	}
 }
 
-// watch tells of the events of a source and of the clocks.
-func watch(ctx context.Context, from source, f func(Event)) error {
+// watch reports the events of a source and of the clocks.
+func watch(ctx context.Context, src source, f func(Event)) error {
 	ctx, cancel := context.WithCancel(ctx)
-	changes := make(chan struct{}, 1) // full: it is known already
+	changes := make(chan struct{}, 1) // holds one change; more add nothing
 	ended := make(chan error, 1)
 	go func() {
-		ended <- from(ctx, func() {
+		ended <- src(ctx, func() {
 			select {
 			case changes <- struct{}{}:
 			default:
@@ -82,23 +81,23 @@ func watch(ctx context.Context, from source, f func(Event)) error {
 		}
 	}()
 
-	tick := time.NewTicker(clockEvery)
+	tick := time.NewTicker(clockInterval)
 	defer tick.Stop()
 	start := time.Now()
 	clocks := clocks{wall: start.Round(0)}
 
-	var busy <-chan time.Time // until then, events are joined
-	var joined Event
-	var waiting bool // joined is to be told
-	tell := func(e Event) {
-		if busy != nil {
-			if !waiting || e > joined {
-				joined, waiting = e, true
+	var quiet <-chan time.Time // not nil: no report until it fires
+	var pending Event          // the report after that, if hasPending
+	var hasPending bool
+	report := func(e Event) {
+		if quiet != nil {
+			if !hasPending || e > pending {
+				pending, hasPending = e, true
 			}
 			return
 		}
 		f(e)
-		busy = time.After(joinFor)
+		quiet = time.After(reportInterval)
 	}
 	for {
 		select {
@@ -107,16 +106,16 @@ func watch(ctx context.Context, from source, f func(Event)) error {
 		case err := <-ended:
 			return err
 		case <-changes:
-			tell(Changed)
+			report(Changed)
 		case <-tick.C:
-			if now := time.Now(); clocks.jumped(now.Round(0), now.Sub(start)) {
-				tell(Woke)
+			if now := time.Now(); clocks.update(now.Round(0), now.Sub(start)) {
+				report(Woke)
 			}
-		case <-busy:
-			busy = nil
-			if waiting {
-				waiting = false
-				tell(joined)
+		case <-quiet:
+			quiet = nil
+			if hasPending {
+				hasPending = false
+				report(pending)
 			}
 		}
 	}

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// The first event of a burst is told at once, the others together.
-func TestJoin(t *testing.T) {
+// The first event of a burst is reported at once, the others together.
+func TestBurst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
 		changes := func(ctx context.Context, changed func()) error {
@@ -24,22 +24,22 @@ func TestJoin(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		var told []int64
+		var reported []int64
 		if err := watch(ctx, changes, func(e Event) {
 			if e != Changed {
-				t.Errorf("told %v, want changed", e)
+				t.Errorf("reported %v, want changed", e)
 			}
-			told = append(told, time.Since(start).Milliseconds())
+			reported = append(reported, time.Since(start).Milliseconds())
 		}); err != nil {
 			t.Error(err)
 		}
-		if want := []int64{100, 150, 200, 300, 1000}; !slices.Equal(told, want) {
-			t.Errorf("told after %v ms, want %v", told, want)
+		if want := []int64{100, 150, 200, 300, 1000}; !slices.Equal(reported, want) {
+			t.Errorf("reported after %v ms, want %v", reported, want)
 		}
 	})
 }
 
-// A function that takes its time is not called for each change meanwhile.
+// Changes during a slow call of the function cause one more call, not one each.
 func TestSlowFunction(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 9900*time.Millisecond)
@@ -61,13 +61,13 @@ func TestSlowFunction(t *testing.T) {
 	})
 }
 
-// Woke is told where Changed is joined to it. Here the process is not stopped,
-// but the watch is.
+// Changed and Woke together are reported as Woke. The test stops the watch, which
+// looks to the clocks as if the process was stopped.
 func TestWoke(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		var told []Event
+		var reported []Event
 		watch(ctx, func(ctx context.Context, changed func()) error {
 			for range 20 {
 				changed()
@@ -76,23 +76,23 @@ func TestWoke(t *testing.T) {
 			<-ctx.Done()
 			return nil
 		}, func(e Event) {
-			if told = append(told, e); len(told) == 1 {
-				time.Sleep(longPause + 2*clockEvery)
+			if reported = append(reported, e); len(reported) == 1 {
+				time.Sleep(maxPause + 2*clockInterval)
 			}
 		})
-		woke := slices.Index(told, Woke)
-		if woke < 1 || woke > 2 || slices.Contains(told[woke+1:], Woke) {
-			t.Errorf("told %v, want woke once, after the first", told)
+		woke := slices.Index(reported, Woke)
+		if woke < 1 || woke > 2 || slices.Contains(reported[woke+1:], Woke) {
+			t.Errorf("reported %v, want woke once, after the first", reported)
 		}
 	})
 }
 
-// Where one source fails another is used. If all fail, the watch does.
+// If one source fails, watch uses the other. If both fail, watch fails.
 func TestSourceFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		denied := errors.New("denied")
-		denies := func(context.Context, func()) error { return denied }
-		tells := func(ctx context.Context, changed func()) error {
+		fails := func(context.Context, func()) error { return denied }
+		works := func(ctx context.Context, changed func()) error {
 			changed()
 			<-ctx.Done()
 			return nil
@@ -100,17 +100,17 @@ func TestSourceFails(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		calls := 0
-		for _, from := range []source{either(tells, denies), either(denies, tells)} {
-			if err := watch(ctx, from, func(Event) { calls++ }); err != nil {
+		for _, src := range []source{withFallback(works, fails), withFallback(fails, works)} {
+			if err := watch(ctx, src, func(Event) { calls++ }); err != nil {
 				t.Error(err)
 			}
 			ctx, cancel = context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
 		}
 		if calls != 2 {
-			t.Errorf("%d calls, want one from each source that works", calls)
+			t.Errorf("%d calls, want one from each working source", calls)
 		}
-		if err := watch(ctx, either(denies, denies), func(Event) {}); !errors.Is(err, denied) {
+		if err := watch(ctx, withFallback(fails, fails), func(Event) {}); !errors.Is(err, denied) {
 			t.Errorf("error %v, want that of the source", err)
 		}
 	})

@@ -1,7 +1,7 @@
 //go:build linux || darwin
 
-// Package account knows the accounts of this machine: who they are, and how to
-// act as one of them.
+// Package account looks accounts of this machine up, and reads files with the
+// rights of one.
 package account
 
 import (
@@ -27,31 +27,32 @@ type Account struct {
 	Shell    string
 }
 
-// ErrUnknown means that there is no such account.
-var ErrUnknown = errors.New("no such account")
+// errUnknown is the error of a lookup of an account that does not exist.
+var errUnknown = errors.New("no such account")
 
-// lookupTime bounds how long a name service may take.
-const lookupTime = 10 * time.Second
+// lookupTimeout bounds how long the name service may take.
+const lookupTimeout = 10 * time.Second
 
-// names are what may be asked of a name service: what useradd allows, and the
-// domain forms of directory services.
+// names matches the names that the name service is asked for: those that useradd
+// allows, and the domain forms of directory services.
 var names = regexp.MustCompile(`^[A-Za-z0-9_.][A-Za-z0-9_.@\\-]{0,63}\$?$`)
 
-// Lookup returns the account of the given name.
-func Lookup(name string) (*Account, error) {
+// Lookup returns the account of the given name. It blocks while the name service
+// is asked, until ctx ends.
+func Lookup(ctx context.Context, name string) (*Account, error) {
 	if !names.MatchString(name) {
-		return nil, ErrUnknown
+		return nil, errUnknown
 	}
-	return lookup(name, func(a *Account) bool { return a.Name == name })
+	return lookup(ctx, name, func(a *Account) bool { return a.Name == name })
 }
 
-// LookupID returns the account of the given user id.
-func LookupID(uid uint32) (*Account, error) {
-	return lookup(strconv.FormatUint(uint64(uid), 10), func(a *Account) bool { return a.UID == uid })
+// LookupID returns the account of the given user id. It blocks as Lookup does.
+func LookupID(ctx context.Context, uid uint32) (*Account, error) {
+	return lookup(ctx, strconv.FormatUint(uint64(uid), 10), func(a *Account) bool { return a.UID == uid })
 }
 
-// Current returns the account that this process runs as.
-func Current() (*Account, error) { return LookupID(uint32(os.Getuid())) }
+// Current returns the account that this process runs as. It blocks as Lookup does.
+func Current(ctx context.Context) (*Account, error) { return LookupID(ctx, uint32(os.Getuid())) }
 
 // parsePasswd parses a line of passwd(5).
 func parsePasswd(line string) (*Account, error) {
@@ -85,12 +86,13 @@ func scanPasswd(b []byte, match func(*Account) bool) *Account {
 	return nil
 }
 
-// Groups returns the ids of all groups that the account is in.
-func (a *Account) Groups() ([]uint32, error) {
+// groups returns the ids of all groups that the account is in. It blocks as Lookup
+// does.
+func (a *Account) groups(ctx context.Context) ([]uint32, error) {
 	if uint32(os.Geteuid()) == a.UID {
 		return currentGroups()
 	}
-	out, err := output("id", "-G", "--", a.Name)
+	out, err := output(ctx, "id", "-G", "--", a.Name)
 	if err != nil {
 		return nil, fmt.Errorf("groups of %s: %w", a.Name, err)
 	}
@@ -117,24 +119,31 @@ func currentGroups() ([]uint32, error) {
 	return groups, nil
 }
 
-// Credential returns what a child process needs to run as the account, with
-// its user, group and supplementary groups; or nil if this process does already.
-func (a *Account) Credential() (*syscall.Credential, error) {
+// Credential returns the user id, group id and supplementary groups for a child
+// process that runs as the account. It returns nil if this process runs as the
+// account. It blocks as Lookup does.
+func (a *Account) Credential(ctx context.Context) (*syscall.Credential, error) {
 	if uint32(os.Geteuid()) == a.UID {
 		return nil, nil
 	}
-	groups, err := a.Groups()
+	groups, err := a.groups(ctx)
 	if err != nil {
 		return nil, err
 	}
 	return &syscall.Credential{Uid: a.UID, Gid: a.GID, Groups: groups}, nil
 }
 
-// output runs a command of the system with nothing of our environment but PATH.
-func output(name string, args ...string) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), lookupTime)
+// output returns what a command of the system prints. The command's environment is
+// only PATH. When ctx ends, or after lookupTimeout, it is killed.
+func output(ctx context.Context, name string, args ...string) ([]byte, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, lookupTimeout, fmt.Errorf("no answer within %v", lookupTimeout))
 	defer cancel()
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Env = []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
-	return cmd.Output()
+	cmd.WaitDelay = time.Second // a child of the command may keep its output open
+	b, err := cmd.Output()
+	if ctx.Err() != nil {
+		return nil, fmt.Errorf("%s: %w", name, context.Cause(ctx))
+	}
+	return b, err
 }

@@ -13,21 +13,21 @@ import (
 )
 
 func TestCurrent(t *testing.T) {
-	a, err := Current()
+	a, err := Current(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	if int(a.UID) != os.Getuid() || a.Name == "" || a.Home == "" || a.Shell == "" {
-		t.Errorf("got %+v, want this process's account, whole", *a)
+		t.Errorf("got %+v, want all fields of this process's account", *a)
 	}
-	byName, err := Lookup(a.Name)
+	byName, err := Lookup(t.Context(), a.Name)
 	if err != nil || *byName != *a {
 		t.Errorf("by name: got %+v, %v; want %+v", byName, err, *a)
 	}
-	if c, err := a.Credential(); err != nil || c != nil {
-		t.Errorf("credential to act as oneself: %v, %v; want none", c, err)
+	if c, err := a.Credential(t.Context()); err != nil || c != nil {
+		t.Errorf("credential for the own account: %v, %v; want none", c, err)
 	}
-	groups, err := a.Groups()
+	groups, err := a.groups(t.Context())
 	if want, osErr := os.Getgroups(); err != nil || osErr != nil || len(groups) != len(want) {
 		t.Errorf("groups %v, %v; want those of this process, %v, %v", groups, err, want, osErr)
 	}
@@ -38,12 +38,12 @@ func TestUnknown(t *testing.T) {
 		"no-such-account", "", "-x", "--help", "a b", "a\nroot", "root:", "ä", "0", "root\x00",
 		"../root", "$(id)", strings.Repeat("a", 65), strings.Repeat("a", 1<<20),
 	} {
-		if a, err := Lookup(name); !errors.Is(err, ErrUnknown) || a != nil {
-			t.Errorf("%.70q: got %v, %v; want %v", name, a, err, ErrUnknown)
+		if a, err := Lookup(t.Context(), name); !errors.Is(err, errUnknown) || a != nil {
+			t.Errorf("%.70q: got %v, %v; want %v", name, a, err, errUnknown)
 		}
 	}
-	if a, err := LookupID(math.MaxUint32 - 1); !errors.Is(err, ErrUnknown) || a != nil {
-		t.Errorf("user id: got %v, %v; want %v", a, err, ErrUnknown)
+	if a, err := LookupID(t.Context(), math.MaxUint32-1); !errors.Is(err, errUnknown) || a != nil {
+		t.Errorf("user id: got %v, %v; want %v", a, err, errUnknown)
 	}
 }
 
@@ -78,7 +78,7 @@ func TestParsePasswd(t *testing.T) {
 	}
 }
 
-// The first line that matches counts, and those that make no sense do not.
+// The first line that matches counts. Lines that cannot be parsed are skipped.
 func TestScanPasswd(t *testing.T) {
 	content := "# root:x:1:1::/:\n\nroot\nroot:x:a:0::/:\nroot:x:0:0::/root:/bin/sh\nroot:x:7:7::/:\nlast:x:8:8::/:/bin/sh"
 	for name, want := range map[string]string{"root": "0", "last": "8", "none": "none"} {
@@ -92,13 +92,13 @@ func TestScanPasswd(t *testing.T) {
 	}
 }
 
-// other returns an account that is not this process's. Only root can act as it.
+// other returns another account than that of this process. Only root can act as it.
 func other(t *testing.T) *Account {
 	t.Helper()
 	if os.Geteuid() != 0 {
 		t.Skip("only root can act as another account")
 	}
-	a, err := Lookup("nobody")
+	a, err := Lookup(t.Context(), "nobody")
 	if err != nil {
 		t.Skipf("there is no other account, nobody: %v", err)
 	}
@@ -107,7 +107,7 @@ func other(t *testing.T) *Account {
 
 func TestCredentialOfAnother(t *testing.T) {
 	a := other(t)
-	c, err := a.Credential()
+	c, err := a.Credential(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,9 +116,9 @@ func TestCredentialOfAnother(t *testing.T) {
 	}
 }
 
-func TestGroupsOfNobodyKnown(t *testing.T) {
+func TestGroupsOfUnknownAccount(t *testing.T) {
 	a := &Account{Name: "no-such-account", UID: math.MaxUint32 - 1}
-	if groups, err := a.Groups(); err == nil || !strings.Contains(err.Error(), a.Name) {
+	if groups, err := a.groups(t.Context()); err == nil || !strings.Contains(err.Error(), a.Name) {
 		t.Errorf("got %v, %v; want an error that names the account", groups, err)
 	}
 }

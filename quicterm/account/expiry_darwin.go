@@ -2,6 +2,5 @@ package account
 
 import "time"
 
-// Expired reports whether the administrator has let the account expire: here
-// accounts do not.
+// Expired returns false: on macOS accounts have no expiration date.
 func (a *Account) Expired(time.Time) bool { return false }

@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// Expired reports whether the administrator has let the account expire
-// (shadow(5), usermod -e). Only root can know.
+// Expired reports whether the account's expiration date has passed (shadow(5),
+// usermod -e). Only root can read that; for others it returns false.
 func (a *Account) Expired(now time.Time) bool {
 	b, err := os.ReadFile("/etc/shadow")
 	return err == nil && expired(string(b), a.Name, now)
 }
 
-// expired looks an account up in the lines of shadow(5).
+// expired reports whether the lines of shadow(5) say that an account has expired.
 func expired(shadow, name string, now time.Time) bool {
 	const dayField = 7 // the first day without logins, since 1970
 	for line := range strings.Lines(shadow) {

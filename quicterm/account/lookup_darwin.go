@@ -1,17 +1,18 @@
 package account
 
 import (
+	"context"
 	"os/user"
 	"strconv"
 	"strings"
 )
 
-// lookup asks the directory service. key is a name or a number.
-func lookup(key string, match func(*Account) bool) (*Account, error) {
+// lookup asks the directory service. key is a name or a user id.
+func lookup(ctx context.Context, key string, match func(*Account) bool) (*Account, error) {
 	u, err := user.Lookup(key)
 	if err != nil {
 		if u, err = user.LookupId(key); err != nil {
-			return nil, ErrUnknown
+			return nil, errUnknown
 		}
 	}
 	uid, err := strconv.ParseUint(u.Uid, 10, 32)
@@ -23,13 +24,13 @@ func lookup(key string, match func(*Account) bool) (*Account, error) {
 		return nil, err
 	}
 	a := &Account{Name: u.Username, UID: uint32(uid), GID: uint32(gid), Home: u.HomeDir, Shell: "/bin/sh"}
-	if out, err := output("dscl", ".", "-read", "/Users/"+a.Name, "UserShell"); err == nil {
+	if out, err := output(ctx, "dscl", ".", "-read", "/Users/"+a.Name, "UserShell"); err == nil {
 		if _, shell, ok := strings.Cut(strings.TrimSpace(string(out)), "UserShell: "); ok {
 			a.Shell = shell
 		}
 	}
 	if !match(a) {
-		return nil, ErrUnknown
+		return nil, errUnknown
 	}
 	return a, nil
 }

@@ -1,23 +1,30 @@
 package account
 
 import (
+	"context"
+	"errors"
 	"os"
+	"os/exec"
 )
 
-// lookup reads /etc/passwd, and asks the name service where it does not have
-// the account: it knows directory services too. key is a name or a number.
-func lookup(key string, match func(*Account) bool) (*Account, error) {
+// lookup looks an account up in /etc/passwd, then asks the name service, which
+// knows the accounts of directory services. key is a name or a user id.
+func lookup(ctx context.Context, key string, match func(*Account) bool) (*Account, error) {
 	if b, err := os.ReadFile("/etc/passwd"); err == nil {
 		if a := scanPasswd(b, match); a != nil {
 			return a, nil
 		}
 	}
-	b, err := output("getent", "passwd", "--", key)
+	b, err := output(ctx, "getent", "passwd", "--", key)
+	var exit *exec.ExitError
+	if errors.As(err, &exit) || errors.Is(err, exec.ErrNotFound) {
+		return nil, errUnknown // not every system has a getent
+	}
 	if err != nil {
-		return nil, ErrUnknown // it exits with 2 for that, and with others where it is missing
+		return nil, err
 	}
 	if a := scanPasswd(b, match); a != nil {
 		return a, nil
 	}
-	return nil, ErrUnknown
+	return nil, errUnknown
 }

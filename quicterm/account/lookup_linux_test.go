@@ -1,10 +1,12 @@
 package account
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 )
 
 // nameService puts a getent in front of the system's, in place of a directory
@@ -22,17 +24,17 @@ func TestNameService(t *testing.T) {
 	const jane = "jane@corp:x:70001:70000:Jane:/home/jane:/bin/zsh"
 	nameService(t, `case "$*" in "passwd -- jane@corp"|"passwd -- 70001") echo "`+jane+`";; *) exit 2;; esac`)
 	want := Account{"jane@corp", 70001, 70000, "/home/jane", "/bin/zsh"}
-	if a, err := Lookup("jane@corp"); err != nil || *a != want {
+	if a, err := Lookup(t.Context(), "jane@corp"); err != nil || *a != want {
 		t.Errorf("by name: got %+v, %v; want %+v", a, err, want)
 	}
-	if a, err := LookupID(70001); err != nil || *a != want {
+	if a, err := LookupID(t.Context(), 70001); err != nil || *a != want {
 		t.Errorf("by user id: got %+v, %v; want %+v", a, err, want)
 	}
-	if a, err := Lookup("joe@corp"); !errors.Is(err, ErrUnknown) {
-		t.Errorf("unknown: got %+v, %v; want %v", a, err, ErrUnknown)
+	if a, err := Lookup(t.Context(), "joe@corp"); !errors.Is(err, errUnknown) {
+		t.Errorf("unknown: got %+v, %v; want %v", a, err, errUnknown)
 	}
-	if a, err := Lookup("70001"); !errors.Is(err, ErrUnknown) {
-		t.Errorf("a number as a name: got %+v, %v; want %v", a, err, ErrUnknown)
+	if a, err := Lookup(t.Context(), "70001"); !errors.Is(err, errUnknown) {
+		t.Errorf("a number as a name: got %+v, %v; want %v", a, err, errUnknown)
 	}
 }
 
@@ -44,12 +46,32 @@ func TestNameServiceFails(t *testing.T) {
 		"failure":        `echo "jane@corp:x:70001:70000::/:"; exit 1`,
 	} {
 		nameService(t, script)
-		if a, err := Lookup("jane@corp"); !errors.Is(err, ErrUnknown) {
-			t.Errorf("%s: got %+v, %v; want %v", name, a, err, ErrUnknown)
+		if a, err := Lookup(t.Context(), "jane@corp"); !errors.Is(err, errUnknown) {
+			t.Errorf("%s: got %+v, %v; want %v", name, a, err, errUnknown)
 		}
 	}
 	t.Setenv("PATH", t.TempDir())
-	if a, err := Lookup("jane@corp"); !errors.Is(err, ErrUnknown) {
-		t.Errorf("no getent: got %+v, %v; want %v", a, err, ErrUnknown)
+	if a, err := Lookup(t.Context(), "jane@corp"); !errors.Is(err, errUnknown) {
+		t.Errorf("no getent: got %+v, %v; want %v", a, err, errUnknown)
+	}
+}
+
+// A name service that does not answer holds a lookup up no longer than its context
+// lasts.
+func TestNameServiceHangs(t *testing.T) {
+	nameService(t, "/bin/sleep 60") // a child, which keeps the output open
+	for name, lookup := range map[string]func(context.Context) error{
+		"account": func(ctx context.Context) error { _, err := Lookup(ctx, "jane@corp"); return err },
+		"user id": func(ctx context.Context) error { _, err := LookupID(ctx, 70001); return err },
+	} {
+		ctx, cancel := context.WithCancel(t.Context())
+		started := time.Now()
+		time.AfterFunc(100*time.Millisecond, cancel)
+		if err := lookup(ctx); !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: %v, want %v", name, err, context.Canceled)
+		}
+		if took := time.Since(started); took > 5*time.Second {
+			t.Errorf("%s: took %v", name, took)
+		}
 	}
 }

@@ -3,6 +3,7 @@
 package account
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -11,26 +12,26 @@ import (
 	"syscall"
 )
 
-// MaxFile is the largest file that ReadFile reads, in bytes.
-const MaxFile = 1 << 20
+// maxFile is the size of the largest file that ReadFile reads, in bytes.
+const maxFile = 1 << 20
 
-// ReadFile reads a file with the rights of the account: as root, nothing can be
-// read this way that the account could not read itself. It refuses files that
-// others may change, themselves or by a directory above, as sshd's StrictModes
-// does.
-func (a *Account) ReadFile(name string) ([]byte, error) {
+// ReadFile reads a file with the rights of the account: root cannot be made to read
+// what the account cannot. Like sshd's StrictModes, it refuses a file if another
+// account may write to it or to a directory above it. It blocks as Lookup does,
+// and while the file system does not answer.
+func (a *Account) ReadFile(ctx context.Context, name string) ([]byte, error) {
 	if uint32(os.Geteuid()) == a.UID {
 		return a.readStrict(name)
 	}
-	groups, err := a.Groups()
+	groups, err := a.groups(ctx)
 	if err != nil {
 		return nil, err
 	}
 	return a.readAs(name, groups)
 }
 
-// readRegular reads a file with the rights of this thread. What the owner of
-// the file does to it cannot make it wait, or read without end.
+// readRegular reads a regular file with the rights of this thread. It does not wait
+// for a writer, as opening a pipe does, and reads at most maxFile bytes.
 func readRegular(name string) ([]byte, os.FileInfo, error) {
 	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0)
 	if err != nil {
@@ -44,25 +45,25 @@ func readRegular(name string) ([]byte, os.FileInfo, error) {
 	if !info.Mode().IsRegular() {
 		return nil, nil, fmt.Errorf("%s: not a regular file", name)
 	}
-	b, err := io.ReadAll(io.LimitReader(f, MaxFile+1))
+	b, err := io.ReadAll(io.LimitReader(f, maxFile+1))
 	if err != nil {
 		return nil, nil, err
 	}
-	if len(b) > MaxFile {
-		return nil, nil, fmt.Errorf("%s: larger than %d bytes", name, MaxFile)
+	if len(b) > maxFile {
+		return nil, nil, fmt.Errorf("%s: larger than %d bytes", name, maxFile)
 	}
 	return b, info, nil
 }
 
-// errWritable means that others could have changed a file.
+// errWritable is the error of a file that other accounts may change.
 var errWritable = errors.New("others may write to it: chmod go-w")
 
-// checkOwner refuses a file or directory that anybody but the account and root
-// may change. A directory with the sticky bit, like /tmp, is fine.
+// checkOwner refuses a file or directory that other accounts than this one and root
+// may change. It accepts a directory with the sticky bit, such as /tmp.
 func (a *Account) checkOwner(name string, info os.FileInfo) error {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	if !ok || stat.Uid != 0 && stat.Uid != a.UID {
-		return fmt.Errorf("%s: belongs to somebody else", name)
+		return fmt.Errorf("%s: belongs to another account", name)
 	}
 	if info.Mode().Perm()&0o022 != 0 && (!info.IsDir() || info.Mode()&os.ModeSticky == 0) {
 		return fmt.Errorf("%s: %w", name, errWritable)
@@ -70,8 +71,8 @@ func (a *Account) checkOwner(name string, info os.FileInfo) error {
 	return nil
 }
 
-// readStrict reads a file and checks it and the directories above it, up to the
-// account's home or the root.
+// readStrict reads a file, and checks the owner of it and of the directories above
+// it, up to the account's home or the root.
 func (a *Account) readStrict(name string) ([]byte, error) {
 	real, err := filepath.EvalSymlinks(name)
 	if err != nil {

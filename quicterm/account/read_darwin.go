@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// readAs reads a file in a child process that has the rights of the account:
-// threads cannot have rights of their own here.
+// readAs reads a file in a child process that has the rights of the account: on
+// macOS a thread cannot have rights of its own.
 func (a *Account) readAs(name string, groups []uint32) ([]byte, error) {
 	cmd := exec.Command("/bin/cat", "--", name)
 	cmd.Env = []string{}
@@ -22,10 +22,10 @@ func (a *Account) readAs(name string, groups []uint32) ([]byte, error) {
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	content, err := io.ReadAll(io.LimitReader(out, MaxFile+1))
-	if len(content) > MaxFile {
+	content, err := io.ReadAll(io.LimitReader(out, maxFile+1))
+	if len(content) > maxFile {
 		cmd.Process.Kill()
-		err = fmt.Errorf("%s: larger than %d bytes", name, MaxFile)
+		err = fmt.Errorf("%s: larger than %d bytes", name, maxFile)
 	}
 	if waitErr := cmd.Wait(); err == nil {
 		err = waitErr

@@ -16,8 +16,8 @@ func (a *Account) readAs(name string, groups []uint32) ([]byte, error) {
 	}
 	done := make(chan result)
 	go func() {
-		// The thread is never unlocked, so that it ends with this goroutine:
-		// no other code ever runs with its ids.
+		// The thread is never unlocked, so it ends with this goroutine: no other
+		// code runs with its ids.
 		runtime.LockOSThread()
 		if err := a.become(groups); err != nil {
 			done <- result{err: fmt.Errorf("act as %s: %w", a.Name, err)}
@@ -41,7 +41,7 @@ func (a *Account) become(groups []uint32) error {
 	if err := unix.Setfsuid(int(a.UID)); err != nil {
 		return err
 	}
-	// These calls report no failure: ask what is in force.
+	// These calls report no failure: ask which ids are in force.
 	if uid, _ := unix.SetfsuidRetUid(-1); uid != int(a.UID) {
 		return unix.EPERM
 	}
@@ -51,8 +51,8 @@ func (a *Account) become(groups []uint32) error {
 	return nil
 }
 
-// setThreadGroups sets the supplementary groups of this thread only; the
-// package syscall would set those of all threads.
+// setThreadGroups sets the supplementary groups of this thread only: package
+// syscall sets those of all threads.
 func setThreadGroups(groups []uint32) error {
 	var first unsafe.Pointer
 	if len(groups) > 0 {

@@ -16,14 +16,14 @@ import (
 	"testing"
 )
 
-// home gives an account a new home for an account, all its own.
+// home gives an account a new home directory, which belongs to it.
 func home(t *testing.T, a *Account) {
 	t.Helper()
 	a.Home = t.TempDir()
 	put(t, a, ".", 0o700)
 }
 
-// put makes a file or, without a content, gives what is there to the account.
+// put makes a file of the account or, without a content, gives it the existing one.
 func put(t *testing.T, a *Account, name string, mode fs.FileMode, content ...string) string {
 	t.Helper()
 	path := filepath.Join(a.Home, name)
@@ -48,18 +48,18 @@ func current(t *testing.T) *Account {
 	return a
 }
 
-// wantFile wants that an account reads a file.
+// wantFile checks that an account can read a file.
 func wantFile(t *testing.T, a *Account, name, want string) {
 	t.Helper()
-	if b, err := a.ReadFile(name); err != nil || string(b) != want {
+	if b, err := a.ReadFile(t.Context(), name); err != nil || string(b) != want {
 		t.Errorf("%s: got %.40q, %v; want %.40q", filepath.Base(name), b, err, want)
 	}
 }
 
-// wantRefusal wants that an account cannot read a file, for a reason.
+// wantRefusal checks that an account cannot read a file, for a reason.
 func wantRefusal(t *testing.T, a *Account, name, why string) {
 	t.Helper()
-	if b, err := a.ReadFile(name); err == nil || b != nil || !strings.Contains(err.Error(), why) {
+	if b, err := a.ReadFile(t.Context(), name); err == nil || b != nil || !strings.Contains(err.Error(), why) {
 		t.Errorf("%s: got %.40q, %v; want %q", filepath.Base(name), b, err, why)
 	}
 }
@@ -69,10 +69,10 @@ func TestReadFile(t *testing.T) {
 	wantFile(t, a, put(t, a, "a", 0o600, "text"), "text")
 	wantFile(t, a, put(t, a, "empty", 0o644, ""), "")
 	wantFile(t, a, put(t, a, ".ssh/authorized_keys", 0o400, "key"), "key")
-	whole := strings.Repeat("x", MaxFile)
+	whole := strings.Repeat("x", maxFile)
 	wantFile(t, a, put(t, a, "whole", 0o600, whole), whole)
 	wantRefusal(t, a, put(t, a, "larger", 0o600, whole+"x"), "larger than 1048576 bytes")
-	if _, err := a.ReadFile(filepath.Join(a.Home, "none")); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := a.ReadFile(t.Context(), filepath.Join(a.Home, "none")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("missing file: got %v, want %v", err, fs.ErrNotExist)
 	}
 	if os.Geteuid() != 0 { // whom no mode keeps out
@@ -80,8 +80,8 @@ func TestReadFile(t *testing.T) {
 	}
 }
 
-// Nothing that is no regular file makes the reader wait, or read without end.
-func TestReadWhatIsNoFile(t *testing.T) {
+// Files that are not regular make the reader neither wait nor read without end.
+func TestReadIrregularFiles(t *testing.T) {
 	a := current(t)
 	fifo := filepath.Join(a.Home, "fifo")
 	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
@@ -105,7 +105,7 @@ func TestReadWhatIsNoFile(t *testing.T) {
 	wantRefusal(t, a, link, "not a regular file")
 }
 
-// A link is fine, as for sshd: what counts is where it leads.
+// A symbolic link is followed, as sshd does: the checks are of its target.
 func TestReadLink(t *testing.T) {
 	a := current(t)
 	put(t, a, "safe/file", 0o600, "text")
@@ -133,8 +133,8 @@ func TestReadLink(t *testing.T) {
 	wantFile(t, a, filepath.Join(a.Home, "safe/file"), "text")
 }
 
-// Others must not be able to change the file, nor to put another in its place.
-func TestReadWhatOthersMayWrite(t *testing.T) {
+// A file that other accounts can change or replace is refused.
+func TestReadFileThatOthersMayWrite(t *testing.T) {
 	a := current(t)
 	for _, test := range []struct {
 		name      string
@@ -155,7 +155,7 @@ func TestReadWhatOthersMayWrite(t *testing.T) {
 			wantFile(t, a, file, "text")
 		} else {
 			wantRefusal(t, a, file, test.want)
-			// Above a home that is the account's it does not matter.
+			// Directories above the account's home are not checked.
 			b := *a
 			b.Home = filepath.Dir(file)
 			if test.file&0o022 == 0 {
@@ -165,7 +165,7 @@ func TestReadWhatOthersMayWrite(t *testing.T) {
 	}
 }
 
-// As root, a file is read with the rights of the account, and no others.
+// Root reads a file with the rights of the account only.
 func TestReadAsAnother(t *testing.T) {
 	a := other(t)
 	home(t, a)
@@ -195,7 +195,7 @@ func TestReadAsAnother(t *testing.T) {
 	wantRefusal(t, a, filepath.Join(a.Home, "link"), "permission denied")
 	if runtime.GOOS == "linux" {
 		third := &Account{UID: a.UID + 1, GID: a.GID, Home: a.Home}
-		wantRefusal(t, a, put(t, third, "of_a_third", 0o644, "x"), "belongs to somebody else")
+		wantRefusal(t, a, put(t, third, "of_a_third", 0o644, "x"), "belongs to another account")
 		fifo := filepath.Join(a.Home, "fifo")
 		if err := syscall.Mkfifo(fifo, 0o600); err != nil {
 			t.Fatal(err)
@@ -203,13 +203,13 @@ func TestReadAsAnother(t *testing.T) {
 		put(t, a, "fifo", 0o600)
 		wantRefusal(t, a, fifo, "not a regular file")
 	}
-	larger := put(t, a, "larger", 0o600, strings.Repeat("x", MaxFile+1))
-	if _, err := a.ReadFile(larger); err == nil {
+	larger := put(t, a, "larger", 0o600, strings.Repeat("x", maxFile+1))
+	if _, err := a.ReadFile(t.Context(), larger); err == nil {
 		t.Error("a file of more than 1 MiB was read")
 	}
 
-	// And nobody else of this process gets the account's rights, or loses
-	// root's, while such a file is read and after.
+	// Other goroutines keep the rights of root, while such a file is read and
+	// after.
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {

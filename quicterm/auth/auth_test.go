@@ -20,13 +20,13 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// edKey returns the Ed25519 key of a number: the same in every run, so that the
-// corpus of fuzz tests can hold it.
+// edKey returns the Ed25519 key with a number, the same in every run: the corpus of fuzz
+// tests has such keys.
 func edKey(n byte) ed25519.PrivateKey {
 	return ed25519.NewKeyFromSeed(append(make([]byte, ed25519.SeedSize-1), n))
 }
 
-// rsaKey is made once: that takes long.
+// rsaKey is generated once, because that is slow.
 var rsaKey = sync.OnceValue(func() *rsa.PrivateKey {
 	return must(rsa.GenerateKey(rand.Reader, minRSA))
 })
@@ -37,7 +37,7 @@ var curves = map[string]elliptic.Curve{
 	ssh.KeyAlgoECDSA521: elliptic.P521(),
 }
 
-// newKey returns a key of a type: an RSA key is always the same.
+// newKey returns a new key of a type, but always the same RSA key.
 func newKey(keyType string) crypto.Signer {
 	switch keyType {
 	case ssh.KeyAlgoED25519:
@@ -49,7 +49,7 @@ func newKey(keyType string) crypto.Signer {
 	return must(ecdsa.GenerateKey(curves[keyType], rand.Reader))
 }
 
-// must is for what fails only if the test itself is broken.
+// must is for calls that fail only if the test itself is wrong.
 func must[T any](v T, err error) T {
 	if err != nil {
 		panic(err)
@@ -59,7 +59,7 @@ func must[T any](v T, err error) T {
 
 func public(private crypto.Signer) ssh.PublicKey { return must(ssh.NewPublicKey(private.Public())) }
 
-// text returns a key as key files have it, without an end of line.
+// text returns the line of a key in an authorized_keys file, without its end.
 func text(key ssh.PublicKey) string {
 	b := ssh.MarshalAuthorizedKey(key)
 	return string(b[:len(b)-1])
@@ -93,11 +93,11 @@ func serve(keys ...crypto.Signer) *tls.Config {
 	return &tls.Config{MinVersion: tls.VersionTLS13, GetCertificate: Certificate(hostKeys)}
 }
 
-// anyHost is the configuration of a client that believes every server.
+// anyHost is the configuration of a client that accepts every server.
 func anyHost() *tls.Config { return VerifyServer(func(ssh.PublicKey) error { return nil }) }
 
-// A buffered end of a pipe does not wait for the other to read, as a socket
-// does not: an end that refuses the other says so while that still writes.
+// A buffered end of a pipe does not wait until the other end reads, like a socket: an end
+// can refuse the other one while that still writes.
 type buffered struct {
 	net.Conn
 	out  chan []byte // more than a handshake ever writes
@@ -120,7 +120,7 @@ func (b *buffered) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// join ends the pipe, if that has not been done, and waits.
+// join ends the pipe, if it has not ended, and waits.
 func (b *buffered) join() {
 	b.Conn.Close()
 	close(b.out)
@@ -146,7 +146,7 @@ func meet(t testing.TB, client, server *tls.Config) (c, s tls.ConnectionState, e
 	clientEnd.join()
 	serverEnd.join()
 	if err == nil && serveErr != nil {
-		t.Fatalf("the client is content and the server is not: %v", serveErr)
+		t.Fatalf("the client accepts the server, but the server fails: %v", serveErr)
 	}
 	return clientTLS.ConnectionState(), serverTLS.ConnectionState(), err
 }

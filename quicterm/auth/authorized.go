@@ -13,16 +13,16 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// Permissions are what a line of authorized_keys allows its key. The zero value
-// allows everything.
+// Permissions are what a line of authorized_keys allows. The zero value allows
+// everything.
 type Permissions struct {
-	Command  string // runs instead of what the client asks for
+	Command  string // runs instead of the command that the client asks for
 	NoPTY    bool
-	Verified bool // a security key must have verified its user
+	Verified bool // a security key must verify its user
 }
 
-// Scope names what a key with a command of its own may touch: only sessions
-// that were made with the same key. It is empty for all other keys.
+// Scope returns the scope of a key with a command: such a key can only use sessions that
+// were made with the same key. It is empty for all other keys.
 func (p *Permissions) Scope(key ssh.PublicKey) string {
 	if p.Command == "" {
 		return ""
@@ -30,21 +30,21 @@ func (p *Permissions) Scope(key ssh.PublicKey) string {
 	return hex.EncodeToString([]byte(ssh.FingerprintSHA256(key)))
 }
 
-// An OptionError is the refusal of a key because of an option of its line that
-// forbids it here and now, or that this server cannot honour.
-type OptionError struct {
+// An optionError is the error of a key that an option of its line refuses now, or whose
+// option this server does not implement.
+type optionError struct {
 	Option string
 	Why    string
 }
 
-func (e *OptionError) Error() string { return fmt.Sprintf("option %s: %s", e.Option, e.Why) }
+func (e *optionError) Error() string { return fmt.Sprintf("option %s: %s", e.Option, e.Why) }
 
-// ErrNotAuthorized means that a key is in no line of an authorized_keys file.
+// ErrNotAuthorized is the error of a key that is in no authorized_keys file.
 var ErrNotAuthorized = errors.New("key is not in authorized_keys")
 
-// Authorize looks a key up in the content of an authorized_keys file (sshd(8)),
-// for a client at the given address. The first line that has the key and whose
-// options allow it counts. Lines that make no sense are skipped, as in sshd.
+// Authorize looks a key up in the content of an authorized_keys file (sshd(8)), for a
+// client at the given address. The first line with the key whose options allow it counts.
+// Like sshd, it skips lines that it cannot parse.
 func Authorize(content []byte, key ssh.PublicKey, from netip.Addr, now time.Time) (*Permissions, error) {
 	failed := ErrNotAuthorized
 	wanted := key.Marshal()
@@ -70,7 +70,7 @@ func permissions(options []string, from netip.Addr, now time.Time) (*Permissions
 		if err != nil {
 			return nil, err
 		}
-		refuse := func(why string) error { return &OptionError{Option: name, Why: why} }
+		refuse := func(why string) error { return &optionError{Option: name, Why: why} }
 		switch name {
 		case "command":
 			if p.Command != "" || value == "" {
@@ -101,8 +101,8 @@ func permissions(options []string, from netip.Addr, now time.Time) (*Permissions
 			"tunnel",
 			"user-rc", "no-user-rc",
 			"no-touch-required":
-			// There is no forwarding, tunnel or rc file here to be allowed or
-			// not; and a touch is always required.
+			// This server has no forwarding, tunnels or rc files, and always
+			// requires a touch.
 		default:
 			return nil, refuse("is not supported by quicterm")
 		}
@@ -110,20 +110,20 @@ func permissions(options []string, from netip.Addr, now time.Time) (*Permissions
 	return p, nil
 }
 
-// flags are the options that take no value.
+// flags are the options without a value.
 var flags = []string{
 	"restrict", "pty", "no-pty", "verify-required", "no-touch-required",
 	"agent-forwarding", "no-agent-forwarding", "port-forwarding", "no-port-forwarding",
 	"x11-forwarding", "no-x11-forwarding", "user-rc", "no-user-rc",
 }
 
-// splitOption splits name="value", and undoes the quoting of the value: a
-// backslash stands before a quote only, and before each quote in it.
+// splitOption splits name="value" and unquotes the value, in which each quote has a
+// backslash before it, and nothing else has.
 func splitOption(option string) (name, value string, err error) {
 	name, quoted, hasValue := strings.Cut(option, "=")
 	name = strings.ToLower(name)
 	refuse := func(why string) (string, string, error) {
-		return "", "", &OptionError{Option: name, Why: why}
+		return "", "", &optionError{Option: name, Why: why}
 	}
 	if !hasValue {
 		return name, "", nil
@@ -141,9 +141,9 @@ func splitOption(option string) (name, value string, err error) {
 	return name, strings.ReplaceAll(value, `\"`, `"`), nil
 }
 
-// matchAddress matches an address against the patterns of a from option: glob
-// patterns, addresses and address/length, with ! before those that must not
-// match. Host names match nothing, because addresses are not looked up.
+// matchAddress matches an address against the patterns of a from option: glob patterns,
+// addresses and address/length, with ! before those that must not match. Host names match
+// no address: there is no reverse lookup.
 func matchAddress(patterns string, addr netip.Addr) bool {
 	addr = addr.Unmap().WithZone("")
 	matched := false
@@ -155,9 +155,9 @@ func matchAddress(patterns string, addr netip.Addr) bool {
 		} else if one, err := netip.ParseAddr(pattern); err == nil {
 			matches = one.Unmap().WithZone("") == addr
 		} else {
-			// What is no pattern of addresses may be the name of this host:
-			// negated, that is a match, so that nobody is let in whom the
-			// line meant to keep out.
+			// A pattern that is not of addresses may be the name of this
+			// client. Negated, it counts as a match: the line may mean to
+			// refuse this client.
 			matches = globMatch(pattern, addr.String()) || negated && !isAddressGlob(pattern)
 		}
 		if matches && negated {
@@ -177,11 +177,10 @@ func isAddressGlob(pattern string) bool {
 	return strings.ContainsAny(pattern, "*?") && strings.Trim(pattern, digits+"*?") == ""
 }
 
-// globMatch matches a string against a pattern of ssh: * stands for any bytes
-// and ? for one.
+// globMatch matches a string against a pattern of ssh: * matches any bytes, ? one byte.
 func globMatch(pattern, s string) bool {
 	p, i := 0, 0
-	star, from := -1, 0 // the last * and where what it stands for ends
+	star, from := -1, 0 // the last *, and the end of the bytes that it matches
 	for i < len(s) {
 		switch {
 		case p < len(pattern) && pattern[p] == '*':
@@ -190,7 +189,7 @@ func globMatch(pattern, s string) bool {
 		case p < len(pattern) && (pattern[p] == '?' || pattern[p] == s[i]):
 			p++
 			i++
-		case star >= 0: // it stands for one byte more
+		case star >= 0: // it matches one byte more
 			from++
 			p, i = star+1, from
 		default:
@@ -200,8 +199,8 @@ func globMatch(pattern, s string) bool {
 	return strings.Trim(pattern[p:], "*") == ""
 }
 
-// parseExpiry parses the forms of expiry-time: YYYYMMDD and YYYYMMDDHHMM with
-// optional seconds, in the server's time zone or with a Z behind in UTC.
+// parseExpiry parses expiry-time: YYYYMMDD, YYYYMMDDHHMM or YYYYMMDDHHMMSS, in the
+// server's time zone, or in UTC with a Z at the end.
 func parseExpiry(s string) (time.Time, error) {
 	location := time.Local
 	digits, utc := strings.CutSuffix(s, "Z")
@@ -213,5 +212,5 @@ func parseExpiry(s string) (time.Time, error) {
 			return time.ParseInLocation(layout, digits, location)
 		}
 	}
-	return time.Time{}, fmt.Errorf("%q is no time", s)
+	return time.Time{}, fmt.Errorf("%q is not a time: use YYYYMMDD or YYYYMMDDHHMM", s)
 }

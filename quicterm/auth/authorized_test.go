@@ -16,10 +16,10 @@ var (
 	today  = time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
 )
 
-// authorize returns what a line in front of the key {a} allows it, in words.
+// authorize returns what the options before the key {a} in a line allow, in words.
 func authorize(content string, from netip.Addr) string {
 	p, err := Authorize([]byte(fill(content)), public(edKey(1)), from, today)
-	var option *OptionError
+	var option *optionError
 	switch {
 	case errors.As(err, &option):
 		return option.Option + ": " + option.Why
@@ -90,10 +90,10 @@ func TestOptions(t *testing.T) {
 		{`expiry-time="20260304120000Z"`, "expiry-time: has passed"},
 		{`expiry-time="20270101",expiry-time="20250101"`, "expiry-time: has passed"},
 		{`expiry-time="20260230"`, `expiry-time: parsing time "20260230": day out of range`},
-		{`expiry-time="2027"`, `expiry-time: "2027" is no time`},
-		{`expiry-time="20270101UTC"`, `expiry-time: "20270101UTC" is no time`},
-		{`expiry-time=""`, `expiry-time: "" is no time`},
-		{`expiry-time`, `expiry-time: "" is no time`},
+		{`expiry-time="2027"`, `expiry-time: "2027" is not a time: use YYYYMMDD or YYYYMMDDHHMM`},
+		{`expiry-time="20270101UTC"`, `expiry-time: "20270101UTC" is not a time: use YYYYMMDD or YYYYMMDDHHMM`},
+		{`expiry-time=""`, `expiry-time: "" is not a time: use YYYYMMDD or YYYYMMDDHHMM`},
+		{`expiry-time`, `expiry-time: "" is not a time: use YYYYMMDD or YYYYMMDDHHMM`},
 
 		{`from="192.0.2.7"`, "allowed"},
 		{`from="192.0.2.8"`, "from: does not allow 192.0.2.7"},
@@ -135,7 +135,7 @@ func TestFrom(t *testing.T) {
 		{"host.example.org", "192.0.2.7", false},
 		{"*.example.org,192.0.2.7", "192.0.2.7", true},
 		{",", "192.0.2.7", false},
-		// What keeps somebody out does so in every spelling.
+		// A pattern that refuses an address does so in every spelling.
 		{"!192.0.2.7", "192.0.2.8", false},
 		{"*,!192.0.2.7", "192.0.2.8", true},
 		{"*,!192.0.2.7", "192.0.2.7", false},
@@ -188,7 +188,7 @@ func TestAuthorizedKeysFile(t *testing.T) {
 	}
 }
 
-// A certificate is another key than the one in it, and than its authority's.
+// A certificate is neither the key in it nor the key of its authority.
 func TestCertificateIsNotItsKey(t *testing.T) {
 	cert := &ssh.Certificate{Key: public(edKey(1)), CertType: ssh.UserCert, ValidBefore: ssh.CertTimeInfinity}
 	if err := cert.SignCert(rand.Reader, must(ssh.NewSignerFromSigner(edKey(2)))); err != nil {
@@ -200,7 +200,7 @@ func TestCertificateIsNotItsKey(t *testing.T) {
 	}
 }
 
-// Only a key with a command of its own is kept to its own sessions.
+// Only a key with a command is limited to its own sessions.
 func TestScope(t *testing.T) {
 	free, forced := Permissions{NoPTY: true}, Permissions{Command: "x"}
 	if got := free.Scope(public(edKey(1))); got != "" {
@@ -212,8 +212,8 @@ func TestScope(t *testing.T) {
 	}
 }
 
-// A line gives nothing to a key that it does not have, and no option at its
-// start gets lost.
+// A line allows nothing to a key that is not in it, and no option at its start is
+// ignored.
 func FuzzAuthorizedKeys(f *testing.F) {
 	key := public(edKey(1))
 	blob := strings.Fields(text(key))[1]

@@ -1,9 +1,10 @@
-// Package auth proves who is who, with what people have for ssh.
+// Package auth proves the identity of servers, users and clients, with the keys and files
+// of ssh.
 //
-// A server shows that it holds its ssh host key by a TLS certificate over it,
-// which the client looks up in known_hosts. A user shows that they hold a key of
-// the account's authorized_keys by signing the TLS exporter of the connection
-// (RFC 5705), so that the signature is worth nothing on another. On the machine
-// itself a daemon gives out tickets, each good once and for a minute. A client
-// that comes back proves by a secret that it is the one that the session knows.
+//   - A server proves that it holds its ssh host key by a TLS certificate over it, which
+//     the client looks up in known_hosts.
+//   - A user proves to hold a key in the account's authorized_keys by a signature over the
+//     TLS exporter of the connection (RFC 5705), which is worth nothing on another one.
+//   - A user of the server's machine gets a one-time token from the daemon.
+//   - A client that resumes proves that it knows the secret of its attachment.
 package auth

@@ -19,31 +19,30 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// serverNameSuffix ends the server names by which clients tell which types of
-// host keys they know. It is no name of a host.
+// serverNameSuffix ends the server names in which clients list the types of host keys that
+// they can check. It is not the name of a host.
 const serverNameSuffix = "quicterm.internal"
 
-// ServerName returns the name for the TLS server name indication (RFC 6066)
-// that asks for a host key of one of the given types, best first.
+// ServerName returns the name for the TLS server name indication (RFC 6066) that asks for
+// a host key of one of the given types, best first.
 func ServerName(keyTypes []string) string {
 	return strings.Join(append(append([]string(nil), keyTypes...), serverNameSuffix), ".")
 }
 
-// A HostKey is a private key by which a server is known, with a certificate
-// over it for TLS.
+// A HostKey is a private host key of a server, with a TLS certificate over it.
 type HostKey struct {
 	Public      ssh.PublicKey
 	certificate tls.Certificate
 }
 
-// NewHostKey makes a host key of a private key: Ed25519, ECDSA or RSA.
+// NewHostKey returns the host key with a private key: Ed25519, ECDSA or RSA.
 func NewHostKey(private crypto.Signer) (*HostKey, error) {
 	public, err := ssh.NewPublicKey(private.Public())
 	if err != nil {
 		return nil, err
 	}
-	// Nobody looks at anything in it but the key. The times are those of
-	// RFC 5280, 4.1.2.5, for a certificate that does not expire.
+	// Clients look at the key only. The times are those of a certificate that does
+	// not expire (RFC 5280, 4.1.2.5).
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1),
 		NotBefore:    time.Unix(0, 0),
@@ -59,7 +58,7 @@ func NewHostKey(private crypto.Signer) (*HostKey, error) {
 	}, nil
 }
 
-// LoadHostKey reads a private key file without a passphrase.
+// LoadHostKey reads a private key file that is not encrypted.
 func LoadHostKey(file string) (*HostKey, error) {
 	b, err := os.ReadFile(file)
 	if err != nil {
@@ -83,8 +82,8 @@ func LoadHostKey(file string) (*HostKey, error) {
 	return host, nil
 }
 
-// LoadOrCreateHostKey reads a private key file, and makes one for its owner
-// alone, with an Ed25519 key, if it does not exist.
+// LoadOrCreateHostKey reads a private key file. If the file does not exist, it makes one
+// with an Ed25519 key, readable by its owner only.
 func LoadOrCreateHostKey(file string) (*HostKey, error) {
 	key, err := LoadHostKey(file)
 	if !errors.Is(err, fs.ErrNotExist) {
@@ -101,11 +100,11 @@ func LoadOrCreateHostKey(file string) (*HostKey, error) {
 	if err := WriteSecret(file, pem.EncodeToMemory(block)); err != nil && !errors.Is(err, fs.ErrExist) {
 		return nil, fmt.Errorf("make host key: %w", err)
 	}
-	return LoadHostKey(file) // the one of whoever was first
+	return LoadHostKey(file) // another process may have been first
 }
 
-// WriteSecret writes a file that must not exist and that only its owner may read.
-// Others see it whole or not at all.
+// WriteSecret makes a file that only its owner can read. It fails with fs.ErrExist if the
+// file exists. Other processes see the whole content or no file.
 func WriteSecret(file string, content []byte) error {
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		return err
@@ -122,9 +121,9 @@ func WriteSecret(file string, content []byte) error {
 	return os.Link(f.Name(), file)
 }
 
-// Certificate returns a function for [tls.Config.GetCertificate] that picks the
-// first key of a type that the client's server name asks for, or else the first
-// of all.
+// Certificate returns a function for [tls.Config.GetCertificate] that chooses the key of
+// the first type that the client's server name lists and there is a key of, else the first
+// key.
 func Certificate(keys []*HostKey) func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	return func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 		if len(keys) == 0 {

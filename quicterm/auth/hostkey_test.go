@@ -89,7 +89,7 @@ func TestBadHostKey(t *testing.T) {
 	}
 }
 
-// Whoever comes first makes the key, and all others load that one.
+// Of several processes at once, one makes the key and all load it.
 func TestLoadOrCreateHostKey(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new")
 	file := filepath.Join(dir, "host_key")
@@ -147,7 +147,7 @@ func TestServerName(t *testing.T) {
 	}
 }
 
-// The server shows the key that the client asks for by the server name.
+// The server presents the key that the server name of the client asks for.
 func TestChoiceOfHostKey(t *testing.T) {
 	var hostKeys []crypto.Signer
 	for _, keyType := range []string{ssh.KeyAlgoRSA, ssh.KeyAlgoECDSA384, ssh.KeyAlgoED25519} {
@@ -175,7 +175,7 @@ func TestChoiceOfHostKey(t *testing.T) {
 	}
 }
 
-// A whole handshake, with a host key of each type and known_hosts to go by.
+// A whole handshake, with a host key of each type, checked against known_hosts.
 func TestServerProvesItsHostKey(t *testing.T) {
 	for _, keyType := range keyTypes {
 		private := newKey(keyType)
@@ -199,12 +199,12 @@ func TestServerProvesItsHostKey(t *testing.T) {
 	}
 }
 
-// Everybody can have the certificate, but only the host has its private key.
+// An attacker can copy the certificate, but has no private key for it.
 func TestBorrowedCertificate(t *testing.T) {
 	host := must(NewHostKey(edKey(1)))
 	host.certificate.PrivateKey = edKey(2)
 	if _, _, err := meet(t, anyHost(), &tls.Config{GetCertificate: Certificate([]*HostKey{host})}); err == nil {
-		t.Error("a server without the private key was taken for the host")
+		t.Error("a server without the private key was accepted")
 	}
 }
 
@@ -212,11 +212,11 @@ func TestOldTLS(t *testing.T) {
 	server := serve(edKey(1))
 	server.MinVersion, server.MaxVersion = tls.VersionTLS12, tls.VersionTLS12
 	if _, _, err := meet(t, anyHost(), server); err == nil {
-		t.Error("TLS 1.2 was spoken")
+		t.Error("TLS 1.2 was accepted")
 	}
 }
 
-// A resumed connection shows no certificate again, and is checked all the same.
+// On a resumed connection, which presents no certificate, the host key is checked too.
 func TestResumptionChecksHostKey(t *testing.T) {
 	server := serve(edKey(1))
 	server.SetSessionTicketKeys([][32]byte{{1}})

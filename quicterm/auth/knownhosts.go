@@ -20,8 +20,8 @@ import (
 	"golang.org/x/crypto/ssh/knownhosts"
 )
 
-// An UnknownHostError is the refusal of a server whose key is in no known_hosts
-// file. The person may accept it.
+// An UnknownHostError is the error of a server whose key is in no known_hosts file. The
+// user may accept it.
 type UnknownHostError struct {
 	Host string // as in known_hosts
 	Key  ssh.PublicKey
@@ -31,8 +31,8 @@ func (e *UnknownHostError) Error() string {
 	return fmt.Sprintf("the key of %s is not known: %s %s", e.Host, e.Key.Type(), ssh.FingerprintSHA256(e.Key))
 }
 
-// A ChangedHostError is the refusal of a server whose key is another than the
-// known one: somebody may be in between, or the server was made anew.
+// A ChangedHostError is the error of a server whose key differs from the known one: an
+// attacker may be in between, or the server was installed again.
 type ChangedHostError struct {
 	Host  string
 	Key   ssh.PublicKey
@@ -40,10 +40,10 @@ type ChangedHostError struct {
 }
 
 func (e *ChangedHostError) Error() string {
-	return fmt.Sprintf("the key of %s has changed: it is %s %s now, another is known", e.Host, e.Key.Type(), ssh.FingerprintSHA256(e.Key))
+	return fmt.Sprintf("the key of %s has changed: it is %s %s, and known_hosts has another one", e.Host, e.Key.Type(), ssh.FingerprintSHA256(e.Key))
 }
 
-// A RevokedHostError is the refusal of a server whose key is marked as revoked.
+// A RevokedHostError is the error of a server whose key is marked as revoked.
 type RevokedHostError struct {
 	Host string
 	Key  ssh.PublicKey
@@ -53,11 +53,11 @@ func (e *RevokedHostError) Error() string {
 	return fmt.Sprintf("the key of %s is revoked: %s %s", e.Host, e.Key.Type(), ssh.FingerprintSHA256(e.Key))
 }
 
-// KnownHosts is what known_hosts files say of one server.
+// KnownHosts has the keys that known_hosts files list for one server.
 type KnownHosts struct {
 	host    string     // the server, as in known_hosts
-	atPort  []knownKey // known for the very port
-	ofSSH   []knownKey // known for the host to ssh at its usual port
+	atPort  []knownKey // known for this port
+	ofSSH   []knownKey // known for the host at the port of ssh
 	revoked []ssh.PublicKey
 }
 
@@ -66,10 +66,10 @@ type knownKey struct {
 	key   ssh.PublicKey
 }
 
-// LoadKnownHosts reads known_hosts files (sshd(8)). Files that do not exist are
-// skipped, and so are lines that make no sense, as ssh does, and those of
-// certificate authorities: a server shows no certificate of theirs here. The
-// server is host, under the name that the person calls it by, at the given port.
+// LoadKnownHosts reads known_hosts files (sshd(8)) for a server: host is the name by which
+// the user calls it. It skips files that do not exist, lines that it cannot parse, as ssh
+// does, and lines of certificate authorities, because servers here present no ssh
+// certificate.
 func LoadKnownHosts(host string, port uint16, files []string) (*KnownHosts, error) {
 	host = strings.ToLower(host) // as ssh does
 	sshHost := knownhosts.Normalize(net.JoinHostPort(host, "22"))
@@ -87,7 +87,7 @@ func LoadKnownHosts(host string, port uint16, files []string) (*KnownHosts, erro
 	return k, nil
 }
 
-// add takes what the content of a file says of the server.
+// add adds the keys that the content of a file lists for the server.
 func (k *KnownHosts) add(file string, content []byte, sshHost string) {
 	number := 0
 	for line := range bytes.Lines(content) {
@@ -99,7 +99,7 @@ func (k *KnownHosts) add(file string, content []byte, sshHost string) {
 		known := knownKey{where: fmt.Sprintf("%s:%d", file, number), key: key}
 		switch marker {
 		case "revoked":
-			// Never to be accepted again, whatever host the line names.
+			// The key is refused whatever host the line names.
 			k.revoked = append(k.revoked, key)
 		case "":
 			if matchHost(patterns, k.host) {
@@ -112,8 +112,8 @@ func (k *KnownHosts) add(file string, content []byte, sshHost string) {
 	}
 }
 
-// matchHost matches a host against the patterns of a line, with ! before those
-// that must not match, or against the hash that a line has instead.
+// matchHost matches a host against the patterns of a line, with ! before those that must
+// not match, or against the hash that the line has instead.
 func matchHost(patterns []string, host string) bool {
 	matched := false
 	for _, pattern := range patterns {
@@ -157,8 +157,8 @@ var keyTypes = []string{
 	ssh.KeyAlgoRSA,
 }
 
-// KeyTypes returns the types of keys to ask the server for: those that are
-// known for it, then the others.
+// KeyTypes returns the types of keys to ask the server for: first those of its known
+// keys, then the others.
 func (k *KnownHosts) KeyTypes() []string {
 	var types []string
 	for _, known := range slices.Concat(k.atPort, k.ofSSH) {
@@ -174,9 +174,9 @@ func (k *KnownHosts) KeyTypes() []string {
 	return types
 }
 
-// Check says whether a key is that of the server: what is known for the very
-// port decides; if there is nothing, a match with what ssh knows for the host
-// accepts. Otherwise the error is one of this package's types.
+// Check returns nil if the key is known for the server. The keys known for its port decide.
+// If there is none, a key that ssh knows for the host is accepted. Otherwise the error is an
+// *UnknownHostError, *ChangedHostError or *RevokedHostError.
 func (k *KnownHosts) Check(key ssh.PublicKey) error {
 	blob := key.Marshal()
 	same := func(known ssh.PublicKey) bool { return bytes.Equal(known.Marshal(), blob) }
@@ -200,8 +200,8 @@ func (k *KnownHosts) Check(key ssh.PublicKey) error {
 	return changed
 }
 
-// AddKnownHost appends a key that the person has accepted to a known_hosts
-// file, which is made if it does not exist.
+// AddKnownHost appends a key that the user has accepted to a known_hosts file. It makes the
+// file if it does not exist.
 func AddKnownHost(file string, host string, key ssh.PublicKey) error {
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		return err
@@ -218,13 +218,12 @@ func AddKnownHost(file string, host string, key ssh.PublicKey) error {
 	return errors.Join(err, f.Close())
 }
 
-// VerifyServer returns the TLS configuration of a client that accepts the
-// server if check accepts its host key. It does so on resumption as well
-// (RFC 8446, 4.6.1).
+// VerifyServer returns the TLS configuration of a client that accepts a server if check
+// accepts its host key, also when a TLS session is resumed (RFC 8446, 4.6.1).
 func VerifyServer(check func(ssh.PublicKey) error) *tls.Config {
 	return &tls.Config{
 		MinVersion:         tls.VersionTLS13,
-		InsecureSkipVerify: true, // there is no chain to verify: VerifyConnection does all
+		InsecureSkipVerify: true, // there is no chain of certificates: VerifyConnection checks the key
 		VerifyConnection: func(state tls.ConnectionState) error {
 			if len(state.PeerCertificates) == 0 {
 				return errors.New("the server has no certificate")

@@ -14,8 +14,7 @@ import (
 	"golang.org/x/crypto/ssh/knownhosts"
 )
 
-// fill puts keys in place of {a}, {b}, {ecdsa} and {rsa}, and hashed names in
-// place of {#name}.
+// fill replaces {a}, {b}, {ecdsa} and {rsa} by keys, and {#name} by a hashed name.
 func fill(s string) string {
 	for _, host := range []string{"[h]:4433", "h", "other"} {
 		s = strings.ReplaceAll(s, "{#"+host+"}", knownhosts.HashHostname(host))
@@ -28,7 +27,7 @@ func fill(s string) string {
 	).Replace(s)
 }
 
-// verdict says what came of a look-up, with the lines of a changed key as
+// verdict returns the result of a check, with the lines of a changed key as
 // number of the file:number of the line.
 func verdict(err error, files []string) string {
 	var unknown *UnknownHostError
@@ -51,7 +50,8 @@ func verdict(err error, files []string) string {
 	return err.Error()
 }
 
-// What known_hosts files say of a server with the key {a}, by default h at 4433.
+// The result for a server with the key {a}, by default h at 4433, by the content of
+// known_hosts files.
 func TestKnownHosts(t *testing.T) {
 	for _, test := range []struct {
 		name  string
@@ -142,7 +142,7 @@ func TestKnownHosts(t *testing.T) {
 	}
 }
 
-// A line that makes no sense spoils no other, and does not change its number.
+// A line that cannot be parsed affects neither other lines nor their numbers.
 func TestKnownHostsMalformed(t *testing.T) {
 	for name, line := range map[string]string{
 		"a word":             "h",
@@ -190,7 +190,7 @@ func TestKnownHostsUnreadable(t *testing.T) {
 	}
 }
 
-// What is known is asked for first, and nothing twice.
+// The types of known keys come first, and each type once.
 func TestKeyTypes(t *testing.T) {
 	const ed, ec, rsa = ssh.KeyAlgoED25519, ssh.KeyAlgoECDSA256, ssh.KeyAlgoRSA
 	rest := []string{ssh.KeyAlgoECDSA384, ssh.KeyAlgoECDSA521}
@@ -215,7 +215,7 @@ func TestKeyTypes(t *testing.T) {
 	}
 }
 
-// A person who accepts an unknown key is not asked again.
+// A user who accepts an unknown key is not asked again.
 func TestAddKnownHost(t *testing.T) {
 	for _, test := range []struct{ name, host, before, after string }{
 		{"new file", "h", "", "[h]:4433 {a}\n"},
@@ -261,8 +261,8 @@ func TestAddKnownHost(t *testing.T) {
 	}
 }
 
-// No content makes a key known that is not in it, unasks a type of keys, or
-// hides that a key is revoked.
+// No content of a file makes a key known that is not in it, removes a type from KeyTypes,
+// or hides that a key is revoked.
 func FuzzKnownHosts(f *testing.F) {
 	key := public(edKey(1))
 	f.Fuzz(func(t *testing.T, content []byte) {

@@ -16,8 +16,7 @@ func NewSecret() ([]byte, error) {
 	return secret, err
 }
 
-// Proof returns the proof that its maker knows a resume secret, for one
-// statement.
+// Proof returns the proof for a statement, which only a holder of the secret can make.
 func Proof(secret, statement []byte) [sha256.Size]byte {
 	mac := hmac.New(sha256.New, secret)
 	mac.Write([]byte("quicterm resume\x00"))
@@ -25,24 +24,24 @@ func Proof(secret, statement []byte) [sha256.Size]byte {
 	return [sha256.Size]byte(mac.Sum(nil))
 }
 
-// A Verifier checks the resumes of one instance. It accepts each number once,
-// and none that is older than the replayWindow highest. It is not safe for
-// concurrent use.
+// A Verifier checks the resumes of one instance. It accepts each number once, and only
+// numbers less than replayWindow below the highest accepted one. Only one goroutine may use
+// it at a time.
 type Verifier struct {
 	secret  []byte
 	highest uint64
 	seen    uint64 // bit i: number highest-i was accepted
 }
 
-// replayWindow is how many numbers back a proof may come late: as many dials
-// as a client would ever race.
+// replayWindow is how many numbers late a proof may be: more dials than a client races at
+// once.
 const replayWindow = 64
 
-// NewVerifier returns a verifier of proofs by a secret. Numbers start at 1.
+// NewVerifier returns a verifier of the proofs with a secret. Numbers start at 1.
 func NewVerifier(secret []byte) *Verifier { return &Verifier{secret: secret} }
 
-// Verify reports whether the proof with number n of a statement holds, and uses
-// the number up if so.
+// Verify reports whether a proof of a statement is valid and its number n was not used. If
+// so, it uses the number up.
 func (v *Verifier) Verify(n uint64, statement []byte, proof [sha256.Size]byte) bool {
 	want := Proof(v.secret, statement)
 	if !hmac.Equal(want[:], proof[:]) || n == 0 {

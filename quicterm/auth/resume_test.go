@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// statementOf is what the proof number n of a session and an instance is about.
+// statementOf returns the statement of proof number n of a session and an instance.
 func statementOf(session, instance byte, n uint64) []byte {
 	return binary.BigEndian.AppendUint64([]byte{session, instance}, n)
 }
@@ -30,13 +30,13 @@ func TestSecretsDiffer(t *testing.T) {
 	}
 }
 
-// verify offers a true proof.
+// verify passes a valid proof to a verifier.
 func verify(v *Verifier, secret []byte, n uint64) bool {
 	statement := statementOf(1, 1, n)
 	return v.Verify(n, statement, Proof(secret, statement))
 }
 
-// Each number holds once, in any order, as long as it is within the window.
+// Each number is accepted once, in any order, within the window.
 func TestReplay(t *testing.T) {
 	const most = math.MaxUint64
 	type step struct {
@@ -70,7 +70,7 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// A false proof is refused, and uses no number up.
+// An invalid proof is refused, and does not use its number up.
 func TestFalseProof(t *testing.T) {
 	secret := must(NewSecret())
 	v := NewVerifier(secret)
@@ -96,16 +96,15 @@ func TestFalseProof(t *testing.T) {
 		}
 	}
 	if v.Verify(1<<60, statementOf(1, 1, 1<<60), sound) {
-		t.Error("accepted a proof under a number that it is not of")
+		t.Error("accepted a proof with the number of another one")
 	}
 	if !v.Verify(1, statementOf(1, 1, 1), sound) {
-		t.Error("refused the sound proof after the false ones")
+		t.Error("refused the valid proof after invalid ones")
 	}
 }
 
-// The verifier against a model that remembers every number. The input is a
-// number of each proof, as a distance from the one before, and whether it is
-// true.
+// The verifier agrees with a model that remembers every number. The input has, for each
+// proof, the distance of its number from the one before and whether it is valid.
 func FuzzVerifier(f *testing.F) {
 	secret := make([]byte, secretSize)
 	f.Fuzz(func(t *testing.T, input []byte) {

@@ -1,9 +1,7 @@
 package auth
 
 import (
-	"bytes"
 	"crypto/rsa"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,64 +9,29 @@ import (
 	"os"
 	"strings"
 
-	"github.com/hiddeco/sshsig"
 	"golang.org/x/crypto/ssh"
 	"golang.org/x/crypto/ssh/agent"
 )
 
-const (
-	// namespace keeps our signatures apart from all others made with the
-	// same keys (PROTOCOL.sshsig).
-	namespace = "auth@quicterm"
-
-	// exporterLabel begins as those do that nobody has registered (RFC 5705, 4).
-	exporterLabel = "EXPERIMENTAL-quicterm-auth"
-	exporterSize  = 32
-)
-
-// statement returns what a user's signature is about: this connection, and the
-// account on the server.
-func statement(state tls.ConnectionState, user string) ([]byte, error) {
-	return state.ExportKeyingMaterial(exporterLabel, []byte(user), exporterSize)
-}
-
-// A UserKey is a key that a person can sign with.
+// A UserKey is a key that the user can sign with.
 type UserKey struct {
 	Public ssh.PublicKey
-	Source string // where it is, for people
+	Source string // its file or agent, for people
 
-	// signer returns what signs with it. It may ask for a passphrase.
+	// signer returns the signer. It may ask for a passphrase. It is nil if only the
+	// public key is known.
 	signer func() (ssh.Signer, error)
-	silent bool // signing needs nobody's attention
+	silent bool // signer does not ask for a passphrase
 }
 
-// Silent reports whether signing asks nothing of the person: no passphrase, no
-// touch.
+// Silent reports whether signing asks the user for nothing: no passphrase, no touch.
 func (k *UserKey) Silent() bool { return k.silent && !strings.HasPrefix(k.Public.Type(), "sk-") }
 
-// Sign proves to the server at the other end of a connection that the person
-// holds the key.
-func (k *UserKey) Sign(state tls.ConnectionState, user string) ([]byte, error) {
-	message, err := statement(state, user)
-	if err != nil {
-		return nil, err
-	}
-	signer, err := k.signer()
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", k.Source, err)
-	}
-	signature, err := sshsig.Sign(bytes.NewReader(message), signer, sshsig.HashSHA512, namespace)
-	if err != nil {
-		return nil, fmt.Errorf("sign with %s: %w", k.Source, err)
-	}
-	return signature.Marshal(), nil
-}
-
-// minRSA is the least size of an RSA key, in bits.
+// minRSA is the size of the smallest RSA key that is accepted, in bits.
 const minRSA = 2048
 
-// ParseUserKey decodes a public key that a user may sign with: of a type that is
-// sound, and no certificate.
+// ParseUserKey decodes a public key (RFC 4253, 6.6). It refuses certificates, and types
+// and sizes that are not secure.
 func ParseUserKey(blob []byte) (ssh.PublicKey, error) {
 	key, err := ssh.ParsePublicKey(blob)
 	if err != nil {
@@ -88,36 +51,8 @@ func ParseUserKey(blob []byte) (ssh.PublicKey, error) {
 	return nil, fmt.Errorf("keys of type %s are not accepted", key.Type())
 }
 
-// ErrSignature means that a signature is not what it has to be. It says no more.
-var ErrSignature = errors.New("signature does not hold")
-
-// signatureFlags of a security key (PROTOCOL.u2f).
-const flagUserVerified = 0x04
-
-// VerifyUser checks a signature by which a client proves, on the connection
-// with the given state, that its person holds a key. With verified set, a
-// security key must have checked who they are, not only that they are there.
-func VerifyUser(state tls.ConnectionState, user string, key ssh.PublicKey, signature []byte, verified bool) error {
-	message, err := statement(state, user)
-	if err != nil {
-		return err
-	}
-	sig, err := sshsig.ParseSignature(signature)
-	if err != nil {
-		return ErrSignature
-	}
-	if err := sshsig.Verify(bytes.NewReader(message), sig, key, sig.HashAlgorithm, namespace); err != nil {
-		return ErrSignature
-	}
-	if verified && strings.HasPrefix(key.Type(), "sk-") &&
-		(len(sig.Signature.Rest) == 0 || sig.Signature.Rest[0]&flagUserVerified == 0) {
-		return ErrSignature
-	}
-	return nil
-}
-
-// AgentKeys returns the keys of the ssh agent at a unix socket. Certificates
-// are left out. The connection stays open for signing until close is called.
+// AgentKeys returns the keys of the ssh agent at a unix socket, without certificates. The
+// connection stays open for signing until the caller calls close.
 func AgentKeys(socket string) (keys []*UserKey, close func(), err error) {
 	conn, err := net.Dial("unix", socket)
 	if err != nil {
@@ -131,7 +66,7 @@ func AgentKeys(socket string) (keys []*UserKey, close func(), err error) {
 	for _, s := range signers {
 		public, err := ssh.ParsePublicKey(s.PublicKey().Marshal())
 		if err != nil {
-			continue // of a type that this version cannot verify
+			continue // an unknown type
 		}
 		if _, ok := public.(*ssh.Certificate); ok {
 			continue
@@ -146,8 +81,8 @@ func AgentKeys(socket string) (keys []*UserKey, close func(), err error) {
 	return keys, func() { conn.Close() }, nil
 }
 
-// IdentityFile returns the key in a private key file. If the file needs a
-// passphrase, signing calls ask for it.
+// IdentityFile returns the key in a private key file. If the file is encrypted, signing
+// calls ask for the passphrase.
 func IdentityFile(file string, ask func(prompt string) ([]byte, error)) (*UserKey, error) {
 	content, err := os.ReadFile(file)
 	if err != nil {
@@ -167,9 +102,9 @@ func IdentityFile(file string, ask func(prompt string) ([]byte, error)) (*UserKe
 		return nil, fmt.Errorf("identity file %s: %w", file, err)
 	}
 	public := missing.PublicKey
-	if public == nil { // an old format, that encrypts this as well
+	if public == nil { // an old format, which encrypts the public key too
 		if public, err = publicFile(file + ".pub"); err != nil {
-			return nil, fmt.Errorf("identity file %s needs a passphrase, and without the public key beside it qt cannot tell whether to ask for it: %w", file, err)
+			return nil, fmt.Errorf("identity file %s is encrypted, and its public key is not beside it: make it with ssh-keygen -y: %w", file, err)
 		}
 	}
 	return &UserKey{
@@ -194,10 +129,9 @@ func publicFile(file string) (ssh.PublicKey, error) {
 	return key, err
 }
 
-// UserKeys gathers the keys to offer, in the order of ssh: those that are both
-// in the agent and in an identity file, then the rest of the agent's unless
-// only is set, then the rest of the files. Files that do not exist are skipped
-// if they are only defaults.
+// UserKeys returns the keys to offer, in the order of ssh: first those that are both in the
+// agent and in an identity file, then the other keys of the agent unless only is set, then
+// the other files. It skips files that do not exist. It fails only if there is no key.
 func UserKeys(agentKeys []*UserKey, files []string, only bool, ask func(prompt string) ([]byte, error)) ([]*UserKey, error) {
 	var both, rest, fromFiles []*UserKey
 	var failed error
@@ -209,7 +143,7 @@ func UserKeys(agentKeys []*UserKey, files []string, only bool, ask func(prompt s
 	for _, file := range files {
 		k, err := IdentityFile(file, ask)
 		if errors.Is(err, fs.ErrNotExist) {
-			// Its private half may be in the agent only.
+			// The private key may be in the agent only.
 			public, pubErr := publicFile(file + ".pub")
 			if pubErr != nil {
 				continue

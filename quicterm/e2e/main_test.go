@@ -13,7 +13,7 @@ import (
 	"github.com/quicterm/quicterm/bench/rig"
 )
 
-var bin string // where qt and qtd are
+var bin string // directory of qt and qtd
 
 func TestMain(m *testing.M) {
 	os.Exit(func() int {
@@ -38,8 +38,8 @@ func TestMain(m *testing.M) {
 
 func newHost(t *testing.T) *rig.Host { return rig.NewHost(t, bin) }
 
-// me returns the name of our account.
-func me(t *testing.T) string {
+// accountName returns the name of the account that runs the tests.
+func accountName(t *testing.T) string {
 	u, err := user.Current()
 	if err != nil {
 		t.Fatal(err)

@@ -7,7 +7,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"io"
-	"math/rand/v2"
 	"os"
 	"os/exec"
 	"regexp"
@@ -19,35 +18,22 @@ import (
 	"github.com/quicterm/quicterm/bench/rig"
 )
 
-// status returns the exit status of a command that was run.
-func status(t *testing.T, err error) int {
-	t.Helper()
-	var exit *exec.ExitError
-	if err == nil {
-		return 0
-	}
-	if !errors.As(err, &exit) {
-		t.Fatal(err)
-	}
-	return exit.ExitCode()
-}
-
-// A command without a terminal is a clean pipe.
+// Without a terminal, a command is a clean pipe.
 func TestPipe(t *testing.T) {
 	h := newHost(t)
 	h.Start()
 	tests := []struct {
-		name           string
-		command        []string
-		in             string
-		out, err       string
-		status         int
-		statusOnStderr bool
+		name     string
+		command  []string
+		in       string
+		out, err string
+		status   int
 	}{
 		{name: "output", command: []string{"echo", "hello"}, out: "hello\n"},
 		{name: "words", command: []string{"--", "printf", "'%s|'", "a  b", "'c  d'"}, out: "a|b|c  d|"},
 		{name: "status", command: []string{"exit 7"}, status: 7},
-		{name: "signal", command: []string{"kill -TERM $$"}, status: 143},
+		{name: "signal", command: []string{"kill -TERM $$"}, status: 143,
+			err: "qt: session 1 on 127.0.0.1 was killed by SIGTERM, at TIME\n"},
 		{name: "errors apart", command: []string{"echo out; echo err >&2"}, out: "out\n", err: "err\n"},
 		{name: "input", command: []string{"cat"}, in: "some\x00bytes\xff", out: "some\x00bytes\xff"},
 		{name: "end of input", command: []string{"wc -c"}, out: "0\n"},
@@ -56,32 +42,26 @@ func TestPipe(t *testing.T) {
 		{name: "not found", command: []string{"/no/such/program 2>/dev/null"}, status: 127},
 		{name: "no terminal", command: []string{"test -t 0 || test -t 1 || test -t 2"}, status: 1},
 	}
+	clock := regexp.MustCompile(`\d\d:\d\d:\d\d`)
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			cmd := h.QT("connect", test.command...)
 			var out, errs bytes.Buffer
 			cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(test.in), &out, &errs
-			got := status(t, cmd.Run())
-			if out.String() != test.out || errs.String() != test.err || got != test.status {
+			got := exitStatus(t, cmd.Run())
+			gotErr := clock.ReplaceAllString(errs.String(), "TIME")
+			if out.String() != test.out || gotErr != test.err || got != test.status {
 				t.Errorf("output %q, errors %q, status %d; want %q, %q, %d",
-					out.String(), errs.String(), got, test.out, test.err, test.status)
+					out.String(), gotErr, got, test.out, test.err, test.status)
 			}
 		})
 	}
 	if out, err := h.QT("ls").Output(); err != nil || strings.Count(string(out), "\n") != 1 {
-		t.Errorf("sessions left behind: %v\n%s", err, out)
+		t.Errorf("sessions remain: %v\n%s", err, out)
 	}
 }
 
-// random returns n bytes that do not repeat.
-func random(n int) []byte {
-	b := make([]byte, n)
-	source := rand.NewChaCha8([32]byte{1})
-	source.Read(b)
-	return b
-}
-
-// All bytes of a large stream pass unchanged, both ways at once.
+// A large stream passes unchanged in both directions at once.
 func TestPipeLarge(t *testing.T) {
 	h := newHost(t)
 	h.Start()
@@ -101,7 +81,8 @@ func TestPipeLarge(t *testing.T) {
 	}
 }
 
-// A reader that goes away is passed on to the program.
+// When the reader of the output closes its end, the program gets SIGPIPE or a write
+// error.
 func TestPipeReaderGone(t *testing.T) {
 	h := newHost(t)
 	h.Start()
@@ -110,7 +91,7 @@ func TestPipeReaderGone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	errs := rig.NewOutput()
+	errs := new(rig.Output)
 	cmd.Stderr = errs
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -126,7 +107,7 @@ func TestPipeReaderGone(t *testing.T) {
 	}
 }
 
-// inputPipe returns the writing end of a command's input.
+// inputPipe returns the write end of a command's standard input.
 func inputPipe(t *testing.T, cmd *exec.Cmd) *os.File {
 	t.Helper()
 	r, w, err := os.Pipe()
@@ -141,8 +122,8 @@ func inputPipe(t *testing.T, cmd *exec.Cmd) *os.File {
 	return w
 }
 
-// fill writes until nothing takes it any more: whatever is between here and the
-// program is full.
+// fill writes until no byte is accepted for one second: all buffers on the way to the
+// program are full.
 func fill(t *testing.T, w *os.File) {
 	t.Helper()
 	zeros := make([]byte, 64<<10)
@@ -158,8 +139,8 @@ func fill(t *testing.T, w *os.File) {
 	}
 }
 
-// It is passed on past input that the program does not read.
-func TestPipeReaderGoneBehindInput(t *testing.T) {
+// The program gets that error also while unread input fills all buffers.
+func TestPipeReaderGoneInputFull(t *testing.T) {
 	h := newHost(t)
 	h.Start()
 	cmd := h.QT("connect", "yes")
@@ -184,8 +165,8 @@ func TestPipeReaderGoneBehindInput(t *testing.T) {
 	}
 }
 
-// Output that cannot be written is no success.
-func TestPipeFull(t *testing.T) {
+// If the client cannot write the output, it fails.
+func TestPipeWriteError(t *testing.T) {
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 	if err != nil {
 		t.Skip(err)
@@ -197,19 +178,19 @@ func TestPipeFull(t *testing.T) {
 		cmd := h.QT("connect", command)
 		var errs bytes.Buffer
 		cmd.Stdout, cmd.Stderr = full, &errs
-		got := status(t, cmd.Run())
+		got := exitStatus(t, cmd.Run())
 		if want := "qt: write the output: no space left on device\n"; got != 255 || !strings.HasSuffix(errs.String(), want) {
 			t.Errorf("%s: status %d, %q; want 255, %q", command, got, errs.String(), want)
 		}
 	}
 }
 
-// A program that does not read its input to the end is no reason to wait for it.
+// The client exits with the program, even if the program did not read all input.
 func TestPipeInputClosed(t *testing.T) {
 	h := newHost(t)
 	h.Start()
 	cmd := h.QT("connect", "head -c 3")
-	in, err := cmd.StdinPipe() // never closed by us
+	in, err := cmd.StdinPipe() // the test does not close it before the exit
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -221,7 +202,7 @@ func TestPipeInputClosed(t *testing.T) {
 	}
 }
 
-// Whoever writes the input learns that the program does not read it any more.
+// When the program closes its input, the writer of the input gets an error.
 func TestPipeInputClosedEarly(t *testing.T) {
 	h := newHost(t)
 	h.Start()
@@ -242,9 +223,9 @@ func TestPipeInputClosedEarly(t *testing.T) {
 		_, err = in.Write([]byte("yes\n"))
 	}
 	if !timer.Stop() || !errors.Is(err, syscall.EPIPE) {
-		t.Errorf("writing the input: %v, want a broken pipe at once", err)
+		t.Errorf("write the input: %v, want a broken pipe", err)
 	}
-	if err := os.WriteFile(h.Path("wait"), nil, 0o600); err != nil { // ends cat
+	if err := os.WriteFile(h.Path("wait"), nil, 0o600); err != nil { // ends the remote cat
 		t.Error(err)
 	}
 	if err := cmd.Wait(); err != nil {
@@ -252,7 +233,7 @@ func TestPipeInputClosedEarly(t *testing.T) {
 	}
 }
 
-// Input that cannot be read is not its end.
+// If the client cannot read its input, it fails instead of ending the input.
 func TestPipeInputUnreadable(t *testing.T) {
 	h := newHost(t)
 	h.Start()
@@ -264,19 +245,19 @@ func TestPipeInputUnreadable(t *testing.T) {
 	cmd := h.QT("connect", "cat")
 	var errs bytes.Buffer
 	cmd.Stdin, cmd.Stderr = dir, &errs
-	got := status(t, cmd.Run())
+	got := exitStatus(t, cmd.Run())
 	if want := "qt: read the input: is a directory\n"; got != 255 || errs.String() != want {
-		t.Errorf("status %d, said %q; want 255, %q", got, errs.String(), want)
+		t.Errorf("status %d, standard error %q; want 255, %q", got, errs.String(), want)
 	}
 }
 
-// A second signal ends us, though the first waits behind input.
+// A second signal ends the client while the first waits behind unread input.
 func TestPipeSecondSignal(t *testing.T) {
 	h := newHost(t)
 	h.Start()
 	cmd := h.QT("connect", "echo ready; exec sleep 1000")
 	in := inputPipe(t, cmd)
-	out := rig.NewOutput()
+	out := new(rig.Output)
 	cmd.Stdout = out
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -290,12 +271,12 @@ func TestPipeSecondSignal(t *testing.T) {
 		cmd.Wait()
 		close(ended)
 	}()
-	for over := false; !over; {
+	for exited := false; !exited; {
 		cmd.Process.Signal(syscall.SIGTERM)
 		select {
 		case <-ended:
-			over = true
-		case <-time.After(100 * time.Millisecond): // those that come at once count as one
+			exited = true
+		case <-time.After(100 * time.Millisecond): // signals at the same moment count as one
 		}
 	}
 	if got := cmd.ProcessState.ExitCode(); got != 255 {

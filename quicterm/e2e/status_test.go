@@ -18,43 +18,7 @@ import (
 	"github.com/quicterm/quicterm/bench/rig"
 )
 
-// A clientStatus is what we look at of what qt status --json says.
-type clientStatus struct {
-	PID     int    `json:"pid"`
-	Host    string `json:"host"`
-	Session string `json:"session"`
-	State   string `json:"state"`
-	Paths   []struct {
-		Interface   string    `json:"interface"`
-		Remote      string    `json:"remote"`
-		State       string    `json:"state"`
-		RTT         float64   `json:"rtt_ms"`
-		Sent        uint64    `json:"sent_bytes"`
-		Received    uint64    `json:"received_bytes"`
-		LastContact time.Time `json:"last_contact"`
-	} `json:"paths"`
-}
-
-// statusOf returns what qt status says of a process, or nil. There may be other
-// clients on this machine.
-func statusOf(t *testing.T, cmd *exec.Cmd) *clientStatus {
-	t.Helper()
-	out, err := exec.Command(filepath.Join(bin, "qt"), "status", "--json").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var all []*clientStatus
-	if err := json.Unmarshal(out, &all); err != nil {
-		t.Fatalf("%v in %s", err, out)
-	}
-	for _, s := range all {
-		if s.PID == cmd.Process.Pid {
-			return s
-		}
-	}
-	return nil
-}
-
+// qt status lists the clients of this account, with their paths and state.
 func TestStatus(t *testing.T) {
 	h := newHost(t)
 	h.Start()
@@ -65,7 +29,7 @@ func TestStatus(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out := rig.NewOutput()
+	out := new(rig.Output)
 	pipe.Stdout = out
 	if err := pipe.Start(); err != nil {
 		t.Fatal(err)
@@ -91,14 +55,14 @@ func TestStatus(t *testing.T) {
 		t.Errorf("got %v\n%s", err, text)
 	}
 
-	// Without contact it is told at once, on the terminal too.
+	// An outage shows in qt status, and in ~s on the terminal without delay.
 	p.Set(netem.Config{Down: true})
 	x.Send("x\r")
 	for until := time.Now().Add(rig.Patience); ; time.Sleep(50 * time.Millisecond) {
 		if got := statusOf(t, x.Cmd); got != nil && got.State != "live" {
 			break
 		} else if time.Now().After(until) {
-			t.Fatalf("without contact: got %+v", got)
+			t.Fatalf("during an outage: got %+v", got)
 		}
 	}
 	begun := time.Now()
@@ -108,32 +72,69 @@ func TestStatus(t *testing.T) {
 		t.Errorf("~s took %v", took)
 	}
 
-	// Who has ended is not listed, and who was killed leaves no socket behind.
+	// Clients that have exited are not listed, and the socket of a killed one is removed.
 	in.Close()
 	if err := pipe.Wait(); err != nil {
 		t.Error(err)
 	}
-	before := sockets(t)
+	before := clientSockets(t)
 	x.Cmd.Process.Kill()
 	x.Cmd.Wait()
 	for _, cmd := range []*exec.Cmd{x.Cmd, pipe} {
 		if got := statusOf(t, cmd); got != nil {
-			t.Errorf("got %+v of a process that has ended", got)
+			t.Errorf("got %+v for a process that has exited", got)
 		}
 	}
-	gone := 0
+	removed := 0
 	for _, path := range before {
 		if _, err := os.Lstat(path); err != nil {
-			gone++
+			removed++
 		}
 	}
-	if gone == 0 {
-		t.Errorf("all of %v are left", before)
+	if removed == 0 {
+		t.Errorf("all of %v remain", before)
 	}
 }
 
-// sockets returns those of the clients of this account.
-func sockets(t *testing.T) (paths []string) {
+// A clientStatus is the part of the output of qt status --json that tests check.
+type clientStatus struct {
+	PID     int    `json:"pid"`
+	Host    string `json:"host"`
+	Session string `json:"session"`
+	State   string `json:"state"`
+	Paths   []struct {
+		Interface   string    `json:"interface"`
+		Remote      string    `json:"remote"`
+		State       string    `json:"state"`
+		RTT         float64   `json:"rtt_ms"`
+		Sent        uint64    `json:"sent_bytes"`
+		Received    uint64    `json:"received_bytes"`
+		LastContact time.Time `json:"last_contact"`
+	} `json:"paths"`
+}
+
+// statusOf returns the status of the client with a process, or nil. Other clients may
+// run on this machine.
+func statusOf(t *testing.T, cmd *exec.Cmd) *clientStatus {
+	t.Helper()
+	out, err := exec.Command(filepath.Join(bin, "qt"), "status", "--json").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []*clientStatus
+	if err := json.Unmarshal(out, &all); err != nil {
+		t.Fatalf("%v in %s", err, out)
+	}
+	for _, s := range all {
+		if s.PID == cmd.Process.Pid {
+			return s
+		}
+	}
+	return nil
+}
+
+// clientSockets returns the sockets of the clients of this account.
+func clientSockets(t *testing.T) (paths []string) {
 	t.Helper()
 	for _, pattern := range []string{"/run/quicterm/%d", "/tmp/quicterm-%d"} {
 		found, err := filepath.Glob(filepath.Join(fmt.Sprintf(pattern, os.Geteuid()), "client-*.sock"))
@@ -145,41 +146,41 @@ func sockets(t *testing.T) (paths []string) {
 	return paths
 }
 
-// Another account sees none of our clients, and that is no error.
-func TestStatusOfStranger(t *testing.T) {
+// Another account does not see our clients: its list is empty.
+func TestStatusOtherAccount(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can start a process as another user")
 	}
 	h := newHost(t)
 	h.Start()
 	h.Shell(h.Addr)
-	qt := strangersQT(t)
+	qt := publicQT(t)
 	for _, test := range []struct{ args, out, errs string }{
 		{"status --json", "[]\n", ""},
 		{"status", "", "qt: no client is running\n"},
 	} {
 		cmd := exec.Command(qt, strings.Fields(test.args)...)
-		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: stranger, Gid: stranger}}
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: otherUID, Gid: otherUID}}
 		var out, errs strings.Builder
 		cmd.Stdout, cmd.Stderr = &out, &errs
 		if err := cmd.Run(); err != nil || out.String() != test.out || errs.String() != test.errs {
-			t.Errorf("%s: %v, said %q and %q; want %q and %q", test.args, err, out.String(), errs.String(), test.out, test.errs)
+			t.Errorf("%s: %v, output %q, errors %q; want %q, %q", test.args, err, out.String(), errs.String(), test.out, test.errs)
 		}
 	}
-	for _, path := range sockets(t) {
+	for _, path := range clientSockets(t) {
 		cmd := exec.Command("cat", filepath.Dir(path)+"/.")
-		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: stranger, Gid: stranger}}
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: otherUID, Gid: otherUID}}
 		if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), "ermission denied") {
-			t.Errorf("a stranger at %s: %q, %v; want permission denied", path, out, err)
+			t.Errorf("another account lists %s: %q, %v; want permission denied", path, out, err)
 		}
 	}
 }
 
-// stranger is a user id that nobody uses here.
-const stranger = 65533
+// otherUID is a user id that no account has.
+const otherUID = 65533
 
-// strangersQT returns a copy of qt that anybody can run.
-func strangersQT(t *testing.T) string {
+// publicQT returns a copy of qt that every account can run.
+func publicQT(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "qt")
 	if err != nil {

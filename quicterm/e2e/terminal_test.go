@@ -12,6 +12,7 @@ import (
 	"github.com/quicterm/quicterm/bench/rig"
 )
 
+// A shell on a terminal: size, environment, signals, UTF-8, exit status.
 func TestTerminal(t *testing.T) {
 	h := newHost(t)
 	h.Start()
@@ -36,6 +37,7 @@ func TestTerminal(t *testing.T) {
 	}
 }
 
+// The escapes ~? ~s ~~ ~d ~. at the start of a line, and none elsewhere.
 func TestEscapes(t *testing.T) {
 	h := newHost(t)
 	h.Start()
@@ -50,7 +52,7 @@ func TestEscapes(t *testing.T) {
 	x.Expect("~ 2>&1\r\n")
 	x.Expect(`\$ `)
 	x.Send("~d")
-	x.Expect("detached: qt attach 127.0.0.1 work comes back")
+	x.Expect("detached; resume with: qt attach .* 127.0.0.1 work\r\n")
 	if got := x.Exit(); got != 0 {
 		t.Errorf("exit status after detaching: %d, want 0", got)
 	}
@@ -63,7 +65,7 @@ func TestEscapes(t *testing.T) {
 	}
 }
 
-// Whatever ends us leaves the terminal as it was, and the session alive.
+// A signal that ends the client restores the terminal, and the session continues.
 func TestEndedBySignal(t *testing.T) {
 	h := newHost(t)
 	h.Start()
@@ -73,8 +75,8 @@ func TestEndedBySignal(t *testing.T) {
 		if err := x.Cmd.Process.Signal(sig); err != nil {
 			t.Fatal(err)
 		}
-		// Not only is this said: \n is a new line again.
-		x.Expect("qt: ended by a signal, the session is not: qt attach 127.0.0.1 work comes back\r\n")
+		// \r\n: the terminal translates \n again.
+		x.Expect("qt: ended by a signal; the session continues, resume with: qt attach .* 127.0.0.1 work\r\n")
 		if got := x.Exit(); got != 255 {
 			t.Errorf("%v: exit status %d, want 255", sig, got)
 		}
@@ -82,7 +84,7 @@ func TestEndedBySignal(t *testing.T) {
 	}
 }
 
-// A terminal that is gone has typed nothing: no ^D either.
+// When the terminal disappears, the client exits and sends no input, not even ^D.
 func TestTerminalLost(t *testing.T) {
 	h := newHost(t)
 	h.Start()
@@ -93,14 +95,14 @@ func TestTerminalLost(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := tty.Read(make([]byte, 100)); err != nil { // and none under way when it is closed
+		if _, err := tty.Read(make([]byte, 100)); err != nil { // so that no read is pending at Close
 			t.Error(err)
 		}
 		tty.Close()
 		timer := time.AfterFunc(rig.Patience, func() { cmd.Process.Kill() })
 		cmd.Wait()
 		if !timer.Stop() {
-			t.Fatal("stayed without a terminal")
+			t.Fatal("the client still runs without a terminal")
 		}
 	}
 	x := rig.Open(t, h.QT("attach", "work"))

@@ -9,9 +9,9 @@ import (
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
-// BootMark returns what stays the same for a session as long as this machine
-// runs, and says nothing to anybody who does not know the session. It is empty
-// where the system does not tell one run from another.
+// BootMark returns a text that is the same for a session until this machine is started
+// anew, and means nothing without the session's id. It is empty if the system has no boot
+// id.
 func BootMark(id wire.SessionID) string {
 	boot, err := bootID()
 	if err != nil {

@@ -7,25 +7,25 @@ import (
 	"syscall"
 )
 
-// A burst reads as much as there is: a terminal gives 4 KiB at a time, and a
-// flood has more at once. It waits for the first bytes only.
-type burst struct {
+// A burstReader reads from a terminal as much as there is: the kernel gives 4 KiB at a
+// time, and a flood has more. It blocks for the first bytes only.
+type burstReader struct {
 	*os.File
 	raw syscall.RawConn
 }
 
-// aFlood is how many bytes there are at once when more may be behind them. What
-// is less was typed or is the end.
-const aFlood = 1 << 10
+// burstSize is how many bytes must be there at once to look for more behind them. Less was
+// typed, or is the end of the output.
+const burstSize = 1 << 10
 
 // Read implements io.Reader.
-func (b *burst) Read(p []byte) (int, error) {
+func (b *burstReader) Read(p []byte) (int, error) {
 	n, err := b.File.Read(p)
-	for more := n; err == nil && more >= aFlood && n < len(p); n += more {
+	for more := n; err == nil && more >= burstSize && n < len(p); n += more {
 		if b.raw.Read(func(fd uintptr) bool {
 			var failed error
 			if more, failed = syscall.Read(int(fd), p[n:]); failed != nil {
-				more = 0 // the next Read tells
+				more = 0 // the next Read returns the error
 			}
 			return true
 		}) != nil {

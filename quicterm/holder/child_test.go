@@ -17,7 +17,8 @@ import (
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
-// dialEnv has this executable ask the holder at a socket, and say what came of it.
+// dialEnv is the environment variable that makes this executable ask the holder at a
+// socket, and print the result.
 const dialEnv = "QUICTERM_TEST_DIAL"
 
 func dialAsChild(path string) {
@@ -65,13 +66,13 @@ func runAs(t *testing.T, uid uint32, env ...string) string {
 	return string(out)
 }
 
-// Whoever can reach the socket and is neither root nor the session's account is
-// told nothing.
+// A connection by another account than root or the session's is told nothing, even if it
+// can reach the socket.
 func TestForeignAccount(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can be another account")
 	}
-	w := onSocket(t, wire.Spec{PTY: true})
+	w := onSocket(t, wire.Launch{PTY: true})
 	const nobody = 65534
 	// The directory keeps others away. Here it does not.
 	if err := os.Chmod(w.path, 0o666); err != nil {

@@ -5,22 +5,23 @@ package holder
 import (
 	"io"
 	"log/slog"
+	"math"
 	"testing"
 	"time"
 
 	"github.com/quicterm/quicterm/buffer"
-	"github.com/quicterm/quicterm/quicterm/session"
+	"github.com/quicterm/quicterm/migrate/carrier/carriertest"
+	"github.com/quicterm/quicterm/quicterm/holder/programtest"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
-// FuzzHandle has a holder answer messages, and take frames from those whom it has
-// made clients. Messages are a type, a length of two bytes and a payload; the
-// highest bit of the length says that they come from another scope. Frames are a
-// number, a type, a length and a payload.
+// FuzzHandle sends messages to a holder, and frames on the carriers that it accepts.
+// Messages are a type, a length of two bytes and a payload; the highest bit of the length
+// means another scope. Frames are a number, a type, a length and a payload.
 func FuzzHandle(f *testing.F) {
 	frames := []byte("\x01\x03\x05typed\x02\x04\x08\x00\x50\x00\x18\x00\x00\x00\x00\x03\x05\x03INT")
 	for _, body := range []wire.Body{
-		&wire.Query{}, &wire.Kill{Session: "x"}, &wire.Attach{PTY: true, Size: [4]uint16{80, 24}}, &wire.Attach{},
+		&wire.Query{}, &wire.Kill{Session: "x"}, &wire.Attach{PTY: true, Size: wire.Size{Cols: 80, Rows: 24}}, &wire.Attach{},
 		&wire.Resume{UID: 1, N: 1}, &wire.List{}, &wire.Open{Client: "x"},
 	} {
 		m := mustEncode(f, body)
@@ -29,10 +30,10 @@ func FuzzHandle(f *testing.F) {
 		f.Add(false, append(record, record...), frames)
 	}
 	f.Fuzz(func(t *testing.T, pty bool, messages, frames []byte) {
-		program := newStub(pty)
-		program.stubborn = true
-		h := New(wire.Spec{PTY: pty, Name: "fuzzed", Scope: "mine", Command: "command"}, program, slog.New(slog.DiscardHandler))
-		h.append(session.Stdout, []byte("something\nto be seen"))
+		program := programtest.NewStub(pty)
+		program.IgnoreSignals()
+		h := New(wire.Launch{PTY: pty, Name: "fuzzed", Scope: "mine", Command: "command"}, program, slog.New(slog.DiscardHandler))
+		h.append(wire.Stdout, []byte("something\nto be seen"))
 		for len(messages) >= 3 {
 			open := &wire.Open{Client: "a@x", Scope: "mine"}
 			if messages[1]&0x80 != 0 {
@@ -54,7 +55,7 @@ func FuzzHandle(f *testing.F) {
 			if open.Scope != "mine" && m.Type != wire.TypeResume {
 				t.Fatalf("another scope is answered with %d", answer.Type)
 			}
-			ours, theirs := memoryPair()
+			ours, theirs := carriertest.Pair()
 			done := make(chan struct{})
 			go func() {
 				defer close(done)
@@ -70,20 +71,20 @@ func FuzzHandle(f *testing.F) {
 			case <-time.After(20 * time.Second):
 				t.Fatal("the carrier does not end")
 			}
-			h.mu.Lock()
+			h.gate.Lock()
 			held := 0
-			for _, a := range h.attachmentsLocked() {
-				for _, d := range a.queue {
+			for _, a := range h.clients.all {
+				for _, d := range a.endpoint.Take(math.MaxInt) {
 					held += buffer.Overhead + len(d.Payload)
 				}
-				if len(a.carriers) > 0 || a.pump.Carriers() > 0 {
+				if len(a.carriers) > 0 || a.driver.Carriers() > 0 {
 					t.Error("a carrier is left")
 				}
 			}
 			if held > inputWindow {
 				t.Errorf("%d bytes of input wait, more than %d", held, inputWindow)
 			}
-			h.mu.Unlock()
+			h.gate.Unlock()
 		}
 		m, _, err := h.Handle(&wire.Open{}, mustEncode(t, &wire.Query{}))
 		var s wire.State
@@ -96,7 +97,7 @@ func FuzzHandle(f *testing.F) {
 	})
 }
 
-// sealed makes frames of bytes that describe them, with checksums that hold.
+// sealed makes frames with valid checksums from bytes that describe them.
 func sealed(b []byte) []byte {
 	var out []byte
 	for len(b) >= 3 {

@@ -3,268 +3,32 @@
 package holder
 
 import (
-	"errors"
-	"fmt"
 	"io"
-	"os"
-	"os/exec"
-	"sync"
 	"syscall"
 
-	"github.com/creack/pty"
-	"golang.org/x/sys/unix"
-
-	"github.com/quicterm/quicterm/quicterm/session"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
-// A Program is what runs in a session, and our ends of its streams.
+// A Program is what runs in a session, with our ends of its streams. All methods except
+// Wait and the streams return at once.
 type Program interface {
-	// Terminal reports whether the program runs on a terminal. Then Stdin and
-	// Stdout are that, and Stderr is nil.
+	// Terminal reports whether the program runs on a terminal. Then Stdin and Stdout
+	// are the terminal, and Stderr is nil.
 	Terminal() bool
 	Stdin() io.WriteCloser
 	Stdout() io.ReadCloser
 	Stderr() io.ReadCloser
-	// Resize changes the size of the terminal; the program is told.
-	Resize(session.Size) error
+	// Resize changes the size of the terminal and tells the program.
+	Resize(wire.Size) error
 	// Size returns the size of the terminal, or zeros.
-	Size() session.Size
-	// Signal sends a signal to what runs in the foreground.
+	Size() wire.Size
+	// Signal sends a signal to the processes in the foreground.
 	Signal(syscall.Signal)
-	// Hangup sends a signal to all of the program, and wakes what is stopped.
+	// Hangup sends a signal to the whole program, and continues what is stopped.
 	Hangup(syscall.Signal)
-	// Wait waits for the program's end and returns its exit status, as a
-	// shell has it. It is called once.
-	Wait() byte
-	// Close gives up our ends of the streams: reads and writes that wait fail.
+	// Wait blocks until the program ends. It returns the exit status as a shell has it,
+	// and the signal that killed the program, or 0. It is called once.
+	Wait() (status byte, killed syscall.Signal)
+	// Close closes our ends of the streams: reads and writes that block fail.
 	Close()
-}
-
-// A process is a Program that is a process, or several.
-type process struct {
-	cmd      *exec.Cmd
-	terminal *os.File // its streams, if it has a terminal
-	output   *burst   // of the terminal
-	stdin    *os.File // otherwise
-	stdout   *os.File
-	stderr   *os.File
-
-	mu     sync.Mutex
-	last   session.Size
-	reaped bool // its process id may be somebody else's now
-}
-
-// StartProgram runs what a spec says.
-func StartProgram(spec *wire.Spec) (Program, error) {
-	cmd := &exec.Cmd{Path: spec.Path, Args: spec.Argv, Env: spec.Env, Dir: spec.Dir}
-	if cmd.Env == nil {
-		cmd.Env = []string{} // nil would be ours
-	}
-	if !enterable(spec.Dir) {
-		cmd.Dir = "/"
-	}
-	if spec.PTY {
-		return startTerminal(cmd, sizeOf(spec.Size))
-	}
-	return startPipes(cmd)
-}
-
-// enterable reports whether a program can run in a directory.
-func enterable(dir string) bool {
-	info, err := os.Stat(dir)
-	return err == nil && info.IsDir() && unix.Access(dir, unix.X_OK) == nil
-}
-
-func startTerminal(cmd *exec.Cmd, size session.Size) (Program, error) {
-	master, tty, err := pty.Open()
-	if err != nil {
-		return nil, fmt.Errorf("no terminal left: %w", err)
-	}
-	defer master.Close()
-	defer tty.Close()
-	if err := setTerminal(tty); err != nil {
-		return nil, err
-	}
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = tty, tty, tty
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
-	terminal, err := pollable(master)
-	if err != nil {
-		return nil, err
-	}
-	raw, err := terminal.SyscallConn()
-	if err != nil {
-		terminal.Close()
-		return nil, err
-	}
-	p := &process{cmd: cmd, terminal: terminal, output: &burst{terminal, raw}}
-	if err := p.Resize(size); err != nil {
-		terminal.Close()
-		return nil, err
-	}
-	if err := cmd.Start(); err != nil {
-		terminal.Close()
-		return nil, startError(cmd, err)
-	}
-	return p, nil
-}
-
-// pollable returns the same file in a form whose Close ends a Read that waits.
-func pollable(f *os.File) (*os.File, error) {
-	fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 0)
-	if err != nil {
-		return nil, os.NewSyscallError("dup", err)
-	}
-	if err := unix.SetNonblock(fd, true); err != nil {
-		unix.Close(fd)
-		return nil, os.NewSyscallError("set nonblocking", err)
-	}
-	return os.NewFile(uintptr(fd), f.Name()), nil
-}
-
-func startPipes(cmd *exec.Cmd) (Program, error) {
-	var files []*os.File
-	closeAll := func(files []*os.File) {
-		for _, f := range files {
-			f.Close()
-		}
-	}
-	for range 3 {
-		r, w, err := os.Pipe()
-		if err != nil {
-			closeAll(files)
-			return nil, err
-		}
-		files = append(files, r, w)
-	}
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = files[0], files[3], files[5]
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	if err := cmd.Start(); err != nil {
-		closeAll(files)
-		return nil, startError(cmd, err)
-	}
-	closeAll([]*os.File{files[0], files[3], files[5]})
-	return &process{cmd: cmd, stdin: files[1], stdout: files[2], stderr: files[4]}, nil
-}
-
-func startError(cmd *exec.Cmd, err error) error {
-	var pathErr *os.PathError
-	if errors.As(err, &pathErr) {
-		err = pathErr.Err
-	}
-	return fmt.Errorf("start %s: %w", cmd.Path, err)
-}
-
-// Wait waits for the program's first process: 128 and the signal's number if one
-// killed it.
-func (p *process) Wait() byte {
-	p.cmd.Wait() // what it returns is in ProcessState too
-	p.mu.Lock()
-	p.reaped = true
-	p.mu.Unlock()
-	state := p.cmd.ProcessState
-	if state == nil {
-		return 255 // somebody else has reaped it
-	}
-	if ws, ok := state.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
-		return byte(128 + int(ws.Signal()))
-	}
-	return byte(state.ExitCode())
-}
-
-func (p *process) Terminal() bool { return p.terminal != nil }
-
-func (p *process) Stdin() io.WriteCloser {
-	if p.terminal != nil {
-		return p.terminal
-	}
-	return p.stdin
-}
-
-func (p *process) Stdout() io.ReadCloser {
-	if p.terminal != nil {
-		return p.output
-	}
-	return p.stdout
-}
-
-func (p *process) Stderr() io.ReadCloser { return p.stderr }
-
-// Close also has the kernel hang up what is still on the terminal.
-func (p *process) Close() {
-	for _, f := range []*os.File{p.terminal, p.stdin, p.stdout, p.stderr} {
-		if f != nil {
-			f.Close()
-		}
-	}
-}
-
-// Signal sends a signal to the processes in the foreground of the program's
-// terminal, or to all of its first process group.
-func (p *process) Signal(sig syscall.Signal) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.reaped {
-		return
-	}
-	group := p.cmd.Process.Pid
-	if p.terminal != nil {
-		control(p.terminal, func(fd int) error {
-			foreground, err := unix.IoctlGetInt(fd, unix.TIOCGPGRP)
-			if err == nil && foreground > 1 {
-				group = foreground
-			}
-			return err
-		})
-	}
-	syscall.Kill(-group, sig)
-}
-
-// Hangup sends a signal to those in the foreground, and to the first process with
-// its group: as the kernel does when a terminal is gone. When the first process
-// has ended already, SIGKILL takes the streams from those that it has left behind.
-func (p *process) Hangup(sig syscall.Signal) {
-	p.Signal(sig)
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	switch {
-	case !p.reaped:
-		syscall.Kill(-p.cmd.Process.Pid, sig)
-		syscall.Kill(-p.cmd.Process.Pid, syscall.SIGCONT)
-	case sig == syscall.SIGKILL:
-		p.Close()
-	}
-}
-
-func (p *process) Resize(s session.Size) error {
-	if p.terminal == nil {
-		return nil
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.last = s
-	return control(p.terminal, func(fd int) error {
-		return unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{
-			Row: s.Rows, Col: s.Cols, Xpixel: s.XPixel, Ypixel: s.YPixel,
-		})
-	})
-}
-
-func (p *process) Size() session.Size {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.last
-}
-
-// control calls f with the descriptor of a file, which stays as it is.
-func control(file *os.File, f func(fd int) error) error {
-	raw, err := file.SyscallConn()
-	if err != nil {
-		return err
-	}
-	var inner error
-	if err := raw.Control(func(fd uintptr) { inner = f(int(fd)) }); err != nil {
-		return err
-	}
-	return inner
 }

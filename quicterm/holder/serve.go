@@ -13,64 +13,70 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/quicterm/quicterm/migrate/carrier"
+	"github.com/quicterm/quicterm/migrate/carrier/unixsock"
 	"github.com/quicterm/quicterm/quicterm/rundir"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
-// requestTime bounds how long a daemon may take to say what it wants.
-const requestTime = 10 * time.Second
+const (
+	// requestTime is how long a daemon may take to send its request.
+	requestTime = 10 * time.Second
 
-// restoreEvery is how often it is looked whether a socket's name is still there.
-const restoreEvery = time.Minute
+	// restoreInterval is how often the socket's name is checked.
+	restoreInterval = time.Minute
 
-// Serve serves daemons that connect to a socket, until the session is over and
-// the socket is closed.
+	// acceptPause is the time between two attempts to accept after one failed.
+	acceptPause = time.Second
+)
+
+// Serve serves the daemons that connect to a socket. It returns when the session is over,
+// the caller has closed the socket and all connections have ended.
 func (h *Holder) Serve(s *Socket) {
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	wg.Go(func() { h.keepSocket(s) })
 	for {
-		c, err := s.Accept()
+		c, err := s.accept()
 		if errors.Is(err, os.ErrClosed) {
 			return
 		}
-		if err != nil { // too many open files, for one: it may pass
+		if err != nil { // such as too many open files, which may pass
 			h.log.Warn("accept", "error", err)
 			select {
 			case <-h.end:
 				return
-			case <-time.After(time.Second):
+			case <-time.After(acceptPause):
 				continue
 			}
 		}
 		wg.Go(func() {
 			defer c.Close()
-			if err := h.handle(c); err != nil {
+			if err := h.serve(c); err != nil {
 				h.log.Warn("daemon refused", "error", err)
 			}
 		})
 	}
 }
 
-// keepSocket makes the socket again whenever its name is gone.
+// keepSocket makes the socket again when its name is gone.
 func (h *Holder) keepSocket(s *Socket) {
-	ticker := time.NewTicker(restoreEvery)
+	ticker := time.NewTicker(restoreInterval)
 	defer ticker.Stop()
 	for {
 		select {
 		case <-h.end:
 			return
 		case <-ticker.C:
-			if err := s.Restore(); err != nil {
+			if err := s.restore(); err != nil {
 				h.log.Warn("socket is gone and cannot be made again", "error", err)
 			}
 		}
 	}
 }
 
-// handle serves one connection of a daemon.
-func (h *Holder) handle(c *net.UnixConn) error {
+// serve serves one connection of a daemon: a request, and then the frames of a carrier
+// if the request makes the connection one.
+func (h *Holder) serve(c *net.UnixConn) error {
 	uid, err := rundir.PeerUID(c)
 	if err != nil {
 		return err
@@ -105,7 +111,7 @@ func (h *Holder) handle(c *net.UnixConn) error {
 		return err
 	}
 	c.SetDeadline(time.Time{})
-	u, err := carrier.NewUnix(c, datagrams)
+	u, err := unixsock.New(c, datagrams)
 	if err != nil {
 		return err
 	}
@@ -113,93 +119,8 @@ func (h *Holder) handle(c *net.UnixConn) error {
 	return nil
 }
 
-// Handle answers a request that a daemon makes on behalf of a client. If it makes
-// the connection a carrier, carry runs that until it ends, and closes it.
-func (h *Holder) Handle(open *wire.Open, m wire.Message) (answer wire.Message, carry func(carrier.Carrier), err error) {
-	body, carry, err := h.dispatch(open, m)
-	if err != nil {
-		return wire.Message{}, nil, err
-	}
-	answer, err = wire.New(body)
-	return answer, carry, err
-}
-
-func (h *Holder) dispatch(open *wire.Open, m wire.Message) (answer wire.Body, carry func(carrier.Carrier), err error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	allowed := h.spec.Scope == open.Scope || open.Scope == ""
-	if !allowed && m.Type != wire.TypeQuery && m.Type != wire.TypeResume {
-		return &wire.Error{Code: wire.CodeNoSession, Text: fmt.Sprintf("there is no session %q", h.spec.Name)}, nil, nil
-	}
-	switch m.Type {
-	case wire.TypeQuery:
-		state, err := h.stateLocked()
-		if err == nil && !allowed {
-			state = &wire.State{Memory: state.Memory, Name: state.Name}
-		}
-		return state, nil, err
-	case wire.TypeKill:
-		h.killLocked(open.Client)
-		return &wire.Done{}, nil, nil
-	case wire.TypeAttach:
-		var req wire.Attach
-		if err := m.Decode(&req); err != nil {
-			return nil, nil, err
-		}
-		if err := h.mayAttachLocked(open, &req); err != nil {
-			return &wire.Error{Text: err.Error()}, nil, nil
-		}
-		a, attached, err := h.attachLocked(open, &req)
-		return attached, func(c carrier.Carrier) { h.run(a, c, true) }, err
-	case wire.TypeResume:
-		var req wire.Resume
-		if err := m.Decode(&req); err != nil {
-			return nil, nil, err
-		}
-		a, err := h.resumeLocked(&req)
-		switch {
-		case err != nil:
-			h.log.Warn("resume denied", "error", err)
-			return &wire.Denied{}, nil, nil
-		case a.displacedBy != "":
-			return &wire.Error{Code: wire.CodeDisplaced, Text: a.displacedBy}, nil, nil
-		}
-		return &wire.Resumed{}, func(c carrier.Carrier) { h.run(a, c, false) }, nil
-	}
-	return &wire.Error{Code: wire.CodeUnknown, Text: fmt.Sprintf("message %d is not known", m.Type)}, nil, nil
-}
-
-// mayAttachLocked says why a client may not have the session, if so.
-func (h *Holder) mayAttachLocked(open *wire.Open, req *wire.Attach) error {
-	switch {
-	case h.ending:
-		return fmt.Errorf("session %q is over", h.spec.Name)
-	case h.spec.PTY && open.NoPTY:
-		return errors.New("this key may not have a terminal")
-	case !h.spec.PTY && (h.attached || req.PTY):
-		return fmt.Errorf("session %q is a pipe: only the client that started it can use it", h.spec.Name)
-	case h.spec.PTY && !req.PTY:
-		return fmt.Errorf("session %q has a terminal: attach to it from one, or choose another name", h.spec.Name)
-	case h.attached && req.Command != "":
-		return fmt.Errorf("session %q runs already: attach to it without a command, or choose another name", h.spec.Name)
-	}
-	return nil
-}
-
-// killLocked ends the session for whoever asked.
-func (h *Holder) killLocked(client string) {
-	h.log.Info("killed", "client", client)
-	if h.exited {
-		h.finishLocked("killed after its end")
-		return
-	}
-	h.killed = true
-	h.hangup()
-	h.changed.Broadcast()
-}
-
-// receiveDescriptor reads the byte that begins a connection, and returns the
-// datagram socket that comes with it, or nil if none does.
+// receiveDescriptor reads the byte that begins a connection, and returns the datagram
+// socket that is passed with it, or nil.
 func receiveDescriptor(c *net.UnixConn) (*net.UnixConn, error) {
 	var b [1]byte
 	oob := make([]byte, unix.CmsgSpace(4))
@@ -218,9 +139,9 @@ func receiveDescriptor(c *net.UnixConn) (*net.UnixConn, error) {
 	if err != nil || len(fds) == 0 {
 		return nil, err
 	}
-	for _, fd := range fds[1:] { // room for one may be room for two
+	for _, fd := range fds[1:] { // alignment makes room for more than one
 		unix.Close(fd)
 	}
 	unix.CloseOnExec(fds[0])
-	return carrier.DatagramSocket(os.NewFile(uintptr(fds[0]), "datagrams"))
+	return unixsock.DatagramSocket(os.NewFile(uintptr(fds[0]), "datagrams"))
 }

@@ -23,20 +23,20 @@ func (s slow) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// behind returns a client with more to get than is sent at once, over a carrier that
-// it has not read yet.
+// behind returns a client that has more output to get than its path takes, over a carrier
+// that it has not read yet. The function that it returns makes it read.
 func (w *world) behind(name string, all string) (*client, func()) {
 	w.t.Helper()
-	c, link := w.join(name)
+	c, conn := w.join(name)
 	done := w.printing(all)
 	for !done() {
 		time.Sleep(time.Second)
 	}
-	return c, func() { c.run(slow{link}, true) }
+	return c, func() { c.run(slow{conn}, true) }
 }
 
-// wantSkipped checks that a client has got some of what was printed, and was told
-// exactly how much it has not.
+// wantSkipped checks that the client has received some of the output, and knows exactly
+// how much it has not.
 func (c *client) wantSkipped(all string) {
 	c.w.t.Helper()
 	frames, bytes := c.lost()
@@ -45,36 +45,48 @@ func (c *client) wantSkipped(all string) {
 	}
 }
 
-// Who is behind gets to the present when it asks for that: to what was printed last,
-// with an exact gap.
+// A client that is behind gets to what was printed last when it skips, with an exact gap.
 func TestSkip(t *testing.T) {
-	inBubble(t, wire.Spec{PTY: true, Buffer: 16 << 20}, func(w *world) {
+	inBubble(t, wire.Launch{PTY: true, Buffer: 16 << 20}, func(w *world) {
 		all := lines(3 << 20)
 		a, run := w.behind("a@x", all)
 		w.print("prompt$ ")
-		a.send(session.Skip, "")
+		a.send(wire.Skip, "")
 		run()
 		a.awaitOutput("prompt$ ")
 		a.wantSkipped(all + "prompt$ ")
-		a.await("all to be consumed", func() bool { return a.peer.Consumed() == a.input.Next() })
+		a.await("all to be consumed", func() bool { return a.endpoint.Consumed() == a.input.Next() })
 		w.print("echo")
 		a.awaitOutput("prompt$ echo")
 	})
 }
 
-// Whoever asks for the present all the time gets no more than that: there is little
-// memory in it, and the program waits again when that is over.
+// The prompt is not skipped when one frame holds it and more than is kept: a shell does
+// not print it again.
+func TestSkipKeepsPrompt(t *testing.T) {
+	inBubble(t, wire.Launch{PTY: true, Buffer: 16 << 20}, func(w *world) {
+		all := lines(3 << 20)
+		a, run := w.behind("a@x", all)
+		w.print(strings.Repeat("x", 3*skipKeep) + "prompt$ ")
+		a.send(wire.Skip, "")
+		run()
+		a.awaitOutput("prompt$ ")
+	})
+}
+
+// A client that skips all the time gets no more than that: little memory is used, and the
+// program waits again when it stops.
 func TestSkipFlood(t *testing.T) {
-	inBubble(t, wire.Spec{PTY: true, Buffer: 1 << 20}, func(w *world) {
-		w.program.stubborn = true
+	inBubble(t, wire.Launch{PTY: true, Buffer: 1 << 20}, func(w *world) {
+		w.program.IgnoreSignals()
 		a := w.attach("a@x")
-		size := session.Size{Cols: 80, Rows: 24}
-		a.send(session.Resize, string(size.Append(nil)))
+		size := wire.Size{Cols: 80, Rows: 24}
+		a.send(wire.Resize, string(size.Append(nil)))
 		w.log.clear()
 		done := w.printing(lines(64 << 20))
 		for range 1000 {
 			for range 20 {
-				a.send(session.Skip, "payload")
+				a.send(wire.Skip, "payload")
 			}
 			time.Sleep(time.Millisecond)
 		}
@@ -82,7 +94,7 @@ func TestSkipFlood(t *testing.T) {
 			if n := h.ring.Memory(); n > 1<<20 {
 				t.Errorf("the ring takes %d bytes", n)
 			}
-			if n := len(h.writer.queue); n > 100 {
+			if n := h.clients.writer().endpoint.Pending(); n > 100 {
 				t.Errorf("%d frames of input wait", n)
 			}
 		})
@@ -94,8 +106,8 @@ func TestSkipFlood(t *testing.T) {
 			t.Errorf("the terminal has size %+v then, and had %+v", got, size)
 		}
 		w.locked(func(h *Holder) {
-			if h.skipping != nil {
-				t.Error("the client is still being brought to the present")
+			if h.clients.writer().skipping {
+				t.Error("the client still skips")
 			}
 		})
 		if lines := w.log.lines(""); len(lines) > 0 {
@@ -104,7 +116,7 @@ func TestSkipFlood(t *testing.T) {
 		w.print("the end")
 		a.awaitOutput("the end")
 		a.hangUp()
-		b, _ := w.join("b@x") // who reads nothing
+		b, _ := w.join("b@x") // which reads nothing
 		_ = b
 		if w.printing(lines(8 << 20))() {
 			t.Error("the program does not wait any more")
@@ -112,69 +124,69 @@ func TestSkipFlood(t *testing.T) {
 	})
 }
 
-// Nothing of a command's output is left out.
+// Nothing of a command's output is skipped.
 func TestSkipOfPipe(t *testing.T) {
-	inBubble(t, wire.Spec{Buffer: 1 << 20}, func(w *world) {
-		a, link := w.join("a@x")
+	inBubble(t, wire.Launch{Buffer: 1 << 20}, func(w *world) {
+		a, conn := w.join("a@x")
 		all := lines(3 << 20)
 		w.printing(all)
 		for range 10 {
-			a.send(session.Skip, "")
+			a.send(wire.Skip, "")
 		}
-		a.run(link, true)
+		a.run(conn, true)
 		a.awaitOutput(all)
-		a.send(session.Skip, "")
-		w.program.end(3)
+		a.send(wire.Skip, "")
+		w.program.End(3)
 		if got := a.awaitExit(); got != 3 || a.output() != all {
 			t.Errorf("status %d behind %d bytes, want 3 behind %d", got, len(a.output()), len(all))
 		}
 	})
 }
 
-// The end of the program is not left out, whatever comes behind it.
+// The Exit frame is not skipped, whatever comes behind it.
 func TestSkipBehindExit(t *testing.T) {
-	inBubble(t, wire.Spec{PTY: true, Buffer: 16 << 20}, func(w *world) {
+	inBubble(t, wire.Launch{PTY: true, Buffer: 16 << 20}, func(w *world) {
 		all := lines(4 << 20)
 		a, run := w.behind("a@x", all)
-		w.program.status <- 4
+		w.program.Exit(4)
 		time.Sleep(time.Second)
 		w.print(lines(1 << 20)) // by processes that were left behind
-		a.send(session.Skip, "")
+		a.send(wire.Skip, "")
 		run()
-		exited := func(d session.Delivered) bool { return d.Lost == nil && d.Type == session.Exit && d.Payload[0] == 4 }
+		exited := func(d session.Delivered) bool { return d.Gap == nil && d.Type == wire.Exit && d.Payload[0] == 4 }
 		a.await("the end of the program", func() bool { return slices.ContainsFunc(a.frames, exited) })
 		if _, bytes := a.lost(); bytes < 1<<20 {
 			t.Errorf("%d bytes were skipped, want most of 4 MiB", bytes)
 		}
 		a.awaitEnd()
 		if !w.over() {
-			t.Error("the session goes on after its end was seen")
+			t.Error("the session continues after its end was seen")
 		}
 	})
 }
 
-// Who asks for the present and is displaced then leaves nothing out for others, and
-// others can ask for it at once.
+// A client that skips and is then displaced skips nothing for the next one, which can skip
+// at once.
 func TestSkipOfDisplaced(t *testing.T) {
 	for _, asks := range []bool{false, true} {
-		inBubble(t, wire.Spec{PTY: true, Buffer: 16 << 20}, func(w *world) {
+		inBubble(t, wire.Launch{PTY: true, Buffer: 16 << 20}, func(w *world) {
 			all := lines(3<<20) + "prompt$ "
 			a, run := w.behind("a@x", all[:len(all)-8])
 			w.print("prompt$ ")
-			a.send(session.Skip, "")
+			a.send(wire.Skip, "")
 			run()
 			synctest.Wait() // asked, and not yet done
 			w.locked(func(h *Holder) {
-				if h.skipping == nil {
-					t.Fatal("nobody is brought to the present")
+				if !h.clients.writer().skipping {
+					t.Fatal("the client does not skip")
 				}
 			})
-			b, link := w.join("b@x")
+			b, conn := w.join("b@x")
 			if asks {
-				b.send(session.Skip, "")
+				b.send(wire.Skip, "")
 			}
-			a.send(session.Skip, "")
-			b.run(slow{link}, true)
+			a.send(wire.Skip, "")
+			b.run(slow{conn}, true)
 			b.awaitOutput("prompt$ ")
 			if _, bytes := b.lost(); asks != (bytes > 0) {
 				t.Errorf("%d bytes were skipped", bytes)
@@ -186,19 +198,19 @@ func TestSkipOfDisplaced(t *testing.T) {
 	}
 }
 
-// Whoever asks for the present at the session's end harms nobody.
+// A skip at the end of a session does no harm.
 func TestSkipAtTheEnd(t *testing.T) {
-	inBubble(t, wire.Spec{PTY: true}, func(w *world) {
+	inBubble(t, wire.Launch{PTY: true}, func(w *world) {
 		a := w.attach("a@x")
-		a.send(session.Skip, "")
+		a.send(wire.Skip, "")
 		synctest.Wait()
 		w.locked(func(h *Holder) { h.finishLocked("a test") })
 		a.awaitEnd()
 		time.Sleep(time.Second)
 	})
-	inBubble(t, wire.Spec{PTY: true}, func(w *world) {
+	inBubble(t, wire.Launch{PTY: true}, func(w *world) {
 		a := w.attach("a@x")
-		a.send(session.Skip, "")
+		a.send(wire.Skip, "")
 		synctest.Wait()
 		a.leave()
 		a.awaitEnd()

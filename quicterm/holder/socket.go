@@ -10,10 +10,11 @@ import (
 	"sync"
 
 	"github.com/quicterm/quicterm/quicterm/rundir"
+	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
-// A Socket is the unix socket of a holder. It can be made again when its name
-// is gone: temporary directories are cleaned now and then.
+// A Socket is the unix socket of a holder. It can be made again when its name is gone:
+// systems clean temporary directories.
 type Socket struct {
 	base rundir.Base
 	name string
@@ -28,14 +29,14 @@ type Socket struct {
 // Listen makes the socket with the given name in the directory of this account.
 func Listen(base rundir.Base, name string) (*Socket, error) {
 	s := &Socket{base: base, name: name}
-	if err := s.Restore(); err != nil {
+	if err := s.restore(); err != nil {
 		return nil, err
 	}
 	return s, nil
 }
 
-// Restore makes the socket again if its name is gone or another's.
-func (s *Socket) Restore() error {
+// restore makes the socket again if its name is gone or names another file.
+func (s *Socket) restore() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
@@ -48,8 +49,8 @@ func (s *Socket) Restore() error {
 	if err != nil {
 		return err
 	}
-	// It gets its name when it listens: daemons remove those that do not. The
-	// name may be that of something else before.
+	// It gets its name when it listens, because daemons remove sockets that do not.
+	// Another file may have the name.
 	path, early := filepath.Join(dir, s.name), filepath.Join(dir, strings.TrimSuffix(s.name, socketSuffix)+".soon")
 	os.Remove(early)
 	l, err := rundir.Listen(early)
@@ -73,14 +74,14 @@ func (s *Socket) Restore() error {
 	return nil
 }
 
-// ours reports whether the socket's name is its own.
+// ours reports whether the path names our socket.
 func (s *Socket) ours() bool {
 	info, err := os.Lstat(s.path)
 	return err == nil && os.SameFile(info, s.file)
 }
 
-// Accept waits for a connection. It returns os.ErrClosed after Close.
-func (s *Socket) Accept() (*net.UnixConn, error) {
+// accept blocks until a daemon connects. It returns os.ErrClosed after Close.
+func (s *Socket) accept() (*net.UnixConn, error) {
 	for {
 		s.mu.Lock()
 		l, closed := s.listener, s.closed
@@ -101,7 +102,7 @@ func (s *Socket) Accept() (*net.UnixConn, error) {
 	}
 }
 
-// Close removes the socket.
+// Close removes the socket, and makes accept return.
 func (s *Socket) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -110,4 +111,16 @@ func (s *Socket) Close() error {
 		os.Remove(s.path)
 	}
 	return s.listener.Close()
+}
+
+// SocketName returns the name of the socket of a session's holder.
+func SocketName(id wire.SessionID) string { return id.String() + socketSuffix }
+
+const socketSuffix = ".sock"
+
+// ParseSocketName returns the session that a file name is the socket of.
+func ParseSocketName(name string) (wire.SessionID, bool) {
+	hex, ok := strings.CutSuffix(name, socketSuffix)
+	id, err := wire.ParseSessionID(hex)
+	return id, ok && err == nil
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/fxamacker/cbor/v2"
 
+	"github.com/quicterm/quicterm/quicterm/holder/programtest"
 	"github.com/quicterm/quicterm/quicterm/rundir"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
@@ -33,14 +34,13 @@ func shortDir(t testing.TB) string {
 	return dir
 }
 
-// onSocket returns a holder that serves a socket. Its program prints what it is
-// given.
-func onSocket(t testing.TB, spec wire.Spec) *world {
+// onSocket returns a holder that serves a socket. Its program prints what it reads.
+func onSocket(t testing.TB, launch wire.Launch) *world {
 	t.Helper()
-	w := &world{t: t, log: new(logbook), program: newStub(spec.PTY), patience: 20 * time.Second}
-	w.program.stubborn = true
-	go io.Copy(w.program.out, w.program.in)
-	w.start(spec, w.program)
+	w := &world{t: t, log: new(logbook), program: programtest.NewStub(launch.PTY), timeout: 20 * time.Second}
+	w.program.IgnoreSignals()
+	go io.Copy(w.program.Out, w.program.In)
+	w.start(launch, w.program)
 	w.listen(rundir.Base(filepath.Join(shortDir(t), "run")))
 	t.Cleanup(w.end)
 	return w
@@ -49,7 +49,7 @@ func onSocket(t testing.TB, spec wire.Spec) *world {
 // listen has the holder serve a socket.
 func (w *world) listen(base rundir.Base) {
 	w.t.Helper()
-	s, err := Listen(base, SocketName(w.h.spec.ID))
+	s, err := Listen(base, SocketName(w.h.launch.ID))
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -57,11 +57,11 @@ func (w *world) listen(base rundir.Base) {
 	w.wg.Go(func() { w.h.Serve(s) })
 }
 
-// awaitLog waits until the log has a number of lines with some words, and checks
-// that there are not more.
+// awaitLog blocks until the log has n lines that contain the words, and checks that it has
+// no more.
 func (w *world) awaitLog(n int, words ...string) {
 	w.t.Helper()
-	for until := time.Now().Add(w.patience); len(w.log.lines(words...)) < n; time.Sleep(time.Millisecond) {
+	for until := time.Now().Add(w.timeout); len(w.log.lines(words...)) < n; time.Sleep(time.Millisecond) {
 		if time.Now().After(until) {
 			break
 		}
@@ -71,7 +71,7 @@ func (w *world) awaitLog(n int, words ...string) {
 	}
 }
 
-// ping checks that the client's session works, there and back.
+// ping checks that the client's session works in both directions.
 func (c *client) ping() {
 	c.w.t.Helper()
 	c.pings++
@@ -80,7 +80,7 @@ func (c *client) ping() {
 	c.awaitOutput(word)
 }
 
-// A socket whose directory was removed is there again within a minute.
+// A socket whose directory was removed is made again within a minute.
 func TestSocketRestoredEachMinute(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := shortDir(t)
@@ -91,8 +91,8 @@ func TestSocketRestoredEachMinute(t *testing.T) {
 		}
 		defer s.Close()
 		path := s.path
-		w := &world{t: t, log: new(logbook), program: newStub(true)}
-		w.start(wire.Spec{PTY: true}, w.program)
+		w := &world{t: t, log: new(logbook), program: programtest.NewStub(true)}
+		w.start(wire.Launch{PTY: true}, w.program)
 		defer w.end()
 		w.wg.Go(func() { w.h.keepSocket(s) })
 		reachable := func() bool {
@@ -104,7 +104,7 @@ func TestSocketRestoredEachMinute(t *testing.T) {
 		}
 		time.Sleep(10 * time.Minute)
 		if !reachable() {
-			t.Fatal("a socket that nobody touches is gone")
+			t.Fatal("an untouched socket is gone")
 		}
 		for _, gone := range []string{path, filepath.Dir(path), string(base), dir} {
 			if err := os.RemoveAll(gone); err != nil {
@@ -113,23 +113,23 @@ func TestSocketRestoredEachMinute(t *testing.T) {
 			if reachable() {
 				t.Fatalf("reachable without %s", gone)
 			}
-			if gone == dir { // which is the system's, and not ours to make
+			if gone == dir { // which the holder does not make
 				if err := os.Mkdir(dir, 0o755); err != nil {
 					t.Fatal(err)
 				}
 			}
-			time.Sleep(restoreEvery)
+			time.Sleep(restoreInterval)
 			synctest.Wait()
 			if !reachable() {
 				t.Errorf("not reachable a minute after %s was removed", gone)
 			}
 		}
-		// Something else by its name is no socket of ours.
+		// Another file with its name is replaced.
 		os.Remove(path)
 		if err := os.WriteFile(path, nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(restoreEvery)
+		time.Sleep(restoreInterval)
 		synctest.Wait()
 		if !reachable() {
 			t.Error("not reachable a minute after a file was put in its place")
@@ -137,14 +137,14 @@ func TestSocketRestoredEachMinute(t *testing.T) {
 		if info, err := os.Lstat(path); err != nil || info.Mode() != os.ModeSocket|0o600 {
 			t.Errorf("the socket is %v, %v", info, err)
 		}
-		// It cannot be made while it is not safe; it says so, and comes back.
+		// It is not made in a place that is not safe; the log tells, and it comes back.
 		if err := os.RemoveAll(filepath.Dir(path)); err != nil {
 			t.Fatal(err)
 		}
 		if err := os.WriteFile(filepath.Dir(path), nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(restoreEvery)
+		time.Sleep(restoreInterval)
 		synctest.Wait()
 		if n := len(w.log.lines("socket is gone")); n != 1 {
 			t.Errorf("%d lines about a socket that cannot be made, want 1", n)
@@ -152,15 +152,15 @@ func TestSocketRestoredEachMinute(t *testing.T) {
 		if err := os.Remove(filepath.Dir(path)); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(restoreEvery)
+		time.Sleep(restoreInterval)
 		synctest.Wait()
 		if !reachable() {
-			t.Error("not reachable a minute after the way is free")
+			t.Error("not reachable a minute after the place is safe")
 		}
 	})
 }
 
-// Daemons remove sockets at which nobody listens, but none that is being made.
+// Daemons remove sockets that do not listen, but none that is being made.
 func TestSocketListensBeforeItHasAName(t *testing.T) {
 	base := rundir.Base(filepath.Join(shortDir(t), "run"))
 	dir, err := base.Make(uint32(os.Geteuid()))
@@ -187,9 +187,9 @@ func TestSocketListensBeforeItHasAName(t *testing.T) {
 					case err == nil:
 						c.Close()
 					case errors.Is(err, syscall.ECONNREFUSED):
-						// One that has just been closed has lost its name before.
+						// Close removes the name first.
 						if os.Remove(path) == nil {
-							t.Errorf("nobody listens at %s", f.Name())
+							t.Errorf("%s does not listen", f.Name())
 						}
 					}
 				}
@@ -214,7 +214,7 @@ func TestSocketListensBeforeItHasAName(t *testing.T) {
 			if err := os.Remove(s.path); err != nil {
 				t.Error(err)
 			}
-			if err := s.Restore(); err != nil || !s.ours() {
+			if err := s.restore(); err != nil || !s.ours() {
 				t.Errorf("restored: %v", err)
 			}
 		}
@@ -227,9 +227,10 @@ func TestSocketListensBeforeItHasAName(t *testing.T) {
 	}
 }
 
-// Those who are connected do not notice, and others come by the new socket.
+// A connected client is not disturbed when the socket is made again, and new ones reach
+// it.
 func TestSocketRestored(t *testing.T) {
-	w := onSocket(t, wire.Spec{PTY: true})
+	w := onSocket(t, wire.Launch{PTY: true})
 	a := w.attach("a@x")
 	a.ping()
 	for range 3 {
@@ -237,7 +238,7 @@ func TestSocketRestored(t *testing.T) {
 			t.Fatal(err)
 		}
 		a.ping()
-		if err := w.socket.Restore(); err != nil {
+		if err := w.socket.restore(); err != nil {
 			t.Fatal(err)
 		}
 		a.ping()
@@ -248,7 +249,7 @@ func TestSocketRestored(t *testing.T) {
 		a.ping()
 	}
 	w.socket.Close()
-	if err := w.socket.Restore(); err == nil {
+	if err := w.socket.restore(); err == nil {
 		t.Error("restored after it was closed")
 	}
 	if _, err := os.Lstat(w.path); !os.IsNotExist(err) {
@@ -270,9 +271,9 @@ func futureMessage(t testing.TB, typ wire.Type, fields map[any]any) wire.Message
 	return wire.Message{Type: typ, Payload: b}
 }
 
-// A newer daemon is understood as far as this version goes.
+// A newer daemon is understood as far as this version knows its messages.
 func TestVersionSkew(t *testing.T) {
-	w := onSocket(t, wire.Spec{PTY: true})
+	w := onSocket(t, wire.Launch{PTY: true})
 	answer := func(open, request wire.Message) wire.Message {
 		t.Helper()
 		c := dial(t, w.path)
@@ -305,7 +306,7 @@ func TestVersionSkew(t *testing.T) {
 	w.awaitLog(0, "daemon refused")
 }
 
-// dial connects to a holder as something else than a daemon would.
+// dial connects to a holder, but not as a daemon does.
 func dial(t testing.TB, path string) *net.UnixConn {
 	t.Helper()
 	c, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: path, Net: "unix"})

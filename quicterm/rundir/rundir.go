@@ -1,11 +1,12 @@
 //go:build linux || darwin
 
-// Package rundir knows where the unix sockets of daemons, holders and clients
-// live, and who is at the other end of one.
+// Package rundir finds the directories of the unix sockets of daemons, holders and
+// clients, and opens sockets in them whose other end is of a known account.
 //
-// The place depends on the account alone, so that a login by ssh, su and cron
-// finds the same daemon: /run/quicterm/<uid> where a root daemon made that, else
-// /tmp/quicterm-<uid>. It belongs to the account and nobody else can enter it.
+// The directory depends on the account only, so that logins by ssh, su and cron find the
+// same daemon: /run/quicterm/<uid> if a daemon of root has made that, else
+// /tmp/quicterm-<uid>. It belongs to the account, and no other account but root can
+// enter it.
 package rundir
 
 import (
@@ -22,15 +23,18 @@ import (
 
 const system = "/run/quicterm"
 
-// maxPath is the longest path of a unix socket that both Linux and macOS take,
-// in bytes, the final NUL left out.
+// DaemonSocket is the name of the socket on which a daemon gives grants to local users.
+const DaemonSocket = "qtd.sock"
+
+// maxPath is the length of the longest path of a unix socket that both Linux and macOS
+// accept, in bytes, without the final NUL.
 const maxPath = 103
 
-// A Base is where the directories of all accounts are: empty for the usual
-// places, or a directory that stands for /run/quicterm.
+// A Base is the directory with the directories of all accounts: empty for the default
+// ones, or a directory that replaces /run/quicterm.
 type Base string
 
-// System returns the directory that root's daemon makes for all accounts.
+// System returns the directory that the daemon of root makes for all accounts.
 func (b Base) System() string {
 	if b == "" {
 		return system
@@ -38,7 +42,7 @@ func (b Base) System() string {
 	return string(b)
 }
 
-// candidates are where the directory of an account may be, best first.
+// candidates returns the possible directories of an account, best first.
 func (b Base) candidates(uid uint32) []string {
 	id := strconv.FormatUint(uint64(uid), 10)
 	dirs := []string{filepath.Join(b.System(), id)}
@@ -59,8 +63,8 @@ func (b Base) Dirs(uid uint32) []string {
 	return dirs
 }
 
-// Make returns the directory of an account, which it makes if there is none.
-// Only root makes it in the system's place, and for others.
+// Make returns the directory of an account. If there is none, it makes one. Only root can
+// make it in the directory that System returns, and for other accounts.
 func (b Base) Make(uid uint32) (string, error) {
 	candidates := b.candidates(uid)
 	if os.Geteuid() == 0 || b != "" {
@@ -84,8 +88,8 @@ func (b Base) Make(uid uint32) (string, error) {
 	return dir, check(dir, uid)
 }
 
-// makeSystem makes the directory of all accounts' directories, if there is none.
-// A umask must not close the way to them: holders run as their accounts.
+// makeSystem makes the directory of all accounts' directories, if there is none. It sets
+// the mode whatever the umask is: holders run as their accounts and must get through.
 func makeSystem(dir string) error {
 	if info, err := os.Stat(dir); err == nil && info.IsDir() {
 		return nil
@@ -96,8 +100,8 @@ func makeSystem(dir string) error {
 	return os.Chmod(dir, 0o755)
 }
 
-// check refuses a directory that is not the account's alone. It follows no
-// link, so nobody can put another directory in its place.
+// check refuses a directory that other accounts could have made or could enter. It follows
+// no symbolic link.
 func check(dir string, uid uint32) error {
 	info, err := os.Lstat(dir)
 	if err != nil {
@@ -108,14 +112,14 @@ func check(dir string, uid uint32) error {
 	case !info.IsDir():
 		return fmt.Errorf("%s is not a directory: remove it", dir)
 	case !ok || stat.Uid != uid:
-		return fmt.Errorf("%s belongs to somebody else than user id %d: remove it", dir, uid)
+		return fmt.Errorf("%s does not belong to user id %d: remove it", dir, uid)
 	case info.Mode().Perm() != 0o700:
-		return fmt.Errorf("%s has mode %04o: it must be 0700", dir, info.Mode().Perm())
+		return fmt.Errorf("%s has mode %04o: make it 0700", dir, info.Mode().Perm())
 	}
 	return nil
 }
 
-// Listen listens on a socket that only its owner can connect to.
+// Listen listens on a new socket that only its owner can connect to.
 func Listen(path string) (*net.UnixListener, error) {
 	if err := checkPath(path); err != nil {
 		return nil, err
@@ -132,9 +136,9 @@ func Listen(path string) (*net.UnixListener, error) {
 	return l, nil
 }
 
-// Dial connects to a socket. It refuses one that none of the given accounts
-// serves: whoever owns the directory may have put anything there, even a way to
-// a socket of root, which would believe that root has sent what we send.
+// Dial connects to a socket, and refuses it if the process that listens is of none of the
+// given accounts. The owner of the directory may have put anything there, also a link to a
+// socket of root, whose daemon would take our requests for those of root.
 func Dial(path string, uids ...uint32) (*net.UnixConn, error) {
 	if err := checkPath(path); err != nil {
 		return nil, err

@@ -18,10 +18,10 @@ import (
 	"testing"
 )
 
-// stranger is a user id that is not this process's.
+// stranger is another user id than that of this process.
 const stranger = 65534
 
-// helperVar makes this binary play one end of a socket as a stranger.
+// helperVar makes the test binary one end of a socket, as a stranger.
 const helperVar = "QUICTERM_RUNDIR_HELPER"
 
 func TestMain(m *testing.M) {
@@ -38,8 +38,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// helper plays a role at the socket s of its working directory, until its
-// standard input ends.
+// helper listens on or dials the socket s of its working directory, until its standard
+// input ends.
 func helper(role string) error {
 	switch role {
 	case "dial":
@@ -60,7 +60,7 @@ func helper(role string) error {
 	return err
 }
 
-// asStranger runs a helper in a directory. It returns what it says.
+// asStranger runs a helper in a directory, and returns what it prints.
 func asStranger(t *testing.T, dir, role string) string {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -102,8 +102,8 @@ func wantError(t *testing.T, why string, err error, want string) {
 	}
 }
 
-// The place depends on the user id alone.
-func TestPlaces(t *testing.T) {
+// The directory depends on the user id only.
+func TestDirectories(t *testing.T) {
 	t.Setenv("XDG_RUNTIME_DIR", t.TempDir())
 	t.Setenv("TMPDIR", t.TempDir())
 	for _, test := range []struct {
@@ -125,8 +125,8 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// Others can go through the system's directory, and only the account into its
-// own, whatever the umask.
+// Whatever the umask, every account can pass the system's directory, and only the account
+// can enter its own.
 func TestMake(t *testing.T) {
 	for _, umask := range []int{0, 0o022, 0o077} {
 		b := Base(filepath.Join(t.TempDir(), "new"))
@@ -161,7 +161,7 @@ func TestMakeForAnother(t *testing.T) {
 	b := Base(t.TempDir())
 	dir, err := b.Make(stranger)
 	if os.Geteuid() != 0 {
-		wantError(t, "not as root", err, "belongs to somebody else than user id 65534")
+		wantError(t, "not as root", err, "does not belong to user id 65534")
 		if got := b.Dirs(stranger); len(got) != 0 {
 			t.Errorf("Dirs gives %v, want nothing", got)
 		}
@@ -176,8 +176,7 @@ func TestMakeForAnother(t *testing.T) {
 	}
 }
 
-// What somebody may have put in the place of the directory is refused, and left
-// as it was.
+// Anything else in the place of the directory is refused and left unchanged.
 func TestUnsafe(t *testing.T) {
 	for _, test := range []struct {
 		name string
@@ -195,7 +194,7 @@ func TestUnsafe(t *testing.T) {
 		{"closed", func(dir string) error { return os.Mkdir(dir, 0o500) }, "has mode 0500"},
 		{"of another", func(dir string) error {
 			return errors.Join(os.Mkdir(dir, 0o700), os.Chown(dir, stranger, stranger))
-		}, "belongs to somebody else"},
+		}, "does not belong to"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			b := Base(t.TempDir())
@@ -229,7 +228,7 @@ func TestBaseIsFile(t *testing.T) {
 	wantError(t, "Make", err, "not a directory")
 }
 
-// accept returns the end of who listens.
+// accept returns the accepted end of the next connection.
 func accept(t *testing.T, l *net.UnixListener) *net.UnixConn {
 	t.Helper()
 	c, err := l.AcceptUnix()
@@ -282,7 +281,7 @@ func TestListenAndDial(t *testing.T) {
 	}
 }
 
-// Longer names would be cut, or refused with a word that says nothing.
+// The system would truncate longer names, or refuse them with an unclear error.
 func TestNameLength(t *testing.T) {
 	t.Chdir(t.TempDir())
 	longest := strings.Repeat("x", maxPath)
@@ -302,7 +301,7 @@ func TestNameLength(t *testing.T) {
 	wantError(t, "Dial", err, "104 bytes long, at most 103")
 }
 
-// A stranger cannot reach a socket, and where it can it is told apart.
+// A stranger cannot connect to a socket. If it can, its user id is known.
 func TestStrangerDials(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)
@@ -326,7 +325,7 @@ func TestStrangerDials(t *testing.T) {
 	wantPeer(t, "a stranger", accept(t, l), stranger)
 }
 
-// A socket that a stranger has put there is not believed.
+// A socket on which a stranger listens is refused.
 func TestStrangerListens(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)

@@ -7,73 +7,113 @@ import (
 )
 
 const (
-	// ackDelay is how long an ack waits for a frame to ride on: longer than
-	// a terminal takes to echo a key, shorter than anybody can notice.
-	ackDelay = 5 * time.Millisecond
+	// shortAckDelay is how long an ack waits for a frame that shares its datagram:
+	// longer than a terminal takes to echo a key, shorter than a person notices.
+	shortAckDelay = 5 * time.Millisecond
 
-	// lazyAck is the same for the acks of small output to somebody who types: the
-	// next key takes them along. Where something is lost, they do not wait.
-	lazyAck = 150 * time.Millisecond
+	// longAckDelay is the same with Config.DelayAcks, for the acks of small output:
+	// the next key carries them. While datagrams are lost, acks do not wait so long.
+	longAckDelay = 150 * time.Millisecond
 
-	// lossMemory is how long after a frame has come twice that is expected again.
-	lossMemory = 2 * time.Second
+	// duplicateMemory is how long acks are not delayed after a frame has come twice.
+	duplicateMemory = 2 * time.Second
 
-	// ackEvery is how many received bytes do not wait for ackDelay.
-	ackEvery = 256 << 10
+	// maxUnacked is how many received bytes are acknowledged at once.
+	maxUnacked = 256 << 10
 )
 
-func (p *Peer) appendAck(now time.Time, b []byte, c *carrier) []byte {
-	b = buffer.AppendFrame(b, buffer.Frame{Type: ack, Payload: appendAck(nil, p.ackFor(now, c))})
-	c.ackAt, c.owed, c.urgent, c.doneSaid, c.ackedAt = time.Time{}, 0, false, p.done, now
-	c.saidLong = p.backlog(c) > longBacklog
-	return b
+// appendAck appends an ack for a carrier to b.
+func (e *Endpoint) appendAck(now time.Time, b []byte, c *carrier) []byte {
+	a := e.ackFor(now, c)
+	c.ackAt, c.ackSentAt, c.unackedBytes, c.ackSoon = time.Time{}, now, 0, false
+	c.sentConsumed, c.sentBacklog = a.consumed, a.backlog > longBacklog
+	var payload [maxAckBytes]byte
+	return buffer.AppendFrame(b, buffer.Frame{Type: ack, Payload: appendAck(payload[:0], a)})
 }
 
-// owe notes that n bytes of frames arrived, or word of some that never will.
-func (p *Peer) owe(now time.Time, c *carrier, n int) {
-	if c.owed += n; c.owed < ackEvery {
-		now = now.Add(p.ackWait(now, c))
+// ackFor returns what this end has to say to the peer on a carrier.
+func (e *Endpoint) ackFor(now time.Time, c *carrier) ackInfo {
+	return ackInfo{
+		received:  e.reorder.Next(),
+		consumed:  e.toConsume,
+		windowEnd: position(e.reorder.Next(), e.offset) + uint64(e.windowSize-e.held),
+		highest:   c.highest,
+		delay:     now.Sub(c.highestAt),
+		datagrams: c.datagramsReceived,
+		backlog:   uint64(e.backlog(c)),
+	}
+}
+
+// oweAck schedules an ack for n bytes of new frames, or for a gap.
+func (e *Endpoint) oweAck(now time.Time, c *carrier, n int) {
+	if c.unackedBytes += n; c.unackedBytes < maxUnacked {
+		now = now.Add(e.ackDelay(now, c))
 	}
 	c.scheduleAck(now)
 }
 
-// oweAgain notes that a frame arrived that had been received. An ack may have been
-// lost, or be on its way.
-func (p *Peer) oweAgain(now time.Time, c *carrier) {
-	c.urgent, c.doubled = true, now
-	at := now.Add(ackDelay)
-	if next := c.ackedAt.Add(c.rtt.smoothed * 11 / 10); at.Before(next) {
-		at = next // until then more copies are under way
+// oweAckAgain schedules an ack for a frame that has come again: the ack before may be
+// lost, or on its way.
+func (e *Endpoint) oweAckAgain(now time.Time, c *carrier) {
+	c.ackSoon, c.duplicateAt = true, now
+	at := now.Add(shortAckDelay)
+	if next := c.ackSentAt.Add(c.rtt.smoothed * 11 / 10); at.Before(next) {
+		at = next // until then more copies are on their way
 	}
 	c.scheduleAck(at)
-	if p.acked < p.log.Next() && now.Sub(c.tailAt) > c.rtt.smoothed {
-		c.resendAt = earlier(c.resendAt, at) // what went with that ack has not arrived either
+	if e.acked < e.log.Next() && now.Sub(c.tailSentAt) > c.rtt.smoothed {
+		c.resendAt = earlier(c.resendAt, at) // the frames beside that ack have not arrived either
 	}
 }
 
-// ackWait returns how long an ack may wait for a frame to ride on.
-func (p *Peer) ackWait(now time.Time, c *carrier) time.Duration {
-	if p.lazy && !c.urgent && now.Sub(c.doubled) > lossMemory && c.loss.rate() < lightLoss {
-		return lazyAck
+// ackDelay returns how long an ack may wait for a frame that shares its datagram.
+func (e *Endpoint) ackDelay(now time.Time, c *carrier) time.Duration {
+	if e.delayAcks && !c.ackSoon && now.Sub(c.duplicateAt) > duplicateMemory && c.loss.rate() < lightLoss {
+		return longAckDelay
 	}
-	return ackDelay
+	return shortAckDelay
 }
 
-// scheduleAck has an ack sent by the given time.
+// scheduleAck makes the carrier send an ack at the given time or before.
 func (c *carrier) scheduleAck(at time.Time) { c.ackAt = earlier(c.ackAt, at) }
 
-// handleCarrierAck takes what an ack says of its carrier, and whether it helps.
-func (p *Peer) handleCarrierAck(now time.Time, c *carrier, a Ack, news bool) {
-	c.ready = true
-	c.acked = max(c.acked, a.Highest+1)
-	if trip := c.rtt.acked(now.Add(-a.Delay), a.Highest); trip > 0 {
-		c.credit.trip(now, trip, c.rtt.smoothed)
+// handleAck handles an ack that came over a carrier.
+func (e *Endpoint) handleAck(now time.Time, c *carrier, a ackInfo) error {
+	if a.received > e.log.Next() || a.highest >= e.log.Next() {
+		return protocolErrorf("ack of frames up to %d and %d, with %d never sent", a.received-1, a.highest, e.log.Next())
 	}
-	c.loss.acked(now, a.Datagrams, c.rtt.smoothed)
-	p.usual.rtt, p.usual.loss, p.usual.credit, p.usual.shortest = c.rtt, c.loss.rate(), c.credit.limit(now), c.credit.shortest()
-	c.backlog = a.Backlog
+	news := a.received > e.acked || a.consumed > e.consumed
 	if news {
-		c.probes = 0
-		c.probeAt = now.Add(2 * c.rtt.timeout())
+		e.unackedSince = now
 	}
+	e.acked = max(e.acked, a.received)
+	e.consumed = max(e.consumed, a.consumed)
+	e.windowEnd = max(e.windowEnd, min(a.windowEnd, maxNumber))
+	if e.acked == e.log.Next() {
+		e.unackedSince = time.Time{}
+	}
+	if news {
+		for _, other := range e.carriers {
+			other.forgetSkipped(e.acked)
+		}
+	}
+
+	c.ready = true
+	c.acked = max(c.acked, a.highest+1)
+	c.peerBacklog = a.backlog
+	if sample := c.rtt.acked(now.Add(-a.delay), a.highest); sample > 0 {
+		c.cwnd.addRTT(now, sample, c.rtt.smoothed)
+	}
+	c.loss.acked(now, a.datagrams, c.rtt.smoothed)
+	e.lastPath.rtt, e.lastPath.loss = c.rtt, c.loss.rate()
+	e.lastPath.sendWindow, e.lastPath.minRTT = c.cwnd.size(now), c.cwnd.minRTT()
+	if news {
+		c.restartProbes(now)
+	}
+	if delivered, known := e.deliveredBytes(c); known {
+		c.cwnd.acked(now, max(a.highest, e.acked-1), delivered)
+	} else {
+		c.cwnd.dropSample()
+	}
+	return nil
 }

@@ -2,51 +2,52 @@ package session
 
 import (
 	"fmt"
+	"math"
 	"testing"
 	"time"
 
 	"github.com/quicterm/quicterm/buffer"
 )
 
-// A pair is two peers with a carrier between them that takes no time.
+// A pair is two endpoints with a carrier between them that takes no time.
 type pair struct {
-	b     *testing.B
-	now   time.Time
-	rings [2]*buffer.Ring
-	peers [2]*Peer
-	ids   [2]CarrierID
-	got   int // bytes of payload, by both
+	b         *testing.B
+	now       time.Time
+	rings     [2]*buffer.Ring
+	endpoints [2]*Endpoint
+	ids       [2]CarrierID
+	got       int // bytes of payload, by both
 }
 
 func newPair(b *testing.B) *pair {
 	p := &pair{b: b, now: time.Unix(0, 0)}
-	for i := range p.peers {
+	for i := range p.endpoints {
 		p.rings[i] = buffer.NewRing(0)
-		p.peers[i] = NewPeer(Config{Log: p.rings[i], Acked: 1, Next: 1, Reorder: 100, Window: 4 << 20, Lazy: i == 0, Patient: i == 1})
+		p.endpoints[i] = NewEndpoint(Config{Log: p.rings[i], Acked: 1, Next: 1, Reorder: 100, Window: 4 << 20, DelayAcks: i == 0, PeerDelaysAcks: i == 1})
 	}
-	for i, peer := range p.peers {
-		p.ids[i] = peer.Up(p.now, 1100, i == 0)
+	for i, e := range p.endpoints {
+		p.ids[i] = e.Up(p.now, 1100, i == 0)
 	}
 	return p
 }
 
 // send adds a frame to the log of end i.
 func (p *pair) send(i int, payload []byte) {
-	p.rings[i].Append(Stdout, payload)
-	p.peers[i].Appended(p.now)
+	p.rings[i].Append(output, payload)
+	p.endpoints[i].Appended(p.now)
 }
 
 // exchange carries what both ends have to say, until they have nothing more.
 func (p *pair) exchange() {
 	for quiet := false; !quiet; {
 		quiet = true
-		for i, peer := range p.peers {
-			for b := peer.Datagram(p.now, p.ids[i], nil); b != nil; b = peer.Datagram(p.now, p.ids[i], nil) {
-				p.peers[1-i].Received(p.ids[1-i])
+		for i, e := range p.endpoints {
+			for b := e.Datagram(p.now, p.ids[i], nil); b != nil; b = e.Datagram(p.now, p.ids[i], nil) {
+				p.endpoints[1-i].DatagramReceived(p.ids[1-i])
 				p.receive(1-i, DatagramLane, b)
 				quiet = false
 			}
-			for b := peer.Stream(p.now, p.ids[i], 32<<10); b != nil; b = peer.Stream(p.now, p.ids[i], 32<<10) {
+			for b := e.Stream(p.now, p.ids[i], 32<<10); b != nil; b = e.Stream(p.now, p.ids[i], 32<<10) {
 				p.receive(1-i, StreamLane, b)
 				quiet = false
 			}
@@ -58,19 +59,19 @@ func (p *pair) receive(to int, lane Lane, b []byte) {
 	for len(b) > 0 {
 		f, n, err := buffer.Parse(b)
 		if err == nil {
-			err = p.peers[to].Receive(p.now, p.ids[to], lane, f)
+			err = p.endpoints[to].Receive(p.now, p.ids[to], lane, f)
 		}
 		if err != nil {
 			p.b.Fatal(err)
 		}
 		b = b[n:]
 	}
-	taken := p.peers[to].Take()
+	taken := p.endpoints[to].Take(math.MaxInt)
 	for _, d := range taken {
 		p.got += len(d.Payload)
 	}
-	p.peers[to].Consume(p.now, taken...)
-	p.rings[to].Release(p.peers[to].Consumed())
+	p.endpoints[to].Consume(p.now, taken...)
+	p.rings[to].Release(p.endpoints[to].Consumed())
 }
 
 // BenchmarkEcho is what both ends compute for a key and its echo, 200 ms after those

@@ -1,23 +1,45 @@
-// Package session is the resumable pair of logs that a terminal session is
-// made of, as pure state: it has no socket, no goroutine and no clock.
+// Package session is the resumable pair of logs that a terminal session consists
+// of, as a pure state machine: it has no socket, no goroutine and no clock.
 //
-// Each end of an attachment has a [Peer]. It sends the frames of a
-// [buffer.Ring] and receives those of the other end's ring, over any number of
-// carriers that come and go. What a carrier brings is only a hint: the numbers
-// on the frames decide, so a frame may be sent again, by any way, at any time,
+// Each end of an attachment has an [Endpoint]; its peer is the one at the other end.
+// An endpoint sends the frames of a [buffer.Ring] and receives those of the peer's,
+// over any number of carriers that come and go. A carrier is only a hint: the numbers
+// on the frames decide, so a frame may be sent again, over any carrier, at any time,
 // and is still delivered in its place, once.
 //
 // A carrier has up to two lanes:
 //
-//   - The stream is reliable and in order. It carries consecutive frames from
-//     at most the first that the other end misses, and skips only what the
-//     other end has acknowledged.
-//   - Datagrams may be lost, doubled and reordered. While everything that is
-//     unacknowledged fits into one, it travels as a datagram that carries all
-//     of it, so that each heals every loss before it. It is sent again until
-//     it is acknowledged.
+//   - The stream is reliable and in order. It carries consecutive frames, the first of
+//     which is at most the next that the peer needs. It leaves out frames that the peer
+//     has acknowledged, and ranges that it replaces by a gap: frames that the ring
+//     has evicted, or that Skip dropped.
+//   - Datagrams may be lost, duplicated and reordered. While all unacknowledged frames,
+//     the tail of the log, fit into one datagram, each datagram carries all of them, so
+//     that each repairs every loss before it. It is sent again until it is acknowledged.
 //
-// The owner of a Peer tells it what happens (Up, Down, Receive, Appended,
-// Consumed) with the time, asks it what to send (Stream, Datagram) and when to
-// ask again (Deadline), and takes what was delivered (Take).
+// The life of a frame:
+//
+//	sending endpoint                                   receiving endpoint
+//
+//	Ring.Append, Appended
+//	      | the tail fits          yes +-----------+
+//	      | into a datagram? --------->| Datagram  |--- repeated until ---> Receive
+//	      | no                         +-----------+    acknowledged          |
+//	      v                                                                   |
+//	  congestion window (per carrier)  +-----------+                          |
+//	  flow-control window ------------>|  Stream   |--- once per carrier ---> |
+//	                                   +-----------+                          v
+//	                                                      buffer.ReorderWindow
+//	                                                                          |
+//	                                                   pending (Arrived looks, Take removes)
+//	                                                                          |
+//	  not sent again  <-------------------- ack: received --------------------+
+//	                                                                          v
+//	                                                     the consumer handles it, Consume
+//	                                                                          |
+//	  Ring.Release  <---------------------- ack: consumed, window <-----------+
+//
+// The owner of an Endpoint reports events with their time (Up, Down, Receive, Appended),
+// and asks with SendTime which lane has something to send, and when. Its consumer takes
+// delivered frames with Take, handles them, and reports that with Consume.
 package session

@@ -8,13 +8,13 @@ import (
 	"github.com/quicterm/quicterm/buffer"
 )
 
-// A target is a peer on a carrier, whose other end is played by the test.
+// A target is an endpoint with one carrier. The test is its peer.
 type target struct {
-	t    *testing.T
-	now  time.Time
-	log  *buffer.Ring
-	peer *Peer
-	id   CarrierID
+	t        *testing.T
+	now      time.Time
+	log      *buffer.Ring
+	endpoint *Endpoint
+	id       CarrierID
 
 	datagrams, acks, bytes int // that it has sent; bytes of frames of its log on the stream
 }
@@ -22,33 +22,33 @@ type target struct {
 func newTarget(t *testing.T, maxDatagram int) *target {
 	log := buffer.NewRing(16 << 20)
 	now := time.Unix(1e9, 0)
-	p := NewPeer(Config{Log: log, Acked: 1, Next: 1, Reorder: 100, Window: 1 << 20})
-	return &target{t: t, now: now, log: log, peer: p, id: p.Up(now, maxDatagram, true)}
+	p := NewEndpoint(Config{Log: log, Acked: 1, Next: 1, Reorder: 100, Window: 1 << 20})
+	return &target{t: t, now: now, log: log, endpoint: p, id: p.Up(now, maxDatagram, true)}
 }
 
 func (x *target) append(frames, size int) {
 	for range frames {
-		x.log.Append(Stdout, make([]byte, size))
+		x.log.Append(output, make([]byte, size))
 	}
-	x.peer.Appended(x.now)
+	x.endpoint.Appended(x.now)
 }
 
 func (x *target) say(lane Lane, f buffer.Frame) {
 	x.t.Helper()
 	if lane == DatagramLane {
-		x.peer.Received(x.id)
+		x.endpoint.DatagramReceived(x.id)
 	}
-	if err := x.peer.Receive(x.now, x.id, lane, f); err != nil {
+	if err := x.endpoint.Receive(x.now, x.id, lane, f); err != nil {
 		x.t.Fatal(err)
 	}
 }
 
-// flush takes what the peer sends now.
+// flush counts what the target sends now.
 func (x *target) flush() {
 	x.t.Helper()
 	for lane, next := range []func() []byte{
-		StreamLane:   func() []byte { return x.peer.Stream(x.now, x.id, 64<<10) },
-		DatagramLane: func() []byte { return x.peer.Datagram(x.now, x.id, nil) },
+		StreamLane:   func() []byte { return x.endpoint.Stream(x.now, x.id, 64<<10) },
+		DatagramLane: func() []byte { return x.endpoint.Datagram(x.now, x.id, nil) },
 	} {
 		calls := 0
 		for b := next(); b != nil; b = next() {
@@ -73,37 +73,37 @@ func (x *target) flush() {
 			}
 		}
 	}
-	x.wantAppetite("after sending")
+	x.wantSendWindow("after sending")
 }
 
-func (x *target) wantAppetite(when string) {
+func (x *target) wantSendWindow(when string) {
 	x.t.Helper()
-	if n := x.peer.Appetite(x.now); n < minCredit || n > maxCredit {
-		x.t.Fatalf("an appetite for %d bytes %s", n, when)
+	if n := x.endpoint.SendWindow(x.now); n < minCwnd || n > maxCwnd {
+		x.t.Fatalf("a send window of %d bytes %s", n, when)
 	}
 }
 
-// run lets time pass, as the pump does.
+// run lets time pass, as the driver does.
 func (x *target) run(d time.Duration) {
 	x.t.Helper()
 	for until := x.now.Add(d); x.now.Before(until); {
 		x.flush()
-		at := x.peer.Deadline(x.id)
-		if at.IsZero() || at.After(until) {
-			at = until
+		at := until
+		for _, lane := range []Lane{StreamLane, DatagramLane} {
+			at = earlier(at, x.endpoint.SendTime(x.now, x.id, lane))
 		}
 		if !at.After(x.now) {
-			x.t.Fatal("a deadline was not met")
+			x.t.Fatal("a lane has something to send after a flush")
 		}
 		x.now = at
 	}
 	x.flush()
 }
 
-func ackFrame(a Ack) buffer.Frame { return buffer.Frame{Type: ack, Payload: appendAck(nil, a)} }
+func ackFrame(a ackInfo) buffer.Frame { return buffer.Frame{Type: ack, Payload: appendAck(nil, a)} }
 
-// Who never acknowledges is sent what is allowed before anything is known, and then
-// reminded at most once a second.
+// A peer that never acknowledges gets the initial window and then at most one reminder a
+// second.
 func TestNeverAcks(t *testing.T) {
 	for _, test := range []struct {
 		why          string
@@ -119,24 +119,24 @@ func TestNeverAcks(t *testing.T) {
 		x.append(test.frames, test.size)
 		for i := range uint64(3600) {
 			if test.speaks {
-				x.say(DatagramLane, buffer.Frame{Seq: i + 1, Type: Stdin, Payload: []byte("x")})
-				x.peer.Consume(x.now, x.peer.Take()...)
+				x.say(DatagramLane, buffer.Frame{Seq: i + 1, Type: input, Payload: []byte("x")})
+				x.endpoint.Consume(x.now, x.endpoint.Take(math.MaxInt)...)
 			}
 			x.run(time.Second)
 		}
 		if x.datagrams > 2*3600+100 {
 			t.Errorf("%s: %d datagrams in an hour", test.why, x.datagrams)
 		}
-		if x.bytes > initialCredit+test.size+buffer.Overhead { // whole frames
+		if x.bytes > initialCwnd+test.size+buffer.Overhead { // whole frames
 			t.Errorf("%s: %d bytes on the stream", test.why, x.bytes)
 		}
-		if want := time.Unix(1e9, 0); !x.peer.Waiting().Equal(want) {
-			t.Errorf("%s: waits since %v, want %v", test.why, x.peer.Waiting(), want)
+		if want := time.Unix(1e9, 0); !x.endpoint.UnackedSince().Equal(want) {
+			t.Errorf("%s: waits since %v, want %v", test.why, x.endpoint.UnackedSince(), want)
 		}
 	}
 }
 
-// However many pings ask for an ack, they get one each time that something is sent.
+// Any number of pings that ask for an ack get one ack at each flush.
 func TestPingFlood(t *testing.T) {
 	for _, maxDatagram := range []int{0, 1100} {
 		x := newTarget(t, maxDatagram)
@@ -158,22 +158,22 @@ func TestPingFlood(t *testing.T) {
 	}
 }
 
-// Acks that are not true, go back, or say what cannot be, have nothing sent that they
-// do not grant, and no storm.
+// Acks that are false, go back or are impossible make an endpoint send no more than they
+// permit, and cause no storm.
 func TestLyingAcks(t *testing.T) {
-	for name, lie := range map[string]func(i uint64, next uint64) Ack{
-		"backwards": func(i, next uint64) Ack { return Ack{Received: next - i%next, Limit: 1 << 40 >> (i % 40)} },
-		"nothing, again and again": func(i, next uint64) Ack {
-			return Ack{Received: 1, Limit: math.MaxUint64, Datagrams: i}
+	for name, lie := range map[string]func(i uint64, next uint64) ackInfo{
+		"backwards": func(i, next uint64) ackInfo { return ackInfo{received: next - i%next, windowEnd: 1 << 40 >> (i % 40)} },
+		"nothing, again and again": func(i, next uint64) ackInfo {
+			return ackInfo{received: 1, windowEnd: math.MaxUint64, datagrams: i}
 		},
-		"the highest at once": func(i, next uint64) Ack { return Ack{Received: 1, Highest: next - 1, Limit: 1 << 40} },
-		"more datagrams than there were": func(i, next uint64) Ack {
-			return Ack{Received: 1 + i%next, Datagrams: math.MaxUint64, Limit: 1 << 40, Backlog: math.MaxUint64}
+		"the highest at once": func(i, next uint64) ackInfo { return ackInfo{received: 1, highest: next - 1, windowEnd: 1 << 40} },
+		"more datagrams than there were": func(i, next uint64) ackInfo {
+			return ackInfo{received: 1 + i%next, datagrams: math.MaxUint64, windowEnd: 1 << 40, backlog: math.MaxUint64}
 		},
-		"long ago": func(i, next uint64) Ack {
-			return Ack{Received: 1 + i%next, Highest: i % next, Delay: maxAckDelay, Limit: 1 << 40, Datagrams: i}
+		"long ago": func(i, next uint64) ackInfo {
+			return ackInfo{received: 1 + i%next, highest: i % next, delay: maxReportedDelay, windowEnd: 1 << 40, datagrams: i}
 		},
-		"no room": func(i, next uint64) Ack { return Ack{Received: 1 + i%2} },
+		"no room": func(i, next uint64) ackInfo { return ackInfo{received: 1 + i%2} },
 	} {
 		t.Run(name, func(t *testing.T) {
 			x := newTarget(t, 1100)
@@ -184,31 +184,31 @@ func TestLyingAcks(t *testing.T) {
 					x.append(1+int(i/100)%20, 1+int(i*37)%(16<<10))
 				}
 				if i%1000 == 999 {
-					x.peer.Skip(0)
+					x.endpoint.Skip(0)
 				}
 				a := lie(i, x.log.Next())
-				a.Consumed = 1
+				a.consumed = 1
 				x.say(Lane(i%2), ackFrame(a))
 				acks++
 				x.run(time.Duration(i%7) * time.Millisecond)
-				if p := x.peer; p.acked > p.log.Next() || p.consumed > p.acked {
+				if p := x.endpoint; p.acked > p.log.Next() || p.consumed > p.acked {
 					t.Fatalf("acked %d, consumed %d of %d", p.acked, p.consumed, p.log.Next()-1)
 				}
 			}
 			if x.datagrams > 2*acks {
 				t.Errorf("%d datagrams for %d acks", x.datagrams, acks)
 			}
-			if name == "no room" && x.bytes > initialGrant {
-				t.Errorf("%d bytes sent, of %d granted", x.bytes, initialGrant)
+			if name == "no room" && x.bytes > initialWindow {
+				t.Errorf("%d bytes sent, into a window of %d", x.bytes, initialWindow)
 			}
-			x.peer.Notify(Displaced, "") // it still works
+			x.endpoint.Notify(1, "") // it still works
 			x.flush()
-			x.wantAppetite("on a carrier")
-			x.peer.Down(x.now, x.id)
-			x.wantAppetite("without one")
-			x.peer.StandBy(x.peer.Up(x.now, 1100, false))
-			if n := x.peer.Appetite(x.now); n != minCredit {
-				t.Errorf("an appetite for %d bytes, with nothing but a carrier that stands by", n)
+			x.wantSendWindow("on a carrier")
+			x.endpoint.Down(x.now, x.id)
+			x.wantSendWindow("without one")
+			x.endpoint.StandBy(x.endpoint.Up(x.now, 1100, false))
+			if n := x.endpoint.SendWindow(x.now); n != minCwnd {
+				t.Errorf("a send window of %d bytes, with only a carrier that stands by", n)
 			}
 		})
 	}

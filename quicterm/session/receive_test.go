@@ -6,13 +6,14 @@ import (
 	"io"
 	"math"
 	"runtime"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/quicterm/quicterm/buffer"
 )
 
-// FuzzReceive gives a peer frames that no peer would send, over two carriers that
+// FuzzReceive gives an endpoint frames that no peer would send, over two carriers that
 // come and go, while it has something to send itself. Each step is a byte that
 // says what happens, and for a frame its number, type, length and payload.
 func FuzzReceive(f *testing.F) {
@@ -34,7 +35,7 @@ func FuzzReceive(f *testing.F) {
 	f.Fuzz(func(t *testing.T, script []byte) {
 		log := buffer.NewRing(0)
 		now := time.Unix(1e9, 0)
-		p := NewPeer(Config{Log: log, Acked: 1, Next: 1, Reorder: 100, Window: 1 << 20})
+		p := NewEndpoint(Config{Log: log, Acked: 1, Next: 1, Reorder: 100, Window: 1 << 20})
 		ids := [2]CarrierID{p.Up(now, 1100, true), p.Up(now, 0, false)}
 		next := uint64(1)
 		take := func(n int) (b []byte) {
@@ -48,7 +49,7 @@ func FuzzReceive(f *testing.F) {
 			id := ids[which]
 			switch step & 7 {
 			case 4:
-				log.Append(Stdout, make([]byte, int(step>>4)*300))
+				log.Append(output, make([]byte, int(step>>4)*300))
 				p.Appended(now)
 			case 5:
 				now = now.Add(time.Duration(step>>4) * 50 * time.Millisecond)
@@ -60,7 +61,7 @@ func FuzzReceive(f *testing.F) {
 				checkSent(t, b)
 			case 6:
 				p.Ping(id)
-				p.Notify(Displaced, "somebody")
+				p.Notify(1, "another client")
 				p.Skip(uint64(step>>4) * 100)
 			case 7:
 				log.Release(uint64(step >> 4))
@@ -82,15 +83,15 @@ func FuzzReceive(f *testing.F) {
 					ids[which] = p.Up(now, 1100*which, step&2 != 0)
 				}
 			}
-			taken := p.Take()
+			taken := p.Take(math.MaxInt)
 			for i := 1; i < len(taken); i++ {
-				if taken[i].Lost != nil && taken[i-1].Lost != nil {
-					t.Fatalf("gaps %+v and %+v were not joined", taken[i-1].Lost, taken[i].Lost)
+				if taken[i].Gap != nil && taken[i-1].Gap != nil {
+					t.Fatalf("gaps %+v and %+v were not joined", taken[i-1].Gap, taken[i].Gap)
 				}
 			}
 			for _, d := range taken {
-				if d.Lost != nil && (d.Lost.From != next || d.Lost.To < d.Lost.From) || d.Lost == nil && d.Seq != next {
-					t.Fatalf("got %+v (lost %+v), want frame %d", d.Frame, d.Lost, next)
+				if d.Gap != nil && (d.Gap.From != next || d.Gap.To < d.Gap.From) || d.Gap == nil && d.Seq != next {
+					t.Fatalf("got %+v (lost %+v), want frame %d", d.Frame, d.Gap, next)
 				}
 				next = d.After()
 				if next > maxNumber+1 {
@@ -101,28 +102,29 @@ func FuzzReceive(f *testing.F) {
 				p.Consume(now, taken...)
 			}
 			p.TakeNotices()
-			if p.acked > log.Next() || p.consumed > p.acked || p.held < 0 || p.held > p.capacity || p.done > next {
+			if p.acked > log.Next() || p.consumed > p.acked || p.held < 0 || p.held > p.windowSize || p.toConsume > next {
 				t.Fatalf("acked %d, consumed %d of %d; holds %d of %d bytes; done %d of %d",
-					p.acked, p.consumed, log.Next(), p.held, p.capacity, p.done, next)
+					p.acked, p.consumed, log.Next(), p.held, p.windowSize, p.toConsume, next)
 			}
-			p.Deadline(id)
+			p.SendTime(now, id, StreamLane)
+			p.SendTime(now, id, DatagramLane)
 		}
 	})
 }
 
-// A log does not go on behind its end, to begin anew.
+// A log does not continue behind its highest number.
 func TestEndOfAllLogs(t *testing.T) {
 	now := time.Unix(1e9, 0)
 	for _, test := range []struct {
 		why    string
 		frames []buffer.Frame
 	}{
-		{"frame", []buffer.Frame{{Seq: maxNumber + 1, Type: Stdin}}},
+		{"frame", []buffer.Frame{{Seq: maxNumber + 1, Type: input}}},
 		{"gap", []buffer.Frame{gapTo(maxNumber+1, 0)}},
 		{"offset", []buffer.Frame{gapTo(2, maxNumber+1)}},
-		{"frame behind the last", []buffer.Frame{gapTo(maxNumber, 0), {Seq: maxNumber, Type: Stdin}, {Seq: maxNumber + 1, Type: Stdin}}},
+		{"frame behind the last", []buffer.Frame{gapTo(maxNumber, 0), {Seq: maxNumber, Type: input}, {Seq: maxNumber + 1, Type: input}}},
 	} {
-		p := NewPeer(Config{Log: buffer.NewRing(0), Acked: 1, Next: 1, Reorder: 100, Window: 1 << 20})
+		p := NewEndpoint(Config{Log: buffer.NewRing(0), Acked: 1, Next: 1, Reorder: 100, Window: 1 << 20})
 		id := p.Up(now, 0, true)
 		for i, f := range test.frames {
 			var protocol *ProtocolError
@@ -134,18 +136,18 @@ func TestEndOfAllLogs(t *testing.T) {
 	}
 }
 
-// Who grants more than there can be is sent what follows a skip at once, as others are.
-func TestEndlessGrant(t *testing.T) {
+// A peer whose window ends above the highest position gets the frames behind a skip at once.
+func TestEndlessWindow(t *testing.T) {
 	now := time.Unix(1e9, 0)
 	log := buffer.NewRing(0)
-	p := NewPeer(Config{Log: log, Acked: 1, Next: 1, Reorder: 100, Window: 1 << 20})
+	p := NewEndpoint(Config{Log: log, Acked: 1, Next: 1, Reorder: 100, Window: 1 << 20})
 	id := p.Up(now, 0, true)
-	endless := buffer.Frame{Type: ack, Payload: appendAck(nil, Ack{Received: 1, Consumed: 1, Limit: math.MaxUint64})}
+	endless := buffer.Frame{Type: ack, Payload: appendAck(nil, ackInfo{received: 1, consumed: 1, windowEnd: math.MaxUint64})}
 	if err := p.Receive(now, id, StreamLane, endless); err != nil {
 		t.Fatal(err)
 	}
 	for range 10 {
-		log.Append(Stdout, make([]byte, 1000))
+		log.Append(output, make([]byte, 1000))
 	}
 	p.Skip(1000)
 	var got []byte
@@ -162,32 +164,69 @@ func gapTo(next, offset uint64) buffer.Frame {
 	return buffer.Frame{Type: gap, Payload: appendGap(nil, gapInfo{next: next, offset: offset})}
 }
 
-// However many gaps come, those that nobody has dealt with are one.
+// Any number of gaps that are not taken are one.
 func TestGapsAreJoined(t *testing.T) {
 	now := time.Unix(1e9, 0)
-	p := NewPeer(Config{Log: buffer.NewRing(0), Acked: 1, Next: 1, Reorder: 100, Window: 1 << 20})
+	p := NewEndpoint(Config{Log: buffer.NewRing(0), Acked: 1, Next: 1, Reorder: 100, Window: 1 << 20})
 	id := p.Up(now, 0, true)
-	var queue []Delivered
 	for n := range uint64(1000) {
 		if err := p.Receive(now, id, StreamLane, gapTo(n+2, 10*(n+1))); err != nil {
 			t.Fatal(err)
 		}
-		if n%3 == 0 {
-			queue = Queue(queue, p.Take()...)
-		}
 	}
-	queue = Queue(queue, p.Take()...)
-	if len(queue) != 1 || *queue[0].Lost != (Gap{From: 1, To: 1000, Bytes: 10_000}) {
-		t.Errorf("%d in the queue, the first %+v", len(queue), queue[0].Lost)
+	queue := p.Take(0)
+	if len(queue) != 1 || *queue[0].Gap != (Gap{From: 1, To: 1000, Bytes: 10_000}) {
+		t.Errorf("%d in the queue, the first %+v", len(queue), queue[0].Gap)
 	}
 	p.Consume(now, queue...)
-	if a := p.ackFor(time.Time{}, p.carriers[id]); a.Consumed != 1001 || p.Counters().Gaps != 1000 {
-		t.Errorf("consumed up to %d, %d gaps counted", a.Consumed, p.Counters().Gaps)
+	if a := p.ackFor(time.Time{}, p.carriers[id]); a.consumed != 1001 || p.Counters().Gaps != 1000 {
+		t.Errorf("consumed up to %d, %d gaps counted", a.consumed, p.Counters().Gaps)
 	}
 }
 
-// What waits to be dealt with takes memory for itself, and little for what came
-// between.
+// Delivered frames wait in one queue: Take removes from its front, Arrived returns its new
+// end, DropPending empties it.
+func TestPending(t *testing.T) {
+	now := time.Unix(1e9, 0)
+	p := NewEndpoint(Config{Log: buffer.NewRing(0), Acked: 1, Next: 1, Reorder: 100, Window: 1 << 20})
+	id := p.Up(now, 0, true)
+	receive := func(seqs ...uint64) {
+		for _, seq := range seqs {
+			if err := p.Receive(now, id, StreamLane, buffer.Frame{Seq: seq, Type: input, Payload: make([]byte, 100)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	want := func(what string, got []Delivered, seqs ...uint64) {
+		t.Helper()
+		var have []uint64
+		for _, d := range got {
+			have = append(have, d.Seq)
+		}
+		if !slices.Equal(have, seqs) {
+			t.Errorf("%s: frames %v, want %v", what, have, seqs)
+		}
+	}
+	receive(1, 2, 3)
+	want("first look", p.Arrived(), 1, 2, 3)
+	want("second look", p.Arrived())
+	want("at least one", p.Take(0), 1)
+	receive(4, 5, 6)
+	want("two fit", p.Take(2*(100+buffer.Overhead)+1), 2, 3)
+	want("look at the rest", p.Arrived(), 4, 5, 6)
+	receive(7)
+	want("all", p.Take(math.MaxInt), 4, 5, 6, 7)
+	want("none", p.Take(math.MaxInt))
+	want("taken before any look", p.Arrived())
+	receive(8, 9)
+	if n := p.DropPending(); n != 2 || p.Pending() != 0 {
+		t.Errorf("%d frames dropped, %d left, want 2 and 0", n, p.Pending())
+	}
+	receive(10)
+	want("after a drop", p.Arrived(), 10)
+}
+
+// Pending frames take memory for themselves, and little for the bytes around them.
 func TestMemoryOfWhatWaits(t *testing.T) {
 	one := []int{1}
 	tests := []struct {
@@ -203,9 +242,9 @@ func TestMemoryOfWhatWaits(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.why, func(t *testing.T) {
 			now := time.Unix(1e9, 0)
-			p := NewPeer(Config{Log: buffer.NewRing(0), Acked: 1, Next: 2, Reorder: 100, Window: 1 << 20})
+			p := NewEndpoint(Config{Log: buffer.NewRing(0), Acked: 1, Next: 2, Reorder: 100, Window: 1 << 20})
 			id := p.Up(now, 0, true)
-			old := buffer.AppendFrame(nil, buffer.Frame{Seq: 1, Type: Stdin, Payload: make([]byte, 60_000)})
+			old := buffer.AppendFrame(nil, buffer.Frame{Seq: 1, Type: input, Payload: make([]byte, 60_000)})
 			r, w := io.Pipe()
 			go func() {
 				defer w.Close()
@@ -213,7 +252,7 @@ func TestMemoryOfWhatWaits(t *testing.T) {
 				for i := range test.rounds {
 					var b []byte
 					for _, n := range test.new(i) {
-						b = buffer.AppendFrame(b, buffer.Frame{Seq: seq, Type: Stdin, Payload: make([]byte, n)})
+						b = buffer.AppendFrame(b, buffer.Frame{Seq: seq, Type: input, Payload: make([]byte, n)})
 						seq++
 					}
 					w.Write(append(b, bytes.Repeat(old, 4)...))
@@ -248,14 +287,14 @@ func heapSize() int {
 // A bulk of frames is not copied.
 func TestBulkIsNotCopied(t *testing.T) {
 	now := time.Unix(1e9, 0)
-	p := NewPeer(Config{Log: buffer.NewRing(0), Acked: 1, Next: 1, Reorder: 100, Window: 1 << 20})
+	p := NewEndpoint(Config{Log: buffer.NewRing(0), Acked: 1, Next: 1, Reorder: 100, Window: 1 << 20})
 	id := p.Up(now, 0, true)
 	for seq := range uint64(200) {
-		f := buffer.Frame{Seq: seq + 1, Type: Stdin, Payload: make([]byte, 4096)}
+		f := buffer.Frame{Seq: seq + 1, Type: input, Payload: make([]byte, 4096)}
 		if err := p.Receive(now, id, StreamLane, f); err != nil {
 			t.Fatal(err)
 		}
-		if got := p.Take(); &got[0].Payload[0] != &f.Payload[0] {
+		if got := p.Take(math.MaxInt); &got[0].Payload[0] != &f.Payload[0] {
 			t.Fatalf("frame %d was copied", f.Seq)
 		}
 	}

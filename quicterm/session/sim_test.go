@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"container/heap"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -11,8 +12,8 @@ import (
 	"github.com/quicterm/quicterm/buffer"
 )
 
-// A world is two peers and a network that delays, loses, doubles and reorders
-// what they send, and cuts and replaces their carriers. Its time is its own.
+// A world is two endpoints and a network that delays, loses, duplicates and reorders
+// what they send, and cuts and replaces their carriers. It has virtual time.
 type world struct {
 	t     testing.TB
 	rng   *rand.Rand
@@ -31,9 +32,9 @@ type world struct {
 	frozen        time.Time // until then nothing that is sent arrives
 }
 
-// An end is a peer with what a model of it remembers.
+// An end is an endpoint, and a model of what it must deliver.
 type end struct {
-	peer     *Peer
+	endpoint *Endpoint
 	ring     *buffer.Ring
 	appended []buffer.Frame
 	got      []Delivered // not consumed
@@ -78,9 +79,9 @@ func newWorld(t testing.TB, seed uint64) *world {
 	for i := range w.ends {
 		ring := buffer.NewRing(0)
 		w.ends[i] = &end{
-			ring: ring,
-			next: 1,
-			peer: NewPeer(Config{Log: ring, Acked: 1, Next: 1, Reorder: 100, Window: 300 << 10}),
+			ring:     ring,
+			next:     1,
+			endpoint: NewEndpoint(Config{Log: ring, Acked: 1, Next: 1, Reorder: 100, Window: 300 << 10}),
 		}
 	}
 	w.datagrams = true
@@ -100,7 +101,7 @@ func (w *world) connect() *link {
 		size = 1100
 	}
 	for i, e := range w.ends {
-		l.ids[i] = e.peer.Up(w.now, size, i == 0)
+		l.ids[i] = e.endpoint.Up(w.now, size, i == 0)
 	}
 	w.links = append(w.links, l)
 	return l
@@ -114,7 +115,7 @@ func (w *world) cut(l *link) {
 			continue
 		}
 		l.up[i] = false
-		w.at(time.Duration(w.rng.Int64N(int64(time.Second))), func() { e.peer.Down(w.now, l.ids[i]) })
+		w.at(time.Duration(w.rng.Int64N(int64(time.Second))), func() { e.endpoint.Down(w.now, l.ids[i]) })
 	}
 }
 
@@ -125,30 +126,54 @@ func (w *world) append(i int, size int) {
 	for j := range payload {
 		payload[j] = byte(w.rng.Uint32())
 	}
-	f := buffer.Frame{Type: Stdout, Payload: payload}
+	f := buffer.Frame{Type: output, Payload: payload}
 	f.Seq = e.ring.Append(f.Type, payload)
 	e.appended = append(e.appended, f)
-	e.peer.Appended(w.now)
+	e.endpoint.Appended(w.now)
 }
 
-// flush sends all that the peers have to send now.
+// flush sends all that the endpoints have to send now, and checks that SendTime says
+// exactly when that is something.
 func (w *world) flush() {
 	for _, l := range w.links {
+		for i := range w.ends {
+			for w.send(l, i, DatagramLane) {
+			}
+			for w.send(l, i, StreamLane) {
+			}
+		}
+	}
+}
+
+func (w *world) send(l *link, i int, lane Lane) bool {
+	e, id := w.ends[i].endpoint, l.ids[i]
+	at := e.SendTime(w.now, id, lane)
+	var b []byte
+	if lane == DatagramLane {
+		b = e.Datagram(w.now, id, nil)
+	} else {
+		b = e.Stream(w.now, id, 32<<10)
+	}
+	if due(w.now, at) != (b != nil) {
+		w.t.Fatalf("end %d, lane %d: %d bytes to send at %v, SendTime is %v", i, lane, len(b), w.now, at)
+	}
+	switch {
+	case b == nil:
+		return false
+	case lane == DatagramLane:
+		w.sendDatagram(l, i, b)
+	default:
+		w.sendStream(l, i, b)
+	}
+	return true
+}
+
+// lanes calls f for each lane of each carrier.
+func (w *world) lanes(f func(e *Endpoint, id CarrierID, lane Lane)) {
+	for _, l := range w.links {
 		for i, e := range w.ends {
-			for {
-				b := e.peer.Datagram(w.now, l.ids[i], nil)
-				if b == nil {
-					break
-				}
-				w.sendDatagram(l, i, b)
-			}
-			for {
-				b := e.peer.Stream(w.now, l.ids[i], 32<<10)
-				if b == nil {
-					break
-				}
-				w.sendStream(l, i, b)
-			}
+			f(e.endpoint, l.ids[i], StreamLane)
+			f(e.endpoint, l.ids[i], DatagramLane)
 		}
 	}
 }
@@ -205,7 +230,7 @@ func (w *world) sendStream(l *link, from int, b []byte) {
 
 func (w *world) receive(l *link, to int, lane Lane, b []byte) {
 	if lane == DatagramLane {
-		w.ends[to].peer.Received(l.ids[to])
+		w.ends[to].endpoint.DatagramReceived(l.ids[to])
 	}
 	for len(b) > 0 {
 		f, n, err := buffer.Parse(b)
@@ -213,15 +238,15 @@ func (w *world) receive(l *link, to int, lane Lane, b []byte) {
 			w.t.Fatalf("sent what cannot be parsed: %v", err)
 		}
 		f.Payload = bytes.Clone(f.Payload)
-		if err := w.ends[to].peer.Receive(w.now, l.ids[to], lane, f); err != nil {
+		if err := w.ends[to].endpoint.Receive(w.now, l.ids[to], lane, f); err != nil {
 			w.t.Fatalf("end %d: frame %d of type %#x: %v", to, f.Seq, f.Type, err)
 		}
 		b = b[n:]
 	}
 	e := w.ends[to]
-	e.got = append(e.got, e.peer.Take()...)
-	w.ends[to].ring.Release(e.peer.Consumed())
-	if held := e.peer.held; held > e.peer.capacity {
+	e.got = append(e.got, e.endpoint.Take(math.MaxInt)...)
+	w.ends[to].ring.Release(e.endpoint.Consumed())
+	if held := e.endpoint.held; held > e.endpoint.windowSize {
 		w.t.Fatalf("end %d holds %d bytes", to, held)
 	}
 }
@@ -232,7 +257,7 @@ func (w *world) consume(i, n int) {
 	e, other := w.ends[i], w.ends[1-i]
 	n = min(n, len(e.got))
 	for _, d := range e.got[:n] {
-		if d.Lost == nil {
+		if d.Gap == nil {
 			if want := other.appended[e.next-1]; d.Seq != want.Seq || d.Type != want.Type || !bytes.Equal(d.Payload, want.Payload) {
 				w.t.Fatalf("end %d got frame %d, want %d, or its bytes differ", i, d.Seq, e.next)
 			}
@@ -240,37 +265,44 @@ func (w *world) consume(i, n int) {
 			continue
 		}
 		var want uint64
-		for _, f := range other.appended[d.Lost.From-1 : d.Lost.To] {
+		for _, f := range other.appended[d.Gap.From-1 : d.Gap.To] {
 			want += uint64(len(f.Payload))
 		}
-		if d.Lost.From != e.next || d.Lost.Bytes != want {
-			w.t.Fatalf("end %d told of %+v at frame %d, really %d bytes", i, *d.Lost, e.next, want)
+		if d.Gap.From != e.next || d.Gap.Bytes != want {
+			w.t.Fatalf("end %d got gap %+v at frame %d, really %d bytes", i, *d.Gap, e.next, want)
 		}
-		e.lost = append(e.lost, *d.Lost)
-		e.next = d.Lost.To + 1
+		e.lost = append(e.lost, *d.Gap)
+		e.next = d.Gap.To + 1
 	}
-	e.peer.Consume(w.now, e.got[:n]...)
+	e.endpoint.Consume(w.now, e.got[:n]...)
 	e.got = e.got[n:]
 }
 
-// step runs the network and the timers up to the next event, at most to until.
+// step runs the network and the timers up to the next event, at most to until. It checks
+// that no lane has something to send earlier than SendTime said, as a lane sleeps until
+// then.
 func (w *world) step(until time.Time) {
 	w.flush()
 	next := until
-	for _, l := range w.links {
-		for i, e := range w.ends {
-			if at := e.peer.Deadline(l.ids[i]); !at.IsZero() && at.Before(next) {
-				next = at
-			}
-		}
-	}
+	var planned []time.Time
+	w.lanes(func(e *Endpoint, id CarrierID, lane Lane) {
+		at := e.SendTime(w.now, id, lane)
+		planned = append(planned, at)
+		next = earlier(next, at)
+	})
 	if len(w.queue) > 0 && w.queue[0].at.Before(next) {
 		next = w.queue[0].at
 	}
 	if next.Before(w.now) {
-		w.t.Fatalf("a deadline %v ago was not met", w.now.Sub(next))
+		w.t.Fatalf("a lane should have sent %v ago", w.now.Sub(next))
 	}
 	w.now = next
+	w.lanes(func(e *Endpoint, id CarrierID, lane Lane) {
+		if at := e.SendTime(w.now, id, lane); due(w.now, at) && !due(w.now, planned[0]) {
+			w.t.Fatalf("lane %d of carrier %d sleeps until %v with something to send at %v", lane, id, planned[0], at)
+		}
+		planned = planned[1:]
+	})
 	for len(w.queue) > 0 && !w.queue[0].at.After(w.now) {
 		heap.Pop(&w.queue).(event).run()
 	}
@@ -283,18 +315,34 @@ func (w *world) run(d time.Duration) {
 	}
 }
 
+// inFlight returns how many bytes are on their way on streams.
+func (w *world) inFlight() (bytes int) {
+	for _, l := range w.links {
+		for _, at := range l.ready {
+			bytes += int(float64(w.rate) * max(at.Sub(w.now), 0).Seconds())
+		}
+	}
+	return bytes
+}
+
 // settle runs until both ends have dealt with all that the other has sent and
 // know that of each other.
 func (w *world) settle(within time.Duration) {
 	w.t.Helper()
+	w.await(within, "settled", w.settled)
+}
+
+// await runs until both ends are as they should be. They consume all that they get.
+func (w *world) await(within time.Duration, what string, done func() bool) {
+	w.t.Helper()
 	until := w.now.Add(within)
-	for !w.settled() {
+	for !done() {
 		if !w.now.Before(until) {
 			for i, e := range w.ends {
 				w.t.Errorf("end %d: sent %d, of which acked %d, consumed %d; next %d",
-					i, e.ring.Next()-1, e.peer.Acked()-1, e.peer.Consumed()-1, e.next)
+					i, e.ring.Next()-1, e.endpoint.Acked()-1, e.endpoint.Consumed()-1, e.next)
 			}
-			w.t.Fatalf("not settled after %v", within)
+			w.t.Fatalf("not %s after %v", what, within)
 		}
 		for i, e := range w.ends {
 			w.consume(i, len(e.got))
@@ -303,9 +351,19 @@ func (w *world) settle(within time.Duration) {
 	}
 }
 
+// delivered reports whether both ends have consumed all that the other has sent.
+func (w *world) delivered() bool {
+	for i, e := range w.ends {
+		if w.ends[1-i].next != e.ring.Next() {
+			return false
+		}
+	}
+	return true
+}
+
 func (w *world) settled() bool {
 	for i, e := range w.ends {
-		if e.peer.Consumed() < e.ring.Next() || w.ends[1-i].next != e.ring.Next() || !e.peer.Waiting().IsZero() {
+		if e.endpoint.Consumed() < e.ring.Next() || w.ends[1-i].next != e.ring.Next() || !e.endpoint.UnackedSince().IsZero() {
 			return false
 		}
 	}
@@ -348,7 +406,7 @@ func (w *world) chaos(steps int) {
 			w.run(time.Duration(w.rng.Int64N(int64(3 * time.Second))))
 		case 15:
 			if w.skips {
-				w.ends[w.rng.IntN(2)].peer.Skip(uint64(w.rng.IntN(2)) * 1024)
+				w.ends[w.rng.IntN(2)].endpoint.Skip(uint64(w.rng.IntN(2)) * 1024)
 			}
 		default:
 			w.run(time.Duration(w.rng.Int64N(int64(50 * time.Millisecond))))
@@ -362,5 +420,5 @@ func (w *world) chaos(steps int) {
 }
 
 func (w *world) String() string {
-	return fmt.Sprintf("%v: %+v %+v", w.now, w.ends[0].peer.Counters(), w.ends[1].peer.Counters())
+	return fmt.Sprintf("%v: %+v %+v", w.now, w.ends[0].endpoint.Counters(), w.ends[1].endpoint.Counters())
 }

@@ -23,7 +23,7 @@ func (c typing) run(t *testing.T) {
 	w := newWorld(t, 1)
 	for i, e := range w.ends {
 		e.ring = buffer.NewRing(0)
-		e.peer = NewPeer(Config{Log: e.ring, Acked: 1, Next: 1, Reorder: 100, Window: 300 << 10, Lazy: i == 0, Patient: i == 1})
+		e.endpoint = NewEndpoint(Config{Log: e.ring, Acked: 1, Next: 1, Reorder: 100, Window: 300 << 10, DelayAcks: i == 0, PeerDelaysAcks: i == 1})
 	}
 	for range c.carriers {
 		w.connect()
@@ -83,7 +83,7 @@ func (w *world) pending() int {
 }
 
 func (w *world) measuredLoss(i int) float64 {
-	for _, c := range w.ends[i].peer.carriers {
+	for _, c := range w.ends[i].endpoint.carriers {
 		return c.loss.rate()
 	}
 	return 0

@@ -7,119 +7,165 @@ import (
 	"pgregory.net/rapid"
 )
 
-// note returns the modes after output.
-func note(output ...string) *Modes {
-	var m Modes
+// observe returns the modes after output, on a terminal of 24 rows.
+func observe(output ...string) *Modes {
+	m := new(Modes)
+	m.SetRows(24)
 	var s Splitter
 	for _, o := range output {
-		s.Split([]byte(o), func([]byte) {}, m.Note)
+		s.Split([]byte(o), func([]byte) {}, m.Observe)
 	}
-	return &m
+	return m
 }
 
-// What programs switch on when they start, what undoes that when they cannot, and
-// what they send when they end.
+// programs have the sequences that programs send when they start, what undoes those,
+// and what the programs send when they end.
 var programs = []struct{ name, start, undo, stop string }{
 	{
 		name:  "bash at its prompt",
 		start: "\x1b[?2004h\x1b]0;user@host: ~\a\x1b[01;32muser@host\x1b[00m$ ",
-		undo:  "\x1b[?2004l\x1b[m",
+		undo:  "\x1b[?2004l",
 		stop:  "\r\n\x1b[?2004l\r",
 	},
 	{
 		name:  "less",
 		start: "\x1b[?1049h\x1b[22;0;0t\x1b[?1h\x1b=\r",
-		undo:  "\x1b>\x1b[?1l\x1b[?1049l\x1b[m",
+		undo:  "\x1b[?1049l\x1b[m\x1b[?1l\x1b>\x1b[23;0t",
 		stop:  "\x1b[?1l\x1b>\r\x1b[K\x1b[?1049l\x1b[23;0;0t",
 	},
 	{
 		name: "vim",
 		start: "\x1b[?1006;1000h\x1b[?1002h\x1b[?1049h\x1b[22;0;0t\x1b[>4;2m\x1b[?1h\x1b=\x1b[?2004h\x1b[?1004h" +
 			"\x1b[1;24r\x1b[?12h\x1b[?12l\x1b[22;2t\x1b[22;1t\x1b[27m\x1b[H\x1b[2J\x1b[?25l",
-		undo: "\x1b>\x1b[>4m\x1b[?1l\x1b[?25h\x1b[?1000l\x1b[?1002l\x1b[?1004l\x1b[?1006l\x1b[?1049l\x1b[?2004l\x1b[m",
+		undo: "\x1b[?1049l\x1b[?25h\x1b[m\x1b[?1l\x1b>\x1b[>4m\x1b[?1000l\x1b[?1002l\x1b[?1006l\x1b[?1004l\x1b[?2004l" +
+			"\x1b[23;0t\x1b[23;0t\x1b[23;0t",
 		stop: "\x1b[?1006;1000l\x1b[?1002l\x1b[?2004l\x1b[>4;m\x1b[23;2t\x1b[23;1t\x1b[?1004l\x1b[?1l\x1b>" +
 			"\x1b[?1049l\x1b[23;0;0t\x1b[?25h\x1b[>4;m",
 	},
 	{
 		name:  "vim's cursor in insert mode",
 		start: "\x1b[6 q",
-		undo:  "\x1b[ q\x1b[m",
+		undo:  "\x1b[ q",
 		stop:  "\x1b[0 q",
 	},
 	{
 		name:  "htop, with a mouse",
 		start: "\x1b[?1049h\x1b[22;0;0t\x1b[1;24r\x1b(B\x1b[m\x1b[4l\x1b[?7h\x1b[?1h\x1b=\x1b[?25l\x1b[39;49m\x1b[?1000h\x1b[?1006h",
-		undo:  "\x1b>\x1b[?1l\x1b[?25h\x1b[?1000l\x1b[?1006l\x1b[?1049l\x1b[m",
+		undo:  "\x1b[?1049l\x1b[?25h\x1b[m\x1b[?1l\x1b>\x1b[?1000l\x1b[?1006l\x1b[23;0t",
 		stop:  "\x1b[?1000l\x1b[?1006l\x1b[24;1H\x1b[?12l\x1b[?25h\x1b[?1049l\x1b[23;0;0t\r\x1b[?1l\x1b>",
 	},
 	{
 		name:  "fish, with kitty keyboard",
 		start: "\x1b[?2004h\x1b[?2031h\x1b[>4;1m\x1b[=5u\x1b=",
-		undo:  "\x1b>\x1b[=0u\x1b[>4m\x1b[?2004l\x1b[?2031l\x1b[m",
+		undo:  "\x1b>\x1b[>4m\x1b[=0u\x1b[?2004l\x1b[?2031l",
 		stop:  "\x1b[?2004l\x1b[?2031l\x1b[>4;0m\x1b[=0u\x1b>",
 	},
 	{
 		name:  "an editor, with kitty keyboard pushed on the alternate screen",
 		start: "\x1b[?1049h\x1b[>1u\x1b[?2026h\x1b[?2048h",
-		undo:  "\x1b[<1u\x1b[?1049l\x1b[?2026l\x1b[?2048l\x1b[m",
+		undo:  "\x1b[?2026l\x1b[<1u\x1b[?1049l\x1b[m\x1b[?2048l",
 		stop:  "\x1b[?2048l\x1b[?2026l\x1b[<u\x1b[?1049l",
+	},
+	{
+		name:  "tmux with a status line, in a colour",
+		start: "\x1b[?1049h\x1b[?1h\x1b=\x1b[1;23r\x1b[24;1H\x1b[30;42m[0] 0:bash*",
+		undo:  "\x1b[?1049l\x1b7\x1b[r\x1b8\x1b[m\x1b[?1l\x1b>",
+		stop:  "\x1b[m\x1b[1;24r\x1b[?1l\x1b>\x1b[?1049l",
+	},
+	{
+		name:  "apt's progress bar on the main screen",
+		start: "\x1b[0;23r\x1b[24;0f\x1b[42m\x1b[30mProgress",
+		undo:  "\x1b[r\x1b[999;1H\x1b[m",
+		stop:  "\x1b[49m\x1b[39m\x1b[0m\x1b[0;24r",
+	},
+	{
+		name:  "an alternate screen without a cursor of its own",
+		start: "\x1b7\x1b[?47h\x1b[2J",
+		undo:  "\x1b[?47l\x1b[999;1H\x1b[m",
+		stop:  "\x1b[2J\x1b[?47l\x1b8",
 	},
 	{
 		name:  "a curses program of a terminal that draws lines with G1",
 		start: "\x1b(B\x1b)0\x1b[?1049h\x0elqqk",
-		undo:  "\x1b)B\x0f\x1b[?1049l\x1b[m",
+		undo:  "\x1b[?1049l\x1b[m\x1b)B\x0f",
 		stop:  "\x0f\x1b)B\x1b[?1049l",
 	},
 	{
-		name:  "one of a terminal that draws them with G0",
+		name:  "a program of a terminal that draws them with G0",
 		start: "\x1b(0lqqk",
-		undo:  "\x1b(B\x0f\x1b[m",
+		undo:  "\x1b(B\x0f",
 		stop:  "\x1b(B",
 	},
 	{
-		name:  "what is unusual switched off",
-		start: "\x1b[?7;25l\x1b[?5;6h",
-		undo:  "\x1b[?5l\x1b[?6l\x1b[?7h\x1b[?25h\x1b[m",
-		stop:  "\x1b[?7;25h\x1b[?5;6l",
+		name:  "unusual values of modes",
+		start: "\x1b[4h\x1b[?7;25l\x1b[?5;6h",
+		undo:  "\x1b[4l\x1b[?5l\x1b[?6l\x1b[?7h\x1b[999;1H\x1b[?25h",
+		stop:  "\x1b[?7;25h\x1b[?5;6l\x1b[4l",
 	},
-	{name: "colours and titles only", start: "\x1b[1;31m\x1b]2;t\a\x1b]8;;http://a.example\a\x1b[4h\x1b[?12h\x1b[?1000$p"},
-	{name: "what is usual", start: "\x1b[?7h\x1b[?25h\x1b[?1049l\x1b[?1000l\x1b>\x1b(B\x1b[0 q\x1b[>4;0m\x1b[=0u\x1b[<u"},
+	{
+		name:  "colours of the terminal itself",
+		start: "\x1b]4;1;red;300;x;7;?\a\x1b]10;#fff;#000\x1b\\\x1b]12;?\a",
+		undo:  "\x1b]104;1\x1b\\\x1b]110\x1b\\\x1b]111\x1b\\",
+		stop:  "\x1b]104\a\x1b]110\a\x1b]111\a",
+	},
+	{
+		name:  "attributes and a link",
+		start: "\x1b[1;31m\x1b]8;id=1;http://a.example\atext",
+		undo:  "\x1b[m\x1b]8;;\x1b\\",
+		stop:  "\x1b]8;;\a\x1b[m",
+	},
+	{name: "attributes that end", start: "\x1b[1m\x1b[38;5;1mx\x1b[48;2;0;0;0;0m\x1b[0;4m\x1b[;m\x1b[39;22m"},
+	{name: "titles and unknown modes", start: "\x1b]2;t\a\x1b[?12h\x1b[?1000$p\x1b[23;0t\x1b[?1r"},
+	{name: "the usual values", start: "\x1b[?7h\x1b[?25h\x1b[?1049l\x1b[?1000l\x1b>\x1b(B\x1b[0 q\x1b[>4;0m\x1b[=0u\x1b[<u\x1b[1;24r"},
 	{name: "no modes", start: "\x1b[?h\x1b[?;xh\x1b[h\x1b[?99999999999999999999h\x1b[?4711h\x1b[>40;1m\x1b[u\x1b[1u"},
-	{name: "broken off", start: "\x1b(\x1b[?1000\x1b)\x18\x1b[?1000\x18h\x1b[>1\x1b[6 \x18\x1b(é"},
+	{name: "cut off", start: "\x1b(\x1b[?1000\x1b)\x18\x1b[?1000\x18h\x1b[>1\x1b[6 \x18\x1b(é"},
 }
 
 func TestUndo(t *testing.T) {
 	for _, p := range programs {
-		if got := string(note(p.start).Undo()); got != p.undo {
-			t.Errorf("%s is undone by %q, want %q", p.name, got, p.undo)
+		if got := string(observe(p.start).Undo()); got != p.undo {
+			t.Errorf("%s: undone by %q, want %q", p.name, got, p.undo)
 		}
-		if got := note(p.start, p.stop).Undo(); got != nil {
-			t.Errorf("%s has ended, and leaves %q", p.name, got)
+		if got := observe(p.start, p.stop).Undo(); got != nil {
+			t.Errorf("%s: leaves %q when it ends", p.name, got)
 		}
 	}
 	if got := new(Modes).Undo(); got != nil {
-		t.Errorf("at first: %q", got)
+		t.Errorf("no output: undone by %q", got)
+	}
+}
+
+// A resize makes the whole screen the scroll region.
+func TestUndoResized(t *testing.T) {
+	m := observe("\x1b[1;23r")
+	m.SetRows(30)
+	if got := m.Undo(); got != nil {
+		t.Errorf("undone by %q after a resize", got)
+	}
+	m.Observe([]byte("\x1b[1;24r"))
+	if got := m.Undo(); got == nil {
+		t.Error("24 of 30 rows are the whole screen")
 	}
 }
 
 // A terminal has kitty keyboard flags for each screen.
 func TestUndoKeyboard(t *testing.T) {
 	tests := []struct{ why, output, undo string }{
-		{"pushed twice", "\x1b[>1u\x1b[>5u", "\x1b[<2u\x1b[m"},
-		{"popped one of two", "\x1b[>1u\x1b[>5u\x1b[<u", "\x1b[<1u\x1b[m"},
+		{"pushed twice", "\x1b[>1u\x1b[>5u", "\x1b[<2u"},
+		{"popped one of two", "\x1b[>1u\x1b[>5u\x1b[<u", "\x1b[<1u"},
 		{"popped both", "\x1b[>1u\x1b[>5u\x1b[<2u", ""},
 		{"popped more than there were", "\x1b[=1u\x1b[>1u\x1b[<9u", ""},
-		{"set and pushed", "\x1b[=1u\x1b[>5u", "\x1b[<1u\x1b[=0u\x1b[m"},
+		{"set and pushed", "\x1b[=1u\x1b[>5u", "\x1b[<1u\x1b[=0u"},
 		{"pushed, set and popped", "\x1b[>1u\x1b[=5u\x1b[<u", ""},
 		{"some set, and reset", "\x1b[=1u\x1b[=4;2u\x1b[=5;3u", ""},
-		{"some set", "\x1b[=1;1u\x1b[=4;2u\x1b[=1;3u", "\x1b[=0u\x1b[m"},
+		{"some set", "\x1b[=1;1u\x1b[=4;2u\x1b[=1;3u", "\x1b[=0u"},
 		{"set to nothing", "\x1b[=1u\x1b[=u", ""},
-		{"pushed on the main screen, then the alternate one", "\x1b[>1u\x1b[?1049h", "\x1b[?1049l\x1b[<1u\x1b[m"},
-		{"pushed on both", "\x1b[>1u\x1b[?1049h\x1b[>1u\x1b[>1u", "\x1b[<2u\x1b[?1049l\x1b[<1u\x1b[m"},
+		{"pushed on the main screen, then the alternate one", "\x1b[>1u\x1b[?1049h", "\x1b[?1049l\x1b[m\x1b[<1u"},
+		{"pushed on both", "\x1b[>1u\x1b[?1049h\x1b[>1u\x1b[>1u", "\x1b[<2u\x1b[?1049l\x1b[m\x1b[<1u"},
 		{"pushed on the alternate screen, and that left", "\x1b[?1047h\x1b[>1u\x1b[?1047l", ""},
 	}
 	for _, test := range tests {
-		if got := string(note(test.output).Undo()); got != test.undo {
+		if got := string(observe(test.output).Undo()); got != test.undo {
 			t.Errorf("%s: undone by %q, want %q", test.why, got, test.undo)
 		}
 	}
@@ -129,14 +175,14 @@ func TestResets(t *testing.T) {
 	const title = "\x1b]2;t\x1b\\"
 	all := "\x1b[?1;6;25;66;1000;1049;2004h\x1b[?25l\x1b=\x1b(0\x1b)0\x1b[>4;2m\x1b[4 q\x1b[>1u" + title
 
-	m := note(all + "\x1bc")
+	m := observe(all + "\x1bc")
 	if got := m.Undo(); got != nil || string(m.Title()) != title {
 		t.Errorf("after RIS: %q, title %q", got, m.Title())
 	}
-	// A terminal that has left the alternate screen, and the mouse, is told so
-	// once more; one that has not would be of no use.
-	m = note(all + "\x1b[!p")
-	want := "\x1b[<1u\x1b[>4m\x1b[ q\x1b[?1000l\x1b[?1049l\x1b[?2004l\x1b[m"
+	// Some terminals leave the alternate screen and the mouse on DECSTR, others do
+	// not: Undo resets both.
+	m = observe(all + "\x1b[!p")
+	want := "\x1b[<1u\x1b[?1049l\x1b[ q\x1b[m\x1b[>4m\x1b[?1000l\x1b[?2004l"
 	if got := string(m.Undo()); got != want || string(m.Title()) != title {
 		t.Errorf("after DECSTR: %q, want %q; title %q", got, want, m.Title())
 	}
@@ -156,24 +202,25 @@ func TestTitle(t *testing.T) {
 	}
 	for _, test := range tests {
 		for _, chunks := range [][]string{{test.output}, bytewise(test.output)} {
-			if got := string(note(chunks...).Title()); got != test.want {
+			if got := string(observe(chunks...).Title()); got != test.want {
 				t.Errorf("%s: %.40q, want %q", test.why, got, test.want)
 			}
 		}
 	}
 }
 
-// Whatever was switched on: after what Undo returns there is nothing to undo.
+// After any output, Undo leaves nothing to undo.
 func TestUndoLeavesNothing(t *testing.T) {
 	sequences := []string{
 		"\x1b[?1h", "\x1b[?7l", "\x1b[?25l", "\x1b[?47h", "\x1b[?1047h", "\x1b[?1049h", "\x1b[?1049l", "\x1b[?1000;1006h",
 		"\x1b=", "\x1b>", "\x1b(0", "\x1b(B", "\x1b)0", "\x1b[4 q", "\x1b[>4;1m", "\x1b[>4m",
-		"\x1b[>1u", "\x1b[<u", "\x1b[<2u", "\x1b[=5u", "\x1b[=4;2u", "\x1b[=0u", "\x1b[!p", "\x1bc",
+		"\x1b[4h", "\x1b[?6;69h", "\x1b[2;9r", "\x1b[r", "\x1b[1;38;5;0m", "\x1b[m", "\x1b]8;;x\a", "\x1b]4;1;red;2;blue\a", "\x1b]11;red\a",
+		"\x1b[22;0t", "\x1b[23;0t", "\x1b[>1u", "\x1b[<u", "\x1b[<2u", "\x1b[=5u", "\x1b[=4;2u", "\x1b[=0u", "\x1b[!p", "\x1bc",
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		output := strings.Join(rapid.SliceOf(rapid.SampledFrom(sequences)).Draw(t, "output"), "")
-		undo := string(note(output).Undo())
-		if got := note(output, undo).Undo(); got != nil {
+		undo := string(observe(output).Undo())
+		if got := observe(output, undo).Undo(); got != nil {
 			t.Errorf("%q is undone by %q, and then by %q", output, undo, got)
 		}
 	})

@@ -8,17 +8,17 @@ import (
 // enq asks a terminal for its answerback message.
 const enq = 0x05
 
-// A Stripper removes from the output of a program what a terminal would answer:
-// when it is shown again, or late, nobody waits for the answer, and a shell would
-// take it for typed.
+// A Stripper removes the queries that a terminal would answer from old output: when
+// that is replayed, the program no longer waits for the answer, and a shell would
+// take it for typed input.
 type Stripper struct {
 	split Splitter
-	shown Splitter // follows what Strip has returned
+	shown Splitter // state after the bytes that Strip has returned
 	out   []byte
 }
 
-// Strip returns b without queries. A sequence that has begun is held back until
-// it ends. The result is valid until the next call.
+// Strip returns b without queries. It holds an unfinished sequence back until that
+// ends. The result is valid until the next call.
 func (s *Stripper) Strip(b []byte) []byte {
 	if s.split.Ground() && s.shown.Ground() && bytes.IndexByte(b, esc) < 0 && bytes.IndexByte(b, enq) < 0 {
 		return b
@@ -26,7 +26,7 @@ func (s *Stripper) Strip(b []byte) []byte {
 	s.out = s.out[:0]
 	s.split.Split(b,
 		func(plain []byte) {
-			if s.split.long { // in an image or the like, which asks for nothing
+			if s.split.long { // an image or the like, which is no query
 				s.show(plain)
 				return
 			}
@@ -39,8 +39,9 @@ func (s *Stripper) Strip(b []byte) []byte {
 			case !isQuery(sequence):
 				s.show(sequence)
 			case !s.shown.Ground():
-				// The query cut off a sequence, which else would swallow, or
-				// make a query of, what comes next: ST ends it as well.
+				// The query cut off another sequence. Without the query, that
+				// would swallow the bytes that follow or form a query with
+				// them: ST ends it.
 				s.show([]byte("\x1b\\"))
 			}
 		})
@@ -52,14 +53,14 @@ func (s *Stripper) show(b []byte) {
 	s.out = append(s.out, b...)
 }
 
-// Rest returns what was held back, and begins anew.
+// Rest returns the bytes that Strip holds back, and resets the Stripper.
 func (s *Stripper) Rest() []byte {
 	s.shown = Splitter{}
 	return s.split.Rest()
 }
 
-// isQuery reports whether a terminal answers a sequence: those of xterm's
-// "Control Sequences", and of kitty's and iTerm2's extensions.
+// isQuery reports whether a terminal answers a sequence. It knows the queries of
+// xterm's "Control Sequences" and of kitty's and iTerm2's extensions.
 func isQuery(sequence []byte) bool {
 	if len(sequence) < 2 {
 		return false
@@ -79,12 +80,12 @@ func isQuery(sequence []byte) bool {
 	return false
 }
 
-// isCommandQuery reports whether an OSC asks for something, most of them by a
-// question mark in place of a value.
+// isCommandQuery reports whether an OSC is a query: most have a question mark in
+// place of a value.
 func isCommandQuery(body string) bool {
 	body = strings.TrimRight(body, "\a\x1b\\")
 	switch number, values, _ := strings.Cut(body, ";"); number {
-	case "0", "1", "2", "7", "8", "9", "777": // titles, links and messages are any text
+	case "0", "1", "2", "7", "8", "9", "777": // titles, links and messages may contain any text
 		return false
 	case "21": // kitty colours
 		return strings.Contains(values, "=?")
@@ -98,6 +99,7 @@ func isCommandQuery(body string) bool {
 	return strings.Contains(body, ";?")
 }
 
+// isControlQuery reports whether a CSI sequence, given without ESC [, is a query.
 func isControlQuery(body string) bool {
 	if body == "" {
 		return false

@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// queries are what a terminal answers, or would if it knew it.
+// queries are the sequences that some terminal answers.
 var queries = []string{
 	"\x05",              // ENQ
 	"\x1bZ",             // DECID
@@ -48,8 +48,8 @@ var queries = []string{
 	"\x1b_Gi=31,s=1,v=1,a=q,t=d,f=24;AAAA\x1b\\", "\x1b_Ga=q;\x1b\\", // kitty graphics
 }
 
-// innocent is output that no terminal answers.
-var innocent = []string{
+// noQueries is output that no terminal answers.
+var noQueries = []string{
 	"text\r\n", "é€😀", "\a\b\t\x0e\x0f",
 	"\x1b[m", "\x1b[1;38;5;4m", "\x1b[4:3m", "\x1b[>4;2m", "\x1b[>4m", "\x1b[>4n", "\x1b[>m",
 	"\x1b[H", "\x1b[6;1H", "\x1b[5A", "\x1b[6B", "\x1b[2J", "\x1b[K", "\x1b[1;24r", "\x1b[3S", "\x1b[6X", "\x1b[3g",
@@ -68,10 +68,10 @@ var innocent = []string{
 	"\x1b_Ga=T,f=24,s=1,v=1;AAAA\x1b\\", "\x1b_other a=q\x1b\\", "\x1b^a=q\x1b\\", "\x1bXa=q\x1b\\",
 	"\x1b]52;c;" + strings.Repeat("aGk=", 2*maxSequence) + "\a",
 	"\x1bPq" + strings.Repeat("\x05~", maxSequence) + "\x1b\\", // ENQ asks nothing there
-	"\x1b[6", "\x1b]11;", // broken off by what follows
+	"\x1b[6", "\x1b]11;", // cut off by the next sequence
 }
 
-// strip strips chunks, and returns what is held back at the end too.
+// strip strips chunks, and returns the bytes held back at the end too.
 func strip(chunks ...string) string {
 	var s Stripper
 	var out []byte
@@ -95,7 +95,7 @@ func TestStripQueries(t *testing.T) {
 }
 
 func TestStripLeavesTheRest(t *testing.T) {
-	for _, s := range innocent {
+	for _, s := range noQueries {
 		if got := strip(s); got != s {
 			t.Errorf("%.80q becomes %.80q", s, got)
 		}
@@ -103,13 +103,13 @@ func TestStripLeavesTheRest(t *testing.T) {
 			t.Errorf("%.80q, byte by byte, becomes %.80q", s, got)
 		}
 	}
-	all := strings.Join(innocent, "\x1b[m")
+	all := strings.Join(noQueries, "\x1b[m")
 	if got := strip(strings.Join(queries, "") + all); got != all {
 		t.Errorf("all of it becomes %q", got)
 	}
 }
 
-// What is left when a query is taken out must not make one, nor an open string.
+// The bytes around a removed query form no query, and no unfinished string.
 func TestStripJoinsNothing(t *testing.T) {
 	tests := []struct{ why, input, want string }{
 		{"ESC before a query", "\x1b\x1b[6n[6n", "\x1b\x1b\\[6n"},
@@ -118,7 +118,7 @@ func TestStripJoinsNothing(t *testing.T) {
 		{"OSC before two queries", "\x1b]0;t\x1b[6n\x1b[ctext", "\x1b]0;t\x1b\\text"},
 		{"an OSC that is too long", osc(maxSequence+9, "") + "\x1b[6nx", osc(maxSequence+9, "") + "\x1b\\x"},
 		{"an OSC that ends at the limit", osc(maxSequence, "") + "\x1b[6nx", osc(maxSequence, "") + "\x1b\\x"},
-		{"a query that is broken off", "\x1b]11;?\x1b[mx", "\x1b[mx"},
+		{"a query that is cut off", "\x1b]11;?\x1b[mx", "\x1b[mx"},
 		{"a query that is cancelled", "\x1b[6\x18n", "\x1b[6\x18n"},
 	}
 	for _, test := range tests {
@@ -130,11 +130,11 @@ func TestStripJoinsNothing(t *testing.T) {
 	}
 }
 
-// What has begun when old output ends goes on in what is shown live.
+// A sequence that begins in the replay continues in the live output.
 func TestStripRest(t *testing.T) {
 	var s Stripper
 	if out := string(s.Strip([]byte("a\x1b[3"))); out != "a" {
-		t.Errorf("%q before it is known what follows", out)
+		t.Errorf("%q before the sequence is complete", out)
 	}
 	if rest := string(s.Rest()); rest != "\x1b[3" {
 		t.Errorf("Rest() = %q", rest)
@@ -152,15 +152,15 @@ func TestStripAnyOutput(t *testing.T) {
 }
 
 func FuzzStrip(f *testing.F) {
-	for _, s := range slices.Concat(queries, innocent) {
+	for _, s := range slices.Concat(queries, noQueries) {
 		f.Add("a"+s+"b", []byte{0, 1, 7})
 	}
 	f.Add("\x1b\x1b[6n[6n", []byte{})
 	f.Fuzz(func(t *testing.T, input string, sizes []byte) { checkStrip(t, input, sizes) })
 }
 
-// checkStrip checks that no query is left, that nothing else is gone, and that it
-// is all the same how the input was cut.
+// checkStrip checks that no query is left, that nothing else is removed, and that the
+// result does not depend on the chunks.
 func checkStrip(t rapid.TB, input string, sizes []byte) {
 	t.Helper()
 	got := strip(cut(input, sizes)...)

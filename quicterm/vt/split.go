@@ -1,13 +1,12 @@
-// Package vt follows what a program sends to a terminal, as far as somebody has
-// to who passes it on without showing it: where its control sequences begin and
-// end, which of them a terminal would answer, and which modes they leave it in.
-// It does not know what is on the screen.
+// Package vt follows the output that a program sends to a terminal: where control
+// sequences begin and end, which of them a terminal answers, and which modes they
+// leave the terminal in. It does not know what is on the screen.
 package vt
 
 import "bytes"
 
-// maxSequence is how long a control sequence may be and still be handed out
-// whole, in bytes. Images and clipboards are longer; nobody has to look at them.
+// maxSequence bounds the length in bytes of a control sequence that Split hands out
+// whole. Only images and clipboards are longer, and no caller inspects those.
 const maxSequence = 4 << 10
 
 // Control characters that matter here (ECMA-48).
@@ -24,28 +23,28 @@ type state int
 const (
 	ground       state = iota
 	escape             // after ESC
-	intermediate       // after ESC and an intermediate byte: nothing but the end may follow
+	intermediate       // after ESC and an intermediate byte: only intermediates or the final byte may follow
 	control            // in a CSI sequence
 	text               // in an OSC, DCS, APC, PM or SOS string
-	textEscape         // after ESC in one, which may end it
+	textEscape         // after ESC in a string, which may end it
 )
 
-// A Splitter splits the output of a program into control sequences and what is
-// between them. Sequences may begin in one call of Split and end in another.
+// A Splitter splits the output of a program into control sequences and the bytes
+// between them. A sequence may begin in one call of Split and end in another.
 type Splitter struct {
 	state state
 	osc   bool   // the string is an OSC, which BEL ends as well
-	seq   []byte // of the sequence that has begun, if it is not too long
-	long  bool   // it is too long, and what there was of it was handed out
+	seq   []byte // the begun sequence, without the part already handed out
+	long  bool   // the sequence exceeds maxSequence and is handed out in pieces
 }
 
-// Ground reports whether the last byte was not inside a control sequence.
+// Ground reports whether the output so far ends outside of a control sequence.
 func (s *Splitter) Ground() bool { return s.state == ground }
 
-// Split calls plain for bytes outside of sequences, and for the pieces of those
-// that are too long, and sequence for each whole sequence, in the order of b. All
-// that it calls them with, one after the other, is what Split was called with. It
-// keeps nothing of b.
+// Split calls sequence for each whole control sequence, and plain for the bytes
+// between sequences and for the pieces of sequences that are too long, in the order
+// of b. Concatenated, the arguments of all these calls are the output. Split does
+// not retain b.
 func (s *Splitter) Split(b []byte, plain, sequence func([]byte)) {
 	for len(b) > 0 {
 		if s.state == ground {
@@ -73,13 +72,13 @@ func (s *Splitter) Split(b []byte, plain, sequence func([]byte)) {
 			s.finish(plain, sequence)
 		case beyond:
 			s.finish(plain, sequence)
-			continue // it is the first byte of what follows
+			continue // c is the first byte after the sequence
 		}
 		b = b[1:]
 	}
 }
 
-// Rest returns what there is of a sequence that has begun, and forgets it.
+// Rest returns the held-back bytes of an unfinished sequence, and resets the Splitter.
 func (s *Splitter) Rest() []byte {
 	rest := s.seq
 	*s = Splitter{}
@@ -115,24 +114,23 @@ func (s *Splitter) finish(plain, sequence func([]byte)) {
 	s.seq, s.long = s.seq[:0], false
 }
 
-// restart ends a string before the ESC that came last, which begins another
-// sequence.
+// restart ends a string before its last ESC, which begins another sequence.
 func (s *Splitter) restart(plain, sequence func([]byte)) {
 	s.seq = s.seq[:len(s.seq)-1]
 	s.finish(plain, sequence)
 	s.begin()
 }
 
-// A place says where a byte is in regard to the sequence that has begun.
+// A place is the position of a byte relative to the begun sequence.
 type place int
 
 const (
 	within place = iota
 	last
-	beyond // it does not belong to the sequence, which is broken off
+	beyond // the sequence was cut off before this byte
 )
 
-// next moves to the state after a byte of a sequence.
+// next advances the state by one byte of a sequence.
 func (s *Splitter) next(c byte) place {
 	if c == can || c == sub {
 		return last

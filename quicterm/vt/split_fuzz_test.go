@@ -10,8 +10,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// output generates what programs may send, with more than its share of what
-// begins, ends and breaks sequences.
+// output generates output of programs with many beginnings, ends and breaks of
+// sequences.
 func output() *rapid.Generator[string] {
 	parts := []string{
 		"\x1b", "[", "]", "P", "_", "\\", "\a", "\x18", "\x1a", "\x05", "\x7f", "\n",
@@ -22,7 +22,7 @@ func output() *rapid.Generator[string] {
 	return rapid.Map(rapid.SliceOf(rapid.SampledFrom(parts)), func(s []string) string { return strings.Join(s, "") })
 }
 
-// long generates output with runs of bytes that bring a sequence near the limit.
+// long generates output with sequences whose length is near the limit.
 func long() *rapid.Generator[string] {
 	run := rapid.Custom(func(t *rapid.T) string {
 		b := rapid.SampledFrom([]string{"t", "1", " ", "\n", "\x05", "\xff"}).Draw(t, "of")
@@ -33,7 +33,7 @@ func long() *rapid.Generator[string] {
 	})
 }
 
-// cut cuts a string into chunks, of as many bytes as sizes say, again and again.
+// cut cuts a string into chunks of the given sizes less 1, repeated.
 func cut(s string, sizes []byte) []string {
 	var chunks []string
 	for i := 0; s != ""; i++ {
@@ -61,8 +61,8 @@ func FuzzSplit(f *testing.F) {
 	f.Fuzz(func(t *testing.T, input string, sizes []byte) { checkSplit(t, input, sizes) })
 }
 
-// checkSplit checks that nothing is lost, that memory is bounded, and that it is
-// all the same how the input was cut.
+// checkSplit checks that nothing is lost, that memory is bounded, and that the result
+// does not depend on the chunks.
 func checkSplit(t rapid.TB, input string, sizes []byte) {
 	t.Helper()
 	var whole Splitter
@@ -94,8 +94,8 @@ func checkSplit(t rapid.TB, input string, sizes []byte) {
 	}
 }
 
-// grammar is that of sequences up to where they end or break off, in characters
-// for bytes; in each line but the last the end is what may be missing.
+// grammar matches a control sequence up to its end or to where it is cut off, with a
+// character for each byte. In each line except the last, the optional part is the end.
 var grammar = regexp.MustCompile(strings.ReplaceAll(`(?s)\x1b[C]*(?:`+strings.Join([]string{
 	`\[[C -?]*[@-~\x18\x1a]?`,
 	`\][^\x07\x18\x1a\x1b]*(?:[\x07\x18\x1a]|\x1b\\)?`,
@@ -106,7 +106,7 @@ var grammar = regexp.MustCompile(strings.ReplaceAll(`(?s)\x1b[C]*(?:`+strings.Jo
 
 func TestSplitAgainstGrammar(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		// CAN ends all that could be held back; longer sequences have a test of their own.
+		// CAN ends any unfinished sequence; longer sequences have their own test.
 		input := output().Draw(t, "input") + "\x18"
 		if len(input) > maxSequence {
 			t.Skip("too long")

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// A piece is what a Splitter hands out in one call.
+// A piece is the argument of one call by a Splitter.
 type piece struct {
 	sequence bool
 	bytes    string
@@ -35,8 +35,7 @@ func collect(s *Splitter, chunks ...string) []piece {
 	return merge(pieces)
 }
 
-// merge makes one piece of plain ones that follow each other: where those are cut
-// depends on the chunks.
+// merge joins consecutive plain pieces: where those are cut depends on the chunks.
 func merge(pieces []piece) []piece {
 	var merged []piece
 	for _, p := range pieces {
@@ -49,7 +48,7 @@ func merge(pieces []piece) []piece {
 	return merged
 }
 
-// bytewise cuts a string at each byte, also inside of characters.
+// bytewise cuts a string at each byte, inside characters too.
 func bytewise(s string) []string {
 	chunks := make([]string, len(s))
 	for i := range len(s) {
@@ -58,7 +57,7 @@ func bytewise(s string) []string {
 	return chunks
 }
 
-// splits are inputs, the pieces that they have, and what is held back of them.
+// splits are inputs, their pieces, and the bytes of each that are held back.
 var splits = []struct {
 	why, input string
 	pieces     []piece
@@ -94,21 +93,21 @@ var splits = []struct {
 		sequence("\x1b(P"), plain("x"), sequence("\x1b#]"), plain("x"), sequence("\x1b ["), plain("x")}, ""},
 	{"controls after ESC", "\x1b\n[m", []piece{sequence("\x1b\n[m")}, ""},
 
-	{"ESC broken by CAN", "\x1b\x18[m", []piece{sequence("\x1b\x18"), plain("[m")}, ""},
-	{"ESC with an intermediate byte broken by SUB", "\x1b(\x1aB", []piece{sequence("\x1b(\x1a"), plain("B")}, ""},
-	{"CSI broken by CAN", "\x1b[3\x181m", []piece{sequence("\x1b[3\x18"), plain("1m")}, ""},
-	{"CSI broken by SUB", "\x1b[3\x1a1m", []piece{sequence("\x1b[3\x1a"), plain("1m")}, ""},
-	{"CSI broken by another", "\x1b[3\x1b[1m", []piece{sequence("\x1b[3"), sequence("\x1b[1m")}, ""},
-	{"CSI broken by UTF-8", "\x1b[3é", []piece{sequence("\x1b[3"), plain("é")}, ""},
-	{"ESC broken by another", "\x1b\x1b\x1b[m", []piece{sequence("\x1b"), sequence("\x1b"), sequence("\x1b[m")}, ""},
-	{"ESC broken by UTF-8", "\x1bé\x1b(é", []piece{sequence("\x1b"), plain("é"), sequence("\x1b("), plain("é")}, ""},
-	{"ESC and an intermediate byte broken by another", "\x1b(\x1b[m", []piece{sequence("\x1b("), sequence("\x1b[m")}, ""},
-	{"OSC broken by CAN", "\x1b]0;t\x18x", []piece{sequence("\x1b]0;t\x18"), plain("x")}, ""},
-	{"DCS broken by SUB", "\x1bPq\x1ax", []piece{sequence("\x1bPq\x1a"), plain("x")}, ""},
-	{"OSC broken by CSI", "\x1b]0;t\x1b[mx", []piece{sequence("\x1b]0;t"), sequence("\x1b[m"), plain("x")}, ""},
-	{"OSC broken by ESC ESC", "\x1b]0;t\x1b\x1b\\", []piece{sequence("\x1b]0;t"), sequence("\x1b"), sequence("\x1b\\")}, ""},
-	{"OSC broken by ESC CAN", "\x1b]0;t\x1b\x18x", []piece{sequence("\x1b]0;t"), sequence("\x1b\x18"), plain("x")}, ""},
-	{"OSC broken by ESC and UTF-8", "\x1b]0;t\x1bé", []piece{sequence("\x1b]0;t"), sequence("\x1b"), plain("é")}, ""},
+	{"ESC cut off by CAN", "\x1b\x18[m", []piece{sequence("\x1b\x18"), plain("[m")}, ""},
+	{"ESC with an intermediate byte cut off by SUB", "\x1b(\x1aB", []piece{sequence("\x1b(\x1a"), plain("B")}, ""},
+	{"CSI cut off by CAN", "\x1b[3\x181m", []piece{sequence("\x1b[3\x18"), plain("1m")}, ""},
+	{"CSI cut off by SUB", "\x1b[3\x1a1m", []piece{sequence("\x1b[3\x1a"), plain("1m")}, ""},
+	{"CSI cut off by another", "\x1b[3\x1b[1m", []piece{sequence("\x1b[3"), sequence("\x1b[1m")}, ""},
+	{"CSI cut off by UTF-8", "\x1b[3é", []piece{sequence("\x1b[3"), plain("é")}, ""},
+	{"ESC cut off by another", "\x1b\x1b\x1b[m", []piece{sequence("\x1b"), sequence("\x1b"), sequence("\x1b[m")}, ""},
+	{"ESC cut off by UTF-8", "\x1bé\x1b(é", []piece{sequence("\x1b"), plain("é"), sequence("\x1b("), plain("é")}, ""},
+	{"ESC and an intermediate byte cut off by another", "\x1b(\x1b[m", []piece{sequence("\x1b("), sequence("\x1b[m")}, ""},
+	{"OSC cut off by CAN", "\x1b]0;t\x18x", []piece{sequence("\x1b]0;t\x18"), plain("x")}, ""},
+	{"DCS cut off by SUB", "\x1bPq\x1ax", []piece{sequence("\x1bPq\x1a"), plain("x")}, ""},
+	{"OSC cut off by CSI", "\x1b]0;t\x1b[mx", []piece{sequence("\x1b]0;t"), sequence("\x1b[m"), plain("x")}, ""},
+	{"OSC cut off by ESC ESC", "\x1b]0;t\x1b\x1b\\", []piece{sequence("\x1b]0;t"), sequence("\x1b"), sequence("\x1b\\")}, ""},
+	{"OSC cut off by ESC CAN", "\x1b]0;t\x1b\x18x", []piece{sequence("\x1b]0;t"), sequence("\x1b\x18"), plain("x")}, ""},
+	{"OSC cut off by ESC and UTF-8", "\x1b]0;t\x1bé", []piece{sequence("\x1b]0;t"), sequence("\x1b"), plain("é")}, ""},
 
 	{"ESC at the end", "a\x1b", []piece{plain("a")}, "\x1b"},
 	{"CSI without an end", "a\x1b[1;", []piece{plain("a")}, "\x1b[1;"},
@@ -122,14 +121,14 @@ var splits = []struct {
 	{"OSC past it many times", osc(9*maxSequence, "\a"), []piece{plain(osc(9*maxSequence, "\a"))}, ""},
 	{"CSI past the limit", "\x1b[" + strings.Repeat("1", maxSequence) + "m\x1b[m", []piece{
 		plain("\x1b[" + strings.Repeat("1", maxSequence) + "m"), sequence("\x1b[m")}, ""},
-	{"OSC past it, broken by CSI", osc(maxSequence+9, "") + "\x1b[m", []piece{
+	{"OSC past it, cut off by CSI", osc(maxSequence+9, "") + "\x1b[m", []piece{
 		plain(osc(maxSequence+9, "")), sequence("\x1b[m")}, ""},
-	{"OSC broken by CSI at the limit", osc(maxSequence, "") + "\x1b[m", []piece{
+	{"OSC cut off by CSI at the limit", osc(maxSequence, "") + "\x1b[m", []piece{
 		plain(osc(maxSequence, "")), sequence("\x1b[m")}, ""},
 	{"OSC past it, without an end", osc(maxSequence+9, ""), []piece{plain(osc(maxSequence+1, ""))}, "tttttttt"},
 }
 
-// osc returns an OSC of n bytes that ends in a given way.
+// osc returns an OSC of n bytes with the given end.
 func osc(n int, end string) string {
 	const begin = "\x1b]0;"
 	return begin + strings.Repeat("t", n-len(begin)-len(end)) + end
@@ -152,7 +151,7 @@ func TestSplit(t *testing.T) {
 	}
 }
 
-// After Rest nothing is left of what came before, wherever it broke off.
+// Rest resets the Splitter in every state.
 func TestRestForgets(t *testing.T) {
 	const input = "\x1b]52;c;\x1bP\x1b(\x1b[1\x1b"
 	want := []piece{plain("m\a"), sequence("\x1b[m"), plain("x")}

@@ -10,7 +10,7 @@ import (
 	"github.com/fxamacker/cbor/v2"
 )
 
-// A SessionID names a session. It is random, so that nobody can guess one.
+// A SessionID identifies a session. It is random, so it cannot be guessed.
 type SessionID [16]byte
 
 func (id SessionID) String() string { return hex.EncodeToString(id[:]) }
@@ -25,11 +25,11 @@ func ParseSessionID(s string) (SessionID, error) {
 	return SessionID(b), nil
 }
 
-// An InstanceID names a client process, random as well. All carriers of one
-// instance are the same attachment.
+// An InstanceID identifies a client process that attaches to a session. It is random.
+// All carriers of an instance are one attachment.
 type InstanceID [16]byte
 
-// Limits of fields. What exceeds them is refused.
+// Limits of fields. A receiver refuses what exceeds them.
 const (
 	MaxKeys    = 64  // public keys that a client offers
 	MaxEnv     = 64  // environment variables
@@ -40,12 +40,12 @@ const (
 // Hello is the first message of a client that has to authenticate.
 type Hello struct {
 	Software string   `cbor:"1,keyasint"` // name and version, for logs
-	User     string   `cbor:"2,keyasint"` // account; empty with a ticket
+	User     string   `cbor:"2,keyasint"` // account; ignored with a token
 	Keys     [][]byte `cbor:"3,keyasint"` // public keys (RFC 4253, 6.6) that the client can sign with, best first
 }
 
-// Offer answers a Hello, or an Answer that did not do: the keys among those in
-// Hello that the account accepts.
+// Offer answers a Hello, or an Answer that failed. It lists the keys of Hello that the
+// account accepts.
 type Offer struct {
 	Keys [][]byte `cbor:"1,keyasint"`
 }
@@ -57,72 +57,70 @@ type Answer struct {
 	Signature []byte `cbor:"2,keyasint"`
 }
 
-// Ticket proves that the client got a grant on the machine itself.
-type Ticket struct {
-	Ticket []byte `cbor:"1,keyasint"`
+// Token proves that the client has got a grant on the server's machine.
+type Token struct {
+	Token []byte `cbor:"1,keyasint"`
 }
 
-// Denied ends a connection whose client has not proven who it is. It says
-// nothing more, but to a Resume.
+// Denied ends a connection whose client has proven nothing. Boot is empty, except in
+// the answer to a Resume.
 type Denied struct {
 	Boot string `cbor:"1,keyasint"` // see Attached
 }
 
-// A Mode says what Attach does when the session exists or does not.
+// A Mode says whether Attach uses an existing session or starts one.
 type Mode uint8
 
 // The modes.
 const (
 	ModeCreate         Mode = 0 // always a new session
-	ModeAttachOrCreate Mode = 1 // the named one, made if it does not exist
-	ModeAttach         Mode = 2 // the named one, or the latest detached one; never a new one
+	ModeAttachOrCreate Mode = 1 // the named session, or a new one with that name
+	ModeAttach         Mode = 2 // the named session, or the latest detached one; never a new one
 )
 
-// Attach asks for a session, new or not. The client becomes its writer.
+// Attach asks for a session, of which the client becomes the writer.
 type Attach struct {
 	Mode     Mode        `cbor:"1,keyasint"`
 	Session  string      `cbor:"2,keyasint"` // name, or the start of an id
 	Instance InstanceID  `cbor:"3,keyasint"`
 	PTY      bool        `cbor:"4,keyasint"`
-	Size     [4]uint16   `cbor:"5,keyasint"` // columns, rows, and pixels of both or 0
+	Size     Size        `cbor:"5,keyasint"`
 	Env      [][2]string `cbor:"6,keyasint"` // names and values
 	Command  string      `cbor:"7,keyasint"` // for the shell's -c; empty for a login shell
 }
 
-// Attached answers Attach and Resume is made of what it says.
+// Attached answers Attach. It has what the client needs to resume.
 type Attached struct {
-	ID       SessionID `cbor:"1,keyasint"`
-	UID      uint32    `cbor:"2,keyasint"` // the account's
-	Name     string    `cbor:"3,keyasint"`
-	Secret   []byte    `cbor:"4,keyasint"` // for the proofs of this instance's resumes
-	Software string    `cbor:"5,keyasint"` // the holder's name and version
-	Features []string  `cbor:"6,keyasint"` // what the holder can do beyond this version
-	PTY      bool      `cbor:"7,keyasint"`
-	Created  bool      `cbor:"8,keyasint"`
-	First    uint64    `cbor:"9,keyasint"`  // the first frame of the output that is sent
-	Offset   uint64    `cbor:"10,keyasint"` // its offset
-	Live     uint64    `cbor:"11,keyasint"` // frames before this one were shown to somebody, or nobody, before
-	Skip     uint64    `cbor:"12,keyasint"` // bytes of output to leave out: the rest of a line
-	Boot     string    `cbor:"13,keyasint"` // differs after the machine was started anew
+	ID      SessionID `cbor:"1,keyasint"`
+	UID     uint32    `cbor:"2,keyasint"` // the account's
+	Name    string    `cbor:"3,keyasint"`
+	Secret  []byte    `cbor:"4,keyasint"` // for the proofs of this instance's resumes
+	PTY     bool      `cbor:"5,keyasint"`
+	Created bool      `cbor:"6,keyasint"`
+	First   uint64    `cbor:"7,keyasint"`  // the first frame of the output that is sent
+	Offset  uint64    `cbor:"8,keyasint"`  // its offset
+	Live    uint64    `cbor:"9,keyasint"`  // the first live frame: those before it are history
+	Trim    uint64    `cbor:"10,keyasint"` // bytes of output that the client does not show: the rest of a line
+	Boot    string    `cbor:"11,keyasint"` // differs after a reboot of the machine
 }
 
-// Resumed answers a Resume whose proof holds. Frames follow.
+// Resumed answers a Resume whose proof is valid. Frames follow.
 type Resumed struct{}
 
-// Resume brings another carrier to an attachment. It has a fixed size and form,
-// so that a daemon passes it to a holder as it is.
+// Resume adds a carrier to an attachment. It has a fixed size and form: the daemon
+// passes it on to the holder of a client that has proven nothing yet.
 type Resume struct {
 	UID      uint32 // of the session's account
 	ID       SessionID
 	Instance InstanceID
-	N        uint64   // counts up; each is good once
-	Proof    [32]byte // by the secret, over all the others
+	N        uint64   // number of the proof, which the holder accepts once
+	Proof    [32]byte // HMAC with the secret over the other fields
 }
 
 // ResumeSize is the size of a Resume's payload, in bytes.
 const ResumeSize = 4 + 16 + 16 + 8 + 32
 
-// Statement returns what a resume's proof is about.
+// Statement returns the bytes that the proof covers.
 func (r *Resume) Statement() []byte {
 	b := binary.BigEndian.AppendUint32(nil, r.UID)
 	b = append(b, r.ID[:]...)
@@ -153,17 +151,17 @@ type List struct{}
 // Listing answers List.
 type Listing struct {
 	Sessions []cbor.RawMessage `cbor:"1,keyasint"` // each an Info
-	More     int               `cbor:"2,keyasint"` // sessions that are left out: one message does not hold them
+	More     int               `cbor:"2,keyasint"` // number of sessions that do not fit into the message
 }
 
-// A Phase is where a session is in its life.
+// A Phase is a phase of the life of a session.
 type Phase uint8
 
 // The phases.
 const (
-	PhaseAttached Phase = 1 // a client is connected
-	PhaseDetached Phase = 2 // none is
-	PhaseExited   Phase = 3 // the program has ended, nobody has seen how
+	PhaseAttached Phase = 1 // the writer is connected
+	PhaseDetached Phase = 2 // no writer is connected
+	PhaseExited   Phase = 3 // the program has ended, and no client has seen its Exit
 )
 
 // Info describes a session to people.
@@ -171,14 +169,14 @@ type Info struct {
 	ID      SessionID `cbor:"1,keyasint"`
 	Name    string    `cbor:"2,keyasint"`
 	Phase   Phase     `cbor:"3,keyasint"`
-	Since   int64     `cbor:"4,keyasint"` // of the phase, Unix seconds
+	Since   int64     `cbor:"4,keyasint"` // start of the phase, Unix seconds
 	Created int64     `cbor:"5,keyasint"` // Unix seconds
 	PTY     bool      `cbor:"6,keyasint"`
 	Cols    uint16    `cbor:"7,keyasint"`
 	Rows    uint16    `cbor:"8,keyasint"`
-	Clients []string  `cbor:"9,keyasint"` // who is connected, and from where
+	Clients []string  `cbor:"9,keyasint"` // connected clients, as account@address
 	Command string    `cbor:"10,keyasint"`
-	Status  uint8     `cbor:"11,keyasint"` // exit status
+	Status  uint8     `cbor:"11,keyasint"` // exit status, in PhaseExited
 }
 
 // DecodeInfo decodes an element of a Listing.
@@ -193,66 +191,67 @@ type Kill struct {
 	Session string `cbor:"1,keyasint"` // name, or the start of an id
 }
 
-// Done says that what was asked for has been done.
+// Done answers a request that has no other answer.
 type Done struct{}
 
-// A Code tells clients why something was refused, where they may care.
+// A Code is the kind of an Error.
 type Code uint8
 
 // The codes.
 const (
 	CodeFailed    Code = 0 // see the text
-	CodeNoSession Code = 1 // there is none by that name
-	CodeDisplaced Code = 2 // another client has taken the session over
-	CodeUnknown   Code = 3 // the message is of a type that the server does not know
+	CodeNoSession Code = 1 // there is no such session
+	CodeDisplaced Code = 2 // another client has become the writer; the text names it
+	CodeUnknown   Code = 3 // the server does not know the type of the message
 )
 
-// Error says to an authenticated client why something was not done.
+// An Error tells an authenticated client why a request failed. Clients return it as an
+// error.
 type Error struct {
 	Code Code   `cbor:"1,keyasint"`
 	Text string `cbor:"2,keyasint"`
 }
 
-// Open is the first message of a daemon to a holder. The message that follows
-// says what it is about: Attach, Resume, Kill or Query. A descriptor passed with
-// it is the datagram lane.
+func (e *Error) Error() string { return e.Text }
+
+// Open is the first message of a daemon to a holder. A request follows: Attach, Resume,
+// Kill or Query. A descriptor that is passed before it is the datagram lane.
 type Open struct {
-	Client string `cbor:"1,keyasint"` // who and from where, for people
-	Scope  string `cbor:"2,keyasint"` // only a session of this scope may be touched; empty for any
-	NoPTY  bool   `cbor:"3,keyasint"` // the client must not have a terminal
+	Client string `cbor:"1,keyasint"` // account@address of the client, for people
+	Scope  string `cbor:"2,keyasint"` // the request is only for a session of this scope; empty for any
+	NoPTY  bool   `cbor:"3,keyasint"` // the client may not have a terminal
 }
 
-// Spec is all that a new holder is told.
-type Spec struct {
+// Launch describes a new session to its holder.
+type Launch struct {
 	ID          SessionID     `cbor:"1,keyasint"`
 	Name        string        `cbor:"2,keyasint"`
 	Scope       string        `cbor:"3,keyasint"`
-	Base        string        `cbor:"4,keyasint"` // of the directory for its socket
-	Software    string        `cbor:"5,keyasint"`
-	Argv        []string      `cbor:"6,keyasint"` // what to run: its name for itself may differ
-	Path        string        `cbor:"7,keyasint"` // the file to run
-	Env         []string      `cbor:"8,keyasint"`
-	Dir         string        `cbor:"9,keyasint"` // working directory, or else /
-	PTY         bool          `cbor:"10,keyasint"`
-	Size        [4]uint16     `cbor:"11,keyasint"`
-	Command     string        `cbor:"12,keyasint"` // as listed
-	Buffer      int           `cbor:"13,keyasint"` // capacity of the ring, bytes
-	DetachedTTL time.Duration `cbor:"14,keyasint"` // 0: keep
-	ExitedTTL   time.Duration `cbor:"15,keyasint"`
-	PipeTTL     time.Duration `cbor:"16,keyasint"`
+	Base        string        `cbor:"4,keyasint"` // replaces /run/quicterm; empty for the default directories (package rundir)
+	Argv        []string      `cbor:"5,keyasint"` // arguments of the program, its own name first
+	Path        string        `cbor:"6,keyasint"` // file of the program
+	Env         []string      `cbor:"7,keyasint"`
+	Dir         string        `cbor:"8,keyasint"` // working directory; / if it does not exist
+	PTY         bool          `cbor:"9,keyasint"`
+	Size        Size          `cbor:"10,keyasint"`
+	Command     string        `cbor:"11,keyasint"` // for Info
+	Buffer      int           `cbor:"12,keyasint"` // bytes of output to keep
+	DetachedTTL time.Duration `cbor:"13,keyasint"` // 0 for ever
+	ExitedTTL   time.Duration `cbor:"14,keyasint"`
+	PipeTTL     time.Duration `cbor:"15,keyasint"`
 }
 
 // Query asks a holder for its State.
 type Query struct{}
 
-// State answers Query. Its first part has a fixed form, for the daemon; Info is
-// for the client, and passed on as it is.
+// State answers Query. The daemon reads the first part, of a fixed form, and passes Info
+// on to the client unchanged.
 type State struct {
-	Memory  uint64 // bytes of memory in the session's ring
+	Memory  uint64 // bytes of memory that the output takes
 	Phase   Phase
-	Since   int64 // of the phase, Unix nanoseconds
-	Visible bool  // to the scope of the Open before; otherwise the daemon alone may know
-	PTY     bool  // a client may attach to it
+	Since   int64 // start of the phase, Unix nanoseconds
+	Visible bool  // to clients of the scope in Open
+	PTY     bool  // it has a terminal
 	Name    string
 	Info    cbor.RawMessage // empty if not visible
 }
@@ -306,7 +305,7 @@ func EncodeInfo(info Info) (cbor.RawMessage, error) { return encMode.Marshal(inf
 func (*Hello) Type() Type    { return TypeHello }
 func (*Offer) Type() Type    { return TypeOffer }
 func (*Answer) Type() Type   { return TypeAnswer }
-func (*Ticket) Type() Type   { return TypeTicket }
+func (*Token) Type() Type    { return TypeToken }
 func (*Denied) Type() Type   { return TypeDenied }
 func (*Attach) Type() Type   { return TypeAttach }
 func (*Attached) Type() Type { return TypeAttached }
@@ -321,4 +320,4 @@ func (*Open) Type() Type     { return TypeOpen }
 func (*Query) Type() Type    { return TypeQuery }
 func (*State) Type() Type    { return TypeState }
 func (*Grant) Type() Type    { return TypeGrant }
-func (*Spec) Type() Type     { return TypeSpec }
+func (*Launch) Type() Type   { return TypeLaunch }

@@ -1,6 +1,6 @@
-// Package wire has the control messages of the protocol: what a client and a
-// server, and a daemon and its holders, say to each other before frames flow.
-// SPEC.md beside it tells the whole protocol in prose.
+// Package wire encodes the control messages that clients, daemons and holders exchange
+// before frames flow, and the payloads of the frames of a terminal session. SPEC.md beside
+// it specifies the whole protocol.
 package wire
 
 import (
@@ -16,20 +16,20 @@ import (
 // Within a version, messages and fields are only ever added.
 const ALPN = "quicterm/1"
 
-// MaxMessage is the largest payload of a message, in bytes. It has room for
-// the longest command that Linux starts from one argument.
+// MaxMessage is the size of the largest payload of a message, in bytes: enough for the
+// longest argument of a command that Linux accepts (128 KiB).
 const MaxMessage = 192 << 10
 
-// A Type tells what a message is.
+// A Type is the type of a message.
 type Type uint8
 
-// Types of messages. Those up to Error are between client and server; the
-// others never leave the machine.
+// The types of messages. Those up to TypeError are between client and server; the others
+// never leave the machine.
 const (
 	TypeHello    Type = 1
 	TypeOffer    Type = 2
 	TypeAnswer   Type = 3
-	TypeTicket   Type = 4
+	TypeToken    Type = 4
 	TypeDenied   Type = 5
 	TypeAttach   Type = 6
 	TypeAttached Type = 7
@@ -41,19 +41,19 @@ const (
 	TypeDone     Type = 13
 	TypeError    Type = 14
 
-	TypeOpen  Type = 32
-	TypeQuery Type = 33
-	TypeState Type = 34
-	TypeGrant Type = 35
-	TypeSpec  Type = 36
+	TypeOpen   Type = 32
+	TypeQuery  Type = 33
+	TypeState  Type = 34
+	TypeGrant  Type = 35
+	TypeLaunch Type = 36
 )
 
 // A Message is one message as it travels:
 //
 //	type u8 | length u24 | payload
 //
-// The payload is a CBOR map with integer keys (RFC 8949), except that Resume
-// and State have a fixed form.
+// The payload is a CBOR map with integer keys (RFC 8949), except of Resume and State,
+// which have a fixed form.
 type Message struct {
 	Type    Type
 	Payload []byte
@@ -61,12 +61,12 @@ type Message struct {
 
 const headerSize = 4
 
-// ErrTooLong is the error of a message that is longer than allowed.
-var ErrTooLong = errors.New("message longer than allowed")
+// errTooLong is the error of a message that is longer than the limit.
+var errTooLong = errors.New("message longer than allowed")
 
-// Read reads a message with a payload of at most limit bytes. It reads no byte
-// behind it, and takes no memory for a payload that is too long. At the end of
-// the stream it returns io.EOF, inside a message io.ErrUnexpectedEOF.
+// Read reads a message with a payload of at most limit bytes, and no byte behind it. It
+// allocates nothing for a longer payload. At the end of the stream it returns io.EOF,
+// inside a message io.ErrUnexpectedEOF.
 func Read(r io.Reader, limit int) (Message, error) {
 	var header [headerSize]byte
 	if _, err := io.ReadFull(r, header[:]); err != nil {
@@ -75,7 +75,7 @@ func Read(r io.Reader, limit int) (Message, error) {
 	word := binary.BigEndian.Uint32(header[:])
 	n := int(word & 0xffffff)
 	if n > min(limit, MaxMessage) {
-		return Message{}, ErrTooLong
+		return Message{}, errTooLong
 	}
 	payload := make([]byte, n)
 	if _, err := io.ReadFull(r, payload); err != nil {
@@ -103,7 +103,7 @@ func Write(w io.Writer, m Message) error {
 	return err
 }
 
-// A Body is a message's content: a pointer to one of the structs of this package.
+// A Body is the content of a message: a pointer to a struct of this package.
 type Body interface {
 	Type() Type
 }
@@ -122,7 +122,7 @@ func New(v Body) (Message, error) {
 		return Message{}, fmt.Errorf("encode message %d: %w", v.Type(), err)
 	}
 	if len(payload) > MaxMessage {
-		return Message{}, ErrTooLong
+		return Message{}, errTooLong
 	}
 	return Message{Type: v.Type(), Payload: payload}, nil
 }
@@ -137,7 +137,7 @@ func Send(w io.Writer, v Body) error {
 }
 
 // Decode decodes the payload of m into v, a pointer to the body of its type.
-// Fields that it does not know are ignored.
+// It ignores unknown fields.
 func (m Message) Decode(v Body) error {
 	if m.Type != v.Type() {
 		return fmt.Errorf("message of type %d where %d was expected", m.Type, v.Type())
@@ -157,9 +157,9 @@ func (m Message) Decode(v Body) error {
 var (
 	encMode = must(cbor.EncOptions{Sort: cbor.SortCanonical}.EncMode())
 
-	// decMode accepts what encMode makes and little else: a peer cannot have
-	// more memory taken than a few times what it has sent. Texts need not be
-	// UTF-8, as names of files and values of variables are not.
+	// decMode accepts little more than what encMode makes, so that a message of n
+	// bytes takes at most a small multiple of n in memory. Texts need not be UTF-8:
+	// names of files and values of variables are not.
 	decMode = must(cbor.DecOptions{
 		UTF8:             cbor.UTF8DecodeInvalid,
 		DupMapKey:        cbor.DupMapKeyEnforcedAPF,

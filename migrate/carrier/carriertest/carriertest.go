@@ -16,7 +16,7 @@ import (
 // patience is how long anything may take on a busy machine.
 const patience = 20 * time.Second
 
-// Run runs the suite. Pair returns the two ends of a new carrier, which the suite
+// Run runs the suite. The function pair returns the two ends of a new carrier, which the suite
 // closes.
 func Run(t *testing.T, pair func(t *testing.T) (a, b carrier.Carrier)) {
 	tests := []struct {
@@ -63,8 +63,8 @@ func within(t *testing.T, what string, f func()) {
 	}
 }
 
-// pass writes bytes at one end and checks that they come out at the other. The
-// written slice is changed afterwards: nobody may have kept it.
+// pass writes bytes at one end and checks that they arrive at the other. It overwrites the
+// slice after each Write, which must not have kept it.
 func pass(t *testing.T, from, to carrier.Carrier, b []byte) {
 	var wg sync.WaitGroup
 	defer wg.Wait()
@@ -83,7 +83,7 @@ func pass(t *testing.T, from, to carrier.Carrier, b []byte) {
 	if _, err := io.ReadFull(to, got); err != nil {
 		t.Errorf("Read: %v", err)
 	} else if !bytes.Equal(got, b) {
-		t.Error("other bytes came out of the stream than went in")
+		t.Error("the bytes that arrived are not those that were written")
 	}
 }
 
@@ -148,7 +148,7 @@ func testDatagrams(t *testing.T, a, b carrier.Carrier) {
 	}
 }
 
-// A stream that nobody reads does not hold datagrams back.
+// A stream that is not read does not delay datagrams.
 func testDatagramsPassFullStream(t *testing.T, a, b carrier.Carrier) {
 	if !a.Datagrams() {
 		t.Skip("no datagram lane")
@@ -164,7 +164,7 @@ func testDatagramsPassFullStream(t *testing.T, a, b carrier.Carrier) {
 	exchange(t, b, a, []byte("answer"))
 }
 
-// More datagrams than anybody takes are no reason to fail.
+// A carrier drops or delays datagrams that are not received, and does not fail.
 func testDatagramFlood(t *testing.T, a, b carrier.Carrier) {
 	if !a.Datagrams() {
 		t.Skip("no datagram lane")
@@ -199,7 +199,7 @@ func testCloseUnblocks(t *testing.T, a, b carrier.Carrier) {
 	if err := a.SendDatagram([]byte("x")); err == nil {
 		t.Error("SendDatagram after Close: no error")
 	}
-	a.Close() // once more does no harm
+	a.Close() // a second Close is allowed
 }
 
 func testCloseIsSeen(t *testing.T, a, b carrier.Carrier) {

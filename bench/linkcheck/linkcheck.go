@@ -1,0 +1,255 @@
+//go:build linux
+
+// Package linkcheck measures emulated links, and compares how they treat packets with
+// their configuration.
+package linkcheck
+
+import (
+	"encoding/binary"
+	"net"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/quicterm/quicterm/bench/measure"
+	"github.com/quicterm/quicterm/bench/netem"
+	"github.com/quicterm/quicterm/bench/rig"
+	"github.com/quicterm/quicterm/bench/topology"
+)
+
+// A Link is to be checked: two sockets, of which the client's is connected to the
+// server's over the link.
+type Link struct {
+	client, server *net.UDPConn
+	set            func(netem.Config)
+	tcp            func(t *measure.T) []Check // checks TCP; nil if the link has none
+}
+
+// A Check is one property of a link.
+type Check struct {
+	Metric, Unit          string
+	Got, Asked, Tolerance float64
+}
+
+// Proxy returns a link through a proxy.
+func Proxy(t *measure.T, seed uint64) Link {
+	server, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { server.Close() })
+	p, err := netem.NewProxy(server.LocalAddr().(*net.UDPAddr).AddrPort(), netem.Config{}, seed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { p.Close() })
+	client, err := net.DialUDP("udp", nil, net.UDPAddrFromAddrPort(p.Addr()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { client.Close() })
+	return Link{client: client, server: server, set: p.Set}
+}
+
+// Namespaces returns a link between two namespaces.
+func Namespaces(t *measure.T, seed uint64) Link {
+	n := topology.NewNamespaces(t, topology.Options{Seed: seed})
+	m := n.Machine(t, 0, netem.Config{})
+	l := Link{set: m.Set}
+	l.tcp = func(t *measure.T) []Check { return checkTCP(t, n.Server, m) }
+	l.server = rig.Inside(n.Server, func() (*net.UDPConn, error) {
+		return net.ListenUDP("udp", &net.UDPAddr{IP: net.ParseIP(topology.ServerIP)})
+	})
+	t.Cleanup(func() { l.server.Close() })
+	l.client = rig.Inside(m.Namespace, func() (*net.UDPConn, error) {
+		return net.DialUDP("udp", nil, l.server.LocalAddr().(*net.UDPAddr))
+	})
+	t.Cleanup(func() { l.client.Close() })
+	return l
+}
+
+// What a link is asked to do. Bursts are short, so that there are many. All together take
+// 9 s.
+var (
+	askedLossy = netem.Config{Delay: 50 * time.Millisecond, Loss: 0.29}
+	askedBurst = netem.Config{Burst: netem.Burst{Mean: 5 * time.Millisecond, Share: 0.2}}
+	askedSlow  = netem.Config{Rate: 2_000_000, Queue: 256 << 10}
+)
+
+// Checks measures the link.
+func (l Link) Checks(t *measure.T) []Check {
+	rtt, up, down := l.lossy(t)
+	share, length := l.bursts(t)
+	rate, queue := l.slow(t)
+	asked := askedBurst.Burst
+	checks := []Check{
+		{"rtt", "ms", measure.Milliseconds(rtt), measure.Milliseconds(2 * askedLossy.Delay), 3},
+		{"loss up", "%", 100 * up, 100 * askedLossy.Loss, 5},
+		{"loss down", "%", 100 * down, 100 * askedLossy.Loss, 5},
+		{"bursts", "%", 100 * share, 100 * asked.Share, 7},
+		{"burst", "ms", measure.Milliseconds(length), measure.Milliseconds(asked.Mean), 2},
+		{"rate", "Mbit/s", rate / 1e6, float64(askedSlow.Rate) / 1e6, 0.1},
+		{"queue", "KiB", queue / 1024, float64(askedSlow.Queue) / 1024, 13},
+	}
+	if l.tcp != nil {
+		checks = append(checks, l.tcp(t)...)
+	}
+	return checks
+}
+
+// A packet arrived.
+type packet struct {
+	number int
+	size   int
+	sent   time.Duration // since the first was sent
+	at     time.Duration
+}
+
+// stream sends packets over the link at a pace, and returns which arrived at the server
+// and, if that echoes them, back at the client, until a time after the last.
+func (l Link) stream(t *measure.T, packets, size int, pace, late time.Duration, echo bool) (there, here []packet) {
+	start := time.Now()
+	until := start.Add(time.Duration(packets)*pace + late)
+	receive := func(c *net.UDPConn, to *[]packet, arrived func(b []byte, from net.Addr)) {
+		buf := make([]byte, 2048)
+		for c.SetReadDeadline(until); ; {
+			n, from, err := c.ReadFrom(buf)
+			if err != nil {
+				return // the time is up
+			}
+			if n < 16 {
+				continue
+			}
+			*to = append(*to, packet{
+				int(binary.BigEndian.Uint64(buf)), n,
+				time.Duration(binary.BigEndian.Uint64(buf[8:])), time.Since(start),
+			})
+			arrived(buf[:n], from)
+		}
+	}
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		receive(l.server, &there, func(b []byte, from net.Addr) {
+			if echo {
+				l.server.WriteTo(b, from)
+			}
+		})
+	})
+	wg.Go(func() { receive(l.client, &here, func([]byte, net.Addr) {}) })
+	buf := make([]byte, size)
+	for n := range packets {
+		time.Sleep(time.Until(start.Add(time.Duration(n) * pace)))
+		binary.BigEndian.PutUint64(buf, uint64(n))
+		binary.BigEndian.PutUint64(buf[8:], uint64(time.Since(start)))
+		l.client.Write(buf)
+	}
+	wg.Wait()
+	if len(there) == 0 || echo && len(here) == 0 {
+		t.Fatal("nothing arrives")
+	}
+	return there, here
+}
+
+func (l Link) lossy(t *measure.T) (rtt time.Duration, up, down float64) {
+	const packets = 1500
+	l.set(askedLossy)
+	there, here := l.stream(t, packets, 100, 2*time.Millisecond, 200*time.Millisecond, true)
+	var times []time.Duration
+	for _, p := range here {
+		times = append(times, p.at-p.sent)
+	}
+	slices.Sort(times)
+	return times[len(times)/2], 1 - float64(len(there))/packets, 1 - float64(len(here))/float64(len(there))
+}
+
+func (l Link) bursts(t *measure.T) (share float64, length time.Duration) {
+	const (
+		packets = 4000
+		pace    = time.Millisecond
+	)
+	l.set(askedBurst)
+	there, _ := l.stream(t, packets, 100, pace, 100*time.Millisecond, false)
+	arrived := make([]bool, packets)
+	for _, p := range there {
+		arrived[p.number] = true
+	}
+	lost, bursts := 0, 0
+	for n := range arrived {
+		if !arrived[n] {
+			lost++
+			if n == 0 || arrived[n-1] {
+				bursts++
+			}
+		}
+	}
+	return float64(lost) / packets, time.Duration(lost) * pace / time.Duration(max(bursts, 1))
+}
+
+// slow fills the queue faster than it empties, and then measures how fast that is.
+func (l Link) slow(t *measure.T) (rate, queue float64) {
+	const (
+		size = 1000
+		pace = 200 * time.Microsecond
+	)
+	packets := 2 * askedSlow.Queue / size
+	l.set(askedSlow)
+	there, _ := l.stream(t, packets, size, pace, 1500*time.Millisecond, false)
+	first, last := there[0], there[len(there)-1]
+	rate = 8 * float64(size*(len(there)-1)) / (last.at - first.at).Seconds()
+	// The packet that took longest found the queue full: what waited was ahead of it.
+	longest := time.Duration(0)
+	for _, p := range there {
+		longest = max(longest, p.at-p.sent)
+	}
+	return rate, longest.Seconds() * float64(askedSlow.Rate) / 8
+}
+
+// tcpShare is what TCP's headers leave it of a slow link's rate: of packets of 1500 bytes
+// 20 are IP's and 32 its own.
+const tcpShare = (1500 - 52) / 1500.
+
+// checkTCP measures how long a machine takes to connect, and its rate.
+func checkTCP(t *measure.T, server *rig.Namespace, m *topology.Machine) []Check {
+	const (
+		filling   = time.Second // until the queue is full
+		measuring = 2 * time.Second
+	)
+	m.Set(netem.Config{Delay: askedLossy.Delay})
+	listener := rig.Inside(server, func() (net.Listener, error) { return net.Listen("tcp", net.JoinHostPort(topology.ServerIP, "0")) })
+	defer listener.Close()
+	go func() {
+		c, err := listener.Accept()
+		if err != nil {
+			return
+		}
+		defer c.Close()
+		for buf := make([]byte, 64<<10); err == nil; {
+			_, err = c.Write(buf)
+		}
+	}()
+	var took time.Duration
+	c := rig.Inside(m.Namespace, func() (net.Conn, error) {
+		start := time.Now()
+		defer func() { took = time.Since(start) }()
+		return net.DialTimeout("tcp", listener.Addr().String(), rig.Patience)
+	})
+	defer c.Close()
+	m.Set(askedSlow)
+	buf := make([]byte, 64<<10)
+	receive := func(d time.Duration) (bytes int) {
+		for c.SetReadDeadline(time.Now().Add(d)); ; {
+			n, err := c.Read(buf)
+			bytes += n
+			if err != nil {
+				return bytes // the deadline has passed
+			}
+		}
+	}
+	receive(filling)
+	start := time.Now()
+	rate := 8 * float64(receive(measuring)) / time.Since(start).Seconds() / 1e6
+	return []Check{
+		{"tcp rtt", "ms", measure.Milliseconds(took), measure.Milliseconds(2 * askedLossy.Delay), 3},
+		{"tcp rate", "Mbit/s", rate, tcpShare * float64(askedSlow.Rate) / 1e6, 0.1},
+	}
+}

@@ -1,0 +1,87 @@
+//go:build linux
+
+package program
+
+import (
+	"fmt"
+	"net/netip"
+	"os"
+	"os/exec"
+	"os/user"
+	"regexp"
+	"time"
+
+	"github.com/quicterm/quicterm/bench/measure"
+	"github.com/quicterm/quicterm/bench/rig"
+)
+
+// sshdPath is where sshd is: ordinary users do not have it in their PATH.
+const sshdPath = "/usr/sbin/sshd"
+
+// An sshd is OpenSSH's server with the keys of a host.
+type sshd struct {
+	host *rig.Host
+	addr netip.AddrPort
+	user string
+	cmd  *exec.Cmd
+}
+
+// startSSHD starts a server at an address, in the namespace of the host's daemon.
+func startSSHD(t *measure.T, h *rig.Host, addr netip.AddrPort) *sshd {
+	path, err := exec.LookPath(sshdPath)
+	if err != nil {
+		t.Fatalf("no sshd: %v", err)
+	}
+	// sshd needs this folder, which its package makes at boot.
+	const empty = "/run/sshd"
+	if os.Mkdir(empty, 0o755) == nil {
+		t.Cleanup(func() { os.Remove(empty) })
+	}
+	me, err := user.Current()
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.Write("known_hosts_ssh", fmt.Sprintf("[%s]:%d %s", addr.Addr(), addr.Port(), h.Read("host_key.pub")))
+	cmd := exec.Command(path, "-D", "-e", "-f", "/dev/null", "-h", h.Path("host_key"),
+		"-o", "ListenAddress="+addr.String(), "-o", "AuthorizedKeysFile="+h.Path("authorized_keys"),
+		"-o", "PidFile=none", "-o", "StrictModes=no", "-o", "PermitRootLogin=yes", "-o", "UseDNS=no",
+		"-o", "MaxStartups=1000") // many clients come at once
+	if h.In != nil {
+		cmd = h.In.In(cmd)
+	}
+	log := new(rig.Output)
+	cmd.Stderr = log
+	cmd.WaitDelay = time.Second // sessions whose client is gone keep it open
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		cmd.Process.Kill()
+		cmd.Wait()
+	})
+	log.Await(t, 0, regexp.MustCompile("Server listening on "+regexp.QuoteMeta(addr.Addr().String())))
+	return &sshd{host: h, addr: addr, user: me.Username, cmd: cmd}
+}
+
+// ssh returns a client that runs a command of sh on the server.
+func (s *sshd) ssh(flag, shell string) *exec.Cmd {
+	return exec.Command("ssh", append(s.flags(), flag, s.destination(), underSh(shell))...)
+}
+
+// flags are those of a client. options are the options among them, for programs that
+// start ssh.
+func (s *sshd) flags() []string {
+	flags := []string{"-F", "/dev/null"}
+	for _, option := range s.options() {
+		flags = append(flags, "-o", option)
+	}
+	return flags
+}
+
+func (s *sshd) options() []string {
+	return []string{"IdentityFile=" + s.host.Path("id"), fmt.Sprintf("Port=%d", s.addr.Port()),
+		"UserKnownHostsFile=" + s.host.Path("known_hosts_ssh"), "IdentitiesOnly=yes"}
+}
+
+// destination names the user and the server.
+func (s *sshd) destination() string { return s.user + "@" + s.addr.Addr().String() }

@@ -1,0 +1,88 @@
+//go:build linux
+
+package scenario
+
+import (
+	"os"
+	"time"
+
+	"github.com/quicterm/quicterm/bench/event"
+	"github.com/quicterm/quicterm/bench/program"
+	"github.com/quicterm/quicterm/bench/rig"
+	"github.com/quicterm/quicterm/bench/work"
+)
+
+// sessions is a session at rest and at work: memory, traffic, replay, connecting, restarts
+// of the daemon. It takes six minutes.
+var sessions = []Scenario{
+	{
+		Name: "replay of 60 MiB on loopback", Alone: true,
+		Work:   work.Replay{Times: 3},
+		Bounds: []Bound{{Metric: "of bare stream", Quantile: 1, Plus: 0.8, AtLeast: true}},
+	},
+	{
+		Name: "typing on loopback", Alone: true,
+		Work:   work.Typing{Pace: 20 * time.Millisecond, Spans: work.Keys(300, 20*time.Millisecond)},
+		Rivals: []program.Program{program.Bare{}},
+		Bounds: []Bound{{Metric: "truth", Quantile: 0.5, Rival: program.Bare{}.Name(), Times: 1, Plus: 1}},
+	},
+	{
+		Name: "connect to the prompt", Link: far, Namespaces: true, Alone: true,
+		Work:   work.Connect{Times: 7},
+		Rivals: []program.Program{program.SSH{}},
+		Bounds: []Bound{{Metric: "prompt", Quantile: 0.5, Rival: "ssh", Times: 0.5}},
+	},
+	{
+		Name:   "daemon killed and restarted",
+		Work:   work.Typing{Pace: 50 * time.Millisecond, Recovery: true, Exact: true, Spans: []work.Span{{From: 0, Until: 60 * time.Second}}},
+		Events: restarts(10),
+		Bounds: []Bound{{Metric: "recovery", Quantile: 1, Plus: 1000}, allOutput},
+	},
+	{
+		Name:   "daemon restarted, nobody types",
+		Link:   far,
+		Work:   work.Output{Lasts: 30 * time.Second, Rate: 2000, Late: 30 * time.Second},
+		Events: event.KillDaemon(10*time.Second, 10500*time.Millisecond, nil),
+		Bounds: []Bound{
+			allOutput,
+			{Metric: "back", Quantile: 1, Plus: 5000 + 1000}, // the interval of keepalives, and 1 s
+		},
+	},
+	{
+		Name: "1000 idle sessions", Work: work.Thousand{Sessions: 1000},
+		Bounds: []Bound{{Metric: "daemon share", Quantile: 1, Plus: 5}},
+	},
+	{
+		Name: "memory of idle sessions", Work: work.Memory{More: 10},
+		Bounds: []Bound{
+			{Metric: "holder rss", Quantile: 1, Plus: 14},
+			{Metric: "client rss", Quantile: 1, Plus: 20},
+			{Metric: "daemon rss", Quantile: 1, Plus: 0.19},
+		},
+	},
+	{
+		Name: "idle for minutes", Link: far, Work: work.Idle{After: 65 * time.Second, Rest: 100 * time.Second},
+		Bounds: []Bound{{Metric: "wire", Quantile: 1, Plus: 8}},
+	},
+	{
+		Name: "socket folder removed, daemon restarted",
+		Work: work.Typing{Pace: time.Second, Recovery: true, Spans: work.Keys(140, time.Second)},
+		Events: event.KillDaemon(2*time.Second, 2500*time.Millisecond, func(h *rig.Host) {
+			os.RemoveAll(h.Path("run"))
+		}),
+		Bounds: []Bound{{Metric: "recovery", Quantile: 1, Plus: 120_000}},
+	},
+}
+
+// restarts returns events that kill the daemon n times, each time for half a second longer
+// than before.
+func restarts(n int) (events []event.Event) {
+	const between = 3 * time.Second
+	at := time.Second
+	for i := range n {
+		away := time.Duration(i) * 500 * time.Millisecond
+		events = append(events, event.KillDaemon(at, at+away, nil)...)
+		at += away + between
+	}
+	return events
+}

@@ -1,0 +1,254 @@
+//go:build linux
+
+// Package suite measures scenarios side by side, keeps every record as soon as it is there,
+// and tells the verdicts.
+package suite
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+
+	"github.com/quicterm/quicterm/bench/linkcheck"
+	"github.com/quicterm/quicterm/bench/measure"
+	"github.com/quicterm/quicterm/bench/report"
+	"github.com/quicterm/quicterm/bench/result"
+	"github.com/quicterm/quicterm/bench/rig"
+	"github.com/quicterm/quicterm/bench/scenario"
+)
+
+const (
+	// SideBySide is how many places there are for sessions that are open at once: two cores
+	// serve so many without being the limit.
+	SideBySide = 20
+
+	// longest is the longest that a scenario of a suite with a limit takes.
+	longest = 50 * time.Second
+
+	// quickSlack is by how much bounds of quick suites are wider: machines may be shared.
+	quickSlack = 2
+)
+
+// A Suite measures scenarios.
+type Suite struct {
+	Group            *measure.Group
+	Out              string        // file of the records
+	Seed             uint64        // of the links' losses
+	Quick            bool          // bounds are wider, and only those are checked that hold on any machine
+	Strict           bool          // a missed bound is an error
+	ComparesPrograms bool          // figures are for comparing: a busy machine spoils all of them
+	Places           int64         // as SideBySide
+	Limit            time.Duration // near which nothing is measured again, or 0
+
+	bin        string // folder of qt and qtd
+	commit     string
+	machine    result.Machine
+	slack      float64
+	retryUntil time.Time
+
+	mu      sync.Mutex
+	records [][]result.Record // by check and scenario, in the order of the table
+	file    *os.File
+	lost    error // why the file does not have all records
+}
+
+// A Check is measured before the scenarios.
+type Check struct {
+	Name    string
+	Measure func() []result.Record
+}
+
+// Run measures the checks one after the other, and then the scenarios, as many at once as have
+// places: one that is to be alone, or has more sessions, takes all. It writes a table, and
+// returns an error if records are lost or, if it is strict, a bound is missed.
+func (s *Suite) Run(w io.Writer, checks []Check, scenarios []scenario.Scenario) error {
+	if err := s.open(); err != nil {
+		return err
+	}
+	defer s.file.Close()
+	dir, err := os.MkdirTemp("", "qt")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	s.records = make([][]result.Record, len(checks)+len(scenarios))
+	s.Group.OnSignal(func() {
+		os.RemoveAll(dir)
+		fmt.Fprintln(os.Stderr)
+		s.tell(w)
+		fmt.Fprintln(os.Stderr, "bench: ended by a signal, everything is cleaned up")
+	})
+	defer s.Group.OnSignal(nil)
+	if err := rig.Build(dir); err != nil {
+		return err
+	}
+	if s.Limit > 0 {
+		s.retryUntil = time.Now().Add(s.Limit - longest)
+	}
+	s.bin, s.commit, s.machine = dir, result.Commit(), result.ThisMachine()
+	if s.Quick {
+		s.slack = quickSlack
+	}
+
+	bar, done := newBar(len(s.records))
+	defer done()
+	for i, c := range checks {
+		bar.Describe(c.Name)
+		s.keep(i, c.Measure())
+		bar.Add(1)
+	}
+	places := semaphore.NewWeighted(s.Places)
+	var running sync.WaitGroup
+	for i, sc := range scenarios {
+		takes := min(int64(cmp.Or(sc.Places, sc.Clients())), s.Places)
+		if sc.Alone {
+			takes = s.Places
+		}
+		places.Acquire(context.Background(), takes) // in order, and never cancelled
+		bar.Describe(sc.Name + ", " + sc.Program.Name())
+		running.Go(func() {
+			defer places.Release(takes)
+			s.keep(len(checks)+i, s.measure(sc))
+			bar.Add(1)
+		})
+	}
+	running.Wait()
+	done()
+	err = s.tell(w)
+	if failed := report.Draw(os.Stderr, s.Out, scenario.Names()); failed != nil {
+		err = errors.Join(err, fmt.Errorf("no plots: %w", failed))
+	}
+	return err
+}
+
+// open opens the file of records.
+func (s *Suite) open() error {
+	err := os.MkdirAll(filepath.Dir(s.Out), 0o755)
+	if err == nil {
+		s.file, err = result.Open(s.Out)
+	}
+	if err != nil {
+		return fmt.Errorf("results cannot be kept, --out names another file: %w", err)
+	}
+	return nil
+}
+
+// record returns a record of a scenario and a program without figures.
+func (s *Suite) record(name, program string) result.Record {
+	return result.Record{
+		Time: time.Now().UTC().Truncate(time.Second), Commit: s.commit, Machine: s.machine,
+		Scenario: name, Program: program, Seed: s.Seed,
+	}
+}
+
+// keep keeps records. Those that cannot be written are in the table at least.
+func (s *Suite) keep(i int, records []result.Record) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.records[i] = records
+	for _, r := range records {
+		if s.lost == nil {
+			s.lost = result.Append(s.file, r)
+		}
+	}
+}
+
+// tell writes the table and the verdicts.
+func (s *Suite) tell(w io.Writer) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	records := slices.Concat(s.records...)
+	if len(records) == 0 {
+		return errors.New("nothing was measured")
+	}
+	fmt.Fprintf(w, "%s, commit %s, seed %d; %s\n", time.Now().UTC().Format(time.DateOnly), cmp.Or(s.commit, "unknown"), s.Seed, s.machine)
+	io.WriteString(w, report.Table(records, report.ScreenWidth(w)))
+	missed, bounds, busy := 0, 0, 0
+	stall, again := 0.0, make(map[string]bool)
+	for _, r := range records {
+		stall = max(stall, r.StallMS)
+		if r.Repeats > 0 {
+			again[r.Scenario+", "+r.Program] = true
+		}
+		switch {
+		case r.Verdict == result.Missed, r.Verdict == result.Failed, r.Verdict == result.Never && r.Bound != "":
+			missed++
+			bounds++
+		case r.Verdict == result.OK:
+			bounds++
+		case r.Verdict == result.Busy:
+			busy++
+		}
+	}
+	fmt.Fprintf(w, "The longest stall of this process was %.0f ms; scenarios measured again: %d.\n", stall, len(again))
+	if busy > 0 {
+		fmt.Fprintf(w, "Figures not to be believed because the machine was busy: %d.\n", busy)
+	}
+	if s.lost != nil {
+		return fmt.Errorf("not all results are in %s: %w", s.Out, s.lost)
+	}
+	fmt.Fprintf(w, "Results are in %s. Bounds kept: %d of %d.\n", s.Out, bounds-missed, bounds)
+	if s.Strict && missed > 0 {
+		return fmt.Errorf("%d of %d bounds are missed", missed, bounds)
+	}
+	return nil
+}
+
+// LinkCheck returns a check of the emulated network.
+func (s *Suite) LinkCheck(name string, open func(t *measure.T, seed uint64) linkcheck.Link) Check {
+	measured := func(repeats int) ([]result.Record, time.Duration) {
+		stalls := measure.WatchStalls()
+		var checks []linkcheck.Check
+		err := s.Group.Run(result.EmulatedLink+", "+name, s.bin, func(t *measure.T) { checks = open(t, s.Seed).Checks(t) })
+		stall := stalls()
+		record := s.record(result.EmulatedLink, name)
+		record.Portable, record.StallMS, record.Repeats = true, measure.Milliseconds(stall), repeats
+		if err != nil {
+			record.Metric, record.Verdict, record.Why = "complete", result.Failed, oneLine(err)
+			return []result.Record{record}, stall
+		}
+		var records []result.Record
+		for _, c := range checks {
+			r := record
+			r.Metric, r.Unit, r.Values = c.Metric, c.Unit, []float64{c.Got}
+			r.Bound, r.Verdict = fmt.Sprintf("%.4g +- %.2g", c.Asked, c.Tolerance), result.OK
+			if math.Abs(c.Got-c.Asked) > c.Tolerance {
+				r.Verdict = result.Missed
+			}
+			records = append(records, r)
+		}
+		return records, stall
+	}
+	return Check{"emulated link, " + name, func() []result.Record { return s.retryIfBusy(measured) }}
+}
+
+// List writes the scenarios and their bounds.
+func (s *Suite) List(w io.Writer, scenarios []scenario.Scenario) error {
+	var records []result.Record
+	for _, sc := range scenarios {
+		first := len(records)
+		for _, b := range s.bounds(sc) {
+			text := b.Text(sc.RTT())
+			if i := slices.IndexFunc(records[first:], func(r result.Record) bool { return r.Metric == b.Metric }); i >= 0 {
+				records[first+i].Bound += ", " + text
+				continue
+			}
+			records = append(records, result.Record{Scenario: sc.Name, Program: sc.Program.Name(), Metric: b.Metric, Bound: text})
+		}
+		if len(records) == first {
+			records = append(records, result.Record{Scenario: sc.Name, Program: sc.Program.Name()})
+		}
+	}
+	_, err := io.WriteString(w, report.Table(records, report.ScreenWidth(w)))
+	return err
+}

@@ -1,0 +1,37 @@
+//go:build linux
+
+package work
+
+import (
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/quicterm/quicterm/bench/barestream"
+)
+
+// Programs are what sessions, and works, run of this program, by its first argument.
+var Programs = map[string]func(args []string) error{
+	"echo":       func([]string) error { return echo(os.Stdin, os.Stdout) },
+	"barestream": func([]string) error { return barestream.Serve(os.Stdout) },
+	"flood": func(args []string) error {
+		var rate int
+		if err := scan(args, &rate); err != nil {
+			return err
+		}
+		return flood(os.Stdout, rate)
+	},
+	"output": func(args []string) error {
+		var w Output
+		if err := scan(args, &w.Lasts, &w.Rate); err != nil {
+			return err
+		}
+		return w.output(os.Stdin, os.Stdout)
+	},
+}
+
+// scan reads numbers from arguments.
+func scan(args []string, to ...any) error {
+	_, err := fmt.Sscan(strings.Join(args, " "), to...)
+	return err
+}

@@ -1,0 +1,122 @@
+//go:build linux
+
+package work
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"os/exec"
+	"os/user"
+	"time"
+
+	"github.com/quicterm/quicterm/bench/barestream"
+	"github.com/quicterm/quicterm/bench/measure"
+	"github.com/quicterm/quicterm/bench/rig"
+	"github.com/quicterm/quicterm/configs"
+	"github.com/quicterm/quicterm/quicterm/auth"
+	qtclient "github.com/quicterm/quicterm/quicterm/client"
+	"github.com/quicterm/quicterm/quicterm/wire"
+)
+
+// Replay takes over a session that has printed nearly as much as its ring keeps. It yields
+// "rate", in MB/s from the first byte of that to the last, and "of bare stream", the
+// share of what one QUIC stream carries between processes. Both clients are in this process.
+type Replay struct {
+	ownSessions
+	Times int
+}
+
+const (
+	// replaySize is less than the ring of a session, which has 64 MiB.
+	replaySize = 60 << 20
+
+	// enough is the most that is expected of the bare stream, in bytes a second.
+	enough = 250e6
+)
+
+func (w Replay) Run(j *Job) []Figure {
+	rate := Figure{Metric: "rate", Unit: "MB/s"}
+	share := Figure{Metric: "of bare stream", Unit: "x", Portable: true}
+	j.Begin()
+	best, bare := 0.0, 0.0
+	for n := range w.Times {
+		speed := replay(j.T, j.Host, fmt.Sprintf("full%d", n))
+		rate.Values = append(rate.Values, speed/1e6)
+		best = max(best, speed)
+		bare = max(bare, barestream.Rate(j.T, exec.Command(Executable(j.T), "barestream"), replaySize))
+	}
+	j.End()
+	share.Values = []float64{best / min(bare, enough)}
+	share.Note = fmt.Sprintf("the bare stream carries %.0f MB/s, of which at most %.0f count", bare/1e6, enough/1e6)
+	return []Figure{rate, share}
+}
+
+// replay fills the ring of a session and takes it over.
+func replay(t *measure.T, h *rig.Host, name string) (bytesPerSecond float64) {
+	x := h.Shell(h.Addr, "-s", name)
+	folder := h.Path(name)
+	x.Run(fmt.Sprintf("mkdir %s; cd %s; mkfifo go done; stty -opost", folder, folder), "mkfifo")
+	x.Send(fmt.Sprintf("read x < go; head -c %d /dev/zero | tr '\\0' x; echo > done; cat\r~d", replaySize))
+	x.Exit()
+	if out, err := h.QT("connect", fmt.Sprintf("cd %s; echo > go; cat done", folder)).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	out := &stopwatch{size: replaySize, done: cancel}
+	session, err := newClient(t, h).Attach(ctx, &wire.Attach{Mode: wire.ModeAttach, Session: name, PTY: true}, qtclient.Streams{Stdout: out})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := session.Run(ctx); !errors.Is(err, qtclient.ErrLeft) {
+		t.Fatal(err)
+	}
+	return replaySize / out.took.Seconds()
+}
+
+// A stopwatch takes the time from the first to the last byte that is written to it.
+type stopwatch struct {
+	size, written int
+	done          func()
+	start         time.Time
+	took          time.Duration
+}
+
+func (s *stopwatch) Write(b []byte) (int, error) {
+	if s.written == 0 {
+		s.start = time.Now()
+	}
+	if s.written += len(b); s.written >= s.size && s.took == 0 {
+		s.took = time.Since(s.start)
+		s.done()
+	}
+	return len(b), nil
+}
+
+// newClient returns a client of a host's daemon in this process.
+func newClient(t *measure.T, h *rig.Host) *qtclient.Client {
+	key, err := auth.IdentityFile(h.Path("id"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	known, err := auth.LoadKnownHosts("127.0.0.1", h.Addr.Port(), []string{h.Path("known_hosts")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	me, err := user.Current()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return qtclient.New(qtclient.Config{
+		Settings:  configs.DefaultClient(),
+		Log:       slog.New(slog.DiscardHandler),
+		Resolve:   func(context.Context) ([]netip.AddrPort, error) { return []netip.AddrPort{h.Addr}, nil },
+		CheckHost: known.Check,
+		KeyTypes:  known.KeyTypes(),
+		User:      me.Username,
+		Keys:      []*auth.UserKey{key},
+	})
+}

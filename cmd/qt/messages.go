@@ -1,0 +1,198 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/quicterm/quicterm/migrate"
+	"github.com/quicterm/quicterm/quicterm/auth"
+	"github.com/quicterm/quicterm/quicterm/bootstrap"
+	"github.com/quicterm/quicterm/quicterm/client"
+	"github.com/quicterm/quicterm/quicterm/session"
+	"github.com/quicterm/quicterm/quicterm/wire"
+)
+
+// The texts that qt shows are in this file, except for the help of commands, which
+// stands with their flags, and the tables of qt ls and qt status. The rules:
+//
+//   - What the user asked for goes to standard output; everything else goes to standard
+//     error, in one line that begins with "qt: ".
+//   - An error says what failed, on what, and what to try.
+//   - While a terminal is raw, lines end in \r\n, and nothing is written inside a control
+//     sequence of the program that draws on it. Package terminal sees to both.
+//   - Questions are asked on the terminal itself, and only if there is one.
+
+// say prints a line for the user.
+func say(format string, args ...any) {
+	fmt.Fprintf(os.Stderr, "qt: "+format+"\n", args...)
+}
+
+// complain prints an error in one line.
+func complain(err error) {
+	lines := strings.FieldsFunc(err.Error(), func(r rune) bool { return r == '\n' })
+	for i, line := range lines {
+		lines[i] = strings.TrimSpace(line)
+	}
+	say("%s", strings.Join(lines, "; "))
+}
+
+// Messages about the server's key and the user's secrets.
+const (
+	unknownHostQuestion = "The server %s is not known. Its key is\n%s %s\nIs this the right key, and do you want to connect (yes/no)? "
+	yesOrNo             = "Please type yes or no: "
+	keyNotKept          = "the key of %s is accepted for this connection only: it could not be saved: %v"
+	keyNotFound         = "the key of %s is accepted for this connection only: it was saved to %s but is not found there"
+)
+
+var (
+	errNoTTYForSecret = errors.New("a passphrase is needed, and there is no terminal to ask for it: use ssh-add")
+	errNoSecret       = errors.New("no passphrase was typed")
+	errKeyDeclined    = errors.New("not connected: you did not accept the server's key")
+)
+
+// hintError is an error with a hint what to try.
+type hintError struct {
+	err  error
+	hint string
+}
+
+func (e *hintError) Error() string { return e.err.Error() + ": " + e.hint }
+func (e *hintError) Unwrap() error { return e.err }
+
+func withHint(err error, format string, args ...any) error {
+	return &hintError{err, fmt.Sprintf(format, args...)}
+}
+
+// explain adds to an error of connecting to a target what to try.
+func explain(err error, t *target) error {
+	var unreachable *client.UnreachableError
+	var changed *auth.ChangedHostError
+	var unknown *auth.UnknownHostError
+	var denied *client.DeniedError
+	var unresolved *net.DNSError
+	switch {
+	case errors.Is(err, bootstrap.ErrNoProgram):
+		return withHint(err, "install it beside qt, or in a directory of PATH")
+	case errors.As(err, &changed):
+		return withHint(changed, "if the server has a new key, remove the old one (%s); if not, this may be an attack", strings.Join(changed.Known, ", "))
+	case errors.As(err, &unknown):
+		return withHint(unknown, "connect once from a terminal to accept it, or add it to known_hosts")
+	case errors.Is(err, client.ErrNoKeys):
+		return withHint(err, "start an agent with ssh-add, or name a private key with -i")
+	case errors.As(err, &denied) && denied.Failed != nil:
+		return fmt.Errorf("permission denied by %s for %s: %w", t.name, t.user, denied.Failed)
+	case errors.As(err, &denied):
+		return fmt.Errorf("permission denied by %s for %s: is one of your keys in the account's authorized_keys? qt connect -v shows which were offered", t.name, t.user)
+	case errors.Is(err, client.ErrBusy):
+		return withHint(err, "try again in a moment")
+	case errors.As(err, &unresolved):
+		return withHint(fmt.Errorf("%s: %s", t.name, unresolved.Err), "check the name of the host and your network")
+	case errors.As(err, &unreachable):
+		return withHint(fmt.Errorf("%s, UDP port %d: %w", t.name, t.port, err), "check that qtd runs there and that the port is open")
+	}
+	return err
+}
+
+// detached says that the session continues without this client.
+func detached(resume string) string { return "detached; resume with: " + resume }
+
+// leftBySignal is the error of a client that a signal ended.
+func leftBySignal(resume string) error {
+	return fmt.Errorf("ended by a signal; the session continues, resume with: %s", resume)
+}
+
+const inputLost = "the last input did not reach the server and is lost"
+
+// explainEnd adds to an error that ended a session what to try.
+func explainEnd(err error, host, resume string) error {
+	var displaced *client.DisplacedError
+	switch {
+	case errors.As(err, &displaced):
+		return fmt.Errorf("%w; take it back with: %s", err, resume)
+	case errors.Is(err, client.ErrLeft): // only without a terminal
+		return errors.New("ended by a signal; the command is hung up")
+	case errors.Is(err, client.ErrGone):
+		return withHint(err, "its machine was restarted, or another client ended it; qt ls %s lists the sessions", host)
+	}
+	return err
+}
+
+// whyEnded says why a session ended whose program did not end by itself, and nothing
+// of other sessions.
+func whyEnded(name, host string, exit wire.ExitStatus, now time.Time) string {
+	if exit.Reason == "" {
+		return ""
+	}
+	at, layout := exit.At.In(now.Location()), time.TimeOnly
+	if at.Format(time.DateOnly) != now.Format(time.DateOnly) {
+		layout = time.DateTime
+	}
+	return fmt.Sprintf("session %s on %s was %s, at %s", name, host, exit.Reason, at.Format(layout))
+}
+
+// resumeCommand returns the command that attaches to a session with the same options.
+func resumeCommand(host string, opts *options, session string) string {
+	words := []string{"qt", "attach"}
+	flag := func(name, value string) {
+		if value != "" {
+			words = append(words, name, value)
+		}
+	}
+	if opts.port != 0 {
+		flag("-p", strconv.Itoa(int(opts.port)))
+	}
+	flag("-l", opts.user)
+	for _, file := range opts.identities {
+		flag("-i", file)
+	}
+	flag("-F", opts.config)
+	return strings.Join(append(words, host, session), " ")
+}
+
+// messages has the texts that a terminal shows within a session on a host.
+type messages struct{ host string }
+
+func (messages) Title(l client.LinkState) string {
+	if l.State > migrate.Live && l.Attempts == 0 {
+		return fmt.Sprintf("qt: no contact since %s", l.Since.Format(time.TimeOnly))
+	}
+	if l.State > migrate.Live {
+		return fmt.Sprintf("qt: no contact since %s, reconnecting (attempt %d)", l.Since.Format(time.TimeOnly), l.Attempts)
+	}
+	return fmt.Sprintf("qt: catching up, %s left", size(l.Backlog))
+}
+
+func (messages) Gap(g session.Gap, skipped bool) string {
+	what := "lost, the server has kept no more"
+	if skipped {
+		what = "skipped"
+	}
+	return fmt.Sprintf("%d bytes of output %s (frames %d to %d)", g.Bytes, what, g.From, g.To)
+}
+
+func (m messages) Status(st client.Status) string {
+	return newReport(m.host, st).text(time.Now())
+}
+
+func (messages) Help(escape byte) string {
+	return strings.ReplaceAll(`Escapes, at the start of a line:
+ ~.  end the session; typed again, or without contact: leave it running
+ ~d  detach: leave the session running
+ ~s  show the state of the connection
+ ~n  skip the output that has piled up
+ ~?  show this help
+ ~~  type a ~`, "~", string(escape))
+}
+
+func (messages) InputFull(waiting int) string {
+	return fmt.Sprintf("the program does not read its input: %s are waiting, further input is dropped", size(uint64(waiting)))
+}
+
+func (messages) InputDropped(bytes int) string {
+	return fmt.Sprintf("the program reads its input again; %s were dropped", size(uint64(bytes)))
+}

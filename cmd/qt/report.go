@@ -1,0 +1,186 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/netip"
+	"os"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/quicterm/quicterm/quicterm/client"
+)
+
+// A report is the status of a client as qt status --json prints it, and as a client
+// sends it to qt status. Nothing in it controls a terminal.
+type report struct {
+	PID            int          `json:"pid"`
+	Host           string       `json:"host"`
+	Session        string       `json:"session"`
+	State          string       `json:"state"`
+	Since          time.Time    `json:"since,omitzero"`
+	Attempts       int          `json:"attempts"`
+	RTT            float64      `json:"rtt_ms,omitzero"`
+	Resumed        int          `json:"resumed"`
+	Unacknowledged int          `json:"unacknowledged"`
+	Duplicates     uint64       `json:"duplicates"`
+	Reordered      uint64       `json:"reordered"`
+	Corrupted      uint64       `json:"corrupted"`
+	Gaps           uint64       `json:"gaps"`
+	LostFrames     uint64       `json:"lost_frames"`
+	LostBytes      uint64       `json:"lost_bytes"`
+	Resends        uint64       `json:"resends"`
+	ResentBytes    uint64       `json:"resent_bytes"`
+	Paths          []pathReport `json:"paths"`
+}
+
+type pathReport struct {
+	Interface   string    `json:"interface,omitzero"`
+	Local       string    `json:"local"`
+	Remote      string    `json:"remote"`
+	State       string    `json:"state"`
+	Since       time.Time `json:"since,omitzero"`
+	RTT         float64   `json:"rtt_ms,omitzero"`
+	Loss        float64   `json:"loss"`
+	Sent        uint64    `json:"sent_bytes"`
+	Received    uint64    `json:"received_bytes"`
+	Moved       int       `json:"moved"`
+	LastContact time.Time `json:"last_contact,omitzero"`
+}
+
+// newReport returns the report of this process about its session on a host.
+func newReport(host string, st client.Status) *report {
+	c := st.Counters
+	r := &report{
+		PID:            os.Getpid(),
+		Host:           printable(host),
+		Session:        printable(st.Name),
+		State:          st.Link.State.String(),
+		Since:          wallClock(st.Link.Since),
+		Attempts:       st.Link.Attempts,
+		RTT:            milliseconds(st.RTT),
+		Resumed:        st.Resumed,
+		Unacknowledged: st.Unacked,
+		Duplicates:     c.Duplicates,
+		Reordered:      c.Reordered,
+		Corrupted:      c.Corrupted,
+		Gaps:           c.Gaps,
+		LostFrames:     c.GapFrames,
+		LostBytes:      c.GapBytes,
+		Resends:        c.Resends,
+		ResentBytes:    c.ResentBytes,
+		Paths:          []pathReport{},
+	}
+	for _, p := range st.Paths {
+		r.Paths = append(r.Paths, pathReport{
+			Interface:   printable(p.Interface),
+			Local:       address(p.Local),
+			Remote:      address(p.Remote),
+			State:       p.State,
+			Since:       wallClock(p.Since),
+			RTT:         milliseconds(p.RTT),
+			Loss:        p.Loss,
+			Sent:        p.Sent,
+			Received:    p.Received,
+			Moved:       p.Moved,
+			LastContact: wallClock(p.Heard),
+		})
+	}
+	return r
+}
+
+// wallClock returns a time in UTC, to the millisecond.
+func wallClock(t time.Time) time.Time { return t.UTC().Truncate(time.Millisecond) }
+
+func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+
+// address writes an address, or only the port if nothing else is known.
+func address(a netip.AddrPort) string {
+	if !a.Addr().IsValid() {
+		return fmt.Sprintf("*:%d", a.Port())
+	}
+	return printable(a.String()) // the zone is a name of the system
+}
+
+func printReports(w io.Writer, reports []*report) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	return e.Encode(reports)
+}
+
+// text returns a report as lines for people, without the end of the last line.
+func (r *report) text(now time.Time) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s, process %d, session %s: %s", r.Host, r.PID, r.Session, r.State)
+	if !r.Since.IsZero() {
+		fmt.Fprintf(&b, " since %s, %s", r.Since.Local().Format(time.TimeOnly), ago(now, r.Since))
+	}
+	if r.Attempts > 0 {
+		fmt.Fprintf(&b, ", attempts %d", r.Attempts)
+	}
+	fmt.Fprintf(&b, "\n  round trip %s, resumes %d, input not acknowledged: %d frames\n",
+		roundTrip(r.RTT), r.Resumed, r.Unacknowledged)
+	fmt.Fprintf(&b, "  duplicates dropped %d, reordered %d, corrupted %d, gaps %d (%s), resends %d (%s)\n",
+		r.Duplicates, r.Reordered, r.Corrupted, r.Gaps, size(r.LostBytes), r.Resends, size(r.ResentBytes))
+	// Each path is a column: addresses are long, and terminals narrow.
+	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	row := func(name string, cell func(*pathReport) string) {
+		if len(r.Paths) == 0 {
+			return
+		}
+		fmt.Fprintf(t, "  %s", name)
+		for i := range r.Paths {
+			fmt.Fprintf(t, "\t%s", cell(&r.Paths[i]))
+		}
+		fmt.Fprintln(t)
+	}
+	row("interface", func(p *pathReport) string {
+		if p.Interface == "" {
+			return "-"
+		}
+		return p.Interface
+	})
+	row("local", func(p *pathReport) string { return p.Local })
+	row("remote", func(p *pathReport) string { return p.Remote })
+	row("state", func(p *pathReport) string { return p.State })
+	row("since", func(p *pathReport) string { return ago(now, p.Since) })
+	row("round trip", func(p *pathReport) string { return roundTrip(p.RTT) })
+	row("loss", func(p *pathReport) string { return fmt.Sprintf("%.1f %%", 100*p.Loss) })
+	row("sent", func(p *pathReport) string { return size(p.Sent) })
+	row("received", func(p *pathReport) string { return size(p.Received) })
+	row("moves", func(p *pathReport) string { return strconv.Itoa(p.Moved) })
+	row("last contact", func(p *pathReport) string { return ago(now, p.LastContact) })
+	t.Flush()
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// ago writes how long before now a time was.
+func ago(now, t time.Time) string {
+	if t.IsZero() {
+		return "-"
+	}
+	return duration(now.Sub(t)) + " ago"
+}
+
+// roundTrip writes a round-trip time, 0 if it is unknown.
+func roundTrip(ms float64) string {
+	if ms == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.1f ms", ms)
+}
+
+// size writes a number of bytes with a unit.
+func size(n uint64) string {
+	if n < 1000 {
+		return fmt.Sprintf("%d B", n)
+	}
+	v, units := float64(n)/1000, "kMGTPE"
+	for v >= 999.95 {
+		v, units = v/1000, units[1:]
+	}
+	return fmt.Sprintf("%.1f %cB", v, units[0])
+}

@@ -1,0 +1,137 @@
+//go:build linux || darwin
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/quicterm/quicterm/configs"
+	"github.com/quicterm/quicterm/quicterm/bootstrap"
+	"github.com/quicterm/quicterm/quicterm/rundir"
+)
+
+const (
+	// reportFD is the descriptor on which a daemon that a grant started reports: it
+	// closes it when it listens, and writes its error before that if it fails.
+	reportFD = 3
+
+	// startTimeout bounds how long such a daemon may take to listen.
+	startTimeout = 10 * time.Second
+
+	// maxLog is the size in bytes above which a log is put aside when a daemon or a holder
+	// starts.
+	maxLog = 1 << 20
+)
+
+func grantCommand() *cobra.Command {
+	var config string
+	c := &cobra.Command{
+		Use:   "grant",
+		Short: "Print a token for one login to this account, and start a daemon if none runs",
+		Args:  cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			settings, err := configs.LoadServer(config)
+			if err != nil {
+				return err
+			}
+			if config != "" { // the daemon works in another directory
+				if config, err = filepath.Abs(config); err != nil {
+					return err
+				}
+			}
+			grant, err := bootstrap.Ask(settings.RuntimeDir, func() error { return startGranted(settings, config) })
+			if err != nil {
+				return err
+			}
+			line, err := bootstrap.Line(grant)
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintln(c.OutOrStdout(), line)
+			return err
+		},
+	}
+	addConfigFlag(c, &config)
+	return c
+}
+
+// startGranted starts a daemon for this account alone, detached from our terminal and
+// process group, and waits until it listens.
+func startGranted(settings *configs.Server, config string) error {
+	exe, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	log, err := openLog(settings)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	r, w, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	cmd := exec.Command(exe, "serve", "--granted", "--config", config)
+	cmd.Dir = "/"
+	cmd.Stderr = log
+	cmd.ExtraFiles = []*os.File{w}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	err = cmd.Start()
+	w.Close()
+	if err != nil {
+		return fmt.Errorf("start a daemon: %w", err)
+	}
+	defer cmd.Process.Release()
+	r.SetReadDeadline(time.Now().Add(startTimeout))
+	failure, err := io.ReadAll(io.LimitReader(r, 4<<10))
+	if err != nil {
+		return fmt.Errorf("start a daemon: %w: see %s", err, log.Name())
+	}
+	if len(failure) > 0 {
+		return errors.New(string(failure))
+	}
+	return nil
+}
+
+// openLog opens the log of the daemons that grants start.
+func openLog(settings *configs.Server) (*os.File, error) {
+	dir, err := rundir.Base(settings.RuntimeDir).Make(uint32(os.Geteuid()))
+	if err != nil {
+		return nil, err
+	}
+	return appendLog(filepath.Join(dir, "qtd.log"))
+}
+
+// appendLog opens a log to append to. It renames a log that is too long first.
+func appendLog(name string) (*os.File, error) {
+	if info, err := os.Lstat(name); err == nil && info.Size() > maxLog {
+		os.Rename(name, name+".old")
+	}
+	return os.OpenFile(name, os.O_WRONLY|os.O_APPEND|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
+}
+
+// reporter returns a function whose first call reports to the process that started this
+// daemon: nil when it listens, or an error.
+func reporter() func(error) {
+	f := os.NewFile(reportFD, "report")
+	var once sync.Once
+	return func(err error) {
+		once.Do(func() {
+			if err != nil {
+				fmt.Fprint(f, err)
+			}
+			f.Close()
+		})
+	}
+}

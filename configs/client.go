@@ -1,0 +1,146 @@
+package configs
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"time"
+)
+
+// Client has the settings of qt.
+type Client struct {
+	// Port is the daemon's UDP port.
+	Port uint16 `toml:"port"`
+	// KeepaliveInterval is the time between packets that keep a path open and
+	// prove that it works, while there was traffic within the last minute.
+	KeepaliveInterval Duration `toml:"keepalive_interval"`
+	// KeepaliveIdle is that time without traffic: below the 30 s after which many
+	// NATs forget a flow, and long enough for a radio to sleep.
+	KeepaliveIdle Duration `toml:"keepalive_idle"`
+	// KeepaliveTimeoutMultiplier is the number of keepalive intervals without a
+	// packet from the server after which the client gives a path up.
+	KeepaliveTimeoutMultiplier int `toml:"keepalive_timeout_multiplier"`
+	// ReorderWindow is how many frames of output the reorder window spans, the first
+	// missing one included. For input, the server has its own fixed window.
+	ReorderWindow int `toml:"reorder_window"`
+	// ReconnectBackoff are the waits between attempts to reach a server that does
+	// not answer. The last one is repeated.
+	ReconnectBackoff []Duration `toml:"reconnect_backoff"`
+	// Paths is how many paths a session has: "failover" (one, replaced when it
+	// fails), "standby" (a second one over another interface, kept open) or
+	// "redundant" (everything is sent over both).
+	Paths string `toml:"paths"`
+	// Compression is when bulk data is compressed, in both directions: "off", "on"
+	// (if that makes it shorter) or "auto" (if the path is slower than compression).
+	Compression string `toml:"compression"`
+	// Interfaces says which network interfaces to prefer and to avoid.
+	Interfaces Interfaces `toml:"interfaces"`
+	// EscapeChar begins an escape at the start of a line: one character, or "none".
+	EscapeChar string `toml:"escape_char"`
+	// IdentityFiles are private keys to offer. If empty, ssh's configuration names them.
+	IdentityFiles []string `toml:"identity_files"`
+	// KnownHostsFiles have the keys of hosts; newly accepted keys go into the first
+	// one. If empty, ssh's configuration names them.
+	KnownHostsFiles []string `toml:"known_hosts_files"`
+	// SendEnv are patterns of environment variables to offer to servers.
+	SendEnv []string `toml:"send_env"`
+}
+
+// Interfaces are patterns of names of network interfaces; * matches anything.
+type Interfaces struct {
+	// Prefer are used before the interface that the system would choose, the first one first.
+	Prefer []string `toml:"prefer"`
+	// Avoid are used only if no other works: they may cost money.
+	Avoid []string `toml:"avoid"`
+}
+
+// DefaultClient returns the default settings of qt.
+func DefaultClient() *Client {
+	return &Client{
+		Port:                       DefaultPort,
+		KeepaliveInterval:          Duration{5 * time.Second},
+		KeepaliveIdle:              Duration{25 * time.Second},
+		KeepaliveTimeoutMultiplier: 3,
+		ReorderWindow:              100,
+		ReconnectBackoff: []Duration{
+			Duration{250 * time.Millisecond}, Duration{500 * time.Millisecond},
+			Duration{time.Second}, Duration{2 * time.Second},
+		},
+		Paths:       "failover",
+		Compression: "auto",
+		EscapeChar:  "~",
+		SendEnv:     []string{"TERM", "COLORTERM", "LANG", "LC_*"},
+	}
+}
+
+// WithDefaults returns a copy of the settings in which no value means the default. c may be nil.
+func (c *Client) WithDefaults() *Client {
+	d := DefaultClient()
+	if c == nil {
+		return d
+	}
+	s := *c
+	setDefault(&s.Port, d.Port)
+	setDefault(&s.KeepaliveInterval.Duration, d.KeepaliveInterval.Duration)
+	setDefault(&s.KeepaliveIdle.Duration, max(d.KeepaliveIdle.Duration, s.KeepaliveInterval.Duration))
+	setDefault(&s.KeepaliveTimeoutMultiplier, d.KeepaliveTimeoutMultiplier)
+	setDefault(&s.ReorderWindow, d.ReorderWindow)
+	if slices.IndexFunc(s.ReconnectBackoff, func(d Duration) bool { return d.Duration <= 0 }) >= 0 || len(s.ReconnectBackoff) == 0 {
+		s.ReconnectBackoff = d.ReconnectBackoff
+	}
+	if s.Paths == "" {
+		s.Paths = d.Paths
+	}
+	if s.Compression == "" {
+		s.Compression = d.Compression
+	}
+	if s.EscapeChar == "" {
+		s.EscapeChar = d.EscapeChar
+	}
+	if s.SendEnv == nil {
+		s.SendEnv = d.SendEnv
+	}
+	return &s
+}
+
+// ClientFile returns the path of qt's settings file, which need not exist.
+func ClientFile() (string, error) { return userFile("qt.toml") }
+
+// LoadClient reads a file of client settings. With an empty name it reads ClientFile, if
+// that exists.
+func LoadClient(file string) (*Client, error) {
+	c := DefaultClient()
+	return c, load(file, ClientFile, c, c.check)
+}
+
+// maxKeepalive is well below the 90 s of silence after which QUIC gives a connection up.
+const maxKeepalive = time.Minute
+
+func (c *Client) check() error {
+	if err := first(
+		within("keepalive_interval", c.KeepaliveInterval.Duration, time.Second, maxKeepalive),
+		within("keepalive_idle", c.KeepaliveIdle.Duration, c.KeepaliveInterval.Duration, maxKeepalive),
+		within("keepalive_timeout_multiplier", c.KeepaliveTimeoutMultiplier, 2, 20),
+		within("reorder_window", c.ReorderWindow, 1, 10_000),
+		atLeast("port", c.Port, 1),
+		atLeast("number of waits in reconnect_backoff", len(c.ReconnectBackoff), 1),
+		oneOf("paths", c.Paths, "failover", "standby", "redundant"),
+		oneOf("compression", c.Compression, "auto", "on", "off"),
+	); err != nil {
+		return err
+	}
+	for _, pattern := range slices.Concat(c.Interfaces.Prefer, c.Interfaces.Avoid) {
+		if _, err := path.Match(pattern, ""); err != nil {
+			return fmt.Errorf("interfaces has %q, which is not a pattern of names such as wlan*", pattern)
+		}
+	}
+	for _, d := range c.ReconnectBackoff {
+		if err := atLeast("reconnect_backoff", d.Duration, 100*time.Millisecond); err != nil {
+			return err
+		}
+	}
+	if c.EscapeChar != "none" && (len(c.EscapeChar) != 1 || c.EscapeChar[0] <= ' ' || c.EscapeChar[0] > '~') {
+		return fmt.Errorf("escape_char is %q: it must be one visible ASCII character, or none", c.EscapeChar)
+	}
+	return nil
+}

@@ -1,0 +1,149 @@
+package configs
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+)
+
+// Server has the settings of qtd.
+type Server struct {
+	// Listen are the UDP addresses to serve. An address without a host means all
+	// IPv4 and IPv6 addresses of this host.
+	Listen []string `toml:"listen"`
+	// HostKey are the private keys of this host. If empty, root uses the ssh host
+	// keys, and another user a key that the daemon makes.
+	HostKey []string `toml:"host_key"`
+	// AuthorizedKeysFiles have the public keys of an account; %h is its home, %u its
+	// name, %% a percent sign.
+	AuthorizedKeysFiles []string `toml:"authorized_keys_files"`
+	// BufferSize bounds the output that a session keeps until the client has it.
+	BufferSize Size `toml:"buffer_size"`
+	// DetachedTTL is how long a session lives without a client; 0 is for ever.
+	DetachedTTL Duration `toml:"detached_ttl"`
+	// ExitedTTL is how long the exit status of a session is kept for a client.
+	ExitedTTL Duration `toml:"exited_ttl"`
+	// PipeTTL is how long a command without a terminal waits for its client.
+	PipeTTL Duration `toml:"pipe_ttl"`
+	// AcceptEnv are patterns of environment variables that clients may set.
+	AcceptEnv []string `toml:"accept_env"`
+	// MaxSessionsPerUser bounds the sessions of an account.
+	MaxSessionsPerUser int `toml:"max_sessions_per_user"`
+	// MaxBufferTotal bounds the memory that all sessions use for output: above it,
+	// new sessions are refused. 0 is no limit.
+	MaxBufferTotal Size `toml:"max_buffer_total"`
+	// MaxUnauthenticated bounds the connections that have not logged in yet.
+	MaxUnauthenticated int `toml:"max_unauthenticated"`
+	// AuthTimeout bounds the time of a login: a user may have to touch a key or
+	// type a passphrase.
+	AuthTimeout Duration `toml:"auth_timeout"`
+	// LogLevel is debug, info, warn or error.
+	LogLevel string `toml:"log_level"`
+	// LogFormat is text or json.
+	LogFormat string `toml:"log_format"`
+	// RuntimeDir is the directory of sockets. If empty, it is /run/quicterm of root's
+	// daemon, or a directory in /tmp.
+	RuntimeDir string `toml:"runtime_dir"`
+	// StateDir is the directory of keys that outlive a daemon. If empty, it is
+	// /var/lib/quicterm for root, otherwise $XDG_STATE_HOME/quicterm.
+	StateDir string `toml:"state_dir"`
+}
+
+// DefaultServer returns the default settings of qtd.
+func DefaultServer() *Server {
+	return &Server{
+		Listen:              []string{":" + strconv.Itoa(DefaultPort)},
+		AuthorizedKeysFiles: []string{"%h/.ssh/authorized_keys"},
+		BufferSize:          Size{64 << 20},
+		ExitedTTL:           Duration{24 * time.Hour},
+		PipeTTL:             Duration{time.Hour},
+		AcceptEnv:           []string{"TERM", "COLORTERM", "LANG", "LC_*"},
+		MaxSessionsPerUser:  100,
+		MaxUnauthenticated:  64,
+		AuthTimeout:         Duration{2 * time.Minute},
+		LogLevel:            "info",
+		LogFormat:           "text",
+	}
+}
+
+// WithDefaults returns a copy of the settings in which no value means the default. s may be nil.
+func (s *Server) WithDefaults() *Server {
+	d := DefaultServer()
+	if s == nil {
+		return d
+	}
+	c := *s
+	setDefault(&c.BufferSize.Bytes, d.BufferSize.Bytes)
+	setDefault(&c.ExitedTTL.Duration, d.ExitedTTL.Duration)
+	setDefault(&c.PipeTTL.Duration, d.PipeTTL.Duration)
+	setDefault(&c.MaxSessionsPerUser, d.MaxSessionsPerUser)
+	setDefault(&c.MaxUnauthenticated, d.MaxUnauthenticated)
+	setDefault(&c.AuthTimeout.Duration, d.AuthTimeout.Duration)
+	setDefault(&c.DetachedTTL.Duration, d.DetachedTTL.Duration)
+	setDefault(&c.MaxBufferTotal.Bytes, d.MaxBufferTotal.Bytes)
+	if len(c.Listen) == 0 {
+		c.Listen = d.Listen
+	}
+	if c.AuthorizedKeysFiles == nil {
+		c.AuthorizedKeysFiles = d.AuthorizedKeysFiles
+	}
+	if c.AcceptEnv == nil {
+		c.AcceptEnv = d.AcceptEnv
+	}
+	if c.LogLevel == "" {
+		c.LogLevel = d.LogLevel
+	}
+	if c.LogFormat == "" {
+		c.LogFormat = d.LogFormat
+	}
+	return &c
+}
+
+// ServerFile returns the path of qtd's settings file, which need not exist.
+func ServerFile() (string, error) {
+	if os.Geteuid() == 0 {
+		return "/etc/quicterm/qtd.toml", nil
+	}
+	return userFile("qtd.toml")
+}
+
+// LoadServer reads a file of server settings. With an empty name it reads ServerFile, if
+// that exists.
+func LoadServer(file string) (*Server, error) {
+	s := DefaultServer()
+	return s, load(file, ServerFile, s, s.check)
+}
+
+// The limits of buffer_size.
+const (
+	MinBuffer Bytes = 512 << 10
+	MaxBuffer Bytes = 4 << 30
+)
+
+func (s *Server) check() error {
+	return first(
+		atLeast("number of addresses in listen", len(s.Listen), 1),
+		within("buffer_size", s.BufferSize.Bytes, MinBuffer, MaxBuffer),
+		atLeast("detached_ttl", s.DetachedTTL.Duration, 0),
+		atLeast("exited_ttl", s.ExitedTTL.Duration, time.Second),
+		atLeast("pipe_ttl", s.PipeTTL.Duration, time.Second),
+		within("max_sessions_per_user", s.MaxSessionsPerUser, 1, 10_000),
+		within("max_unauthenticated", s.MaxUnauthenticated, 1, 10_000),
+		atLeast("auth_timeout", s.AuthTimeout.Duration, time.Second),
+		oneOf("log_level", s.LogLevel, "debug", "info", "warn", "error"),
+		oneOf("log_format", s.LogFormat, "text", "json"),
+		absolute("runtime_dir", s.RuntimeDir),
+		absolute("state_dir", s.StateDir),
+	)
+}
+
+// absolute checks the path of a directory: a relative one would depend on where qtd is
+// started. Empty means the default.
+func absolute(key, dir string) error {
+	if dir != "" && !filepath.IsAbs(dir) {
+		return fmt.Errorf("%s is %q: it must begin with /", key, dir)
+	}
+	return nil
+}

@@ -1,0 +1,127 @@
+package quic
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+
+	quicgo "github.com/quic-go/quic-go"
+)
+
+// ListenConfig says how a [Listener] accepts connections.
+type ListenConfig struct {
+	TLS *tls.Config
+
+	// ResetKey and TokenKey outlive the listener. With the same keys, the next listener tells
+	// clients of this one that their connections are gone (RFC 9000, 10.3), and accepts address
+	// tokens of this one (RFC 9000, 8.1.3). A listener without ResetKey sends no resets; one
+	// without TokenKey makes a key of its own.
+	ResetKey, TokenKey *[32]byte
+
+	// VerifyAddress reports whether a client must first prove that it receives packets at its
+	// address (RFC 9000, 8.1.2), which takes a round trip. Nil means never.
+	VerifyAddress func(netip.AddrPort) bool
+
+	// Admit refuses a new connection by an error, whose text the client does not see. The
+	// context that it returns becomes the context of the connection. Nil admits all.
+	Admit func(ctx context.Context, client netip.AddrPort) (context.Context, error)
+}
+
+// A Listener accepts connections on a UDP socket.
+type Listener struct {
+	transport *quicgo.Transport
+	listener  *quicgo.EarlyListener
+}
+
+// Listen returns a listener on a socket. The caller owns the socket, and closes it after the
+// listener.
+func Listen(socket net.PacketConn, cfg ListenConfig) (*Listener, error) {
+	transport := &quicgo.Transport{
+		Conn:              socket,
+		StatelessResetKey: (*quicgo.StatelessResetKey)(cfg.ResetKey),
+		TokenGeneratorKey: (*quicgo.TokenGeneratorKey)(cfg.TokenKey),
+	}
+	if cfg.VerifyAddress != nil {
+		transport.VerifySourceAddress = func(a net.Addr) bool { return cfg.VerifyAddress(addrPort(a)) }
+	}
+	if cfg.Admit != nil {
+		transport.ConnContext = func(ctx context.Context, info *quicgo.ClientInfo) (context.Context, error) {
+			return cfg.Admit(ctx, addrPort(info.RemoteAddr))
+		}
+	}
+	l, err := transport.ListenEarly(cfg.TLS, serverConfig())
+	if err != nil {
+		return nil, err
+	}
+	return &Listener{transport, l}, nil
+}
+
+// Accept blocks until there is a connection. Its handshake may not be complete: the client may
+// have sent early data.
+func (l *Listener) Accept(ctx context.Context) (*Incoming, error) {
+	conn, err := l.listener.Accept(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &Incoming{conn}, nil
+}
+
+// Close stops accepting and ends all connections, without telling the clients. The caller
+// first closes those that are to be told.
+func (l *Listener) Close() error {
+	return errors.Join(l.listener.Close(), l.transport.Close())
+}
+
+// An Incoming is an accepted connection whose client may not have opened the stream yet.
+type Incoming struct{ conn *quicgo.Conn }
+
+// Context returns the context of the connection, as made by [ListenConfig.Admit].
+// It ends with the connection.
+func (i *Incoming) Context() context.Context { return i.conn.Context() }
+
+// RemoteAddr returns the address of the client.
+func (i *Incoming) RemoteAddr() netip.AddrPort { return addrPort(i.conn.RemoteAddr()) }
+
+// Close ends the connection at both ends.
+func (i *Incoming) Close() error { return i.conn.CloseWithError(0, "") }
+
+// Conn blocks until the client has opened the stream, and returns the carrier.
+func (i *Incoming) Conn(ctx context.Context) (*Conn, error) {
+	stream, err := i.conn.AcceptStream(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("accept stream: %w", err)
+	}
+	return &Conn{
+		conn:      i.conn,
+		stream:    stream,
+		datagrams: i.conn.ConnectionState().SupportsDatagrams.Remote,
+		close:     i.Close,
+	}, nil
+}
+
+// serverConfig is the configuration of connections that servers accept: one stream each, and
+// datagrams, both also as early data.
+func serverConfig() *quicgo.Config {
+	conf := &quicgo.Config{
+		HandshakeIdleTimeout:    handshakeTimeout,
+		MaxIdleTimeout:          idleTimeout,
+		InitialPacketSize:       packetSize,
+		DisablePathMTUDiscovery: true,
+		EnableDatagrams:         true,
+		Allow0RTT:               true,
+		MaxIncomingStreams:      1,
+		MaxIncomingUniStreams:   -1,
+	}
+	local := conf.Clone()
+	local.DisablePathMTUDiscovery = false
+	conf.GetConfigForClient = func(client *quicgo.ClientInfo) (*quicgo.Config, error) {
+		if addr, ok := client.RemoteAddr.(*net.UDPAddr); ok && addr.IP.IsLoopback() {
+			return local, nil
+		}
+		return conf, nil
+	}
+	return conf
+}

@@ -1,0 +1,138 @@
+//go:build unix
+
+package unixsock
+
+import (
+	"errors"
+	"io"
+	"net"
+	"os"
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/quicterm/quicterm/migrate/carrier"
+)
+
+// A Conn is a carrier over two unix sockets, one for the stream and one for the datagrams, so
+// that neither lane blocks the other.
+type Conn struct {
+	stream    *net.UnixConn
+	datagrams *net.UnixConn // nil if there are none
+	raw       rawConn
+	buf       [carrier.MaxDatagram + 1]byte
+	close     func() error
+}
+
+// rawConn is the part of syscall.RawConn that sends without blocking.
+type rawConn interface {
+	Write(f func(fd uintptr) (done bool)) error
+}
+
+// New returns a carrier over a stream socket and a datagram socket, which may be nil. The
+// carrier owns and closes both.
+func New(stream, datagrams *net.UnixConn) (*Conn, error) {
+	u := &Conn{stream: stream, datagrams: datagrams}
+	if datagrams != nil {
+		raw, err := datagrams.SyscallConn()
+		if err != nil {
+			return nil, err
+		}
+		u.raw = raw
+	}
+	u.close = sync.OnceValue(func() error {
+		if datagrams != nil {
+			datagrams.Close()
+		}
+		return stream.Close()
+	})
+	return u, nil
+}
+
+// DatagramPair returns the two ends of a datagram socket pair: one for this process, and one
+// as a file to pass to another process. The caller closes both.
+func DatagramPair() (*net.UnixConn, *os.File, error) {
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_DGRAM, 0)
+	if err != nil {
+		return nil, nil, os.NewSyscallError("socketpair", err)
+	}
+	unix.CloseOnExec(fds[0])
+	unix.CloseOnExec(fds[1])
+	ours := os.NewFile(uintptr(fds[0]), "datagrams")
+	theirs := os.NewFile(uintptr(fds[1]), "datagrams")
+	conn, err := DatagramSocket(ours)
+	if err != nil {
+		theirs.Close()
+		return nil, nil, err
+	}
+	return conn, theirs, nil
+}
+
+// DatagramSocket returns the datagram socket of a file, and closes the file.
+func DatagramSocket(f *os.File) (*net.UnixConn, error) {
+	defer f.Close()
+	c, err := net.FileConn(f)
+	if err != nil {
+		return nil, err
+	}
+	conn, ok := c.(*net.UnixConn)
+	if !ok {
+		c.Close()
+		return nil, errors.New("not a unix socket")
+	}
+	return conn, nil
+}
+
+// Read implements [carrier.Carrier].
+func (u *Conn) Read(b []byte) (int, error) { return u.stream.Read(b) }
+
+// Write implements [carrier.Carrier].
+func (u *Conn) Write(b []byte) (int, error) { return u.stream.Write(b) }
+
+// SendDatagram implements [carrier.Carrier]. It never blocks.
+func (u *Conn) SendDatagram(b []byte) error {
+	if u.raw == nil {
+		return net.ErrClosed
+	}
+	if len(b) == 0 {
+		return nil // the other end would take it for the end of the lane
+	}
+	var sendErr error
+	err := u.raw.Write(func(fd uintptr) bool {
+		sendErr = unix.Sendto(int(fd), b, unix.MSG_DONTWAIT, nil)
+		return true
+	})
+	if err != nil {
+		return err
+	}
+	switch sendErr {
+	case unix.EAGAIN, unix.ENOBUFS, unix.EINTR, unix.EMSGSIZE:
+		return nil // dropped
+	}
+	return sendErr
+}
+
+// ReceiveDatagram implements [carrier.Carrier].
+func (u *Conn) ReceiveDatagram() ([]byte, error) {
+	if u.datagrams == nil {
+		return nil, net.ErrClosed
+	}
+	for {
+		n, err := u.datagrams.Read(u.buf[:])
+		if err != nil {
+			return nil, err
+		}
+		if n == 0 { // the socket was shut down, and would return 0 bytes for ever
+			return nil, io.EOF
+		}
+		if n <= carrier.MaxDatagram {
+			return append([]byte(nil), u.buf[:n]...), nil
+		}
+	}
+}
+
+// Datagrams implements [carrier.Carrier].
+func (u *Conn) Datagrams() bool { return u.datagrams != nil }
+
+// Close implements [carrier.Carrier].
+func (u *Conn) Close() error { return u.close() }

@@ -1,0 +1,80 @@
+package auth
+
+import (
+	"bytes"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/hiddeco/sshsig"
+	"golang.org/x/crypto/ssh"
+)
+
+const (
+	// namespace separates our signatures from those that other programs make with the
+	// same keys (PROTOCOL.sshsig).
+	namespace = "auth@quicterm"
+
+	// exporterLabel has the prefix of labels that are not registered (RFC 5705, 4).
+	exporterLabel = "EXPERIMENTAL-quicterm-auth"
+	exporterSize  = 32
+)
+
+// An Exporter derives keys that only the two ends of a connection know (RFC 5705), as a
+// *tls.ConnectionState does.
+type Exporter interface {
+	ExportKeyingMaterial(label string, context []byte, length int) ([]byte, error)
+}
+
+// statement returns the bytes that a user signs. They are bound to the connection and to
+// the account.
+func statement(conn Exporter, user string) ([]byte, error) {
+	return conn.ExportKeyingMaterial(exporterLabel, []byte(user), exporterSize)
+}
+
+// Sign returns the signature that proves, on a connection, that the user holds the key. It
+// blocks while a passphrase or a touch is asked for.
+func (k *UserKey) Sign(conn Exporter, user string) ([]byte, error) {
+	message, err := statement(conn, user)
+	if err != nil {
+		return nil, err
+	}
+	signer, err := k.signer()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", k.Source, err)
+	}
+	signature, err := sshsig.Sign(bytes.NewReader(message), signer, sshsig.HashSHA512, namespace)
+	if err != nil {
+		return nil, fmt.Errorf("sign with %s: %w", k.Source, err)
+	}
+	return signature.Marshal(), nil
+}
+
+// errSignature is the error of every invalid signature.
+var errSignature = errors.New("signature is not valid")
+
+// flagUserVerified is a flag in the signature of a security key (PROTOCOL.u2f).
+const flagUserVerified = 0x04
+
+// VerifyUser checks a signature by which a client proves, on the connection
+// with the given state, that its person holds a key. With verified set, a
+// security key must have checked who they are, not only that they are there.
+func VerifyUser(state tls.ConnectionState, user string, key ssh.PublicKey, signature []byte, verified bool) error {
+	message, err := statement(&state, user)
+	if err != nil {
+		return err
+	}
+	sig, err := sshsig.ParseSignature(signature)
+	if err != nil {
+		return errSignature
+	}
+	if err := sshsig.Verify(bytes.NewReader(message), sig, key, sig.HashAlgorithm, namespace); err != nil {
+		return errSignature
+	}
+	if verified && strings.HasPrefix(key.Type(), "sk-") &&
+		(len(sig.Signature.Rest) == 0 || sig.Signature.Rest[0]&flagUserVerified == 0) {
+		return errSignature
+	}
+	return nil
+}

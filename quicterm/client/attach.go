@@ -1,0 +1,284 @@
+package client
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"time"
+
+	"github.com/quicterm/quicterm/buffer"
+	"github.com/quicterm/quicterm/migrate"
+	"github.com/quicterm/quicterm/migrate/carrier"
+	"github.com/quicterm/quicterm/quicterm/driver"
+	"github.com/quicterm/quicterm/quicterm/gate"
+	"github.com/quicterm/quicterm/quicterm/session"
+	"github.com/quicterm/quicterm/quicterm/wire"
+)
+
+const (
+	// inputBuffer is how many bytes of input may wait for the server before Write blocks: a
+	// long paste.
+	inputBuffer = 8 << 20
+
+	// outputWindow is how many bytes of output may wait to be written: what is under way on a
+	// fast, long path.
+	outputWindow = 4 << 20
+
+	// goodbyeTimeout is how long the end of a session waits for the server to learn that this
+	// client knows.
+	goodbyeTimeout = time.Second
+)
+
+// Streams are where the output of a session goes, and the functions that are called when
+// something happens to it. All but Changed are called by one goroutine, for which the session
+// waits. All may be nil.
+type Streams struct {
+	// Stdout and Stderr take the program's output. If one of them returns an error, the
+	// program sees a closed pipe, and Run returns the error unless the reader was closed.
+	Stdout, Stderr io.Writer
+	// Replayed is called when all output from before the attach is written: what follows is
+	// live.
+	Replayed func()
+	// Lost is called with output that will never come, because it was skipped or is no longer
+	// kept. A session without a terminal ends after it.
+	Lost func(session.Gap)
+	// Changed is called with the state of the link, by a goroutine of its own. States that
+	// come while it runs are left out, except the last.
+	Changed func(LinkState)
+	// InputClosed is called when the program no longer reads its input.
+	InputClosed func()
+}
+
+// A LinkState describes the connection of a session to its server.
+type LinkState struct {
+	State    migrate.State
+	Since    time.Time
+	Attempts int // to reach the server since contact was lost
+	// Backlog is about how many bytes of output the server has not sent, if they are many.
+	Backlog uint64
+}
+
+// Errors that end [Session.Run].
+var (
+	// ErrGone means that the server no longer has the session.
+	ErrGone = errors.New("the session is gone")
+	// ErrLeft means that Leave was called: the session continues on the server.
+	ErrLeft = errors.New("left the session")
+	// ErrLost means that output of a program without a terminal was lost.
+	ErrLost = errors.New("output was lost")
+)
+
+// A DisplacedError ends a session's Run because another client took it over.
+type DisplacedError struct{ By string }
+
+func (e *DisplacedError) Error() string { return "the session was taken over by " + e.By }
+
+// A Session is the client's end of a terminal session.
+type Session struct {
+	client   *Client
+	log      *slog.Logger
+	streams  Streams
+	attached wire.Attached
+	instance wire.InstanceID
+	first    carrier.Carrier // that the session began on
+
+	// For Run's goroutine alone:
+	exit     wire.ExitStatus // of the program
+	writeErr error           // the first error of writing output
+	merged   []byte          // frames of output that are written together
+
+	gate        gate.Gate // guards what follows
+	waiting     int       // goroutines in waitLocked
+	ring        *buffer.Ring
+	endpoint    *session.Endpoint
+	driver      *driver.Driver
+	proofs      uint64    // how many proofs were made for resumes
+	deniedSince time.Time // since when the server denies that it has the session, or zero
+	link        LinkState
+	over        bool
+	cause       error // why Run returns, once over
+	alarm       alarm
+
+	linkChanged    chan struct{}          // wakes the goroutine that calls streams.Changed
+	statusRequests chan chan roamerStatus // that the roamer answers
+	roamerDone     chan struct{}          // closed when the roamer has ended
+}
+
+// Attach connects to the server and attaches to a session. It fills in the request's
+// Instance. The caller calls Run, which closes the connection.
+func (c *Client) Attach(ctx context.Context, req *wire.Attach, streams Streams) (*Session, error) {
+	s := &Session{
+		client:         c,
+		log:            c.cfg.Log,
+		streams:        streams,
+		ring:           buffer.NewRing(inputBuffer),
+		alarm:          alarm{roamer: make(chan struct{}, 1)},
+		linkChanged:    make(chan struct{}, 1),
+		statusRequests: make(chan chan roamerStatus),
+		roamerDone:     make(chan struct{}),
+	}
+	if _, err := rand.Read(s.instance[:]); err != nil {
+		return nil, err
+	}
+	req.Instance = s.instance
+	m, err := wire.New(req)
+	if err != nil {
+		return nil, fmt.Errorf("the command is too long: %w", err)
+	}
+	conn, answer, err := c.login(ctx, m)
+	if err != nil {
+		return nil, err
+	}
+	if err := answer.Decode(&s.attached); err != nil {
+		conn.Close()
+		return nil, err
+	}
+	if s.attached.First == 0 || len(s.attached.Secret) == 0 {
+		conn.Close()
+		return nil, errors.New("the server's answer makes no sense")
+	}
+	s.endpoint = session.NewEndpoint(session.Config{
+		Log:       s.ring,
+		Acked:     1,
+		Next:      s.attached.First,
+		Offset:    s.attached.Offset,
+		Reorder:   c.cfg.Settings.ReorderWindow,
+		Window:    outputWindow,
+		DelayAcks: true,
+	})
+	s.driver = driver.New(&s.gate, s.endpoint, s.receivedLocked)
+	s.driver.Compress(compression(c.cfg.Settings.Compression))
+	s.first = conn
+	return s, nil
+}
+
+// compression returns what a setting means.
+func compression(setting string) driver.Compression {
+	switch setting {
+	case "off":
+		return driver.Off
+	case "on":
+		return driver.On
+	}
+	return driver.Auto
+}
+
+// Name returns the session's name on the server.
+func (s *Session) Name() string { return s.attached.Name }
+
+// Created reports whether the session is new.
+func (s *Session) Created() bool { return s.attached.Created }
+
+// Run keeps the session connected and writes its output until it is over. It returns the
+// exit status of the program: 128 and the signal's number if a signal killed it. The end of
+// the context is as if Leave were called. When Run returns, no goroutine of the session is
+// left, and calls of Write that block return an error.
+func (s *Session) Run(ctx context.Context) (int, error) {
+	stop := context.AfterFunc(ctx, s.Leave)
+	defer stop()
+	roamCtx, stopRoaming := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopRoaming()
+	go func() {
+		defer close(s.roamerDone)
+		newRoamer(s).run(roamCtx)
+	}()
+	s.deliver()
+	s.sayGoodbye()
+	stopRoaming()
+	<-s.roamerDone
+	if s.cause == nil && s.writeErr != nil {
+		return int(s.exit.Status), fmt.Errorf("write the output: %w", s.writeErr)
+	}
+	return int(s.exit.Status), s.cause
+}
+
+// Exit returns how the program ended. It is valid when Run has returned without an error.
+func (s *Session) Exit() wire.ExitStatus { return s.exit }
+
+// Leave makes Run return ErrLeft. The session continues on the server.
+func (s *Session) Leave() { s.end(ErrLeft) }
+
+// end makes Run return. The first cause counts; nil is the program's end.
+func (s *Session) end(cause error) {
+	s.gate.Lock()
+	defer s.gate.Unlock()
+	s.endLocked(cause)
+}
+
+func (s *Session) endLocked(cause error) {
+	if s.over {
+		return
+	}
+	s.over, s.cause = true, cause
+	s.gate.Changed()
+}
+
+// receivedLocked is called when a carrier has brought frames.
+func (s *Session) receivedLocked() {
+	s.ring.Release(s.endpoint.Consumed())
+	for _, n := range s.endpoint.TakeNotices() {
+		if n.Code == wire.NoticeDisplaced {
+			s.endLocked(&DisplacedError{By: n.Text})
+		}
+	}
+	s.deniedSince = time.Time{}
+	if s.endpoint.Pending() > 0 || s.waiting > 0 {
+		s.gate.Changed()
+	}
+	if backlog := s.endpoint.PeerBacklog(); backlog != s.link.Backlog {
+		s.link.Backlog = backlog
+		wake(s.linkChanged)
+	}
+	s.alarm.frames(time.Now(), s.unackedLocked(), len(s.endpoint.Arrived()) > 0)
+}
+
+// unackedLocked returns since when input waits for an ack. It returns zero if none does, or
+// if the program does not read its input and so no ack can come.
+func (s *Session) unackedLocked() time.Time {
+	if s.endpoint.PeerIsFull() {
+		return time.Time{}
+	}
+	return s.endpoint.UnackedSince()
+}
+
+// waitLocked waits for something that frames or the end of the session bring about, other
+// than output.
+func (s *Session) waitLocked(ctx context.Context, done func() bool) error {
+	s.waiting++
+	defer func() { s.waiting-- }()
+	return s.gate.Wait(ctx, done)
+}
+
+// sayGoodbye waits until the server has closed the connection, because it knows that this
+// client knows how the program ended or that this client leaves.
+func (s *Session) sayGoodbye() {
+	s.gate.Lock()
+	defer s.gate.Unlock()
+	leaving := errors.Is(s.cause, ErrLeft)
+	if s.cause != nil && !leaving || s.link.State > migrate.Live {
+		return
+	}
+	if leaving {
+		s.waitBrieflyLocked(func() bool { return s.endpoint.Acked() == s.ring.Next() })
+		s.endpoint.Notify(wire.NoticeLeaving, "")
+		s.driver.Wake()
+	}
+	s.waitBrieflyLocked(func() bool { return s.driver.Carriers() == 0 })
+}
+
+// waitBrieflyLocked waits for something that the server does, for at most goodbyeTimeout.
+func (s *Session) waitBrieflyLocked(done func() bool) {
+	ctx, cancel := context.WithTimeout(context.Background(), goodbyeTimeout)
+	defer cancel()
+	_ = s.waitLocked(ctx, done) // a server that does not answer is no reason to stay
+}
+
+func wake(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}

@@ -1,0 +1,144 @@
+// Package client is the near end of terminal sessions: it logs in to a server, attaches to a
+// session, and keeps that connected while networks change.
+//
+// A [Client] stands for one server and one user. [Client.Attach] opens a [Session], whose Run
+// writes the program's output to [Streams] until the program ends; Write and the other
+// methods of the session send input. List and Kill are for the sessions of the account.
+//
+// The package knows no terminal. It has the goroutines and the sockets; what to do about the
+// network is decided by package migrate, and what to send by package session. Only dialer.go
+// knows QUIC: another kind of carrier is another dialer.
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/netip"
+
+	"golang.org/x/crypto/ssh"
+
+	"github.com/quicterm/quicterm/configs"
+	"github.com/quicterm/quicterm/quicterm/auth"
+	"github.com/quicterm/quicterm/quicterm/wire"
+)
+
+// Config says which server a [Client] talks to, and as which user. Resolve, CheckHost, and
+// Keys or Token are required; everything else has a default.
+type Config struct {
+	// Settings are those of the settings file, with defaults as WithDefaults says. A name of
+	// Paths or Compression that does not exist means the default.
+	Settings *configs.Client
+	Log      *slog.Logger // nil discards
+	Software string       // name and version, told to the server
+
+	// Resolve returns the server's addresses, best first. It is called again when a session
+	// looks for other paths: addresses may change while it lasts.
+	Resolve func(ctx context.Context) ([]netip.AddrPort, error)
+
+	// CheckHost returns nil if a server with this key may be trusted, else why not.
+	CheckHost func(key ssh.PublicKey) error
+	// KeyTypes are the types of keys to ask the server for, best first.
+	KeyTypes []string
+
+	// User is the account on the server, and Keys are the keys that may prove the user. A
+	// one-time Token takes the place of both.
+	User  string
+	Keys  []*auth.UserKey
+	Token []byte
+
+	// Network is what is between here and the server. Nil means the network of this machine.
+	Network Network
+}
+
+// A Client makes connections to one server.
+type Client struct {
+	cfg     Config
+	network Network
+	dialer  dialer
+}
+
+// New returns a client. It connects to nothing yet.
+func New(cfg Config) *Client {
+	cfg.Settings = cfg.Settings.WithDefaults()
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	if cfg.Resolve == nil {
+		cfg.Resolve = func(context.Context) ([]netip.AddrPort, error) {
+			return nil, errors.New("the client has no way to resolve the server's name")
+		}
+	}
+	if cfg.CheckHost == nil {
+		cfg.CheckHost = func(ssh.PublicKey) error { return errors.New("the client has no way to check host keys") }
+	}
+	if cfg.Network == nil {
+		cfg.Network = system{}
+	}
+	return &Client{cfg: cfg, network: cfg.Network, dialer: newQUICDialer(cfg)}
+}
+
+var (
+	// ErrNoKeys means that there is no key or token to prove the user with.
+	ErrNoKeys = errors.New("no keys to prove who you are")
+	// ErrBusy means that too many clients are logging in to the server.
+	ErrBusy = errors.New("the server is busy letting others in")
+)
+
+// A DeniedError means that the server does not accept the proof of the user.
+type DeniedError struct {
+	// Failed says why keys that the server might have accepted were not used, or is nil.
+	Failed error
+}
+
+func (e *DeniedError) Error() string {
+	if e.Failed != nil {
+		return "permission denied: " + e.Failed.Error()
+	}
+	return "permission denied"
+}
+
+func (e *DeniedError) Unwrap() error { return e.Failed }
+
+// An UnreachableError means that no daemon has answered.
+type UnreachableError struct{ Err error }
+
+func (e *UnreachableError) Error() string { return "no answer: " + e.Err.Error() }
+func (e *UnreachableError) Unwrap() error { return e.Err }
+
+// List returns the account's sessions on the server, the last to change first. If there are
+// very many, it returns the first of them, and how many more there are.
+func (c *Client) List(ctx context.Context) (infos []wire.Info, more int, err error) {
+	var listing wire.Listing
+	if err := c.request(ctx, &wire.List{}, &listing); err != nil {
+		return nil, 0, err
+	}
+	for _, raw := range listing.Sessions {
+		info, err := wire.DecodeInfo(raw)
+		if err != nil {
+			return nil, 0, fmt.Errorf("session in listing: %w", err)
+		}
+		infos = append(infos, info)
+	}
+	return infos, listing.More, nil
+}
+
+// Kill ends a session, given by its name or the start of its id.
+func (c *Client) Kill(ctx context.Context, name string) error {
+	return c.request(ctx, &wire.Kill{Session: name}, &wire.Done{})
+}
+
+// request asks the server for something that is complete with the answer.
+func (c *Client) request(ctx context.Context, v, into wire.Body) error {
+	m, err := wire.New(v)
+	if err != nil {
+		return err
+	}
+	conn, answer, err := c.login(ctx, m)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	return answer.Decode(into)
+}

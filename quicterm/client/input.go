@@ -1,0 +1,104 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/quicterm/quicterm/buffer"
+	"github.com/quicterm/quicterm/quicterm/wire"
+)
+
+// maxInput is how many bytes of input go into a frame.
+const maxInput = 16 << 10
+
+// errOver is the error of writing to a session that is over.
+var errOver = fmt.Errorf("write to a session that is over: %w", io.ErrClosedPipe)
+
+// Write sends input to the program. It blocks while too much input waits for the server, and
+// returns an error when the session is over.
+func (s *Session) Write(b []byte) (int, error) {
+	written := 0
+	for {
+		n := min(len(b)-written, maxInput)
+		if err := s.send(wire.Stdin, b[written:written+n]); err != nil {
+			return written, err
+		}
+		if written += n; written == len(b) {
+			return written, nil
+		}
+	}
+}
+
+// TryWrite sends as much of b to the program as there is room for, without blocking. It
+// returns how many bytes that is, and an error when the session is over.
+func (s *Session) TryWrite(b []byte) (int, error) {
+	s.gate.Lock()
+	defer s.gate.Unlock()
+	if s.over {
+		return 0, errOver
+	}
+	written := 0
+	for written < len(b) {
+		n := min(len(b)-written, maxInput, s.ring.Room())
+		if n <= 0 {
+			break
+		}
+		s.ring.Append(wire.Stdin, b[written:written+n])
+		written += n
+	}
+	if written > 0 {
+		s.appendedLocked()
+	}
+	return written, nil
+}
+
+// CloseWrite ends the input. It blocks as Write does.
+func (s *Session) CloseWrite() error {
+	return s.send(wire.EOF, []byte{byte(wire.StreamStdin)})
+}
+
+// Resize tells the program's terminal the size of the user's. It blocks as Write does.
+func (s *Session) Resize(size wire.Size) error {
+	return s.send(wire.Resize, size.Append(nil))
+}
+
+// Signal sends a signal to the program, given by its name without SIG. HUP ends the session.
+// It blocks as Write does.
+func (s *Session) Signal(name string) error { return s.send(wire.Signal, []byte(name)) }
+
+// Skip asks the server to leave out the output that it has not sent, except the last lines,
+// as soon as the program has the input before it. Without a terminal it does nothing. It
+// blocks as Write does.
+func (s *Session) Skip() error { return s.send(wire.Skip, nil) }
+
+// Hangup ends the session: the holder hangs the program up. It does not wait behind input
+// that the program does not read.
+func (s *Session) Hangup() {
+	s.gate.Lock()
+	defer s.gate.Unlock()
+	s.endpoint.Notify(wire.NoticeHangup, "")
+	s.driver.Wake()
+}
+
+func (s *Session) send(t buffer.Type, payload []byte) error {
+	s.gate.Lock()
+	defer s.gate.Unlock()
+	room := func() bool { return s.over || s.ring.Room() >= max(len(payload), 1) }
+	_ = s.waitLocked(context.Background(), room)
+	if s.over {
+		return errOver
+	}
+	s.ring.Append(t, payload)
+	s.appendedLocked()
+	return nil
+}
+
+// appendedLocked sends frames that were appended to the ring.
+func (s *Session) appendedLocked() {
+	now := time.Now()
+	s.endpoint.Appended(now)
+	s.driver.Wake()
+	s.alarm.frames(now, s.unackedLocked(), true)
+}

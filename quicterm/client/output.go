@@ -1,0 +1,159 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"syscall"
+	"time"
+
+	"github.com/quicterm/quicterm/quicterm/session"
+	"github.com/quicterm/quicterm/quicterm/wire"
+)
+
+// maxWrite is how many bytes of output are written at once.
+const maxWrite = 64 << 10
+
+// deliver writes the output until the session is over.
+func (s *Session) deliver() {
+	if s.attached.Live <= s.attached.First {
+		s.replayed()
+	}
+	for {
+		s.gate.Lock()
+		_ = s.gate.Wait(context.Background(), func() bool { return s.over || s.endpoint.Pending() > 0 })
+		if s.over {
+			s.gate.Unlock()
+			return
+		}
+		batch := s.endpoint.Take(maxWrite)
+		s.gate.Unlock()
+		for len(batch) > 0 {
+			n := s.write(batch)
+			last := batch[n-1]
+			s.gate.Lock()
+			s.endpoint.Consume(time.Now(), batch[:n]...)
+			s.driver.Wake()
+			if last.Gap == nil && last.Type == wire.Exit {
+				s.endLocked(nil)
+			}
+			s.gate.Unlock()
+			if s.attached.Live > 0 && last.After() >= s.attached.Live {
+				s.replayed()
+			}
+			batch = batch[n:]
+		}
+	}
+}
+
+// replayed says, once, that everything that follows is live.
+func (s *Session) replayed() {
+	s.attached.Live = 0
+	if s.streams.Replayed != nil {
+		s.streams.Replayed()
+	}
+}
+
+// write handles the first frames of a batch, and returns how many. Output for the same
+// stream is written together.
+func (s *Session) write(batch []session.Delivered) int {
+	d := batch[0]
+	switch {
+	case d.Gap != nil:
+		s.attached.Trim = 0
+		if s.streams.Lost != nil {
+			s.streams.Lost(*d.Gap)
+		}
+		if !s.attached.PTY {
+			s.end(ErrLost)
+		}
+		return 1
+	case d.Type == wire.Stdout || d.Type == wire.Stderr:
+		return s.writeOutput(batch)
+	case d.Type == wire.EOF:
+		s.closeOutput(d.Payload)
+	case d.Type == wire.Closed:
+		if s.streams.InputClosed != nil {
+			s.streams.InputClosed()
+		}
+	case d.Type == wire.Exit:
+		s.exit = wire.ParseExitStatus(d.Payload)
+	}
+	return 1
+}
+
+// writeOutput writes the first frames of a batch that are for the same stream.
+func (s *Session) writeOutput(batch []session.Delivered) int {
+	t := batch[0].Type
+	b := s.trim(batch[0].Payload)
+	n := 1
+	for n < len(batch) && batch[n].Gap == nil && batch[n].Type == t &&
+		batch[n].Seq != s.attached.Live && len(b)+len(batch[n].Payload) <= maxWrite {
+		if n == 1 {
+			s.merged = append(s.merged[:0], b...)
+		}
+		s.merged = append(s.merged, s.trim(batch[n].Payload)...)
+		b = s.merged
+		n++
+	}
+	w, stream := s.streams.Stdout, wire.StreamStdout
+	if t == wire.Stderr {
+		w, stream = s.streams.Stderr, wire.StreamStderr
+	}
+	if len(b) == 0 || w == nil {
+		return n
+	}
+	if _, err := w.Write(b); err != nil {
+		s.keepWriteErr(err)
+		s.dropOutput(stream)
+		s.gate.Lock()
+		s.endpoint.Notify(wire.NoticeReaderGone, string([]byte{byte(stream)}))
+		s.driver.Wake()
+		s.gate.Unlock()
+	}
+	return n
+}
+
+// trim leaves out the first bytes, as the server has asked for at the attach.
+func (s *Session) trim(b []byte) []byte {
+	n := min(uint64(len(b)), s.attached.Trim)
+	s.attached.Trim -= n
+	return b[n:]
+}
+
+func (s *Session) dropOutput(stream wire.Stream) {
+	if stream == wire.StreamStderr {
+		s.streams.Stderr = nil
+	} else {
+		s.streams.Stdout = nil
+	}
+}
+
+// closeOutput closes the writer of a stream that the program has closed.
+func (s *Session) closeOutput(payload []byte) {
+	stream, err := wire.ParseStream(payload)
+	if err != nil || stream == wire.StreamStdin {
+		return
+	}
+	w := s.streams.Stdout
+	if stream == wire.StreamStderr {
+		w = s.streams.Stderr
+	}
+	if c, ok := w.(io.Closer); ok {
+		s.keepWriteErr(c.Close())
+	}
+	s.dropOutput(stream)
+}
+
+// keepWriteErr keeps the first error of writing output. A reader that was closed is none.
+func (s *Session) keepWriteErr(err error) {
+	if err == nil || s.writeErr != nil || errors.Is(err, syscall.EPIPE) || errors.Is(err, io.ErrClosedPipe) {
+		return
+	}
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		err = path.Err // the path is a made up one
+	}
+	s.writeErr = err
+}

@@ -1,0 +1,129 @@
+package client
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/quicterm/quicterm/migrate/carrier"
+	"github.com/quicterm/quicterm/quicterm/auth"
+	"github.com/quicterm/quicterm/quicterm/wire"
+)
+
+// goneAfter is how long a server may deny that it has the session before the session counts
+// as gone: a holder whose socket was removed makes it again within a minute.
+const goneAfter = 130 * time.Second
+
+// resume asks the server, first on a new carrier, to continue the session. The answer comes
+// before the frames, and is read with the first of them. On an error, the carrier is closed.
+func (s *Session) resume(c carrier.Carrier) (*resumedCarrier, error) {
+	r := &wire.Resume{UID: s.attached.UID, ID: s.attached.ID, Instance: s.instance}
+	s.gate.Lock()
+	s.proofs++
+	r.N = s.proofs
+	s.gate.Unlock()
+	r.Proof = auth.Proof(s.attached.Secret, r.Statement())
+	if err := wire.Send(c, r); err != nil {
+		c.Close()
+		return nil, err
+	}
+	return &resumedCarrier{Carrier: c}, nil
+}
+
+// A resumedCarrier is a carrier on which the session is resumed.
+type resumedCarrier struct {
+	carrier.Carrier
+	accepted atomic.Bool // the server has accepted the resume
+}
+
+func (c *resumedCarrier) Read(b []byte) (int, error) {
+	if !c.accepted.Load() {
+		m, err := wire.Read(c.Carrier, wire.MaxMessage)
+		if err != nil {
+			return 0, err
+		}
+		if err := checkResumed(m); err != nil {
+			return 0, err
+		}
+		c.accepted.Store(true)
+	}
+	return c.Carrier.Read(b)
+}
+
+// A notFoundError means that the server does not have the session, or that the proof is
+// wrong: it does not say which.
+type notFoundError struct{ boot string }
+
+func (e *notFoundError) Error() string { return "resume denied" }
+
+// checkResumed returns nil if m accepts a resume, else why the server refused it.
+func checkResumed(m wire.Message) error {
+	switch m.Type {
+	case wire.TypeDenied:
+		var denied wire.Denied
+		if err := m.Decode(&denied); err != nil {
+			return err
+		}
+		return &notFoundError{denied.Boot}
+	case wire.TypeError:
+		refusal := new(wire.Error)
+		if err := m.Decode(refusal); err != nil {
+			return err
+		}
+		if refusal.Code == wire.CodeDisplaced {
+			return &DisplacedError{By: refusal.Text}
+		}
+		return refusal
+	}
+	return m.Decode(&wire.Resumed{})
+}
+
+// A responder tells which machine an answer is from: a name may stand for several machines
+// that share a host key, and only one of them has the session.
+type responder int
+
+const (
+	sessionHost  responder = iota // the address at which the session was last reached
+	possibleHost                  // another one, and the name no longer stands for the first
+	otherHost                     // another one, and the name still stands for the first too
+)
+
+// responderAt tells which machine is at an address of the server, given the one at which the
+// session was last reached and those that the name stands for.
+func responderAt(addr, session netip.AddrPort, named []netip.AddrPort) responder {
+	switch {
+	case addr == session:
+		return sessionHost
+	case slices.Contains(named, session):
+		return otherHost
+	}
+	return possibleHost
+}
+
+// carrierEnded decides what the end of a carrier says of the session.
+func (s *Session) carrierEnded(err error, from responder) {
+	s.client.dialer.failed(err)
+	s.gate.Lock()
+	defer s.gate.Unlock()
+	s.gate.Changed()
+	var displaced *DisplacedError
+	if errors.As(err, &displaced) {
+		s.endLocked(displaced)
+	}
+	var notFound *notFoundError
+	if !errors.As(err, &notFound) || from == otherHost {
+		return
+	}
+	if s.deniedSince.IsZero() {
+		s.deniedSince = time.Now()
+	}
+	switch {
+	case notFound.boot != s.attached.Boot && from == sessionHost:
+		s.endLocked(fmt.Errorf("%w: the server was started anew", ErrGone))
+	case time.Since(s.deniedSince) > goneAfter:
+		s.endLocked(fmt.Errorf("%w: the server does not know it any more", ErrGone))
+	}
+}

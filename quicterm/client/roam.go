@@ -1,0 +1,349 @@
+package client
+
+import (
+	"context"
+	"net/netip"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/quicterm/quicterm/migrate"
+	"github.com/quicterm/quicterm/migrate/carrier"
+	"github.com/quicterm/quicterm/migrate/netmon"
+	"github.com/quicterm/quicterm/quicterm/session"
+)
+
+// A roamer keeps a session connected: it does what a [migrate.Manager] decides. Its loop runs
+// at the manager's deadline, on events, and when the session's alarm wakes it.
+type roamer struct {
+	session    *Session
+	manager    *migrate.Manager
+	events     chan any // migrate.Down, netmon.Event, dialed, ended or resolved
+	carriers   map[migrate.ID]*roamerCarrier
+	dials      map[migrate.ID]context.CancelFunc
+	unacked    time.Time      // as reported to the manager
+	host       netip.AddrPort // at which the session was last reached
+	candidates candidates
+	wg         sync.WaitGroup
+}
+
+// A roamerCarrier is a carrier that moves frames of the session.
+type roamerCarrier struct {
+	conn    carrier.Carrier // without what the session wraps around it
+	remote  netip.AddrPort
+	resumed *resumedCarrier   // nil for the first one, which needs no resume
+	id      session.CarrierID // guarded by the session's gate
+	packets uint64            // received when the roamer looked last
+}
+
+// accepted reports whether the server has accepted the carrier for the session.
+func (c *roamerCarrier) accepted() bool { return c.resumed == nil || c.resumed.accepted.Load() }
+
+func (c *roamerCarrier) stats() carrier.Stats {
+	if r, ok := c.conn.(carrier.StatsReader); ok {
+		return r.Stats()
+	}
+	return carrier.Stats{}
+}
+
+// dialed is the event that a dial has led to a carrier.
+type dialed struct {
+	migrate.Dial
+	conn    carrier.Carrier
+	resumed *resumedCarrier
+}
+
+// ended is the event that a carrier has ended.
+type ended struct {
+	id     migrate.ID
+	reason error
+}
+
+func newRoamer(s *Session) *roamer {
+	settings := s.client.cfg.Settings
+	var backoff []time.Duration
+	for _, d := range settings.ReconnectBackoff {
+		backoff = append(backoff, d.Duration)
+	}
+	return &roamer{
+		session: s,
+		manager: migrate.New(migrate.Config{
+			KeepaliveInterval: settings.KeepaliveInterval.Duration,
+			KeepaliveIdle:     settings.KeepaliveIdle.Duration,
+			StallLimit:        settings.KeepaliveInterval.Duration * time.Duration(settings.KeepaliveTimeoutMultiplier),
+			Backoff:           backoff,
+			Paths:             paths[settings.Paths],
+			Prefer:            settings.Interfaces.Prefer,
+			Avoid:             settings.Interfaces.Avoid,
+		}),
+		events:     make(chan any),
+		carriers:   make(map[migrate.ID]*roamerCarrier),
+		dials:      make(map[migrate.ID]context.CancelFunc),
+		candidates: candidates{client: s.client},
+	}
+}
+
+// paths are the names that the settings have for how many paths there are.
+var paths = map[string]migrate.Paths{
+	"failover":  migrate.Failover,
+	"standby":   migrate.Standby,
+	"redundant": migrate.Redundant,
+}
+
+// run keeps the session connected until the context ends. It closes all carriers and waits
+// for all goroutines.
+func (r *roamer) run(ctx context.Context) {
+	s := r.session
+	defer func() {
+		for _, c := range r.carriers {
+			c.conn.Close()
+		}
+		r.wg.Wait()
+		s.gate.Lock()
+		defer s.gate.Unlock()
+		s.alarm.stop()
+	}()
+	if a, ok := s.first.(carrier.Addressed); ok {
+		r.host = a.RemoteAddr()
+	}
+	r.carry(ctx, 0, &roamerCarrier{conn: s.first, remote: r.host}, s.first, false)
+	r.handle(ctx, migrate.Started{Candidate: r.candidates.start(r.host)})
+	r.refresh(ctx, true)
+	r.resolve(ctx)
+	r.wg.Go(func() {
+		err := s.client.network.Watch(ctx, r.candidates.bestAddr, func(e netmon.Event) { r.post(ctx, e) })
+		if ctx.Err() == nil {
+			s.log.Debug("changes of the network are not reported", "error", err)
+		}
+	})
+	if s.streams.Changed != nil {
+		r.wg.Go(func() { r.announce(ctx) })
+	}
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	for {
+		r.look(ctx)
+		var deadline <-chan time.Time
+		if d := r.manager.Deadline(); !d.IsZero() {
+			timer.Reset(time.Until(d))
+			deadline = timer.C
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-deadline:
+			r.look(ctx) // packets that arrived before the deadline count
+			r.refresh(ctx, false)
+			r.handle(ctx, nil)
+		case <-s.alarm.roamer:
+		case answer := <-s.statusRequests:
+			r.look(ctx)
+			answer <- r.status()
+		case e := <-r.events:
+			r.look(ctx) // packets that arrived before the event say nothing of the time after it
+			r.handleEvent(ctx, e)
+		}
+	}
+}
+
+func (r *roamer) handleEvent(ctx context.Context, e any) {
+	switch e := e.(type) {
+	case netmon.Event:
+		r.session.log.Debug("the network may have changed", "event", e)
+		r.refresh(ctx, true)
+		if e == netmon.Woke {
+			r.handle(ctx, migrate.Woke{})
+		}
+		r.resolve(ctx)
+	case resolved:
+		if r.candidates.endResolve(e, r.host, r.session.log) {
+			r.refresh(ctx, true)
+		}
+	case dialed:
+		r.add(ctx, e)
+	case ended:
+		from := responderAt(r.carriers[e.id].remote, r.host, r.candidates.named)
+		r.session.carrierEnded(e.reason, from)
+		delete(r.carriers, e.id)
+		r.handle(ctx, migrate.Down{ID: e.id})
+	case migrate.Down:
+		delete(r.dials, e.ID)
+		r.handle(ctx, e)
+	}
+}
+
+// post gives an event to the loop.
+func (r *roamer) post(ctx context.Context, e any) {
+	select {
+	case r.events <- e:
+	case <-ctx.Done():
+		if d, ok := e.(dialed); ok {
+			d.conn.Close()
+		}
+	}
+}
+
+// look reports to the manager what has changed since the last look.
+func (r *roamer) look(ctx context.Context) {
+	for id, c := range r.carriers {
+		stats := c.stats()
+		if c.accepted() && stats.PacketsReceived != c.packets {
+			c.packets = stats.PacketsReceived
+			r.host = c.remote
+			r.handle(ctx, migrate.Heard{ID: id, RTT: stats.RTT, At: stats.LastReceived})
+		}
+	}
+	s := r.session
+	s.gate.Lock()
+	unacked := s.unackedLocked()
+	traffic := s.alarm.look(time.Now(), !unacked.IsZero())
+	s.gate.Unlock()
+	if !traffic.IsZero() {
+		r.handle(ctx, migrate.Traffic{})
+	}
+	if unacked != r.unacked {
+		r.unacked = unacked
+		r.handle(ctx, migrate.Unacked{Since: unacked})
+	}
+	r.report()
+}
+
+// refresh reports the candidates to the manager, if they have changed or it is to know in any
+// case. While the link is live, it does so only if an event is the reason.
+func (r *roamer) refresh(ctx context.Context, always bool) {
+	if state, _ := r.manager.State(); state == migrate.Live && !always {
+		return
+	}
+	changed := r.candidates.refresh(r.session.log)
+	if changed {
+		r.session.log.Debug("candidates have changed", "candidates", r.candidates.list)
+	}
+	if changed || always {
+		r.handle(ctx, migrate.NetworkChanged{Candidates: slices.Clone(r.candidates.list)})
+	}
+	if state, _ := r.manager.State(); state != migrate.Live {
+		r.resolve(ctx)
+	}
+}
+
+// resolve resolves the server's name, unless that was done recently.
+func (r *roamer) resolve(ctx context.Context) {
+	if !r.candidates.mayResolve() {
+		return
+	}
+	resolve := r.candidates.startResolve()
+	r.wg.Go(func() { r.post(ctx, resolve(ctx)) })
+}
+
+// report tells the session the state of the link, and when its frames are to wake the loop.
+func (r *roamer) report() {
+	state, since := r.manager.State()
+	s := r.session
+	s.gate.Lock()
+	defer s.gate.Unlock()
+	s.alarm.set(r.manager.Steady(), r.manager.AckTimeout())
+	link := LinkState{State: state, Since: since, Attempts: r.manager.Attempts(), Backlog: s.endpoint.PeerBacklog()}
+	if s.link != link {
+		s.link = link
+		wake(s.linkChanged)
+	}
+}
+
+// announce calls Changed when the state of the link has changed. That may block for long, as
+// with a terminal whose output is stopped.
+func (r *roamer) announce(ctx context.Context) {
+	s := r.session
+	for {
+		select {
+		case <-s.linkChanged:
+		case <-ctx.Done():
+			return
+		}
+		s.gate.Lock()
+		link := s.link
+		s.gate.Unlock()
+		s.streams.Changed(link)
+	}
+}
+
+// handle gives an event to the manager, and does what that decides.
+func (r *roamer) handle(ctx context.Context, e migrate.Event) {
+	for _, a := range r.manager.Handle(time.Now(), e) {
+		switch a := a.(type) {
+		case migrate.Dial:
+			r.dial(ctx, a)
+		case migrate.Close:
+			if cancel := r.dials[a.ID]; cancel != nil {
+				cancel()
+				delete(r.dials, a.ID)
+			}
+			if c := r.carriers[a.ID]; c != nil {
+				c.conn.Close()
+			}
+		case migrate.Activate:
+			r.change(a.ID, func(e *session.Endpoint, id session.CarrierID) { e.Activate(time.Now(), id) })
+		case migrate.Ping:
+			r.change(a.ID, func(e *session.Endpoint, id session.CarrierID) { e.Ping(id) })
+		}
+	}
+}
+
+// change changes something about a carrier in the session's endpoint.
+func (r *roamer) change(id migrate.ID, f func(*session.Endpoint, session.CarrierID)) {
+	s := r.session
+	s.gate.Lock()
+	defer s.gate.Unlock()
+	if c := r.carriers[id]; c != nil {
+		f(s.endpoint, c.id)
+		s.driver.Wake()
+	}
+}
+
+// dial starts a dial, and the resume of the session on what it leads to.
+func (r *roamer) dial(ctx context.Context, d migrate.Dial) {
+	s := r.session
+	s.log.Debug("dialing", "number", d.ID, "candidate", d.Candidate)
+	dialCtx, cancel := context.WithCancel(ctx)
+	r.dials[d.ID] = cancel
+	r.wg.Go(func() {
+		defer cancel()
+		conn, err := s.client.dialer.redial(dialCtx, d.Candidate)
+		var resumed *resumedCarrier
+		if err == nil {
+			resumed, err = s.resume(conn)
+		}
+		if err != nil {
+			s.log.Debug("dial failed", "number", d.ID, "error", err)
+			r.post(ctx, migrate.Down{ID: d.ID})
+			return
+		}
+		r.post(ctx, dialed{d, conn, resumed})
+	})
+}
+
+// add moves the session's frames over a carrier that was dialed.
+func (r *roamer) add(ctx context.Context, d dialed) {
+	if _, wanted := r.dials[d.ID]; !wanted {
+		d.conn.Close() // the manager no longer wants it
+		return
+	}
+	delete(r.dials, d.ID)
+	c := &roamerCarrier{conn: d.conn, remote: d.Candidate.Remote, resumed: d.resumed}
+	r.carry(ctx, d.ID, c, d.resumed, d.StandBy)
+}
+
+// carry moves the session's frames over the lanes of a carrier until that ends.
+func (r *roamer) carry(ctx context.Context, id migrate.ID, c *roamerCarrier, lanes carrier.Carrier, standBy bool) {
+	s := r.session
+	r.carriers[id] = c
+	r.wg.Go(func() {
+		err := s.driver.Run(lanes, true, func(number session.CarrierID) {
+			c.id = number
+			if standBy {
+				s.endpoint.StandBy(number)
+			}
+		})
+		s.log.Debug("carrier ended", "number", id, "error", err)
+		r.post(ctx, ended{id, err})
+	})
+}

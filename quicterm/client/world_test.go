@@ -1,0 +1,217 @@
+//go:build linux || darwin
+
+package client
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/netip"
+	"os"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+
+	"golang.org/x/crypto/ssh"
+
+	"github.com/quicterm/quicterm/bench/netem"
+	"github.com/quicterm/quicterm/configs"
+	"github.com/quicterm/quicterm/migrate/netmon"
+	"github.com/quicterm/quicterm/quicterm/holder"
+	"github.com/quicterm/quicterm/quicterm/holder/holdertest"
+	"github.com/quicterm/quicterm/quicterm/holder/programtest"
+	"github.com/quicterm/quicterm/quicterm/server"
+	"github.com/quicterm/quicterm/quicterm/wire"
+)
+
+// A world is a client, a server and the network between them, on virtual time.
+// The server and the holder are real ones; the program and the network are in memory.
+type world struct {
+	t           *testing.T
+	net         *netem.Net
+	ports       []*port // interfaces of the client, the one that it prefers first
+	settings    *configs.Server
+	server      *server.Server
+	holders     *holdertest.Holders
+	program     *programtest.Echo
+	kept        sync.WaitGroup
+	stop        func() // kills the daemon
+	events      chan netmon.Event
+	paths       string       // the client's setting
+	compression string       // the same
+	sockets     atomic.Int64 // that the client has opened so far
+}
+
+// A port is an interface of the client, and its links to and from the server.
+type port struct {
+	name     string
+	addr     netip.Addr
+	gone     bool // it is down
+	to, from *netem.Link
+}
+
+var serverAddr = netip.MustParseAddrPort("10.9.0.1:4433")
+
+// inWorld calls f in a bubble with a world whose links have the given configuration.
+func inWorld(t *testing.T, link netem.Config, pty bool, f func(w *world)) {
+	defer oneProcessor()()
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{t: t, events: make(chan netmon.Event, 1)}
+		for i, name := range []string{"wlan0", "wwan0"} {
+			seed := uint64(2 * i)
+			w.ports = append(w.ports, &port{
+				name: name,
+				addr: netip.AddrFrom4([4]byte{10, byte(i), 0, 1}),
+				to:   netem.NewLink(link, seed),
+				from: netem.NewLink(link, seed+1),
+			})
+		}
+		w.net = netem.NewNet(func(from, to netip.AddrPort) *netem.Link {
+			for _, p := range w.ports {
+				switch {
+				case p.gone:
+				case to == serverAddr && from.Addr() == p.addr:
+					return p.to
+				case from == serverAddr && to.Addr() == p.addr:
+					return p.from
+				}
+			}
+			return nil // the address is gone
+		})
+		defer w.net.Close()
+		w.settings = configs.DefaultServer()
+		w.settings.StateDir = t.TempDir()
+		w.program = programtest.NewEcho(pty)
+		w.holders = holdertest.New(func(*wire.Launch) holder.Program { return w.program })
+		w.serve()
+		f(w)
+		w.stop()
+		w.holders.Wait()
+		w.kept.Wait()
+	})
+}
+
+// serve starts a daemon with the keys of the last one.
+func (w *world) serve() {
+	s, err := server.New(server.Config{Settings: w.settings, Granted: true, Holders: w.holders})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	socket := w.net.Listen(serverAddr)
+	ctx, cancel := context.WithCancel(context.Background())
+	var wg sync.WaitGroup
+	wg.Go(func() { s.Serve(ctx, socket) })
+	w.server = s
+	w.stop = func() { // as SIGKILL does: the daemon sends nothing more to its clients
+		socket.Close()
+		cancel()
+		wg.Wait()
+	}
+}
+
+// attach opens the session.
+func (w *world) attach(streams Streams) *Session {
+	settings := configs.DefaultClient()
+	if w.paths != "" {
+		settings.Paths = w.paths
+	}
+	if w.compression != "" {
+		settings.Compression = w.compression
+	}
+	token, err := w.server.IssueToken(uint32(os.Geteuid()))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	client := New(Config{
+		Settings:  settings,
+		Log:       slog.New(slog.DiscardHandler),
+		Resolve:   func(context.Context) ([]netip.AddrPort, error) { return []netip.AddrPort{serverAddr}, nil },
+		Network:   w,
+		CheckHost: func(ssh.PublicKey) error { return nil },
+		Token:     token,
+	})
+	s, err := client.Attach(context.Background(), &wire.Attach{Session: "world", PTY: w.program.Terminal()}, streams)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return s
+}
+
+// The world is the Network of its client. Its sockets keep their first address.
+
+func (w *world) Interfaces() (names []string, err error) {
+	w.net.Do(func() {
+		for _, p := range w.ports {
+			if !p.gone {
+				names = append(names, p.name)
+			}
+		}
+	})
+	return names, nil
+}
+
+func (w *world) Listen(iface string) (net.PacketConn, error) {
+	w.sockets.Add(1)
+	route, err := w.Lookup(serverAddr, iface)
+	if err != nil {
+		return nil, err
+	}
+	return w.net.Listen(netip.AddrPortFrom(route.Source, 0)), nil
+}
+
+func (w *world) Lookup(_ netip.AddrPort, iface string) (route netmon.Route, err error) {
+	err = errors.New("no route")
+	w.net.Do(func() {
+		for _, p := range w.ports {
+			if err != nil && !p.gone && (iface == "" || iface == p.name) {
+				route, err = netmon.Route{Interface: p.name, Source: p.addr}, nil
+			}
+		}
+	})
+	return route, err
+}
+
+func (w *world) Watch(ctx context.Context, _ func() netip.AddrPort, f func(netmon.Event)) error {
+	for {
+		select {
+		case e := <-w.events:
+			f(e)
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// set changes all links.
+func (w *world) set(cfg netem.Config) {
+	for i := range w.ports {
+		w.setPort(i, cfg)
+	}
+}
+
+func (w *world) setPort(i int, cfg netem.Config) {
+	w.net.Do(func() {
+		w.ports[i].to.Set(cfg)
+		w.ports[i].from.Set(cfg)
+	})
+}
+
+// move gives an interface another address. Packets to and from the address before are lost.
+func (w *world) move(i int) {
+	w.net.Do(func() { w.ports[i].addr = w.ports[i].addr.Next() })
+}
+
+// plug takes an interface up or down.
+func (w *world) plug(i int, up bool) {
+	w.net.Do(func() { w.ports[i].gone = !up })
+}
+
+// tell reports to the client that its network may have changed.
+func (w *world) tell(e netmon.Event) {
+	select {
+	case w.events <- e:
+	default: // an event is waiting already
+	}
+}

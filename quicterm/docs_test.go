@@ -1,0 +1,117 @@
+package quicterm_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// The package documentation names functions and types that exist.
+func TestOverview(t *testing.T) {
+	folders := make(map[string]string) // by package name
+	for _, p := range packages {
+		folders[filepath.Base(p.path)] = p.path
+	}
+	names := strings.Join(slices.Sorted(maps.Keys(folders)), "|")
+	mentioned := regexp.MustCompile(`\b(`+names+`)\.([A-Za-z]+(?:\.[A-Za-z]+)?)`).FindAllStringSubmatch(read(t, "doc.go"), -1)
+	if len(mentioned) < 20 {
+		t.Errorf("doc.go names %d functions and types, want at least 20", len(mentioned))
+	}
+	for _, m := range mentioned {
+		if !declared(t, filepath.Join("..", folders[m[1]]))[m[2]] {
+			t.Errorf("doc.go names %s, which package %s does not declare", m[0], folders[m[1]])
+		}
+	}
+}
+
+// declared returns the functions, the types, and their methods and fields (as Type.name) of
+// a package, on all systems.
+func declared(t *testing.T, folder string) map[string]bool {
+	t.Helper()
+	found := make(map[string]bool)
+	files, err := filepath.Glob(filepath.Join(folder, "*.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range files {
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range file.Decls {
+			switch d := d.(type) {
+			case *ast.FuncDecl:
+				found[receiver(d)+d.Name.Name] = true
+			case *ast.GenDecl:
+				for _, s := range d.Specs {
+					s, ok := s.(*ast.TypeSpec)
+					if !ok {
+						continue
+					}
+					found[s.Name.Name] = true
+					structType, ok := s.Type.(*ast.StructType)
+					if !ok {
+						continue
+					}
+					for _, field := range structType.Fields.List {
+						for _, name := range field.Names {
+							found[s.Name.Name+"."+name.Name] = true
+						}
+					}
+				}
+			}
+		}
+	}
+	return found
+}
+
+// receiver returns the type of a method with a dot after it, or "" for a function.
+func receiver(f *ast.FuncDecl) string {
+	if f.Recv == nil {
+		return ""
+	}
+	typ := f.Recv.List[0].Type
+	if star, ok := typ.(*ast.StarExpr); ok {
+		typ = star.X
+	}
+	if name, ok := typ.(*ast.Ident); ok {
+		return name.Name + "."
+	}
+	return "" // of a generic type
+}
+
+// The pages link to files that exist, and the README to every package that is not part of
+// another.
+func TestPages(t *testing.T) {
+	links := make(map[string][]string)
+	for _, page := range []string{"README.md", "CONTRIBUTING.md", "CHANGELOG.md"} {
+		for _, m := range regexp.MustCompile(`\]\(([^)#:]+)(?:#[^)]*)?\)`).FindAllStringSubmatch(read(t, "../"+page), -1) {
+			links[page] = append(links[page], m[1])
+			if _, err := os.Stat(filepath.Join("..", m[1])); err != nil {
+				t.Errorf("%s links to %s: %v", page, m[1], err)
+			}
+		}
+	}
+	for _, p := range packages {
+		linked := func(link string) bool { return link == p.path || strings.HasPrefix(p.path, link+"/") }
+		if p.path != "quicterm" && !slices.ContainsFunc(links["README.md"], linked) {
+			t.Errorf("README.md does not link to %s: add it to the table of packages", p.path)
+		}
+	}
+}
+
+func read(t *testing.T, name string) string {
+	t.Helper()
+	b, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}

@@ -1,0 +1,75 @@
+package driver
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/quicterm/quicterm/buffer"
+	"github.com/quicterm/quicterm/migrate/carrier"
+	"github.com/quicterm/quicterm/quicterm/session"
+)
+
+func (d *Driver) readDatagrams(id session.CarrierID, c carrier.Carrier) error {
+	for {
+		b, err := c.ReceiveDatagram()
+		if err != nil {
+			return fmt.Errorf("datagrams: %w", err)
+		}
+		d.mu.Lock()
+		err = d.receiveDatagram(id, b)
+		d.received()
+		d.Wake()
+		d.mu.Unlock()
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// receiveDatagram gives the frames of a datagram to the endpoint. If bytes are not a
+// frame, it drops the rest of the datagram: the peer sends those frames again.
+func (d *Driver) receiveDatagram(id session.CarrierID, b []byte) error {
+	now := time.Now()
+	d.endpoint.DatagramReceived(id)
+	for len(b) > 0 {
+		f, n, err := buffer.Parse(b)
+		if err != nil {
+			d.endpoint.CountCorrupted()
+			return nil
+		}
+		if err := d.endpoint.Receive(now, id, session.DatagramLane, f); err != nil {
+			return fmt.Errorf("datagram: %w", err)
+		}
+		b = b[n:]
+	}
+	return nil
+}
+
+func (d *Driver) writeDatagrams(id session.CarrierID, c carrier.Carrier, r *running, done <-chan struct{}) error {
+	defer r.datagrams.timer.Stop()
+	buf := make([]byte, 0, carrier.MaxDatagram)
+	for {
+		d.mu.Lock()
+		now := time.Now()
+		b := d.endpoint.Datagram(now, id, buf)
+		if b == nil {
+			d.sleep(now, &r.datagrams)
+		}
+		d.mu.Unlock()
+		if b != nil {
+			if err := c.SendDatagram(b); err != nil {
+				return fmt.Errorf("datagrams: %w", err)
+			}
+			continue
+		}
+		select {
+		case <-r.datagrams.timer.C:
+		case <-r.datagrams.wake:
+		case <-done:
+			return errEnded
+		}
+		d.mu.Lock()
+		d.awake(&r.datagrams)
+		d.mu.Unlock()
+	}
+}

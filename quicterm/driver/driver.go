@@ -1,0 +1,112 @@
+// Package driver moves the frames of a [session.Endpoint] over its carriers. It adds
+// the goroutines, timers and buffers that the pure endpoint does without.
+//
+// A carrier has a goroutine for each lane and direction. One that sends (lane.go) sleeps
+// until its lane has something to send: [Driver.Wake] asks the endpoint, and wakes no
+// other. One that receives gives frames to the endpoint and calls the owner's function.
+//
+// Frames on a carrier's stream may be compressed (negotiate.go, policy.go, codec.go).
+package driver
+
+import (
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/quicterm/quicterm/migrate/carrier"
+	"github.com/quicterm/quicterm/quicterm/session"
+)
+
+// A Driver runs the carriers of one endpoint. The mutex that the driver was made with
+// guards the endpoint and the log that it sends: other users of them hold it, and
+// call Wake after changing them.
+type Driver struct {
+	mu          sync.Locker
+	endpoint    *session.Endpoint
+	received    func()
+	compression Compression // to ask for on the carriers to come
+
+	// Guarded by mu.
+	running map[session.CarrierID]*running
+	wakeUps uint64 // how often sleeping lanes woke; a test bounds it
+}
+
+// running is a carrier that runs. The driver's mutex guards it.
+type running struct {
+	stream      lane
+	datagrams   lane
+	negotiation negotiation
+}
+
+// New returns a driver for an endpoint. It calls received, with the mutex held, each
+// time after it has given frames to the endpoint.
+func New(mu sync.Locker, endpoint *session.Endpoint, received func()) *Driver {
+	return &Driver{
+		mu:          mu,
+		endpoint:    endpoint,
+		received:    received,
+		compression: asAsked,
+		running:     make(map[session.CarrierID]*running),
+	}
+}
+
+// Compress sets what to ask the peer to compress, and to compress for it, on the carriers
+// to come. Without a call of Compress, the peer decides for both directions. The mutex
+// must be held.
+func (d *Driver) Compress(what Compression) { d.compression = what }
+
+// Carriers returns how many carriers run. The mutex must be held.
+func (d *Driver) Carriers() int { return len(d.running) }
+
+// Run moves frames over c until it fails or is closed, then closes it and
+// returns why it ended, which is never nil. If ready is false, it sends nothing of the
+// log before the peer has said what it has. It calls started, with the mutex held, when
+// the carrier has an id. The mutex must not be held.
+func (d *Driver) Run(c carrier.Carrier, ready bool, started func(session.CarrierID)) error {
+	size := 0
+	if c.Datagrams() {
+		size = carrier.MaxDatagram
+	}
+	d.mu.Lock()
+	id := d.endpoint.Up(time.Now(), size, ready)
+	r := &running{
+		stream:      newLane(id, session.StreamLane),
+		datagrams:   newLane(id, session.DatagramLane),
+		negotiation: negotiation{accepts: d.compression},
+	}
+	d.running[id] = r
+	started(id)
+	d.mu.Unlock()
+
+	var wg sync.WaitGroup
+	done := make(chan struct{})
+	var once sync.Once
+	var cause error
+	run := func(f func() error) {
+		wg.Go(func() {
+			err := f()
+			once.Do(func() {
+				cause = err
+				close(done)
+				c.Close()
+			})
+		})
+	}
+	run(func() error { return d.readStream(id, c, r) })
+	run(func() error { return d.writeStream(id, c, r, done) })
+	if size > 0 {
+		run(func() error { return d.readDatagrams(id, c) })
+		run(func() error { return d.writeDatagrams(id, c, r, done) })
+	}
+	wg.Wait()
+
+	d.mu.Lock()
+	d.endpoint.Down(time.Now(), id)
+	delete(d.running, id)
+	d.Wake()
+	d.mu.Unlock()
+	return cause
+}
+
+// errEnded is what a carrier's other goroutines end with. It is never the first error.
+var errEnded = errors.New("carrier ended")

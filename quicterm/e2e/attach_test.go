@@ -1,0 +1,82 @@
+//go:build linux || darwin
+
+package e2e
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/quicterm/quicterm/bench/netem"
+	"github.com/quicterm/quicterm/bench/rig"
+)
+
+// The client is killed: the session continues, and the next client gets all output since
+// then.
+func TestClientKilled(t *testing.T) {
+	h := newHost(t)
+	h.Start()
+	x := h.Shell(h.Addr, "-s", "long")
+	x.Run("cd "+h.Dir, "cd")
+	x.Send("mkfifo go; echo fifo; read x < go; seq 10001 20000; echo the-''end\r")
+	x.Expect("fifo\r\n")
+	x.Cmd.Process.Kill()
+	x.Cmd.Wait()
+	y := rig.Open(t, h.QT("attach", "long"))
+	y.Expect("fifo\r\n")
+	y.Cmd.Process.Kill()
+	y.Cmd.Wait()
+	if out, err := h.QT("connect", "echo > "+h.Path("go")).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	z := rig.Open(t, h.QT("attach", "long"))
+	seen := z.Expect(`(?s)10001\r\n.*20000\r\nthe-end`)[0]
+	for n := 10001; n <= 20000; n++ {
+		line := fmt.Sprintf("%d\r\n", n)
+		i := strings.Index(seen, line)
+		if i < 0 {
+			t.Fatalf("line %d is missing", n)
+		}
+		seen = seen[i+len(line):]
+	}
+	z.Send("exit\r")
+	if got := z.Exit(); got != 0 {
+		t.Errorf("exit status %d, want 0", got)
+	}
+}
+
+// Another client takes the session over: the first says which one, and exits.
+func TestDisplaced(t *testing.T) {
+	h := newHost(t)
+	h.Start()
+	x := h.Shell(h.Addr, "-s", "mine")
+	y := rig.Open(t, h.QT("attach", "mine"))
+	x.Expect("taken over by " + regexp.QuoteMeta(accountName(t)) + "@127.0.0.1")
+	if got := x.Exit(); got != 255 {
+		t.Errorf("exit status of the displaced client: %d, want 255", got)
+	}
+	y.Run("echo to you", "to you")
+}
+
+// A client that is displaced during an outage learns it afterwards. Its input of that
+// time is dropped.
+func TestDisplacedWhileAway(t *testing.T) {
+	h := newHost(t)
+	h.Start()
+	p := h.Proxy(netem.Config{})
+	x := h.Shell(p.Addr(), "-s", "mine")
+	p.Set(netem.Config{Down: true})
+	x.Send("dropped\r")
+	y := rig.Open(t, h.QT("attach", "mine"))
+	y.Run("echo to you", "to you")
+	p.Set(netem.Config{})
+	x.Expect("taken over by " + regexp.QuoteMeta(accountName(t)) + "@127.0.0.1")
+	if got := x.Exit(); got != 255 {
+		t.Errorf("exit status of the displaced client: %d, want 255", got)
+	}
+	y.Run("echo still me", "still me")
+	if strings.Contains(y.Out.String(), "dropped") {
+		t.Error("the session ran input of the displaced client")
+	}
+}

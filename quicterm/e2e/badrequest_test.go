@@ -1,0 +1,108 @@
+//go:build linux || darwin
+
+package e2e
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/quicterm/quicterm/bench/rig"
+	"github.com/quicterm/quicterm/quicterm/wire"
+)
+
+// Requests of an authenticated client.
+func badRequests(t *testing.T, h *rig.Host) {
+	login := func() *rawClient {
+		t.Helper()
+		c := dialRaw(t, h)
+		c.send(encode(t, &wire.Hello{}), newToken(t, h), encode(t, &wire.List{}))
+		c.wantMessage(&wire.Listing{})
+		return c
+	}
+	c := login()
+	for _, typ := range []wire.Type{0, wire.TypeHello, wire.TypeToken, wire.TypeListing, wire.TypeResume, wire.TypeOpen, wire.TypeQuery, wire.TypeLaunch, 99, 255} {
+		var failed wire.Error
+		c.send(header(typ, 100), random(100))
+		if c.wantMessage(&failed); failed.Code != wire.CodeUnknown {
+			t.Errorf("message %d is answered with %+v", typ, failed)
+		}
+	}
+	var failed wire.Error
+	c.send(encode(t, &wire.Kill{Session: strings.Repeat("x", 100_000)}))
+	if c.wantMessage(&failed); failed.Code != wire.CodeNoSession {
+		t.Errorf("kill of an unknown session is answered with %+v", failed)
+	}
+	c.send(encode(t, &wire.List{}))
+	c.wantMessage(&wire.Listing{}) // the connection continues
+	if lines := warnings(h, c.logStart, c.logName); len(lines) > 0 {
+		t.Errorf("warnings in the log: %q, want none", lines)
+	}
+	c.send(encode(t, &wire.Attach{Env: make([][2]string, wire.MaxEnv+1)}))
+	if c.wantMessage(&failed); !strings.Contains(failed.Text, "65 environment variables") {
+		t.Errorf("too large an environment is answered with %+v", failed)
+	}
+	c.wantDropped("65 environment variables")
+
+	for name, request := range map[string][]byte{
+		"kill of garbage":   append(header(wire.TypeKill, 100), random(100)...),
+		"attach of garbage": append(header(wire.TypeAttach, 100), random(100)...),
+		"attach of nothing": header(wire.TypeAttach, 0),
+	} {
+		c := login()
+		c.send(request)
+		if c.wantDropped("message of type"); t.Failed() {
+			t.Fatal(name)
+		}
+	}
+	c = login()
+	c.send(header(wire.TypeList, wire.MaxMessage+1))
+	c.wantEnd(nil)
+	c = login()
+	c.send(encode(t, &wire.List{})[:3])
+	c.conn.CloseWrite()
+	c.wantEnd(nil)
+}
+
+// Each proof is valid once. An unknown session and a wrong proof get the same answer.
+func badResumes(t *testing.T, h *rig.Host) {
+	instance := wire.InstanceID(random(16))
+	first, attached := attachRaw(t, h, &wire.Attach{Instance: instance, Session: "resumed", Mode: wire.ModeAttachOrCreate, Command: "cat"})
+	resume := func(r *wire.Resume, answer wire.Body) *rawClient {
+		t.Helper()
+		c := dialRaw(t, h)
+		c.send(encode(t, r))
+		c.wantMessage(answer)
+		return c
+	}
+	good := newResume(attached, 1, instance)
+	resume(good, &wire.Resumed{}).conn.Close()
+	denied := func(why string, r *wire.Resume) wire.Denied {
+		t.Helper()
+		var d wire.Denied
+		c := resume(r, &d)
+		c.wantEnd(nil)
+		c.wantLogged("denied")
+		return d
+	}
+	replayed := denied("replayed", good)
+	wrong := newResume(attached, 2, instance)
+	wrong.Proof[0] ^= 1
+	other := newResume(attached, 2, wire.InstanceID{})
+	unknown := newResume(attached, 2, instance)
+	unknown.ID[15] ^= 1
+	foreign := newResume(attached, 2, instance)
+	foreign.UID += 12345
+	for why, r := range map[string]*wire.Resume{"wrong proof": wrong, "another instance": other, "another account": foreign} {
+		if d := denied(why, r); d != replayed || d.Boot != attached.Boot {
+			t.Errorf("%s: answered %+v; a replayed proof: %+v", why, d, replayed)
+		}
+	}
+	if d := denied("unknown session", unknown); len(d.Boot) != len(attached.Boot) || d.Boot == attached.Boot && d.Boot != "" {
+		t.Errorf("unknown session: answered %+v; the boot is %q", d, attached.Boot)
+	}
+	resume(newResume(attached, 2, instance), &wire.Resumed{})
+
+	// The first connection is not affected.
+	first.send(frame(1, wire.Stdin, "still mine"))
+	first.wantOutput("still mine")
+}

@@ -1,0 +1,121 @@
+//go:build linux || darwin
+
+package e2e
+
+import (
+	"bytes"
+	"fmt"
+	"regexp"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/quicterm/quicterm/quicterm/wire"
+)
+
+// max_unauthenticated limits the clients that log in at the same time, and auth_timeout
+// ends those that do not finish.
+func TestMaxUnauthenticated(t *testing.T) {
+	h := newHost(t)
+	h.Settings["max_unauthenticated"] = "2"
+	h.Settings["auth_timeout"] = `"2s"`
+	h.Start()
+	for range 2 {
+		dialRaw(t, h) // and sends nothing
+	}
+	wantError(t, h.QT("connect", "echo in"), "the server is busy letting others in: try again")
+	h.Log.Await(t, 0, regexp.MustCompile("too many unauthenticated clients"))
+	h.Log.Await(t, 0, regexp.MustCompile("(?s)client refused.*accept stream.*client refused.*accept stream"))
+	wantOutput(t, h.QT("connect", "echo in"), "in\n")
+}
+
+// Clients that are silent or slow before they are authenticated are disconnected by
+// auth_timeout, and do not disturb established sessions.
+func TestSlowLogin(t *testing.T) {
+	h := newHost(t)
+	h.Settings["auth_timeout"] = `"1s"`
+	h.Settings["max_unauthenticated"] = "48" // of which 12 from one address
+	h.Start()
+	x := h.Shell(h.Addr)
+	hello, list := encode(t, &wire.Hello{}), encode(t, &wire.List{})
+	key := encode(t, &wire.Hello{User: accountName(t), Keys: [][]byte{h.Key.Marshal()}})
+	start := time.Now()
+	var wg sync.WaitGroup
+	denied, offer := encode(t, &wire.Denied{}), encode(t, &wire.Offer{Keys: [][]byte{h.Key.Marshal()}})
+	for name, test := range map[string]struct {
+		send   []byte
+		slow   bool   // one byte at a time
+		answer []byte // before the end
+	}{
+		"nothing":       {},
+		"half a header": {send: hello[:2]},
+		"half a hello":  {send: hello[:len(hello)-1]},
+		"only a header": {send: header(wire.TypeHello, wire.MaxMessage)},
+		"a slow body":   {send: append(header(wire.TypeHello, wire.MaxMessage), make([]byte, 5000)...), slow: true},
+		"half a resume": {send: encode(t, &wire.Resume{})[:50]},
+		"hello":         {send: hello},
+		"half a token":  {send: append(bytes.Clone(hello), header(wire.TypeToken, 32)...)},
+		"a slow token":  {send: append(append(bytes.Clone(hello), header(wire.TypeToken, 5000)...), make([]byte, 5000)...), slow: true},
+		"no answer":     {send: append(bytes.Clone(hello), list...)},
+		"no signature":  {send: append(bytes.Clone(key), list...), answer: offer},
+	} {
+		c := dialRaw(t, h)
+		wg.Go(func() {
+			if test.slow {
+				go func() {
+					for i := range test.send {
+						if _, err := c.conn.Write(test.send[i : i+1]); err != nil {
+							return
+						}
+						time.Sleep(20 * time.Millisecond)
+					}
+				}()
+			} else if len(test.send) > 0 {
+				c.send(test.send)
+			}
+			received := c.readToEnd()
+			rest, found := bytes.CutPrefix(received, test.answer)
+			if !found || len(rest) > 0 && !bytes.Equal(rest, denied) {
+				t.Errorf("%s: received %x", name, received)
+			}
+			c.wantLogged("")
+		})
+	}
+	// More clients than the limit, beside an established session.
+	refused := 0
+	for range 20 {
+		conn, err := tryDial(h.Addr)
+		if err != nil {
+			refused++
+			continue
+		}
+		defer conn.Close()
+	}
+	x.Run("echo st''ill in", "still in")
+	if refused == 0 {
+		t.Error("no client was refused beyond max_unauthenticated")
+	}
+	wg.Wait()
+	if d := time.Since(start); d < time.Second {
+		t.Errorf("disconnected after %v, before auth_timeout", d)
+	}
+	x.Run("echo and st''ill", "and still")
+	h.Log.Await(t, 0, regexp.MustCompile(fmt.Sprintf(`(?s)(client refused.*accept stream.*){%d}`, 20-refused)))
+	wantOutput(t, h.QT("connect", "echo in"), "in\n")
+}
+
+// max_sessions_per_user and max_buffer_total refuse new sessions.
+func TestSessionLimits(t *testing.T) {
+	h := newHost(t)
+	h.Settings["max_sessions_per_user"] = "1"
+	h.Start()
+	h.Shell(h.Addr, "-s", "one")
+	wantError(t, h.QT("connect", "true"), "has 1 sessions already, and max_sessions_per_user is 1")
+	wantError(t, h.Via(h.Addr, "connect", []string{"-s", "bad name"}, "true"), "cannot be a session's name")
+	h.Settings["max_buffer_total"] = `"1B"`
+	h.Settings["max_sessions_per_user"] = "5"
+	h.Stop(syscall.SIGTERM)
+	h.Start()
+	wantError(t, h.QT("connect", "true"), "max_buffer_total is 1B")
+}

@@ -1,0 +1,133 @@
+//go:build linux || darwin
+
+package e2e
+
+import (
+	"encoding/pem"
+	"net"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"golang.org/x/crypto/ssh"
+	"golang.org/x/crypto/ssh/agent"
+
+	"github.com/quicterm/quicterm/bench/rig"
+)
+
+func TestWrongKey(t *testing.T) {
+	h := newHost(t)
+	h.Start()
+	h.NewKey("id") // another key than the one in authorized_keys
+	wantError(t, h.QT("connect", "true"), "permission denied by 127.0.0.1 for "+accountName(t))
+	h.Log.Await(t, 0, regexp.MustCompile("client refused.*denied.*not in authorized_keys"))
+	os.Remove(h.Path("id"))
+	os.Remove(h.Path("id.pub"))
+	wantError(t, h.QT("connect", "true"), "no keys to prove who you are: .*ssh-add")
+}
+
+func TestWrongUser(t *testing.T) {
+	h := newHost(t)
+	h.Start()
+	wantError(t, h.Via(h.Addr, "connect", []string{"-l", "no-such-user"}, "true"), "permission denied by 127.0.0.1 for no-such-user")
+	h.Log.Await(t, 0, regexp.MustCompile("client refused.*no such account"))
+}
+
+// The server ignores an authorized_keys file that others may write.
+func TestAuthorizedKeysWritableByOthers(t *testing.T) {
+	h := newHost(t)
+	h.Start()
+	if err := os.Chmod(h.Path("authorized_keys"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	wantError(t, h.QT("connect", "true"), "permission denied")
+	h.Log.Await(t, 0, regexp.MustCompile("others may write to it"))
+}
+
+// The client signs with the second key if only that one is in authorized_keys.
+func TestSecondKey(t *testing.T) {
+	h := newHost(t)
+	h.NewKey("first")
+	h.Client["identity_files"] = `["` + h.Path("first") + `", "` + h.Path("id") + `"]`
+	h.Start()
+	wantOutput(t, h.QT("connect", "echo in"), "in\n")
+}
+
+// A key of the ssh agent.
+func TestAgent(t *testing.T) {
+	h := newHost(t)
+	h.Start()
+	key, err := ssh.ParseRawPrivateKey([]byte(h.Read("id")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	keyring := agent.NewKeyring()
+	if err := keyring.Add(agent.AddedKey{PrivateKey: key}); err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("unix", h.Path("agent"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go agent.ServeAgent(keyring, c)
+		}
+	}()
+	os.Remove(h.Path("id"))
+	cmd := h.QT("connect", "echo in")
+	cmd.Env = append(cmd.Env, "SSH_AUTH_SOCK="+h.Path("agent"))
+	wantOutput(t, cmd, "in\n")
+}
+
+// The client asks for the passphrase of a key file on the terminal, without echo.
+func TestPassphrase(t *testing.T) {
+	h := newHost(t)
+	h.Start()
+	key, err := ssh.ParseRawPrivateKey([]byte(h.Read("id")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	block, err := ssh.MarshalPrivateKeyWithPassphrase(key, "", []byte("open sesame"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.Write("id", string(pem.EncodeToMemory(block)))
+	cmd := h.QT("connect", "true")
+	cmd.SysProcAttr = noTerminal
+	wantError(t, cmd, "permission denied.*no terminal to ask")
+	x := rig.Open(t, h.QT("connect", "echo let in"))
+	x.Expect("Enter passphrase for key '.*': ")
+	x.Send("open sesame\r")
+	x.Expect("let in\r\n")
+	if strings.Contains(x.Out.String(), "sesame") {
+		t.Error("the passphrase was shown")
+	}
+}
+
+// A key with a forced command runs only that, and reaches no session of other keys.
+func TestForcedCommand(t *testing.T) {
+	h := newHost(t)
+	h.Start()
+	x := h.Shell(h.Addr, "-s", "free")
+	key := string(ssh.MarshalAuthorizedKey(h.Key))
+	h.Write("authorized_keys", `command="echo forced: $SSH_ORIGINAL_COMMAND",restrict `+key)
+	wantOutput(t, h.QT("connect", "rm", "-rf"), "forced: rm -rf\n")
+	wantError(t, h.Via(h.Addr, "connect", []string{"-t"}, "true"), "may not have a terminal")
+	out, err := h.QT("ls").Output()
+	if err != nil || strings.Contains(string(out), "free") {
+		t.Errorf("the listing has sessions of other keys: %v\n%s", err, out)
+	}
+	wantError(t, h.QT("kill", "free"), `there is no session "free"`)
+	h.Write("authorized_keys", `restrict `+key)
+	y := rig.Open(t, h.QT("attach", "free"))
+	y.Expect("may not have a terminal")
+	h.Write("authorized_keys", key)
+	x.Run("echo un''touched", "untouched")
+}

@@ -1,0 +1,103 @@
+//go:build linux || darwin
+
+package holder
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/quicterm/quicterm/quicterm/auth"
+	"github.com/quicterm/quicterm/quicterm/wire"
+)
+
+// displacedGrace is how long a displaced client has to read that it is, before its
+// carriers are closed.
+const displacedGrace = 5 * time.Second
+
+// mayAttachLocked returns why a client may not attach, or nil.
+func (h *Holder) mayAttachLocked(open *wire.Open, req *wire.Attach) error {
+	switch {
+	case h.life.over || h.hiddenLocked():
+		return fmt.Errorf("session %q is over", h.launch.Name)
+	case h.launch.PTY && open.NoPTY:
+		return errors.New("this key may not have a terminal")
+	case !h.launch.PTY && (h.life.claimed || req.PTY):
+		return fmt.Errorf("session %q is a pipe: only the client that started it can use it", h.launch.Name)
+	case h.launch.PTY && !req.PTY:
+		return fmt.Errorf("session %q has a terminal: attach to it from one, or choose another name", h.launch.Name)
+	case h.life.claimed && req.Command != "":
+		return fmt.Errorf("session %q runs already: attach to it without a command, or choose another name", h.launch.Name)
+	}
+	return nil
+}
+
+// attachLocked makes a client the writer. It returns what Resume and the client's end of
+// the session are made of.
+func (h *Holder) attachLocked(open *wire.Open, req *wire.Attach) (*attachment, *wire.Attached, error) {
+	secret, err := auth.NewSecret()
+	if err != nil {
+		return nil, nil, err
+	}
+	created := !h.life.claimed
+	h.life.claimed = true
+	first, offset, trim := h.clients.replay()
+	a := h.newAttachment(open.Client, req.Instance, secret, first)
+	if before := h.clients.add(a); before != nil {
+		h.displacedLocked(before)
+	}
+	a.endpoint.Appended(time.Now())
+	h.presenceChangedLocked()
+	if h.launch.PTY && !created {
+		h.redrawLocked(req.Size)
+	}
+	h.log.Info("client attached", "client", a.client)
+	return a, &wire.Attached{
+		ID:      h.launch.ID,
+		UID:     uint32(os.Geteuid()),
+		Boot:    BootMark(h.launch.ID),
+		Created: created,
+		Name:    h.launch.Name,
+		Secret:  secret,
+		PTY:     h.launch.PTY,
+		First:   first,
+		Offset:  offset,
+		Live:    h.ring.Next(),
+		Trim:    trim,
+	}, nil
+}
+
+// displacedLocked tells a client that it is not the writer any more, and drops its input
+// that the program was not given.
+func (h *Holder) displacedLocked(a *attachment) {
+	if n := a.endpoint.DropPending(); n > 0 {
+		h.log.Info("input of a displaced client dropped", "client", a.client, "frames", n)
+	}
+	a.endpoint.Notify(wire.NoticeDisplaced, a.displacedBy)
+	a.driver.Wake()
+	h.afterLocked(displacedGrace, a.close) // if the client does not
+}
+
+// resumeLocked returns the attachment that a Resume proves to be of: the writer, or a
+// displaced client.
+func (h *Holder) resumeLocked(r *wire.Resume) (*attachment, error) {
+	a := h.clients.find(r.Instance)
+	if a == nil || r.ID != h.launch.ID {
+		return nil, errors.New("resume by an unknown client")
+	}
+	if !a.verifier.Verify(r.N, r.Statement(), r.Proof) {
+		return nil, fmt.Errorf("resume with a proof, number %d, that does not hold", r.N)
+	}
+	return a, nil
+}
+
+// leaveLocked forgets a client that will not come back.
+func (h *Holder) leaveLocked(a *attachment) {
+	h.log.Info("client left", "client", a.client)
+	h.clients.remove(a)
+	if !h.launch.PTY && !h.life.hungUp { // no other client can attach
+		h.hangupLocked("")
+	}
+	h.presenceChangedLocked()
+}

@@ -1,0 +1,226 @@
+//go:build linux || darwin
+
+package holder
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/quicterm/quicterm/buffer"
+	"github.com/quicterm/quicterm/migrate/carrier"
+	"github.com/quicterm/quicterm/quicterm/auth"
+	"github.com/quicterm/quicterm/quicterm/driver"
+	"github.com/quicterm/quicterm/quicterm/gate"
+	"github.com/quicterm/quicterm/quicterm/session"
+	"github.com/quicterm/quicterm/quicterm/wire"
+)
+
+// A client is the other end of an attachment: a client process.
+type client struct {
+	w        *world
+	name     string
+	attached wire.Attached
+	resumes  uint64
+	pings    int
+
+	gate     gate.Gate // guards all below
+	input    *buffer.Ring
+	endpoint *session.Endpoint
+	driver   *driver.Driver
+	holds    bool // receives output and does not consume it
+	frames   []session.Delivered
+	notices  []session.Notice
+	carriers []carrier.Carrier
+	running  int // of carriers
+}
+
+// attach makes a new client the writer of the session, over one carrier.
+func (w *world) attach(name string) *client {
+	w.t.Helper()
+	c, conn := w.join(name)
+	c.run(conn, true)
+	return c
+}
+
+// join is attach without the goroutines that read and write the client's end of the
+// carrier.
+func (w *world) join(name string) (*client, carrier.Carrier) {
+	w.t.Helper()
+	c := &client{w: w, name: name, input: buffer.NewRing(64 << 20)}
+	req := &wire.Attach{PTY: w.h.launch.PTY, Size: wire.Size{Cols: 80, Rows: 24}}
+	copy(req.Instance[:], name)
+	m, conn := w.ask(&wire.Open{Client: name}, req)
+	w.want("attach", m, &c.attached)
+	c.endpoint = session.NewEndpoint(session.Config{
+		Log:     c.input,
+		Acked:   1,
+		Next:    c.attached.First,
+		Offset:  c.attached.Offset,
+		Reorder: 100,
+		Window:  4 << 20,
+	})
+	c.driver = driver.New(&c.gate, c.endpoint, c.receivedLocked)
+	return c, conn
+}
+
+// statement returns the next Resume, with its proof.
+func (c *client) statement() *wire.Resume {
+	c.resumes++
+	r := &wire.Resume{UID: c.attached.UID, ID: c.attached.ID, N: c.resumes}
+	copy(r.Instance[:], c.name)
+	r.Proof = auth.Proof(c.attached.Secret, r.Statement())
+	return r
+}
+
+// resume adds a carrier.
+func (c *client) resume() carrier.Carrier {
+	c.w.t.Helper()
+	m, conn := c.w.ask(&wire.Open{}, c.statement())
+	c.w.want("resume", m, &wire.Resumed{})
+	c.run(conn, true)
+	return conn
+}
+
+// run moves frames over a carrier until it ends.
+func (c *client) run(conn carrier.Carrier, ready bool) {
+	started := make(chan struct{})
+	c.w.wg.Go(func() {
+		c.driver.Run(conn, ready, func(session.CarrierID) {
+			c.carriers = append(c.carriers, conn)
+			c.running++
+			close(started)
+		})
+		c.gate.Lock()
+		c.running--
+		c.gate.Changed()
+		c.gate.Unlock()
+	})
+	<-started
+}
+
+// hangUp closes all carriers, and blocks until they have ended at the client.
+func (c *client) hangUp() {
+	c.gate.Lock()
+	carriers := c.carriers
+	c.gate.Unlock()
+	for _, conn := range carriers {
+		conn.Close()
+	}
+	c.awaitEnd()
+}
+
+func (c *client) receivedLocked() {
+	frames := c.endpoint.Take(math.MaxInt)
+	c.frames = append(c.frames, frames...)
+	if !c.holds {
+		c.endpoint.Consume(time.Now(), frames...)
+	}
+	c.notices = append(c.notices, c.endpoint.TakeNotices()...)
+	c.gate.Changed()
+}
+
+// send appends a frame to the client's log.
+func (c *client) send(t buffer.Type, payload string) {
+	c.gate.Lock()
+	defer c.gate.Unlock()
+	c.input.Append(t, []byte(payload))
+	c.endpoint.Appended(time.Now())
+	c.driver.Wake()
+}
+
+func (c *client) write(s string) { c.send(wire.Stdin, s) }
+
+// listen consumes all output from now on, and what was held.
+func (c *client) listen() {
+	c.gate.Lock()
+	defer c.gate.Unlock()
+	c.holds = false
+	c.endpoint.Consume(time.Now(), c.frames...)
+	c.driver.Wake()
+}
+
+// leave tells the holder that the client will not come back.
+func (c *client) leave() {
+	c.gate.Lock()
+	defer c.gate.Unlock()
+	c.endpoint.Notify(wire.NoticeLeaving, "")
+	c.driver.Wake()
+}
+
+// await blocks until ok returns true, which is called with the gate locked.
+func (c *client) await(what string, ok func() bool) {
+	c.w.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), c.w.timeout)
+	defer cancel()
+	c.gate.Lock()
+	defer c.gate.Unlock()
+	if c.gate.Wait(ctx, ok) != nil {
+		c.w.t.Fatalf("%s waits in vain for %s; has %s", c.name, what, c.summaryLocked())
+	}
+}
+
+func (c *client) summaryLocked() string {
+	out := c.outputLocked(wire.Stdout)
+	return fmt.Sprintf("%d frames, %d bytes that end in %q, notices %v, %d carriers",
+		len(c.frames), len(out), out[max(0, len(out)-100):], c.notices, c.running)
+}
+
+// awaitOutput blocks until the output contains want.
+func (c *client) awaitOutput(want string) {
+	c.w.t.Helper()
+	c.await(fmt.Sprintf("output %q", want), func() bool { return strings.Contains(c.outputLocked(wire.Stdout), want) })
+}
+
+// awaitExit blocks until the program has ended and returns its status.
+func (c *client) awaitExit() byte {
+	c.w.t.Helper()
+	return c.awaitExitStatus().Status
+}
+
+// awaitExitStatus blocks until the program has ended and returns its Exit frame.
+func (c *client) awaitExitStatus() (exit wire.ExitStatus) {
+	c.w.t.Helper()
+	c.await("the end of the program", func() bool {
+		if len(c.frames) == 0 {
+			return false
+		}
+		last := c.frames[len(c.frames)-1]
+		exit = wire.ParseExitStatus(last.Payload)
+		return last.Type == wire.Exit
+	})
+	return exit
+}
+
+// awaitEnd blocks until all carriers have ended.
+func (c *client) awaitEnd() {
+	c.w.t.Helper()
+	c.await("the end of its carriers", func() bool { return c.running == 0 })
+}
+
+// output returns the standard output that was received.
+func (c *client) output() string {
+	c.gate.Lock()
+	defer c.gate.Unlock()
+	return c.outputLocked(wire.Stdout)
+}
+
+func (c *client) outputLocked(t buffer.Type) string {
+	var b strings.Builder
+	for _, d := range c.frames {
+		if d.Gap == nil && d.Type == t {
+			b.Write(d.Payload)
+		}
+	}
+	return b.String()
+}
+
+// lost returns how many frames were received as gaps, and their bytes.
+func (c *client) lost() (frames, bytes uint64) {
+	c.gate.Lock()
+	defer c.gate.Unlock()
+	n := c.endpoint.Counters()
+	return n.GapFrames, n.GapBytes
+}

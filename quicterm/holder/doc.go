@@ -1,0 +1,33 @@
+//go:build linux || darwin
+
+// Package holder keeps one session: it owns the program with its terminal or pipes,
+// the log of its output, and the state of its clients. A holder is a process of its own,
+// which outlives the daemon that started it. Daemons reach it at a unix socket and
+// relay what clients send.
+//
+// It promises:
+//   - A client that was away gets all output since, in order, once. What has left the
+//     ring because it was full is reported exactly.
+//   - A program on a terminal never waits for a client that is not connected. A program
+//     on pipes does, until it is hung up: none of its output is lost.
+//   - There is one writer. Another client takes its place only by Attach.
+//   - A session ends when its program has and a client knows, when a limit (detached_ttl,
+//     pipe_ttl, exited_ttl) is reached, or when a client kills it. The client is told why.
+//
+// It does not authenticate clients: the daemon does. It checks that a daemon runs as
+// root or as its own account, and the proof of a client that resumes.
+//
+// # Goroutines
+//
+//	 program                                                       clients
+//	+--------+ stdout, stderr  readOutput (1 or 2) --> ring --> driver, per carrier -->
+//	|        |                                      gate
+//	|        | stdin           inputLoop <------- endpoint <-- driver, per carrier <--
+//	+--------+
+//	   end: programLoop       presence: limitLoop      daemons: Serve, one per connection
+//
+// The gate guards all state. Every goroutine and timer of a session ends before Run
+// returns; Serve waits for its connections.
+//
+// The keys of log lines are listed in the documentation of package server.
+package holder

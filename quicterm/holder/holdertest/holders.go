@@ -1,0 +1,126 @@
+//go:build linux || darwin
+
+// Package holdertest runs holders in memory, for tests of what uses them: real holders
+// of programs in memory, which work on the virtual time of package synctest, where
+// processes and sockets do not.
+package holdertest
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"sync"
+
+	"github.com/quicterm/quicterm/migrate/carrier"
+	"github.com/quicterm/quicterm/migrate/carrier/carriertest"
+	"github.com/quicterm/quicterm/quicterm/account"
+	"github.com/quicterm/quicterm/quicterm/holder"
+	"github.com/quicterm/quicterm/quicterm/wire"
+)
+
+// Holders has the holders of one account, that of this process. It implements
+// [server.Holders]. Wait must be called before the test ends.
+//
+// [server.Holders]: https://pkg.go.dev/github.com/quicterm/quicterm/quicterm/server#Holders
+type Holders struct {
+	newProgram func(*wire.Launch) holder.Program
+
+	mu   sync.Mutex
+	byID map[wire.SessionID]*holder.Holder
+	asks int
+	wg   sync.WaitGroup
+}
+
+// New returns an account without holders. A new session runs the program that newProgram
+// returns.
+func New(newProgram func(*wire.Launch) holder.Program) *Holders {
+	return &Holders{newProgram: newProgram, byID: make(map[wire.SessionID]*holder.Holder)}
+}
+
+// Accounts returns the user id of this process.
+func (h *Holders) Accounts() []uint32 { return []uint32{uint32(os.Geteuid())} }
+
+// Sessions returns the ids of all sessions.
+func (h *Holders) Sessions(uint32) []wire.SessionID {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var ids []wire.SessionID
+	for id := range h.byID {
+		ids = append(ids, id)
+	}
+	return ids
+}
+
+// Asks returns how often a holder was asked.
+func (h *Holders) Asks() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.asks
+}
+
+// Ask asks a holder.
+func (h *Holders) Ask(_ context.Context, _ uint32, id wire.SessionID, open *wire.Open, request wire.Message) (wire.Message, error) {
+	answer, _, err := h.handle(id, open, request)
+	return answer, err
+}
+
+// Carry asks a holder, and connects it to the carrier that it returns.
+func (h *Holders) Carry(_ context.Context, _ uint32, id wire.SessionID, open *wire.Open, request wire.Message) (wire.Message, carrier.Carrier, error) {
+	answer, carry, err := h.handle(id, open, request)
+	if err != nil {
+		return answer, nil, err
+	}
+	ours, theirs := carriertest.Pair()
+	if carry != nil {
+		h.wg.Go(func() { carry(theirs) })
+	}
+	return answer, ours, nil
+}
+
+func (h *Holders) handle(id wire.SessionID, open *wire.Open, request wire.Message) (wire.Message, func(carrier.Carrier), error) {
+	h.mu.Lock()
+	keeper := h.byID[id]
+	h.asks++
+	h.mu.Unlock()
+	if keeper == nil {
+		return wire.Message{}, nil, fs.ErrNotExist
+	}
+	return keeper.Handle(open, request)
+}
+
+// Start starts the holder of a new session. It ends with its session.
+func (h *Holders) Start(ctx context.Context, _ *account.Account, launch *wire.Launch) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.byID[launch.ID] != nil {
+		return fmt.Errorf("session %s: %w", launch.ID, fs.ErrExist)
+	}
+	keeper := holder.New(*launch, h.newProgram(launch), slog.New(slog.DiscardHandler))
+	h.byID[launch.ID] = keeper
+	h.wg.Go(func() {
+		keeper.Run()
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		delete(h.byID, launch.ID)
+	})
+	return nil
+}
+
+// Kill kills all sessions.
+func (h *Holders) Kill() {
+	kill, err := wire.New(&wire.Kill{})
+	if err != nil {
+		panic(err) // a Kill without a name is always the same
+	}
+	for _, id := range h.Sessions(0) {
+		h.handle(id, &wire.Open{Client: "test"}, kill)
+	}
+}
+
+// Wait waits until all sessions have ended.
+func (h *Holders) Wait() { h.wg.Wait() }

@@ -1,0 +1,123 @@
+//go:build linux || darwin
+
+package holder
+
+import (
+	"context"
+	"errors"
+	"syscall"
+	"time"
+
+	"github.com/quicterm/quicterm/buffer"
+	"github.com/quicterm/quicterm/quicterm/session"
+	"github.com/quicterm/quicterm/quicterm/wire"
+)
+
+// endOfFile ends the input of a terminal in its usual mode: ^D.
+const endOfFile = 4
+
+// inputLoop gives the writer's input to the program. The program may make it wait; after
+// that another client may be the writer.
+func (h *Holder) inputLoop() {
+	h.gate.Lock()
+	defer h.gate.Unlock()
+	for {
+		var w *attachment
+		h.gate.Wait(context.Background(), func() bool {
+			w = h.clients.writer()
+			return h.life.over || w != nil && w.endpoint.Pending() > 0
+		})
+		if h.life.over {
+			return
+		}
+		d := w.endpoint.Take(0)[0]
+		h.gate.Unlock()
+		h.give(d)
+		h.gate.Lock()
+		if w.role != roleWriter {
+			continue
+		}
+		if d.Gap == nil && d.Type == wire.Skip {
+			h.skipLocked(w)
+		}
+		w.endpoint.Consume(time.Now(), d)
+		w.driver.Wake()
+	}
+}
+
+// give gives one frame to the program. It blocks while the program does not read. What a
+// client can send at any rate is logged at debug level only.
+func (h *Holder) give(d session.Delivered) {
+	p := h.program
+	switch {
+	case d.Gap != nil:
+		h.log.Debug("input was lost", "frames", d.Gap.To-d.Gap.From+1, "bytes", d.Gap.Bytes)
+	case d.Type == wire.Stdin:
+		_, err := p.Stdin().Write(d.Payload)
+		if errors.Is(err, syscall.EPIPE) {
+			p.Stdin().Close()
+			h.append(wire.Closed, []byte{byte(wire.StreamStdin)})
+		}
+	case d.Type == wire.EOF:
+		if stream, err := wire.ParseStream(d.Payload); err != nil || stream != wire.StreamStdin {
+			return
+		}
+		if p.Terminal() {
+			p.Stdin().Write([]byte{endOfFile})
+		} else {
+			p.Stdin().Close()
+		}
+	}
+}
+
+// signals are those that a client may send, by their names in RFC 4254, 6.10.
+var signals = map[string]syscall.Signal{
+	"ALRM": syscall.SIGALRM,
+	"HUP":  syscall.SIGHUP,
+	"INT":  syscall.SIGINT,
+	"KILL": syscall.SIGKILL,
+	"QUIT": syscall.SIGQUIT,
+	"TERM": syscall.SIGTERM,
+	"USR1": syscall.SIGUSR1,
+	"USR2": syscall.SIGUSR2,
+}
+
+// handleUrgentLocked handles a frame that must not wait until the program reads the
+// input before it.
+func (h *Holder) handleUrgentLocked(f buffer.Frame) {
+	switch f.Type {
+	case wire.Resize:
+		if size, err := wire.ParseSize(f.Payload); err == nil {
+			h.program.Resize(size)
+		}
+	case wire.Signal:
+		sig, ok := signals[string(f.Payload)]
+		switch {
+		case !ok:
+			h.log.Debug("unknown signal", "signal", string(f.Payload[:min(len(f.Payload), 16)]))
+		case sig == syscall.SIGHUP:
+			h.hangupLocked("")
+		default:
+			h.life.requested[sig] = true
+			h.program.Signal(sig)
+		}
+	case wire.Closed:
+		h.closeOutputLocked(f.Payload)
+	}
+}
+
+// closeOutputLocked closes one of the program's output streams, which the client does
+// not read any more: the program's next write to it fails.
+func (h *Holder) closeOutputLocked(payload []byte) {
+	stream, err := wire.ParseStream(payload)
+	if err != nil || h.program.Terminal() {
+		return
+	}
+	h.life.requested[syscall.SIGPIPE] = true
+	switch stream {
+	case wire.StreamStdout:
+		h.program.Stdout().Close()
+	case wire.StreamStderr:
+		h.program.Stderr().Close()
+	}
+}

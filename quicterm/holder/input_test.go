@@ -1,0 +1,122 @@
+//go:build linux || darwin
+
+package holder
+
+import (
+	"io"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/quicterm/quicterm/quicterm/wire"
+)
+
+// A program that does not read its input bounds what its client sends, and does not hold
+// up resizes and signals.
+func TestProgramThatDoesNotRead(t *testing.T) {
+	inBubble(t, wire.Launch{PTY: true}, func(w *world) {
+		w.program.IgnoreSignals()
+		a := w.attach("a@x")
+		for range 3 << 20 / 4096 {
+			a.write(strings.Repeat("x", 4096))
+		}
+		time.Sleep(time.Minute)
+		w.locked(func(h *Holder) {
+			if held := 4096 * h.clients.writer().endpoint.Pending(); held > inputWindow {
+				t.Errorf("%d bytes of input wait, more than %d", held, inputWindow)
+			}
+		})
+		a.gate.Lock()
+		sent := a.endpoint.Acked()
+		a.gate.Unlock()
+		if sent > inputWindow/4096+1 || sent < inputWindow/4096/2 {
+			t.Errorf("%d frames were taken", sent)
+		}
+		go io.Copy(io.Discard, w.program.In)
+		a.send(wire.Resize, string(wire.Size{Cols: 100, Rows: 50}.Append(nil)))
+		a.send(wire.Signal, "INT")
+		a.await("all input to be read", func() bool { return a.endpoint.Consumed() == a.input.Next() })
+		if w.program.Size() != (wire.Size{Cols: 100, Rows: 50}) || !slices.Equal(w.program.Signals(), []syscall.Signal{syscall.SIGINT}) {
+			t.Errorf("size %+v, signals %v", w.program.Size(), w.program.Signals())
+		}
+	})
+}
+
+// Resize and Signal do not wait until the input before them is read.
+func TestUrgent(t *testing.T) {
+	inBubble(t, wire.Launch{PTY: true}, func(w *world) {
+		w.program.IgnoreSignals()
+		a := w.attach("a@x")
+		a.write("not read\n")
+		a.send(wire.Signal, "INT")
+		a.send(wire.Resize, string(wire.Size{Cols: 100, Rows: 50}.Append(nil)))
+		synctest.Wait()
+		if w.program.Size() != (wire.Size{Cols: 100, Rows: 50}) || !slices.Equal(w.program.Signals(), []syscall.Signal{syscall.SIGINT}) {
+			t.Errorf("size %+v, signals %v", w.program.Size(), w.program.Signals())
+		}
+	})
+}
+
+// A client ends a session whose program does not read its input, however much of that
+// waits.
+func TestHangupBehindUnreadInput(t *testing.T) {
+	inBubble(t, wire.Launch{PTY: true}, func(w *world) {
+		w.program.IgnoreSignals()
+		a := w.attach("a@x")
+		for range 3 * inputWindow / 4096 {
+			a.write(strings.Repeat("x", 4096))
+		}
+		synctest.Wait()
+		a.gate.Lock()
+		a.endpoint.Notify(wire.NoticeHangup, "")
+		a.driver.Wake()
+		a.gate.Unlock()
+		synctest.Wait()
+		if got := w.program.Signals(); !slices.Equal(got, []syscall.Signal{syscall.SIGHUP}) {
+			t.Errorf("the program got %v, want a hangup", got)
+		}
+	})
+}
+
+// A program that does not read its input learns that its output has no reader: by a frame
+// behind the input, and by a notice if the window is full.
+func TestReaderGone(t *testing.T) {
+	frame := func(c *client, s wire.Stream) { c.send(wire.Closed, string(rune(s))) }
+	notice := func(c *client, s wire.Stream) {
+		c.gate.Lock()
+		defer c.gate.Unlock()
+		c.endpoint.Notify(wire.NoticeReaderGone, string(rune(s)))
+		c.driver.Wake()
+	}
+	tests := []struct {
+		why   string
+		input int
+		say   func(*client, wire.Stream)
+	}{
+		{"frame", 1000, frame},
+		{"notice", 3 << 20, notice},
+	}
+	for _, test := range tests {
+		t.Run(test.why, func(t *testing.T) {
+			inBubble(t, wire.Launch{}, func(w *world) {
+				a := w.attach("a@x")
+				for range test.input / 1000 {
+					a.write(strings.Repeat("x", 1000))
+				}
+				synctest.Wait()
+				test.say(a, wire.StreamStdout)
+				test.say(a, wire.Stream(9)) // which there is not
+				a.resume()                  // brings notices once more
+				time.Sleep(time.Second)
+				if _, err := w.program.Out.Write([]byte("x")); err == nil {
+					t.Error("the program can print without a reader")
+				}
+				w.wg.Go(func() { w.program.Err.Write([]byte("error")) })
+				a.await("its other output", func() bool { return a.outputLocked(wire.Stderr) == "error" })
+			})
+		})
+	}
+}

@@ -1,0 +1,134 @@
+//go:build linux || darwin
+
+package holder
+
+import (
+	"strings"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/quicterm/quicterm/quicterm/wire"
+)
+
+// kill kills the session. The answer comes at once, before the program has ended.
+func (w *world) kill() {
+	w.t.Helper()
+	m, _ := w.ask(&wire.Open{Client: "killer@x"}, &wire.Kill{Session: "whatever"})
+	w.want("kill", m, &wire.Done{})
+	synctest.Wait()
+}
+
+// wantKilled checks that the client is told who killed the session and when, and that the
+// session is over then.
+func (c *client) wantKilled(at time.Time) {
+	c.w.t.Helper()
+	if got := c.awaitExitStatus(); got.Status != 129 || got.Reason != "killed by killer@x" || !got.At.Equal(at) {
+		c.w.t.Errorf("told %+v, want status 129, killed by killer@x at %v", got, at)
+	}
+	c.awaitEnd()
+	if !c.w.over() {
+		c.w.t.Error("the session continues after its end was seen")
+	}
+}
+
+// A client that is connected when its session is killed is told at once.
+func TestKillWithClient(t *testing.T) {
+	inBubble(t, wire.Launch{PTY: true}, func(w *world) {
+		a := w.attach("a@x")
+		at := time.Now()
+		w.kill()
+		a.wantKilled(at)
+	})
+}
+
+// A killed session is over for everyone except the client that was away: it is told when
+// it comes back.
+func TestKillWithClientAway(t *testing.T) {
+	inBubble(t, wire.Launch{PTY: true, Name: "name"}, func(w *world) {
+		a := w.attach("a@x")
+		a.hangUp()
+		at := time.Now()
+		w.kill()
+		time.Sleep(10 * time.Hour)
+		m, _ := w.ask(&wire.Open{}, &wire.Query{})
+		var s wire.State
+		if w.want("query", m, &s); s.Visible || s.Name != "" || len(s.Info) > 0 {
+			t.Errorf("a killed session is described as %+v", s)
+		}
+		m, _ = w.ask(&wire.Open{Client: "b@x"}, &wire.Attach{PTY: true})
+		var e wire.Error
+		if w.want("attach", m, &e); !strings.Contains(e.Text, "is over") {
+			t.Errorf("another client is told %+v", e)
+		}
+		a.resume()
+		a.wantKilled(at)
+	})
+}
+
+// The session waits for that client for exited_ttl.
+func TestKilledClientNeverReturns(t *testing.T) {
+	inBubble(t, wire.Launch{PTY: true, ExitedTTL: time.Hour}, func(w *world) {
+		a, conn := w.join("a@x")
+		a.holds = true
+		a.run(conn, true)
+		w.kill()
+		a.awaitExit()
+		a.hangUp()
+		time.Sleep(time.Hour - time.Second)
+		if w.over() {
+			t.Fatal("over before exited_ttl")
+		}
+		time.Sleep(time.Second)
+		if synctest.Wait(); !w.over() {
+			t.Error("not over after exited_ttl")
+		}
+	})
+}
+
+// Without a client that could come back, a killed session is over with its program.
+func TestKillWithoutClient(t *testing.T) {
+	inBubble(t, wire.Launch{PTY: true}, func(w *world) {
+		w.kill()
+		if !w.over() {
+			t.Error("not over")
+		}
+	})
+	inBubble(t, wire.Launch{PTY: true}, func(w *world) {
+		w.attach("a@x").leave()
+		w.kill()
+		if !w.over() {
+			t.Error("not over after its client has left")
+		}
+	})
+}
+
+// A program that survives the hangup is killed after killGrace.
+func TestKillOfStubbornProgram(t *testing.T) {
+	inBubble(t, wire.Launch{PTY: true}, func(w *world) {
+		w.program.IgnoreSignals()
+		w.kill()
+		time.Sleep(killGrace - time.Nanosecond)
+		w.wantSignals("at first", syscall.SIGHUP)
+		time.Sleep(time.Nanosecond)
+		w.wantSignals("after a while", syscall.SIGHUP, syscall.SIGKILL)
+		w.kill()
+		time.Sleep(killGrace)
+		w.wantSignals("when it is killed again", syscall.SIGHUP, syscall.SIGKILL, syscall.SIGHUP, syscall.SIGKILL)
+	})
+}
+
+// A session whose program has ended is over when it is killed.
+func TestKillAfterExit(t *testing.T) {
+	inBubble(t, wire.Launch{PTY: true}, func(w *world) {
+		w.program.End(0)
+		synctest.Wait()
+		if w.over() {
+			t.Fatal("over before a client has seen its end")
+		}
+		if w.kill(); !w.over() {
+			t.Error("not over")
+		}
+	})
+}

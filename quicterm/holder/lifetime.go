@@ -1,0 +1,207 @@
+//go:build linux || darwin
+
+package holder
+
+import (
+	"fmt"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/quicterm/quicterm/quicterm/wire"
+)
+
+// killGrace is how long a program has between SIGHUP and SIGKILL.
+const killGrace = 5 * time.Second
+
+// A lifetime is what decides when a session is over.
+type lifetime struct {
+	claimed bool          // a client has attached
+	since   time.Time     // when the phase began
+	changed chan struct{} // wakes limitLoop; buffers one
+
+	hungUp      bool                    // the program was hung up
+	hangup      reason                  // why, unless its client asked for it
+	killPending bool                    // SIGKILL follows
+	killed      bool                    // by a Kill
+	requested   map[syscall.Signal]bool // signals that are no news to the client
+
+	exited  bool // the Exit frame is in the log
+	exitSeq uint64
+	exit    wire.ExitStatus
+
+	over bool
+}
+
+// A reason tells what ended a program, and when.
+type reason struct {
+	text string
+	at   time.Time
+}
+
+// phaseLocked returns the phase of the session.
+func (h *Holder) phaseLocked() wire.Phase {
+	switch {
+	case h.life.exited:
+		return wire.PhaseExited
+	case h.clients.present():
+		return wire.PhaseAttached
+	}
+	return wire.PhaseDetached
+}
+
+// presenceChangedLocked begins another phase when a client has come or gone.
+func (h *Holder) presenceChangedLocked() {
+	if !h.life.exited {
+		h.life.since = time.Now()
+	}
+	h.endIfUnseenLocked()
+	h.stateChangedLocked()
+}
+
+// stateChangedLocked makes waiters and limitLoop look at the session again.
+func (h *Holder) stateChangedLocked() {
+	h.gate.Changed()
+	select {
+	case h.life.changed <- struct{}{}:
+	default:
+	}
+}
+
+// exitedLocked appends the Exit frame of a program that ended at the given time, killed
+// by sig if that is not 0. It blocks while there is no room.
+func (h *Holder) exitedLocked(status byte, sig syscall.Signal, at time.Time) {
+	h.awaitRoomLocked(wire.MaxExit) // which may take long: the program may be hung up meanwhile
+	exit := wire.ExitStatus{Status: status}
+	switch {
+	case h.life.hungUp:
+		exit.Reason, exit.At = h.life.hangup.text, h.life.hangup.at
+	case sig != 0 && !h.life.requested[sig]:
+		exit.Reason, exit.At = "killed by "+unix.SignalName(sig), at
+	}
+	h.life.exitSeq = h.appendLocked(wire.Exit, exit.Append(nil))
+	h.life.exited, h.life.exit, h.life.since = true, exit, time.Now()
+	log := h.log.With("status", status)
+	if exit.Reason != "" {
+		log = log.With("reason", exit.Reason)
+	}
+	log.Info("program ended")
+	h.endIfUnseenLocked()
+	h.stateChangedLocked()
+}
+
+// hangupLocked ends the program as a closed terminal does: SIGHUP, then SIGKILL. The
+// first reason is told to the client; it is empty if the client asked for the hangup.
+func (h *Holder) hangupLocked(why string) {
+	if !h.life.hungUp {
+		h.life.hungUp, h.life.hangup = true, reason{why, time.Now()}
+	}
+	h.program.Hangup(syscall.SIGHUP)
+	if !h.life.killPending {
+		h.life.killPending = true
+		h.afterLocked(killGrace, func() {
+			h.life.killPending = false
+			h.program.Hangup(syscall.SIGKILL)
+		})
+	}
+	h.stateChangedLocked()
+}
+
+// killLocked ends the session for a client. If its program has ended already, the
+// session is over.
+func (h *Holder) killLocked(client string) {
+	h.log.Info("killed", "client", client)
+	if h.life.exited {
+		h.finishLocked("killed after its end")
+		return
+	}
+	h.life.killed = true
+	why := "killed"
+	if client != "" {
+		why += " by " + client
+	}
+	h.hangupLocked(why)
+}
+
+// hiddenLocked reports whether the session is kept only to tell the client that was
+// away why it ended: for others it is gone.
+func (h *Holder) hiddenLocked() bool { return h.life.killed && h.life.exited }
+
+// endIfUnseenLocked ends the session if its program was hung up and has ended, and no
+// client will come to see that.
+func (h *Holder) endIfUnseenLocked() {
+	if h.life.exited && h.life.hungUp && h.clients.writer() == nil {
+		h.finishLocked("hung up, and no client is left to see it")
+	}
+}
+
+// limitLoop ends the program, or the session, when a limit is reached.
+func (h *Holder) limitLoop() {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-h.end:
+			return
+		case <-h.life.changed:
+		case <-timer.C:
+		}
+		h.gate.Lock()
+		left, limited := h.enforceLimitLocked(time.Now())
+		h.gate.Unlock()
+		timer.Stop()
+		if limited {
+			timer.Reset(left)
+		}
+	}
+}
+
+// enforceLimitLocked does what the limit of the phase asks for if it is reached.
+// Otherwise it returns how much time is left, if there is a limit.
+func (h *Holder) enforceLimitLocked(now time.Time) (left time.Duration, limited bool) {
+	name, limit := h.limitLocked()
+	if limit == 0 {
+		return 0, false
+	}
+	if left := limit - now.Sub(h.life.since); left > 0 {
+		return left, true
+	}
+	why := fmt.Sprintf("ended by %s (%s)", name, shortDuration(limit))
+	if h.life.exited {
+		h.finishLocked(why)
+		return 0, false
+	}
+	h.log.Info("hanging up", "reason", why)
+	h.hangupLocked(why)
+	return 0, false
+}
+
+// limitLocked returns the setting that limits the phase, and for how long the phase may
+// last, or 0 for no limit.
+func (h *Holder) limitLocked() (name string, limit time.Duration) {
+	switch {
+	case h.clients.present():
+		return "", 0
+	case h.life.exited:
+		return "exited_ttl", h.launch.ExitedTTL
+	case h.life.hungUp:
+		return "", 0
+	case !h.launch.PTY:
+		return "pipe_ttl", h.launch.PipeTTL
+	}
+	return "detached_ttl", h.launch.DetachedTTL
+}
+
+// shortDuration formats 1h0m0s as 1h.
+func shortDuration(d time.Duration) string {
+	s := d.String()
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
+	}
+	return s
+}

@@ -1,0 +1,103 @@
+//go:build linux || darwin
+
+package holder
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"strconv"
+	"sync"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/quicterm/quicterm/quicterm/rundir"
+	"github.com/quicterm/quicterm/quicterm/wire"
+)
+
+// Main is the main function of a holder's process, which Start has started. It returns when
+// the session is over.
+func Main(log *slog.Logger) error {
+	// The heap is small and changes little: memory matters more than the time of the
+	// garbage collector.
+	debug.SetGCPercent(30)
+	// The program gets these signals even if the daemon ignored them, and none of them
+	// ends or stops us.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGPIPE,
+		syscall.SIGTSTP, syscall.SIGTTIN, syscall.SIGTTOU)
+	syscall.Umask(0o022)
+	CloseInherited(replyFD + 1)
+	reply := os.NewFile(replyFD, "reply")
+	h, s, err := begin(log)
+	if err != nil {
+		return errors.Join(err, wire.Send(reply, &wire.Error{Text: err.Error()}))
+	}
+	if err := wire.Send(reply, &wire.Done{}); err != nil {
+		log.Warn("daemon is gone before the session has started", "error", err)
+	}
+	reply.Close()
+	var wg sync.WaitGroup
+	wg.Go(func() { h.Serve(s) })
+	h.Run()
+	s.Close()
+	wg.Wait()
+	return nil
+}
+
+func begin(log *slog.Logger) (*Holder, *Socket, error) {
+	syscall.CloseOnExec(replyFD)
+	var launch wire.Launch
+	m, err := wire.Read(os.Stdin, wire.MaxMessage)
+	if err == nil {
+		err = m.Decode(&launch)
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("read launch: %w", err)
+	}
+	if err := freeStdin(); err != nil {
+		return nil, nil, err
+	}
+	s, err := Listen(rundir.Base(launch.Base), SocketName(launch.ID))
+	if err != nil {
+		return nil, nil, fmt.Errorf("make socket: %w", err)
+	}
+	p, err := startProgram(&launch)
+	if err != nil {
+		s.Close()
+		return nil, nil, err
+	}
+	return New(launch, p, log), s, nil
+}
+
+// freeStdin replaces standard input, on which the launch came, by the null device.
+func freeStdin() error {
+	null, err := os.Open(os.DevNull)
+	if err != nil {
+		return err
+	}
+	defer null.Close()
+	return dup2(int(null.Fd()), 0)
+}
+
+// CloseInherited closes the descriptors from first on that this process inherited: locks
+// and pipes whose end other processes wait for, and which the program must not have. Go
+// opens all its own with close-on-exec, so those without it were inherited.
+func CloseInherited(first int) {
+	entries, err := os.ReadDir("/dev/fd")
+	if err != nil {
+		return // the system does not list them
+	}
+	for _, e := range entries {
+		fd, err := strconv.Atoi(e.Name())
+		if err != nil || fd < first {
+			continue
+		}
+		if flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0); err == nil && flags&unix.FD_CLOEXEC == 0 {
+			unix.Close(fd)
+		}
+	}
+}

@@ -1,0 +1,132 @@
+//go:build linux || darwin
+
+package holder
+
+import (
+	"io"
+	"sync"
+	"time"
+
+	"github.com/quicterm/quicterm/buffer"
+	"github.com/quicterm/quicterm/quicterm/wire"
+)
+
+const (
+	// maxRead is the most output that is read at once: a whole number of frames of that
+	// size fills a segment of the ring.
+	maxRead = 16<<10 - buffer.Overhead
+
+	// quietTime is how long a terminal must be silent after its program's end before it
+	// counts as drained, if other processes keep it open.
+	quietTime = 100 * time.Millisecond
+
+	// maxDrain is how long it is read for that silence, not counting the time that
+	// output waits for a client. The program's own output is a few KiB by then.
+	maxDrain = 2 * time.Second
+)
+
+// reading is what awaitQuiet needs to know of readOutput.
+type reading struct {
+	blocked bool // output waits for room in the log
+	last    time.Time
+}
+
+// programLoop reads the program's output until its end, and appends its exit.
+func (h *Holder) programLoop() {
+	p := h.program
+	var readers sync.WaitGroup
+	if p.Terminal() {
+		readers.Go(func() { h.readOutput(p.Stdout(), wire.Stdout) })
+	} else {
+		readers.Go(func() {
+			h.readOutput(p.Stdout(), wire.Stdout)
+			h.append(wire.EOF, []byte{byte(wire.StreamStdout)})
+		})
+		readers.Go(func() {
+			h.readOutput(p.Stderr(), wire.Stderr)
+			h.append(wire.EOF, []byte{byte(wire.StreamStderr)})
+		})
+	}
+	drained := make(chan struct{})
+	h.running.Go(func() {
+		readers.Wait()
+		close(drained)
+	})
+	status, sig := p.Wait()
+	at := time.Now()
+	if p.Terminal() {
+		h.awaitQuiet(drained)
+	} else {
+		<-drained
+	}
+	h.gate.Lock()
+	defer h.gate.Unlock()
+	h.exitedLocked(status, sig, at)
+}
+
+// readOutput copies a stream to the log until it ends. It reads no more than can be sent
+// now: what is left in a terminal's buffer is dropped when the program is interrupted,
+// and the output after that arrives sooner.
+func (h *Holder) readOutput(r io.Reader, t buffer.Type) {
+	buf := make([]byte, maxRead)
+	for {
+		n, err := r.Read(buf[:h.awaitReadSize()])
+		if n > 0 {
+			h.gate.Lock()
+			h.reading.blocked = true
+			h.appendLocked(t, buf[:n])
+			h.reading = reading{last: time.Now()}
+			h.gate.Unlock()
+		}
+		if err != nil {
+			return // io.EOF, EIO from a terminal without a program, or closed by us
+		}
+	}
+}
+
+// awaitReadSize blocks until output may be read, and returns how much.
+func (h *Holder) awaitReadSize() int {
+	h.gate.Lock()
+	defer h.gate.Unlock()
+	if !h.launch.PTY { // what is read may wait: a pipe's output is never dropped
+		return maxRead
+	}
+	h.reading.blocked = true
+	h.awaitRoomLocked(1)
+	h.reading.blocked = false
+	return h.clients.readSize(time.Now())
+}
+
+// awaitQuiet blocks until a terminal's output has ended, or is silent for quietTime, but
+// not forever: processes in the background may keep the terminal open.
+func (h *Holder) awaitQuiet(drained <-chan struct{}) {
+	from := time.Now()
+	for rest := maxDrain; rest > 0; {
+		h.gate.Lock()
+		blocked := h.reading.blocked
+		if blocked {
+			from = time.Now()
+		} else if h.reading.last.After(from) {
+			from = h.reading.last
+		}
+		h.gate.Unlock()
+		left := quietTime - time.Since(from)
+		if left <= 0 {
+			return
+		}
+		select {
+		case <-drained:
+			return
+		case <-time.After(left):
+		}
+		if !blocked {
+			rest -= left
+		}
+	}
+}
+
+func (h *Holder) append(t buffer.Type, payload []byte) {
+	h.gate.Lock()
+	defer h.gate.Unlock()
+	h.appendLocked(t, payload)
+}

@@ -1,0 +1,245 @@
+//go:build linux || darwin
+
+package holder
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"sync"
+	"syscall"
+
+	"github.com/creack/pty"
+	"golang.org/x/sys/unix"
+
+	"github.com/quicterm/quicterm/quicterm/wire"
+)
+
+// A process is a Program that is a process, with those that it starts.
+type process struct {
+	cmd      *exec.Cmd
+	terminal *os.File     // the streams of a program on a terminal
+	output   *burstReader // of the terminal
+	stdin    *os.File     // without a terminal
+	stdout   *os.File
+	stderr   *os.File
+
+	mu     sync.Mutex
+	size   wire.Size
+	reaped bool // another process may have its id now
+}
+
+// startProgram runs the program of a session.
+func startProgram(launch *wire.Launch) (Program, error) {
+	cmd := &exec.Cmd{Path: launch.Path, Args: launch.Argv, Env: launch.Env, Dir: launch.Dir}
+	if cmd.Env == nil {
+		cmd.Env = []string{} // nil would inherit ours
+	}
+	if !enterable(launch.Dir) {
+		cmd.Dir = "/"
+	}
+	if launch.PTY {
+		return startTerminal(cmd, launch.Size)
+	}
+	return startPipes(cmd)
+}
+
+// enterable reports whether a program can run in a directory.
+func enterable(dir string) bool {
+	info, err := os.Stat(dir)
+	return err == nil && info.IsDir() && unix.Access(dir, unix.X_OK) == nil
+}
+
+func startTerminal(cmd *exec.Cmd, size wire.Size) (Program, error) {
+	master, tty, err := pty.Open()
+	if err != nil {
+		return nil, fmt.Errorf("no terminal available: %w", err)
+	}
+	defer master.Close()
+	defer tty.Close()
+	if err := setTerminal(tty); err != nil {
+		return nil, err
+	}
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = tty, tty, tty
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	terminal, err := pollable(master)
+	if err != nil {
+		return nil, err
+	}
+	raw, err := terminal.SyscallConn()
+	if err != nil {
+		terminal.Close()
+		return nil, err
+	}
+	p := &process{cmd: cmd, terminal: terminal, output: &burstReader{terminal, raw}}
+	if err := p.Resize(size); err != nil {
+		terminal.Close()
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		terminal.Close()
+		return nil, startError(cmd, err)
+	}
+	return p, nil
+}
+
+// pollable returns the same file in a form whose Close ends a Read that blocks.
+func pollable(f *os.File) (*os.File, error) {
+	fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return nil, os.NewSyscallError("dup", err)
+	}
+	if err := unix.SetNonblock(fd, true); err != nil {
+		unix.Close(fd)
+		return nil, os.NewSyscallError("set nonblocking", err)
+	}
+	return os.NewFile(uintptr(fd), f.Name()), nil
+}
+
+func startPipes(cmd *exec.Cmd) (Program, error) {
+	var files []*os.File
+	closeAll := func(files []*os.File) {
+		for _, f := range files {
+			f.Close()
+		}
+	}
+	for range 3 {
+		r, w, err := os.Pipe()
+		if err != nil {
+			closeAll(files)
+			return nil, err
+		}
+		files = append(files, r, w)
+	}
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = files[0], files[3], files[5]
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := cmd.Start(); err != nil {
+		closeAll(files)
+		return nil, startError(cmd, err)
+	}
+	closeAll([]*os.File{files[0], files[3], files[5]})
+	return &process{cmd: cmd, stdin: files[1], stdout: files[2], stderr: files[4]}, nil
+}
+
+func startError(cmd *exec.Cmd, err error) error {
+	var pathErr *os.PathError
+	if errors.As(err, &pathErr) {
+		err = pathErr.Err
+	}
+	return fmt.Errorf("start %s: %w", cmd.Path, err)
+}
+
+// Wait waits for the program's first process.
+func (p *process) Wait() (status byte, killed syscall.Signal) {
+	p.cmd.Wait() // ProcessState has what it returns
+	p.mu.Lock()
+	p.reaped = true
+	p.mu.Unlock()
+	state := p.cmd.ProcessState
+	if state == nil {
+		return 255, 0 // reaped elsewhere
+	}
+	if ws, ok := state.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
+		return byte(128 + int(ws.Signal())), ws.Signal()
+	}
+	return byte(state.ExitCode()), 0
+}
+
+func (p *process) Terminal() bool { return p.terminal != nil }
+
+func (p *process) Stdin() io.WriteCloser {
+	if p.terminal != nil {
+		return p.terminal
+	}
+	return p.stdin
+}
+
+func (p *process) Stdout() io.ReadCloser {
+	if p.terminal != nil {
+		return p.output
+	}
+	return p.stdout
+}
+
+func (p *process) Stderr() io.ReadCloser { return p.stderr }
+
+// Close also makes the kernel hang up the processes that are left on the terminal.
+func (p *process) Close() {
+	for _, f := range []*os.File{p.terminal, p.stdin, p.stdout, p.stderr} {
+		if f != nil {
+			f.Close()
+		}
+	}
+}
+
+// Signal sends a signal to the processes in the foreground of the program's
+// terminal, or to all of its first process group.
+func (p *process) Signal(sig syscall.Signal) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.reaped {
+		return
+	}
+	group := p.cmd.Process.Pid
+	if p.terminal != nil {
+		control(p.terminal, func(fd int) error {
+			foreground, err := unix.IoctlGetInt(fd, unix.TIOCGPGRP)
+			if err == nil && foreground > 1 {
+				group = foreground
+			}
+			return err
+		})
+	}
+	syscall.Kill(-group, sig)
+}
+
+// Hangup sends a signal to the foreground and to the group of the first process, as the
+// kernel does when a terminal is closed. If the first process has ended, SIGKILL closes
+// the streams, which processes that it left behind may hold.
+func (p *process) Hangup(sig syscall.Signal) {
+	p.Signal(sig)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case !p.reaped:
+		syscall.Kill(-p.cmd.Process.Pid, sig)
+		syscall.Kill(-p.cmd.Process.Pid, syscall.SIGCONT)
+	case sig == syscall.SIGKILL:
+		p.Close()
+	}
+}
+
+func (p *process) Resize(s wire.Size) error {
+	if p.terminal == nil {
+		return nil
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.size = s
+	return control(p.terminal, func(fd int) error {
+		return unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{
+			Row: s.Rows, Col: s.Cols, Xpixel: s.XPixel, Ypixel: s.YPixel,
+		})
+	})
+}
+
+func (p *process) Size() wire.Size {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.size
+}
+
+// control calls f with the descriptor of a file, which stays nonblocking.
+func control(file *os.File, f func(fd int) error) error {
+	raw, err := file.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var inner error
+	if err := raw.Control(func(fd uintptr) { inner = f(int(fd)) }); err != nil {
+		return err
+	}
+	return inner
+}

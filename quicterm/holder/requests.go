@@ -1,0 +1,91 @@
+//go:build linux || darwin
+
+package holder
+
+import (
+	"fmt"
+
+	"github.com/quicterm/quicterm/migrate/carrier"
+	"github.com/quicterm/quicterm/quicterm/wire"
+)
+
+// Handle answers a request that a daemon makes for a client. It needs no socket and does
+// not block on the client or the program.
+//
+// If the answer is Attached or Resumed, carry is not nil: the caller sends the answer,
+// and calls carry at most once with the carrier on which the client's frames follow.
+// carry blocks until the carrier ends, at the latest when the session is over, and closes
+// the carrier. A caller that cannot send the answer does not call carry.
+//
+// After an error there is no answer.
+func (h *Holder) Handle(open *wire.Open, m wire.Message) (answer wire.Message, carry func(carrier.Carrier), err error) {
+	body, carry, err := h.dispatch(open, m)
+	if err != nil {
+		return wire.Message{}, nil, err
+	}
+	answer, err = wire.New(body)
+	return answer, carry, err
+}
+
+func (h *Holder) dispatch(open *wire.Open, m wire.Message) (answer wire.Body, carry func(carrier.Carrier), err error) {
+	h.gate.Lock()
+	defer h.gate.Unlock()
+	inScope := h.launch.Scope == open.Scope || open.Scope == ""
+	switch m.Type {
+	case wire.TypeQuery:
+		state, err := h.stateLocked()
+		switch {
+		case err != nil:
+			return nil, nil, err
+		case h.hiddenLocked():
+			state = &wire.State{Memory: state.Memory} // another session may have the name
+		case !inScope:
+			state = &wire.State{Memory: state.Memory, Name: state.Name}
+		}
+		return state, nil, nil
+	case wire.TypeResume:
+		return h.handleResumeLocked(m)
+	}
+	if !inScope {
+		return &wire.Error{Code: wire.CodeNoSession, Text: fmt.Sprintf("there is no session %q", h.launch.Name)}, nil, nil
+	}
+	switch m.Type {
+	case wire.TypeKill:
+		h.killLocked(open.Client)
+		return &wire.Done{}, nil, nil
+	case wire.TypeAttach:
+		return h.handleAttachLocked(open, m)
+	}
+	return &wire.Error{Code: wire.CodeUnknown, Text: fmt.Sprintf("message %d is not known", m.Type)}, nil, nil
+}
+
+func (h *Holder) handleAttachLocked(open *wire.Open, m wire.Message) (answer wire.Body, carry func(carrier.Carrier), err error) {
+	var req wire.Attach
+	if err := m.Decode(&req); err != nil {
+		return nil, nil, err
+	}
+	if err := h.mayAttachLocked(open, &req); err != nil {
+		return &wire.Error{Text: err.Error()}, nil, nil
+	}
+	a, attached, err := h.attachLocked(open, &req)
+	if err != nil {
+		return nil, nil, err
+	}
+	return attached, func(c carrier.Carrier) { h.carry(a, c, true) }, nil
+}
+
+func (h *Holder) handleResumeLocked(m wire.Message) (answer wire.Body, carry func(carrier.Carrier), err error) {
+	var req wire.Resume
+	if err := m.Decode(&req); err != nil {
+		return nil, nil, err
+	}
+	a, err := h.resumeLocked(&req)
+	switch {
+	case err != nil:
+		h.log.Warn("resume denied", "error", err)
+		return &wire.Denied{}, nil, nil
+	case a.role == roleDisplaced:
+		return &wire.Error{Code: wire.CodeDisplaced, Text: a.displacedBy}, nil, nil
+	}
+	return &wire.Resumed{}, func(c carrier.Carrier) { h.carry(a, c, false) }, nil
+}

@@ -1,0 +1,475 @@
+package quicterm_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"io/fs"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// Each package of the module may import what its row names, and nothing else:
+// packages of this module by their path in it, others by their module. The
+// standard library is free, except for the barriers below. A row is exact: what
+// it names is imported on at least one of the systems.
+//
+// To let a package import more, add it to the row, and check that the row's role
+// still holds. CONTRIBUTING.md describes this gate.
+var packages = []struct {
+	path    string
+	role    string // what the package is for, and what it does not know
+	imports string
+	tests   string // what only its tests import
+}{
+	{
+		path: "buffer", role: "frames, ring and reorder window, for any transport",
+		tests: "pgregory.net/rapid",
+	},
+	{
+		path: "configs", role: "the settings files: it reads them, and acts on nothing",
+		imports: "github.com/pelletier/go-toml/v2",
+	},
+
+	{path: "migrate", role: "decides which path to use; pure, the caller dials"},
+	{
+		path: "migrate/netmon", role: "reports what the system says of the network; sends nothing",
+		imports: "golang.org/x/sys",
+	},
+	{path: "migrate/carrier", role: "the interface of a connection, of any kind"},
+	{
+		path: "migrate/carrier/carriertest", role: "the test suite of that interface",
+		imports: "migrate/carrier",
+	},
+	{
+		path: "migrate/carrier/quic", role: "the carrier over QUIC, the only package that knows QUIC",
+		imports: "migrate/carrier migrate/netmon github.com/quic-go/quic-go golang.org/x/net",
+		tests:   "bench/netem migrate/carrier/carriertest",
+	},
+	{
+		path: "migrate/carrier/unixsock", role: "the carrier between daemon and holder",
+		imports: "migrate/carrier golang.org/x/sys",
+		tests:   "migrate/carrier/carriertest",
+	},
+
+	{
+		path: "quicterm", role: "the documentation and the examples of the whole",
+		tests: "configs quicterm/bootstrap quicterm/client quicterm/holder quicterm/server quicterm/wire golang.org/x/crypto",
+	},
+	{path: "quicterm/gate", role: "a mutex whose holders wait with a context"},
+	{path: "quicterm/version", role: "the version of the programs"},
+	{
+		path: "quicterm/vt", role: "splits terminal output at control sequences; knows no terminal",
+		tests: "pgregory.net/rapid",
+	},
+	{
+		path: "quicterm/session", role: "one end of a session; pure, takes the time as an argument",
+		imports: "buffer",
+	},
+	{
+		path: "quicterm/driver", role: "runs a pure end of a session on carriers of any kind",
+		imports: "buffer migrate/carrier quicterm/session github.com/klauspost/compress",
+		tests:   "quicterm/wire",
+	},
+	{
+		path: "quicterm/wire", role: "the messages, the frames of a terminal, and SPEC.md",
+		imports: "buffer github.com/fxamacker/cbor/v2",
+	},
+	{
+		path: "quicterm/account", role: "the accounts of this machine, and their files read with their rights",
+		imports: "golang.org/x/sys",
+	},
+	{
+		path: "quicterm/auth", role: "host keys, user keys, tokens; knows no connection but its TLS state",
+		imports: "github.com/hiddeco/sshsig golang.org/x/crypto",
+	},
+	{
+		path: "quicterm/rundir", role: "the folder of the unix sockets, and who is at their other end",
+		imports: "golang.org/x/sys",
+	},
+	{
+		path: "quicterm/holder", role: "owns the program of a session; knows no network",
+		imports: `buffer migrate/carrier migrate/carrier/unixsock quicterm/auth quicterm/driver quicterm/gate
+			quicterm/rundir quicterm/session quicterm/wire github.com/creack/pty golang.org/x/sys`,
+		tests: "migrate/carrier/carriertest quicterm/holder/programtest github.com/fxamacker/cbor/v2",
+	},
+	{
+		path: "quicterm/holder/holdertest", role: "holders in memory, for tests of servers",
+		imports: "migrate/carrier migrate/carrier/carriertest quicterm/account quicterm/holder quicterm/wire",
+	},
+	{
+		path: "quicterm/holder/programtest", role: "a program of a session without a process",
+		imports: "quicterm/wire",
+	},
+	{
+		path: "quicterm/server", role: "authenticates clients and relays bytes to holders; parses no frame",
+		imports: `configs migrate/carrier migrate/carrier/quic quicterm/account quicterm/auth quicterm/holder
+			quicterm/rundir quicterm/wire golang.org/x/crypto golang.org/x/time`,
+		tests: "bench/netem buffer quicterm/holder/holdertest quicterm/holder/programtest",
+	},
+	{
+		path: "quicterm/client", role: "the near end of sessions; knows no terminal and no command line",
+		imports: `buffer configs migrate migrate/carrier migrate/carrier/quic migrate/netmon quicterm/auth
+			quicterm/driver quicterm/gate quicterm/session quicterm/wire golang.org/x/crypto`,
+		tests: `bench/netem quicterm/holder quicterm/holder/holdertest quicterm/holder/programtest
+			quicterm/server`,
+	},
+	{
+		path: "quicterm/e2e", role: "tests of the programs as people use them",
+		tests: `bench/netem bench/rig buffer configs migrate/carrier migrate/carrier/quic quicterm/auth quicterm/bootstrap
+			quicterm/wire github.com/creack/pty golang.org/x/crypto golang.org/x/sys`,
+	},
+
+	{
+		path: "quicterm/bootstrap", role: "the first access to a daemon: address, host key, token",
+		imports: "quicterm/rundir quicterm/wire golang.org/x/crypto",
+	},
+	{
+		path: "quicterm/terminal", role: "keyboard, escapes and display of a session; has no words of its own",
+		imports: `migrate quicterm/client quicterm/session quicterm/vt quicterm/wire golang.org/x/sys
+			golang.org/x/term`,
+	},
+
+	{
+		path: "cmd/qt", role: "the command line of the client",
+		imports: `configs migrate quicterm/auth quicterm/bootstrap quicterm/client quicterm/rundir quicterm/session
+			quicterm/terminal quicterm/version quicterm/wire github.com/kevinburke/ssh_config
+			github.com/spf13/cobra golang.org/x/crypto golang.org/x/term`,
+		tests: "quicterm/holder github.com/rogpeppe/go-internal",
+	},
+	{
+		path: "cmd/qtd", role: "the command line of the daemon and of the holder",
+		imports: `configs quicterm/bootstrap quicterm/holder quicterm/rundir quicterm/server quicterm/version
+			github.com/spf13/cobra`,
+	},
+
+	{
+		path: "bench", role: "the command line of measurements",
+		imports: `bench/linkcheck bench/measure bench/program bench/report bench/scenario bench/suite bench/topology bench/work
+			github.com/spf13/cobra`,
+	},
+	{
+		path: "bench/barestream", role: "one QUIC stream, for comparison",
+		imports: "bench/measure migrate/carrier/quic quicterm/auth",
+	},
+	{
+		path: "bench/event", role: "what can happen to sessions; knows nothing of what is measured",
+		imports: "bench/netem bench/rig bench/topology",
+	},
+	{
+		path: "bench/linkcheck", role: "checks the emulated networks",
+		imports: "bench/measure bench/netem bench/rig bench/topology",
+	},
+	{
+		path: "bench/measure", role: "the life of a measurement, and what processes cost",
+		imports: "bench/rig golang.org/x/sys",
+	},
+	{
+		path: "bench/program", role: "starts the remote terminals that are compared",
+		imports: "bench/measure bench/rig bench/topology",
+	},
+	{
+		path: "bench/report", role: "tables, plots and comparisons of records; knows no scenario",
+		imports: "bench/plot bench/result github.com/aclements/go-moremath golang.org/x/term",
+	},
+	{
+		path: "bench/scenario", role: "lists what is measured, and the bounds",
+		imports: "bench/event bench/measure bench/netem bench/program bench/result bench/rig bench/work",
+	},
+	{
+		path: "bench/screen", role: "the screen of a client's terminal",
+		imports: "bench/rig github.com/hinshun/vt10x",
+	},
+	{
+		path: "bench/suite", role: "measures scenarios and keeps their records",
+		imports: `bench/event bench/linkcheck bench/measure bench/netem bench/program bench/report bench/result bench/rig
+			bench/scenario bench/topology bench/work github.com/schollz/progressbar/v3 golang.org/x/perf
+			golang.org/x/sync golang.org/x/term`,
+	},
+	{
+		path: "bench/topology", role: "lays out machines and links; knows no program",
+		imports: "bench/measure bench/netem bench/rig",
+		tests:   "golang.org/x/sys",
+	},
+	{
+		path: "bench/work", role: "what is done in sessions, and what is measured of it",
+		imports: `bench/barestream bench/measure bench/netem bench/program bench/rig bench/screen bench/topology configs
+			quicterm/auth quicterm/client quicterm/holder quicterm/holder/programtest quicterm/rundir
+			quicterm/wire golang.org/x/term`,
+		tests: "github.com/creack/pty",
+	},
+	{
+		path: "bench/netem", role: "emulates links; knows nothing of what it carries",
+		imports: "golang.org/x/sys",
+		tests:   "bench/rig",
+	},
+	{
+		path: "bench/plot", role: "draws results",
+		imports: "bench/result gonum.org/v1/plot",
+	},
+	{path: "bench/result", role: "the records that measurements leave"},
+	{
+		path: "bench/rig", role: "a host, a daemon and a terminal, for tests and measurements",
+		imports: `bench/netem quicterm/gate quicterm/holder quicterm/wire github.com/creack/pty
+			golang.org/x/crypto golang.org/x/sys`,
+	},
+}
+
+// A barrier keeps packages from what they must not reach: neither they nor any
+// package outside the standard library that they depend on imports it.
+var barriers = []struct{ from, reach, why string }{
+	{
+		"buffer migrate quicterm/session quicterm/vt",
+		"context crypto/tls log log/slog math/rand net os os/exec sync syscall",
+		"it is pure: its caller owns sockets, files, goroutines, clocks and chance, so that tests simulate days in milliseconds",
+	},
+	{
+		"migrate/carrier quicterm/wire quicterm/gate",
+		"crypto/tls log/slog net os/exec os/signal syscall",
+		"it is a leaf, and both ends and all tests may import it",
+	},
+	{
+		"quicterm/driver",
+		"crypto/tls net os os/exec syscall",
+		"it runs sessions on carriers of any kind, so it depends on none",
+	},
+	{
+		"configs migrate/netmon quicterm/rundir",
+		"crypto/tls net/http os/exec",
+		"it asks the system, and starts nothing",
+	},
+	{
+		"quicterm/holder quicterm/auth quicterm/driver migrate/carrier/unixsock",
+		"github.com/quic-go/quic-go github.com/spf13/cobra",
+		"a holder runs once per session, for weeks: what it links, each session pays for",
+	},
+	{
+		"quicterm/client",
+		"github.com/creack/pty github.com/kevinburke/ssh_config github.com/spf13/cobra golang.org/x/term os/signal",
+		"it is a library, and knows neither a terminal nor the command line that uses it",
+	},
+	{
+		"cmd/qt",
+		"github.com/creack/pty quicterm/holder quicterm/server",
+		"the client runs on systems that have no server",
+	},
+	{
+		"cmd/qtd",
+		"migrate quicterm/client quicterm/vt",
+		"a server follows its clients: it chooses no path and shows no terminal",
+	},
+}
+
+// Only some packages may import these modules, in tests as well.
+var owners = []struct{ module, by, why string }{
+	{
+		"github.com/quic-go/quic-go", "migrate/carrier/quic",
+		"another kind of carrier must be able to take its place",
+	},
+	{
+		"github.com/creack/pty", "quicterm/holder quicterm/e2e bench/rig bench/work",
+		"a terminal belongs to the process that outlives all others",
+	},
+	{
+		"github.com/spf13/cobra", "cmd/qt cmd/qtd bench",
+		"only a command knows its command line",
+	},
+}
+
+const module = "github.com/quicterm/quicterm/"
+
+// systems are those that the programs are built for.
+var systems = []string{"linux", "darwin", "windows"}
+
+func TestImports(t *testing.T) {
+	dependOnSources(t)
+	code := make(map[string][]string) // by package, what it imports on any system
+	tests := make(map[string][]string)
+	reported := make(map[string]bool)
+	for _, l := range listAll(t) {
+		for _, p := range l {
+			if name, own := strings.CutPrefix(p.ImportPath, module); own {
+				code[name] = append(code[name], l.names(p.Imports)...)
+				tests[name] = append(tests[name], l.names(p.TestImports)...)
+				tests[name] = append(tests[name], l.names(p.XTestImports)...)
+			}
+		}
+		for _, b := range barriers {
+			for _, from := range strings.Fields(b.from) {
+				for _, to := range strings.Fields(b.reach) {
+					if chain := l.chain(from, to); chain != nil && !reported[from+to] {
+						reported[from+to] = true
+						t.Errorf("%s must not reach %s, and does by %s: %s", from, to, strings.Join(chain, " > "), b.why)
+					}
+				}
+			}
+		}
+	}
+
+	rows := make(map[string]bool)
+	for _, p := range packages {
+		rows[p.path] = true
+		if _, exists := code[p.path]; !exists {
+			t.Errorf("%s: no such package: remove its row from quicterm/imports_test.go", p.path)
+			continue
+		}
+		imports := strings.Fields(p.imports)
+		compare(t, p.path, p.role, "imports", without(code[p.path], p.path), imports)
+		compare(t, p.path, p.role, "tests", without(tests[p.path], append(imports, p.path)...), strings.Fields(p.tests))
+	}
+	for _, name := range slices.Sorted(maps.Keys(code)) {
+		if !rows[name] {
+			imports := without(code[name], name)
+			tests := without(tests[name], append(imports, name)...)
+			t.Errorf("%s: new package: add a row to quicterm/imports_test.go that says what it is for and limits what it imports; now:\n"+
+				"{\npath: %q, role: \"\",\nimports: %q,\ntests: %q,\n},",
+				name, name, strings.Join(imports, " "), strings.Join(tests, " "))
+		}
+		for _, o := range owners {
+			if slices.Contains(slices.Concat(code[name], tests[name]), o.module) && !slices.Contains(strings.Fields(o.by), name) {
+				t.Errorf("%s imports %s, which only these may: %s: %s", name, o.module, o.by, o.why)
+			}
+		}
+	}
+}
+
+// compare reports what a row lacks and what it names in vain.
+func compare(t *testing.T, name, role, field string, imports, row []string) {
+	t.Helper()
+	for _, i := range imports {
+		if !slices.Contains(row, i) {
+			t.Errorf("%s (%s) must not import %s: if it should, add that to %q of its row in quicterm/imports_test.go",
+				name, role, i, field)
+		}
+	}
+	for _, i := range row {
+		if !slices.Contains(imports, i) {
+			t.Errorf("%s does not import %s: remove that from %q of its row in quicterm/imports_test.go", name, i, field)
+		}
+	}
+}
+
+// without returns sorted names, each once, without those of the exceptions.
+func without(names []string, exceptions ...string) []string {
+	names = slices.Clone(names)
+	slices.Sort(names)
+	return slices.DeleteFunc(slices.Compact(names), func(n string) bool { return slices.Contains(exceptions, n) })
+}
+
+// A listing is what go list says of packages and all that they depend on, on one
+// system, by import path.
+type listing map[string]*listed
+
+type listed struct {
+	ImportPath                         string
+	Standard                           bool
+	Module                             *struct{ Path string }
+	Imports, TestImports, XTestImports []string
+}
+
+// name returns how the tables name a package.
+func (l listing) name(importPath string) string {
+	if name, own := strings.CutPrefix(importPath, module); own {
+		return name
+	}
+	if p := l[importPath]; p != nil && p.Module != nil {
+		return p.Module.Path
+	}
+	return importPath
+}
+
+// names returns the names of packages outside the standard library.
+func (l listing) names(importPaths []string) (names []string) {
+	for _, i := range importPaths {
+		if p := l[i]; p == nil || !p.Standard {
+			names = append(names, l.name(i))
+		}
+	}
+	return names
+}
+
+// chain returns the packages by which one of this module reaches another package
+// without passing through the standard library, or nil if it does not.
+func (l listing) chain(from, to string) (chain []string) {
+	start := module + from
+	importer := map[string]string{start: ""}
+	for queue := []string{start}; len(queue) > 0; queue = queue[1:] {
+		p := l[queue[0]]
+		if p == nil || p.Standard {
+			continue
+		}
+		for _, i := range p.Imports {
+			if _, seen := importer[i]; seen {
+				continue
+			}
+			importer[i] = p.ImportPath
+			if l.name(i) == to {
+				for ; i != ""; i = importer[i] {
+					chain = append(chain, strings.TrimPrefix(i, module))
+				}
+				slices.Reverse(chain)
+				return chain
+			}
+			queue = append(queue, i)
+		}
+	}
+	return nil
+}
+
+// listAll lists the packages of the module on each system.
+func listAll(t *testing.T) []listing {
+	t.Helper()
+	all := make([]listing, len(systems))
+	var wg sync.WaitGroup
+	for n, system := range systems {
+		wg.Go(func() {
+			// With -e, packages without files for a system are no error.
+			list := exec.Command("go", "list", "-e", "-deps", "-test",
+				"-json=ImportPath,Standard,Module,Imports,TestImports,XTestImports", module+"...")
+			list.Env = append(os.Environ(), "GOOS="+system, "CGO_ENABLED=0")
+			list.Stderr = t.Output()
+			out, err := list.Output()
+			if err != nil {
+				t.Errorf("go list on %s: %v", system, err)
+			}
+			all[n] = make(listing)
+			for d := json.NewDecoder(bytes.NewReader(out)); d.More(); {
+				p := new(listed)
+				if err := d.Decode(p); err != nil {
+					t.Errorf("go list on %s: %v", system, err)
+					return
+				}
+				// Variants that are built for a test repeat the package with other words.
+				if !strings.Contains(p.ImportPath, " ") && !strings.HasSuffix(p.ImportPath, ".test") {
+					all[n][p.ImportPath] = p
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if t.Failed() {
+		t.FailNow()
+	}
+	return all
+}
+
+// dependOnSources makes the go command run the test again, instead of taking its
+// result from the cache, after any source file has changed: the go command notes
+// which folders a test reads, and does not see those that go list reads.
+func dependOnSources(t *testing.T) {
+	t.Helper()
+	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
+		if name := d.Name(); err == nil && d.IsDir() && strings.HasPrefix(name, ".") && name != ".." {
+			return filepath.SkipDir
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}

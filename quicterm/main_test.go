@@ -1,0 +1,24 @@
+//go:build linux || darwin
+
+package quicterm_test
+
+import (
+	"log"
+	"log/slog"
+	"os"
+	"testing"
+
+	"github.com/quicterm/quicterm/quicterm/holder"
+)
+
+// A server starts the holder of a session by executing its own program with the
+// argument [holder.Command].
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == holder.Command {
+		if err := holder.Main(slog.New(slog.DiscardHandler)); err != nil {
+			log.Fatal(err)
+		}
+		return
+	}
+	os.Exit(m.Run())
+}

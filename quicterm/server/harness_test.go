@@ -1,0 +1,280 @@
+//go:build linux || darwin
+
+package server
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"io"
+	"log/slog"
+	"net"
+	"net/netip"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/quicterm/quicterm/bench/netem"
+	"github.com/quicterm/quicterm/buffer"
+	"github.com/quicterm/quicterm/configs"
+	"github.com/quicterm/quicterm/migrate/carrier/quic"
+	"github.com/quicterm/quicterm/quicterm/auth"
+	"github.com/quicterm/quicterm/quicterm/holder"
+	"github.com/quicterm/quicterm/quicterm/holder/holdertest"
+	"github.com/quicterm/quicterm/quicterm/holder/programtest"
+	"github.com/quicterm/quicterm/quicterm/wire"
+)
+
+// A notebook keeps what is written to it, for any goroutine to read.
+type notebook struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (n *notebook) Write(b []byte) (int, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.buf.Write(b)
+}
+
+func (n *notebook) Close() error { return nil }
+
+func (n *notebook) String() string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.buf.String()
+}
+
+// await waits until words have been written a number of times.
+func (n *notebook) await(t *testing.T, words string, times int) {
+	t.Helper()
+	for start := time.Now(); strings.Count(n.String(), words) < times; time.Sleep(time.Millisecond) {
+		if time.Since(start) > 10*time.Second {
+			t.Fatalf("no %q, %d times, in:\n%s", words, times, n)
+		}
+	}
+}
+
+// A recorder is a program that records its input.
+type recorder struct {
+	*programtest.Echo
+	input *notebook
+}
+
+func (p recorder) Stdin() io.WriteCloser { return p.input }
+
+// roundTrip is that of the network.
+const roundTrip = 10 * time.Millisecond
+
+var (
+	serverAddr = netip.MustParseAddrPort("10.0.0.1:4433")
+	clientAddr = netip.MustParseAddr("10.0.0.2")
+)
+
+// A host is a machine with a daemon that can be restarted, on virtual time. Its holders
+// and its network are in memory.
+type host struct {
+	t        *testing.T
+	net      *netem.Net
+	settings *configs.Server
+	holders  *holdertest.Holders
+	logger   *slog.Logger
+	log      notebook          // of logger
+	program  *programtest.Echo // the latest
+	input    notebook          // of all programs
+	server   *Server
+	stop     func()          // ends the daemon
+	done     <-chan struct{} // closed when the daemon has ended
+	tls      *tls.Config
+}
+
+// onHost calls f with a host whose daemon runs.
+func onHost(t *testing.T, f func(h *host)) {
+	synctest.Test(t, func(t *testing.T) {
+		h := &host{t: t, settings: configs.DefaultServer()}
+		h.settings.StateDir, h.settings.RuntimeDir = t.TempDir(), t.TempDir()
+		link := netem.NewLink(netem.Config{Delay: roundTrip / 2}, 1)
+		h.net = netem.NewNet(func(_, _ netip.AddrPort) *netem.Link { return link })
+		h.holders = holdertest.New(func(launch *wire.Launch) holder.Program {
+			h.program = programtest.NewEcho(launch.PTY)
+			return recorder{h.program, &h.input}
+		})
+		h.logger = slog.New(slog.NewTextHandler(&h.log, nil))
+		h.tls = clientTLS()
+		h.serve()
+		t.Cleanup(func() {
+			h.stop()
+			h.holders.Kill()
+			h.holders.Wait()
+			h.net.Close()
+		})
+		f(h)
+	})
+}
+
+// clientTLS returns the configuration of a client that checks nothing.
+func clientTLS() *tls.Config {
+	return &tls.Config{
+		InsecureSkipVerify: true,
+		NextProtos:         []string{wire.ALPN},
+		ServerName:         auth.ServerName(nil),
+		ClientSessionCache: tls.NewLRUClientSessionCache(1),
+	}
+}
+
+// serve starts a daemon with the keys and the holders of the last one.
+func (h *host) serve() {
+	s, err := New(Config{Settings: h.settings, Log: h.logger, Granted: true, Holders: h.holders})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	socket, done := h.net.Listen(serverAddr), make(chan struct{})
+	go func() {
+		defer close(done)
+		if err := s.Serve(ctx, socket); err != nil {
+			h.t.Error(err)
+		}
+	}()
+	h.server, h.done = s, done
+	h.stop = func() {
+		cancel()
+		<-done
+	}
+}
+
+// attach starts a session, and waits until the client has a TLS ticket.
+func (h *host) attach() wire.Attached {
+	h.t.Helper()
+	c, _, _ := h.dial(quic.Dial, false)
+	defer c.Close()
+	h.send(c, nil, h.login(&wire.Attach{PTY: true})...)
+	var attached wire.Attached
+	m, err := wire.Read(c, wire.MaxMessage)
+	if err == nil {
+		err = m.Decode(&attached)
+	}
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	for start := time.Now(); ; time.Sleep(time.Millisecond) {
+		if _, ok := h.tls.ClientSessionCache.Get(h.tls.ServerName); ok {
+			return attached
+		} else if time.Since(start) > 10*time.Second {
+			h.t.Fatal("no TLS ticket")
+		}
+	}
+}
+
+// login returns the messages of a client that has a token and a request.
+func (h *host) login(request wire.Body) []wire.Body {
+	token, err := h.server.IssueToken(uint32(os.Geteuid()))
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return []wire.Body{&wire.Hello{}, &wire.Token{Token: token}, request}
+}
+
+// resume returns the Resume with number n of an attachment.
+func resume(a wire.Attached, n uint64) wire.Body {
+	r := &wire.Resume{UID: a.UID, ID: a.ID, N: n}
+	r.Proof = auth.Proof(a.Secret, r.Statement())
+	return r
+}
+
+// A typed is a frame of input.
+type typed struct {
+	seq  uint64
+	text string
+}
+
+// send sends messages and then, unless input is nil, a frame, in one write.
+func (h *host) send(c *quic.Conn, input *typed, messages ...wire.Body) {
+	h.t.Helper()
+	var b []byte
+	for _, v := range messages {
+		m, err := wire.New(v)
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		b = m.Append(b)
+	}
+	if input != nil {
+		b = buffer.AppendFrame(b, buffer.Frame{Seq: input.seq, Type: wire.Stdin, Payload: []byte(input.text)})
+	}
+	if _, err := c.Write(b); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+// want reads a message, which must be of the given type.
+func (h *host) want(when string, c *quic.Conn, want wire.Type) {
+	h.t.Helper()
+	if m, err := wire.Read(c, wire.MaxMessage); err != nil || m.Type != want {
+		h.t.Fatalf("%s: message %d, %v; want %d", when, m.Type, err, want)
+	}
+}
+
+// A tap is a socket that records what it sends. While it is deaf it receives nothing: a
+// client then cannot complete the handshake.
+type tap struct {
+	net.PacketConn
+	hearing chan struct{} // closed when it is not deaf
+
+	mu   sync.Mutex
+	sent [][]byte
+}
+
+func (s *tap) WriteTo(b []byte, addr net.Addr) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sent = append(s.sent, bytes.Clone(b))
+	return s.PacketConn.WriteTo(b, addr)
+}
+
+func (s *tap) ReadFrom(b []byte) (int, net.Addr, error) {
+	<-s.hearing
+	return s.PacketConn.ReadFrom(b)
+}
+
+// packets returns what was sent.
+func (s *tap) packets() [][]byte {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.sent)
+}
+
+type dialFunc func(context.Context, net.PacketConn, netip.AddrPort, *tls.Config) (*quic.Conn, error)
+
+// listen opens a socket of a client.
+func (h *host) listen() net.PacketConn { return h.net.Listen(netip.AddrPortFrom(clientAddr, 0)) }
+
+// dial connects to the daemon. A deaf client receives nothing until it calls hear.
+func (h *host) dial(dial dialFunc, deaf bool) (c *quic.Conn, t *tap, hear func()) {
+	h.t.Helper()
+	t = &tap{PacketConn: h.listen(), hearing: make(chan struct{})}
+	hear = sync.OnceFunc(func() { close(t.hearing) })
+	if !deaf {
+		hear()
+	}
+	c, err := dial(context.Background(), t, serverAddr, h.tls)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	h.t.Cleanup(func() { hear(); c.Close() })
+	return c, t, hear
+}
+
+// wantEarly waits for the end of the handshake: the server must have accepted the early
+// data.
+func (h *host) wantEarly(c *quic.Conn) {
+	h.t.Helper()
+	<-c.HandshakeComplete()
+	if !c.UsedEarlyData() {
+		h.t.Error("the early data was not accepted")
+	}
+}

@@ -1,0 +1,36 @@
+//go:build linux || darwin
+
+package server
+
+import (
+	"context"
+
+	"github.com/quicterm/quicterm/migrate/carrier"
+	"github.com/quicterm/quicterm/quicterm/account"
+	"github.com/quicterm/quicterm/quicterm/wire"
+)
+
+// Holders finds, asks and starts the holders of sessions. Any goroutine may call any
+// method at any time.
+type Holders interface {
+	// Accounts returns the user ids of all accounts that may have sessions.
+	Accounts() []uint32
+
+	// Sessions returns the ids of an account's sessions, in any order. The holder
+	// of one may not answer.
+	Sessions(uid uint32) []wire.SessionID
+
+	// Ask sends a request to the holder of an account's session, with open before
+	// it, and returns the answer. The error is [fs.ErrNotExist] if there is no such
+	// holder. Ask blocks until the holder answers or ctx ends, but only for seconds.
+	Ask(ctx context.Context, uid uint32, id wire.SessionID, open *wire.Open, request wire.Message) (wire.Message, error)
+
+	// Carry is like Ask for a request that makes the connection to the holder a
+	// carrier. The caller closes the carrier, also if the answer is a refusal. On
+	// an error the carrier is nil.
+	Carry(ctx context.Context, uid uint32, id wire.SessionID, open *wire.Open, request wire.Message) (wire.Message, carrier.Carrier, error)
+
+	// Start starts the holder of a new session of an account. It returns when the
+	// program runs and the holder can be asked, or when ctx ends.
+	Start(ctx context.Context, a *account.Account, launch *wire.Launch) error
+}

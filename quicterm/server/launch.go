@@ -1,0 +1,129 @@
+//go:build linux || darwin
+
+package server
+
+import (
+	"bytes"
+	"crypto/rand"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/quicterm/quicterm/quicterm/wire"
+)
+
+// launch describes a new session to its holder. The environment of the program is made
+// from scratch, as login(1) does: it does not depend on who started the daemon.
+func (c *conn) launch(req *wire.Attach, name string) (*wire.Launch, error) {
+	if err := checkNologin(c.account.UID); err != nil {
+		return nil, err
+	}
+	if req.PTY && c.allowed.NoPTY {
+		return nil, &wire.Error{Code: wire.CodeFailed, Text: "this key may not have a terminal: use qt connect -T"}
+	}
+	if len(req.Env) > wire.MaxEnv {
+		return nil, &wire.Error{Code: wire.CodeFailed, Text: fmt.Sprintf("%d environment variables, at most %d are accepted: see send_env", len(req.Env), wire.MaxEnv)}
+	}
+	settings := c.server.settings
+	launch := &wire.Launch{
+		Name:        name,
+		Scope:       c.scope,
+		Path:        c.account.Shell,
+		Dir:         c.account.Home,
+		PTY:         req.PTY,
+		Size:        req.Size,
+		Buffer:      int(settings.BufferSize.Bytes),
+		DetachedTTL: settings.DetachedTTL.Duration,
+		ExitedTTL:   settings.ExitedTTL.Duration,
+		PipeTTL:     settings.PipeTTL.Duration,
+	}
+	rand.Read(launch.ID[:])
+	launch.Env = append(launch.Env,
+		"HOME="+c.account.Home,
+		"USER="+c.account.Name,
+		"LOGNAME="+c.account.Name,
+		"SHELL="+c.account.Shell,
+		"PATH="+defaultPath(c.account.UID),
+		"QUICTERM_SESSION="+name,
+	)
+	launch.Env = append(launch.Env, acceptEnv(settings.AcceptEnv, req.Env)...)
+	command := req.Command
+	if c.allowed.Command != "" {
+		command = c.allowed.Command
+		if req.Command != "" {
+			launch.Env = append(launch.Env, "SSH_ORIGINAL_COMMAND="+req.Command)
+		}
+	}
+	shell := filepath.Base(c.account.Shell)
+	if command == "" {
+		launch.Argv = []string{"-" + shell} // a login shell
+		launch.Command = shell
+	} else {
+		launch.Argv = []string{shell, "-c", command}
+		launch.Command = summary(command)
+	}
+	return launch, nil
+}
+
+// summary returns the start of a command, at most wire.MaxSummary bytes.
+func summary(command string) string {
+	n := min(len(command), wire.MaxSummary)
+	for n > 0 && n < len(command) && !utf8.RuneStart(command[n]) {
+		n--
+	}
+	return command[:n]
+}
+
+// defaultPath returns the value of PATH that login(1) and sshd set.
+func defaultPath(uid uint32) string {
+	const usual = "/usr/local/bin:/usr/bin:/bin"
+	switch {
+	case runtime.GOOS == "darwin":
+		return usual + ":/usr/sbin:/sbin:/opt/homebrew/bin"
+	case uid == 0:
+		return "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+	}
+	return usual + ":/usr/local/games:/usr/games"
+}
+
+// acceptEnv returns the variables whose names match a pattern, as NAME=value.
+func acceptEnv(patterns []string, offered [][2]string) []string {
+	var env []string
+	for _, v := range offered {
+		name, value := v[0], v[1]
+		if name == "" || strings.ContainsAny(name, "=\x00") || strings.Contains(value, "\x00") {
+			continue
+		}
+		for _, pattern := range patterns {
+			if ok, _ := path.Match(pattern, name); ok {
+				env = append(env, name+"="+value)
+				break
+			}
+		}
+	}
+	return env
+}
+
+// nologin is the file that forbids logins while it exists (nologin(5)).
+const nologin = "/etc/nologin"
+
+// checkNologin refuses all accounts but root while logins are forbidden. The client is
+// told the first line of the file.
+func checkNologin(uid uint32) error {
+	if uid == 0 {
+		return nil
+	}
+	reason, err := os.ReadFile(nologin)
+	if err != nil {
+		return nil
+	}
+	line, _, _ := bytes.Cut(bytes.TrimSpace(reason), []byte("\n"))
+	if len(line) == 0 {
+		line = []byte("the server does not accept logins now (/etc/nologin)")
+	}
+	return &wire.Error{Code: wire.CodeFailed, Text: string(line)}
+}

@@ -1,0 +1,54 @@
+//go:build linux || darwin
+
+package server
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+)
+
+// A reaper waits for child processes after their end, so that none stays a zombie. It
+// does so on SIGCHLD: a wait for each would block a thread.
+type reaper struct {
+	mu   sync.Mutex
+	pids map[int]struct{}
+}
+
+// add registers a child process. No other code may wait for it.
+func (r *reaper) add(pid int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.pids == nil {
+		r.pids = make(map[int]struct{})
+	}
+	r.pids[pid] = struct{}{}
+	r.reapLocked() // it may have ended already
+}
+
+// run reaps until the context ends.
+func (r *reaper) run(ctx context.Context) error {
+	ended := make(chan os.Signal, 1)
+	signal.Notify(ended, syscall.SIGCHLD)
+	defer signal.Stop(ended)
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ended:
+			r.mu.Lock()
+			r.reapLocked()
+			r.mu.Unlock()
+		}
+	}
+}
+
+func (r *reaper) reapLocked() {
+	for pid := range r.pids {
+		if got, err := syscall.Wait4(pid, nil, syscall.WNOHANG, nil); got == pid || err == syscall.ECHILD {
+			delete(r.pids, pid)
+		}
+	}
+}

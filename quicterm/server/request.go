@@ -1,0 +1,87 @@
+//go:build linux || darwin
+
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/quicterm/quicterm/quicterm/wire"
+)
+
+// handle serves one request of an authenticated client. It reports whether the
+// connection is at its end.
+func (c *conn) handle(ctx context.Context, m wire.Message) (done bool, err error) {
+	switch m.Type {
+	case wire.TypeList:
+		return false, wire.Send(c.carrier, list(c.server.sessions(ctx, c.account.UID, c.open())))
+	case wire.TypeKill:
+		var kill wire.Kill
+		if err := m.Decode(&kill); err != nil {
+			return false, err
+		}
+		answer, err := c.kill(ctx, kill.Session, m)
+		if err != nil {
+			return false, wire.Send(c.carrier, asError(err))
+		}
+		return false, wire.Write(c.carrier, answer)
+	case wire.TypeAttach:
+		var req wire.Attach
+		if err := m.Decode(&req); err != nil {
+			return false, err
+		}
+		if err := c.attach(ctx, &req, m); err != nil {
+			c.log.Warn("client gets no session", "error", err)
+			c.sendLast(asError(err))
+		}
+		return true, nil
+	}
+	return false, wire.Send(c.carrier, &wire.Error{
+		Code: wire.CodeUnknown,
+		Text: fmt.Sprintf("the server does not know message %d: it may be older than this client", m.Type),
+	})
+}
+
+// kill passes a Kill on to the holder of the session with the given name or id.
+func (c *conn) kill(ctx context.Context, name string, m wire.Message) (wire.Message, error) {
+	e, err := c.server.find(ctx, c.account.UID, c.open(), name)
+	if err != nil {
+		return m, err
+	}
+	answer, err := c.server.holders.Ask(ctx, c.account.UID, e.id, c.open(), m)
+	return answer, ended(err)
+}
+
+// attach finds or starts the session that a request is for, passes the request on to
+// its holder, and relays until the client or the holder ends the carrier.
+func (c *conn) attach(ctx context.Context, req *wire.Attach, m wire.Message) error {
+	id, err := c.findOrCreate(ctx, req)
+	if err != nil {
+		return err
+	}
+	answer, toHolder, err := c.server.holders.Carry(ctx, c.account.UID, id, c.open(), m)
+	if err != nil {
+		return ended(err)
+	}
+	return c.relay(answer, toHolder)
+}
+
+// ended returns the error for a client whose session has ended since it was found,
+// if err says that.
+func ended(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return &wire.Error{Code: wire.CodeNoSession, Text: "the session has just ended"}
+	}
+	return err
+}
+
+// asError returns the message that tells an authenticated client of an error.
+func asError(err error) *wire.Error {
+	var refusal *wire.Error
+	if errors.As(err, &refusal) {
+		return refusal
+	}
+	return &wire.Error{Text: err.Error()}
+}

@@ -1,0 +1,264 @@
+//go:build linux || darwin
+
+package server
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/quicterm/quicterm/configs"
+	"github.com/quicterm/quicterm/migrate/carrier/quic"
+	"github.com/quicterm/quicterm/quicterm/account"
+	"github.com/quicterm/quicterm/quicterm/auth"
+	"github.com/quicterm/quicterm/quicterm/rundir"
+	"github.com/quicterm/quicterm/quicterm/wire"
+)
+
+// A Server is a daemon.
+type Server struct {
+	settings   *configs.Server
+	granted    bool
+	log        *slog.Logger
+	base       rundir.Base
+	self       *account.Account
+	all        bool // every account is served, not only self
+	holders    Holders
+	processes  *processes // the holders, if they are processes of this machine
+	hostKeys   []*auth.HostKey
+	secrets    *secrets
+	ticketKeys *ticketKeys
+	tls        *tls.Config
+	tokens     auth.Tokens
+
+	unauthenticated *unauthenticated
+	resumes         *limiter[wire.SessionID]
+	refusedLog      *floodLog
+	deniedLog       *floodLog
+
+	connections atomic.Int64
+	usedAt      atomic.Int64 // Unix nanoseconds
+
+	creating keyedMutex // an account's is locked while a new session gets its name
+	memory   memorySum
+}
+
+// New returns a server with the keys that its settings name. It makes those that do not
+// exist. It starts nothing.
+func New(cfg Config) (*Server, error) {
+	self, err := account.Current(context.Background())
+	if err != nil {
+		return nil, fmt.Errorf("account of user id %d: %w", os.Getuid(), err)
+	}
+	settings := cfg.Settings.WithDefaults()
+	log := cfg.Log
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	s := &Server{
+		settings: settings,
+		granted:  cfg.Granted,
+		log:      log,
+		base:     rundir.Base(settings.RuntimeDir),
+		self:     self,
+		all:      self.UID == 0 && !cfg.Granted,
+		holders:  cfg.Holders,
+
+		unauthenticated: newUnauthenticated(settings.MaxUnauthenticated),
+		resumes:         newLimiter[wire.SessionID](resumeRate, resumeBurst),
+		refusedLog:      newFloodLog(refusedBurst),
+		deniedLog:       newFloodLog(deniedBurst),
+	}
+	if s.holders == nil {
+		s.processes = &processes{base: s.base, args: cfg.HolderArgs, log: log}
+		if !s.all {
+			s.processes.only = self
+		}
+		s.holders = s.processes
+	}
+	state, err := s.stateDir()
+	if err != nil {
+		return nil, err
+	}
+	if s.hostKeys, err = loadHostKeys(settings.HostKey, s.all, filepath.Join(state, "host_key")); err != nil {
+		return nil, err
+	}
+	if s.secrets, err = loadSecrets(filepath.Join(state, "secrets")); err != nil {
+		return nil, err
+	}
+	s.ticketKeys = &ticketKeys{file: filepath.Join(state, "ticket_keys"), log: log}
+	s.tls = &tls.Config{
+		MinVersion:     tls.VersionTLS13,
+		NextProtos:     []string{wire.ALPN},
+		GetCertificate: auth.Certificate(s.hostKeys),
+	}
+	s.tls.SetSessionTicketKeys(s.ticketKeys.renew(time.Now()))
+	return s, nil
+}
+
+// stateDir returns the directory of the keys that outlive the daemon.
+func (s *Server) stateDir() (string, error) {
+	switch dir := os.Getenv("XDG_STATE_HOME"); {
+	case s.settings.StateDir != "":
+		return s.settings.StateDir, nil
+	case s.self.UID == 0:
+		return "/var/lib/quicterm", nil
+	case dir != "":
+		return filepath.Join(dir, "quicterm"), nil
+	case s.self.Home == "":
+		return "", errors.New("the account has no home directory for the host key: set state_dir")
+	}
+	return filepath.Join(s.self.Home, ".local/state/quicterm"), nil
+}
+
+// serves reports whether the server serves an account.
+func (s *Server) serves(uid uint32) bool { return s.all || uid == s.self.UID }
+
+// IssueToken returns a one-time token, by which a client can log in as the account.
+func (s *Server) IssueToken(uid uint32) ([]byte, error) { return s.tokens.Issue(time.Now(), uid) }
+
+// ListenAndServe opens the UDP sockets and the socket for grants, calls ready, and
+// serves until ctx ends or a socket fails. A granted daemon also stops when it is not
+// used any more. When ListenAndServe returns, all is closed and only the holders are
+// left.
+func (s *Server) ListenAndServe(ctx context.Context, ready func()) error {
+	sockets, err := s.listen()
+	if err != nil {
+		return err
+	}
+	grants, err := s.listenGrants(sockets[0].LocalAddr().(*net.UDPAddr).AddrPort())
+	if err != nil {
+		for _, c := range sockets {
+			c.Close()
+		}
+		return err
+	}
+	serves := s.self.Name
+	if s.all {
+		serves = "all accounts"
+	}
+	for _, c := range sockets {
+		s.log.Info("listening", "address", c.LocalAddr().String(), "serves", serves)
+	}
+	ready()
+	return runAll(ctx, grants.serve, func(ctx context.Context) error { return s.Serve(ctx, sockets...) })
+}
+
+// Serve serves clients on the given UDP sockets, which it closes, until ctx ends or a
+// socket fails. A granted daemon also stops when it is not used any more.
+func (s *Server) Serve(ctx context.Context, sockets ...net.PacketConn) error {
+	tasks := []func(context.Context) error{s.renewTicketKeys}
+	for _, socket := range sockets {
+		tasks = append(tasks, func(ctx context.Context) error { return s.serveQUIC(ctx, socket) })
+	}
+	if s.processes != nil {
+		tasks = append(tasks, s.processes.children.run)
+	}
+	if s.granted {
+		s.use()
+		tasks = append(tasks, s.awaitDisuse)
+	}
+	return runAll(ctx, tasks...)
+}
+
+// runAll runs tasks until the first one returns, ends the context of the others, and
+// waits for them. It returns the error of the first one.
+func runAll(ctx context.Context, tasks ...func(context.Context) error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var wg sync.WaitGroup
+	var first sync.Once
+	var err error
+	for _, task := range tasks {
+		wg.Go(func() {
+			taskErr := task(ctx)
+			first.Do(func() { err = taskErr; cancel() })
+		})
+	}
+	wg.Wait()
+	return err
+}
+
+// renewTicketKeys makes new connections use the ticket keys of the day, until ctx
+// ends.
+func (s *Server) renewTicketKeys(ctx context.Context) error {
+	ticker := time.NewTicker(renewInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+			s.tls.SetSessionTicketKeys(s.ticketKeys.renew(time.Now()))
+		}
+	}
+}
+
+// serveQUIC accepts connections on a socket until ctx ends. It closes the socket.
+func (s *Server) serveQUIC(ctx context.Context, socket net.PacketConn) error {
+	defer socket.Close()
+	listener, err := quic.Listen(socket, quic.ListenConfig{
+		TLS:           s.tls,
+		ResetKey:      &s.secrets.reset,
+		TokenKey:      &s.secrets.addressToken,
+		VerifyAddress: s.mustValidate,
+		Admit:         s.admit,
+	})
+	if err != nil {
+		return err
+	}
+	defer listener.Close()
+	ctx, cancel := context.WithCancel(ctx)
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer cancel()
+	for {
+		incoming, err := listener.Accept(ctx)
+		if err != nil {
+			if ctx.Err() != nil {
+				return nil
+			}
+			return fmt.Errorf("accept: %w", err)
+		}
+		wg.Go(func() {
+			s.connections.Add(1)
+			s.serveConn(ctx, incoming)
+			s.connections.Add(-1)
+			s.use()
+		})
+	}
+}
+
+// maxUnused is how long a granted daemon runs without a client, a session or a grant.
+const maxUnused = 10 * time.Minute
+
+// use records that the daemon is used.
+func (s *Server) use() { s.usedAt.Store(time.Now().UnixNano()) }
+
+// awaitDisuse returns when the daemon was not used for maxUnused.
+func (s *Server) awaitDisuse(ctx context.Context) error {
+	ticker := time.NewTicker(maxUnused / 10)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		}
+		if s.connections.Load() > 0 || len(s.holders.Sessions(s.self.UID)) > 0 {
+			s.use()
+		}
+		if time.Since(time.Unix(0, s.usedAt.Load())) >= maxUnused {
+			s.log.Info("stopping", "reason", fmt.Sprintf("no client and no session for %v", maxUnused))
+			return nil
+		}
+	}
+}

@@ -1,0 +1,87 @@
+//go:build linux || darwin
+
+package server
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/quicterm/quicterm/configs"
+	"github.com/quicterm/quicterm/migrate/carrier/quic"
+	"github.com/quicterm/quicterm/quicterm/wire"
+)
+
+// A server whose settings are empty, and that has no logger, works.
+func TestZeroSettings(t *testing.T) {
+	onHost(t, func(h *host) {
+		h.stop()
+		h.settings = &configs.Server{StateDir: h.settings.StateDir, RuntimeDir: h.settings.RuntimeDir, MaxUnauthenticated: -1, BufferSize: configs.Size{Bytes: -1}}
+		h.logger = nil
+		h.serve()
+		if attached := h.attach(); !attached.PTY {
+			t.Errorf("attached %+v, want a terminal", attached)
+		}
+	})
+}
+
+// A granted daemon ends when it had no client and no session for a while, and not before.
+func TestGrantedDaemonEndsUnused(t *testing.T) {
+	onHost(t, func(h *host) {
+		h.attach()
+		select {
+		case <-h.done:
+			t.Fatal("ended with a session")
+		case <-time.After(24 * time.Hour):
+		}
+		h.holders.Kill()
+		h.holders.Wait()
+		start := time.Now()
+		<-h.done
+		if d := time.Since(start); d < maxUnused-maxUnused/10 || d > maxUnused+maxUnused/10 {
+			t.Errorf("ended %v after the last session, want about %v", d, maxUnused)
+		}
+	})
+}
+
+// A session that was killed does not count for max_sessions_per_user, although its holder
+// waits for the client that is away.
+func TestKilledSessionMakesRoom(t *testing.T) {
+	onHost(t, func(h *host) {
+		h.server.settings.MaxSessionsPerUser = 1
+		first := h.attach()
+		h.holders.Kill()
+		time.Sleep(time.Second)
+		if n := len(h.holders.Sessions(first.UID)); n != 1 {
+			t.Fatalf("%d holders, want the one that waits", n)
+		}
+		h.attach()
+	})
+}
+
+// When the daemon ends, its clients learn that at once.
+func TestEndTellsClients(t *testing.T) {
+	onHost(t, func(h *host) {
+		attached := h.attach()
+		c, _, _ := h.dial(quic.DialEarly, false)
+		h.send(c, nil, resume(attached, 1))
+		h.want("resume", c, wire.TypeResumed)
+		start := time.Now()
+		h.stop()
+		<-c.Context().Done()
+		if d := time.Since(start); d > roundTrip || !quic.PeerGone(context.Cause(c.Context())) {
+			t.Errorf("after %v: %v; want the end within %v", d, context.Cause(c.Context()), roundTrip)
+		}
+	})
+}
+
+func TestRunAllEndsWithTheFirst(t *testing.T) {
+	started := make(chan struct{})
+	err := runAll(t.Context(),
+		func(ctx context.Context) error { close(started); <-ctx.Done(); return ctx.Err() },
+		func(context.Context) error { <-started; return context.DeadlineExceeded },
+	)
+	if err != context.DeadlineExceeded {
+		t.Errorf("%v, want the error of the first task", err)
+	}
+}

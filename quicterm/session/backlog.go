@@ -1,0 +1,37 @@
+package session
+
+import "time"
+
+const (
+	// longBacklog is how many unsent bytes the peer is told about.
+	longBacklog = 64 << 10
+
+	// backlogInterval is how often it is told about them.
+	backlogInterval = time.Second
+)
+
+// PeerBacklog returns how many bytes of frames the peer had not sent when it last
+// said so, or 0 if those were few.
+func (e *Endpoint) PeerBacklog() uint64 {
+	if c := e.current(); c != nil && c.peerBacklog > longBacklog {
+		return c.peerBacklog
+	}
+	return 0
+}
+
+// backlog returns how many bytes of frames are not yet sent on a carrier.
+func (e *Endpoint) backlog(c *carrier) int {
+	return e.span(max(c.firstUnsent(), e.acked, e.first()), e.log.Next())
+}
+
+// backlogTime returns when to send an ack that tells of the backlog, or zero.
+func (e *Endpoint) backlogTime(c *carrier) time.Time {
+	long := c.ready && e.backlog(c) > longBacklog
+	switch {
+	case long:
+		return c.ackSentAt.Add(backlogInterval)
+	case c.ready && c.sentBacklog:
+		return c.ackSentAt // it is over: tell at once
+	}
+	return time.Time{}
+}

@@ -1,0 +1,149 @@
+package session
+
+import "time"
+
+const (
+	// initialCwnd is what is sent before a path is measured: 32 packets of 1 KiB, as
+	// QUIC begins.
+	initialCwnd = 32 << 10
+
+	// minCwnd is about three packets. With less, a path would be idle between an ack
+	// and the frames that it allows.
+	minCwnd = 3600
+
+	// maxCwnd is enough for the fastest and longest paths.
+	maxCwnd = 4 << 20
+
+	// rateSamples is over how many of the last samples, about one a round trip, the
+	// best delivery rate is taken.
+	rateSamples = 8
+
+	// minRTTSpan is how long the shortest round trip counts at least: the path may have
+	// become longer. While it is measured anew, less is sent.
+	minRTTSpan = 15 * time.Second
+
+	// firstMinRTTSpan is the same for the first measurement: what has piled up in an
+	// outage arrives at once and hides how short the path is, and it may not be like
+	// the last one.
+	firstMinRTTSpan = 250 * time.Millisecond
+)
+
+// A cwnd is the congestion window of a carrier's stream. It limits the bytes in flight
+// so that a flood fills the path and leaves only a short queue in the network: a key
+// typed then would wait behind that queue. It is 1.25 times the best recent delivery
+// rate times the shortest round trip with the delay of acks, as in BBR
+// (draft-ietf-ccwg-bbr), or twice the product while the rate grows.
+type cwnd struct {
+	initial int // bytes, while no rate is known
+
+	rates    [rateSamples]float64 // bytes per second
+	nextRate int                  // index of the sample to replace
+	sample   struct {             // what is being measured, if seq is not 0
+		seq       uint64 // until this frame is acknowledged
+		delivered uint64 // bytes delivered when it was sent
+		at        time.Time
+	}
+	limited bool // the window was nearly full during this sample
+	growing bool // the last sample was better than those before
+
+	currentMin, previousMin time.Duration // shortest round trips in this span and the one before; at first of the last path
+	spanStart               time.Time
+	measuredAnew            bool      // this is not the first span
+	drainUntil              time.Time // little is sent before, so that the network's queue empties
+}
+
+// addRTT records a round trip; smoothed is what they usually take.
+func (w *cwnd) addRTT(now time.Time, rtt, smoothed time.Duration) {
+	span := firstMinRTTSpan
+	if w.measuredAnew {
+		span = minRTTSpan
+	}
+	switch {
+	case w.spanStart.IsZero():
+		w.currentMin, w.spanStart = rtt, now
+	case now.Sub(w.spanStart) > span:
+		w.previousMin, w.currentMin, w.spanStart, w.measuredAnew = w.currentMin, rtt, now, true
+		w.drainUntil = now.Add(min(rtt, smoothed) * 5 / 4) // rtt may include an outage
+	}
+	w.currentMin = min(w.currentMin, rtt)
+}
+
+// minRTT returns the shortest recent round trip, or 0 if none is known.
+func (w *cwnd) minRTT() time.Duration {
+	if w.currentMin == 0 || w.previousMin == 0 {
+		return max(w.currentMin, w.previousMin)
+	}
+	return min(w.currentMin, w.previousMin)
+}
+
+// rate returns the best rate of the last samples, 0 if there are none.
+func (w *cwnd) rate() (best float64) {
+	for _, r := range w.rates {
+		best = max(best, r)
+	}
+	return best
+}
+
+// size returns how many bytes may be in flight.
+func (w *cwnd) size(now time.Time) int {
+	rate := w.rate()
+	if rate == 0 {
+		return w.initial
+	}
+	if now.Before(w.drainUntil) {
+		return minCwnd
+	}
+	gain := 1.25
+	if w.growing {
+		gain = 2
+	}
+	n := gain * rate * (w.minRTT() + shortAckDelay).Seconds()
+	return int(max(min(n, maxCwnd), minCwnd))
+}
+
+// noteUse records how much space was left in a window of the given size.
+func (w *cwnd) noteUse(space, size int) { w.limited = w.limited || space <= size/8 }
+
+// sent begins a sample with the frame seq, unless one is being measured. Delivered is
+// how many bytes have been. A drain is not measured: it would show the small window, not
+// the path.
+func (w *cwnd) sent(now time.Time, seq, delivered uint64) {
+	if w.sample.seq == 0 && !now.Before(w.drainUntil) {
+		w.sample.seq, w.sample.delivered, w.sample.at = seq, delivered, now
+		w.limited = false
+	}
+}
+
+// dropSample gives up what is being measured.
+func (w *cwnd) dropSample() { w.sample.seq = 0 }
+
+// acked records that frames up to seq have arrived, and how many bytes in all.
+func (w *cwnd) acked(now time.Time, seq, delivered uint64) {
+	if w.sample.seq == 0 || seq < w.sample.seq {
+		return
+	}
+	took := now.Sub(w.sample.at)
+	rate := float64(delivered-w.sample.delivered) / max(took, time.Microsecond).Seconds()
+	w.sample.seq = 0
+	w.growing = rate > 1.1*w.rate()
+	if w.limited || rate > w.rate() { // else it only shows how little there was to send
+		w.rates[w.nextRate] = rate
+		w.nextRate = (w.nextRate + 1) % rateSamples
+	}
+}
+
+// SendWindow returns how many unacknowledged bytes of frames keep the best carrier busy.
+// More than that is better not appended yet: an interrupt can still discard it. Without
+// carriers, the next one is taken for one like the last.
+func (e *Endpoint) SendWindow(now time.Time) int {
+	best := max(minCwnd, e.lastPath.sendWindow)
+	if len(e.carriers) > 0 {
+		best = minCwnd
+	}
+	for _, c := range e.carriers {
+		if !c.standBy {
+			best = max(best, c.cwnd.size(now))
+		}
+	}
+	return best
+}

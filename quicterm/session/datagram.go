@@ -1,0 +1,107 @@
+package session
+
+import (
+	"time"
+
+	"github.com/quicterm/quicterm/buffer"
+)
+
+// Datagram appends to b the datagram to send next on a carrier and returns the longer
+// slice, or nil if there is nothing to send now.
+func (e *Endpoint) Datagram(now time.Time, id CarrierID, b []byte) []byte {
+	c := e.carriers[id]
+	if c == nil || c.maxDatagram == 0 || c.standBy && !c.pingDue {
+		return nil
+	}
+	if c.standBy {
+		c.loss.sent(now)
+		return e.appendPing(now, b, c, false)
+	}
+	at, what := e.requestTime(now, c)
+	request := due(now, at)
+	if !request && !c.pingDue && !due(now, c.ackAt) {
+		return nil
+	}
+	c.loss.sent(now)
+	if !c.ackAt.IsZero() || e.toConsume != c.sentConsumed {
+		b = e.appendAck(now, b, c)
+	}
+	if request && what == probe || c.pingDue {
+		b = e.appendPing(now, b, c, request && what == probe)
+	}
+	if request && what == tail {
+		b = e.appendTail(now, b, c)
+	}
+	return b
+}
+
+// datagramTime is SendTime for datagrams.
+func (e *Endpoint) datagramTime(now time.Time, c *carrier) time.Time {
+	switch {
+	case c.maxDatagram == 0:
+		return time.Time{}
+	case c.pingDue:
+		return now
+	case c.standBy:
+		return time.Time{}
+	}
+	at, _ := e.requestTime(now, c)
+	return earlier(c.ackAt, at)
+}
+
+// A request is what a datagram carries to get an ack.
+type request int
+
+const (
+	tail  request = iota // all frames that are not acknowledged
+	probe                // a ping: the tail does not fit, or is received and not consumed
+)
+
+// requestTime returns when to send the tail or a probe, or zero while the peer owes no ack.
+func (e *Endpoint) requestTime(now time.Time, c *carrier) (at time.Time, what request) {
+	switch {
+	case !c.ready || e.consumed == e.log.Next():
+		return time.Time{}, tail
+	case e.acked == e.log.Next() || !e.tailFits(c):
+		return c.probeAt, probe
+	case e.log.Next() > c.firstUnsent() && (c.heard || c.unheardSends == 0):
+		return now, tail
+	}
+	return c.resendAt, tail
+}
+
+// tailFits reports whether the tail, all frames that are not acknowledged, fits into one
+// datagram with an ack and a ping, and into the peer's flow-control window.
+func (e *Endpoint) tailFits(c *carrier) bool {
+	size := e.log.Size(e.acked)
+	return c.maxDatagram > 0 &&
+		e.acked >= e.first() &&
+		size <= c.maxDatagram-2*buffer.Overhead-maxAckBytes-pingBytes &&
+		size <= e.windowSpace(e.acked, 0)
+}
+
+// appendTail appends the tail to a datagram, and schedules when to send it again.
+func (e *Endpoint) appendTail(now time.Time, b []byte, c *carrier) []byte {
+	start := len(b)
+	for seq := e.acked; seq < e.log.Next(); {
+		var frames []byte
+		frames, seq = e.log.Slice(seq, c.maxDatagram)
+		b = append(b, frames...)
+	}
+	if e.log.Next() > c.firstUnsent() {
+		c.resends = 0
+		c.rtt.start(now, e.log.Next()-1)
+	} else {
+		c.resends++
+		c.rtt.resent()
+		e.counters.Resends++
+		e.counters.ResentBytes += uint64(len(b) - start)
+	}
+	c.datagramCursor, c.tailSentAt = e.log.Next(), now
+	e.firstUnsent = max(e.firstUnsent, c.datagramCursor)
+	if !c.heard {
+		c.unheardSends++
+	}
+	c.resendAt = now.Add(e.resendAfter(c))
+	return b
+}

@@ -1,0 +1,200 @@
+package session
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/quicterm/quicterm/buffer"
+)
+
+// Config describes one end of an attachment.
+type Config struct {
+	// Log is what this end sends. Several endpoints may share one. Its owner
+	// releases frames that no endpoint needs (see [Endpoint.Consumed]), and calls
+	// [Endpoint.Appended] on each endpoint after adding to it.
+	Log *buffer.Ring
+	// Acked is the first frame of Log that the peer does not have.
+	Acked uint64
+	// Next is the first frame of the peer's log to receive, and Offset its offset
+	// there.
+	Next, Offset uint64
+	// Reorder is how many frames the reorder window spans: an early frame is kept
+	// if it is less than this many after the next one.
+	Reorder int
+	// Window is the size of the flow-control window in bytes: how many bytes of
+	// frames this end holds until they are consumed. At least 256 KiB are granted.
+	Window int
+	// DelayAcks delays acks of small frames by up to 150 ms while no loss is seen, so
+	// that they share a datagram with the next key. It is for the end where a person
+	// types. PeerDelaysAcks is for the other end, which expects such acks later.
+	DelayAcks, PeerDelaysAcks bool
+}
+
+// A CarrierID names a carrier of an endpoint. It is never used again.
+type CarrierID uint32
+
+// A Lane is one of the two ways to send over a carrier.
+type Lane int
+
+// The lanes.
+const (
+	StreamLane Lane = iota
+	DatagramLane
+)
+
+// A ProtocolError says what the peer did against the protocol. The carrier that
+// brought it must be closed; the session can continue over another.
+type ProtocolError struct{ msg string }
+
+func (e *ProtocolError) Error() string { return "protocol error: " + e.msg }
+
+func protocolErrorf(format string, args ...any) error {
+	return &ProtocolError{fmt.Sprintf(format, args...)}
+}
+
+// Counters count events of an endpoint since it was made.
+type Counters struct {
+	Duplicates  uint64 // frames received again, and dropped
+	Reordered   uint64 // frames received before an earlier one
+	Gaps        uint64 // gaps received
+	GapFrames   uint64 // frames in those gaps
+	GapBytes    uint64 // bytes of payload in those gaps
+	Corrupted   uint64 // datagrams and streams with bytes that are not a frame
+	Resends     uint64 // datagrams that carried nothing new
+	ResentBytes uint64 // bytes in those
+}
+
+// An Endpoint is one end of an attachment. It is not safe for concurrent use.
+type Endpoint struct {
+	log         *buffer.Ring
+	firstUnsent uint64         // the first frame of log that no carrier has sent
+	skipTo      uint64         // frames before it are dropped, unless they were sent
+	notices     []buffer.Frame // to send on each carrier, also on those to come
+
+	// What the peer said about log.
+	acked        uint64    // the first frame that it has not received
+	consumed     uint64    // the first frame that it has not consumed
+	windowEnd    uint64    // the end of its flow-control window, as a position in log
+	unackedSince time.Time // since when it has owed an ack, or zero
+
+	// The peer's log.
+	reorder      *buffer.ReorderWindow
+	offset       uint64      // of the frame to receive next
+	windowSize   int         // bytes of frames that this end holds at most
+	held         int         // bytes of frames that are delivered and not consumed
+	toConsume    uint64      // the first frame that is not consumed
+	pending      []Delivered // delivered and not taken, in order
+	arrivedUntil int         // how many of pending Arrived has returned
+	inNotices    []Notice    // received and not taken
+
+	carriers  map[CarrierID]*carrier
+	lastID    CarrierID
+	lastHeard CarrierID // the carrier that brought the last frame
+	lastPath  struct {  // what the last ack said about its carrier's path
+		rtt        rtt
+		minRTT     time.Duration
+		loss       float64
+		sendWindow int
+	}
+
+	delayAcks      bool
+	peerDelaysAcks bool
+	counters       Counters
+}
+
+const (
+	// maxNumber is the highest frame number and the highest offset. No log gets
+	// there by sending, and sums stay clear of the end of uint64.
+	maxNumber = 1 << 62
+
+	// maxNotices is how many received notices wait to be taken. More are dropped.
+	maxNotices = 16
+)
+
+// NewEndpoint returns an endpoint without carriers.
+func NewEndpoint(cfg Config) *Endpoint {
+	return &Endpoint{
+		log:            cfg.Log,
+		acked:          cfg.Acked,
+		consumed:       cfg.Acked,
+		windowEnd:      position(cfg.Acked, cfg.Log.Offset(cfg.Acked)) + initialWindow,
+		reorder:        buffer.NewReorderWindow(cfg.Next, cfg.Reorder, cfg.Window),
+		offset:         cfg.Offset,
+		windowSize:     max(cfg.Window, initialWindow),
+		toConsume:      cfg.Next,
+		delayAcks:      cfg.DelayAcks,
+		peerDelaysAcks: cfg.PeerDelaysAcks,
+		carriers:       make(map[CarrierID]*carrier),
+	}
+}
+
+// Acked returns the first frame of the log that the peer has not received.
+func (e *Endpoint) Acked() uint64 { return e.acked }
+
+// Consumed returns the first frame of the log that the peer has not consumed. The
+// endpoint never needs the frames before it again.
+func (e *Endpoint) Consumed() uint64 { return e.consumed }
+
+// UnackedSince returns since when the peer has owed an ack: since the first of the
+// unacknowledged frames was appended, or since the last ack that acknowledged something,
+// if that was later. It is zero if all frames are acknowledged.
+func (e *Endpoint) UnackedSince() time.Time { return e.unackedSince }
+
+// Unacked returns how many bytes of frames the peer will get and has not
+// acknowledged.
+func (e *Endpoint) Unacked() int { return e.log.Size(max(e.acked, e.skipTo)) }
+
+// Next returns the first frame of the peer's log that has not been received, and its
+// offset.
+func (e *Endpoint) Next() (seq, offset uint64) { return e.reorder.Next(), e.offset }
+
+// Counters returns the counts so far.
+func (e *Endpoint) Counters() Counters { return e.counters }
+
+// CountCorrupted counts a datagram or stream with bytes that are not a frame.
+func (e *Endpoint) CountCorrupted() { e.counters.Corrupted++ }
+
+// Appended reports that frames were added to the log.
+func (e *Endpoint) Appended(now time.Time) {
+	if !e.unackedSince.IsZero() || e.acked == e.log.Next() {
+		return
+	}
+	e.unackedSince = now
+	if e.consumed == e.acked { // the peer owed nothing before
+		for _, c := range e.carriers {
+			c.restartProbes(now)
+		}
+	}
+}
+
+// Skip drops all unsent frames except the last ones, from the frame on that holds the
+// first of the log's last bytes. The peer gets a gap in their place.
+func (e *Endpoint) Skip(last uint64) {
+	end := e.log.Offset(e.log.Next())
+	from := end - min(last, end)
+	seq := e.log.Find(from)
+	if seq > e.log.First() && e.log.Offset(seq) > from {
+		seq--
+	}
+	e.skipTo = max(e.skipTo, seq)
+}
+
+// first returns the first frame that can still be sent.
+func (e *Endpoint) first() uint64 { return max(e.log.First(), e.skipTo) }
+
+// Notify sends a notice on the streams of all carriers, also of those to come. The
+// peer may get it more than once.
+func (e *Endpoint) Notify(code byte, text string) {
+	f := buffer.Frame{Type: notice, Payload: appendNotice(nil, code, text)}
+	e.notices = append(e.notices, f)
+	for _, c := range e.carriers {
+		c.unsentNotices = buffer.AppendFrame(c.unsentNotices, f)
+	}
+}
+
+// TakeNotices returns the notices received and not yet taken.
+func (e *Endpoint) TakeNotices() []Notice {
+	n := e.inNotices
+	e.inNotices = nil
+	return n
+}

@@ -1,0 +1,48 @@
+package session
+
+import (
+	"time"
+
+	"github.com/quicterm/quicterm/buffer"
+)
+
+const (
+	// maxFirstProbe bounds the time until the first probe: the measured round trip may
+	// include an outage.
+	maxFirstProbe = 2 * time.Second
+
+	// maxConsumeProbe bounds the time between two probes for frames that have arrived
+	// and are not consumed, as with a stopped terminal.
+	maxConsumeProbe = 30 * time.Second
+)
+
+// restartProbes schedules the first of a row of probes.
+func (c *carrier) restartProbes(now time.Time) {
+	c.probes = 0
+	c.probeAt = now.Add(min(2*c.rtt.timeout(), maxFirstProbe))
+}
+
+// delayProbe schedules the next probe anew because frames were sent, unless probes are
+// being sent.
+func (c *carrier) delayProbe(now time.Time) {
+	if c.probes == 0 {
+		c.restartProbes(now)
+	}
+}
+
+// appendPing appends a ping to a datagram. A probe is a ping that asks for an ack: the
+// ack that would have unblocked the stream may have been lost.
+func (e *Endpoint) appendPing(now time.Time, b []byte, c *carrier, probe bool) []byte {
+	c.pingDue = false
+	payload := make([]byte, pingBytes) // padded, so that a stateless reset can answer it
+	if probe {
+		payload[0] = 1
+		c.probes++
+		longest := maxResend
+		if e.acked == e.log.Next() {
+			longest = maxConsumeProbe
+		}
+		c.probeAt = now.Add(min(c.rtt.timeout()<<min(c.probes+1, 16), longest))
+	}
+	return buffer.AppendFrame(b, buffer.Frame{Type: ping, Payload: payload})
+}

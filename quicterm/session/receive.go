@@ -1,0 +1,124 @@
+package session
+
+import (
+	"time"
+
+	"github.com/quicterm/quicterm/buffer"
+)
+
+// Receive handles a frame that came over a carrier's lane. It keeps the frame's payload
+// or a copy of it. After an error, the caller must close the carrier.
+func (e *Endpoint) Receive(now time.Time, id CarrierID, lane Lane, f buffer.Frame) error {
+	c := e.carriers[id]
+	if c == nil {
+		return nil // removed meanwhile
+	}
+	if (f.Seq == 0) != (f.Type >= Unsequenced) {
+		return protocolErrorf("frame of type %#x with sequence number %d", f.Type, f.Seq)
+	}
+	if f.Seq > maxNumber {
+		return protocolErrorf("frame %d, above the highest number", f.Seq)
+	}
+	if f.Type != ping && !c.standBy {
+		e.lastHeard = id
+	}
+	c.heard = true
+	c.countUnkept(f)
+	switch f.Type {
+	case ack:
+		a, err := parseAck(f.Payload)
+		if err != nil {
+			return protocolErrorf("%v", err)
+		}
+		return e.handleAck(now, c, a)
+	case gap:
+		g, err := parseGap(f.Payload)
+		if err != nil {
+			return protocolErrorf("%v", err)
+		}
+		return e.handleGap(now, c, g)
+	case ping:
+		if len(f.Payload) > 0 && f.Payload[0] != 0 {
+			c.scheduleAck(now)
+		}
+	case notice:
+		n, err := parseNotice(f.Payload)
+		if err != nil {
+			return protocolErrorf("%v", err)
+		}
+		if len(e.inNotices) < maxNotices {
+			e.inNotices = append(e.inNotices, n)
+		}
+	case Compression:
+		if len(f.Payload) < 1 {
+			return protocolErrorf("compression request without a mode")
+		}
+	case Compressed:
+		return protocolErrorf("compressed frame in a datagram, in another or without a request")
+	}
+	if f.Type < Unsequenced {
+		return e.handleFrame(now, c, lane, f)
+	}
+	return nil
+}
+
+// handleFrame handles a frame of the peer's log.
+func (e *Endpoint) handleFrame(now time.Time, c *carrier, lane Lane, f buffer.Frame) error {
+	next := e.reorder.Next()
+	if f.Seq >= next && e.held+frameBytes(f) > e.windowSize {
+		return protocolErrorf("frame %d, beyond the flow-control window of %d bytes", f.Seq, e.windowSize)
+	}
+	if f.Seq >= next {
+		f = c.unpin(f)
+	}
+	verdict := e.reorder.Offer(f)
+	if verdict != buffer.Beyond && f.Seq > c.highest {
+		c.highest, c.highestAt = f.Seq, now
+	}
+	c.ackSoon = c.ackSoon || lane == StreamLane || verdict == buffer.Held
+	if verdict == buffer.Duplicate {
+		e.oweAckAgain(now, c)
+	} else {
+		e.oweAck(now, c, frameBytes(f))
+	}
+	switch verdict {
+	case buffer.Duplicate:
+		e.counters.Duplicates++
+	case buffer.Held:
+		e.counters.Reordered++
+	case buffer.Beyond:
+		if lane == StreamLane {
+			return protocolErrorf("frame %d on a stream, with %d missing", f.Seq, next)
+		}
+	case buffer.Accepted:
+		c.countKept(f)
+		e.deliver()
+	}
+	return nil
+}
+
+// handleGap handles the end of a range of the peer's log that will never come.
+func (e *Endpoint) handleGap(now time.Time, c *carrier, g gapInfo) error {
+	if g.next > maxNumber || g.offset > maxNumber {
+		return protocolErrorf("gap to frame %d at offset %d, above the highest number", g.next, g.offset)
+	}
+	from := e.reorder.Next()
+	if g.next <= from {
+		return nil // another carrier brought it before
+	}
+	if g.offset < e.offset {
+		return protocolErrorf("gap from offset %d back to %d", e.offset, g.offset)
+	}
+	missing := Gap{From: from, To: g.next - 1, Bytes: g.offset - e.offset}
+	e.counters.Gaps++
+	e.counters.GapFrames += g.next - from
+	e.counters.GapBytes += missing.Bytes
+	e.deliverGap(missing)
+	e.reorder.SkipTo(g.next)
+	e.offset = g.offset
+	c.highest, c.highestAt = max(c.highest, g.next-1), now
+	c.ackSoon = true
+	e.oweAck(now, c, 0)
+	e.deliver()
+	return nil
+}

@@ -1,0 +1,131 @@
+package session
+
+import (
+	"time"
+
+	"github.com/quicterm/quicterm/buffer"
+)
+
+// A streamStep is what a carrier's stream sends next.
+type streamStep int
+
+const (
+	streamIdle    streamStep = iota
+	streamBlocked            // frames wait for the congestion window or the flow-control window
+	streamAck
+	streamNotices
+	streamGap
+	streamFrames
+)
+
+// Stream returns the bytes to write next to a carrier's stream, about limit at most, or
+// nil if there is nothing to write now. The caller must write all of them before it asks
+// again, and must not change them.
+func (e *Endpoint) Stream(now time.Time, id CarrierID, limit int) []byte {
+	c := e.carriers[id]
+	if c == nil {
+		return nil
+	}
+	switch step, space := e.nextStreamStep(now, c); step {
+	case streamBlocked:
+		c.cwnd.noteUse(space, c.cwnd.size(now))
+	case streamAck:
+		c.greetingDue = false
+		return e.appendAck(now, nil, c)
+	case streamNotices:
+		b := c.unsentNotices
+		c.unsentNotices = nil
+		return b
+	case streamGap:
+		return e.sendGap(now, c)
+	case streamFrames:
+		return e.sendFrames(now, c, space, limit)
+	}
+	return nil
+}
+
+// nextStreamStep returns what a carrier's stream sends next and, for frames, the space in
+// the congestion window. It changes nothing.
+func (e *Endpoint) nextStreamStep(now time.Time, c *carrier) (step streamStep, space int) {
+	switch {
+	case c.standBy:
+		return streamIdle, 0
+	case c.greetingDue || due(now, e.streamAckTime(c)):
+		return streamAck, 0
+	case c.unsentNotices != nil:
+		return streamNotices, 0
+	}
+	from := e.nextOnStream(c)
+	switch {
+	case !c.ready || from == e.log.Next() || e.tailFits(c):
+		return streamIdle, 0
+	case from < e.first() && len(c.skipped) < maxSkipped:
+		return streamGap, 0
+	case from < e.first():
+		return streamBlocked, 0
+	}
+	space = c.cwnd.size(now) - e.inFlight(c, from)
+	if space <= 0 || e.span(from, from+1) > e.windowSpace(from, e.skippedInWindow(c)) {
+		return streamBlocked, space
+	}
+	return streamFrames, space
+}
+
+// streamTime is SendTime for the stream.
+func (e *Endpoint) streamTime(now time.Time, c *carrier) time.Time {
+	switch step, _ := e.nextStreamStep(now, c); step {
+	case streamBlocked:
+		at := e.streamAckTime(c)
+		if now.Before(c.cwnd.drainUntil) { // the congestion window grows then
+			at = earlier(at, c.cwnd.drainUntil)
+		}
+		return at
+	case streamIdle:
+		if c.standBy {
+			return time.Time{}
+		}
+		return e.streamAckTime(c)
+	}
+	return now
+}
+
+// streamAckTime returns when to send an ack on a carrier's stream, or zero: because there
+// are no datagrams, or because of a long backlog.
+func (e *Endpoint) streamAckTime(c *carrier) time.Time {
+	at := e.backlogTime(c)
+	if c.maxDatagram == 0 {
+		at = earlier(at, c.ackAt)
+	}
+	return at
+}
+
+// nextOnStream returns the next frame for a carrier's stream, which may have been
+// skipped.
+func (e *Endpoint) nextOnStream(c *carrier) uint64 { return max(c.streamCursor, e.acked) }
+
+// sendGap returns the gap in place of the frames up to the first that can be sent.
+func (e *Endpoint) sendGap(now time.Time, c *carrier) []byte {
+	first := e.first()
+	e.skip(c, e.nextOnStream(c), first)
+	c.streamCursor = first
+	c.delayProbe(now)
+	g := gapInfo{next: first, offset: e.log.Offset(first)}
+	return buffer.AppendFrame(nil, buffer.Frame{Type: gap, Payload: appendGap(nil, g)})
+}
+
+// sendFrames returns the next frames, as both windows allow; space is that of the
+// congestion window.
+func (e *Endpoint) sendFrames(now time.Time, c *carrier, space, limit int) []byte {
+	from := e.nextOnStream(c)
+	b, next := e.log.Slice(from, min(limit, space, e.windowSpace(from, e.skippedInWindow(c))))
+	c.streamCursor = next
+	e.firstUnsent = max(e.firstUnsent, next)
+	c.rtt.start(now, next-1)
+	if delivered, known := e.deliveredBytes(c); known {
+		c.cwnd.sent(now, next-1, delivered)
+	}
+	c.cwnd.noteUse(space-len(b), c.cwnd.size(now))
+	c.resendAt = now.Add(c.rtt.timeout())
+	c.delayProbe(now)
+	return b
+}

@@ -1,0 +1,178 @@
+package terminal
+
+import (
+	"errors"
+	"io"
+	"sync"
+
+	"github.com/quicterm/quicterm/migrate"
+)
+
+// maxQueue bounds the input in bytes that waits for room in the session, which keeps 8 MiB
+// itself: together more than any paste.
+const maxQueue = 64 << 20
+
+// A keyboard passes what is typed to the session and runs the escapes in it.
+//
+// Reading a terminal never waits for the session, so that escapes work at once when the
+// program does not read its input. Input goes straight to the session while that has room, else to
+// a queue. When the queue is full too, input is dropped and counted: one message says
+// so at the start, another how much it was when there is room again.
+type keyboard struct {
+	session  Session
+	display  *display
+	messages Messages
+	escapes  *escapeFilter
+	hungUp   bool // by the escape that ends the session
+
+	mu       sync.Mutex
+	queue    []input
+	queued   int  // bytes in queue, with the input being written
+	max      int  // of queued
+	dropped  int  // bytes since the queue was full, 0 while it is not
+	draining bool // the goroutine that empties the queue runs
+	closed   bool
+	wg       sync.WaitGroup // of that goroutine
+}
+
+// input is typed bytes or, if that is not nil, something to do after the input before.
+type input struct {
+	typed []byte
+	do    func() error
+}
+
+func newKeyboard(s Session, d *display, m Messages, escape string) *keyboard {
+	return &keyboard{session: s, display: d, messages: m, escapes: newEscapeFilter(escape), max: maxQueue}
+}
+
+// read reads in until it fails. If in is a file or a pipe, read waits for the session and
+// drops nothing, and the end of in ends the program's input. If a terminal ends, it is
+// gone, and read leaves the session.
+func (k *keyboard) read(in io.Reader, isFile bool) {
+	buf := make([]byte, 16<<10)
+	send := k.send
+	if isFile {
+		send = func(b []byte) { k.session.Write(b) }
+	}
+	for {
+		n, err := in.Read(buf)
+		if n > 0 {
+			k.escapes.filter(buf[:n], send, k.escape)
+		}
+		if errors.Is(err, io.EOF) && isFile {
+			k.do(k.session.CloseWrite)
+			return
+		}
+		if err != nil {
+			k.session.Leave()
+			return
+		}
+	}
+}
+
+// escape runs an escape, if it is known.
+func (k *keyboard) escape(c byte) bool {
+	switch c {
+	case '.':
+		if k.hungUp || k.session.Status().Link.State != migrate.Live {
+			k.session.Leave()
+			break
+		}
+		k.hungUp = true // the second time, leave at once
+		k.session.Hangup()
+	case 'd':
+		k.session.Leave()
+	case 's':
+		k.display.print(k.messages.Status(k.session.Status()))
+	case 'n':
+		k.display.skip()
+		k.do(k.session.Skip)
+	case '?':
+		k.display.print(k.messages.Help(k.escapes.char))
+	default:
+		return false
+	}
+	return true
+}
+
+// send passes typed bytes to the session. It does not block, and retains nothing of b.
+func (k *keyboard) send(b []byte) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.closed {
+		return
+	}
+	if !k.draining {
+		n, err := k.session.TryWrite(b)
+		if err != nil { // the session is over
+			return
+		}
+		b = b[n:]
+	}
+	if len(b) == 0 {
+		return
+	}
+	if k.dropped > 0 || k.queued+len(b) > k.max {
+		if k.dropped == 0 {
+			k.display.print(k.messages.InputFull(k.queued) + "\a")
+		}
+		k.dropped += len(b)
+		return
+	}
+	k.enqueueLocked(input{typed: append([]byte(nil), b...)})
+}
+
+// do calls f, which may block, after the input before has gone to the session.
+func (k *keyboard) do(f func() error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if !k.closed {
+		k.enqueueLocked(input{do: f})
+	}
+}
+
+func (k *keyboard) enqueueLocked(i input) {
+	k.queue = append(k.queue, i)
+	k.queued += len(i.typed)
+	if !k.draining {
+		k.draining = true
+		k.wg.Go(k.drain)
+	}
+}
+
+// drain empties the queue into the session.
+func (k *keyboard) drain() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for len(k.queue) > 0 && !k.closed {
+		next := k.queue[0]
+		k.queue[0] = input{}
+		k.queue = k.queue[1:]
+		k.mu.Unlock()
+		var err error
+		if next.do != nil {
+			err = next.do()
+		} else {
+			_, err = k.session.Write(next.typed)
+		}
+		k.mu.Lock()
+		if err != nil { // the session is over
+			break
+		}
+		k.queued -= len(next.typed)
+		if k.dropped > 0 && k.queued <= k.max/2 {
+			k.display.print(k.messages.InputDropped(k.dropped))
+			k.dropped = 0
+		}
+	}
+	k.queue = nil
+	k.draining = false
+}
+
+// close drops the queued input, after the session's end, and waits for drain to return.
+func (k *keyboard) close() {
+	k.mu.Lock()
+	k.closed = true
+	k.mu.Unlock()
+	k.wg.Wait()
+}

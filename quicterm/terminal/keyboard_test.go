@@ -1,0 +1,263 @@
+package terminal
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"github.com/quicterm/quicterm/migrate"
+	"github.com/quicterm/quicterm/quicterm/client"
+	"github.com/quicterm/quicterm/quicterm/wire"
+)
+
+// A slowSession has room for some bytes of input, of which the test reads.
+type slowSession struct {
+	mu     sync.Mutex
+	input  bytes.Buffer
+	size   int // room for input
+	room   *sync.Cond
+	state  migrate.State
+	events []string
+	over   bool
+}
+
+func newSlowSession(size int) *slowSession {
+	s := &slowSession{size: size, state: migrate.Live}
+	s.room = sync.NewCond(&s.mu)
+	return s
+}
+
+func (s *slowSession) Run(context.Context) (int, error) { panic("not run") }
+func (s *slowSession) Exit() wire.ExitStatus            { panic("not run") }
+func (s *slowSession) Resize(wire.Size) error           { panic("no terminal") }
+
+func (s *slowSession) TryWrite(b []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.over {
+		return 0, io.ErrClosedPipe
+	}
+	n := min(len(b), s.size-s.input.Len())
+	s.input.Write(b[:n])
+	return n, nil
+}
+
+func (s *slowSession) Write(b []byte) (int, error) {
+	for written := 0; written < len(b); {
+		n, err := s.TryWrite(b[written:])
+		if err != nil {
+			return written, err
+		}
+		written += n
+		s.mu.Lock()
+		for !s.over && s.input.Len() == s.size {
+			s.room.Wait()
+		}
+		s.mu.Unlock()
+	}
+	return len(b), nil
+}
+
+func (s *slowSession) event(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.events = append(s.events, name)
+	if name == "leave" {
+		s.over = true
+		s.room.Broadcast()
+	}
+}
+
+func (s *slowSession) CloseWrite() error { s.event("close"); return nil }
+func (s *slowSession) Skip() error       { s.event("skip"); return nil }
+func (s *slowSession) Hangup()           { s.event("hangup") }
+func (s *slowSession) Leave()            { s.event("leave") }
+func (s *slowSession) Status() client.Status {
+	return client.Status{Name: "test", Link: client.LinkState{State: s.state}}
+}
+
+// read is the program reading all input that has come.
+func (s *slowSession) read() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	defer s.room.Broadcast()
+	b := s.input.String()
+	s.input.Reset()
+	return b
+}
+
+func (s *slowSession) wantEvents(t *testing.T, why, want string) {
+	t.Helper()
+	synctest.Wait()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if got := strings.Join(s.events, " "); got != want {
+		t.Errorf("%s: the session saw %q, want %q", why, got, want)
+	}
+}
+
+// typing is a keyboard under test.
+type typing struct {
+	t       *testing.T
+	session *slowSession
+	shown   *bytes.Buffer
+	keys    *io.PipeWriter // nil before the first is typed
+	*keyboard
+}
+
+func newTyping(t *testing.T, room, queue int) *typing {
+	s := newSlowSession(room)
+	d, shown := live()
+	k := newKeyboard(s, d, words{}, "~")
+	k.max = queue
+	return &typing{t, s, shown, nil, k}
+}
+
+// typed returns when the keyboard has read b. It must not wait for the session.
+func (k *typing) typed(b string) {
+	if k.keys == nil {
+		terminal, keys := io.Pipe()
+		k.keys = keys
+		go k.read(terminal, false)
+	}
+	k.keys.Write([]byte(b))
+	synctest.Wait()
+}
+
+func (k *typing) wantShown(why, want string) {
+	k.t.Helper()
+	synctest.Wait()
+	if got := k.shown.String(); got != want {
+		k.t.Errorf("%s: shown %q, want %q", why, got, want)
+	}
+	k.shown.Reset()
+}
+
+func (k *typing) end() {
+	k.session.event("leave")
+	if k.keys != nil {
+		k.keys.Close()
+	}
+	k.close()
+}
+
+// Escapes work when the program reads nothing and all room for input is taken.
+func TestEscapesOfStoppedProgram(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := newTyping(t, 10, 20)
+		defer k.end()
+		k.typed(strings.Repeat("x", 30))
+		k.wantShown("as much as there is room for", "")
+		k.typed("x\r")
+		k.wantShown("more", "\r\n[qt: full with 20\a]\r\n")
+		k.typed("~?")
+		k.wantShown("help", "\r\n[qt: help ~]\r\n")
+		k.typed("~s")
+		k.wantShown("status", "\r\n[qt: status of test]\r\n")
+		k.typed("~.")
+		k.session.wantEvents(t, "the end", "hangup")
+		k.typed("~.")
+		k.session.wantEvents(t, "the end once more", "hangup leave")
+		k.wantShown("the end", "")
+	})
+}
+
+// Input waits in order for a program that reads later.
+func TestQueue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := newTyping(t, 10, 1000)
+		defer k.end()
+		var want, got strings.Builder
+		for i := range 50 {
+			part := strings.Repeat(string(rune('a'+i%26)), 13)
+			want.WriteString(part)
+			k.typed(part)
+		}
+		k.typed("\r~n")
+		want.WriteString("\r")
+		k.session.wantEvents(t, "before the input is read", "")
+		for got.Len() < want.Len() {
+			got.WriteString(k.session.read())
+			synctest.Wait()
+		}
+		if got.String() != want.String() {
+			t.Errorf("the program read %q, want %q", got.String(), want.String())
+		}
+		k.session.wantEvents(t, "after the input", "skip")
+		k.typed("z")
+		if got := k.session.read(); got != "z" {
+			t.Errorf("the program read %q after the queue was empty", got)
+		}
+		k.wantShown("all of it", "")
+	})
+}
+
+// Dropped input is counted, and the count is shown when there is room again.
+func TestInputDropped(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := newTyping(t, 10, 20)
+		defer k.end()
+		k.typed(strings.Repeat("x", 10))
+		k.typed(strings.Repeat("y", 20))
+		k.wantShown("at the limit", "")
+		k.typed("z")
+		k.typed("zz")
+		k.wantShown("past the limit", "\r\n[qt: full with 20\a]\r\n")
+		var got strings.Builder
+		for range 3 {
+			got.WriteString(k.session.read())
+			synctest.Wait()
+		}
+		if want := strings.Repeat("x", 10) + strings.Repeat("y", 20); got.String() != want {
+			t.Errorf("the program read %q, want %q", got.String(), want)
+		}
+		k.wantShown("room again", "\r\n[qt: dropped 3]\r\n")
+		k.typed("a")
+		synctest.Wait()
+		if got := k.session.read(); got != "a" {
+			t.Errorf("the program read %q, want a", got)
+		}
+	})
+}
+
+// Without contact, the escape for the end leaves at once.
+func TestEndWithoutContact(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := newTyping(t, 10, 20)
+		defer k.end()
+		k.session.state = migrate.Offline
+		k.typed("~.")
+		k.session.wantEvents(t, "the end", "leave")
+	})
+}
+
+// A file as the input waits for the program and loses nothing; its end follows it. A terminal
+// that ends is gone.
+func TestEndOfInput(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const input = "input, longer than the room and the queue"
+		k := newTyping(t, 10, 10)
+		go k.read(strings.NewReader(input), true)
+		k.session.wantEvents(t, "before the input is read", "")
+		var got strings.Builder
+		for range 5 {
+			got.WriteString(k.session.read())
+			synctest.Wait()
+		}
+		if got.String() != input {
+			t.Errorf("the program read %q, want %q", got.String(), input)
+		}
+		k.session.wantEvents(t, "input that ends", "close")
+		k.wantShown("input that ends", "")
+		k.end()
+
+		k = newTyping(t, 10, 20)
+		k.read(strings.NewReader("x"), false)
+		k.session.wantEvents(t, "a terminal that is gone", "leave")
+		k.close()
+	})
+}

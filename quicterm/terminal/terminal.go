@@ -1,0 +1,129 @@
+// Package terminal is the near end of a session's terminal. It reads the keyboard and
+// finds escapes in what is typed, shows the program's output, follows the size of the
+// window, and leaves the terminal as it was before the session.
+//
+// It has no words of its own: the caller brings them as [Messages].
+package terminal
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"sync"
+
+	"golang.org/x/term"
+
+	"github.com/quicterm/quicterm/quicterm/client"
+	"github.com/quicterm/quicterm/quicterm/session"
+	"github.com/quicterm/quicterm/quicterm/wire"
+)
+
+// Config says which terminal to use, and how.
+type Config struct {
+	In, Out  *os.File // need not be a terminal
+	Escape   string   // the setting escape_char
+	Messages Messages
+}
+
+// Messages returns the texts that a terminal shows to its user. Lines end in \n, the
+// last line without it.
+type Messages interface {
+	// Title is the title of the window while the link is down or much output is
+	// on its way.
+	Title(client.LinkState) string
+	// Gap describes output that is missing at this place.
+	Gap(gap session.Gap, skipped bool) string
+	// Status answers the escape for the state of the connection.
+	Status(client.Status) string
+	// Help lists the escapes.
+	Help(escape byte) string
+	// InputFull says that what is typed from now on is dropped: the program does not
+	// read, and waiting bytes are kept already.
+	InputFull(waiting int) string
+	// InputDropped says how many bytes were dropped until now, when there is room again.
+	InputDropped(bytes int) string
+}
+
+// A Session is what a terminal needs of a [client.Session].
+type Session interface {
+	Run(context.Context) (status int, err error)
+	Write([]byte) (int, error)
+	TryWrite([]byte) (int, error)
+	CloseWrite() error
+	Resize(wire.Size) error
+	Skip() error
+	Hangup()
+	Leave()
+	Status() client.Status
+	Exit() wire.ExitStatus
+}
+
+// A Terminal connects a user's terminal to one session.
+type Terminal struct {
+	cfg     Config
+	display *display
+}
+
+// New returns a terminal. It changes nothing before Run.
+func New(cfg Config) *Terminal {
+	return &Terminal{cfg: cfg, display: newDisplay(cfg.Out, cfg.Messages)}
+}
+
+// Streams returns where the session's output and events are to go.
+func (t *Terminal) Streams() client.Streams {
+	return client.Streams{
+		Stdout:   t.display,
+		Replayed: t.display.endReplay,
+		Changed:  t.display.setLink,
+		Lost:     t.display.showGap,
+	}
+}
+
+// Size returns the size of the window: that of the first standard stream that is a
+// terminal, or else 80×24.
+func (t *Terminal) Size() wire.Size { return windowSize() }
+
+// Run runs the session, which was attached with the given size, until it ends or the
+// user leaves it. It returns what the session's Run returns, and then leaves the
+// terminal as it was, with the cursor at the start of an empty line if there is an error
+// or a reason of the end to report. The goroutine that reads In stays in Read until the next key: Run is
+// for programs that end after it.
+func (t *Terminal) Run(ctx context.Context, s Session, size wire.Size) (status int, err error) {
+	reset := func() {}
+	raw := term.IsTerminal(int(t.cfg.In.Fd()))
+	if raw {
+		if reset, err = makeRaw(int(t.cfg.In.Fd())); err != nil {
+			return 0, fmt.Errorf("terminal: %w", err)
+		}
+	}
+	restore := sync.OnceFunc(func() {
+		t.display.restore(err != nil || s.Exit().Reason != "")
+		reset()
+	})
+	defer restore()
+	guard := func() { // a panic must not leave the terminal raw
+		if cause := recover(); cause != nil {
+			restore()
+			panic(cause)
+		}
+	}
+	t.display.begin(size, term.IsTerminal(int(t.cfg.Out.Fd())))
+	if now := t.Size(); now != size { // a login may take long
+		t.display.setSize(now)
+		s.Resize(now)
+	}
+	stop := watchSize(func() {
+		defer guard()
+		size := t.Size()
+		t.display.setSize(size)
+		s.Resize(size)
+	})
+	defer stop()
+	k := newKeyboard(s, t.display, t.cfg.Messages, t.cfg.Escape)
+	defer k.close()
+	go func() {
+		defer guard()
+		k.read(t.cfg.In, !raw)
+	}()
+	return s.Run(ctx)
+}

@@ -1,0 +1,47 @@
+package terminal
+
+import (
+	"os"
+
+	"golang.org/x/term"
+
+	"github.com/quicterm/quicterm/quicterm/wire"
+)
+
+// A TTY is the terminal that a process belongs to, whatever its standard streams are:
+// the place for questions to the user.
+type TTY struct{ in, out *os.File } // may be the same file
+
+func (t *TTY) Read(b []byte) (int, error)  { return t.in.Read(b) }
+func (t *TTY) Write(b []byte) (int, error) { return t.out.Write(b) }
+
+// ReadSecret asks for a line that is not shown. It returns io.EOF if none is typed.
+func (t *TTY) ReadSecret(prompt string) (string, error) {
+	restore, err := makeRaw(int(t.in.Fd())) // before the prompt: nothing typed after it may be shown
+	if err != nil {
+		return "", err
+	}
+	defer restore()
+	line := term.NewTerminal(t, "")
+	if cols, rows, err := term.GetSize(int(t.out.Fd())); err == nil && cols > 0 {
+		line.SetSize(cols, rows)
+	}
+	return line.ReadPassword(prompt)
+}
+
+// Close closes the terminal's files.
+func (t *TTY) Close() {
+	t.in.Close()
+	t.out.Close()
+}
+
+// windowSize returns the size of the first standard stream that is a terminal, or a
+// usual size.
+func windowSize() wire.Size {
+	for _, f := range []*os.File{os.Stdin, os.Stdout, os.Stderr} {
+		if size, ok := terminalSize(f); ok {
+			return size
+		}
+	}
+	return wire.Size{Cols: 80, Rows: 24}
+}

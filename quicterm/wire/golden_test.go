@@ -1,0 +1,308 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/hex"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fxamacker/cbor/v2"
+)
+
+var (
+	testID       = SessionID{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}
+	testInstance = InstanceID{15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0}
+	testProof    = [32]byte(bytes.Repeat([]byte{0xee}, 32))
+
+	testInfo = Info{
+		ID:      testID,
+		Name:    "work",
+		Phase:   PhaseAttached,
+		Since:   1700000100,
+		Created: 1700000000,
+		PTY:     true,
+		Cols:    80,
+		Rows:    24,
+		Clients: []string{"ann@192.0.2.1"},
+		Command: "bash",
+	}
+	rawInfo = cbor.RawMessage(unhex(infoHex))
+)
+
+const infoHex = `ab
+	01 50 000102030405060708090a0b0c0d0e0f
+	02 64 776f726b
+	03 01
+	04 1a 6553f164
+	05 1a 6553f100
+	06 f5
+	07 1850
+	08 1818
+	09 81 6d 616e6e403139322e302e322e31
+	0a 64 62617368
+	0b 00`
+
+// The bytes on the wire, one message of each type: a change here is a change of
+// the protocol. Maps are written a field a line.
+var goldenBodies = []struct {
+	body Body
+	hex  string
+}{
+	{&Hello{Software: "qt 1.0", User: "ann", Keys: [][]byte{{1, 2}, {3}}},
+		`01 000015 a3
+		01 66 717420312e30
+		02 63 616e6e
+		03 82 42 0102 41 03`},
+	{&Offer{Keys: [][]byte{{3}}},
+		`02 000005 a1
+		01 81 41 03`},
+	{&Answer{Key: []byte{3}, Signature: []byte{0xaa, 0xbb}},
+		`03 000008 a2
+		01 41 03
+		02 42 aabb`},
+	{&Token{Token: []byte{0xcc, 0xdd}},
+		`04 000005 a1
+		01 42 ccdd`},
+	{&Denied{Boot: "0123456789abcdef"},
+		`05 000013 a1
+		01 70 30313233343536373839616263646566`},
+	{&Attach{
+		Mode:     ModeAttach,
+		Session:  "work",
+		Instance: testInstance,
+		PTY:      true,
+		Size:     Size{Cols: 80, Rows: 24, XPixel: 640, YPixel: 384},
+		Env:      [][2]string{{"LANG", "C"}, {"TERM", "xterm"}},
+		Command:  "ls",
+	},
+		`06 000043 a7
+		01 02
+		02 64 776f726b
+		03 50 0f0e0d0c0b0a09080706050403020100
+		04 f5
+		05 84 1850 1818 190280 190180
+		06 82 82 64 4c414e47 61 43
+		      82 64 5445524d 65 787465726d
+		07 62 6c73`},
+	{&Attached{
+		ID:      testID,
+		UID:     1000,
+		Name:    "work",
+		Secret:  []byte{0x5e},
+		PTY:     true,
+		Created: true,
+		First:   300,
+		Offset:  70000,
+		Live:    301,
+		Trim:    5,
+		Boot:    "00ff",
+	},
+		`07 00003a ab
+		01 50 000102030405060708090a0b0c0d0e0f
+		02 1903e8
+		03 64 776f726b
+		04 41 5e
+		05 f5
+		06 f5
+		07 19012c
+		08 1a00011170
+		09 19012d
+		0a 05
+		0b 64 30306666`},
+	{&Resume{UID: 1000, ID: testID, Instance: testInstance, N: 0x0102030405060708, Proof: testProof},
+		`08 00004c
+		000003e8
+		000102030405060708090a0b0c0d0e0f
+		0f0e0d0c0b0a09080706050403020100
+		0102030405060708
+		eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee`},
+	{&Resumed{}, `09 000001 a0`},
+	{&List{}, `0a 000001 a0`},
+	{&Listing{Sessions: []cbor.RawMessage{rawInfo}, More: 3},
+		`0b 00004c a2
+		01 81 ` + infoHex + ` 02 03`},
+	{&Kill{Session: "work"},
+		`0c 000007 a1
+		01 64 776f726b`},
+	{&Done{}, `0d 000001 a0`},
+	{&Error{Code: CodeDisplaced, Text: "by ann"},
+		`0e 00000b a2
+		01 02
+		02 66 627920616e6e`},
+	{&Open{Client: "ann@::1", Scope: "5348", NoPTY: true},
+		`20 000012 a3
+		01 67 616e6e403a3a31
+		02 64 35333438
+		03 f5`},
+	{&Query{}, `21 000001 a0`},
+	{&State{
+		Memory:  4096,
+		Phase:   PhaseAttached,
+		Since:   1700000100 * 1e9,
+		Visible: true,
+		PTY:     true,
+		Name:    "work",
+		Info:    rawInfo,
+	},
+		`22 00005e
+		0000000000001000
+		01
+		17979d157ea0e800
+		03
+		04 776f726b
+		` + infoHex},
+	{&Grant{Address: "127.0.0.1:4433", HostKey: []byte{1}, Token: []byte{2}},
+		`23 000017 a3
+		01 6e 3132372e302e302e313a34343333
+		02 41 01
+		03 41 02`},
+	{&Launch{
+		ID:          testID,
+		Name:        "work",
+		Scope:       "5348",
+		Base:        "/b",
+		Argv:        []string{"-sh"},
+		Path:        "/bin/sh",
+		Env:         []string{"A=b"},
+		Dir:         "/h",
+		PTY:         true,
+		Size:        Size{Cols: 80, Rows: 24},
+		Command:     "sh",
+		Buffer:      1 << 20,
+		DetachedTTL: time.Second,
+		ExitedTTL:   time.Minute,
+		PipeTTL:     time.Hour,
+	},
+		`24 00006a af
+		01 50 000102030405060708090a0b0c0d0e0f
+		02 64 776f726b
+		03 64 35333438
+		04 62 2f62
+		05 81 63 2d7368
+		06 67 2f62696e2f7368
+		07 81 63 413d62
+		08 62 2f68
+		09 f5
+		0a 84 1850 1818 00 00
+		0b 62 7368
+		0c 1a00100000
+		0d 1a3b9aca00
+		0e 1b0000000df8475800
+		0f 1b0000034630b8a000`},
+}
+
+// unhex decodes hexadecimal digits with any white space between them.
+func unhex(s string) []byte {
+	b, err := hex.DecodeString(strings.Join(strings.Fields(s), ""))
+	if err != nil {
+		panic(err)
+	}
+	return b
+}
+
+// empty returns a new body of the same type.
+func empty(body Body) Body { return reflect.New(reflect.TypeOf(body).Elem()).Interface().(Body) }
+
+// isCBOR reports whether a body travels as a map, not in a form of its own.
+func isCBOR(body Body) bool {
+	_, fixed := body.(interface{ decode([]byte) error })
+	return !fixed
+}
+
+// goldenMessage returns the message that the bytes of a golden body are.
+func goldenMessage(t *testing.T, encoded string) Message {
+	t.Helper()
+	m, err := Read(bytes.NewReader(unhex(encoded)), MaxMessage)
+	if err != nil {
+		t.Fatalf("Read(%s): %v", encoded, err)
+	}
+	return m
+}
+
+func TestBodiesGolden(t *testing.T) {
+	for _, g := range goldenBodies {
+		m, err := New(g.body)
+		if err != nil {
+			t.Errorf("New(%+v): %v", g.body, err)
+			continue
+		}
+		if got, want := m.Append(nil), unhex(g.hex); !bytes.Equal(got, want) {
+			t.Errorf("%T encodes to\n%x, want\n%x", g.body, got, want)
+		}
+		got := empty(g.body)
+		if err := goldenMessage(t, g.hex).Decode(got); err != nil {
+			t.Errorf("Decode: %v", err)
+		}
+		if !reflect.DeepEqual(got, g.body) {
+			t.Errorf("decoded\n%+v, want\n%+v", got, g.body)
+		}
+	}
+}
+
+// Every body that this package has is in the table above, once.
+func TestBodiesGoldenIsComplete(t *testing.T) {
+	have := make(map[string]bool)
+	types := make(map[Type]bool)
+	for _, g := range goldenBodies {
+		name := reflect.TypeOf(g.body).Elem().Name()
+		if have[name] || types[g.body.Type()] {
+			t.Errorf("%s, type %d, is there twice", name, g.body.Type())
+		}
+		have[name], types[g.body.Type()] = true, true
+	}
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, decl := range parsed.Decls {
+			f, ok := decl.(*ast.FuncDecl)
+			if !ok || f.Recv == nil || f.Name.Name != "Type" {
+				continue
+			}
+			if name := f.Recv.List[0].Type.(*ast.StarExpr).X.(*ast.Ident).Name; !have[name] {
+				t.Errorf("there are no golden bytes for %s", name)
+			}
+		}
+	}
+}
+
+// SPEC.md has a heading for each message with its number, and a line for each of
+// its fields with its key.
+func TestSpecIsComplete(t *testing.T) {
+	b, err := os.ReadFile("SPEC.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec := string(b)
+	check := func(heading string, body any) {
+		_, section, ok := strings.Cut(spec, "\n#### "+heading+"\n")
+		if !ok {
+			t.Errorf("SPEC.md has no heading %q", heading)
+			return
+		}
+		section, _, _ = strings.Cut(section, "\n#")
+		for _, f := range reflect.VisibleFields(reflect.TypeOf(body).Elem()) {
+			key, _, _ := strings.Cut(f.Tag.Get("cbor"), ",")
+			if row := fmt.Sprintf("\n| %s | %s |", key, f.Name); key != "" && !strings.Contains(section, row) {
+				t.Errorf("SPEC.md has no line %q below %q", row[1:], heading)
+			}
+		}
+	}
+	check("Info", &Info{})
+	for _, g := range goldenBodies {
+		check(fmt.Sprintf("%s (%d)", reflect.TypeOf(g.body).Elem().Name(), g.body.Type()), g.body)
+	}
+}

@@ -1,0 +1,85 @@
+package wire
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/quicterm/quicterm/buffer"
+)
+
+// The types of the frames in the logs of a terminal session. Receivers skip unknown types.
+const (
+	Stdout buffer.Type = 0x01 // bytes that the program wrote, or what its terminal shows
+	Stderr buffer.Type = 0x02 // bytes that the program wrote to its standard error
+	Stdin  buffer.Type = 0x03 // bytes that were typed or piped in
+	Resize buffer.Type = 0x04 // the new Size of the terminal
+	Signal buffer.Type = 0x05 // the name of a signal for the program, without SIG (RFC 4254, 6.10)
+	EOF    buffer.Type = 0x06 // a Stream that its writer has ended
+	Closed buffer.Type = 0x07 // a Stream that its reader has closed
+	Exit   buffer.Type = 0x08 // the ExitStatus of the program; all its output is before this
+	Skip   buffer.Type = 0x09 // asks the holder to drop the output that it has not sent yet
+)
+
+// A Stream is one of a program's standard streams, as the payload of EOF and
+// Closed frames.
+type Stream byte
+
+// The standard streams.
+const (
+	StreamStdin  Stream = 0
+	StreamStdout Stream = 1
+	StreamStderr Stream = 2
+)
+
+// ParseStream decodes the payload of an EOF or Closed frame. Bytes after the
+// first are ignored.
+func ParseStream(b []byte) (Stream, error) {
+	if len(b) < 1 || b[0] > byte(StreamStderr) {
+		return 0, fmt.Errorf("no such stream: %x", b)
+	}
+	return Stream(b[0]), nil
+}
+
+// A Size is that of a terminal, in character cells and pixels. Pixels are 0 if they are
+// not known. In CBOR it is an array of the four numbers.
+type Size struct {
+	_ struct{} `cbor:",toarray"`
+
+	Cols, Rows     uint16
+	XPixel, YPixel uint16
+}
+
+// Append appends the payload of a Resize frame to b.
+func (s Size) Append(b []byte) []byte {
+	for _, v := range []uint16{s.Cols, s.Rows, s.XPixel, s.YPixel} {
+		b = binary.BigEndian.AppendUint16(b, v)
+	}
+	return b
+}
+
+// ParseSize decodes the payload of a Resize frame. Bytes after it are ignored.
+func ParseSize(b []byte) (Size, error) {
+	if len(b) < 8 {
+		return Size{}, errors.New("terminal size truncated")
+	}
+	u16 := func(i int) uint16 { return binary.BigEndian.Uint16(b[i:]) }
+	return Size{Cols: u16(0), Rows: u16(2), XPixel: u16(4), YPixel: u16(6)}, nil
+}
+
+// The codes of notices.
+const (
+	// NoticeDisplaced: another client has become the writer; the text names it.
+	// Nothing follows it.
+	NoticeDisplaced byte = 1
+	// NoticeLeaving: the client ends and will not resume.
+	NoticeLeaving byte = 2
+	// NoticeReaderGone: the client's reader of one of the program's streams is gone;
+	// the text is one byte, the Stream. A Closed frame could wait behind input that
+	// the program does not read.
+	NoticeReaderGone byte = 3
+	// NoticeHangup: the client's user ends the session: the holder hangs the
+	// program up. As a Signal frame it could wait behind input that the program
+	// does not read.
+	NoticeHangup byte = 4
+)

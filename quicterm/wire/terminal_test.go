@@ -1,0 +1,72 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/hex"
+	"testing"
+
+	"github.com/quicterm/quicterm/buffer"
+)
+
+// The numbers of types, streams and codes: a change here is a change of the protocol.
+func TestTerminalNumbersGolden(t *testing.T) {
+	for _, typ := range []struct {
+		got, want buffer.Type
+	}{
+		{Stdout, 0x01}, {Stderr, 0x02}, {Stdin, 0x03}, {Resize, 0x04}, {Signal, 0x05},
+		{EOF, 0x06}, {Closed, 0x07}, {Exit, 0x08}, {Skip, 0x09},
+	} {
+		if typ.got != typ.want {
+			t.Errorf("type %#x, want %#x", typ.got, typ.want)
+		}
+	}
+	notices := []byte{NoticeDisplaced, NoticeLeaving, NoticeReaderGone, NoticeHangup}
+	if want := []byte{1, 2, 3, 4}; !bytes.Equal(notices, want) {
+		t.Errorf("codes of notices are %v, want %v", notices, want)
+	}
+}
+
+var goldenSizes = map[Size]string{
+	{}: "0000000000000000",
+	{Cols: 80, Rows: 24, XPixel: 640, YPixel: 384}:           "0050001802800180",
+	{Cols: 65535, Rows: 65535, XPixel: 65535, YPixel: 65535}: "ffffffffffffffff",
+}
+
+func TestSizeGolden(t *testing.T) {
+	for size, want := range goldenSizes {
+		b := size.Append(nil)
+		if got := hex.EncodeToString(b); got != want {
+			t.Errorf("%+v is encoded as %s, want %s", size, got, want)
+		}
+		if got, err := ParseSize(append(b, "more"...)); err != nil || got != size {
+			t.Errorf("%s is parsed as %+v, %v", want, got, err)
+		}
+		for n := range len(want) / 2 {
+			if _, err := ParseSize(b[:n]); err == nil {
+				t.Errorf("the first %d bytes of %s are parsed", n, want)
+			}
+		}
+	}
+}
+
+func TestParseStream(t *testing.T) {
+	for b, ok := range map[string]bool{"": false, "\x00": true, "\x01": true, "\x02more": true, "\x03": false, "\xff": false} {
+		stream, err := ParseStream([]byte(b))
+		if (err == nil) != ok {
+			t.Errorf("%x: %v", b, err)
+		}
+		if ok && byte(stream) != b[0] {
+			t.Errorf("%x is parsed as %d", b, stream)
+		}
+	}
+}
+
+func FuzzTerminalPayloads(f *testing.F) {
+	f.Add([]byte{0, 80, 0, 24, 0, 0, 0, 0})
+	f.Fuzz(func(t *testing.T, b []byte) {
+		ParseStream(b)
+		if size, err := ParseSize(b); err == nil && !bytes.Equal(size.Append(nil), b[:8]) {
+			t.Errorf("%x is parsed as %+v", b, size)
+		}
+	})
+}
