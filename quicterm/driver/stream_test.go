@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -124,10 +125,10 @@ func TestStreams(t *testing.T) {
 		why       string
 		mode      Compression
 		asks      bool
-		less      int64 // how many times less than was said is written at least
+		less      int // how many times less than was said is written at least
 		writesAll bool
 	}{
-		{"on", On, true, 2, false},
+		{"on", On, true, 3, false},
 		{"auto", Auto, true, 0, false}, // as the machine's load has it
 		{"off", Off, true, 0, true},
 		{"not asked for", Off, false, 0, true},
@@ -164,14 +165,27 @@ func TestStreams(t *testing.T) {
 			for _, e := range []*end{client, holder} {
 				e.await(said.Len())
 			}
+			// How much was lost with a carrier and written again depends on the
+			// machine's load: what is written is counted from here.
+			client.written.Store(0)
+			holder.written.Store(0)
+			last := buildLog(rng, 1<<20)
+			said.Write(last)
+			for part := range slices.Chunk(last, 32<<10) {
+				client.say(part)
+				holder.say(part)
+			}
+			for _, e := range []*end{client, holder} {
+				e.await(said.Len())
+			}
 			hangUp()
 			for _, e := range []*end{client, holder} {
 				if !bytes.Equal(e.got.Bytes(), said.Bytes()) {
 					t.Errorf("%d bytes arrived, not the %d that were said", e.got.Len(), said.Len())
 				}
-				written := e.written.Load()
-				if test.writesAll && written < int64(said.Len()) || written*test.less > int64(said.Len()) {
-					t.Errorf("%d bytes said, %d written", said.Len(), written)
+				written := int(e.written.Load())
+				if test.writesAll && written < len(last) || written*test.less > len(last) {
+					t.Errorf("%d bytes said, %d written", len(last), written)
 				}
 			}
 		})
