@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -114,4 +115,30 @@ func read(t *testing.T, name string) string {
 		t.Fatal(err)
 	}
 	return string(b)
+}
+
+// Every row of the security page names tests, and they exist.
+func TestSecurityPage(t *testing.T) {
+	tests := make(map[string]bool)
+	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() {
+			maps.Copy(tests, declared(t, path))
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := regexp.MustCompile(`(?m)^\|.*\| *([^|]*?) *\|$`).FindAllStringSubmatch(read(t, "../docs/security.md"), -1)
+	for _, row := range rows[2:] { // after the heading and its line
+		names := regexp.MustCompile("`(\\w+)`").FindAllStringSubmatch(row[1], -1)
+		if len(names) == 0 {
+			t.Errorf("no test in row %q", row[0])
+		}
+		for _, name := range names {
+			if !tests[name[1]] || !strings.HasPrefix(name[1], "Test") && !strings.HasPrefix(name[1], "Fuzz") {
+				t.Errorf("there is no test %s, which docs/security.md names", name[1])
+			}
+		}
+	}
 }
