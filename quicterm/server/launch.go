@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"crypto/rand"
 	"fmt"
+	"net/netip"
 	"os"
 	"path"
 	"path/filepath"
@@ -42,15 +43,17 @@ func (c *conn) launch(req *wire.Attach, name string) (*wire.Launch, error) {
 		PipeTTL:     settings.PipeTTL.Duration,
 	}
 	rand.Read(launch.ID[:])
-	launch.Env = append(launch.Env,
+	client, server := unmapped(c.carrier.RemoteAddr()), unmapped(c.carrier.LocalAddr())
+	launch.Env = append(acceptEnv(settings.AcceptEnv, req.Env), // the last value of a variable counts
 		"HOME="+c.account.Home,
 		"USER="+c.account.Name,
 		"LOGNAME="+c.account.Name,
 		"SHELL="+c.account.Shell,
 		"PATH="+defaultPath(c.account.UID),
 		"QUICTERM_SESSION="+name,
+		fmt.Sprintf("SSH_CLIENT=%v %d %d", client.Addr(), client.Port(), server.Port()),
+		fmt.Sprintf("SSH_CONNECTION=%v %d %v %d", client.Addr(), client.Port(), server.Addr(), server.Port()),
 	)
-	launch.Env = append(launch.Env, acceptEnv(settings.AcceptEnv, req.Env)...)
 	command := req.Command
 	if c.allowed.Command != "" {
 		command = c.allowed.Command
@@ -90,12 +93,18 @@ func defaultPath(uid uint32) string {
 	return usual + ":/usr/local/games:/usr/games"
 }
 
-// acceptEnv returns the variables whose names match a pattern, as NAME=value.
+// unmapped returns an address as sshd shows it: an IPv4 address that was received on an IPv6
+// socket is one of IPv4.
+func unmapped(a netip.AddrPort) netip.AddrPort { return netip.AddrPortFrom(a.Addr().Unmap(), a.Port()) }
+
+// acceptEnv returns the variables whose names match a pattern, as NAME=value. It leaves out
+// the names that belong to the daemon: it may have a reason not to set one.
 func acceptEnv(patterns []string, offered [][2]string) []string {
 	var env []string
 	for _, v := range offered {
 		name, value := v[0], v[1]
-		if name == "" || strings.ContainsAny(name, "=\x00") || strings.Contains(value, "\x00") {
+		if name == "" || strings.ContainsAny(name, "=\x00") || strings.Contains(value, "\x00") ||
+			strings.HasPrefix(name, "SSH_") || strings.HasPrefix(name, "QUICTERM_") {
 			continue
 		}
 		for _, pattern := range patterns {
