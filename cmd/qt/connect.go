@@ -126,15 +126,16 @@ func runTerminal(ctx context.Context, conn *client.Client, settings *configs.Cli
 	}
 	defer showStatus(host, s, opts.verbose)()
 	// A raw terminal sends no signals: these come from other processes.
-	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGQUIT)
+	ctx, stop := untilSignal(ctx, syscall.SIGINT, syscall.SIGQUIT)
 	defer stop()
 	status, err := t.Run(ctx, s, req.Size)
 	if errors.Is(err, client.ErrLeft) {
 		if s.Status().Unacked > 0 {
 			defer say(inputLost)
 		}
-		if ctx.Err() != nil {
-			return leftBySignal(resumeCommand(host, opts, s.Name()))
+		var signaled *signalError
+		if errors.As(context.Cause(ctx), &signaled) {
+			return &signalError{signaled.signal, sessionContinues + resumeCommand(host, opts, s.Name())}
 		}
 		say("%s", detached(resumeCommand(host, opts, s.Name())))
 		return nil

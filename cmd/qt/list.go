@@ -61,23 +61,20 @@ type sessionJSON struct {
 	Status  *uint8    `json:"exit_status,omitempty"`
 }
 
-// printableSessions converts sessions. Nothing in the result controls a terminal.
-func printableSessions(infos []wire.Info) []sessionJSON {
+// describe converts sessions.
+func describe(infos []wire.Info) []sessionJSON {
 	sessions := []sessionJSON{}
 	for _, i := range infos {
 		s := sessionJSON{
 			ID:      i.ID.String(),
-			Name:    printable(i.Name),
+			Name:    i.Name,
 			State:   phaseName(i.Phase),
 			Since:   time.Unix(i.Since, 0),
 			Created: time.Unix(i.Created, 0),
 			Cols:    i.Cols,
 			Rows:    i.Rows,
-			Clients: []string{},
-			Command: printable(i.Command),
-		}
-		for _, c := range i.Clients {
-			s.Clients = append(s.Clients, printable(c))
+			Clients: append([]string{}, i.Clients...),
+			Command: i.Command,
 		}
 		if i.Phase == wire.PhaseExited {
 			s.Status = &i.Status
@@ -102,13 +99,13 @@ func phaseName(p wire.Phase) string {
 func printJSON(w io.Writer, infos []wire.Info) error {
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
-	return e.Encode(printableSessions(infos))
+	return e.Encode(describe(infos))
 }
 
 func printTable(w io.Writer, infos []wire.Info, now time.Time) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "ID\tNAME\tSTATE\tSINCE\tSIZE\tCLIENTS\tCOMMAND")
-	for _, s := range printableSessions(infos) {
+	for _, s := range describe(infos) {
 		state := s.State
 		if s.Status != nil {
 			state = fmt.Sprintf("%s %d", state, *s.Status)
@@ -137,15 +134,4 @@ func duration(d time.Duration) string {
 		return fmt.Sprintf("%dh", int(d.Hours()))
 	}
 	return fmt.Sprintf("%dd", int(d.Hours()/24))
-}
-
-// printable replaces control characters, which a terminal could obey.
-func printable(s string) string {
-	runes := []rune(s)
-	for i, r := range runes {
-		if r < ' ' || r >= 0x7f && r < 0xa0 {
-			runes[i] = '?'
-		}
-	}
-	return string(runes)
 }

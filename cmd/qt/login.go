@@ -52,6 +52,9 @@ func withClient(ctx context.Context, name string, opts *options, f func(*client.
 // loginByGrant calls f with access by a grant: it brings address, host key and token.
 func loginByGrant(ctx context.Context, source bootstrap.Source, cfg client.Config, f func(client.Config) error) error {
 	access, err := bootstrap.NewAccess(ctx, source, cfg.Log)
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
 	if err != nil {
 		return err
 	}

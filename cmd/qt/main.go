@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/signal"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -29,20 +28,21 @@ func (exitError) Error() string { return "the remote command failed" }
 const failure = 255
 
 func run(args []string) int {
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGHUP)
+	ctx, stop := untilSignal(context.Background(), syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
-	// A second signal ends qt at once: its output may block, as on a terminal that no
-	// program reads.
-	context.AfterFunc(ctx, stop)
 	root := command()
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
 	var exit exitError
+	var signaled *signalError
 	switch {
 	case err == nil:
 		return 0
 	case errors.As(err, &exit):
 		return int(exit)
+	case errors.As(err, &signaled):
+		complain(err)
+		return signaled.status()
 	}
 	complain(err)
 	return failure

@@ -101,10 +101,12 @@ func explain(err error, t *target) error {
 // detached says that the session continues without this client.
 func detached(resume string) string { return "detached; resume with: " + resume }
 
-// leftBySignal is the error of a client that a signal ended.
-func leftBySignal(resume string) error {
-	return fmt.Errorf("ended by a signal; the session continues, resume with: %s", resume)
-}
+// What becomes of a session whose client a signal ends, or of a command that gets one.
+const (
+	sessionContinues = "the session continues, resume with: "
+	commandHungUp    = "the command is hung up, and its session ends"
+	signalPassed     = "SIG%s is passed on to the command; a second signal hangs it up and ends qt"
+)
 
 const inputLost = "the last input did not reach the server and is lost"
 
@@ -114,8 +116,6 @@ func explainEnd(err error, host, resume string) error {
 	switch {
 	case errors.As(err, &displaced):
 		return fmt.Errorf("%w; take it back with: %s", err, resume)
-	case errors.Is(err, client.ErrLeft): // only without a terminal
-		return errors.New("ended by a signal; the command is hung up")
 	case errors.Is(err, client.ErrGone):
 		return withHint(err, "its machine was restarted, or another client ended it; qt ls %s lists the sessions", host)
 	}

@@ -52,9 +52,6 @@ func TestExplainEnd(t *testing.T) {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
-	if got := explainEnd(client.ErrLeft, "host", "RESUME").Error(); got != "ended by a signal; the command is hung up" {
-		t.Errorf("a signal: %q", got)
-	}
 }
 
 func TestTerminalMessages(t *testing.T) {

@@ -7,9 +7,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"os/signal"
-	"sync"
-	"syscall"
 
 	"github.com/quicterm/quicterm/quicterm/client"
 	"github.com/quicterm/quicterm/quicterm/wire"
@@ -40,43 +37,14 @@ func runPipe(ctx context.Context, conn *client.Client, host string, opts *option
 	}()
 	stop := passSignals(s)
 	status, err := s.Run(context.WithoutCancel(ctx))
-	stop()
+	sig := stop()
 	select {
 	case failed := <-readFailed:
 		err = errors.Join(failed, err)
 	default:
 	}
+	if errors.Is(err, client.ErrLeft) {
+		return &signalError{sig, commandHungUp}
+	}
 	return result(host, opts, s, status, err)
-}
-
-// passSignals passes the first signal that would end qt on to the command. SIGHUP and a
-// second signal end qt at once, and the holder hangs the command up. Stop is to be
-// called after the session's end.
-func passSignals(s *client.Session) (stop func()) {
-	names := map[os.Signal]string{syscall.SIGINT: "INT", syscall.SIGTERM: "TERM", syscall.SIGHUP: "HUP"}
-	signals := make(chan os.Signal, 1)
-	for sig := range names {
-		signal.Notify(signals, sig)
-	}
-	done := make(chan struct{})
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		for passed := false; ; passed = true {
-			select {
-			case sig := <-signals:
-				if passed || sig == syscall.SIGHUP {
-					s.Leave()
-				} else {
-					wg.Go(func() { s.Signal(names[sig]) }) // blocks while there is no room for input
-				}
-			case <-done:
-				return
-			}
-		}
-	})
-	return func() {
-		signal.Stop(signals)
-		close(done)
-		wg.Wait()
-	}
 }

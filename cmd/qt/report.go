@@ -15,7 +15,7 @@ import (
 )
 
 // A report is the status of a client as qt status --json prints it, and as a client
-// sends it to qt status. Nothing in it controls a terminal.
+// sends it to qt status.
 type report struct {
 	PID            int          `json:"pid"`
 	Host           string       `json:"host"`
@@ -56,8 +56,8 @@ func newReport(host string, st client.Status) *report {
 	c := st.Counters
 	r := &report{
 		PID:            os.Getpid(),
-		Host:           printable(host),
-		Session:        printable(st.Name),
+		Host:           host,
+		Session:        st.Name,
 		State:          st.Link.State.String(),
 		Since:          wallClock(st.Link.Since),
 		Attempts:       st.Link.Attempts,
@@ -76,7 +76,7 @@ func newReport(host string, st client.Status) *report {
 	}
 	for _, p := range st.Paths {
 		r.Paths = append(r.Paths, pathReport{
-			Interface:   printable(p.Interface),
+			Interface:   p.Interface,
 			Local:       address(p.Local),
 			Remote:      address(p.Remote),
 			State:       p.State,
@@ -102,7 +102,7 @@ func address(a netip.AddrPort) string {
 	if !a.Addr().IsValid() {
 		return fmt.Sprintf("*:%d", a.Port())
 	}
-	return printable(a.String()) // the zone is a name of the system
+	return a.String()
 }
 
 func printReports(w io.Writer, reports []*report) error {

@@ -32,6 +32,9 @@ func sshConfig(ctx context.Context, login, host string, opts *options) (map[stri
 	if errors.Is(err, exec.ErrNotFound) {
 		return readSSHConfig(host, opts)
 	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
 	if err != nil {
 		line, _, _ := strings.Cut(strings.TrimSpace(complaint.String()), "\n")
 		return nil, fmt.Errorf("ssh rejects its configuration for %s: %s", host, line)

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"net/netip"
-	"os"
 	"reflect"
 	"strings"
 	"testing"
@@ -143,22 +142,5 @@ func TestStatusOfNothing(t *testing.T) {
 	var out bytes.Buffer
 	if err := printReports(&out, []*report{r}); err != nil || !strings.Contains(out.String(), `"paths": []`) {
 		t.Errorf("prints %s, %v; want an empty array of paths", out.String(), err)
-	}
-}
-
-// Names from the server and the system do not control our terminal.
-func TestStatusControlCharacters(t *testing.T) {
-	r := newReport("ho\x1b[2Jst", client.Status{Name: "a\x1b]0;title\a\u009b2J", Paths: []client.Path{{Interface: "eth\x1b0"}}})
-	var out bytes.Buffer
-	if err := printReports(&out, []*report{r}); err != nil {
-		t.Fatal(err)
-	}
-	for _, shown := range []string{r.text(time.Now()), out.String()} {
-		if strings.ContainsFunc(shown, func(c rune) bool { return c < ' ' && c != '\n' || c >= 0x7f && c < 0xa0 }) {
-			t.Errorf("shows %q", shown)
-		}
-	}
-	if r.PID != os.Getpid() {
-		t.Errorf("process %d, want %d", r.PID, os.Getpid())
 	}
 }

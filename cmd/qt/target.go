@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
 // A target is a server, and our account and keys there.
@@ -60,7 +62,7 @@ func parseTarget(s string, opts *options) (user, host string, err error) {
 	if strings.HasPrefix(host, "[") && strings.HasSuffix(host, "]") {
 		host = host[1 : len(host)-1]
 	}
-	if host == "" || strings.HasPrefix(host, "-") || strings.ContainsAny(host, " \t\r\n/") {
+	if host == "" || strings.HasPrefix(host, "-") || strings.ContainsAny(host, " /") || host != wire.Printable(host, len(host)) {
 		return "", "", fmt.Errorf("%q is not a host", s)
 	}
 	return user, host, nil

@@ -31,3 +31,12 @@ func TestNamedIdentityMissing(t *testing.T) {
 		t.Errorf("got %v, want an error", err)
 	}
 }
+
+// A host that a web page or a script brings along does not control the terminal.
+func TestHostOfControlCharacters(t *testing.T) {
+	for _, host := range []string{"", "-v", "a b", "a\tb", "a/b", "ho\x1b[2Jst", "a\u009bb", "a\xffb", "a\u202eb"} {
+		if _, _, err := parseTarget("ann@"+host, new(options)); err == nil {
+			t.Errorf("%q is taken for a host", host)
+		}
+	}
+}

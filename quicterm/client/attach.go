@@ -136,7 +136,7 @@ func (c *Client) Attach(ctx context.Context, req *wire.Attach, streams Streams) 
 		conn.Close()
 		return nil, err
 	}
-	if s.attached.First == 0 || len(s.attached.Secret) == 0 {
+	if s.attached.First == 0 || len(s.attached.Secret) == 0 || !wire.ValidName(s.attached.Name) {
 		conn.Close()
 		return nil, errors.New("the server's answer makes no sense")
 	}
@@ -221,7 +221,7 @@ func (s *Session) receivedLocked() {
 	s.ring.Release(s.endpoint.Consumed())
 	for _, n := range s.endpoint.TakeNotices() {
 		if n.Code == wire.NoticeDisplaced {
-			s.endLocked(&DisplacedError{By: n.Text})
+			s.endLocked(&DisplacedError{By: wire.Printable(n.Text, wire.MaxClient)})
 		}
 	}
 	s.deniedSince = time.Time{}

@@ -89,6 +89,12 @@ func (c *Client) login(ctx context.Context, request wire.Message) (carrier.Carri
 		return nil, wire.Message{}, ErrNoKeys
 	}
 	conn, err := c.connect(ctx)
+	if ctx.Err() != nil {
+		if err == nil {
+			conn.Close()
+		}
+		return nil, wire.Message{}, context.Cause(ctx)
+	}
 	if err != nil {
 		return nil, wire.Message{}, c.connectError(err)
 	}
@@ -101,6 +107,9 @@ func (c *Client) login(ctx context.Context, request wire.Message) (carrier.Carri
 		if invalid := answer.Decode(refusal); invalid != nil {
 			err = invalid
 		}
+	}
+	if ctx.Err() != nil {
+		err = context.Cause(ctx)
 	}
 	if err != nil {
 		conn.Close()
@@ -124,8 +133,6 @@ func (c *Client) connectError(err error) error {
 		return unknown
 	case c.dialer.refused(err):
 		return ErrBusy
-	case errors.Is(err, context.Canceled):
-		return err
 	}
 	return &UnreachableError{err}
 }

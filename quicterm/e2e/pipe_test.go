@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/quicterm/quicterm/bench/rig"
+	"github.com/quicterm/quicterm/migrate/carrier/quic"
+	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
 // Without a terminal, a command is a clean pipe.
@@ -279,7 +281,66 @@ func TestPipeSecondSignal(t *testing.T) {
 		case <-time.After(100 * time.Millisecond): // signals at the same moment count as one
 		}
 	}
-	if got := cmd.ProcessState.ExitCode(); got != 255 {
-		t.Errorf("exit status %d, want 255", got)
+	if got := cmd.ProcessState.ExitCode(); got != 143 {
+		t.Errorf("exit status %d, want 143", got)
+	}
+}
+
+// A signal that ends a client without a terminal is told, and what becomes of the command.
+func TestPipeEndedBySignal(t *testing.T) {
+	h := newHost(t)
+	h.Start()
+	const passed = "qt: SIGTERM is passed on to the command; a second signal hangs it up and ends qt\n"
+	for _, test := range []struct {
+		sig     syscall.Signal
+		command string
+		status  int
+		says    string
+	}{
+		{syscall.SIGTERM, "echo ready; exec sleep 100", 143, passed},
+		{syscall.SIGTERM, "trap 'exit 3' TERM; echo ready; read x", 3, passed},
+		{syscall.SIGHUP, "echo ready; exec sleep 100", 129, "qt: ended by SIGHUP; the command is hung up, and its session ends\n"},
+		{syscall.SIGINT, "echo ready; exec sleep 100", 130, ""},
+	} {
+		cmd := h.QT("connect", test.command)
+		inputPipe(t, cmd)
+		out, errs := new(rig.Output), new(bytes.Buffer)
+		cmd.Stdout, cmd.Stderr = out, errs
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		timer := time.AfterFunc(rig.Patience, func() { cmd.Process.Kill() })
+		out.Await(t, 0, regexp.MustCompile("ready"))
+		cmd.Process.Signal(test.sig)
+		cmd.Wait()
+		timer.Stop()
+		if got := cmd.ProcessState.ExitCode(); got != test.status || errs.String() != test.says {
+			t.Errorf("%v to %q: status %d, %q; want %d, %q", test.sig, test.command, got, errs.String(), test.status, test.says)
+		}
+	}
+}
+
+// A signal during the login is told as well.
+func TestLoginEndedBySignal(t *testing.T) {
+	h := newHost(t)
+	asked := make(chan bool, 1)
+	addr := serveRaw(t, h, func(c *quic.Conn) {
+		wire.Read(c, wire.MaxMessage)
+		asked <- true
+		io.Copy(io.Discard, c) // and no answer
+	})
+	cmd := h.Via(addr, "connect", nil, "true")
+	errs := new(bytes.Buffer)
+	cmd.Stderr = errs
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	timer := time.AfterFunc(rig.Patience, func() { cmd.Process.Kill() })
+	defer timer.Stop()
+	<-asked
+	cmd.Process.Signal(syscall.SIGTERM)
+	cmd.Wait()
+	if got := cmd.ProcessState.ExitCode(); got != 143 || errs.String() != "qt: ended by SIGTERM\n" {
+		t.Errorf("status %d, %q", got, errs.String())
 	}
 }

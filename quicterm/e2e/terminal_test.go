@@ -76,9 +76,9 @@ func TestEndedBySignal(t *testing.T) {
 			t.Fatal(err)
 		}
 		// \r\n: the terminal translates \n again.
-		x.Expect("qt: ended by a signal; the session continues, resume with: qt attach .* 127.0.0.1 work\r\n")
-		if got := x.Exit(); got != 255 {
-			t.Errorf("%v: exit status %d, want 255", sig, got)
+		x.Expect("qt: ended by SIG[A-Z]+; the session continues, resume with: qt attach .* 127.0.0.1 work\r\n")
+		if got := x.Exit(); got != 128+int(sig) {
+			t.Errorf("%v: exit status %d, want %d", sig, got, 128+int(sig))
 		}
 		x = rig.Open(t, h.QT("attach", "work"))
 	}

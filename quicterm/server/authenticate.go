@@ -33,7 +33,7 @@ func (c *conn) authenticate(ctx context.Context, first wire.Message) (request wi
 	if len(hello.Keys) > wire.MaxKeys {
 		return request, fmt.Errorf("offer of %d keys, at most %d are accepted", len(hello.Keys), wire.MaxKeys)
 	}
-	c.software = hello.Software[:min(len(hello.Software), wire.MaxSummary)]
+	c.software = hello.Software
 	authenticated, requested := false, false
 	for answers := 0; !authenticated || !requested; {
 		m, err := wire.Read(c.carrier, wire.MaxMessage)

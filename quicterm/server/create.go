@@ -5,15 +5,11 @@ package server
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
-
-// sessionNames matches the names that a session may have.
-var sessionNames = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,31}$`)
 
 // findOrCreate returns the id of the session that a client asks for.
 func (c *conn) findOrCreate(ctx context.Context, req *wire.Attach) (wire.SessionID, error) {
@@ -40,7 +36,7 @@ func (c *conn) findOrCreate(ctx context.Context, req *wire.Attach) (wire.Session
 		for n := 1; name == "" || taken(name); n++ {
 			name = strconv.Itoa(n)
 		}
-	case !sessionNames.MatchString(name):
+	case !wire.ValidName(name):
 		return wire.SessionID{}, &wire.Error{Code: wire.CodeFailed, Text: fmt.Sprintf("%q cannot be a session's name: use up to 32 letters, digits, dots, dashes and underscores", name)}
 	case taken(name):
 		if e, err := pick(visible(slices.Clone(all)), name); err == nil && req.Mode == wire.ModeAttachOrCreate {

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"regexp"
 	"time"
 
 	"github.com/fxamacker/cbor/v2"
@@ -36,6 +37,12 @@ const (
 	MaxName    = 32  // bytes of a session's name
 	MaxSummary = 256 // bytes of a command line as listed
 )
+
+// names matches the names that a session may have: words for a shell, too.
+var names = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,31}$`)
+
+// ValidName reports whether a session may have a name.
+func ValidName(name string) bool { return names.MatchString(name) }
 
 // Hello is the first message of a client that has to authenticate.
 type Hello struct {
@@ -183,6 +190,7 @@ type Info struct {
 func DecodeInfo(raw cbor.RawMessage) (Info, error) {
 	var info Info
 	err := decMode.Unmarshal(raw, &info)
+	info.makePrintable()
 	return info, err
 }
 

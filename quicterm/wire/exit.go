@@ -2,9 +2,7 @@ package wire
 
 import (
 	"encoding/binary"
-	"strings"
 	"time"
-	"unicode"
 )
 
 const (
@@ -37,7 +35,7 @@ func (e ExitStatus) Append(b []byte) []byte {
 }
 
 // ParseExitStatus decodes the payload of an Exit frame. Without a status, that is
-// 255. Of the reason it keeps what can be printed.
+// 255. The reason is [Printable].
 func ParseExitStatus(b []byte) ExitStatus {
 	if len(b) == 0 {
 		return ExitStatus{Status: 255}
@@ -46,13 +44,7 @@ func ParseExitStatus(b []byte) ExitStatus {
 	if b = b[1:]; len(b) <= 8 {
 		return e
 	}
-	reason := strings.ToValidUTF8(string(b[8:min(len(b), MaxExit-1)]), "")
-	e.Reason = strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) {
-			return -1
-		}
-		return r
-	}, reason)
+	e.Reason = Printable(string(b[8:]), maxReason)
 	if e.Reason != "" {
 		e.At = time.Unix(int64(binary.BigEndian.Uint64(b)), 0)
 	}

@@ -137,7 +137,7 @@ func Send(w io.Writer, v Body) error {
 }
 
 // Decode decodes the payload of m into v, a pointer to the body of its type.
-// It ignores unknown fields.
+// It ignores unknown fields, and makes texts that people see [Printable].
 func (m Message) Decode(v Body) error {
 	if m.Type != v.Type() {
 		return fmt.Errorf("message of type %d where %d was expected", m.Type, v.Type())
@@ -150,6 +150,9 @@ func (m Message) Decode(v Body) error {
 	}
 	if err != nil {
 		return fmt.Errorf("message of type %d: %w", m.Type, err)
+	}
+	if text, ok := v.(interface{ makePrintable() }); ok {
+		text.makePrintable()
 	}
 	return nil
 }

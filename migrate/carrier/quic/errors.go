@@ -2,6 +2,7 @@ package quic
 
 import (
 	"errors"
+	"strconv"
 
 	quicgo "github.com/quic-go/quic-go"
 )
@@ -28,4 +29,28 @@ func PeerGone(err error) bool {
 	var transport *quicgo.TransportError
 	return errors.As(err, &closed) || errors.As(err, &idle) || errors.As(err, &handshake) ||
 		errors.As(err, &transport) && transport.Remote
+}
+
+// maxReason bounds the length in bytes of a peer's reason to close, as errors show it.
+const maxReason = 256
+
+// quoted returns an error with the peer's reason quoted: it may be any bytes, and people see
+// the error.
+func quoted(err error) error {
+	quote := func(s string) string { return strconv.Quote(s[:min(len(s), maxReason)]) }
+	switch e := err.(type) {
+	case *quicgo.ApplicationError:
+		if e.Remote && e.ErrorMessage != "" {
+			e := *e
+			e.ErrorMessage = quote(e.ErrorMessage)
+			return &e
+		}
+	case *quicgo.TransportError:
+		if e.Remote && e.ErrorMessage != "" {
+			e := *e
+			e.ErrorMessage = quote(e.ErrorMessage)
+			return &e
+		}
+	}
+	return err
 }

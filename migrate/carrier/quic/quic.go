@@ -96,7 +96,7 @@ func dial(ctx context.Context, socket net.PacketConn, addr netip.AddrPort, conf 
 	if err != nil {
 		transport.Close()
 		socket.Close()
-		return nil, err
+		return nil, quoted(err)
 	}
 	closeAll := sync.OnceValue(func() error {
 		conn.CloseWithError(0, "")
@@ -179,10 +179,16 @@ func (q *Conn) SetDeadline(t time.Time) error { return q.stream.SetDeadline(t) }
 func (q *Conn) SetWriteDeadline(t time.Time) error { return q.stream.SetWriteDeadline(t) }
 
 // Read implements [carrier.Carrier].
-func (q *Conn) Read(b []byte) (int, error) { return q.stream.Read(b) }
+func (q *Conn) Read(b []byte) (int, error) {
+	n, err := q.stream.Read(b)
+	return n, quoted(err)
+}
 
 // Write implements [carrier.Carrier].
-func (q *Conn) Write(b []byte) (int, error) { return q.stream.Write(b) }
+func (q *Conn) Write(b []byte) (int, error) {
+	n, err := q.stream.Write(b)
+	return n, quoted(err)
+}
 
 // CloseWrite ends the stream in this direction: the peer reads the rest, then io.EOF.
 func (q *Conn) CloseWrite() error { return q.stream.Close() }

@@ -1,0 +1,55 @@
+package wire
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Limits of texts for people, in bytes. Decoding cuts longer ones.
+const (
+	MaxClient = 256  // account@address
+	maxText   = 1024 // of an error: a few lines on a terminal
+)
+
+// Printable returns text of a peer for a terminal or a log: one line of at most limit
+// bytes, in which nothing controls the terminal or changes the order of what is shown. White
+// space becomes a space, and any other character that cannot be printed a question mark:
+// control characters (C0, DEL, C1), format characters such as those for the direction of
+// writing, and invalid UTF-8. It allocates nothing for text that needs no change.
+//
+// The decoders of this package apply it to each text that people see, so that nobody else
+// has to.
+func Printable(s string, limit int) string {
+	if len(s) > limit {
+		for limit > 0 && !utf8.RuneStart(s[limit]) {
+			limit--
+		}
+		s = s[:limit]
+	}
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == utf8.RuneError:
+			return '?' // also of invalid UTF-8
+		case unicode.IsPrint(r):
+			return r
+		case unicode.IsSpace(r):
+			return ' '
+		}
+		return '?'
+	}, s)
+}
+
+// A message with texts that people see makes them printable when it is decoded.
+
+func (h *Hello) makePrintable()    { h.Software = Printable(h.Software, MaxSummary) }
+func (a *Attached) makePrintable() { a.Name = Printable(a.Name, MaxName) }
+func (e *Error) makePrintable()    { e.Text = Printable(e.Text, maxText) }
+func (o *Open) makePrintable()     { o.Client = Printable(o.Client, MaxClient) }
+
+func (i *Info) makePrintable() {
+	i.Name, i.Command = Printable(i.Name, MaxName), Printable(i.Command, MaxSummary)
+	for n, client := range i.Clients {
+		i.Clients[n] = Printable(client, MaxClient)
+	}
+}
