@@ -90,17 +90,19 @@ type Session struct {
 	writeErr error           // the first error of writing output
 	merged   []byte          // frames of output that are written together
 
-	gate        gate.Gate // guards what follows
-	waiting     int       // goroutines in waitLocked
-	ring        *buffer.Ring
-	endpoint    *session.Endpoint
-	driver      *driver.Driver
-	proofs      uint64    // how many proofs were made for resumes
-	deniedSince time.Time // since when the server denies that it has the session, or zero
-	link        LinkState
-	over        bool
-	cause       error // why Run returns, once over
-	alarm       alarm
+	gate     gate.Gate // guards what follows
+	waiting  int       // goroutines in waitLocked
+	ring     *buffer.Ring
+	endpoint *session.Endpoint
+	driver   *driver.Driver
+	proofs   uint64 // how many proofs were made for resumes
+	link     LinkState
+	over     bool
+	cause    error // why Run returns, once over
+	alarm    alarm
+
+	deniedSince   time.Time // since when the server denies that it has the session, or zero
+	rebootedSince time.Time // since when it also says that its machine was started anew, or zero
 
 	linkChanged    chan struct{}          // wakes the goroutine that calls streams.Changed
 	statusRequests chan chan roamerStatus // that the roamer answers
@@ -224,7 +226,7 @@ func (s *Session) receivedLocked() {
 			s.endLocked(&DisplacedError{By: wire.Printable(n.Text, wire.MaxClient)})
 		}
 	}
-	s.deniedSince = time.Time{}
+	s.deniedSince, s.rebootedSince = time.Time{}, time.Time{}
 	if s.endpoint.Pending() > 0 || s.waiting > 0 {
 		s.gate.Changed()
 	}

@@ -13,14 +13,21 @@ import (
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
-// goneAfter is how long a server may deny that it has the session before the session counts
-// as gone: a holder whose socket was removed makes it again within a minute.
-const goneAfter = 130 * time.Second
+const (
+	// goneAfter is how long a server may deny that it has the session before the session
+	// counts as gone: a holder whose socket was removed makes it again within a minute.
+	goneAfter = 130 * time.Second
+
+	// rebootedAfter is the same if the server also says each time that its machine was
+	// started anew. One such answer may be wrong, and what a pipe has not delivered is lost
+	// with it.
+	rebootedAfter = 3 * time.Second
+)
 
 // resume asks the server, first on a new carrier, to continue the session. The answer comes
 // before the frames, and is read with the first of them. On an error, the carrier is closed.
 func (s *Session) resume(c carrier.Carrier) (*resumedCarrier, error) {
-	r := &wire.Resume{UID: s.attached.UID, ID: s.attached.ID, Instance: s.instance}
+	r := &wire.Resume{UID: s.attached.UID, ID: s.attached.ID, Instance: s.instance, Boot: s.attached.Boot}
 	s.gate.Lock()
 	s.proofs++
 	r.N = s.proofs
@@ -55,7 +62,9 @@ func (c *resumedCarrier) Read(b []byte) (int, error) {
 
 // A notFoundError means that the server does not have the session, or that the proof is
 // wrong: it does not say which.
-type notFoundError struct{ boot string }
+type notFoundError struct {
+	rebooted bool // the server's machine was started anew
+}
 
 func (e *notFoundError) Error() string { return "resume denied" }
 
@@ -67,7 +76,7 @@ func checkResumed(m wire.Message) error {
 		if err := m.Decode(&denied); err != nil {
 			return err
 		}
-		return &notFoundError{denied.Boot}
+		return &notFoundError{denied.Rebooted}
 	case wire.TypeError:
 		refusal := new(wire.Error)
 		if err := m.Decode(refusal); err != nil {
@@ -117,13 +126,20 @@ func (s *Session) carrierEnded(err error, from responder) {
 	if !errors.As(err, &notFound) || from == otherHost {
 		return
 	}
+	now := time.Now()
 	if s.deniedSince.IsZero() {
-		s.deniedSince = time.Now()
+		s.deniedSince = now
 	}
 	switch {
-	case notFound.boot != s.attached.Boot && from == sessionHost:
+	case from != sessionHost:
+	case !notFound.rebooted:
+		s.rebootedSince = time.Time{}
+	case s.rebootedSince.IsZero():
+		s.rebootedSince = now
+	case now.Sub(s.rebootedSince) >= rebootedAfter:
 		s.endLocked(fmt.Errorf("%w: the server was started anew", ErrGone))
-	case time.Since(s.deniedSince) > goneAfter:
+	}
+	if now.Sub(s.deniedSince) > goneAfter {
 		s.endLocked(fmt.Errorf("%w: the server does not know it any more", ErrGone))
 	}
 }

@@ -4,9 +4,8 @@ import (
 	"errors"
 	"net/netip"
 	"testing"
+	"testing/synctest"
 	"time"
-
-	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
 // A name may stand for several machines with one host key, as in a cluster. One of them has
@@ -14,26 +13,48 @@ import (
 func TestDenialOfOtherHost(t *testing.T) {
 	home, other := netip.MustParseAddrPort("192.0.2.1:4433"), netip.MustParseAddrPort("192.0.2.2:4433")
 	for _, test := range []struct {
-		why   string
-		from  netip.AddrPort
-		named []netip.AddrPort
-		gone  bool
-		wait  bool
+		why       string
+		from      netip.AddrPort
+		named     []netip.AddrPort
+		goneAfter time.Duration // 0 for never
 	}{
-		{"the machine was restarted", home, []netip.AddrPort{home, other}, true, true},
-		{"another machine of that name", other, []netip.AddrPort{other, home}, false, false},
-		{"another machine, and the name stands only for it", other, []netip.AddrPort{other}, false, true},
+		{"the machine was restarted", home, []netip.AddrPort{home, other}, rebootedAfter},
+		{"another machine of that name", other, []netip.AddrPort{other, home}, 0},
+		{"another machine, and the name stands only for it", other, []netip.AddrPort{other}, goneAfter + time.Second},
 	} {
-		s := &Session{client: New(Config{}), attached: wire.Attached{Boot: "ours"}}
-		from := responderAt(test.from, home, test.named)
-		s.carrierEnded(&notFoundError{boot: "other"}, from)
-		if s.over != test.gone || s.deniedSince.IsZero() == test.wait {
-			t.Errorf("%s: over is %v, denied since %v", test.why, s.over, s.deniedSince)
-		}
-		s.deniedSince = time.Now().Add(-goneAfter - time.Second)
-		s.carrierEnded(&notFoundError{boot: "other"}, from)
-		if s.over != test.wait || s.over && !errors.Is(s.cause, ErrGone) {
-			t.Errorf("%s, for minutes: over is %v, %v", test.why, s.over, s.cause)
-		}
+		synctest.Test(t, func(t *testing.T) {
+			s := &Session{client: New(Config{})}
+			from := responderAt(test.from, home, test.named)
+			for denied := time.Duration(0); denied < 10*time.Minute; denied += time.Second {
+				s.carrierEnded(&notFoundError{rebooted: true}, from)
+				if gone := test.goneAfter > 0 && denied >= test.goneAfter; s.over != gone || gone && !errors.Is(s.cause, ErrGone) {
+					t.Fatalf("%s, for %v: over is %v, %v", test.why, denied, s.over, s.cause)
+				}
+				time.Sleep(time.Second)
+			}
+		})
 	}
+}
+
+// One answer that the machine was started anew is not enough: nor are several at once, or one
+// that another answer contradicts.
+func TestRebootIsConfirmed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &Session{client: New(Config{})}
+		answer := func(rebooted bool, want bool) {
+			t.Helper()
+			s.carrierEnded(&notFoundError{rebooted}, sessionHost)
+			if s.over != want {
+				t.Errorf("over is %v, want %v", s.over, want)
+			}
+		}
+		for range 5 {
+			answer(true, false)
+		}
+		time.Sleep(rebootedAfter)
+		answer(false, false)
+		answer(true, false)
+		time.Sleep(rebootedAfter)
+		answer(true, true)
+	})
 }

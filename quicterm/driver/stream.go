@@ -42,8 +42,10 @@ func (d *Driver) readStream(id session.CarrierID, c carrier.Carrier, r *running)
 		if errors.Is(err, buffer.ErrChecksum) {
 			d.endpoint.CountCorrupted()
 		}
-		d.received()
-		d.Wake()
+		if len(batch) > 0 { // or the carrier has ended without a word
+			d.received()
+			d.Wake()
+		}
 		if err != nil {
 			return fmt.Errorf("stream: %w", err)
 		}

@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"os"
 	"strings"
 	"testing"
 
@@ -92,13 +93,33 @@ func badResumes(t *testing.T, h *rig.Host) {
 	unknown.ID[15] ^= 1
 	foreign := newResume(attached, 2, instance)
 	foreign.UID += 12345
-	for why, r := range map[string]*wire.Resume{"wrong proof": wrong, "another instance": other, "another account": foreign} {
-		if d := denied(why, r); d != replayed || d.Boot != attached.Boot {
+	if replayed.Rebooted {
+		t.Error("a replayed proof: the machine was started anew")
+	}
+	for why, r := range map[string]*wire.Resume{"wrong proof": wrong, "another instance": other} {
+		if d := denied(why, r); d != replayed {
 			t.Errorf("%s: answered %+v; a replayed proof: %+v", why, d, replayed)
 		}
 	}
-	if d := denied("unknown session", unknown); len(d.Boot) != len(attached.Boot) || d.Boot == attached.Boot && d.Boot != "" {
-		t.Errorf("unknown session: answered %+v; the boot is %q", d, attached.Boot)
+	if os.Getuid() == 0 { // the daemon serves every account
+		if d := denied("another account", foreign); d != replayed {
+			t.Errorf("another account: answered %+v; a replayed proof: %+v", d, replayed)
+		}
+	} else {
+		c := dialRaw(t, h)
+		c.send(encode(t, foreign))
+		c.wantDropped("does not serve")
+	}
+	// Whoever does not know the mark of a session learns neither that nor whether there is
+	// such a session.
+	wrong.Boot = wire.BootMark(random(8))
+	unknown.Boot = wrong.Boot
+	if d, e := denied("unknown session", unknown), denied("known session", wrong); d != e || d.Rebooted != attached.Boot.Differs(wrong.Boot) {
+		t.Errorf("unknown session: answered %+v; known session: %+v", d, e)
+	}
+	wrong.Boot = wire.BootMark{}
+	if d := denied("unknown mark", wrong); d.Rebooted {
+		t.Error("a client that knows no mark is told that the machine was started anew")
 	}
 	resume(newResume(attached, 2, instance), &wire.Resumed{})
 

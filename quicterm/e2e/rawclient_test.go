@@ -226,7 +226,7 @@ func newToken(t *testing.T, h *rig.Host) []byte {
 
 // newResume returns the nth Resume of the instance that opened a session.
 func newResume(a *wire.Attached, n uint64, instance wire.InstanceID) *wire.Resume {
-	r := &wire.Resume{UID: a.UID, ID: a.ID, Instance: instance, N: n}
+	r := &wire.Resume{UID: a.UID, ID: a.ID, Instance: instance, Boot: a.Boot, N: n}
 	r.Proof = auth.Proof(a.Secret, r.Statement())
 	return r
 }

@@ -56,7 +56,7 @@ func (h *Holder) attachLocked(open *wire.Open, req *wire.Attach) (*attachment, *
 	return a, &wire.Attached{
 		ID:      h.launch.ID,
 		UID:     uint32(os.Geteuid()),
-		Boot:    BootMark(h.launch.ID),
+		Boot:    h.boot,
 		Created: created,
 		Name:    h.launch.Name,
 		Secret:  secret,

@@ -20,6 +20,7 @@ type Holder struct {
 	launch  wire.Launch
 	log     *slog.Logger
 	created time.Time
+	boot    wire.BootMark
 	program Program
 
 	// gate guards all below. It changes with input to give to the program, with room
@@ -47,6 +48,7 @@ func New(launch wire.Launch, p Program, log *slog.Logger) *Holder {
 		launch:  launch,
 		log:     log.With("session", launch.Name, "id", launch.ID.String()[:8]),
 		created: now,
+		boot:    CurrentBoot().Mark(launch.ID),
 		program: p,
 		ring:    ring,
 		clients: newClients(ring, launch.PTY, launch.Buffer),

@@ -63,6 +63,17 @@ func (b Base) Dirs(uid uint32) []string {
 	return dirs
 }
 
+// Unsafe returns why a possible directory of an account is not in Dirs although something
+// is there, or nil.
+func (b Base) Unsafe(uid uint32) error {
+	for _, dir := range b.candidates(uid) {
+		if err := check(dir, uid); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
 // Make returns the directory of an account. If there is none, it makes one. Only root can
 // make it in the directory that System returns, and for other accounts.
 func (b Base) Make(uid uint32) (string, error) {

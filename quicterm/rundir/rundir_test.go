@@ -154,6 +154,9 @@ func TestMake(t *testing.T) {
 		if got := b.Dirs(me() + 1); len(got) != 0 {
 			t.Errorf("Dirs of another gives %v, want nothing", got)
 		}
+		if err := errors.Join(b.Unsafe(me()), b.Unsafe(me()+1)); err != nil {
+			t.Errorf("Unsafe: %v", err)
+		}
 	}
 }
 
@@ -211,6 +214,7 @@ func TestUnsafe(t *testing.T) {
 			if got := b.Dirs(me()); len(got) != 0 {
 				t.Errorf("Dirs gives %v, want nothing", got)
 			}
+			wantError(t, "Unsafe", b.Unsafe(me()), test.want)
 			if after, err := os.Lstat(dir); err != nil || after.Mode() != before.Mode() || !os.SameFile(before, after) {
 				t.Errorf("it is %v now, %v; want it left as it was", after, err)
 			}

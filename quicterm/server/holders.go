@@ -21,8 +21,8 @@ type Holders interface {
 	Sessions(uid uint32) []wire.SessionID
 
 	// Ask sends a request to the holder of an account's session, with open before
-	// it, and returns the answer. The error is [fs.ErrNotExist] if there is no such
-	// holder. Ask blocks until the holder answers or ctx ends, but only for seconds.
+	// it, and returns the answer. The error is [fs.ErrNotExist] only if there is
+	// certainly no such holder: a client that is told so gives its session up. Ask blocks until the holder answers or ctx ends, but only for seconds.
 	Ask(ctx context.Context, uid uint32, id wire.SessionID, open *wire.Open, request wire.Message) (wire.Message, error)
 
 	// Carry is like Ask for a request that makes the connection to the holder a

@@ -103,13 +103,16 @@ func (p *processes) Carry(ctx context.Context, uid uint32, id wire.SessionID, op
 }
 
 // connect calls f with each path that a holder's socket may have, until f has reached
-// the holder.
+// the holder. The error is fs.ErrNotExist if none of the paths exists or all refuse.
 func (p *processes) connect(uid uint32, id wire.SessionID, f func(path string) error) error {
 	for _, dir := range p.base.Dirs(uid) {
 		err := f(filepath.Join(dir, holder.SocketName(id)))
 		if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ECONNREFUSED) {
 			return err
 		}
+	}
+	if err := p.base.Unsafe(uid); err != nil { // the socket may be there
+		return err
 	}
 	return fs.ErrNotExist
 }

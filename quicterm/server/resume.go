@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/quicterm/quicterm/migrate/carrier"
-	"github.com/quicterm/quicterm/quicterm/holder"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -21,9 +20,10 @@ const (
 )
 
 // resume makes the connection another carrier of an attachment. Until the holder has
-// accepted the proof, it is sent nothing but the Resume, and the client nothing. A
-// client above the rate limit gets no answer: it might take Denied for the end of
-// the session.
+// accepted the proof, it is sent nothing but the Resume, and the client nothing. The client
+// takes Denied for a sign of the session's end, so it is sent only if there is no holder or
+// the holder itself refuses. After any other error, and above the rate limit, the client
+// gets no answer, and tries again.
 func (c *conn) resume(m wire.Message, authenticated func()) error {
 	var req wire.Resume
 	if err := m.Decode(&req); err != nil {
@@ -33,28 +33,32 @@ func (c *conn) resume(m wire.Message, authenticated func()) error {
 		return fmt.Errorf("resume: %w", errTooOften)
 	}
 	answer, toHolder, err := c.server.resume(c.incoming.Context(), &req, m)
-	if err == nil && answer.Type == wire.TypeDenied {
-		toHolder.Close()
-		err = errors.New("the holder does not accept the resume")
+	if errors.Is(err, errDenied) {
+		c.sendLast(&wire.Denied{Rebooted: c.server.boot.Mark(req.ID).Differs(req.Boot)})
 	}
 	if err != nil {
-		c.sendLast(&wire.Denied{Boot: holder.BootMark(req.ID)})
-		return fmt.Errorf("%w: %w", errDenied, err)
+		return err
 	}
 	authenticated()
 	c.carrier.SetDeadline(time.Time{})
 	return c.relay(answer, toHolder)
 }
 
-// resume passes a Resume on to the holder of its session. The error is for the log:
-// the client is not told whether the session exists.
+// resume passes a Resume on to the holder of its session. The error is for the log; it is
+// errDenied if the client is to be told Denied, but not whether the session exists.
 func (s *Server) resume(ctx context.Context, req *wire.Resume, m wire.Message) (wire.Message, carrier.Carrier, error) {
 	if !s.serves(req.UID) {
 		return m, nil, fmt.Errorf("resume of a session of user id %d, which this daemon does not serve", req.UID)
 	}
 	answer, c, err := s.holders.Carry(ctx, req.UID, req.ID, &wire.Open{}, m)
-	if errors.Is(err, fs.ErrNotExist) {
-		err = fmt.Errorf("resume of a session that does not exist, of user id %d", req.UID)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return m, nil, fmt.Errorf("%w: resume of a session that does not exist, of user id %d", errDenied, req.UID)
+	case err != nil:
+		return m, nil, fmt.Errorf("resume: %w", err)
+	case answer.Type == wire.TypeDenied:
+		c.Close()
+		return m, nil, fmt.Errorf("%w: the holder does not accept the resume", errDenied)
 	}
-	return answer, c, err
+	return answer, c, nil
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/quicterm/quicterm/migrate/carrier/quic"
 	"github.com/quicterm/quicterm/quicterm/account"
 	"github.com/quicterm/quicterm/quicterm/auth"
+	"github.com/quicterm/quicterm/quicterm/holder"
 	"github.com/quicterm/quicterm/quicterm/rundir"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
@@ -29,6 +30,7 @@ type Server struct {
 	granted    bool
 	log        *slog.Logger
 	base       rundir.Base
+	boot       holder.Boot
 	self       *account.Account
 	all        bool // every account is served, not only self
 	holders    Holders
@@ -68,6 +70,7 @@ func New(cfg Config) (*Server, error) {
 		granted:  cfg.Granted,
 		log:      log,
 		base:     rundir.Base(settings.RuntimeDir),
+		boot:     holder.CurrentBoot(),
 		self:     self,
 		all:      self.UID == 0 && !cfg.Granted,
 		holders:  cfg.Holders,

@@ -30,6 +30,15 @@ func ParseSessionID(s string) (SessionID, error) {
 // All carriers of an instance are one attachment.
 type InstanceID [16]byte
 
+// A BootMark is the same for a session until its machine is started anew, and means nothing
+// without the session's id. Zeros mean that it is not known.
+type BootMark [8]byte
+
+// Differs reports whether two marks are known and are of different runs of the machine.
+func (m BootMark) Differs(other BootMark) bool {
+	return m != BootMark{} && other != BootMark{} && m != other
+}
+
 // Limits of fields. A receiver refuses what exceeds them.
 const (
 	MaxKeys    = 64  // public keys that a client offers
@@ -69,10 +78,9 @@ type Token struct {
 	Token []byte `cbor:"1,keyasint"`
 }
 
-// Denied ends a connection whose client has proven nothing. Boot is empty, except in
-// the answer to a Resume.
+// Denied ends a connection whose client has proven nothing.
 type Denied struct {
-	Boot string `cbor:"1,keyasint"` // see Attached
+	Rebooted bool `cbor:"1,keyasint"` // the machine was started anew since the mark in a Resume
 }
 
 // A Mode says whether Attach uses an existing session or starts one.
@@ -108,7 +116,7 @@ type Attached struct {
 	Offset  uint64    `cbor:"8,keyasint"`  // its offset
 	Live    uint64    `cbor:"9,keyasint"`  // the first live frame: those before it are history
 	Trim    uint64    `cbor:"10,keyasint"` // bytes of output that the client does not show: the rest of a line
-	Boot    string    `cbor:"11,keyasint"` // differs after a reboot of the machine
+	Boot    BootMark  `cbor:"11,keyasint"` // of the holder
 }
 
 // Resumed answers a Resume whose proof is valid. Frames follow.
@@ -120,18 +128,20 @@ type Resume struct {
 	UID      uint32 // of the session's account
 	ID       SessionID
 	Instance InstanceID
+	Boot     BootMark // as in Attached
 	N        uint64   // number of the proof, which the holder accepts once
 	Proof    [32]byte // HMAC with the secret over the other fields
 }
 
 // ResumeSize is the size of a Resume's payload, in bytes.
-const ResumeSize = 4 + 16 + 16 + 8 + 32
+const ResumeSize = 4 + 16 + 16 + 8 + 8 + 32
 
 // Statement returns the bytes that the proof covers.
 func (r *Resume) Statement() []byte {
 	b := binary.BigEndian.AppendUint32(nil, r.UID)
 	b = append(b, r.ID[:]...)
 	b = append(b, r.Instance[:]...)
+	b = append(b, r.Boot[:]...)
 	return binary.BigEndian.AppendUint64(b, r.N)
 }
 
@@ -147,6 +157,7 @@ func (r *Resume) decode(b []byte) error {
 	b = b[4:]
 	b = b[copy(r.ID[:], b):]
 	b = b[copy(r.Instance[:], b):]
+	b = b[copy(r.Boot[:], b):]
 	r.N = binary.BigEndian.Uint64(b)
 	copy(r.Proof[:], b[8:])
 	return nil

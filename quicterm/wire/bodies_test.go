@@ -50,8 +50,8 @@ func TestTextsOfAnyBytes(t *testing.T) {
 }
 
 func TestResumeStatement(t *testing.T) {
-	r := Resume{UID: 1000, ID: testID, Instance: testInstance, N: 7, Proof: testProof}
-	want := unhex("000003e8 000102030405060708090a0b0c0d0e0f 0f0e0d0c0b0a09080706050403020100 0000000000000007")
+	r := Resume{UID: 1000, ID: testID, Instance: testInstance, Boot: testBoot, N: 7, Proof: testProof}
+	want := unhex("000003e8 000102030405060708090a0b0c0d0e0f 0f0e0d0c0b0a09080706050403020100 b0b1b2b3b4b5b6b7 0000000000000007")
 	if got := r.Statement(); !bytes.Equal(got, want) {
 		t.Errorf("Statement() = %x, want %x", got, want)
 	}

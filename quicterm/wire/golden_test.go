@@ -20,6 +20,7 @@ import (
 var (
 	testID       = SessionID{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}
 	testInstance = InstanceID{15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0}
+	testBoot     = BootMark{0xb0, 0xb1, 0xb2, 0xb3, 0xb4, 0xb5, 0xb6, 0xb7}
 	testProof    = [32]byte(bytes.Repeat([]byte{0xee}, 32))
 
 	testInfo = Info{
@@ -71,9 +72,9 @@ var goldenBodies = []struct {
 	{&Token{Token: []byte{0xcc, 0xdd}},
 		`04 000005 a1
 		01 42 ccdd`},
-	{&Denied{Boot: "0123456789abcdef"},
-		`05 000013 a1
-		01 70 30313233343536373839616263646566`},
+	{&Denied{Rebooted: true},
+		`05 000003 a1
+		01 f5`},
 	{&Attach{
 		Mode:     ModeAttach,
 		Session:  "work",
@@ -103,9 +104,9 @@ var goldenBodies = []struct {
 		Offset:  70000,
 		Live:    301,
 		Trim:    5,
-		Boot:    "00ff",
+		Boot:    testBoot,
 	},
-		`07 00003a ab
+		`07 00003e ab
 		01 50 000102030405060708090a0b0c0d0e0f
 		02 1903e8
 		03 64 776f726b
@@ -116,12 +117,13 @@ var goldenBodies = []struct {
 		08 1a00011170
 		09 19012d
 		0a 05
-		0b 64 30306666`},
-	{&Resume{UID: 1000, ID: testID, Instance: testInstance, N: 0x0102030405060708, Proof: testProof},
-		`08 00004c
+		0b 48 b0b1b2b3b4b5b6b7`},
+	{&Resume{UID: 1000, ID: testID, Instance: testInstance, Boot: testBoot, N: 0x0102030405060708, Proof: testProof},
+		`08 000054
 		000003e8
 		000102030405060708090a0b0c0d0e0f
 		0f0e0d0c0b0a09080706050403020100
+		b0b1b2b3b4b5b6b7
 		0102030405060708
 		eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee`},
 	{&Resumed{}, `09 000001 a0`},

@@ -30,6 +30,7 @@ type Holders struct {
 	mu   sync.Mutex
 	byID map[wire.SessionID]*holder.Holder
 	asks int
+	away error // of every request, or nil
 	wg   sync.WaitGroup
 }
 
@@ -60,6 +61,14 @@ func (h *Holders) Asks() int {
 	return h.asks
 }
 
+// Fail makes every request fail with err until it is called with nil: fs.ErrNotExist is
+// that of a holder whose socket was removed.
+func (h *Holders) Fail(err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.away = err
+}
+
 // Ask asks a holder.
 func (h *Holders) Ask(_ context.Context, _ uint32, id wire.SessionID, open *wire.Open, request wire.Message) (wire.Message, error) {
 	answer, _, err := h.handle(id, open, request)
@@ -81,9 +90,12 @@ func (h *Holders) Carry(_ context.Context, _ uint32, id wire.SessionID, open *wi
 
 func (h *Holders) handle(id wire.SessionID, open *wire.Open, request wire.Message) (wire.Message, func(carrier.Carrier), error) {
 	h.mu.Lock()
-	keeper := h.byID[id]
+	keeper, away := h.byID[id], h.away
 	h.asks++
 	h.mu.Unlock()
+	if away != nil {
+		return wire.Message{}, nil, away
+	}
 	if keeper == nil {
 		return wire.Message{}, nil, fs.ErrNotExist
 	}

@@ -1,0 +1,68 @@
+//go:build linux || darwin
+
+package server
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/quicterm/quicterm/quicterm/holder"
+	"github.com/quicterm/quicterm/quicterm/rundir"
+	"github.com/quicterm/quicterm/quicterm/wire"
+)
+
+// A session does not exist only if its socket is certainly nowhere, or refuses.
+func TestSessionDoesNotExist(t *testing.T) {
+	uid, id := uint32(os.Geteuid()), wire.SessionID{1}
+	for _, test := range []struct {
+		why    string
+		change func(dir, socket string) error
+		exists bool
+	}{
+		{"nothing was changed", func(dir, socket string) error { return nil }, true},
+		{"the socket was removed", func(dir, socket string) error { return os.Remove(socket) }, false},
+		{"the directory was removed", func(dir, socket string) error { return os.RemoveAll(dir) }, false},
+		{"a socket that refuses", func(dir, socket string) error {
+			os.Remove(socket)
+			l, err := rundir.Listen(socket)
+			if err != nil {
+				return err
+			}
+			l.SetUnlinkOnClose(false)
+			return l.Close()
+		}, false},
+		{"a directory that others can read", func(dir, socket string) error { return os.Chmod(dir, 0o755) }, true},
+		{"a link to the directory", func(dir, socket string) error {
+			return errors.Join(os.Rename(dir, dir+".real"), os.Symlink(dir+".real", dir))
+		}, true},
+	} {
+		root, err := os.MkdirTemp("", "qt") // a socket needs a short path
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer os.RemoveAll(root)
+		p := &processes{base: rundir.Base(root)}
+		s, err := holder.Listen(p.base, holder.SocketName(id))
+		if err != nil {
+			t.Fatal(err)
+		}
+		dir := p.base.Dirs(uid)[0]
+		if err := test.change(dir, filepath.Join(dir, holder.SocketName(id))); err != nil {
+			t.Fatal(err)
+		}
+		err = p.connect(uid, id, func(path string) error {
+			c, err := rundir.Dial(path, uid)
+			if err == nil {
+				c.Close()
+			}
+			return err
+		})
+		if errors.Is(err, fs.ErrNotExist) == test.exists {
+			t.Errorf("%s: %v", test.why, err)
+		}
+		s.Close()
+	}
+}
