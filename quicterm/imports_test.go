@@ -59,7 +59,7 @@ var packages = []struct {
 
 	{
 		path: "quicterm", role: "the documentation and the examples of the whole",
-		tests: "configs quicterm/bootstrap quicterm/client quicterm/holder quicterm/server quicterm/wire golang.org/x/crypto",
+		tests: "configs quicterm/bootstrap quicterm/client quicterm/holder quicterm/keyfile quicterm/server quicterm/wire golang.org/x/crypto",
 	},
 	{path: "quicterm/gate", role: "a mutex whose holders wait with a context"},
 	{path: "quicterm/version", role: "the version of the programs"},
@@ -81,8 +81,12 @@ var packages = []struct {
 		imports: "buffer github.com/fxamacker/cbor/v2",
 	},
 	{
-		path: "quicterm/account", role: "the accounts of this machine, and their files read with their rights",
-		imports: "golang.org/x/sys",
+		path: "quicterm/account", role: "the accounts of this machine",
+		imports: "golang.org/x/time",
+	},
+	{
+		path: "quicterm/keyfile", role: "reads authorized_keys files, in processes with the rights of the account",
+		imports: "quicterm/account quicterm/auth golang.org/x/sys golang.org/x/time",
 	},
 	{
 		path: "quicterm/auth", role: "host keys, user keys, tokens; knows no connection but its TLS state",
@@ -109,7 +113,7 @@ var packages = []struct {
 	{
 		path: "quicterm/server", role: "authenticates clients and relays bytes to holders; parses no frame",
 		imports: `configs migrate/carrier migrate/carrier/quic quicterm/account quicterm/auth quicterm/holder
-			quicterm/rundir quicterm/wire golang.org/x/crypto golang.org/x/time`,
+			quicterm/keyfile quicterm/rundir quicterm/wire golang.org/x/crypto golang.org/x/time`,
 		tests: "bench/netem buffer quicterm/holder/holdertest quicterm/holder/programtest",
 	},
 	{
@@ -144,7 +148,7 @@ var packages = []struct {
 	},
 	{
 		path: "cmd/qtd", role: "the command line of the daemon and of the holder",
-		imports: `configs quicterm/bootstrap quicterm/holder quicterm/rundir quicterm/server quicterm/version
+		imports: `configs quicterm/bootstrap quicterm/holder quicterm/keyfile quicterm/rundir quicterm/server quicterm/version
 			github.com/spf13/cobra`,
 	},
 

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/quicterm/quicterm/quicterm/holder"
+	"github.com/quicterm/quicterm/quicterm/keyfile"
 	"github.com/quicterm/quicterm/quicterm/version"
 )
 
@@ -30,7 +31,7 @@ func command() *cobra.Command {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	root.AddCommand(serveCommand(), grantCommand(), holdCommand(), &cobra.Command{
+	root.AddCommand(serveCommand(), grantCommand(), holdCommand(), readKeysCommand(), &cobra.Command{
 		Use:   "version",
 		Short: "Print the version",
 		Args:  cobra.NoArgs,
@@ -67,6 +68,19 @@ func holdCommand() *cobra.Command {
 	c.Flags().StringVar(&format, "log-format", "text", "")
 	c.Flags().StringVar(&logFile, holder.LogFlag[2:], "", "")
 	return c
+}
+
+// readKeysCommand returns the hidden command that the daemon runs for each read of keys.
+func readKeysCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:    keyfile.Command,
+		Hidden: true,
+		Args:   cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			holder.CloseInherited(3)
+			return keyfile.Main()
+		},
+	}
 }
 
 // software returns the name and the version of this program.

@@ -1,7 +1,6 @@
 //go:build linux || darwin
 
-// Package account looks accounts of this machine up, and reads files with the
-// rights of one.
+// Package account looks accounts of this machine up.
 package account
 
 import (
@@ -11,12 +10,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
-	"time"
 )
 
 // An Account is a user of this machine.
@@ -30,29 +27,28 @@ type Account struct {
 // errUnknown is the error of a lookup of an account that does not exist.
 var errUnknown = errors.New("no such account")
 
-// lookupTimeout bounds how long the name service may take.
-const lookupTimeout = 10 * time.Second
-
 // names matches the names that the name service is asked for: those that useradd
 // allows, and the domain forms of directory services.
 var names = regexp.MustCompile(`^[A-Za-z0-9_.][A-Za-z0-9_.@\\-]{0,63}\$?$`)
 
 // Lookup returns the account of the given name. It blocks while the name service
 // is asked, until ctx ends.
-func Lookup(ctx context.Context, name string) (*Account, error) {
+func (n *NameService) Lookup(ctx context.Context, name string) (*Account, error) {
 	if !names.MatchString(name) {
 		return nil, errUnknown
 	}
-	return lookup(ctx, name, func(a *Account) bool { return a.Name == name })
+	return n.lookup(ctx, name, func(a *Account) bool { return a.Name == name })
 }
 
 // LookupID returns the account of the given user id. It blocks as Lookup does.
-func LookupID(ctx context.Context, uid uint32) (*Account, error) {
-	return lookup(ctx, strconv.FormatUint(uint64(uid), 10), func(a *Account) bool { return a.UID == uid })
+func (n *NameService) LookupID(ctx context.Context, uid uint32) (*Account, error) {
+	return n.lookup(ctx, strconv.FormatUint(uint64(uid), 10), func(a *Account) bool { return a.UID == uid })
 }
 
 // Current returns the account that this process runs as. It blocks as Lookup does.
-func Current(ctx context.Context) (*Account, error) { return LookupID(ctx, uint32(os.Getuid())) }
+func (n *NameService) Current(ctx context.Context) (*Account, error) {
+	return n.LookupID(ctx, uint32(os.Getuid()))
+}
 
 // parsePasswd parses a line of passwd(5).
 func parsePasswd(line string) (*Account, error) {
@@ -86,13 +82,13 @@ func scanPasswd(b []byte, match func(*Account) bool) *Account {
 	return nil
 }
 
-// groups returns the ids of all groups that the account is in. It blocks as Lookup
+// groups returns the ids of all groups that an account is in. It blocks as Lookup
 // does.
-func (a *Account) groups(ctx context.Context) ([]uint32, error) {
+func (n *NameService) groups(ctx context.Context, a *Account) ([]uint32, error) {
 	if uint32(os.Geteuid()) == a.UID {
 		return currentGroups()
 	}
-	out, err := output(ctx, "id", "-G", "--", a.Name)
+	out, err := n.ask(ctx, "id", "-G", "--", a.Name)
 	if err != nil {
 		return nil, fmt.Errorf("groups of %s: %w", a.Name, err)
 	}
@@ -120,30 +116,15 @@ func currentGroups() ([]uint32, error) {
 }
 
 // Credential returns the user id, group id and supplementary groups for a child
-// process that runs as the account. It returns nil if this process runs as the
+// process that runs as an account. It returns nil if this process runs as the
 // account. It blocks as Lookup does.
-func (a *Account) Credential(ctx context.Context) (*syscall.Credential, error) {
+func (n *NameService) Credential(ctx context.Context, a *Account) (*syscall.Credential, error) {
 	if uint32(os.Geteuid()) == a.UID {
 		return nil, nil
 	}
-	groups, err := a.groups(ctx)
+	groups, err := n.groups(ctx, a)
 	if err != nil {
 		return nil, err
 	}
 	return &syscall.Credential{Uid: a.UID, Gid: a.GID, Groups: groups}, nil
-}
-
-// output returns what a command of the system prints. The command's environment is
-// only PATH. When ctx ends, or after lookupTimeout, it is killed.
-func output(ctx context.Context, name string, args ...string) ([]byte, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, lookupTimeout, fmt.Errorf("no answer within %v", lookupTimeout))
-	defer cancel()
-	cmd := exec.CommandContext(ctx, name, args...)
-	cmd.Env = []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
-	cmd.WaitDelay = time.Second // a child of the command may keep its output open
-	b, err := cmd.Output()
-	if ctx.Err() != nil {
-		return nil, fmt.Errorf("%s: %w", name, context.Cause(ctx))
-	}
-	return b, err
 }

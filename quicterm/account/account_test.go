@@ -13,21 +13,21 @@ import (
 )
 
 func TestCurrent(t *testing.T) {
-	a, err := Current(t.Context())
+	a, err := new(NameService).Current(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	if int(a.UID) != os.Getuid() || a.Name == "" || a.Home == "" || a.Shell == "" {
 		t.Errorf("got %+v, want all fields of this process's account", *a)
 	}
-	byName, err := Lookup(t.Context(), a.Name)
+	byName, err := new(NameService).Lookup(t.Context(), a.Name)
 	if err != nil || *byName != *a {
 		t.Errorf("by name: got %+v, %v; want %+v", byName, err, *a)
 	}
-	if c, err := a.Credential(t.Context()); err != nil || c != nil {
+	if c, err := new(NameService).Credential(t.Context(), a); err != nil || c != nil {
 		t.Errorf("credential for the own account: %v, %v; want none", c, err)
 	}
-	groups, err := a.groups(t.Context())
+	groups, err := new(NameService).groups(t.Context(), a)
 	if want, osErr := os.Getgroups(); err != nil || osErr != nil || len(groups) != len(want) {
 		t.Errorf("groups %v, %v; want those of this process, %v, %v", groups, err, want, osErr)
 	}
@@ -38,11 +38,11 @@ func TestUnknown(t *testing.T) {
 		"no-such-account", "", "-x", "--help", "a b", "a\nroot", "root:", "ä", "0", "root\x00",
 		"../root", "$(id)", strings.Repeat("a", 65), strings.Repeat("a", 1<<20),
 	} {
-		if a, err := Lookup(t.Context(), name); !errors.Is(err, errUnknown) || a != nil {
+		if a, err := new(NameService).Lookup(t.Context(), name); !errors.Is(err, errUnknown) || a != nil {
 			t.Errorf("%.70q: got %v, %v; want %v", name, a, err, errUnknown)
 		}
 	}
-	if a, err := LookupID(t.Context(), math.MaxUint32-1); !errors.Is(err, errUnknown) || a != nil {
+	if a, err := new(NameService).LookupID(t.Context(), math.MaxUint32-1); !errors.Is(err, errUnknown) || a != nil {
 		t.Errorf("user id: got %v, %v; want %v", a, err, errUnknown)
 	}
 }
@@ -98,7 +98,7 @@ func other(t *testing.T) *Account {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can act as another account")
 	}
-	a, err := Lookup(t.Context(), "nobody")
+	a, err := new(NameService).Lookup(t.Context(), "nobody")
 	if err != nil {
 		t.Skipf("there is no other account, nobody: %v", err)
 	}
@@ -107,7 +107,7 @@ func other(t *testing.T) *Account {
 
 func TestCredentialOfAnother(t *testing.T) {
 	a := other(t)
-	c, err := a.Credential(t.Context())
+	c, err := new(NameService).Credential(t.Context(), a)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +118,7 @@ func TestCredentialOfAnother(t *testing.T) {
 
 func TestGroupsOfUnknownAccount(t *testing.T) {
 	a := &Account{Name: "no-such-account", UID: math.MaxUint32 - 1}
-	if groups, err := a.groups(t.Context()); err == nil || !strings.Contains(err.Error(), a.Name) {
+	if groups, err := new(NameService).groups(t.Context(), a); err == nil || !strings.Contains(err.Error(), a.Name) {
 		t.Errorf("got %v, %v; want an error that names the account", groups, err)
 	}
 }

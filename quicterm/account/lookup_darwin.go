@@ -8,7 +8,7 @@ import (
 )
 
 // lookup asks the directory service. key is a name or a user id.
-func lookup(ctx context.Context, key string, match func(*Account) bool) (*Account, error) {
+func (n *NameService) lookup(ctx context.Context, key string, match func(*Account) bool) (*Account, error) {
 	u, err := user.Lookup(key)
 	if err != nil {
 		if u, err = user.LookupId(key); err != nil {
@@ -24,7 +24,7 @@ func lookup(ctx context.Context, key string, match func(*Account) bool) (*Accoun
 		return nil, err
 	}
 	a := &Account{Name: u.Username, UID: uint32(uid), GID: uint32(gid), Home: u.HomeDir, Shell: "/bin/sh"}
-	if out, err := output(ctx, "dscl", ".", "-read", "/Users/"+a.Name, "UserShell"); err == nil {
+	if out, err := n.ask(ctx, "dscl", ".", "-read", "/Users/"+a.Name, "UserShell"); err == nil {
 		if _, shell, ok := strings.Cut(strings.TrimSpace(string(out)), "UserShell: "); ok {
 			a.Shell = shell
 		}

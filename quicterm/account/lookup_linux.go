@@ -3,21 +3,22 @@ package account
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"os"
 	"os/exec"
 )
 
 // lookup looks an account up in /etc/passwd, then asks the name service, which
 // knows the accounts of directory services. key is a name or a user id.
-func lookup(ctx context.Context, key string, match func(*Account) bool) (*Account, error) {
+func (n *NameService) lookup(ctx context.Context, key string, match func(*Account) bool) (*Account, error) {
 	if b, err := os.ReadFile("/etc/passwd"); err == nil {
 		if a := scanPasswd(b, match); a != nil {
 			return a, nil
 		}
 	}
-	b, err := output(ctx, "getent", "passwd", "--", key)
+	b, err := n.ask(ctx, "getent", "passwd", "--", key)
 	var exit *exec.ExitError
-	if errors.As(err, &exit) || errors.Is(err, exec.ErrNotFound) {
+	if errors.As(err, &exit) || errors.Is(err, fs.ErrNotExist) {
 		return nil, errUnknown // not every system has a getent
 	}
 	if err != nil {

@@ -9,31 +9,31 @@ import (
 	"time"
 )
 
-// nameService puts a getent in front of the system's, in place of a directory
-// service that no test machine has.
-func nameService(t *testing.T, script string) {
+// nameService returns a name service with another getent, in place of a directory service
+// that no test machine has.
+func nameService(t *testing.T, script string) *NameService {
 	t.Helper()
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "getent"), []byte("#!/bin/sh\n"+script), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	t.Setenv("PATH", dir)
+	return &NameService{Dirs: []string{dir}}
 }
 
 func TestNameService(t *testing.T) {
 	const jane = "jane@corp:x:70001:70000:Jane:/home/jane:/bin/zsh"
-	nameService(t, `case "$*" in "passwd -- jane@corp"|"passwd -- 70001") echo "`+jane+`";; *) exit 2;; esac`)
+	n := nameService(t, `case "$*" in "passwd -- jane@corp"|"passwd -- 70001") echo "`+jane+`";; *) exit 2;; esac`)
 	want := Account{"jane@corp", 70001, 70000, "/home/jane", "/bin/zsh"}
-	if a, err := Lookup(t.Context(), "jane@corp"); err != nil || *a != want {
+	if a, err := n.Lookup(t.Context(), "jane@corp"); err != nil || *a != want {
 		t.Errorf("by name: got %+v, %v; want %+v", a, err, want)
 	}
-	if a, err := LookupID(t.Context(), 70001); err != nil || *a != want {
+	if a, err := n.LookupID(t.Context(), 70001); err != nil || *a != want {
 		t.Errorf("by user id: got %+v, %v; want %+v", a, err, want)
 	}
-	if a, err := Lookup(t.Context(), "joe@corp"); !errors.Is(err, errUnknown) {
+	if a, err := n.Lookup(t.Context(), "joe@corp"); !errors.Is(err, errUnknown) {
 		t.Errorf("unknown: got %+v, %v; want %v", a, err, errUnknown)
 	}
-	if a, err := Lookup(t.Context(), "70001"); !errors.Is(err, errUnknown) {
+	if a, err := n.Lookup(t.Context(), "70001"); !errors.Is(err, errUnknown) {
 		t.Errorf("a number as a name: got %+v, %v; want %v", a, err, errUnknown)
 	}
 }
@@ -45,13 +45,13 @@ func TestNameServiceFails(t *testing.T) {
 		"nothing":        ``,
 		"failure":        `echo "jane@corp:x:70001:70000::/:"; exit 1`,
 	} {
-		nameService(t, script)
-		if a, err := Lookup(t.Context(), "jane@corp"); !errors.Is(err, errUnknown) {
+		n := nameService(t, script)
+		if a, err := n.Lookup(t.Context(), "jane@corp"); !errors.Is(err, errUnknown) {
 			t.Errorf("%s: got %+v, %v; want %v", name, a, err, errUnknown)
 		}
 	}
-	t.Setenv("PATH", t.TempDir())
-	if a, err := Lookup(t.Context(), "jane@corp"); !errors.Is(err, errUnknown) {
+	n := &NameService{Dirs: []string{t.TempDir()}}
+	if a, err := n.Lookup(t.Context(), "jane@corp"); !errors.Is(err, errUnknown) {
 		t.Errorf("no getent: got %+v, %v; want %v", a, err, errUnknown)
 	}
 }
@@ -59,10 +59,10 @@ func TestNameServiceFails(t *testing.T) {
 // A name service that does not answer holds a lookup up no longer than its context
 // lasts.
 func TestNameServiceHangs(t *testing.T) {
-	nameService(t, "/bin/sleep 60") // a child, which keeps the output open
+	n := nameService(t, "/bin/sleep 60") // a child, which keeps the output open
 	for name, lookup := range map[string]func(context.Context) error{
-		"account": func(ctx context.Context) error { _, err := Lookup(ctx, "jane@corp"); return err },
-		"user id": func(ctx context.Context) error { _, err := LookupID(ctx, 70001); return err },
+		"account": func(ctx context.Context) error { _, err := n.Lookup(ctx, "jane@corp"); return err },
+		"user id": func(ctx context.Context) error { _, err := n.LookupID(ctx, 70001); return err },
 	} {
 		ctx, cancel := context.WithCancel(t.Context())
 		started := time.Now()

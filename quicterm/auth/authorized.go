@@ -1,7 +1,6 @@
 package auth
 
 import (
-	"bytes"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -9,9 +8,13 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"golang.org/x/crypto/ssh"
 )
+
+// maxCommand is the length of the longest command of a key, in bytes.
+const maxCommand = 64 << 10
 
 // Permissions are what a line of authorized_keys allows. The zero value allows
 // everything.
@@ -19,6 +22,11 @@ type Permissions struct {
 	Command  string // runs instead of the command that the client asks for
 	NoPTY    bool
 	Verified bool // a security key must verify its user
+}
+
+// Valid reports whether a line of authorized_keys can allow this.
+func (p *Permissions) Valid() bool {
+	return len(p.Command) <= maxCommand && utf8.ValidString(p.Command) && !strings.Contains(p.Command, "\x00")
 }
 
 // Scope returns the scope of a key with a command: such a key can only use sessions that
@@ -42,26 +50,6 @@ func (e *optionError) Error() string { return fmt.Sprintf("option %s: %s", e.Opt
 // ErrNotAuthorized is the error of a key that is in no authorized_keys file.
 var ErrNotAuthorized = errors.New("key is not in authorized_keys")
 
-// Authorize looks a key up in the content of an authorized_keys file (sshd(8)), for a
-// client at the given address. The first line with the key whose options allow it counts.
-// Like sshd, it skips lines that it cannot parse.
-func Authorize(content []byte, key ssh.PublicKey, from netip.Addr, now time.Time) (*Permissions, error) {
-	failed := ErrNotAuthorized
-	wanted := key.Marshal()
-	for line := range bytes.Lines(content) {
-		found, _, options, _, err := ssh.ParseAuthorizedKey(line)
-		if err != nil || !bytes.Equal(found.Marshal(), wanted) {
-			continue
-		}
-		p, err := permissions(options, from, now)
-		if err == nil {
-			return p, nil
-		}
-		failed = err
-	}
-	return nil, failed
-}
-
 // permissions applies the options of a line.
 func permissions(options []string, from netip.Addr, now time.Time) (*Permissions, error) {
 	p := new(Permissions)
@@ -76,7 +64,9 @@ func permissions(options []string, from netip.Addr, now time.Time) (*Permissions
 			if p.Command != "" || value == "" {
 				return nil, refuse("must be given once, with a command")
 			}
-			p.Command = value
+			if p.Command = value; !p.Valid() {
+				return nil, refuse(fmt.Sprintf("must be UTF-8, without NUL, of at most %d bytes", maxCommand))
+			}
 		case "restrict", "no-pty":
 			p.NoPTY = true
 		case "pty":
@@ -84,7 +74,11 @@ func permissions(options []string, from netip.Addr, now time.Time) (*Permissions
 		case "verify-required":
 			p.Verified = true
 		case "from":
-			if !matchAddress(value, from) {
+			matches, err := matchAddress(value, from)
+			if err != nil {
+				return nil, refuse(err.Error())
+			}
+			if !matches {
 				return nil, refuse(fmt.Sprintf("does not allow %v", from))
 			}
 		case "expiry-time":
@@ -143,15 +137,21 @@ func splitOption(option string) (name, value string, err error) {
 
 // matchAddress matches an address against the patterns of a from option: glob patterns,
 // addresses and address/length, with ! before those that must not match. Host names match
-// no address: there is no reverse lookup.
-func matchAddress(patterns string, addr netip.Addr) bool {
+// no address: there is no reverse lookup. Like sshd, it accepts no network whose address
+// has bits beyond the length: 10.1.2.3/8 may mean one host or all of 10.0.0.0/8.
+func matchAddress(patterns string, addr netip.Addr) (bool, error) {
 	addr = addr.Unmap().WithZone("")
 	matched := false
 	for pattern := range strings.SplitSeq(strings.ToLower(patterns), ",") {
 		pattern, negated := strings.CutPrefix(strings.TrimSpace(pattern), "!")
 		var matches bool
 		if prefix, err := netip.ParsePrefix(pattern); err == nil {
+			if prefix != prefix.Masked() {
+				return false, fmt.Errorf("%s is not a network: %v is", pattern, prefix.Masked())
+			}
 			matches = prefix.Contains(addr)
+		} else if isBadPrefix(pattern) {
+			return false, fmt.Errorf("%s is not a network", pattern)
 		} else if one, err := netip.ParseAddr(pattern); err == nil {
 			matches = one.Unmap().WithZone("") == addr
 		} else {
@@ -161,11 +161,21 @@ func matchAddress(patterns string, addr netip.Addr) bool {
 			matches = globMatch(pattern, addr.String()) || negated && !isAddressGlob(pattern)
 		}
 		if matches && negated {
-			return false
+			return false, nil
 		}
 		matched = matched || matches
 	}
-	return matched
+	return matched, nil
+}
+
+// isBadPrefix reports whether a pattern that is not a network has the form of one.
+func isBadPrefix(pattern string) bool {
+	address, _, found := strings.Cut(pattern, "/")
+	if !found {
+		return false
+	}
+	_, err := netip.ParseAddr(address)
+	return err == nil
 }
 
 // isAddressGlob reports whether a pattern can only match addresses.

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -88,7 +89,7 @@ func (c *conn) redeem(ctx context.Context, token []byte) error {
 	if err != nil {
 		return err
 	}
-	if c.account, err = account.LookupID(ctx, uid); err != nil {
+	if c.account, err = c.server.names.LookupID(ctx, uid); err != nil {
 		return fmt.Errorf("token of user id %d: %w", uid, err)
 	}
 	if c.account.Expired(time.Now()) {
@@ -102,17 +103,28 @@ func (c *conn) redeem(ctx context.Context, token []byte) error {
 // account accepts none.
 func (c *conn) offer(ctx context.Context, hello *wire.Hello) error {
 	var offer wire.Offer
+	var refused error
 	a, err := c.lookup(ctx, hello.User)
 	if err != nil {
 		return err
 	}
-	for _, blob := range hello.Keys {
-		if _, _, err = c.authorize(ctx, a, blob); err == nil {
+	verdicts, err := c.authorize(ctx, a, hello.Keys)
+	if err != nil {
+		return err
+	}
+	for i, blob := range hello.Keys {
+		err = verdicts[i].Refused
+		if err == nil {
+			_, err = auth.ParseUserKey(blob)
+		}
+		if err == nil {
 			offer.Keys = append(offer.Keys, blob)
+		} else {
+			refused = err
 		}
 	}
 	if len(offer.Keys) == 0 {
-		return fmt.Errorf("none of %d keys is accepted for %s, the last: %w", len(hello.Keys), hello.User, err)
+		return fmt.Errorf("none of %d keys is accepted for %s, the last: %w", len(hello.Keys), hello.User, refused)
 	}
 	return wire.Send(c.carrier, &offer)
 }
@@ -120,7 +132,7 @@ func (c *conn) offer(ctx context.Context, hello *wire.Hello) error {
 // lookup returns the account of the given name. It fails if the server does not serve
 // it.
 func (c *conn) lookup(ctx context.Context, user string) (*account.Account, error) {
-	a, err := account.Lookup(ctx, user)
+	a, err := c.server.names.Lookup(ctx, user)
 	if err != nil {
 		return nil, fmt.Errorf("account %.64q: %w", user, err)
 	}
@@ -135,16 +147,25 @@ func (c *conn) lookup(ctx context.Context, user string) (*account.Account, error
 
 // checkAnswer accepts a signature as proof.
 func (c *conn) checkAnswer(ctx context.Context, hello *wire.Hello, answer *wire.Answer) error {
-	if !slices.ContainsFunc(hello.Keys, func(k []byte) bool { return bytes.Equal(k, answer.Key) }) {
+	i := slices.IndexFunc(hello.Keys, func(k []byte) bool { return bytes.Equal(k, answer.Key) })
+	if i < 0 {
 		return errors.New("answer by a key that was not offered")
 	}
 	a, err := c.lookup(ctx, hello.User)
 	if err != nil {
 		return err
 	}
-	key, allowed, err := c.authorize(ctx, a, answer.Key)
+	key, err := auth.ParseUserKey(answer.Key)
 	if err != nil {
 		return err
+	}
+	verdicts, err := c.authorize(ctx, a, hello.Keys)
+	if err != nil {
+		return err
+	}
+	allowed := verdicts[i].Allowed
+	if allowed == nil {
+		return verdicts[i].Refused
 	}
 	if err := auth.VerifyUser(c.carrier.TLS(), hello.User, key, answer.Signature, allowed.Verified); err != nil {
 		return err
@@ -154,47 +175,41 @@ func (c *conn) checkAnswer(ctx context.Context, hello *wire.Hello, answer *wire.
 	return nil
 }
 
-// authorize looks a key up in the authorized_keys files of an account.
-func (c *conn) authorize(ctx context.Context, a *account.Account, blob []byte) (ssh.PublicKey, *auth.Permissions, error) {
-	key, err := auth.ParseUserKey(blob)
+// authorizedTime is how long what the account allows the keys of a client is used: the
+// answer to an Offer takes longer only if a person is asked for something, and then a key
+// may have been removed since.
+const authorizedTime = 5 * time.Second
+
+// An authorized has what an account allows the keys of a client.
+type authorized struct {
+	account  string
+	verdicts []auth.Verdict // in the order of the keys of Hello
+	at       time.Time
+}
+
+// authorize returns what an account allows the keys of a client's Hello.
+func (c *conn) authorize(ctx context.Context, a *account.Account, keys [][]byte) ([]auth.Verdict, error) {
+	if c.keys.account == a.Name && time.Since(c.keys.at) < authorizedTime {
+		return c.keys.verdicts, nil
+	}
+	verdicts, err := c.server.authorize(ctx, a, c.address(), keys...)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	files, failure := c.authorizedKeys(ctx, a)
-	for _, content := range files {
-		allowed, err := auth.Authorize(content, key, c.address(), time.Now())
-		if err == nil {
-			return key, allowed, nil
-		}
-		failure = err
-	}
-	return nil, nil, failure
+	c.keys = authorized{a.Name, verdicts, time.Now()}
+	return verdicts, nil
 }
 
-// authorizedKeys has the contents of an account's authorized_keys files. A connection
-// reads them once: reading takes a process and a thread.
-type authorizedKeys struct {
-	account string
-	files   [][]byte
-	missing error // the error for a key that is in none of the files
-}
-
-func (c *conn) authorizedKeys(ctx context.Context, a *account.Account) ([][]byte, error) {
-	if c.keys.account == a.Name {
-		return c.keys.files, c.keys.missing
-	}
-	c.keys = authorizedKeys{account: a.Name, missing: auth.ErrNotAuthorized}
-	for _, pattern := range c.server.settings.AuthorizedKeysFiles {
+// authorize returns what the authorized_keys files of an account allow keys, for a client
+// at an address, now. An error says nothing about the keys (see keyfile.Reader).
+func (s *Server) authorize(ctx context.Context, a *account.Account, from netip.Addr, keys ...[]byte) ([]auth.Verdict, error) {
+	var files []string
+	for _, pattern := range s.settings.AuthorizedKeysFiles {
 		file := strings.NewReplacer("%%", "%", "%h", a.Home, "%u", a.Name).Replace(pattern)
 		if !filepath.IsAbs(file) {
 			file = filepath.Join(a.Home, file) // as sshd_config(5) says
 		}
-		content, err := a.ReadFile(ctx, file)
-		if err != nil {
-			c.keys.missing = fmt.Errorf("%w: %w", auth.ErrNotAuthorized, err)
-			continue
-		}
-		c.keys.files = append(c.keys.files, content)
+		files = append(files, file)
 	}
-	return c.keys.files, c.keys.missing
+	return s.keyFiles.Authorize(ctx, a, files, from, keys...)
 }

@@ -31,7 +31,7 @@ type conn struct {
 	incoming *quic.Incoming
 	carrier  *quic.Conn
 	log      *slog.Logger
-	keys     authorizedKeys
+	keys     authorized
 
 	// Set by authenticate:
 	software string

@@ -29,7 +29,7 @@ func TestEndDuringLookup(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Setenv("PATH", dir)
+	s.names.Dirs = []string{dir}
 
 	socket, err := net.ListenPacket("udp", "127.0.0.1:0")
 	if err != nil {

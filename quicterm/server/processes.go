@@ -24,6 +24,7 @@ import (
 // processes implements [Holders]: each holder is a process with a unix socket.
 type processes struct {
 	base     rundir.Base
+	names    *account.NameService
 	only     *account.Account // nil if all accounts are served
 	args     []string         // for the holders
 	log      *slog.Logger
@@ -123,7 +124,7 @@ func (p *processes) Start(ctx context.Context, a *account.Account, launch *wire.
 	if err != nil {
 		return fmt.Errorf("directory for sockets: %w", err)
 	}
-	credential, err := a.Credential(ctx)
+	credential, err := p.names.Credential(ctx, a)
 	if err != nil {
 		return err
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/quicterm/quicterm/quicterm/account"
 	"github.com/quicterm/quicterm/quicterm/auth"
 	"github.com/quicterm/quicterm/quicterm/holder"
+	"github.com/quicterm/quicterm/quicterm/keyfile"
 	"github.com/quicterm/quicterm/quicterm/rundir"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
@@ -31,6 +32,8 @@ type Server struct {
 	log        *slog.Logger
 	base       rundir.Base
 	boot       holder.Boot
+	names      *account.NameService
+	keyFiles   *keyfile.Reader
 	self       *account.Account
 	all        bool // every account is served, not only self
 	holders    Holders
@@ -56,7 +59,8 @@ type Server struct {
 // New returns a server with the keys that its settings name. It makes those that do not
 // exist. It starts nothing.
 func New(cfg Config) (*Server, error) {
-	self, err := account.Current(context.Background())
+	names := new(account.NameService)
+	self, err := names.Current(context.Background())
 	if err != nil {
 		return nil, fmt.Errorf("account of user id %d: %w", os.Getuid(), err)
 	}
@@ -71,6 +75,8 @@ func New(cfg Config) (*Server, error) {
 		log:      log,
 		base:     rundir.Base(settings.RuntimeDir),
 		boot:     holder.CurrentBoot(),
+		names:    names,
+		keyFiles: keyfile.NewReader(names),
 		self:     self,
 		all:      self.UID == 0 && !cfg.Granted,
 		holders:  cfg.Holders,
@@ -81,7 +87,7 @@ func New(cfg Config) (*Server, error) {
 		deniedLog:       newFloodLog(deniedBurst),
 	}
 	if s.holders == nil {
-		s.processes = &processes{base: s.base, args: cfg.HolderArgs, log: log}
+		s.processes = &processes{base: s.base, names: names, args: cfg.HolderArgs, log: log}
 		if !s.all {
 			s.processes.only = self
 		}
@@ -169,6 +175,7 @@ func (s *Server) Serve(ctx context.Context, sockets ...net.PacketConn) error {
 		s.use()
 		tasks = append(tasks, s.awaitDisuse)
 	}
+	defer s.keyFiles.Close()
 	return runAll(ctx, tasks...)
 }
 

@@ -1,9 +1,8 @@
 //go:build linux || darwin
 
-package account
+package keyfile
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -12,25 +11,10 @@ import (
 	"syscall"
 )
 
-// maxFile is the size of the largest file that ReadFile reads, in bytes.
+// maxFile is the size of the largest file that is read, in bytes.
 const maxFile = 1 << 20
 
-// ReadFile reads a file with the rights of the account: root cannot be made to read
-// what the account cannot. Like sshd's StrictModes, it refuses a file if another
-// account may write to it or to a directory above it. It blocks as Lookup does,
-// and while the file system does not answer.
-func (a *Account) ReadFile(ctx context.Context, name string) ([]byte, error) {
-	if uint32(os.Geteuid()) == a.UID {
-		return a.readStrict(name)
-	}
-	groups, err := a.groups(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return a.readAs(name, groups)
-}
-
-// readRegular reads a regular file with the rights of this thread. It does not wait
+// readRegular reads a regular file with the rights of this process. It does not wait
 // for a writer, as opening a pipe does, and reads at most maxFile bytes.
 func readRegular(name string) ([]byte, os.FileInfo, error) {
 	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0)
@@ -60,9 +44,9 @@ var errWritable = errors.New("others may write to it: chmod go-w")
 
 // checkOwner refuses a file or directory that other accounts than this one and root
 // may change. It accepts a directory with the sticky bit, such as /tmp.
-func (a *Account) checkOwner(name string, info os.FileInfo) error {
+func checkOwner(name string, uid uint32, info os.FileInfo) error {
 	stat, ok := info.Sys().(*syscall.Stat_t)
-	if !ok || stat.Uid != 0 && stat.Uid != a.UID {
+	if !ok || stat.Uid != 0 && stat.Uid != uid {
 		return fmt.Errorf("%s: belongs to another account", name)
 	}
 	if info.Mode().Perm()&0o022 != 0 && (!info.IsDir() || info.Mode()&os.ModeSticky == 0) {
@@ -71,9 +55,9 @@ func (a *Account) checkOwner(name string, info os.FileInfo) error {
 	return nil
 }
 
-// readStrict reads a file, and checks the owner of it and of the directories above
-// it, up to the account's home or the root.
-func (a *Account) readStrict(name string) ([]byte, error) {
+// readStrict reads a file of an account. Like sshd's StrictModes, it refuses a file if
+// another account may write to it or to a directory above it, up to the home or the root.
+func readStrict(name string, uid uint32, home string) ([]byte, error) {
 	real, err := filepath.EvalSymlinks(name)
 	if err != nil {
 		return nil, err
@@ -82,16 +66,16 @@ func (a *Account) readStrict(name string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := a.checkOwner(real, info); err != nil {
+	if err := checkOwner(real, uid, info); err != nil {
 		return nil, err
 	}
-	home, _ := filepath.EvalSymlinks(a.Home)
+	home, _ = filepath.EvalSymlinks(home)
 	for dir := filepath.Dir(real); ; dir = filepath.Dir(dir) {
 		info, err := os.Stat(dir)
 		if err != nil {
 			return nil, err
 		}
-		if err := a.checkOwner(dir, info); err != nil {
+		if err := checkOwner(dir, uid, info); err != nil {
 			return nil, err
 		}
 		if dir == home || dir == filepath.Dir(dir) {

@@ -1,30 +1,29 @@
 //go:build linux || darwin
 
-package account
+package keyfile
 
 import (
-	"bytes"
 	"errors"
 	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
+
+	"github.com/quicterm/quicterm/quicterm/account"
 )
 
 // home gives an account a new home directory, which belongs to it.
-func home(t *testing.T, a *Account) {
+func home(t *testing.T, a *account.Account) {
 	t.Helper()
 	a.Home = t.TempDir()
 	put(t, a, ".", 0o700)
 }
 
 // put makes a file of the account or, without a content, gives it the existing one.
-func put(t *testing.T, a *Account, name string, mode fs.FileMode, content ...string) string {
+func put(t *testing.T, a *account.Account, name string, mode fs.FileMode, content ...string) string {
 	t.Helper()
 	path := filepath.Join(a.Home, name)
 	if len(content) > 0 {
@@ -41,25 +40,25 @@ func put(t *testing.T, a *Account, name string, mode fs.FileMode, content ...str
 	return path
 }
 
-func current(t *testing.T) *Account {
+func current(t *testing.T) *account.Account {
 	t.Helper()
-	a := &Account{Name: "me", UID: uint32(os.Geteuid()), GID: uint32(os.Getegid())}
+	a := &account.Account{Name: "me", UID: uint32(os.Geteuid()), GID: uint32(os.Getegid())}
 	home(t, a)
 	return a
 }
 
 // wantFile checks that an account can read a file.
-func wantFile(t *testing.T, a *Account, name, want string) {
+func wantFile(t *testing.T, a *account.Account, name, want string) {
 	t.Helper()
-	if b, err := a.ReadFile(t.Context(), name); err != nil || string(b) != want {
+	if b, err := readStrict(name, a.UID, a.Home); err != nil || string(b) != want {
 		t.Errorf("%s: got %.40q, %v; want %.40q", filepath.Base(name), b, err, want)
 	}
 }
 
 // wantRefusal checks that an account cannot read a file, for a reason.
-func wantRefusal(t *testing.T, a *Account, name, why string) {
+func wantRefusal(t *testing.T, a *account.Account, name, why string) {
 	t.Helper()
-	if b, err := a.ReadFile(t.Context(), name); err == nil || b != nil || !strings.Contains(err.Error(), why) {
+	if b, err := readStrict(name, a.UID, a.Home); err == nil || b != nil || !strings.Contains(err.Error(), why) {
 		t.Errorf("%s: got %.40q, %v; want %q", filepath.Base(name), b, err, why)
 	}
 }
@@ -72,7 +71,7 @@ func TestReadFile(t *testing.T) {
 	whole := strings.Repeat("x", maxFile)
 	wantFile(t, a, put(t, a, "whole", 0o600, whole), whole)
 	wantRefusal(t, a, put(t, a, "larger", 0o600, whole+"x"), "larger than 1048576 bytes")
-	if _, err := a.ReadFile(t.Context(), filepath.Join(a.Home, "none")); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := readStrict(filepath.Join(a.Home, "none"), a.UID, a.Home); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("missing file: got %v, want %v", err, fs.ErrNotExist)
 	}
 	if os.Geteuid() != 0 { // whom no mode keeps out
@@ -163,67 +162,4 @@ func TestReadFileThatOthersMayWrite(t *testing.T) {
 			}
 		}
 	}
-}
-
-// Root reads a file with the rights of the account only.
-func TestReadAsAnother(t *testing.T) {
-	a := other(t)
-	home(t, a)
-	// Every directory above must let the account through.
-	if err := os.Chmod(filepath.Dir(a.Home), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	for dir := a.Home; dir != "/"; dir = filepath.Dir(dir) {
-		if info, err := os.Stat(dir); err != nil || dir != a.Home && info.Mode()&1 == 0 {
-			t.Skipf("the account nobody cannot reach temporary files, because of %s (%v)", dir, err)
-		}
-	}
-	root := &Account{UID: 0, GID: 0, Home: a.Home}
-	wantFile(t, a, put(t, a, "own", 0o600, "own"), "own")
-	wantFile(t, a, put(t, root, "public", 0o644, "public"), "public")
-	wantFile(t, a, put(t, &Account{UID: 0, GID: a.GID, Home: a.Home}, "group", 0o640, "group"), "group")
-
-	secret := put(t, root, "secret", 0o600, "secret")
-	wantRefusal(t, a, secret, "permission denied")
-	wantRefusal(t, a, put(t, root, "of_roots_group", 0o640, "secret"), "permission denied")
-	put(t, root, "dir/public", 0o644, "secret")
-	put(t, root, "dir", 0o700)
-	wantRefusal(t, a, filepath.Join(a.Home, "dir/public"), "permission denied")
-	if err := os.Symlink(secret, filepath.Join(a.Home, "link")); err != nil {
-		t.Fatal(err)
-	}
-	wantRefusal(t, a, filepath.Join(a.Home, "link"), "permission denied")
-	if runtime.GOOS == "linux" {
-		third := &Account{UID: a.UID + 1, GID: a.GID, Home: a.Home}
-		wantRefusal(t, a, put(t, third, "of_a_third", 0o644, "x"), "belongs to another account")
-		fifo := filepath.Join(a.Home, "fifo")
-		if err := syscall.Mkfifo(fifo, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		put(t, a, "fifo", 0o600)
-		wantRefusal(t, a, fifo, "not a regular file")
-	}
-	larger := put(t, a, "larger", 0o600, strings.Repeat("x", maxFile+1))
-	if _, err := a.ReadFile(t.Context(), larger); err == nil {
-		t.Error("a file of more than 1 MiB was read")
-	}
-
-	// Other goroutines keep the rights of root, while such a file is read and
-	// after.
-	var wg sync.WaitGroup
-	for range 8 {
-		wg.Go(func() {
-			for range 20 {
-				wantRefusal(t, a, secret, "permission denied")
-			}
-		})
-		wg.Go(func() {
-			for range 200 {
-				if b, err := os.ReadFile(secret); err != nil || !bytes.Equal(b, []byte("secret")) {
-					t.Errorf("root reads %q, %v; want its secret", b, err)
-				}
-			}
-		})
-	}
-	wg.Wait()
 }

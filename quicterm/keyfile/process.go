@@ -1,0 +1,145 @@
+//go:build linux || darwin
+
+package keyfile
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/quicterm/quicterm/quicterm/auth"
+)
+
+// A child is a process that reads keys. It has a place, and counts for its account.
+type child struct {
+	reader  *Reader
+	account *state
+	process *os.Process
+	giveUp  context.CancelCauseFunc
+
+	// Guarded by reader.mu:
+	placed   bool // it has a place, or else counts as slow
+	ended    bool
+	answered bool // it does not count for its account any more
+}
+
+// read returns the answers to the queries of clients, in their order.
+func (c *child) read(s source, clients []*client) ([]auth.Verdict, error) {
+	req := &request{UID: s.UID, GID: s.GID, Groups: clients[0].groups, Home: s.Home, Files: strings.Split(s.files, "\x00")}
+	for _, client := range clients {
+		req.Queries = append(req.Queries, client.queries...)
+	}
+	r := c.reader
+	ctx, cancel := context.WithTimeoutCause(r.ctx, readTimeout, errHung)
+	defer cancel()
+	ctx, c.giveUp = context.WithCancelCause(ctx)
+	defer c.giveUp(nil)
+	verdicts, err := c.ask(ctx, req)
+	if err != nil && ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	c.account.hung = errors.Is(err, errHung)
+	if err == nil && !c.ended { // it has no file open that keeps it from ending
+		c.answered = true
+		c.account.children--
+	}
+	return verdicts, err
+}
+
+// ask starts the process and returns its answer, or kills it when ctx ends. It does not
+// wait for the end of the process, whose file system may keep it from ending.
+func (c *child) ask(ctx context.Context, req *request) ([]auth.Verdict, error) {
+	toChild, fromChild, err := c.start()
+	if err != nil {
+		c.end()
+		return nil, fmt.Errorf("start a process that reads keys: %w", err)
+	}
+	defer toChild.Close()
+	defer fromChild.Close()
+	defer time.AfterFunc(slowTime, c.leavePlace).Stop()
+	stop := context.AfterFunc(ctx, func() {
+		toChild.SetDeadline(time.Now())
+		fromChild.SetDeadline(time.Now())
+	})
+	defer stop()
+	defer c.process.Kill()
+	if err := json.NewEncoder(toChild).Encode(req); err != nil {
+		return nil, err
+	}
+	return readAnswer(fromChild, len(req.Queries))
+}
+
+// start starts the process, with an empty environment and no descriptors but the ends of
+// two pipes and the null device. It begins with the rights of this one.
+func (c *child) start() (toChild, fromChild *os.File, err error) {
+	exe, err := program()
+	if err != nil {
+		return nil, nil, err
+	}
+	stdin, toChild, err := os.Pipe()
+	if err != nil {
+		return nil, nil, err
+	}
+	defer stdin.Close()
+	fromChild, stdout, err := os.Pipe()
+	if err != nil {
+		return nil, nil, errors.Join(err, toChild.Close())
+	}
+	defer stdout.Close()
+	cmd := exec.Command(exe, Command)
+	cmd.Args[0] = "qtd"
+	cmd.Dir = "/"
+	cmd.Env = []string{}
+	cmd.Stdin, cmd.Stdout = stdin, stdout
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // the daemon's terminal does not stop it
+	if err := cmd.Start(); err != nil {
+		return nil, nil, errors.Join(err, toChild.Close(), fromChild.Close())
+	}
+	c.process = cmd.Process
+	go func() { // for as long as the process exists: that may be for ever
+		cmd.Wait()
+		c.end()
+	}()
+	return toChild, fromChild, nil
+}
+
+// leavePlace lets another child have the place of one that reads for a long time, or gives
+// the child up.
+func (c *child) leavePlace() {
+	r := c.reader
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case c.ended:
+	case r.slow >= maxSlow:
+		c.giveUp(errHung)
+	default:
+		c.placed = false
+		r.slow++
+		<-r.places
+	}
+}
+
+// end stops counting a child, which has ended.
+func (c *child) end() {
+	r := c.reader
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	c.ended = true
+	if !c.answered {
+		c.account.children--
+	}
+	if c.placed {
+		<-r.places
+	} else {
+		r.slow--
+	}
+}
