@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"sync"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 
@@ -52,12 +53,17 @@ func New(stream, datagrams *net.UnixConn) (*Conn, error) {
 // DatagramPair returns the two ends of a datagram socket pair: one for this process, and one
 // as a file to pass to another process. The caller closes both.
 func DatagramPair() (*net.UnixConn, *os.File, error) {
+	// Not every system has SOCK_CLOEXEC: no other goroutine forks meanwhile.
+	syscall.ForkLock.RLock()
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_DGRAM, 0)
+	if err == nil {
+		unix.CloseOnExec(fds[0])
+		unix.CloseOnExec(fds[1])
+	}
+	syscall.ForkLock.RUnlock()
 	if err != nil {
 		return nil, nil, os.NewSyscallError("socketpair", err)
 	}
-	unix.CloseOnExec(fds[0])
-	unix.CloseOnExec(fds[1])
 	ours := os.NewFile(uintptr(fds[0]), "datagrams")
 	theirs := os.NewFile(uintptr(fds[1]), "datagrams")
 	conn, err := DatagramSocket(ours)
