@@ -43,7 +43,7 @@ func serveStatus(status func() *report) (stop func(), err error) {
 
 func serveStatusIn(base rundir.Base, status func() *report) (stop func(), err error) {
 	uid := uint32(os.Geteuid())
-	dir, err := base.Make(uid)
+	dir, err := base.Make()
 	if err != nil {
 		return nil, err
 	}

@@ -27,7 +27,7 @@ func shortBase(t *testing.T) (rundir.Base, string) {
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	base := rundir.Base(dir)
-	ours, err := base.Make(uint32(os.Geteuid()))
+	ours, err := base.Make()
 	if err != nil {
 		t.Fatal(err)
 	}

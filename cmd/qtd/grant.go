@@ -17,7 +17,6 @@ import (
 
 	"github.com/quicterm/quicterm/configs"
 	"github.com/quicterm/quicterm/quicterm/bootstrap"
-	"github.com/quicterm/quicterm/quicterm/rundir"
 )
 
 const (
@@ -27,10 +26,6 @@ const (
 
 	// startTimeout bounds how long such a daemon may take to listen.
 	startTimeout = 10 * time.Second
-
-	// maxLog is the size in bytes above which a log is put aside when a daemon or a holder
-	// starts.
-	maxLog = 1 << 20
 )
 
 func grantCommand() *cobra.Command {
@@ -72,11 +67,11 @@ func startGranted(settings *configs.Server, config string) error {
 	if err != nil {
 		return err
 	}
-	log, err := openLog(settings)
+	log, err := openLog(settings.RuntimeDir, "qtd.log")
 	if err != nil {
 		return err
 	}
-	defer log.Close()
+	defer log.file.Close()
 	r, w, err := os.Pipe()
 	if err != nil {
 		return err
@@ -84,7 +79,7 @@ func startGranted(settings *configs.Server, config string) error {
 	defer r.Close()
 	cmd := exec.Command(exe, "serve", "--granted", "--config", config)
 	cmd.Dir = "/"
-	cmd.Stderr = log
+	cmd.Stderr = log.file
 	cmd.ExtraFiles = []*os.File{w}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	err = cmd.Start()
@@ -96,29 +91,12 @@ func startGranted(settings *configs.Server, config string) error {
 	r.SetReadDeadline(time.Now().Add(startTimeout))
 	failure, err := io.ReadAll(io.LimitReader(r, 4<<10))
 	if err != nil {
-		return fmt.Errorf("start a daemon: %w: see %s", err, log.Name())
+		return fmt.Errorf("start a daemon: %w: see %s", err, log.name)
 	}
 	if len(failure) > 0 {
 		return errors.New(string(failure))
 	}
 	return nil
-}
-
-// openLog opens the log of the daemons that grants start.
-func openLog(settings *configs.Server) (*os.File, error) {
-	dir, err := rundir.Base(settings.RuntimeDir).Make(uint32(os.Geteuid()))
-	if err != nil {
-		return nil, err
-	}
-	return appendLog(filepath.Join(dir, "qtd.log"))
-}
-
-// appendLog opens a log to append to. It renames a log that is too long first.
-func appendLog(name string) (*os.File, error) {
-	if info, err := os.Lstat(name); err == nil && info.Size() > maxLog {
-		os.Rename(name, name+".old")
-	}
-	return os.OpenFile(name, os.O_WRONLY|os.O_APPEND|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
 }
 
 // reporter returns a function whose first call reports to the process that started this

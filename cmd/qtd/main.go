@@ -47,26 +47,28 @@ func addConfigFlag(c *cobra.Command, config *string) {
 
 // holdCommand returns the hidden command that the daemon runs for each session.
 func holdCommand() *cobra.Command {
-	var level, format, logFile string
+	var level, format string
+	var ownLog bool
 	c := &cobra.Command{
 		Use:    holder.Command,
 		Hidden: true,
 		Args:   cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			log := os.Stderr
-			if logFile != "" {
-				var err error
-				if log, err = appendLog(logFile); err != nil {
-					return err
+			var log io.Writer = os.Stderr
+			if ownLog {
+				// A session without a log is better than none.
+				log = io.Discard
+				if f, err := openLog("", "holders.log"); err == nil {
+					log = f
+					debug.SetCrashOutput(f.file, debug.CrashOptions{})
 				}
-				debug.SetCrashOutput(log, debug.CrashOptions{})
 			}
 			return holder.Main(newLog(log, level, format))
 		},
 	}
 	c.Flags().StringVar(&level, "log-level", "info", "")
 	c.Flags().StringVar(&format, "log-format", "text", "")
-	c.Flags().StringVar(&logFile, holder.LogFlag[2:], "", "")
+	c.Flags().BoolVar(&ownLog, holder.OwnLogFlag[2:], false, "")
 	return c
 }
 

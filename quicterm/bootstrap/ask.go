@@ -24,7 +24,7 @@ func Ask(base string, start func() error) (*wire.Grant, error) {
 	if !errors.Is(err, errNoDaemon) {
 		return grant, err
 	}
-	dir, err := b.Make(uid)
+	dir, err := b.Make()
 	if err != nil {
 		return nil, fmt.Errorf("directory for sockets: %w", err)
 	}

@@ -32,6 +32,9 @@ type Holder struct {
 	redraws int // under way: the terminal has another size meanwhile
 	life    lifetime
 
+	deniedAt         time.Time // of the last line about a resume that was denied
+	deniedSuppressed int       // such lines since
+
 	end     chan struct{}  // closed when the session is over
 	running sync.WaitGroup // goroutines that Run waits for
 }

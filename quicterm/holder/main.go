@@ -30,7 +30,6 @@ func Main(log *slog.Logger) error {
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGPIPE,
 		syscall.SIGTSTP, syscall.SIGTTIN, syscall.SIGTTOU)
 	syscall.Umask(0o022)
-	CloseInherited(replyFD + 1)
 	reply := os.NewFile(replyFD, "reply")
 	h, s, err := begin(log)
 	if err != nil {
@@ -58,10 +57,10 @@ func begin(log *slog.Logger) (*Holder, *Socket, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("read launch: %w", err)
 	}
-	if err := freeStdin(); err != nil {
-		return nil, nil, err
+	s, err := openSocket(&launch)
+	if err == nil {
+		err = freeStdin()
 	}
-	s, err := Listen(rundir.Base(launch.Base), SocketName(launch.ID))
 	if err != nil {
 		return nil, nil, fmt.Errorf("make socket: %w", err)
 	}
@@ -71,6 +70,18 @@ func begin(log *slog.Logger) (*Holder, *Socket, error) {
 		return nil, nil, err
 	}
 	return New(launch, p, log), s, nil
+}
+
+// openSocket makes the socket, or takes over the one that the daemon has bound.
+func openSocket(launch *wire.Launch) (*Socket, error) {
+	base, name := rundir.Base(launch.Base), SocketName(launch.ID)
+	if launch.Socket == "" {
+		CloseInherited(replyFD + 1)
+		return Listen(base, name)
+	}
+	syscall.CloseOnExec(socketFD)
+	CloseInherited(socketFD + 1)
+	return adopt(base, name, os.NewFile(socketFD, launch.Socket), launch.Socket)
 }
 
 // freeStdin replaces standard input, on which the launch came, by the null device.

@@ -4,6 +4,7 @@ package holder
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/quicterm/quicterm/migrate/carrier"
 	"github.com/quicterm/quicterm/quicterm/wire"
@@ -82,10 +83,25 @@ func (h *Holder) handleResumeLocked(m wire.Message) (answer wire.Body, carry fun
 	a, err := h.resumeLocked(&req)
 	switch {
 	case err != nil:
-		h.log.Warn("resume denied", "error", err)
+		h.logDeniedLocked(err)
 		return &wire.Denied{}, nil, nil
 	case a.role == roleDisplaced:
 		return &wire.Error{Code: wire.CodeDisplaced, Text: a.displacedBy}, nil, nil
 	}
 	return &wire.Resumed{}, func(c carrier.Carrier) { h.carry(a, c, false) }, nil
+}
+
+// deniedInterval is the least time between two lines about resumes that are denied. Who
+// knows a session's id can cause any number of them, and a person reads one a second.
+const deniedInterval = time.Second
+
+// logDeniedLocked logs that a resume was denied, unless it has done so just now.
+func (h *Holder) logDeniedLocked(reason error) {
+	now := time.Now()
+	if !h.deniedAt.IsZero() && now.Sub(h.deniedAt) < deniedInterval {
+		h.deniedSuppressed++
+		return
+	}
+	h.log.Warn("resume denied", "error", reason, "suppressed", h.deniedSuppressed)
+	h.deniedAt, h.deniedSuppressed = now, 0
 }

@@ -116,3 +116,24 @@ func TestLateCarriers(t *testing.T) {
 		})
 	}
 }
+
+// Whoever knows the session's id cannot fill the log with resumes that are denied.
+func TestDeniedResumesFillNoLog(t *testing.T) {
+	inBubble(t, wire.Launch{PTY: true}, func(w *world) {
+		a := w.attach("a@x")
+		wrong := a.statement()
+		wrong.Proof[31] ^= 1
+		for range 1000 {
+			w.ask(&wire.Open{}, wrong)
+			time.Sleep(time.Millisecond)
+		}
+		if n := len(w.log.lines("resume denied")); n != 1 {
+			t.Errorf("%d lines in a second, want 1", n)
+		}
+		time.Sleep(deniedInterval)
+		w.ask(&wire.Open{}, wrong)
+		if n := len(w.log.lines("resume denied", "suppressed=999")); n != 1 {
+			t.Errorf("%d lines that count those that were not logged, want 1", n)
+		}
+	})
+}

@@ -14,7 +14,8 @@ import (
 )
 
 // A Socket is the unix socket of a holder. It can be made again when its name is gone:
-// systems clean temporary directories.
+// systems clean temporary directories. It is made again in the account's own directory,
+// whoever has made it first.
 type Socket struct {
 	base rundir.Base
 	name string
@@ -35,6 +36,22 @@ func Listen(base rundir.Base, name string) (*Socket, error) {
 	return s, nil
 }
 
+// adopt listens on the socket that the daemon has bound to a path, in a directory where
+// this account can make nothing.
+func adopt(base rundir.Base, name string, f *os.File, path string) (*Socket, error) {
+	l, err := rundir.Adopt(f, path)
+	if err != nil {
+		return nil, err
+	}
+	l.SetUnlinkOnClose(false)
+	file, err := os.Lstat(path)
+	if err != nil {
+		l.Close()
+		return nil, err
+	}
+	return &Socket{base: base, name: name, listener: l, path: path, file: file}, nil
+}
+
 // restore makes the socket again if its name is gone or names another file.
 func (s *Socket) restore() error {
 	s.mu.Lock()
@@ -45,7 +62,7 @@ func (s *Socket) restore() error {
 	if s.listener != nil && s.ours() {
 		return nil
 	}
-	dir, err := s.base.Make(uint32(os.Geteuid()))
+	dir, err := s.base.Make()
 	if err != nil {
 		return err
 	}
@@ -102,7 +119,8 @@ func (s *Socket) accept() (*net.UnixConn, error) {
 	}
 }
 
-// Close removes the socket, and makes accept return.
+// Close removes the socket, and makes accept return. A socket in a directory of root's
+// daemon is removed by that.
 func (s *Socket) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -163,7 +163,7 @@ func TestSocketRestoredEachMinute(t *testing.T) {
 // Daemons remove sockets that do not listen, but none that is being made.
 func TestSocketListensBeforeItHasAName(t *testing.T) {
 	base := rundir.Base(filepath.Join(shortDir(t), "run"))
-	dir, err := base.Make(uint32(os.Geteuid()))
+	dir, err := base.Make()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -224,6 +224,47 @@ func TestSocketListensBeforeItHasAName(t *testing.T) {
 	wg.Wait()
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+// A socket that the daemon has bound where this account can make nothing is made again in
+// the account's own directory when its name is gone.
+func TestPassedSocketRestored(t *testing.T) {
+	base := rundir.Base(filepath.Join(shortDir(t), "run"))
+	passed := filepath.Join(shortDir(t), "x.sock")
+	f, err := rundir.Bind(passed, uint32(os.Geteuid()), uint32(os.Getegid()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := adopt(base, "x.sock", f, passed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	dial := func(path string) {
+		t.Helper()
+		c, err := net.Dial("unix", path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Close()
+	}
+	dial(passed)
+	if err := s.restore(); err != nil || s.path != passed {
+		t.Errorf("with its name: restored at %s, %v", s.path, err)
+	}
+	if err := os.Remove(passed); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.restore(); err != nil {
+		t.Fatal(err)
+	}
+	dial(filepath.Join(base.Dirs(uint32(os.Geteuid()))[0], "x.sock"))
+	if f, err = rundir.Bind(passed, uint32(os.Geteuid()), uint32(os.Getegid())); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := adopt(base, "x.sock", f, passed+".other"); err == nil {
+		t.Error("a socket of another name is taken over")
 	}
 }
 

@@ -18,8 +18,9 @@ import (
 // Command is the argument that makes the daemon's executable a holder.
 const Command = "hold"
 
-// LogFlag is the flag of Command for the file of its log.
-const LogFlag = "--log-file"
+// OwnLogFlag is the flag of Command that makes it log to a file of its account: it must
+// not write to the log of a daemon of root.
+const OwnLogFlag = "--own-log"
 
 // startTime is how long a holder may take to start.
 const startTime = 20 * time.Second
@@ -27,12 +28,15 @@ const startTime = 20 * time.Second
 // replyFD is the descriptor on which a new holder reports that it has started, or why not.
 const replyFD = 3
 
+// socketFD is the descriptor of the socket that the daemon has bound, if Launch names one.
+const socketFD = 4
+
 // Start starts a holder as a process of its own, which outlives this one, and blocks until
 // its program runs and its socket listens. With a nil credential the holder runs as the
-// account of this process and logs to our standard error; otherwise the log goes to the
-// file that LogFlag in args names.
+// account of this process and logs to our standard error. The socket is bound to the path
+// in launch, or nil.
 // If it returns a process id, even with an error, the caller waits for that process.
-func Start(ctx context.Context, launch *wire.Launch, credential *syscall.Credential, args ...string) (pid int, err error) {
+func Start(ctx context.Context, launch *wire.Launch, credential *syscall.Credential, socket *os.File, args ...string) (pid int, err error) {
 	exe, err := executable()
 	if err != nil {
 		return 0, err
@@ -55,6 +59,9 @@ func Start(ctx context.Context, launch *wire.Launch, credential *syscall.Credent
 		cmd.Stderr = os.Stderr
 	}
 	cmd.ExtraFiles = []*os.File{w}
+	if socket != nil {
+		cmd.ExtraFiles = append(cmd.ExtraFiles, socket)
+	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Credential: credential}
 	err = cmd.Start()
 	w.Close()

@@ -43,10 +43,10 @@ func startHolder(t *testing.T, launch wire.Launch) (output string, status byte) 
 	t.Helper()
 	launch.ID, launch.Name, launch.ExitedTTL, launch.PipeTTL = wire.SessionID{9}, "process", time.Minute, time.Minute
 	launch.Base = filepath.Join(shortDir(t), "run")
-	if _, err := Start(context.Background(), &launch, nil); err != nil {
+	if _, err := Start(context.Background(), &launch, nil, nil); err != nil {
 		t.Fatal(err)
 	}
-	dir, err := rundir.Base(launch.Base).Make(uint32(os.Geteuid()))
+	dir, err := rundir.Base(launch.Base).Make()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +87,7 @@ func TestProgramThatCannotStart(t *testing.T) {
 			if _, err := startProgram(&launch); err == nil || err.Error() != want {
 				t.Errorf("startProgram: %v, want %s", err, want)
 			}
-			if _, err := Start(context.Background(), &launch, nil); err == nil || err.Error() != want {
+			if _, err := Start(context.Background(), &launch, nil, nil); err == nil || err.Error() != want {
 				t.Errorf("Start: %v, want %s", err, want)
 			}
 			w := &world{t: t, timeout: 20 * time.Second}
@@ -130,7 +130,7 @@ func TestStartGivenUp(t *testing.T) {
 	cancel()
 	launch := shell(t, false, "sleep 1000")
 	launch.Base = filepath.Join(shortDir(t), "run")
-	if _, err := Start(ctx, &launch, nil); err == nil {
+	if _, err := Start(ctx, &launch, nil, nil); err == nil {
 		t.Error("no error")
 	}
 }

@@ -3,32 +3,28 @@
 // Package rundir finds the directories of the unix sockets of daemons, holders and
 // clients, and opens sockets in them whose other end is of a known account.
 //
-// The directory depends on the account only, so that logins by ssh, su and cron find the
-// same daemon: /run/quicterm/<uid> if a daemon of root has made that, else
-// /tmp/quicterm-<uid>. It belongs to the account, and no other account but root can
-// enter it.
+// The directories depend on the account only, so that logins by ssh, su and cron find the
+// same daemon. An account has its own one, /tmp/quicterm-<uid> (root: /run/quicterm/0):
+// no other account but root can enter it. The daemon of root makes /run/quicterm/<uid> for
+// the holders that it starts as another account: that one belongs to root, and the account
+// can enter it and make nothing there.
+//
+// A process makes and removes names only in directories that belong to its own account.
 package rundir
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
-	"net"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
-	"syscall"
 )
 
 const system = "/run/quicterm"
 
 // DaemonSocket is the name of the socket on which a daemon gives grants to local users.
 const DaemonSocket = "qtd.sock"
-
-// maxPath is the length of the longest path of a unix socket that both Linux and macOS
-// accept, in bytes, without the final NUL.
-const maxPath = 103
 
 // A Base is the directory with the directories of all accounts: empty for the default
 // ones, or a directory that replaces /run/quicterm.
@@ -42,14 +38,22 @@ func (b Base) System() string {
 	return string(b)
 }
 
+// shared returns the directory in System of an account.
+func (b Base) shared(uid uint32) string {
+	return filepath.Join(b.System(), strconv.FormatUint(uint64(uid), 10))
+}
+
+// own returns the directory that an account makes for itself.
+func (b Base) own(uid uint32) string {
+	if b != "" || uid == 0 {
+		return b.shared(uid)
+	}
+	return "/tmp/quicterm-" + strconv.FormatUint(uint64(uid), 10)
+}
+
 // candidates returns the possible directories of an account, best first.
 func (b Base) candidates(uid uint32) []string {
-	id := strconv.FormatUint(uint64(uid), 10)
-	dirs := []string{filepath.Join(b.System(), id)}
-	if b == "" {
-		dirs = append(dirs, "/tmp/quicterm-"+id)
-	}
-	return dirs
+	return slices.Compact([]string{b.shared(uid), b.own(uid)})
 }
 
 // Dirs returns the directories of an account that exist and are safe.
@@ -74,104 +78,69 @@ func (b Base) Unsafe(uid uint32) error {
 	return nil
 }
 
-// Make returns the directory of an account. If there is none, it makes one. Only root can
-// make it in the directory that System returns, and for other accounts.
-func (b Base) Make(uid uint32) (string, error) {
-	candidates := b.candidates(uid)
-	if os.Geteuid() == 0 || b != "" {
-		if err := makeSystem(b.System()); err != nil {
+// Make returns the own directory of the account of this process. If there is none, it
+// makes one.
+func (b Base) Make() (string, error) {
+	uid := uint32(os.Geteuid())
+	dir := b.own(uid)
+	if b != "" || uid == 0 {
+		if err := b.MakeSystem(); err != nil {
 			return "", err
 		}
-		candidates = candidates[:1]
-	} else if dirs := b.Dirs(uid); len(dirs) > 0 {
-		return dirs[0], nil
-	} else {
-		candidates = candidates[1:]
 	}
-	dir := candidates[0]
-	err := os.Mkdir(dir, 0o700)
-	if err == nil && os.Geteuid() == 0 {
-		err = os.Lchown(dir, int(uid), -1)
-	}
-	if err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return "", err
 	}
-	return dir, check(dir, uid)
+	return dir, checkOwn(dir, uid)
 }
 
-// makeSystem makes the directory of all accounts' directories, if there is none. It sets
-// the mode whatever the umask is: holders run as their accounts and must get through.
-func makeSystem(dir string) error {
-	if info, err := os.Stat(dir); err == nil && info.IsDir() {
-		return nil
+// MakeFor returns the directory of the holders that this process, as root, starts as
+// another account. If there is none, it makes one.
+func (b Base) MakeFor(uid, gid uint32) (string, error) {
+	if err := b.MakeSystem(); err != nil {
+		return "", err
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	dir := b.shared(uid)
+	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return "", err
+	}
+	root, err := Open(dir)
+	if err != nil {
+		return "", err
+	}
+	defer root.Close()
+	f, err := root.Open(".")
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	return dir, errors.Join(f.Chown(-1, int(gid)), f.Chmod(0o750))
+}
+
+// MakeSystem makes the directory that System returns, if there is none: other accounts
+// must get through.
+func (b Base) MakeSystem() error { return MakeSystemDir(b.System(), 0o755) }
+
+// MakeSystemDir makes a directory, if there is none. It sets the mode whatever the umask
+// is. As root, it refuses one that another account could write to or replace: it checks
+// each directory and symbolic link above it as well; a directory above with the sticky bit,
+// such as /tmp, may be writable. Other accounts name such a directory for themselves only.
+func MakeSystemDir(dir string, mode fs.FileMode) error {
+	if err := checkAbove(dir, 0); err != nil {
 		return err
 	}
-	return os.Chmod(dir, 0o755)
-}
-
-// check refuses a directory that other accounts could have made or could enter. It follows
-// no symbolic link.
-func check(dir string, uid uint32) error {
-	info, err := os.Lstat(dir)
-	if err != nil {
+	if err := os.MkdirAll(filepath.Dir(dir), mode); err != nil {
 		return err
 	}
-	stat, ok := info.Sys().(*syscall.Stat_t)
-	switch {
-	case !info.IsDir():
-		return fmt.Errorf("%s is not a directory: remove it", dir)
-	case !ok || stat.Uid != uid:
-		return fmt.Errorf("%s does not belong to user id %d: remove it", dir, uid)
-	case info.Mode().Perm() != 0o700:
-		return fmt.Errorf("%s has mode %04o: make it 0700", dir, info.Mode().Perm())
+	err := os.Mkdir(dir, mode)
+	if err == nil {
+		err = os.Chmod(dir, mode)
 	}
-	return nil
-}
-
-// Listen listens on a new socket that only its owner can connect to.
-func Listen(path string) (*net.UnixListener, error) {
-	if err := checkPath(path); err != nil {
-		return nil, err
+	if err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
 	}
-	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
-	if err != nil {
-		return nil, err
-	}
-	l.SetUnlinkOnClose(true)
-	if err := os.Chmod(path, 0o600); err != nil {
-		l.Close()
-		return nil, err
-	}
-	return l, nil
-}
-
-// Dial connects to a socket, and refuses it if the process that listens is of none of the
-// given accounts. The owner of the directory may have put anything there, also a link to a
-// socket of root, whose daemon would take our requests for those of root.
-func Dial(path string, uids ...uint32) (*net.UnixConn, error) {
-	if err := checkPath(path); err != nil {
-		return nil, err
-	}
-	c, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: path, Net: "unix"})
-	if err != nil {
-		return nil, err
-	}
-	peer, err := PeerUID(c)
-	if err == nil && !slices.Contains(uids, peer) {
-		err = fmt.Errorf("%s is served by user id %d, not %d", path, peer, uids[0])
-	}
-	if err != nil {
-		c.Close()
-		return nil, err
-	}
-	return c, nil
-}
-
-func checkPath(path string) error {
-	if len(path) > maxPath {
-		return fmt.Errorf("socket path is %d bytes long, at most %d can be used: %s", len(path), maxPath, path)
+	if os.Geteuid() == 0 {
+		return errors.Join(checkOwner(dir, 0), checkAbove(dir, 0))
 	}
 	return nil
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -41,7 +40,29 @@ func TestMain(m *testing.M) {
 // helper listens on or dials the socket s of its working directory, until its standard
 // input ends.
 func helper(role string) error {
+	role, path, _ := strings.Cut(role, " ")
+	var said []string
 	switch role {
+	case "fill":
+		for _, make := range []func() error{
+			func() error { return os.Mkdir("x", 0o700) },
+			func() error { return os.WriteFile("x", nil, 0o600) },
+			func() error { _, err := Listen("x"); return err },
+		} {
+			err := make()
+			if errors.Is(err, fs.ErrPermission) {
+				err = fs.ErrPermission
+			}
+			said = append(said, fmt.Sprint(err))
+		}
+		fmt.Println(strings.Join(said, ", "))
+		return nil
+	case "adopt":
+		l, err := Adopt(os.NewFile(3, path), path)
+		if err != nil {
+			return err
+		}
+		defer l.Close()
 	case "dial":
 		c, err := Dial("s", stranger)
 		if err != nil {
@@ -61,7 +82,7 @@ func helper(role string) error {
 }
 
 // asStranger runs a helper in a directory, and returns what it prints.
-func asStranger(t *testing.T, dir, role string) string {
+func asStranger(t *testing.T, dir, role string, files ...*os.File) string {
 	t.Helper()
 	if os.Geteuid() != 0 {
 		t.Skip("only root can start a process as another user")
@@ -72,6 +93,7 @@ func asStranger(t *testing.T, dir, role string) string {
 	}
 	cmd := exec.Command(self)
 	cmd.Dir, cmd.Env, cmd.Stderr = dir, append(os.Environ(), helperVar+"="+role), os.Stderr
+	cmd.ExtraFiles = files
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -131,7 +153,7 @@ func TestMake(t *testing.T) {
 	for _, umask := range []int{0, 0o022, 0o077} {
 		b := Base(filepath.Join(t.TempDir(), "new"))
 		old := syscall.Umask(umask)
-		dir, err := b.Make(me())
+		dir, err := b.Make()
 		syscall.Umask(old)
 		if err != nil {
 			t.Errorf("umask %04o: %v", umask, err)
@@ -145,7 +167,7 @@ func TestMake(t *testing.T) {
 				t.Errorf("umask %04o: %s has mode %v, %v; want %04o", umask, filepath.Base(name), info.Mode(), err, want)
 			}
 		}
-		if again, err := b.Make(me()); err != nil || again != dir {
+		if again, err := b.Make(); err != nil || again != dir {
 			t.Errorf("once more: got %s, %v; want %s", again, err, dir)
 		}
 		if got := b.Dirs(me()); !slices.Equal(got, []string{dir}) {
@@ -160,22 +182,138 @@ func TestMake(t *testing.T) {
 	}
 }
 
+// The directory that root makes for an account belongs to root: the account can enter it,
+// and make nothing in it.
 func TestMakeForAnother(t *testing.T) {
-	b := Base(t.TempDir())
-	dir, err := b.Make(stranger)
 	if os.Geteuid() != 0 {
-		wantError(t, "not as root", err, "does not belong to user id 65534")
-		if got := b.Dirs(stranger); len(got) != 0 {
-			t.Errorf("Dirs gives %v, want nothing", got)
-		}
-		return
+		t.Skip("only root makes directories for other accounts")
 	}
+	b := Base(filepath.Join(reachableDir(t), "run"))
+	dir, err := b.MakeFor(stranger, stranger)
 	if err != nil {
 		t.Fatal(err)
 	}
 	info, err := os.Lstat(dir)
-	if err != nil || info.Sys().(*syscall.Stat_t).Uid != stranger || info.Mode() != fs.ModeDir|0o700 {
-		t.Errorf("got %+v, %v; want a directory of the account, 0700", info, err)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if stat := info.Sys().(*syscall.Stat_t); stat.Uid != 0 || stat.Gid != stranger || info.Mode() != fs.ModeDir|0o750 {
+		t.Errorf("got %v of %d:%d; want a directory of root, 0750, with the account's group", info.Mode(), stat.Uid, stat.Gid)
+	}
+	if got := b.Dirs(stranger); !slices.Equal(got, []string{dir}) {
+		t.Errorf("Dirs gives %v, want %s", got, dir)
+	}
+	if got := asStranger(t, dir, "fill"); got != "permission denied, permission denied, permission denied" {
+		t.Errorf("the account fills the directory: %s", got)
+	}
+	if again, err := b.MakeFor(stranger, stranger); err != nil || again != dir {
+		t.Errorf("once more: %s, %v", again, err)
+	}
+	// One that the account has made is not taken over.
+	if err := errors.Join(os.Chown(dir, stranger, stranger), os.Chmod(dir, 0o777)); err != nil {
+		t.Fatal(err)
+	}
+	_, err = b.MakeFor(stranger, stranger)
+	wantError(t, "of the account", err, "does not belong to user id 0")
+	if info, err := os.Lstat(dir); err != nil || info.Mode() != fs.ModeDir|0o777 {
+		t.Errorf("it is %v now, %v; want it left as it was", info.Mode(), err)
+	}
+}
+
+// reachableDir returns a directory that other accounts can enter, with room for the name
+// of a socket.
+func reachableDir(t *testing.T) string {
+	dir, err := os.MkdirTemp("", "qt")
+	if err == nil {
+		err = os.Chmod(dir, 0o755)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
+}
+
+// Root uses no directory that another account could replace.
+func TestSystemDirectoryAtRisk(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only the directories of root are checked")
+	}
+	for _, test := range []struct {
+		name  string
+		apply func(above, run string) error
+		want  string
+	}{
+		{"safe", func(above, run string) error { return nil }, ""},
+		{"of an account", func(above, run string) error {
+			return errors.Join(os.Mkdir(run, 0o755), os.Chown(run, stranger, 0))
+		}, "does not belong to user id 0"},
+		{"open to all", func(above, run string) error {
+			return errors.Join(os.Mkdir(run, 0o755), os.Chmod(run, 0o777|fs.ModeSticky))
+		}, "others may write to it"},
+		{"link", func(above, run string) error {
+			return errors.Join(os.Mkdir(run+".real", 0o755), os.Symlink(run+".real", run))
+		}, "is not a directory"},
+		{"dangling link", func(above, run string) error { return os.Symlink(run+".real", run) }, "is not a directory"},
+		{"above it of an account", func(above, run string) error { return os.Chown(above, stranger, 0) }, "does not belong to root"},
+		{"above it open to the group", func(above, run string) error { return os.Chmod(above, 0o775) }, "others may write to it"},
+		{"above it open to all, sticky", func(above, run string) error { return os.Chmod(above, 0o777|fs.ModeSticky) }, ""},
+		{"above it a link of an account", func(above, run string) error {
+			return errors.Join(os.Rename(above, above+".real"), os.Symlink(above+".real", above), os.Lchown(above, stranger, 0))
+		}, "does not belong to root"},
+		{"above it a link to what is open to all", func(above, run string) error {
+			return errors.Join(os.MkdirAll(above+".real/in", 0o755), os.Chmod(above+".real", 0o777), os.Remove(above),
+				os.Symlink(above+".real/in", above))
+		}, "others may write to it"},
+	} {
+		above := filepath.Join(t.TempDir(), "above")
+		run := filepath.Join(above, "run")
+		if err := errors.Join(os.Mkdir(above, 0o755), test.apply(above, run)); err != nil {
+			t.Fatal(err)
+		}
+		err := Base(run).MakeSystem()
+		if test.want == "" {
+			if err != nil {
+				t.Errorf("%s: %v", test.name, err)
+			}
+			continue
+		}
+		wantError(t, test.name, err, test.want)
+		if _, err := os.Lstat(run + ".real/" + strconv.Itoa(stranger)); err == nil {
+			t.Errorf("%s: something was made behind a link", test.name)
+		}
+	}
+}
+
+// A process removes names in directories of its own account only.
+func TestOpen(t *testing.T) {
+	b := Base(filepath.Join(t.TempDir(), "run"))
+	dir, err := b.Make()
+	if err != nil {
+		t.Fatal(err)
+	}
+	root, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	root.Close()
+	link := dir + ".link"
+	if err := os.Symlink(filepath.Base(dir), link); err != nil {
+		t.Fatal(err)
+	}
+	_, err = Open(link)
+	wantError(t, "a link", err, "is a symbolic link")
+	if err := os.Chmod(dir, 0o770); err != nil {
+		t.Fatal(err)
+	}
+	_, err = Open(dir)
+	wantError(t, "open to the group", err, "others may write to it")
+	if os.Geteuid() == 0 {
+		if err := errors.Join(os.Chmod(dir, 0o700), os.Chown(dir, stranger, stranger)); err != nil {
+			t.Fatal(err)
+		}
+		_, err = Open(dir)
+		wantError(t, "of another account", err, "does not belong to")
 	}
 }
 
@@ -208,7 +346,7 @@ func TestUnsafe(t *testing.T) {
 				t.Fatal(err)
 			}
 			before, _ := os.Lstat(dir)
-			_, err := b.Make(me())
+			_, err := b.Make()
 			wantError(t, "Make", err, test.want)
 			wantError(t, "Make", err, dir)
 			if got := b.Dirs(me()); len(got) != 0 {
@@ -228,123 +366,6 @@ func TestBaseIsFile(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	_, err := Base(file).Make(me())
+	_, err := Base(file).Make()
 	wantError(t, "Make", err, "not a directory")
-}
-
-// accept returns the accepted end of the next connection.
-func accept(t *testing.T, l *net.UnixListener) *net.UnixConn {
-	t.Helper()
-	c, err := l.AcceptUnix()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { c.Close() })
-	return c
-}
-
-func wantPeer(t *testing.T, why string, c *net.UnixConn, want uint32) {
-	t.Helper()
-	if uid, err := PeerUID(c); err != nil || uid != want {
-		t.Errorf("%s: peer is user id %d, %v; want %d", why, uid, err, want)
-	}
-}
-
-func TestListenAndDial(t *testing.T) {
-	t.Chdir(t.TempDir()) // so that names fit a socket address
-	l, err := Listen("s")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if info, err := os.Lstat("s"); err != nil || info.Mode() != fs.ModeSocket|0o600 {
-		t.Errorf("the socket is %v, %v; want it for its owner only", info.Mode(), err)
-	}
-	c, err := Dial("s", me())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	wantPeer(t, "who dialled", accept(t, l), me())
-	wantPeer(t, "who listens", c, me())
-	c.Close()
-	if uid, err := PeerUID(c); err == nil {
-		t.Errorf("of a closed connection: got user id %d, want an error", uid)
-	}
-	if _, err := Listen("s"); !errors.Is(err, syscall.EADDRINUSE) {
-		t.Errorf("listening twice: got %v, want %v", err, syscall.EADDRINUSE)
-	}
-	if _, err := Dial("s", me()); err != nil {
-		t.Errorf("after the second try to listen: %v", err)
-	}
-	l.Close()
-	if _, err := os.Lstat("s"); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("closed: got %v, want the socket removed", err)
-	}
-	if _, err := Dial("s", me()); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("no socket: got %v, want %v", err, fs.ErrNotExist)
-	}
-}
-
-// The system would truncate longer names, or refuse them with an unclear error.
-func TestNameLength(t *testing.T) {
-	t.Chdir(t.TempDir())
-	longest := strings.Repeat("x", maxPath)
-	l, err := Listen(longest)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	c, err := Dial(longest, me())
-	if err != nil {
-		t.Fatal(err)
-	}
-	c.Close()
-	_, err = Listen(longest + "x")
-	wantError(t, "Listen", err, "104 bytes long, at most 103")
-	_, err = Dial(longest+"x", me())
-	wantError(t, "Dial", err, "104 bytes long, at most 103")
-}
-
-// A stranger cannot connect to a socket. If it can, its user id is known.
-func TestStrangerDials(t *testing.T) {
-	dir := t.TempDir()
-	t.Chdir(dir)
-	if err := os.Chmod(dir, 0o711); err != nil {
-		t.Fatal(err)
-	}
-	l, err := Listen("s")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	if said := asStranger(t, dir, "dial"); !strings.Contains(said, "permission denied") {
-		t.Errorf("a stranger dialled and says %q, want permission denied", said)
-	}
-	if err := os.Chmod("s", 0o666); err != nil {
-		t.Fatal(err)
-	}
-	if said := asStranger(t, dir, "dial"); !strings.Contains(said, "is served by user id 0, not") {
-		t.Errorf("a stranger dialled and says %q, want that it does not believe even root", said)
-	}
-	wantPeer(t, "a stranger", accept(t, l), stranger)
-}
-
-// A socket on which a stranger listens is refused.
-func TestStrangerListens(t *testing.T) {
-	dir := t.TempDir()
-	t.Chdir(dir)
-	if err := os.Chmod(dir, 0o777); err != nil {
-		t.Fatal(err)
-	}
-	if said := asStranger(t, dir, "listen"); said != "ready" {
-		t.Fatalf("a stranger listens and says %q", said)
-	}
-	_, err := Dial("s", me())
-	wantError(t, "Dial", err, "is served by user id 65534, not 0")
-	c, err := Dial("s", stranger)
-	if err != nil {
-		t.Fatalf("as the one that is expected: %v", err)
-	}
-	defer c.Close()
-	wantPeer(t, "who listens", c, stranger)
 }

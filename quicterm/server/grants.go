@@ -62,10 +62,9 @@ func (s *Server) listenGrants(address netip.AddrPort) (*grants, error) {
 // served, else the account's own.
 func (s *Server) grantDir() (string, error) {
 	if !s.all {
-		return s.base.Make(s.self.UID)
+		return s.base.Make()
 	}
-	dir := s.base.System()
-	return dir, os.MkdirAll(dir, 0o755)
+	return s.base.System(), s.base.MakeSystem()
 }
 
 func (s *Server) listenGrantSocket(path string) (*net.UnixListener, error) {

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"sync"
 	"syscall"
 
 	"github.com/quicterm/quicterm/migrate/carrier"
@@ -29,6 +30,9 @@ type processes struct {
 	args     []string         // for the holders
 	log      *slog.Logger
 	children reaper
+
+	mu       sync.Mutex
+	starting map[wire.SessionID]bool // holders that do not listen yet
 }
 
 // maxSockets bounds how many sockets of an account are looked at: an account can
@@ -84,7 +88,7 @@ func (p *processes) Ask(ctx context.Context, uid uint32, id wire.SessionID, open
 	err = p.connect(uid, id, func(path string) (err error) {
 		answer, err = holder.Ask(ctx, path, uid, open, request)
 		if errors.Is(err, syscall.ECONNREFUSED) {
-			os.Remove(path) // its holder was killed
+			p.removeRefused(path, id) // its holder was killed
 		}
 		return err
 	})
@@ -118,25 +122,83 @@ func (p *processes) connect(uid uint32, id wire.SessionID, f func(path string) e
 	return fs.ErrNotExist
 }
 
+// removeRefused removes a socket that refuses connections, unless its holder is about to
+// listen.
+func (p *processes) removeRefused(path string, id wire.SessionID) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.starting[id] {
+		removeName(path)
+	}
+}
+
+// removeName removes a name from a directory in which only this process's account makes
+// names. In a directory of another account it removes nothing.
+func removeName(path string) {
+	if dir, err := rundir.Open(filepath.Dir(path)); err == nil {
+		dir.Remove(filepath.Base(path))
+		dir.Close()
+	}
+}
+
 // Start implements [Holders].
 func (p *processes) Start(ctx context.Context, a *account.Account, launch *wire.Launch) error {
-	dir, err := p.base.Make(a.UID)
-	if err != nil {
-		return fmt.Errorf("directory for sockets: %w", err)
-	}
 	credential, err := p.names.Credential(ctx, a)
 	if err != nil {
 		return err
 	}
-	args := p.args
-	if credential != nil { // the account must not write to the daemon's log
-		args = append(slices.Clone(args), holder.LogFlag, filepath.Join(dir, "holders.log"))
-	}
 	local := *launch
 	local.Base = string(p.base)
-	pid, err := holder.Start(ctx, &local, credential, args...)
-	if pid != 0 {
-		p.children.add(pid)
+	if credential == nil {
+		pid, err := holder.Start(ctx, &local, nil, nil, p.args...)
+		if pid != 0 {
+			p.children.add(pid, func() {})
+		}
+		return err
 	}
+	return p.startAs(ctx, a, credential, &local)
+}
+
+// startAs starts a holder as another account, with a socket in a directory where that
+// account can make nothing.
+func (p *processes) startAs(ctx context.Context, a *account.Account, credential *syscall.Credential, launch *wire.Launch) error {
+	dir, err := p.base.MakeFor(a.UID, a.GID)
+	if err != nil {
+		return fmt.Errorf("directory for sockets: %w", err)
+	}
+	names, err := os.ReadDir(dir)
+	if err == nil && len(names) >= maxSockets {
+		err = fmt.Errorf("%s has %d sockets already, of sessions that live or are kept for exited_ttl", dir, len(names))
+	}
+	if err != nil {
+		return err
+	}
+	p.setStarting(launch.ID, true)
+	defer p.setStarting(launch.ID, false)
+	launch.Socket = filepath.Join(dir, holder.SocketName(launch.ID))
+	socket, err := rundir.Bind(launch.Socket, a.UID, a.GID)
+	if err != nil {
+		return fmt.Errorf("make socket: %w", err)
+	}
+	defer socket.Close()
+	pid, err := holder.Start(ctx, launch, credential, socket, append(slices.Clone(p.args), holder.OwnLogFlag)...)
+	if pid == 0 {
+		removeName(launch.Socket)
+		return err
+	}
+	p.children.add(pid, func() { removeName(launch.Socket) })
 	return err
+}
+
+func (p *processes) setStarting(id wire.SessionID, starting bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !starting {
+		delete(p.starting, id)
+		return
+	}
+	if p.starting == nil {
+		p.starting = make(map[wire.SessionID]bool)
+	}
+	p.starting[id] = true
 }

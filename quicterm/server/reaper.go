@@ -14,17 +14,18 @@ import (
 // does so on SIGCHLD: a wait for each would block a thread.
 type reaper struct {
 	mu   sync.Mutex
-	pids map[int]struct{}
+	pids map[int]func()
 }
 
-// add registers a child process. No other code may wait for it.
-func (r *reaper) add(pid int) {
+// add registers a child process. No other code may wait for it. The reaper calls ended
+// after its end.
+func (r *reaper) add(pid int, ended func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.pids == nil {
-		r.pids = make(map[int]struct{})
+		r.pids = make(map[int]func())
 	}
-	r.pids[pid] = struct{}{}
+	r.pids[pid] = ended
 	r.reapLocked() // it may have ended already
 }
 
@@ -46,9 +47,10 @@ func (r *reaper) run(ctx context.Context) error {
 }
 
 func (r *reaper) reapLocked() {
-	for pid := range r.pids {
+	for pid, ended := range r.pids {
 		if got, err := syscall.Wait4(pid, nil, syscall.WNOHANG, nil); got == pid || err == syscall.ECHILD {
 			delete(r.pids, pid)
+			ended()
 		}
 	}
 }

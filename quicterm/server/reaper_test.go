@@ -6,6 +6,7 @@ import (
 	"context"
 	"os/exec"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -15,6 +16,7 @@ import (
 // stays a zombie.
 func TestReaper(t *testing.T) {
 	var r reaper
+	var ended atomic.Int32
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
 	defer wg.Wait()
@@ -31,7 +33,7 @@ func TestReaper(t *testing.T) {
 			t.Fatal(err)
 		}
 		pids = append(pids, cmd.Process.Pid)
-		r.add(cmd.Process.Pid)
+		r.add(cmd.Process.Pid, func() { ended.Add(1) })
 		in.Close()
 	}
 	for _, pid := range pids {
@@ -39,6 +41,11 @@ func TestReaper(t *testing.T) {
 			if time.Now().After(until) {
 				t.Fatalf("process %d is still there", pid)
 			}
+		}
+	}
+	for until := time.Now().Add(10 * time.Second); ended.Load() != 2; time.Sleep(time.Millisecond) {
+		if time.Now().After(until) {
+			t.Fatalf("told of %d ends, want 2", ended.Load())
 		}
 	}
 }

@@ -258,6 +258,7 @@ type Launch struct {
 	DetachedTTL time.Duration `cbor:"13,keyasint"` // 0 for ever
 	ExitedTTL   time.Duration `cbor:"14,keyasint"`
 	PipeTTL     time.Duration `cbor:"15,keyasint"`
+	Socket      string        `cbor:"16,keyasint"` // path of the socket that was passed; empty if the holder makes it
 }
 
 // Query asks a holder for its State.

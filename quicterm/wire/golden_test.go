@@ -182,8 +182,9 @@ var goldenBodies = []struct {
 		DetachedTTL: time.Second,
 		ExitedTTL:   time.Minute,
 		PipeTTL:     time.Hour,
+		Socket:      "/s",
 	},
-		`24 00006a af
+		`24 00006e b0
 		01 50 000102030405060708090a0b0c0d0e0f
 		02 64 776f726b
 		03 64 35333438
@@ -198,7 +199,8 @@ var goldenBodies = []struct {
 		0c 1a00100000
 		0d 1a3b9aca00
 		0e 1b0000000df8475800
-		0f 1b0000034630b8a000`},
+		0f 1b0000034630b8a000
+		10 62 2f73`},
 }
 
 // unhex decodes hexadecimal digits with any white space between them.

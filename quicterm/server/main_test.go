@@ -1,0 +1,73 @@
+//go:build linux || darwin
+
+package server
+
+import (
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/quicterm/quicterm/quicterm/holder"
+)
+
+// TestMain makes the test's executable a holder if a daemon starts it as one.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == holder.Command {
+		if err := holder.Main(slog.New(slog.DiscardHandler)); err != nil {
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// copiedVar is set in a process that runs a copy of the test's executable.
+const copiedVar = "QUICTERM_TEST_COPIED"
+
+// inCopy runs the test in a process that runs a copy of this executable, and reports
+// whether this is that process. Other accounts can execute the copy, which they cannot
+// with what go test has built.
+func inCopy(t *testing.T) bool {
+	t.Helper()
+	if os.Getenv(copiedVar) != "" {
+		return true
+	}
+	if os.Geteuid() != 0 {
+		t.Skip("only root starts processes as another account")
+	}
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(reachableDir(t), "test")
+	// Not by this process: what another test forks could have the file open for writing.
+	if out, err := exec.Command("cp", exe, file).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if err := os.Chmod(file, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(file, "-test.run=^"+t.Name()+"$", "-test.v")
+	cmd.Env = append(os.Environ(), copiedVar+"=1")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+	return false
+}
+
+// reachableDir returns a directory that other accounts can enter, with room for the name
+// of a socket.
+func reachableDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "qt")
+	if err == nil {
+		err = os.Chmod(dir, 0o755)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
+}
