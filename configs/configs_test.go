@@ -144,3 +144,31 @@ func TestSize(t *testing.T) {
 		t.Errorf("90 s are written as %s", got)
 	}
 }
+
+func TestShare(t *testing.T) {
+	for text, want := range map[string]Bytes{"25%": 250, "100 %": 1000, "1%": 10, "7B": 7, "1KiB": 1 << 10} {
+		var s Share
+		if err := s.UnmarshalText([]byte(text)); err != nil || s.Of(1000) != want {
+			t.Errorf("%q of 1000 = %d, %v; want %d", text, s.Of(1000), err, want)
+		}
+	}
+	for _, text := range []string{"", "%", "0%", "101%", "-5%", "2.5%", "300%", "25"} {
+		var s Share
+		if err := s.UnmarshalText([]byte(text)); err == nil {
+			t.Errorf("%q: no error", text)
+		}
+	}
+	for _, s := range []Share{{Percent: 25}, {Size: Size{1 << 20}}} {
+		var got Share
+		if err := got.UnmarshalText([]byte(s.String())); err != nil || got != s {
+			t.Errorf("%v is read as %v, %v", s, got, err)
+		}
+	}
+	file := filepath.Join(t.TempDir(), "qtd.toml")
+	if err := os.WriteFile(file, []byte(`max_buffer_total = "0"`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := LoadServer(file); err == nil {
+		t.Error("max_buffer_total of 0 bytes: no error")
+	}
+}

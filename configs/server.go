@@ -31,9 +31,10 @@ type Server struct {
 	AcceptEnv []string `toml:"accept_env"`
 	// MaxSessionsPerUser bounds the sessions of an account.
 	MaxSessionsPerUser int `toml:"max_sessions_per_user"`
-	// MaxBufferTotal bounds the memory that all sessions use for output: above it,
-	// new sessions are refused. 0 is no limit.
-	MaxBufferTotal Size `toml:"max_buffer_total"`
+	// MaxBufferTotal bounds the memory that all sessions use for output: above it, accounts
+	// that use more than their part of it get no new sessions. A percentage is of the
+	// memory that the daemon may use: the machine's or the container's.
+	MaxBufferTotal Share `toml:"max_buffer_total"`
 	// MaxUnauthenticated bounds the connections that have not logged in yet.
 	MaxUnauthenticated int `toml:"max_unauthenticated"`
 	// AuthTimeout bounds the time of a login: a user may have to touch a key or
@@ -61,6 +62,7 @@ func DefaultServer() *Server {
 		PipeTTL:             Duration{time.Hour},
 		AcceptEnv:           []string{"TERM", "COLORTERM", "LANG", "LC_*"},
 		MaxSessionsPerUser:  100,
+		MaxBufferTotal:      Share{Percent: 25},
 		MaxUnauthenticated:  64,
 		AuthTimeout:         Duration{2 * time.Minute},
 		LogLevel:            "info",
@@ -82,7 +84,9 @@ func (s *Server) WithDefaults() *Server {
 	setDefault(&c.MaxUnauthenticated, d.MaxUnauthenticated)
 	setDefault(&c.AuthTimeout.Duration, d.AuthTimeout.Duration)
 	setDefault(&c.DetachedTTL.Duration, d.DetachedTTL.Duration)
-	setDefault(&c.MaxBufferTotal.Bytes, d.MaxBufferTotal.Bytes)
+	if c.MaxBufferTotal.Bytes <= 0 && c.MaxBufferTotal.Percent <= 0 {
+		c.MaxBufferTotal = d.MaxBufferTotal
+	}
 	if len(c.Listen) == 0 {
 		c.Listen = d.Listen
 	}
@@ -129,7 +133,8 @@ func (s *Server) check() error {
 		atLeast("detached_ttl", s.DetachedTTL.Duration, 0),
 		atLeast("exited_ttl", s.ExitedTTL.Duration, time.Second),
 		atLeast("pipe_ttl", s.PipeTTL.Duration, time.Second),
-		within("max_sessions_per_user", s.MaxSessionsPerUser, 1, 10_000),
+		within("max_sessions_per_user", s.MaxSessionsPerUser, 1, 1000),
+		atLeast("max_buffer_total", s.MaxBufferTotal.Of(100), 1),
 		within("max_unauthenticated", s.MaxUnauthenticated, 1, 10_000),
 		atLeast("auth_timeout", s.AuthTimeout.Duration, time.Second),
 		oneOf("log_level", s.LogLevel, "debug", "info", "warn", "error"),

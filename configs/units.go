@@ -29,6 +29,42 @@ type Size struct{ Bytes }
 // Bytes is a number of bytes.
 type Bytes int64
 
+// A Share is a Size, or a part of the memory of the machine, written like 25%.
+type Share struct {
+	Size
+	Percent int // 0 if it is a size
+}
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (s *Share) UnmarshalText(b []byte) error {
+	digits, ok := strings.CutSuffix(string(b), "%")
+	if !ok {
+		s.Percent = 0
+		return s.Size.UnmarshalText(b)
+	}
+	n, err := strconv.ParseUint(strings.TrimSpace(digits), 10, 8)
+	if err != nil || n < 1 || n > 100 {
+		return fmt.Errorf("%q is not a part: write it like 25%%, from 1%% to 100%%", b)
+	}
+	*s = Share{Percent: int(n)}
+	return nil
+}
+
+// Of returns the share of a number of bytes.
+func (s Share) Of(total Bytes) Bytes {
+	if s.Percent > 0 {
+		return total / 100 * Bytes(s.Percent)
+	}
+	return s.Bytes
+}
+
+func (s Share) String() string {
+	if s.Percent > 0 {
+		return strconv.Itoa(s.Percent) + "%"
+	}
+	return s.Bytes.String()
+}
+
 var sizeUnits = []struct {
 	name  string
 	bytes int64

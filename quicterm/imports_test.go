@@ -93,6 +93,10 @@ var packages = []struct {
 		imports: "github.com/hiddeco/sshsig golang.org/x/crypto",
 	},
 	{
+		path: "quicterm/memory", role: "the memory of the machine, and what processes take of it",
+		imports: "golang.org/x/sys",
+	},
+	{
 		path: "quicterm/rundir", role: "the folder of the unix sockets, and who is at their other end",
 		imports: "golang.org/x/sys",
 	},
@@ -113,7 +117,7 @@ var packages = []struct {
 	{
 		path: "quicterm/server", role: "authenticates clients and relays bytes to holders; parses no frame",
 		imports: `configs migrate/carrier migrate/carrier/quic quicterm/account quicterm/auth quicterm/holder
-			quicterm/keyfile quicterm/rundir quicterm/wire golang.org/x/crypto golang.org/x/time`,
+			quicterm/keyfile quicterm/memory quicterm/rundir quicterm/wire golang.org/x/crypto golang.org/x/time`,
 		tests: "bench/netem buffer quicterm/holder/holdertest quicterm/holder/programtest",
 	},
 	{

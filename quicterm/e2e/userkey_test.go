@@ -4,9 +4,12 @@ package e2e
 
 import (
 	"encoding/pem"
+	"fmt"
 	"net"
 	"os"
+	"os/exec"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -130,4 +133,42 @@ func TestForcedCommand(t *testing.T) {
 	y.Expect("may not have a terminal")
 	h.Write("authorized_keys", key)
 	x.Run("echo un''touched", "untouched")
+}
+
+// A key with a forced command learns nothing of the sessions of other keys: not from the
+// listing, errors or names that are taken, nor from the name that a new session gets.
+func TestRestrictedKeyLearnsNoNames(t *testing.T) {
+	h := newHost(t)
+	h.Start()
+	x := h.Shell(h.Addr) // session 1
+	y := h.Shell(h.Addr, "-s", "secret")
+	y.Send("~d")
+	y.Exit()
+	id := strings.Fields(string(mustOutput(t, h.QT("ls"))))
+	short := id[slices.Index(id, "secret")-1]
+	key := string(ssh.MarshalAuthorizedKey(h.Key))
+	h.Write("authorized_keys", `command="echo $QUICTERM_SESSION" `+key)
+	if out := mustOutput(t, h.QT("ls")); strings.Contains(string(out), "secret") || strings.Contains(string(out), short) {
+		t.Errorf("the listing has sessions of other keys:\n%s", out)
+	}
+	rig.Open(t, h.QT("attach")).Expect("there is no session: qt connect opens one")
+	for _, name := range []string{"secret", "1", short} {
+		why := fmt.Sprintf("there is no session %q", name)
+		rig.Open(t, h.QT("attach", name)).Expect(why)
+		wantError(t, h.QT("kill", name), why)
+	}
+	wantOutput(t, h.QT("connect"), "1\n")
+	wantOutput(t, h.Via(h.Addr, "connect", []string{"-s", "secret"}), "secret\n")
+	wantOutput(t, h.Via(h.Addr, "connect", []string{"-s", "other"}), "other\n")
+	h.Write("authorized_keys", key)
+	x.Run("echo un''touched", "untouched")
+}
+
+func mustOutput(t *testing.T, cmd *exec.Cmd) []byte {
+	t.Helper()
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
 }

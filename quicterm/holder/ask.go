@@ -21,7 +21,8 @@ import (
 const answerTime = 5 * time.Second
 
 // Ask sends a request to the holder that listens at a socket as the account uid, and
-// returns its answer. It blocks until ctx ends, at most for answerTime.
+// returns its answer, of at most wire.MaxAnswer bytes. It blocks until ctx ends, at most for
+// answerTime.
 func Ask(ctx context.Context, path string, uid uint32, open *wire.Open, request wire.Message) (wire.Message, error) {
 	c, answer, err := ask(ctx, path, uid, open, request, nil)
 	if err != nil {
@@ -88,5 +89,5 @@ func exchange(ctx context.Context, c *net.UnixConn, open *wire.Open, request wir
 	if err := wire.Write(c, request); err != nil {
 		return wire.Message{}, err
 	}
-	return wire.Read(c, wire.MaxMessage)
+	return wire.Read(c, wire.MaxAnswer)
 }

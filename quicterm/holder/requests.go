@@ -39,16 +39,18 @@ func (h *Holder) dispatch(open *wire.Open, m wire.Message) (answer wire.Body, ca
 		case err != nil:
 			return nil, nil, err
 		case h.hiddenLocked():
-			state = &wire.State{Memory: state.Memory} // another session may have the name
+			state = &wire.State{Memory: state.Memory, Ended: true} // another session may have the name
 		case !inScope:
-			state = &wire.State{Memory: state.Memory, Name: state.Name}
+			state = &wire.State{Memory: state.Memory}
+		default:
+			state.Own = h.launch.Scope == open.Scope
 		}
 		return state, nil, nil
 	case wire.TypeResume:
 		return h.handleResumeLocked(m)
 	}
 	if !inScope {
-		return &wire.Error{Code: wire.CodeNoSession, Text: fmt.Sprintf("there is no session %q", h.launch.Name)}, nil, nil
+		return &wire.Error{Code: wire.CodeNoSession, Text: "there is no such session"}, nil, nil
 	}
 	switch m.Type {
 	case wire.TypeKill:

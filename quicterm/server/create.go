@@ -21,37 +21,38 @@ func (c *conn) findOrCreate(ctx context.Context, req *wire.Attach) (wire.Session
 		}
 		return e.id, nil
 	}
-	if err := s.checkMemory(ctx); err != nil {
-		return wire.SessionID{}, err
-	}
 	defer s.creating.lock(uid)()
-	keys := s.keys(uid)
-	all := s.ask(ctx, c.open(), keys)
-	taken := func(name string) bool {
-		return slices.ContainsFunc(all, func(e entry) bool { return e.state.Name == name })
+	ids := s.holders.Sessions(uid)
+	all, _ := s.ask(ctx, c.open(), uid, ids)
+	// Each scope has its own names: a restricted key does not learn others by trying.
+	named := func(name string) int {
+		return slices.IndexFunc(all, func(e entry) bool { return e.state.Own && e.state.Name == name })
 	}
 	name := req.Session
 	switch {
 	case name == "":
-		for n := 1; name == "" || taken(name); n++ {
+		for n := 1; name == "" || named(name) >= 0; n++ {
 			name = strconv.Itoa(n)
 		}
 	case !wire.ValidName(name):
 		return wire.SessionID{}, &wire.Error{Code: wire.CodeFailed, Text: fmt.Sprintf("%q cannot be a session's name: use up to 32 letters, digits, dots, dashes and underscores", name)}
-	case taken(name):
-		if e, err := pick(visible(slices.Clone(all)), name); err == nil && req.Mode == wire.ModeAttachOrCreate {
-			return e.id, nil
+	case named(name) >= 0:
+		if req.Mode == wire.ModeAttachOrCreate {
+			return all[named(name)].id, nil
 		}
 		return wire.SessionID{}, &wire.Error{Code: wire.CodeFailed, Text: fmt.Sprintf("there is a session %q already", name)}
 	}
-	count := len(keys) // including sessions whose holders do not answer
+	count := len(ids) // including sessions whose holders do not answer
 	for _, e := range all {
-		if e.state.Name == "" { // it was killed, and is only kept to tell its client
+		if e.state.Ended {
 			count--
 		}
 	}
 	if limit := s.settings.MaxSessionsPerUser; count >= limit {
 		return wire.SessionID{}, &wire.Error{Code: wire.CodeFailed, Text: fmt.Sprintf("%s has %d sessions already, and max_sessions_per_user is %d: end one with qt kill", c.account.Name, count, limit)}
+	}
+	if err := s.checkMemory(uid, all); err != nil {
+		return wire.SessionID{}, err
 	}
 	launch, err := c.launch(req, name)
 	if err != nil {

@@ -7,83 +7,19 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
-// A sessionKey identifies a session on this machine.
-type sessionKey struct {
-	uid uint32
-	id  wire.SessionID
-}
-
-// An entry is a session whose holder has answered.
-type entry struct {
-	id    wire.SessionID
-	state wire.State
-}
-
-// keys returns the sessions of an account.
-func (s *Server) keys(uid uint32) []sessionKey {
-	var keys []sessionKey
-	for _, id := range s.holders.Sessions(uid) {
-		keys = append(keys, sessionKey{uid, id})
-	}
-	return keys
-}
-
 // sessions returns the sessions of an account that a client may see, the latest to
-// change its phase first. It leaves out holders that do not answer.
+// change its phase first. It leaves out holders that do not answer, or not well.
 func (s *Server) sessions(ctx context.Context, uid uint32, open *wire.Open) []entry {
-	return visible(s.ask(ctx, open, s.keys(uid)))
+	entries, _ := s.ask(ctx, open, uid, s.holders.Sessions(uid))
+	return visible(entries)
 }
 
 func visible(entries []entry) []entry {
 	return slices.DeleteFunc(entries, func(e entry) bool { return !e.state.Visible })
-}
-
-// maxAsks bounds how many holders are asked at once on behalf of one request.
-const maxAsks = 64
-
-// ask asks holders for the state of their sessions, until all have answered or ctx
-// ends. It returns the answers, the session that was the latest to change its phase
-// first.
-func (s *Server) ask(ctx context.Context, open *wire.Open, keys []sessionKey) []entry {
-	query, err := wire.New(&wire.Query{})
-	if err != nil {
-		panic(err) // a Query is empty
-	}
-	var mu sync.Mutex
-	var entries []entry
-	var wg sync.WaitGroup
-	slots := make(chan struct{}, maxAsks)
-	for _, k := range keys {
-		slots <- struct{}{}
-		wg.Go(func() {
-			defer func() { <-slots }()
-			e := entry{id: k.id}
-			answer, err := s.holders.Ask(ctx, k.uid, k.id, open, query)
-			if err == nil {
-				err = answer.Decode(&e.state)
-			}
-			if err != nil {
-				s.log.Debug("holder does not answer", "id", shortID(k.id), "uid", k.uid, "error", err)
-				return
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			entries = append(entries, e)
-		})
-	}
-	wg.Wait()
-	slices.SortFunc(entries, func(a, b entry) int {
-		if a.state.Since != b.state.Since {
-			return int(max(-1, min(1, b.state.Since-a.state.Since)))
-		}
-		return strings.Compare(a.id.String(), b.id.String())
-	})
-	return entries
 }
 
 // minIDPrefix is the least number of hexadecimal digits of an id that names a
@@ -93,14 +29,38 @@ const minIDPrefix = 4
 // find returns the session with the given name or start of an id. Without a name it
 // returns the detached session that was the latest to change its phase.
 func (s *Server) find(ctx context.Context, uid uint32, open *wire.Open, name string) (*entry, error) {
-	keys := s.keys(uid)
+	ids := s.holders.Sessions(uid)
 	if id, err := wire.ParseSessionID(name); err == nil { // a whole id: ask its holder only
-		keys = slices.DeleteFunc(keys, func(k sessionKey) bool { return k.id != id })
+		ids = slices.DeleteFunc(ids, func(other wire.SessionID) bool { return other != id })
 	}
-	return pick(visible(s.ask(ctx, open, keys)), name)
+	entries, silent := s.ask(ctx, open, uid, ids)
+	e, err := pick(visible(entries), name)
+	if err != nil && silent > 0 {
+		err.Text += fmt.Sprintf(" (%d sessions do not answer)", silent)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return e, nil
 }
 
-func pick(entries []entry, name string) (*entry, error) {
+// pick prefers the sessions of the client's own scope: a restricted key must not put a
+// session in the place of another key's.
+func pick(entries []entry, name string) (*entry, *wire.Error) {
+	var own []entry
+	for _, e := range entries {
+		if e.state.Own {
+			own = append(own, e)
+		}
+	}
+	e, err := pickAmong(own, name)
+	if err != nil && err.Code == wire.CodeNoSession && len(own) < len(entries) {
+		return pickAmong(entries, name)
+	}
+	return e, err
+}
+
+func pickAmong(entries []entry, name string) (*entry, *wire.Error) {
 	if name == "" {
 		for i, e := range entries {
 			if e.state.PTY && e.state.Phase == wire.PhaseDetached {
@@ -112,24 +72,37 @@ func pick(entries []entry, name string) (*entry, error) {
 		}
 		return nil, &wire.Error{Code: wire.CodeNoSession, Text: fmt.Sprintf("no session is detached: name one to take it over, the latest is %s", entries[0].state.Name)}
 	}
-	for i, e := range entries {
-		if e.state.Name == name {
-			return &entries[i], nil
-		}
+	e, several := only(entries, func(e *entry) bool { return e.state.Name == name })
+	if several {
+		return nil, &wire.Error{Code: wire.CodeFailed, Text: fmt.Sprintf("more than one session has the name %s: give an id, qt ls lists them", name)}
 	}
-	var found *entry
-	for i, e := range entries {
-		if len(name) >= minIDPrefix && strings.HasPrefix(e.id.String(), name) {
-			if found != nil {
-				return nil, &wire.Error{Code: wire.CodeFailed, Text: fmt.Sprintf("more than one session has an id that begins with %s: give more digits", name)}
-			}
-			found = &entries[i]
-		}
+	if e != nil {
+		return e, nil
 	}
-	if found == nil {
+	e, several = only(entries, func(e *entry) bool {
+		return len(name) >= minIDPrefix && strings.HasPrefix(e.id.String(), name)
+	})
+	if several {
+		return nil, &wire.Error{Code: wire.CodeFailed, Text: fmt.Sprintf("more than one session has an id that begins with %s: give more digits", name)}
+	}
+	if e == nil {
 		return nil, &wire.Error{Code: wire.CodeNoSession, Text: fmt.Sprintf("there is no session %q: qt ls lists the sessions", name)}
 	}
-	return found, nil
+	return e, nil
+}
+
+// only returns the entry that matches, or nil, and reports whether others match too.
+func only(entries []entry, match func(*entry) bool) (found *entry, several bool) {
+	for i := range entries {
+		if !match(&entries[i]) {
+			continue
+		}
+		if found != nil {
+			return nil, true
+		}
+		found = &entries[i]
+	}
+	return found, false
 }
 
 // list returns as many descriptions of sessions as fit into a message, and the number
@@ -138,7 +111,7 @@ func list(entries []entry) *wire.Listing {
 	const overhead = 64 // bytes of a Listing besides the sessions
 	listing, size := new(wire.Listing), overhead
 	for i, e := range entries {
-		if size += len(e.state.Info); size > wire.MaxMessage {
+		if size += len(e.state.Info); size > wire.MaxMessage || len(e.state.Info) == 0 {
 			listing.More = len(entries) - i
 			break
 		}

@@ -13,8 +13,9 @@ import (
 // Holders finds, asks and starts the holders of sessions. Any goroutine may call any
 // method at any time.
 type Holders interface {
-	// Accounts returns the user ids of all accounts that may have sessions.
-	Accounts() []uint32
+	// Memory returns how much memory the output in the holders of each account takes,
+	// as the system says. Accounts of which it is not known are left out.
+	Memory() map[uint32]uint64
 
 	// Sessions returns the ids of an account's sessions, in any order. The holder
 	// of one may not answer.

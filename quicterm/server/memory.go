@@ -3,66 +3,69 @@
 package server
 
 import (
-	"context"
 	"fmt"
 	"sync"
 	"time"
 
+	"github.com/quicterm/quicterm/configs"
+	"github.com/quicterm/quicterm/quicterm/memory"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
-const (
-	// memoryAge is how old the sum of all sessions' memory may be when a new session
-	// is checked against max_buffer_total. Asking all holders takes milliseconds; a
-	// session fills its buffer in seconds.
-	memoryAge = 5 * time.Second
+// memoryAge is how old the memory of all accounts may be when a new session is checked
+// against max_buffer_total. Looking at all processes takes milliseconds; a session fills
+// its buffer in seconds.
+const memoryAge = 5 * time.Second
 
-	// memoryTimeout bounds how long the server waits for the answers of all
-	// holders. Those that come later do not count.
-	memoryTimeout = time.Second
-)
-
-// A memorySum is how much memory the output of all sessions takes, as last asked.
+// A memorySum is how much memory the holders of each account take, as last read.
 type memorySum struct {
-	mu      sync.Mutex
-	bytes   int64
-	askedAt time.Time
+	limit int64 // max_buffer_total
+
+	mu     sync.Mutex
+	bytes  map[uint32]uint64
+	readAt time.Time
 }
 
-// checkMemory refuses a new session while the output of all sessions takes
-// max_buffer_total or more.
-func (s *Server) checkMemory(ctx context.Context) error {
-	limit := int64(s.settings.MaxBufferTotal.Bytes)
-	if limit <= 0 {
+// memoryLimit returns max_buffer_total in bytes.
+func memoryLimit(share configs.Share) (int64, error) {
+	state, err := memory.Read()
+	if err != nil && share.Percent > 0 {
+		return 0, fmt.Errorf("max_buffer_total is %v, and the memory is not known: %w", share, err)
+	}
+	return int64(share.Of(configs.Bytes(state.Total))), nil
+}
+
+// checkMemory refuses an account a new session if the output of its sessions takes
+// max_buffer_total or, while the output of all sessions does, more than an equal part for
+// each account. So an account is refused only for what its own holders take. The holders of
+// other accounts are not asked: the system says what they take. What the account's own
+// holders claim can only add to that.
+func (s *Server) checkMemory(uid uint32, own []entry) error {
+	var claimed uint64
+	for _, e := range own {
+		claimed += e.state.Memory
+	}
+	accounts := s.accountMemory()
+	mine := max(claimed, accounts[uid])
+	total, count := mine, 1
+	for other, bytes := range accounts {
+		if other != uid {
+			total += bytes
+			count++
+		}
+	}
+	if limit := uint64(s.memory.limit); total < limit || mine*uint64(count) < limit {
 		return nil
 	}
-	if sum := s.outputMemory(ctx); sum >= limit {
-		return &wire.Error{Code: wire.CodeFailed, Text: fmt.Sprintf("sessions on this server keep %d MiB of output, and max_buffer_total is %v", sum>>20, s.settings.MaxBufferTotal)}
-	}
-	return nil
+	return &wire.Error{Code: wire.CodeFailed, Text: fmt.Sprintf("the sessions of this account keep %d MiB of output, and max_buffer_total is %v: end one with qt kill", mine>>20, s.settings.MaxBufferTotal)}
 }
 
-// outputMemory returns the memory that the output of all sessions takes, in bytes. It
-// asks the holders if its last answer is older than memoryAge.
-func (s *Server) outputMemory(ctx context.Context) int64 {
+// accountMemory returns the memory that the holders of each account take.
+func (s *Server) accountMemory() map[uint32]uint64 {
 	s.memory.mu.Lock()
 	defer s.memory.mu.Unlock()
-	if now := time.Now(); now.Sub(s.memory.askedAt) < memoryAge {
-		return s.memory.bytes
+	if now := time.Now(); now.Sub(s.memory.readAt) >= memoryAge {
+		s.memory.bytes, s.memory.readAt = s.holders.Memory(), now
 	}
-	asking, cancel := context.WithTimeout(ctx, memoryTimeout)
-	defer cancel()
-	var keys []sessionKey
-	for _, uid := range s.holders.Accounts() {
-		keys = append(keys, s.keys(uid)...)
-	}
-	var sum int64
-	for _, e := range s.ask(asking, &wire.Open{}, keys) {
-		// A holder runs as its account: it may claim any number.
-		sum += int64(min(e.state.Memory, uint64(s.settings.BufferSize.Bytes)))
-	}
-	if ctx.Err() == nil { // or the client is gone, and the sum is not complete
-		s.memory.bytes, s.memory.askedAt = sum, time.Now()
-	}
-	return sum
+	return s.memory.bytes
 }

@@ -3,90 +3,63 @@
 package server
 
 import (
-	"context"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/quicterm/quicterm/configs"
-	"github.com/quicterm/quicterm/migrate/carrier/quic"
-	"github.com/quicterm/quicterm/quicterm/holder/holdertest"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
-// foreign adds sessions of another account, whose holders answer nothing.
-type foreign struct {
-	*holdertest.Holders
-	sessions int
-	asked    chan struct{} // an element for each question
-}
-
-const foreignUID = 4_000_000_000
-
-func (f *foreign) Accounts() []uint32 { return append(f.Holders.Accounts(), foreignUID) }
-
-func (f *foreign) Sessions(uid uint32) []wire.SessionID {
-	if uid != foreignUID {
-		return f.Holders.Sessions(uid)
+// An account is refused a new session only for what its own holders take or claim.
+func TestMemoryByAccount(t *testing.T) {
+	const mib = 1 << 20
+	tests := []struct {
+		why      string
+		claimed  uint64 // by each of 20 holders of account 1
+		accounts map[uint32]uint64
+		refused  bool
+	}{
+		{why: "nobody uses any"},
+		{"less than all", 2 * mib, map[uint32]uint64{1: 30 * mib}, false},
+		{"all of it", 5 * mib, nil, true},
+		{"claims nothing and takes all", 0, map[uint32]uint64{1: 100 * mib}, true},
+		{"another account takes all", 0, map[uint32]uint64{2: 5000 * mib}, false},
+		{"another account takes all, and this one its part", 0, map[uint32]uint64{1: 49 * mib, 2: 5000 * mib}, false},
+		{"another account takes all, and this one more than its part", 0, map[uint32]uint64{1: 50 * mib, 2: 5000 * mib}, true},
+		{"many accounts take little", 4 * mib, map[uint32]uint64{2: 1, 3: 1, 4: 1, 5: 1}, false},
 	}
-	return make([]wire.SessionID, f.sessions)
-}
-
-func (f *foreign) Ask(ctx context.Context, uid uint32, id wire.SessionID, open *wire.Open, m wire.Message) (wire.Message, error) {
-	if uid != foreignUID {
-		return f.Holders.Ask(ctx, uid, id, open, m)
-	}
-	f.asked <- struct{}{}
-	<-ctx.Done()
-	return wire.Message{}, ctx.Err()
-}
-
-// With max_buffer_total, new sessions do not ask the holders of other accounts each time,
-// and holders that do not answer delay a new session only for memoryTimeout.
-func TestMemoryIsAskedSeldom(t *testing.T) {
-	onHost(t, func(h *host) {
-		others := &foreign{Holders: h.holders, sessions: 2 * maxAsks, asked: make(chan struct{}, 10_000)}
-		h.settings.MaxBufferTotal = configs.Size{Bytes: 1 << 30}
-		h.server.settings, h.server.holders = h.settings, others
-		start := time.Now()
-		h.attach()
-		if d := time.Since(start); d < memoryTimeout || d > memoryTimeout+20*roundTrip {
-			t.Errorf("the first session took %v, want %v", d, memoryTimeout)
-		}
-		first := len(others.asked)
-		for range 20 {
-			h.attach()
-		}
-		if d := time.Since(start); d > memoryAge {
-			t.Fatalf("20 sessions took %v: the test is too slow to tell anything", d)
-		}
-		if n := len(others.asked); n != first {
-			t.Errorf("20 more sessions ask %d holders of another account", n-first)
-		}
-		time.Sleep(memoryAge)
-		h.attach()
-		if n := len(others.asked); n == first {
-			t.Error("the memory is never asked for again")
+	onHostile(t, func(h *host, bad *hostile) {
+		h.server.memory.limit = 100 * mib
+		for _, test := range tests {
+			bad.memory = test.accounts
+			h.server.memory.readAt = h.server.memory.readAt.Add(-memoryAge)
+			own := make([]entry, 20)
+			for i := range own {
+				own[i].state.Memory = test.claimed
+			}
+			err := h.server.checkMemory(1, own)
+			if (err != nil) != test.refused {
+				t.Errorf("%s: %v", test.why, err)
+			}
+			if err != nil && !strings.Contains(err.Error(), "max_buffer_total is 25%") {
+				t.Errorf("%s: %v does not name the setting", test.why, err)
+			}
 		}
 	})
 }
 
-// A new session is refused when the others keep too much output.
-func TestMemoryLimit(t *testing.T) {
-	onHost(t, func(h *host) {
-		h.server.settings.MaxBufferTotal = configs.Size{Bytes: 1}
-		h.attach() // there is no output yet
-		h.program.Print([]byte("output"))
-		time.Sleep(memoryAge)
-		c, _, _ := h.dial(quic.Dial, false)
-		h.send(c, nil, h.login(&wire.Attach{PTY: true})...)
-		var refusal wire.Error
-		m, err := wire.Read(c, wire.MaxMessage)
-		if err == nil {
-			err = m.Decode(&refusal)
+// A session is started without a question to the holders of other accounts, and whatever
+// the account's own holders claim, each counts as one buffer at most.
+func TestClaimsAreClamped(t *testing.T) {
+	onHostile(t, func(h *host, bad *hostile) {
+		h.server.memory.limit = 3*int64(h.settings.BufferSize.Bytes) + 1
+		for range 3 {
+			bad.state(t, func(s *wire.State, _ *wire.Info) { s.Memory = 1<<64 - 1 })
 		}
-		if err != nil || !strings.Contains(refusal.Text, "max_buffer_total is 1B") {
-			t.Errorf("%v, %v; want a refusal", refusal.Text, err)
+		h.attach()
+		asks := h.holders.Asks()
+		h.attach()
+		if n := h.holders.Asks() - asks; n != 2 { // a Query of the first, the Attach of the second
+			t.Errorf("a new session made %d requests to holders of memory, want 2", n)
 		}
 	})
 }

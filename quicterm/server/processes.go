@@ -6,18 +6,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"sync"
 	"syscall"
 
 	"github.com/quicterm/quicterm/migrate/carrier"
 	"github.com/quicterm/quicterm/quicterm/account"
 	"github.com/quicterm/quicterm/quicterm/holder"
+	"github.com/quicterm/quicterm/quicterm/memory"
 	"github.com/quicterm/quicterm/quicterm/rundir"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
@@ -35,52 +37,79 @@ type processes struct {
 	starting map[wire.SessionID]bool // holders that do not listen yet
 }
 
-// maxSockets bounds how many sockets of an account are looked at: an account can
-// make any number of them in its directory.
-const maxSockets = 2000
+// An account can make any number of files in its directory.
+const (
+	// maxSockets bounds how many sockets of an account are looked at: twice the largest
+	// max_sessions_per_user, for sessions that are over but wait for their client.
+	maxSockets = 2000
 
-// Accounts implements [Holders].
-func (p *processes) Accounts() []uint32 {
+	// maxNames bounds how many names are read from a directory, readNames at a time: the
+	// sockets and some logs.
+	maxNames, readNames = 2 * maxSockets, 250
+)
+
+// holderBase is the memory of a holder without output, in bytes, and with room for what
+// differs between machines.
+const holderBase = 8 << 20
+
+// Memory implements [Holders]. A daemon for one account does not look at others.
+func (p *processes) Memory() map[uint32]uint64 {
 	if p.only != nil {
-		return []uint32{p.only.UID}
+		return nil
 	}
-	dirs, err := os.ReadDir(p.base.System())
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		p.log.Warn("cannot list the accounts that have sessions", "error", err)
+	exe, err := os.Executable()
+	if err != nil {
+		return nil
 	}
-	var uids []uint32
-	for _, d := range dirs {
-		if uid, err := strconv.ParseUint(d.Name(), 10, 32); err == nil {
-			uids = append(uids, uint32(uid))
-		}
+	const maxComm = 15 // bytes of a process's name, proc_pid_comm(5)
+	name := filepath.Base(exe)
+	sums, err := memory.ByAccount(name[:min(len(name), maxComm)], holderBase)
+	if err != nil && !errors.Is(err, errors.ErrUnsupported) {
+		p.log.Warn("cannot read what holders take", "error", err)
 	}
-	return uids
+	return sums
 }
 
 // Sessions implements [Holders].
 func (p *processes) Sessions(uid uint32) []wire.SessionID {
 	found := make(map[wire.SessionID]struct{}) // an account may have two directories
-	var ids []wire.SessionID
 	for _, dir := range p.base.Dirs(uid) {
-		files, err := os.ReadDir(dir)
+		complete, err := addSessions(found, dir, maxNames)
 		if err != nil {
 			p.log.Warn("cannot list the sessions of an account", "uid", uid, "error", err)
-			continue
-		}
-		for _, f := range files {
-			id, ok := holder.ParseSocketName(f.Name())
-			if _, known := found[id]; !ok || known {
-				continue
-			}
-			if len(ids) == maxSockets {
-				p.log.Warn("not all sessions of an account are looked at", "uid", uid, "reason", fmt.Sprintf("more than %d sockets", maxSockets))
-				return ids
-			}
-			found[id] = struct{}{}
-			ids = append(ids, id)
+		} else if !complete {
+			p.log.Warn("not all sessions of an account are looked at", "uid", uid, "reason", fmt.Sprintf("more than %d sockets, or %d files", maxSockets, maxNames))
 		}
 	}
-	return ids
+	return slices.Collect(maps.Keys(found))
+}
+
+// addSessions adds the sessions that have a socket in a directory, among the first names. It
+// reports whether it has looked at all of the directory.
+func addSessions(found map[wire.SessionID]struct{}, dir string, names int) (complete bool, err error) {
+	d, err := os.Open(dir)
+	if err != nil {
+		return false, err
+	}
+	defer d.Close()
+	for range names / readNames {
+		some, err := d.Readdirnames(readNames)
+		for _, name := range some {
+			if id, ok := holder.ParseSocketName(name); ok {
+				if len(found) == maxSockets {
+					return false, nil
+				}
+				found[id] = struct{}{}
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return true, nil
+		}
+		if err != nil {
+			return false, err
+		}
+	}
+	return false, nil
 }
 
 // Ask implements [Holders].

@@ -86,6 +86,9 @@ func New(cfg Config) (*Server, error) {
 		refusedLog:      newFloodLog(refusedBurst),
 		deniedLog:       newFloodLog(deniedBurst),
 	}
+	if s.memory.limit, err = memoryLimit(settings.MaxBufferTotal); err != nil {
+		return nil, err
+	}
 	if s.holders == nil {
 		s.processes = &processes{base: s.base, names: names, args: cfg.HolderArgs, log: log}
 		if !s.all {

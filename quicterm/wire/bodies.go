@@ -39,6 +39,11 @@ func (m BootMark) Differs(other BootMark) bool {
 	return m != BootMark{} && other != BootMark{} && m != other
 }
 
+// MaxAnswer is the size of the largest payload that a holder answers with, in bytes. A
+// State with the longest command takes a third of it. The daemon asks thousands of holders
+// at a time, which are not its own.
+const MaxAnswer = 2 << 10
+
 // Limits of fields. A receiver refuses what exceeds them.
 const (
 	MaxKeys    = 64  // public keys that a client offers
@@ -264,14 +269,15 @@ type Launch struct {
 // Query asks a holder for its State.
 type Query struct{}
 
-// State answers Query. The daemon reads the first part, of a fixed form, and passes Info
-// on to the client unchanged.
+// State answers Query. Its first part has a fixed form.
 type State struct {
 	Memory  uint64 // bytes of memory that the output takes
 	Phase   Phase
 	Since   int64 // start of the phase, Unix nanoseconds
 	Visible bool  // to clients of the scope in Open
 	PTY     bool  // it has a terminal
+	Own     bool  // it was made by a client of the scope in Open
+	Ended   bool  // it was killed and has ended: it is only kept to tell its client
 	Name    string
 	Info    cbor.RawMessage // empty if not visible
 }
@@ -282,6 +288,8 @@ const stateFixed = 8 + 1 + 8 + 1 + 1
 const (
 	flagVisible = 1 << 0
 	flagPTY     = 1 << 1
+	flagOwn     = 1 << 2
+	flagEnded   = 1 << 3
 )
 
 func (s *State) encode() ([]byte, error) {
@@ -291,16 +299,18 @@ func (s *State) encode() ([]byte, error) {
 	b := binary.BigEndian.AppendUint64(nil, s.Memory)
 	b = append(b, byte(s.Phase))
 	b = binary.BigEndian.AppendUint64(b, uint64(s.Since))
-	var flags byte
-	if s.Visible {
-		flags |= flagVisible
-	}
-	if s.PTY {
-		flags |= flagPTY
-	}
+	flags := flag(s.Visible, flagVisible) | flag(s.PTY, flagPTY) | flag(s.Own, flagOwn) | flag(s.Ended, flagEnded)
 	b = append(b, flags, byte(len(s.Name)))
 	b = append(b, s.Name...)
 	return append(b, s.Info...), nil
+}
+
+// flag returns the bit of a flag if it is set.
+func flag(set bool, bit byte) byte {
+	if set {
+		return bit
+	}
+	return 0
 }
 
 func (s *State) decode(b []byte) error {
@@ -314,6 +324,7 @@ func (s *State) decode(b []byte) error {
 	s.Phase = Phase(b[8])
 	s.Since = int64(binary.BigEndian.Uint64(b[9:]))
 	s.Visible, s.PTY = b[17]&flagVisible != 0, b[17]&flagPTY != 0
+	s.Own, s.Ended = b[17]&flagOwn != 0, b[17]&flagEnded != 0
 	name := stateFixed + int(b[stateFixed-1])
 	s.Name, s.Info = string(b[stateFixed:name]), cbor.RawMessage(b[name:])
 	return nil

@@ -151,6 +151,8 @@ var goldenBodies = []struct {
 		Since:   1700000100 * 1e9,
 		Visible: true,
 		PTY:     true,
+		Own:     true,
+		Ended:   true,
 		Name:    "work",
 		Info:    rawInfo,
 	},
@@ -158,7 +160,7 @@ var goldenBodies = []struct {
 		0000000000001000
 		01
 		17979d157ea0e800
-		03
+		0f
 		04 776f726b
 		` + infoHex},
 	{&Grant{Address: "127.0.0.1:4433", HostKey: []byte{1}, Token: []byte{2}},

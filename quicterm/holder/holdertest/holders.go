@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
-	"os"
 	"sync"
 
 	"github.com/quicterm/quicterm/migrate/carrier"
@@ -40,8 +39,8 @@ func New(newProgram func(*wire.Launch) holder.Program) *Holders {
 	return &Holders{newProgram: newProgram, byID: make(map[wire.SessionID]*holder.Holder)}
 }
 
-// Accounts returns the user id of this process.
-func (h *Holders) Accounts() []uint32 { return []uint32{uint32(os.Geteuid())} }
+// Memory returns nothing: the holders are no processes.
+func (h *Holders) Memory() map[uint32]uint64 { return nil }
 
 // Sessions returns the ids of all sessions.
 func (h *Holders) Sessions(uint32) []wire.SessionID {
