@@ -80,6 +80,9 @@ func (c *child) ask(ctx context.Context, req *request) ([]auth.Verdict, error) {
 // start starts the process, with an empty environment and no descriptors but the ends of
 // two pipes and the null device. It begins with the rights of this one.
 func (c *child) start() (toChild, fromChild *os.File, err error) {
+	if len(os.Args) == 2 && os.Args[1] == Command { // else its children would start children
+		return nil, nil, errors.New("the program does not call keyfile.Main for the argument " + Command)
+	}
 	exe, err := program()
 	if err != nil {
 		return nil, nil, err
