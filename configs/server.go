@@ -14,7 +14,8 @@ type Server struct {
 	// IPv4 and IPv6 addresses of this host.
 	Listen []string `toml:"listen"`
 	// HostKey are the private keys of this host. If empty, root uses the ssh host
-	// keys, and another user a key that the daemon makes.
+	// keys, and another user a key that the daemon makes. Certificates of ssh are
+	// taken from beside them, as KEY-cert.pub.
 	HostKey []string `toml:"host_key"`
 	// AuthorizedKeysFiles have the public keys of an account; %h is its home, %u its
 	// name, %% a percent sign.

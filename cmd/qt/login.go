@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -44,7 +43,7 @@ func withClient(ctx context.Context, name string, opts *options, f func(*client.
 		t.identities = expandHome(settings.IdentityFiles)
 	}
 	if len(settings.KnownHostsFiles) > 0 {
-		t.knownHosts = expandHome(settings.KnownHostsFiles)
+		t.knownHosts, t.globalHosts = expandHome(settings.KnownHostsFiles), nil
 	}
 	return explain(loginByKey(t, cfg, call), t)
 }
@@ -76,42 +75,28 @@ func loginByKey(t *target, cfg client.Config, f func(client.Config) error) error
 	cfg.Resolve, cfg.User, cfg.Keys = t.resolve, t.user, keys
 	var accepted ssh.PublicKey // by the user, maybe in no file
 	for {
-		known, err := auth.LoadKnownHosts(t.alias, t.port, t.knownHosts)
+		known, err := auth.LoadKnownHosts(t.alias, t.port, t.knownHostsFiles())
 		if err != nil {
 			return err
 		}
 		cfg.KeyTypes = known.KeyTypes()
 		cfg.CheckHost = func(key ssh.PublicKey) error {
 			err := known.Check(key)
-			var unknown *auth.UnknownHostError
-			if errors.As(err, &unknown) && accepted != nil && bytes.Equal(key.Marshal(), accepted.Marshal()) {
+			if _, candidate := acceptable(err); candidate != nil && accepted != nil && bytes.Equal(candidate.Marshal(), accepted.Marshal()) {
 				return nil
 			}
 			return err
 		}
 		err = f(cfg)
-		var unknown *auth.UnknownHostError
-		if !errors.As(err, &unknown) || len(t.knownHosts) == 0 {
-			return err
+		host, key := acceptable(err)
+		if accepted != nil {
+			return err // one key was accepted: the server has yet another
 		}
-		switch asked := confirmHost(unknown.Host, unknown.Key); {
-		case errors.Is(asked, errKeyDeclined):
-			return asked
-		case asked != nil:
-			return err
+		if refusal := decideHost(t, err); refusal != nil || key == nil {
+			return refusal
 		}
-		accepted = unknown.Key
-		keepHost(t, unknown.Host, accepted)
-	}
-}
-
-// keepHost adds an accepted key to the first known_hosts file, or says that it could not.
-func keepHost(t *target, host string, key ssh.PublicKey) {
-	file := t.knownHosts[0]
-	if err := auth.AddKnownHost(file, host, key); err != nil {
-		say(keyNotKept, host, err)
-	} else if known, err := auth.LoadKnownHosts(t.alias, t.port, t.knownHosts); err != nil || known.Check(key) != nil {
-		say(keyNotFound, host, file)
+		accepted = key
+		keepHost(t, host, key)
 	}
 }
 

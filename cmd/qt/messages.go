@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/crypto/ssh"
+
 	"github.com/quicterm/quicterm/migrate"
 	"github.com/quicterm/quicterm/quicterm/auth"
 	"github.com/quicterm/quicterm/quicterm/bootstrap"
@@ -21,7 +23,7 @@ import (
 // stands with their flags, and the tables of qt ls and qt status. The rules:
 //
 //   - What the user asked for goes to standard output; everything else goes to standard
-//     error, in one line that begins with "qt: ".
+//     error, in one line that begins with "qt: "; a warning of a changed key takes more.
 //   - An error says what failed, on what, and what to try.
 //   - While a terminal is raw, lines end in \r\n, and nothing is written inside a control
 //     sequence of the program that draws on it. Package terminal sees to both.
@@ -44,7 +46,9 @@ func complain(err error) {
 // Messages about the server's key and the user's secrets.
 const (
 	unknownHostQuestion = "The server %s is not known. Its key is\n%s %s\nIs this the right key, and do you want to connect (yes/no)? "
-	yesOrNo             = "Please type yes or no: "
+	otherKeyQuestion    = "If you know that this is the key of the daemon, type its fingerprint to connect; otherwise type no: "
+	askAgain            = "Please type an answer, or no: "
+	keyAdded            = "the key of %s, %s %s, was not known and is added to %s"
 	keyNotKept          = "the key of %s is accepted for this connection only: it could not be saved: %v"
 	keyNotFound         = "the key of %s is accepted for this connection only: it was saved to %s but is not found there"
 )
@@ -79,7 +83,12 @@ func explain(err error, t *target) error {
 	case errors.Is(err, bootstrap.ErrNoProgram):
 		return withHint(err, "install it beside qt, or in a directory of PATH")
 	case errors.As(err, &changed):
-		return withHint(changed, "if the server has a new key, remove the old one (%s); if not, this may be an attack", strings.Join(changed.Known, ", "))
+		if changed.OfSSH {
+			return withHint(changed, "if the daemon has a key of its own, connect once from a terminal to accept it (not with StrictHostKeyChecking on or accept-new); if not, this may be an attack")
+		}
+		return withHint(changed, "if the server has a new key, remove the old one (%s); if not, this may be an attack", where(changed.Known))
+	case errors.As(err, &unknown) && t.unknownHosts == refuseNew:
+		return withHint(unknown, "StrictHostKeyChecking is on: add the key to known_hosts")
 	case errors.As(err, &unknown):
 		return withHint(unknown, "connect once from a terminal to accept it, or add it to known_hosts")
 	case errors.Is(err, client.ErrNoKeys):
@@ -96,6 +105,31 @@ func explain(err error, t *target) error {
 		return withHint(fmt.Errorf("%s, UDP port %d: %w", t.name, t.port, err), "check that qtd runs there and that the port is open")
 	}
 	return err
+}
+
+// where lists the places of known keys.
+func where(known []auth.KnownKey) string {
+	var places []string
+	for _, k := range known {
+		places = append(places, k.Where)
+	}
+	return strings.Join(places, ", ")
+}
+
+// warnChanged warns, in several lines, that a server has another key than the known one.
+func warnChanged(e *auth.ChangedHostError) {
+	title := "THE KEY OF THE SERVER HAS CHANGED"
+	reason := "or the server was installed anew."
+	if e.OfSSH {
+		title = "THE SERVER HAS ANOTHER KEY THAN SSH KNOWS FOR THIS HOST"
+		reason = "or the daemon has another key than sshd."
+	}
+	say("@@@ WARNING: %s @@@", title)
+	say("the key of %s is %s %s", e.Host, e.Key.Type(), ssh.FingerprintSHA256(e.Key))
+	for _, k := range e.Known {
+		say("known is %s %s (%s)", k.Key.Type(), ssh.FingerprintSHA256(k.Key), k.Where)
+	}
+	say("An attacker may be intercepting the connection, to read everything that you type, %s", reason)
 }
 
 // detached says that the session continues without this client.

@@ -72,7 +72,8 @@ func readSSHConfig(host string, opts *options) (map[string][]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
-	for _, key := range []string{"hostname", "user", "hostkeyalias", "identityfile", "identitiesonly", "identityagent", "userknownhostsfile"} {
+	for _, key := range []string{"hostname", "user", "hostkeyalias", "identityfile", "identitiesonly", "identityagent", "userknownhostsfile",
+		"globalknownhostsfile", "stricthostkeychecking"} {
 		found, err := config.GetAll(host, key)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", file, err)
@@ -90,6 +91,29 @@ var (
 	defaultKnownHosts = []string{"~/.ssh/known_hosts", "~/.ssh/known_hosts2"}
 	globalKnownHosts  = []string{"/etc/ssh/ssh_known_hosts", "/etc/ssh/ssh_known_hosts2"}
 )
+
+// A hostPolicy says what to do about a server whose key is in no known_hosts file.
+type hostPolicy int
+
+const (
+	askUser   hostPolicy = iota // on a terminal; without one, refuse it
+	acceptNew                   // add it to the first file
+	refuseNew
+)
+
+// parseHostPolicy returns what ssh's StrictHostKeyChecking means here. ssh connects with no
+// and off even if the key has changed, and then only keeps passwords and forwarded ports and
+// agents from the server. There is nothing here that could be kept from it, except what is
+// typed: a changed key is refused under every policy.
+func parseHostPolicy(strict string) hostPolicy {
+	switch strings.ToLower(strict) {
+	case "ask":
+		return askUser
+	case "accept-new", "no", "off", "false":
+		return acceptNew
+	}
+	return refuseNew
+}
 
 // apply fills in what ssh's configuration says.
 func (t *target) apply(values map[string][]string, me *user.User) {
@@ -126,7 +150,8 @@ func (t *target) apply(values map[string][]string, me *user.User) {
 	if v := values["globalknownhostsfile"]; len(v) > 0 {
 		global = strings.Fields(strings.Join(v, " "))
 	}
-	t.knownHosts = append(t.knownHosts, global...)
+	t.globalHosts = expand(global)
+	t.unknownHosts = parseHostPolicy(first("stricthostkeychecking", "ask"))
 	t.agent = os.Getenv("SSH_AUTH_SOCK")
 	if v := values["identityagent"]; len(v) > 0 {
 		switch agent := v[0]; {

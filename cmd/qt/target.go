@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"os"
 	"os/user"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -25,9 +26,14 @@ type target struct {
 
 	identities     []string
 	identitiesOnly bool
-	agent          string // socket, or empty
-	knownHosts     []string
+	agent          string     // socket, or empty
+	knownHosts     []string   // files of the user; the first gets keys that are accepted
+	globalHosts    []string   // files of the system
+	unknownHosts   hostPolicy // what to do about a key in no file
 }
+
+// knownHostsFiles returns all files with known keys.
+func (t *target) knownHostsFiles() []string { return slices.Concat(t.knownHosts, t.globalHosts) }
 
 // options are the flags that say how to reach a server.
 type options struct {

@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
+	"crypto/x509/pkix"
 	"encoding/pem"
 	"errors"
 	"fmt"
@@ -29,10 +30,12 @@ func ServerName(keyTypes []string) string {
 	return strings.Join(append(append([]string(nil), keyTypes...), serverNameSuffix), ".")
 }
 
-// A HostKey is a private host key of a server, with a TLS certificate over it.
+// A HostKey is a private host key of a server, with TLS certificates over it.
 type HostKey struct {
-	Public      ssh.PublicKey
-	certificate tls.Certificate
+	Public    ssh.PublicKey
+	private   crypto.Signer
+	plain     *tls.Certificate
+	certified *tls.Certificate // with the key's ssh certificate, or nil
 }
 
 // NewHostKey returns the host key with a private key: Ed25519, ECDSA or RSA.
@@ -41,21 +44,28 @@ func NewHostKey(private crypto.Signer) (*HostKey, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Clients look at the key only. The times are those of a certificate that does
-	// not expire (RFC 5280, 4.1.2.5).
+	plain, err := certify(private)
+	if err != nil {
+		return nil, err
+	}
+	return &HostKey{Public: public, private: private, plain: plain}, nil
+}
+
+// certify returns a TLS certificate over a host key.
+func certify(private crypto.Signer, extensions ...pkix.Extension) (*tls.Certificate, error) {
+	// Clients look at the key and the extension only. The times are those of a certificate
+	// that does not expire (RFC 5280, 4.1.2.5).
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1),
-		NotBefore:    time.Unix(0, 0),
-		NotAfter:     time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC),
+		SerialNumber:    big.NewInt(1),
+		NotBefore:       time.Unix(0, 0),
+		NotAfter:        time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC),
+		ExtraExtensions: extensions,
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
 	if err != nil {
 		return nil, fmt.Errorf("certificate over host key: %w", err)
 	}
-	return &HostKey{
-		Public:      public,
-		certificate: tls.Certificate{Certificate: [][]byte{der}, PrivateKey: private},
-	}, nil
+	return &tls.Certificate{Certificate: [][]byte{der}, PrivateKey: private}, nil
 }
 
 // LoadHostKey reads a private key file that is not encrypted.
@@ -122,8 +132,8 @@ func WriteSecret(file string, content []byte) error {
 }
 
 // Certificate returns a function for [tls.Config.GetCertificate] that chooses the key of
-// the first type that the client's server name lists and there is a key of, else the first
-// key.
+// the first type that the client's server name lists and there is a key of, with an ssh
+// certificate if the name asks for one, else the first key.
 func Certificate(keys []*HostKey) func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	return func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 		if len(keys) == 0 {
@@ -131,14 +141,19 @@ func Certificate(keys []*HostKey) func(*tls.ClientHelloInfo) (*tls.Certificate, 
 		}
 		wanted, ours := strings.CutSuffix(hello.ServerName, "."+serverNameSuffix)
 		if ours {
-			for t := range strings.SplitSeq(wanted, ".") {
+			for label := range strings.SplitSeq(wanted, ".") {
+				t, withCertificate := strings.CutSuffix(label, certified)
 				for _, k := range keys {
-					if k.Public.Type() == t {
-						return &k.certificate, nil
+					switch {
+					case k.Public.Type() != t:
+					case !withCertificate:
+						return k.plain, nil
+					case k.certified != nil:
+						return k.certified, nil
 					}
 				}
 			}
 		}
-		return &keys[0].certificate, nil
+		return keys[0].plain, nil
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"crypto/hmac"
 	"crypto/sha1"
-	"crypto/tls"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -15,65 +14,40 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/crypto/ssh"
 	"golang.org/x/crypto/ssh/knownhosts"
 )
 
-// An UnknownHostError is the error of a server whose key is in no known_hosts file. The
-// user may accept it.
-type UnknownHostError struct {
-	Host string // as in known_hosts
-	Key  ssh.PublicKey
-}
-
-func (e *UnknownHostError) Error() string {
-	return fmt.Sprintf("the key of %s is not known: %s %s", e.Host, e.Key.Type(), ssh.FingerprintSHA256(e.Key))
-}
-
-// A ChangedHostError is the error of a server whose key differs from the known one: an
-// attacker may be in between, or the server was installed again.
-type ChangedHostError struct {
-	Host  string
-	Key   ssh.PublicKey
-	Known []string // file and line of each key known for it
-}
-
-func (e *ChangedHostError) Error() string {
-	return fmt.Sprintf("the key of %s has changed: it is %s %s, and known_hosts has another one", e.Host, e.Key.Type(), ssh.FingerprintSHA256(e.Key))
-}
-
-// A RevokedHostError is the error of a server whose key is marked as revoked.
-type RevokedHostError struct {
-	Host string
-	Key  ssh.PublicKey
-}
-
-func (e *RevokedHostError) Error() string {
-	return fmt.Sprintf("the key of %s is revoked: %s %s", e.Host, e.Key.Type(), ssh.FingerprintSHA256(e.Key))
-}
-
 // KnownHosts has the keys that known_hosts files list for one server.
 type KnownHosts struct {
-	host    string     // the server, as in known_hosts
-	atPort  []knownKey // known for this port
-	ofSSH   []knownKey // known for the host at the port of ssh
-	revoked []ssh.PublicKey
+	name        string     // of the host, as in its certificates
+	host        string     // the server, as in known_hosts
+	loaded      time.Time  // when the files were read
+	atPort      []KnownKey // known for this port
+	ofSSH       []KnownKey // known for the host at the port of ssh
+	authorities []ssh.PublicKey
+	revoked     []ssh.PublicKey
 }
 
-type knownKey struct {
-	where string // file and line
-	key   ssh.PublicKey
+// A KnownKey is a key in a known_hosts file.
+type KnownKey struct {
+	Where string // file and line
+	Key   ssh.PublicKey
 }
 
 // LoadKnownHosts reads known_hosts files (sshd(8)) for a server: host is the name by which
-// the user calls it. It skips files that do not exist, lines that it cannot parse, as ssh
-// does, and lines of certificate authorities, because servers here present no ssh
-// certificate.
+// the user calls it. It skips files that do not exist, and lines that it cannot parse, as
+// ssh does.
 func LoadKnownHosts(host string, port uint16, files []string) (*KnownHosts, error) {
 	host = strings.ToLower(host) // as ssh does
 	sshHost := knownhosts.Normalize(net.JoinHostPort(host, "22"))
-	k := &KnownHosts{host: knownhosts.Normalize(net.JoinHostPort(host, strconv.Itoa(int(port))))}
+	k := &KnownHosts{
+		name:   host,
+		host:   knownhosts.Normalize(net.JoinHostPort(host, strconv.Itoa(int(port)))),
+		loaded: time.Now(),
+	}
 	for _, file := range files {
 		content, err := os.ReadFile(file)
 		if errors.Is(err, fs.ErrNotExist) {
@@ -96,11 +70,15 @@ func (k *KnownHosts) add(file string, content []byte, sshHost string) {
 		if err != nil {
 			continue
 		}
-		known := knownKey{where: fmt.Sprintf("%s:%d", file, number), key: key}
+		known := KnownKey{Where: fmt.Sprintf("%s:%d", file, number), Key: key}
 		switch marker {
 		case "revoked":
 			// The key is refused whatever host the line names.
 			k.revoked = append(k.revoked, key)
+		case "cert-authority":
+			if matchHost(patterns, k.host) || matchHost(patterns, sshHost) {
+				k.authorities = append(k.authorities, key)
+			}
 		case "":
 			if matchHost(patterns, k.host) {
 				k.atPort = append(k.atPort, known)
@@ -157,12 +135,17 @@ var keyTypes = []string{
 	ssh.KeyAlgoRSA,
 }
 
-// KeyTypes returns the types of keys to ask the server for: first those of its known
-// keys, then the others.
+// KeyTypes returns the types of keys to ask the server for: first those with a certificate,
+// if there is an authority for the server, then those of its known keys, then the others.
 func (k *KnownHosts) KeyTypes() []string {
 	var types []string
+	if len(k.authorities) > 0 {
+		for _, t := range keyTypes {
+			types = append(types, t+certified)
+		}
+	}
 	for _, known := range slices.Concat(k.atPort, k.ofSSH) {
-		if t := known.key.Type(); slices.Contains(keyTypes, t) && !slices.Contains(types, t) {
+		if t := known.Key.Type(); slices.Contains(keyTypes, t) && !slices.Contains(types, t) {
 			types = append(types, t)
 		}
 	}
@@ -174,31 +157,46 @@ func (k *KnownHosts) KeyTypes() []string {
 	return types
 }
 
-// Check returns nil if the key is known for the server. The keys known for its port decide.
-// If there is none, a key that ssh knows for the host is accepted. Otherwise the error is an
-// *UnknownHostError, *ChangedHostError or *RevokedHostError.
+// Check returns nil if the key is known for the server, or is in a certificate by an
+// authority for it. The keys known for its port decide. If there is none, a key that ssh
+// knows for the host is accepted. Otherwise the error is an *UnknownHostError,
+// *ChangedHostError or *RevokedHostError.
 func (k *KnownHosts) Check(key ssh.PublicKey) error {
-	blob := key.Marshal()
-	same := func(known ssh.PublicKey) bool { return bytes.Equal(known.Marshal(), blob) }
-	sameKnown := func(known knownKey) bool { return same(known.key) }
-	if slices.ContainsFunc(k.revoked, same) {
+	var invalid error
+	if cert, ok := key.(*ssh.Certificate); ok {
+		if key = cert.Key; k.isRevoked(cert.Key) || k.isRevoked(cert.SignatureKey) {
+			return &RevokedHostError{Host: k.host, Key: key}
+		}
+		if contains(k.authorities, cert.SignatureKey) {
+			if invalid = k.checkCertificate(cert); invalid == nil {
+				return nil
+			}
+		}
+	}
+	if k.isRevoked(key) {
 		return &RevokedHostError{Host: k.host, Key: key}
 	}
-	if len(k.atPort) == 0 {
-		if slices.ContainsFunc(k.ofSSH, sameKnown) {
-			return nil
-		}
-		return &UnknownHostError{Host: k.host, Key: key}
+	known := k.atPort
+	if len(known) == 0 {
+		known = k.ofSSH
 	}
-	if slices.ContainsFunc(k.atPort, sameKnown) {
+	same := func(known KnownKey) bool { return equal(known.Key, key) }
+	switch {
+	case len(known) == 0:
+		return &UnknownHostError{Host: k.host, Key: key, Certificate: invalid}
+	case slices.ContainsFunc(known, same):
 		return nil
 	}
-	changed := &ChangedHostError{Host: k.host, Key: key}
-	for _, known := range k.atPort {
-		changed.Known = append(changed.Known, known.where)
-	}
-	return changed
+	return &ChangedHostError{Host: k.host, Key: key, Known: known, OfSSH: len(k.atPort) == 0}
 }
+
+func (k *KnownHosts) isRevoked(key ssh.PublicKey) bool { return contains(k.revoked, key) }
+
+func contains(keys []ssh.PublicKey, key ssh.PublicKey) bool {
+	return slices.ContainsFunc(keys, func(k ssh.PublicKey) bool { return equal(k, key) })
+}
+
+func equal(a, b ssh.PublicKey) bool { return bytes.Equal(a.Marshal(), b.Marshal()) }
 
 // AddKnownHost appends a key that the user has accepted to a known_hosts file. It makes the
 // file if it does not exist.
@@ -216,23 +214,4 @@ func AddKnownHost(file string, host string, key ssh.PublicKey) error {
 	}
 	_, err = f.WriteString(line)
 	return errors.Join(err, f.Close())
-}
-
-// VerifyServer returns the TLS configuration of a client that accepts a server if check
-// accepts its host key, also when a TLS session is resumed (RFC 8446, 4.6.1).
-func VerifyServer(check func(ssh.PublicKey) error) *tls.Config {
-	return &tls.Config{
-		MinVersion:         tls.VersionTLS13,
-		InsecureSkipVerify: true, // there is no chain of certificates: VerifyConnection checks the key
-		VerifyConnection: func(state tls.ConnectionState) error {
-			if len(state.PeerCertificates) == 0 {
-				return errors.New("the server has no certificate")
-			}
-			key, err := ssh.NewPublicKey(state.PeerCertificates[0].PublicKey)
-			if err != nil {
-				return fmt.Errorf("the server's key: %w", err)
-			}
-			return check(key)
-		},
-	}
 }

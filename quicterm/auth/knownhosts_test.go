@@ -41,11 +41,18 @@ func verdict(err error, files []string) string {
 	case errors.As(err, &revoked):
 		return "revoked " + revoked.Host
 	case errors.As(err, &changed):
-		where := strings.Join(changed.Known, " ")
-		for i, file := range files {
-			where = strings.ReplaceAll(where, file, fmt.Sprint(i))
+		result := "changed " + changed.Host
+		if changed.OfSSH {
+			result = "of ssh " + changed.Host
 		}
-		return "changed " + changed.Host + " " + where
+		for _, known := range changed.Known {
+			where := known.Where
+			for i, file := range files {
+				where = strings.ReplaceAll(where, file, fmt.Sprint(i))
+			}
+			result += " " + where
+		}
+		return result
 	}
 	return err.Error()
 }
@@ -70,7 +77,7 @@ func TestKnownHosts(t *testing.T) {
 		{name: "one of two at the port", files: []string{"[h]:4433 {b}\n[h]:4433 {a}"}, want: "known"},
 		{name: "none of two at the port", files: []string{"[h]:4433 {b}\n\n[h]:4433 {rsa}"}, want: "changed [h]:4433 0:1 0:3"},
 		{name: "by ssh", files: []string{"h {a}"}, want: "known"},
-		{name: "another by ssh", files: []string{"h {b}"}, want: "unknown [h]:4433"},
+		{name: "another by ssh", files: []string{"h {b}"}, want: "of ssh [h]:4433 0:1"},
 		{name: "the port decides", files: []string{"h {a}\n[h]:4433 {b}"}, want: "changed [h]:4433 0:2"},
 		{name: "the port of ssh", files: []string{"h {b}"}, port: 22, want: "changed h 0:1"},
 		{name: "IPv6 at the port", files: []string{"[::1]:4433 {a}"}, host: "::1", want: "known"},
@@ -81,7 +88,7 @@ func TestKnownHosts(t *testing.T) {
 		{name: "star", files: []string{"* {a}"}, want: "known"},
 		{name: "another by a star", files: []string{"* {b}"}, want: "changed [h]:4433 0:1"},
 		{name: "domain", files: []string{"*.lan {a}"}, host: "h.lan", want: "known"},
-		{name: "another of a domain", files: []string{"*.lan {b}"}, host: "h.lan", want: "unknown [h.lan]:4433"},
+		{name: "another of a domain", files: []string{"*.lan {b}"}, host: "h.lan", want: "of ssh [h.lan]:4433 0:1"},
 		{name: "domain at the port", files: []string{"[*.lan]:4433 {b}"}, host: "h.lan", want: "changed [h.lan]:4433 0:1"},
 		{name: "question mark", files: []string{"[?]:4433 {a}\n[??]:4433 {b}"}, want: "known"},
 		{name: "negated", files: []string{"*,![h]:4433,!h {a}"}, want: "unknown [h]:4433"},
@@ -93,7 +100,7 @@ func TestKnownHosts(t *testing.T) {
 		{name: "hashed at the port", files: []string{"{#[h]:4433} {a}"}, want: "known"},
 		{name: "another hashed at the port", files: []string{"{#other} {a}\n{#[h]:4433} {b}"}, want: "changed [h]:4433 0:2"},
 		{name: "hashed by ssh", files: []string{"{#h} {a}"}, want: "known"},
-		{name: "another hashed by ssh", files: []string{"{#h} {b}"}, want: "unknown [h]:4433"},
+		{name: "another hashed by ssh", files: []string{"{#h} {b}"}, want: "of ssh [h]:4433 0:1"},
 		{name: "hashed of another", files: []string{"{#other} {a}"}, want: "unknown [h]:4433"},
 
 		{name: "revoked", files: []string{"@revoked * {a}"}, want: "revoked [h]:4433"},
@@ -203,7 +210,10 @@ func TestKeyTypes(t *testing.T) {
 		{"by ssh", "h {ecdsa}", append(append([]string{ec, ed}, rest...), rsa)},
 		{"the port before ssh", "h {ecdsa}\n[h]:4433 {rsa}", append([]string{rsa, ec, ed}, rest...)},
 		{"twice", "h {rsa}\n[h]:4433 {rsa}\n[h]:4433 {rsa}", append([]string{rsa, ed, ec}, rest...)},
-		{"of others", "other {rsa}\n@cert-authority * {rsa}\n@revoked * {ecdsa}", keyTypes},
+		{"of others", "other {rsa}\n@cert-authority other {rsa}\n@revoked * {ecdsa}", keyTypes},
+		{"of an authority", "@cert-authority h {rsa}\nh {ecdsa}", slices.Concat(
+			[]string{ed + certified, ec + certified, rest[0] + certified, rest[1] + certified, rsa + certified},
+			[]string{ec, ed}, rest, []string{rsa})},
 	} {
 		k, err := LoadKnownHosts("h", 4433, []string{write(t, "known_hosts", fill(test.content))})
 		if err != nil {
@@ -272,7 +282,7 @@ func FuzzKnownHosts(f *testing.F) {
 		if k.Check(key) == nil && !strings.Contains(strings.ReplaceAll(string(content), "\r", ""), blob) {
 			t.Error("a key is known that is not in the file")
 		}
-		types := k.KeyTypes()
+		types := slices.DeleteFunc(k.KeyTypes(), func(t string) bool { return strings.HasSuffix(t, certified) })
 		slices.Sort(types)
 		if all := slices.Sorted(slices.Values(keyTypes)); !slices.Equal(types, all) {
 			t.Errorf("asks for %v, want each of %v once", types, all)

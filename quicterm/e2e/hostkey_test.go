@@ -3,7 +3,14 @@
 package e2e
 
 import (
+	"errors"
 	"fmt"
+	"net"
+	"net/netip"
+	"os/exec"
+	"regexp"
+	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 
@@ -24,7 +31,7 @@ func TestUnknownHost(t *testing.T) {
 	x := rig.Open(t, h.QT("connect", "echo let in"))
 	x.Expect(`not known.*\r\n.*SHA256:[^ ]+\r\n.*\(yes/no\)\? `)
 	x.Send("what\r")
-	x.Expect("yes or no: ")
+	x.Expect("answer, or no: ")
 	x.Send("no\r")
 	x.Expect("you did not accept the server's key")
 	if got := x.Exit(); got != 255 {
@@ -59,7 +66,7 @@ func TestChangedHost(t *testing.T) {
 	other := h.NewKey("other")
 	h.Write("known_hosts", "")
 	h.Know(h.Addr, h.Path("other.pub"))
-	wantError(t, h.QT("connect", "true"), "has changed.*known_hosts:1.*may be an attack")
+	wantWarning(t, h.QT("connect", "true"), "THE KEY OF THE SERVER HAS CHANGED", other, "has changed.*known_hosts:1.*may be an attack")
 	// On a terminal as well.
 	x := rig.Open(t, h.QT("connect", "true"))
 	x.Expect("has changed")
@@ -75,16 +82,146 @@ func TestChangedHost(t *testing.T) {
 	wantError(t, h.QT("connect", "true"), "is revoked")
 }
 
-// A host key that ssh knows for port 22 is accepted at the port of the daemon. Another
-// key counts as unknown, not as changed.
+// wantWarning checks that a client refuses a server with a loud warning that names both keys.
+func wantWarning(t *testing.T, cmd *exec.Cmd, title string, known ssh.PublicKey, why string) {
+	t.Helper()
+	out, err := cmd.CombinedOutput()
+	if got := exitStatus(t, err); got != 255 {
+		t.Errorf("exit status %d, want 255", got)
+	}
+	want := "^qt: @@@ WARNING: " + title + ".* @@@\n" +
+		`qt: the key of .* is ssh-ed25519 SHA256:\S+\n` +
+		"qt: known is ssh-ed25519 " + regexp.QuoteMeta(ssh.FingerprintSHA256(known)) + ` \(.*/known_hosts:1\)\n` +
+		"qt: An attacker may be .*\nqt: .*" + why
+	if !regexp.MustCompile(want).Match(out) {
+		t.Errorf("%q, want a match of %q", out, want)
+	}
+}
+
+// A host key that ssh knows for port 22 is accepted at the port of the daemon. Where ssh knows
+// another key, that is said loudly, and yes is no answer.
 func TestHostKnownToSSH(t *testing.T) {
 	h := newHost(t)
 	h.Start()
 	h.Write("known_hosts", "127.0.0.1 "+h.Read("host_key.pub"))
 	wantOutput(t, h.QT("connect", "echo in"), "in\n")
-	h.NewKey("other")
+	other := h.NewKey("other")
 	h.Write("known_hosts", "127.0.0.1 "+h.Read("other.pub"))
+	const title = "THE SERVER HAS ANOTHER KEY THAN SSH KNOWS"
 	cmd := h.QT("connect", "true")
 	cmd.SysProcAttr = noTerminal
-	wantError(t, cmd, "is not known")
+	wantWarning(t, cmd, title, other, "ssh knows another key for the host of .*connect once from a terminal")
+
+	x := rig.Open(t, h.QT("connect", "echo let in"))
+	x.Expect(title + `[^@]*@@@\r\n`)
+	fingerprint := x.Expect(`the key of \S+ is ssh-ed25519 (SHA256:\S+)\r\n`)[1]
+	x.Expect("known is ssh-ed25519 " + regexp.QuoteMeta(ssh.FingerprintSHA256(other)) + ` \(.*known_hosts:1\)`)
+	x.Expect("type its fingerprint to connect; otherwise type no: ")
+	x.Send("yes\r")
+	x.Expect("answer, or no: ")
+	x.Send(fingerprint + "\r")
+	x.Expect("let in\r\n")
+	wantOutput(t, h.QT("connect", "echo known"), "known\n")
+}
+
+// sshServer is a server of ssh that lets everybody in, until the end of the test. It returns
+// a function that reports whether a client has accepted the server since the last call.
+func sshServer(t *testing.T, addr netip.AddrPort, signer ssh.Signer) (accepted func() bool) {
+	t.Helper()
+	l, err := net.Listen("tcp", addr.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	var seen atomic.Bool
+	conf := &ssh.ServerConfig{NoClientAuth: true, NoClientAuthCallback: func(ssh.ConnMetadata) (*ssh.Permissions, error) {
+		seen.Store(true)
+		return nil, errors.New("that is all")
+	}}
+	conf.AddHostKey(signer)
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer c.Close()
+				ssh.NewServerConn(c, conf)
+			}()
+		}
+	}()
+	return func() bool { return seen.Swap(false) }
+}
+
+// qt trusts the servers that ssh trusts, by the same files and options, at the same name and
+// port. Where it does not, it is because qt is stricter.
+func TestHostKeysAsSSH(t *testing.T) {
+	for _, tool := range []string{"ssh", "ssh-keygen"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			t.Skip(err)
+		}
+	}
+	h := newHost(t)
+	keygen := func(args ...string) {
+		t.Helper()
+		cmd := exec.Command("ssh-keygen", args...)
+		cmd.Dir = h.Dir
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("ssh-keygen %v: %v\n%s", args, err, out)
+		}
+	}
+	h.NewKey("ca")
+	h.NewKey("other")
+	keygen("-q", "-s", "ca", "-I", "host", "-h", "-n", "127.0.0.1,::1", "-V", "-1h:+1h", "host_key.pub")
+	h.Start()
+	private, err := ssh.ParsePrivateKey([]byte(h.Read("host_key")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cert, _, _, _, err := ssh.ParseAuthorizedKey([]byte(h.Read("host_key-cert.pub")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	signer, err := ssh.NewCertSigner(cert.(*ssh.Certificate), private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sshAccepted := sshServer(t, h.Addr, signer)
+	const no, yes, stricter, added = "no", "yes", "stricter", "added"
+	for _, test := range []struct{ name, knownHosts, strict, want string }{
+		{"known", "{port} {key}", "yes", yes},
+		{"known by ssh", "{host} {key}", "yes", yes},
+		{"unknown", "", "ask", no}, // without a terminal
+		{"unknown", "", "accept-new", added},
+		{"unknown", "", "no", added},
+		{"changed", "{port} {other}", "accept-new", no},
+		{"changed", "{port} {other}", "no", stricter},
+		{"another of ssh", "{host} {other}", "accept-new", stricter},
+		{"revoked", "@revoked * {key}\n{port} {key}", "accept-new", no},
+		{"authority", "@cert-authority 127.* {ca}", "yes", yes},
+		{"another authority", "@cert-authority * {other}", "yes", no},
+	} {
+		name := fmt.Sprintf("%s, StrictHostKeyChecking %s", test.name, test.strict)
+		content := strings.NewReplacer("{port}", fmt.Sprintf("[127.0.0.1]:%d", h.Addr.Port()), "{host}", "127.0.0.1",
+			"{key}", h.Read("host_key.pub"), "{other}", h.Read("other.pub"), "{ca}", h.Read("ca.pub")).Replace(test.knownHosts)
+		run := func(cmd *exec.Cmd) error {
+			h.Write("known_hosts", content)
+			h.Write("ssh_config", fmt.Sprintf("UserKnownHostsFile %s\nGlobalKnownHostsFile none\nStrictHostKeyChecking %s\nIdentityFile %s\nIdentityAgent none\n",
+				h.Path("known_hosts"), test.strict, h.Path("id")))
+			cmd.SysProcAttr = noTerminal
+			return cmd.Run()
+		}
+		run(exec.Command("ssh", "-F", h.Path("ssh_config"), "-o", "BatchMode=yes", "-p", fmt.Sprint(h.Addr.Port()), "127.0.0.1", "true"))
+		bySSH := sshAccepted()
+		cmd := h.Via(h.Addr, "connect", []string{"-F", h.Path("ssh_config")}, "true")
+		h.Write("config/quicterm/qt.toml", "")
+		byQT := run(cmd) == nil
+		if bySSH != (test.want != no) || byQT != (test.want == yes || test.want == added) {
+			t.Errorf("%s: ssh accepts: %v, qt accepts: %v, want %s", name, bySSH, byQT, test.want)
+		}
+		if got := h.Read("known_hosts") != content; got != (test.want == added) {
+			t.Errorf("%s: key added: %v", name, got)
+		}
+	}
 }

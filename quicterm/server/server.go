@@ -103,7 +103,7 @@ func New(cfg Config) (*Server, error) {
 	if err := rundir.MakeSystemDir(state, 0o700); err != nil {
 		return nil, fmt.Errorf("state_dir: %w", err)
 	}
-	if s.hostKeys, err = loadHostKeys(settings.HostKey, s.all, filepath.Join(state, "host_key")); err != nil {
+	if s.hostKeys, err = loadHostKeys(log, settings.HostKey, s.all, filepath.Join(state, "host_key")); err != nil {
 		return nil, err
 	}
 	if s.secrets, err = loadSecrets(filepath.Join(state, "secrets")); err != nil {

@@ -1,0 +1,106 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"golang.org/x/crypto/ssh"
+
+	"github.com/quicterm/quicterm/quicterm/auth"
+	"github.com/quicterm/quicterm/quicterm/terminal"
+)
+
+// acceptable returns the server and the key that the user may accept after an error of
+// connecting, or no key.
+func acceptable(err error) (host string, key ssh.PublicKey) {
+	var unknown *auth.UnknownHostError
+	var changed *auth.ChangedHostError
+	switch {
+	case errors.As(err, &unknown):
+		return unknown.Host, unknown.Key
+	case errors.As(err, &changed) && changed.OfSSH:
+		return changed.Host, changed.Key
+	}
+	return "", nil
+}
+
+// decideHost decides whether to connect to a server again whose key was not accepted: it
+// asks the user, or does what StrictHostKeyChecking says. Without an error, the key is
+// accepted. Other errors are returned as they are.
+func decideHost(t *target, err error) error {
+	var unknown *auth.UnknownHostError
+	var changed *auth.ChangedHostError
+	switch {
+	case errors.As(err, &changed):
+		warnChanged(changed)
+		if !changed.OfSSH || t.unknownHosts != askUser {
+			return err
+		}
+		return orDeclined(err, ask(otherKeyQuestion, func(answer string) bool {
+			return answer == ssh.FingerprintSHA256(changed.Key)
+		}))
+	case !errors.As(err, &unknown):
+		return err
+	case t.unknownHosts == acceptNew:
+		return nil
+	case t.unknownHosts == refuseNew:
+		return err
+	}
+	fingerprint := ssh.FingerprintSHA256(unknown.Key)
+	question := fmt.Sprintf(unknownHostQuestion, unknown.Host, unknown.Key.Type(), fingerprint)
+	return orDeclined(err, ask(question, func(answer string) bool {
+		return strings.EqualFold(answer, "yes") || answer == fingerprint
+	}))
+}
+
+// orDeclined returns what follows from asking the user after an error: that error if nobody
+// could be asked.
+func orDeclined(err, asked error) error {
+	if asked != nil && !errors.Is(asked, errKeyDeclined) {
+		return err
+	}
+	return asked
+}
+
+// ask asks until the answer is accepted or "no". Its error is errKeyDeclined if the answer is
+// no, or another one if there is no terminal to ask on.
+func ask(question string, accept func(answer string) bool) error {
+	tty, err := terminal.OpenTTY()
+	if err != nil {
+		return err
+	}
+	defer tty.Close()
+	fmt.Fprint(tty, question)
+	var answer string
+	for {
+		if _, err := fmt.Fscanln(tty, &answer); err != nil && answer == "" {
+			return errKeyDeclined
+		}
+		switch {
+		case accept(answer):
+			return nil
+		case strings.EqualFold(answer, "no"):
+			return errKeyDeclined
+		}
+		answer = ""
+		fmt.Fprint(tty, askAgain)
+	}
+}
+
+// keepHost adds an accepted key to the user's first known_hosts file, or says that it could
+// not.
+func keepHost(t *target, host string, key ssh.PublicKey) {
+	if len(t.knownHosts) == 0 {
+		say(keyNotKept, host, errors.New("UserKnownHostsFile is none"))
+		return
+	}
+	file := t.knownHosts[0]
+	if err := auth.AddKnownHost(file, host, key); err != nil {
+		say(keyNotKept, host, err)
+	} else if known, err := auth.LoadKnownHosts(t.alias, t.port, t.knownHostsFiles()); err != nil || known.Check(key) != nil {
+		say(keyNotFound, host, file)
+	} else if t.unknownHosts == acceptNew {
+		say(keyAdded, host, key.Type(), ssh.FingerprintSHA256(key), file)
+	}
+}
