@@ -20,6 +20,9 @@ type Server struct {
 	// AuthorizedKeysFiles have the public keys of an account; %h is its home, %u its
 	// name, %% a percent sign.
 	AuthorizedKeysFiles []string `toml:"authorized_keys_files"`
+	// SSHDPolicy says whether root's daemon lets in whom the sshd of this machine lets in:
+	// follow or ignore.
+	SSHDPolicy string `toml:"sshd_policy"`
 	// BufferSize bounds the output that a session keeps until the client has it.
 	BufferSize Size `toml:"buffer_size"`
 	// DetachedTTL is how long a session lives without a client; 0 is for ever.
@@ -58,6 +61,7 @@ func DefaultServer() *Server {
 	return &Server{
 		Listen:              []string{":" + strconv.Itoa(DefaultPort)},
 		AuthorizedKeysFiles: []string{"%h/.ssh/authorized_keys"},
+		SSHDPolicy:          "follow",
 		BufferSize:          Size{64 << 20},
 		ExitedTTL:           Duration{24 * time.Hour},
 		PipeTTL:             Duration{time.Hour},
@@ -93,6 +97,9 @@ func (s *Server) WithDefaults() *Server {
 	}
 	if c.AuthorizedKeysFiles == nil {
 		c.AuthorizedKeysFiles = d.AuthorizedKeysFiles
+	}
+	if c.SSHDPolicy == "" {
+		c.SSHDPolicy = d.SSHDPolicy
 	}
 	if c.AcceptEnv == nil {
 		c.AcceptEnv = d.AcceptEnv
@@ -138,6 +145,7 @@ func (s *Server) check() error {
 		atLeast("max_buffer_total", s.MaxBufferTotal.Of(100), 1),
 		within("max_unauthenticated", s.MaxUnauthenticated, 1, 10_000),
 		atLeast("auth_timeout", s.AuthTimeout.Duration, time.Second),
+		oneOf("sshd_policy", s.SSHDPolicy, "follow", "ignore"),
 		oneOf("log_level", s.LogLevel, "debug", "info", "warn", "error"),
 		oneOf("log_format", s.LogFormat, "text", "json"),
 		absolute("runtime_dir", s.RuntimeDir),

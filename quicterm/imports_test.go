@@ -97,6 +97,10 @@ var packages = []struct {
 		imports: "golang.org/x/sys",
 	},
 	{
+		path: "quicterm/sshd", role: "what the sshd of this machine allows a login; reads no file of an account",
+		imports: "golang.org/x/crypto",
+	},
+	{
 		path: "quicterm/rundir", role: "the folder of the unix sockets, and who is at their other end",
 		imports: "golang.org/x/sys",
 	},
@@ -117,7 +121,7 @@ var packages = []struct {
 	{
 		path: "quicterm/server", role: "authenticates clients and relays bytes to holders; parses no frame",
 		imports: `configs migrate/carrier migrate/carrier/quic quicterm/account quicterm/auth quicterm/holder
-			quicterm/keyfile quicterm/memory quicterm/rundir quicterm/wire golang.org/x/crypto golang.org/x/time`,
+			quicterm/keyfile quicterm/memory quicterm/rundir quicterm/sshd quicterm/wire golang.org/x/crypto golang.org/x/time`,
 		tests: "bench/netem buffer quicterm/holder/holdertest quicterm/holder/programtest",
 	},
 	{

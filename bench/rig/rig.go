@@ -153,6 +153,7 @@ func (h *Host) Start() {
 		"state_dir":             fmt.Sprintf("%q", h.Path("state")),
 		"host_key":              fmt.Sprintf("[%q]", h.Path("host_key")),
 		"authorized_keys_files": fmt.Sprintf("[%q]", h.Path("authorized_keys")),
+		"sshd_policy":           `"ignore"`, // that of this machine
 		"log_level":             `"debug"`,
 		"detached_ttl":          `"10m"`, // nothing outlives a test that was killed
 		"pipe_ttl":              `"10m"`,

@@ -88,6 +88,11 @@ func (n *NameService) groups(ctx context.Context, a *Account) ([]uint32, error) 
 	if uint32(os.Geteuid()) == a.UID {
 		return currentGroups()
 	}
+	return n.groupIDs(ctx, a)
+}
+
+// groupIDs is groups, also for the account of this process, whose groups may be others.
+func (n *NameService) groupIDs(ctx context.Context, a *Account) ([]uint32, error) {
 	out, err := n.ask(ctx, "id", "-G", "--", a.Name)
 	if err != nil {
 		return nil, fmt.Errorf("groups of %s: %w", a.Name, err)

@@ -14,16 +14,26 @@ func (a *Account) Expired(now time.Time) bool {
 	return err == nil && expired(string(b), a.Name, now)
 }
 
+// Locked reports whether the account's password is locked (passwd -l). Only root can read that;
+// for others it returns false.
+func (a *Account) Locked() bool {
+	b, err := os.ReadFile("/etc/shadow")
+	return err == nil && strings.HasPrefix(shadowField(string(b), a.Name, 1), "!")
+}
+
 // expired reports whether the lines of shadow(5) say that an account has expired.
 func expired(shadow, name string, now time.Time) bool {
-	const dayField = 7 // the first day without logins, since 1970
+	day, err := strconv.ParseInt(shadowField(shadow, name, 7), 10, 64) // the first one without logins, since 1970
+	return err == nil && day >= 0 && now.Unix()/(24*60*60) >= day
+}
+
+// shadowField returns a field of an account's line of shadow(5), or nothing.
+func shadowField(shadow, name string, field int) string {
 	for line := range strings.Lines(shadow) {
 		f := strings.Split(strings.TrimSuffix(line, "\n"), ":")
-		if f[0] != name || len(f) <= dayField {
-			continue
+		if f[0] == name && len(f) > field {
+			return f[field]
 		}
-		day, err := strconv.ParseInt(f[dayField], 10, 64)
-		return err == nil && day >= 0 && now.Unix()/(24*60*60) >= day
 	}
-	return false
+	return ""
 }

@@ -26,3 +26,12 @@ func TestExpired(t *testing.T) {
 		}
 	}
 }
+
+func TestShadowField(t *testing.T) {
+	const shadow = "anna:$y$x:19000:\nbob:!$y$x:19000:\nodd\n"
+	for name, want := range map[string]string{"anna": "$y$x", "bob": "!$y$x", "odd": "", "nobody": "", "": ""} {
+		if got := shadowField(shadow, name, 1); got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"strconv"
 )
 
 // lookup looks an account up in /etc/passwd, then asks the name service, which
@@ -28,4 +29,19 @@ func (n *NameService) lookup(ctx context.Context, key string, match func(*Accoun
 		return a, nil
 	}
 	return nil, errUnknown
+}
+
+// groupName looks the name of a group up, as lookup does. It returns nothing if there is none.
+func (n *NameService) groupName(ctx context.Context, id uint32) (string, error) {
+	if b, err := os.ReadFile("/etc/group"); err == nil {
+		if name := scanGroups(b, id); name != "" {
+			return name, nil
+		}
+	}
+	b, err := n.ask(ctx, "getent", "group", "--", strconv.FormatUint(uint64(id), 10))
+	var exit *exec.ExitError
+	if errors.As(err, &exit) || errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	return scanGroups(b, id), err
 }

@@ -15,8 +15,15 @@ import (
 
 var bin string // directory of qt and qtd
 
+// insideVariable is set in a process of the tests that another one has started in namespaces of
+// its own. Its value is bin.
+const insideVariable = "QUICTERM_E2E_INSIDE"
+
 func TestMain(m *testing.M) {
 	os.Exit(func() int {
+		if bin = os.Getenv(insideVariable); bin != "" {
+			return m.Run()
+		}
 		dir, err := os.MkdirTemp("", "qt")
 		if err != nil {
 			fmt.Fprintln(os.Stderr, err)

@@ -7,10 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/netip"
-	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"golang.org/x/crypto/ssh"
@@ -94,6 +91,18 @@ func (c *conn) redeem(ctx context.Context, token []byte) error {
 	}
 	if c.account.Expired(time.Now()) {
 		return fmt.Errorf("account %s has expired", c.account.Name)
+	}
+	policy, err := c.server.policy(ctx, c.account, c.address(), c.carrier.LocalAddr().Addr())
+	if err != nil {
+		return fmt.Errorf("account %s: %w", c.account.Name, err)
+	}
+	if policy != nil {
+		if err := policy.AcceptCommand(uid, ""); err != nil {
+			return err
+		}
+		if c.allowed = *restrict(policy, new(auth.Permissions)); c.allowed.Command != "" {
+			c.scope = "ForceCommand"
+		}
 	}
 	c.proof = "token"
 	return nil
@@ -192,24 +201,10 @@ func (c *conn) authorize(ctx context.Context, a *account.Account, keys [][]byte)
 	if c.keys.account == a.Name && time.Since(c.keys.at) < authorizedTime {
 		return c.keys.verdicts, nil
 	}
-	verdicts, err := c.server.authorize(ctx, a, c.address(), keys...)
+	verdicts, err := c.server.authorize(ctx, a, c.address(), c.carrier.LocalAddr().Addr(), keys...)
 	if err != nil {
 		return nil, err
 	}
 	c.keys = authorized{a.Name, verdicts, time.Now()}
 	return verdicts, nil
-}
-
-// authorize returns what the authorized_keys files of an account allow keys, for a client
-// at an address, now. An error says nothing about the keys (see keyfile.Reader).
-func (s *Server) authorize(ctx context.Context, a *account.Account, from netip.Addr, keys ...[]byte) ([]auth.Verdict, error) {
-	var files []string
-	for _, pattern := range s.settings.AuthorizedKeysFiles {
-		file := strings.NewReplacer("%%", "%", "%h", a.Home, "%u", a.Name).Replace(pattern)
-		if !filepath.IsAbs(file) {
-			file = filepath.Join(a.Home, file) // as sshd_config(5) says
-		}
-		files = append(files, file)
-	}
-	return s.keyFiles.Authorize(ctx, a, files, from, keys...)
 }

@@ -5,7 +5,9 @@ package server
 import (
 	"bytes"
 	"crypto/rand"
+	"errors"
 	"fmt"
+	"io/fs"
 	"net/netip"
 	"os"
 	"path"
@@ -20,9 +22,6 @@ import (
 // launch describes a new session to its holder. The environment of the program is made
 // from scratch, as login(1) does: it does not depend on who started the daemon.
 func (c *conn) launch(req *wire.Attach, name string) (*wire.Launch, error) {
-	if err := checkNologin(c.account.UID); err != nil {
-		return nil, err
-	}
 	if req.PTY && c.allowed.NoPTY {
 		return nil, &wire.Error{Code: wire.CodeFailed, Text: "this key may not have a terminal: use qt connect -T"}
 	}
@@ -117,22 +116,27 @@ func acceptEnv(patterns []string, offered [][2]string) []string {
 	return env
 }
 
-// nologin is the file that forbids logins while it exists (nologin(5)).
-const nologin = "/etc/nologin"
-
-// checkNologin refuses all accounts but root while logins are forbidden. The client is
-// told the first line of the file.
-func checkNologin(uid uint32) error {
-	if uid == 0 {
+// checkNologin refuses all accounts but root while logins are forbidden: by nologin(5) or, of
+// root's daemon, by the file that the system makes while it starts and stops (pam_nologin(8)).
+// The client is told the first line of the file.
+func (c *conn) checkNologin() error {
+	files := []string{"/etc/nologin"}
+	if c.server.all {
+		files = append(files, "/run/nologin")
+	}
+	if c.account.UID == 0 {
 		return nil
 	}
-	reason, err := os.ReadFile(nologin)
-	if err != nil {
-		return nil
+	for _, file := range files {
+		reason, err := os.ReadFile(file)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		line, _, _ := bytes.Cut(bytes.TrimSpace(reason), []byte("\n"))
+		if len(line) == 0 {
+			line = fmt.Appendf(nil, "the server does not accept logins now (%s)", file)
+		}
+		return &wire.Error{Code: wire.CodeFailed, Text: string(line[:min(len(line), wire.MaxSummary)])}
 	}
-	line, _, _ := bytes.Cut(bytes.TrimSpace(reason), []byte("\n"))
-	if len(line) == 0 {
-		line = []byte("the server does not accept logins now (/etc/nologin)")
-	}
-	return &wire.Error{Code: wire.CodeFailed, Text: string(line)}
+	return nil
 }

@@ -32,7 +32,11 @@ func (c *conn) handle(ctx context.Context, m wire.Message) (done bool, err error
 		if err := m.Decode(&req); err != nil {
 			return false, err
 		}
-		if err := c.attach(ctx, &req, m); err != nil {
+		err := c.checkNologin()
+		if err == nil {
+			err = c.attach(ctx, &req, m)
+		}
+		if err != nil {
 			c.log.Warn("client gets no session", "error", err)
 			c.sendLast(asError(err))
 		}

@@ -22,6 +22,7 @@ import (
 	"github.com/quicterm/quicterm/quicterm/holder"
 	"github.com/quicterm/quicterm/quicterm/keyfile"
 	"github.com/quicterm/quicterm/quicterm/rundir"
+	"github.com/quicterm/quicterm/quicterm/sshd"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -34,6 +35,7 @@ type Server struct {
 	boot       holder.Boot
 	names      *account.NameService
 	keyFiles   *keyfile.Reader
+	sshd       sshd.Daemon
 	self       *account.Account
 	all        bool // every account is served, not only self
 	holders    Holders
@@ -51,6 +53,8 @@ type Server struct {
 
 	connections atomic.Int64
 	usedAt      atomic.Int64 // Unix nanoseconds
+
+	keyPatterns atomic.Pointer[[]string] // of the files with the keys, at the last login
 
 	creating keyedMutex // an account's is locked while a new session gets its name
 	memory   memorySum

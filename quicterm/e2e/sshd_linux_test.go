@@ -1,0 +1,324 @@
+package e2e
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"golang.org/x/crypto/ssh"
+	"golang.org/x/sys/unix"
+
+	"github.com/quicterm/quicterm/bench/rig"
+)
+
+// inside runs a test again in a process that has a network and mounts of its own, so that it
+// can have its own accounts and an sshd with its own configuration. It reports whether this is
+// that process.
+func inside(t *testing.T) bool {
+	if os.Getenv(insideVariable) != "" {
+		return true
+	}
+	if os.Geteuid() != 0 {
+		t.Skip("accounts and mounts of a test need root")
+	}
+	for _, program := range []string{sshdFile, "ssh", "ssh-keygen", "ip"} {
+		if _, err := exec.LookPath(program); err != nil {
+			t.Skip(err)
+		}
+	}
+	cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v")
+	cmd.Env = append(os.Environ(), insideVariable+"="+bin)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWNET}
+	out, err := cmd.CombinedOutput()
+	if errors.Is(err, syscall.EPERM) {
+		t.Skipf("namespaces are not permitted: %v", err)
+	}
+	if err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+	return false
+}
+
+const sshdFile = "/usr/sbin/sshd"
+
+// A policyCase is an account, and what sshd's configuration has for it.
+type policyCase struct {
+	name    string // of the account
+	config  string // lines of a Match block for it
+	address string // of client and server; 127.0.0.1 if empty
+	keys    string // its authorized_keys, with KEY for the key; "KEY" if empty
+	file    string // where these are; .ssh/authorized_keys if empty
+	root    bool   // its user id is 0
+	groups  string // besides the one with its name
+	shell   string // /bin/sh if empty
+	shadow  string // what follows its name in /etc/shadow
+	want    string // what the command prints; empty if there is none
+	bySSH   string // the same by ssh, if that differs
+}
+
+// command is what each client runs.
+const command = "echo ran"
+
+var policyCases = []policyCase{
+	{name: "plain", want: "ran\n"},
+	{name: "allowed", config: "AllowUsers other allowed", want: "ran\n"},
+	{name: "unlisted", config: "AllowUsers other"},
+	{name: "denied", config: "DenyUsers d*d"},
+	{name: "denied-first", config: "AllowUsers denied-first\nDenyUsers denied-first"},
+	{name: "near", config: "AllowUsers near@127.0.0.0/8", want: "ran\n"},
+	{name: "far", config: "AllowUsers far@10.9.0.0/16"},
+	{name: "far-in", config: "AllowUsers far-in@10.9.0.0/16", address: "10.9.0.1", want: "ran\n"},
+	{name: "far-out", config: "AllowUsers far-out@10.9.0.0/16,!10.9.0.1", address: "10.9.0.1"},
+	{name: "far-denied", config: "DenyUsers *@10.9.*", address: "10.9.0.1"},
+	{name: "six", config: "AllowUsers six@::1", address: "::1", want: "ran\n"},
+	{name: "group", config: "AllowGroups team", groups: "team", want: "ran\n"},
+	{name: "no-group", config: "AllowGroups team"},
+	{name: "bad-group", config: "AllowGroups team\nDenyGroups ba?", groups: "team bad"},
+	{name: "own-group", config: "DenyGroups own-group"},
+	{name: "match-group", config: "", groups: "by-group", want: "by group\n"},
+	{name: "root-yes", config: "PermitRootLogin yes", root: true, want: "ran\n"},
+	{name: "root-keys", config: "PermitRootLogin prohibit-password", root: true, want: "ran\n"},
+	{name: "root-no", config: "PermitRootLogin no", root: true},
+	{name: "root-free", config: "PermitRootLogin forced-commands-only", root: true},
+	{name: "root-forced", config: "PermitRootLogin forced-commands-only", root: true, keys: `command="echo forced" KEY`, want: "forced\n"},
+	{name: "root-config", config: "PermitRootLogin forced-commands-only\nForceCommand echo forced", root: true},
+	{name: "no-keys", config: "PubkeyAuthentication no"},
+	{name: "algorithms", config: "PubkeyAcceptedAlgorithms ecdsa-sha2-*"},
+	{name: "two-factors", config: "AuthenticationMethods publickey,password"},
+	{name: "one-factor", config: "AuthenticationMethods publickey,password publickey", want: "ran\n"},
+	{name: "central", config: "AuthorizedKeysFile /etc/ssh/keys/%u", file: "/etc/ssh/keys/central", want: "ran\n"},
+	{name: "not-central", config: "AuthorizedKeysFile /etc/ssh/keys/%u"},
+	{name: "by-number", config: "AuthorizedKeysFile /etc/ssh/keys/%U-%%", file: "/etc/ssh/keys/UID-%", want: "ran\n"},
+	{name: "second-file", file: ".ssh/authorized_keys2", want: "ran\n"},
+	{name: "no-file", config: "AuthorizedKeysFile none"},
+	{name: "revoked", config: "RevokedKeys /etc/ssh/revoked"},
+	{name: "revoked-krl", config: "RevokedKeys /etc/ssh/revoked.krl"},
+	{name: "not-revoked", config: "RevokedKeys /etc/ssh/revoked.other", want: "ran\n"},
+	{name: "unknown-revoked", config: "RevokedKeys /etc/ssh/none"},
+	{name: "forced", config: "ForceCommand echo forced: $SSH_ORIGINAL_COMMAND", want: "forced: echo ran\n"},
+	{name: "forced-twice", config: "ForceCommand echo config", keys: `command="echo key" KEY`, want: "config\n"},
+	{name: "forced-key", keys: `command="echo key" KEY`, want: "key\n"},
+	{name: "sftp", config: "ForceCommand internal-sftp", bySSH: "This service allows sftp connections only.\n"},
+	{name: "chroot", config: "ChrootDirectory /home"},
+	{name: "sessions", config: "MaxSessions 0"},
+	{name: "no-shell", shell: "/none"},
+	{name: "plain-shell", shell: "/etc/passwd"},
+	{name: "nologin", shell: "/usr/sbin/nologin", want: "This account is currently not available.\n"},
+	{name: "locked", shadow: "!$y$x:19000:0:99999:7:::"},
+	{name: "starred", shadow: "*:19000:0:99999:7:::", want: "ran\n"},
+	{name: "expired", shadow: "*:19000:0:99999:7::1:"},
+	{name: "match-far", address: "10.9.0.1", want: "from far\n"},
+	{name: "match-near", want: "ran\n"},
+	{name: "match-port", want: "by port\n"},
+	{name: "no-terminal", config: "PermitTTY no", want: "ran\n"},
+}
+
+// matches are Match blocks that are not for one account.
+const matches = `
+Match Group by-group
+	ForceCommand echo by group
+Match User match-* Address 10.9.0.0/16
+	ForceCommand echo from far
+Match User match-port LocalPort 22
+	ForceCommand echo by port
+`
+
+// machine gives this process accounts and an sshd of its own. It returns the output of sshd.
+func machine(t *testing.T, key ssh.PublicKey, otherKey ssh.PublicKey) {
+	t.Helper()
+	check := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	rig.IP(t, "link", "set", "lo", "up")
+	rig.IP(t, "addr", "add", "10.9.0.1/32", "dev", "lo")
+	check(unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""))
+	for _, dir := range []string{"/run", "/home"} {
+		check(unix.Mount("tmpfs", dir, "tmpfs", 0, "mode=755"))
+	}
+	check(os.Mkdir("/run/sshd", 0o755))
+	etc := t.TempDir()
+	write := func(file, content string, mode os.FileMode) {
+		t.Helper()
+		check(os.MkdirAll(filepath.Dir(file), 0o755))
+		check(os.WriteFile(file, []byte(content), mode))
+	}
+	line := string(ssh.MarshalAuthorizedKey(key))
+	config := "UsePAM no\nUseDNS no\nPermitRootLogin no\nMaxStartups 1000\nHostKey /etc/ssh/host_key\nPort 22\nListenAddress 0.0.0.0\nListenAddress ::\n" + matches
+	passwd := "root:x:0:0::/root:/bin/sh\nsshd:x:102:65534::/run/sshd:/usr/sbin/nologin\n"
+	shadow, groups, members := "root:*:1::::::\n", "root:x:0:\nnogroup:x:65534:\n", map[string][]string{}
+	check(unix.Mount(etc, "/etc/ssh", "", unix.MS_BIND, ""))
+	for i, c := range policyCases {
+		uid, gid := 70000+i, 70000+i
+		if c.root {
+			uid, gid = 0, 0
+		} else {
+			groups += fmt.Sprintf("%s:x:%d:\n", c.name, gid)
+		}
+		for group := range strings.FieldsSeq(c.groups) {
+			members[group] = append(members[group], c.name)
+		}
+		or := func(value, usual string) string {
+			if value == "" {
+				return usual
+			}
+			return value
+		}
+		passwd += fmt.Sprintf("%s:x:%d:%d::/home/%s:%s\n", c.name, uid, gid, c.name, or(c.shell, "/bin/sh"))
+		shadow += c.name + ":" + or(c.shadow, "*:19000:0:99999:7:::") + "\n"
+		if c.config != "" {
+			config += "Match User " + c.name + "\n" + c.config + "\n"
+		}
+		home := filepath.Join("/home", c.name)
+		check(os.Mkdir(home, 0o755))
+		file := strings.ReplaceAll(or(c.file, ".ssh/authorized_keys"), "UID", fmt.Sprint(uid))
+		if !filepath.IsAbs(file) {
+			file = filepath.Join(home, file)
+		}
+		write(file, strings.ReplaceAll(or(c.keys, "KEY"), "KEY", line), 0o644)
+	}
+	for i, group := range []string{"team", "bad", "by-group"} {
+		groups += fmt.Sprintf("%s:x:%d:%s\n", group, 60000+i, strings.Join(members[group], ","))
+	}
+	files := t.TempDir()
+	for name, content := range map[string]string{"passwd": passwd, "group": groups, "shadow": shadow} {
+		write(filepath.Join(files, name), content, map[bool]os.FileMode{true: 0o600, false: 0o644}[name == "shadow"])
+		check(unix.Mount(filepath.Join(files, name), "/etc/"+name, "", unix.MS_BIND, ""))
+	}
+	write("/etc/ssh/revoked", "# lost\n"+line, 0o600)
+	write("/etc/ssh/revoked.other", string(ssh.MarshalAuthorizedKey(otherKey)), 0o600)
+	run := func(name string, args ...string) {
+		t.Helper()
+		if out, err := exec.Command(name, args...).CombinedOutput(); err != nil {
+			t.Fatalf("%s: %v: %s", name, err, out)
+		}
+	}
+	run("ssh-keygen", "-q", "-k", "-f", "/etc/ssh/revoked.krl", "/etc/ssh/revoked")
+	run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", "/etc/ssh/host_key")
+	// OpenSSH 9.8 and later keep clients away that fail often.
+	write("/etc/ssh/sshd_config", "PerSourcePenalties no\n"+config, 0o600)
+	if exec.Command(sshdFile, "-t").Run() != nil {
+		write("/etc/ssh/sshd_config", config, 0o600)
+	}
+	var log rig.Output
+	cmd := exec.Command(sshdFile, "-D", "-e")
+	cmd.Stderr = &log
+	check(cmd.Start())
+	t.Cleanup(func() {
+		cmd.Process.Kill()
+		cmd.Wait()
+		if t.Failed() {
+			t.Logf("log of sshd:\n%s", log.String())
+		}
+	})
+	log.Await(t, 0, regexp.MustCompile("listening on 0.0.0.0 port 22"))
+}
+
+// Root's daemon lets in whom the sshd of the machine lets in, to the same command.
+func TestSSHDPolicy(t *testing.T) {
+	if !inside(t) {
+		return
+	}
+	h := newHost(t)
+	machine(t, h.Key, h.NewKey("other"))
+	for _, dir := range []string{bin, h.Dir} {
+		if err := os.Chmod(dir, 0o755); err != nil { // holders run as the accounts
+			t.Fatal(err)
+		}
+	}
+	h.Settings["listen"], h.Settings["sshd_policy"], h.Settings["runtime_dir"] = `[":0"]`, `"follow"`, `""`
+	h.Settings["authorized_keys_files"] = `["%h/.ssh/authorized_keys"]`
+	h.Start()
+	for _, address := range []string{"127.0.0.1", "10.9.0.1", "::1"} {
+		h.KnowName(address, h.Addr.Port(), h.Path("host_key.pub"))
+	}
+	type client struct {
+		cmd       *exec.Cmd
+		out, errs bytes.Buffer
+	}
+	var clients []*client // by ssh and by qt, for each case
+	for _, c := range policyCases {
+		address := c.address
+		if address == "" {
+			address = "127.0.0.1"
+		}
+		bySSH := exec.Command("ssh", "-F", "none", "-T", "-n", "-o", "BatchMode=yes", "-o", "StrictHostKeyChecking=no",
+			"-o", "UserKnownHostsFile=/dev/null", "-o", "LogLevel=ERROR", "-o", "IdentitiesOnly=yes",
+			"-o", "KexAlgorithms=curve25519-sha256", "-i", h.Path("id"), "-l", c.name, address, command)
+		bySSH.Env = h.Env()
+		byQT := h.To(address, h.Addr.Port(), "connect", []string{"-l", c.name}, command)
+		clients = append(clients, &client{cmd: bySSH}, &client{cmd: byQT})
+	}
+	var wg sync.WaitGroup
+	slots := make(chan struct{}, 4)
+	for _, c := range clients {
+		c.cmd.Stdout, c.cmd.Stderr = &c.out, &c.errs
+		slots <- struct{}{}
+		wg.Go(func() {
+			c.cmd.Run() // what it prints is compared
+			<-slots
+		})
+	}
+	wg.Wait()
+	for i, c := range policyCases {
+		if s, q := clients[2*i], clients[2*i+1]; s.out.String() != c.want+c.bySSH || q.out.String() != c.want {
+			t.Errorf("%s: by ssh %q (%s), by qt %q (%s); want %q", c.name, &s.out, &s.errs, &q.out, &q.errs, c.want)
+		}
+	}
+	qt := func(account, address string, args ...string) *exec.Cmd {
+		return h.To(address, h.Addr.Port(), "connect", []string{"-l", account}, args...)
+	}
+	wantError(t, h.To("127.0.0.1", h.Addr.Port(), "connect", []string{"-t", "-l", "no-terminal"}, command), "may not have a terminal")
+
+	// A token of an account's own process gets in whom a key would.
+	for _, c := range []struct{ name, want string }{{"plain", "ran\n"}, {"no-keys", "ran\n"}, {"forced", "forced: echo ran\n"}, {"denied", ""}, {"chroot", ""}, {"root-free", ""}} {
+		cmd := exec.Command(filepath.Join(bin, "qt"), "connect", "localhost", command)
+		a, err := user.Lookup(c.name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		uid, _ := strconv.Atoi(a.Uid)
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(uid)}}
+		cmd.Env = []string{"HOME=/home/" + c.name, "PATH=/usr/bin:/bin", "USER=" + c.name}
+		cmd.Dir = "/"
+		if c.want == "" {
+			wantError(t, cmd, "permission denied")
+		} else {
+			wantOutput(t, cmd, c.want)
+		}
+	}
+
+	// An sshd that was not started since the last boot lacks a directory.
+	if err := os.Remove("/run/sshd"); err != nil {
+		t.Fatal(err)
+	}
+	wantOutput(t, qt("plain", "10.9.0.1", command), "ran\n")
+
+	if err := os.WriteFile("/run/nologin", []byte("closed for repair\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	wantError(t, qt("plain", "127.0.0.1", command), "closed for repair")
+	wantOutput(t, qt("root-yes", "127.0.0.1", command), "ran\n")
+	if err := os.Remove("/run/nologin"); err != nil {
+		t.Fatal(err)
+	}
+
+	// Nobody gets in while sshd's configuration is not known.
+	if err := os.WriteFile("/etc/ssh/sshd_config", []byte("Nonsense yes\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	wantError(t, qt("plain", "::1", command), "permission denied")
+	h.Log.Await(t, 0, regexp.MustCompile(`sshd's configuration is not known: .*Nonsense.* sshd_policy`))
+}

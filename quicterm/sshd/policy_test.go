@@ -1,0 +1,228 @@
+//go:build linux || darwin
+
+package sshd
+
+import (
+	"context"
+	"crypto/ed25519"
+	"crypto/rand"
+	"crypto/rsa"
+	"errors"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/crypto/ssh"
+)
+
+// base is the part of what sshd -T prints that must be there.
+const base = `port 22
+usepam yes
+usedns no
+permitrootlogin prohibit-password
+pubkeyauthentication yes
+authorizedkeysfile .ssh/authorized_keys
+`
+
+func parse(t *testing.T, lines ...string) *Policy {
+	t.Helper()
+	p, err := Parse([]byte(base + strings.Join(lines, "\n") + "\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// login is one of an account with two groups.
+func login(user string, uid uint32, client string) *Login {
+	return &Login{
+		User: user, UID: uid, Shell: "/bin/sh", Client: netip.MustParseAddr(client),
+		Locked: func() bool { return user == "locked" },
+		Groups: func(context.Context) ([]string, error) {
+			if user == "lost" {
+				return nil, errors.New("no answer")
+			}
+			return []string{"staff", "domain users"}, nil
+		},
+	}
+}
+
+// Whom sshd's settings let in. The cases in package e2e are compared with a real sshd; these
+// are the ones that it is not needed for.
+func TestAdmit(t *testing.T) {
+	for _, test := range []struct {
+		lines string
+		login *Login
+		want  string // of the refusal; empty if the account gets in
+	}{
+		{"", login("jo", 1, "10.0.0.1"), ""},
+		{"refuseconnection yes", login("jo", 1, "10.0.0.1"), "RefuseConnection"},
+		{"maxsessions 0", login("jo", 1, "10.0.0.1"), "MaxSessions 0"},
+		{"maxsessions 10", login("jo", 1, "10.0.0.1"), ""},
+		{"chrootdirectory /srv", login("jo", 1, "10.0.0.1"), "ChrootDirectory, which is not supported"},
+		{"forcecommand internal-sftp -R", login("jo", 1, "10.0.0.1"), "internal-sftp, which is not supported"},
+		{"usepam no", login("locked", 1, "10.0.0.1"), "locked password"},
+		{"usepam yes", login("locked", 1, "10.0.0.1"), ""},
+		{"", login("root", 0, "10.0.0.1"), ""},
+		{"permitrootlogin without-password", login("root", 0, "10.0.0.1"), ""},
+		{"permitrootlogin forced-commands-only", login("root", 0, "10.0.0.1"), ""},
+		{"permitrootlogin no", login("toor", 0, "10.0.0.1"), "PermitRootLogin no"},
+		{"permitrootlogin perhaps", login("root", 0, "10.0.0.1"), "PermitRootLogin perhaps"},
+		{"denyusers jo", login("jo", 1, "10.0.0.1"), "DenyUsers"},
+		{"denyusers jo\nallowusers jo", login("jo", 1, "10.0.0.1"), "DenyUsers"},
+		{"denyusers j?@10.0.0.0/8", login("jo", 1, "10.0.0.1"), "DenyUsers"},
+		{"denyusers jo@10.0.0.0/8", login("jo", 1, "11.0.0.1"), ""},
+		{"denyusers jo@10.0.0.1/8", login("jo", 1, "11.0.0.1"), "not a network"},
+		{"allowusers other\nallowusers jo@10.0.0.*,!10.0.0.7", login("jo", 1, "10.0.0.1"), ""},
+		{"allowusers other\nallowusers jo@10.0.0.*,!10.0.0.7", login("jo", 1, "10.0.0.7"), "AllowUsers"},
+		{"allowusers jo@fd00::/8", login("jo", 1, "fd00::1"), ""},
+		{"allowusers jo@fe80::/10", login("jo", 1, "fe80::1%lo"), ""},
+		{"allowusers jo@10.0.0.0/8", login("jo", 1, "::ffff:10.0.0.1"), ""},
+		{"allowusers jo@host.example", login("jo", 1, "10.0.0.1"), ""},
+		{"allowusers jo@*.Example,!bad.example", login("jo", 1, "10.0.0.1"), ""},
+		{"denyusers jo@*.example,!host.example", login("jo", 1, "10.0.0.1"), ""},
+		{"allowgroups staff", login("jo", 1, "10.0.0.1"), ""},
+		{"allowgroups domain users", login("jo", 1, "10.0.0.1"), ""},
+		{"allowgroups users", login("jo", 1, "10.0.0.1"), "AllowGroups"},
+		{"denygroups dom*\nallowgroups staff", login("jo", 1, "10.0.0.1"), "DenyGroups"},
+		{"denygroups dom*\nallowusers jo", login("jo", 1, "10.0.0.1"), "DenyGroups"},
+		{"allowgroups staff", login("lost", 1, "10.0.0.1"), "no answer"},
+		{"denygroups staff", login("lost", 1, "10.0.0.1"), "no answer"},
+	} {
+		err := parse(t, test.lines).admit(t.Context(), test.login, "host.example")
+		if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
+			t.Errorf("%q, %s@%v: %v, want %q", test.lines, test.login.User, test.login.Client, err, test.want)
+		}
+	}
+}
+
+func TestShell(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "shell")
+	if err := os.WriteFile(file, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for shell, want := range map[string]string{"/bin/sh": "", file: "cannot be executed", filepath.Dir(file): "cannot be executed", file + "x": "does not exist"} {
+		l := login("jo", 1, "10.0.0.1")
+		l.Shell = shell
+		if err := parse(t).admit(t.Context(), l, ""); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", shell, err, want)
+		}
+	}
+}
+
+func newKey(t *testing.T, public any) ssh.PublicKey {
+	t.Helper()
+	key, err := ssh.NewPublicKey(public)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key
+}
+
+func ed25519Key(t *testing.T) ssh.PublicKey {
+	t.Helper()
+	public, _, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return newKey(t, public)
+}
+
+// Which keys get in, and with which command.
+func TestAcceptKey(t *testing.T) {
+	private, err := rsa.GenerateKey(rand.Reader, 1024)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ed, short := ed25519Key(t), newKey(t, &private.PublicKey)
+	for _, test := range []struct {
+		lines string
+		key   ssh.PublicKey
+		want  string
+	}{
+		{"", ed, ""},
+		{"authenticationmethods any", ed, ""},
+		{"authenticationmethods publickey,password publickey", ed, ""},
+		{"authenticationmethods publickey,keyboard-interactive:pam password", ed, "AuthenticationMethods publickey,keyboard-interactive:pam password, which is not supported"},
+		{"pubkeyauthentication no", ed, "PubkeyAuthentication no"},
+		{"pubkeyacceptedalgorithms rsa-sha2-*,!ssh-ed25519,*", ed, "PubkeyAcceptedAlgorithms"},
+		{"pubkeyacceptedalgorithms rsa-sha2-512", ed, "PubkeyAcceptedAlgorithms"},
+		{"pubkeyacceptedalgorithms rsa-sha2-512", short, ""},
+		{"pubkeyacceptedkeytypes ssh-rsa", short, "PubkeyAcceptedAlgorithms"},
+		{"requiredrsasize 1024", short, ""},
+		{"requiredrsasize 2048", short, "RequiredRSASize 2048"},
+		{"requiredrsasize 2048", ed, ""},
+		{"revokedkeys none", ed, ""},
+	} {
+		err := parse(t, test.lines).AcceptKey(test.key)
+		if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%q, %s: %v, want %q", test.lines, test.key.Type(), err, test.want)
+		}
+	}
+	forced := parse(t, "permitrootlogin forced-commands-only")
+	if forced.AcceptCommand(0, "") == nil || forced.AcceptCommand(0, "true") != nil || forced.AcceptCommand(1, "") != nil {
+		t.Error("forced-commands-only does not depend on root's command alone")
+	}
+}
+
+func TestParse(t *testing.T) {
+	p := parse(t, "authorizedkeysfile /etc/keys/%u .ssh/authorized_keys none", "forcecommand sh -c 'a  b'", "permittty no",
+		"pubkeyauthoptions touch-required verify-required", "authorizedkeyscommand /bin/keys", "unknown thing", "port 2222")
+	if len(p.AuthorizedKeysFiles) != 2 || p.AuthorizedKeysFiles[0] != "/etc/keys/%u" || p.Command != "sh -c 'a  b'" ||
+		!p.NoPTY || !p.Verified || !p.KeysCommand || p.port != 22 {
+		t.Errorf("got %+v", *p)
+	}
+	if p := parse(t, "authorizedkeysfile none", "forcecommand none", "authorizedkeyscommand none"); len(p.AuthorizedKeysFiles) > 0 || p.Command != "" || p.KeysCommand {
+		t.Errorf("got %+v", *p)
+	}
+	for line := range strings.Lines(base) {
+		name, _, _ := strings.Cut(line, " ")
+		_, err := Parse([]byte(strings.Replace(base, line, "", 1)))
+		if optional := name == "usepam" || name == "usedns"; (err == nil) != optional {
+			t.Errorf("without %s: %v", name, err)
+		}
+	}
+	for _, bad := range []string{"port x", "port 65536", "usepam maybe", "pubkeyauthentication", "permittty YES", "requiredrsasize 2k"} {
+		if p, err := Parse([]byte(bad + "\n" + base)); err == nil {
+			t.Errorf("%q: got %+v, want an error", bad, *p)
+		}
+	}
+}
+
+func TestMatch(t *testing.T) {
+	for _, test := range []struct {
+		pattern, text string
+		want          bool
+	}{
+		{"", "", true}, {"", "a", false}, {"a", "", false}, {"*", "", true}, {"?", "", false}, {"?", "a", true},
+		{"a*c", "abcbc", true}, {"a*c", "abcb", false}, {"*a*a*", "aa", true}, {"*a*a*", "a", false}, {"a?", "a", false}, {"A", "a", false},
+	} {
+		if got := match(test.pattern, test.text); got != test.want {
+			t.Errorf("%q, %q: %v", test.pattern, test.text, got)
+		}
+	}
+	for patterns, want := range map[string]int{"a,b": 1, "b,c": 0, "*,!a": -1, "!a,*": -1, "!b,*": 1, "!b": 0} {
+		if got := matchList(patterns, "a"); got != want {
+			t.Errorf("%q: %d, want %d", patterns, got, want)
+		}
+	}
+	for _, bad := range []string{"", "10.0.0.0/8,", "10.0.0.1/8", "10.0.0.0/33", "!", "::1/64"} {
+		if _, err := matchHost(bad, "host", netip.MustParseAddr("11.0.0.1")); err == nil {
+			t.Errorf("%q: want an error", bad)
+		}
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add([]byte(base))
+	f.Add([]byte(base + "forcecommand x\nallowusers a@!b,c\nmaxsessions 0\nrevokedkeys /x\nauthenticationmethods\n"))
+	f.Fuzz(func(t *testing.T, output []byte) {
+		p, err := Parse(output)
+		if err != nil {
+			return
+		}
+		p.admit(t.Context(), login("jo", 0, "10.0.0.1"), "host.example")
+	})
+}

@@ -1,0 +1,277 @@
+//go:build linux || darwin
+
+package sshd
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// systemFiles are the paths that sshd is installed at, the one that systems use most first.
+var systemFiles = []string{"/usr/sbin/sshd", "/usr/local/sbin/sshd", "/usr/bin/sshd", "/run/current-system/sw/bin/sshd"}
+
+const (
+	// askTimeout bounds how long sshd may take: it reads its configuration, and may ask the
+	// name service.
+	askTimeout = 5 * time.Second
+
+	// answerTime is how long an answer is kept. A login asks for it two or three times. An
+	// administrator who changes the configuration waits no longer than for a restart of sshd.
+	answerTime = 5 * time.Second
+
+	// maxAnswers bounds how many answers are kept, some kilobytes each.
+	maxAnswers = 512
+
+	// maxRunning bounds how many processes run at a time, about 10 ms each. Others wait.
+	maxRunning = 4
+
+	// maxOutput bounds what is read of a process, in bytes: 100 times what sshd prints
+	// of a usual configuration.
+	maxOutput = 1 << 20
+)
+
+// A Login is an attempt to log in.
+type Login struct {
+	User           string
+	UID            uint32
+	Shell          string
+	Client, Server netip.Addr // of the connection
+
+	// Locked reports whether the account's password is locked. Groups returns the names of
+	// the account's groups. Both are called only if sshd's configuration depends on it.
+	Locked func() bool
+	Groups func(context.Context) ([]string, error)
+}
+
+// A Daemon is the sshd of this machine. The zero value is ready to use. It is safe for
+// concurrent use.
+type Daemon struct {
+	// Files are the paths of the program, of which the first one that exists counts; nil means
+	// those of the system. PATH is not used.
+	Files []string
+
+	once    sync.Once
+	running chan struct{}
+	revoked revokedFile
+
+	mu      sync.Mutex
+	answers map[question]*answer
+	global  global // of the last answer
+
+	old atomic.Bool // it does not know -G
+}
+
+// A question is what an answer of sshd depends on.
+type question struct {
+	user           string
+	client, server netip.Addr
+}
+
+type answer struct {
+	policy *Policy
+	host   string // the client's name
+	err    error
+	until  time.Time
+}
+
+// Ask returns what sshd allows a login. The policy is nil if no sshd is installed. The error
+// says why the account does not get in; it is for the log. Ask blocks while sshd or the name
+// service is asked, until ctx ends.
+func (d *Daemon) Ask(ctx context.Context, l *Login) (*Policy, error) {
+	file := d.find()
+	if file == "" {
+		return nil, nil
+	}
+	policy, host, err := d.answer(ctx, file, question{l.User, plain(l.Client), plain(l.Server)})
+	if err != nil {
+		return nil, err
+	}
+	if err := policy.admit(ctx, l, host); err != nil {
+		return nil, err
+	}
+	return policy, nil
+}
+
+// find returns the path of the installed sshd, or nothing.
+func (d *Daemon) find() string {
+	files := d.Files
+	if files == nil {
+		files = systemFiles
+	}
+	for _, file := range files {
+		if _, err := os.Stat(file); err == nil {
+			return file
+		}
+	}
+	return ""
+}
+
+// plain returns an address in the form in which sshd has it.
+func plain(a netip.Addr) netip.Addr { return a.Unmap().WithZone("") }
+
+// answer returns sshd's settings for a login, and the client's name.
+func (d *Daemon) answer(ctx context.Context, file string, q question) (*Policy, string, error) {
+	d.once.Do(func() {
+		d.running = make(chan struct{}, maxRunning)
+		d.answers = make(map[question]*answer)
+		d.global = global{port: 22}
+	})
+	d.mu.Lock()
+	a := d.answers[q]
+	d.mu.Unlock()
+	if a != nil && time.Now().Before(a.until) {
+		return a.policy, a.host, a.err
+	}
+	select {
+	case d.running <- struct{}{}:
+		defer func() { <-d.running }()
+	case <-ctx.Done():
+		return nil, "", fmt.Errorf("sshd: %w", context.Cause(ctx))
+	}
+	a = new(answer)
+	a.policy, a.host, a.err = d.settings(ctx, file, q)
+	if ctx.Err() != nil { // that is not sshd's fault
+		return nil, "", fmt.Errorf("sshd: %w", context.Cause(ctx))
+	}
+	a.until = time.Now().Add(answerTime)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.answers) >= maxAnswers {
+		clear(d.answers)
+	}
+	d.answers[q] = a
+	return a.policy, a.host, a.err
+}
+
+// settings asks sshd for its settings for a login. A Match block may depend on the client's
+// name and on the port of the login, so that these settings must be known first: sshd is
+// asked again if they are not those of the last answer.
+func (d *Daemon) settings(ctx context.Context, file string, q question) (*Policy, string, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, askTimeout, fmt.Errorf("no answer within %v", askTimeout))
+	defer cancel()
+	if !names.MatchString(q.user) {
+		return nil, "", fmt.Errorf("sshd cannot be asked about the name %q", q.user)
+	}
+	d.mu.Lock()
+	known := d.global
+	d.mu.Unlock()
+	for range 3 { // they do not depend on the login
+		host := q.client.String()
+		if known.dns {
+			host = hostName(ctx, q.client)
+		}
+		out, err := d.print(ctx, file, fmt.Sprintf("user=%s,host=%s,addr=%v,laddr=%v,lport=%d", q.user, host, q.client, q.server, known.port))
+		if err != nil {
+			return nil, "", fmt.Errorf("sshd's configuration is not known: %w; see that sshd -T works, or set sshd_policy", err)
+		}
+		policy, err := Parse(out)
+		if err != nil {
+			return nil, "", fmt.Errorf("sshd -T: %w", err)
+		}
+		policy.revoked = &d.revoked
+		if policy.global == known {
+			return policy, host, nil
+		}
+		known = policy.global
+		d.mu.Lock()
+		d.global = known
+		d.mu.Unlock()
+	}
+	return nil, "", errors.New("sshd -T: the configuration changes all the time")
+}
+
+// names matches the names of accounts and hosts that the syntax of sshd -C has room for.
+var names = regexp.MustCompile(`^[^\s,=]+$`)
+
+// print returns what sshd prints of its settings for a login. With -G, since OpenSSH 9.3, it
+// needs neither its host keys nor the directory of a running sshd, and is faster.
+func (d *Daemon) print(ctx context.Context, file, login string) ([]byte, error) {
+	if !d.old.Load() {
+		if out, err := run(ctx, file, "-G", "-T", "-C", login); err == nil {
+			return out, nil
+		}
+	}
+	out, err := run(ctx, file, "-T", "-C", login)
+	if err != nil && makeMissing(err) {
+		out, err = run(ctx, file, "-T", "-C", login)
+	}
+	d.old.Store(err == nil)
+	return out, err
+}
+
+// missing matches the complaint of an sshd that was not started since the last boot.
+var missing = regexp.MustCompile(`Missing privilege separation directory: (/(?:var/)?run/[a-z]+)`)
+
+// makeMissing makes the directory that sshd complains about, as its start script does. It
+// reports whether it has.
+func makeMissing(complaint error) bool {
+	found := missing.FindStringSubmatch(complaint.Error())
+	return found != nil && os.Mkdir(found[1], 0o755) == nil
+}
+
+// run returns what a process prints. When ctx ends or the process prints too much, it is
+// killed. The error has what it says.
+func run(ctx context.Context, file string, args ...string) ([]byte, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	cmd := exec.CommandContext(ctx, file, args...)
+	cmd.Env = []string{}
+	cmd.Dir = "/"
+	cmd.WaitDelay = time.Second // a child of it may keep its output open
+	out, complaint := output{end: cancel}, output{end: cancel}
+	cmd.Stdout, cmd.Stderr = &out, &complaint
+	err := cmd.Run()
+	if ctx.Err() != nil {
+		return nil, fmt.Errorf("%s: %w", file, context.Cause(ctx))
+	}
+	if err != nil {
+		lines := strings.Join(strings.FieldsFunc(complaint.text.String(), func(r rune) bool { return r == '\r' || r == '\n' }), "; ")
+		return nil, fmt.Errorf("%s: %w: %.500s", file, err, lines)
+	}
+	return out.text.Bytes(), nil
+}
+
+// An output keeps what a process prints, up to maxOutput bytes, and ends it if it is more.
+type output struct {
+	text bytes.Buffer
+	end  context.CancelCauseFunc
+}
+
+func (o *output) Write(b []byte) (int, error) {
+	if o.text.Len()+len(b) > maxOutput {
+		err := fmt.Errorf("it prints more than %d bytes", maxOutput)
+		o.end(err)
+		return 0, err
+	}
+	return o.text.Write(b)
+}
+
+// hostName returns the client's name in the DNS, as sshd has it with UseDNS: one that leads
+// back to the address. Without such a name it returns the address.
+func hostName(ctx context.Context, client netip.Addr) string {
+	found, err := net.DefaultResolver.LookupAddr(ctx, client.String())
+	if err != nil || len(found) == 0 {
+		return client.String()
+	}
+	name := strings.ToLower(strings.TrimSuffix(found[0], "."))
+	if _, err := netip.ParseAddr(name); err == nil || !names.MatchString(name) {
+		return client.String() // it pretends to be something else
+	}
+	addrs, err := net.DefaultResolver.LookupNetIP(ctx, "ip", name)
+	if err != nil || !slices.ContainsFunc(addrs, func(a netip.Addr) bool { return plain(a) == client }) {
+		return client.String()
+	}
+	return name
+}

@@ -1,0 +1,185 @@
+//go:build linux || darwin
+
+package sshd
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// fake returns a daemon whose program is a shell script, and a function that returns the
+// arguments of its runs so far, one run a line.
+func fake(t *testing.T, script string) (d *Daemon, runs func() []string) {
+	t.Helper()
+	dir := t.TempDir()
+	log := filepath.Join(dir, "log")
+	put := func(name, content string) string {
+		t.Helper()
+		file := filepath.Join(dir, name)
+		if err := os.WriteFile(file, []byte(content), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		return file
+	}
+	settings := put("settings", base)
+	file := put("sshd", "#!/bin/sh\necho \"$*\" >> "+log+"\nsettings() { /bin/cat "+settings+"; }\n"+script)
+	return &Daemon{Files: []string{filepath.Join(dir, "none"), file}}, func() []string {
+		t.Helper()
+		content, err := os.ReadFile(log)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.Split(strings.TrimSpace(string(content)), "\n")
+	}
+}
+
+func TestAsk(t *testing.T) {
+	ctx := t.Context()
+	none := &Daemon{Files: []string{"/none"}}
+	if p, err := none.Ask(ctx, login("jo", 1, "10.0.0.1")); p != nil || err != nil {
+		t.Errorf("without an sshd: %v, %v", p, err)
+	}
+
+	l := login("jo", 1, "::ffff:10.0.0.1")
+	l.Server = l.Client
+	d, runs := fake(t, "settings")
+	for range 3 {
+		if p, err := d.Ask(ctx, l); err != nil || len(p.AuthorizedKeysFiles) != 1 {
+			t.Fatalf("%v, %v", p, err)
+		}
+	}
+	if got := runs(); len(got) != 1 || got[0] != "-G -T -C user=jo,host=10.0.0.1,addr=10.0.0.1,laddr=10.0.0.1,lport=22" {
+		t.Errorf("sshd was run with %q", got)
+	}
+	for _, name := range []string{"jo,user=root", "a b", "a\nb", "a=b", ""} {
+		l := login(name, 1, "10.0.0.1")
+		if p, err := d.Ask(ctx, l); err == nil || p != nil {
+			t.Errorf("%q: %v, %v", name, p, err)
+		}
+	}
+	if p, err := d.Ask(ctx, login("root", 0, "10.0.0.1")); err != nil || p.AcceptCommand(0, "") != nil {
+		t.Errorf("%v, %v", p, err)
+	}
+	if got := runs(); len(got) != 2 {
+		t.Errorf("sshd was run with %q", got)
+	}
+}
+
+// An sshd before OpenSSH 9.3 does not know -G.
+func TestOldSSHD(t *testing.T) {
+	d, runs := fake(t, `case "$1" in -G) echo "unknown option -- G" >&2; exit 1;; esac; settings`)
+	for _, user := range []string{"jo", "al"} {
+		if _, err := d.Ask(t.Context(), login(user, 1, "10.0.0.1")); err != nil {
+			t.Error(err)
+		}
+	}
+	var options []string
+	for _, run := range runs() {
+		options = append(options, run[:2])
+	}
+	if got := strings.Join(options, " "); got != "-G -T -T" {
+		t.Errorf("runs with %s", got)
+	}
+}
+
+// Match blocks apply as for a login to sshd's own port, and with the client's name if UseDNS
+// is set: then the address must have one that leads back to it.
+func TestGlobalSettings(t *testing.T) {
+	d, runs := fake(t, `settings | /bin/sed "s/port 22/port 2200/"`)
+	for _, user := range []string{"jo", "al"} {
+		if _, err := d.Ask(t.Context(), login(user, 1, "10.0.0.1")); err != nil {
+			t.Error(err)
+		}
+	}
+	got := runs()
+	if len(got) != 3 || !strings.HasSuffix(got[0], "=22") || !strings.HasSuffix(got[1], "=2200") || !strings.HasSuffix(got[2], "=2200") {
+		t.Errorf("runs with %q", got)
+	}
+
+	d, runs = fake(t, `settings | /bin/sed "s/usedns no/usedns yes/"`)
+	if _, err := d.Ask(t.Context(), login("jo", 1, "127.0.0.1")); err != nil {
+		t.Error(err)
+	}
+	if got := runs(); len(got) != 2 || !strings.Contains(got[1], "addr=127.0.0.1") {
+		t.Errorf("runs with %q", got)
+	}
+
+	d, _ = fake(t, `echo x >> "$0".n; n=$(/usr/bin/wc -l < "$0".n); settings | /bin/sed "s/port 22/port $n/"`)
+	if _, err := d.Ask(t.Context(), login("jo", 1, "10.0.0.1")); err == nil {
+		t.Error("the port of each answer is another one, which is no error")
+	}
+}
+
+// An sshd that does not answer well refuses all logins. The error says what it said.
+func TestBrokenSSHD(t *testing.T) {
+	for script, want := range map[string]string{
+		"echo line 3: Bad configuration >&2; exit 255": "exit status 255: line 3: Bad configuration",
+		"exit 0":                                        "prints no",
+		"settings; exit 1":                              "exit status 1",
+		"settings; kill -9 $$":                          "killed",
+		"exec /usr/bin/yes":                             "prints more than",
+		"exec /usr/bin/yes >&2":                         "prints more than",
+		"echo \"port 22\nusepam perhaps\"":              "usepam",
+		"/usr/bin/head -c 300000 /dev/zero >&2; exit 1": "exit status 1",
+	} {
+		d, runs := fake(t, script)
+		for range 2 {
+			p, err := d.Ask(t.Context(), login("jo", 1, "10.0.0.1"))
+			if p != nil || err == nil || !strings.Contains(err.Error(), want) || len(err.Error()) > 1000 {
+				t.Errorf("%s: %v, %.1100v; want %q", script, p, err, want)
+			}
+		}
+		if n := len(runs()); n > 2 {
+			t.Errorf("%s: %d runs, want the answer to be kept", script, n)
+		}
+	}
+}
+
+// A login whose client leaves ends its process, and another one is not affected.
+func TestHangingSSHD(t *testing.T) {
+	d, runs := fake(t, `case "$*" in *user=slow*) echo up > "$0".up; exec /bin/sleep 60;; esac; settings`)
+	ctx, cancel := context.WithCancel(t.Context())
+	slow := make(chan error, maxRunning+1)
+	for range maxRunning + 1 { // the last one waits for the others
+		go func() {
+			_, err := d.Ask(ctx, login("slow", 1, "10.0.0.1"))
+			slow <- err
+		}()
+	}
+	for start := time.Now(); ; time.Sleep(time.Millisecond) {
+		if _, err := os.Stat(d.Files[1] + ".up"); err == nil && len(runs()) >= maxRunning {
+			break
+		} else if time.Since(start) > 20*time.Second {
+			t.Fatal("sshd is not run")
+		}
+	}
+	cancel()
+	for range maxRunning + 1 {
+		if err := <-slow; !errors.Is(err, context.Canceled) {
+			t.Errorf("%v, want %v", err, context.Canceled)
+		}
+	}
+	if n := len(runs()); n > maxRunning {
+		t.Errorf("%d processes, at most %d at a time", n, maxRunning)
+	}
+	if _, err := d.Ask(t.Context(), login("quick", 1, "10.0.0.1")); err != nil {
+		t.Error(err)
+	}
+}
+
+// The answers that are kept have a bound.
+func TestPoliciesAreBounded(t *testing.T) {
+	d, _ := fake(t, "settings")
+	d.Ask(t.Context(), login("jo", 1, "10.0.0.1"))
+	for d.answers[question{}] = new(answer); len(d.answers) < maxAnswers; {
+		d.answers[question{user: string(rune(len(d.answers)))}] = new(answer)
+	}
+	if _, err := d.Ask(t.Context(), login("al", 1, "10.0.0.1")); err != nil || len(d.answers) != 1 {
+		t.Errorf("%d answers, %v", len(d.answers), err)
+	}
+}
