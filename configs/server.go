@@ -68,7 +68,7 @@ func DefaultServer() *Server {
 		AcceptEnv:           []string{"TERM", "COLORTERM", "LANG", "LC_*"},
 		MaxSessionsPerUser:  100,
 		MaxBufferTotal:      Share{Percent: 25},
-		MaxUnauthenticated:  64,
+		MaxUnauthenticated:  256,
 		AuthTimeout:         Duration{2 * time.Minute},
 		LogLevel:            "info",
 		LogFormat:           "text",

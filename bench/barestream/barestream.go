@@ -44,7 +44,7 @@ func Serve(w io.Writer) error {
 	defer udp.Close()
 	listener, err := quic.Listen(&quic.Socket{UDPConn: udp}, quic.ListenConfig{TLS: &tls.Config{
 		NextProtos:     []string{protocol},
-		GetCertificate: auth.Certificate([]*auth.HostKey{key}),
+		GetCertificate: auth.Certificate([]*auth.HostKey{key}, nil),
 	}})
 	if err != nil {
 		return err

@@ -90,7 +90,7 @@ func serve(keys ...crypto.Signer) *tls.Config {
 	for _, k := range keys {
 		hostKeys = append(hostKeys, must(NewHostKey(k)))
 	}
-	return &tls.Config{MinVersion: tls.VersionTLS13, GetCertificate: Certificate(hostKeys)}
+	return &tls.Config{MinVersion: tls.VersionTLS13, GetCertificate: Certificate(hostKeys, nil)}
 }
 
 // anyHost is the configuration of a client that accepts every server.

@@ -107,7 +107,7 @@ func TestServerPresentsItsCertificate(t *testing.T) {
 	if err := host.LoadCertificate(file); err != nil {
 		t.Fatal(err)
 	}
-	server := &tls.Config{GetCertificate: Certificate([]*HostKey{must(NewHostKey(plain)), host})}
+	server := &tls.Config{GetCertificate: Certificate([]*HostKey{must(NewHostKey(plain)), host}, nil)}
 	for _, test := range []struct{ knownHosts, want string }{
 		{"", ssh.KeyAlgoED25519},
 		{"@cert-authority h {ca}", ssh.CertAlgoED25519v01},

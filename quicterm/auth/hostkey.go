@@ -14,6 +14,7 @@ import (
 	"math/big"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -131,29 +132,66 @@ func WriteSecret(file string, content []byte) error {
 	return os.Link(f.Name(), file)
 }
 
+// ErrExpensive is the error of a handshake that would need a signature by an RSA key.
+var ErrExpensive = errors.New("no CPU time for a signature by an RSA key")
+
 // Certificate returns a function for [tls.Config.GetCertificate] that chooses the key of
 // the first type that the client's server name lists and there is a key of, with an ssh
 // certificate if the name asks for one, else the first key.
-func Certificate(keys []*HostKey) func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+//
+// A signature by an RSA key takes a hundred times the CPU time of others. If there is
+// another key, allowRSA is asked before an RSA key is used; nil allows it. If it says no, the
+// client gets another key that it lists. If it lists none, the handshake fails with
+// ErrExpensive: the client would take any other key for that of a stranger.
+func Certificate(keys []*HostKey, allowRSA func(*tls.ClientHelloInfo) bool) func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+	onlyRSA := true
+	var all []choice
+	for _, k := range keys {
+		c := choice{k.plain, k.Public.Type() == ssh.KeyAlgoRSA}
+		onlyRSA = onlyRSA && c.rsa
+		all = append(all, c)
+	}
 	return func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 		if len(keys) == 0 {
 			return nil, errors.New("no host key")
 		}
-		wanted, ours := strings.CutSuffix(hello.ServerName, "."+serverNameSuffix)
-		if ours {
-			for label := range strings.SplitSeq(wanted, ".") {
-				t, withCertificate := strings.CutSuffix(label, certified)
-				for _, k := range keys {
-					switch {
-					case k.Public.Type() != t:
-					case !withCertificate:
-						return k.plain, nil
-					case k.certified != nil:
-						return k.certified, nil
-					}
-				}
+		choices := listed(keys, hello.ServerName)
+		if len(choices) == 0 {
+			choices = slices.Clone(all)
+		}
+		if choices[0].rsa && !onlyRSA && allowRSA != nil && !allowRSA(hello) {
+			choices = slices.DeleteFunc(choices, func(c choice) bool { return c.rsa })
+		}
+		if len(choices) == 0 {
+			return nil, ErrExpensive
+		}
+		return choices[0].certificate, nil
+	}
+}
+
+// A choice is a certificate that a client may get.
+type choice struct {
+	certificate *tls.Certificate
+	rsa         bool
+}
+
+// listed returns the certificates that a server name lists, in its order.
+func listed(keys []*HostKey, serverName string) (choices []choice) {
+	wanted, ours := strings.CutSuffix(serverName, "."+serverNameSuffix)
+	if !ours {
+		return nil
+	}
+	for label := range strings.SplitSeq(wanted, ".") {
+		t, withCertificate := strings.CutSuffix(label, certified)
+		for _, k := range keys {
+			c := choice{k.plain, t == ssh.KeyAlgoRSA}
+			if withCertificate {
+				c.certificate = k.certified
+			}
+			if k.Public.Type() == t && c.certificate != nil {
+				choices = append(choices, c)
 			}
 		}
-		return keys[0].plain, nil
 	}
+	return choices
 }

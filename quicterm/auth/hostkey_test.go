@@ -175,6 +175,38 @@ func TestChoiceOfHostKey(t *testing.T) {
 	}
 }
 
+// A client that asks for an RSA key when there is no CPU time for its signature gets another
+// key that it lists, and none if it lists no other.
+func TestRSAWithoutCPUTime(t *testing.T) {
+	var hostKeys []*HostKey
+	for _, keyType := range []string{ssh.KeyAlgoRSA, ssh.KeyAlgoECDSA384, ssh.KeyAlgoED25519} {
+		hostKeys = append(hostKeys, must(NewHostKey(newKey(keyType))))
+	}
+	never := func(*tls.ClientHelloInfo) bool { return false }
+	for _, test := range []struct {
+		keys       []*HostKey
+		serverName string
+		want       string
+	}{
+		{hostKeys, ServerName([]string{ssh.KeyAlgoRSA, ssh.KeyAlgoED25519}), ssh.KeyAlgoED25519},
+		{hostKeys, ServerName(nil), ssh.KeyAlgoECDSA384},
+		{hostKeys, "", ssh.KeyAlgoECDSA384},
+		{hostKeys, ServerName([]string{ssh.KeyAlgoRSA}), ""},
+		{hostKeys[:1], ServerName([]string{ssh.KeyAlgoRSA}), ssh.KeyAlgoRSA},
+	} {
+		got := ""
+		certificate, err := Certificate(test.keys, never)(&tls.ClientHelloInfo{ServerName: test.serverName})
+		for _, k := range hostKeys {
+			if certificate == k.plain {
+				got = k.Public.Type()
+			}
+		}
+		if got != test.want || (err == nil) != (test.want != "") {
+			t.Errorf("%d keys, asked for %q: %q, %v; want %q", len(test.keys), test.serverName, got, err, test.want)
+		}
+	}
+}
+
 // A whole handshake, with a host key of each type, checked against known_hosts.
 func TestServerProvesItsHostKey(t *testing.T) {
 	for _, keyType := range keyTypes {
@@ -203,7 +235,7 @@ func TestServerProvesItsHostKey(t *testing.T) {
 func TestBorrowedCertificate(t *testing.T) {
 	host := must(NewHostKey(edKey(1)))
 	host.plain.PrivateKey = edKey(2)
-	if _, _, err := meet(t, anyHost(), &tls.Config{GetCertificate: Certificate([]*HostKey{host})}); err == nil {
+	if _, _, err := meet(t, anyHost(), &tls.Config{GetCertificate: Certificate([]*HostKey{host}, nil)}); err == nil {
 		t.Error("a server without the private key was accepted")
 	}
 }

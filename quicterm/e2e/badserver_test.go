@@ -29,7 +29,7 @@ func serveRaw(t *testing.T, h *rig.Host, serve func(*quic.Conn)) netip.AddrPort 
 		t.Fatal(err)
 	}
 	listener, err := quic.Listen(socket, quic.ListenConfig{TLS: &tls.Config{
-		NextProtos: []string{wire.ALPN}, GetCertificate: auth.Certificate([]*auth.HostKey{key}),
+		NextProtos: []string{wire.ALPN}, GetCertificate: auth.Certificate([]*auth.HostKey{key}, nil),
 	}})
 	if err != nil {
 		t.Fatal(err)

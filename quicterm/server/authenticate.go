@@ -38,6 +38,7 @@ func (c *conn) authenticate(ctx context.Context, first wire.Message) (request wi
 		if err != nil {
 			return request, fmt.Errorf("authentication: %w", err)
 		}
+		c.askedAt = time.Now()
 		switch m.Type {
 		case wire.TypeToken:
 			var token wire.Token

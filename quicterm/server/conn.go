@@ -21,6 +21,14 @@ import (
 // close the connection.
 const closeTimeout = 3 * time.Second
 
+// firstMessageTimeout bounds how long a client may be silent. It sends its first message
+// with the end of its handshake; packets may be lost.
+const firstMessageTimeout = 5 * time.Second
+
+// denyInterval is the unit of the time that a denied login takes, so that it does not tell
+// whether the account exists, or has keys. Looking that up takes less.
+const denyInterval = 200 * time.Millisecond
+
 // errDenied is the error of a client that has proven nothing. The client is only
 // told Denied; the error that is wrapped with this one goes to the log.
 var errDenied = errors.New("denied")
@@ -30,6 +38,8 @@ type conn struct {
 	server   *Server
 	incoming *quic.Incoming
 	carrier  *quic.Conn
+	pending  *pending
+	askedAt  time.Time // when the client's latest message before its login was read
 	log      *slog.Logger
 	keys     authorized
 
@@ -46,33 +56,37 @@ func (s *Server) serveConn(ctx context.Context, incoming *quic.Incoming) {
 	defer incoming.Close()
 	stop := context.AfterFunc(ctx, func() { incoming.Close() })
 	defer stop()
-	release := releaseFunc(incoming.Context())
-	defer release()
-	c := &conn{server: s, incoming: incoming, log: s.log.With("client", incoming.RemoteAddr().String())}
-	err := c.serve(ctx, release)
-	if err != nil && !quic.PeerGone(err) {
+	pending := incoming.Context().Value(pendingKey{}).(*pending)
+	stopRefusing := context.AfterFunc(pending.evicted, func() { incoming.Refuse() })
+	defer stopRefusing()
+	c := &conn{
+		server: s, incoming: incoming, pending: pending,
+		log: s.log.With("client", incoming.RemoteAddr().String()),
+	}
+	err := c.serve(ctx)
+	switch {
+	case pending.evicted.Err() != nil:
+		s.refusedLog.warn(time.Now(), c.log, "client refused", "error", errBusy)
+	case err != nil && !quic.PeerGone(err):
 		s.deniedLog.warn(time.Now(), c.log, "client refused", "error", err)
 	}
 }
 
-// serve serves a client. It calls authenticated when the client has proven who it
-// is, which must be within the setting auth_timeout.
-func (c *conn) serve(ctx context.Context, authenticated func()) error {
+// serve serves a client, which must send its first message within firstMessageTimeout and
+// prove who it is within the setting auth_timeout.
+func (c *conn) serve(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, c.server.settings.AuthTimeout.Duration)
 	defer cancel()
-	var err error
-	if c.carrier, err = c.incoming.Conn(ctx); err != nil {
+	first, err := c.firstMessage(ctx)
+	if err != nil {
 		return err
 	}
 	deadline, _ := ctx.Deadline()
 	c.carrier.SetDeadline(deadline) // writes block too if the client does not read
-	first, err := wire.Read(c.carrier, wire.MaxMessage)
-	if err != nil {
-		return fmt.Errorf("first message: %w", err)
-	}
 	if first.Type == wire.TypeResume {
-		return c.resume(first, authenticated)
+		return c.resume(first)
 	}
+	c.server.unauthenticated.move(time.Now(), c.pending, logins)
 	// Early data may be a replay. Only a Resume has a proof that is good once.
 	select {
 	case <-c.carrier.HandshakeComplete():
@@ -83,14 +97,42 @@ func (c *conn) serve(ctx context.Context, authenticated func()) error {
 	}
 	request, err := c.authenticate(ctx, first)
 	if err != nil {
+		c.server.unauthenticated.leave(c.pending)
+		c.awaitDenial()
 		c.sendLast(&wire.Denied{})
 		return fmt.Errorf("%w: %w", errDenied, err)
 	}
-	authenticated()
+	c.server.unauthenticated.prove(c.pending)
 	c.carrier.SetDeadline(time.Time{})
 	c.log.Info("client authenticated", "account", c.account.Name, "proof", c.proof, "software", c.software)
 	c.log = c.server.log.With("client", c.account.Name+"@"+c.incoming.RemoteAddr().String())
 	return c.serveRequests(c.incoming.Context(), request)
+}
+
+// firstMessage waits for the stream and the first message on it.
+func (c *conn) firstMessage(ctx context.Context) (first wire.Message, err error) {
+	ctx, cancel := context.WithTimeout(ctx, firstMessageTimeout)
+	defer cancel()
+	if c.carrier, err = c.incoming.Conn(ctx); err != nil {
+		return first, err
+	}
+	deadline, _ := ctx.Deadline()
+	c.carrier.SetDeadline(deadline)
+	if first, err = wire.Read(c.carrier, wire.MaxMessage); err != nil {
+		return first, fmt.Errorf("first message: %w", err)
+	}
+	c.askedAt = time.Now()
+	return first, nil
+}
+
+// awaitDenial waits until a multiple of denyInterval has passed since the message that is
+// denied.
+func (c *conn) awaitDenial() {
+	wait := denyInterval - time.Since(c.askedAt)%denyInterval
+	select {
+	case <-c.incoming.Context().Done():
+	case <-time.After(wait):
+	}
 }
 
 // serveRequests answers the requests of an authenticated client, until one makes the

@@ -73,7 +73,11 @@ const roundTrip = 10 * time.Millisecond
 var (
 	serverAddr = netip.MustParseAddrPort("10.0.0.1:4433")
 	clientAddr = netip.MustParseAddr("10.0.0.2")
+	intruder   = netip.MustParseAddr("10.0.0.66")
+	stranger   = netip.MustParseAddr("10.0.0.77")
 )
+
+var serverNetAddr = net.UDPAddrFromAddrPort(serverAddr)
 
 // A host is a machine with a daemon that can be restarted, on virtual time. Its holders
 // and its network are in memory.
@@ -145,6 +149,13 @@ func (h *host) serve() {
 		cancel()
 		<-done
 	}
+}
+
+// limit restarts the daemon with another max_unauthenticated.
+func (h *host) limit(places int) {
+	h.stop()
+	h.settings.MaxUnauthenticated = places
+	h.serve()
 }
 
 // attach starts a session, and waits until the client has a TLS ticket.
@@ -256,7 +267,13 @@ func (h *host) listen() net.PacketConn { return h.net.Listen(netip.AddrPortFrom(
 // dial connects to the daemon. A deaf client receives nothing until it calls hear.
 func (h *host) dial(dial dialFunc, deaf bool) (c *quic.Conn, t *tap, hear func()) {
 	h.t.Helper()
-	t = &tap{PacketConn: h.listen(), hearing: make(chan struct{})}
+	return h.dialFrom(clientAddr, dial, deaf)
+}
+
+// dialFrom is dial from another address.
+func (h *host) dialFrom(addr netip.Addr, dial dialFunc, deaf bool) (c *quic.Conn, t *tap, hear func()) {
+	h.t.Helper()
+	t = &tap{PacketConn: h.net.Listen(netip.AddrPortFrom(addr, 0)), hearing: make(chan struct{})}
 	hear = sync.OnceFunc(func() { close(t.hearing) })
 	if !deaf {
 		hear()
@@ -267,6 +284,14 @@ func (h *host) dial(dial dialFunc, deaf bool) (c *quic.Conn, t *tap, hear func()
 	}
 	h.t.Cleanup(func() { hear(); c.Close() })
 	return c, t, hear
+}
+
+// dialSilent connects from an address, unless the daemon refuses, and sends nothing.
+func (h *host) dialSilent(addr netip.Addr) {
+	c, err := quic.Dial(context.Background(), h.net.Listen(netip.AddrPortFrom(addr, 0)), serverAddr, clientTLS())
+	if err == nil {
+		h.t.Cleanup(func() { c.Close() })
+	}
 }
 
 // wantEarly waits for the end of the handshake: the server must have accepted the early

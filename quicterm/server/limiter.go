@@ -12,57 +12,80 @@ import (
 )
 
 // A limiter limits the rate of an event for each of many keys. Each key has a token
-// bucket. The limiter keeps the maxRecent to 2*maxRecent buckets that were used last:
-// a key whose bucket is forgotten starts with a full one. It is safe for concurrent
-// use.
+// bucket; a key whose bucket is forgotten starts with a full one. It is safe for
+// concurrent use.
 type limiter[K comparable] struct {
 	limit rate.Limit
 	burst int
 
-	mu          sync.Mutex
-	recent, old map[K]*rate.Limiter // old buckets were not used since recent was empty
+	mu      sync.Mutex
+	buckets generations[K, *rate.Limiter]
 }
 
-// maxRecent is how many buckets there are of each age.
-const maxRecent = 2048
-
 func newLimiter[K comparable](limit rate.Limit, burst int) *limiter[K] {
-	return &limiter[K]{limit: limit, burst: burst, recent: make(map[K]*rate.Limiter)}
+	return &limiter[K]{limit: limit, burst: burst}
 }
 
 // allow takes a token from a key's bucket and reports whether there was one.
 func (l *limiter[K]) allow(now time.Time, key K) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	bucket := l.recent[key]
-	if bucket == nil {
-		if bucket = l.old[key]; bucket == nil {
-			bucket = rate.NewLimiter(l.limit, l.burst)
-		}
-		if len(l.recent) == maxRecent {
-			l.old, l.recent = l.recent, make(map[K]*rate.Limiter)
-		}
-		l.recent[key] = bucket
+	bucket, ok := l.buckets.get(key)
+	if !ok {
+		bucket = rate.NewLimiter(l.limit, l.burst)
 	}
+	l.buckets.put(key, bucket)
 	return bucket.AllowN(now, 1)
 }
 
+// empty reports whether a key's bucket has no token.
+func (l *limiter[K]) empty(now time.Time, key K) bool { return l.tokens(now, key) < 1 }
+
 // low reports whether a key's bucket is less than half full.
-func (l *limiter[K]) low(now time.Time, key K) bool {
+func (l *limiter[K]) low(now time.Time, key K) bool { return l.tokens(now, key) < float64(l.burst)/2 }
+
+func (l *limiter[K]) tokens(now time.Time, key K) float64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	bucket := l.recent[key]
-	if bucket == nil {
-		bucket = l.old[key]
+	if bucket, ok := l.buckets.get(key); ok {
+		return bucket.TokensAt(now)
 	}
-	return bucket != nil && bucket.TokensAt(now) < float64(l.burst)/2
+	return float64(l.burst)
+}
+
+// A generations is a map that keeps the maxRecent to 2*maxRecent entries that were put
+// last. The zero value is empty.
+type generations[K comparable, V any] struct {
+	recent, old map[K]V // old entries were not put since recent was empty
+}
+
+// maxRecent is how many entries there are of each age.
+const maxRecent = 2048
+
+func (g *generations[K, V]) get(key K) (v V, ok bool) {
+	if v, ok = g.recent[key]; !ok {
+		v, ok = g.old[key]
+	}
+	return v, ok
+}
+
+func (g *generations[K, V]) put(key K, v V) {
+	if _, ok := g.recent[key]; !ok && len(g.recent) == maxRecent || g.recent == nil {
+		g.old, g.recent = g.recent, make(map[K]V)
+	}
+	g.recent[key] = v
 }
 
 // sourceOf returns the source that a client's address belongs to: an IPv4 address, or
-// an IPv6 /64, the least that a site is assigned (RFC 6177).
-func sourceOf(client netip.Addr) netip.Prefix {
+// an IPv6 /64, the least that a network is assigned (RFC 6177).
+func sourceOf(client netip.Addr) netip.Prefix { return prefixOf(client, 64) }
+
+// siteOf returns the site that a client's address belongs to: an IPv4 address, or an IPv6
+// /48, the most that a site is usually assigned (RFC 6177).
+func siteOf(client netip.Addr) netip.Prefix { return prefixOf(client, 48) }
+
+func prefixOf(client netip.Addr, bits int) netip.Prefix {
 	ip := client.Unmap().WithZone("")
-	bits := 64
 	if ip.Is4() {
 		bits = 32
 	}
@@ -83,16 +106,24 @@ type floodLog struct {
 func newFloodLog(burst int) *floodLog { return &floodLog{limit: rate.NewLimiter(1, burst)} }
 
 func (f *floodLog) warn(now time.Time, log *slog.Logger, text string, args ...any) {
-	f.mu.Lock()
-	if !f.limit.AllowN(now, 1) {
-		f.suppressed++
-		f.mu.Unlock()
+	allowed, suppressed := f.allow(now)
+	if !allowed {
 		return
 	}
-	if f.suppressed > 0 {
-		log = log.With("suppressed", f.suppressed)
-		f.suppressed = 0
+	if suppressed > 0 {
+		log = log.With("suppressed", suppressed)
 	}
-	f.mu.Unlock()
 	log.Warn(text, args...)
+}
+
+// allow reports whether a line may be logged, and how many were not logged before it.
+func (f *floodLog) allow(now time.Time) (allowed bool, suppressed int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.limit.AllowN(now, 1) {
+		f.suppressed++
+		return false, 0
+	}
+	suppressed, f.suppressed = f.suppressed, 0
+	return true, suppressed
 }

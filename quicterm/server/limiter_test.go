@@ -57,20 +57,21 @@ func TestLimiterForgetsOldKeys(t *testing.T) {
 		if key%1000 == 0 && l.allow(now, busy) {
 			t.Fatalf("a key that is in use was forgotten after %d others", key)
 		}
-		if n := len(l.recent) + len(l.old); n > 2*maxRecent {
+		if n := len(l.buckets.recent) + len(l.buckets.old); n > 2*maxRecent {
 			t.Fatalf("%d buckets are kept", n)
 		}
 	}
 }
 
 func TestSource(t *testing.T) {
-	for addr, want := range map[string]string{
-		"192.0.2.1:4433":            "192.0.2.1/32",
-		"[::ffff:192.0.2.1]:4433":   "192.0.2.1/32",
-		"[2001:db8:1:2:3:4:5:6]:99": "2001:db8:1:2::/64",
-		"[fe80::1%lo]:99":           "fe80::/64",
+	for addr, want := range map[string][2]string{
+		"192.0.2.1:4433":            {"192.0.2.1/32", "192.0.2.1/32"},
+		"[::ffff:192.0.2.1]:4433":   {"192.0.2.1/32", "192.0.2.1/32"},
+		"[2001:db8:1:2:3:4:5:6]:99": {"2001:db8:1:2::/64", "2001:db8:1::/48"},
+		"[fe80::1%lo]:99":           {"fe80::/64", "fe80::/48"},
 	} {
-		if got := sourceOf(netip.MustParseAddrPort(addr).Addr()).String(); got != want {
+		ip := netip.MustParseAddrPort(addr).Addr()
+		if got := [2]string{sourceOf(ip).String(), siteOf(ip).String()}; got != want {
 			t.Errorf("%s: %s, want %s", addr, got, want)
 		}
 	}

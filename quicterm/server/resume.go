@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/netip"
 	"time"
 
 	"github.com/quicterm/quicterm/migrate/carrier"
@@ -14,32 +15,48 @@ import (
 )
 
 const (
-	// resumeRate and resumeBurst limit the resumes of a session, per second and at
-	// once. A client without a path makes 40 a second, and up to 64 at once.
-	resumeRate, resumeBurst = 50, 100
+	// deniedRate and deniedResumes limit the resumes of a session by one source that
+	// its holder denies, per second and at once. A holder is asked no more then.
+	deniedRate, deniedResumes = 5, 50
 )
+
+// errNotAccepted is the error of a resume that the holder denies.
+var errNotAccepted = fmt.Errorf("%w: the holder does not accept the resume", errDenied)
+
+// A resumer is a source that resumes a session.
+type resumer struct {
+	id     wire.SessionID
+	source netip.Prefix
+}
 
 // resume makes the connection another carrier of an attachment. Until the holder has
 // accepted the proof, it is sent nothing but the Resume, and the client nothing. The client
 // takes Denied for a sign of the session's end, so it is sent only if there is no holder or
 // the holder itself refuses. After any other error, and above the rate limit, the client
 // gets no answer, and tries again.
-func (c *conn) resume(m wire.Message, authenticated func()) error {
+func (c *conn) resume(m wire.Message) error {
 	var req wire.Resume
 	if err := m.Decode(&req); err != nil {
 		return err
 	}
-	if !c.server.resumes.allow(time.Now(), req.ID) {
+	s, by := c.server, resumer{req.ID, c.pending.source}
+	if s.denied.empty(time.Now(), by) {
 		return fmt.Errorf("resume: %w", errTooOften)
 	}
-	answer, toHolder, err := c.server.resume(c.incoming.Context(), &req, m)
+	s.unauthenticated.move(time.Now(), c.pending, resumes)
+	answer, toHolder, err := s.resume(c.incoming.Context(), &req, m)
+	if errors.Is(err, errNotAccepted) {
+		s.denied.allow(time.Now(), by)
+		s.unauthenticated.replays.allow(time.Now(), by.source)
+	}
 	if errors.Is(err, errDenied) {
-		c.sendLast(&wire.Denied{Rebooted: c.server.boot.Mark(req.ID).Differs(req.Boot)})
+		s.unauthenticated.leave(c.pending)
+		c.sendLast(&wire.Denied{Rebooted: s.boot.Mark(req.ID).Differs(req.Boot)})
 	}
 	if err != nil {
 		return err
 	}
-	authenticated()
+	s.unauthenticated.prove(c.pending)
 	c.carrier.SetDeadline(time.Time{})
 	return c.relay(answer, toHolder)
 }
@@ -58,7 +75,7 @@ func (s *Server) resume(ctx context.Context, req *wire.Resume, m wire.Message) (
 		return m, nil, fmt.Errorf("resume: %w", err)
 	case answer.Type == wire.TypeDenied:
 		c.Close()
-		return m, nil, fmt.Errorf("%w: the holder does not accept the resume", errDenied)
+		return m, nil, errNotAccepted
 	}
 	return answer, c, nil
 }

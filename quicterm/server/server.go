@@ -15,6 +15,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"github.com/quicterm/quicterm/configs"
 	"github.com/quicterm/quicterm/migrate/carrier/quic"
 	"github.com/quicterm/quicterm/quicterm/account"
@@ -47,7 +49,8 @@ type Server struct {
 	tokens     auth.Tokens
 
 	unauthenticated *unauthenticated
-	resumes         *limiter[wire.SessionID]
+	rsa             *rate.Limiter // signatures by an RSA host key
+	denied          *limiter[resumer]
 	refusedLog      *floodLog
 	deniedLog       *floodLog
 
@@ -86,7 +89,8 @@ func New(cfg Config) (*Server, error) {
 		holders:  cfg.Holders,
 
 		unauthenticated: newUnauthenticated(settings.MaxUnauthenticated),
-		resumes:         newLimiter[wire.SessionID](resumeRate, resumeBurst),
+		rsa:             rate.NewLimiter(rsaRate, rsaRate),
+		denied:          newLimiter[resumer](deniedRate, deniedResumes),
 		refusedLog:      newFloodLog(refusedBurst),
 		deniedLog:       newFloodLog(deniedBurst),
 	}
@@ -117,7 +121,7 @@ func New(cfg Config) (*Server, error) {
 	s.tls = &tls.Config{
 		MinVersion:     tls.VersionTLS13,
 		NextProtos:     []string{wire.ALPN},
-		GetCertificate: auth.Certificate(s.hostKeys),
+		GetCertificate: auth.Certificate(s.hostKeys, s.allowRSA),
 	}
 	s.tls.SetSessionTicketKeys(s.ticketKeys.renew(time.Now()))
 	return s, nil

@@ -4,17 +4,46 @@ package server
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"net/netip"
 	"sync"
 	"time"
+
+	"golang.org/x/time/rate"
 )
 
 const (
 	// sourceRate and sourceBurst limit the connections that one source tries to
 	// make, per second and at once. A client without a path makes 30 a second,
-	// and several clients may share an address.
+	// and several clients may share an address. A site has siteTimes as many.
 	sourceRate, sourceBurst = 200, 400
+	siteTimes               = 4
+
+	// totalRate and totalBurst limit the connections of all sources together,
+	// because each handshake takes CPU time. A site within fairRate and fairBurst
+	// is admitted whatever the others do, and so is a source where clients have
+	// logged in.
+	totalRate, totalBurst = 400, 800
+	fairRate, fairBurst   = 4, 16
+
+	// replayRate and replayBurst limit the denied resumes of a source. From half of
+	// that on, its clients must validate their addresses: whoever recorded packets
+	// can send them again from forged addresses.
+	replayRate, replayBurst = 2, 20
+
+	// maxClosing bounds the evicted connections that are not closed yet, and
+	// maxSiteClosing those of a site. QUIC can only close a connection whose
+	// ClientHello is complete; the others end after seconds.
+	maxClosing, maxSiteClosing = 512, 8
+
+	// rsaRate limits the signatures by an RSA host key per second, and at once. One of
+	// 4096 bits takes 5 ms of CPU time.
+	rsaRate = 20
+
+	// maxSilent is how many silent clients a source has before its next ones must
+	// validate their addresses. A roaming client dials 4 at once.
+	maxSilent = 8
 
 	// refusedBurst and deniedBurst are how many lines are logged at once, before it
 	// is one a second: of connections that are refused, and of clients that are
@@ -24,102 +53,170 @@ const (
 
 // Reasons to refuse a connection. QUIC tells the client only that it is refused.
 var (
-	errBusy       = errors.New("too many unauthenticated clients")
-	errSourceBusy = errors.New("too many unauthenticated clients from one source")
-	errTooOften   = errors.New("too many attempts")
+	errBusy     = errors.New("too many unauthenticated clients")
+	errTooOften = errors.New("too many attempts")
 )
 
-// unauthenticated counts the clients that have not proven anything yet, and limits
-// them, in total and of each source. It is safe for concurrent use.
+// A class is the unauthenticated clients that have come equally far. Each class has
+// places of its own: silent strangers cannot use up those of clients that resume.
+type class int
+
+const (
+	strangers class = iota // they have sent no message
+	regulars               // the same, of a source where clients have logged in
+	logins                 // they have sent a Hello
+	resumes                // they have sent a Resume
+	classes
+)
+
+// unauthenticated limits the clients that have not proven anything yet. It refuses those
+// that come too often. If a class is full, a new client takes the place of an older one.
+// It is safe for concurrent use.
 type unauthenticated struct {
-	limit    int // of clients at once
-	attempts *limiter[netip.Prefix]
+	sources, sites, fair *limiter[netip.Prefix] // fair is of sites
+	replays              *limiter[netip.Prefix] // of sources
+	total                *rate.Limiter
 
 	mu      sync.Mutex
-	total   int
-	sources map[netip.Prefix]int
+	classes [classes]*roster
+	closing *roster
+	proven  generations[netip.Prefix, struct{}] // sources where clients have logged in
 }
 
-func newUnauthenticated(limit int) *unauthenticated {
-	return &unauthenticated{
-		limit:    limit,
-		attempts: newLimiter[netip.Prefix](sourceRate, sourceBurst),
-		sources:  make(map[netip.Prefix]int),
+// newUnauthenticated returns one with a number of places: half of them for strangers, and
+// a sixth for each other class.
+func newUnauthenticated(places int) *unauthenticated {
+	u := &unauthenticated{
+		sources: newLimiter[netip.Prefix](sourceRate, sourceBurst),
+		sites:   newLimiter[netip.Prefix](siteTimes*sourceRate, siteTimes*sourceBurst),
+		fair:    newLimiter[netip.Prefix](fairRate, fairBurst),
+		replays: newLimiter[netip.Prefix](replayRate, replayBurst),
+		total:   rate.NewLimiter(totalRate, totalBurst),
+		closing: newRoster(maxClosing),
 	}
+	for c := range u.classes {
+		u.classes[c] = newRoster(max(places/6, 1))
+	}
+	u.classes[strangers].limit = max(places/2, 1)
+	return u
 }
 
-// sourceLimit returns how many clients of one source there may be at once. The others
-// are for other sources. A client counts for a few round trips only.
-func (u *unauthenticated) sourceLimit() int { return max(u.limit/4, 4) }
-
-// add counts a client, or returns why it is refused. The caller calls remove once for
-// each client that was counted.
-func (u *unauthenticated) add(now time.Time, source netip.Prefix) error {
-	if !u.attempts.allow(now, source) {
-		return errTooOften
+// add counts a client, or returns why it is refused. The caller calls remove for each
+// client that was counted.
+func (u *unauthenticated) add(now time.Time, client netip.Addr) (*pending, error) {
+	p := &pending{source: sourceOf(client), site: siteOf(client)}
+	if !u.sources.allow(now, p.source) || !u.sites.allow(now, p.site) {
+		return nil, errTooOften
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	switch {
-	case u.total >= u.limit:
-		return errBusy
-	case u.sources[source] >= u.sourceLimit():
-		return errSourceBusy
+	c := strangers
+	if _, ok := u.proven.get(p.source); ok {
+		c = regulars
+	} else if !u.total.AllowN(now, 1) && !u.fair.allow(now, p.site) {
+		return nil, errTooOften
 	}
-	u.total++
-	u.sources[source]++
-	return nil
+	closing := u.closing.counts[p.site]
+	if closing >= maxSiteClosing || u.closing.full() && closing+u.classes[c].counts[p.site] > 0 {
+		return nil, errBusy
+	}
+	p.evicted, p.evict = context.WithCancel(context.Background())
+	u.enterLocked(now, p, c)
+	return p, nil
 }
 
-func (u *unauthenticated) remove(source netip.Prefix) {
+// move counts a client as one of another class, unless it is evicted.
+func (u *unauthenticated) move(now time.Time, p *pending, c class) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.total--
-	if u.sources[source]--; u.sources[source] == 0 {
-		delete(u.sources, source)
+	if p.roster != nil && p.roster != u.closing {
+		p.roster.remove(p)
+		u.enterLocked(now, p, c)
+	}
+}
+
+// enterLocked gives a client a place, which may be that of another client.
+func (u *unauthenticated) enterLocked(now time.Time, p *pending, c class) {
+	r := u.classes[c]
+	if r.full() {
+		victim := r.victim()
+		r.remove(victim)
+		u.closing.add(victim)
+		victim.evict()
+	}
+	p.since = now
+	r.add(p)
+}
+
+// leave makes a client that is denied the first to lose its place.
+func (u *unauthenticated) leave(p *pending) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	p.leaving = true
+}
+
+// prove stops counting a client, and makes its source known.
+func (u *unauthenticated) prove(p *pending) {
+	u.remove(p)
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.proven.put(p.source, struct{}{})
+}
+
+// remove stops counting a client. It may be called more than once.
+func (u *unauthenticated) remove(p *pending) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if p.roster != nil {
+		p.roster.remove(p)
 	}
 }
 
 // mustValidate reports whether a client must validate its address (RFC 9000, 8.1.2):
-// if half of a limit is used, the total one or that of the source. So an attacker with
+// if half of a limit is used, a total one or that of its source. So an attacker with
 // forged addresses can neither use the limits up nor have others refused.
-func (u *unauthenticated) mustValidate(now time.Time, source netip.Prefix) bool {
-	if u.attempts.low(now, source) {
+func (u *unauthenticated) mustValidate(now time.Time, client netip.Addr) bool {
+	source := sourceOf(client)
+	if u.sources.low(now, source) || u.sites.low(now, siteOf(client)) || u.replays.low(now, source) ||
+		u.total.TokensAt(now) < totalBurst/2 {
 		return true
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	return u.total > u.limit/2 || u.sources[source] >= u.sourceLimit()/2
-}
-
-// releaseKey is the key of a connection's context for the function that releaseFunc
-// returns.
-type releaseKey struct{}
-
-// releaseFunc returns the function that stops counting a connection as
-// unauthenticated. It may be called more than once.
-func releaseFunc(ctx context.Context) func() {
-	release, ok := ctx.Value(releaseKey{}).(func())
-	if !ok {
-		return func() {}
+	silent := 0
+	for _, c := range []class{strangers, regulars} {
+		r := u.classes[c]
+		if silent += r.counts[source]; 2*len(r.members) > r.limit {
+			return true
+		}
 	}
-	return release
+	return silent >= maxSilent
 }
 
-// admit counts a new connection as unauthenticated until it is released or ends, or
-// refuses it.
+// pendingKey is the key of a connection's context for its *pending.
+type pendingKey struct{}
+
+// admit counts a new connection as unauthenticated until it has proven who it is or ends,
+// or refuses it.
 func (s *Server) admit(ctx context.Context, client netip.AddrPort) (context.Context, error) {
-	now, source := time.Now(), sourceOf(client.Addr())
-	if err := s.unauthenticated.add(now, source); err != nil {
+	now := time.Now()
+	p, err := s.unauthenticated.add(now, client.Addr())
+	if err != nil {
 		s.refusedLog.warn(now, s.log, "client refused", "client", client.String(), "error", err)
 		return nil, err
 	}
-	release := sync.OnceFunc(func() { s.unauthenticated.remove(source) })
-	context.AfterFunc(ctx, release)
-	return context.WithValue(ctx, releaseKey{}, release), nil
+	context.AfterFunc(ctx, func() { s.unauthenticated.remove(p) })
+	return context.WithValue(ctx, pendingKey{}, p), nil
 }
 
 // mustValidate reports whether a client must validate its address.
 func (s *Server) mustValidate(client netip.AddrPort) bool {
-	return s.unauthenticated.mustValidate(time.Now(), sourceOf(client.Addr()))
+	return s.unauthenticated.mustValidate(time.Now(), client.Addr())
+}
+
+// allowRSA reports whether there is CPU time for a signature by an RSA host key: never while
+// the client must validate its address.
+func (s *Server) allowRSA(hello *tls.ClientHelloInfo) bool {
+	client, err := netip.ParseAddrPort(hello.Conn.RemoteAddr().String())
+	return err == nil && !s.mustValidate(client) && s.rsa.Allow()
 }

@@ -5,6 +5,7 @@ package server
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"net/netip"
 	"testing"
@@ -14,31 +15,69 @@ import (
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
+const places = 256
+
 var (
-	office   = netip.MustParsePrefix("192.0.2.1/32")
-	attacker = netip.MustParsePrefix("203.0.113.1/32")
+	office   = netip.MustParseAddr("192.0.2.1")
+	attacker = netip.MustParseAddr("203.0.113.1")
 )
 
+// bot returns address number n of an attacker who has many.
+func bot(n int) netip.Addr { return netip.AddrFrom4([4]byte{198, 51, byte(n >> 8), byte(n)}) }
+
+// flood lets n clients of each address connect, and stay silent. It closes those that are
+// evicted.
+func flood(u *unauthenticated, now time.Time, n int, addrs ...netip.Addr) (refused error) {
+	for range n {
+		for _, addr := range addrs {
+			if _, err := u.add(now, addr); err != nil {
+				refused = err
+			}
+			closeEvicted(u)
+		}
+	}
+	return refused
+}
+
+func closeEvicted(u *unauthenticated) {
+	for p := range u.closing.members {
+		u.remove(p)
+	}
+}
+
+func bots(n int) (addrs []netip.Addr) {
+	for i := range n {
+		addrs = append(addrs, bot(i))
+	}
+	return addrs
+}
+
+// mustAdd lets a client connect.
+func mustAdd(t *testing.T, u *unauthenticated, now time.Time, addr netip.Addr) *pending {
+	t.Helper()
+	p, err := u.add(now, addr)
+	if err != nil {
+		t.Fatalf("a client of %v: %v", addr, err)
+	}
+	return p
+}
+
 // Sixteen clients behind one address lose their paths at once. Each dials four times at
-// once, ten times a second. They compete for the limits, and all get through within a
-// second.
+// once, ten times a second. They compete for the rate, and all get through within a second.
 func TestClientsOfOneAddressResume(t *testing.T) {
-	u := newUnauthenticated(64)
+	u := newUnauthenticated(places)
 	rng := rand.New(rand.NewPCG(1, 2))
 	const clients, dials, interval = 16, 4, 100 * time.Millisecond
 	now, served := today, make(map[int]bool)
 	for len(served) < clients && now.Sub(today) < time.Minute {
-		var accepted []int
 		for _, attempt := range rng.Perm(clients * dials) {
-			if client := attempt / dials; !served[client] && u.add(now, office) == nil {
-				accepted = append(accepted, client)
+			if p, err := u.add(now, office); err == nil {
+				u.move(now, p, resumes)
+				u.remove(p)
+				served[attempt/dials] = true
 			}
 		}
 		now = now.Add(interval)
-		for _, client := range accepted {
-			served[client] = true
-			u.remove(office)
-		}
 	}
 	if d := now.Sub(today); d > time.Second {
 		t.Errorf("took %v until all were served", d)
@@ -47,81 +86,305 @@ func TestClientsOfOneAddressResume(t *testing.T) {
 
 // A single client that redials as fast as it may is never above a rate limit.
 func TestRedialingClientIsWithinLimits(t *testing.T) {
-	u, resumes := newUnauthenticated(64), newLimiter[wire.SessionID](resumeRate, resumeBurst)
-	try := func(now time.Time) {
-		if err := u.add(now, office); err != nil {
-			t.Fatalf("after %v: %v", now.Sub(today), err)
-		}
-		u.remove(office)
-		if !resumes.allow(now, wire.SessionID{1}) {
-			t.Fatalf("after %v: the session's limit is reached", now.Sub(today))
-		}
-	}
+	u := newUnauthenticated(places)
 	for range 64 {
-		try(today)
+		u.remove(mustAdd(t, u, today, office))
 	}
 	for n := range 40 * 60 {
-		try(today.Add(time.Duration(n) * time.Second / 40))
+		u.remove(mustAdd(t, u, today.Add(time.Duration(n)*time.Second/40), office))
 	}
 }
 
-// A source that floods gets a quarter of the total limit, must validate its address, and
-// does not affect others.
-func TestSourceFloods(t *testing.T) {
-	u := newUnauthenticated(64)
-	var last error
-	for range 300 {
-		last = u.add(today, attacker)
+// Fifty addresses with twenty silent clients each, and then many more, neither keep a
+// client out nor take its place before it has logged in.
+func TestFloodKeepsNobodyOut(t *testing.T) {
+	u := newUnauthenticated(places)
+	now := today
+	flood(u, now, 20, bots(50)...)
+	client := mustAdd(t, u, now, office)
+	for range 100 {
+		now = now.Add(100 * time.Millisecond)
+		flood(u, now, 20, bots(50)...)
 	}
-	if u.total != 16 || !errors.Is(last, errSourceBusy) {
-		t.Errorf("%d clients are counted, then %v", u.total, last)
+	if client.evicted.Err() != nil {
+		t.Error("a flood took the place of a client")
+	}
+	u.move(now, client, logins)
+	if client.evicted.Err() != nil || client.roster != u.classes[logins] {
+		t.Error("the client has no place for its login")
+	}
+	if n := len(u.classes[strangers].members); n > places/2 {
+		t.Errorf("%d strangers have places", n)
+	}
+}
+
+// Silent clients behind an address do not keep others behind it out: the oldest of them
+// lose their places.
+func TestFloodBehindOneAddress(t *testing.T) {
+	u := newUnauthenticated(places)
+	flood(u, today, 20, bots(50)...)
+	var silent []*pending
+	now := today
+	for range 16 {
+		now = now.Add(time.Millisecond)
+		silent = append(silent, mustAdd(t, u, now, office))
+		closeEvicted(u)
+	}
+	now = now.Add(time.Millisecond)
+	client := mustAdd(t, u, now, office)
+	if client.evicted.Err() != nil || silent[0].evicted.Err() == nil {
+		t.Error("the oldest client of a source has its place, and not the newest")
+	}
+	for range 10 { // the others have few places each: this is the source with most
+		now = now.Add(time.Millisecond)
+		flood(u, now, 1, bots(50)...)
+	}
+	if client.evicted.Err() != nil {
+		t.Error("the newest client lost its place before older ones of its source")
+	}
+}
+
+// All networks of a site count together.
+func TestFloodOfOneSite(t *testing.T) {
+	u := newUnauthenticated(places)
+	network := func(n int) netip.Addr {
+		return netip.AddrFrom16([16]byte{0x20, 1, 0xd, 0xb8, 0, 1, byte(n >> 8), byte(n), 15: 1})
+	}
+	client := mustAdd(t, u, today, office)
+	var last error
+	for n := range 1000 {
+		last = flood(u, today, 1, network(n))
+	}
+	if client.evicted.Err() != nil {
+		t.Error("a site took the place of another one's only client")
+	}
+	if !errors.Is(last, errTooOften) {
+		t.Errorf("a site that tries 1000 times at once: %v", last)
+	}
+	if !u.mustValidate(today, network(5000)) {
+		t.Error("a client of a site that floods need not validate its address")
+	}
+}
+
+// Strangers, from however many sources, take no place of a client that resumes or logs in,
+// nor of one whose source is known.
+func TestPlacesOfEachClass(t *testing.T) {
+	u := newUnauthenticated(places)
+	resuming, login := mustAdd(t, u, today, office), mustAdd(t, u, today, office)
+	u.move(today, resuming, resumes)
+	u.move(today, login, logins)
+	u.prove(mustAdd(t, u, today, office))
+	regular := mustAdd(t, u, today, office)
+	for n := range 5000 {
+		flood(u, today.Add(time.Duration(n)*10*time.Millisecond), 1, bot(n))
+	}
+	for what, p := range map[string]*pending{"resumes": resuming, "logs in": login, "comes from a known source": regular} {
+		if p.evicted.Err() != nil {
+			t.Errorf("strangers took the place of a client that %s", what)
+		}
+	}
+	if n := len(u.classes[strangers].members); n != places/2 {
+		t.Errorf("%d strangers have places, want %d", n, places/2)
+	}
+}
+
+// Denied clients, which only have to read that, lose their places first.
+func TestLeavingClientsGoFirst(t *testing.T) {
+	u := newUnauthenticated(places)
+	client := mustAdd(t, u, today, office)
+	u.move(today, client, resumes)
+	for n := range 1000 {
+		now := today.Add(time.Duration(n+1) * 10 * time.Millisecond)
+		p := mustAdd(t, u, now, bot(n))
+		u.move(now, p, resumes)
+		u.leave(p)
+		closeEvicted(u)
+	}
+	if client.evicted.Err() != nil {
+		t.Error("denied clients took the place of one that is not")
+	}
+}
+
+// At most that many connections are accepted, whatever 50 sources do, and all the time
+// others get in.
+func TestTotalRate(t *testing.T) {
+	u := newUnauthenticated(places)
+	accepted, now := 0, today
+	for range 100 {
+		now = now.Add(100 * time.Millisecond)
+		for _, addr := range bots(50) {
+			for range 20 {
+				if p, err := u.add(now, addr); err == nil {
+					accepted++
+					u.remove(p)
+				}
+			}
+		}
+		for range fairRate / 2 {
+			u.remove(mustAdd(t, u, now, netip.AddrFrom4([4]byte{10, 0, byte(accepted >> 8), byte(accepted)})))
+		}
+		if !u.mustValidate(now, office) && now.Sub(today) > time.Second {
+			t.Fatalf("after %v, a client need not validate its address", now.Sub(today))
+		}
+	}
+	if limit := totalBurst + 10*totalRate + 50*(fairBurst+10*fairRate); accepted > limit {
+		t.Errorf("%d connections are accepted in 10 s, want at most %d", accepted, limit)
+	}
+}
+
+// Connections that QUIC does not close yet are bounded for a site, and in total.
+func TestConnectionsThatDoNotClose(t *testing.T) {
+	u := newUnauthenticated(places)
+	for _, addr := range bots(100) {
+		for range 30 {
+			u.add(today, addr)
+		}
+	}
+	n := len(u.classes[strangers].members) + len(u.closing.members)
+	if n > places/2+maxClosing+100 {
+		t.Errorf("%d connections are open", n)
+	}
+	if _, err := u.add(today, bot(0)); !errors.Is(err, errBusy) {
+		t.Errorf("a source with connections that do not close: %v", err)
+	}
+	mustAdd(t, u, today, office)
+}
+
+// A source that floods must validate its address, and no other. When all have left,
+// nothing is counted.
+func TestSourceFloods(t *testing.T) {
+	u := newUnauthenticated(places)
+	var added []*pending
+	for range 32 {
+		added = append(added, mustAdd(t, u, today, attacker))
 	}
 	if !u.mustValidate(today, attacker) || u.mustValidate(today, office) {
 		t.Error("not exactly that source must validate its address")
 	}
-	if err := u.add(today, office); err != nil {
-		t.Errorf("another source: %v", err)
+	for _, p := range added {
+		u.remove(p)
+		u.remove(p)
 	}
-	for range 300 {
-		last = u.add(today, attacker)
+	for c, r := range u.classes {
+		if len(r.members) != 0 || len(r.counts) != 0 {
+			t.Errorf("class %d: %d clients of %d sources are counted after all were removed", c, len(r.members), len(r.counts))
+		}
 	}
-	if !errors.Is(last, errTooOften) {
-		t.Errorf("after 600 attempts at once: %v", last)
+	if err := flood(u, today, 600, attacker); !errors.Is(err, errTooOften) {
+		t.Errorf("after 600 attempts at once: %v", err)
 	}
-	for range 16 {
-		u.remove(attacker)
-	}
-	u.remove(office)
-	if u.total != 0 || len(u.sources) != 0 {
-		t.Errorf("%d clients of %d sources are counted after all were removed", u.total, len(u.sources))
-	}
+	closeEvicted(u)
 	if !u.mustValidate(today, attacker) {
 		t.Error("a source above its rate need not validate its address")
 	}
 }
 
-// A session that is resumed too often gets no answer, and its holder is not asked.
-func TestResumesTooOften(t *testing.T) {
+// A client that sends resumes which the holder denies, as often as it can, neither keeps
+// the session's client out nor reaches the holder for long.
+func TestDeniedResumes(t *testing.T) {
 	onHost(t, func(h *host) {
 		attached := h.attach()
-		later := time.Now().Add(roundTrip) // or the bucket has tokens by then
-		for range resumeBurst {
-			h.server.resumes.allow(later, attached.ID)
-		}
+		forged := attached
+		forged.Secret = make([]byte, len(attached.Secret))
 		asks := h.holders.Asks()
-		c, _, _ := h.dial(quic.DialEarly, false)
-		h.send(c, nil, resume(attached, 1))
-		if m, err := wire.Read(c, wire.MaxMessage); err == nil {
-			t.Errorf("answered with message %d", m.Type)
+		for n := range deniedResumes + 10 {
+			c, _, _ := h.dialFrom(intruder, quic.DialEarly, false)
+			h.send(c, nil, resume(forged, uint64(n+1)))
+			m, err := wire.Read(c, wire.MaxMessage)
+			if n < deniedResumes && (err != nil || m.Type != wire.TypeDenied) {
+				t.Fatalf("forged resume %d: %v, %v", n, m.Type, err)
+			}
+			c.Close()
 		}
 		h.log.await(t, errTooOften.Error(), 1)
-		if n := h.holders.Asks() - asks; n != 0 {
+		if n := h.holders.Asks() - asks; n > deniedResumes+5 {
 			t.Errorf("the holder was asked %d times", n)
 		}
-		time.Sleep(100 * time.Millisecond)
+		c, _, _ := h.dial(quic.DialEarly, false)
+		h.send(c, nil, resume(attached, 1))
+		h.want("from another source", c, wire.TypeResumed)
+	})
+}
+
+// Packets of a resume that are sent again and again, with the address of its client, do not
+// keep that client out.
+func TestReplaysFromForgedAddress(t *testing.T) {
+	onHost(t, func(h *host) {
+		attached := h.attach()
+		c, recorded, _ := h.dial(quic.DialEarly, false)
+		h.send(c, nil, resume(attached, 1))
+		h.want("once", c, wire.TypeResumed)
+		c.Close()
+		forger := h.listen()
+		defer forger.Close()
+		asks := h.holders.Asks()
+		for range 5 * deniedResumes {
+			for _, packet := range recorded.packets() {
+				forger.WriteTo(packet, serverNetAddr)
+			}
+			time.Sleep(roundTrip)
+		}
+		if n := h.holders.Asks() - asks; n > replayBurst {
+			t.Errorf("the holder was asked %d times", n)
+		}
 		c, _, _ = h.dial(quic.DialEarly, false)
-		h.send(c, nil, resume(attached, 1)) // the holder has not seen the number
-		h.want("later", c, wire.TypeResumed)
+		h.send(c, nil, resume(attached, 2))
+		h.want("after the replays", c, wire.TypeResumed)
+	})
+}
+
+// While many silent clients hold on, a resume takes two round trips: one validates the
+// address. A login takes four.
+func TestSilentFlood(t *testing.T) {
+	onHost(t, func(h *host) {
+		h.limit(128)
+		attached := h.attach()
+		for n := range 90 {
+			h.dialSilent(netip.AddrFrom4([4]byte{10, 1, 0, byte(n % 50)}))
+		}
+		for n := range uint64(5) {
+			start := time.Now()
+			c, _, _ := h.dial(quic.DialEarly, false)
+			h.send(c, nil, resume(attached, n+1))
+			h.want("a resume", c, wire.TypeResumed)
+			if d := time.Since(start); d > 2*roundTrip+roundTrip/2 {
+				t.Errorf("a resume took %v, want two round trips of %v", d, roundTrip)
+			}
+			start = time.Now()
+			c, _, _ = h.dialFrom(stranger, quic.Dial, false)
+			h.send(c, nil, h.login(&wire.List{})...)
+			h.want("a login", c, wire.TypeListing)
+			if d := time.Since(start); d > 4*roundTrip+roundTrip/2 {
+				t.Errorf("a login took %v, want at most four round trips of %v", d, roundTrip)
+			}
+		}
+	})
+}
+
+// A client that is silent is closed after firstMessageTimeout, not auth_timeout.
+func TestSilentClient(t *testing.T) {
+	onHost(t, func(h *host) {
+		c, _, _ := h.dial(quic.Dial, false)
+		start := time.Now()
+		<-c.Context().Done()
+		if d := time.Since(start); d > firstMessageTimeout+roundTrip {
+			t.Errorf("closed after %v, want %v", d, firstMessageTimeout)
+		}
+	})
+}
+
+// A client whose place another one gets learns that the server is busy.
+func TestEvictedClientLearnsWhy(t *testing.T) {
+	onHost(t, func(h *host) {
+		h.limit(8)
+		c, _, _ := h.dial(quic.Dial, false)
+		for range 8 {
+			h.dialSilent(clientAddr)
+		}
+		<-c.Context().Done()
+		if err := context.Cause(c.Context()); !quic.Refused(err) {
+			t.Errorf("%v, want a refusal", err)
+		}
 	})
 }
 
@@ -130,7 +393,7 @@ func TestConnectionsTooOften(t *testing.T) {
 	onHost(t, func(h *host) {
 		later := time.Now().Add(time.Second) // or the bucket has a token after address validation
 		for range sourceBurst {
-			h.server.unauthenticated.attempts.allow(later, netip.PrefixFrom(clientAddr, 32))
+			h.server.unauthenticated.sources.allow(later, sourceOf(clientAddr))
 		}
 		c, err := quic.Dial(context.Background(), h.listen(), serverAddr, h.tls)
 		if err == nil {
@@ -138,6 +401,28 @@ func TestConnectionsTooOften(t *testing.T) {
 		}
 		if !quic.Refused(err) {
 			t.Errorf("%v, want a refusal", err)
+		}
+	})
+}
+
+// Logins to accounts that exist, that do not, and that have no keys are denied after the
+// same time.
+func TestDenialsTakeOneTime(t *testing.T) {
+	onHost(t, func(h *host) {
+		var first time.Duration
+		for n, user := range []string{h.server.self.Name, "no-such-account", "nobody"} {
+			c, _, _ := h.dial(quic.Dial, false)
+			start := time.Now()
+			h.send(c, nil, &wire.Hello{User: user, Keys: [][]byte{fmt.Append(nil, "key")}}, &wire.List{})
+			h.want(user, c, wire.TypeDenied)
+			d := time.Since(start)
+			if n == 0 {
+				first = d
+			}
+			if d != first || d < denyInterval {
+				t.Errorf("%s: denied after %v, want %v", user, d, first)
+			}
+			c.Close()
 		}
 	})
 }

@@ -7,10 +7,18 @@ import (
 	quicgo "github.com/quic-go/quic-go"
 )
 
-// Refused reports whether a server refused a connection because it has too many clients.
+// refused is the application error code of a connection that a server ends because it has too
+// many clients.
+const refused = 1
+
+// Refused reports whether a server refused a connection because it has too many clients: it
+// did not accept it, has ended it since, or has no CPU time for the type of host key.
 func Refused(err error) bool {
-	var e *quicgo.TransportError
-	return errors.As(err, &e) && e.ErrorCode == quicgo.ConnectionRefused
+	var transport *quicgo.TransportError
+	var application *quicgo.ApplicationError
+	const internalError = 0x100 + 80 // a TLS alert (RFC 9001, 4.8; RFC 8446, 6.2)
+	return errors.As(err, &transport) && (transport.ErrorCode == quicgo.ConnectionRefused || transport.Remote && transport.ErrorCode == internalError) ||
+		errors.As(err, &application) && application.Remote && application.ErrorCode == refused
 }
 
 // TicketRejected reports whether a connection failed because of the TLS ticket of its dial. A

@@ -88,6 +88,9 @@ func (i *Incoming) RemoteAddr() netip.AddrPort { return addrPort(i.conn.RemoteAd
 // Close ends the connection at both ends.
 func (i *Incoming) Close() error { return i.conn.CloseWithError(0, "") }
 
+// Refuse ends the connection. At the client, [Refused] is true for its error.
+func (i *Incoming) Refuse() error { return i.conn.CloseWithError(refused, "") }
+
 // Conn blocks until the client has opened the stream, and returns the carrier.
 func (i *Incoming) Conn(ctx context.Context) (*Conn, error) {
 	stream, err := i.conn.AcceptStream(ctx)
@@ -106,7 +109,7 @@ func (i *Incoming) Conn(ctx context.Context) (*Conn, error) {
 // datagrams, both also as early data.
 func serverConfig() *quicgo.Config {
 	conf := &quicgo.Config{
-		HandshakeIdleTimeout:    handshakeTimeout,
+		HandshakeIdleTimeout:    serverHandshakeTimeout,
 		MaxIdleTimeout:          idleTimeout,
 		InitialPacketSize:       packetSize,
 		DisablePathMTUDiscovery: true,

@@ -23,6 +23,10 @@ const (
 	// handshakeTimeout allows for a few lost packets on a slow path.
 	handshakeTimeout = 10 * time.Second
 
+	// serverHandshakeTimeout is how long a server waits for the next packet of a handshake.
+	// A client that is gone uses its resources.
+	serverHandshakeTimeout = 5 * time.Second
+
 	// packetSize is what every path can carry. No larger packets are sent, because no end
 	// notices that packets take another path: if that carries less, QUIC sends the larger ones
 	// again for ever. Only over loopback there is no other path.
