@@ -52,6 +52,11 @@ var packages = []struct {
 		tests:   "bench/netem migrate/carrier/carriertest",
 	},
 	{
+		path: "migrate/carrier/sealed", role: "protects what a carrier of any kind moves, with keys that its user has",
+		imports: "migrate/carrier",
+		tests:   "migrate/carrier/carriertest",
+	},
+	{
 		path: "migrate/carrier/unixsock", role: "the carrier between daemon and holder",
 		imports: "migrate/carrier golang.org/x/sys",
 		tests:   "migrate/carrier/carriertest",
@@ -106,7 +111,7 @@ var packages = []struct {
 	},
 	{
 		path: "quicterm/holder", role: "owns the program of a session; knows no network",
-		imports: `buffer migrate/carrier migrate/carrier/unixsock quicterm/auth quicterm/driver quicterm/gate
+		imports: `buffer migrate/carrier migrate/carrier/sealed migrate/carrier/unixsock quicterm/auth quicterm/driver quicterm/gate
 			quicterm/rundir quicterm/session quicterm/wire github.com/creack/pty golang.org/x/sys`,
 		tests: "migrate/carrier/carriertest quicterm/holder/programtest github.com/fxamacker/cbor/v2",
 	},
@@ -122,19 +127,20 @@ var packages = []struct {
 		path: "quicterm/server", role: "authenticates clients and relays bytes to holders; parses no frame",
 		imports: `configs migrate/carrier migrate/carrier/quic quicterm/account quicterm/auth quicterm/holder
 			quicterm/keyfile quicterm/memory quicterm/rundir quicterm/sshd quicterm/wire golang.org/x/crypto golang.org/x/time`,
-		tests: "bench/netem buffer quicterm/holder/holdertest quicterm/holder/programtest",
+		tests: `bench/netem buffer migrate/carrier/sealed quicterm/holder/holdertest quicterm/holder/programtest
+			quicterm/session`,
 	},
 	{
 		path: "quicterm/client", role: "the near end of sessions; knows no terminal and no command line",
-		imports: `buffer configs migrate migrate/carrier migrate/carrier/quic migrate/netmon quicterm/auth
-			quicterm/driver quicterm/gate quicterm/session quicterm/wire golang.org/x/crypto`,
+		imports: `buffer configs migrate migrate/carrier migrate/carrier/quic migrate/carrier/sealed
+			migrate/netmon quicterm/auth quicterm/driver quicterm/gate quicterm/session quicterm/wire golang.org/x/crypto`,
 		tests: `bench/netem quicterm/holder quicterm/holder/holdertest quicterm/holder/programtest
 			quicterm/server`,
 	},
 	{
 		path: "quicterm/e2e", role: "tests of the programs as people use them",
-		tests: `bench/netem bench/rig buffer configs migrate/carrier migrate/carrier/quic quicterm/auth quicterm/bootstrap
-			quicterm/wire github.com/creack/pty golang.org/x/crypto golang.org/x/sys`,
+		tests: `bench/netem bench/rig buffer configs migrate/carrier migrate/carrier/quic
+			migrate/carrier/sealed quicterm/auth quicterm/bootstrap quicterm/wire github.com/creack/pty golang.org/x/crypto golang.org/x/sys`,
 	},
 
 	{
@@ -256,7 +262,7 @@ var barriers = []struct{ from, reach, why string }{
 		"it asks the system, and starts nothing",
 	},
 	{
-		"quicterm/holder quicterm/auth quicterm/driver migrate/carrier/unixsock",
+		"quicterm/holder quicterm/auth quicterm/driver migrate/carrier/sealed migrate/carrier/unixsock",
 		"github.com/quic-go/quic-go github.com/spf13/cobra",
 		"a holder runs once per session, for weeks: what it links, each session pays for",
 	},

@@ -1,6 +1,6 @@
 // Package carrier defines what the frames of an attachment travel on: a [Carrier]. Each kind
 // is a package below this one: quic for a QUIC connection, unixsock for unix sockets on one
-// machine. Package carriertest tests any of them.
+// machine. Package sealed protects what any of them moves, and package carriertest tests them.
 //
 // A carrier may have further abilities, each a small interface that its user looks for with
 // a type assertion and can do without:
@@ -17,9 +17,15 @@ import (
 	"time"
 )
 
-// MaxDatagram is the largest payload of a datagram, in bytes. It fits into a QUIC packet of
-// 1200 bytes, which every path of the internet can carry (RFC 9000, 14).
-const MaxDatagram = 1100
+const (
+	// MaxDatagram is the largest payload of a datagram, in bytes. It fits into a QUIC packet
+	// of 1200 bytes, which every path of the internet can carry (RFC 9000, 14).
+	MaxDatagram = 1124
+
+	// SealSize is how much of a datagram package sealed needs for itself. Frames leave it
+	// free on every carrier.
+	SealSize = 24
+)
 
 // A Carrier is one way between the two ends of an attachment, with two lanes: a reliable
 // stream in both directions and, if the path has them, datagrams.

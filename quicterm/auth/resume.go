@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"crypto/hkdf"
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
@@ -24,6 +25,19 @@ func Proof(secret, statement []byte) [sha256.Size]byte {
 	return [sha256.Size]byte(mac.Sum(nil))
 }
 
+// SealKeys returns the keys that seal the carrier which begins with the Resume with a
+// statement: one for what the client sends, and one for what the holder sends.
+func SealKeys(secret, statement []byte) (fromClient, fromHolder []byte) {
+	key := func(side string) []byte {
+		k, err := hkdf.Expand(sha256.New, secret, "quicterm seal\x00"+side+string(statement), sha256.Size)
+		if err != nil {
+			panic(err) // for keys of more than 255 hashes only
+		}
+		return k
+	}
+	return key("\x00"), key("\x01")
+}
+
 // A Verifier checks the resumes of one instance. It accepts each number once, and only
 // numbers less than replayWindow below the highest accepted one. Only one goroutine may use
 // it at a time.
@@ -39,6 +53,11 @@ const replayWindow = 64
 
 // NewVerifier returns a verifier of the proofs with a secret. Numbers start at 1.
 func NewVerifier(secret []byte) *Verifier { return &Verifier{secret: secret} }
+
+// SealKeys is as the function of that name, with the verifier's secret.
+func (v *Verifier) SealKeys(statement []byte) (fromClient, fromHolder []byte) {
+	return SealKeys(v.secret, statement)
+}
 
 // Verify reports whether a proof of a statement is valid and its number n was not used. If
 // so, it uses the number up.

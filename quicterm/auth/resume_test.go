@@ -23,6 +23,19 @@ func TestProofGolden(t *testing.T) {
 	}
 }
 
+// The same for the keys that seal a carrier.
+func TestSealKeysGolden(t *testing.T) {
+	fromClient, fromHolder := SealKeys(make([]byte, secretSize), []byte("statement"))
+	const wantClient, wantHolder = "e03e5368dcb0b06636518e6111a9751aef5b1678f5b3d12b719f0db901de5dd6",
+		"bdf8d35cc4877a57fb371469f37f3a12c52a76f20e33ead5157891d84637f6ac"
+	if got := hex.EncodeToString(fromClient); got != wantClient {
+		t.Errorf("what the client sends is sealed with %s, want %s", got, wantClient)
+	}
+	if got := hex.EncodeToString(fromHolder); got != wantHolder {
+		t.Errorf("what the holder sends is sealed with %s, want %s", got, wantHolder)
+	}
+}
+
 func TestSecretsDiffer(t *testing.T) {
 	a, b := must(NewSecret()), must(NewSecret())
 	if len(a) != secretSize || bytes.Equal(a, b) {

@@ -17,7 +17,8 @@ import (
 
 // A dialer makes carriers of one kind to one server. Several goroutines may use it at once.
 type dialer interface {
-	// dial makes a carrier for a login: one that can export keys. It blocks until the server
+	// dial makes a carrier for a login: one that can export keys, to a server that proves its
+	// identity anew. It blocks until the server
 	// has answered, or the context ends. The caller closes the carrier.
 	dial(ctx context.Context, to migrate.Candidate) (carrier.Carrier, error)
 	// redial is like dial, for a session that exists. It may return before the server has
@@ -61,6 +62,7 @@ func (system) Watch(ctx context.Context, remote func() netip.AddrPort, f func(ne
 type quicDialer struct {
 	network   Network
 	tls       *tls.Config
+	login     *tls.Config // the same, but it uses no ticket
 	datagrams atomic.Bool // the server has taken datagrams
 }
 
@@ -69,8 +71,16 @@ func newQUICDialer(cfg Config) *quicDialer {
 	conf.ServerName = auth.ServerName(cfg.KeyTypes)
 	conf.NextProtos = []string{wire.ALPN}
 	conf.ClientSessionCache = tls.NewLRUClientSessionCache(1)
-	return &quicDialer{network: cfg.Network, tls: conf}
+	login := conf.Clone()
+	login.ClientSessionCache = ticketStore{conf.ClientSessionCache}
+	return &quicDialer{network: cfg.Network, tls: conf, login: login}
 }
+
+// A ticketStore keeps tickets for others. A login without one makes the server prove that it
+// has its host key: with a ticket, stolen ticket keys would do.
+type ticketStore struct{ tls.ClientSessionCache }
+
+func (ticketStore) Get(string) (*tls.ClientSessionState, bool) { return nil, false }
 
 func (d *quicDialer) listen(to migrate.Candidate) (net.PacketConn, error) {
 	if to.Bound {
@@ -84,7 +94,7 @@ func (d *quicDialer) dial(ctx context.Context, to migrate.Candidate) (carrier.Ca
 	if err != nil {
 		return nil, err
 	}
-	conn, err := quic.Dial(ctx, socket, to.Remote, d.tls)
+	conn, err := quic.Dial(ctx, socket, to.Remote, d.login)
 	if err != nil {
 		return nil, err
 	}

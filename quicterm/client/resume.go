@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/quicterm/quicterm/migrate/carrier"
+	"github.com/quicterm/quicterm/migrate/carrier/sealed"
 	"github.com/quicterm/quicterm/quicterm/auth"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
@@ -32,21 +33,31 @@ func (s *Session) resume(c carrier.Carrier) (*resumedCarrier, error) {
 	s.proofs++
 	r.N = s.proofs
 	s.gate.Unlock()
-	r.Proof = auth.Proof(s.attached.Secret, r.Statement())
+	statement := r.Statement()
+	r.Proof = auth.Proof(s.attached.Secret, statement)
 	if err := wire.Send(c, r); err != nil {
 		c.Close()
 		return nil, err
 	}
-	return &resumedCarrier{Carrier: c}, nil
+	resumed := new(resumedCarrier)
+	fromClient, fromHolder := auth.SealKeys(s.attached.Secret, statement)
+	resumed.Conn = sealed.New(&answeredCarrier{c, &resumed.accepted}, fromClient, fromHolder)
+	return resumed, nil
 }
 
 // A resumedCarrier is a carrier on which the session is resumed.
 type resumedCarrier struct {
-	carrier.Carrier
+	*sealed.Conn
 	accepted atomic.Bool // the server has accepted the resume
 }
 
-func (c *resumedCarrier) Read(b []byte) (int, error) {
+// An answeredCarrier is a carrier whose stream begins with the answer to a Resume.
+type answeredCarrier struct {
+	carrier.Carrier
+	accepted *atomic.Bool
+}
+
+func (c *answeredCarrier) Read(b []byte) (int, error) {
 	if !c.accepted.Load() {
 		m, err := wire.Read(c.Carrier, wire.MaxMessage)
 		if err != nil {

@@ -9,6 +9,9 @@ import (
 	"github.com/quicterm/quicterm/quicterm/session"
 )
 
+// maxDatagram is how many bytes of frames a datagram holds, on carriers of any kind.
+const maxDatagram = carrier.MaxDatagram - carrier.SealSize
+
 func (d *Driver) readDatagrams(id session.CarrierID, c carrier.Carrier) error {
 	for {
 		b, err := c.ReceiveDatagram()
@@ -47,7 +50,7 @@ func (d *Driver) receiveDatagram(id session.CarrierID, b []byte) error {
 
 func (d *Driver) writeDatagrams(id session.CarrierID, c carrier.Carrier, r *running, done <-chan struct{}) error {
 	defer r.datagrams.timer.Stop()
-	buf := make([]byte, 0, carrier.MaxDatagram)
+	buf := make([]byte, 0, maxDatagram)
 	for {
 		d.mu.Lock()
 		now := time.Now()

@@ -65,7 +65,7 @@ func (d *Driver) Carriers() int { return len(d.running) }
 func (d *Driver) Run(c carrier.Carrier, ready bool, started func(session.CarrierID)) error {
 	size := 0
 	if c.Datagrams() {
-		size = carrier.MaxDatagram
+		size = maxDatagram
 	}
 	d.mu.Lock()
 	id := d.endpoint.Up(time.Now(), size, ready)

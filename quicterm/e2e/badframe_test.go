@@ -45,10 +45,9 @@ func badStreams(t *testing.T, h *rig.Host) {
 		{flood, "beyond the flow-control window"},
 	} {
 		c := dialRaw(t, h)
-		c.send(encode(t, newResume(attached, uint64(i+1), instance)))
-		c.wantMessage(&wire.Resumed{})
+		resumed := c.resume(attached, uint64(i+1), instance)
 		from := h.Log.Len()
-		go c.send(test.send) // the daemon may close the connection before it has read all
+		go resumed.Write(test.send) // the daemon may close the connection before it has read all
 		c.readToEnd()
 		h.Log.Await(t, from, regexp.MustCompile(`session=bad-streams .*`+test.why))
 		logged := regexp.MustCompile(`session=bad-streams .*error=.*`+test.why).FindAllString(h.Log.String()[from:], -1)
@@ -98,15 +97,14 @@ func badDatagrams(t *testing.T, h *rig.Host) {
 
 	from := h.Log.Len()
 	c = dialRaw(t, h)
-	c.send(encode(t, newResume(&attached, 1, instance)))
-	c.wantMessage(&wire.Resumed{})
+	resumed := c.resume(&attached, 1, instance)
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
 		c.readToEnd()
 	}()
 	for done := false; !done; { // a datagram may be lost
-		c.conn.SendDatagram(ackFrame(1<<40, 0, 0, 0, 0, 0, 0))
+		resumed.SendDatagram(ackFrame(1<<40, 0, 0, 0, 0, 0, 0))
 		select {
 		case <-ended:
 			done = true

@@ -19,7 +19,9 @@ import (
 
 	"github.com/quicterm/quicterm/bench/rig"
 	"github.com/quicterm/quicterm/buffer"
+	"github.com/quicterm/quicterm/migrate/carrier"
 	"github.com/quicterm/quicterm/migrate/carrier/quic"
+	"github.com/quicterm/quicterm/migrate/carrier/sealed"
 	"github.com/quicterm/quicterm/quicterm/auth"
 	"github.com/quicterm/quicterm/quicterm/bootstrap"
 	"github.com/quicterm/quicterm/quicterm/wire"
@@ -229,6 +231,16 @@ func newResume(a *wire.Attached, n uint64, instance wire.InstanceID) *wire.Resum
 	r := &wire.Resume{UID: a.UID, ID: a.ID, Instance: instance, Boot: a.Boot, N: n}
 	r.Proof = auth.Proof(a.Secret, r.Statement())
 	return r
+}
+
+// resume resumes an attachment, and returns the carrier of its frames.
+func (c *rawClient) resume(a *wire.Attached, n uint64, instance wire.InstanceID) carrier.Carrier {
+	c.t.Helper()
+	r := newResume(a, n, instance)
+	c.send(encode(c.t, r))
+	c.wantMessage(&wire.Resumed{})
+	fromClient, fromHolder := auth.SealKeys(a.Secret, r.Statement())
+	return sealed.New(c.conn, fromClient, fromHolder)
 }
 
 // encode returns the bytes of a message.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/quicterm/quicterm/buffer"
 	"github.com/quicterm/quicterm/migrate/carrier"
+	"github.com/quicterm/quicterm/migrate/carrier/sealed"
 	"github.com/quicterm/quicterm/quicterm/auth"
 	"github.com/quicterm/quicterm/quicterm/driver"
 	"github.com/quicterm/quicterm/quicterm/session"
@@ -108,7 +109,7 @@ func (h *Holder) carry(a *attachment, c carrier.Carrier, ready bool) {
 // misbehaved reports whether a carrier ended because of the bytes that it brought.
 func misbehaved(err error) bool {
 	var protocol *session.ProtocolError
-	return errors.As(err, &protocol) || errors.Is(err, driver.ErrCompressed) ||
+	return errors.As(err, &protocol) || errors.Is(err, driver.ErrCompressed) || errors.Is(err, sealed.ErrForged) ||
 		errors.Is(err, buffer.ErrChecksum) || errors.Is(err, buffer.ErrTooLong)
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/quicterm/quicterm/buffer"
 	"github.com/quicterm/quicterm/migrate/carrier"
+	"github.com/quicterm/quicterm/migrate/carrier/sealed"
 	"github.com/quicterm/quicterm/quicterm/auth"
 	"github.com/quicterm/quicterm/quicterm/driver"
 	"github.com/quicterm/quicterm/quicterm/gate"
@@ -78,8 +79,11 @@ func (c *client) statement() *wire.Resume {
 // resume adds a carrier.
 func (c *client) resume() carrier.Carrier {
 	c.w.t.Helper()
-	m, conn := c.w.ask(&wire.Open{}, c.statement())
+	r := c.statement()
+	m, conn := c.w.ask(&wire.Open{}, r)
 	c.w.want("resume", m, &wire.Resumed{})
+	fromClient, fromHolder := auth.SealKeys(c.attached.Secret, r.Statement())
+	conn = sealed.New(conn, fromClient, fromHolder)
 	c.run(conn, true)
 	return conn
 }

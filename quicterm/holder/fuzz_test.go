@@ -63,7 +63,7 @@ func FuzzHandle(f *testing.F) {
 			}()
 			go io.Copy(io.Discard, ours)
 			ours.SendDatagram(frames[:min(len(frames), 1000)])
-			ours.Write(sealed(frames))
+			ours.Write(checksummed(frames))
 			ours.Write(frames)
 			ours.Close()
 			select {
@@ -97,8 +97,8 @@ func FuzzHandle(f *testing.F) {
 	})
 }
 
-// sealed makes frames with valid checksums from bytes that describe them.
-func sealed(b []byte) []byte {
+// checksummed makes frames with valid checksums from bytes that describe them.
+func checksummed(b []byte) []byte {
 	var out []byte
 	for len(b) >= 3 {
 		n := min(int(b[2]), len(b)-3)

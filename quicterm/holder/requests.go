@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/quicterm/quicterm/migrate/carrier"
+	"github.com/quicterm/quicterm/migrate/carrier/sealed"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -90,7 +91,8 @@ func (h *Holder) handleResumeLocked(m wire.Message) (answer wire.Body, carry fun
 	case a.role == roleDisplaced:
 		return &wire.Error{Code: wire.CodeDisplaced, Text: a.displacedBy}, nil, nil
 	}
-	return &wire.Resumed{}, func(c carrier.Carrier) { h.carry(a, c, false) }, nil
+	fromClient, fromHolder := a.verifier.SealKeys(req.Statement())
+	return &wire.Resumed{}, func(c carrier.Carrier) { h.carry(a, sealed.New(c, fromHolder, fromClient), false) }, nil
 }
 
 // deniedInterval is the least time between two lines about resumes that are denied. Who

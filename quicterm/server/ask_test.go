@@ -76,7 +76,7 @@ func (h *host) list() (listing wire.Listing) {
 	h.t.Helper()
 	c, _, _ := h.dial(quic.Dial, false)
 	defer c.Close()
-	h.send(c, nil, h.login(&wire.List{})...)
+	h.send(c, h.login(&wire.List{})...)
 	m, err := wire.Read(c, wire.MaxMessage)
 	if err == nil {
 		err = m.Decode(&listing)

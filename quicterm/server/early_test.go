@@ -20,7 +20,7 @@ func TestResumeInEarlyData(t *testing.T) {
 	onHost(t, func(h *host) {
 		attached := h.attach()
 		c, recorded, hear := h.dial(quic.DialEarly, true)
-		h.send(c, &typed{1, "one,"}, resume(attached, 1))
+		h.resume(c, attached, 1, typed(1, "one,"))
 		h.input.await(t, "one,", 1)
 		hear()
 		h.want("in early data", c, wire.TypeResumed)
@@ -29,7 +29,7 @@ func TestResumeInEarlyData(t *testing.T) {
 		h.stop()
 		h.serve()
 		c, _, _ = h.dial(quic.DialEarly, false)
-		h.send(c, &typed{2, "two,"}, resume(attached, 2))
+		h.resume(c, attached, 2, typed(2, "two,"))
 		h.want("by a restarted daemon", c, wire.TypeResumed)
 		h.wantEarly(c)
 		h.input.await(t, "two,", 1)
@@ -42,7 +42,7 @@ func TestResumeInEarlyData(t *testing.T) {
 		h.log.await(t, "does not accept the resume", 1)
 
 		c, _, _ = h.dial(quic.DialEarly, false)
-		h.send(c, &typed{3, "three,"}, resume(attached, 2))
+		h.resume(c, attached, 2, typed(3, "three,"))
 		h.want("with a used number", c, wire.TypeDenied)
 		c.Close()
 		h.log.await(t, "does not accept the resume", 2)
@@ -57,7 +57,7 @@ func TestLoginInEarlyData(t *testing.T) {
 	onHost(t, func(h *host) {
 		attached := h.attach()
 		c, _, hear := h.dial(quic.DialEarly, true)
-		h.send(c, nil, h.login(&wire.Kill{Session: attached.ID.String()})...)
+		h.send(c, h.login(&wire.Kill{Session: attached.ID.String()})...)
 		time.Sleep(10 * roundTrip)
 		synctest.Wait()
 		if n := strings.Count(h.log.String(), "client authenticated"); n != 1 { // that of attach

@@ -21,7 +21,9 @@ import (
 	"github.com/quicterm/quicterm/bench/netem"
 	"github.com/quicterm/quicterm/buffer"
 	"github.com/quicterm/quicterm/configs"
+	"github.com/quicterm/quicterm/migrate/carrier"
 	"github.com/quicterm/quicterm/migrate/carrier/quic"
+	"github.com/quicterm/quicterm/migrate/carrier/sealed"
 	"github.com/quicterm/quicterm/quicterm/auth"
 	"github.com/quicterm/quicterm/quicterm/holder"
 	"github.com/quicterm/quicterm/quicterm/holder/holdertest"
@@ -163,7 +165,7 @@ func (h *host) attach() wire.Attached {
 	h.t.Helper()
 	c, _, _ := h.dial(quic.Dial, false)
 	defer c.Close()
-	h.send(c, nil, h.login(&wire.Attach{PTY: true})...)
+	h.send(c, h.login(&wire.Attach{PTY: true})...)
 	var attached wire.Attached
 	m, err := wire.Read(c, wire.MaxMessage)
 	if err == nil {
@@ -191,20 +193,33 @@ func (h *host) login(request wire.Body) []wire.Body {
 }
 
 // resume returns the Resume with number n of an attachment.
-func resume(a wire.Attached, n uint64) wire.Body {
+func resume(a wire.Attached, n uint64) *wire.Resume {
 	r := &wire.Resume{UID: a.UID, ID: a.ID, N: n}
 	r.Proof = auth.Proof(a.Secret, r.Statement())
 	return r
 }
 
-// A typed is a frame of input.
-type typed struct {
-	seq  uint64
-	text string
+// resume sends the Resume with number n of an attachment and then, sealed, frames. It returns
+// the carrier for what follows the answer.
+func (h *host) resume(c *quic.Conn, a wire.Attached, n uint64, frames []byte) carrier.Carrier {
+	h.t.Helper()
+	r := resume(a, n)
+	h.send(c, r)
+	fromClient, fromHolder := auth.SealKeys(a.Secret, r.Statement())
+	lanes := sealed.New(c, fromClient, fromHolder)
+	if _, err := lanes.Write(frames); err != nil {
+		h.t.Fatal(err)
+	}
+	return lanes
 }
 
-// send sends messages and then, unless input is nil, a frame, in one write.
-func (h *host) send(c *quic.Conn, input *typed, messages ...wire.Body) {
+// typed returns a frame of input.
+func typed(seq uint64, text string) []byte {
+	return buffer.AppendFrame(nil, buffer.Frame{Seq: seq, Type: wire.Stdin, Payload: []byte(text)})
+}
+
+// send sends messages in one write.
+func (h *host) send(c *quic.Conn, messages ...wire.Body) {
 	h.t.Helper()
 	var b []byte
 	for _, v := range messages {
@@ -213,9 +228,6 @@ func (h *host) send(c *quic.Conn, input *typed, messages ...wire.Body) {
 			h.t.Fatal(err)
 		}
 		b = m.Append(b)
-	}
-	if input != nil {
-		b = buffer.AppendFrame(b, buffer.Frame{Seq: input.seq, Type: wire.Stdin, Payload: []byte(input.text)})
 	}
 	if _, err := c.Write(b); err != nil {
 		h.t.Fatal(err)

@@ -64,7 +64,7 @@ func TestEndTellsClients(t *testing.T) {
 	onHost(t, func(h *host) {
 		attached := h.attach()
 		c, _, _ := h.dial(quic.DialEarly, false)
-		h.send(c, nil, resume(attached, 1))
+		h.send(c, resume(attached, 1))
 		h.want("resume", c, wire.TypeResumed)
 		start := time.Now()
 		h.stop()

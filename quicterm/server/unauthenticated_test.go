@@ -289,7 +289,7 @@ func TestDeniedResumes(t *testing.T) {
 		asks := h.holders.Asks()
 		for n := range deniedResumes + 10 {
 			c, _, _ := h.dialFrom(intruder, quic.DialEarly, false)
-			h.send(c, nil, resume(forged, uint64(n+1)))
+			h.send(c, resume(forged, uint64(n+1)))
 			m, err := wire.Read(c, wire.MaxMessage)
 			if n < deniedResumes && (err != nil || m.Type != wire.TypeDenied) {
 				t.Fatalf("forged resume %d: %v, %v", n, m.Type, err)
@@ -301,7 +301,7 @@ func TestDeniedResumes(t *testing.T) {
 			t.Errorf("the holder was asked %d times", n)
 		}
 		c, _, _ := h.dial(quic.DialEarly, false)
-		h.send(c, nil, resume(attached, 1))
+		h.send(c, resume(attached, 1))
 		h.want("from another source", c, wire.TypeResumed)
 	})
 }
@@ -312,7 +312,7 @@ func TestReplaysFromForgedAddress(t *testing.T) {
 	onHost(t, func(h *host) {
 		attached := h.attach()
 		c, recorded, _ := h.dial(quic.DialEarly, false)
-		h.send(c, nil, resume(attached, 1))
+		h.send(c, resume(attached, 1))
 		h.want("once", c, wire.TypeResumed)
 		c.Close()
 		forger := h.listen()
@@ -328,7 +328,7 @@ func TestReplaysFromForgedAddress(t *testing.T) {
 			t.Errorf("the holder was asked %d times", n)
 		}
 		c, _, _ = h.dial(quic.DialEarly, false)
-		h.send(c, nil, resume(attached, 2))
+		h.send(c, resume(attached, 2))
 		h.want("after the replays", c, wire.TypeResumed)
 	})
 }
@@ -345,14 +345,14 @@ func TestSilentFlood(t *testing.T) {
 		for n := range uint64(5) {
 			start := time.Now()
 			c, _, _ := h.dial(quic.DialEarly, false)
-			h.send(c, nil, resume(attached, n+1))
+			h.send(c, resume(attached, n+1))
 			h.want("a resume", c, wire.TypeResumed)
 			if d := time.Since(start); d > 2*roundTrip+roundTrip/2 {
 				t.Errorf("a resume took %v, want two round trips of %v", d, roundTrip)
 			}
 			start = time.Now()
 			c, _, _ = h.dialFrom(stranger, quic.Dial, false)
-			h.send(c, nil, h.login(&wire.List{})...)
+			h.send(c, h.login(&wire.List{})...)
 			h.want("a login", c, wire.TypeListing)
 			if d := time.Since(start); d > 4*roundTrip+roundTrip/2 {
 				t.Errorf("a login took %v, want at most four round trips of %v", d, roundTrip)
@@ -413,7 +413,7 @@ func TestDenialsTakeOneTime(t *testing.T) {
 		for n, user := range []string{h.server.self.Name, "no-such-account", "nobody"} {
 			c, _, _ := h.dial(quic.Dial, false)
 			start := time.Now()
-			h.send(c, nil, &wire.Hello{User: user, Keys: [][]byte{fmt.Append(nil, "key")}}, &wire.List{})
+			h.send(c, &wire.Hello{User: user, Keys: [][]byte{fmt.Append(nil, "key")}}, &wire.List{})
 			h.want(user, c, wire.TypeDenied)
 			d := time.Since(start)
 			if n == 0 {
