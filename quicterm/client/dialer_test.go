@@ -3,6 +3,7 @@
 package client
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -18,7 +19,7 @@ func TestLoginWithoutTicket(t *testing.T) {
 		done := make(chan struct{})
 		w.kept.Go(func() {
 			defer close(done)
-			s.Run(t.Context())
+			s.Run(context.Background())
 		})
 		d := s.client.dialer.(*quicDialer)
 		for {
@@ -28,7 +29,7 @@ func TestLoginWithoutTicket(t *testing.T) {
 			time.Sleep(time.Millisecond)
 		}
 		to := migrate.Candidate{Remote: serverAddr}
-		again, err := d.dial(t.Context(), to)
+		again, err := d.dial(context.Background(), to)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -36,7 +37,7 @@ func TestLoginWithoutTicket(t *testing.T) {
 			t.Error("a login used a ticket")
 		}
 		again.Close()
-		redialed, err := d.redial(t.Context(), to)
+		redialed, err := d.redial(context.Background(), to)
 		if err != nil {
 			t.Fatal(err)
 		}
