@@ -6,6 +6,7 @@ import (
 	"net"
 	"os/exec"
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -72,11 +73,12 @@ func TestNamespaces(t *testing.T) {
 			t.Errorf("congestion control is %q, want %q", control, want)
 		}
 		wlan.Forget()
-		if seen, _, _ := dial(); seen != "10.1.0.254:49153" {
+		// The last packets of the connection before may have got the next port.
+		if seen, _, _ := dial(); !strings.HasPrefix(seen, "10.1.0.254:") || seen == "10.1.0.254:49152" {
 			t.Errorf("seen as %s when the NAT has forgotten", seen)
 		}
 		wlan.Readdress()
-		if seen, local, _ := dial(); seen != "10.1.0.253:49152" || local != "10.1.0.3" {
+		if seen, local, _ := dial(); !strings.HasPrefix(seen, "10.1.0.253:") || local != "10.1.0.3" {
 			t.Errorf("%s is seen as %s when it has moved", local, seen)
 		}
 		if up, down := wlan.Arrived(); up == 0 || down == 0 {
