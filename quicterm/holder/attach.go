@@ -16,13 +16,30 @@ import (
 // carriers are closed.
 const displacedGrace = 5 * time.Second
 
-// mayAttachLocked returns why a client may not attach, or nil.
-func (h *Holder) mayAttachLocked(open *wire.Open, req *wire.Attach) error {
+// attachmentLocked returns the attachment of an instance that has asked before, or nil.
+func (h *Holder) attachmentLocked(id wire.InstanceID) *attachment {
+	if id == (wire.InstanceID{}) {
+		return nil
+	}
+	return h.clients.find(id)
+}
+
+// knowsLocked reports whether an instance has attached to the session, or the session was
+// made for it.
+func (h *Holder) knowsLocked(id wire.InstanceID) bool {
+	return h.attachmentLocked(id) != nil || id != (wire.InstanceID{}) && id == h.launch.Instance
+}
+
+// mayAttachLocked returns why a client may not attach, or nil. A client that asks again was
+// told yes.
+func (h *Holder) mayAttachLocked(open *wire.Open, req *wire.Attach, again bool) error {
 	switch {
-	case h.life.over || h.hiddenLocked():
+	case h.life.over || h.hiddenLocked() && !again:
 		return fmt.Errorf("session %q is over", h.launch.Name)
 	case h.launch.PTY && open.NoPTY:
 		return errors.New("this key may not have a terminal")
+	case again:
+		return nil
 	case !h.launch.PTY && (h.life.claimed || req.PTY):
 		return fmt.Errorf("session %q is a pipe: only the client that started it can use it", h.launch.Name)
 	case h.launch.PTY && !req.PTY:
@@ -33,12 +50,11 @@ func (h *Holder) mayAttachLocked(open *wire.Open, req *wire.Attach) error {
 	return nil
 }
 
-// attachLocked makes a client the writer. It returns what Resume and the client's end of
-// the session are made of.
-func (h *Holder) attachLocked(open *wire.Open, req *wire.Attach) (*attachment, *wire.Attached, error) {
+// attachLocked makes a client the writer.
+func (h *Holder) attachLocked(open *wire.Open, req *wire.Attach) (*attachment, error) {
 	secret, err := auth.NewSecret()
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	created := !h.life.claimed
 	h.life.claimed = true
@@ -53,7 +69,7 @@ func (h *Holder) attachLocked(open *wire.Open, req *wire.Attach) (*attachment, *
 		h.redrawLocked(req.Size)
 	}
 	h.log.Info("client attached", "client", a.client)
-	return a, &wire.Attached{
+	a.answer = &wire.Attached{
 		ID:      h.launch.ID,
 		UID:     uint32(os.Geteuid()),
 		Boot:    h.boot,
@@ -65,7 +81,8 @@ func (h *Holder) attachLocked(open *wire.Open, req *wire.Attach) (*attachment, *
 		Offset:  offset,
 		Live:    h.ring.Next(),
 		Trim:    trim,
-	}, nil
+	}
+	return a, nil
 }
 
 // displacedLocked tells a client that it is not the writer any more, and drops its input

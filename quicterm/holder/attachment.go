@@ -37,7 +37,8 @@ const (
 type attachment struct {
 	role        role
 	instance    wire.InstanceID
-	client      string // account@address
+	client      string         // account@address
+	answer      *wire.Attached // the same each time the client asks
 	verifier    *auth.Verifier
 	endpoint    *session.Endpoint
 	driver      *driver.Driver

@@ -23,6 +23,7 @@ import (
 type client struct {
 	w        *world
 	name     string
+	instance wire.InstanceID
 	attached wire.Attached
 	resumes  uint64
 	pings    int
@@ -50,9 +51,16 @@ func (w *world) attach(name string) *client {
 // carrier.
 func (w *world) join(name string) (*client, carrier.Carrier) {
 	w.t.Helper()
-	c := &client{w: w, name: name, input: buffer.NewRing(64 << 20)}
+	w.instances++
+	return w.joinAs(name, wire.InstanceID{0xff, byte(w.instances >> 8), byte(w.instances)})
+}
+
+// joinAs is join for an instance that may have attached before.
+func (w *world) joinAs(name string, instance wire.InstanceID) (*client, carrier.Carrier) {
+	w.t.Helper()
+	c := &client{w: w, name: name, instance: instance, input: buffer.NewRing(64 << 20)}
 	req := &wire.Attach{PTY: w.h.launch.PTY, Size: wire.Size{Cols: 80, Rows: 24}}
-	copy(req.Instance[:], name)
+	req.Instance = instance
 	m, conn := w.ask(&wire.Open{Client: name}, req)
 	w.want("attach", m, &c.attached)
 	c.endpoint = session.NewEndpoint(session.Config{
@@ -71,7 +79,7 @@ func (w *world) join(name string) (*client, carrier.Carrier) {
 func (c *client) statement() *wire.Resume {
 	c.resumes++
 	r := &wire.Resume{UID: c.attached.UID, ID: c.attached.ID, N: c.resumes}
-	copy(r.Instance[:], c.name)
+	r.Instance = c.instance
 	r.Proof = auth.Proof(c.attached.Secret, r.Statement())
 	return r
 }

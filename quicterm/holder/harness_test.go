@@ -52,7 +52,9 @@ type world struct {
 	socket  *Socket           // nil if there is none
 	path    string            // of the socket
 	timeout time.Duration
-	wg      sync.WaitGroup
+
+	instances int // of clients
+	wg        sync.WaitGroup
 }
 
 // inBubble calls f with the holder of a stub, on virtual time.

@@ -46,6 +46,7 @@ func (h *Holder) dispatch(open *wire.Open, m wire.Message) (answer wire.Body, ca
 		default:
 			state.Own = h.launch.Scope == open.Scope
 		}
+		state.Claimed = inScope && h.knowsLocked(open.Instance)
 		return state, nil, nil
 	case wire.TypeResume:
 		return h.handleResumeLocked(m)
@@ -68,14 +69,26 @@ func (h *Holder) handleAttachLocked(open *wire.Open, m wire.Message) (answer wir
 	if err := m.Decode(&req); err != nil {
 		return nil, nil, err
 	}
-	if err := h.mayAttachLocked(open, &req); err != nil {
+	a := h.attachmentLocked(req.Instance)
+	if err := h.mayAttachLocked(open, &req, a != nil); err != nil {
 		return &wire.Error{Text: err.Error()}, nil, nil
 	}
-	a, attached, err := h.attachLocked(open, &req)
-	if err != nil {
-		return nil, nil, err
+	switch {
+	case a == nil:
+		if a, err = h.attachLocked(open, &req); err != nil {
+			return nil, nil, err
+		}
+		return a.answer, func(c carrier.Carrier) { h.carry(a, c, true) }, nil
+	case a.role == roleDisplaced:
+		return displacedError(a), nil, nil
 	}
-	return attached, func(c carrier.Carrier) { h.carry(a, c, true) }, nil
+	// The client asks again, because it lost the connection before the answer.
+	return a.answer, func(c carrier.Carrier) { h.carry(a, c, false) }, nil
+}
+
+// displacedError tells a client which one has displaced it.
+func displacedError(a *attachment) *wire.Error {
+	return &wire.Error{Code: wire.CodeDisplaced, Text: a.displacedBy}
 }
 
 func (h *Holder) handleResumeLocked(m wire.Message) (answer wire.Body, carry func(carrier.Carrier), err error) {
@@ -89,7 +102,7 @@ func (h *Holder) handleResumeLocked(m wire.Message) (answer wire.Body, carry fun
 		h.logDeniedLocked(err)
 		return &wire.Denied{}, nil, nil
 	case a.role == roleDisplaced:
-		return &wire.Error{Code: wire.CodeDisplaced, Text: a.displacedBy}, nil, nil
+		return displacedError(a), nil, nil
 	}
 	fromClient, fromHolder := a.verifier.SealKeys(req.Statement())
 	return &wire.Resumed{}, func(c carrier.Carrier) { h.carry(a, sealed.New(c, fromHolder, fromClient), false) }, nil

@@ -49,6 +49,8 @@ type conn struct {
 	allowed  auth.Permissions
 	scope    string // see wire.Open
 	proof    string // see Log in the package's documentation
+
+	instance wire.InstanceID // of an Attach
 }
 
 // serveConn serves a connection until it ends.
@@ -182,5 +184,7 @@ func (c *conn) open() *wire.Open {
 		Client: fmt.Sprintf("%s@%s", c.account.Name, c.address()),
 		Scope:  c.scope,
 		NoPTY:  c.allowed.NoPTY,
+
+		Instance: c.instance,
 	}
 }

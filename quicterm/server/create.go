@@ -24,6 +24,9 @@ func (c *conn) findOrCreate(ctx context.Context, req *wire.Attach) (wire.Session
 	defer s.creating.lock(uid)()
 	ids := s.holders.Sessions(uid)
 	all, _ := s.ask(ctx, c.open(), uid, ids)
+	if i := slices.IndexFunc(all, isClaimed); i >= 0 {
+		return all[i].id, nil
+	}
 	// Each scope has its own names: a restricted key does not learn others by trying.
 	named := func(name string) int {
 		return slices.IndexFunc(all, func(e entry) bool { return e.state.Own && e.state.Name == name })

@@ -34,6 +34,9 @@ func (s *Server) find(ctx context.Context, uid uint32, open *wire.Open, name str
 		ids = slices.DeleteFunc(ids, func(other wire.SessionID) bool { return other != id })
 	}
 	entries, silent := s.ask(ctx, open, uid, ids)
+	if i := slices.IndexFunc(entries, isClaimed); i >= 0 {
+		return &entries[i], nil
+	}
 	e, err := pick(visible(entries), name)
 	if err != nil && silent > 0 {
 		err.Text += fmt.Sprintf(" (%d sessions do not answer)", silent)
@@ -43,6 +46,9 @@ func (s *Server) find(ctx context.Context, uid uint32, open *wire.Open, name str
 	}
 	return e, nil
 }
+
+// isClaimed reports whether a session is that of a client that asks for it again.
+func isClaimed(e entry) bool { return e.state.Claimed }
 
 // pick prefers the sessions of the client's own scope: a restricted key must not put a
 // session in the place of another key's.

@@ -32,6 +32,7 @@ func (c *conn) launch(req *wire.Attach, name string) (*wire.Launch, error) {
 	launch := &wire.Launch{
 		Name:        name,
 		Scope:       c.scope,
+		Instance:    c.instance,
 		Path:        c.account.Shell,
 		Dir:         c.account.Home,
 		PTY:         req.PTY,

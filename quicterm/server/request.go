@@ -61,6 +61,7 @@ func (c *conn) kill(ctx context.Context, name string, m wire.Message) (wire.Mess
 // attach finds or starts the session that a request is for, passes the request on to
 // its holder, and relays until the client or the holder ends the carrier.
 func (c *conn) attach(ctx context.Context, req *wire.Attach, m wire.Message) error {
+	c.instance = req.Instance
 	id, err := c.findOrCreate(ctx, req)
 	if err != nil {
 		return err

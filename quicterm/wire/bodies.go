@@ -244,6 +244,9 @@ type Open struct {
 	Client string `cbor:"1,keyasint"` // account@address of the client, for people
 	Scope  string `cbor:"2,keyasint"` // the request is only for a session of this scope; empty for any
 	NoPTY  bool   `cbor:"3,keyasint"` // the client may not have a terminal
+
+	// Instance is that of an Attach, or zeros: State tells whether it asks again.
+	Instance InstanceID `cbor:"4,keyasint"`
 }
 
 // Launch describes a new session to its holder.
@@ -264,6 +267,7 @@ type Launch struct {
 	ExitedTTL   time.Duration `cbor:"14,keyasint"`
 	PipeTTL     time.Duration `cbor:"15,keyasint"`
 	Socket      string        `cbor:"16,keyasint"` // path of the socket that was passed; empty if the holder makes it
+	Instance    InstanceID    `cbor:"17,keyasint"` // for which the session is made
 }
 
 // Query asks a holder for its State.
@@ -278,6 +282,7 @@ type State struct {
 	PTY     bool  // it has a terminal
 	Own     bool  // it was made by a client of the scope in Open
 	Ended   bool  // it was killed and has ended: it is only kept to tell its client
+	Claimed bool  // the instance in Open has attached to it, or had it made
 	Name    string
 	Info    cbor.RawMessage // empty if not visible
 }
@@ -290,6 +295,7 @@ const (
 	flagPTY     = 1 << 1
 	flagOwn     = 1 << 2
 	flagEnded   = 1 << 3
+	flagClaimed = 1 << 4
 )
 
 func (s *State) encode() ([]byte, error) {
@@ -299,7 +305,7 @@ func (s *State) encode() ([]byte, error) {
 	b := binary.BigEndian.AppendUint64(nil, s.Memory)
 	b = append(b, byte(s.Phase))
 	b = binary.BigEndian.AppendUint64(b, uint64(s.Since))
-	flags := flag(s.Visible, flagVisible) | flag(s.PTY, flagPTY) | flag(s.Own, flagOwn) | flag(s.Ended, flagEnded)
+	flags := flag(s.Visible, flagVisible) | flag(s.PTY, flagPTY) | flag(s.Own, flagOwn) | flag(s.Ended, flagEnded) | flag(s.Claimed, flagClaimed)
 	b = append(b, flags, byte(len(s.Name)))
 	b = append(b, s.Name...)
 	return append(b, s.Info...), nil
@@ -325,6 +331,7 @@ func (s *State) decode(b []byte) error {
 	s.Since = int64(binary.BigEndian.Uint64(b[9:]))
 	s.Visible, s.PTY = b[17]&flagVisible != 0, b[17]&flagPTY != 0
 	s.Own, s.Ended = b[17]&flagOwn != 0, b[17]&flagEnded != 0
+	s.Claimed = b[17]&flagClaimed != 0
 	name := stateFixed + int(b[stateFixed-1])
 	s.Name, s.Info = string(b[stateFixed:name]), cbor.RawMessage(b[name:])
 	return nil

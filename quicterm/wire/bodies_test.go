@@ -90,7 +90,7 @@ func TestStateForm(t *testing.T) {
 		{"no info", fixed + "00", &State{Memory: 1, Phase: PhaseDetached, Since: 3, Visible: true}},
 		{"info of any bytes", fixed + "01 61 ffff",
 			&State{Memory: 1, Phase: PhaseDetached, Since: 3, Visible: true, Name: "a", Info: cbor.RawMessage{0xff, 0xff}}},
-		{"flags that are not known", "0000000000000000 00 0000000000000000 f5 00", &State{Visible: true, Own: true}},
+		{"flags that are not known", "0000000000000000 00 0000000000000000 e5 00", &State{Visible: true, Own: true}},
 		{"not visible", "ffffffffffffffff 00 0000000000000000 00 00", &State{Memory: 1<<64 - 1}},
 		{"before 1970", "0000000000000000 00 ffffffffffffffff 00 00", &State{Since: -1}},
 	}

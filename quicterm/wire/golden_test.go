@@ -139,11 +139,12 @@ var goldenBodies = []struct {
 		`0e 00000b a2
 		01 02
 		02 66 627920616e6e`},
-	{&Open{Client: "ann@::1", Scope: "5348", NoPTY: true},
-		`20 000012 a3
+	{&Open{Client: "ann@::1", Scope: "5348", NoPTY: true, Instance: testInstance},
+		`20 000024 a4
 		01 67 616e6e403a3a31
 		02 64 35333438
-		03 f5`},
+		03 f5
+		04 50 0f0e0d0c0b0a09080706050403020100`},
 	{&Query{}, `21 000001 a0`},
 	{&State{
 		Memory:  4096,
@@ -153,6 +154,7 @@ var goldenBodies = []struct {
 		PTY:     true,
 		Own:     true,
 		Ended:   true,
+		Claimed: true,
 		Name:    "work",
 		Info:    rawInfo,
 	},
@@ -160,7 +162,7 @@ var goldenBodies = []struct {
 		0000000000001000
 		01
 		17979d157ea0e800
-		0f
+		1f
 		04 776f726b
 		` + infoHex},
 	{&Grant{Address: "127.0.0.1:4433", HostKey: []byte{1}, Token: []byte{2}},
@@ -185,8 +187,9 @@ var goldenBodies = []struct {
 		ExitedTTL:   time.Minute,
 		PipeTTL:     time.Hour,
 		Socket:      "/s",
+		Instance:    testInstance,
 	},
-		`24 00006e b0
+		`24 000080 b1
 		01 50 000102030405060708090a0b0c0d0e0f
 		02 64 776f726b
 		03 64 35333438
@@ -202,7 +205,8 @@ var goldenBodies = []struct {
 		0d 1a3b9aca00
 		0e 1b0000000df8475800
 		0f 1b0000034630b8a000
-		10 62 2f73`},
+		10 62 2f73
+		11 50 0f0e0d0c0b0a09080706050403020100`},
 }
 
 // unhex decodes hexadecimal digits with any white space between them.

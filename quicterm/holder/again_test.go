@@ -1,0 +1,109 @@
+//go:build linux || darwin
+
+package holder
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/quicterm/quicterm/quicterm/wire"
+)
+
+// A client whose connection was lost before the answer to its Attach asks again: it gets the
+// same answer, and all output.
+func TestAttachAgain(t *testing.T) {
+	for _, pty := range []bool{true, false} {
+		inBubble(t, wire.Launch{PTY: pty}, func(w *world) {
+			lost, conn := w.join("a@x")
+			conn.Close()
+			w.print("meanwhile ")
+			a, conn := w.joinAs("a@x", lost.instance)
+			if !reflect.DeepEqual(a.attached, lost.attached) {
+				t.Errorf("pty %v: answered with %+v, then with %+v", pty, lost.attached, a.attached)
+			}
+			a.run(conn, true)
+			w.print("and now")
+			a.awaitOutput("meanwhile and now")
+			a.write("typed")
+			got := make([]byte, 5)
+			if n, err := w.program.In.Read(got); err != nil || string(got[:n]) != "typed" {
+				t.Errorf("pty %v: the program was given %q, %v", pty, got[:n], err)
+			}
+			if _, info := w.state(); len(info.Clients) != 1 {
+				t.Errorf("pty %v: clients %q, want one", pty, info.Clients)
+			}
+			w.program.End(3)
+			if got := a.awaitExit(); got != 3 {
+				t.Errorf("pty %v: status %d, want 3", pty, got)
+			}
+		})
+	}
+}
+
+// Asking again takes no session back from the client that has it now, and learns how a
+// session ended that was killed meanwhile.
+func TestAttachAgainLater(t *testing.T) {
+	inBubble(t, wire.Launch{PTY: true}, func(w *world) {
+		lost, conn := w.join("a@x")
+		conn.Close()
+		w.attach("b@x")
+		req := &wire.Attach{PTY: true, Instance: lost.instance}
+		m, _ := w.ask(&wire.Open{Client: "a@x"}, req)
+		var e wire.Error
+		if w.want("displaced meanwhile", m, &e); e.Code != wire.CodeDisplaced || e.Text != "b@x" {
+			t.Errorf("told %+v", e)
+		}
+		if _, info := w.state(); !strings.Contains(info.Clients[0], "b@x") {
+			t.Errorf("clients %q, want b alone", info.Clients)
+		}
+	})
+	inBubble(t, wire.Launch{PTY: true}, func(w *world) {
+		lost, conn := w.join("a@x")
+		conn.Close()
+		synctest.Wait()
+		w.kill()
+		time.Sleep(time.Minute)
+		var s wire.State
+		m, _ := w.ask(&wire.Open{Instance: lost.instance}, &wire.Query{})
+		if w.want("killed meanwhile", m, &s); !s.Claimed || s.Visible {
+			t.Errorf("%+v, want that the session is still its own", s)
+		}
+		a, conn := w.joinAs("a@x", lost.instance)
+		a.run(conn, true)
+		if exit := a.awaitExitStatus(); !strings.HasPrefix(exit.Reason, "killed") {
+			t.Errorf("told %+v", exit)
+		}
+	})
+}
+
+// A session tells only the instance that it was made for, or that has attached, that it is
+// its own, and only in its scope.
+func TestClaimed(t *testing.T) {
+	inBubble(t, wire.Launch{PTY: true, Scope: "s", Instance: wire.InstanceID{1}}, func(w *world) {
+		ask := func(id wire.InstanceID, scope string, want bool) {
+			t.Helper()
+			m, _ := w.ask(&wire.Open{Instance: id, Scope: scope}, &wire.Query{})
+			var s wire.State
+			if w.want("query", m, &s); s.Claimed != want {
+				t.Errorf("instance %v in scope %q: %v, want %v", id, scope, s.Claimed, want)
+			}
+		}
+		ask(wire.InstanceID{1}, "s", true)
+		ask(wire.InstanceID{1}, "other", false)
+		ask(wire.InstanceID{}, "s", false)
+		ask(wire.InstanceID{2}, "s", false)
+		b := w.attach("b@x")
+		ask(b.instance, "s", true)
+		ask(wire.InstanceID{1}, "s", true)
+	})
+	inBubble(t, wire.Launch{PTY: true}, func(w *world) {
+		m, _ := w.ask(&wire.Open{}, &wire.Query{})
+		var s wire.State
+		if w.want("query", m, &s); s.Claimed {
+			t.Error("a session that was made for no instance belongs to zeros")
+		}
+	})
+}
