@@ -87,13 +87,47 @@ func runSession(ctx context.Context, host string, opts *options, req *wire.Attac
 	// When the reader of our output is gone, the remote program gets the error,
 	// and qt does not end by the signal.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
-	return withClient(ctx, host, opts, func(conn *client.Client, settings *configs.Client) error {
-		req.Env = sendEnv(settings.SendEnv)
-		if req.PTY {
-			return runTerminal(ctx, conn, settings, host, opts, req)
-		}
-		return runPipe(ctx, conn, host, opts, req)
+	return persist(ctx, func() error {
+		return withClient(ctx, host, opts, func(conn *client.Client, settings *configs.Client) error {
+			req.Env = sendEnv(settings.SendEnv)
+			if req.PTY {
+				return runTerminal(ctx, conn, settings, host, opts, req)
+			}
+			return runPipe(ctx, conn, host, opts, req)
+		})
 	})
+}
+
+const (
+	// persistFor is how long an attach is repeated whose connection was lost before the
+	// answer: the session may run, and only this client can continue it.
+	persistFor = time.Minute
+
+	// persistPause is the time between two attempts.
+	persistPause = 500 * time.Millisecond
+)
+
+// persist calls f, and again while its connection is lost before the server has answered, or
+// there is no other connection after that.
+func persist(ctx context.Context, f func() error) error {
+	err := f()
+	var brokenOff *client.BrokenOffError
+	if !errors.As(err, &brokenOff) {
+		return err
+	}
+	for start := time.Now(); time.Since(start) < persistFor; {
+		select {
+		case <-time.After(persistPause):
+		case <-ctx.Done():
+			return err
+		}
+		err = f()
+		var unreachable *client.UnreachableError
+		if !errors.As(err, &brokenOff) && !errors.As(err, &unreachable) && !errors.Is(err, client.ErrBusy) {
+			return err
+		}
+	}
+	return err
 }
 
 // sendEnv returns the environment variables whose names match a pattern.

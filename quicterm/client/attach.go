@@ -109,8 +109,12 @@ type Session struct {
 	roamerDone     chan struct{}          // closed when the roamer has ended
 }
 
-// Attach connects to the server and attaches to a session. It fills in the request's
-// Instance. The caller calls Run, which closes the connection.
+// Attach connects to the server and attaches to a session. The caller calls Run, which closes
+// the connection.
+//
+// Attach fills in the request's Instance if it has none. After a [BrokenOffError] the session
+// may have been made, or taken over. Another Attach with the same request gets that session,
+// and no other.
 func (c *Client) Attach(ctx context.Context, req *wire.Attach, streams Streams) (*Session, error) {
 	s := &Session{
 		client:         c,
@@ -122,15 +126,21 @@ func (c *Client) Attach(ctx context.Context, req *wire.Attach, streams Streams) 
 		statusRequests: make(chan chan roamerStatus),
 		roamerDone:     make(chan struct{}),
 	}
-	if _, err := rand.Read(s.instance[:]); err != nil {
-		return nil, err
+	if req.Instance == (wire.InstanceID{}) {
+		if _, err := rand.Read(req.Instance[:]); err != nil {
+			return nil, err
+		}
 	}
-	req.Instance = s.instance
+	s.instance = req.Instance
 	m, err := wire.New(req)
 	if err != nil {
 		return nil, fmt.Errorf("the command is too long: %w", err)
 	}
 	conn, answer, err := c.login(ctx, m)
+	var refusal *wire.Error
+	if errors.As(err, &refusal) && refusal.Code == wire.CodeDisplaced {
+		return nil, &DisplacedError{By: refusal.Text}
+	}
 	if err != nil {
 		return nil, err
 	}

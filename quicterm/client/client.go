@@ -107,6 +107,13 @@ type UnreachableError struct{ Err error }
 func (e *UnreachableError) Error() string { return "no answer: " + e.Err.Error() }
 func (e *UnreachableError) Unwrap() error { return e.Err }
 
+// A BrokenOffError means that the connection was lost before the server has answered: it may
+// have done what it was asked, or not.
+type BrokenOffError struct{ Err error }
+
+func (e *BrokenOffError) Error() string { return "the server broke off: " + e.Err.Error() }
+func (e *BrokenOffError) Unwrap() error { return e.Err }
+
 // List returns the account's sessions on the server, the last to change first. If there are
 // very many, it returns the first of them, and how many more there are.
 func (c *Client) List(ctx context.Context) (infos []wire.Info, more int, err error) {

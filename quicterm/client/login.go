@@ -100,6 +100,7 @@ func (c *Client) login(ctx context.Context, request wire.Message) (carrier.Carri
 	}
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	defer stop()
+	defer closeIfSilent(conn)()
 	answer, err := c.authenticate(conn, request)
 	if err == nil && answer.Type == wire.TypeError {
 		refusal := new(wire.Error)
@@ -174,13 +175,13 @@ func (c *Client) authenticate(conn carrier.Carrier, request wire.Message) (wire.
 		return wire.Message{}, err
 	}
 	if _, err := conn.Write(request.Append(flight)); err != nil {
-		return wire.Message{}, err
+		return wire.Message{}, &BrokenOffError{err}
 	}
 	var failed error
 	for {
 		m, err := wire.Read(conn, wire.MaxMessage)
 		if err != nil {
-			return m, fmt.Errorf("the server broke off: %w", err)
+			return m, &BrokenOffError{err}
 		}
 		if m.Type == wire.TypeDenied {
 			return m, &DeniedError{failed}
@@ -205,7 +206,7 @@ func (c *Client) authenticate(conn carrier.Carrier, request wire.Message) (wire.
 				continue
 			}
 			if err := wire.Send(conn, a); err != nil {
-				return m, err
+				return m, &BrokenOffError{err}
 			}
 			answered = true
 			break

@@ -38,6 +38,7 @@ type world struct {
 	program     *programtest.Echo
 	kept        sync.WaitGroup
 	stop        func() // kills the daemon
+	starting    func() // called when a session starts, unless nil
 	events      chan netmon.Event
 	paths       string       // the client's setting
 	compression string       // the same
@@ -84,7 +85,12 @@ func inWorld(t *testing.T, link netem.Config, pty bool, f func(w *world)) {
 		w.settings = configs.DefaultServer()
 		w.settings.StateDir = t.TempDir()
 		w.program = programtest.NewEcho(pty)
-		w.holders = holdertest.New(func(*wire.Launch) holder.Program { return w.program })
+		w.holders = holdertest.New(func(*wire.Launch) holder.Program {
+			if w.starting != nil {
+				w.starting()
+			}
+			return w.program
+		})
 		w.serve()
 		f(w)
 		w.stop()
@@ -113,6 +119,15 @@ func (w *world) serve() {
 
 // attach opens the session.
 func (w *world) attach(streams Streams) *Session {
+	s, err := w.tryAttach(&wire.Attach{Session: "world", PTY: w.program.Terminal()}, streams)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return s
+}
+
+// tryAttach sends a request.
+func (w *world) tryAttach(req *wire.Attach, streams Streams) (*Session, error) {
 	settings := configs.DefaultClient()
 	if w.paths != "" {
 		settings.Paths = w.paths
@@ -132,11 +147,7 @@ func (w *world) attach(streams Streams) *Session {
 		CheckHost: func(ssh.PublicKey) error { return nil },
 		Token:     token,
 	})
-	s, err := client.Attach(context.Background(), &wire.Attach{Session: "world", PTY: w.program.Terminal()}, streams)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	return s
+	return client.Attach(context.Background(), req, streams)
 }
 
 // The world is the Network of its client. Its sockets keep their first address.

@@ -34,15 +34,23 @@ func (c *carrier) delayProbe(now time.Time) {
 // ack that would have unblocked the stream may have been lost.
 func (e *Endpoint) appendPing(now time.Time, b []byte, c *carrier, probe bool) []byte {
 	c.pingDue = false
-	payload := make([]byte, pingBytes) // padded, so that a stateless reset can answer it
 	if probe {
-		payload[0] = 1
 		c.probes++
 		longest := maxResend
 		if e.acked == e.log.Next() {
 			longest = maxConsumeProbe
 		}
 		c.probeAt = now.Add(min(c.rtt.timeout()<<min(c.probes+1, 16), longest))
+	}
+	return AppendPing(b, probe)
+}
+
+// AppendPing appends a ping as it is sent on any carrier, also on one that does not carry a
+// session yet. A probe asks the peer's session for an ack.
+func AppendPing(b []byte, probe bool) []byte {
+	payload := make([]byte, pingBytes) // padded, so that a stateless reset can answer it
+	if probe {
+		payload[0] = 1
 	}
 	return buffer.AppendFrame(b, buffer.Frame{Type: ping, Payload: payload})
 }

@@ -1,0 +1,67 @@
+//go:build linux || darwin
+
+package client
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/quicterm/quicterm/bench/netem"
+	"github.com/quicterm/quicterm/quicterm/wire"
+)
+
+// The connection is lost when the session has started and before the client knows. The
+// client notices, asks again, and gets that session.
+func TestAttachAgain(t *testing.T) {
+	for name, mode := range map[string]wire.Mode{"new": wire.ModeCreate, "named": wire.ModeAttachOrCreate} {
+		inWorld(t, netem.Config{Delay: 30 * time.Millisecond}, false, func(w *world) {
+			req := &wire.Attach{Mode: mode}
+			if mode == wire.ModeAttachOrCreate {
+				req.Session = "named"
+			}
+			w.starting = func() { w.set(netem.Config{Down: true}) }
+			start := time.Now()
+			_, err := w.tryAttach(req, Streams{})
+			var brokenOff *BrokenOffError
+			if noticed := time.Since(start); !errors.As(err, &brokenOff) || noticed > 10*time.Second {
+				t.Fatalf("%s: %v after %v, want to notice it in 10 s", name, err, noticed)
+			}
+			w.set(netem.Config{Delay: 30 * time.Millisecond})
+			var out bytes.Buffer
+			s, err := w.tryAttach(req, Streams{Stdout: &out})
+			if err != nil {
+				t.Fatalf("%s: asked again: %v", name, err)
+			}
+			if n := len(w.holders.Sessions(0)); n != 1 || !s.Created() {
+				t.Errorf("%s: %d sessions, created is %v; want one that is", name, n, s.Created())
+			}
+			w.kept.Go(func() {
+				s.Write([]byte("typed"))
+				s.CloseWrite()
+			})
+			if status, err := s.Run(context.Background()); status != 7 || err != nil || out.String() != "typed" {
+				t.Errorf("%s: status %d, %v, output %q", name, status, err, out.String())
+			}
+		})
+	}
+}
+
+// A server that takes long to start a session is waited for, over the connection on which it
+// was asked.
+func TestAttachToSlowServer(t *testing.T) {
+	inWorld(t, netem.Config{Delay: 30 * time.Millisecond}, false, func(w *world) {
+		w.starting = func() { time.Sleep(80 * time.Second) }
+		var out bytes.Buffer
+		s := w.attach(Streams{Stdout: &out})
+		if n := w.sockets.Load(); n != 1 {
+			t.Errorf("%d connections, want one", n)
+		}
+		s.CloseWrite()
+		if status, err := s.Run(context.Background()); status != 7 || err != nil {
+			t.Errorf("status %d, %v", status, err)
+		}
+	})
+}

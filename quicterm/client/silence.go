@@ -1,0 +1,56 @@
+package client
+
+import (
+	"sync"
+	"time"
+
+	"github.com/quicterm/quicterm/migrate/carrier"
+	"github.com/quicterm/quicterm/quicterm/session"
+)
+
+const (
+	// loginPing is the time between pings while the server owes the answer to a login. The
+	// server's transport acknowledges each, also while its daemon is busy.
+	loginPing = time.Second
+
+	// maxUnheard is how many pings in a row may stay without a packet of the server before
+	// the connection counts as lost. They are counted, not timed: a client that was stopped
+	// has sent none meanwhile.
+	maxUnheard = 5
+)
+
+// closeIfSilent closes a connection when the server falls silent, until stop is called. QUIC
+// itself would notice that after a minute or more.
+func closeIfSilent(conn carrier.Carrier) (stop func()) {
+	stats, ok := conn.(carrier.StatsReader)
+	if !ok || !conn.Datagrams() {
+		return func() {}
+	}
+	done := make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		ticker := time.NewTicker(loginPing)
+		defer ticker.Stop()
+		heard, unheard := uint64(0), 0
+		for {
+			select {
+			case <-done:
+				return
+			case <-ticker.C:
+			}
+			if n := stats.Stats().PacketsReceived; n != heard {
+				heard, unheard = n, 0
+			} else if unheard++; unheard > maxUnheard {
+				conn.Close()
+				return
+			}
+			if err := conn.SendDatagram(session.AppendPing(nil, false)); err != nil {
+				return
+			}
+		}
+	})
+	return func() {
+		close(done)
+		wg.Wait()
+	}
+}
