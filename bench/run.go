@@ -39,6 +39,7 @@ The standard suite takes five minutes. --only names others, or any scenarios:
   roam      two interfaces, outages, sleep, chaos: 20 minutes, needs root
   feel      Ctrl-C, slow links, much output beside ssh: 5 minutes
   session   memory, traffic, connecting, restarts of the daemon: 6 minutes
+  attack    resumes and logins while hostile clients do their worst: half a minute
   all       everything
 --quick measures a small part of all suites, in less than two minutes. Scenarios that need
 network namespaces are skipped without root.

@@ -21,6 +21,7 @@ type Quicterm struct {
 	Variant  string            // what is special about it, as its name says
 	Flags    []string          // of qt connect
 	Settings map[string]string // of the client, as TOML
+	Daemon   map[string]string // settings of the daemon, as TOML
 }
 
 // daemonSettings are for clients that all come at once and may stay away for long.
@@ -28,7 +29,7 @@ var daemonSettings = map[string]string{
 	"log_level":             `"info"`,
 	"detached_ttl":          `"1h"`,
 	"max_unauthenticated":   "1000",
-	"max_sessions_per_user": "2000",
+	"max_sessions_per_user": "1000",
 }
 
 func (q Quicterm) Name() string {
@@ -43,6 +44,7 @@ func (Quicterm) Missing() string { return "" }
 func (q Quicterm) Serve(t *measure.T, on topology.Topology) Server {
 	h := on.Host()
 	maps.Copy(h.Settings, daemonSettings)
+	maps.Copy(h.Settings, q.Daemon)
 	maps.Copy(h.Client, q.Settings)
 	h.Start()
 	return quictermServer{h, q.Flags}

@@ -82,6 +82,7 @@ var suites = []suite{
 	{"roam", roaming},
 	{"feel", feel},
 	{"session", sessions},
+	{"attack", attacks},
 }
 
 // all returns the scenarios of all suites.

@@ -5,6 +5,7 @@ package work
 import (
 	"time"
 
+	"github.com/quicterm/quicterm/bench/measure"
 	"github.com/quicterm/quicterm/bench/rig"
 )
 
@@ -19,17 +20,22 @@ func (w Connect) Run(j *Job) []Figure {
 	prompt := Figure{Metric: "prompt", Unit: "ms", Portable: true}
 	j.Begin()
 	for range w.Times {
-		c := *j.Clients[0]
 		start := time.Now()
-		c.Start(j.T)
-		prompt.add(c.AwaitReady(j.T).Sub(start), j.since(start))
-		c.types("exit\r")
-		select {
-		case <-c.Terminal.Closed():
-		case <-time.After(rig.Patience):
-			j.T.Fatal("a client does not end after exit")
-		}
+		prompt.add(j.Clients[0].login(j.T).Sub(start), j.since(start))
 	}
 	j.End()
 	return []Figure{prompt}
+}
+
+// login opens a session and ends it. It returns when the first prompt showed.
+func (c Client) login(t *measure.T) time.Time {
+	c.Start(t)
+	ready := c.AwaitReady(t)
+	c.types("exit\r")
+	select {
+	case <-c.Terminal.Closed():
+	case <-time.After(rig.Patience):
+		t.Fatal("a client does not end after exit")
+	}
+	return ready
 }

@@ -4,6 +4,7 @@ package work
 
 import (
 	"fmt"
+	"net/netip"
 	"os"
 	"strings"
 
@@ -20,6 +21,18 @@ var Programs = map[string]func(args []string) error{
 			return err
 		}
 		return flood(os.Stdout, rate)
+	},
+	"silent": func(args []string) error {
+		var server string
+		var sources, connections int
+		if err := scan(args, &server, &sources, &connections); err != nil {
+			return err
+		}
+		addr, err := netip.ParseAddrPort(server)
+		if err != nil {
+			return err
+		}
+		return silent(os.Stdout, addr, sources, connections)
 	},
 	"output": func(args []string) error {
 		var w Output
