@@ -3,8 +3,12 @@
 package holder
 
 import (
+	"io"
 	"os"
+	"sync"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // A burstReader reads from a terminal as much as there is: the kernel gives 4 KiB at a
@@ -12,6 +16,17 @@ import (
 type burstReader struct {
 	*os.File
 	raw syscall.RawConn
+
+	mu   sync.Mutex // of each read, and of held
+	held bool       // Read has returned bytes, and was not called again
+}
+
+func newBurstReader(f *os.File) (*burstReader, error) {
+	raw, err := f.SyscallConn()
+	if err != nil {
+		return nil, err
+	}
+	return &burstReader{File: f, raw: raw}, nil
 }
 
 // burstSize is how many bytes must be there at once to look for more behind them. Less was
@@ -19,18 +34,50 @@ type burstReader struct {
 const burstSize = 1 << 10
 
 // Read implements io.Reader.
-func (b *burstReader) Read(p []byte) (int, error) {
-	n, err := b.File.Read(p)
-	for more := n; err == nil && more >= burstSize && n < len(p); n += more {
-		if b.raw.Read(func(fd uintptr) bool {
-			var failed error
-			if more, failed = syscall.Read(int(fd), p[n:]); failed != nil {
-				more = 0 // the next Read returns the error
+func (b *burstReader) Read(p []byte) (n int, err error) {
+	closed := b.raw.Read(func(fd uintptr) bool {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.held = false
+		for more := burstSize; err == nil && more >= burstSize && n < len(p); n += more {
+			if more, err = syscall.Read(int(fd), p[n:]); err != nil {
+				more = 0
+			} else if more == 0 {
+				err = io.EOF
 			}
-			return true
-		}) != nil {
-			break
 		}
+		if n > 0 {
+			err = nil // the next Read returns it
+		}
+		if err == syscall.EAGAIN || err == syscall.EINTR {
+			err = nil
+			return false
+		}
+		b.held = n > 0
+		return true
+	})
+	if n == 0 && err == nil {
+		err = closed
 	}
 	return n, err
+}
+
+// quiet reports whether the terminal has nothing to read, and everything that was read is
+// with the caller of Read, who has called it again. It asks the kernel: a reader that gets
+// no processor reads nothing, however much there is.
+func (b *burstReader) quiet() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.held {
+		return false
+	}
+	readable := false
+	b.raw.Control(func(fd uintptr) {
+		// Unlike FIONREAD, poll on Linux counts what was written and has not passed the
+		// line discipline yet.
+		fds := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
+		n, err := unix.Poll(fds, 0)
+		readable = err != nil || n > 0 && fds[0].Revents&unix.POLLIN != 0
+	})
+	return !readable
 }

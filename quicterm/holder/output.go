@@ -16,19 +16,27 @@ const (
 	// size fills a segment of the ring.
 	maxRead = 16<<10 - buffer.Overhead
 
-	// quietTime is how long a terminal must be silent after its program's end before it
-	// counts as drained, if other processes keep it open.
+	// quietTime is how long a terminal must be silent after its program's end, if other
+	// processes keep it open: for what they print about the end.
 	quietTime = 100 * time.Millisecond
 
 	// maxDrain is how long it is read for that silence, not counting the time that
-	// output waits for a client. The program's own output is a few KiB by then.
+	// output waits for a client.
 	maxDrain = 2 * time.Second
+
+	// maxOwn is more than the kernel keeps of a terminal's output: what is read after that
+	// since the program's end is not the program's.
+	maxOwn = 256 << 10
+
+	// drainPoll is how often the kernel is asked.
+	drainPoll = 10 * time.Millisecond
 )
 
 // reading is what awaitQuiet needs to know of readOutput.
 type reading struct {
 	blocked bool // output waits for room in the log
 	last    time.Time
+	bytes   uint64 // appended
 }
 
 // programLoop reads the program's output until its end, and appends its exit.
@@ -75,7 +83,7 @@ func (h *Holder) readOutput(r io.Reader, t buffer.Type) {
 			h.gate.Lock()
 			h.reading.blocked = true
 			h.appendLocked(t, buf[:n])
-			h.reading = reading{last: time.Now()}
+			h.reading = reading{last: time.Now(), bytes: h.reading.bytes + uint64(n)}
 			h.gate.Unlock()
 		}
 		if err != nil {
@@ -97,30 +105,38 @@ func (h *Holder) awaitReadSize() int {
 	return h.clients.readSize(time.Now())
 }
 
-// awaitQuiet blocks until a terminal's output has ended, or is silent for quietTime, but
-// not forever: processes in the background may keep the terminal open.
+// awaitQuiet blocks until all output of the program that has ended is in the log, however
+// long that takes, and then until the terminal is silent for quietTime, but not forever:
+// processes in the background may keep it open.
 func (h *Holder) awaitQuiet(drained <-chan struct{}) {
 	from := time.Now()
-	for rest := maxDrain; rest > 0; {
+	var start uint64 // of reading.bytes
+	complete := false
+	for waited, first := time.Duration(0), true; ; first = false {
+		quiet := h.program.Quiet() // before what was read is counted
 		h.gate.Lock()
-		blocked := h.reading.blocked
-		if blocked {
-			from = time.Now()
-		} else if h.reading.last.After(from) {
-			from = h.reading.last
-		}
+		r := h.reading
 		h.gate.Unlock()
-		left := quietTime - time.Since(from)
-		if left <= 0 {
+		if first {
+			start = r.bytes
+		}
+		if r.blocked {
+			from = time.Now()
+		} else if r.last.After(from) {
+			from = r.last
+		}
+		complete = complete || quiet || r.bytes-start >= maxOwn
+		silent := quiet && time.Since(from) >= quietTime
+		if complete && (silent || waited >= maxDrain) {
 			return
 		}
 		select {
 		case <-drained:
 			return
-		case <-time.After(left):
+		case <-time.After(drainPoll):
 		}
-		if !blocked {
-			rest -= left
+		if !r.blocked {
+			waited += drainPoll
 		}
 	}
 }

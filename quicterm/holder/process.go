@@ -68,12 +68,12 @@ func startTerminal(cmd *exec.Cmd, size wire.Size) (Program, error) {
 	if err != nil {
 		return nil, err
 	}
-	raw, err := terminal.SyscallConn()
+	output, err := newBurstReader(terminal)
 	if err != nil {
 		terminal.Close()
 		return nil, err
 	}
-	p := &process{cmd: cmd, terminal: terminal, output: &burstReader{terminal, raw}}
+	p := &process{cmd: cmd, terminal: terminal, output: output}
 	if err := p.Resize(size); err != nil {
 		terminal.Close()
 		return nil, err
@@ -162,6 +162,8 @@ func (p *process) Stdout() io.ReadCloser {
 	}
 	return p.stdout
 }
+
+func (p *process) Quiet() bool { return p.output == nil || p.output.quiet() }
 
 func (p *process) Stderr() io.ReadCloser { return p.stderr }
 

@@ -18,6 +18,9 @@ type Program interface {
 	Stdin() io.WriteCloser
 	Stdout() io.ReadCloser
 	Stderr() io.ReadCloser
+	// Quiet reports whether all that was printed on the terminal so far was returned by
+	// Reads of Stdout, and another Read has followed.
+	Quiet() bool
 	// Resize changes the size of the terminal and tells the program.
 	Resize(wire.Size) error
 	// Size returns the size of the terminal, or zeros.

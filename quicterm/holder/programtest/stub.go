@@ -6,6 +6,7 @@ import (
 	"io"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"syscall"
 
 	"github.com/quicterm/quicterm/quicterm/wire"
@@ -21,6 +22,8 @@ type Stub struct {
 	stdout *io.PipeReader
 	stderr *io.PipeReader
 	ended  chan end
+
+	busy atomic.Bool
 
 	mu      sync.Mutex
 	ignores bool
@@ -47,6 +50,7 @@ func NewStub(pty bool) *Stub {
 func (p *Stub) Terminal() bool        { return p.pty }
 func (p *Stub) Stdin() io.WriteCloser { return p.stdin }
 func (p *Stub) Stdout() io.ReadCloser { return p.stdout }
+func (p *Stub) Quiet() bool           { return !p.busy.Load() }
 func (p *Stub) Stderr() io.ReadCloser { return p.stderr }
 func (p *Stub) Close()                { p.In.Close(); p.stdout.Close(); p.stderr.Close() }
 
@@ -83,6 +87,9 @@ func (p *Stub) Hangup(sig syscall.Signal) { p.Signal(sig) }
 // Print makes the program print b. It blocks until the output is read, and must not be
 // called after the program has ended.
 func (p *Stub) Print(b []byte) { p.Out.Write(b) }
+
+// Starve makes it seem that the kernel holds output that is not read.
+func (p *Stub) Starve(on bool) { p.busy.Store(on) }
 
 // IgnoreSignals makes the program survive all signals.
 func (p *Stub) IgnoreSignals() {
