@@ -67,6 +67,7 @@ var packages = []struct {
 		tests: "configs quicterm/bootstrap quicterm/client quicterm/holder quicterm/keyfile quicterm/server quicterm/wire golang.org/x/crypto",
 	},
 	{path: "quicterm/gate", role: "a mutex whose holders wait with a context"},
+	{path: "quicterm/logqueue", role: "a log that does not block those who log"},
 	{path: "quicterm/version", role: "the version of the programs"},
 	{
 		path: "quicterm/vt", role: "splits terminal output at control sequences; knows no terminal",
@@ -162,7 +163,7 @@ var packages = []struct {
 	},
 	{
 		path: "cmd/qtd", role: "the command line of the daemon and of the holder",
-		imports: `configs quicterm/bootstrap quicterm/holder quicterm/keyfile quicterm/rundir quicterm/server quicterm/version
+		imports: `configs quicterm/bootstrap quicterm/holder quicterm/keyfile quicterm/logqueue quicterm/rundir quicterm/server quicterm/version
 			github.com/spf13/cobra`,
 	},
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/quicterm/quicterm/quicterm/holder"
 	"github.com/quicterm/quicterm/quicterm/keyfile"
+	"github.com/quicterm/quicterm/quicterm/logqueue"
 	"github.com/quicterm/quicterm/quicterm/version"
 )
 
@@ -63,7 +64,9 @@ func holdCommand() *cobra.Command {
 					debug.SetCrashOutput(f.file, debug.CrashOptions{})
 				}
 			}
-			return holder.Main(newLog(log, level, format))
+			queue := newLog(log, level, format)
+			defer queue.Close()
+			return holder.Main(queue.Logger())
 		},
 	}
 	c.Flags().StringVar(&level, "log-level", "info", "")
@@ -88,15 +91,18 @@ func readKeysCommand() *cobra.Command {
 // software returns the name and the version of this program.
 func software() string { return "qtd " + version.String() }
 
-// newLog returns a logger with a level and a format as in the settings.
-func newLog(w io.Writer, level, format string) *slog.Logger {
+// newLog starts a log with a level and a format as in the settings. Sessions do not wait for
+// it: lines are written under their locks.
+func newLog(w io.Writer, level, format string) *logqueue.Queue {
 	var l slog.Level
 	if err := l.UnmarshalText([]byte(level)); err != nil {
 		l = slog.LevelInfo
 	}
 	options := &slog.HandlerOptions{Level: l}
-	if format == "json" {
-		return slog.New(slog.NewJSONHandler(w, options))
-	}
-	return slog.New(slog.NewTextHandler(w, options))
+	return logqueue.Start(w, func(w io.Writer) slog.Handler {
+		if format == "json" {
+			return slog.NewJSONHandler(w, options)
+		}
+		return slog.NewTextHandler(w, options)
+	})
 }

@@ -57,9 +57,11 @@ func serve(config string, listen []string, granted bool, ready func()) error {
 	debug.SetGCPercent(25)
 	// A failed write to the log must not end the daemon.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	log := newLog(os.Stderr, settings.LogLevel, settings.LogFormat)
+	defer log.Close()
 	server, err := server.New(server.Config{
 		Settings:   settings,
-		Log:        newLog(os.Stderr, settings.LogLevel, settings.LogFormat),
+		Log:        log.Logger(),
 		Granted:    granted,
 		HolderArgs: []string{"--log-level", settings.LogLevel, "--log-format", settings.LogFormat},
 	})
