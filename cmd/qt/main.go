@@ -58,7 +58,7 @@ func command() *cobra.Command {
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return withHint(err, "%s --help lists the flags", c.CommandPath())
 	})
-	root.AddCommand(connectCommand(), attachCommand(), listCommand(), killCommand(), statusCommand(), &cobra.Command{
+	root.AddCommand(connectCommand(), attachCommand(), listCommand(), killCommand(), revokeCommand(), statusCommand(), &cobra.Command{
 		Use:   "version",
 		Short: "Print the version",
 		Args:  cobra.NoArgs,

@@ -147,13 +147,29 @@ const inputLost = "the last input did not reach the server and is lost"
 // explainEnd adds to an error that ended a session what to try.
 func explainEnd(err error, host, resume string) error {
 	var displaced *client.DisplacedError
+	var withdrawn *client.WithdrawnError
 	switch {
+	case errors.As(err, &withdrawn):
+		return withHint(err, "the session continues without you; qt ls %s lists it if you may log in again", host)
 	case errors.As(err, &displaced):
 		return fmt.Errorf("%w; take it back with: %s", err, resume)
 	case errors.Is(err, client.ErrGone):
 		return withHint(err, "its machine was restarted, or another client ended it; qt ls %s lists the sessions", host)
 	}
 	return err
+}
+
+// revoked says what qt revoke has done. It returns an error if that is not all.
+func revoked(clients, silent int) error {
+	what := fmt.Sprintf("%d clients have lost access", clients)
+	if clients == 1 {
+		what = "1 client has lost access"
+	}
+	if silent > 0 {
+		return withHint(fmt.Errorf("%s, and %d sessions did not answer", what, silent), "their clients keep access; end them with qt kill")
+	}
+	say("%s", what)
+	return nil
 }
 
 // whyEnded says why a session ended whose program did not end by itself, and nothing

@@ -24,8 +24,9 @@ type Account struct {
 	Shell    string
 }
 
-// errUnknown is the error of a lookup of an account that does not exist.
-var errUnknown = errors.New("no such account")
+// ErrUnknown is the error of a lookup of an account that does not exist, as far as the name
+// service knows: one that does not reach its directory may not say so.
+var ErrUnknown = errors.New("no such account")
 
 // names matches the names that the name service is asked for: those that useradd
 // allows, and the domain forms of directory services.
@@ -35,7 +36,7 @@ var names = regexp.MustCompile(`^[A-Za-z0-9_.][A-Za-z0-9_.@\\-]{0,63}\$?$`)
 // is asked, until ctx ends.
 func (n *NameService) Lookup(ctx context.Context, name string) (*Account, error) {
 	if !names.MatchString(name) {
-		return nil, errUnknown
+		return nil, ErrUnknown
 	}
 	return n.lookup(ctx, name, func(a *Account) bool { return a.Name == name })
 }

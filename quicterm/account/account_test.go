@@ -38,12 +38,12 @@ func TestUnknown(t *testing.T) {
 		"no-such-account", "", "-x", "--help", "a b", "a\nroot", "root:", "ä", "0", "root\x00",
 		"../root", "$(id)", strings.Repeat("a", 65), strings.Repeat("a", 1<<20),
 	} {
-		if a, err := new(NameService).Lookup(t.Context(), name); !errors.Is(err, errUnknown) || a != nil {
-			t.Errorf("%.70q: got %v, %v; want %v", name, a, err, errUnknown)
+		if a, err := new(NameService).Lookup(t.Context(), name); !errors.Is(err, ErrUnknown) || a != nil {
+			t.Errorf("%.70q: got %v, %v; want %v", name, a, err, ErrUnknown)
 		}
 	}
-	if a, err := new(NameService).LookupID(t.Context(), math.MaxUint32-1); !errors.Is(err, errUnknown) || a != nil {
-		t.Errorf("user id: got %v, %v; want %v", a, err, errUnknown)
+	if a, err := new(NameService).LookupID(t.Context(), math.MaxUint32-1); !errors.Is(err, ErrUnknown) || a != nil {
+		t.Errorf("user id: got %v, %v; want %v", a, err, ErrUnknown)
 	}
 }
 

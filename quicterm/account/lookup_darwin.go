@@ -12,7 +12,7 @@ func (n *NameService) lookup(ctx context.Context, key string, match func(*Accoun
 	u, err := user.Lookup(key)
 	if err != nil {
 		if u, err = user.LookupId(key); err != nil {
-			return nil, errUnknown
+			return nil, ErrUnknown
 		}
 	}
 	uid, err := strconv.ParseUint(u.Uid, 10, 32)
@@ -30,7 +30,7 @@ func (n *NameService) lookup(ctx context.Context, key string, match func(*Accoun
 		}
 	}
 	if !match(a) {
-		return nil, errUnknown
+		return nil, ErrUnknown
 	}
 	return a, nil
 }

@@ -20,7 +20,7 @@ func (n *NameService) lookup(ctx context.Context, key string, match func(*Accoun
 	b, err := n.ask(ctx, "getent", "passwd", "--", key)
 	var exit *exec.ExitError
 	if errors.As(err, &exit) || errors.Is(err, fs.ErrNotExist) {
-		return nil, errUnknown // not every system has a getent
+		return nil, ErrUnknown // not every system has a getent
 	}
 	if err != nil {
 		return nil, err
@@ -28,7 +28,7 @@ func (n *NameService) lookup(ctx context.Context, key string, match func(*Accoun
 	if a := scanPasswd(b, match); a != nil {
 		return a, nil
 	}
-	return nil, errUnknown
+	return nil, ErrUnknown
 }
 
 // groupName looks the name of a group up, as lookup does. It returns nothing if there is none.

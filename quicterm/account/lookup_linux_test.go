@@ -30,11 +30,11 @@ func TestNameService(t *testing.T) {
 	if a, err := n.LookupID(t.Context(), 70001); err != nil || *a != want {
 		t.Errorf("by user id: got %+v, %v; want %+v", a, err, want)
 	}
-	if a, err := n.Lookup(t.Context(), "joe@corp"); !errors.Is(err, errUnknown) {
-		t.Errorf("unknown: got %+v, %v; want %v", a, err, errUnknown)
+	if a, err := n.Lookup(t.Context(), "joe@corp"); !errors.Is(err, ErrUnknown) {
+		t.Errorf("unknown: got %+v, %v; want %v", a, err, ErrUnknown)
 	}
-	if a, err := n.Lookup(t.Context(), "70001"); !errors.Is(err, errUnknown) {
-		t.Errorf("a number as a name: got %+v, %v; want %v", a, err, errUnknown)
+	if a, err := n.Lookup(t.Context(), "70001"); !errors.Is(err, ErrUnknown) {
+		t.Errorf("a number as a name: got %+v, %v; want %v", a, err, ErrUnknown)
 	}
 }
 
@@ -46,13 +46,13 @@ func TestNameServiceFails(t *testing.T) {
 		"failure":        `echo "jane@corp:x:70001:70000::/:"; exit 1`,
 	} {
 		n := nameService(t, script)
-		if a, err := n.Lookup(t.Context(), "jane@corp"); !errors.Is(err, errUnknown) {
-			t.Errorf("%s: got %+v, %v; want %v", name, a, err, errUnknown)
+		if a, err := n.Lookup(t.Context(), "jane@corp"); !errors.Is(err, ErrUnknown) {
+			t.Errorf("%s: got %+v, %v; want %v", name, a, err, ErrUnknown)
 		}
 	}
 	n := &NameService{Dirs: []string{t.TempDir()}}
-	if a, err := n.Lookup(t.Context(), "jane@corp"); !errors.Is(err, errUnknown) {
-		t.Errorf("no getent: got %+v, %v; want %v", a, err, errUnknown)
+	if a, err := n.Lookup(t.Context(), "jane@corp"); !errors.Is(err, ErrUnknown) {
+		t.Errorf("no getent: got %+v, %v; want %v", a, err, ErrUnknown)
 	}
 }
 

@@ -71,6 +71,12 @@ var (
 	ErrLost = errors.New("output was lost")
 )
 
+// A WithdrawnError ends a session's Run because what let this client in does so no more. The
+// session continues on the server.
+type WithdrawnError struct{ Reason string }
+
+func (e *WithdrawnError) Error() string { return "access was withdrawn: " + e.Reason }
+
 // A DisplacedError ends a session's Run because another client took it over.
 type DisplacedError struct{ By string }
 

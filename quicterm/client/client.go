@@ -3,7 +3,7 @@
 //
 // A [Client] stands for one server and one user. [Client.Attach] opens a [Session], whose Run
 // writes the program's output to [Streams] until the program ends; Write and the other
-// methods of the session send input. List and Kill are for the sessions of the account.
+// methods of the session send input. List, Kill and Revoke are for the sessions of the account.
 //
 // The package knows no terminal. It has the goroutines and the sockets; what to do about the
 // network is decided by package migrate, and what to send by package session. Only dialer.go
@@ -134,6 +134,14 @@ func (c *Client) List(ctx context.Context) (infos []wire.Info, more int, err err
 // Kill ends a session, given by its name or the start of its id.
 func (c *Client) Kill(ctx context.Context, name string) error {
 	return c.request(ctx, &wire.Kill{Session: name}, &wire.Done{})
+}
+
+// Revoke takes access from the clients that have logged in with the key that has a SHA-256,
+// or from all if sum is nil. It returns from how many, and how many sessions did not answer.
+func (c *Client) Revoke(ctx context.Context, sum []byte) (clients, silent int, err error) {
+	var revoked wire.Revoked
+	err = c.request(ctx, &wire.Revoke{Key: sum, All: sum == nil}, &revoked)
+	return int(revoked.Clients), int(revoked.Silent), err
 }
 
 // request asks the server for something that is complete with the answer.

@@ -96,6 +96,9 @@ func checkResumed(m wire.Message) error {
 		if refusal.Code == wire.CodeDisplaced {
 			return &DisplacedError{By: refusal.Text}
 		}
+		if refusal.Code == wire.CodeWithdrawn {
+			return &WithdrawnError{Reason: refusal.Text}
+		}
 		return refusal
 	}
 	return m.Decode(&wire.Resumed{})
@@ -132,6 +135,10 @@ func (s *Session) carrierEnded(err error, from responder) {
 	var displaced *DisplacedError
 	if errors.As(err, &displaced) {
 		s.endLocked(displaced)
+	}
+	var withdrawn *WithdrawnError
+	if errors.As(err, &withdrawn) {
+		s.endLocked(withdrawn)
 	}
 	var notFound *notFoundError
 	if !errors.As(err, &notFound) || from == otherHost {

@@ -60,6 +60,7 @@ func (h *Holder) attachLocked(open *wire.Open, req *wire.Attach) (*attachment, e
 	h.life.claimed = true
 	first, offset, trim := h.clients.replay()
 	a := h.newAttachment(open.Client, req.Instance, secret, first)
+	a.login = loginOf(open)
 	if before := h.clients.add(a); before != nil {
 		h.displacedLocked(before)
 	}

@@ -38,6 +38,7 @@ type attachment struct {
 	role        role
 	instance    wire.InstanceID
 	client      string         // account@address
+	login       wire.Resumed   // what let the client in, for its daemon
 	answer      *wire.Attached // the same each time the client asks
 	verifier    *auth.Verifier
 	endpoint    *session.Endpoint
@@ -46,6 +47,7 @@ type attachment struct {
 	closed      bool              // further carriers are closed at once
 	skipping    bool              // output up to now is about to be skipped
 	displacedBy string
+	revokedBy   string
 }
 
 // newAttachment returns the attachment of a client that has output from first on to get.

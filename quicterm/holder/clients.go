@@ -20,8 +20,8 @@ const (
 	// ack: after that the client counts as away.
 	stallLimit = 15 * time.Second
 
-	// maxDisplaced is how many displaced clients are kept, to be told by whom when they
-	// come back.
+	// maxDisplaced is how many clients are kept that were displaced or lost their access,
+	// to be told by whom when they come back.
 	maxDisplaced = 16
 
 	// minRead is the least output that is read at once: about a packet.
@@ -41,6 +41,8 @@ const (
 	// roleDisplaced lost the writer's role to another client. It is told so. New
 	// output does not wake its carriers, which are closed soon.
 	roleDisplaced
+	// roleRevoked lost its access by Revoke. It is told so when it comes back.
+	roleRevoked
 	// roleNone left, or was displaced long ago: it cannot resume.
 	roleNone
 )
@@ -87,7 +89,7 @@ func (s *clients) add(a *attachment) (before *attachment) {
 	}
 	s.all = append(s.all, a)
 	if len(s.all) > maxDisplaced+1 {
-		s.remove(s.all[slices.IndexFunc(s.all, func(a *attachment) bool { return a.role == roleDisplaced })])
+		s.remove(s.all[slices.IndexFunc(s.all, func(a *attachment) bool { return a.role != roleWriter })])
 	}
 	return before
 }

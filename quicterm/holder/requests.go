@@ -60,6 +60,12 @@ func (h *Holder) dispatch(open *wire.Open, m wire.Message) (answer wire.Body, ca
 		return &wire.Done{}, nil, nil
 	case wire.TypeAttach:
 		return h.handleAttachLocked(open, m)
+	case wire.TypeRevoke:
+		var req wire.Revoke
+		if err := m.Decode(&req); err != nil {
+			return nil, nil, err
+		}
+		return &wire.Revoked{Clients: h.revokeLocked(open.Client, &req)}, nil, nil
 	}
 	return &wire.Error{Code: wire.CodeUnknown, Text: fmt.Sprintf("message %d is not known", m.Type)}, nil, nil
 }
@@ -73,22 +79,18 @@ func (h *Holder) handleAttachLocked(open *wire.Open, m wire.Message) (answer wir
 	if err := h.mayAttachLocked(open, &req, a != nil); err != nil {
 		return &wire.Error{Text: err.Error()}, nil, nil
 	}
-	switch {
-	case a == nil:
+	if a == nil {
 		if a, err = h.attachLocked(open, &req); err != nil {
 			return nil, nil, err
 		}
 		return a.answer, func(c carrier.Carrier) { h.carry(a, c, true) }, nil
-	case a.role == roleDisplaced:
-		return displacedError(a), nil, nil
+	}
+	if refusal := a.refusal(); refusal != nil {
+		return refusal, nil, nil
 	}
 	// The client asks again, because it lost the connection before the answer.
+	a.login = loginOf(open)
 	return a.answer, func(c carrier.Carrier) { h.carry(a, c, false) }, nil
-}
-
-// displacedError tells a client which one has displaced it.
-func displacedError(a *attachment) *wire.Error {
-	return &wire.Error{Code: wire.CodeDisplaced, Text: a.displacedBy}
 }
 
 func (h *Holder) handleResumeLocked(m wire.Message) (answer wire.Body, carry func(carrier.Carrier), err error) {
@@ -97,15 +99,15 @@ func (h *Holder) handleResumeLocked(m wire.Message) (answer wire.Body, carry fun
 		return nil, nil, err
 	}
 	a, err := h.resumeLocked(&req)
-	switch {
-	case err != nil:
+	if err != nil {
 		h.logDeniedLocked(err)
 		return &wire.Denied{}, nil, nil
-	case a.role == roleDisplaced:
-		return displacedError(a), nil, nil
+	}
+	if refusal := a.refusal(); refusal != nil {
+		return refusal, nil, nil
 	}
 	fromClient, fromHolder := a.verifier.SealKeys(req.Statement())
-	return &wire.Resumed{}, func(c carrier.Carrier) { h.carry(a, sealed.New(c, fromHolder, fromClient), false) }, nil
+	return &a.login, func(c carrier.Carrier) { h.carry(a, sealed.New(c, fromHolder, fromClient), false) }, nil
 }
 
 // deniedInterval is the least time between two lines about resumes that are denied. Who

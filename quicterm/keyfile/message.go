@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -29,6 +30,7 @@ type answer struct {
 	Allowed  []json.RawMessage // permissions, each once
 	Verdicts []verdict         // of the queries, in their order
 	Problems string            // of the files that were not read
+	Unread   bool              // some of them exist, or may
 }
 
 type verdict struct {
@@ -54,6 +56,9 @@ func short(text string) string {
 	}
 	return text[:n]
 }
+
+// ErrUnread is the error of a key that may be in a file which exists and was not read.
+var ErrUnread = errors.New("not all files were read")
 
 // errAnswer is the error of an answer that no child of ours gives.
 var errAnswer = errors.New("the answer of the process that reads keys is malformed")
@@ -95,6 +100,8 @@ func readAnswer(r io.Reader, queries int) ([]auth.Verdict, error) {
 		case v.Allowed > 0:
 			p := allowed[v.Allowed-1]
 			verdicts[i].Allowed = &p
+		case a.Unread:
+			verdicts[i].Refused = fmt.Errorf("%s: %w: %s", v.Refused, ErrUnread, a.Problems)
 		case a.Problems != "":
 			verdicts[i].Refused = fmt.Errorf("%s: %s", v.Refused, a.Problems)
 		default:
@@ -108,15 +115,17 @@ func readAnswer(r io.Reader, queries int) ([]auth.Verdict, error) {
 func (r *request) search() (*answer, error) {
 	s := auth.NewSearch(r.Queries, time.Now())
 	var problems []string
+	unread := false
 	for _, file := range r.Files {
 		content, err := readStrict(file, r.UID, r.Home)
 		if err != nil {
 			problems = append(problems, err.Error())
+			unread = unread || !errors.Is(err, fs.ErrNotExist)
 			continue
 		}
 		s.Read(content)
 	}
-	a := &answer{Problems: short(strings.Join(problems, ", "))}
+	a := &answer{Problems: short(strings.Join(problems, ", ")), Unread: unread}
 	numbers := make(map[string]int) // of permissions
 	for _, v := range s.Verdicts() {
 		if v.Allowed == nil {

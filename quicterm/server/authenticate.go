@@ -181,6 +181,7 @@ func (c *conn) checkAnswer(ctx context.Context, hello *wire.Hello, answer *wire.
 		return err
 	}
 	c.account, c.allowed, c.scope = a, *allowed, allowed.Scope(key)
+	c.key = answer.Key
 	c.proof = ssh.FingerprintSHA256(key)
 	return nil
 }

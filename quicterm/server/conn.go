@@ -47,6 +47,7 @@ type conn struct {
 	software string
 	account  *account.Account
 	allowed  auth.Permissions
+	key      []byte // that proved the client, or nil
 	scope    string // see wire.Open
 	proof    string // see Log in the package's documentation
 
@@ -181,10 +182,11 @@ func (c *conn) address() netip.Addr { return c.incoming.RemoteAddr().Addr() }
 // open returns the message that tells a holder on whose behalf it is asked.
 func (c *conn) open() *wire.Open {
 	return &wire.Open{
-		Client: fmt.Sprintf("%s@%s", c.account.Name, c.address()),
-		Scope:  c.scope,
-		NoPTY:  c.allowed.NoPTY,
-
+		Client:   fmt.Sprintf("%s@%s", c.account.Name, c.address()),
+		Scope:    c.scope,
+		NoPTY:    c.allowed.NoPTY,
 		Instance: c.instance,
+		Account:  c.account.Name,
+		Key:      c.key,
 	}
 }

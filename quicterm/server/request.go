@@ -27,6 +27,16 @@ func (c *conn) handle(ctx context.Context, m wire.Message) (done bool, err error
 			return false, wire.Send(c.carrier, asError(err))
 		}
 		return false, wire.Write(c.carrier, answer)
+	case wire.TypeRevoke:
+		var req wire.Revoke
+		if err := m.Decode(&req); err != nil {
+			return false, err
+		}
+		revoked, err := c.revoke(ctx, &req, m)
+		if err != nil {
+			return false, wire.Send(c.carrier, asError(err))
+		}
+		return false, wire.Send(c.carrier, revoked)
 	case wire.TypeAttach:
 		var req wire.Attach
 		if err := m.Decode(&req); err != nil {
@@ -66,10 +76,13 @@ func (c *conn) attach(ctx context.Context, req *wire.Attach, m wire.Message) err
 	if err != nil {
 		return err
 	}
-	answer, toHolder, err := c.server.holders.Carry(ctx, c.account.UID, id, c.open(), m)
+	open := c.open()
+	answer, toHolder, err := c.server.holders.Carry(ctx, c.account.UID, id, open, m)
 	if err != nil {
 		return ended(err)
 	}
+	l := admission{uid: c.account.UID, account: open.Account, key: string(open.Key), scope: open.Scope, noPTY: open.NoPTY}
+	defer c.guard(l, recheckInterval)()
 	return c.relay(answer, toHolder)
 }
 

@@ -58,7 +58,34 @@ func (c *conn) resume(m wire.Message) error {
 	}
 	s.unauthenticated.prove(c.pending)
 	c.carrier.SetDeadline(time.Time{})
+	if answer.Type != wire.TypeResumed {
+		return c.relay(answer, toHolder) // a refusal, which ends the carrier
+	}
+	l, err := resumedBy(req.UID, answer)
+	if err == nil {
+		answer, err = wire.New(&wire.Resumed{}) // the client is not told who let it in
+	}
+	if err == nil {
+		err = c.server.rights.refused(c.incoming.Context(), c.right(l))
+	}
+	if err != nil {
+		toHolder.Close()
+		if withdrawn(err) {
+			c.sendLast(refusal(err))
+		}
+		return fmt.Errorf("resume: %w", err)
+	}
+	defer c.guard(l, 0)()
 	return c.relay(answer, toHolder)
+}
+
+// resumedBy returns the admission of a client that resumes, as its holder knows it.
+func resumedBy(uid uint32, answer wire.Message) (admission, error) {
+	var r wire.Resumed
+	if err := answer.Decode(&r); err != nil {
+		return admission{}, err
+	}
+	return admission{uid: uid, account: r.Account, key: string(r.Key), scope: r.Scope, noPTY: r.NoPTY}, nil
 }
 
 // resume passes a Resume on to the holder of its session. The error is for the log; it is

@@ -48,6 +48,7 @@ type Server struct {
 	tls        *tls.Config
 	tokens     auth.Tokens
 
+	rights          *rights
 	unauthenticated *unauthenticated
 	rsa             *rate.Limiter // signatures by an RSA host key
 	denied          *limiter[resumer]
@@ -97,6 +98,7 @@ func New(cfg Config) (*Server, error) {
 	if s.memory.limit, err = memoryLimit(settings.MaxBufferTotal); err != nil {
 		return nil, err
 	}
+	s.rights = newRights(s.look)
 	if s.holders == nil {
 		s.processes = &processes{base: s.base, names: names, args: cfg.HolderArgs, log: log}
 		if !s.all {

@@ -33,7 +33,7 @@ func (h *host) intercept() <-chan *quic.Conn {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	conf := &tls.Config{MinVersion: tls.VersionTLS13, NextProtos: []string{wire.ALPN}, GetCertificate: auth.Certificate(own, func(*tls.ClientHelloInfo) bool { return true })}
+	conf := &tls.Config{MinVersion: tls.VersionTLS13, NextProtos: []string{wire.ALPN}, GetCertificate: auth.Certificate(own, nil)}
 	conf.SetSessionTicketKeys(stolen.renew(time.Now()))
 	socket := h.net.Listen(interceptor)
 	listener, err := quic.Listen(socket, quic.ListenConfig{TLS: conf})

@@ -40,9 +40,9 @@ func (m BootMark) Differs(other BootMark) bool {
 }
 
 // MaxAnswer is the size of the largest payload that a holder answers with, in bytes. A
-// State with the longest command takes a third of it. The daemon asks thousands of holders
-// at a time, which are not its own.
-const MaxAnswer = 2 << 10
+// State with the longest command takes a fourth of it, and a Resumed with an RSA key of 16384
+// bits three fourths. The daemon asks thousands of holders at a time, which are not its own.
+const MaxAnswer = 3 << 10
 
 // Limits of fields. A receiver refuses what exceeds them.
 const (
@@ -124,8 +124,15 @@ type Attached struct {
 	Boot    BootMark  `cbor:"11,keyasint"` // of the holder
 }
 
-// Resumed answers a Resume whose proof is valid. Frames follow.
-type Resumed struct{}
+// Resumed answers a Resume whose proof is valid. Frames follow. Its fields are for the
+// daemon only, which sends the client none: the holder repeats what Open said of the login
+// when the client attached.
+type Resumed struct {
+	Account string `cbor:"1,keyasint"`
+	Key     []byte `cbor:"2,keyasint"`
+	Scope   string `cbor:"3,keyasint"`
+	NoPTY   bool   `cbor:"4,keyasint"`
+}
 
 // Resume adds a carrier to an attachment. It has a fixed size and form: the daemon
 // passes it on to the holder of a client that has proven nothing yet.
@@ -215,6 +222,19 @@ type Kill struct {
 	Session string `cbor:"1,keyasint"` // name, or the start of an id
 }
 
+// Revoke takes from clients of the account what they attached with: they can neither
+// continue nor resume. Revoked answers it.
+type Revoke struct {
+	Key []byte `cbor:"1,keyasint"` // SHA-256 of the public key by which they logged in
+	All bool   `cbor:"2,keyasint"` // of all clients; Key is empty
+}
+
+// Revoked answers Revoke.
+type Revoked struct {
+	Clients uint32 `cbor:"1,keyasint"` // that have lost access
+	Silent  uint32 `cbor:"2,keyasint"` // sessions that did not answer: their clients keep it
+}
+
 // Done answers a request that has no other answer.
 type Done struct{}
 
@@ -227,6 +247,7 @@ const (
 	CodeNoSession Code = 1 // there is no such session
 	CodeDisplaced Code = 2 // another client has become the writer; the text names it
 	CodeUnknown   Code = 3 // the server does not know the type of the message
+	CodeWithdrawn Code = 4 // what let the client in does so no more; the text says why
 )
 
 // An Error tells an authenticated client why a request failed. Clients return it as an
@@ -247,6 +268,11 @@ type Open struct {
 
 	// Instance is that of an Attach, or zeros: State tells whether it asks again.
 	Instance InstanceID `cbor:"4,keyasint"`
+
+	// With Attach: the account and the public key (RFC 4253, 6.6) by which the client has
+	// logged in. There is no key if a token was its proof.
+	Account string `cbor:"5,keyasint"`
+	Key     []byte `cbor:"6,keyasint"`
 }
 
 // Launch describes a new session to its holder.
@@ -354,6 +380,8 @@ func (*Listing) Type() Type  { return TypeListing }
 func (*Kill) Type() Type     { return TypeKill }
 func (*Done) Type() Type     { return TypeDone }
 func (*Error) Type() Type    { return TypeError }
+func (*Revoke) Type() Type   { return TypeRevoke }
+func (*Revoked) Type() Type  { return TypeRevoked }
 func (*Open) Type() Type     { return TypeOpen }
 func (*Query) Type() Type    { return TypeQuery }
 func (*State) Type() Type    { return TypeState }

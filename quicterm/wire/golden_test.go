@@ -126,7 +126,20 @@ var goldenBodies = []struct {
 		b0b1b2b3b4b5b6b7
 		0102030405060708
 		eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee`},
-	{&Resumed{}, `09 000001 a0`},
+	{&Resumed{Account: "ann", Key: []byte("key"), Scope: "5348", NoPTY: true},
+		`09 000013 a4
+		01 63 616e6e
+		02 43 6b6579
+		03 64 35333438
+		04 f5`},
+	{&Revoke{Key: []byte("sum"), All: true},
+		`0f 000008 a2
+		01 43 73756d
+		02 f5`},
+	{&Revoked{Clients: 2, Silent: 1},
+		`10 000005 a2
+		01 02
+		02 01`},
 	{&List{}, `0a 000001 a0`},
 	{&Listing{Sessions: []cbor.RawMessage{rawInfo}, More: 3},
 		`0b 00004c a2
@@ -139,12 +152,14 @@ var goldenBodies = []struct {
 		`0e 00000b a2
 		01 02
 		02 66 627920616e6e`},
-	{&Open{Client: "ann@::1", Scope: "5348", NoPTY: true, Instance: testInstance},
-		`20 000024 a4
+	{&Open{Client: "ann@::1", Scope: "5348", NoPTY: true, Instance: testInstance, Account: "ann", Key: []byte("key")},
+		`20 00002e a6
 		01 67 616e6e403a3a31
 		02 64 35333438
 		03 f5
-		04 50 0f0e0d0c0b0a09080706050403020100`},
+		04 50 0f0e0d0c0b0a09080706050403020100
+		05 63 616e6e
+		06 43 6b6579`},
 	{&Query{}, `21 000001 a0`},
 	{&State{
 		Memory:  4096,

@@ -23,7 +23,7 @@ const MaxMessage = 192 << 10
 // A Type is the type of a message.
 type Type uint8
 
-// The types of messages. Those up to TypeError are between client and server; the others
+// The types of messages. Those up to TypeRevoked are between client and server; the others
 // never leave the machine.
 const (
 	TypeHello    Type = 1
@@ -40,6 +40,8 @@ const (
 	TypeKill     Type = 12
 	TypeDone     Type = 13
 	TypeError    Type = 14
+	TypeRevoke   Type = 15
+	TypeRevoked  Type = 16
 
 	TypeOpen   Type = 32
 	TypeQuery  Type = 33

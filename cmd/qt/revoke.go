@@ -1,0 +1,77 @@
+package main
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/crypto/ssh"
+
+	"github.com/quicterm/quicterm/configs"
+	"github.com/quicterm/quicterm/quicterm/client"
+)
+
+func revokeCommand() *cobra.Command {
+	var opts options
+	c := &cobra.Command{
+		Use:   "revoke [flags] key|all [user@]host",
+		Short: "Take access from the clients that a key has let in, or from all",
+		Long: `Take access from clients that are attached to your sessions on a host, or away and
+about to come back: from those that have logged in with a key, given by its fingerprint
+(SHA256:...) or by the file of the public key, or from all, whatever let them in. They
+are disconnected at once. Sessions with a terminal continue, detached; commands without
+one are hung up, because nobody else can have their output.
+
+With "all", that includes the client in which you type this.
+
+The key can still log in as long as it is in authorized_keys: remove it there first.`,
+		Args: usage(cobra.ExactArgs(2)),
+		RunE: func(c *cobra.Command, args []string) error {
+			sum, err := keySum(args[0])
+			if err != nil {
+				return err
+			}
+			return withClient(c.Context(), args[1], &opts, func(conn *client.Client, _ *configs.Client) error {
+				clients, silent, err := conn.Revoke(c.Context(), sum)
+				if err != nil {
+					return err
+				}
+				return revoked(clients, silent)
+			})
+		},
+	}
+	addTargetFlags(c, &opts)
+	return c
+}
+
+// keySum returns the SHA-256 of a public key that is given by its fingerprint or its file,
+// or nil for "all".
+func keySum(key string) ([]byte, error) {
+	if key == "all" {
+		return nil, nil
+	}
+	if fingerprint, ok := strings.CutPrefix(key, "SHA256:"); ok {
+		sum, err := base64.RawStdEncoding.DecodeString(fingerprint)
+		if err != nil || len(sum) != sha256.Size {
+			return nil, fmt.Errorf("%s is not the fingerprint of a key: ssh-keygen -l -f FILE shows it", key)
+		}
+		return sum, nil
+	}
+	content, err := os.ReadFile(key)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, withHint(err, "name a file with a public key, a fingerprint (SHA256:...), or all")
+	}
+	if err != nil {
+		return nil, err
+	}
+	public, _, _, _, err := ssh.ParseAuthorizedKey(content)
+	if err != nil {
+		return nil, fmt.Errorf("%s has no public key: name the .pub file", key)
+	}
+	sum := sha256.Sum256(public.Marshal())
+	return sum[:], nil
+}

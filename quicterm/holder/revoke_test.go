@@ -1,0 +1,76 @@
+//go:build linux || darwin
+
+package holder
+
+import (
+	"crypto/sha256"
+	"testing"
+
+	"github.com/quicterm/quicterm/quicterm/wire"
+)
+
+// revoke sends a Revoke, and returns how many clients have lost access.
+func (w *world) revoke(req *wire.Revoke) uint32 {
+	w.t.Helper()
+	m, _ := w.ask(&wire.Open{Client: "ann@phone"}, req)
+	var revoked wire.Revoked
+	w.want("revoke", m, &revoked)
+	return revoked.Clients
+}
+
+// A client whose key is revoked loses its carriers at once, and is told why when it
+// comes back. The session is kept for the next one.
+func TestRevokedClient(t *testing.T) {
+	inBubble(t, wire.Launch{PTY: true}, func(w *world) {
+		a := w.attach("a@x")
+		key := []byte("a public key")
+		w.locked(func(h *Holder) { h.clients.writer().login.Key = key })
+		other := sha256.Sum256([]byte("another key"))
+		if n := w.revoke(&wire.Revoke{Key: other[:]}); n != 0 {
+			t.Errorf("another key: %d clients have lost access", n)
+		}
+		sum := sha256.Sum256(key)
+		if n := w.revoke(&wire.Revoke{Key: sum[:]}); n != 1 {
+			t.Errorf("%d clients have lost access, want 1", n)
+		}
+		a.awaitEnd()
+		w.wantPhase("revoked", wire.PhaseDetached, 0)
+		for range 2 {
+			m, _ := w.ask(&wire.Open{}, a.statement())
+			var refusal wire.Error
+			w.want("resume", m, &refusal)
+			if refusal.Code != wire.CodeWithdrawn || refusal.Text != "ann@phone has revoked it (qt revoke)" {
+				t.Errorf("refused with %+v", refusal)
+			}
+		}
+		if n := w.revoke(&wire.Revoke{All: true}); n != 0 {
+			t.Errorf("%d clients have lost access twice", n)
+		}
+		for range maxDisplaced + 2 { // they are forgotten like displaced ones
+			w.attach("b@x")
+			if n := w.revoke(&wire.Revoke{All: true}); n != 1 {
+				t.Errorf("%d clients have lost access, want 1", n)
+			}
+		}
+		m, _ := w.ask(&wire.Open{}, a.statement())
+		w.want("long ago", m, &wire.Denied{})
+	})
+}
+
+// A client that a token let in has no key.
+func TestRevokeOfNoKey(t *testing.T) {
+	inBubble(t, wire.Launch{}, func(w *world) {
+		a := w.attach("a@x")
+		none := sha256.Sum256(nil)
+		if n := w.revoke(&wire.Revoke{Key: none[:]}); n != 0 {
+			t.Errorf("%d clients have lost access", n)
+		}
+		if n := w.revoke(&wire.Revoke{All: true}); n != 1 {
+			t.Errorf("%d clients have lost access, want 1", n)
+		}
+		a.awaitEnd()
+		if len(w.program.Signals()) == 0 {
+			t.Error("a pipe that nobody can attach to was not hung up")
+		}
+	})
+}

@@ -1,0 +1,49 @@
+//go:build linux || darwin
+
+package server
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"io/fs"
+	"sync"
+
+	"github.com/quicterm/quicterm/quicterm/wire"
+)
+
+// revoke passes a Revoke on to all holders of the account.
+func (c *conn) revoke(ctx context.Context, req *wire.Revoke, m wire.Message) (*wire.Revoked, error) {
+	switch {
+	case c.scope != "":
+		return nil, &wire.Error{Text: "a key with a command may revoke nothing"}
+	case req.All != (len(req.Key) == 0), !req.All && len(req.Key) != sha256.Size:
+		return nil, &wire.Error{Text: "name one key, or all"}
+	}
+	var revoked wire.Revoked
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	slots := make(chan struct{}, maxAsks)
+	for _, id := range c.server.holders.Sessions(c.account.UID) {
+		slots <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-slots }()
+			var one wire.Revoked
+			answer, err := c.server.holders.Ask(ctx, c.account.UID, id, c.open(), m)
+			if err == nil {
+				err = answer.Decode(&one)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			switch {
+			case err == nil:
+				revoked.Clients += min(one.Clients, 1)
+			case !errors.Is(err, fs.ErrNotExist):
+				c.log.Warn("holder does not revoke", "id", shortID(id), "error", err)
+				revoked.Silent++
+			}
+		})
+	}
+	wg.Wait()
+	return &revoked, nil
+}

@@ -1,0 +1,277 @@
+//go:build linux || darwin
+
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"sync"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+
+	"github.com/quicterm/quicterm/quicterm/account"
+	"github.com/quicterm/quicterm/quicterm/auth"
+	"github.com/quicterm/quicterm/quicterm/keyfile"
+	"github.com/quicterm/quicterm/quicterm/sshd"
+	"github.com/quicterm/quicterm/quicterm/wire"
+)
+
+const (
+	// recheckInterval is how often a login is checked again while its connection lasts.
+	recheckInterval = 24 * time.Hour
+
+	// addressInterval is how often a connection is looked at: whether its client has
+	// another address, for which a key may not be good. It costs no check if not.
+	addressInterval = time.Minute
+
+	// rightTime is how long the result of a check is used for other resumes: a client
+	// without a path makes many.
+	rightTime = 30 * time.Second
+
+	// retryInterval is when a check that told nothing is made again.
+	retryInterval = 10 * time.Minute
+
+	// missingTime is for how long an account must not be found before that counts: the
+	// name service says the same if it cannot reach the directory of a company.
+	missingTime = retryInterval
+
+	// maxRights bounds how many results are kept.
+	maxRights = 1024
+)
+
+// An admission is what let a client in: an account, and what one of its keys was allowed. There
+// is no key if a token let it in.
+type admission struct {
+	uid     uint32
+	account string
+	key     string // RFC 4253, 6.6
+	scope   string // see wire.Open
+	noPTY   bool
+}
+
+// A withdrawnError says why a login does not let its client in any more. Every other error
+// of a check says nothing about that, and takes nothing from a client.
+type withdrawnError struct{ reason string }
+
+func (e *withdrawnError) Error() string { return e.reason }
+
+func withdrawn(err error) bool {
+	var w *withdrawnError
+	return errors.As(err, &w)
+}
+
+// rights know which logins still let their clients in. They are safe for concurrent use.
+type rights struct {
+	look func(context.Context, right) error // slow
+
+	mu      sync.Mutex
+	results map[right]*result
+	missing map[string]time.Time // since when an account is not found
+}
+
+// A right is an admission that is used from an address, at an address of the server.
+type right struct {
+	admission
+	from, at netip.Addr
+}
+
+// A result is that of a check, which may be under way.
+type result struct {
+	done chan struct{} // closed when the check has ended
+	at   time.Time     // of its start
+	err  error
+}
+
+func newRights(look func(context.Context, right) error) *rights {
+	return &rights{look: look, results: make(map[right]*result), missing: make(map[string]time.Time)}
+}
+
+// check returns nil if a right is one now, or was at most rightTime ago. It blocks until that
+// is known or ctx ends. Checks of one right share one look.
+func (r *rights) check(ctx context.Context, key right) error {
+	for {
+		r.mu.Lock()
+		known, first := r.results[key], false
+		if known == nil || known.ended() && (time.Since(known.at) >= rightTime || known.err != nil && !withdrawn(known.err)) {
+			r.forgetLocked()
+			known, first = &result{done: make(chan struct{}), at: time.Now()}, true
+			r.results[key] = known
+		}
+		r.mu.Unlock()
+		if first {
+			err := r.look(ctx, key)
+			r.mu.Lock()
+			known.err = r.confirmLocked(key.account, err)
+			close(known.done)
+			r.mu.Unlock()
+			return known.err
+		}
+		select {
+		case <-known.done:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+		if !errors.Is(known.err, context.Canceled) { // which is the end of another client
+			return known.err
+		}
+	}
+}
+
+func (r *result) ended() bool {
+	select {
+	case <-r.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// confirmLocked takes it as withdrawn that an account does not exist when that was so for
+// long enough.
+func (r *rights) confirmLocked(account string, err error) error {
+	if !errors.Is(err, errMissing) {
+		if err == nil || withdrawn(err) {
+			delete(r.missing, account)
+		}
+		return err
+	}
+	since, known := r.missing[account]
+	if !known {
+		since = time.Now()
+		r.missing[account] = since
+	}
+	if time.Since(since) >= missingTime {
+		return &withdrawnError{fmt.Sprintf("the account %s does not exist any more", account)}
+	}
+	return err
+}
+
+// forgetLocked makes room for a result.
+func (r *rights) forgetLocked() {
+	for key, known := range r.results {
+		if len(r.results) < maxRights {
+			return
+		}
+		if known.ended() {
+			delete(r.results, key)
+		}
+	}
+	if len(r.missing) >= maxRights {
+		clear(r.missing)
+	}
+}
+
+// refused returns why a right is none, if that is what was known last: then it is checked
+// again first. Otherwise it returns nil at once: the client is let in, and checked meanwhile.
+func (r *rights) refused(ctx context.Context, key right) error {
+	r.mu.Lock()
+	known := r.results[key]
+	bad := known != nil && known.ended() && withdrawn(known.err)
+	r.mu.Unlock()
+	if !bad {
+		return nil
+	}
+	if err := r.check(ctx, key); withdrawn(err) {
+		return err
+	}
+	return nil
+}
+
+// errMissing is the error of an account that is not found.
+var errMissing = errors.New("account is not found")
+
+// look checks whether a client would be let in now, as logging in does.
+func (s *Server) look(ctx context.Context, r right) error {
+	a, err := s.names.Lookup(ctx, r.account)
+	if errors.Is(err, account.ErrUnknown) {
+		return fmt.Errorf("%s: %w", r.account, errMissing)
+	}
+	if err != nil {
+		return err
+	}
+	switch {
+	case a.UID != r.uid:
+		return &withdrawnError{fmt.Sprintf("the account %s is another one now", a.Name)}
+	case a.Expired(time.Now()):
+		return &withdrawnError{fmt.Sprintf("the account %s has expired", a.Name)}
+	case r.key == "":
+		if _, err = s.policy(ctx, a, r.from, r.at); errors.Is(err, sshd.ErrRefused) {
+			return &withdrawnError{err.Error()}
+		}
+		return err
+	}
+	key, err := auth.ParseUserKey([]byte(r.key))
+	if err != nil {
+		return &withdrawnError{err.Error()}
+	}
+	verdicts, err := s.authorize(ctx, a, r.from, r.at, []byte(r.key))
+	if err != nil {
+		return err
+	}
+	name := ssh.FingerprintSHA256(key)
+	allowed, refused := verdicts[0].Allowed, verdicts[0].Refused
+	switch {
+	case errors.Is(refused, keyfile.ErrUnread):
+		return refused
+	case allowed == nil:
+		return &withdrawnError{fmt.Sprintf("%s: %v", name, refused)}
+	case allowed.Scope(key) != r.scope, allowed.NoPTY && !r.noPTY:
+		return &withdrawnError{name + " is allowed less than before"}
+	}
+	return nil
+}
+
+// right returns the right by which the client uses the connection as it is now.
+func (c *conn) right(l admission) right {
+	return right{l, c.address(), c.carrier.LocalAddr().Addr()}
+}
+
+// guard closes the connection when what let the client in does so no more: it checks that
+// after a time, when the client's address has changed, and each day. The caller calls stop
+// when the connection has ended.
+func (c *conn) guard(l admission, after time.Duration) (stop func()) {
+	ctx, cancel := context.WithCancel(c.incoming.Context())
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		now, next := c.right(l), time.Now().Add(after)
+		timer := time.NewTimer(min(after, addressInterval))
+		defer timer.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-timer.C:
+			}
+			if moved := c.right(l); moved != now {
+				now, next = moved, time.Now()
+			}
+			if !time.Now().Before(next) {
+				err := c.server.rights.check(ctx, now)
+				switch {
+				case ctx.Err() != nil:
+					return
+				case withdrawn(err):
+					c.log.Warn("client has lost access", "account", l.account, "reason", err.Error())
+					c.carrier.Close()
+					return
+				case err != nil:
+					c.log.Warn("cannot check a client's access", "account", l.account, "error", err)
+					next = time.Now().Add(retryInterval)
+				default:
+					next = time.Now().Add(recheckInterval)
+				}
+			}
+			timer.Reset(addressInterval)
+		}
+	})
+	return func() {
+		cancel()
+		wg.Wait()
+	}
+}
+
+// refusal tells a client that what let it in does so no more.
+func refusal(err error) *wire.Error { return &wire.Error{Code: wire.CodeWithdrawn, Text: err.Error()} }
