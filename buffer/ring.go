@@ -11,8 +11,9 @@ const (
 	// largest frames.
 	MinCapacity = 512 << 10
 
+	// MaxSegment is how many bytes of frames a Ring evicts at once, at most.
+	MaxSegment = 256 << 10
 	minSegment = 4 << 10
-	maxSegment = 256 << 10
 
 	// indexStride is how many frames share one entry of a segment's index. A
 	// look-up visits at most this many headers.
@@ -91,6 +92,18 @@ func (r *Ring) Next() uint64 { return r.next }
 
 // Memory returns how many bytes of memory the ring has allocated.
 func (r *Ring) Memory() int { return r.held }
+
+// Capacity returns how many bytes of memory the ring may have.
+func (r *Ring) Capacity() int { return r.capacity }
+
+// SetCapacity changes the capacity, to MinCapacity at least. It evicts the oldest frames
+// while the ring has more memory than that.
+func (r *Ring) SetCapacity(capacity int) {
+	r.capacity = max(capacity, MinCapacity)
+	for r.held > r.capacity {
+		r.drop()
+	}
+}
 
 // Room returns how many bytes of payload can be appended as one frame without
 // evicting any: at most MaxPayload, and 0 if none can.
@@ -182,7 +195,7 @@ func (r *Ring) grow(need int) *segment {
 		s = r.drop()
 	}
 	size := max(need, min(r.size, r.spare()))
-	r.size = min(r.size*2, maxSegment, r.capacity/8)
+	r.size = min(r.size*2, MaxSegment, r.capacity/8)
 	if s == nil || s.read || cap(s.buf) != size {
 		s = &segment{
 			buf:   make([]byte, 0, size),

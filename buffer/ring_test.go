@@ -34,6 +34,7 @@ func FuzzRing(f *testing.F) {
 func checkRing(t *rapid.T) {
 	r := NewRing(0)
 	m := &ringModel{first: 1}
+	capacity := MinCapacity
 	sizes := rapid.OneOf(rapid.IntRange(0, 40), rapid.IntRange(0, 5000), rapid.IntRange(0, MaxPayload))
 	seqs := func(label string) uint64 {
 		return rapid.Uint64Range(0, uint64(len(m.frames))+2).Draw(t, label)
@@ -61,6 +62,14 @@ func checkRing(t *rapid.T) {
 				}
 				m.first = r.First()
 			}
+		},
+		"capacity": func(t *rapid.T) {
+			capacity = rapid.IntRange(0, 4*MinCapacity).Draw(t, "capacity")
+			r.SetCapacity(capacity)
+			if capacity = max(capacity, MinCapacity); r.Capacity() != capacity || r.First() < m.first {
+				t.Fatalf("capacity %d from frame %d on, want %d from at least %d", r.Capacity(), r.First(), capacity, m.first)
+			}
+			m.first = r.First()
 		},
 		"release": func(t *rapid.T) {
 			before := seqs("before")
@@ -116,8 +125,8 @@ func checkRing(t *rapid.T) {
 			for _, s := range r.segments {
 				held += cap(s.buf) + indexEntry*cap(s.index)
 			}
-			if held != r.Memory() || held > MinCapacity {
-				t.Fatalf("takes %d bytes, says %d, may take %d", held, r.Memory(), MinCapacity)
+			if held != r.Memory() || held > capacity {
+				t.Fatalf("takes %d bytes, says %d, may take %d", held, r.Memory(), capacity)
 			}
 			for _, s := range r.segments {
 				if len(s.index) > indexSize(cap(s.buf))/indexEntry {

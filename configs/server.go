@@ -141,7 +141,7 @@ func (s *Server) check() error {
 		atLeast("detached_ttl", s.DetachedTTL.Duration, 0),
 		atLeast("exited_ttl", s.ExitedTTL.Duration, time.Second),
 		atLeast("pipe_ttl", s.PipeTTL.Duration, time.Second),
-		within("max_sessions_per_user", s.MaxSessionsPerUser, 1, 1000),
+		within("max_sessions_per_user", s.MaxSessionsPerUser, 1, 2000),
 		atLeast("max_buffer_total", s.MaxBufferTotal.Of(100), 1),
 		within("max_unauthenticated", s.MaxUnauthenticated, 1, 10_000),
 		atLeast("auth_timeout", s.AuthTimeout.Duration, time.Second),

@@ -92,7 +92,7 @@ var packages = []struct {
 	},
 	{
 		path: "quicterm/keyfile", role: "reads authorized_keys files, in processes with the rights of the account",
-		imports: "quicterm/account quicterm/auth golang.org/x/sys golang.org/x/time",
+		imports: "quicterm/account quicterm/auth quicterm/memory golang.org/x/sys golang.org/x/time",
 	},
 	{
 		path: "quicterm/auth", role: "host keys, user keys, tokens; knows no connection but its TLS state",
@@ -113,7 +113,7 @@ var packages = []struct {
 	{
 		path: "quicterm/holder", role: "owns the program of a session; knows no network",
 		imports: `buffer migrate/carrier migrate/carrier/sealed migrate/carrier/unixsock quicterm/auth quicterm/driver quicterm/gate
-			quicterm/rundir quicterm/session quicterm/wire github.com/creack/pty golang.org/x/sys`,
+			quicterm/memory quicterm/rundir quicterm/session quicterm/wire github.com/creack/pty golang.org/x/sys`,
 		tests: "migrate/carrier/carriertest quicterm/holder/programtest github.com/fxamacker/cbor/v2",
 	},
 	{
@@ -163,8 +163,8 @@ var packages = []struct {
 	},
 	{
 		path: "cmd/qtd", role: "the command line of the daemon and of the holder",
-		imports: `configs quicterm/bootstrap quicterm/holder quicterm/keyfile quicterm/logqueue quicterm/rundir quicterm/server quicterm/version
-			github.com/spf13/cobra`,
+		imports: `configs quicterm/bootstrap quicterm/holder quicterm/keyfile quicterm/logqueue quicterm/memory quicterm/rundir
+			quicterm/server quicterm/version github.com/spf13/cobra`,
 	},
 
 	{
@@ -218,8 +218,8 @@ var packages = []struct {
 	{
 		path: "bench/work", role: "what is done in sessions, and what is measured of it",
 		imports: `bench/barestream bench/measure bench/netem bench/program bench/rig bench/screen bench/topology configs
-			quicterm/auth quicterm/client quicterm/holder quicterm/holder/programtest quicterm/rundir
-			quicterm/wire golang.org/x/term`,
+			migrate/carrier/quic quicterm/auth quicterm/bootstrap quicterm/client quicterm/holder
+			quicterm/holder/programtest quicterm/rundir quicterm/wire golang.org/x/term`,
 		tests: "github.com/creack/pty",
 	},
 	{

@@ -13,6 +13,7 @@ import (
 
 	"github.com/quicterm/quicterm/configs"
 	"github.com/quicterm/quicterm/quicterm/holder"
+	"github.com/quicterm/quicterm/quicterm/memory"
 	"github.com/quicterm/quicterm/quicterm/server"
 )
 
@@ -43,6 +44,10 @@ func serveCommand() *cobra.Command {
 	return c
 }
 
+// leastMemory is how many bytes the daemon may always take before it collects garbage
+// without end: a thousand connections take a quarter of it.
+const leastMemory = 256 << 20
+
 // serve runs the daemon until SIGINT or SIGTERM. It calls ready when the daemon listens.
 func serve(config string, listen []string, granted bool, ready func()) error {
 	settings, err := configs.LoadServer(config)
@@ -55,10 +60,18 @@ func serve(config string, listen []string, granted bool, ready func()) error {
 	// Logins leave more garbage than the daemon has memory, and relaying leaves none:
 	// less memory is worth the time of more collections.
 	debug.SetGCPercent(25)
+	if state, err := memory.Read(); err == nil {
+		debug.SetMemoryLimit(int64(max(state.Total/8, leastMemory)))
+	}
 	// A failed write to the log must not end the daemon.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	log := newLog(os.Stderr, settings.LogLevel, settings.LogFormat)
 	defer log.Close()
+	if os.Geteuid() == 0 && !granted {
+		if err := memory.Protect(); err != nil {
+			log.Logger().Info("the kernel may end this daemon when memory is short", "error", err)
+		}
+	}
 	server, err := server.New(server.Config{
 		Settings:   settings,
 		Log:        log.Logger(),

@@ -10,6 +10,8 @@
 //     ring because it was full is reported exactly.
 //   - A program on a terminal never waits for a client that is not connected. A program
 //     on pipes does, until it is hung up: none of its output is lost.
+//   - The ring shrinks when the machine is short of memory, the oldest output of a terminal
+//     first (pressure.go).
 //   - There is one writer. Another client takes its place only by Attach.
 //   - A session ends when its program has and a client knows, when a limit (detached_ttl,
 //     pipe_ttl, exited_ttl) is reached, or when a client kills it. The client is told why.

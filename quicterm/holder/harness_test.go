@@ -17,6 +17,7 @@ import (
 	"github.com/quicterm/quicterm/migrate/carrier"
 	"github.com/quicterm/quicterm/migrate/carrier/carriertest"
 	"github.com/quicterm/quicterm/quicterm/holder/programtest"
+	"github.com/quicterm/quicterm/quicterm/memory"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -52,15 +53,19 @@ type world struct {
 	socket  *Socket           // nil if there is none
 	path    string            // of the socket
 	timeout time.Duration
+	memory  func() (memory.State, error) // of the machine, or nil
 
 	instances int // of clients
 	wg        sync.WaitGroup
 }
 
 // inBubble calls f with the holder of a stub, on virtual time.
-func inBubble(t *testing.T, launch wire.Launch, f func(w *world)) {
+func inBubble(t *testing.T, launch wire.Launch, f func(w *world)) { onMachine(t, launch, nil, f) }
+
+// onMachine is inBubble on a machine with a memory.
+func onMachine(t *testing.T, launch wire.Launch, memory func() (memory.State, error), f func(w *world)) {
 	synctest.Test(t, func(t *testing.T) {
-		w := &world{t: t, log: new(logbook), program: programtest.NewStub(launch.PTY), timeout: 1000 * time.Hour}
+		w := &world{t: t, log: new(logbook), program: programtest.NewStub(launch.PTY), timeout: 1000 * time.Hour, memory: memory}
 		w.start(launch, w.program)
 		defer w.end()
 		f(w)
@@ -82,6 +87,7 @@ func (w *world) start(launch wire.Launch, p Program) {
 		launch.PipeTTL = time.Hour
 	}
 	w.h = New(launch, p, w.log.logger())
+	w.h.pressure.read = w.memory
 	w.wg.Go(w.h.Run)
 }
 

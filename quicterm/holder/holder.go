@@ -25,12 +25,13 @@ type Holder struct {
 
 	// gate guards all below. It changes with input to give to the program, with room
 	// for output, and at the end.
-	gate    gate.Gate
-	ring    *buffer.Ring // the log of the program's output
-	clients clients
-	reading reading
-	redraws int // under way: the terminal has another size meanwhile
-	life    lifetime
+	gate     gate.Gate
+	ring     *buffer.Ring // the log of the program's output
+	clients  clients
+	reading  reading
+	pressure pressure
+	redraws  int // under way: the terminal has another size meanwhile
+	life     lifetime
 
 	deniedAt         time.Time // of the last line about a resume that was denied
 	deniedSuppressed int       // such lines since
@@ -48,15 +49,16 @@ func New(launch wire.Launch, p Program, log *slog.Logger) *Holder {
 	now := time.Now()
 	ring := buffer.NewRing(launch.Buffer)
 	h := &Holder{
-		launch:  launch,
-		log:     log.With("session", launch.Name, "id", launch.ID.String()[:8]),
-		created: now,
-		boot:    CurrentBoot().Mark(launch.ID),
-		program: p,
-		ring:    ring,
-		clients: newClients(ring, launch.PTY, launch.Buffer),
-		life:    lifetime{since: now, changed: make(chan struct{}, 1), requested: make(map[syscall.Signal]bool)},
-		end:     make(chan struct{}),
+		launch:   launch,
+		log:      log.With("session", launch.Name, "id", launch.ID.String()[:8]),
+		created:  now,
+		boot:     CurrentBoot().Mark(launch.ID),
+		program:  p,
+		ring:     ring,
+		clients:  newClients(ring, launch.PTY, launch.Buffer),
+		life:     lifetime{since: now, changed: make(chan struct{}, 1), requested: make(map[syscall.Signal]bool)},
+		end:      make(chan struct{}),
+		pressure: pressure{grown: make(chan struct{}, 1), next: smallRing},
 	}
 	if launch.PTY { // ^C and ^\ are typed
 		h.life.requested[syscall.SIGINT], h.life.requested[syscall.SIGQUIT] = true, true
@@ -71,6 +73,9 @@ func (h *Holder) Run() {
 	h.running.Go(h.inputLoop)
 	h.running.Go(h.programLoop)
 	h.running.Go(h.limitLoop)
+	if h.pressure.read != nil {
+		h.running.Go(h.memoryLoop)
+	}
 	<-h.end
 	h.program.Close()
 	h.running.Wait()
@@ -120,6 +125,7 @@ func (h *Holder) appendLocked(t buffer.Type, payload []byte) (seq uint64) {
 		return 0
 	}
 	seq = h.ring.Append(t, payload)
+	h.grownLocked()
 	h.clients.appended(time.Now())
 	return seq
 }

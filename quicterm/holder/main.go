@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/quicterm/quicterm/quicterm/memory"
 	"github.com/quicterm/quicterm/quicterm/rundir"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
@@ -69,7 +70,12 @@ func begin(log *slog.Logger) (*Holder, *Socket, error) {
 		s.Close()
 		return nil, nil, err
 	}
-	return New(launch, p, log), s, nil
+	// A limit for when the collector falls behind, well above what the ring and the usual
+	// garbage take.
+	debug.SetMemoryLimit(int64(launch.Buffer)*3/2 + 64<<20)
+	h := New(launch, p, log)
+	h.pressure.read = memory.Read
+	return h, s, nil
 }
 
 // openSocket makes the socket, or takes over the one that the daemon has bound.

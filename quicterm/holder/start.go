@@ -3,15 +3,17 @@
 package holder
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
-	"strings"
 	"syscall"
 	"time"
 
+	"github.com/quicterm/quicterm/quicterm/memory"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -54,7 +56,8 @@ func Start(ctx context.Context, launch *wire.Launch, credential *syscall.Credent
 	cmd.Args[0] = "qtd"
 	cmd.Dir = "/"
 	cmd.Env = []string{}
-	cmd.Stdin = strings.NewReader(string(m.Append(nil)))
+	unprotected := make(chan struct{})
+	cmd.Stdin = &laterReader{unprotected, bytes.NewReader(m.Append(nil))}
 	if credential == nil {
 		cmd.Stderr = os.Stderr
 	}
@@ -69,6 +72,13 @@ func Start(ctx context.Context, launch *wire.Launch, credential *syscall.Credent
 		return 0, fmt.Errorf("start holder: %w", err)
 	}
 	pid = cmd.Process.Pid
+	// Only then the holder starts the program, which inherits its protection.
+	err = memory.Unprotect(pid)
+	close(unprotected)
+	if err != nil {
+		cmd.Process.Kill()
+		return pid, fmt.Errorf("start holder: %w", err)
+	}
 	defer cmd.Process.Release()
 	r.SetReadDeadline(time.Now().Add(startTime))
 	stop := context.AfterFunc(ctx, func() { r.SetReadDeadline(time.Now()) })
@@ -83,6 +93,17 @@ func Start(ctx context.Context, launch *wire.Launch, credential *syscall.Credent
 		return pid, errors.New(failed.Text)
 	}
 	return pid, nil
+}
+
+// A laterReader reads nothing before a channel is closed.
+type laterReader struct {
+	open <-chan struct{}
+	r    io.Reader
+}
+
+func (l *laterReader) Read(b []byte) (int, error) {
+	<-l.open
+	return l.r.Read(b)
 }
 
 // executable returns the file of this process's program, or the program as it runs if the

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/quicterm/quicterm/quicterm/auth"
+	"github.com/quicterm/quicterm/quicterm/memory"
 )
 
 // A child is a process that reads keys. It has a place, and counts for its account.
@@ -71,6 +72,9 @@ func (c *child) ask(ctx context.Context, req *request) ([]auth.Verdict, error) {
 	})
 	defer stop()
 	defer c.process.Kill()
+	if err := memory.Unprotect(c.process.Pid); err != nil { // before it belongs to the account
+		return nil, err
+	}
 	if err := json.NewEncoder(toChild).Encode(req); err != nil {
 		return nil, err
 	}

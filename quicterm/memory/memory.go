@@ -1,5 +1,6 @@
 // Package memory tells how much memory this process may use, how much of that is free, and
-// what other processes take. It starts nothing and keeps nothing.
+// what other processes take, and has the kernel spare a process when memory is short. It
+// starts nothing and keeps nothing.
 package memory
 
 // A State is the memory of this process's machine or container, in bytes.
@@ -7,7 +8,3 @@ type State struct {
 	Total     uint64
 	Available uint64 // what can be used before other memory must be given up
 }
-
-// An Adjust is how likely the kernel ends a process when memory is short: from -1000, never,
-// to 1000 (oom_score_adj in proc(5)).
-type Adjust int

@@ -13,11 +13,11 @@ func Read() (State, error) {
 	return State{Total: total, Available: total}, err
 }
 
-// SetAdjust does nothing: the system has no adjustment.
-func SetAdjust(int, Adjust) error { return nil }
+// Protect does nothing: the system ends no processes when memory is short.
+func Protect() error { return nil }
 
-// ReadAdjust returns 0: the system has no adjustment.
-func ReadAdjust() (Adjust, error) { return 0, nil }
+// Unprotect does nothing.
+func Unprotect(int) error { return nil }
 
 // ByAccount returns an error: it is not known.
 func ByAccount(string, uint64) (map[uint32]uint64, error) { return nil, errors.ErrUnsupported }

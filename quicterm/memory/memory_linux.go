@@ -101,20 +101,40 @@ func field(content []byte, name string) uint64 {
 	return 0
 }
 
-// SetAdjust sets the adjustment of a process, and the least that it may set itself if this
-// process has the right for that.
-func SetAdjust(pid int, a Adjust) error {
-	return os.WriteFile(fmt.Sprintf("/proc/%d/oom_score_adj", pid), []byte(strconv.Itoa(int(a))), 0)
+// protection is the oom_score_adj (proc(5)) of a protected process: the kernel ends it only
+// when others that take half of the memory are gone. It is not beyond all: a daemon that
+// leaks must not cost the machine, and sessions outlive it.
+const protection = -500
+
+// Protect makes the kernel end other processes first when memory is short, unless somebody
+// has chosen how likely it ends this one. It needs CAP_SYS_RESOURCE.
+func Protect() error {
+	if adjust, err := adjustment(); err != nil || adjust != 0 {
+		return err
+	}
+	return setAdjustment(os.Getpid(), protection)
 }
 
-// ReadAdjust returns the adjustment of this process.
-func ReadAdjust() (Adjust, error) {
+// Unprotect takes the protection from a child process that has just been started and has
+// inherited it, for good: it cannot get it back.
+func Unprotect(pid int) error {
+	if adjust, err := adjustment(); err != nil || adjust >= 0 {
+		return err
+	}
+	return setAdjustment(pid, 0)
+}
+
+// adjustment returns the oom_score_adj of this process.
+func adjustment() (int, error) {
 	b, err := os.ReadFile("/proc/self/oom_score_adj")
 	if err != nil {
 		return 0, err
 	}
-	n, err := strconv.Atoi(string(bytes.TrimSpace(b)))
-	return Adjust(n), err
+	return strconv.Atoi(string(bytes.TrimSpace(b)))
+}
+
+func setAdjustment(pid, adjust int) error {
+	return os.WriteFile(fmt.Sprintf("/proc/%d/oom_score_adj", pid), []byte(strconv.Itoa(adjust)), 0)
 }
 
 // ByAccount returns how much memory of their own the processes of each account take whose

@@ -83,13 +83,3 @@ func TestByAccount(t *testing.T) {
 	}
 	taken[0] = 0
 }
-
-func TestAdjust(t *testing.T) {
-	before, err := ReadAdjust()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := SetAdjust(os.Getpid(), before); err != nil {
-		t.Error(err)
-	}
-}

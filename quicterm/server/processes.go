@@ -41,7 +41,7 @@ type processes struct {
 const (
 	// maxSockets bounds how many sockets of an account are looked at: twice the largest
 	// max_sessions_per_user, for sessions that are over but wait for their client.
-	maxSockets = 2000
+	maxSockets = 4000
 
 	// maxNames bounds how many names are read from a directory, readNames at a time: the
 	// sockets and some logs.

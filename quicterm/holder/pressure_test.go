@@ -1,0 +1,132 @@
+//go:build linux || darwin
+
+package holder
+
+import (
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/quicterm/quicterm/quicterm/memory"
+	"github.com/quicterm/quicterm/quicterm/wire"
+)
+
+// A machine has memory, of which a part is available.
+type machine struct {
+	percent atomic.Uint64
+	looks   atomic.Int64
+}
+
+func (m *machine) read() (memory.State, error) {
+	m.looks.Add(1)
+	return memory.State{Total: 100 << 30, Available: m.percent.Load() << 30}, nil
+}
+
+// ringSize returns how much memory the output takes.
+func (w *world) ringSize() (n int) {
+	w.locked(func(h *Holder) { n = h.ring.Memory() })
+	return n
+}
+
+// When memory is scarce, the output of a terminal without a client does not grow. When it
+// is critical, the oldest is dropped, and the next client is told how much. When there is
+// plenty again, the ring has its capacity again.
+func TestTerminalUnderPressure(t *testing.T) {
+	m := new(machine)
+	m.percent.Store(50)
+	onMachine(t, wire.Launch{PTY: true, Buffer: 64 << 20}, m.read, func(w *world) {
+		all := lines(32 << 20)
+		w.print(all[:16<<20])
+		held := w.ringSize()
+		if held < 16<<20 {
+			t.Fatalf("the ring takes %d bytes of 16 MiB of output", held)
+		}
+		m.percent.Store(scarceMemory - 1)
+		time.Sleep(checkInterval)
+		w.print(all[16<<20 : 24<<20])
+		if n := w.ringSize(); n > held || n < held/2 {
+			t.Errorf("while memory is scarce the ring takes %d bytes, want at most the %d of before", n, held)
+		}
+		m.percent.Store(criticalMemory - 1)
+		time.Sleep(checkInterval + 10*criticalInterval)
+		if n := w.ringSize(); n > smallRing || n < smallRing/2 {
+			t.Errorf("while memory is critical the ring takes %d bytes, want about %d", n, smallRing)
+		}
+		m.percent.Store(plentyMemory)
+		time.Sleep(checkInterval)
+		w.print(all[24<<20:])
+		if n := w.ringSize(); n < 8<<20 {
+			t.Errorf("with plenty of memory the ring takes %d bytes, and 8 MiB were printed", n)
+		}
+		c, conn := w.join("a@x")
+		defer conn.Close()
+		c.resume()
+		c.awaitOutput(all[24<<20:])
+		if got := c.output(); !strings.HasSuffix(all, got) || len(got) < 8<<20 {
+			t.Errorf("%d bytes came, which are not the end of what was printed", len(got))
+		}
+	})
+}
+
+// A command's output is never dropped: the program waits sooner.
+func TestPipeUnderPressure(t *testing.T) {
+	m := new(machine)
+	onMachine(t, wire.Launch{Buffer: 64 << 20, PipeTTL: 10 * time.Hour}, m.read, func(w *world) {
+		all := lines(12 << 20)
+		done := w.printing(all)
+		time.Sleep(time.Hour)
+		if n := w.ringSize(); done() || n > 2*checkGrowth {
+			t.Errorf("the ring takes %d bytes while no memory is available; the program has printed all: %v", n, done())
+		}
+		c, conn := w.join("a@x")
+		defer conn.Close()
+		c.resume()
+		c.awaitOutput(all)
+		if frames, _ := c.lost(); frames > 0 || c.output() != all {
+			t.Errorf("%d bytes, %d frames lost; the program has printed %d bytes", len(c.output()), frames, len(all))
+		}
+		done = w.printing(all)
+		c.awaitOutput(all + all)
+		m.percent.Store(plentyMemory)
+		time.Sleep(checkInterval)
+		if !done() {
+			t.Error("the program waits")
+		}
+	})
+}
+
+// A client that is connected gets all output, however little memory there is.
+func TestClientUnderPressure(t *testing.T) {
+	m := new(machine)
+	onMachine(t, wire.Launch{PTY: true, Buffer: 64 << 20}, m.read, func(w *world) {
+		c, conn := w.join("a@x")
+		defer conn.Close()
+		c.resume()
+		all := lines(32 << 20)
+		w.print(all)
+		c.awaitOutput(all)
+		if frames, _ := c.lost(); frames > 0 || c.output() != all {
+			t.Errorf("%d bytes, %d frames lost; the program has printed %d bytes", len(c.output()), frames, len(all))
+		}
+	})
+}
+
+// A holder with little output never looks at the memory of its machine, and one with more
+// once a minute.
+func TestIdleHolderDoesNotLook(t *testing.T) {
+	m := new(machine)
+	m.percent.Store(50)
+	onMachine(t, wire.Launch{PTY: true, Buffer: 64 << 20}, m.read, func(w *world) {
+		w.print(lines(smallRing / 2))
+		time.Sleep(24 * time.Hour)
+		if n := m.looks.Load(); n != 0 {
+			t.Errorf("%d looks at the memory", n)
+		}
+		w.print(lines(2 * smallRing))
+		time.Sleep(time.Hour)
+		if n := m.looks.Load(); n < 50 || n > 70 {
+			t.Errorf("%d looks in an hour, want about 60", n)
+		}
+	})
+}
