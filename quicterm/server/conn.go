@@ -39,6 +39,7 @@ type conn struct {
 	incoming *quic.Incoming
 	carrier  *quic.Conn
 	pending  *pending
+	member   *member
 	askedAt  time.Time // when the client's latest message before its login was read
 	log      *slog.Logger
 	keys     authorized
@@ -62,8 +63,11 @@ func (s *Server) serveConn(ctx context.Context, incoming *quic.Incoming) {
 	pending := incoming.Context().Value(pendingKey{}).(*pending)
 	stopRefusing := context.AfterFunc(pending.evicted, func() { incoming.Refuse() })
 	defer stopRefusing()
+	member := incoming.Context().Value(memberKey{}).(*member)
+	member.close = func() { incoming.Close() }
+	defer s.accounts.leave(member)
 	c := &conn{
-		server: s, incoming: incoming, pending: pending,
+		server: s, incoming: incoming, pending: pending, member: member,
 		log: s.log.With("client", incoming.RemoteAddr().String()),
 	}
 	err := c.serve(ctx)
@@ -106,6 +110,7 @@ func (c *conn) serve(ctx context.Context) error {
 		return fmt.Errorf("%w: %w", errDenied, err)
 	}
 	c.server.unauthenticated.prove(c.pending)
+	c.server.accounts.join(c.account.UID, c.member)
 	c.carrier.SetDeadline(time.Time{})
 	c.log.Info("client authenticated", "account", c.account.Name, "proof", c.proof, "software", c.software)
 	c.log = c.server.log.With("client", c.account.Name+"@"+c.incoming.RemoteAddr().String())
@@ -142,6 +147,7 @@ func (c *conn) awaitDenial() {
 // connection a carrier or the client ends its side.
 func (c *conn) serveRequests(ctx context.Context, request wire.Message) error {
 	for {
+		c.member.heard()
 		if done, err := c.handle(ctx, request); done || err != nil {
 			return err
 		}

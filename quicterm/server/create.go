@@ -14,6 +14,11 @@ import (
 // findOrCreate returns the id of the session that a client asks for.
 func (c *conn) findOrCreate(ctx context.Context, req *wire.Attach) (wire.SessionID, error) {
 	s, uid := c.server, c.account.UID
+	end, err := s.accounts.of(uid).begin(ctx)
+	if err != nil {
+		return wire.SessionID{}, err
+	}
+	defer end()
 	if req.Mode == wire.ModeAttach {
 		e, err := s.find(ctx, uid, c.open(), req.Session)
 		if err != nil {
@@ -59,6 +64,9 @@ func (c *conn) findOrCreate(ctx context.Context, req *wire.Attach) (wire.Session
 	}
 	launch, err := c.launch(req, name)
 	if err != nil {
+		return wire.SessionID{}, err
+	}
+	if err := s.accounts.of(uid).starts.Wait(ctx); err != nil {
 		return wire.SessionID{}, err
 	}
 	if err := s.holders.Start(ctx, c.account, launch); err != nil {

@@ -18,11 +18,12 @@ func (c *conn) relay(answer wire.Message, toHolder carrier.Carrier) error {
 	if err := wire.Write(c.carrier, answer); err != nil {
 		return err
 	}
+	fromClient := heardCarrier{c.carrier, c.member}
 	var wg sync.WaitGroup
-	wg.Go(func() { copyDatagrams(toHolder, c.carrier) })
+	wg.Go(func() { copyDatagrams(toHolder, fromClient) })
 	wg.Go(func() { copyDatagrams(c.carrier, toHolder) })
 	wg.Go(func() {
-		copyStream(toHolder, c.carrier)
+		copyStream(toHolder, fromClient)
 		toHolder.Close() // the client has closed its side
 	})
 	copyStream(c.carrier, toHolder)

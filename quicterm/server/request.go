@@ -16,7 +16,11 @@ import (
 func (c *conn) handle(ctx context.Context, m wire.Message) (done bool, err error) {
 	switch m.Type {
 	case wire.TypeList:
-		return false, wire.Send(c.carrier, list(c.server.sessions(ctx, c.account.UID, c.open())))
+		listing, err := c.list(ctx)
+		if err != nil {
+			return false, err
+		}
+		return false, wire.Send(c.carrier, listing)
 	case wire.TypeKill:
 		var kill wire.Kill
 		if err := m.Decode(&kill); err != nil {
@@ -58,8 +62,23 @@ func (c *conn) handle(ctx context.Context, m wire.Message) (done bool, err error
 	})
 }
 
+// list returns the sessions that the client may see.
+func (c *conn) list(ctx context.Context) (*wire.Listing, error) {
+	end, err := c.server.accounts.of(c.account.UID).begin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	return list(c.server.sessions(ctx, c.account.UID, c.open())), nil
+}
+
 // kill passes a Kill on to the holder of the session with the given name or id.
 func (c *conn) kill(ctx context.Context, name string, m wire.Message) (wire.Message, error) {
+	end, err := c.server.accounts.of(c.account.UID).begin(ctx)
+	if err != nil {
+		return m, err
+	}
+	defer end()
 	e, err := c.server.find(ctx, c.account.UID, c.open(), name)
 	if err != nil {
 		return m, err

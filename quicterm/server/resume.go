@@ -57,6 +57,7 @@ func (c *conn) resume(m wire.Message) error {
 		return err
 	}
 	s.unauthenticated.prove(c.pending)
+	s.accounts.join(req.UID, c.member)
 	c.carrier.SetDeadline(time.Time{})
 	if answer.Type != wire.TypeResumed {
 		return c.relay(answer, toHolder) // a refusal, which ends the carrier

@@ -50,6 +50,7 @@ type Server struct {
 
 	rights          *rights
 	unauthenticated *unauthenticated
+	accounts        *accounts
 	rsa             *rate.Limiter // signatures by an RSA host key
 	denied          *limiter[resumer]
 	refusedLog      *floodLog
@@ -90,6 +91,7 @@ func New(cfg Config) (*Server, error) {
 		holders:  cfg.Holders,
 
 		unauthenticated: newUnauthenticated(settings.MaxUnauthenticated),
+		accounts:        newAccounts(settings.MaxSessionsPerUser),
 		rsa:             rate.NewLimiter(rsaRate, rsaRate),
 		denied:          newLimiter[resumer](deniedRate, deniedResumes),
 		refusedLog:      newFloodLog(refusedBurst),
@@ -237,6 +239,7 @@ func (s *Server) serveQUIC(ctx context.Context, socket net.PacketConn) error {
 		TokenKey:      &s.secrets.addressToken,
 		VerifyAddress: s.mustValidate,
 		Admit:         s.admit,
+		Grow:          s.grow,
 	})
 	if err != nil {
 		return err

@@ -206,6 +206,7 @@ func (s *Server) admit(ctx context.Context, client netip.AddrPort) (context.Cont
 		return nil, err
 	}
 	context.AfterFunc(ctx, func() { s.unauthenticated.remove(p) })
+	ctx = context.WithValue(ctx, memberKey{}, new(member))
 	return context.WithValue(ctx, pendingKey{}, p), nil
 }
 

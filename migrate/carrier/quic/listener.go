@@ -28,6 +28,11 @@ type ListenConfig struct {
 	// Admit refuses a new connection by an error, whose text the client does not see. The
 	// context that it returns becomes the context of the connection. Nil admits all.
 	Admit func(ctx context.Context, client netip.AddrPort) (context.Context, error)
+
+	// Grow reports whether the receive window of a connection, which has the context that
+	// Admit returned, may grow by a number of bytes. Nil allows it. It must not block, nor
+	// use the connection.
+	Grow func(ctx context.Context, bytes uint64) bool
 }
 
 // A Listener accepts connections on a UDP socket.
@@ -52,7 +57,7 @@ func Listen(socket net.PacketConn, cfg ListenConfig) (*Listener, error) {
 			return cfg.Admit(ctx, addrPort(info.RemoteAddr))
 		}
 	}
-	l, err := transport.ListenEarly(cfg.TLS, serverConfig())
+	l, err := transport.ListenEarly(cfg.TLS, serverConfig(cfg.Grow))
 	if err != nil {
 		return nil, err
 	}
@@ -105,9 +110,20 @@ func (i *Incoming) Conn(ctx context.Context) (*Conn, error) {
 	}, nil
 }
 
+const (
+	// initialWindow is how many bytes of its stream a client may send before the server
+	// reads: as much as fits into the first congestion window. Memory for that is taken by
+	// clients that have proven nothing.
+	initialWindow = 32 << 10
+
+	// maxWindow is the same when the window has grown: what a holder lets a client have
+	// under way.
+	maxWindow = 1 << 20
+)
+
 // serverConfig is the configuration of connections that servers accept: one stream each, and
-// datagrams, both also as early data.
-func serverConfig() *quicgo.Config {
+// datagrams, both also as early data. Receive windows grow if grow allows it, or is nil.
+func serverConfig(grow func(context.Context, uint64) bool) *quicgo.Config {
 	conf := &quicgo.Config{
 		HandshakeIdleTimeout:    serverHandshakeTimeout,
 		MaxIdleTimeout:          idleTimeout,
@@ -117,6 +133,16 @@ func serverConfig() *quicgo.Config {
 		Allow0RTT:               true,
 		MaxIncomingStreams:      1,
 		MaxIncomingUniStreams:   -1,
+
+		InitialStreamReceiveWindow:     initialWindow,
+		MaxStreamReceiveWindow:         maxWindow,
+		InitialConnectionReceiveWindow: initialWindow,
+		MaxConnectionReceiveWindow:     maxWindow,
+	}
+	if grow != nil {
+		conf.AllowConnectionWindowIncrease = func(c *quicgo.Conn, bytes uint64) bool {
+			return grow(c.Context(), bytes)
+		}
 	}
 	local := conf.Clone()
 	local.DisablePathMTUDiscovery = false

@@ -9,7 +9,7 @@ import (
 
 // A path may change to one that carries only small packets, unless it stays on the machine.
 func TestServerSendsWhatEveryPathCarries(t *testing.T) {
-	conf := serverConfig()
+	conf := serverConfig(nil)
 	for addr, want := range map[string]bool{
 		"10.1.0.2": true, "2001:db8::1": true, "::ffff:10.1.0.2": true,
 		"127.0.0.1": false, "::1": false, "::ffff:127.0.0.1": false,

@@ -1,0 +1,186 @@
+//go:build linux || darwin
+
+package server
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"github.com/quicterm/quicterm/migrate/carrier"
+)
+
+// What one account can have of the daemon, whose memory and time are for all. Each limit is
+// beyond what a person with max_sessions_per_user windows reaches while all of them roam;
+// who reaches one waits, or loses the connections that were silent for longest.
+const (
+	// spareConnections is how many connections an account may have besides one for each
+	// session: those that clients have dialed and not chosen yet, and dead ones. A
+	// connection costs 130 KiB.
+	spareConnections = 64
+
+	// maxRequests is how many requests of an account are served at once.
+	maxRequests = 4
+
+	// asksPerSession and startsPerSession are rates per second, for each session that an
+	// account may have: how many holders are asked on its behalf, and how many started.
+	// Ten listings of all sessions a second, or ten short commands if there may be 100.
+	asksPerSession   = 10
+	startsPerSession = 0.1
+
+	// maxGrown is by how many bytes the receive windows of an account's connections may
+	// grow together, beyond what each has from the start: enough for two uploads that fill
+	// a session's window.
+	maxGrown = 2 << 20
+)
+
+// accounts limits what each account has. It is safe for concurrent use.
+type accounts struct {
+	sessions int // max_sessions_per_user
+
+	mu    sync.Mutex
+	byUID map[uint32]*accountUse // of accounts that have logged in since the start
+}
+
+func newAccounts(sessions int) *accounts {
+	return &accounts{sessions: sessions, byUID: make(map[uint32]*accountUse)}
+}
+
+// An accountUse is what an account has.
+type accountUse struct {
+	requests chan struct{} // an element for each that is served
+	asks     *rate.Limiter // of holders
+	starts   *rate.Limiter // of holders
+
+	// Guarded by accounts.mu:
+	members map[*member]bool
+	grown   uint64 // by how many bytes their receive windows have grown
+}
+
+// of returns what an account has.
+func (a *accounts) of(uid uint32) *accountUse {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.ofLocked(uid)
+}
+
+func (a *accounts) ofLocked(uid uint32) *accountUse {
+	u := a.byUID[uid]
+	if u == nil {
+		u = &accountUse{
+			requests: make(chan struct{}, maxRequests),
+			asks:     rate.NewLimiter(rate.Limit(asksPerSession*a.sessions), 2*maxSockets),
+			starts:   rate.NewLimiter(rate.Limit(startsPerSession*float64(a.sessions)), a.sessions),
+			members:  make(map[*member]bool),
+		}
+		a.byUID[uid] = u
+	}
+	return u
+}
+
+// begin waits until a request of the account may be served, or ctx ends. The caller calls
+// end after it.
+func (u *accountUse) begin(ctx context.Context) (end func(), err error) {
+	select {
+	case u.requests <- struct{}{}:
+		return func() { <-u.requests }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// A member is a connection. It belongs to an account from its login on.
+type member struct {
+	close   func()
+	heardAt atomic.Int64 // Unix nanoseconds
+
+	// Guarded by accounts.mu:
+	account *accountUse // nil before the login, and after the end
+	grown   uint64      // by how many bytes its receive window has grown
+}
+
+// heard records that the client has sent something.
+func (m *member) heard() { m.heardAt.Store(time.Now().UnixNano()) }
+
+// join makes a connection one of an account. If the account has too many, it closes the
+// one that was silent for longest: its client has others, or resumes.
+func (a *accounts) join(uid uint32, m *member) {
+	m.heard()
+	var victim *member
+	a.mu.Lock()
+	u := a.ofLocked(uid)
+	if len(u.members) >= a.sessions+spareConnections {
+		for other := range u.members {
+			if victim == nil || other.heardAt.Load() < victim.heardAt.Load() {
+				victim = other
+			}
+		}
+		a.leaveLocked(victim)
+	}
+	m.account = u
+	u.members[m] = true
+	a.mu.Unlock()
+	if victim != nil {
+		victim.close()
+	}
+}
+
+// leave stops counting a connection. It may be called more than once.
+func (a *accounts) leave(m *member) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.leaveLocked(m)
+}
+
+func (a *accounts) leaveLocked(m *member) {
+	if m.account == nil {
+		return
+	}
+	m.account.grown -= m.grown
+	delete(m.account.members, m)
+	m.account, m.grown = nil, 0
+}
+
+// grow reports whether the receive window of a connection may grow by a number of bytes:
+// never before the login.
+func (a *accounts) grow(m *member, bytes uint64) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if m.account == nil || m.account.grown+bytes > maxGrown {
+		return false
+	}
+	m.account.grown += bytes
+	m.grown += bytes
+	return true
+}
+
+// memberKey is the key of a connection's context for its *member.
+type memberKey struct{}
+
+// grow reports whether the receive window of the connection with the given context may
+// grow.
+func (s *Server) grow(ctx context.Context, bytes uint64) bool {
+	m, ok := ctx.Value(memberKey{}).(*member)
+	return ok && s.accounts.grow(m, bytes)
+}
+
+// A heardCarrier is a client's carrier that records when it brings something.
+type heardCarrier struct {
+	carrier.Carrier
+	member *member
+}
+
+func (c heardCarrier) Read(b []byte) (int, error) {
+	n, err := c.Carrier.Read(b)
+	c.member.heard()
+	return n, err
+}
+
+func (c heardCarrier) ReceiveDatagram() ([]byte, error) {
+	b, err := c.Carrier.ReceiveDatagram()
+	c.member.heard()
+	return b, err
+}

@@ -1,0 +1,126 @@
+//go:build linux || darwin
+
+package server
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/quicterm/quicterm/migrate/carrier/quic"
+	"github.com/quicterm/quicterm/quicterm/wire"
+)
+
+// An account has only so many connections. A new one takes the place of the one that was
+// silent for longest, and of no other account's.
+func TestConnectionsOfAccount(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newAccounts(10)
+		const limit = 10 + spareConnections
+		var closed []int
+		members := make([]*member, 2*limit)
+		other := &member{close: func() { t.Error("a connection of another account is closed") }}
+		a.join(2, other)
+		for i := range members {
+			members[i] = &member{close: func() { closed = append(closed, i) }}
+			time.Sleep(time.Second)
+			members[0].heard()
+			a.join(1, members[i])
+		}
+		if len(closed) != limit || len(a.of(1).members) != limit || len(a.of(2).members) != 1 {
+			t.Fatalf("%d connections are closed and %d left, want %d each", len(closed), len(a.of(1).members), limit)
+		}
+		for i, n := range closed {
+			if n != i+1 {
+				t.Fatalf("connection %d is closed, want %d, silent for longest", n, i+1)
+			}
+		}
+		for _, m := range members {
+			a.leave(m)
+			a.leave(m)
+		}
+		if n := len(a.of(1).members); n != 0 {
+			t.Errorf("%d connections count after their end", n)
+		}
+	})
+}
+
+// Receive windows do not grow before the login, and those of an account together by
+// maxGrown at most.
+func TestWindowsOfAccount(t *testing.T) {
+	a := newAccounts(10)
+	first, second, other := new(member), new(member), new(member)
+	grow := func(why string, m *member, bytes uint64, want bool) {
+		t.Helper()
+		if got := a.grow(m, bytes); got != want {
+			t.Errorf("%s: %v, want %v", why, got, want)
+		}
+	}
+	grow("before the login", first, 1, false)
+	a.join(1, first)
+	a.join(1, second)
+	a.join(2, other)
+	grow("half", first, maxGrown/2, true)
+	grow("too much", second, maxGrown/2+1, false)
+	grow("the rest", second, maxGrown/2, true)
+	grow("one byte more", first, 1, false)
+	grow("another account", other, maxGrown, true)
+	a.leave(first)
+	grow("what the other one had", second, maxGrown/2, true)
+	grow("after the end", first, 1, false)
+}
+
+// The holders that are asked, and those that are started, are so many a second, and the
+// requests that are served so many at once. Who asks for more waits; other accounts do not.
+func TestRequestsOfAccount(t *testing.T) {
+	onHost(t, func(h *host) {
+		first := h.attach()
+		use := h.server.accounts.of(first.UID)
+		for use.starts.Allow() {
+		}
+		start := time.Now()
+		h.attach()
+		if d := time.Since(start); d < 100*time.Millisecond || d > time.Second {
+			t.Errorf("a session beyond the rate takes %v, want a tenth of a second", d)
+		}
+		for use.asks.Allow() {
+		}
+		start = time.Now()
+		if l := h.list(); len(l.Sessions) != 2 {
+			t.Errorf("%d sessions are listed, want 2", len(l.Sessions))
+		}
+		if d := time.Since(start); d < 2*time.Millisecond || d > time.Second {
+			t.Errorf("a listing beyond the rate takes %v", d)
+		}
+		for range maxRequests {
+			if _, err := use.begin(context.Background()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		time.AfterFunc(time.Minute, func() { <-use.requests })
+		start = time.Now()
+		h.list()
+		if d := time.Since(start); d < time.Minute {
+			t.Errorf("a request too many was served after %v", d)
+		}
+	})
+}
+
+// A connection that is closed for others resumes: the session does not notice.
+func TestClosedForOthers(t *testing.T) {
+	onHost(t, func(h *host) {
+		attached := h.attach()
+		c, _, _ := h.dial(quic.Dial, false)
+		h.send(c, resume(attached, 1))
+		h.want("resume", c, wire.TypeResumed)
+		for range h.server.accounts.sessions + spareConnections {
+			time.Sleep(time.Millisecond)
+			h.server.accounts.join(attached.UID, &member{close: func() {}})
+		}
+		<-c.Context().Done()
+		again, _, _ := h.dial(quic.Dial, false)
+		h.send(again, resume(attached, 2))
+		h.want("resume again", again, wire.TypeResumed)
+	})
+}
