@@ -8,7 +8,8 @@
 //
 //	events                                                actions
 //	NetworkChanged, Woke, Heard, Down  ──▶  Manager  ──▶  Dial, Activate, Close, Ping
-//	Unacked, Traffic, nil (time passed)
+//	Unacked, Traffic, Starved,
+//	nil (time passed)
 //
 // Detection is in path.go, dialing in redial.go, and the order of candidates in candidate.go.
 package migrate

@@ -91,6 +91,10 @@ type (
 	NetworkChanged struct{ Candidates []Candidate }
 	// Woke says that the machine has slept: everything known may be out of date.
 	Woke struct{}
+	// Starved says that this client itself did not run until now, although a deadline had
+	// passed: it was stopped, or the machine is busy. Silence until now says nothing, because
+	// packets that arrived meanwhile are not read yet.
+	Starved struct{}
 	// Heard says that a packet from the server arrived on a carrier. The first one turns a
 	// dial into a path.
 	Heard struct {
@@ -144,6 +148,9 @@ type Manager struct {
 	moves   int       // how often another path has taken over
 	unacked time.Time // since when input waits for an ack, or zero
 	traffic time.Time // last
+
+	ranAgain time.Time // when this client ran again after it was starved, or zero
+	excuses  int       // how often that was so since a packet arrived
 
 	redialing redialing
 	second    secondPath
@@ -208,6 +215,11 @@ func (m *Manager) Handle(now time.Time, event Event) []Action {
 		for _, p := range m.paths {
 			p.suspect(Suspect)
 		}
+	case Starved:
+		if m.state == Live && m.excuses < maxExcuses {
+			m.ranAgain = now
+			m.excuses++
+		}
 	case Heard:
 		m.hear(now, e)
 	case Down:
@@ -255,7 +267,7 @@ func (m *Manager) nextDeadline(now time.Time) time.Time {
 		if m.trusted(now, p) {
 			at(m.suspectAt(p))
 		} else {
-			at(p.heard.Add(m.cfg.StallLimit))
+			at(m.offlineAt(p))
 		}
 		at(m.pingAt(now, p))
 		if !p.unsoundSince.IsZero() {
@@ -308,6 +320,9 @@ func (m *Manager) hear(now time.Time, e Heard) {
 		at = now
 	}
 	p.hear(at, e.RTT)
+	if at.After(m.ranAgain) {
+		m.excuses = 0
+	}
 }
 
 // adopt closes the paths that a new one replaces, and all dials. It reports whether the new

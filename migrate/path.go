@@ -35,6 +35,10 @@ const (
 	// network is not.
 	maxOverdue = time.Minute
 
+	// maxExcuses is how often in a row a starved client begins to wait anew for a packet. A
+	// client that is always starved finds a dead path too, if late.
+	maxExcuses = 4
+
 	// pruneAfter is how long a path may be unsound beside one that works: time for some pings,
 	// one of which gets through a bad path.
 	pruneAfter = 5 * time.Second
@@ -102,7 +106,7 @@ func (m *Manager) pathState(now time.Time, p *path) State {
 	switch {
 	case m.trusted(now, p):
 		return Live
-	case !now.Before(p.heard.Add(m.cfg.StallLimit)):
+	case !now.Before(m.offlineAt(p)):
 		return Offline
 	case p.suspected == Moving:
 		return Moving
@@ -110,9 +114,23 @@ func (m *Manager) pathState(now time.Time, p *path) State {
 	return Suspect
 }
 
+// silentSince returns since when silence counts that began at a time: not before this client
+// ran again.
+func (m *Manager) silentSince(t time.Time) time.Time {
+	if m.ranAgain.After(t) {
+		return m.ranAgain
+	}
+	return t
+}
+
+// offlineAt returns when the link is offline with this path alone if no packet arrives before.
+func (m *Manager) offlineAt(p *path) time.Time {
+	return m.silentSince(p.heard).Add(m.cfg.StallLimit)
+}
+
 // suspectAt returns when a path becomes suspect if no packet arrives before.
 func (m *Manager) suspectAt(p *path) time.Time {
-	at := p.heard.Add(m.keepalive(p.heard) + m.cfg.StallLimit)
+	at := m.offlineAt(p).Add(m.keepalive(p.heard))
 	if overdue := m.overdueAt(p); !overdue.IsZero() {
 		// Packets that arrive meanwhile show that the ack may only be late, behind other data.
 		// So it has another timeout from the last of them, but not more: perhaps nothing of
@@ -128,7 +146,7 @@ func (m *Manager) suspectAt(p *path) time.Time {
 		at = earlier(at, since.Add(timeout))
 	}
 	if !p.pingedFirst.IsZero() {
-		at = earlier(at, p.pingedFirst.Add(p.pingTimeout()))
+		at = earlier(at, m.silentSince(p.pingedFirst).Add(p.pingTimeout()))
 	}
 	return at
 }
@@ -150,7 +168,7 @@ func (m *Manager) overdueAt(p *path) time.Time {
 	if p.since.After(since) {
 		since = p.since
 	}
-	return since.Add(p.ackTimeout())
+	return m.silentSince(since).Add(p.ackTimeout())
 }
 
 // keepalive returns the time between pings at a time.

@@ -486,7 +486,7 @@ func FuzzManager(f *testing.F) {
 		for range 300 {
 			any := ID(rng.Int64N(int64(s.manager.lastID) + 2))
 			var e Event
-			switch rng.IntN(10) {
+			switch rng.IntN(11) {
 			case 0:
 				e = NetworkChanged{networks[rng.IntN(len(networks))]}
 			case 1:
@@ -504,6 +504,8 @@ func FuzzManager(f *testing.F) {
 				e = Traffic{}
 			case 8:
 				e = Woke{}
+			case 9:
+				e = Starved{}
 			}
 			s.tell(e)
 			s.pass(time.Duration(rng.IntN(2000)) * time.Millisecond)

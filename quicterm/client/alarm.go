@@ -6,6 +6,13 @@ import "time"
 // is well below the minute after which [migrate.Manager] pings less often.
 const trafficSilence = 10 * time.Second
 
+// maxLate is how late a timer may be before the reason is that this process did not run: more
+// than a timer's own error, and less than every timeout of package migrate.
+const maxLate = 20 * time.Millisecond
+
+// isLate reports whether a timer that was due, unless that is zero, has fired too late.
+func isLate(now, due time.Time) bool { return !due.IsZero() && now.Sub(due) > maxLate }
+
 // An alarm decides which frames wake the roamer. While the link is steady, that is those after
 // which something is different for the roamer: input that stays unacknowledged for longer than
 // it may, and traffic after a silence. Otherwise every frame wakes it.
@@ -27,6 +34,7 @@ type alarm struct {
 	traffic time.Time   // the last traffic that is not reported, or zero
 	unacked bool        // input waits for an ack, and the timer or the roamer watches that
 	overdue *time.Timer // wakes the roamer; nil before the first use
+	due     time.Time   // when that fires, or zero
 }
 
 // frames decides about frames that were sent or received, after which input waits for an ack
@@ -42,7 +50,9 @@ func (a *alarm) frames(now, unacked time.Time, traffic bool) {
 		a.stop()
 	case !a.unacked:
 		a.unacked = true
-		if d := unacked.Add(a.ackTimeout).Sub(now); a.overdue == nil {
+		d := max(unacked.Add(a.ackTimeout).Sub(now), 0)
+		a.due = now.Add(d)
+		if a.overdue == nil {
 			a.overdue = time.AfterFunc(d, func() { wake(a.roamer) })
 		} else {
 			a.overdue.Reset(d)
@@ -70,9 +80,12 @@ func (a *alarm) set(steady bool, ackTimeout time.Duration) {
 	a.steady, a.ackTimeout = steady, ackTimeout
 }
 
+// late reports whether the roamer looks much later than the timer should have woken it.
+func (a *alarm) late(now time.Time) bool { return isLate(now, a.due) }
+
 // stop stops the timer.
 func (a *alarm) stop() {
-	a.unacked = false
+	a.unacked, a.due = false, time.Time{}
 	if a.overdue != nil {
 		a.overdue.Stop()
 	}

@@ -185,6 +185,13 @@ func (r *roamer) post(ctx context.Context, e any) {
 
 // look reports to the manager what has changed since the last look.
 func (r *roamer) look(ctx context.Context) {
+	s := r.session
+	s.gate.Lock()
+	late := s.alarm.late(time.Now())
+	s.gate.Unlock()
+	if late {
+		r.starved(ctx)
+	}
 	for id, c := range r.carriers {
 		stats := c.stats()
 		if c.accepted() && stats.PacketsReceived != c.packets {
@@ -193,7 +200,6 @@ func (r *roamer) look(ctx context.Context) {
 			r.handle(ctx, migrate.Heard{ID: id, RTT: stats.RTT, At: stats.LastReceived})
 		}
 	}
-	s := r.session
 	s.gate.Lock()
 	unacked := s.unackedLocked()
 	traffic := s.alarm.look(time.Now(), !unacked.IsZero())
@@ -268,7 +274,20 @@ func (r *roamer) announce(ctx context.Context) {
 
 // handle gives an event to the manager, and does what that decides.
 func (r *roamer) handle(ctx context.Context, e migrate.Event) {
-	for _, a := range r.manager.Handle(time.Now(), e) {
+	if isLate(time.Now(), r.manager.Deadline()) {
+		r.starved(ctx)
+	}
+	r.do(ctx, r.manager.Handle(time.Now(), e))
+}
+
+// starved tells the manager that this client did not run when it should have.
+func (r *roamer) starved(ctx context.Context) {
+	r.session.log.Debug("this client did not run for a while")
+	r.do(ctx, r.manager.Handle(time.Now(), migrate.Starved{}))
+}
+
+func (r *roamer) do(ctx context.Context, actions []migrate.Action) {
+	for _, a := range actions {
 		switch a := a.(type) {
 		case migrate.Dial:
 			r.dial(ctx, a)

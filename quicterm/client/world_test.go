@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"golang.org/x/crypto/ssh"
 
@@ -43,6 +44,8 @@ type world struct {
 	paths       string       // the client's setting
 	compression string       // the same
 	sockets     atomic.Int64 // that the client has opened so far
+	starvedFor  atomic.Int64 // how long the client does not run when it should next, in nanoseconds
+	runsAgain   atomic.Int64 // until when it receives nothing, Unix nanoseconds
 }
 
 // A port is an interface of the client, and its links to and from the server.
@@ -152,7 +155,29 @@ func (w *world) tryAttach(req *wire.Attach, streams Streams) (*Session, error) {
 
 // The world is the Network of its client. Its sockets keep their first address.
 
+// A starvedSocket receives nothing while its client does not run.
+type starvedSocket struct {
+	net.PacketConn
+	w *world
+}
+
+func (s starvedSocket) ReadFrom(b []byte) (int, net.Addr, error) {
+	n, addr, err := s.PacketConn.ReadFrom(b)
+	if until := time.Unix(0, s.w.runsAgain.Load()); time.Now().Before(until) {
+		time.Sleep(time.Until(until))
+	}
+	return n, addr, err
+}
+
+// starve makes the client's roamer, which asks for the interfaces, and its sockets stop for d.
+func (w *world) starve(d time.Duration) {
+	w.runsAgain.Store(time.Now().Add(d).UnixNano())
+	w.starvedFor.Store(int64(d))
+	w.tell(netmon.Changed)
+}
+
 func (w *world) Interfaces() (names []string, err error) {
+	time.Sleep(time.Duration(w.starvedFor.Swap(0)))
 	w.net.Do(func() {
 		for _, p := range w.ports {
 			if !p.gone {
@@ -169,7 +194,7 @@ func (w *world) Listen(iface string) (net.PacketConn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return w.net.Listen(netip.AddrPortFrom(route.Source, 0)), nil
+	return starvedSocket{w.net.Listen(netip.AddrPortFrom(route.Source, 0)), w}, nil
 }
 
 func (w *world) Lookup(_ netip.AddrPort, iface string) (route netmon.Route, err error) {
