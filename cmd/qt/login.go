@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -95,7 +96,7 @@ func loginByKey(t *target, cfg client.Config, f func(client.Config) error) error
 		if refusal := decideHost(t, err); refusal != nil || key == nil {
 			return refusal
 		}
-		accepted = key
+		accepted, cfg.OneByOne = key, true
 		keepHost(t, host, key)
 	}
 }
@@ -129,10 +130,18 @@ func userKeys(t *target, log *slog.Logger) ([]*auth.UserKey, func(), error) {
 			agentKeys, closeAgent = keys, closeKeys
 		}
 	}
-	keys, err := auth.UserKeys(agentKeys, t.identities, t.identitiesOnly, askSecret)
-	if err != nil {
-		closeAgent()
-		return nil, nil, err
+	keys, skipped := auth.UserKeys(agentKeys, t.identities, t.identitiesOnly, askSecret)
+	for _, err := range skipped {
+		var unprotected *auth.UnprotectedError
+		switch {
+		case errors.As(err, &unprotected):
+			warnUnprotected(unprotected)
+		case len(keys) == 0:
+			closeAgent()
+			return nil, nil, errors.Join(skipped...)
+		default:
+			log.Debug("identity file skipped", "error", err)
+		}
 	}
 	for _, k := range keys {
 		log.Debug("key to offer", "source", k.Source, "key", ssh.FingerprintSHA256(k.Public))

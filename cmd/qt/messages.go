@@ -23,7 +23,7 @@ import (
 // stands with their flags, and the tables of qt ls and qt status. The rules:
 //
 //   - What the user asked for goes to standard output; everything else goes to standard
-//     error, in one line that begins with "qt: "; a warning of a changed key takes more.
+//     error, in one line that begins with "qt: "; a warning takes more.
 //   - An error says what failed, on what, and what to try.
 //   - While a terminal is raw, lines end in \r\n, and nothing is written inside a control
 //     sequence of the program that draws on it. Package terminal sees to both.
@@ -130,6 +130,12 @@ func warnChanged(e *auth.ChangedHostError) {
 		say("known is %s %s (%s)", k.Key.Type(), ssh.FingerprintSHA256(k.Key), k.Where)
 	}
 	say("An attacker may be intercepting the connection, to read everything that you type, %s", reason)
+}
+
+// warnUnprotected warns, as loudly as ssh, that others may know a private key.
+func warnUnprotected(e *auth.UnprotectedError) {
+	say("@@@ WARNING: UNPROTECTED PRIVATE KEY FILE @@@")
+	say("permissions %04o of %s are too open: others may read it, so this key is not used; try chmod 600", e.Mode, e.File)
 }
 
 // detached says that the session continues without this client.

@@ -25,6 +25,9 @@ func sshConfig(ctx context.Context, login, host string, opts *options) (map[stri
 	if opts.config != "" {
 		args = append(args, "-F", opts.config)
 	}
+	for _, file := range opts.identities { // so that ssh leaves its default files out
+		args = append(args, "-i", file)
+	}
 	cmd := exec.CommandContext(ctx, "ssh", append(args, "--", host)...)
 	var complaint bytes.Buffer
 	cmd.Stderr = &complaint

@@ -105,10 +105,10 @@ func findTarget(ctx context.Context, arg string, opts *options, defaultPort uint
 	if err != nil {
 		return nil, err
 	}
+	// As to ssh: those of -i come first, and without default files behind them.
+	configured := slices.DeleteFunc(values["identityfile"], func(f string) bool { return slices.Contains(opts.identities, f) })
+	values["identityfile"] = append(slices.Clone(opts.identities), configured...)
 	t.apply(values, me)
-	if len(opts.identities) > 0 {
-		t.identities = append(opts.identities, t.identities...)
-	}
 	return t, nil
 }
 

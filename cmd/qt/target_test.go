@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"testing"
 )
 
@@ -37,6 +38,32 @@ func TestHostOfControlCharacters(t *testing.T) {
 	for _, host := range []string{"", "-v", "a b", "a\tb", "a/b", "ho\x1b[2Jst", "a\u009bb", "a\xffb", "a\u202eb"} {
 		if _, _, err := parseTarget("ann@"+host, new(options)); err == nil {
 			t.Errorf("%q is taken for a host", host)
+		}
+	}
+}
+
+// Keys that are named come first, those of ssh's configuration follow, and default ones are
+// left out, as by ssh.
+func TestNamedIdentities(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, content string) string {
+		file := filepath.Join(dir, name)
+		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return file
+	}
+	named, configured := write("named", ""), write("configured", "")
+	empty := write("empty", "")
+	config := write("config", "IdentityFile "+configured+"\nIdentitiesOnly yes\n")
+	for _, path := range []string{os.Getenv("PATH"), dir} { // with ssh, and without
+		t.Setenv("PATH", path)
+		for file, want := range map[string][]string{empty: {named}, config: {named, configured}} {
+			opts := &options{identities: []string{named}, config: file}
+			target, err := findTarget(t.Context(), "host", opts, 4433)
+			if err != nil || !slices.Equal(target.identities, want) || target.identitiesOnly != (file == config) {
+				t.Errorf("%s: %v, %v, %v; want %v", filepath.Base(file), target.identities, target.identitiesOnly, err, want)
+			}
 		}
 	}
 }

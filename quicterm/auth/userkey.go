@@ -4,6 +4,7 @@ import (
 	"crypto/rsa"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net"
 	"os"
@@ -81,10 +82,36 @@ func AgentKeys(socket string) (keys []*UserKey, close func(), err error) {
 	return keys, func() { conn.Close() }, nil
 }
 
+// An UnprotectedError is the error of a private key file that others may read.
+type UnprotectedError struct {
+	File string
+	Mode fs.FileMode
+}
+
+func (e *UnprotectedError) Error() string {
+	return fmt.Sprintf("private key file %s is not used: others may read it, its mode is %04o", e.File, e.Mode)
+}
+
+// maxIdentity bounds the size of a private key file, in bytes.
+const maxIdentity = 1 << 20
+
 // IdentityFile returns the key in a private key file. If the file is encrypted, signing
-// calls ask for the passphrase.
+// calls ask for the passphrase. It refuses a file that others may read with an
+// *UnprotectedError.
 func IdentityFile(file string, ask func(prompt string) ([]byte, error)) (*UserKey, error) {
-	content, err := os.ReadFile(file)
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if unprotected(info) {
+		return nil, &UnprotectedError{file, info.Mode().Perm()}
+	}
+	content, err := io.ReadAll(io.LimitReader(f, maxIdentity))
 	if err != nil {
 		return nil, err
 	}
@@ -131,10 +158,10 @@ func publicFile(file string) (ssh.PublicKey, error) {
 
 // UserKeys returns the keys to offer, in the order of ssh: first those that are both in the
 // agent and in an identity file, then the other keys of the agent unless only is set, then
-// the other files. It skips files that do not exist. It fails only if there is no key.
-func UserKeys(agentKeys []*UserKey, files []string, only bool, ask func(prompt string) ([]byte, error)) ([]*UserKey, error) {
+// the other files. It skips files that do not exist, and those that are in skipped with the
+// reason.
+func UserKeys(agentKeys []*UserKey, files []string, only bool, ask func(prompt string) ([]byte, error)) (keys []*UserKey, skipped []error) {
 	var both, rest, fromFiles []*UserKey
-	var failed error
 	inFiles := make(map[string]bool)
 	inAgent := make(map[string]*UserKey)
 	for _, k := range agentKeys {
@@ -142,17 +169,16 @@ func UserKeys(agentKeys []*UserKey, files []string, only bool, ask func(prompt s
 	}
 	for _, file := range files {
 		k, err := IdentityFile(file, ask)
-		if errors.Is(err, fs.ErrNotExist) {
-			// The private key may be in the agent only.
-			public, pubErr := publicFile(file + ".pub")
-			if pubErr != nil {
-				continue
-			}
-			k, err = &UserKey{Public: public}, nil
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			skipped = append(skipped, err)
 		}
 		if err != nil {
-			failed = errors.Join(failed, err)
-			continue
+			// The private key may be in the agent as well.
+			public, err := publicFile(file + ".pub")
+			if err != nil {
+				continue
+			}
+			k = &UserKey{Public: public}
 		}
 		blob := string(k.Public.Marshal())
 		if inFiles[blob] {
@@ -170,9 +196,5 @@ func UserKeys(agentKeys []*UserKey, files []string, only bool, ask func(prompt s
 			rest = append(rest, k)
 		}
 	}
-	keys := append(append(both, rest...), fromFiles...)
-	if len(keys) == 0 {
-		return nil, failed
-	}
-	return keys, nil
+	return append(append(both, rest...), fromFiles...), skipped
 }

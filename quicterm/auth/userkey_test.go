@@ -138,7 +138,21 @@ func TestIdentityFile(t *testing.T) {
 // The old format encrypts the public key too, so that must be in a file beside it.
 func TestEncryptedPEM(t *testing.T) {
 	client, server := connect(t)
-	k, err := IdentityFile("testdata/encrypted_pem", func(string) ([]byte, error) { return []byte("open sesame"), nil })
+	content, err := os.ReadFile("testdata/encrypted_pem")
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := write(t, "id", string(content))
+	if _, err := IdentityFile(file, never); err == nil || !strings.Contains(err.Error(), file+".pub") {
+		t.Errorf("without the public key: got %v, want that it is missed", err)
+	}
+	if content, err = os.ReadFile("testdata/encrypted_pem.pub"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file+".pub", content, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	k, err := IdentityFile(file, func(string) ([]byte, error) { return []byte("open sesame"), nil })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,14 +162,6 @@ func TestEncryptedPEM(t *testing.T) {
 	}
 	if err != nil {
 		t.Error(err)
-	}
-	content, err := os.ReadFile("testdata/encrypted_pem")
-	if err != nil {
-		t.Fatal(err)
-	}
-	file := write(t, "id", string(content))
-	if _, err := IdentityFile(file, never); err == nil || !strings.Contains(err.Error(), file+".pub") {
-		t.Errorf("without the public key: got %v, want that it is missed", err)
 	}
 }
 
@@ -205,6 +211,17 @@ func TestUserKeys(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	for name, n := range map[string]byte{"open6": 6, "open7": 7} {
+		if err := errors.Join(
+			os.WriteFile(filepath.Join(dir, name), []byte(privateFile(edKey(n), "")), 0o600),
+			os.Chmod(filepath.Join(dir, name), 0o640),
+		); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, "open7.pub"), []byte(text(public(edKey(7)))), 0o644); err != nil {
+		t.Fatal(err)
+	}
 	for _, test := range []struct {
 		name  string
 		agent string // numbers of keys
@@ -226,8 +243,10 @@ func TestUserKeys(t *testing.T) {
 		{name: "public key without its private key", files: "4 1", want: "1"},
 		{name: "missing", files: "none 1", want: "1"},
 		{name: "missing all", files: "none 5"},
-		{name: "broken beside a sound one", files: "broken 1", want: "1"},
+		{name: "broken beside a sound one", files: "broken 1", want: "1 error"},
 		{name: "broken", files: "none broken", want: "error"},
+		{name: "open to others", files: "open6 1", want: "1 error"},
+		{name: "open to others, but in the agent", agent: "9 7", files: "open7", only: true, want: "7a error"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var agentKeys []*UserKey
@@ -240,7 +259,7 @@ func TestUserKeys(t *testing.T) {
 			for name := range strings.FieldsSeq(test.files) {
 				files = append(files, filepath.Join(dir, name))
 			}
-			keys, err := UserKeys(agentKeys, files, test.only, never)
+			keys, skipped := UserKeys(agentKeys, files, test.only, never)
 			var got []string
 			for _, k := range keys {
 				for n := range byte(10) {
@@ -249,11 +268,11 @@ func TestUserKeys(t *testing.T) {
 					}
 				}
 			}
-			if err != nil {
+			for range skipped {
 				got = append(got, "error")
 			}
 			if s := strings.Join(got, " "); s != test.want {
-				t.Errorf("got %q (%v), want %q", s, err, test.want)
+				t.Errorf("got %q (%v), want %q", s, skipped, test.want)
 			}
 		})
 	}

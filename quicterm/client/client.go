@@ -47,6 +47,9 @@ type Config struct {
 	User  string
 	Keys  []*auth.UserKey
 	Token []byte
+	// OneByOne offers the keys one after the other, each for a round trip, until the server
+	// accepts one: for a server that was not known before, and is not to learn them all.
+	OneByOne bool
 
 	// Network is what is between here and the server. Nil means the network of this machine.
 	Network Network

@@ -141,10 +141,13 @@ func (c *Client) connectError(err error) error {
 // authenticate sends everything that is probably needed at once: in the best case the first
 // thing that comes back is the answer to the request.
 func (c *Client) authenticate(conn carrier.Carrier, request wire.Message) (wire.Message, error) {
-	hello := &wire.Hello{Software: c.cfg.Software, User: c.cfg.User}
-	keys := c.cfg.Keys[:min(len(c.cfg.Keys), wire.MaxKeys)]
-	for _, k := range keys {
-		hello.Keys = append(hello.Keys, k.Public.Marshal())
+	keys, left := c.offerable(c.cfg.Keys)
+	hello := func() *wire.Hello {
+		h := &wire.Hello{Software: c.cfg.Software, User: c.cfg.User, More: len(left) > 0}
+		for _, k := range keys {
+			h.Keys = append(h.Keys, k.Public.Marshal())
+		}
+		return h
 	}
 	tried := make(map[string]bool)
 	answer := func(k *auth.UserKey) (*wire.Answer, error) {
@@ -163,7 +166,7 @@ func (c *Client) authenticate(conn carrier.Carrier, request wire.Message) (wire.
 		flight = m.Append(flight)
 		return err
 	}
-	err := add(hello)
+	err := add(hello())
 	if c.cfg.Token != nil {
 		err = errors.Join(err, add(&wire.Token{Token: c.cfg.Token}))
 	} else if keys[0].Silent() {
@@ -211,8 +214,24 @@ func (c *Client) authenticate(conn carrier.Carrier, request wire.Message) (wire.
 			answered = true
 			break
 		}
-		if !answered {
+		switch {
+		case answered:
+		case len(left) == 0:
 			return m, &DeniedError{failed}
+		default:
+			keys, left = c.offerable(left)
+			if err := wire.Send(conn, hello()); err != nil {
+				return m, err
+			}
 		}
 	}
+}
+
+// offerable returns the first keys to offer to the server, and those that are left.
+func (c *Client) offerable(keys []*auth.UserKey) (first, left []*auth.UserKey) {
+	if c.cfg.OneByOne {
+		n := min(len(keys), 1)
+		return keys[:n], keys[n:]
+	}
+	return keys[:min(len(keys), wire.MaxKeys)], nil
 }

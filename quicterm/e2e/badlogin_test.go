@@ -43,7 +43,7 @@ func badBeforeLogin(t *testing.T, h *rig.Host) {
 		{name: "what a daemon says to a holder", send: encode(t, &wire.Open{}), denied: true, why: "where 1 was expected"},
 		{name: "type 0", send: header(0, 0), denied: true, why: "where 1 was expected"},
 		{name: "type 255", send: append(header(255, 1), 0xa0), denied: true, why: "where 1 was expected"},
-		{name: "hello twice", send: bytes.Join([][]byte{hello, hello, list}, nil), denied: true, why: "second request"},
+		{name: "hello twice", send: bytes.Join([][]byte{hello, hello, list}, nil), denied: true, why: "another hello"},
 		{name: "two requests", send: bytes.Join([][]byte{hello, list, list}, nil), denied: true, why: "second request"},
 		{name: "request that claims too much", send: append(bytes.Clone(hello), header(wire.TypeAttach, wire.MaxMessage+1)...), denied: true, why: "longer than allowed"},
 		{name: "request cut", send: append(bytes.Clone(hello), list[:3]...), fin: true, denied: true, why: "unexpected EOF"},

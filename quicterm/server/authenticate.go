@@ -18,18 +18,15 @@ import (
 )
 
 // maxAnswers bounds how often a client may try a signature, or ask which keys are
-// accepted.
+// accepted: as MaxAuthTries of sshd.
 const maxAnswers = 6
 
 // authenticate reads messages, from first on, until the client has proven who it is,
 // and returns its request, which the client may send before its proof.
 func (c *conn) authenticate(ctx context.Context, first wire.Message) (request wire.Message, err error) {
-	var hello wire.Hello
-	if err := first.Decode(&hello); err != nil {
+	hello, err := decodeHello(first)
+	if err != nil {
 		return request, err
-	}
-	if len(hello.Keys) > wire.MaxKeys {
-		return request, fmt.Errorf("offer of %d keys, at most %d are accepted", len(hello.Keys), wire.MaxKeys)
 	}
 	c.software = hello.Software
 	authenticated, requested := false, false
@@ -54,15 +51,30 @@ func (c *conn) authenticate(ctx context.Context, first wire.Message) (request wi
 			if err := m.Decode(&answer); err != nil {
 				return request, err
 			}
-			err := c.checkAnswer(ctx, &hello, &answer)
+			err := c.checkAnswer(ctx, hello, &answer)
 			if authenticated = err == nil; !authenticated {
 				if answers++; answers >= maxAnswers {
 					return request, fmt.Errorf("%d answers failed, the last: %w", answers, err)
 				}
 				c.log.Debug("answer failed", "error", err)
-				if err := c.offer(ctx, &hello); err != nil {
+				if err := c.offer(ctx, hello); err != nil {
 					return request, err
 				}
+			}
+		case wire.TypeHello:
+			next, err := decodeHello(m)
+			if err != nil {
+				return request, err
+			}
+			if !hello.More {
+				return request, errors.New("another hello from a client without more keys")
+			}
+			if answers++; answers > maxAnswers {
+				return request, fmt.Errorf("%d of the client's keys are not accepted", maxAnswers)
+			}
+			hello.Keys, hello.More, c.keys = next.Keys, next.More, authorized{}
+			if err := c.offer(ctx, hello); err != nil {
+				return request, err
 			}
 		default:
 			if requested {
@@ -72,13 +84,25 @@ func (c *conn) authenticate(ctx context.Context, first wire.Message) (request wi
 			if !authenticated && answers == 0 && len(hello.Keys) > 0 {
 				// The client waits to learn which of its keys the account accepts.
 				answers++
-				if err := c.offer(ctx, &hello); err != nil {
+				if err := c.offer(ctx, hello); err != nil {
 					return request, err
 				}
 			}
 		}
 	}
 	return request, nil
+}
+
+// decodeHello decodes a Hello with a number of keys that is allowed.
+func decodeHello(m wire.Message) (*wire.Hello, error) {
+	hello := new(wire.Hello)
+	if err := m.Decode(hello); err != nil {
+		return nil, err
+	}
+	if len(hello.Keys) > wire.MaxKeys {
+		return nil, fmt.Errorf("offer of %d keys, at most %d are accepted", len(hello.Keys), wire.MaxKeys)
+	}
+	return hello, nil
 }
 
 // redeem accepts a token as proof.
@@ -109,19 +133,33 @@ func (c *conn) redeem(ctx context.Context, token []byte) error {
 	return nil
 }
 
-// offer tells the client which of its keys the account accepts. It fails if the
-// account accepts none.
+// offer tells the client which of its keys the account accepts. It fails if the account
+// accepts none, unless the client has more.
 func (c *conn) offer(ctx context.Context, hello *wire.Hello) error {
-	var offer wire.Offer
-	var refused error
+	offer, err := c.accepted(ctx, hello)
+	if err != nil && !hello.More {
+		return err
+	}
+	if err != nil {
+		c.log.Debug("keys not accepted", "error", err)
+		c.awaitDenial()
+	}
+	return wire.Send(c.carrier, offer)
+}
+
+// accepted returns the keys of a Hello that the account accepts. The error says why there
+// are none.
+func (c *conn) accepted(ctx context.Context, hello *wire.Hello) (*wire.Offer, error) {
+	offer := new(wire.Offer)
 	a, err := c.lookup(ctx, hello.User)
 	if err != nil {
-		return err
+		return offer, err
 	}
 	verdicts, err := c.authorize(ctx, a, hello.Keys)
 	if err != nil {
-		return err
+		return offer, err
 	}
+	var refused error
 	for i, blob := range hello.Keys {
 		err = verdicts[i].Refused
 		if err == nil {
@@ -134,9 +172,9 @@ func (c *conn) offer(ctx context.Context, hello *wire.Hello) error {
 		}
 	}
 	if len(offer.Keys) == 0 {
-		return fmt.Errorf("none of %d keys is accepted for %s, the last: %w", len(hello.Keys), hello.User, refused)
+		return offer, fmt.Errorf("none of %d keys is accepted for %s, the last: %w", len(hello.Keys), hello.User, refused)
 	}
-	return wire.Send(c.carrier, &offer)
+	return offer, nil
 }
 
 // lookup returns the account of the given name. It fails if the server does not serve

@@ -58,11 +58,13 @@ var names = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,31}$`)
 // ValidName reports whether a session may have a name.
 func ValidName(name string) bool { return names.MatchString(name) }
 
-// Hello is the first message of a client that has to authenticate.
+// Hello is the first message of a client that has to authenticate. After one with More set,
+// and an Offer, the client may send another one with other keys.
 type Hello struct {
 	Software string   `cbor:"1,keyasint"` // name and version, for logs
 	User     string   `cbor:"2,keyasint"` // account; ignored with a token
 	Keys     [][]byte `cbor:"3,keyasint"` // public keys (RFC 4253, 6.6) that the client can sign with, best first
+	More     bool     `cbor:"4,keyasint"` // the client has other keys as well
 }
 
 // Offer answers a Hello, or an Answer that failed. It lists the keys of Hello that the

@@ -57,11 +57,12 @@ var goldenBodies = []struct {
 	body Body
 	hex  string
 }{
-	{&Hello{Software: "qt 1.0", User: "ann", Keys: [][]byte{{1, 2}, {3}}},
-		`01 000015 a3
+	{&Hello{Software: "qt 1.0", User: "ann", Keys: [][]byte{{1, 2}, {3}}, More: true},
+		`01 000017 a4
 		01 66 717420312e30
 		02 63 616e6e
-		03 82 42 0102 41 03`},
+		03 82 42 0102 41 03
+		04 f5`},
 	{&Offer{Keys: [][]byte{{3}}},
 		`02 000005 a1
 		01 81 41 03`},
