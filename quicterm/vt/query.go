@@ -2,80 +2,141 @@ package vt
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 )
 
 // enq asks a terminal for its answerback message.
 const enq = 0x05
 
-// A Stripper removes the queries that a terminal would answer from old output: when
-// that is replayed, the program no longer waits for the answer, and a shell would
-// take it for typed input.
-type Stripper struct {
-	split Splitter
-	shown Splitter // state after the bytes that Strip has returned
-	out   []byte
-}
-
-// Strip returns b without queries. It holds an unfinished sequence back until that
-// ends. The result is valid until the next call.
-func (s *Stripper) Strip(b []byte) []byte {
-	if s.split.Ground() && s.shown.Ground() && bytes.IndexByte(b, esc) < 0 && bytes.IndexByte(b, enq) < 0 {
-		return b
-	}
-	s.out = s.out[:0]
-	s.split.Split(b,
-		func(plain []byte) {
-			if s.split.long { // an image or the like, which is no query
-				s.show(plain)
-				return
-			}
-			for part := range bytes.SplitSeq(plain, []byte{enq}) {
-				s.show(part)
-			}
-		},
-		func(sequence []byte) {
-			switch {
-			case !isQuery(sequence):
-				s.show(sequence)
-			case !s.shown.Ground():
-				// The query cut off another sequence. Without the query, that
-				// would swallow the bytes that follow or form a query with
-				// them: ST ends it.
-				s.show([]byte("\x1b\\"))
-			}
-		})
-	return s.out
-}
-
-func (s *Stripper) show(b []byte) {
-	s.shown.Split(b, func([]byte) {}, func([]byte) {})
-	s.out = append(s.out, b...)
-}
-
-// Rest returns the bytes that Strip holds back, and resets the Stripper.
-func (s *Stripper) Rest() []byte {
-	s.shown = Splitter{}
-	return s.split.Rest()
-}
-
 // isQuery reports whether a terminal answers a sequence. It knows the queries of
 // xterm's "Control Sequences" and of kitty's and iTerm2's extensions.
 func isQuery(sequence []byte) bool {
-	if len(sequence) < 2 {
-		return false
-	}
-	switch body := string(sequence[2:]); sequence[1] {
+	kind, body := parse(sequence)
+	switch kind {
 	case 'Z': // DECID
 		return true
 	case '[':
 		return isControlQuery(body)
 	case ']':
 		return isCommandQuery(body)
-	case 'P': // DECRQSS, XTGETTCAP, XTGETXRES
-		return strings.HasPrefix(body, "$q") || strings.HasPrefix(body, "+q") || strings.HasPrefix(body, "+Q")
+	case 'P':
+		return isDeviceQuery(body)
 	case '_': // kitty graphics
-		return strings.HasPrefix(body, "G") && strings.Contains(body, "a=q")
+		keys, ok := imageKeys(body)
+		return ok && slices.Contains(keys, "a=q")
+	}
+	return false
+}
+
+// isLongQuery decides as isQuery about a sequence of which only the beginning is known. What
+// could be a query, and is no image, clipboard or text, is taken for one.
+func isLongQuery(beginning []byte) bool {
+	kind, body := parse(beginning)
+	switch kind {
+	case ']':
+		number, values, _ := strings.Cut(body, ";")
+		switch strings.TrimLeft(number, "0") {
+		case "52":
+			return strings.Contains(values, "?")
+		case "1337":
+			return !strings.HasPrefix(values, "File=") && !strings.HasPrefix(values, "MultipartFile=") &&
+				!strings.HasPrefix(values, "FilePart=")
+		}
+		return !isText(number)
+	case 'P':
+		return isDeviceQuery(body)
+	case '_':
+		return strings.HasPrefix(body, "G") && !strings.Contains(body, ";") || isQuery(beginning)
+	case '^', 'X': // they have no meaning
+		return false
+	}
+	return true
+}
+
+// parse returns the byte after ESC and the rest of a sequence, without control characters,
+// which terminals ignore there or obey as if they came before, and without its end.
+func parse(sequence []byte) (kind byte, body string) {
+	visible := bytes.Map(func(r rune) rune {
+		if r < ' ' || r == del {
+			return -1
+		}
+		return r
+	}, bytes.TrimSuffix(sequence, []byte("\x1b\\")))
+	if len(visible) == 0 {
+		return 0, ""
+	}
+	return visible[0], string(visible[1:])
+}
+
+// cutFunction splits a control function (ECMA-48, 5.4) into its private prefix, its first
+// parameter without leading zeros, its intermediate bytes, its final byte and what follows.
+func cutFunction(body string) (prefix, first, intermediates string, final byte, rest string) {
+	span := func(from, to byte) string {
+		n := 0
+		for n < len(body) && body[n] >= from && body[n] <= to {
+			n++
+		}
+		cut := body[:n]
+		body = body[n:]
+		return cut
+	}
+	prefix = span('<', '?')
+	first, _, _ = strings.Cut(span('0', '?'), ";")
+	first, _, _ = strings.Cut(first, ":")
+	intermediates = span(' ', '/')
+	if body != "" {
+		final, rest = body[0], body[1:]
+	}
+	return prefix, strings.TrimLeft(first, "0"), intermediates, final, rest
+}
+
+// isControlQuery reports whether a CSI sequence, given without ESC [, is a query.
+func isControlQuery(body string) bool {
+	prefix, first, intermediates, final, _ := cutFunction(body)
+	switch final {
+	case 'c': // DA1, DA2, DA3
+		return true
+	case 'n': // DSR; with > it disables key modifiers
+		return prefix != ">"
+	case 'p': // DECRQM
+		return intermediates == "$"
+	case 'q': // XTVERSION
+		return prefix == ">"
+	case 'm', 'g': // XTQMODKEYS, XTQFMTKEYS
+		return prefix == "?"
+	case 'u': // kitty keyboard flags, DECRQUPSS, DECRQTSR
+		return prefix == "?" || intermediates == "&" || intermediates == "$"
+	case 'v': // DECRQDE
+		return intermediates == `"`
+	case 'x': // DECREQTPARM
+		return prefix == "" && intermediates == "" && (first == "" || first == "1")
+	case 'R': // XTREPORTCOLORS
+		return intermediates == "#"
+	case 'S': // XTSMGRAPHICS, XTTITLEPOS
+		return prefix == "?" || intermediates == "#"
+	case 'w', 'y': // DECRQPSR, DECRQCRA
+		return intermediates == "$" || intermediates == "*"
+	case '|': // XTREPORTSGR, DECRQLP
+		return intermediates == "#" || intermediates == "'"
+	case 't': // reports of XTWINOPS
+		if prefix != "" || intermediates != "" {
+			return false // DECRARA and others
+		}
+		switch first {
+		case "11", "13", "14", "15", "16", "18", "19", "20", "21":
+			return true
+		}
+	}
+	return false
+}
+
+// isText reports whether an OSC of a number holds text that may contain question marks: a
+// title, a link, a message, a mark of a shell, or text itself.
+func isText(number string) bool {
+	switch strings.TrimLeft(number, "0") {
+	case "", "1", "2", "7", "8", "9", "66", "133", "633", "777":
+		return true
 	}
 	return false
 }
@@ -83,61 +144,70 @@ func isQuery(sequence []byte) bool {
 // isCommandQuery reports whether an OSC is a query: most have a question mark in
 // place of a value.
 func isCommandQuery(body string) bool {
-	body = strings.TrimRight(body, "\a\x1b\\")
-	switch number, values, _ := strings.Cut(body, ";"); number {
-	case "0", "1", "2", "7", "8", "9", "777": // titles, links and messages may contain any text
+	number, values, _ := strings.Cut(body, ";")
+	if isText(number) {
 		return false
+	}
+	switch strings.TrimLeft(number, "0") {
 	case "21": // kitty colours
 		return strings.Contains(values, "=?")
-	case "60", "61": // XTQALLOWED, XTQDISALLOWED
+	case "60", "61", "5113", "5522": // XTQALLOWED, XTQDISALLOWED, kitty files and clipboard
 		return true
 	case "99": // kitty notifications
-		return strings.Contains(values, "p=?")
+		metadata, _, _ := strings.Cut(values, ";")
+		keys := strings.Split(metadata, ":")
+		return slices.Contains(keys, "p=?") || slices.Contains(keys, "p=alive")
 	case "1337":
-		return strings.HasPrefix(values, "Report") || strings.HasPrefix(values, "Capabilities")
+		return strings.HasPrefix(values, "Report") || strings.HasPrefix(values, "Capabilities") ||
+			strings.HasPrefix(values, "RequestUpload")
 	}
 	return strings.Contains(body, ";?")
 }
 
-// isControlQuery reports whether a CSI sequence, given without ESC [, is a query.
-func isControlQuery(body string) bool {
-	if body == "" {
-		return false
-	}
-	parameters, final := body[:len(body)-1], body[len(body)-1]
-	switch final {
-	case 'c': // DA1, DA2, DA3
+// isDeviceQuery reports whether a DCS, given without ESC P, is a query.
+func isDeviceQuery(body string) bool {
+	_, _, intermediates, final, rest := cutFunction(body)
+	switch intermediates + string(final) {
+	case "$q", "+q", "+Q": // DECRQSS, XTGETTCAP, XTGETXRES
 		return true
-	case 'n': // DSR; with > it disables key modifiers
-		return !strings.HasPrefix(parameters, ">")
-	case 'p': // DECRQM
-		return strings.HasSuffix(parameters, "$")
-	case 'q': // XTVERSION
-		return strings.HasPrefix(parameters, ">")
-	case 'm', 'g': // XTQMODKEYS, XTQFMTKEYS
-		return strings.HasPrefix(parameters, "?")
-	case 'u': // kitty keyboard flags, DECRQUPSS, DECRQTSR
-		return strings.HasPrefix(parameters, "?") || parameters == "&" || strings.HasSuffix(parameters, "$")
-	case 'v': // DECRQDE
-		return parameters == `"`
-	case 'x': // DECREQTPARM
-		return parameters == "" || parameters == "0" || parameters == "1"
-	case 'R': // XTREPORTCOLORS
-		return parameters == "#"
-	case 'S': // XTSMGRAPHICS, XTTITLEPOS
-		return strings.HasPrefix(parameters, "?") || parameters == "#"
-	case 'w', 'y': // DECRQPSR, DECRQCRA
-		return strings.HasSuffix(parameters, "$") || strings.HasSuffix(parameters, "*")
-	case '|': // XTREPORTSGR, DECRQLP
-		return strings.HasSuffix(parameters, "#") || strings.HasSuffix(parameters, "'")
-	case 't': // reports of XTWINOPS
-		if strings.HasSuffix(parameters, "$") {
-			return false // DECRARA
-		}
-		switch first, _, _ := strings.Cut(parameters, ";"); first {
-		case "11", "13", "14", "15", "16", "18", "19", "20", "21":
-			return true
-		}
+	case "@": // kitty's remote control
+		return strings.HasPrefix(rest, "kitty-")
 	}
 	return false
+}
+
+// imageKeys returns the keys and values of a command of kitty's graphics protocol.
+func imageKeys(body string) (keys []string, ok bool) {
+	command, ok := strings.CutPrefix(body, "G")
+	if !ok {
+		return nil, false
+	}
+	command, _, _ = strings.Cut(command, ";")
+	return strings.Split(command, ","), true
+}
+
+// silenceImage returns a sequence, or its beginning, such that the terminal does not report
+// whether it could obey: it does for each image that has an id or a number.
+func silenceImage(sequence []byte) []byte {
+	kind, body := parse(sequence)
+	keys, ok := imageKeys(body)
+	if kind != '_' || !ok || slices.Contains(keys, "q=2") {
+		return sequence
+	}
+	has := func(key string) bool {
+		return slices.ContainsFunc(keys, func(k string) bool { return strings.HasPrefix(k, key) })
+	}
+	if !has("i=") && !has("I=") {
+		return sequence
+	}
+	keys = append([]string{"q=2"}, slices.DeleteFunc(keys, func(k string) bool { return strings.HasPrefix(k, "q=") })...)
+	_, data, found := bytes.Cut(sequence, []byte(";"))
+	silent := []byte("\x1b_G" + strings.Join(keys, ","))
+	switch {
+	case found:
+		return append(append(silent, ';'), data...)
+	case bytes.HasSuffix(sequence, []byte("\x1b\\")):
+		return append(silent, "\x1b\\"...)
+	}
+	return silent
 }

@@ -45,7 +45,26 @@ var queries = []string{
 	"\x1bP$qm\x1b\\", "\x1bP$q q\x1b\\", // DECRQSS
 	"\x1bP+q544e\x1b\\",                                              // XTGETTCAP
 	"\x1bP+Q4e\x1b\\",                                                // XTGETXRES
+	"\x1bP@kitty-cmd{\"cmd\":\"ls\"}\x1b\\",                          // kitty's remote control
 	"\x1b_Gi=31,s=1,v=1,a=q,t=d,f=24;AAAA\x1b\\", "\x1b_Ga=q;\x1b\\", // kitty graphics
+}
+
+// oddQueries are queries in unusual forms, which terminals answer all the same.
+var oddQueries = []string{
+	"\x1b[000c", "\x1b[>00c", "\x1b[06n", "\x1b[005n", "\x1b[?0006n", "\x1b[00x", "\x1b[01x", "\x1b[1;1x", "\x1b[0;0x", // leading zeros
+	"\x1b[0011t", "\x1b[018;0t", "\x1b[014:0t", "\x1b[0\"v", "\x1b[01$u", "\x1b[000;1$w",
+	"\x1b]0011;?\a", "\x1b]04;1;?\x1b\\", "\x1b]052;c;?\a", "\x1b]060\a", "\x1b]01337;ReportCellSize\a",
+	"\x1b[6\nn", "\x1b\n[6n", "\x1b\x7f[6n", "\x1b[\r\n>c", "\x1b\tZ", "\x1b]11;\n?\a", "\x1b]1\x001;?\a", // control characters within
+	"\x1bP0$qm\x1b\\", "\x1bP1;2+q544e\x1b\\", "\x1bP\n$qm\x1b\\", // parameters
+	"\u009b6n", "\u009b>c", "\u009a", "\u009d11;?\a", "\u009d11;?\u009c", "\u0090$qm\u009c", "\u009fGa=q;\u009c", // C1 in UTF-8
+	"\x1b]11;?\u009c", "\x1bP$qm\x1b\\", "\x1b]11;?\x9c",
+	"\x1b]5522;type=read;Lg==\x1b\\", "\x1b]5522;type=write\x1b\\", "\x1b]5113;ac=send;id=1\x1b\\", // kitty's clipboard and files
+	"\x1b]99;i=1:p=alive;\x1b\\", "\x1b]1337;RequestUpload=format=tgz\a",
+	"\x1b[" + strings.Repeat("0", 2*maxSequence) + "c", "\x1b[6" + strings.Repeat("\x00", maxSequence) + "n", // longer than is kept
+	"\x1b]11;?" + strings.Repeat(" ", 2*maxSequence) + "\a", "\x1b]4;" + strings.Repeat("1;red;", maxSequence) + "2;?\x1b\\",
+	"\x1bP$q" + strings.Repeat("m", maxSequence) + "\x1b\\", "\x1bP+q" + strings.Repeat("544e;", maxSequence) + "\x1b\\",
+	"\x1b_Ga=q,i=1,f=24;" + strings.Repeat("AAAA", maxSequence) + "\x1b\\", "\x1b_G" + strings.Repeat("i=1,", maxSequence) + "a=q;\x1b\\",
+	"\x1b]5522;type=read;" + strings.Repeat("A", maxSequence) + "\x1b\\",
 }
 
 // noQueries is output that no terminal answers.
@@ -67,7 +86,10 @@ var noQueries = []string{
 	"\x1bPq#0;2;0;0;0~-\x1b\\", "\x1bP1$r0m\x1b\\", "\x1bPtmux;\x1b\\", "\x1bPzz\x1b\\",
 	"\x1b_Ga=T,f=24,s=1,v=1;AAAA\x1b\\", "\x1b_other a=q\x1b\\", "\x1b^a=q\x1b\\", "\x1bXa=q\x1b\\",
 	"\x1b]52;c;" + strings.Repeat("aGk=", 2*maxSequence) + "\a",
-	"\x1bPq" + strings.Repeat("\x05~", maxSequence) + "\x1b\\", // ENQ asks nothing there
+	"\x1bPq" + strings.Repeat("~", maxSequence) + "\x1b\\", "\x1b]2;" + strings.Repeat("what;?", maxSequence) + "\a",
+	"\x1b_Ga=T,f=24;" + strings.Repeat("AAAA", maxSequence) + "\x1b\\", "\x1b]1337;File=inline=1:" + strings.Repeat("AAAA", maxSequence) + "\a",
+	"\x1b]8;;https://a.example/?" + strings.Repeat("a;?", maxSequence) + "\a", "\x1b]66;s=2;?text;?\a", "\x1b]133;A;?\a",
+	"Лес, ÿ, 龜, \U0001f6db, \u00a0", "\x1b]2;Лес\a", "\x1b_Ga=T,i=1,q=2;AAAA\x1b\\", "\x1b_Gm=0;AAAA\x1b\\",
 	"\x1b[6", "\x1b]11;", // cut off by the next sequence
 }
 
@@ -82,8 +104,8 @@ func strip(chunks ...string) string {
 }
 
 func TestStripQueries(t *testing.T) {
-	for _, query := range queries {
-		for n := range len(query) {
+	for _, query := range slices.Concat(queries, oddQueries) {
+		for n := range min(len(query), 100) {
 			if got := strip("a"+query[:n], query[n:]+"b"); got != "ab" {
 				t.Errorf("%q | %q leaves %q", query[:n], query[n:], got)
 			}
@@ -104,7 +126,7 @@ func TestStripLeavesTheRest(t *testing.T) {
 		}
 	}
 	all := strings.Join(noQueries, "\x1b[m")
-	if got := strip(strings.Join(queries, "") + all); got != all {
+	if got := strip(strings.Join(slices.Concat(queries, oddQueries), "") + all); got != all {
 		t.Errorf("all of it becomes %q", got)
 	}
 }
@@ -117,6 +139,15 @@ func TestStripJoinsNothing(t *testing.T) {
 		{"OSC before a query", "\x1b]0;t\x1b[6ntext", "\x1b]0;t\x1b\\text"},
 		{"OSC before two queries", "\x1b]0;t\x1b[6n\x1b[ctext", "\x1b]0;t\x1b\\text"},
 		{"an OSC that is too long", osc(maxSequence+9, "") + "\x1b[6nx", osc(maxSequence+9, "") + "\x1b\\x"},
+		{"an OSC before a query that is too long", "\x1b]0;t\x1b]11;?" + strings.Repeat(" ", maxSequence) + "\atext", "\x1b]0;t\x1b\\text"},
+		{"ENQ within a sequence", "\x1b[3\x051m\x1b]0;\x05t\a", "\x1b[31m\x1b]0;t\a"},
+		{"single bytes of C1", "a\x9b6nb\x90c\x84", "a6nbc"},
+		{"bytes of C1 in what is not UTF-8", "\xe0\x9b6n\xf0\x80\x9b5n\xc1\x9bc\xc2a\xc2", "\xe06n\xf05n\xc1c\xc2a\xc2"},
+		{"C1 in UTF-8 that asks nothing", "\u009b31mred\u009d0;t\u009ctext", "\x1b[31mred\x1b]0;t\x1b\\text"},
+		{"ST of 8 bits", "\x1b]0;t\x9ctext", "\x1b]0;t\x1b\\text"},
+		{"an image with an id", "\x1b_Ga=T,i=1,q=1,f=100;AAAA\x1b\\", "\x1b_Gq=2,a=T,i=1,f=100;AAAA\x1b\\"},
+		{"an image with a number", "\x1b_Ga=p,I=7\x1b\\", "\x1b_Gq=2,a=p,I=7\x1b\\"},
+		{"a large image with an id", "\x1b_Gi=1;" + strings.Repeat("AAAA", maxSequence) + "\x1b\\", "\x1b_Gq=2,i=1;" + strings.Repeat("AAAA", maxSequence) + "\x1b\\"},
 		{"an OSC that ends at the limit", osc(maxSequence, "") + "\x1b[6nx", osc(maxSequence, "") + "\x1b\\x"},
 		{"a query that is cut off", "\x1b]11;?\x1b[mx", "\x1b[mx"},
 		{"a query that is cancelled", "\x1b[6\x18n", "\x1b[6\x18n"},
@@ -152,10 +183,11 @@ func TestStripAnyOutput(t *testing.T) {
 }
 
 func FuzzStrip(f *testing.F) {
-	for _, s := range slices.Concat(queries, noQueries) {
+	for _, s := range slices.Concat(queries, oddQueries, noQueries) {
 		f.Add("a"+s+"b", []byte{0, 1, 7})
 	}
 	f.Add("\x1b\x1b[6n[6n", []byte{})
+	f.Add("\x9b6n \xc2\x9b6n \xe0\x9b\xc2", []byte{0})
 	f.Fuzz(func(t *testing.T, input string, sizes []byte) { checkStrip(t, input, sizes) })
 }
 
@@ -176,7 +208,12 @@ func checkStrip(t rapid.TB, input string, sizes []byte) {
 	if again := strip(got); again != got {
 		t.Errorf("%q is stripped further to %q", got, again)
 	}
-	if !strings.ContainsAny(input, "\x05\x1b") && got != input {
+	for i, c := range []byte(got) {
+		if c >= 0x80 && c < 0xa0 && (i == 0 || got[i-1] < 0x80 || got[i-1] == c1Lead) {
+			t.Errorf("the C1 character %x is left of %q in %q", c, input, got)
+		}
+	}
+	if plainText([]byte(input)) && got != input {
 		t.Errorf("%q became %q", input, got)
 	}
 }

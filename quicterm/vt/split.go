@@ -32,10 +32,10 @@ const (
 // A Splitter splits the output of a program into control sequences and the bytes
 // between them. A sequence may begin in one call of Split and end in another.
 type Splitter struct {
-	state state
-	osc   bool   // the string is an OSC, which BEL ends as well
-	seq   []byte // the begun sequence, without the part already handed out
-	long  bool   // the sequence exceeds maxSequence and is handed out in pieces
+	state  state
+	osc    bool   // the string is an OSC, which BEL ends as well
+	seq    []byte // the begun sequence, without the part already handed out
+	pieces int    // of the sequence that were handed out, because it exceeds maxSequence
 }
 
 // Ground reports whether the output so far ends outside of a control sequence.
@@ -98,7 +98,7 @@ func (s *Splitter) add(c byte, plain func([]byte)) {
 	if s.state == textEscape {
 		n-- // the ESC may begin another sequence
 	}
-	s.long = true
+	s.pieces++
 	plain(s.seq[:n])
 	s.seq = append(s.seq[:0], s.seq[n:]...)
 }
@@ -106,12 +106,13 @@ func (s *Splitter) add(c byte, plain func([]byte)) {
 func (s *Splitter) finish(plain, sequence func([]byte)) {
 	s.state = ground
 	switch {
-	case !s.long:
+	case s.pieces == 0:
 		sequence(s.seq)
 	case len(s.seq) > 0:
+		s.pieces++
 		plain(s.seq)
 	}
-	s.seq, s.long = s.seq[:0], false
+	s.seq, s.pieces = s.seq[:0], 0
 }
 
 // restart ends a string before its last ESC, which begins another sequence.

@@ -17,7 +17,7 @@ func output() *rapid.Generator[string] {
 		"\x1b", "[", "]", "P", "_", "\\", "\a", "\x18", "\x1a", "\x05", "\x7f", "\n",
 		"0", "6", ";", "?", ">", "$", " ", "(", "B", "c", "h", "m", "n", "q", "t", "u", "p", "Z", "G",
 		"\x1b[", "\x1b]", "\x1bP", "\x1b\\", "\x1b[6n", "\x1b[?1049h", "\x1b]11;?\a", "\x1b]0;t\a", "a=q",
-		"text", "é", "€", "\x80", "\x9b", "\xff",
+		"text", "é", "€", "\x80", "\x9b", "\xff", "\u009b", "\u009d", "\x9c", "\xc2", "\xe0", "00", "5522", "_Gi=1,",
 	}
 	return rapid.Map(rapid.SliceOf(rapid.SampledFrom(parts)), func(s []string) string { return strings.Join(s, "") })
 }

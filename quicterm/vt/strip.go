@@ -1,0 +1,158 @@
+package vt
+
+import (
+	"bytes"
+)
+
+// A Stripper removes the queries that a terminal would answer from old output: when
+// that is replayed, the program no longer waits for the answer, and a shell would
+// take it for typed input.
+//
+// It removes ENQ and single bytes that are C1 control characters to an 8-bit terminal, and
+// replaces C1 control characters in UTF-8 by what they stand for in 7 bits. Images keep
+// their place, and are told not to report that they were shown.
+type Stripper struct {
+	c1    c1Filter
+	split Splitter
+	shown Splitter // state after the bytes that Strip has returned
+	drop  bool     // the sequence that is too long to be handed out whole is removed
+	out   []byte
+}
+
+// Strip returns b without queries. It holds an unfinished sequence back until that
+// ends. The result is valid until the next call.
+func (s *Stripper) Strip(b []byte) []byte {
+	if s.split.Ground() && s.shown.Ground() && !s.c1.pending && plainText(b) {
+		return b
+	}
+	s.out = s.out[:0]
+	s.split.Split(s.c1.filter(b),
+		func(plain []byte) {
+			if s.split.pieces == 1 {
+				s.drop = isLongQuery(plain)
+			}
+			switch {
+			case s.split.pieces == 0:
+				s.show(plain)
+			case !s.drop && s.split.pieces == 1:
+				s.show(silenceImage(plain))
+			case !s.drop:
+				s.show(plain)
+			case s.split.pieces == 1:
+				s.endCutOff()
+			}
+		},
+		func(sequence []byte) {
+			if isQuery(sequence) {
+				s.endCutOff()
+			} else {
+				s.show(silenceImage(sequence))
+			}
+		})
+	return s.out
+}
+
+// endCutOff ends the sequence that a removed query cut off: without the query, that would
+// swallow the bytes that follow or form a query with them.
+func (s *Stripper) endCutOff() {
+	if !s.shown.Ground() {
+		s.show([]byte("\x1b\\"))
+	}
+}
+
+func (s *Stripper) show(b []byte) {
+	s.shown.Split(b, func([]byte) {}, func([]byte) {})
+	s.out = append(s.out, b...)
+}
+
+// Rest returns the bytes that Strip holds back, and resets the Stripper.
+func (s *Stripper) Rest() []byte {
+	dropped := s.drop && s.split.pieces > 0
+	rest := s.split.Rest()
+	if dropped {
+		rest = nil // its beginning was removed
+	}
+	if s.c1.pending {
+		rest = append(rest, c1Lead)
+	}
+	s.c1, s.shown, s.drop = c1Filter{}, Splitter{}, false
+	return rest
+}
+
+// plainText reports whether b has ASCII characters only, and none that Strip looks at.
+func plainText(b []byte) bool {
+	return !bytes.ContainsFunc(b, func(r rune) bool { return r >= 0x80 || r == esc || r == enq })
+}
+
+// c1Lead is the first byte of a C1 control character in UTF-8.
+const c1Lead = 0xc2
+
+// A c1Filter removes ENQ and C1 control characters. Those in UTF-8, which terminals obey,
+// and any ST, which may end a string, become their forms of 7 bits.
+type c1Filter struct {
+	low, high byte // the range of the next byte of a character in UTF-8
+	left      int  // how many more bytes it has
+	pending   bool // c1Lead is held back
+	out       []byte
+}
+
+// filter returns b filtered. The result is valid until the next call.
+func (f *c1Filter) filter(b []byte) []byte {
+	f.out = f.out[:0]
+	for _, c := range b {
+		if f.pending {
+			f.pending, f.left = false, 0
+			if c >= 0x80 && c < 0xa0 {
+				f.out = append(f.out, esc, c-0x40)
+				continue
+			}
+			f.out = append(f.out, c1Lead)
+			if c >= 0xa0 && c < 0xc0 {
+				f.out = append(f.out, c)
+				continue
+			}
+		}
+		if f.left > 0 && c >= f.low && c <= f.high {
+			f.left--
+			f.low, f.high = 0x80, 0xbf
+			f.out = append(f.out, c)
+			continue
+		}
+		f.left = 0
+		switch {
+		case c == enq:
+		case c == 0x9c:
+			f.out = append(f.out, esc, '\\')
+		case c >= 0x80 && c < 0xa0:
+		case c == c1Lead:
+			f.pending = true
+		default:
+			f.begin(c)
+			f.out = append(f.out, c)
+		}
+	}
+	return f.out
+}
+
+// begin begins a character of several bytes if c is the first byte of one (RFC 3629, 4).
+func (f *c1Filter) begin(c byte) {
+	f.low, f.high = 0x80, 0xbf
+	switch {
+	case c > 0xc2 && c < 0xe0:
+		f.left = 1
+	case c >= 0xe0 && c < 0xf0:
+		f.left = 2
+	case c >= 0xf0 && c < 0xf5:
+		f.left = 3
+	}
+	switch c {
+	case 0xe0:
+		f.low = 0xa0
+	case 0xed:
+		f.high = 0x9f
+	case 0xf0:
+		f.low = 0x90
+	case 0xf4:
+		f.high = 0x8f
+	}
+}
