@@ -39,7 +39,9 @@ type Streams struct {
 	// Stdout and Stderr take the program's output. If one of them returns an error, the
 	// program sees a closed pipe, and Run returns the error unless the reader was closed.
 	Stdout, Stderr io.Writer
-	// Replayed is called when all output from before the attach is written: what follows is
+	// Replaying is called when what follows is old again: output of an outage.
+	Replaying func()
+	// Replayed is called when all old output, as that from before the attach, is written: what follows is
 	// live.
 	Replayed func()
 	// Lost is called with output that will never come, because it was skipped or is no longer

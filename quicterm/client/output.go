@@ -28,7 +28,11 @@ func (s *Session) deliver() {
 			return
 		}
 		batch := s.endpoint.Take(maxWrite)
+		aged := s.endpoint.Aged()
 		s.gate.Unlock()
+		if len(batch) > 0 {
+			s.replayUntil(batch[0], aged)
+		}
 		for len(batch) > 0 {
 			n := s.write(batch)
 			last := batch[n-1]
@@ -53,6 +57,17 @@ func (s *Session) replayed() {
 	if s.streams.Replayed != nil {
 		s.streams.Replayed()
 	}
+}
+
+// replayUntil says that the output from a frame on is old, up to another one.
+func (s *Session) replayUntil(from session.Delivered, aged uint64) {
+	if aged <= from.Seq || aged <= s.attached.Live {
+		return
+	}
+	if s.attached.Live == 0 && s.streams.Replaying != nil {
+		s.streams.Replaying()
+	}
+	s.attached.Live = aged
 }
 
 // write handles the first frames of a batch, and returns how many. Output for the same

@@ -64,6 +64,7 @@ func (h *Holder) newAttachment(client string, instance wire.InstanceID, secret [
 			Reorder:        reorderWindow,
 			Window:         inputWindow,
 			PeerDelaysAcks: true,
+			TellAge:        h.launch.PTY,
 		}),
 	}
 	a.driver = driver.New(&h.gate, a.endpoint, func() { h.receivedLocked(a) })

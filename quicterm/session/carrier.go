@@ -21,6 +21,7 @@ type carrier struct {
 	streamCursor uint64         // the first frame that was not put on the stream
 	skipped      []skippedRange // that the stream left out, and the peer may not know of
 	skippedBytes uint64         // in ranges that the peer knows of
+	aged         uint64         // the first frame that was not called old
 	cwnd         cwnd
 
 	// Datagrams.

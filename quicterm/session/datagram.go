@@ -71,18 +71,21 @@ func (e *Endpoint) requestTime(now time.Time, c *carrier) (at time.Time, what re
 }
 
 // tailFits reports whether the tail, all frames that are not acknowledged, fits into one
-// datagram with an ack and a ping, and into the peer's flow-control window.
+// datagram with an ack, a ping and what is old, and into the peer's flow-control window.
 func (e *Endpoint) tailFits(c *carrier) bool {
 	size := e.log.Size(e.acked)
 	return c.maxDatagram > 0 &&
 		e.acked >= e.first() &&
-		size <= c.maxDatagram-2*buffer.Overhead-maxAckBytes-pingBytes &&
+		size <= c.maxDatagram-2*buffer.Overhead-maxAckBytes-pingBytes-e.agedBytes() &&
 		size <= e.windowSpace(e.acked, 0)
 }
 
 // appendTail appends the tail to a datagram, and schedules when to send it again.
 func (e *Endpoint) appendTail(now time.Time, b []byte, c *carrier) []byte {
 	start := len(b)
+	if next := e.agedFrom(now, e.acked); next > 0 {
+		b = appendAged(b, next)
+	}
 	for seq := e.acked; seq < e.log.Next(); {
 		var frames []byte
 		frames, seq = e.log.Slice(seq, c.maxDatagram)

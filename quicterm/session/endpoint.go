@@ -28,6 +28,8 @@ type Config struct {
 	// that they share a datagram with the next key. It is for the end where a person
 	// types. PeerDelaysAcks is for the other end, which expects such acks later.
 	DelayAcks, PeerDelaysAcks bool
+	// TellAge tells the peer which frames were old when they were sent.
+	TellAge bool
 }
 
 // A CarrierID names a carrier of an endpoint. It is never used again.
@@ -70,6 +72,7 @@ type Endpoint struct {
 	firstUnsent uint64         // the first frame of log that no carrier has sent
 	skipTo      uint64         // frames before it are dropped, unless they were sent
 	notices     []buffer.Frame // to send on each carrier, also on those to come
+	ages        *ages          // of the frames of log, or nil
 
 	// What the peer said about log.
 	acked        uint64    // the first frame that it has not received
@@ -86,6 +89,7 @@ type Endpoint struct {
 	pending      []Delivered // delivered and not taken, in order
 	arrivedUntil int         // how many of pending Arrived has returned
 	inNotices    []Notice    // received and not taken
+	peerAged     uint64      // see Aged
 
 	carriers  map[CarrierID]*carrier
 	lastID    CarrierID
@@ -113,7 +117,7 @@ const (
 
 // NewEndpoint returns an endpoint without carriers.
 func NewEndpoint(cfg Config) *Endpoint {
-	return &Endpoint{
+	e := &Endpoint{
 		log:            cfg.Log,
 		acked:          cfg.Acked,
 		consumed:       cfg.Acked,
@@ -126,6 +130,10 @@ func NewEndpoint(cfg Config) *Endpoint {
 		peerDelaysAcks: cfg.PeerDelaysAcks,
 		carriers:       make(map[CarrierID]*carrier),
 	}
+	if cfg.TellAge {
+		e.ages = new(ages)
+	}
+	return e
 }
 
 // Acked returns the first frame of the log that the peer has not received.
@@ -156,6 +164,9 @@ func (e *Endpoint) CountCorrupted() { e.counters.Corrupted++ }
 
 // Appended reports that frames were added to the log.
 func (e *Endpoint) Appended(now time.Time) {
+	if e.ages != nil {
+		e.ages.appended(now, e.log.Next())
+	}
 	if !e.unackedSince.IsZero() || e.acked == e.log.Next() {
 		return
 	}

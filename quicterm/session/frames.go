@@ -23,6 +23,8 @@ const (
 
 	Compression buffer.Type = 0x84 // asks for Compressed frames; a byte says which
 	Compressed  buffer.Type = 0x85 // whole frames, compressed
+
+	aged buffer.Type = 0x86 // the first frame of the log that is not old
 )
 
 // pingBytes is the payload of a ping that this implementation sends: a flag and padding. A

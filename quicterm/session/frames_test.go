@@ -2,6 +2,7 @@ package session
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/hex"
 	"math"
 	"strings"
@@ -26,6 +27,10 @@ var codecs = map[string]codec{
 		parse: func(b []byte) (any, error) { return parseAck(b) },
 		make:  func(v any) []byte { return appendAck(nil, v.(ackInfo)) },
 	},
+	"aged": {
+		parse: func(b []byte) (any, error) { return parseAged(b) },
+		make:  func(v any) []byte { return binary.AppendUvarint(nil, v.(uint64)) },
+	},
 	"gap": {
 		parse: func(b []byte) (any, error) { return parseGap(b) },
 		make:  func(v any) []byte { return appendGap(nil, v.(gapInfo)) },
@@ -49,6 +54,7 @@ var goldenPayloads = []struct {
 	{"ack", ackInfo{received: most, consumed: 1, windowEnd: most, highest: most, delay: maxReportedDelay, datagrams: most, backlog: most},
 		"ffffffffffffffffff01 feffffffffffffffff01 ffffffffffffffffff01 ffffffffffffffffff01" +
 			"904e ffffffffffffffffff01 ffffffffffffffffff01"},
+	{"aged", uint64(300), "ac02"},
 	{"gap", gapInfo{}, "00 00"},
 	{"gap", gapInfo{next: 300, offset: 1 << 20}, "ac02 808040"},
 	{"gap", gapInfo{next: most, offset: most}, "ffffffffffffffffff01 ffffffffffffffffff01"},

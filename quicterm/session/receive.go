@@ -49,6 +49,12 @@ func (e *Endpoint) Receive(now time.Time, id CarrierID, lane Lane, f buffer.Fram
 		if len(e.inNotices) < maxNotices {
 			e.inNotices = append(e.inNotices, n)
 		}
+	case aged:
+		next, err := parseAged(f.Payload)
+		if err != nil {
+			return protocolErrorf("%v", err)
+		}
+		e.peerAged = max(e.peerAged, next)
 	case Compression:
 		if len(f.Payload) < 1 {
 			return protocolErrorf("compression request without a mode")

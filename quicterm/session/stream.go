@@ -15,6 +15,7 @@ const (
 	streamAck
 	streamNotices
 	streamGap
+	streamAged
 	streamFrames
 )
 
@@ -38,6 +39,9 @@ func (e *Endpoint) Stream(now time.Time, id CarrierID, limit int) []byte {
 		return b
 	case streamGap:
 		return e.sendGap(now, c)
+	case streamAged:
+		c.aged = e.agedFrom(now, c.aged)
+		return appendAged(nil, c.aged)
 	case streamFrames:
 		return e.sendFrames(now, c, space, limit)
 	}
@@ -67,6 +71,9 @@ func (e *Endpoint) nextStreamStep(now time.Time, c *carrier) (step streamStep, s
 	space = c.cwnd.size(now) - e.inFlight(c, from)
 	if space <= 0 || e.span(from, from+1) > e.windowSpace(from, e.skippedInWindow(c)) {
 		return streamBlocked, space
+	}
+	if e.agedFrom(now, max(from, c.aged)) > 0 {
+		return streamAged, 0
 	}
 	return streamFrames, space
 }

@@ -109,6 +109,15 @@ func (d *display) writePendingLocked() {
 	}
 }
 
+// beginReplay marks the following output as old: nobody waits for answers to its queries.
+func (d *display) beginReplay() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.replay == nil {
+		d.replay = vt.StripAfter(&d.split)
+	}
+}
+
 // endReplay marks the following output as live: programs wait for answers to its queries.
 func (d *display) endReplay() {
 	d.mu.Lock()

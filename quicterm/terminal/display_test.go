@@ -171,3 +171,26 @@ func TestNoTerminal(t *testing.T) {
 		t.Errorf("wrote %q, want %q", got, want)
 	}
 }
+
+// Queries of old output are not shown, even if they began before it. Those before and after
+// are.
+func TestReplayWithinOutput(t *testing.T) {
+	for _, test := range []struct{ live, old, want string }{
+		{"a\x1b[6n", "b\x1b[6nc", "a\x1b[6nbc"},
+		{"a\x1b[", "6nb", "a\x1b[\x1b\\b"},
+		{"a\x1b[3", "1mb\x1b[c", "a\x1b[31mb"},
+		{"a\x1b]2;t", "t\ab", "a\x1b]2;tt\ab"},
+		{"a\x1b]11;", "?\ab", "a\x1b]11;\x1b\\b"},
+		{"\x1b_Gi=1;" + strings.Repeat("A", 5000), "A\x1b\\b", "\x1b_Gi=1;" + strings.Repeat("A", 5001) + "\x1b\\b"},
+	} {
+		d, out := live()
+		d.Write([]byte(test.live))
+		d.beginReplay()
+		d.Write([]byte(test.old))
+		d.endReplay()
+		d.Write([]byte("\x1b[6n"))
+		if got := out.String(); got != test.want+"\x1b[6n" {
+			t.Errorf("%.20q, then old %q: shown %.60q, want %.60q", test.live, test.old, got, test.want)
+		}
+	}
+}

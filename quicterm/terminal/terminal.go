@@ -72,10 +72,11 @@ func New(cfg Config) *Terminal {
 // Streams returns where the session's output and events are to go.
 func (t *Terminal) Streams() client.Streams {
 	return client.Streams{
-		Stdout:   t.display,
-		Replayed: t.display.endReplay,
-		Changed:  t.display.setLink,
-		Lost:     t.display.showGap,
+		Stdout:    t.display,
+		Replaying: t.display.beginReplay,
+		Replayed:  t.display.endReplay,
+		Changed:   t.display.setLink,
+		Lost:      t.display.showGap,
 	}
 }
 

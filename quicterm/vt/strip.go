@@ -16,7 +16,16 @@ type Stripper struct {
 	split Splitter
 	shown Splitter // state after the bytes that Strip has returned
 	drop  bool     // the sequence that is too long to be handed out whole is removed
+	known int      // bytes of the begun sequence that the terminal has already
 	out   []byte
+}
+
+// StripAfter returns a Stripper for output that follows other output, which the terminal has
+// and which was split.
+func StripAfter(before *Splitter) *Stripper {
+	s := &Stripper{split: *before, shown: *before, known: len(before.seq)}
+	s.split.seq, s.shown.seq = bytes.Clone(before.seq), bytes.Clone(before.seq)
+	return s
 }
 
 // Strip returns b without queries. It holds an unfinished sequence back until that
@@ -32,12 +41,10 @@ func (s *Stripper) Strip(b []byte) []byte {
 				s.drop = isLongQuery(plain)
 			}
 			switch {
-			case s.split.pieces == 0:
-				s.show(plain)
-			case !s.drop && s.split.pieces == 1:
-				s.show(silenceImage(plain))
+			case s.split.pieces == 0 || !s.drop && s.split.pieces > 1:
+				s.showRest(plain)
 			case !s.drop:
-				s.show(plain)
+				s.showSilent(plain)
 			case s.split.pieces == 1:
 				s.endCutOff()
 			}
@@ -46,7 +53,7 @@ func (s *Stripper) Strip(b []byte) []byte {
 			if isQuery(sequence) {
 				s.endCutOff()
 			} else {
-				s.show(silenceImage(sequence))
+				s.showSilent(sequence)
 			}
 		})
 	return s.out
@@ -55,9 +62,25 @@ func (s *Stripper) Strip(b []byte) []byte {
 // endCutOff ends the sequence that a removed query cut off: without the query, that would
 // swallow the bytes that follow or form a query with them.
 func (s *Stripper) endCutOff() {
+	s.known = 0
 	if !s.shown.Ground() {
 		s.show([]byte("\x1b\\"))
 	}
+}
+
+// showSilent shows a sequence, or the beginning of one, that the terminal does not answer.
+func (s *Stripper) showSilent(sequence []byte) {
+	if s.known == 0 {
+		sequence = silenceImage(sequence)
+	}
+	s.showRest(sequence)
+}
+
+// showRest shows what the terminal does not have of b.
+func (s *Stripper) showRest(b []byte) {
+	n := min(s.known, len(b))
+	s.known -= n
+	s.show(b[n:])
 }
 
 func (s *Stripper) show(b []byte) {
@@ -69,13 +92,14 @@ func (s *Stripper) show(b []byte) {
 func (s *Stripper) Rest() []byte {
 	dropped := s.drop && s.split.pieces > 0
 	rest := s.split.Rest()
+	rest = rest[min(s.known, len(rest)):]
 	if dropped {
 		rest = nil // its beginning was removed
 	}
 	if s.c1.pending {
 		rest = append(rest, c1Lead)
 	}
-	s.c1, s.shown, s.drop = c1Filter{}, Splitter{}, false
+	s.c1, s.shown, s.drop, s.known = c1Filter{}, Splitter{}, false, 0
 	return rest
 }
 
