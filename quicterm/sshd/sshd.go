@@ -23,9 +23,9 @@ import (
 var systemFiles = []string{"/usr/sbin/sshd", "/usr/local/sbin/sshd", "/usr/bin/sshd", "/run/current-system/sw/bin/sshd"}
 
 const (
-	// askTimeout bounds how long sshd may take: it reads its configuration, and may ask the
-	// name service.
-	askTimeout = 5 * time.Second
+	// askTimeout bounds how long sshd may take: some milliseconds, unless the machine is
+	// starved or the name service is asked.
+	askTimeout = 10 * time.Second
 
 	// answerTime is how long an answer is kept. A login asks for it two or three times. An
 	// administrator who changes the configuration waits no longer than for a restart of sshd.
