@@ -52,6 +52,37 @@ func TestKeyRemoved(t *testing.T) {
 	y.Exit()
 }
 
+// A key that is still in the file, and no longer good from this address or at this time, lets
+// its client come back no more than a removed one.
+func TestKeyRestricted(t *testing.T) {
+	h := newHost(t)
+	h.Start()
+	key := string(ssh.MarshalAuthorizedKey(h.Key))
+	for option, why := range map[string]string{
+		`from="192.0.2.0/24"`:               "does not allow 127.0.0.1",
+		`expiry-time="20200101"`:            "has passed",
+		`command="echo forced"`:             "is allowed less than before",
+		`from="127.0.0.1",agent-forwarding`: "",
+	} {
+		h.Write("authorized_keys", key)
+		x := h.Shell(h.Addr)
+		from := h.Log.Len()
+		h.Write("authorized_keys", option+" "+key)
+		h.Stop(syscall.SIGKILL)
+		h.Start()
+		x.Send("echo still''here\r")
+		if why == "" {
+			x.Expect("stillhere")
+			continue
+		}
+		x.Expect("qt: access was withdrawn: .*" + why)
+		if got := x.Exit(); got != 255 {
+			t.Errorf("%s: exit status %d, want 255", option, got)
+		}
+		h.Log.Await(t, from, regexp.MustCompile("client has lost access.*"+why))
+	}
+}
+
 // qt revoke takes access from clients that have logged in with a key, at once, and from
 // commands without a terminal. Clients that other keys let in keep it.
 func TestRevoke(t *testing.T) {
