@@ -33,6 +33,9 @@ type Server struct {
 	PipeTTL Duration `toml:"pipe_ttl"`
 	// AcceptEnv are patterns of environment variables that clients may set.
 	AcceptEnv []string `toml:"accept_env"`
+	// Grants is whether processes of this machine can ask the daemon for a token to
+	// log in to their own account: "on" or "off".
+	Grants string `toml:"grants"`
 	// MaxSessionsPerUser bounds the sessions of an account.
 	MaxSessionsPerUser int `toml:"max_sessions_per_user"`
 	// MaxBufferTotal bounds the memory that all sessions use for output: above it, accounts
@@ -66,6 +69,7 @@ func DefaultServer() *Server {
 		ExitedTTL:           Duration{24 * time.Hour},
 		PipeTTL:             Duration{time.Hour},
 		AcceptEnv:           []string{"TERM", "COLORTERM", "LANG", "LC_*"},
+		Grants:              "on",
 		MaxSessionsPerUser:  100,
 		MaxBufferTotal:      Share{Percent: 25},
 		MaxUnauthenticated:  256,
@@ -103,6 +107,9 @@ func (s *Server) WithDefaults() *Server {
 	}
 	if c.AcceptEnv == nil {
 		c.AcceptEnv = d.AcceptEnv
+	}
+	if c.Grants == "" {
+		c.Grants = d.Grants
 	}
 	if c.LogLevel == "" {
 		c.LogLevel = d.LogLevel
@@ -146,6 +153,7 @@ func (s *Server) check() error {
 		within("max_unauthenticated", s.MaxUnauthenticated, 1, 10_000),
 		atLeast("auth_timeout", s.AuthTimeout.Duration, time.Second),
 		oneOf("sshd_policy", s.SSHDPolicy, "follow", "ignore"),
+		oneOf("grants", s.Grants, "on", "off"),
 		oneOf("log_level", s.LogLevel, "debug", "info", "warn", "error"),
 		oneOf("log_format", s.LogFormat, "text", "json"),
 		absolute("runtime_dir", s.RuntimeDir),

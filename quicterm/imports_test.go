@@ -111,6 +111,10 @@ var packages = []struct {
 		imports: "golang.org/x/sys",
 	},
 	{
+		path: "quicterm/systemd", role: "takes UDP sockets from the service manager, and keeps them with it",
+		imports: "golang.org/x/sys",
+	},
+	{
 		path: "quicterm/holder", role: "owns the program of a session; knows no network",
 		imports: `buffer migrate/carrier migrate/carrier/sealed migrate/carrier/unixsock quicterm/auth quicterm/driver quicterm/gate
 			quicterm/memory quicterm/rundir quicterm/session quicterm/wire github.com/creack/pty golang.org/x/sys`,
@@ -127,7 +131,8 @@ var packages = []struct {
 	{
 		path: "quicterm/server", role: "authenticates clients and relays bytes to holders; parses no frame",
 		imports: `configs migrate/carrier migrate/carrier/quic quicterm/account quicterm/auth quicterm/holder
-			quicterm/keyfile quicterm/memory quicterm/rundir quicterm/sshd quicterm/wire golang.org/x/crypto golang.org/x/time`,
+			quicterm/keyfile quicterm/memory quicterm/rundir quicterm/sshd quicterm/systemd quicterm/wire
+			golang.org/x/crypto golang.org/x/sys golang.org/x/time`,
 		tests: `bench/netem buffer migrate/carrier/sealed quicterm/holder/holdertest quicterm/holder/programtest
 			quicterm/session`,
 	},
@@ -164,7 +169,7 @@ var packages = []struct {
 	{
 		path: "cmd/qtd", role: "the command line of the daemon and of the holder",
 		imports: `configs quicterm/bootstrap quicterm/holder quicterm/keyfile quicterm/logqueue quicterm/memory quicterm/rundir
-			quicterm/server quicterm/version github.com/spf13/cobra`,
+			quicterm/server quicterm/systemd quicterm/version github.com/spf13/cobra`,
 	},
 
 	{

@@ -39,6 +39,9 @@ func grantCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if settings.Grants == "off" {
+				return errors.New("the setting grants is off: log in with a key")
+			}
 			if config != "" { // the daemon works in another directory
 				if config, err = filepath.Abs(config); err != nil {
 					return err

@@ -15,6 +15,7 @@ import (
 	"github.com/quicterm/quicterm/quicterm/holder"
 	"github.com/quicterm/quicterm/quicterm/memory"
 	"github.com/quicterm/quicterm/quicterm/server"
+	"github.com/quicterm/quicterm/quicterm/systemd"
 )
 
 func serveCommand() *cobra.Command {
@@ -50,6 +51,11 @@ const leastMemory = 256 << 20
 
 // serve runs the daemon until SIGINT or SIGTERM. It calls ready when the daemon listens.
 func serve(config string, listen []string, granted bool, ready func()) error {
+	cfg := server.Config{Granted: granted}
+	var passedErr error
+	if !granted {
+		cfg.Manager, cfg.Passed, passedErr = systemd.Start()
+	}
 	settings, err := configs.LoadServer(config)
 	if err != nil {
 		return err
@@ -72,12 +78,12 @@ func serve(config string, listen []string, granted bool, ready func()) error {
 			log.Logger().Info("the kernel may end this daemon when memory is short", "error", err)
 		}
 	}
-	server, err := server.New(server.Config{
-		Settings:   settings,
-		Log:        log.Logger(),
-		Granted:    granted,
-		HolderArgs: []string{"--log-level", settings.LogLevel, "--log-format", settings.LogFormat},
-	})
+	cfg.Settings, cfg.Log = settings, log.Logger()
+	if passedErr != nil {
+		cfg.Log.Warn("socket of the service manager cannot be used", "error", passedErr)
+	}
+	cfg.HolderArgs = []string{"--log-level", settings.LogLevel, "--log-format", settings.LogFormat}
+	server, err := server.New(cfg)
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 
 	"github.com/quicterm/quicterm/configs"
+	"github.com/quicterm/quicterm/quicterm/systemd"
 )
 
 // Config configures a [Server]. The zero value is a daemon with default settings that
@@ -18,13 +19,21 @@ type Config struct {
 	Log *slog.Logger
 
 	// Granted marks a daemon that qtd grant started: it listens on the loopback
-	// interface only, on the first free port, serves only its own account (root
+	// interface only, on the first free port from 60000, serves only its own account (root
 	// included), and ends after 10 minutes without a client or a session.
 	Granted bool
 
 	// Holders finds and starts holders. Nil means processes on this machine, which
 	// outlive the server.
 	Holders Holders
+
+	// Manager keeps the UDP sockets while the daemon restarts. Nil is none.
+	Manager *systemd.Manager
+
+	// Passed are sockets that the manager has passed. Those that a daemon has kept
+	// with it are used if the settings name their addresses; others replace the
+	// setting listen.
+	Passed []systemd.Socket
 
 	// HolderArgs are additional arguments of the processes that hold sessions.
 	HolderArgs []string

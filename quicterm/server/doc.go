@@ -21,6 +21,7 @@
 //	id          first 8 hexadecimal digits of a session's id
 //	account     name of an account
 //	uid         number of an account
+//	pid         number of a process
 //	client      address and port of a client; account@address:port after its login,
 //	            without the port in a holder
 //	proof       what authenticated a client: "token", or the fingerprint of its key

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -28,17 +29,20 @@ const (
 	grantTimeout = 5 * time.Second
 )
 
+// maxGrants bounds how many grants are given at once: each asks the name service.
+const maxGrants = 16
+
 // grants gives grants to the accounts of this machine, over a unix socket that tells
-// the account at its other end.
+// the account and the process at its other end.
 type grants struct {
 	server   *Server
-	listener *net.UnixListener
+	listener *net.UnixListener // nil if the setting grants is off
 	lock     *os.File
-	address  netip.AddrPort // of the daemon, as seen from this machine
+	address  func() (netip.AddrPort, error) // of the daemon, as seen from this machine
 }
 
 // listenGrants makes the socket. It fails if another daemon of the account runs.
-func (s *Server) listenGrants(address netip.AddrPort) (*grants, error) {
+func (s *Server) listenGrants() (*grants, error) {
 	dir, err := s.grantDir()
 	if err != nil {
 		return nil, fmt.Errorf("directory for sockets: %w", err)
@@ -47,15 +51,12 @@ func (s *Server) listenGrants(address netip.AddrPort) (*grants, error) {
 	if err != nil {
 		return nil, err
 	}
-	l, err := s.listenGrantSocket(filepath.Join(dir, rundir.DaemonSocket))
-	if err != nil {
+	g := &grants{server: s, lock: lock}
+	if g.listener, err = s.listenGrantSocket(filepath.Join(dir, rundir.DaemonSocket)); err != nil {
 		lock.Close()
 		return nil, fmt.Errorf("socket for grants: %w", err)
 	}
-	if address.Addr().IsUnspecified() {
-		address = netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), address.Port())
-	}
-	return &grants{server: s, listener: l, lock: lock, address: address}, nil
+	return g, nil
 }
 
 // grantDir returns the directory of the socket: the one of all accounts if all are
@@ -70,6 +71,9 @@ func (s *Server) grantDir() (string, error) {
 func (s *Server) listenGrantSocket(path string) (*net.UnixListener, error) {
 	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, err
+	}
+	if s.settings.Grants == "off" {
+		return nil, nil
 	}
 	l, err := rundir.Listen(path)
 	if err == nil && s.all {
@@ -97,37 +101,57 @@ func lockFile(name string) (*os.File, error) {
 	return f, nil
 }
 
+// close closes the socket and the lock.
+func (g *grants) close() {
+	if g.listener != nil {
+		g.listener.Close()
+	}
+	g.lock.Close()
+}
+
 // serve answers connections until ctx ends. It closes the socket and the lock.
 func (g *grants) serve(ctx context.Context) error {
-	defer g.lock.Close()
-	defer g.listener.Close()
+	defer g.close()
+	if g.listener == nil {
+		<-ctx.Done()
+		return nil
+	}
 	stop := context.AfterFunc(ctx, func() { g.listener.Close() })
 	defer stop()
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	slots := make(chan struct{}, maxGrants)
 	for {
+		slots <- struct{}{}
 		c, err := g.listener.AcceptUnix()
-		if err != nil {
-			if ctx.Err() != nil {
-				return nil
-			}
-			if errors.Is(err, net.ErrClosed) {
-				return err
-			}
-			g.server.log.Warn("cannot accept a connection for a grant", "error", err)
-			select {
-			case <-ctx.Done():
-			case <-time.After(100 * time.Millisecond):
-			}
+		if err == nil {
+			wg.Go(func() {
+				defer func() { <-slots }()
+				defer c.Close()
+				if err := g.answer(ctx, c); err != nil {
+					g.server.deniedLog.warn(time.Now(), g.server.log, "grant refused", "error", err)
+				}
+			})
 			continue
 		}
-		if err := g.answer(c); err != nil {
-			g.server.log.Warn("grant refused", "error", err)
+		<-slots
+		if ctx.Err() != nil {
+			return nil
 		}
-		c.Close()
+		if errors.Is(err, net.ErrClosed) {
+			return err
+		}
+		g.server.log.Warn("cannot accept a connection for a grant", "error", err)
+		select {
+		case <-ctx.Done():
+		case <-time.After(100 * time.Millisecond):
+		}
 	}
 }
 
-// answer sends a grant for the account at the other end of a connection.
-func (g *grants) answer(c *net.UnixConn) error {
+// answer sends a grant for the account at the other end of a connection, or why there is
+// none.
+func (g *grants) answer(ctx context.Context, c *net.UnixConn) error {
 	c.SetDeadline(time.Now().Add(grantTimeout))
 	uid, err := rundir.PeerUID(c)
 	if err != nil {
@@ -136,15 +160,42 @@ func (g *grants) answer(c *net.UnixConn) error {
 	if !g.server.serves(uid) {
 		return fmt.Errorf("user id %d asked, this daemon serves %d only", uid, g.server.self.UID)
 	}
-	token, err := g.server.IssueToken(uid)
+	grant, err := g.grant(ctx, c, uid)
 	if err != nil {
-		return errors.Join(err, wire.Send(c, &wire.Error{Text: err.Error()}))
+		return errors.Join(fmt.Errorf("user id %d: %w", uid, err), wire.Send(c, &wire.Error{Text: err.Error()}))
 	}
 	g.server.use()
 	g.server.log.Info("grant given", "uid", uid)
-	return wire.Send(c, &wire.Grant{
-		Address: g.address.String(),
+	return wire.Send(c, grant)
+}
+
+// grant returns a grant for the process at the other end of a connection. A session has
+// all rights of its account: a process that has fewer of them gets none.
+func (g *grants) grant(ctx context.Context, c *net.UnixConn, uid uint32) (*wire.Grant, error) {
+	if err := checkConfinement(c); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, grantTimeout)
+	defer cancel()
+	a, err := g.server.names.LookupID(ctx, uid)
+	if err != nil {
+		return nil, err
+	}
+	switch filepath.Base(a.Shell) {
+	case "nologin", "false":
+		return nil, fmt.Errorf("the account %s may not log in: its shell is %s", a.Name, a.Shell)
+	}
+	address, err := g.address()
+	if err != nil {
+		return nil, err
+	}
+	token, err := g.server.IssueToken(uid)
+	if err != nil {
+		return nil, err
+	}
+	return &wire.Grant{
+		Address: address.String(),
 		HostKey: g.server.hostKeys[0].Public.Marshal(),
 		Token:   token,
-	})
+	}, nil
 }

@@ -3,78 +3,68 @@
 package server
 
 import (
-	"errors"
 	"fmt"
 	"net"
+	"net/netip"
+	"strings"
 	"syscall"
-
-	"github.com/quicterm/quicterm/configs"
-	"github.com/quicterm/quicterm/migrate/carrier/quic"
 )
 
-// A granted daemon takes the first free port: the usual one, else one of the range
-// that mosh uses, which firewalls may allow.
+// A granted daemon takes the first free port of the range that mosh uses. The usual port
+// is for root's daemon: a granted one must not keep that out.
 const (
 	firstGrantedPort = 60000
 	lastGrantedPort  = 61000
 )
 
-// listen opens the UDP sockets that the settings name, or that of a granted daemon.
-func (s *Server) listen() ([]net.PacketConn, error) {
-	if s.granted {
-		c, err := listenLoopback()
-		if err != nil {
-			return nil, err
-		}
-		return []net.PacketConn{c}, nil
-	}
-	var sockets []net.PacketConn
-	for _, address := range s.settings.Listen {
-		c, err := listenUDP(address)
-		if err != nil {
-			for _, c := range sockets {
-				c.Close()
-			}
-			return nil, err
-		}
-		sockets = append(sockets, c)
-	}
-	return sockets, nil
+// A binding is what a UDP socket is bound to. The network is "udp" for all addresses of
+// both families, else "udp4" or "udp6".
+type binding struct {
+	network string
+	address netip.AddrPort
 }
 
-func listenUDP(address string) (*quic.Socket, error) {
-	addr, err := net.ResolveUDPAddr("udp", address)
-	if err != nil {
-		return nil, fmt.Errorf("address to listen on: %w", err)
-	}
-	c, err := net.ListenUDP("udp", addr)
-	if errors.Is(err, syscall.EADDRINUSE) {
-		err = fmt.Errorf("%w: another qtd may be running: stop it, or listen on another port", err)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return &quic.Socket{UDPConn: c}, nil
+// keptPrefix begins the names of sockets that this daemon keeps with the service manager.
+const keptPrefix = "qtd-"
+
+// keptName returns the name of a socket at the service manager, which may have no colon.
+func (b binding) keptName() string {
+	return keptPrefix + b.network + "-" + strings.ReplaceAll(b.address.String(), ":", "_")
 }
 
-func listenLoopback() (*quic.Socket, error) {
+// bindingOf returns what a socket is bound to.
+func bindingOf(c *net.UDPConn) binding {
+	address := c.LocalAddr().(*net.UDPAddr).AddrPort()
+	address = netip.AddrPortFrom(address.Addr().Unmap(), address.Port())
+	switch {
+	case address.Addr().Is4():
+		return binding{"udp4", address}
+	case address.Addr().IsUnspecified() && !onlyIPv6(c):
+		return binding{"udp", address}
+	}
+	return binding{"udp6", address}
+}
+
+// onlyIPv6 reports whether a socket of IPv6 does not serve IPv4.
+func onlyIPv6(c *net.UDPConn) bool {
+	only := 1
+	if raw, err := c.SyscallConn(); err == nil {
+		raw.Control(func(fd uintptr) {
+			only, _ = syscall.GetsockoptInt(int(fd), syscall.IPPROTO_IPV6, syscall.IPV6_V6ONLY)
+		})
+	}
+	return only != 0
+}
+
+func listenLoopback() (*net.UDPConn, error) {
 	var failure error
-	try := func(port int) *quic.Socket {
+	for port := firstGrantedPort; port <= lastGrantedPort; port++ {
 		for _, ip := range []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback} {
 			c, err := net.ListenUDP("udp", &net.UDPAddr{IP: ip, Port: port})
 			if err == nil {
-				return &quic.Socket{UDPConn: c}
+				return c, nil
 			}
 			failure = err
-		}
-		return nil
-	}
-	if c := try(configs.DefaultPort); c != nil {
-		return c, nil
-	}
-	for port := firstGrantedPort; port <= lastGrantedPort; port++ {
-		if c := try(port); c != nil {
-			return c, nil
 		}
 	}
 	return nil, fmt.Errorf("no free UDP port on the loopback interface: %w", failure)

@@ -3,19 +3,30 @@
 package server
 
 import (
+	"fmt"
 	"log/slog"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/quicterm/quicterm/quicterm/holder"
 	"github.com/quicterm/quicterm/quicterm/keyfile"
+	"github.com/quicterm/quicterm/quicterm/wire"
 )
+
+// grantVar makes the test's executable ask for a grant at a socket.
+const grantVar = "QUICTERM_TEST_GRANT"
 
 // TestMain makes the test's executable a holder or a reader of keys if a daemon starts it
 // as one.
 func TestMain(m *testing.M) {
+	if path := os.Getenv(grantVar); path != "" {
+		askForGrant(path)
+		os.Exit(0)
+	}
 	if len(os.Args) > 1 && os.Args[1] == keyfile.Command {
 		if err := keyfile.Main(); err != nil {
 			os.Exit(1)
@@ -78,4 +89,24 @@ func reachableDir(t *testing.T) string {
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	return dir
+}
+
+func askForGrant(path string) {
+	c, err := net.Dial("unix", path)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	c.SetDeadline(time.Now().Add(20 * time.Second))
+	m, err := wire.Read(c, wire.MaxMessage)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	failed := new(wire.Error)
+	if m.Decode(failed) == nil {
+		fmt.Println("refused:", failed.Text)
+		return
+	}
+	fmt.Println("granted")
 }

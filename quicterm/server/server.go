@@ -25,6 +25,7 @@ import (
 	"github.com/quicterm/quicterm/quicterm/keyfile"
 	"github.com/quicterm/quicterm/quicterm/rundir"
 	"github.com/quicterm/quicterm/quicterm/sshd"
+	"github.com/quicterm/quicterm/quicterm/systemd"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -47,6 +48,8 @@ type Server struct {
 	ticketKeys *ticketKeys
 	tls        *tls.Config
 	tokens     auth.Tokens
+	manager    *systemd.Manager
+	passed     []systemd.Socket
 
 	rights          *rights
 	unauthenticated *unauthenticated
@@ -89,6 +92,8 @@ func New(cfg Config) (*Server, error) {
 		self:     self,
 		all:      self.UID == 0 && !cfg.Granted,
 		holders:  cfg.Holders,
+		manager:  cfg.Manager,
+		passed:   cfg.Passed,
 
 		unauthenticated: newUnauthenticated(settings.MaxUnauthenticated),
 		accounts:        newAccounts(settings.MaxSessionsPerUser),
@@ -157,35 +162,36 @@ func (s *Server) IssueToken(uid uint32) ([]byte, error) { return s.tokens.Issue(
 // used any more. When ListenAndServe returns, all is closed and only the holders are
 // left.
 func (s *Server) ListenAndServe(ctx context.Context, ready func()) error {
-	sockets, err := s.listen()
+	grants, err := s.listenGrants() // first: it tells if another daemon runs
 	if err != nil {
 		return err
 	}
-	grants, err := s.listenGrants(sockets[0].LocalAddr().(*net.UDPAddr).AddrPort())
+	sockets, err := s.newSockets()
 	if err != nil {
-		for _, c := range sockets {
-			c.Close()
-		}
+		grants.close()
 		return err
 	}
-	serves := s.self.Name
-	if s.all {
-		serves = "all accounts"
-	}
-	for _, c := range sockets {
-		s.log.Info("listening", "address", c.LocalAddr().String(), "serves", serves)
-	}
+	grants.address = sockets.local
 	ready()
-	return runAll(ctx, grants.serve, func(ctx context.Context) error { return s.Serve(ctx, sockets...) })
+	if err := s.manager.Ready(); err != nil {
+		s.log.Warn("the service manager does not know that the daemon is ready", "error", err)
+	}
+	return s.run(ctx, grants.serve, sockets.serve)
 }
 
 // Serve serves clients on the given UDP sockets, which it closes, until ctx ends or a
 // socket fails. A granted daemon also stops when it is not used any more.
 func (s *Server) Serve(ctx context.Context, sockets ...net.PacketConn) error {
-	tasks := []func(context.Context) error{s.renewTicketKeys}
+	var tasks []func(context.Context) error
 	for _, socket := range sockets {
 		tasks = append(tasks, func(ctx context.Context) error { return s.serveQUIC(ctx, socket) })
 	}
+	return s.run(ctx, tasks...)
+}
+
+// run runs the tasks of a daemon, and those that every daemon has.
+func (s *Server) run(ctx context.Context, tasks ...func(context.Context) error) error {
+	tasks = append(tasks, s.renewTicketKeys)
 	if s.processes != nil {
 		tasks = append(tasks, s.processes.children.run)
 	}

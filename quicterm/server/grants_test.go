@@ -1,0 +1,91 @@
+//go:build linux || darwin
+
+package server
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/quicterm/quicterm/configs"
+	"github.com/quicterm/quicterm/quicterm/account"
+	"github.com/quicterm/quicterm/quicterm/holder/holdertest"
+	"github.com/quicterm/quicterm/quicterm/rundir"
+)
+
+// grantingDaemon runs a daemon on the loopback interface until the test ends, and returns
+// the path of its socket for grants.
+func grantingDaemon(t *testing.T, cfg Config) string {
+	t.Helper()
+	if cfg.Settings == nil {
+		cfg.Settings = configs.DefaultServer()
+	}
+	dir := reachableDir(t)
+	cfg.Settings.StateDir, cfg.Settings.RuntimeDir = filepath.Join(dir, "state"), filepath.Join(dir, "run")
+	cfg.Settings.Listen = []string{"127.0.0.1:0"}
+	cfg.Holders = holdertest.New(nil)
+	s, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ready, done := make(chan struct{}), make(chan error)
+	go func() { done <- s.ListenAndServe(ctx, func() { close(ready) }) }()
+	select {
+	case <-ready:
+	case err := <-done:
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+	if dir, err = s.grantDir(); err != nil {
+		t.Fatal(err)
+	}
+	return filepath.Join(dir, rundir.DaemonSocket)
+}
+
+// An account whose shell lets nobody in gets no grant.
+func TestNologinGetsNoGrant(t *testing.T) {
+	if !inCopy(t) {
+		return
+	}
+	a, err := new(account.NameService).LookupID(t.Context(), nobody(t).UID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if shell := filepath.Base(a.Shell); shell != "nologin" && shell != "false" {
+		t.Skipf("nobody may log in here, with %s", a.Shell)
+	}
+	path := grantingDaemon(t, Config{})
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(exe)
+	cmd.Env = []string{grantVar + "=" + path}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: a.UID, Gid: a.GID}}
+	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "refused: the account nobody may not log in") {
+		t.Errorf("%q, %v; want a refusal", out, err)
+	}
+}
+
+// The setting grants turns them off.
+func TestGrantsOff(t *testing.T) {
+	settings := configs.DefaultServer()
+	settings.Grants = "off"
+	path := grantingDaemon(t, Config{Granted: true, Settings: settings})
+	if c, err := net.Dial("unix", path); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("connected to %v, %v; want no socket", c, err)
+	}
+}

@@ -1,0 +1,330 @@
+//go:build linux || darwin
+
+package server
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/quicterm/quicterm/migrate/carrier/quic"
+	"github.com/quicterm/quicterm/quicterm/systemd"
+)
+
+// bindInterval is the time between two attempts to open sockets that are missing: clients
+// wait no longer after the other process has ended. An attempt takes microseconds.
+const bindInterval = time.Second
+
+// sockets are the UDP sockets of a daemon. Where a process of another account has taken a
+// port on one address, the daemon serves all other addresses, and tries to get that one
+// again.
+type sockets struct {
+	server  *Server
+	manager *systemd.Manager
+	serves  string                   // see Log in the package's documentation
+	spare   map[binding]*net.UDPConn // passed by the manager and not used yet
+
+	mu     sync.Mutex
+	open   map[binding]*quic.Socket // by what was asked for
+	fresh  []*quic.Socket           // opened and not served yet
+	whole  bool                     // nothing is missing
+	taken  map[taker]bool           // sockets of others that were logged
+	failed map[string]bool          // addresses whose error was logged
+}
+
+// newSockets opens the sockets that the settings name, or that of a granted daemon. It
+// fails if it can open none, unless it is root's daemon: that one waits.
+func (s *Server) newSockets() (*sockets, error) {
+	l := &sockets{
+		server: s, manager: s.manager, serves: s.self.Name,
+		spare: make(map[binding]*net.UDPConn),
+		open:  make(map[binding]*quic.Socket),
+		taken: make(map[taker]bool), failed: make(map[string]bool),
+	}
+	if s.all {
+		l.serves = "all accounts"
+	}
+	if s.granted {
+		c, err := listenLoopback()
+		if err != nil {
+			return nil, err
+		}
+		l.addLocked(bindingOf(c), c)
+		l.whole = true
+		return l, nil
+	}
+	for _, p := range s.passed {
+		if b := bindingOf(p.Conn); strings.HasPrefix(p.Name, keptPrefix) {
+			l.spare[b] = p.Conn
+		} else { // of a unit of type socket, which replaces the setting
+			l.addLocked(b, p.Conn)
+			l.whole = true
+		}
+	}
+	if !l.whole {
+		if err := l.fill(); err != nil && len(l.open) == 0 && !s.all {
+			l.close()
+			return nil, fmt.Errorf("%w: another qtd may be running: stop it, or listen on another port", err)
+		}
+	}
+	for b, c := range l.spare { // the settings have changed
+		c.Close()
+		l.manager.Forget(b.keptName())
+	}
+	return l, nil
+}
+
+// addLocked adds an open socket.
+func (l *sockets) addLocked(b binding, c *net.UDPConn) {
+	socket := &quic.Socket{UDPConn: c}
+	l.open[b] = socket
+	l.fresh = append(l.fresh, socket)
+}
+
+// fill opens the sockets that are missing. It returns why some are still missing.
+func (l *sockets) fill() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.whole {
+		return nil
+	}
+	var failures []error
+	l.whole = true
+	for _, wanted := range l.server.settings.Listen {
+		addr, err := net.ResolveUDPAddr("udp", wanted)
+		if err == nil {
+			err = l.fillLocked(addr.AddrPort())
+		} else {
+			err = fmt.Errorf("address to listen on: %w", err)
+		}
+		if err != nil {
+			l.whole = false
+			l.reportLocked(wanted, addr, err)
+			failures = append(failures, err)
+		}
+	}
+	return errors.Join(failures...)
+}
+
+// fillLocked opens the sockets of one address. If it means all addresses, and one socket
+// cannot have them, there are several, as few as possible.
+func (l *sockets) fillLocked(wanted netip.AddrPort) error {
+	ip, port := wanted.Addr().Unmap(), wanted.Port()
+	at := func(network string, ip netip.Addr) binding {
+		return binding{network, netip.AddrPortFrom(ip, port)}
+	}
+	switch {
+	case ip.IsValid() && ip.Is4() && ip.IsUnspecified():
+		return l.fillFamilyLocked(at("udp4", ip))
+	case ip.IsValid() && ip.Is4():
+		return l.openLocked(at("udp4", ip), true)
+	case ip.IsValid() && !ip.IsUnspecified():
+		return l.openLocked(at("udp6", ip), true)
+	}
+	four, six := at("udp4", netip.IPv4Unspecified()), at("udp6", netip.IPv6Unspecified())
+	if !l.anyLocked(four) && !l.anyLocked(six) && l.openLocked(at("udp", netip.IPv6Unspecified()), true) == nil {
+		return nil
+	}
+	return errors.Join(l.fillFamilyLocked(four), l.fillFamilyLocked(six))
+}
+
+// fillFamilyLocked opens a socket for all addresses of a family, or else one for each.
+func (l *sockets) fillFamilyLocked(all binding) error {
+	_, isOpen := l.open[all]
+	if !isOpen && l.anyLocked(all) {
+		return l.fillEachLocked(all)
+	}
+	err := l.openLocked(all, true)
+	if err != nil && errors.Is(err, syscall.EADDRINUSE) {
+		l.fillEachLocked(all)
+	}
+	if errors.Is(err, syscall.EAFNOSUPPORT) || errors.Is(err, syscall.EADDRNOTAVAIL) {
+		return nil // this machine does not have the family
+	}
+	return err
+}
+
+// fillEachLocked opens a socket for each address of this machine of a family. Addresses
+// come and go: there is always something to do.
+func (l *sockets) fillEachLocked(all binding) error {
+	local, err := net.InterfaceAddrs()
+	for _, a := range local {
+		n, ok := a.(*net.IPNet)
+		if !ok {
+			continue
+		}
+		ip, _ := netip.AddrFromSlice(n.IP)
+		ip = ip.Unmap()
+		if ip.Is4() != all.address.Addr().Is4() || ip.IsLinkLocalUnicast() {
+			continue
+		}
+		b := binding{all.network, netip.AddrPortFrom(ip, all.address.Port())}
+		err = errors.Join(err, l.openLocked(b, false))
+	}
+	return cmp.Or(err, error(errEach))
+}
+
+// errEach is why sockets are not whole while each address has one of its own.
+var errEach = errors.New("each address has a socket of its own")
+
+// anyLocked reports whether a socket is open at an address of a family.
+func (l *sockets) anyLocked(all binding) bool {
+	for b := range l.open {
+		if b.network == all.network && b.address.Port() == all.address.Port() {
+			return true
+		}
+	}
+	return false
+}
+
+// openLocked opens a socket, unless it is open. The manager keeps it, if that is asked
+// for.
+func (l *sockets) openLocked(b binding, keep bool) error {
+	if l.open[b] != nil {
+		return nil
+	}
+	c := l.spare[b]
+	delete(l.spare, b)
+	if c == nil {
+		var err error
+		addr := net.UDPAddrFromAddrPort(b.address)
+		if b.network == "udp" {
+			addr.IP = nil // also where there is no IPv6
+		}
+		if c, err = net.ListenUDP(b.network, addr); err != nil {
+			return err
+		}
+		if keep {
+			if err := l.manager.Keep(b.keptName(), c); err != nil {
+				l.server.log.Warn("the port is not held while the daemon restarts", "address", c.LocalAddr().String(), "error", err)
+			}
+		}
+	}
+	l.addLocked(b, c)
+	return nil
+}
+
+// maxTakers bounds how many sockets are logged, and kept as logged: an account can take
+// the port of any number of addresses, any number of times.
+const maxTakers = 16
+
+// A taker is a socket of another process that is in our way.
+type taker struct {
+	address netip.AddrPort
+	uid     uint32
+	inode   string // that /proc names the socket by
+}
+
+// reportLocked logs why an address cannot be had, once, and who has its port.
+func (l *sockets) reportLocked(wanted string, addr *net.UDPAddr, err error) {
+	log := l.server.log
+	known := false
+	if addr != nil {
+		for _, t := range takers(uint16(addr.Port), l.oursLocked) {
+			if known = true; !l.taken[t] && len(l.taken) < maxTakers {
+				l.taken[t] = true
+				log.Error("another process has a port of this daemon, which serves its other addresses and tries again",
+					"address", t.address.String(), "uid", t.uid, "pid", processOf(t.inode))
+			}
+		}
+	}
+	if !known && !errors.Is(err, errEach) && !l.failed[wanted] {
+		l.failed[wanted] = true
+		log.Error("cannot listen, and try again", "address", wanted, "error", err)
+	}
+}
+
+// oursLocked reports whether a socket is open at an address.
+func (l *sockets) oursLocked(a netip.AddrPort) bool {
+	for _, c := range l.open {
+		if bindingOf(c.UDPConn).address == a {
+			return true
+		}
+	}
+	return false
+}
+
+// serve serves the sockets until ctx ends or one fails. It closes them.
+func (l *sockets) serve(ctx context.Context) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer cancel(nil)
+	for {
+		l.mu.Lock()
+		fresh, whole := l.fresh, l.whole
+		l.fresh = nil
+		l.mu.Unlock()
+		for _, c := range fresh {
+			l.server.log.Info("listening", "address", c.LocalAddr().String(), "serves", l.serves)
+			wg.Go(func() {
+				if err := l.server.serveQUIC(ctx, c); err != nil {
+					cancel(err)
+				}
+			})
+		}
+		var retry <-chan time.Time
+		if !whole {
+			retry = time.After(bindInterval)
+		}
+		select {
+		case <-ctx.Done():
+			if err := context.Cause(ctx); !errors.Is(err, context.Canceled) {
+				return err
+			}
+			return nil
+		case <-retry:
+			l.fill()
+		}
+	}
+}
+
+// close closes sockets that are not served.
+func (l *sockets) close() {
+	for _, c := range l.fresh {
+		c.Close()
+	}
+	for _, c := range l.spare {
+		c.Close()
+	}
+}
+
+// errNoSocket is the error of a grant of a daemon that has no UDP socket.
+var errNoSocket = errors.New("the daemon has no UDP socket: another process has its port, and its log names it")
+
+// local returns the address at which programs of this machine reach the daemon.
+func (l *sockets) local() (netip.AddrPort, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	loopback := map[string]netip.Addr{
+		"udp": netip.AddrFrom4([4]byte{127, 0, 0, 1}), "udp4": netip.AddrFrom4([4]byte{127, 0, 0, 1}), "udp6": netip.IPv6Loopback(),
+	}
+	var addresses []netip.AddrPort
+	for _, c := range l.open {
+		b := bindingOf(c.UDPConn)
+		if b.address.Addr().IsUnspecified() {
+			b.address = netip.AddrPortFrom(loopback[b.network], b.address.Port())
+		}
+		addresses = append(addresses, b.address)
+	}
+	if len(addresses) == 0 {
+		return netip.AddrPort{}, errNoSocket
+	}
+	return slices.MinFunc(addresses, func(a, b netip.AddrPort) int {
+		switch {
+		case a.Addr().IsLoopback() && !b.Addr().IsLoopback():
+			return -1
+		case b.Addr().IsLoopback() && !a.Addr().IsLoopback():
+			return 1
+		}
+		return a.Compare(b)
+	}), nil
+}

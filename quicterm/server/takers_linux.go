@@ -1,0 +1,69 @@
+package server
+
+import (
+	"bufio"
+	"encoding/hex"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// takers returns sockets of other processes at a UDP port, at most maxTakers, from the
+// system's table of sockets: see proc_net_udp in the kernel's documentation.
+func takers(port uint16, ours func(netip.AddrPort) bool) (found []taker) {
+	for _, table := range []string{"/proc/self/net/udp", "/proc/self/net/udp6"} {
+		f, err := os.Open(table)
+		if err != nil {
+			continue
+		}
+		for lines := bufio.NewScanner(f); lines.Scan() && len(found) < maxTakers; {
+			if t, ok := parseSocketLine(lines.Text()); ok && t.address.Port() == port && !ours(t.address) {
+				found = append(found, t)
+			}
+		}
+		f.Close()
+	}
+	return found
+}
+
+// parseSocketLine parses a line of the table. It has the local address in the second
+// field, as hexadecimal words in the machine's byte order, and the user id and the inode
+// in the eighth and the tenth.
+func parseSocketLine(line string) (t taker, ok bool) {
+	f := strings.Fields(line)
+	if len(f) < 10 {
+		return t, false
+	}
+	ip, port, _ := strings.Cut(f[1], ":")
+	b, err := hex.DecodeString(ip)
+	if err != nil || len(b)%4 != 0 {
+		return t, false
+	}
+	for word := range slices.Chunk(b, 4) {
+		slices.Reverse(word) // little endian, on all systems that qtd is built for
+	}
+	addr, ok := netip.AddrFromSlice(b)
+	n, err := strconv.ParseUint(port, 16, 16)
+	uid, uidErr := strconv.ParseUint(f[7], 10, 32)
+	if !ok || err != nil || uidErr != nil {
+		return t, false
+	}
+	return taker{netip.AddrPortFrom(addr, uint16(n)), uint32(uid), f[9]}, true
+}
+
+// processOf returns the process that has a socket open, or 0 if this process may not see
+// it.
+func processOf(inode string) int {
+	want := "socket:[" + inode + "]"
+	links, _ := filepath.Glob("/proc/[0-9]*/fd/*")
+	for _, link := range links {
+		if target, err := os.Readlink(link); err == nil && target == want {
+			pid, _ := strconv.Atoi(strings.Split(link, "/")[2])
+			return pid
+		}
+	}
+	return 0
+}

@@ -1,0 +1,133 @@
+//go:build linux || darwin
+
+// Package systemd takes UDP sockets over from a service manager, and keeps UDP sockets
+// with it while this process restarts: so no other account can take their ports meanwhile.
+// It follows sd_listen_fds(3) and sd_notify(3). Without a service manager it does nothing.
+package systemd
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// firstFD is the descriptor of the first socket that is passed.
+const firstFD = 3
+
+// maxFDs bounds how many sockets are taken over: a daemon has a few.
+const maxFDs = 64
+
+// A Socket is a bound UDP socket that the manager has passed.
+type Socket struct {
+	Conn *net.UDPConn
+	Name string // that Keep gave it, or that of the unit of type socket
+}
+
+// A Manager is the service manager of this process. A nil Manager is none.
+type Manager struct {
+	notify string // address of its socket; may be empty
+}
+
+// Start returns the manager that the environment names, and the sockets that it has
+// passed. It must be called before this process starts another one, which could inherit
+// them. The error tells which sockets cannot be used: they are closed.
+func Start() (*Manager, []Socket, error) {
+	m := &Manager{notify: os.Getenv("NOTIFY_SOCKET")}
+	if os.Getenv("LISTEN_PID") != strconv.Itoa(os.Getpid()) || os.Getenv("LISTEN_FDS") == "" {
+		return m, nil, nil // there are none, or they are for another process
+	}
+	n, err := strconv.Atoi(os.Getenv("LISTEN_FDS"))
+	if err != nil || n < 0 || n > maxFDs {
+		return m, nil, fmt.Errorf("LISTEN_FDS is %q: it must be a number up to %d", os.Getenv("LISTEN_FDS"), maxFDs)
+	}
+	names := strings.Split(os.Getenv("LISTEN_FDNAMES"), ":")
+	var sockets []Socket
+	var failures []error
+	for i := range n {
+		fd := firstFD + i
+		unix.CloseOnExec(fd)
+		conn, err := udpSocket(fd)
+		if err != nil {
+			failures = append(failures, fmt.Errorf("descriptor %d that the service manager has passed: %w", fd, err))
+			continue
+		}
+		s := Socket{Conn: conn}
+		if i < len(names) {
+			s.Name = names[i]
+		}
+		sockets = append(sockets, s)
+	}
+	return m, sockets, errors.Join(failures...)
+}
+
+// udpSocket takes a descriptor over, which must be of a bound UDP socket.
+func udpSocket(fd int) (*net.UDPConn, error) {
+	f := os.NewFile(uintptr(fd), "passed")
+	defer f.Close()
+	c, err := net.FilePacketConn(f) // another descriptor of the same socket
+	if err != nil {
+		return nil, err
+	}
+	conn, ok := c.(*net.UDPConn)
+	if !ok {
+		c.Close()
+		return nil, errors.New("it is not a UDP socket")
+	}
+	if addr, ok := conn.LocalAddr().(*net.UDPAddr); !ok || addr.Port == 0 {
+		conn.Close()
+		return nil, errors.New("it is not bound to a port")
+	}
+	return conn, nil
+}
+
+// Keep has the manager keep a socket while this process restarts: the next one is passed
+// it with the name.
+func (m *Manager) Keep(name string, c *net.UDPConn) error {
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return err
+	}
+	// The manager would drop a socket that has an error to report.
+	state := "FDSTORE=1\nFDPOLL=0\nFDNAME=" + name
+	var sendErr error
+	if err := raw.Control(func(fd uintptr) { sendErr = m.send(state, unix.UnixRights(int(fd))) }); err != nil {
+		return err
+	}
+	return sendErr
+}
+
+// Forget has the manager close the sockets that it keeps with a name.
+func (m *Manager) Forget(name string) error {
+	return m.send("FDSTOREREMOVE=1\nFDNAME="+name, nil)
+}
+
+// Ready tells the manager that this process serves.
+func (m *Manager) Ready() error { return m.send("READY=1", nil) }
+
+func (m *Manager) send(state string, rights []byte) error {
+	if m == nil || m.notify == "" {
+		return nil
+	}
+	c, err := net.DialUnix("unixgram", nil, &net.UnixAddr{Name: m.notify, Net: "unixgram"})
+	if err != nil {
+		return fmt.Errorf("service manager: %w", err)
+	}
+	defer c.Close()
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var sendErr error
+	// It does not wait for a manager that does not read.
+	if err := raw.Control(func(fd uintptr) {
+		sendErr = unix.Sendmsg(int(fd), []byte(state), rights, nil, unix.MSG_DONTWAIT)
+	}); err != nil {
+		return err
+	}
+	return os.NewSyscallError("tell the service manager", sendErr)
+}
