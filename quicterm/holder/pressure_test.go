@@ -36,15 +36,15 @@ func TestTerminalUnderPressure(t *testing.T) {
 	m := new(machine)
 	m.percent.Store(50)
 	onMachine(t, wire.Launch{PTY: true, Buffer: 64 << 20}, m.read, func(w *world) {
-		all := lines(32 << 20)
-		w.print(all[:16<<20])
+		all := lines(8 << 20)
+		w.print(all[:4<<20])
 		held := w.ringSize()
-		if held < 16<<20 {
-			t.Fatalf("the ring takes %d bytes of 16 MiB of output", held)
+		if held < 4<<20 {
+			t.Fatalf("the ring takes %d bytes of 4 MiB of output", held)
 		}
 		m.percent.Store(scarceMemory - 1)
 		time.Sleep(checkInterval)
-		w.print(all[16<<20 : 24<<20])
+		w.print(all[4<<20 : 6<<20])
 		if n := w.ringSize(); n > held || n < held/2 {
 			t.Errorf("while memory is scarce the ring takes %d bytes, want at most the %d of before", n, held)
 		}
@@ -55,15 +55,15 @@ func TestTerminalUnderPressure(t *testing.T) {
 		}
 		m.percent.Store(plentyMemory)
 		time.Sleep(checkInterval)
-		w.print(all[24<<20:])
-		if n := w.ringSize(); n < 8<<20 {
-			t.Errorf("with plenty of memory the ring takes %d bytes, and 8 MiB were printed", n)
+		w.print(all[6<<20:])
+		if n := w.ringSize(); n < 2<<20 {
+			t.Errorf("with plenty of memory the ring takes %d bytes, and 2 MiB were printed", n)
 		}
 		c, conn := w.join("a@x")
 		defer conn.Close()
 		c.resume()
-		c.awaitOutput(all[24<<20:])
-		if got := c.output(); !strings.HasSuffix(all, got) || len(got) < 8<<20 {
+		c.awaitOutput(all[6<<20:])
+		if got := c.output(); !strings.HasSuffix(all, got) || len(got) < 2<<20 {
 			t.Errorf("%d bytes came, which are not the end of what was printed", len(got))
 		}
 	})
@@ -73,7 +73,7 @@ func TestTerminalUnderPressure(t *testing.T) {
 func TestPipeUnderPressure(t *testing.T) {
 	m := new(machine)
 	onMachine(t, wire.Launch{Buffer: 64 << 20, PipeTTL: 10 * time.Hour}, m.read, func(w *world) {
-		all := lines(12 << 20)
+		all := lines(6 << 20)
 		done := w.printing(all)
 		time.Sleep(time.Hour)
 		if n := w.ringSize(); done() || n > 2*checkGrowth {
@@ -103,9 +103,12 @@ func TestClientUnderPressure(t *testing.T) {
 		c, conn := w.join("a@x")
 		defer conn.Close()
 		c.resume()
-		all := lines(32 << 20)
+		all := lines(4 << 20)
 		w.print(all)
 		c.awaitOutput(all)
+		if m.looks.Load() == 0 {
+			t.Error("the holder has not looked at the memory")
+		}
 		if frames, _ := c.lost(); frames > 0 || c.output() != all {
 			t.Errorf("%d bytes, %d frames lost; the program has printed %d bytes", len(c.output()), frames, len(all))
 		}
