@@ -70,6 +70,9 @@ func newQUICDialer(cfg Config) *quicDialer {
 	conf := auth.VerifyServer(cfg.CheckHost)
 	conf.ServerName = auth.ServerName(cfg.KeyTypes)
 	conf.NextProtos = []string{wire.ALPN}
+	// Dials that race each other share a ticket, so that somebody who sees several of them can
+	// tell that they are of one client (RFC 8446, C.4). quic-go sends one ticket a connection,
+	// and a dial without one would come back a round trip later.
 	conf.ClientSessionCache = tls.NewLRUClientSessionCache(1)
 	login := conf.Clone()
 	login.ClientSessionCache = ticketStore{conf.ClientSessionCache}

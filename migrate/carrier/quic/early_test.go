@@ -263,6 +263,31 @@ func TestTicketIsShared(t *testing.T) {
 	})
 }
 
+// Each connection brings a ticket of its own, which replaces the one with which it began: after
+// a move that one is not used again.
+func TestTicketIsReplaced(t *testing.T) {
+	inEchoWorld(t, func(e *echoServer) {
+		conf := clientTLS()
+		seen := make(map[string]bool)
+		for i := range 4 {
+			dial, trips := early, time.Duration(1)
+			if i == 0 {
+				dial, trips = full, 2
+			}
+			e.wantEcho(t, "connection", dial, conf, trips)
+			session, ok := conf.ClientSessionCache.Get(conf.ServerName)
+			if !ok {
+				t.Fatal("no ticket")
+			}
+			ticket, _, err := session.ResumptionState()
+			if err != nil || seen[string(ticket)] {
+				t.Errorf("connection %d leaves a ticket that was used: %v", i+1, err)
+			}
+			seen[string(ticket)] = true
+		}
+	})
+}
+
 // Ticket keys that are set in the configuration of a listener apply to all later connections.
 func TestRotatedKeys(t *testing.T) {
 	inEchoWorld(t, func(e *echoServer) {
