@@ -61,12 +61,15 @@ func (s *Server) ask(ctx context.Context, open *wire.Open, uid uint32, ids []wir
 			defer func() { <-slots }()
 			asking, cancel := context.WithTimeout(ctx, each)
 			defer cancel()
-			answer, err := s.holders.Ask(asking, uid, id, open, query)
-			timedOut := asking.Err() != nil
 			var e entry
-			if err == nil {
-				e, err = s.checkState(id, answer)
-			}
+			err := s.contain(s.log, func() error {
+				answer, err := s.holders.Ask(asking, uid, id, open, query)
+				if err == nil {
+					e, err = s.checkState(id, answer)
+				}
+				return err
+			})
+			timedOut := asking.Err() != nil
 			mu.Lock()
 			defer mu.Unlock()
 			if err != nil {

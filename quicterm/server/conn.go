@@ -70,11 +70,11 @@ func (s *Server) serveConn(ctx context.Context, incoming *quic.Incoming) {
 		server: s, incoming: incoming, pending: pending, member: member,
 		log: s.log.With("client", incoming.RemoteAddr().String()),
 	}
-	err := c.serve(ctx)
+	err := s.contain(c.log, func() error { return c.serve(ctx) })
 	switch {
 	case pending.evicted.Err() != nil:
 		s.refusedLog.warn(time.Now(), c.log, "client refused", "error", errBusy)
-	case err != nil && !quic.PeerGone(err):
+	case err != nil && !quic.PeerGone(err) && !errors.As(err, new(*panicError)):
 		s.deniedLog.warn(time.Now(), c.log, "client refused", "error", err)
 	}
 }

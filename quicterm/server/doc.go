@@ -33,6 +33,7 @@
 //	status      exit status of a program
 //	frames      number of frames
 //	bytes       number of bytes
+//	stack       stack of a goroutine that panicked
 //	suppressed  number of lines before this one that were not logged
 //	error       an error
 //	reason      why something happens, in words

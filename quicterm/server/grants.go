@@ -128,7 +128,7 @@ func (g *grants) serve(ctx context.Context) error {
 			wg.Go(func() {
 				defer func() { <-slots }()
 				defer c.Close()
-				if err := g.answer(ctx, c); err != nil {
+				if err := g.server.contain(g.server.log, func() error { return g.answer(ctx, c) }); err != nil {
 					g.server.deniedLog.warn(time.Now(), g.server.log, "grant refused", "error", err)
 				}
 			})

@@ -55,8 +55,12 @@ func (s *Server) authorize(ctx context.Context, a *account.Account, client, serv
 	early := make(chan result, 1)
 	reading, stop := context.WithCancel(ctx)
 	go func() {
-		verdicts, err := s.readKeys(reading, a, patterns, client, keys)
-		early <- result{verdicts, err}
+		var r result
+		r.err = s.contain(s.log, func() (err error) {
+			r.verdicts, err = s.readKeys(reading, a, patterns, client, keys)
+			return err
+		})
+		early <- r
 	}()
 	policy, err := s.policy(ctx, a, client, server)
 	if err != nil {

@@ -20,11 +20,11 @@ func (c *conn) relay(answer wire.Message, toHolder carrier.Carrier) error {
 	}
 	fromClient := heardCarrier{c.carrier, c.member}
 	var wg sync.WaitGroup
-	wg.Go(func() { copyDatagrams(toHolder, fromClient) })
-	wg.Go(func() { copyDatagrams(c.carrier, toHolder) })
-	wg.Go(func() {
+	c.spawn(&wg, func() { copyDatagrams(toHolder, fromClient) })
+	c.spawn(&wg, func() { copyDatagrams(c.carrier, toHolder) })
+	c.spawn(&wg, func() {
+		defer toHolder.Close() // the client has closed its side
 		copyStream(toHolder, fromClient)
-		toHolder.Close() // the client has closed its side
 	})
 	copyStream(c.carrier, toHolder)
 	c.awaitClose()

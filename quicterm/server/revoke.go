@@ -26,7 +26,7 @@ func (c *conn) revoke(ctx context.Context, req *wire.Revoke, m wire.Message) (*w
 	slots := make(chan struct{}, maxAsks)
 	for _, id := range c.server.holders.Sessions(c.account.UID) {
 		slots <- struct{}{}
-		wg.Go(func() {
+		c.spawn(&wg, func() {
 			defer func() { <-slots }()
 			var one wire.Revoked
 			answer, err := c.server.holders.Ask(ctx, c.account.UID, id, c.open(), m)

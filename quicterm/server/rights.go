@@ -235,7 +235,7 @@ func (c *conn) right(l admission) right {
 func (c *conn) guard(l admission, after time.Duration) (stop func()) {
 	ctx, cancel := context.WithCancel(c.incoming.Context())
 	var wg sync.WaitGroup
-	wg.Go(func() {
+	c.spawn(&wg, func() {
 		now, next := c.right(l), time.Now().Add(after)
 		timer := time.NewTimer(min(after, addressInterval))
 		defer timer.Stop()

@@ -58,6 +58,7 @@ type Server struct {
 	denied          *limiter[resumer]
 	refusedLog      *floodLog
 	deniedLog       *floodLog
+	panicLog        *floodLog
 
 	connections atomic.Int64
 	usedAt      atomic.Int64 // Unix nanoseconds
@@ -101,6 +102,7 @@ func New(cfg Config) (*Server, error) {
 		denied:          newLimiter[resumer](deniedRate, deniedResumes),
 		refusedLog:      newFloodLog(refusedBurst),
 		deniedLog:       newFloodLog(deniedBurst),
+		panicLog:        newFloodLog(panicBurst),
 	}
 	if s.memory.limit, err = memoryLimit(settings.MaxBufferTotal); err != nil {
 		return nil, err
@@ -265,9 +267,9 @@ func (s *Server) serveQUIC(ctx context.Context, socket net.PacketConn) error {
 		}
 		wg.Go(func() {
 			s.connections.Add(1)
+			defer s.use()
+			defer s.connections.Add(-1)
 			s.serveConn(ctx, incoming)
-			s.connections.Add(-1)
-			s.use()
 		})
 	}
 }
