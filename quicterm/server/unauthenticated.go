@@ -24,8 +24,8 @@ const (
 	// because each handshake takes CPU time. A site within fairRate and fairBurst
 	// is admitted whatever the others do, and so is a source where clients have
 	// logged in.
-	totalRate, totalBurst = 400, 800
-	fairRate, fairBurst   = 4, 16
+	totalRate, totalBurst = 100, 400
+	fairRate, fairBurst   = 2, 16
 
 	// replayRate and replayBurst limit the denied resumes of a source. From half of
 	// that on, its clients must validate their addresses: whoever recorded packets
