@@ -10,6 +10,8 @@
 //	authenticate.go     Hello to the request
 //	request.go          List, Kill, Attach
 //	resume.go           Resume
+//	rights.go           whether what let a client in still does
+//	revoke.go           Revoke
 //	find.go, create.go  the session that an Attach names
 //	relay.go            frames, until the client or the holder ends the carrier
 //
