@@ -93,6 +93,7 @@ var packages = []struct {
 	{
 		path: "quicterm/keyfile", role: "reads authorized_keys files, in processes with the rights of the account",
 		imports: "quicterm/account quicterm/auth quicterm/memory golang.org/x/sys golang.org/x/time",
+		tests:   "bench/rig golang.org/x/crypto",
 	},
 	{
 		path: "quicterm/auth", role: "host keys, user keys, tokens; knows no connection but its TLS state",

@@ -23,7 +23,8 @@ func Main() error {
 	if err != nil {
 		a = &answer{Problems: short("read keys: " + err.Error())}
 	}
-	return json.NewEncoder(os.Stdout).Encode(a)
+	// The end of the answer, for which the daemon waits, comes before that of the process.
+	return errors.Join(json.NewEncoder(os.Stdout).Encode(a), os.Stdout.Close())
 }
 
 func serve() (*answer, error) {

@@ -37,7 +37,7 @@ func (c *child) read(s source, clients []*client) ([]auth.Verdict, error) {
 		req.Queries = append(req.Queries, client.queries...)
 	}
 	r := c.reader
-	ctx, cancel := context.WithTimeoutCause(r.ctx, readTimeout, errHung)
+	ctx, cancel := context.WithTimeoutCause(r.ctx, r.timeout, errHung)
 	defer cancel()
 	ctx, c.giveUp = context.WithCancelCause(ctx)
 	defer c.giveUp(nil)

@@ -60,11 +60,12 @@ var (
 // A Reader asks what the authorized_keys files of accounts allow. It is safe for concurrent
 // use.
 type Reader struct {
-	names  *account.NameService
-	ctx    context.Context // ended by Close
-	close  context.CancelFunc
-	places chan struct{} // filled by children
-	reads  sync.WaitGroup
+	names   *account.NameService
+	timeout time.Duration   // readTimeout; tests set another one
+	ctx     context.Context // ended by Close
+	close   context.CancelCauseFunc
+	places  chan struct{} // filled by children
+	reads   sync.WaitGroup
 
 	mu       sync.Mutex
 	slow     int
@@ -98,9 +99,10 @@ type state struct {
 
 // NewReader returns a Reader. The caller closes it.
 func NewReader(names *account.NameService) *Reader {
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancelCause(context.Background())
 	return &Reader{
 		names:    names,
+		timeout:  readTimeout,
 		ctx:      ctx,
 		close:    cancel,
 		places:   make(chan struct{}, maxPlaces),
@@ -112,7 +114,7 @@ func NewReader(names *account.NameService) *Reader {
 // Close fails all calls of Authorize and kills the children.
 func (r *Reader) Close() {
 	r.mu.Lock()
-	r.close()
+	r.close(errClosed)
 	r.mu.Unlock()
 	r.reads.Wait()
 }
@@ -220,9 +222,13 @@ func (r *Reader) next(s source, q *queue) ([]*client, *child, error) {
 		r.mu.Unlock()
 		return nil, nil, nil
 	}
-	starts := r.stateLocked(s.UID).starts
+	st := r.stateLocked(s.UID)
+	if st.children >= maxChildren {
+		defer r.mu.Unlock()
+		return q.take(len(q.waiting)), nil, errHung
+	}
 	r.mu.Unlock()
-	err := starts.Wait(r.ctx)
+	err := st.starts.Wait(r.ctx)
 	if err == nil {
 		select {
 		case r.places <- struct{}{}:
@@ -235,7 +241,7 @@ func (r *Reader) next(s source, q *queue) ([]*client, *child, error) {
 	if err != nil {
 		return q.take(len(q.waiting)), nil, errClosed
 	}
-	st := r.stateLocked(s.UID)
+	st = r.stateLocked(s.UID) // it may have been forgotten
 	if st.children >= maxChildren {
 		<-r.places
 		return q.take(len(q.waiting)), nil, errHung
