@@ -128,10 +128,7 @@ func (d *Daemon) answer(ctx context.Context, file string, q question) (*Policy, 
 		d.answers = make(map[question]*answer)
 		d.global = global{port: 22}
 	})
-	d.mu.Lock()
-	a := d.answers[q]
-	d.mu.Unlock()
-	if a != nil && time.Now().Before(a.until) {
+	if a := d.kept(q); a != nil {
 		return a.policy, a.host, a.err
 	}
 	select {
@@ -140,7 +137,10 @@ func (d *Daemon) answer(ctx context.Context, file string, q question) (*Policy, 
 	case <-ctx.Done():
 		return nil, "", fmt.Errorf("sshd: %w", context.Cause(ctx))
 	}
-	a = new(answer)
+	if a := d.kept(q); a != nil { // another login has asked meanwhile
+		return a.policy, a.host, a.err
+	}
+	a := new(answer)
 	a.policy, a.host, a.err = d.settings(ctx, file, q)
 	if ctx.Err() != nil { // that is not sshd's fault
 		return nil, "", fmt.Errorf("sshd: %w", context.Cause(ctx))
@@ -153,6 +153,16 @@ func (d *Daemon) answer(ctx context.Context, file string, q question) (*Policy, 
 	}
 	d.answers[q] = a
 	return a.policy, a.host, a.err
+}
+
+// kept returns the answer to a question if it is kept and not too old, or nil.
+func (d *Daemon) kept(q question) *answer {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if a := d.answers[q]; a != nil && time.Now().Before(a.until) {
+		return a
+	}
+	return nil
 }
 
 // settings asks sshd for its settings for a login. A Match block may depend on the client's

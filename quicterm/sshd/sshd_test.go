@@ -183,3 +183,35 @@ func TestPoliciesAreBounded(t *testing.T) {
 		t.Errorf("%d answers, %v", len(d.answers), err)
 	}
 }
+
+// A login that waits for its turn takes the answer that another one has got meanwhile.
+func TestAnswerWhileWaiting(t *testing.T) {
+	d, runs := fake(t, "settings")
+	if _, err := d.Ask(t.Context(), login("jo", 1, "10.0.0.1")); err != nil {
+		t.Fatal(err)
+	}
+	for range maxRunning {
+		d.running <- struct{}{}
+	}
+	l := login("ann", 2, "10.0.0.1")
+	q := question{l.User, plain(l.Client), plain(l.Server)}
+	asked := make(chan error)
+	go func() {
+		_, err := d.Ask(t.Context(), l)
+		asked <- err
+	}()
+	d.mu.Lock()
+	kept := *d.answers[question{"jo", q.client, q.server}]
+	kept.until = time.Now().Add(time.Hour)
+	d.answers[q] = &kept
+	d.mu.Unlock()
+	for range maxRunning {
+		<-d.running
+	}
+	if err := <-asked; err != nil {
+		t.Error(err)
+	}
+	if got := runs(); len(got) != 1 {
+		t.Errorf("sshd was run with %q", got)
+	}
+}
