@@ -17,10 +17,12 @@ import (
 // beyond what a person with max_sessions_per_user windows reaches while all of them roam;
 // who reaches one waits, or loses the connections that were silent for longest.
 const (
-	// spareConnections is how many connections an account may have besides one for each
-	// session: those that clients have dialed and not chosen yet, and dead ones. A
+	// connectionsPerSession is how many connections an account may have for each session that
+	// it may have: with redundant paths, a client keeps two. spareConnections is how many it
+	// may have besides: those that clients have dialed and not chosen yet, and dead ones. A
 	// connection costs 130 KiB.
-	spareConnections = 64
+	connectionsPerSession = 2
+	spareConnections      = 64
 
 	// maxRequests is how many requests of an account are served at once.
 	maxRequests = 4
@@ -112,7 +114,7 @@ func (a *accounts) join(uid uint32, m *member) {
 	var victim *member
 	a.mu.Lock()
 	u := a.ofLocked(uid)
-	if len(u.members) >= a.sessions+spareConnections {
+	if len(u.members) >= connectionsPerSession*a.sessions+spareConnections {
 		for other := range u.members {
 			if victim == nil || other.heardAt.Load() < victim.heardAt.Load() {
 				victim = other

@@ -17,7 +17,7 @@ import (
 func TestConnectionsOfAccount(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAccounts(10)
-		const limit = 10 + spareConnections
+		const limit = 10*connectionsPerSession + spareConnections
 		var closed []int
 		members := make([]*member, 2*limit)
 		other := &member{close: func() { t.Error("a connection of another account is closed") }}
@@ -98,11 +98,21 @@ func TestRequestsOfAccount(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		time.AfterFunc(time.Minute, func() { <-use.requests })
-		start = time.Now()
-		h.list()
-		if d := time.Since(start); d < time.Minute {
-			t.Errorf("a request too many was served after %v", d)
+		for _, request := range []wire.Body{&wire.List{}, &wire.Revoke{All: true}} {
+			time.AfterFunc(time.Minute, func() { <-use.requests })
+			start = time.Now()
+			c, _, _ := h.dial(quic.Dial, false)
+			h.send(c, h.login(request)...)
+			if _, err := wire.Read(c, wire.MaxMessage); err != nil {
+				t.Error(err)
+			}
+			c.Close()
+			if d := time.Since(start); d < time.Minute {
+				t.Errorf("%T: a request too many was served after %v", request, d)
+			}
+			if _, err := use.begin(context.Background()); err != nil {
+				t.Fatal(err)
+			}
 		}
 	})
 }
@@ -114,7 +124,7 @@ func TestClosedForOthers(t *testing.T) {
 		c, _, _ := h.dial(quic.Dial, false)
 		h.send(c, resume(attached, 1))
 		h.want("resume", c, wire.TypeResumed)
-		for range h.server.accounts.sessions + spareConnections {
+		for range connectionsPerSession*h.server.accounts.sessions + spareConnections {
 			time.Sleep(time.Millisecond)
 			h.server.accounts.join(attached.UID, &member{close: func() {}})
 		}

@@ -20,11 +20,21 @@ func (c *conn) revoke(ctx context.Context, req *wire.Revoke, m wire.Message) (*w
 	case req.All != (len(req.Key) == 0), !req.All && len(req.Key) != sha256.Size:
 		return nil, &wire.Error{Text: "name one key, or all"}
 	}
+	use := c.server.accounts.of(c.account.UID)
+	end, err := use.begin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	ids := c.server.holders.Sessions(c.account.UID)
+	if err := use.asks.WaitN(ctx, len(ids)); err != nil {
+		return nil, err
+	}
 	var revoked wire.Revoked
 	var mu sync.Mutex
 	var wg sync.WaitGroup
 	slots := make(chan struct{}, maxAsks)
-	for _, id := range c.server.holders.Sessions(c.account.UID) {
+	for _, id := range ids {
 		slots <- struct{}{}
 		c.spawn(&wg, func() {
 			defer func() { <-slots }()
