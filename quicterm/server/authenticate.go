@@ -117,18 +117,11 @@ func (c *conn) redeem(ctx context.Context, token []byte) error {
 	if c.account.Expired(time.Now()) {
 		return fmt.Errorf("account %s has expired", c.account.Name)
 	}
-	policy, err := c.server.policy(ctx, c.account, c.address(), c.carrier.LocalAddr().Addr())
+	allowed, scope, err := c.server.tokenPermissions(ctx, c.account, c.address(), c.carrier.LocalAddr().Addr())
 	if err != nil {
 		return fmt.Errorf("account %s: %w", c.account.Name, err)
 	}
-	if policy != nil {
-		if err := policy.AcceptCommand(uid, ""); err != nil {
-			return err
-		}
-		if c.allowed = *restrict(policy, new(auth.Permissions)); c.allowed.Command != "" {
-			c.scope = "ForceCommand"
-		}
-	}
+	c.allowed, c.scope = *allowed, scope
 	c.proof = "token"
 	return nil
 }

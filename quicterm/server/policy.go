@@ -92,6 +92,25 @@ func (s *Server) authorize(ctx context.Context, a *account.Account, client, serv
 	return verdicts, nil
 }
 
+// tokenPermissions returns what an account is allowed that logs in with a token, and its scope
+// (see wire.Open). The error is that of policy.
+func (s *Server) tokenPermissions(
+	ctx context.Context, a *account.Account, client, server netip.Addr,
+) (allowed *auth.Permissions, scope string, err error) {
+	allowed = new(auth.Permissions)
+	policy, err := s.policy(ctx, a, client, server)
+	if err != nil || policy == nil {
+		return allowed, "", err
+	}
+	if err := policy.AcceptCommand(a.UID, ""); err != nil {
+		return nil, "", err
+	}
+	if allowed = restrict(policy, allowed); allowed.Command != "" {
+		scope = "ForceCommand"
+	}
+	return allowed, scope, nil
+}
+
 // obey returns what is left of what a file allows a key, and why it is nothing.
 func obey(policy *sshd.Policy, uid uint32, blob []byte, v auth.Verdict) (*auth.Permissions, error) {
 	if v.Allowed == nil && policy.KeysCommand {

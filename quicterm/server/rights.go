@@ -27,8 +27,9 @@ const (
 	// another address, for which a key may not be good. It costs no check if not.
 	addressInterval = time.Minute
 
-	// rightTime is how long the result of a check is used for other resumes: a client
-	// without a path makes many.
+	// rightTime is how long it is used for other resumes that a check found no reason to
+	// refuse: a client without a path makes many. A refusal is never used again: the file of
+	// the keys may have been empty while it was written, and the client ends when it is told.
 	rightTime = 30 * time.Second
 
 	// retryInterval is when a check that told nothing is made again.
@@ -95,19 +96,14 @@ func (r *rights) check(ctx context.Context, key right) error {
 	for {
 		r.mu.Lock()
 		known, first := r.results[key], false
-		if known == nil || known.ended() && (time.Since(known.at) >= rightTime || known.err != nil && !withdrawn(known.err)) {
+		if known == nil || known.ended() && (time.Since(known.at) >= rightTime || known.err != nil) {
 			r.forgetLocked()
 			known, first = &result{done: make(chan struct{}), at: time.Now()}, true
 			r.results[key] = known
 		}
 		r.mu.Unlock()
 		if first {
-			err := r.look(ctx, key)
-			r.mu.Lock()
-			known.err = r.confirmLocked(key.account, err)
-			close(known.done)
-			r.mu.Unlock()
-			return known.err
+			return r.fill(ctx, key, known)
 		}
 		select {
 		case <-known.done:
@@ -118,6 +114,19 @@ func (r *rights) check(ctx context.Context, key right) error {
 			return known.err
 		}
 	}
+}
+
+// fill makes a check and keeps its result.
+func (r *rights) fill(ctx context.Context, key right, known *result) (err error) {
+	err = errors.New("the check has panicked") // which ends only the connection that makes it
+	defer func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		err = r.confirmLocked(key.account, err)
+		known.err = err
+		close(known.done)
+	}()
+	return r.look(ctx, key)
 }
 
 func (r *result) ended() bool {
@@ -164,20 +173,30 @@ func (r *rights) forgetLocked() {
 	}
 }
 
-// refused returns why a right is none, if that is what was known last: then it is checked
-// again first. Otherwise it returns nil at once: the client is let in, and checked meanwhile.
+// refused returns why a right is none, if the same admission was withdrawn when it was checked
+// last, from any address: then it is checked again first. Otherwise it returns nil at once: the
+// client is let in, and checked meanwhile.
 func (r *rights) refused(ctx context.Context, key right) error {
-	r.mu.Lock()
-	known := r.results[key]
-	bad := known != nil && known.ended() && withdrawn(known.err)
-	r.mu.Unlock()
-	if !bad {
+	if !r.withdrew(key.admission) {
 		return nil
 	}
 	if err := r.check(ctx, key); withdrawn(err) {
 		return err
 	}
 	return nil
+}
+
+// withdrew reports whether the last check of an admission, from one of the addresses that it was
+// used from, has found it withdrawn.
+func (r *rights) withdrew(a admission) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for key, known := range r.results {
+		if key.admission == a && known.ended() && withdrawn(known.err) {
+			return true
+		}
+	}
+	return false
 }
 
 // errMissing is the error of an account that is not found.
@@ -198,8 +217,12 @@ func (s *Server) look(ctx context.Context, r right) error {
 	case a.Expired(time.Now()):
 		return &withdrawnError{fmt.Sprintf("the account %s has expired", a.Name)}
 	case r.key == "":
-		if _, err = s.policy(ctx, a, r.from, r.at); errors.Is(err, sshd.ErrRefused) {
+		allowed, scope, err := s.tokenPermissions(ctx, a, r.from, r.at)
+		switch {
+		case errors.Is(err, sshd.ErrRefused):
 			return &withdrawnError{err.Error()}
+		case err == nil && r.less(allowed, scope):
+			return &withdrawnError{"a login by a token is allowed less than before"}
 		}
 		return err
 	}
@@ -218,10 +241,16 @@ func (s *Server) look(ctx context.Context, r right) error {
 		return refused
 	case allowed == nil:
 		return &withdrawnError{fmt.Sprintf("%s: %v", name, refused)}
-	case allowed.Scope(key) != r.scope, allowed.NoPTY && !r.noPTY:
+	case r.less(allowed, allowed.Scope(key)):
 		return &withdrawnError{name + " is allowed less than before"}
 	}
 	return nil
+}
+
+// less reports whether permissions, with their scope, are less than those that let the client in.
+// A scope is that of one key or none, and none is more.
+func (a admission) less(allowed *auth.Permissions, scope string) bool {
+	return scope != "" && a.scope == "" || allowed.NoPTY && !a.noPTY
 }
 
 // right returns the right by which the client uses the connection as it is now.

@@ -5,6 +5,7 @@ package server
 import (
 	"context"
 	"errors"
+	"net/netip"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/quicterm/quicterm/migrate/carrier/quic"
+	"github.com/quicterm/quicterm/quicterm/auth"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -90,12 +92,11 @@ func TestWithdrawn(t *testing.T) {
 			c.Close()
 			time.Sleep(time.Second)
 		}
-		if n := j.looks.Load() - looks; n != 0 {
-			t.Errorf("checked %d times within %v", n, rightTime)
+		if n := j.looks.Load() - looks; n != 3 {
+			t.Errorf("checked %d times for 3 resumes", n)
 		}
 
-		time.Sleep(rightTime)
-		j.says(nil)
+		j.says(nil) // at once: the file of the keys was only being written
 		start := time.Now()
 		c = comeBack(h, attached, 6, 3)
 		h.want("when it may again", c, wire.TypeResumed)
@@ -163,6 +164,70 @@ func TestAccountMissing(t *testing.T) {
 			t.Errorf("missing anew: %v", err)
 		}
 	})
+}
+
+// What was found withdrawn from one address is checked before the client is let in from another
+// one: who has lost access gets no moment of it at each new address.
+func TestWithdrawnFromAllAddresses(t *testing.T) {
+	j := new(judge)
+	r := newRights(j.look)
+	at := func(account, from string) right {
+		return right{admission: admission{account: account}, from: netip.MustParseAddr(from)}
+	}
+	j.says(errGone)
+	if err := r.check(t.Context(), at("ann", "10.0.0.1")); !withdrawn(err) {
+		t.Fatal(err)
+	}
+	if err := r.refused(t.Context(), at("ann", "10.0.0.2")); !withdrawn(err) {
+		t.Errorf("from another address: %v", err)
+	}
+	looks := j.looks.Load()
+	if err := r.refused(t.Context(), at("bob", "10.0.0.2")); err != nil || j.looks.Load() != looks {
+		t.Errorf("another account: %v after %d checks", err, j.looks.Load()-looks)
+	}
+}
+
+// A check that panics keeps none that follows it from a result.
+func TestCheckPanics(t *testing.T) {
+	panics := true
+	r := newRights(func(context.Context, right) error {
+		if panics {
+			panic("in a check")
+		}
+		return nil
+	})
+	func() {
+		defer func() { recover() }()
+		r.check(t.Context(), right{})
+	}()
+	panics = false
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if err := r.check(ctx, right{}); err != nil {
+		t.Error(err)
+	}
+}
+
+// A client keeps its access if it is allowed more than when it came in, and loses it if it is
+// allowed less.
+func TestLess(t *testing.T) {
+	for _, test := range []struct {
+		why   string
+		by    admission
+		now   auth.Permissions
+		scope string
+		want  bool
+	}{
+		{"the same", admission{scope: "k", noPTY: true}, auth.Permissions{NoPTY: true}, "k", false},
+		{"a command", admission{}, auth.Permissions{}, "k", true},
+		{"no command any more", admission{scope: "k"}, auth.Permissions{}, "", false},
+		{"no terminal", admission{}, auth.Permissions{NoPTY: true}, "", true},
+		{"a terminal again", admission{noPTY: true}, auth.Permissions{}, "", false},
+	} {
+		if got := test.by.less(&test.now, test.scope); got != test.want {
+			t.Errorf("%s: %v", test.why, got)
+		}
+	}
 }
 
 // Clients that come at once share a check, also if the first of them goes.
