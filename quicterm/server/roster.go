@@ -14,6 +14,7 @@ type pending struct {
 	evicted      context.Context // ends when the client loses its place
 	evict        func()
 
+	known   bool    // clients of its source have logged in
 	roster  *roster // that has it; nil if it does not count any more
 	since   time.Time
 	leaving bool // it is denied, and only has to read that
@@ -57,8 +58,9 @@ func (r *roster) uncount(prefix netip.Prefix) {
 }
 
 // victim returns the client that loses its place first: a leaving one, else the oldest of
-// the source that has most, of the site that has most. So no flood evicts a client of a
-// source that has fewer places than the flood's sources.
+// the source that has most, of the site that has most; among equals, one of an unknown source.
+// So no flood evicts a client of a source that has fewer places than the flood's sources, nor
+// one of a known source that has as many: a person may need a minute to touch a key.
 func (r *roster) victim() (victim *pending) {
 	for p := range r.members {
 		if victim == nil || r.before(p, victim) {
@@ -77,6 +79,8 @@ func (r *roster) before(a, b *pending) bool {
 		return r.counts[a.site] > r.counts[b.site]
 	case r.counts[a.source] != r.counts[b.source]:
 		return r.counts[a.source] > r.counts[b.source]
+	case a.known != b.known:
+		return b.known
 	}
 	return a.since.Before(b.since)
 }

@@ -111,7 +111,7 @@ func (u *unauthenticated) add(now time.Time, client netip.Addr) (*pending, error
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	c := strangers
-	if _, ok := u.proven.get(p.source); ok {
+	if _, p.known = u.proven.get(p.source); p.known {
 		c = regulars
 	} else if !u.total.AllowN(now, 1) && !u.fair.allow(now, p.site) {
 		return nil, errTooOften

@@ -188,6 +188,24 @@ func TestPlacesOfEachClass(t *testing.T) {
 	}
 }
 
+// A person of a known source who takes a minute to log in keeps the place while strangers of many
+// sources try, one at each.
+func TestSlowLoginOfKnownSource(t *testing.T) {
+	u, now := newUnauthenticated(60), today
+	u.prove(mustAdd(t, u, now, clientAddr))
+	person := mustAdd(t, u, now, clientAddr)
+	u.move(now, person, logins)
+	for _, addr := range bots(30) {
+		now = now.Add(time.Second)
+		p := mustAdd(t, u, now, addr)
+		u.move(now, p, logins)
+		closeEvicted(u)
+	}
+	if person.evicted.Err() != nil {
+		t.Error("the person has lost the place")
+	}
+}
+
 // Denied clients, which only have to read that, lose their places first.
 func TestLeavingClientsGoFirst(t *testing.T) {
 	u := newUnauthenticated(places)
