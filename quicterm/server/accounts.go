@@ -33,6 +33,10 @@ const (
 	asksPerSession   = 10
 	startsPerSession = 0.1
 
+	// leastAsks is how many holders a request counts for besides those that it asks: as long
+	// as that takes, so long the daemon reads the names in a directory that an account fills.
+	leastAsks = 20
+
 	// maxGrown is by how many bytes the receive windows of an account's connections may
 	// grow together, beyond what each has from the start: enough for two uploads that fill
 	// a session's window.
@@ -74,7 +78,7 @@ func (a *accounts) ofLocked(uid uint32) *accountUse {
 	if u == nil {
 		u = &accountUse{
 			requests: make(chan struct{}, maxRequests),
-			asks:     rate.NewLimiter(rate.Limit(asksPerSession*a.sessions), 2*maxSockets),
+			asks:     rate.NewLimiter(rate.Limit(asksPerSession*a.sessions), 2*(leastAsks+maxSockets)),
 			starts:   rate.NewLimiter(rate.Limit(startsPerSession*float64(a.sessions)), a.sessions),
 			members:  make(map[*member]bool),
 		}

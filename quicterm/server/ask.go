@@ -45,7 +45,7 @@ func (s *Server) ask(ctx context.Context, open *wire.Open, uid uint32, ids []wir
 	if err != nil {
 		panic(err) // a Query is empty
 	}
-	if err := s.accounts.of(uid).asks.WaitN(ctx, len(ids)); err != nil {
+	if err := s.accounts.of(uid).asks.WaitN(ctx, leastAsks+len(ids)); err != nil {
 		return nil, len(ids) // the client is gone
 	}
 	ctx, cancel := context.WithTimeout(ctx, askTime)

@@ -29,9 +29,11 @@ const minIDPrefix = 4
 // find returns the session with the given name or start of an id. Without a name it
 // returns the detached session that was the latest to change its phase.
 func (s *Server) find(ctx context.Context, uid uint32, open *wire.Open, name string) (*entry, error) {
-	ids := s.holders.Sessions(uid)
+	var ids []wire.SessionID
 	if id, err := wire.ParseSessionID(name); err == nil { // a whole id: ask its holder only
-		ids = slices.DeleteFunc(ids, func(other wire.SessionID) bool { return other != id })
+		ids = append(ids, id)
+	} else {
+		ids = s.holders.Sessions(uid)
 	}
 	entries, silent := s.ask(ctx, open, uid, ids)
 	if i := slices.IndexFunc(entries, isClaimed); i >= 0 {

@@ -15,6 +15,7 @@ import (
 	"slices"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/quicterm/quicterm/migrate/carrier"
 	"github.com/quicterm/quicterm/quicterm/account"
@@ -32,6 +33,7 @@ type processes struct {
 	args     []string         // for the holders
 	log      *slog.Logger
 	children reaper
+	warnings *floodLog // of what an account has in its directory
 
 	mu       sync.Mutex
 	starting map[wire.SessionID]bool // holders that do not listen yet
@@ -76,9 +78,10 @@ func (p *processes) Sessions(uid uint32) []wire.SessionID {
 	for _, dir := range p.base.Dirs(uid) {
 		complete, err := addSessions(found, dir, maxNames)
 		if err != nil {
-			p.log.Warn("cannot list the sessions of an account", "uid", uid, "error", err)
+			p.warnings.warn(time.Now(), p.log, "cannot list the sessions of an account", "uid", uid, "error", err)
 		} else if !complete {
-			p.log.Warn("not all sessions of an account are looked at", "uid", uid, "reason", fmt.Sprintf("more than %d sockets, or %d files", maxSockets, maxNames))
+			p.warnings.warn(time.Now(), p.log, "not all sessions of an account are looked at", "uid", uid,
+				"reason", fmt.Sprintf("more than %d sockets, or %d files", maxSockets, maxNames))
 		}
 	}
 	return slices.Collect(maps.Keys(found))

@@ -27,7 +27,7 @@ func (c *conn) revoke(ctx context.Context, req *wire.Revoke, m wire.Message) (*w
 	}
 	defer end()
 	ids := c.server.holders.Sessions(c.account.UID)
-	if err := use.asks.WaitN(ctx, len(ids)); err != nil {
+	if err := use.asks.WaitN(ctx, leastAsks+len(ids)); err != nil {
 		return nil, err
 	}
 	var revoked wire.Revoked
@@ -49,8 +49,9 @@ func (c *conn) revoke(ctx context.Context, req *wire.Revoke, m wire.Message) (*w
 			case err == nil:
 				revoked.Clients += min(one.Clients, 1)
 			case !errors.Is(err, fs.ErrNotExist):
-				c.log.Warn("holder does not revoke", "id", shortID(id), "error", err)
-				revoked.Silent++
+				if revoked.Silent++; revoked.Silent == 1 { // an account can have thousands such
+					c.log.Warn("holder does not revoke, and maybe others", "id", shortID(id), "error", err)
+				}
 			}
 		})
 	}

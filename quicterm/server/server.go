@@ -109,7 +109,9 @@ func New(cfg Config) (*Server, error) {
 	}
 	s.rights = newRights(s.look)
 	if s.holders == nil {
-		s.processes = &processes{base: s.base, names: names, args: cfg.HolderArgs, log: log}
+		s.processes = &processes{
+			base: s.base, names: names, args: cfg.HolderArgs, log: log, warnings: newFloodLog(accountBurst),
+		}
 		if !s.all {
 			s.processes.only = self
 		}

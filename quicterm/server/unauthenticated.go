@@ -45,10 +45,10 @@ const (
 	// validate their addresses. A roaming client dials 4 at once.
 	maxSilent = 8
 
-	// refusedBurst, deniedBurst and panicBurst are how many lines are logged at once,
-	// before it is one a second: of connections that are refused, of clients that are
-	// accepted but prove nothing, and of panics.
-	refusedBurst, deniedBurst, panicBurst = 1, 64, 4
+	// refusedBurst, deniedBurst, panicBurst and accountBurst are how many lines are logged at
+	// once, before it is one a second: of connections that are refused, of clients that are
+	// accepted but prove nothing, of panics, and of what accounts have in their directories.
+	refusedBurst, deniedBurst, panicBurst, accountBurst = 1, 64, 4, 4
 )
 
 // Reasons to refuse a connection. QUIC tells the client only that it is refused.
