@@ -28,6 +28,9 @@ const (
 	startTimeout = 10 * time.Second
 )
 
+// grantedLog is the name of the log of a daemon that a grant started.
+const grantedLog = "qtd.log"
+
 func grantCommand() *cobra.Command {
 	var config string
 	c := &cobra.Command{
@@ -70,7 +73,7 @@ func startGranted(settings *configs.Server, config string) error {
 	if err != nil {
 		return err
 	}
-	log, err := openLog(settings.RuntimeDir, "qtd.log")
+	log, err := openLog(settings.RuntimeDir, grantedLog)
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"io"
 	"os"
 	"os/signal"
 	"runtime/debug"
@@ -71,7 +72,13 @@ func serve(config string, listen []string, granted bool, ready func()) error {
 	}
 	// A failed write to the log must not end the daemon.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
-	log := newLog(os.Stderr, settings.LogLevel, settings.LogFormat)
+	var out io.Writer = os.Stderr
+	if granted { // standard error is the same file, but it would grow without end
+		if out, err = openLog(settings.RuntimeDir, grantedLog); err != nil {
+			return err
+		}
+	}
+	log := newLog(out, settings.LogLevel, settings.LogFormat)
 	defer log.Close()
 	if os.Geteuid() == 0 && !granted {
 		if err := memory.Protect(); err != nil {
