@@ -139,7 +139,8 @@ func (n *NameService) join(key, command string, args []string) *answer {
 	if old == nil && len(n.answers) >= maxAnswers {
 		n.forgetLocked(now, files)
 	}
-	ctx, cancel := context.WithTimeoutCause(context.Background(), lookupTimeout, fmt.Errorf("no answer within %v", lookupTimeout))
+	late := fmt.Errorf("no answer within %v", lookupTimeout)
+	ctx, cancel := context.WithTimeoutCause(context.Background(), lookupTimeout, late)
 	a := &answer{done: make(chan struct{}), files: files, asking: 1, cancel: cancel}
 	n.answers[key] = a
 	known := old != nil && old.err == nil // a flood of unknown names does not delay it

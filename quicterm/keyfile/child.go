@@ -67,7 +67,9 @@ func become(uid, gid uint32, groups []uint32) error {
 	for i, id := range groups {
 		ids[i] = int(id)
 	}
-	if err := errors.Join(hideProcess(), syscall.Setgroups(ids), syscall.Setgid(int(gid)), syscall.Setuid(int(uid)), hideProcess()); err != nil {
+	if err := errors.Join(
+		hideProcess(), syscall.Setgroups(ids), syscall.Setgid(int(gid)), syscall.Setuid(int(uid)), hideProcess(),
+	); err != nil {
 		return err
 	}
 	if os.Getuid() != int(uid) || os.Geteuid() != int(uid) || os.Getegid() != int(gid) || uid != 0 && syscall.Setuid(0) == nil {

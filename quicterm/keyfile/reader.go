@@ -125,7 +125,9 @@ func (r *Reader) Close() {
 // that they could not be read, and nothing about the keys; a refusal is in the verdicts,
 // which are in the order of the keys. Authorize blocks until the files are read, for at
 // most readTimeout once it is the account's turn, or until ctx ends.
-func (r *Reader) Authorize(ctx context.Context, a *account.Account, files []string, from netip.Addr, keys ...[]byte) ([]auth.Verdict, error) {
+func (r *Reader) Authorize(
+	ctx context.Context, a *account.Account, files []string, from netip.Addr, keys ...[]byte,
+) ([]auth.Verdict, error) {
 	if len(files) == 0 {
 		return slices.Repeat([]auth.Verdict{{Refused: auth.ErrNotAuthorized}}, len(keys)), nil
 	}

@@ -4,7 +4,6 @@ package server
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strconv"
 
@@ -43,12 +42,13 @@ func (c *conn) findOrCreate(ctx context.Context, req *wire.Attach) (wire.Session
 			name = strconv.Itoa(n)
 		}
 	case !wire.ValidName(name):
-		return wire.SessionID{}, &wire.Error{Code: wire.CodeFailed, Text: fmt.Sprintf("%q cannot be a session's name: use up to 32 letters, digits, dots, dashes and underscores", name)}
+		return wire.SessionID{}, errorf(wire.CodeFailed,
+			"%q cannot be a session's name: use up to 32 letters, digits, dots, dashes and underscores", name)
 	case named(name) >= 0:
 		if req.Mode == wire.ModeAttachOrCreate {
 			return all[named(name)].id, nil
 		}
-		return wire.SessionID{}, &wire.Error{Code: wire.CodeFailed, Text: fmt.Sprintf("there is a session %q already", name)}
+		return wire.SessionID{}, errorf(wire.CodeFailed, "there is a session %q already", name)
 	}
 	count := len(ids) // including sessions whose holders do not answer
 	for _, e := range all {
@@ -57,7 +57,9 @@ func (c *conn) findOrCreate(ctx context.Context, req *wire.Attach) (wire.Session
 		}
 	}
 	if limit := s.settings.MaxSessionsPerUser; count >= limit {
-		return wire.SessionID{}, &wire.Error{Code: wire.CodeFailed, Text: fmt.Sprintf("%s has %d sessions already, and max_sessions_per_user is %d: end one with qt kill", c.account.Name, count, limit)}
+		return wire.SessionID{}, errorf(wire.CodeFailed,
+			"%s has %d sessions already, and max_sessions_per_user is %d: end one with qt kill",
+			c.account.Name, count, limit)
 	}
 	if err := s.checkMemory(uid, all); err != nil {
 		return wire.SessionID{}, err

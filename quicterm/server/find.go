@@ -78,11 +78,13 @@ func pickAmong(entries []entry, name string) (*entry, *wire.Error) {
 		if len(entries) == 0 {
 			return nil, &wire.Error{Code: wire.CodeNoSession, Text: "there is no session: qt connect opens one"}
 		}
-		return nil, &wire.Error{Code: wire.CodeNoSession, Text: fmt.Sprintf("no session is detached: name one to take it over, the latest is %s", entries[0].state.Name)}
+		return nil, errorf(wire.CodeNoSession,
+			"no session is detached: name one to take it over, the latest is %s", entries[0].state.Name)
 	}
 	e, several := only(entries, func(e *entry) bool { return e.state.Name == name })
 	if several {
-		return nil, &wire.Error{Code: wire.CodeFailed, Text: fmt.Sprintf("more than one session has the name %s: give an id, qt ls lists them", name)}
+		return nil, errorf(wire.CodeFailed,
+			"more than one session has the name %s: give an id, qt ls lists them", name)
 	}
 	if e != nil {
 		return e, nil
@@ -91,10 +93,11 @@ func pickAmong(entries []entry, name string) (*entry, *wire.Error) {
 		return len(name) >= minIDPrefix && strings.HasPrefix(e.id.String(), name)
 	})
 	if several {
-		return nil, &wire.Error{Code: wire.CodeFailed, Text: fmt.Sprintf("more than one session has an id that begins with %s: give more digits", name)}
+		return nil, errorf(wire.CodeFailed,
+			"more than one session has an id that begins with %s: give more digits", name)
 	}
 	if e == nil {
-		return nil, &wire.Error{Code: wire.CodeNoSession, Text: fmt.Sprintf("there is no session %q: qt ls lists the sessions", name)}
+		return nil, errorf(wire.CodeNoSession, "there is no session %q: qt ls lists the sessions", name)
 	}
 	return e, nil
 }

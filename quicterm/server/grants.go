@@ -94,7 +94,8 @@ func lockFile(name string) (*os.File, error) {
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		pid, _ := io.ReadAll(io.LimitReader(f, 20))
 		f.Close()
-		return nil, fmt.Errorf("another daemon serves this account already, process %s: end it first, its sessions stay", strings.TrimSpace(string(pid)))
+		return nil, fmt.Errorf("another daemon serves this account already, process %s: end it first, its sessions stay",
+			strings.TrimSpace(string(pid)))
 	}
 	f.Truncate(0)
 	f.WriteString(strconv.Itoa(os.Getpid()) + "\n")

@@ -23,13 +23,16 @@ type Holders interface {
 
 	// Ask sends a request to the holder of an account's session, with open before
 	// it, and returns the answer. The error is [fs.ErrNotExist] only if there is
-	// certainly no such holder: a client that is told so gives its session up. Ask blocks until the holder answers or ctx ends, but only for seconds.
+	// certainly no such holder: a client that is told so gives its session up. Ask blocks
+	// until the holder answers or ctx ends, but only for seconds.
 	Ask(ctx context.Context, uid uint32, id wire.SessionID, open *wire.Open, request wire.Message) (wire.Message, error)
 
 	// Carry is like Ask for a request that makes the connection to the holder a
 	// carrier. The caller closes the carrier, also if the answer is a refusal. On
 	// an error the carrier is nil.
-	Carry(ctx context.Context, uid uint32, id wire.SessionID, open *wire.Open, request wire.Message) (wire.Message, carrier.Carrier, error)
+	Carry(
+		ctx context.Context, uid uint32, id wire.SessionID, open *wire.Open, request wire.Message,
+	) (wire.Message, carrier.Carrier, error)
 
 	// Start starts the holder of a new session of an account. It returns when the
 	// program runs and the holder can be asked, or when ctx ends.

@@ -26,7 +26,8 @@ func (c *conn) launch(req *wire.Attach, name string) (*wire.Launch, error) {
 		return nil, &wire.Error{Code: wire.CodeFailed, Text: "this key may not have a terminal: use qt connect -T"}
 	}
 	if len(req.Env) > wire.MaxEnv {
-		return nil, &wire.Error{Code: wire.CodeFailed, Text: fmt.Sprintf("%d environment variables, at most %d are accepted: see send_env", len(req.Env), wire.MaxEnv)}
+		return nil, errorf(wire.CodeFailed,
+			"%d environment variables, at most %d are accepted: see send_env", len(req.Env), wire.MaxEnv)
 	}
 	settings := c.server.settings
 	launch := &wire.Launch{

@@ -57,7 +57,9 @@ func (s *Server) checkMemory(uid uint32, own []entry) error {
 	if limit := uint64(s.memory.limit); total < limit || mine*uint64(count) < limit {
 		return nil
 	}
-	return &wire.Error{Code: wire.CodeFailed, Text: fmt.Sprintf("the sessions of this account keep %d MiB of output, and max_buffer_total is %v: end one with qt kill", mine>>20, s.settings.MaxBufferTotal)}
+	return errorf(wire.CodeFailed,
+		"the sessions of this account keep %d MiB of output, and max_buffer_total is %v: end one with qt kill",
+		mine>>20, s.settings.MaxBufferTotal)
 }
 
 // accountMemory returns the memory that the holders of each account take.

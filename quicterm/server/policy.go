@@ -43,7 +43,9 @@ func (s *Server) policy(ctx context.Context, a *account.Account, client, server 
 //
 // It asks for both at once, because each takes a process. The files that sshd names are
 // nearly always those that it named for the last login; otherwise they are read again.
-func (s *Server) authorize(ctx context.Context, a *account.Account, client, server netip.Addr, keys ...[]byte) ([]auth.Verdict, error) {
+func (s *Server) authorize(
+	ctx context.Context, a *account.Account, client, server netip.Addr, keys ...[]byte,
+) ([]auth.Verdict, error) {
 	type result struct {
 		verdicts []auth.Verdict
 		err      error
@@ -145,7 +147,9 @@ func restrict(policy *sshd.Policy, allowed *auth.Permissions) *auth.Permissions 
 
 // readKeys returns what the authorized_keys files of an account allow keys. Patterns are those
 // of sshd_config(5).
-func (s *Server) readKeys(ctx context.Context, a *account.Account, patterns []string, client netip.Addr, keys [][]byte) ([]auth.Verdict, error) {
+func (s *Server) readKeys(
+	ctx context.Context, a *account.Account, patterns []string, client netip.Addr, keys [][]byte,
+) ([]auth.Verdict, error) {
 	uid := strconv.FormatUint(uint64(a.UID), 10)
 	var files []string
 	for _, pattern := range patterns {

@@ -116,7 +116,9 @@ func addSessions(found map[wire.SessionID]struct{}, dir string, names int) (comp
 }
 
 // Ask implements [Holders].
-func (p *processes) Ask(ctx context.Context, uid uint32, id wire.SessionID, open *wire.Open, request wire.Message) (answer wire.Message, err error) {
+func (p *processes) Ask(
+	ctx context.Context, uid uint32, id wire.SessionID, open *wire.Open, request wire.Message,
+) (answer wire.Message, err error) {
 	err = p.connect(uid, id, func(path string) (err error) {
 		answer, err = holder.Ask(ctx, path, uid, open, request)
 		if errors.Is(err, syscall.ECONNREFUSED) {
@@ -128,7 +130,9 @@ func (p *processes) Ask(ctx context.Context, uid uint32, id wire.SessionID, open
 }
 
 // Carry implements [Holders].
-func (p *processes) Carry(ctx context.Context, uid uint32, id wire.SessionID, open *wire.Open, request wire.Message) (answer wire.Message, c carrier.Carrier, err error) {
+func (p *processes) Carry(
+	ctx context.Context, uid uint32, id wire.SessionID, open *wire.Open, request wire.Message,
+) (answer wire.Message, c carrier.Carrier, err error) {
 	err = p.connect(uid, id, func(path string) error {
 		a, conn, err := holder.Carry(ctx, path, uid, open, request)
 		if err == nil {
@@ -193,7 +197,9 @@ func (p *processes) Start(ctx context.Context, a *account.Account, launch *wire.
 
 // startAs starts a holder as another account, with a socket in a directory where that
 // account can make nothing.
-func (p *processes) startAs(ctx context.Context, a *account.Account, credential *syscall.Credential, launch *wire.Launch) error {
+func (p *processes) startAs(
+	ctx context.Context, a *account.Account, credential *syscall.Credential, launch *wire.Launch,
+) error {
 	dir, err := p.base.MakeFor(a.UID, a.GID)
 	if err != nil {
 		return fmt.Errorf("directory for sockets: %w", err)

@@ -114,6 +114,11 @@ func ended(err error) error {
 	return err
 }
 
+// errorf returns an error whose text the client shows.
+func errorf(code wire.Code, format string, args ...any) *wire.Error {
+	return &wire.Error{Code: code, Text: fmt.Sprintf(format, args...)}
+}
+
 // asError returns the message that tells an authenticated client of an error.
 func asError(err error) *wire.Error {
 	var refusal *wire.Error

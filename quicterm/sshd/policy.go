@@ -56,7 +56,9 @@ type global struct {
 // Parse reads what sshd -T prints. Settings that it does not know are left out.
 func Parse(output []byte) (*Policy, error) {
 	p := &Policy{keys: true, sessions: true, methods: []string{"any"}}
-	var missing = map[string]bool{"port": true, "permitrootlogin": true, "pubkeyauthentication": true, "authorizedkeysfile": true}
+	missing := map[string]bool{
+		"port": true, "permitrootlogin": true, "pubkeyauthentication": true, "authorizedkeysfile": true,
+	}
 	for line := range strings.Lines(string(output)) {
 		name, value, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
 		if err := p.set(name, value); err != nil {
@@ -73,7 +75,8 @@ func Parse(output []byte) (*Policy, error) {
 // set applies a line.
 func (p *Policy) set(name, value string) (err error) {
 	is := func(set bool) bool { return value == "yes" == set }
-	if slices.Contains([]string{"pubkeyauthentication", "permittty", "refuseconnection", "usepam", "usedns"}, name) && value != "yes" && value != "no" {
+	switches := []string{"pubkeyauthentication", "permittty", "refuseconnection", "usepam", "usedns"}
+	if slices.Contains(switches, name) && value != "yes" && value != "no" {
 		return errors.New("neither yes nor no")
 	}
 	switch name {
@@ -203,7 +206,9 @@ func wrap(refusal, cause error) error {
 
 // unsupported is the error of a login that sshd would treat in a way that this daemon cannot.
 func unsupported(setting string) error {
-	return fmt.Errorf(`%w: %s, which is not supported: a Match block without it, or sshd_policy = "ignore", lets the account in`, ErrRefused, setting)
+	return fmt.Errorf(
+		`%w: %s, which is not supported: a Match block without it, or sshd_policy = "ignore", lets the account in`,
+		ErrRefused, setting)
 }
 
 // checkShell refuses an account whose shell cannot be executed.
@@ -237,12 +242,13 @@ func matchUsers(patterns []string, user, host string, client netip.Addr) (bool, 
 
 // AcceptKey returns why a key does not get in, or nil.
 func (p *Policy) AcceptKey(key ssh.PublicKey) error {
+	accepted := func(algorithm string) bool { return matchList(p.algorithms, algorithm) > 0 }
 	switch {
 	case !p.keys:
 		return refusal("PubkeyAuthentication no")
 	case !slices.Contains(p.methods, "any") && !slices.Contains(p.methods, "publickey"):
 		return unsupported("AuthenticationMethods " + strings.Join(p.methods, " "))
-	case p.algorithms != "" && !slices.ContainsFunc(algorithms(key), func(a string) bool { return matchList(p.algorithms, a) > 0 }):
+	case p.algorithms != "" && !slices.ContainsFunc(algorithms(key), accepted):
 		return refusal("PubkeyAcceptedAlgorithms does not have " + key.Type())
 	}
 	if wrapped, ok := key.(ssh.CryptoPublicKey); ok {

@@ -182,7 +182,8 @@ func (d *Daemon) settings(ctx context.Context, file string, q question) (*Policy
 		if known.dns {
 			host = hostName(ctx, q.client)
 		}
-		out, err := d.print(ctx, file, fmt.Sprintf("user=%s,host=%s,addr=%v,laddr=%v,lport=%d", q.user, host, q.client, q.server, known.port))
+		login := fmt.Sprintf("user=%s,host=%s,addr=%v,laddr=%v,lport=%d", q.user, host, q.client, q.server, known.port)
+		out, err := d.print(ctx, file, login)
 		if err != nil {
 			return nil, "", fmt.Errorf("sshd's configuration is not known: %w; see that sshd -T works, or set sshd_policy", err)
 		}
@@ -247,7 +248,8 @@ func run(ctx context.Context, file string, args ...string) ([]byte, error) {
 		return nil, fmt.Errorf("%s: %w", file, context.Cause(ctx))
 	}
 	if err != nil {
-		lines := strings.Join(strings.FieldsFunc(complaint.text.String(), func(r rune) bool { return r == '\r' || r == '\n' }), "; ")
+		endsLine := func(r rune) bool { return r == '\r' || r == '\n' }
+		lines := strings.Join(strings.FieldsFunc(complaint.text.String(), endsLine), "; ")
 		return nil, fmt.Errorf("%s: %w: %.500s", file, err, lines)
 	}
 	return out.text.Bytes(), nil
