@@ -105,7 +105,7 @@ var packages = []struct {
 	},
 	{
 		path: "quicterm/sshd", role: "what the sshd of this machine allows a login; reads no file of an account",
-		imports: "golang.org/x/crypto",
+		imports: "quicterm/auth golang.org/x/crypto",
 	},
 	{
 		path: "quicterm/rundir", role: "the folder of the unix sockets, and who is at their other end",

@@ -158,7 +158,7 @@ func matchAddress(patterns string, addr netip.Addr) (bool, error) {
 			// A pattern that is not of addresses may be the name of this
 			// client. Negated, it counts as a match: the line may mean to
 			// refuse this client.
-			matches = globMatch(pattern, addr.String()) || negated && !isAddressGlob(pattern)
+			matches = MatchPattern(pattern, addr.String()) || negated && !isAddressGlob(pattern)
 		}
 		if matches && negated {
 			return false, nil
@@ -187,8 +187,9 @@ func isAddressGlob(pattern string) bool {
 	return strings.ContainsAny(pattern, "*?") && strings.Trim(pattern, digits+"*?") == ""
 }
 
-// globMatch matches a string against a pattern of ssh: * matches any bytes, ? one byte.
-func globMatch(pattern, s string) bool {
+// MatchPattern matches a string against a pattern of ssh (PATTERNS in ssh_config(5)): * matches
+// any bytes, ? one byte.
+func MatchPattern(pattern, s string) bool {
 	p, i := 0, 0
 	star, from := -1, 0 // the last *, and the end of the bytes that it matches
 	for i < len(s) {

@@ -289,3 +289,18 @@ func FuzzAuthorizedKeys(f *testing.F) {
 		}
 	})
 }
+
+func TestMatchPattern(t *testing.T) {
+	for _, test := range []struct {
+		pattern, text string
+		want          bool
+	}{
+		{"", "", true}, {"", "a", false}, {"a", "", false}, {"*", "", true}, {"?", "", false}, {"?", "a", true},
+		{"a*c", "abcbc", true}, {"a*c", "abcb", false}, {"*a*a*", "aa", true}, {"*a*a*", "a", false}, {"a?", "a", false},
+		{"A", "a", false},
+	} {
+		if got := MatchPattern(test.pattern, test.text); got != test.want {
+			t.Errorf("%q, %q: %v", test.pattern, test.text, got)
+		}
+	}
+}

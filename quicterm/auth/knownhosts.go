@@ -99,7 +99,7 @@ func matchHost(patterns []string, host string) bool {
 			return len(patterns) == 1 && matchHash(pattern, host)
 		}
 		pattern, negated := strings.CutPrefix(strings.ToLower(pattern), "!")
-		if !globMatch(pattern, host) {
+		if !MatchPattern(pattern, host) {
 			continue
 		}
 		if negated {

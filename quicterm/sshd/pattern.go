@@ -7,6 +7,8 @@ import (
 	"net/netip"
 	"strconv"
 	"strings"
+
+	"github.com/quicterm/quicterm/quicterm/auth"
 )
 
 // matchHost matches a client's name or address against the patterns behind an @ (PATTERNS in
@@ -51,7 +53,7 @@ func matchAddress(pattern string, client netip.Addr) (bool, error) {
 		if pattern == "" {
 			return false, fmt.Errorf("an empty pattern")
 		}
-		return match(pattern, client.String()), nil
+		return auth.MatchPattern(pattern, client.String()), nil
 	}
 	if !isNetwork {
 		return addr == client, nil
@@ -74,7 +76,7 @@ func matchList(patterns, text string) int {
 	for pattern := range strings.SplitSeq(patterns, ",") {
 		pattern, negated := strings.CutPrefix(pattern, "!")
 		switch {
-		case !match(pattern, text):
+		case !auth.MatchPattern(pattern, text):
 		case negated:
 			return -1
 		default:
@@ -82,26 +84,4 @@ func matchList(patterns, text string) int {
 		}
 	}
 	return matched
-}
-
-// match matches a text against a pattern: * matches any bytes, ? one byte.
-func match(pattern, text string) bool {
-	p, i := 0, 0
-	star, from := -1, 0 // the last *, and the end of the bytes that it matches
-	for i < len(text) {
-		switch {
-		case p < len(pattern) && pattern[p] == '*':
-			star, from = p, i
-			p++
-		case p < len(pattern) && (pattern[p] == '?' || pattern[p] == text[i]):
-			p++
-			i++
-		case star >= 0: // it matches one byte more
-			from++
-			p, i = star+1, from
-		default:
-			return false
-		}
-	}
-	return strings.Trim(pattern[p:], "*") == ""
 }

@@ -14,6 +14,8 @@ import (
 	"strings"
 
 	"golang.org/x/crypto/ssh"
+
+	"github.com/quicterm/quicterm/quicterm/auth"
 )
 
 // A Policy is what sshd's settings allow a login.
@@ -177,7 +179,7 @@ func (p *Policy) admit(ctx context.Context, l *Login, host string) error {
 	}
 	in := func(patterns []string) bool {
 		return slices.ContainsFunc(patterns, func(pattern string) bool {
-			return slices.ContainsFunc(groups, func(group string) bool { return match(pattern, group) })
+			return slices.ContainsFunc(groups, func(g string) bool { return auth.MatchPattern(pattern, g) })
 		})
 	}
 	switch {
@@ -227,7 +229,7 @@ func checkShell(shell string) error {
 func matchUsers(patterns []string, user, host string, client netip.Addr) (bool, error) {
 	for _, pattern := range patterns {
 		name, hosts, limited := strings.Cut(pattern, "@")
-		if !match(name, user) {
+		if !auth.MatchPattern(name, user) {
 			continue
 		}
 		if !limited {
