@@ -143,6 +143,7 @@ func TestStripJoinsNothing(t *testing.T) {
 		{"ENQ within a sequence", "\x1b[3\x051m\x1b]0;\x05t\a", "\x1b[31m\x1b]0;t\a"},
 		{"single bytes of C1", "a\x9b6nb\x90c\x84", "a6nbc"},
 		{"bytes of C1 in what is not UTF-8", "\xe0\x9b6n\xf0\x80\x9b5n\xc1\x9bc\xc2a\xc2", "\xe06n\xf05n\xc1c\xc2a\xc2"},
+		{"a byte of C1 behind text and a character that is cut off", "\xe2x\x9b6n", "\xe2x6n"},
 		{"C1 in UTF-8 that asks nothing", "\u009b31mred\u009d0;t\u009ctext", "\x1b[31mred\x1b]0;t\x1b\\text"},
 		{"ST of 8 bits", "\x1b]0;t\x9ctext", "\x1b]0;t\x1b\\text"},
 		{"an image with an id", "\x1b_Ga=T,i=1,q=1,f=100;AAAA\x1b\\", "\x1b_Gq=2,a=T,i=1,f=100;AAAA\x1b\\"},

@@ -1,8 +1,6 @@
 package vt
 
-import (
-	"bytes"
-)
+import "bytes"
 
 // A Stripper removes the queries that a terminal would answer from old output: when
 // that is replayed, the program no longer waits for the answer, and a shell would
@@ -31,7 +29,7 @@ func StripAfter(before *Splitter) *Stripper {
 // Strip returns b without queries. It holds an unfinished sequence back until that
 // ends. The result is valid until the next call.
 func (s *Stripper) Strip(b []byte) []byte {
-	if s.split.Ground() && s.shown.Ground() && !s.c1.pending && plainText(b) {
+	if s.split.Ground() && s.shown.Ground() && s.c1.ground() && plainText(b) {
 		return b
 	}
 	s.out = s.out[:0]
@@ -119,6 +117,9 @@ type c1Filter struct {
 	pending   bool // c1Lead is held back
 	out       []byte
 }
+
+// ground reports whether the bytes so far end with a whole character.
+func (f *c1Filter) ground() bool { return !f.pending && f.left == 0 }
 
 // filter returns b filtered. The result is valid until the next call.
 func (f *c1Filter) filter(b []byte) []byte {
