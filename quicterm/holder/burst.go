@@ -40,16 +40,20 @@ func (b *burstReader) Read(p []byte) (n int, err error) {
 		defer b.mu.Unlock()
 		b.held = false
 		for more := burstSize; err == nil && more >= burstSize && n < len(p); n += more {
-			if more, err = syscall.Read(int(fd), p[n:]); err != nil {
+			for more, err = syscall.Read(int(fd), p[n:]); err == syscall.EINTR; {
+				more, err = syscall.Read(int(fd), p[n:])
+			}
+			switch {
+			case err != nil:
 				more = 0
-			} else if more == 0 {
+			case more == 0:
 				err = io.EOF
 			}
 		}
 		if n > 0 {
 			err = nil // the next Read returns it
 		}
-		if err == syscall.EAGAIN || err == syscall.EINTR {
+		if err == syscall.EAGAIN {
 			err = nil
 			return false
 		}

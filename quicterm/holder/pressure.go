@@ -75,11 +75,13 @@ func (h *Holder) memoryLoop() {
 		state, err := h.pressure.read()
 		if err != nil {
 			h.log.Warn("memory is not known", "error", err)
-			continue
 		}
 		h.gate.Lock()
 		before := h.ring.Memory()
-		again := h.fitLocked(state)
+		again := checkInterval
+		if err == nil {
+			again = h.fitLocked(state)
+		}
 		freed := before - h.ring.Memory()
 		h.pressure.next = max(h.ring.Memory()+checkGrowth, smallRing)
 		h.gate.Unlock()

@@ -3,6 +3,7 @@
 package holder
 
 import (
+	"errors"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -127,6 +128,26 @@ func TestIdleHolderDoesNotLook(t *testing.T) {
 			t.Errorf("%d looks at the memory", n)
 		}
 		w.print(lines(2 * smallRing))
+		time.Sleep(time.Hour)
+		if n := m.looks.Load(); n < 50 || n > 70 {
+			t.Errorf("%d looks in an hour, want about 60", n)
+		}
+	})
+}
+
+// A holder that cannot learn of the memory of its machine looks no more often than others.
+func TestUnknownMemory(t *testing.T) {
+	m := new(machine)
+	read := func() (memory.State, error) {
+		m.looks.Add(1)
+		return memory.State{}, errors.New("no descriptors")
+	}
+	onMachine(t, wire.Launch{PTY: true, Buffer: 64 << 20}, read, func(w *world) {
+		w.print(lines(4 * smallRing))
+		if n := m.looks.Load(); n == 0 || n > 2 {
+			t.Errorf("%d looks at the memory while the output grew to %d bytes", n, 4*smallRing)
+		}
+		m.looks.Store(0)
 		time.Sleep(time.Hour)
 		if n := m.looks.Load(); n < 50 || n > 70 {
 			t.Errorf("%d looks in an hour, want about 60", n)
