@@ -119,7 +119,7 @@ func persist(ctx context.Context, f func() error) error {
 		select {
 		case <-time.After(persistPause):
 		case <-ctx.Done():
-			return err
+			return context.Cause(ctx)
 		}
 		err = f()
 		var unreachable *client.UnreachableError

@@ -6,10 +6,15 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"net/netip"
 	"testing"
 	"time"
 
+	"golang.org/x/crypto/ssh"
+
 	"github.com/quicterm/quicterm/bench/netem"
+	"github.com/quicterm/quicterm/migrate"
+	"github.com/quicterm/quicterm/migrate/carrier"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -62,6 +67,57 @@ func TestAttachToSlowServer(t *testing.T) {
 		s.CloseWrite()
 		if status, err := s.Run(context.Background()); status != 7 || err != nil {
 			t.Errorf("status %d, %v", status, err)
+		}
+	})
+}
+
+// What an Error means is the same in place of Attached and of Resumed.
+func TestRefusedBy(t *testing.T) {
+	var withdrawn *WithdrawnError
+	if err := refusedBy(&wire.Error{Code: wire.CodeWithdrawn, Text: "why"}); !errors.As(err, &withdrawn) || withdrawn.Reason != "why" {
+		t.Errorf("withdrawn: %v", err)
+	}
+	var displaced *DisplacedError
+	if err := refusedBy(&wire.Error{Code: wire.CodeDisplaced, Text: "who"}); !errors.As(err, &displaced) || displaced.By != "who" {
+		t.Errorf("displaced: %v", err)
+	}
+	var other *wire.Error
+	if err := refusedBy(&wire.Error{Code: wire.CodeNoSession}); !errors.As(err, &other) || other.Code != wire.CodeNoSession {
+		t.Errorf("no session: %v", err)
+	}
+}
+
+// errRefused stands for the error of a connection that a busy server has ended.
+var errRefused = errors.New("refused")
+
+// A refusedDialer dials a server that ends each connection when the client has logged in.
+type refusedDialer struct{ dialer }
+
+func (d refusedDialer) dial(ctx context.Context, to migrate.Candidate) (carrier.Carrier, error) {
+	c, err := d.dialer.dial(ctx, to)
+	return refusedCarrier{c}, err
+}
+
+func (refusedDialer) refused(err error) bool { return errors.Is(err, errRefused) }
+
+type refusedCarrier struct{ carrier.Carrier }
+
+func (refusedCarrier) Read([]byte) (int, error) { return 0, errRefused }
+
+// A server that ends the connection because it is busy is called so, and the client still
+// knows that it may have done what it was asked.
+func TestBusyServerBreaksOff(t *testing.T) {
+	inWorld(t, netem.Config{Delay: 30 * time.Millisecond}, false, func(w *world) {
+		c := New(Config{
+			Resolve:   func(context.Context) ([]netip.AddrPort, error) { return []netip.AddrPort{serverAddr}, nil },
+			Network:   w,
+			CheckHost: func(ssh.PublicKey) error { return nil },
+			Token:     []byte("any"),
+		})
+		c.dialer = refusedDialer{c.dialer}
+		var brokenOff *BrokenOffError
+		if _, _, err := c.List(context.Background()); !errors.Is(err, ErrBusy) || !errors.As(err, &brokenOff) {
+			t.Errorf("the error is %v", err)
 		}
 	})
 }

@@ -41,8 +41,8 @@ type Streams struct {
 	Stdout, Stderr io.Writer
 	// Replaying is called when what follows is old again: output of an outage.
 	Replaying func()
-	// Replayed is called when all old output, as that from before the attach, is written: what follows is
-	// live.
+	// Replayed is called when all old output, such as that from before the attach, is written:
+	// what follows is live.
 	Replayed func()
 	// Lost is called with output that will never come, because it was skipped or is no longer
 	// kept. A session without a terminal ends after it.
@@ -146,8 +146,8 @@ func (c *Client) Attach(ctx context.Context, req *wire.Attach, streams Streams) 
 	}
 	conn, answer, err := c.login(ctx, m)
 	var refusal *wire.Error
-	if errors.As(err, &refusal) && refusal.Code == wire.CodeDisplaced {
-		return nil, &DisplacedError{By: refusal.Text}
+	if errors.As(err, &refusal) {
+		return nil, refusedBy(refusal)
 	}
 	if err != nil {
 		return nil, err

@@ -18,8 +18,8 @@ import (
 // A dialer makes carriers of one kind to one server. Several goroutines may use it at once.
 type dialer interface {
 	// dial makes a carrier for a login: one that can export keys, to a server that proves its
-	// identity anew. It blocks until the server
-	// has answered, or the context ends. The caller closes the carrier.
+	// identity anew. It blocks until the server has answered, or the context ends. The caller
+	// closes the carrier.
 	dial(ctx context.Context, to migrate.Candidate) (carrier.Carrier, error)
 	// redial is like dial, for a session that exists. It may return before the server has
 	// answered: an attacker who records what is sent then can replay it to the server.
@@ -27,7 +27,7 @@ type dialer interface {
 	// failed takes the error with which a dial or a carrier has ended, so that the next dial
 	// does not fail for the same reason.
 	failed(err error)
-	// refused reports whether a dial failed because the server has too many clients.
+	// refused reports whether a dial failed or a carrier has ended because the server has too many clients.
 	refused(err error) bool
 }
 

@@ -109,6 +109,9 @@ func (c *Client) login(ctx context.Context, request wire.Message) (carrier.Carri
 			err = invalid
 		}
 	}
+	if brokenOff := new(BrokenOffError); errors.As(err, &brokenOff) && c.dialer.refused(brokenOff.Err) {
+		brokenOff.Err = ErrBusy
+	}
 	if ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}

@@ -93,15 +93,20 @@ func checkResumed(m wire.Message) error {
 		if err := m.Decode(refusal); err != nil {
 			return err
 		}
-		if refusal.Code == wire.CodeDisplaced {
-			return &DisplacedError{By: refusal.Text}
-		}
-		if refusal.Code == wire.CodeWithdrawn {
-			return &WithdrawnError{Reason: refusal.Text}
-		}
-		return refusal
+		return refusedBy(refusal)
 	}
 	return m.Decode(&wire.Resumed{})
+}
+
+// refusedBy returns what an Error in place of Attached or Resumed means.
+func refusedBy(e *wire.Error) error {
+	switch e.Code {
+	case wire.CodeDisplaced:
+		return &DisplacedError{By: e.Text}
+	case wire.CodeWithdrawn:
+		return &WithdrawnError{Reason: e.Text}
+	}
+	return e
 }
 
 // A responder tells which machine an answer is from: a name may stand for several machines
