@@ -42,7 +42,7 @@ func (d *Driver) readStream(id session.CarrierID, c carrier.Carrier, r *running)
 		if errors.Is(err, buffer.ErrChecksum) {
 			d.endpoint.CountCorrupted()
 		}
-		if len(batch) > 0 { // or the carrier has ended without a word
+		if len(batch) > 0 { // not when the carrier ends before any frame
 			d.received()
 			d.Wake()
 		}

@@ -100,7 +100,7 @@ func (q *Queue) run() {
 }
 
 // Close waits until all lines are written, but not long. If the log is blocked, its goroutine
-// goes on until that ends.
+// continues until that ends.
 func (q *Queue) Close() {
 	q.mu.Lock()
 	q.closed = true
