@@ -36,23 +36,42 @@ func Open(dir string) (*os.Root, error) {
 	return root, nil
 }
 
+// errForeign is the error of what belongs neither to an account nor to root.
+var errForeign = errors.New("belongs to another account")
+
 // check refuses a directory in which other accounts than root could have put sockets of
 // an account. It follows no symbolic link.
 func check(dir string, uid uint32) error {
-	err := checkOwn(dir, uid)
-	if err != nil && uid != 0 && checkOwner(dir, 0) == nil {
+	info, err := os.Lstat(dir)
+	if err != nil {
+		return err
+	}
+	if !belongs(info, uid) && !belongs(info, 0) {
+		return fmt.Errorf("%s: %w", dir, errForeign)
+	}
+	if uid != 0 && checkInfo(dir, info, 0) == nil {
 		return nil
 	}
-	return err
+	return checkOwnInfo(dir, info, uid)
+}
+
+func belongs(info fs.FileInfo, uid uint32) bool {
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	return ok && stat.Uid == uid
 }
 
 // checkOwn refuses what is not the own directory of an account, which no other account
 // can enter.
 func checkOwn(dir string, uid uint32) error {
-	if err := checkOwner(dir, uid); err != nil {
+	info, err := os.Lstat(dir)
+	if err != nil {
 		return err
 	}
-	info, err := os.Lstat(dir)
+	return checkOwnInfo(dir, info, uid)
+}
+
+func checkOwnInfo(dir string, info fs.FileInfo, uid uint32) error {
+	err := checkInfo(dir, info, uid)
 	if err == nil && info.Mode().Perm() != 0o700 {
 		err = fmt.Errorf("%s has mode %04o: make it 0700", dir, info.Mode().Perm())
 	}
@@ -70,11 +89,10 @@ func checkOwner(dir string, uid uint32) error {
 }
 
 func checkInfo(dir string, info fs.FileInfo, uid uint32) error {
-	stat, ok := info.Sys().(*syscall.Stat_t)
 	switch {
 	case !info.IsDir():
 		return fmt.Errorf("%s is not a directory: remove it", dir)
-	case !ok || stat.Uid != uid:
+	case !belongs(info, uid):
 		return fmt.Errorf("%s does not belong to user id %d: remove it", dir, uid)
 	case info.Mode().Perm()&0o022 != 0:
 		return fmt.Errorf("%s has mode %04o: others may write to it", dir, info.Mode().Perm())

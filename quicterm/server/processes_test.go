@@ -16,6 +16,7 @@ import (
 
 // A session does not exist only if its socket is certainly nowhere, or refuses.
 func TestSessionDoesNotExist(t *testing.T) {
+	const otherUID = 65534
 	uid, id := uint32(os.Geteuid()), wire.SessionID{1}
 	for _, test := range []struct {
 		why    string
@@ -38,6 +39,12 @@ func TestSessionDoesNotExist(t *testing.T) {
 		{"a link to the directory", func(dir, socket string) error {
 			return errors.Join(os.Rename(dir, dir+".real"), os.Symlink(dir+".real", dir))
 		}, true},
+		{"another account's directory is in its place", func(dir, socket string) error {
+			return errors.Join(os.RemoveAll(dir), os.Mkdir(dir, 0o755), os.Chown(dir, otherUID, otherUID))
+		}, false},
+		{"another account's link is in its place", func(dir, socket string) error {
+			return errors.Join(os.RemoveAll(dir), os.Symlink("/", dir), os.Lchown(dir, otherUID, otherUID))
+		}, false},
 	} {
 		root, err := os.MkdirTemp("", "qt") // a socket needs a short path
 		if err != nil {
@@ -50,7 +57,12 @@ func TestSessionDoesNotExist(t *testing.T) {
 			t.Fatal(err)
 		}
 		dir := p.base.Dirs(uid)[0]
-		if err := test.change(dir, filepath.Join(dir, holder.SocketName(id))); err != nil {
+		err = test.change(dir, filepath.Join(dir, holder.SocketName(id)))
+		if uid != 0 && errors.Is(err, fs.ErrPermission) {
+			s.Close()
+			continue // only root can give a directory away
+		}
+		if err != nil {
 			t.Fatal(err)
 		}
 		err = p.connect(uid, id, func(path string) error {
