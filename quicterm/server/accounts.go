@@ -29,7 +29,7 @@ const (
 
 	// asksPerSession and startsPerSession are rates per second, for each session that an
 	// account may have: how many holders are asked on its behalf, and how many started.
-	// Ten listings of all sessions a second, or ten short commands if there may be 100.
+	// If there may be 100, that is eight listings of all of them a second, or ten short commands.
 	asksPerSession   = 10
 	startsPerSession = 0.1
 
