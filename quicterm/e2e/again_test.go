@@ -19,7 +19,7 @@ import (
 func TestAttachAgain(t *testing.T) {
 	h := newHost(t)
 	h.Start()
-	req := &wire.Attach{Instance: wire.InstanceID(random(16)), Command: "echo run >> " + h.Path("runs") + "; cat"}
+	req := &wire.Attach{Instance: newInstance(), Command: "echo run >> " + h.Path("runs") + "; cat"}
 	var answers [3]wire.Attached
 	var wg sync.WaitGroup
 	for i := range answers {

@@ -18,7 +18,7 @@ import (
 // A stream that breaks the protocol ends its connection. The session continues with
 // the next one.
 func badStreams(t *testing.T, h *rig.Host) {
-	instance := wire.InstanceID(random(16))
+	instance := newInstance()
 	first, attached := attachRaw(t, h, &wire.Attach{Instance: instance, Session: "bad-streams", Mode: wire.ModeAttachOrCreate, Command: "exec sleep 1000"})
 	first.conn.Close()
 	corrupt := frame(1, wire.Stdin, "corrupt")
@@ -64,7 +64,7 @@ func badDatagrams(t *testing.T, h *rig.Host) {
 	for n := range 50 { // before login as well
 		c.conn.SendDatagram(random(n * 20))
 	}
-	instance := wire.InstanceID(random(16))
+	instance := newInstance()
 	c.send(encode(t, &wire.Hello{}), newToken(t, h),
 		encode(t, &wire.Attach{Instance: instance, Session: "bad-datagrams", Mode: wire.ModeAttachOrCreate, Command: "cat"}))
 	var attached wire.Attached

@@ -66,7 +66,7 @@ func badRequests(t *testing.T, h *rig.Host) {
 
 // Each proof is valid once. An unknown session and a wrong proof get the same answer.
 func badResumes(t *testing.T, h *rig.Host) {
-	instance := wire.InstanceID(random(16))
+	instance := newInstance()
 	first, attached := attachRaw(t, h, &wire.Attach{Instance: instance, Session: "resumed", Mode: wire.ModeAttachOrCreate, Command: "cat"})
 	resume := func(r *wire.Resume, answer wire.Body) *rawClient {
 		t.Helper()

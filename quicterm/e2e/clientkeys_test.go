@@ -67,15 +67,19 @@ func TestKeysOneByOne(t *testing.T) {
 			}
 		}
 	})
+	wantLearned := func(why string, want ...int) {
+		t.Helper()
+		mu.Lock()
+		defer mu.Unlock()
+		if !slices.Equal(learned, want) {
+			t.Errorf("%s server gets Hellos of %v keys, want %v", why, learned, want)
+		}
+		learned = nil
+	}
 	wantError(t, connect(addr, 3, true), "permission denied")
-	if !slices.Equal(learned, []int{4}) {
-		t.Errorf("a known server gets Hellos of %v keys, want all 4 at once", learned)
-	}
-	learned = nil
+	wantLearned("a known", 4)
 	connect(addr, 3, false).Run()
-	if !slices.Equal(learned, []int{1, 1, 1, 1}) {
-		t.Errorf("an unknown server gets Hellos of %v keys, want one key in each", learned)
-	}
+	wantLearned("an unknown", 1, 1, 1, 1)
 
 	h.Start()
 	for n, accepted := range map[int]bool{2: true, 5: true, 6: false} {

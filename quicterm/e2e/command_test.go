@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"bytes"
+	crand "crypto/rand"
 	"errors"
 	"math/rand/v2"
 	"os/exec"
@@ -11,6 +12,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
 // noTerminal starts a process without a controlling terminal, so that it cannot ask
@@ -55,6 +58,13 @@ func wantError(t *testing.T, cmd *exec.Cmd, why string) {
 	if strings.Count(line, "\n") != 1 || !regexp.MustCompile(`^qt: .*`+why).MatchString(line) {
 		t.Errorf("standard error: %q, want one line that matches %q", line, why)
 	}
+}
+
+// newInstance returns the number of a client. Two clients with one number are one client, which
+// asks again.
+func newInstance() (id wire.InstanceID) {
+	crand.Read(id[:])
+	return id
 }
 
 // random returns n pseudo-random bytes, the same at each call.

@@ -38,7 +38,7 @@ func TestResumeWithoutDescriptors(t *testing.T) {
 	p.Set(netem.Config{Down: true})
 	h.Stop(syscall.SIGKILL)
 	h.Start()
-	instance := wire.InstanceID(random(16))
+	instance := newInstance()
 	_, attached := attachRaw(t, h, &wire.Attach{Instance: instance, Command: "cat"})
 	var before unix.Rlimit
 	if err := unix.Prlimit(h.Daemon.Process.Pid, unix.RLIMIT_NOFILE, nil, &before); err != nil {

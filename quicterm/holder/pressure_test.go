@@ -25,6 +25,12 @@ func (m *machine) read() (memory.State, error) {
 	return memory.State{Total: 100 << 30, Available: m.percent.Load() << 30}, nil
 }
 
+// pass lets time pass, and then all that waits for this time happen.
+func pass(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
 // ringSize returns how much memory the output takes.
 func (w *world) ringSize() (n int) {
 	w.locked(func(h *Holder) { n = h.ring.Memory() })
@@ -45,18 +51,18 @@ func TestTerminalUnderPressure(t *testing.T) {
 			t.Fatalf("the ring takes %d bytes of 4 MiB of output", held)
 		}
 		m.percent.Store(scarceMemory - 1)
-		time.Sleep(checkInterval)
+		pass(checkInterval)
 		w.print(all[4<<20 : 6<<20])
 		if n := w.ringSize(); n > held || n < held/2 {
 			t.Errorf("while memory is scarce the ring takes %d bytes, want at most the %d of before", n, held)
 		}
 		m.percent.Store(criticalMemory - 1)
-		time.Sleep(checkInterval + 10*criticalInterval)
+		pass(checkInterval + 10*criticalInterval)
 		if n := w.ringSize(); n > smallRing || n < smallRing/2 {
 			t.Errorf("while memory is critical the ring takes %d bytes, want about %d", n, smallRing)
 		}
 		m.percent.Store(plentyMemory)
-		time.Sleep(checkInterval)
+		pass(checkInterval)
 		w.print(all[6<<20:])
 		if n := w.ringSize(); n < 2<<20 {
 			t.Errorf("with plenty of memory the ring takes %d bytes, and 2 MiB were printed", n)
@@ -77,7 +83,7 @@ func TestPipeUnderPressure(t *testing.T) {
 	onMachine(t, wire.Launch{Buffer: 64 << 20, PipeTTL: 10 * time.Hour}, m.read, func(w *world) {
 		all := lines(6 << 20)
 		done := w.printing(all)
-		time.Sleep(time.Hour)
+		pass(time.Hour)
 		if n := w.ringSize(); done() || n > 2*checkGrowth {
 			t.Errorf("the ring takes %d bytes while no memory is available; the program has printed all: %v", n, done())
 		}
@@ -91,7 +97,7 @@ func TestPipeUnderPressure(t *testing.T) {
 		done = w.printing(all)
 		c.awaitOutput(all + all)
 		m.percent.Store(plentyMemory)
-		time.Sleep(checkInterval)
+		pass(checkInterval)
 		if !done() {
 			t.Error("the program waits")
 		}
@@ -124,12 +130,12 @@ func TestIdleHolderDoesNotLook(t *testing.T) {
 	m.percent.Store(50)
 	onMachine(t, wire.Launch{PTY: true, Buffer: 64 << 20}, m.read, func(w *world) {
 		w.print(lines(smallRing / 2))
-		time.Sleep(24 * time.Hour)
+		pass(24 * time.Hour)
 		if n := m.looks.Load(); n != 0 {
 			t.Errorf("%d looks at the memory", n)
 		}
 		w.print(lines(2 * smallRing))
-		time.Sleep(time.Hour)
+		pass(time.Hour)
 		if n := m.looks.Load(); n < 50 || n > 70 {
 			t.Errorf("%d looks in an hour, want about 60", n)
 		}

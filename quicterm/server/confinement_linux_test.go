@@ -34,7 +34,7 @@ func init() {
 	}
 	exe, err := os.Executable()
 	if err == nil {
-		err = syscall.Exec(exe, []string{exe}, []string{grantVar + "=" + os.Getenv(grantVar)})
+		err = syscall.Exec(exe, []string{exe}, []string{grantVar + "=" + os.Getenv(grantVar), quickExit})
 	}
 	fmt.Println(err)
 	os.Exit(1)
@@ -91,7 +91,7 @@ func TestSandboxGetsNoGrant(t *testing.T) {
 				t.Skip("this process is confined so itself")
 			}
 			cmd := exec.Command(exe)
-			cmd.Env = []string{grantVar + "=" + path, confineVar + "=" + test.how}
+			cmd.Env = []string{grantVar + "=" + path, confineVar + "=" + test.how, quickExit}
 			cmd.SysProcAttr = &test.attr
 			out, err := cmd.CombinedOutput()
 			if errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.ENOSPC) || strings.HasPrefix(string(out), "skip:") {
@@ -118,7 +118,7 @@ func TestGrantOfEndedProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(exe)
-	cmd.Env = []string{grantVar + "=" + path}
+	cmd.Env = []string{grantVar + "=" + path, quickExit}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

@@ -73,7 +73,7 @@ func TestNologinGetsNoGrant(t *testing.T) {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(exe)
-	cmd.Env = []string{grantVar + "=" + path}
+	cmd.Env = []string{grantVar + "=" + path, quickExit}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: a.UID, Gid: a.GID}}
 	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "refused: the account nobody may not log in") {
 		t.Errorf("%q, %v; want a refusal", out, err)

@@ -20,6 +20,10 @@ import (
 // grantVar makes the test's executable ask for a grant at a socket.
 const grantVar = "QUICTERM_TEST_GRANT"
 
+// quickExit is the environment in which a program with the race detector ends at once, not a
+// second later.
+const quickExit = "GORACE=atexit_sleep_ms=0"
+
 // TestMain makes the test's executable a holder or a reader of keys if a daemon starts it
 // as one.
 func TestMain(m *testing.M) {
@@ -69,7 +73,7 @@ func inCopy(t *testing.T) bool {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(file, "-test.run=^"+t.Name()+"$", "-test.v")
-	cmd.Env = append(os.Environ(), copiedVar+"=1")
+	cmd.Env = append(os.Environ(), copiedVar+"=1", quickExit)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}
