@@ -142,4 +142,7 @@ func badGrants(t *testing.T, h *rig.Host) {
 		defer c.Close()
 	}
 	newToken(t, h)
+	if lines := warnings(h, 0, "grant refused"); len(lines) > 0 {
+		t.Errorf("logged %q of processes that left", lines)
+	}
 }

@@ -166,8 +166,14 @@ func (g *grants) answer(ctx context.Context, c *net.UnixConn) error {
 		return errors.Join(fmt.Errorf("user id %d: %w", uid, err), wire.Send(c, &wire.Error{Text: err.Error()}))
 	}
 	g.server.use()
+	switch err := wire.Send(c, grant); {
+	case errors.Is(err, syscall.EPIPE): // who asked is gone: nothing was refused
+		return nil
+	case err != nil:
+		return err
+	}
 	g.server.log.Info("grant given", "uid", uid)
-	return wire.Send(c, grant)
+	return nil
 }
 
 // grant returns a grant for the process at the other end of a connection. A session has
