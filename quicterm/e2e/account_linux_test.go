@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	hostileConns = 220
+	hostileConns = 180
 
 	// accountConns is how many connections an account may have: one for each of 100
 	// sessions, and 64 more.
