@@ -1,6 +1,8 @@
 package auth
 
 import (
+	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -30,12 +32,22 @@ func (p *Permissions) Valid() bool {
 }
 
 // Scope returns the scope of a key with a command: such a key can only use sessions that
-// were made with the same key. It is empty for all other keys.
+// were made with the same key and the same command, since sessions made before the command
+// was changed still run the old one. It is empty for all other keys. A nil key stands for a
+// token.
 func (p *Permissions) Scope(key ssh.PublicKey) string {
 	if p.Command == "" {
 		return ""
 	}
-	return hex.EncodeToString([]byte(ssh.FingerprintSHA256(key)))
+	var blob []byte
+	if key != nil {
+		blob = key.Marshal()
+	}
+	sum := sha256.New()
+	sum.Write(binary.BigEndian.AppendUint32(nil, uint32(len(blob))))
+	sum.Write(blob)
+	sum.Write([]byte(p.Command))
+	return hex.EncodeToString(sum.Sum(nil))
 }
 
 // An optionError is the error of a key that an option of its line refuses now, or whose

@@ -246,15 +246,24 @@ func TestCertificateIsNotItsKey(t *testing.T) {
 	}
 }
 
-// Only a key with a command is limited to its own sessions.
+// Only a key with a command is limited to its own sessions, with that command.
 func TestScope(t *testing.T) {
-	free, forced := Permissions{NoPTY: true}, Permissions{Command: "x"}
+	free := Permissions{NoPTY: true}
 	if got := free.Scope(public(edKey(1))); got != "" {
 		t.Errorf("a free key has the scope %q, want none", got)
 	}
-	one, two := forced.Scope(public(edKey(1))), forced.Scope(public(edKey(2)))
-	if one == "" || one == two || one != (&Permissions{Command: "y"}).Scope(public(edKey(1))) {
-		t.Errorf("scopes %q and %q, want one of each key", one, two)
+	seen := map[string]bool{"": true}
+	for _, command := range []string{"x", "y"} {
+		forced, verified := Permissions{Command: command}, Permissions{Command: command, Verified: true}
+		for _, key := range []ssh.PublicKey{public(edKey(1)), public(edKey(2)), nil} {
+			scope := forced.Scope(key)
+			if seen[scope] {
+				t.Errorf("%s with %v has the scope of others", command, key)
+			}
+			if seen[scope] = true; verified.Scope(key) != scope {
+				t.Errorf("%s with %v has two scopes", command, key)
+			}
+		}
 	}
 }
 

@@ -164,6 +164,23 @@ func TestRestrictedKeyLearnsNoNames(t *testing.T) {
 	x.Run("echo un''touched", "untouched")
 }
 
+// A login gets the command that its key has now, and not a session with an earlier one.
+func TestForcedCommandChanged(t *testing.T) {
+	h := newHost(t)
+	h.Start()
+	key := string(ssh.MarshalAuthorizedKey(h.Key))
+	h.Write("authorized_keys", `command="echo old; cat" `+key)
+	old := rig.Open(t, h.Via(h.Addr, "connect", []string{"-s", "work"}))
+	old.Expect("old")
+	old.Send("~d")
+	old.Exit()
+	h.Write("authorized_keys", `command="echo new" `+key)
+	for _, name := range []string{"", "work"} {
+		rig.Open(t, h.QT("attach", name)).Expect("there is no session")
+	}
+	wantOutput(t, h.Via(h.Addr, "connect", []string{"-s", "work"}), "new\n")
+}
+
 func mustOutput(t *testing.T, cmd *exec.Cmd) []byte {
 	t.Helper()
 	out, err := cmd.Output()

@@ -117,11 +117,11 @@ func (c *conn) redeem(ctx context.Context, token []byte) error {
 	if c.account.Expired(time.Now()) {
 		return fmt.Errorf("account %s has expired", c.account.Name)
 	}
-	allowed, scope, err := c.server.tokenPermissions(ctx, c.account, c.address(), c.carrier.LocalAddr().Addr())
+	allowed, _, err := c.server.tokenPermissions(ctx, c.account, c.address(), c.carrier.LocalAddr().Addr())
 	if err != nil {
 		return fmt.Errorf("account %s: %w", c.account.Name, err)
 	}
-	c.allowed, c.scope = *allowed, scope
+	c.allowed, c.scope = *allowed, allowed.Scope(nil)
 	c.proof = "token"
 	return nil
 }
