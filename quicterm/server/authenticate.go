@@ -122,7 +122,7 @@ func (c *conn) redeem(ctx context.Context, token []byte) error {
 		return fmt.Errorf("account %s: %w", c.account.Name, err)
 	}
 	c.allowed, c.scope = *allowed, allowed.Scope(nil)
-	c.proof = "token"
+	c.proof, c.provenAt = "token", time.Now()
 	return nil
 }
 
@@ -213,7 +213,7 @@ func (c *conn) checkAnswer(ctx context.Context, hello *wire.Hello, answer *wire.
 	}
 	c.account, c.allowed, c.scope = a, *allowed, allowed.Scope(key)
 	c.key = answer.Key
-	c.proof = ssh.FingerprintSHA256(key)
+	c.proof, c.provenAt = ssh.FingerprintSHA256(key), time.Now()
 	return nil
 }
 

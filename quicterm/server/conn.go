@@ -9,6 +9,7 @@ import (
 	"io"
 	"log/slog"
 	"net/netip"
+	"os"
 	"time"
 
 	"github.com/quicterm/quicterm/migrate/carrier/quic"
@@ -24,6 +25,11 @@ const closeTimeout = 3 * time.Second
 // firstMessageTimeout bounds how long a client may be silent. It sends its first message
 // with the end of its handshake; packets may be lost.
 const firstMessageTimeout = 5 * time.Second
+
+// requestsTime bounds how long after its proof a client may send requests. qt sends its only one
+// with the proof. What let the client in is not looked at again for List, Kill and Revoke, and
+// first at rightTime after an Attach.
+const requestsTime = 30 * time.Second
 
 // denyInterval is the unit of the time that a denied login takes, so that it does not tell
 // whether the account exists, or has keys. Looking that up takes less.
@@ -51,6 +57,7 @@ type conn struct {
 	key      []byte // that proved the client, or nil
 	scope    string // see wire.Open
 	proof    string // see Log in the package's documentation
+	provenAt time.Time
 
 	instance wire.InstanceID // of an Attach
 }
@@ -111,7 +118,8 @@ func (c *conn) serve(ctx context.Context) error {
 	}
 	c.server.unauthenticated.prove(c.pending)
 	c.server.accounts.join(c.account.UID, c.member)
-	c.carrier.SetDeadline(time.Time{})
+	c.carrier.SetDeadline(c.provenAt.Add(requestsTime))
+	c.carrier.SetWriteDeadline(time.Time{})
 	c.log.Info("client authenticated", "account", c.account.Name, "proof", c.proof, "software", c.software)
 	c.log = c.server.log.With("client", c.account.Name+"@"+c.incoming.RemoteAddr().String())
 	return c.serveRequests(c.incoming.Context(), request)
@@ -144,19 +152,25 @@ func (c *conn) awaitDenial() {
 }
 
 // serveRequests answers the requests of an authenticated client, until one makes the
-// connection a carrier or the client ends its side.
+// connection a carrier, the client ends its side or requestsTime has passed.
 func (c *conn) serveRequests(ctx context.Context, request wire.Message) error {
 	for {
 		c.member.heard()
+		if time.Since(c.provenAt) >= requestsTime { // also the first, which may come after the proof
+			return fmt.Errorf("request later than %v after the proof", requestsTime)
+		}
 		if done, err := c.handle(ctx, request); done || err != nil {
 			return err
 		}
 		var err error
 		request, err = wire.Read(c.carrier, wire.MaxMessage)
-		if errors.Is(err, io.EOF) {
+		switch {
+		case errors.Is(err, io.EOF):
 			return nil
-		}
-		if err != nil {
+		case errors.Is(err, os.ErrDeadlineExceeded):
+			c.awaitClose() // the answer may have come late, and is under way
+			return nil
+		case err != nil:
 			return fmt.Errorf("request: %w", err)
 		}
 	}

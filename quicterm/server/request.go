@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"time"
 
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
@@ -101,7 +102,8 @@ func (c *conn) attach(ctx context.Context, req *wire.Attach, m wire.Message) err
 		return ended(err)
 	}
 	l := admission{uid: c.account.UID, account: open.Account, key: string(open.Key), scope: open.Scope, noPTY: open.NoPTY}
-	defer c.guard(l, recheckInterval)()
+	c.carrier.SetDeadline(time.Time{})
+	defer c.guard(l, rightTime)()
 	return c.relay(answer, toHolder)
 }
 

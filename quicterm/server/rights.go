@@ -260,7 +260,8 @@ func (c *conn) right(l admission) right {
 
 // guard closes the connection when what let the client in does so no more: it checks that
 // after a time, when the client's address has changed, and each day. The caller calls stop
-// when the connection has ended.
+// when the connection has ended. After a login that time is rightTime: access may have been
+// withdrawn between the proof and the Attach, and no result from before the Attach is used then.
 func (c *conn) guard(l admission, after time.Duration) (stop func()) {
 	ctx, cancel := context.WithCancel(c.incoming.Context())
 	var wg sync.WaitGroup

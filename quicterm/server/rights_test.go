@@ -110,6 +110,51 @@ func TestWithdrawn(t *testing.T) {
 	})
 }
 
+// A client that has proven who it is cannot keep that for later: it can only send requests for a
+// while, and what let it in is looked at again after its Attach.
+func TestProofIsNotKept(t *testing.T) {
+	judged(t, func(h *host, j *judge, _ wire.Attached) {
+		silent, _, _ := h.dial(quic.Dial, false)
+		h.send(silent, h.login(&wire.List{})...)
+		h.want("list", silent, wire.TypeListing)
+		busy, _, _ := h.dial(quic.Dial, false)
+		h.send(busy, h.login(&wire.List{})...)
+		slow, _, _ := h.dial(quic.Dial, false)
+		login := h.login(&wire.Attach{PTY: true})
+		h.send(slow, login[:2]...) // no request yet
+		late, _, _ := h.dial(quic.Dial, false)
+		h.send(late, h.login(&wire.List{})...)
+		h.want("list", late, wire.TypeListing)
+		start := time.Now()
+		for ; time.Since(start) < requestsTime-time.Second; time.Sleep(time.Second) {
+			h.want("list", busy, wire.TypeListing)
+			h.send(busy, &wire.List{})
+		}
+		h.send(late, &wire.Attach{PTY: true})
+		h.want("attach", late, wire.TypeAttached)
+		j.says(errGone)
+		time.Sleep(2*time.Second + closeTimeout)
+		for _, c := range []*quic.Conn{silent, busy} {
+			if c.Context().Err() == nil {
+				t.Errorf("not closed %v after the proof", time.Since(start))
+			}
+		}
+		h.send(slow, login[2])
+		if m, err := wire.Read(slow, wire.MaxMessage); err == nil {
+			t.Errorf("a late first request is answered with %d", m.Type)
+		}
+		if late.Context().Err() != nil {
+			t.Error("an attached client has lost its connection before it was checked")
+		}
+		for start := time.Now(); late.Context().Err() == nil; time.Sleep(time.Second) {
+			if time.Since(start) > addressInterval {
+				t.Fatal("not checked after an Attach")
+			}
+			late.SendDatagram([]byte("alive"))
+		}
+	})
+}
+
 // A connection that stays is checked each day, and when its client has another address.
 func TestCheckedDaily(t *testing.T) {
 	judged(t, func(h *host, j *judge, attached wire.Attached) {
