@@ -167,6 +167,7 @@ func (c *conn) accepted(ctx context.Context, hello *wire.Hello) (*wire.Offer, er
 	if len(offer.Keys) == 0 {
 		return offer, fmt.Errorf("none of %d keys is accepted for %s, the last: %w", len(hello.Keys), hello.User, refused)
 	}
+	c.server.unauthenticated.know(c.pending) // its user may be asked for a touch or a passphrase
 	return offer, nil
 }
 

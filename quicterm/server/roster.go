@@ -14,7 +14,7 @@ type pending struct {
 	evicted      context.Context // ends when the client loses its place
 	evict        func()
 
-	known   bool    // clients of its source have logged in
+	known   bool    // clients of its source have logged in, or an account accepts its key
 	roster  *roster // that has it; nil if it does not count any more
 	since   time.Time
 	leaving bool // it is denied, and only has to read that
@@ -58,9 +58,9 @@ func (r *roster) uncount(prefix netip.Prefix) {
 }
 
 // victim returns the client that loses its place first: a leaving one, else the oldest of
-// the source that has most, of the site that has most; among equals, one of an unknown source.
+// the source that has most, of the site that has most; among equals, one that is not known.
 // So no flood evicts a client of a source that has fewer places than the flood's sources, nor
-// one of a known source that has as many: a person may need a minute to touch a key.
+// a known one whose source has as many: a person may need a minute to touch a key.
 func (r *roster) victim() (victim *pending) {
 	for p := range r.members {
 		if victim == nil || r.before(p, victim) {

@@ -155,6 +155,13 @@ func (u *unauthenticated) leave(p *pending) {
 	p.leaving = true
 }
 
+// know makes a client keep its place against unknown ones.
+func (u *unauthenticated) know(p *pending) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	p.known = true
+}
+
 // prove stops counting a client, and makes its source known.
 func (u *unauthenticated) prove(p *pending) {
 	u.remove(p)

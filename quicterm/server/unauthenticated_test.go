@@ -4,6 +4,7 @@ package server
 
 import (
 	"context"
+	"crypto/ed25519"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -11,7 +12,10 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/crypto/ssh"
+
 	"github.com/quicterm/quicterm/migrate/carrier/quic"
+	"github.com/quicterm/quicterm/quicterm/auth"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -204,6 +208,34 @@ func TestSlowLoginOfKnownSource(t *testing.T) {
 	if person.evicted.Err() != nil {
 		t.Error("the person has lost the place")
 	}
+}
+
+// So does a person of an unknown source, once the account accepts a key.
+func TestSlowLoginWithAcceptedKey(t *testing.T) {
+	onHost(t, func(h *host) {
+		h.limit(60)
+		u, now := h.server.unauthenticated, time.Now()
+		person := mustAdd(t, u, now, clientAddr)
+		u.move(now, person, logins)
+		key, err := ssh.NewPublicKey(ed25519.PublicKey(make([]byte, ed25519.PublicKeySize)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		user := h.server.self.Name
+		accepted := authorized{user, []auth.Verdict{{Allowed: new(auth.Permissions)}}, now}
+		c := &conn{server: h.server, pending: person, keys: accepted}
+		if _, err := c.accepted(t.Context(), &wire.Hello{User: user, Keys: [][]byte{key.Marshal()}}); err != nil {
+			t.Fatal(err)
+		}
+		for _, addr := range bots(30) {
+			now = now.Add(time.Second)
+			u.move(now, mustAdd(t, u, now, addr), logins)
+			closeEvicted(u)
+		}
+		if person.evicted.Err() != nil {
+			t.Error("the person has lost the place")
+		}
+	})
 }
 
 // Denied clients, which only have to read that, lose their places first.
