@@ -14,6 +14,7 @@ import (
 
 	"github.com/quicterm/quicterm/quicterm/account"
 	"github.com/quicterm/quicterm/quicterm/auth"
+	"github.com/quicterm/quicterm/quicterm/keyfile"
 	"github.com/quicterm/quicterm/quicterm/sshd"
 )
 
@@ -39,7 +40,7 @@ func (s *Server) policy(ctx context.Context, a *account.Account, client, server 
 
 // authorize returns what sshd's configuration and the authorized_keys files of an account
 // allow keys, for a client at an address of a server at another, now. An error says nothing
-// about the keys (see keyfile.Reader).
+// about the keys (see keyfile.Reader), as a refusal that wraps keyfile.ErrUnread.
 //
 // It asks for both at once, because each takes a process. The files that sshd names are
 // nearly always those that it named for the last login; otherwise they are read again.
@@ -84,8 +85,12 @@ func (s *Server) authorize(
 		s.keyPatterns.Store(&allowed)
 		read.verdicts, read.err = s.readKeys(ctx, a, allowed, client, keys)
 	}
-	if read.err != nil || policy == nil {
+	if policy == nil {
 		return read.verdicts, read.err
+	}
+	if read.err != nil { // it takes nothing from what the policy refuses
+		unread := fmt.Errorf("%w: %w", keyfile.ErrUnread, read.err)
+		read.verdicts = slices.Repeat([]auth.Verdict{{Refused: unread}}, len(keys))
 	}
 	verdicts := make([]auth.Verdict, len(keys))
 	for i, v := range read.verdicts {
@@ -113,20 +118,21 @@ func (s *Server) tokenPermissions(
 	return allowed, scope, nil
 }
 
-// obey returns what is left of what a file allows a key, and why it is nothing.
+// obey returns what is left of what a file allows a key, and why it is nothing. The policy comes
+// first: the account itself can make its files unreadable, which is no definite refusal.
 func obey(policy *sshd.Policy, uid uint32, blob []byte, v auth.Verdict) (*auth.Permissions, error) {
-	if v.Allowed == nil && policy.KeysCommand {
-		return nil, fmt.Errorf("%w (sshd also gets keys from AuthorizedKeysCommand, which is not supported)", v.Refused)
-	}
-	if v.Allowed == nil {
-		return nil, v.Refused
-	}
 	key, err := auth.ParseUserKey(blob)
 	if err != nil {
 		return nil, err
 	}
 	if err := policy.AcceptKey(key); err != nil {
 		return nil, err
+	}
+	if v.Allowed == nil && policy.KeysCommand {
+		return nil, fmt.Errorf("%w (sshd also gets keys from AuthorizedKeysCommand, which is not supported)", v.Refused)
+	}
+	if v.Allowed == nil {
+		return nil, v.Refused
 	}
 	if err := policy.AcceptCommand(uid, v.Allowed.Command); err != nil {
 		return nil, err

@@ -44,7 +44,8 @@ const (
 )
 
 // An admission is what let a client in: an account, and what one of its keys was allowed. There
-// is no key if a token let it in.
+// is no key if a token let it in. Of a client that resumes all but uid is what the holder says,
+// which the account may have made: the name says only which of several accounts with this uid.
 type admission struct {
 	uid     uint32
 	account string
@@ -55,7 +56,10 @@ type admission struct {
 
 // A withdrawnError says why a login does not let its client in any more. Every other error
 // of a check says nothing about that, and takes nothing from a client.
-type withdrawnError struct{ reason string }
+type withdrawnError struct {
+	reason  string
+	account bool // no login of the account does, whatever key its holder names
+}
 
 func (e *withdrawnError) Error() string { return e.reason }
 
@@ -70,7 +74,7 @@ type rights struct {
 
 	mu      sync.Mutex
 	results map[right]*result
-	missing map[string]time.Time // since when an account is not found
+	missing map[uint32]time.Time // since when an account is not found
 }
 
 // A right is an admission that is used from an address, at an address of the server.
@@ -87,7 +91,7 @@ type result struct {
 }
 
 func newRights(look func(context.Context, right) error) *rights {
-	return &rights{look: look, results: make(map[right]*result), missing: make(map[string]time.Time)}
+	return &rights{look: look, results: make(map[right]*result), missing: make(map[uint32]time.Time)}
 }
 
 // check returns nil if a right is one now, or was at most rightTime ago. It blocks until that
@@ -122,7 +126,7 @@ func (r *rights) fill(ctx context.Context, key right, known *result) (err error)
 	defer func() {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		err = r.confirmLocked(key.account, err)
+		err = r.confirmLocked(key.uid, err)
 		known.err = err
 		close(known.done)
 	}()
@@ -140,20 +144,20 @@ func (r *result) ended() bool {
 
 // confirmLocked takes it as withdrawn that an account does not exist when that was so for
 // long enough.
-func (r *rights) confirmLocked(account string, err error) error {
+func (r *rights) confirmLocked(uid uint32, err error) error {
 	if !errors.Is(err, errMissing) {
 		if err == nil || withdrawn(err) {
-			delete(r.missing, account)
+			delete(r.missing, uid)
 		}
 		return err
 	}
-	since, known := r.missing[account]
+	since, known := r.missing[uid]
 	if !known {
 		since = time.Now()
-		r.missing[account] = since
+		r.missing[uid] = since
 	}
 	if time.Since(since) >= missingTime {
-		return &withdrawnError{fmt.Sprintf("the account %s does not exist any more", account)}
+		return &withdrawnError{fmt.Sprintf("the account of user id %d does not exist any more", uid), true}
 	}
 	return err
 }
@@ -173,9 +177,9 @@ func (r *rights) forgetLocked() {
 	}
 }
 
-// refused returns why a right is none, if the same admission was withdrawn when it was checked
-// last, from any address: then it is checked again first. Otherwise it returns nil at once: the
-// client is let in, and checked meanwhile.
+// refused returns why a right is none, if the same admission, or its whole account, was withdrawn
+// when it was checked last, from any address: then it is checked again first. Otherwise it returns
+// nil at once: the client is let in, and checked meanwhile.
 func (r *rights) refused(ctx context.Context, key right) error {
 	if !r.withdrew(key.admission) {
 		return nil
@@ -187,12 +191,13 @@ func (r *rights) refused(ctx context.Context, key right) error {
 }
 
 // withdrew reports whether the last check of an admission, from one of the addresses that it was
-// used from, has found it withdrawn.
+// used from, has found it withdrawn, or one of another admission the whole account.
 func (r *rights) withdrew(a admission) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for key, known := range r.results {
-		if key.admission == a && known.ended() && withdrawn(known.err) {
+		var w *withdrawnError
+		if key.uid == a.uid && known.ended() && errors.As(known.err, &w) && (w.account || key.admission == a) {
 			return true
 		}
 	}
@@ -202,33 +207,52 @@ func (r *rights) withdrew(a admission) bool {
 // errMissing is the error of an account that is not found.
 var errMissing = errors.New("account is not found")
 
-// look checks whether a client would be let in now, as logging in does.
+// lookup returns the account of an admission: that of its uid. Of several it is the one that was
+// logged in to, as the holder says.
+func (s *Server) lookup(ctx context.Context, by admission) (*account.Account, error) {
+	a, err := s.names.LookupID(ctx, by.uid)
+	if err != nil || a.Name == by.account {
+		return a, err
+	}
+	if named, err := s.names.Lookup(ctx, by.account); err == nil && named.UID == by.uid {
+		return named, nil
+	}
+	return a, nil
+}
+
+// look checks whether a client would be let in now, as logging in does. What holds for the whole
+// account comes first: it does not depend on what the holder says.
 func (s *Server) look(ctx context.Context, r right) error {
-	a, err := s.names.Lookup(ctx, r.account)
+	a, err := s.lookup(ctx, r.admission)
 	if errors.Is(err, account.ErrUnknown) {
-		return fmt.Errorf("%s: %w", r.account, errMissing)
+		return fmt.Errorf("user id %d: %w", r.uid, errMissing)
 	}
 	if err != nil {
 		return err
 	}
-	switch {
-	case a.UID != r.uid:
-		return &withdrawnError{fmt.Sprintf("the account %s is another one now", a.Name)}
-	case a.Expired(time.Now()):
-		return &withdrawnError{fmt.Sprintf("the account %s has expired", a.Name)}
+	if a.Expired(time.Now()) {
+		return &withdrawnError{fmt.Sprintf("the account %s has expired", a.Name), true}
+	}
+	switch _, err := s.policy(ctx, a, r.from, r.at); {
+	case errors.Is(err, sshd.ErrRefused):
+		return &withdrawnError{err.Error(), true}
+	case err != nil:
+		return err
+	case a.Name != r.account:
+		return &withdrawnError{reason: fmt.Sprintf("the account of user id %d is %s now", a.UID, a.Name)}
 	case r.key == "":
 		allowed, scope, err := s.tokenPermissions(ctx, a, r.from, r.at)
 		switch {
 		case errors.Is(err, sshd.ErrRefused):
-			return &withdrawnError{err.Error()}
+			return &withdrawnError{reason: err.Error()}
 		case err == nil && r.less(allowed, scope):
-			return &withdrawnError{"a login by a token is allowed less than before"}
+			return &withdrawnError{reason: "a login by a token is allowed less than before"}
 		}
 		return err
 	}
 	key, err := auth.ParseUserKey([]byte(r.key))
 	if err != nil {
-		return &withdrawnError{err.Error()}
+		return &withdrawnError{reason: err.Error()}
 	}
 	verdicts, err := s.authorize(ctx, a, r.from, r.at, []byte(r.key))
 	if err != nil {
@@ -240,9 +264,9 @@ func (s *Server) look(ctx context.Context, r right) error {
 	case errors.Is(refused, keyfile.ErrUnread):
 		return refused
 	case allowed == nil:
-		return &withdrawnError{fmt.Sprintf("%s: %v", name, refused)}
+		return &withdrawnError{reason: fmt.Sprintf("%s: %v", name, refused)}
 	case r.less(allowed, allowed.Scope(key)):
-		return &withdrawnError{name + " is allowed less than before"}
+		return &withdrawnError{reason: name + " is allowed less than before"}
 	}
 	return nil
 }
@@ -284,11 +308,11 @@ func (c *conn) guard(l admission, after time.Duration) (stop func()) {
 				case ctx.Err() != nil:
 					return
 				case withdrawn(err):
-					c.log.Warn("client has lost access", "account", l.account, "reason", err.Error())
+					c.log.Warn("client has lost access", "uid", l.uid, "reason", err.Error())
 					c.carrier.Close()
 					return
 				case err != nil:
-					c.log.Warn("cannot check a client's access", "account", l.account, "error", err)
+					c.log.Warn("cannot check a client's access", "uid", l.uid, "error", err)
 					next = time.Now().Add(retryInterval)
 				default:
 					next = time.Now().Add(recheckInterval)

@@ -56,7 +56,7 @@ func comeBack(h *host, attached wire.Attached, n, seq uint64) *quic.Conn {
 	return c
 }
 
-var errGone = &withdrawnError{"the key is not there any more"}
+var errGone = &withdrawnError{reason: "the key is not there any more"}
 
 // A client that resumes is served before what let it in is checked, and for as long as that
 // is not known. It loses the connection when it is known to be withdrawn, and is refused
