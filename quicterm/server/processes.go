@@ -34,6 +34,7 @@ type processes struct {
 	log      *slog.Logger
 	children reaper
 	warnings *floodLog // of what an account has in its directory
+	asks     slots
 
 	mu       sync.Mutex
 	starting map[wire.SessionID]bool // holders that do not listen yet
@@ -119,7 +120,7 @@ func addSessions(found map[wire.SessionID]struct{}, dir string, names int) (comp
 func (p *processes) Ask(
 	ctx context.Context, uid uint32, id wire.SessionID, open *wire.Open, request wire.Message,
 ) (answer wire.Message, err error) {
-	err = p.connect(uid, id, func(path string) (err error) {
+	err = p.connect(ctx, uid, id, func(path string) (err error) {
 		answer, err = holder.Ask(ctx, path, uid, open, request)
 		if errors.Is(err, syscall.ECONNREFUSED) {
 			p.removeRefused(path, id) // its holder was killed
@@ -133,7 +134,7 @@ func (p *processes) Ask(
 func (p *processes) Carry(
 	ctx context.Context, uid uint32, id wire.SessionID, open *wire.Open, request wire.Message,
 ) (answer wire.Message, c carrier.Carrier, err error) {
-	err = p.connect(uid, id, func(path string) error {
+	err = p.connect(ctx, uid, id, func(path string) error {
 		a, conn, err := holder.Carry(ctx, path, uid, open, request)
 		if err == nil {
 			answer, c = a, conn
@@ -144,8 +145,15 @@ func (p *processes) Carry(
 }
 
 // connect calls f with each path that a holder's socket may have, until f has reached
-// the holder. The error is fs.ErrNotExist if none of the paths exists or all refuse.
-func (p *processes) connect(uid uint32, id wire.SessionID, f func(path string) error) error {
+// the holder. The error is fs.ErrNotExist if none of the paths exists or all refuse. It
+// blocks, until ctx ends, while maxAsks holders of the account are asked: each may keep a
+// thread in a file system of the account that never answers.
+func (p *processes) connect(ctx context.Context, uid uint32, id wire.SessionID, f func(path string) error) error {
+	release, err := p.asks.take(ctx, uid)
+	if err != nil {
+		return err
+	}
+	defer release()
 	for _, dir := range p.base.Dirs(uid) {
 		err := f(filepath.Join(dir, holder.SocketName(id)))
 		if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ECONNREFUSED) {

@@ -3,10 +3,12 @@
 package server
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 
 	"github.com/quicterm/quicterm/quicterm/holder"
@@ -65,7 +67,7 @@ func TestSessionDoesNotExist(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = p.connect(uid, id, func(path string) error {
+		err = p.connect(t.Context(), uid, id, func(path string) error {
 			c, err := rundir.Dial(path, uid)
 			if err == nil {
 				c.Close()
@@ -76,5 +78,42 @@ func TestSessionDoesNotExist(t *testing.T) {
 			t.Errorf("%s: %v", test.why, err)
 		}
 		s.Close()
+	}
+}
+
+// Holders of an account that keep their callers for ever, as in a file system that does not
+// answer, keep a number of callers. No further one is told that there is no session, and
+// other accounts do not wait.
+func TestStuckHolders(t *testing.T) {
+	p := &processes{base: rundir.Base(t.TempDir())}
+	if _, err := p.base.Make(); err != nil {
+		t.Fatal(err)
+	}
+	uid, id := uint32(os.Geteuid()), wire.SessionID{1}
+	stuck, answer := make(chan struct{}), make(chan struct{})
+	var wg sync.WaitGroup
+	for range maxAsks {
+		wg.Go(func() {
+			p.connect(t.Context(), uid, id, func(string) error {
+				stuck <- struct{}{}
+				<-answer
+				return nil
+			})
+		})
+		<-stuck
+	}
+	gone, leave := context.WithCancel(t.Context())
+	leave()
+	err := p.connect(gone, uid, id, func(string) error { t.Error("one more caller is stuck"); return nil })
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("one more: %v, want %v", err, context.Canceled)
+	}
+	if err := p.connect(t.Context(), uid+1, id, nil); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("another account: %v, want %v", err, fs.ErrNotExist)
+	}
+	close(answer)
+	wg.Wait()
+	if n := len(p.asks.accounts); n > 0 {
+		t.Errorf("%d accounts are kept", n)
 	}
 }
