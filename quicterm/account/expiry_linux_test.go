@@ -1,6 +1,8 @@
 package account
 
 import (
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 )
@@ -33,5 +35,23 @@ func TestShadowField(t *testing.T) {
 		if got := shadowField(shadow, name, 1); got != want {
 			t.Errorf("%s: %q, want %q", name, got, want)
 		}
+	}
+}
+
+// A file of shadow(5) that is there and cannot be read says nothing about an account.
+func TestShadowUnread(t *testing.T) {
+	dir := t.TempDir()
+	if lines, err := readShadow(filepath.Join(dir, "none")); lines != "" || err != nil {
+		t.Errorf("without a file: %q, %v", lines, err)
+	}
+	if _, err := readShadow(dir); err == nil {
+		t.Error("a file that cannot be read is no error")
+	}
+	file := filepath.Join(dir, "shadow")
+	if err := os.WriteFile(file, []byte("anna:!:1:\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if lines, err := readShadow(file); lines != "anna:!:1:\n" || err != nil {
+		t.Errorf("%q, %v", lines, err)
 	}
 }

@@ -114,8 +114,8 @@ func (c *conn) redeem(ctx context.Context, token []byte) error {
 	if c.account, err = c.server.names.LookupID(ctx, uid); err != nil {
 		return fmt.Errorf("token of user id %d: %w", uid, err)
 	}
-	if c.account.Expired(time.Now()) {
-		return fmt.Errorf("account %s has expired", c.account.Name)
+	if err := checkExpired(c.account); err != nil {
+		return err
 	}
 	allowed, _, err := c.server.tokenPermissions(ctx, c.account, c.address(), c.carrier.LocalAddr().Addr())
 	if err != nil {
@@ -181,10 +181,26 @@ func (c *conn) lookup(ctx context.Context, user string) (*account.Account, error
 	if !c.server.serves(a.UID) {
 		return nil, fmt.Errorf("account %s: this daemon serves %s only", a.Name, c.server.self.Name)
 	}
-	if a.Expired(time.Now()) {
-		return nil, fmt.Errorf("account %s has expired", a.Name)
+	if err := checkExpired(a); err != nil {
+		return nil, err
 	}
 	return a, nil
+}
+
+// errExpired is the error of an account whose expiration date has passed.
+var errExpired = errors.New("account has expired")
+
+// checkExpired returns nil if an account has not expired. An error other than errExpired says that
+// this cannot be known now.
+func checkExpired(a *account.Account) error {
+	expired, err := a.Expired(time.Now())
+	if expired {
+		err = errExpired
+	}
+	if err != nil {
+		return fmt.Errorf("account %s: %w", a.Name, err)
+	}
+	return nil
 }
 
 // checkAnswer accepts a signature as proof.

@@ -230,8 +230,11 @@ func (s *Server) look(ctx context.Context, r right) error {
 	if err != nil {
 		return err
 	}
-	if a.Expired(time.Now()) {
-		return &withdrawnError{fmt.Sprintf("the account %s has expired", a.Name), true}
+	switch err := checkExpired(a); {
+	case errors.Is(err, errExpired):
+		return &withdrawnError{err.Error(), true}
+	case err != nil:
+		return err
 	}
 	switch _, err := s.policy(ctx, a, r.from, r.at); {
 	case errors.Is(err, sshd.ErrRefused):

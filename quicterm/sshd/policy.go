@@ -142,10 +142,17 @@ func none(value string) bool { return strings.EqualFold(value, "none") }
 // admit returns why an account does not get in, or nil. It follows allowed_user and
 // auth_root_allowed of OpenSSH.
 func (p *Policy) admit(ctx context.Context, l *Login, host string) error {
+	locked := false
+	if !p.pam {
+		var err error
+		if locked, err = l.Locked(); err != nil {
+			return err
+		}
+	}
 	switch {
 	case p.refused:
 		return refusal("RefuseConnection")
-	case !p.pam && l.Locked():
+	case locked:
 		return refusal("a locked password without UsePAM")
 	case p.chroot:
 		return unsupported("ChrootDirectory")

@@ -39,7 +39,12 @@ func parse(t *testing.T, lines ...string) *Policy {
 func login(user string, uid uint32, client string) *Login {
 	return &Login{
 		User: user, UID: uid, Shell: "/bin/sh", Client: netip.MustParseAddr(client),
-		Locked: func() bool { return user == "locked" },
+		Locked: func() (bool, error) {
+			if user == "lost" {
+				return false, errors.New("no answer")
+			}
+			return user == "locked", nil
+		},
 		Groups: func(context.Context) ([]string, error) {
 			if user == "lost" {
 				return nil, errors.New("no answer")
@@ -64,6 +69,7 @@ func TestAdmit(t *testing.T) {
 		{"chrootdirectory /srv", login("jo", 1, "10.0.0.1"), "ChrootDirectory, which is not supported"},
 		{"forcecommand internal-sftp -R", login("jo", 1, "10.0.0.1"), "internal-sftp, which is not supported"},
 		{"usepam no", login("locked", 1, "10.0.0.1"), "locked password"},
+		{"usepam no", login("lost", 1, "10.0.0.1"), "no answer"},
 		{"usepam yes", login("locked", 1, "10.0.0.1"), ""},
 		{"", login("root", 0, "10.0.0.1"), ""},
 		{"permitrootlogin without-password", login("root", 0, "10.0.0.1"), ""},

@@ -51,7 +51,7 @@ type Login struct {
 
 	// Locked reports whether the account's password is locked. Groups returns the names of
 	// the account's groups. Both are called only if sshd's configuration depends on it.
-	Locked func() bool
+	Locked func() (bool, error)
 	Groups func(context.Context) ([]string, error)
 }
 
