@@ -130,7 +130,10 @@ func TestSecurityPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	rows := regexp.MustCompile(`(?m)^\|.*\| *([^|]*?) *\|$`).FindAllStringSubmatch(read(t, "../docs/security.md"), -1)
-	for _, row := range rows[2:] { // after the heading and its line
+	for _, row := range rows {
+		if row[1] == "test" || row[1] == "---" { // the heading of a table
+			continue
+		}
 		names := regexp.MustCompile("`(\\w+)`").FindAllStringSubmatch(row[1], -1)
 		if len(names) == 0 {
 			t.Errorf("no test in row %q", row[0])

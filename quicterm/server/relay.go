@@ -3,6 +3,7 @@
 package server
 
 import (
+	"context"
 	"io"
 	"sync"
 
@@ -15,6 +16,8 @@ import (
 // closes both.
 func (c *conn) relay(answer wire.Message, toHolder carrier.Carrier) error {
 	defer toHolder.Close()
+	// A holder that does not read must not keep a client that has gone.
+	defer context.AfterFunc(c.incoming.Context(), func() { toHolder.Close() })()
 	if err := wire.Write(c.carrier, answer); err != nil {
 		return err
 	}
