@@ -134,7 +134,7 @@ var packages = []struct {
 		imports: `configs migrate/carrier migrate/carrier/quic quicterm/account quicterm/auth quicterm/holder
 			quicterm/keyfile quicterm/memory quicterm/rundir quicterm/sshd quicterm/systemd quicterm/wire
 			golang.org/x/crypto golang.org/x/sys golang.org/x/time`,
-		tests: `bench/netem buffer migrate/carrier/sealed quicterm/holder/holdertest quicterm/holder/programtest
+		tests: `bench/netem buffer migrate/carrier/carriertest migrate/carrier/sealed quicterm/holder/holdertest quicterm/holder/programtest
 			quicterm/session`,
 	},
 	{
