@@ -18,11 +18,11 @@ import (
 )
 
 const (
-	hostileConns = 180
+	hostileConns = 280
 
-	// accountConns is how many connections an account may have: one for each of 100
+	// accountConns is how many connections an account may have: two for each of 100
 	// sessions, and 64 more.
-	accountConns = 164
+	accountConns = 264
 
 	// accountMemory is what an account may cost the daemon at most, in bytes.
 	accountMemory = 64 << 20
