@@ -5,6 +5,7 @@ package e2e
 import (
 	"bytes"
 	"math"
+	"os"
 	"strings"
 	"testing"
 
@@ -58,7 +59,9 @@ func badBeforeLogin(t *testing.T, h *rig.Host) {
 			c.conn.CloseWrite()
 		}
 		if test.name == "resume of an unknown account" {
-			c.wantMessage(&wire.Denied{}) // with the mark of the boot
+			if os.Geteuid() == 0 { // or the daemon does not serve it, and cannot know
+				c.wantMessage(&wire.Denied{})
+			}
 			c.wantDropped(test.why)
 			continue
 		}

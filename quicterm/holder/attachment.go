@@ -48,6 +48,7 @@ type attachment struct {
 	skipping    bool              // output up to now is about to be skipped
 	displacedBy string
 	revokedBy   string
+	toldRevoked bool
 }
 
 // newAttachment returns the attachment of a client that has output from first on to get.

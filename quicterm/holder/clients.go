@@ -82,6 +82,11 @@ func (s *clients) writer() *attachment {
 	return nil
 }
 
+// untold reports whether a client has lost its access and was not told so yet.
+func (s *clients) untold() bool {
+	return slices.ContainsFunc(s.all, func(a *attachment) bool { return a.role == roleRevoked && !a.toldRevoked })
+}
+
 // add makes a the writer. It returns the attachment that it displaces, or nil.
 func (s *clients) add(a *attachment) (before *attachment) {
 	if before = s.writer(); before != nil {

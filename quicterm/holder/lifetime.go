@@ -25,7 +25,7 @@ type lifetime struct {
 	hungUp      bool                    // the program was hung up
 	hangup      reason                  // why, unless its client asked for it
 	killPending bool                    // SIGKILL follows
-	killed      bool                    // by a Kill
+	killed      bool                    // by a Kill, or by a Revoke of its only client
 	requested   map[syscall.Signal]bool // signals that are no news to the client
 
 	exited  bool // the Exit frame is in the log
@@ -130,9 +130,10 @@ func (h *Holder) killLocked(client string) {
 func (h *Holder) hiddenLocked() bool { return h.life.killed && h.life.exited }
 
 // endIfUnseenLocked ends the session if its program was hung up and has ended, and no
-// client will come to see that.
+// client will come to see that. A pipe also waits for a client that lost its access: without
+// an answer, that client would look for the session for minutes.
 func (h *Holder) endIfUnseenLocked() {
-	if h.life.exited && h.life.hungUp && h.clients.writer() == nil {
+	if h.life.exited && h.life.hungUp && h.clients.writer() == nil && (h.launch.PTY || !h.clients.untold()) {
 		h.finishLocked("hung up, and no client is left to see it")
 	}
 }

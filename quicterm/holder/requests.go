@@ -85,7 +85,7 @@ func (h *Holder) handleAttachLocked(open *wire.Open, m wire.Message) (answer wir
 		}
 		return a.answer, func(c carrier.Carrier) { h.carry(a, c, true) }, nil
 	}
-	if refusal := a.refusal(); refusal != nil {
+	if refusal := h.refusalLocked(a); refusal != nil {
 		return refusal, nil, nil
 	}
 	// The client asks again, because it lost the connection before the answer.
@@ -103,7 +103,7 @@ func (h *Holder) handleResumeLocked(m wire.Message) (answer wire.Body, carry fun
 		h.logDeniedLocked(err)
 		return &wire.Denied{}, nil, nil
 	}
-	if refusal := a.refusal(); refusal != nil {
+	if refusal := h.refusalLocked(a); refusal != nil {
 		return refusal, nil, nil
 	}
 	fromClient, fromHolder := a.verifier.SealKeys(req.Statement())

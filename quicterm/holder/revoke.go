@@ -25,6 +25,7 @@ func (h *Holder) revokeLocked(by string, req *wire.Revoke) uint32 {
 	a.role, a.revokedBy = roleRevoked, by
 	a.close()
 	if !h.launch.PTY && !h.life.hungUp {
+		h.life.killed = true
 		h.hangupLocked("")
 	}
 	h.presenceChangedLocked()
@@ -45,12 +46,14 @@ func (a *attachment) loggedInWith(sum []byte) bool {
 	return bytes.Equal(got[:], sum)
 }
 
-// refusal returns what a client is told that comes back and is not the writer, or nil.
-func (a *attachment) refusal() *wire.Error {
+// refusalLocked returns what a client is told that comes back and is not the writer, or nil.
+func (h *Holder) refusalLocked(a *attachment) *wire.Error {
 	switch a.role {
 	case roleDisplaced:
 		return &wire.Error{Code: wire.CodeDisplaced, Text: a.displacedBy}
 	case roleRevoked:
+		a.toldRevoked = true
+		h.endIfUnseenLocked()
 		return &wire.Error{Code: wire.CodeWithdrawn, Text: fmt.Sprintf("%s has revoked it (qt revoke)", a.revokedBy)}
 	}
 	return nil

@@ -5,6 +5,7 @@ package holder
 import (
 	"crypto/sha256"
 	"testing"
+	"testing/synctest"
 
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
@@ -72,5 +73,18 @@ func TestRevokeOfNoKey(t *testing.T) {
 		if len(w.program.Signals()) == 0 {
 			t.Error("a pipe that nobody can attach to was not hung up")
 		}
+		w.program.End(0)
+		synctest.Wait()
+		m, _ := w.ask(&wire.Open{}, a.statement())
+		var refusal wire.Error
+		w.want("resume of a pipe that has ended meanwhile", m, &refusal)
+		if refusal.Code != wire.CodeWithdrawn {
+			t.Errorf("refused with %+v", refusal)
+		}
+		w.locked(func(h *Holder) {
+			if !h.life.over {
+				t.Error("the session is kept, but its client was told")
+			}
+		})
 	})
 }
