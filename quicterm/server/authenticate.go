@@ -117,7 +117,7 @@ func (c *conn) redeem(ctx context.Context, token []byte) error {
 	if err := checkExpired(c.account); err != nil {
 		return err
 	}
-	allowed, _, err := c.server.tokenPermissions(ctx, c.account, c.address(), c.carrier.LocalAddr().Addr())
+	allowed, err := c.server.tokenPermissions(ctx, c.account, c.address(), c.carrier.LocalAddr().Addr())
 	if err != nil {
 		return fmt.Errorf("account %s: %w", c.account.Name, err)
 	}

@@ -123,3 +123,27 @@ func TestRefusedKeyUnread(t *testing.T) {
 		}
 	}
 }
+
+// While the list of revoked keys cannot be read, no key logs in, and none loses its access but one
+// that is in no file any more.
+func TestRevokedKeysUnread(t *testing.T) {
+	s, key, local := refusingServer(t, "revokedkeys /none"), newUserKey(t), netip.MustParseAddr("127.0.0.1")
+	policy, err := s.policy(t.Context(), s.self, local, local)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		why    string
+		file   auth.Verdict
+		unread bool
+	}{
+		{"allowed", auth.Verdict{Allowed: new(auth.Permissions)}, true},
+		{"removed", auth.Verdict{Refused: auth.ErrNotAuthorized}, false},
+		{"not read", auth.Verdict{Refused: keyfile.ErrUnread}, true},
+	} {
+		allowed, err := obey(policy, s.self.UID, key.Marshal(), test.file)
+		if allowed != nil || err == nil || errors.Is(err, keyfile.ErrUnread) != test.unread {
+			t.Errorf("%s: %v, %v", test.why, allowed, err)
+		}
+	}
+}

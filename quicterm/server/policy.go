@@ -99,34 +99,32 @@ func (s *Server) authorize(
 	return verdicts, nil
 }
 
-// tokenPermissions returns what an account is allowed that logs in with a token, and its scope
-// (see wire.Open). The error is that of policy.
+// tokenPermissions returns what an account is allowed that logs in with a token. The error is
+// that of policy.
 func (s *Server) tokenPermissions(
 	ctx context.Context, a *account.Account, client, server netip.Addr,
-) (allowed *auth.Permissions, scope string, err error) {
-	allowed = new(auth.Permissions)
+) (*auth.Permissions, error) {
 	policy, err := s.policy(ctx, a, client, server)
 	if err != nil || policy == nil {
-		return allowed, "", err
+		return new(auth.Permissions), err
 	}
 	if err := policy.AcceptCommand(a.UID, ""); err != nil {
-		return nil, "", err
+		return nil, err
 	}
-	if allowed = restrict(policy, allowed); allowed.Command != "" {
-		scope = "ForceCommand"
-	}
-	return allowed, scope, nil
+	return restrict(policy, new(auth.Permissions)), nil
 }
 
-// obey returns what is left of what a file allows a key, and why it is nothing. The policy comes
-// first: the account itself can make its files unreadable, which is no definite refusal.
+// obey returns what is left of what a file allows a key, and why it is nothing. A refusal by the
+// policy comes first: the account itself can make its files unreadable, which is no definite one.
+// That the policy is not known comes last.
 func obey(policy *sshd.Policy, uid uint32, blob []byte, v auth.Verdict) (*auth.Permissions, error) {
 	key, err := auth.ParseUserKey(blob)
 	if err != nil {
 		return nil, err
 	}
-	if err := policy.AcceptKey(key); err != nil {
-		return nil, err
+	unknown := policy.AcceptKey(key)
+	if errors.Is(unknown, sshd.ErrRefused) {
+		return nil, unknown
 	}
 	if v.Allowed == nil && policy.KeysCommand {
 		return nil, fmt.Errorf("%w (sshd also gets keys from AuthorizedKeysCommand, which is not supported)", v.Refused)
@@ -136,6 +134,9 @@ func obey(policy *sshd.Policy, uid uint32, blob []byte, v auth.Verdict) (*auth.P
 	}
 	if err := policy.AcceptCommand(uid, v.Allowed.Command); err != nil {
 		return nil, err
+	}
+	if unknown != nil {
+		return nil, fmt.Errorf("%w: %w", keyfile.ErrUnread, unknown)
 	}
 	return restrict(policy, v.Allowed), nil
 }

@@ -244,11 +244,11 @@ func (s *Server) look(ctx context.Context, r right) error {
 	case a.Name != r.account:
 		return &withdrawnError{reason: fmt.Sprintf("the account of user id %d is %s now", a.UID, a.Name)}
 	case r.key == "":
-		allowed, scope, err := s.tokenPermissions(ctx, a, r.from, r.at)
+		allowed, err := s.tokenPermissions(ctx, a, r.from, r.at)
 		switch {
 		case errors.Is(err, sshd.ErrRefused):
 			return &withdrawnError{reason: err.Error()}
-		case err == nil && r.less(allowed, scope):
+		case err == nil && r.less(allowed):
 			return &withdrawnError{reason: "a login by a token is allowed less than before"}
 		}
 		return err
@@ -268,16 +268,15 @@ func (s *Server) look(ctx context.Context, r right) error {
 		return refused
 	case allowed == nil:
 		return &withdrawnError{reason: fmt.Sprintf("%s: %v", name, refused)}
-	case r.less(allowed, allowed.Scope(key)):
+	case r.less(allowed):
 		return &withdrawnError{reason: name + " is allowed less than before"}
 	}
 	return nil
 }
 
-// less reports whether permissions, with their scope, are less than those that let the client in.
-// A scope is that of one key or none, and none is more.
-func (a admission) less(allowed *auth.Permissions, scope string) bool {
-	return scope != "" && a.scope == "" || allowed.NoPTY && !a.noPTY
+// less reports whether permissions are less than those that let the client in.
+func (a admission) less(allowed *auth.Permissions) bool {
+	return allowed.Command != "" && a.scope == "" || allowed.NoPTY && !a.noPTY
 }
 
 // right returns the right by which the client uses the connection as it is now.

@@ -257,19 +257,18 @@ func TestCheckPanics(t *testing.T) {
 // allowed less.
 func TestLess(t *testing.T) {
 	for _, test := range []struct {
-		why   string
-		by    admission
-		now   auth.Permissions
-		scope string
-		want  bool
+		why  string
+		by   admission
+		now  auth.Permissions
+		want bool
 	}{
-		{"the same", admission{scope: "k", noPTY: true}, auth.Permissions{NoPTY: true}, "k", false},
-		{"a command", admission{}, auth.Permissions{}, "k", true},
-		{"no command any more", admission{scope: "k"}, auth.Permissions{}, "", false},
-		{"no terminal", admission{}, auth.Permissions{NoPTY: true}, "", true},
-		{"a terminal again", admission{noPTY: true}, auth.Permissions{}, "", false},
+		{"the same", admission{scope: "k", noPTY: true}, auth.Permissions{Command: "k", NoPTY: true}, false},
+		{"a command", admission{}, auth.Permissions{Command: "k"}, true},
+		{"no command any more", admission{scope: "k"}, auth.Permissions{}, false},
+		{"no terminal", admission{}, auth.Permissions{NoPTY: true}, true},
+		{"a terminal again", admission{noPTY: true}, auth.Permissions{}, false},
 	} {
-		if got := test.by.less(&test.now, test.scope); got != test.want {
+		if got := test.by.less(&test.now); got != test.want {
 			t.Errorf("%s: %v", test.why, got)
 		}
 	}

@@ -5,8 +5,10 @@ package sshd
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/quicterm/quicterm/quicterm/auth"
 )
@@ -21,6 +23,15 @@ func matchHost(patterns, host string, client netip.Addr) (bool, error) {
 	}
 	byName := matchList(strings.ToLower(patterns), strings.ToLower(host))
 	return byAddress >= 0 && byName >= 0 && byAddress+byName > 0, nil
+}
+
+// namesHost reports whether a pattern of AllowUsers or DenyUsers is for a user and names of
+// hosts, and not for addresses alone.
+func namesHost(pattern, user string) bool {
+	name, hosts, _ := strings.Cut(pattern, "@")
+	return auth.MatchPattern(name, user) && slices.ContainsFunc(strings.Split(hosts, ","), func(host string) bool {
+		return !strings.Contains(host, ":") && strings.ContainsFunc(host, unicode.IsLetter)
+	})
 }
 
 // matchAddresses returns 1 if an address matches a list of patterns, -1 if it matches one

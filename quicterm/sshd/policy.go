@@ -7,6 +7,7 @@ import (
 	"crypto/rsa"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/netip"
 	"os"
 	"slices"
@@ -45,6 +46,7 @@ type Policy struct {
 	minRSA      int    // bits
 	revokedKeys string // a file
 	revoked     *revokedFile
+	unnamed     error // why the client's name is not known, if the settings may depend on it
 
 	global
 }
@@ -170,11 +172,11 @@ func (p *Policy) admit(ctx context.Context, l *Login, host string) error {
 		return err
 	}
 	if denied, err := matchUsers(p.denyUsers, l.User, host, plain(l.Client)); denied || err != nil {
-		return wrap(refusal("DenyUsers"), err)
+		return p.refuseUser("DenyUsers", p.denyUsers, l.User, err)
 	}
 	if len(p.allowUsers) > 0 {
 		if allowed, err := matchUsers(p.allowUsers, l.User, host, plain(l.Client)); !allowed || err != nil {
-			return wrap(refusal("AllowUsers"), err)
+			return p.refuseUser("AllowUsers", p.allowUsers, l.User, err)
 		}
 	}
 	if len(p.denyGroups)+len(p.allowGroups) == 0 {
@@ -205,12 +207,16 @@ var ErrRefused = errors.New("refused as by sshd")
 // refusal is the error of a login that sshd would refuse because of a setting.
 func refusal(setting string) error { return fmt.Errorf("%w: %s", ErrRefused, setting) }
 
-// wrap adds a cause to a refusal if there is one.
-func wrap(refusal, cause error) error {
-	if cause == nil {
-		return refusal
+// refuseUser returns why patterns of AllowUsers or DenyUsers refuse a user. That is no refusal
+// if it may depend on the client's name, and this is not known now.
+func (p *Policy) refuseUser(setting string, patterns []string, user string, cause error) error {
+	switch {
+	case cause != nil:
+		return fmt.Errorf("%w: %w", refusal(setting), cause)
+	case p.unnamed != nil && slices.ContainsFunc(patterns, func(pattern string) bool { return namesHost(pattern, user) }):
+		return fmt.Errorf("%s, and the client's name is not known: %w", setting, p.unnamed)
 	}
-	return fmt.Errorf("%w: %w", refusal, cause)
+	return refusal(setting)
 }
 
 // unsupported is the error of a login that sshd would treat in a way that this daemon cannot.
@@ -223,8 +229,11 @@ func unsupported(setting string) error {
 // checkShell refuses an account whose shell cannot be executed.
 func checkShell(shell string) error {
 	info, err := os.Stat(shell)
-	if err != nil {
+	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%w: %w", refusal("the shell does not exist"), err)
+	}
+	if err != nil {
+		return err
 	}
 	if !info.Mode().IsRegular() || info.Mode().Perm()&0o111 == 0 {
 		return refusal("the shell " + shell + " cannot be executed")
@@ -249,7 +258,8 @@ func matchUsers(patterns []string, user, host string, client netip.Addr) (bool, 
 	return false, nil
 }
 
-// AcceptKey returns why a key does not get in, or nil.
+// AcceptKey returns why a key does not get in, or nil. Only an error that wraps ErrRefused is
+// definite.
 func (p *Policy) AcceptKey(key ssh.PublicKey) error {
 	accepted := func(algorithm string) bool { return matchList(p.algorithms, algorithm) > 0 }
 	switch {
@@ -270,7 +280,7 @@ func (p *Policy) AcceptKey(key ssh.PublicKey) error {
 	}
 	revoked, err := p.revoked.has(p.revokedKeys, key)
 	if err != nil {
-		return fmt.Errorf("%w: %w", refusal("RevokedKeys cannot be read"), err)
+		return fmt.Errorf("RevokedKeys cannot be read: %w", err)
 	}
 	if revoked {
 		return refusal("RevokedKeys has it")

@@ -161,8 +161,14 @@ func TestAcceptKey(t *testing.T) {
 		{"requiredrsasize 2048", short, "RequiredRSASize 2048"},
 		{"requiredrsasize 2048", ed, ""},
 		{"revokedkeys none", ed, ""},
+		{"revokedkeys /none", ed, "RevokedKeys cannot be read"},
 	} {
-		err := parse(t, test.lines).AcceptKey(test.key)
+		p := parse(t, test.lines)
+		p.revoked = new(revokedFile)
+		err := p.AcceptKey(test.key)
+		if unread := strings.HasSuffix(test.lines, "/none"); errors.Is(err, ErrRefused) != (test.want != "" && !unread) {
+			t.Errorf("%q: %v", test.lines, err)
+		}
 		if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%q, %s: %v, want %q", test.lines, test.key.Type(), err, test.want)
 		}

@@ -31,6 +31,10 @@ const (
 	// administrator who changes the configuration waits no longer than for a restart of sshd.
 	answerTime = 5 * time.Second
 
+	// nameTimeout bounds how long the DNS may take for a client's name. Without an answer the
+	// name is the address, as for sshd.
+	nameTimeout = 4 * time.Second
+
 	// maxAnswers bounds how many answers are kept, some kilobytes each.
 	maxAnswers = 512
 
@@ -62,9 +66,10 @@ type Daemon struct {
 	// those of the system. PATH is not used.
 	Files []string
 
-	once    sync.Once
-	running chan struct{}
-	revoked revokedFile
+	once     sync.Once
+	running  chan struct{}
+	revoked  revokedFile
+	resolver *net.Resolver // nil means the default one
 
 	mu      sync.Mutex
 	answers map[question]*answer
@@ -178,9 +183,9 @@ func (d *Daemon) settings(ctx context.Context, file string, q question) (*Policy
 	known := d.global
 	d.mu.Unlock()
 	for range 3 { // they do not depend on the login
-		host := q.client.String()
+		host, unnamed := q.client.String(), error(nil)
 		if known.dns {
-			host = hostName(ctx, q.client)
+			host, unnamed = d.hostName(ctx, q.client)
 		}
 		login := fmt.Sprintf("user=%s,host=%s,addr=%v,laddr=%v,lport=%d", q.user, host, q.client, q.server, known.port)
 		out, err := d.print(ctx, file, login)
@@ -191,7 +196,7 @@ func (d *Daemon) settings(ctx context.Context, file string, q question) (*Policy
 		if err != nil {
 			return nil, "", fmt.Errorf("sshd -T: %w", err)
 		}
-		policy.revoked = &d.revoked
+		policy.revoked, policy.unnamed = &d.revoked, unnamed
 		if policy.global == known {
 			return policy, host, nil
 		}
@@ -271,19 +276,31 @@ func (o *output) Write(b []byte) (int, error) {
 }
 
 // hostName returns the client's name in the DNS, as sshd has it with UseDNS: one that leads
-// back to the address. Without such a name it returns the address.
-func hostName(ctx context.Context, client netip.Addr) string {
-	found, err := net.DefaultResolver.LookupAddr(ctx, client.String())
+// back to the address. Without such a name it returns the address. The error says why it is
+// not known whether there is a name.
+func (d *Daemon) hostName(ctx context.Context, client netip.Addr) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, nameTimeout)
+	defer cancel()
+	found, err := d.resolver.LookupAddr(ctx, client.String())
 	if err != nil || len(found) == 0 {
-		return client.String()
+		return client.String(), outage(err)
 	}
 	name := strings.ToLower(strings.TrimSuffix(found[0], "."))
 	if _, err := netip.ParseAddr(name); err == nil || !names.MatchString(name) {
-		return client.String() // it pretends to be something else
+		return client.String(), nil // it pretends to be something else
 	}
-	addrs, err := net.DefaultResolver.LookupNetIP(ctx, "ip", name)
+	addrs, err := d.resolver.LookupNetIP(ctx, "ip", name)
 	if err != nil || !slices.ContainsFunc(addrs, func(a netip.Addr) bool { return plain(a) == client }) {
-		return client.String()
+		return client.String(), outage(err)
 	}
-	return name
+	return name, nil
+}
+
+// outage returns the error of a lookup in the DNS, unless it says that there is no such name.
+func outage(err error) error {
+	var dns *net.DNSError
+	if errors.As(err, &dns) && dns.IsNotFound {
+		return nil
+	}
+	return err
 }

@@ -5,9 +5,11 @@ package sshd
 import (
 	"context"
 	"errors"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -112,6 +114,35 @@ func TestGlobalSettings(t *testing.T) {
 	d, _ = fake(t, `echo x >> "$0".n; n=$(/usr/bin/wc -l < "$0".n); settings | /bin/sed "s/port 22/port $n/"`)
 	if _, err := d.Ask(t.Context(), login("jo", 1, "10.0.0.1")); err == nil {
 		t.Error("the port of each answer is another one, which is no error")
+	}
+}
+
+// While the DNS does not answer, a client's name is its address, as for sshd. That refuses a
+// login, but is no definite refusal if it depends on the client's name.
+func TestNameServersOut(t *testing.T) {
+	for setting, want := range map[string]struct{ refused, definite bool }{
+		"allowusers jo":                    {},
+		"allowusers al@*.example,jo":       {true, true},
+		"allowusers jo@*.example":          {true, false},
+		"allowusers jo@*.example al@*.com": {true, false},
+		"allowusers al@*.example":          {true, true},
+		"allowusers jo@192.0.2.1":          {},
+		"allowusers jo@192.0.3.*":          {true, true},
+		"allowusers jo@2001:db8::/32":      {true, true},
+		"denyusers jo@192.0.2.0/24":        {true, true},
+		"denyusers jo@*,!host.example":     {true, false},
+		"denyusers jo@*.example":           {},
+		"permitrootlogin no":               {},
+	} {
+		lines := strings.ReplaceAll(setting, " al", "\nallowusers al")
+		d, _ := fake(t, `settings | /bin/sed "s/usedns no/usedns yes/"; printf "`+lines+`\n"`)
+		d.resolver = &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
+			return nil, syscall.ENETUNREACH
+		}}
+		p, err := d.Ask(t.Context(), login("jo", 1, "192.0.2.1"))
+		if (p == nil) != want.refused || (err != nil) != want.refused || errors.Is(err, ErrRefused) != want.definite {
+			t.Errorf("%s: %v, %v; want %+v", setting, p, err, want)
+		}
 	}
 }
 
