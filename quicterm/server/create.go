@@ -25,7 +25,11 @@ func (c *conn) findOrCreate(ctx context.Context, req *wire.Attach) (wire.Session
 		}
 		return e.id, nil
 	}
-	defer s.creating.lock(uid)()
+	release, err := s.creating.take(ctx, uid, 1)
+	if err != nil {
+		return wire.SessionID{}, err
+	}
+	defer release()
 	ids := s.holders.Sessions(uid)
 	all, _ := s.ask(ctx, c.open(), uid, ids)
 	if i := slices.IndexFunc(all, isClaimed); i >= 0 {

@@ -18,7 +18,8 @@ type Holders interface {
 	Memory() map[uint32]uint64
 
 	// Sessions returns the ids of an account's sessions, in any order. The holder
-	// of one may not answer.
+	// of one may not answer. Sessions blocks while the account's file system does, so
+	// callers bound how many ask for an account at once: see [accountUse.begin].
 	Sessions(uid uint32) []wire.SessionID
 
 	// Ask sends a request to the holder of an account's session, with open before

@@ -149,7 +149,7 @@ func (p *processes) Carry(
 // blocks, until ctx ends, while maxAsks holders of the account are asked: each may keep a
 // thread in a file system of the account that never answers.
 func (p *processes) connect(ctx context.Context, uid uint32, id wire.SessionID, f func(path string) error) error {
-	release, err := p.asks.take(ctx, uid)
+	release, err := p.asks.take(ctx, uid, maxAsks)
 	if err != nil {
 		return err
 	}

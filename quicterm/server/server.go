@@ -65,7 +65,7 @@ type Server struct {
 
 	keyPatterns atomic.Pointer[[]string] // of the files with the keys, at the last login
 
-	creating keyedMutex // an account's is locked while a new session gets its name
+	creating slots // one an account, taken while a new session gets its name
 	memory   memorySum
 }
 

@@ -7,7 +7,8 @@ import (
 	"sync"
 )
 
-// slots let maxAsks holders of each account be asked at once. They are safe for concurrent use.
+// slots bound how much is done for each account at once, so that no account waits for another
+// one. They are safe for concurrent use.
 type slots struct {
 	mu       sync.Mutex
 	accounts map[uint32]*accountSlots
@@ -18,15 +19,16 @@ type accountSlots struct {
 	users int // that have a slot or wait for one
 }
 
-// take blocks until the account has a free slot, or returns why ctx has ended.
-func (s *slots) take(ctx context.Context, uid uint32) (release func(), err error) {
+// take blocks while the account has limit slots, which is always the same number, or returns
+// why ctx has ended.
+func (s *slots) take(ctx context.Context, uid uint32, limit int) (release func(), err error) {
 	s.mu.Lock()
 	a := s.accounts[uid]
 	if a == nil {
 		if s.accounts == nil {
 			s.accounts = make(map[uint32]*accountSlots)
 		}
-		a = &accountSlots{taken: make(chan struct{}, maxAsks)}
+		a = &accountSlots{taken: make(chan struct{}, limit)}
 		s.accounts[uid] = a
 	}
 	a.users++
