@@ -47,6 +47,11 @@ var packages = []struct {
 		imports: "migrate/carrier",
 	},
 	{
+		path: "migrate/carrier/pipe", role: "the carrier over any ordered byte stream",
+		imports: "migrate/carrier",
+		tests:   "migrate/carrier/carriertest",
+	},
+	{
 		path: "migrate/carrier/quic", role: "the carrier over QUIC, the only package that knows QUIC",
 		imports: "migrate/carrier migrate/netmon github.com/quic-go/quic-go golang.org/x/net",
 		tests:   "bench/netem migrate/carrier/carriertest",
