@@ -2,7 +2,6 @@ package auth
 
 import (
 	"bytes"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"strings"
@@ -57,11 +56,11 @@ var errSignature = errors.New("signature is not valid")
 // flagUserVerified is a flag in the signature of a security key (PROTOCOL.u2f).
 const flagUserVerified = 0x04
 
-// VerifyUser checks a signature by which a client proves, on the connection
-// with the given state, that its person holds a key. With verified set, a
+// VerifyUser checks a signature by which a client proves, on a connection,
+// that its person holds a key. With verified set, a
 // security key must have checked who they are, not only that they are there.
-func VerifyUser(state tls.ConnectionState, user string, key ssh.PublicKey, signature []byte, verified bool) error {
-	message, err := statement(&state, user)
+func VerifyUser(conn Exporter, user string, key ssh.PublicKey, signature []byte, verified bool) error {
+	message, err := statement(conn, user)
 	if err != nil {
 		return err
 	}

@@ -62,7 +62,7 @@ func TestSignAndVerify(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			return
 		}
-		if err := VerifyUser(server, "me", k.Public, signature, false); err != nil {
+		if err := VerifyUser(&server, "me", k.Public, signature, false); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		if k.Silent() != silent {
@@ -112,7 +112,7 @@ func TestSignAndVerify(t *testing.T) {
 // refused checks that a signature is not accepted.
 func refused(t *testing.T, why string, state tls.ConnectionState, user string, key ssh.PublicKey, signature []byte, verified bool) {
 	t.Helper()
-	if err := VerifyUser(state, user, key, signature, verified); err != errSignature {
+	if err := VerifyUser(&state, user, key, signature, verified); err != errSignature {
 		t.Errorf("%s: got %v, want %v", why, err, errSignature)
 	}
 }
@@ -125,7 +125,7 @@ func TestSignatureRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := VerifyUser(server, "me", key, sound, true); err != nil {
+	if err := VerifyUser(&server, "me", key, sound, true); err != nil {
 		t.Fatal(err)
 	}
 	refused(t, "another user", server, "you", key, sound, false)
@@ -164,8 +164,8 @@ func TestSignatureRefused(t *testing.T) {
 		for _, private := range []crypto.Signer{edKey(1), newKey(ssh.KeyAlgoECDSA256)} {
 			k := securityKey{private, test.flags}
 			signature := make(k, sshsig.HashSHA512, namespace)
-			touched := VerifyUser(server, "me", k.PublicKey(), signature, false) == nil
-			proven := VerifyUser(server, "me", k.PublicKey(), signature, true) == nil
+			touched := VerifyUser(&server, "me", k.PublicKey(), signature, false) == nil
+			proven := VerifyUser(&server, "me", k.PublicKey(), signature, true) == nil
 			if touched != test.touched || proven != test.proven {
 				t.Errorf("%s key %s: accepted %v, and %v where its person must be verified; want %v, %v",
 					test.name, k.PublicKey().Type(), touched, proven, test.touched, test.proven)
@@ -212,14 +212,14 @@ func FuzzVerifyUser(f *testing.F) {
 			if err != nil {
 				continue
 			}
-			if VerifyUser(server, "me", k, signature, false) != nil {
+			if VerifyUser(&server, "me", k, signature, false) != nil {
 				continue
 			}
 			sig, err := sshsig.ParseSignature(signature)
 			if err != nil || sig.Namespace != namespace || !bytes.Equal(sig.PublicKey.Marshal(), k.Marshal()) {
 				t.Errorf("accepted for %s: %+v, %v", text(k), sig, err)
 			}
-			if VerifyUser(server, "you", k, signature, false) == nil {
+			if VerifyUser(&server, "you", k, signature, false) == nil {
 				t.Error("accepted for another user as well")
 			}
 		}

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
+	"github.com/quicterm/quicterm/migrate/carrier"
 	"github.com/quicterm/quicterm/quicterm/account"
 	"github.com/quicterm/quicterm/quicterm/auth"
 	"github.com/quicterm/quicterm/quicterm/wire"
@@ -225,7 +226,11 @@ func (c *conn) checkAnswer(ctx context.Context, hello *wire.Hello, answer *wire.
 	if allowed == nil {
 		return verdicts[i].Refused
 	}
-	if err := auth.VerifyUser(c.carrier.TLS(), hello.User, key, answer.Signature, allowed.Verified); err != nil {
+	keys, ok := c.carrier.(carrier.KeyExporter)
+	if !ok {
+		return errors.New("signature on a carrier without keys")
+	}
+	if err := auth.VerifyUser(keys, hello.User, key, answer.Signature, allowed.Verified); err != nil {
 		return err
 	}
 	c.account, c.allowed, c.scope = a, *allowed, allowed.Scope(key)

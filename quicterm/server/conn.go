@@ -12,7 +12,6 @@ import (
 	"os"
 	"time"
 
-	"github.com/quicterm/quicterm/migrate/carrier/quic"
 	"github.com/quicterm/quicterm/quicterm/account"
 	"github.com/quicterm/quicterm/quicterm/auth"
 	"github.com/quicterm/quicterm/quicterm/wire"
@@ -42,8 +41,8 @@ var errDenied = errors.New("denied")
 // A conn is the connection of a client.
 type conn struct {
 	server   *Server
-	incoming *quic.Incoming
-	carrier  *quic.Conn
+	incoming incoming
+	carrier  clientCarrier
 	pending  *pending
 	member   *member
 	askedAt  time.Time // when the client's latest message before its login was read
@@ -63,7 +62,7 @@ type conn struct {
 }
 
 // serveConn serves a connection until it ends.
-func (s *Server) serveConn(ctx context.Context, incoming *quic.Incoming) {
+func (s *Server) serveConn(ctx context.Context, incoming incoming) {
 	defer incoming.Close()
 	stop := context.AfterFunc(ctx, func() { incoming.Close() })
 	defer stop()
@@ -81,7 +80,7 @@ func (s *Server) serveConn(ctx context.Context, incoming *quic.Incoming) {
 	switch {
 	case pending.evicted.Err() != nil:
 		s.refusedLog.warn(time.Now(), c.log, "client refused", "error", errBusy)
-	case err != nil && !quic.PeerGone(err) && !errors.As(err, new(*panicError)):
+	case err != nil && !peerGone(err) && !errors.As(err, new(*panicError)):
 		s.deniedLog.warn(time.Now(), c.log, "client refused", "error", err)
 	}
 }
@@ -129,7 +128,7 @@ func (c *conn) serve(ctx context.Context) error {
 func (c *conn) firstMessage(ctx context.Context) (first wire.Message, err error) {
 	ctx, cancel := context.WithTimeout(ctx, firstMessageTimeout)
 	defer cancel()
-	if c.carrier, err = c.incoming.Conn(ctx); err != nil {
+	if c.carrier, err = c.incoming.Carrier(ctx); err != nil {
 		return first, err
 	}
 	deadline, _ := ctx.Deadline()

@@ -271,7 +271,7 @@ func (s *Server) serveQUIC(ctx context.Context, socket net.PacketConn) error {
 			s.connections.Add(1)
 			defer s.use()
 			defer s.connections.Add(-1)
-			s.serveConn(ctx, incoming)
+			s.serveConn(ctx, quicIncoming{incoming})
 		})
 	}
 }
