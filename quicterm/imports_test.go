@@ -113,6 +113,10 @@ var packages = []struct {
 		imports: "quicterm/auth golang.org/x/crypto",
 	},
 	{
+		path: "quicterm/sshconfig", role: "what ssh's configuration says about a host; opens no connection",
+		imports: "github.com/kevinburke/ssh_config",
+	},
+	{
 		path: "quicterm/rundir", role: "the folder of the unix sockets, and who is at their other end",
 		imports: "golang.org/x/sys",
 	},
@@ -168,8 +172,7 @@ var packages = []struct {
 	{
 		path: "cmd/qt", role: "the command line of the client",
 		imports: `configs migrate quicterm/auth quicterm/bootstrap quicterm/client quicterm/rundir quicterm/session
-			quicterm/terminal quicterm/version quicterm/wire github.com/kevinburke/ssh_config
-			github.com/spf13/cobra golang.org/x/crypto golang.org/x/term`,
+			quicterm/sshconfig quicterm/terminal quicterm/version quicterm/wire github.com/spf13/cobra golang.org/x/crypto golang.org/x/term`,
 		tests: "quicterm/holder github.com/rogpeppe/go-internal",
 	},
 	{

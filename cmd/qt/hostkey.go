@@ -8,6 +8,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"github.com/quicterm/quicterm/quicterm/auth"
+	"github.com/quicterm/quicterm/quicterm/sshconfig"
 	"github.com/quicterm/quicterm/quicterm/terminal"
 )
 
@@ -34,7 +35,7 @@ func decideHost(t *target, err error) error {
 	switch {
 	case errors.As(err, &changed):
 		warnChanged(changed)
-		if !changed.OfSSH || t.unknownHosts != askUser {
+		if !changed.OfSSH || t.unknownHosts != sshconfig.Ask {
 			return err
 		}
 		return orDeclined(err, ask(otherKeyQuestion, func(answer string) bool {
@@ -42,9 +43,9 @@ func decideHost(t *target, err error) error {
 		}))
 	case !errors.As(err, &unknown):
 		return err
-	case t.unknownHosts == acceptNew:
+	case t.unknownHosts == sshconfig.Accept:
 		return nil
-	case t.unknownHosts == refuseNew:
+	case t.unknownHosts == sshconfig.Refuse:
 		return err
 	}
 	fingerprint := ssh.FingerprintSHA256(unknown.Key)
@@ -100,7 +101,7 @@ func keepHost(t *target, host string, key ssh.PublicKey) {
 		say(keyNotKept, host, err)
 	} else if known, err := auth.LoadKnownHosts(t.alias, t.port, t.knownHostsFiles()); err != nil || known.Check(key) != nil {
 		say(keyNotFound, host, file)
-	} else if t.unknownHosts == acceptNew {
+	} else if t.unknownHosts == sshconfig.Accept {
 		say(keyAdded, host, key.Type(), ssh.FingerprintSHA256(key), file)
 	}
 }

@@ -130,7 +130,11 @@ func userKeys(t *target, log *slog.Logger) ([]*auth.UserKey, func(), error) {
 			agentKeys, closeAgent = keys, closeKeys
 		}
 	}
-	keys, skipped := auth.UserKeys(agentKeys, t.identities, t.identitiesOnly, askSecret)
+	ask := askSecret
+	if t.batch {
+		ask = func(string) ([]byte, error) { return nil, errBatch }
+	}
+	keys, skipped := auth.UserKeys(agentKeys, t.identities, t.identitiesOnly, ask)
 	for _, err := range skipped {
 		var unprotected *auth.UnprotectedError
 		switch {

@@ -16,6 +16,7 @@ import (
 	"github.com/quicterm/quicterm/quicterm/bootstrap"
 	"github.com/quicterm/quicterm/quicterm/client"
 	"github.com/quicterm/quicterm/quicterm/session"
+	"github.com/quicterm/quicterm/quicterm/sshconfig"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -55,6 +56,7 @@ const (
 
 var (
 	errNoTTYForSecret = errors.New("a passphrase is needed, and there is no terminal to ask for it: use ssh-add")
+	errBatch          = errors.New("a passphrase is needed, and BatchMode is on: use ssh-add")
 	errNoSecret       = errors.New("no passphrase was typed")
 	errKeyDeclined    = errors.New("not connected: you did not accept the server's key")
 )
@@ -87,8 +89,8 @@ func explain(err error, t *target) error {
 			return withHint(changed, "if the daemon has a key of its own, connect once from a terminal to accept it (not with StrictHostKeyChecking on or accept-new); if not, this may be an attack")
 		}
 		return withHint(changed, "if the server has a new key, remove the old one (%s); if not, this may be an attack", where(changed.Known))
-	case errors.As(err, &unknown) && t.unknownHosts == refuseNew:
-		return withHint(unknown, "StrictHostKeyChecking is on: add the key to known_hosts")
+	case errors.As(err, &unknown) && t.unknownHosts == sshconfig.Refuse:
+		return withHint(unknown, "StrictHostKeyChecking or BatchMode is on: add the key to known_hosts")
 	case errors.As(err, &unknown):
 		return withHint(unknown, "connect once from a terminal to accept it, or add it to known_hosts")
 	case errors.Is(err, client.ErrNoKeys):

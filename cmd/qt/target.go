@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/quicterm/quicterm/quicterm/sshconfig"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -26,10 +27,12 @@ type target struct {
 
 	identities     []string
 	identitiesOnly bool
-	agent          string     // socket, or empty
-	knownHosts     []string   // files of the user; the first gets keys that are accepted
-	globalHosts    []string   // files of the system
-	unknownHosts   hostPolicy // what to do about a key in no file
+	agent          string           // socket, or empty
+	knownHosts     []string         // files of the user; the first gets keys that are accepted
+	globalHosts    []string         // files of the system
+	unknownHosts   sshconfig.Policy // what to do about a key in no file
+	network        string           // IP versions to use, as net.Resolver.LookupNetIP has it
+	batch          bool             // ask the user nothing
 }
 
 // knownHostsFiles returns all files with known keys.
@@ -101,15 +104,20 @@ func findTarget(ctx context.Context, arg string, opts *options, defaultPort uint
 			}
 		}
 	}
-	values, err := sshConfig(ctx, login, host, opts)
+	config, err := sshconfig.Load(ctx, sshconfig.Query{Host: host, User: login, File: opts.config, Identities: opts.identities})
 	if err != nil {
 		return nil, err
 	}
-	// As to ssh: those of -i come first, and without default files behind them.
-	configured := slices.DeleteFunc(values["identityfile"], func(f string) bool { return slices.Contains(opts.identities, f) })
-	values["identityfile"] = append(slices.Clone(opts.identities), configured...)
-	t.apply(values, me)
+	t.apply(config)
 	return t, nil
+}
+
+// apply fills in what ssh's configuration says.
+func (t *target) apply(h *sshconfig.Host) {
+	t.user, t.host, t.alias, t.network = h.User, h.Hostname, h.Alias, h.Network
+	t.identities, t.identitiesOnly, t.agent = h.Identities, h.IdentitiesOnly, h.Agent
+	t.knownHosts, t.globalHosts, t.unknownHosts = h.KnownHosts, h.GlobalKnownHosts, h.Unknown
+	t.batch = h.Batch
 }
 
 func isLoopback(host string) bool {
@@ -120,7 +128,7 @@ func isLoopback(host string) bool {
 // resolve returns the addresses of the target, with the IP families in turn (RFC 8305,
 // 4).
 func (t *target) resolve(ctx context.Context) ([]netip.AddrPort, error) {
-	ips, err := net.DefaultResolver.LookupNetIP(ctx, "ip", t.host)
+	ips, err := net.DefaultResolver.LookupNetIP(ctx, t.network, t.host)
 	if err != nil {
 		return nil, err
 	}

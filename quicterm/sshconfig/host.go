@@ -1,0 +1,199 @@
+package sshconfig
+
+import (
+	"fmt"
+	"os"
+	"os/user"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// A Host is what the configuration says about one. File names are expanded.
+type Host struct {
+	Name     string // as the user typed it
+	Hostname string // for DNS
+	Alias    string // for known_hosts
+	User     string
+	Port     uint16 // of sshd
+	Network  string // "ip", "ip4" or "ip6", as net.Resolver.LookupNetIP has it
+	Batch    bool   // ask the user nothing
+
+	Identities     []string // private key files, best first
+	IdentitiesOnly bool     // of the agent's keys, offer only those that are in a file too
+	Agent          string   // socket, or empty
+
+	KnownHosts       []string // files of the user; the first gets keys that are accepted
+	GlobalKnownHosts []string // files of the system
+	Unknown          Policy
+	HashKnownHosts   bool
+}
+
+// A Policy says what to do about a server whose key is in no known_hosts file.
+type Policy int
+
+const (
+	Ask    Policy = iota // the user, on a terminal; without one, refuse it
+	Accept               // add it to the first file
+	Refuse
+)
+
+// Options are the options that a Host is made of.
+var Options = []string{
+	"addressfamily", "batchmode", "globalknownhostsfile", "hashknownhosts", "hostkeyalias", "hostname", "identitiesonly",
+	"identityagent", "identityfile", "port", "stricthostkeychecking", "user", "userknownhostsfile",
+}
+
+// The defaults of ssh.
+var (
+	defaultIdentities = []string{"~/.ssh/id_ed25519", "~/.ssh/id_ecdsa", "~/.ssh/id_rsa"}
+	defaultKnownHosts = []string{"~/.ssh/known_hosts ~/.ssh/known_hosts2"}
+	defaultGlobal     = []string{"/etc/ssh/ssh_known_hosts /etc/ssh/ssh_known_hosts2"}
+)
+
+// newHost returns the host that values describe. If they are of `ssh -G`, it has expanded
+// some of them.
+func newHost(q Query, v values, me *user.User, bySSH bool) (*Host, error) {
+	h := &Host{Name: q.Host, User: q.User}
+	if h.User == "" {
+		h.User = v.one("user", me.Username)
+	}
+	port, err := strconv.ParseUint(v.one("port", "22"), 10, 16)
+	if err != nil || port == 0 {
+		return nil, fmt.Errorf("ssh's configuration for %s: bad port %q", q.Host, v.one("port", ""))
+	}
+	h.Port = uint16(port)
+	h.Hostname = strings.NewReplacer("%%", "%", "%h", q.Host).Replace(v.one("hostname", q.Host))
+	if bySSH {
+		h.Hostname = v.one("hostname", q.Host)
+	}
+	h.Alias = v.one("hostkeyalias", h.Hostname)
+	h.Network = map[string]string{"inet": "ip4", "inet6": "ip6"}[v.one("addressfamily", "any")]
+	if h.Network == "" {
+		h.Network = "ip"
+	}
+	h.Batch = v.isSet("batchmode")
+	h.HashKnownHosts = v.isSet("hashknownhosts")
+	h.Unknown = parsePolicy(v.one("stricthostkeychecking", "ask"))
+	if h.Batch && h.Unknown == Ask {
+		h.Unknown = Refuse
+	}
+
+	x := newExpander(h, me, v.one("hostkeyalias", q.Host))
+	expand := x.files
+	final := expand // for what ssh -G has expanded
+	if bySSH {
+		final = func(names []string) []string { return names }
+	}
+	h.IdentitiesOnly = v.isSet("identitiesonly")
+	// Named keys come first, and without the default ones behind them, as to ssh.
+	configured := v["identityfile"]
+	if len(configured) == 0 && len(q.Identities) == 0 {
+		configured = defaultIdentities
+	}
+	configured = slices.DeleteFunc(slices.Clone(configured), func(f string) bool { return f == "none" || slices.Contains(q.Identities, f) })
+	h.Identities = append(slices.Clone(q.Identities), expand(configured)...)
+	h.KnownHosts = final(v.list("userknownhostsfile", defaultKnownHosts))
+	h.GlobalKnownHosts = expand(v.list("globalknownhostsfile", defaultGlobal))
+	switch agent := v.one("identityagent", "SSH_AUTH_SOCK"); {
+	case agent == "none":
+	case agent == "SSH_AUTH_SOCK":
+		h.Agent = os.Getenv("SSH_AUTH_SOCK")
+	case strings.HasPrefix(agent, "$") && !strings.HasPrefix(agent, "${"):
+		h.Agent = os.Getenv(agent[1:])
+	default:
+		for _, socket := range final([]string{agent}) {
+			h.Agent = socket
+		}
+	}
+	return h, nil
+}
+
+// one returns the argument of an option, or a fallback.
+func (v values) one(option, fallback string) string {
+	if args := v[option]; len(args) > 0 && args[0] != "" {
+		return args[0]
+	}
+	return fallback
+}
+
+// isSet reports whether an option is yes.
+func (v values) isSet(option string) bool {
+	arg := v.one(option, "no")
+	return arg == "yes" || arg == "true"
+}
+
+// list returns the file names that an option lists, without none.
+func (v values) list(option string, fallback []string) []string {
+	args := v[option]
+	if len(args) == 0 {
+		args = fallback
+	}
+	var names []string
+	for _, arg := range args {
+		names = append(names, words(arg)...)
+	}
+	return slices.DeleteFunc(names, func(name string) bool { return name == "none" })
+}
+
+// words splits at space that is not within double quotes. What `ssh -G` prints has no quotes:
+// there, a name with a space in it is taken as one word if there is such a file.
+func words(s string) []string {
+	var all []string
+	var word strings.Builder
+	quoted, inside := false, false
+	end := func() {
+		if inside {
+			all = append(all, word.String())
+		}
+		word.Reset()
+		inside = false
+	}
+	for _, r := range s {
+		switch {
+		case r == '"':
+			quoted, inside = !quoted, true
+		case !quoted && (r == ' ' || r == '\t'):
+			end()
+		default:
+			word.WriteRune(r)
+			inside = true
+		}
+	}
+	end()
+	return join(all)
+}
+
+// join joins words that are the name of a file together, and not alone.
+func join(all []string) []string {
+	exists := func(name string) bool { _, err := os.Stat(name); return err == nil }
+	var names []string
+	for len(all) > 0 {
+		n := 1
+		if !exists(all[0]) {
+			for k := 2; k <= len(all); k++ {
+				if exists(strings.Join(all[:k], " ")) {
+					n = k
+					break
+				}
+			}
+		}
+		names = append(names, strings.Join(all[:n], " "))
+		all = all[n:]
+	}
+	return names
+}
+
+// parsePolicy returns what ssh's StrictHostKeyChecking means here. ssh connects with no
+// and off even if the key has changed, and then only keeps passwords and forwarded ports and
+// agents from the server. There is nothing here that could be kept from it, except what is
+// typed: a changed key is refused under every policy.
+func parsePolicy(strict string) Policy {
+	switch strings.ToLower(strict) {
+	case "ask":
+		return Ask
+	case "accept-new", "no", "off", "false":
+		return Accept
+	}
+	return Refuse
+}

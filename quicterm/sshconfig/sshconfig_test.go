@@ -1,0 +1,167 @@
+package sshconfig
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+// load loads the configuration of a host from a file with some content, by ssh or without it.
+func load(t *testing.T, content string, q Query, bySSH bool) (*Host, error) {
+	t.Helper()
+	q.File = filepath.Join(t.TempDir(), "config")
+	if err := os.WriteFile(q.File, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if !bySSH {
+		t.Setenv("PATH", t.TempDir())
+	} else if _, err := exec.LookPath("ssh"); err != nil {
+		t.Skip(err)
+	}
+	return Load(t.Context(), q)
+}
+
+// both runs a test with ssh and without.
+func both(t *testing.T, f func(t *testing.T, bySSH bool)) {
+	t.Run("ssh", func(t *testing.T) { f(t, true) })
+	t.Run("library", func(t *testing.T) { f(t, false) })
+}
+
+func TestLoad(t *testing.T) {
+	t.Setenv("QT_DIR", "/var")
+	t.Setenv("SSH_AUTH_SOCK", "/agent")
+	home, err := os.UserHomeDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	both(t, func(t *testing.T, bySSH bool) {
+		h, err := load(t, `
+Host short
+	HostName %h.example
+	User ann
+	Port 2222
+	HostKeyAlias alias
+	AddressFamily inet6
+	BatchMode yes
+	HashKnownHosts yes
+	IdentitiesOnly yes
+	IdentityFile ~/%r
+	IdentityFile "${QT_DIR}/a key"
+	IdentityFile ${QT_UNSET}/x
+	IdentityFile none
+	IdentityAgent ${QT_DIR}/%n-%%h
+	UserKnownHostsFile ~/known /%k-%p
+	GlobalKnownHostsFile none
+	StrictHostKeyChecking accept-new
+Host *
+	User bob
+`, Query{Host: "short"}, bySSH)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := &Host{
+			Name: "short", Hostname: "short.example", Alias: "alias", User: "ann", Port: 2222, Network: "ip6", Batch: true,
+			Identities: []string{home + "/ann", "/var/a key"}, IdentitiesOnly: true, Agent: "/var/short-%h",
+			KnownHosts: []string{home + "/known", "/alias-2222"}, Unknown: Accept, HashKnownHosts: true,
+		}
+		if !reflect.DeepEqual(h, want) {
+			t.Errorf("got  %+v\nwant %+v", h, want)
+		}
+	})
+}
+
+func TestDefaults(t *testing.T) {
+	t.Setenv("SSH_AUTH_SOCK", "/agent")
+	both(t, func(t *testing.T, bySSH bool) {
+		h, err := load(t, "", Query{Host: "Host", User: "ann"}, bySSH)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if h.User != "ann" || h.Port != 22 || h.Network != "ip" || h.Batch || h.Unknown != Ask || h.Agent != "/agent" {
+			t.Errorf("got %+v", h)
+		}
+		for suffix, names := range map[string][]string{"/.ssh/id_ed25519": h.Identities, "/.ssh/known_hosts": h.KnownHosts[:1],
+			"/etc/ssh/ssh_known_hosts": h.GlobalKnownHosts[:1]} {
+			if !strings.HasSuffix(strings.Join(names, "\n")+"\n", suffix+"\n") && !strings.Contains(strings.Join(names, "\n"), suffix+"\n") {
+				t.Errorf("%q has no %s", names, suffix)
+			}
+		}
+	})
+}
+
+// Tokens have the values that ssh gives them, for which UserKnownHostsFile is asked.
+func TestTokens(t *testing.T) {
+	const all = "%C:%d:%h:%i:%k:%L:%l:%n:%p:%r:%u:%%h"
+	for _, alias := range []string{"", "HostKeyAlias other\n"} {
+		content := alias + "Port 99\nHostName real.example\nUserKnownHostsFile " + all + "\nIdentityFile " + all + "\n"
+		h, err := load(t, content, Query{Host: "typed", User: "ann"}, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(h.KnownHosts) != 1 || !reflect.DeepEqual(h.Identities, h.KnownHosts) {
+			t.Errorf("got %q, want %q as ssh", h.Identities, h.KnownHosts)
+		}
+	}
+}
+
+func TestAgent(t *testing.T) {
+	t.Setenv("SSH_AUTH_SOCK", "/default")
+	t.Setenv("OTHER_AGENT", "/other")
+	both(t, func(t *testing.T, bySSH bool) {
+		for setting, want := range map[string]string{"none": "", "SSH_AUTH_SOCK": "/default", "$OTHER_AGENT": "/other",
+			"${OTHER_AGENT}-2": "/other-2", "/agents/%r": "/agents/ann"} {
+			h, err := load(t, "IdentityAgent "+setting+"\n", Query{Host: "h", User: "ann"}, bySSH)
+			if err != nil || h.Agent != want {
+				t.Errorf("%s: got %+v, %v; want %q", setting, h, err, want)
+			}
+		}
+	})
+}
+
+// ssh -G prints no quotes: a name with a space in it is known by its file.
+func TestSpaceInName(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "known hosts")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	both(t, func(t *testing.T, bySSH bool) {
+		h, err := load(t, `UserKnownHostsFile "`+file+`" /second`, Query{Host: "h"}, bySSH)
+		if err != nil || !reflect.DeepEqual(h.KnownHosts, []string{file, "/second"}) {
+			t.Errorf("got %+v, %v", h, err)
+		}
+	})
+}
+
+func TestPolicies(t *testing.T) {
+	both(t, func(t *testing.T, bySSH bool) {
+		for content, want := range map[string]Policy{"": Ask, "StrictHostKeyChecking ask": Ask, "StrictHostKeyChecking yes": Refuse,
+			"StrictHostKeyChecking no": Accept, "StrictHostKeyChecking off": Accept, "StrictHostKeyChecking accept-new": Accept,
+			"BatchMode yes": Refuse, "BatchMode yes\nStrictHostKeyChecking accept-new": Accept} {
+			h, err := load(t, content+"\n", Query{Host: "h"}, bySSH)
+			if err != nil || h.Unknown != want {
+				t.Errorf("%q: got %+v, %v; want %v", content, h, err, want)
+			}
+		}
+	})
+}
+
+func TestRejected(t *testing.T) {
+	both(t, func(t *testing.T, bySSH bool) {
+		if _, err := load(t, "Port 99999\n", Query{Host: "h"}, bySSH); err == nil {
+			t.Error("a port that is none is accepted")
+		}
+	})
+	if _, err := Load(t.Context(), Query{Host: "h", File: filepath.Join(t.TempDir(), "none")}); err == nil {
+		t.Error("a named file that does not exist is accepted")
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := Load(ctx, Query{Host: "h"}); err != context.Canceled {
+		t.Errorf("canceled: got %v", err)
+	}
+}
