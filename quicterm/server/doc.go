@@ -11,6 +11,7 @@
 //	request.go          List, Kill, Attach
 //	resume.go           Resume
 //	rights.go           whether what let a client in still does
+//	withdrawals.go      what is known to do so no more
 //	revoke.go           Revoke
 //	find.go, create.go  the session that an Attach names
 //	relay.go            frames, until the client or the holder ends the carrier

@@ -70,7 +70,8 @@ func withdrawn(err error) bool {
 
 // rights know which logins still let their clients in. They are safe for concurrent use.
 type rights struct {
-	look func(context.Context, right) error // slow
+	look      func(context.Context, right) error // slow
+	withdrawn *withdrawals
 
 	mu      sync.Mutex
 	results map[right]*result
@@ -91,7 +92,10 @@ type result struct {
 }
 
 func newRights(look func(context.Context, right) error) *rights {
-	return &rights{look: look, results: make(map[right]*result), missing: make(map[uint32]time.Time)}
+	return &rights{
+		look: look, withdrawn: new(withdrawals),
+		results: make(map[right]*result), missing: make(map[uint32]time.Time),
+	}
 }
 
 // check returns nil if a right is one now, or was at most rightTime ago. It blocks until that
@@ -127,10 +131,21 @@ func (r *rights) fill(ctx context.Context, key right, known *result) (err error)
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		err = r.confirmLocked(key.uid, err)
+		r.record(key, err)
 		known.err = err
 		close(known.done)
 	}()
 	return r.look(ctx, key)
+}
+
+// record keeps what a check of a right has told.
+func (r *rights) record(key right, err error) {
+	var w *withdrawnError
+	if errors.As(err, &w) {
+		r.withdrawn.add(key, w.account)
+	} else if err == nil {
+		r.withdrawn.remove(key)
+	}
 }
 
 func (r *result) ended() bool {
@@ -181,27 +196,13 @@ func (r *rights) forgetLocked() {
 // when it was checked last, from any address: then it is checked again first. Otherwise it returns
 // nil at once: the client is let in, and checked meanwhile.
 func (r *rights) refused(ctx context.Context, key right) error {
-	if !r.withdrew(key.admission) {
+	if !r.withdrawn.has(key) {
 		return nil
 	}
 	if err := r.check(ctx, key); withdrawn(err) {
 		return err
 	}
 	return nil
-}
-
-// withdrew reports whether the last check of an admission, from one of the addresses that it was
-// used from, has found it withdrawn, or one of another admission the whole account.
-func (r *rights) withdrew(a admission) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for key, known := range r.results {
-		var w *withdrawnError
-		if key.uid == a.uid && known.ended() && errors.As(known.err, &w) && (w.account || key.admission == a) {
-			return true
-		}
-	}
-	return false
 }
 
 // errMissing is the error of an account that is not found.

@@ -130,6 +130,11 @@ func New(cfg Config) (*Server, error) {
 	if s.secrets, err = loadSecrets(filepath.Join(state, "secrets")); err != nil {
 		return nil, err
 	}
+	withdrawn := "withdrawn"
+	if s.granted { // there may be another daemon of root
+		withdrawn = "withdrawn_granted"
+	}
+	s.rights.withdrawn = loadWithdrawals(filepath.Join(state, withdrawn), log)
 	s.ticketKeys = &ticketKeys{file: filepath.Join(state, "ticket_keys"), log: log}
 	s.tls = &tls.Config{
 		MinVersion:     tls.VersionTLS13,
