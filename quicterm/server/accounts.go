@@ -170,7 +170,12 @@ type memberKey struct{}
 // grow.
 func (s *Server) grow(ctx context.Context, bytes uint64) bool {
 	m, ok := ctx.Value(memberKey{}).(*member)
-	return ok && s.accounts.grow(m, bytes)
+	may := false
+	s.contain(s.log, func() error {
+		may = ok && s.accounts.grow(m, bytes)
+		return nil
+	})
+	return may
 }
 
 // A heardCarrier is a client's carrier that records when it brings something.

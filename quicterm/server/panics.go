@@ -21,6 +21,7 @@ func (e *panicError) Error() string { return fmt.Sprintf("panic: %.500v", e.valu
 // contain calls a function that works for one connection, and returns its error. If it
 // panics, contain logs the stack and returns the panic as an error: an error in our program
 // ends one connection, not those of all. The function must unlock by defer what it locks.
+// What QUIC calls in its own goroutines calls contain too.
 func (s *Server) contain(log *slog.Logger, f func() error) (err error) {
 	defer func() {
 		if value := recover(); value != nil {

@@ -4,8 +4,10 @@ package server
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/quicterm/quicterm/migrate/carrier"
 	"github.com/quicterm/quicterm/migrate/carrier/quic"
@@ -86,5 +88,47 @@ func TestPanicEndsOneConnection(t *testing.T) {
 			t.Error(err)
 		}
 		h.input.await(t, "after,", 1)
+	})
+}
+
+// A panic in what QUIC and contexts call, outside the goroutines of connections, gives the
+// cautious answer and ends nothing else.
+func TestPanicOutsideConnections(t *testing.T) {
+	onHost(t, func(h *host) {
+		attached := h.attach()
+		other, _, _ := h.dial(quic.DialEarly, false)
+		lanes := h.resume(other, attached, 1, nil)
+		h.want("before the panics", other, wire.TypeResumed)
+		ending, _, _ := h.dial(quic.Dial, false)
+		synctest.Wait()
+		unauthenticated := h.server.unauthenticated
+		h.server.unauthenticated = nil
+
+		ending.Close()
+		h.log.await(t, "panic: ", 1)
+		if !h.server.mustValidate(serverAddr) {
+			t.Error("a client need not validate its address")
+		}
+		if ctx, err := h.server.admit(context.Background(), serverAddr); ctx != nil || !errors.As(err, new(*panicError)) {
+			t.Errorf("a client is admitted: %v", err)
+		}
+		if h.server.grow(context.WithValue(context.Background(), memberKey{}, (*member)(nil)), 1) {
+			t.Error("a receive window grows")
+		}
+		if _, err := h.server.tls.GetCertificate(nil); !errors.As(err, new(*panicError)) {
+			t.Errorf("a handshake goes on: %v", err)
+		}
+		if c, err := quic.Dial(context.Background(), h.listen(), serverAddr, h.tls); err == nil {
+			c.Close()
+			t.Error("a client is connected")
+		}
+		synctest.Wait()
+		h.server.unauthenticated = unauthenticated
+		if _, err := lanes.Write(typed(1, "after,")); err != nil {
+			t.Error(err)
+		}
+		h.input.await(t, "after,", 1)
+		comeBack(h, attached, 2, 2)
+		h.input.await(t, "x", 1)
 	})
 }

@@ -136,10 +136,14 @@ func New(cfg Config) (*Server, error) {
 	}
 	s.rights.withdrawn = loadWithdrawals(filepath.Join(state, withdrawn), log)
 	s.ticketKeys = &ticketKeys{file: filepath.Join(state, "ticket_keys"), log: log}
+	certificate := auth.Certificate(s.hostKeys, s.allowRSA)
 	s.tls = &tls.Config{
-		MinVersion:     tls.VersionTLS13,
-		NextProtos:     []string{wire.ALPN},
-		GetCertificate: auth.Certificate(s.hostKeys, s.allowRSA),
+		MinVersion: tls.VersionTLS13,
+		NextProtos: []string{wire.ALPN},
+		GetCertificate: func(hello *tls.ClientHelloInfo) (chosen *tls.Certificate, err error) {
+			err = s.contain(log, func() (err error) { chosen, err = certificate(hello); return err })
+			return chosen, err
+		},
 	}
 	s.tls.SetSessionTicketKeys(s.ticketKeys.renew(time.Now()))
 	return s, nil
@@ -276,7 +280,7 @@ func (s *Server) serveQUIC(ctx context.Context, socket net.PacketConn) error {
 			s.connections.Add(1)
 			defer s.use()
 			defer s.connections.Add(-1)
-			s.serveConn(ctx, quicIncoming{incoming})
+			s.contain(s.log, func() error { s.serveConn(ctx, quicIncoming{incoming}); return nil })
 		})
 	}
 }

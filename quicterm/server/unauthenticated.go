@@ -207,19 +207,27 @@ type pendingKey struct{}
 // or refuses it.
 func (s *Server) admit(ctx context.Context, client netip.AddrPort) (context.Context, error) {
 	now := time.Now()
-	p, err := s.unauthenticated.add(now, client.Addr())
+	var p *pending
+	err := s.contain(s.log, func() (err error) { p, err = s.unauthenticated.add(now, client.Addr()); return err })
 	if err != nil {
 		s.refusedLog.warn(now, s.log, "client refused", "client", client.String(), "error", err)
 		return nil, err
 	}
-	context.AfterFunc(ctx, func() { s.unauthenticated.remove(p) })
+	context.AfterFunc(ctx, func() {
+		s.contain(s.log, func() error { s.unauthenticated.remove(p); return nil })
+	})
 	ctx = context.WithValue(ctx, memberKey{}, new(member))
 	return context.WithValue(ctx, pendingKey{}, p), nil
 }
 
 // mustValidate reports whether a client must validate its address.
 func (s *Server) mustValidate(client netip.AddrPort) bool {
-	return s.unauthenticated.mustValidate(time.Now(), client.Addr())
+	must := true
+	s.contain(s.log, func() error {
+		must = s.unauthenticated.mustValidate(time.Now(), client.Addr())
+		return nil
+	})
+	return must
 }
 
 // allowRSA reports whether there is CPU time for a signature by an RSA host key: never while
