@@ -10,11 +10,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"time"
-
-	"golang.org/x/time/rate"
 )
 
 // A NameService looks accounts up in the files of this machine, and in the directory
@@ -28,9 +27,7 @@ type NameService struct {
 	// not used.
 	Dirs []string
 
-	once     sync.Once
-	running  chan struct{} // commands that look for a name that may not exist
-	commands *rate.Limiter // of these
+	turns turns // of commands that look for a name that may not exist
 
 	mu      sync.Mutex
 	answers map[string]*answer // by command line
@@ -47,12 +44,6 @@ const (
 
 	// maxAnswers bounds how many answers are kept, some hundred bytes each.
 	maxAnswers = 1024
-
-	// maxCommands bounds how many commands run at a time for names that were not found
-	// before, and commandRate how many start per second, and at once. A machine finds
-	// some hundred names per second; a server with a login of a new name more often than
-	// this has its clients wait.
-	maxCommands, commandRate, commandBurst = 4, 20, 40
 )
 
 // An answer is what a command of the system printed.
@@ -64,15 +55,20 @@ type answer struct {
 	until  time.Time // when it is no longer valid; set with out
 	asking int       // callers that wait for it
 	cancel func()    // ends the command
+	turn   *turn     // that it waits for or has; nil if it needs none
 }
 
 // fresh reports whether an answer is still to come, or valid.
 func (a *answer) fresh(now time.Time, files string) bool {
+	return !a.ended() || now.Before(a.until) && a.files == files
+}
+
+func (a *answer) ended() bool {
 	select {
 	case <-a.done:
-		return now.Before(a.until) && a.files == files
-	default:
 		return true
+	default:
+		return false
 	}
 }
 
@@ -110,7 +106,7 @@ func localFiles() string {
 // exec.ExitError is the command's own.
 func (n *NameService) ask(ctx context.Context, command string, args ...string) ([]byte, error) {
 	key := strings.Join(append([]string{command}, args...), " ")
-	a := n.join(key, command, args)
+	a := n.join(key, sourceOf(ctx), command, args)
 	defer n.leave(key, a)
 	select {
 	case <-a.done:
@@ -122,19 +118,19 @@ func (n *NameService) ask(ctx context.Context, command string, args ...string) (
 
 // join returns the answer to a command, which it starts if there is no answer. The caller
 // calls leave.
-func (n *NameService) join(key, command string, args []string) *answer {
-	n.once.Do(func() {
-		n.running = make(chan struct{}, maxCommands)
-		n.commands = rate.NewLimiter(commandRate, commandBurst)
-		n.answers = make(map[string]*answer)
-	})
+func (n *NameService) join(key, source, command string, args []string) *answer {
 	now, files := time.Now(), localFiles()
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	old := n.answers[key]
 	if old != nil && old.fresh(now, files) {
-		old.asking++
+		if old.asking++; old.turn != nil && !old.ended() {
+			n.turns.share(old.turn, source)
+		}
 		return old
+	}
+	if n.answers == nil {
+		n.answers = make(map[string]*answer)
 	}
 	if old == nil && len(n.answers) >= maxAnswers {
 		n.forgetLocked(now, files)
@@ -143,10 +139,12 @@ func (n *NameService) join(key, command string, args []string) *answer {
 	ctx, cancel := context.WithTimeoutCause(context.Background(), lookupTimeout, late)
 	a := &answer{done: make(chan struct{}), files: files, asking: 1, cancel: cancel}
 	n.answers[key] = a
-	known := old != nil && old.err == nil // a flood of unknown names does not delay it
+	if known := old != nil && old.err == nil; !known && command == "getent" {
+		a.turn = n.turns.enter(source)
+	}
 	go func() {
 		defer cancel()
-		out, err := n.run(ctx, known || command != "getent", command, args)
+		out, err := n.run(ctx, a.turn, command, args)
 		keep := time.Duration(0)
 		var exit *exec.ExitError
 		switch {
@@ -174,12 +172,8 @@ func (n *NameService) leave(key string, a *answer) {
 		return
 	}
 	a.cancel()
-	select {
-	case <-a.done:
-	default:
-		if n.answers[key] == a {
-			delete(n.answers, key)
-		}
+	if !a.ended() && n.answers[key] == a {
+		delete(n.answers, key)
 	}
 }
 
@@ -200,23 +194,25 @@ func (n *NameService) forgetLocked(now time.Time, files string) {
 }
 
 // run runs a command of the system, whose environment is empty, and returns what it
-// prints. When ctx ends, it is killed. One that looks for an unknown name waits for its
-// turn.
-func (n *NameService) run(ctx context.Context, known bool, command string, args []string) ([]byte, error) {
-	path, err := n.find(command)
-	if err != nil {
-		return nil, err
-	}
-	if !known {
-		if err := n.commands.Wait(ctx); err != nil {
-			return nil, fmt.Errorf("%s: %w", command, err)
+// prints. When ctx ends, it is killed. Before, it waits for its turn unless that is nil. A panic
+// is an error: nobody asks for this command alone.
+func (n *NameService) run(ctx context.Context, turn *turn, command string, args []string) (out []byte, err error) {
+	defer func() {
+		if value := recover(); value != nil {
+			out, err = nil, fmt.Errorf("%s: panic: %v\n%.4096s", command, value, debug.Stack())
 		}
+	}()
+	if turn != nil {
+		defer n.turns.leave(turn)
 		select {
-		case n.running <- struct{}{}:
-			defer func() { <-n.running }()
+		case <-turn.ready:
 		case <-ctx.Done():
 			return nil, fmt.Errorf("%s: %w", command, context.Cause(ctx))
 		}
+	}
+	path, err := n.find(command)
+	if err != nil {
+		return nil, err
 	}
 	cmd := exec.CommandContext(ctx, path, args...)
 	cmd.Env = []string{}

@@ -92,7 +92,8 @@ func TestNameServiceFlood(t *testing.T) {
 	start := time.Now()
 	var wg sync.WaitGroup
 	for i := range 100 {
-		wg.Go(func() { n.Lookup(ctx, fmt.Sprint("unknown", i)) })
+		source := WithSource(ctx, fmt.Sprint(i%10))
+		wg.Go(func() { n.Lookup(source, fmt.Sprint("unknown", i)) })
 	}
 	for commands() < 1+maxCommands {
 		time.Sleep(time.Millisecond)
@@ -114,6 +115,41 @@ func TestNameServiceFlood(t *testing.T) {
 	}
 	cancel()
 	wg.Wait()
+}
+
+// One source has not all commands, however long they take.
+func TestNameServiceSlowSource(t *testing.T) {
+	n, commands := counting(t, `case $3 in jane) echo "jane:x:70001:70000::/home/jane:/bin/sh";; *) exec /bin/sleep 60;; esac`)
+	ctx, cancel := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	for i := range 20 {
+		wg.Go(func() { n.Lookup(WithSource(ctx, "slow"), fmt.Sprint("unknown", i)) })
+	}
+	for commands() < sourceCommands {
+		time.Sleep(time.Millisecond)
+	}
+	start := time.Now()
+	if _, err := n.Lookup(WithSource(t.Context(), "honest"), "jane"); err != nil {
+		t.Error(err)
+	}
+	if d := time.Since(start); d > lookupTimeout/2 {
+		t.Errorf("found after %v", d)
+	}
+	cancel()
+	wg.Wait()
+}
+
+// A panic while a command is asked for is an error for those that wait for it.
+func TestNameServicePanics(t *testing.T) {
+	n := nameService(t, "exit 2")
+	var none context.Context
+	turn := n.turns.enter("")
+	if _, err := n.run(none, turn, "getent", nil); err == nil || !strings.Contains(err.Error(), "panic") {
+		t.Errorf("%v, want the panic", err)
+	}
+	if n.turns.running != 0 {
+		t.Error("its turn has no end")
+	}
 }
 
 // The answers that are kept are bounded.

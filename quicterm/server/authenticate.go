@@ -175,7 +175,7 @@ func (c *conn) accepted(ctx context.Context, hello *wire.Hello) (*wire.Offer, er
 // lookup returns the account of the given name. It fails if the server does not serve
 // it.
 func (c *conn) lookup(ctx context.Context, user string) (*account.Account, error) {
-	a, err := c.server.names.Lookup(ctx, user)
+	a, err := c.server.names.Lookup(account.WithSource(ctx, c.pending.site.String()), user)
 	if err != nil {
 		return nil, fmt.Errorf("account %.64q: %w", user, err)
 	}
