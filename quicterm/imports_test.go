@@ -62,6 +62,11 @@ var packages = []struct {
 		tests:   "migrate/carrier/carriertest",
 	},
 	{
+		path: "migrate/carrier/tcp", role: "the carrier over TLS on TCP",
+		imports: "migrate/carrier migrate/carrier/pipe golang.org/x/sys",
+		tests:   "migrate/carrier/carriertest",
+	},
+	{
 		path: "migrate/carrier/unixsock", role: "the carrier between daemon and holder",
 		imports: "migrate/carrier golang.org/x/sys",
 		tests:   "migrate/carrier/carriertest",

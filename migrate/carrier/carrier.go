@@ -1,6 +1,7 @@
 // Package carrier defines what the frames of an attachment travel on: a [Carrier]. Each kind
-// is a package below this one: quic for a QUIC connection, unixsock for unix sockets on one
-// machine, pipe for any ordered byte stream. Package sealed protects what any of them moves, and package carriertest tests them.
+// is a package below this one: quic for a QUIC connection, tcp for TLS over TCP, unixsock for
+// unix sockets on one machine, pipe for any ordered byte stream. Package sealed protects what
+// any of them moves, and package carriertest tests them.
 //
 // A carrier may have further abilities, each a small interface that its user looks for with
 // a type assertion and can do without:

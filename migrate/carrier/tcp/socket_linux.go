@@ -1,0 +1,65 @@
+package tcp
+
+import (
+	"net"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// A lowConn is a connection whose kernel takes few bytes more than it can send.
+type lowConn struct {
+	*net.TCPConn
+	raw syscall.RawConn
+}
+
+// bounded returns the connection with a bound on the bytes that the kernel takes and has not
+// sent: those, and one write. Without it, writes would fill a buffer of megabytes.
+func bounded(c *net.TCPConn, raw syscall.RawConn, bytes int) net.Conn {
+	raw.Control(func(fd uintptr) { unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_NOTSENT_LOWAT, bytes) })
+	return &lowConn{c, raw}
+}
+
+// Write writes b as a record of its own: the kernel looks at the bound when it begins a buffer,
+// and would first fill the last one, which may have 64 KiB.
+func (c *lowConn) Write(b []byte) (n int, err error) {
+	var failed error
+	err = c.raw.Write(func(fd uintptr) (done bool) {
+		for n < len(b) {
+			sent, err := unix.SendmsgN(int(fd), b[n:], nil, nil, unix.MSG_EOR|unix.MSG_NOSIGNAL)
+			switch {
+			case err == nil:
+				n += sent
+			case err == unix.EAGAIN:
+				return false
+			case err != unix.EINTR:
+				failed = &net.OpError{Op: "write", Net: "tcp", Source: c.LocalAddr(), Addr: c.RemoteAddr(), Err: err}
+				return true
+			}
+		}
+		return true
+	})
+	if err == nil {
+		err = failed
+	}
+	return n, err
+}
+
+// setUserTimeout bounds how long sent bytes may wait for an acknowledgement before the connection
+// ends (RFC 5482).
+func setUserTimeout(c syscall.RawConn, d time.Duration) {
+	c.Control(func(fd uintptr) {
+		unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, int(d.Milliseconds()))
+	})
+}
+
+// roundTrip returns the smoothed round trip, or 0 if it is not known.
+func roundTrip(c syscall.RawConn) (rtt time.Duration) {
+	c.Control(func(fd uintptr) {
+		if info, err := unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO); err == nil {
+			rtt = time.Duration(info.Rtt) * time.Microsecond
+		}
+	})
+	return rtt
+}

@@ -1,0 +1,176 @@
+// Package tcp is a carrier over TLS 1.3 on a TCP connection, for networks that block UDP. It
+// proves the same identities as a QUIC connection, and negotiates the same protocol by ALPN. All
+// is on one stream: there are no datagrams.
+//
+// The kernel accepts few bytes more than it can send: Write blocks until the path has taken
+// nearly all of what was written. So the user decides late what is sent next, and what must be
+// fast does not wait behind a flood.
+package tcp
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"syscall"
+	"time"
+
+	"github.com/quicterm/quicterm/migrate/carrier"
+	"github.com/quicterm/quicterm/migrate/carrier/pipe"
+)
+
+const (
+	// notSentLowat bounds the bytes that the kernel takes and cannot send yet: 130 ms of a link
+	// with 1 Mbit/s. On a fast link it is enough for the time until the writer runs again: at
+	// 1 Gbit/s that is 130 µs.
+	notSentLowat = 16 << 10
+
+	// deadTime is how long a server keeps a connection whose client answers nothing: as long as a
+	// QUIC connection. It asks after idleTime of silence, and then each probeTime.
+	deadTime            = 90 * time.Second
+	idleTime, probeTime = 30 * time.Second, 15 * time.Second
+)
+
+// A Conn is a carrier over a TLS connection. Its stream is that of the connection. It has all
+// optional abilities of a carrier.
+type Conn struct {
+	*pipe.Conn
+	tls           *tls.Conn
+	raw           syscall.RawConn // nil if the connection is not a plain TCP socket
+	direct        bool            // the socket leads to the peer, not to a proxy
+	local, remote netip.AddrPort
+}
+
+var (
+	_ carrier.StatsReader = (*Conn)(nil)
+	_ carrier.Addressed   = (*Conn)(nil)
+	_ carrier.KeyExporter = (*Conn)(nil)
+)
+
+// Dial connects to a server by the function dial, which may lead through a proxy, and does the
+// handshake. On an error nothing is left open.
+func Dial(
+	ctx context.Context, dial func(ctx context.Context, network, address string) (net.Conn, error),
+	addr netip.AddrPort, conf *tls.Config,
+) (*Conn, error) {
+	conn, err := dial(ctx, "tcp", addr.String())
+	if err != nil {
+		return nil, err
+	}
+	if socket, ok := conn.(*net.TCPConn); ok {
+		socket.SetKeepAlive(false) // the client sends pings, when it needs an answer
+	}
+	c := newConn(conn, addr, tls.Client, conf)
+	if err := c.Handshake(ctx); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// Server returns the server's end of a connection that was accepted. The caller calls Handshake
+// before it reads or writes. The carrier owns the connection.
+func Server(conn *net.TCPConn, conf *tls.Config) *Conn {
+	conn.SetKeepAliveConfig(net.KeepAliveConfig{
+		Enable: true, Idle: idleTime, Interval: probeTime, Count: int((deadTime - idleTime) / probeTime),
+	})
+	c := newConn(conn, addrPort(conn.RemoteAddr()), tls.Server, conf)
+	if c.raw != nil {
+		setUserTimeout(c.raw, deadTime)
+	}
+	return c
+}
+
+func newConn(conn net.Conn, remote netip.AddrPort, end func(net.Conn, *tls.Config) *tls.Conn, conf *tls.Config) *Conn {
+	c := &Conn{local: addrPort(conn.LocalAddr()), remote: netip.AddrPortFrom(remote.Addr().Unmap(), remote.Port())}
+	if tcp, ok := conn.(*net.TCPConn); ok {
+		tcp.SetNoDelay(true)
+		if raw, err := tcp.SyscallConn(); err == nil {
+			c.raw, c.direct = raw, addrPort(tcp.RemoteAddr()) == c.remote
+			conn = bounded(tcp, raw, notSentLowat)
+		}
+	}
+	conf = conf.Clone()
+	conf.MinVersion = tls.VersionTLS13 // that of QUIC
+	c.tls = end(conn, conf)
+	c.Conn = pipe.New(&stream{c.tls, conn})
+	return c
+}
+
+// addrPort returns a TCP address. It removes the IPv6 prefix that a dual-stack socket gives an
+// IPv4 address.
+func addrPort(a net.Addr) netip.AddrPort {
+	tcp, ok := a.(*net.TCPAddr)
+	if !ok {
+		return netip.AddrPort{}
+	}
+	addr := tcp.AddrPort()
+	return netip.AddrPortFrom(addr.Addr().Unmap(), addr.Port())
+}
+
+// A stream is a TLS connection that is closed without a word to the peer: that could block.
+type stream struct {
+	*tls.Conn
+	socket net.Conn
+}
+
+func (s *stream) Close() error { return s.socket.Close() }
+
+// errProtocol is the error of a peer that speaks TLS, but not our protocol.
+var errProtocol = errors.New("the peer does not speak this protocol (ALPN)")
+
+// Handshake does the TLS handshake, unless ctx ends before. On an error it closes the carrier.
+func (c *Conn) Handshake(ctx context.Context) error {
+	err := c.tls.HandshakeContext(ctx)
+	if err == nil && c.tls.ConnectionState().NegotiatedProtocol == "" {
+		err = errProtocol
+	}
+	if err != nil {
+		c.Close()
+		return fmt.Errorf("TLS handshake: %w", err)
+	}
+	return nil
+}
+
+// TLS returns the state of the handshake.
+func (c *Conn) TLS() tls.ConnectionState { return c.tls.ConnectionState() }
+
+// ExportKeyingMaterial implements [carrier.KeyExporter].
+func (c *Conn) ExportKeyingMaterial(label string, context []byte, length int) ([]byte, error) {
+	state := c.tls.ConnectionState()
+	return state.ExportKeyingMaterial(label, context, length)
+}
+
+// LocalAddr returns the address of the socket.
+func (c *Conn) LocalAddr() netip.AddrPort { return c.local }
+
+// RemoteAddr returns the address of the peer, also behind a proxy.
+func (c *Conn) RemoteAddr() netip.AddrPort { return c.remote }
+
+// Stats implements [carrier.StatsReader]. A read or a write counts as a packet. The round trip
+// is that of the kernel; it is not known through a proxy, or if the system does not tell.
+func (c *Conn) Stats() carrier.Stats {
+	s := c.Conn.Stats()
+	if c.direct {
+		s.RTT = roundTrip(c.raw)
+	}
+	return s
+}
+
+// Refuse ends a connection that was accepted: the client learns it at once, by a reset.
+func Refuse(conn *net.TCPConn) error {
+	conn.SetLinger(0)
+	return conn.Close()
+}
+
+// PeerGone reports whether a connection ended because the peer closed it, or answers no more.
+func PeerGone(err error) bool {
+	for _, gone := range []error{io.EOF, io.ErrUnexpectedEOF, syscall.ECONNRESET, syscall.EPIPE, syscall.ETIMEDOUT} {
+		if errors.Is(err, gone) {
+			return true
+		}
+	}
+	return false
+}
