@@ -9,22 +9,24 @@ import (
 )
 
 const (
-	// maxCandidates is how many candidates a round dials.
+	// maxCandidates is how many candidates of a transport a round dials.
 	maxCandidates = 6
 
-	// firstPenalty is how long an interface ranks behind others after its path has failed while
+	// firstPenalty is how long a transport over an interface ranks behind others after its path has failed while
 	// another worked. It doubles with each failure, up to maxPenalty: two weak networks take
 	// turns, but seldom.
 	firstPenalty = 30 * time.Second
 	maxPenalty   = 16 * time.Minute
 
-	// maxPenalties is how many interfaces have a penalty.
+	// maxPenalties is how many penalties there are.
 	maxPenalties = 64
 )
 
-// A Candidate is a way from here to the server, as in ICE (RFC 8445): an address of the
-// server, and the interface and address that packets leave from.
+// A Candidate is a way from here to the server, as in ICE (RFC 8445): a transport, an address
+// of the server, and the interface and address that packets leave from. With SSH it has none
+// of these: the ssh program finds its own.
 type Candidate struct {
+	Transport Transport
 	Remote    netip.AddrPort // of the server
 	Interface string         // over which packets leave, "" if not known
 	Source    netip.Addr     // from which they leave
@@ -33,39 +35,56 @@ type Candidate struct {
 	Bound bool
 }
 
-// A penalty ranks an interface behind others after its path has failed.
+// A penalty ranks a transport over an interface behind others after its path has failed.
 type penalty struct {
 	until time.Time
 	span  time.Duration
 }
 
+// A penaltyKey says what a penalty is for.
+type penaltyKey struct {
+	iface     string
+	transport Transport
+}
+
 // refresh takes the candidates that there are now. A path whose candidate is gone or has
 // changed must prove itself.
 func (m *Manager) refresh(now time.Time, candidates []Candidate) {
-	if !slices.Equal(candidates, m.candidates) {
-		m.second = secondPath{nextDial: now}
-	}
+	changed := !slices.Equal(candidates, m.candidates)
+	m.climb.soon(now, changed && len(m.candidates) > 0)
 	m.candidates = candidates
+	if changed {
+		m.second = backoff{next: now}
+		m.retrySSH(now)
+		if m.state != Live {
+			m.worked = QUIC
+		}
+	}
 	for _, p := range m.paths {
+		if p.candidate.Transport == SSH {
+			p.pingDue = p.pingDue || changed
+			continue
+		}
 		if p.candidate.Bound && m.chosen(p.candidate) {
 			continue
 		}
 		i := slices.IndexFunc(candidates, func(c Candidate) bool {
-			return c.Remote == p.candidate.Remote && c.Bound == p.candidate.Bound &&
-				(!c.Bound || c.Interface == p.candidate.Interface)
+			return c.Transport == p.candidate.Transport && c.Remote == p.candidate.Remote &&
+				c.Bound == p.candidate.Bound && (!c.Bound || c.Interface == p.candidate.Interface)
 		})
 		if i >= 0 && candidates[i] == p.candidate {
 			continue
 		}
-		if i >= 0 {
+		if i >= 0 && p.candidate.Transport == QUIC { // TCP keeps its address
 			p.candidate = candidates[i]
 			p.moved++
 		}
 		p.suspect(Moving)
+		m.worked = QUIC
 	}
-	for name, p := range m.penalties {
+	for key, p := range m.penalties {
 		if len(m.penalties) >= maxPenalties && !now.Before(p.until) {
-			delete(m.penalties, name)
+			delete(m.penalties, key)
 		}
 	}
 	if m.state != Live {
@@ -80,19 +99,22 @@ func (m *Manager) chosen(c Candidate) bool {
 	return slices.Contains(m.candidates, c)
 }
 
-// penalize ranks an interface behind others for a while, because it failed while another
-// worked. An interface without candidates gets no penalty: it begins anew when it is back.
-func (m *Manager) penalize(now time.Time, name string) {
-	if name == "" || !slices.ContainsFunc(m.candidates, func(c Candidate) bool { return c.Interface == name }) {
+// penalize ranks the transport of a candidate over its interface behind others for a while,
+// because it failed while another worked. An interface without candidates gets no penalty: it
+// begins anew when it is back.
+func (m *Manager) penalize(now time.Time, c Candidate) {
+	candidate := func(other Candidate) bool { return other.Interface == c.Interface }
+	if c.Interface == "" || !slices.ContainsFunc(m.candidates, candidate) {
 		return
 	}
-	p := m.penalties[name]
+	key := penaltyKey{c.Interface, c.Transport}
+	p := m.penalties[key]
 	if p == nil {
 		if len(m.penalties) >= maxPenalties {
 			return
 		}
 		p = new(penalty)
-		m.penalties[name] = p
+		m.penalties[key] = p
 	}
 	p.span = min(max(2*p.span, firstPenalty), maxPenalty)
 	if now.Sub(p.until) > maxPenalty {
@@ -101,30 +123,42 @@ func (m *Manager) penalize(now time.Time, name string) {
 	p.until = now.Add(p.span)
 }
 
-// rank orders candidates: a lower rank is better.
-func (m *Manager) rank(now time.Time, c Candidate) (rank [4]int) {
-	if p := m.penalties[c.Interface]; p != nil && now.Before(p.until) {
-		rank[0] = 1
+// A rank orders candidates: a lower one is better. Its parts are, in this order: a penalty, or
+// SSH; an interface to avoid; the transport; the place of the interface in Config.Prefer;
+// whether the socket is bound.
+type rank [5]int
+
+func (m *Manager) rank(now time.Time, c Candidate) (r rank) {
+	if p := m.penalties[penaltyKey{c.Interface, c.Transport}]; p != nil && now.Before(p.until) {
+		r[0] = 1
+	}
+	if c.Transport == SSH {
+		r[0] = 2
 	}
 	if m.avoided(c) {
-		rank[1] = 1
+		r[1] = 1
 	}
-	rank[2] = len(m.cfg.Prefer)
+	r[2] = int(c.Transport)
+	r[3] = len(m.cfg.Prefer)
 	for i, pattern := range m.cfg.Prefer {
 		if ok, _ := glob.Match(pattern, c.Interface); ok {
-			rank[2] = i
+			r[3] = i
 			break
 		}
 	}
 	if c.Bound { // otherwise the system has chosen it, and has its reasons
-		rank[3] = 1
+		r[4] = 1
 	}
-	return rank
+	return r
 }
 
+// interfaceRank is the part of a rank that is about the interface alone.
+func (r rank) interfaceRank() rank { return rank{0, r[1], 0, r[3], r[4]} }
+
+func (a rank) compare(b rank) int { return slices.Compare(a[:], b[:]) }
+
 func (m *Manager) compare(now time.Time, a, b Candidate) int {
-	ra, rb := m.rank(now, a), m.rank(now, b)
-	return slices.Compare(ra[:], rb[:])
+	return m.rank(now, a).compare(m.rank(now, b))
 }
 
 func (m *Manager) better(now time.Time, a, b Candidate) bool { return m.compare(now, a, b) < 0 }
@@ -136,12 +170,12 @@ func (m *Manager) avoided(c Candidate) bool {
 	})
 }
 
-// ranked returns the candidates to dial, best first. Among equals, the address that answered
-// last comes first.
-func (m *Manager) ranked(now time.Time) []Candidate {
+// ranked returns the candidates of a transport to dial, best first. Among equals, the address
+// that answered last comes first.
+func (m *Manager) ranked(now time.Time, t Transport) []Candidate {
 	var ranked []Candidate
 	for _, c := range m.candidates {
-		if !c.Bound || !m.chosen(c) {
+		if c.Transport == t && (!c.Bound || !m.chosen(c)) {
 			ranked = append(ranked, c)
 		}
 	}

@@ -1,15 +1,20 @@
 // Package migrate decides how a client stays connected to its server: which paths work, when
-// a path is suspect, which candidates (an interface and an address of the server) to dial
-// then, and which connection to keep.
+// a path is suspect, which candidates (a transport, an interface and an address of the server)
+// to dial then, and which connection to keep.
+//
+// Of the transports, QUIC is better than TCP, and TCP better than SSH. The manager does not
+// wait for the better one: a session continues on the first that answers, and moves up to a
+// better one while it is live.
 //
 // It is a pure machine: a [Manager] takes events, with the time, and returns actions. It has
 // no socket, no goroutine and no clock. Its owner dials, closes and pings carriers as told,
 // reports what it observes, and calls [Manager.Handle] again by [Manager.Deadline].
 //
 //	events                                                actions
-//	NetworkChanged, Woke, Heard, Down  ──▶  Manager  ──▶  Dial, Activate, Close, Ping
+//	NetworkChanged, Woke, Heard, Down  ──▶  Manager  ──▶  Dial, Activate, StandBy, Close, Ping
 //	Unacked, Traffic, Starved,
 //	nil (time passed)
 //
-// Detection is in path.go, dialing in redial.go, and the order of candidates in candidate.go.
+// Detection is in path.go, the order of candidates in candidate.go, dialing without a path in
+// redial.go and beside one in upgrade.go and second.go; replace.go says which paths are kept.
 package migrate

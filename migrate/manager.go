@@ -41,6 +41,8 @@ type Config struct {
 	// Prefer and Avoid are patterns of interface names (see path.Match). The first match in
 	// Prefer is the best interface. Interfaces in Avoid are used only if no other works.
 	Prefer, Avoid []string
+	// KeepSSH keeps an SSH carrier that stands by when a better one has taken over.
+	KeepSSH bool
 }
 
 func (c Config) withDefaults() Config {
@@ -59,77 +61,6 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// A State describes a link, or a path.
-type State int
-
-// The states. From Live on, each is worse than the one before.
-const (
-	// Connecting: there has been no carrier yet.
-	Connecting State = iota
-	// Live: a path is trusted: packets arrive, and an overdue ack has not lasted (see path.go).
-	Live
-	// Moving: the network has changed under the path. Other candidates are dialed.
-	Moving
-	// Suspect: an answer is overdue. Other candidates are dialed.
-	Suspect
-	// Offline: no path works. Dials continue in rounds.
-	Offline
-)
-
-func (s State) String() string {
-	return [...]string{"connecting", "live", "moving", "suspect", "offline"}[s]
-}
-
-// An Event is one of the types below, or nil if only time has passed.
-type Event any
-
-// Events.
-type (
-	// Started says that the session began on a carrier, which has the ID 0.
-	Started struct{ Candidate Candidate }
-	// NetworkChanged has all candidates that there are now.
-	NetworkChanged struct{ Candidates []Candidate }
-	// Woke says that the machine has slept: everything known may be out of date.
-	Woke struct{}
-	// Starved says that this client itself did not run until now, although a deadline had
-	// passed: it was stopped, or the machine is busy. Silence until now says nothing, because
-	// packets that arrived meanwhile are not read yet.
-	Starved struct{}
-	// Heard says that a packet from the server arrived on a carrier. The first one turns a
-	// dial into a path.
-	Heard struct {
-		ID  ID
-		RTT time.Duration // of the carrier, 0 if not known
-		At  time.Time     // when the last packet arrived; zero means now
-	}
-	// Down says that a carrier has ended, or that a dial has failed.
-	Down struct{ ID ID }
-	// Unacked says since when input waits for an ack of the server, or zero if none does.
-	Unacked struct{ Since time.Time }
-	// Traffic says that input was sent or output was received.
-	Traffic struct{}
-)
-
-// An Action is one of the types below.
-type Action any
-
-// Actions.
-type (
-	// Dial starts a dial under a new ID. A carrier that stands by carries only pings until it
-	// is activated.
-	Dial struct {
-		ID        ID
-		Candidate Candidate
-		StandBy   bool
-	}
-	// Activate makes a carrier that stands by carry frames.
-	Activate struct{ ID ID }
-	// Close ends a carrier or a dial.
-	Close struct{ ID ID }
-	// Ping sends something on a carrier that the server's transport acknowledges.
-	Ping struct{ ID ID }
-)
-
 // A Manager is the state of one client's link to its server. It is not safe for concurrent
 // use.
 type Manager struct {
@@ -139,8 +70,9 @@ type Manager struct {
 	since time.Time // of the state; from Moving on, since contact was lost
 
 	candidates []Candidate
-	remote     netip.AddrPort      // that answered last
-	penalties  map[string]*penalty // by interface
+	remote     netip.AddrPort // that answered last
+	worked     Transport      // the one that was in use last in this network
+	penalties  map[penaltyKey]*penalty
 	paths      map[ID]*path
 	dials      map[ID]*dial
 	lastID     ID
@@ -153,7 +85,8 @@ type Manager struct {
 	excuses  int       // how often that was so since a packet arrived
 
 	redialing redialing
-	second    secondPath
+	climb     climb
+	second    backoff  // for a second path
 	actions   []Action // of the present call of Handle
 	deadline  time.Time
 }
@@ -169,7 +102,7 @@ type dial struct {
 func New(cfg Config) *Manager {
 	return &Manager{
 		cfg:       cfg.withDefaults(),
-		penalties: make(map[string]*penalty),
+		penalties: make(map[penaltyKey]*penalty),
 		paths:     make(map[ID]*path),
 		dials:     make(map[ID]*dial),
 	}
@@ -208,7 +141,10 @@ func (m *Manager) Handle(now time.Time, event Event) []Action {
 	switch e := event.(type) {
 	case Started:
 		m.paths[0] = &path{candidate: e.Candidate, since: now, heard: now}
-		m.remote = e.Candidate.Remote
+		m.inUse(e.Candidate)
+		if e.Candidate.Transport == SSH {
+			m.climb.next = now
+		}
 	case NetworkChanged:
 		m.refresh(now, e.Candidates)
 	case Woke:
@@ -241,6 +177,7 @@ func (m *Manager) Handle(now time.Time, event Event) []Action {
 	if m.state == Live {
 		m.prune(now)
 		m.upgrade(now)
+		m.climbUp(now)
 		m.ensureSecond(now)
 	} else {
 		m.redial(now)
@@ -276,18 +213,25 @@ func (m *Manager) nextDeadline(now time.Time) time.Time {
 	}
 	for _, d := range m.dials {
 		if m.mayExpire(now, d) {
-			at(d.since.Add(dialTimeout))
+			at(d.since.Add(limits[d.candidate.Transport].timeout))
 		}
 	}
 	if m.state != Live {
-		at(m.redialing.next())
+		r := &m.redialing
+		at(r.quic.at(r.nextRound))
+		at(r.tcp.at(r.nextTCP))
+		if _, t, ok := m.sshDial(); ok {
+			at(t)
+		}
 		return next
 	}
 	if _, t, ok := m.upgradeTo(now); ok {
 		at(t)
 	}
+	at(m.climb.next)
+	at(m.climb.nextTCP)
 	if _, ok := m.secondCandidate(now); ok {
-		at(m.second.nextDial)
+		at(m.second.next)
 	}
 	for _, p := range m.penalties {
 		at(p.until)
@@ -325,40 +269,6 @@ func (m *Manager) hear(now time.Time, e Heard) {
 	}
 }
 
-// adopt closes the paths that a new one replaces, and all dials. It reports whether the new
-// path is to be kept.
-func (m *Manager) adopt(now time.Time, fresh *path, second bool) bool {
-	if second {
-		m.second.interval = 0
-		return true
-	}
-	elsewhere := func(p *path) bool { return p.candidate.Interface != fresh.candidate.Interface }
-	for _, p := range m.paths {
-		if !p.standBy && elsewhere(p) && m.answering(now, p) && m.better(now, p.candidate, fresh.candidate) {
-			return false // the path that was suspect works after all
-		}
-	}
-	for _, id := range ordered(m.paths) {
-		p := m.paths[id]
-		answering := m.answering(now, p)
-		if answering && elsewhere(p) && (p.standBy || m.cfg.Paths == Redundant) {
-			continue
-		}
-		if !answering && elsewhere(p) {
-			m.penalize(now, p.candidate.Interface)
-		}
-		delete(m.paths, id)
-		m.do(Close{id})
-	}
-	for _, id := range ordered(m.dials) {
-		delete(m.dials, id)
-		m.do(Close{id})
-	}
-	m.remote = fresh.candidate.Remote
-	m.moves++
-	return true
-}
-
 // update is the only place that changes the state of the link and of its paths.
 func (m *Manager) update(now time.Time) {
 	state := Offline
@@ -368,13 +278,8 @@ func (m *Manager) update(now time.Time) {
 			state = min(state, p.state)
 		}
 	}
-	for _, id := range ordered(m.paths) {
-		if p := m.paths[id]; state != Live && p.standBy && p.state == Live {
-			p.standBy, p.since = false, now
-			m.moves++
-			m.do(Activate{id})
-			state = Live
-		}
+	if state != Live && m.activate(now) {
+		state = Live
 	}
 	if state == Offline && m.state == Connecting {
 		state = Connecting

@@ -38,10 +38,6 @@ const (
 	// maxExcuses is how often in a row a starved client begins to wait anew for a packet. A
 	// client that is always starved finds a dead path too, if late.
 	maxExcuses = 4
-
-	// pruneAfter is how long a path may be unsound beside one that works: time for some pings,
-	// one of which gets through a bad path.
-	pruneAfter = 5 * time.Second
 )
 
 // A path is what is known of a carrier.
@@ -60,6 +56,7 @@ type path struct {
 	state        State     // as of the last update
 	suspected    State     // Moving or Suspect if an event is the reason to suspect it, else 0
 	probes       int       // pings since that event
+	pingDue      bool      // the network has changed, perhaps under this path
 	unsoundSince time.Time // since when it is unsound beside one that works, or zero
 }
 
@@ -85,7 +82,12 @@ func (p *path) hear(at time.Time, rtt time.Duration) {
 }
 
 // ackTimeout returns how long an ack may take on a path.
-func (p *path) ackTimeout() time.Duration { return max(minAckTimeout, 2*p.rtt+ackSlack) }
+func (p *path) ackTimeout() time.Duration {
+	if p.candidate.Transport != QUIC {
+		return 2*p.rtt + streamAckSlack
+	}
+	return max(minAckTimeout, 2*p.rtt+ackSlack)
+}
 
 // pingTimeout returns how long the answer to a ping may take.
 func (p *path) pingTimeout() time.Duration { return max(minPingTimeout, 4*p.rtt) }
@@ -186,7 +188,7 @@ func (m *Manager) ping(now time.Time) {
 		if now.Before(m.pingAt(now, p)) {
 			continue
 		}
-		p.pinged = now
+		p.pinged, p.pingDue = now, false
 		if p.pingedFirst.IsZero() {
 			p.pingedFirst = now
 		}
@@ -198,7 +200,7 @@ func (m *Manager) ping(now time.Time) {
 // pingAt returns when to ping a path.
 func (m *Manager) pingAt(now time.Time, p *path) time.Time {
 	switch {
-	case p.suspected != 0 && p.probes == 0:
+	case p.suspected != 0 && p.probes == 0 || p.pingDue:
 		return now
 	case p.suspected != 0 && p.probes < maxProbes:
 		return p.pinged.Add(probeInterval)
@@ -210,54 +212,6 @@ func (m *Manager) pingAt(now time.Time, p *path) time.Time {
 		return p.unheardSince.Add(compareAfter)
 	}
 	return p.heard.Add(m.keepalive(p.heard))
-}
-
-// prune closes paths that do not prove themselves beside one that works, and those that a
-// later one has made superfluous.
-func (m *Manager) prune(now time.Time) {
-	if len(m.paths) < 2 {
-		for _, p := range m.paths {
-			p.unsoundSince = time.Time{}
-		}
-		return
-	}
-	for _, id := range ordered(m.paths) {
-		p := m.paths[id]
-		sound := m.trusted(now, p) && p.pingedFirst.IsZero()
-		if sound && !m.superfluous(now, p) {
-			p.unsoundSince = time.Time{}
-			continue
-		}
-		if p.unsoundSince.IsZero() {
-			p.unsoundSince = now
-		}
-		if now.Before(p.unsoundSince.Add(pruneAfter)) {
-			continue
-		}
-		delete(m.paths, id)
-		m.do(Close{id})
-		if !sound {
-			m.penalize(now, p.candidate.Interface)
-		}
-	}
-}
-
-// superfluous reports whether a later path does everything that a path does, or whether a
-// path is on an interface to avoid beside one that is not.
-func (m *Manager) superfluous(now time.Time, p *path) bool {
-	for _, other := range m.paths {
-		if other.standBy || !m.trusted(now, other) {
-			continue
-		}
-		if m.avoided(p.candidate) && !m.avoided(other.candidate) {
-			return true
-		}
-		replaces := m.cfg.Paths != Redundant && !p.standBy || other.candidate.Interface == p.candidate.Interface
-		if other.since.After(p.since) && replaces {
-			return true
-		}
-	}
-	return false
 }
 
 // A Path describes a carrier.

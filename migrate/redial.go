@@ -1,6 +1,9 @@
 package migrate
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 const (
 	// secondRound is the time from a first round of dials to the second: its packets are not
@@ -24,53 +27,83 @@ const (
 	// well: long enough that the better one wins if both work, too short to be noticed.
 	nextCandidate = 50 * time.Millisecond
 
-	// MaxDials is how many dials run at once.
+	// MaxDials is how many dials of QUIC run at once.
 	MaxDials = 16
 
-	// dialTimeout is how long a dial may take before it makes room for another: some round
-	// trips on the slowest paths.
-	dialTimeout = 3 * time.Second
+	// tcpDelay is how long QUIC has to answer before TCP is dialed as well, unless TCP worked
+	// last in this network: QUIC has sent its first packets twice by then.
+	tcpDelay = 300 * time.Millisecond
 
-	// holdDown is how long a path is used at least before it is left for a better one while
-	// it works.
-	holdDown = 5 * time.Second
+	// tcpInterval is the least time between rounds of TCP dials. TCP itself sends the first
+	// packet of a connection again, the first time after a second.
+	tcpInterval = time.Second
 
-	// firstSecond and maxSecond bound the time between dials for a second path, which doubles
-	// each time.
-	firstSecond = 2 * time.Second
-	maxSecond   = time.Minute
+	// sshDelay is how long QUIC and TCP have to answer before SSH is dialed, unless SSH worked
+	// last in this network: a login takes longer than their handshakes.
+	sshDelay = 3 * time.Second
+
+	// firstSSH and maxSSH bound the time between dials of SSH, which doubles each time.
+	firstSSH = 5 * time.Second
+	maxSSH   = time.Minute
 )
 
-// A redialing is the rounds of dials while no path is trusted. Each round dials all
-// candidates, one after the other.
+// A redialing is the rounds of dials while no path is trusted. Each round dials the candidates
+// of QUIC, one after the other, and those of TCP if QUIC does not answer. SSH is dialed alone.
 type redialing struct {
 	since     time.Time // since when no path is trusted, or zero
 	rounds    int       // since then
 	attempts  int       // rounds that had a candidate
 	lastRound time.Time // the last one that had a candidate
 	nextRound time.Time
-	round     []Candidate // what is left of this round
-	nextDial  time.Time   // of this round
+	quic      sequence // what is left of this round
+
+	nextTCP time.Time // when to dial the candidates of TCP, or zero
+	lastTCP time.Time // when that was done last
+	tcp     sequence
+
+	ssh backoff
+}
+
+// A sequence is candidates that are dialed one after the other.
+type sequence struct {
+	left []Candidate
+	next time.Time // when to dial the first of them
+}
+
+// at returns when to dial the next candidate or, if none is left, the given time.
+func (s *sequence) at(begin time.Time) time.Time {
+	if len(s.left) > 0 {
+		return s.next
+	}
+	return begin
+}
+
+// A backoff says when to do something again that has failed.
+type backoff struct {
+	next     time.Time
+	interval time.Duration // from the last time to the next
+}
+
+// again schedules the next time, after an interval that doubles between two bounds.
+func (b *backoff) again(now time.Time, shortest, longest time.Duration) {
+	b.interval = min(max(2*b.interval, shortest), longest)
+	b.next = now.Add(b.interval)
 }
 
 func (r *redialing) start(now time.Time) {
 	r.since, r.rounds, r.attempts = now, 0, 0
+	r.nextTCP = time.Time{}
 	r.retryNow(now)
 }
 
-func (r *redialing) stop() { r.since, r.round = time.Time{}, nil }
-
-// next returns when to dial next.
-func (r *redialing) next() time.Time {
-	if len(r.round) > 0 {
-		return r.nextDial
-	}
-	return r.nextRound
+func (r *redialing) stop() {
+	r.since = time.Time{}
+	r.quic.left, r.tcp.left = nil, nil
 }
 
 // retryNow starts the next round at once, or soon after one that has just started.
 func (r *redialing) retryNow(now time.Time) {
-	r.round = nil
+	r.quic.left, r.tcp.left = nil, nil
 	r.nextRound = now
 	if soonest := r.lastRound.Add(urgentRound); soonest.After(now) {
 		r.nextRound = soonest
@@ -92,31 +125,96 @@ func (m *Manager) redial(now time.Time) {
 	if soon := now.Add(urgentRound); m.inputWaits(now) && r.nextRound.After(soon) {
 		r.nextRound = soon
 	}
-	for !now.Before(r.next()) {
-		if len(r.round) == 0 {
+	for !now.Before(r.quic.at(r.nextRound)) {
+		if len(r.quic.left) == 0 {
 			m.beginRound(now)
-			continue
 		}
-		r.nextDial = now.Add(nextCandidate)
-		m.dial(now, r.round[0], false)
-		r.round = r.round[1:]
+		m.dialNext(now, &r.quic)
+	}
+	for at := r.tcp.at(r.nextTCP); !at.IsZero() && !now.Before(at); at = r.tcp.at(r.nextTCP) {
+		if len(r.tcp.left) == 0 {
+			m.beginTCP(now)
+		}
+		m.dialNext(now, &r.tcp)
+	}
+	if c, at, ok := m.sshDial(); ok && !now.Before(at) {
+		r.ssh.again(now, firstSSH, maxSSH)
+		m.dial(now, c, false)
+	}
+}
+
+// dialNext dials the next candidate of a sequence.
+func (m *Manager) dialNext(now time.Time, s *sequence) {
+	if len(s.left) > 0 {
+		c := s.left[0]
+		s.left, s.next = s.left[1:], now.Add(nextCandidate)
+		m.dial(now, c, false)
 	}
 }
 
 // beginRound begins a round. The first one leaves out the interfaces to avoid.
 func (m *Manager) beginRound(now time.Time) {
 	r := &m.redialing
-	r.round = m.ranked(now)
+	r.quic.left = m.ranked(now, QUIC)
 	if r.rounds == 0 {
-		r.round = m.withoutAvoided(r.round)
+		r.quic.left = m.withoutAvoided(r.quic.left)
 	}
-	if len(r.round) > 0 {
+	if len(r.quic.left) > 0 {
 		r.attempts++
 		r.lastRound = now
 	}
-	r.nextDial = now
+	if r.nextTCP.IsZero() {
+		r.nextTCP = now
+		if m.worked < TCP {
+			r.nextTCP = now.Add(tcpDelay)
+		}
+		if soonest := r.lastTCP.Add(tcpInterval); soonest.After(r.nextTCP) {
+			r.nextTCP = soonest
+		}
+	}
 	r.nextRound = now.Add(m.roundInterval(now))
 	r.rounds++
+}
+
+// beginTCP begins the part of a round that dials TCP. The first one leaves out the interfaces
+// to avoid.
+func (m *Manager) beginTCP(now time.Time) {
+	r := &m.redialing
+	r.tcp.left = m.ranked(now, TCP)
+	if r.lastTCP.Before(r.since) {
+		r.tcp.left = m.withoutAvoided(r.tcp.left)
+	}
+	r.nextTCP, r.lastTCP = time.Time{}, now
+}
+
+// sshDial returns the candidate of SSH, and when to dial it, if there is one and it is not
+// being dialed.
+func (m *Manager) sshDial() (c Candidate, at time.Time, ok bool) {
+	if !slices.Contains(m.candidates, Candidate{Transport: SSH}) || m.count(SSH) > 0 {
+		return c, at, false
+	}
+	at = m.redialing.since
+	if m.worked != SSH || len(m.paths) > 0 {
+		at = at.Add(sshDelay)
+	}
+	if next := m.redialing.ssh.next; next.After(at) {
+		at = next
+	}
+	return Candidate{Transport: SSH}, at, true
+}
+
+// retrySSH dials SSH anew in a network that has changed, if it was dialed some time ago.
+func (m *Manager) retrySSH(now time.Time) {
+	for _, id := range ordered(m.dials) {
+		d := m.dials[id]
+		if d.candidate.Transport == SSH && now.Sub(d.since) >= firstSSH {
+			delete(m.dials, id)
+			m.do(Close{id})
+		}
+	}
+	if b := &m.redialing.ssh; b.interval > firstSSH {
+		b.next, b.interval = b.next.Add(firstSSH-b.interval), firstSSH
+	}
 }
 
 // roundInterval returns the time from a round to the next.
@@ -140,25 +238,35 @@ func (m *Manager) inputWaits(now time.Time) bool {
 }
 
 func (m *Manager) dial(now time.Time, c Candidate, second bool) {
-	m.makeRoom(now)
+	m.makeRoom(now, c.Transport)
 	m.lastID++
 	m.dials[m.lastID] = &dial{candidate: c, since: now, second: second}
 	m.do(Dial{m.lastID, c, second && m.cfg.Paths == Standby})
 }
 
-// makeRoom ends a dial if there are MaxDials. It spares the oldest until dialTimeout, for a
-// path that takes longer to answer than the others may run.
-func (m *Manager) makeRoom(now time.Time) {
-	if len(m.dials) < MaxDials {
+// makeRoom ends a dial if there are as many of a transport as may be. It spares the oldest
+// until its timeout, for a path that takes longer to answer than the others may run.
+func (m *Manager) makeRoom(now time.Time, t Transport) {
+	if m.count(t) < limits[t].dials {
 		return
 	}
-	ids := ordered(m.dials)
-	id := ids[1]
-	if now.Sub(m.dials[ids[0]].since) >= dialTimeout {
+	ids := slices.DeleteFunc(ordered(m.dials), func(id ID) bool { return m.dials[id].candidate.Transport != t })
+	id := ids[min(1, len(ids)-1)]
+	if now.Sub(m.dials[ids[0]].since) >= limits[t].timeout {
 		id = ids[0]
 	}
 	delete(m.dials, id)
 	m.do(Close{id})
+}
+
+// count returns how many dials of a transport run.
+func (m *Manager) count(t Transport) (n int) {
+	for _, d := range m.dials {
+		if d.candidate.Transport == t {
+			n++
+		}
+	}
+	return n
 }
 
 // dialFailed removes a dial that has failed. If the link is live without it, its interface
@@ -175,21 +283,21 @@ func (m *Manager) dialFailed(now time.Time, id ID) {
 		}
 	}
 	if m.state == Live && !d.second {
-		m.penalize(now, d.candidate.Interface)
+		m.penalize(now, d.candidate)
 	}
 }
 
-// mayExpire reports whether a dial ends at dialTimeout. While input waits, a dial ends only
+// mayExpire reports whether a dial ends at its timeout. While input waits, a dial ends only
 // if there is no room for another.
 func (m *Manager) mayExpire(now time.Time, d *dial) bool {
-	return m.state == Live || d.second || !m.inputWaits(now)
+	return m.state == Live || d.candidate.Transport == SSH || d.second || !m.inputWaits(now)
 }
 
 // expireDials ends the dials that take too long.
 func (m *Manager) expireDials(now time.Time) {
 	for _, id := range ordered(m.dials) {
 		d := m.dials[id]
-		if m.mayExpire(now, d) && !now.Before(d.since.Add(dialTimeout)) {
+		if m.mayExpire(now, d) && !now.Before(d.since.Add(limits[d.candidate.Transport].timeout)) {
 			m.dialFailed(now, id)
 			m.do(Close{id})
 		}
@@ -204,73 +312,4 @@ func (m *Manager) dialing(second bool) bool {
 		}
 	}
 	return false
-}
-
-// upgradeTo returns a candidate that is better than the path in use, and when to dial it:
-// a path that works is kept for holdDown.
-func (m *Manager) upgradeTo(now time.Time) (best Candidate, at time.Time, ok bool) {
-	if m.cfg.Paths == Redundant || m.dialing(false) {
-		return best, at, false
-	}
-	ranked := m.ranked(now)
-	if len(ranked) == 0 {
-		return best, at, false
-	}
-	best = ranked[0]
-	for _, p := range m.paths {
-		if p.standBy {
-			continue
-		}
-		if best.Interface == p.candidate.Interface || !m.better(now, best, p.candidate) {
-			return best, at, false
-		}
-		if end := p.since.Add(holdDown); end.After(at) {
-			at = end
-		}
-	}
-	return best, at, true
-}
-
-// upgrade dials a candidate that is better than the path in use.
-func (m *Manager) upgrade(now time.Time) {
-	if c, at, ok := m.upgradeTo(now); ok && !now.Before(at) {
-		m.dial(now, c, false)
-	}
-}
-
-// A secondPath says when to dial for a second path.
-type secondPath struct {
-	nextDial time.Time
-	interval time.Duration // from the last dial to the next
-}
-
-// secondCandidate returns the candidate for a second path, if there is to be one and neither
-// a path nor a dial is there for it.
-func (m *Manager) secondCandidate(now time.Time) (c Candidate, ok bool) {
-	if m.cfg.Paths == Failover || m.dialing(true) {
-		return c, false
-	}
-	taken := make(map[string]bool)
-	for _, p := range m.paths {
-		taken[p.candidate.Interface] = true
-	}
-	if len(taken) > 1 {
-		return c, false
-	}
-	for _, c := range m.ranked(now) {
-		if !taken[c.Interface] && !m.avoided(c) {
-			return c, true
-		}
-	}
-	return c, false
-}
-
-// ensureSecond dials for a second path over another interface, if there is to be one.
-func (m *Manager) ensureSecond(now time.Time) {
-	c, ok := m.secondCandidate(now)
-	if s := &m.second; ok && !now.Before(s.nextDial) {
-		s.interval = min(max(2*s.interval, firstSecond), maxSecond)
-		s.nextDial = now.Add(s.interval)
-		m.dial(now, c, true)
-	}
 }

@@ -463,8 +463,8 @@ func TestSlowPath(t *testing.T) {
 			longest = max(longest, s.now.Sub(d.since))
 		}
 	}
-	if longest < dialTimeout-100*time.Millisecond {
-		t.Errorf("no attempt lived longer than %v, want one to have %v", longest, dialTimeout)
+	if longest < limits[QUIC].timeout-100*time.Millisecond {
+		t.Errorf("no attempt lived longer than %v, want one to have %v", longest, limits[QUIC].timeout)
 	}
 }
 
@@ -475,13 +475,15 @@ func FuzzManager(f *testing.F) {
 		f.Add(seed, uint8(seed%3))
 	}
 	six := Candidate{Remote: netip.MustParseAddrPort("[2001:db8::1]:4433"), Interface: "eth0", Source: netip.MustParseAddr("2001:db8::2")}
-	networks := [][]Candidate{both, {lte, boundLTE}, nil, {six, bound(six)}, append(slices.Clone(both), six, bound(six)), {{Remote: wifi.Remote}}}
+	networks := [][]Candidate{both, {lte, boundLTE}, nil, {six, bound(six)}, append(slices.Clone(both), six, bound(six)), {{Remote: wifi.Remote}},
+		append(slices.Clone(both), wifiTCP, lteTCP, viaSSH), {lte, over(TCP, lte), viaSSH}, {viaSSH}}
 	f.Fuzz(func(t *testing.T, seed uint64, paths uint8) {
 		rng := rand.New(rand.NewPCG(seed, 0))
 		s := newStory(t)
 		s.manager.cfg.Paths = Paths(paths % 3)
 		s.manager.cfg.Avoid = []string{"wwan*"}
-		s.tell(Started{wifi})
+		s.manager.cfg.KeepSSH = seed%2 == 0
+		s.tell(Started{[]Candidate{wifi, wifiTCP, viaSSH}[rng.IntN(3)]})
 		alive := map[ID]bool{0: true}
 		for range 300 {
 			any := ID(rng.Int64N(int64(s.manager.lastID) + 2))
@@ -512,7 +514,7 @@ func FuzzManager(f *testing.F) {
 			for _, a := range s.did {
 				switch a := a.(type) {
 				case Dial:
-					if a.Candidate.Remote == (netip.AddrPort{}) {
+					if (a.Candidate.Transport == SSH) != (a.Candidate.Remote == netip.AddrPort{}) {
 						t.Fatalf("dialed nowhere")
 					}
 					alive[a.ID] = true
@@ -526,14 +528,20 @@ func FuzzManager(f *testing.F) {
 						t.Fatalf("pinged %d, which is not there", a.ID)
 					}
 				case Activate:
-					if !alive[a.ID] || s.manager.cfg.Paths != Standby {
-						t.Fatalf("activated %d", a.ID)
+					if !alive[a.ID] {
+						t.Fatalf("activated %d, which is not there", a.ID)
+					}
+				case StandBy:
+					if !alive[a.ID] {
+						t.Fatalf("made %d stand by, which is not there", a.ID)
 					}
 				}
 			}
 			s.did = nil
-			if n := len(s.manager.dials); n > MaxDials {
-				t.Fatalf("%d attempts at once", n)
+			for transport, most := range limits {
+				if n := s.manager.count(Transport(transport)); n > most.dials {
+					t.Fatalf("%d dials of %v at once", n, Transport(transport))
+				}
 			}
 			if n := len(s.manager.paths); n > 4 {
 				t.Fatalf("%d paths", n)

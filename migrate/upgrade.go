@@ -1,0 +1,122 @@
+package migrate
+
+import "time"
+
+const (
+	// holdDown is how long a path is used at least before it is left for a better interface
+	// while it works.
+	holdDown = 5 * time.Second
+
+	// firstClimb and maxClimb bound the time between dials of a better transport than the one
+	// in use, which doubles each time: a network that drops UDP packets does so for hours.
+	firstClimb = 15 * time.Second
+	maxClimb   = 5 * time.Minute
+
+	// minClimb is the same when the network has changed.
+	minClimb = time.Second
+)
+
+// bestPath returns the path in use with the best transport, the oldest of them, or nil.
+func (m *Manager) bestPath(now time.Time) (best *path) {
+	for _, id := range ordered(m.paths) {
+		p := m.paths[id]
+		if !p.standBy && m.trusted(now, p) && (best == nil || p.candidate.Transport < best.candidate.Transport) {
+			best = p
+		}
+	}
+	return best
+}
+
+// upgradeTo returns a candidate that is better than the path in use, and when to dial it:
+// a path that works is kept for holdDown. Candidates with a better transport are for climb.
+func (m *Manager) upgradeTo(now time.Time) (best Candidate, at time.Time, ok bool) {
+	inUse := m.bestPath(now)
+	if inUse == nil || m.cfg.Paths == Redundant || m.dialing(false) {
+		return best, at, false
+	}
+	for t := inUse.candidate.Transport; t < SSH; t++ {
+		ranked := m.ranked(now, t)
+		if len(ranked) > 0 && (!ok || m.better(now, ranked[0], best)) {
+			best, ok = ranked[0], true
+		}
+	}
+	if !ok {
+		return best, at, false
+	}
+	for _, p := range m.paths {
+		if p.standBy {
+			continue
+		}
+		if best.Interface == p.candidate.Interface || !m.better(now, best, p.candidate) {
+			return best, at, false
+		}
+		if end := p.since.Add(holdDown); end.After(at) {
+			at = end
+		}
+	}
+	return best, at, true
+}
+
+// upgrade dials a candidate that is better than the path in use.
+func (m *Manager) upgrade(now time.Time) {
+	if c, at, ok := m.upgradeTo(now); ok && !now.Before(at) {
+		m.dial(now, c, false)
+	}
+}
+
+// A climb says when to dial a better transport than the one in use, beside the path in use.
+type climb struct {
+	backoff
+	last    time.Time // when a candidate was dialed, or that was of no use
+	nextTCP time.Time // when to dial TCP as well, beside SSH, or zero
+}
+
+// soon makes the next climb come soon, because the network may have changed.
+func (c *climb) soon(now time.Time, changed bool) {
+	after := firstClimb
+	if changed {
+		after, c.interval = minClimb, 0
+	}
+	if next := c.last.Add(after); !c.next.IsZero() && next.Before(c.next) {
+		c.next = next
+	}
+}
+
+// climbUp dials better transports than the one in use, one dial of each at a time.
+func (m *Manager) climbUp(now time.Time) {
+	c := &m.climb
+	inUse := m.bestPath(now)
+	if inUse == nil || inUse.candidate.Transport == QUIC {
+		*c = climb{}
+		return
+	}
+	if c.next.IsZero() {
+		c.last = now
+		c.again(now, firstClimb, maxClimb)
+	}
+	if !now.Before(c.next) && m.dialBetter(now, inUse, QUIC) {
+		c.last = now
+		c.again(now, firstClimb, maxClimb)
+		if inUse.candidate.Transport == SSH {
+			c.nextTCP = now.Add(tcpDelay)
+		}
+	}
+	if !c.nextTCP.IsZero() && !now.Before(c.nextTCP) {
+		c.nextTCP = time.Time{}
+		m.dialBetter(now, inUse, TCP)
+	}
+}
+
+// dialBetter dials the best candidate of a transport beside the path in use, unless the
+// interface of that is better. It reports whether there is one.
+func (m *Manager) dialBetter(now time.Time, inUse *path, t Transport) bool {
+	ssh := inUse.candidate.Transport == SSH
+	best := m.rank(now, inUse.candidate).interfaceRank()
+	for _, c := range m.withoutAvoided(m.ranked(now, t)) {
+		if ssh || m.rank(now, c).interfaceRank().compare(best) <= 0 {
+			m.dial(now, c, false)
+			return true
+		}
+	}
+	return false
+}
