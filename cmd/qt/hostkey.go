@@ -97,9 +97,9 @@ func keepHost(t *target, host string, key ssh.PublicKey) {
 		return
 	}
 	file := t.knownHosts[0]
-	if err := auth.AddKnownHost(file, host, key); err != nil {
+	if err := auth.AddKnownHost(file, host, key, t.hashHosts); err != nil {
 		say(keyNotKept, host, err)
-	} else if known, err := auth.LoadKnownHosts(t.alias, t.port, t.knownHostsFiles()); err != nil || known.Check(key) != nil {
+	} else if known, err := t.loadKnownHosts(); err != nil || known.Check(key) != nil {
 		say(keyNotFound, host, file)
 	} else if t.unknownHosts == sshconfig.Accept {
 		say(keyAdded, host, key.Type(), ssh.FingerprintSHA256(key), file)

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"golang.org/x/crypto/ssh"
@@ -76,7 +77,7 @@ func loginByKey(t *target, cfg client.Config, f func(client.Config) error) error
 	cfg.Resolve, cfg.User, cfg.Keys = t.resolve, t.user, keys
 	var accepted ssh.PublicKey // by the user, maybe in no file
 	for {
-		known, err := auth.LoadKnownHosts(t.alias, t.port, t.knownHostsFiles())
+		known, err := t.loadKnownHosts()
 		if err != nil {
 			return err
 		}
@@ -147,6 +148,7 @@ func userKeys(t *target, log *slog.Logger) ([]*auth.UserKey, func(), error) {
 			log.Debug("identity file skipped", "error", err)
 		}
 	}
+	keys = slices.DeleteFunc(keys, func(k *auth.UserKey) bool { return t.userRules.Check(k.Public) != nil })
 	for _, k := range keys {
 		log.Debug("key to offer", "source", k.Source, "key", ssh.FingerprintSHA256(k.Public))
 	}

@@ -79,6 +79,7 @@ func explain(err error, t *target) error {
 	var unreachable *client.UnreachableError
 	var changed *auth.ChangedHostError
 	var unknown *auth.UnknownHostError
+	var refused *auth.RefusedHostError
 	var denied *client.DeniedError
 	var unresolved *net.DNSError
 	switch {
@@ -93,6 +94,8 @@ func explain(err error, t *target) error {
 		return withHint(unknown, "StrictHostKeyChecking or BatchMode is on: add the key to known_hosts")
 	case errors.As(err, &unknown):
 		return withHint(unknown, "connect once from a terminal to accept it, or add it to known_hosts")
+	case errors.As(err, &refused):
+		return withHint(refused, "see HostKeyAlgorithms and RequiredRSASize in ssh's configuration")
 	case errors.Is(err, client.ErrNoKeys):
 		return withHint(err, "start an agent with ssh-add, or name a private key with -i")
 	case errors.As(err, &denied) && denied.Failed != nil:

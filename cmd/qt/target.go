@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/quicterm/quicterm/quicterm/auth"
 	"github.com/quicterm/quicterm/quicterm/sshconfig"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
@@ -33,10 +34,19 @@ type target struct {
 	unknownHosts   sshconfig.Policy // what to do about a key in no file
 	network        string           // IP versions to use, as net.Resolver.LookupNetIP has it
 	batch          bool             // ask the user nothing
+	hashHosts      bool             // add the names of hosts as hashes
+	hostRules      auth.HostRules
+	userRules      auth.KeyRules
 }
 
-// knownHostsFiles returns all files with known keys.
-func (t *target) knownHostsFiles() []string { return slices.Concat(t.knownHosts, t.globalHosts) }
+// loadKnownHosts returns the keys that are known for the target.
+func (t *target) loadKnownHosts() (*auth.KnownHosts, error) {
+	known, err := auth.LoadKnownHosts(t.alias, t.port, slices.Concat(t.knownHosts, t.globalHosts))
+	if err != nil {
+		return nil, err
+	}
+	return known, known.Restrict(t.hostRules)
+}
 
 // options are the flags that say how to reach a server.
 type options struct {
@@ -117,7 +127,13 @@ func (t *target) apply(h *sshconfig.Host) {
 	t.user, t.host, t.alias, t.network = h.User, h.Hostname, h.Alias, h.Network
 	t.identities, t.identitiesOnly, t.agent = h.Identities, h.IdentitiesOnly, h.Agent
 	t.knownHosts, t.globalHosts, t.unknownHosts = h.KnownHosts, h.GlobalKnownHosts, h.Unknown
-	t.batch = h.Batch
+	t.batch, t.hashHosts = h.Batch, h.HashKnownHosts
+	t.hostRules = auth.HostRules{
+		KeyRules:     auth.KeyRules{Algorithms: h.HostKeyAlgorithms, MinRSA: h.MinRSA},
+		CAAlgorithms: h.CAAlgorithms,
+		RevokedKeys:  h.RevokedHostKeys,
+	}
+	t.userRules = auth.KeyRules{Algorithms: h.UserKeyAlgorithms, MinRSA: h.MinRSA}
 }
 
 func isLoopback(host string) bool {

@@ -107,6 +107,11 @@ func (k *KnownHosts) checkCertificate(cert *ssh.Certificate) error {
 		return errors.New("it has critical options")
 	case !slices.Contains(caAlgorithms, cert.Signature.Format):
 		return fmt.Errorf("it is signed by %s", cert.Signature.Format)
+	case k.rules.CAAlgorithms != nil && !slices.Contains(k.rules.CAAlgorithms, cert.Signature.Format):
+		return fmt.Errorf("signatures of authorities by %s are not allowed", cert.Signature.Format)
+	}
+	if err := k.rules.Check(cert); err != nil {
+		return err
 	}
 	// A session may outlive the certificate with which it began, or the server may have
 	// renewed that: now or when the session began, it must have been valid.

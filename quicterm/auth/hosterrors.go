@@ -52,3 +52,14 @@ type RevokedHostError struct {
 func (e *RevokedHostError) Error() string {
 	return fmt.Sprintf("the key of %s is revoked: %s %s", e.Host, e.Key.Type(), ssh.FingerprintSHA256(e.Key))
 }
+
+// A RefusedHostError is the error of a server whose key the rules do not allow.
+type RefusedHostError struct {
+	Host string
+	Key  ssh.PublicKey
+	Err  error // why
+}
+
+func (e *RefusedHostError) Error() string {
+	return fmt.Sprintf("the key of %s is refused: %v", e.Host, e.Err)
+}

@@ -29,6 +29,8 @@ type KnownHosts struct {
 	ofSSH       []KnownKey // known for the host at the port of ssh
 	authorities []ssh.PublicKey
 	revoked     []ssh.PublicKey
+	revokedFile *RevokedKeys // or nil
+	rules       HostRules
 }
 
 // A KnownKey is a key in a known_hosts file.
@@ -135,24 +137,38 @@ var keyTypes = []string{
 	ssh.KeyAlgoRSA,
 }
 
-// KeyTypes returns the types of keys to ask the server for: first those with a certificate,
+// certificateType has the types of certificates of those keys.
+var certificateType = map[string]string{
+	ssh.KeyAlgoED25519:  ssh.CertAlgoED25519v01,
+	ssh.KeyAlgoECDSA256: ssh.CertAlgoECDSA256v01,
+	ssh.KeyAlgoECDSA384: ssh.CertAlgoECDSA384v01,
+	ssh.KeyAlgoECDSA521: ssh.CertAlgoECDSA521v01,
+	ssh.KeyAlgoRSA:      ssh.CertAlgoRSAv01,
+}
+
+// KeyTypes returns the types of keys to ask the server for, of those that the rules allow: first those with a certificate,
 // if there is an authority for the server, then those of its known keys, then the others.
 func (k *KnownHosts) KeyTypes() []string {
 	var types []string
 	if len(k.authorities) > 0 {
 		for _, t := range keyTypes {
-			types = append(types, t+certified)
+			if k.rules.allows(certificateType[t]) {
+				types = append(types, t+certified)
+			}
+		}
+	}
+	add := func(t string) {
+		if k.rules.allows(t) && !slices.Contains(types, t) {
+			types = append(types, t)
 		}
 	}
 	for _, known := range slices.Concat(k.atPort, k.ofSSH) {
-		if t := known.Key.Type(); slices.Contains(keyTypes, t) && !slices.Contains(types, t) {
-			types = append(types, t)
+		if t := known.Key.Type(); slices.Contains(keyTypes, t) {
+			add(t)
 		}
 	}
 	for _, t := range keyTypes {
-		if !slices.Contains(types, t) {
-			types = append(types, t)
-		}
+		add(t)
 	}
 	return types
 }
@@ -160,21 +176,22 @@ func (k *KnownHosts) KeyTypes() []string {
 // Check returns nil if the key is known for the server, or is in a certificate by an
 // authority for it. The keys known for its port decide. If there is none, a key that ssh
 // knows for the host is accepted. Otherwise the error is an *UnknownHostError,
-// *ChangedHostError or *RevokedHostError.
+// *ChangedHostError, *RevokedHostError or *RefusedHostError.
 func (k *KnownHosts) Check(key ssh.PublicKey) error {
 	var invalid error
+	if k.isRevoked(key) {
+		return &RevokedHostError{Host: k.host, Key: plain(key)}
+	}
 	if cert, ok := key.(*ssh.Certificate); ok {
-		if key = cert.Key; k.isRevoked(cert.Key) || k.isRevoked(cert.SignatureKey) {
-			return &RevokedHostError{Host: k.host, Key: key}
-		}
+		key = cert.Key
 		if contains(k.authorities, cert.SignatureKey) {
 			if invalid = k.checkCertificate(cert); invalid == nil {
 				return nil
 			}
 		}
 	}
-	if k.isRevoked(key) {
-		return &RevokedHostError{Host: k.host, Key: key}
+	if err := k.rules.Check(key); err != nil {
+		return &RefusedHostError{Host: k.host, Key: key, Err: errors.Join(invalid, err)}
 	}
 	known := k.atPort
 	if len(known) == 0 {
@@ -190,7 +207,24 @@ func (k *KnownHosts) Check(key ssh.PublicKey) error {
 	return &ChangedHostError{Host: k.host, Key: key, Known: known, OfSSH: len(k.atPort) == 0}
 }
 
-func (k *KnownHosts) isRevoked(key ssh.PublicKey) bool { return contains(k.revoked, key) }
+// isRevoked reports whether a key, or the key or the authority of a certificate, is revoked.
+func (k *KnownHosts) isRevoked(key ssh.PublicKey) bool {
+	if k.revokedFile != nil && k.revokedFile.Has(key) {
+		return true
+	}
+	if cert, ok := key.(*ssh.Certificate); ok {
+		return contains(k.revoked, cert.Key) || contains(k.revoked, cert.SignatureKey)
+	}
+	return contains(k.revoked, key)
+}
+
+// plain returns the key of a certificate, or the key itself.
+func plain(key ssh.PublicKey) ssh.PublicKey {
+	if cert, ok := key.(*ssh.Certificate); ok {
+		return cert.Key
+	}
+	return key
+}
 
 func contains(keys []ssh.PublicKey, key ssh.PublicKey) bool {
 	return slices.ContainsFunc(keys, func(k ssh.PublicKey) bool { return equal(k, key) })
@@ -199,12 +233,15 @@ func contains(keys []ssh.PublicKey, key ssh.PublicKey) bool {
 func equal(a, b ssh.PublicKey) bool { return bytes.Equal(a.Marshal(), b.Marshal()) }
 
 // AddKnownHost appends a key that the user has accepted to a known_hosts file. It makes the
-// file if it does not exist.
-func AddKnownHost(file string, host string, key ssh.PublicKey) error {
+// file if it does not exist. With hashed set, the line does not show the name of the host.
+func AddKnownHost(file string, host string, key ssh.PublicKey, hashed bool) error {
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		return err
 	}
-	line := knownhosts.Line([]string{host}, key) + "\n"
+	if host = knownhosts.Normalize(host); hashed {
+		host = knownhosts.HashHostname(host)
+	}
+	line := host + " " + string(ssh.MarshalAuthorizedKey(key))
 	if b, err := os.ReadFile(file); err == nil && len(b) > 0 && b[len(b)-1] != '\n' {
 		line = "\n" + line
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -250,7 +251,7 @@ func TestAddKnownHost(t *testing.T) {
 			if err := load().Check(public(edKey(1))); !errors.As(err, &unknown) {
 				t.Fatalf("before: got %v, want an unknown host", err)
 			}
-			if err := AddKnownHost(file, unknown.Host, unknown.Key); err != nil {
+			if err := AddKnownHost(file, unknown.Host, unknown.Key, false); err != nil {
 				t.Fatal(err)
 			}
 			if err := load().Check(public(edKey(1))); err != nil {
@@ -268,6 +269,28 @@ func TestAddKnownHost(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// With HashKnownHosts, the file does not show which host it is, and ssh-keygen finds it.
+func TestAddHashedHost(t *testing.T) {
+	file := write(t, "known_hosts", "")
+	if err := AddKnownHost(file, "[h]:4433", public(edKey(1)), true); err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile(file)
+	if err != nil || !strings.HasPrefix(string(b), "|1|") || strings.Contains(string(b), "h]") {
+		t.Errorf("file has %q, %v", b, err)
+	}
+	k, err := LoadKnownHosts("h", 4433, []string{file})
+	if err != nil || k.Check(public(edKey(1))) != nil {
+		t.Errorf("the key is not known: %v", err)
+	}
+	if _, err := exec.LookPath("ssh-keygen"); err != nil {
+		t.Skip(err)
+	}
+	if out, err := exec.Command("ssh-keygen", "-F", "[h]:4433", "-f", file).CombinedOutput(); err != nil {
+		t.Errorf("ssh-keygen -F: %v: %s", err, out)
 	}
 }
 

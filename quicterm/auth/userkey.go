@@ -1,7 +1,6 @@
 package auth
 
 import (
-	"crypto/rsa"
 	"errors"
 	"fmt"
 	"io"
@@ -43,8 +42,7 @@ func ParseUserKey(blob []byte) (ssh.PublicKey, error) {
 		ssh.KeyAlgoSKED25519, ssh.KeyAlgoSKECDSA256:
 		return key, nil
 	case ssh.KeyAlgoRSA:
-		public, ok := key.(ssh.CryptoPublicKey).CryptoPublicKey().(*rsa.PublicKey)
-		if ok && public.N.BitLen() >= minRSA {
+		if bitsRSA(key) >= minRSA {
 			return key, nil
 		}
 		return nil, fmt.Errorf("RSA keys need at least %d bits", minRSA)

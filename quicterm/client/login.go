@@ -128,11 +128,14 @@ func (c *Client) connectError(err error) error {
 	var unknown *auth.UnknownHostError
 	var changed *auth.ChangedHostError
 	var revoked *auth.RevokedHostError
+	var refused *auth.RefusedHostError
 	switch {
 	case errors.As(err, &changed):
 		return changed
 	case errors.As(err, &revoked):
 		return revoked
+	case errors.As(err, &refused):
+		return refused
 	case errors.As(err, &unknown):
 		return unknown
 	case c.dialer.refused(err):

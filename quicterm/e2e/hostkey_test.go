@@ -189,6 +189,7 @@ func TestHostKeysAsSSH(t *testing.T) {
 	}
 	sshAccepted := sshServer(t, h.Addr, signer)
 	const no, yes, stricter, added = "no", "yes", "stricter", "added"
+	h.Write("none_revoked", "")
 	for _, test := range []struct{ name, knownHosts, strict, want string }{
 		{"known", "{port} {key}", "yes", yes},
 		{"known by ssh", "{host} {key}", "yes", yes},
@@ -201,6 +202,16 @@ func TestHostKeysAsSSH(t *testing.T) {
 		{"revoked", "@revoked * {key}\n{port} {key}", "accept-new", no},
 		{"authority", "@cert-authority 127.* {ca}", "yes", yes},
 		{"another authority", "@cert-authority * {other}", "yes", no},
+		{"authority's algorithm", "@cert-authority 127.* {ca}", "yes\nCASignatureAlgorithms rsa-sha2-512", no},
+		{"algorithm", "{port} {key}", "yes\nHostKeyAlgorithms rsa-sha2-512", no},
+		{"certificate's algorithm", "@cert-authority 127.* {ca}", "yes\nHostKeyAlgorithms ssh-ed25519-cert-v01@openssh.com", yes},
+		{"key's algorithm", "@cert-authority 127.* {ca}", "yes\nHostKeyAlgorithms ssh-ed25519", no},
+		{"revoked in a file", "{port} {key}", "yes\nRevokedHostKeys " + h.Path("host_key.pub"), no},
+		{"authority revoked in a file", "@cert-authority * {ca}", "yes\nRevokedHostKeys " + h.Path("ca.pub"), no},
+		{"another revoked in a file", "{port} {key}", "yes\nRevokedHostKeys " + h.Path("other.pub"), yes},
+		{"nothing revoked in a file", "{port} {key}", "yes\nRevokedHostKeys " + h.Path("none_revoked"), yes},
+		{"no file of revoked keys", "{port} {key}", "yes\nRevokedHostKeys " + h.Path("none"), no},
+		{"hashed", "", "accept-new\nHashKnownHosts yes", added},
 	} {
 		name := fmt.Sprintf("%s, StrictHostKeyChecking %s", test.name, test.strict)
 		content := strings.NewReplacer("{port}", fmt.Sprintf("[127.0.0.1]:%d", h.Addr.Port()), "{host}", "127.0.0.1",
@@ -212,8 +223,12 @@ func TestHostKeysAsSSH(t *testing.T) {
 			cmd.SysProcAttr = noTerminal
 			return cmd.Run()
 		}
+		keys := regexp.MustCompile(`(?m)^(?:(\|1\|)\S+|(\S+)) (.*)$`) // less the hashes, which have salt
+		line := func() string {
+			return keys.ReplaceAllString(strings.Replace(h.Read("known_hosts"), content, "", 1), "$1$2 $3")
+		}
 		run(exec.Command("ssh", "-F", h.Path("ssh_config"), "-o", "BatchMode=yes", "-p", fmt.Sprint(h.Addr.Port()), "127.0.0.1", "true"))
-		bySSH := sshAccepted()
+		bySSH, addedBySSH := sshAccepted(), line()
 		cmd := h.Via(h.Addr, "connect", []string{"-F", h.Path("ssh_config")}, "true")
 		h.Write("config/quicterm/qt.toml", "")
 		byQT := run(cmd) == nil
@@ -222,6 +237,9 @@ func TestHostKeysAsSSH(t *testing.T) {
 		}
 		if got := h.Read("known_hosts") != content; got != (test.want == added) {
 			t.Errorf("%s: key added: %v", name, got)
+		}
+		if got := line(); test.want == added && got != addedBySSH {
+			t.Errorf("%s: added %q, ssh %q", name, got, addedBySSH)
 		}
 	}
 }

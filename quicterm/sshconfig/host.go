@@ -27,6 +27,13 @@ type Host struct {
 	GlobalKnownHosts []string // files of the system
 	Unknown          Policy
 	HashKnownHosts   bool
+	RevokedHostKeys  string // a file, or empty
+
+	// Algorithms as ssh names them; nil for all.
+	HostKeyAlgorithms []string
+	CAAlgorithms      []string // by which authorities sign
+	UserKeyAlgorithms []string
+	MinRSA            int // the size of the smallest RSA key, in bits
 }
 
 // A Policy says what to do about a server whose key is in no known_hosts file.
@@ -40,8 +47,9 @@ const (
 
 // Options are the options that a Host is made of.
 var Options = []string{
-	"addressfamily", "batchmode", "globalknownhostsfile", "hashknownhosts", "hostkeyalias", "hostname", "identitiesonly",
-	"identityagent", "identityfile", "port", "stricthostkeychecking", "user", "userknownhostsfile",
+	"addressfamily", "batchmode", "casignaturealgorithms", "globalknownhostsfile", "hashknownhosts", "hostkeyalgorithms",
+	"hostkeyalias", "hostname", "identitiesonly", "identityagent", "identityfile", "port", "pubkeyacceptedalgorithms",
+	"pubkeyauthentication", "requiredrsasize", "revokedhostkeys", "stricthostkeychecking", "user", "userknownhostsfile",
 }
 
 // The defaults of ssh.
@@ -85,6 +93,16 @@ func newHost(q Query, v values, me *user.User, bySSH bool) (*Host, error) {
 	if bySSH {
 		final = func(names []string) []string { return names }
 	}
+	if file := strings.Trim(v.one("revokedhostkeys", "none"), `"`); file != "none" {
+		// A name that cannot be expanded stays: what is revoked must not become unknown.
+		h.RevokedHostKeys = append(expand([]string{file}), file)[0]
+	}
+	h.HostKeyAlgorithms = algorithms(v.one("hostkeyalgorithms", ""), keyAlgorithms)
+	h.CAAlgorithms = algorithms(v.one("casignaturealgorithms", ""), keyAlgorithms)
+	h.UserKeyAlgorithms = algorithms(v.one("pubkeyacceptedalgorithms", ""), keyAlgorithms)
+	if h.MinRSA, err = strconv.Atoi(v.one("requiredrsasize", "0")); err != nil {
+		return nil, fmt.Errorf("ssh's configuration for %s: RequiredRSASize: %w", q.Host, err)
+	}
 	h.IdentitiesOnly = v.isSet("identitiesonly")
 	// Named keys come first, and without the default ones behind them, as to ssh.
 	configured := v["identityfile"]
@@ -105,6 +123,9 @@ func newHost(q Query, v values, me *user.User, bySSH bool) (*Host, error) {
 		for _, socket := range final([]string{agent}) {
 			h.Agent = socket
 		}
+	}
+	if off := v.one("pubkeyauthentication", "yes"); off == "no" || off == "false" {
+		h.Agent, h.Identities = "", nil
 	}
 	return h, nil
 }

@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -57,6 +58,11 @@ Host short
 	UserKnownHostsFile ~/known /%k-%p
 	GlobalKnownHostsFile none
 	StrictHostKeyChecking accept-new
+	RevokedHostKeys ~/revoked
+	HostKeyAlgorithms ssh-ed25519,rsa-sha2-512
+	CASignatureAlgorithms ssh-ed25519
+	PubkeyAcceptedAlgorithms rsa-sha2-512
+	RequiredRSASize 3000
 Host *
 	User bob
 `, Query{Host: "short"}, bySSH)
@@ -67,6 +73,8 @@ Host *
 			Name: "short", Hostname: "short.example", Alias: "alias", User: "ann", Port: 2222, Network: "ip6", Batch: true,
 			Identities: []string{home + "/ann", "/var/a key"}, IdentitiesOnly: true, Agent: "/var/short-%h",
 			KnownHosts: []string{home + "/known", "/alias-2222"}, Unknown: Accept, HashKnownHosts: true,
+			RevokedHostKeys: home + "/revoked", HostKeyAlgorithms: []string{"ssh-ed25519", "rsa-sha2-512"},
+			CAAlgorithms: []string{"ssh-ed25519"}, UserKeyAlgorithms: []string{"rsa-sha2-512"}, MinRSA: 3000,
 		}
 		if !reflect.DeepEqual(h, want) {
 			t.Errorf("got  %+v\nwant %+v", h, want)
@@ -132,6 +140,45 @@ func TestSpaceInName(t *testing.T) {
 	both(t, func(t *testing.T, bySSH bool) {
 		h, err := load(t, `UserKnownHostsFile "`+file+`" /second`, Query{Host: "h"}, bySSH)
 		if err != nil || !reflect.DeepEqual(h.KnownHosts, []string{file, "/second"}) {
+			t.Errorf("got %+v, %v", h, err)
+		}
+	})
+}
+
+// Changes of the list of algorithms have the meaning that they have for ssh.
+func TestAlgorithms(t *testing.T) {
+	both(t, func(t *testing.T, bySSH bool) {
+		for arg, want := range map[string]string{"-ecdsa-*,sk-*,*-cert-v01@openssh.com": "ssh-ed25519,rsa-sha2-512,rsa-sha2-256",
+			"rsa-sha2-256,ssh-ed25519": "rsa-sha2-256,ssh-ed25519"} {
+			h, err := load(t, "HostKeyAlgorithms "+arg+"\n", Query{Host: "h"}, bySSH)
+			if err != nil || strings.Join(h.HostKeyAlgorithms, ",") != want {
+				t.Errorf("%s: got %+v, %v; want %s", arg, h, err, want)
+			}
+		}
+		for arg, want := range map[string]string{"+ssh-rsa": "ssh-rsa", "^rsa-sha2-256": "rsa-sha2-256"} {
+			h, err := load(t, "PubkeyAcceptedAlgorithms "+arg+"\n", Query{Host: "h"}, bySSH)
+			if err != nil || !slices.Contains(h.UserKeyAlgorithms, want) || !slices.Contains(h.UserKeyAlgorithms, "ssh-ed25519") {
+				t.Errorf("%s: got %+v, %v", arg, h, err)
+			}
+		}
+	})
+}
+
+// What names revoked keys must not be left out because it cannot be expanded.
+func TestRevokedKeysWithoutVariable(t *testing.T) {
+	both(t, func(t *testing.T, bySSH bool) {
+		h, err := load(t, "RevokedHostKeys ${QT_UNSET}/x\n", Query{Host: "h"}, bySSH)
+		if err != nil || h.RevokedHostKeys == "" {
+			t.Errorf("got %+v, %v", h, err)
+		}
+	})
+}
+
+func TestNoPublicKeys(t *testing.T) {
+	t.Setenv("SSH_AUTH_SOCK", "/agent")
+	both(t, func(t *testing.T, bySSH bool) {
+		h, err := load(t, "PubkeyAuthentication no\n", Query{Host: "h"}, bySSH)
+		if err != nil || h.Agent != "" || h.Identities != nil {
 			t.Errorf("got %+v, %v", h, err)
 		}
 	})

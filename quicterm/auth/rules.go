@@ -1,0 +1,89 @@
+package auth
+
+import (
+	"crypto/rsa"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+
+	"golang.org/x/crypto/ssh"
+)
+
+// KeyRules say which keys may be used, beside those that are not secure.
+type KeyRules struct {
+	Algorithms []string // as ssh names them; nil for all
+	MinRSA     int      // the size of the smallest RSA key, in bits
+}
+
+// Check returns why the rules refuse a key or certificate, or nil.
+func (r KeyRules) Check(key ssh.PublicKey) error {
+	if !r.allows(key.Type()) {
+		return fmt.Errorf("keys of type %s are not allowed", key.Type())
+	}
+	if cert, ok := key.(*ssh.Certificate); ok {
+		key = cert.Key
+	}
+	if size := bitsRSA(key); size > 0 && size < r.MinRSA {
+		return fmt.Errorf("an RSA key of %d bits is smaller than %d", size, r.MinRSA)
+	}
+	return nil
+}
+
+// allows reports whether a type of keys may be used. For an RSA key it asks for an algorithm
+// with SHA-2: signatures with SHA-1 are not made and not accepted.
+func (r KeyRules) allows(keyType string) bool {
+	if r.Algorithms == nil {
+		return true
+	}
+	algorithms := []string{keyType}
+	switch keyType {
+	case ssh.KeyAlgoRSA:
+		algorithms = []string{ssh.KeyAlgoRSASHA256, ssh.KeyAlgoRSASHA512}
+	case ssh.CertAlgoRSAv01:
+		algorithms = []string{ssh.CertAlgoRSASHA256v01, ssh.CertAlgoRSASHA512v01}
+	}
+	return slices.ContainsFunc(algorithms, func(a string) bool { return slices.Contains(r.Algorithms, a) })
+}
+
+// bitsRSA returns the size of an RSA key, or 0 for another one.
+func bitsRSA(key ssh.PublicKey) int {
+	if k, ok := key.(ssh.CryptoPublicKey); ok {
+		if public, ok := k.CryptoPublicKey().(*rsa.PublicKey); ok {
+			return public.N.BitLen()
+		}
+	}
+	return 0
+}
+
+// HostRules say which host keys may be known.
+type HostRules struct {
+	KeyRules
+	CAAlgorithms []string // by which authorities may sign certificates; nil for all
+	RevokedKeys  string   // a file, or empty
+}
+
+// Restrict adds rules to the known hosts. It fails if the revoked keys cannot be read: then no
+// host may be trusted.
+func (k *KnownHosts) Restrict(rules HostRules) error {
+	k.rules = rules
+	if rules.RevokedKeys == "" {
+		return nil
+	}
+	f, err := os.Open(rules.RevokedKeys)
+	if err != nil {
+		return fmt.Errorf("revoked host keys: %w", err)
+	}
+	defer f.Close()
+	content, err := io.ReadAll(io.LimitReader(f, MaxRevoked+1))
+	if err == nil && len(content) > MaxRevoked {
+		err = fmt.Errorf("larger than %d bytes", MaxRevoked)
+	}
+	if err == nil {
+		k.revokedFile, err = ParseRevokedKeys(content)
+	}
+	if err != nil {
+		return fmt.Errorf("revoked host keys %s: %w", rules.RevokedKeys, err)
+	}
+	return nil
+}
