@@ -39,8 +39,11 @@ const (
 
 	// maxGrown is by how many bytes the receive windows of an account's connections may
 	// grow together, beyond what each has from the start: enough for two uploads that fill
-	// a session's window.
-	maxGrown = 2 << 20
+	// a session's window. QUIC never makes a window smaller. If another connection needs one,
+	// one that has not brought bulkBytes within bulkTime is closed: its client resumes.
+	maxGrown  = 2 << 20
+	bulkBytes = 64 << 10
+	bulkTime  = time.Minute
 )
 
 // accounts limits what each account has. It is safe for concurrent use.
@@ -102,6 +105,7 @@ func (u *accountUse) begin(ctx context.Context) (end func(), err error) {
 type member struct {
 	close   func()
 	heardAt atomic.Int64 // Unix nanoseconds
+	bulkAt  atomic.Int64 // the same, when it had brought bulkBytes again, or its window has grown
 
 	// Guarded by accounts.mu:
 	account *accountUse // nil before the login, and after the end
@@ -151,16 +155,39 @@ func (a *accounts) leaveLocked(m *member) {
 }
 
 // grow reports whether the receive window of a connection may grow by a number of bytes:
-// never before the login.
+// never before the login. If other connections of the account have grown too much, it closes
+// one of them that does not need it.
 func (a *accounts) grow(m *member, bytes uint64) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if m.account == nil || m.account.grown+bytes > maxGrown {
+	if m.account == nil {
+		return false
+	}
+	if m.account.grown+bytes > maxGrown {
+		if idle := m.account.idleLocked(m); idle != nil {
+			a.leaveLocked(idle)
+			go idle.close() // it may need the lock, and takes time
+		}
+	}
+	if m.account.grown+bytes > maxGrown {
 		return false
 	}
 	m.account.grown += bytes
 	m.grown += bytes
+	m.bulkAt.Store(time.Now().UnixNano())
 	return true
+}
+
+// idleLocked returns the connection of an account, other than m, that has grown and has not
+// brought much for longest, but at least bulkTime, or nil.
+func (u *accountUse) idleLocked(m *member) (idle *member) {
+	before := time.Now().Add(-bulkTime).UnixNano()
+	for other := range u.members {
+		if at := other.bulkAt.Load(); other != m && other.grown > 0 && at < before {
+			idle, before = other, at
+		}
+	}
+	return idle
 }
 
 // memberKey is the key of a connection's context for its *member.
@@ -178,19 +205,25 @@ func (s *Server) grow(ctx context.Context, bytes uint64) bool {
 	return may
 }
 
-// A heardCarrier is a client's carrier that records when it brings something.
+// A heardCarrier is a client's carrier that records when it brings something. Only one goroutine
+// at a time may read.
 type heardCarrier struct {
 	carrier.Carrier
 	member *member
+	read   int // bytes since bulkAt
 }
 
-func (c heardCarrier) Read(b []byte) (int, error) {
+func (c *heardCarrier) Read(b []byte) (int, error) {
 	n, err := c.Carrier.Read(b)
 	c.member.heard()
+	if c.read += n; c.read >= bulkBytes {
+		c.read = 0
+		c.member.bulkAt.Store(time.Now().UnixNano())
+	}
 	return n, err
 }
 
-func (c heardCarrier) ReceiveDatagram() ([]byte, error) {
+func (c *heardCarrier) ReceiveDatagram() ([]byte, error) {
 	b, err := c.Carrier.ReceiveDatagram()
 	c.member.heard()
 	return b, err

@@ -4,10 +4,12 @@ package server
 
 import (
 	"context"
+	"io"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/quicterm/quicterm/migrate/carrier"
 	"github.com/quicterm/quicterm/migrate/carrier/quic"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
@@ -70,6 +72,48 @@ func TestWindowsOfAccount(t *testing.T) {
 	grow("what the other one had", second, maxGrown/2, true)
 	grow("after the end", first, 1, false)
 }
+
+// A connection whose window has grown, and that brings little since, is closed for another one that
+// needs the window.
+func TestWindowIsGivenBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newAccounts(10)
+		closed := make(chan string, 10)
+		connect := func(name string, grown uint64) *heardCarrier {
+			m := &member{close: func() { closed <- name }}
+			a.join(1, m)
+			c := &heardCarrier{Carrier: zeros{}, member: m}
+			if grown > 0 && !a.grow(m, grown) {
+				t.Errorf("%s has no window", name)
+			}
+			return c
+		}
+		connect("idle", maxGrown/2)
+		busy := connect("busy", maxGrown/2)
+		connect("small", 0)
+		time.Sleep(bulkTime)
+		other := connect("other", 0)
+		if a.grow(other.member, 1) {
+			t.Error("a window of one that was just used")
+		}
+		time.Sleep(time.Second)
+		if _, err := io.CopyN(io.Discard, busy, bulkBytes); err != nil {
+			t.Fatal(err)
+		}
+		if !a.grow(other.member, maxGrown/2) || a.grow(other.member, 1) {
+			t.Error("not the window of the idle one")
+		}
+		synctest.Wait()
+		if name := <-closed; name != "idle" || len(closed) > 0 {
+			t.Errorf("%s is closed, and %d more", name, len(closed))
+		}
+	})
+}
+
+// zeros are a carrier that brings any number of them.
+type zeros struct{ carrier.Carrier }
+
+func (zeros) Read(b []byte) (int, error) { return len(b), nil }
 
 // The holders that are asked, and those that are started, are so many a second, and the
 // requests that are served so many at once. Who asks for more waits; other accounts do not.

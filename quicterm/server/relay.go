@@ -21,7 +21,7 @@ func (c *conn) relay(answer wire.Message, toHolder carrier.Carrier) error {
 	if err := wire.Write(c.carrier, answer); err != nil {
 		return err
 	}
-	fromClient := heardCarrier{c.carrier, c.member}
+	fromClient := &heardCarrier{Carrier: c.carrier, member: c.member}
 	var wg sync.WaitGroup
 	c.spawn(&wg, func() { copyDatagrams(toHolder, fromClient) })
 	c.spawn(&wg, func() { copyDatagrams(c.carrier, toHolder) })
