@@ -24,6 +24,11 @@ type binding struct {
 	address netip.AddrPort
 }
 
+// isOf reports whether a socket is one for all addresses of a family, or for one of them.
+func (b binding) isOf(all binding) bool {
+	return b.network == all.network && b.address.Port() == all.address.Port()
+}
+
 // keptPrefix begins the names of sockets that this daemon keeps with the service manager.
 const keptPrefix = "qtd-"
 

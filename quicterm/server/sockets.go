@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -23,6 +24,10 @@ import (
 // wait no longer after the other process has ended. An attempt takes microseconds.
 const bindInterval = time.Second
 
+// vanishedTime is how long an address may be gone until its socket is closed. Within it, QUIC
+// connections go on when the address comes back.
+const vanishedTime = time.Minute
+
 // sockets are the UDP sockets of a daemon. Where a process of another account has taken a
 // port on one address, the daemon serves all other addresses, and tries to get that one
 // again.
@@ -32,21 +37,31 @@ type sockets struct {
 	serves  string                   // see Log in the package's documentation
 	spare   map[binding]*net.UDPConn // passed by the manager and not used yet
 
+	addresses func() ([]net.Addr, error) // of this machine
+
 	mu     sync.Mutex
-	open   map[binding]*quic.Socket // by what was asked for
-	fresh  []*quic.Socket           // opened and not served yet
-	whole  bool                     // nothing is missing
-	taken  map[taker]bool           // sockets of others that were logged
-	failed map[string]bool          // addresses whose error was logged
+	open   map[binding]*openSocket // by what was asked for
+	fresh  []*openSocket           // opened and not served yet
+	whole  bool                    // nothing is missing
+	taken  map[taker]bool          // sockets of others that were logged
+	failed map[string]bool         // addresses whose error was logged
+}
+
+// An openSocket is a socket, and whether it is still needed.
+type openSocket struct {
+	*quic.Socket
+	wanted bool        // the settings name its address
+	seenAt time.Time   // when its address was one of this machine, if it is not wanted
+	gone   atomic.Bool // it is closed since its address is gone
 }
 
 // newSockets opens the sockets that the settings name, or that of a granted daemon. It
 // fails if it can open none, unless it is root's daemon: that one waits.
 func (s *Server) newSockets() (*sockets, error) {
 	l := &sockets{
-		server: s, manager: s.manager, serves: s.self.Name,
+		server: s, manager: s.manager, serves: s.self.Name, addresses: net.InterfaceAddrs,
 		spare: make(map[binding]*net.UDPConn),
-		open:  make(map[binding]*quic.Socket),
+		open:  make(map[binding]*openSocket),
 		taken: make(map[taker]bool), failed: make(map[string]bool),
 	}
 	if s.all {
@@ -57,7 +72,7 @@ func (s *Server) newSockets() (*sockets, error) {
 		if err != nil {
 			return nil, err
 		}
-		l.addLocked(bindingOf(c), c)
+		l.addLocked(bindingOf(c), c, true)
 		l.whole = true
 		return l, nil
 	}
@@ -65,7 +80,7 @@ func (s *Server) newSockets() (*sockets, error) {
 		if b := bindingOf(p.Conn); strings.HasPrefix(p.Name, keptPrefix) {
 			l.spare[b] = p.Conn
 		} else { // of a unit of type socket, which replaces the setting
-			l.addLocked(b, p.Conn)
+			l.addLocked(b, p.Conn, true)
 			l.whole = true
 		}
 	}
@@ -83,8 +98,8 @@ func (s *Server) newSockets() (*sockets, error) {
 }
 
 // addLocked adds an open socket.
-func (l *sockets) addLocked(b binding, c *net.UDPConn) {
-	socket := &quic.Socket{UDPConn: c}
+func (l *sockets) addLocked(b binding, c *net.UDPConn, wanted bool) {
+	socket := &openSocket{Socket: &quic.Socket{UDPConn: c}, wanted: wanted}
 	l.open[b] = socket
 	l.fresh = append(l.fresh, socket)
 }
@@ -152,10 +167,11 @@ func (l *sockets) fillFamilyLocked(all binding) error {
 	return err
 }
 
-// fillEachLocked opens a socket for each address of this machine of a family. Addresses
-// come and go: there is always something to do.
+// fillEachLocked opens a socket for each address of this machine of a family, and closes those of
+// addresses that are gone. Addresses come and go: there is always something to do.
 func (l *sockets) fillEachLocked(all binding) error {
-	local, err := net.InterfaceAddrs()
+	local, err := l.addresses()
+	now, known := time.Now(), err == nil
 	for _, a := range local {
 		n, ok := a.(*net.IPNet)
 		if !ok {
@@ -168,6 +184,17 @@ func (l *sockets) fillEachLocked(all binding) error {
 		}
 		b := binding{all.network, netip.AddrPortFrom(ip, all.address.Port())}
 		err = errors.Join(err, l.openLocked(b, false))
+		if socket := l.open[b]; socket != nil {
+			socket.seenAt = now
+		}
+	}
+	for b, socket := range l.open {
+		if known && b.isOf(all) && !socket.wanted && now.Sub(socket.seenAt) >= vanishedTime {
+			delete(l.open, b)
+			socket.gone.Store(true)
+			socket.Close()
+			l.server.log.Info("not listening any more", "address", b.address.String(), "reason", "the machine has lost the address")
+		}
 	}
 	return cmp.Or(err, error(errEach))
 }
@@ -178,17 +205,17 @@ var errEach = errors.New("each address has a socket of its own")
 // anyLocked reports whether a socket is open at an address of a family.
 func (l *sockets) anyLocked(all binding) bool {
 	for b := range l.open {
-		if b.network == all.network && b.address.Port() == all.address.Port() {
+		if b.isOf(all) {
 			return true
 		}
 	}
 	return false
 }
 
-// openLocked opens a socket, unless it is open. The manager keeps it, if that is asked
-// for.
-func (l *sockets) openLocked(b binding, keep bool) error {
-	if l.open[b] != nil {
+// openLocked opens a socket, unless it is open. The manager keeps it if the settings want it.
+func (l *sockets) openLocked(b binding, wanted bool) error {
+	if socket := l.open[b]; socket != nil {
+		socket.wanted = socket.wanted || wanted
 		return nil
 	}
 	c := l.spare[b]
@@ -202,13 +229,13 @@ func (l *sockets) openLocked(b binding, keep bool) error {
 		if c, err = net.ListenUDP(b.network, addr); err != nil {
 			return err
 		}
-		if keep {
+		if wanted {
 			if err := l.manager.Keep(b.keptName(), c); err != nil {
 				l.server.log.Warn("the port is not held while the daemon restarts", "address", c.LocalAddr().String(), "error", err)
 			}
 		}
 	}
-	l.addLocked(b, c)
+	l.addLocked(b, c, wanted)
 	return nil
 }
 
@@ -266,7 +293,7 @@ func (l *sockets) serve(ctx context.Context) error {
 		for _, c := range fresh {
 			l.server.log.Info("listening", "address", c.LocalAddr().String(), "serves", l.serves)
 			wg.Go(func() {
-				if err := l.server.serveQUIC(ctx, c); err != nil {
+				if err := l.server.serveQUIC(ctx, c); err != nil && !c.gone.Load() {
 					cancel(err)
 				}
 			})
