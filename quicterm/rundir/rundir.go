@@ -6,8 +6,9 @@
 // The directories depend on the account only, so that logins by ssh, su and cron find the
 // same daemon. An account has its own one, /tmp/quicterm-<uid> (root: /run/quicterm/0):
 // no other account but root can enter it. The daemon of root makes /run/quicterm/<uid> for
-// the holders that it starts as another account: that one belongs to root, and the account
-// can enter it and make nothing there.
+// the holders that it starts as another account: that one belongs to root, and the account's
+// group can enter and list it, and make nothing there. Names are no secret: Linux shows the
+// paths of unix sockets to all accounts (/proc/net/unix). The sockets are for the account alone.
 //
 // A process makes and removes names only in directories that belong to its own account.
 package rundir

@@ -222,7 +222,8 @@ func (s *Server) lookup(ctx context.Context, by admission) (*account.Account, er
 }
 
 // look checks whether a client would be let in now, as logging in does. What holds for the whole
-// account comes first: it does not depend on what the holder says.
+// account comes first: it does not depend on what the holder says. Only nologin(5) is not looked
+// at: as with sshd, it keeps new logins out and ends none.
 func (s *Server) look(ctx context.Context, r right) error {
 	a, err := s.lookup(ctx, r.admission)
 	if errors.Is(err, account.ErrUnknown) {
