@@ -128,12 +128,12 @@ func (r *rights) check(ctx context.Context, key right) error {
 func (r *rights) fill(ctx context.Context, key right, known *result) (err error) {
 	err = errors.New("the check has panicked") // which ends only the connection that makes it
 	defer func() {
+		defer close(known.done)
 		r.mu.Lock()
-		defer r.mu.Unlock()
 		err = r.confirmLocked(key.uid, err)
-		r.record(key, err)
+		r.mu.Unlock()
 		known.err = err
-		close(known.done)
+		r.record(key, err)
 	}()
 	return r.look(ctx, key)
 }

@@ -25,9 +25,11 @@ type withdrawals struct {
 	file string
 	log  *slog.Logger
 
-	mu     sync.Mutex
-	kept   []withdrawal // oldest first
-	failed bool         // the file could not be written, and that was logged
+	mu   sync.Mutex
+	kept []withdrawal // oldest first
+
+	saving sync.Mutex // not mu: what only asks waits for no disk
+	failed bool       // the file could not be written, and that was logged
 }
 
 // A withdrawal is that of one admission of an account, or of all, from one address.
@@ -89,50 +91,67 @@ func (w *withdrawals) add(r right, account bool) {
 	if account {
 		added.admission = [sha256.Size]byte{}
 	}
+	if w.keep(added) {
+		w.save()
+	}
+}
+
+// keep adds a withdrawal, and reports whether it is new.
+func (w *withdrawals) keep(added withdrawal) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if slices.Contains(w.kept, added) {
-		return
+		return false
 	}
 	w.kept = append(w.kept, added)
 	ofAccount := 0
 	for _, one := range w.kept {
-		if one.uid == r.uid {
+		if one.uid == added.uid {
 			ofAccount++
 		}
 	}
 	if ofAccount > maxAccountWithdrawals {
-		i := slices.IndexFunc(w.kept, func(one withdrawal) bool { return one.uid == r.uid })
+		i := slices.IndexFunc(w.kept, func(one withdrawal) bool { return one.uid == added.uid })
 		w.kept = slices.Delete(w.kept, i, i+1)
 	}
 	w.kept = w.kept[max(len(w.kept)-maxWithdrawals, 0):]
-	w.saveLocked()
+	return true
 }
 
 // remove records that a right is one.
 func (w *withdrawals) remove(r right) {
 	removed := withdrawalOf(r)
 	w.mu.Lock()
-	defer w.mu.Unlock()
 	before := len(w.kept)
 	w.kept = slices.DeleteFunc(w.kept, func(one withdrawal) bool { return one.covers(removed) && one.place == removed.place })
-	if len(w.kept) < before {
-		w.saveLocked()
+	changed := len(w.kept) < before
+	w.mu.Unlock()
+	if changed {
+		w.save()
 	}
 }
 
-func (w *withdrawals) saveLocked() {
+// save writes the file.
+func (w *withdrawals) save() {
 	if w.file == "" {
 		return
 	}
-	var content []byte
-	for _, one := range w.kept {
-		content = binary.BigEndian.AppendUint32(content, one.uid)
-		content = append(append(content, one.admission[:]...), one.place[:]...)
-	}
-	err := replaceFile(w.file, content)
+	w.saving.Lock()
+	defer w.saving.Unlock()
+	err := replaceFile(w.file, w.content())
 	if err != nil && !w.failed {
 		w.warn(err)
 	}
 	w.failed = err != nil
+}
+
+// content returns what the file has.
+func (w *withdrawals) content() (content []byte) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, one := range w.kept {
+		content = binary.BigEndian.AppendUint32(content, one.uid)
+		content = append(append(content, one.admission[:]...), one.place[:]...)
+	}
+	return content
 }
