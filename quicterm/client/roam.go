@@ -301,6 +301,8 @@ func (r *roamer) do(ctx context.Context, actions []migrate.Action) {
 			}
 		case migrate.Activate:
 			r.change(a.ID, func(e *session.Endpoint, id session.CarrierID) { e.Activate(time.Now(), id) })
+		case migrate.StandBy:
+			r.change(a.ID, func(e *session.Endpoint, id session.CarrierID) { e.StandBy(time.Now(), id) })
 		case migrate.Ping:
 			r.change(a.ID, func(e *session.Endpoint, id session.CarrierID) { e.Ping(id) })
 		}
@@ -359,7 +361,7 @@ func (r *roamer) carry(ctx context.Context, id migrate.ID, c *roamerCarrier, lan
 		err := s.driver.Run(lanes, true, func(number session.CarrierID) {
 			c.id = number
 			if standBy {
-				s.endpoint.StandBy(number)
+				s.endpoint.StandBy(time.Now(), number)
 			}
 		})
 		s.log.Debug("carrier ended", "number", id, "error", err)

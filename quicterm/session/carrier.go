@@ -13,6 +13,7 @@ type carrier struct {
 	maxDatagram   int    // bytes in a datagram, 0 if there are none
 	ready         bool   // frames of the log may be sent
 	standBy       bool   // only pings are sent
+	standByDue    bool   // the peer is not told of that yet
 	heard         bool   // a frame has come over it
 	greetingDue   bool   // the ack that begins the stream is not sent yet
 	unsentNotices []byte // encoded, for the stream
@@ -86,28 +87,54 @@ func (e *Endpoint) Up(now time.Time, maxDatagram int, ready bool) CarrierID {
 	return e.lastID
 }
 
-// StandBy sends only pings on a carrier that has just been added. The peer sends no
-// frames of its log on it either, because it waits for our ack.
-func (e *Endpoint) StandBy(id CarrierID) { e.carriers[id].standBy = true }
+// StandBy sends only pings on a carrier from now on. The peer sends no frames of its log on it
+// either, because it waits for our ack. If it has had one, it is told with a ping.
+func (e *Endpoint) StandBy(now time.Time, id CarrierID) {
+	c := e.carriers[id]
+	if c == nil || c.standBy {
+		return
+	}
+	c.standBy = true
+	if !c.greetingDue {
+		c.greetingDue, c.standByDue = true, true
+		e.ackElsewhere(now, c)
+	}
+}
 
 // Activate ends StandBy.
 func (e *Endpoint) Activate(now time.Time, id CarrierID) {
 	if c := e.carriers[id]; c != nil && c.standBy {
-		c.standBy = false
+		c.standBy, c.standByDue = false, false
 		c.restartProbes(now)
 	}
 }
 
+// pause stops sending frames of the log on a carrier until there is an ack on it. What was
+// being measured would show how long that takes.
+func (c *carrier) pause() {
+	c.ready = false
+	c.rtt.seq = 0
+	c.cwnd.dropSample()
+}
+
 // Down removes a carrier.
 func (e *Endpoint) Down(now time.Time, id CarrierID) {
+	c := e.carriers[id]
 	delete(e.carriers, id)
+	e.ackElsewhere(now, c)
+}
+
+// ackElsewhere sends acks on all carriers but one, whose last acks may be lost.
+func (e *Endpoint) ackElsewhere(now time.Time, without *carrier) {
 	for _, c := range e.carriers {
-		c.scheduleAck(now) // the last acks may have been lost with it
+		if c != without {
+			c.scheduleAck(now)
+		}
 	}
 }
 
-// Ping sends a small datagram that keeps a carrier's path open. Without datagrams it
-// does nothing.
+// Ping sends a ping that keeps a carrier's path open and shows that it is. A datagram is
+// acknowledged by the transport below; without datagrams, the ping asks the peer for an ack.
 func (e *Endpoint) Ping(id CarrierID) {
 	if c := e.carriers[id]; c != nil {
 		c.pingDue = true
@@ -144,10 +171,10 @@ func (e *Endpoint) BestRTT() time.Duration {
 	return best
 }
 
-// current returns the carrier that brought the last frame. If that has ended, it is the
-// oldest that does not stand by, or nil.
+// current returns the carrier that brought the last frame. If that has ended or stands by, it
+// is the oldest that does not stand by, or nil.
 func (e *Endpoint) current() *carrier {
-	if c := e.carriers[e.lastHeard]; c != nil {
+	if c := e.carriers[e.lastHeard]; c != nil && !c.standBy {
 		return c
 	}
 	for _, id := range slices.Sorted(maps.Keys(e.carriers)) {

@@ -12,17 +12,22 @@ import (
 // is shorter than a round trip.
 func TestFlood(t *testing.T) {
 	for _, path := range []struct {
-		bits int
-		trip time.Duration
+		bits      int
+		trip      time.Duration
+		datagrams bool
 	}{
-		{1e6, 20 * time.Millisecond},
-		{1e6, 60 * time.Millisecond},
-		{1e6, 300 * time.Millisecond},
-		{20e6, 60 * time.Millisecond},
-		{100e6, 10 * time.Millisecond},
+		{1e6, 20 * time.Millisecond, true},
+		{1e6, 60 * time.Millisecond, true},
+		{1e6, 300 * time.Millisecond, true},
+		{20e6, 60 * time.Millisecond, true},
+		{100e6, 10 * time.Millisecond, true},
+		{1e6, 20 * time.Millisecond, false},
+		{1e6, 100 * time.Millisecond, false},
+		{100e6, 10 * time.Millisecond, false},
 	} {
-		t.Run(fmt.Sprintf("%d bits per second, %v", path.bits, path.trip), func(t *testing.T) {
+		t.Run(fmt.Sprintf("%d bits per second, %v, datagrams %v", path.bits, path.trip, path.datagrams), func(t *testing.T) {
 			w := newWorld(t, 1)
+			w.datagrams = path.datagrams
 			w.delay = path.trip / 2
 			w.rate = path.bits / 8
 			server := w.ends[1]

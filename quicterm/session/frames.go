@@ -15,7 +15,7 @@ const (
 	Unsequenced buffer.Type = 0x80
 
 	ack    buffer.Type = 0x80 // an ackInfo
-	ping   buffer.Type = 0x81 // its first byte says whether it asks for an ack
+	ping   buffer.Type = 0x81 // its first byte is one of the values below, or missing
 	notice buffer.Type = 0x82 // a Notice
 	gap    buffer.Type = 0x83 // a gapInfo, in place of frames that will never come
 
@@ -25,6 +25,13 @@ const (
 	Compressed  buffer.Type = 0x85 // whole frames, compressed
 
 	aged buffer.Type = 0x86 // the first frame of the log that is not old
+)
+
+// What the first byte of a ping means. Others are taken for a probe.
+const (
+	pingPlain   byte = 0 // nothing
+	pingProbe   byte = 1 // it asks for an ack
+	pingStandBy byte = 2 // the same, and the carrier stands by until its receiver has an ack on it
 )
 
 // pingBytes is the payload of a ping that this implementation sends: a flag and padding. A

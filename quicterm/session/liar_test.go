@@ -206,7 +206,7 @@ func TestLyingAcks(t *testing.T) {
 			x.wantSendWindow("on a carrier")
 			x.endpoint.Down(x.now, x.id)
 			x.wantSendWindow("without one")
-			x.endpoint.StandBy(x.endpoint.Up(x.now, 1100, false))
+			x.endpoint.StandBy(x.now, x.endpoint.Up(x.now, 1100, false))
 			if n := x.endpoint.SendWindow(x.now); n != minCwnd {
 				t.Errorf("a send window of %d bytes, with only a carrier that stands by", n)
 			}

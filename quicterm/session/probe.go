@@ -45,12 +45,23 @@ func (e *Endpoint) appendPing(now time.Time, b []byte, c *carrier, probe bool) [
 	return AppendPing(b, probe)
 }
 
+// appendStreamPing appends a ping to what goes on a stream. It asks for an ack, because the
+// transport tells this end nothing of its own acknowledgements.
+func (e *Endpoint) appendStreamPing(b []byte, c *carrier) []byte {
+	flag := pingProbe
+	if c.standByDue {
+		flag = pingStandBy
+	}
+	c.pingDue, c.standByDue = false, false
+	return buffer.AppendFrame(b, buffer.Frame{Type: ping, Payload: []byte{flag}})
+}
+
 // AppendPing appends a ping as it is sent on any carrier, also on one that does not carry a
 // session yet. A probe asks the peer's session for an ack.
 func AppendPing(b []byte, probe bool) []byte {
 	payload := make([]byte, pingBytes) // padded, so that a stateless reset can answer it
 	if probe {
-		payload[0] = 1
+		payload[0] = pingProbe
 	}
 	return buffer.AppendFrame(b, buffer.Frame{Type: ping, Payload: payload})
 }

@@ -38,8 +38,11 @@ func (e *Endpoint) Receive(now time.Time, id CarrierID, lane Lane, f buffer.Fram
 		}
 		return e.handleGap(now, c, g)
 	case ping:
-		if len(f.Payload) > 0 && f.Payload[0] != 0 {
+		if len(f.Payload) > 0 && f.Payload[0] != pingPlain {
 			c.scheduleAck(now)
+		}
+		if len(f.Payload) > 0 && f.Payload[0] == pingStandBy {
+			c.pause()
 		}
 	case notice:
 		n, err := parseNotice(f.Payload)

@@ -27,6 +27,7 @@ type world struct {
 	loss, double  float64 // of datagrams
 	datagrams     bool
 	sent          int // datagrams
+	writes        int // to streams
 	skips         bool
 	rate          int       // of streams, in bytes per second, 0 for no limit
 	frozen        time.Time // until then nothing that is sent arrives
@@ -206,6 +207,7 @@ func (w *world) sendDatagram(l *link, from int, b []byte) {
 }
 
 func (w *world) sendStream(l *link, from int, b []byte) {
+	w.writes++
 	delay := w.delay
 	if w.jitter > 0 {
 		delay += time.Duration(w.rng.Int64N(int64(w.jitter)))
@@ -408,6 +410,18 @@ func (w *world) chaos(steps int) {
 			if w.skips {
 				w.ends[w.rng.IntN(2)].endpoint.Skip(uint64(w.rng.IntN(2)) * 1024)
 			}
+		case 16:
+			if n := len(w.links); n > 0 {
+				client, id := w.ends[0].endpoint, w.links[w.rng.IntN(n)].ids[0]
+				switch w.rng.IntN(3) {
+				case 0:
+					client.StandBy(w.now, id)
+				case 1:
+					client.Activate(w.now, id)
+				case 2:
+					client.Ping(id)
+				}
+			}
 		default:
 			w.run(time.Duration(w.rng.Int64N(int64(50 * time.Millisecond))))
 		}
@@ -415,6 +429,9 @@ func (w *world) chaos(steps int) {
 	w.loss = 0.1
 	if len(w.links) == 0 {
 		w.connect()
+	}
+	for _, l := range w.links {
+		w.ends[0].endpoint.Activate(w.now, l.ids[0])
 	}
 	w.settle(5 * time.Minute)
 }

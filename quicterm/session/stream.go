@@ -12,6 +12,7 @@ type streamStep int
 const (
 	streamIdle    streamStep = iota
 	streamBlocked            // frames wait for the congestion window or the flow-control window
+	streamPing
 	streamAck
 	streamNotices
 	streamGap
@@ -30,6 +31,8 @@ func (e *Endpoint) Stream(now time.Time, id CarrierID, limit int) []byte {
 	switch step, space := e.nextStreamStep(now, c); step {
 	case streamBlocked:
 		c.cwnd.noteUse(space, c.cwnd.size(now))
+	case streamPing:
+		return e.appendStreamPing(nil, c)
 	case streamAck:
 		c.greetingDue = false
 		return e.appendAck(now, nil, c)
@@ -43,7 +46,11 @@ func (e *Endpoint) Stream(now time.Time, id CarrierID, limit int) []byte {
 		c.aged = e.agedFrom(now, c.aged)
 		return appendAged(nil, c.aged)
 	case streamFrames:
-		return e.sendFrames(now, c, space, limit)
+		b := e.sendFrames(now, c, space, limit)
+		if c.maxDatagram == 0 && !c.ackAt.IsZero() {
+			b = append(e.appendAck(now, nil, c), b...) // one write, and a packet less
+		}
+		return b
 	}
 	return nil
 }
@@ -51,7 +58,10 @@ func (e *Endpoint) Stream(now time.Time, id CarrierID, limit int) []byte {
 // nextStreamStep returns what a carrier's stream sends next and, for frames, the space in
 // the congestion window. It changes nothing.
 func (e *Endpoint) nextStreamStep(now time.Time, c *carrier) (step streamStep, space int) {
+	pingDue := c.standByDue || c.pingDue && c.maxDatagram == 0
 	switch {
+	case pingDue && (c.standBy || !c.greetingDue):
+		return streamPing, 0
 	case c.standBy:
 		return streamIdle, 0
 	case c.greetingDue || due(now, e.streamAckTime(c)):
