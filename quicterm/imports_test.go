@@ -137,7 +137,7 @@ var packages = []struct {
 	},
 	{
 		path: "quicterm/holder/holdertest", role: "holders in memory, for tests of servers",
-		imports: "migrate/carrier migrate/carrier/carriertest quicterm/account quicterm/holder quicterm/wire",
+		imports: "migrate/carrier migrate/carrier/carriertest migrate/carrier/pipe quicterm/account quicterm/holder quicterm/wire",
 	},
 	{
 		path: "quicterm/holder/programtest", role: "a program of a session without a process",
@@ -145,7 +145,7 @@ var packages = []struct {
 	},
 	{
 		path: "quicterm/server", role: "authenticates clients and relays bytes to holders; parses no frame",
-		imports: `configs migrate/carrier migrate/carrier/quic quicterm/account quicterm/auth quicterm/holder
+		imports: `configs migrate/carrier migrate/carrier/pipe migrate/carrier/quic quicterm/account quicterm/auth quicterm/holder
 			quicterm/keyfile quicterm/memory quicterm/rundir quicterm/sshd quicterm/systemd quicterm/wire
 			golang.org/x/crypto golang.org/x/sys golang.org/x/time`,
 		tests: `bench/netem buffer migrate/carrier/carriertest migrate/carrier/sealed quicterm/holder/holdertest quicterm/holder/programtest

@@ -33,10 +33,16 @@ const grantedLog = "qtd.log"
 
 func grantCommand() *cobra.Command {
 	var config string
+	var stdio bool
 	c := &cobra.Command{
 		Use:   "grant",
-		Short: "Print a token for one login to this account, and start a daemon if none runs",
-		Args:  cobra.NoArgs,
+		Short: "Give a client access to this account, and start a daemon if none runs",
+		Long: `Print a grant: the daemon's address and host key, and a token for one login to this
+account. If no daemon runs that serves it, start one for this account alone.
+
+With --stdio, standard input and output are the connection of a client that is logged
+in, as SPEC.md has it: qt runs this by ssh.`,
+		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			settings, err := configs.LoadServer(config)
 			if err != nil {
@@ -50,7 +56,11 @@ func grantCommand() *cobra.Command {
 					return err
 				}
 			}
-			grant, err := bootstrap.Ask(settings.RuntimeDir, func() error { return startGranted(settings, config) })
+			start := func() error { return startGranted(settings, config) }
+			if stdio {
+				return carryStdio(settings.RuntimeDir, start)
+			}
+			grant, err := bootstrap.Ask(settings.RuntimeDir, start)
 			if err != nil {
 				return err
 			}
@@ -63,6 +73,7 @@ func grantCommand() *cobra.Command {
 		},
 	}
 	addConfigFlag(c, &config)
+	c.Flags().BoolVar(&stdio, "stdio", false, "be the connection of a client over standard input and output")
 	return c
 }
 

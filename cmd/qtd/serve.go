@@ -85,7 +85,7 @@ func serve(config string, listen []string, granted bool, ready func()) error {
 			log.Logger().Info("the kernel may end this daemon when memory is short", "error", err)
 		}
 	}
-	cfg.Settings, cfg.Log = settings, log.Logger()
+	cfg.Settings, cfg.Log, cfg.Software = settings, log.Logger(), software()
 	if passedErr != nil {
 		cfg.Log.Warn("socket of the service manager cannot be used", "error", passedErr)
 	}

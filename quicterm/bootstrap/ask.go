@@ -5,6 +5,7 @@ package bootstrap
 import (
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -18,32 +19,46 @@ import (
 // serves it, Ask calls start, which starts one for our account alone and returns when
 // that listens, and asks that one. base is the setting runtime_dir.
 func Ask(base string, start func() error) (*wire.Grant, error) {
+	grant, c, err := exchange(base, &wire.Ask{}, start)
+	if err == nil {
+		c.Close()
+	}
+	return grant, err
+}
+
+// Open is Ask for the carrier of a client that has come over ssh, between two addresses that
+// are empty if they are not known. The connection that it returns is the carrier's stream.
+func Open(base, client, server string, start func() error) (*wire.Grant, *net.UnixConn, error) {
+	return exchange(base, &wire.Ask{Carrier: true, Client: client, Server: server}, start)
+}
+
+func exchange(base string, ask *wire.Ask, start func() error) (*wire.Grant, *net.UnixConn, error) {
 	b := rundir.Base(base)
 	uid := uint32(os.Geteuid())
-	grant, err := askDaemon(b, uid)
+	grant, c, err := askDaemon(b, uid, ask)
 	if !errors.Is(err, errNoDaemon) {
-		return grant, err
+		return grant, c, err
 	}
 	dir, err := b.Make()
 	if err != nil {
-		return nil, fmt.Errorf("directory for sockets: %w", err)
+		return nil, nil, fmt.Errorf("directory for sockets: %w", err)
 	}
 	// If several processes find no daemon, one starts it and the others wait.
 	f, err := os.OpenFile(filepath.Join(dir, "grant.lock"), os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer f.Close()
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	if grant, err = askDaemon(b, uid); !errors.Is(err, errNoDaemon) {
-		return grant, err
+	if grant, c, err = askDaemon(b, uid, ask); !errors.Is(err, errNoDaemon) {
+		return grant, c, err
 	}
 	if err := start(); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return askDaemon(b, uid)
+	return askDaemon(b, uid, ask)
 }
 
 // errNoDaemon is the error of a grant if no daemon of this machine serves the account.
@@ -53,27 +68,40 @@ var errNoDaemon = errors.New("no daemon is running")
 const askTimeout = 5 * time.Second
 
 // askDaemon asks root's daemon, then that of the account.
-func askDaemon(b rundir.Base, uid uint32) (*wire.Grant, error) {
+func askDaemon(b rundir.Base, uid uint32, ask *wire.Ask) (*wire.Grant, *net.UnixConn, error) {
 	for _, dir := range append([]string{b.System()}, b.Dirs(uid)...) {
 		c, err := rundir.Dial(filepath.Join(dir, rundir.DaemonSocket), uid, 0)
 		if errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) {
 			continue
 		}
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		c.SetDeadline(time.Now().Add(askTimeout))
-		m, err := wire.Read(c, wire.MaxMessage)
-		c.Close()
+		grant, err := askOn(c, ask)
 		if err != nil {
-			return nil, fmt.Errorf("the daemon gives no grant: %w", err)
+			c.Close()
+			return nil, nil, err
 		}
-		failure := new(wire.Error)
-		if err := m.Decode(failure); err == nil {
-			return nil, failure
-		}
-		grant := new(wire.Grant)
-		return grant, m.Decode(grant)
+		return grant, c, nil
 	}
-	return nil, errNoDaemon
+	return nil, nil, errNoDaemon
+}
+
+// askOn asks the daemon at the other end of a connection.
+func askOn(c *net.UnixConn, ask *wire.Ask) (*wire.Grant, error) {
+	c.SetDeadline(time.Now().Add(askTimeout))
+	err := wire.Send(c, ask)
+	var m wire.Message
+	if err == nil {
+		m, err = wire.Read(c, wire.MaxMessage)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the daemon gives no grant: %w", err)
+	}
+	failure := new(wire.Error)
+	if err := m.Decode(failure); err == nil {
+		return nil, failure
+	}
+	grant := new(wire.Grant)
+	return grant, errors.Join(m.Decode(grant), c.SetDeadline(time.Time{}))
 }

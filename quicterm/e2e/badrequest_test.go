@@ -21,7 +21,7 @@ func badRequests(t *testing.T, h *rig.Host) {
 		return c
 	}
 	c := login()
-	for _, typ := range []wire.Type{0, wire.TypeHello, wire.TypeToken, wire.TypeListing, wire.TypeResume, wire.TypeOpen, wire.TypeQuery, wire.TypeLaunch, 99, 255} {
+	for _, typ := range []wire.Type{0, wire.TypeHello, wire.TypeToken, wire.TypeListing, wire.TypeResume, wire.TypeOpen, wire.TypeQuery, wire.TypeLaunch, wire.TypeAsk, 99, 255} {
 		var failed wire.Error
 		c.send(header(typ, 100), random(100))
 		if c.wantMessage(&failed); failed.Code != wire.CodeUnknown {

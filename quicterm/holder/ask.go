@@ -33,8 +33,18 @@ func Ask(ctx context.Context, path string, uid uint32, open *wire.Open, request 
 }
 
 // Carry is Ask for an Attach or a Resume: after Attached or Resumed the connection is a
-// carrier. The caller closes it, whatever the answer is.
-func Carry(ctx context.Context, path string, uid uint32, open *wire.Open, request wire.Message) (wire.Message, *unixsock.Conn, error) {
+// carrier, with datagrams if that is asked for. The caller closes it, whatever the answer is.
+func Carry(
+	ctx context.Context, path string, uid uint32, open *wire.Open, request wire.Message, datagrams bool,
+) (wire.Message, *unixsock.Conn, error) {
+	if !datagrams {
+		c, answer, err := ask(ctx, path, uid, open, request, nil)
+		if err != nil {
+			return wire.Message{}, nil, err
+		}
+		u, err := unixsock.New(c, nil)
+		return answer, u, err
+	}
 	ours, theirs, err := unixsock.DatagramPair()
 	if err != nil {
 		return wire.Message{}, nil, err

@@ -128,7 +128,7 @@ func (w *world) ask(open *wire.Open, request wire.Body) (wire.Message, carrier.C
 		w.t.Fatal(err)
 	}
 	if w.path != "" {
-		answer, c, err := Carry(w.t.Context(), w.path, uint32(os.Geteuid()), open, m)
+		answer, c, err := Carry(w.t.Context(), w.path, uint32(os.Geteuid()), open, m, true)
 		if err != nil {
 			w.t.Fatal(err)
 		}

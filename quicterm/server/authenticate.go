@@ -30,7 +30,11 @@ func (c *conn) authenticate(ctx context.Context, first wire.Message) (request wi
 		return request, err
 	}
 	c.software = hello.Software
-	authenticated, requested := false, false
+	if c.local != nil {
+		c.account, c.allowed, c.scope = c.local.account, *c.local.allowed, c.local.allowed.Scope(nil)
+		c.proof, c.provenAt = "ssh", time.Now()
+	}
+	authenticated, requested := c.local != nil, false
 	for answers := 0; !authenticated || !requested; {
 		m, err := wire.Read(c.carrier, wire.MaxMessage)
 		if err != nil {

@@ -19,9 +19,13 @@ type Config struct {
 	Log *slog.Logger
 
 	// Granted marks a daemon that qtd grant started: it listens on the loopback
-	// interface only, on the first free port from 60000, serves only its own account (root
+	// interface, on the first free port from 60000, and on other addresses once a client
+	// came from elsewhere. It serves only its own account (root
 	// included), and ends after 10 minutes without a client or a session.
 	Granted bool
+
+	// Software is the name and version of the daemon, which a grant tells.
+	Software string
 
 	// Holders finds and starts holders. Nil means processes on this machine, which
 	// outlive the server.

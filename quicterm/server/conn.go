@@ -42,6 +42,7 @@ var errDenied = errors.New("denied")
 type conn struct {
 	server   *Server
 	incoming incoming
+	local    *localClient // or nil
 	carrier  clientCarrier
 	pending  *pending
 	member   *member
@@ -72,10 +73,12 @@ func (s *Server) serveConn(ctx context.Context, incoming incoming) {
 	member := incoming.Context().Value(memberKey{}).(*member)
 	member.close = func() { incoming.Close() }
 	defer s.accounts.leave(member)
-	c := &conn{
-		server: s, incoming: incoming, pending: pending, member: member,
-		log: s.log.With("client", incoming.RemoteAddr().String()),
+	local, _ := incoming.Context().Value(localKey{}).(*localClient)
+	if local != nil {
+		s.accounts.join(local.account.UID, member)
 	}
+	c := &conn{server: s, incoming: incoming, local: local, pending: pending, member: member}
+	c.log = s.log.With("client", c.from())
 	err := s.contain(c.log, func() error { return c.serve(ctx) })
 	switch {
 	case pending.evicted.Err() != nil:
@@ -116,11 +119,13 @@ func (c *conn) serve(ctx context.Context) error {
 		return fmt.Errorf("%w: %w", errDenied, err)
 	}
 	c.server.unauthenticated.prove(c.pending)
-	c.server.accounts.join(c.account.UID, c.member)
+	if c.local == nil {
+		c.server.accounts.join(c.account.UID, c.member)
+	}
 	c.carrier.SetDeadline(c.provenAt.Add(requestsTime))
 	c.carrier.SetWriteDeadline(time.Time{})
 	c.log.Info("client authenticated", "account", c.account.Name, "proof", c.proof, "software", c.software)
-	c.log = c.server.log.With("client", c.account.Name+"@"+c.incoming.RemoteAddr().String())
+	c.log = c.server.log.With("client", c.account.Name+"@"+c.from())
 	return c.serveRequests(c.incoming.Context(), request)
 }
 
@@ -195,13 +200,25 @@ func (c *conn) awaitClose() {
 	}
 }
 
-// address returns the client's address as it is now.
-func (c *conn) address() netip.Addr { return c.incoming.RemoteAddr().Addr() }
+// address returns the client's address as it is now, or that of this machine if it has none.
+func (c *conn) address() netip.Addr { return orLoopback(c.incoming.RemoteAddr().Addr()) }
+
+// from says where the client is now, for people: its address and port, or "ssh".
+func (c *conn) from() string {
+	if a := c.incoming.RemoteAddr(); a.IsValid() {
+		return a.String()
+	}
+	return "ssh"
+}
 
 // open returns the message that tells a holder on whose behalf it is asked.
 func (c *conn) open() *wire.Open {
+	client := c.account.Name + "@ssh"
+	if a := c.incoming.RemoteAddr(); a.IsValid() {
+		client = c.account.Name + "@" + a.Addr().String()
+	}
 	return &wire.Open{
-		Client:   fmt.Sprintf("%s@%s", c.account.Name, c.address()),
+		Client:   client,
 		Scope:    c.scope,
 		NoPTY:    c.allowed.NoPTY,
 		Instance: c.instance,

@@ -5,6 +5,7 @@
 //
 // A connection takes this way:
 //
+//	grants.go, local.go the socket for processes of this machine: grants, and clients over ssh
 //	unauthenticated.go  limits on connections without a login, address validation
 //	conn.go             first message: Hello or Resume
 //	authenticate.go     Hello to the request
@@ -25,9 +26,9 @@
 //	account     name of an account
 //	uid         number of an account
 //	pid         number of a process
-//	client      address and port of a client; account@address:port after its login,
+//	client      address and port of a client, or "ssh"; account@address:port after its login,
 //	            without the port in a holder
-//	proof       what authenticated a client: "token", or the fingerprint of its key
+//	proof       what authenticated a client: "token", "ssh", or the fingerprint of its key
 //	software    name and version of a client
 //	address     address and port that the daemon listens on
 //	serves      account that the daemon serves, or "all accounts"

@@ -27,10 +27,11 @@ const (
 
 	// grantTimeout bounds how long a grant may take.
 	grantTimeout = 5 * time.Second
-)
 
-// maxGrants bounds how many grants are given at once: each asks the name service.
-const maxGrants = 16
+	// maxGrants bounds how many grants an account is given at once, and maxAllGrants those of
+	// all accounts: each has a descriptor, and asks the name service.
+	maxGrants, maxAllGrants = 16, 256
+)
 
 // grants gives grants to the accounts of this machine, over a unix socket that tells
 // the account and the process at its other end.
@@ -39,6 +40,11 @@ type grants struct {
 	listener *net.UnixListener // nil if the setting grants is off
 	lock     *os.File
 	address  func() (netip.AddrPort, error) // of the daemon, as seen from this machine
+	public   func() (netip.AddrPort, error) // the same, with the port for other machines
+
+	mu    sync.Mutex
+	given map[uint32]int // how many grants each account is being given
+	all   int
 }
 
 // listenGrants makes the socket. It fails if another daemon of the account runs.
@@ -51,7 +57,7 @@ func (s *Server) listenGrants() (*grants, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &grants{server: s, lock: lock}
+	g := &grants{server: s, lock: lock, given: make(map[uint32]int)}
 	if g.listener, err = s.listenGrantSocket(filepath.Join(dir, rundir.DaemonSocket)); err != nil {
 		lock.Close()
 		return nil, fmt.Errorf("socket for grants: %w", err)
@@ -121,13 +127,10 @@ func (g *grants) serve(ctx context.Context) error {
 	defer stop()
 	var wg sync.WaitGroup
 	defer wg.Wait()
-	slots := make(chan struct{}, maxGrants)
 	for {
-		slots <- struct{}{}
 		c, err := g.listener.AcceptUnix()
 		if err == nil {
 			wg.Go(func() {
-				defer func() { <-slots }()
 				defer c.Close()
 				if err := g.server.contain(g.server.log, func() error { return g.answer(ctx, c) }); err != nil {
 					g.server.deniedLog.warn(time.Now(), g.server.log, "grant refused", "error", err)
@@ -135,7 +138,6 @@ func (g *grants) serve(ctx context.Context) error {
 			})
 			continue
 		}
-		<-slots
 		if ctx.Err() != nil {
 			return nil
 		}
@@ -150,10 +152,30 @@ func (g *grants) serve(ctx context.Context) error {
 	}
 }
 
-// answer sends a grant for the account at the other end of a connection, or why there is
-// none.
+// begin counts a grant that is being given, or reports that there are too many.
+func (g *grants) begin(uid uint32) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.given[uid] >= maxGrants || g.all >= maxAllGrants {
+		return false
+	}
+	g.given[uid]++
+	g.all++
+	return true
+}
+
+func (g *grants) end(uid uint32) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.all--
+	if g.given[uid]--; g.given[uid] == 0 {
+		delete(g.given, uid)
+	}
+}
+
+// answer sends a grant for the account at the other end of a connection, or why there is none,
+// and serves the client whose carrier the connection then is, if it is to be one.
 func (g *grants) answer(ctx context.Context, c *net.UnixConn) error {
-	c.SetDeadline(time.Now().Add(grantTimeout))
 	uid, err := rundir.PeerUID(c)
 	if err != nil {
 		return err
@@ -161,48 +183,91 @@ func (g *grants) answer(ctx context.Context, c *net.UnixConn) error {
 	if !g.server.serves(uid) {
 		return fmt.Errorf("user id %d asked, this daemon serves %d only", uid, g.server.self.UID)
 	}
-	grant, err := g.grant(ctx, c, uid)
+	if !g.begin(uid) {
+		return fmt.Errorf("user id %d: %w", uid, errTooOften)
+	}
+	client, err := g.give(ctx, c, uid)
+	g.end(uid)
 	if err != nil {
-		return errors.Join(fmt.Errorf("user id %d: %w", uid, err), wire.Send(c, &wire.Error{Text: err.Error()}))
+		return fmt.Errorf("user id %d: %w", uid, err)
+	}
+	if client != nil {
+		g.server.serveLocal(ctx, c, client)
+	}
+	return nil
+}
+
+// give answers the Ask on a connection. It returns the client whose carrier the connection is
+// now, or nil.
+func (g *grants) give(ctx context.Context, c *net.UnixConn, uid uint32) (*localClient, error) {
+	c.SetDeadline(time.Now().Add(grantTimeout))
+	ctx, cancel := context.WithTimeout(ctx, grantTimeout)
+	defer cancel()
+	m, err := wire.Read(c, maxAsk)
+	if err != nil {
+		return nil, ignoreGone(err)
+	}
+	var ask wire.Ask
+	if err := m.Decode(&ask); err != nil {
+		return nil, err
+	}
+	grant, client, err := g.grant(ctx, c, uid, &ask)
+	if err != nil {
+		return nil, errors.Join(err, wire.Send(c, &wire.Error{Text: err.Error()}))
 	}
 	g.server.use()
-	switch err := wire.Send(c, grant); {
-	case errors.Is(err, syscall.EPIPE): // who asked is gone: nothing was refused
-		return nil
-	case err != nil:
-		return err
+	if err := wire.Send(c, grant); err != nil {
+		return nil, ignoreGone(err)
 	}
 	g.server.log.Info("grant given", "uid", uid)
-	return nil
+	return client, c.SetDeadline(time.Time{})
+}
+
+// maxAsk is the size of the largest Ask, in bytes.
+const maxAsk = 1 << 10
+
+// ignoreGone returns nil if the process that asked is gone: nothing was refused.
+func ignoreGone(err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET) {
+		return nil
+	}
+	return err
 }
 
 // grant returns a grant for the process at the other end of a connection. A session has
 // all rights of its account: a process that has fewer of them gets none.
-func (g *grants) grant(ctx context.Context, c *net.UnixConn, uid uint32) (*wire.Grant, error) {
+func (g *grants) grant(ctx context.Context, c *net.UnixConn, uid uint32, ask *wire.Ask) (*wire.Grant, *localClient, error) {
 	if err := checkConfinement(c); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, grantTimeout)
-	defer cancel()
 	a, err := g.server.names.LookupID(ctx, uid)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	switch filepath.Base(a.Shell) {
 	case "nologin", "false":
-		return nil, fmt.Errorf("the account %s may not log in: its shell is %s", a.Name, a.Shell)
+		return nil, nil, fmt.Errorf("the account %s may not log in: its shell is %s", a.Name, a.Shell)
 	}
-	address, err := g.address()
+	grant := &wire.Grant{
+		HostKey:  g.server.hostKeys[0].Public.Marshal(),
+		Software: g.server.software,
+		Protocol: wire.ALPN,
+	}
+	var client *localClient
+	reach := g.address
+	if ask.Carrier {
+		reach = g.public
+		client, err = g.server.admitLocal(ctx, a, ask)
+	} else {
+		grant.Token, err = g.server.IssueToken(uid)
+	}
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	token, err := g.server.IssueToken(uid)
+	address, err := reach()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return &wire.Grant{
-		Address: address.String(),
-		HostKey: g.server.hostKeys[0].Public.Marshal(),
-		Token:   token,
-	}, nil
+	grant.Address = address.String()
+	return grant, client, nil
 }

@@ -30,7 +30,9 @@ func grantingDaemon(t *testing.T, cfg Config) string {
 	dir := reachableDir(t)
 	cfg.Settings.StateDir, cfg.Settings.RuntimeDir = filepath.Join(dir, "state"), filepath.Join(dir, "run")
 	cfg.Settings.Listen = []string{"127.0.0.1:0"}
-	cfg.Holders = holdertest.New(nil)
+	if cfg.Holders == nil {
+		cfg.Holders = holdertest.New(nil)
+	}
 	s, err := New(cfg)
 	if err != nil {
 		t.Fatal(err)

@@ -29,10 +29,10 @@ type Holders interface {
 	Ask(ctx context.Context, uid uint32, id wire.SessionID, open *wire.Open, request wire.Message) (wire.Message, error)
 
 	// Carry is like Ask for a request that makes the connection to the holder a
-	// carrier. The caller closes the carrier, also if the answer is a refusal. On
-	// an error the carrier is nil.
+	// carrier, with datagrams if that is asked for. The caller closes the carrier, also if
+	// the answer is a refusal. On an error the carrier is nil.
 	Carry(
-		ctx context.Context, uid uint32, id wire.SessionID, open *wire.Open, request wire.Message,
+		ctx context.Context, uid uint32, id wire.SessionID, open *wire.Open, request wire.Message, datagrams bool,
 	) (wire.Message, carrier.Carrier, error)
 
 	// Start starts the holder of a new session of an account. It returns when the

@@ -52,9 +52,12 @@ func (c *conn) launch(req *wire.Attach, name string) (*wire.Launch, error) {
 		"SHELL="+c.account.Shell,
 		"PATH="+defaultPath(c.account.UID),
 		"QUICTERM_SESSION="+name,
-		fmt.Sprintf("SSH_CLIENT=%v %d %d", client.Addr(), client.Port(), server.Port()),
-		fmt.Sprintf("SSH_CONNECTION=%v %d %v %d", client.Addr(), client.Port(), server.Addr(), server.Port()),
 	)
+	if client.IsValid() {
+		launch.Env = append(launch.Env,
+			fmt.Sprintf("SSH_CLIENT=%v %d %d", client.Addr(), client.Port(), server.Port()),
+			fmt.Sprintf("SSH_CONNECTION=%v %d %v %d", client.Addr(), client.Port(), server.Addr(), server.Port()))
+	}
 	command := req.Command
 	if c.allowed.Command != "" {
 		command = c.allowed.Command

@@ -61,16 +61,22 @@ func onlyIPv6(c *net.UDPConn) bool {
 	return only != 0
 }
 
-func listenLoopback() (*net.UDPConn, error) {
+// listenGranted opens the socket of a granted daemon at one of the given addresses. That for all
+// addresses of IPv6 means those of IPv4 as well.
+func listenGranted(ips ...net.IP) (*net.UDPConn, error) {
 	var failure error
 	for port := firstGrantedPort; port <= lastGrantedPort; port++ {
-		for _, ip := range []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback} {
-			c, err := net.ListenUDP("udp", &net.UDPAddr{IP: ip, Port: port})
+		for _, ip := range ips {
+			addr := &net.UDPAddr{IP: ip, Port: port}
+			if ip.IsUnspecified() {
+				addr.IP = nil // also where there is no IPv6
+			}
+			c, err := net.ListenUDP("udp", addr)
 			if err == nil {
 				return c, nil
 			}
 			failure = err
 		}
 	}
-	return nil, fmt.Errorf("no free UDP port on the loopback interface: %w", failure)
+	return nil, fmt.Errorf("no free UDP port from %d to %d: %w", firstGrantedPort, lastGrantedPort, failure)
 }

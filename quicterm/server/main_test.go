@@ -102,6 +102,7 @@ func askForGrant(path string) {
 		return
 	}
 	c.SetDeadline(time.Now().Add(20 * time.Second))
+	wire.Send(c, &wire.Ask{}) // a daemon that has closed the connection has answered already
 	m, err := wire.Read(c, wire.MaxMessage)
 	if err != nil {
 		fmt.Println(err)

@@ -27,11 +27,11 @@ func (c *clumsy) Ask(ctx context.Context, uid uint32, id wire.SessionID, open *w
 	return c.Holders.Ask(ctx, uid, id, open, m)
 }
 
-func (c *clumsy) Carry(ctx context.Context, uid uint32, id wire.SessionID, open *wire.Open, m wire.Message) (wire.Message, carrier.Carrier, error) {
+func (c *clumsy) Carry(ctx context.Context, uid uint32, id wire.SessionID, open *wire.Open, m wire.Message, datagrams bool) (wire.Message, carrier.Carrier, error) {
 	if c.carry {
 		panic("in the connection's own goroutine")
 	}
-	answer, link, err := c.Holders.Carry(ctx, uid, id, open, m)
+	answer, link, err := c.Holders.Carry(ctx, uid, id, open, m, datagrams)
 	if err == nil && c.lane {
 		link = clumsyLink{link}
 	}

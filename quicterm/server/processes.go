@@ -132,10 +132,10 @@ func (p *processes) Ask(
 
 // Carry implements [Holders].
 func (p *processes) Carry(
-	ctx context.Context, uid uint32, id wire.SessionID, open *wire.Open, request wire.Message,
+	ctx context.Context, uid uint32, id wire.SessionID, open *wire.Open, request wire.Message, datagrams bool,
 ) (answer wire.Message, c carrier.Carrier, err error) {
 	err = p.connect(ctx, uid, id, func(path string) error {
-		a, conn, err := holder.Carry(ctx, path, uid, open, request)
+		a, conn, err := holder.Carry(ctx, path, uid, open, request, datagrams)
 		if err == nil {
 			answer, c = a, conn
 		}

@@ -23,8 +23,10 @@ func (c *conn) relay(answer wire.Message, toHolder carrier.Carrier) error {
 	}
 	fromClient := &heardCarrier{Carrier: c.carrier, member: c.member}
 	var wg sync.WaitGroup
-	c.spawn(&wg, func() { copyDatagrams(toHolder, fromClient) })
-	c.spawn(&wg, func() { copyDatagrams(c.carrier, toHolder) })
+	if c.carrier.Datagrams() {
+		c.spawn(&wg, func() { copyDatagrams(toHolder, fromClient) })
+		c.spawn(&wg, func() { copyDatagrams(c.carrier, toHolder) })
+	}
 	c.spawn(&wg, func() {
 		defer toHolder.Close() // the client has closed its side
 		copyStream(toHolder, fromClient)

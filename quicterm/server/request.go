@@ -97,7 +97,7 @@ func (c *conn) attach(ctx context.Context, req *wire.Attach, m wire.Message) err
 		return err
 	}
 	open := c.open()
-	answer, toHolder, err := c.server.holders.Carry(ctx, c.account.UID, id, open, m)
+	answer, toHolder, err := c.server.holders.Carry(ctx, c.account.UID, id, open, m, c.carrier.Datagrams())
 	if err != nil {
 		return ended(err)
 	}

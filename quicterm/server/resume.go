@@ -44,7 +44,7 @@ func (c *conn) resume(m wire.Message) error {
 		return fmt.Errorf("resume: %w", errTooOften)
 	}
 	s.unauthenticated.move(time.Now(), c.pending, resumes)
-	answer, toHolder, err := s.resume(c.incoming.Context(), &req, m)
+	answer, toHolder, err := s.resume(c.incoming.Context(), &req, m, c.carrier.Datagrams())
 	if errors.Is(err, errNotAccepted) {
 		s.denied.allow(time.Now(), by)
 		s.unauthenticated.replays.allow(time.Now(), by.source)
@@ -57,7 +57,9 @@ func (c *conn) resume(m wire.Message) error {
 		return err
 	}
 	s.unauthenticated.prove(c.pending)
-	s.accounts.join(req.UID, c.member)
+	if c.local == nil {
+		s.accounts.join(req.UID, c.member)
+	}
 	c.carrier.SetDeadline(time.Time{})
 	if answer.Type != wire.TypeResumed {
 		return c.relay(answer, toHolder) // a refusal, which ends the carrier
@@ -91,11 +93,11 @@ func resumedBy(uid uint32, answer wire.Message) (admission, error) {
 
 // resume passes a Resume on to the holder of its session. The error is for the log; it is
 // errDenied if the client is to be told Denied, but not whether the session exists.
-func (s *Server) resume(ctx context.Context, req *wire.Resume, m wire.Message) (wire.Message, carrier.Carrier, error) {
+func (s *Server) resume(ctx context.Context, req *wire.Resume, m wire.Message, datagrams bool) (wire.Message, carrier.Carrier, error) {
 	if !s.serves(req.UID) {
 		return m, nil, fmt.Errorf("resume of a session of user id %d, which this daemon does not serve", req.UID)
 	}
-	answer, c, err := s.holders.Carry(ctx, req.UID, req.ID, &wire.Open{}, m)
+	answer, c, err := s.holders.Carry(ctx, req.UID, req.ID, &wire.Open{}, m, datagrams)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return m, nil, fmt.Errorf("%w: resume of a session that does not exist, of user id %d", errDenied, req.UID)

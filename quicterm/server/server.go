@@ -33,6 +33,7 @@ import (
 type Server struct {
 	settings   *configs.Server
 	granted    bool
+	software   string
 	log        *slog.Logger
 	base       rundir.Base
 	boot       holder.Boot
@@ -85,6 +86,7 @@ func New(cfg Config) (*Server, error) {
 	s := &Server{
 		settings: settings,
 		granted:  cfg.Granted,
+		software: cfg.Software,
 		log:      log,
 		base:     rundir.Base(settings.RuntimeDir),
 		boot:     holder.CurrentBoot(),
@@ -184,7 +186,7 @@ func (s *Server) ListenAndServe(ctx context.Context, ready func()) error {
 		grants.close()
 		return err
 	}
-	grants.address = sockets.local
+	grants.address, grants.public = sockets.local, sockets.public
 	ready()
 	if err := s.manager.Ready(); err != nil {
 		s.log.Warn("the service manager does not know that the daemon is ready", "error", err)
@@ -276,13 +278,16 @@ func (s *Server) serveQUIC(ctx context.Context, socket net.PacketConn) error {
 			}
 			return fmt.Errorf("accept: %w", err)
 		}
-		wg.Go(func() {
-			s.connections.Add(1)
-			defer s.use()
-			defer s.connections.Add(-1)
-			s.contain(s.log, func() error { s.serveConn(ctx, quicIncoming{incoming}); return nil })
-		})
+		wg.Go(func() { s.countConn(ctx, quicIncoming{incoming}) })
 	}
+}
+
+// countConn serves a connection until it ends. The daemon is used meanwhile.
+func (s *Server) countConn(ctx context.Context, incoming incoming) {
+	s.connections.Add(1)
+	defer s.use()
+	defer s.connections.Add(-1)
+	s.contain(s.log, func() error { s.serveConn(ctx, incoming); return nil })
 }
 
 // maxUnused is how long a granted daemon runs without a client, a session or a grant.

@@ -38,8 +38,10 @@ type sockets struct {
 	spare   map[binding]*net.UDPConn // passed by the manager and not used yet
 
 	addresses func() ([]net.Addr, error) // of this machine
+	opened    chan struct{}              // wakes serve
 
 	mu     sync.Mutex
+	all    netip.AddrPort          // where a granted daemon listens on all addresses, if it does
 	open   map[binding]*openSocket // by what was asked for
 	fresh  []*openSocket           // opened and not served yet
 	whole  bool                    // nothing is missing
@@ -63,12 +65,13 @@ func (s *Server) newSockets() (*sockets, error) {
 		spare: make(map[binding]*net.UDPConn),
 		open:  make(map[binding]*openSocket),
 		taken: make(map[taker]bool), failed: make(map[string]bool),
+		opened: make(chan struct{}, 1),
 	}
 	if s.all {
 		l.serves = "all accounts"
 	}
 	if s.granted {
-		c, err := listenLoopback()
+		c, err := listenGranted(net.IPv4(127, 0, 0, 1), net.IPv6loopback)
 		if err != nil {
 			return nil, err
 		}
@@ -127,6 +130,27 @@ func (l *sockets) fill() error {
 		}
 	}
 	return errors.Join(failures...)
+}
+
+// public returns the address at which programs of this machine reach the daemon, with the port
+// at which others do. A granted daemon first listens on all addresses, if it does not.
+func (l *sockets) public() (netip.AddrPort, error) {
+	if !l.server.granted {
+		return l.local()
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.all.IsValid() {
+		c, err := listenGranted(net.IPv6unspecified)
+		if err != nil {
+			return netip.AddrPort{}, err
+		}
+		b := bindingOf(c)
+		l.addLocked(b, c, true)
+		l.all = netip.AddrPortFrom(loopback[b.network], b.address.Port())
+		l.opened <- struct{}{}
+	}
+	return l.all, nil
 }
 
 // fillLocked opens the sockets of one address. If it means all addresses, and one socket
@@ -308,6 +332,7 @@ func (l *sockets) serve(ctx context.Context) error {
 				return err
 			}
 			return nil
+		case <-l.opened:
 		case <-retry:
 			l.fill()
 		}
@@ -327,13 +352,15 @@ func (l *sockets) close() {
 // errNoSocket is the error of a grant of a daemon that has no UDP socket.
 var errNoSocket = errors.New("the daemon has no UDP socket: another process has its port, and its log names it")
 
+// loopback has the address at which a socket for all addresses is reached, by its network.
+var loopback = map[string]netip.Addr{
+	"udp": netip.AddrFrom4([4]byte{127, 0, 0, 1}), "udp4": netip.AddrFrom4([4]byte{127, 0, 0, 1}), "udp6": netip.IPv6Loopback(),
+}
+
 // local returns the address at which programs of this machine reach the daemon.
 func (l *sockets) local() (netip.AddrPort, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	loopback := map[string]netip.Addr{
-		"udp": netip.AddrFrom4([4]byte{127, 0, 0, 1}), "udp4": netip.AddrFrom4([4]byte{127, 0, 0, 1}), "udp6": netip.IPv6Loopback(),
-	}
 	var addresses []netip.AddrPort
 	for _, c := range l.open {
 		b := bindingOf(c.UDPConn)

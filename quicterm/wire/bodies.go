@@ -389,3 +389,4 @@ func (*Query) Type() Type    { return TypeQuery }
 func (*State) Type() Type    { return TypeState }
 func (*Grant) Type() Type    { return TypeGrant }
 func (*Launch) Type() Type   { return TypeLaunch }
+func (*Ask) Type() Type      { return TypeAsk }

@@ -181,11 +181,18 @@ var goldenBodies = []struct {
 		1f
 		04 776f726b
 		` + infoHex},
-	{&Grant{Address: "127.0.0.1:4433", HostKey: []byte{1}, Token: []byte{2}},
-		`23 000017 a3
+	{&Grant{Address: "127.0.0.1:4433", HostKey: []byte{1}, Token: []byte{2}, Software: "qtd 1", Protocol: "quicterm/1"},
+		`23 00002a a5
 		01 6e 3132372e302e302e313a34343333
 		02 41 01
-		03 41 02`},
+		03 41 02
+		04 65 7174642031
+		05 6a 717569637465726d2f31`},
+	{&Ask{Carrier: true, Client: "[::1]:2", Server: "[::1]:22"},
+		`25 000016 a3
+		01 f5
+		02 67 5b3a3a315d3a32
+		03 68 5b3a3a315d3a3232`},
 	{&Launch{
 		ID:          testID,
 		Name:        "work",

@@ -48,6 +48,7 @@ const (
 	TypeState  Type = 34
 	TypeGrant  Type = 35
 	TypeLaunch Type = 36
+	TypeAsk    Type = 37
 )
 
 // A Message is one message as it travels:

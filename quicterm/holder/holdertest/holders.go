@@ -10,10 +10,12 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"net"
 	"sync"
 
 	"github.com/quicterm/quicterm/migrate/carrier"
 	"github.com/quicterm/quicterm/migrate/carrier/carriertest"
+	"github.com/quicterm/quicterm/migrate/carrier/pipe"
 	"github.com/quicterm/quicterm/quicterm/account"
 	"github.com/quicterm/quicterm/quicterm/holder"
 	"github.com/quicterm/quicterm/quicterm/wire"
@@ -75,12 +77,18 @@ func (h *Holders) Ask(_ context.Context, _ uint32, id wire.SessionID, open *wire
 }
 
 // Carry asks a holder, and connects it to the carrier that it returns.
-func (h *Holders) Carry(_ context.Context, _ uint32, id wire.SessionID, open *wire.Open, request wire.Message) (wire.Message, carrier.Carrier, error) {
+func (h *Holders) Carry(
+	_ context.Context, _ uint32, id wire.SessionID, open *wire.Open, request wire.Message, datagrams bool,
+) (wire.Message, carrier.Carrier, error) {
 	answer, carry, err := h.handle(id, open, request)
 	if err != nil {
 		return answer, nil, err
 	}
 	ours, theirs := carriertest.Pair()
+	if !datagrams {
+		x, y := net.Pipe()
+		ours, theirs = pipe.New(x), pipe.New(y)
+	}
 	if carry != nil {
 		h.wg.Go(func() { carry(theirs) })
 	}
