@@ -95,6 +95,7 @@ type state struct {
 	children int           // that have neither answered nor ended
 	hung     bool          // the last read was given up
 	starts   *rate.Limiter // of reads
+	reading  chan struct{} // filled by the source that is read
 }
 
 // NewReader returns a Reader. The caller closes it.
@@ -189,7 +190,7 @@ func (r *Reader) stateLocked(uid uint32) *state {
 				}
 			}
 		}
-		st = &state{starts: rate.NewLimiter(readRate, readBurst)}
+		st = &state{starts: rate.NewLimiter(readRate, readBurst), reading: make(chan struct{}, 1)}
 		r.accounts[uid] = st
 	}
 	return st
@@ -198,8 +199,10 @@ func (r *Reader) stateLocked(uid uint32) *state {
 // serve reads a source until no client waits.
 func (r *Reader) serve(s source, q *queue) {
 	for {
+		end := r.turn(s.UID)
 		batch, child, err := r.next(s, q)
 		if len(batch) == 0 {
+			end()
 			return
 		}
 		var verdicts []auth.Verdict
@@ -212,6 +215,21 @@ func (r *Reader) serve(s source, q *queue) {
 			}
 			close(c.done)
 		}
+		end()
+	}
+}
+
+// turn waits until no other source of an account is read: the children of an account are few, and
+// the second one is for when the first cannot be killed. The caller calls end.
+func (r *Reader) turn(uid uint32) (end func()) {
+	r.mu.Lock()
+	reading := r.stateLocked(uid).reading
+	r.mu.Unlock()
+	select {
+	case reading <- struct{}{}:
+		return func() { <-reading }
+	case <-r.ctx.Done():
+		return func() {}
 	}
 }
 
