@@ -9,12 +9,16 @@ import (
 )
 
 // A Net is a network in memory, for tests on virtual time (testing/synctest). Its sockets
-// are packet conns, and a link decides on each packet.
+// are packet conns, and a link decides on each packet. It has streams, too.
 type Net struct {
 	mu    sync.Mutex
 	socks map[netip.AddrPort]*sock
 	route func(from, to netip.AddrPort) *Link
 	port  uint16
+
+	listeners    map[netip.AddrPort]*streamListener
+	routeStreams func(from, to netip.AddrPort) *Link // nil for route
+	streams      int                                 // ends that are open
 
 	under *underway
 	wg    sync.WaitGroup
@@ -23,7 +27,13 @@ type Net struct {
 // NewNet returns a network. Route returns the link that a packet takes, or nil if
 // there is none; it is called for one packet at a time.
 func NewNet(route func(from, to netip.AddrPort) *Link) *Net {
-	n := &Net{socks: make(map[netip.AddrPort]*sock), route: route, port: 10_000, under: newUnderway()}
+	n := &Net{
+		socks:     make(map[netip.AddrPort]*sock),
+		listeners: make(map[netip.AddrPort]*streamListener),
+		route:     route,
+		port:      10_000,
+		under:     newUnderway(),
+	}
 	n.wg.Go(n.under.deliver)
 	return n
 }
