@@ -81,9 +81,6 @@ type Manager struct {
 	unacked time.Time // since when input waits for an ack, or zero
 	traffic time.Time // last
 
-	ranAgain time.Time // when this client ran again after it was starved, or zero
-	excuses  int       // how often that was so since a packet arrived
-
 	redialing redialing
 	climb     climb
 	second    backoff  // for a second path
@@ -152,9 +149,8 @@ func (m *Manager) Handle(now time.Time, event Event) []Action {
 			p.suspect(Suspect)
 		}
 	case Starved:
-		if m.state == Live && m.excuses < maxExcuses {
-			m.ranAgain = now
-			m.excuses++
+		for _, p := range m.paths {
+			p.excuse(now)
 		}
 	case Heard:
 		m.hear(now, e)
@@ -264,9 +260,6 @@ func (m *Manager) hear(now time.Time, e Heard) {
 		at = now
 	}
 	p.hear(at, e.RTT)
-	if at.After(m.ranAgain) {
-		m.excuses = 0
-	}
 }
 
 // update is the only place that changes the state of the link and of its paths.

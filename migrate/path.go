@@ -35,8 +35,8 @@ const (
 	// network is not.
 	maxOverdue = time.Minute
 
-	// maxExcuses is how often in a row a starved client begins to wait anew for a packet. A
-	// client that is always starved finds a dead path too, if late.
+	// maxExcuses is how often in a row a starved client begins to wait anew for a packet on a
+	// path. A client that is always starved finds a dead path too, if late.
 	maxExcuses = 4
 )
 
@@ -52,6 +52,9 @@ type path struct {
 	pinged       time.Time // when a ping was sent last
 	pingedFirst  time.Time // when the first unanswered ping was sent, or zero
 	unheardSince time.Time // the first traffic after which no packet has arrived, or zero
+
+	ranAgain time.Time // when this client ran again after it was starved, or zero
+	excuses  int       // how often that was so since a packet arrived
 
 	state        State     // as of the last update
 	suspected    State     // Moving or Suspect if an event is the reason to suspect it, else 0
@@ -76,9 +79,30 @@ func (p *path) hear(at time.Time, rtt time.Duration) {
 	if !at.Before(p.pingedFirst) {
 		p.pingedFirst = time.Time{}
 	}
+	if at.After(p.ranAgain) {
+		p.excuses = 0
+	}
 	if rtt > 0 {
 		p.rtt = rtt
 	}
+}
+
+// excuse makes silence count from now on: this client did not run before. It does not make a
+// path better that was suspect already.
+func (p *path) excuse(now time.Time) {
+	if p.state == Live && p.excuses < maxExcuses {
+		p.ranAgain = now
+		p.excuses++
+	}
+}
+
+// silentSince returns since when silence counts that began at a time: not before this client
+// ran again.
+func (p *path) silentSince(t time.Time) time.Time {
+	if p.ranAgain.After(t) {
+		return p.ranAgain
+	}
+	return t
 }
 
 // ackTimeout returns how long an ack may take on a path.
@@ -116,18 +140,9 @@ func (m *Manager) pathState(now time.Time, p *path) State {
 	return Suspect
 }
 
-// silentSince returns since when silence counts that began at a time: not before this client
-// ran again.
-func (m *Manager) silentSince(t time.Time) time.Time {
-	if m.ranAgain.After(t) {
-		return m.ranAgain
-	}
-	return t
-}
-
 // offlineAt returns when the link is offline with this path alone if no packet arrives before.
 func (m *Manager) offlineAt(p *path) time.Time {
-	return m.silentSince(p.heard).Add(m.cfg.StallLimit)
+	return p.silentSince(p.heard).Add(m.cfg.StallLimit)
 }
 
 // suspectAt returns when a path becomes suspect if no packet arrives before.
@@ -148,7 +163,7 @@ func (m *Manager) suspectAt(p *path) time.Time {
 		at = earlier(at, since.Add(timeout))
 	}
 	if !p.pingedFirst.IsZero() {
-		at = earlier(at, m.silentSince(p.pingedFirst).Add(p.pingTimeout()))
+		at = earlier(at, p.silentSince(p.pingedFirst).Add(p.pingTimeout()))
 	}
 	return at
 }
@@ -170,7 +185,7 @@ func (m *Manager) overdueAt(p *path) time.Time {
 	if p.since.After(since) {
 		since = p.since
 	}
-	return m.silentSince(since).Add(p.ackTimeout())
+	return p.silentSince(since).Add(p.ackTimeout())
 }
 
 // keepalive returns the time between pings at a time.

@@ -7,6 +7,7 @@ import (
 
 // stop lets time pass without a call of the manager, as when the client is stopped.
 func (s *story) stop(d time.Duration) {
+	s.t.Helper()
 	s.now = s.now.Add(d)
 	s.tell(Starved{})
 }
@@ -71,5 +72,37 @@ func TestStarvedForEver(t *testing.T) {
 		s.stop(300 * time.Millisecond)
 		s.wantState("it was stopped again", Live)
 		s.now = s.now.Add(time.Millisecond)
+	}
+}
+
+// A second path that works is no excuse for the first: a client that is always starved finds
+// out that the first is dead, and being stopped makes that no better.
+func TestStarvedWithTwoPaths(t *testing.T) {
+	stopped := func(s *story) {
+		s.t.Helper()
+		s.stop(300 * time.Millisecond)
+		s.now = s.now.Add(time.Millisecond)
+		s.tell(Heard{ID: 1, RTT: 0})
+	}
+	s := roaming(t, func(c *Config) { c.Paths = Standby })
+	s.tell(Heard{ID: 1, RTT: 0})
+	s.did = nil
+	s.tell(Traffic{})
+	s.tell(Unacked{s.now})
+	for range maxExcuses {
+		stopped(s)
+	}
+	s.wantWithoutPings("the client was stopped again and again")
+	stopped(s)
+	s.wantWithoutPings("that is no excuse any more", Activate{1})
+
+	s = roaming(t, func(c *Config) { c.Paths = Redundant })
+	s.tell(Heard{ID: 1, RTT: 0})
+	s.typing(4*time.Second, 1) // a ping over the first path is not answered
+	for range 3 {
+		if got := s.manager.Paths()[0].State; got != Suspect {
+			t.Errorf("the state of the silent path is %v, want %v", got, Suspect)
+		}
+		stopped(s)
 	}
 }
