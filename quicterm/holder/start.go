@@ -39,6 +39,9 @@ const socketFD = 4
 // in launch, or nil.
 // If it returns a process id, even with an error, the caller waits for that process.
 func Start(ctx context.Context, launch *wire.Launch, credential *syscall.Credential, socket *os.File, args ...string) (pid int, err error) {
+	if err := checkParent(os.Args); err != nil {
+		return 0, err
+	}
 	exe, err := executable()
 	if err != nil {
 		return 0, err
@@ -93,6 +96,20 @@ func Start(ctx context.Context, launch *wire.Launch, credential *syscall.Credent
 		return pid, errors.New(failed.Text)
 	}
 	return pid, nil
+}
+
+// readKeysCommand is the argument that makes the daemon's executable a reader of keys
+// (package keyfile).
+const readKeysCommand = "read-keys"
+
+// checkParent returns an error if this process is itself a daemon's child. Then its program
+// ignores the argument by which it was started, and children would start children without
+// end.
+func checkParent(args []string) error {
+	if len(args) > 1 && (args[1] == Command || args[1] == readKeysCommand) {
+		return fmt.Errorf("the program does not do what its argument %s says: see Main in the packages holder and keyfile", args[1])
+	}
+	return nil
 }
 
 // A laterReader reads nothing before a channel is closed.

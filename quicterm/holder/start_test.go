@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -121,6 +122,20 @@ func TestHolderProcess(t *testing.T) {
 	want := "17 93\r\ntty\r\n0022\r\n" + launch.Dir + "\r\n"
 	if out != want || status != byte(128+int(syscall.SIGUSR1)) {
 		t.Errorf("status %d, output %q, want %q", status, out, want)
+	}
+}
+
+// A program that ignores the arguments of a daemon's children starts no children as such a
+// child.
+func TestChildStartsNoHolder(t *testing.T) {
+	defer func(args []string) { os.Args = args }(os.Args)
+	for _, command := range []string{Command, readKeysCommand} {
+		os.Args = []string{"qtd", command, "more"}
+		launch := shell(t, false, "true")
+		launch.Base = filepath.Join(shortDir(t), "run")
+		if pid, err := Start(context.Background(), &launch, nil, nil); pid != 0 || err == nil || !strings.Contains(err.Error(), "its argument "+command) {
+			t.Errorf("%s: process %d, %v", command, pid, err)
+		}
 	}
 }
 

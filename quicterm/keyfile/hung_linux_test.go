@@ -198,6 +198,67 @@ func TestUnkillableChildren(t *testing.T) {
 	}
 }
 
+// Children of many accounts that cannot be killed keep no place. If they are too many, only
+// accounts whose files were read before have another child.
+func TestUnkillableChildrenOfManyAccounts(t *testing.T) {
+	if !inMountNamespace(t) {
+		return
+	}
+	r := newReader(t)
+	r.timeout, r.places, r.maxSlow, r.maxStuck = time.Hour, make(chan struct{}, 1), 1, 3
+	blob, line := key(1)
+	authorize := func(a *account.Account) string {
+		return verdicts(r.Authorize(t.Context(), a, []string{filepath.Join(a.Home, "keys")}, clientAddr, blob))
+	}
+	slow := func() int {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		return r.slow
+	}
+	me := current(t)
+	put(t, me, "keys", 0o600, line)
+	if got := authorize(me); got != "allowed" {
+		t.Fatalf("the account whose home answers: %s", got)
+	}
+	var trapped atomic.Int32
+	var all []*rig.HungFS
+	stuck := func(i int) {
+		a := &account.Account{Name: fmt.Sprintf("hung%d", i), UID: 61100 + uint32(i), GID: 65534}
+		fs := hang(t, a)
+		fs.Trap(func() { trapped.Add(1) })
+		all = append(all, fs)
+		if i == 0 {
+			go authorize(a) // it may be slow
+		}
+		for int(trapped.Load()) <= i {
+			if i > 0 {
+				if got := authorize(a); got != "error: "+errHung.Error() {
+					t.Fatalf("account %d: %s", i, got)
+				}
+			}
+			// A child that is killed before it touches the file system ends.
+			await(t, "a child is trapped or has ended", func() bool { return int(trapped.Load()) > i || i > 0 && slow() == i })
+		}
+		await(t, "the child leaves its place", func() bool { return slow() == i+1 })
+	}
+	for i := range r.maxStuck {
+		stuck(i)
+	}
+	other := &account.Account{Name: "other", UID: 61200, GID: 65534}
+	home(t, other)
+	put(t, other, "keys", 0o600, line)
+	if got := authorize(other); got != "error: "+errHung.Error() {
+		t.Errorf("an account whose files were never read: %s", got)
+	}
+	await(t, "the account whose home answers is read", func() bool { return authorize(me) == "allowed" })
+	await(t, "the others have no more children", func() bool { return len(children(t)) == r.maxStuck })
+	for _, fs := range all {
+		fs.Answer()
+	}
+	await(t, "the children end", func() bool { return slow() == 0 })
+	await(t, "the other account is read", func() bool { return authorize(other) == "allowed" })
+}
+
 // A process of the account can neither read the memory of its child nor trace it.
 func TestChildIsHidden(t *testing.T) {
 	if !inMountNamespace(t) {

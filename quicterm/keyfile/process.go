@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"runtime/debug"
 	"strings"
 	"syscall"
 	"time"
@@ -30,8 +31,17 @@ type child struct {
 	answered bool // it does not count for its account any more
 }
 
-// read returns the answers to the queries of clients, in their order.
-func (c *child) read(s source, clients []*client) ([]auth.Verdict, error) {
+// read returns the answers to the queries of clients, in their order. A panic fails only this
+// read.
+func (c *child) read(s source, clients []*client) (verdicts []auth.Verdict, err error) {
+	defer func() {
+		if value := recover(); value != nil {
+			verdicts, err = nil, fmt.Errorf("panic: %.500v: %.4000s", value, debug.Stack())
+			if c.process == nil {
+				c.end()
+			}
+		}
+	}()
 	req := &request{UID: s.UID, GID: s.GID, Groups: clients[0].groups, Home: s.Home, Files: strings.Split(s.files, "\x00")}
 	for _, client := range clients {
 		req.Queries = append(req.Queries, client.queries...)
@@ -41,13 +51,14 @@ func (c *child) read(s source, clients []*client) ([]auth.Verdict, error) {
 	defer cancel()
 	ctx, c.giveUp = context.WithCancelCause(ctx)
 	defer c.giveUp(nil)
-	verdicts, err := c.ask(ctx, req)
+	verdicts, err = c.ask(ctx, req)
 	if err != nil && ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	c.account.hung = errors.Is(err, errHung)
+	c.account.answered = c.account.answered || err == nil
 	if err == nil && !c.ended { // it has no file open that keeps it from ending
 		c.answered = true
 		c.account.children--
@@ -84,7 +95,7 @@ func (c *child) ask(ctx context.Context, req *request) ([]auth.Verdict, error) {
 // start starts the process, with an empty environment and no descriptors but the ends of
 // two pipes and the null device. It begins with the rights of this one.
 func (c *child) start() (toChild, fromChild *os.File, err error) {
-	if len(os.Args) == 2 && os.Args[1] == Command { // else its children would start children
+	if len(os.Args) > 1 && os.Args[1] == Command { // else its children would start children
 		return nil, nil, errors.New("the program does not call keyfile.Main for the argument " + Command)
 	}
 	exe, err := program()
@@ -118,24 +129,24 @@ func (c *child) start() (toChild, fromChild *os.File, err error) {
 	return toChild, fromChild, nil
 }
 
-// leavePlace lets another child have the place of one that reads for a long time, or gives
-// the child up.
+// leavePlace lets another child have the place of one that reads for a long time. If too many
+// do, it gives the child up.
 func (c *child) leavePlace() {
 	r := c.reader
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	switch {
-	case c.ended:
-	case r.slow >= maxSlow:
-		c.giveUp(errHung)
-	default:
-		c.placed = false
-		r.slow++
-		<-r.places
+	if c.ended {
+		return
 	}
+	if r.slow >= r.maxSlow {
+		c.giveUp(errHung)
+	}
+	c.placed = false
+	r.slow++
+	<-r.places
 }
 
-// end stops counting a child, which has ended.
+// end stops counting a child, which has ended or was not started.
 func (c *child) end() {
 	r := c.reader
 	r.mu.Lock()

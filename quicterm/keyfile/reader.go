@@ -21,11 +21,16 @@ const (
 	// maxPlaces bounds how many children read at a time, those that are slow excepted.
 	maxPlaces = 16
 
-	// A child that takes longer than slowTime leaves its place to another one if fewer
-	// than maxSlow have done so; otherwise it is killed. So homes that do not answer keep
-	// others waiting for slowTime at most.
+	// A child that takes longer than slowTime leaves its place to another one. If maxSlow
+	// have done so, it is killed. So homes that do not answer keep others waiting for
+	// slowTime at most.
 	slowTime = time.Second
 	maxSlow  = 64
+
+	// maxStuck bounds the children without a place, also those that were killed and that
+	// their file system keeps from ending. Above it, an account may have one child, and only
+	// if its files could be read before. A child takes some MB of memory.
+	maxStuck = 256
 
 	// readTimeout is how long a child may take: a disk that sleeps or a home that is
 	// mounted on demand takes some seconds.
@@ -60,15 +65,18 @@ var (
 // A Reader asks what the authorized_keys files of accounts allow. It is safe for concurrent
 // use.
 type Reader struct {
-	names   *account.NameService
-	timeout time.Duration   // readTimeout; tests set another one
-	ctx     context.Context // ended by Close
-	close   context.CancelCauseFunc
-	places  chan struct{} // filled by children
-	reads   sync.WaitGroup
+	names  *account.NameService
+	ctx    context.Context // ended by Close
+	close  context.CancelCauseFunc
+	places chan struct{} // filled by children
+	reads  sync.WaitGroup
+
+	// The constants; tests set others.
+	timeout           time.Duration
+	maxSlow, maxStuck int
 
 	mu       sync.Mutex
-	slow     int
+	slow     int // children that have left their places
 	queues   map[source]*queue
 	accounts map[uint32]*state
 }
@@ -94,6 +102,7 @@ type client struct {
 type state struct {
 	children int           // that have neither answered nor ended
 	hung     bool          // the last read was given up
+	answered bool          // a read was answered
 	starts   *rate.Limiter // of reads
 	reading  chan struct{} // filled by the source that is read
 }
@@ -104,6 +113,8 @@ func NewReader(names *account.NameService) *Reader {
 	return &Reader{
 		names:    names,
 		timeout:  readTimeout,
+		maxSlow:  maxSlow,
+		maxStuck: maxStuck,
 		ctx:      ctx,
 		close:    cancel,
 		places:   make(chan struct{}, maxPlaces),
@@ -243,7 +254,7 @@ func (r *Reader) next(s source, q *queue) ([]*client, *child, error) {
 		return nil, nil, nil
 	}
 	st := r.stateLocked(s.UID)
-	if st.children >= maxChildren {
+	if r.fullLocked(st) {
 		defer r.mu.Unlock()
 		return q.take(len(q.waiting)), nil, errHung
 	}
@@ -262,7 +273,7 @@ func (r *Reader) next(s source, q *queue) ([]*client, *child, error) {
 		return q.take(len(q.waiting)), nil, errClosed
 	}
 	st = r.stateLocked(s.UID) // it may have been forgotten
-	if st.children >= maxChildren {
+	if r.fullLocked(st) {
 		<-r.places
 		return q.take(len(q.waiting)), nil, errHung
 	}
@@ -278,6 +289,14 @@ func (r *Reader) next(s source, q *queue) ([]*client, *child, error) {
 		n++
 	}
 	return q.take(n), &child{reader: r, account: st, placed: true}, nil
+}
+
+// fullLocked reports whether an account must not have another child.
+func (r *Reader) fullLocked(st *state) bool {
+	if r.slow >= r.maxStuck {
+		return st.children > 0 || !st.answered
+	}
+	return st.children >= maxChildren
 }
 
 // take removes the first clients of a queue.

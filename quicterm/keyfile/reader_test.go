@@ -105,6 +105,31 @@ func TestAuthorizeEnds(t *testing.T) {
 	}
 }
 
+// A program that does not call Main in a child starts no children there.
+func TestChildStartsNoChild(t *testing.T) {
+	defer func(args []string) { os.Args = args }(os.Args)
+	os.Args = []string{"qtd", Command}
+	r, a := newReader(t), current(t)
+	blob, line := key(1)
+	file := put(t, a, "keys", 0o600, line)
+	if got := verdicts(r.Authorize(t.Context(), a, []string{file}, clientAddr, blob)); !strings.Contains(got, "does not call keyfile.Main") {
+		t.Errorf("got %q", got)
+	}
+}
+
+// A panic fails one read, and leaves nothing occupied.
+func TestPanicFailsOneRead(t *testing.T) {
+	r := &Reader{places: make(chan struct{}, 1)} // without a context
+	r.places <- struct{}{}
+	c := &child{reader: r, account: &state{children: 1}, placed: true}
+	if _, err := c.read(source{}, []*client{{}}); err == nil || !strings.Contains(err.Error(), "panic: ") || !strings.Contains(err.Error(), "keyfile.(*child).read") {
+		t.Errorf("got %v, want the panic and where it was", err)
+	}
+	if len(r.places) != 0 || c.account.children != 0 {
+		t.Errorf("%d places and %d children are occupied", len(r.places), c.account.children)
+	}
+}
+
 // another returns another account than that of this process, with a home of its own that
 // it can reach. Only root can act as it.
 func another(t *testing.T) *account.Account {

@@ -8,13 +8,25 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 
 	"github.com/quicterm/quicterm/quicterm/holder"
+	"github.com/quicterm/quicterm/quicterm/keyfile"
 	"github.com/quicterm/quicterm/quicterm/rundir"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
+
+// A process that is to read keys starts no holders: if its program ignores that, the holders
+// would start others.
+func TestKeyReaderStartsNoHolder(t *testing.T) {
+	defer func(args []string) { os.Args = args }(os.Args)
+	os.Args = []string{"qtd", keyfile.Command}
+	if pid, err := holder.Start(t.Context(), &wire.Launch{}, nil, nil); pid != 0 || err == nil || !strings.Contains(err.Error(), keyfile.Command) {
+		t.Errorf("process %d, %v", pid, err)
+	}
+}
 
 // A session does not exist only if its socket is certainly nowhere, or refuses.
 func TestSessionDoesNotExist(t *testing.T) {
