@@ -14,6 +14,8 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	mrand "math/rand/v2"
+	"net"
 	"net/netip"
 	"os"
 	"os/exec"
@@ -81,10 +83,10 @@ func NewHost(t T, bin string) *Host {
 	}
 	h := &Host{T: t, Dir: dir, Bin: bin, Settings: map[string]string{}, Client: map[string]string{}, Log: new(Output)}
 	t.Cleanup(func() {
-		h.endSessions()
 		if h.Daemon != nil {
 			h.Stop(syscall.SIGTERM)
 		}
+		h.endSessions() // which wait for no client once the daemon is gone
 		os.RemoveAll(dir)
 		if t.Failed() {
 			t.Logf("log of the daemon:\n%s", h.Log.String())
@@ -145,7 +147,7 @@ func (h *Host) Read(name string) string {
 func (h *Host) Start() {
 	h.T.Helper()
 	if !h.Addr.IsValid() {
-		h.Addr = netip.MustParseAddrPort("127.0.0.1:0")
+		h.Addr = freeAddr(h.T)
 	}
 	settings := map[string]string{
 		"listen":                fmt.Sprintf("[%q]", h.Addr),
@@ -184,6 +186,24 @@ func (h *Host) Start() {
 	found := h.Log.Await(h.T, before, regexp.MustCompile(`listening address=(\S+)`))
 	h.Addr = netip.MustParseAddrPort(found[1])
 	h.Know(h.Addr, h.Path("host_key.pub"))
+}
+
+// freeAddr returns a loopback address with a free port that the kernel gives to no socket by
+// itself: the port stays free while the daemon restarts.
+func freeAddr(t T) netip.AddrPort {
+	t.Helper()
+	const first, count = 20_000, 10_000 // systems use ports from 32768 or 49152 on
+	for tries := 1; ; tries++ {
+		addr := netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), uint16(first+mrand.IntN(count)))
+		c, err := net.ListenUDP("udp", net.UDPAddrFromAddrPort(addr))
+		if err == nil {
+			c.Close()
+			return addr
+		}
+		if tries == 100 {
+			t.Fatalf("no UDP port is free: %v", err)
+		}
+	}
 }
 
 // toml writes settings.

@@ -36,7 +36,7 @@ func TestHostileAccount(t *testing.T) {
 	if raceEnabled {                    // memory is not measured
 		fakeSockets, hostileLists = 8, 1
 	}
-	h := newHost(t)
+	h := newHostAlone(t)
 	h.Settings["max_unauthenticated"] = "2000"
 	h.Start()
 	x := h.Shell(h.Addr, "-s", "honest")

@@ -44,7 +44,14 @@ func TestMain(m *testing.M) {
 	}())
 }
 
-func newHost(t *testing.T) *rig.Host { return rig.NewHost(t, bin) }
+// newHost prepares a host for a test that runs beside others.
+func newHost(t *testing.T) *rig.Host {
+	t.Parallel()
+	return newHostAlone(t)
+}
+
+// newHostAlone is newHost for a test that loads the machine, or needs all of it.
+func newHostAlone(t *testing.T) *rig.Host { return rig.NewHost(t, bin) }
 
 // accountName returns the name of the account that runs the tests.
 func accountName(t *testing.T) string {

@@ -12,7 +12,6 @@ import (
 
 	"github.com/quicterm/quicterm/bench/netem"
 	"github.com/quicterm/quicterm/bench/rig"
-	"github.com/quicterm/quicterm/configs"
 )
 
 // Input and output during an outage arrive after it. The title says that there is no
@@ -65,7 +64,9 @@ func TestDaemonRestart(t *testing.T) {
 // A client that only receives output, without input, notices a restarted daemon by its
 // next keepalive.
 func TestDaemonRestartWatched(t *testing.T) {
+	const keepalive = 2 * time.Second
 	h := newHost(t)
+	h.Client["keepalive_interval"] = fmt.Sprintf("%q", keepalive)
 	h.Start()
 	x := h.Shell(h.Addr)
 	x.Send("i=0; while :; do i=$((i+1)); echo tick $i; sleep 0.1; done\r")
@@ -75,7 +76,6 @@ func TestDaemonRestartWatched(t *testing.T) {
 	h.Start()
 	listening := time.Now()
 	x.Read = x.Out.Len()
-	keepalive := configs.DefaultClient().KeepaliveInterval.Duration
 	x.ExpectWithin("tick [0-9]+\r\n", keepalive+time.Second)
 	t.Logf("output continues %v after the daemon listens again", time.Since(listening))
 	x.Send("\x03")

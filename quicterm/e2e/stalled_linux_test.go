@@ -16,7 +16,7 @@ import (
 // Clients that read nothing, never acknowledge and send pings without end cost bounded
 // memory and, once they are blocked, no CPU time. Another session stays responsive.
 func TestStalledClients(t *testing.T) {
-	h := newHost(t)
+	h := newHostAlone(t)
 	h.Start()
 	x := h.Shell(h.Addr, "-s", "healthy")
 	start := h.Log.Len()
