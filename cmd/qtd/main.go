@@ -31,7 +31,9 @@ func command() *cobra.Command {
 		Short:         "The daemon of quicterm: accepts clients and keeps their sessions",
 		SilenceErrors: true,
 		SilenceUsage:  true,
+		Version:       version.String(),
 	}
+	root.SetVersionTemplate(software() + "\n")
 	root.AddCommand(serveCommand(), grantCommand(), holdCommand(), readKeysCommand(), &cobra.Command{
 		Use:   "version",
 		Short: "Print the version",
@@ -46,9 +48,17 @@ func addConfigFlag(c *cobra.Command, config *string) {
 	c.Flags().StringVar(config, "config", "", "settings `file` to read instead of the default one")
 }
 
+const (
+	// holdersLog is the name of the log of holders that do not write to standard error.
+	holdersLog = "holders.log"
+
+	// logBaseFlag is the flag of a holder that has the setting runtime_dir for that log.
+	logBaseFlag = "log-base"
+)
+
 // holdCommand returns the hidden command that the daemon runs for each session.
 func holdCommand() *cobra.Command {
-	var level, format string
+	var level, format, base string
 	var ownLog bool
 	c := &cobra.Command{
 		Use:    holder.Command,
@@ -59,7 +69,7 @@ func holdCommand() *cobra.Command {
 			if ownLog {
 				// A session without a log is better than none.
 				log = io.Discard
-				if f, err := openLog("", "holders.log"); err == nil {
+				if f, err := openLog(base, holdersLog); err == nil {
 					log = f
 					debug.SetCrashOutput(f.file, debug.CrashOptions{})
 				}
@@ -72,6 +82,7 @@ func holdCommand() *cobra.Command {
 	c.Flags().StringVar(&level, "log-level", "info", "")
 	c.Flags().StringVar(&format, "log-format", "text", "")
 	c.Flags().BoolVar(&ownLog, holder.OwnLogFlag[2:], false, "")
+	c.Flags().StringVar(&base, logBaseFlag, "", "")
 	return c
 }
 

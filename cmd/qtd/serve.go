@@ -90,6 +90,9 @@ func serve(config string, listen []string, granted bool, ready func()) error {
 		cfg.Log.Warn("socket of the service manager cannot be used", "error", passedErr)
 	}
 	cfg.HolderArgs = []string{"--log-level", settings.LogLevel, "--log-format", settings.LogFormat}
+	if granted { // the same is true of what holders inherit
+		cfg.HolderArgs = append(cfg.HolderArgs, holder.OwnLogFlag, "--"+logBaseFlag, settings.RuntimeDir)
+	}
 	server, err := server.New(cfg)
 	if err != nil {
 		return err
