@@ -54,7 +54,9 @@ func command() *cobra.Command {
 		Short:         "Terminal sessions that survive network changes, sleep and restarts",
 		SilenceErrors: true,
 		SilenceUsage:  true,
+		Version:       version.String(),
 	}
+	root.SetVersionTemplate(software() + "\n")
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return withHint(err, "%s --help lists the flags", c.CommandPath())
 	})

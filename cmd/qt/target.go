@@ -2,12 +2,14 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
 	"os"
 	"os/user"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -62,12 +64,29 @@ type options struct {
 func addTargetFlags(c *cobra.Command, opts *options) {
 	f := c.Flags()
 	f.SetInterspersed(false)
-	f.Uint16VarP(&opts.port, "port", "p", 0, "UDP `port` of the daemon (default: the setting port, 4433)")
+	f.VarP((*port)(&opts.port), "port", "p", "UDP `port` of the daemon (default: the setting port, 4433)")
 	f.StringVarP(&opts.user, "login", "l", "", "log in as this `user`")
 	f.StringArrayVarP(&opts.identities, "identity", "i", nil, "private key `file` to offer; may be repeated")
 	f.StringVarP(&opts.config, "config", "F", "", "`file` to read instead of ssh's own configuration files")
 	f.BoolVarP(&opts.verbose, "verbose", "v", false, "log to standard error")
 }
+
+// A port is the value of a flag.
+type port uint16
+
+func (p *port) Set(s string) error {
+	n, err := strconv.ParseUint(s, 10, 16)
+	if err != nil || n == 0 {
+		return errors.New("a port is a number from 1 to 65535")
+	}
+	*p = port(n)
+	return nil
+}
+
+// String returns nothing for the default, which the help then does not show.
+func (p *port) String() string { return "" }
+
+func (p *port) Type() string { return "port" }
 
 // parseTarget splits [user@]host.
 func parseTarget(s string, opts *options) (user, host string, err error) {
