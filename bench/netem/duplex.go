@@ -21,6 +21,13 @@ func (d *duplex) Set(cfg Config) {
 	d.down.Set(cfg)
 }
 
+// SetDown changes only the link to the client.
+func (d *duplex) SetDown(cfg Config) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.down.Set(cfg)
+}
+
 // Counters returns what was offered to the link from the client, and to the one to it.
 func (d *duplex) Counters() (up, down Counters) {
 	d.mu.Lock()

@@ -87,7 +87,7 @@ func runSession(ctx context.Context, host string, opts *options, req *wire.Attac
 	// When the reader of our output is gone, the remote program gets the error,
 	// and qt does not end by the signal.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
-	return persist(ctx, func() error {
+	return persist(ctx, host, func() error {
 		return withClient(ctx, host, opts, func(conn *client.Client, settings *configs.Client) error {
 			req.Env = sendEnv(settings.SendEnv)
 			if req.PTY {
@@ -109,12 +109,13 @@ const (
 
 // persist calls f, and again while its connection is lost before the server has answered, or
 // there is no other connection after that.
-func persist(ctx context.Context, f func() error) error {
+func persist(ctx context.Context, host string, f func() error) error {
 	err := f()
 	var brokenOff *client.BrokenOffError
 	if !errors.As(err, &brokenOff) {
 		return err
 	}
+	say(askingAgain, host, persistFor)
 	for start := time.Now(); time.Since(start) < persistFor; {
 		select {
 		case <-time.After(persistPause):

@@ -143,6 +143,9 @@ func warnUnprotected(e *auth.UnprotectedError) {
 	say("permissions %04o of %s are too open: others may read it, so this key is not used; try chmod 600", e.Mode, e.File)
 }
 
+// askingAgain says why a client still tries to attach.
+const askingAgain = "the connection was lost before %s answered; asking again for %v at most"
+
 // detached says that the session continues without this client.
 func detached(resume string) string { return "detached; resume with: " + resume }
 
