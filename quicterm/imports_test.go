@@ -122,6 +122,11 @@ var packages = []struct {
 		imports: "github.com/kevinburke/ssh_config",
 	},
 	{
+		path: "quicterm/sshlogin", role: "logs in by ssh where there is no ssh program; knows no daemon and no terminal",
+		imports: "quicterm/auth quicterm/wire golang.org/x/crypto",
+		tests:   "bench/rig",
+	},
+	{
 		path: "quicterm/rundir", role: "the folder of the unix sockets, and who is at their other end",
 		imports: "golang.org/x/sys",
 	},

@@ -39,9 +39,9 @@ func (k *UserKey) Sign(conn Exporter, user string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	signer, err := k.signer()
+	signer, err := k.Signer()
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", k.Source, err)
+		return nil, err
 	}
 	signature, err := sshsig.Sign(bytes.NewReader(message), signer, sshsig.HashSHA512, namespace)
 	if err != nil {

@@ -1,19 +1,21 @@
 package auth
 
 import (
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"net"
 	"os"
+	"slices"
 	"strings"
 
 	"golang.org/x/crypto/ssh"
 	"golang.org/x/crypto/ssh/agent"
 )
 
-// A UserKey is a key that the user can sign with.
+// A UserKey is a key that the user can sign with, or a certificate for it.
 type UserKey struct {
 	Public ssh.PublicKey
 	Source string // its file or agent, for people
@@ -26,6 +28,15 @@ type UserKey struct {
 
 // Silent reports whether signing asks the user for nothing: no passphrase, no touch.
 func (k *UserKey) Silent() bool { return k.silent && !strings.HasPrefix(k.Public.Type(), "sk-") }
+
+// Signer returns the signer of the key. It blocks while a passphrase is asked for.
+func (k *UserKey) Signer() (ssh.Signer, error) {
+	signer, err := k.signer()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", k.Source, err)
+	}
+	return signer, nil
+}
 
 // minRSA is the size of the smallest RSA key that is accepted, in bits.
 const minRSA = 2048
@@ -50,8 +61,7 @@ func ParseUserKey(blob []byte) (ssh.PublicKey, error) {
 	return nil, fmt.Errorf("keys of type %s are not accepted", key.Type())
 }
 
-// AgentKeys returns the keys of the ssh agent at a unix socket, without certificates. The
-// connection stays open for signing until the caller calls close.
+// AgentKeys returns the keys and certificates of the ssh agent at a unix socket. The connection stays open for signing until the caller calls close.
 func AgentKeys(socket string) (keys []*UserKey, close func(), err error) {
 	conn, err := net.Dial("unix", socket)
 	if err != nil {
@@ -66,9 +76,6 @@ func AgentKeys(socket string) (keys []*UserKey, close func(), err error) {
 		public, err := ssh.ParsePublicKey(s.PublicKey().Marshal())
 		if err != nil {
 			continue // an unknown type
-		}
-		if _, ok := public.(*ssh.Certificate); ok {
-			continue
 		}
 		keys = append(keys, &UserKey{
 			Public: public,
@@ -135,14 +142,26 @@ func IdentityFile(file string, ask func(prompt string) ([]byte, error)) (*UserKe
 	return &UserKey{
 		Public: public,
 		Source: file,
-		signer: func() (ssh.Signer, error) {
-			passphrase, err := ask(fmt.Sprintf("Enter passphrase for key '%s': ", file))
-			if err != nil {
-				return nil, err
-			}
-			return ssh.ParsePrivateKeyWithPassphrase(content, passphrase)
-		},
+		signer: func() (ssh.Signer, error) { return decrypt(content, file, ask) },
 	}, nil
+}
+
+// maxPassphrases is how often a passphrase is asked for, as by ssh.
+const maxPassphrases = 3
+
+// decrypt asks for the passphrase of a private key until it is the right one.
+func decrypt(content []byte, file string, ask func(prompt string) ([]byte, error)) (signer ssh.Signer, err error) {
+	for range maxPassphrases {
+		var passphrase []byte
+		if passphrase, err = ask(fmt.Sprintf("Enter passphrase for key '%s': ", file)); err != nil {
+			return nil, err
+		}
+		signer, err = ssh.ParsePrivateKeyWithPassphrase(content, passphrase)
+		if !errors.Is(err, x509.IncorrectPasswordError) {
+			return signer, err
+		}
+	}
+	return nil, err
 }
 
 func publicFile(file string) (ssh.PublicKey, error) {
@@ -154,7 +173,7 @@ func publicFile(file string) (ssh.PublicKey, error) {
 	return key, err
 }
 
-// UserKeys returns the keys to offer, in the order of ssh: first those that are both in the
+// UserKeys returns the keys to offer, without certificates, in the order of ssh: first those that are both in the
 // agent and in an identity file, then the other keys of the agent unless only is set, then
 // the other files. It skips files that do not exist, and those that are in skipped with the
 // reason.
@@ -162,6 +181,7 @@ func UserKeys(agentKeys []*UserKey, files []string, only bool, ask func(prompt s
 	var both, rest, fromFiles []*UserKey
 	inFiles := make(map[string]bool)
 	inAgent := make(map[string]*UserKey)
+	agentKeys = slices.DeleteFunc(slices.Clone(agentKeys), (*UserKey).certified)
 	for _, k := range agentKeys {
 		inAgent[string(k.Public.Marshal())] = k
 	}

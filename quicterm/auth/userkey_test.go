@@ -175,7 +175,14 @@ func TestAgentKeys(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(keys) != 1 || text(keys[0].Public) != text(public(edKey(3))) {
+	if len(keys) != 2 {
+		t.Errorf("got %v, want a certificate and a key", keys)
+	}
+	certificates, _ := Certificates(nil, keys, nil, false)
+	if len(certificates) != 1 || text(certificates[0].Public) != text(cert) {
+		t.Errorf("got the certificates %v", certificates)
+	}
+	if keys, _ = UserKeys(keys, nil, false, never); len(keys) != 1 || text(keys[0].Public) != text(public(edKey(3))) {
 		t.Errorf("got %v, want only the key that is not a certificate", keys)
 	}
 	closeAgent()
@@ -196,6 +203,49 @@ func TestAgentKeys(t *testing.T) {
 	} {
 		if _, _, err := AgentKeys(socket); err == nil || !strings.Contains(err.Error(), "ssh agent") {
 			t.Errorf("%s: got %v, want an error of the agent", name, err)
+		}
+	}
+}
+
+// Certificates of files come first, with the key of the agent or of a file that they are for.
+func TestCertificates(t *testing.T) {
+	cert := func(n, ca byte, kind uint32) *ssh.Certificate {
+		c := &ssh.Certificate{Key: public(edKey(n)), CertType: kind, ValidBefore: ssh.CertTimeInfinity}
+		if err := c.SignCert(rand.Reader, signer(edKey(ca))); err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	dir := t.TempDir()
+	file := func(name string, key ssh.PublicKey) string {
+		f := filepath.Join(dir, name)
+		if err := os.WriteFile(f, []byte(text(key)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return f
+	}
+	first, second, third := cert(1, 7, ssh.UserCert), cert(2, 7, ssh.UserCert), cert(3, 7, ssh.UserCert)
+	agentKeys := []*UserKey{{Public: public(edKey(1)), Source: "agent"}, {Public: second, Source: "agent"}, {Public: third, Source: "agent"}}
+	keys := []*UserKey{{Public: public(edKey(4)), Source: "file"}}
+	fourth := cert(4, 7, ssh.UserCert)
+	files := []string{file("4", fourth), file("2", second), filepath.Join(dir, "none"), file("1", first), file("again", first),
+		file("5", cert(5, 7, ssh.UserCert)), file("host", cert(1, 7, ssh.HostCert)), file("key", public(edKey(1))), file("words", public(edKey(1)))}
+	if err := os.WriteFile(files[8], []byte("no key"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, only := range []bool{false, true} {
+		want := []ssh.PublicKey{fourth, second, first}
+		if !only {
+			want = append(want, third)
+		}
+		got, skipped := Certificates(keys, agentKeys, files, only)
+		if len(skipped) != 3 || len(got) != len(want) {
+			t.Fatalf("only %v: got %d certificates, want %d; skipped %v", only, len(got), len(want), skipped)
+		}
+		for i, k := range got {
+			if !equal(k.Public, want[i]) {
+				t.Errorf("only %v: certificate %d is %s", only, i, text(k.Public))
+			}
 		}
 	}
 }
