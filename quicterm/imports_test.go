@@ -171,7 +171,7 @@ var packages = []struct {
 
 	{
 		path: "quicterm/bootstrap", role: "the first access to a daemon: address, host key, token",
-		imports: "quicterm/rundir quicterm/wire golang.org/x/crypto",
+		imports: "migrate/carrier migrate/carrier/pipe quicterm/rundir quicterm/wire golang.org/x/crypto",
 	},
 	{
 		path: "quicterm/terminal", role: "keyboard, escapes and display of a session; has no words of its own",

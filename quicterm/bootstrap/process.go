@@ -1,0 +1,299 @@
+package bootstrap
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/quicterm/quicterm/quicterm/wire"
+)
+
+const (
+	// askTime and batchTime bound how long a login may take, if the user is asked and if not.
+	// sshd gives each 2 minutes, and there may be a jump host.
+	askTime, batchTime = 5 * time.Minute, 30 * time.Second
+
+	// grantTime is how long qtd may take to start after the login, and to start a daemon.
+	grantTime = 20 * time.Second
+
+	// endTime is how long ssh may take to end when it is told to.
+	endTime = 2 * time.Second
+
+	// restTime is how long to wait for the rest of what ssh says when it has ended: a program that
+	// it has started may keep its standard error open.
+	restTime = 200 * time.Millisecond
+
+	// maxTail is how many of the last lines that ssh says are kept.
+	maxTail = 3
+)
+
+// A process is an ssh process, and the stream of the carrier that it is.
+type process struct {
+	ssh *SSH
+	ask bool
+	cmd *exec.Cmd
+	in  *os.File // its standard input
+	out *os.File // its standard output
+	rd  *bufio.Reader
+
+	opened bool          // the first bytes were written
+	ready  chan struct{} // closed when the stream has begun or the login has failed
+	err    error         // why it failed, or nil; valid once ready
+	exited chan struct{} // closed when the process has ended
+	said   chan struct{} // closed when all that it says was read
+	ended  chan struct{} // closed when both goroutines and the process have ended
+	stop   func()
+
+	mu       sync.Mutex
+	limit    *time.Timer // nil once the stream has begun or the login has failed
+	timeout  error       // why limit has stopped the process, or nil
+	loggedIn bool        // what is said now comes from the server
+	tail     []string    // the last lines that tell why it ends
+}
+
+// start starts ssh with the given arguments.
+func start(s *SSH, ask bool, program string, args ...string) (p *process, err error) {
+	p = &process{
+		ssh: s, ask: ask, cmd: command(program, args...),
+		ready: make(chan struct{}), exited: make(chan struct{}), said: make(chan struct{}), ended: make(chan struct{}),
+	}
+	p.stop = sync.OnceFunc(p.end)
+	var files [6]*os.File
+	for i := 0; i < 6 && err == nil; i += 2 {
+		files[i], files[i+1], err = os.Pipe()
+	}
+	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = files[0], files[3], files[5]
+	if err == nil {
+		err = p.cmd.Start()
+	}
+	for _, f := range []*os.File{files[0], files[3], files[5]} {
+		f.Close()
+	}
+	if err != nil {
+		for _, f := range []*os.File{files[1], files[2], files[4]} {
+			f.Close()
+		}
+		return nil, fmt.Errorf("ssh: %w", err)
+	}
+	p.in, p.out = files[1], files[2]
+	p.rd = bufio.NewReaderSize(p.out, maxLine)
+	limit := batchTime
+	if ask {
+		limit = askTime
+	}
+	p.limit = p.stopAfter(limit, &LoginError{s.Host, "it takes too long"})
+	go func() {
+		defer close(p.exited)
+		p.cmd.Wait()
+	}()
+	go func() {
+		defer close(p.said)
+		defer files[4].Close()
+		p.listen(files[4])
+	}()
+	go func() {
+		defer close(p.ended)
+		p.await()
+		<-p.exited
+		p.awaitRest()
+		files[4].Close() // ends listen
+		<-p.said
+		s.forget(p)
+	}()
+	return p, nil
+}
+
+func (s *SSH) forget(p *process) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.processes, p)
+}
+
+// stopAfter stops the process after a time, for a reason.
+func (p *process) stopAfter(d time.Duration, reason error) *time.Timer {
+	return time.AfterFunc(d, func() {
+		p.mu.Lock()
+		p.timeout = reason
+		p.mu.Unlock()
+		p.stop()
+	})
+}
+
+// await reads the grant. The stream begins behind it.
+func (p *process) await() {
+	defer close(p.ready)
+	text, prefix, err := find(p.rd, linePrefix, missingPrefix, openPrefix)
+	if err == nil && prefix == linePrefix {
+		var grant *wire.Grant
+		if grant, err = parseGrant(text); err == nil {
+			err = p.ssh.learn(grant)
+		}
+	} else {
+		err = p.explain(text, prefix, err)
+	}
+	p.mu.Lock()
+	p.limit.Stop()
+	p.limit = nil
+	p.mu.Unlock()
+	if p.err = err; err != nil {
+		p.ssh.failed(p.ask, err)
+		p.stop()
+	}
+}
+
+// failed keeps what a login that was not to ask the user has needed of him.
+func (s *SSH) failed(ask bool, err error) {
+	var login *LoginError
+	if ask || !errors.As(err, &login) || !login.NeedsUser() {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.needs = login.Reason
+}
+
+// explain returns why there is no grant: another line came, with a prefix, or an error.
+func (p *process) explain(text, prefix string, err error) error {
+	host := p.ssh.Host
+	switch prefix {
+	case missingPrefix:
+		return &MissingError{host, wire.Printable(text, maxShown)}
+	case openPrefix:
+		return fmt.Errorf("%s runs another program than qtd, which repeats what it is sent", host)
+	}
+	var missing *noGrantError
+	if !errors.As(err, &missing) {
+		return err
+	}
+	if errors.Is(err, errNoise) {
+		return fmt.Errorf("%s: %w", host, errNoise)
+	}
+	select {
+	case <-p.exited:
+	case <-time.After(endTime): // ssh has closed its output alone
+		p.stop()
+		<-p.exited
+	}
+	p.awaitRest()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.timeout != nil {
+		return p.timeout
+	}
+	status := p.cmd.ProcessState.ExitCode()
+	if status == 255 || !p.loggedIn && status < 0 {
+		return loginError(host, p.tail)
+	}
+	return programError(host, status, p.tail, missing.last)
+}
+
+// awaitRest waits until all is read that ssh says, when it has ended.
+func (p *process) awaitRest() {
+	select {
+	case <-p.said:
+	case <-time.After(restTime):
+	}
+}
+
+// listen reads what ssh says, and what programs on the server say.
+func (p *process) listen(r io.Reader) {
+	lines := bufio.NewReader(r) // longer lines come in parts
+	for {
+		line, _, err := lines.ReadLine()
+		if err != nil {
+			return
+		}
+		if text := wire.Printable(strings.TrimSpace(string(line)), maxShown); text != "" {
+			p.hear(text)
+		}
+	}
+}
+
+// hear takes a line that ssh says. Those that tell why it ends are kept, the others shown.
+func (p *process) hear(line string) {
+	switch {
+	case strings.HasPrefix(line, "Authenticated to "):
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.loggedIn, p.tail = true, nil
+		if p.limit != nil {
+			p.limit.Stop()
+			p.limit = p.stopAfter(grantTime, fmt.Errorf("%s runs another program than qtd, which neither answers nor ends", p.ssh.Host))
+		}
+		return
+	case strings.HasPrefix(line, "Transferred: "), strings.HasPrefix(line, "Bytes per second: "):
+		return
+	}
+	select {
+	case <-p.ready: // the terminal is another program's now
+		p.ssh.Log.Debug("ssh says", "line", line)
+		return
+	default:
+	}
+	p.mu.Lock()
+	keep := p.loggedIn || isLastWord(line)
+	if keep {
+		if len(p.tail) == maxTail {
+			p.tail = p.tail[1:]
+		}
+		p.tail = append(p.tail, line)
+	}
+	p.mu.Unlock()
+	if keep || !p.ask || p.ssh.Say == nil {
+		p.ssh.Log.Debug("ssh says", "line", line)
+		return
+	}
+	p.ssh.Say(line)
+}
+
+// Write implements [pipe.Stream].
+func (p *process) Write(b []byte) (int, error) {
+	first := !p.opened
+	p.opened = true
+	data := b
+	if first {
+		data = OpenLine(b)
+	} else if <-p.ready; p.err != nil {
+		return 0, p.err
+	}
+	if _, err := p.in.Write(data); err != nil {
+		<-p.ready
+		return 0, errors.Join(p.err, err)
+	}
+	return len(b), nil
+}
+
+// Read implements [pipe.Stream].
+func (p *process) Read(b []byte) (int, error) {
+	<-p.ready
+	if p.err != nil {
+		return 0, p.err
+	}
+	return p.rd.Read(b)
+}
+
+// Close implements [pipe.Stream]. It does not wait for the process.
+func (p *process) Close() error {
+	p.stop()
+	return nil
+}
+
+// end makes the process end.
+func (p *process) end() {
+	interrupt(p.cmd.Process)
+	p.in.Close()
+	p.out.Close()
+	go func() {
+		select {
+		case <-p.exited:
+		case <-time.After(endTime):
+			p.cmd.Process.Kill()
+		}
+	}()
+}

@@ -1,0 +1,161 @@
+package bootstrap
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"os/exec"
+	"strings"
+	"sync"
+
+	"golang.org/x/crypto/ssh"
+
+	"github.com/quicterm/quicterm/migrate/carrier"
+	"github.com/quicterm/quicterm/migrate/carrier/pipe"
+	"github.com/quicterm/quicterm/quicterm/wire"
+)
+
+// remoteCommand runs qtd in any login shell. It has neither an exclamation mark nor a single
+// quote within the quotes, for csh.
+const remoteCommand = `sh -c 'q=$(command -v qtd) || q=$HOME/.local/bin/qtd; ` +
+	`[ -e "$q" ] || { echo "` + missingPrefix + `$(uname -sm)"; exit 127; }; exec "$q" grant --stdio'`
+
+// missingPrefix begins the line that it prints if there is no qtd.
+const missingPrefix = "quicterm-missing "
+
+// options are those of ssh that a carrier needs. Everything else is as the user has configured
+// it.
+var options = []string{
+	"-T", "-x", "-e", "none",
+	"-o", "RemoteCommand=none",
+	"-o", "ClearAllForwardings=yes", // they would end with the carrier, and fail with the next one
+	"-o", "ControlMaster=no", // others would end with the carrier; a master that runs is used
+	"-o", "LogLevel=VERBOSE", // tells when the user is logged in
+	"-o", "ConnectTimeout=15",
+}
+
+// SSH makes carriers by the ssh program: it logs in as it always does, and runs qtd on the server,
+// whose standard streams are the carrier. Several goroutines may use it. After its use, Close
+// ends all carriers.
+type SSH struct {
+	Host string            // as the user named it, for messages
+	Args []string          // of ssh, which say how to reach the host: options and, last, the host
+	Say  func(line string) // shows what ssh says while it may ask the user something
+	Log  *slog.Logger
+
+	mu        sync.Mutex
+	port      uint16        // of the daemon, 0 if there was no grant yet
+	key       ssh.PublicKey // of the daemon
+	needs     string        // what the last login without the user has lacked
+	attempts  int           // logins without the user
+	processes map[*process]bool
+	closed    bool
+}
+
+// Dial starts a login, and returns the carrier to which it leads. Its first Write does not wait for the
+// login: it may block only if it writes very much. Read returns the error of the login: one of
+// the types of this package, or another that says in one line what is wrong.
+//
+// If ask is false, ssh asks the user for nothing, and fails if it had to.
+func (s *SSH) Dial(_ context.Context, ask bool) (carrier.Carrier, error) {
+	program, err := exec.LookPath("ssh")
+	if err != nil {
+		return nil, ErrNoSSH
+	}
+	args := options
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil, errClosed
+	}
+	if !ask {
+		args = append(args[:len(args):len(args)], "-o", "BatchMode=yes")
+		if s.attempts%2 == 1 { // the master may be one whose connection is dead
+			args = append(args, "-o", "ControlPath=none")
+		}
+		s.attempts++
+	}
+	args = append(args[:len(args):len(args)], s.Args...)
+	p, err := start(s, ask, program, append(args, remoteCommand)...)
+	if err != nil {
+		return nil, err
+	}
+	if s.processes == nil {
+		s.processes = make(map[*process]bool)
+	}
+	s.processes[p] = true
+	return pipe.New(p), nil
+}
+
+// Close ends all carriers and waits for their processes.
+func (s *SSH) Close() {
+	s.mu.Lock()
+	s.closed = true
+	var all []*process
+	for p := range s.processes {
+		all = append(all, p)
+	}
+	s.mu.Unlock()
+	for _, p := range all {
+		p.Close()
+	}
+	for _, p := range all {
+		<-p.ended
+	}
+}
+
+// Port returns the port of the daemon, by UDP and TCP. It is 0 before the first login.
+func (s *SSH) Port() uint16 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.port
+}
+
+// CheckHost accepts the host key that the daemon has by its last grant.
+func (s *SSH) CheckHost(key ssh.PublicKey) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.key == nil || !bytes.Equal(key.Marshal(), s.key.Marshal()) {
+		return errors.New("the daemon has another key than its grant says")
+	}
+	return nil
+}
+
+// Needs says what the last login that was not to ask the user has needed of him, or nothing.
+func (s *SSH) Needs() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.needs
+}
+
+// learn takes what a grant says of the daemon.
+func (s *SSH) learn(g *wire.Grant) error {
+	if g.Protocol != "" && g.Protocol != wire.ALPN {
+		return &VersionError{Host: s.Host, Software: g.Software, older: older(g.Protocol, wire.ALPN)}
+	}
+	address, err := netip.ParseAddrPort(g.Address)
+	if err != nil {
+		return fmt.Errorf("grant of %s: bad address", s.Host)
+	}
+	key, err := ssh.ParsePublicKey(g.HostKey)
+	if err != nil {
+		return fmt.Errorf("grant of %s: bad host key", s.Host)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.port, s.key, s.needs = address.Port(), key, ""
+	return nil
+}
+
+// older reports whether a protocol is one before another.
+func older(protocol, than string) bool {
+	number := func(s string) (n int) {
+		_, digits, _ := strings.Cut(s, "/")
+		fmt.Sscan(digits, &n)
+		return n
+	}
+	return number(protocol) < number(than)
+}
