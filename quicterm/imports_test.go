@@ -150,7 +150,7 @@ var packages = []struct {
 	},
 	{
 		path: "quicterm/server", role: "authenticates clients and relays bytes to holders; parses no frame",
-		imports: `configs migrate/carrier migrate/carrier/pipe migrate/carrier/quic quicterm/account quicterm/auth quicterm/holder
+		imports: `configs migrate/carrier migrate/carrier/pipe migrate/carrier/quic migrate/carrier/tcp quicterm/account quicterm/auth quicterm/holder
 			quicterm/keyfile quicterm/memory quicterm/rundir quicterm/sshd quicterm/systemd quicterm/wire
 			golang.org/x/crypto golang.org/x/sys golang.org/x/time`,
 		tests: `bench/netem buffer migrate/carrier/carriertest migrate/carrier/sealed quicterm/holder/holdertest quicterm/holder/programtest

@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net/netip"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/quicterm/quicterm/quicterm/account"
@@ -148,11 +149,7 @@ func (c *conn) firstMessage(ctx context.Context) (first wire.Message, err error)
 // awaitDenial waits until a multiple of denyInterval has passed since the message that is
 // denied.
 func (c *conn) awaitDenial() {
-	wait := denyInterval - time.Since(c.askedAt)%denyInterval
-	select {
-	case <-c.incoming.Context().Done():
-	case <-time.After(wait):
-	}
+	time.Sleep(denyInterval - time.Since(c.askedAt)%denyInterval)
 }
 
 // serveRequests answers the requests of an authenticated client, until one makes the
@@ -172,7 +169,7 @@ func (c *conn) serveRequests(ctx context.Context, request wire.Message) error {
 		case errors.Is(err, io.EOF):
 			return nil
 		case errors.Is(err, os.ErrDeadlineExceeded):
-			c.awaitClose() // the answer may have come late, and is under way
+			c.hangUp() // the answer may have come late, and is under way
 			return nil
 		case err != nil:
 			return fmt.Errorf("request: %w", err)
@@ -187,18 +184,35 @@ func (c *conn) sendLast(v wire.Body) {
 	if err := wire.Send(c.carrier, v); err != nil {
 		return
 	}
-	c.awaitClose()
+	c.hangUp()
 }
 
-// awaitClose ends the server's side of the stream and waits until the client closes
-// the connection, for at most closeTimeout.
+// hangUp ends the connection when the client has read everything, as awaitClose does.
+func (c *conn) hangUp() {
+	c.carrier.SetDeadline(time.Now().Add(closeTimeout))
+	var wg sync.WaitGroup
+	c.spawn(&wg, c.discard)
+	c.awaitClose()
+	wg.Wait()
+}
+
+// awaitClose ends the server's side of the stream, waits until the client closes the
+// connection, for at most closeTimeout, and closes it. Meanwhile another goroutine reads, which
+// is how a connection over TCP notices its end.
 func (c *conn) awaitClose() {
 	c.carrier.CloseWrite()
 	select {
 	case <-c.incoming.Context().Done():
 	case <-time.After(closeTimeout):
 	}
+	c.incoming.Close()
 }
+
+// maxDiscarded bounds the bytes of a client that are read for nothing.
+const maxDiscarded = 64 << 10
+
+// discard reads until the client ends the stream.
+func (c *conn) discard() { io.CopyN(io.Discard, c.carrier, maxDiscarded) }
 
 // address returns the client's address as it is now, or that of this machine if it has none.
 func (c *conn) address() netip.Addr { return orLoopback(c.incoming.RemoteAddr().Addr()) }

@@ -101,16 +101,9 @@ type host struct {
 // onHost calls f with a host whose daemon runs.
 func onHost(t *testing.T, f func(h *host)) {
 	synctest.Test(t, func(t *testing.T) {
-		h := &host{t: t, settings: configs.DefaultServer()}
-		h.settings.StateDir, h.settings.RuntimeDir = t.TempDir(), t.TempDir()
+		h := newHost(t)
 		link := netem.NewLink(netem.Config{Delay: roundTrip / 2}, 1)
 		h.net = netem.NewNet(func(_, _ netip.AddrPort) *netem.Link { return link })
-		h.holders = holdertest.New(func(launch *wire.Launch) holder.Program {
-			h.program = programtest.NewEcho(launch.PTY)
-			return recorder{h.program, &h.input}
-		})
-		h.logger = slog.New(slog.NewTextHandler(&h.log, nil))
-		h.tls = clientTLS()
 		h.serve()
 		t.Cleanup(func() {
 			h.stop()
@@ -120,6 +113,18 @@ func onHost(t *testing.T, f func(h *host)) {
 		})
 		f(h)
 	})
+}
+
+// newHost returns a host without a network and a daemon.
+func newHost(t *testing.T) *host {
+	h := &host{t: t, settings: configs.DefaultServer(), tls: clientTLS()}
+	h.settings.StateDir, h.settings.RuntimeDir = t.TempDir(), t.TempDir()
+	h.holders = holdertest.New(func(launch *wire.Launch) holder.Program {
+		h.program = programtest.NewEcho(launch.PTY)
+		return recorder{h.program, &h.input}
+	})
+	h.logger = slog.New(slog.NewTextHandler(&h.log, nil))
+	return h
 }
 
 // clientTLS returns the configuration of a client that checks nothing.
@@ -201,7 +206,7 @@ func resume(a wire.Attached, n uint64) *wire.Resume {
 
 // resume sends the Resume with number n of an attachment and then, sealed, frames. It returns
 // the carrier for what follows the answer.
-func (h *host) resume(c *quic.Conn, a wire.Attached, n uint64, frames []byte) carrier.Carrier {
+func (h *host) resume(c carrier.Carrier, a wire.Attached, n uint64, frames []byte) carrier.Carrier {
 	h.t.Helper()
 	r := resume(a, n)
 	h.send(c, r)
@@ -219,7 +224,7 @@ func typed(seq uint64, text string) []byte {
 }
 
 // send sends messages in one write.
-func (h *host) send(c *quic.Conn, messages ...wire.Body) {
+func (h *host) send(c io.Writer, messages ...wire.Body) {
 	h.t.Helper()
 	var b []byte
 	for _, v := range messages {
@@ -235,7 +240,7 @@ func (h *host) send(c *quic.Conn, messages ...wire.Body) {
 }
 
 // want reads a message, which must be of the given type.
-func (h *host) want(when string, c *quic.Conn, want wire.Type) {
+func (h *host) want(when string, c io.Reader, want wire.Type) {
 	h.t.Helper()
 	if m, err := wire.Read(c, wire.MaxMessage); err != nil || m.Type != want {
 		h.t.Fatalf("%s: message %d, %v; want %d", when, m.Type, err, want)

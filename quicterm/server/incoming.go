@@ -4,11 +4,13 @@ package server
 
 import (
 	"context"
+	"errors"
 	"net/netip"
 	"time"
 
 	"github.com/quicterm/quicterm/migrate/carrier"
 	"github.com/quicterm/quicterm/migrate/carrier/quic"
+	"github.com/quicterm/quicterm/migrate/carrier/tcp"
 )
 
 // An incoming is the connection of a client, of any kind. Any goroutine may call its methods.
@@ -51,5 +53,8 @@ func (i quicIncoming) Carrier(ctx context.Context) (clientCarrier, error) {
 	return c, nil
 }
 
-// peerGone reports whether a connection ended because the client closed it or became silent.
-func peerGone(err error) bool { return quic.PeerGone(err) }
+// peerGone reports whether a connection ended because the client closed it, became silent, or did
+// not complete the handshake.
+func peerGone(err error) bool {
+	return quic.PeerGone(err) || tcp.PeerGone(err) || errors.Is(err, errNoHandshake)
+}

@@ -28,12 +28,12 @@ func (c *conn) relay(answer wire.Message, toHolder carrier.Carrier) error {
 		c.spawn(&wg, func() { copyDatagrams(c.carrier, toHolder) })
 	}
 	c.spawn(&wg, func() {
-		defer toHolder.Close() // the client has closed its side
 		copyStream(toHolder, fromClient)
+		toHolder.Close() // the client has closed its side
+		c.discard()
 	})
 	copyStream(c.carrier, toHolder)
 	c.awaitClose()
-	c.carrier.Close()
 	wg.Wait()
 	return nil
 }

@@ -54,6 +54,27 @@ func setUserTimeout(c syscall.RawConn, d time.Duration) {
 	})
 }
 
+// setReadBuffer sets how many bytes the kernel takes before they are read. Root may have more than
+// the system's limit for that.
+func setReadBuffer(c syscall.RawConn, bytes int) {
+	c.Control(func(fd uintptr) {
+		if unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, bytes) != nil {
+			unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVBUF, bytes)
+		}
+	})
+}
+
+// hungUp reports whether the peer has closed its end, or the connection has failed.
+func hungUp(c syscall.RawConn) (gone bool) {
+	err := c.Control(func(fd uintptr) {
+		const ended = unix.POLLRDHUP | unix.POLLHUP | unix.POLLERR
+		events := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLRDHUP}}
+		n, err := unix.Poll(events, 0)
+		gone = err == nil && n > 0 && events[0].Revents&ended != 0
+	})
+	return gone || err != nil
+}
+
 // roundTrip returns the smoothed round trip, or 0 if it is not known.
 func roundTrip(c syscall.RawConn) (rtt time.Duration) {
 	c.Control(func(fd uintptr) {

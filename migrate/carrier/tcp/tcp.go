@@ -159,6 +159,18 @@ func (c *Conn) Stats() carrier.Stats {
 	return s
 }
 
+// SetReadBuffer sets how many bytes the kernel takes from the peer before they are read. The
+// kernel then does not choose that itself.
+func (c *Conn) SetReadBuffer(bytes int) {
+	if c.raw != nil {
+		setReadBuffer(c.raw, bytes)
+	}
+}
+
+// HungUp reports whether the peer has closed its end or the connection has failed, as far as the
+// system tells that before a read does.
+func (c *Conn) HungUp() bool { return c.raw != nil && hungUp(c.raw) }
+
 // Refuse ends a connection that was accepted: the client learns it at once, by a reset.
 func Refuse(conn *net.TCPConn) error {
 	conn.SetLinger(0)

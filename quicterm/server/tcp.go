@@ -1,0 +1,182 @@
+//go:build linux || darwin
+
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/quicterm/quicterm/migrate/carrier/tcp"
+)
+
+const (
+	// acceptPause is the time between two attempts to accept after one failed, for instance
+	// because there are too many open files.
+	acceptPause = 100 * time.Millisecond
+
+	// hangupInterval is the time between two looks whether a client has gone. A read learns it
+	// at once, but there is none while a holder takes nothing.
+	hangupInterval = 5 * time.Second
+
+	// tcpWindow is how many bytes the kernel takes from a client before the daemon reads: what
+	// it announces with the first packet anyway. maxTCPWindow is the same for a client that has
+	// logged in and sends much, as far as its account may have that (see accounts.grow).
+	tcpWindow, maxTCPWindow = 64 << 10, 1 << 20
+)
+
+// errNoHandshake is the error of a TCP connection that is no client's: the client does not
+// complete the TLS handshake.
+var errNoHandshake = errors.New("no handshake")
+
+// serveTCP accepts TCP connections until ctx ends. It closes the listener.
+func (s *Server) serveTCP(ctx context.Context, l *net.TCPListener) error {
+	defer l.Close()
+	ctx, cancel := context.WithCancel(ctx)
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer cancel()
+	defer context.AfterFunc(ctx, func() { l.Close() })()
+	for {
+		socket, err := l.AcceptTCP()
+		if err != nil {
+			if ctx.Err() != nil {
+				return nil
+			}
+			if errors.Is(err, net.ErrClosed) {
+				return fmt.Errorf("accept: %w", err)
+			}
+			s.refusedLog.warn(time.Now(), s.log, "cannot accept a TCP connection", "error", err)
+			select {
+			case <-ctx.Done():
+			case <-time.After(acceptPause):
+			}
+			continue
+		}
+		i, err := s.newTCPIncoming(socket)
+		if err != nil {
+			tcp.Refuse(socket)
+			continue
+		}
+		wg.Go(i.watch)
+		wg.Go(func() { s.countConn(ctx, i) })
+	}
+}
+
+// A tcpIncoming is a TCP connection, and its carrier.
+type tcpIncoming struct {
+	*tcp.Conn
+	server *Server
+	ctx    context.Context
+	end    context.CancelFunc
+	socket *net.TCPConn
+
+	// For the goroutine that reads:
+	recent    int // bytes read since a time
+	since     time.Time
+	maxWindow bool // the window is as large as it may be
+}
+
+// newTCPIncoming returns a connection that was accepted, unless there are too many.
+func (s *Server) newTCPIncoming(socket *net.TCPConn) (*tcpIncoming, error) {
+	i := &tcpIncoming{Conn: tcp.Server(socket, s.tls), server: s, socket: socket}
+	i.SetReadBuffer(tcpWindow)
+	ctx, end := context.WithCancel(context.Background())
+	ctx, err := s.admit(ctx, i.RemoteAddr())
+	if err != nil {
+		end()
+		return nil, err
+	}
+	i.ctx, i.end = ctx, end
+	return i, nil
+}
+
+// watch ends the connection when the client has closed its end. It returns when the connection
+// has ended.
+func (i *tcpIncoming) watch() {
+	ticker := time.NewTicker(hangupInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-i.ctx.Done():
+			return
+		case <-ticker.C:
+			if i.HungUp() {
+				i.Close()
+			}
+		}
+	}
+}
+
+// Context implements [incoming].
+func (i *tcpIncoming) Context() context.Context { return i.ctx }
+
+// Carrier implements [incoming]. It does the TLS handshake.
+func (i *tcpIncoming) Carrier(ctx context.Context) (clientCarrier, error) {
+	if err := i.Handshake(ctx); err != nil {
+		i.end()
+		return nil, fmt.Errorf("%w: %w", errNoHandshake, err)
+	}
+	return i, nil
+}
+
+// HandshakeComplete implements [clientCarrier]. There is no early data: nothing that is read can be
+// a replay.
+func (i *tcpIncoming) HandshakeComplete() <-chan struct{} { return closed }
+
+// Read implements [carrier.Carrier].
+func (i *tcpIncoming) Read(b []byte) (int, error) {
+	n, err := i.Conn.Read(b)
+	i.failed(err)
+	i.grow(n)
+	return n, err
+}
+
+// Write implements [carrier.Carrier].
+func (i *tcpIncoming) Write(b []byte) (int, error) {
+	n, err := i.Conn.Write(b)
+	i.failed(err)
+	return n, err
+}
+
+// failed ends the connection after an error that is for good. The end of the client's side is one:
+// the client expects nothing more then.
+func (i *tcpIncoming) failed(err error) {
+	if err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
+		i.end()
+	}
+}
+
+// grow gives the connection a larger window if it has used up the small one within a second, and
+// its account may have more.
+func (i *tcpIncoming) grow(read int) {
+	if i.maxWindow {
+		return
+	}
+	if now := time.Now(); now.Sub(i.since) > time.Second {
+		i.recent, i.since = 0, now
+	}
+	if i.recent += read; i.recent >= tcpWindow {
+		i.recent = 0
+		if i.server.grow(i.ctx, maxTCPWindow-tcpWindow) {
+			i.maxWindow = true
+			i.SetReadBuffer(maxTCPWindow)
+		}
+	}
+}
+
+// Refuse implements [incoming].
+func (i *tcpIncoming) Refuse() error {
+	defer i.end()
+	return tcp.Refuse(i.socket)
+}
+
+// Close implements [incoming] and [carrier.Carrier].
+func (i *tcpIncoming) Close() error {
+	defer i.end()
+	return i.Conn.Close()
+}
