@@ -46,6 +46,7 @@ func withClient(ctx context.Context, name string, opts *options, f func(*client.
 	}
 	if len(settings.KnownHostsFiles) > 0 {
 		t.knownHosts, t.globalHosts = expandHome(settings.KnownHostsFiles), nil
+		t.config.KnownHostsCommand = nil
 	}
 	return explain(loginByKey(t, cfg, call), t)
 }

@@ -37,6 +37,7 @@ type target struct {
 	network        string           // IP versions to use, as net.Resolver.LookupNetIP has it
 	batch          bool             // ask the user nothing
 	hashHosts      bool             // add the names of hosts as hashes
+	config         *sshconfig.Host
 	hostRules      auth.HostRules
 	userRules      auth.KeyRules
 }
@@ -47,7 +48,17 @@ func (t *target) loadKnownHosts() (*auth.KnownHosts, error) {
 	if err != nil {
 		return nil, err
 	}
-	return known, known.Restrict(t.hostRules)
+	if err := known.Restrict(t.hostRules); err != nil || t.config.KnownHostsCommand == nil {
+		return known, err
+	}
+	for _, host := range known.Hosts() {
+		lines, err := t.config.KnownHostsCommand(host)
+		if err != nil {
+			return nil, err
+		}
+		known.Add("KnownHostsCommand", lines)
+	}
+	return known, nil
 }
 
 // options are the flags that say how to reach a server.
@@ -143,6 +154,7 @@ func findTarget(ctx context.Context, arg string, opts *options, defaultPort uint
 
 // apply fills in what ssh's configuration says.
 func (t *target) apply(h *sshconfig.Host) {
+	t.config = h
 	t.user, t.host, t.alias, t.network = h.User, h.Hostname, h.Alias, h.Network
 	t.identities, t.identitiesOnly, t.agent = h.Identities, h.IdentitiesOnly, h.Agent
 	t.knownHosts, t.globalHosts, t.unknownHosts = h.KnownHosts, h.GlobalKnownHosts, h.Unknown

@@ -24,6 +24,7 @@ import (
 type KnownHosts struct {
 	name        string     // of the host, as in its certificates
 	host        string     // the server, as in known_hosts
+	sshHost     string     // the same at the port of ssh
 	loaded      time.Time  // when the files were read
 	atPort      []KnownKey // known for this port
 	ofSSH       []KnownKey // known for the host at the port of ssh
@@ -44,11 +45,11 @@ type KnownKey struct {
 // ssh does.
 func LoadKnownHosts(host string, port uint16, files []string) (*KnownHosts, error) {
 	host = strings.ToLower(host) // as ssh does
-	sshHost := knownhosts.Normalize(net.JoinHostPort(host, "22"))
 	k := &KnownHosts{
-		name:   host,
-		host:   knownhosts.Normalize(net.JoinHostPort(host, strconv.Itoa(int(port)))),
-		loaded: time.Now(),
+		name:    host,
+		host:    knownhosts.Normalize(net.JoinHostPort(host, strconv.Itoa(int(port)))),
+		sshHost: knownhosts.Normalize(net.JoinHostPort(host, "22")),
+		loaded:  time.Now(),
 	}
 	for _, file := range files {
 		content, err := os.ReadFile(file)
@@ -58,13 +59,19 @@ func LoadKnownHosts(host string, port uint16, files []string) (*KnownHosts, erro
 		if err != nil {
 			return nil, fmt.Errorf("known hosts: %w", err)
 		}
-		k.add(file, content, sshHost)
+		k.Add(file, content)
 	}
 	return k, nil
 }
 
-// add adds the keys that the content of a file lists for the server.
-func (k *KnownHosts) add(file string, content []byte, sshHost string) {
+// Hosts returns how the server is named in known_hosts: at its port, and as ssh's.
+func (k *KnownHosts) Hosts() []string {
+	return slices.Compact([]string{k.host, k.sshHost})
+}
+
+// Add adds the keys that lines as in a known_hosts file list for the server. Source says where
+// they are from, for people.
+func (k *KnownHosts) Add(source string, content []byte) {
 	number := 0
 	for line := range bytes.Lines(content) {
 		number++
@@ -72,20 +79,20 @@ func (k *KnownHosts) add(file string, content []byte, sshHost string) {
 		if err != nil {
 			continue
 		}
-		known := KnownKey{Where: fmt.Sprintf("%s:%d", file, number), Key: key}
+		known := KnownKey{Where: fmt.Sprintf("%s:%d", source, number), Key: key}
 		switch marker {
 		case "revoked":
 			// The key is refused whatever host the line names.
 			k.revoked = append(k.revoked, key)
 		case "cert-authority":
-			if matchHost(patterns, k.host) || matchHost(patterns, sshHost) {
+			if matchHost(patterns, k.host) || matchHost(patterns, k.sshHost) {
 				k.authorities = append(k.authorities, key)
 			}
 		case "":
 			if matchHost(patterns, k.host) {
 				k.atPort = append(k.atPort, known)
 			}
-			if matchHost(patterns, sshHost) {
+			if matchHost(patterns, k.sshHost) {
 				k.ofSSH = append(k.ofSSH, known)
 			}
 		}

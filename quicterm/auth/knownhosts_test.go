@@ -299,8 +299,8 @@ func TestAddHashedHost(t *testing.T) {
 func FuzzKnownHosts(f *testing.F) {
 	key := public(edKey(1))
 	f.Fuzz(func(t *testing.T, content []byte) {
-		k := &KnownHosts{host: "[h]:4433"}
-		k.add("file", content, "h")
+		k := &KnownHosts{host: "[h]:4433", sshHost: "h"}
+		k.Add("file", content)
 		blob := strings.Fields(text(key))[1]
 		if k.Check(key) == nil && !strings.Contains(strings.ReplaceAll(string(content), "\r", ""), blob) {
 			t.Error("a key is known that is not in the file")
@@ -310,7 +310,7 @@ func FuzzKnownHosts(f *testing.F) {
 		if all := slices.Sorted(slices.Values(keyTypes)); !slices.Equal(types, all) {
 			t.Errorf("asks for %v, want each of %v once", types, all)
 		}
-		k.add("file", []byte("@revoked * "+text(key)), "h")
+		k.Add("file", []byte("@revoked * "+text(key)))
 		wantAs[*RevokedHostError](t, "with a line that revokes the key", k.Check(key))
 	})
 }

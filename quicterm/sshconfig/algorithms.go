@@ -27,10 +27,10 @@ var keyAlgorithms = []string{
 	"rsa-sha2-256",
 }
 
-// algorithms returns the list that an argument stands for: a list of its own, or changes to
-// the default one by + (append), - (remove patterns) or ^ (put first). `ssh -G` prints the
-// whole list.
-func algorithms(arg string, usual []string) []string {
+// Algorithms returns the list that an argument stands for: a list of its own, or changes to
+// the usual one by + (append), - (remove patterns) or ^ (put first). `ssh -G` prints whole
+// lists. An empty argument stands for no list.
+func Algorithms(arg string, usual []string) []string {
 	if arg == "" {
 		return nil
 	}

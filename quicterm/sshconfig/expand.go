@@ -49,20 +49,29 @@ var replaceable = regexp.MustCompile(`%.|\$\{[^}]*\}`)
 func (x *expander) files(names []string) []string {
 	var expanded []string
 	for _, name := range names {
-		known := true
-		name = replaceable.ReplaceAllStringFunc(x.tilde(name), func(s string) string {
-			value, ok := x.tokens[s]
-			if s[0] == '$' {
-				value, ok = os.LookupEnv(s[2 : len(s)-1])
-			}
-			known = known && ok
-			return value
-		})
-		if known {
+		if name, known := x.replace(x.tilde(name), nil); known {
 			expanded = append(expanded, name)
 		}
 	}
 	return expanded
+}
+
+// replace replaces tokens, also those in more, and variables. It reports whether all have a
+// value.
+func (x *expander) replace(arg string, more map[string]string) (replaced string, known bool) {
+	known = true
+	replaced = replaceable.ReplaceAllStringFunc(arg, func(s string) string {
+		value, ok := x.tokens[s]
+		if !ok {
+			value, ok = more[s]
+		}
+		if s[0] == '$' {
+			value, ok = os.LookupEnv(s[2 : len(s)-1])
+		}
+		known = known && ok
+		return value
+	})
+	return replaced, known
 }
 
 // tilde replaces ~ and ~user at the start of a file name by a home directory.

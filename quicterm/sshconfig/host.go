@@ -20,6 +20,7 @@ type Host struct {
 	Batch    bool   // ask the user nothing
 
 	Identities     []string // private key files, best first
+	Certificates   []string // files, which need not exist
 	IdentitiesOnly bool     // of the agent's keys, offer only those that are in a file too
 	Agent          string   // socket, or empty
 
@@ -29,11 +30,17 @@ type Host struct {
 	HashKnownHosts   bool
 	RevokedHostKeys  string // a file, or empty
 
+	// KnownHostsCommand returns lines as in a known_hosts file, for a host as it is named
+	// there. It is nil if there is no command.
+	KnownHostsCommand func(host string) ([]byte, error)
+
 	// Algorithms as ssh names them; nil for all.
 	HostKeyAlgorithms []string
 	CAAlgorithms      []string // by which authorities sign
 	UserKeyAlgorithms []string
 	MinRSA            int // the size of the smallest RSA key, in bits
+
+	Connection Connection
 }
 
 // A Policy says what to do about a server whose key is in no known_hosts file.
@@ -47,9 +54,12 @@ const (
 
 // Options are the options that a Host is made of.
 var Options = []string{
-	"addressfamily", "batchmode", "casignaturealgorithms", "globalknownhostsfile", "hashknownhosts", "hostkeyalgorithms",
-	"hostkeyalias", "hostname", "identitiesonly", "identityagent", "identityfile", "port", "pubkeyacceptedalgorithms",
-	"pubkeyauthentication", "requiredrsasize", "revokedhostkeys", "stricthostkeychecking", "user", "userknownhostsfile",
+	"addressfamily", "batchmode", "casignaturealgorithms", "certificatefile", "ciphers", "connecttimeout", "globalknownhostsfile",
+	"hashknownhosts", "hostkeyalgorithms", "hostkeyalias", "hostname", "identitiesonly", "identityagent", "identityfile",
+	"kbdinteractiveauthentication", "kexalgorithms", "knownhostscommand", "macs", "numberofpasswordprompts",
+	"passwordauthentication", "port", "preferredauthentications", "proxycommand", "proxyjump", "pubkeyacceptedalgorithms",
+	"pubkeyauthentication", "refuseconnection", "requiredrsasize", "revokedhostkeys", "stricthostkeychecking", "user",
+	"userknownhostsfile",
 }
 
 // The defaults of ssh.
@@ -65,6 +75,9 @@ func newHost(q Query, v values, me *user.User, bySSH bool) (*Host, error) {
 	h := &Host{Name: q.Host, User: q.User}
 	if h.User == "" {
 		h.User = v.one("user", me.Username)
+	}
+	if reason := v.one("refuseconnection", "none"); reason != "none" {
+		return nil, fmt.Errorf("ssh's configuration for %s refuses connections: %s", q.Host, reason)
 	}
 	port, err := strconv.ParseUint(v.one("port", "22"), 10, 16)
 	if err != nil || port == 0 {
@@ -97,9 +110,9 @@ func newHost(q Query, v values, me *user.User, bySSH bool) (*Host, error) {
 		// A name that cannot be expanded stays: what is revoked must not become unknown.
 		h.RevokedHostKeys = append(expand([]string{file}), file)[0]
 	}
-	h.HostKeyAlgorithms = algorithms(v.one("hostkeyalgorithms", ""), keyAlgorithms)
-	h.CAAlgorithms = algorithms(v.one("casignaturealgorithms", ""), keyAlgorithms)
-	h.UserKeyAlgorithms = algorithms(v.one("pubkeyacceptedalgorithms", ""), keyAlgorithms)
+	h.HostKeyAlgorithms = Algorithms(v.one("hostkeyalgorithms", ""), keyAlgorithms)
+	h.CAAlgorithms = Algorithms(v.one("casignaturealgorithms", ""), keyAlgorithms)
+	h.UserKeyAlgorithms = Algorithms(v.one("pubkeyacceptedalgorithms", ""), keyAlgorithms)
 	if h.MinRSA, err = strconv.Atoi(v.one("requiredrsasize", "0")); err != nil {
 		return nil, fmt.Errorf("ssh's configuration for %s: RequiredRSASize: %w", q.Host, err)
 	}
@@ -111,6 +124,12 @@ func newHost(q Query, v values, me *user.User, bySSH bool) (*Host, error) {
 	}
 	configured = slices.DeleteFunc(slices.Clone(configured), func(f string) bool { return f == "none" || slices.Contains(q.Identities, f) })
 	h.Identities = append(slices.Clone(q.Identities), expand(configured)...)
+	h.Certificates = expand(v["certificatefile"])
+	if len(v["certificatefile"]) == 0 {
+		for _, file := range h.Identities {
+			h.Certificates = append(h.Certificates, file+"-cert.pub")
+		}
+	}
 	h.KnownHosts = final(v.list("userknownhostsfile", defaultKnownHosts))
 	h.GlobalKnownHosts = expand(v.list("globalknownhostsfile", defaultGlobal))
 	switch agent := v.one("identityagent", "SSH_AUTH_SOCK"); {
@@ -124,8 +143,12 @@ func newHost(q Query, v values, me *user.User, bySSH bool) (*Host, error) {
 			h.Agent = socket
 		}
 	}
-	if off := v.one("pubkeyauthentication", "yes"); off == "no" || off == "false" {
-		h.Agent, h.Identities = "", nil
+	if v.isOff("pubkeyauthentication") {
+		h.Agent, h.Identities, h.Certificates = "", nil, nil
+	}
+	h.KnownHostsCommand = x.knownHostsCommand(v.one("knownhostscommand", "none"))
+	if h.Connection, err = newConnection(v); err != nil {
+		return nil, fmt.Errorf("ssh's configuration for %s: %w", q.Host, err)
 	}
 	return h, nil
 }
@@ -142,6 +165,12 @@ func (v values) one(option, fallback string) string {
 func (v values) isSet(option string) bool {
 	arg := v.one(option, "no")
 	return arg == "yes" || arg == "true"
+}
+
+// isOff reports whether an option is no.
+func (v values) isOff(option string) bool {
+	arg := v.one(option, "yes")
+	return arg == "no" || arg == "false"
 }
 
 // list returns the file names that an option lists, without none.

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // load loads the configuration of a host from a file with some content, by ssh or without it.
@@ -63,6 +64,15 @@ Host short
 	CASignatureAlgorithms ssh-ed25519
 	PubkeyAcceptedAlgorithms rsa-sha2-512
 	RequiredRSASize 3000
+	CertificateFile ~/%n-cert.pub
+	PreferredAuthentications password,publickey,hostbased,keyboard-interactive
+	KbdInteractiveAuthentication no
+	NumberOfPasswordPrompts 2
+	ConnectTimeout 1m10
+	ProxyJump ann@one:23,ssh://two,[::1]:24
+	Ciphers aes128-ctr
+	KexAlgorithms curve25519-sha256
+	MACs hmac-sha2-256
 Host *
 	User bob
 `, Query{Host: "short"}, bySSH)
@@ -75,6 +85,12 @@ Host *
 			KnownHosts: []string{home + "/known", "/alias-2222"}, Unknown: Accept, HashKnownHosts: true,
 			RevokedHostKeys: home + "/revoked", HostKeyAlgorithms: []string{"ssh-ed25519", "rsa-sha2-512"},
 			CAAlgorithms: []string{"ssh-ed25519"}, UserKeyAlgorithms: []string{"rsa-sha2-512"}, MinRSA: 3000,
+			Certificates: []string{home + "/short-cert.pub"},
+			Connection: Connection{
+				Methods: []string{"password", "publickey", "hostbased"}, Prompts: 2, Timeout: 70 * time.Second,
+				Jumps:   []Jump{{Host: "one", User: "ann", Port: 23}, {Host: "two"}, {Host: "::1", Port: 24}},
+				Ciphers: "aes128-ctr", KeyExchanges: "curve25519-sha256", MACs: "hmac-sha2-256",
+			},
 		}
 		if !reflect.DeepEqual(h, want) {
 			t.Errorf("got  %+v\nwant %+v", h, want)
@@ -172,6 +188,50 @@ func TestRevokedKeysWithoutVariable(t *testing.T) {
 			t.Errorf("got %+v, %v", h, err)
 		}
 	})
+}
+
+// A command gives keys beside those of files. Its tokens are expanded, and its failure is one.
+func TestKnownHostsCommand(t *testing.T) {
+	echo, err := exec.LookPath("echo")
+	if err != nil {
+		t.Skip(err)
+	}
+	both(t, func(t *testing.T, bySSH bool) {
+		for command, want := range map[string]string{
+			echo + " %H %I %h %% ${QT_WORD}": "[h]:22 HOSTNAME h % word\n",
+			echo + ` "a  b"`:                 "a  b\n",
+			echo + " %t":                     "error",
+			echo + " ${QT_UNSET}":            "error",
+			"/none":                          "error",
+		} {
+			t.Setenv("QT_WORD", "word")
+			h, err := load(t, "KnownHostsCommand "+command+"\n", Query{Host: "h"}, bySSH)
+			if err != nil {
+				t.Fatal(err)
+			}
+			out, err := h.KnownHostsCommand("[h]:22")
+			if got := string(out); (err != nil) != (want == "error") || err == nil && got != want {
+				t.Errorf("%s: %q, %v; want %q", command, got, err, want)
+			}
+		}
+	})
+}
+
+// Only later versions of ssh know RefuseConnection.
+func TestRefuseConnection(t *testing.T) {
+	_, err := load(t, "RefuseConnection \"use the other one\"\n", Query{Host: "h"}, false)
+	if err == nil || !strings.Contains(err.Error(), "use the other one") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestBadConnections(t *testing.T) {
+	for _, content := range []string{"ProxyJump a:0", "ProxyJump a:b:c:x,[b", "ProxyJump -x", "ProxyJump ann@", "ConnectTimeout 1x",
+		"ConnectTimeout x", "NumberOfPasswordPrompts x"} {
+		if h, err := load(t, content+"\n", Query{Host: "h"}, false); err == nil {
+			t.Errorf("%s: got %+v", content, h.Connection)
+		}
+	}
 }
 
 func TestNoPublicKeys(t *testing.T) {
