@@ -143,6 +143,7 @@ var packages = []struct {
 	{
 		path: "quicterm/holder/holdertest", role: "holders in memory, for tests of servers",
 		imports: "migrate/carrier migrate/carrier/carriertest migrate/carrier/pipe quicterm/account quicterm/holder quicterm/wire",
+		tests:   "quicterm/holder/programtest",
 	},
 	{
 		path: "quicterm/holder/programtest", role: "a program of a session without a process",

@@ -89,9 +89,11 @@ func (h *Holders) Carry(
 		x, y := net.Pipe()
 		ours, theirs = pipe.New(x), pipe.New(y)
 	}
-	if carry != nil {
-		h.wg.Go(func() { carry(theirs) })
+	if carry == nil {
+		theirs.Close() // as a holder that refuses
+		return answer, ours, nil
 	}
+	h.wg.Go(func() { carry(theirs) })
 	return answer, ours, nil
 }
 
