@@ -47,6 +47,10 @@ func listCommand() *cobra.Command {
 	return c
 }
 
+// maxQuiet is for how long a client may be silent before that shows in a listing. The default
+// of keepalive_idle is 25 s.
+const maxQuiet = 40 * time.Second
+
 // sessionJSON is a session as qt ls --json prints it.
 type sessionJSON struct {
 	ID      string    `json:"id"`
@@ -58,7 +62,9 @@ type sessionJSON struct {
 	Rows    uint16    `json:"rows"`
 	Clients []string  `json:"clients"`
 	Command string    `json:"command"`
-	Status  *uint8    `json:"exit_status,omitempty"`
+	// Heard is when the server heard the client last, if it is attached.
+	Heard  *time.Time `json:"heard,omitempty"`
+	Status *uint8     `json:"exit_status,omitempty"`
 }
 
 // describe converts sessions.
@@ -78,6 +84,10 @@ func describe(infos []wire.Info) []sessionJSON {
 		}
 		if i.Phase == wire.PhaseExited {
 			s.Status = &i.Status
+		}
+		if i.Heard != 0 {
+			heard := time.Unix(i.Heard, 0)
+			s.Heard = &heard
 		}
 		sessions = append(sessions, s)
 	}
@@ -109,6 +119,9 @@ func printTable(w io.Writer, infos []wire.Info, now time.Time) error {
 		state := s.State
 		if s.Status != nil {
 			state = fmt.Sprintf("%s %d", state, *s.Status)
+		}
+		if s.Heard != nil && now.Sub(*s.Heard) > maxQuiet {
+			state += ", silent for " + duration(now.Sub(*s.Heard))
 		}
 		size := "-"
 		if s.Cols > 0 {

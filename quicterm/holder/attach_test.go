@@ -14,6 +14,29 @@ import (
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
+// The description of a session says when its client was heard last, as long as it is connected.
+func TestHeard(t *testing.T) {
+	inBubble(t, wire.Launch{PTY: true}, func(w *world) {
+		heard := func(why string, want time.Time) {
+			t.Helper()
+			if _, info := w.state(); info.Heard != want.Unix() {
+				t.Errorf("%s: heard at %d, want %d", why, info.Heard, want.Unix())
+			}
+		}
+		a := w.attach("a@x")
+		attached := time.Now()
+		time.Sleep(time.Minute)
+		heard("a client that is silent", attached)
+		a.write("x")
+		synctest.Wait()
+		heard("a client that types", time.Now())
+		a.hangUp()
+		if _, info := w.state(); info.Heard != 0 {
+			t.Errorf("a client that is away: heard at %d", info.Heard)
+		}
+	})
+}
+
 // Only the client that started a command can use its session.
 func TestPipeIsForOne(t *testing.T) {
 	inBubble(t, wire.Launch{}, func(w *world) {

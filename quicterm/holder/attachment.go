@@ -7,6 +7,7 @@ import (
 	"errors"
 	"log/slog"
 	"slices"
+	"time"
 
 	"github.com/quicterm/quicterm/buffer"
 	"github.com/quicterm/quicterm/migrate/carrier"
@@ -44,6 +45,7 @@ type attachment struct {
 	endpoint    *session.Endpoint
 	driver      *driver.Driver
 	carriers    []carrier.Carrier // oldest first
+	heard       time.Time         // when a frame came last, or a carrier began
 	closed      bool              // further carriers are closed at once
 	skipping    bool              // output up to now is about to be skipped
 	displacedBy string
@@ -88,6 +90,7 @@ func (a *attachment) close() {
 func (h *Holder) carry(a *attachment, c carrier.Carrier, ready bool) {
 	err := a.driver.Run(c, ready, func(session.CarrierID) {
 		a.carriers = append(a.carriers, c)
+		a.heard = time.Now()
 		if len(a.carriers) > maxCarriers {
 			a.carriers[0].Close()
 		}
@@ -120,6 +123,7 @@ func misbehaved(err error) bool {
 
 // receivedLocked handles what the carriers of a client have brought.
 func (h *Holder) receivedLocked(a *attachment) {
+	a.heard = time.Now()
 	if a.role != roleWriter {
 		a.endpoint.DropPending()
 		return

@@ -165,6 +165,9 @@ func (h *Holder) stateLocked() (*wire.State, error) {
 		Command: h.launch.Command,
 		Status:  h.life.exit.Status,
 	}
+	if w := h.clients.writer(); info.Phase == wire.PhaseAttached && w != nil {
+		info.Heard = w.heard.Unix()
+	}
 	raw, err := wire.EncodeInfo(info)
 	if err != nil {
 		return nil, fmt.Errorf("describe session: %w", err)

@@ -208,7 +208,8 @@ type Info struct {
 	Rows    uint16    `cbor:"8,keyasint"`
 	Clients []string  `cbor:"9,keyasint"` // connected clients, as account@address
 	Command string    `cbor:"10,keyasint"`
-	Status  uint8     `cbor:"11,keyasint"` // exit status, in PhaseExited
+	Status  uint8     `cbor:"11,keyasint"`           // exit status, in PhaseExited
+	Heard   int64     `cbor:"12,keyasint,omitempty"` // when the writer was heard last, Unix seconds; 0 if that is not known
 }
 
 // DecodeInfo decodes an element of a Listing.

@@ -34,11 +34,12 @@ var (
 		Rows:    24,
 		Clients: []string{"ann@192.0.2.1"},
 		Command: "bash",
+		Heard:   1700000150,
 	}
 	rawInfo = cbor.RawMessage(unhex(infoHex))
 )
 
-const infoHex = `ab
+const infoHex = `ac
 	01 50 000102030405060708090a0b0c0d0e0f
 	02 64 776f726b
 	03 01
@@ -49,7 +50,8 @@ const infoHex = `ab
 	08 1818
 	09 81 6d 616e6e403139322e302e322e31
 	0a 64 62617368
-	0b 00`
+	0b 00
+	0c 1a 6553f196`
 
 // The bytes on the wire, one message of each type: a change here is a change of
 // the protocol. Maps are written a field a line.
@@ -143,7 +145,7 @@ var goldenBodies = []struct {
 		02 01`},
 	{&List{}, `0a 000001 a0`},
 	{&Listing{Sessions: []cbor.RawMessage{rawInfo}, More: 3},
-		`0b 00004c a2
+		`0b 000052 a2
 		01 81 ` + infoHex + ` 02 03`},
 	{&Kill{Session: "work"},
 		`0c 000007 a1
@@ -174,7 +176,7 @@ var goldenBodies = []struct {
 		Name:    "work",
 		Info:    rawInfo,
 	},
-		`22 00005e
+		`22 000064
 		0000000000001000
 		01
 		17979d157ea0e800
