@@ -184,7 +184,7 @@ var packages = []struct {
 		path: "cmd/qt", role: "the command line of the client",
 		imports: `configs migrate quicterm/auth quicterm/bootstrap quicterm/client quicterm/rundir quicterm/session
 			quicterm/sshconfig quicterm/terminal quicterm/version quicterm/wire github.com/spf13/cobra golang.org/x/crypto golang.org/x/term`,
-		tests: "quicterm/holder github.com/rogpeppe/go-internal",
+		tests: "quicterm/holder github.com/rogpeppe/go-internal golang.org/x/net",
 	},
 	{
 		path: "cmd/qtd", role: "the command line of the daemon and of the holder",

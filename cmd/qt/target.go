@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/netip"
 	"os"
 	"os/user"
@@ -175,7 +174,7 @@ func isLoopback(host string) bool {
 // resolve returns the addresses of the target, with the IP families in turn (RFC 8305,
 // 4).
 func (t *target) resolve(ctx context.Context) ([]netip.AddrPort, error) {
-	ips, err := net.DefaultResolver.LookupNetIP(ctx, t.network, t.host)
+	ips, err := newResolver().LookupNetIP(ctx, t.network, t.host)
 	if err != nil {
 		return nil, err
 	}

@@ -30,8 +30,10 @@ type Login struct {
 	Network string // "tcp", "tcp4" or "tcp6"
 	User    string
 
-	// Jump is the login to the host that connects to the address. If it is nil, we do.
+	// Jump is the login to the host that connects to the address. If it is nil, Dial does, and
+	// if that is nil too, a net.Dialer.
 	Jump *Login
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 
 	// CheckHost returns why the server's key, or certificate, is not accepted, or nil.
 	CheckHost  func(ssh.PublicKey) error
@@ -133,8 +135,10 @@ func (l *Login) timeout() time.Duration {
 // connect returns a connection to the host's address, and the one to the jump host that it leads
 // through, or nil.
 func (l *Login) connect(ctx context.Context) (raw net.Conn, jump *connection, err error) {
-	dial := new(net.Dialer).DialContext
-	network := l.Network
+	dial, network := l.Dial, l.Network
+	if dial == nil {
+		dial = new(net.Dialer).DialContext
+	}
 	if l.Jump != nil {
 		if jump, err = l.Jump.dial(ctx); err != nil {
 			return nil, nil, err
