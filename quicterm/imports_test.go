@@ -175,6 +175,10 @@ var packages = []struct {
 		imports: "migrate/carrier migrate/carrier/pipe quicterm/rundir quicterm/wire golang.org/x/crypto",
 	},
 	{
+		path: "quicterm/install", role: "copies qtd to another machine; the caller brings the login",
+		imports: "quicterm/version quicterm/wire",
+	},
+	{
 		path: "quicterm/terminal", role: "keyboard, escapes and display of a session; has no words of its own",
 		imports: `migrate quicterm/client quicterm/session quicterm/vt quicterm/wire golang.org/x/sys
 			golang.org/x/term`,
@@ -182,7 +186,7 @@ var packages = []struct {
 
 	{
 		path: "cmd/qt", role: "the command line of the client",
-		imports: `configs migrate quicterm/auth quicterm/bootstrap quicterm/client quicterm/rundir quicterm/session
+		imports: `configs migrate quicterm/auth quicterm/bootstrap quicterm/client quicterm/install quicterm/rundir quicterm/session
 			quicterm/sshconfig quicterm/terminal quicterm/version quicterm/wire github.com/spf13/cobra golang.org/x/crypto golang.org/x/term`,
 		tests: "quicterm/holder github.com/rogpeppe/go-internal golang.org/x/net",
 	},

@@ -60,12 +60,13 @@ func command() *cobra.Command {
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return withHint(err, "%s --help lists the flags", c.CommandPath())
 	})
-	root.AddCommand(connectCommand(), attachCommand(), listCommand(), killCommand(), revokeCommand(), statusCommand(), &cobra.Command{
-		Use:   "version",
-		Short: "Print the version",
-		Args:  cobra.NoArgs,
-		Run:   func(c *cobra.Command, _ []string) { fmt.Fprintln(c.OutOrStdout(), software()) },
-	})
+	root.AddCommand(connectCommand(), attachCommand(), listCommand(), killCommand(), revokeCommand(), statusCommand(),
+		installCommand(), &cobra.Command{
+			Use:   "version",
+			Short: "Print the version",
+			Args:  cobra.NoArgs,
+			Run:   func(c *cobra.Command, _ []string) { fmt.Fprintln(c.OutOrStdout(), software()) },
+		})
 	return root
 }
 

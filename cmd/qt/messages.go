@@ -15,6 +15,7 @@ import (
 	"github.com/quicterm/quicterm/quicterm/auth"
 	"github.com/quicterm/quicterm/quicterm/bootstrap"
 	"github.com/quicterm/quicterm/quicterm/client"
+	"github.com/quicterm/quicterm/quicterm/install"
 	"github.com/quicterm/quicterm/quicterm/session"
 	"github.com/quicterm/quicterm/quicterm/sshconfig"
 	"github.com/quicterm/quicterm/quicterm/wire"
@@ -184,6 +185,36 @@ func revoked(clients, silent int) error {
 	}
 	say("%s", what)
 	return nil
+}
+
+// What qt install is doing, and what follows from where it put qtd.
+const (
+	copying      = "copying qtd %s for %v, %s, to %s"
+	anotherFirst = "%s on %s comes first in PATH: that qtd is used, not the copied one"
+)
+
+// installed says what qt install has done on a host.
+func installed(r *install.Report, host string) string {
+	if !r.Copied {
+		return fmt.Sprintf("%s has this qtd already: %s, %s", host, r.Version, r.File)
+	}
+	text := fmt.Sprintf("%s on %s is installed: %s", r.Version, host, r.File)
+	if r.Before != "" {
+		text = fmt.Sprintf("%s on %s replaces %s: %s; sessions that run there continue", r.Version, host, r.Before, r.File)
+	}
+	if !r.Checked {
+		text += " (its checksum is not known: there is no sha256sum)"
+	}
+	return text
+}
+
+// removed says what qt install --remove has done on a host.
+func removed(r *install.Removal, host string) string {
+	text := fmt.Sprintf("removed %s from %s; sessions that run there continue until they end", r.File, host)
+	if r.Kept != "" {
+		text += "; the keys of the daemon stay in " + r.Kept
+	}
+	return text
 }
 
 // whyEnded says why a session ended whose program did not end by itself, and nothing

@@ -75,6 +75,12 @@ func addTargetFlags(c *cobra.Command, opts *options) {
 	f := c.Flags()
 	f.SetInterspersed(false)
 	f.VarP((*port)(&opts.port), "port", "p", "UDP `port` of the daemon (default: the setting port, 4433)")
+	addLoginFlags(c, opts)
+}
+
+// addLoginFlags adds those of them that ssh has too.
+func addLoginFlags(c *cobra.Command, opts *options) {
+	f := c.Flags()
 	f.StringVarP(&opts.user, "login", "l", "", "log in as this `user`")
 	f.StringArrayVarP(&opts.identities, "identity", "i", nil, "private key `file` to offer; may be repeated")
 	f.StringVarP(&opts.config, "config", "F", "", "`file` to read instead of ssh's own configuration files")

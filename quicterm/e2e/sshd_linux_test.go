@@ -51,8 +51,6 @@ func inside(t *testing.T) bool {
 	return false
 }
 
-const sshdFile = "/usr/sbin/sshd"
-
 // A policyCase is an account, and what sshd's configuration has for it.
 type policyCase struct {
 	name    string // of the account

@@ -1,0 +1,99 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/quicterm/quicterm/quicterm/install"
+)
+
+func installCommand() *cobra.Command {
+	var opts options
+	var from string
+	var remove bool
+	c := &cobra.Command{
+		Use:   "install [flags] [user@]host",
+		Short: "Copy qtd to an account on a host, by ssh",
+		Long: `Copy the daemon, qtd, into ~/.local/bin of an account on a host, by one login of ssh with
+your configuration. It needs no rights but the account's.
+
+The qtd for the host's platform is taken from beside qt, from the directory of its
+platform in a release, or from the file that --from names.
+
+With --remove, it is removed again. Sessions that run there continue either way.`,
+		Args: usage(cobra.ExactArgs(1)),
+		RunE: func(c *cobra.Command, args []string) error {
+			if remove {
+				return uninstall(c.Context(), args[0], &opts)
+			}
+			return installOn(c.Context(), args[0], &opts, from)
+		},
+	}
+	addLoginFlags(c, &opts)
+	c.Flags().StringVar(&from, "from", "", "copy this `file`")
+	c.Flags().BoolVar(&remove, "remove", false, "remove qtd instead")
+	c.MarkFlagsMutuallyExclusive("from", "remove")
+	c.MarkFlagFilename("from")
+	return c
+}
+
+// installOn copies qtd to a host.
+func installOn(ctx context.Context, host string, opts *options, from string) error {
+	cmd, err := sshCommand(ctx, host, opts, install.Command)
+	if err != nil {
+		return err
+	}
+	report, err := install.Install(cmd, func(p install.Platform) (*install.Binary, error) {
+		return findDaemon(from, p)
+	}, func(b *install.Binary) {
+		say(copying, b.Version, b.Platform, size(uint64(len(b.Content))), host)
+	})
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if err != nil {
+		return fmt.Errorf("could not install qtd on %s: %w", host, err)
+	}
+	say("%s", installed(report, host))
+	if report.First != "" {
+		say(anotherFirst, report.First, host)
+	}
+	return nil
+}
+
+// findDaemon returns the qtd to copy: that of a file, or else the one that belongs to this
+// program.
+func findDaemon(from string, p install.Platform) (*install.Binary, error) {
+	if from != "" {
+		return install.Open(from)
+	}
+	exe, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	if exe, err = filepath.EvalSymlinks(exe); err != nil {
+		return nil, err
+	}
+	return install.Find(filepath.Dir(exe), p)
+}
+
+// uninstall removes qtd from a host.
+func uninstall(ctx context.Context, host string, opts *options) error {
+	cmd, err := sshCommand(ctx, host, opts, install.Command)
+	if err != nil {
+		return err
+	}
+	removal, err := install.Remove(cmd)
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if err != nil {
+		return fmt.Errorf("could not remove qtd from %s: %w", host, err)
+	}
+	say("%s", removed(removal, host))
+	return nil
+}

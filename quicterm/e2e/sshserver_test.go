@@ -1,0 +1,91 @@
+//go:build linux || darwin
+
+package e2e
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/quicterm/quicterm/bench/rig"
+)
+
+// sshdFile is where sshd is: ordinary users do not have it in their PATH.
+const sshdFile = "/usr/sbin/sshd"
+
+// startSSHD starts OpenSSH's server on the loopback interface, with the host's key and for the
+// account that runs the tests, whose home is the folder home of the host. It returns the
+// name of a file for ssh -F in which the server has the name server. path comes first in the
+// PATH of logins. options are further lines of sshd_config.
+func startSSHD(t *testing.T, h *rig.Host, path string, options ...string) (config string) {
+	t.Helper()
+	for _, program := range []string{sshdFile, "ssh"} {
+		if _, err := exec.LookPath(program); err != nil {
+			t.Skip(err)
+		}
+	}
+	// sshd needs this folder as root. Its package makes it at boot.
+	const empty = "/run/sshd"
+	if os.Mkdir(empty, 0o755) == nil {
+		t.Cleanup(func() { os.Remove(empty) })
+	}
+	if err := os.MkdirAll(h.Path("home"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	server := append([]string{
+		"HostKey " + h.Path("host_key"), "AuthorizedKeysFile " + h.Path("authorized_keys"),
+		"PidFile none", "StrictModes no", "PermitRootLogin yes", "UseDNS no", "UsePAM no",
+		"SetEnv HOME=" + h.Path("home") + " XDG_CONFIG_HOME=" + h.Path("home/.config") + " XDG_STATE_HOME=" + h.Path("home/.state") +
+			" PATH=" + strings.TrimPrefix(path+":", ":") + os.Getenv("PATH"),
+	}, options...)
+	h.Write("sshd_config", strings.Join(server, "\n")+"\n")
+	port := 0
+	for range 10 { // another process may take the free port
+		port = freePort(t)
+		cmd := exec.Command(sshdFile, "-D", "-e", "-f", h.Path("sshd_config"), "-o", fmt.Sprintf("ListenAddress=127.0.0.1:%d", port))
+		log := new(rig.Output)
+		cmd.Stderr = log
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		if found := log.Await(t, 0, regexp.MustCompile("(?s)(listening on 127)|.*[Bb]ind.*\n")); found[1] == "" {
+			cmd.Wait()
+			continue
+		}
+		t.Cleanup(func() {
+			cmd.Process.Kill()
+			cmd.Wait()
+			if t.Failed() {
+				t.Logf("log of sshd:\n%s", log.String())
+			}
+		})
+		h.KnowName("127.0.0.1", uint16(port), h.Path("host_key.pub"))
+		h.Write("ssh_config", fmt.Sprintf(`
+Host server
+	HostName 127.0.0.1
+	Port %d
+	IdentityFile %s
+	IdentitiesOnly yes
+	UserKnownHostsFile %s
+	StrictHostKeyChecking yes
+`, port, h.Path("id"), h.Path("known_hosts")))
+		return h.Path("ssh_config")
+	}
+	t.Fatal("no free port")
+	return ""
+}
+
+// freePort returns a TCP port of the loopback interface that was free just now.
+func freePort(t *testing.T) int {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port
+}

@@ -1,0 +1,127 @@
+// Package install puts qtd into an account's ~/.local/bin on another machine, and removes it.
+// It needs one login, for example by ssh, that runs a command in the account's login shell:
+//
+//	client                            host
+//	  Command                     ▶   sh, in any login shell, reads a script
+//	  the script, in one line     ▶   runs it
+//	                              ◀   its platform, and the qtd that is there
+//	  size, SHA-256, the program  ▶   writes them to a temporary file, checks size, checksum
+//	                                  and version, and renames the file
+//	                              ◀   the version, or what failed
+//
+// The script prints lines that begin with a mark. All else that a login prints is ignored, and
+// nothing of what the host prints is returned without [wire.Printable].
+package install
+
+import (
+	"errors"
+	"fmt"
+	"os/exec"
+	"strings"
+)
+
+// A Report says what was found and done on a host.
+type Report struct {
+	File     string // qtd there
+	Platform Platform
+	Copied   bool
+	Version  string // of File, as it says itself
+	Before   string // the same of the file that was there before; empty if there was none
+	Checked  bool   // the host has computed the checksum of what was copied
+	First    string // another qtd that the account's PATH has, or empty
+}
+
+// Install copies a qtd for the host's platform, unless the host has the same file already. cmd
+// runs [Command] there; Install starts it and waits until it ends. find returns the program
+// to copy, and copying is called before it is copied.
+func Install(cmd *exec.Cmd, find func(Platform) (*Binary, error), copying func(*Binary)) (*Report, error) {
+	l, err := start(cmd, script(installScript), loginTimeout)
+	if err != nil {
+		return nil, err
+	}
+	defer l.close()
+	report := new(Report)
+	var sum string
+	for ready := false; !ready; {
+		key, text, err := l.next()
+		if err != nil {
+			return nil, err
+		}
+		switch key {
+		case "platform":
+			if report.Platform, err = parsePlatform(text); err != nil {
+				return nil, err
+			}
+		case "file":
+			report.File = text
+		case "has":
+			sum, report.Before, _ = strings.Cut(text, " ")
+		case "path":
+			report.First = text
+		case "ready":
+			ready = true
+		}
+	}
+	if report.First == report.File {
+		report.First = ""
+	}
+	binary, err := find(report.Platform)
+	if err != nil {
+		return nil, err
+	}
+	if binary.Platform != report.Platform {
+		return nil, fmt.Errorf("%s is for %v, and the host is %v", binary.File, binary.Platform, report.Platform)
+	}
+	report.Version = "qtd " + binary.Version
+	if sum == binary.sum() && report.Before == report.Version {
+		return report, nil
+	}
+	copying(binary)
+	l.send(binary)
+	text, err := l.await("done")
+	if err != nil {
+		return nil, err
+	}
+	sum, version, _ := strings.Cut(text, " ")
+	if version != report.Version {
+		return nil, fmt.Errorf("the copy says that it is %q, not %q", version, report.Version)
+	}
+	report.Copied, report.Checked = true, sum == binary.sum()
+	return report, nil
+}
+
+// A Removal says what was removed from a host.
+type Removal struct {
+	File string
+	Kept string // directory with the daemon's keys, or empty if there is none
+}
+
+// ErrNone means that there was nothing to remove.
+var ErrNone = errors.New("there is no qtd to remove")
+
+// Remove removes what [Install] has copied and the directories that are empty then. cmd runs
+// [Command] on the host; Remove starts it and waits until it ends.
+func Remove(cmd *exec.Cmd) (*Removal, error) {
+	l, err := start(cmd, script(removeScript), loginTimeout)
+	if err != nil {
+		return nil, err
+	}
+	defer l.close()
+	removal := new(Removal)
+	for {
+		key, text, err := l.next()
+		if err != nil {
+			return nil, err
+		}
+		switch key {
+		case "file":
+			removal.File = text
+		case "kept":
+			removal.Kept = text
+		case "none":
+			return nil, fmt.Errorf("%w: no %s", ErrNone, removal.File)
+		case "done":
+			return removal, nil
+		}
+	}
+}

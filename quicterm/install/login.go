@@ -1,0 +1,204 @@
+package install
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/quicterm/quicterm/quicterm/wire"
+)
+
+const (
+	// loginTimeout bounds the time to the first answer. Within sshd's default of
+	// LoginGraceTime, 2 minutes, the user types secrets.
+	loginTimeout = 150 * time.Second
+
+	// idleTimeout bounds how long the host may neither answer nor take a chunk of the
+	// program. A chunk takes 10 s at 64 kbit/s.
+	idleTimeout = time.Minute
+	chunk       = 64 << 10
+
+	// maxNoise bounds what a login may print beside the script's lines, in bytes. A motd has
+	// a few KiB.
+	maxNoise = 1 << 20
+
+	// maxText bounds each text of the host in bytes: a path, or a message of a program.
+	maxText = 300
+)
+
+// A login runs a script on the host.
+type login struct {
+	cmd      *exec.Cmd
+	in       io.WriteCloser
+	out      *bufio.Reader
+	noise    int    // bytes
+	last     string // line that is not the script's
+	closed   bool
+	watchdog *time.Timer
+	expired  atomic.Bool
+}
+
+// start starts cmd, which runs Command, and sends it the script. The first answer has to come
+// within timeout.
+func start(cmd *exec.Cmd, script string, timeout time.Duration) (*login, error) {
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	l := &login{cmd: cmd, in: in, out: bufio.NewReader(out)}
+	l.watchdog = time.AfterFunc(timeout, func() {
+		l.expired.Store(true)
+		cmd.Process.Kill()
+		out.Close() // a child of cmd may keep the other end
+	})
+	io.WriteString(in, script+"\n") // after an error, the output says more
+	return l, nil
+}
+
+// close waits until cmd has ended, and returns its error the first time.
+func (l *login) close() error {
+	if l.closed {
+		return nil
+	}
+	l.closed = true
+	l.in.Close()
+	io.Copy(io.Discard, l.out)
+	l.watchdog.Stop()
+	return l.cmd.Wait()
+}
+
+// next returns the key and the text of the script's next line.
+func (l *login) next() (key, text string, err error) {
+	for {
+		line, err := l.line()
+		if err != nil {
+			return "", "", l.why()
+		}
+		if strings.Contains(line, echo) {
+			return "", "", errors.New("the login does not run sh: a forced command returns its input")
+		}
+		_, line, ok := strings.Cut(line, mark)
+		if !ok {
+			continue
+		}
+		l.watchdog.Reset(idleTimeout)
+		key, text, _ = strings.Cut(strings.TrimSpace(line), " ")
+		if key == "failed" {
+			return "", "", failure(text)
+		}
+		return key, text, nil
+	}
+}
+
+// await returns the text of the line with a key.
+func (l *login) await(want string) (string, error) {
+	for {
+		key, text, err := l.next()
+		if err != nil || key == want {
+			return text, err
+		}
+	}
+}
+
+// line returns the start of the next line, printable.
+func (l *login) line() (string, error) {
+	var line []byte
+	for {
+		b, more, err := l.out.ReadLine()
+		if err != nil {
+			return "", err
+		}
+		if l.noise += len(b); l.noise > maxNoise {
+			return "", errors.New("too much output")
+		}
+		line = append(line, b[:min(len(b), 2*maxText-len(line))]...)
+		if !more {
+			break
+		}
+	}
+	text := wire.Printable(string(line), 2*maxText)
+	if !strings.Contains(text, mark) && strings.TrimSpace(text) != "" {
+		l.last = wire.Printable(strings.TrimSpace(text), maxText)
+	}
+	return text, nil
+}
+
+// send sends a program, and the end of the input. What fails is in the output.
+func (l *login) send(b *Binary) {
+	fmt.Fprintf(l.in, "%d %s\n", len(b.Content), b.sum())
+	for rest := b.Content; len(rest) > 0; {
+		n := min(len(rest), chunk)
+		if _, err := l.in.Write(rest[:n]); err != nil {
+			break
+		}
+		rest = rest[n:]
+		l.watchdog.Reset(idleTimeout)
+	}
+	l.in.Close()
+}
+
+// why returns why the script's output ended too early.
+func (l *login) why() error {
+	if l.noise > maxNoise {
+		l.cmd.Process.Kill()
+		l.close()
+		return fmt.Errorf("the login prints without end, and does not run sh: %q", l.last)
+	}
+	err := l.close()
+	if l.expired.Load() {
+		return errors.New("the host does not answer any more, or its login does not run sh")
+	}
+	const failedSSH, notFound = 255, 127 // exit statuses of ssh, and of shells
+	var exit *exec.ExitError
+	status := 0
+	if errors.As(err, &exit) {
+		status = exit.ExitCode()
+	}
+	switch {
+	case status == failedSSH:
+		return errors.New("ssh could not log in, or lost the connection")
+	case status == notFound:
+		return errors.New("the login shell finds no sh there")
+	case l.last != "":
+		return fmt.Errorf("the login does not run sh, but prints %q", l.last)
+	}
+	return fmt.Errorf("the login does not run sh, and ends with status %d", status)
+}
+
+// failure returns the error of a step of the script.
+func failure(text string) error {
+	step, text, _ := strings.Cut(text, " ")
+	text = wire.Printable(text, maxText)
+	switch step {
+	case "home":
+		return fmt.Errorf("the account has no home directory there (HOME is %q)", text)
+	case "directory":
+		return fmt.Errorf("no directory for qtd: %s", text)
+	case "write":
+		return fmt.Errorf("the copy cannot be written: %s", text)
+	case "size":
+		return fmt.Errorf("the copy was cut off after %s bytes", text)
+	case "checksum":
+		return errors.New("the copy has another checksum than the original")
+	case "run":
+		if strings.Contains(text, "Permission denied") {
+			text += ": the file system of the home does not let programs run (noexec)"
+		}
+		return fmt.Errorf("the copied qtd does not run there: %s", text)
+	case "remove":
+		return fmt.Errorf("it cannot be removed: %s", text)
+	}
+	return fmt.Errorf("the host's answer is not understood: %s", step)
+}
