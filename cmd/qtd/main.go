@@ -34,7 +34,7 @@ func command() *cobra.Command {
 		Version:       version.String(),
 	}
 	root.SetVersionTemplate(software() + "\n")
-	root.AddCommand(serveCommand(), grantCommand(), holdCommand(), readKeysCommand(), &cobra.Command{
+	root.AddCommand(serveCommand(), grantCommand(), holdCommand(), readKeysCommand(), relayCommand(), &cobra.Command{
 		Use:   "version",
 		Short: "Print the version",
 		Args:  cobra.NoArgs,

@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/quicterm/quicterm/bench/rig"
 )
@@ -38,7 +39,7 @@ func startSSHD(t *testing.T, h *rig.Host, path string, options ...string) (confi
 	}
 	server := append([]string{
 		"HostKey " + h.Path("host_key"), "AuthorizedKeysFile " + h.Path("authorized_keys"),
-		"PidFile none", "StrictModes no", "PermitRootLogin yes", "UseDNS no", "UsePAM no",
+		"PidFile none", "StrictModes no", "PermitRootLogin yes", "UseDNS no", "UsePAM no", "Subsystem sftp internal-sftp",
 		"SetEnv HOME=" + h.Path("home") + " XDG_CONFIG_HOME=" + h.Path("home/.config") + " XDG_STATE_HOME=" + h.Path("home/.state") +
 			" PATH=" + strings.TrimPrefix(path+":", ":") + os.Getenv("PATH"),
 	}, options...)
@@ -49,6 +50,7 @@ func startSSHD(t *testing.T, h *rig.Host, path string, options ...string) (confi
 		cmd := exec.Command(sshdFile, "-D", "-e", "-f", h.Path("sshd_config"), "-o", fmt.Sprintf("ListenAddress=127.0.0.1:%d", port))
 		log := new(rig.Output)
 		cmd.Stderr = log
+		cmd.WaitDelay = time.Second // logins whose client is gone keep it open
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}

@@ -52,6 +52,7 @@ func (c *conn) launch(req *wire.Attach, name string) (*wire.Launch, error) {
 		"SHELL="+c.account.Shell,
 		"PATH="+defaultPath(c.account.UID),
 		"QUICTERM_SESSION="+name,
+		"QUICTERM_BIN="+binDir(),
 	)
 	if client.IsValid() {
 		launch.Env = append(launch.Env,
@@ -74,6 +75,15 @@ func (c *conn) launch(req *wire.Attach, name string) (*wire.Launch, error) {
 		launch.Command = summary(command)
 	}
 	return launch, nil
+}
+
+// binDir returns the directory of this program, where qt ssh-config looks for it last.
+func binDir() string {
+	exe, err := os.Executable()
+	if err != nil {
+		return ""
+	}
+	return filepath.Dir(exe)
 }
 
 // summary returns the start of a command, at most wire.MaxSummary bytes.

@@ -14,6 +14,7 @@ type Host struct {
 	Name     string // as the user typed it
 	Hostname string // for DNS
 	Alias    string // for known_hosts
+	KnownAs  string // what ssh looks for in known_hosts: an alias, a name, or [name]:port
 	User     string
 	Port     uint16 // of sshd
 	Network  string // "ip", "ip4" or "ip6", as net.Resolver.LookupNetIP has it
@@ -89,6 +90,13 @@ func newHost(q Query, v values, me *user.User, bySSH bool) (*Host, error) {
 		h.Hostname = v.one("hostname", q.Host)
 	}
 	h.Alias = v.one("hostkeyalias", h.Hostname)
+	h.KnownAs = v.one("hostkeyalias", "")
+	if h.KnownAs == "" {
+		h.KnownAs = h.Hostname
+		if h.Port != 22 {
+			h.KnownAs = fmt.Sprintf("[%s]:%d", h.Hostname, h.Port)
+		}
+	}
 	h.Network = map[string]string{"inet": "ip4", "inet6": "ip6"}[v.one("addressfamily", "any")]
 	if h.Network == "" {
 		h.Network = "ip"

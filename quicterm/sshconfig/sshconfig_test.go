@@ -80,7 +80,7 @@ Host *
 			t.Fatal(err)
 		}
 		want := &Host{
-			Name: "short", Hostname: "short.example", Alias: "alias", User: "ann", Port: 2222, Network: "ip6", Batch: true,
+			Name: "short", Hostname: "short.example", Alias: "alias", KnownAs: "alias", User: "ann", Port: 2222, Network: "ip6", Batch: true,
 			Identities: []string{home + "/ann", "/var/a key"}, IdentitiesOnly: true, Agent: "/var/short-%h",
 			KnownHosts: []string{home + "/known", "/alias-2222"}, Unknown: Accept, HashKnownHosts: true,
 			RevokedHostKeys: home + "/revoked", HostKeyAlgorithms: []string{"ssh-ed25519", "rsa-sha2-512"},

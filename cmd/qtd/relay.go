@@ -1,0 +1,66 @@
+//go:build linux || darwin
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// relayCommand returns the hidden command that plain ssh reaches sshd by, within a session of
+// qt: standard input and output are the connection.
+func relayCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:    "relay port...",
+		Hidden: true,
+		Args:   cobra.MinimumNArgs(1),
+		RunE: func(_ *cobra.Command, ports []string) error {
+			c, err := dialSSHD(ports)
+			if err != nil {
+				return err
+			}
+			return relay(c)
+		},
+	}
+}
+
+// dialTimeout bounds a connection to an address of this machine.
+const dialTimeout = 5 * time.Second
+
+// dialSSHD connects to the sshd of this machine, at the first port that answers. sshd may
+// listen on the address alone that clients use.
+func dialSSHD(ports []string) (*net.TCPConn, error) {
+	addresses := []string{"127.0.0.1", "::1"}
+	if f := strings.Fields(os.Getenv("SSH_CONNECTION")); len(f) == 4 {
+		addresses = append(addresses, f[2])
+	}
+	var errs []error
+	for _, port := range ports {
+		for _, a := range addresses {
+			c, err := net.DialTimeout("tcp", net.JoinHostPort(a, port), dialTimeout)
+			if err == nil {
+				return c.(*net.TCPConn), nil
+			}
+			errs = append(errs, err)
+		}
+	}
+	return nil, fmt.Errorf("no sshd on this machine: %w", errors.Join(errs...))
+}
+
+// relay copies standard input to the connection, and the connection to standard output until
+// its end.
+func relay(c *net.TCPConn) error {
+	go func() { // ends with the process at the latest
+		io.Copy(c, os.Stdin)
+		c.CloseWrite()
+	}()
+	_, err := io.Copy(os.Stdout, c)
+	return err
+}
