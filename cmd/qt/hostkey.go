@@ -72,20 +72,18 @@ func ask(question string, accept func(answer string) bool) error {
 		return err
 	}
 	defer tty.Close()
-	fmt.Fprint(tty, question)
-	var answer string
-	for {
-		if _, err := fmt.Fscanln(tty, &answer); err != nil && answer == "" {
+	last := strings.LastIndexByte(question, '\n') + 1
+	fmt.Fprint(tty, question[:last])
+	for prompt := question[last:]; ; prompt = askAgain {
+		answer, err := tty.ReadLine(prompt)
+		switch answer = strings.TrimSpace(answer); {
+		case err != nil:
 			return errKeyDeclined
-		}
-		switch {
 		case accept(answer):
 			return nil
 		case strings.EqualFold(answer, "no"):
 			return errKeyDeclined
 		}
-		answer = ""
-		fmt.Fprint(tty, askAgain)
 	}
 }
 

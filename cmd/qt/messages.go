@@ -48,7 +48,7 @@ func complain(err error) {
 // Messages about the server's key and the user's secrets.
 const (
 	unknownHostQuestion = "The server %s is not known. Its key is\n%s %s\nIs this the right key, and do you want to connect (yes/no)? "
-	otherKeyQuestion    = "If you know that this is the key of the daemon, type its fingerprint to connect; otherwise type no: "
+	otherKeyQuestion    = "If you know that this is the key of the daemon, type its fingerprint to connect;\notherwise type no: "
 	askAgain            = "Please type an answer, or no: "
 	keyAdded            = "the key of %s, %s %s, was not known and is added to %s"
 	keyNotKept          = "the key of %s is accepted for this connection only: it could not be saved: %v"

@@ -116,7 +116,7 @@ func TestHostKnownToSSH(t *testing.T) {
 	x.Expect(title + `[^@]*@@@\r\n`)
 	fingerprint := x.Expect(`the key of \S+ is ssh-ed25519 (SHA256:\S+)\r\n`)[1]
 	x.Expect("known is ssh-ed25519 " + regexp.QuoteMeta(ssh.FingerprintSHA256(other)) + ` \(.*known_hosts:1\)`)
-	x.Expect("type its fingerprint to connect; otherwise type no: ")
+	x.Expect("type its fingerprint to connect;\r\notherwise type no: ")
 	x.Send("yes\r")
 	x.Expect("answer, or no: ")
 	x.Send(fingerprint + "\r")

@@ -380,4 +380,14 @@ func TestClose(t *testing.T) {
 	if errs.String() != "wrong\n" {
 		t.Errorf("errors of the command: %q", &errs)
 	}
+	for command, want := range map[string]int{"exit 126": 126, "true": 0, "kill -9 $$": -1} {
+		s, err := l.Run(t.Context(), command)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := s.(interface{ ExitStatus() int }).ExitStatus(); got != want {
+			t.Errorf("%s ends with %d", command, got)
+		}
+		s.Close()
+	}
 }

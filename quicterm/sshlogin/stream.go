@@ -1,6 +1,7 @@
 package sshlogin
 
 import (
+	"errors"
 	"io"
 	"sync"
 
@@ -10,14 +11,14 @@ import (
 // A stream is the standard input and output of a command.
 type stream struct {
 	io.Reader
-	in      io.WriteCloser
-	session *ssh.Session
-	conn    *connection
-	close   func() error
+	in    io.WriteCloser
+	conn  *connection
+	wait  func() error // until the command has ended
+	close func() error
 }
 
 // start starts a command.
-func start(conn *connection, command string, errors io.Writer) (io.ReadWriteCloser, error) {
+func start(conn *connection, command string, stderr io.Writer) (io.ReadWriteCloser, error) {
 	session, err := conn.client.NewSession()
 	if err != nil {
 		return nil, err
@@ -30,11 +31,11 @@ func start(conn *connection, command string, errors io.Writer) (io.ReadWriteClos
 	if err != nil {
 		return nil, err
 	}
-	session.Stderr = errors // nil drops them
+	session.Stderr = stderr // nil drops them
 	if err := session.Start(command); err != nil {
 		return nil, err
 	}
-	s := &stream{Reader: out, in: in, session: session, conn: conn}
+	s := &stream{Reader: out, in: in, conn: conn, wait: sync.OnceValue(session.Wait)}
 	s.close = sync.OnceValue(s.end)
 	return s, nil
 }
@@ -51,6 +52,19 @@ func (s *stream) Close() error { return s.close() }
 // end closes the connection, and waits until nothing more is written to Errors.
 func (s *stream) end() error {
 	err := s.conn.Close()
-	s.session.Wait() // its error is that of the closed connection
+	s.wait() // its error may be that of the closed connection
 	return err
+}
+
+// ExitStatus waits until the command ends, and returns its status, or -1 if it has none.
+func (s *stream) ExitStatus() int {
+	err := s.wait()
+	var exit *ssh.ExitError
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &exit) && exit.Signal() == "":
+		return exit.ExitStatus()
+	}
+	return -1
 }

@@ -15,8 +15,21 @@ type TTY struct{ in, out *os.File } // may be the same file
 func (t *TTY) Read(b []byte) (int, error)  { return t.in.Read(b) }
 func (t *TTY) Write(b []byte) (int, error) { return t.out.Write(b) }
 
-// ReadSecret asks for a line that is not shown. It returns io.EOF if none is typed.
+// ReadSecret asks for a line that is not shown. It returns io.EOF if none is typed, but Ctrl-C
+// or Ctrl-D.
 func (t *TTY) ReadSecret(prompt string) (string, error) {
+	return t.ask(func(line *term.Terminal) (string, error) { return line.ReadPassword(prompt) })
+}
+
+// ReadLine asks for a line. It returns io.EOF if none is typed, but Ctrl-C or Ctrl-D.
+func (t *TTY) ReadLine(prompt string) (string, error) {
+	return t.ask(func(line *term.Terminal) (string, error) {
+		line.SetPrompt(prompt)
+		return line.ReadLine()
+	})
+}
+
+func (t *TTY) ask(read func(*term.Terminal) (string, error)) (string, error) {
 	restore, err := makeRaw(int(t.in.Fd())) // before the prompt: nothing typed after it may be shown
 	if err != nil {
 		return "", err
@@ -26,7 +39,7 @@ func (t *TTY) ReadSecret(prompt string) (string, error) {
 	if cols, rows, err := term.GetSize(int(t.out.Fd())); err == nil && cols > 0 {
 		line.SetSize(cols, rows)
 	}
-	return line.ReadPassword(prompt)
+	return read(line)
 }
 
 // Close closes the terminal's files.
