@@ -5,6 +5,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -39,10 +40,10 @@ The standard suite takes five minutes. --only names others, or any scenarios:
   roam      two interfaces, outages, sleep, chaos: 20 minutes, needs root
   feel      Ctrl-C, slow links, much output beside ssh: 5 minutes
   session   memory, traffic, connecting, restarts of the daemon: 6 minutes
-  attack    resumes and logins while hostile clients do their worst: half a minute
+  attack    resumes, logins and typing while hostile clients do their worst: a minute, mostly needs root
   all       everything
 --quick measures a small part of all suites, in less than two minutes. Scenarios that need
-network namespaces are skipped without root.
+network namespaces, other accounts or file systems are skipped without root.
 
 If a bound is missed while this process was stalled for 20 ms, the scenario is measured
 again, at most twice and only if there is time; otherwise it is busy: not to be believed.
@@ -77,17 +78,27 @@ The exit status is 0 also if bounds are missed, unless --strict is set.`,
 }
 
 // runnable returns the scenarios that can be measured here, and says which are skipped.
-func runnable(w io.Writer, all []scenario.Scenario) []scenario.Scenario {
-	err := topology.CheckNamespaces()
-	if err == nil {
-		return all
+func runnable(w io.Writer, all []scenario.Scenario) (can []scenario.Scenario) {
+	namespaces := topology.CheckNamespaces()
+	skipped := make(map[string]int) // by why
+	for _, s := range all {
+		var err error
+		if s.Namespaces {
+			err = namespaces
+		}
+		if err == nil && s.Needs != nil {
+			err = s.Needs()
+		}
+		if err == nil {
+			can = append(can, s)
+		} else {
+			skipped[err.Error()]++
+		}
 	}
-	n := len(all)
-	all = slices.DeleteFunc(all, func(s scenario.Scenario) bool { return s.Namespaces })
-	if skipped := n - len(all); skipped > 0 {
-		fmt.Fprintf(w, "%d of %d scenarios are skipped: %v.\n", skipped, n, err)
+	for _, why := range slices.Sorted(maps.Keys(skipped)) {
+		fmt.Fprintf(w, "%d of %d scenarios are skipped: %s.\n", skipped[why], len(all), why)
 	}
-	return all
+	return can
 }
 
 // checks returns what is measured before the scenarios: the emulated networks that they use.

@@ -62,14 +62,20 @@ func kilobytes(t *T, pid int, file, field string) int {
 func Family(pid int) []int {
 	pids := []int{pid}
 	for i := 0; i < len(pids); i++ {
-		// Each thread lists the children that it has started.
-		lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pids[i]))
-		for _, list := range lists {
-			children, _ := os.ReadFile(list)
-			for _, field := range strings.Fields(string(children)) {
-				if child, err := strconv.Atoi(field); err == nil {
-					pids = append(pids, child)
-				}
+		pids = append(pids, Children(pids[i])...)
+	}
+	return pids
+}
+
+// Children returns the children of a process.
+func Children(pid int) (pids []int) {
+	// Each thread lists those that it has started.
+	lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
+	for _, list := range lists {
+		children, _ := os.ReadFile(list)
+		for _, field := range strings.Fields(string(children)) {
+			if child, err := strconv.Atoi(field); err == nil {
+				pids = append(pids, child)
 			}
 		}
 	}

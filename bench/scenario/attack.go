@@ -3,7 +3,10 @@
 package scenario
 
 import (
+	"time"
+
 	"github.com/quicterm/quicterm/bench/program"
+	"github.com/quicterm/quicterm/bench/rig"
 	"github.com/quicterm/quicterm/bench/work"
 )
 
@@ -12,7 +15,7 @@ import (
 var attacks = []Scenario{
 	{
 		Name: "1000 silent connections of 50 sources", Link: far, Alone: true,
-		Program: program.Quicterm{Daemon: defaultAdmission},
+		Program: attacked,
 		Work: work.Attacked{
 			Attack: work.Silent{Sources: 50, Connections: 1000},
 			Work:   work.Newcomers{Times: 9},
@@ -22,7 +25,37 @@ var attacks = []Scenario{
 			{Metric: "login", Quantile: 1, Plus: 2000},
 		},
 	},
+	{
+		Name: "hostile account", Link: far, Sessions: 4, Alone: true, Needs: work.NeedsRoot,
+		Program: attacked, Rivals: []program.Program{notAttacked},
+		Work: work.Attacked{
+			Attack: work.Hostile{Sockets: 400, Sources: 50, Connections: 400},
+			Work:   work.Typing{Pace: 40 * time.Millisecond, Spans: work.Keys(150, 40*time.Millisecond)},
+		},
+		Bounds: []Bound{
+			{Metric: "truth", Quantile: 0.99, Rival: notAttacked.Name(), Times: 1.2},
+			{Metric: "daemon growth", Quantile: 1, Plus: 64},
+		},
+	},
+	{
+		Name: "home that does not answer", Link: far, Alone: true, Needs: rig.CanHang,
+		Program: program.HungHome{Quicterm: attacked},
+		Rivals:  []program.Program{program.HungHome{Quicterm: notAttacked}},
+		Work: work.Attacked{
+			Attack: work.HungLogins{Sources: 50, Connections: 200},
+			Work:   work.Connect{Times: 9},
+		},
+		Bounds: []Bound{
+			{Metric: "prompt", Quantile: 0.5, Rival: notAttacked.Name(), Times: 1.2},
+			{Metric: "children", Quantile: 1, Plus: 16},
+			{Metric: "daemon threads", Quantile: 1, Plus: 16},
+		},
+	},
 }
 
-// defaultAdmission are settings of a daemon that is attacked.
-var defaultAdmission = map[string]string{"max_unauthenticated": "256"}
+// attacked has the default settings that limit attackers. Beside it, notAttacked is measured
+// without the attack.
+var (
+	attacked    = program.Quicterm{Daemon: map[string]string{"max_unauthenticated": "256", "max_sessions_per_user": "100"}}
+	notAttacked = program.Quicterm{Variant: "not attacked", Daemon: attacked.Daemon}
+)

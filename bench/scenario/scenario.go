@@ -33,8 +33,11 @@ type Scenario struct {
 	Work     work.Work
 
 	Program program.Program   // Select makes nil quicterm as it is
-	Rivals  []program.Program // measured after it, for bounds that compare with them
+	Rivals  []program.Program // measured before it, without an attack, for bounds that compare with them
 	Bounds  []Bound
+
+	// Needs reports why the scenario cannot be measured here, or nil. A nil func needs nothing.
+	Needs func() error
 
 	Alone  bool // it computes: nothing else is measured meanwhile
 	Places int  // how many sessions it counts as for what is measured side by side; 0 means all

@@ -34,18 +34,20 @@ func (s *Suite) measure(sc scenario.Scenario) []result.Record {
 	return s.retryIfBusy(func(repeats int) ([]result.Record, time.Duration) {
 		var rivals []result.Record
 		longest := time.Duration(0)
-		attempt := func(p program.Program, bounds []scenario.Bound) []result.Record {
+		attempt := func(sc scenario.Scenario, p program.Program, bounds []scenario.Bound) []result.Record {
 			a := &attempt{suite: s, Scenario: sc}
 			err := s.Group.Run(sc.Name+", "+p.Name(), s.bin, func(t *measure.T) { a.run(t, p) })
 			longest = max(longest, a.stall)
 			return a.records(p, bounds, rivals, repeats, err)
 		}
+		calm := sc
+		calm.Work = work.Calm(sc.Work)
 		for _, p := range sc.Rivals {
 			if p.Missing() == "" {
-				rivals = append(rivals, attempt(p, nil)...)
+				rivals = append(rivals, attempt(calm, p, nil)...)
 			}
 		}
-		return append(attempt(sc.Program, s.bounds(sc)), rivals...), longest
+		return append(attempt(sc, sc.Program, s.bounds(sc)), rivals...), longest
 	})
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -177,6 +178,45 @@ func TestAttemptWithRival(t *testing.T) {
 	}
 	if last := records[len(records)-1]; last.Program != "bare terminal" || last.Bound != "" {
 		t.Errorf("%+v", last)
+	}
+}
+
+// A rival is measured without the attack, and a bound may compare with it.
+func TestAttemptOfAttack(t *testing.T) {
+	t.Parallel()
+	s := testSuite(t)
+	calm := program.Quicterm{Variant: "calm"}
+	const pace = 20 * time.Millisecond
+	for _, c := range []struct {
+		needs  func() error
+		attack work.Attack
+		wrap   func(q program.Quicterm) program.Program
+	}{
+		{work.NeedsRoot, work.Hostile{Sockets: 5, Sources: 2, Connections: 30}, func(q program.Quicterm) program.Program { return q }},
+		{rig.CanHang, work.HungLogins{Sources: 2, Connections: 10}, func(q program.Quicterm) program.Program { return program.HungHome{Quicterm: q} }},
+	} {
+		if err := c.needs(); err != nil {
+			t.Logf("%T: %v", c.attack, err)
+			continue
+		}
+		records := s.measure(scenario.Scenario{
+			Name: "attack", Program: c.wrap(program.Quicterm{}), Rivals: []program.Program{c.wrap(calm)},
+			Work:   work.Attacked{Attack: c.attack, Work: work.Typing{Pace: pace, Spans: work.Keys(20, pace)}},
+			Bounds: []scenario.Bound{{Metric: "truth", Quantile: 0.5, Rival: calm.Name(), Times: 10}},
+		})
+		if r := wantMetric(t, records, "truth"); r.Verdict != result.OK {
+			t.Errorf("%+v", r)
+		}
+		for metric, most := range map[string]float64{"daemon growth": 100, "daemon threads": 50, "children": 10} {
+			if r := wantMetric(t, records, metric); len(r.Values) != 1 || r.Values[0] > most {
+				t.Errorf("%+v", r)
+			}
+		}
+		if last := records[len(records)-1]; last.Program != calm.Name() || slices.ContainsFunc(records, func(r result.Record) bool {
+			return r.Program == calm.Name() && r.Metric == "children"
+		}) {
+			t.Errorf("%+v", last)
+		}
 	}
 }
 

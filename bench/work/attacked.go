@@ -11,9 +11,8 @@ import (
 	"net"
 	"net/netip"
 	"os/exec"
-	"sync"
+	"slices"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"github.com/quicterm/quicterm/bench/measure"
@@ -22,7 +21,8 @@ import (
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
-// Attacked does a work while an attack goes on.
+// Attacked does a work while an attack goes on. Beside the work's figures it yields what
+// the attack costs the daemon, as [daemonWatch] says.
 type Attacked struct {
 	Attack Attack
 	Work
@@ -30,6 +30,14 @@ type Attacked struct {
 
 // OwnSessions implements [OwnSessions]: what the job's sessions cost includes the attack.
 func (Attacked) OwnSessions() {}
+
+// Calm returns a work without the attack on it, if there is one.
+func Calm(w Work) Work {
+	if attacked, ok := w.(Attacked); ok {
+		return attacked.Work
+	}
+	return w
+}
 
 // An Attack is what hostile clients or accounts do to a daemon.
 type Attack interface {
@@ -39,20 +47,18 @@ type Attack interface {
 }
 
 func (w Attacked) Run(j *Job) []Figure {
+	watch := watchDaemon(j.T, j.Host.Daemon.Process.Pid)
 	w.Attack.Start(j.T, j.Host)
-	return w.Work.Run(j)
+	figures := w.Work.Run(j)
+	return append(figures, watch.figures()...)
 }
 
-// Silent is an attack by strangers who connect and send nothing. Who is refused or loses
-// the connection connects again. They are a process of the lowest priority: an attacker's
-// CPU time is not taken from the daemon.
-type Silent struct {
-	Sources     int // addresses 127.0.x.y
-	Connections int // of all sources together
-}
-
-func (a Silent) Start(t *measure.T, h *rig.Host) {
-	cmd := exec.Command(Executable(t), "silent", h.Addr.String(), fmt.Sprint(a.Sources), fmt.Sprint(a.Connections))
+// startAttackers starts one of Programs, which writes a line when the attack is at its
+// worst. It has the lowest priority: an attacker's CPU time is not taken from the daemon.
+func startAttackers(t *measure.T, program string, a attackers, args ...string) {
+	const lowest = "19" // of all threads of the process: setpriority(2) would change one
+	all := slices.Concat([]string{"-n", lowest, Executable(t), program}, a.args(), args)
+	cmd := exec.Command("nice", all...)
 	out, err := cmd.StdoutPipe()
 	if err == nil {
 		err = cmd.Start()
@@ -64,49 +70,68 @@ func (a Silent) Start(t *measure.T, h *rig.Host) {
 		cmd.Process.Kill()
 		cmd.Wait()
 	})
-	const lowest = 19
-	if err := syscall.Setpriority(syscall.PRIO_PROCESS, cmd.Process.Pid, lowest); err != nil {
-		t.Fatal(err)
-	}
 	if _, err := bufio.NewReader(out).ReadString('\n'); err != nil {
 		t.Fatalf("the attack does not begin: %v", err)
 	}
 }
 
-// silent is the process of the attack Silent. It writes a line when each connection was
-// tried once.
-func silent(w io.Writer, server netip.AddrPort, sources, connections int) error {
+// attackers are clients of a daemon at several addresses.
+type attackers struct {
+	server      string
+	sources     int // addresses 127.0.x.y
+	connections int // of all sources together
+}
+
+// args are the arguments of Programs.
+func (a attackers) args() []string {
+	return []string{a.server, fmt.Sprint(a.sources), fmt.Sprint(a.connections)}
+}
+
+// attack keeps connections, and calls use with each. Who is refused or loses the connection
+// connects again. It writes a line when each connection was tried once, and does not return.
+func (a attackers) attack(w io.Writer, use func(c *quic.Conn)) {
+	server := netip.MustParseAddrPort(a.server)
 	var tried atomic.Int64
-	var wg sync.WaitGroup
-	for n := range connections {
-		source := net.IPv4(127, 0, byte(1+n%sources/250), byte(1+n%sources%250))
-		wg.Go(func() {
+	for n := range a.connections {
+		source := net.IPv4(127, 0, byte(1+n%a.sources/250), byte(1+n%a.sources%250))
+		go func() {
 			for first := true; ; first = false {
-				hold(server, source)
-				if first && tried.Add(1) == int64(connections) {
+				c, err := dialFrom(source, server)
+				if first && tried.Add(1) == int64(a.connections) {
 					fmt.Fprintln(w, "tried")
+				}
+				if err == nil {
+					use(c)
+					c.Close()
 				}
 				time.Sleep(time.Second)
 			}
-		})
+		}()
 	}
-	wg.Wait()
-	return nil
+	select {}
 }
 
-// hold connects from a source, and waits until the connection ends.
-func hold(server netip.AddrPort, source net.IP) {
+// dialFrom connects from a source.
+func dialFrom(source net.IP, server netip.AddrPort) (*quic.Conn, error) {
 	socket, err := net.ListenUDP("udp", &net.UDPAddr{IP: source})
 	if err != nil {
-		return
+		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	conf := &tls.Config{InsecureSkipVerify: true, NextProtos: []string{wire.ALPN}}
-	conn, err := quic.Dial(ctx, &quic.Socket{UDPConn: socket}, server, conf)
-	if err != nil {
-		return
-	}
-	defer conn.Close()
-	<-conn.Context().Done()
+	return quic.Dial(ctx, &quic.Socket{UDPConn: socket}, server, conf)
 }
+
+// Silent is an attack by strangers who connect and send nothing.
+type Silent struct {
+	Sources     int // addresses 127.0.x.y
+	Connections int // of all sources together
+}
+
+func (s Silent) Start(t *measure.T, h *rig.Host) {
+	startAttackers(t, "silent", attackers{h.Addr.String(), s.Sources, s.Connections})
+}
+
+// silent is what each client of the attack Silent does.
+func silent(c *quic.Conn) { <-c.Context().Done() }

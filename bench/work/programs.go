@@ -4,7 +4,6 @@ package work
 
 import (
 	"fmt"
-	"net/netip"
 	"os"
 	"strings"
 
@@ -23,16 +22,29 @@ var Programs = map[string]func(args []string) error{
 		return flood(os.Stdout, rate)
 	},
 	"silent": func(args []string) error {
-		var server string
-		var sources, connections int
-		if err := scan(args, &server, &sources, &connections); err != nil {
+		var a attackers
+		if err := scan(args, &a.server, &a.sources, &a.connections); err != nil {
 			return err
 		}
-		addr, err := netip.ParseAddrPort(server)
-		if err != nil {
+		a.attack(os.Stdout, silent)
+		return nil
+	},
+	"hostile": func(args []string) error {
+		var a attackers
+		var sockets int
+		var dir, identity string
+		if err := scan(args, &a.server, &a.sources, &a.connections, &sockets, &dir, &identity); err != nil {
 			return err
 		}
-		return silent(os.Stdout, addr, sources, connections)
+		return hostile(os.Stdout, a, sockets, dir, identity)
+	},
+	"hung": func(args []string) error {
+		var a attackers
+		if err := scan(args, &a.server, &a.sources, &a.connections); err != nil {
+			return err
+		}
+		a.attack(os.Stdout, hung)
+		return nil
 	},
 	"output": func(args []string) error {
 		var w Output
@@ -43,7 +55,7 @@ var Programs = map[string]func(args []string) error{
 	},
 }
 
-// scan reads numbers from arguments.
+// scan reads words and numbers from arguments.
 func scan(args []string, to ...any) error {
 	_, err := fmt.Sscan(strings.Join(args, " "), to...)
 	return err

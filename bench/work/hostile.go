@@ -1,0 +1,155 @@
+//go:build linux
+
+package work
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"syscall"
+
+	"github.com/quicterm/quicterm/bench/measure"
+	"github.com/quicterm/quicterm/bench/program"
+	"github.com/quicterm/quicterm/bench/rig"
+	"github.com/quicterm/quicterm/migrate/carrier"
+	"github.com/quicterm/quicterm/migrate/carrier/quic"
+	"github.com/quicterm/quicterm/quicterm/auth"
+	"github.com/quicterm/quicterm/quicterm/holder"
+	"github.com/quicterm/quicterm/quicterm/wire"
+)
+
+// NeedsRoot reports why no process can be one of another account here, or nil.
+func NeedsRoot() error {
+	if os.Geteuid() != 0 {
+		return errors.New("processes of another account need root")
+	}
+	return nil
+}
+
+// Hostile is an attack by an account, [program.Stranger], that may log in. Its directory is full of
+// sockets whose holders answer with as much as a message may have. Its connections ask for
+// listings; on some of them at once again after each answer, on the others there is as much
+// behind the request as the daemon takes.
+type Hostile struct {
+	Sockets     int
+	Sources     int // addresses 127.0.x.y
+	Connections int // of all sources together
+}
+
+func (a Hostile) Start(t *measure.T, h *rig.Host) {
+	dir := h.Path(fmt.Sprintf("run/%d", program.StrangerUID))
+	for _, err := range []error{
+		os.Chmod(h.Dir, 0o711), // the account's child gets to the file
+		os.Chmod(h.Path("authorized_keys"), 0o644),
+		os.Mkdir(dir, 0o700),
+		os.Chown(dir, program.StrangerUID, program.StrangerUID),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	startAttackers(t, "hostile", attackers{h.Addr.String(), a.Sources, a.Connections}, fmt.Sprint(a.Sockets), dir, h.Path("id"))
+}
+
+// hostile is the process of the attack Hostile. It begins as root, and knows the key that the
+// account accepts.
+func hostile(w io.Writer, a attackers, sockets int, dir, identity string) error {
+	key, err := auth.IdentityFile(identity, nil)
+	if err == nil {
+		err = errors.Join(syscall.Setgroups(nil), syscall.Setgid(program.StrangerUID), syscall.Setuid(program.StrangerUID))
+	}
+	if err != nil {
+		return err
+	}
+	for n := range sockets {
+		if err := fakeHolder(filepath.Join(dir, holder.SocketName(wire.SessionID{byte(n >> 8), byte(n)}))); err != nil {
+			return err
+		}
+	}
+	var number atomic.Int64
+	a.attack(w, func(c *quic.Conn) {
+		const listers = 25 // one of so many connections lists without end
+		list(c, key, number.Add(1)%listers == 0)
+	})
+	return nil
+}
+
+// fakeHolder listens as the holder of a session, and answers with as much as a message may
+// have.
+func fakeHolder(path string) error {
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		return err
+	}
+	answer := append(header(wire.TypeState), make([]byte, wire.MaxMessage)...)
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				continue // it has too many files open
+			}
+			go func() {
+				defer c.Close()
+				c.Read(make([]byte, 1<<10))
+				c.Write(answer)
+				io.Copy(io.Discard, c)
+			}()
+		}
+	}()
+	return nil
+}
+
+// header returns the header of the longest message.
+func header(typ wire.Type) []byte {
+	return binary.BigEndian.AppendUint32(nil, uint32(typ)<<24|wire.MaxMessage)
+}
+
+// list logs in as the account and asks for a listing. If it is to go on, it asks again after
+// each answer; otherwise it sends at once as much as the daemon takes. It returns when the
+// daemon closes the connection.
+func list(c *quic.Conn, key *auth.UserKey, again bool) {
+	blob := key.Public.Marshal()
+	signature, err := key.Sign(c, program.Stranger)
+	if err != nil {
+		return
+	}
+	request := message(&wire.List{})
+	login := [][]byte{
+		message(&wire.Hello{User: program.Stranger, Keys: [][]byte{blob}}),
+		message(&wire.Answer{Key: blob, Signature: signature}),
+		request,
+	}
+	if !again {
+		const more = 100 << 10 // than the daemon takes
+		login = append(login, header(wire.TypeKill), make([]byte, more))
+		go func() {
+			for range 128 { // as many wait in the daemon
+				c.SendDatagram(make([]byte, carrier.MaxDatagram))
+			}
+		}()
+	}
+	go c.Write(bytes.Join(login, nil))
+	for {
+		if _, err := wire.Read(c, wire.MaxMessage); err != nil {
+			return
+		}
+		if again {
+			c.Write(request)
+		}
+	}
+}
+
+// message encodes a message.
+func message(v wire.Body) []byte {
+	m, err := wire.New(v)
+	if err != nil {
+		panic(err) // ours are valid
+	}
+	return m.Append(nil)
+}
