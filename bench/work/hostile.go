@@ -129,7 +129,8 @@ func list(c *quic.Conn, key *auth.UserKey, again bool) {
 		const more = 100 << 10 // than the daemon takes
 		login = append(login, header(wire.TypeKill), make([]byte, more))
 		go func() {
-			for range 128 { // as many wait in the daemon
+			const taken = 7 // by the daemon, before it closes the connection
+			for range taken {
 				c.SendDatagram(make([]byte, carrier.MaxDatagram))
 			}
 		}()

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/quicterm/quicterm/bench/rig"
+	"github.com/quicterm/quicterm/migrate/carrier"
 	"github.com/quicterm/quicterm/migrate/carrier/quic"
 	"github.com/quicterm/quicterm/quicterm/holder"
 	"github.com/quicterm/quicterm/quicterm/wire"
@@ -86,6 +87,12 @@ func TestHostileAccount(t *testing.T) {
 		m := slices.Concat(encode(t, &wire.Hello{}), newToken(t, h), encode(t, &wire.List{}), header(wire.TypeKill, wire.MaxMessage))
 		conn.Write(m)
 		go conn.Write(make([]byte, 100<<10)) // a request that never ends
+		go func() {
+			const taken = 7 // by the daemon, before it closes the connection
+			for range taken {
+				conn.SendDatagram(make([]byte, carrier.MaxDatagram))
+			}
+		}()
 		if i%20 == 0 {
 			measure()
 		}

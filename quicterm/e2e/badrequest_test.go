@@ -6,8 +6,10 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/quicterm/quicterm/bench/rig"
+	"github.com/quicterm/quicterm/migrate/carrier"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -126,4 +128,36 @@ func badResumes(t *testing.T, h *rig.Host) {
 	// The first connection is not affected.
 	first.send(frame(1, wire.Stdin, "still mine"))
 	first.wantOutput("still mine")
+}
+
+// Datagrams before a session are dropped. A few do no harm; more end the connection, because
+// they take memory.
+func TestDatagramsBeforeAttach(t *testing.T) {
+	h := newHost(t)
+	h.Start()
+	const taken = 7
+	login := func(datagrams int) *rawClient {
+		c := dialRaw(t, h)
+		c.send(encode(t, &wire.Hello{}), newToken(t, h), encode(t, &wire.List{}))
+		c.wantMessage(&wire.Listing{})
+		for range datagrams {
+			if err := c.conn.SendDatagram(make([]byte, carrier.MaxDatagram)); err != nil {
+				break // it is closed
+			}
+		}
+		return c
+	}
+	c := login(taken)
+	var attached wire.Attached
+	c.send(encode(t, &wire.Attach{Command: "cat"}))
+	c.wantMessage(&attached)
+	c.conn.SendDatagram(frame(1, wire.Stdin, "in a session"))
+	c.wantOutput("in a session")
+
+	c = login(200)
+	select {
+	case <-c.conn.Context().Done():
+	case <-time.After(rig.Patience):
+		t.Error("200 datagrams do not end the connection")
+	}
 }

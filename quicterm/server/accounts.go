@@ -222,9 +222,3 @@ func (c *heardCarrier) Read(b []byte) (int, error) {
 	}
 	return n, err
 }
-
-func (c *heardCarrier) ReceiveDatagram() ([]byte, error) {
-	b, err := c.Carrier.ReceiveDatagram()
-	c.member.heard()
-	return b, err
-}

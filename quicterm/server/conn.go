@@ -11,8 +11,10 @@ import (
 	"net/netip"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	"github.com/quicterm/quicterm/migrate/carrier"
 	"github.com/quicterm/quicterm/quicterm/account"
 	"github.com/quicterm/quicterm/quicterm/auth"
 	"github.com/quicterm/quicterm/quicterm/wire"
@@ -61,6 +63,10 @@ type conn struct {
 	provenAt time.Time
 
 	instance wire.InstanceID // of an Attach
+
+	receiving bool                            // datagrams are received
+	datagrams sync.WaitGroup                  // of receiveDatagrams
+	toHolder  atomic.Pointer[carrier.Carrier] // set by relay
 }
 
 // serveConn serves a connection until it ends.
@@ -98,12 +104,15 @@ func (c *conn) serve(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	defer c.datagrams.Wait()
+	defer c.incoming.Close()
 	deadline, _ := ctx.Deadline()
 	c.carrier.SetDeadline(deadline) // writes block too if the client does not read
 	if first.Type == wire.TypeResume {
 		return c.resume(first)
 	}
 	c.server.unauthenticated.move(time.Now(), c.pending, logins)
+	c.startDatagrams()
 	// Early data may be a replay. Only a Resume has a proof that is good once.
 	select {
 	case <-c.carrier.HandshakeComplete():

@@ -35,8 +35,9 @@ func (s *Server) contain(log *slog.Logger, f func() error) (err error) {
 
 // spawn runs f in a goroutine of the connection, which ends if f panics.
 func (c *conn) spawn(wg *sync.WaitGroup, f func()) {
+	log := c.log // serve sets another one
 	wg.Go(func() {
-		if c.server.contain(c.log, func() error { f(); return nil }) != nil {
+		if c.server.contain(log, func() error { f(); return nil }) != nil {
 			c.incoming.Close()
 		}
 	})

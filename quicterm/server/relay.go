@@ -18,13 +18,14 @@ func (c *conn) relay(answer wire.Message, toHolder carrier.Carrier) error {
 	defer toHolder.Close()
 	// A holder that does not read must not keep a client that has gone.
 	defer context.AfterFunc(c.incoming.Context(), func() { toHolder.Close() })()
+	c.toHolder.Store(&toHolder) // first: a client that has the answer may send frames
+	c.startDatagrams()
 	if err := wire.Write(c.carrier, answer); err != nil {
 		return err
 	}
 	fromClient := &heardCarrier{Carrier: c.carrier, member: c.member}
 	var wg sync.WaitGroup
 	if c.carrier.Datagrams() {
-		c.spawn(&wg, func() { copyDatagrams(toHolder, fromClient) })
 		c.spawn(&wg, func() { copyDatagrams(c.carrier, toHolder) })
 	}
 	c.spawn(&wg, func() {
@@ -73,19 +74,55 @@ func copyStream(dst io.Writer, src io.Reader) {
 	}
 }
 
-// copyDatagrams copies until a receive or a send fails. It drops datagrams that are
-// longer than a carrier takes.
+// startDatagrams starts to receive the client's datagrams, unless that is done.
+func (c *conn) startDatagrams() {
+	if c.carrier.Datagrams() && !c.receiving {
+		c.receiving = true
+		c.spawn(&c.datagrams, c.receiveDatagrams)
+	}
+}
+
+// maxEarly bounds the datagrams that come before relay, in bytes. A client that waits for an
+// answer sends Pings only, of about 40 bytes.
+const maxEarly = 8 << 10
+
+// receiveDatagrams passes the client's datagrams on to the holder, until the connection ends. It
+// drops those that come before relay, of which quic-go would keep 128, and closes the connection
+// if there are too many: quic-go keeps a burst in memory until the next datagram comes.
+func (c *conn) receiveDatagrams() {
+	early := 0
+	for {
+		b, err := c.carrier.ReceiveDatagram()
+		if err != nil {
+			return
+		}
+		if to := c.toHolder.Load(); to != nil {
+			c.member.heard()
+			passDatagram(*to, b) // an error is that of a holder that ends the relay
+		} else if early += len(b); early > maxEarly {
+			c.incoming.Close()
+			return
+		}
+	}
+}
+
+// copyDatagrams copies until a receive or a send fails.
 func copyDatagrams(dst, src carrier.Carrier) {
 	for {
 		b, err := src.ReceiveDatagram()
 		if err != nil {
 			return
 		}
-		if len(b) > carrier.MaxDatagram {
-			continue
-		}
-		if err := dst.SendDatagram(b); err != nil {
+		if err := passDatagram(dst, b); err != nil {
 			return
 		}
 	}
+}
+
+// passDatagram sends a datagram, but drops one that is longer than a carrier takes.
+func passDatagram(dst carrier.Carrier, b []byte) error {
+	if len(b) > carrier.MaxDatagram {
+		return nil
+	}
+	return dst.SendDatagram(b)
 }
