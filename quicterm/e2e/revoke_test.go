@@ -79,7 +79,7 @@ func TestKeyRestricted(t *testing.T) {
 		if got := x.Exit(); got != 255 {
 			t.Errorf("%s: exit status %d, want 255", option, got)
 		}
-		h.Log.Await(t, from, regexp.MustCompile("client has lost access.*"+why))
+		h.Log.Await(t, from, regexp.MustCompile("client refused.*resume.*"+why))
 	}
 }
 
