@@ -148,7 +148,7 @@ func TestAttemptOfRestart(t *testing.T) {
 	s := testSuite(t)
 	const pace = 50 * time.Millisecond
 	records := s.measure(quicterm(scenario.Scenario{
-		Name: "restart", Work: work.Leaks{Work: work.Typing{Pace: pace, Spans: work.Keys(60, pace), Recovery: true, Exact: true}},
+		Name: "restart", Work: work.Leaks{Settle: time.Second, Work: work.Typing{Pace: pace, Spans: work.Keys(60, pace), Recovery: true, Exact: true}},
 		Events: event.KillDaemon(500*time.Millisecond, time.Second, nil),
 		Bounds: []scenario.Bound{{Metric: "recovery", Quantile: 1, Plus: 1000}},
 	}))

@@ -3,6 +3,7 @@
 package work
 
 import (
+	"cmp"
 	"path/filepath"
 	"time"
 
@@ -11,10 +12,13 @@ import (
 
 // Leaks does another work, and yields how many more "descriptors", "threads" and
 // "sessions" its first client and the daemon have after it than before.
-type Leaks struct{ Work }
+type Leaks struct {
+	Work
+	Settle time.Duration // until what an event opened is closed; 5 s if it is 0
+}
 
 func (w Leaks) Run(j *Job) []Figure {
-	const settle = 5 * time.Second // until what an event opened is closed
+	settle := cmp.Or(w.Settle, 5*time.Second)
 	time.Sleep(settle)
 	before := held(j)
 	figures := w.Work.Run(j)
