@@ -4,11 +4,14 @@ package e2e
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -85,14 +88,18 @@ func TestStatus(t *testing.T) {
 			t.Errorf("got %+v for a process that has exited", got)
 		}
 	}
-	removed := 0
-	for _, path := range before {
-		if _, err := os.Lstat(path); err != nil {
-			removed++
+	refuses := func(path string) bool {
+		c, err := net.Dial("unix", path)
+		if err == nil {
+			c.Close()
 		}
+		return errors.Is(err, syscall.ECONNREFUSED)
 	}
-	if removed == 0 {
-		t.Errorf("all of %v remain", before)
+	// Clients of other tests are killed at any time.
+	for until := time.Now().Add(rig.Patience); slices.ContainsFunc(before, refuses); statusOf(t, x.Cmd) {
+		if time.Now().After(until) {
+			t.Fatalf("one of %v remains that refuses", before)
+		}
 	}
 }
 
