@@ -44,6 +44,10 @@ const (
 	maxGrown  = 2 << 20
 	bulkBytes = 64 << 10
 	bulkTime  = time.Minute
+
+	// maxLarge is how many large buffers the relays of an account may borrow at once: more are
+	// not busy at a time, unless nobody reads what they copy.
+	maxLarge = 32
 )
 
 // accounts limits what each account has. It is safe for concurrent use.
@@ -63,6 +67,7 @@ type accountUse struct {
 	requests chan struct{} // an element for each that is served
 	asks     *rate.Limiter // of holders
 	starts   *rate.Limiter // of holders
+	borrowed chan struct{} // an element for each large buffer of its relays
 
 	// Guarded by accounts.mu:
 	members map[*member]bool
@@ -83,6 +88,7 @@ func (a *accounts) ofLocked(uid uint32) *accountUse {
 			requests: make(chan struct{}, maxRequests),
 			asks:     rate.NewLimiter(rate.Limit(asksPerSession*a.sessions), 2*(leastAsks+maxSockets)),
 			starts:   rate.NewLimiter(rate.Limit(startsPerSession*float64(a.sessions)), a.sessions),
+			borrowed: make(chan struct{}, maxLarge),
 			members:  make(map[*member]bool),
 		}
 		a.byUID[uid] = u

@@ -13,8 +13,8 @@ import (
 
 // relay sends a holder's answer to the client, then copies the stream and the
 // datagrams in both directions until the client or the holder ends the carrier. It
-// closes both.
-func (c *conn) relay(answer wire.Message, toHolder carrier.Carrier) error {
+// closes both. The holder is of an account.
+func (c *conn) relay(uid uint32, answer wire.Message, toHolder carrier.Carrier) error {
 	defer toHolder.Close()
 	// A holder that does not read must not keep a client that has gone.
 	defer context.AfterFunc(c.incoming.Context(), func() { toHolder.Close() })()
@@ -24,23 +24,24 @@ func (c *conn) relay(answer wire.Message, toHolder carrier.Carrier) error {
 		return err
 	}
 	fromClient := &heardCarrier{Carrier: c.carrier, member: c.member}
+	borrowed := c.server.accounts.of(uid).borrowed
 	var wg sync.WaitGroup
 	if c.carrier.Datagrams() {
 		c.spawn(&wg, func() { copyDatagrams(c.carrier, toHolder) })
 	}
 	c.spawn(&wg, func() {
-		copyStream(toHolder, fromClient)
+		copyStream(toHolder, fromClient, borrowed)
 		toHolder.Close() // the client has closed its side
 		c.discard()
 	})
-	copyStream(c.carrier, toHolder)
+	copyStream(c.carrier, toHolder, borrowed)
 	c.awaitClose()
 	wg.Wait()
 	return nil
 }
 
-// An idle carrier has a small buffer in each direction. A busy one borrows a large
-// one from largeBuffers.
+// An idle carrier has a small buffer in each direction. A busy one borrows a large one from
+// largeBuffers, if fewer than maxLarge of its account are borrowed.
 const (
 	smallBuffer = 2 << 10
 	largeBuffer = 64 << 10
@@ -48,10 +49,19 @@ const (
 
 var largeBuffers = sync.Pool{New: func() any { return new([largeBuffer]byte) }}
 
-// copyStream copies until a read or a write fails.
-func copyStream(dst io.Writer, src io.Reader) {
+// copyStream copies until a read or a write fails. Borrowed has an element for each large buffer
+// that is borrowed.
+func copyStream(dst io.Writer, src io.Reader, borrowed chan struct{}) {
 	small := make([]byte, smallBuffer)
 	var large *[largeBuffer]byte
+	giveBack := func() {
+		if large != nil {
+			largeBuffers.Put(large)
+			large = nil
+			<-borrowed
+		}
+	}
+	defer giveBack()
 	buf := small
 	for {
 		n, err := src.Read(buf)
@@ -65,11 +75,15 @@ func copyStream(dst io.Writer, src io.Reader) {
 		}
 		switch {
 		case large == nil && n == len(small):
-			large = largeBuffers.Get().(*[largeBuffer]byte)
-			buf = large[:]
+			select {
+			case borrowed <- struct{}{}:
+				large = largeBuffers.Get().(*[largeBuffer]byte)
+				buf = large[:]
+			default:
+			}
 		case large != nil && n < len(small):
-			largeBuffers.Put(large)
-			large, buf = nil, small
+			giveBack()
+			buf = small
 		}
 	}
 }

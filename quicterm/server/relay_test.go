@@ -4,6 +4,9 @@ package server
 
 import (
 	"context"
+	"io"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -39,6 +42,53 @@ func TestRelayEndsWithItsClient(t *testing.T) {
 		synctest.Wait()
 		if n := h.server.connections.Load(); n != 0 {
 			t.Errorf("%d connections are left", n)
+		}
+	})
+}
+
+// A stuck is a stream that brings data without end, and takes it until a write has more than
+// smallBuffer, or is the third. That blocks until the end.
+type stuck struct {
+	writes *int
+	large  *atomic.Int64
+	end    chan struct{}
+}
+
+func (s stuck) Read(b []byte) (int, error) { return len(b), nil }
+
+func (s stuck) Write(b []byte) (int, error) {
+	if *s.writes++; *s.writes < 3 && len(b) == smallBuffer {
+		return len(b), nil
+	}
+	if len(b) > smallBuffer {
+		s.large.Add(1)
+	}
+	<-s.end
+	return 0, io.ErrClosedPipe
+}
+
+// Relays whose receivers read nothing hold a bounded number of large buffers of an account, and
+// give them back.
+func TestLargeBuffersOfAccount(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		account := newAccounts(1).of(0)
+		var large atomic.Int64
+		end := make(chan struct{})
+		var relays sync.WaitGroup
+		for range 2 * maxLarge {
+			relays.Go(func() {
+				s := stuck{new(int), &large, end}
+				copyStream(s, s, account.borrowed)
+			})
+		}
+		synctest.Wait()
+		if n := large.Load(); n != maxLarge {
+			t.Errorf("%d relays have large buffers, want %d", n, maxLarge)
+		}
+		close(end)
+		relays.Wait()
+		if n := len(account.borrowed); n != 0 {
+			t.Errorf("%d large buffers are not given back", n)
 		}
 	})
 }

@@ -104,7 +104,7 @@ func (c *conn) attach(ctx context.Context, req *wire.Attach, m wire.Message) err
 	l := admission{uid: c.account.UID, account: open.Account, key: string(open.Key), scope: open.Scope, noPTY: open.NoPTY}
 	c.carrier.SetDeadline(time.Time{})
 	defer c.guard(l, rightTime)()
-	return c.relay(answer, toHolder)
+	return c.relay(c.account.UID, answer, toHolder)
 }
 
 // ended returns the error for a client whose session has ended since it was found,

@@ -62,7 +62,7 @@ func (c *conn) resume(m wire.Message) error {
 	}
 	c.carrier.SetDeadline(time.Time{})
 	if answer.Type != wire.TypeResumed {
-		return c.relay(answer, toHolder) // a refusal, which ends the carrier
+		return c.relay(req.UID, answer, toHolder) // a refusal, which ends the carrier
 	}
 	l, err := resumedBy(req.UID, answer)
 	if err == nil {
@@ -79,7 +79,7 @@ func (c *conn) resume(m wire.Message) error {
 		return fmt.Errorf("resume: %w", err)
 	}
 	defer c.guard(l, 0)()
-	return c.relay(answer, toHolder)
+	return c.relay(req.UID, answer, toHolder)
 }
 
 // resumedBy returns the admission of a client that resumes, as its holder knows it.
