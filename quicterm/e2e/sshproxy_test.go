@@ -143,29 +143,7 @@ func TestSSHConfig(t *testing.T) {
 		}
 	})
 	t.Run("sftp", func(t *testing.T) {
-		h.Write("in", string(in))
-		h.Write("batch", fmt.Sprintf("put %s %s\nget %[2]s %[3]s\n", h.Path("in"), h.Path("there"), h.Path("back")))
-		cmd := command("sftp", "-F", through, "-b", h.Path("batch"), "server.qt")
-		out := new(rig.Output)
-		cmd.Stdout, cmd.Stderr = out, out
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		for i, name := range []string{"there", "back"} {
-			for start := time.Now(); ; time.Sleep(time.Millisecond) {
-				if info, err := os.Stat(h.Path(name)); err == nil && info.Size() > 0 {
-					break
-				}
-				if time.Since(start) > rig.Patience {
-					cmd.Process.Kill()
-					t.Fatalf("no %s: %s", name, out.String())
-				}
-			}
-			disturb(i + 1)
-		}
-		if err := cmd.Wait(); err != nil || h.Read("back") != string(in) || h.Read("there") != string(in) {
-			t.Errorf("%v: %s", err, out.String())
-		}
+		transfer(t, h, command("sftp", "-F", through, "-b", h.Path("batch"), "server.qt"), in, disturb)
 	})
 	t.Run("end in an outage", func(t *testing.T) {
 		cmd := command("ssh", "-F", through, "server.qt", "echo ready; cat")
@@ -203,5 +181,33 @@ func thirds(t *testing.T, w io.Writer, b []byte, between func(sent, step int)) {
 		if i < 2 {
 			between(end, i+1)
 		}
+	}
+}
+
+// transfer runs sftp, whose batch file it writes: a file goes there and comes back. It calls
+// disturb within each of the two transfers.
+func transfer(t *testing.T, h *rig.Host, cmd *exec.Cmd, in []byte, disturb func(step int)) {
+	t.Helper()
+	h.Write("in", string(in))
+	h.Write("batch", fmt.Sprintf("put %s %s\nget %[2]s %[3]s\n", h.Path("in"), h.Path("there"), h.Path("back")))
+	out := new(rig.Output)
+	cmd.Stdout, cmd.Stderr = out, out
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for i, name := range []string{"there", "back"} {
+		for start := time.Now(); ; time.Sleep(time.Millisecond) {
+			if info, err := os.Stat(h.Path(name)); err == nil && info.Size() > 0 {
+				break
+			}
+			if time.Since(start) > rig.Patience {
+				cmd.Process.Kill()
+				t.Fatalf("no %s: %s", name, out.String())
+			}
+		}
+		disturb(i + 1)
+	}
+	if err := cmd.Wait(); err != nil || h.Read("back") != string(in) || h.Read("there") != string(in) {
+		t.Errorf("%v: %s", err, out.String())
 	}
 }

@@ -18,7 +18,7 @@ import (
 // sshdFile is where sshd is: ordinary users do not have it in their PATH.
 const sshdFile = "/usr/sbin/sshd"
 
-// startSSHD starts OpenSSH's server on the loopback interface, with the host's key and for the
+// startSSHD starts OpenSSH's server at the address of the host's daemon, with its key and for the
 // account that runs the tests, whose home is the folder home of the host. It returns the
 // name of a file for ssh -F in which the server has the name server. path comes first in the
 // PATH of logins. options are further lines of sshd_config.
@@ -44,17 +44,23 @@ func startSSHD(t *testing.T, h *rig.Host, path string, options ...string) (confi
 			" PATH=" + strings.TrimPrefix(path+":", ":") + os.Getenv("PATH"),
 	}, options...)
 	h.Write("sshd_config", strings.Join(server, "\n")+"\n")
-	port := 0
+	address, port := "127.0.0.1", 0
+	if h.Addr.IsValid() {
+		address = h.Addr.Addr().String()
+	}
 	for range 10 { // another process may take the free port
 		port = freePort(t)
-		cmd := exec.Command(sshdFile, "-D", "-e", "-f", h.Path("sshd_config"), "-o", fmt.Sprintf("ListenAddress=127.0.0.1:%d", port))
+		cmd := exec.Command(sshdFile, "-D", "-e", "-f", h.Path("sshd_config"), "-o", fmt.Sprintf("ListenAddress=%s:%d", address, port))
+		if h.In != nil {
+			cmd = h.In.In(cmd)
+		}
 		log := new(rig.Output)
 		cmd.Stderr = log
 		cmd.WaitDelay = time.Second // logins whose client is gone keep it open
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		if found := log.Await(t, 0, regexp.MustCompile("(?s)(listening on 127)|.*[Bb]ind.*\n")); found[1] == "" {
+		if found := log.Await(t, 0, regexp.MustCompile("(?s)(listening on [0-9])|.*[Bb]ind.*\n")); found[1] == "" {
 			cmd.Wait()
 			continue
 		}
@@ -65,16 +71,16 @@ func startSSHD(t *testing.T, h *rig.Host, path string, options ...string) (confi
 				t.Logf("log of sshd:\n%s", log.String())
 			}
 		})
-		h.KnowName("127.0.0.1", uint16(port), h.Path("host_key.pub"))
+		h.KnowName(address, uint16(port), h.Path("host_key.pub"))
 		h.Write("ssh_config", fmt.Sprintf(`
 Host server
-	HostName 127.0.0.1
+	HostName %s
 	Port %d
 	IdentityFile %s
 	IdentitiesOnly yes
 	UserKnownHostsFile %s
 	StrictHostKeyChecking yes
-`, port, h.Path("id"), h.Path("known_hosts")))
+`, address, port, h.Path("id"), h.Path("known_hosts")))
 		return h.Path("ssh_config")
 	}
 	t.Fatal("no free port")
