@@ -2,12 +2,15 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/quicterm/quicterm/quicterm/bootstrap"
 	"github.com/quicterm/quicterm/quicterm/install"
 )
 
@@ -63,6 +66,31 @@ func installOn(ctx context.Context, host string, opts *options, from string) err
 		say(anotherFirst, report.First, host)
 	}
 	return nil
+}
+
+// offerInstall calls connect. If that says that the host has no qtd, and this machine has one
+// for it, offerInstall asks the user whether to copy it there, and then calls connect again.
+func offerInstall(ctx context.Context, host string, opts *options, connect func() error) error {
+	err := connect()
+	var missing *bootstrap.MissingError
+	if !errors.As(err, &missing) {
+		return err
+	}
+	platform, parseErr := install.ParsePlatform(missing.Platform)
+	if parseErr != nil {
+		return err
+	}
+	if _, findErr := findDaemon("", platform); findErr != nil {
+		return err
+	}
+	yes := func(answer string) bool { return strings.EqualFold(answer, "yes") }
+	if ask(fmt.Sprintf(installQuestion, missing.Host), yes) != nil {
+		return err
+	}
+	if err := installOn(ctx, host, opts, ""); err != nil {
+		return err
+	}
+	return connect()
 }
 
 // findDaemon returns the qtd to copy: that of a file, or else the one that belongs to this

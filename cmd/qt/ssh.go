@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/quicterm/quicterm/quicterm/bootstrap"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -19,6 +20,10 @@ func sshCommand(ctx context.Context, arg string, opts *options, command string) 
 	login, host, err := parseTarget(arg, opts)
 	if err != nil {
 		return nil, err
+	}
+	program, err := exec.LookPath("ssh")
+	if err != nil {
+		return nil, bootstrap.ErrNoSSH
 	}
 	args := []string{"-T", "-C", "-a", "-x", "-o", "ClearAllForwardings=yes", "-o", "RemoteCommand=none"}
 	if login != "" {
@@ -33,7 +38,7 @@ func sshCommand(ctx context.Context, arg string, opts *options, command string) 
 	if opts.verbose {
 		args = append(args, "-v")
 	}
-	cmd := exec.CommandContext(ctx, "ssh", append(args, "--", host, command)...)
+	cmd := exec.CommandContext(ctx, program, append(args, "--", host, command)...)
 	cmd.Stderr = &printable{to: os.Stderr}
 	cmd.WaitDelay = time.Second // a master of ControlPersist keeps standard error open
 	return cmd, nil

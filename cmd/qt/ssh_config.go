@@ -72,7 +72,9 @@ func proxyCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			err = runSession(c.Context(), host, &opts, &wire.Attach{Command: relayCommand(h.Port)})
+			err = offerInstall(c.Context(), host, &opts, func() error {
+				return runSession(c.Context(), host, &opts, &wire.Attach{Command: relayCommand(h.Port)})
+			})
 			var signaled *signalError
 			if errors.As(err, &signaled) { // ssh ends its proxies by SIGHUP
 				return exitError(signaled.status())

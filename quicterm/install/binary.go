@@ -20,9 +20,9 @@ type Platform struct{ OS, Arch string }
 
 func (p Platform) String() string { return p.OS + "/" + p.Arch }
 
-// parsePlatform returns the platform of what `uname -sm` prints. Its fields are good for names
+// ParsePlatform returns the platform of what `uname -sm` prints. Its fields are good for names
 // of directories.
-func parsePlatform(uname string) (Platform, error) {
+func ParsePlatform(uname string) (Platform, error) {
 	uname = strings.ToLower(uname)
 	system, machine, ok := strings.Cut(uname, " ")
 	odd := func(r rune) bool { return r != '_' && r != '-' && (r < '0' || r > '9') && (r < 'a' || r > 'z') }

@@ -49,7 +49,7 @@ func Install(cmd *exec.Cmd, find func(Platform) (*Binary, error), copying func(*
 		}
 		switch key {
 		case "platform":
-			if report.Platform, err = parsePlatform(text); err != nil {
+			if report.Platform, err = ParsePlatform(text); err != nil {
 				return nil, err
 			}
 		case "file":

@@ -138,7 +138,7 @@ func TestPlatform(t *testing.T) {
 		"Linux armv7l": "linux/arm", "Linux riscv64": "linux/riscv64", "FreeBSD amd64": "freebsd/amd64",
 		"": "", "Linux": "", "MINGW64_NT-10.0 x86_64": "", "Linux ../x": "", "Linux a b": "",
 	} {
-		p, err := parsePlatform(uname)
+		p, err := ParsePlatform(uname)
 		if got := p.String(); err == nil && got != want || err != nil && want != "" {
 			t.Errorf("%q: %s, %v; want %q", uname, got, err, want)
 		}
