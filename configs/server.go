@@ -10,7 +10,7 @@ import (
 
 // Server has the settings of qtd.
 type Server struct {
-	// Listen are the UDP addresses to serve. An address without a host means all
+	// Listen are the addresses to serve over UDP and TCP. An address without a host means all
 	// IPv4 and IPv6 addresses of this host.
 	Listen []string `toml:"listen"`
 	// HostKey are the private keys of this host. If empty, root uses the ssh host

@@ -131,7 +131,7 @@ var packages = []struct {
 		imports: "golang.org/x/sys",
 	},
 	{
-		path: "quicterm/systemd", role: "takes UDP sockets from the service manager, and keeps them with it",
+		path: "quicterm/systemd", role: "takes sockets from the service manager, and keeps them with it",
 		imports: "golang.org/x/sys",
 	},
 	{
@@ -167,7 +167,7 @@ var packages = []struct {
 	{
 		path: "quicterm/e2e", role: "tests of the programs as people use them",
 		tests: `bench/netem bench/rig buffer migrate/carrier migrate/carrier/quic
-			migrate/carrier/sealed quicterm/auth quicterm/bootstrap quicterm/holder quicterm/wire github.com/creack/pty golang.org/x/crypto golang.org/x/sys`,
+			migrate/carrier/sealed migrate/carrier/tcp quicterm/auth quicterm/bootstrap quicterm/holder quicterm/wire github.com/creack/pty golang.org/x/crypto golang.org/x/sys`,
 	},
 
 	{

@@ -14,7 +14,7 @@ import (
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
-func badBeforeLogin(t *testing.T, h *rig.Host) {
+func badBeforeLogin(t *testing.T, h *rig.Host, dial rawDialer) {
 	hello := encode(t, &wire.Hello{})
 	list := encode(t, &wire.List{})
 	many := make([][]byte, wire.MaxKeys+1)
@@ -53,7 +53,7 @@ func badBeforeLogin(t *testing.T, h *rig.Host) {
 		{name: "account with odd bytes", send: append(encode(t, &wire.Hello{User: "../\x00\xff\n" + strings.Repeat("x", 100_000), Keys: many[:1]}), list...), denied: true, why: "denied"},
 		{name: "resume of an unknown account", send: encode(t, &wire.Resume{UID: math.MaxUint32}), why: "resume"},
 	} {
-		c := dialRaw(t, h)
+		c := dial(t, h)
 		c.send(test.send)
 		if test.fin {
 			c.conn.CloseWrite()
@@ -77,8 +77,8 @@ func badBeforeLogin(t *testing.T, h *rig.Host) {
 }
 
 // A client may try five signatures.
-func badSignatures(t *testing.T, h *rig.Host) {
-	c := dialRaw(t, h)
+func badSignatures(t *testing.T, h *rig.Host, dial rawDialer) {
+	c := dial(t, h)
 	c.send(encode(t, &wire.Hello{User: accountName(t), Keys: [][]byte{h.Key.Marshal()}}), encode(t, &wire.List{}))
 	blobs := [][]byte{nil, {0}, random(100), []byte("SSHSIG"), append([]byte("SSHSIG\x00\x00\x00\x01\xff\xff\xff\xff"), random(50)...)}
 	for _, b := range blobs {
@@ -100,7 +100,7 @@ func badSignatures(t *testing.T, h *rig.Host) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	other := dialRaw(t, h)
+	other := dial(t, h)
 	signature, err := identity.Sign(other.conn, accountName(t))
 	if err != nil {
 		t.Fatal(err)
@@ -109,7 +109,7 @@ func badSignatures(t *testing.T, h *rig.Host) {
 	answer := encode(t, &wire.Answer{Key: h.Key.Marshal(), Signature: signature})
 	other.send(hello, answer, encode(t, &wire.List{}))
 	other.wantMessage(&wire.Listing{})
-	c = dialRaw(t, h)
+	c = dial(t, h)
 	c.send(hello, answer, encode(t, &wire.List{}))
 	c.wantMessage(&wire.Offer{})
 	c.conn.CloseWrite()
@@ -117,19 +117,19 @@ func badSignatures(t *testing.T, h *rig.Host) {
 }
 
 // A token is valid once. (Package auth tests that it expires.)
-func badTokens(t *testing.T, h *rig.Host) {
+func badTokens(t *testing.T, h *rig.Host, dial rawDialer) {
 	hello, list := encode(t, &wire.Hello{}), encode(t, &wire.List{})
 	for _, token := range [][]byte{nil, {}, random(31), random(32), random(33), random(150_000)} {
-		c := dialRaw(t, h)
+		c := dial(t, h)
 		c.send(hello, encode(t, &wire.Token{Token: token}), list)
 		c.wantDenied("token is not valid")
 	}
-	c := dialRaw(t, h)
+	c := dial(t, h)
 	c.send(hello, header(wire.TypeToken, 100), random(100), list)
 	c.wantDenied("denied")
 	once := newToken(t, h)
 	for i := range 3 {
-		c := dialRaw(t, h)
+		c := dial(t, h)
 		c.send(hello, once, list)
 		if i == 0 {
 			c.wantMessage(&wire.Listing{})
@@ -138,11 +138,11 @@ func badTokens(t *testing.T, h *rig.Host) {
 		c.wantDenied("token is not valid")
 	}
 	// Nor after a wrong one on the same connection, nor twice on one.
-	c = dialRaw(t, h)
+	c = dial(t, h)
 	c.send(hello, encode(t, &wire.Token{Token: random(32)}), newToken(t, h), list)
 	c.wantDenied("token is not valid")
 	once = newToken(t, h)
-	c = dialRaw(t, h)
+	c = dial(t, h)
 	c.send(hello, once, once, list)
 	c.wantDenied("token is not valid")
 }

@@ -4,20 +4,22 @@ package e2e
 
 import (
 	"os"
+	"path"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/quicterm/quicterm/bench/rig"
 	"github.com/quicterm/quicterm/migrate/carrier"
+	"github.com/quicterm/quicterm/migrate/carrier/quic"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
 // Requests of an authenticated client.
-func badRequests(t *testing.T, h *rig.Host) {
+func badRequests(t *testing.T, h *rig.Host, dial rawDialer) {
 	login := func() *rawClient {
 		t.Helper()
-		c := dialRaw(t, h)
+		c := dial(t, h)
 		c.send(encode(t, &wire.Hello{}), newToken(t, h), encode(t, &wire.List{}))
 		c.wantMessage(&wire.Listing{})
 		return c
@@ -67,12 +69,12 @@ func badRequests(t *testing.T, h *rig.Host) {
 }
 
 // Each proof is valid once. An unknown session and a wrong proof get the same answer.
-func badResumes(t *testing.T, h *rig.Host) {
+func badResumes(t *testing.T, h *rig.Host, dial rawDialer) {
 	instance := newInstance()
-	first, attached := attachRaw(t, h, &wire.Attach{Instance: instance, Session: "resumed", Mode: wire.ModeAttachOrCreate, Command: "cat"})
+	first, attached := attachRaw(t, h, &wire.Attach{Instance: instance, Session: path.Base(t.Name()), Mode: wire.ModeAttachOrCreate, Command: "cat"})
 	resume := func(r *wire.Resume, answer wire.Body) *rawClient {
 		t.Helper()
-		c := dialRaw(t, h)
+		c := dial(t, h)
 		c.send(encode(t, r))
 		c.wantMessage(answer)
 		return c
@@ -108,7 +110,7 @@ func badResumes(t *testing.T, h *rig.Host) {
 			t.Errorf("another account: answered %+v; a replayed proof: %+v", d, replayed)
 		}
 	} else {
-		c := dialRaw(t, h)
+		c := dial(t, h)
 		c.send(encode(t, foreign))
 		c.wantDropped("does not serve")
 	}
@@ -156,7 +158,7 @@ func TestDatagramsBeforeAttach(t *testing.T) {
 
 	c = login(200)
 	select {
-	case <-c.conn.Context().Done():
+	case <-c.conn.(*quic.Conn).Context().Done():
 	case <-time.After(rig.Patience):
 		t.Error("200 datagrams do not end the connection")
 	}

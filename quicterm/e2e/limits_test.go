@@ -22,14 +22,14 @@ func TestMaxUnauthenticated(t *testing.T) {
 	h.Settings["max_unauthenticated"] = "6"
 	h.Settings["auth_timeout"] = `"2s"`
 	h.Start()
-	var silent []*rawClient
+	var silent []*quic.Conn
 	for range 10 {
-		silent = append(silent, dialRaw(t, h))
+		silent = append(silent, dialRaw(t, h).conn.(*quic.Conn))
 	}
-	for _, c := range silent[:7] {
-		<-c.conn.Context().Done()
-		if err := context.Cause(c.conn.Context()); !quic.Refused(err) {
-			t.Errorf("%s: %v, want a refusal", c.logName, err)
+	for n, c := range silent[:7] {
+		<-c.Context().Done()
+		if err := context.Cause(c.Context()); !quic.Refused(err) {
+			t.Errorf("client %d: %v, want a refusal", n, err)
 		}
 	}
 	wantOutput(t, h.QT("connect", "echo in"), "in\n")

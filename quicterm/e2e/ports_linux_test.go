@@ -35,25 +35,31 @@ func TestPortTakenByAnotherAccount(t *testing.T) {
 	intruder := serveAsStranger(t, n, "127.0.0.1:4433")
 
 	h.Start()
-	log := fmt.Sprintf(`another process has a port of this daemon.* address=127\.0\.0\.1:4433 uid=%d pid=%d`, stranger, intruder.Process.Pid)
-	h.Log.Await(t, 0, regexp.MustCompile(log))
+	for _, protocol := range []string{"udp", "tcp"} {
+		log := fmt.Sprintf(`another process has a port of this daemon.* protocol=%s address=127\.0\.0\.1:4433 uid=%d pid=%d`,
+			protocol, stranger, intruder.Process.Pid)
+		h.Log.Await(t, 0, regexp.MustCompile(log))
+	}
 	reach := func(address string) {
 		t.Helper()
 		addr := netip.MustParseAddrPort(address)
 		h.Know(addr, h.Path("host_key.pub"))
 		wantOutput(t, n.In(h.Via(addr, "connect", nil, "echo in")), "in\n")
+		rig.Inside(n, func() (net.Conn, error) { return net.Dial("tcp", address) }).Close()
 	}
 	reach("192.0.2.1:4433")
 	reach("[::1]:4433")
 
 	n.IP("addr", "add", "192.0.2.2/32", "dev", "lo") // addresses come and go
-	h.Log.Await(t, 0, regexp.MustCompile(`listening address=192\.0\.2\.2:4433`))
+	h.Log.Await(t, 0, regexp.MustCompile(`listening address=192\.0\.2\.2:4433 protocol=udp`))
+	h.Log.Await(t, 0, regexp.MustCompile(`listening address=192\.0\.2\.2:4433 protocol=tcp`))
 	intruder.Process.Kill()
 	intruder.Wait()
-	h.Log.Await(t, 0, regexp.MustCompile(`listening address=127\.0\.0\.1:4433`))
+	h.Log.Await(t, 0, regexp.MustCompile(`listening address=127\.0\.0\.1:4433 protocol=udp`))
+	h.Log.Await(t, 0, regexp.MustCompile(`listening address=127\.0\.0\.1:4433 protocol=tcp`))
 	reach("127.0.0.1:4433")
-	if got := strings.Count(h.Log.String(), "another process has a port"); got != 1 {
-		t.Errorf("%d lines about one other process", got)
+	if got := strings.Count(h.Log.String(), "another process has a port"); got != 2 {
+		t.Errorf("%d lines about two sockets of one other process", got)
 	}
 }
 
@@ -98,8 +104,7 @@ func TestPortHeldOverRestart(t *testing.T) {
 	h.In = m
 	h.Start()
 	m.socket.SetReadDeadline(time.Now().Add(rig.Patience))
-	m.await("READY=1")
-	m.await("FDSTORE=1")
+	m.await(func() bool { return m.ready && len(m.kept) == 2 })
 	x := h.Shell(h.Addr)
 	x.Run("echo be''fore", "before")
 
@@ -108,34 +113,40 @@ func TestPortHeldOverRestart(t *testing.T) {
 		t.Errorf("another process has got %v", c.LocalAddr())
 		c.Close()
 	}
-	h.Start()
-	if got := h.Addr; got != m.address {
-		t.Errorf("the next daemon listens at %v, the last one did at %v", got, m.address)
+	if l, err := net.ListenTCP("tcp", net.TCPAddrFromAddrPort(h.Addr)); err == nil {
+		t.Errorf("another process has got %v for TCP", l.Addr())
+		l.Close()
 	}
+	address := h.Addr
+	h.Start()
+	if got := h.Addr; got != address {
+		t.Errorf("the next daemon listens at %v, the last one did at %v", got, address)
+	}
+	dialRawTCP(t, h).conn.Close()
 	x.Run("echo af''ter", "after")
 }
 
 // A manager stands in for systemd: it keeps sockets, and passes them to the next daemon.
 type manager struct {
-	t       *testing.T
-	host    *rig.Host
-	socket  *net.UnixConn
-	path    string
-	states  map[string]bool // that the daemon has told
-	name    string          // of the socket that it keeps
-	kept    *os.File
-	address netip.AddrPort
+	t      *testing.T
+	socket *net.UnixConn
+	path   string
+	ready  bool       // the daemon has said so
+	names  []string   // of the sockets that it keeps
+	kept   []*os.File // the sockets
 }
 
 func newManager(t *testing.T, h *rig.Host) *manager {
-	m := &manager{t: t, host: h, path: h.Path("notify"), states: make(map[string]bool)}
+	m := &manager{t: t, path: h.Path("notify")}
 	var err error
 	if m.socket, err = net.ListenUnixgram("unixgram", &net.UnixAddr{Name: m.path, Net: "unixgram"}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
 		m.socket.Close()
-		m.kept.Close()
+		for _, f := range m.kept {
+			f.Close()
+		}
 	})
 	return m
 }
@@ -147,16 +158,16 @@ func (m *manager) In(cmd *exec.Cmd) *exec.Cmd {
 	cmd = exec.Command(args[0], args[1:]...)
 	cmd.Env = append(os.Environ(), "NOTIFY_SOCKET="+m.path)
 	if m.kept != nil {
-		cmd.Env = append(cmd.Env, "LISTEN_FDS=1", "LISTEN_FDNAMES="+m.name)
-		cmd.ExtraFiles = []*os.File{m.kept}
+		cmd.Env = append(cmd.Env, fmt.Sprintf("LISTEN_FDS=%d", len(m.kept)), "LISTEN_FDNAMES="+strings.Join(m.names, ":"))
+		cmd.ExtraFiles = m.kept
 	}
 	return cmd
 }
 
-// await receives what the daemon tells, until it has told a state.
-func (m *manager) await(state string) {
+// await receives what the daemon tells, until enough holds.
+func (m *manager) await(enough func() bool) {
 	m.t.Helper()
-	for !m.states[state] {
+	for !enough() {
 		b, oob := make([]byte, 4096), make([]byte, 128)
 		n, oobn, _, _, err := m.socket.ReadMsgUnix(b, oob)
 		if err != nil {
@@ -164,9 +175,9 @@ func (m *manager) await(state string) {
 		}
 		for line := range strings.Lines(string(b[:n])) {
 			line = strings.TrimSpace(line)
-			m.states[line] = true
+			m.ready = m.ready || line == "READY=1"
 			if name, ok := strings.CutPrefix(line, "FDNAME="); ok {
-				m.name = name
+				m.names = append(m.names, name)
 			}
 		}
 		messages, err := unix.ParseSocketControlMessage(oob[:oobn])
@@ -178,7 +189,7 @@ func (m *manager) await(state string) {
 			if err != nil || len(fds) != 1 {
 				m.t.Fatalf("%d descriptors, %v; want 1", len(fds), err)
 			}
-			m.kept, m.address = os.NewFile(uintptr(fds[0]), "kept"), m.host.Addr
+			m.kept = append(m.kept, os.NewFile(uintptr(fds[0]), "kept"))
 		}
 	}
 }

@@ -10,8 +10,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/netip"
 	"regexp"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -22,16 +24,25 @@ import (
 	"github.com/quicterm/quicterm/migrate/carrier"
 	"github.com/quicterm/quicterm/migrate/carrier/quic"
 	"github.com/quicterm/quicterm/migrate/carrier/sealed"
+	"github.com/quicterm/quicterm/migrate/carrier/tcp"
 	"github.com/quicterm/quicterm/quicterm/auth"
 	"github.com/quicterm/quicterm/quicterm/bootstrap"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
+// A rawConn is a connection over QUIC or TCP.
+type rawConn interface {
+	carrier.Carrier
+	carrier.Addressed
+	carrier.KeyExporter
+	CloseWrite() error
+}
+
 // A rawClient is a connection to the daemon that may send anything.
 type rawClient struct {
 	t        *testing.T
 	h        *rig.Host
-	conn     *quic.Conn
+	conn     rawConn
 	logName  string // names the client in the log
 	logStart int    // length of the log when it connected: ports are reused
 }
@@ -47,6 +58,28 @@ func dialRaw(t *testing.T, h *rig.Host) *rawClient {
 	t.Cleanup(func() { conn.Close() })
 	return &rawClient{t: t, h: h, conn: conn, logStart: start, logName: fmt.Sprintf("127.0.0.1:%d ", conn.LocalAddr().Port())}
 }
+
+// dialRawTCP is dialRaw over TCP. On Linux it has another source address than QUIC: both may have
+// the same port.
+func dialRawTCP(t *testing.T, h *rig.Host) *rawClient {
+	t.Helper()
+	start := h.Log.Len()
+	ctx, cancel := context.WithTimeout(t.Context(), rig.Patience)
+	defer cancel()
+	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)}}
+	if runtime.GOOS == "linux" {
+		d.LocalAddr = &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}
+	}
+	conn, err := tcp.Dial(ctx, d.DialContext, h.Addr, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{wire.ALPN}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	return &rawClient{t: t, h: h, conn: conn, logStart: start, logName: conn.LocalAddr().String() + " "}
+}
+
+// A rawDialer is dialRaw or dialRawTCP.
+type rawDialer func(*testing.T, *rig.Host) *rawClient
 
 // tryDial connects to a daemon that may refuse the connection.
 func tryDial(addr netip.AddrPort) (*quic.Conn, error) {

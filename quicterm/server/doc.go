@@ -1,4 +1,4 @@
-// Package server is the daemon: it authenticates clients that connect over QUIC,
+// Package server is the daemon: it authenticates clients that connect over QUIC or TCP,
 // finds or starts the holder of the session that a client asks for, and relays the
 // bytes of both, without interpreting them. Sessions live on when the daemon ends:
 // they belong to their holders.
@@ -31,6 +31,7 @@
 //	proof       what authenticated a client: "token", "ssh", or the fingerprint of its key
 //	software    name and version of a client
 //	address     address and port that the daemon listens on
+//	protocol    "udp" or "tcp"
 //	serves      account that the daemon serves, or "all accounts"
 //	file        path of a file
 //	signal      name of a signal

@@ -28,14 +28,15 @@ const bindInterval = time.Second
 // connections go on when the address comes back.
 const vanishedTime = time.Minute
 
-// sockets are the UDP sockets of a daemon. Where a process of another account has taken a
-// port on one address, the daemon serves all other addresses, and tries to get that one
-// again.
+// sockets are the UDP sockets and the TCP listeners of a daemon, at the same addresses and ports.
+// Where a process of another account has taken a port on one address, the daemon serves all
+// other addresses, and tries to get that one again. So it does without TCP where it has only UDP.
 type sockets struct {
 	server  *Server
 	manager *systemd.Manager
-	serves  string                   // see Log in the package's documentation
-	spare   map[binding]*net.UDPConn // passed by the manager and not used yet
+	serves  string             // see Log in the package's documentation
+	spare   map[binding]socket // passed by the manager and not used yet
+	beside  []binding          // what a unit of type socket has not opened beside its own
 
 	addresses func() ([]net.Addr, error) // of this machine
 	opened    chan struct{}              // wakes serve
@@ -46,12 +47,15 @@ type sockets struct {
 	fresh  []*openSocket           // opened and not served yet
 	whole  bool                    // nothing is missing
 	taken  map[taker]bool          // sockets of others that were logged
-	failed map[string]bool         // addresses whose error was logged
+	failed map[wish]bool           // those whose error was logged
 }
+
+// A wish is a protocol, "udp" or "tcp", and an address to listen on.
+type wish struct{ protocol, address string }
 
 // An openSocket is a socket, and whether it is still needed.
 type openSocket struct {
-	*quic.Socket
+	socket
 	wanted bool        // the settings name its address
 	seenAt time.Time   // when its address was one of this machine, if it is not wanted
 	gone   atomic.Bool // it is closed since its address is gone
@@ -62,36 +66,30 @@ type openSocket struct {
 func (s *Server) newSockets() (*sockets, error) {
 	l := &sockets{
 		server: s, manager: s.manager, serves: s.self.Name, addresses: net.InterfaceAddrs,
-		spare: make(map[binding]*net.UDPConn),
+		spare: make(map[binding]socket),
 		open:  make(map[binding]*openSocket),
-		taken: make(map[taker]bool), failed: make(map[string]bool),
+		taken: make(map[taker]bool), failed: make(map[wish]bool),
 		opened: make(chan struct{}, 1),
 	}
 	if s.all {
 		l.serves = "all accounts"
 	}
 	if s.granted {
-		c, err := listenGranted(net.IPv4(127, 0, 0, 1), net.IPv6loopback)
-		if err != nil {
-			return nil, err
-		}
-		l.addLocked(bindingOf(c), c, true)
+		_, err := l.openGrantedLocked(netip.AddrFrom4([4]byte{127, 0, 0, 1}), netip.IPv6Loopback())
 		l.whole = true
-		return l, nil
+		return l, err
 	}
 	for _, p := range s.passed {
 		if b := bindingOf(p.Conn); strings.HasPrefix(p.Name, keptPrefix) {
 			l.spare[b] = p.Conn
 		} else { // of a unit of type socket, which replaces the setting
 			l.addLocked(b, p.Conn, true)
-			l.whole = true
+			l.beside = append(l.beside, b.beside())
 		}
 	}
-	if !l.whole {
-		if err := l.fill(); err != nil && len(l.open) == 0 && !s.all {
-			l.close()
-			return nil, fmt.Errorf("%w: another qtd may be running: stop it, or listen on another port", err)
-		}
+	if err := l.fill(); err != nil && !l.hasUDP() && !s.all {
+		l.close()
+		return nil, fmt.Errorf("%w: another qtd may be running: stop it, or listen on another port", err)
 	}
 	for b, c := range l.spare { // the settings have changed
 		c.Close()
@@ -101,8 +99,8 @@ func (s *Server) newSockets() (*sockets, error) {
 }
 
 // addLocked adds an open socket.
-func (l *sockets) addLocked(b binding, c *net.UDPConn, wanted bool) {
-	socket := &openSocket{Socket: &quic.Socket{UDPConn: c}, wanted: wanted}
+func (l *sockets) addLocked(b binding, c socket, wanted bool) {
+	socket := &openSocket{socket: c, wanted: wanted}
 	l.open[b] = socket
 	l.fresh = append(l.fresh, socket)
 }
@@ -116,20 +114,71 @@ func (l *sockets) fill() error {
 	}
 	var failures []error
 	l.whole = true
-	for _, wanted := range l.server.settings.Listen {
-		addr, err := net.ResolveUDPAddr("udp", wanted)
-		if err == nil {
-			err = l.fillLocked(addr.AddrPort())
-		} else {
-			err = fmt.Errorf("address to listen on: %w", err)
-		}
+	check := func(protocol, address string, port uint16, err error) {
 		if err != nil {
 			l.whole = false
-			l.reportLocked(wanted, addr, err)
+			l.reportLocked(wish{protocol, address}, port, err)
 			failures = append(failures, err)
 		}
 	}
+	for _, b := range l.beside {
+		check(b.protocol(), b.address.String(), b.address.Port(), l.openLocked(b, true))
+	}
+	if l.beside != nil {
+		return errors.Join(failures...)
+	}
+	for _, wanted := range l.server.settings.Listen {
+		addr, err := net.ResolveUDPAddr("udp", wanted)
+		if err != nil {
+			check("udp", wanted, 0, fmt.Errorf("address to listen on: %w", err))
+			continue
+		}
+		a := addr.AddrPort()
+		check("udp", wanted, a.Port(), l.fillLocked("udp", a))
+		if a, ok := l.assignedLocked(a); ok {
+			check("tcp", wanted, a.Port(), l.fillLocked("tcp", a))
+		}
+	}
 	return errors.Join(failures...)
+}
+
+// assignedLocked returns an address with the port that the system has assigned to its UDP socket,
+// if its own is 0. It reports whether there is a port.
+func (l *sockets) assignedLocked(a netip.AddrPort) (netip.AddrPort, bool) {
+	if a.Port() != 0 {
+		return a, true
+	}
+	ip := a.Addr().Unmap()
+	for b, c := range l.open {
+		sameIP := b.address.Addr() == ip || !ip.IsValid() && b.address.Addr().IsUnspecified()
+		if b.protocol() == "udp" && b.address.Port() == 0 && sameIP {
+			return netip.AddrPortFrom(ip, bindingOf(c.socket).address.Port()), true
+		}
+	}
+	return a, false
+}
+
+// hasUDP reports whether a UDP socket is open.
+func (l *sockets) hasUDP() bool {
+	for b := range l.open {
+		if b.protocol() == "udp" {
+			return true
+		}
+	}
+	return false
+}
+
+// openGrantedLocked opens the sockets of a granted daemon at one of the given addresses, and
+// returns how its UDP socket is bound.
+func (l *sockets) openGrantedLocked(ips ...netip.Addr) (binding, error) {
+	udp, tcp, err := listenGranted(ips...)
+	if err != nil {
+		return binding{}, err
+	}
+	b := bindingOf(udp)
+	l.addLocked(b, udp, true)
+	l.addLocked(bindingOf(tcp), tcp, true)
+	return b, nil
 }
 
 // public returns the address at which programs of this machine reach the daemon, with the port
@@ -141,35 +190,33 @@ func (l *sockets) public() (netip.AddrPort, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !l.all.IsValid() {
-		c, err := listenGranted(net.IPv6unspecified)
+		b, err := l.openGrantedLocked(netip.IPv6Unspecified())
 		if err != nil {
 			return netip.AddrPort{}, err
 		}
-		b := bindingOf(c)
-		l.addLocked(b, c, true)
 		l.all = netip.AddrPortFrom(loopback[b.network], b.address.Port())
 		l.opened <- struct{}{}
 	}
 	return l.all, nil
 }
 
-// fillLocked opens the sockets of one address. If it means all addresses, and one socket
-// cannot have them, there are several, as few as possible.
-func (l *sockets) fillLocked(wanted netip.AddrPort) error {
+// fillLocked opens the sockets of a protocol at one address. If it means all addresses, and one
+// socket cannot have them, there are several, as few as possible.
+func (l *sockets) fillLocked(protocol string, wanted netip.AddrPort) error {
 	ip, port := wanted.Addr().Unmap(), wanted.Port()
-	at := func(network string, ip netip.Addr) binding {
-		return binding{network, netip.AddrPortFrom(ip, port)}
+	at := func(family string, ip netip.Addr) binding {
+		return binding{protocol + family, netip.AddrPortFrom(ip, port)}
 	}
 	switch {
 	case ip.IsValid() && ip.Is4() && ip.IsUnspecified():
-		return l.fillFamilyLocked(at("udp4", ip))
+		return l.fillFamilyLocked(at("4", ip))
 	case ip.IsValid() && ip.Is4():
-		return l.openLocked(at("udp4", ip), true)
+		return l.openLocked(at("4", ip), true)
 	case ip.IsValid() && !ip.IsUnspecified():
-		return l.openLocked(at("udp6", ip), true)
+		return l.openLocked(at("6", ip), true)
 	}
-	four, six := at("udp4", netip.IPv4Unspecified()), at("udp6", netip.IPv6Unspecified())
-	if !l.anyLocked(four) && !l.anyLocked(six) && l.openLocked(at("udp", netip.IPv6Unspecified()), true) == nil {
+	four, six := at("4", netip.IPv4Unspecified()), at("6", netip.IPv6Unspecified())
+	if !l.anyLocked(four) && !l.anyLocked(six) && l.openLocked(at("", netip.IPv6Unspecified()), true) == nil {
 		return nil
 	}
 	return errors.Join(l.fillFamilyLocked(four), l.fillFamilyLocked(six))
@@ -242,21 +289,19 @@ func (l *sockets) openLocked(b binding, wanted bool) error {
 		socket.wanted = socket.wanted || wanted
 		return nil
 	}
-	c := l.spare[b]
-	delete(l.spare, b)
-	if c == nil {
-		var err error
-		addr := net.UDPAddrFromAddrPort(b.address)
-		if b.network == "udp" {
-			addr.IP = nil // also where there is no IPv6
-		}
-		if c, err = net.ListenUDP(b.network, addr); err != nil {
-			return err
-		}
-		if wanted {
-			if err := l.manager.Keep(b.keptName(), c); err != nil {
-				l.server.log.Warn("the port is not held while the daemon restarts", "address", c.LocalAddr().String(), "error", err)
-			}
+	if c := l.spare[b]; c != nil {
+		delete(l.spare, b)
+		l.addLocked(b, c, wanted)
+		return nil
+	}
+	c, err := b.listen()
+	if err != nil {
+		return err
+	}
+	if wanted {
+		if err := l.manager.Keep(b.keptName(), c); err != nil {
+			l.server.log.Warn("the port is not held while the daemon restarts",
+				"address", bindingOf(c).address.String(), "error", err)
 		}
 	}
 	l.addLocked(b, c, wanted)
@@ -269,34 +314,33 @@ const maxTakers = 16
 
 // A taker is a socket of another process that is in our way.
 type taker struct {
-	address netip.AddrPort
-	uid     uint32
-	inode   string // that /proc names the socket by
+	protocol string // "udp" or "tcp"
+	address  netip.AddrPort
+	uid      uint32
+	inode    string // that /proc names the socket by
 }
 
-// reportLocked logs why an address cannot be had, once, and who has its port.
-func (l *sockets) reportLocked(wanted string, addr *net.UDPAddr, err error) {
-	log := l.server.log
+// reportLocked logs why a wish cannot be fulfilled, once, and who has the port.
+func (l *sockets) reportLocked(w wish, port uint16, err error) {
+	log := l.server.log.With("protocol", w.protocol)
 	known := false
-	if addr != nil {
-		for _, t := range takers(uint16(addr.Port), l.oursLocked) {
-			if known = true; !l.taken[t] && len(l.taken) < maxTakers {
-				l.taken[t] = true
-				log.Error("another process has a port of this daemon, which serves its other addresses and tries again",
-					"address", t.address.String(), "uid", t.uid, "pid", processOf(t.inode))
-			}
+	for _, t := range takers(w.protocol, port, l.oursLocked) {
+		if known = true; !l.taken[t] && len(l.taken) < maxTakers {
+			l.taken[t] = true
+			log.Error("another process has a port of this daemon, which serves without it and tries again",
+				"address", t.address.String(), "uid", t.uid, "pid", processOf(t.inode))
 		}
 	}
-	if !known && !errors.Is(err, errEach) && !l.failed[wanted] {
-		l.failed[wanted] = true
-		log.Error("cannot listen, and try again", "address", wanted, "error", err)
+	if !known && !errors.Is(err, errEach) && !l.failed[w] {
+		l.failed[w] = true
+		log.Error("cannot listen, and try again", "address", w.address, "error", err)
 	}
 }
 
-// oursLocked reports whether a socket is open at an address.
-func (l *sockets) oursLocked(a netip.AddrPort) bool {
+// oursLocked reports whether a socket of a protocol is open at an address.
+func (l *sockets) oursLocked(protocol string, a netip.AddrPort) bool {
 	for _, c := range l.open {
-		if bindingOf(c.UDPConn).address == a {
+		if b := bindingOf(c.socket); b.protocol() == protocol && b.address == a {
 			return true
 		}
 	}
@@ -315,9 +359,8 @@ func (l *sockets) serve(ctx context.Context) error {
 		l.fresh = nil
 		l.mu.Unlock()
 		for _, c := range fresh {
-			l.server.log.Info("listening", "address", c.LocalAddr().String(), "serves", l.serves)
 			wg.Go(func() {
-				if err := l.server.serveQUIC(ctx, c); err != nil && !c.gone.Load() {
+				if err := l.serveSocket(ctx, c.socket); err != nil && !c.gone.Load() {
 					cancel(err)
 				}
 			})
@@ -337,6 +380,16 @@ func (l *sockets) serve(ctx context.Context) error {
 			l.fill()
 		}
 	}
+}
+
+// serveSocket serves a socket until ctx ends. It closes the socket.
+func (l *sockets) serveSocket(ctx context.Context, c socket) error {
+	b := bindingOf(c)
+	l.server.log.Info("listening", "address", b.address.String(), "protocol", b.protocol(), "serves", l.serves)
+	if listener, ok := c.(*net.TCPListener); ok {
+		return l.server.serveTCP(ctx, listener)
+	}
+	return l.server.serveQUIC(ctx, &quic.Socket{UDPConn: c.(*net.UDPConn)})
 }
 
 // close closes sockets that are not served.
@@ -363,7 +416,10 @@ func (l *sockets) local() (netip.AddrPort, error) {
 	defer l.mu.Unlock()
 	var addresses []netip.AddrPort
 	for _, c := range l.open {
-		b := bindingOf(c.UDPConn)
+		b := bindingOf(c.socket)
+		if b.protocol() != "udp" {
+			continue
+		}
 		if b.address.Addr().IsUnspecified() {
 			b.address = netip.AddrPortFrom(loopback[b.network], b.address.Port())
 		}

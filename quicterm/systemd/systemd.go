@@ -1,6 +1,6 @@
 //go:build linux || darwin
 
-// Package systemd takes UDP sockets over from a service manager, and keeps UDP sockets
+// Package systemd takes sockets over from a service manager, and keeps sockets
 // with it while this process restarts: so no other account can take their ports meanwhile.
 // It follows sd_listen_fds(3) and sd_notify(3). Without a service manager it does nothing.
 package systemd
@@ -8,10 +8,12 @@ package systemd
 import (
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -22,9 +24,15 @@ const firstFD = 3
 // maxFDs bounds how many sockets are taken over: a daemon has a few.
 const maxFDs = 64
 
-// A Socket is a bound UDP socket that the manager has passed.
+// A Conn is a *net.UDPConn or a *net.TCPListener.
+type Conn interface {
+	syscall.Conn
+	io.Closer
+}
+
+// A Socket is a bound UDP socket, or a TCP socket that listens, which the manager has passed.
 type Socket struct {
-	Conn *net.UDPConn
+	Conn Conn
 	Name string // that Keep gave it, or that of the unit of type socket
 }
 
@@ -51,7 +59,7 @@ func Start() (*Manager, []Socket, error) {
 	for i := range n {
 		fd := firstFD + i
 		unix.CloseOnExec(fd)
-		conn, err := udpSocket(fd)
+		conn, err := takeOver(fd)
 		if err != nil {
 			failures = append(failures, fmt.Errorf("descriptor %d that the service manager has passed: %w", fd, err))
 			continue
@@ -65,11 +73,23 @@ func Start() (*Manager, []Socket, error) {
 	return m, sockets, errors.Join(failures...)
 }
 
-// udpSocket takes a descriptor over, which must be of a bound UDP socket.
-func udpSocket(fd int) (*net.UDPConn, error) {
+// takeOver takes a descriptor over, which must be of a bound UDP socket or of a TCP socket that
+// listens.
+func takeOver(fd int) (Conn, error) {
 	f := os.NewFile(uintptr(fd), "passed")
 	defer f.Close()
-	c, err := net.FilePacketConn(f) // another descriptor of the same socket
+	if listens, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_ACCEPTCONN); err == nil && listens != 0 {
+		l, err := net.FileListener(f) // another descriptor of the same socket
+		if err != nil {
+			return nil, err
+		}
+		if listener, ok := l.(*net.TCPListener); ok {
+			return listener, nil
+		}
+		l.Close()
+		return nil, errors.New("it listens, and not on TCP")
+	}
+	c, err := net.FilePacketConn(f)
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +107,7 @@ func udpSocket(fd int) (*net.UDPConn, error) {
 
 // Keep has the manager keep a socket while this process restarts: the next one is passed
 // it with the name.
-func (m *Manager) Keep(name string, c *net.UDPConn) error {
+func (m *Manager) Keep(name string, c Conn) error {
 	raw, err := c.SyscallConn()
 	if err != nil {
 		return err

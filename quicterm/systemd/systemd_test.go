@@ -31,15 +31,20 @@ func TestMain(m *testing.M) {
 		if flags, err := unix.FcntlInt(firstFD, unix.F_GETFD, 0); err == nil && flags&unix.FD_CLOEXEC == 0 {
 			inherited = "inherited by children"
 		}
-		fmt.Println(s.Name, s.Conn.LocalAddr(), inherited)
+		switch c := s.Conn.(type) {
+		case *net.UDPConn:
+			fmt.Println(s.Name, "udp", c.LocalAddr(), inherited)
+		case *net.TCPListener:
+			fmt.Println(s.Name, "tcp", c.Addr(), inherited)
+		}
 	}
 	if err != nil {
 		fmt.Println(err)
 	}
 }
 
-// Only bound UDP sockets are taken over, only by the process that they are for, and no
-// child inherits them.
+// Only bound UDP sockets and TCP sockets that listen are taken over, only by the process that they
+// are for, and no child inherits them.
 func TestPassedSockets(t *testing.T) {
 	udp, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
 	if err != nil {
@@ -51,19 +56,27 @@ func TestPassedSockets(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer tcp.Close()
-	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM, 0)
+	unixListener, err := net.Listen("unix", t.TempDir()+"/socket")
 	if err != nil {
 		t.Fatal(err)
 	}
-	unbound := os.NewFile(uintptr(fd), "unbound")
-	defer unbound.Close()
+	defer unixListener.Close()
+	unused := func(typ int) *os.File {
+		fd, err := unix.Socket(unix.AF_INET, typ, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := os.NewFile(uintptr(fd), "unused")
+		t.Cleanup(func() { f.Close() })
+		return f
+	}
 	null, err := os.Open(os.DevNull)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer null.Close()
 	var files []*os.File
-	for _, c := range []interface{ File() (*os.File, error) }{udp, tcp} {
+	for _, c := range []interface{ File() (*os.File, error) }{udp, tcp, unixListener.(*net.UnixListener)} {
 		f, err := c.File()
 		if err != nil {
 			t.Fatal(err)
@@ -78,21 +91,24 @@ func TestPassedSockets(t *testing.T) {
 			t.Fatal(err)
 		}
 		cmd := exec.Command(exe)
-		cmd.Env = []string{passedVar + "=" + role, fmt.Sprintf("LISTEN_FDS=%d", n), "LISTEN_FDNAMES=a:b:c:d"}
-		cmd.ExtraFiles = append(files, unbound, null)
+		cmd.Env = []string{passedVar + "=" + role, fmt.Sprintf("LISTEN_FDS=%d", n), "LISTEN_FDNAMES=a:b:c:d:e:f"}
+		cmd.ExtraFiles = append(files, unused(unix.SOCK_DGRAM), unused(unix.SOCK_STREAM), null)
 		out, err := cmd.Output()
 		if err != nil {
 			t.Fatal(err)
 		}
 		return strings.Split(strings.TrimSpace(string(out)), "\n")
 	}
-	lines := run("ours", 4)
-	for i, want := range []string{"a " + udp.LocalAddr().String() + " kept", "descriptor 4 ", "descriptor 5 ", "descriptor 6 "} {
+	lines := run("ours", 6)
+	for i, want := range []string{
+		"a udp " + udp.LocalAddr().String() + " kept", "b tcp " + tcp.Addr().String() + " kept",
+		"descriptor 5 ", "descriptor 6 ", "descriptor 7 ", "descriptor 8 ",
+	} {
 		if i >= len(lines) || !strings.HasPrefix(lines[i], want) {
 			t.Errorf("line %d of %q, want %q", i, lines, want)
 		}
 	}
-	if lines := run("another", 4); lines[0] != "" {
+	if lines := run("another", 6); lines[0] != "" {
 		t.Errorf("passed to another process: %q", lines)
 	}
 	if lines := run("ours", 1000); !strings.HasPrefix(lines[0], "LISTEN_FDS is") {

@@ -94,8 +94,9 @@ func newConn(conn net.Conn, remote netip.AddrPort, end func(net.Conn, *tls.Confi
 	}
 	conf = conf.Clone()
 	conf.MinVersion = tls.VersionTLS13 // that of QUIC
-	c.tls = end(conn, conf)
-	c.Conn = pipe.New(&stream{c.tls, conn})
+	s := &socket{conn}
+	c.tls = end(s, conf)
+	c.Conn = pipe.New(&stream{c.tls, s})
 	return c
 }
 
@@ -110,10 +111,25 @@ func addrPort(a net.Addr) netip.AddrPort {
 	return netip.AddrPortFrom(addr.Addr().Unmap(), addr.Port())
 }
 
+// errHungUp is the error of a connection that the peer has closed.
+var errHungUp = errors.New("the peer has closed the connection")
+
+// A socket is what TLS runs on. TLS does not tell its end from that of the stream, so it has an
+// error of its own.
+type socket struct{ net.Conn }
+
+func (s *socket) Read(b []byte) (int, error) {
+	n, err := s.Conn.Read(b)
+	if err == io.EOF {
+		err = errHungUp
+	}
+	return n, err
+}
+
 // A stream is a TLS connection that is closed without a word to the peer: that could block.
 type stream struct {
 	*tls.Conn
-	socket net.Conn
+	socket *socket
 }
 
 func (s *stream) Close() error { return s.socket.Close() }
@@ -177,9 +193,10 @@ func Refuse(conn *net.TCPConn) error {
 	return conn.Close()
 }
 
-// PeerGone reports whether a connection ended because the peer closed it, or answers no more.
+// PeerGone reports whether a connection ended because the peer closed it, or answers no more. The
+// end of the stream, by [Conn.CloseWrite], is no such error.
 func PeerGone(err error) bool {
-	for _, gone := range []error{io.EOF, io.ErrUnexpectedEOF, syscall.ECONNRESET, syscall.EPIPE, syscall.ETIMEDOUT} {
+	for _, gone := range []error{errHungUp, syscall.ECONNRESET, syscall.EPIPE, syscall.ETIMEDOUT} {
 		if errors.Is(err, gone) {
 			return true
 		}
