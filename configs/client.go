@@ -9,7 +9,7 @@ import (
 
 // Client has the settings of qt.
 type Client struct {
-	// Port is the daemon's UDP port.
+	// Port is the daemon's port, UDP and TCP.
 	Port uint16 `toml:"port"`
 	// KeepaliveInterval is the time between packets that keep a path open and
 	// prove that it works, while there was traffic within the last minute.

@@ -31,7 +31,7 @@ var (
 	SampleServer string
 )
 
-// DefaultPort is the UDP port of a daemon.
+// DefaultPort is the port of a daemon, UDP and TCP.
 const DefaultPort = 4433
 
 func userFile(name string) (string, error) {

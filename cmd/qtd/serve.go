@@ -40,7 +40,7 @@ func serveCommand() *cobra.Command {
 		},
 	}
 	addConfigFlag(c, &config)
-	c.Flags().StringArrayVar(&listen, "listen", nil, "UDP `address:port` to serve, instead of the setting listen; may be repeated")
+	c.Flags().StringArrayVar(&listen, "listen", nil, "`address:port` to serve over UDP and TCP, instead of the setting listen; may be repeated")
 	c.Flags().BoolVar(&granted, "granted", false, "")
 	c.Flags().MarkHidden("granted")
 	return c

@@ -31,7 +31,7 @@ type Config struct {
 	// outlive the server.
 	Holders Holders
 
-	// Manager keeps the UDP sockets while the daemon restarts. Nil is none.
+	// Manager keeps the sockets while the daemon restarts. Nil is none.
 	Manager *systemd.Manager
 
 	// Passed are sockets that the manager has passed. Those that a daemon has kept

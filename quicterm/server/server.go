@@ -172,7 +172,7 @@ func (s *Server) serves(uid uint32) bool { return s.all || uid == s.self.UID }
 // IssueToken returns a one-time token, by which a client can log in as the account.
 func (s *Server) IssueToken(uid uint32) ([]byte, error) { return s.tokens.Issue(time.Now(), uid) }
 
-// ListenAndServe opens the UDP sockets and the socket for grants, calls ready, and
+// ListenAndServe opens the sockets for UDP and TCP and the one for grants, calls ready, and
 // serves until ctx ends or a socket fails. A granted daemon also stops when it is not
 // used any more. When ListenAndServe returns, all is closed and only the holders are
 // left.
