@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -46,7 +47,7 @@ With --remove, it is removed again. Sessions that run there continue either way.
 
 // installOn copies qtd to a host.
 func installOn(ctx context.Context, host string, opts *options, from string) error {
-	cmd, err := sshCommand(ctx, host, opts, install.Command)
+	cmd, words, err := sshCommand(ctx, host, opts, install.Command)
 	if err != nil {
 		return err
 	}
@@ -57,6 +58,9 @@ func installOn(ctx context.Context, host string, opts *options, from string) err
 	})
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
+	}
+	if errors.Is(err, install.ErrLogin) {
+		err = cmp.Or(words.Err(host), err)
 	}
 	if err != nil {
 		return fmt.Errorf("could not install qtd on %s: %w", host, err)
@@ -111,13 +115,16 @@ func findDaemon(from string, p install.Platform) (*install.Binary, error) {
 
 // uninstall removes qtd from a host.
 func uninstall(ctx context.Context, host string, opts *options) error {
-	cmd, err := sshCommand(ctx, host, opts, install.Command)
+	cmd, words, err := sshCommand(ctx, host, opts, install.Command)
 	if err != nil {
 		return err
 	}
 	removal, err := install.Remove(cmd)
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
+	}
+	if errors.Is(err, install.ErrLogin) {
+		err = cmp.Or(words.Err(host), err)
 	}
 	if err != nil {
 		return fmt.Errorf("could not remove qtd from %s: %w", host, err)

@@ -39,7 +39,8 @@ func startSSHD(t *testing.T, h *rig.Host, path string, options ...string) (confi
 	}
 	server := append([]string{
 		"HostKey " + h.Path("host_key"), "AuthorizedKeysFile " + h.Path("authorized_keys"),
-		"PidFile none", "StrictModes no", "PermitRootLogin yes", "UseDNS no", "UsePAM no", "Subsystem sftp internal-sftp",
+		"PidFile none", "StrictModes no", "PermitRootLogin yes", "UseDNS no", "UsePAM no",
+		"PasswordAuthentication no", "KbdInteractiveAuthentication no", "Subsystem sftp internal-sftp",
 		"SetEnv HOME=" + h.Path("home") + " XDG_CONFIG_HOME=" + h.Path("home/.config") + " XDG_STATE_HOME=" + h.Path("home/.state") +
 			" PATH=" + strings.TrimPrefix(path+":", ":") + os.Getenv("PATH"),
 	}, options...)

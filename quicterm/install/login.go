@@ -31,6 +31,9 @@ const (
 	maxText = 300
 )
 
+// ErrLogin means that ssh could not log in, or lost the connection.
+var ErrLogin = errors.New("ssh could not log in, or lost the connection")
+
 // A login runs a script on the host.
 type login struct {
 	cmd      *exec.Cmd
@@ -168,7 +171,7 @@ func (l *login) why() error {
 	}
 	switch {
 	case status == failedSSH:
-		return errors.New("ssh could not log in, or lost the connection")
+		return ErrLogin
 	case status == notFound:
 		return errors.New("the login shell finds no sh there")
 	case l.last != "":

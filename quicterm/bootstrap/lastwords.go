@@ -1,0 +1,51 @@
+package bootstrap
+
+import (
+	"bytes"
+	"io"
+
+	"github.com/quicterm/quicterm/quicterm/wire"
+)
+
+// LastWords is the standard error of an ssh process, for its user: it shows each line as far as
+// that can be printed, because the host's are among them. It keeps those by which ssh says why it
+// could not log in. One goroutine at a time may use it.
+type LastWords struct {
+	Show func(line string)
+
+	line []byte // without its end
+	kept []string
+}
+
+var _ io.Writer = (*LastWords)(nil)
+
+// Write implements [io.Writer]. A long line is shown as several.
+func (l *LastWords) Write(b []byte) (int, error) {
+	for _, c := range b {
+		if c != '\n' {
+			l.line = append(l.line, c)
+		}
+		if c == '\n' || len(l.line) == maxShown {
+			l.hear(wire.Printable(string(bytes.TrimSpace(l.line)), maxShown))
+			l.line = l.line[:0]
+		}
+	}
+	return len(b), nil
+}
+
+func (l *LastWords) hear(line string) {
+	switch {
+	case !isLastWord(line):
+		l.Show(line)
+	case len(l.kept) < maxTail:
+		l.kept = append(l.kept, line)
+	}
+}
+
+// Err returns why ssh could not log in to a host, or nil if it has not said so.
+func (l *LastWords) Err(host string) error {
+	if len(l.kept) == 0 {
+		return nil
+	}
+	return loginError(host, l.kept)
+}
