@@ -3,10 +3,10 @@
 package holder
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"math"
-	"strings"
 	"time"
 
 	"github.com/quicterm/quicterm/buffer"
@@ -34,6 +34,7 @@ type client struct {
 	driver   *driver.Driver
 	holds    bool // receives output and does not consume it
 	frames   []session.Delivered
+	printed  map[buffer.Type][]byte // what the frames of a type brought
 	notices  []session.Notice
 	carriers []carrier.Carrier
 	running  int // of carriers
@@ -58,7 +59,7 @@ func (w *world) join(name string) (*client, carrier.Carrier) {
 // joinAs is join for an instance that may have attached before.
 func (w *world) joinAs(name string, instance wire.InstanceID) (*client, carrier.Carrier) {
 	w.t.Helper()
-	c := &client{w: w, name: name, instance: instance, input: buffer.NewRing(64 << 20)}
+	c := &client{w: w, name: name, instance: instance, input: buffer.NewRing(64 << 20), printed: make(map[buffer.Type][]byte)}
 	req := &wire.Attach{PTY: w.h.launch.PTY, Size: wire.Size{Cols: 80, Rows: 24}}
 	req.Instance = instance
 	m, conn := w.ask(&wire.Open{Client: name}, req)
@@ -127,6 +128,11 @@ func (c *client) hangUp() {
 func (c *client) receivedLocked() {
 	frames := c.endpoint.Take(math.MaxInt)
 	c.frames = append(c.frames, frames...)
+	for _, d := range frames {
+		if d.Gap == nil {
+			c.printed[d.Type] = append(c.printed[d.Type], d.Payload...)
+		}
+	}
 	if !c.holds {
 		c.endpoint.Consume(time.Now(), frames...)
 	}
@@ -183,7 +189,13 @@ func (c *client) summaryLocked() string {
 // awaitOutput blocks until the output contains want.
 func (c *client) awaitOutput(want string) {
 	c.w.t.Helper()
-	c.await(fmt.Sprintf("output %q", want), func() bool { return strings.Contains(c.outputLocked(wire.Stdout), want) })
+	searched := 0
+	c.await(fmt.Sprintf("output %.100q", want), func() bool {
+		out := c.printed[wire.Stdout]
+		from := max(0, searched-len(want)+1)
+		searched = len(out)
+		return bytes.Contains(out[from:], []byte(want))
+	})
 }
 
 // awaitExit blocks until the program has ended and returns its status.
@@ -219,15 +231,7 @@ func (c *client) output() string {
 	return c.outputLocked(wire.Stdout)
 }
 
-func (c *client) outputLocked(t buffer.Type) string {
-	var b strings.Builder
-	for _, d := range c.frames {
-		if d.Gap == nil && d.Type == t {
-			b.Write(d.Payload)
-		}
-	}
-	return b.String()
-}
+func (c *client) outputLocked(t buffer.Type) string { return string(c.printed[t]) }
 
 // lost returns how many frames were received as gaps, and their bytes.
 func (c *client) lost() (frames, bytes uint64) {
