@@ -47,7 +47,7 @@ type sockets struct {
 	fresh  []*openSocket           // opened and not served yet
 	whole  bool                    // nothing is missing
 	taken  map[taker]bool          // sockets of others that were logged
-	failed map[wish]bool           // those whose error was logged
+	failed map[wish]time.Time      // when it was looked why
 }
 
 // A wish is a protocol, "udp" or "tcp", and an address to listen on.
@@ -68,7 +68,7 @@ func (s *Server) newSockets() (*sockets, error) {
 		server: s, manager: s.manager, serves: s.self.Name, addresses: net.InterfaceAddrs,
 		spare: make(map[binding]socket),
 		open:  make(map[binding]*openSocket),
-		taken: make(map[taker]bool), failed: make(map[wish]bool),
+		taken: make(map[taker]bool), failed: make(map[wish]time.Time),
 		opened: make(chan struct{}, 1),
 	}
 	if s.all {
@@ -320,8 +320,16 @@ type taker struct {
 	inode    string // that /proc names the socket by
 }
 
+// lookInterval is the time between two looks who has a port. The system's table may be long.
+const lookInterval = time.Minute
+
 // reportLocked logs why a wish cannot be fulfilled, once, and who has the port.
 func (l *sockets) reportLocked(w wish, port uint16, err error) {
+	last, again := l.failed[w]
+	if again && time.Since(last) < lookInterval {
+		return
+	}
+	l.failed[w] = time.Now()
 	log := l.server.log.With("protocol", w.protocol)
 	known := false
 	for _, t := range takers(w.protocol, port, l.oursLocked) {
@@ -331,8 +339,7 @@ func (l *sockets) reportLocked(w wish, port uint16, err error) {
 				"address", t.address.String(), "uid", t.uid, "pid", processOf(t.inode))
 		}
 	}
-	if !known && !errors.Is(err, errEach) && !l.failed[w] {
-		l.failed[w] = true
+	if !known && !errors.Is(err, errEach) && !again {
 		log.Error("cannot listen, and try again", "address", w.address, "error", err)
 	}
 }

@@ -83,15 +83,14 @@ type tcpIncoming struct {
 
 // newTCPIncoming returns a connection that was accepted, unless there are too many.
 func (s *Server) newTCPIncoming(socket *net.TCPConn) (*tcpIncoming, error) {
-	i := &tcpIncoming{Conn: tcp.Server(socket, s.tls), server: s, socket: socket}
-	i.SetReadBuffer(tcpWindow)
 	ctx, end := context.WithCancel(context.Background())
-	ctx, err := s.admit(ctx, i.RemoteAddr())
+	ctx, err := s.admit(ctx, tcp.RemoteAddr(socket))
 	if err != nil {
 		end()
 		return nil, err
 	}
-	i.ctx, i.end = ctx, end
+	i := &tcpIncoming{Conn: tcp.Server(socket, s.tls), server: s, ctx: ctx, end: end, socket: socket}
+	i.SetReadBuffer(tcpWindow)
 	return i, nil
 }
 

@@ -76,7 +76,7 @@ func Server(conn *net.TCPConn, conf *tls.Config) *Conn {
 	conn.SetKeepAliveConfig(net.KeepAliveConfig{
 		Enable: true, Idle: idleTime, Interval: probeTime, Count: int((deadTime - idleTime) / probeTime),
 	})
-	c := newConn(conn, addrPort(conn.RemoteAddr()), tls.Server, conf)
+	c := newConn(conn, RemoteAddr(conn), tls.Server, conf)
 	if c.raw != nil {
 		setUserTimeout(c.raw, deadTime)
 	}
@@ -186,6 +186,9 @@ func (c *Conn) SetReadBuffer(bytes int) {
 // HungUp reports whether the peer has closed its end or the connection has failed, as far as the
 // system tells that before a read does.
 func (c *Conn) HungUp() bool { return c.raw != nil && hungUp(c.raw) }
+
+// RemoteAddr returns the address of the client of a connection that was accepted.
+func RemoteAddr(conn *net.TCPConn) netip.AddrPort { return addrPort(conn.RemoteAddr()) }
 
 // Refuse ends a connection that was accepted: the client learns it at once, by a reset.
 func Refuse(conn *net.TCPConn) error {
