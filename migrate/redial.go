@@ -270,7 +270,7 @@ func (m *Manager) count(t Transport) (n int) {
 }
 
 // dialFailed removes a dial that has failed. If the link is live without it, its interface
-// gets a penalty.
+// gets a penalty. SSH is over the interface that the system chooses.
 func (m *Manager) dialFailed(now time.Time, id ID) {
 	d := m.dials[id]
 	if d == nil {
@@ -278,7 +278,8 @@ func (m *Manager) dialFailed(now time.Time, id ID) {
 	}
 	delete(m.dials, id)
 	for _, p := range m.paths {
-		if p.candidate.Interface == d.candidate.Interface && m.trusted(now, p) {
+		same := p.candidate.Interface == d.candidate.Interface || p.candidate.Transport == SSH && !d.candidate.Bound
+		if same && m.trusted(now, p) {
 			return
 		}
 	}

@@ -1,6 +1,9 @@
 package migrate
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 const (
 	// holdDown is how long a path is used at least before it is left for a better interface
@@ -108,12 +111,17 @@ func (m *Manager) climbUp(now time.Time) {
 }
 
 // dialBetter dials the best candidate of a transport beside the path in use, unless the
-// interface of that is better. It reports whether there is one.
+// interface of that is better. SSH uses the one that the system chooses. It reports whether
+// there is such a candidate.
 func (m *Manager) dialBetter(now time.Time, inUse *path, t Transport) bool {
-	ssh := inUse.candidate.Transport == SSH
-	best := m.rank(now, inUse.candidate).interfaceRank()
-	for _, c := range m.withoutAvoided(m.ranked(now, t)) {
-		if ssh || m.rank(now, c).interfaceRank().compare(best) <= 0 {
+	ranked := m.withoutAvoided(m.ranked(now, t))
+	interfaceInUse := m.rank(now, inUse.candidate).interfaceRank()
+	if inUse.candidate.Transport == SSH && len(ranked) > 0 {
+		chosen := max(slices.IndexFunc(ranked, func(c Candidate) bool { return !c.Bound }), 0)
+		interfaceInUse = m.rank(now, ranked[chosen]).interfaceRank()
+	}
+	for _, c := range ranked {
+		if m.rank(now, c).interfaceRank().compare(interfaceInUse) <= 0 {
 			m.dial(now, c, false)
 			return true
 		}
