@@ -6,6 +6,7 @@ import (
 	"context"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
@@ -34,6 +35,10 @@ func (c *conn) findOrCreate(ctx context.Context, req *wire.Attach) (wire.Session
 	all, _ := s.ask(ctx, c.open(), uid, ids)
 	if i := slices.IndexFunc(all, isClaimed); i >= 0 {
 		return all[i].id, nil
+	}
+	client := starter{uid, c.instance}
+	if s.started.has(client) {
+		return wire.SessionID{}, errorf(wire.CodeFailed, "the session is over")
 	}
 	// Each scope has its own names: a restricted key does not learn others by trying.
 	named := func(name string) int {
@@ -78,6 +83,7 @@ func (c *conn) findOrCreate(ctx context.Context, req *wire.Attach) (wire.Session
 	if err := s.holders.Start(ctx, c.account, launch); err != nil {
 		return wire.SessionID{}, err
 	}
+	s.started.add(time.Now(), client)
 	c.log.Info("session started", "session", name, "id", shortID(launch.ID), "account", c.account.Name)
 	return launch.ID, nil
 }

@@ -47,8 +47,23 @@ func orLoopback(a netip.Addr) netip.Addr {
 	return a
 }
 
+// ServeLocal serves a client of an account, which needs no login, on a connection until that or
+// ctx ends. A server that serves no unix socket, such as one in memory, has its local clients so.
+func (s *Server) ServeLocal(ctx context.Context, c net.Conn, uid uint32) error {
+	a, err := s.names.LookupID(ctx, uid)
+	if err != nil {
+		return err
+	}
+	client, err := s.admitLocal(ctx, a, &wire.Ask{})
+	if err != nil {
+		return err
+	}
+	s.serveLocal(ctx, c, client)
+	return nil
+}
+
 // serveLocal serves a client on the connection to the process that passes its carrier on.
-func (s *Server) serveLocal(ctx context.Context, c *net.UnixConn, client *localClient) {
+func (s *Server) serveLocal(ctx context.Context, c net.Conn, client *localClient) {
 	values := context.WithValue(context.Background(), memberKey{}, new(member))
 	values = context.WithValue(values, pendingKey{}, &pending{evicted: context.Background()})
 	conn := &localConn{Conn: pipe.New(c), client: client}

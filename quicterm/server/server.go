@@ -67,6 +67,7 @@ type Server struct {
 	keyPatterns atomic.Pointer[[]string] // of the files with the keys, at the last login
 
 	creating slots // one an account, taken while a new session gets its name
+	started  started
 	memory   memorySum
 }
 

@@ -33,8 +33,12 @@ const (
 // complete the TLS handshake.
 var errNoHandshake = errors.New("no handshake")
 
+// ServeTCP serves clients over TCP, beside Serve, until ctx ends or the listener fails. It closes
+// the listener.
+func (s *Server) ServeTCP(ctx context.Context, l net.Listener) error { return s.serveTCP(ctx, l) }
+
 // serveTCP accepts TCP connections until ctx ends. It closes the listener.
-func (s *Server) serveTCP(ctx context.Context, l *net.TCPListener) error {
+func (s *Server) serveTCP(ctx context.Context, l net.Listener) error {
 	defer l.Close()
 	ctx, cancel := context.WithCancel(ctx)
 	var wg sync.WaitGroup
@@ -42,7 +46,7 @@ func (s *Server) serveTCP(ctx context.Context, l *net.TCPListener) error {
 	defer cancel()
 	defer context.AfterFunc(ctx, func() { l.Close() })()
 	for {
-		socket, err := l.AcceptTCP()
+		socket, err := l.Accept()
 		if err != nil {
 			if ctx.Err() != nil {
 				return nil
@@ -73,7 +77,7 @@ type tcpIncoming struct {
 	server *Server
 	ctx    context.Context
 	end    context.CancelFunc
-	socket *net.TCPConn
+	socket net.Conn
 
 	// For the goroutine that reads:
 	recent    int // bytes read since a time
@@ -82,7 +86,7 @@ type tcpIncoming struct {
 }
 
 // newTCPIncoming returns a connection that was accepted, unless there are too many.
-func (s *Server) newTCPIncoming(socket *net.TCPConn) (*tcpIncoming, error) {
+func (s *Server) newTCPIncoming(socket net.Conn) (*tcpIncoming, error) {
 	ctx, end := context.WithCancel(context.Background())
 	ctx, err := s.admit(ctx, tcp.RemoteAddr(socket))
 	if err != nil {

@@ -72,10 +72,12 @@ func Dial(
 
 // Server returns the server's end of a connection that was accepted. The caller calls Handshake
 // before it reads or writes. The carrier owns the connection.
-func Server(conn *net.TCPConn, conf *tls.Config) *Conn {
-	conn.SetKeepAliveConfig(net.KeepAliveConfig{
-		Enable: true, Idle: idleTime, Interval: probeTime, Count: int((deadTime - idleTime) / probeTime),
-	})
+func Server(conn net.Conn, conf *tls.Config) *Conn {
+	if socket, ok := conn.(*net.TCPConn); ok {
+		socket.SetKeepAliveConfig(net.KeepAliveConfig{
+			Enable: true, Idle: idleTime, Interval: probeTime, Count: int((deadTime - idleTime) / probeTime),
+		})
+	}
 	c := newConn(conn, RemoteAddr(conn), tls.Server, conf)
 	if c.raw != nil {
 		setUserTimeout(c.raw, deadTime)
@@ -188,11 +190,13 @@ func (c *Conn) SetReadBuffer(bytes int) {
 func (c *Conn) HungUp() bool { return c.raw != nil && hungUp(c.raw) }
 
 // RemoteAddr returns the address of the client of a connection that was accepted.
-func RemoteAddr(conn *net.TCPConn) netip.AddrPort { return addrPort(conn.RemoteAddr()) }
+func RemoteAddr(conn net.Conn) netip.AddrPort { return addrPort(conn.RemoteAddr()) }
 
 // Refuse ends a connection that was accepted: the client learns it at once, by a reset.
-func Refuse(conn *net.TCPConn) error {
-	conn.SetLinger(0)
+func Refuse(conn net.Conn) error {
+	if socket, ok := conn.(*net.TCPConn); ok {
+		socket.SetLinger(0)
+	}
 	return conn.Close()
 }
 
