@@ -159,9 +159,9 @@ var packages = []struct {
 	},
 	{
 		path: "quicterm/client", role: "the near end of sessions; knows no terminal and no command line",
-		imports: `buffer configs migrate migrate/carrier migrate/carrier/quic migrate/carrier/sealed
+		imports: `buffer configs migrate migrate/carrier migrate/carrier/quic migrate/carrier/sealed migrate/carrier/tcp
 			migrate/netmon quicterm/auth quicterm/driver quicterm/gate quicterm/session quicterm/wire golang.org/x/crypto`,
-		tests: `bench/netem quicterm/holder quicterm/holder/holdertest quicterm/holder/programtest
+		tests: `bench/netem migrate/carrier/pipe quicterm/holder quicterm/holder/holdertest quicterm/holder/programtest
 			quicterm/server`,
 	},
 	{

@@ -114,7 +114,7 @@ func TestBusyServerBreaksOff(t *testing.T) {
 			CheckHost: func(ssh.PublicKey) error { return nil },
 			Token:     []byte("any"),
 		})
-		c.dialer = refusedDialer{c.dialer}
+		c.dialers[migrate.QUIC] = refusedDialer{c.dialers[migrate.QUIC]}
 		var brokenOff *BrokenOffError
 		if _, _, err := c.List(context.Background()); !errors.Is(err, ErrBusy) || !errors.As(err, &brokenOff) {
 			t.Errorf("the error is %v", err)

@@ -11,7 +11,6 @@ import (
 
 	"github.com/quicterm/quicterm/buffer"
 	"github.com/quicterm/quicterm/migrate"
-	"github.com/quicterm/quicterm/migrate/carrier"
 	"github.com/quicterm/quicterm/quicterm/driver"
 	"github.com/quicterm/quicterm/quicterm/gate"
 	"github.com/quicterm/quicterm/quicterm/session"
@@ -91,7 +90,7 @@ type Session struct {
 	streams  Streams
 	attached wire.Attached
 	instance wire.InstanceID
-	first    carrier.Carrier // that the session began on
+	first    *loggedIn // the carrier that the session began on
 
 	// For Run's goroutine alone:
 	exit     wire.ExitStatus // of the program
@@ -144,7 +143,7 @@ func (c *Client) Attach(ctx context.Context, req *wire.Attach, streams Streams) 
 	if err != nil {
 		return nil, fmt.Errorf("the command is too long: %w", err)
 	}
-	conn, answer, err := c.login(ctx, m)
+	first, err := c.login(ctx, m)
 	var refusal *wire.Error
 	if errors.As(err, &refusal) {
 		return nil, refusedBy(refusal)
@@ -152,12 +151,12 @@ func (c *Client) Attach(ctx context.Context, req *wire.Attach, streams Streams) 
 	if err != nil {
 		return nil, err
 	}
-	if err := answer.Decode(&s.attached); err != nil {
-		conn.Close()
+	if err := first.answer.Decode(&s.attached); err != nil {
+		first.Close()
 		return nil, err
 	}
 	if s.attached.First == 0 || len(s.attached.Secret) == 0 || !wire.ValidName(s.attached.Name) {
-		conn.Close()
+		first.Close()
 		return nil, errors.New("the server's answer makes no sense")
 	}
 	s.endpoint = session.NewEndpoint(session.Config{
@@ -171,7 +170,7 @@ func (c *Client) Attach(ctx context.Context, req *wire.Attach, streams Streams) 
 	})
 	s.driver = driver.New(&s.gate, s.endpoint, s.receivedLocked)
 	s.driver.Compress(compression(c.cfg.Settings.Compression))
-	s.first = conn
+	s.first = first
 	return s, nil
 }
 
@@ -188,6 +187,9 @@ func compression(setting string) driver.Compression {
 
 // Name returns the session's name on the server.
 func (s *Session) Name() string { return s.attached.Name }
+
+// Transport returns that of the carrier on which the session began.
+func (s *Session) Transport() migrate.Transport { return s.first.transport }
 
 // Created reports whether the session is new.
 func (s *Session) Created() bool { return s.attached.Created }

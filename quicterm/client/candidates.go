@@ -24,7 +24,7 @@ const (
 )
 
 // candidates are all ways to a server that there are: its addresses, over each interface that
-// leads there. The roamer's loop owns them.
+// leads there and by each transport, and the tunnel. The roamer's loop owns them.
 type candidates struct {
 	client *Client
 	addrs  []netip.AddrPort               // of the server, best first
@@ -53,17 +53,33 @@ func (c *candidates) bestAddr() netip.AddrPort {
 }
 
 // start begins with the address of a connection that exists, and returns its candidate.
-func (c *candidates) start(addr netip.AddrPort) migrate.Candidate {
+func (c *candidates) start(t migrate.Transport, addr netip.AddrPort) migrate.Candidate {
 	c.addrs = []netip.AddrPort{addr}
 	c.named = c.addrs
 	c.best.Store(&addr)
 	first, _ := c.lookup(addr, "") // without a route, the interface is not known
+	first.Transport = t
 	return first
 }
 
+// lookup returns the candidate of QUIC for an address over an interface.
 func (c *candidates) lookup(addr netip.AddrPort, iface string) (migrate.Candidate, error) {
 	route, err := c.client.network.Lookup(addr, iface)
 	return migrate.Candidate{Remote: addr, Interface: route.Interface, Source: route.Source, Bound: iface != ""}, err
+}
+
+// withOtherTransports adds the candidates of TCP and the tunnel to those of QUIC. The function
+// DialTCP finds its own interface.
+func (c *candidates) withOtherTransports(list []migrate.Candidate) []migrate.Candidate {
+	for _, candidate := range list {
+		if candidate.Transport = migrate.TCP; !candidate.Bound || c.client.cfg.DialTCP == nil {
+			list = append(list, candidate)
+		}
+	}
+	if c.client.dialers[migrate.SSH] != nil {
+		list = append(list, migrate.Candidate{Transport: migrate.SSH})
+	}
+	return list
 }
 
 // refresh looks up which candidates there are now, and reports whether they have changed.
@@ -96,6 +112,7 @@ func (c *candidates) refresh(log *slog.Logger) bool {
 			}
 		}
 	}
+	list = c.withOtherTransports(list)
 	changed := !slices.Equal(list, c.list)
 	c.list = list
 	return changed
@@ -125,7 +142,7 @@ func (c *candidates) startResolve() func(context.Context) resolved {
 }
 
 // endResolve takes the addresses of the server, and reports whether they have changed. It
-// keeps the address that works, whatever a name server in a foreign network says.
+// keeps the address that works, if there is one, whatever a name server in a foreign network says.
 func (c *candidates) endResolve(r resolved, works netip.AddrPort, log *slog.Logger) bool {
 	c.resolving, c.resolvedAt = false, time.Now()
 	if r.err != nil || len(r.addrs) == 0 {
@@ -135,7 +152,7 @@ func (c *candidates) endResolve(r resolved, works netip.AddrPort, log *slog.Logg
 	c.named = r.addrs
 	addrs := slices.Clone(r.addrs[:min(len(r.addrs), maxAddresses)])
 	for _, addr := range slices.Insert(slices.Clone(c.addrs), 0, works) {
-		if len(addrs) < maxAddresses+1 && !slices.Contains(addrs, addr) {
+		if addr.IsValid() && len(addrs) < maxAddresses+1 && !slices.Contains(addrs, addr) {
 			addrs = append(addrs, addr)
 		}
 	}

@@ -45,8 +45,8 @@ func TestNoInterfaceToThisMachine(t *testing.T) {
 			t.Errorf("there is a candidate %+v", candidate)
 		}
 	}
-	if len(c.list) != 5 {
-		t.Errorf("%d candidates, want one to each address of this machine and three to another", len(c.list))
+	if len(c.list) != 2*5 {
+		t.Errorf("%d candidates, want one to each address of this machine and three to another, by each transport", len(c.list))
 	}
 }
 
@@ -84,7 +84,7 @@ func TestLogInterfacesOnce(t *testing.T) {
 	for range 10 {
 		c.refresh(slog.New(slog.NewTextHandler(&log, nil)))
 	}
-	if n := strings.Count(log.String(), "\n"); n != 1 || len(c.list) != 1 {
-		t.Errorf("%d lines, %d candidates, want one of each:\n%s", n, len(c.list), log.String())
+	if n := strings.Count(log.String(), "\n"); n != 1 || len(c.list) != 2 {
+		t.Errorf("%d lines, %d candidates, want one, and one by each transport:\n%s", n, len(c.list), log.String())
 	}
 }

@@ -37,7 +37,7 @@ func TestChaos(t *testing.T) {
 				if want := in(); !bytes.Equal(out.Bytes(), want) {
 					t.Errorf("%d bytes came back, not the %d that were sent", out.Len(), len(want))
 				}
-				if n := w.net.Sockets(); n != 1 {
+				if n := w.net.Sockets() + w.net.Streams(); n != 1 {
 					t.Errorf("%d sockets are open, want the server's", n)
 				}
 				t.Logf("%d events in %v", events, time.Since(start).Round(time.Second))
@@ -68,7 +68,7 @@ func (w *world) chaos(s *Session, seed uint64, events int) (typed func() []byte)
 			}
 			port := rng.IntN(len(w.ports))
 			change := netmon.Changed
-			switch rng.IntN(10) {
+			switch rng.IntN(12) {
 			case 0:
 				w.set(netem.Config{Down: true})
 				type_(1)
@@ -96,6 +96,10 @@ func (w *world) chaos(s *Session, seed uint64, events int) (typed func() []byte)
 				w.setPort(port, netem.Config{Down: true})
 				type_(1)
 				time.Sleep(upTo(10 * time.Second))
+			case 10, 11:
+				w.block(!w.noUDP)
+				type_(1)
+				time.Sleep(upTo(5 * time.Second))
 			}
 			if rng.IntN(2) == 0 {
 				w.tell(change)
@@ -109,6 +113,7 @@ func (w *world) chaos(s *Session, seed uint64, events int) (typed func() []byte)
 			})
 		}
 		w.plug(0, true)
+		w.block(false)
 		w.set(netem.Config{Delay: 20 * time.Millisecond})
 		s.CloseWrite()
 	})

@@ -6,8 +6,8 @@
 // methods of the session send input. List, Kill and Revoke are for the sessions of the account.
 //
 // The package knows no terminal. It has the goroutines and the sockets; what to do about the
-// network is decided by package migrate, and what to send by package session. Only dialer.go
-// knows QUIC: another kind of carrier is another dialer.
+// network is decided by package migrate, and what to send by package session. Carriers come
+// from a dialer for each transport: quicdialer.go and streamdialer.go.
 package client
 
 import (
@@ -15,17 +15,19 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/netip"
 
 	"golang.org/x/crypto/ssh"
 
 	"github.com/quicterm/quicterm/configs"
+	"github.com/quicterm/quicterm/migrate"
 	"github.com/quicterm/quicterm/quicterm/auth"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
 // Config says which server a [Client] talks to, and as which user. Resolve, CheckHost, and
-// Keys or Token are required; everything else has a default.
+// Keys, Token or Tunnel are required; everything else has a default.
 type Config struct {
 	// Settings are those of the settings file, with defaults as WithDefaults says. A name of
 	// Paths or Compression that does not exist means the default.
@@ -33,11 +35,13 @@ type Config struct {
 	Log      *slog.Logger // nil discards
 	Software string       // name and version, told to the server
 
-	// Resolve returns the server's addresses, best first. It is called again when a session
-	// looks for other paths: addresses may change while it lasts.
+	// Resolve returns the server's addresses, best first, for QUIC and TCP. It is called again
+	// when a session looks for other paths: addresses may change while it lasts. It may block
+	// until a Tunnel has told the port.
 	Resolve func(ctx context.Context) ([]netip.AddrPort, error)
 
-	// CheckHost returns nil if a server with this key may be trusted, else why not.
+	// CheckHost returns nil if a server with this key may be trusted, else why not. Any goroutine
+	// may call it.
 	CheckHost func(key ssh.PublicKey) error
 	// KeyTypes are the types of keys to ask the server for, best first.
 	KeyTypes []string
@@ -51,6 +55,21 @@ type Config struct {
 	// accepts one: for a server that was not known before, and is not to learn them all.
 	OneByOne bool
 
+	// Tunnel is another way to log in, or nil. It is used when no server has answered for a
+	// second or has let the user in. With TunnelFirst it is used first, and the other way only
+	// if it fails.
+	Tunnel      Tunnel
+	TunnelFirst bool
+	// KeepTunnel keeps a tunnel's carrier when a better one has taken over, so that another login
+	// is not needed.
+	KeepTunnel bool
+
+	// TCPFirst dials TCP together with QUIC, and not only when that has not answered for a
+	// moment: UDP is known to be blocked.
+	TCPFirst bool
+	// DialTCP makes TCP connections, such as through a proxy. Nil means over Network.
+	DialTCP func(ctx context.Context, network, address string) (net.Conn, error)
+
 	// Network is what is between here and the server. Nil means the network of this machine.
 	Network Network
 }
@@ -59,7 +78,7 @@ type Config struct {
 type Client struct {
 	cfg     Config
 	network Network
-	dialer  dialer
+	dialers map[migrate.Transport]dialer
 }
 
 // New returns a client. It connects to nothing yet.
@@ -79,7 +98,7 @@ func New(cfg Config) *Client {
 	if cfg.Network == nil {
 		cfg.Network = system{}
 	}
-	return &Client{cfg: cfg, network: cfg.Network, dialer: newQUICDialer(cfg)}
+	return &Client{cfg: cfg, network: cfg.Network, dialers: newDialers(cfg)}
 }
 
 var (
@@ -109,6 +128,12 @@ type UnreachableError struct{ Err error }
 
 func (e *UnreachableError) Error() string { return "no answer: " + e.Err.Error() }
 func (e *UnreachableError) Unwrap() error { return e.Err }
+
+// A TunnelError means that the tunnel has brought no answer.
+type TunnelError struct{ Err error }
+
+func (e *TunnelError) Error() string { return e.Err.Error() }
+func (e *TunnelError) Unwrap() error { return e.Err }
 
 // A BrokenOffError means that the connection was lost before the server has answered: it may
 // have done what it was asked, or not.
@@ -153,10 +178,10 @@ func (c *Client) request(ctx context.Context, v, into wire.Body) error {
 	if err != nil {
 		return err
 	}
-	conn, answer, err := c.login(ctx, m)
+	l, err := c.login(ctx, m)
 	if err != nil {
 		return err
 	}
-	defer conn.Close()
-	return answer.Decode(into)
+	defer l.Close()
+	return l.answer.Decode(into)
 }

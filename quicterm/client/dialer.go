@@ -2,10 +2,8 @@ package client
 
 import (
 	"context"
-	"crypto/tls"
 	"net"
 	"net/netip"
-	"sync/atomic"
 
 	"github.com/quicterm/quicterm/migrate"
 	"github.com/quicterm/quicterm/migrate/carrier"
@@ -15,11 +13,11 @@ import (
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
-// A dialer makes carriers of one kind to one server. Several goroutines may use it at once.
+// A dialer makes carriers of one transport to one server. Several goroutines may use it at once.
 type dialer interface {
 	// dial makes a carrier for a login: one that can export keys, to a server that proves its
-	// identity anew. It blocks until the server has answered, or the context ends. The caller
-	// closes the carrier.
+	// identity anew, or one that needs no login. It blocks until the server has answered, or the
+	// context ends. The caller closes the carrier.
 	dial(ctx context.Context, to migrate.Candidate) (carrier.Carrier, error)
 	// redial is like dial, for a session that exists. It may return before the server has
 	// answered: an attacker who records what is sent then can replay it to the server.
@@ -36,6 +34,8 @@ type Network interface {
 	// Listen opens a UDP socket. Its packets leave over the interface, or over one that the
 	// system chooses if the name is empty.
 	Listen(iface string) (net.PacketConn, error)
+	// Dial makes a TCP connection. Its packets leave as those of Listen do.
+	Dial(ctx context.Context, iface string, remote netip.AddrPort) (net.Conn, error)
 	// Interfaces returns the names of the interfaces that may lead to the server.
 	Interfaces() ([]string, error)
 	// Lookup returns how packets to an address leave, over the interface or over one that the
@@ -50,7 +50,11 @@ type Network interface {
 type system struct{}
 
 func (system) Listen(iface string) (net.PacketConn, error) { return quic.ListenUDP(iface) }
-func (system) Interfaces() ([]string, error)               { return netmon.Interfaces() }
+func (system) Dial(ctx context.Context, iface string, remote netip.AddrPort) (net.Conn, error) {
+	d := net.Dialer{Control: netmon.Bind(iface)}
+	return d.DialContext(ctx, "tcp", remote.String())
+}
+func (system) Interfaces() ([]string, error) { return netmon.Interfaces() }
 func (system) Lookup(remote netip.AddrPort, iface string) (netmon.Route, error) {
 	return netmon.Lookup(remote, iface)
 }
@@ -58,81 +62,25 @@ func (system) Watch(ctx context.Context, remote func() netip.AddrPort, f func(ne
 	return netmon.Watch(ctx, remote, f)
 }
 
-// A quicDialer makes QUIC connections, each on a socket of its own.
-type quicDialer struct {
-	network   Network
-	tls       *tls.Config
-	login     *tls.Config // the same, but it uses no ticket
-	datagrams atomic.Bool // the server has taken datagrams
-}
-
-func newQUICDialer(cfg Config) *quicDialer {
+// newDialers returns a dialer for each transport that there is.
+func newDialers(cfg Config) map[migrate.Transport]dialer {
 	conf := auth.VerifyServer(cfg.CheckHost)
 	conf.ServerName = auth.ServerName(cfg.KeyTypes)
 	conf.NextProtos = []string{wire.ALPN}
-	// Dials that race each other share a ticket, so that somebody who sees several of them can
-	// tell that they are of one client (RFC 8446, C.4). quic-go sends one ticket a connection,
-	// and a dial without one would come back a round trip later.
-	conf.ClientSessionCache = tls.NewLRUClientSessionCache(1)
-	login := conf.Clone()
-	login.ClientSessionCache = ticketStore{conf.ClientSessionCache}
-	return &quicDialer{network: cfg.Network, tls: conf, login: login}
+	dialers := map[migrate.Transport]dialer{
+		migrate.QUIC: newQUICDialer(cfg.Network, conf),
+		migrate.TCP:  &tcpDialer{network: cfg.Network, proxy: cfg.DialTCP, tls: conf},
+	}
+	if cfg.Tunnel != nil {
+		dialers[migrate.SSH] = tunnelDialer{cfg.Tunnel}
+	}
+	return dialers
 }
 
-// A ticketStore keeps tickets for others. A login without one makes the server prove that it
-// has its host key: with a ticket, stolen ticket keys would do.
-type ticketStore struct{ tls.ClientSessionCache }
-
-func (ticketStore) Get(string) (*tls.ClientSessionState, bool) { return nil, false }
-
-func (d *quicDialer) listen(to migrate.Candidate) (net.PacketConn, error) {
+// interfaceOf returns the interface to which the socket for a candidate is bound, or "".
+func interfaceOf(to migrate.Candidate) string {
 	if to.Bound {
-		return d.network.Listen(to.Interface)
+		return to.Interface
 	}
-	return d.network.Listen("")
+	return ""
 }
-
-func (d *quicDialer) dial(ctx context.Context, to migrate.Candidate) (carrier.Carrier, error) {
-	socket, err := d.listen(to)
-	if err != nil {
-		return nil, err
-	}
-	conn, err := quic.Dial(ctx, socket, to.Remote, d.login)
-	if err != nil {
-		return nil, err
-	}
-	d.datagrams.Store(conn.Datagrams())
-	return conn, nil
-}
-
-func (d *quicDialer) redial(ctx context.Context, to migrate.Candidate) (carrier.Carrier, error) {
-	if !d.datagrams.Load() {
-		return d.dial(ctx, to)
-	}
-	socket, err := d.listen(to)
-	if err != nil {
-		return nil, err
-	}
-	conf := d.tls
-	if ticket, _ := conf.ClientSessionCache.Get(conf.ServerName); ticket != nil {
-		// The ticket's secret comes from a handshake that was safe from quantum computers, and
-		// makes this one so. Without another such key exchange, the first flight is one packet
-		// that can be lost, not two.
-		conf = conf.Clone()
-		conf.CurvePreferences = []tls.CurveID{tls.X25519}
-	}
-	conn, err := quic.DialEarly(ctx, socket, to.Remote, conf)
-	if err != nil {
-		return nil, err
-	}
-	return conn, nil
-}
-
-// failed drops the TLS ticket if that is why the server rejected a connection.
-func (d *quicDialer) failed(err error) {
-	if quic.TicketRejected(err) {
-		d.tls.ClientSessionCache.Put(d.tls.ServerName, nil)
-	}
-}
-
-func (d *quicDialer) refused(err error) bool { return quic.Refused(err) }

@@ -21,7 +21,7 @@ func TestLoginWithoutTicket(t *testing.T) {
 			defer close(done)
 			s.Run(context.Background())
 		})
-		d := s.client.dialer.(*quicDialer)
+		d := s.client.dialers[migrate.QUIC].(*quicDialer)
 		for {
 			if _, ok := d.tls.ClientSessionCache.Get(d.tls.ServerName); ok {
 				break

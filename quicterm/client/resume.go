@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/quicterm/quicterm/migrate"
 	"github.com/quicterm/quicterm/migrate/carrier"
 	"github.com/quicterm/quicterm/migrate/carrier/sealed"
 	"github.com/quicterm/quicterm/quicterm/auth"
@@ -114,29 +115,38 @@ func refusedBy(e *wire.Error) error {
 type responder int
 
 const (
-	sessionHost  responder = iota // the address at which the session was last reached
+	sessionHost  responder = iota // the one at which the session was last reached
 	possibleHost                  // another one, and the name no longer stands for the first
 	otherHost                     // another one, and the name still stands for the first too
 )
 
 // responderAt tells which machine is at an address of the server, given the one at which the
-// session was last reached and those that the name stands for.
+// session was last reached and those that the name stands for. An address that is not valid
+// stands for the machine at the end of the tunnel.
 func responderAt(addr, session netip.AddrPort, named []netip.AddrPort) responder {
 	switch {
 	case addr == session:
 		return sessionHost
+	case !addr.IsValid():
+		return possibleHost
 	case slices.Contains(named, session):
 		return otherHost
 	}
 	return possibleHost
 }
 
-// carrierEnded decides what the end of a carrier says of the session.
-func (s *Session) carrierEnded(err error, from responder) {
-	s.client.dialer.failed(err)
+// carrierEnded decides what the end of a carrier says of the session. It reports whether the
+// session is over, so that no other carrier is needed.
+func (s *Session) carrierEnded(t migrate.Transport, err error, from responder) (over bool) {
+	s.client.dialers[t].failed(err)
 	s.gate.Lock()
 	defer s.gate.Unlock()
 	s.gate.Changed()
+	s.carrierEndedLocked(err, from)
+	return s.over
+}
+
+func (s *Session) carrierEndedLocked(err error, from responder) {
 	var displaced *DisplacedError
 	if errors.As(err, &displaced) {
 		s.endLocked(displaced)

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/quicterm/quicterm/migrate"
 )
 
 // A name may stand for several machines with one host key, as in a cluster. One of them has
@@ -26,7 +28,7 @@ func TestDenialOfOtherHost(t *testing.T) {
 			s := &Session{client: New(Config{})}
 			from := responderAt(test.from, home, test.named)
 			for denied := time.Duration(0); denied < 10*time.Minute; denied += time.Second {
-				s.carrierEnded(&notFoundError{rebooted: true}, from)
+				s.carrierEnded(migrate.QUIC, &notFoundError{rebooted: true}, from)
 				if gone := test.goneAfter > 0 && denied >= test.goneAfter; s.over != gone || gone && !errors.Is(s.cause, ErrGone) {
 					t.Fatalf("%s, for %v: over is %v, %v", test.why, denied, s.over, s.cause)
 				}
@@ -43,7 +45,7 @@ func TestRebootIsConfirmed(t *testing.T) {
 		s := &Session{client: New(Config{})}
 		answer := func(rebooted bool, want bool) {
 			t.Helper()
-			s.carrierEnded(&notFoundError{rebooted}, sessionHost)
+			s.carrierEnded(migrate.QUIC, &notFoundError{rebooted}, sessionHost)
 			if s.over != want {
 				t.Errorf("over is %v, want %v", s.over, want)
 			}

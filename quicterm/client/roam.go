@@ -22,7 +22,7 @@ type roamer struct {
 	carriers   map[migrate.ID]*roamerCarrier
 	dials      map[migrate.ID]context.CancelFunc
 	unacked    time.Time      // as reported to the manager
-	host       netip.AddrPort // at which the session was last reached
+	host       netip.AddrPort // at which the session was last reached; not valid if only by a tunnel
 	candidates candidates
 	wg         sync.WaitGroup
 }
@@ -30,7 +30,7 @@ type roamer struct {
 // A roamerCarrier is a carrier that moves frames of the session.
 type roamerCarrier struct {
 	conn    carrier.Carrier // without what the session wraps around it
-	remote  netip.AddrPort
+	to      migrate.Candidate
 	resumed *resumedCarrier   // nil for the first one, which needs no resume
 	id      session.CarrierID // guarded by the session's gate
 	packets uint64            // received when the roamer looked last
@@ -75,6 +75,7 @@ func newRoamer(s *Session) *roamer {
 			Paths:             paths[settings.Paths],
 			Prefer:            settings.Interfaces.Prefer,
 			Avoid:             settings.Interfaces.Avoid,
+			KeepSSH:           s.client.cfg.KeepTunnel,
 		}),
 		events:     make(chan any),
 		carriers:   make(map[migrate.ID]*roamerCarrier),
@@ -103,11 +104,13 @@ func (r *roamer) run(ctx context.Context) {
 		defer s.gate.Unlock()
 		s.alarm.stop()
 	}()
-	if a, ok := s.first.(carrier.Addressed); ok {
+	first := migrate.Candidate{Transport: s.first.transport}
+	if a, ok := s.first.Carrier.(carrier.Addressed); ok && first.Transport != migrate.SSH {
 		r.host = a.RemoteAddr()
+		first = r.candidates.start(first.Transport, r.host)
 	}
-	r.carry(ctx, 0, &roamerCarrier{conn: s.first, remote: r.host}, s.first, false)
-	r.handle(ctx, migrate.Started{Candidate: r.candidates.start(r.host)})
+	r.carry(ctx, 0, &roamerCarrier{conn: s.first.Carrier, to: first}, s.first.Carrier, false)
+	r.handle(ctx, migrate.Started{Candidate: first})
 	r.refresh(ctx, true)
 	r.resolve(ctx)
 	r.wg.Go(func() {
@@ -162,10 +165,12 @@ func (r *roamer) handleEvent(ctx context.Context, e any) {
 	case dialed:
 		r.add(ctx, e)
 	case ended:
-		from := responderAt(r.carriers[e.id].remote, r.host, r.candidates.named)
-		r.session.carrierEnded(e.reason, from)
+		to := r.carriers[e.id].to
+		over := r.session.carrierEnded(to.Transport, e.reason, responderAt(to.Remote, r.host, r.candidates.named))
 		delete(r.carriers, e.id)
-		r.handle(ctx, migrate.Down{ID: e.id})
+		if !over {
+			r.handle(ctx, migrate.Down{ID: e.id})
+		}
 	case migrate.Down:
 		delete(r.dials, e.ID)
 		r.handle(ctx, e)
@@ -196,8 +201,10 @@ func (r *roamer) look(ctx context.Context) {
 		stats := c.stats()
 		if c.accepted() && stats.PacketsReceived != c.packets {
 			c.packets = stats.PacketsReceived
-			r.host = c.remote
-			r.handle(ctx, migrate.Heard{ID: id, RTT: stats.RTT, At: stats.LastReceived})
+			if c.to.Remote.IsValid() {
+				r.host = c.to.Remote
+			}
+			r.handle(ctx, migrate.Heard{ID: id, RTT: r.rtt(c, stats), At: stats.LastReceived})
 		}
 	}
 	s.gate.Lock()
@@ -212,6 +219,19 @@ func (r *roamer) look(ctx context.Context) {
 		r.handle(ctx, migrate.Unacked{Since: unacked})
 	}
 	r.report()
+}
+
+// rtt returns the round trip of a carrier: what its transport has measured or, if that tells
+// nothing, the session.
+func (r *roamer) rtt(c *roamerCarrier, stats carrier.Stats) time.Duration {
+	if stats.RTT > 0 {
+		return stats.RTT
+	}
+	s := r.session
+	s.gate.Lock()
+	defer s.gate.Unlock()
+	rtt, _ := s.endpoint.Path(c.id)
+	return rtt
 }
 
 // refresh reports the candidates to the manager, if they have changed or it is to know in any
@@ -328,10 +348,12 @@ func (r *roamer) dial(ctx context.Context, d migrate.Dial) {
 	r.dials[d.ID] = cancel
 	r.wg.Go(func() {
 		defer cancel()
-		conn, err := s.client.dialer.redial(dialCtx, d.Candidate)
+		conn, err := s.client.dialers[d.Candidate.Transport].redial(dialCtx, d.Candidate)
 		var resumed *resumedCarrier
 		if err == nil {
+			stop := context.AfterFunc(dialCtx, func() { conn.Close() }) // a tunnel may block writes
 			resumed, err = s.resume(conn)
+			stop()
 		}
 		if err != nil {
 			s.log.Debug("dial failed", "number", d.ID, "error", err)
@@ -349,7 +371,7 @@ func (r *roamer) add(ctx context.Context, d dialed) {
 		return
 	}
 	delete(r.dials, d.ID)
-	c := &roamerCarrier{conn: d.conn, remote: d.Candidate.Remote, resumed: d.resumed}
+	c := &roamerCarrier{conn: d.conn, to: d.Candidate, resumed: d.resumed}
 	r.carry(ctx, d.ID, c, d.resumed, d.StandBy)
 }
 

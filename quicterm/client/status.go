@@ -22,13 +22,14 @@ type Status struct {
 
 // A Path is one of the connections of a session.
 type Path struct {
-	State     string // live, moving, suspect, offline or standby
-	Interface string // over which packets leave, "" if not known
-	Local     netip.AddrPort
+	Transport migrate.Transport
+	State     string         // live, moving, suspect, offline or standby
+	Interface string         // over which packets leave, "" if not known
+	Local     netip.AddrPort // not valid for SSH, like Remote
 	Remote    netip.AddrPort
 	RTT       time.Duration // 0 if not known
 	Loss      float64       // the part of the packets sent that was lost, from 0 to 1
-	Sent      uint64        // bytes of UDP payload
+	Sent      uint64        // bytes, without the headers below
 	Received  uint64
 	Since     time.Time
 	Heard     time.Time // when a packet arrived last
@@ -87,11 +88,12 @@ func (r *roamer) status() roamerStatus {
 			port = a.LocalAddr().Port()
 		}
 		status.paths = append(status.paths, Path{
+			Transport: p.Candidate.Transport,
 			State:     state,
 			Interface: p.Candidate.Interface,
 			Local:     netip.AddrPortFrom(p.Candidate.Source, port),
 			Remote:    p.Candidate.Remote,
-			RTT:       stats.RTT,
+			RTT:       r.rtt(c, stats),
 			Loss:      float64(stats.PacketsLost) / float64(max(stats.PacketsSent, 1)),
 			Sent:      stats.BytesSent,
 			Received:  stats.BytesReceived,

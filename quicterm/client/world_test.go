@@ -19,6 +19,8 @@ import (
 
 	"github.com/quicterm/quicterm/bench/netem"
 	"github.com/quicterm/quicterm/configs"
+	"github.com/quicterm/quicterm/migrate/carrier"
+	"github.com/quicterm/quicterm/migrate/carrier/pipe"
 	"github.com/quicterm/quicterm/migrate/netmon"
 	"github.com/quicterm/quicterm/quicterm/holder"
 	"github.com/quicterm/quicterm/quicterm/holder/holdertest"
@@ -40,12 +42,17 @@ type world struct {
 	kept        sync.WaitGroup
 	stop        func() // kills the daemon
 	starting    func() // called when a session starts, unless nil
+	floods      bool   // the program is a flooder
 	events      chan netmon.Event
-	paths       string       // the client's setting
-	compression string       // the same
-	sockets     atomic.Int64 // that the client has opened so far
-	starvedFor  atomic.Int64 // how long the client does not run when it should next, in nanoseconds
-	runsAgain   atomic.Int64 // until when it receives nothing, Unix nanoseconds
+	paths       string        // the client's setting
+	compression string        // the same
+	config      func(*Config) // changes the client's configuration, unless nil
+	noUDP       bool          // UDP packets are dropped
+	noTCP       bool          // TCP packets to and from the daemon are dropped
+	sockets     atomic.Int64  // that the client has opened so far
+	logins      atomic.Int64  // by ssh
+	starvedFor  atomic.Int64  // how long the client does not run when it should next, in nanoseconds
+	runsAgain   atomic.Int64  // until when it receives nothing, Unix nanoseconds
 }
 
 // A port is an interface of the client, and its links to and from the server.
@@ -56,7 +63,13 @@ type port struct {
 	to, from *netem.Link
 }
 
-var serverAddr = netip.MustParseAddrPort("10.9.0.1:4433")
+var (
+	serverAddr = netip.MustParseAddrPort("10.9.0.1:4433")
+	sshAddr    = netip.MustParseAddrPort("10.9.0.1:22")
+)
+
+// sshLogin is how long a login by ssh takes.
+const sshLogin = 500 * time.Millisecond
 
 // inWorld calls f in a bubble with a world whose links have the given configuration.
 func inWorld(t *testing.T, link netem.Config, pty bool, f func(w *world)) {
@@ -72,17 +85,29 @@ func inWorld(t *testing.T, link netem.Config, pty bool, f func(w *world)) {
 				from: netem.NewLink(link, seed+1),
 			})
 		}
-		w.net = netem.NewNet(func(from, to netip.AddrPort) *netem.Link {
+		route := func(from, to netip.AddrPort) *netem.Link {
 			for _, p := range w.ports {
 				switch {
 				case p.gone:
-				case to == serverAddr && from.Addr() == p.addr:
+				case to.Addr() == serverAddr.Addr() && from.Addr() == p.addr:
 					return p.to
-				case from == serverAddr && to.Addr() == p.addr:
+				case from.Addr() == serverAddr.Addr() && to.Addr() == p.addr:
 					return p.from
 				}
 			}
 			return nil // the address is gone
+		}
+		w.net = netem.NewNet(func(from, to netip.AddrPort) *netem.Link {
+			if w.noUDP {
+				return nil
+			}
+			return route(from, to)
+		})
+		w.net.RouteStreams(func(from, to netip.AddrPort) *netem.Link {
+			if w.noTCP && (from == serverAddr || to == serverAddr) {
+				return nil
+			}
+			return route(from, to)
 		})
 		defer w.net.Close()
 		w.settings = configs.DefaultServer()
@@ -91,6 +116,9 @@ func inWorld(t *testing.T, link netem.Config, pty bool, f func(w *world)) {
 		w.holders = holdertest.New(func(*wire.Launch) holder.Program {
 			if w.starting != nil {
 				w.starting()
+			}
+			if w.floods {
+				return flooder{w.program}
 			}
 			return w.program
 		})
@@ -112,12 +140,42 @@ func (w *world) serve() {
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
 	wg.Go(func() { s.Serve(ctx, socket) })
+	listener := w.net.ListenStream(serverAddr)
+	wg.Go(func() { s.ServeTCP(ctx, listener) })
+	sshd := w.net.ListenStream(sshAddr)
+	wg.Go(func() {
+		for {
+			c, err := sshd.Accept()
+			if err != nil {
+				return
+			}
+			wg.Go(func() {
+				defer c.Close()
+				s.ServeLocal(ctx, c, uint32(os.Geteuid()))
+			})
+		}
+	})
 	w.server = s
 	w.stop = func() { // as SIGKILL does: the daemon sends nothing more to its clients
 		socket.Close()
+		listener.Close()
+		sshd.Close()
 		cancel()
 		wg.Wait()
 	}
+}
+
+// A tunnel is the world's ssh.
+type tunnel struct{ w *world }
+
+func (t tunnel) Dial(ctx context.Context, _ bool) (carrier.Carrier, error) {
+	t.w.logins.Add(1)
+	c, err := t.w.Dial(ctx, "", sshAddr)
+	if err != nil {
+		return nil, err
+	}
+	time.Sleep(sshLogin)
+	return pipe.New(c), nil
 }
 
 // attach opens the session.
@@ -142,15 +200,18 @@ func (w *world) tryAttach(req *wire.Attach, streams Streams) (*Session, error) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	client := New(Config{
+	cfg := Config{
 		Settings:  settings,
 		Log:       slog.New(slog.DiscardHandler),
 		Resolve:   func(context.Context) ([]netip.AddrPort, error) { return []netip.AddrPort{serverAddr}, nil },
 		Network:   w,
 		CheckHost: func(ssh.PublicKey) error { return nil },
 		Token:     token,
-	})
-	return client.Attach(context.Background(), req, streams)
+	}
+	if w.config != nil {
+		w.config(&cfg)
+	}
+	return New(cfg).Attach(context.Background(), req, streams)
 }
 
 // The world is the Network of its client. Its sockets keep their first address.
@@ -197,6 +258,14 @@ func (w *world) Listen(iface string) (net.PacketConn, error) {
 	return starvedSocket{w.net.Listen(netip.AddrPortFrom(route.Source, 0)), w}, nil
 }
 
+func (w *world) Dial(ctx context.Context, iface string, remote netip.AddrPort) (net.Conn, error) {
+	route, err := w.Lookup(remote, iface)
+	if err != nil {
+		return nil, err
+	}
+	return w.net.DialStream(ctx, route.Source, remote)
+}
+
 func (w *world) Lookup(_ netip.AddrPort, iface string) (route netmon.Route, err error) {
 	err = errors.New("no route")
 	w.net.Do(func() {
@@ -237,6 +306,11 @@ func (w *world) setPort(i int, cfg netem.Config) {
 // move gives an interface another address. Packets to and from the address before are lost.
 func (w *world) move(i int) {
 	w.net.Do(func() { w.ports[i].addr = w.ports[i].addr.Next() })
+}
+
+// block makes the network drop UDP packets, or no more.
+func (w *world) block(udp bool) {
+	w.net.Do(func() { w.noUDP = udp })
 }
 
 // plug takes an interface up or down.

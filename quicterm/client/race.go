@@ -1,0 +1,294 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/quicterm/quicterm/migrate"
+	"github.com/quicterm/quicterm/migrate/carrier"
+	"github.com/quicterm/quicterm/quicterm/auth"
+	"github.com/quicterm/quicterm/quicterm/wire"
+)
+
+const (
+	// tcpDelay is how long QUIC has to connect before TCP is dialed as well.
+	tcpDelay = 300 * time.Millisecond
+
+	// tunnelDelay is how long both have before the tunnel is used as well: it logs in, for which
+	// the user may be asked.
+	tunnelDelay = time.Second
+)
+
+// A loggedIn is a carrier on which the user is logged in and a request is answered. Everything
+// behind the answer comes on it. The owner closes it.
+type loggedIn struct {
+	carrier.Carrier
+	transport migrate.Transport
+	answer    wire.Message
+}
+
+// login connects, proves the user and sends a request. It tries all transports that there are,
+// and returns the first carrier on which there is an answer. The others are closed: what the
+// request has done on them, it has done once (SPEC.md, 5.2).
+func (c *Client) login(ctx context.Context, request wire.Message) (*loggedIn, error) {
+	all, cancel := context.WithCancel(ctx)
+	defer cancel()
+	direct, cancelDirect := context.WithCancel(all)
+	defer cancelDirect()
+	r := c.newRace(all, request)
+	type result struct {
+		transport migrate.Transport
+		carrier   *loggedIn
+		err       error
+	}
+	results := make(chan result, len(c.dialers)) // some may end when nobody waits any more
+	for t := range c.dialers {
+		go func() {
+			ctx := direct
+			if t == migrate.SSH {
+				ctx = all
+			}
+			l, err := r.attempt(ctx, t)
+			results <- result{t, l, err}
+		}()
+	}
+	drop := func(running int) {
+		for range running {
+			if late := <-results; late.err == nil {
+				late.carrier.Close()
+			}
+		}
+	}
+	errs := make(map[migrate.Transport]error)
+	for running := len(c.dialers); running > 0; {
+		select {
+		case <-ctx.Done():
+			go drop(running)
+			return nil, context.Cause(ctx)
+		case res := <-results:
+			running--
+			if res.err == nil || isFinal(res.err) {
+				cancel()
+				go drop(running) // a key that waits to be touched cannot be told
+				return res.carrier, res.err
+			}
+			if direct.Err() == nil || res.transport == migrate.SSH {
+				errs[res.transport] = res.err
+			}
+			if res.transport != migrate.SSH && c.isAnswer(res.err) {
+				cancelDirect()
+			}
+			close(r.failed[res.transport])
+		}
+	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	return nil, c.loginError(errs)
+}
+
+// isFinal reports whether an error ends a login, whatever other transports would bring.
+func isFinal(err error) bool {
+	var refusal *wire.Error
+	var changed *auth.ChangedHostError
+	var revoked *auth.RevokedHostError
+	return errors.As(err, &refusal) || errors.As(err, &changed) || errors.As(err, &revoked)
+}
+
+// isAnswer reports whether an error of QUIC or TCP holds for both. A token is good for one attempt.
+func (c *Client) isAnswer(err error) bool {
+	var denied *DeniedError
+	var unknown *auth.UnknownHostError
+	var brokenOff *BrokenOffError
+	return errors.As(err, &denied) || errors.As(err, &unknown) || errors.Is(err, ErrNoKeys) ||
+		c.cfg.Token != nil && errors.As(err, &brokenOff)
+}
+
+// loginError returns the reason for which nobody could log in: what came closest to it.
+func (c *Client) loginError(errs map[migrate.Transport]error) error {
+	quic, tcp, tunnel := errs[migrate.QUIC], errs[migrate.TCP], errs[migrate.SSH]
+	direct := quic
+	var noQUIC, noTCP *UnreachableError
+	switch {
+	case errors.As(quic, &noQUIC) && errors.As(tcp, &noTCP):
+		direct = &UnreachableError{errors.Join(noQUIC.Err, noTCP.Err)}
+	case quic == nil || noQUIC != nil && tcp != nil || c.isAnswer(tcp):
+		direct = tcp
+	}
+	if tunnel == nil {
+		return direct
+	}
+	if noQUIC != nil && noTCP != nil || errors.Is(direct, ErrNoKeys) {
+		return tunnel // it says more
+	}
+	return errors.Join(direct, tunnel)
+}
+
+// A race is a login by several transports at once.
+type race struct {
+	client  *Client
+	request wire.Message
+	resolve func() ([]netip.AddrPort, error)
+
+	// lead holds a token for the connection that may prove the user: with others beside it, a
+	// key would have to be touched more than once.
+	lead chan struct{}
+
+	connected chan struct{}                       // closed when a server has answered over QUIC or TCP
+	silent    chan struct{}                       // closed when it has fallen silent since
+	failed    map[migrate.Transport]chan struct{} // closed when there is no more to expect of it
+	once      struct{ connected, silent sync.Once }
+}
+
+func (c *Client) newRace(ctx context.Context, request wire.Message) *race {
+	r := &race{
+		client:    c,
+		request:   request,
+		resolve:   sync.OnceValues(func() ([]netip.AddrPort, error) { return c.cfg.Resolve(ctx) }),
+		lead:      make(chan struct{}, 1),
+		connected: make(chan struct{}),
+		silent:    make(chan struct{}),
+		failed:    make(map[migrate.Transport]chan struct{}),
+	}
+	r.lead <- struct{}{}
+	for t := range c.dialers {
+		r.failed[t] = make(chan struct{})
+	}
+	return r
+}
+
+// attempt logs in by one transport, when it is its turn.
+func (r *race) attempt(ctx context.Context, t migrate.Transport) (*loggedIn, error) {
+	if err := r.begin(ctx, t); err != nil {
+		return nil, err
+	}
+	conn, err := r.connect(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	stop := context.AfterFunc(ctx, func() { conn.Close() })
+	answer, err := r.authenticate(ctx, t, conn)
+	if !stop() && err == nil {
+		err = ctx.Err()
+	}
+	if err != nil {
+		conn.Close()
+		return nil, err
+	}
+	return &loggedIn{conn, t, answer}, nil
+}
+
+// begin waits until an attempt is to begin.
+func (r *race) begin(ctx context.Context, t migrate.Transport) error {
+	cfg := &r.client.cfg
+	switch {
+	case t == migrate.SSH && cfg.TunnelFirst:
+		return nil
+	case t == migrate.SSH:
+		wait(ctx, tunnelDelay, r.failed[migrate.QUIC], r.failed[migrate.TCP])
+		select {
+		case <-r.connected: // one login is enough
+			return wait(ctx, 0, r.failed[migrate.QUIC], r.failed[migrate.TCP])
+		default:
+			return ctx.Err()
+		}
+	case cfg.Tunnel != nil && cfg.TunnelFirst:
+		if err := wait(ctx, 0, r.failed[migrate.SSH]); err != nil {
+			return err
+		}
+	}
+	if cfg.Token == nil && len(cfg.Keys) == 0 {
+		return ErrNoKeys
+	}
+	if t == migrate.TCP && !cfg.TCPFirst {
+		wait(ctx, tcpDelay, r.failed[migrate.QUIC])
+		select {
+		case <-r.connected: // by QUIC
+			select {
+			case <-r.silent:
+			case <-r.failed[migrate.QUIC]:
+			case <-ctx.Done():
+			}
+		default:
+		}
+	}
+	return ctx.Err()
+}
+
+// wait waits until all channels are closed or, unless it is 0, some time has passed.
+func wait(ctx context.Context, longest time.Duration, closed ...chan struct{}) error {
+	var timeout <-chan time.Time
+	if longest > 0 {
+		timer := time.NewTimer(longest)
+		defer timer.Stop()
+		timeout = timer.C
+	}
+	for _, c := range closed {
+		select {
+		case <-c:
+		case <-timeout:
+			return ctx.Err()
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return ctx.Err()
+}
+
+func (r *race) connect(ctx context.Context, t migrate.Transport) (carrier.Carrier, error) {
+	if t == migrate.SSH {
+		conn, err := r.client.dialers[t].dial(ctx, migrate.Candidate{Transport: t})
+		if err != nil {
+			return nil, &TunnelError{err}
+		}
+		return conn, nil
+	}
+	addrs, err := r.resolve()
+	if err != nil {
+		return nil, &UnreachableError{err}
+	}
+	conn, err := r.client.connect(ctx, t, addrs)
+	if err != nil {
+		return nil, r.client.connectError(t, err)
+	}
+	r.once.connected.Do(func() { close(r.connected) })
+	return conn, nil
+}
+
+// authenticate proves the user on a carrier and returns the answer to the request.
+func (r *race) authenticate(ctx context.Context, t migrate.Transport, conn carrier.Carrier) (wire.Message, error) {
+	release := func() {}
+	if t != migrate.SSH {
+		select {
+		case <-r.lead:
+			release = sync.OnceFunc(func() { r.lead <- struct{}{} })
+			defer release()
+		case <-ctx.Done():
+			return wire.Message{}, ctx.Err()
+		}
+	}
+	defer closeIfSilent(conn, func() {
+		if r.client.cfg.Token == nil {
+			r.once.silent.Do(func() { close(r.silent) })
+			release()
+		}
+	})()
+	answer, err := r.client.authenticate(conn, t == migrate.SSH, r.request)
+	if err == nil && answer.Type == wire.TypeError {
+		refusal := new(wire.Error)
+		err = refusal
+		if invalid := answer.Decode(refusal); invalid != nil {
+			err = invalid
+		}
+	}
+	if brokenOff := new(BrokenOffError); errors.As(err, &brokenOff) && r.client.dialers[t].refused(brokenOff.Err) {
+		brokenOff.Err = ErrBusy
+	}
+	if err != nil && t == migrate.SSH && !isFinal(err) {
+		err = &TunnelError{err}
+	}
+	return answer, err
+}
