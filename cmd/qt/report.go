@@ -11,6 +11,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/quicterm/quicterm/migrate"
 	"github.com/quicterm/quicterm/quicterm/client"
 )
 
@@ -38,8 +39,9 @@ type report struct {
 }
 
 type pathReport struct {
+	Transport   string    `json:"transport"`
 	Interface   string    `json:"interface,omitzero"`
-	Local       string    `json:"local"`
+	Local       string    `json:"local"` // "-" over ssh, like Remote
 	Remote      string    `json:"remote"`
 	State       string    `json:"state"`
 	Since       time.Time `json:"since,omitzero"`
@@ -76,6 +78,7 @@ func newReport(host string, st client.Status) *report {
 	}
 	for _, p := range st.Paths {
 		r.Paths = append(r.Paths, pathReport{
+			Transport:   p.Transport.String(),
 			Interface:   p.Interface,
 			Local:       address(p.Local),
 			Remote:      address(p.Remote),
@@ -92,6 +95,18 @@ func newReport(host string, st client.Status) *report {
 	return r
 }
 
+// carrierName says what a path runs over, and why if that is not QUIC. A client of another version
+// may not tell.
+func carrierName(transport string) string {
+	switch transport {
+	case "":
+		return "-"
+	case migrate.TCP.String():
+		return "tcp (udp blocked)"
+	}
+	return transport
+}
+
 // wallClock returns a time in UTC, to the millisecond.
 func wallClock(t time.Time) time.Time { return t.UTC().Truncate(time.Millisecond) }
 
@@ -99,6 +114,9 @@ func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 
 
 // address writes an address, or only the port if nothing else is known.
 func address(a netip.AddrPort) string {
+	if a.Port() == 0 && !a.Addr().IsValid() {
+		return "-"
+	}
 	if !a.Addr().IsValid() {
 		return fmt.Sprintf("*:%d", a.Port())
 	}
@@ -137,6 +155,7 @@ func (r *report) text(now time.Time) string {
 		}
 		fmt.Fprintln(t)
 	}
+	row("carrier", func(p *pathReport) string { return carrierName(p.Transport) })
 	row("interface", func(p *pathReport) string {
 		if p.Interface == "" {
 			return "-"
@@ -148,7 +167,12 @@ func (r *report) text(now time.Time) string {
 	row("state", func(p *pathReport) string { return p.State })
 	row("since", func(p *pathReport) string { return ago(now, p.Since) })
 	row("round trip", func(p *pathReport) string { return roundTrip(p.RTT) })
-	row("loss", func(p *pathReport) string { return fmt.Sprintf("%.1f %%", 100*p.Loss) })
+	row("loss", func(p *pathReport) string {
+		if p.Transport != migrate.QUIC.String() {
+			return "-" // the system sends what is lost again, and does not tell
+		}
+		return fmt.Sprintf("%.1f %%", 100*p.Loss)
+	})
 	row("sent", func(p *pathReport) string { return size(p.Sent) })
 	row("received", func(p *pathReport) string { return size(p.Received) })
 	row("moves", func(p *pathReport) string { return strconv.Itoa(p.Moved) })

@@ -36,10 +36,15 @@ func golden() (now time.Time, st client.Status, text, asJSON string) {
 			Heard:     now.Add(-3 * time.Second),
 			Moved:     1,
 		}, {
-			State:  "standby",
-			Local:  netip.AddrPortFrom(netip.Addr{}, 51235),
-			Remote: netip.MustParseAddrPort("[2001:db8::7]:4433"),
-			Sent:   1 << 60,
+			Transport: migrate.TCP,
+			State:     "standby",
+			Local:     netip.AddrPortFrom(netip.Addr{}, 51235),
+			Remote:    netip.MustParseAddrPort("[2001:db8::7]:4433"),
+			Sent:      1 << 60,
+		}, {
+			Transport: migrate.SSH,
+			State:     "live",
+			RTT:       30 * time.Millisecond,
 		}},
 		Counters: session.Counters{Duplicates: 5, Reordered: 6, Corrupted: 7, Gaps: 8, GapFrames: 9,
 			GapBytes: 12345, Resends: 10, ResentBytes: 0},
@@ -47,17 +52,18 @@ func golden() (now time.Time, st client.Status, text, asJSON string) {
 	text = `anna@server, process PID, session work: suspect since 14:00:05, 3m ago, attempts 2
   round trip 23.5 ms, resumes 3, input not acknowledged: 4 frames
   duplicates dropped 5, reordered 6, corrupted 7, gaps 8 (12.3 kB), resends 10 (0 B)
-  interface     wlan0               -
-  local         192.168.1.20:51234  *:51235
-  remote        203.0.113.7:4433    [2001:db8::7]:4433
-  state         suspect             standby
-  since         2h ago              -
-  round trip    23.0 ms             -
-  loss          1.2 %               0.0 %
-  sent          999 B               1.2 EB
-  received      1.0 MB              0 B
-  moves         1                   0
-  last contact  3s ago              -`
+  carrier       quic                tcp (udp blocked)   ssh
+  interface     wlan0               -                   -
+  local         192.168.1.20:51234  *:51235             -
+  remote        203.0.113.7:4433    [2001:db8::7]:4433  -
+  state         suspect             standby             live
+  since         2h ago              -                   -
+  round trip    23.0 ms             -                   30.0 ms
+  loss          1.2 %               -                   -
+  sent          999 B               1.2 EB              0 B
+  received      1.0 MB              0 B                 0 B
+  moves         1                   0                   0
+  last contact  3s ago              -                   -`
 	asJSON = `[
   {
     "pid": PID,
@@ -79,6 +85,7 @@ func golden() (now time.Time, st client.Status, text, asJSON string) {
     "resent_bytes": 0,
     "paths": [
       {
+        "transport": "quic",
         "interface": "wlan0",
         "local": "192.168.1.20:51234",
         "remote": "203.0.113.7:4433",
@@ -92,11 +99,23 @@ func golden() (now time.Time, st client.Status, text, asJSON string) {
         "last_contact": "2026-11-21T14:03:02.678Z"
       },
       {
+        "transport": "tcp",
         "local": "*:51235",
         "remote": "[2001:db8::7]:4433",
         "state": "standby",
         "loss": 0,
         "sent_bytes": 1152921504606846976,
+        "received_bytes": 0,
+        "moved": 0
+      },
+      {
+        "transport": "ssh",
+        "local": "-",
+        "remote": "-",
+        "state": "live",
+        "rtt_ms": 30,
+        "loss": 0,
+        "sent_bytes": 0,
         "received_bytes": 0,
         "moved": 0
       }
