@@ -14,6 +14,7 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -55,7 +56,7 @@ func load(file string, defaultFile func() (string, error), into any, check func(
 			return err
 		}
 	}
-	content, err := os.ReadFile(file)
+	content, err := readFile(file)
 	if errors.Is(err, fs.ErrNotExist) && optional {
 		return nil
 	}
@@ -69,6 +70,22 @@ func load(file string, defaultFile func() (string, error), into any, check func(
 		return fmt.Errorf("%s: %w", file, err)
 	}
 	return nil
+}
+
+// maxFile bounds a file of settings in bytes: a name that is given may be that of a device.
+const maxFile = 1 << 20
+
+func readFile(name string) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	content, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err == nil && len(content) > maxFile {
+		err = fmt.Errorf("%s is longer than %d bytes", name, maxFile)
+	}
+	return content, err
 }
 
 // decode decodes TOML strictly. Its errors are to follow the name of a file: they begin

@@ -172,3 +172,13 @@ func TestShare(t *testing.T) {
 		t.Error("max_buffer_total of 0 bytes: no error")
 	}
 }
+
+// A file without end, such as a device, does not fill the memory.
+func TestEndlessFile(t *testing.T) {
+	if _, err := os.Stat("/dev/zero"); err != nil {
+		t.Skip(err)
+	}
+	if _, err := LoadServer("/dev/zero"); err == nil || !strings.Contains(err.Error(), "longer than") {
+		t.Errorf("%v; want that it is too long", err)
+	}
+}
