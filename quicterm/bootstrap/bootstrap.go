@@ -1,6 +1,7 @@
 // Package bootstrap gives a client its first access to a daemon by a grant: the daemon's
-// address and host key, and a token that is good for one login. A process that runs
-// `qtd grant` in an account on the daemon's machine gets a grant for that account.
+// address and host key, and a token that is good for one login or, over ssh, a carrier that
+// needs none. A process that runs `qtd grant` in an account on the daemon's machine gets a
+// grant for that account.
 //
 // A grant takes this way:
 //
@@ -8,6 +9,8 @@
 //	line.go       qtd grant prints the grant as a line
 //	local.go      a [Source] runs qtd grant and reads the line
 //	bootstrap.go  an [Access] has what a client needs to dial and to log in
+//	ssh.go        an [SSH] runs qtd grant on another machine, and makes carriers
+//	process.go    the ssh program, and the stream behind the line
 package bootstrap
 
 import (

@@ -11,6 +11,12 @@ var ErrNoSSH = errors.New("there is no ssh on this machine")
 
 var errClosed = errors.New("ssh is not used any more")
 
+// A StartError means that there is no carrier: the daemon was asked for nothing.
+type StartError struct{ Err error }
+
+func (e *StartError) Error() string { return e.Err.Error() }
+func (e *StartError) Unwrap() error { return e.Err }
+
 // A LoginError means that ssh could not log in.
 type LoginError struct {
 	Host   string
@@ -24,7 +30,7 @@ func (e *LoginError) Unreachable() bool { return strings.HasPrefix(e.Reason, "co
 
 // NeedsUser reports whether the login may succeed if the user answers a question.
 func (e *LoginError) NeedsUser() bool {
-	return strings.Contains(e.Reason, "Permission denied (") || strings.HasPrefix(e.Reason, "Host key verification failed")
+	return strings.Contains(e.Reason, "Permission denied (") || strings.Contains(e.Reason, "Host key verification failed")
 }
 
 // A MissingError means that the server has no qtd.
@@ -39,7 +45,7 @@ func (e *MissingError) Error() string { return "qtd is not installed on " + e.Ho
 type VersionError struct {
 	Host     string
 	Software string // of the server, printable; empty if not known
-	older    bool   // the server
+	Older    bool   // the server is
 }
 
 func (e *VersionError) Error() string {
@@ -47,10 +53,10 @@ func (e *VersionError) Error() string {
 	if name == "" {
 		name = "qtd"
 	}
-	if e.older {
-		return fmt.Sprintf("%s on %s is too old for this qt: update it there", name, e.Host)
+	if e.Older {
+		return fmt.Sprintf("%s on %s is too old for this qt", name, e.Host)
 	}
-	return fmt.Sprintf("%s on %s is newer than this qt: update qt here", name, e.Host)
+	return fmt.Sprintf("%s on %s is newer than this qt", name, e.Host)
 }
 
 // lastWords are how the last lines of ssh begin or what they have in them, before it ends
@@ -58,11 +64,12 @@ func (e *VersionError) Error() string {
 var lastWords = []string{
 	"ssh: ", "Connection ", "kex_exchange_identification: ", "banner exchange: ", "Received disconnect from ", "Disconnected from ",
 	"Host key verification failed", "Bad configuration option", "command-line: ", "Too many authentication failures",
+	"qtd: ", "sh: ", "/bin/sh: ", // over a connection that was there already, nothing tells when the login is done
 }
 
 // isLastWord reports whether ssh says in a line why it ends.
 func isLastWord(line string) bool {
-	if strings.Contains(line, ": Permission denied (") {
+	if strings.Contains(line, ": Permission denied (") || strings.Contains(line, " host key is known for ") {
 		return true
 	}
 	for _, begin := range lastWords {
@@ -98,7 +105,7 @@ func programError(host string, status int, lines []string, last string) error {
 	text, ours := strings.CutPrefix(said, "qtd: ")
 	switch {
 	case ours && (strings.HasPrefix(text, "unknown flag") || strings.HasPrefix(text, "unknown command")):
-		return &VersionError{Host: host, older: true}
+		return &VersionError{Host: host, Older: true}
 	case ours:
 		return fmt.Errorf("qtd on %s: %s", host, text)
 	case status == 126:

@@ -85,7 +85,7 @@ func find(lines *bufio.Reader, prefixes ...string) (text, prefix string, err err
 		if noise += len(line) + 1; text != "" {
 			missing.last = wire.Printable(text, maxShown)
 		}
-		for long && err == nil { // skip the rest of a line that is too long
+		for long && err == nil && noise <= maxNoise { // skip the rest of a line that is too long
 			line, long, err = lines.ReadLine()
 			noise += len(line)
 		}

@@ -2,6 +2,7 @@ package bootstrap
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -141,7 +142,8 @@ func (p *process) await() {
 	p.limit.Stop()
 	p.limit = nil
 	p.mu.Unlock()
-	if p.err = err; err != nil {
+	if err != nil {
+		p.err = &StartError{err}
 		p.ssh.failed(p.ask, err)
 		p.stop()
 	}
@@ -224,10 +226,15 @@ func (p *process) hear(line string) {
 		p.loggedIn, p.tail = true, nil
 		if p.limit != nil {
 			p.limit.Stop()
-			p.limit = p.stopAfter(grantTime, fmt.Errorf("%s runs another program than qtd, which neither answers nor ends", p.ssh.Host))
+			p.limit = p.stopAfter(cmp.Or(p.ssh.wait, grantTime), fmt.Errorf("%s runs another program than qtd, which neither answers nor ends", p.ssh.Host))
 		}
 		return
-	case strings.HasPrefix(line, "Transferred: "), strings.HasPrefix(line, "Bytes per second: "):
+	case strings.HasPrefix(line, "Bytes per second: "):
+		return
+	}
+	// Another program may not have ended its line before ssh sums up.
+	line, _, _ = strings.Cut(line, "Transferred: sent ")
+	if line == "" {
 		return
 	}
 	select {

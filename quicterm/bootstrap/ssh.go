@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"strings"
 	"sync"
+	"time"
 
 	"golang.org/x/crypto/ssh"
 
@@ -29,8 +30,8 @@ const missingPrefix = "quicterm-missing "
 // options are those of ssh that a carrier needs. Everything else is as the user has configured
 // it.
 var options = []string{
-	"-T", "-x", "-e", "none",
-	"-o", "RemoteCommand=none",
+	"-T", "-x", "-a", "-e", "none",
+	"-o", "RemoteCommand=none", "-o", "PermitLocalCommand=no", "-o", "Tunnel=no",
 	"-o", "ClearAllForwardings=yes", // they would end with the carrier, and fail with the next one
 	"-o", "ControlMaster=no", // others would end with the carrier; a master that runs is used
 	"-o", "LogLevel=VERBOSE", // tells when the user is logged in
@@ -46,6 +47,8 @@ type SSH struct {
 	Say  func(line string) // shows what ssh says while it may ask the user something
 	Log  *slog.Logger
 
+	wait time.Duration // in place of grantTime, for tests
+
 	mu        sync.Mutex
 	port      uint16        // of the daemon, 0 if there was no grant yet
 	key       ssh.PublicKey // of the daemon
@@ -56,8 +59,8 @@ type SSH struct {
 }
 
 // Dial starts a login, and returns the carrier to which it leads. Its first Write does not wait for the
-// login: it may block only if it writes very much. Read returns the error of the login: one of
-// the types of this package, or another that says in one line what is wrong.
+// login: it may block only if it writes very much. If there is no grant, Read returns a
+// [StartError], which says in one line what is wrong.
 //
 // If ask is false, ssh asks the user for nothing, and fails if it had to.
 func (s *SSH) Dial(_ context.Context, ask bool) (carrier.Carrier, error) {
@@ -114,11 +117,16 @@ func (s *SSH) Port() uint16 {
 	return s.port
 }
 
-// CheckHost accepts the host key that the daemon has by its last grant.
-func (s *SSH) CheckHost(key ssh.PublicKey) error {
+// Key returns the host key that the daemon has by its last grant, or nil before the first login.
+func (s *SSH) Key() ssh.PublicKey {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.key == nil || !bytes.Equal(key.Marshal(), s.key.Marshal()) {
+	return s.key
+}
+
+// CheckHost accepts the host key that the daemon has by its last grant.
+func (s *SSH) CheckHost(key ssh.PublicKey) error {
+	if granted := s.Key(); granted == nil || !bytes.Equal(key.Marshal(), granted.Marshal()) {
 		return errors.New("the daemon has another key than its grant says")
 	}
 	return nil
@@ -134,7 +142,7 @@ func (s *SSH) Needs() string {
 // learn takes what a grant says of the daemon.
 func (s *SSH) learn(g *wire.Grant) error {
 	if g.Protocol != "" && g.Protocol != wire.ALPN {
-		return &VersionError{Host: s.Host, Software: g.Software, older: older(g.Protocol, wire.ALPN)}
+		return &VersionError{Host: s.Host, Software: g.Software, Older: older(g.Protocol, wire.ALPN)}
 	}
 	address, err := netip.ParseAddrPort(g.Address)
 	if err != nil {

@@ -4,12 +4,10 @@ package e2e
 
 import (
 	"fmt"
-	"net"
 	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
@@ -23,10 +21,8 @@ import (
 // loopback interface, whose logins find qtd. A client knows it by the name in its configuration.
 type sshHost struct {
 	*rig.Host
-	SSHD    netip.AddrPort
-	Options []string // of sshd, as its configuration has them
-	SSH     []string // of ssh, for this host
-	sshLog  *rig.Output
+	SSHD netip.AddrPort
+	SSH  []string // of ssh, for this host
 }
 
 // newSSHHost prepares a host. Serve starts its sshd.
@@ -37,54 +33,37 @@ func newSSHHost(t *testing.T) *sshHost {
 			t.Skip(err)
 		}
 	}
-	s := &sshHost{Host: newHost(t), sshLog: new(rig.Output)}
+	s := &sshHost{Host: newHost(t)}
 	s.Write("qtd.toml", fmt.Sprintf("runtime_dir = %q\nstate_dir = %q\nsshd_policy = \"ignore\"\ndetached_ttl = \"10m\"\npipe_ttl = \"10m\"\nexited_ttl = \"10m\"\n",
 		s.Path("run"), s.Path("state")))
 	s.Write("remote/qtd", fmt.Sprintf("#!/bin/sh\nexec %s \"$@\" --config %s\n", filepath.Join(bin, "qtd"), s.Path("qtd.toml")))
 	if err := os.Chmod(s.Path("remote/qtd"), 0o755); err != nil {
 		t.Fatal(err)
 	}
+	if err := os.MkdirAll(s.Path("home"), 0o700); err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(s.endGranted)
 	return s
 }
 
-// Serve starts sshd.
-func (s *sshHost) Serve() {
-	t := s.T
-	t.Helper()
-	const empty = "/run/sshd" // which its package makes at boot
-	if os.Geteuid() == 0 && os.Mkdir(empty, 0o755) == nil {
-		t.Cleanup(func() { os.Remove(empty) })
+// Serve starts sshd, with more lines of its configuration.
+func (s *sshHost) Serve(config ...string) {
+	s.T.Helper()
+	config = append(config, "SetEnv PATH="+s.Path("remote")+":/usr/bin:/bin HOME="+s.Path("home"), "MaxStartups 1000", "LogLevel VERBOSE")
+	var err error
+	if s.SSHD, err = s.Host.SSHD(strings.Join(config, "\n")); err != nil {
+		s.T.Fatal(err)
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.SSHD = l.Addr().(*net.TCPAddr).AddrPort()
-	l.Close()
-	options := append(s.Options,
-		"ListenAddress "+s.SSHD.String(), "HostKey "+s.Path("host_key"), "AuthorizedKeysFile "+s.Path("authorized_keys"),
-		"PidFile none", "StrictModes no", "PermitRootLogin yes", "UseDNS no", "UsePAM no", "MaxStartups 1000", "LogLevel VERBOSE",
-		"SetEnv PATH="+s.Path("remote")+":/usr/bin:/bin HOME="+s.Path("home"))
-	s.Write("sshd_config", strings.Join(options, "\n")+"\n")
-	if err := os.MkdirAll(s.Path("home"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command(sshdFile, "-D", "-e", "-f", s.Path("sshd_config"))
-	cmd.Stderr = s.sshLog
-	cmd.WaitDelay = time.Second // sessions keep it open
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		cmd.Process.Kill()
-		cmd.Wait()
-		if t.Failed() {
-			t.Logf("log of sshd:\n%s", s.sshLog)
-		}
-	})
-	s.sshLog.Await(t, 0, regexp.MustCompile("Server listening on"))
 	s.Write("known_hosts_ssh", fmt.Sprintf("[127.0.0.1]:%d %s", s.SSHD.Port(), s.Read("host_key.pub")))
+}
+
+// BlockNetwork makes the host one that only ssh reaches: by a command of its own, at an address to
+// which the system sends nothing.
+func (s *sshHost) BlockNetwork() {
+	s.SSH = append(s.SSH, "HostName 255.255.255.255", "HostKeyAlias blocked",
+		fmt.Sprintf("ProxyCommand %s -i -f %s", sshdFile, s.Path("sshd_config")))
+	s.Write("known_hosts_ssh", "blocked "+s.Read("host_key.pub"))
 }
 
 // Target is the host's name in ssh's configuration.
