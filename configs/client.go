@@ -11,6 +11,15 @@ import (
 type Client struct {
 	// Port is the daemon's port, UDP and TCP.
 	Port uint16 `toml:"port"`
+	// Bootstrap is how a client reaches a server first: "direct" (at the daemon's port),
+	// "ssh" (by ssh, which starts a daemon if none runs), or "auto" (direct where that has
+	// worked recently, else by ssh).
+	Bootstrap string `toml:"bootstrap"`
+	// KeepSSH keeps the ssh connection of a session open beside a better one.
+	KeepSSH bool `toml:"keep_ssh"`
+	// Proxy is the URL of a proxy for connections by TCP: socks5://host:port or
+	// http://host:port, each with user:password@ if it needs that. Empty means none.
+	Proxy string `toml:"proxy"`
 	// KeepaliveInterval is the time between packets that keep a path open and
 	// prove that it works, while there was traffic within the last minute.
 	KeepaliveInterval Duration `toml:"keepalive_interval"`
@@ -58,6 +67,7 @@ type Interfaces struct {
 func DefaultClient() *Client {
 	return &Client{
 		Port:                       DefaultPort,
+		Bootstrap:                  "auto",
 		KeepaliveInterval:          Duration{5 * time.Second},
 		KeepaliveIdle:              Duration{25 * time.Second},
 		KeepaliveTimeoutMultiplier: 3,
@@ -87,6 +97,9 @@ func (c *Client) WithDefaults() *Client {
 	setDefault(&s.ReorderWindow, d.ReorderWindow)
 	if slices.IndexFunc(s.ReconnectBackoff, func(d Duration) bool { return d.Duration <= 0 }) >= 0 || len(s.ReconnectBackoff) == 0 {
 		s.ReconnectBackoff = d.ReconnectBackoff
+	}
+	if s.Bootstrap == "" {
+		s.Bootstrap = d.Bootstrap
 	}
 	if s.Paths == "" {
 		s.Paths = d.Paths
@@ -123,6 +136,7 @@ func (c *Client) check() error {
 		within("keepalive_timeout_multiplier", c.KeepaliveTimeoutMultiplier, 2, 20),
 		within("reorder_window", c.ReorderWindow, 1, 10_000),
 		atLeast("port", c.Port, 1),
+		oneOf("bootstrap", c.Bootstrap, "auto", "ssh", "direct"),
 		atLeast("number of waits in reconnect_backoff", len(c.ReconnectBackoff), 1),
 		oneOf("paths", c.Paths, "failover", "standby", "redundant"),
 		oneOf("compression", c.Compression, "auto", "on", "off"),

@@ -78,6 +78,7 @@ var packages = []struct {
 	},
 	{path: "quicterm/gate", role: "a mutex whose holders wait with a context"},
 	{path: "quicterm/logqueue", role: "a log that does not block those who log"},
+	{path: "quicterm/proxy", role: "TCP connections through a proxy; knows nothing of what they are for"},
 	{path: "quicterm/version", role: "the version of the programs"},
 	{
 		path: "quicterm/vt", role: "splits terminal output at control sequences; knows no terminal",
@@ -186,7 +187,8 @@ var packages = []struct {
 
 	{
 		path: "cmd/qt", role: "the command line of the client",
-		imports: `configs migrate quicterm/auth quicterm/bootstrap quicterm/client quicterm/install quicterm/rundir quicterm/session
+		imports: `configs migrate migrate/netmon quicterm/auth quicterm/bootstrap quicterm/client quicterm/install quicterm/proxy
+			quicterm/rundir quicterm/session
 			quicterm/sshconfig quicterm/terminal quicterm/version quicterm/wire github.com/spf13/cobra golang.org/x/crypto golang.org/x/term`,
 		tests: "quicterm/holder github.com/rogpeppe/go-internal golang.org/x/net",
 	},

@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	"github.com/quicterm/quicterm/configs"
+	"github.com/quicterm/quicterm/quicterm/bootstrap"
 	"github.com/quicterm/quicterm/quicterm/client"
 	"github.com/quicterm/quicterm/quicterm/terminal"
 	"github.com/quicterm/quicterm/quicterm/wire"
@@ -90,12 +90,12 @@ func runSession(ctx context.Context, host string, opts *options, req *wire.Attac
 	// and qt does not end by the signal.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	return persist(ctx, host, func() error {
-		return withClient(ctx, host, opts, func(conn *client.Client, settings *configs.Client) error {
-			req.Env = sendEnv(settings.SendEnv)
+		return withClient(ctx, host, opts, func(ctx context.Context, a *access) error {
+			req.Env = sendEnv(a.settings.SendEnv)
 			if req.PTY {
-				return runTerminal(ctx, conn, settings, host, opts, req)
+				return runTerminal(ctx, a, host, opts, req)
 			}
-			return runPipe(ctx, conn, host, opts, req)
+			return runPipe(ctx, a, host, opts, req)
 		})
 	})
 }
@@ -126,7 +126,9 @@ func persist(ctx context.Context, host string, f func() error) error {
 		}
 		err = f()
 		var unreachable *client.UnreachableError
-		if !errors.As(err, &brokenOff) && !errors.As(err, &unreachable) && !errors.Is(err, client.ErrBusy) {
+		var login *bootstrap.LoginError
+		if !errors.As(err, &brokenOff) && !errors.As(err, &unreachable) && !errors.Is(err, client.ErrBusy) &&
+			!(errors.As(err, &login) && login.Unreachable()) {
 			return err
 		}
 	}
@@ -149,18 +151,19 @@ func sendEnv(patterns []string) [][2]string {
 }
 
 // runTerminal runs a session on our terminal.
-func runTerminal(ctx context.Context, conn *client.Client, settings *configs.Client, host string, opts *options, req *wire.Attach) error {
+func runTerminal(ctx context.Context, a *access, host string, opts *options, req *wire.Attach) error {
 	t := terminal.New(terminal.Config{
 		In:       os.Stdin,
 		Out:      os.Stdout,
-		Escape:   settings.EscapeChar,
-		Messages: messages{host},
+		Escape:   a.settings.EscapeChar,
+		Messages: messages{host, a.needs},
 	})
 	req.Size = t.Size()
-	s, err := conn.Attach(ctx, req, t.Streams())
+	s, err := a.client.Attach(ctx, req, t.Streams())
 	if err != nil {
 		return err
 	}
+	defer a.observe(s)()
 	defer showStatus(host, s, opts.verbose)()
 	// A raw terminal sends no signals: these come from other processes.
 	ctx, stop := untilSignal(ctx, syscall.SIGINT, syscall.SIGQUIT)

@@ -1,10 +1,9 @@
 package main
 
 import (
-	"github.com/spf13/cobra"
+	"context"
 
-	"github.com/quicterm/quicterm/configs"
-	"github.com/quicterm/quicterm/quicterm/client"
+	"github.com/spf13/cobra"
 )
 
 func killCommand() *cobra.Command {
@@ -14,8 +13,8 @@ func killCommand() *cobra.Command {
 		Short: "End a session and its program",
 		Args:  usage(cobra.ExactArgs(2)),
 		RunE: func(c *cobra.Command, args []string) error {
-			return withClient(c.Context(), args[0], &opts, func(conn *client.Client, _ *configs.Client) error {
-				return conn.Kill(c.Context(), args[1])
+			return withClient(c.Context(), args[0], &opts, func(ctx context.Context, a *access) error {
+				return a.client.Kill(ctx, args[1])
 			})
 		},
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -9,8 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/quicterm/quicterm/configs"
-	"github.com/quicterm/quicterm/quicterm/client"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -26,8 +25,8 @@ func listCommand() *cobra.Command {
 			if len(args) > 0 {
 				host = args[0]
 			}
-			return withClient(c.Context(), host, &opts, func(conn *client.Client, _ *configs.Client) error {
-				infos, more, err := conn.List(c.Context())
+			return withClient(c.Context(), host, &opts, func(ctx context.Context, a *access) error {
+				infos, more, err := a.client.List(ctx)
 				if err != nil {
 					return err
 				}

@@ -12,70 +12,20 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
-	"github.com/quicterm/quicterm/configs"
 	"github.com/quicterm/quicterm/quicterm/auth"
-	"github.com/quicterm/quicterm/quicterm/bootstrap"
 	"github.com/quicterm/quicterm/quicterm/client"
 )
 
-// withClient calls f with a client of a server, and explains the error of f to the user. It
-// calls f again if the server's key is unknown and the user accepts it.
-func withClient(ctx context.Context, name string, opts *options, f func(*client.Client, *configs.Client) error) error {
-	settings, err := configs.LoadClient("")
-	if err != nil {
-		return err
-	}
-	if opts.redundant {
-		settings.Paths = "redundant"
-	}
-	log := slog.New(slog.DiscardHandler)
-	if opts.verbose {
-		log = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	}
-	t, err := findTarget(ctx, name, opts, settings.Port)
-	if err != nil {
-		return err
-	}
-	cfg := client.Config{Settings: settings, Log: log, Software: software()}
-	call := func(cfg client.Config) error { return f(client.New(cfg), settings) }
-	if t.local {
-		return explain(loginByGrant(ctx, bootstrap.Local{}, cfg, call), t)
-	}
-	if len(settings.IdentityFiles) > 0 && len(opts.identities) == 0 {
-		t.identities = expandHome(settings.IdentityFiles)
-	}
-	if len(settings.KnownHostsFiles) > 0 {
-		t.knownHosts, t.globalHosts = expandHome(settings.KnownHostsFiles), nil
-		t.config.KnownHostsCommand = nil
-	}
-	return explain(loginByKey(t, cfg, call), t)
-}
-
-// loginByGrant calls f with access by a grant: it brings address, host key and token.
-func loginByGrant(ctx context.Context, source bootstrap.Source, cfg client.Config, f func(client.Config) error) error {
-	access, err := bootstrap.NewAccess(ctx, source, cfg.Log)
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	if err != nil {
-		return err
-	}
-	cfg.Resolve = access.Resolve
-	cfg.CheckHost = access.CheckHost
-	cfg.KeyTypes = access.KeyTypes()
-	cfg.Token = access.Token()
-	return f(cfg)
-}
-
-// loginByKey calls f with access by the user's keys, to a host that the known_hosts files
-// or the user know.
-func loginByKey(t *target, cfg client.Config, f func(client.Config) error) error {
-	keys, closeAgent, err := userKeys(t, cfg.Log)
-	if err != nil {
+// byKey calls f with access by the user's keys, to a host that the known_hosts files or the user
+// know, or ssh.
+func (a *access) byKey(ctx context.Context, cfg client.Config, f call) error {
+	t := a.target
+	keys, closeAgent, err := userKeys(t, a.log)
+	if err != nil && a.tunnel == nil {
 		return err
 	}
 	defer closeAgent()
-	cfg.Resolve, cfg.User, cfg.Keys = t.resolve, t.user, keys
+	cfg.Resolve, cfg.User, cfg.Keys = a.resolve, t.user, keys
 	var accepted ssh.PublicKey // by the user, maybe in no file
 	for {
 		known, err := t.loadKnownHosts()
@@ -85,12 +35,18 @@ func loginByKey(t *target, cfg client.Config, f func(client.Config) error) error
 		cfg.KeyTypes = known.KeyTypes()
 		cfg.CheckHost = func(key ssh.PublicKey) error {
 			err := known.Check(key)
+			if err != nil && a.tunnel != nil && a.tunnel.CheckHost(key) == nil {
+				return nil
+			}
 			if _, candidate := acceptable(err); candidate != nil && accepted != nil && bytes.Equal(candidate.Marshal(), accepted.Marshal()) {
 				return nil
 			}
 			return err
 		}
-		err = f(cfg)
+		err = f(ctx, a.with(cfg))
+		if a.tunnel != nil && !errors.As(err, new(*auth.ChangedHostError)) {
+			return err
+		}
 		host, key := acceptable(err)
 		if accepted != nil {
 			return err // one key was accepted: the server has yet another
@@ -144,7 +100,7 @@ func userKeys(t *target, log *slog.Logger) ([]*auth.UserKey, func(), error) {
 			warnUnprotected(unprotected)
 		case len(keys) == 0:
 			closeAgent()
-			return nil, nil, errors.Join(skipped...)
+			return nil, func() {}, errors.Join(skipped...)
 		default:
 			log.Debug("identity file skipped", "error", err)
 		}

@@ -31,6 +31,9 @@ import (
 //     sequence of the program that draws on it. Package terminal sees to both.
 //   - Questions are asked on the terminal itself, and only if there is one.
 
+// sayForSSH prints a line of ssh.
+func sayForSSH(line string) { fmt.Fprintln(os.Stderr, line) }
+
 // say prints a line for the user.
 func say(format string, args ...any) {
 	fmt.Fprintf(os.Stderr, "qt: "+format+"\n", args...)
@@ -83,7 +86,16 @@ func explain(err error, t *target) error {
 	var refused *auth.RefusedHostError
 	var denied *client.DeniedError
 	var unresolved *net.DNSError
+	var version *bootstrap.VersionError
 	switch {
+	case errors.As(err, new(*bootstrap.MissingError)):
+		return withHint(err, "qt install %s puts it there", t.name)
+	case errors.As(err, &version) && version.Older:
+		return withHint(err, "update it there with qt install %s", t.name)
+	case errors.As(err, &version):
+		return withHint(err, "update qt here")
+	case errors.Is(err, bootstrap.ErrNoSSH):
+		return withHint(err, "install it, or reach the daemon's port with --bootstrap direct")
 	case errors.Is(err, bootstrap.ErrNoProgram):
 		return withHint(err, "install it beside qt, or in a directory of PATH")
 	case errors.As(err, &changed):
@@ -244,6 +256,7 @@ func resumeCommand(host string, opts *options, session string) string {
 		flag("-p", strconv.Itoa(int(opts.port)))
 	}
 	flag("-l", opts.user)
+	flag("--bootstrap", opts.bootstrap)
 	for _, file := range opts.identities {
 		flag("-i", file)
 	}
@@ -252,9 +265,16 @@ func resumeCommand(host string, opts *options, session string) string {
 }
 
 // messages has the texts that a terminal shows within a session on a host.
-type messages struct{ host string }
+type messages struct {
+	host  string
+	needs func() string // of ssh, which is to make a connection again; empty if nothing
+}
 
-func (messages) Title(l client.LinkState) string {
+func (m messages) Title(l client.LinkState) string {
+	if needs := m.needs(); l.State > migrate.Live && needs != "" {
+		return fmt.Sprintf("qt: no contact since %s, ssh needs you (%s): unlock a key, or qt attach %s elsewhere",
+			l.Since.Format(time.TimeOnly), needs, m.host)
+	}
 	if l.State > migrate.Live && l.Attempts == 0 {
 		return fmt.Sprintf("qt: no contact since %s", l.Since.Format(time.TimeOnly))
 	}

@@ -13,8 +13,8 @@ import (
 )
 
 // runPipe runs a command without a terminal: our standard streams are the command's.
-func runPipe(ctx context.Context, conn *client.Client, host string, opts *options, req *wire.Attach) error {
-	s, err := conn.Attach(ctx, req, client.Streams{
+func runPipe(ctx context.Context, a *access, host string, opts *options, req *wire.Attach) error {
+	s, err := a.client.Attach(ctx, req, client.Streams{
 		Stdout: os.Stdout,
 		// Without Close: standard error stays open for messages of qt.
 		Stderr: struct{ io.Writer }{os.Stderr},
@@ -25,6 +25,7 @@ func runPipe(ctx context.Context, conn *client.Client, host string, opts *option
 	if err != nil {
 		return err
 	}
+	defer a.observe(s)()
 	defer showStatus(host, s, opts.verbose)()
 	readFailed := make(chan error, 1)
 	go func() { // ends with the process at the latest

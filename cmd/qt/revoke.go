@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/base64"
 	"errors"
@@ -10,9 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"golang.org/x/crypto/ssh"
-
-	"github.com/quicterm/quicterm/configs"
-	"github.com/quicterm/quicterm/quicterm/client"
 )
 
 func revokeCommand() *cobra.Command {
@@ -35,8 +33,8 @@ The key can still log in as long as it is in authorized_keys: remove it there fi
 			if err != nil {
 				return err
 			}
-			return withClient(c.Context(), args[1], &opts, func(conn *client.Client, _ *configs.Client) error {
-				clients, silent, err := conn.Revoke(c.Context(), sum)
+			return withClient(c.Context(), args[1], &opts, func(ctx context.Context, a *access) error {
+				clients, silent, err := a.client.Revoke(ctx, sum)
 				if err != nil {
 					return err
 				}

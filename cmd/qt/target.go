@@ -27,6 +27,8 @@ type target struct {
 	port  uint16
 	local bool // this machine and account: a grant gives access
 
+	sshArgs []string // by which the ssh program reaches it
+
 	identities     []string
 	identitiesOnly bool
 	agent          string           // socket, or empty
@@ -68,13 +70,15 @@ type options struct {
 	config     string // of ssh
 	verbose    bool
 	redundant  bool
+	bootstrap  string // or empty: as the setting says
 }
 
 // addTargetFlags adds the flags that say which server to reach.
 func addTargetFlags(c *cobra.Command, opts *options) {
 	f := c.Flags()
 	f.SetInterspersed(false)
-	f.VarP((*port)(&opts.port), "port", "p", "UDP `port` of the daemon (default: the setting port, 4433)")
+	f.VarP((*port)(&opts.port), "port", "p", "UDP and TCP `port` of the daemon, which is reached directly (default: the setting port, 4433)")
+	f.Var((*bootstrapMode)(&opts.bootstrap), "bootstrap", "how to reach the server first: `auto`, ssh or direct (default: the setting bootstrap)")
 	addLoginFlags(c, opts)
 }
 
@@ -86,6 +90,21 @@ func addLoginFlags(c *cobra.Command, opts *options) {
 	f.StringVarP(&opts.config, "config", "F", "", "`file` to read instead of ssh's own configuration files")
 	f.BoolVarP(&opts.verbose, "verbose", "v", false, "log to standard error")
 }
+
+// A bootstrapMode is the value of a flag.
+type bootstrapMode string
+
+func (m *bootstrapMode) Set(s string) error {
+	if !slices.Contains([]string{"auto", "ssh", "direct"}, s) {
+		return errors.New("it must be auto, ssh or direct")
+	}
+	*m = bootstrapMode(s)
+	return nil
+}
+
+func (m *bootstrapMode) String() string { return "" }
+
+func (m *bootstrapMode) Type() string { return "auto" }
 
 // A port is the value of a flag.
 type port uint16
@@ -154,8 +173,27 @@ func findTarget(ctx context.Context, arg string, opts *options, defaultPort uint
 		return nil, err
 	}
 	t.apply(config)
+	t.sshArgs = sshArgs(login, host, opts)
 	return t, nil
 }
+
+// sshArgs returns the arguments by which ssh reaches a host as these options say.
+func sshArgs(login, host string, opts *options) []string {
+	var args []string
+	if opts.config != "" {
+		args = append(args, "-F", opts.config)
+	}
+	if login != "" {
+		args = append(args, "-l", login)
+	}
+	for _, file := range opts.identities {
+		args = append(args, "-i", file)
+	}
+	return append(args, "--", host)
+}
+
+// server names the target and our account there.
+func (t *target) server() string { return t.user + "@" + t.host }
 
 // apply fills in what ssh's configuration says.
 func (t *target) apply(h *sshconfig.Host) {

@@ -342,19 +342,6 @@ func TestRefusedOverTCP(t *testing.T) {
 	}
 }
 
-// Signatures by an RSA key are bounded over TCP too.
-func TestRSAOverTCP(t *testing.T) {
-	h := onTCP(t, 64)
-	hello := &tls.ClientHelloInfo{Conn: h.plain(localhost)}
-	if !h.server.allowRSA(hello) {
-		t.Error("the first signature is not allowed")
-	}
-	h.server.rsa.SetBurst(0)
-	if h.server.allowRSA(hello) {
-		t.Error("a signature above the bound is allowed")
-	}
-}
-
 // A growingDeaf has holders that are deaf from some time on.
 type growingDeaf struct {
 	Holders

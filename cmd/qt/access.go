@@ -1,0 +1,227 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"os"
+	"syscall"
+	"time"
+
+	"github.com/quicterm/quicterm/configs"
+	"github.com/quicterm/quicterm/migrate"
+	"github.com/quicterm/quicterm/quicterm/bootstrap"
+	"github.com/quicterm/quicterm/quicterm/client"
+	"github.com/quicterm/quicterm/quicterm/proxy"
+)
+
+// An access is a way to a server, for one command.
+type access struct {
+	client   *client.Client
+	settings *configs.Client
+	target   *target
+	before   reached        // how the target was reached, or zero
+	tunnel   *bootstrap.SSH // nil if ssh is not used
+	log      *slog.Logger
+}
+
+// A call does what a command is for. It may be called again if its error says that the server
+// was not reached or not trusted.
+type call func(context.Context, *access) error
+
+// withClient calls f with an access to a server, and explains the error of f to the user.
+func withClient(ctx context.Context, name string, opts *options, f call) error {
+	settings, err := configs.LoadClient("")
+	if err != nil {
+		return err
+	}
+	if opts.redundant {
+		settings.Paths = "redundant"
+	}
+	if opts.bootstrap != "" {
+		settings.Bootstrap = opts.bootstrap
+	}
+	if opts.port != 0 {
+		settings.Bootstrap = "direct"
+	}
+	log := slog.New(slog.DiscardHandler)
+	if opts.verbose {
+		log = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	}
+	t, err := findTarget(ctx, name, opts, settings.Port)
+	if err != nil {
+		return err
+	}
+	a := &access{settings: settings, target: t, log: log}
+	cfg := client.Config{Settings: settings, Log: log, Software: software()}
+	if settings.Proxy != "" {
+		through, err := proxy.Parse(settings.Proxy)
+		if err != nil {
+			return fmt.Errorf("the setting proxy: %w", err)
+		}
+		cfg.DialTCP = through.Dial
+	}
+	if t.local {
+		return explain(a.byGrant(ctx, bootstrap.Local{}, cfg, f), t)
+	}
+	if len(settings.IdentityFiles) > 0 && len(opts.identities) == 0 {
+		t.identities = expandHome(settings.IdentityFiles)
+	}
+	if len(settings.KnownHostsFiles) > 0 {
+		t.knownHosts, t.globalHosts = expandHome(settings.KnownHostsFiles), nil
+		t.config.KnownHostsCommand = nil
+	}
+	return explain(a.reach(ctx, cfg, f), t)
+}
+
+// reach calls f with an access that is made as the setting bootstrap says.
+func (a *access) reach(ctx context.Context, cfg client.Config, f call) error {
+	t := a.target
+	switch a.settings.Bootstrap {
+	case "direct":
+		return a.byKey(ctx, cfg, f)
+	case "ssh":
+		return a.bySSH(ctx, cfg, f)
+	}
+	a.before, _ = recall(t.server())
+	cfg.TCPFirst = a.before.NoUDP
+	if a.before.Port != 0 && !a.before.NoLogin {
+		t.port = a.before.Port
+		return a.withTunnel(ctx, func(ctx context.Context) error {
+			cfg.Tunnel, cfg.KeepTunnel = a.tunnel, a.settings.KeepSSH
+			return a.byKey(ctx, cfg, f)
+		})
+	}
+	err := a.bySSH(ctx, cfg, f)
+	var login *bootstrap.LoginError
+	if !errors.Is(err, bootstrap.ErrNoSSH) && !(errors.As(err, &login) && login.Unreachable()) {
+		return err
+	}
+	direct := a.byKey(ctx, cfg, f)
+	switch {
+	case login != nil && errors.Is(direct, client.ErrNoKeys):
+		return login
+	case login != nil && errors.As(direct, new(*client.UnreachableError)):
+		a.log.Debug("no daemon answers", "error", direct)
+		return fmt.Errorf("%w; and nothing answers at port %d, by UDP or TCP", login, t.port)
+	}
+	return direct
+}
+
+// withTunnel calls f while a.tunnel is one that can be used.
+func (a *access) withTunnel(ctx context.Context, f func(context.Context) error) error {
+	// ssh ignores the signal, which may be for the remote program: qt ends it at a prompt.
+	ctx, stop := untilSignal(ctx, syscall.SIGINT)
+	defer stop()
+	t := a.target
+	a.tunnel = &bootstrap.SSH{Host: t.name, Args: t.sshArgs, Say: sayForSSH, Log: a.log}
+	defer func() {
+		a.tunnel.Close()
+		a.tunnel = nil
+	}()
+	err := f(ctx)
+	var none *bootstrap.StartError
+	if errors.As(err, &none) {
+		return none.Err
+	}
+	return err
+}
+
+// bySSH calls f with an access over ssh, from which a session moves to the daemon's own port.
+func (a *access) bySSH(ctx context.Context, cfg client.Config, f call) error {
+	return a.withTunnel(ctx, func(ctx context.Context) error {
+		cfg.Tunnel, cfg.TunnelFirst, cfg.KeepTunnel = a.tunnel, true, a.settings.KeepSSH
+		cfg.CheckHost = a.tunnel.CheckHost
+		cfg.Resolve = a.resolve
+		return f(ctx, a.with(cfg))
+	})
+}
+
+// resolve returns the addresses of the daemon, at the port that a grant has named, if one has.
+func (a *access) resolve(ctx context.Context) ([]netip.AddrPort, error) {
+	t := *a.target
+	if a.tunnel != nil && a.tunnel.Port() != 0 {
+		t.port = a.tunnel.Port()
+	}
+	return t.resolve(ctx)
+}
+
+func (a *access) with(cfg client.Config) *access {
+	a.client = client.New(cfg)
+	return a
+}
+
+// byGrant calls f with access by a grant: it brings address, host key and token.
+func (a *access) byGrant(ctx context.Context, source bootstrap.Source, cfg client.Config, f call) error {
+	grant, err := bootstrap.NewAccess(ctx, source, cfg.Log)
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	cfg.Resolve = grant.Resolve
+	cfg.CheckHost = grant.CheckHost
+	cfg.KeyTypes = grant.KeyTypes()
+	cfg.Token = grant.Token()
+	return f(ctx, a.with(cfg))
+}
+
+// needs says what ssh needs of the user to log in again, or nothing.
+func (a *access) needs() string {
+	if a.tunnel == nil {
+		return ""
+	}
+	return a.tunnel.Needs()
+}
+
+// observe remembers how a session reaches its server. It looks soon after the start, when a
+// session that has begun over ssh has had some round trips to move, and later again: other
+// transports are slower.
+func (a *access) observe(s *client.Session) (stop func()) {
+	if a.target.local || a.settings.Bootstrap != "auto" {
+		return func() {}
+	}
+	early := time.AfterFunc(time.Second, func() { a.look(s, false) })
+	late := time.AfterFunc(10*time.Second, func() { a.look(s, true) })
+	return func() {
+		early.Stop()
+		late.Stop()
+	}
+}
+
+// look remembers how a session reaches its server now. That it is by ssh alone counts only if it
+// is settled.
+func (a *access) look(s *client.Session, settled bool) {
+	now, live, st := reached{Server: a.target.server()}, false, s.Status()
+	for _, p := range st.Paths {
+		if p.State == migrate.Live.String() {
+			live = true
+			if p.Transport != migrate.SSH && a.isKnown() {
+				now.Port, now.NoUDP = p.Remote.Port(), p.Transport == migrate.TCP
+			}
+		}
+	}
+	// Where a login has failed, none is tried for a day.
+	if !live || now.Port == 0 && !settled || a.before.NoLogin {
+		return
+	}
+	now.NoLogin = a.before.Port != 0 && st.Resumed > 0
+	if err := remember(now); err != nil {
+		a.log.Debug("how the server was reached is not remembered", "error", err)
+	}
+}
+
+// isKnown reports whether the daemon can be reached without ssh next time: with the host key that
+// it has by ssh, if that was used.
+func (a *access) isKnown() bool {
+	if a.tunnel == nil || a.tunnel.Port() == 0 {
+		return true
+	}
+	t := *a.target
+	t.port = a.tunnel.Port()
+	known, err := t.loadKnownHosts()
+	return err == nil && known.Check(a.tunnel.Key()) == nil
+}

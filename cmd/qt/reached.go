@@ -1,0 +1,139 @@
+package main
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/quicterm/quicterm/migrate/netmon"
+)
+
+const (
+	// reachedTime is how long it counts how a server was reached. Servers and networks change.
+	reachedTime = 24 * time.Hour
+
+	// maxReached bounds how many servers are kept, and maxReachedFile the size of their file in
+	// bytes: each takes about 150.
+	maxReached, maxReachedFile = 200, 128 << 10
+)
+
+// A reached says how the daemon of a server was reached without ssh. It only says what to try
+// first: whoever changes it can make qt wait, and trust no other server.
+type reached struct {
+	Server  string    `json:"server"` // account and name
+	Network string    `json:"network"`
+	Port    uint16    `json:"port"`
+	NoUDP   bool      `json:"no_udp,omitempty"`   // by TCP, because QUIC did not work
+	NoLogin bool      `json:"no_login,omitempty"` // only after a login by ssh
+	At      time.Time `json:"at"`
+}
+
+// recall returns how a server was reached from the network of this machine, if it was recently.
+func recall(server string) (r reached, ok bool) {
+	network := currentNetwork()
+	for _, r := range loadReached() {
+		if r.Server == server && r.Network == network {
+			return r, true
+		}
+	}
+	return r, false
+}
+
+// remember keeps how a server was reached now, from the network of this machine. With port 0, it
+// was not.
+func remember(r reached) error {
+	r.Network, r.At = currentNetwork(), time.Now().UTC().Truncate(time.Second)
+	all := slices.DeleteFunc(loadReached(), func(other reached) bool {
+		return other.Server == r.Server && other.Network == r.Network
+	})
+	if r.Port != 0 {
+		all = append(all, r)
+	}
+	return saveReached(all[max(len(all)-maxReached, 0):])
+}
+
+// loadReached returns all that counts, the oldest first. A file that cannot be read is none.
+func loadReached() []reached {
+	name, err := reachedFile()
+	if err != nil {
+		return nil
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	var all []reached
+	if err := json.NewDecoder(io.LimitReader(f, maxReachedFile)).Decode(&all); err != nil {
+		return nil
+	}
+	now := time.Now()
+	return slices.DeleteFunc(all, func(r reached) bool {
+		return r.Port == 0 || r.At.After(now) || now.Sub(r.At) > reachedTime
+	})
+}
+
+// saveReached replaces the file at once, so that other clients read a whole one.
+func saveReached(all []reached) error {
+	name, err := reachedFile()
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+		return err
+	}
+	content, err := json.Marshal(all)
+	if err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(filepath.Dir(name), ".reached-*") // for its owner alone
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(content)
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(f.Name(), name)
+	}
+	if err != nil {
+		os.Remove(f.Name())
+	}
+	return err
+}
+
+// reachedFile returns the name of the file, in the directory for what programs keep.
+func reachedFile() (string, error) {
+	dir := os.Getenv("XDG_STATE_HOME")
+	if !filepath.IsAbs(dir) {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return "", err
+		}
+		dir = filepath.Join(home, ".local", "state")
+	}
+	return filepath.Join(dir, "quicterm", "reached.json"), nil
+}
+
+// currentNetwork names the network of this machine: the interface to the internet and its prefix
+// there. Two networks may have one name.
+func currentNetwork() string {
+	var names []string
+	for _, to := range []string{"192.0.2.1", "2001:db8::1"} { // nothing is sent there
+		remote := netip.AddrPortFrom(netip.MustParseAddr(to), 443)
+		if route, err := netmon.Lookup(remote, ""); err == nil {
+			bits := 24
+			if route.Source.Is6() {
+				bits = 64
+			}
+			prefix, _ := route.Source.Prefix(bits)
+			names = append(names, fmt.Sprintf("%s %v", route.Interface, prefix))
+		}
+	}
+	return cmp.Or(fmt.Sprint(names), "none")
+}

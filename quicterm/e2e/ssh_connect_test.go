@@ -1,0 +1,223 @@
+//go:build linux || darwin
+
+package e2e
+
+import (
+	"bytes"
+	"encoding/pem"
+	"fmt"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+
+	"github.com/quicterm/quicterm/bench/rig"
+)
+
+// A host on which nothing runs but sshd gives a shell, which moves to QUIC.
+func TestConnectBySSH(t *testing.T) {
+	s := newSSHHost(t)
+	s.Serve()
+	x := rig.Open(t, s.QT("connect", []string{"-t"}, "exec env PS1='$ ' HISTFILE= sh"))
+	x.Expect(`\$ `)
+	x.Run("echo o''ver ssh", "over ssh")
+	for range 50 {
+		x.Send("\r~s")
+		if bytes.Contains([]byte(x.Expect(`carrier.*\r\n`)[0]), []byte("quic")) {
+			break
+		}
+		x.Expect(`last contact.*\r\n`)
+	}
+	x.Send("exit 3\r")
+	if status := x.Exit(); status != 3 {
+		t.Errorf("exit status %d, want 3\n%s", status, x.Out)
+	}
+}
+
+// protect gives the user's key file a passphrase.
+func (s *sshHost) protect(passphrase string) {
+	t := s.T
+	t.Helper()
+	key, err := ssh.ParseRawPrivateKey([]byte(s.Read("id")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	block, err := ssh.MarshalPrivateKeyWithPassphrase(key, "", []byte(passphrase))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Write("id", string(pem.EncodeToMemory(block)))
+}
+
+// ssh asks the user on the terminal, as it always does, and Ctrl-C there ends both.
+func TestSSHAsks(t *testing.T) {
+	s := newSSHHost(t)
+	s.Serve()
+	s.protect("open sesame")
+	x := rig.Open(t, s.QT("connect", nil, "echo let in"))
+	x.Expect("Enter passphrase for key '.*': ")
+	x.Send("wrong\r")
+	x.Expect("Enter passphrase for key '.*': ")
+	x.Send("open sesame\r")
+	x.Expect("let in\r\n")
+	if status := x.Exit(); status != 0 {
+		t.Errorf("exit status %d", status)
+	}
+	if strings.Contains(x.Out.String(), "sesame") {
+		t.Error("the passphrase was shown")
+	}
+
+	y := rig.Open(t, s.QT("connect", nil, "echo let in"))
+	y.Expect("Enter passphrase for key '.*': ")
+	y.Send("\x03")
+	y.Expect("qt: ended by SIGINT\r\n")
+	if status := y.Exit(); status != 130 {
+		t.Errorf("exit status %d after Ctrl-C, want 130", status)
+	}
+	<-y.Closed() // no ssh is left on the terminal
+}
+
+// An interrupt is for the remote program, not for ssh.
+func TestInterruptOverSSH(t *testing.T) {
+	s := newSSHHost(t)
+	s.Serve()
+	s.BlockNetwork()
+	x := rig.Open(t, s.QT("connect", []string{"-T"}, "trap 'echo interrupted; exit 4' INT; echo ready; while :; do sleep 0.1; done"))
+	x.Expect("ready")
+	x.Send("\x03")
+	x.Expect("interrupted")
+	if status := x.Exit(); status != 4 {
+		t.Errorf("exit status %d, want 4\n%s", status, x.Out)
+	}
+}
+
+// All commands reach the host by ssh.
+func TestCommandsBySSH(t *testing.T) {
+	s := newSSHHost(t)
+	s.Serve()
+	x := rig.Open(t, s.QT("connect", []string{"-t", "-s", "work"}, "exec env PS1='$ ' HISTFILE= sh"))
+	x.Expect(`\$ `)
+	if out := string(mustOutput(t, s.QT("ls", nil))); !strings.Contains(out, "work") || !strings.Contains(out, "@127.0.0.1") {
+		t.Errorf("the listing is\n%s", out)
+	}
+	x.Send("~d")
+	x.Expect("resume with: qt attach -F .* target work\r\n")
+	x.Exit()
+	y := rig.Open(t, s.QT("attach", nil, "work"))
+	y.Send("echo ag''ain\r")
+	y.Expect("again")
+	cmd := exec.Command(filepath.Join(bin, "qt"), "revoke", "-F", s.Config(), "all", target)
+	cmd.Env = append(s.Env(), "XDG_STATE_HOME="+s.Path("client-state"))
+	mustOutput(t, cmd)
+	y.Expect("access was withdrawn")
+	mustOutput(t, s.QT("kill", nil, "work"))
+	if out := string(mustOutput(t, s.QT("ls", nil))); strings.Contains(out, "work") && !strings.Contains(out, "exited") {
+		t.Errorf("the listing after the kill is\n%s", out)
+	}
+}
+
+// The login may print what it likes, and run any shell.
+func TestNoisyLogin(t *testing.T) {
+	shells := []string{"sh", "bash", "dash", "zsh", "fish", "csh", "tcsh", "ksh"}
+	for _, shell := range shells {
+		t.Run(shell, func(t *testing.T) {
+			path, err := exec.LookPath(shell)
+			if err != nil {
+				t.Skip(err)
+			}
+			s := newSSHHost(t)
+			key := string(ssh.MarshalAuthorizedKey(s.Key))
+			s.Write("authorized_keys", fmt.Sprintf(`command="printf 'motd\n\033[2J\n'; echo complaint >&2; exec %s -c \"$SSH_ORIGINAL_COMMAND\"" `, path)+key)
+			s.Serve()
+			wantOutput(t, s.QT("connect", nil, "echo in"), "in\n")
+		})
+	}
+}
+
+// qtd is found in the user's own directory too.
+func TestQtdInHome(t *testing.T) {
+	s := newSSHHost(t)
+	s.Serve()
+	if err := os.MkdirAll(s.Path("home/.local/bin"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(s.Path("remote/qtd"), s.Path("home/.local/bin/qtd")); err != nil {
+		t.Fatal(err)
+	}
+	wantOutput(t, s.QT("connect", nil, "echo in"), "in\n")
+}
+
+// Where there is no sshd, a daemon is reached directly.
+func TestDirectWithoutSSHD(t *testing.T) {
+	s := newSSHHost(t)
+	s.Start()
+	s.SSHD = netip.MustParseAddrPort("127.0.0.1:1")
+	s.Client["port"] = fmt.Sprint(s.Addr.Port())
+	s.Client["known_hosts_files"] = fmt.Sprintf("[%q]", s.Path("known_hosts"))
+	wantOutput(t, s.QT("connect", nil, "echo in"), "in\n")
+	s.Stop(syscall.SIGTERM)
+	wantError(t, s.QT("connect", nil, "true"), "ssh to target: connect to host 127.0.0.1 port 1: Connection refused; and nothing answers at port .*")
+}
+
+// A daemon that was reached is dialed directly the next time, and by ssh if that fails.
+func TestReachedBefore(t *testing.T) {
+	s := newSSHHost(t)
+	s.Start()
+	s.Serve()
+	s.Write("known_hosts_ssh", s.Read("known_hosts_ssh")+"127.0.0.1 "+s.Read("host_key.pub"))
+	bySSH := regexp.MustCompile("proof=ssh")
+	// connect runs a command on the host, and checks whether ssh has logged in for it.
+	connect := func(why string, want bool, flags ...string) {
+		t.Helper()
+		before := s.Log.Len()
+		wantOutput(t, s.QT("connect", flags, "echo in"), "in\n")
+		if want {
+			s.Log.Await(t, before, bySSH)
+		} else if bySSH.MatchString(s.Log.String()[before:]) {
+			t.Errorf("%s: ssh logs in", why)
+		}
+	}
+	x := rig.Open(t, s.QT("connect", []string{"-t"}, "exec env PS1='$ ' HISTFILE= sh"))
+	x.Expect(`\$ `)
+	file := s.Path("client-state/quicterm/reached.json")
+	for start := time.Now(); ; time.Sleep(10 * time.Millisecond) {
+		if content, err := os.ReadFile(file); err == nil && strings.Contains(string(content), fmt.Sprint(s.Addr.Port())) {
+			break
+		} else if time.Since(start) > rig.Patience {
+			t.Fatalf("nothing is remembered: %s, %v", content, err)
+		}
+	}
+	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v, %v; want a file for its owner alone", info, err)
+	}
+	x.Send("exit\r")
+	x.Exit()
+
+	s.Client["port"] = fmt.Sprint(s.Addr.Port())
+	connect("the daemon was reached", false)
+	connect("to be reached directly", false, "--bootstrap", "direct")
+	connect("to be reached by ssh", true, "--bootstrap", "ssh")
+
+	s.Write("none", "")
+	s.Stop(syscall.SIGTERM)
+	s.Settings["authorized_keys_files"] = fmt.Sprintf("[%q]", s.Path("none"))
+	s.Start()
+	connect("the key does not let the user in directly", true)
+
+	s.Stop(syscall.SIGTERM)
+	wantOutput(t, s.QT("connect", nil, "echo in"), "in\n") // qtd grant starts a daemon
+	s.endGranted()
+
+	// What is remembered does not say whom to trust.
+	s.Settings["authorized_keys_files"] = fmt.Sprintf("[%q]", s.Path("authorized_keys"))
+	s.Start()
+	s.Write("known_hosts_ssh", strings.Replace(s.Read("known_hosts_ssh"), "127.0.0.1 ", "127.0.0.2 ", 1))
+	connect("the daemon's key is not known", true)
+}
