@@ -1,6 +1,6 @@
 // Package tcp is a carrier over TLS 1.3 on a TCP connection, for networks that block UDP. It
 // proves the same identities as a QUIC connection, and negotiates the same protocol by ALPN. All
-// is on one stream: there are no datagrams.
+// is on one stream: there are no datagrams. Each connection has a whole handshake, without tickets.
 //
 // The kernel accepts few bytes more than it can send: Write blocks until the path has taken
 // nearly all of what was written. So the user decides late what is sent next, and what must be
@@ -96,6 +96,7 @@ func newConn(conn net.Conn, remote netip.AddrPort, end func(net.Conn, *tls.Confi
 	}
 	conf = conf.Clone()
 	conf.MinVersion = tls.VersionTLS13 // that of QUIC
+	conf.SessionTicketsDisabled = true // they save no round trip
 	s := &socket{conn}
 	c.tls = end(s, conf)
 	c.Conn = pipe.New(&stream{c.tls, s})

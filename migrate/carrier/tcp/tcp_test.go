@@ -232,6 +232,38 @@ func TestHandshakeFails(t *testing.T) {
 	}
 }
 
+// The server gives no tickets.
+func TestNoTickets(t *testing.T) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	clientTLS, serverTLS := testTLS(t)
+	addr := listen(t, func(c *net.TCPConn) {
+		conn := Server(c, serverTLS)
+		defer conn.Close()
+		conn.Handshake(ctx)
+		conn.Write([]byte("behind a ticket"))
+	})
+	cache := &ticketCounter{ClientSessionCache: tls.NewLRUClientSessionCache(1)}
+	clientTLS.ClientSessionCache = cache
+	socket, err := direct(ctx, "tcp", addr.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer socket.Close()
+	socket.SetDeadline(time.Now().Add(patience))
+	io.Copy(io.Discard, tls.Client(socket, clientTLS))
+	if cache.tickets != 0 {
+		t.Errorf("%d tickets", cache.tickets)
+	}
+}
+
+type ticketCounter struct {
+	tls.ClientSessionCache
+	tickets int
+}
+
+func (c *ticketCounter) Put(string, *tls.ClientSessionState) { c.tickets++ }
+
 // A dial to what accepts a connection and says nothing ends with its context.
 func TestSilentPeer(t *testing.T) {
 	done := make(chan struct{})
