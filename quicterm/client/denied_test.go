@@ -41,6 +41,7 @@ func denials(t *testing.T, reason error, rebooted bool, away time.Duration) (arr
 		var status int
 		status, err = s.Run(context.Background())
 		arrived = err == nil && status == 7 && bytes.Equal(out.Bytes(), in)
+		w.kept.Wait() // it starts another daemon
 	})
 	return arrived, err
 }
