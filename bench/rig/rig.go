@@ -67,8 +67,8 @@ type Host struct {
 	Settings map[string]string // of the daemon, beyond the usual ones, as TOML
 	Client   map[string]string // of the client
 	Daemon   *exec.Cmd
-	Log      *Output // of the daemon and its holders
-	Addr     netip.AddrPort
+	Log      *Output                              // of the daemon and its holders
+	Addr     netip.AddrPort                       // of the daemon, where it listens unless the settings say otherwise
 	Key      ssh.PublicKey                        // of the user
 	In       interface{ In(*exec.Cmd) *exec.Cmd } // namespace of the daemon; nil means this process's
 }
@@ -81,7 +81,7 @@ func NewHost(t T, bin string) *Host {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := &Host{T: t, Dir: dir, Bin: bin, Settings: map[string]string{}, Client: map[string]string{}, Log: new(Output)}
+	h := &Host{T: t, Dir: dir, Bin: bin, Settings: map[string]string{}, Client: map[string]string{}, Log: new(Output), Addr: freeAddr(t)}
 	t.Cleanup(func() {
 		if h.Daemon != nil {
 			h.Stop(syscall.SIGTERM)
@@ -146,9 +146,6 @@ func (h *Host) Read(name string) string {
 // known hosts. It returns when the daemon listens.
 func (h *Host) Start() {
 	h.T.Helper()
-	if !h.Addr.IsValid() {
-		h.Addr = freeAddr(h.T)
-	}
 	settings := map[string]string{
 		"listen":                fmt.Sprintf("[%q]", h.Addr),
 		"runtime_dir":           fmt.Sprintf("%q", h.Path("run")),
@@ -195,15 +192,28 @@ func freeAddr(t T) netip.AddrPort {
 	const first, count = 20_000, 10_000 // systems use ports from 32768 or 49152 on
 	for tries := 1; ; tries++ {
 		addr := netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), uint16(first+mrand.IntN(count)))
-		c, err := net.ListenUDP("udp", net.UDPAddrFromAddrPort(addr))
+		err := free(addr)
 		if err == nil {
-			c.Close()
 			return addr
 		}
 		if tries == 100 {
-			t.Fatalf("no UDP port is free: %v", err)
+			t.Fatalf("no port is free: %v", err)
 		}
 	}
+}
+
+// free returns an error if a UDP or a TCP socket has an address.
+func free(addr netip.AddrPort) error {
+	c, err := net.ListenUDP("udp", net.UDPAddrFromAddrPort(addr))
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	l, err := net.Listen("tcp", addr.String())
+	if err != nil {
+		return err
+	}
+	return l.Close()
 }
 
 // toml writes settings.

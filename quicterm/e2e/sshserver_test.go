@@ -45,10 +45,7 @@ func startSSHD(t *testing.T, h *rig.Host, path string, options ...string) (confi
 			" PATH=" + strings.TrimPrefix(path+":", ":") + os.Getenv("PATH"),
 	}, options...)
 	h.Write("sshd_config", strings.Join(server, "\n")+"\n")
-	address, port := "127.0.0.1", 0
-	if h.Addr.IsValid() {
-		address = h.Addr.Addr().String()
-	}
+	address, port := h.Addr.Addr().String(), 0
 	for range 10 { // another process may take the free port
 		port = freePort(t)
 		cmd := exec.Command(sshdFile, "-D", "-e", "-f", h.Path("sshd_config"), "-o", fmt.Sprintf("ListenAddress=%s:%d", address, port))

@@ -90,6 +90,10 @@ func (s *Server) listenGrantSocket(path string) (*net.UnixListener, error) {
 	return l, err
 }
 
+// lockPatience is how long another process may have the lock. A child that a daemon was starting
+// when it was killed has it until it runs its program, which is rarely longer than milliseconds.
+const lockPatience = 2 * time.Second
+
 // lockFile locks a file, until it is closed or this process ends, and writes the
 // process id into it.
 func lockFile(name string) (*os.File, error) {
@@ -97,7 +101,12 @@ func lockFile(name string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+	lock := func() error { return syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) }
+	err = lock()
+	for start := time.Now(); errors.Is(err, syscall.EWOULDBLOCK) && time.Since(start) < lockPatience; err = lock() {
+		time.Sleep(10 * time.Millisecond)
+	}
+	if err != nil {
 		pid, _ := io.ReadAll(io.LimitReader(f, 20))
 		f.Close()
 		return nil, fmt.Errorf("another daemon serves this account already, process %s: end it first, its sessions stay",

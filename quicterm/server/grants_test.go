@@ -5,6 +5,7 @@ package server
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"net"
 	"os"
@@ -13,6 +14,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/quicterm/quicterm/configs"
 	"github.com/quicterm/quicterm/quicterm/account"
@@ -90,4 +92,23 @@ func TestGrantsOff(t *testing.T) {
 	if c, err := net.Dial("unix", path); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("connected to %v, %v; want no socket", c, err)
 	}
+}
+
+// A daemon waits for the lock of one that was killed, which a child may have for a moment, and
+// not for that of one that runs.
+func TestLockOfAnotherDaemon(t *testing.T) {
+	name := filepath.Join(t.TempDir(), daemonLock)
+	other, err := lockFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := lockFile(name); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("process %d:", os.Getpid())) {
+		t.Errorf("while another daemon runs: %v", err)
+	}
+	time.AfterFunc(50*time.Millisecond, func() { other.Close() })
+	f, err := lockFile(name)
+	if err != nil {
+		t.Fatalf("after its end: %v", err)
+	}
+	f.Close()
 }
