@@ -188,9 +188,6 @@ func compression(setting string) driver.Compression {
 // Name returns the session's name on the server.
 func (s *Session) Name() string { return s.attached.Name }
 
-// Transport returns that of the carrier on which the session began.
-func (s *Session) Transport() migrate.Transport { return s.first.transport }
-
 // Created reports whether the session is new.
 func (s *Session) Created() bool { return s.attached.Created }
 

@@ -55,9 +55,9 @@ type Config struct {
 	// accepts one: for a server that was not known before, and is not to learn them all.
 	OneByOne bool
 
-	// Tunnel is another way to log in, or nil. It is used when no server has answered for a
-	// second or has let the user in. With TunnelFirst it is used first, and the other way only
-	// if it fails.
+	// Tunnel is another way to log in, or nil. It is used if no server has answered by QUIC or TCP
+	// within a second, and if none lets the user in. With TunnelFirst it is the only way to log
+	// in, and a session moves from there.
 	Tunnel      Tunnel
 	TunnelFirst bool
 	// KeepTunnel keeps a tunnel's carrier when a better one has taken over, so that another login
@@ -98,6 +98,7 @@ func New(cfg Config) *Client {
 	if cfg.Network == nil {
 		cfg.Network = system{}
 	}
+	cfg.TunnelFirst = cfg.TunnelFirst && cfg.Tunnel != nil
 	return &Client{cfg: cfg, network: cfg.Network, dialers: newDialers(cfg)}
 }
 

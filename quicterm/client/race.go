@@ -3,7 +3,9 @@ package client
 import (
 	"context"
 	"errors"
+	"maps"
 	"net/netip"
+	"slices"
 	"sync"
 	"time"
 
@@ -31,9 +33,13 @@ type loggedIn struct {
 }
 
 // login connects, proves the user and sends a request. It tries all transports that there are,
-// and returns the first carrier on which there is an answer. The others are closed: what the
-// request has done on them, it has done once (SPEC.md, 5.2).
+// or only the tunnel with TunnelFirst, and returns the first carrier on which there is an answer.
+// The others are closed: what the request has done on them, it has done once (SPEC.md, 5.2).
 func (c *Client) login(ctx context.Context, request wire.Message) (*loggedIn, error) {
+	transports := slices.Collect(maps.Keys(c.dialers))
+	if c.cfg.TunnelFirst {
+		transports = []migrate.Transport{migrate.SSH}
+	}
 	all, cancel := context.WithCancel(ctx)
 	defer cancel()
 	direct, cancelDirect := context.WithCancel(all)
@@ -44,8 +50,8 @@ func (c *Client) login(ctx context.Context, request wire.Message) (*loggedIn, er
 		carrier   *loggedIn
 		err       error
 	}
-	results := make(chan result, len(c.dialers)) // some may end when nobody waits any more
-	for t := range c.dialers {
+	results := make(chan result, len(transports)) // some may end when nobody waits any more
+	for _, t := range transports {
 		go func() {
 			ctx := direct
 			if t == migrate.SSH {
@@ -63,7 +69,7 @@ func (c *Client) login(ctx context.Context, request wire.Message) (*loggedIn, er
 		}
 	}
 	errs := make(map[migrate.Transport]error)
-	for running := len(c.dialers); running > 0; {
+	for running := len(transports); running > 0; {
 		select {
 		case <-ctx.Done():
 			go drop(running)
@@ -118,10 +124,10 @@ func (c *Client) loginError(errs map[migrate.Transport]error) error {
 	case quic == nil || noQUIC != nil && tcp != nil || c.isAnswer(tcp):
 		direct = tcp
 	}
-	if tunnel == nil {
+	switch {
+	case tunnel == nil:
 		return direct
-	}
-	if noQUIC != nil && noTCP != nil || errors.Is(direct, ErrNoKeys) {
+	case direct == nil, noQUIC != nil && noTCP != nil, errors.Is(direct, ErrNoKeys):
 		return tunnel // it says more
 	}
 	return errors.Join(direct, tunnel)
@@ -195,15 +201,9 @@ func (r *race) begin(ctx context.Context, t migrate.Transport) error {
 		default:
 			return ctx.Err()
 		}
-	case cfg.Tunnel != nil && cfg.TunnelFirst:
-		if err := wait(ctx, 0, r.failed[migrate.SSH]); err != nil {
-			return err
-		}
-	}
-	if cfg.Token == nil && len(cfg.Keys) == 0 {
+	case cfg.Token == nil && len(cfg.Keys) == 0:
 		return ErrNoKeys
-	}
-	if t == migrate.TCP && !cfg.TCPFirst {
+	case t == migrate.TCP && !cfg.TCPFirst:
 		wait(ctx, tcpDelay, r.failed[migrate.QUIC])
 		select {
 		case <-r.connected: // by QUIC

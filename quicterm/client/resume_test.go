@@ -22,6 +22,7 @@ func TestDenialOfOtherHost(t *testing.T) {
 	}{
 		{"the machine was restarted", home, []netip.AddrPort{home, other}, rebootedAfter},
 		{"another machine of that name", other, []netip.AddrPort{other, home}, 0},
+		{"the tunnel, whatever machine that leads to", netip.AddrPort{}, []netip.AddrPort{home, other}, goneAfter + time.Second},
 		{"another machine, and the name stands only for it", other, []netip.AddrPort{other}, goneAfter + time.Second},
 	} {
 		synctest.Test(t, func(t *testing.T) {

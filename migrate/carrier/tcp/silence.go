@@ -9,14 +9,11 @@ import (
 // whether there is something to acknowledge or not. Zero ends that, and begins so. It is not
 // exact, and does nothing for a connection that is no TCP socket.
 func (c *Conn) EndIfSilent(d time.Duration) {
-	socket, ok := c.tls.NetConn().(interface {
-		SetKeepAliveConfig(net.KeepAliveConfig) error
-	})
-	if !ok || c.raw == nil {
+	if c.raw == nil {
 		return
 	}
 	const probes = 3
 	interval := d / (probes + 1)
-	socket.SetKeepAliveConfig(net.KeepAliveConfig{Enable: d > 0, Idle: interval, Interval: interval, Count: probes})
+	c.tcp.SetKeepAliveConfig(net.KeepAliveConfig{Enable: d > 0, Idle: interval, Interval: interval, Count: probes})
 	setUserTimeout(c.raw, d)
 }

@@ -39,7 +39,8 @@ const (
 type Conn struct {
 	*pipe.Conn
 	tls           *tls.Conn
-	raw           syscall.RawConn // nil if the connection is not a plain TCP socket
+	tcp           *net.TCPConn    // nil if the connection is not a plain TCP socket
+	raw           syscall.RawConn // of tcp, or nil
 	direct        bool            // the socket leads to the peer, not to a proxy
 	local, remote netip.AddrPort
 }
@@ -90,7 +91,7 @@ func newConn(conn net.Conn, remote netip.AddrPort, end func(net.Conn, *tls.Confi
 	if tcp, ok := conn.(*net.TCPConn); ok {
 		tcp.SetNoDelay(true)
 		if raw, err := tcp.SyscallConn(); err == nil {
-			c.raw, c.direct = raw, addrPort(tcp.RemoteAddr()) == c.remote
+			c.tcp, c.raw, c.direct = tcp, raw, addrPort(tcp.RemoteAddr()) == c.remote
 			conn = bounded(tcp, raw, notSentLowat)
 		}
 	}
