@@ -23,7 +23,8 @@ func installCommand() *cobra.Command {
 		Use:   "install [flags] [user@]host",
 		Short: "Copy qtd to an account on a host, by ssh",
 		Long: `Copy the daemon, qtd, into ~/.local/bin of an account on a host, by one login of ssh with
-your configuration. It needs no rights but the account's.
+your configuration. It needs no rights but those of the account. qt connect finds it there
+and starts it when needed.
 
 The qtd for the host's platform is taken from beside qt, from the directory of its
 platform in a release, or from the file that --from names.

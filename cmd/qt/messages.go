@@ -89,9 +89,9 @@ func explain(err error, t *target) error {
 	var version *bootstrap.VersionError
 	switch {
 	case errors.As(err, new(*bootstrap.MissingError)):
-		return withHint(err, "qt install %s puts it there", t.name)
+		return withHint(err, "qt install %s puts it there", t.typed)
 	case errors.As(err, &version) && version.Older:
-		return withHint(err, "update it there with qt install %s", t.name)
+		return withHint(err, "update it there with qt install %s", t.typed)
 	case errors.As(err, &version):
 		return withHint(err, "update qt here")
 	case errors.Is(err, bootstrap.ErrNoSSH):

@@ -23,19 +23,10 @@ func sshCommand(ctx context.Context, arg string, opts *options, command string) 
 		return nil, nil, bootstrap.ErrNoSSH
 	}
 	args := []string{"-T", "-C", "-a", "-x", "-o", "ClearAllForwardings=yes", "-o", "RemoteCommand=none"}
-	if login != "" {
-		args = append(args, "-l", login)
-	}
-	if opts.config != "" {
-		args = append(args, "-F", opts.config)
-	}
-	for _, file := range opts.identities {
-		args = append(args, "-i", file)
-	}
 	if opts.verbose {
 		args = append(args, "-v")
 	}
-	cmd := exec.CommandContext(ctx, program, append(args, "--", host, command)...)
+	cmd := exec.CommandContext(ctx, program, append(append(args, sshArgs(login, host, opts)...), command)...)
 	words = &bootstrap.LastWords{Show: func(line string) { fmt.Fprintln(os.Stderr, line) }}
 	cmd.Stderr = words
 	cmd.WaitDelay = time.Second // a master of ControlPersist keeps standard error open

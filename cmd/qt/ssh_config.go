@@ -138,6 +138,9 @@ func (b *block) addProxy(host string, opts *options, flags ...string) error {
 	if opts.port != 0 {
 		words = append(words, "-p", strconv.Itoa(int(opts.port)))
 	}
+	if opts.bootstrap != "" {
+		words = append(words, "--bootstrap", opts.bootstrap)
+	}
 	if opts.config != "" {
 		words = append(words, "-F", opts.config)
 	}

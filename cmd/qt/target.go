@@ -20,6 +20,7 @@ import (
 
 // A target is a server, and our account and keys there.
 type target struct {
+	typed string // [user@]name
 	name  string // as the user typed it
 	host  string // for DNS
 	alias string // for known_hosts
@@ -152,7 +153,7 @@ func findTarget(ctx context.Context, arg string, opts *options, defaultPort uint
 	if err != nil {
 		return nil, err
 	}
-	t := &target{name: host, host: host, user: login, port: defaultPort}
+	t := &target{typed: arg, name: host, host: host, user: login, port: defaultPort}
 	if opts.port != 0 {
 		t.port = opts.port
 	}

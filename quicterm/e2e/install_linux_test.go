@@ -1,0 +1,87 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/quicterm/quicterm/bench/rig"
+)
+
+// A newcomer's first qt connect, to a host with sshd and nothing else: qt asks, copies qtd, and
+// opens a session. Then plain ssh goes through qt.
+func TestInstallQuestion(t *testing.T) {
+	if !inside(t) {
+		return
+	}
+	h := newHost(t)
+	machine(t, h.Key, h.NewKey("other"))
+	if err := os.Chmod(bin, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	plain, err := user.Lookup("plain")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command("chown", "plain:", plain.HomeDir).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	runtime := "/tmp/quicterm-" + plain.Uid
+	t.Cleanup(func() {
+		lock, _ := os.ReadFile(filepath.Join(runtime, "qtd.lock"))
+		if pid, err := strconv.Atoi(strings.TrimSpace(string(lock))); err == nil {
+			syscall.Kill(pid, syscall.SIGTERM)
+		}
+		os.RemoveAll(runtime)
+	})
+	key, err := os.ReadFile("/etc/ssh/host_key.pub")
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.Write("known", "127.0.0.1 "+string(key))
+	h.Write("ssh_config", fmt.Sprintf("Host server\n HostName 127.0.0.1\n User plain\n IdentityFile %s\n UserKnownHostsFile %s\n", h.Path("id"), h.Path("known")))
+	qt := func(subcommand string, flags ...string) *exec.Cmd {
+		all := append([]string{subcommand, "-F", h.Path("ssh_config")}, flags...)
+		cmd := exec.Command(filepath.Join(bin, "qt"), append(all, "server")...)
+		cmd.Env = append(h.Env(), "XDG_STATE_HOME="+h.Path("client-state"))
+		return cmd
+	}
+	const missing = "qtd is not installed on server"
+	alone := qt("connect")
+	alone.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	wantError(t, alone, missing+": qt install server puts it there")
+
+	x := rig.Open(t, qt("connect"))
+	x.Expect(missing + `. Copy it into ~/.local/bin there \(yes/no\)\? `)
+	x.Send("no\r")
+	x.Expect(missing + ": qt install server puts it there")
+	if got := x.Exit(); got != 255 {
+		t.Errorf("exit status %d, want 255", got)
+	}
+	x = rig.Open(t, qt("connect"))
+	x.Expect(missing + `.*\? `)
+	x.Send("yes\r")
+	x.Expect(`qt: copying qtd .*\r\nqt: qtd \S+ on server is installed: /home/plain/.local/bin/qtd\r\n`)
+	x.Expect(`\$ `)
+	x.Run("echo $USER", "plain")
+	x.Send("exit\r")
+	if got := x.Exit(); got != 0 {
+		t.Errorf("exit status %d, want 0", got)
+	}
+
+	block, err := qt("ssh-config").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.Write("ssh_config_qt", string(block))
+	through := exec.Command("ssh", "-F", h.Path("ssh_config_qt"), "server.qt", "echo through qt")
+	through.Env = qt("").Env
+	wantOutput(t, through, "through qt\n")
+	wantSays(t, qt("install", "--remove"), "qt: removed /home/plain/.local/bin/qtd from server; .*")
+}
