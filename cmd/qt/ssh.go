@@ -13,7 +13,8 @@ import (
 // sshCommand returns ssh as it runs a command on a host, without a terminal there and
 // without what the user's configuration adds to a shell: forwarded ports, agents and
 // displays, or another command. It compresses. After its end, words has why it could not log in.
-func sshCommand(ctx context.Context, arg string, opts *options, command string) (_ *exec.Cmd, words *bootstrap.LastWords, err error) {
+func sshCommand(ctx context.Context, arg string, opts *options, command string) (
+	_ *exec.Cmd, words *bootstrap.LastWords, err error) {
 	login, host, err := parseTarget(arg, opts)
 	if err != nil {
 		return nil, nil, err

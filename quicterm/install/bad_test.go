@@ -68,6 +68,7 @@ func TestBadHosts(t *testing.T) {
 		{name: "echo", login: []string{"sh", "-c", "exec cat"}, want: "a forced command returns its input"},
 		{name: "endless", login: []string{"sh", "-c", "exec yes"}, want: `prints without end, and does not run sh: "y"`},
 		{name: "endless line", login: []string{"sh", "-c", "exec cat /dev/zero"}, want: `prints without end`},
+		{name: "ended", tool: [2]string{"chmod", "kill $PPID"}, want: "the host ended the login before all was done"},
 		{name: "hostile", login: []string{"sh", "-c", `echo 'quicterm-install failed \033[2J'; printf 'quicterm-install failed write \033[2J\033]2;x\007'`},
 			want: `the host's answer is not understood`},
 	}
@@ -119,6 +120,9 @@ func TestFailureKeepsOld(t *testing.T) {
 	}
 	broken := fake("v2")
 	broken.Version = "v3"
+	if _, err := a.put(broken); err == nil || !strings.Contains(err.Error(), `it is another version, "qtd v2"`) {
+		t.Errorf("%v", err)
+	}
 	broken.Content = []byte("#!/bin/sh\nexit 1\n")
 	if _, err := a.put(broken); err == nil {
 		t.Error("no error")
@@ -139,7 +143,7 @@ func TestSilentLogin(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, _, err = l.next()
-	if err == nil || !strings.Contains(err.Error(), "does not answer") {
+	if err == nil || !strings.Contains(err.Error(), "neither runs sh nor ends") {
 		t.Errorf("%v", err)
 	}
 	if err := exec.Command("kill", strings.TrimSpace(pid.String())).Run(); err != nil {

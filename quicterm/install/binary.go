@@ -101,5 +101,6 @@ func Find(dir string, p Platform) (*Binary, error) {
 			return b, nil
 		}
 	}
-	return nil, fmt.Errorf("no qtd for %v beside this qt, nor in %s: build it with make cross, and name it with --from", p, filepath.Dir(places[2]))
+	return nil, fmt.Errorf("no qtd for %v beside this qt, nor in %s: build it with make cross, and name it with --from",
+		p, filepath.Dir(places[2]))
 }

@@ -5,9 +5,9 @@
 //	  Command                     ▶   sh, in any login shell, reads a script
 //	  the script, in one line     ▶   runs it
 //	                              ◀   its platform, and the qtd that is there
-//	  size, SHA-256, the program  ▶   writes them to a temporary file, checks size, checksum
-//	                                  and version, and renames the file
-//	                              ◀   the version, or what failed
+//	  size, checksum, version,    ▶   writes the program to a temporary file, checks it,
+//	  the program                     and renames it
+//	                              ◀   that it is done, or what failed
 //
 // The script prints lines that begin with a mark. All else that a login prints is ignored, and
 // nothing of what the host prints is returned without [wire.Printable].
@@ -77,14 +77,9 @@ func Install(cmd *exec.Cmd, find func(Platform) (*Binary, error), copying func(*
 		return report, nil
 	}
 	copying(binary)
-	l.send(binary)
-	text, err := l.await("done")
-	if err != nil {
+	l.send(binary, report.Version)
+	if sum, err = l.await("done"); err != nil {
 		return nil, err
-	}
-	sum, version, _ := strings.Cut(text, " ")
-	if version != report.Version {
-		return nil, fmt.Errorf("the copy says that it is %q, not %q", version, report.Version)
 	}
 	report.Copied, report.Checked = true, sum == binary.sum()
 	return report, nil

@@ -41,6 +41,7 @@ type login struct {
 	out      *bufio.Reader
 	noise    int    // bytes
 	last     string // line that is not the script's
+	answered bool   // by the script
 	closed   bool
 	watchdog *time.Timer
 	expired  atomic.Bool
@@ -96,6 +97,7 @@ func (l *login) next() (key, text string, err error) {
 		if !ok {
 			continue
 		}
+		l.answered = true
 		l.watchdog.Reset(idleTimeout)
 		key, text, _ = strings.Cut(strings.TrimSpace(line), " ")
 		if key == "failed" {
@@ -138,9 +140,10 @@ func (l *login) line() (string, error) {
 	return text, nil
 }
 
-// send sends a program, and the end of the input. What fails is in the output.
-func (l *login) send(b *Binary) {
-	fmt.Fprintf(l.in, "%d %s\n", len(b.Content), b.sum())
+// send sends a program that says that it is of a version, and the end of the input. What fails
+// is in the output.
+func (l *login) send(b *Binary, version string) {
+	fmt.Fprintf(l.in, "%d %s %s\n", len(b.Content), b.sum(), version)
 	for rest := b.Content; len(rest) > 0; {
 		n := min(len(rest), chunk)
 		if _, err := l.in.Write(rest[:n]); err != nil {
@@ -160,18 +163,21 @@ func (l *login) why() error {
 		return fmt.Errorf("the login prints without end, and does not run sh: %q", l.last)
 	}
 	err := l.close()
-	if l.expired.Load() {
-		return errors.New("the host does not answer any more, or its login does not run sh")
-	}
-	const failedSSH, notFound = 255, 127 // exit statuses of ssh, and of shells
 	var exit *exec.ExitError
 	status := 0
 	if errors.As(err, &exit) {
 		status = exit.ExitCode()
 	}
+	const failedSSH, notFound = 255, 127 // exit statuses of ssh, and of shells
 	switch {
+	case l.expired.Load() && l.answered:
+		return errors.New("the host does not answer any more")
+	case l.expired.Load():
+		return errors.New("the login neither runs sh nor ends")
 	case status == failedSSH:
 		return ErrLogin
+	case l.answered:
+		return errors.New("the host ended the login before all was done")
 	case status == notFound:
 		return errors.New("the login shell finds no sh there")
 	case l.last != "":
@@ -195,6 +201,8 @@ func failure(text string) error {
 		return fmt.Errorf("the copy was cut off after %s bytes", text)
 	case "checksum":
 		return errors.New("the copy has another checksum than the original")
+	case "version":
+		return fmt.Errorf("the copy says that it is another version, %q", text)
 	case "run":
 		if strings.Contains(text, "Permission denied") {
 			text += ": the file system of the home does not let programs run (noexec)"

@@ -36,7 +36,7 @@ say platform "$(uname -sm)";
 say path "$(command -v qtd)";
 [ -f "$f" ] && say has "$(sum "$f")" "$("$f" version 2>&1)";
 say ready;
-read -r size want || exit 0;
+read -r size want version || exit 0;
 e=$(mkdir -p "$d" 2>&1) || fail directory "$e";
 [ -d "$f" ] && fail directory "$f is a directory";
 trap 'rm -f "$t"' EXIT;
@@ -48,8 +48,9 @@ s=$(sum "$t");
 [ "${s:-$want}" = "$want" ] || fail checksum;
 e=$(chmod 755 "$t" 2>&1) || fail write "$e";
 v=$("$t" version 2>&1) || fail run "$v";
+[ "$v" = "$version" ] || fail version "$v";
 e=$(mv -f "$t" "$f" 2>&1) || fail write "$e";
-say done "${s:--}" "$v";
+say done "$s";
 `
 
 // removeScript removes copies that were cut off as well.
