@@ -237,6 +237,9 @@ func (r *roamer) rtt(c *roamerCarrier, stats carrier.Stats) time.Duration {
 // refresh reports the candidates to the manager, if they have changed or it is to know in any
 // case. While the link is live, it does so only if an event is the reason.
 func (r *roamer) refresh(ctx context.Context, always bool) {
+	if len(r.candidates.addrs) == 0 { // the session began over a tunnel
+		r.resolve(ctx)
+	}
 	if state, _ := r.manager.State(); state == migrate.Live && !always {
 		return
 	}

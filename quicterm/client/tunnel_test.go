@@ -128,6 +128,34 @@ func TestOnlyTunnel(t *testing.T) {
 	})
 }
 
+// A name that does not resolve at first is resolved again.
+func TestTunnelResolvesLater(t *testing.T) {
+	inWorld(t, netem.Config{Delay: trip / 2}, true, func(w *world) {
+		begun := time.Now()
+		w.config = func(cfg *Config) {
+			w.overTunnel(cfg)
+			resolve := cfg.Resolve
+			cfg.Resolve = func(ctx context.Context) ([]netip.AddrPort, error) {
+				if time.Since(begun) < time.Minute {
+					return nil, errors.New("no name server")
+				}
+				return resolve(ctx)
+			}
+		}
+		s := w.attach(Streams{})
+		w.kept.Go(func() {
+			time.Sleep(time.Minute)
+			wantTransport(t, "the name does not resolve", s, migrate.SSH)
+			time.Sleep(time.Minute)
+			wantTransport(t, "it does", s, migrate.QUIC)
+			s.Write([]byte{4})
+		})
+		if status, err := s.Run(context.Background()); status != 7 || err != nil {
+			t.Errorf("status %d, %v", status, err)
+		}
+	})
+}
+
 // A tunnel that is kept takes over when UDP is blocked later, and gives way when it is free again.
 func TestKeepTunnel(t *testing.T) {
 	inWorld(t, netem.Config{Delay: trip / 2}, true, func(w *world) {
