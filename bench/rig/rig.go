@@ -309,7 +309,7 @@ func (h *Host) To(name string, port uint16, subcommand string, flags []string, a
 
 // Env returns the environment of the user's programs.
 func (h *Host) Env() []string {
-	env := []string{"XDG_CONFIG_HOME=" + h.Path("config"), "TERM=xterm", "LC_TEST=carried over", "SECRET=not"}
+	env := []string{"XDG_CONFIG_HOME=" + h.Path("config"), "TERM=xterm", "SHLVL=1", "LC_TEST=carried over", "SECRET=not"}
 	for _, name := range []string{"PATH", "HOME", "USER", "GORACE"} {
 		env = append(env, name+"="+os.Getenv(name))
 	}

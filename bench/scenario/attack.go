@@ -54,8 +54,14 @@ var attacks = []Scenario{
 }
 
 // attacked has the default settings that limit attackers. Beside it, notAttacked is measured
-// without the attack.
+// without the attack. SHLVL keeps a login shell that is bash from reading the account's .bashrc,
+// which may run more programs than a login does.
 var (
-	attacked    = program.Quicterm{Daemon: map[string]string{"max_unauthenticated": "256", "max_sessions_per_user": "100"}}
-	notAttacked = program.Quicterm{Variant: "not attacked", Daemon: attacked.Daemon}
+	attacked = program.Quicterm{
+		Daemon:   map[string]string{"max_unauthenticated": "256", "max_sessions_per_user": "100", "accept_env": shlvl},
+		Settings: map[string]string{"send_env": shlvl},
+	}
+	notAttacked = program.Quicterm{Variant: "not attacked", Daemon: attacked.Daemon, Settings: attacked.Settings}
 )
+
+const shlvl = `["TERM", "SHLVL"]`

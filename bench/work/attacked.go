@@ -6,13 +6,17 @@ import (
 	"bufio"
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"net/netip"
+	"os"
 	"os/exec"
 	"slices"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/quicterm/quicterm/bench/measure"
@@ -53,13 +57,18 @@ func (w Attacked) Run(j *Job) []Figure {
 	return append(figures, watch.figures()...)
 }
 
-// startAttackers starts one of Programs, which writes a line when the attack is at its
-// worst. It has the lowest priority: an attacker's CPU time is not taken from the daemon.
+// startAttackers starts one of Programs, which writes a line when the attack is at its worst.
+// All its threads, and its session, have the lowest priority: an attacker's CPU time is not
+// taken from the daemon.
 func startAttackers(t *measure.T, program string, a attackers, args ...string) {
-	const lowest = "19" // of all threads of the process: setpriority(2) would change one
+	const lowest = "19"
 	all := slices.Concat([]string{"-n", lowest, Executable(t), program}, a.args(), args)
 	cmd := exec.Command("nice", all...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	out, err := cmd.StdoutPipe()
+	if err == nil {
+		_, err = cmd.StdinPipe() // it ends with this process
+	}
 	if err == nil {
 		err = cmd.Start()
 	}
@@ -70,6 +79,11 @@ func startAttackers(t *measure.T, program string, a attackers, args ...string) {
 		cmd.Process.Kill()
 		cmd.Wait()
 	})
+	// Priorities count within a session only where the system groups by sessions: sched(7).
+	group := fmt.Sprintf("/proc/%d/autogroup", cmd.Process.Pid)
+	if err := os.WriteFile(group, []byte(lowest), 0); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		t.Fatal(err)
+	}
 	if _, err := bufio.NewReader(out).ReadString('\n'); err != nil {
 		t.Fatalf("the attack does not begin: %v", err)
 	}
@@ -88,7 +102,7 @@ func (a attackers) args() []string {
 }
 
 // attack keeps connections, and calls use with each. Who is refused or loses the connection
-// connects again. It writes a line when each connection was tried once, and does not return.
+// connects again. It writes a line when each connection was tried once, and returns when standard input ends.
 func (a attackers) attack(w io.Writer, use func(c *quic.Conn)) {
 	server := netip.MustParseAddrPort(a.server)
 	var tried atomic.Int64
@@ -108,7 +122,7 @@ func (a attackers) attack(w io.Writer, use func(c *quic.Conn)) {
 			}
 		}()
 	}
-	select {}
+	io.Copy(io.Discard, os.Stdin)
 }
 
 // dialFrom connects from a source.
