@@ -26,6 +26,7 @@ type Port struct {
 	tun      *os.File
 	networks []netip.Prefix
 	nat      *nat // between the interface and the router, or nil
+	noUDP    bool
 	duplex
 }
 
@@ -72,6 +73,14 @@ func (p *Port) Forget() {
 	p.nat.forget()
 }
 
+// BlockUDP makes the port drop UDP packets in both directions from now on, or pass them. Nothing
+// tells the sender.
+func (p *Port) BlockUDP(block bool) {
+	p.router.mu.Lock()
+	defer p.router.mu.Unlock()
+	p.noUDP = block
+}
+
 // Close removes all interfaces and ends the router.
 func (r *Router) Close() error {
 	r.mu.Lock()
@@ -110,6 +119,9 @@ func (r *Router) forward(from *Port, to netip.Addr, packet []byte) {
 	if out == nil || out == from {
 		return
 	}
+	if (from.noUDP || out.noUDP) && isUDP(packet) {
+		return
+	}
 	if from.nat != nil && !from.nat.out(packet) {
 		return
 	}
@@ -144,6 +156,9 @@ func (r *Router) port(to netip.Addr) *Port {
 	}
 	return nil
 }
+
+// isUDP reports whether an IP packet carries UDP. IPv6 extension headers are not looked into.
+func isUDP(b []byte) bool { return b[0]>>4 == 4 && b[9] == udp || b[0]>>4 == 6 && b[6] == udp }
 
 // destination returns where an IP packet wants to go (RFC 791, RFC 8200).
 func destination(b []byte) (netip.Addr, error) {

@@ -135,3 +135,41 @@ func TestRouterTCP(t *testing.T) {
 		t.Errorf("%d bytes arrived, want %d and headers", down, size)
 	}
 }
+
+// A port that blocks UDP drops it both ways, and nothing else.
+func TestBlockUDP(t *testing.T) {
+	router := newRouter(t)
+	clientSpace, port := attach(t, router, "c", "10.99.1.", netem.Config{})
+	serverSpace, _ := attach(t, router, "s", "10.99.2.", netem.Config{})
+	at := &net.UDPAddr{IP: net.IPv4(10, 99, 2, 2)}
+	udp := rig.Inside(serverSpace, func() (*net.UDPConn, error) { return net.ListenUDP("udp", at) })
+	defer udp.Close()
+	tcp := rig.Inside(serverSpace, func() (net.Listener, error) { return net.Listen("tcp", "10.99.2.2:0") })
+	defer tcp.Close()
+	client := rig.Inside(clientSpace, func() (*net.UDPConn, error) {
+		return net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(10, 99, 1, 2)})
+	})
+	defer client.Close()
+	// A TCP connection is made after what was sent before over UDP would have arrived.
+	connect := func() {
+		rig.Inside(clientSpace, func() (net.Conn, error) {
+			return net.DialTimeout("tcp", tcp.Addr().String(), rig.Patience)
+		}).Close()
+	}
+	send := func(text string) {
+		client.WriteTo([]byte(text), udp.LocalAddr())
+		udp.WriteTo([]byte(text), client.LocalAddr())
+		connect()
+	}
+	port.BlockUDP(true)
+	send("blocked")
+	port.BlockUDP(false)
+	send("passes")
+	for _, c := range []*net.UDPConn{client, udp} {
+		buf := make([]byte, 100)
+		c.SetReadDeadline(time.Now().Add(rig.Patience))
+		if n, _, err := c.ReadFrom(buf); err != nil || string(buf[:n]) != "passes" {
+			t.Errorf("%v got %q, %v", c.LocalAddr(), buf[:n], err)
+		}
+	}
+}
