@@ -98,6 +98,23 @@ func SwitchToIPv6(at time.Duration) Event {
 	return Event{At: at, What: "IPv6 only", Ends: true, Client: eachInterface((*topology.Interface).SwitchToIPv6)}
 }
 
+// BlockUDP makes the networks of clients drop UDP packets. The system sees no event.
+func BlockUDP(at time.Duration) Event {
+	return Event{At: at, What: "UDP blocked", Ends: true, Client: func(c Client) { c.BlockUDP(true) }}
+}
+
+// FreeUDP lets networks that block UDP pass it again when the second interface, which is down for
+// a time, comes up: that is what the system sees.
+func FreeUDP(from, until time.Duration) []Event {
+	return []Event{
+		{At: from, What: "second interface down", Client: func(c Client) { c.Interface(1).Down() }},
+		{At: until, What: "UDP passes, second interface up", Ends: true, Client: func(c Client) {
+			c.BlockUDP(false)
+			c.Interface(1).Up()
+		}},
+	}
+}
+
 // Sleep stops the client processes for a time, and lets them wake with other addresses.
 func Sleep(from, until time.Duration) []Event {
 	return []Event{

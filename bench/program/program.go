@@ -52,6 +52,18 @@ type Resender interface {
 	Resent(t *measure.T, clients []int) (resent, sent int)
 }
 
+// A Carrier is a Server that knows the transports that carry the sessions of some clients now, or
+// "" if none does.
+type Carrier interface {
+	Transports(t *measure.T, clients []int) []string
+}
+
+// A Rememberer is a Server whose clients remember how to reach it. Remembered reports whether one
+// has kept that, or none is to.
+type Rememberer interface {
+	Remembered() bool
+}
+
 // all are the programs that are compared.
 var all = []Program{Quicterm{}, SSH{}, mosh, et, tssh, tsshKCP}
 

@@ -4,12 +4,15 @@ package program
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
 	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/quicterm/quicterm/bench/measure"
 	"github.com/quicterm/quicterm/bench/rig"
@@ -22,6 +25,10 @@ type Quicterm struct {
 	Flags    []string          // of qt connect
 	Settings map[string]string // of the client, as TOML
 	Daemon   map[string]string // settings of the daemon, as TOML
+
+	BySSH     bool // clients know a host only by ssh's configuration
+	Remembers bool // and remember how they have reached its daemon
+	NoUDP     bool // the networks of clients block UDP
 }
 
 // daemonSettings are for clients that all come at once and may stay away for long.
@@ -47,20 +54,71 @@ func (q Quicterm) Serve(t *measure.T, on topology.Topology) Server {
 	maps.Copy(h.Settings, q.Daemon)
 	maps.Copy(h.Client, q.Settings)
 	h.Start()
-	return quictermServer{h, q.Flags}
+	s := quictermServer{Quicterm: q, host: h}
+	if q.BySSH {
+		s.config = serveBySSH(t, on.(*topology.Namespaces))
+	}
+	return s
+}
+
+// serveBySSH starts an sshd whose logins find qtd, and returns the file of ssh's configuration by
+// which clients know the host as byName.
+func serveBySSH(t *measure.T, on *topology.Namespaces) (config string) {
+	h := on.Host()
+	h.Write("remote/qtd", fmt.Sprintf("#!/bin/sh\nexec %s \"$@\" --config %s\n", filepath.Join(h.Bin, "qtd"), h.Path("qtd.toml")))
+	if err := os.Chmod(h.Path("remote/qtd"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	d := sshdIn(t, on)
+	lines := []string{"Host " + byName, "HostName=" + d.addr.Addr().String(), "User=" + d.user}
+	h.Write("ssh_config", strings.Join(append(lines, d.options()...), "\n")+"\n")
+	return h.Path("ssh_config")
+}
+
+// byName is the name of the server in ssh's configuration.
+const byName = "server"
+
+// NeedsSSH reports why scenarios with clients BySSH cannot be measured here, or nil.
+func NeedsSSH() error {
+	if why := (SSH{}).Missing(); why != "" {
+		return errors.New(why)
+	}
+	return nil
 }
 
 type quictermServer struct {
-	host  *rig.Host
-	flags []string
+	Quicterm
+	host   *rig.Host
+	config string // of ssh, if clients are BySSH
 }
 
 func (s quictermServer) Command(m *topology.Machine, shell string) *exec.Cmd {
-	return s.host.To(m.Server, m.Port, "connect", append([]string{"-t"}, s.flags...), shell)
+	return s.connect(m, append([]string{"-t"}, s.Flags...), shell)
 }
 
 func (s quictermServer) Pipe(m *topology.Machine, shell string) *exec.Cmd {
-	return s.host.To(m.Server, m.Port, "connect", s.flags, shell)
+	return s.connect(m, s.Flags, shell)
+}
+
+func (s quictermServer) connect(m *topology.Machine, flags []string, shell string) *exec.Cmd {
+	if s.NoUDP {
+		m.BlockUDP(true)
+	}
+	if !s.BySSH {
+		return s.host.To(m.Server, m.Port, "connect", flags, shell)
+	}
+	cmd := s.host.Named(byName, s.config, "connect", flags, shell)
+	state := "/dev/null" // nothing can be kept there
+	if s.Remembers {
+		state = s.host.Path("client-state")
+	}
+	cmd.Env = append(cmd.Env, "XDG_STATE_HOME="+state)
+	return cmd
+}
+
+func (s quictermServer) Remembered() bool {
+	_, err := os.Stat(s.host.Path("client-state/quicterm/reached.json"))
+	return !s.Remembers || err == nil
 }
 
 // Processes are the daemon and the holders.
@@ -73,33 +131,52 @@ func (s quictermServer) Processes(t *measure.T) []int {
 
 // Resent asks qt status. What it counts as sent is in QUIC packets.
 func (s quictermServer) Resent(t *measure.T, clients []int) (resent, sent int) {
-	out, err := exec.Command(filepath.Join(s.host.Bin, "qt"), "status", "--json").Output()
-	if err != nil {
-		t.Fatalf("qt status: %v", err)
-	}
-	var reports []struct {
-		PID         int `json:"pid"`
-		ResentBytes int `json:"resent_bytes"`
-		Paths       []struct {
-			Sent int `json:"sent_bytes"`
-		} `json:"paths"`
-	}
-	if err := json.Unmarshal(out, &reports); err != nil {
-		t.Fatalf("qt status: %v", err)
-	}
-	found := 0
-	for _, r := range reports {
-		if !slices.Contains(clients, r.PID) {
-			continue
-		}
-		found++
+	for _, r := range s.status(t, clients) {
 		resent += r.ResentBytes
 		for _, p := range r.Paths {
 			sent += p.Sent
 		}
 	}
-	if found < len(clients) {
-		t.Fatalf("qt status shows %d of %d clients", found, len(clients))
-	}
 	return resent, sent
+}
+
+// Transports asks qt status.
+func (s quictermServer) Transports(t *measure.T, clients []int) []string {
+	transports := make([]string, len(clients))
+	for _, r := range s.status(t, clients) {
+		for _, p := range r.Paths {
+			if p.State == "live" {
+				transports[slices.Index(clients, r.PID)] = p.Transport
+			}
+		}
+	}
+	return transports
+}
+
+// A report is what qt status says of a client.
+type report struct {
+	PID         int `json:"pid"`
+	ResentBytes int `json:"resent_bytes"`
+	Paths       []struct {
+		Transport string `json:"transport"`
+		State     string `json:"state"`
+		Sent      int    `json:"sent_bytes"`
+	} `json:"paths"`
+}
+
+// status returns the reports of some clients.
+func (s quictermServer) status(t *measure.T, clients []int) []report {
+	out, err := exec.Command(filepath.Join(s.host.Bin, "qt"), "status", "--json").Output()
+	if err != nil {
+		t.Fatalf("qt status: %v", err)
+	}
+	var reports []report
+	if err := json.Unmarshal(out, &reports); err != nil {
+		t.Fatalf("qt status: %v", err)
+	}
+	reports = slices.DeleteFunc(reports, func(r report) bool { return !slices.Contains(clients, r.PID) })
+	if len(reports) < len(clients) {
+		t.Fatalf("qt status shows %d of %d clients", len(reports), len(clients))
+	}
+	return reports
 }

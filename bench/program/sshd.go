@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"os/user"
 	"regexp"
+	"strconv"
 	"time"
 
 	"github.com/quicterm/quicterm/bench/measure"
@@ -26,7 +27,8 @@ type sshd struct {
 	cmd  *exec.Cmd
 }
 
-// startSSHD starts a server at an address, in the namespace of the host's daemon.
+// startSSHD starts a server at an address, in the namespace of the host's daemon. Logins find the
+// commands in the host's folder remote first.
 func startSSHD(t *measure.T, h *rig.Host, addr netip.AddrPort) *sshd {
 	path, err := exec.LookPath(sshdPath)
 	if err != nil {
@@ -45,8 +47,13 @@ func startSSHD(t *measure.T, h *rig.Host, addr netip.AddrPort) *sshd {
 	cmd := exec.Command(path, "-D", "-e", "-f", "/dev/null", "-h", h.Path("host_key"),
 		"-o", "ListenAddress="+addr.String(), "-o", "AuthorizedKeysFile="+h.Path("authorized_keys"),
 		"-o", "PidFile=none", "-o", "StrictModes=no", "-o", "PermitRootLogin=yes", "-o", "UseDNS=no",
+		"-o", "SetEnv=PATH="+h.Path("remote")+":"+os.Getenv("PATH"),
 		"-o", "MaxStartups=1000") // many clients come at once
-	if h.In != nil {
+	switch {
+	case h.In != nil && h.Daemon != nil: // which grants nothing to another mount namespace
+		enter := []string{"nsenter", "--net", "--mount", "--target", strconv.Itoa(h.Daemon.Process.Pid)}
+		cmd = exec.Command(enter[0], append(enter[1:], cmd.Args...)...)
+	case h.In != nil:
 		cmd = h.In.In(cmd)
 	}
 	log := new(rig.Output)

@@ -18,6 +18,7 @@ var metrics = map[string]Metric{
 	"recovery":       {Meaning: "from an event until the server's answer to the first key after it"},
 	"gap":            {Meaning: "the longest time without a new line of output after an event"},
 	"prompt":         {Meaning: "until the prompt is on the client's screen: from Ctrl-C, or from the start of the client"},
+	"moved":          {Meaning: "from an event until the session is reached by the transport that it is to be"},
 	"resume":         {Meaning: "from the dial of a client that has lost its path until it may send"},
 	"login":          {Meaning: "from the start of a client until the first prompt of a new session"},
 	"rate":           {Meaning: "output that arrives; in Mbit/s, everything that arrives over the link", MoreIsBetter: true},

@@ -294,13 +294,20 @@ func (h *Host) Via(addr netip.AddrPort, subcommand string, flags []string, args 
 // To is Via for a server with a name.
 func (h *Host) To(name string, port uint16, subcommand string, flags []string, args ...string) *exec.Cmd {
 	h.T.Helper()
+	flags = append([]string{"-p", strconv.Itoa(int(port))}, flags...)
+	return h.Named(name, "/dev/null", subcommand, flags, args...)
+}
+
+// Named returns a command of the client for a server that a file of ssh's configuration names.
+func (h *Host) Named(name, config, subcommand string, flags []string, args ...string) *exec.Cmd {
+	h.T.Helper()
 	settings := map[string]string{
 		"identity_files":    fmt.Sprintf("[%q]", h.Path("id")),
 		"known_hosts_files": fmt.Sprintf("[%q]", h.Path("known_hosts")),
 	}
 	maps.Copy(settings, h.Client)
 	h.Write("config/quicterm/qt.toml", toml(settings))
-	all := append([]string{subcommand, "-F", "/dev/null", "-p", strconv.Itoa(int(port))}, flags...)
+	all := append([]string{subcommand, "-F", config}, flags...)
 	all = append(all, name)
 	cmd := exec.Command(filepath.Join(h.Bin, "qt"), append(all, args...)...)
 	cmd.Env = h.Env()

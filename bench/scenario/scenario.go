@@ -85,6 +85,7 @@ var suites = []suite{
 	{"roam", roaming},
 	{"feel", feel},
 	{"session", sessions},
+	{"reach", reach},
 	{"attack", attacks},
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/quicterm/quicterm/bench/measure"
+	"github.com/quicterm/quicterm/bench/program"
 	"github.com/quicterm/quicterm/bench/rig"
 )
 
@@ -18,6 +19,13 @@ type Connect struct {
 
 func (w Connect) Run(j *Job) []Figure {
 	prompt := Figure{Metric: "prompt", Unit: "ms", Portable: true}
+	if server, ok := j.Server.(program.Rememberer); ok {
+		for until := time.Now().Add(rig.Patience); !server.Remembered(); time.Sleep(10 * time.Millisecond) {
+			if time.Now().After(until) {
+				j.T.Fatal("the job's session is not remembered")
+			}
+		}
+	}
 	j.Begin()
 	for range w.Times {
 		start := time.Now()
