@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/netip"
 	"os"
+	"sync"
 	"syscall"
 	"time"
 
@@ -43,7 +44,10 @@ func withClient(ctx context.Context, name string, opts *options, f call) error {
 	if opts.bootstrap != "" {
 		settings.Bootstrap = opts.bootstrap
 	}
-	if opts.port != 0 {
+	switch {
+	case opts.port != 0 && opts.bootstrap == "ssh":
+		return errors.New("-p names the port of a daemon that is reached directly, and --bootstrap ssh is to reach none")
+	case opts.port != 0:
 		settings.Bootstrap = "direct"
 	}
 	log := slog.New(slog.DiscardHandler)
@@ -184,11 +188,21 @@ func (a *access) observe(s *client.Session) (stop func()) {
 	if a.target.local || a.settings.Bootstrap != "auto" {
 		return func() {}
 	}
-	early := time.AfterFunc(time.Second, func() { a.look(s, false) })
-	late := time.AfterFunc(10*time.Second, func() { a.look(s, true) })
+	done := make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for i, wait := range []time.Duration{time.Second, 9 * time.Second} {
+			select {
+			case <-time.After(wait):
+				a.look(s, i == 1)
+			case <-done:
+				return
+			}
+		}
+	})
 	return func() {
-		early.Stop()
-		late.Stop()
+		close(done)
+		wg.Wait()
 	}
 }
 
