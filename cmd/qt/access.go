@@ -228,14 +228,24 @@ func (a *access) look(s *client.Session, settled bool) {
 	}
 }
 
-// isKnown reports whether the daemon can be reached without ssh next time: with the host key that
-// it has by ssh, if that was used.
+// isKnown reports whether the daemon can be reached without ssh next time: whether its host key is
+// known. It keeps the key that ssh has brought.
 func (a *access) isKnown() bool {
 	if a.tunnel == nil || a.tunnel.Port() == 0 {
 		return true
 	}
-	t := *a.target
+	t, key := *a.target, a.tunnel.Key()
 	t.port = a.tunnel.Port()
 	known, err := t.loadKnownHosts()
-	return err == nil && known.Check(a.tunnel.Key()) == nil
+	if err == nil {
+		err = known.Check(key)
+	}
+	if _, candidate := acceptable(err); candidate == nil {
+		return err == nil
+	}
+	if err := keepDaemonKey(&t, key); err != nil {
+		a.log.Debug("the daemon's key is not kept", "error", err)
+		return false
+	}
+	return true
 }

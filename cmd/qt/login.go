@@ -38,7 +38,11 @@ func (a *access) byKey(ctx context.Context, cfg client.Config, f call) error {
 			if err != nil && a.tunnel != nil && a.tunnel.CheckHost(key) == nil {
 				return nil
 			}
-			if _, candidate := acceptable(err); candidate != nil && accepted != nil && bytes.Equal(candidate.Marshal(), accepted.Marshal()) {
+			_, candidate := acceptable(err)
+			if candidate != nil && accepted != nil && bytes.Equal(candidate.Marshal(), accepted.Marshal()) {
+				return nil
+			}
+			if candidate != nil && knownDaemon(t, key) == nil {
 				return nil
 			}
 			return err

@@ -3,12 +3,10 @@ package main
 import (
 	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/netip"
 	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -80,45 +78,19 @@ func loadReached() []reached {
 	})
 }
 
-// saveReached replaces the file at once, so that other clients read a whole one.
 func saveReached(all []reached) error {
 	name, err := reachedFile()
 	if err != nil {
-		return err
-	}
-	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
 		return err
 	}
 	content, err := json.Marshal(all)
 	if err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(filepath.Dir(name), ".reached-*") // for its owner alone
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(content)
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), name)
-	}
-	if err != nil {
-		os.Remove(f.Name())
-	}
-	return err
+	return saveState(name, content)
 }
 
-// reachedFile returns the name of the file, in the directory for what programs keep.
-func reachedFile() (string, error) {
-	dir := os.Getenv("XDG_STATE_HOME")
-	if !filepath.IsAbs(dir) {
-		home, err := os.UserHomeDir()
-		if err != nil {
-			return "", err
-		}
-		dir = filepath.Join(home, ".local", "state")
-	}
-	return filepath.Join(dir, "quicterm", "reached.json"), nil
-}
+func reachedFile() (string, error) { return stateFile("reached.json") }
 
 // currentNetwork names the network of this machine: the interface to the internet and its prefix
 // there. Two networks may have one name.

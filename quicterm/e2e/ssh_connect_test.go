@@ -166,6 +166,47 @@ func TestDirectWithoutSSHD(t *testing.T) {
 	wantError(t, s.QT("connect", nil, "true"), "ssh to target: connect to host 127.0.0.1 port 1: Connection refused; and nothing answers at port .*")
 }
 
+// awaitReached waits until a client keeps how it reaches the daemon at a port, for its owner alone.
+func (s *sshHost) awaitReached(port string) {
+	t := s.T
+	t.Helper()
+	file := s.Path("client-state/quicterm/reached.json")
+	for start := time.Now(); ; time.Sleep(10 * time.Millisecond) {
+		if content, err := os.ReadFile(file); err == nil && strings.Contains(string(content), port) {
+			break
+		} else if time.Since(start) > rig.Patience {
+			t.Fatalf("nothing is remembered: %s, %v", content, err)
+		}
+	}
+	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
+		t.Fatalf("%v, %v; want a file for its owner alone", info, err)
+	}
+}
+
+// A daemon that a grant has started is dialed directly the next time: ssh has brought its key.
+func TestGrantedReachedBefore(t *testing.T) {
+	s := newSSHHost(t)
+	s.Write("qtd.toml", s.Read("qtd.toml")+fmt.Sprintf("authorized_keys_files = [%q]\n", s.Path("authorized_keys")))
+	s.Serve()
+	x := rig.Open(t, s.QT("connect", []string{"-t"}, "exec env PS1='$ ' HISTFILE= sh"))
+	x.Expect(`\$ `)
+	s.awaitReached(`"port":6`)
+	x.Send("exit\r")
+	x.Exit()
+
+	sshd := s.SSHD
+	s.SSHD = netip.MustParseAddrPort("127.0.0.1:1")
+	wantOutput(t, s.QT("connect", nil, "echo in"), "in\n")
+
+	// Another daemon at that port is not trusted, and ssh is asked again.
+	file := "client-state/quicterm/known_daemons"
+	host, _, _ := strings.Cut(s.Read(file), " ")
+	s.Write(file, host+" "+s.Read("id.pub"))
+	wantError(t, s.QT("connect", nil, "true"), "Connection refused")
+	s.SSHD = sshd
+	wantOutput(t, s.QT("connect", nil, "echo in"), "in\n")
+}
+
 // A daemon that was reached is dialed directly the next time, and by ssh if that fails.
 func TestReachedBefore(t *testing.T) {
 	s := newSSHHost(t)
@@ -186,17 +227,7 @@ func TestReachedBefore(t *testing.T) {
 	}
 	x := rig.Open(t, s.QT("connect", []string{"-t"}, "exec env PS1='$ ' HISTFILE= sh"))
 	x.Expect(`\$ `)
-	file := s.Path("client-state/quicterm/reached.json")
-	for start := time.Now(); ; time.Sleep(10 * time.Millisecond) {
-		if content, err := os.ReadFile(file); err == nil && strings.Contains(string(content), fmt.Sprint(s.Addr.Port())) {
-			break
-		} else if time.Since(start) > rig.Patience {
-			t.Fatalf("nothing is remembered: %s, %v", content, err)
-		}
-	}
-	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("%v, %v; want a file for its owner alone", info, err)
-	}
+	s.awaitReached(fmt.Sprint(s.Addr.Port()))
 	x.Send("exit\r")
 	x.Exit()
 
