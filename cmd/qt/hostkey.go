@@ -81,7 +81,7 @@ func ask(question string, accept func(answer string) bool) error {
 			return errKeyDeclined
 		case accept(answer):
 			return nil
-		case strings.EqualFold(answer, "no"):
+		case strings.EqualFold(answer, "no"), strings.EqualFold(answer, "n"):
 			return errKeyDeclined
 		}
 	}

@@ -88,7 +88,7 @@ func offerInstall(ctx context.Context, host string, opts *options, connect func(
 	if _, findErr := findDaemon("", platform); findErr != nil {
 		return err
 	}
-	yes := func(answer string) bool { return strings.EqualFold(answer, "yes") }
+	yes := func(answer string) bool { return strings.EqualFold(answer, "yes") || strings.EqualFold(answer, "y") }
 	if ask(fmt.Sprintf(installQuestion, missing.Host), yes) != nil {
 		return err
 	}
