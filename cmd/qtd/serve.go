@@ -25,7 +25,7 @@ func serveCommand() *cobra.Command {
 	var granted bool
 	c := &cobra.Command{
 		Use:   "serve",
-		Short: "Serve sessions over QUIC",
+		Short: "Serve sessions over QUIC and TCP",
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) (err error) {
 			if !granted {
