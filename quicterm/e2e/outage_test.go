@@ -76,7 +76,7 @@ func TestDaemonRestartWatched(t *testing.T) {
 	h.Start()
 	listening := time.Now()
 	x.Read = x.Out.Len()
-	x.ExpectWithin("tick [0-9]+\r\n", keepalive+time.Second)
+	x.ExpectWithin("tick [0-9]+\r\n", keepalive+3*time.Second) // a path is given up after 3 keepalives
 	t.Logf("output continues %v after the daemon listens again", time.Since(listening))
 	x.Send("\x03")
 	x.Run("echo done", "done")
