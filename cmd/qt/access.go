@@ -11,8 +11,11 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/crypto/ssh"
+
 	"github.com/quicterm/quicterm/configs"
 	"github.com/quicterm/quicterm/migrate"
+	"github.com/quicterm/quicterm/quicterm/auth"
 	"github.com/quicterm/quicterm/quicterm/bootstrap"
 	"github.com/quicterm/quicterm/quicterm/client"
 	"github.com/quicterm/quicterm/quicterm/proxy"
@@ -137,10 +140,29 @@ func (a *access) withTunnel(ctx context.Context, f func(context.Context) error) 
 func (a *access) bySSH(ctx context.Context, cfg client.Config, f call) error {
 	return a.withTunnel(ctx, func(ctx context.Context) error {
 		cfg.Tunnel, cfg.TunnelFirst, cfg.KeepTunnel = a.tunnel, true, a.settings.KeepSSH
-		cfg.CheckHost = a.tunnel.CheckHost
+		cfg.CheckHost = a.checkGranted(a.tunnel)
 		cfg.Resolve = a.resolve
 		return f(ctx, a.with(cfg))
 	})
+}
+
+// checkGranted returns a check that accepts the host key that a grant has brought, unless it is
+// revoked: a daemon that was not started again may still have an old key.
+func (a *access) checkGranted(tunnel *bootstrap.SSH) func(ssh.PublicKey) error {
+	load := sync.OnceValues(a.target.loadKnownHosts)
+	return func(key ssh.PublicKey) error {
+		if err := tunnel.CheckHost(key); err != nil {
+			return err
+		}
+		known, err := load()
+		if err != nil {
+			return err
+		}
+		if err := known.Check(key); errors.As(err, new(*auth.RevokedHostError)) {
+			return err
+		}
+		return nil
+	}
 }
 
 // resolve returns the addresses of the daemon, at the port that a grant has named, if one has.

@@ -16,12 +16,16 @@ import (
 // A daemon that serves one account has a host key of its own, which no known_hosts file lists.
 // Its grants bring the key by ssh. qt keeps such keys in a file of its own, in the format of
 // known_hosts: the daemon's port may be another account's tomorrow, and then another key there is
-// no reason for an alarm, but only to go by ssh again.
+// no reason for an alarm, but only to go by ssh again. A key counts for the account whose grant
+// has brought it: another account's login proves nothing of who listens at a port.
 
 // maxDaemonKeys bounds how many keys are kept: as many as servers (see maxReached).
 const maxDaemonKeys = maxReached
 
 func daemonKeysFile() (string, error) { return stateFile("known_daemons") }
+
+// daemonName names the target's account and host in that file.
+func daemonName(t *target) string { return strings.ToLower(t.user + "@" + t.alias) }
 
 // knownDaemon returns nil if a connection by ssh has brought the key of the daemon at the
 // target's port, else why it is not trusted.
@@ -30,7 +34,7 @@ func knownDaemon(t *target, key ssh.PublicKey) error {
 	if err != nil {
 		return err
 	}
-	known, err := auth.LoadKnownHosts(t.alias, t.port, []string{name})
+	known, err := auth.LoadKnownHosts(daemonName(t), t.port, []string{name})
 	if err != nil {
 		return err
 	}
@@ -47,7 +51,7 @@ func keepDaemonKey(t *target, key ssh.PublicKey) error {
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
-	host := knownhosts.Normalize(fmt.Sprintf("[%s]:%d", strings.ToLower(t.alias), t.port))
+	host := knownhosts.Normalize(fmt.Sprintf("[%s]:%d", daemonName(t), t.port))
 	var lines [][]byte
 	for line := range bytes.Lines(content) {
 		if first, _, ok := bytes.Cut(line, []byte(" ")); ok && string(first) != host {

@@ -23,7 +23,7 @@ func TestDaemonKeys(t *testing.T) {
 		}
 		keys = append(keys, key)
 	}
-	at := func(alias string, port uint16) *target { return &target{alias: alias, port: port} }
+	at := func(alias string, port uint16) *target { return &target{user: "me", alias: alias, port: port} }
 	keep := func(to *target, key ssh.PublicKey) {
 		t.Helper()
 		if err := keepDaemonKey(to, key); err != nil {
@@ -43,6 +43,7 @@ func TestDaemonKeys(t *testing.T) {
 	want(at("host", 60000), keys[0], true)
 	want(at("::1", 60000), keys[0], true)
 	want(at("host", 22), keys[0], true)
+	want(&target{user: "root", alias: "host", port: 60000}, keys[0], false)
 	want(at("host", 60000), keys[1], false)
 	want(at("other", 60000), keys[0], false)
 	keep(at("host", 60000), keys[1])

@@ -35,15 +35,22 @@ func (a *access) byKey(ctx context.Context, cfg client.Config, f call) error {
 		cfg.KeyTypes = known.KeyTypes()
 		cfg.CheckHost = func(key ssh.PublicKey) error {
 			err := known.Check(key)
-			if err != nil && a.tunnel != nil && a.tunnel.CheckHost(key) == nil {
+			if err == nil || errors.As(err, new(*auth.RevokedHostError)) {
+				return err
+			}
+			if a.tunnel != nil && a.tunnel.CheckHost(key) == nil {
 				return nil
 			}
-			_, candidate := acceptable(err)
-			if candidate != nil && accepted != nil && bytes.Equal(candidate.Marshal(), accepted.Marshal()) {
+			host, candidate := acceptable(err)
+			switch {
+			case candidate == nil:
+				return err
+			case accepted != nil && bytes.Equal(candidate.Marshal(), accepted.Marshal()):
 				return nil
-			}
-			if candidate != nil && knownDaemon(t, key) == nil {
+			case knownDaemon(t, key) == nil:
 				return nil
+			case a.tunnel != nil: // no alarm: a grant can tell the key, if it is the daemon's
+				return &auth.UnknownHostError{Host: host, Key: candidate}
 			}
 			return err
 		}

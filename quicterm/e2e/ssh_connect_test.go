@@ -198,13 +198,22 @@ func TestGrantedReachedBefore(t *testing.T) {
 	s.SSHD = netip.MustParseAddrPort("127.0.0.1:1")
 	wantOutput(t, s.QT("connect", nil, "echo in"), "in\n")
 
-	// Another daemon at that port is not trusted, and ssh is asked again.
+	// Another daemon at that port is not trusted, and ssh is asked again, without an alarm.
+	s.Write("known_hosts_ssh", s.Read("known_hosts_ssh")+"127.0.0.1 "+s.Read("host_key.pub"))
 	file := "client-state/quicterm/known_daemons"
-	host, _, _ := strings.Cut(s.Read(file), " ")
+	host, key, _ := strings.Cut(s.Read(file), " ")
 	s.Write(file, host+" "+s.Read("id.pub"))
 	wantError(t, s.QT("connect", nil, "true"), "Connection refused")
 	s.SSHD = sshd
 	wantOutput(t, s.QT("connect", nil, "echo in"), "in\n")
+
+	// A key that the user's files revoke is not trusted, even if a grant brings it.
+	s.Write("known_hosts_ssh", s.Read("known_hosts_ssh")+"@revoked * "+key)
+	s.Write("client-state/quicterm/reached.json", "[]")
+	out, err := s.QT("connect", []string{"-v"}, "sleep 2").CombinedOutput()
+	if err != nil || !strings.Contains(string(out), " is revoked") {
+		t.Errorf("%v\n%s", err, out)
+	}
 }
 
 // A daemon that was reached is dialed directly the next time, and by ssh if that fails.
