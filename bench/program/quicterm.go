@@ -69,7 +69,9 @@ func serveBySSH(t *measure.T, on *topology.Namespaces) (config string) {
 	if err := os.Chmod(h.Path("remote/qtd"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	d := sshdIn(t, on)
+	// The shell of the session reads the user's startup files, as that of a login by ssh does. They
+	// may be slow here: they are not in the HOME of the other shell, which starts qtd.
+	d := sshdIn(t, on, "-o", fmt.Sprintf("SetEnv=PATH=%s:%s HOME=%s", h.Path("remote"), os.Getenv("PATH"), h.Path("remote")))
 	lines := []string{"Host " + byName, "HostName=" + d.addr.Addr().String(), "User=" + d.user}
 	h.Write("ssh_config", strings.Join(append(lines, d.options()...), "\n")+"\n")
 	return h.Path("ssh_config")

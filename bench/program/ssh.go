@@ -57,8 +57,8 @@ func (s sshServer) Pipe(_ *topology.Machine, shell string) *exec.Cmd {
 func sshSession(s *sshd, shell string) *exec.Cmd { return s.ssh("-t", shell) }
 
 // sshdIn starts an sshd in the server's namespace. Other programs log in by it too.
-func sshdIn(t *measure.T, n *topology.Namespaces) *sshd {
-	return startSSHD(t, n.Host(), netip.AddrPortFrom(netip.MustParseAddr(topology.ServerIP), sshPort))
+func sshdIn(t *measure.T, n *topology.Namespaces, options ...string) *sshd {
+	return startSSHD(t, n.Host(), netip.AddrPortFrom(netip.MustParseAddr(topology.ServerIP), sshPort), options...)
 }
 
 // freeAddr returns an address on the loopback interface where nothing listens.

@@ -27,9 +27,8 @@ type sshd struct {
 	cmd  *exec.Cmd
 }
 
-// startSSHD starts a server at an address, in the namespace of the host's daemon. Logins find the
-// commands in the host's folder remote first.
-func startSSHD(t *measure.T, h *rig.Host, addr netip.AddrPort) *sshd {
+// startSSHD starts a server at an address, in the namespace of the host's daemon, with more options.
+func startSSHD(t *measure.T, h *rig.Host, addr netip.AddrPort, options ...string) *sshd {
 	path, err := exec.LookPath(sshdPath)
 	if err != nil {
 		t.Fatalf("no sshd: %v", err)
@@ -44,11 +43,11 @@ func startSSHD(t *measure.T, h *rig.Host, addr netip.AddrPort) *sshd {
 		t.Fatal(err)
 	}
 	h.Write("known_hosts_ssh", fmt.Sprintf("[%s]:%d %s", addr.Addr(), addr.Port(), h.Read("host_key.pub")))
-	cmd := exec.Command(path, "-D", "-e", "-f", "/dev/null", "-h", h.Path("host_key"),
+	options = append(options, "-D", "-e", "-f", "/dev/null", "-h", h.Path("host_key"),
 		"-o", "ListenAddress="+addr.String(), "-o", "AuthorizedKeysFile="+h.Path("authorized_keys"),
 		"-o", "PidFile=none", "-o", "StrictModes=no", "-o", "PermitRootLogin=yes", "-o", "UseDNS=no",
-		"-o", "SetEnv=PATH="+h.Path("remote")+":"+os.Getenv("PATH"),
 		"-o", "MaxStartups=1000") // many clients come at once
+	cmd := exec.Command(path, options...)
 	switch {
 	case h.In != nil && h.Daemon != nil: // which grants nothing to another mount namespace
 		enter := []string{"nsenter", "--net", "--mount", "--target", strconv.Itoa(h.Daemon.Process.Pid)}
