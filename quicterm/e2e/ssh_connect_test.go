@@ -18,6 +18,7 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
+	"github.com/quicterm/quicterm/bench/netem"
 	"github.com/quicterm/quicterm/bench/rig"
 )
 
@@ -166,13 +167,14 @@ func TestDirectWithoutSSHD(t *testing.T) {
 	wantError(t, s.QT("connect", nil, "true"), "ssh to target: connect to host 127.0.0.1 port 1: Connection refused; and nothing answers at port .*")
 }
 
-// awaitReached waits until a client keeps how it reaches the daemon at a port, for its owner alone.
-func (s *sshHost) awaitReached(port string) {
+// awaitReached waits until a client keeps how it reaches the daemon, for its owner alone: what says
+// a part of it.
+func (s *sshHost) awaitReached(what string) {
 	t := s.T
 	t.Helper()
 	file := s.Path("client-state/quicterm/reached.json")
 	for start := time.Now(); ; time.Sleep(10 * time.Millisecond) {
-		if content, err := os.ReadFile(file); err == nil && strings.Contains(string(content), port) {
+		if content, err := os.ReadFile(file); err == nil && strings.Contains(string(content), what) {
 			break
 		} else if time.Since(start) > rig.Patience {
 			t.Fatalf("nothing is remembered: %s, %v", content, err)
@@ -260,4 +262,29 @@ func TestReachedBefore(t *testing.T) {
 	s.Start()
 	s.Write("known_hosts_ssh", strings.Replace(s.Read("known_hosts_ssh"), "127.0.0.1 ", "127.0.0.2 ", 1))
 	connect("the daemon's key is not known", true)
+}
+
+// That UDP is blocked is remembered, and ssh is not needed for it.
+func TestUDPBlockedIsRemembered(t *testing.T) {
+	s := newSSHHost(t)
+	s.Start()
+	s.Serve()
+	s.Write("known_hosts_ssh", s.Read("known_hosts_ssh")+"127.0.0.1 "+s.Read("host_key.pub"))
+	x := rig.Open(t, s.QT("connect", []string{"-t"}, "exec env PS1='$ ' HISTFILE= sh"))
+	s.awaitReached(fmt.Sprintf(`"port":%d`, s.Addr.Port()))
+	x.Send("exit\r")
+	x.Exit()
+	p := proxyBoth(t, s.Host)
+	p.Set(netem.Config{Down: true})
+	const file = "client-state/quicterm/reached.json"
+	s.Write(file, strings.Replace(s.Read(file), fmt.Sprint(s.Addr.Port()), fmt.Sprint(p.Addr().Port()), 1))
+	before := s.Log.Len()
+	y := rig.Open(t, s.QT("connect", []string{"-t"}, "exec env PS1='$ ' HISTFILE= sh"))
+	y.Expect(`\$ `)
+	s.awaitReached(`"no_udp":true`)
+	y.Send("exit\r")
+	y.Exit()
+	if strings.Contains(s.Log.String()[before:], "proof=ssh") {
+		t.Error("ssh logs in although TCP reaches the daemon")
+	}
 }
