@@ -29,7 +29,7 @@ var reach = []Scenario{
 		Bounds:  []Bound{{Metric: "prompt", Quantile: 0.5, Rival: "ssh", Times: 0.3}},
 	},
 	{
-		Name: "connect where UDP is blocked", Link: far, Namespaces: true, Alone: true, Quick: true,
+		Name: "connect where UDP is blocked", Link: far, Namespaces: true, Alone: true,
 		Program: noUDP,
 		Work:    work.Connect{Times: 5},
 		Rivals:  []program.Program{direct},
