@@ -119,8 +119,8 @@ func (a *access) reach(ctx context.Context, cfg client.Config, f call) error {
 
 // withTunnel calls f while a.tunnel is one that can be used.
 func (a *access) withTunnel(ctx context.Context, f func(context.Context) error) error {
-	// ssh ignores the signal, which may be for the remote program: qt ends it at a prompt.
-	ctx, stop := untilSignal(ctx, syscall.SIGINT)
+	// ssh ignores these signals, which may be for the remote program: qt ends it at a prompt.
+	ctx, stop := untilSignal(ctx, syscall.SIGINT, syscall.SIGQUIT)
 	defer stop()
 	t := a.target
 	a.tunnel = &bootstrap.SSH{Host: t.name, Args: t.sshArgs, Say: sayForSSH, Log: a.log}

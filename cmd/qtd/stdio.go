@@ -24,7 +24,8 @@ func carryStdio(base string, start func() error) error {
 	if err != nil {
 		return err
 	}
-	if _, err := io.WriteString(os.Stdout, line+"\n"); err != nil {
+	// What the login has printed may not have ended its line.
+	if _, err := io.WriteString(os.Stdout, "\n"+line+"\n"); err != nil {
 		return err
 	}
 	failed := make(chan error, 1)

@@ -20,9 +20,10 @@ import (
 )
 
 // remoteCommand runs qtd in any login shell. It has neither an exclamation mark nor a single
-// quote within the quotes, for csh.
+// quote within the quotes, for csh. The empty line ends what a login prints without the end of a
+// line, such as a title for the terminal.
 const remoteCommand = `sh -c 'q=$(command -v qtd) || q=$HOME/.local/bin/qtd; ` +
-	`[ -e "$q" ] || { echo "` + missingPrefix + `$(uname -sm)"; exit 127; }; exec "$q" grant --stdio'`
+	`[ -e "$q" ] || { echo; echo "` + missingPrefix + `$(uname -sm)"; exit 127; }; exec "$q" grant --stdio'`
 
 // missingPrefix begins the line that it prints if there is no qtd.
 const missingPrefix = "quicterm-missing "

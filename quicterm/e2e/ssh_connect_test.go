@@ -57,7 +57,7 @@ func (s *sshHost) protect(passphrase string) {
 	s.Write("id", string(pem.EncodeToMemory(block)))
 }
 
-// ssh asks the user on the terminal, as it always does, and Ctrl-C there ends both.
+// ssh asks the user on the terminal, as it always does, and Ctrl-C or Ctrl-\ there ends both.
 func TestSSHAsks(t *testing.T) {
 	s := newSSHHost(t)
 	s.Serve()
@@ -75,14 +75,16 @@ func TestSSHAsks(t *testing.T) {
 		t.Error("the passphrase was shown")
 	}
 
-	y := rig.Open(t, s.QT("connect", nil, "echo let in"))
-	y.Expect("Enter passphrase for key '.*': ")
-	y.Send("\x03")
-	y.Expect("qt: ended by SIGINT\r\n")
-	if status := y.Exit(); status != 130 {
-		t.Errorf("exit status %d after Ctrl-C, want 130", status)
+	for typed, want := range map[string]syscall.Signal{"\x03": syscall.SIGINT, "\x1c": syscall.SIGQUIT} {
+		y := rig.Open(t, s.QT("connect", nil, "echo let in"))
+		y.Expect("Enter passphrase for key '.*': ")
+		y.Send(typed)
+		y.Expect("qt: ended by SIG(INT|QUIT)\r\n")
+		if status := y.Exit(); status != 128+int(want) {
+			t.Errorf("exit status %d after %q, want %d", status, typed, 128+int(want))
+		}
+		<-y.Closed() // no ssh is left on the terminal
 	}
-	<-y.Closed() // no ssh is left on the terminal
 }
 
 // An interrupt is for the remote program, not for ssh.
@@ -124,7 +126,7 @@ func TestCommandsBySSH(t *testing.T) {
 	}
 }
 
-// The login may print what it likes, and run any shell.
+// The login may print what it likes, without the end of a line too, and run any shell.
 func TestNoisyLogin(t *testing.T) {
 	shells := []string{"sh", "bash", "dash", "zsh", "fish", "csh", "tcsh", "ksh"}
 	for _, shell := range shells {
@@ -135,7 +137,7 @@ func TestNoisyLogin(t *testing.T) {
 			}
 			s := newSSHHost(t)
 			key := string(ssh.MarshalAuthorizedKey(s.Key))
-			s.Write("authorized_keys", fmt.Sprintf(`command="printf 'motd\n\033[2J\n'; echo complaint >&2; exec %s -c \"$SSH_ORIGINAL_COMMAND\"" `, path)+key)
+			s.Write("authorized_keys", fmt.Sprintf(`command="printf 'motd\n\033[2J\n\033]0;title\007'; echo complaint >&2; exec %s -c \"$SSH_ORIGINAL_COMMAND\"" `, path)+key)
 			s.Serve()
 			wantOutput(t, s.QT("connect", nil, "echo in"), "in\n")
 		})
