@@ -86,14 +86,14 @@ func withClient(ctx context.Context, name string, opts *options, f call) error {
 // reach calls f with an access that is made as the setting bootstrap says.
 func (a *access) reach(ctx context.Context, cfg client.Config, f call) error {
 	t := a.target
+	a.before, _ = recall(t.server())
+	cfg.TCPFirst = a.before.NoUDP
 	switch a.settings.Bootstrap {
 	case "direct":
 		return a.byKey(ctx, cfg, f)
 	case "ssh":
 		return a.bySSH(ctx, cfg, f)
 	}
-	a.before, _ = recall(t.server())
-	cfg.TCPFirst = a.before.NoUDP
 	if a.before.Port != 0 && !a.before.NoLogin {
 		t.port = a.before.Port
 		return a.withTunnel(ctx, func(ctx context.Context) error {
@@ -207,7 +207,7 @@ func (a *access) needs() string {
 // session that has begun over ssh has had some round trips to move, and later again: other
 // transports are slower.
 func (a *access) observe(s *client.Session) (stop func()) {
-	if a.target.local || a.settings.Bootstrap != "auto" {
+	if a.target.local || a.settings.Bootstrap == "ssh" {
 		return func() {}
 	}
 	done := make(chan struct{})
@@ -241,10 +241,11 @@ func (a *access) look(s *client.Session, settled bool) {
 		}
 	}
 	// Where a login has failed, none is tried for a day.
-	if !live || now.Port == 0 && !settled || a.before.NoLogin {
+	auto := a.settings.Bootstrap == "auto"
+	if !live || now.Port == 0 && !settled || auto && a.before.NoLogin {
 		return
 	}
-	now.NoLogin = a.before.Port != 0 && st.Resumed > 0
+	now.NoLogin = auto && a.before.Port != 0 && st.Resumed > 0
 	if err := remember(now); err != nil {
 		a.log.Debug("how the server was reached is not remembered", "error", err)
 	}

@@ -289,4 +289,12 @@ func TestUDPBlockedIsRemembered(t *testing.T) {
 	if strings.Contains(s.Log.String()[before:], "proof=ssh") {
 		t.Error("ssh logs in although TCP reaches the daemon")
 	}
+
+	s.Write(file, "[]")
+	s.Client["port"] = fmt.Sprint(p.Addr().Port())
+	z := rig.Open(t, s.QT("connect", []string{"-t", "--bootstrap", "direct"}, "exec env PS1='$ ' HISTFILE= sh"))
+	z.Expect(`\$ `)
+	s.awaitReached(`"no_udp":true`)
+	z.Send("exit\r")
+	z.Exit()
 }
