@@ -32,9 +32,16 @@ func (h *Host) SSHD(config string) (netip.AddrPort, error) {
 			return netip.AddrPort{}, err
 		}
 	}
-	file := h.Path("sshd_config")
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return netip.AddrPort{}, err
+	}
+	name := "sshd_config"
+	if _, err := os.Stat(h.Path(name)); err == nil { // of another sshd of this host
+		name += fmt.Sprint(l.Addr().(*net.TCPAddr).Port)
+	}
 	// The first value of an option holds, so config comes first.
-	h.Write("sshd_config", config+fmt.Sprintf(`
+	h.Write(name, config+fmt.Sprintf(`
 HostKey %s
 AuthorizedKeysFile %s
 PidFile none
@@ -45,10 +52,6 @@ PermitRootLogin yes
 PasswordAuthentication no
 KbdInteractiveAuthentication no
 `, h.Path("host_key"), h.Path("authorized_keys")))
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return netip.AddrPort{}, err
-	}
 	var wg sync.WaitGroup
 	var mu sync.Mutex
 	running := make(map[*exec.Cmd]bool) // nil when the test ends
@@ -69,7 +72,7 @@ KbdInteractiveAuthentication no
 			return
 		}
 		defer f.Close()
-		cmd := exec.Command(sshdProgram, "-i", "-e", "-f", file)
+		cmd := exec.Command(sshdProgram, "-i", "-e", "-f", h.Path(name))
 		cmd.Stdin, cmd.Stdout, cmd.Stderr = f, f, h.Log
 		mu.Lock()
 		if running != nil && cmd.Start() == nil {

@@ -123,7 +123,7 @@ func (a *access) withTunnel(ctx context.Context, f func(context.Context) error) 
 	ctx, stop := untilSignal(ctx, syscall.SIGINT, syscall.SIGQUIT)
 	defer stop()
 	t := a.target
-	a.tunnel = &bootstrap.SSH{Host: t.name, Args: t.sshArgs, Say: sayForSSH, Log: a.log}
+	a.tunnel = &bootstrap.SSH{Host: t.name, Args: t.sshArgs, Own: ownLoginTo(ctx, t, a.log), Say: sayForSSH, Log: a.log}
 	defer func() {
 		a.tunnel.Close()
 		a.tunnel = nil

@@ -89,21 +89,8 @@ func expandHome(files []string) []string {
 // userKeys returns the keys to offer, of the agent and of files, and a function that
 // closes the connection to the agent.
 func userKeys(t *target, log *slog.Logger) ([]*auth.UserKey, func(), error) {
-	var agentKeys []*auth.UserKey
-	closeAgent := func() {}
-	if t.agent != "" {
-		keys, closeKeys, err := auth.AgentKeys(t.agent)
-		if err != nil {
-			log.Debug("no agent", "error", err)
-		} else {
-			agentKeys, closeAgent = keys, closeKeys
-		}
-	}
-	ask := askSecret
-	if t.batch {
-		ask = func(string) ([]byte, error) { return nil, errBatch }
-	}
-	keys, skipped := auth.UserKeys(agentKeys, t.identities, t.identitiesOnly, ask)
+	ofAgent, closeAgent := agentKeys(t, log)
+	keys, skipped := identityKeys(t, ofAgent, log)
 	for _, err := range skipped {
 		var unprotected *auth.UnprotectedError
 		switch {
@@ -112,13 +99,38 @@ func userKeys(t *target, log *slog.Logger) ([]*auth.UserKey, func(), error) {
 		case len(keys) == 0:
 			closeAgent()
 			return nil, func() {}, errors.Join(skipped...)
-		default:
-			log.Debug("identity file skipped", "error", err)
 		}
+	}
+	return keys, closeAgent, nil
+}
+
+// agentKeys returns the keys and certificates of the agent, and a function that closes the
+// connection to it.
+func agentKeys(t *target, log *slog.Logger) ([]*auth.UserKey, func()) {
+	if t.agent == "" {
+		return nil, func() {}
+	}
+	keys, closeAgent, err := auth.AgentKeys(t.agent)
+	if err != nil {
+		log.Debug("no agent", "error", err)
+		return nil, func() {}
+	}
+	return keys, closeAgent
+}
+
+// identityKeys returns the keys of the agent and of files, and why files were skipped.
+func identityKeys(t *target, agentKeys []*auth.UserKey, log *slog.Logger) (keys []*auth.UserKey, skipped []error) {
+	ask := askSecret
+	if t.batch {
+		ask = func(string) ([]byte, error) { return nil, errBatch }
+	}
+	keys, skipped = auth.UserKeys(agentKeys, t.identities, t.identitiesOnly, ask)
+	for _, err := range skipped {
+		log.Debug("identity file skipped", "error", err)
 	}
 	keys = slices.DeleteFunc(keys, func(k *auth.UserKey) bool { return t.userRules.Check(k.Public) != nil })
 	for _, k := range keys {
 		log.Debug("key to offer", "source", k.Source, "key", ssh.FingerprintSHA256(k.Public))
 	}
-	return keys, closeAgent, nil
+	return keys, skipped
 }

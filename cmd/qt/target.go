@@ -29,6 +29,7 @@ type target struct {
 	local bool // this machine and account: a grant gives access
 
 	sshArgs []string // by which the ssh program reaches it
+	sshFile string   // of ssh's configuration, or empty
 
 	identities     []string
 	identitiesOnly bool
@@ -174,7 +175,7 @@ func findTarget(ctx context.Context, arg string, opts *options, defaultPort uint
 		return nil, err
 	}
 	t.apply(config)
-	t.sshArgs = sshArgs(login, host, opts)
+	t.sshArgs, t.sshFile = sshArgs(login, host, opts), opts.config
 	return t, nil
 }
 

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
 // ErrNoSSH means that this machine has no ssh program.
@@ -93,6 +95,18 @@ func loginError(host string, lines []string) *LoginError {
 		}
 	}
 	return &LoginError{host, reason}
+}
+
+// noGrant returns what a line with another prefix than that of a grant means.
+func noGrant(host, text, prefix string) error {
+	if prefix == missingPrefix {
+		return &MissingError{host, wire.Printable(text, maxShown)}
+	}
+	return fmt.Errorf("%s runs another program than qtd, which repeats what it is sent", host)
+}
+
+func silentError(host string) error {
+	return fmt.Errorf("%s runs another program than qtd, which neither answers nor ends", host)
 }
 
 // programError returns why the program that a login ran is no qtd that works. Lines are those

@@ -110,10 +110,12 @@ func start(s *SSH, ask bool, program string, args ...string) (p *process, err er
 	return p, nil
 }
 
-func (s *SSH) forget(p *process) {
+func (p *process) over() <-chan struct{} { return p.ended }
+
+func (s *SSH) forget(l login) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.processes, p)
+	delete(s.logins, l)
 }
 
 // stopAfter stops the process after a time, for a reason.
@@ -163,11 +165,8 @@ func (s *SSH) failed(ask bool, err error) {
 // explain returns why there is no grant: another line came, with a prefix, or an error.
 func (p *process) explain(text, prefix string, err error) error {
 	host := p.ssh.Host
-	switch prefix {
-	case missingPrefix:
-		return &MissingError{host, wire.Printable(text, maxShown)}
-	case openPrefix:
-		return fmt.Errorf("%s runs another program than qtd, which repeats what it is sent", host)
+	if prefix != "" {
+		return noGrant(host, text, prefix)
 	}
 	var missing *noGrantError
 	if !errors.As(err, &missing) {
@@ -226,7 +225,7 @@ func (p *process) hear(line string) {
 		p.loggedIn, p.tail = true, nil
 		if p.limit != nil {
 			p.limit.Stop()
-			p.limit = p.stopAfter(cmp.Or(p.ssh.wait, grantTime), fmt.Errorf("%s runs another program than qtd, which neither answers nor ends", p.ssh.Host))
+			p.limit = p.stopAfter(cmp.Or(p.ssh.wait, grantTime), silentError(p.ssh.Host))
 		}
 		return
 	case strings.HasPrefix(line, "Bytes per second: "):

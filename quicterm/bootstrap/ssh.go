@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/netip"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -45,18 +47,19 @@ var options = []string{
 type SSH struct {
 	Host string            // as the user named it, for messages
 	Args []string          // of ssh, which say how to reach the host: options and, last, the host
+	Own  OwnLogin          // takes the place of the ssh program where there is none; or nil
 	Say  func(line string) // shows what ssh says while it may ask the user something
 	Log  *slog.Logger
 
 	wait time.Duration // in place of grantTime, for tests
 
-	mu        sync.Mutex
-	port      uint16        // of the daemon, 0 if there was no grant yet
-	key       ssh.PublicKey // of the daemon
-	needs     string        // what the last login without the user has lacked
-	attempts  int           // logins without the user
-	processes map[*process]bool
-	closed    bool
+	mu       sync.Mutex
+	port     uint16        // of the daemon, 0 if there was no grant yet
+	key      ssh.PublicKey // of the daemon
+	needs    string        // what the last login without the user has lacked
+	attempts int           // logins without the user
+	logins   map[login]bool
+	closed   bool
 }
 
 // Dial starts a login, and returns the carrier to which it leads. Its first Write does not wait for the
@@ -66,7 +69,7 @@ type SSH struct {
 // If ask is false, ssh asks the user for nothing, and fails if it had to.
 func (s *SSH) Dial(_ context.Context, ask bool) (carrier.Carrier, error) {
 	program, err := exec.LookPath("ssh")
-	if err != nil {
+	if err != nil && s.Own == nil {
 		return nil, ErrNoSSH
 	}
 	args := options
@@ -74,6 +77,14 @@ func (s *SSH) Dial(_ context.Context, ask bool) (carrier.Carrier, error) {
 	defer s.mu.Unlock()
 	if s.closed {
 		return nil, errClosed
+	}
+	if s.logins == nil {
+		s.logins = make(map[login]bool)
+	}
+	if err != nil {
+		o := startOwn(s, ask)
+		s.logins[o] = true
+		return pipe.New(o), nil
 	}
 	if !ask {
 		args = append(args[:len(args):len(args)], "-o", "BatchMode=yes")
@@ -87,27 +98,27 @@ func (s *SSH) Dial(_ context.Context, ask bool) (carrier.Carrier, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.processes == nil {
-		s.processes = make(map[*process]bool)
-	}
-	s.processes[p] = true
+	s.logins[p] = true
 	return pipe.New(p), nil
+}
+
+// A login is the stream of a carrier.
+type login interface {
+	pipe.Stream
+	over() <-chan struct{} // closed when nothing of it runs any more
 }
 
 // Close ends all carriers and waits for their processes.
 func (s *SSH) Close() {
 	s.mu.Lock()
 	s.closed = true
-	var all []*process
-	for p := range s.processes {
-		all = append(all, p)
-	}
+	all := slices.Collect(maps.Keys(s.logins))
 	s.mu.Unlock()
-	for _, p := range all {
-		p.Close()
+	for _, l := range all {
+		l.Close()
 	}
-	for _, p := range all {
-		<-p.ended
+	for _, l := range all {
+		<-l.over()
 	}
 }
 
