@@ -90,11 +90,8 @@ func askDaemon(b rundir.Base, uid uint32, ask *wire.Ask) (*wire.Grant, *net.Unix
 // askOn asks the daemon at the other end of a connection.
 func askOn(c *net.UnixConn, ask *wire.Ask) (*wire.Grant, error) {
 	c.SetDeadline(time.Now().Add(askTimeout))
-	err := wire.Send(c, ask)
-	var m wire.Message
-	if err == nil {
-		m, err = wire.Read(c, wire.MaxMessage)
-	}
+	wire.Send(c, ask) // a daemon that waits for nothing has answered and closed already
+	m, err := wire.Read(c, wire.MaxMessage)
 	if err != nil {
 		return nil, fmt.Errorf("the daemon gives no grant: %w", err)
 	}
@@ -103,5 +100,11 @@ func askOn(c *net.UnixConn, ask *wire.Ask) (*wire.Grant, error) {
 		return nil, failure
 	}
 	grant := new(wire.Grant)
-	return grant, errors.Join(m.Decode(grant), c.SetDeadline(time.Time{}))
+	if err := errors.Join(m.Decode(grant), c.SetDeadline(time.Time{})); err != nil {
+		return nil, err
+	}
+	if ask.Carrier && len(grant.Token) > 0 {
+		return nil, errors.New("the daemon that runs is older than this qtd, and knows no carriers: end it, its sessions stay")
+	}
+	return grant, nil
 }
