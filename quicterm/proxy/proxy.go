@@ -44,7 +44,8 @@ func Parse(rawURL string) (*Proxy, error) {
 		return nil, errors.New("it must begin with socks5:// or http://")
 	}
 	port, err := strconv.ParseUint(u.Port(), 10, 16)
-	if u.Hostname() == "" || err != nil || port == 0 || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "" {
+	more := strings.Trim(u.Path, "/") + u.RawQuery + u.Fragment
+	if u.Hostname() == "" || err != nil || port == 0 || more != "" {
 		return nil, errors.New("it must name a host and a port, and no more")
 	}
 	if password, _ := p.user.Password(); len(p.user.Username()) > 255 || len(password) > 255 {
@@ -87,8 +88,10 @@ const (
 )
 
 // replies are the errors of a SOCKS proxy, from 1 on.
-var replies = []string{"it failed", "its rules forbid that", "network unreachable", "host unreachable", "connection refused",
-	"the address was not reached in time", "it cannot connect by TCP", "it knows no such address"}
+var replies = []string{
+	"it failed", "its rules forbid that", "network unreachable", "host unreachable", "connection refused",
+	"the address was not reached in time", "it cannot connect by TCP", "it knows no such address",
+}
 
 func (p *Proxy) socks(c net.Conn, to netip.AddrPort) error {
 	method := byte(noAuthentication)
@@ -162,13 +165,13 @@ func exchange(c net.Conn, request []byte, n int) ([]byte, error) {
 const maxAnswer = 16 << 10
 
 func (p *Proxy) http(c net.Conn, to netip.AddrPort) error {
-	request := fmt.Sprintf("CONNECT %v HTTP/1.1\r\nHost: %v\r\n", to, to)
+	lines := fmt.Sprintf("CONNECT %v HTTP/1.1\r\nHost: %v\r\n", to, to)
 	if p.user != nil {
 		password, _ := p.user.Password()
 		token := base64.StdEncoding.EncodeToString([]byte(p.user.Username() + ":" + password))
-		request += "Proxy-Authorization: Basic " + token + "\r\n"
+		lines += "Proxy-Authorization: Basic " + token + "\r\n"
 	}
-	if _, err := io.WriteString(c, request+"\r\n"); err != nil {
+	if _, err := io.WriteString(c, lines+"\r\n"); err != nil {
 		return err
 	}
 	// Byte by byte: what is behind the head belongs to the connection.
@@ -183,7 +186,8 @@ func (p *Proxy) http(c net.Conn, to netip.AddrPort) error {
 		}
 		head = append(head, b...)
 	}
-	answer, err := http.ReadResponse(bufio.NewReader(bytes.NewReader(head)), &http.Request{Method: http.MethodConnect})
+	request := &http.Request{Method: http.MethodConnect}
+	answer, err := http.ReadResponse(bufio.NewReader(bytes.NewReader(head)), request)
 	if err != nil {
 		return errors.New("it speaks no HTTP")
 	}

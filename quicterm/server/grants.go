@@ -245,7 +245,9 @@ func ignoreGone(err error) error {
 
 // grant returns a grant for the process at the other end of a connection. A session has
 // all rights of its account: a process that has fewer of them gets none.
-func (g *grants) grant(ctx context.Context, c *net.UnixConn, uid uint32, ask *wire.Ask) (*wire.Grant, *localClient, error) {
+func (g *grants) grant(
+	ctx context.Context, c *net.UnixConn, uid uint32, ask *wire.Ask,
+) (*wire.Grant, *localClient, error) {
 	if err := checkConfinement(c); err != nil {
 		return nil, nil, err
 	}

@@ -20,7 +20,7 @@ import (
 type localClient struct {
 	account        *account.Account
 	allowed        *auth.Permissions
-	client, server netip.AddrPort // of the connection to the machine; not valid if not known
+	client, server netip.AddrPort // of the connection to the machine; not valid if unknown
 }
 
 // admitLocal returns the client that an account's process asks a carrier for, or why it gets
