@@ -1,0 +1,55 @@
+package e2e
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/quicterm/quicterm/bench/rig"
+)
+
+// passwordHash is that of "open sesame".
+const passwordHash = "$6$quicterm$CfxDe1C371H82Cksc0F/aSe8ujtEGy9GpUWUeLXaM8mhMm0fw6TJcHQFOqA9uLL5zpEcazoVdcJ9U6k5L0DQW0"
+
+// A password lets in whom sshd lets in by it.
+func TestOwnLoginPassword(t *testing.T) {
+	if !inside(t) {
+		return
+	}
+	rig.IP(t, "link", "set", "lo", "up")
+	s := newSSHHost(t)
+	s.Write("shadow", "root:"+passwordHash+":19000:0:99999:7:::\n")
+	for _, err := range []error{
+		unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""),
+		unix.Mount(s.Path("shadow"), "/etc/shadow", "", unix.MS_BIND, ""),
+		os.Remove(s.Path("id")),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.Serve("PasswordAuthentication yes")
+	connect := func() *rig.Terminal {
+		return rig.Open(t, s.withoutSSH(s.QT("connect", []string{"-l", "root", "--bootstrap", "ssh"}, "echo let in")))
+	}
+	x := connect()
+	x.Expect(`\(root@target\) password: `)
+	x.Send("wrong\r")
+	x.Expect(`\(root@target\) password: `)
+	x.Send("open sesame\r")
+	x.Expect("let in\r\n")
+	if x.Exit(); strings.Contains(x.Out.String(), "sesame") {
+		t.Error("the password was shown")
+	}
+	x = connect()
+	for range 3 {
+		x.Expect(`password: `)
+		x.Send("wrong\r")
+	}
+	x.Expect(`ssh to target: root: Permission denied \(publickey, password\)`)
+	cmd := s.withoutSSH(s.QT("connect", []string{"-l", "root", "--bootstrap", "ssh"}, "true"))
+	cmd.SysProcAttr = noTerminal
+	wantError(t, cmd, "a password is needed, and there is no terminal to ask for it")
+}
