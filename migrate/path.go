@@ -221,8 +221,10 @@ func (m *Manager) pingAt(now time.Time, p *path) time.Time {
 		return p.pinged.Add(probeInterval)
 	case !p.pingedFirst.IsZero():
 		return p.pinged.Add(max(pingInterval, 2*p.rtt))
-	case !p.unsoundSince.IsZero():
+	case !p.unsoundSince.IsZero() && p.pinged.Before(p.unsoundSince):
 		return now
+	case !p.unsoundSince.IsZero():
+		return p.pinged.Add(pingInterval)
 	case len(m.paths) > 1 && !p.standBy && !p.unheardSince.IsZero():
 		return p.unheardSince.Add(compareAfter)
 	}

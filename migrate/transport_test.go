@@ -280,6 +280,26 @@ func TestBackToSSH(t *testing.T) {
 	s.wantWithoutPings("the dead path is closed", Close{1})
 }
 
+// A path that is to be closed proves that it works once, and not as often as it can.
+func TestPingsOfReplacedPath(t *testing.T) {
+	s := started(t, viaSSH, nil, wifi, viaSSH)
+	s.tell(Heard{ID: 1, RTT: 0})
+	pings := 0
+	for begun := s.now; s.now.Sub(begun) < 4*time.Second; s.pass(time.Millisecond) {
+		for _, a := range s.did {
+			if a == (Ping{0}) {
+				pings++
+			}
+		}
+		s.did = nil
+		s.tell(Heard{ID: 0})
+		s.tell(Heard{ID: 1})
+	}
+	if pings < 1 || pings > 5 {
+		t.Errorf("%d pings in 4 s, want about one a second", pings)
+	}
+}
+
 func TestKeepSSH(t *testing.T) {
 	s := started(t, viaSSH, func(c *Config) { c.KeepSSH = true }, wifi, wifiTCP, viaSSH)
 	s.tell(Heard{ID: 1, RTT: 0})
