@@ -101,7 +101,16 @@ func userKeys(t *target, log *slog.Logger) ([]*auth.UserKey, func(), error) {
 			return nil, func() {}, errors.Join(skipped...)
 		}
 	}
-	return keys, closeAgent, nil
+	return permitted(t, keys, log), closeAgent, nil
+}
+
+// permitted returns the keys that ssh's configuration lets a target have.
+func permitted(t *target, keys []*auth.UserKey, log *slog.Logger) []*auth.UserKey {
+	keys = slices.DeleteFunc(keys, func(k *auth.UserKey) bool { return t.userRules.Check(k.Public) != nil })
+	for _, k := range keys {
+		log.Debug("key to offer", "source", k.Source, "key", ssh.FingerprintSHA256(k.Public))
+	}
+	return keys
 }
 
 // agentKeys returns the keys and certificates of the agent, and a function that closes the
@@ -127,10 +136,6 @@ func identityKeys(t *target, agentKeys []*auth.UserKey, log *slog.Logger) (keys 
 	keys, skipped = auth.UserKeys(agentKeys, t.identities, t.identitiesOnly, ask)
 	for _, err := range skipped {
 		log.Debug("identity file skipped", "error", err)
-	}
-	keys = slices.DeleteFunc(keys, func(k *auth.UserKey) bool { return t.userRules.Check(k.Public) != nil })
-	for _, k := range keys {
-		log.Debug("key to offer", "source", k.Source, "key", ssh.FingerprintSHA256(k.Public))
 	}
 	return keys, skipped
 }

@@ -31,7 +31,6 @@ type ownLogin struct {
 // A hop is a host on the way, as ssh knows it.
 type hop struct {
 	target
-	config   *sshconfig.Host
 	accepted ssh.PublicKey // by the user, maybe in no file
 }
 
@@ -56,15 +55,19 @@ func ownLoginTo(ctx context.Context, t *target, log *slog.Logger) bootstrap.OwnL
 }
 
 // jumps returns the hosts on the way to another one. As with ssh, the first one may have jump
-// hosts of its own.
+// hosts of its own, and a host is not its own jump host.
 func jumps(ctx context.Context, to *sshconfig.Host, file string, most int) (hops []*hop, err error) {
 	if to.Connection.ProxyCommand != "" {
 		return nil, fmt.Errorf("ssh's configuration for %s has a ProxyCommand, which needs the ssh program", to.Name)
 	}
-	if most -= len(to.Connection.Jumps); most <= 0 {
+	through := to.Connection.Jumps
+	if len(through) == 1 && strings.EqualFold(through[0].Host, to.Name) {
+		through = nil
+	}
+	if most -= len(through); most <= 0 {
 		return nil, errors.New("ssh's configuration has too many jump hosts")
 	}
-	for i, j := range to.Connection.Jumps {
+	for i, j := range through {
 		h, err := sshconfig.Load(ctx, sshconfig.Query{Host: j.Host, User: j.User, File: file})
 		if err != nil {
 			return nil, err
@@ -83,7 +86,7 @@ func jumps(ctx context.Context, to *sshconfig.Host, file string, most int) (hops
 }
 
 func newHop(h *sshconfig.Host) *hop {
-	p := &hop{config: h}
+	p := new(hop)
 	p.name = h.Name
 	p.apply(h)
 	if p.port = h.Port; h.Alias != h.Hostname {
@@ -204,7 +207,8 @@ func (o *ownLogin) explain(err error) error {
 	case errors.As(err, &unresolved):
 		return failed("Could not resolve hostname %s: %s", unresolved.Name, unresolved.Err)
 	case errors.As(err, &network) && network.Op == "dial":
-		return failed("connect to host %s port %d: %v", p.host, p.config.Port, network.Err)
+		first := o.hops[0] // all others are dialed by hosts on the way
+		return failed("connect to host %s port %d: %v", first.host, first.config.Port, network.Err)
 	}
 	return failed("%s", strings.TrimPrefix(err.Error(), "ssh to "+p.name+": "))
 }
@@ -218,7 +222,7 @@ func sshKeys(p *hop, log *slog.Logger) ([]*auth.UserKey, func()) {
 	for _, err := range skipped {
 		log.Debug("certificate skipped", "error", err)
 	}
-	return slices.Concat(certificates, keys), closeAgent
+	return permitted(&p.target, slices.Concat(certificates, keys), log), closeAgent
 }
 
 // An asker asks the user on the terminal.

@@ -81,13 +81,10 @@ func (o *own) login(ctx context.Context, errs *tail) error {
 	defer context.AfterFunc(ctx, func() { stream.Close() })()
 	select {
 	case first := <-o.first:
-		_, err = stream.Write(OpenLine(first))
+		stream.Write(OpenLine(first)) // if it fails, what is read says why
 	case <-ctx.Done():
 	}
-	var text, prefix string
-	if err == nil {
-		text, prefix, err = find(o.rd, linePrefix, missingPrefix, openPrefix)
-	}
+	text, prefix, err := find(o.rd, linePrefix, missingPrefix, openPrefix)
 	switch {
 	case ctx.Err() != nil:
 		return errClosed

@@ -150,6 +150,23 @@ func TestOwnFails(t *testing.T) {
 	}
 }
 
+// A goneStream is of a command that has printed something and ended.
+type goneStream struct{ io.Reader }
+
+func (goneStream) Write([]byte) (int, error) { return 0, io.EOF }
+func (goneStream) Close() error              { return nil }
+
+// What a command prints counts if it ends before it reads.
+func TestOwnGone(t *testing.T) {
+	s := fakeOwn(t, nil, nil)
+	s.Own = func(context.Context, bool, string, io.Writer) (io.ReadWriteCloser, error) {
+		return goneStream{strings.NewReader("quicterm-missing Linux armv7l\n")}, nil
+	}
+	if err := fails(t, s, true); !errors.As(err, new(*MissingError)) {
+		t.Errorf("got %v", err)
+	}
+}
+
 // A login that fails says so in the carrier, and what it needs of the user.
 func TestOwnLoginFails(t *testing.T) {
 	denied := &LoginError{"host", "ann: Permission denied (password)"}

@@ -32,7 +32,7 @@ type Jump struct {
 }
 
 // newConnection returns what values say about connections to a host.
-func newConnection(v values) (c Connection, err error) {
+func newConnection(v values, x *expander) (c Connection, err error) {
 	c.Methods = strings.Split(v.one("preferredauthentications", "publickey,keyboard-interactive,password"), ",")
 	for method, option := range map[string]string{
 		"publickey": "pubkeyauthentication", "keyboard-interactive": "kbdinteractiveauthentication", "password": "passwordauthentication",
@@ -52,7 +52,11 @@ func newConnection(v values) (c Connection, err error) {
 	if c.ProxyCommand = v.one("proxycommand", "none"); c.ProxyCommand == "none" {
 		c.ProxyCommand = ""
 	}
-	if jumps := v.one("proxyjump", "none"); jumps != "none" && c.ProxyCommand == "" {
+	jumps, known := x.replace(v.one("proxyjump", "none"), nil)
+	if !known {
+		return c, errors.New("ProxyJump has an unknown token")
+	}
+	if jumps != "none" && c.ProxyCommand == "" {
 		for spec := range strings.SplitSeq(jumps, ",") {
 			jump, err := parseJump(spec)
 			if err != nil {

@@ -47,9 +47,6 @@ func Load(ctx context.Context, q Query) (*Host, error) {
 	return newHost(q, values, me, bySSH)
 }
 
-// values has the arguments of each option, by its name in lower case.
-type values map[string][]string
-
 // ask asks the ssh program.
 func ask(ctx context.Context, q Query) (values, error) {
 	args := []string{"-G"}

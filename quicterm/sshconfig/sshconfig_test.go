@@ -69,7 +69,7 @@ Host short
 	KbdInteractiveAuthentication no
 	NumberOfPasswordPrompts 2
 	ConnectTimeout 1m10
-	ProxyJump ann@one:23,ssh://two,[::1]:24
+	ProxyJump ann@%h.one:23,ssh://two,[::1]:24
 	Ciphers aes128-ctr
 	KexAlgorithms curve25519-sha256
 	MACs hmac-sha2-256
@@ -88,7 +88,7 @@ Host *
 			Certificates: []string{home + "/short-cert.pub"},
 			Connection: Connection{
 				Methods: []string{"password", "publickey", "hostbased"}, Prompts: 2, Timeout: 70 * time.Second,
-				Jumps:   []Jump{{Host: "one", User: "ann", Port: 23}, {Host: "two"}, {Host: "::1", Port: 24}},
+				Jumps:   []Jump{{Host: "short.example.one", User: "ann", Port: 23}, {Host: "two"}, {Host: "::1", Port: 24}},
 				Ciphers: "aes128-ctr", KeyExchanges: "curve25519-sha256", MACs: "hmac-sha2-256",
 			},
 		}
@@ -227,7 +227,7 @@ func TestRefuseConnection(t *testing.T) {
 
 func TestBadConnections(t *testing.T) {
 	for _, content := range []string{"ProxyJump a:0", "ProxyJump a:b:c:x,[b", "ProxyJump -x", "ProxyJump ann@", "ConnectTimeout 1x",
-		"ConnectTimeout x", "NumberOfPasswordPrompts x"} {
+		"ConnectTimeout x", "NumberOfPasswordPrompts x", "ProxyJump %x"} {
 		if h, err := load(t, content+"\n", Query{Host: "h"}, false); err == nil {
 			t.Errorf("%s: got %+v", content, h.Connection)
 		}

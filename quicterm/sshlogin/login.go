@@ -74,17 +74,27 @@ func (l *Login) Run(ctx context.Context, command string) (io.ReadWriteCloser, er
 	if err != nil {
 		return nil, err
 	}
+	watch := newWatchdog(l.timeout(), func() { conn.Close() })
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	s, err := start(conn, command, l.Errors)
-	if !stop() {
+	if err = l.outcome(ctx, err, watch.stop(), !stop()); err != nil {
 		conn.Close()
-		return nil, context.Cause(ctx)
-	}
-	if err != nil {
-		conn.Close()
-		return nil, l.explain(err)
+		return nil, err
 	}
 	return s, nil
+}
+
+// outcome returns the error of a step: another one if it was late or canceled.
+func (l *Login) outcome(ctx context.Context, err error, late, canceled bool) error {
+	switch {
+	case canceled:
+		return context.Cause(ctx)
+	case late:
+		return l.explain(errTimeout)
+	case err != nil:
+		return l.explain(err)
+	}
+	return nil
 }
 
 // dial logs in.
@@ -110,19 +120,12 @@ func (l *Login) dial(ctx context.Context) (*connection, error) {
 		AuthCallback:   m.next,
 		BannerCallback: m.server.tell,
 	})
-	late, canceled := watch.stop(), !stop()
-	if err == nil && !late && !canceled {
-		return &connection{ssh.NewClient(conn, channels, requests), jump}, nil
+	if err = l.outcome(ctx, err, watch.stop(), !stop()); err != nil {
+		raw.Close()
+		jump.Close()
+		return nil, err
 	}
-	raw.Close()
-	jump.Close()
-	switch {
-	case canceled:
-		return nil, context.Cause(ctx)
-	case late:
-		err = errTimeout
-	}
-	return nil, l.explain(err)
+	return &connection{ssh.NewClient(conn, channels, requests), jump}, nil
 }
 
 func (l *Login) timeout() time.Duration {

@@ -18,9 +18,6 @@ type watchdog struct {
 }
 
 func newWatchdog(timeout time.Duration, expired func()) *watchdog {
-	if timeout == 0 {
-		timeout = usualTimeout
-	}
 	w := &watchdog{left: timeout, since: time.Now()}
 	w.timer = time.AfterFunc(timeout, func() {
 		w.mu.Lock()
