@@ -13,6 +13,9 @@ var ErrNoSSH = errors.New("there is no ssh on this machine")
 
 var errClosed = errors.New("ssh is not used any more")
 
+// errSilent is the error of a carrier on which the daemon has answered nothing.
+var errSilent = errors.New("the daemon does not answer over ssh")
+
 // A StartError means that there is no carrier: the daemon was asked for nothing.
 type StartError struct{ Err error }
 

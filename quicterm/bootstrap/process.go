@@ -23,6 +23,10 @@ const (
 	// grantTime is how long qtd may take to start after the login, and to start a daemon.
 	grantTime = 20 * time.Second
 
+	// answerTime is how long the daemon may take for its first answer: more than it gives a home
+	// that does not answer. Without it, a connection that dies then would be waited for without end.
+	answerTime = time.Minute
+
 	// endTime is how long ssh may take to end when it is told to.
 	endTime = 2 * time.Second
 
@@ -53,7 +57,8 @@ type process struct {
 
 	mu       sync.Mutex
 	limit    *time.Timer // nil once the stream has begun or the login has failed
-	timeout  error       // why limit has stopped the process, or nil
+	answer   *time.Timer // stops the process unless the daemon answers; nil before the grant
+	timeout  error       // why a timer has stopped the process, or nil
 	loggedIn bool        // what is said now comes from the server
 	tail     []string    // the last lines that tell why it ends
 }
@@ -143,6 +148,9 @@ func (p *process) await() {
 	p.mu.Lock()
 	p.limit.Stop()
 	p.limit = nil
+	if err == nil {
+		p.answer = p.stopAfter(cmp.Or(p.ssh.wait, answerTime), errSilent)
+	}
 	p.mu.Unlock()
 	if err != nil {
 		p.err = &StartError{err}
@@ -188,7 +196,10 @@ func (p *process) explain(text, prefix string, err error) error {
 		return p.timeout
 	}
 	status := p.cmd.ProcessState.ExitCode()
-	if status == 255 || !p.loggedIn && status < 0 {
+	if status < 0 && p.loggedIn { // what is said is the server's
+		return &LoginError{host, "ssh was ended: " + p.cmd.ProcessState.String()}
+	}
+	if status < 0 || status == 255 {
 		return loginError(host, p.tail)
 	}
 	return programError(host, status, p.tail, missing.last)
@@ -281,7 +292,14 @@ func (p *process) Read(b []byte) (int, error) {
 	if p.err != nil {
 		return 0, p.err
 	}
-	return p.rd.Read(b)
+	n, err := p.rd.Read(b)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.answer.Stop()
+	if err != nil && p.timeout != nil {
+		err = p.timeout
+	}
+	return n, err
 }
 
 // Close implements [pipe.Stream]. It does not wait for the process.

@@ -18,6 +18,7 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
+	"github.com/quicterm/quicterm/migrate/carrier"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -155,6 +156,37 @@ exec sleep 100
 	}
 	if took := time.Since(start); took > 20*time.Second {
 		t.Errorf("it took %v", took)
+	}
+}
+
+// Behind the grant, a daemon that does not answer is given up. One that has answered may be silent.
+func TestSSHSilentDaemon(t *testing.T) {
+	s, _ := fakeSSH(t, `cat $DIR/grant; read -r line; [ -e $DIR/silent ] || { echo answer; exec cat; }; exec sleep 100`)
+	s.wait = 2 * time.Second
+	dial := func() carrier.Carrier {
+		t.Helper()
+		c, err := s.Dial(t.Context(), true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { c.Close() })
+		if _, err := c.Write([]byte("first")); err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	c := dial()
+	b := make([]byte, 100)
+	if n, err := c.Read(b); err != nil || string(b[:n]) != "answer\n" {
+		t.Fatalf("%q, %v", b[:n], err)
+	}
+	time.AfterFunc(2*s.wait, func() { c.Write([]byte("later")) })
+	if n, err := c.Read(b); err != nil || string(b[:n]) != "later" {
+		t.Errorf("%q, %v", b[:n], err)
+	}
+	os.WriteFile(os.Getenv("DIR")+"/silent", nil, 0o600)
+	if n, err := dial().Read(b); !errors.Is(err, errSilent) {
+		t.Errorf("%q, %v; want that it does not answer", b[:n], err)
 	}
 }
 
