@@ -137,7 +137,13 @@ func parseTarget(s string, opts *options) (user, host string, err error) {
 	if strings.HasPrefix(host, "[") && strings.HasSuffix(host, "]") {
 		host = host[1 : len(host)-1]
 	}
-	if host == "" || strings.HasPrefix(host, "-") || strings.ContainsAny(host, " /") || host != wire.Printable(host, len(host)) {
+	// A ProxyCommand or a Match exec of ssh's configuration may give both to a shell. ssh refuses
+	// these characters since version 9.6.
+	const ofShells = "'`\";&<>|(){}"
+	if strings.HasPrefix(user, "-") || strings.ContainsAny(user, ofShells) || user != wire.Printable(user, len(user)) {
+		return "", "", fmt.Errorf("%q is not the name of an account", user)
+	}
+	if host == "" || strings.HasPrefix(host, "-") || strings.ContainsAny(host, ` /$\`+ofShells) || host != wire.Printable(host, len(host)) {
 		return "", "", fmt.Errorf("%q is not a host", s)
 	}
 	return user, host, nil

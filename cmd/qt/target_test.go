@@ -35,9 +35,20 @@ func TestNamedIdentityMissing(t *testing.T) {
 
 // A host that a web page or a script brings along does not control the terminal.
 func TestHostOfControlCharacters(t *testing.T) {
-	for _, host := range []string{"", "-v", "a b", "a\tb", "a/b", "ho\x1b[2Jst", "a\u009bb", "a\xffb", "a\u202eb"} {
+	for _, host := range []string{"", "-v", "a b", "a\tb", "a/b", "ho\x1b[2Jst", "a\u009bb", "a\xffb", "a\u202eb",
+		"$(id)", "`id`", "a;b", "a|b", "a'b", `a"b`, `a\b`, "a&b", "a>b"} {
 		if _, _, err := parseTarget("ann@"+host, new(options)); err == nil {
 			t.Errorf("%q is taken for a host", host)
+		}
+	}
+	for _, user := range []string{"-oProxyCommand=x", "$(id)", "`id`", "a;b", "a'b", "a\nb"} {
+		if _, _, err := parseTarget(user+"@host", new(options)); err == nil {
+			t.Errorf("%q is taken for an account", user)
+		}
+	}
+	for _, arg := range []string{`DOMAIN\ann@host`, "ann@fe80::1%eth0", "ann@example.org@host", "ann@[::1]", "first.last+x@h_1"} {
+		if _, _, err := parseTarget(arg, new(options)); err != nil {
+			t.Error(err)
 		}
 	}
 }
