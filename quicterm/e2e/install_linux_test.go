@@ -11,8 +11,29 @@ import (
 	"syscall"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/quicterm/quicterm/bench/rig"
 )
+
+// ownTemporary gives this process a /tmp of its own: accounts have their daemons' sockets there, and
+// another test process has accounts with the same numbers.
+func ownTemporary(t *testing.T) {
+	t.Helper()
+	for _, m := range []struct {
+		source, target, kind, options string
+		flags                         uintptr
+	}{
+		{"", "/", "", "", unix.MS_REC | unix.MS_PRIVATE},
+		{bin, "/mnt", "", "", unix.MS_BIND},
+		{"tmpfs", "/tmp", "tmpfs", "mode=1777", 0},
+	} {
+		if err := unix.Mount(m.source, m.target, m.kind, m.flags, m.options); err != nil {
+			t.Fatal(err)
+		}
+	}
+	bin = "/mnt"
+}
 
 // A newcomer's first qt connect, to a host with sshd and nothing else: qt asks, copies qtd, and
 // opens a session. Then plain ssh goes through qt.
@@ -20,6 +41,7 @@ func TestInstallQuestion(t *testing.T) {
 	if !inside(t) {
 		return
 	}
+	ownTemporary(t)
 	h := newHost(t)
 	machine(t, h.Key, h.NewKey("other"))
 	if err := os.Chmod(bin, 0o755); err != nil {
@@ -38,7 +60,6 @@ func TestInstallQuestion(t *testing.T) {
 		if pid, err := strconv.Atoi(strings.TrimSpace(string(lock))); err == nil {
 			syscall.Kill(pid, syscall.SIGTERM)
 		}
-		os.RemoveAll(runtime)
 	})
 	key, err := os.ReadFile("/etc/ssh/host_key.pub")
 	if err != nil {
