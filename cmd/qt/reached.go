@@ -25,7 +25,7 @@ const (
 // A reached says how the daemon of a server was reached without ssh. It only says what to try
 // first: whoever changes it can make qt wait, and trust no other server.
 type reached struct {
-	Server  string    `json:"server"` // account and name
+	Server  string    `json:"server"` // account, name and port of sshd
 	Network string    `json:"network"`
 	Port    uint16    `json:"port"`
 	NoUDP   bool      `json:"no_udp,omitempty"`   // by TCP, because QUIC did not work

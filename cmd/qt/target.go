@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/netip"
 	"os"
 	"os/user"
@@ -200,8 +201,11 @@ func sshArgs(login, host string, opts *options) []string {
 	return append(args, "--", host)
 }
 
-// server names the target and our account there.
-func (t *target) server() string { return t.user + "@" + t.host }
+// server names the target and our account there. Behind one address, each port of sshd may be
+// another machine.
+func (t *target) server() string {
+	return t.user + "@" + net.JoinHostPort(t.host, strconv.Itoa(int(t.config.Port)))
+}
 
 // apply fills in what ssh's configuration says.
 func (t *target) apply(h *sshconfig.Host) {

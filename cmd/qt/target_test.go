@@ -26,6 +26,24 @@ func TestMatchUser(t *testing.T) {
 	}
 }
 
+// A daemon that was reached at one port of a router is not taken for the machine at another.
+func TestServerByPort(t *testing.T) {
+	config := filepath.Join(t.TempDir(), "config")
+	content := "Host a b\n\tHostName router.example\n\tUser ann\nHost b\n\tPort 2202\n"
+	if err := os.WriteFile(config, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{"a": "ann@router.example:22", "b": "ann@router.example:2202"} {
+		target, err := findTarget(t.Context(), name, &options{config: config}, 4433)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := target.server(); got != want {
+			t.Errorf("%s is %s, want %s", name, got, want)
+		}
+	}
+}
+
 func TestNamedIdentityMissing(t *testing.T) {
 	opts := &options{identities: []string{filepath.Join(t.TempDir(), "none")}, config: os.DevNull}
 	if _, err := findTarget(t.Context(), "host", opts, 4433); !errors.Is(err, fs.ErrNotExist) {
