@@ -64,7 +64,7 @@ func orDeclined(err, asked error) error {
 	return asked
 }
 
-// ask asks until the answer is accepted or "no". Its error is errKeyDeclined if the answer is
+// ask repeats a question until the answer is accepted or "no". Its error is errKeyDeclined if the answer is
 // no, or another one if there is no terminal to ask on.
 func ask(question string, accept func(answer string) bool) error {
 	tty, err := terminal.OpenTTY()
@@ -73,9 +73,9 @@ func ask(question string, accept func(answer string) bool) error {
 	}
 	defer tty.Close()
 	last := strings.LastIndexByte(question, '\n') + 1
-	fmt.Fprint(tty, question[:last])
-	for prompt := question[last:]; ; prompt = askAgain {
-		answer, err := tty.ReadLine(prompt)
+	for {
+		fmt.Fprint(tty, question[:last])
+		answer, err := tty.ReadLine(question[last:])
 		switch answer = strings.TrimSpace(answer); {
 		case err != nil:
 			return errKeyDeclined

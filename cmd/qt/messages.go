@@ -52,7 +52,6 @@ func complain(err error) {
 const (
 	unknownHostQuestion = "The server %s is not known. Its key is\n%s %s\nIs this the right key, and do you want to connect (yes/no)? "
 	otherKeyQuestion    = "If you know that this is the key of the daemon, type its fingerprint to connect;\notherwise type no: "
-	askAgain            = "Please type an answer, or no: "
 	keyAdded            = "the key of %s, %s %s, was not known and is added to %s"
 	keyNotKept          = "the key of %s is accepted for this connection only: it could not be saved: %v"
 	keyNotFound         = "the key of %s is accepted for this connection only: it was saved to %s but is not found there"

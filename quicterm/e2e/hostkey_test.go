@@ -31,12 +31,18 @@ func TestUnknownHost(t *testing.T) {
 	x := rig.Open(t, h.QT("connect", "echo let in"))
 	x.Expect(`not known.*\r\n.*SHA256:[^ ]+\r\n.*\(yes/no\)\? `)
 	x.Send("what\r")
-	x.Expect("answer, or no: ")
+	x.Expect(`what\r\n.*not known.*\r\n.*\r\n.*\(yes/no\)\? `)
 	x.Send("no\r")
 	x.Expect("you did not accept the server's key")
 	if got := x.Exit(); got != 255 {
 		t.Errorf("exit status after no: %d, want 255", got)
 	}
+
+	x = rig.Open(t, h.QT("connect", "echo let in"))
+	x.Expect(`\(yes/no\)\? `)
+	x.Send("\x03")
+	x.Expect(`\r\nqt: not connected`)
+	x.Exit()
 
 	x = rig.Open(t, h.QT("connect", "echo let in"))
 	x.Expect(`\(yes/no\)\? `)

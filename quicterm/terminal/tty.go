@@ -1,6 +1,7 @@
 package terminal
 
 import (
+	"fmt"
 	"os"
 
 	"golang.org/x/term"
@@ -39,7 +40,11 @@ func (t *TTY) ask(read func(*term.Terminal) (string, error)) (string, error) {
 	if cols, rows, err := term.GetSize(int(t.out.Fd())); err == nil && cols > 0 {
 		line.SetSize(cols, rows)
 	}
-	return read(line)
+	text, err := read(line)
+	if err != nil {
+		fmt.Fprint(t, "\r\n") // what follows does not continue the question
+	}
+	return text, err
 }
 
 // Close closes the terminal's files.
