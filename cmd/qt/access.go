@@ -131,6 +131,9 @@ func (a *access) withTunnel(ctx context.Context, f func(context.Context) error) 
 	err := f(ctx)
 	var none *bootstrap.StartError
 	if errors.As(err, &none) {
+		if ctx.Err() != nil { // ssh has seen the signal too, and was quicker
+			return context.Cause(ctx)
+		}
 		return none.Err
 	}
 	return err
