@@ -32,6 +32,8 @@ type own struct {
 	err    error              // why it failed, or nil; valid once ready
 	stream io.ReadWriteCloser // valid once ready, if there is no error
 	rd     *bufio.Reader      // of the stream
+	answer *time.Timer        // ends the stream unless the daemon answers
+	silent atomic.Bool        // it did not
 	done   chan struct{}      // closed when all has ended
 }
 
@@ -47,6 +49,11 @@ func startOwn(s *SSH, ask bool) *own {
 		if err != nil {
 			s.failed(ask, err)
 			o.err = &StartError{err}
+		} else {
+			o.answer = time.AfterFunc(cmp.Or(s.wait, answerTime), func() {
+				o.silent.Store(true)
+				cancel()
+			})
 		}
 		close(o.ready)
 		if err == nil {
@@ -129,7 +136,12 @@ func (o *own) Read(b []byte) (int, error) {
 	if <-o.ready; o.err != nil {
 		return 0, o.err
 	}
-	return o.rd.Read(b)
+	n, err := o.rd.Read(b)
+	o.answer.Stop()
+	if err != nil && o.silent.Load() {
+		err = errSilent
+	}
+	return n, err
 }
 
 // Close implements [pipe.Stream]. It does not wait for the login.

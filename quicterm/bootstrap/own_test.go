@@ -227,3 +227,27 @@ func TestTail(t *testing.T) {
 		}
 	}
 }
+
+// A daemon that sends nothing behind its grant is given up.
+func TestOwnSilentDaemon(t *testing.T) {
+	var grant string
+	s := fakeOwn(t, func(c net.Conn, lines *bufio.Reader, _ io.Writer) int {
+		lines.ReadString('\n')
+		io.WriteString(c, grant)
+		io.Copy(io.Discard, lines)
+		return 0
+	}, nil)
+	s.wait = time.Second
+	grant = grantOf(t)
+	c, err := s.Dial(t.Context(), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if _, err := c.Write([]byte("first")); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := c.Read(make([]byte, 1)); n != 0 || !errors.Is(err, errSilent) {
+		t.Errorf("%d bytes, %v; want that it does not answer", n, err)
+	}
+}
