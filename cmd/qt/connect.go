@@ -105,8 +105,9 @@ const (
 	// answer: the session may run, and only this client can continue it.
 	persistFor = time.Minute
 
-	// persistPause is the time between two attempts.
-	persistPause = 500 * time.Millisecond
+	// firstPause and longestPause bound the time between two attempts, which doubles: each may be
+	// a login by ssh.
+	firstPause, longestPause = 500 * time.Millisecond, 8 * time.Second
 )
 
 // persist calls f, and again while its connection is lost before the server has answered, or
@@ -118,9 +119,10 @@ func persist(ctx context.Context, host string, f func() error) error {
 		return err
 	}
 	say(askingAgain, host, persistFor)
-	for start := time.Now(); time.Since(start) < persistFor; {
+	pause := firstPause
+	for start := time.Now(); time.Since(start) < persistFor; pause = min(2*pause, longestPause) {
 		select {
-		case <-time.After(persistPause):
+		case <-time.After(pause):
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
