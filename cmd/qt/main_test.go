@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"syscall"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -57,10 +58,16 @@ func TestScripts(t *testing.T) {
 func endDaemon(dir string) {
 	locks, _ := filepath.Glob(filepath.Join(dir, "*", "qtd.lock"))
 	for _, lock := range locks {
-		var pid int
-		if b, err := os.ReadFile(lock); err == nil {
-			fmt.Sscan(string(b), &pid)
+		f, err := os.Open(lock)
+		if err != nil {
+			continue
 		}
+		defer f.Close()
+		if syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil {
+			continue // it has ended, and the number may be that of any process by now
+		}
+		var pid int
+		fmt.Fscan(f, &pid)
 		if p, err := os.FindProcess(pid); err == nil && pid > 1 {
 			p.Signal(os.Interrupt)
 		}

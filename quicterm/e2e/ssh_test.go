@@ -101,15 +101,23 @@ func clientSettings(settings map[string]string) string {
 func (s *sshHost) endGranted() {
 	locks, _ := filepath.Glob(s.Path("run/*/qtd.lock"))
 	for _, lock := range locks {
+		f, err := os.Open(lock)
+		if err != nil {
+			continue
+		}
+		defer f.Close()
+		// Without a daemon that has it locked, the number may be that of any process by now.
+		locked := func() bool { return syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) != nil }
+		if !locked() {
+			continue
+		}
 		content, _ := os.ReadFile(lock)
 		pid, err := strconv.Atoi(strings.TrimSpace(string(content)))
 		if err != nil || s.Daemon != nil && pid == s.Daemon.Process.Pid {
 			continue
 		}
-		if err := syscall.Kill(pid, syscall.SIGTERM); err != nil {
-			continue
-		}
-		for until := time.Now().Add(rig.Patience); syscall.Kill(pid, 0) == nil && time.Now().Before(until); time.Sleep(time.Millisecond) {
+		syscall.Kill(pid, syscall.SIGTERM)
+		for until := time.Now().Add(rig.Patience); locked() && time.Now().Before(until); time.Sleep(time.Millisecond) {
 		}
 	}
 }
