@@ -44,7 +44,6 @@ func newServer(t *testing.T, conf *ssh.ServerConfig) (*rig.Host, *Login) {
 			if err != nil {
 				return
 			}
-			go ssh.DiscardRequests(requests)
 			for r := range requests {
 				r.Reply(r.Type == "exec", nil)
 				if r.Type == "exec" {
