@@ -124,7 +124,7 @@ func TestHostKnownToSSH(t *testing.T) {
 	x.Expect("known is ssh-ed25519 " + regexp.QuoteMeta(ssh.FingerprintSHA256(other)) + ` \(.*known_hosts:1\)`)
 	x.Expect("type its fingerprint to connect;\r\notherwise type no: ")
 	x.Send("yes\r")
-	x.Expect("answer, or no: ")
+	x.Expect("otherwise type no: ")
 	x.Send(fingerprint + "\r")
 	x.Expect("let in\r\n")
 	wantOutput(t, h.QT("connect", "echo known"), "known\n")

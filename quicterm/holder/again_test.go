@@ -56,7 +56,8 @@ func TestAttachAgainLater(t *testing.T) {
 		if w.want("displaced meanwhile", m, &e); e.Code != wire.CodeDisplaced || e.Text != "b@x" {
 			t.Errorf("told %+v", e)
 		}
-		if _, info := w.state(); !strings.Contains(info.Clients[0], "b@x") {
+		synctest.Wait() // until b's carrier runs
+		if _, info := w.state(); len(info.Clients) != 1 || !strings.Contains(info.Clients[0], "b@x") {
 			t.Errorf("clients %q, want b alone", info.Clients)
 		}
 	})
