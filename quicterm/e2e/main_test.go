@@ -5,6 +5,7 @@
 package e2e
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"os/user"
@@ -19,9 +20,12 @@ var bin string // directory of qt and qtd
 // its own. Its value is bin.
 const insideVariable = "QUICTERM_E2E_INSIDE"
 
+// emptyVariable is the same in a process that has root's startup files empty.
+const emptyVariable = "QUICTERM_E2E_EMPTY"
+
 func TestMain(m *testing.M) {
 	os.Exit(func() int {
-		if bin = os.Getenv(insideVariable); bin != "" {
+		if bin = cmp.Or(os.Getenv(insideVariable), os.Getenv(emptyVariable)); bin != "" {
 			return m.Run()
 		}
 		dir, err := os.MkdirTemp("", "qt")
@@ -38,6 +42,9 @@ func TestMain(m *testing.M) {
 		if err := rig.Build(dir, args...); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			return 1
+		}
+		if status, ok := withoutStartupFiles(emptyVariable + "=" + dir); ok {
+			return status
 		}
 		bin = dir
 		return m.Run()
