@@ -31,9 +31,19 @@ func TestScripts(t *testing.T) {
 		Dir:         "testdata",
 		WorkdirRoot: root,
 		Setup: func(env *testscript.Env) error {
+			// SHLVL keeps a login shell that is bash from reading the account's .bashrc.
+			const environ = `["TERM", "SHLVL"]`
+			own := filepath.Join(env.WorkDir, "config", "quicterm")
+			err := os.MkdirAll(own, 0o700)
+			if err == nil {
+				err = os.WriteFile(filepath.Join(own, "qt.toml"), []byte("send_env = "+environ+"\n"), 0o600)
+			}
+			if err != nil {
+				return err
+			}
 			config := filepath.Join(env.WorkDir, "qtd.toml")
-			settings := fmt.Sprintf("runtime_dir = %q\nstate_dir = %q\ndetached_ttl = \"10m\"\n",
-				filepath.Join(env.WorkDir, "r"), filepath.Join(env.WorkDir, "s"))
+			settings := fmt.Sprintf("runtime_dir = %q\nstate_dir = %q\ndetached_ttl = \"10m\"\naccept_env = %s\n",
+				filepath.Join(env.WorkDir, "r"), filepath.Join(env.WorkDir, "s"), environ)
 			if err := os.WriteFile(config, []byte(settings), 0o600); err != nil {
 				return err
 			}
@@ -48,6 +58,7 @@ func TestScripts(t *testing.T) {
 			env.Setenv("PATH", bin+":"+env.Getenv("PATH"))
 			env.Setenv("XDG_CONFIG_HOME", filepath.Join(env.WorkDir, "config"))
 			env.Setenv("TERM", "xterm")
+			env.Setenv("SHLVL", "1")
 			env.Defer(func() { endDaemon(filepath.Join(env.WorkDir, "r")) })
 			return nil
 		},
