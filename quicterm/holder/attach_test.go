@@ -31,6 +31,7 @@ func TestHeard(t *testing.T) {
 		synctest.Wait()
 		heard("a client that types", time.Now())
 		a.hangUp()
+		synctest.Wait()
 		if _, info := w.state(); info.Heard != 0 {
 			t.Errorf("a client that is away: heard at %d", info.Heard)
 		}
