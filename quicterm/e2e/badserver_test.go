@@ -93,9 +93,13 @@ func TestServerOfControlCharacters(t *testing.T) {
 		{"listing as JSON", listing, []string{"ls", "--json"}, `\?\]0;title`},
 	} {
 		addr := serveRaw(t, h, func(c *quic.Conn) {
-			for m := (wire.Message{}); m.Type != wire.TypeAttach && m.Type != wire.TypeList; {
-				if m, err = wire.Read(c, wire.MaxMessage); err != nil {
+			for {
+				m, err := wire.Read(c, wire.MaxMessage)
+				if err != nil {
 					return
+				}
+				if m.Type == wire.TypeAttach || m.Type == wire.TypeList {
+					break
 				}
 			}
 			wire.Send(c, test.answer)
