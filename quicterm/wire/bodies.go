@@ -100,7 +100,41 @@ const (
 	ModeAttach         Mode = 2 // the named session, or the latest detached one; never a new one
 )
 
-// Attach asks for a session, of which the client becomes the writer.
+// A Role says what a client may do in a session.
+type Role uint8
+
+// The roles.
+const (
+	RoleWriter Role = 0 // it types, and displaces the writer before it
+	RoleShare  Role = 1 // it types beside the writer
+	RoleWatch  Role = 2 // it sees the terminal, and can change nothing
+	RolePeek   Role = 3 // the same for a moment: nobody is told of it
+)
+
+// Known reports whether this version knows a role. A client must not get another role than
+// the one that it has asked for.
+func (r Role) Known() bool { return r <= RolePeek }
+
+// ReadOnly reports whether a client in this role can change nothing.
+func (r Role) ReadOnly() bool { return r == RoleWatch || r == RolePeek }
+
+// A ReplayKind says what a client gets of the output from before its attach.
+type ReplayKind uint8
+
+// The kinds of replay. Receivers take others for ReplayRaw.
+const (
+	ReplayRaw    ReplayKind = 0 // the end of the output as it was: what older clients understand
+	ReplayScreen ReplayKind = 1 // a snapshot of the screen, with lines of the scrollback
+	ReplayNone   ReplayKind = 2 // nothing
+)
+
+// A Replay describes what a client gets of the output from before its attach.
+type Replay struct {
+	Kind  ReplayKind `cbor:"1,keyasint"`
+	Lines uint32     `cbor:"2,keyasint"` // of the scrollback at most, with ReplayScreen
+}
+
+// Attach asks for a session, in which the client gets a role.
 type Attach struct {
 	Mode     Mode        `cbor:"1,keyasint"`
 	Session  string      `cbor:"2,keyasint"` // name, or the start of an id
@@ -109,6 +143,9 @@ type Attach struct {
 	Size     Size        `cbor:"5,keyasint"`
 	Env      [][2]string `cbor:"6,keyasint"` // names and values
 	Command  string      `cbor:"7,keyasint"` // for the shell's -c; empty for a login shell
+	Role     Role        `cbor:"8,keyasint"`
+	Replay   Replay      `cbor:"9,keyasint"`
+	Skip     bool        `cbor:"10,keyasint"` // a client that falls far behind gets a snapshot
 }
 
 // Attached answers Attach. It has what the client needs to resume.
@@ -124,6 +161,8 @@ type Attached struct {
 	Live    uint64    `cbor:"9,keyasint"`  // the first live frame: those before it are history
 	Trim    uint64    `cbor:"10,keyasint"` // bytes of output that the client does not show: the rest of a line
 	Boot    BootMark  `cbor:"11,keyasint"` // of the holder
+	Size    Size      `cbor:"12,keyasint"` // of the session's terminal
+	Role    Role      `cbor:"13,keyasint"` // of this client
 }
 
 // Resumed answers a Resume whose proof is valid. Frames follow. Its fields are for the
@@ -210,6 +249,15 @@ type Info struct {
 	Command string    `cbor:"10,keyasint"`
 	Status  uint8     `cbor:"11,keyasint"`           // exit status, in PhaseExited
 	Heard   int64     `cbor:"12,keyasint,omitempty"` // when the writer was heard last, Unix seconds; 0 if that is not known
+	Members []Member  `cbor:"13,keyasint,omitempty"` // connected clients, the one that came first first
+	More    int       `cbor:"14,keyasint,omitempty"` // members that EncodeInfo has left out
+}
+
+// A Member is a client that is connected to a session.
+type Member struct {
+	Client string `cbor:"1,keyasint"` // account@address
+	Role   Role   `cbor:"2,keyasint"`
+	Since  int64  `cbor:"3,keyasint"` // when it attached, Unix seconds
 }
 
 // DecodeInfo decodes an element of a Listing.
@@ -312,6 +360,7 @@ type State struct {
 	Own     bool  // it was made by a client of the scope in Open
 	Ended   bool  // it was killed and has ended: it is only kept to tell its client
 	Claimed bool  // the instance in Open has attached to it, or had it made
+	Roles   bool  // its holder knows roles: an older one takes every client for a writer
 	Name    string
 	Info    cbor.RawMessage // empty if not visible
 }
@@ -325,6 +374,7 @@ const (
 	flagOwn     = 1 << 2
 	flagEnded   = 1 << 3
 	flagClaimed = 1 << 4
+	flagRoles   = 1 << 5
 )
 
 func (s *State) encode() ([]byte, error) {
@@ -334,7 +384,8 @@ func (s *State) encode() ([]byte, error) {
 	b := binary.BigEndian.AppendUint64(nil, s.Memory)
 	b = append(b, byte(s.Phase))
 	b = binary.BigEndian.AppendUint64(b, uint64(s.Since))
-	flags := flag(s.Visible, flagVisible) | flag(s.PTY, flagPTY) | flag(s.Own, flagOwn) | flag(s.Ended, flagEnded) | flag(s.Claimed, flagClaimed)
+	flags := flag(s.Visible, flagVisible) | flag(s.PTY, flagPTY) | flag(s.Own, flagOwn) | flag(s.Ended, flagEnded) |
+		flag(s.Claimed, flagClaimed) | flag(s.Roles, flagRoles)
 	b = append(b, flags, byte(len(s.Name)))
 	b = append(b, s.Name...)
 	return append(b, s.Info...), nil
@@ -360,14 +411,27 @@ func (s *State) decode(b []byte) error {
 	s.Since = int64(binary.BigEndian.Uint64(b[9:]))
 	s.Visible, s.PTY = b[17]&flagVisible != 0, b[17]&flagPTY != 0
 	s.Own, s.Ended = b[17]&flagOwn != 0, b[17]&flagEnded != 0
-	s.Claimed = b[17]&flagClaimed != 0
+	s.Claimed, s.Roles = b[17]&flagClaimed != 0, b[17]&flagRoles != 0
 	name := stateFixed + int(b[stateFixed-1])
 	s.Name, s.Info = string(b[stateFixed:name]), cbor.RawMessage(b[name:])
 	return nil
 }
 
-// EncodeInfo encodes an Info for a State.
-func EncodeInfo(info Info) (cbor.RawMessage, error) { return encMode.Marshal(info) }
+// maxInfo is the size of an encoded Info in bytes: what a State has room for.
+const maxInfo = MaxAnswer - stateFixed - MaxName
+
+// EncodeInfo encodes an Info for a State. It leaves out the last members if there is no room
+// for all.
+func EncodeInfo(info Info) (cbor.RawMessage, error) {
+	for {
+		raw, err := encMode.Marshal(info)
+		if n := len(info.Members); err == nil && len(raw) > maxInfo && n > 0 {
+			info.Members, info.More = info.Members[:n-1], info.More+1
+			continue
+		}
+		return raw, err
+	}
+}
 
 func (*Hello) Type() Type    { return TypeHello }
 func (*Offer) Type() Type    { return TypeOffer }

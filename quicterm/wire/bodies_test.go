@@ -90,7 +90,7 @@ func TestStateForm(t *testing.T) {
 		{"no info", fixed + "00", &State{Memory: 1, Phase: PhaseDetached, Since: 3, Visible: true}},
 		{"info of any bytes", fixed + "01 61 ffff",
 			&State{Memory: 1, Phase: PhaseDetached, Since: 3, Visible: true, Name: "a", Info: cbor.RawMessage{0xff, 0xff}}},
-		{"flags that are not known", "0000000000000000 00 0000000000000000 e5 00", &State{Visible: true, Own: true}},
+		{"flags that are not known", "0000000000000000 00 0000000000000000 c5 00", &State{Visible: true, Own: true}},
 		{"not visible", "ffffffffffffffff 00 0000000000000000 00 00", &State{Memory: 1<<64 - 1}},
 		{"before 1970", "0000000000000000 00 ffffffffffffffff 00 00", &State{Since: -1}},
 	}
@@ -125,6 +125,37 @@ func TestInfo(t *testing.T) {
 	for n := range rawInfo {
 		if info, err := DecodeInfo(rawInfo[:n]); err == nil {
 			t.Errorf("the first %d bytes decode to %+v", n, info)
+		}
+	}
+}
+
+// A holder's answer has room for the longest Info: members that do not fit are counted.
+func TestInfoOfManyMembers(t *testing.T) {
+	info := Info{Name: strings.Repeat("n", MaxName), Command: strings.Repeat("c", MaxSummary), Clients: []string{strings.Repeat("a", MaxClient)}}
+	for range 300 {
+		info.Members = append(info.Members, Member{Client: strings.Repeat("a", 60), Role: RoleWatch, Since: 1700000000})
+	}
+	raw, err := EncodeInfo(info)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := New(&State{Name: info.Name, Info: raw})
+	if err != nil || len(m.Payload) > MaxAnswer {
+		t.Fatalf("a state of %d bytes, %v; want at most %d", len(m.Payload), err, MaxAnswer)
+	}
+	got, err := DecodeInfo(raw)
+	if err != nil || len(got.Members)+got.More != 300 || len(got.Members) < 20 {
+		t.Errorf("%d members and %d more, %v; want 300", len(got.Members), got.More, err)
+	}
+}
+
+func TestRoles(t *testing.T) {
+	for role := range Role(255) {
+		if got, want := role.Known(), role < 4; got != want {
+			t.Errorf("Role(%d).Known() = %v", role, got)
+		}
+		if got, want := role.ReadOnly(), role == RoleWatch || role == RolePeek; got != want {
+			t.Errorf("Role(%d).ReadOnly() = %v", role, got)
 		}
 	}
 }

@@ -35,11 +35,13 @@ var (
 		Clients: []string{"ann@192.0.2.1"},
 		Command: "bash",
 		Heard:   1700000150,
+		Members: []Member{{Client: "ann@192.0.2.1", Role: RoleWriter, Since: 1700000100}},
+		More:    2,
 	}
 	rawInfo = cbor.RawMessage(unhex(infoHex))
 )
 
-const infoHex = `ac
+const infoHex = `ae
 	01 50 000102030405060708090a0b0c0d0e0f
 	02 64 776f726b
 	03 01
@@ -51,7 +53,12 @@ const infoHex = `ac
 	09 81 6d 616e6e403139322e302e322e31
 	0a 64 62617368
 	0b 00
-	0c 1a 6553f196`
+	0c 1a 6553f196
+	0d 81 a3
+		01 6d 616e6e403139322e302e322e31
+		02 00
+		03 1a 6553f164
+	0e 02`
 
 // The bytes on the wire, one message of each type: a change here is a change of
 // the protocol. Maps are written a field a line.
@@ -86,8 +93,11 @@ var goldenBodies = []struct {
 		Size:     Size{Cols: 80, Rows: 24, XPixel: 640, YPixel: 384},
 		Env:      [][2]string{{"LANG", "C"}, {"TERM", "xterm"}},
 		Command:  "ls",
+		Role:     RoleShare,
+		Replay:   Replay{Kind: ReplayScreen, Lines: 1000},
+		Skip:     true,
 	},
-		`06 000043 a7
+		`06 00004f aa
 		01 02
 		02 64 776f726b
 		03 50 0f0e0d0c0b0a09080706050403020100
@@ -95,7 +105,12 @@ var goldenBodies = []struct {
 		05 84 1850 1818 190280 190180
 		06 82 82 64 4c414e47 61 43
 		      82 64 5445524d 65 787465726d
-		07 62 6c73`},
+		07 62 6c73
+		08 01
+		09 a2
+			01 01
+			02 1903e8
+		0a f5`},
 	{&Attached{
 		ID:      testID,
 		UID:     1000,
@@ -108,8 +123,10 @@ var goldenBodies = []struct {
 		Live:    301,
 		Trim:    5,
 		Boot:    testBoot,
+		Size:    Size{Cols: 80, Rows: 24},
+		Role:    RoleShare,
 	},
-		`07 00003e ab
+		`07 000048 ad
 		01 50 000102030405060708090a0b0c0d0e0f
 		02 1903e8
 		03 64 776f726b
@@ -120,7 +137,9 @@ var goldenBodies = []struct {
 		08 1a00011170
 		09 19012d
 		0a 05
-		0b 48 b0b1b2b3b4b5b6b7`},
+		0b 48 b0b1b2b3b4b5b6b7
+		0c 84 1850 1818 00 00
+		0d 01`},
 	{&Resume{UID: 1000, ID: testID, Instance: testInstance, Boot: testBoot, N: 0x0102030405060708, Proof: testProof},
 		`08 000054
 		000003e8
@@ -145,7 +164,7 @@ var goldenBodies = []struct {
 		02 01`},
 	{&List{}, `0a 000001 a0`},
 	{&Listing{Sessions: []cbor.RawMessage{rawInfo}, More: 3},
-		`0b 000052 a2
+		`0b 00006e a2
 		01 81 ` + infoHex + ` 02 03`},
 	{&Kill{Session: "work"},
 		`0c 000007 a1
@@ -173,14 +192,15 @@ var goldenBodies = []struct {
 		Own:     true,
 		Ended:   true,
 		Claimed: true,
+		Roles:   true,
 		Name:    "work",
 		Info:    rawInfo,
 	},
-		`22 000064
+		`22 000080
 		0000000000001000
 		01
 		17979d157ea0e800
-		1f
+		3f
 		04 776f726b
 		` + infoHex},
 	{&Grant{Address: "127.0.0.1:4433", HostKey: []byte{1}, Token: []byte{2}, Software: "qtd 1", Protocol: "quicterm/1"},
@@ -337,6 +357,8 @@ func TestSpecIsComplete(t *testing.T) {
 		}
 	}
 	check("Info", &Info{})
+	check("Member", &Member{})
+	check("Replay", &Replay{})
 	for _, g := range goldenBodies {
 		check(fmt.Sprintf("%s (%d)", reflect.TypeOf(g.body).Elem().Name(), g.body.Type()), g.body)
 	}

@@ -52,4 +52,7 @@ func (i *Info) makePrintable() {
 	for n, client := range i.Clients {
 		i.Clients[n] = Printable(client, MaxClient)
 	}
+	for n, member := range i.Members {
+		i.Members[n].Client = Printable(member.Client, MaxClient)
+	}
 }

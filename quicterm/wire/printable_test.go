@@ -121,6 +121,8 @@ func fill(v reflect.Value, text string) {
 			*p = []string{text}
 		case *[][2]string:
 			*p = [][2]string{{text, text}}
+		case *[]Member:
+			*p = []Member{{Client: text}}
 		}
 	}
 }
@@ -134,6 +136,8 @@ func texts(v reflect.Value) []string {
 		return v
 	case [][2]string:
 		return v[0][:]
+	case []Member:
+		return []string{v[0].Client}
 	}
 	return nil
 }

@@ -13,7 +13,7 @@ const (
 	Stdout buffer.Type = 0x01 // bytes that the program wrote, or what its terminal shows
 	Stderr buffer.Type = 0x02 // bytes that the program wrote to its standard error
 	Stdin  buffer.Type = 0x03 // bytes that were typed or piped in
-	Resize buffer.Type = 0x04 // the new Size of the terminal
+	Resize buffer.Type = 0x04 // the new Size of the terminal: what the client asks for, or what the output is for
 	Signal buffer.Type = 0x05 // the name of a signal for the program, without SIG (RFC 4254, 6.10)
 	EOF    buffer.Type = 0x06 // a Stream that its writer has ended
 	Closed buffer.Type = 0x07 // a Stream that its reader has closed
