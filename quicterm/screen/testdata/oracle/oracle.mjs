@@ -1,0 +1,29 @@
+// What a terminal of others shows after output: the reference of the tests. README.md has the details.
+//   node oracle.mjs [--ghostty] FILE [cols rows]   prints the dump of a recording
+//   node oracle.mjs [--ghostty] --answers DIR…      writes NAME.json beside each NAME.raw
+//   node oracle.mjs [--ghostty] --serve             answers a line of JSON by a line, for the tests
+import fs from 'fs'
+import path from 'path'
+import readline from 'readline'
+
+const args = process.argv.slice(2)
+const flag = name => args[0] === name && args.shift()
+const terminal = await import(flag('--ghostty') ? './ghostty.mjs' : './xterm.mjs')
+const dump = async (file, cols = 80, rows = 24) =>
+  JSON.stringify(await terminal.run({ cols: +cols, rows: +rows, steps: [fs.readFileSync(file)] })) + '\n'
+
+if (flag('--serve')) {
+  for await (const line of readline.createInterface({ input: process.stdin })) {
+    const request = JSON.parse(line)
+    request.steps = request.steps.map(s => typeof s === 'string' ? Buffer.from(s, 'base64') : s)
+    process.stdout.write(JSON.stringify(await terminal.run(request)) + '\n')
+  }
+} else if (flag('--answers')) {
+  for (const dir of args) {
+    for (const file of fs.readdirSync(dir).filter(f => f.endsWith('.raw'))) {
+      fs.writeFileSync(path.join(dir, file.replace(/raw$/, 'json')), await dump(path.join(dir, file)))
+    }
+  }
+} else {
+  process.stdout.write(await dump(...args))
+}
