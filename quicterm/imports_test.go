@@ -76,6 +76,7 @@ var packages = []struct {
 		path: "quicterm", role: "the documentation and the examples of the whole",
 		tests: "configs quicterm/bootstrap quicterm/client quicterm/holder quicterm/keyfile quicterm/server quicterm/wire golang.org/x/crypto",
 	},
+	{path: "quicterm/asciicast", role: "recordings in asciinema's formats; pure, takes the time as an argument"},
 	{path: "quicterm/gate", role: "a mutex whose holders wait with a context"},
 	{path: "quicterm/logqueue", role: "a log that does not block those who log"},
 	{path: "quicterm/proxy", role: "TCP connections through a proxy; knows nothing of what they are for"},
@@ -274,7 +275,7 @@ var packages = []struct {
 // package outside the standard library that they depend on imports it.
 var barriers = []struct{ from, reach, why string }{
 	{
-		"buffer migrate quicterm/session quicterm/vt",
+		"buffer migrate quicterm/asciicast quicterm/session quicterm/vt",
 		"context crypto/tls log log/slog math/rand net os os/exec sync syscall",
 		"it is pure: its caller owns sockets, files, goroutines, clocks and chance, so that tests simulate days in milliseconds",
 	},

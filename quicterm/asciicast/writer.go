@@ -1,0 +1,148 @@
+package asciicast
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"time"
+	"unicode/utf8"
+)
+
+// maxText is how many bytes of text a Writer puts into an event: more is several events.
+const maxText = 64 << 10
+
+// A Writer writes a recording. It is not safe for concurrent use. Its methods return the error
+// of the underlying writer; after one, all do.
+type Writer struct {
+	lines   *json.Encoder // writes each line in one call
+	version int
+	start   time.Time
+	last    time.Duration // the time of the last event
+	output  []byte        // the start of a character that continues in the next output
+	input   []byte        // of input, likewise
+}
+
+// NewWriter writes the header of a recording. The times of its events count from h.Start.
+func NewWriter(w io.Writer, h Header) (*Writer, error) {
+	if h.Version == 0 {
+		h.Version = 3
+	}
+	if !validSide(h.Cols) || !validSide(h.Rows) {
+		return nil, fmt.Errorf("asciicast: %s is not the size of a terminal", formatSize(h.Cols, h.Rows))
+	}
+	line := headerJSON{
+		Version:   h.Version,
+		IdleLimit: h.IdleLimit.Seconds(),
+		Command:   h.Command,
+		Title:     h.Title,
+	}
+	if !h.Start.IsZero() {
+		line.Timestamp = h.Start.Unix()
+	}
+	switch h.Version {
+	case 3:
+		line.Term = &termJSON{h.Cols, h.Rows, h.Term}
+	case 2:
+		line.Width, line.Height = h.Cols, h.Rows
+		if h.Term != "" {
+			line.Env = map[string]string{"TERM": h.Term}
+		}
+	default:
+		return nil, errors.New("asciicast: there is no such version: " + strconv.Itoa(h.Version))
+	}
+	lines := json.NewEncoder(w)
+	lines.SetEscapeHTML(false)
+	return &Writer{lines: lines, version: h.Version, start: h.Start}, lines.Encode(line)
+}
+
+// Output records output of the program.
+func (w *Writer) Output(at time.Time, b []byte) error {
+	return w.text(at, Output, &w.output, b)
+}
+
+// Input records what was typed.
+func (w *Writer) Input(at time.Time, b []byte) error {
+	return w.text(at, Input, &w.input, b)
+}
+
+// Resize records a new size of the terminal.
+func (w *Writer) Resize(at time.Time, cols, rows int) error {
+	if !validSide(cols) || !validSide(rows) {
+		return nil // a program may set any: not one that shows something
+	}
+	return w.event(at, Resize, formatSize(cols, rows))
+}
+
+// Marker records a place that players can jump to.
+func (w *Writer) Marker(at time.Time, label string) error { return w.event(at, Marker, label) }
+
+// Exit records the exit status of the program, after the rest of its output. It is the last event.
+// Version 2 has none.
+func (w *Writer) Exit(at time.Time, status int) error {
+	if err := w.Close(at); err != nil || w.version == 2 {
+		return err
+	}
+	return w.event(at, Exit, strconv.Itoa(status))
+}
+
+// Close records the start of a character whose end has never come. It closes no file.
+func (w *Writer) Close(at time.Time) error {
+	var err error
+	for _, text := range []struct {
+		code Code
+		rest *[]byte
+	}{{Input, &w.input}, {Output, &w.output}} {
+		if len(*text.rest) > 0 {
+			err = errors.Join(err, w.event(at, text.code, string(*text.rest)))
+			*text.rest = nil
+		}
+	}
+	return err
+}
+
+// text records text. Rest has what was kept of the text before, because it is only the start
+// of a character.
+func (w *Writer) text(at time.Time, code Code, rest *[]byte, b []byte) error {
+	for len(b) > 0 {
+		n := min(len(b), maxText)
+		text := append(*rest, b[:n]...)
+		b = b[n:]
+		whole := len(text) - incomplete(text)
+		*rest = append([]byte(nil), text[whole:]...)
+		if whole == 0 {
+			continue
+		}
+		if err := w.event(at, code, string(text[:whole])); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// incomplete returns how many bytes at the end of b are the start of a character whose end may
+// follow.
+func incomplete(b []byte) int {
+	for n := 1; n < utf8.UTFMax && n <= len(b); n++ {
+		if end := b[len(b)-n:]; utf8.RuneStart(end[0]) {
+			if utf8.FullRune(end) {
+				return 0
+			}
+			return n
+		}
+	}
+	return 0
+}
+
+// event writes a line.
+func (w *Writer) event(at time.Time, code Code, data string) error {
+	now := max(at.Sub(w.start).Truncate(time.Microsecond), w.last)
+	t := now
+	if w.version == 3 {
+		t -= w.last
+	}
+	w.last = now
+	seconds := fmt.Sprintf("%d.%06d", t/time.Second, t%time.Second/time.Microsecond)
+	return w.lines.Encode([3]any{json.Number(seconds), code, data})
+}
