@@ -59,6 +59,10 @@ func (h *Holder) attachLocked(open *wire.Open, req *wire.Attach) (*attachment, e
 	created := !h.life.claimed
 	h.life.claimed = true
 	first, offset, trim := h.clients.replay()
+	live := h.ring.Next()
+	if created { // its client answers what the program has asked already
+		live = first
+	}
 	a := h.newAttachment(open.Client, req.Instance, secret, first)
 	a.login = loginOf(open)
 	if before := h.clients.add(a); before != nil {
@@ -80,7 +84,7 @@ func (h *Holder) attachLocked(open *wire.Open, req *wire.Attach) (*attachment, e
 		PTY:     h.launch.PTY,
 		First:   first,
 		Offset:  offset,
-		Live:    h.ring.Next(),
+		Live:    live,
 		Trim:    trim,
 	}
 	return a, nil

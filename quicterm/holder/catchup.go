@@ -71,12 +71,12 @@ func (h *Holder) redrawLocked(size wire.Size) {
 	} else {
 		other.Rows++
 	}
-	h.program.Resize(other)
+	h.resizeLocked(other)
 	h.redraws++
 	h.afterLocked(redrawTime, func() {
 		h.redraws--
 		if h.program.Size() == other { // the client has not resized it
-			h.program.Resize(size)
+			h.resizeLocked(size)
 		}
 	})
 }

@@ -33,7 +33,9 @@ type client struct {
 	endpoint *session.Endpoint
 	driver   *driver.Driver
 	holds    bool // receives output and does not consume it
-	frames   []session.Delivered
+	held     []session.Delivered
+	frames   []session.Delivered // without sizes
+	sizes    []wire.Size
 	printed  map[buffer.Type][]byte // what the frames of a type brought
 	notices  []session.Notice
 	carriers []carrier.Carrier
@@ -127,14 +129,19 @@ func (c *client) hangUp() {
 
 func (c *client) receivedLocked() {
 	frames := c.endpoint.Take(math.MaxInt)
-	c.frames = append(c.frames, frames...)
 	for _, d := range frames {
+		if size, err := wire.ParseSize(d.Payload); d.Type == wire.Resize && err == nil {
+			c.sizes = append(c.sizes, size)
+			continue
+		}
+		c.frames = append(c.frames, d)
 		if d.Gap == nil {
 			c.printed[d.Type] = append(c.printed[d.Type], d.Payload...)
 		}
 	}
-	if !c.holds {
-		c.endpoint.Consume(time.Now(), frames...)
+	if c.held = append(c.held, frames...); !c.holds {
+		c.endpoint.Consume(time.Now(), c.held...)
+		c.held = nil
 	}
 	c.notices = append(c.notices, c.endpoint.TakeNotices()...)
 	c.gate.Changed()
@@ -156,7 +163,8 @@ func (c *client) listen() {
 	c.gate.Lock()
 	defer c.gate.Unlock()
 	c.holds = false
-	c.endpoint.Consume(time.Now(), c.frames...)
+	c.endpoint.Consume(time.Now(), c.held...)
+	c.held = nil
 	c.driver.Wake()
 }
 

@@ -60,7 +60,9 @@ func New(launch wire.Launch, p Program, log *slog.Logger) *Holder {
 		end:      make(chan struct{}),
 		pressure: pressure{grown: make(chan struct{}, 1), next: smallRing},
 	}
-	if launch.PTY { // ^C and ^\ are typed
+	if launch.PTY {
+		h.noteSizeLocked(launch.Size)
+		// ^C and ^\ are typed
 		h.life.requested[syscall.SIGINT], h.life.requested[syscall.SIGQUIT] = true, true
 	}
 	return h

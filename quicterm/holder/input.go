@@ -88,7 +88,7 @@ func (h *Holder) handleUrgentLocked(f buffer.Frame) {
 	switch f.Type {
 	case wire.Resize:
 		if size, err := wire.ParseSize(f.Payload); err == nil {
-			h.program.Resize(size)
+			h.resizeLocked(size)
 		}
 	case wire.Signal:
 		sig, ok := signals[string(f.Payload)]
@@ -104,6 +104,22 @@ func (h *Holder) handleUrgentLocked(f buffer.Frame) {
 	case wire.Closed:
 		h.closeOutputLocked(f.Payload)
 	}
+}
+
+// resizeLocked gives the terminal another size. What the program draws for it is behind the
+// size in the log.
+func (h *Holder) resizeLocked(size wire.Size) {
+	if h.launch.PTY && size != h.program.Size() && !h.life.exited {
+		h.noteSizeLocked(size)
+	}
+	h.program.Resize(size)
+}
+
+// noteSizeLocked appends the size of the terminal to the log. It does not wait for clients.
+func (h *Holder) noteSizeLocked(size wire.Size) {
+	h.ring.Append(wire.Resize, size.Append(nil))
+	h.grownLocked()
+	h.clients.appended(time.Now())
 }
 
 // closeOutputLocked closes one of the program's output streams, which the client does

@@ -51,7 +51,7 @@ func TestMemoryByAccount(t *testing.T) {
 // the account's own holders claim, each counts as one buffer at most.
 func TestClaimsAreClamped(t *testing.T) {
 	onHostile(t, func(h *host, bad *hostile) {
-		h.server.memory.limit = 3*int64(h.settings.BufferSize.Bytes) + 1
+		h.server.memory.limit = 3*int64(h.settings.BufferSize.Bytes) + 1<<20
 		for range 3 {
 			bad.state(t, func(s *wire.State, _ *wire.Info) { s.Memory = 1<<64 - 1 })
 		}
