@@ -160,6 +160,9 @@ func warnUnprotected(e *auth.UnprotectedError) {
 // askingAgain says why a client still tries to attach.
 const askingAgain = "the connection was lost before %s answered; asking again for %v at most"
 
+// recordingIsLarger warns that a recording is of a larger terminal than ours.
+const recordingIsLarger = "[qt: the recording is of a terminal with %d columns and %d rows; this one has %d and %d]"
+
 // detached says that the session continues without this client.
 func detached(resume string) string { return "detached; resume with: " + resume }
 
