@@ -82,8 +82,12 @@ var packages = []struct {
 	{path: "quicterm/proxy", role: "TCP connections through a proxy; knows nothing of what they are for"},
 	{path: "quicterm/version", role: "the version of the programs"},
 	{
-		path: "quicterm/vt", role: "splits terminal output at control sequences; knows no terminal",
+		path: "quicterm/vt", role: "finds the control sequences in terminal output; knows no terminal",
 		tests: "pgregory.net/rapid",
+	},
+	{
+		path: "quicterm/screen", role: "what a terminal shows; pure, a holder and a client each have one",
+		imports: "quicterm/vt github.com/clipperhouse/displaywidth",
 	},
 	{
 		path: "quicterm/session", role: "one end of a session; pure, takes the time as an argument",
@@ -275,7 +279,7 @@ var packages = []struct {
 // package outside the standard library that they depend on imports it.
 var barriers = []struct{ from, reach, why string }{
 	{
-		"buffer migrate quicterm/asciicast quicterm/session quicterm/vt",
+		"buffer migrate quicterm/asciicast quicterm/session quicterm/screen quicterm/vt",
 		"context crypto/tls log log/slog math/rand net os os/exec sync syscall",
 		"it is pure: its caller owns sockets, files, goroutines, clocks and chance, so that tests simulate days in milliseconds",
 	},
@@ -311,8 +315,8 @@ var barriers = []struct{ from, reach, why string }{
 	},
 	{
 		"cmd/qtd",
-		"migrate quicterm/client quicterm/vt",
-		"a server follows its clients: it chooses no path and shows no terminal",
+		"migrate quicterm/client",
+		"a server follows its clients: it chooses no path",
 	},
 }
 

@@ -1,0 +1,78 @@
+package screen
+
+// A buffer is the main or the alternate screen. Its rows are a ring, so that scrolling
+// the whole screen moves no cells.
+type buffer struct {
+	ring  []row
+	first int // index of the top row
+
+	top, bottom int // the scroll region, both within
+	left, right int // the columns of it, both within
+
+	saved    cursor
+	keyboard keyboard
+}
+
+// A cursor is what DECSC saves.
+type cursor struct {
+	x, y     int
+	pen      Style
+	charsets charsets
+}
+
+func newBuffer(cols, rows int) *buffer {
+	b := &buffer{ring: make([]row, rows), bottom: rows - 1, right: cols - 1}
+	cells := make([]cell, cols*rows)
+	for i := range b.ring {
+		b.ring[i].cells = cells[i*cols : (i+1)*cols : (i+1)*cols]
+	}
+	return b
+}
+
+// row returns the row y from the top.
+func (b *buffer) row(y int) *row {
+	i := b.first + y
+	if i >= len(b.ring) {
+		i -= len(b.ring)
+	}
+	return &b.ring[i]
+}
+
+// rotate moves the rows from top to bottom up by n, so that the top n come to the bottom.
+func (b *buffer) rotate(top, bottom, n int) {
+	height := bottom - top + 1
+	if height == len(b.ring) {
+		b.first = (b.first + n + len(b.ring)) % len(b.ring)
+		return
+	}
+	if n < 0 {
+		for range -n {
+			last := *b.row(bottom)
+			for y := bottom; y > top; y-- {
+				*b.row(y) = *b.row(y - 1)
+			}
+			*b.row(top) = last
+		}
+		return
+	}
+	if n == 1 {
+		first := *b.row(top)
+		for y := top; y < bottom; y++ {
+			*b.row(y) = *b.row(y + 1)
+		}
+		*b.row(bottom) = first
+		return
+	}
+	moved := make([]row, height)
+	for i := range moved {
+		moved[i] = *b.row(top + (i+n)%height)
+	}
+	for i := range moved {
+		*b.row(top + i) = moved[i]
+	}
+}
+
+// whole reports whether the scroll region is the whole screen.
+func (b *buffer) whole(cols int) bool {
+	return b.top == 0 && b.bottom == len(b.ring)-1 && b.left == 0 && b.right == cols-1
+}

@@ -1,0 +1,70 @@
+package screen
+
+// A Row is a row of the screen or of the scrollback. It is valid until the Screen changes.
+type Row struct {
+	s *Screen
+	r row
+}
+
+// A Cell is what a column shows.
+type Cell struct {
+	Text  string // a character with its combining marks; empty in a blank
+	Width int    // 0 for the second column of a wide character, else 1 or 2
+	Style Style
+}
+
+// Row returns the row y of the screen. y < 0 is the scrollback, of which -1 is the newest row. If there
+// is no such row, it returns an empty one.
+func (s *Screen) Row(y int) Row {
+	if y < 0 {
+		return s.historyRow(s.history.lines + y)
+	}
+	if y >= s.rows {
+		return Row{s: s}
+	}
+	return Row{s, *s.buf.row(y)}
+}
+
+// MainRow returns the row y of the main screen, also while the alternate screen is shown.
+func (s *Screen) MainRow(y int) Row {
+	if y < 0 || y >= s.rows {
+		return Row{s: s}
+	}
+	return Row{s, *s.main.row(y)}
+}
+
+// historyRow returns the row i after the oldest one of the scrollback.
+func (s *Screen) historyRow(i int) Row {
+	if i < 0 || i >= s.history.lines {
+		return Row{s: s}
+	}
+	b, k := s.history.find(i)
+	return Row{s, s.history.unpack(s, b, k, s.cols)}
+}
+
+// Lines returns the number of rows of the scrollback.
+func (s *Screen) Lines() int { return s.history.lines }
+
+// Len returns the number of columns.
+func (r Row) Len() int { return len(r.r.cells) }
+
+// Wrapped reports whether the row continues the one above.
+func (r Row) Wrapped() bool { return r.r.wrapped }
+
+// Line returns the id of the line that the row belongs to. It stays the same while the line scrolls
+// and when a resize wraps it differently.
+func (r Row) Line() uint64 { return r.r.line }
+
+// Cell returns the cell of the column x.
+func (r Row) Cell(x int) Cell {
+	c := r.r.cells[x]
+	var buf [maxCluster]byte
+	out := Cell{Text: string(r.s.clusters.appendText(buf[:0], c)), Width: 1, Style: r.s.styles.get(c.style())}
+	switch {
+	case c&wideFlag != 0:
+		out.Width = 2
+	case c&spacerFlag != 0:
+		out.Width = 0
+	}
+	return out
+}

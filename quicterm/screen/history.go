@@ -1,0 +1,206 @@
+package screen
+
+import (
+	"encoding/binary"
+	"unicode/utf8"
+)
+
+// A history keeps the rows that left the main screen at its top, packed: for each run of
+// cells of one style the style's id, the number of bytes of its text, and the text, in
+// which a zero byte is a blank. Rows are packed into blocks, of which the oldest goes as
+// soon as no row of it is wanted.
+type history struct {
+	blocks []*block
+	gone   int // rows of the first block that were dropped
+	lines  int // rows
+	bytes  int // taken by blocks
+}
+
+type block struct {
+	data []byte
+	rows []packed
+}
+
+type packed struct {
+	end     uint32 // of the row in data
+	wrapped bool
+	line    uint64
+}
+
+const (
+	// blockBytes is the size of a block. A row that is longer has a block of its own.
+	blockBytes = 16 << 10
+	// packedBytes is the size of a packed, for the limit.
+	packedBytes = 16
+)
+
+func (h *history) clear() { *h = history{} }
+
+// push adds a row at the end, and drops the oldest ones beyond the limits.
+func (h *history) push(s *Screen, r *row) {
+	data := s.packed[:0]
+	n := len(r.cells)
+	for n > 0 && r.cells[n-1] == 0 {
+		n--
+	}
+	for x := 0; x < n; {
+		id := r.cells[x].style()
+		data = binary.AppendUvarint(data, uint64(id))
+		mark := len(data)
+		data = append(data, 0)
+		for ; x < n && r.cells[x].style() == id; x++ {
+			switch c := r.cells[x]; {
+			case c&spacerFlag != 0:
+			case c&contentMask < utf8.RuneSelf:
+				data = append(data, byte(c))
+			default:
+				data = s.clusters.appendText(data, c)
+			}
+		}
+		data = setLength(data, mark)
+	}
+	s.packed = data
+
+	b := h.last()
+	if b == nil || len(b.data)+len(data) > cap(b.data) {
+		b = &block{data: make([]byte, 0, max(h.blockSize(), len(data)))}
+		h.blocks = append(h.blocks, b)
+		h.bytes += cap(b.data)
+	}
+	b.data = append(b.data, data...)
+	b.rows = append(b.rows, packed{end: uint32(len(b.data)), wrapped: r.wrapped, line: r.line})
+	h.lines++
+	h.trim(s.limits)
+}
+
+// blockSize lets the history of a session that prints little stay small.
+func (h *history) blockSize() int {
+	if len(h.blocks) == 0 {
+		return blockBytes / 8
+	}
+	return blockBytes
+}
+
+// setLength writes the length of the text after mark into the byte at mark: it moves the text
+// if the length needs more.
+func setLength(data []byte, mark int) []byte {
+	n := len(data) - mark - 1
+	if n < 0x80 {
+		data[mark] = byte(n)
+		return data
+	}
+	var length [binary.MaxVarintLen64]byte
+	size := binary.PutUvarint(length[:], uint64(n))
+	data = append(data, length[:size-1]...)
+	copy(data[mark+size:], data[mark+1:mark+1+n])
+	copy(data[mark:], length[:size])
+	return data
+}
+
+func (h *history) last() *block {
+	if len(h.blocks) == 0 {
+		return nil
+	}
+	return h.blocks[len(h.blocks)-1]
+}
+
+// trim drops the oldest rows beyond the limits.
+func (h *history) trim(l Limits) {
+	for h.lines > l.Lines {
+		h.drop(1)
+	}
+	for h.size() > l.Bytes && len(h.blocks) > 1 {
+		h.drop(len(h.blocks[0].rows) - h.gone)
+	}
+}
+
+func (h *history) size() int { return h.bytes + packedBytes*h.lines }
+
+// drop forgets the n oldest rows, which are in the first block.
+func (h *history) drop(n int) {
+	h.lines -= n
+	h.gone += n
+	if b := h.blocks[0]; h.gone == len(b.rows) {
+		h.bytes -= cap(b.data)
+		h.blocks[0] = nil
+		h.blocks = h.blocks[1:]
+		h.gone = 0
+	}
+}
+
+// pop removes the newest row and unpacks it.
+func (h *history) pop(s *Screen, cols int) row {
+	b := h.last()
+	r := h.unpack(s, b, len(b.rows)-1, cols)
+	b.rows = b.rows[:len(b.rows)-1]
+	b.data = b.data[:b.start(len(b.rows))]
+	h.lines--
+	if len(b.rows) == 0 || len(h.blocks) == 1 && len(b.rows) == h.gone {
+		h.bytes -= cap(b.data)
+		h.blocks = h.blocks[:len(h.blocks)-1]
+		if len(h.blocks) == 0 {
+			h.gone = 0
+		}
+	}
+	return r
+}
+
+// start returns where a row begins in data.
+func (b *block) start(i int) uint32 {
+	if i == 0 {
+		return 0
+	}
+	return b.rows[i-1].end
+}
+
+// find returns the block and the index there of the row that is i after the oldest one.
+func (h *history) find(i int) (*block, int) {
+	i += h.gone
+	for _, b := range h.blocks {
+		if i < len(b.rows) {
+			return b, i
+		}
+		i -= len(b.rows)
+	}
+	return nil, 0
+}
+
+// unpack returns a row with at least cols cells.
+func (h *history) unpack(s *Screen, b *block, i, cols int) row {
+	r := row{cells: make([]cell, 0, cols), wrapped: b.rows[i].wrapped, line: b.rows[i].line}
+	eachRun(b.data[b.start(i):b.rows[i].end], func(id styleID, text []byte) {
+		for len(text) > 0 {
+			c, size := utf8.DecodeRune(text)
+			text = text[size:]
+			width := runeWidth(c)
+			if n := len(r.cells); width == 0 && n > 0 {
+				if r.cells[n-1]&spacerFlag != 0 {
+					n--
+				}
+				r.cells[n-1] = s.clusters.add(r.cells[n-1], c)
+				continue
+			}
+			r.cells = append(r.cells, newCell(c, id))
+			if width == 2 {
+				r.cells[len(r.cells)-1] |= wideFlag
+				r.cells = append(r.cells, blank(id)|spacerFlag)
+			}
+		}
+	})
+	for len(r.cells) < cols {
+		r.cells = append(r.cells, 0)
+	}
+	return r
+}
+
+// eachRun calls f for the runs of a packed row.
+func eachRun(data []byte, f func(id styleID, text []byte)) {
+	for len(data) > 0 {
+		id, n := binary.Uvarint(data)
+		data = data[n:]
+		length, n := binary.Uvarint(data)
+		data = data[n:]
+		f(styleID(id), data[:length])
+		data = data[length:]
+	}
+}

@@ -1,0 +1,217 @@
+package screen
+
+// modes are the modes that are on.
+type modes uint32
+
+const (
+	modeCursorKeys modes = 1 << iota
+	modeReverse
+	modeOrigin
+	modeWrap
+	modeBlink
+	modeCursor
+	modeReverseWrap
+	modeKeypad
+	modeMargins
+	modeFocus
+	modePaste
+	modeSync
+	modeColorScheme
+	modeSizeReports
+	modeInsert
+	modeNewLine
+
+	usualModes = modeWrap | modeCursor
+)
+
+// privateModes are DEC's private modes by their numbers.
+var privateModes = []struct {
+	number int
+	mode   modes
+}{
+	{1, modeCursorKeys}, {5, modeReverse}, {6, modeOrigin}, {7, modeWrap}, {12, modeBlink},
+	{25, modeCursor}, {45, modeReverseWrap}, {66, modeKeypad}, {69, modeMargins},
+	{1004, modeFocus}, {2004, modePaste}, {2026, modeSync}, {2031, modeColorScheme}, {2048, modeSizeReports},
+}
+
+// A mouse is what the terminal reports of the mouse.
+type mouse struct {
+	tracking int // 9, 1000, 1002 or 1003, or 0
+	encoding int // 1005, 1006, 1015 or 1016, or 0
+}
+
+// savedModes are those that XTSAVE saved.
+type savedModes struct {
+	modes     modes
+	mouse     mouse
+	alternate bool
+}
+
+func privateMode(number int) modes {
+	for _, m := range privateModes {
+		if m.number == number {
+			return m.mode
+		}
+	}
+	return 0
+}
+
+func (s *Screen) setModes(m modes, on bool) {
+	if on {
+		s.modes |= m
+	} else {
+		s.modes &^= m
+	}
+}
+
+// setMode is SM and RM.
+func (s *Screen) setMode(number int, on bool) {
+	switch number {
+	case 4:
+		s.setModes(modeInsert, on)
+	case 20:
+		s.setModes(modeNewLine, on)
+	}
+}
+
+// setPrivateMode is DECSET and DECRST.
+func (s *Screen) setPrivateMode(number int, on bool) {
+	switch number {
+	case 2:
+		if on {
+			s.charsets.g = [4]byte{}
+		}
+	case 9, 1000, 1002, 1003:
+		s.mouse.tracking = 0
+		if on {
+			s.mouse.tracking = number
+		}
+	case 1005, 1006, 1015, 1016:
+		s.mouse.encoding = 0
+		if on {
+			s.mouse.encoding = number
+		}
+	case 47, 1047, 1048, 1049:
+		s.setAlternate(number, on)
+	default:
+		s.setModes(privateMode(number), on)
+	}
+	switch number {
+	case 6:
+		s.moveTo(0, 0)
+	case 69:
+		s.buf.left, s.buf.right = 0, s.cols-1
+	}
+}
+
+// setAlternate shows the alternate or the main screen. 1049 saves and restores the cursor
+// as well, and 1048 does only that.
+func (s *Screen) setAlternate(number int, on bool) {
+	if on {
+		if number >= 1048 {
+			s.saveCursor()
+		}
+		if number != 1048 && !s.Alternate() {
+			if s.alt == nil {
+				s.alt = newBuffer(s.cols, s.rows)
+			}
+			c := s.eraser()
+			for y := range s.rows {
+				r := s.alt.row(y)
+				r.fill(c)
+				r.wrapped, r.line = false, s.newLine()
+			}
+			s.alt.top, s.alt.bottom, s.alt.left, s.alt.right = 0, s.rows-1, 0, s.cols-1
+			s.buf = s.alt
+		}
+		return
+	}
+	if number != 1048 {
+		s.buf = s.main
+	}
+	if number >= 1048 {
+		s.restoreCursor()
+	}
+}
+
+// savePrivateMode is XTSAVE.
+func (s *Screen) savePrivateMode(number int) {
+	saved := &s.savedModes
+	switch number {
+	case 9, 1000, 1002, 1003:
+		saved.mouse.tracking = s.mouse.tracking
+	case 1005, 1006, 1015, 1016:
+		saved.mouse.encoding = s.mouse.encoding
+	case 47, 1047, 1049:
+		saved.alternate = s.Alternate()
+	default:
+		m := privateMode(number)
+		saved.modes = saved.modes&^m | s.modes&m
+	}
+}
+
+// restorePrivateMode is XTRESTORE.
+func (s *Screen) restorePrivateMode(number int) {
+	saved := &s.savedModes
+	switch number {
+	case 9, 1000, 1002, 1003:
+		s.mouse.tracking = saved.mouse.tracking
+	case 1005, 1006, 1015, 1016:
+		s.mouse.encoding = saved.mouse.encoding
+	case 47, 1047, 1049:
+		s.setPrivateMode(number, saved.alternate)
+	default:
+		if m := privateMode(number); m != 0 {
+			s.setPrivateMode(number, saved.modes&m != 0)
+		}
+	}
+}
+
+// A keyboard is the state of kitty's keyboard flags on one screen.
+type keyboard struct {
+	flags int
+	stack []int // flags below
+}
+
+const (
+	maxKeyboards  = 16 // entries of the stack; the oldest one is lost
+	keyboardFlags = 31 // those that the protocol defines
+)
+
+func (k *keyboard) push(flags int) {
+	if len(k.stack) == maxKeyboards {
+		k.stack = append(k.stack[:0], k.stack[1:]...)
+	}
+	k.stack = append(k.stack, k.flags)
+	k.flags = flags & keyboardFlags
+}
+
+func (k *keyboard) pop(n int) {
+	for range min(n, maxKeyboards) {
+		k.flags = 0
+		if top := len(k.stack) - 1; top >= 0 {
+			k.flags, k.stack = k.stack[top], k.stack[:top]
+		}
+	}
+}
+
+func (k *keyboard) set(flags, how int) {
+	flags &= keyboardFlags
+	switch how {
+	case 2:
+		k.flags |= flags
+	case 3:
+		k.flags &^= flags
+	default:
+		k.flags = flags
+	}
+}
+
+// softReset is DECSTR.
+func (s *Screen) softReset() {
+	s.modes = s.modes&(modeBlink|modeNewLine) | usualModes
+	s.buf.top, s.buf.bottom, s.buf.left, s.buf.right = 0, s.rows-1, 0, s.cols-1
+	s.setPen(Style{})
+	s.charsets = charsets{}
+	s.buf.saved = cursor{}
+}

@@ -1,0 +1,232 @@
+package screen
+
+// margins reports whether the scroll region does not have the whole width.
+func (s *Screen) margins() bool { return s.buf.left > 0 || s.buf.right < s.cols-1 }
+
+// rightEdge returns the column after the last one that characters reach.
+func (s *Screen) rightEdge() int {
+	if s.x <= s.buf.right+1 {
+		return s.buf.right + 1
+	}
+	return s.cols
+}
+
+// leftEdge returns the column where a wrapped line continues.
+func (s *Screen) leftEdge() int {
+	if s.x > s.buf.left {
+		return s.buf.left
+	}
+	return 0
+}
+
+// lineStart returns the column where CR goes.
+func (s *Screen) lineStart() int { return s.leftEdge() }
+
+// clamp moves the cursor onto the screen: in origin mode into the scroll region.
+func (s *Screen) clamp() {
+	left, right, top, bottom := 0, s.cols-1, 0, s.rows-1
+	if s.modes&modeOrigin != 0 {
+		left, right, top, bottom = s.buf.left, s.buf.right, s.buf.top, s.buf.bottom
+	}
+	s.x = min(max(s.x, left), right)
+	s.y = min(max(s.y, top), bottom)
+}
+
+// moveTo moves the cursor: in origin mode, relative to the scroll region.
+func (s *Screen) moveTo(x, y int) {
+	if s.modes&modeOrigin != 0 {
+		x += s.buf.left
+		y += s.buf.top
+	}
+	s.x, s.y = x, y
+	s.clamp()
+}
+
+func (s *Screen) moveToColumn(x int) {
+	if s.modes&modeOrigin != 0 {
+		x += s.buf.left
+	}
+	s.x = x
+	s.clamp()
+}
+
+func (s *Screen) moveToRow(y int) {
+	if s.modes&modeOrigin != 0 {
+		y += s.buf.top
+	}
+	s.y = y
+	s.clamp()
+}
+
+// moveBy moves the cursor, up to the edge of the screen or a margin.
+func (s *Screen) moveBy(dx, dy int) {
+	s.clamp()
+	x := s.x + dx
+	switch {
+	case dx > 0 && s.x <= s.buf.right:
+		x = min(x, s.buf.right)
+	case dx < 0 && s.x >= s.buf.left:
+		x = max(x, s.buf.left)
+	}
+	s.x, s.y = x, s.y+dy
+	s.clamp()
+}
+
+func (s *Screen) moveUp(n int) {
+	if s.y >= s.buf.top {
+		n = min(n, s.y-s.buf.top)
+	}
+	s.moveBy(0, -n)
+}
+
+func (s *Screen) moveDown(n int) {
+	if s.y <= s.buf.bottom {
+		n = min(n, s.buf.bottom-s.y)
+	}
+	s.moveBy(0, n)
+}
+
+// backspace moves to the left: with reverse wrap, from the start of a continued row to the
+// end of the one above.
+func (s *Screen) backspace() {
+	if s.modes&modeReverseWrap == 0 {
+		s.clamp()
+		if s.x > 0 {
+			s.x--
+		}
+		return
+	}
+	r := s.buf.row(s.y)
+	switch {
+	case s.x > 0:
+		s.x--
+	case s.y > s.buf.top && s.y <= s.buf.bottom && r.wrapped:
+		s.unwrap(r)
+		s.y--
+		s.x = s.cols - 1
+		if r = s.buf.row(s.y); r.cells[s.x]&(contentMask|spacerFlag) == 0 {
+			s.x-- // a wide character did not fit
+		}
+	}
+	s.clamp()
+}
+
+// unwrap makes a row the start of a line of its own.
+func (s *Screen) unwrap(r *row) {
+	if r.wrapped {
+		r.wrapped, r.line = false, s.newLine()
+	}
+}
+
+// lineFeed moves down, and scrolls at the bottom of the scroll region.
+func (s *Screen) lineFeed() {
+	switch {
+	case s.y == s.buf.bottom:
+		s.scrollUp(1)
+	case s.y < s.rows-1:
+		s.y++
+		s.unwrap(s.buf.row(s.y))
+	}
+	if s.x >= s.cols {
+		s.x = s.cols - 1
+	}
+}
+
+// index is IND. Unlike a line feed it leaves a continued row one.
+func (s *Screen) index() {
+	s.clamp()
+	if s.y == s.buf.bottom {
+		s.scrollUp(1)
+	} else if s.y < s.rows-1 {
+		s.y++
+	}
+}
+
+func (s *Screen) reverseIndex() {
+	s.clamp()
+	if s.y == s.buf.top {
+		s.shiftDown(s.buf.top, 1, s.eraser())
+	} else if s.y > 0 {
+		s.y--
+	}
+}
+
+// backIndex is DECBI.
+func (s *Screen) backIndex() {
+	if s.x == s.buf.left {
+		s.scrollRight(1)
+	} else if s.x > 0 {
+		s.x--
+	}
+}
+
+// forwardIndex is DECFI.
+func (s *Screen) forwardIndex() {
+	s.clamp()
+	if s.x == s.buf.right {
+		s.scrollLeft(1)
+	} else if s.x < s.cols-1 {
+		s.x++
+	}
+}
+
+func (s *Screen) saveCursor() {
+	s.buf.saved = cursor{x: s.x, y: s.y, pen: s.pen, charsets: s.charsets}
+}
+
+func (s *Screen) restoreCursor() {
+	c := s.buf.saved
+	s.x, s.y, s.charsets = c.x, c.y, c.charsets
+	c.pen.Link = s.pen.Link
+	s.setPen(c.pen)
+	s.clamp()
+}
+
+const tabWidth = 8
+
+func defaultTabs(cols int) []bool {
+	tabs := make([]bool, cols)
+	for x := 0; x < cols; x += tabWidth {
+		tabs[x] = true
+	}
+	return tabs
+}
+
+// tab moves n stops to the right.
+func (s *Screen) tab(n int) {
+	for ; n > 0 && s.x < s.cols-1; n-- {
+		s.x++
+		for s.x < s.cols-1 && !s.tabs[s.x] {
+			s.x++
+		}
+	}
+}
+
+// backTab moves n stops to the left.
+func (s *Screen) backTab(n int) {
+	if s.x >= s.cols {
+		return
+	}
+	for ; n > 0 && s.x > 0; n-- {
+		s.x--
+		for s.x > 0 && !s.tabs[s.x] {
+			s.x--
+		}
+	}
+}
+
+func (s *Screen) setTab() {
+	if s.x < s.cols {
+		s.tabs[s.x] = true
+	}
+}
+
+// clearTabs is TBC.
+func (s *Screen) clearTabs(which int) {
+	switch {
+	case which == 0 && s.x < s.cols:
+		s.tabs[s.x] = false
+	case which == 3:
+		clear(s.tabs)
+	}
+}

@@ -1,0 +1,184 @@
+package screen
+
+import (
+	"strconv"
+	"strings"
+)
+
+// colors are the colours that the program changed: the specification by the number
+// of the OSC that sets it, with the index for OSC 4 as in "4;1".
+type colors map[string]string
+
+const (
+	maxColor  = 64 // bytes of a colour's specification
+	maxTitle  = 1 << 10
+	maxTitles = 10 // xterm's stack
+)
+
+// String obeys OSC. Other strings are images and settings, which are skipped.
+func (h *handler) String(kind byte, data []byte, whole bool) {
+	s := (*Screen)(h)
+	s.repeat = false
+	if kind == ']' && whole {
+		s.command(string(data))
+	}
+}
+
+func (s *Screen) command(text string) {
+	number, value, _ := strings.Cut(text, ";")
+	n, err := strconv.Atoi(number)
+	if err != nil {
+		return
+	}
+	switch n {
+	case 0, 2:
+		s.setTitle(value)
+	case 4:
+		s.setPalette(value)
+	case 7:
+		s.directory = value
+	case 8:
+		s.setLink(value)
+	case 10, 11, 12, 13, 14, 17, 19: // a list of colours, for this number and the next ones
+		for spec := range strings.SplitSeq(value, ";") {
+			if n > 19 {
+				break
+			}
+			s.setColor(strconv.Itoa(n), spec)
+			n++
+		}
+	case 104:
+		s.resetPalette(value)
+	case 110, 111, 112, 113, 114, 117, 119:
+		delete(s.colors, strconv.Itoa(n-100))
+	}
+}
+
+func (s *Screen) setTitle(title string) {
+	if len(title) > maxTitle {
+		title = strings.ToValidUTF8(title[:maxTitle], "")
+	}
+	s.title = title
+}
+
+// windowOperation is XTWINOPS, of which 22 and 23 push and pop the title.
+func (s *Screen) windowOperation(operation, which int) {
+	if which != 0 && which != 2 {
+		return // the icon's name
+	}
+	n := len(s.titles)
+	switch {
+	case operation == 22:
+		if n == maxTitles {
+			s.titles = append(s.titles[:0], s.titles[1:]...)
+		}
+		s.titles = append(s.titles, s.title)
+	case operation == 23 && n > 0:
+		s.title, s.titles = s.titles[n-1], s.titles[:n-1]
+	}
+}
+
+// setPalette obeys pairs of an index and a colour.
+func (s *Screen) setPalette(pairs string) {
+	list := strings.Split(pairs, ";")
+	for i := 0; i+1 < len(list); i += 2 {
+		if index, err := strconv.ParseUint(list[i], 10, 8); err == nil {
+			s.setColor("4;"+strconv.FormatUint(index, 10), list[i+1])
+		}
+	}
+}
+
+func (s *Screen) resetPalette(indices string) {
+	for key := range s.colors {
+		if indices == "" && strings.HasPrefix(key, "4;") {
+			delete(s.colors, key)
+		}
+	}
+	for index := range strings.SplitSeq(indices, ";") {
+		delete(s.colors, "4;"+index)
+	}
+}
+
+func (s *Screen) setColor(key, spec string) {
+	if spec == "" || spec == "?" || len(spec) > maxColor {
+		return
+	}
+	if s.colors == nil {
+		s.colors = make(colors)
+	}
+	s.colors[key] = spec
+}
+
+// A Hyperlink is the target of a Link.
+type Hyperlink struct {
+	URI        string
+	Parameters string // as OSC 8 has them, with an id
+}
+
+// links are the hyperlinks by Link.
+type links struct {
+	list []Hyperlink // index 0 is not used
+	ids  map[Hyperlink]Link
+	free []Link
+}
+
+// maxLinks bounds the hyperlinks on the screen and in the scrollback. Further ones are
+// shown as text.
+const maxLinks = 1024
+
+// Hyperlink returns what a Link stands for.
+func (s *Screen) Hyperlink(l Link) Hyperlink {
+	if int(l) >= len(s.links.list) {
+		return Hyperlink{}
+	}
+	return s.links.list[l]
+}
+
+// setLink obeys OSC 8.
+func (s *Screen) setLink(value string) {
+	parameters, uri, found := strings.Cut(value, ";")
+	if !found {
+		return
+	}
+	pen := s.pen
+	pen.Link = 0
+	if uri != "" {
+		pen.Link = s.links.add(Hyperlink{URI: uri, Parameters: strings.TrimSpace(parameters)})
+	}
+	s.setPen(pen)
+}
+
+func (l *links) add(h Hyperlink) Link {
+	if id, ok := l.ids[h]; ok {
+		return id
+	}
+	if l.ids == nil {
+		l.ids, l.list = make(map[Hyperlink]Link), make([]Hyperlink, 1)
+	}
+	var id Link
+	switch n := len(l.free); {
+	case n > 0:
+		id, l.free = l.free[n-1], l.free[:n-1]
+	case len(l.list) > maxLinks:
+		return 0
+	default:
+		id = Link(len(l.list))
+		l.list = append(l.list, Hyperlink{})
+	}
+	l.list[id], l.ids[h] = h, id
+	return id
+}
+
+func (l *links) size() int { return len(l.list) - len(l.free) }
+
+// sweep frees the links that are not in use.
+func (l *links) sweep(used []bool) {
+	l.free = l.free[:0]
+	for id := len(l.list) - 1; id > 0; id-- {
+		if !used[id] {
+			delete(l.ids, l.list[id])
+			l.list[id] = Hyperlink{}
+			l.free = append(l.free, Link(id))
+		}
+	}
+}

@@ -1,0 +1,159 @@
+// Package screen is a terminal emulator without a terminal: it obeys the output of programs
+// and knows what a terminal would show.
+//
+// It follows xterm.js, with which its tests compare it. It never panics, whatever the input;
+// its memory is bounded by the size of the screen and by Limits; how the output is cut into
+// chunks makes no difference. It answers no queries and shows no images.
+//
+// A Screen has no goroutine and is not safe for concurrent use.
+package screen
+
+import "github.com/quicterm/quicterm/quicterm/vt"
+
+// Limits bound the scrollback. Zero values stand for the defaults.
+type Limits struct {
+	Lines int // rows of the main screen that have scrolled off, default 1000
+	Bytes int // what they take in memory, default 2 MiB
+}
+
+const (
+	defaultLines = 1000
+	defaultBytes = 2 << 20
+
+	// minCols is the smallest width: a wide character must fit.
+	minCols = 2
+	// maxCols and maxCells bound a screen: the size comes from a peer.
+	maxCols  = 4096
+	maxCells = 1 << 20
+)
+
+// A Screen is the state of a terminal.
+type Screen struct {
+	parser     vt.Parser
+	cols, rows int
+	limits     Limits
+
+	main, alt *buffer // alt is nil until a program uses it
+	buf       *buffer // the one that is shown
+	history   history
+	lastLine  uint64 // the newest line id
+
+	x, y     int // the cursor; x == cols while a wrap is pending
+	pen      Style
+	penID    styleID
+	penKnown bool    // penID is the pen's
+	eraseID  styleID // of blanks: the pen's background; valid with penKnown
+	styles   styles
+	clusters clusters
+	links    links
+
+	charsets   charsets
+	tabs       []bool // stops, by column
+	modes      modes
+	savedModes savedModes
+	mouse      mouse
+	modifyKeys int // xterm's modifyOtherKeys
+	shape      int // of the cursor, DECSCUSR
+	title      string
+	titles     []string // the stack
+	directory  string   // OSC 7
+	colors     colors
+	repeat     bool // the last thing was a character, which REP repeats
+
+	packed  []byte // for history.push
+	sweepAt int
+}
+
+// New returns a Screen of a terminal just after its reset.
+func New(cols, rows int, limits Limits) *Screen {
+	if limits.Lines <= 0 {
+		limits.Lines = defaultLines
+	}
+	if limits.Bytes <= 0 {
+		limits.Bytes = defaultBytes
+	}
+	s := &Screen{limits: limits}
+	s.cols, s.rows = clampSize(cols, rows)
+	s.reset()
+	return s
+}
+
+func clampSize(cols, rows int) (int, int) {
+	cols = min(max(cols, minCols), maxCols)
+	return cols, min(max(rows, 1), maxCells/cols)
+}
+
+// reset is RIS. The title stays.
+func (s *Screen) reset() {
+	s.main, s.alt = newBuffer(s.cols, s.rows), nil
+	s.buf = s.main
+	for y := range s.rows {
+		s.main.row(y).line = s.newLine()
+	}
+	s.history.clear()
+	s.styles, s.clusters, s.links = newStyles(), clusters{}, links{}
+	s.x, s.y = 0, 0
+	s.setPen(Style{})
+	s.charsets = charsets{}
+	s.tabs = defaultTabs(s.cols)
+	s.modes, s.savedModes = usualModes, savedModes{}
+	s.mouse, s.modifyKeys, s.shape = mouse{}, 0, 0
+	s.colors = nil
+	s.repeat = false
+}
+
+// Write obeys output of a program. It never fails.
+func (s *Screen) Write(b []byte) (int, error) {
+	s.parser.Parse(b, (*handler)(s))
+	s.sweep()
+	return len(b), nil
+}
+
+// Size returns the size, which is at least 2 columns and 1 row.
+func (s *Screen) Size() (cols, rows int) { return s.cols, s.rows }
+
+// Ground reports whether the output so far ends outside of a control sequence and of a character.
+func (s *Screen) Ground() bool { return s.parser.Ground() }
+
+// Title returns the window's title.
+func (s *Screen) Title() string { return s.title }
+
+// Alternate reports whether the alternate screen is shown.
+func (s *Screen) Alternate() bool { return s.buf != s.main }
+
+// Cursor returns the position of the cursor. x is the number of columns while the next
+// character goes to the next row.
+func (s *Screen) Cursor() (x, y int) { return s.x, s.y }
+
+// ClearHistory forgets the scrollback.
+func (s *Screen) ClearHistory() { s.history.clear() }
+
+// newLine returns a new line id.
+func (s *Screen) newLine() uint64 {
+	s.lastLine++
+	return s.lastLine
+}
+
+// setPen sets how the next characters look.
+func (s *Screen) setPen(style Style) {
+	s.pen, s.penKnown = style, false
+}
+
+// penStyle returns the ids of the pen and of blanks.
+func (s *Screen) penStyle() (pen, erase styleID) {
+	if !s.penKnown {
+		s.penID = s.styles.id(s.pen)
+		s.eraseID = s.styles.id(Style{Bg: s.pen.Bg})
+		s.penKnown = true
+	}
+	return s.penID, s.eraseID
+}
+
+// eraser returns a blank with the pen's background.
+func (s *Screen) eraser() cell {
+	_, id := s.penStyle()
+	return blank(id)
+}
+
+// A handler is a Screen as the parser sees it.
+type handler Screen
