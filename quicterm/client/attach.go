@@ -44,8 +44,13 @@ type Streams struct {
 	// what follows is live.
 	Replayed func()
 	// Lost is called with output that will never come, because it was skipped or is no longer
-	// kept. A session without a terminal ends after it.
+	// kept. If it has a Snapshot, that is what a terminal of the session's size needs in its
+	// place, if it was just reset. A session without a terminal ends after it.
 	Lost func(session.Gap)
+	// Began is called first, with such a snapshot in place of the output from before the attach.
+	Began func(snapshot []byte)
+	// Resized is called when the session's terminal has another size for the output that follows.
+	Resized func(wire.Size)
 	// Changed is called with the state of the link, by a goroutine of its own. States that
 	// come while it runs are left out, except the last.
 	Changed func(LinkState)
@@ -68,6 +73,8 @@ var (
 	ErrGone = errors.New("the session is gone")
 	// ErrLeft means that Leave was called: the session continues on the server.
 	ErrLeft = errors.New("left the session")
+	// ErrRole means that the server does not know the role that was asked for.
+	ErrRole = errors.New("the server's version does not know this way to attach")
 	// ErrLost means that output of a program without a terminal was lost.
 	ErrLost = errors.New("output was lost")
 )
@@ -92,7 +99,8 @@ type Session struct {
 	instance wire.InstanceID
 	first    *loggedIn // the carrier that the session began on
 
-	// For Run's goroutine alone:
+	// For Run's goroutine alone, once it runs:
+	begins   bool            // the output may begin with a snapshot that stands for no loss
 	exit     wire.ExitStatus // of the program
 	writeErr error           // the first error of writing output
 	merged   []byte          // frames of output that are written together
@@ -119,7 +127,8 @@ type Session struct {
 // Attach connects to the server and attaches to a session. The caller calls Run, which closes
 // the connection.
 //
-// Attach fills in the request's Instance if it has none. After a [BrokenOffError] the session
+// The request says which role the client gets, and what of the output from before.
+// Attach fills in its Instance if it has none. After a [BrokenOffError] the session
 // may have been made, or taken over. Another Attach with the same request gets that session,
 // and no other.
 func (c *Client) Attach(ctx context.Context, req *wire.Attach, streams Streams) (*Session, error) {
@@ -159,14 +168,20 @@ func (c *Client) Attach(ctx context.Context, req *wire.Attach, streams Streams) 
 		first.Close()
 		return nil, errors.New("the server's answer makes no sense")
 	}
+	if s.attached.Role != req.Role {
+		first.Close()
+		return nil, ErrRole
+	}
+	s.begins = req.Replay.Kind == wire.ReplayScreen && !s.attached.Created && s.attached.First == 1
 	s.endpoint = session.NewEndpoint(session.Config{
-		Log:       s.ring,
-		Acked:     1,
-		Next:      s.attached.First,
-		Offset:    s.attached.Offset,
-		Reorder:   c.cfg.Settings.ReorderWindow,
-		Window:    outputWindow,
-		DelayAcks: true,
+		Log:           s.ring,
+		Acked:         1,
+		Next:          s.attached.First,
+		Offset:        s.attached.Offset,
+		Reorder:       c.cfg.Settings.ReorderWindow,
+		Window:        outputWindow,
+		DelayAcks:     true,
+		TakeSnapshots: s.attached.PTY,
 	})
 	s.driver = driver.New(&s.gate, s.endpoint, s.receivedLocked)
 	s.driver.Compress(compression(c.cfg.Settings.Compression))
@@ -190,6 +205,9 @@ func (s *Session) Name() string { return s.attached.Name }
 
 // Created reports whether the session is new.
 func (s *Session) Created() bool { return s.attached.Created }
+
+// Size returns the size of the session's terminal at the attach, or zeros if that is not known.
+func (s *Session) Size() wire.Size { return s.attached.Size }
 
 // Run keeps the session connected and writes its output until it is over. It returns the
 // exit status of the program: 128 and the signal's number if a signal killed it. The end of

@@ -74,15 +74,12 @@ func (s *Session) replayUntil(from session.Delivered, aged uint64) {
 // stream is written together.
 func (s *Session) write(batch []session.Delivered) int {
 	d := batch[0]
+	begins := s.begins
+	s.begins = false
 	switch {
 	case d.Gap != nil:
 		s.attached.Trim = 0
-		if s.streams.Lost != nil {
-			s.streams.Lost(*d.Gap)
-		}
-		if !s.attached.PTY {
-			s.end(ErrLost)
-		}
+		s.showGap(*d.Gap, begins)
 		return 1
 	case d.Type == wire.Stdout || d.Type == wire.Stderr:
 		return s.writeOutput(batch)
@@ -92,10 +89,30 @@ func (s *Session) write(batch []session.Delivered) int {
 		if s.streams.InputClosed != nil {
 			s.streams.InputClosed()
 		}
+	case d.Type == wire.Resize:
+		if size, err := wire.ParseSize(d.Payload); err == nil && s.streams.Resized != nil {
+			s.streams.Resized(size)
+		}
 	case d.Type == wire.Exit:
 		s.exit = wire.ParseExitStatus(d.Payload)
 	}
 	return 1
+}
+
+// showGap handles a gap. If it begins the output and has a snapshot, nothing is lost.
+func (s *Session) showGap(g session.Gap, begins bool) {
+	if begins && g.Snapshot != nil {
+		if s.streams.Began != nil {
+			s.streams.Began(g.Snapshot)
+		}
+		return
+	}
+	if s.streams.Lost != nil {
+		s.streams.Lost(g)
+	}
+	if !s.attached.PTY {
+		s.end(ErrLost)
+	}
 }
 
 // writeOutput writes the first frames of a batch that are for the same stream.

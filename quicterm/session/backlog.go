@@ -19,9 +19,13 @@ func (e *Endpoint) PeerBacklog() uint64 {
 	return 0
 }
 
-// backlog returns how many bytes of frames are not yet sent on a carrier.
+// backlog returns how many bytes of frames, and of a snapshot, are not yet sent on a carrier.
 func (e *Endpoint) backlog(c *carrier) int {
-	return e.span(max(c.firstUnsent(), e.acked, e.first()), e.log.Next())
+	snapshot := 0
+	if c.gap != nil {
+		snapshot = len(c.gap.snapshot) - c.gap.sent
+	}
+	return snapshot + e.span(max(c.firstUnsent(), e.acked, e.first()), e.log.Next())
 }
 
 // backlogTime returns when to send an ack that tells of the backlog, or zero.

@@ -24,6 +24,7 @@ type carrier struct {
 	skippedBytes uint64         // in ranges that the peer knows of
 	aged         uint64         // the first frame that was not called old
 	cwnd         cwnd
+	gap          *outgoingGap // that is being sent, or was before another carrier brought more
 
 	// Datagrams.
 	datagramCursor uint64    // the first frame that was in no datagram
@@ -54,6 +55,8 @@ type carrier struct {
 	ackSentAt         time.Time // when the last ack was sent
 	sentConsumed      uint64    // the Consumed of that ack
 	sentBacklog       bool      // it told of a long backlog
+
+	parts []byte // of a snapshot whose gap has not come
 
 	unkeptBytes int // received and not kept, that the next kept frame may pin
 }

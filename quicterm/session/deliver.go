@@ -25,6 +25,10 @@ func (d Delivered) After() uint64 {
 type Gap struct {
 	From, To uint64 // the first and the last of them
 	Bytes    uint64 // of payload in them
+
+	// Snapshot is what a fresh receiver needs to be where it would be after them, or nil. It is
+	// the owner's: the peer's [Config.Snapshot] has made it.
+	Snapshot []byte
 }
 
 // Pending returns how many frames and gaps are delivered and not taken.
@@ -103,12 +107,22 @@ func (e *Endpoint) deliver() {
 }
 
 // deliverGap adds a gap to the pending frames. It joins two gaps that meet, so that
-// gaps alone never make the queue longer.
+// gaps alone never make the queue longer. One snapshot is pending at most, the last.
 func (e *Endpoint) deliverGap(g Gap) {
 	if n := len(e.pending); n > 0 && e.pending[n-1].Gap != nil {
 		before := e.pending[n-1].Gap
-		e.pending[n-1].Gap = &Gap{From: before.From, To: g.To, Bytes: before.Bytes + g.Bytes}
-		return
+		g.From, g.Bytes = before.From, before.Bytes+g.Bytes
+		if g.Snapshot == nil {
+			g.Snapshot = before.Snapshot
+		}
+		e.pending = e.pending[:n-1]
+	}
+	if g.Snapshot != nil {
+		for i, d := range e.pending {
+			if d.Gap != nil && d.Gap.Snapshot != nil {
+				e.pending[i].Gap = &Gap{From: d.Gap.From, To: d.Gap.To, Bytes: d.Gap.Bytes}
+			}
+		}
 	}
 	e.pending = append(e.pending, Delivered{Gap: &g})
 }

@@ -12,7 +12,8 @@
 //   - The stream is reliable and in order. It carries consecutive frames, the first of
 //     which is at most the next that the peer needs. It leaves out frames that the peer
 //     has acknowledged, and ranges that it replaces by a gap: frames that the ring
-//     has evicted, or that Skip dropped.
+//     has evicted, or that Skip dropped. A gap may have a snapshot, whose parts come on the
+//     stream before it.
 //   - Datagrams may be lost, duplicated and reordered. While all unacknowledged frames,
 //     the tail of the log, fit into one datagram, each datagram carries all of them, so
 //     that each repairs every loss before it. It is sent again until it is acknowledged.

@@ -30,6 +30,13 @@ type Config struct {
 	DelayAcks, PeerDelaysAcks bool
 	// TellAge tells the peer which frames were old when they were sent.
 	TellAge bool
+	// Snapshot returns a snapshot that takes the place of all frames before next, for a peer that
+	// cannot get them any more: at most MaxSnapshot bytes. It is called when a gap is due, and next
+	// must be at least the first frame that can still be sent. If that is not ready, the stream
+	// waits for Appended or SnapshotReady. Nil sends gaps without a snapshot.
+	Snapshot func() (next uint64, snapshot []byte, ready bool)
+	// TakeSnapshots makes this end accept snapshots. Else they are an error of the peer.
+	TakeSnapshots bool
 }
 
 // A CarrierID names a carrier of an endpoint. It is never used again.
@@ -74,6 +81,9 @@ type Endpoint struct {
 	notices     []buffer.Frame // to send on each carrier, also on those to come
 	ages        *ages          // of the frames of log, or nil
 
+	snapshot       func() (next uint64, snapshot []byte, ready bool)
+	awaitsSnapshot bool // it was not ready
+
 	// What the peer said about log.
 	acked        uint64    // the first frame that it has not received
 	consumed     uint64    // the first frame that it has not consumed
@@ -103,6 +113,7 @@ type Endpoint struct {
 
 	delayAcks      bool
 	peerDelaysAcks bool
+	takesSnapshots bool
 	counters       Counters
 }
 
@@ -128,6 +139,8 @@ func NewEndpoint(cfg Config) *Endpoint {
 		toConsume:      cfg.Next,
 		delayAcks:      cfg.DelayAcks,
 		peerDelaysAcks: cfg.PeerDelaysAcks,
+		snapshot:       cfg.Snapshot,
+		takesSnapshots: cfg.TakeSnapshots,
 		carriers:       make(map[CarrierID]*carrier),
 	}
 	if cfg.TellAge {
@@ -164,6 +177,7 @@ func (e *Endpoint) CountCorrupted() { e.counters.Corrupted++ }
 
 // Appended reports that frames were added to the log.
 func (e *Endpoint) Appended(now time.Time) {
+	e.awaitsSnapshot = false
 	if e.ages != nil {
 		e.ages.appended(now, e.log.Next())
 	}
@@ -179,7 +193,8 @@ func (e *Endpoint) Appended(now time.Time) {
 }
 
 // Skip drops all unsent frames except the last ones, from the frame on that holds the
-// first of the log's last bytes. The peer gets a gap in their place.
+// first of the log's last bytes. The peer gets a gap in their place, with a snapshot if there
+// is one. Before the first carrier, Skip makes the peer begin with that.
 func (e *Endpoint) Skip(last uint64) {
 	end := e.log.Offset(e.log.Next())
 	from := end - min(last, end)

@@ -17,6 +17,9 @@ func TestChaos(t *testing.T) {
 		w := newWorld(t, uint64(seed))
 		w.datagrams = seed%4 != 0
 		w.skips = seed%3 == 0
+		if seed%2 == 1 {
+			w.takeSnapshots()
+		}
 		w.chaos(steps)
 		if testing.Verbose() {
 			t.Logf("%d: %v", seed, w)
@@ -25,11 +28,14 @@ func TestChaos(t *testing.T) {
 }
 
 func FuzzChaos(f *testing.F) {
-	f.Add(uint64(1), uint16(300), true)
-	f.Add(uint64(2), uint16(300), false)
-	f.Fuzz(func(t *testing.T, seed uint64, steps uint16, datagrams bool) {
+	f.Add(uint64(1), uint16(300), true, false)
+	f.Add(uint64(2), uint16(300), false, true)
+	f.Fuzz(func(t *testing.T, seed uint64, steps uint16, datagrams, snapshots bool) {
 		w := newWorld(t, seed)
 		w.datagrams = datagrams
+		if w.skips = snapshots; snapshots {
+			w.takeSnapshots()
+		}
 		w.chaos(int(steps % 3000))
 	})
 }

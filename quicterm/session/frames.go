@@ -25,6 +25,8 @@ const (
 	Compressed  buffer.Type = 0x85 // whole frames, compressed
 
 	aged buffer.Type = 0x86 // the first frame of the log that is not old
+
+	snapshotPart buffer.Type = 0x87 // part of what the next gap on the stream has in place of frames
 )
 
 // What the first byte of a ping means. Others are taken for a probe.
@@ -96,7 +98,7 @@ const maxAckBytes = 7 * binary.MaxVarintLen64
 // parseAck decodes the payload of an ack. Bytes after it are ignored.
 func parseAck(b []byte) (ackInfo, error) {
 	var v [7]uint64
-	if err := uvarints(v[:], b); err != nil {
+	if _, err := uvarints(v[:], b); err != nil {
 		return ackInfo{}, fmt.Errorf("ack: %w", err)
 	}
 	if v[0] == 0 || v[1] >= v[0] {
@@ -111,30 +113,42 @@ func parseAck(b []byte) (ackInfo, error) {
 type gapInfo struct {
 	next   uint64 // the frame that comes next
 	offset uint64 // its offset in the log: the receiver computes how many bytes it misses
+
+	snapshot uint64 // bytes of the snapshot before it on the stream, 0 for none
 }
 
+// appendGap appends the payload of a gap to b: two varints, and a third if it has a snapshot.
 func appendGap(b []byte, g gapInfo) []byte {
 	b = binary.AppendUvarint(b, g.next)
-	return binary.AppendUvarint(b, g.offset)
+	b = binary.AppendUvarint(b, g.offset)
+	if g.snapshot > 0 {
+		b = binary.AppendUvarint(b, g.snapshot)
+	}
+	return b
 }
 
 // parseGap decodes the payload of a gap. Bytes after it are ignored.
 func parseGap(b []byte) (gapInfo, error) {
-	var v [2]uint64
-	if err := uvarints(v[:], b); err != nil {
+	var v [3]uint64
+	rest, err := uvarints(v[:2], b)
+	if err == nil && len(rest) > 0 {
+		_, err = uvarints(v[2:], rest)
+	}
+	if err != nil {
 		return gapInfo{}, fmt.Errorf("gap: %w", err)
 	}
-	return gapInfo{next: v[0], offset: v[1]}, nil
+	return gapInfo{next: v[0], offset: v[1], snapshot: v[2]}, nil
 }
 
-// uvarints decodes as many varints from the start of b as values has elements.
-func uvarints(values []uint64, b []byte) error {
+// uvarints decodes as many varints from the start of b as values has elements, and returns
+// what is behind them.
+func uvarints(values []uint64, b []byte) (rest []byte, err error) {
 	for i := range values {
 		v, size := binary.Uvarint(b)
 		if size <= 0 {
-			return fmt.Errorf("bad varint in %x", b)
+			return nil, fmt.Errorf("bad varint in %x", b)
 		}
 		values[i], b = v, b[size:]
 	}
-	return nil
+	return b, nil
 }

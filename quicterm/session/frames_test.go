@@ -57,6 +57,7 @@ var goldenPayloads = []struct {
 	{"aged", uint64(300), "ac02"},
 	{"gap", gapInfo{}, "00 00"},
 	{"gap", gapInfo{next: 300, offset: 1 << 20}, "ac02 808040"},
+	{"gap", gapInfo{next: 300, offset: 1 << 20, snapshot: 300}, "ac02 808040 ac02"},
 	{"gap", gapInfo{next: most, offset: most}, "ffffffffffffffffff01 ffffffffffffffffff01"},
 }
 
@@ -87,17 +88,25 @@ func TestPayloadsTruncatedAtEachByte(t *testing.T) {
 		c, b := codecs[g.codec], unhex(g.hex)
 		for n := range b {
 			_, err := c.parse(b[:n])
-			if ok := g.codec == "notice" && n > 0; ok != (err == nil) {
+			short := g.codec == "notice" && n > 0 || g.codec == "gap" && n == gapWithout(b)
+			if short != (err == nil) {
 				t.Errorf("the first %d bytes of %s %x: %v", n, g.codec, b, err)
 			}
 		}
-		if g.codec == "notice" {
+		if g.codec == "notice" || g.codec == "gap" && gapWithout(b) == len(b) {
 			continue
 		}
 		if got, err := c.parse(append(b, "more"...)); err != nil || got != g.value {
 			t.Errorf("%s %x with more behind it is parsed as %+v, %v; want %+v", g.codec, b, got, err, g.value)
 		}
 	}
+}
+
+// gapWithout returns how long a gap is without the size of its snapshot.
+func gapWithout(b []byte) int {
+	_, next := binary.Uvarint(b)
+	_, offset := binary.Uvarint(b[next:])
+	return next + offset
 }
 
 func TestPayloadsRefused(t *testing.T) {
@@ -112,6 +121,7 @@ func TestPayloadsRefused(t *testing.T) {
 		{"limit has more than 64 bits", "ack", "01 00 ffffffffffffffffff02 00"},
 		{"highest has more than 64 bits", "ack", "01 00 00" + endless},
 		{"next has more than 64 bits", "gap", endless + "00"},
+		{"snapshot has more than 64 bits", "gap", "01 01" + endless},
 		{"offset has more than 64 bits", "gap", "01" + endless},
 	}
 	for _, test := range tests {
@@ -159,6 +169,8 @@ func TestFrameTypesGolden(t *testing.T) {
 		{gap, 0x83, "gap"},
 		{Compression, 0x84, "Compression"},
 		{Compressed, 0x85, "Compressed"},
+		{aged, 0x86, "aged"},
+		{snapshotPart, 0x87, "snapshotPart"},
 	}
 	for _, typ := range types {
 		if typ.got != typ.want {

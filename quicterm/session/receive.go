@@ -36,7 +36,9 @@ func (e *Endpoint) Receive(now time.Time, id CarrierID, lane Lane, f buffer.Fram
 		if err != nil {
 			return protocolErrorf("%v", err)
 		}
-		return e.handleGap(now, c, g)
+		return e.handleGap(now, c, lane, g)
+	case snapshotPart:
+		return e.handlePart(c, lane, f.Payload)
 	case ping:
 		if len(f.Payload) > 0 && f.Payload[0] != pingPlain {
 			c.scheduleAck(now)
@@ -73,6 +75,9 @@ func (e *Endpoint) Receive(now time.Time, id CarrierID, lane Lane, f buffer.Fram
 
 // handleFrame handles a frame of the peer's log.
 func (e *Endpoint) handleFrame(now time.Time, c *carrier, lane Lane, f buffer.Frame) error {
+	if lane == StreamLane {
+		c.parts = nil // the peer has given them up
+	}
 	next := e.reorder.Next()
 	if f.Seq >= next && e.held+frameBytes(f) > e.windowSize {
 		return protocolErrorf("frame %d, beyond the flow-control window of %d bytes", f.Seq, e.windowSize)
@@ -107,7 +112,11 @@ func (e *Endpoint) handleFrame(now time.Time, c *carrier, lane Lane, f buffer.Fr
 }
 
 // handleGap handles the end of a range of the peer's log that will never come.
-func (e *Endpoint) handleGap(now time.Time, c *carrier, g gapInfo) error {
+func (e *Endpoint) handleGap(now time.Time, c *carrier, lane Lane, g gapInfo) error {
+	snapshot, err := c.takeParts(lane, g.snapshot)
+	if err != nil {
+		return err
+	}
 	if g.next > maxNumber || g.offset > maxNumber {
 		return protocolErrorf("gap to frame %d at offset %d, above the highest number", g.next, g.offset)
 	}
@@ -118,7 +127,7 @@ func (e *Endpoint) handleGap(now time.Time, c *carrier, g gapInfo) error {
 	if g.offset < e.offset {
 		return protocolErrorf("gap from offset %d back to %d", e.offset, g.offset)
 	}
-	missing := Gap{From: from, To: g.next - 1, Bytes: g.offset - e.offset}
+	missing := Gap{From: from, To: g.next - 1, Bytes: g.offset - e.offset, Snapshot: snapshot}
 	e.counters.Gaps++
 	e.counters.GapFrames += g.next - from
 	e.counters.GapBytes += missing.Bytes

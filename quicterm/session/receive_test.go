@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"math"
+	"reflect"
 	"runtime"
 	"slices"
 	"testing"
@@ -23,7 +24,7 @@ func FuzzReceive(f *testing.F) {
 		if len(payload) > 255 {
 			continue
 		}
-		for _, typ := range []buffer.Type{ack, ping, notice, gap} {
+		for _, typ := range []buffer.Type{ack, ping, notice, gap, snapshotPart} {
 			f.Add(append([]byte{0x34, 0x34, 5, 0, 0, byte(typ), byte(len(payload))}, payload...))
 		}
 	}
@@ -32,10 +33,14 @@ func FuzzReceive(f *testing.F) {
 		script := append([]byte{0, 0, byte(gap), byte(len(payload))}, payload...)
 		f.Add(append(script, "\x00\xe8\x03\x01x\x00\xff\x03\x01x\x00\x00\x03\x01x\x00\x01\x03\x01x"...))
 	}
+	f.Add([]byte("\x00\x00\x87\x03\x00ab\x00\x00\x87\x02\x02c\x00\x00\x83\x03\x02\x00\x03"))
 	f.Fuzz(func(t *testing.T, script []byte) {
 		log := buffer.NewRing(0)
 		now := time.Unix(1e9, 0)
-		p := NewEndpoint(Config{Log: log, Acked: 1, Next: 1, Reorder: 100, Window: 1 << 20})
+		p := NewEndpoint(Config{Log: log, Acked: 1, Next: 1, Reorder: 100, Window: 1 << 20, TakeSnapshots: true,
+			Snapshot: func() (uint64, []byte, bool) {
+				return log.Next(), make([]byte, log.Next()%7*30_000), log.Next()%5 > 0
+			}})
 		ids := [2]CarrierID{p.Up(now, 1100, true), p.Up(now, 0, false)}
 		next := uint64(1)
 		take := func(n int) (b []byte) {
@@ -175,7 +180,7 @@ func TestGapsAreJoined(t *testing.T) {
 		}
 	}
 	queue := p.Take(0)
-	if len(queue) != 1 || *queue[0].Gap != (Gap{From: 1, To: 1000, Bytes: 10_000}) {
+	if len(queue) != 1 || !reflect.DeepEqual(*queue[0].Gap, Gap{From: 1, To: 1000, Bytes: 10_000}) {
 		t.Errorf("%d in the queue, the first %+v", len(queue), queue[0].Gap)
 	}
 	p.Consume(now, queue...)

@@ -29,6 +29,7 @@ type world struct {
 	sent          int // datagrams
 	writes        int // to streams
 	skips         bool
+	snapshots     bool
 	rate          int       // of streams, in bytes per second, 0 for no limit
 	frozen        time.Time // until then nothing that is sent arrives
 }
@@ -41,6 +42,35 @@ type end struct {
 	got      []Delivered // not consumed
 	next     uint64      // the frame that must come next
 	lost     []Gap
+
+	undrawn uint64 // how many frames of ring its snapshots lack
+	busy    bool   // it cannot make one now
+	asked   int    // how often it was asked for one
+}
+
+// takeSnapshots makes both ends send snapshots with their gaps. It must be called first.
+func (w *world) takeSnapshots() {
+	w.snapshots = true
+	for _, e := range w.ends {
+		e.endpoint = NewEndpoint(Config{Log: e.ring, Acked: 1, Next: 1, Reorder: 100, Window: 300 << 10,
+			Snapshot: e.snapshot, TakeSnapshots: true})
+	}
+}
+
+func (e *end) snapshot() (next uint64, data []byte, ready bool) {
+	e.asked++
+	next = e.ring.Next() - min(e.undrawn, e.ring.Next()-1)
+	return next, snapshotOf(next), !e.busy
+}
+
+// snapshotOf returns what stands for the frames before next.
+func snapshotOf(next uint64) []byte {
+	b := make([]byte, 1+next*7919%100_000)
+	rng := rand.New(rand.NewPCG(next, 2))
+	for i := 0; i < len(b); i += 16 {
+		b[i] = byte(rng.Uint32())
+	}
+	return b
 }
 
 // A link is a carrier: one CarrierID at each end.
@@ -155,7 +185,8 @@ func (w *world) send(l *link, i int, lane Lane) bool {
 	} else {
 		b = e.Stream(w.now, id, 32<<10)
 	}
-	if due(w.now, at) != (b != nil) {
+	if asked := w.snapshots && lane == StreamLane; due(w.now, at) != (b != nil) &&
+		!(asked && b == nil && !due(w.now, e.SendTime(w.now, id, lane))) { // there is no snapshot yet
 		w.t.Fatalf("end %d, lane %d: %d bytes to send at %v, SendTime is %v", i, lane, len(b), w.now, at)
 	}
 	switch {
@@ -272,6 +303,9 @@ func (w *world) consume(i, n int) {
 		}
 		if d.Gap.From != e.next || d.Gap.Bytes != want {
 			w.t.Fatalf("end %d got gap %+v at frame %d, really %d bytes", i, *d.Gap, e.next, want)
+		}
+		if w.snapshots && !bytes.Equal(d.Gap.Snapshot, snapshotOf(d.After())) {
+			w.t.Fatalf("end %d got a snapshot of %d bytes in place of the frames before %d", i, len(d.Gap.Snapshot), d.After())
 		}
 		e.lost = append(e.lost, *d.Gap)
 		e.next = d.Gap.To + 1
@@ -410,6 +444,11 @@ func (w *world) chaos(steps int) {
 			if w.skips {
 				w.ends[w.rng.IntN(2)].endpoint.Skip(uint64(w.rng.IntN(2)) * 1024)
 			}
+			if w.snapshots {
+				e := w.ends[w.rng.IntN(2)]
+				e.busy, e.undrawn = w.rng.IntN(2) == 0, uint64(w.rng.IntN(2)*w.rng.IntN(300))
+				e.endpoint.SnapshotReady()
+			}
 		case 16:
 			if n := len(w.links); n > 0 {
 				client, id := w.ends[0].endpoint, w.links[w.rng.IntN(n)].ids[0]
@@ -425,6 +464,10 @@ func (w *world) chaos(steps int) {
 		default:
 			w.run(time.Duration(w.rng.Int64N(int64(50 * time.Millisecond))))
 		}
+	}
+	for _, e := range w.ends {
+		e.busy, e.undrawn = false, 0
+		e.endpoint.SnapshotReady()
 	}
 	w.loss = 0.1
 	if len(w.links) == 0 {

@@ -6,17 +6,19 @@ type skippedRange struct {
 	from, to    uint64 // the first of them, and the first after them
 	firstUnsent uint64 // the first of them that no carrier has sent
 	bytes       int    // encoded
+	snapshot    int    // bytes that were sent in their place
 }
 
 // maxSkipped is how many skipped ranges a carrier's stream has that the peer may not
 // know of. Another one waits for an ack.
 const maxSkipped = 16
 
-// skip records that a carrier's stream leaves out the frames from one up to another.
-func (e *Endpoint) skip(c *carrier, from, to uint64) {
-	c.skipped = append(c.skipped, skippedRange{from, to, min(max(from, e.firstUnsent), to), e.span(from, to)})
-	if from < e.log.First() {
-		c.cwnd.dropSample() // how many bytes those were is unknown
+// skip records that a carrier's stream leaves out the frames from one up to another, for a
+// snapshot of some bytes.
+func (e *Endpoint) skip(c *carrier, from, to uint64, snapshot int) {
+	c.skipped = append(c.skipped, skippedRange{from, to, min(max(from, e.firstUnsent), to), e.span(from, to), snapshot})
+	if from < e.log.First() || snapshot > 0 {
+		c.cwnd.dropSample() // how many bytes that makes is unknown
 	}
 }
 
@@ -27,6 +29,9 @@ func (c *carrier) forgetSkipped(acked uint64) {
 		c.skippedBytes += uint64(c.skipped[0].bytes)
 		c.skipped = c.skipped[1:]
 	}
+	if c.gap != nil && c.gap.next <= acked {
+		c.gap = nil // another carrier was quicker
+	}
 }
 
 // inFlight returns how many bytes of frames before the given one are sent on a carrier
@@ -34,7 +39,7 @@ func (c *carrier) forgetSkipped(acked uint64) {
 func (e *Endpoint) inFlight(c *carrier, next uint64) (bytes int) {
 	at := max(c.acked, e.acked)
 	for _, s := range c.skipped {
-		bytes += e.span(at, s.from)
+		bytes += e.span(at, s.from) + s.snapshot
 		at = max(at, s.to)
 	}
 	return bytes + e.span(at, next)

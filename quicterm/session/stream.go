@@ -2,8 +2,6 @@ package session
 
 import (
 	"time"
-
-	"github.com/quicterm/quicterm/buffer"
 )
 
 // A streamStep is what a carrier's stream sends next.
@@ -41,7 +39,7 @@ func (e *Endpoint) Stream(now time.Time, id CarrierID, limit int) []byte {
 		c.unsentNotices = nil
 		return b
 	case streamGap:
-		return e.sendGap(now, c)
+		return e.sendGap(now, c, limit)
 	case streamAged:
 		c.aged = e.agedFrom(now, c.aged)
 		return appendAged(nil, c.aged)
@@ -73,7 +71,7 @@ func (e *Endpoint) nextStreamStep(now time.Time, c *carrier) (step streamStep, s
 	switch {
 	case !c.ready || from == e.log.Next() || e.tailFits(c):
 		return streamIdle, 0
-	case from < e.first() && len(c.skipped) < maxSkipped:
+	case e.gapIsDue(c, from):
 		return streamGap, 0
 	case from < e.first():
 		return streamBlocked, 0
@@ -119,16 +117,6 @@ func (e *Endpoint) streamAckTime(c *carrier) time.Time {
 // nextOnStream returns the next frame for a carrier's stream, which may have been
 // skipped.
 func (e *Endpoint) nextOnStream(c *carrier) uint64 { return max(c.streamCursor, e.acked) }
-
-// sendGap returns the gap in place of the frames up to the first that can be sent.
-func (e *Endpoint) sendGap(now time.Time, c *carrier) []byte {
-	first := e.first()
-	e.skip(c, e.nextOnStream(c), first)
-	c.streamCursor = first
-	c.delayProbe(now)
-	g := gapInfo{next: first, offset: e.log.Offset(first)}
-	return buffer.AppendFrame(nil, buffer.Frame{Type: gap, Payload: appendGap(nil, g)})
-}
 
 // sendFrames returns the next frames, as both windows allow; space is that of the
 // congestion window.

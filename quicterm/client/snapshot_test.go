@@ -1,0 +1,59 @@
+//go:build linux || darwin
+
+package client
+
+import (
+	"fmt"
+	"reflect"
+	"testing"
+
+	"github.com/quicterm/quicterm/buffer"
+	"github.com/quicterm/quicterm/quicterm/session"
+	"github.com/quicterm/quicterm/quicterm/wire"
+)
+
+// Snapshots and sizes come to the streams in their places. The snapshot at an attach is no loss.
+func TestSnapshotsAndSizes(t *testing.T) {
+	gap := func(from, to uint64, snapshot string) session.Delivered {
+		g := session.Gap{From: from, To: to, Bytes: to}
+		if snapshot != "" {
+			g.Snapshot = []byte(snapshot)
+		}
+		return session.Delivered{Gap: &g}
+	}
+	frame := func(typ buffer.Type, payload []byte) session.Delivered {
+		return session.Delivered{Frame: buffer.Frame{Type: typ, Payload: payload}}
+	}
+	size := frame(wire.Resize, wire.Size{Cols: 80, Rows: 24}.Append(nil))
+	for _, test := range []struct {
+		why    string
+		begins bool
+		batch  []session.Delivered
+		want   []string
+	}{
+		{"attached", true, []session.Delivered{gap(1, 3, "vim"), frame(wire.Stdout, []byte("a")), gap(5, 6, "less")},
+			[]string{"began vim", "a", "lost 5-6 less"}},
+		{"attached to a server without snapshots", true, []session.Delivered{gap(1, 3, ""), gap(5, 6, "less")},
+			[]string{"lost 1-3 ", "lost 5-6 less"}},
+		{"a new session", false, []session.Delivered{gap(1, 3, "vim")}, []string{"lost 1-3 vim"}},
+		{"a size first", true, []session.Delivered{size, gap(2, 3, "vim")}, []string{"80x24", "lost 2-3 vim"}},
+		{"a size that makes no sense", true, []session.Delivered{frame(wire.Resize, []byte{1})}, nil},
+	} {
+		var got []string
+		s := &Session{begins: test.begins, attached: wire.Attached{PTY: true}, streams: Streams{
+			Stdout: writerFunc(func(b []byte) (int, error) {
+				got = append(got, string(b))
+				return len(b), nil
+			}),
+			Began:   func(b []byte) { got = append(got, "began "+string(b)) },
+			Lost:    func(g session.Gap) { got = append(got, fmt.Sprintf("lost %d-%d %s", g.From, g.To, g.Snapshot)) },
+			Resized: func(size wire.Size) { got = append(got, fmt.Sprintf("%dx%d", size.Cols, size.Rows)) },
+		}}
+		for batch := test.batch; len(batch) > 0; {
+			batch = batch[s.write(batch):]
+		}
+		if !reflect.DeepEqual(got, test.want) {
+			t.Errorf("%s: %q, want %q", test.why, got, test.want)
+		}
+	}
+}
