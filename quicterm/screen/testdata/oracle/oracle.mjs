@@ -1,6 +1,7 @@
 // What a terminal of others shows after output: the reference of the tests. README.md has the details.
 //   node oracle.mjs [--ghostty] FILE [cols rows]   prints the dump of a recording
 //   node oracle.mjs [--ghostty] --answers DIR…      writes NAME.json beside each NAME.raw
+//   node oracle.mjs [--ghostty] --screens DIR…      the same, with the dumps of all screens of vttest
 //   node oracle.mjs [--ghostty] --serve             answers a line of JSON by a line, for the tests
 import fs from 'fs'
 import path from 'path'
@@ -12,16 +13,29 @@ const terminal = await import(flag('--ghostty') ? './ghostty.mjs' : './xterm.mjs
 const dump = async (file, cols = 80, rows = 24) =>
   JSON.stringify(await terminal.run({ cols: +cols, rows: +rows, steps: [fs.readFileSync(file)] })) + '\n'
 
+// screens are the dumps at the ends of the screens of a recording of vttest, each with its position.
+async function screens (file) {
+  const data = fs.readFileSync(file)
+  const dumps = []
+  for (let at = 0; at < data.length;) {
+    const end = data.indexOf('<RETURN>', at)
+    at = end < 0 ? data.length : end + '<RETURN>'.length
+    dumps.push(JSON.stringify({ at, ...await terminal.run({ steps: [data.subarray(0, at)] }) }))
+  }
+  return '[' + dumps.join(',\n') + ']\n'
+}
+
 if (flag('--serve')) {
   for await (const line of readline.createInterface({ input: process.stdin })) {
     const request = JSON.parse(line)
     request.steps = request.steps.map(s => typeof s === 'string' ? Buffer.from(s, 'base64') : s)
     process.stdout.write(JSON.stringify(await terminal.run(request)) + '\n')
   }
-} else if (flag('--answers')) {
+} else if (args[0] === '--answers' || args[0] === '--screens') {
+  const answer = args.shift() === '--screens' ? screens : dump
   for (const dir of args) {
     for (const file of fs.readdirSync(dir).filter(f => f.endsWith('.raw'))) {
-      fs.writeFileSync(path.join(dir, file.replace(/raw$/, 'json')), await dump(path.join(dir, file)))
+      fs.writeFileSync(path.join(dir, file.replace(/raw$/, 'json')), await answer(path.join(dir, file)))
     }
   }
 } else {
