@@ -90,6 +90,10 @@ var packages = []struct {
 		imports: "quicterm/vt github.com/clipperhouse/displaywidth",
 	},
 	{
+		path: "quicterm/screen/picture", role: "shows a screen as text and as an image",
+		imports: "quicterm/screen golang.org/x/image",
+	},
+	{
 		path: "quicterm/session", role: "one end of a session; pure, takes the time as an argument",
 		imports: "buffer",
 	},
