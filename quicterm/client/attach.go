@@ -44,12 +44,13 @@ type Streams struct {
 	// what follows is live.
 	Replayed func()
 	// Lost is called with output that will never come, because it was skipped or is no longer
-	// kept. If it has a Snapshot, that is what a terminal of the session's size needs in its
-	// place, if it was just reset. A session without a terminal ends after it.
+	// kept. If it has a Snapshot, that is what a terminal of the session's size that was just
+	// reset needs in its place. A session without a terminal ends after it.
 	Lost func(session.Gap)
 	// Began is called first, with such a snapshot in place of the output from before the attach.
 	Began func(snapshot []byte)
-	// Resized is called when the session's terminal has another size for the output that follows.
+	// Resized is called with the size that the session's terminal has for what follows, output or
+	// a snapshot. It may be the same as before.
 	Resized func(wire.Size)
 	// Changed is called with the state of the link, by a goroutine of its own. States that
 	// come while it runs are left out, except the last.

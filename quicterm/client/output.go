@@ -90,8 +90,8 @@ func (s *Session) write(batch []session.Delivered) int {
 			s.streams.InputClosed()
 		}
 	case d.Type == wire.Resize:
-		if size, err := wire.ParseSize(d.Payload); err == nil && s.streams.Resized != nil {
-			s.streams.Resized(size)
+		if size, err := wire.ParseSize(d.Payload); err == nil {
+			s.resized(size)
 		}
 	case d.Type == wire.Exit:
 		s.exit = wire.ParseExitStatus(d.Payload)
@@ -99,8 +99,18 @@ func (s *Session) write(batch []session.Delivered) int {
 	return 1
 }
 
+func (s *Session) resized(size wire.Size) {
+	if s.streams.Resized != nil {
+		s.streams.Resized(size)
+	}
+}
+
 // showGap handles a gap. If it begins the output and has a snapshot, nothing is lost.
 func (s *Session) showGap(g session.Gap, begins bool) {
+	snapshot, err := wire.ParseSnapshot(g.Snapshot)
+	if g.Snapshot = snapshot.Screen; err == nil {
+		s.resized(snapshot.Size)
+	}
 	if begins && g.Snapshot != nil {
 		if s.streams.Began != nil {
 			s.streams.Began(g.Snapshot)

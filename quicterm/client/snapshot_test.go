@@ -17,7 +17,7 @@ func TestSnapshotsAndSizes(t *testing.T) {
 	gap := func(from, to uint64, snapshot string) session.Delivered {
 		g := session.Gap{From: from, To: to, Bytes: to}
 		if snapshot != "" {
-			g.Snapshot = []byte(snapshot)
+			g.Snapshot = wire.Snapshot{Size: wire.Size{Cols: 90, Rows: 30}, Screen: []byte(snapshot)}.Append(nil)
 		}
 		return session.Delivered{Gap: &g}
 	}
@@ -32,11 +32,11 @@ func TestSnapshotsAndSizes(t *testing.T) {
 		want   []string
 	}{
 		{"attached", true, []session.Delivered{gap(1, 3, "vim"), frame(wire.Stdout, []byte("a")), gap(5, 6, "less")},
-			[]string{"began vim", "a", "lost 5-6 less"}},
+			[]string{"90x30", "began vim", "a", "90x30", "lost 5-6 less"}},
 		{"attached to a server without snapshots", true, []session.Delivered{gap(1, 3, ""), gap(5, 6, "less")},
-			[]string{"lost 1-3 ", "lost 5-6 less"}},
-		{"a new session", false, []session.Delivered{gap(1, 3, "vim")}, []string{"lost 1-3 vim"}},
-		{"a size first", true, []session.Delivered{size, gap(2, 3, "vim")}, []string{"80x24", "lost 2-3 vim"}},
+			[]string{"lost 1-3 ", "90x30", "lost 5-6 less"}},
+		{"a new session", false, []session.Delivered{gap(1, 3, "vim")}, []string{"90x30", "lost 1-3 vim"}},
+		{"a size first", true, []session.Delivered{size, gap(2, 3, "vim")}, []string{"80x24", "90x30", "lost 2-3 vim"}},
 		{"a size that makes no sense", true, []session.Delivered{frame(wire.Resize, []byte{1})}, nil},
 	} {
 		var got []string

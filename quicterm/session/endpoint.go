@@ -31,7 +31,7 @@ type Config struct {
 	// TellAge tells the peer which frames were old when they were sent.
 	TellAge bool
 	// Snapshot returns a snapshot that takes the place of all frames before next, for a peer that
-	// cannot get them any more: at most MaxSnapshot bytes. It is called when a gap is due, and next
+	// cannot get them any more: at most MaxSnapshot bytes, a wire.Snapshot. It is called when a gap is due, and next
 	// must be at least the first frame that can still be sent. If that is not ready, the stream
 	// waits for Appended or SnapshotReady. Nil sends gaps without a snapshot.
 	Snapshot func() (next uint64, snapshot []byte, ready bool)

@@ -67,6 +67,25 @@ func ParseSize(b []byte) (Size, error) {
 	return Size{Cols: u16(0), Rows: u16(2), XPixel: u16(4), YPixel: u16(6)}, nil
 }
 
+// A Snapshot takes the place of frames of a terminal's output in a gap: what a terminal of that
+// size that was just reset needs to show the same.
+type Snapshot struct {
+	Size   Size
+	Screen []byte
+}
+
+// Append appends the encoding of a snapshot to b.
+func (s Snapshot) Append(b []byte) []byte { return append(s.Size.Append(b), s.Screen...) }
+
+// ParseSnapshot decodes a snapshot, whose Screen is part of b.
+func ParseSnapshot(b []byte) (Snapshot, error) {
+	size, err := ParseSize(b)
+	if err != nil {
+		return Snapshot{}, err
+	}
+	return Snapshot{Size: size, Screen: b[8:]}, nil
+}
+
 // The codes of notices.
 const (
 	// NoticeDisplaced: another client has become the writer; the text names it.

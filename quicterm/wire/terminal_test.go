@@ -3,6 +3,7 @@ package wire
 import (
 	"bytes"
 	"encoding/hex"
+	"reflect"
 	"testing"
 
 	"github.com/quicterm/quicterm/buffer"
@@ -69,4 +70,20 @@ func FuzzTerminalPayloads(f *testing.F) {
 			t.Errorf("%x is parsed as %+v", b, size)
 		}
 	})
+}
+
+func TestSnapshot(t *testing.T) {
+	s := Snapshot{Size: Size{Cols: 80, Rows: 24, XPixel: 640, YPixel: 384}, Screen: []byte("$ ")}
+	b := s.Append(nil)
+	if want := unhex("0050 0018 0280 0180 2420"); !bytes.Equal(b, want) {
+		t.Errorf("encoded as %x, want %x", b, want)
+	}
+	if got, err := ParseSnapshot(b); err != nil || !reflect.DeepEqual(got, s) {
+		t.Errorf("parsed %+v, %v", got, err)
+	}
+	for n := range 8 {
+		if got, err := ParseSnapshot(b[:n]); err == nil {
+			t.Errorf("the first %d bytes are taken for %+v", n, got)
+		}
+	}
 }
