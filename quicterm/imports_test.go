@@ -189,9 +189,9 @@ var packages = []struct {
 		imports: "quicterm/version quicterm/wire",
 	},
 	{
-		path: "quicterm/terminal", role: "keyboard, escapes and display of a session; has no words of its own",
-		imports: `migrate quicterm/client quicterm/session quicterm/vt quicterm/wire golang.org/x/sys
-			golang.org/x/term`,
+		path: "quicterm/terminal", role: "keyboard, escapes and display of a session, and the questions before it; has no words of its own",
+		imports: `migrate quicterm/client quicterm/session quicterm/vt quicterm/wire github.com/creack/pty
+			golang.org/x/sys golang.org/x/term`,
 	},
 
 	{
@@ -314,7 +314,7 @@ var barriers = []struct{ from, reach, why string }{
 	},
 	{
 		"cmd/qt",
-		"github.com/creack/pty quicterm/holder quicterm/server",
+		"quicterm/holder quicterm/server",
 		"the client runs on systems that have no server",
 	},
 	{
@@ -331,8 +331,8 @@ var owners = []struct{ module, by, why string }{
 		"another kind of carrier must be able to take its place",
 	},
 	{
-		"github.com/creack/pty", "quicterm/holder quicterm/e2e bench/rig bench/work",
-		"a terminal belongs to the process that outlives all others",
+		"github.com/creack/pty", "quicterm/holder quicterm/terminal quicterm/e2e bench/rig bench/work",
+		"the terminal of a session belongs to the process that outlives all others",
 	},
 	{
 		"github.com/spf13/cobra", "cmd/qt cmd/qtd bench",

@@ -19,6 +19,7 @@ import (
 	"github.com/quicterm/quicterm/quicterm/bootstrap"
 	"github.com/quicterm/quicterm/quicterm/client"
 	"github.com/quicterm/quicterm/quicterm/proxy"
+	"github.com/quicterm/quicterm/quicterm/terminal"
 )
 
 // An access is a way to a server, for one command.
@@ -119,11 +120,15 @@ func (a *access) reach(ctx context.Context, cfg client.Config, f call) error {
 
 // withTunnel calls f while a.tunnel is one that can be used.
 func (a *access) withTunnel(ctx context.Context, f func(context.Context) error) error {
-	// ssh ignores these signals, which may be for the remote program: qt ends it at a prompt.
+	// These signals may be for the remote program. At a question of ssh, they end qt, and that ssh.
 	ctx, stop := untilSignal(ctx, syscall.SIGINT, syscall.SIGQUIT)
 	defer stop()
 	t := a.target
 	a.tunnel = &bootstrap.SSH{Host: t.name, Args: t.sshArgs, Own: ownLoginTo(ctx, t, a.log), Say: sayForSSH, Log: a.log}
+	if tty, err := terminal.OpenTTY(); err == nil {
+		defer tty.Close()
+		a.tunnel.Dialog = func() (bootstrap.Dialog, error) { return terminal.NewDialog(tty) }
+	}
 	defer func() {
 		a.tunnel.Close()
 		a.tunnel = nil

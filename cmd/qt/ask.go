@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"io"
+	"syscall"
 
 	"github.com/quicterm/quicterm/quicterm/terminal"
 )
@@ -15,8 +16,17 @@ func askSecret(prompt string) ([]byte, error) {
 	}
 	defer tty.Close()
 	secret, err := tty.ReadSecret(prompt)
-	if errors.Is(err, io.EOF) {
-		err = errNoSecret
+	return []byte(secret), unanswered(err, errNoSecret)
+}
+
+// unanswered returns the error of a question that was not answered: as of a signal for Ctrl-C, and
+// none for the end of the input.
+func unanswered(err, none error) error {
+	switch {
+	case errors.Is(err, terminal.ErrInterrupted):
+		return &signalError{signal: syscall.SIGINT}
+	case errors.Is(err, io.EOF):
+		return none
 	}
-	return []byte(secret), err
+	return err
 }

@@ -58,7 +58,7 @@ func decideHost(t *target, err error) error {
 // orDeclined returns what follows from asking the user after an error: that error if nobody
 // could be asked.
 func orDeclined(err, asked error) error {
-	if asked != nil && !errors.Is(asked, errKeyDeclined) {
+	if asked != nil && !errors.Is(asked, errKeyDeclined) && !errors.As(asked, new(*signalError)) {
 		return err
 	}
 	return asked
@@ -78,7 +78,7 @@ func ask(question string, accept func(answer string) bool) error {
 		answer, err := tty.ReadLine(question[last:])
 		switch answer = strings.TrimSpace(answer); {
 		case err != nil:
-			return errKeyDeclined
+			return unanswered(err, errKeyDeclined)
 		case accept(answer):
 			return nil
 		case strings.EqualFold(answer, "no"), strings.EqualFold(answer, "n"):

@@ -89,7 +89,10 @@ func offerInstall(ctx context.Context, host string, opts *options, connect func(
 		return err
 	}
 	yes := func(answer string) bool { return strings.EqualFold(answer, "yes") || strings.EqualFold(answer, "y") }
-	if ask(fmt.Sprintf(installQuestion, missing.Host), yes) != nil {
+	asked := ask(fmt.Sprintf(installQuestion, missing.Host), yes)
+	if errors.As(asked, new(*signalError)) {
+		return asked
+	} else if asked != nil {
 		return err
 	}
 	if err := installOn(ctx, host, opts, ""); err != nil {

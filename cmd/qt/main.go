@@ -41,7 +41,7 @@ func run(args []string) int {
 	case errors.As(err, &exit):
 		return int(exit)
 	case errors.As(err, &signaled):
-		complain(err)
+		complain(signaled)
 		return signaled.status()
 	}
 	complain(err)

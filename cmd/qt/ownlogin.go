@@ -196,6 +196,8 @@ func (o *ownLogin) explain(err error) error {
 	var unresolved *net.DNSError
 	var unknown *auth.UnknownHostError
 	switch {
+	case errors.As(err, new(*signalError)):
+		return err
 	case errors.As(err, &denied):
 		reason := fmt.Sprintf("%s: Permission denied (%s)", denied.User, denied.Methods)
 		if denied.Failed != nil {
@@ -239,10 +241,7 @@ func (asker) Ask(prompt string, echo bool) (string, error) {
 		read = tty.ReadLine
 	}
 	answer, err := read(prompt)
-	if errors.Is(err, io.EOF) {
-		err = errNoPassword
-	}
-	return answer, err
+	return answer, unanswered(err, errNoPassword)
 }
 
 func (asker) Tell(line string) { sayForSSH(line) }

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"strings"
@@ -40,12 +39,13 @@ const (
 
 // A process is an ssh process, and the stream of the carrier that it is.
 type process struct {
-	ssh *SSH
-	ask bool
-	cmd *exec.Cmd
-	in  *os.File // its standard input
-	out *os.File // its standard output
-	rd  *bufio.Reader
+	ssh  *SSH
+	ask  bool
+	cmd  *exec.Cmd
+	in   *os.File // its standard input
+	out  *os.File // its standard output
+	errs Dialog   // its standard error, and its terminal if it may ask
+	rd   *bufio.Reader
 
 	opened bool          // the first bytes were written
 	ready  chan struct{} // closed when the stream has begun or the login has failed
@@ -66,25 +66,28 @@ type process struct {
 // start starts ssh with the given arguments.
 func start(s *SSH, ask bool, program string, args ...string) (p *process, err error) {
 	p = &process{
-		ssh: s, ask: ask, cmd: command(program, args...),
+		ssh: s, ask: ask, cmd: exec.Command(program, args...),
 		ready: make(chan struct{}), exited: make(chan struct{}), said: make(chan struct{}), ended: make(chan struct{}),
 	}
 	p.stop = sync.OnceFunc(p.end)
-	var files [6]*os.File
-	for i := 0; i < 6 && err == nil; i += 2 {
+	if p.errs, err = s.openErrors(ask); err != nil {
+		return nil, fmt.Errorf("ssh: %w", err)
+	}
+	p.errs.Attach(p.cmd)
+	var files [4]*os.File
+	for i := 0; i < 4 && err == nil; i += 2 {
 		files[i], files[i+1], err = os.Pipe()
 	}
-	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = files[0], files[3], files[5]
+	p.cmd.Stdin, p.cmd.Stdout = files[0], files[3]
 	if err == nil {
 		err = p.cmd.Start()
 	}
-	for _, f := range []*os.File{files[0], files[3], files[5]} {
-		f.Close()
-	}
+	files[0].Close()
+	files[3].Close()
 	if err != nil {
-		for _, f := range []*os.File{files[1], files[2], files[4]} {
-			f.Close()
-		}
+		files[1].Close()
+		files[2].Close()
+		p.errs.Close()
 		return nil, fmt.Errorf("ssh: %w", err)
 	}
 	p.in, p.out = files[1], files[2]
@@ -100,15 +103,14 @@ func start(s *SSH, ask bool, program string, args ...string) (p *process, err er
 	}()
 	go func() {
 		defer close(p.said)
-		defer files[4].Close()
-		p.listen(files[4])
+		p.errs.Relay(p.hear)
 	}()
 	go func() {
 		defer close(p.ended)
 		p.await()
 		<-p.exited
 		p.awaitRest()
-		files[4].Close() // ends listen
+		p.errs.Close() // ends Relay
 		<-p.said
 		s.forget(p)
 	}()
@@ -152,6 +154,7 @@ func (p *process) await() {
 		p.answer = p.stopAfter(cmp.Or(p.ssh.wait, answerTime), errSilent)
 	}
 	p.mu.Unlock()
+	p.errs.Mute()
 	if err != nil {
 		p.err = &StartError{err}
 		p.ssh.failed(p.ask, err)
@@ -213,24 +216,13 @@ func (p *process) awaitRest() {
 	}
 }
 
-// listen reads what ssh says, and what programs on the server say.
-func (p *process) listen(r io.Reader) {
-	lines := bufio.NewReader(r) // longer lines come in parts
-	for {
-		line, _, err := lines.ReadLine()
-		if err != nil {
-			return
-		}
-		if text := wire.Printable(strings.TrimSpace(string(line)), maxShown); text != "" {
-			p.hear(text)
-		}
-	}
-}
-
-// hear takes a line that ssh says. Those that tell why it ends are kept, the others shown.
-func (p *process) hear(line string) {
+// hear takes a line that ssh says, or a program on the server. Those that tell why it ends are
+// kept, the others shown if they are not.
+func (p *process) hear(line string, shown bool) {
+	line = wire.Printable(line, maxShown)
 	switch {
 	case strings.HasPrefix(line, "Authenticated to "):
+		p.errs.Mute()
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		p.loggedIn, p.tail = true, nil
@@ -262,7 +254,7 @@ func (p *process) hear(line string) {
 		p.tail = append(p.tail, line)
 	}
 	p.mu.Unlock()
-	if keep || !p.ask || p.ssh.Say == nil {
+	if keep || shown || !p.ask || p.ssh.Say == nil {
 		p.ssh.Log.Debug("ssh says", "line", line)
 		return
 	}
@@ -308,8 +300,9 @@ func (p *process) Close() error {
 	return nil
 }
 
-// end makes the process end.
+// end makes the process end. After it, the user's terminal is for something else.
 func (p *process) end() {
+	p.errs.Mute()
 	interrupt(p.cmd.Process)
 	p.in.Close()
 	p.out.Close()

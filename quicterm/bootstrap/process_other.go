@@ -7,6 +7,6 @@ import (
 	"os/exec"
 )
 
-func command(program string, args ...string) *exec.Cmd { return exec.Command(program, args...) }
+func detach(*exec.Cmd) {}
 
 func interrupt(p *os.Process) { p.Kill() }

@@ -51,6 +51,10 @@ type SSH struct {
 	Say  func(line string) // shows what ssh says while it may ask the user something
 	Log  *slog.Logger
 
+	// Dialog opens a terminal for an ssh process that may ask the user something. If it is nil or
+	// fails, ssh has none.
+	Dialog func() (Dialog, error)
+
 	wait time.Duration // in place of grantTime, for tests
 
 	mu       sync.Mutex

@@ -41,7 +41,7 @@ func TestUnknownHost(t *testing.T) {
 	x = rig.Open(t, h.QT("connect", "echo let in"))
 	x.Expect(`\(yes/no\)\? `)
 	x.Send("\x03")
-	x.Expect(`\r\nqt: not connected`)
+	x.Expect(`\r\nqt: ended by SIGINT`)
 	x.Exit()
 
 	x = rig.Open(t, h.QT("connect", "echo let in"))

@@ -87,6 +87,13 @@ func TestInstallQuestion(t *testing.T) {
 	}
 	x = rig.Open(t, qt("connect"))
 	x.Expect(missing + `.*\? `)
+	x.Send("\x03")
+	x.Expect("\r\nqt: ended by SIGINT\r\n")
+	if got := x.Exit(); got != 130 {
+		t.Errorf("exit status %d after Ctrl-C, want 130", got)
+	}
+	x = rig.Open(t, qt("connect"))
+	x.Expect(missing + `.*\? `)
 	x.Send("yes\r")
 	x.Expect(`qt: copying qtd .*\r\nqt: qtd \S+ on server is installed: /home/plain/.local/bin/qtd\r\n`)
 	x.Expect(`\$ `)

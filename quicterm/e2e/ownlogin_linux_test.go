@@ -13,11 +13,10 @@ import (
 // passwordHash is that of "open sesame".
 const passwordHash = "$6$quicterm$CfxDe1C371H82Cksc0F/aSe8ujtEGy9GpUWUeLXaM8mhMm0fw6TJcHQFOqA9uLL5zpEcazoVdcJ9U6k5L0DQW0"
 
-// A password lets in whom sshd lets in by it.
-func TestOwnLoginPassword(t *testing.T) {
-	if !inside(t) {
-		return
-	}
+// servePasswords makes a host into whose root account a password lets, inside a test that has its
+// own mounts. It takes the user's key away.
+func servePasswords(t *testing.T) *sshHost {
+	t.Helper()
 	rig.IP(t, "link", "set", "lo", "up")
 	s := newSSHHost(t)
 	s.Write("shadow", "root:"+passwordHash+":19000:0:99999:7:::\n")
@@ -31,6 +30,32 @@ func TestOwnLoginPassword(t *testing.T) {
 		}
 	}
 	s.Serve("PasswordAuthentication yes")
+	return s
+}
+
+// What ssh says of a wrong password comes before it asks again.
+func TestSSHPassword(t *testing.T) {
+	if !inside(t) {
+		return
+	}
+	s := servePasswords(t)
+	for range 5 {
+		x := rig.Open(t, s.QT("connect", []string{"-l", "root", "--bootstrap", "ssh"}, "echo let in"))
+		x.Expect(`password: `)
+		x.Send("wrong\r")
+		x.Expect(`^\r\nPermission denied, please try again\.\r\n\S+ password: `)
+		x.Send("open sesame\r")
+		x.Expect(`^\r\nlet in\r\n`)
+		x.Exit()
+	}
+}
+
+// A password lets in whom sshd lets in by it.
+func TestOwnLoginPassword(t *testing.T) {
+	if !inside(t) {
+		return
+	}
+	s := servePasswords(t)
 	connect := func() *rig.Terminal {
 		return rig.Open(t, s.withoutSSH(s.QT("connect", []string{"-l", "root", "--bootstrap", "ssh"}, "echo let in")))
 	}

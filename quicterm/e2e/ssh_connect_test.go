@@ -79,12 +79,66 @@ func TestSSHAsks(t *testing.T) {
 		y := rig.Open(t, s.QT("connect", nil, "echo let in"))
 		y.Expect("Enter passphrase for key '.*': ")
 		y.Send(typed)
-		y.Expect("qt: (ended by SIG(INT|QUIT)|ssh to .* denied .*)\r\n") // ssh may be quicker to give up
-		if status := y.Exit(); status != 128+int(want) && status != 255 {
+		y.Expect("^\r\nqt: ended by SIG(INT|QUIT)\r\n")
+		if status := y.Exit(); status != 128+int(want) {
 			t.Errorf("exit status %d after %q, want %d", status, typed, 128+int(want))
 		}
 		<-y.Closed() // no ssh is left on the terminal
 	}
+
+	// After Ctrl-Z the question comes again, and the first key counts.
+	z := rig.Open(t, s.QT("connect", nil, "echo let in"))
+	z.Expect("Enter passphrase for key '.*': ")
+	z.Send("\x1a")
+	var state syscall.WaitStatus
+	for start := time.Now(); !state.Stopped(); time.Sleep(time.Millisecond) {
+		if _, err := syscall.Wait4(z.Cmd.Process.Pid, &state, syscall.WUNTRACED|syscall.WNOHANG, nil); err != nil || time.Since(start) > rig.Patience {
+			t.Fatalf("Ctrl-Z does not stop it: %v", err)
+		}
+	}
+	z.Cmd.Process.Signal(syscall.SIGCONT)
+	z.Expect("Enter passphrase for key '.*': ")
+	z.Send("open sesame\r")
+	z.Expect("let in\r\n")
+	z.Exit()
+}
+
+// A question of ssh whose answer is shown is one too, and what ssh says only to a terminal is shown.
+func TestSSHAsksAboutHost(t *testing.T) {
+	s := newSSHHost(t)
+	s.Serve()
+	s.SSH = append(s.SSH, "StrictHostKeyChecking ask")
+	s.Write("known_hosts_ssh", "")
+	ssh, err := exec.LookPath("ssh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Write("tools/ssh", "#!/bin/sh\n[ -t 2 ] && printf '\\rConfirm user \\033[2Jpresence\\r\\n' >&2\nexec "+ssh+" \"$@\"\n")
+	if err := os.Chmod(s.Path("tools/ssh"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	open := func() *rig.Terminal {
+		cmd := s.QT("connect", nil, "echo let in")
+		cmd.Env = append(cmd.Env, "PATH="+s.Path("tools")+":"+os.Getenv("PATH"))
+		return rig.Open(t, cmd)
+	}
+	x := open()
+	x.Expect(`^Confirm user \?\[2Jpresence\r\nThe authenticity of host (?s:.*)\(yes/no/\[fingerprint\]\)\? `)
+	x.Send("nn\x7fo")
+	x.Expect("nn\b \bo")
+	x.Send("\x03")
+	x.Expect("^\r\nqt: ended by SIGINT\r\n")
+	if status := x.Exit(); status != 128+int(syscall.SIGINT) {
+		t.Errorf("exit status %d", status)
+	}
+	x = open()
+	x.Expect(`\(yes/no/\[fingerprint\]\)\? `)
+	x.Send("maybe\r")
+	x.Expect(`^maybe\r\nPlease type 'yes', 'no' or the fingerprint: `)
+	x.Send("yes\r")
+	x.Expect(`^yes\r\nWarning: Permanently added .*\r\n`)
+	x.Expect("let in\r\n")
+	x.Exit()
 }
 
 // An interrupt is for the remote program, not for ssh.

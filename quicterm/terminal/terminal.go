@@ -1,6 +1,7 @@
 // Package terminal is the near end of a session's terminal. It reads the keyboard and
 // finds escapes in what is typed, shows the program's output, follows the size of the
-// window, and leaves the terminal as it was before the session.
+// window, and leaves the terminal as it was before the session. Before one, it asks the user, and
+// lets another program ask him.
 //
 // It has no words of its own: the caller brings them as [Messages].
 package terminal

@@ -1,0 +1,6 @@
+package terminal
+
+import "golang.org/x/sys/unix"
+
+// Requests for the modes of a terminal. The last one drops what was typed and not read.
+const getModes, setModes, setModesFlush = unix.TCGETS, unix.TCSETS, unix.TCSETSF
