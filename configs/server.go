@@ -38,6 +38,9 @@ type Server struct {
 	Grants string `toml:"grants"`
 	// MaxSessionsPerUser bounds the sessions of an account.
 	MaxSessionsPerUser int `toml:"max_sessions_per_user"`
+	// MaxWatchers bounds the clients of a session beside its writer: those that share, watch
+	// and peek.
+	MaxWatchers int `toml:"max_watchers"`
 	// MaxBufferTotal bounds the memory that all sessions use for output: above it, accounts
 	// that use more than their part of it get no new sessions. A percentage is of the
 	// memory that the daemon may use: the machine's or the container's.
@@ -71,6 +74,7 @@ func DefaultServer() *Server {
 		AcceptEnv:           []string{"TERM", "COLORTERM", "LANG", "LC_*"},
 		Grants:              "on",
 		MaxSessionsPerUser:  100,
+		MaxWatchers:         50,
 		MaxBufferTotal:      Share{Percent: 25},
 		MaxUnauthenticated:  256,
 		AuthTimeout:         Duration{2 * time.Minute},
@@ -90,6 +94,7 @@ func (s *Server) WithDefaults() *Server {
 	setDefault(&c.ExitedTTL.Duration, d.ExitedTTL.Duration)
 	setDefault(&c.PipeTTL.Duration, d.PipeTTL.Duration)
 	setDefault(&c.MaxSessionsPerUser, d.MaxSessionsPerUser)
+	setDefault(&c.MaxWatchers, d.MaxWatchers)
 	setDefault(&c.MaxUnauthenticated, d.MaxUnauthenticated)
 	setDefault(&c.AuthTimeout.Duration, d.AuthTimeout.Duration)
 	setDefault(&c.DetachedTTL.Duration, d.DetachedTTL.Duration)
@@ -149,6 +154,7 @@ func (s *Server) check() error {
 		atLeast("exited_ttl", s.ExitedTTL.Duration, time.Second),
 		atLeast("pipe_ttl", s.PipeTTL.Duration, time.Second),
 		within("max_sessions_per_user", s.MaxSessionsPerUser, 1, 2000),
+		within("max_watchers", s.MaxWatchers, 1, 1000),
 		atLeast("max_buffer_total", s.MaxBufferTotal.Of(100), 1),
 		within("max_unauthenticated", s.MaxUnauthenticated, 1, 10_000),
 		atLeast("auth_timeout", s.AuthTimeout.Duration, time.Second),

@@ -33,47 +33,57 @@ func (h *Holder) knowsLocked(id wire.InstanceID) bool {
 // mayAttachLocked returns why a client may not attach, or nil. A client that asks again was
 // told yes.
 func (h *Holder) mayAttachLocked(open *wire.Open, req *wire.Attach, again bool) error {
+	name := h.launch.Name
 	switch {
 	case h.life.over || h.hiddenLocked() && !again:
-		return fmt.Errorf("session %q is over", h.launch.Name)
+		return fmt.Errorf("session %q is over", name)
 	case h.launch.PTY && open.NoPTY:
 		return errors.New("this key may not have a terminal")
 	case again:
 		return nil
+	case !req.Role.Known():
+		return fmt.Errorf("the server does not know role %d: it may be older than this client", req.Role)
+	case !h.launch.PTY && req.Role != wire.RoleWriter:
+		return fmt.Errorf("session %q has no terminal: only the client that started it can see it", name)
 	case !h.launch.PTY && (h.life.claimed || req.PTY):
-		return fmt.Errorf("session %q is a pipe: only the client that started it can use it", h.launch.Name)
-	case h.launch.PTY && !req.PTY:
-		return fmt.Errorf("session %q has a terminal: attach to it from one, or choose another name", h.launch.Name)
+		return fmt.Errorf("session %q is a pipe: only the client that started it can use it", name)
+	case h.launch.PTY && !req.PTY && !req.Role.ReadOnly():
+		return fmt.Errorf("session %q has a terminal: attach to it from one, or choose another name", name)
 	case h.life.claimed && req.Command != "":
-		return fmt.Errorf("session %q runs already: attach to it without a command, or choose another name", h.launch.Name)
+		return fmt.Errorf("session %q runs already: attach to it without a command, or choose another name", name)
+	case req.Role != wire.RoleWriter && !h.clients.makeRoom():
+		return fmt.Errorf("session %q has %d clients beside its writer already (max_watchers): "+
+			"attach when one has left, qt ls shows them", name, h.clients.maxGuests)
 	}
 	return nil
 }
 
-// attachLocked makes a client the writer.
+// attachLocked adds a client in the role that it has asked for.
 func (h *Holder) attachLocked(open *wire.Open, req *wire.Attach) (*attachment, error) {
 	secret, err := auth.NewSecret()
 	if err != nil {
 		return nil, err
 	}
-	created := !h.life.claimed
-	h.life.claimed = true
+	created := !h.life.claimed && !req.Role.ReadOnly()
+	h.life.claimed = h.life.claimed || created
 	first, offset, trim := h.clients.replay()
 	live := h.ring.Next()
 	if created { // its client answers what the program has asked already
 		live = first
 	}
-	a := h.newAttachment(open.Client, req.Instance, secret, first)
-	a.login = loginOf(open)
-	if before := h.clients.add(a); before != nil {
+	a := h.newAttachment(open, req, secret, first)
+	for _, before := range h.clients.add(a) {
 		h.displacedLocked(before)
 	}
+	h.clients.forgetLost()
 	a.endpoint.Appended(time.Now())
-	h.presenceChangedLocked()
-	if h.launch.PTY && !created {
+	if a.role == roleWriter {
+		h.presenceChangedLocked()
+	}
+	if h.launch.PTY && !created && a.role.writes() {
 		h.redrawLocked(req.Size)
 	}
-	h.log.Info("client attached", "client", a.client)
+	h.log.Info("client attached", "client", a.client, "role", req.Role)
 	a.answer = &wire.Attached{
 		ID:      h.launch.ID,
 		UID:     uint32(os.Geteuid()),
@@ -86,11 +96,13 @@ func (h *Holder) attachLocked(open *wire.Open, req *wire.Attach) (*attachment, e
 		Offset:  offset,
 		Live:    live,
 		Trim:    trim,
+		Size:    h.program.Size(),
+		Role:    req.Role,
 	}
 	return a, nil
 }
 
-// displacedLocked tells a client that it is not the writer any more, and drops its input
+// displacedLocked tells a client that it is not a writer any more, and drops its input
 // that the program was not given.
 func (h *Holder) displacedLocked(a *attachment) {
 	if n := a.endpoint.DropPending(); n > 0 {
@@ -101,8 +113,7 @@ func (h *Holder) displacedLocked(a *attachment) {
 	h.afterLocked(displacedGrace, a.close) // if the client does not
 }
 
-// resumeLocked returns the attachment that a Resume proves to be of: the writer, or a
-// displaced client.
+// resumeLocked returns the attachment that a Resume proves to be of.
 func (h *Holder) resumeLocked(r *wire.Resume) (*attachment, error) {
 	a := h.clients.find(r.Instance)
 	if a == nil || r.ID != h.launch.ID {
@@ -117,9 +128,14 @@ func (h *Holder) resumeLocked(r *wire.Resume) (*attachment, error) {
 // leaveLocked forgets a client that will not come back.
 func (h *Holder) leaveLocked(a *attachment) {
 	h.log.Info("client left", "client", a.client)
+	wrote := a.role.writes()
 	h.clients.remove(a)
+	h.announceLeftLocked(a)
 	if !h.launch.PTY && !h.life.hungUp { // no other client can attach
 		h.hangupLocked("")
 	}
-	h.presenceChangedLocked()
+	if wrote {
+		h.fitTerminalLocked()
+		h.presenceChangedLocked()
+	}
 }

@@ -155,7 +155,7 @@ func TestDisplaced(t *testing.T) {
 func TestManyDisplaced(t *testing.T) {
 	inBubble(t, wire.Launch{PTY: true}, func(w *world) {
 		var all []*client
-		for i := range maxDisplaced + 3 {
+		for i := range maxLost + 3 {
 			all = append(all, w.attach(fmt.Sprintf("client%d@x", i)))
 		}
 		time.Sleep(displacedGrace)
@@ -174,8 +174,8 @@ func TestManyDisplaced(t *testing.T) {
 			}
 		}
 		w.locked(func(h *Holder) {
-			if n := len(h.clients.all); n != maxDisplaced+1 {
-				t.Errorf("%d clients are kept, want %d and the writer", n, maxDisplaced)
+			if n := len(h.clients.all); n != maxLost+1 {
+				t.Errorf("%d clients are kept, want %d and the writer", n, maxLost)
 			}
 		})
 	})

@@ -37,6 +37,12 @@ const (
 // guards it.
 type attachment struct {
 	role        role
+	asked       wire.Role // that it attached in
+	number      uint64    // in the order in which the clients came
+	since       time.Time
+	announced   bool      // the writers know of it
+	size        wire.Size // of its terminal
+	takenAt     uint64    // value of clients.taken when its last input was taken
 	instance    wire.InstanceID
 	client      string         // account@address
 	login       wire.Resumed   // what let the client in, for its daemon
@@ -54,11 +60,15 @@ type attachment struct {
 }
 
 // newAttachment returns the attachment of a client that has output from first on to get.
-func (h *Holder) newAttachment(client string, instance wire.InstanceID, secret []byte, first uint64) *attachment {
+func (h *Holder) newAttachment(open *wire.Open, req *wire.Attach, secret []byte, first uint64) *attachment {
 	a := &attachment{
-		role:     roleWriter,
-		instance: instance,
-		client:   client,
+		role:     role(req.Role),
+		asked:    req.Role,
+		since:    time.Now(),
+		size:     req.Size,
+		instance: req.Instance,
+		client:   open.Client,
+		login:    loginOf(open),
 		verifier: auth.NewVerifier(secret),
 		endpoint: session.NewEndpoint(session.Config{
 			Log:            h.ring,
@@ -97,15 +107,15 @@ func (h *Holder) carry(a *attachment, c carrier.Carrier, ready bool) {
 		if a.closed { // after Handle has answered
 			c.Close()
 		}
-		if a.role == roleWriter && a.driver.Carriers() == 1 {
-			h.presenceChangedLocked()
+		if a.driver.Carriers() == 1 {
+			h.cameLocked(a)
 		}
 	})
 	h.gate.Lock()
 	defer h.gate.Unlock()
 	a.carriers = slices.DeleteFunc(a.carriers, func(other carrier.Carrier) bool { return other == c })
-	if a.role == roleWriter && !a.connected() {
-		h.presenceChangedLocked()
+	if !a.connected() {
+		h.wentLocked(a)
 	}
 	level := slog.LevelDebug
 	if misbehaved(err) {
@@ -124,27 +134,29 @@ func misbehaved(err error) bool {
 // receivedLocked handles what the carriers of a client have brought.
 func (h *Holder) receivedLocked(a *attachment) {
 	a.heard = time.Now()
-	if a.role != roleWriter {
+	if !a.role.writes() {
+		// Not consumed: after inputWindow bytes, nothing more is accepted.
 		a.endpoint.DropPending()
-		return
 	}
 	for _, d := range a.endpoint.Arrived() {
 		if d.Gap == nil {
-			h.handleUrgentLocked(d.Frame)
+			h.handleUrgentLocked(a, d.Frame)
 		}
 	}
-	h.clients.release(a)
-	if h.life.exited && a.endpoint.Consumed() > h.life.exitSeq {
-		h.finishLocked("a client knows its end")
+	if a.role.writes() {
+		h.clients.release()
+		h.gate.Changed()
 	}
-	h.gate.Changed()
+	h.endIfKnownLocked(a)
 	for _, n := range a.endpoint.TakeNotices() {
-		switch n.Code {
-		case wire.NoticeLeaving:
+		switch {
+		case !a.role.receives():
+		case n.Code == wire.NoticeLeaving:
 			h.leaveLocked(a)
-		case wire.NoticeReaderGone:
+		case !a.role.writes():
+		case n.Code == wire.NoticeReaderGone:
 			h.closeOutputLocked([]byte(n.Text))
-		case wire.NoticeHangup:
+		case n.Code == wire.NoticeHangup:
 			if !h.life.exited {
 				h.hangupLocked("")
 			}

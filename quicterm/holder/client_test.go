@@ -61,9 +61,13 @@ func (w *world) join(name string) (*client, carrier.Carrier) {
 // joinAs is join for an instance that may have attached before.
 func (w *world) joinAs(name string, instance wire.InstanceID) (*client, carrier.Carrier) {
 	w.t.Helper()
-	c := &client{w: w, name: name, instance: instance, input: buffer.NewRing(64 << 20), printed: make(map[buffer.Type][]byte)}
-	req := &wire.Attach{PTY: w.h.launch.PTY, Size: wire.Size{Cols: 80, Rows: 24}}
-	req.Instance = instance
+	return w.joinWith(name, &wire.Attach{Instance: instance, PTY: w.h.launch.PTY, Size: wire.Size{Cols: 80, Rows: 24}})
+}
+
+// joinWith is join with a request.
+func (w *world) joinWith(name string, req *wire.Attach) (*client, carrier.Carrier) {
+	w.t.Helper()
+	c := &client{w: w, name: name, instance: req.Instance, input: buffer.NewRing(64 << 20), printed: make(map[buffer.Type][]byte)}
 	m, conn := w.ask(&wire.Open{Client: name}, req)
 	w.want("attach", m, &c.attached)
 	c.endpoint = session.NewEndpoint(session.Config{
@@ -169,10 +173,13 @@ func (c *client) listen() {
 }
 
 // leave tells the holder that the client will not come back.
-func (c *client) leave() {
+func (c *client) leave() { c.notify(wire.NoticeLeaving, "") }
+
+// notify sends a notice.
+func (c *client) notify(code byte, text string) {
 	c.gate.Lock()
 	defer c.gate.Unlock()
-	c.endpoint.Notify(wire.NoticeLeaving, "")
+	c.endpoint.Notify(code, text)
 	c.driver.Wake()
 }
 

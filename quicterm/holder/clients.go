@@ -3,6 +3,7 @@
 package holder
 
 import (
+	"iter"
 	"math"
 	"slices"
 	"time"
@@ -20,9 +21,12 @@ const (
 	// ack: after that the client counts as away.
 	stallLimit = 15 * time.Second
 
-	// maxDisplaced is how many clients are kept that were displaced or lost their access,
-	// to be told by whom when they come back.
-	maxDisplaced = 16
+	// maxLost is how many clients are kept that were displaced or lost their access, to be
+	// told by whom when they come back.
+	maxLost = 16
+
+	// defaultMaxGuests is the limit of a launch that names none.
+	defaultMaxGuests = 50
 
 	// minRead is the least output that is read at once: about a packet.
 	minRead = 1000
@@ -35,9 +39,15 @@ const (
 type role uint8
 
 const (
-	// roleWriter sends the input and receives the output. The session is kept for it,
-	// and the program waits for it.
+	// roleWriter sends input and receives output. The session is kept for it, and the
+	// program waits for it. The size of the last one that came is the terminal's.
 	roleWriter role = iota
+	// roleShare is the same beside a writer, whom it does not displace.
+	roleShare
+	// roleWatch receives output, and has no effect on the session. rolePeek is the same, and
+	// nobody is told of it.
+	roleWatch
+	rolePeek
 	// roleDisplaced lost the writer's role to another client. It is told so. New
 	// output does not wake its carriers, which are closed soon.
 	roleDisplaced
@@ -47,8 +57,17 @@ const (
 	roleNone
 )
 
+// writes reports whether a role sends input.
+func (r role) writes() bool { return r == roleWriter || r == roleShare }
+
 // receives reports whether output is sent to a role.
-func (r role) receives() bool { return r == roleWriter }
+func (r role) receives() bool { return r <= rolePeek }
+
+// guest reports whether a role is that of a client beside the writer.
+func (r role) guest() bool { return r.receives() && r != roleWriter }
+
+// lost reports whether a role is that of a client which has to be told why it has none.
+func (r role) lost() bool { return r == roleDisplaced || r == roleRevoked }
 
 // clients are all attachments of a session. They decide together
 //
@@ -56,30 +75,59 @@ func (r role) receives() bool { return r == roleWriter }
 //   - pacing: when the program must wait, and how much of its output is read at once,
 //   - retention: which output stays in the ring.
 //
-// One writer at a time is their policy. The holder's gate guards them.
+// Only those that write count for these. The holder's gate guards them.
 type clients struct {
-	ring   *buffer.Ring
-	pty    bool
-	buffer int // capacity of the ring
+	ring      *buffer.Ring
+	pty       bool
+	buffer    int // capacity of the ring
+	maxGuests int
 
-	all []*attachment // oldest first
+	all    []*attachment // the one that came first first
+	taken  uint64        // frames of input that were taken
+	number uint64        // of the last that came
 
 	// The first frame that no writer has consumed, and its offset.
 	unseen, unseenOffset uint64
 }
 
-func newClients(ring *buffer.Ring, pty bool, capacity int) clients {
-	return clients{ring: ring, pty: pty, buffer: max(capacity, buffer.MinCapacity), unseen: 1}
+func newClients(ring *buffer.Ring, launch *wire.Launch) clients {
+	maxGuests := launch.MaxWatchers
+	if maxGuests == 0 {
+		maxGuests = defaultMaxGuests
+	}
+	return clients{ring: ring, pty: launch.PTY, buffer: max(launch.Buffer, buffer.MinCapacity), maxGuests: maxGuests, unseen: 1}
 }
 
-// writer returns the attachment with the writer's role, or nil.
+// writer returns the attachment that writes and came last, or nil.
 func (s *clients) writer() *attachment {
 	for _, a := range slices.Backward(s.all) {
-		if a.role == roleWriter {
+		if a.role.writes() {
 			return a
 		}
 	}
 	return nil
+}
+
+// writers returns all attachments that write.
+func (s *clients) writers() iter.Seq[*attachment] {
+	return func(yield func(*attachment) bool) {
+		for _, a := range s.all {
+			if a.role.writes() && !yield(a) {
+				return
+			}
+		}
+	}
+}
+
+// nextInput returns the attachment whose input the program gets next, or nil if there is
+// none: writers take turns, a frame each.
+func (s *clients) nextInput() (next *attachment) {
+	for a := range s.writers() {
+		if a.endpoint.Pending() > 0 && (next == nil || a.takenAt < next.takenAt) {
+			next = a
+		}
+	}
+	return next
 }
 
 // untold reports whether a client has lost its access and was not told so yet.
@@ -87,16 +135,52 @@ func (s *clients) untold() bool {
 	return slices.ContainsFunc(s.all, func(a *attachment) bool { return a.role == roleRevoked && !a.toldRevoked })
 }
 
-// add makes a the writer. It returns the attachment that it displaces, or nil.
-func (s *clients) add(a *attachment) (before *attachment) {
-	if before = s.writer(); before != nil {
+// makeRoom reports whether another guest may come. For one above the limit, the guest that
+// came first is forgotten if it is not connected.
+func (s *clients) makeRoom() bool {
+	guests, away := 0, -1
+	for i, a := range s.all {
+		if !a.role.guest() {
+			continue
+		}
+		if guests++; !a.connected() && away < 0 {
+			away = i
+		}
+	}
+	if guests >= s.maxGuests && away >= 0 {
+		s.remove(s.all[away])
+		guests--
+	}
+	return guests < s.maxGuests
+}
+
+// add adds an attachment. It returns those that it displaces.
+func (s *clients) add(a *attachment) (displaced []*attachment) {
+	if a.role == roleWriter {
+		for before := range s.writers() {
+			displaced = append(displaced, before)
+		}
+	}
+	for _, before := range displaced {
 		before.role, before.displacedBy = roleDisplaced, a.client
 	}
+	s.number++
+	a.number = s.number
 	s.all = append(s.all, a)
-	if len(s.all) > maxDisplaced+1 {
-		s.remove(s.all[slices.IndexFunc(s.all, func(a *attachment) bool { return a.role != roleWriter })])
+	return displaced
+}
+
+// forgetLost forgets the first that have lost their role, if those are many.
+func (s *clients) forgetLost() {
+	lost := 0
+	for _, a := range slices.Backward(slices.Clone(s.all)) {
+		if !a.role.lost() {
+			continue
+		}
+		if lost++; lost > maxLost {
+			s.remove(a)
+		}
 	}
-	return before
 }
 
 // remove forgets an attachment, and closes its carriers.
@@ -125,18 +209,22 @@ func (s *clients) close() {
 
 // present reports whether a client is connected that the session is kept for.
 func (s *clients) present() bool {
-	w := s.writer()
-	return w != nil && w.connected()
-}
-
-// names returns the clients that are connected.
-func (s *clients) names() (names []string) {
-	for _, a := range s.all {
-		if a.role.receives() && a.connected() {
-			names = append(names, a.client)
+	for w := range s.writers() {
+		if w.connected() {
+			return true
 		}
 	}
-	return names
+	return false
+}
+
+// members returns the clients that are connected, except those that only peek.
+func (s *clients) members() (members []wire.Member) {
+	for _, a := range s.all {
+		if a.role < rolePeek && a.connected() {
+			members = append(members, wire.Member{Client: a.client, Role: a.asked, Since: a.since.Unix()})
+		}
+	}
+	return members
 }
 
 // appended makes the carriers send what was added to the ring.
@@ -156,23 +244,24 @@ func (s *clients) appended(now time.Time) {
 // received: the program waits as at the end of any full pipe. A program that was hung up
 // waits only for a client that is connected, or it might never end.
 //
-// With a terminal they wait while the writer is connected, has as much outstanding as
-// its path can take, has owed an ack for less than stallLimit, and is not skipping.
-func (s *clients) wait(now time.Time, n int, hungUp bool) time.Duration {
+// With a terminal they wait while a writer is connected, has as much outstanding as its path
+// can take, has owed an ack for less than stallLimit, and is not skipping.
+func (s *clients) wait(now time.Time, n int, hungUp bool) (longest time.Duration) {
 	if !s.pty {
 		if s.ring.Room() < max(n, 1) && (s.present() || !hungUp) {
 			return forever
 		}
 		return 0
 	}
-	w := s.writer()
-	if w == nil || !w.connected() || w.skipping || w.endpoint.Unacked() <= s.backlog(now, w) {
-		return 0
+	for w := range s.writers() {
+		if w.connected() && !w.skipping && w.endpoint.Unacked() > s.backlog(now, w) {
+			longest = max(longest, stallLimit-now.Sub(w.endpoint.UnackedSince()))
+		}
 	}
-	return max(stallLimit-now.Sub(w.endpoint.UnackedSince()), 0)
+	return longest
 }
 
-// backlog returns how many bytes of a terminal's output may be outstanding to the
+// backlog returns how many bytes of a terminal's output may be outstanding to a
 // writer: a little more than keeps its path busy. A key that stops a flood takes effect
 // on the screen when all of that has arrived.
 func (s *clients) backlog(now time.Time, w *attachment) int {
@@ -183,18 +272,26 @@ func (s *clients) backlog(now time.Time, w *attachment) int {
 // readSize returns how much output is read at once. On a slow path that is little, so
 // that a frame is sent quickly: nothing overtakes it.
 func (s *clients) readSize(now time.Time) int {
-	w := s.writer()
-	if !s.pty || w == nil {
-		return maxRead
+	size := maxRead
+	if s.pty {
+		for w := range s.writers() {
+			size = min(size, max(w.endpoint.SendWindow(now)/8, minRead))
+		}
 	}
-	return min(max(w.endpoint.SendWindow(now)/8, minRead), maxRead)
+	return size
 }
 
-// release lets the ring forget what the writer has consumed, except a terminal's history.
-func (s *clients) release(w *attachment) {
-	consumed := w.endpoint.Consumed()
-	if consumed > s.unseen && consumed >= s.ring.First() {
-		s.unseen, s.unseenOffset = consumed, s.ring.Offset(consumed)
+// release lets the ring forget what all writers have consumed, except a terminal's history.
+func (s *clients) release() {
+	consumed := uint64(math.MaxUint64)
+	for w := range s.writers() {
+		c := w.endpoint.Consumed()
+		if consumed = min(consumed, c); c > s.unseen && c >= s.ring.First() {
+			s.unseen, s.unseenOffset = c, s.ring.Offset(c)
+		}
+	}
+	if consumed == math.MaxUint64 {
+		return
 	}
 	keep := consumed
 	if s.pty {

@@ -55,7 +55,7 @@ func New(launch wire.Launch, p Program, log *slog.Logger) *Holder {
 		boot:     CurrentBoot().Mark(launch.ID),
 		program:  p,
 		ring:     ring,
-		clients:  newClients(ring, launch.PTY, launch.Buffer),
+		clients:  newClients(ring, &launch),
 		life:     lifetime{since: now, changed: make(chan struct{}, 1), requested: make(map[syscall.Signal]bool)},
 		end:      make(chan struct{}),
 		pressure: pressure{grown: make(chan struct{}, 1), next: smallRing},
@@ -151,6 +151,9 @@ func (h *Holder) awaitRoomLocked(n int) {
 	}
 }
 
+// maxNamed is how many writers Info names in Clients, for daemons that know no members.
+const maxNamed = 4
+
 // stateLocked describes the session.
 func (h *Holder) stateLocked() (*wire.State, error) {
 	size := h.program.Size()
@@ -163,12 +166,17 @@ func (h *Holder) stateLocked() (*wire.State, error) {
 		PTY:     h.launch.PTY,
 		Cols:    size.Cols,
 		Rows:    size.Rows,
-		Clients: h.clients.names(),
+		Members: h.clients.members(),
 		Command: h.launch.Command,
 		Status:  h.life.exit.Status,
 	}
-	if w := h.clients.writer(); info.Phase == wire.PhaseAttached && w != nil {
-		info.Heard = w.heard.Unix()
+	for w := range h.clients.writers() {
+		if w.connected() && len(info.Clients) < maxNamed {
+			info.Clients = append(info.Clients, w.client)
+		}
+		if info.Phase == wire.PhaseAttached {
+			info.Heard = max(info.Heard, w.heard.Unix())
+		}
 	}
 	raw, err := wire.EncodeInfo(info)
 	if err != nil {
@@ -179,6 +187,7 @@ func (h *Holder) stateLocked() (*wire.State, error) {
 		Phase:   info.Phase,
 		Since:   h.life.since.UnixNano(),
 		Visible: true,
+		Roles:   true,
 		PTY:     h.launch.PTY,
 		Name:    h.launch.Name,
 		Info:    raw,

@@ -16,7 +16,7 @@ import (
 // endOfFile ends the input of a terminal in its usual mode: ^D.
 const endOfFile = 4
 
-// inputLoop gives the writer's input to the program. The program may make it wait; after
+// inputLoop gives the writers' input to the program. The program may make it wait; after
 // that another client may be the writer.
 func (h *Holder) inputLoop() {
 	h.gate.Lock()
@@ -24,17 +24,19 @@ func (h *Holder) inputLoop() {
 	for {
 		var w *attachment
 		h.gate.Wait(context.Background(), func() bool {
-			w = h.clients.writer()
-			return h.life.over || w != nil && w.endpoint.Pending() > 0
+			w = h.clients.nextInput()
+			return h.life.over || w != nil
 		})
 		if h.life.over {
 			return
 		}
 		d := w.endpoint.Take(0)[0]
+		h.clients.taken++
+		w.takenAt = h.clients.taken
 		h.gate.Unlock()
 		h.give(d)
 		h.gate.Lock()
-		if w.role != roleWriter {
+		if !w.role.writes() {
 			continue
 		}
 		if d.Gap == nil && d.Type == wire.Skip {
@@ -84,11 +86,12 @@ var signals = map[string]syscall.Signal{
 
 // handleUrgentLocked handles a frame that must not wait until the program reads the
 // input before it.
-func (h *Holder) handleUrgentLocked(f buffer.Frame) {
+func (h *Holder) handleUrgentLocked(a *attachment, f buffer.Frame) {
 	switch f.Type {
 	case wire.Resize:
 		if size, err := wire.ParseSize(f.Payload); err == nil {
-			h.resizeLocked(size)
+			a.size = size
+			h.fitTerminalLocked()
 		}
 	case wire.Signal:
 		sig, ok := signals[string(f.Payload)]
@@ -103,6 +106,13 @@ func (h *Holder) handleUrgentLocked(f buffer.Frame) {
 		}
 	case wire.Closed:
 		h.closeOutputLocked(f.Payload)
+	}
+}
+
+// fitTerminalLocked gives the terminal the size of the writer that came last.
+func (h *Holder) fitTerminalLocked() {
+	if w := h.clients.writer(); w != nil {
+		h.resizeLocked(w.size)
 	}
 }
 

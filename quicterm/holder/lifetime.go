@@ -4,6 +4,7 @@ package holder
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -13,12 +14,19 @@ import (
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
-// killGrace is how long a program has between SIGHUP and SIGKILL.
-const killGrace = 5 * time.Second
+const (
+	// killGrace is how long a program has between SIGHUP and SIGKILL.
+	killGrace = 5 * time.Second
+
+	// exitGrace is how long clients have to read the program's end after one of them has
+	// done so.
+	exitGrace = 2 * time.Second
+)
 
 // A lifetime is what decides when a session is over.
 type lifetime struct {
 	claimed bool          // a client has attached
+	present bool          // the phase is PhaseAttached, or was before PhaseExited
 	since   time.Time     // when the phase began
 	changed chan struct{} // wakes limitLoop; buffers one
 
@@ -32,7 +40,8 @@ type lifetime struct {
 	exitSeq uint64
 	exit    wire.ExitStatus
 
-	over bool
+	ending bool // the session is over soon
+	over   bool
 }
 
 // A reason tells what ended a program, and when.
@@ -52,10 +61,10 @@ func (h *Holder) phaseLocked() wire.Phase {
 	return wire.PhaseDetached
 }
 
-// presenceChangedLocked begins another phase when a client has come or gone.
+// presenceChangedLocked begins another phase if a client has come or gone.
 func (h *Holder) presenceChangedLocked() {
-	if !h.life.exited {
-		h.life.since = time.Now()
+	if present := h.clients.present(); present != h.life.present && !h.life.exited {
+		h.life.present, h.life.since = present, time.Now()
 	}
 	h.endIfUnseenLocked()
 	h.stateChangedLocked()
@@ -129,13 +138,46 @@ func (h *Holder) killLocked(client string) {
 // away why it ended: for others it is gone.
 func (h *Holder) hiddenLocked() bool { return h.life.killed && h.life.exited }
 
+// endIfKnownLocked ends the session if a client that writes has consumed the program's end.
+func (h *Holder) endIfKnownLocked(a *attachment) {
+	if !a.role.receives() || !h.life.exited || a.endpoint.Consumed() <= h.life.exitSeq {
+		return
+	}
+	if a.role.writes() || h.life.ending {
+		h.endSoonLocked("a client knows its end")
+	}
+	if a.role.writes() {
+		a.close()
+	}
+}
+
 // endIfUnseenLocked ends the session if its program was hung up and has ended, and no
 // client will come to see that. A pipe also waits for a client that lost its access: without
 // an answer, that client would look for the session for minutes.
 func (h *Holder) endIfUnseenLocked() {
 	if h.life.exited && h.life.hungUp && h.clients.writer() == nil && (h.launch.PTY || !h.clients.untold()) {
-		h.finishLocked("hung up, and no client is left to see it")
+		h.endSoonLocked("hung up, and no client is left to see it")
 	}
+}
+
+// endSoonLocked ends the session when all clients that are connected have consumed the
+// program's end, at the latest after exitGrace.
+func (h *Holder) endSoonLocked(reason string) {
+	if h.clients.know(h.life.exitSeq) {
+		h.finishLocked(reason)
+		return
+	}
+	if !h.life.ending {
+		h.life.ending = true
+		h.afterLocked(exitGrace, func() { h.finishLocked(reason) })
+	}
+}
+
+// know reports whether all clients that are connected have consumed a frame.
+func (s *clients) know(seq uint64) bool {
+	return !slices.ContainsFunc(s.all, func(a *attachment) bool {
+		return a.role.receives() && a.connected() && a.endpoint.Consumed() <= seq
+	})
 }
 
 // limitLoop ends the program, or the session, when a limit is reached.

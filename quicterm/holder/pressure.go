@@ -125,12 +125,13 @@ func (h *Holder) fitLocked(state memory.State) (again time.Duration) {
 	return checkInterval
 }
 
-// outstanding returns the size of what the writer is about to get, if it is connected and
-// does not owe an ack for long.
-func (s *clients) outstanding(now time.Time) int {
-	w := s.writer()
-	if w == nil || !w.connected() || w.endpoint.Unacked() == 0 || now.Sub(w.endpoint.UnackedSince()) > stallLimit {
-		return 0
+// outstanding returns the size of what a writer is about to get that is connected and does
+// not owe an ack for long: the most of any.
+func (s *clients) outstanding(now time.Time) (most int) {
+	for w := range s.writers() {
+		if n := w.endpoint.Unacked(); w.connected() && n > 0 && now.Sub(w.endpoint.UnackedSince()) <= stallLimit {
+			most = max(most, n+2*buffer.MaxSegment)
+		}
 	}
-	return w.endpoint.Unacked() + 2*buffer.MaxSegment
+	return most
 }

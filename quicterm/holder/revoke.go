@@ -10,26 +10,34 @@ import (
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
-// revokeLocked takes from the writer what it attached with, if the request is for its key.
-// It returns how many clients have lost access. The session is then detached, or hung up
-// if no other client can attach to it.
-func (h *Holder) revokeLocked(by string, req *wire.Revoke) uint32 {
-	a := h.clients.writer()
-	if a == nil || !req.All && !a.loggedInWith(req.Key) {
+// revokeLocked takes from clients what they attached with, if the request is for their key.
+// It returns how many have lost access. The session is then detached, or hung up if no other
+// client can attach to it.
+func (h *Holder) revokeLocked(by string, req *wire.Revoke) (n uint32) {
+	for _, a := range h.clients.all {
+		if !a.role.receives() || !req.All && !a.loggedInWith(req.Key) {
+			continue
+		}
+		h.log.Warn("client has lost access", "client", a.client, "reason", "revoked by "+by)
+		if n := a.endpoint.DropPending(); n > 0 {
+			h.log.Info("input of a revoked client dropped", "client", a.client, "frames", n)
+		}
+		a.role, a.revokedBy = roleRevoked, by
+		a.close()
+		h.announceLeftLocked(a)
+		n++
+	}
+	if n == 0 {
 		return 0
 	}
-	h.log.Warn("client has lost access", "client", a.client, "reason", "revoked by "+by)
-	if n := a.endpoint.DropPending(); n > 0 {
-		h.log.Info("input of a revoked client dropped", "client", a.client, "frames", n)
-	}
-	a.role, a.revokedBy = roleRevoked, by
-	a.close()
+	h.clients.forgetLost()
 	if !h.launch.PTY && !h.life.hungUp {
 		h.life.killed = true
 		h.hangupLocked("")
 	}
+	h.fitTerminalLocked()
 	h.presenceChangedLocked()
-	return 1
+	return n
 }
 
 // loginOf returns what the daemon is told of a client's login when it resumes.

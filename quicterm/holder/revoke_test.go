@@ -47,7 +47,7 @@ func TestRevokedClient(t *testing.T) {
 		if n := w.revoke(&wire.Revoke{All: true}); n != 0 {
 			t.Errorf("%d clients have lost access twice", n)
 		}
-		for range maxDisplaced + 2 { // they are forgotten like displaced ones
+		for range maxLost + 2 { // they are forgotten like displaced ones
 			w.attach("b@x")
 			if n := w.revoke(&wire.Revoke{All: true}); n != 1 {
 				t.Errorf("%d clients have lost access, want 1", n)

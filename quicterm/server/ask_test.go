@@ -148,11 +148,11 @@ func TestHoldersThatHang(t *testing.T) {
 		if d := time.Since(start); d > askTime+10*roundTrip {
 			t.Errorf("the listing took %v, want at most %v", d, askTime)
 		}
-		e, err := h.server.find(context.Background(), good.UID, &wire.Open{}, good.Name)
+		e, err := h.server.find(context.Background(), good.UID, &wire.Open{}, good.Name, detached)
 		if err != nil || e.id != good.ID {
 			t.Errorf("the session is not found: %v", err)
 		}
-		_, err = h.server.find(context.Background(), good.UID, &wire.Open{}, "none")
+		_, err = h.server.find(context.Background(), good.UID, &wire.Open{}, "none", detached)
 		if err == nil || !strings.Contains(err.Error(), "3999 sessions do not answer") {
 			t.Errorf("error %v, want the number of those that do not answer", err)
 		}
@@ -192,7 +192,7 @@ func TestPickPrefersOwn(t *testing.T) {
 	entries = add(entries, 3, "twice", false)
 	entries = add(entries, 4, "twice", false)
 	for name, want := range map[string]byte{"": 2, "work": 2, "0100": 1, "twice": 0, "none": 0} {
-		e, err := pick(entries, name)
+		e, err := pick(entries, name, detached)
 		if (err == nil) != (want != 0) || err == nil && e.id[0] != want {
 			t.Errorf("%q picks %v, %v; want %d", name, e, err, want)
 		}

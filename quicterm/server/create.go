@@ -19,10 +19,18 @@ func (c *conn) findOrCreate(ctx context.Context, req *wire.Attach) (wire.Session
 		return wire.SessionID{}, err
 	}
 	defer end()
-	if req.Mode == wire.ModeAttach {
-		e, err := s.find(ctx, uid, c.open(), req.Session)
+	if req.Mode == wire.ModeAttach || req.Role != wire.RoleWriter {
+		want := detached
+		if req.Role != wire.RoleWriter {
+			want = anyTerminal
+		}
+		e, err := s.find(ctx, uid, c.open(), req.Session, want)
 		if err != nil {
 			return wire.SessionID{}, err
+		}
+		if req.Role != wire.RoleWriter && !e.state.Roles { // its holder would make the client the writer
+			return wire.SessionID{}, errorf(wire.CodeFailed,
+				"session %q was started by an older version: only one client can attach to it", e.state.Name)
 		}
 		return e.id, nil
 	}

@@ -28,6 +28,7 @@
 //	pid         number of a process
 //	client      address and port of a client, or "ssh"; account@address:port after its login,
 //	            without the port in a holder
+//	role        of a client in a session, as a number: see wire.Role
 //	proof       what authenticated a client: "token", "ssh", or the fingerprint of its key
 //	software    name and version of a client
 //	address     address and port that the daemon listens on

@@ -26,9 +26,13 @@ func visible(entries []entry) []entry {
 // session.
 const minIDPrefix = 4
 
+// Which sessions find returns without a name.
+func detached(e *entry) bool    { return e.state.PTY && e.state.Phase == wire.PhaseDetached }
+func anyTerminal(e *entry) bool { return e.state.PTY && e.state.Phase != wire.PhaseExited }
+
 // find returns the session with the given name or start of an id. Without a name it
-// returns the detached session that was the latest to change its phase.
-func (s *Server) find(ctx context.Context, uid uint32, open *wire.Open, name string) (*entry, error) {
+// returns, of those that are wanted, the one that was the latest to change its phase.
+func (s *Server) find(ctx context.Context, uid uint32, open *wire.Open, name string, wanted func(*entry) bool) (*entry, error) {
 	var ids []wire.SessionID
 	if id, err := wire.ParseSessionID(name); err == nil { // a whole id: ask its holder only
 		ids = append(ids, id)
@@ -39,7 +43,7 @@ func (s *Server) find(ctx context.Context, uid uint32, open *wire.Open, name str
 	if i := slices.IndexFunc(entries, isClaimed); i >= 0 {
 		return &entries[i], nil
 	}
-	e, err := pick(visible(entries), name)
+	e, err := pick(visible(entries), name, wanted)
 	if err != nil && silent > 0 {
 		err.Text += fmt.Sprintf(" (%d sessions do not answer)", silent)
 	}
@@ -54,24 +58,24 @@ func isClaimed(e entry) bool { return e.state.Claimed }
 
 // pick prefers the sessions of the client's own scope: a restricted key must not put a
 // session in the place of another key's.
-func pick(entries []entry, name string) (*entry, *wire.Error) {
+func pick(entries []entry, name string, wanted func(*entry) bool) (*entry, *wire.Error) {
 	var own []entry
 	for _, e := range entries {
 		if e.state.Own {
 			own = append(own, e)
 		}
 	}
-	e, err := pickAmong(own, name)
+	e, err := pickAmong(own, name, wanted)
 	if err != nil && err.Code == wire.CodeNoSession && len(own) < len(entries) {
-		return pickAmong(entries, name)
+		return pickAmong(entries, name, wanted)
 	}
 	return e, err
 }
 
-func pickAmong(entries []entry, name string) (*entry, *wire.Error) {
+func pickAmong(entries []entry, name string, wanted func(*entry) bool) (*entry, *wire.Error) {
 	if name == "" {
 		for i, e := range entries {
-			if e.state.PTY && e.state.Phase == wire.PhaseDetached {
+			if wanted(&e) {
 				return &entries[i], nil
 			}
 		}

@@ -46,3 +46,19 @@ func TestSummary(t *testing.T) {
 		}
 	}
 }
+
+// Who watches and names no session gets the latest that runs in a terminal, also while its
+// writer is there.
+func TestPickToWatch(t *testing.T) {
+	entries := []entry{
+		{state: wire.State{Own: true, Name: "pipe", Phase: wire.PhaseAttached}},
+		{state: wire.State{Own: true, PTY: true, Name: "ended", Phase: wire.PhaseExited}},
+		{state: wire.State{Own: true, PTY: true, Name: "latest", Phase: wire.PhaseAttached}},
+		{state: wire.State{Own: true, PTY: true, Name: "detached", Phase: wire.PhaseDetached}},
+	}
+	for name, wanted := range map[string]func(*entry) bool{"latest": anyTerminal, "detached": detached} {
+		if e, err := pick(entries, "", wanted); err != nil || e.state.Name != name {
+			t.Errorf("got %+v, %v; want %s", e, err, name)
+		}
+	}
+}

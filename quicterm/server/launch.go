@@ -38,6 +38,7 @@ func (c *conn) launch(req *wire.Attach, name string) (*wire.Launch, error) {
 		Dir:         c.account.Home,
 		PTY:         req.PTY,
 		Size:        req.Size,
+		MaxWatchers: settings.MaxWatchers,
 		Buffer:      int(settings.BufferSize.Bytes),
 		DetachedTTL: settings.DetachedTTL.Duration,
 		ExitedTTL:   settings.ExitedTTL.Duration,

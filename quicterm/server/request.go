@@ -80,7 +80,7 @@ func (c *conn) kill(ctx context.Context, name string, m wire.Message) (wire.Mess
 		return m, err
 	}
 	defer end()
-	e, err := c.server.find(ctx, c.account.UID, c.open(), name)
+	e, err := c.server.find(ctx, c.account.UID, c.open(), name, detached)
 	if err != nil {
 		return m, err
 	}

@@ -218,6 +218,20 @@ func (e *Endpoint) Notify(code byte, text string) {
 	}
 }
 
+// maxUnsent is how many bytes of notices that are sent once may wait on a stream.
+const maxUnsent = 16 << 10
+
+// Announce sends a notice once, on the streams of the carriers that there are. A stream that
+// does not take it in time goes without.
+func (e *Endpoint) Announce(code byte, text string) {
+	f := buffer.Frame{Type: notice, Payload: appendNotice(nil, code, text)}
+	for _, c := range e.carriers {
+		if len(c.unsentNotices) < maxUnsent {
+			c.unsentNotices = buffer.AppendFrame(c.unsentNotices, f)
+		}
+	}
+}
+
 // TakeNotices returns the notices received and not yet taken.
 func (e *Endpoint) TakeNotices() []Notice {
 	n := e.inNotices

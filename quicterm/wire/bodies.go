@@ -345,6 +345,7 @@ type Launch struct {
 	PipeTTL     time.Duration `cbor:"15,keyasint"`
 	Socket      string        `cbor:"16,keyasint"` // path of the socket that was passed; empty if the holder makes it
 	Instance    InstanceID    `cbor:"17,keyasint"` // for which the session is made
+	MaxWatchers int           `cbor:"18,keyasint"` // clients beside the writer; 0 for the default
 }
 
 // Query asks a holder for its State.

@@ -233,8 +233,9 @@ var goldenBodies = []struct {
 		PipeTTL:     time.Hour,
 		Socket:      "/s",
 		Instance:    testInstance,
+		MaxWatchers: 50,
 	},
-		`24 000080 b1
+		`24 000083 b2
 		01 50 000102030405060708090a0b0c0d0e0f
 		02 64 776f726b
 		03 64 35333438
@@ -251,7 +252,8 @@ var goldenBodies = []struct {
 		0e 1b0000000df8475800
 		0f 1b0000034630b8a000
 		10 62 2f73
-		11 50 0f0e0d0c0b0a09080706050403020100`},
+		11 50 0f0e0d0c0b0a09080706050403020100
+		12 1832`},
 }
 
 // unhex decodes hexadecimal digits with any white space between them.

@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"strconv"
+	"strings"
 
 	"github.com/quicterm/quicterm/buffer"
 )
@@ -101,4 +103,33 @@ const (
 	// program up. As a Signal frame it could wait behind input that the program
 	// does not read.
 	NoticeHangup byte = 4
+	// NoticeJoined: another client of the session shares or watches it, or does so already
+	// when the carrier begins. NoticeLeft: it has left. The text is a Presence.
+	NoticeJoined byte = 5
+	NoticeLeft   byte = 6
 )
+
+// A Presence names another client of a session, as the text of NoticeJoined and NoticeLeft.
+type Presence struct {
+	Number uint64 // of the client in the session: the same notice may come more than once
+	Role   Role
+	Client string // account@address
+}
+
+// String returns the text of a notice.
+func (p Presence) String() string { return fmt.Sprintf("%d %d %s", p.Number, p.Role, p.Client) }
+
+// ParsePresence is the inverse of String. The client is [Printable].
+func ParsePresence(text string) (p Presence, err error) {
+	number, rest, _ := strings.Cut(text, " ")
+	role, client, found := strings.Cut(rest, " ")
+	if !found {
+		return p, fmt.Errorf("no presence: %q", text)
+	}
+	if p.Number, err = strconv.ParseUint(number, 10, 64); err != nil {
+		return p, err
+	}
+	r, err := strconv.ParseUint(role, 10, 8)
+	p.Role, p.Client = Role(r), Printable(client, MaxClient)
+	return p, err
+}

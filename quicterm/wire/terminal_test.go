@@ -87,3 +87,21 @@ func TestSnapshot(t *testing.T) {
 		}
 	}
 }
+
+func TestPresence(t *testing.T) {
+	p := Presence{Number: 17, Role: RoleWatch, Client: "ann@192.0.2.7"}
+	if got := p.String(); got != "17 2 ann@192.0.2.7" {
+		t.Errorf("text %q", got)
+	}
+	if got, err := ParsePresence(p.String()); err != nil || got != p {
+		t.Errorf("parsed %+v, %v", got, err)
+	}
+	if got, err := ParsePresence("1 0 a b\x1b"); err != nil || got.Client != "a b?" {
+		t.Errorf("parsed %+v, %v", got, err)
+	}
+	for _, bad := range []string{"", "1", "1 2", "x 2 a", "1 x a", "1 256 a", "-1 2 a", " 1 2 a"} {
+		if got, err := ParsePresence(bad); err == nil {
+			t.Errorf("%q is taken for %+v", bad, got)
+		}
+	}
+}
