@@ -44,6 +44,10 @@ type Client struct {
 	Compression string `toml:"compression"`
 	// Interfaces says which network interfaces to prefer and to avoid.
 	Interfaces Interfaces `toml:"interfaces"`
+	// Flood is what a terminal's session does with output that is too much for the path:
+	// "pace" (the program waits, all is shown) or "skip" (a client that is far behind gets the
+	// screen as it is then).
+	Flood string `toml:"flood"`
 	// EscapeChar begins an escape at the start of a line: one character, or "none".
 	EscapeChar string `toml:"escape_char"`
 	// IdentityFiles are private keys to offer. If empty, ssh's configuration names them.
@@ -78,6 +82,7 @@ func DefaultClient() *Client {
 		},
 		Paths:       "failover",
 		Compression: "auto",
+		Flood:       "pace",
 		EscapeChar:  "~",
 		SendEnv:     []string{"TERM", "COLORTERM", "LANG", "LC_*"},
 	}
@@ -106,6 +111,9 @@ func (c *Client) WithDefaults() *Client {
 	}
 	if s.Compression == "" {
 		s.Compression = d.Compression
+	}
+	if s.Flood == "" {
+		s.Flood = d.Flood
 	}
 	if s.EscapeChar == "" {
 		s.EscapeChar = d.EscapeChar
@@ -140,6 +148,7 @@ func (c *Client) check() error {
 		atLeast("number of waits in reconnect_backoff", len(c.ReconnectBackoff), 1),
 		oneOf("paths", c.Paths, "failover", "standby", "redundant"),
 		oneOf("compression", c.Compression, "auto", "on", "off"),
+		oneOf("flood", c.Flood, "pace", "skip"),
 	); err != nil {
 		return err
 	}

@@ -197,7 +197,7 @@ var packages = []struct {
 	{
 		path: "cmd/qt", role: "the command line of the client",
 		imports: `configs migrate migrate/netmon quicterm/asciicast quicterm/auth quicterm/bootstrap quicterm/client quicterm/install quicterm/proxy
-			quicterm/rundir quicterm/session
+			quicterm/rundir quicterm/screen quicterm/screen/picture quicterm/session
 			quicterm/sshconfig quicterm/sshlogin quicterm/terminal quicterm/version quicterm/wire github.com/spf13/cobra golang.org/x/crypto golang.org/x/term`,
 		tests: "quicterm/holder github.com/rogpeppe/go-internal golang.org/x/net",
 	},

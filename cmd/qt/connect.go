@@ -40,6 +40,9 @@ Everything after the host is the command. The login shell runs it.`,
 			if forceTTY && noTTY {
 				return errors.New("-t and -T exclude each other")
 			}
+			if name == "" && c.Flags().Changed("replay") {
+				return errors.New("--replay is about a session that exists: name it with -s")
+			}
 			command := args[1:]
 			if len(command) > 0 && command[0] == "--" {
 				command = command[1:]
@@ -56,6 +59,7 @@ Everything after the host is the command. The login shell runs it.`,
 	}
 	addTargetFlags(c, &opts)
 	addPathFlags(c, &opts)
+	addReplayFlag(c, &opts)
 	c.Flags().StringVarP(&name, "session", "s", "", "attach to the session with this `name`, or create it")
 	c.Flags().BoolVarP(&forceTTY, "tty", "t", false, "run a command on a terminal")
 	c.Flags().BoolVarP(&noTTY, "no-tty", "T", false, "run a shell without a terminal")
@@ -64,24 +68,38 @@ Everything after the host is the command. The login shell runs it.`,
 
 func attachCommand() *cobra.Command {
 	var opts options
+	var share bool
 	c := &cobra.Command{
 		Use:   "attach [flags] [user@]host [session]",
 		Short: "Attach to a session: the given one, or the one that was detached last",
-		Args:  usage(cobra.RangeArgs(1, 2)),
+		Long: `Attach to a session: the given one, or the one that was detached last. It is
+taken over from the client that is attached, unless you share it: then both
+can type. The terminal has the size of the one that attached last.`,
+		Args: usage(cobra.RangeArgs(1, 2)),
 		RunE: func(c *cobra.Command, args []string) error {
-			if !term.IsTerminal(int(os.Stdin.Fd())) {
-				return errors.New("attach needs a terminal")
+			if share {
+				opts.role = wire.RoleShare
 			}
-			req := &wire.Attach{Mode: wire.ModeAttach, PTY: true}
-			if len(args) > 1 {
-				req.Session = args[1]
-			}
-			return runSession(c.Context(), args[0], &opts, req)
+			return runAttach(c, args, &opts)
 		},
 	}
 	addTargetFlags(c, &opts)
 	addPathFlags(c, &opts)
+	addReplayFlag(c, &opts)
+	c.Flags().BoolVar(&share, "share", false, "type beside the client that is attached, and do not take the session over")
 	return c
+}
+
+// runAttach attaches to a session that exists, in the role of the options.
+func runAttach(c *cobra.Command, args []string, opts *options) error {
+	if !term.IsTerminal(int(os.Stdin.Fd())) {
+		return errors.New(c.Name() + " needs a terminal")
+	}
+	req := &wire.Attach{Mode: wire.ModeAttach, PTY: true}
+	if len(args) > 1 {
+		req.Session = args[1]
+	}
+	return runSession(c.Context(), args[0], opts, req)
 }
 
 // runSession attaches to a session, and returns when it has ended or this client has left it.
@@ -93,6 +111,7 @@ func runSession(ctx context.Context, host string, opts *options, req *wire.Attac
 		return withClient(ctx, host, opts, func(ctx context.Context, a *access) error {
 			req.Env = sendEnv(a.settings.SendEnv)
 			if req.PTY {
+				req.Role, req.Replay, req.Skip = opts.role, opts.replay, a.settings.Flood == "skip"
 				return runTerminal(ctx, a, host, opts, req)
 			}
 			return runPipe(ctx, a, host, opts, req)
@@ -158,7 +177,7 @@ func runTerminal(ctx context.Context, a *access, host string, opts *options, req
 		In:       os.Stdin,
 		Out:      os.Stdout,
 		Escape:   a.settings.EscapeChar,
-		Messages: messages{host, a.needs},
+		Messages: messages{host, opts.role, a.needs},
 	})
 	req.Size = t.Size()
 	s, err := a.client.Attach(ctx, req, t.Streams())
@@ -170,7 +189,7 @@ func runTerminal(ctx context.Context, a *access, host string, opts *options, req
 	// A raw terminal sends no signals: these come from other processes.
 	ctx, stop := untilSignal(ctx, syscall.SIGINT, syscall.SIGQUIT)
 	defer stop()
-	status, err := t.Run(ctx, s, req.Size)
+	status, err := t.Run(ctx, inRole(s, opts.role), req.Size)
 	if errors.Is(err, client.ErrLeft) {
 		if s.Status().Unacked > 0 {
 			defer say(inputLost)

@@ -118,6 +118,8 @@ func explain(err error, t *target) error {
 		return fmt.Errorf("permission denied by %s for %s: is one of your keys in the account's authorized_keys? qt connect -v shows which were offered", t.name, t.user)
 	case errors.Is(err, client.ErrBusy):
 		return withHint(err, "try again in a moment")
+	case errors.Is(err, client.ErrRole):
+		return withHint(err, "update it there with qt install %s", t.typed)
 	case errors.As(err, &unresolved):
 		return withHint(fmt.Errorf("%s: %s", t.name, unresolved.Err), "check the name of the host and your network")
 	case errors.As(err, &unreachable):
@@ -251,6 +253,12 @@ func whyEnded(name, host string, exit wire.ExitStatus, now time.Time) string {
 // resumeCommand returns the command that attaches to a session with the same options.
 func resumeCommand(host string, opts *options, session string) string {
 	words := []string{"qt", "attach"}
+	switch opts.role {
+	case wire.RoleShare:
+		words = append(words, "--share")
+	case wire.RoleWatch:
+		words[1] = "watch"
+	}
 	flag := func(name, value string) {
 		if value != "" {
 			words = append(words, name, value)
@@ -271,6 +279,7 @@ func resumeCommand(host string, opts *options, session string) string {
 // messages has the texts that a terminal shows within a session on a host.
 type messages struct {
 	host  string
+	role  wire.Role
 	needs func() string // of ssh, which is to make a connection again; empty if nothing
 }
 
@@ -300,14 +309,21 @@ func (m messages) Status(st client.Status) string {
 	return newReport(m.host, st).text(time.Now())
 }
 
-func (messages) Help(escape byte) string {
-	return strings.ReplaceAll(`Escapes, at the start of a line:
+func (m messages) Help(escape byte) string {
+	help := `Escapes, at the start of a line:
  ~.  end the session; typed again, or without contact: leave it running
  ~d  detach: leave the session running
  ~s  show the state of the connection
  ~n  skip the output that has piled up
  ~?  show this help
- ~~  type a ~`, "~", string(escape))
+ ~~  type a ~`
+	if m.role == wire.RoleWatch {
+		help = `You watch: what you type does not reach the program. Ctrl-C leaves. Escapes:
+ ~.  leave, as ~d does
+ ~s  show the state of the connection
+ ~?  show this help`
+	}
+	return strings.ReplaceAll(help, "~", string(escape))
 }
 
 func (messages) InputFull(waiting int) string {

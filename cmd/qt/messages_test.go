@@ -55,7 +55,7 @@ func TestExplainEnd(t *testing.T) {
 }
 
 func TestTerminalMessages(t *testing.T) {
-	m := messages{"host", func() string { return "" }}
+	m := messages{"host", wire.RoleWriter, func() string { return "" }}
 	since := time.Date(2026, 11, 22, 14, 3, 5, 0, time.Local)
 	gap := session.Gap{From: 3, To: 7, Bytes: 12345}
 	for _, test := range []struct{ got, want string }{

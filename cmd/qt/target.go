@@ -74,6 +74,8 @@ type options struct {
 	verbose    bool
 	redundant  bool
 	bootstrap  string // or empty: as the setting says
+	role       wire.Role
+	replay     wire.Replay
 }
 
 // addTargetFlags adds the flags that say which server to reach.
@@ -182,8 +184,7 @@ func findTarget(ctx context.Context, arg string, opts *options, defaultPort uint
 		return nil, err
 	}
 	t.apply(config)
-	t.sshArgs = append(config.Connection.Undo, sshArgs(login, host, opts)...)
-	t.sshFile = opts.config
+	t.sshArgs, t.sshFile = sshArgs(login, host, opts), opts.config
 	return t, nil
 }
 

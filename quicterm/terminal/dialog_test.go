@@ -43,7 +43,7 @@ printf 'end' >&2`)
 	go func() {
 		defer close(done)
 		d.Relay(func(line string, shown bool) {
-			if line != "" && !shown {
+			if !shown {
 				heard <- line
 			}
 		})

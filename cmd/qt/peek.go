@@ -1,0 +1,152 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/quicterm/quicterm/quicterm/client"
+	"github.com/quicterm/quicterm/quicterm/screen"
+	"github.com/quicterm/quicterm/quicterm/screen/picture"
+	"github.com/quicterm/quicterm/quicterm/session"
+	"github.com/quicterm/quicterm/quicterm/wire"
+)
+
+func peekCommand() *cobra.Command {
+	opts := options{role: wire.RolePeek}
+	var asJSON, asANSI bool
+	var image string
+	c := &cobra.Command{
+		Use:   "peek [flags] [user@]host session",
+		Short: "Show what is on the screen of a session, without attaching to it",
+		Long: `Show what is on the screen of a session, as text. The session's clients are not
+told of it.
+
+With --json, print an object:
+
+  cols, rows           size of the terminal
+  cursor               an array: column and row, from 0
+  alternate            whether the alternate screen is shown, as by an editor
+  title                of the window
+  modes                of the terminal, by the names that xterm.js has for them
+  screen               an array of rows, each an object:
+    wrap               whether the row continues the one above
+    runs               an array of pieces of text in one style, each an array:
+                       text, colour, background, attributes. A colour is empty (the
+                       usual one), pN (number N of the palette) or #rrggbb. The
+                       attributes are letters: Bold, Dim, Italic, Underline, K for
+                       blinking, Reverse, Hidden, Strike
+  scrollback           rows above the screen: none
+  main                 rows of the main screen, while the alternate one is shown`,
+		Args: usage(cobra.ExactArgs(2)),
+		RunE: func(c *cobra.Command, args []string) error {
+			show := picture.Text
+			switch {
+			case asJSON && asANSI || image != "" && (asJSON || asANSI):
+				return errors.New("--json, --ansi and --png exclude each other")
+			case asJSON:
+				show = showJSON
+			case asANSI:
+				show = picture.ANSI
+			case image != "":
+				show = func(w io.Writer, s *screen.Screen) error { return savePNG(w, image, s) }
+			}
+			if image == "-" && term.IsTerminal(int(os.Stdout.Fd())) {
+				return errors.New("the image is not for a terminal: name a file, or send the output to one")
+			}
+			return withClient(c.Context(), args[0], &opts, func(ctx context.Context, a *access) error {
+				s, err := peek(ctx, a.client, args[1])
+				if err != nil {
+					return err
+				}
+				return show(c.OutOrStdout(), s)
+			})
+		},
+	}
+	addTargetFlags(c, &opts)
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	c.Flags().BoolVar(&asANSI, "ansi", false, "print text with colours and attributes")
+	c.Flags().StringVar(&image, "png", "", "write an image to this `file`, or to standard output if it is -")
+	return c
+}
+
+// peekTimeout bounds the time for the screen after the attach. A holder that catches up with a
+// flood of output may take some seconds.
+const peekTimeout = 30 * time.Second
+
+// errNoScreen means that the screen has not come.
+var errNoScreen = errors.New("the session did not tell its screen in time")
+
+// peek returns the screen of a session.
+func peek(ctx context.Context, c *client.Client, name string) (*screen.Screen, error) {
+	req := &wire.Attach{
+		Mode:    wire.ModeAttach,
+		Session: name,
+		Role:    wire.RolePeek,
+		Replay:  wire.Replay{Kind: wire.ReplayScreen},
+	}
+	// A screen of the session's size. The functions are called while s runs.
+	var s *client.Session
+	var shown *screen.Screen
+	resize := func(size wire.Size) { shown.Resize(int(size.Cols), int(size.Rows)) }
+	fresh := func(snapshot []byte) {
+		cols, rows := shown.Size()
+		shown = screen.New(cols, rows, screen.Limits{})
+		shown.Write(snapshot)
+	}
+	s, err := c.Attach(ctx, req, client.Streams{
+		Stdout:   writerFunc(func(b []byte) (int, error) { return shown.Write(b) }),
+		Began:    fresh,
+		Lost:     func(g session.Gap) { fresh(g.Snapshot) },
+		Resized:  resize,
+		Replayed: func() { s.Leave() },
+	})
+	if err != nil {
+		return nil, err
+	}
+	shown = screen.New(int(s.Size().Cols), int(s.Size().Rows), screen.Limits{})
+	ctx, stop := context.WithTimeoutCause(ctx, peekTimeout, errNoScreen)
+	defer stop()
+	_, err = s.Run(ctx)
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if err != nil && !errors.Is(err, client.ErrLeft) {
+		return nil, err
+	}
+	return shown, nil
+}
+
+// writerFunc is an io.Writer.
+type writerFunc func([]byte) (int, error)
+
+func (f writerFunc) Write(b []byte) (int, error) { return f(b) }
+
+func showJSON(w io.Writer, s *screen.Screen) error {
+	dump := s.Dump()
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	return e.Encode(dump)
+}
+
+// savePNG writes an image to a file, or to w if the file is -.
+func savePNG(w io.Writer, file string, s *screen.Screen) error {
+	if file == "-" {
+		return picture.PNG(w, s)
+	}
+	f, err := os.Create(file)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := picture.PNG(f, s); err != nil {
+		return err
+	}
+	return f.Close()
+}

@@ -1,0 +1,116 @@
+//go:build linux || darwin
+
+package e2e
+
+import (
+	"bytes"
+	"image/png"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/creack/pty"
+
+	"github.com/quicterm/quicterm/bench/rig"
+)
+
+// Who watches sees what the writer sees, and cannot type, resize, signal or end the session.
+func TestWatch(t *testing.T) {
+	h := newHost(t)
+	h.Start()
+	writer := h.Shell(h.Addr, "-s", "work")
+	writer.Run("echo be''fore", "before")
+	watcher := rig.Open(t, h.QT("watch", "work"))
+	watcher.Expect("before")
+	watcher.Send("typed\r")
+	watcher.Send("~?")
+	watcher.Expect("You watch")
+	if err := pty.Setsize(watcher.TTY, &pty.Winsize{Cols: 100, Rows: 30}); err != nil {
+		t.Fatal(err)
+	}
+	writer.Run("stty size", "24 80")
+	writer.Run("echo af''ter", "after")
+	watcher.Expect("24 80")
+	watcher.Expect("after")
+	watcher.Send("\r~.")
+	watcher.Expect("detached; resume with: qt watch .* 127.0.0.1 work\r\n")
+	if got := watcher.Exit(); got != 0 {
+		t.Errorf("exit status of the watcher: %d, want 0", got)
+	}
+	again := rig.Open(t, h.QT("watch", "work"))
+	again.Expect("after")
+	again.Send("\x03")
+	again.Expect("detached")
+	writer.Run("echo st''ill here", "still here")
+	if strings.Contains(writer.Out.String(), "typed") {
+		t.Error("what the watcher typed has reached the program")
+	}
+	writer.Send("exit 3\r")
+	if got := writer.Exit(); got != 3 {
+		t.Errorf("exit status of the writer: %d, want 3", got)
+	}
+}
+
+// Two clients that share a session both type, and both see it.
+func TestShare(t *testing.T) {
+	h := newHost(t)
+	h.Start()
+	first := h.Shell(h.Addr, "-s", "work")
+	first.Run("echo be''fore", "before")
+	second := rig.Open(t, h.Via(h.Addr, "attach", []string{"--share"}, "work"))
+	second.Expect("before")
+	second.Run("echo from the se''cond", "from the second")
+	first.Expect("from the second")
+	first.Run("echo from the fi''rst", "from the first")
+	second.Expect("from the first")
+	second.Send("\r~d")
+	second.Expect("detached; resume with: qt attach --share .* 127.0.0.1 work\r\n")
+	first.Run("echo al''one", "alone")
+}
+
+// Peek shows the screen, in each form, and the writer's size and session stay.
+func TestPeek(t *testing.T) {
+	h := newHost(t)
+	h.Start()
+	x := h.Shell(h.Addr, "-s", "work")
+	x.Run(`clear; printf '\033[31mred\033[0m \344\275\240 <&>\033]2;a title\007\n'`, "<&>")
+	peek := func(flags ...string) string {
+		t.Helper()
+		cmd := h.Via(h.Addr, "peek", flags, "work")
+		var stderr bytes.Buffer
+		cmd.Stderr = &stderr
+		out, err := cmd.Output()
+		if err != nil || stderr.Len() > 0 {
+			t.Fatalf("peek %q: %v, %s", flags, err, &stderr)
+		}
+		return string(out)
+	}
+	if got := peek(); got != "red 你 <&>\n$\n" {
+		t.Errorf("text: %q", got)
+	}
+	if got := peek("--ansi"); got != "\x1b[0;31mred\x1b[0m 你 <&>\n$\n" {
+		t.Errorf("text with colours: %q", got)
+	}
+	json := peek("--json")
+	if !regexp.MustCompile(`"cols":80,"rows":24,"cursor":\[2,1\].*"title":"a title".*\[\["red","p1","",""\],\[" 你 <&>","","",""\]\]`).MatchString(json) {
+		t.Errorf("JSON: %s", json)
+	}
+	file := filepath.Join(h.Dir, "screen.png")
+	peek("--png", file)
+	saved, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := png.Decode(bytes.NewReader(saved)); err != nil {
+		t.Error(err)
+	}
+	if got := peek("--png", "-"); got != string(saved) {
+		t.Errorf("the image on standard output has %d bytes, that in the file %d", len(got), len(saved))
+	}
+	x.Run("echo al''one", "alone")
+	if got, err := h.QT("peek", "none").CombinedOutput(); err == nil || !strings.Contains(string(got), `qt: there is no session "none"`) {
+		t.Errorf("peek at no session: %s, %v", got, err)
+	}
+}
