@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"golang.org/x/crypto/ssh"
+	"golang.org/x/term"
 
 	"github.com/quicterm/quicterm/quicterm/auth"
 	"github.com/quicterm/quicterm/quicterm/client"
@@ -26,6 +27,9 @@ func (a *access) byKey(ctx context.Context, cfg client.Config, f call) error {
 	}
 	defer closeAgent()
 	cfg.Resolve, cfg.User, cfg.Keys = a.resolve, t.user, keys
+	if a.tunnel == nil && term.IsTerminal(int(os.Stderr.Fd())) {
+		cfg.Waiting = func() { say(waiting, t.name, t.port) }
+	}
 	var accepted ssh.PublicKey // by the user, maybe in no file
 	for {
 		known, err := t.loadKnownHosts()

@@ -123,7 +123,7 @@ func explain(err error, t *target) error {
 	case errors.As(err, &unresolved):
 		return withHint(fmt.Errorf("%s: %s", t.name, unresolved.Err), "check the name of the host and your network")
 	case errors.As(err, &unreachable):
-		return withHint(fmt.Errorf("%s, UDP port %d: %w", t.name, t.port, err), "check that qtd runs there and that the port is open")
+		return withHint(fmt.Errorf("%s, UDP and TCP port %d: %w", t.name, t.port, err), "check that qtd runs there and that the port is open")
 	}
 	return err
 }
@@ -164,6 +164,9 @@ const askingAgain = "the connection was lost before %s answered; asking again fo
 
 // recordingIsLarger warns that a recording is of a larger terminal than ours.
 const recordingIsLarger = "[qt: the recording is of a terminal with %d columns and %d rows; this one has %d and %d]"
+
+// waiting says what a client does that has no answer yet.
+const waiting = "no answer yet from %s, UDP and TCP port %d"
 
 // detached says that the session continues without this client.
 func detached(resume string) string { return "detached; resume with: " + resume }
@@ -230,7 +233,7 @@ func installed(r *install.Report, host string) string {
 
 // removed says what qt install --remove has done on a host.
 func removed(r *install.Removal, host string) string {
-	text := fmt.Sprintf("removed %s from %s; sessions that run there continue until they end", r.File, host)
+	text := fmt.Sprintf("removed %s from %s; sessions that run there continue, and qt reaches them again after qt install", r.File, host)
 	if r.Kept != "" {
 		text += "; the keys of the daemon stay in " + r.Kept
 	}

@@ -70,6 +70,9 @@ type Config struct {
 	// DialTCP makes TCP connections, such as through a proxy. Nil means over Network.
 	DialTCP func(ctx context.Context, network, address string) (net.Conn, error)
 
+	// Waiting is called when the server has not answered for two seconds. Nil means nothing.
+	Waiting func()
+
 	// Network is what is between here and the server. Nil means the network of this machine.
 	Network Network
 }

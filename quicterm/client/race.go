@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"net/netip"
 	"slices"
@@ -22,6 +23,9 @@ const (
 	// tunnelDelay is how long both have before the tunnel is used as well: it logs in, for which
 	// the user may be asked.
 	tunnelDelay = time.Second
+
+	// waitingTime is how long the user is told nothing: more than a server takes that answers.
+	waitingTime = 2 * time.Second
 )
 
 // A loggedIn is a carrier on which the user is logged in and a request is answered. Everything
@@ -45,6 +49,16 @@ func (c *Client) login(ctx context.Context, request wire.Message) (*loggedIn, er
 	direct, cancelDirect := context.WithCancel(all)
 	defer cancelDirect()
 	r := c.newRace(all, request)
+	if c.cfg.Waiting != nil {
+		timer := time.AfterFunc(waitingTime, func() {
+			select {
+			case <-r.connected:
+			default:
+				c.cfg.Waiting()
+			}
+		})
+		defer timer.Stop()
+	}
 	type result struct {
 		transport migrate.Transport
 		carrier   *loggedIn
@@ -120,7 +134,7 @@ func (c *Client) loginError(errs map[migrate.Transport]error) error {
 	var noQUIC, noTCP *UnreachableError
 	switch {
 	case errors.As(quic, &noQUIC) && errors.As(tcp, &noTCP):
-		direct = &UnreachableError{errors.Join(noQUIC.Err, noTCP.Err)}
+		direct = &UnreachableError{fmt.Errorf("by UDP %w; by TCP %w", noQUIC.Err, noTCP.Err)}
 	case quic == nil || noQUIC != nil && tcp != nil || c.isAnswer(tcp):
 		direct = tcp
 	}

@@ -78,7 +78,7 @@ qt: qtd \S+ on server is installed: `+qtd)
 qt: qtd \S+ on server replaces qtd \S+: `+qtd+"; sessions that run there continue")
 	x.Run("echo replaced", "replaced")
 	h.Shell(h.Addr).Run("echo new", "new")
-	wantSays(t, install("--remove", "server"), "qt: removed "+qtd+" from server; sessions that run there continue until they end")
+	wantSays(t, install("--remove", "server"), "qt: removed "+qtd+" from server; sessions that run there continue, and qt reaches them again after qt install")
 	x.Run("echo removed", "removed")
 	if err := os.Remove(filepath.Join(h.Bin, "qt")); err != nil {
 		t.Fatal(err)

@@ -133,5 +133,12 @@ func TestNoAnswer(t *testing.T) {
 	h := newHost(t)
 	h.Start()
 	h.Stop(syscall.SIGTERM)
-	wantError(t, h.QT("connect", "true"), fmt.Sprintf("127.0.0.1, UDP port %d: no answer.*check that qtd runs there", h.Addr.Port()))
+	start := time.Now()
+	x := rig.Open(t, h.QT("connect", "true"))
+	x.Expect(fmt.Sprintf("^qt: no answer yet from 127.0.0.1, UDP and TCP port %d\r\n", h.Addr.Port()))
+	if took := time.Since(start); took < 2*time.Second {
+		t.Errorf("it complains after %v", took)
+	}
+	x.Expect(fmt.Sprintf("^qt: 127.0.0.1, UDP and TCP port %d: no answer: by UDP .*; by TCP .*refused: check that qtd runs there", h.Addr.Port()))
+	x.Exit()
 }

@@ -83,7 +83,7 @@ func pickAmong(entries []entry, name string, wanted func(*entry) bool) (*entry, 
 			return nil, &wire.Error{Code: wire.CodeNoSession, Text: "there is no session: qt connect opens one"}
 		}
 		return nil, errorf(wire.CodeNoSession,
-			"no session is detached: name one to take it over, the latest is %s", entries[0].state.Name)
+			"no session is detached: qt attach HOST %s takes over the latest", entries[0].state.Name)
 	}
 	e, several := only(entries, func(e *entry) bool { return e.state.Name == name })
 	if several {
