@@ -124,7 +124,10 @@ func (a *access) withTunnel(ctx context.Context, f func(context.Context) error) 
 	ctx, stop := untilSignal(ctx, syscall.SIGINT, syscall.SIGQUIT)
 	defer stop()
 	t := a.target
-	a.tunnel = &bootstrap.SSH{Host: t.name, Args: t.sshArgs, Own: ownLoginTo(ctx, t, a.log), Say: sayForSSH, Log: a.log}
+	a.tunnel = &bootstrap.SSH{
+		Host: t.name, Name: t.host, Args: t.sshArgs, Pipe: t.config.Connection.Piped,
+		Own: ownLoginTo(ctx, t, a.log), Say: sayForSSH, Log: a.log,
+	}
 	if tty, err := terminal.OpenTTY(); err == nil {
 		defer tty.Close()
 		a.tunnel.Dialog = func() (bootstrap.Dialog, error) { return terminal.NewDialog(tty) }

@@ -184,7 +184,8 @@ func findTarget(ctx context.Context, arg string, opts *options, defaultPort uint
 		return nil, err
 	}
 	t.apply(config)
-	t.sshArgs, t.sshFile = sshArgs(login, host, opts), opts.config
+	t.sshArgs = append(config.Connection.Undo, sshArgs(login, host, opts)...)
+	t.sshFile = opts.config
 	return t, nil
 }
 

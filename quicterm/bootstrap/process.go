@@ -19,6 +19,10 @@ const (
 	// sshd gives each 2 minutes, and there may be a jump host.
 	askTime, batchTime = 5 * time.Minute, 30 * time.Second
 
+	// silentTime is how long a login that may ask may neither say nor ask anything: more than a
+	// server that answers takes, and enough to touch a key that an agent has.
+	silentTime = time.Minute
+
 	// grantTime is how long qtd may take to start after the login, and to start a daemon.
 	grantTime = 20 * time.Second
 
@@ -59,6 +63,7 @@ type process struct {
 	limit    *time.Timer // nil once the stream has begun or the login has failed
 	answer   *time.Timer // stops the process unless the daemon answers; nil before the grant
 	timeout  error       // why a timer has stopped the process, or nil
+	heard    bool        // ssh has said or asked something
 	loggedIn bool        // what is said now comes from the server
 	tail     []string    // the last lines that tell why it ends
 }
@@ -94,7 +99,7 @@ func start(s *SSH, ask bool, program string, args ...string) (p *process, err er
 	p.rd = bufio.NewReaderSize(p.out, maxLine)
 	limit := batchTime
 	if ask {
-		limit = askTime
+		limit = cmp.Or(s.silence, silentTime)
 	}
 	p.limit = p.stopAfter(limit, &LoginError{s.Host, "it takes too long"})
 	go func() {
@@ -216,19 +221,20 @@ func (p *process) awaitRest() {
 	}
 }
 
-// hear takes a line that ssh says, or a program on the server. Those that tell why it ends are
-// kept, the others shown if they are not.
+// hear takes a line that ssh says, or a program on the server, or an empty one for a question.
+// Lines that tell why it ends are kept, the others shown if they are not.
 func (p *process) hear(line string, shown bool) {
 	line = wire.Printable(line, maxShown)
+	p.mu.Lock()
+	if p.ask && !p.loggedIn && p.limit != nil && !p.heard {
+		p.heard = true
+		p.limit.Reset(askTime)
+	}
+	p.mu.Unlock()
 	switch {
-	case strings.HasPrefix(line, "Authenticated to "):
-		p.errs.Mute()
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		p.loggedIn, p.tail = true, nil
-		if p.limit != nil {
-			p.limit.Stop()
-			p.limit = p.stopAfter(cmp.Or(p.ssh.wait, grantTime), silentError(p.ssh.Host))
+	case strings.HasPrefix(line, authenticated):
+		if p.ssh.isOurs(line) {
+			p.login()
 		}
 		return
 	case strings.HasPrefix(line, "Bytes per second: "):
@@ -259,6 +265,28 @@ func (p *process) hear(line string, shown bool) {
 		return
 	}
 	p.ssh.Say(line)
+}
+
+// login takes note that the user is logged in.
+func (p *process) login() {
+	p.errs.Mute()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.loggedIn, p.tail = true, nil
+	if p.limit != nil {
+		p.limit.Stop()
+		p.limit = p.stopAfter(cmp.Or(p.ssh.wait, grantTime), silentError(p.ssh.Host))
+	}
+}
+
+// authenticated begins the line by which ssh says that the user is logged in.
+const authenticated = "Authenticated to "
+
+// isOurs reports whether such a line is of the login to the host, and not of one to a jump host:
+// that is another ssh process, which logs if the user's configuration says so.
+func (s *SSH) isOurs(line string) bool {
+	name, how, _ := strings.Cut(strings.TrimPrefix(line, authenticated), " ")
+	return !s.Pipe || strings.EqualFold(name, s.Name) && strings.HasPrefix(how, "(via proxy)")
 }
 
 // Write implements [pipe.Stream].

@@ -38,15 +38,20 @@ var options = []string{
 	"-o", "ClearAllForwardings=yes", // they would end with the carrier, and fail with the next one
 	"-o", "ControlMaster=no", // others would end with the carrier; a master that runs is used
 	"-o", "LogLevel=VERBOSE", // tells when the user is logged in
-	"-o", "ConnectTimeout=15",
 }
+
+// connectTimeout bounds the time in which a server has to answer. Through a proxy, that has all
+// that a jump host asks the user in it.
+const connectTimeout = "ConnectTimeout=15"
 
 // SSH makes carriers by the ssh program: it logs in as it always does, and runs qtd on the server,
 // whose standard streams are the carrier. Several goroutines may use it. After its use, Close
 // ends all carriers.
 type SSH struct {
 	Host string            // as the user named it, for messages
+	Name string            // as ssh's configuration has it; empty for any
 	Args []string          // of ssh, which say how to reach the host: options and, last, the host
+	Pipe bool              // a proxy leads there, to which ssh talks by a pipe
 	Own  OwnLogin          // takes the place of the ssh program where there is none; or nil
 	Say  func(line string) // shows what ssh says while it may ask the user something
 	Log  *slog.Logger
@@ -55,7 +60,7 @@ type SSH struct {
 	// fails, ssh has none.
 	Dialog func() (Dialog, error)
 
-	wait time.Duration // in place of grantTime, for tests
+	wait, silence time.Duration // in place of grantTime and silentTime, for tests
 
 	mu       sync.Mutex
 	port     uint16        // of the daemon, 0 if there was no grant yet
@@ -89,6 +94,9 @@ func (s *SSH) Dial(_ context.Context, ask bool) (carrier.Carrier, error) {
 		o := startOwn(s, ask)
 		s.logins[o] = true
 		return pipe.New(o), nil
+	}
+	if !ask || !s.Pipe {
+		args = append(args[:len(args):len(args)], "-o", connectTimeout)
 	}
 	if !ask {
 		args = append(args[:len(args):len(args)], "-o", "BatchMode=yes")

@@ -159,6 +159,45 @@ exec sleep 100
 	}
 }
 
+// A login that neither says nor asks anything is given up, and one to a jump host is no login to
+// the host: the user may have to answer another question.
+func TestSSHThroughProxy(t *testing.T) {
+	s, shown := fakeSSH(t, `
+echo "$@" >> $DIR/args
+[ -e $DIR/silent ] && exec sleep 100
+echo "Authenticated to jump ([::1]:22) using \"publickey\"." >&2
+echo "Authenticated to host ([::1]:22) using \"publickey\"." >&2
+echo "Authenticated to jump (via proxy) using \"publickey\"." >&2
+sleep 0.5
+echo "Warning: new" >&2
+while [ ! -e $DIR/shown ]; do sleep 0.01; done
+echo "Authenticated to HOST (via proxy) using \"publickey\"." >&2
+cat $DIR/grant
+exec cat
+`)
+	s.Name, s.Pipe, s.wait = "host", true, 100*time.Millisecond
+	c, err := s.Dial(t.Context(), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	go func() { c.Write([]byte("first")); c.Write([]byte("second")) }()
+	if n, err := c.Read(make([]byte, 100)); err != nil {
+		t.Errorf("%d bytes, %v", n, err)
+	}
+	if got := shown(); !slices.Equal(got, []string{"Warning: new"}) {
+		t.Errorf("shown: %q", got)
+	}
+	os.WriteFile(os.Getenv("DIR")+"/silent", nil, 0o600)
+	s.silence = 100 * time.Millisecond
+	if err := fails(t, s, true); !strings.Contains(err.Error(), "it takes too long") {
+		t.Error(err)
+	}
+	if args, err := os.ReadFile(os.Getenv("DIR") + "/args"); err != nil || strings.Contains(string(args), connectTimeout) {
+		t.Errorf("the user's answers count as connecting: %s, %v", args, err)
+	}
+}
+
 // Behind the grant, a daemon that does not answer is given up. One that has answered may be silent.
 func TestSSHSilentDaemon(t *testing.T) {
 	s, _ := fakeSSH(t, `cat $DIR/grant; read -r line; [ -e $DIR/silent ] || { echo answer; exec cat; }; exec sleep 100`)

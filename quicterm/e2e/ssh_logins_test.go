@@ -69,6 +69,11 @@ func TestSSHLogins(t *testing.T) {
 			s.Write("authorized_keys", "") // nobody else gets in
 			return nil
 		}},
+		{"session turned off", func(t *testing.T, s *sshHost) []string {
+			s.SSH = append(s.SSH, "IgnoreUnknown SessionType,StdinNull,ForkAfterAuthentication",
+				"SessionType none", "StdinNull yes", "ForkAfterAuthentication yes", "RemoteCommand false", "RequestTTY force")
+			return nil
+		}},
 		{"restricted key", func(t *testing.T, s *sshHost) []string {
 			s.Write("authorized_keys", "restrict "+s.Read("id.pub"))
 			return nil

@@ -19,6 +19,11 @@ type Connection struct {
 	Timeout      time.Duration // of connecting; 0 for none
 	Jumps        []Jump        // the first is connected to first
 	ProxyCommand string        // or empty
+	Piped        bool          // ssh itself talks to a proxy by a pipe
+
+	// Undo has the flags of ssh that undo what the configuration says of a login: that ssh does not
+	// run a command, does not read, or goes to the background.
+	Undo []string
 
 	// Changes of lists of algorithms, for [Algorithms].
 	Ciphers, KeyExchanges, MACs string
@@ -63,6 +68,13 @@ func newConnection(v values, x *expander) (c Connection, err error) {
 				return c, err
 			}
 			c.Jumps = append(c.Jumps, jump)
+		}
+	}
+	c.Piped = (c.ProxyCommand != "" || len(c.Jumps) > 0) && !v.isSet("proxyusefdpass")
+	for _, option := range []string{"SessionType=default", "StdinNull=no", "ForkAfterAuthentication=no"} {
+		name, usual, _ := strings.Cut(option, "=")
+		if v.one(strings.ToLower(name), usual) != usual { // an older ssh does not know it
+			c.Undo = append(c.Undo, "-o", option)
 		}
 	}
 	c.Ciphers, c.KeyExchanges, c.MACs = v.one("ciphers", ""), v.one("kexalgorithms", ""), v.one("macs", "")

@@ -88,7 +88,7 @@ Host *
 			Certificates: []string{home + "/short-cert.pub"},
 			Connection: Connection{
 				Methods: []string{"password", "publickey", "hostbased"}, Prompts: 2, Timeout: 70 * time.Second,
-				Jumps:   []Jump{{Host: "short.example.one", User: "ann", Port: 23}, {Host: "two"}, {Host: "::1", Port: 24}},
+				Piped: true, Jumps: []Jump{{Host: "short.example.one", User: "ann", Port: 23}, {Host: "two"}, {Host: "::1", Port: 24}},
 				Ciphers: "aes128-ctr", KeyExchanges: "curve25519-sha256", MACs: "hmac-sha2-256",
 			},
 		}

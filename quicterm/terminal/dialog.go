@@ -59,7 +59,7 @@ func (d *Dialog) Attach(cmd *exec.Cmd) {
 }
 
 // Relay passes each line that the command says to hear, and whether it is on the user's terminal
-// already, as questions are. It returns when the command and all that it has started have ended,
+// already, as questions are. When a question is shown, it passes an empty line. It returns when the command and all that it has started have ended,
 // or at Close.
 func (d *Dialog) Relay(hear func(line string, shown bool)) {
 	d.slave.Close() // the command has its own by now
@@ -71,7 +71,9 @@ func (d *Dialog) Relay(hear func(line string, shown bool)) {
 				hear(line, shown)
 			}
 		}
-		d.show()
+		if d.show() {
+			hear("", true)
+		}
 		if err != nil {
 			return
 		}
@@ -99,19 +101,22 @@ func (d *Dialog) take(part []byte) (line string, shown bool) {
 	return line, shown
 }
 
-// show shows a question that the program seems to ask, and the echo of the answer.
-func (d *Dialog) show() {
+// show shows a question that the program seems to ask, and the echo of the answer. It reports
+// whether the question is a new one.
+func (d *Dialog) show() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	open := len(bytes.TrimSpace(d.line)) > 0 || d.asked || hidesInput(d.master)
 	if d.muted || !open {
-		return
+		return false
 	}
-	if d.stopKeys == nil {
+	isNew := d.stopKeys == nil
+	if isNew {
 		d.stopKeys = d.tty.keys(d.master, d.repeat) // before the user sees the question
 	}
 	d.tty.Write(d.shownLocked(d.shown))
 	d.shown = len(d.line)
+	return isNew
 }
 
 // shownLocked returns the line from a byte on, as it is shown. Only its user can erase a part.

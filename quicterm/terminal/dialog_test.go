@@ -43,7 +43,7 @@ printf 'end' >&2`)
 	go func() {
 		defer close(done)
 		d.Relay(func(line string, shown bool) {
-			if !shown {
+			if line != "" && !shown {
 				heard <- line
 			}
 		})
