@@ -50,6 +50,10 @@ type Client struct {
 	Flood string `toml:"flood"`
 	// EscapeChar begins an escape at the start of a line: one character, or "none".
 	EscapeChar string `toml:"escape_char"`
+	// Record is the directory where sessions on a terminal are recorded. Empty means nowhere.
+	Record string `toml:"record"`
+	// RecordInput records what is typed in these sessions as well, passwords included.
+	RecordInput bool `toml:"record_input"`
 	// IdentityFiles are private keys to offer. If empty, ssh's configuration names them.
 	IdentityFiles []string `toml:"identity_files"`
 	// KnownHostsFiles have the keys of hosts; newly accepted keys go into the first

@@ -179,9 +179,18 @@ func runTerminal(ctx context.Context, a *access, host string, opts *options, req
 		Escape:   a.settings.EscapeChar,
 		Messages: messages{host, opts.role, a.needs},
 	})
-	req.Size = t.Size()
-	s, err := a.client.Attach(ctx, req, t.Streams())
+	recording, err := prepareRecording(a.settings, t.Print)
 	if err != nil {
+		return err
+	}
+	req.Size = t.Size()
+	s, err := a.client.Attach(ctx, req, recording.streams(t.Streams()))
+	if err != nil {
+		return err
+	}
+	use, err := recording.start(s, host, inRole(s, opts.role))
+	if err != nil {
+		abandon(ctx, s)
 		return err
 	}
 	defer a.observe(s)()
@@ -189,7 +198,8 @@ func runTerminal(ctx context.Context, a *access, host string, opts *options, req
 	// A raw terminal sends no signals: these come from other processes.
 	ctx, stop := untilSignal(ctx, syscall.SIGINT, syscall.SIGQUIT)
 	defer stop()
-	status, err := t.Run(ctx, inRole(s, opts.role), req.Size)
+	status, err := t.Run(ctx, use, req.Size)
+	recording.finish(err == nil, status)
 	if errors.Is(err, client.ErrLeft) {
 		if s.Status().Unacked > 0 {
 			defer say(inputLost)

@@ -162,6 +162,16 @@ func warnUnprotected(e *auth.UnprotectedError) {
 // askingAgain says why a client still tries to attach.
 const askingAgain = "the connection was lost before %s answered; asking again for %v at most"
 
+// Messages about recordings.
+const (
+	recordingNow    = "recording session %s on %s; Ctrl-C ends the recording"
+	recordedFor     = "recorded %s into %s"
+	recordedInto    = "recorded into %s"
+	recordingFailed = "the recording %s ends here: %v"
+	recordingExists = "%s exists already: name another file"
+	recordsThere    = "the setting record says that sessions are recorded there"
+)
+
 // recordingIsLarger warns that a recording is of a larger terminal than ours.
 const recordingIsLarger = "[qt: the recording is of a terminal with %d columns and %d rows; this one has %d and %d]"
 

@@ -85,6 +85,9 @@ func (t *Terminal) Streams() client.Streams {
 // terminal, or else 80×24.
 func (t *Terminal) Size() wire.Size { return windowSize() }
 
+// Print shows lines of the caller between the program's output.
+func (t *Terminal) Print(text string) { t.display.print(text) }
+
 // Run runs the session, which was attached with the given size, until it ends or the
 // user leaves it. It returns what the session's Run returns, and then leaves the
 // terminal as it was, with the cursor at the start of an empty line if there is an error

@@ -1,0 +1,168 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/quicterm/quicterm/configs"
+	"github.com/quicterm/quicterm/quicterm/client"
+	"github.com/quicterm/quicterm/quicterm/terminal"
+	"github.com/quicterm/quicterm/quicterm/wire"
+)
+
+func recordCommand() *cobra.Command {
+	opts := options{role: wire.RoleWatch, replay: wire.Replay{Kind: wire.ReplayScreen}}
+	var v2 bool
+	c := &cobra.Command{
+		Use:   "record [flags] [user@]host session file",
+		Short: "Record a session into a file, as one who watches it",
+		Long: `Record what a session shows into a new file, until it ends or you press Ctrl-C: an
+asciicast file, which qt play and asciinema play. It has the screen at the
+start, the output, the sizes of the terminal, and a marker where output is
+missing. The file - is the standard output.
+
+What is typed is not recorded: it is sent to no one who watches. To record the
+sessions that you open yourself, use the settings record and record_input.`,
+		Args: usage(cobra.ExactArgs(3)),
+		RunE: func(c *cobra.Command, args []string) error {
+			version := 3
+			if v2 {
+				version = 2
+			}
+			return withClient(c.Context(), args[0], &opts, func(ctx context.Context, a *access) error {
+				return record(ctx, a, args[0], args[1], args[2], version, &opts)
+			})
+		},
+	}
+	addTargetFlags(c, &opts)
+	addPathFlags(c, &opts)
+	c.Flags().BoolVar(&v2, "v2", false, "write version 2 of asciicast, for older players")
+	return c
+}
+
+// record records a session until it ends, or a signal does.
+func record(ctx context.Context, a *access, host, name, file string, version int, opts *options) error {
+	if _, err := os.Lstat(file); err == nil && file != "-" {
+		return fmt.Errorf(recordingExists, file)
+	}
+	// What ends the recording, and not because of an error of the session.
+	ctx, stop := untilSignal(ctx, syscall.SIGINT)
+	defer stop()
+	ctx, fail := context.WithCancelCause(ctx)
+	defer fail(nil)
+	r := &recorder{failed: fail}
+	req := &wire.Attach{Mode: wire.ModeAttach, Session: name, Role: opts.role, Replay: opts.replay}
+	s, err := a.client.Attach(ctx, req, r.streams(client.Streams{}))
+	if err != nil {
+		return err
+	}
+	defer a.observe(s)()
+	out := os.Stdout
+	if file != "-" {
+		if out, err = newRecording(file); err != nil {
+			abandon(ctx, s)
+			return err
+		}
+	}
+	start := time.Now()
+	if err := r.begin(out, header(s, host, version)); err != nil {
+		fail(err)
+	}
+	defer showStatus(host, s, opts.verbose)()
+	if file != "-" || !term.IsTerminal(int(os.Stdout.Fd())) {
+		say(recordingNow, s.Name(), host)
+	}
+	status, err := s.Run(ctx)
+	if err := r.end(err == nil, status); err != nil {
+		return fmt.Errorf("%s: %w", file, reason(err))
+	}
+	if err != nil && !errors.Is(err, client.ErrLeft) {
+		return explainEnd(err, host, "")
+	}
+	var signaled *signalError
+	if errors.As(context.Cause(ctx), &signaled) && signaled.signal != syscall.SIGINT {
+		return signaled
+	}
+	if file != "-" {
+		say(recordedFor, duration(time.Since(start)), file)
+	}
+	return nil
+}
+
+// abandon leaves a session that does not run.
+func abandon(ctx context.Context, s *client.Session) {
+	s.Leave()
+	_, _ = s.Run(ctx) // which returns ErrLeft
+}
+
+// An ownRecording is the recording of a session on our terminal, if the setting record says so.
+type ownRecording struct {
+	recorder
+	dir   string // empty if the session is not recorded
+	input bool
+}
+
+// prepareRecording makes the directory of recordings: if that fails, there shall be no session that
+// is not recorded. Print shows a text in the session.
+func prepareRecording(settings *configs.Client, print func(string)) (*ownRecording, error) {
+	if settings.Record == "" {
+		return &ownRecording{}, nil
+	}
+	o := &ownRecording{dir: expandHome([]string{settings.Record})[0], input: settings.RecordInput}
+	o.failed = func(err error) { print(fmt.Sprintf(recordingFailed, o.file.Name(), err)) }
+	err := os.MkdirAll(o.dir, 0o700)
+	if err == nil {
+		err = writable(o.dir)
+	}
+	if err != nil {
+		return nil, withHint(fmt.Errorf("%s: %w", o.dir, reason(err)), recordsThere)
+	}
+	return o, nil
+}
+
+// start begins the recording of a session that was attached, and returns what the terminal is to use
+// for it.
+func (o *ownRecording) start(s *client.Session, host string, use terminal.Session) (terminal.Session, error) {
+	if o.dir == "" {
+		return use, nil
+	}
+	file, err := recordingFile(o.dir, time.Now(), s.Name(), host)
+	if err == nil {
+		err = o.begin(file, header(s, host, 3))
+	}
+	if err != nil {
+		return nil, withHint(fmt.Errorf("%s: %w", o.dir, reason(err)), recordsThere)
+	}
+	if o.input {
+		use = typedSession{use, &o.recorder}
+	}
+	return use, nil
+}
+
+// finish ends the recording, and says where it is.
+func (o *ownRecording) finish(ended bool, status int) {
+	if o.dir == "" {
+		return
+	}
+	if err := o.end(ended, status); err != nil {
+		say(recordingFailed, o.file.Name(), reason(err))
+		return
+	}
+	say(recordedInto, o.file.Name())
+}
+
+// writable returns why no file can be made in a directory.
+func writable(dir string) error {
+	f, err := os.CreateTemp(dir, ".qt-")
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Close(), os.Remove(f.Name()))
+}

@@ -1,0 +1,191 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/quicterm/quicterm/quicterm/asciicast"
+	"github.com/quicterm/quicterm/quicterm/client"
+	"github.com/quicterm/quicterm/quicterm/session"
+	"github.com/quicterm/quicterm/quicterm/terminal"
+	"github.com/quicterm/quicterm/quicterm/wire"
+)
+
+// A recorder writes what a session shows into a recording. The session's output passes through its
+// streams; begin comes before the session runs.
+type recorder struct {
+	failed func(error) // called once, with the first error of writing
+
+	mu         sync.Mutex
+	file       *os.File
+	w          *asciicast.Writer // nil after the end
+	cols, rows int
+	err        error
+}
+
+// begin writes the header of a recording into a file, which end closes.
+func (r *recorder) begin(file *os.File, h asciicast.Header) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.file, r.cols, r.rows = file, h.Cols, h.Rows
+	r.w, r.err = asciicast.NewWriter(file, h)
+	return r.err
+}
+
+// header describes a recording of a session, from now on.
+func header(s *client.Session, host string, version int) asciicast.Header {
+	size := s.Size()
+	if size.Cols == 0 || size.Rows == 0 { // the server does not tell it
+		size = wire.Size{Cols: 80, Rows: 24}
+	}
+	return asciicast.Header{
+		Version: version,
+		Cols:    int(size.Cols),
+		Rows:    int(size.Rows),
+		Start:   time.Now(),
+		Title:   s.Name() + " on " + host,
+	}
+}
+
+// streams returns streams that record what they pass on.
+func (r *recorder) streams(to client.Streams) client.Streams {
+	next := to
+	to.Stdout = writerFunc(func(b []byte) (int, error) {
+		r.record(func(now time.Time) error { return r.w.Output(now, b) })
+		if next.Stdout == nil {
+			return len(b), nil
+		}
+		return next.Stdout.Write(b)
+	})
+	to.Began = func(snapshot []byte) {
+		r.record(func(now time.Time) error { return r.w.Output(now, snapshot) })
+		if next.Began != nil {
+			next.Began(snapshot)
+		}
+	}
+	to.Lost = func(g session.Gap) {
+		r.record(func(now time.Time) error { return r.gap(now, g) })
+		if next.Lost != nil {
+			next.Lost(g)
+		}
+	}
+	to.Resized = func(size wire.Size) {
+		r.record(func(now time.Time) error { return r.resize(now, size) })
+		if next.Resized != nil {
+			next.Resized(size)
+		}
+	}
+	return to
+}
+
+// record calls write while there is a recording.
+func (r *recorder) record(write func(now time.Time) error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.w == nil || r.err != nil {
+		return
+	}
+	if r.err = write(time.Now()); r.err != nil {
+		r.failed(reason(r.err))
+	}
+}
+
+// gap records that output is missing. A snapshot in its place is for a terminal that was just reset.
+func (r *recorder) gap(now time.Time, g session.Gap) error {
+	const resetTerminal = "\x18\x1bc" // CAN, which ends an unfinished sequence, and RIS
+	if err := r.w.Marker(now, messages{}.Gap(g, false)); err != nil || g.Snapshot == nil {
+		return err
+	}
+	return r.w.Output(now, append([]byte(resetTerminal), g.Snapshot...))
+}
+
+func (r *recorder) resize(now time.Time, size wire.Size) error {
+	cols, rows := int(size.Cols), int(size.Rows)
+	if cols == r.cols && rows == r.rows {
+		return nil
+	}
+	r.cols, r.rows = cols, rows
+	return r.w.Resize(now, cols, rows)
+}
+
+// end ends the recording, of a program that has ended with a status or that runs on. It returns the
+// first error of writing.
+func (r *recorder) end(ended bool, status int) error {
+	r.record(func(now time.Time) error {
+		if ended {
+			return r.w.Exit(now, status)
+		}
+		return r.w.Close(now)
+	})
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.w = nil
+	if err := r.file.Close(); r.err == nil {
+		r.err = err
+	}
+	return r.err
+}
+
+// A typedSession records what is typed into it.
+type typedSession struct {
+	terminal.Session
+	recorder *recorder
+}
+
+func (s typedSession) TryWrite(b []byte) (int, error) {
+	n, err := s.Session.TryWrite(b)
+	s.typed(b[:n])
+	return n, err
+}
+
+func (s typedSession) Write(b []byte) (int, error) {
+	n, err := s.Session.Write(b)
+	s.typed(b[:n])
+	return n, err
+}
+
+func (s typedSession) typed(b []byte) {
+	s.recorder.record(func(now time.Time) error { return s.recorder.w.Input(now, b) })
+}
+
+// maxSameName bounds how many recordings of a session may begin in the same second.
+const maxSameName = 100
+
+// recordingFile creates a file for a recording in a directory. Its name has the time, the session
+// and the host.
+func recordingFile(dir string, now time.Time, session, host string) (*os.File, error) {
+	base := fmt.Sprintf("%s-%s-%s", now.Format("20060102-150405"), fileName(session), fileName(host))
+	for i := 1; ; i++ {
+		name := base + ".cast"
+		if i > 1 {
+			name = fmt.Sprintf("%s-%d.cast", base, i)
+		}
+		f, err := newRecording(filepath.Join(dir, name))
+		if !errors.Is(err, fs.ErrExist) || i == maxSameName {
+			return f, err
+		}
+	}
+}
+
+// newRecording creates a file that only this account can read: a session may show secrets. A file
+// that exists is an error.
+func newRecording(name string) (*os.File, error) {
+	return os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+}
+
+// fileName returns a name with only the characters that every system allows in a file's name.
+func fileName(name string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '.', r == '_', r == '-':
+			return r
+		}
+		return '_'
+	}, name)
+}

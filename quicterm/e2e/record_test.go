@@ -1,0 +1,189 @@
+//go:build linux || darwin
+
+package e2e
+
+import (
+	"bytes"
+	"cmp"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/creack/pty"
+
+	"github.com/quicterm/quicterm/bench/rig"
+	"github.com/quicterm/quicterm/quicterm/asciicast"
+)
+
+// A session is recorded by one who watches: the screen, output, sizes, the exit status, and not
+// what is typed.
+func TestRecord(t *testing.T) {
+	h := newHost(t)
+	h.Start()
+	x := h.Shell(h.Addr, "-s", "work")
+	x.Run("echo be''fore", "before")
+	file := h.Path("work.cast")
+	whole := startRecording(t, h, "work", file)
+	x.Run("printf '\\303\\244\\n'", "ä")
+	part := startRecording(t, h, "--v2", "work", h.Path("part.cast"))
+	if err := pty.Setsize(x.TTY, &pty.Winsize{Cols: 100, Rows: 30}); err != nil {
+		t.Fatal(err)
+	}
+	x.Run("until stty size | grep '30 100'; do :; done", "30 100")
+	if err := part.cmd.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	part.wait(t, "recorded .* into .*part.cast")
+	x.Send("exit 3\r")
+	x.Exit()
+	whole.wait(t, "recorded .* into .*work.cast")
+
+	header, events := readRecording(t, file)
+	if header.Version != 3 || header.Cols != 80 || header.Rows != 24 || header.Title != "work on 127.0.0.1" {
+		t.Errorf("header %+v", header)
+	}
+	output := text(events, asciicast.Output)
+	for _, want := range []string{"before", "ä", "30 100"} {
+		if !strings.Contains(output, want) {
+			t.Errorf("%q is not in the output %q", want, output)
+		}
+	}
+	if got := text(events, asciicast.Resize); got != "100x30" {
+		t.Errorf("sizes: %q", got)
+	}
+	if last := events[len(events)-1]; last.Code != asciicast.Exit || last.Data != "3" {
+		t.Errorf("last event: %+v", last)
+	}
+	if got := text(events, asciicast.Input); got != "" {
+		t.Errorf("input: %q", got)
+	}
+	if header, events := readRecording(t, h.Path("part.cast")); header.Version != 2 || !strings.Contains(text(events, asciicast.Output), "30 100") {
+		t.Errorf("version %d, events %+v", header.Version, events)
+	}
+
+	played, err := exec.Command(filepath.Join(bin, "qt"), "play", "-s", "1000", file).CombinedOutput()
+	if err != nil || string(played) != output {
+		t.Errorf("played: %v, %q; want %q", err, played, output)
+	}
+	if out, err := h.QT("record", "work", file).CombinedOutput(); err == nil || !bytes.Contains(out, []byte("exists already: name another file")) {
+		t.Errorf("a file that exists: %v, %s", err, out)
+	}
+}
+
+// The setting record records each session into a file of its own, and what is typed if it says so.
+func TestRecordSetting(t *testing.T) {
+	h := newHost(t)
+	dir := h.Path("made/for/it")
+	h.Client["record"] = `"` + dir + `"`
+	h.Start()
+	x := h.Shell(h.Addr, "-s", "work")
+	x.Run("echo fi''rst", "first")
+	x.Send("~d")
+	x.Expect("recorded into .*-work-127.0.0.1.cast\r\n")
+	x.Exit()
+	h.Client["record_input"] = "true"
+	x = rig.Open(t, h.QT("attach", "work"))
+	x.Expect("first")
+	x.Run("echo se''cond", "second")
+	x.Send("exit\r")
+	x.Exit()
+
+	files, err := filepath.Glob(filepath.Join(dir, "*"))
+	if err != nil || len(files) != 2 {
+		t.Fatalf("recordings: %q, %v; want 2", files, err)
+	}
+	// Of the same second, the second one has -2 at its end.
+	slices.SortFunc(files, func(a, b string) int { return cmp.Or(len(a)-len(b), strings.Compare(a, b)) })
+	for i, want := range []string{"", "echo se''cond\rexit\r"} {
+		info, err := os.Stat(files[i])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if info.Mode() != 0o600 {
+			t.Errorf("mode %v of a recording", info.Mode())
+		}
+		_, events := readRecording(t, files[i])
+		if got := text(events, asciicast.Input); got != want {
+			t.Errorf("input of recording %d: %q, want %q", i, got, want)
+		}
+		if got := text(events, asciicast.Output); !strings.Contains(got, "first") {
+			t.Errorf("output of recording %d: %q", i, got)
+		}
+	}
+
+	h.Client["record"] = `"/dev/null/none"`
+	out, err := h.Via(h.Addr, "connect", []string{"-t"}, "true").CombinedOutput()
+	if err == nil || !bytes.Contains(out, []byte("/dev/null/none: not a directory: the setting record says")) {
+		t.Errorf("no place for recordings: %v, %s", err, out)
+	}
+}
+
+// A recording is a qt record that runs.
+type recording struct {
+	cmd    *exec.Cmd
+	stderr *rig.Output
+}
+
+func startRecording(t *testing.T, h *rig.Host, args ...string) *recording {
+	t.Helper()
+	var flags []string
+	if args[0] == "--v2" {
+		flags, args = args[:1], args[1:]
+	}
+	r := &recording{cmd: h.Via(h.Addr, "record", flags, args...), stderr: new(rig.Output)}
+	r.cmd.Stderr = r.stderr
+	if err := r.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { r.cmd.Process.Kill() })
+	r.stderr.Await(t, 0, regexp.MustCompile("recording session work on 127.0.0.1; Ctrl-C ends the recording"))
+	return r
+}
+
+func (r *recording) wait(t *testing.T, want string) {
+	t.Helper()
+	if err := r.cmd.Wait(); err != nil {
+		t.Errorf("qt record: %v", err)
+	}
+	r.stderr.Await(t, 0, regexp.MustCompile(want))
+}
+
+func readRecording(t *testing.T, name string) (asciicast.Header, []asciicast.Event) {
+	t.Helper()
+	file, err := os.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	r, err := asciicast.NewReader(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var events []asciicast.Event
+	for {
+		e, err := r.Next()
+		if err != nil {
+			if len(events) == 0 {
+				t.Fatal(err)
+			}
+			return r.Header(), events
+		}
+		events = append(events, e)
+	}
+}
+
+// text returns the data of all events with a code.
+func text(events []asciicast.Event, code asciicast.Code) string {
+	var b strings.Builder
+	for _, e := range events {
+		if e.Code == code {
+			b.WriteString(e.Data)
+		}
+	}
+	return b.String()
+}
