@@ -9,6 +9,7 @@ type buffer struct {
 	top, bottom int // the scroll region, both within
 	left, right int // the columns of it, both within
 
+	x, y     int // the cursor while the other buffer is shown
 	saved    cursor
 	keyboard keyboard
 }

@@ -122,6 +122,7 @@ func (s *Screen) setAlternate(number int, on bool) {
 				r.wrapped, r.line = false, s.newLine()
 			}
 			s.alt.top, s.alt.bottom, s.alt.left, s.alt.right = 0, s.rows-1, 0, s.cols-1
+			s.main.x, s.main.y = s.x, s.y
 			s.buf = s.alt
 		}
 		return

@@ -1,28 +1,284 @@
 package screen
 
-// Resize changes the size.
+// Resize changes the size. The main screen and the scrollback are wrapped again, as xterm.js
+// does: lines keep their ids, the line with the cursor is cut off or padded instead, since the
+// program will draw it again. The scroll regions become the whole screens.
 func (s *Screen) Resize(cols, rows int) {
 	cols, rows = clampSize(cols, rows)
 	if cols == s.cols && rows == s.rows {
 		return
 	}
-	for _, b := range []*buffer{s.main, s.alt} {
-		if b != nil {
-			b.resize(cols, rows)
-		}
+	s.buf.x, s.buf.y = s.x, s.y
+	r := resizer{s: s, b: s.main, cols: cols, rows: rows, maxLines: s.limits.Lines}
+	r.resize()
+	if s.Alternate() {
+		r := resizer{s: s, b: s.alt, cols: cols, rows: rows}
+		r.resize()
+	} else if s.alt != nil { // it is blanked before it is shown again
+		alt := newBuffer(cols, rows)
+		alt.saved, alt.keyboard = s.alt.saved, s.alt.keyboard
+		s.alt = alt
 	}
-	s.tabs = append(s.tabs[:min(cols, s.cols)], defaultTabs(cols)[min(cols, s.cols):]...)
+	old := min(cols, s.cols)
+	s.tabs = append(s.tabs[:old:old], defaultTabs(cols)[old:]...)
 	s.cols, s.rows = cols, rows
+	s.x, s.y = s.buf.x, s.buf.y
 	s.clamp()
 }
 
-func (b *buffer) resize(cols, rows int) {
-	ring := newBuffer(cols, rows).ring
-	for y := range min(rows, len(b.ring)) {
-		old := b.row(y)
-		copy(ring[y].cells, old.cells)
-		ring[y].line, ring[y].wrapped = old.line, old.wrapped
+// A resizer changes the size of one buffer. It works on the list of all rows, unpacked.
+type resizer struct {
+	s          *Screen
+	b          *buffer
+	cols, rows int // the new size
+	maxLines   int // of the scrollback, 0 without one
+
+	all    []row
+	base   int // index of the top row of the screen
+	y      int // of the cursor
+	savedY int // of the saved cursor, as an index of all
+}
+
+func (r *resizer) resize() {
+	s, b := r.s, r.b
+	oldCols, oldRows := s.cols, s.rows
+	r.y = b.y
+	if r.maxLines > 0 {
+		for i := range s.history.lines {
+			block, k := s.history.find(i)
+			r.all = append(r.all, fit(s.history.unpack(s, block, k, oldCols), oldCols))
+		}
 	}
-	b.ring, b.first = ring, 0
-	b.top, b.bottom, b.left, b.right = 0, rows-1, 0, cols-1
+	r.base = len(r.all)
+	r.savedY = r.base + b.saved.y
+	for y := range oldRows {
+		r.all = append(r.all, *b.row(y))
+	}
+	if r.cols > oldCols {
+		r.fitAll()
+	}
+	added := r.setRows(oldRows)
+	if drop := len(r.all) - r.rows - r.maxLines; r.rows < oldRows && drop > 0 {
+		r.dropTop(drop)
+	}
+	b.x = min(b.x, r.cols-1)
+	r.y = min(r.y, r.rows-1) + added
+	b.saved.x = min(b.saved.x, r.cols-1)
+	if r.maxLines > 0 {
+		switch {
+		case r.cols > oldCols:
+			r.widen(oldCols)
+		case r.cols < oldCols:
+			r.narrow(oldCols)
+		}
+	}
+	if r.cols < oldCols {
+		r.fitAll()
+	}
+	r.store()
+}
+
+// fit returns a row cut off or padded with blanks.
+func fit(r row, cols int) row {
+	if len(r.cells) == cols {
+		return r
+	}
+	cells := make([]cell, cols)
+	copy(cells, r.cells)
+	if cells[cols-1]&wideFlag != 0 {
+		cells[cols-1] = blank(cells[cols-1].style())
+	}
+	r.cells = cells
+	return r
+}
+
+func (r *resizer) fitAll() {
+	for i := range r.all {
+		r.all[i] = fit(r.all[i], r.cols)
+	}
+}
+
+func (r *resizer) newRow() row { return row{cells: make([]cell, r.cols), line: r.s.newLine()} }
+
+// setRows changes the number of rows, and returns how many rows the cursor moves down on the
+// screen. A higher screen takes rows from the scrollback, unless there is text below the cursor.
+// A lower one loses rows below the cursor first.
+func (r *resizer) setRows(oldRows int) (down int) {
+	for n := oldRows; n < r.rows; n++ {
+		if len(r.all) >= r.rows+r.base {
+			break
+		}
+		if r.base > 0 && len(r.all) <= r.base+r.y+down+1 {
+			r.base--
+			down++
+		} else {
+			r.all = append(r.all, r.newRow())
+		}
+	}
+	for n := oldRows; n > r.rows; n-- {
+		if len(r.all) <= r.rows+r.base {
+			break
+		}
+		if len(r.all) > r.base+r.y+1 {
+			r.all = r.all[:len(r.all)-1]
+		} else {
+			r.base++
+		}
+	}
+	return down
+}
+
+func (r *resizer) dropTop(n int) {
+	r.all = r.all[n:]
+	r.base = max(r.base-n, 0)
+	r.savedY = max(r.savedY-n, 0)
+}
+
+// group returns the end of the rows of the line that begins at i.
+func (r *resizer) group(i int) (end int) {
+	for end = i + 1; end < len(r.all) && r.all[end].wrapped; end++ {
+	}
+	return end
+}
+
+// text returns the cells of a line, without blanks at its end and without those that a wide
+// character left at the end of a row because it did not fit.
+func text(rows []row, cols int) (cells []cell) {
+	for i := range rows {
+		n := cols
+		if i == len(rows)-1 {
+			n = rows[i].length()
+		} else if rows[i].cells[cols-1]&(contentMask|spacerFlag) == 0 && rows[i+1].isWide(0) {
+			n--
+		}
+		cells = append(cells, rows[i].cells[:n]...)
+	}
+	return cells
+}
+
+// layout cuts the cells of a line into rows.
+func layout(cells []cell, cols int) (rows [][]cell) {
+	for len(cells) > cols {
+		n := cols
+		if cells[n-1]&wideFlag != 0 {
+			n--
+		}
+		rows = append(rows, cells[:n])
+		cells = cells[n:]
+	}
+	return append(rows, cells)
+}
+
+// widen joins the rows of lines for more columns. Rows above the cursor that are no longer needed
+// bring rows of the scrollback back, or move the cursor up.
+func (r *resizer) widen(oldCols int) {
+	var kept []row
+	cursor, removed := r.base+r.y, 0
+	for i, end := 0, 0; i < len(r.all); i = end {
+		end = r.group(i)
+		rows := r.all[i:end]
+		if len(rows) > 1 && (cursor < i || cursor >= end) {
+			parts := layout(text(rows, oldCols), r.cols)
+			for n := len(parts) - 1; n > 0 && length(parts[n]) == 0; n-- {
+				parts = parts[:n]
+			}
+			if i < cursor {
+				removed += len(rows) - len(parts)
+			}
+			rows = r.replace(rows[:len(parts)], parts)
+		}
+		kept = append(kept, rows...)
+	}
+	r.all = kept
+	fromHistory := min(removed, r.base)
+	r.base -= fromHistory
+	r.y = max(r.y-(removed-fromHistory), 0)
+	r.savedY = max(r.savedY-removed, 0)
+}
+
+// replace puts cells into the rows of a line.
+func (r *resizer) replace(rows []row, parts [][]cell) []row {
+	for k := range rows {
+		rows[k].cells = make([]cell, r.cols)
+		if k < len(parts) {
+			copy(rows[k].cells, parts[k])
+		}
+	}
+	return rows
+}
+
+func length(cells []cell) int { r := row{cells: cells}; return r.length() }
+
+// narrow wraps lines for fewer columns. Rows above the cursor move the cursor down while there is room
+// on the screen, and then the rows at the top into the scrollback.
+func (r *resizer) narrow(oldCols int) {
+	var wrapped []row
+	cursor := r.base + r.y
+	base := r.base
+	for i, end := 0, 0; i < len(r.all); i = end {
+		end = r.group(i)
+		rows := r.all[i:end]
+		wrapped = append(wrapped, rows...)
+		if len(rows) == 1 && rows[0].length() <= r.cols || cursor >= i && cursor < end {
+			continue
+		}
+		parts := layout(text(rows, oldCols), r.cols)
+		for k := len(rows); k < len(parts); k++ {
+			wrapped = append(wrapped, row{line: rows[0].line, wrapped: true})
+		}
+		r.replace(wrapped[len(wrapped)-max(len(parts), len(rows)):], parts)
+		if added := max(len(parts)-len(rows), 0); i < cursor {
+			if base == 0 {
+				room := min(added, r.rows-1-r.y)
+				r.y += room
+				added -= room
+			}
+			base += added
+			r.savedY += max(len(parts)-len(rows), 0)
+		}
+	}
+	r.all, r.base = wrapped, base
+	r.savedY = min(r.savedY, r.base+r.rows-1)
+}
+
+// settle drops blank rows below the screen, and then moves rows into the scrollback as long as the
+// cursor's row stays.
+func (r *resizer) settle() {
+	for len(r.all) > r.base+r.rows && r.all[len(r.all)-1].length() == 0 {
+		r.all = r.all[:len(r.all)-1]
+	}
+	if up := min(len(r.all)-r.base-r.rows, r.y); up > 0 {
+		r.base += up
+		r.y -= up
+	}
+	for len(r.all) < r.base+r.rows {
+		r.all = append(r.all, r.newRow())
+	}
+	r.all = r.all[:r.base+r.rows]
+	if drop := len(r.all) - r.rows - r.maxLines; drop > 0 {
+		r.dropTop(drop)
+	}
+}
+
+// store puts the rows into the buffer and into the scrollback.
+func (r *resizer) store() {
+	r.settle()
+	b := r.b
+	resized := newBuffer(r.cols, r.rows)
+	for y := range resized.ring {
+		cells := resized.ring[y].cells
+		from := r.all[r.base+y]
+		copy(cells, from.cells)
+		resized.ring[y].line, resized.ring[y].wrapped = from.line, from.wrapped
+	}
+	b.ring, b.first = resized.ring, 0
+	b.top, b.bottom, b.left, b.right = 0, r.rows-1, 0, r.cols-1
+	b.y = r.y
+	b.saved.y = max(r.savedY-r.base, 0)
+	if r.maxLines > 0 {
+		r.s.history.clear()
+		for i := range r.base {
+			r.s.history.push(r.s, &r.all[i])
+		}
+	}
 }

@@ -121,11 +121,13 @@ func (s *Screen) scrollRight(n int) {
 
 // insertColumns is DECIC.
 func (s *Screen) insertColumns(n int) {
+	s.clamp()
 	s.eachRow(func(r *row, end int, c cell) { r.insert(s.x, end, n, c) })
 }
 
 // deleteColumns is DECDC.
 func (s *Screen) deleteColumns(n int) {
+	s.clamp()
 	s.eachRow(func(r *row, end int, c cell) { r.remove(s.x, end, n, c) })
 }
 

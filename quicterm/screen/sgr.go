@@ -77,7 +77,7 @@ func setAttribute(pen *Style, c *vt.Control, i int) {
 				pen.Underline = Underline(u)
 			}
 		}
-	case 5, 6:
+	case 5:
 		pen.Attributes |= Blink
 	case 7:
 		pen.Attributes |= Inverse
