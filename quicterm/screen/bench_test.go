@@ -23,13 +23,13 @@ func BenchmarkPlainText(b *testing.B) {
 
 func BenchmarkFullScreen(b *testing.B) {
 	for _, name := range []string{"vim_syntax", "mc", "tmuxin", "nano", "less"} {
-		b.Run(name, func(b *testing.B) { benchmarkWrite(b, read(b, filepath.Join("testdata/recordings", name+".raw"))) })
+		b.Run(name, func(b *testing.B) { benchmarkWrite(b, read(b, filepath.Join("testdata/programs", name+".raw"))) })
 	}
 }
 
 func BenchmarkColors(b *testing.B) {
 	for _, name := range []string{"ls", "gitdiff", "uni"} {
-		b.Run(name, func(b *testing.B) { benchmarkWrite(b, read(b, filepath.Join("testdata/recordings", name+".raw"))) })
+		b.Run(name, func(b *testing.B) { benchmarkWrite(b, read(b, filepath.Join("testdata/programs", name+".raw"))) })
 	}
 }
 
@@ -45,7 +45,7 @@ func benchmarkWrite(b *testing.B, output []byte) {
 
 // BenchmarkMemory reports the memory of a Screen.
 func BenchmarkMemory(b *testing.B) {
-	ls, err := os.ReadFile("testdata/recordings/ls.raw")
+	ls, err := os.ReadFile("testdata/programs/ls.raw")
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -90,7 +90,7 @@ func setAttribute(pen *Style, c *vt.Control, i int) {
 
 // extendedColor reads the colour that follows the value i, which is 38, 48 or 58, and returns
 // how many further parameters it takes. The forms are 38;5;n, 38;2;r;g;b, 38:5:n, 38:2:r:g:b
-// and, with an id of a colour space, 38:2:id:r:g:b.
+// and, with an id of a colour space, 38:2:id:r:g:b. Values that are missing are 0.
 func extendedColor(color *Color, c *vt.Control, i int) (used int) {
 	if i+1 < c.Len() && c.Sub(i+1) {
 		n := 0
@@ -113,14 +113,19 @@ func extendedColor(color *Color, c *vt.Control, i int) (used int) {
 		}
 		return n
 	}
-	rest := c.Len() - i - 1
-	switch {
-	case rest >= 2 && c.Value(i+1) == 5:
-		*color = Palette(uint8(c.Value(i + 2)))
-		return 2
-	case rest >= 4 && c.Value(i+1) == 2:
-		*color = RGB(uint8(c.Value(i+2)), uint8(c.Value(i+3)), uint8(c.Value(i+4)))
-		return 4
+	used = min(c.Len()-i-1, 4)
+	at := func(k int) uint8 {
+		if k > used {
+			return 0
+		}
+		return uint8(c.Value(i + k))
 	}
-	return rest
+	switch {
+	case used > 0 && c.Value(i+1) == 5:
+		*color = Palette(at(2))
+		used = min(used, 2)
+	case used > 0 && c.Value(i+1) == 2:
+		*color = RGB(at(2), at(3), at(4))
+	}
+	return used
 }
