@@ -2,9 +2,7 @@ package main
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
-	"os"
 	"strings"
 
 	"golang.org/x/crypto/ssh"
@@ -47,17 +45,15 @@ func keepDaemonKey(t *target, key ssh.PublicKey) error {
 	if err != nil {
 		return err
 	}
-	content, err := os.ReadFile(name)
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return err
-	}
 	host := knownhosts.Normalize(fmt.Sprintf("[%s]:%d", daemonName(t), t.port))
-	var lines [][]byte
-	for line := range bytes.Lines(content) {
-		if first, _, ok := bytes.Cut(line, []byte(" ")); ok && string(first) != host {
-			lines = append(lines, line)
+	return changeState(name, func(content []byte) ([]byte, error) {
+		var lines [][]byte
+		for line := range bytes.Lines(content) {
+			if first, _, ok := bytes.Cut(line, []byte(" ")); ok && string(first) != host {
+				lines = append(lines, line)
+			}
 		}
-	}
-	lines = append(lines, []byte(host+" "+string(ssh.MarshalAuthorizedKey(key))))
-	return saveState(name, bytes.Join(lines[max(len(lines)-maxDaemonKeys, 0):], nil))
+		lines = append(lines, []byte(host+" "+string(ssh.MarshalAuthorizedKey(key))))
+		return bytes.Join(lines[max(len(lines)-maxDaemonKeys, 0):], nil), nil
+	})
 }

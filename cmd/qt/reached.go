@@ -4,9 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/netip"
-	"os"
 	"slices"
 	"time"
 
@@ -48,13 +46,19 @@ func recall(server string) (r reached, ok bool) {
 // was not.
 func remember(r reached) error {
 	r.Network, r.At = currentNetwork(), time.Now().UTC().Truncate(time.Second)
-	all := slices.DeleteFunc(loadReached(), func(other reached) bool {
-		return other.Server == r.Server && other.Network == r.Network
-	})
-	if r.Port != 0 {
-		all = append(all, r)
+	name, err := reachedFile()
+	if err != nil {
+		return err
 	}
-	return saveReached(all[max(len(all)-maxReached, 0):])
+	return changeState(name, func(content []byte) ([]byte, error) {
+		all := slices.DeleteFunc(parseReached(content), func(other reached) bool {
+			return other.Server == r.Server && other.Network == r.Network
+		})
+		if r.Port != 0 {
+			all = append(all, r)
+		}
+		return json.Marshal(all[max(len(all)-maxReached, 0):])
+	})
 }
 
 // loadReached returns all that counts, the oldest first. A file that cannot be read is none.
@@ -63,31 +67,22 @@ func loadReached() []reached {
 	if err != nil {
 		return nil
 	}
-	f, err := os.Open(name)
+	content, err := readState(name)
 	if err != nil {
 		return nil
 	}
-	defer f.Close()
-	var all []reached
-	if err := json.NewDecoder(io.LimitReader(f, maxReachedFile)).Decode(&all); err != nil {
-		return nil
+	return parseReached(content)
+}
+
+func parseReached(content []byte) []reached {
+	all := []reached{}
+	if err := json.Unmarshal(content[:min(len(content), maxReachedFile)], &all); err != nil {
+		return []reached{}
 	}
 	now := time.Now()
 	return slices.DeleteFunc(all, func(r reached) bool {
 		return r.Port == 0 || r.At.After(now) || now.Sub(r.At) > reachedTime
 	})
-}
-
-func saveReached(all []reached) error {
-	name, err := reachedFile()
-	if err != nil {
-		return err
-	}
-	content, err := json.Marshal(all)
-	if err != nil {
-		return err
-	}
-	return saveState(name, content)
 }
 
 func reachedFile() (string, error) { return stateFile("reached.json") }

@@ -2,9 +2,14 @@ package main
 
 import (
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 )
+
+// maxState bounds the size of such a file in bytes: 200 host keys take 20 KiB, or 300 KiB if they are
+// large.
+const maxState = 1 << 20
 
 // stateFile returns the path of a file in the directory for what programs keep.
 func stateFile(name string) (string, error) {
@@ -19,9 +24,35 @@ func stateFile(name string) (string, error) {
 	return filepath.Join(dir, "quicterm", name), nil
 }
 
-// saveState replaces a file at once, so that other clients read a whole one.
-func saveState(name string, content []byte) error {
+// readState returns the content of a file, none if there is no file.
+func readState(name string) ([]byte, error) {
+	f, err := os.Open(name)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, maxState))
+}
+
+// changeState changes the content of a file, of which other clients read a whole one at any time.
+// They change it before or after.
+func changeState(name string, change func([]byte) ([]byte, error)) error {
 	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+		return err
+	}
+	unlock, err := lock(name + ".lock")
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	content, err := readState(name)
+	if err == nil {
+		content, err = change(content)
+	}
+	if err != nil {
 		return err
 	}
 	f, err := os.CreateTemp(filepath.Dir(name), ".new-*") // for its owner alone

@@ -28,12 +28,19 @@ type sshHost struct {
 // newSSHHost prepares a host. Serve starts its sshd.
 func newSSHHost(t *testing.T) *sshHost {
 	t.Helper()
+	t.Parallel()
+	return newSSHHostAlone(t)
+}
+
+// newSSHHostAlone is newSSHHost for a test that has several, one after the other.
+func newSSHHostAlone(t *testing.T) *sshHost {
+	t.Helper()
 	for _, program := range []string{sshdFile, "ssh"} {
 		if _, err := exec.LookPath(program); err != nil {
 			t.Skip(err)
 		}
 	}
-	s := &sshHost{Host: newHost(t)}
+	s := &sshHost{Host: newHostAlone(t)}
 	s.Write("qtd.toml", fmt.Sprintf("runtime_dir = %q\nstate_dir = %q\nsshd_policy = \"ignore\"\ndetached_ttl = \"10m\"\npipe_ttl = \"10m\"\nexited_ttl = \"10m\"\n",
 		s.Path("run"), s.Path("state")))
 	s.Write("remote/qtd", fmt.Sprintf("#!/bin/sh\nexec %s \"$@\" --config %s\n", filepath.Join(bin, "qtd"), s.Path("qtd.toml")))

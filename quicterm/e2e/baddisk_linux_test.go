@@ -1,0 +1,93 @@
+package e2e
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/quicterm/quicterm/bench/rig"
+)
+
+// On a host whose disk is full, or whose home runs no programs, qt connect and qt install end with
+// one line that says so.
+func TestBadDisk(t *testing.T) {
+	if !inside(t) {
+		return
+	}
+	rig.IP(t, "link", "set", "lo", "up")
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		t.Fatal(err)
+	}
+	mount := func(s *sshHost, dir string, flags uintptr, options string) {
+		t.Helper()
+		err := errors.Join(os.MkdirAll(s.Path(dir), 0o700), unix.Mount("tmpfs", s.Path(dir), "tmpfs", flags, options))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { unix.Unmount(s.Path(dir), unix.MNT_DETACH) })
+	}
+	fill := func(s *sshHost, dir string) {
+		t.Helper()
+		for size := 4096; size > 0; size /= 4096 {
+			for i := 0; ; i++ {
+				if err := os.WriteFile(s.Path(dir+"/full-"+strings.Repeat("x", i)), make([]byte, size), 0o600); errors.Is(err, syscall.ENOSPC) {
+					break
+				} else if err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+	for _, c := range []struct {
+		name, command string
+		prepare       func(s *sshHost)
+		want          string
+	}{
+		{"connect, disk is full", "connect", func(s *sshHost) {
+			mount(s, "state", 0, "size=64k,mode=700")
+			fill(s, "state")
+		}, `qtd on target: .*no space left on device`},
+		{"connect, home is noexec", "connect", func(s *sshHost) {
+			mount(s, "home", unix.MS_NOEXEC, "size=64k,mode=700")
+			script := s.Read("remote/qtd")
+			os.Remove(s.Path("remote/qtd"))
+			s.Write("home/.local/bin/qtd", script)
+			os.Chmod(s.Path("home/.local/bin/qtd"), 0o755)
+		}, `qtd on target cannot be run: .*Permission denied.*`},
+		{"install, home is full", "install", func(s *sshHost) { mount(s, "home", 0, "size=64k,mode=700") },
+			`could not install qtd on target: the copy cannot be written: .*No space left on device.*`},
+		{"install, home is noexec", "install", func(s *sshHost) { mount(s, "home", unix.MS_NOEXEC, "mode=700") },
+			`could not install qtd on target: the copied qtd does not run there: .*noexec.*`},
+	} {
+		s := newSSHHostAlone(t)
+		s.Serve()
+		c.prepare(s)
+		args := []string{c.command, "-F", s.Config(), target}
+		if c.command == "connect" {
+			args = append(args, "true")
+		}
+		cmd := exec.Command(filepath.Join(bin, "qt"), args...)
+		cmd.Env = append(s.Env(), "XDG_STATE_HOME="+s.Path("client-state"))
+		cmd.SysProcAttr = noTerminal
+		var errs bytes.Buffer
+		cmd.Stderr = &errs
+		out, err := cmd.Output()
+		if exit := new(exec.ExitError); !errors.As(err, &exit) || exit.ExitCode() != 255 || len(out) > 0 {
+			t.Errorf("%s: %q, %v; want the exit status 255", c.name, out, err)
+		}
+		if !regexp.MustCompile(`^(qt: copying .*\n)?qt: (` + c.want + `)\n$`).Match(errs.Bytes()) {
+			t.Errorf("%s: %q, want the line %q", c.name, &errs, c.want)
+		}
+		if left, _ := filepath.Glob(s.Path("home/.local/bin/*")); c.command == "install" && left != nil {
+			t.Errorf("%s: left %q", c.name, left)
+		}
+	}
+}
