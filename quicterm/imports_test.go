@@ -147,7 +147,7 @@ var packages = []struct {
 	{
 		path: "quicterm/holder", role: "owns the program of a session; knows no network",
 		imports: `buffer migrate/carrier migrate/carrier/sealed migrate/carrier/unixsock quicterm/auth quicterm/driver quicterm/gate
-			quicterm/memory quicterm/rundir quicterm/session quicterm/wire github.com/creack/pty golang.org/x/sys`,
+			quicterm/memory quicterm/rundir quicterm/screen quicterm/session quicterm/wire github.com/creack/pty golang.org/x/sys`,
 		tests: "migrate/carrier/carriertest quicterm/holder/programtest github.com/fxamacker/cbor/v2",
 	},
 	{

@@ -86,6 +86,8 @@ type clients struct {
 	taken  uint64        // frames of input that were taken
 	number uint64        // of the last that came
 
+	drawn uint64 // the first frame that the emulator of a terminal needs
+
 	// The first frame that no writer has consumed, and its offset.
 	unseen, unseenOffset uint64
 }
@@ -95,7 +97,7 @@ func newClients(ring *buffer.Ring, launch *wire.Launch) clients {
 	if maxGuests == 0 {
 		maxGuests = defaultMaxGuests
 	}
-	return clients{ring: ring, pty: launch.PTY, buffer: max(launch.Buffer, buffer.MinCapacity), maxGuests: maxGuests, unseen: 1}
+	return clients{ring: ring, pty: launch.PTY, buffer: max(launch.Buffer, buffer.MinCapacity), maxGuests: maxGuests, unseen: 1, drawn: 1}
 }
 
 // writer returns the attachment that writes and came last, or nil.
@@ -281,7 +283,8 @@ func (s *clients) readSize(now time.Time) int {
 	return size
 }
 
-// release lets the ring forget what all writers have consumed, except a terminal's history.
+// release lets the ring forget what all writers have consumed, except a terminal's history and
+// what is not drawn.
 func (s *clients) release() {
 	consumed := uint64(math.MaxUint64)
 	for w := range s.writers() {
@@ -295,7 +298,7 @@ func (s *clients) release() {
 	}
 	keep := consumed
 	if s.pty {
-		keep = s.ring.Find(s.unseenOffset - min(history, s.unseenOffset))
+		keep = min(s.ring.Find(s.unseenOffset-min(history, s.unseenOffset)), s.drawn)
 	}
 	s.ring.Release(min(keep, consumed))
 }

@@ -30,6 +30,7 @@ type Holder struct {
 	clients  clients
 	reading  reading
 	pressure pressure
+	emulator emulator
 	redraws  int // under way: the terminal has another size meanwhile
 	life     lifetime
 
@@ -56,6 +57,7 @@ func New(launch wire.Launch, p Program, log *slog.Logger) *Holder {
 		program:  p,
 		ring:     ring,
 		clients:  newClients(ring, &launch),
+		emulator: newEmulator(launch.Size),
 		life:     lifetime{since: now, changed: make(chan struct{}, 1), requested: make(map[syscall.Signal]bool)},
 		end:      make(chan struct{}),
 		pressure: pressure{grown: make(chan struct{}, 1), next: smallRing},
@@ -75,6 +77,9 @@ func (h *Holder) Run() {
 	h.running.Go(h.inputLoop)
 	h.running.Go(h.programLoop)
 	h.running.Go(h.limitLoop)
+	if h.launch.PTY {
+		h.running.Go(h.drawLoop)
+	}
 	if h.pressure.read != nil {
 		h.running.Go(h.memoryLoop)
 	}
@@ -126,17 +131,26 @@ func (h *Holder) appendLocked(t buffer.Type, payload []byte) (seq uint64) {
 	if h.life.exited && h.ring.Room() < max(len(payload), 1) {
 		return 0
 	}
+	return h.logLocked(t, payload)
+}
+
+// logLocked adds a frame to the log and returns its number. It waits for nothing.
+func (h *Holder) logLocked(t buffer.Type, payload []byte) (seq uint64) {
 	seq = h.ring.Append(t, payload)
 	h.grownLocked()
 	h.clients.appended(time.Now())
+	h.drawLaterLocked()
 	return seq
 }
 
-// awaitRoomLocked blocks while n bytes of output must wait for the clients.
+// awaitRoomLocked blocks while n bytes of output must wait for the clients or the emulator.
 func (h *Holder) awaitRoomLocked(n int) {
 	wait := func() time.Duration {
 		if h.life.over {
 			return 0
+		}
+		if h.awaitsDrawingLocked() {
+			return forever
 		}
 		return h.clients.wait(time.Now(), n, h.life.hungUp)
 	}
@@ -183,7 +197,7 @@ func (h *Holder) stateLocked() (*wire.State, error) {
 		return nil, fmt.Errorf("describe session: %w", err)
 	}
 	return &wire.State{
-		Memory:  uint64(h.ring.Memory()),
+		Memory:  uint64(h.ring.Memory() + h.emulator.memory),
 		Phase:   info.Phase,
 		Since:   h.life.since.UnixNano(),
 		Visible: true,

@@ -127,9 +127,7 @@ func (h *Holder) resizeLocked(size wire.Size) {
 
 // noteSizeLocked appends the size of the terminal to the log. It does not wait for clients.
 func (h *Holder) noteSizeLocked(size wire.Size) {
-	h.ring.Append(wire.Resize, size.Append(nil))
-	h.grownLocked()
-	h.clients.appended(time.Now())
+	h.logLocked(wire.Resize, size.Append(nil))
 }
 
 // closeOutputLocked closes one of the program's output streams, which the client does

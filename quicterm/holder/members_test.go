@@ -111,7 +111,7 @@ func TestStoppedWatcher(t *testing.T) {
 	inBubble(t, wire.Launch{PTY: true, Buffer: 4 << 20}, func(w *world) {
 		a := w.attach("a@x")
 		w.joinIn("b@x", wire.RoleWatch) // and reads nothing
-		all := lines(30 << 20)
+		all := lines(10 << 20)
 		start := time.Now()
 		w.printing(all)
 		a.awaitOutput(all)

@@ -14,6 +14,7 @@ type history struct {
 	gone   int // rows of the first block that were dropped
 	lines  int // rows
 	bytes  int // taken by blocks
+	pushed uint64
 }
 
 type block struct {
@@ -34,7 +35,7 @@ const (
 	packedBytes = 16
 )
 
-func (h *history) clear() { *h = history{} }
+func (h *history) clear() { *h = history{pushed: h.pushed} }
 
 // push adds a row at the end, and drops the oldest ones beyond the limits.
 func (h *history) push(s *Screen, r *row) {
@@ -70,6 +71,7 @@ func (h *history) push(s *Screen, r *row) {
 	b.data = append(b.data, data...)
 	b.rows = append(b.rows, packed{end: uint32(len(b.data)), wrapped: r.wrapped, line: r.line})
 	h.lines++
+	h.pushed++
 	h.trim(s.limits)
 }
 
@@ -135,6 +137,7 @@ func (h *history) pop(s *Screen, cols int) row {
 	b.rows = b.rows[:len(b.rows)-1]
 	b.data = b.data[:b.start(len(b.rows))]
 	h.lines--
+	h.pushed--
 	if len(b.rows) == 0 || len(h.blocks) == 1 && len(b.rows) == h.gone {
 		h.bytes -= cap(b.data)
 		h.blocks = h.blocks[:len(h.blocks)-1]

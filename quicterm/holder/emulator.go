@@ -1,0 +1,226 @@
+//go:build linux || darwin
+
+package holder
+
+import (
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"time"
+
+	"github.com/quicterm/quicterm/buffer"
+	"github.com/quicterm/quicterm/quicterm/screen"
+	"github.com/quicterm/quicterm/quicterm/wire"
+)
+
+// An emulator draws the output of a terminal on a screen, beside the way of the output:
+//
+//	readOutput --> ring --> driver, per carrier --> clients
+//	                  \
+//	                   drawLoop --> screen
+//
+// It draws what is in the ring a little later, and much at once. If it falls far behind, reading the
+// program's output waits for it, so that it draws all output. A fault of the screen costs the
+// session nothing: a new screen is drawn from the ring.
+const (
+	// drawDelay is how much later than it is sent output is drawn: the echo of a key has left
+	// by then.
+	drawDelay = 10 * time.Millisecond
+
+	// drawNow is how many bytes are drawn at once.
+	drawNow = 256 << 10
+
+	// drawChunk is how many bytes of frames are drawn with the gate unlocked.
+	drawChunk = 64 << 10
+
+	// maxBehind is how many bytes of output may wait to be drawn, if that is less than half
+	// of the ring.
+	maxBehind = 8 << 20
+
+	// maxRedrawn is how many faults have all of the ring drawn again, without the frame at which the
+	// screen has failed. After further ones, drawing continues on an empty screen.
+	maxRedrawn = 3
+)
+
+// A canvas is a [screen.Screen], or what a test has in its place.
+type canvas interface {
+	Write(b []byte) (int, error)
+	Resize(cols, rows int)
+	Memory() int
+	Scrolled() uint64
+	Lines() int
+}
+
+// newCanvas returns the screen of a terminal of a size; one whose size is not known has the
+// usual one.
+func newCanvas(size wire.Size) canvas {
+	if size.Cols == 0 || size.Rows == 0 {
+		size.Cols, size.Rows = 80, 24
+	}
+	return screen.New(int(size.Cols), int(size.Rows), screen.Limits{})
+}
+
+// The gate guards an emulator, except that drawLoop alone uses the screen and its size while
+// drawing is true.
+type emulator struct {
+	newCanvas func(wire.Size) canvas
+	screen    canvas
+	size      wire.Size
+	drawing   bool
+
+	next   uint64 // the first frame that is not drawn
+	ended  bool   // it is that of the program's end, behind which nothing is drawn
+	memory int    // of the screen
+
+	wake    chan struct{} // wakes drawLoop; buffers one
+	later   *time.Timer   // does so
+	due     bool          // later is set
+	behind  bool          // output waits until more is drawn
+	awaited int           // goroutines that wait until more is drawn
+
+	faults int
+	bad    []uint64 // frames that are not drawn
+}
+
+func newEmulator(size wire.Size) emulator {
+	e := emulator{newCanvas: newCanvas, next: 1, size: size, wake: make(chan struct{}, 1)}
+	e.later = time.AfterFunc(time.Hour, e.hurry)
+	e.later.Stop()
+	return e
+}
+
+// hurry makes drawLoop draw.
+func (e *emulator) hurry() {
+	select {
+	case e.wake <- struct{}{}:
+	default:
+	}
+}
+
+// drawLaterLocked has what was appended drawn.
+func (h *Holder) drawLaterLocked() {
+	e := &h.emulator
+	switch {
+	case !h.launch.PTY || e.ended:
+	case h.undrawnLocked() >= drawNow:
+		e.hurry()
+	case !e.due:
+		e.due = true
+		e.later.Reset(drawDelay)
+	}
+}
+
+// undrawnLocked returns how many bytes of frames wait to be drawn.
+func (h *Holder) undrawnLocked() int {
+	if !h.launch.PTY || h.emulator.ended {
+		return 0
+	}
+	return h.ring.Size(h.emulator.next)
+}
+
+// awaitsDrawingLocked reports whether output waits for the emulator.
+func (h *Holder) awaitsDrawingLocked() bool {
+	switch n, most := h.undrawnLocked(), min(maxBehind, h.clients.buffer/2); {
+	case n > most:
+		h.emulator.behind = true
+	case n <= most/2:
+		h.emulator.behind = false
+	}
+	return h.emulator.behind
+}
+
+// drawLoop draws the output until the session is over.
+func (h *Holder) drawLoop() {
+	defer h.emulator.later.Stop()
+	for {
+		select {
+		case <-h.end:
+			return
+		case <-h.emulator.wake:
+			h.draw()
+		}
+	}
+}
+
+// draw draws all output that there is.
+func (h *Holder) draw() {
+	h.gate.Lock()
+	defer h.gate.Unlock()
+	e := &h.emulator
+	e.due = false
+	if e.screen == nil {
+		e.screen = e.newCanvas(e.size)
+	}
+	for !h.life.over && !e.ended {
+		if first := h.ring.First(); e.next < first { // by a shortage of memory
+			e.next = first
+		}
+		frames, _ := h.ring.Slice(e.next, drawChunk)
+		if frames == nil {
+			break
+		}
+		e.drawing = true
+		h.gate.Unlock()
+		next, ended, fault := e.draw(frames)
+		memory := e.screen.Memory()
+		h.gate.Lock()
+		e.drawing, e.next, e.ended, e.memory = false, next, ended, memory
+		if fault != nil {
+			h.emulatorFailedLocked(fault)
+		}
+		h.clients.drawn = e.next
+		h.clients.release()
+		if e.awaited > 0 || e.behind && !h.awaitsDrawingLocked() {
+			h.gate.Changed()
+		}
+	}
+}
+
+// draw draws frames up to the program's end. It returns the first that is not drawn, and why
+// the screen has failed at it.
+func (e *emulator) draw(frames []byte) (next uint64, ended bool, fault error) {
+	next = e.next
+	defer func() {
+		if r := recover(); r != nil {
+			fault = fmt.Errorf("%v\n%s", r, debug.Stack())
+		}
+	}()
+	for len(frames) > 0 {
+		f, n, err := buffer.Parse(frames)
+		if err != nil || f.Type == wire.Exit {
+			return next, err == nil, err
+		}
+		if !slices.Contains(e.bad, f.Seq) {
+			e.drawFrame(f)
+		}
+		frames, next = frames[n:], f.Seq+1
+	}
+	return next, false, nil
+}
+
+func (e *emulator) drawFrame(f buffer.Frame) {
+	switch f.Type {
+	case wire.Stdout:
+		e.screen.Write(f.Payload)
+	case wire.Resize:
+		if size, err := wire.ParseSize(f.Payload); err == nil && size.Cols > 0 && size.Rows > 0 {
+			e.size = size
+			e.screen.Resize(int(size.Cols), int(size.Rows))
+		}
+	}
+}
+
+// emulatorFailedLocked begins a new screen after a fault at the frame next.
+func (h *Holder) emulatorFailedLocked(fault error) {
+	e := &h.emulator
+	e.screen = e.newCanvas(e.size)
+	e.faults++
+	e.bad = append(e.bad, e.next)
+	e.next++
+	if e.faults <= maxRedrawn {
+		h.log.Error("the screen of the session has failed and is drawn again", "error", fault)
+		e.next = h.ring.First()
+	} else {
+		e.bad = nil
+	}
+}

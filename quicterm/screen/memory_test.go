@@ -1,0 +1,28 @@
+package screen
+
+import (
+	"strings"
+	"testing"
+)
+
+// Rows that have scrolled off are counted, whether they are kept or not, and the memory of the
+// scrollback is bounded.
+func TestScrolledAndMemory(t *testing.T) {
+	s := New(80, 24, Limits{Lines: 100})
+	empty := s.Memory()
+	s.Write([]byte(strings.Repeat("line\r\n", 23)))
+	if n := s.Scrolled(); n != 0 {
+		t.Errorf("%d rows scrolled off before the screen is full", n)
+	}
+	s.Write([]byte(strings.Repeat("line\r\n", 1000)))
+	if n := s.Scrolled(); n != 1000 || s.Lines() != 100 {
+		t.Errorf("%d rows scrolled off, want 1000; %d are kept", n, s.Lines())
+	}
+	s.ClearHistory()
+	if n := s.Scrolled(); n != 1000 || s.Lines() != 0 {
+		t.Errorf("%d rows scrolled off then, want 1000; %d are kept", n, s.Lines())
+	}
+	if n := s.Memory(); n != empty || empty < 80*24*8 {
+		t.Errorf("%d bytes with a scrollback that is cleared, %d at first", n, empty)
+	}
+}
