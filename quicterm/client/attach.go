@@ -149,6 +149,8 @@ func (c *Client) Attach(ctx context.Context, req *wire.Attach, streams Streams) 
 		}
 	}
 	s.instance = req.Instance
+	compress := compression(c.cfg.Settings.Compression)
+	req.Compression = uint8(compress)
 	m, err := wire.New(req)
 	if err != nil {
 		return nil, fmt.Errorf("the command is too long: %w", err)
@@ -185,7 +187,7 @@ func (c *Client) Attach(ctx context.Context, req *wire.Attach, streams Streams) 
 		TakeSnapshots: s.attached.PTY,
 	})
 	s.driver = driver.New(&s.gate, s.endpoint, s.receivedLocked)
-	s.driver.Compress(compression(c.cfg.Settings.Compression))
+	s.driver.Compress(compress)
 	s.first = first
 	return s, nil
 }

@@ -25,6 +25,7 @@ type Driver struct {
 	endpoint    *session.Endpoint
 	received    func()
 	compression Compression // to ask for on the carriers to come
+	asked       Compression // by the peer, for the next carrier
 
 	// Guarded by mu.
 	running map[session.CarrierID]*running
@@ -55,6 +56,10 @@ func New(mu sync.Locker, endpoint *session.Endpoint, received func()) *Driver {
 // must be held.
 func (d *Driver) Compress(what Compression) { d.compression = what }
 
+// Asked records that the peer has asked, before the next carrier begins, for what it would ask
+// for on that. The mutex must be held.
+func (d *Driver) Asked(what Compression) { d.asked = what }
+
 // Carriers returns how many carriers run. The mutex must be held.
 func (d *Driver) Carriers() int { return len(d.running) }
 
@@ -73,6 +78,10 @@ func (d *Driver) Run(c carrier.Carrier, ready bool, started func(session.Carrier
 		stream:      newLane(id, session.StreamLane),
 		datagrams:   newLane(id, session.DatagramLane),
 		negotiation: negotiation{accepts: d.compression},
+	}
+	if d.asked != Off {
+		r.negotiation.asked(d.asked)
+		d.asked = Off
 	}
 	d.running[id] = r
 	started(id)

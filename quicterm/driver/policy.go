@@ -20,6 +20,10 @@ const (
 	minAuto = 256
 	minOn   = 64
 
+	// minUnknown is the size of the smallest writes that Auto compresses while the path is not
+	// measured: more than the first lines of a shell, less than a screen of a program.
+	minUnknown = 4 << 10
+
 	// minRatio is how many times smaller the compressed frames must be.
 	minRatio = 1.1
 
@@ -54,7 +58,7 @@ func (p *policy) compress(mode Compression, n int, rtt time.Duration, rate float
 	if p.recentLog > 0 { // the rate of the log is that of the path times the ratio
 		rate *= p.recentStream / p.recentLog
 	}
-	if n < minAuto || rtt < nearRTT || rate > fastRate {
+	if near := rtt > 0 && rtt < nearRTT; near || rtt == 0 && n < minUnknown || n < minAuto || rate > fastRate {
 		return false
 	}
 	if p.pausedWrites > 0 && p.pausedBytes > 0 {

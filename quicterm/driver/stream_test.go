@@ -314,3 +314,18 @@ func TestStreamsBadInput(t *testing.T) {
 		}
 	}
 }
+
+// What the peer has asked for before its carrier begins counts for the first write.
+func TestFirstWriteIsCompressed(t *testing.T) {
+	near, holder := newEnd(), newEnd()
+	near.driver.Compress(Auto)
+	holder.driver.Asked(Auto)
+	log := bytes.Repeat([]byte("a screen with much text "), 2000)
+	holder.say(log)
+	hangUp := connect(t, near, holder)
+	near.await(len(log))
+	hangUp()
+	if n := holder.written.Load(); n > int64(len(log)/4) {
+		t.Errorf("%d bytes were sent for %d", n, len(log))
+	}
+}

@@ -81,6 +81,7 @@ func (h *Holder) newAttachment(open *wire.Open, req *wire.Attach, secret []byte,
 		}),
 	}
 	a.driver = driver.New(&h.gate, a.endpoint, func() { h.receivedLocked(a) })
+	a.driver.Asked(driver.Compression(req.Compression))
 	return a
 }
 

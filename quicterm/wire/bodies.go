@@ -146,6 +146,10 @@ type Attach struct {
 	Role     Role        `cbor:"8,keyasint"`
 	Replay   Replay      `cbor:"9,keyasint"`
 	Skip     bool        `cbor:"10,keyasint"` // a client that falls far behind gets a snapshot
+
+	// Compression is what the client accepts on the carrier that the Attach comes on, as the byte
+	// of a Compression frame.
+	Compression uint8 `cbor:"11,keyasint"`
 }
 
 // Attached answers Attach. It has what the client needs to resume.

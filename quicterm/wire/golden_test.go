@@ -96,8 +96,10 @@ var goldenBodies = []struct {
 		Role:     RoleShare,
 		Replay:   Replay{Kind: ReplayScreen, Lines: 1000},
 		Skip:     true,
+
+		Compression: 1,
 	},
-		`06 00004f aa
+		`06 000051 ab
 		01 02
 		02 64 776f726b
 		03 50 0f0e0d0c0b0a09080706050403020100
@@ -110,7 +112,8 @@ var goldenBodies = []struct {
 		09 a2
 			01 01
 			02 1903e8
-		0a f5`},
+		0a f5
+		0b 01`},
 	{&Attached{
 		ID:      testID,
 		UID:     1000,
