@@ -49,15 +49,7 @@ func (h *history) push(s *Screen, r *row) {
 		data = binary.AppendUvarint(data, uint64(id))
 		mark := len(data)
 		data = append(data, 0)
-		for ; x < n && r.cells[x].style() == id; x++ {
-			switch c := r.cells[x]; {
-			case c&spacerFlag != 0:
-			case c&contentMask < utf8.RuneSelf:
-				data = append(data, byte(c))
-			default:
-				data = s.clusters.appendText(data, c)
-			}
-		}
+		x, data = s.packRun(r.cells[:n], x, data)
 		data = setLength(data, mark)
 	}
 	s.packed = data
@@ -73,6 +65,24 @@ func (h *history) push(s *Screen, r *row) {
 	h.lines++
 	h.pushed++
 	h.trim(s.limits)
+}
+
+// packRun appends the text of the cells from x that have one style, and returns where they end.
+func (s *Screen) packRun(cells []cell, x int, data []byte) (end int, _ []byte) {
+	base := blank(cells[x].style())
+	for ; x < len(cells); x++ {
+		// Without the style, an ASCII character and a blank are less than 0x80, other characters
+		// and flags are more, and another style is more than all those.
+		switch c := cells[x] ^ base; {
+		case c < utf8.RuneSelf:
+			data = append(data, byte(c))
+		case c >= 1<<styleShift:
+			return x, data
+		case c&spacerFlag == 0:
+			data = s.clusters.appendText(data, c)
+		}
+	}
+	return x, data
 }
 
 // blockSize lets the history of a session that prints little stay small.

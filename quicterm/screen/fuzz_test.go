@@ -1,0 +1,110 @@
+package screen
+
+import (
+	"slices"
+	"testing"
+)
+
+// FuzzScreen checks that no output breaks a Screen, and that chunks make no difference.
+func FuzzScreen(f *testing.F) {
+	for _, s := range []string{
+		"hello\r\nworld\x1b[2;3H\x1b[31mred\x1b[m\x1b[J",
+		"宽字符\x1b[2G\x1b[P\x1b[@x\x1b[1;2H\x1b[Xe\u0301\u200d",
+		"\x1b[?69h\x1b[2;6s\x1b[2;4r0123456789\n\n\n\x1b[S\x1b[T\x1b[L\x1b[M\x1b[2'}\x1b6\x1b9",
+		"\x1b[?1049hvim\x1b[?1049l\x1b7\x1b[99;99H\x1b8\x1b[3b\x1b[999999999b",
+		"\x1b]0;title\a\x1b]8;id=1;http://a.example/\alink\x1b]8;;\a\x1b]4;1;red\a\x1b]104\a",
+		"\x1b[>5u\x1b[<u\x1b[=3;2u\x1b[?2026h\x1b[?25s\x1b[?25r\x1b[22t\x1b[23t\x1b(0lqk\x0e",
+		"\n\n\n\n\n\n\n\n\n\nlines\x1b[3J\x1b#8\x1b[!p\x1bc",
+	} {
+		f.Add([]byte(s), []byte{1, 0, 9}, uint8(10), uint8(4), uint8(7), uint8(6))
+	}
+	f.Fuzz(func(t *testing.T, output, sizes []byte, cols, rows, newCols, newRows uint8) {
+		limits := Limits{Lines: 20, Bytes: 64 << 10}
+		whole, chunked := New(int(cols), int(rows), limits), New(int(cols), int(rows), limits)
+		for part := range slices.Chunk(output, len(output)/2+1) {
+			whole.Write(part)
+			for i := 0; len(part) > 0; i++ {
+				n := len(part)
+				if len(sizes) > 0 {
+					n = min(n, 1+int(sizes[i%len(sizes)]))
+				}
+				chunked.Write(part[:n])
+				part = part[n:]
+				checkInvariants(t, chunked)
+			}
+			if diff := compare(chunked.Dump(), whole.Dump()); diff != "" {
+				t.Fatalf("in chunks, instead of at once: %s", diff)
+			}
+			whole.Resize(int(newCols), int(newRows))
+			chunked.Resize(int(newCols), int(newRows))
+			checkInvariants(t, whole)
+		}
+	})
+}
+
+// checkInvariants checks what must hold after any output.
+func checkInvariants(t testing.TB, s *Screen) {
+	t.Helper()
+	if s.x < 0 || s.x > s.cols || s.y < 0 || s.y >= s.rows {
+		t.Fatalf("the cursor is at %d, %d of %d, %d", s.x, s.y, s.cols, s.rows)
+	}
+	if s.history.lines > s.limits.Lines || s.history.lines > 0 && s.history.size() > s.limits.Bytes+blockBytes {
+		t.Fatalf("%d lines, %d bytes of scrollback", s.history.lines, s.history.size())
+	}
+	for _, b := range []*buffer{s.main, s.alt} {
+		if b == nil {
+			continue
+		}
+		if b.top < 0 || b.top >= b.bottom && s.rows > 1 || b.bottom >= s.rows || b.left < 0 || b.left >= b.right || b.right >= s.cols {
+			t.Fatalf("margins %d to %d, %d to %d of %d, %d", b.top, b.bottom, b.left, b.right, s.cols, s.rows)
+		}
+		for y := range s.rows {
+			checkRow(t, s, b.row(y))
+		}
+	}
+	for i := range s.history.lines {
+		r := s.historyRow(i)
+		checkRow(t, s, &r.r)
+	}
+}
+
+func checkRow(t testing.TB, s *Screen, r *row) {
+	t.Helper()
+	for x, c := range r.cells {
+		if int(c.style()) >= len(s.styles.list) || c&clusterFlag != 0 && int(c&charMask) >= len(s.clusters.list) {
+			t.Fatalf("cell %d has an unknown style or cluster: %#x", x, uint64(c))
+		}
+		if wide := r.isWide(x); wide != (x+1 < len(r.cells) && r.isSpacer(x+1)) {
+			t.Fatalf("half of a wide character in column %d of %d", x, len(r.cells))
+		}
+	}
+	if len(r.cells) > 0 && r.isSpacer(0) {
+		t.Fatal("half of a wide character in column 0")
+	}
+}
+
+// TestMemoryIsBounded writes what makes new styles, clusters and links without end.
+func TestMemoryIsBounded(t *testing.T) {
+	s := New(80, 24, Limits{Lines: 100})
+	var out []byte
+	for i := range 20_000 {
+		out = out[:0]
+		out = append(out, "\x1b[38;2;"...)
+		for k := range 3 {
+			out = append(out, '0'+byte(i>>(3*k)&7), ";m"[k/2])
+		}
+		out = append(out, 'e')
+		for k := range 4 {
+			out = append(out, string(rune(0x300+i>>(4*k)&15))...)
+		}
+		out = append(out, "\x1b]8;;http://"...)
+		for k := range 5 {
+			out = append(out, 'a'+byte(i>>(4*k)&15))
+		}
+		s.Write(append(out, '\a'))
+	}
+	if n := s.styles.size() + s.clusters.size() + s.links.size(); n > 10_000 {
+		t.Errorf("%d styles, clusters and links", n)
+	}
+	checkInvariants(t, s)
+}
