@@ -118,22 +118,23 @@ type Parser struct {
 	char  [utf8.UTFMax]byte // the beginning of a character
 	nchar int
 
-	raw     []byte // of the unfinished sequence, without control characters that were executed
-	cut     bool   // the sequence exceeds maxRaw
-	started int    // where in the chunk the sequence begins
+	raw  []byte // the beginning of the unfinished sequence
+	cut  bool   // the sequence exceeds maxRaw
+	rest int    // where in the chunk it continues
 }
 
 // Ground reports whether the output so far ends outside of a control sequence and of a character.
 func (p *Parser) Ground() bool { return p.phase == inText && p.nchar == 0 }
 
 // Continuation returns the bytes since the parser was last at ground, without control characters
-// that were executed already. If the sequence is longer than 4 KiB, it is not whole, and raw is
-// its beginning. The result is valid until the next call of Parse.
+// that were executed already. It begins with ESC also if the output has a C1 control character. If the
+// sequence is longer than 4 KiB, it is not whole, and raw is its beginning. The result is valid until
+// the next call of Parse.
 func (p *Parser) Continuation() (raw []byte, whole bool) { return p.raw, !p.cut }
 
 // Parse calls the handler for each part of b in order.
 func (p *Parser) Parse(b []byte, h Handler) {
-	p.started = 0
+	p.rest = 0
 	i := 0
 	if p.nchar > 0 {
 		i = p.finishChar(b, h)
@@ -151,7 +152,7 @@ func (p *Parser) Parse(b []byte, h Handler) {
 				continue
 			}
 			if c == esc { // the most frequent step
-				p.started, p.raw, p.cut = i, p.raw[:0], false
+				p.raw, p.cut, p.rest = append(p.raw[:0], esc), false, i+1
 				p.phase = inEscape
 				p.control.reset()
 				i++
@@ -159,7 +160,7 @@ func (p *Parser) Parse(b []byte, h Handler) {
 			}
 		}
 		if c < utf8.RuneSelf {
-			p.step(rune(c), i, h)
+			p.step(rune(c), i+1, h)
 			i++
 			continue
 		}
@@ -168,21 +169,17 @@ func (p *Parser) Parse(b []byte, h Handler) {
 			p.keepChar(b[i:], i)
 			break
 		}
+		i += n
 		if r >= 0 {
 			p.step(r, i, h)
 		}
-		i += n
 	}
 	p.keepRaw(b)
 }
 
-// step makes the transition for a character at index i of the chunk.
-func (p *Parser) step(r rune, i int, h Handler) {
+// step makes the transition for a character before the index next of the chunk.
+func (p *Parser) step(r rune, next int, h Handler) {
 	t := table[p.phase][min(r, wideChar)]
-	if p.phase == inText && t.next != inText {
-		p.started, p.raw, p.cut = i, p.raw[:0], false
-	}
-	old := p.phase
 	p.phase = t.next
 	switch t.action {
 	case printChar:
@@ -191,8 +188,10 @@ func (p *Parser) step(r rune, i int, h Handler) {
 		h.Execute(byte(r))
 	case begin:
 		p.control.reset()
-		if old != inText && r != '[' {
-			p.started, p.raw, p.cut = i, p.raw[:0], false
+		if r == esc {
+			p.begin(next, esc)
+		} else {
+			p.begin(next, esc, '[')
 		}
 	case gather:
 		if r >= '<' {
@@ -213,11 +212,9 @@ func (p *Parser) step(r rune, i int, h Handler) {
 	case beginString:
 		p.kind, p.data, p.long = byte(r), p.data[:0], false
 		if r >= 0x80 {
-			p.kind = byte(r - 0x40)
-			if old != inText {
-				p.started, p.raw, p.cut = i, p.raw[:0], false
-			}
+			p.kind -= 0x40
 		}
+		p.begin(next, esc, p.kind)
 	case put:
 		if len(p.data)+utf8.UTFMax > maxString {
 			p.long = true
@@ -229,11 +226,17 @@ func (p *Parser) step(r rune, i int, h Handler) {
 		switch {
 		case r == esc:
 			p.control.reset()
-			p.started, p.raw, p.cut = i, p.raw[:0], false
+			p.begin(next, esc)
 		case r >= 0x80 && r != 0x9c: // a C1 control character ends the string and has its own meaning
-			p.step(r, i, h)
+			p.step(r, next, h)
 		}
 	}
+}
+
+// begin records how a sequence begins, which continues at an index of the chunk. Control characters
+// and bytes within the introducer do not count.
+func (p *Parser) begin(rest int, introducer ...byte) {
+	p.raw, p.cut, p.rest = append(p.raw[:0], introducer...), false, rest
 }
 
 // decode returns the first character of b and its length, n == 0 if b ends within it, and
@@ -255,7 +258,7 @@ func decode(b []byte) (r rune, n int) {
 // keepChar keeps the beginning of a character, at index i of the chunk, until its end comes.
 func (p *Parser) keepChar(b []byte, i int) {
 	if p.phase == inText {
-		p.started, p.raw, p.cut = i, p.raw[:0], false
+		p.begin(i)
 	}
 	p.nchar = copy(p.char[:], b)
 }
@@ -277,7 +280,7 @@ func (p *Parser) finishChar(b []byte, h Handler) (used int) {
 		}
 		p.nchar = 0
 		if r >= 0 {
-			p.step(r, 0, h)
+			p.step(r, used+1, h)
 		}
 		return used + 1
 	}
@@ -291,9 +294,12 @@ func (p *Parser) keepRaw(b []byte) {
 		return
 	}
 	inString := p.phase == inCommand || p.phase == inDevice || p.phase == inOther
-	for _, c := range b[min(p.started, len(b)):] {
-		if c < ' ' && c != esc && !inString {
-			continue // was executed
+	for _, c := range b[min(p.rest, len(b)):] {
+		if c < ' ' && !inString { // was executed
+			if n := len(p.raw); n == 0 || p.raw[n-1] < utf8.RuneSelf {
+				continue
+			}
+			c = del // is ignored, and keeps what was no character from becoming one
 		}
 		if len(p.raw) >= maxRaw {
 			p.cut = true
