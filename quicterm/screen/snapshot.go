@@ -1,0 +1,363 @@
+package screen
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+)
+
+// A Snapshot says what Screen.Snapshot renders.
+type Snapshot struct {
+	Lines int // rows of the scrollback, the newest ones
+
+	// Bytes bounds the result, 0 for no bound. Rows of the scrollback are left out until it fits. If the
+	// screen alone does not fit, there is no snapshot.
+	Bytes int
+}
+
+// Snapshot returns output that brings a terminal of the same size, just after its reset, to the
+// state of s: the scrollback, both screens, the cursor, the pen, modes, margins, tab stops, titles and
+// colours, then the bytes of an unfinished control sequence or character, so that the program's further
+// output can follow. What is as after a reset takes no bytes.
+//
+// The terminal cannot be told of everything: line ids, what XTSAVE saved of the alternate screen, the
+// state of the alternate screen while the main one is shown, and that the first row continues one that
+// is not in the snapshot. A blank with attributes but a background becomes a space.
+func (s *Screen) Snapshot(o Snapshot) []byte {
+	for lines := min(max(o.Lines, 0), s.history.lines); ; lines /= 2 {
+		r := renderer{s: s, limit: o.Bytes}
+		r.snapshot(lines)
+		switch {
+		case o.Bytes <= 0 || len(r.b) <= o.Bytes:
+			return r.b
+		case lines == 0:
+			return nil
+		}
+	}
+}
+
+// A renderer writes output for a terminal, of which it knows the state.
+type renderer struct {
+	s     *Screen
+	b     []byte
+	limit int // of b; rows beyond it need not be rendered
+
+	pen      Style
+	charsets charsets
+}
+
+func (r *renderer) snapshot(lines int) {
+	s := r.s
+	r.savedModes()
+	r.rows(s.main, lines)
+	r.private(69, s.modes&modeMargins != 0)
+	if s.Alternate() {
+		r.margins(s.main)
+		r.keyboard(s.main.keyboard)
+		r.saved(s.main.saved)
+		if s.main.x == s.main.saved.x && s.main.y == s.main.saved.y {
+			r.add("\x1b[?1049h") // saves the cursor
+		} else {
+			r.add("\x1b7")
+			r.moveTo(min(s.main.x, s.cols-1), s.main.y)
+			r.add("\x1b[?1047h")
+		}
+		bg := r.pen.Bg
+		r.style(Style{})
+		if bg != 0 {
+			r.add("\x1b[2J")
+		}
+		r.moveTo(0, 0)
+		r.rows(s.alt, 0)
+	}
+	if s.buf.saved != (cursor{}) {
+		r.saved(s.buf.saved)
+		r.add("\x1b7")
+	}
+	r.tabs()
+	r.margins(s.buf)
+	r.keyboard(s.buf.keyboard)
+	r.titles()
+	r.modes()
+	r.cursor()
+	r.continuation()
+}
+
+func (r *renderer) add(sequence string) { r.b = append(r.b, sequence...) }
+
+func (r *renderer) addf(format string, args ...any) { r.b = fmt.Appendf(r.b, format, args...) }
+
+func (r *renderer) moveTo(x, y int) {
+	switch {
+	case x == 0 && y == 0:
+		r.add("\x1b[H")
+	case x == 0:
+		r.addf("\x1b[%dH", y+1)
+	default:
+		r.addf("\x1b[%d;%dH", y+1, x+1)
+	}
+}
+
+// right moves the cursor n columns to the right.
+func (r *renderer) right(n int) {
+	switch {
+	case n == 1:
+		r.add("\x1b[C")
+	case n > 1:
+		r.addf("\x1b[%dC", n)
+	}
+}
+
+// private sets a private mode whose usual value is off.
+func (r *renderer) private(number int, on bool) {
+	if on {
+		r.addf("\x1b[?%dh", number)
+	}
+}
+
+// saved moves the cursor where DECSC saved it, with the pen and the character sets that it had.
+func (r *renderer) saved(c cursor) {
+	r.moveTo(min(c.x, r.s.cols-1), min(c.y, r.s.rows-1))
+	r.style(c.pen)
+	r.selectCharsets(c.charsets)
+}
+
+func (r *renderer) selectCharsets(to charsets) {
+	for i := range to.g {
+		if to.g[i] != r.charsets.g[i] {
+			final := to.g[i]
+			if final == 0 {
+				final = 'B'
+			}
+			r.b = append(r.b, '\x1b', "()*+"[i], final)
+		}
+	}
+	if to.level != r.charsets.level {
+		r.add([]string{"\x0f", "\x0e", "\x1bn", "\x1bo"}[to.level])
+	}
+	r.charsets = to
+}
+
+// margins sets the scroll region, which moves the cursor.
+func (r *renderer) margins(b *buffer) {
+	if b.top > 0 || b.bottom < r.s.rows-1 {
+		r.addf("\x1b[%d;%dr", b.top+1, b.bottom+1)
+	}
+	if b.left > 0 || b.right < r.s.cols-1 {
+		r.addf("\x1b[%d;%ds", b.left+1, b.right+1)
+	}
+}
+
+func (r *renderer) keyboard(k keyboard) {
+	below := k.flags
+	if len(k.stack) > 0 {
+		below = k.stack[0]
+	}
+	if below != 0 {
+		r.addf("\x1b[=%du", below)
+	}
+	for i := range k.stack {
+		flags := k.flags
+		if i+1 < len(k.stack) {
+			flags = k.stack[i+1]
+		}
+		r.addf("\x1b[>%du", flags)
+	}
+}
+
+// tabs sets and clears the tab stops that are not the usual ones.
+func (r *renderer) tabs() {
+	usual := defaultTabs(r.s.cols)
+	if slices.Equal(usual, r.s.tabs) {
+		return
+	}
+	if !slices.Contains(r.s.tabs, true) {
+		r.add("\x1b[3g")
+		return
+	}
+	for x, stop := range r.s.tabs {
+		if stop == usual[x] {
+			continue
+		}
+		r.addf("\x1b[%dG", x+1)
+		if stop {
+			r.add("\x1bH")
+		} else {
+			r.add("\x1b[g")
+		}
+	}
+}
+
+func (r *renderer) titles() {
+	s := r.s
+	title := ""
+	set := func(to string) {
+		if to != title {
+			r.addf("\x1b]2;%s\x1b\\", to)
+			title = to
+		}
+	}
+	for _, t := range s.titles {
+		set(t)
+		r.add("\x1b[22;2t")
+	}
+	set(s.title)
+	if s.directory != "" {
+		r.addf("\x1b]7;%s\x1b\\", s.directory)
+	}
+}
+
+// modes sets the modes, except insert mode and what cursor sets.
+func (r *renderer) modes() {
+	s := r.s
+	for _, key := range slices.Sorted(maps.Keys(s.colors)) {
+		r.addf("\x1b]%s;%s\x1b\\", key, s.colors[key])
+	}
+	if s.shape != 0 {
+		r.addf("\x1b[%d q", s.shape)
+	}
+	if s.modifyKeys != 0 {
+		r.addf("\x1b[>4;%dm", s.modifyKeys)
+	}
+	if s.modes&modeNewLine != 0 {
+		r.add("\x1b[20h")
+	}
+	for _, m := range privateModes {
+		switch on := s.modes&m.mode != 0; {
+		case m.mode == modeMargins || m.mode == modeOrigin: // are set in their places
+		case on == (usualModes&m.mode != 0):
+		case m.mode == modeKeypad:
+			r.add("\x1b=")
+		case on:
+			r.addf("\x1b[?%dh", m.number)
+		default:
+			r.addf("\x1b[?%dl", m.number)
+		}
+	}
+	if s.mouse.tracking != 0 {
+		r.private(s.mouse.tracking, true)
+	}
+	if s.mouse.encoding != 0 {
+		r.private(s.mouse.encoding, true)
+	}
+}
+
+// savedModes lets the terminal save what XTSAVE has saved. All modes have their usual values.
+func (r *renderer) savedModes() {
+	saved := &r.s.savedModes
+	save := func(number int, usual bool) {
+		if usual {
+			r.addf("\x1b[?%ds", number)
+		} else {
+			r.addf("\x1b[?%dh\x1b[?%ds\x1b[?%dl", number, number, number)
+		}
+	}
+	for _, m := range privateModes {
+		if saved.modes&m.mode != 0 {
+			save(m.number, usualModes&m.mode != 0)
+		}
+	}
+	for _, number := range []int{saved.mouse.tracking, saved.mouse.encoding} {
+		if number != 0 {
+			save(number, false)
+		}
+	}
+}
+
+// cursor sets the position and the pen. If the cursor is behind a character, it writes that
+// character once more: so the terminal knows that a wrap is pending in the last column, and which
+// character a combining mark or REP is for.
+func (r *renderer) cursor() {
+	s := r.s
+	pending := s.x >= s.cols
+	insert := s.modes&modeInsert != 0
+	line := s.buf.row(s.y)
+	at := s.x - 1 // of the character
+	if at > 0 && line.isSpacer(at) {
+		at--
+	}
+	repeat := s.repeat && at >= 0 && line.cells[at]&contentMask != 0
+
+	r.private(6, s.modes&modeOrigin != 0)
+	x, y := s.x, s.y
+	if repeat || pending {
+		x = at
+	}
+	if s.modes&modeOrigin != 0 {
+		x, y = x-s.buf.left, y-s.buf.top
+	}
+	if x != 0 || y != 0 || len(r.b) > 0 {
+		r.moveTo(x, y)
+	}
+	switch {
+	case repeat: // the pen has not changed since
+		r.selectCharsets(s.charsets)
+		r.style(s.pen)
+		if insert { // the character moves the rest of the row, which is moved back before
+			r.addf("\x1b[4h\x1b[%dP", s.x-at)
+			insert = false
+		}
+		r.text(line.cells[at])
+	case pending:
+		c := line.cells[at]
+		style := s.styles.get(c.style())
+		r.style(style)
+		r.text(c)
+		if c&contentMask == 0 && erasable(style) && line.all(c) {
+			r.add("\x1b[1K") // leaves the cursor where it is
+		}
+	}
+	end := len(r.b)
+	r.selectCharsets(s.charsets)
+	r.style(s.pen)
+	if insert {
+		r.add("\x1b[4h")
+	}
+	if pending && !repeat && len(r.b) == end {
+		r.add("\x00") // so that the terminal does not repeat the character
+	}
+}
+
+// all reports whether all cells of a row are the same.
+func (r *row) all(c cell) bool {
+	return !slices.ContainsFunc(r.cells, func(o cell) bool { return o != c })
+}
+
+// continuation adds the bytes of an unfinished sequence. A string that is longer than the parser
+// keeps is replaced by the beginning of one that terminals ignore: they swallow its rest.
+func (r *renderer) continuation() {
+	raw, whole := r.s.parser.Continuation()
+	if !whole {
+		if cut := unknownString(raw); cut != "" {
+			r.add(cut)
+			return
+		}
+	}
+	r.b = append(r.b, raw...)
+}
+
+// unknownString returns the beginning of a string of the same kind as the one that begins with
+// raw, with a meaning that no terminal knows. It is empty if raw begins no string.
+func unknownString(raw []byte) string {
+	kind := raw[1] // after ESC, or a C1 control character in UTF-8
+	if raw[0] != esc {
+		kind -= 0x40
+	}
+	switch kind {
+	case ']':
+		return "\x1b]" + strconv.Itoa(unknownCommand) + ";"
+	case 'P':
+		return "\x1bP" + strconv.Itoa(unknownCommand) + "z"
+	case '_', '^', 'X':
+		return "\x1b" + string(rune(kind)) + strconv.Itoa(unknownCommand)
+	}
+	return ""
+}
+
+const (
+	esc = 0x1b
+
+	// unknownCommand is a number of an OSC, and a parameter of a DCS, that no terminal knows.
+	unknownCommand = 9999
+)
