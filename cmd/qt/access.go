@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/netip"
-	"os"
 	"sync"
 	"syscall"
 	"time"
@@ -54,10 +53,7 @@ func withClient(ctx context.Context, name string, opts *options, f call) error {
 	case opts.port != 0:
 		settings.Bootstrap = "direct"
 	}
-	log := slog.New(slog.DiscardHandler)
-	if opts.verbose {
-		log = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	}
+	log := opts.log()
 	t, err := findTarget(ctx, name, opts, settings.Port)
 	if err != nil {
 		return err

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -48,21 +47,15 @@ With --remove, it is removed again. Sessions that run there continue either way.
 
 // installOn copies qtd to a host.
 func installOn(ctx context.Context, host string, opts *options, from string) error {
-	cmd, words, err := sshCommand(ctx, host, opts, install.Command)
-	if err != nil {
+	var report *install.Report
+	err := atHost(ctx, host, opts, func(l install.Login) (err error) {
+		report, err = install.Install(l, func(p install.Platform) (*install.Binary, error) {
+			return findDaemon(from, p)
+		}, func(b *install.Binary) {
+			say(copying, b.Version, b.Platform, size(uint64(len(b.Content))), host)
+		})
 		return err
-	}
-	report, err := install.Install(cmd, func(p install.Platform) (*install.Binary, error) {
-		return findDaemon(from, p)
-	}, func(b *install.Binary) {
-		say(copying, b.Version, b.Platform, size(uint64(len(b.Content))), host)
 	})
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	if errors.Is(err, install.ErrLogin) {
-		err = cmp.Or(words.Err(host), err)
-	}
 	if err != nil {
 		return fmt.Errorf("could not install qtd on %s: %w", host, err)
 	}
@@ -119,17 +112,11 @@ func findDaemon(from string, p install.Platform) (*install.Binary, error) {
 
 // uninstall removes qtd from a host.
 func uninstall(ctx context.Context, host string, opts *options) error {
-	cmd, words, err := sshCommand(ctx, host, opts, install.Command)
-	if err != nil {
+	var removal *install.Removal
+	err := atHost(ctx, host, opts, func(l install.Login) (err error) {
+		removal, err = install.Remove(l)
 		return err
-	}
-	removal, err := install.Remove(cmd)
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	if errors.Is(err, install.ErrLogin) {
-		err = cmp.Or(words.Err(host), err)
-	}
+	})
 	if err != nil {
 		return fmt.Errorf("could not remove qtd from %s: %w", host, err)
 	}

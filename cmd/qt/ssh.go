@@ -2,34 +2,112 @@ package main
 
 import (
 	"context"
-	"fmt"
-	"os"
+	"errors"
 	"os/exec"
+	"syscall"
 	"time"
 
 	"github.com/quicterm/quicterm/quicterm/bootstrap"
+	"github.com/quicterm/quicterm/quicterm/install"
+	"github.com/quicterm/quicterm/quicterm/sshconfig"
+	"github.com/quicterm/quicterm/quicterm/terminal"
 )
 
-// sshCommand returns ssh as it runs a command on a host, without a terminal there and
-// without what the user's configuration adds to a shell: forwarded ports, agents and
-// displays, or another command. It compresses. After its end, words has why it could not log in.
-func sshCommand(ctx context.Context, arg string, opts *options, command string) (
-	_ *exec.Cmd, words *bootstrap.LastWords, err error) {
+// atHost calls f with a login to a host that runs install.Command, by ssh, or by our own login
+// where there is no ssh program. If the login has failed, it returns why.
+func atHost(ctx context.Context, arg string, opts *options, f func(install.Login) error) error {
 	login, host, err := parseTarget(arg, opts)
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
-	program, err := exec.LookPath("ssh")
+	config, err := sshconfig.Load(ctx, sshconfig.Query{Host: host, User: login, File: opts.config, Identities: opts.identities})
 	if err != nil {
-		return nil, nil, bootstrap.ErrNoSSH
+		return err
 	}
+	t := &target{typed: arg, name: host, sshFile: opts.config}
+	t.apply(config)
+	t.sshArgs = append(config.Connection.Undo, sshArgs(login, host, opts)...)
+	ctx, stop := untilSignal(ctx, syscall.SIGINT, syscall.SIGQUIT)
+	defer stop()
+	words := &bootstrap.LastWords{Show: sayForSSH}
+	if own := ownLoginTo(ctx, t, opts.log()); own != nil {
+		err = byOwnLogin(ctx, own, words, f)
+	} else {
+		err = byProgram(ctx, t, opts, words, f)
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if reason := words.Err(host); errors.Is(err, install.ErrLogin) && reason != nil {
+		return reason
+	}
+	return err
+}
+
+func byOwnLogin(ctx context.Context, own bootstrap.OwnLogin, words *bootstrap.LastWords, f func(install.Login) error) error {
+	stream, err := own(ctx, true, install.Command, words)
+	if err != nil {
+		return err
+	}
+	defer stream.Close()
+	defer context.AfterFunc(ctx, func() { stream.Close() })()
+	return f(stream.(install.Login))
+}
+
+// byProgram uses ssh as it runs a command on a host, without a terminal there and without what the
+// user's configuration adds to a shell: forwarded ports, agents and displays, or another command.
+// It compresses.
+func byProgram(ctx context.Context, t *target, opts *options, words *bootstrap.LastWords, f func(install.Login) error) error {
 	args := []string{"-T", "-C", "-a", "-x", "-o", "ClearAllForwardings=yes", "-o", "RemoteCommand=none"}
 	if opts.verbose {
 		args = append(args, "-v")
 	}
-	cmd := exec.CommandContext(ctx, program, append(append(args, sshArgs(login, host, opts)...), command)...)
-	words = &bootstrap.LastWords{Show: func(line string) { fmt.Fprintln(os.Stderr, line) }}
+	cmd := exec.CommandContext(ctx, "ssh", append(append(args, t.sshArgs...), install.Command)...)
 	cmd.Stderr = words
 	cmd.WaitDelay = time.Second // a master of ControlPersist keeps standard error open
-	return cmd, words, nil
+	d, closeDialog, err := openDialog()
+	if err != nil { // then nobody is asked, or ssh does it
+		l, err := install.Start(cmd)
+		if err != nil {
+			return err
+		}
+		defer l.Close()
+		return f(l)
+	}
+	defer closeDialog()
+	d.Attach(cmd)
+	l, err := install.Start(cmd)
+	if err != nil {
+		return err
+	}
+	relayed := make(chan struct{})
+	go func() {
+		defer close(relayed)
+		d.Relay(words.Hear)
+	}()
+	err = f(l)
+	l.Close()
+	select {
+	case <-relayed:
+	case <-time.After(cmd.WaitDelay):
+		d.Close()
+		<-relayed
+	}
+	return err
+}
+
+// openDialog returns a dialog on the terminal of this process.
+func openDialog() (d *terminal.Dialog, closeAll func(), err error) {
+	tty, err := terminal.OpenTTY()
+	if err != nil {
+		return nil, nil, err
+	}
+	if d, err = terminal.NewDialog(tty); err != nil {
+		tty.Close()
+		return nil, nil, err
+	}
+	return d, func() {
+		d.Close()
+		tty.Close()
+	}, nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/netip"
 	"os"
@@ -76,6 +77,14 @@ type options struct {
 	bootstrap  string // or empty: as the setting says
 	role       wire.Role
 	replay     wire.Replay
+}
+
+// log returns where to log to.
+func (o *options) log() *slog.Logger {
+	if o.verbose {
+		return slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	}
+	return slog.New(slog.DiscardHandler)
 }
 
 // addTargetFlags adds the flags that say which server to reach.

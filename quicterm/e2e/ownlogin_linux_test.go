@@ -48,6 +48,20 @@ func TestSSHPassword(t *testing.T) {
 		x.Expect(`^\r\nlet in\r\n`)
 		x.Exit()
 	}
+	y := rig.Open(t, s.QT("install", []string{"-l", "root"}))
+	y.Expect(`password: `)
+	y.Send("wrong\r")
+	y.Expect(`^\r\nPermission denied, please try again\.\r\n\S+ password: `)
+	y.Send("\x03")
+	y.Expect(`^\r\nqt: ended by SIGINT\r\n`)
+	if status := y.Exit(); status != 130 {
+		t.Errorf("exit status %d after Ctrl-C", status)
+	}
+	y = rig.Open(t, s.QT("install", []string{"-l", "root"}))
+	y.Expect(`password: `)
+	y.Send("open sesame\r")
+	y.Expect(`^\r\nqt: copying .*\r\nqt: .* is installed: `)
+	y.Exit()
 }
 
 // A password lets in whom sshd lets in by it.

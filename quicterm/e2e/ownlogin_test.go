@@ -40,6 +40,22 @@ func TestOwnLogin(t *testing.T) {
 	wantError(t, s.withoutSSH(s.QT("connect", []string{"--bootstrap", "ssh"}, "true")), "has a ProxyCommand, which needs the ssh program")
 }
 
+// qt install needs no ssh program either.
+func TestOwnLoginInstalls(t *testing.T) {
+	s := newSSHHost(t)
+	s.Serve()
+	s.remove("remote/qtd")
+	install := func(flags ...string) *exec.Cmd { return s.withoutSSH(s.QT("install", flags)) }
+	qtd := s.Path("home/.local/bin/qtd")
+	wantSays(t, install(), `qt: copying qtd \S+ for .* to target\nqt: qtd \S+ on target is installed: `+qtd)
+	mustOutput(t, exec.Command(qtd, "version"))
+	wantSays(t, install(), `qt: target has this qtd already: qtd \S+, `+qtd)
+	wantSays(t, install("--remove"), "qt: removed "+qtd+" from target; .*")
+	wantError(t, install("--from", s.Path("id")), "could not install qtd on target: .*id is not a qtd")
+	s.Write("authorized_keys", "")
+	wantError(t, install(), `could not install qtd on target: ssh to target: .*: Permission denied \(publickey\)`)
+}
+
 // The user is asked for the server's key, before a passphrase, and Ctrl-C ends both.
 func TestOwnLoginAsks(t *testing.T) {
 	s := newSSHHost(t)

@@ -89,7 +89,7 @@ func TestBadHosts(t *testing.T) {
 			if test.mount != "" {
 				a.login = mounted(t, test.mount)
 			}
-			r, err := a.put(fake("v1"))
+			r, err := a.put(t, fake("v1"))
 			if test.want == "" {
 				if err != nil || !r.Copied || r.Checked == (test.name == "no checksums") {
 					t.Errorf("%+v, %v", r, err)
@@ -115,16 +115,16 @@ func TestBadHosts(t *testing.T) {
 // A failed copy leaves the file that was there.
 func TestFailureKeepsOld(t *testing.T) {
 	a := newAccount(t)
-	if _, err := a.put(fake("v1")); err != nil {
+	if _, err := a.put(t, fake("v1")); err != nil {
 		t.Fatal(err)
 	}
 	broken := fake("v2")
 	broken.Version = "v3"
-	if _, err := a.put(broken); err == nil || !strings.Contains(err.Error(), `it is another version, "qtd v2"`) {
+	if _, err := a.put(t, broken); err == nil || !strings.Contains(err.Error(), `it is another version, "qtd v2"`) {
 		t.Errorf("%v", err)
 	}
 	broken.Content = []byte("#!/bin/sh\nexit 1\n")
-	if _, err := a.put(broken); err == nil {
+	if _, err := a.put(t, broken); err == nil {
 		t.Error("no error")
 	}
 	if out, err := exec.Command(a.file(), "version").Output(); err != nil || string(out) != "qtd v1\n" {
@@ -138,11 +138,11 @@ func TestSilentLogin(t *testing.T) {
 	cmd := exec.Command("sh", "-c", "sleep 1000 & echo $! >&2; wait")
 	var pid strings.Builder
 	cmd.Stderr, cmd.WaitDelay = &pid, 100*time.Millisecond
-	l, err := start(cmd, "", 300*time.Millisecond)
+	l, err := Start(cmd)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, _, err = l.next()
+	_, _, err = begin(l, "", 300*time.Millisecond).next()
 	if err == nil || !strings.Contains(err.Error(), "neither runs sh nor ends") {
 		t.Errorf("%v", err)
 	}

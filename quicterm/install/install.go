@@ -16,7 +16,6 @@ package install
 import (
 	"errors"
 	"fmt"
-	"os/exec"
 	"strings"
 )
 
@@ -31,19 +30,16 @@ type Report struct {
 	First    string // another qtd that the account's PATH has, or empty
 }
 
-// Install copies a qtd for the host's platform, unless the host has the same file already. cmd
-// runs [Command] there; Install starts it and waits until it ends. find returns the program
-// to copy, and copying is called before it is copied.
-func Install(cmd *exec.Cmd, find func(Platform) (*Binary, error), copying func(*Binary)) (*Report, error) {
-	l, err := start(cmd, script(installScript), loginTimeout)
-	if err != nil {
-		return nil, err
-	}
-	defer l.close()
+// Install copies a qtd for the host's platform, unless the host has the same file already. It waits
+// until the login ends, and closes it. find returns the program to copy, and copying is called
+// before it is copied.
+func Install(login Login, find func(Platform) (*Binary, error), copying func(*Binary)) (*Report, error) {
+	d := begin(login, script(installScript), loginTimeout)
+	defer d.end()
 	report := new(Report)
 	var sum string
 	for ready := false; !ready; {
-		key, text, err := l.next()
+		key, text, err := d.next()
 		if err != nil {
 			return nil, err
 		}
@@ -77,8 +73,8 @@ func Install(cmd *exec.Cmd, find func(Platform) (*Binary, error), copying func(*
 		return report, nil
 	}
 	copying(binary)
-	l.send(binary, report.Version)
-	if sum, err = l.await("done"); err != nil {
+	d.send(binary, report.Version)
+	if sum, err = d.await("done"); err != nil {
 		return nil, err
 	}
 	report.Copied, report.Checked = true, sum == binary.sum()
@@ -94,17 +90,14 @@ type Removal struct {
 // ErrNone means that there was nothing to remove.
 var ErrNone = errors.New("there is no qtd to remove")
 
-// Remove removes what [Install] has copied and the directories that are empty then. cmd runs
-// [Command] on the host; Remove starts it and waits until it ends.
-func Remove(cmd *exec.Cmd) (*Removal, error) {
-	l, err := start(cmd, script(removeScript), loginTimeout)
-	if err != nil {
-		return nil, err
-	}
-	defer l.close()
+// Remove removes what [Install] has copied and the directories that are empty then. It waits until
+// the login ends, and closes it.
+func Remove(login Login) (*Removal, error) {
+	d := begin(login, script(removeScript), loginTimeout)
+	defer d.end()
 	removal := new(Removal)
 	for {
-		key, text, err := l.next()
+		key, text, err := d.next()
 		if err != nil {
 			return nil, err
 		}

@@ -34,7 +34,8 @@ func newAccount(t *testing.T) *account {
 	return &account{home: t.TempDir(), path: os.Getenv("PATH"), shells: t.TempDir()}
 }
 
-func (a *account) cmd() *exec.Cmd {
+func (a *account) start(t *testing.T) Login {
+	t.Helper()
 	login := a.login
 	if login == nil {
 		login = []string{"sh", "-c"}
@@ -42,16 +43,20 @@ func (a *account) cmd() *exec.Cmd {
 	cmd := exec.Command(login[0], append(login[1:], Command)...)
 	cmd.Env = []string{"HOME=" + a.home, "PATH=" + a.path, "XDG_CONFIG_HOME=" + a.shells, "XDG_DATA_HOME=" + a.shells}
 	cmd.Stderr = new(bytes.Buffer)
-	return cmd
+	l, err := Start(cmd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
 }
 
 // put installs a program on a host of any platform.
-func (a *account) put(b *Binary) (*Report, error) {
+func (a *account) put(t *testing.T, b *Binary) (*Report, error) {
 	find := func(p Platform) (*Binary, error) {
 		b.Platform = p
 		return b, nil
 	}
-	return Install(a.cmd(), find, func(*Binary) {})
+	return Install(a.start(t), find, func(*Binary) {})
 }
 
 func (a *account) file() string { return filepath.Join(a.home, ".local/bin/qtd") }
@@ -83,7 +88,7 @@ func TestShells(t *testing.T) {
 				version, before string
 				copied          bool
 			}{{"v1", "", true}, {"v1", "qtd v1", false}, {"v2", "qtd v1", true}} {
-				r, err := a.put(fake(step.version))
+				r, err := a.put(t, fake(step.version))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -102,11 +107,11 @@ func TestShells(t *testing.T) {
 				}
 			}
 			a.wantHome(t, "/.local", "/.local/bin", "/.local/bin/qtd")
-			if r, err := Remove(a.cmd()); err != nil || *r != (Removal{File: a.file()}) {
+			if r, err := Remove(a.start(t)); err != nil || *r != (Removal{File: a.file()}) {
 				t.Errorf("removed %+v, %v", r, err)
 			}
 			a.wantHome(t)
-			if _, err := Remove(a.cmd()); !errors.Is(err, ErrNone) {
+			if _, err := Remove(a.start(t)); !errors.Is(err, ErrNone) {
 				t.Errorf("removed again: %v", err)
 			}
 		})
@@ -116,7 +121,7 @@ func TestShells(t *testing.T) {
 // Remove leaves what others have made.
 func TestRemoveLeaves(t *testing.T) {
 	a := newAccount(t)
-	if _, err := a.put(fake("v1")); err != nil {
+	if _, err := a.put(t, fake("v1")); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{".local/bin/other", ".local/bin/.qtd.123", ".local/state/quicterm/host_key"} {
@@ -125,7 +130,7 @@ func TestRemoveLeaves(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	r, err := Remove(a.cmd())
+	r, err := Remove(a.start(t))
 	if err != nil || r.Kept != filepath.Join(a.home, ".local/state/quicterm") {
 		t.Errorf("%+v, %v", r, err)
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os/exec"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -34,61 +33,44 @@ const (
 // ErrLogin means that ssh could not log in, or lost the connection.
 var ErrLogin = errors.New("ssh could not log in, or lost the connection")
 
-// A login runs a script on the host.
-type login struct {
-	cmd      *exec.Cmd
-	in       io.WriteCloser
+// A dialog is with a script that runs on the host.
+type dialog struct {
+	login    Login
 	out      *bufio.Reader
 	noise    int    // bytes
 	last     string // line that is not the script's
 	answered bool   // by the script
-	closed   bool
 	watchdog *time.Timer
 	expired  atomic.Bool
 }
 
-// start starts cmd, which runs Command, and sends it the script. The first answer has to come
-// within timeout.
-func start(cmd *exec.Cmd, script string, timeout time.Duration) (*login, error) {
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		return nil, err
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	if err := cmd.Start(); err != nil {
-		return nil, err
-	}
-	l := &login{cmd: cmd, in: in, out: bufio.NewReader(out)}
-	l.watchdog = time.AfterFunc(timeout, func() {
-		l.expired.Store(true)
-		cmd.Process.Kill()
-		out.Close() // a child of cmd may keep the other end
+// begin sends a login the script. The first answer has to come within timeout.
+func begin(l Login, script string, timeout time.Duration) *dialog {
+	d := &dialog{login: l, out: bufio.NewReader(l)}
+	d.watchdog = time.AfterFunc(timeout, func() {
+		d.expired.Store(true)
+		l.Close()
 	})
-	io.WriteString(in, script+"\n") // after an error, the output says more
-	return l, nil
+	io.WriteString(l, script+"\n") // after an error, the output says more
+	return d
 }
 
-// close waits until cmd has ended, and returns its error the first time.
-func (l *login) close() error {
-	if l.closed {
-		return nil
-	}
-	l.closed = true
-	l.in.Close()
-	io.Copy(io.Discard, l.out)
-	l.watchdog.Stop()
-	return l.cmd.Wait()
+// end waits until the login has ended, and returns its exit status.
+func (d *dialog) end() int {
+	d.login.CloseWrite()
+	io.Copy(io.Discard, d.out)
+	d.watchdog.Stop()
+	status := d.login.ExitStatus()
+	d.login.Close()
+	return status
 }
 
 // next returns the key and the text of the script's next line.
-func (l *login) next() (key, text string, err error) {
+func (d *dialog) next() (key, text string, err error) {
 	for {
-		line, err := l.line()
+		line, err := d.line()
 		if err != nil {
-			return "", "", l.why()
+			return "", "", d.why()
 		}
 		if strings.Contains(line, echo) {
 			return "", "", errors.New("the login does not run sh: a forced command returns its input")
@@ -97,8 +79,8 @@ func (l *login) next() (key, text string, err error) {
 		if !ok {
 			continue
 		}
-		l.answered = true
-		l.watchdog.Reset(idleTimeout)
+		d.answered = true
+		d.watchdog.Reset(idleTimeout)
 		key, text, _ = strings.Cut(strings.TrimSpace(line), " ")
 		if key == "failed" {
 			return "", "", failure(text)
@@ -108,9 +90,9 @@ func (l *login) next() (key, text string, err error) {
 }
 
 // await returns the text of the line with a key.
-func (l *login) await(want string) (string, error) {
+func (d *dialog) await(want string) (string, error) {
 	for {
-		key, text, err := l.next()
+		key, text, err := d.next()
 		if err != nil || key == want {
 			return text, err
 		}
@@ -118,14 +100,14 @@ func (l *login) await(want string) (string, error) {
 }
 
 // line returns the start of the next line, printable.
-func (l *login) line() (string, error) {
+func (d *dialog) line() (string, error) {
 	var line []byte
 	for {
-		b, more, err := l.out.ReadLine()
+		b, more, err := d.out.ReadLine()
 		if err != nil {
 			return "", err
 		}
-		if l.noise += len(b); l.noise > maxNoise {
+		if d.noise += len(b); d.noise > maxNoise {
 			return "", errors.New("too much output")
 		}
 		line = append(line, b[:min(len(b), 2*maxText-len(line))]...)
@@ -135,53 +117,47 @@ func (l *login) line() (string, error) {
 	}
 	text := wire.Printable(string(line), 2*maxText)
 	if !strings.Contains(text, mark) && strings.TrimSpace(text) != "" {
-		l.last = wire.Printable(strings.TrimSpace(text), maxText)
+		d.last = wire.Printable(strings.TrimSpace(text), maxText)
 	}
 	return text, nil
 }
 
 // send sends a program that says that it is of a version, and the end of the input. What fails
 // is in the output.
-func (l *login) send(b *Binary, version string) {
-	fmt.Fprintf(l.in, "%d %s %s\n", len(b.Content), b.sum(), version)
+func (d *dialog) send(b *Binary, version string) {
+	fmt.Fprintf(d.login, "%d %s %s\n", len(b.Content), b.sum(), version)
 	for rest := b.Content; len(rest) > 0; {
 		n := min(len(rest), chunk)
-		if _, err := l.in.Write(rest[:n]); err != nil {
+		if _, err := d.login.Write(rest[:n]); err != nil {
 			break
 		}
 		rest = rest[n:]
-		l.watchdog.Reset(idleTimeout)
+		d.watchdog.Reset(idleTimeout)
 	}
-	l.in.Close()
+	d.login.CloseWrite()
 }
 
 // why returns why the script's output ended too early.
-func (l *login) why() error {
-	if l.noise > maxNoise {
-		l.cmd.Process.Kill()
-		l.close()
-		return fmt.Errorf("the login prints without end, and does not run sh: %q", l.last)
+func (d *dialog) why() error {
+	if d.noise > maxNoise {
+		d.login.Close()
+		return fmt.Errorf("the login prints without end, and does not run sh: %q", d.last)
 	}
-	err := l.close()
-	var exit *exec.ExitError
-	status := 0
-	if errors.As(err, &exit) {
-		status = exit.ExitCode()
-	}
+	status := d.end()
 	const failedSSH, notFound = 255, 127 // exit statuses of ssh, and of shells
 	switch {
-	case l.expired.Load() && l.answered:
+	case d.expired.Load() && d.answered:
 		return errors.New("the host does not answer any more")
-	case l.expired.Load():
+	case d.expired.Load():
 		return errors.New("the login neither runs sh nor ends")
 	case status == failedSSH:
 		return ErrLogin
-	case l.answered:
+	case d.answered:
 		return errors.New("the host ended the login before all was done")
 	case status == notFound:
 		return errors.New("the login shell finds no sh there")
-	case l.last != "":
-		return fmt.Errorf("the login does not run sh, but prints %q", l.last)
+	case d.last != "":
+		return fmt.Errorf("the login does not run sh, but prints %q", d.last)
 	}
 	return fmt.Errorf("the login does not run sh, and ends with status %d", status)
 }
