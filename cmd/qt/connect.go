@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	"github.com/quicterm/quicterm/quicterm/bootstrap"
 	"github.com/quicterm/quicterm/quicterm/client"
 	"github.com/quicterm/quicterm/quicterm/terminal"
 	"github.com/quicterm/quicterm/quicterm/wire"
@@ -145,11 +144,7 @@ func persist(ctx context.Context, host string, f func() error) error {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
-		err = f()
-		var unreachable *client.UnreachableError
-		var login *bootstrap.LoginError
-		if !errors.As(err, &brokenOff) && !errors.As(err, &unreachable) && !errors.Is(err, client.ErrBusy) &&
-			!(errors.As(err, &login) && login.Unreachable()) {
+		if err = f(); !contactLost(err) {
 			return err
 		}
 	}

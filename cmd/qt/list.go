@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -15,15 +16,48 @@ import (
 
 func listCommand() *cobra.Command {
 	var opts options
-	var asJSON bool
+	var asJSON, watch bool
 	c := &cobra.Command{
 		Use:   "ls [flags] [[user@]host]",
 		Short: "List your sessions on a host, or on this machine",
-		Args:  usage(cobra.MaximumNArgs(1)),
+		Long: `List your sessions on a host, or on this machine.
+
+With --json, print an array with an object for each session. Times are as in
+RFC 3339.
+
+  id, name, command
+  state, since         attached (by a client that can type), detached, or exited:
+                       the program has ended, and no client knows
+  created              time when it was started
+  cols, rows           size of its terminal, or 0
+  clients              names of the clients that can type: account@address
+  members              an array with an object for each client: client (its name),
+                       role (writer, share, watch or peek), since
+  more_members         how many clients are not in it, if there are very many
+  heard                time when the server heard such a client last
+  exit_status          of the program that has ended
+
+With --watch, print what happens, as a line for each event, until Ctrl-C. The
+sessions are looked at each second. With --json, a line is an object:
+
+  time                 when it was noticed here
+  event                exists      at the start, for each session
+                       started     a new session
+                       attached, detached   of a client
+                       resized     the session's terminal
+                       exited      the program, and no client knows yet
+                       ended       the session is not listed any more
+                       lost, back  the host is not reached, and is again
+  client, role         of attached and detached, as in members
+  session              as above; not of lost and back`,
+		Args: usage(cobra.MaximumNArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
 			host := "localhost"
 			if len(args) > 0 {
 				host = args[0]
+			}
+			if watch {
+				return follow(c.Context(), c.OutOrStdout(), host, &opts, asJSON)
 			}
 			return withClient(c.Context(), host, &opts, func(ctx context.Context, a *access) error {
 				infos, more, err := a.client.List(ctx)
@@ -43,6 +77,7 @@ func listCommand() *cobra.Command {
 	addTargetFlags(c, &opts)
 	c.Flags().SetInterspersed(true)
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	c.Flags().BoolVar(&watch, "watch", false, "print what happens to the sessions, until Ctrl-C")
 	return c
 }
 
@@ -50,7 +85,7 @@ func listCommand() *cobra.Command {
 // of keepalive_idle is 25 s.
 const maxQuiet = 40 * time.Second
 
-// sessionJSON is a session as qt ls --json prints it.
+// sessionJSON is a session as qt ls --json prints it. The help of qt ls describes it.
 type sessionJSON struct {
 	ID      string    `json:"id"`
 	Name    string    `json:"name"`
@@ -60,10 +95,19 @@ type sessionJSON struct {
 	Cols    uint16    `json:"cols"`
 	Rows    uint16    `json:"rows"`
 	Clients []string  `json:"clients"`
+	Members []member  `json:"members"`
+	More    int       `json:"more_members,omitempty"`
 	Command string    `json:"command"`
 	// Heard is when the server heard the client last, if it is attached.
 	Heard  *time.Time `json:"heard,omitempty"`
 	Status *uint8     `json:"exit_status,omitempty"`
+}
+
+// A member is a client of a session.
+type member struct {
+	Client string    `json:"client"`
+	Role   string    `json:"role"`
+	Since  time.Time `json:"since"`
 }
 
 // describe converts sessions.
@@ -79,7 +123,12 @@ func describe(infos []wire.Info) []sessionJSON {
 			Cols:    i.Cols,
 			Rows:    i.Rows,
 			Clients: append([]string{}, i.Clients...),
+			Members: []member{},
+			More:    i.More,
 			Command: i.Command,
+		}
+		for _, m := range i.Members {
+			s.Members = append(s.Members, member{m.Client, roleName(m.Role), time.Unix(m.Since, 0)})
 		}
 		if i.Phase == wire.PhaseExited {
 			s.Status = &i.Status
@@ -105,6 +154,14 @@ func phaseName(p wire.Phase) string {
 	return "unknown"
 }
 
+func roleName(r wire.Role) string {
+	names := []string{wire.RoleWriter: "writer", wire.RoleShare: "share", wire.RoleWatch: "watch", wire.RolePeek: "peek"}
+	if int(r) < len(names) {
+		return names[r]
+	}
+	return "unknown"
+}
+
 func printJSON(w io.Writer, infos []wire.Info) error {
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
@@ -126,13 +183,31 @@ func printTable(w io.Writer, infos []wire.Info, now time.Time) error {
 		if s.Cols > 0 {
 			size = fmt.Sprintf("%dx%d", s.Cols, s.Rows)
 		}
-		clients := "-"
-		if len(s.Clients) > 0 {
-			clients = s.Clients[0]
-		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", s.ID[:8], s.Name, state, duration(now.Sub(s.Since)), size, clients, s.Command)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", s.ID[:8], s.Name, state, duration(now.Sub(s.Since)), size, s.who(now), s.Command)
 	}
 	return t.Flush()
+}
+
+// who lists the clients of a session, and since when they are there.
+func (s *sessionJSON) who(now time.Time) string {
+	var who []string
+	for _, m := range s.Members {
+		text := m.Client + " " + duration(now.Sub(m.Since))
+		if m.Role != roleName(wire.RoleWriter) {
+			text += " (" + m.Role + ")"
+		}
+		who = append(who, text)
+	}
+	if len(who) == 0 { // the holder is of an older version
+		who = s.Clients
+	}
+	if len(who) == 0 {
+		return "-"
+	}
+	if s.More > 0 {
+		who = append(who, fmt.Sprintf("%d more", s.More))
+	}
+	return strings.Join(who, ", ")
 }
 
 // duration writes a duration in its largest unit.

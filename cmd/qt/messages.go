@@ -121,12 +121,18 @@ func explain(err error, t *target) error {
 	case errors.Is(err, client.ErrRole):
 		return withHint(err, "update it there with qt install %s", t.typed)
 	case errors.As(err, &unresolved):
-		return withHint(fmt.Errorf("%s: %s", t.name, unresolved.Err), "check the name of the host and your network")
+		return withHint(fmt.Errorf("%s: %w", t.name, nameError{unresolved}), "check the name of the host and your network")
 	case errors.As(err, &unreachable):
 		return withHint(fmt.Errorf("%s, UDP and TCP port %d: %w", t.name, t.port, err), "check that qtd runs there and that the port is open")
 	}
 	return err
 }
+
+// A nameError is an error of resolving a name, without the name and the server that was asked.
+type nameError struct{ err *net.DNSError }
+
+func (e nameError) Error() string { return e.err.Err }
+func (e nameError) Unwrap() error { return e.err }
 
 // where lists the places of known keys.
 func where(known []auth.KnownKey) string {

@@ -149,8 +149,16 @@ func (e *BrokenOffError) Unwrap() error { return e.Err }
 // List returns the account's sessions on the server, the last to change first. If there are
 // very many, it returns the first of them, and how many more there are.
 func (c *Client) List(ctx context.Context) (infos []wire.Info, more int, err error) {
+	m, err := c.ask(ctx, &wire.List{})
+	if err != nil {
+		return nil, 0, err
+	}
+	return decodeListing(m)
+}
+
+func decodeListing(m wire.Message) (infos []wire.Info, more int, err error) {
 	var listing wire.Listing
-	if err := c.request(ctx, &wire.List{}, &listing); err != nil {
+	if err := m.Decode(&listing); err != nil {
 		return nil, 0, err
 	}
 	for _, raw := range listing.Sessions {
@@ -178,14 +186,23 @@ func (c *Client) Revoke(ctx context.Context, sum []byte) (clients, silent int, e
 
 // request asks the server for something that is complete with the answer.
 func (c *Client) request(ctx context.Context, v, into wire.Body) error {
-	m, err := wire.New(v)
+	answer, err := c.ask(ctx, v)
 	if err != nil {
 		return err
+	}
+	return answer.Decode(into)
+}
+
+// ask returns the answer to a request.
+func (c *Client) ask(ctx context.Context, v wire.Body) (wire.Message, error) {
+	m, err := wire.New(v)
+	if err != nil {
+		return m, err
 	}
 	l, err := c.login(ctx, m)
 	if err != nil {
-		return err
+		return m, err
 	}
-	defer l.Close()
-	return l.answer.Decode(into)
+	l.Close()
+	return l.answer, nil
 }

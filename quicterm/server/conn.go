@@ -33,6 +33,9 @@ const firstMessageTimeout = 5 * time.Second
 // first at rightTime after an Attach.
 const requestsTime = 30 * time.Second
 
+// stayTime is how long a client that stays for List may be silent.
+const stayTime = time.Minute
+
 // denyInterval is the unit of the time that a denied login takes, so that it does not tell
 // whether the account exists, or has keys. Looking that up takes less.
 const denyInterval = 200 * time.Millisecond
@@ -63,6 +66,7 @@ type conn struct {
 	provenAt time.Time
 
 	instance wire.InstanceID // of an Attach
+	stays    func()          // ends the guard of a client that stays for List, or nil
 
 	receiving bool                            // datagrams are received
 	datagrams sync.WaitGroup                  // of receiveDatagrams
@@ -162,11 +166,16 @@ func (c *conn) awaitDenial() {
 }
 
 // serveRequests answers the requests of an authenticated client, until one makes the
-// connection a carrier, the client ends its side or requestsTime has passed.
+// connection a carrier, the client ends its side or, unless it stays, requestsTime has passed.
 func (c *conn) serveRequests(ctx context.Context, request wire.Message) error {
+	defer func() {
+		if c.stays != nil {
+			c.stays()
+		}
+	}()
 	for {
 		c.member.heard()
-		if time.Since(c.provenAt) >= requestsTime { // also the first, which may come after the proof
+		if c.stays == nil && time.Since(c.provenAt) >= requestsTime { // also the first, which may come after the proof
 			return fmt.Errorf("request later than %v after the proof", requestsTime)
 		}
 		if done, err := c.handle(ctx, request); done || err != nil {

@@ -15,11 +15,24 @@ import (
 // handle serves one request of an authenticated client. It reports whether the
 // connection is at its end.
 func (c *conn) handle(ctx context.Context, m wire.Message) (done bool, err error) {
+	if c.stays != nil && m.Type != wire.TypeList {
+		return true, fmt.Errorf("message %d from a client that stays for List", m.Type)
+	}
 	switch m.Type {
 	case wire.TypeList:
+		var req wire.List
+		if err := m.Decode(&req); err != nil {
+			return false, err
+		}
 		listing, err := c.list(ctx)
 		if err != nil {
 			return false, err
+		}
+		if req.Stay && c.stays == nil {
+			c.stays = c.guard(c.admission(c.open()), rightTime)
+		}
+		if c.stays != nil {
+			c.carrier.SetDeadline(time.Now().Add(stayTime))
 		}
 		return false, wire.Send(c.carrier, listing)
 	case wire.TypeKill:
@@ -101,10 +114,14 @@ func (c *conn) attach(ctx context.Context, req *wire.Attach, m wire.Message) err
 	if err != nil {
 		return ended(err)
 	}
-	l := admission{uid: c.account.UID, account: open.Account, key: string(open.Key), scope: open.Scope, noPTY: open.NoPTY}
 	c.carrier.SetDeadline(time.Time{})
-	defer c.guard(l, rightTime)()
+	defer c.guard(c.admission(open), rightTime)()
 	return c.relay(c.account.UID, answer, toHolder)
+}
+
+// admission returns what let the client in.
+func (c *conn) admission(open *wire.Open) admission {
+	return admission{uid: c.account.UID, account: open.Account, key: string(open.Key), scope: open.Scope, noPTY: open.NoPTY}
 }
 
 // ended returns the error for a client whose session has ended since it was found,

@@ -221,7 +221,9 @@ func (r *Resume) decode(b []byte) error {
 }
 
 // List asks for the account's sessions.
-type List struct{}
+type List struct {
+	Stay bool `cbor:"1,keyasint,omitempty"` // the client asks again on this connection, for as long as it wants
+}
 
 // Listing answers List.
 type Listing struct {
