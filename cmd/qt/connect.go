@@ -56,6 +56,7 @@ Everything after the host is the command. The login shell runs it.`,
 			})
 		},
 	}
+	c.Flags().SetInterspersed(false) // what follows the host is the command
 	addTargetFlags(c, &opts)
 	addPathFlags(c, &opts)
 	addReplayFlag(c, &opts)

@@ -90,7 +90,6 @@ func (o *options) log() *slog.Logger {
 // addTargetFlags adds the flags that say which server to reach.
 func addTargetFlags(c *cobra.Command, opts *options) {
 	f := c.Flags()
-	f.SetInterspersed(false)
 	f.VarP((*port)(&opts.port), "port", "p", "UDP and TCP `port` of the daemon, which is reached directly (default: the setting port, 4433)")
 	f.Var((*bootstrapMode)(&opts.bootstrap), "bootstrap", "how to reach the server first: `auto`, ssh or direct (default: the setting bootstrap)")
 	addLoginFlags(c, opts)
