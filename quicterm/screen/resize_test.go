@@ -1,0 +1,85 @@
+package screen
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// TestResizeAgainstXterm compares the screens after output like a shell's and resizes with those of
+// xterm.js, which testdata/resize.json has.
+func TestResizeAgainstXterm(t *testing.T) {
+	var cases []struct {
+		Cols, Rows, Scrollback int
+		Steps                  []json.RawMessage // output in base64, or a size
+		Want                   Dump
+	}
+	if err := json.Unmarshal(read(t, "testdata/resize.json"), &cases); err != nil {
+		t.Fatal(err)
+	}
+	for i, c := range cases {
+		s := New(c.Cols, c.Rows, Limits{Lines: c.Scrollback})
+		for _, step := range c.Steps {
+			var size [2]int
+			var output []byte
+			if json.Unmarshal(step, &size) == nil {
+				s.Resize(size[0], size[1])
+			} else if err := json.Unmarshal(step, &output); err != nil {
+				t.Fatal(err)
+			}
+			s.Write(output)
+			checkInvariants(t, s)
+		}
+		if diff := compare(s.Dump(), c.Want); diff != "" {
+			t.Errorf("case %d: %s", i, diff)
+		}
+	}
+}
+
+// rowsOf returns the rows of the scrollback and of the screen, as text with line ids.
+func rowsOf(s *Screen) (rows []string) {
+	for y := -s.Lines(); y < s.rows; y++ {
+		r := s.Row(y)
+		var text strings.Builder
+		for x := range r.Len() {
+			text.WriteString(r.Cell(x).Text)
+		}
+		rows = append(rows, fmt.Sprintf("%d %s", r.Line(), &text))
+	}
+	return rows
+}
+
+// TestLines checks that lines keep their ids.
+func TestLines(t *testing.T) {
+	s := New(10, 3, Limits{})
+	s.Write([]byte("a long line of text\r\nshort\r\n"))
+	want := func(why string, rows ...string) {
+		t.Helper()
+		if got := strings.Join(rowsOf(s), "|"); got != strings.Join(rows, "|") {
+			t.Errorf("%s: got %s, want %s", why, got, strings.Join(rows, "|"))
+		}
+	}
+	want("wrapped", "1 a long lin", "1 e of text", "3 short", "4 ")
+	s.Write([]byte("and\r\nmore\r\n"))
+	want("scrolled", "1 a long lin", "1 e of text", "3 short", "4 and", "5 more", "6 ")
+	s.Resize(20, 3)
+	want("widened", "1 a long line of text", "3 short", "4 and", "5 more", "6 ")
+	s.Resize(7, 3)
+	want("narrowed", "1 a long ", "1 line of", "1  text", "3 short", "4 and", "5 more", "6 ")
+	s.Write([]byte("\x1b[H\x1b[M"))
+	want("deleted", "1 a long ", "1 line of", "1  text", "3 short", "5 more", "6 ", "7 ")
+}
+
+func TestResizeLimits(t *testing.T) {
+	s := New(-5, 0, Limits{})
+	if cols, rows := s.Size(); cols != 2 || rows != 1 {
+		t.Errorf("%d x %d", cols, rows)
+	}
+	s.Resize(1<<30, 1<<30)
+	if cols, rows := s.Size(); cols*rows > maxCells || cols > maxCols {
+		t.Errorf("%d x %d", cols, rows)
+	}
+	s.Write([]byte("x\x1b[999999;999999Hy"))
+	checkInvariants(t, s)
+}
