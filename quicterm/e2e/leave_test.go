@@ -71,9 +71,9 @@ func TestDetachFromStoppedProgram(t *testing.T) {
 const fullScreen = `\033[?1049h\033[22;0;0t\033]2;editor\007\033[2;20r\033[?25l\033[1;37;44m\033(0\033[?1h\033=\033[?1000;1006h\033[?2004h\033[10;10Hdrawn`
 
 // undone is what the client sends when it leaves such a program: the screen first, then
-// everything that the program has set, then a new line for the message.
+// everything that the program has set, then an empty line for the message.
 const undone = `\x1b\[\?1049l\x1b7\x1b\[r\x1b8\x1b\[\?25h\x1b\[m\x1b\(B\x0f\x1b\[\?1l\x1b>` +
-	`\x1b\[\?1000l\x1b\[\?1006l\x1b\[\?2004l\x1b\[23;0t\x1b\[23;0t\r\n\x1b\[J`
+	`\x1b\[\?1000l\x1b\[\?1006l\x1b\[\?2004l\x1b\[23;0t\x1b\[23;0t(\r\n)?\x1b\[J`
 
 // A client that detaches from a full-screen program, or is displaced there, leaves a clean
 // terminal before its message.

@@ -28,7 +28,7 @@ func TestOutage(t *testing.T) {
 	x.Expect(`\x1b\]2;qt: no contact since [0-9:]+, reconnecting`)
 	p.Set(netem.Config{})
 	from := x.Read
-	x.Expect(`\x1b\[23;2t\x1b\]2;my title\x07`)
+	x.Expect(`\x1b\[23;2t\x1b\]2;my title\x1b\\`)
 	x.Read = from
 	want := "typed\r\n"
 	for n := 1; n <= 5000; n++ {

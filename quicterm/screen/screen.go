@@ -115,6 +115,13 @@ func (s *Screen) Size() (cols, rows int) { return s.cols, s.rows }
 // Ground reports whether the output so far ends outside of a control sequence and of a character.
 func (s *Screen) Ground() bool { return s.parser.Ground() }
 
+// Continuation returns the output since it ended there last. Of a long string it returns the
+// beginning. The result is valid until the next call of Write.
+func (s *Screen) Continuation() []byte {
+	raw, _ := s.parser.Continuation()
+	return raw
+}
+
 // Title returns the window's title.
 func (s *Screen) Title() string { return s.title }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/quicterm/quicterm/migrate"
 	"github.com/quicterm/quicterm/quicterm/client"
+	"github.com/quicterm/quicterm/quicterm/screen"
 	"github.com/quicterm/quicterm/quicterm/session"
 	"github.com/quicterm/quicterm/quicterm/vt"
 	"github.com/quicterm/quicterm/quicterm/wire"
@@ -24,7 +25,13 @@ const (
 	maxPending = 16 << 10
 
 	// cancel is CAN, which ends an unfinished control sequence (ECMA-48, 8.3.6).
-	cancel = 0x18
+	cancel = "\x18"
+
+	popProgramTitle = "\x1b[23;2t" // the title that updateTitleLocked has pushed
+
+	popTitle   = "\x1b[23;0t" // the title that begin has pushed
+	eraseBelow = "\x1b[J"
+	home       = "\x1b[H"
 )
 
 // A display is the output side of a terminal. It passes the program's output on, and
@@ -35,41 +42,52 @@ type display struct {
 	mu         sync.Mutex
 	out        io.Writer
 	terminal   bool // out is a terminal
-	split      vt.Splitter
-	modes      vt.Modes
+	rows       int
+	seen       *follower    // of all that was written to out, except titles of ours
+	split      vt.Splitter  // for modes
+	modes      vt.Modes     // of all that was written to out
+	guard      *watchdog    // or nil
 	replay     *vt.Stripper // nil once the output is live
 	titled     bool         // the title is ours
 	titleLate  bool         // it is to be set after the control sequence
 	pending    []byte       // our text, to be written after the control sequence
-	lineStart  bool         // the cursor is at the start of a line, as far as we know
 	skipping   bool         // the user asked to skip output
 	link       client.LinkState
 	titleTimer *time.Timer
 }
 
 func newDisplay(out io.Writer, messages Messages) *display {
-	d := &display{messages: messages, out: out, replay: new(vt.Stripper), lineStart: true}
+	d := &display{messages: messages, out: out, replay: new(vt.Stripper)}
+	d.seen = newFollower(d.updateGuard)
 	d.titleTimer = time.AfterFunc(time.Hour, d.updateTitle)
 	d.titleTimer.Stop()
 	return d
 }
 
-// begin saves the title of a terminal of the given size, so that restore can restore it.
-func (d *display) begin(size wire.Size, terminal bool) {
+// begin saves the title of a terminal of the given size, so that restore can restore it. The
+// guard, or nil, does that if this process is killed.
+func (d *display) begin(size wire.Size, terminal bool, guard *watchdog) {
 	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.terminal = terminal
-	d.modes.SetRows(int(size.Rows))
+	d.terminal, d.guard = terminal, guard
+	d.setSizeLocked(size)
 	if terminal {
 		io.WriteString(d.out, "\x1b[22;0t") // push the title
 	}
+	d.mu.Unlock()
+	d.updateGuard()
 }
 
 // setSize tells the size of the terminal.
 func (d *display) setSize(size wire.Size) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.modes.SetRows(int(size.Rows))
+	d.setSizeLocked(size)
+}
+
+func (d *display) setSizeLocked(size wire.Size) {
+	d.rows = int(size.Rows)
+	d.modes.SetRows(d.rows)
+	d.seen.ask(func(s *screen.Screen) { s.Resize(int(size.Cols), d.rows) })
 }
 
 // Write shows output of the program.
@@ -87,21 +105,30 @@ func (d *display) writeLocked(b []byte) error {
 	if len(b) == 0 {
 		return nil
 	}
-	d.split.Split(b, func([]byte) {}, d.modes.Observe)
-	d.lineStart = b[len(b)-1] == '\n'
-	_, err := d.out.Write(b)
+	err := d.showLocked(b)
 	d.writePendingLocked()
+	return err
+}
+
+// showLocked writes to the terminal.
+func (d *display) showLocked(b []byte) error {
+	if len(b) == 0 {
+		return nil
+	}
+	_, err := d.out.Write(b)
+	d.seen.Write(b)
+	d.split.Split(b, func([]byte) {}, d.modes.Observe)
 	return err
 }
 
 // writePendingLocked writes our text and title unless the output is inside a control sequence.
 func (d *display) writePendingLocked() {
-	if !d.split.Ground() {
+	if len(d.pending) == 0 && !d.titleLate || !d.seen.ground() {
 		return
 	}
 	if len(d.pending) > 0 {
-		d.out.Write(d.pending)
-		d.pending, d.lineStart = nil, true
+		d.showLocked(d.pending)
+		d.pending = nil
 	}
 	if d.titleLate {
 		d.titleLate = false
@@ -114,7 +141,7 @@ func (d *display) beginReplay() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.replay == nil {
-		d.replay = vt.StripAfter(&d.split)
+		d.replay = vt.StripAfter(d.seen.continuation())
 	}
 }
 
@@ -154,21 +181,83 @@ func (d *display) skip() {
 	d.skipping = true
 }
 
-// showGap says that output is missing here.
+// showGap says that output is missing here, and shows what the screen is without it.
 func (d *display) showGap(g session.Gap) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.cancelSequenceLocked() // its rest is missing as well
+	if g.Snapshot != nil {
+		d.undoLocked()
+	}
 	d.printLocked(d.messages.Gap(g, d.skipping))
 	d.skipping = false
+	if g.Snapshot != nil {
+		d.showSnapshotLocked(g.Snapshot)
+	}
+}
+
+// showScreen shows the screen as it was at the attach.
+func (d *display) showScreen(snapshot []byte) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.cancelSequenceLocked()
+	d.undoLocked()
+	d.newLineLocked()
+	d.showSnapshotLocked(snapshot)
+}
+
+// showSnapshotLocked shows a snapshot on a terminal in its usual state, with the cursor on an
+// empty line. What stands above that moves into the scrollback, without empty lines.
+func (d *display) showSnapshotLocked(snapshot []byte) {
+	if d.terminal {
+		io.WriteString(d.out, strings.Repeat("\n", max(d.rows-1, 0))+home+eraseBelow)
+	}
+	d.seen.reset()
+	d.split, d.modes = vt.Splitter{}, vt.Modes{}
+	d.modes.SetRows(d.rows)
+	d.showLocked(snapshot)
+	if d.replay != nil {
+		d.replay = vt.StripAfter(d.seen.continuation())
+	}
+	d.updateTitleLocked()
 }
 
 // cancelSequenceLocked ends an unfinished control sequence.
 func (d *display) cancelSequenceLocked() {
-	if !d.split.Ground() {
-		d.split.Rest()
-		d.out.Write([]byte{cancel})
+	if !d.seen.ground() {
+		d.showLocked([]byte(cancel))
 	}
+}
+
+// undoLocked brings the terminal back to its usual state.
+func (d *display) undoLocked() {
+	if d.terminal {
+		d.showLocked(d.modes.Undo())
+	}
+}
+
+// newLineLocked moves the cursor to an empty line, unless it is on one.
+func (d *display) newLineLocked() {
+	if d.terminal && !d.seen.onEmptyLine() {
+		d.showLocked([]byte("\r\n"))
+	}
+}
+
+// updateGuard tells the watchdog what would restore the terminal now.
+func (d *display) updateGuard() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.guard == nil {
+		return
+	}
+	restore := append(d.modes.Undo(), popTitle+"\r\n"+eraseBelow...)
+	if d.titled {
+		restore = append([]byte(popProgramTitle), restore...)
+	}
+	if !d.seen.ground() {
+		restore = append([]byte(cancel), restore...)
+	}
+	d.guard.set(restore)
 }
 
 // setLink updates the state of the link.
@@ -190,7 +279,7 @@ func (d *display) updateTitleLocked() {
 	if !d.terminal {
 		return
 	}
-	if !d.split.Ground() {
+	if !d.seen.ground() {
 		d.titleLate = true
 		return
 	}
@@ -216,8 +305,12 @@ func (d *display) restoreTitleLocked() {
 		return
 	}
 	d.titled = false
-	io.WriteString(d.out, "\x1b[23;2t") // pop it
-	d.out.Write(d.modes.Title())        // for terminals without a stack of titles
+	io.WriteString(d.out, popProgramTitle)
+	d.seen.ask(func(s *screen.Screen) {
+		if s.Title() != "" { // for terminals without a stack of titles
+			fmt.Fprintf(d.out, "\x1b]2;%s\x1b\\", s.Title())
+		}
+	})
 }
 
 // restore undoes what the program changed in the terminal and puts the title from before
@@ -227,6 +320,7 @@ func (d *display) restore(newLine bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.titleTimer.Stop()
+	d.seen.stop()
 	d.cancelSequenceLocked()
 	d.titleLate = false
 	d.writePendingLocked()
@@ -234,13 +328,12 @@ func (d *display) restore(newLine bool) {
 		return
 	}
 	d.restoreTitleLocked()
-	undo := d.modes.Undo()
-	d.out.Write(undo)
-	io.WriteString(d.out, "\x1b[23;0t") // pop the title that begin has pushed
+	d.undoLocked()
+	io.WriteString(d.out, popTitle)
 	if newLine {
-		if !d.lineStart || undo != nil {
-			io.WriteString(d.out, "\r\n")
-		}
-		io.WriteString(d.out, "\x1b[J") // erase below
+		d.newLineLocked()
+		io.WriteString(d.out, eraseBelow)
 	}
+	d.guard.dismiss()
+	d.guard = nil
 }

@@ -2,7 +2,9 @@ package terminal
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -10,6 +12,7 @@ import (
 
 	"github.com/quicterm/quicterm/migrate"
 	"github.com/quicterm/quicterm/quicterm/client"
+	"github.com/quicterm/quicterm/quicterm/screen"
 	"github.com/quicterm/quicterm/quicterm/session"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
@@ -32,7 +35,7 @@ func (words) InputDropped(n int) string      { return fmt.Sprintf("dropped %d", 
 func live() (*display, *bytes.Buffer) {
 	out := new(bytes.Buffer)
 	d := newDisplay(out, words{})
-	d.begin(wire.Size{Cols: 80, Rows: 24}, true)
+	d.begin(wire.Size{Cols: 80, Rows: 24}, true, nil)
 	d.endReplay()
 	out.Reset()
 	return d, out
@@ -65,7 +68,7 @@ func TestTitle(t *testing.T) {
 		time.Sleep(titleAfter)
 		wantOut("a second without contact", "\x1b[22;2t\x1b]2;title offline 1 0\x1b\\")
 		set(migrate.Live, 0)
-		wantOut("contact again", "\x1b[23;2t\x1b]2;vim\a")
+		wantOut("contact again", "\x1b[23;2t\x1b]2;vim\x1b\\")
 
 		set(migrate.Offline, 1)
 		d.Write([]byte("\x1b[3"))
@@ -76,7 +79,7 @@ func TestTitle(t *testing.T) {
 		d.Write([]byte("1m"))
 		wantOut("after the sequence", "1m\r\n[qt: text]\r\n\x1b[22;2t\x1b]2;title offline 1 0\x1b\\")
 		d.restore(false)
-		wantOut("the end", "\x1b[23;2t\x1b]2;vim\a\x1b[m\x1b[23;0t")
+		wantOut("the end", "\x1b[23;2t\x1b]2;vim\x1b\\\x1b[m\x1b[23;0t")
 	})
 }
 
@@ -137,7 +140,7 @@ func TestRestore(t *testing.T) {
 		{
 			"vim, drawn over half of the screen",
 			"\x1b[?1049h\x1b[22;0;0t\x1b[>4;2m\x1b[?1h\x1b=\x1b[?2004h\x1b[1;20r\x1b[?1006;1000h\x1b[?25l\x1b]2;file\a\x1b[12;1H\x1b[31mtext",
-			"\x1b[?1049l\x1b7\x1b[r\x1b8\x1b[?25h\x1b[m\x1b[?1l\x1b>\x1b[>4m\x1b[?1000l\x1b[?1006l\x1b[?2004l" + popTitle + popTitle + "\r\n\x1b[J",
+			"\x1b[?1049l\x1b7\x1b[r\x1b8\x1b[?25h\x1b[m\x1b[?1l\x1b>\x1b[>4m\x1b[?1000l\x1b[?1006l\x1b[?2004l" + popTitle + popTitle + "\x1b[J",
 			true,
 		},
 		{
@@ -162,7 +165,7 @@ func TestRestore(t *testing.T) {
 func TestNoTerminal(t *testing.T) {
 	var out bytes.Buffer
 	d := newDisplay(&out, words{})
-	d.begin(wire.Size{Cols: 80, Rows: 24}, false)
+	d.begin(wire.Size{Cols: 80, Rows: 24}, false, nil)
 	d.endReplay()
 	d.Write([]byte("\x1b[1mtext"))
 	d.setLink(client.LinkState{State: migrate.Live, Backlog: 1 << 20})
@@ -191,6 +194,78 @@ func TestReplayWithinOutput(t *testing.T) {
 		d.Write([]byte("\x1b[6n"))
 		if got := out.String(); got != test.want+"\x1b[6n" {
 			t.Errorf("%.20q, then old %q: shown %.60q, want %.60q", test.live, test.old, got, test.want)
+		}
+	}
+}
+
+// texts returns the rows of a terminal: those of the scrollback and of the screen.
+func texts(t *testing.T, terminal *screen.Screen) (scrollback, rows []string) {
+	t.Helper()
+	type row struct{ Runs [][]any }
+	var dump struct{ Scrollback, Screen []row }
+	b, err := json.Marshal(terminal)
+	if err == nil {
+		err = json.Unmarshal(b, &dump)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := func(rows []row) (texts []string) {
+		for _, r := range rows {
+			text := ""
+			for _, run := range r.Runs {
+				text += run[0].(string)
+			}
+			texts = append(texts, strings.TrimRight(text, " "))
+		}
+		return texts
+	}
+	return text(dump.Scrollback), text(dump.Screen)
+}
+
+// A snapshot takes the place of what is on the terminal. That moves into its scrollback, without
+// empty lines.
+func TestSnapshot(t *testing.T) {
+	const snapshot = "$ ls\r\nfile\r\n$ vim\x1b[?1049h\x1b[H\x1b[31mtext\x1b[1"
+	full := slices.Repeat([]string{"line"}, 100)
+	for _, test := range []struct {
+		why, before string
+		screen      []string // what moves into the scrollback
+		lost        []string // and if there is a line of ours
+	}{
+		{"a new window", "", nil, []string{""}},
+		{"a prompt", "$ qt\r\n", []string{"$ qt"}, []string{"$ qt", ""}},
+		{"an unfinished line", "$ qt\r\n$ ls", []string{"$ qt", "$ ls"}, []string{"$ qt", "$ ls"}},
+		{"a full window", strings.Repeat("line\r\n", 100), full, append(full[:100:100], "")},
+		{"a program on the alternate screen", "$ qt\r\n$ less\r\n\x1b[?1049h\x1b[5;10rtext",
+			[]string{"$ qt", "$ less"}, []string{"$ qt", "$ less", ""}},
+		{"a title without an end", "$ qt\r\n\x1b]2;ti", []string{"$ qt"}, []string{"$ qt", ""}},
+	} {
+		for _, lost := range []bool{false, true} {
+			terminal := screen.New(80, 24, screen.Limits{})
+			d := newDisplay(terminal, words{})
+			d.begin(wire.Size{Cols: 80, Rows: 24}, true, nil)
+			d.Write([]byte(test.before))
+			want := test.screen
+			if lost {
+				want = append(test.lost, "[qt: gap 1-2 3 false]")
+				d.showGap(session.Gap{From: 1, To: 2, Bytes: 3, Snapshot: []byte(snapshot)})
+			} else {
+				d.showScreen([]byte(snapshot))
+			}
+			d.Write([]byte("mb"))
+			_, rows := texts(t, terminal)
+			if rows[0] != "textb" || !terminal.Alternate() {
+				t.Errorf("%s, lost %v: the screen begins with %q, want vim", test.why, lost, rows[0])
+			}
+			d.restore(true)
+			scrolled, rows := texts(t, terminal)
+			if !slices.Equal(scrolled, want) {
+				t.Errorf("%s, lost %v: scrolled %q, want %q", test.why, lost, scrolled, want)
+			}
+			if !slices.Equal(rows[:4], []string{"$ ls", "file", "$ vim", ""}) || terminal.Alternate() {
+				t.Errorf("%s, lost %v: then the screen begins with %q", test.why, lost, rows[:4])
+			}
 		}
 	}
 }

@@ -78,6 +78,7 @@ func (t *Terminal) Streams() client.Streams {
 		Replayed:  t.display.endReplay,
 		Changed:   t.display.setLink,
 		Lost:      t.display.showGap,
+		Began:     t.display.showScreen,
 	}
 }
 
@@ -96,8 +97,14 @@ func (t *Terminal) Print(text string) { t.display.print(text) }
 func (t *Terminal) Run(ctx context.Context, s Session, size wire.Size) (status int, err error) {
 	reset := func() {}
 	raw := term.IsTerminal(int(t.cfg.In.Fd()))
+	terminal := term.IsTerminal(int(t.cfg.Out.Fd()))
+	var guard *watchdog
+	if terminal {
+		guard = newWatchdog(t.cfg.In, t.cfg.Out)
+	}
 	if raw {
 		if reset, err = makeRaw(int(t.cfg.In.Fd())); err != nil {
+			guard.dismiss()
 			return 0, fmt.Errorf("terminal: %w", err)
 		}
 	}
@@ -106,19 +113,19 @@ func (t *Terminal) Run(ctx context.Context, s Session, size wire.Size) (status i
 		reset()
 	})
 	defer restore()
-	guard := func() { // a panic must not leave the terminal raw
+	onPanic := func() { // a panic must not leave the terminal raw
 		if cause := recover(); cause != nil {
 			restore()
 			panic(cause)
 		}
 	}
-	t.display.begin(size, term.IsTerminal(int(t.cfg.Out.Fd())))
+	t.display.begin(size, terminal, guard)
 	if now := t.Size(); now != size { // a login may take long
 		t.display.setSize(now)
 		s.Resize(now)
 	}
 	stop := watchSize(func() {
-		defer guard()
+		defer onPanic()
 		size := t.Size()
 		t.display.setSize(size)
 		s.Resize(size)
@@ -127,7 +134,7 @@ func (t *Terminal) Run(ctx context.Context, s Session, size wire.Size) (status i
 	k := newKeyboard(s, t.display, t.cfg.Messages, t.cfg.Escape)
 	defer k.close()
 	go func() {
-		defer guard()
+		defer onPanic()
 		k.read(t.cfg.In, !raw)
 	}()
 	return s.Run(ctx)

@@ -38,7 +38,7 @@ func NewViewer(in, out *os.File) (*Viewer, error) {
 
 func (v *Viewer) begin() {
 	v.display = newDisplay(v.out, nil)
-	v.display.begin(v.size, true)
+	v.display.begin(v.size, true, nil)
 }
 
 // readKeys passes on keys that are one byte.

@@ -18,11 +18,14 @@ type Stripper struct {
 	out   []byte
 }
 
-// StripAfter returns a Stripper for output that follows other output, which the terminal has
-// and which was split.
-func StripAfter(before *Splitter) *Stripper {
-	s := &Stripper{split: *before, shown: *before, known: len(before.seq)}
-	s.split.seq, s.shown.seq = bytes.Clone(before.seq), bytes.Clone(before.seq)
+// StripAfter returns a Stripper for output that follows an unfinished control sequence, which
+// the terminal has: all of it or the beginning, as [Parser.Continuation] returns it.
+func StripAfter(begun []byte) *Stripper {
+	s := new(Stripper)
+	for _, split := range []*Splitter{&s.split, &s.shown} {
+		split.Split(begun, func([]byte) {}, func([]byte) {})
+	}
+	s.known = len(s.split.seq)
 	return s
 }
 

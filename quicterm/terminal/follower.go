@@ -1,0 +1,154 @@
+package terminal
+
+import (
+	"bytes"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/quicterm/quicterm/quicterm/screen"
+	"github.com/quicterm/quicterm/quicterm/wire"
+)
+
+const (
+	// readAfter is how long output waits to be read, so that neither keys nor floods wait for
+	// that, and a flood is read in large parts.
+	readAfter = 10 * time.Millisecond
+
+	// maxUnread bounds the output in bytes that waits. Who writes more reads it.
+	maxUnread = 1 << 20
+
+	// readSize is about how many bytes are read at once.
+	readSize = 4 << 10
+)
+
+// A follower knows the state of a terminal from its output, which it reads a moment after the
+// terminal has it.
+type follower struct {
+	timer *time.Timer
+
+	mu      sync.Mutex
+	unread  []byte
+	waiting bool // the timer runs
+
+	reading sync.Mutex // is locked before mu, and guards what follows
+	screen  *screen.Screen
+	read    []byte // memory for unread
+}
+
+// newFollower returns a follower of a terminal that was just reset. It calls changed after it
+// has read something of its own accord.
+func newFollower(changed func()) *follower {
+	f := &follower{screen: newScreen(wire.Size{Cols: 80, Rows: 24})}
+	f.timer = time.AfterFunc(time.Hour, func() {
+		f.ask(func(*screen.Screen) {})
+		changed()
+	})
+	f.timer.Stop()
+	return f
+}
+
+// newScreen returns the screen of a terminal. Nobody asks for its scrollback.
+func newScreen(size wire.Size) *screen.Screen {
+	return screen.New(int(size.Cols), int(size.Rows), screen.Limits{Lines: 1})
+}
+
+// Write takes output that the terminal has got.
+func (f *follower) Write(b []byte) (int, error) {
+	f.mu.Lock()
+	f.unread = append(f.unread, b...)
+	if !f.waiting {
+		f.waiting = true
+		f.timer.Reset(readAfter)
+	}
+	full := len(f.unread) > maxUnread
+	f.mu.Unlock()
+	if full {
+		f.ask(func(*screen.Screen) {})
+	}
+	return len(b), nil
+}
+
+// ask calls do with a screen that has read all output.
+func (f *follower) ask(do func(*screen.Screen)) {
+	f.reading.Lock()
+	defer f.reading.Unlock()
+	f.mu.Lock()
+	b := f.unread
+	f.unread, f.waiting = f.read[:0], false
+	f.mu.Unlock()
+	if f.read = b; len(b) > 2*maxUnread {
+		f.read = nil
+	}
+	f.feed(b)
+	do(f.screen)
+}
+
+// feed makes the screen read b. Of many lines without control sequences it reads only the last,
+// which are more than a screen.
+func (f *follower) feed(b []byte) {
+	cols, rows := f.screen.Size()
+	enough := 4 * cols * rows
+	for len(b) > 0 {
+		run := bytes.IndexByte(b, 0x1b)
+		if run < 0 {
+			run = len(b)
+		}
+		if run > 2*enough && f.screen.Ground() {
+			line := run - 2*enough + bytes.Index(b[run-2*enough:run-enough], []byte("\r\n"))
+			if line >= run-2*enough && isText(b[:line]) {
+				b, run = b[line:], run-line
+			}
+		}
+		n := min(run+readSize, len(b))
+		f.screen.Write(b[:n])
+		b = b[n:]
+	}
+}
+
+// isText reports whether b changes nothing but what is on the screen: it has no bytes that
+// shift the character set, or may begin a C1 control character in UTF-8.
+func isText(b []byte) bool {
+	for _, c := range []byte{0x0e, 0x0f, 0xc2} {
+		if bytes.IndexByte(b, c) >= 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// ground reports whether the output ends outside of a control sequence and of a character.
+func (f *follower) ground() (ground bool) {
+	f.ask(func(s *screen.Screen) { ground = s.Ground() })
+	return ground
+}
+
+// continuation returns the output since it ended there last, or the beginning of that.
+func (f *follower) continuation() (raw []byte) {
+	f.ask(func(s *screen.Screen) { raw = bytes.Clone(s.Continuation()) })
+	return raw
+}
+
+// onEmptyLine reports whether the cursor is at the start of a row that shows nothing.
+func (f *follower) onEmptyLine() (empty bool) {
+	f.ask(func(s *screen.Screen) {
+		x, y := s.Cursor()
+		row := s.Row(y)
+		empty = x == 0
+		for x := 0; empty && x < row.Len(); x++ {
+			empty = strings.TrimSpace(row.Cell(x).Text) == ""
+		}
+	})
+	return empty
+}
+
+// reset makes the screen that of a terminal that was just reset.
+func (f *follower) reset() {
+	f.ask(func(s *screen.Screen) {
+		cols, rows := s.Size()
+		f.screen = newScreen(wire.Size{Cols: uint16(cols), Rows: uint16(rows)})
+	})
+}
+
+// stop ends reading of its own accord.
+func (f *follower) stop() { f.timer.Stop() }
