@@ -88,6 +88,12 @@ func offerInstall(ctx context.Context, host string, opts *options, connect func(
 	} else if asked != nil {
 		return err
 	}
+	dir, err := os.MkdirTemp("", "qt-ssh-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	opts.master = filepath.Join(dir, "master") // so that the user is not asked for a password again
 	if err := installOn(ctx, host, opts, ""); err != nil {
 		return err
 	}

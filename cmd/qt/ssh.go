@@ -13,6 +13,9 @@ import (
 	"github.com/quicterm/quicterm/quicterm/terminal"
 )
 
+// masterTime is how long an ssh connection stays for the next login.
+const masterTime = "30s"
+
 // atHost calls f with a login to a host that runs install.Command, by ssh, or by our own login
 // where there is no ssh program. If the login has failed, it returns why.
 func atHost(ctx context.Context, arg string, opts *options, f func(install.Login) error) error {
@@ -26,7 +29,13 @@ func atHost(ctx context.Context, arg string, opts *options, f func(install.Login
 	}
 	t := &target{typed: arg, name: host, sshFile: opts.config}
 	t.apply(config)
+	if config.Connection.Shared {
+		opts.master = ""
+	}
 	t.sshArgs = append(config.Connection.Undo, sshArgs(login, host, opts)...)
+	if opts.master != "" {
+		t.sshArgs = append([]string{"-o", "ControlMaster=auto", "-o", "ControlPersist=" + masterTime}, t.sshArgs...)
+	}
 	ctx, stop := untilSignal(ctx, syscall.SIGINT, syscall.SIGQUIT)
 	defer stop()
 	words := &bootstrap.LastWords{Show: sayForSSH}

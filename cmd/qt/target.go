@@ -75,6 +75,7 @@ type options struct {
 	verbose    bool
 	redundant  bool
 	bootstrap  string // or empty: as the setting says
+	master     string // socket of an ssh connection that another login may use, or empty
 	role       wire.Role
 	replay     wire.Replay
 }
@@ -200,6 +201,9 @@ func findTarget(ctx context.Context, arg string, opts *options, defaultPort uint
 // sshArgs returns the arguments by which ssh reaches a host as these options say.
 func sshArgs(login, host string, opts *options) []string {
 	var args []string
+	if opts.master != "" {
+		args = append(args, "-o", "ControlPath="+opts.master)
+	}
 	if opts.config != "" {
 		args = append(args, "-F", opts.config)
 	}

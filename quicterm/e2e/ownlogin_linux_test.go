@@ -2,10 +2,9 @@ package e2e
 
 import (
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/quicterm/quicterm/bench/rig"
 )
@@ -18,17 +17,13 @@ const passwordHash = "$6$quicterm$CfxDe1C371H82Cksc0F/aSe8ujtEGy9GpUWUeLXaM8mhMm
 func servePasswords(t *testing.T) *sshHost {
 	t.Helper()
 	rig.IP(t, "link", "set", "lo", "up")
-	s := newSSHHost(t)
-	s.Write("shadow", "root:"+passwordHash+":19000:0:99999:7:::\n")
-	for _, err := range []error{
-		unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""),
-		unix.Mount(s.Path("shadow"), "/etc/shadow", "", unix.MS_BIND, ""),
-		os.Remove(s.Path("id")),
-	} {
-		if err != nil {
-			t.Fatal(err)
-		}
+	ownTemporary(t)
+	ownEtc(t)
+	if err := os.WriteFile("/etc/shadow", []byte("root:"+passwordHash+":19000:0:99999:7:::\n"), 0o600); err != nil {
+		t.Fatal(err)
 	}
+	s := newSSHHost(t)
+	s.remove("id")
 	s.Serve("PasswordAuthentication yes")
 	return s
 }
@@ -57,11 +52,28 @@ func TestSSHPassword(t *testing.T) {
 	if status := y.Exit(); status != 130 {
 		t.Errorf("exit status %d after Ctrl-C", status)
 	}
-	y = rig.Open(t, s.QT("install", []string{"-l", "root"}))
+
+	// A host without qtd has one login more, which the session uses too.
+	if err := os.MkdirAll("/etc/quicterm", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile("/etc/quicterm/qtd.toml", []byte(s.Read("qtd.toml")), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	s.remove("remote/qtd")
+	y = rig.Open(t, s.QT("connect", []string{"-l", "root", "-t"}, "echo let in; sleep 1"))
 	y.Expect(`password: `)
 	y.Send("open sesame\r")
-	y.Expect(`^\r\nqt: copying .*\r\nqt: .* is installed: `)
+	y.Expect(`^\r\nqtd is not installed on target.* \(yes/no\)\? `)
+	y.Send("yes\r")
+	y.Expect(`password: `)
+	y.Send("open sesame\r")
+	y.Expect(`^\r\nqt: copying .*\r\nqt: .* is installed: .*\r\n`)
+	y.Expect(`let in\r\n`)
 	y.Exit()
+	if left, err := filepath.Glob("/tmp/qt-ssh-*"); err != nil || len(left) > 0 {
+		t.Errorf("left: %q, %v", left, err)
+	}
 }
 
 // A password lets in whom sshd lets in by it.

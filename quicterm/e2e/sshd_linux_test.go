@@ -133,6 +133,23 @@ Match User match-port LocalPort 22
 	ForceCommand echo by port
 `
 
+// ownEtc gives this process an /etc of its own: a copy, because a file that is mounted over another
+// one disappears when somebody replaces that.
+func ownEtc(t *testing.T) {
+	t.Helper()
+	etc := t.TempDir()
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command("cp", "-a", "/etc/.", etc).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	if err := unix.Mount(etc, "/etc", "", unix.MS_BIND, ""); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { unix.Unmount("/etc", unix.MNT_DETACH) })
+}
+
 // machine gives this process accounts and an sshd of its own. It returns the output of sshd.
 func machine(t *testing.T, key ssh.PublicKey, otherKey ssh.PublicKey) {
 	t.Helper()
@@ -144,12 +161,11 @@ func machine(t *testing.T, key ssh.PublicKey, otherKey ssh.PublicKey) {
 	}
 	rig.IP(t, "link", "set", "lo", "up")
 	rig.IP(t, "addr", "add", "10.9.0.1/32", "dev", "lo")
-	check(unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""))
+	ownEtc(t)
 	for _, dir := range []string{"/run", "/home"} {
 		check(unix.Mount("tmpfs", dir, "tmpfs", 0, "mode=755"))
 	}
 	check(os.Mkdir("/run/sshd", 0o755))
-	etc := t.TempDir()
 	write := func(file, content string, mode os.FileMode) {
 		t.Helper()
 		check(os.MkdirAll(filepath.Dir(file), 0o755))
@@ -159,7 +175,7 @@ func machine(t *testing.T, key ssh.PublicKey, otherKey ssh.PublicKey) {
 	config := "UsePAM no\nUseDNS no\nPermitRootLogin no\nMaxStartups 1000\nHostKey /etc/ssh/host_key\nPort 22\nListenAddress 0.0.0.0\nListenAddress ::\n" + matches
 	passwd := "root:x:0:0::/root:/bin/sh\nsshd:x:102:65534::/run/sshd:/usr/sbin/nologin\n"
 	shadow, groups, members := "root:*:1::::::\n", "root:x:0:\nnogroup:x:65534:\n", map[string][]string{}
-	check(unix.Mount(etc, "/etc/ssh", "", unix.MS_BIND, ""))
+	check(os.RemoveAll("/etc/ssh"))
 	for i, c := range policyCases {
 		uid, gid := 70000+i, 70000+i
 		if c.root {
@@ -192,11 +208,9 @@ func machine(t *testing.T, key ssh.PublicKey, otherKey ssh.PublicKey) {
 	for i, group := range []string{"team", "bad", "by-group"} {
 		groups += fmt.Sprintf("%s:x:%d:%s\n", group, 60000+i, strings.Join(members[group], ","))
 	}
-	files := t.TempDir()
-	for name, content := range map[string]string{"passwd": passwd, "group": groups, "shadow": shadow} {
-		write(filepath.Join(files, name), content, map[bool]os.FileMode{true: 0o600, false: 0o644}[name == "shadow"])
-		check(unix.Mount(filepath.Join(files, name), "/etc/"+name, "", unix.MS_BIND, ""))
-	}
+	write("/etc/passwd", passwd, 0o644)
+	write("/etc/group", groups, 0o644)
+	write("/etc/shadow", shadow, 0o600)
 	write("/etc/ssh/revoked", "# lost\n"+line, 0o600)
 	write("/etc/ssh/revoked.other", string(ssh.MarshalAuthorizedKey(otherKey)), 0o600)
 	run := func(name string, args ...string) {
@@ -231,6 +245,7 @@ func TestSSHDPolicy(t *testing.T) {
 	if !inside(t) {
 		return
 	}
+	ownTemporary(t)
 	h := newHost(t)
 	machine(t, h.Key, h.NewKey("other"))
 	for _, dir := range []string{bin, h.Dir} {

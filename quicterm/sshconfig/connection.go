@@ -20,6 +20,7 @@ type Connection struct {
 	Jumps        []Jump        // the first is connected to first
 	ProxyCommand string        // or empty
 	Piped        bool          // ssh itself talks to a proxy by a pipe
+	Shared       bool          // ssh shares connections of other ssh processes
 
 	// Undo has the flags of ssh that undo what the configuration says of a login: that ssh does not
 	// run a command, does not read, or goes to the background.
@@ -71,6 +72,7 @@ func newConnection(v values, x *expander) (c Connection, err error) {
 		}
 	}
 	c.Piped = (c.ProxyCommand != "" || len(c.Jumps) > 0) && !v.isSet("proxyusefdpass")
+	c.Shared = v.one("controlpath", "none") != "none"
 	for _, option := range []string{"SessionType=default", "StdinNull=no", "ForkAfterAuthentication=no"} {
 		name, usual, _ := strings.Cut(option, "=")
 		if v.one(strings.ToLower(name), usual) != usual { // an older ssh does not know it
