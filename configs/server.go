@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -31,6 +32,12 @@ type Server struct {
 	ExitedTTL Duration `toml:"exited_ttl"`
 	// PipeTTL is how long a command without a terminal waits for its client.
 	PipeTTL Duration `toml:"pipe_ttl"`
+	// Recording is what holds for recordings of sessions: "allow", "forbid" (clients are asked
+	// to make none) or "require" (each session on a terminal is recorded by its holder).
+	Recording string `toml:"recording"`
+	// RecordingDir is the directory for that, in the rights of the account; %h is its home, %u
+	// its name, %% a percent sign.
+	RecordingDir string `toml:"recording_dir"`
 	// AcceptEnv are patterns of environment variables that clients may set.
 	AcceptEnv []string `toml:"accept_env"`
 	// Grants is whether processes of this machine can ask the daemon for a token to
@@ -71,6 +78,8 @@ func DefaultServer() *Server {
 		BufferSize:          Size{64 << 20},
 		ExitedTTL:           Duration{24 * time.Hour},
 		PipeTTL:             Duration{time.Hour},
+		Recording:           "allow",
+		RecordingDir:        "%h/.local/state/quicterm/recordings",
 		AcceptEnv:           []string{"TERM", "COLORTERM", "LANG", "LC_*"},
 		Grants:              "on",
 		MaxSessionsPerUser:  100,
@@ -109,6 +118,12 @@ func (s *Server) WithDefaults() *Server {
 	}
 	if c.SSHDPolicy == "" {
 		c.SSHDPolicy = d.SSHDPolicy
+	}
+	if c.Recording == "" {
+		c.Recording = d.Recording
+	}
+	if c.RecordingDir == "" {
+		c.RecordingDir = d.RecordingDir
 	}
 	if c.AcceptEnv == nil {
 		c.AcceptEnv = d.AcceptEnv
@@ -159,6 +174,8 @@ func (s *Server) check() error {
 		within("max_unauthenticated", s.MaxUnauthenticated, 1, 10_000),
 		atLeast("auth_timeout", s.AuthTimeout.Duration, time.Second),
 		oneOf("sshd_policy", s.SSHDPolicy, "follow", "ignore"),
+		oneOf("recording", s.Recording, "allow", "forbid", "require"),
+		absolute("recording_dir", strings.TrimPrefix(s.RecordingDir, "%h")),
 		oneOf("grants", s.Grants, "on", "off"),
 		oneOf("log_level", s.LogLevel, "debug", "info", "warn", "error"),
 		oneOf("log_format", s.LogFormat, "text", "json"),

@@ -170,12 +170,14 @@ const askingAgain = "the connection was lost before %s answered; asking again fo
 
 // Messages about recordings.
 const (
-	recordingNow    = "recording session %s on %s; Ctrl-C ends the recording"
-	recordedFor     = "recorded %s into %s"
-	recordedInto    = "recorded into %s"
-	recordingFailed = "the recording %s ends here: %v"
-	recordingExists = "%s exists already: name another file"
-	recordsThere    = "the setting record says that sessions are recorded there"
+	recordingNow       = "recording session %s on %s; Ctrl-C ends the recording"
+	recordedFor        = "recorded %s into %s"
+	recordedInto       = "recorded into %s"
+	recordingFailed    = "the recording %s ends here: %v"
+	recordingExists    = "%s exists already: name another file"
+	recordsThere       = "the setting record says that sessions are recorded there"
+	recordingForbidden = "session %s is not recorded: %s forbids that"
+	recordedOnServer   = "session %s is recorded on %s"
 )
 
 // recordingIsLarger warns that a recording is of a larger terminal than ours.

@@ -64,6 +64,10 @@ func record(ctx context.Context, a *access, host, name, file string, version int
 		return err
 	}
 	defer a.observe(s)()
+	if s.Recording() == wire.RecordingForbidden {
+		abandon(ctx, s)
+		return fmt.Errorf(recordingForbidden, s.Name(), host)
+	}
 	out := os.Stdout
 	if file != "-" {
 		if out, err = newRecording(file); err != nil {
@@ -105,17 +109,19 @@ func abandon(ctx context.Context, s *client.Session) {
 // An ownRecording is the recording of a session on our terminal, if the setting record says so.
 type ownRecording struct {
 	recorder
-	dir   string // empty if the session is not recorded
+	print func(text string) // shows a text in the session
+	dir   string            // empty if the session is not recorded
 	input bool
 }
 
 // prepareRecording makes the directory of recordings: if that fails, there shall be no session that
-// is not recorded. Print shows a text in the session.
+// is not recorded.
 func prepareRecording(settings *configs.Client, print func(string)) (*ownRecording, error) {
+	o := &ownRecording{print: print, input: settings.RecordInput}
 	if settings.Record == "" {
-		return &ownRecording{}, nil
+		return o, nil
 	}
-	o := &ownRecording{dir: expandHome([]string{settings.Record})[0], input: settings.RecordInput}
+	o.dir = expandHome([]string{settings.Record})[0]
 	o.failed = func(err error) { print(fmt.Sprintf(recordingFailed, o.file.Name(), err)) }
 	err := os.MkdirAll(o.dir, 0o700)
 	if err == nil {
@@ -130,6 +136,13 @@ func prepareRecording(settings *configs.Client, print func(string)) (*ownRecordi
 // start begins the recording of a session that was attached, and returns what the terminal is to use
 // for it.
 func (o *ownRecording) start(s *client.Session, host string, use terminal.Session) (terminal.Session, error) {
+	switch {
+	case s.Recording() == wire.RecordingRequired:
+		o.print(fmt.Sprintf(recordedOnServer, s.Name(), host))
+	case s.Recording() == wire.RecordingForbidden && o.dir != "":
+		o.print(fmt.Sprintf(recordingForbidden, s.Name(), host))
+		o.dir = ""
+	}
 	if o.dir == "" {
 		return use, nil
 	}

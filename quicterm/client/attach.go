@@ -212,6 +212,9 @@ func (s *Session) Created() bool { return s.attached.Created }
 // Size returns the size of the session's terminal at the attach, or zeros if that is not known.
 func (s *Session) Size() wire.Size { return s.attached.Size }
 
+// Recording returns what the server says about recordings of the session.
+func (s *Session) Recording() wire.Recording { return s.attached.Recording }
+
 // Run keeps the session connected and writes its output until it is over. It returns the
 // exit status of the program: 128 and the signal's number if a signal killed it. The end of
 // the context is as if Leave were called. When Run returns, no goroutine of the session is

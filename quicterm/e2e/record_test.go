@@ -13,6 +13,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/creack/pty"
 
@@ -120,6 +121,69 @@ func TestRecordSetting(t *testing.T) {
 	out, err := h.Via(h.Addr, "connect", []string{"-t"}, "true").CombinedOutput()
 	if err == nil || !bytes.Contains(out, []byte("/dev/null/none: not a directory: the setting record says")) {
 		t.Errorf("no place for recordings: %v, %s", err, out)
+	}
+}
+
+// Where recordings are required, the holder records each session on a terminal, says so, and starts
+// none that it cannot record. Where they are forbidden, qt makes none.
+func TestRecordingPolicy(t *testing.T) {
+	h := newHost(t)
+	h.Settings["recording"] = `"require"`
+	h.Settings["recording_dir"] = `"` + h.Path("all/%u%%") + `"`
+	h.Start()
+	x := h.Shell(h.Addr, "-s", "work")
+	x.Run("stty size", "24 80")
+	x.Send("exit 4\r")
+	if got := x.Exit(); got != 4 || !strings.Contains(x.Out.String(), "[qt: session work is recorded on 127.0.0.1]") {
+		t.Errorf("exit status %d, shown: %s", got, x.Out)
+	}
+	files, err := filepath.Glob(h.Path("all/" + accountName(t) + "%/*-work-*.cast"))
+	if err != nil || len(files) != 1 {
+		t.Fatalf("recordings: %q, %v; want 1", files, err)
+	}
+	if info, err := os.Stat(files[0]); err != nil || info.Mode() != 0o600 {
+		t.Errorf("the file: %v, %v", info, err)
+	}
+	for start := time.Now(); ; time.Sleep(10 * time.Millisecond) { // the holder ends after the client
+		header, events := readRecording(t, files[0])
+		last, output := events[len(events)-1], text(events, asciicast.Output)
+		if last.Code == asciicast.Exit {
+			if last.Data != "4" || header.Term != "xterm" || !strings.Contains(output, "24 80") {
+				t.Errorf("recorded: %+v, %q", header, events)
+			}
+			break
+		}
+		if time.Since(start) > rig.Patience {
+			t.Fatalf("the end is not recorded: %q", events)
+		}
+	}
+
+	h.Write("all/file", "")
+	h.Stop(syscall.SIGTERM)
+	h.Settings["recording_dir"] = `"` + h.Path("all/file") + `"`
+	h.Start()
+	out, err := h.Via(h.Addr, "connect", []string{"-t"}, "true").CombinedOutput()
+	if err == nil || !bytes.Contains(out, []byte("sessions must be recorded here: mkdir "+h.Path("all/file")+": not a directory")) {
+		t.Errorf("no place for recordings: %v, %s", err, out)
+	}
+
+	h.Stop(syscall.SIGTERM)
+	h.Settings["recording"] = `"forbid"`
+	h.Client["record"] = `"` + h.Path("mine") + `"`
+	h.Start()
+	x = h.Shell(h.Addr, "-s", "quiet")
+	if !strings.Contains(x.Out.String(), "[qt: session quiet is not recorded: 127.0.0.1 forbids that]") {
+		t.Errorf("shown: %s", x.Out)
+	}
+	if files, err := os.ReadDir(h.Path("mine")); err != nil || len(files) > 0 {
+		t.Errorf("recordings: %v, %v", files, err)
+	}
+	out, err = h.QT("record", "quiet", h.Path("quiet.cast")).CombinedOutput()
+	if err == nil || !bytes.Contains(out, []byte("qt: session quiet is not recorded: 127.0.0.1 forbids that")) {
+		t.Errorf("qt record: %v, %s", err, out)
+	}
+	if _, err := os.Lstat(h.Path("quiet.cast")); err == nil {
+		t.Error("qt record has made a file")
 	}
 }
 

@@ -98,6 +98,8 @@ func (h *Holder) attachLocked(open *wire.Open, req *wire.Attach) (*attachment, e
 		Trim:    trim,
 		Size:    h.program.Size(),
 		Role:    req.Role,
+
+		Recording: h.launch.Recording,
 	}
 	return a, nil
 }

@@ -80,6 +80,8 @@ type emulator struct {
 
 	faults int
 	bad    []uint64 // frames that are not drawn
+
+	recording *recording // gets all that is drawn; nil if the session is not recorded
 }
 
 func newEmulator(size wire.Size) emulator {
@@ -187,6 +189,9 @@ func (e *emulator) draw(frames []byte) (next uint64, ended bool, fault error) {
 	}()
 	for len(frames) > 0 {
 		f, n, err := buffer.Parse(frames)
+		if err == nil {
+			e.recording.frame(f)
+		}
 		if err != nil || f.Type == wire.Exit {
 			return next, err == nil, err
 		}

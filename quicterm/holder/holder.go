@@ -86,6 +86,9 @@ func (h *Holder) Run() {
 	<-h.end
 	h.program.Close()
 	h.running.Wait()
+	h.gate.Lock()
+	h.emulator.recording.finish(h.ring)
+	h.gate.Unlock()
 	h.log.Info("session is over", "status", h.life.exit.Status)
 }
 

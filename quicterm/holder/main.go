@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"sync"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -65,7 +66,11 @@ func begin(log *slog.Logger) (*Holder, *Socket, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("make socket: %w", err)
 	}
-	p, err := startProgram(&launch)
+	r, err := newRecording(&launch, time.Now(), log)
+	var p Program
+	if err == nil {
+		p, err = startProgram(&launch)
+	}
 	if err != nil {
 		s.Close()
 		return nil, nil, err
@@ -75,6 +80,7 @@ func begin(log *slog.Logger) (*Holder, *Socket, error) {
 	debug.SetMemoryLimit(int64(launch.Buffer)*3/2 + 64<<20)
 	h := New(launch, p, log)
 	h.pressure.read = memory.Read
+	h.emulator.recording = r
 	return h, s, nil
 }
 

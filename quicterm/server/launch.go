@@ -44,6 +44,13 @@ func (c *conn) launch(req *wire.Attach, name string) (*wire.Launch, error) {
 		ExitedTTL:   settings.ExitedTTL.Duration,
 		PipeTTL:     settings.PipeTTL.Duration,
 	}
+	switch settings.Recording {
+	case "forbid":
+		launch.Recording = wire.RecordingForbidden
+	case "require":
+		launch.Recording = wire.RecordingRequired
+		launch.RecordingDir = strings.NewReplacer("%%", "%", "%h", c.account.Home, "%u", c.account.Name).Replace(settings.RecordingDir)
+	}
 	rand.Read(launch.ID[:])
 	client, server := unmapped(c.carrier.RemoteAddr()), unmapped(c.carrier.LocalAddr())
 	launch.Env = append(acceptEnv(settings.AcceptEnv, req.Env), // the last value of a variable counts

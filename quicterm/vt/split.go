@@ -18,17 +18,28 @@ const (
 	del = 0x7f
 )
 
+type state int
+
+const (
+	ground       state = iota
+	escape             // after ESC
+	intermediate       // after ESC and an intermediate byte: only intermediates or the final byte may follow
+	control            // in a CSI sequence
+	text               // in an OSC, DCS, APC, PM or SOS string
+	textEscape         // after ESC in a string, which may end it
+)
+
 // A Splitter splits the output of a program into control sequences and the bytes
 // between them. A sequence may begin in one call of Split and end in another.
 type Splitter struct {
-	phase  phase
-	ending bool   // the last byte is an ESC that may end a string
+	state  state
+	osc    bool   // the string is an OSC, which BEL ends as well
 	seq    []byte // the begun sequence, without the part already handed out
 	pieces int    // of the sequence that were handed out, because it exceeds maxSequence
 }
 
 // Ground reports whether the output so far ends outside of a control sequence.
-func (s *Splitter) Ground() bool { return s.phase == inText }
+func (s *Splitter) Ground() bool { return s.state == ground }
 
 // Split calls sequence for each whole control sequence, and plain for the bytes
 // between sequences and for the pieces of sequences that are too long, in the order
@@ -36,7 +47,7 @@ func (s *Splitter) Ground() bool { return s.phase == inText }
 // not retain b.
 func (s *Splitter) Split(b []byte, plain, sequence func([]byte)) {
 	for len(b) > 0 {
-		if s.phase == inText {
+		if s.state == ground {
 			n := bytes.IndexByte(b, esc)
 			if n < 0 {
 				plain(b)
@@ -50,7 +61,7 @@ func (s *Splitter) Split(b []byte, plain, sequence func([]byte)) {
 			continue
 		}
 		c := b[0]
-		if s.ending && c != '\\' {
+		if s.state == textEscape && c != '\\' {
 			s.restart(plain, sequence)
 		}
 		switch s.next(c) {
@@ -75,7 +86,7 @@ func (s *Splitter) Rest() []byte {
 }
 
 func (s *Splitter) begin() {
-	s.phase, s.ending, s.seq = inEscape, false, append(s.seq[:0], esc)
+	s.state, s.seq = escape, append(s.seq[:0], esc)
 }
 
 func (s *Splitter) add(c byte, plain func([]byte)) {
@@ -84,7 +95,7 @@ func (s *Splitter) add(c byte, plain func([]byte)) {
 		return
 	}
 	n := len(s.seq)
-	if s.ending {
+	if s.state == textEscape {
 		n-- // the ESC may begin another sequence
 	}
 	s.pieces++
@@ -93,7 +104,7 @@ func (s *Splitter) add(c byte, plain func([]byte)) {
 }
 
 func (s *Splitter) finish(plain, sequence func([]byte)) {
-	s.phase, s.ending = inText, false
+	s.state = ground
 	switch {
 	case s.pieces == 0:
 		sequence(s.seq)
@@ -122,21 +133,46 @@ const (
 
 // next advances the state by one byte of a sequence.
 func (s *Splitter) next(c byte) place {
-	t := table[s.phase][min(c, wideChar)]
-	switch {
-	case c == can, c == sub, s.ending:
-		return last
-	case s.phase == inCommand, s.phase == inDevice, s.phase == inOther:
-		s.ending = c == esc
-		if c == bel && t.next == inText {
-			return last
-		}
-		return within
-	case c == esc, c > del:
-		return beyond
-	case t.next == inText:
+	if c == can || c == sub {
 		return last
 	}
-	s.phase = t.next
+	switch s.state {
+	case escape:
+		switch {
+		case c == '[':
+			s.state = control
+		case c == ']', c == 'P', c == '_', c == '^', c == 'X':
+			s.state, s.osc = text, c == ']'
+		case c >= 0x20 && c < 0x30:
+			s.state = intermediate
+		case c >= 0x30 && c < del:
+			return last
+		case c == esc, c > del:
+			return beyond
+		}
+	case intermediate:
+		switch {
+		case c >= 0x30 && c < del:
+			return last
+		case c == esc, c > del:
+			return beyond
+		}
+	case control:
+		switch {
+		case c >= 0x40 && c < del:
+			return last
+		case c == esc, c > del:
+			return beyond
+		}
+	case text:
+		switch {
+		case c == esc:
+			s.state = textEscape
+		case c == bel && s.osc:
+			return last
+		}
+	case textEscape:
+		return last
+	}
 	return within
 }

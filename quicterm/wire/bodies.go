@@ -167,7 +167,19 @@ type Attached struct {
 	Boot    BootMark  `cbor:"11,keyasint"` // of the holder
 	Size    Size      `cbor:"12,keyasint"` // of the session's terminal
 	Role    Role      `cbor:"13,keyasint"` // of this client
+
+	Recording Recording `cbor:"15,keyasint,omitempty"`
 }
+
+// A Recording is what the server says about recordings of a session.
+type Recording uint8
+
+// The values of Recording. Receivers take others for RecordingAllowed.
+const (
+	RecordingAllowed   Recording = 0
+	RecordingForbidden Recording = 1 // clients are asked to make none
+	RecordingRequired  Recording = 2 // the holder records the output of the session's terminal
+)
 
 // Resumed answers a Resume whose proof is valid. Frames follow. Its fields are for the
 // daemon only, which sends the client none: the holder repeats what Open said of the login
@@ -352,6 +364,9 @@ type Launch struct {
 	Socket      string        `cbor:"16,keyasint"` // path of the socket that was passed; empty if the holder makes it
 	Instance    InstanceID    `cbor:"17,keyasint"` // for which the session is made
 	MaxWatchers int           `cbor:"18,keyasint"` // clients beside the writer; 0 for the default
+
+	Recording    Recording `cbor:"19,keyasint,omitempty"`
+	RecordingDir string    `cbor:"20,keyasint,omitempty"` // of RecordingRequired
 }
 
 // Query asks a holder for its State.

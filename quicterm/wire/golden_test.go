@@ -128,8 +128,10 @@ var goldenBodies = []struct {
 		Boot:    testBoot,
 		Size:    Size{Cols: 80, Rows: 24},
 		Role:    RoleShare,
+
+		Recording: RecordingForbidden,
 	},
-		`07 000048 ad
+		`07 00004a ae
 		01 50 000102030405060708090a0b0c0d0e0f
 		02 1903e8
 		03 64 776f726b
@@ -142,7 +144,8 @@ var goldenBodies = []struct {
 		0a 05
 		0b 48 b0b1b2b3b4b5b6b7
 		0c 84 1850 1818 00 00
-		0d 01`},
+		0d 01
+		0f 01`},
 	{&Resume{UID: 1000, ID: testID, Instance: testInstance, Boot: testBoot, N: 0x0102030405060708, Proof: testProof},
 		`08 000054
 		000003e8
@@ -239,8 +242,11 @@ var goldenBodies = []struct {
 		Socket:      "/s",
 		Instance:    testInstance,
 		MaxWatchers: 50,
+
+		Recording:    RecordingRequired,
+		RecordingDir: "/rec",
 	},
-		`24 000083 b2
+		`24 00008b b4
 		01 50 000102030405060708090a0b0c0d0e0f
 		02 64 776f726b
 		03 64 35333438
@@ -258,7 +264,9 @@ var goldenBodies = []struct {
 		0f 1b0000034630b8a000
 		10 62 2f73
 		11 50 0f0e0d0c0b0a09080706050403020100
-		12 1832`},
+		12 1832
+		13 02
+		14 64 2f726563`},
 }
 
 // unhex decodes hexadecimal digits with any white space between them.
