@@ -8,7 +8,6 @@ require (
 	github.com/creack/pty v1.1.24
 	github.com/fxamacker/cbor/v2 v2.9.6
 	github.com/hiddeco/sshsig v0.2.0
-	github.com/hinshun/vt10x v0.0.0-20220301184237-5011da428d02
 	github.com/kevinburke/ssh_config v1.6.0
 	github.com/klauspost/compress v1.20.3
 	github.com/pelletier/go-toml/v2 v2.4.3

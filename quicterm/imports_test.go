@@ -242,7 +242,7 @@ var packages = []struct {
 	},
 	{
 		path: "bench/screen", role: "the screen of a client's terminal",
-		imports: "bench/rig github.com/hinshun/vt10x",
+		imports: "bench/rig quicterm/screen",
 	},
 	{
 		path: "bench/suite", role: "measures scenarios and keeps their records",

@@ -11,9 +11,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/hinshun/vt10x"
-
 	"github.com/quicterm/quicterm/bench/rig"
+	emulator "github.com/quicterm/quicterm/quicterm/screen"
 )
 
 // Rows and Columns are those of the terminals of package rig.
@@ -44,8 +43,8 @@ type Screen struct {
 	fresh   bool // a watch was added
 	copy    io.Writer
 
-	vt   vt10x.Terminal // of draw
-	done chan struct{}
+	terminal *emulator.Screen // of draw
+	done     chan struct{}
 }
 
 // A watch waits for something to be seen.
@@ -55,15 +54,15 @@ type watch struct {
 }
 
 // A View is what the screen shows at a moment. It is valid within the call that gets it.
-type View struct{ VT vt10x.Terminal }
+type View struct{ Terminal *emulator.Screen }
 
 // New returns a screen that is drawn until the measurement or test ends.
 func New(t rig.T) *Screen {
 	s := &Screen{
-		first: make([]byte, 0, 300),
-		copy:  io.Discard,
-		vt:    NewTerminal(),
-		done:  make(chan struct{}),
+		first:    make([]byte, 0, 300),
+		copy:     io.Discard,
+		terminal: NewTerminal(),
+		done:     make(chan struct{}),
 	}
 	s.changed = sync.NewCond(&s.mu)
 	go s.draw()
@@ -72,7 +71,7 @@ func New(t rig.T) *Screen {
 }
 
 // NewTerminal returns a terminal emulator of the screen's size.
-func NewTerminal() vt10x.Terminal { return vt10x.New(vt10x.WithSize(Columns, Rows)) }
+func NewTerminal() *emulator.Screen { return emulator.New(Columns, Rows, emulator.Limits{}) }
 
 // Write takes what the client writes, and the time. It blocks while too much is not
 // drawn yet.
@@ -120,7 +119,7 @@ func (s *Screen) draw() {
 		if flood {
 			drawn = lastScreens(b)
 		}
-		s.vt.Write(drawn)
+		s.terminal.Write(drawn)
 		s.mu.Lock()
 		s.askLocked(at)
 		s.mu.Unlock()
@@ -149,7 +148,7 @@ func lastScreens(b []byte) []byte {
 
 // askLocked asks the watches what they see. At is when the last of it came.
 func (s *Screen) askLocked(at time.Time) {
-	v := View{s.vt}
+	v := View{s.terminal}
 	open := s.watches[:0]
 	for _, w := range s.watches {
 		if w.sees(v) {
@@ -210,21 +209,16 @@ func (s *Screen) First() []byte {
 	return bytes.Clone(s.first)
 }
 
-// At returns the glyph at a place. Rows and columns count from 0.
-func (v View) At(row, column int) rune { return v.VT.Cell(column, row).Char }
+// At returns the character at a place, or a space. Rows and columns count from 0.
+func (v View) At(row, column int) rune {
+	for _, r := range v.Terminal.Row(row).Cell(column).Text {
+		return r
+	}
+	return ' '
+}
 
 // Row returns the text of a row without blanks at its end.
-func (v View) Row(n int) string {
-	var b strings.Builder
-	for x := range Columns {
-		c := v.At(n, x)
-		if c == 0 {
-			c = ' '
-		}
-		b.WriteRune(c)
-	}
-	return strings.TrimRight(b.String(), " ")
-}
+func (v View) Row(n int) string { return v.Terminal.Row(n).Text() }
 
 // shows reports whether a row contains a text.
 func (v View) shows(text string) bool {

@@ -123,7 +123,7 @@ func TestFloodLeavesTheSameScreen(t *testing.T) {
 func drawn(parts ...[]byte) View {
 	v := View{NewTerminal()}
 	for _, p := range parts {
-		v.VT.Write(p)
+		v.Terminal.Write(p)
 	}
 	return v
 }

@@ -132,9 +132,9 @@ func TestLineRecordOfAScreen(t *testing.T) {
 	Output{Lasts: 50 * time.Millisecond, Rate: 200_000}.print(&out)
 	before := time.Now()
 	s.after = before
-	v := screen.View{VT: screen.NewTerminal()}
+	v := screen.View{Terminal: screen.NewTerminal()}
 	for number, line := range strings.Split(strings.TrimSpace(out.String()), "\n") {
-		fmt.Fprintf(v.VT, "\x1b[%d;1H%s", number%screen.Rows+1, line)
+		fmt.Fprintf(v.Terminal, "\x1b[%d;1H%s", number%screen.Rows+1, line)
 		s.look(v)
 	}
 	if share, same := s.complete(n, sum); share != 1 || !same {

@@ -55,6 +55,24 @@ func (r Row) Wrapped() bool { return r.r.wrapped }
 // and when a resize wraps it differently.
 func (r Row) Line() uint64 { return r.r.line }
 
+// Text returns the characters, with spaces for blanks except at the end.
+func (r Row) Text() string {
+	b := make([]byte, 0, len(r.r.cells))
+	end := 0
+	for _, c := range r.r.cells {
+		switch {
+		case c&contentMask != 0:
+			b = r.s.clusters.appendText(b, c)
+			if c&contentMask != ' ' {
+				end = len(b)
+			}
+		case c&spacerFlag == 0:
+			b = append(b, ' ')
+		}
+	}
+	return string(b[:end])
+}
+
 // Cell returns the cell of the column x.
 func (r Row) Cell(x int) Cell {
 	c := r.r.cells[x]

@@ -41,11 +41,7 @@ func TestResizeAgainstXterm(t *testing.T) {
 func rowsOf(s *Screen) (rows []string) {
 	for y := -s.Lines(); y < s.rows; y++ {
 		r := s.Row(y)
-		var text strings.Builder
-		for x := range r.Len() {
-			text.WriteString(r.Cell(x).Text)
-		}
-		rows = append(rows, fmt.Sprintf("%d %s", r.Line(), &text))
+		rows = append(rows, fmt.Sprintf("%d %s", r.Line(), r.Text()))
 	}
 	return rows
 }
@@ -66,9 +62,9 @@ func TestLines(t *testing.T) {
 	s.Resize(20, 3)
 	want("widened", "1 a long line of text", "3 short", "4 and", "5 more", "6 ")
 	s.Resize(7, 3)
-	want("narrowed", "1 a long ", "1 line of", "1  text", "3 short", "4 and", "5 more", "6 ")
+	want("narrowed", "1 a long", "1 line of", "1  text", "3 short", "4 and", "5 more", "6 ")
 	s.Write([]byte("\x1b[H\x1b[M"))
-	want("deleted", "1 a long ", "1 line of", "1  text", "3 short", "5 more", "6 ", "7 ")
+	want("deleted", "1 a long", "1 line of", "1  text", "3 short", "5 more", "6 ", "7 ")
 }
 
 func TestResizeLimits(t *testing.T) {
