@@ -88,6 +88,7 @@ var packages = []struct {
 	{
 		path: "quicterm/screen", role: "what a terminal shows; pure, a holder and a client each have one",
 		imports: "quicterm/vt github.com/clipperhouse/displaywidth",
+		tests:   "pgregory.net/rapid",
 	},
 	{
 		path: "quicterm/screen/picture", role: "shows a screen as text and as an image",

@@ -1,5 +1,7 @@
 package screen
 
+import "slices"
+
 // modes are the modes that are on.
 type modes uint32
 
@@ -47,6 +49,36 @@ type savedModes struct {
 	alternate bool
 }
 
+// mouseModes are the private modes that set mouse.
+var mouseModes = []int{9, 1000, 1002, 1003, 1005, 1006, 1015, 1016}
+
+// changedModes are the private modes that a program has given unusual values, and no usual ones
+// since. In some terminals they are on although Screen has them off: several kinds of mouse
+// tracking are on at once there, or DECSTR leaves modes on.
+type changedModes struct {
+	modes modes
+	mouse uint8 // bits by the index in mouseModes
+}
+
+// alwaysReset are the modes that DECSTR resets in all terminals.
+const alwaysReset = modeCursorKeys | modeOrigin | modeCursor | modeKeypad | modeMargins
+
+// set records that a program has set or reset a mode.
+func (c *changedModes) set(number int, on bool) {
+	if i := slices.Index(mouseModes, number); i >= 0 {
+		c.mouse &^= 1 << i
+		if on {
+			c.mouse |= 1 << i
+		}
+		return
+	}
+	mode := privateMode(number)
+	c.modes &^= mode
+	if on == (usualModes&mode == 0) {
+		c.modes |= mode
+	}
+}
+
 func privateMode(number int) modes {
 	for _, m := range privateModes {
 		if m.number == number {
@@ -76,6 +108,7 @@ func (s *Screen) setMode(number int, on bool) {
 
 // setPrivateMode is DECSET and DECRST.
 func (s *Screen) setPrivateMode(number int, on bool) {
+	s.changed.set(number, on)
 	switch number {
 	case 2:
 		if on {
@@ -100,7 +133,7 @@ func (s *Screen) setPrivateMode(number int, on bool) {
 	case 6:
 		s.moveTo(0, 0)
 	case 69:
-		s.buf.left, s.buf.right = 0, s.cols-1
+		s.resetColumns()
 	}
 }
 
@@ -123,7 +156,7 @@ func (s *Screen) setAlternate(number int, on bool) {
 			}
 			s.alt.top, s.alt.bottom, s.alt.left, s.alt.right = 0, s.rows-1, 0, s.cols-1
 			s.main.x, s.main.y = s.x, s.y
-			s.buf = s.alt
+			s.buf, s.entered = s.alt, number
 		}
 		return
 	}
@@ -179,6 +212,14 @@ const (
 	keyboardFlags = 31 // those that the protocol defines
 )
 
+// base returns the flags below the stack.
+func (k *keyboard) base() int {
+	if len(k.stack) > 0 {
+		return k.stack[0]
+	}
+	return k.flags
+}
+
 func (k *keyboard) push(flags int) {
 	if len(k.stack) == maxKeyboards {
 		k.stack = append(k.stack[:0], k.stack[1:]...)
@@ -208,10 +249,21 @@ func (k *keyboard) set(flags, how int) {
 	}
 }
 
+// resetColumns makes the scroll regions as wide as the screen.
+func (s *Screen) resetColumns() {
+	for _, b := range []*buffer{s.main, s.alt} {
+		if b != nil {
+			b.left, b.right = 0, s.cols-1
+		}
+	}
+}
+
 // softReset is DECSTR.
 func (s *Screen) softReset() {
 	s.modes = s.modes&(modeBlink|modeNewLine) | usualModes
-	s.buf.top, s.buf.bottom, s.buf.left, s.buf.right = 0, s.rows-1, 0, s.cols-1
+	s.changed.modes &^= alwaysReset
+	s.buf.top, s.buf.bottom = 0, s.rows-1
+	s.resetColumns()
 	s.setPen(Style{})
 	s.charsets = charsets{}
 	s.buf.saved = cursor{}

@@ -1,6 +1,7 @@
 package screen
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -12,7 +13,7 @@ type colors map[string]string
 const (
 	maxColor  = 64 // bytes of a colour's specification
 	maxTitle  = 1 << 10
-	maxTitles = 10 // xterm's stack
+	maxTitles = 20 // xterm's stack has 10
 )
 
 // String obeys OSC. Other strings are images and settings, which are skipped.
@@ -61,20 +62,49 @@ func (s *Screen) setTitle(title string) {
 	s.title = title
 }
 
+// A pushedTitle is an entry of the stack of titles.
+type pushedTitle struct {
+	which int    // 0 for the window's title and the icon's name, 1 for the name, 2 for the title
+	title string // of the window
+}
+
 // windowOperation is XTWINOPS, of which 22 and 23 push and pop the title.
 func (s *Screen) windowOperation(operation, which int) {
-	if which != 0 && which != 2 {
-		return // the icon's name
+	if which > 2 {
+		return
 	}
-	n := len(s.titles)
-	switch {
-	case operation == 22:
-		if n == maxTitles {
-			s.titles = append(s.titles[:0], s.titles[1:]...)
+	switch operation {
+	case 22:
+		if len(s.titles) == maxTitles {
+			s.titles = slices.Delete(s.titles, 0, 1)
 		}
-		s.titles = append(s.titles, s.title)
-	case operation == 23 && n > 0:
-		s.title, s.titles = s.titles[n-1], s.titles[:n-1]
+		s.titles = append(s.titles, pushedTitle{which, s.title})
+	case 23:
+		if which != 1 {
+			s.popTitle(1)
+		}
+		if which != 2 {
+			s.popTitle(2)
+		}
+	}
+}
+
+// popTitle removes the newest entry that has more than the other one of title and name. The rest
+// of an entry that has both stays.
+func (s *Screen) popTitle(other int) {
+	for i, t := range slices.Backward(s.titles) {
+		if t.which == other {
+			continue
+		}
+		if other == 1 {
+			s.title = t.title
+		}
+		if t.which == 0 {
+			s.titles[i].which = other
+		} else {
+			s.titles = slices.Delete(s.titles, i, i+1)
+		}
+		return
 	}
 }
 

@@ -35,6 +35,7 @@ type Screen struct {
 
 	main, alt *buffer // alt is nil until a program uses it
 	buf       *buffer // the one that is shown
+	entered   int     // the private mode that showed the alternate screen
 	history   history
 	lastLine  uint64 // the newest line id
 
@@ -51,12 +52,13 @@ type Screen struct {
 	tabs       []bool // stops, by column
 	modes      modes
 	savedModes savedModes
+	changed    changedModes
 	mouse      mouse
 	modifyKeys int // xterm's modifyOtherKeys
 	shape      int // of the cursor, DECSCUSR
 	title      string
-	titles     []string // the stack
-	directory  string   // OSC 7
+	titles     []pushedTitle
+	directory  string // OSC 7
 	colors     colors
 	repeat     bool // the last thing was a character, which REP repeats
 
@@ -96,7 +98,7 @@ func (s *Screen) reset() {
 	s.setPen(Style{})
 	s.charsets = charsets{}
 	s.tabs = defaultTabs(s.cols)
-	s.modes, s.savedModes = usualModes, savedModes{}
+	s.modes, s.savedModes, s.changed = usualModes, savedModes{}, changedModes{}
 	s.mouse, s.modifyKeys, s.shape = mouse{}, 0, 0
 	s.colors = nil
 	s.repeat = false

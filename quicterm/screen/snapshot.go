@@ -56,13 +56,11 @@ func (r *renderer) snapshot(lines int) {
 		r.margins(s.main)
 		r.keyboard(s.main.keyboard)
 		r.saved(s.main.saved)
-		if s.main.x == s.main.saved.x && s.main.y == s.main.saved.y {
-			r.add("\x1b[?1049h") // saves the cursor
-		} else {
+		if s.entered != 1049 { // which saves the cursor
 			r.add("\x1b7")
 			r.moveTo(min(s.main.x, s.cols-1), s.main.y)
-			r.add("\x1b[?1047h")
 		}
+		r.private(s.entered, true)
 		bg := r.pen.Bg
 		r.style(Style{})
 		if bg != 0 {
@@ -75,7 +73,7 @@ func (r *renderer) snapshot(lines int) {
 		r.saved(s.buf.saved)
 		r.add("\x1b7")
 	}
-	r.tabs()
+	r.moveTabs(defaultTabs(s.cols), s.tabs)
 	r.margins(s.buf)
 	r.keyboard(s.buf.keyboard)
 	r.titles()
@@ -150,12 +148,8 @@ func (r *renderer) margins(b *buffer) {
 }
 
 func (r *renderer) keyboard(k keyboard) {
-	below := k.flags
-	if len(k.stack) > 0 {
-		below = k.stack[0]
-	}
-	if below != 0 {
-		r.addf("\x1b[=%du", below)
+	if base := k.base(); base != 0 {
+		r.addf("\x1b[=%du", base)
 	}
 	for i := range k.stack {
 		flags := k.flags
@@ -166,18 +160,17 @@ func (r *renderer) keyboard(k keyboard) {
 	}
 }
 
-// tabs sets and clears the tab stops that are not the usual ones.
-func (r *renderer) tabs() {
-	usual := defaultTabs(r.s.cols)
-	if slices.Equal(usual, r.s.tabs) {
+// moveTabs sets and clears tab stops, which moves the cursor.
+func (r *renderer) moveTabs(from, to []bool) {
+	if slices.Equal(from, to) {
 		return
 	}
-	if !slices.Contains(r.s.tabs, true) {
+	if !slices.Contains(to, true) {
 		r.add("\x1b[3g")
 		return
 	}
-	for x, stop := range r.s.tabs {
-		if stop == usual[x] {
+	for x, stop := range to {
+		if stop == from[x] {
 			continue
 		}
 		r.addf("\x1b[%dG", x+1)
@@ -199,8 +192,10 @@ func (r *renderer) titles() {
 		}
 	}
 	for _, t := range s.titles {
-		set(t)
-		r.add("\x1b[22;2t")
+		if t.which != 1 {
+			set(t.title)
+		}
+		r.addf("\x1b[22;%dt", t.which)
 	}
 	set(s.title)
 	if s.directory != "" {
