@@ -326,6 +326,15 @@ func (messages) Gap(g session.Gap, skipped bool) string {
 	return fmt.Sprintf("%d bytes of output %s (frames %d to %d)", g.Bytes, what, g.From, g.To)
 }
 
+func (messages) Joined(p wire.Presence) string {
+	if p.Role == wire.RoleShare {
+		return p.Client + " shares this session and can type"
+	}
+	return p.Client + " watches this session"
+}
+
+func (messages) Left(p wire.Presence) string { return p.Client + " has left this session" }
+
 func (m messages) Status(st client.Status) string {
 	return newReport(m.host, st).text(time.Now())
 }

@@ -32,7 +32,7 @@ const (
 )
 
 // Streams are where the output of a session goes, and the functions that are called when
-// something happens to it. All but Changed are called by one goroutine, for which the session
+// something happens to it. All but the last three are called by one goroutine, for which the session
 // waits. All may be nil.
 type Streams struct {
 	// Stdout and Stderr take the program's output. If one of them returns an error, the
@@ -55,6 +55,10 @@ type Streams struct {
 	// Changed is called with the state of the link, by a goroutine of its own. States that
 	// come while it runs are left out, except the last.
 	Changed func(LinkState)
+	// Joined and Left are called by that goroutine too, when another client begins and ends to
+	// share or watch a session in which this one writes. Joined is also called for those that are
+	// there at the attach.
+	Joined, Left func(wire.Presence)
 	// InputClosed is called when the program no longer reads its input.
 	InputClosed func()
 }
@@ -120,7 +124,10 @@ type Session struct {
 	deniedSince   time.Time // since when the server denies that it has the session, or zero
 	rebootedSince time.Time // since when it also says that its machine was started anew, or zero
 
-	linkChanged    chan struct{}          // wakes the goroutine that calls streams.Changed
+	others   map[uint64]bool // numbers of the clients that have joined
+	arrivals []arrival       // to be announced
+
+	linkChanged    chan struct{}          // wakes the goroutine that announces
 	statusRequests chan chan roamerStatus // that the roamer answers
 	roamerDone     chan struct{}          // closed when the roamer has ended
 }
@@ -139,6 +146,7 @@ func (c *Client) Attach(ctx context.Context, req *wire.Attach, streams Streams) 
 		streams:        streams,
 		ring:           buffer.NewRing(inputBuffer),
 		alarm:          alarm{roamer: make(chan struct{}, 1)},
+		others:         make(map[uint64]bool),
 		linkChanged:    make(chan struct{}, 1),
 		statusRequests: make(chan chan roamerStatus),
 		roamerDone:     make(chan struct{}),
@@ -263,8 +271,11 @@ func (s *Session) endLocked(cause error) {
 func (s *Session) receivedLocked() {
 	s.ring.Release(s.endpoint.Consumed())
 	for _, n := range s.endpoint.TakeNotices() {
-		if n.Code == wire.NoticeDisplaced {
+		switch n.Code {
+		case wire.NoticeDisplaced:
 			s.endLocked(&DisplacedError{By: wire.Printable(n.Text, wire.MaxClient)})
+		case wire.NoticeJoined, wire.NoticeLeft:
+			s.arrivedLocked(n.Text, n.Code == wire.NoticeJoined)
 		}
 	}
 	s.deniedSince, s.rebootedSince = time.Time{}, time.Time{}

@@ -119,9 +119,7 @@ func (r *roamer) run(ctx context.Context) {
 			s.log.Debug("changes of the network are not reported", "error", err)
 		}
 	})
-	if s.streams.Changed != nil {
-		r.wg.Go(func() { r.announce(ctx) })
-	}
+	r.wg.Go(func() { s.announce(ctx) })
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	for {
@@ -275,23 +273,6 @@ func (r *roamer) report() {
 	if s.link != link {
 		s.link = link
 		wake(s.linkChanged)
-	}
-}
-
-// announce calls Changed when the state of the link has changed. That may block for long, as
-// with a terminal whose output is stopped.
-func (r *roamer) announce(ctx context.Context) {
-	s := r.session
-	for {
-		select {
-		case <-s.linkChanged:
-		case <-ctx.Done():
-			return
-		}
-		s.gate.Lock()
-		link := s.link
-		s.gate.Unlock()
-		s.streams.Changed(link)
 	}
 }
 

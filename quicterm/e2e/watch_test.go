@@ -24,6 +24,7 @@ func TestWatch(t *testing.T) {
 	writer.Run("echo be''fore", "before")
 	watcher := rig.Open(t, h.QT("watch", "work"))
 	watcher.Expect("before")
+	writer.Expect(`\[qt: \S+@127.0.0.1\S* watches this session\]`)
 	watcher.Send("typed\r")
 	watcher.Send("~?")
 	watcher.Expect("You watch")
@@ -39,6 +40,7 @@ func TestWatch(t *testing.T) {
 	if got := watcher.Exit(); got != 0 {
 		t.Errorf("exit status of the watcher: %d, want 0", got)
 	}
+	writer.Expect("has left this session")
 	again := rig.Open(t, h.QT("watch", "work"))
 	again.Expect("after")
 	again.Send("\x03")
@@ -61,6 +63,7 @@ func TestShare(t *testing.T) {
 	first.Run("echo be''fore", "before")
 	second := rig.Open(t, h.Via(h.Addr, "attach", []string{"--share"}, "work"))
 	second.Expect("before")
+	first.Expect("shares this session and can type")
 	second.Run("echo from the se''cond", "from the second")
 	first.Expect("from the second")
 	first.Run("echo from the fi''rst", "from the first")

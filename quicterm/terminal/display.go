@@ -20,6 +20,10 @@ const (
 	// outages end before a user reads it.
 	titleAfter = time.Second
 
+	// noticeTime is how long the title has a notice, which stands there if a full-screen program
+	// leaves no other place.
+	noticeTime = 5 * time.Second
+
 	// maxPending bounds our own text in bytes that waits for the end of a control
 	// sequence. A sequence that does not end is broken, and later text is dropped.
 	maxPending = 16 << 10
@@ -53,6 +57,8 @@ type display struct {
 	pending    []byte       // our text, to be written after the control sequence
 	skipping   bool         // the user asked to skip output
 	link       client.LinkState
+	noticed    string    // is in the title
+	noticeEnds time.Time // until then
 	titleTimer *time.Timer
 }
 
@@ -174,6 +180,20 @@ func (d *display) printLocked(text string) {
 	d.writePendingLocked()
 }
 
+// notice shows a line of our own, in the title while a full-screen program runs.
+func (d *display) notice(text string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var alternate bool
+	d.seen.ask(func(s *screen.Screen) { alternate = s.Alternate() })
+	if !d.terminal || !alternate {
+		d.printLocked(text)
+		return
+	}
+	d.noticed, d.noticeEnds = text, time.Now().Add(noticeTime)
+	d.updateTitleLocked()
+}
+
 // skip records that the user asked to skip output: the next gap is the skipped output.
 func (d *display) skip() {
 	d.mu.Lock()
@@ -284,12 +304,17 @@ func (d *display) updateTitleLocked() {
 		return
 	}
 	down := d.link.State > migrate.Live
-	if !down && d.link.Backlog == 0 {
+	noticeLeft := time.Until(d.noticeEnds)
+	if !down && d.link.Backlog == 0 && noticeLeft <= 0 {
 		d.titleTimer.Stop()
 		d.restoreTitleLocked()
 		return
 	}
-	if left := titleAfter - time.Since(d.link.Since); down && left > 0 && !d.titled {
+	text := d.messages.Title(d.link)
+	if noticeLeft > 0 {
+		text = "qt: " + d.noticed
+		d.titleTimer.Reset(noticeLeft)
+	} else if left := titleAfter - time.Since(d.link.Since); down && left > 0 && !d.titled {
 		d.titleTimer.Reset(left)
 		return
 	}
@@ -297,7 +322,7 @@ func (d *display) updateTitleLocked() {
 		io.WriteString(d.out, "\x1b[22;2t") // push the program's title
 		d.titled = true
 	}
-	fmt.Fprintf(d.out, "\x1b]2;%s\x1b\\", d.messages.Title(d.link))
+	fmt.Fprintf(d.out, "\x1b]2;%s\x1b\\", text)
 }
 
 func (d *display) restoreTitleLocked() {

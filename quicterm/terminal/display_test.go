@@ -26,6 +26,8 @@ func (words) Title(l client.LinkState) string {
 func (words) Gap(g session.Gap, skipped bool) string {
 	return fmt.Sprintf("gap %d-%d %d %v", g.From, g.To, g.Bytes, skipped)
 }
+func (words) Joined(p wire.Presence) string  { return "joined " + p.Client }
+func (words) Left(p wire.Presence) string    { return "left " + p.Client }
 func (words) Status(st client.Status) string { return "status of " + st.Name }
 func (words) Help(escape byte) string        { return "help " + string(escape) }
 func (words) InputFull(waiting int) string   { return fmt.Sprintf("full with %d", waiting) }
@@ -39,6 +41,39 @@ func live() (*display, *bytes.Buffer) {
 	d.endReplay()
 	out.Reset()
 	return d, out
+}
+
+// A notice is a line, or in the title for a while if there is no place for a line.
+func TestNotice(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, out := live()
+		wantOut := func(why, want string) {
+			t.Helper()
+			synctest.Wait()
+			if got := out.String(); got != want {
+				t.Errorf("%s: wrote %q, want %q", why, got, want)
+			}
+			out.Reset()
+		}
+		d.notice("first")
+		wantOut("at a prompt", "\r\n[qt: first]\r\n")
+		d.Write([]byte("\x1b]2;vim\a\x1b[?1049h"))
+		out.Reset()
+		d.notice("second")
+		wantOut("in an editor", "\x1b[22;2t\x1b]2;qt: second\x1b\\")
+		time.Sleep(noticeTime / 2)
+		d.setLink(client.LinkState{State: migrate.Offline, Since: time.Now()})
+		wantOut("without contact", "\x1b]2;qt: second\x1b\\")
+		time.Sleep(noticeTime / 2)
+		wantOut("later", "\x1b]2;title offline 0 0\x1b\\")
+		d.setLink(client.LinkState{State: migrate.Live, Since: time.Now()})
+		wantOut("contact again", "\x1b[23;2t\x1b]2;vim\x1b\\")
+		d.notice("third")
+		out.Reset()
+		time.Sleep(noticeTime)
+		wantOut("after the notice", "\x1b[23;2t\x1b]2;vim\x1b\\")
+		d.restore(false)
+	})
 }
 
 func TestTitle(t *testing.T) {

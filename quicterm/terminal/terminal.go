@@ -34,6 +34,9 @@ type Messages interface {
 	Title(client.LinkState) string
 	// Gap describes output that is missing at this place.
 	Gap(gap session.Gap, skipped bool) string
+	// Joined says that another client shares or watches the session; Left that it does so no more.
+	Joined(wire.Presence) string
+	Left(wire.Presence) string
 	// Status answers the escape for the state of the connection.
 	Status(client.Status) string
 	// Help lists the escapes.
@@ -77,6 +80,8 @@ func (t *Terminal) Streams() client.Streams {
 		Replaying: t.display.beginReplay,
 		Replayed:  t.display.endReplay,
 		Changed:   t.display.setLink,
+		Joined:    func(p wire.Presence) { t.display.notice(t.cfg.Messages.Joined(p)) },
+		Left:      func(p wire.Presence) { t.display.notice(t.cfg.Messages.Left(p)) },
 		Lost:      t.display.showGap,
 		Began:     t.display.showScreen,
 	}
