@@ -1,7 +1,11 @@
 package screen
 
 import (
+	"fmt"
+	"math/rand/v2"
+	"os"
 	"slices"
+	"strconv"
 	"testing"
 )
 
@@ -40,6 +44,71 @@ func FuzzScreen(f *testing.F) {
 			checkInvariants(t, whole)
 		}
 	})
+}
+
+// TestAnyOutput writes random output, with many beginnings and ends of sequences, to Screens of random
+// sizes. SCREEN_CASES says how many, instead of a few thousand.
+func TestAnyOutput(t *testing.T) {
+	count, _ := strconv.Atoi(os.Getenv("SCREEN_CASES"))
+	seed := rand.Uint64()
+	for i := range max(count, 5000) {
+		r := rand.New(rand.NewPCG(seed, uint64(i)))
+		s := New(r.IntN(30), r.IntN(12), Limits{Lines: 1 + r.IntN(30), Bytes: 1 << r.IntN(20)})
+		var output []byte
+		for range 1 + r.IntN(3) {
+			output = randomOutput(r, output[:0])
+			for len(output) > 0 {
+				n := 1 + r.IntN(len(output))
+				s.Write(output[:n])
+				output = output[n:]
+			}
+			checkInvariants(t, s)
+			s.Resize(r.IntN(30), r.IntN(12))
+			checkInvariants(t, s)
+		}
+		if t.Failed() {
+			t.Fatalf("seed %d, case %d", seed, i)
+		}
+	}
+}
+
+func randomOutput(r *rand.Rand, b []byte) []byte {
+	const prefixes, intermediates, controls = "?><=", " !\"#$%'()*+-.", "\b\t\n\r\v\f\x0e\x0f\x18\x1a\x1b\x7f\x00"
+	texts := []string{"x", "text ", "0123456789012345678901234567890123456789", "宽", "宽字符", "e\u0301", "\u0301", "😀\u200d", "\xff", "\xe5", "\u0085", "\u009b"}
+	modes := []int{1, 4, 5, 6, 7, 12, 20, 25, 45, 47, 66, 69, 1000, 1006, 1047, 1048, 1049, 2004, 2026}
+	commands := []string{"0;title", "2;", "4;1;red;2;?", "104", "8;id=1;http://a.example/", "8;;", "10;red;blue", "110", "7;file:///", "52;c;eA==", "1337;File=:eA=="}
+	for range r.IntN(40) {
+		switch r.IntN(8) {
+		case 0:
+			b = append(b, controls[r.IntN(len(controls))])
+		case 1, 2:
+			b = append(b, "\x1b["...)
+			if r.IntN(4) == 0 {
+				b = append(b, prefixes[r.IntN(len(prefixes))])
+			}
+			for range r.IntN(4) {
+				b = strconv.AppendInt(b, int64(r.Uint32()>>(r.IntN(32))), 10)
+				b = append(b, ";;;:"[r.IntN(4)])
+			}
+			if r.IntN(6) == 0 {
+				b = append(b, intermediates[r.IntN(len(intermediates))])
+			}
+			b = append(b, byte('@'+r.IntN('~'-'@'+1)))
+		case 3:
+			b = fmt.Appendf(b, "\x1b[?%d%c", modes[r.IntN(len(modes))], "hlsr"[r.IntN(4)])
+		case 4:
+			b = append(b, '\x1b')
+			if r.IntN(2) == 0 {
+				b = append(b, intermediates[r.IntN(len(intermediates))])
+			}
+			b = append(b, byte('0'+r.IntN('~'-'0'+1)))
+		case 5:
+			b = append(b, "\x1b]"+commands[r.IntN(len(commands))]+[]string{"\a", "\x1b\\", "\x18", ""}[r.IntN(4)]...)
+		default:
+			b = append(b, texts[r.IntN(len(texts))]...)
+		}
+	}
+	return b
 }
 
 // checkInvariants checks what must hold after any output.
