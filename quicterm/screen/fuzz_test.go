@@ -177,3 +177,18 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 	checkInvariants(t, s)
 }
+
+// FuzzOutput checks that no output breaks a Screen, its snapshots and what undoes it. It checks less
+// than the others, and so it tries more.
+func FuzzOutput(f *testing.F) {
+	f.Add([]byte("\x1b[?1049h宽\x1b[2;4r\x1b[31mred\x1b[m\x1b]0;t\a\x1b[5b"), uint8(0x53))
+	f.Fuzz(func(t *testing.T, output []byte, size uint8) {
+		s := New(int(size>>4), int(size&15), Limits{Lines: 20, Bytes: 64 << 10})
+		s.Write(output)
+		checkInvariants(t, s)
+		s.Snapshot(Snapshot{Lines: 10})
+		s.Write(s.Undo())
+		s.Resize(int(size&15)+2, int(size>>4))
+		checkInvariants(t, s)
+	})
+}
