@@ -24,16 +24,14 @@ import (
 func TestSSHConfig(t *testing.T) {
 	h := newHost(t)
 	h.Start()
-	link := netem.Config{Delay: 5 * time.Millisecond, Rate: 50_000_000} // events come within a transfer
-	p := h.Proxy(link)
 	config := startSSHD(t, h, "")
-	h.Via(p.Addr(), "connect", nil) // writes the client's settings file
+	h.Via(h.Addr, "connect", nil) // writes the client's settings file
 	command := func(name string, args ...string) *exec.Cmd {
 		cmd := exec.Command(name, args...)
 		cmd.Env, cmd.Dir = h.Env(), h.Dir
 		return cmd
 	}
-	print := func(args ...string) string {
+	print := func(t *testing.T, p *netem.Proxy, args ...string) string {
 		t.Helper()
 		args = append([]string{"ssh-config", "-F", config, "-p", fmt.Sprint(p.Addr().Port())}, args...)
 		out, err := command(h.Bin+"/qt", args...).Output()
@@ -42,21 +40,30 @@ func TestSSHConfig(t *testing.T) {
 		}
 		return string(out)
 	}
-	through := h.Path("ssh_config_qt")
-	h.Write("ssh_config_qt", print("server"))
+	link := netem.Config{Delay: 5 * time.Millisecond, Rate: 50_000_000} // events come within a transfer
 	in := random(6 << 20)
-	disturb := func(step int) {
-		switch step {
-		case 1:
-			p.Rebind()
-		case 2:
-			p.Set(netem.Config{Down: true})
-			time.AfterFunc(2*time.Second, func() { p.Set(link) })
+	// through returns a link of a test's own, ssh's configuration to go through it, and what
+	// disturbs it.
+	through := func(t *testing.T) (p *netem.Proxy, file string, disturb func(step int)) {
+		t.Helper()
+		p = h.Proxy(link)
+		name := fmt.Sprintf("ssh_config_qt_%d", p.Addr().Port())
+		h.Write(name, print(t, p, "server"))
+		return p, h.Path(name), func(step int) {
+			switch step {
+			case 1:
+				p.Rebind()
+			case 2:
+				p.Set(netem.Config{Down: true})
+				time.AfterFunc(2*time.Second, func() { p.Set(link) })
+			}
 		}
 	}
 
 	t.Run("command", func(t *testing.T) {
-		cmd := command("ssh", "-F", through, "server.qt", "echo $SSH_CONNECTION; exit 7")
+		_, config, _ := through(t)
+		t.Parallel()
+		cmd := command("ssh", "-F", config, "server.qt", "echo $SSH_CONNECTION; exit 7")
 		var errs bytes.Buffer
 		cmd.Stderr = &errs
 		out, err := cmd.Output()
@@ -65,7 +72,8 @@ func TestSSHConfig(t *testing.T) {
 		}
 	})
 	t.Run("pattern", func(t *testing.T) {
-		h.Write("ssh_config_all", print("-i", h.Path("id"))+"    UserKnownHostsFile "+h.Path("known_pattern")+"\n")
+		h.Write("ssh_config_all", print(t, h.Proxy(link), "-i", h.Path("id"))+"    UserKnownHostsFile "+h.Path("known_pattern")+"\n")
+		t.Parallel()
 		for range 2 { // the key is unknown, and then known
 			out, err := command("ssh", "-F", h.Path("ssh_config_all"), "server.qt", "echo there").Output()
 			if err != nil || string(out) != "there\n" {
@@ -74,7 +82,9 @@ func TestSSHConfig(t *testing.T) {
 		}
 	})
 	t.Run("pipe", func(t *testing.T) {
-		cmd := command("ssh", "-F", through, "server.qt", "cat")
+		_, config, disturb := through(t)
+		t.Parallel()
+		cmd := command("ssh", "-F", config, "server.qt", "cat")
 		stdin, err := cmd.StdinPipe()
 		if err != nil {
 			t.Fatal(err)
@@ -94,6 +104,8 @@ func TestSSHConfig(t *testing.T) {
 		}
 	})
 	t.Run("forward", func(t *testing.T) {
+		_, config, disturb := through(t)
+		t.Parallel()
 		echo, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			t.Fatal(err)
@@ -107,7 +119,7 @@ func TestSSHConfig(t *testing.T) {
 			}
 		}()
 		port := freePort(t)
-		cmd := command("ssh", "-F", through, "-o", "ExitOnForwardFailure=yes", "-L", fmt.Sprintf("%d:%v", port, echo.Addr()), "server.qt", "echo ready; cat")
+		cmd := command("ssh", "-F", config, "-o", "ExitOnForwardFailure=yes", "-L", fmt.Sprintf("%d:%v", port, echo.Addr()), "server.qt", "echo ready; cat")
 		hold, err := cmd.StdinPipe()
 		if err != nil {
 			t.Fatal(err)
@@ -143,10 +155,14 @@ func TestSSHConfig(t *testing.T) {
 		}
 	})
 	t.Run("sftp", func(t *testing.T) {
-		transfer(t, h, command("sftp", "-F", through, "-b", h.Path("batch"), "server.qt"), in, disturb)
+		_, config, disturb := through(t)
+		t.Parallel()
+		transfer(t, h, command("sftp", "-F", config, "-b", h.Path("batch"), "server.qt"), in, disturb)
 	})
 	t.Run("end in an outage", func(t *testing.T) {
-		cmd := command("ssh", "-F", through, "server.qt", "echo ready; cat")
+		p, config, _ := through(t)
+		t.Parallel()
+		cmd := command("ssh", "-F", config, "server.qt", "echo ready; cat")
 		inputPipe(t, cmd)
 		out, errs := new(rig.Output), new(rig.Output)
 		cmd.Stdout, cmd.Stderr = out, errs
