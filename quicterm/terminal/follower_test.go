@@ -32,6 +32,7 @@ func TestFollower(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	parts := []string{
 		"a line of text\r\n", "größe 終了\r\n", "\x1b[31mred\x1b[m", "\x1b]2;title\a", "\x1b(0qqq\x1b(B", "\x0elqk\x0f",
+		strings.Repeat("\x1b[01;34mblue\x1b[0m \x1b[1;41mred\x1b[K\x1b[m\r\n\x1b[3m", 1500), strings.Repeat("\x1b[1mn\x1b[22mo\r\n", 1500),
 		strings.Repeat("of a flood\r\n", 1500), strings.Repeat("of a long line ", 1200) + "\r\n", "\x1b[2J\x1b[H",
 		"\x1b[?1049h", "\x1b[?1049l", "\u009b1m", "\x1b]2;" + strings.Repeat("no end ", 10_000), "\x1b\\", "\xc3",
 	}
