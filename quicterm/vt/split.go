@@ -18,28 +18,17 @@ const (
 	del = 0x7f
 )
 
-type state int
-
-const (
-	ground       state = iota
-	escape             // after ESC
-	intermediate       // after ESC and an intermediate byte: only intermediates or the final byte may follow
-	control            // in a CSI sequence
-	text               // in an OSC, DCS, APC, PM or SOS string
-	textEscape         // after ESC in a string, which may end it
-)
-
 // A Splitter splits the output of a program into control sequences and the bytes
 // between them. A sequence may begin in one call of Split and end in another.
 type Splitter struct {
-	state  state
-	osc    bool   // the string is an OSC, which BEL ends as well
+	phase  phase
+	ending bool   // the last byte is an ESC that may end a string
 	seq    []byte // the begun sequence, without the part already handed out
 	pieces int    // of the sequence that were handed out, because it exceeds maxSequence
 }
 
 // Ground reports whether the output so far ends outside of a control sequence.
-func (s *Splitter) Ground() bool { return s.state == ground }
+func (s *Splitter) Ground() bool { return s.phase == inText }
 
 // Split calls sequence for each whole control sequence, and plain for the bytes
 // between sequences and for the pieces of sequences that are too long, in the order
@@ -47,7 +36,7 @@ func (s *Splitter) Ground() bool { return s.state == ground }
 // not retain b.
 func (s *Splitter) Split(b []byte, plain, sequence func([]byte)) {
 	for len(b) > 0 {
-		if s.state == ground {
+		if s.phase == inText {
 			n := bytes.IndexByte(b, esc)
 			if n < 0 {
 				plain(b)
@@ -61,7 +50,7 @@ func (s *Splitter) Split(b []byte, plain, sequence func([]byte)) {
 			continue
 		}
 		c := b[0]
-		if s.state == textEscape && c != '\\' {
+		if s.ending && c != '\\' {
 			s.restart(plain, sequence)
 		}
 		switch s.next(c) {
@@ -86,7 +75,7 @@ func (s *Splitter) Rest() []byte {
 }
 
 func (s *Splitter) begin() {
-	s.state, s.seq = escape, append(s.seq[:0], esc)
+	s.phase, s.ending, s.seq = inEscape, false, append(s.seq[:0], esc)
 }
 
 func (s *Splitter) add(c byte, plain func([]byte)) {
@@ -95,7 +84,7 @@ func (s *Splitter) add(c byte, plain func([]byte)) {
 		return
 	}
 	n := len(s.seq)
-	if s.state == textEscape {
+	if s.ending {
 		n-- // the ESC may begin another sequence
 	}
 	s.pieces++
@@ -104,7 +93,7 @@ func (s *Splitter) add(c byte, plain func([]byte)) {
 }
 
 func (s *Splitter) finish(plain, sequence func([]byte)) {
-	s.state = ground
+	s.phase, s.ending = inText, false
 	switch {
 	case s.pieces == 0:
 		sequence(s.seq)
@@ -133,46 +122,21 @@ const (
 
 // next advances the state by one byte of a sequence.
 func (s *Splitter) next(c byte) place {
-	if c == can || c == sub {
+	t := table[s.phase][min(c, wideChar)]
+	switch {
+	case c == can, c == sub, s.ending:
+		return last
+	case s.phase == inCommand, s.phase == inDevice, s.phase == inOther:
+		s.ending = c == esc
+		if c == bel && t.next == inText {
+			return last
+		}
+		return within
+	case c == esc, c > del:
+		return beyond
+	case t.next == inText:
 		return last
 	}
-	switch s.state {
-	case escape:
-		switch {
-		case c == '[':
-			s.state = control
-		case c == ']', c == 'P', c == '_', c == '^', c == 'X':
-			s.state, s.osc = text, c == ']'
-		case c >= 0x20 && c < 0x30:
-			s.state = intermediate
-		case c >= 0x30 && c < del:
-			return last
-		case c == esc, c > del:
-			return beyond
-		}
-	case intermediate:
-		switch {
-		case c >= 0x30 && c < del:
-			return last
-		case c == esc, c > del:
-			return beyond
-		}
-	case control:
-		switch {
-		case c >= 0x40 && c < del:
-			return last
-		case c == esc, c > del:
-			return beyond
-		}
-	case text:
-		switch {
-		case c == esc:
-			s.state = textEscape
-		case c == bel && s.osc:
-			return last
-		}
-	case textEscape:
-		return last
-	}
+	s.phase = t.next
 	return within
 }
