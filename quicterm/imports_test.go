@@ -195,7 +195,7 @@ var packages = []struct {
 	},
 	{
 		path: "quicterm/terminal", role: "keyboard, escapes and display of a session, and the questions before it; has no words of its own",
-		imports: `migrate quicterm/client quicterm/screen quicterm/session quicterm/vt quicterm/wire github.com/creack/pty
+		imports: `migrate quicterm/client quicterm/screen quicterm/screen/picture quicterm/session quicterm/vt quicterm/wire github.com/creack/pty
 			golang.org/x/sys golang.org/x/term`,
 	},
 

@@ -180,11 +180,21 @@ func runTerminal(ctx context.Context, a *access, host string, opts *options, req
 		return err
 	}
 	req.Size = t.Size()
-	s, err := a.client.Attach(ctx, req, recording.streams(t.Streams()))
+	streams := t.Streams()
+	var watch *terminal.Watch
+	if opts.role.ReadOnly() {
+		watch = t.Watch()
+		streams = watch.Streams()
+	}
+	s, err := a.client.Attach(ctx, req, recording.streams(streams))
 	if err != nil {
 		return err
 	}
-	use, err := recording.start(s, host, inRole(s, opts.role))
+	var use terminal.Session = s
+	if watch != nil {
+		use = watch.Session(s)
+	}
+	use, err = recording.start(s, host, use)
 	if err != nil {
 		abandon(ctx, s)
 		return err

@@ -335,6 +335,10 @@ func (messages) Joined(p wire.Presence) string {
 
 func (messages) Left(p wire.Presence) string { return p.Client + " has left this session" }
 
+func (messages) Clipped(session wire.Size, column, row int) string {
+	return fmt.Sprintf("%dx%d from %d,%d: arrows move, space follows", session.Cols, session.Rows, column, row)
+}
+
 func (m messages) Status(st client.Status) string {
 	return newReport(m.host, st).text(time.Now())
 }
@@ -348,7 +352,9 @@ func (m messages) Help(escape byte) string {
  ~?  show this help
  ~~  type a ~`
 	if m.role == wire.RoleWatch {
-		help = `You watch: what you type does not reach the program. Ctrl-C leaves. Escapes:
+		help = `You watch: what you type does not reach the program. Ctrl-C leaves. The
+arrow keys and those for pages move the window over a larger screen and
+over what has scrolled off; space lets it follow the cursor. Escapes:
  ~.  leave, as ~d does
  ~s  show the state of the connection
  ~?  show this help`

@@ -1,16 +1,15 @@
 package main
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
+	"os"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 
-	"github.com/quicterm/quicterm/quicterm/client"
-	"github.com/quicterm/quicterm/quicterm/terminal"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -21,41 +20,21 @@ func watchCommand() *cobra.Command {
 		Short: "Watch a session, without a way to change it",
 		Long: `Watch a session. What you type does not reach its program, and the size of your
 terminal does not change its size: the server sees to that. The clients that are
-attached are told that you watch. Ctrl-C leaves.`,
+attached are told that you watch. Of a screen that is larger than your terminal,
+the arrow keys show another part. Ctrl-C leaves.`,
 		Args: usage(cobra.ExactArgs(2)),
-		RunE: func(c *cobra.Command, args []string) error { return runAttach(c, args, &opts) },
+		RunE: func(c *cobra.Command, args []string) error {
+			if !term.IsTerminal(int(os.Stdout.Fd())) {
+				return errors.New("watch needs a terminal; qt record writes what it would show into a file")
+			}
+			return runAttach(c, args, &opts)
+		},
 	}
 	addTargetFlags(c, &opts)
 	addPathFlags(c, &opts)
 	addReplayFlag(c, &opts)
 	return c
 }
-
-// inRole returns what a terminal may do with a session in which its client has a role.
-func inRole(s *client.Session, role wire.Role) terminal.Session {
-	if role.ReadOnly() {
-		return watched{s}
-	}
-	return s
-}
-
-// A watched session takes no input, and the user leaves it instead of ending it. The server would
-// ignore it all.
-type watched struct{ *client.Session }
-
-func (w watched) TryWrite(b []byte) (int, error) {
-	const ctrlC = 3
-	if bytes.IndexByte(b, ctrlC) >= 0 {
-		w.Leave()
-	}
-	return len(b), nil
-}
-
-func (w watched) Write(b []byte) (int, error) { return w.TryWrite(b) }
-func (w watched) CloseWrite() error           { return nil }
-func (w watched) Resize(wire.Size) error      { return nil }
-func (w watched) Skip() error                 { return nil }
-func (w watched) Hangup()                     { w.Leave() }
 
 // addReplayFlag adds the flag that says what to show of the output from before the attach.
 func addReplayFlag(c *cobra.Command, opts *options) {

@@ -28,9 +28,10 @@ func TestWatch(t *testing.T) {
 	watcher.Send("typed\r")
 	watcher.Send("~?")
 	watcher.Expect("You watch")
-	if err := pty.Setsize(watcher.TTY, &pty.Winsize{Cols: 100, Rows: 30}); err != nil {
+	if err := pty.Setsize(watcher.TTY, &pty.Winsize{Cols: 50, Rows: 10}); err != nil {
 		t.Fatal(err)
 	}
+	watcher.Expect("80x24 from 0,")
 	writer.Run("stty size", "24 80")
 	writer.Run("echo af''ter", "after")
 	watcher.Expect("24 80")

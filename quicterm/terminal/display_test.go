@@ -26,8 +26,11 @@ func (words) Title(l client.LinkState) string {
 func (words) Gap(g session.Gap, skipped bool) string {
 	return fmt.Sprintf("gap %d-%d %d %v", g.From, g.To, g.Bytes, skipped)
 }
-func (words) Joined(p wire.Presence) string  { return "joined " + p.Client }
-func (words) Left(p wire.Presence) string    { return "left " + p.Client }
+func (words) Joined(p wire.Presence) string { return "joined " + p.Client }
+func (words) Left(p wire.Presence) string   { return "left " + p.Client }
+func (words) Clipped(s wire.Size, x, y int) string {
+	return fmt.Sprintf("%dx%d from %d,%d", s.Cols, s.Rows, x, y)
+}
 func (words) Status(st client.Status) string { return "status of " + st.Name }
 func (words) Help(escape byte) string        { return "help " + string(escape) }
 func (words) InputFull(waiting int) string   { return fmt.Sprintf("full with %d", waiting) }

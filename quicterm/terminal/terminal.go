@@ -37,6 +37,9 @@ type Messages interface {
 	// Joined says that another client shares or watches the session; Left that it does so no more.
 	Joined(wire.Presence) string
 	Left(wire.Presence) string
+	// Clipped says that a session that is watched has a larger screen than the terminal, which
+	// shows the part from a column and a row on, or the scrollback above, if that is below 0.
+	Clipped(session wire.Size, column, row int) string
 	// Status answers the escape for the state of the connection.
 	Status(client.Status) string
 	// Help lists the escapes.

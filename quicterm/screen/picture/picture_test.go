@@ -53,6 +53,23 @@ func TestANSI(t *testing.T) {
 	}
 }
 
+func TestAppendColumns(t *testing.T) {
+	row := show(10, 2, "ab\x1b[31m漢c\x1b[0m  d").Row(0)
+	for _, test := range []struct {
+		from, to int
+		want     string
+	}{
+		{0, 10, "ab\x1b[0;31m漢c\x1b[0m  d"},
+		{1, 3, "b\x1b[0;31m \x1b[0m"},
+		{3, 6, "\x1b[0;31m c\x1b[0m "},
+		{7, 100, "d"}, {8, 10, ""}, {20, 30, ""},
+	} {
+		if got := string(AppendColumns(nil, row, test.from, test.to)); got != test.want {
+			t.Errorf("columns %d to %d: %q, want %q", test.from, test.to, got, test.want)
+		}
+	}
+}
+
 // What ANSI writes looks the same on another screen.
 func TestANSIOfPrograms(t *testing.T) {
 	files, err := filepath.Glob("../testdata/programs/*.raw")

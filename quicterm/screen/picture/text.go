@@ -37,17 +37,32 @@ func lines(w io.Writer, s *screen.Screen, styled bool) error {
 }
 
 func appendRow(line []byte, row screen.Row, styled bool) []byte {
+	return appendColumns(line, row, 0, width(row, styled), styled)
+}
+
+// AppendColumns appends the columns of a row from one up to another, as ANSI writes them, without
+// blanks at the end. Half of a wide character is a blank.
+func AppendColumns(line []byte, row screen.Row, from, to int) []byte {
+	return appendColumns(line, row, from, min(to, width(row, true)), true)
+}
+
+func appendColumns(line []byte, row screen.Row, from, to int, styled bool) []byte {
 	var pen screen.Style
-	for x := range width(row, styled) {
+	for x := from; x < to; x++ {
 		c := row.Cell(x)
-		if c.Width == 0 {
+		half := c.Width == 0 && x == from || c.Width == 2 && x == to-1
+		if c.Width == 0 && !half {
 			continue
 		}
 		if style := look(c.Style); styled && style != pen {
 			line = appendSGR(line, style)
 			pen = style
 		}
-		line = append(line, text(c)...)
+		if half {
+			line = append(line, ' ')
+		} else {
+			line = append(line, text(c)...)
+		}
 	}
 	if pen != (screen.Style{}) {
 		line = appendSGR(line, screen.Style{})
