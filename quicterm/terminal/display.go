@@ -48,8 +48,6 @@ type display struct {
 	terminal   bool // out is a terminal
 	rows       int
 	seen       *follower    // of all that was written to out, except titles of ours
-	split      vt.Splitter  // for modes
-	modes      vt.Modes     // of all that was written to out
 	guard      *watchdog    // or nil
 	replay     *vt.Stripper // nil once the output is live
 	titled     bool         // the title is ours
@@ -92,7 +90,6 @@ func (d *display) setSize(size wire.Size) {
 
 func (d *display) setSizeLocked(size wire.Size) {
 	d.rows = int(size.Rows)
-	d.modes.SetRows(d.rows)
 	d.seen.ask(func(s *screen.Screen) { s.Resize(int(size.Cols), d.rows) })
 }
 
@@ -123,7 +120,6 @@ func (d *display) showLocked(b []byte) error {
 	}
 	_, err := d.out.Write(b)
 	d.seen.Write(b)
-	d.split.Split(b, func([]byte) {}, d.modes.Observe)
 	return err
 }
 
@@ -233,8 +229,6 @@ func (d *display) showSnapshotLocked(snapshot []byte) {
 		io.WriteString(d.out, strings.Repeat("\n", max(d.rows-1, 0))+home+eraseBelow)
 	}
 	d.seen.reset()
-	d.split, d.modes = vt.Splitter{}, vt.Modes{}
-	d.modes.SetRows(d.rows)
 	d.showLocked(snapshot)
 	if d.replay != nil {
 		d.replay = vt.StripAfter(d.seen.continuation())
@@ -252,7 +246,7 @@ func (d *display) cancelSequenceLocked() {
 // undoLocked brings the terminal back to its usual state.
 func (d *display) undoLocked() {
 	if d.terminal {
-		d.showLocked(d.modes.Undo())
+		d.showLocked(d.seen.undo())
 	}
 }
 
@@ -270,13 +264,11 @@ func (d *display) updateGuard() {
 	if d.guard == nil {
 		return
 	}
-	restore := append(d.modes.Undo(), popTitle+"\r\n"+eraseBelow...)
+	restore := d.seen.undo()
 	if d.titled {
-		restore = append([]byte(popProgramTitle), restore...)
+		restore = append(restore, popProgramTitle...)
 	}
-	if !d.seen.ground() {
-		restore = append([]byte(cancel), restore...)
-	}
+	restore = append(restore, popTitle+"\r\n"+eraseBelow...)
 	d.guard.set(restore)
 }
 

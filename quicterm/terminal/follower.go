@@ -160,6 +160,12 @@ func (f *follower) continuation() (raw []byte) {
 	return raw
 }
 
+// undo returns what brings the terminal back to its usual state.
+func (f *follower) undo() (undo []byte) {
+	f.ask(func(s *screen.Screen) { undo = s.Undo() })
+	return undo
+}
+
 // onEmptyLine reports whether the cursor is at the start of a row that shows nothing.
 func (f *follower) onEmptyLine() (empty bool) {
 	f.ask(func(s *screen.Screen) {
