@@ -190,6 +190,9 @@ func runTerminal(ctx context.Context, a *access, host string, opts *options, req
 	if err != nil {
 		return err
 	}
+	if n := s.Unseen(); n > 0 {
+		say(linesUnseen, n, host, s.Name())
+	}
 	var use terminal.Session = s
 	if watch != nil {
 		use = watch.Session(s)

@@ -48,6 +48,9 @@ func complain(err error) {
 	say("%s", strings.Join(lines, "; "))
 }
 
+// linesUnseen tells of what the screen at an attach leaves out.
+const linesUnseen = "about %d lines that were printed while no client was attached are further back; to see them: qt attach --replay raw %s %s"
+
 // Messages about the server's key and the user's secrets.
 const (
 	unknownHostQuestion = "The server %s is not known. Its key is\n%s %s\nIs this the right key, and do you want to connect (yes/no)? "

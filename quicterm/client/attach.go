@@ -214,6 +214,10 @@ func compression(setting string) driver.Compression {
 // Name returns the session's name on the server.
 func (s *Session) Name() string { return s.attached.Name }
 
+// Unseen returns about how many lines of output no client has seen that the screen at the attach
+// leaves out.
+func (s *Session) Unseen() uint64 { return s.attached.Unseen }
+
 // Created reports whether the session is new.
 func (s *Session) Created() bool { return s.attached.Created }
 

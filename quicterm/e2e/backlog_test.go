@@ -29,6 +29,11 @@ func TestOverflow(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	y := rig.Open(t, h.QT("attach", "full"))
+	y.Expect(`about \d+ lines that were printed while no client was attached are further back; to see them: qt attach --replay raw `)
+	y.Expect(`1299999\r\n1300000\r\nthe-end`)
+	y.Send("\r~d")
+	y.Exit()
+	y = rig.Open(t, h.QT("attach", "--replay", "raw", "full"))
 	y.Expect(`\d+ bytes of output lost, the server has kept no more \(frames \d+ to \d+\)`)
 	rest := y.Expect(`(?s)\](.*)the-end`)[1]
 	if !strings.HasSuffix(rest, "1299999\r\n1300000\r\n") {

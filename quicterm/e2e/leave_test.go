@@ -88,7 +88,7 @@ func TestLeaveFullScreenProgram(t *testing.T) {
 	x.Exit()
 
 	x = rig.Open(t, h.QT("attach", "editor"))
-	x.Expect(`\x1b\[10;10Hdrawn`)
+	x.Expect(`\x1b\]2;editor`)
 	rig.Open(t, h.QT("attach", "editor"))
 	x.Expect(undone + "qt: the session was taken over by ")
 	x.Exit()

@@ -66,23 +66,29 @@ func (h *Holder) attachLocked(open *wire.Open, req *wire.Attach) (*attachment, e
 	}
 	created := !h.life.claimed && !req.Role.ReadOnly()
 	h.life.claimed = h.life.claimed || created
-	first, offset, trim := h.clients.replay()
-	live := h.ring.Next()
-	if created { // its client answers what the program has asked already
-		live = first
-	}
-	a := h.newAttachment(open, req, secret, first)
+	begin := h.beginningLocked(req, created)
+	a := h.newAttachment(open, req, secret, begin.first)
 	for _, before := range h.clients.add(a) {
 		h.displacedLocked(before)
 	}
 	h.clients.forgetLost()
-	a.endpoint.Appended(time.Now())
 	if a.role == roleWriter {
 		h.presenceChangedLocked()
 	}
-	if h.launch.PTY && !created && a.role.writes() {
-		h.redrawLocked(req.Size)
+	if !created {
+		h.fitTerminalLocked()
 	}
+	live := h.ring.Next()
+	if created { // its client answers what the program has asked already
+		live = begin.first
+	}
+	if begin.screen {
+		h.skipToPresentLocked(a, a.lines)
+		if begin.unseen > 0 && a.role.writes() {
+			a.from, h.clients.hidden = a.skippedTo, begin.unseen
+		}
+	}
+	a.endpoint.Appended(time.Now())
 	h.log.Info("client attached", "client", a.client, "role", req.Role)
 	a.answer = &wire.Attached{
 		ID:      h.launch.ID,
@@ -92,10 +98,11 @@ func (h *Holder) attachLocked(open *wire.Open, req *wire.Attach) (*attachment, e
 		Name:    h.launch.Name,
 		Secret:  secret,
 		PTY:     h.launch.PTY,
-		First:   first,
-		Offset:  offset,
+		First:   begin.first,
+		Offset:  begin.offset,
 		Live:    live,
-		Trim:    trim,
+		Trim:    begin.trim,
+		Unseen:  begin.unseen,
 		Size:    h.program.Size(),
 		Role:    req.Role,
 

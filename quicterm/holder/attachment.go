@@ -29,6 +29,9 @@ const (
 	// input.
 	inputWindow = 1 << 20
 
+	// maxReplayLines is how many lines of scrollback a client may ask for; the screen has fewer.
+	maxReplayLines = 1 << 20
+
 	// reorderWindow is how many frames of input may arrive out of order.
 	reorderWindow = 100
 )
@@ -36,27 +39,35 @@ const (
 // An attachment is a client process that attached to the session. The holder's gate
 // guards it.
 type attachment struct {
-	role        role
-	asked       wire.Role // that it attached in
-	number      uint64    // in the order in which the clients came
-	since       time.Time
-	announced   bool      // the writers know of it
-	size        wire.Size // of its terminal
-	takenAt     uint64    // value of clients.taken when its last input was taken
-	instance    wire.InstanceID
-	client      string         // account@address
-	login       wire.Resumed   // what let the client in, for its daemon
-	answer      *wire.Attached // the same each time the client asks
-	verifier    *auth.Verifier
-	endpoint    *session.Endpoint
-	driver      *driver.Driver
-	carriers    []carrier.Carrier // oldest first
-	heard       time.Time         // when a frame came last, or a carrier began
-	closed      bool              // further carriers are closed at once
-	skipping    bool              // output up to now is about to be skipped
-	displacedBy string
-	revokedBy   string
-	toldRevoked bool
+	role      role
+	asked     wire.Role // that it attached in
+	number    uint64    // in the order in which the clients came
+	since     time.Time
+	announced bool      // the writers know of it
+	size      wire.Size // of its terminal
+	takenAt   uint64    // value of clients.taken when its last input was taken
+	instance  wire.InstanceID
+	client    string         // account@address
+	login     wire.Resumed   // what let the client in, for its daemon
+	answer    *wire.Attached // the same each time the client asks
+	verifier  *auth.Verifier
+	endpoint  *session.Endpoint
+	driver    *driver.Driver
+	carriers  []carrier.Carrier // oldest first
+	heard     time.Time         // when a frame came last, or a carrier began
+	closed    bool              // further carriers are closed at once
+	skipping  bool              // output up to now is about to be skipped
+	skips     bool              // it is not waited for: if it falls far behind, output is skipped
+	from      uint64            // the first frame of the output that it gets, if that leaves out what no client has seen
+	skippedTo uint64            // the frame up to which that was last
+	resting   bool              // it is sent nothing: in a flood, watchers get a snapshot at times
+
+	takesSnapshots    bool
+	lines, usualLines int  // of scrollback in its next snapshot, and in those after that
+	wantsSnapshot     bool // its endpoint has asked for one that is not ready
+	displacedBy       string
+	revokedBy         string
+	toldRevoked       bool
 }
 
 // newAttachment returns the attachment of a client that has output from first on to get.
@@ -69,17 +80,28 @@ func (h *Holder) newAttachment(open *wire.Open, req *wire.Attach, secret []byte,
 		instance: req.Instance,
 		client:   open.Client,
 		login:    loginOf(open),
+		skips:    req.Skip || req.Role.ReadOnly(),
 		verifier: auth.NewVerifier(secret),
-		endpoint: session.NewEndpoint(session.Config{
-			Log:            h.ring,
-			Acked:          first,
-			Next:           1,
-			Reorder:        reorderWindow,
-			Window:         inputWindow,
-			PeerDelaysAcks: true,
-			TellAge:        h.launch.PTY,
-		}),
 	}
+	if h.launch.PTY && req.Replay.Kind == wire.ReplayScreen {
+		a.lines = int(min(req.Replay.Lines, maxReplayLines))
+		if !req.Role.ReadOnly() {
+			a.usualLines = a.lines
+		}
+	}
+	cfg := session.Config{
+		Log:            h.ring,
+		Acked:          first,
+		Next:           1,
+		Reorder:        reorderWindow,
+		Window:         inputWindow,
+		PeerDelaysAcks: true,
+		TellAge:        h.launch.PTY,
+	}
+	if a.takesSnapshots = h.launch.PTY && req.Replay.Kind != wire.ReplayRaw; a.takesSnapshots {
+		cfg.Snapshot = func() (uint64, []byte, bool) { return h.snapshotLocked(a) }
+	}
+	a.endpoint = session.NewEndpoint(cfg)
 	a.driver = driver.New(&h.gate, a.endpoint, func() { h.receivedLocked(a) })
 	a.driver.Asked(driver.Compression(req.Compression))
 	return a

@@ -12,23 +12,63 @@ import (
 
 // How a client gets to the present:
 //
-//   - replay: a new client is sent all output that no client has seen and, on a
-//     terminal, the last screens before that;
-//   - redraw: a change of the terminal's size makes a full-screen program draw itself;
-//   - skip: a client that asks for it is not sent the output that waits for it.
+//   - screen: a new client is sent a snapshot of the screen;
+//   - raw: or all output that no client has seen and, on a terminal, the last screens before
+//     that;
+//   - skip: a client that asks for it, or falls far behind in a flood and is not waited for, gets a
+//     snapshot in place of the output that waits for it.
 
 const (
-	// redrawTime is how long the terminal has another size, so that a program notices.
-	redrawTime = 50 * time.Millisecond
-
-	// skipKeep is how many of the last bytes of output are not skipped: they hold the
-	// prompt. The frame that holds the first of them is sent whole.
-	skipKeep = 1 << 10
-
 	// skipGrace is how long a program may act on the input before a Skip. What it prints
 	// meanwhile is read and skipped, to get to the prompt.
 	skipGrace = 10 * time.Millisecond
+
+	// skipKeep is how many of the last bytes of output are not skipped for a client that takes
+	// no snapshots: they hold the prompt. The frame that holds the first of them is sent whole.
+	skipKeep = 1 << 10
+
+	// minSkipped is how many bytes at least a client that skips is behind by then. Else it is
+	// what its path carries in a second.
+	minSkipped = 256 << 10
+
+	// watchedBytes bounds the same for all clients together that only watch.
+	watchedBytes = 4 << 20
+
+	// restTime is how long a client that only watches and is behind is sent nothing: in
+	// a flood it gets a snapshot that often, and the processor is the program's.
+	restTime = 300 * time.Millisecond
 )
+
+// A beginning is where the output for a new client begins.
+type beginning struct {
+	first, offset uint64
+	trim          uint64 // bytes that the client leaves out
+	screen        bool   // with a snapshot in place of all output there is
+	unseen        uint64 // lines that no client has seen and the snapshot leaves out
+}
+
+// beginningLocked returns where the output for a new client begins.
+func (h *Holder) beginningLocked(req *wire.Attach, created bool) (b beginning) {
+	switch kind := req.Replay.Kind; {
+	case !h.launch.PTY, created, kind != wire.ReplayScreen && kind != wire.ReplayNone:
+		b.first, b.offset, b.trim = h.clients.replay()
+	case kind == wire.ReplayNone:
+		b.first = h.presentLocked()
+		b.offset = h.ring.Offset(b.first)
+	default:
+		b.first, b.screen, b.unseen = 1, true, h.hiddenLinesLocked(int(min(req.Replay.Lines, maxReplayLines)))
+	}
+	return b
+}
+
+// presentLocked returns the frame that a client has to get next which leaves out as much as
+// it may: the program's end, if there is one.
+func (h *Holder) presentLocked() uint64 {
+	if h.life.exited {
+		return h.life.exitSeq
+	}
+	return h.ring.Next()
+}
 
 // replay returns where the output for a new client begins, and how many bytes of it the
 // client leaves out. It is all output that no client has seen and, on a terminal, the
@@ -62,25 +102,6 @@ func (s *clients) replay() (first, offset, trim uint64) {
 	return s.unseen, s.unseenOffset, 0 // one line, longer than the history
 }
 
-// redrawLocked makes a full-screen program draw itself: the terminal gets a size that
-// differs by a row, and then the given one.
-func (h *Holder) redrawLocked(size wire.Size) {
-	other := size
-	if other.Rows > 1 {
-		other.Rows--
-	} else {
-		other.Rows++
-	}
-	h.resizeLocked(other)
-	h.redraws++
-	h.afterLocked(redrawTime, func() {
-		h.redraws--
-		if h.program.Size() == other { // the client has not resized it
-			h.resizeLocked(size)
-		}
-	})
-}
-
 // skipLocked drops the output that waits for a client, skipGrace later. Of a pipe it
 // drops nothing, and never the program's end.
 func (h *Holder) skipLocked(a *attachment) {
@@ -92,17 +113,55 @@ func (h *Holder) skipLocked(a *attachment) {
 	h.afterLocked(skipGrace, func() {
 		a.skipping = false
 		h.gate.Changed()
-		if !a.role.receives() {
-			return
-		}
-		keep := uint64(skipKeep)
-		if h.life.exited {
-			keep = max(keep, h.ring.Offset(h.ring.Next())-h.ring.Offset(h.life.exitSeq))
-		}
-		a.endpoint.Skip(keep)
-		a.driver.Wake()
-		if h.redraws == 0 { // otherwise the size is not the program's own
-			h.redrawLocked(h.program.Size())
+		if a.role.receives() {
+			h.skipToPresentLocked(a, 0)
 		}
 	})
+}
+
+// skipToPresentLocked gives a client a snapshot in place of all output that waits for it. One
+// that takes none gets the last output, which has the prompt.
+func (h *Holder) skipToPresentLocked(a *attachment, lines int) {
+	keep := h.ring.Offset(h.ring.Next()) - h.ring.Offset(h.presentLocked())
+	if !a.takesSnapshots {
+		keep = max(keep, skipKeep)
+	}
+	a.endpoint.Skip(keep)
+	a.skippedTo, a.lines = a.endpoint.First(), lines
+	a.driver.Wake()
+}
+
+// skipFloodLocked skips output for the clients that are not waited for and are far behind.
+func (h *Holder) skipFloodLocked(now time.Time) {
+	for _, a := range h.clients.all {
+		if !a.skips || a.resting || !a.role.receives() || !a.connected() ||
+			a.endpoint.Acked() < a.skippedTo || a.endpoint.Unacked() <= h.clients.mostBehind(a) {
+			continue
+		}
+		h.skipToPresentLocked(a, 0)
+		if !a.role.writes() {
+			h.restLocked(a)
+		}
+	}
+}
+
+// restLocked sends nothing to a client for restTime.
+func (h *Holder) restLocked(a *attachment) {
+	a.resting = true
+	h.afterLocked(restTime, func() {
+		a.resting = false
+		if a.role.receives() {
+			h.skipToPresentLocked(a, 0)
+			a.endpoint.Appended(time.Now())
+			a.driver.Wake()
+		}
+	})
+}
+
+// mostBehind returns how many bytes of output may wait for a client that is not waited for.
+func (s *clients) mostBehind(a *attachment) int {
+	if a.role.writes() {
+		return max(minSkipped, int(a.endpoint.Rate()))
+	}
+	return min(minSkipped, watchedBytes/len(s.all))
 }

@@ -7,6 +7,8 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/quicterm/quicterm/buffer"
@@ -15,6 +17,7 @@ import (
 	"github.com/quicterm/quicterm/quicterm/auth"
 	"github.com/quicterm/quicterm/quicterm/driver"
 	"github.com/quicterm/quicterm/quicterm/gate"
+	"github.com/quicterm/quicterm/quicterm/screen"
 	"github.com/quicterm/quicterm/quicterm/session"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
@@ -36,6 +39,7 @@ type client struct {
 	held     []session.Delivered
 	frames   []session.Delivered // without sizes
 	sizes    []wire.Size
+	screens  []wire.Snapshot        // in place of output that was not sent
 	printed  map[buffer.Type][]byte // what the frames of a type brought
 	notices  []session.Notice
 	carriers []carrier.Carrier
@@ -77,6 +81,8 @@ func (w *world) joinWith(name string, req *wire.Attach) (*client, carrier.Carrie
 		Offset:  c.attached.Offset,
 		Reorder: 100,
 		Window:  4 << 20,
+
+		TakeSnapshots: true,
 	})
 	c.driver = driver.New(&c.gate, c.endpoint, c.receivedLocked)
 	return c, conn
@@ -139,6 +145,13 @@ func (c *client) receivedLocked() {
 			continue
 		}
 		c.frames = append(c.frames, d)
+		if d.Gap != nil && d.Gap.Snapshot != nil {
+			s, err := wire.ParseSnapshot(d.Gap.Snapshot)
+			if err != nil {
+				c.w.t.Errorf("snapshot: %v", err)
+			}
+			c.screens = append(c.screens, s)
+		}
 		if d.Gap == nil {
 			c.printed[d.Type] = append(c.printed[d.Type], d.Payload...)
 		}
@@ -211,6 +224,21 @@ func (c *client) awaitOutput(want string) {
 		searched = len(out)
 		return bytes.Contains(out[from:], []byte(want))
 	})
+}
+
+// awaitScreen blocks until a snapshot shows a text.
+func (c *client) awaitScreen(want string) {
+	c.w.t.Helper()
+	c.await(fmt.Sprintf("a screen with %q", want), func() bool {
+		return slices.ContainsFunc(c.screens, func(s wire.Snapshot) bool { return strings.Contains(shownBy(s), want) })
+	})
+}
+
+// shownBy returns the text that a terminal shows when it is given a snapshot.
+func shownBy(s wire.Snapshot) string {
+	terminal := screen.New(int(s.Size.Cols), int(s.Size.Rows), screen.Limits{})
+	terminal.Write(s.Screen)
+	return textOf(terminal)
 }
 
 // awaitExit blocks until the program has ended and returns its status.

@@ -88,8 +88,11 @@ type clients struct {
 
 	drawn uint64 // the first frame that the emulator of a terminal needs
 
-	// The first frame that no writer has consumed, and its offset.
+	// The first frame that no writer has consumed, and its offset. A writer that began with a
+	// snapshot has not seen what that has left out.
 	unseen, unseenOffset uint64
+	hidden               uint64 // about how many lines those were
+	seen                 uint64 // the first frame that no writer has consumed any frame behind
 }
 
 func newClients(ring *buffer.Ring, launch *wire.Launch) clients {
@@ -97,7 +100,7 @@ func newClients(ring *buffer.Ring, launch *wire.Launch) clients {
 	if maxGuests == 0 {
 		maxGuests = defaultMaxGuests
 	}
-	return clients{ring: ring, pty: launch.PTY, buffer: max(launch.Buffer, buffer.MinCapacity), maxGuests: maxGuests, unseen: 1, drawn: 1}
+	return clients{ring: ring, pty: launch.PTY, buffer: max(launch.Buffer, buffer.MinCapacity), maxGuests: maxGuests, unseen: 1, seen: 1, drawn: 1}
 }
 
 // writer returns the attachment that writes and came last, or nil.
@@ -232,7 +235,7 @@ func (s *clients) members() (members []wire.Member) {
 // appended makes the carriers send what was added to the ring.
 func (s *clients) appended(now time.Time) {
 	for _, a := range s.all {
-		if a.role.receives() {
+		if a.role.receives() && !a.resting {
 			a.endpoint.Appended(now)
 			a.driver.Wake()
 		}
@@ -247,7 +250,7 @@ func (s *clients) appended(now time.Time) {
 // waits only for a client that is connected, or it might never end.
 //
 // With a terminal they wait while a writer is connected, has as much outstanding as its path
-// can take, has owed an ack for less than stallLimit, and is not skipping.
+// can take, has owed an ack for less than stallLimit, and does not skip.
 func (s *clients) wait(now time.Time, n int, hungUp bool) (longest time.Duration) {
 	if !s.pty {
 		if s.ring.Room() < max(n, 1) && (s.present() || !hungUp) {
@@ -256,7 +259,7 @@ func (s *clients) wait(now time.Time, n int, hungUp bool) (longest time.Duration
 		return 0
 	}
 	for w := range s.writers() {
-		if w.connected() && !w.skipping && w.endpoint.Unacked() > s.backlog(now, w) {
+		if w.connected() && !w.skipping && !w.skips && w.endpoint.Unacked() > s.backlog(now, w) {
 			longest = max(longest, stallLimit-now.Sub(w.endpoint.UnackedSince()))
 		}
 	}
@@ -289,8 +292,12 @@ func (s *clients) release() {
 	consumed := uint64(math.MaxUint64)
 	for w := range s.writers() {
 		c := w.endpoint.Consumed()
-		if consumed = min(consumed, c); c > s.unseen && c >= s.ring.First() {
-			s.unseen, s.unseenOffset = c, s.ring.Offset(c)
+		if consumed = min(consumed, max(c, w.endpoint.First())); c < s.ring.First() {
+			continue
+		}
+		s.seen = max(s.seen, c)
+		if c > s.unseen && w.from <= max(s.unseen, s.ring.First()) {
+			s.unseen, s.unseenOffset, s.hidden = c, s.ring.Offset(c), 0
 		}
 	}
 	if consumed == math.MaxUint64 {

@@ -16,8 +16,8 @@ import (
 // An emulator draws the output of a terminal on a screen, beside the way of the output:
 //
 //	readOutput --> ring --> driver, per carrier --> clients
-//	                  \
-//	                   drawLoop --> screen
+//	                  \                         /
+//	                   drawLoop --> screen --> snapshots
 //
 // It draws what is in the ring a little later, and much at once. If it falls far behind, reading the
 // program's output waits for it, so that it draws all output. A fault of the screen costs the
@@ -49,6 +49,8 @@ type canvas interface {
 	Memory() int
 	Scrolled() uint64
 	Lines() int
+	Snapshot(screen.Snapshot) []byte
+	ClearHistory()
 }
 
 // newCanvas returns the screen of a terminal of a size; one whose size is not known has the
@@ -77,6 +79,9 @@ type emulator struct {
 	due     bool          // later is set
 	behind  bool          // output waits until more is drawn
 	awaited int           // goroutines that wait until more is drawn
+	parked  bool          // drawing waits for clients that get a snapshot
+	last    snapshot
+	marks   []mark // oldest first
 
 	faults int
 	bad    []uint64 // frames that are not drawn
@@ -153,7 +158,7 @@ func (h *Holder) draw() {
 	if e.screen == nil {
 		e.screen = e.newCanvas(e.size)
 	}
-	for !h.life.over && !e.ended {
+	for h.serveSnapshotsLocked(); !h.life.over && !e.ended; h.serveSnapshotsLocked() {
 		if first := h.ring.First(); e.next < first { // by a shortage of memory
 			e.next = first
 		}
@@ -168,8 +173,11 @@ func (h *Holder) draw() {
 		h.gate.Lock()
 		e.drawing, e.next, e.ended, e.memory = false, next, ended, memory
 		if fault != nil {
+			e.bad = append(e.bad, next)
+			e.next = next + 1
 			h.emulatorFailedLocked(fault)
 		}
+		h.markLocked()
 		h.clients.drawn = e.next
 		h.clients.release()
 		if e.awaited > 0 || e.behind && !h.awaitsDrawingLocked() {
@@ -215,13 +223,11 @@ func (e *emulator) drawFrame(f buffer.Frame) {
 	}
 }
 
-// emulatorFailedLocked begins a new screen after a fault at the frame next.
+// emulatorFailedLocked begins a new screen after a fault.
 func (h *Holder) emulatorFailedLocked(fault error) {
 	e := &h.emulator
-	e.screen = e.newCanvas(e.size)
+	e.screen, e.marks = e.newCanvas(e.size), nil
 	e.faults++
-	e.bad = append(e.bad, e.next)
-	e.next++
 	if e.faults <= maxRedrawn {
 		h.log.Error("the screen of the session has failed and is drawn again", "error", fault)
 		e.next = h.ring.First()

@@ -66,6 +66,7 @@ func inBubble(t *testing.T, launch wire.Launch, f func(w *world)) { onMachine(t,
 func onMachine(t *testing.T, launch wire.Launch, memory func() (memory.State, error), f func(w *world)) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{t: t, log: new(logbook), program: programtest.NewStub(launch.PTY), timeout: 1000 * time.Hour, memory: memory}
+		w.program.Resize(launch.Size)
 		w.start(launch, w.program)
 		defer w.end()
 		f(w)

@@ -31,7 +31,6 @@ type Holder struct {
 	reading  reading
 	pressure pressure
 	emulator emulator
-	redraws  int // under way: the terminal has another size meanwhile
 	life     lifetime
 
 	deniedAt         time.Time // of the last line about a resume that was denied
@@ -141,7 +140,9 @@ func (h *Holder) appendLocked(t buffer.Type, payload []byte) (seq uint64) {
 func (h *Holder) logLocked(t buffer.Type, payload []byte) (seq uint64) {
 	seq = h.ring.Append(t, payload)
 	h.grownLocked()
-	h.clients.appended(time.Now())
+	now := time.Now()
+	h.clients.appended(now)
+	h.skipFloodLocked(now)
 	h.drawLaterLocked()
 	return seq
 }

@@ -90,8 +90,9 @@ func (h *Holder) exitedLocked(status byte, sig syscall.Signal, at time.Time) {
 	case sig != 0 && !h.life.requested[sig]:
 		exit.Reason, exit.At = "killed by "+unix.SignalName(sig), at
 	}
-	h.life.exitSeq = h.appendLocked(wire.Exit, exit.Append(nil))
+	h.life.exitSeq = h.ring.Next()
 	h.life.exited, h.life.exit, h.life.since = true, exit, time.Now()
+	h.logLocked(wire.Exit, exit.Append(nil))
 	log := h.log.With("status", status)
 	if exit.Reason != "" {
 		log = log.With("reason", exit.Reason)

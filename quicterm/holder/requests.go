@@ -76,6 +76,10 @@ func (h *Holder) handleAttachLocked(open *wire.Open, m wire.Message) (answer wir
 		return nil, nil, err
 	}
 	a := h.attachmentLocked(req.Instance)
+	if a == nil && h.launch.PTY && h.life.claimed && req.Replay.Kind == wire.ReplayScreen {
+		h.awaitDrawnLocked()
+		a = h.attachmentLocked(req.Instance)
+	}
 	if err := h.mayAttachLocked(open, &req, a != nil); err != nil {
 		return &wire.Error{Text: err.Error()}, nil, nil
 	}

@@ -162,6 +162,15 @@ func (e *Endpoint) Path(id CarrierID) (rtt time.Duration, rate float64) {
 	return c.cwnd.minRTT(), c.cwnd.rate()
 }
 
+// Rate returns the rate at which the best carrier delivered recently, in bytes of the log per
+// second, or 0 while none is known.
+func (e *Endpoint) Rate() (best float64) {
+	for _, c := range e.carriers {
+		best = max(best, c.cwnd.rate())
+	}
+	return best
+}
+
 // BestRTT returns the shortest smoothed round-trip time of the carriers, including
 // the time that the peer takes for its ack, or 0 while none is known.
 func (e *Endpoint) BestRTT() time.Duration {

@@ -205,7 +205,9 @@ func (e *Endpoint) Skip(last uint64) {
 	e.skipTo = max(e.skipTo, seq)
 }
 
-// first returns the first frame that can still be sent.
+// First returns the first frame that can still be sent.
+func (e *Endpoint) First() uint64 { return e.first() }
+
 func (e *Endpoint) first() uint64 { return max(e.log.First(), e.skipTo) }
 
 // Notify sends a notice on the streams of all carriers, also of those to come. The

@@ -167,6 +167,7 @@ type Attached struct {
 	Boot    BootMark  `cbor:"11,keyasint"` // of the holder
 	Size    Size      `cbor:"12,keyasint"` // of the session's terminal
 	Role    Role      `cbor:"13,keyasint"` // of this client
+	Unseen  uint64    `cbor:"14,keyasint"` // about how many lines no client has seen that a snapshot leaves out
 
 	Recording Recording `cbor:"15,keyasint,omitempty"`
 }

@@ -128,10 +128,11 @@ var goldenBodies = []struct {
 		Boot:    testBoot,
 		Size:    Size{Cols: 80, Rows: 24},
 		Role:    RoleShare,
+		Unseen:  7,
 
 		Recording: RecordingForbidden,
 	},
-		`07 00004a ae
+		`07 00004c af
 		01 50 000102030405060708090a0b0c0d0e0f
 		02 1903e8
 		03 64 776f726b
@@ -145,6 +146,7 @@ var goldenBodies = []struct {
 		0b 48 b0b1b2b3b4b5b6b7
 		0c 84 1850 1818 00 00
 		0d 01
+		0e 07
 		0f 01`},
 	{&Resume{UID: 1000, ID: testID, Instance: testInstance, Boot: testBoot, N: 0x0102030405060708, Proof: testProof},
 		`08 000054

@@ -76,6 +76,9 @@ type Snapshot struct {
 	Screen []byte
 }
 
+// SizeBytes is how many bytes a Size takes in a snapshot and in a Resize frame.
+const SizeBytes = 8
+
 // Append appends the encoding of a snapshot to b.
 func (s Snapshot) Append(b []byte) []byte { return append(s.Size.Append(b), s.Screen...) }
 

@@ -1,0 +1,147 @@
+//go:build linux || darwin
+
+package holder
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"time"
+
+	"github.com/quicterm/quicterm/quicterm/screen"
+	"github.com/quicterm/quicterm/quicterm/session"
+	"github.com/quicterm/quicterm/quicterm/wire"
+)
+
+const (
+	// drawnTime bounds how long an attach waits until the output is drawn.
+	drawnTime = time.Second
+
+	// parkTime bounds how long drawing waits for the carriers that send a snapshot: in a flood
+	// there is always more to draw.
+	parkTime = 100 * time.Millisecond
+)
+
+// A snapshot is what was last made while drawing waits, for several clients.
+type snapshot struct {
+	next  uint64
+	lines int
+	data  []byte
+}
+
+// snapshotLocked is [session.Config.Snapshot] of an attachment.
+func (h *Holder) snapshotLocked(a *attachment) (next uint64, data []byte, ready bool) {
+	e := &h.emulator
+	a.wantsSnapshot = true
+	if a.resting || e.drawing || e.screen == nil || e.next < a.endpoint.First() {
+		e.hurry()
+		return 0, nil, false
+	}
+	data, fault := e.snapshot(a.lines)
+	if fault != nil {
+		h.emulatorFailedLocked(fault)
+		e.hurry()
+		return 0, nil, false
+	}
+	a.wantsSnapshot, a.lines = false, a.usualLines
+	if e.parked {
+		h.gate.Changed()
+	} else {
+		e.last = snapshot{}
+	}
+	return e.next, data, true
+}
+
+// snapshot returns a snapshot with lines of the scrollback, at most.
+func (e *emulator) snapshot(lines int) (data []byte, fault error) {
+	defer func() {
+		if r := recover(); r != nil {
+			fault = fmt.Errorf("%v\n%s", r, debug.Stack())
+		}
+	}()
+	if s := &e.last; s.data == nil || s.next != e.next || s.lines != lines {
+		b := e.screen.Snapshot(screen.Snapshot{Lines: lines, Bytes: session.MaxSnapshot - wire.SizeBytes})
+		*s = snapshot{next: e.next, lines: lines, data: wire.Snapshot{Size: e.size, Screen: b}.Append(nil)}
+	}
+	return e.last.data, nil
+}
+
+// serveSnapshotsLocked wakes the clients that wait for a snapshot, and blocks until each has it.
+func (h *Holder) serveSnapshotsLocked() {
+	e := &h.emulator
+	var served []*attachment
+	for _, a := range h.clients.all {
+		if a.wantsSnapshot && !a.resting && a.role.receives() && a.endpoint.First() <= e.next {
+			served = append(served, a)
+			a.endpoint.SnapshotReady()
+			a.driver.Wake()
+		}
+	}
+	if served == nil {
+		return
+	}
+	e.parked = true
+	ctx, cancel := context.WithTimeout(context.Background(), parkTime)
+	defer cancel()
+	h.gate.Wait(ctx, func() bool {
+		return h.life.over || !slices.ContainsFunc(served, func(a *attachment) bool { return a.wantsSnapshot })
+	})
+	for _, a := range served {
+		a.wantsSnapshot = false // it may be gone; if not, it asks again
+	}
+	e.parked, e.last = false, snapshot{}
+}
+
+// awaitDrawnLocked blocks until all output that there is now is drawn, but not for long.
+func (h *Holder) awaitDrawnLocked() {
+	e, next := &h.emulator, h.ring.Next()
+	ctx, cancel := context.WithTimeout(context.Background(), drawnTime)
+	defer cancel()
+	e.hurry()
+	e.awaited++
+	h.gate.Wait(ctx, func() bool { return h.life.over || e.ended || e.next >= next })
+	e.awaited--
+}
+
+// markBytes is how many bytes of output one mark stands for, at most, if no client has seen them.
+const markBytes = 64 << 10
+
+// A mark tells how many rows had scrolled off the screen before a frame.
+type mark struct {
+	next, offset uint64
+	scrolled     uint64
+}
+
+// markLocked adds a mark where the emulator is.
+func (h *Holder) markLocked() {
+	e := &h.emulator
+	m := mark{e.next, h.ring.Offset(e.next), e.screen.Scrolled()}
+	for len(e.marks) > 1 && e.marks[1].next <= h.clients.seen {
+		e.marks = e.marks[1:]
+	}
+	if n := len(e.marks); n > 1 && m.offset-e.marks[n-2].offset < markBytes {
+		e.marks[n-1] = m
+		return
+	}
+	e.marks = append(e.marks, m)
+}
+
+// hiddenLinesLocked returns about how many lines no client has seen that a snapshot leaves out.
+func (h *Holder) hiddenLinesLocked(lines int) uint64 {
+	e := &h.emulator
+	if e.drawing || e.screen == nil || len(e.marks) == 0 {
+		return 0
+	}
+	seen := e.marks[0].scrolled
+	for _, m := range e.marks {
+		if m.next <= h.clients.seen {
+			seen = m.scrolled
+		}
+	}
+	if h.clients.seen > 1 {
+		seen += uint64(e.size.Rows) // the screen itself was seen
+	}
+	left := e.screen.Scrolled() - min(e.screen.Scrolled(), uint64(min(lines, e.screen.Lines())))
+	return h.clients.hidden + left - min(left, seen)
+}
