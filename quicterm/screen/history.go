@@ -31,6 +31,8 @@ type packed struct {
 const (
 	// blockBytes is the size of a block. A row that is longer has a block of its own.
 	blockBytes = 16 << 10
+	// blockRows bounds the rows of a block: empty ones take nothing of its bytes.
+	blockRows = 1 << 10
 	// packedBytes is the size of a packed, for the limit.
 	packedBytes = 16
 )
@@ -55,7 +57,7 @@ func (h *history) push(s *Screen, r *row) {
 	s.packed = data
 
 	b := h.last()
-	if b == nil || len(b.data)+len(data) > cap(b.data) {
+	if b == nil || len(b.data)+len(data) > cap(b.data) || len(b.rows) == blockRows {
 		b = &block{data: make([]byte, 0, max(h.blockSize(), len(data)))}
 		h.blocks = append(h.blocks, b)
 		h.bytes += cap(b.data)

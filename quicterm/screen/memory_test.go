@@ -26,3 +26,16 @@ func TestScrolledAndMemory(t *testing.T) {
 		t.Errorf("%d bytes with a scrollback that is cleared, %d at first", n, empty)
 	}
 }
+
+// Empty rows that have scrolled off are forgotten as others are.
+func TestEmptyRowsAreForgotten(t *testing.T) {
+	s := New(80, 24, Limits{Lines: 100})
+	s.Write([]byte(strings.Repeat("\r\n", 20*blockRows)))
+	rows := 0
+	for _, b := range s.history.blocks {
+		rows += cap(b.rows)
+	}
+	if most := 4 * blockRows; rows > most || s.Lines() != 100 {
+		t.Errorf("memory for %d rows with %d lines of scrollback, want at most %d rows", rows, s.Lines(), most)
+	}
+}
