@@ -142,24 +142,6 @@ func (h *history) drop(n int) {
 	}
 }
 
-// pop removes the newest row and unpacks it.
-func (h *history) pop(s *Screen, cols int) row {
-	b := h.last()
-	r := h.unpack(s, b, len(b.rows)-1, cols)
-	b.rows = b.rows[:len(b.rows)-1]
-	b.data = b.data[:b.start(len(b.rows))]
-	h.lines--
-	h.pushed--
-	if len(b.rows) == 0 || len(h.blocks) == 1 && len(b.rows) == h.gone {
-		h.bytes -= cap(b.data)
-		h.blocks = h.blocks[:len(h.blocks)-1]
-		if len(h.blocks) == 0 {
-			h.gone = 0
-		}
-	}
-	return r
-}
-
 // start returns where a row begins in data.
 func (b *block) start(i int) uint32 {
 	if i == 0 {

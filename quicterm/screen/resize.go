@@ -276,9 +276,12 @@ func (r *resizer) store() {
 	b.y = r.y
 	b.saved.y = max(r.savedY-r.base, 0)
 	if r.maxLines > 0 {
-		r.s.history.clear()
+		h := &r.s.history
+		pushed := h.pushed // wrapping rows again scrolls none
+		h.clear()
 		for i := range r.base {
-			r.s.history.push(r.s, &r.all[i])
+			h.push(r.s, &r.all[i])
 		}
+		h.pushed = pushed
 	}
 }

@@ -63,7 +63,7 @@ type Screen struct {
 	repeat     bool // the last thing was a character, which REP repeats
 
 	packed  []byte // for history.push
-	sweepAt int
+	sweepAt int    // how many styles, clusters and links there are when the next sweep is due
 }
 
 // New returns a Screen of a terminal just after its reset.

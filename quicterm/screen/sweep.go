@@ -1,12 +1,12 @@
 package screen
 
-// sweepAt is how many styles, clusters or links there may be before the unused ones are
+// minSweep is how many styles, clusters and links there may be before the unused ones are
 // freed. Few programs have as many.
-const sweepAt = 1024
+const minSweep = 1024
 
 // sweep frees styles, clusters and links that no cell has, if there are many.
 func (s *Screen) sweep() {
-	if s.styles.size()+s.clusters.size()+s.links.size() < max(s.sweepAt, sweepAt) {
+	if s.styles.size()+s.clusters.size()+s.links.size() < max(s.sweepAt, minSweep) {
 		return
 	}
 	usedStyles := make([]bool, len(s.styles.list))
