@@ -96,7 +96,7 @@ func stateOf(s *Screen) string {
 		}
 	}
 	text := fmt.Sprint(s.x, s.y, s.Alternate(), linked(s.pen), s.charsets, s.tabs, s.modes, saved, s.mouse, s.modifyKeys, s.shape,
-		s.repeat, s.colors)
+		s.repeat && s.x > 0 && s.buf.row(s.y).cells[s.x-1]&(contentMask|spacerFlag) != 0, s.colors)
 	if s.Alternate() {
 		text += fmt.Sprint(" ", s.entered)
 	}

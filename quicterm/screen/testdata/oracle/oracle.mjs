@@ -26,10 +26,15 @@ async function screens (file) {
 }
 
 if (flag('--serve')) {
+  // On some output xterm.js fails, in a timer: the answer is null then.
+  let fail
+  process.on('uncaughtException', () => fail(null))
   for await (const line of readline.createInterface({ input: process.stdin })) {
     const request = JSON.parse(line)
     request.steps = request.steps.map(s => typeof s === 'string' ? Buffer.from(s, 'base64') : s)
-    process.stdout.write(JSON.stringify(await terminal.run(request)) + '\n')
+    const failed = new Promise(resolve => { fail = resolve })
+    const dump = await Promise.race([terminal.run(request).catch(() => null), failed])
+    process.stdout.write(JSON.stringify(dump) + '\n')
   }
 } else if (args[0] === '--answers' || args[0] === '--screens') {
   const answer = args.shift() === '--screens' ? screens : dump

@@ -86,14 +86,13 @@ function stateOf (term) {
   const core = term._core
   const input = core._inputHandler
   const pen = c => {
-    const link = core._oscLinkService.getLinkData(c.extended.urlId)
     return [...style(c), c.isProtected() ? 'P' : '', c.extended.underlineStyle, c.extended.underlineColor & 0x3ffffff,
-      link ? [link.id ?? '', link.uri] : null]
+      c.extended.urlId > 0]
   }
   const charset = c => c === undefined ? null : Object.keys(c).length ? Object.values(c).join('') : ''
-  const buffer = b => ({
+  const buffer = b => ({ // the saved row moves with what scrolls, which is not so elsewhere
     margins: [b.scrollTop, b.scrollBottom],
-    saved: [b.savedX, b.savedY - b.ybase, pen(b.savedCurAttrData), charset(b.savedCharset)],
+    saved: [b.savedX, pen(b.savedCurAttrData), charset(b.savedCharset)],
     tabs: Object.keys(b.tabs).filter(x => b.tabs[x]).map(Number).filter(x => x < term.cols)
   })
   return {
