@@ -1,3 +1,6 @@
+// Package vt finds the control sequences in the output that a program sends to a terminal, by one
+// table: a [Parser] for emulators, which obey them, and a [Stripper], which takes the queries out of
+// output that is shown again. It does not know what is on the screen.
 package vt
 
 import "unicode/utf8"

@@ -200,7 +200,7 @@ func checkStrip(t rapid.TB, input string, sizes []byte) {
 	if whole := strip(input); got != whole {
 		t.Errorf("in chunks: %q\nat once: %q", got, whole)
 	}
-	var s Splitter
+	var s splitter
 	for _, p := range collect(&s, got) {
 		if p.sequence && isQuery([]byte(p.bytes)) {
 			t.Errorf("%q is left of %q in %q", p.bytes, input, got)

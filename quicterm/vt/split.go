@@ -1,11 +1,8 @@
-// Package vt follows the output that a program sends to a terminal: where control
-// sequences begin and end, which of them a terminal answers, and which modes they
-// leave the terminal in. It does not know what is on the screen.
 package vt
 
 import "bytes"
 
-// maxSequence bounds the length in bytes of a control sequence that Split hands out
+// maxSequence bounds the length in bytes of a control sequence that feed hands out
 // whole. Only images and clipboards are longer, and no caller inspects those.
 const maxSequence = 4 << 10
 
@@ -18,23 +15,23 @@ const (
 	del = 0x7f
 )
 
-// A Splitter splits the output of a program into control sequences and the bytes
-// between them. A sequence may begin in one call of Split and end in another.
-type Splitter struct {
+// A splitter splits the output of a program, by the parser's table, into the bytes of control
+// sequences and those between them. A sequence may begin in one call of feed and end in another.
+type splitter struct {
 	phase  phase
 	ending bool   // the last byte is an ESC that may end a string
 	seq    []byte // the begun sequence, without the part already handed out
 	pieces int    // of the sequence that were handed out, because it exceeds maxSequence
 }
 
-// Ground reports whether the output so far ends outside of a control sequence.
-func (s *Splitter) Ground() bool { return s.phase == inText }
+// ground reports whether the output so far ends outside of a control sequence.
+func (s *splitter) ground() bool { return s.phase == inText }
 
-// Split calls sequence for each whole control sequence, and plain for the bytes
+// feed calls sequence for each whole control sequence, and plain for the bytes
 // between sequences and for the pieces of sequences that are too long, in the order
-// of b. Concatenated, the arguments of all these calls are the output. Split does
+// of b. Concatenated, the arguments of all these calls are the output. feed does
 // not retain b.
-func (s *Splitter) Split(b []byte, plain, sequence func([]byte)) {
+func (s *splitter) feed(b []byte, plain, sequence func([]byte)) {
 	for len(b) > 0 {
 		if s.phase == inText {
 			n := bytes.IndexByte(b, esc)
@@ -67,18 +64,18 @@ func (s *Splitter) Split(b []byte, plain, sequence func([]byte)) {
 	}
 }
 
-// Rest returns the held-back bytes of an unfinished sequence, and resets the Splitter.
-func (s *Splitter) Rest() []byte {
+// rest returns the held-back bytes of an unfinished sequence, and resets the splitter.
+func (s *splitter) rest() []byte {
 	rest := s.seq
-	*s = Splitter{}
+	*s = splitter{}
 	return rest
 }
 
-func (s *Splitter) begin() {
+func (s *splitter) begin() {
 	s.phase, s.ending, s.seq = inEscape, false, append(s.seq[:0], esc)
 }
 
-func (s *Splitter) add(c byte, plain func([]byte)) {
+func (s *splitter) add(c byte, plain func([]byte)) {
 	s.seq = append(s.seq, c)
 	if len(s.seq) <= maxSequence {
 		return
@@ -92,7 +89,7 @@ func (s *Splitter) add(c byte, plain func([]byte)) {
 	s.seq = append(s.seq[:0], s.seq[n:]...)
 }
 
-func (s *Splitter) finish(plain, sequence func([]byte)) {
+func (s *splitter) finish(plain, sequence func([]byte)) {
 	s.phase, s.ending = inText, false
 	switch {
 	case s.pieces == 0:
@@ -105,7 +102,7 @@ func (s *Splitter) finish(plain, sequence func([]byte)) {
 }
 
 // restart ends a string before its last ESC, which begins another sequence.
-func (s *Splitter) restart(plain, sequence func([]byte)) {
+func (s *splitter) restart(plain, sequence func([]byte)) {
 	s.seq = s.seq[:len(s.seq)-1]
 	s.finish(plain, sequence)
 	s.begin()
@@ -121,7 +118,7 @@ const (
 )
 
 // next advances the state by one byte of a sequence.
-func (s *Splitter) next(c byte) place {
+func (s *splitter) next(c byte) place {
 	t := table[s.phase][min(c, wideChar)]
 	switch {
 	case c == can, c == sub, s.ending:

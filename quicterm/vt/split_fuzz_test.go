@@ -65,9 +65,9 @@ func FuzzSplit(f *testing.F) {
 // does not depend on the chunks.
 func checkSplit(t rapid.TB, input string, sizes []byte) {
 	t.Helper()
-	var whole Splitter
+	var whole splitter
 	want := collect(&whole, input)
-	var s Splitter
+	var s splitter
 	var pieces []piece
 	for _, chunk := range cut(input, sizes) {
 		pieces = append(pieces, collect(&s, chunk)...)
@@ -78,7 +78,7 @@ func checkSplit(t rapid.TB, input string, sizes []byte) {
 	if got := merge(pieces); !slices.Equal(got, want) {
 		t.Errorf("in chunks: %v\nat once: %v", got, want)
 	}
-	if s.Ground() != whole.Ground() || !bytes.Equal(s.seq, whole.seq) {
+	if s.ground() != whole.ground() || !bytes.Equal(s.seq, whole.seq) {
 		t.Errorf("in chunks %q is held back, at once %q", s.seq, whole.seq)
 	}
 	var all strings.Builder
@@ -88,7 +88,7 @@ func checkSplit(t rapid.TB, input string, sizes []byte) {
 		}
 		all.WriteString(p.bytes)
 	}
-	all.Write(s.Rest())
+	all.Write(s.rest())
 	if all.String() != input {
 		t.Errorf("%q came out as %q", input, all.String())
 	}
@@ -111,7 +111,7 @@ func TestSplitAgainstGrammar(t *testing.T) {
 		if len(input) > maxSequence {
 			t.Skip("too long")
 		}
-		var s Splitter
+		var s splitter
 		if got, want := collect(&s, input), byGrammar(input); !slices.Equal(got, want) {
 			t.Errorf("%q splits into\n%v, want\n%v", input, got, want)
 		}

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// A piece is the argument of one call by a Splitter.
+// A piece is the argument of one call by a splitter.
 type piece struct {
 	sequence bool
 	bytes    string
@@ -25,10 +25,10 @@ func plain(s string) piece    { return piece{false, s} }
 func sequence(s string) piece { return piece{true, s} }
 
 // collect splits chunks and returns the pieces, merged.
-func collect(s *Splitter, chunks ...string) []piece {
+func collect(s *splitter, chunks ...string) []piece {
 	var pieces []piece
 	for _, chunk := range chunks {
-		s.Split([]byte(chunk),
+		s.feed([]byte(chunk),
 			func(b []byte) { pieces = append(pieces, plain(string(b))) },
 			func(b []byte) { pieces = append(pieces, sequence(string(b))) })
 	}
@@ -137,29 +137,29 @@ func osc(n int, end string) string {
 func TestSplit(t *testing.T) {
 	for _, test := range splits {
 		for _, chunks := range [][]string{{test.input}, bytewise(test.input)} {
-			var s Splitter
+			var s splitter
 			if got := collect(&s, chunks...); !slices.Equal(got, test.pieces) {
 				t.Errorf("%s, in %d chunks:\n%v, want\n%v", test.why, len(chunks), got, test.pieces)
 			}
-			if s.Ground() != (test.rest == "") {
-				t.Errorf("%s, in %d chunks: Ground() = %v", test.why, len(chunks), s.Ground())
+			if s.ground() != (test.rest == "") {
+				t.Errorf("%s, in %d chunks: ground() = %v", test.why, len(chunks), s.ground())
 			}
-			if got := string(s.Rest()); got != test.rest {
-				t.Errorf("%s, in %d chunks: Rest() = %q, want %q", test.why, len(chunks), got, test.rest)
+			if got := string(s.rest()); got != test.rest {
+				t.Errorf("%s, in %d chunks: rest() = %q, want %q", test.why, len(chunks), got, test.rest)
 			}
 		}
 	}
 }
 
-// Rest resets the Splitter in every state.
+// Rest resets the splitter in every state.
 func TestRestForgets(t *testing.T) {
 	const input = "\x1b]52;c;\x1bP\x1b(\x1b[1\x1b"
 	want := []piece{plain("m\a"), sequence("\x1b[m"), plain("x")}
 	for n := range len(input) + 1 {
-		var s Splitter
+		var s splitter
 		collect(&s, input[:n])
-		s.Rest()
-		if !s.Ground() || len(s.Rest()) > 0 {
+		s.rest()
+		if !s.ground() || len(s.rest()) > 0 {
 			t.Errorf("after %q: not in ground", input[:n])
 		}
 		if got := collect(&s, "m\a\x1b[mx"); !slices.Equal(got, want) {

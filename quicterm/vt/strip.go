@@ -11,8 +11,8 @@ import "bytes"
 // their place, and are told not to report that they were shown.
 type Stripper struct {
 	c1    c1Filter
-	split Splitter
-	shown Splitter // state after the bytes that Strip has returned
+	split splitter
+	shown splitter // state after the bytes that Strip has returned
 	drop  bool     // the sequence that is too long to be handed out whole is removed
 	known int      // bytes of the begun sequence that the terminal has already
 	out   []byte
@@ -22,8 +22,8 @@ type Stripper struct {
 // the terminal has: all of it or the beginning, as [Parser.Continuation] returns it.
 func StripAfter(begun []byte) *Stripper {
 	s := new(Stripper)
-	for _, split := range []*Splitter{&s.split, &s.shown} {
-		split.Split(begun, func([]byte) {}, func([]byte) {})
+	for _, split := range []*splitter{&s.split, &s.shown} {
+		split.feed(begun, func([]byte) {}, func([]byte) {})
 	}
 	s.known = len(s.split.seq)
 	return s
@@ -32,11 +32,11 @@ func StripAfter(begun []byte) *Stripper {
 // Strip returns b without queries. It holds an unfinished sequence back until that
 // ends. The result is valid until the next call.
 func (s *Stripper) Strip(b []byte) []byte {
-	if s.split.Ground() && s.shown.Ground() && s.c1.ground() && plainText(b) {
+	if s.split.ground() && s.shown.ground() && s.c1.ground() && plainText(b) {
 		return b
 	}
 	s.out = s.out[:0]
-	s.split.Split(s.c1.filter(b),
+	s.split.feed(s.c1.filter(b),
 		func(plain []byte) {
 			if s.split.pieces == 1 {
 				s.drop = isLongQuery(plain)
@@ -64,7 +64,7 @@ func (s *Stripper) Strip(b []byte) []byte {
 // swallow the bytes that follow or form a query with them.
 func (s *Stripper) endCutOff() {
 	s.known = 0
-	if !s.shown.Ground() {
+	if !s.shown.ground() {
 		s.show([]byte("\x1b\\"))
 	}
 }
@@ -85,14 +85,14 @@ func (s *Stripper) showRest(b []byte) {
 }
 
 func (s *Stripper) show(b []byte) {
-	s.shown.Split(b, func([]byte) {}, func([]byte) {})
+	s.shown.feed(b, func([]byte) {}, func([]byte) {})
 	s.out = append(s.out, b...)
 }
 
 // Rest returns the bytes that Strip holds back, and resets the Stripper.
 func (s *Stripper) Rest() []byte {
 	dropped := s.drop && s.split.pieces > 0
-	rest := s.split.Rest()
+	rest := s.split.rest()
 	rest = rest[min(s.known, len(rest)):]
 	if dropped {
 		rest = nil // its beginning was removed
@@ -100,7 +100,7 @@ func (s *Stripper) Rest() []byte {
 	if s.c1.pending {
 		rest = append(rest, c1Lead)
 	}
-	s.c1, s.shown, s.drop, s.known = c1Filter{}, Splitter{}, false, 0
+	s.c1, s.shown, s.drop, s.known = c1Filter{}, splitter{}, false, 0
 	return rest
 }
 
