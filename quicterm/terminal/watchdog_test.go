@@ -159,7 +159,7 @@ func (u *user) wantModes() {
 }
 
 // The watchdog restores the terminal of a client that was killed.
-func TestKilled(t *testing.T) {
+func TestKilledClient(t *testing.T) {
 	u := newUser(t)
 	u.wantShown("ready")
 	u.process.Process.Kill()
@@ -170,7 +170,7 @@ func TestKilled(t *testing.T) {
 }
 
 // A watchdog whose process dies at once still restores the modes.
-func TestKilledAtOnce(t *testing.T) {
+func TestKilledClientAtOnce(t *testing.T) {
 	u := newUser(t)
 	for until := time.Now().Add(20 * time.Second); u.modes().Lflag&unix.ICANON != 0; time.Sleep(time.Millisecond) {
 		if time.Now().After(until) {
