@@ -60,7 +60,7 @@ func command() *cobra.Command {
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return withHint(err, "%s --help lists the flags", c.CommandPath())
 	})
-	root.AddCommand(connectCommand(), attachCommand(), watchCommand(), peekCommand(), listCommand(), killCommand(), revokeCommand(), statusCommand(),
+	root.AddCommand(connectCommand(), attachCommand(), watchCommand(), peekCommand(), listCommand(), killCommand(), clearCommand(), revokeCommand(), statusCommand(),
 		installCommand(), sshConfigCommand(), proxyCommand(), recordCommand(), playCommand(), &cobra.Command{
 			Use:   "version",
 			Short: "Print the version",

@@ -48,6 +48,12 @@ func complain(err error) {
 	say("%s", strings.Join(lines, "; "))
 }
 
+// What qt clear-history tells.
+const (
+	historyCleared = "session %s has forgotten %d bytes of output, and %d lines of scrollback"
+	historyKept    = "%d bytes are kept that no client has had, or that one is about to get: attach to see them"
+)
+
 // linesUnseen tells of what the screen at an attach leaves out.
 const linesUnseen = "about %d lines that were printed while no client was attached are further back; to see them: qt attach --replay raw %s %s"
 

@@ -176,6 +176,12 @@ func (c *Client) Kill(ctx context.Context, name string) error {
 	return c.request(ctx, &wire.Kill{Session: name}, &wire.Done{})
 }
 
+// Clear makes a session forget the output that its clients have had.
+func (c *Client) Clear(ctx context.Context, name string) (cleared wire.Cleared, err error) {
+	err = c.request(ctx, &wire.Clear{Session: name}, &cleared)
+	return cleared, err
+}
+
 // Revoke takes access from the clients that have logged in with the key that has a SHA-256,
 // or from all if sum is nil. It returns from how many, and how many sessions did not answer.
 func (c *Client) Revoke(ctx context.Context, sum []byte) (clients, silent int, err error) {

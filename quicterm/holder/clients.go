@@ -309,3 +309,18 @@ func (s *clients) release() {
 	}
 	s.ring.Release(min(keep, consumed))
 }
+
+// forgetHistory makes all output before a frame history that no client gets: that frame is the
+// first that a writer needs, or that is not drawn.
+func (s *clients) forgetHistory(drawn uint64) (first uint64) {
+	first = min(s.seen, drawn)
+	for w := range s.writers() {
+		first = min(first, w.endpoint.Consumed())
+		w.from = 0
+	}
+	if first > s.unseen {
+		s.unseen, s.unseenOffset = first, s.ring.Offset(first)
+	}
+	s.hidden = 0
+	return first
+}

@@ -78,7 +78,7 @@ type emulator struct {
 	later   *time.Timer   // does so
 	due     bool          // later is set
 	behind  bool          // output waits until more is drawn
-	awaited int           // goroutines that wait until more is drawn
+	awaited []uint64      // frames before which goroutines wait for all to be drawn
 	parked  bool          // drawing waits for clients that get a snapshot
 	last    snapshot
 	marks   []mark // oldest first
@@ -180,9 +180,10 @@ func (h *Holder) draw() {
 		h.markLocked()
 		h.clients.drawn = e.next
 		h.clients.release()
-		if e.awaited > 0 || e.behind && !h.awaitsDrawingLocked() {
+		if e.behind && !h.awaitsDrawingLocked() {
 			h.gate.Changed()
 		}
+		h.yieldLocked()
 	}
 }
 

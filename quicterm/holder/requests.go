@@ -58,6 +58,8 @@ func (h *Holder) dispatch(open *wire.Open, m wire.Message) (answer wire.Body, ca
 	case wire.TypeKill:
 		h.killLocked(open.Client)
 		return &wire.Done{}, nil, nil
+	case wire.TypeClear:
+		return h.clearHistoryLocked(open.Client), nil, nil
 	case wire.TypeAttach:
 		return h.handleAttachLocked(open, m)
 	case wire.TypeRevoke:

@@ -93,15 +93,58 @@ func (h *Holder) serveSnapshotsLocked() {
 	e.parked, e.last = false, snapshot{}
 }
 
-// awaitDrawnLocked blocks until all output that there is now is drawn, but not for long.
-func (h *Holder) awaitDrawnLocked() {
+// awaitDrawnLocked blocks until all output that there is now is drawn, but not for long. It
+// reports whether the caller may use the screen now.
+func (h *Holder) awaitDrawnLocked() bool {
 	e, next := &h.emulator, h.ring.Next()
 	ctx, cancel := context.WithTimeout(context.Background(), drawnTime)
 	defer cancel()
 	e.hurry()
-	e.awaited++
-	h.gate.Wait(ctx, func() bool { return h.life.over || e.ended || e.next >= next })
-	e.awaited--
+	e.awaited = append(e.awaited, next)
+	defer func() {
+		i := slices.Index(e.awaited, next)
+		e.awaited = slices.Delete(e.awaited, i, i+1)
+		h.gate.Changed()
+	}()
+	drawn := func() bool { return !e.drawing && e.screen != nil && (e.ended || e.next >= next) }
+	h.gate.Wait(ctx, func() bool { return h.life.over || drawn() })
+	return drawn()
+}
+
+// yieldLocked lets those go on that wait until more is drawn, if that is drawn now.
+func (h *Holder) yieldLocked() {
+	e := &h.emulator
+	if len(e.awaited) == 0 {
+		return
+	}
+	h.gate.Changed()
+	ctx, cancel := context.WithTimeout(context.Background(), parkTime)
+	defer cancel()
+	h.gate.Wait(ctx, func() bool {
+		return h.life.over || !slices.ContainsFunc(e.awaited, func(next uint64) bool { return e.ended || next <= e.next })
+	})
+}
+
+// clearHistoryLocked forgets the output that the writers have consumed, and the scrollback.
+func (h *Holder) clearHistoryLocked(client string) wire.Body {
+	if !h.launch.PTY {
+		return &wire.Error{Text: fmt.Sprintf("session %q has no terminal, and keeps no history", h.launch.Name)}
+	}
+	if !h.awaitDrawnLocked() {
+		return &wire.Error{Text: fmt.Sprintf("session %q is busy: try again", h.launch.Name)}
+	}
+	e, ring := &h.emulator, h.ring
+	var cleared wire.Cleared
+	before := ring.Offset(ring.First())
+	ring.Release(h.clients.forgetHistory(e.next))
+	first := ring.Offset(ring.First())
+	cleared.Bytes, cleared.Kept = first-before, ring.Offset(ring.Next())-first
+	cleared.Lines = uint64(e.screen.Lines())
+	e.screen.ClearHistory()
+	e.memory, e.marks, e.last = e.screen.Memory(), nil, snapshot{}
+	h.markLocked()
+	h.log.Info("history cleared", "client", client, "bytes", cleared.Bytes)
+	return &cleared
 }
 
 // markBytes is how many bytes of output one mark stands for, at most, if no client has seen them.

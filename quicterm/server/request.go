@@ -35,12 +35,12 @@ func (c *conn) handle(ctx context.Context, m wire.Message) (done bool, err error
 			c.carrier.SetDeadline(time.Now().Add(stayTime))
 		}
 		return false, wire.Send(c.carrier, listing)
-	case wire.TypeKill:
-		var kill wire.Kill
-		if err := m.Decode(&kill); err != nil {
+	case wire.TypeKill, wire.TypeClear:
+		name, err := sessionOf(m)
+		if err != nil {
 			return false, err
 		}
-		answer, err := c.kill(ctx, kill.Session, m)
+		answer, err := c.passOn(ctx, name, m)
 		if err != nil {
 			return false, wire.Send(c.carrier, asError(err))
 		}
@@ -86,8 +86,20 @@ func (c *conn) list(ctx context.Context) (*wire.Listing, error) {
 	return list(c.server.sessions(ctx, c.account.UID, c.open())), nil
 }
 
-// kill passes a Kill on to the holder of the session with the given name or id.
-func (c *conn) kill(ctx context.Context, name string, m wire.Message) (wire.Message, error) {
+// sessionOf returns the name of the session that a request is for.
+func sessionOf(m wire.Message) (string, error) {
+	if m.Type == wire.TypeClear {
+		var clear wire.Clear
+		err := m.Decode(&clear)
+		return clear.Session, err
+	}
+	var kill wire.Kill
+	err := m.Decode(&kill)
+	return kill.Session, err
+}
+
+// passOn passes a request on to the holder of the session with the given name or id.
+func (c *conn) passOn(ctx context.Context, name string, m wire.Message) (wire.Message, error) {
 	end, err := c.server.accounts.of(c.account.UID).begin(ctx)
 	if err != nil {
 		return m, err

@@ -305,6 +305,18 @@ type Revoked struct {
 	Silent  uint32 `cbor:"2,keyasint"` // sessions that did not answer: their clients keep it
 }
 
+// Clear makes a session forget the output that its clients have had. Cleared answers it.
+type Clear struct {
+	Session string `cbor:"1,keyasint"` // name, or the start of an id
+}
+
+// Cleared answers Clear.
+type Cleared struct {
+	Bytes uint64 `cbor:"1,keyasint"` // of output that are forgotten
+	Lines uint64 `cbor:"2,keyasint"` // of the scrollback that are
+	Kept  uint64 `cbor:"3,keyasint"` // bytes of output that are not: a client has not had them
+}
+
 // Done answers a request that has no other answer.
 type Done struct{}
 
@@ -472,6 +484,8 @@ func (*Done) Type() Type     { return TypeDone }
 func (*Error) Type() Type    { return TypeError }
 func (*Revoke) Type() Type   { return TypeRevoke }
 func (*Revoked) Type() Type  { return TypeRevoked }
+func (*Clear) Type() Type    { return TypeClear }
+func (*Cleared) Type() Type  { return TypeCleared }
 func (*Open) Type() Type     { return TypeOpen }
 func (*Query) Type() Type    { return TypeQuery }
 func (*State) Type() Type    { return TypeState }

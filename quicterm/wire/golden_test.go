@@ -176,6 +176,14 @@ var goldenBodies = []struct {
 	{&Listing{Sessions: []cbor.RawMessage{rawInfo}, More: 3},
 		`0b 00006e a2
 		01 81 ` + infoHex + ` 02 03`},
+	{&Clear{Session: "work"},
+		`11 000007 a1
+		01 64 776f726b`},
+	{&Cleared{Bytes: 1000, Lines: 20, Kept: 3},
+		`12 000009 a3
+		01 1903e8
+		02 14
+		03 03`},
 	{&Kill{Session: "work"},
 		`0c 000007 a1
 		01 64 776f726b`},

@@ -23,7 +23,7 @@ const MaxMessage = 192 << 10
 // A Type is the type of a message.
 type Type uint8
 
-// The types of messages. Those up to TypeRevoked are between client and server; the others
+// The types of messages. Those up to TypeCleared are between client and server; the others
 // never leave the machine.
 const (
 	TypeHello    Type = 1
@@ -42,6 +42,8 @@ const (
 	TypeError    Type = 14
 	TypeRevoke   Type = 15
 	TypeRevoked  Type = 16
+	TypeClear    Type = 17
+	TypeCleared  Type = 18
 
 	TypeOpen   Type = 32
 	TypeQuery  Type = 33

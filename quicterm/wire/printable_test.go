@@ -53,7 +53,7 @@ func FuzzPrintable(f *testing.F) {
 // something: these are kept byte by byte, and nobody prints them raw.
 func TestTextsAreDecodedPrintable(t *testing.T) {
 	kept := []string{
-		"Hello.User", "Attach.Session", "Attach.Env", "Attach.Command",
+		"Hello.User", "Attach.Session", "Clear.Session", "Attach.Env", "Attach.Command",
 		"Kill.Session", "Open.Scope", "Open.Account", "Resumed.Account", "Resumed.Scope", "State.Name",
 	}
 	const evil = "\x1b]0;\u202e\x9b"
