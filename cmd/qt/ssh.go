@@ -23,7 +23,9 @@ func atHost(ctx context.Context, arg string, opts *options, f func(install.Login
 	if err != nil {
 		return err
 	}
-	config, err := sshconfig.Load(ctx, sshconfig.Query{Host: host, User: login, File: opts.config, Identities: opts.identities})
+	config, err := sshconfig.Load(ctx, sshconfig.Query{
+		Host: host, User: login, File: opts.config, Identities: opts.identities,
+	})
 	if err != nil {
 		return err
 	}
@@ -34,7 +36,8 @@ func atHost(ctx context.Context, arg string, opts *options, f func(install.Login
 	}
 	t.sshArgs = append(config.Connection.Undo, sshArgs(login, host, opts)...)
 	if opts.master != "" {
-		t.sshArgs = append([]string{"-o", "ControlMaster=auto", "-o", "ControlPersist=" + masterTime}, t.sshArgs...)
+		master := []string{"-o", "ControlMaster=auto", "-o", "ControlPersist=" + masterTime}
+		t.sshArgs = append(master, t.sshArgs...)
 	}
 	ctx, stop := untilSignal(ctx, syscall.SIGINT, syscall.SIGQUIT)
 	defer stop()
@@ -53,7 +56,9 @@ func atHost(ctx context.Context, arg string, opts *options, f func(install.Login
 	return err
 }
 
-func byOwnLogin(ctx context.Context, own bootstrap.OwnLogin, words *bootstrap.LastWords, f func(install.Login) error) error {
+func byOwnLogin(
+	ctx context.Context, own bootstrap.OwnLogin, words *bootstrap.LastWords, f func(install.Login) error,
+) error {
 	stream, err := own(ctx, true, install.Command, words)
 	if err != nil {
 		return err
@@ -66,7 +71,9 @@ func byOwnLogin(ctx context.Context, own bootstrap.OwnLogin, words *bootstrap.La
 // byProgram uses ssh as it runs a command on a host, without a terminal there and without what the
 // user's configuration adds to a shell: forwarded ports, agents and displays, or another command.
 // It compresses.
-func byProgram(ctx context.Context, t *target, opts *options, words *bootstrap.LastWords, f func(install.Login) error) error {
+func byProgram(
+	ctx context.Context, t *target, opts *options, words *bootstrap.LastWords, f func(install.Login) error,
+) error {
 	args := []string{"-T", "-C", "-a", "-x", "-o", "ClearAllForwardings=yes", "-o", "RemoteCommand=none"}
 	if opts.verbose {
 		args = append(args, "-v")

@@ -14,8 +14,8 @@ type Dialog interface {
 	// command without one asks the user nothing, and gets no signals of the user's terminal.
 	Attach(cmd *exec.Cmd)
 	// Relay passes each line that the command says to hear, and whether the user sees it already,
-	// as questions; when it shows a question, it passes an empty line. It blocks until the command and all that it has started have ended, or until
-	// Close. It is called once.
+	// as questions; when it shows a question, it passes an empty line. It blocks until the command
+	// and all that it has started have ended, or until Close. It is called once.
 	Relay(hear func(line string, shown bool))
 	// Mute shows no question any more: the user's terminal is for something else. It may be called
 	// several times.

@@ -72,7 +72,8 @@ type process struct {
 func start(s *SSH, ask bool, program string, args ...string) (p *process, err error) {
 	p = &process{
 		ssh: s, ask: ask, cmd: exec.Command(program, args...),
-		ready: make(chan struct{}), exited: make(chan struct{}), said: make(chan struct{}), ended: make(chan struct{}),
+		ready: make(chan struct{}), exited: make(chan struct{}),
+		said: make(chan struct{}), ended: make(chan struct{}),
 	}
 	p.stop = sync.OnceFunc(p.end)
 	if p.errs, err = s.openErrors(ask); err != nil {

@@ -59,8 +59,8 @@ func (d *Dialog) Attach(cmd *exec.Cmd) {
 }
 
 // Relay passes each line that the command says to hear, and whether it is on the user's terminal
-// already, as questions are. When a question is shown, it passes an empty line. It returns when the command and all that it has started have ended,
-// or at Close.
+// already, as questions are. When a question is shown, it passes an empty line. It returns when
+// the command and all that it has started have ended, or at Close.
 func (d *Dialog) Relay(hear func(line string, shown bool)) {
 	d.slave.Close() // the command has its own by now
 	b := make([]byte, maxQuestion)

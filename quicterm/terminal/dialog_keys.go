@@ -3,6 +3,7 @@
 package terminal
 
 import (
+	"errors"
 	"io"
 	"os"
 	"os/signal"
@@ -115,8 +116,6 @@ func modesOf(tty *os.File) (modes *unix.Termios, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if controlErr := c.Control(func(fd uintptr) { modes, err = unix.IoctlGetTermios(int(fd), getModes) }); controlErr != nil {
-		err = controlErr
-	}
-	return modes, err
+	closed := c.Control(func(fd uintptr) { modes, err = unix.IoctlGetTermios(int(fd), getModes) })
+	return modes, errors.Join(closed, err)
 }
