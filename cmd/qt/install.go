@@ -94,6 +94,7 @@ func offerInstall(ctx context.Context, host string, opts *options, connect func(
 	}
 	defer os.RemoveAll(dir)
 	opts.master = filepath.Join(dir, "master") // so that the user is not asked for a password again
+	defer endMaster(opts.master)
 	if err := installOn(ctx, host, opts, ""); err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"os"
 	"os/exec"
 	"syscall"
 	"time"
@@ -110,6 +111,13 @@ func byProgram(
 		<-relayed
 	}
 	return err
+}
+
+// endMaster ends an ssh connection that another login could have used, if there is one.
+func endMaster(socket string) {
+	if _, err := os.Stat(socket); err == nil {
+		exec.Command("ssh", "-F", "none", "-O", "exit", "-o", "ControlPath="+socket, "--", "none").Run()
+	}
 }
 
 // openDialog returns a dialog on the terminal of this process.

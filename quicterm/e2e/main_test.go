@@ -6,9 +6,12 @@ package e2e
 
 import (
 	"cmp"
+	"flag"
 	"fmt"
 	"os"
 	"os/user"
+	"runtime"
+	"strconv"
 	"testing"
 
 	"github.com/quicterm/quicterm/bench/rig"
@@ -24,6 +27,7 @@ const insideVariable = "QUICTERM_E2E_INSIDE"
 const emptyVariable = "QUICTERM_E2E_EMPTY"
 
 func TestMain(m *testing.M) {
+	runMore()
 	os.Exit(func() int {
 		if bin = cmp.Or(os.Getenv(insideVariable), os.Getenv(emptyVariable)); bin != "" {
 			return m.Run()
@@ -49,6 +53,17 @@ func TestMain(m *testing.M) {
 		bin = dir
 		return m.Run()
 	}())
+}
+
+// runMore makes twice as many tests run at once as usual: most of the time they wait. With the race
+// detector, they do not.
+func runMore() {
+	flag.Parse()
+	given := raceEnabled
+	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
+	if !given {
+		flag.Set("test.parallel", strconv.Itoa(2*runtime.GOMAXPROCS(0)))
+	}
 }
 
 // newHost prepares a host for a test that runs beside others.

@@ -229,6 +229,7 @@ func machine(t *testing.T, key ssh.PublicKey, otherKey ssh.PublicKey) {
 	var log rig.Output
 	cmd := exec.Command(sshdFile, "-D", "-e")
 	cmd.Stderr = &log
+	cmd.WaitDelay = time.Second // logins whose client is gone keep it open
 	check(cmd.Start())
 	t.Cleanup(func() {
 		cmd.Process.Kill()
