@@ -169,13 +169,14 @@ func sendEnv(patterns []string) [][2]string {
 
 // runTerminal runs a session on our terminal.
 func runTerminal(ctx context.Context, a *access, host string, opts *options, req *wire.Attach) error {
+	skips := req.Skip || opts.role.ReadOnly()
 	t := terminal.New(terminal.Config{
 		In:       os.Stdin,
 		Out:      os.Stdout,
 		Escape:   a.settings.EscapeChar,
-		Messages: messages{host, opts.role, a.needs},
+		Messages: messages{host, opts.role, skips, a.needs},
 	})
-	recording, err := prepareRecording(a.settings, t.Print)
+	recording, err := prepareRecording(a.settings, skips, t.Print)
 	if err != nil {
 		return err
 	}

@@ -310,6 +310,7 @@ func resumeCommand(host string, opts *options, session string) string {
 type messages struct {
 	host  string
 	role  wire.Role
+	skips bool          // the server does not wait for this client
 	needs func() string // of ssh, which is to make a connection again; empty if nothing
 }
 
@@ -327,10 +328,13 @@ func (m messages) Title(l client.LinkState) string {
 	return fmt.Sprintf("qt: catching up, %s left", size(l.Backlog))
 }
 
-func (messages) Gap(g session.Gap, skipped bool) string {
+func (m messages) Gap(g session.Gap, skipped bool) string {
 	what := "lost, the server has kept no more"
-	if skipped {
+	switch {
+	case skipped:
 		what = "skipped"
+	case m.skips:
+		what = "left out, this client was too far behind"
 	}
 	return fmt.Sprintf("%d bytes of output %s (frames %d to %d)", g.Bytes, what, g.From, g.To)
 }

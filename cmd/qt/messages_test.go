@@ -55,7 +55,7 @@ func TestExplainEnd(t *testing.T) {
 }
 
 func TestTerminalMessages(t *testing.T) {
-	m := messages{"host", wire.RoleWriter, func() string { return "" }}
+	m := messages{"host", wire.RoleWriter, false, func() string { return "" }}
 	since := time.Date(2026, 11, 22, 14, 3, 5, 0, time.Local)
 	gap := session.Gap{From: 3, To: 7, Bytes: 12345}
 	for _, test := range []struct{ got, want string }{
@@ -64,6 +64,7 @@ func TestTerminalMessages(t *testing.T) {
 		{m.Title(client.LinkState{State: migrate.Live, Backlog: 12_345_678}), "qt: catching up, 12.3 MB left"},
 		{m.Gap(gap, true), "12345 bytes of output skipped (frames 3 to 7)"},
 		{m.Gap(gap, false), "12345 bytes of output lost, the server has kept no more (frames 3 to 7)"},
+		{messages{skips: true}.Gap(gap, false), "12345 bytes of output left out, this client was too far behind (frames 3 to 7)"},
 		{m.InputFull(67_000_000), "the program does not read its input: 67.0 MB are waiting, further input is dropped"},
 		{m.InputDropped(1500), "the program reads its input again; 1.5 kB were dropped"},
 	} {

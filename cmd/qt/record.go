@@ -57,7 +57,7 @@ func record(ctx context.Context, a *access, host, name, file string, version int
 	defer stop()
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
-	r := &recorder{failed: fail}
+	r := &recorder{failed: fail, skips: true}
 	req := &wire.Attach{Mode: wire.ModeAttach, Session: name, Role: opts.role, Replay: opts.replay}
 	s, err := a.client.Attach(ctx, req, r.streams(client.Streams{}))
 	if err != nil {
@@ -116,8 +116,9 @@ type ownRecording struct {
 
 // prepareRecording makes the directory of recordings: if that fails, there shall be no session that
 // is not recorded.
-func prepareRecording(settings *configs.Client, print func(string)) (*ownRecording, error) {
+func prepareRecording(settings *configs.Client, skips bool, print func(string)) (*ownRecording, error) {
 	o := &ownRecording{print: print, input: settings.RecordInput}
+	o.skips = skips
 	if settings.Record == "" {
 		return o, nil
 	}

@@ -21,6 +21,7 @@ import (
 // streams; begin comes before the session runs.
 type recorder struct {
 	failed func(error) // called once, with the first error of writing
+	skips  bool        // the server does not wait for this client
 
 	mu         sync.Mutex
 	file       *os.File
@@ -99,7 +100,7 @@ func (r *recorder) record(write func(now time.Time) error) {
 // gap records that output is missing. A snapshot in its place is for a terminal that was just reset.
 func (r *recorder) gap(now time.Time, g session.Gap) error {
 	const resetTerminal = "\x18\x1bc" // CAN, which ends an unfinished sequence, and RIS
-	if err := r.w.Marker(now, messages{}.Gap(g, false)); err != nil || g.Snapshot == nil {
+	if err := r.w.Marker(now, messages{skips: r.skips}.Gap(g, false)); err != nil || g.Snapshot == nil {
 		return err
 	}
 	return r.w.Output(now, append([]byte(resetTerminal), g.Snapshot...))

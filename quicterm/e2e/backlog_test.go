@@ -76,3 +76,18 @@ func TestSkip(t *testing.T) {
 		t.Errorf("the title was set %d times", len(titles))
 	}
 }
+
+// With flood = "skip", a program does not wait for a slow path: its client gets the screen in place
+// of what it would be far behind with, and says what that leaves out.
+func TestFlood(t *testing.T) {
+	h := newHost(t)
+	h.Client["compression"] = `"off"`
+	h.Client["flood"] = `"skip"`
+	h.Start()
+	p := h.Proxy(netem.Config{Delay: 10 * time.Millisecond, Rate: 2e6, Queue: 1 << 20})
+	x := h.Shell(p.Addr())
+	x.Send("seq -f '%.0f of many lines to come' 1 1000000; echo the-''end\r") // two minutes at this rate
+	x.Expect(`\[qt: \d+ bytes of output left out, this client was too far behind \(frames \d+ to \d+\)\]`)
+	x.Expect("1000000 of many lines to come[^\r]*\r\nthe-end")
+	x.Run("echo on", "on")
+}

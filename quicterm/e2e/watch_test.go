@@ -118,3 +118,29 @@ func TestPeek(t *testing.T) {
 		t.Errorf("peek at no session: %s, %v", got, err)
 	}
 }
+
+// An attach shows of the output from before what it is asked for.
+func TestReplay(t *testing.T) {
+	h := newHost(t)
+	h.Start()
+	x := h.Shell(h.Addr, "-s", "work")
+	x.Run("for i in $(seq 100 199); do echo line $i; done", "line 199")
+	x.Send("~d")
+	x.Exit()
+	for _, test := range []struct{ replay, first, not string }{ // each adds some lines
+		{"screen", "line 18[0-9]", "line 160"},
+		{"lines=50", "line 160", "line 110"},
+		{"raw", "line 100", "line 99"},
+		{"none", `\$ `, "line 199"},
+	} {
+		y := rig.Open(t, h.Via(h.Addr, "attach", []string{"--replay", test.replay}, "work"))
+		y.Send("\r")
+		y.Expect(test.first)
+		y.Run("echo re''ady", "ready")
+		if strings.Contains(y.Out.String(), test.not) {
+			t.Errorf("%s shows %q: %q", test.replay, test.not, y.Out)
+		}
+		y.Send("\r~d")
+		y.Exit()
+	}
+}
