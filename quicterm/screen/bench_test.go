@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"os"
-	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
@@ -23,13 +22,13 @@ func BenchmarkPlainText(b *testing.B) {
 
 func BenchmarkFullScreen(b *testing.B) {
 	for _, name := range []string{"vim_syntax", "mc", "tmuxin", "nano", "less"} {
-		b.Run(name, func(b *testing.B) { benchmarkWrite(b, read(b, filepath.Join("testdata/programs", name+".raw"))) })
+		b.Run(name, func(b *testing.B) { benchmarkWrite(b, read(b, "testdata/programs/"+name+".raw")) })
 	}
 }
 
 func BenchmarkColors(b *testing.B) {
 	for _, name := range []string{"ls", "gitdiff", "uni"} {
-		b.Run(name, func(b *testing.B) { benchmarkWrite(b, read(b, filepath.Join("testdata/programs", name+".raw"))) })
+		b.Run(name, func(b *testing.B) { benchmarkWrite(b, read(b, "testdata/programs/"+name+".raw")) })
 	}
 }
 

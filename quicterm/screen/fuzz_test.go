@@ -74,9 +74,15 @@ func TestAnyOutput(t *testing.T) {
 
 func randomOutput(r *rand.Rand, b []byte) []byte {
 	const prefixes, intermediates, controls = "?><=", " !\"#$%'()*+-.", "\b\t\n\r\v\f\x0e\x0f\x18\x1a\x1b\x7f\x00"
-	texts := []string{"x", "text ", "0123456789012345678901234567890123456789", "宽", "宽字符", "e\u0301", "\u0301", "😀\u200d", "\xff", "\xe5", "\u0085", "\u009b"}
+	texts := []string{
+		"x", "text ", "0123456789012345678901234567890123456789", "宽", "宽字符", "e\u0301", "\u0301",
+		"😀\u200d", "\xff", "\xe5", "\u0085", "\u009b",
+	}
 	modes := []int{1, 4, 5, 6, 7, 12, 20, 25, 45, 47, 66, 69, 1000, 1006, 1047, 1048, 1049, 2004, 2026}
-	commands := []string{"0;title", "2;", "4;1;red;2;?", "104", "8;id=1;http://a.example/", "8;;", "10;red;blue", "110", "7;file:///", "52;c;eA==", "1337;File=:eA=="}
+	commands := []string{
+		"0;title", "2;", "4;1;red;2;?", "104", "8;id=1;http://a.example/", "8;;", "10;red;blue", "110",
+		"7;file:///", "52;c;eA==", "1337;File=:eA==",
+	}
 	for range r.IntN(40) {
 		switch r.IntN(8) {
 		case 0:
@@ -124,7 +130,8 @@ func checkInvariants(t testing.TB, s *Screen) {
 		if b == nil {
 			continue
 		}
-		if b.top < 0 || b.top >= b.bottom && s.rows > 1 || b.bottom >= s.rows || b.left < 0 || b.left >= b.right || b.right >= s.cols {
+		if b.top < 0 || b.top >= b.bottom && s.rows > 1 || b.bottom >= s.rows ||
+			b.left < 0 || b.left >= b.right || b.right >= s.cols {
 			t.Fatalf("margins %d to %d, %d to %d of %d, %d", b.top, b.bottom, b.left, b.right, s.cols, s.rows)
 		}
 		for y := range s.rows {

@@ -13,7 +13,7 @@ import (
 
 // differences are the recordings that we show differently than xterm.js, and why.
 var differences = map[string]string{
-	"micro/sgr_colon": "38:2:r:g:b without a colour space is a colour, as in xterm and most terminals; xterm.js takes r for the space",
+	"micro/sgr_colon": "xterm.js takes the r of 38:2:r:g:b for a colour space; xterm and most terminals do not",
 	"vttest/decfi":    "xterm.js has no DECFI and DECBI",
 	"vttest/protect":  "ED 1 ends the line below the cursor: xterm.js ends one in the scrollback",
 	"micro/slrm":      "xterm.js has no left and right margins",

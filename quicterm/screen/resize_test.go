@@ -79,3 +79,28 @@ func TestResizeLimits(t *testing.T) {
 	s.Write([]byte("x\x1b[999999;999999Hy"))
 	checkInvariants(t, s)
 }
+
+// TestAsTerminalsDo checks where most terminals agree against xterm.js.
+func TestAsTerminalsDo(t *testing.T) {
+	for _, test := range []struct{ why, output, want string }{
+		{"a saved cursor keeps its place", "\n\x1b7\n\n\n\x1b8x", "|x"},
+		{"a saved cursor keeps the character set", "\x1b)0\x0e\x1b7\x0f\x1b8q", "─"},
+		{"a relative move in origin mode", "\x1b[2;3r\x1b[?6h\x1b[Bx", "||x"},
+		{"left and right margins", "\x1b[?69h\x1b[2;4s\x1b[1;2Habcd", " abc| d"},
+		{"the first half of a wide character", "宽\x1b[1;2Hx", " x"},
+		{"the second half of a wide character", "宽\x1b[1;1Hx", "x"},
+		{"an insertion into a wide character", "宽x\x1b[1;2H\x1b[@", "   x"},
+		{"a combining character after a sequence", "e\x1b[m\u0301x", "e\u0301x"},
+	} {
+		s := New(10, 3, Limits{})
+		s.Write([]byte(test.output))
+		var rows []string
+		for y := range s.rows {
+			rows = append(rows, s.Row(y).Text())
+		}
+		if got := strings.TrimRight(strings.Join(rows, "|"), "|"); got != test.want {
+			t.Errorf("%s: %q, want %q", test.why, got, test.want)
+		}
+		checkInvariants(t, s)
+	}
+}

@@ -1,9 +1,14 @@
 // Package screen is a terminal emulator without a terminal: it obeys the output of programs
 // and knows what a terminal would show.
 //
-// It follows xterm.js, with which its tests compare it. It never panics, whatever the input;
-// its memory is bounded by the size of the screen and by Limits; how the output is cut into
-// chunks makes no difference. It answers no queries and shows no images.
+// It follows xterm.js, with which its tests compare it, except where most terminals agree against it:
+// a saved cursor keeps its place when the screen scrolls, and which character set is in use;
+// relative moves in origin mode are not displaced; there are left and right margins; no wide character is
+// ever torn apart; a combining character joins the one before the cursor; a resize keeps the text below
+// the cursor. The widths of characters are those of a newer Unicode.
+//
+// It never panics, whatever the input; its memory is bounded by the size of the screen and by Limits;
+// how the output is cut into chunks makes no difference. It answers no queries and shows no images.
 //
 // A Screen has no goroutine and is not safe for concurrent use.
 package screen
