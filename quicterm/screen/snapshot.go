@@ -268,11 +268,7 @@ func (r *renderer) cursor() {
 	pending := s.x >= s.cols
 	insert := s.modes&modeInsert != 0
 	line := s.buf.row(s.y)
-	at := s.x - 1 // of the character
-	if at > 0 && line.isSpacer(at) {
-		at--
-	}
-	repeat := s.repeat && at >= 0 && line.cells[at]&contentMask != 0
+	at, repeat := s.printed()
 
 	r.private(6, s.modes&modeOrigin != 0)
 	x, y := s.x, s.y
@@ -312,6 +308,17 @@ func (r *renderer) cursor() {
 	if pending && !repeat && len(r.b) == end {
 		r.add("\x00") // so that the terminal does not repeat the character
 	}
+}
+
+// printed returns the column of the character before the cursor, and whether a combining mark or REP would be
+// for that one.
+func (s *Screen) printed() (x int, ok bool) {
+	line := s.buf.row(s.y)
+	x = s.x - 1
+	if x > 0 && line.isSpacer(x) {
+		x--
+	}
+	return x, s.repeat && x >= 0 && line.cells[x]&contentMask != 0 && line.isWide(x) == (x == s.x-2)
 }
 
 // all reports whether all cells of a row are the same.

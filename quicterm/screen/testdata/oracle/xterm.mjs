@@ -86,7 +86,7 @@ function stateOf (term) {
   const core = term._core
   const input = core._inputHandler
   const pen = c => {
-    return [...style(c), c.isProtected() ? 'P' : '', c.extended.underlineStyle, c.extended.underlineColor & 0x3ffffff,
+    return [...style(c), c.isProtected() ? 'P' : '', c.extended.underlineStyle, (c.extended.underlineColor & 0x3ffffff) % 0x3ffffff,
       c.extended.urlId > 0]
   }
   const charset = c => c === undefined ? null : Object.keys(c).length ? Object.values(c).join('') : ''
