@@ -8,11 +8,15 @@
 // It promises:
 //   - A client that was away gets all output since, in order, once. What has left the
 //     ring because it was full is reported exactly.
-//   - A program on a terminal never waits for a client that is not connected. A program
-//     on pipes does, until it is hung up: none of its output is lost.
+//   - A program on a terminal never waits for a client that is not connected, only watches, or
+//     has asked to skip. A program on pipes does, until it is hung up: none of its output is lost.
+//   - The holder knows what is on the screen of a terminal (emulator.go). A client that attaches,
+//     or for which the ring has lost output, gets the screen as it is. What goes wrong there costs no
+//     output.
 //   - The ring shrinks when the machine is short of memory, the oldest output of a terminal
 //     first (pressure.go).
-//   - There is one writer. Another client takes its place only by Attach.
+//   - There is one writer, and those that share its role. Another client takes their place only by
+//     Attach. Clients that watch change nothing (members.go tells the writers of them).
 //   - A session ends when its program has and a client knows, when a limit (detached_ttl,
 //     pipe_ttl, exited_ttl) is reached, or when a client kills it. The client is told why.
 //
@@ -23,7 +27,7 @@
 //
 //	 program                                                       clients
 //	+--------+ stdout, stderr  readOutput (1 or 2) --> ring --> driver, per carrier -->
-//	|        |                                      gate
+//	|        |                                      gate  \--> drawLoop
 //	|        | stdin           inputLoop <------- endpoint <-- driver, per carrier <--
 //	+--------+
 //	   end: programLoop       presence: limitLoop      daemons: Serve, one per connection
