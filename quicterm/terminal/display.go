@@ -336,8 +336,8 @@ func (d *display) restoreTitleLocked() {
 func (d *display) restore(newLine bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	defer d.seen.stop()
 	d.titleTimer.Stop()
-	d.seen.stop()
 	d.cancelSequenceLocked()
 	d.titleLate = false
 	d.writePendingLocked()
