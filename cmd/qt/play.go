@@ -25,7 +25,8 @@ func playCommand() *cobra.Command {
 		Use:   "play [flags] file",
 		Short: "Play a recording of a terminal",
 		Long: `Play a recording of a terminal, an asciicast file of version 2 or 3, such as
-qt record and asciinema make. The file - is the standard input.
+qt record and asciinema make. The file - is the standard input. Your terminal
+keeps its size: make it as large as the recorded one first.
 
 While it plays, these keys work:
   space   pause, and go on
