@@ -23,14 +23,14 @@ func TestClientKilled(t *testing.T) {
 	x.Expect("fifo\r\n")
 	x.Cmd.Process.Kill()
 	x.Cmd.Wait()
-	y := rig.Open(t, h.QT("attach", "long"))
+	y := rig.Open(t, h.QT("attach", "--replay", "raw", "long"))
 	y.Expect("fifo\r\n")
 	y.Cmd.Process.Kill()
 	y.Cmd.Wait()
 	if out, err := h.QT("connect", "echo > "+h.Path("go")).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	z := rig.Open(t, h.QT("attach", "long"))
+	z := rig.Open(t, h.QT("attach", "--replay", "raw", "long"))
 	seen := z.Expect(`(?s)10001\r\n.*20000\r\nthe-end`)[0]
 	for n := 10001; n <= 20000; n++ {
 		line := fmt.Sprintf("%d\r\n", n)
