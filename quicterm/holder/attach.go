@@ -75,7 +75,7 @@ func (h *Holder) attachLocked(open *wire.Open, req *wire.Attach) (*attachment, e
 	if a.role == roleWriter {
 		h.presenceChangedLocked()
 	}
-	if !created {
+	if !created && a.role.writes() {
 		h.fitTerminalLocked()
 	}
 	live := h.ring.Next()

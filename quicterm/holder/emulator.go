@@ -227,7 +227,7 @@ func (e *emulator) drawFrame(f buffer.Frame) {
 // emulatorFailedLocked begins a new screen after a fault.
 func (h *Holder) emulatorFailedLocked(fault error) {
 	e := &h.emulator
-	e.screen, e.marks = e.newCanvas(e.size), nil
+	e.screen, e.marks, e.ended = e.newCanvas(e.size), nil, false
 	e.faults++
 	if e.faults <= maxRedrawn {
 		h.log.Error("the screen of the session has failed and is drawn again", "error", fault)

@@ -163,6 +163,9 @@ func (h *Holder) markLocked() {
 	for len(e.marks) > 1 && e.marks[1].next <= h.clients.seen {
 		e.marks = e.marks[1:]
 	}
+	for len(e.marks) > 2 && e.marks[2].next <= h.ring.First() { // no client will have seen only these
+		e.marks = slices.Delete(e.marks, 1, 2)
+	}
 	if n := len(e.marks); n > 1 && m.offset-e.marks[n-2].offset < markBytes {
 		e.marks[n-1] = m
 		return

@@ -333,6 +333,40 @@ func TestSnapshotFails(t *testing.T) {
 	})
 }
 
+// The same after the program's end.
+func TestSnapshotFailsAfterTheEnd(t *testing.T) {
+	inBubble(t, wire.Launch{PTY: true, Size: usual}, func(w *world) {
+		w.attach("a@x").goAway()
+		w.print("text")
+		w.program.End(0)
+		w.drawn()
+		failed := false
+		w.locked(func(h *Holder) {
+			h.emulator.screen = failingSnapshot{h.emulator.screen.(*screen.Screen), &failed}
+		})
+		b := w.attachWith("b@x", w.wantingScreen(wire.RoleWatch, 0))
+		b.wantScreen("after a fault", "text")
+		if !failed {
+			t.Error("no snapshot has failed")
+		}
+	})
+}
+
+// What is known about output that no client has seen takes no more memory than the output in the
+// ring.
+func TestMarksOfUnseenOutput(t *testing.T) {
+	inBubble(t, wire.Launch{PTY: true, Size: usual, Buffer: 1 << 20}, func(w *world) {
+		w.attach("a@x").goAway()
+		w.print(lines(8 << 20))
+		w.drawn()
+		w.locked(func(h *Holder) {
+			if n := len(h.emulator.marks); n > 2*(1<<20)/markBytes+3 { // two stand for markBytes at least
+				t.Errorf("%d marks for a ring of %d bytes", n, h.ring.Memory())
+			}
+		})
+	})
+}
+
 // A failingSnapshot fails to make its first snapshot.
 type failingSnapshot struct {
 	*screen.Screen
