@@ -188,6 +188,7 @@ func TestOverflowWhileAway(t *testing.T) {
 		a.hangUp()
 		all := lines(5 << 20)
 		w.print(all + "\x1b[2J\x1b[Hthe screen")
+		w.drawn() // else the snapshot is of before
 		a.resume()
 		a.await("a snapshot", func() bool { return len(a.screens) > 0 })
 		if got := shownBy(a.screens[0]); got != "the screen" {
