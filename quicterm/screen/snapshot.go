@@ -294,6 +294,7 @@ func (r *renderer) cursor() {
 		c := line.cells[at]
 		style := s.styles.get(c.style())
 		r.style(style)
+		r.selectCharsets(charsets{}) // those of the saved cursor may be others
 		r.text(c)
 		if c&contentMask == 0 && erasable(style) && line.all(c) {
 			r.add("\x1b[1K") // leaves the cursor where it is

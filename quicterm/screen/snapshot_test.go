@@ -162,7 +162,7 @@ func TestSnapshot(t *testing.T) {
 func FuzzSnapshot(f *testing.F) {
 	for _, seed := range []string{
 		"hello\r\nworld", "\x1b[31;44mabc\x1b[K\r\n\x1b[2J", "0123456789ABCDEFG宽宽宽宽宽宽宽e\u0301", "\x1b[?1049h\x1b7\x1b[2;3r\x1b[?6hx",
-		"\x1b[10GX\x1b[D\x1b[K", "\x1b]0;t\a\x1b[22t\x1b]2;u\a\x1b[>1u\x1b[=5u\x1b[3g\x1b[5G\x1bH", "\x1b(0\x1b)A\x0eq#\x1b[4habc\x1b[2b",
+		"\x1b7\x1b)A012345678901234#\x0e\x1b7", "\x1b[10GX\x1b[D\x1b[K", "\x1b]0;t\a\x1b[22t\x1b]2;u\a\x1b[>1u\x1b[=5u\x1b[3g\x1b[5G\x1bH", "\x1b(0\x1b)A\x0eq#\x1b[4habc\x1b[2b",
 	} {
 		f.Add([]byte(seed), uint16(len(seed)/2), byte(0))
 		f.Add([]byte(seed), uint16(len(seed)), byte(0x34))
