@@ -123,7 +123,8 @@ func checkInvariants(t testing.TB, s *Screen) {
 	if s.x < 0 || s.x > s.cols || s.y < 0 || s.y >= s.rows {
 		t.Fatalf("the cursor is at %d, %d of %d, %d", s.x, s.y, s.cols, s.rows)
 	}
-	if s.history.lines > s.limits.Lines || s.history.lines > 0 && s.history.size() > s.limits.Bytes+blockBytes {
+	// The newest block stays, whatever the limit.
+	if h := &s.history; h.lines > s.limits.Lines || h.bytes > s.limits.Bytes+blockBytes {
 		t.Fatalf("%d lines, %d bytes of scrollback", s.history.lines, s.history.size())
 	}
 	for _, b := range []*buffer{s.main, s.alt} {
