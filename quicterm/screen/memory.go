@@ -2,7 +2,14 @@ package screen
 
 import "unsafe"
 
-// Memory returns about how many bytes of memory the screens and the scrollback take.
+const (
+	// styleBytes is what a style takes: in the list, in the map, and what the map leaves free.
+	styleBytes = 4 * int(unsafe.Sizeof(Style{}))
+	// clusterBytes is what a character with combining marks takes at most, in list and map.
+	clusterBytes = maxCluster + 64
+)
+
+// Memory returns about how many bytes of memory the screens, the scrollback and what their cells refer to take.
 func (s *Screen) Memory() int {
 	cells := 0
 	for _, b := range []*buffer{s.main, s.alt} {
@@ -10,9 +17,17 @@ func (s *Screen) Memory() int {
 			cells += len(b.ring) * s.cols
 		}
 	}
-	return cells*int(unsafe.Sizeof(cell(0))) + s.history.size()
+	return cells*int(unsafe.Sizeof(cell(0))) + s.history.size() +
+		s.styles.size()*styleBytes + s.clusters.size()*clusterBytes + s.links.bytes()
 }
 
 // Scrolled returns how many rows have left the main screen at its top, also those that are not
 // in the scrollback any more.
 func (s *Screen) Scrolled() uint64 { return s.history.pushed }
+
+func (l *links) bytes() (n int) {
+	for _, h := range l.list {
+		n += 2*int(unsafe.Sizeof(h)) + len(h.URI) + len(h.Parameters)
+	}
+	return n
+}

@@ -1,6 +1,7 @@
 package screen
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -37,5 +38,30 @@ func TestEmptyRowsAreForgotten(t *testing.T) {
 	}
 	if most := 4 * blockRows; rows > most || s.Lines() != 100 {
 		t.Errorf("memory for %d rows with %d lines of scrollback, want at most %d rows", rows, s.Lines(), most)
+	}
+}
+
+// What the cells refer to counts as well.
+func TestMemoryOfLinksAndMarks(t *testing.T) {
+	for name, output := range map[string]string{
+		"links": "\x1b]8;;http://%d." + strings.Repeat("a", 1000) + "\aX",
+		"marks": "%d\u0301\u0302\u0303",
+	} {
+		s := New(80, 24, Limits{})
+		before := s.Memory()
+		fmt.Fprintf(s, output, 1)
+		fmt.Fprintf(s, output, 2)
+		if n := s.Memory(); n <= before+len(output) {
+			t.Errorf("%s: %d bytes with %d of output, %d before", name, n, 2*len(output), before)
+		}
+	}
+}
+
+// A repeat count costs no more than the cells that it fills, also of a character with many marks.
+func TestRepeatOfMarks(t *testing.T) {
+	s := New(80, 24, Limits{})
+	s.Write([]byte("e" + strings.Repeat("\u0301", 30) + "\x1b[9999b"))
+	if a, b := s.Row(0).Cell(0), s.Row(22).Cell(78); a.Text != b.Text || len(a.Text) != 61 {
+		t.Errorf("%q is repeated as %q", a.Text, b.Text)
 	}
 }

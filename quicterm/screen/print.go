@@ -1,7 +1,5 @@
 package screen
 
-import "unicode/utf8"
-
 // Print shows ASCII characters.
 func (h *handler) Print(text []byte) {
 	s := (*Screen)(h)
@@ -48,6 +46,11 @@ func (s *Screen) put(r rune) {
 		s.combine(r)
 		return
 	}
+	s.place(cell(r), width)
+}
+
+// place shows a character, given as the content of a cell.
+func (s *Screen) place(content cell, width int) {
 	right := s.rightEdge()
 	if s.x+width > right {
 		if !s.wrap() {
@@ -71,7 +74,7 @@ func (s *Screen) put(r rune) {
 	if line.isSpacer(end) {
 		line.cells[end] = base
 	}
-	line.cells[s.x] = base | cell(r)
+	line.cells[s.x] = base | content
 	if width == 2 {
 		line.cells[s.x] |= wideFlag
 		line.cells[s.x+1] = base | spacerFlag
@@ -127,13 +130,11 @@ func (s *Screen) repeatLast(n int) {
 	if x > 0 && line.isSpacer(x) {
 		x--
 	}
-	var buf [maxCluster]byte
-	text := s.clusters.appendText(buf[:0], line.cells[x])
+	content, width := line.cells[x]&contentMask, 1
+	if line.isWide(x) {
+		width = 2
+	}
 	for range min(n, s.cols*s.rows) {
-		for b := text; len(b) > 0; {
-			r, size := utf8.DecodeRune(b)
-			s.put(r)
-			b = b[size:]
-		}
+		s.place(content, width)
 	}
 }
