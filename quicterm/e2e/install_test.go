@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/quicterm/quicterm/bench/rig"
@@ -46,7 +47,11 @@ func copyFile(t *testing.T, from, to string, change func([]byte) []byte) {
 	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(to, content, 0o700); err != nil {
+	// A child of another test must not inherit the file: what is open for writing cannot run.
+	syscall.ForkLock.RLock()
+	err = os.WriteFile(to, content, 0o755)
+	syscall.ForkLock.RUnlock()
+	if err != nil {
 		t.Fatal(err)
 	}
 }

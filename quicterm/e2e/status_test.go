@@ -195,14 +195,8 @@ func publicQT(t *testing.T) string {
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	qt := filepath.Join(dir, "qt")
-	b, err := os.ReadFile(filepath.Join(bin, "qt"))
-	if err == nil {
-		err = os.WriteFile(qt, b, 0o755)
-	}
-	if err == nil {
-		err = os.Chmod(dir, 0o755)
-	}
-	if err != nil {
+	copyFile(t, filepath.Join(bin, "qt"), qt, nil)
+	if err := os.Chmod(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	return qt
