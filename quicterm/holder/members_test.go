@@ -220,6 +220,7 @@ func TestWriterIsToldOfWatchers(t *testing.T) {
 		}
 		told(a, "+2 2 b@x")
 		a.hangUp()
+		synctest.Wait()
 		a.resume()
 		time.Sleep(time.Second)
 		told(a, "+2 2 b@x", "+2 2 b@x")
