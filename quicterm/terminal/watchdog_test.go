@@ -6,6 +6,8 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"strings"
@@ -213,5 +215,28 @@ func TestCleanEnd(t *testing.T) {
 	if end := popTitle + eraseBelow + "the end"; strings.Count(string(u.shown), popTitle) != 1 ||
 		!strings.HasSuffix(string(u.shown), end) {
 		t.Errorf("the terminal got %q, want %q at its end, once", u.shown, end)
+	}
+}
+
+// A watchdog that is stopped does not stop the session, and prints nothing later.
+func TestStoppedWatchdog(t *testing.T) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	d := newWatchdog(w, w)
+	w.Close()
+	if d == nil {
+		t.Fatal("there is no watchdog")
+	}
+	d.cmd.Process.Signal(syscall.SIGSTOP)
+	for i := range 1000 { // more than fit into the pipe
+		d.set(fmt.Appendf(nil, "%d %s", i, strings.Repeat("x", 100)))
+		d.tell()
+	}
+	d.dismiss()
+	if b, _ := io.ReadAll(r); len(b) > 0 {
+		t.Errorf("it printed %.40q", b)
 	}
 }

@@ -19,6 +19,10 @@ const (
 	// hide and show the cursor each time they draw.
 	tellAfter = 100 * time.Millisecond
 
+	// tellTimeout is how long the watchdog may take to read: a pipe that is full has about a
+	// hundred changes that it has not read, because it is stopped.
+	tellTimeout = 100 * time.Millisecond
+
 	// dismissTimeout is how long the watchdog may take to end.
 	dismissTimeout = 2 * time.Second
 )
@@ -90,7 +94,10 @@ func (d *watchdog) tell() {
 	defer d.mu.Unlock()
 	if d.undo != d.told {
 		d.told = d.undo
-		fmt.Fprintln(d.pipe, d.told)
+		d.pipe.SetWriteDeadline(time.Now().Add(tellTimeout))
+		if _, err := fmt.Fprintln(d.pipe, d.told); err != nil {
+			d.cmd.Process.Kill() // it would restore what half a line says
+		}
 	}
 }
 
