@@ -55,7 +55,7 @@ const (
 )
 
 // linesUnseen tells of what the screen at an attach leaves out.
-const linesUnseen = "about %d lines that were printed while no client was attached are further back; to see them: qt attach --replay raw %s %s"
+const linesUnseen = "about %d lines that were printed while no client was attached are not shown; what the server kept of them: qt attach --replay raw %s %s"
 
 // Messages about the server's key and the user's secrets.
 const (

@@ -29,7 +29,7 @@ func TestOverflow(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	y := rig.Open(t, h.QT("attach", "full"))
-	y.Expect(`about \d+ lines that were printed while no client was attached are further back; to see them: qt attach --replay raw `)
+	y.Expect(`about \d+ lines that were printed while no client was attached are not shown; what the server kept of them: qt attach --replay raw `)
 	y.Expect(`1299999\r\n1300000\r\nthe-end`)
 	y.Send("\r~d")
 	y.Exit()
