@@ -97,7 +97,7 @@ func TestClearOfOthers(t *testing.T) {
 func TestClearInFlood(t *testing.T) {
 	inBubble(t, wire.Launch{PTY: true, Size: usual, Buffer: 8 << 20}, func(w *world) {
 		a := w.attach("a@x")
-		all := lines(20 << 20)
+		all := lines(12 << 20)
 		done := w.printing(all)
 		for range 3 {
 			if c := w.clear(&wire.Open{}); c.Kept > 9<<20 {

@@ -83,7 +83,7 @@ func TestSkipFlood(t *testing.T) {
 		size := wire.Size{Cols: 80, Rows: 24}
 		a.send(wire.Resize, string(size.Append(nil)))
 		w.log.clear()
-		done := w.printing(lines(64 << 20))
+		done := w.printing(lines(32 << 20))
 		for range 1000 {
 			for range 20 {
 				a.send(wire.Skip, "payload")

@@ -158,7 +158,7 @@ func TestSnapshotHasSizeOfWriter(t *testing.T) {
 func TestAttachInFlood(t *testing.T) {
 	inBubble(t, wire.Launch{PTY: true, Size: usual, Buffer: 8 << 20}, func(w *world) {
 		w.attach("a@x")
-		all := lines(30 << 20)
+		all := lines(16 << 20)
 		done := w.printing(all)
 		for i, role := range []wire.Role{wire.RoleShare, wire.RoleWatch} {
 			b := w.attachWith(fmt.Sprintf("b%d@x", i), w.wantingScreen(role, 1000))
@@ -259,7 +259,7 @@ func TestFloodIsSkipped(t *testing.T) {
 		a, conn := w.joinWith("a@x", req)
 		a.run(slow{conn}, true) // 1 MB/s
 		start := time.Now()
-		done := w.printing(lines(100<<20) + "\x1b[2J\x1b[Hthe end")
+		done := w.printing(lines(30<<20) + "\x1b[2J\x1b[Hthe end")
 		for !done() {
 			time.Sleep(10 * time.Millisecond)
 		}

@@ -53,6 +53,8 @@ func TestNotice(t *testing.T) {
 		wantOut := func(why, want string) {
 			t.Helper()
 			synctest.Wait()
+			d.mu.Lock() // timers write as well
+			defer d.mu.Unlock()
 			if got := out.String(); got != want {
 				t.Errorf("%s: wrote %q, want %q", why, got, want)
 			}
@@ -61,7 +63,7 @@ func TestNotice(t *testing.T) {
 		d.notice("first")
 		wantOut("at a prompt", "\r\n[qt: first]\r\n")
 		d.Write([]byte("\x1b]2;vim\a\x1b[?1049h"))
-		out.Reset()
+		wantOut("of the editor", "\x1b]2;vim\a\x1b[?1049h")
 		d.notice("second")
 		wantOut("in an editor", "\x1b[22;2t\x1b]2;qt: second\x1b\\")
 		time.Sleep(noticeTime / 2)
@@ -72,7 +74,7 @@ func TestNotice(t *testing.T) {
 		d.setLink(client.LinkState{State: migrate.Live, Since: time.Now()})
 		wantOut("contact again", "\x1b[23;2t\x1b]2;vim\x1b\\")
 		d.notice("third")
-		out.Reset()
+		wantOut("in an editor again", "\x1b[22;2t\x1b]2;qt: third\x1b\\")
 		time.Sleep(noticeTime)
 		wantOut("after the notice", "\x1b[23;2t\x1b]2;vim\x1b\\")
 		d.restore(false)
@@ -85,6 +87,8 @@ func TestTitle(t *testing.T) {
 		wantOut := func(why, want string) {
 			t.Helper()
 			synctest.Wait()
+			d.mu.Lock() // timers write as well
+			defer d.mu.Unlock()
 			if got := out.String(); got != want {
 				t.Errorf("%s: wrote %q, want %q", why, got, want)
 			}
