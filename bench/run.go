@@ -41,6 +41,7 @@ The standard suite takes five minutes. --only names others, or any scenarios:
   feel      Ctrl-C, slow links, much output beside ssh: 5 minutes
   session   memory, traffic, connecting, restarts of the daemon: 6 minutes
   reach     hosts that only ssh reaches, networks that block UDP: 4 minutes, needs root and sshd
+  screen    attaching to vim, 50 watchers: a minute
   attack    resumes, logins and typing while hostile clients do their worst: a minute, mostly needs root
   all       everything
 --quick measures a small part of all suites, in less than two minutes. Scenarios that need

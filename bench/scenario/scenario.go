@@ -86,6 +86,7 @@ var suites = []suite{
 	{"feel", feel},
 	{"session", sessions},
 	{"reach", reach},
+	{"screen", screens},
 	{"attack", attacks},
 }
 

@@ -58,17 +58,23 @@ func (w Attacked) Run(j *Job) []Figure {
 }
 
 // startAttackers starts one of Programs, which writes a line when the attack is at its worst.
-// All its threads, and its session, have the lowest priority: an attacker's CPU time is not
-// taken from the daemon.
 func startAttackers(t *measure.T, program string, a attackers, args ...string) {
+	startBeside(t, program, append(a.args(), args...)...)
+}
+
+// startBeside starts one of Programs, and returns when it has written a line. All its threads,
+// and its session, have the lowest priority: its CPU time, which would be that of other
+// machines, is not taken from the daemon. It ends with the measurement.
+func startBeside(t *measure.T, program string, args ...string) (io.Writer, *bufio.Reader) {
 	const lowest = "19"
-	all := slices.Concat([]string{"-n", lowest, Executable(t), program}, a.args(), args)
+	all := slices.Concat([]string{"-n", lowest, Executable(t), program}, args)
 	cmd := exec.Command("nice", all...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	out, err := cmd.StdoutPipe()
-	if err == nil {
-		_, err = cmd.StdinPipe() // it ends with this process
+	in, err := cmd.StdinPipe() // it ends with this process
+	if err != nil {
+		t.Fatal(err)
 	}
+	out, err := cmd.StdoutPipe()
 	if err == nil {
 		err = cmd.Start()
 	}
@@ -84,9 +90,11 @@ func startAttackers(t *measure.T, program string, a attackers, args ...string) {
 	if err := os.WriteFile(group, []byte(lowest), 0); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		t.Fatal(err)
 	}
-	if _, err := bufio.NewReader(out).ReadString('\n'); err != nil {
-		t.Fatalf("the attack does not begin: %v", err)
+	lines := bufio.NewReader(out)
+	if _, err := lines.ReadString('\n'); err != nil {
+		t.Fatalf("%s does not begin: %v", program, err)
 	}
+	return in, lines
 }
 
 // attackers are clients of a daemon at several addresses.

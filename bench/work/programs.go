@@ -46,6 +46,14 @@ var Programs = map[string]func(args []string) error{
 		a.attack(os.Stdout, hung)
 		return nil
 	},
+	"watchers": func(args []string) error {
+		var addr, dir string
+		var n int
+		if err := scan(args, &addr, &dir, &n); err != nil {
+			return err
+		}
+		return watch(os.Stdin, os.Stdout, addr, dir, n)
+	},
 	"output": func(args []string) error {
 		var w Output
 		if err := scan(args, &w.Lasts, &w.Rate); err != nil {

@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"os/exec"
 	"os/user"
+	"path/filepath"
 	"time"
 
 	"github.com/quicterm/quicterm/bench/barestream"
@@ -98,25 +99,34 @@ func (s *stopwatch) Write(b []byte) (int, error) {
 
 // newClient returns a client of a host's daemon in this process.
 func newClient(t *measure.T, h *rig.Host) *qtclient.Client {
-	key, err := auth.IdentityFile(h.Path("id"), nil)
+	c, err := clientOf(h.Addr, h.Dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	known, err := auth.LoadKnownHosts("127.0.0.1", h.Addr.Port(), []string{h.Path("known_hosts")})
+	return c
+}
+
+// clientOf returns a client of a daemon at an address, with the key in a host's folder.
+func clientOf(addr netip.AddrPort, dir string) (*qtclient.Client, error) {
+	key, err := auth.IdentityFile(filepath.Join(dir, "id"), nil)
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
+	}
+	known, err := auth.LoadKnownHosts("127.0.0.1", addr.Port(), []string{filepath.Join(dir, "known_hosts")})
+	if err != nil {
+		return nil, err
 	}
 	me, err := user.Current()
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	return qtclient.New(qtclient.Config{
 		Settings:  configs.DefaultClient(),
 		Log:       slog.New(slog.DiscardHandler),
-		Resolve:   func(context.Context) ([]netip.AddrPort, error) { return []netip.AddrPort{h.Addr}, nil },
+		Resolve:   func(context.Context) ([]netip.AddrPort, error) { return []netip.AddrPort{addr}, nil },
 		CheckHost: known.Check,
 		KeyTypes:  known.KeyTypes(),
 		User:      me.Username,
 		Keys:      []*auth.UserKey{key},
-	})
+	}), nil
 }
