@@ -46,20 +46,25 @@ func live() (*display, *bytes.Buffer) {
 	return d, out
 }
 
+// wantWritten returns a function that compares what was written since it was called last.
+func wantWritten(t *testing.T, d *display, out *bytes.Buffer) func(why, want string) {
+	return func(why, want string) {
+		t.Helper()
+		synctest.Wait()
+		d.mu.Lock() // timers write as well
+		defer d.mu.Unlock()
+		if got := out.String(); got != want {
+			t.Errorf("%s: wrote %q, want %q", why, got, want)
+		}
+		out.Reset()
+	}
+}
+
 // A notice is a line, or in the title for a while if there is no place for a line.
 func TestNotice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, out := live()
-		wantOut := func(why, want string) {
-			t.Helper()
-			synctest.Wait()
-			d.mu.Lock() // timers write as well
-			defer d.mu.Unlock()
-			if got := out.String(); got != want {
-				t.Errorf("%s: wrote %q, want %q", why, got, want)
-			}
-			out.Reset()
-		}
+		wantOut := wantWritten(t, d, out)
 		d.notice("first")
 		wantOut("at a prompt", "\r\n[qt: first]\r\n")
 		d.Write([]byte("\x1b]2;vim\a\x1b[?1049h"))
@@ -84,16 +89,7 @@ func TestNotice(t *testing.T) {
 func TestTitle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, out := live()
-		wantOut := func(why, want string) {
-			t.Helper()
-			synctest.Wait()
-			d.mu.Lock() // timers write as well
-			defer d.mu.Unlock()
-			if got := out.String(); got != want {
-				t.Errorf("%s: wrote %q, want %q", why, got, want)
-			}
-			out.Reset()
-		}
+		wantOut := wantWritten(t, d, out)
 		set := func(state migrate.State, attempts int) {
 			d.setLink(client.LinkState{State: state, Since: time.Now(), Attempts: attempts})
 		}
