@@ -53,16 +53,20 @@ func (h *Holder) snapshotLocked(a *attachment) (next uint64, data []byte, ready 
 	return e.next, data, true
 }
 
-// snapshot returns a snapshot with lines of the scrollback, at most.
+// snapshot returns a snapshot with lines of the scrollback, at most, or nil if the screen needs more
+// than a snapshot may have: then the client is told of a gap.
 func (e *emulator) snapshot(lines int) (data []byte, fault error) {
 	defer func() {
 		if r := recover(); r != nil {
 			fault = fmt.Errorf("%v\n%s", r, debug.Stack())
 		}
 	}()
-	if s := &e.last; s.data == nil || s.next != e.next || s.lines != lines {
+	if s := &e.last; s.next != e.next || s.lines != lines {
 		b := e.screen.Snapshot(screen.Snapshot{Lines: lines, Bytes: session.MaxSnapshot - wire.SizeBytes})
-		*s = snapshot{next: e.next, lines: lines, data: wire.Snapshot{Size: e.size, Screen: b}.Append(nil)}
+		*s = snapshot{next: e.next, lines: lines}
+		if b != nil {
+			s.data = wire.Snapshot{Size: e.size, Screen: b}.Append(nil)
+		}
 	}
 	return e.last.data, nil
 }

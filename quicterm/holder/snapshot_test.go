@@ -368,6 +368,25 @@ func TestMarksOfUnseenOutput(t *testing.T) {
 	})
 }
 
+// A client whose screen is too large for a snapshot is told what is missing, and not shown an
+// empty screen.
+func TestScreenTooLarge(t *testing.T) {
+	inBubble(t, wire.Launch{PTY: true, Size: usual}, func(w *world) {
+		w.attach("a@x")
+		w.print("text")
+		w.drawn()
+		w.locked(func(h *Holder) {
+			h.emulator.screen = tooLarge{h.emulator.screen.(*screen.Screen)}
+		})
+		b := w.attachWith("b@x", w.wantingScreen(wire.RoleWatch, 0))
+		w.print("more")
+		b.awaitOutput("more")
+		if _, lost := b.lost(); lost < uint64(len("text")) || len(b.screens) > 0 {
+			t.Errorf("told of %d lost bytes, shown %d screens", lost, len(b.screens))
+		}
+	})
+}
+
 // A failingSnapshot fails to make its first snapshot.
 type failingSnapshot struct {
 	*screen.Screen
@@ -381,6 +400,11 @@ func (f failingSnapshot) Snapshot(o screen.Snapshot) []byte {
 	}
 	return f.Screen.Snapshot(o)
 }
+
+// tooLarge is a screen that no snapshot can hold.
+type tooLarge struct{ *screen.Screen }
+
+func (tooLarge) Snapshot(screen.Snapshot) []byte { return nil }
 
 // Lines that were seen, or that the snapshot shows, are not told as unseen.
 func TestUnseenLines(t *testing.T) {

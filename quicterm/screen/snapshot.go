@@ -26,7 +26,7 @@ type Snapshot struct {
 // is not in the snapshot. A blank with attributes but a background becomes a space.
 func (s *Screen) Snapshot(o Snapshot) []byte {
 	for lines := min(max(o.Lines, 0), s.history.lines); ; lines /= 2 {
-		r := renderer{s: s, limit: o.Bytes}
+		r := renderer{s: s, limit: o.Bytes, b: []byte{}}
 		r.snapshot(lines)
 		switch {
 		case o.Bytes <= 0 || len(r.b) <= o.Bytes:
