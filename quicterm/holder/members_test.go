@@ -247,6 +247,7 @@ func TestMaxWatchers(t *testing.T) {
 				first = c
 			}
 		}
+		synctest.Wait() // one whose carrier has not begun counts as away
 		refused := func(role wire.Role) {
 			t.Helper()
 			m, conn := w.ask(&wire.Open{Client: "b@x"}, &wire.Attach{PTY: true, Role: role, Instance: wire.InstanceID{1}})
