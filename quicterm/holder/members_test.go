@@ -262,6 +262,7 @@ func TestMaxWatchers(t *testing.T) {
 		first.hangUp()
 		synctest.Wait()
 		w.attachAs("instead@x", wire.RoleWatch)
+		synctest.Wait()
 		refused(wire.RoleWatch)
 		if m, _ := w.ask(&wire.Open{}, first.statement()); m.Type != wire.TypeDenied {
 			t.Errorf("the one that made room is answered with %d", m.Type)
