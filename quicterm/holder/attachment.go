@@ -55,6 +55,7 @@ type attachment struct {
 	driver    *driver.Driver
 	carriers  []carrier.Carrier // oldest first
 	heard     time.Time         // when a frame came last, or a carrier began
+	left      time.Time         // when its last carrier ended; at first, when it attached
 	closed    bool              // further carriers are closed at once
 	skipping  bool              // output up to now is about to be skipped
 	skips     bool              // it is not waited for: if it falls far behind, output is skipped
@@ -76,6 +77,7 @@ func (h *Holder) newAttachment(open *wire.Open, req *wire.Attach, secret []byte,
 		role:     role(req.Role),
 		asked:    req.Role,
 		since:    time.Now(),
+		left:     time.Now(),
 		size:     req.Size,
 		instance: req.Instance,
 		client:   open.Client,
@@ -110,6 +112,12 @@ func (h *Holder) newAttachment(open *wire.Open, req *wire.Attach, secret []byte,
 // connected reports whether the client has a carrier.
 func (a *attachment) connected() bool { return a.driver.Carriers() > 0 }
 
+// away reports whether the client has had no carrier for awayGrace. A client that has just
+// attached is about to have one, and one that moves to another network comes back.
+func (a *attachment) away(now time.Time) bool {
+	return !a.connected() && now.Sub(a.left) >= awayGrace
+}
+
 // close closes all carriers, also those to come.
 func (a *attachment) close() {
 	a.closed = true
@@ -138,6 +146,7 @@ func (h *Holder) carry(a *attachment, c carrier.Carrier, ready bool) {
 	defer h.gate.Unlock()
 	a.carriers = slices.DeleteFunc(a.carriers, func(other carrier.Carrier) bool { return other == c })
 	if !a.connected() {
+		a.left = time.Now()
 		h.wentLocked(a)
 	}
 	level := slog.LevelDebug

@@ -141,14 +141,14 @@ func (s *clients) untold() bool {
 }
 
 // makeRoom reports whether another guest may come. For one above the limit, the guest that
-// came first is forgotten if it is not connected.
-func (s *clients) makeRoom() bool {
+// came first of those that are away is forgotten.
+func (s *clients) makeRoom(now time.Time) bool {
 	guests, away := 0, -1
 	for i, a := range s.all {
 		if !a.role.guest() {
 			continue
 		}
-		if guests++; !a.connected() && away < 0 {
+		if guests++; a.away(now) && away < 0 {
 			away = i
 		}
 	}

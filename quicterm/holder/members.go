@@ -8,8 +8,8 @@ import (
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
-// awayGrace is how long a client may be away before the writers are told that it has left: a
-// move to another network takes less.
+// awayGrace is how long a client may have no carrier before the writers are told that it has left,
+// and another one may have its place: a move to another network takes less.
 const awayGrace = 10 * time.Second
 
 // cameLocked notes that a client has a carrier, after it had none.

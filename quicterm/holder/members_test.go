@@ -236,7 +236,29 @@ func TestWriterIsToldOfWatchers(t *testing.T) {
 	})
 }
 
-// A session has so many clients beside its writer. One that is away makes room for another.
+// A guest whose carrier has not begun yet keeps its place, for as long as that may take.
+func TestGuestThatBegins(t *testing.T) {
+	inBubble(t, wire.Launch{PTY: true, MaxWatchers: 1}, func(w *world) {
+		w.attach("a@x")
+		ask := func() wire.Type {
+			m, _, err := w.h.Handle(&wire.Open{}, mustEncode(t, &wire.Attach{PTY: true, Role: wire.RoleWatch}))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return m.Type
+		}
+		if first, second := ask(), ask(); first != wire.TypeAttached || second != wire.TypeError {
+			t.Errorf("answered with types %d and %d", first, second)
+		}
+		time.Sleep(awayGrace)
+		if m := ask(); m != wire.TypeAttached {
+			t.Errorf("answered with type %d, though the first has not begun in %v", m, awayGrace)
+		}
+	})
+}
+
+// A session has so many clients beside its writer. One that is away makes room for another, but not
+// one that moves to another network.
 func TestMaxWatchers(t *testing.T) {
 	inBubble(t, wire.Launch{PTY: true, MaxWatchers: 3}, func(w *world) {
 		w.attach("a@x")
@@ -247,7 +269,6 @@ func TestMaxWatchers(t *testing.T) {
 				first = c
 			}
 		}
-		synctest.Wait() // one whose carrier has not begun counts as away
 		refused := func(role wire.Role) {
 			t.Helper()
 			m, conn := w.ask(&wire.Open{Client: "b@x"}, &wire.Attach{PTY: true, Role: role, Instance: wire.InstanceID{1}})
@@ -260,7 +281,12 @@ func TestMaxWatchers(t *testing.T) {
 		refused(wire.RoleWatch)
 		refused(wire.RolePeek)
 		first.hangUp()
+		time.Sleep(awayGrace - time.Second)
+		refused(wire.RoleWatch)
+		first.resume()
 		synctest.Wait()
+		first.hangUp()
+		time.Sleep(awayGrace)
 		w.attachAs("instead@x", wire.RoleWatch)
 		synctest.Wait()
 		refused(wire.RoleWatch)
