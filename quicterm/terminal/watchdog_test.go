@@ -183,20 +183,48 @@ func TestKilledClientAtOnce(t *testing.T) {
 	u.wantModes()
 }
 
-// Signals of the terminal do not reach the watchdog, and it leaves alone what a shell has restored.
-func TestWatchdogLeavesModes(t *testing.T) {
+// Signals of the terminal do not reach the watchdog.
+func TestKilledJob(t *testing.T) {
 	u := newUser(t)
 	u.wantShown("ready")
-	other := u.before
-	other.Lflag &^= unix.ECHO
-	if err := unix.IoctlSetTermios(int(u.slave.Fd()), setModes, &other); err != nil {
+	syscall.Kill(-u.process.Process.Pid, syscall.SIGKILL)
+	u.wantShown(popTitle)
+	u.wantModes()
+}
+
+// A watchdog leaves alone what a shell has restored.
+func TestWatchdogLeavesModes(t *testing.T) {
+	master, slave, err := pty.Open()
+	if err != nil {
 		t.Fatal(err)
 	}
-	syscall.Kill(-u.process.Process.Pid, syscall.SIGKILL) // all of the job
-	u.wantShown(popTitle)
-	time.Sleep(100 * time.Millisecond)
-	if u.modes() != other {
-		t.Errorf("the terminal has the modes %+v, want %+v", u.modes(), other)
+	defer master.Close()
+	defer slave.Close()
+	d := newWatchdog(slave, slave)
+	if d == nil {
+		t.Fatal("there is no watchdog")
+	}
+	want, err := unix.IoctlGetTermios(int(slave.Fd()), getModes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want.Lflag &^= unix.ECHO
+	if err := unix.IoctlSetTermios(int(slave.Fd()), setModes, want); err != nil {
+		t.Fatal(err)
+	}
+	d.set([]byte("undone"))
+	d.tell()
+	d.pipe.Close() // as the kill of its client does
+	if err := d.cmd.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	got, err := unix.IoctlGetTermios(int(slave.Fd()), getModes)
+	if err != nil || *got != *want {
+		t.Errorf("the terminal has the modes %+v (%v), want %+v", got, err, want)
+	}
+	b := make([]byte, len("undone"))
+	if _, err := io.ReadFull(master, b); err != nil || string(b) != "undone" {
+		t.Errorf("it printed %q (%v)", b, err)
 	}
 }
 
