@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -54,19 +53,12 @@ func TestRecorder(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	events, err := asciicast.NewReader(file)
+	_, events, err := asciicast.ReadAll(file)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var got []string
-	for {
-		e, err := events.Next()
-		if err == io.EOF {
-			break
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
+	for _, e := range events {
 		got = append(got, string(e.Code)+e.Data)
 	}
 	want := []string{

@@ -87,7 +87,7 @@ func TestGolden(t *testing.T) {
 		if !bytes.Equal(got, want) {
 			t.Errorf("version %d:\n%s\nwant\n%s", version, got, want)
 		}
-		header, events, err := readAll(bytes.NewReader(want))
+		header, events, err := ReadAll(bytes.NewReader(want))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -100,30 +100,12 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-func readAll(r io.Reader) (Header, []Event, error) {
-	reader, err := NewReader(r)
-	if err != nil {
-		return Header{}, nil, err
-	}
-	var events []Event
-	for {
-		e, err := reader.Next()
-		if err == io.EOF {
-			return reader.Header(), events, nil
-		}
-		if err != nil {
-			return reader.Header(), events, err
-		}
-		events = append(events, e)
-	}
-}
-
 // A recording that is cut off at any byte has its events up to there, and says that it is cut off.
 func TestTruncated(t *testing.T) {
 	for version := 2; version <= 3; version++ {
 		file := story(t, version)
 		for n := range file {
-			_, events, err := readAll(bytes.NewReader(file[:n]))
+			_, events, err := ReadAll(bytes.NewReader(file[:n]))
 			var cut *CutError
 			var syntax *SyntaxError
 			lines := bytes.Count(file[:n], []byte("\n"))
@@ -171,7 +153,7 @@ func TestSyntax(t *testing.T) {
 		header + strings.Repeat("[", 100_000) + "\n":                "line 2 is not an event: [time, code, data]",
 		header + "\n \r\n#\n" + `[0,"o","",{},[]]` + "\r\n" + "x\n": "line 6 is not an event: [time, code, data]",
 	} {
-		_, _, err := readAll(strings.NewReader(content))
+		_, _, err := ReadAll(strings.NewReader(content))
 		var syntax *SyntaxError
 		if !errors.As(err, &syntax) || err.Error() != want {
 			t.Errorf("%.80q: %v, want %s", content, err, want)
@@ -192,13 +174,13 @@ func TestOtherFiles(t *testing.T) {
 			{100 * time.Millisecond, Output, "a"}, {100001 * time.Microsecond, Output, ""},
 		},
 	} {
-		header, events, err := readAll(iotest.OneByteReader(strings.NewReader(content)))
+		header, events, err := ReadAll(iotest.OneByteReader(strings.NewReader(content)))
 		if err != nil || !reflect.DeepEqual(events, want) || header.Cols != 80 || header.Rows != 24 {
 			t.Errorf("%q is read as %+v %q, %v; want %q", content, header, events, err, want)
 		}
 	}
 	broken := errors.New("disk")
-	if _, _, err := readAll(io.MultiReader(bytes.NewReader(story(t, 3)), iotest.ErrReader(broken))); err != broken {
+	if _, _, err := ReadAll(io.MultiReader(bytes.NewReader(story(t, 3)), iotest.ErrReader(broken))); err != broken {
 		t.Errorf("error %v, want that of the disk", err)
 	}
 }
@@ -214,7 +196,7 @@ func TestLongOutput(t *testing.T) {
 	if err := w.Output(at(0), []byte(want)); err != nil {
 		t.Fatal(err)
 	}
-	_, events, err := readAll(&b)
+	_, events, err := ReadAll(&b)
 	var got strings.Builder
 	for _, e := range events {
 		got.WriteString(e.Data)

@@ -14,7 +14,7 @@ func FuzzReader(f *testing.F) {
 	}
 	f.Add([]byte(`{"version":2,"width":0,"idle_time_limit":-1}` + "\n" + `[1e3,"r","x"]` + "\n# a comment\n[0,\"\",\"\"]"))
 	f.Fuzz(func(t *testing.T, file []byte) {
-		header, events, _ := readAll(bytes.NewReader(file))
+		header, events, _ := ReadAll(bytes.NewReader(file))
 		if header.Version == 0 {
 			return
 		}
@@ -34,7 +34,7 @@ func FuzzReader(f *testing.F) {
 				t.Fatal(err)
 			}
 		}
-		again, same, err := readAll(&b)
+		again, same, err := ReadAll(&b)
 		if err != nil || again != header || !reflect.DeepEqual(same, events) {
 			t.Fatalf("%+v %q is read again as %+v %q, %v", header, events, again, same, err)
 		}
@@ -64,7 +64,7 @@ func FuzzPieces(f *testing.F) {
 		if err := w.Close(start); err != nil {
 			t.Fatal(err)
 		}
-		_, events, err := readAll(&b)
+		_, events, err := ReadAll(&b)
 		got := ""
 		for _, e := range events {
 			got += e.Data

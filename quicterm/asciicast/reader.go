@@ -94,6 +94,25 @@ func (h *headerJSON) header() Header {
 	return header
 }
 
+// ReadAll returns all of a recording, or with an error what there is before that.
+func ReadAll(r io.Reader) (Header, []Event, error) {
+	reader, err := NewReader(r)
+	if err != nil {
+		return Header{}, nil, err
+	}
+	var events []Event
+	for {
+		e, err := reader.Next()
+		if err == io.EOF {
+			return reader.header, events, nil
+		}
+		if err != nil {
+			return reader.header, events, err
+		}
+		events = append(events, e)
+	}
+}
+
 // Header returns the header.
 func (r *Reader) Header() Header { return r.header }
 

@@ -61,22 +61,15 @@ func TestRecording(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	events, err := asciicast.NewReader(file)
+	h, events, err := asciicast.ReadAll(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if h := events.Header(); h.Cols != 90 || h.Rows != 30 || h.Term != "vt100" || h.Title != "work" {
+	if h.Cols != 90 || h.Rows != 30 || h.Term != "vt100" || h.Title != "work" {
 		t.Errorf("header %+v", h)
 	}
 	var got []string
-	for {
-		e, err := events.Next()
-		if err == io.EOF {
-			break
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
+	for _, e := range events {
 		got = append(got, string(e.Code)+e.Data)
 	}
 	want := []string{"r80x24", "oone ", "moutput is missing (frames 3 to 3)", "otwo ", "othree", "x7"}
