@@ -212,6 +212,9 @@ const (
 	keyboardFlags = 31 // those that the protocol defines
 )
 
+// unused reports whether it is as after a reset.
+func (k *keyboard) unused() bool { return k.flags == 0 && len(k.stack) == 0 }
+
 // base returns the flags below the stack.
 func (k *keyboard) base() int {
 	if len(k.stack) > 0 {

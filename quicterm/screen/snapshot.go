@@ -21,9 +21,10 @@ type Snapshot struct {
 // colours, then the bytes of an unfinished control sequence or character, so that the program's further
 // output can follow. What is as after a reset takes no bytes.
 //
-// The terminal cannot be told of everything: line ids, what XTSAVE saved of the alternate screen, the
-// state of the alternate screen while the main one is shown, and that the first row continues one that
-// is not in the snapshot. A blank with attributes but a background becomes a space.
+// The terminal cannot be told of everything: line ids, what XTSAVE saved of the alternate screen, and
+// that the first row continues one that is not in the snapshot. A blank with attributes but a background
+// becomes a space. Of an alternate screen that is hidden, there is only the saved cursor and the keyboard:
+// the rest is lost anyway when it is shown again.
 func (s *Screen) Snapshot(o Snapshot) []byte {
 	for lines := min(max(o.Lines, 0), s.history.lines); ; lines /= 2 {
 		r := renderer{s: s, limit: o.Bytes, b: []byte{}}
@@ -50,6 +51,7 @@ type renderer struct {
 func (r *renderer) snapshot(lines int) {
 	s := r.s
 	r.savedModes()
+	r.hidden()
 	r.rows(s.main, lines)
 	r.private(69, s.modes&modeMargins != 0)
 	if s.Alternate() {
@@ -80,6 +82,24 @@ func (r *renderer) snapshot(lines int) {
 	r.modes()
 	r.cursor()
 	r.continuation()
+}
+
+// hidden sets what the alternate screen keeps while it is hidden. All else is as after a reset.
+func (r *renderer) hidden() {
+	alt := r.s.alt
+	if r.s.Alternate() || alt == nil || alt.saved == (cursor{}) && alt.keyboard.unused() {
+		return
+	}
+	r.add("\x1b[?47h")
+	r.keyboard(alt.keyboard)
+	if alt.saved != (cursor{}) {
+		r.saved(alt.saved)
+		r.add("\x1b7")
+		r.style(Style{})
+		r.selectCharsets(charsets{})
+		r.moveTo(0, 0)
+	}
+	r.add("\x1b[?47l")
 }
 
 func (r *renderer) add(sequence string) { r.b = append(r.b, sequence...) }
