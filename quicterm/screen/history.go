@@ -142,6 +142,15 @@ func (h *history) drop(n int) {
 	}
 }
 
+// dropOldest forgets the n oldest rows.
+func (h *history) dropOldest(n int) {
+	for n > 0 {
+		k := min(n, len(h.blocks[0].rows)-h.gone)
+		h.drop(k)
+		n -= k
+	}
+}
+
 // start returns where a row begins in data.
 func (b *block) start(i int) uint32 {
 	if i == 0 {

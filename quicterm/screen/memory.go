@@ -27,7 +27,10 @@ func (s *Screen) Scrolled() uint64 { return s.history.pushed }
 
 func (l *links) bytes() (n int) {
 	for _, h := range l.list {
-		n += 2*int(unsafe.Sizeof(h)) + len(h.URI) + len(h.Parameters)
+		n += h.bytes()
 	}
 	return n
 }
+
+// bytes returns what a link takes, in list and map.
+func (h Hyperlink) bytes() int { return 2*int(unsafe.Sizeof(h)) + len(h.URI) + len(h.Parameters) }

@@ -41,6 +41,31 @@ func TestEmptyRowsAreForgotten(t *testing.T) {
 	}
 }
 
+// The limit of the scrollback holds for the styles and links of its rows, too.
+func TestMemoryOfColors(t *testing.T) {
+	for name, output := range map[string]string{
+		"colours": "\x1b[38;2;%d;%d;%dmx",
+		"links":   "\x1b[38;2;%d;%d;%[3]dm\x1b]8;;http://%[3]d." + strings.Repeat("a", 1000) + "\ax",
+	} {
+		s := New(80, 24, Limits{Bytes: 256 << 10})
+		most, kept := 0, 0
+		for i := range 80_000 {
+			fmt.Fprintf(s, output, i>>16, i>>8&255, i&255)
+			if i%100 == 0 {
+				most, kept = max(most, s.Memory()), max(kept, s.Lines())
+			}
+		}
+		screen := 80 * 24 * (8 + 2*styleBytes)
+		if most > screen+2*(256<<10) {
+			t.Errorf("%s: %d bytes, of which a screen takes %d", name, most, screen)
+		}
+		if kept < 10 {
+			t.Errorf("%s: %d lines of scrollback are kept", name, kept)
+		}
+		checkInvariants(t, s)
+	}
+}
+
 // What the cells refer to counts as well.
 func TestMemoryOfLinksAndMarks(t *testing.T) {
 	for name, output := range map[string]string{

@@ -18,7 +18,9 @@ import "github.com/quicterm/quicterm/quicterm/vt"
 // Limits bound the scrollback. Zero values stand for the defaults.
 type Limits struct {
 	Lines int // rows of the main screen that have scrolled off, default 1000
-	Bytes int // what they take in memory, default 2 MiB
+	// Bytes is what they take in memory, default 2 MiB. Their styles and hyperlinks take as much again at
+	// most, which is some thousands of different colours: of a scrollback with more, the oldest rows go.
+	Bytes int
 }
 
 const (

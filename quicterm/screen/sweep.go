@@ -4,45 +4,64 @@ package screen
 // freed. Few programs have as many.
 const minSweep = 1024
 
-// sweep frees styles, clusters and links that no cell has, if there are many.
+// sweep frees styles, clusters and links that no cell has, if there are many. If the scrollback alone
+// keeps too many, its oldest half is forgotten until it does not.
 func (s *Screen) sweep() {
-	if s.styles.size()+s.clusters.size()+s.links.size() < max(s.sweepAt, minSweep) {
+	size := func() int { return s.styles.size() + s.clusters.size() + s.links.size() }
+	if size() < max(s.sweepAt, minSweep) {
 		return
 	}
+	// There are at most twice as many at the next sweep.
+	for s.free() > s.limits.Bytes/2 {
+		s.history.dropOldest((s.history.lines + 1) / 2)
+	}
+	// The next sweep is due after as many new ones as are left, so that its cost is in
+	// proportion to what the program sends.
+	s.sweepAt = 2 * size()
+}
+
+// free frees what no cell has. It returns how many bytes the styles and links take that only the
+// scrollback has.
+func (s *Screen) free() (scrollback int) {
 	usedStyles := make([]bool, len(s.styles.list))
 	usedClusters := make([]bool, len(s.clusters.list))
+	usedLinks := make([]bool, max(len(s.links.list), 1))
+	usedLinks[s.pen.Link] = true
 	for _, b := range []*buffer{s.main, s.alt} {
 		if b == nil {
 			continue
 		}
+		usedLinks[b.saved.pen.Link] = true
 		for i := range b.ring {
 			for _, c := range b.ring[i].cells {
 				usedStyles[c.style()] = true
+				usedLinks[s.styles.list[c.style()].Link] = true
 				if c&clusterFlag != 0 {
 					usedClusters[c&charMask] = true
 				}
 			}
 		}
 	}
-	for _, b := range s.history.blocks {
-		eachRun(b.data, func(id styleID, _ []byte) { usedStyles[id] = true })
-	}
-	usedLinks := make([]bool, max(len(s.links.list), 1))
-	for id, used := range usedStyles {
-		if used {
-			usedLinks[s.styles.list[id].Link] = true
+	for i, b := range s.history.blocks {
+		data := b.data
+		if i == 0 {
+			data = data[b.start(s.history.gone):]
 		}
-	}
-	usedLinks[s.pen.Link] = true
-	usedLinks[s.main.saved.pen.Link] = true
-	if s.alt != nil {
-		usedLinks[s.alt.saved.pen.Link] = true
+		eachRun(data, func(id styleID, _ []byte) {
+			if usedStyles[id] {
+				return
+			}
+			usedStyles[id] = true
+			scrollback += styleBytes
+			if l := s.styles.list[id].Link; !usedLinks[l] {
+				usedLinks[l] = true
+				scrollback += s.links.list[l].bytes()
+			}
+		})
 	}
 	s.styles.sweep(usedStyles)
 	s.clusters.sweep(usedClusters)
 	s.links.sweep(usedLinks)
 	s.penKnown = false
-	// The next sweep is due after as many new ones as are left, so that its cost is in
-	// proportion to what the program sends.
-	s.sweepAt = 2 * (s.styles.size() + s.clusters.size() + s.links.size())
+	return scrollback
 }
