@@ -379,6 +379,7 @@ func TestScreenTooLarge(t *testing.T) {
 			h.emulator.screen = tooLarge{h.emulator.screen.(*screen.Screen)}
 		})
 		b := w.attachWith("b@x", w.wantingScreen(wire.RoleWatch, 0))
+		synctest.Wait() // else the gap may have more too
 		w.print("more")
 		b.awaitOutput("more")
 		if _, lost := b.lost(); lost < uint64(len("text")) || len(b.screens) > 0 {
