@@ -91,6 +91,10 @@ var packages = []struct {
 		tests:   "pgregory.net/rapid",
 	},
 	{
+		path: "quicterm/predict", role: "what typed keys will show; pure, and knows no session",
+		imports: "quicterm/screen",
+	},
+	{
 		path: "quicterm/screen/dump", role: "prints what a terminal shows after a recording",
 		imports: "quicterm/screen",
 	},
@@ -288,7 +292,7 @@ var packages = []struct {
 // package outside the standard library that they depend on imports it.
 var barriers = []struct{ from, reach, why string }{
 	{
-		"buffer migrate quicterm/asciicast quicterm/session quicterm/screen quicterm/vt",
+		"buffer migrate quicterm/asciicast quicterm/predict quicterm/session quicterm/screen quicterm/vt",
 		"context crypto/tls log log/slog math/rand net os os/exec sync syscall",
 		"it is pure: its caller owns sockets, files, goroutines, clocks and chance, so that tests simulate days in milliseconds",
 	},
