@@ -167,6 +167,9 @@ func follow(ctx context.Context, w io.Writer, host string, opts *options, asJSON
 		if ctx.Err() != nil {
 			return ended()
 		}
+		if err == nil {
+			continue
+		}
 		if !f.began || !contactLost(err) {
 			return err
 		}

@@ -78,8 +78,8 @@ var (
 	ErrGone = errors.New("the session is gone")
 	// ErrLeft means that Leave was called: the session continues on the server.
 	ErrLeft = errors.New("left the session")
-	// ErrRole means that the server does not know the role that was asked for.
-	ErrRole = errors.New("the server's version does not know this way to attach")
+	// ErrRole means that the server does not know the role that was asked for. It has attached no one.
+	ErrRole = errors.New("the server's version knows no clients beside the one that types")
 	// ErrLost means that output of a program without a terminal was lost.
 	ErrLost = errors.New("output was lost")
 )
@@ -163,9 +163,15 @@ func (c *Client) Attach(ctx context.Context, req *wire.Attach, streams Streams) 
 	if err != nil {
 		return nil, fmt.Errorf("the command is too long: %w", err)
 	}
+	if req.Role != wire.RoleWriter { // a server that knows no roles would make us the writer
+		m.Type = wire.TypeJoin
+	}
 	first, err := c.login(ctx, m)
 	var refusal *wire.Error
 	if errors.As(err, &refusal) {
+		if m.Type == wire.TypeJoin && refusal.Code == wire.CodeUnknown {
+			return nil, ErrRole
+		}
 		return nil, refusedBy(refusal)
 	}
 	if err != nil {

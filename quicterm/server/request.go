@@ -34,6 +34,7 @@ func (c *conn) handle(ctx context.Context, m wire.Message) (done bool, err error
 		if c.stays != nil {
 			c.carrier.SetDeadline(time.Now().Add(stayTime))
 		}
+		listing.Stays = c.stays != nil
 		return false, wire.Send(c.carrier, listing)
 	case wire.TypeKill, wire.TypeClear:
 		name, err := sessionOf(m)
@@ -55,7 +56,8 @@ func (c *conn) handle(ctx context.Context, m wire.Message) (done bool, err error
 			return false, wire.Send(c.carrier, asError(err))
 		}
 		return false, wire.Send(c.carrier, revoked)
-	case wire.TypeAttach:
+	case wire.TypeAttach, wire.TypeJoin:
+		m.Type = wire.TypeAttach // older daemons refuse a Join, and holders need not know it
 		var req wire.Attach
 		if err := m.Decode(&req); err != nil {
 			return false, err

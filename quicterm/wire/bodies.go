@@ -240,8 +240,9 @@ type List struct {
 
 // Listing answers List.
 type Listing struct {
-	Sessions []cbor.RawMessage `cbor:"1,keyasint"` // each an Info
-	More     int               `cbor:"2,keyasint"` // number of sessions that do not fit into the message
+	Sessions []cbor.RawMessage `cbor:"1,keyasint"`           // each an Info
+	More     int               `cbor:"2,keyasint"`           // number of sessions that do not fit into the message
+	Stays    bool              `cbor:"3,keyasint,omitempty"` // the server lets a client stay
 }
 
 // A Phase is a phase of the life of a session.

@@ -173,9 +173,9 @@ var goldenBodies = []struct {
 	{&List{Stay: true},
 		`0a 000003 a1
 		01 f5`},
-	{&Listing{Sessions: []cbor.RawMessage{rawInfo}, More: 3},
-		`0b 00006e a2
-		01 81 ` + infoHex + ` 02 03`},
+	{&Listing{Sessions: []cbor.RawMessage{rawInfo}, More: 3, Stays: true},
+		`0b 000070 a3
+		01 81 ` + infoHex + ` 02 03 03 f5`},
 	{&Clear{Session: "work"},
 		`11 000007 a1
 		01 64 776f726b`},

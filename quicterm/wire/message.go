@@ -23,7 +23,7 @@ const MaxMessage = 192 << 10
 // A Type is the type of a message.
 type Type uint8
 
-// The types of messages. Those up to TypeCleared are between client and server; the others
+// The types of messages. Those up to TypeJoin are between client and server; the others
 // never leave the machine.
 const (
 	TypeHello    Type = 1
@@ -44,6 +44,7 @@ const (
 	TypeRevoked  Type = 16
 	TypeClear    Type = 17
 	TypeCleared  Type = 18
+	TypeJoin     Type = 19 // an Attach in another role than the writer's
 
 	TypeOpen   Type = 32
 	TypeQuery  Type = 33

@@ -1,0 +1,100 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/netip"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/quicterm/quicterm/configs"
+	"github.com/quicterm/quicterm/migrate/carrier"
+	"github.com/quicterm/quicterm/migrate/carrier/pipe"
+	"github.com/quicterm/quicterm/quicterm/wire"
+)
+
+// An olderServer is one from before roles and staying, behind a tunnel.
+type olderServer struct {
+	t      *testing.T
+	wg     sync.WaitGroup
+	logins int
+	asked  []wire.Type
+}
+
+func (s *olderServer) Dial(context.Context, bool) (carrier.Carrier, error) {
+	ours, theirs := net.Pipe()
+	s.logins++
+	s.wg.Go(func() {
+		defer theirs.Close()
+		theirs.SetDeadline(time.Now().Add(30 * time.Second))
+		wire.Read(theirs, wire.MaxMessage) // Hello
+		for {
+			m, err := wire.Read(theirs, wire.MaxMessage)
+			if err != nil {
+				return
+			}
+			s.asked = append(s.asked, m.Type)
+			switch m.Type {
+			case wire.TypeList:
+				err = wire.Send(theirs, &wire.Listing{})
+			case wire.TypeAttach:
+				err = wire.Send(theirs, &wire.Attached{First: 1, Secret: []byte("secret"), Name: "work"})
+			default:
+				err = wire.Send(theirs, &wire.Error{Code: wire.CodeUnknown, Text: "unknown"})
+			}
+			if err != nil {
+				return
+			}
+		}
+	})
+	return pipe.New(ours), nil
+}
+
+// withOlder calls f with a client of an older server.
+func withOlder(t *testing.T, f func(s *olderServer, c *Client)) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &olderServer{t: t}
+		f(s, New(Config{
+			Settings: configs.DefaultClient(), Tunnel: s, TunnelFirst: true,
+			Resolve: func(ctx context.Context) ([]netip.AddrPort, error) {
+				<-ctx.Done()
+				return nil, ctx.Err()
+			},
+		}))
+		s.wg.Wait()
+	})
+}
+
+// A server that would make everyone the writer is not asked to let one watch.
+func TestOlderServerAttachesNoWatcher(t *testing.T) {
+	for _, role := range []wire.Role{wire.RoleShare, wire.RoleWatch, wire.RolePeek} {
+		withOlder(t, func(s *olderServer, c *Client) {
+			_, err := c.Attach(context.Background(), &wire.Attach{Mode: wire.ModeAttach, Role: role}, Streams{})
+			s.wg.Wait()
+			if !errors.Is(err, ErrRole) || len(s.asked) != 1 || s.asked[0] == wire.TypeAttach {
+				t.Errorf("role %d: %v; it was asked %v", role, err, s.asked)
+			}
+		})
+	}
+}
+
+// Sessions of a server that ends a connection after a while are followed without a loss of contact.
+func TestFollowOlderServer(t *testing.T) {
+	withOlder(t, func(s *olderServer, c *Client) {
+		ctx, stop := context.WithTimeout(context.Background(), 5*time.Minute)
+		defer stop()
+		listings := 0
+		for ctx.Err() == nil {
+			err := c.Follow(ctx, func([]wire.Info, int) { listings++ })
+			if err != nil && ctx.Err() == nil {
+				t.Fatalf("after %d listings: %v", listings, err)
+			}
+		}
+		if listings < 290 || s.logins > 20 {
+			t.Errorf("%d listings in %d logins", listings, s.logins)
+		}
+	})
+}
