@@ -50,6 +50,8 @@ func (s *Screen) command(text string) {
 		}
 	case 104:
 		s.resetPalette(value)
+	case 133:
+		s.setZone(value)
 	case 110, 111, 112, 113, 114, 117, 119:
 		delete(s.colors, strconv.Itoa(n-100))
 	}

@@ -66,6 +66,7 @@ type Screen struct {
 	title      string
 	titles     []pushedTitle
 	directory  string // OSC 7
+	zone       byte   // the last mark of OSC 133, 0 before the first
 	colors     colors
 	repeat     bool // the last thing was a character, which REP repeats
 
@@ -108,6 +109,7 @@ func (s *Screen) reset() {
 	s.modes, s.savedModes, s.changed = usualModes, savedModes{}, changedModes{}
 	s.mouse, s.modifyKeys, s.shape = mouse{}, 0, 0
 	s.colors = nil
+	s.zone = 0
 	s.repeat = false
 }
 
