@@ -139,10 +139,10 @@ type typedSession struct {
 	recorder *recorder
 }
 
-func (s typedSession) TryWrite(b []byte) (int, error) {
-	n, err := s.Session.TryWrite(b)
+func (s typedSession) TryWrite(b []byte) (int, uint64, error) {
+	n, frame, err := s.Session.TryWrite(b)
 	s.typed(b[:n])
-	return n, err
+	return n, frame, err
 }
 
 func (s typedSession) Write(b []byte) (int, error) {

@@ -59,6 +59,10 @@ type Streams struct {
 	// share or watch a session in which this one writes. Joined is also called for those that are
 	// there at the attach.
 	Joined, Left func(wire.Presence)
+	// Hinted is called with what the server knows of the terminal, as soon as the output up to its
+	// Out is written, and before any later output. Of several that are due it gets the newest. A
+	// server that is older sends none. Without the function, the client asks for none.
+	Hinted func(wire.Hint)
 	// InputClosed is called when the program no longer reads its input.
 	InputClosed func()
 }
@@ -112,6 +116,7 @@ type Session struct {
 
 	gate     gate.Gate // guards what follows
 	waiting  int       // goroutines in waitLocked
+	askedAt  time.Time // when AskHint has asked last
 	ring     *buffer.Ring
 	endpoint *session.Endpoint
 	driver   *driver.Driver

@@ -32,26 +32,43 @@ func (s *Session) Write(b []byte) (int, error) {
 }
 
 // TryWrite sends as much of b to the program as there is room for, without blocking. It
-// returns how many bytes that is, and an error when the session is over.
-func (s *Session) TryWrite(b []byte) (int, error) {
+// returns how many bytes that is and the last frame of input that has bytes of b, or 0, and an
+// error when the session is over.
+func (s *Session) TryWrite(b []byte) (written int, frame uint64, err error) {
 	s.gate.Lock()
 	defer s.gate.Unlock()
 	if s.over {
-		return 0, errOver
+		return 0, 0, errOver
 	}
-	written := 0
 	for written < len(b) {
 		n := min(len(b)-written, maxInput, s.ring.Room())
 		if n <= 0 {
 			break
 		}
-		s.ring.Append(wire.Stdin, b[written:written+n])
+		frame = s.ring.Append(wire.Stdin, b[written:written+n])
 		written += n
 	}
 	if written > 0 {
 		s.appendedLocked()
 	}
-	return written, nil
+	return written, frame, nil
+}
+
+// minHintInterval is the shortest time between two hints that are asked for: a person sees no
+// difference.
+const minHintInterval = 50 * time.Millisecond
+
+// AskHint asks the server for a hint (see [Streams]), at most twice in a round trip.
+func (s *Session) AskHint() {
+	s.gate.Lock()
+	defer s.gate.Unlock()
+	now := time.Now()
+	if now.Sub(s.askedAt) < max(s.endpoint.BestRTT()/2, minHintInterval) {
+		return
+	}
+	s.askedAt = now
+	s.endpoint.AskAck()
+	s.driver.Wake()
 }
 
 // CloseWrite ends the input. It blocks as Write does.

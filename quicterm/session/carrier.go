@@ -33,6 +33,7 @@ type carrier struct {
 	resends        int       // of the same tail
 	unheardSends   int       // datagrams sent before a frame was heard: the path may be dead
 	pingDue        bool
+	pingAsks       bool // that ping asks for an ack
 	loss           loss
 
 	// Probes for an ack that is overdue.
@@ -141,6 +142,13 @@ func (e *Endpoint) ackElsewhere(now time.Time, without *carrier) {
 func (e *Endpoint) Ping(id CarrierID) {
 	if c := e.carriers[id]; c != nil {
 		c.pingDue = true
+	}
+}
+
+// AskAck asks the peer for an ack, on the carrier that is used now.
+func (e *Endpoint) AskAck() {
+	if c := e.current(); c != nil {
+		c.pingDue, c.pingAsks = true, true
 	}
 }
 

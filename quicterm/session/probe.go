@@ -33,7 +33,8 @@ func (c *carrier) delayProbe(now time.Time) {
 // appendPing appends a ping to a datagram. A probe is a ping that asks for an ack: the
 // ack that would have unblocked the stream may have been lost.
 func (e *Endpoint) appendPing(now time.Time, b []byte, c *carrier, probe bool) []byte {
-	c.pingDue = false
+	asks := probe || c.pingAsks
+	c.pingDue, c.pingAsks = false, false
 	if probe {
 		c.probes++
 		longest := maxResend
@@ -42,7 +43,7 @@ func (e *Endpoint) appendPing(now time.Time, b []byte, c *carrier, probe bool) [
 		}
 		c.probeAt = now.Add(min(c.rtt.timeout()<<min(c.probes+1, 16), longest))
 	}
-	return AppendPing(b, probe)
+	return AppendPing(b, asks)
 }
 
 // appendStreamPing appends a ping to what goes on a stream. It asks for an ack, because the
@@ -52,7 +53,7 @@ func (e *Endpoint) appendStreamPing(b []byte, c *carrier) []byte {
 	if c.standByDue {
 		flag = pingStandBy
 	}
-	c.pingDue, c.standByDue = false, false
+	c.pingDue, c.pingAsks, c.standByDue = false, false, false
 	return buffer.AppendFrame(b, buffer.Frame{Type: ping, Payload: []byte{flag}})
 }
 

@@ -103,7 +103,7 @@ func (k *keyboard) send(b []byte) {
 		return
 	}
 	if !k.draining {
-		n, err := k.session.TryWrite(b)
+		n, _, err := k.session.TryWrite(b)
 		if err != nil { // the session is over
 			return
 		}

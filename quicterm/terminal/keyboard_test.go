@@ -35,20 +35,20 @@ func (s *slowSession) Run(context.Context) (int, error) { panic("not run") }
 func (s *slowSession) Exit() wire.ExitStatus            { panic("not run") }
 func (s *slowSession) Resize(wire.Size) error           { panic("no terminal") }
 
-func (s *slowSession) TryWrite(b []byte) (int, error) {
+func (s *slowSession) TryWrite(b []byte) (n int, frame uint64, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.over {
-		return 0, io.ErrClosedPipe
+		return 0, 0, io.ErrClosedPipe
 	}
-	n := min(len(b), s.size-s.input.Len())
+	n = min(len(b), s.size-s.input.Len())
 	s.input.Write(b[:n])
-	return n, nil
+	return n, 0, nil
 }
 
 func (s *slowSession) Write(b []byte) (int, error) {
 	for written := 0; written < len(b); {
-		n, err := s.TryWrite(b[written:])
+		n, _, err := s.TryWrite(b[written:])
 		if err != nil {
 			return written, err
 		}

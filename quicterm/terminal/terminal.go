@@ -55,7 +55,7 @@ type Messages interface {
 type Session interface {
 	Run(context.Context) (status int, err error)
 	Write([]byte) (int, error)
-	TryWrite([]byte) (int, error)
+	TryWrite([]byte) (n int, frame uint64, err error)
 	CloseWrite() error
 	Resize(wire.Size) error
 	Skip() error

@@ -242,17 +242,21 @@ func (s watched) Run(ctx context.Context) (int, error) {
 	return s.Session.Run(ctx)
 }
 
-func (s watched) TryWrite(b []byte) (int, error) {
+func (s watched) TryWrite(b []byte) (int, uint64, error) {
+	n, err := s.Write(b)
+	return n, 0, err
+}
+
+func (s watched) Write(b []byte) (int, error) {
 	if s.watch.typed(b) {
 		s.Leave()
 	}
 	return len(b), nil
 }
 
-func (s watched) Write(b []byte) (int, error) { return s.TryWrite(b) }
-func (s watched) CloseWrite() error           { return nil }
-func (s watched) Skip() error                 { return nil }
-func (s watched) Hangup()                     { s.Leave() }
+func (s watched) CloseWrite() error { return nil }
+func (s watched) Skip() error       { return nil }
+func (s watched) Hangup()           { s.Leave() }
 
 func (s watched) Resize(size wire.Size) error {
 	s.watch.setWindow(size)

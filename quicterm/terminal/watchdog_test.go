@@ -50,11 +50,11 @@ func (s endless) Run(context.Context) (int, error) {
 	return 0, errors.New("left")
 }
 
-func (s endless) TryWrite(b []byte) (int, error) {
+func (s endless) TryWrite(b []byte) (int, uint64, error) {
 	if bytes.Contains(b, []byte("q")) {
 		close(s.left)
 	}
-	return len(b), nil
+	return len(b), 0, nil
 }
 
 func (endless) Resize(wire.Size) error { return nil }

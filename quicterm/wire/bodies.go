@@ -150,6 +150,8 @@ type Attach struct {
 	// Compression is what the client accepts on the carrier that the Attach comes on, as the byte
 	// of a Compression frame.
 	Compression uint8 `cbor:"11,keyasint"`
+
+	Hints bool `cbor:"12,keyasint"` // the client wants hints of the terminal
 }
 
 // Attached answers Attach. It has what the client needs to resume.

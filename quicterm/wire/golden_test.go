@@ -98,8 +98,9 @@ var goldenBodies = []struct {
 		Skip:     true,
 
 		Compression: 1,
+		Hints:       true,
 	},
-		`06 000051 ab
+		`06 000053 ac
 		01 02
 		02 64 776f726b
 		03 50 0f0e0d0c0b0a09080706050403020100
@@ -113,7 +114,8 @@ var goldenBodies = []struct {
 			01 01
 			02 1903e8
 		0a f5
-		0b 01`},
+		0b 01
+		0c f5`},
 	{&Attached{
 		ID:      testID,
 		UID:     1000,

@@ -1,24 +1,73 @@
 package wire
 
-// A Hint says what the server knows of the program and its terminal. It is ordered with the
-// output: a client applies it when it has shown the output up to Out.
+import (
+	"encoding/binary"
+	"errors"
+)
+
+// A Hint says what the kernel knows of a session's terminal at a place in its output. A client
+// that predicts the echo of keys needs no guess where it has one.
 type Hint struct {
-	Out      uint64        // the last frame of output that was read before the rest was looked up; 0 for none
-	In       uint64        // the last frame of this attachment's input that the program had had for a while; 0 for none
-	Terminal TerminalFlags // of the session's terminal
-	Context  uint16        // a hash of the name of the foreground process; 0 if it is not known
+	// Out is the last frame of the output that was read before the rest was looked up.
+	Out uint64
+	// In is the last frame of this client's input that the program had had for a while then, at
+	// least 30 ms: its effects are in the output up to Out. 0 means none.
+	In       uint64
+	Terminal TerminalFlags
+	// Context is a hash of the name of the process in the foreground, 0 if that is not known.
+	Context uint16
 }
 
-// TerminalFlags are modes of a session's terminal, and who reads from it.
+// TerminalFlags are the modes of a terminal that decide how it shows keys.
 type TerminalFlags uint8
 
+// The flags, with the names of termios(3).
 const (
-	Canonical   TerminalFlags = 1 << iota // ICANON: the kernel edits the line
-	Echo                                  // ECHO: the kernel echoes what is typed
+	Canonical   TerminalFlags = 1 << iota // ICANON: the kernel edits lines
+	Echo                                  // ECHO: the kernel echoes
 	EchoErase                             // ECHOE: an erased character disappears
-	EchoControl                           // ECHOCTL: controls are echoed as ^C is
+	EchoControl                           // ECHOCTL: control characters are shown as ^X
 	Signals                               // ISIG: ^C and the like are signals
 	Shell                                 // the session's own shell is in the foreground
-	Extended                              // IEXTEN: words can be erased
-	UsualKeys                             // erase is DEL, kill ^U, word erase ^W, characters are UTF-8
+	Extended                              // IEXTEN: word erase works
+	UsualKeys                             // DEL erases a character, ^U a line and ^W a word, of UTF-8 (IUTF8)
 )
+
+// Secret reports whether a terminal reads a line that it does not show, such as a password.
+func (f TerminalFlags) Secret() bool { return f&(Canonical|Echo) == Canonical }
+
+// MaxHint is the size of the longest encoding of a hint.
+const MaxHint = 3*binary.MaxVarintLen64 + 3
+
+var errNoHint = errors.New("not a hint")
+
+// Append appends a hint to b as it stands behind an ack: with its number, which grows with each
+// change, and the received of that ack, which is above In.
+func (h Hint) Append(b []byte, number, received uint64) []byte {
+	b = binary.AppendUvarint(b, number)
+	b = binary.AppendUvarint(b, h.Out)
+	b = binary.AppendUvarint(b, received-h.In)
+	b = append(b, byte(h.Terminal))
+	return binary.BigEndian.AppendUint16(b, h.Context)
+}
+
+// ParseHint is the inverse of Append. Bytes behind the hint are ignored.
+func ParseHint(b []byte, received uint64) (h Hint, number uint64, err error) {
+	var v [3]uint64
+	for i := range v {
+		n := 0
+		if v[i], n = binary.Uvarint(b); n <= 0 {
+			return Hint{}, 0, errNoHint
+		}
+		b = b[n:]
+	}
+	if len(b) < 3 || v[0] == 0 || v[2] == 0 || v[2] > received {
+		return Hint{}, 0, errNoHint
+	}
+	return Hint{
+		Out:      v[1],
+		In:       received - v[2],
+		Terminal: TerminalFlags(b[0]),
+		Context:  binary.BigEndian.Uint16(b[1:]),
+	}, v[0], nil
+}
