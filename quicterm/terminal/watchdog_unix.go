@@ -20,8 +20,9 @@ const (
 	tellAfter = 100 * time.Millisecond
 
 	// tellTimeout is how long the watchdog may take to read: a pipe that is full has about a
-	// hundred changes that it has not read, because it is stopped.
-	tellTimeout = 100 * time.Millisecond
+	// hundred changes that it has not read, because it is stopped. A busy machine stops this
+	// process for less.
+	tellTimeout = time.Second
 
 	// dismissTimeout is how long the watchdog may take to end.
 	dismissTimeout = 2 * time.Second
