@@ -11,6 +11,7 @@ import (
 	"crypto/ed25519"
 	"crypto/rand"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -121,13 +122,26 @@ func (h *Host) NewKey(name string) ssh.PublicKey {
 // Path returns the name of a file of the host.
 func (h *Host) Path(name string) string { return filepath.Join(h.Dir, name) }
 
-// Write writes a file of the host, for its owner alone.
+// Write writes a file of the host, for its owner alone if it is new. A process that reads it
+// meanwhile gets all of the old content or of the new one.
 func (h *Host) Write(name, content string) {
 	h.T.Helper()
-	if err := os.MkdirAll(filepath.Dir(h.Path(name)), 0o700); err != nil {
+	file := h.Path(name)
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		h.T.Fatal(err)
 	}
-	if err := os.WriteFile(h.Path(name), []byte(content), 0o600); err != nil {
+	mode := os.FileMode(0o600)
+	if info, err := os.Stat(file); err == nil {
+		mode = info.Mode()
+	}
+	// A child of another test must not inherit the file: what is open for writing cannot run.
+	syscall.ForkLock.RLock()
+	err := os.WriteFile(file+".new", []byte(content), 0o600)
+	syscall.ForkLock.RUnlock()
+	if err == nil {
+		err = errors.Join(os.Chmod(file+".new", mode), os.Rename(file+".new", file))
+	}
+	if err != nil {
 		h.T.Fatal(err)
 	}
 }

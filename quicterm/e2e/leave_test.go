@@ -39,16 +39,12 @@ func TestEscapesOfStoppedProgram(t *testing.T) {
 	h.Start()
 	x := stopped(t, h)
 	x.Send("~?")
-	x.ExpectWithin("end the session", 5*time.Second)
+	x.Expect("end the session")
 	x.Send("~s")
-	x.ExpectWithin("session stopped: live since", 5*time.Second)
-	start := time.Now()
+	x.Expect("session stopped: live since")
 	x.Send("~.")
 	if got := x.Exit(); got != 129 {
 		t.Errorf("exit status after ending the session: %d, want 129", got)
-	}
-	if d := time.Since(start); d > 5*time.Second {
-		t.Errorf("the end took %v", d)
 	}
 }
 

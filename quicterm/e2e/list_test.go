@@ -35,7 +35,7 @@ func TestListWatch(t *testing.T) {
 	await(`"event":"started","session":{.*"name":"second"`)
 	watcher := rig.Open(t, h.QT("watch", "second"))
 	await(`"event":"attached","client":"[^"]+","role":"watch","session":{.*"name":"second".*"members":\[{.*"role":"writer".*"role":"watch"`)
-	if got, err := h.QT("ls").CombinedOutput(); err != nil || !regexp.MustCompile(`second .*attached .*@127.0.0.1\S* \ds, .*@127.0.0.1\S* \ds \(watch\)`).Match(got) {
+	if got, err := h.QT("ls").CombinedOutput(); err != nil || !regexp.MustCompile(`second .*attached .*@127.0.0.1\S* \d+s, .*@127.0.0.1\S* \d+s \(watch\)`).Match(got) {
 		t.Errorf("the list: %v, %s", err, got)
 	}
 	watcher.Send("\x03")

@@ -118,6 +118,7 @@ func TestOwnLoginJumps(t *testing.T) {
 	s.Write("known_hosts_ssh", known)
 	s.SSH = append(s.SSH, "ProxyJump "+strings.Join(jumps, ","), "Host *")
 	wantOutput(t, s.withoutSSH(s.QT("connect", []string{"--bootstrap", "ssh"}, "echo in")), "in\n")
+	s.Log.Await(t, 0, regexp.MustCompile("(?s)(Accepted publickey.*){3}"))
 	if n := strings.Count(s.Log.String(), "Accepted publickey"); n != 3 {
 		t.Errorf("%d logins, want 3", n)
 	}

@@ -96,7 +96,7 @@ func TestBadBootstrap(t *testing.T) {
 			if !regexp.MustCompile(`^qt: (` + c.want + `)\n$`).Match(errs.Bytes()) {
 				t.Errorf("%q, want the line %q", &errs, c.want)
 			}
-			if took := time.Since(start); took > 15*time.Second {
+			if took := time.Since(start); took > 20*time.Second {
 				t.Errorf("it took %v", took)
 			}
 		})

@@ -174,7 +174,7 @@ func TestSSHConfig(t *testing.T) {
 		start := time.Now()
 		cmd.Process.Signal(syscall.SIGTERM) // ssh waits for qt
 		cmd.Wait()
-		if took := time.Since(start); took > 5*time.Second || strings.Contains(errs.String(), "qt:") {
+		if took := time.Since(start); took > rig.Patience/2 || strings.Contains(errs.String(), "qt:") {
 			t.Errorf("ssh ended after %v: %q", took, errs.String())
 		} else {
 			t.Log(took)

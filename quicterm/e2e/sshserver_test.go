@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -29,11 +30,7 @@ func startSSHD(t *testing.T, h *rig.Host, path string, options ...string) (confi
 			t.Skip(err)
 		}
 	}
-	// sshd needs this folder as root. Its package makes it at boot.
-	const empty = "/run/sshd"
-	if os.Mkdir(empty, 0o755) == nil {
-		t.Cleanup(func() { os.Remove(empty) })
-	}
+	os.Mkdir("/run/sshd", 0o755) // as rig.Host.SSHD does: it stays, for tests beside this one
 	if err := os.MkdirAll(h.Path("home"), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -85,13 +82,19 @@ Host server
 	return ""
 }
 
-// freePort returns a TCP port of the loopback interface that was free just now.
+// freePort returns a TCP port of the loopback interface that was free just now, and that the
+// kernel gives to no socket by itself.
 func freePort(t *testing.T) int {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	const first, count = 10_000, 10_000 // rig has those above
+	for tries := 1; ; tries++ {
+		l, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: first + rand.IntN(count)})
+		if err == nil {
+			defer l.Close()
+			return l.Addr().(*net.TCPAddr).Port
+		}
+		if tries == 100 {
+			t.Fatal(err)
+		}
 	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port
 }

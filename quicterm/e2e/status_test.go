@@ -71,7 +71,7 @@ func TestStatus(t *testing.T) {
 	begun := time.Now()
 	x.Send("~s")
 	x.Expect(regexp.QuoteMeta(strings.TrimSuffix(header, "live since ")) + "(suspect|offline) since ")
-	if took := time.Since(begun); took > 2*time.Second {
+	if took := time.Since(begun); took > rig.Patience/2 {
 		t.Errorf("~s took %v", took)
 	}
 
