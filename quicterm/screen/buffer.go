@@ -12,6 +12,7 @@ type buffer struct {
 	x, y     int // the cursor while the other buffer is shown
 	saved    cursor
 	keyboard keyboard
+	likeness likeness
 }
 
 // A cursor is what DECSC saves.
@@ -19,6 +20,8 @@ type cursor struct {
 	x, y     int
 	pen      Style
 	charsets charsets
+
+	unlike bool // the terminal may have saved another row: see likeness
 }
 
 func newBuffer(cols, rows int) *buffer {

@@ -60,6 +60,7 @@ func (s *Screen) escape(final byte) {
 		s.saveCursor()
 	case '8':
 		s.restoreCursor()
+		s.restored()
 	case 'D':
 		s.index()
 	case 'E':
@@ -154,6 +155,7 @@ func (s *Screen) control(c *vt.Control) {
 	case 'd':
 		s.moveToRow(n - 1)
 	case 'e':
+		s.moving(n)
 		s.moveBy(0, n)
 	case 'g':
 		s.clearTabs(c.Param(0))
@@ -175,6 +177,7 @@ func (s *Screen) control(c *vt.Control) {
 		s.windowOperation(c.Param(0), c.Param(1))
 	case 'u':
 		s.restoreCursor()
+		s.restored()
 	}
 }
 

@@ -22,9 +22,15 @@ func (s *Screen) eraseRow(y int, selective bool) {
 
 // eraseDisplay is ED and DECSED.
 func (s *Screen) eraseDisplay(what int, selective bool) {
+	if s.pen.Bg != 0 {
+		s.lose() // a terminal that has scrolled erases other rows
+	}
 	switch what {
 	case 0:
 		s.eraseLine(0, selective)
+		if s.x == 0 && s.y == 0 && !selective {
+			s.cleared(true)
+		}
 		for y := s.y + 1; y < s.rows; y++ {
 			s.eraseRow(y, selective)
 		}
@@ -41,6 +47,9 @@ func (s *Screen) eraseDisplay(what int, selective bool) {
 	case 2:
 		for y := range s.rows {
 			s.eraseRow(y, selective)
+		}
+		if !selective {
+			s.cleared(true)
 		}
 	case 3:
 		if !s.Alternate() {
@@ -62,6 +71,9 @@ func (s *Screen) eraseLine(what int, selective bool) {
 		s.eraseRange(r, 0, s.x+1, selective)
 	case 2:
 		s.eraseRow(s.y, selective)
+	}
+	if !selective && (what == 0 && s.x == 0 || what == 2) {
+		s.cleared(false)
 	}
 }
 

@@ -157,14 +157,26 @@ func (s *Screen) setAlternate(number int, on bool) {
 			s.alt.top, s.alt.bottom, s.alt.left, s.alt.right = 0, s.rows-1, 0, s.cols-1
 			s.main.x, s.main.y = s.x, s.y
 			s.buf, s.entered = s.alt, number
+			s.alt.likeness = likeness{} // blank
+			if l := s.main.likeness; l.level != same && !l.placed {
+				s.alt.likeness = likeness{level: fromCursor, lowest: s.y}
+			}
 		}
 		return
 	}
+	from := s.buf
 	if number != 1048 {
 		s.buf = s.main
 	}
 	if number >= 1048 {
 		s.restoreCursor()
+	}
+	switch {
+	case number == 1049 && from == s.alt && s.entered == 1049: // the row of before, wherever it is
+	case number >= 1048:
+		s.restored()
+	case from == s.alt && from != nil:
+		s.stayed(from)
 	}
 }
 

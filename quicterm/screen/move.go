@@ -40,6 +40,7 @@ func (s *Screen) moveTo(x, y int) {
 	}
 	s.x, s.y = x, y
 	s.clamp()
+	s.jumped()
 }
 
 func (s *Screen) moveToColumn(x int) {
@@ -56,6 +57,7 @@ func (s *Screen) moveToRow(y int) {
 	}
 	s.y = y
 	s.clamp()
+	s.jumped()
 }
 
 // moveBy moves the cursor, up to the edge of the screen or a margin.
@@ -73,6 +75,7 @@ func (s *Screen) moveBy(dx, dy int) {
 }
 
 func (s *Screen) moveUp(n int) {
+	s.moving(-n)
 	if s.y >= s.buf.top {
 		n = min(n, s.y-s.buf.top)
 	}
@@ -80,6 +83,7 @@ func (s *Screen) moveUp(n int) {
 }
 
 func (s *Screen) moveDown(n int) {
+	s.moving(n)
 	if s.y <= s.buf.bottom {
 		n = min(n, s.buf.bottom-s.y)
 	}
@@ -123,9 +127,11 @@ func (s *Screen) lineFeed() {
 	switch {
 	case s.y == s.buf.bottom:
 		s.scrollUp(1)
+		s.descended(true)
 	case s.y < s.rows-1:
 		s.y++
 		s.unwrap(s.buf.row(s.y))
+		s.descended(false)
 	}
 	if s.x >= s.cols {
 		s.x = s.cols - 1
@@ -137,13 +143,16 @@ func (s *Screen) index() {
 	s.clamp()
 	if s.y == s.buf.bottom {
 		s.scrollUp(1)
+		s.descended(true)
 	} else if s.y < s.rows-1 {
 		s.y++
+		s.descended(false)
 	}
 }
 
 func (s *Screen) reverseIndex() {
 	s.clamp()
+	s.moving(-1)
 	if s.y == s.buf.top {
 		s.shiftDown(s.buf.top, 1, s.eraser())
 	} else if s.y > 0 {
@@ -171,7 +180,7 @@ func (s *Screen) forwardIndex() {
 }
 
 func (s *Screen) saveCursor() {
-	s.buf.saved = cursor{x: s.x, y: s.y, pen: s.pen, charsets: s.charsets}
+	s.buf.saved = cursor{s.x, s.y, s.pen, s.charsets, s.buf.likeness.level != same}
 }
 
 func (s *Screen) restoreCursor() {

@@ -110,8 +110,10 @@ func (s *Screen) wrap() bool {
 	s.x = s.leftEdge()
 	if s.y == s.buf.bottom {
 		s.scrollUp(1)
+		s.descended(true)
 	} else if s.y < s.rows-1 {
 		s.y++
+		s.descended(false)
 	}
 	next := s.buf.row(s.y)
 	if !s.margins() {

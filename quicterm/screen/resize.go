@@ -9,6 +9,8 @@ func (s *Screen) Resize(cols, rows int) {
 		return
 	}
 	s.buf.x, s.buf.y = s.x, s.y
+	s.main.likeness = likeness{level: resized} // programs draw the alternate screen again
+	s.main.saved.unlike = true
 	r := resizer{s: s, b: s.main, cols: cols, rows: rows, maxLines: s.limits.Lines}
 	r.resize()
 	if s.Alternate() {

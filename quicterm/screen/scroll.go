@@ -13,10 +13,16 @@ func (s *Screen) scrollUp(n int) {
 }
 
 // scrollRegion is SU: what leaves is lost.
-func (s *Screen) scrollRegion(n int) { s.shiftUp(s.buf.top, n, s.eraser()) }
+func (s *Screen) scrollRegion(n int) {
+	s.shiftUp(s.buf.top, n, s.eraser())
+	s.lose()
+}
 
 // scrollDown is SD, which leaves blanks without background.
-func (s *Screen) scrollDown(n int) { s.shiftDown(s.buf.top, n, 0) }
+func (s *Screen) scrollDown(n int) {
+	s.shiftDown(s.buf.top, n, 0)
+	s.lose()
+}
 
 // shiftUp moves the rows from top to the end of the scroll region up.
 func (s *Screen) shiftUp(top, n int, c cell) {
@@ -79,6 +85,7 @@ func (s *Screen) insertLines(n int) {
 	if s.inRegion() {
 		s.shiftDown(s.y, n, s.eraser())
 		s.x = s.buf.left
+		s.lose()
 	}
 }
 
@@ -88,6 +95,7 @@ func (s *Screen) deleteLines(n int) {
 	if s.inRegion() {
 		s.shiftUp(s.y, n, s.eraser())
 		s.x = s.buf.left
+		s.lose()
 	}
 }
 

@@ -1,0 +1,115 @@
+package screen
+
+// A likeness says which rows of a terminal are surely those of its Screen. They may differ because the
+// output began in a row of the terminal that the Screen does not know, or because the terminal was resized:
+// terminals wrap lines anew in different ways.
+//
+// A row of the terminal is known by its distance from the cursor. The zero value is a terminal that is as
+// the Screen.
+type likeness struct {
+	level    level
+	row      bool // the row of the cursor is the same
+	placed   bool // the cursor is in the same row, counted from the top
+	lowest   int  // with fromCursor: the lowest row that the output has reached
+	scrolled int  // how many rows since they were different
+}
+
+type level uint8
+
+const (
+	same       level = iota // all rows are the same
+	fromCursor              // those are that the output has reached
+	resized                 // blank rows below the cursor are blank
+	different
+)
+
+// Displace says that the terminal's cursor may be in another row, with blanks below.
+func (s *Screen) Displace() {
+	s.main.likeness = likeness{level: fromCursor, row: true, lowest: s.y}
+}
+
+// sure reports whether a row is the same in the terminal, if it is as far from the row of the cursor.
+func (l *likeness) sure(cursor, y int) bool {
+	switch l.level {
+	case same:
+		return true
+	case fromCursor:
+		return y <= l.lowest
+	}
+	return l.row && y == cursor
+}
+
+func (s *Screen) lose() {
+	if l := &s.buf.likeness; l.level != same {
+		l.level, l.row, l.scrolled = different, false, 0
+	}
+}
+
+// restored: the cursor is in the row that was saved.
+func (s *Screen) restored() {
+	if s.buf.saved.unlike {
+		s.buf.likeness = likeness{level: different}
+		return
+	}
+	s.jumped()
+}
+
+// jumped: the cursor was moved to a row counted from the top.
+func (s *Screen) jumped() {
+	s.lose()
+	s.buf.likeness.placed = true
+}
+
+// stayed: the cursor is in the row that it had on another screen.
+func (s *Screen) stayed(from *buffer) {
+	if from.likeness.level != same {
+		s.buf.likeness = likeness{level: different}
+		return
+	}
+	s.jumped()
+}
+
+// moving: the cursor will be moved by n rows, as far as there are rows.
+func (s *Screen) moving(n int) {
+	l := &s.buf.likeness
+	y := s.y + n
+	switch {
+	case l.level == same:
+	case l.level == fromCursor && y >= 0 && y <= l.lowest:
+	case l.level == resized:
+		l.row = false
+	default:
+		s.lose()
+	}
+}
+
+// descended: the cursor is in the next row, which came to the bottom if the screen has scrolled.
+func (s *Screen) descended(scrolled bool) {
+	l := &s.buf.likeness
+	if !scrolled && s.pen.Bg != 0 {
+		s.lose() // if the terminal has scrolled, the row has this background there
+	}
+	switch l.level {
+	case same:
+		return
+	case fromCursor:
+		l.lowest = max(l.lowest, s.y)
+	case resized:
+		l.row = s.buf.row(s.y).blank()
+	default:
+		l.row = scrolled
+	}
+	if scrolled && s.buf.whole(s.cols) {
+		if l.scrolled++; l.scrolled >= 2*s.rows { // also if the terminal had to come to its bottom first
+			*l = likeness{}
+		}
+	}
+}
+
+// cleared: the row of the cursor was erased, or all rows.
+func (s *Screen) cleared(all bool) {
+	l := &s.buf.likeness
+	if l.row = true; all && l.placed {
+		*l = likeness{}
+	}
+}
