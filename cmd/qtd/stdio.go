@@ -3,6 +3,8 @@
 package main
 
 import (
+	"bytes"
+	"errors"
 	"io"
 	"net"
 	"os"
@@ -14,12 +16,16 @@ import (
 // carryStdio makes our standard input and output the carrier of a client, until the daemon ends
 // that. base is the setting runtime_dir.
 func carryStdio(base string, start func() error) error {
+	// It is for no other process: a daemon that starts now would inherit it.
+	early := bootstrap.Early(os.Getenv(bootstrap.OpenVariable))
+	os.Unsetenv(bootstrap.OpenVariable)
 	client, server := sshAddresses(os.Getenv("SSH_CONNECTION"))
 	grant, c, err := bootstrap.Open(base, client, server, start)
 	if err != nil {
 		return err
 	}
 	defer c.Close()
+	c.Write(early) // if the daemon has ended the connection, what is read says so
 	line, err := bootstrap.Line(grant)
 	if err != nil {
 		return err
@@ -30,7 +36,7 @@ func carryStdio(base string, start func() error) error {
 	}
 	failed := make(chan error, 1)
 	go func() { // ends with the process at the latest
-		err := fromClient(c, os.Stdin)
+		err := fromClient(c, os.Stdin, early)
 		failed <- err
 		if err != nil {
 			c.Close()
@@ -45,14 +51,23 @@ func carryStdio(base string, start func() error) error {
 	}
 }
 
-// fromClient passes what a client sends on to the daemon, until its end.
-func fromClient(c *net.UnixConn, in io.Reader) error {
+// errOtherOpen means that the two places for the first bytes of a client have different ones.
+var errOtherOpen = errors.New("the first line on standard input is not as " + bootstrap.OpenVariable + " has it")
+
+// fromClient passes what a client sends on to the daemon, until its end, except its first bytes if
+// the daemon has them already.
+func fromClient(c *net.UnixConn, in io.Reader, early []byte) error {
 	first, rest, err := bootstrap.ReadOpen(in)
 	if err != nil {
 		return err
 	}
-	if _, err := c.Write(first); err != nil {
-		return nil // the daemon has ended the connection
+	if len(early) > 0 && !bytes.Equal(first, early) {
+		return errOtherOpen
+	}
+	if len(early) == 0 {
+		if _, err := c.Write(first); err != nil {
+			return nil // the daemon has ended the connection
+		}
 	}
 	io.Copy(c, rest)
 	c.CloseWrite()

@@ -2,7 +2,6 @@ package bootstrap
 
 import (
 	"bufio"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -100,40 +99,4 @@ func find(lines *bufio.Reader, prefixes ...string) (text, prefix string, err err
 			return "", "", &missing
 		}
 	}
-}
-
-// openPrefix begins the line by which a client opens a carrier over standard streams.
-const openPrefix = "quicterm-open "
-
-// maxOpen bounds the length of that line in bytes: a Hello and the longest request, in base64.
-const maxOpen = 1 << 20
-
-// OpenLine returns the first bytes of a carrier's stream as a line, with its end.
-func OpenLine(first []byte) []byte {
-	line := base64.StdEncoding.AppendEncode([]byte(openPrefix), first)
-	return append(line, '\n')
-}
-
-// ReadOpen reads the line of OpenLine. It returns the bytes in it, and a reader of what comes
-// behind it.
-func ReadOpen(r io.Reader) (first []byte, rest io.Reader, err error) {
-	lines := bufio.NewReader(r)
-	line, err := lines.ReadSlice(' ')
-	if err != nil || string(line) != openPrefix {
-		return nil, nil, errors.New("there is no client of quicterm on standard input")
-	}
-	line = nil
-	for part, long := []byte(nil), true; long; {
-		if part, long, err = lines.ReadLine(); err != nil {
-			return nil, nil, fmt.Errorf("first line of the client: %w", err)
-		}
-		if line = append(line, part...); len(line) > maxOpen {
-			return nil, nil, errors.New("first line of the client: too long")
-		}
-	}
-	first, err = base64.StdEncoding.AppendDecode(nil, line)
-	if err != nil {
-		return nil, nil, fmt.Errorf("first line of the client: %w", err)
-	}
-	return first, lines, nil
 }

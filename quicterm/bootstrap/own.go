@@ -66,14 +66,20 @@ func startOwn(s *SSH, ask bool) *own {
 	return o
 }
 
-// login logs in, writes what is written first, and reads the grant.
+// login waits for what is written first, logs in, writes that, and reads the grant.
 func (o *own) login(ctx context.Context, errs *tail) error {
+	var first []byte
+	select {
+	case first = <-o.first:
+	case <-ctx.Done():
+		return errClosed
+	}
 	host, limit := o.ssh.Host, batchTime
 	if o.ask {
 		limit = askTime
 	}
 	limited, cancel := context.WithTimeoutCause(ctx, limit, &LoginError{host, "it takes too long"})
-	stream, err := o.ssh.Own(limited, o.ask, remoteCommand, errs)
+	stream, err := o.ssh.Own(limited, o.ask, remoteCommand(first), errs)
 	cancel()
 	if err != nil {
 		return err
@@ -86,11 +92,7 @@ func (o *own) login(ctx context.Context, errs *tail) error {
 	})
 	defer timer.Stop()
 	defer context.AfterFunc(ctx, func() { stream.Close() })()
-	select {
-	case first := <-o.first:
-		stream.Write(OpenLine(first)) // if it fails, what is read says why
-	case <-ctx.Done():
-	}
+	stream.Write(OpenLine(first)) // if it fails, what is read says why
 	text, prefix, err := find(o.rd, linePrefix, missingPrefix, openPrefix)
 	switch {
 	case ctx.Err() != nil:

@@ -42,7 +42,7 @@ func fakeOwn(t *testing.T, serve func(c net.Conn, lines *bufio.Reader, errs io.W
 		if failed != nil {
 			return nil, failed
 		}
-		if command != remoteCommand {
+		if command != remoteCommand([]byte("first")) {
 			t.Errorf("runs %q", command)
 		}
 		ours, theirs := net.Pipe()

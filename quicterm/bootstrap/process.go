@@ -45,8 +45,11 @@ const (
 type process struct {
 	ssh  *SSH
 	ask  bool
+	args []string // of ssh, the program before them, without the command
+
+	once sync.Once // begins or ends the process; guards what follows
 	cmd  *exec.Cmd
-	in   *os.File // its standard input
+	in   *os.File // its standard input, nil if there is no process
 	out  *os.File // its standard output
 	errs Dialog   // its standard error, and its terminal if it may ask
 	rd   *bufio.Reader
@@ -68,16 +71,23 @@ type process struct {
 	tail     []string    // the last lines that tell why it ends
 }
 
-// start starts ssh with the given arguments.
-func start(s *SSH, ask bool, program string, args ...string) (p *process, err error) {
-	p = &process{
-		ssh: s, ask: ask, cmd: exec.Command(program, args...),
+// newProcess returns a process that its first Write starts: the arguments have what is written.
+func newProcess(s *SSH, ask bool, args []string) *process {
+	p := &process{
+		ssh: s, ask: ask, args: args,
 		ready: make(chan struct{}), exited: make(chan struct{}),
 		said: make(chan struct{}), ended: make(chan struct{}),
 	}
 	p.stop = sync.OnceFunc(p.end)
-	if p.errs, err = s.openErrors(ask); err != nil {
-		return nil, fmt.Errorf("ssh: %w", err)
+	return p
+}
+
+// start starts ssh. The remote command has the first bytes of the stream, or none.
+func (p *process) start(first []byte) (err error) {
+	s := p.ssh
+	p.cmd = exec.Command(p.args[0], append(p.args[1:], remoteCommand(first))...)
+	if p.errs, err = s.openErrors(p.ask); err != nil {
+		return fmt.Errorf("ssh: %w", err)
 	}
 	p.errs.Attach(p.cmd)
 	var files [4]*os.File
@@ -94,12 +104,12 @@ func start(s *SSH, ask bool, program string, args ...string) (p *process, err er
 		files[1].Close()
 		files[2].Close()
 		p.errs.Close()
-		return nil, fmt.Errorf("ssh: %w", err)
+		return fmt.Errorf("ssh: %w", err)
 	}
 	p.in, p.out = files[1], files[2]
 	p.rd = bufio.NewReaderSize(p.out, maxLine)
 	limit := batchTime
-	if ask {
+	if p.ask {
 		limit = cmp.Or(s.silence, silentTime)
 	}
 	p.limit = p.stopAfter(limit, &LoginError{s.Host, "it takes too long"})
@@ -120,7 +130,15 @@ func start(s *SSH, ask bool, program string, args ...string) (p *process, err er
 		<-p.said
 		s.forget(p)
 	}()
-	return p, nil
+	return nil
+}
+
+// fail ends a process that was not started.
+func (p *process) fail(err error) {
+	p.err = &StartError{err}
+	close(p.ready)
+	close(p.ended)
+	p.ssh.forget(p)
 }
 
 func (p *process) over() <-chan struct{} { return p.ended }
@@ -296,6 +314,14 @@ func (p *process) Write(b []byte) (int, error) {
 	p.opened = true
 	data := b
 	if first {
+		p.once.Do(func() {
+			if err := p.start(b); err != nil {
+				p.fail(err)
+			}
+		})
+		if p.in == nil {
+			return 0, p.err
+		}
 		data = OpenLine(b)
 	} else if <-p.ready; p.err != nil {
 		return 0, p.err
@@ -325,7 +351,10 @@ func (p *process) Read(b []byte) (int, error) {
 
 // Close implements [pipe.Stream]. It does not wait for the process.
 func (p *process) Close() error {
-	p.stop()
+	p.once.Do(func() { p.fail(errClosed) })
+	if p.in != nil {
+		p.stop()
+	}
 	return nil
 }
 

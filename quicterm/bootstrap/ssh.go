@@ -21,15 +21,6 @@ import (
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
-// remoteCommand runs qtd in any login shell. It has neither an exclamation mark nor a single
-// quote within the quotes, for csh. The empty line ends what a login prints without the end of a
-// line, such as a title for the terminal.
-const remoteCommand = `sh -c 'q=$(command -v qtd) || q=$HOME/.local/bin/qtd; ` +
-	`[ -e "$q" ] || { echo; echo "` + missingPrefix + `$(uname -sm)"; exit 127; }; exec "$q" grant --stdio'`
-
-// missingPrefix begins the line that it prints if there is no qtd.
-const missingPrefix = "quicterm-missing "
-
 // options are those of ssh that a carrier needs. Everything else is as the user has configured
 // it.
 var options = []string{
@@ -71,9 +62,9 @@ type SSH struct {
 	closed   bool
 }
 
-// Dial starts a login, and returns the carrier to which it leads. Its first Write does not wait for the
-// login: it may block only if it writes very much. If there is no grant, Read returns a
-// [StartError], which says in one line what is wrong.
+// Dial returns a carrier. Its first Write starts the login that leads to it, and does not wait for
+// that: it may block only if it writes very much. If there is no grant, Read returns a [StartError],
+// which says in one line what is wrong.
 //
 // If ask is false, ssh asks the user for nothing, and fails if it had to.
 func (s *SSH) Dial(_ context.Context, ask bool) (carrier.Carrier, error) {
@@ -106,10 +97,7 @@ func (s *SSH) Dial(_ context.Context, ask bool) (carrier.Carrier, error) {
 		s.attempts++
 	}
 	args = append(args[:len(args):len(args)], s.Args...)
-	p, err := start(s, ask, program, append(args, remoteCommand)...)
-	if err != nil {
-		return nil, err
-	}
+	p := newProcess(s, ask, append([]string{program}, args...))
 	s.logins[p] = true
 	return pipe.New(p), nil
 }

@@ -305,6 +305,7 @@ func TestSSHEnds(t *testing.T) {
 	if c, err = s.Dial(t.Context(), true); err != nil {
 		t.Fatal(err)
 	}
+	c.Write([]byte("first"))
 	done := make(chan error)
 	go func() {
 		_, err := c.Read(make([]byte, 1))
@@ -318,6 +319,26 @@ func TestSSHEnds(t *testing.T) {
 		t.Error("a read succeeds after the end")
 	}
 	s.Close() // waits for the process
+}
+
+// A carrier that is closed before its first write starts no ssh.
+func TestSSHUnused(t *testing.T) {
+	s, _ := fakeSSH(t, `touch $DIR/started`)
+	c, err := s.Dial(t.Context(), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Close()
+	if _, err := c.Write([]byte("first")); !errors.As(err, new(*StartError)) {
+		t.Errorf("write: %v", err)
+	}
+	if _, err := c.Read(make([]byte, 1)); !errors.As(err, new(*StartError)) {
+		t.Errorf("read: %v", err)
+	}
+	s.Close()
+	if _, err := os.Stat(os.Getenv("DIR") + "/started"); err == nil {
+		t.Error("ssh was started")
+	}
 }
 
 // What a client opens a carrier with is bounded, and read to the byte.

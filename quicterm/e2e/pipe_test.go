@@ -40,7 +40,7 @@ func TestPipe(t *testing.T) {
 		{name: "input", command: []string{"cat"}, in: "some\x00bytes\xff", out: "some\x00bytes\xff"},
 		{name: "end of input", command: []string{"wc -c"}, out: "0\n"},
 		{name: "no newline", command: []string{"printf x"}, out: "x"},
-		{name: "environment", command: []string{`echo "$TERM/$LC_TEST/$SECRET/$QUICTERM_SESSION"`}, out: "xterm/carried over//1\n"},
+		{name: "environment", command: []string{`echo "$TERM/$LC_NAME/$SECRET/$QUICTERM_SESSION"`}, out: "xterm/carried over//1\n"},
 		{name: "not found", command: []string{"/no/such/program 2>/dev/null"}, status: 127},
 		{name: "no terminal", command: []string{"test -t 0 || test -t 1 || test -t 2"}, status: 1},
 	}

@@ -20,7 +20,7 @@ func TestTerminal(t *testing.T) {
 	x.Run("echo he''llo", "hello")
 	x.Run("tty", "/dev/(pts/|tty)")
 	x.Run("stty size", "24 80")
-	x.Run(`echo "$TERM $LC_TEST"`, "xterm carried over")
+	x.Run(`echo "$TERM $LC_NAME"`, "xterm carried over")
 	if err := pty.Setsize(x.TTY, &pty.Winsize{Cols: 100, Rows: 30}); err != nil {
 		t.Fatal(err)
 	}
