@@ -183,6 +183,7 @@ const (
 	recordedFor        = "recorded %s into %s"
 	recordedInto       = "recorded into %s"
 	recordingFailed    = "the recording %s ends here: %v"
+	recordingHasGaps   = "the recording is not complete: %d bytes of output are missing, where it has markers"
 	recordingExists    = "%s exists already: name another file"
 	recordsThere       = "the setting record says that sessions are recorded there"
 	recordingForbidden = "session %s is not recorded: %s forbids that"

@@ -25,8 +25,13 @@ func recordCommand() *cobra.Command {
 		Short: "Record a session into a file, as one who watches it",
 		Long: `Record what a session shows into a new file, until it ends or you press Ctrl-C: an
 asciicast file, which qt play and asciinema play. It has the screen at the
-start, the output, the sizes of the terminal, and a marker where output is
-missing. The file - is the standard output.
+start, the output and the sizes of the terminal. The file - is the standard
+output.
+
+The server keeps the output that this client has not got yet, up to its setting
+buffer_size, but the program does not wait for it. If that was not enough, or
+the server is older, the recording has a marker where output is missing, and
+the exit status is 255.
 
 What is typed is not recorded: it is sent to no one who watches. To record the
 sessions that you open yourself, use the settings record and record_input.`,
@@ -58,7 +63,7 @@ func record(ctx context.Context, a *access, host, name, file string, version int
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
 	r := &recorder{failed: fail, skips: true}
-	req := &wire.Attach{Mode: wire.ModeAttach, Session: name, Role: opts.role, Replay: opts.replay}
+	req := &wire.Attach{Mode: wire.ModeAttach, Session: name, Role: opts.role, Replay: opts.replay, Whole: true}
 	s, err := a.client.Attach(ctx, req, r.streams(client.Streams{}))
 	if err != nil {
 		return err
@@ -97,7 +102,7 @@ func record(ctx context.Context, a *access, host, name, file string, version int
 	if file != "-" {
 		say(recordedFor, duration(time.Since(start)), file)
 	}
-	return nil
+	return r.complete()
 }
 
 // abandon leaves a session that does not run.

@@ -27,6 +27,7 @@ type recorder struct {
 	file       *os.File
 	w          *asciicast.Writer // nil after the end
 	cols, rows int
+	missing    uint64 // bytes of output
 	err        error
 }
 
@@ -100,6 +101,7 @@ func (r *recorder) record(write func(now time.Time) error) {
 // gap records that output is missing. A snapshot in its place is for a terminal that was just reset.
 func (r *recorder) gap(now time.Time, g session.Gap) error {
 	const resetTerminal = "\x18\x1bc" // CAN, which ends an unfinished sequence, and RIS
+	r.missing += g.Bytes
 	if err := r.w.Marker(now, messages{skips: r.skips}.Gap(g, false)); err != nil || g.Snapshot == nil {
 		return err
 	}
@@ -131,6 +133,14 @@ func (r *recorder) end(ended bool, status int) error {
 		r.err = err
 	}
 	return r.err
+}
+
+// complete returns an error if output is missing in a recording that has ended.
+func (r *recorder) complete() error {
+	if r.missing == 0 {
+		return nil
+	}
+	return fmt.Errorf(recordingHasGaps, r.missing)
 }
 
 // A typedSession records what is typed into it.

@@ -76,6 +76,50 @@ func TestRecord(t *testing.T) {
 	}
 }
 
+// A recording has all output, also if the client was stopped in a flood. If the server keeps less
+// than that, the recording says where output is missing, and qt fails.
+func TestRecordFlood(t *testing.T) {
+	for _, test := range []struct {
+		buffer   string
+		complete bool
+	}{{"64MiB", true}, {"512KiB", false}} {
+		t.Run(test.buffer, func(t *testing.T) {
+			h := newHost(t)
+			h.Settings["buffer_size"] = `"` + test.buffer + `"`
+			h.Start()
+			x := h.Shell(h.Addr, "-s", "work")
+			file := h.Path("work.cast")
+			r := startRecording(t, h, "work", file)
+			r.cmd.Process.Signal(syscall.SIGSTOP)
+			x.Send("seq 1000000 1400000\r")
+			x.Expect("1400000\r\n")
+			before := sizeOf(t, file)
+			r.cmd.Process.Signal(syscall.SIGCONT)
+			for start := time.Now(); sizeOf(t, file) == before; time.Sleep(10 * time.Millisecond) {
+				if time.Since(start) > rig.Patience {
+					t.Fatal("the recording does not go on")
+				}
+			}
+			x.Send("exit\r")
+			err := r.cmd.Wait()
+			_, events := readRecording(t, file)
+			markers := text(events, asciicast.Marker)
+			if test.complete {
+				output := text(events, asciicast.Output)
+				i := strings.Index(output, "1000000\r\n")
+				if n := strings.Count(output[max(i, 0):], "\r\n"); err != nil || n < 400_001 || markers != "" {
+					t.Errorf("%v; %d lines, markers %q", err, n, markers)
+				}
+				return
+			}
+			said := r.stderr.String()
+			if err == nil || !strings.Contains(said, "the recording is not complete: ") || !strings.Contains(markers, "bytes of output") {
+				t.Errorf("%v, %q; markers %q", err, said, markers)
+			}
+		})
+	}
+}
+
 // The setting record records each session into a file of its own, and what is typed if it says so.
 func TestRecordSetting(t *testing.T) {
 	h := newHost(t)
@@ -215,6 +259,15 @@ func (r *recording) wait(t *testing.T, want string) {
 		t.Errorf("qt record: %v", err)
 	}
 	r.stderr.Await(t, 0, regexp.MustCompile(want))
+}
+
+func sizeOf(t *testing.T, name string) int64 {
+	t.Helper()
+	info, err := os.Stat(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return info.Size()
 }
 
 func readRecording(t *testing.T, name string) (asciicast.Header, []asciicast.Event) {

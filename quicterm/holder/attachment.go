@@ -59,6 +59,7 @@ type attachment struct {
 	closed    bool              // further carriers are closed at once
 	skipping  bool              // output up to now is about to be skipped
 	skips     bool              // it is not waited for: if it falls far behind, output is skipped
+	records   bool              // it is not waited for, and output is kept for it
 	from      uint64            // the first frame of the output that it gets, if that leaves out what no client has seen
 	skippedTo uint64            // the frame up to which that was last
 	resting   bool              // it is sent nothing: in a flood, watchers get a snapshot at times
@@ -82,7 +83,8 @@ func (h *Holder) newAttachment(open *wire.Open, req *wire.Attach, secret []byte,
 		instance: req.Instance,
 		client:   open.Client,
 		login:    loginOf(open),
-		skips:    req.Skip || req.Role.ReadOnly(),
+		skips:    req.Skip || req.Role.ReadOnly() && !req.Whole,
+		records:  req.Whole && req.Role.ReadOnly(),
 		verifier: auth.NewVerifier(secret),
 	}
 	if h.launch.PTY && req.Replay.Kind == wire.ReplayScreen {

@@ -21,6 +21,10 @@ const (
 	// ack: after that the client counts as away.
 	stallLimit = 15 * time.Second
 
+	// recorderGrace is how long output is kept for a client that records and is away, and an ended
+	// session for one that has not got the rest.
+	recorderGrace = time.Hour
+
 	// maxLost is how many clients are kept that were displaced or lost their access, to be
 	// told by whom when they come back.
 	maxLost = 16
@@ -286,8 +290,8 @@ func (s *clients) readSize(now time.Time) int {
 	return size
 }
 
-// release lets the ring forget what all writers have consumed, except a terminal's history and
-// what is not drawn.
+// release lets the ring forget what all writers have consumed, except a terminal's history, what
+// is not drawn, and what a client that records has not got.
 func (s *clients) release() {
 	consumed := uint64(math.MaxUint64)
 	for w := range s.writers() {
@@ -306,6 +310,11 @@ func (s *clients) release() {
 	keep := consumed
 	if s.pty {
 		keep = min(s.ring.Find(s.unseenOffset-min(history, s.unseenOffset)), s.drawn)
+	}
+	for _, a := range s.all {
+		if a.records && a.role.receives() && (a.connected() || time.Since(a.left) < recorderGrace) {
+			keep = min(keep, max(a.endpoint.Consumed(), a.endpoint.First()))
+		}
 	}
 	s.ring.Release(min(keep, consumed))
 }

@@ -162,7 +162,7 @@ func (h *Holder) endIfUnseenLocked() {
 }
 
 // endSoonLocked ends the session when all clients that are connected have consumed the
-// program's end, at the latest after exitGrace.
+// program's end, at the latest after exitGrace, except that those that record get the rest first.
 func (h *Holder) endSoonLocked(reason string) {
 	if h.clients.know(h.life.exitSeq) {
 		h.finishLocked(reason)
@@ -170,8 +170,25 @@ func (h *Holder) endSoonLocked(reason string) {
 	}
 	if !h.life.ending {
 		h.life.ending = true
-		h.afterLocked(exitGrace, func() { h.finishLocked(reason) })
+		h.endLaterLocked(reason)
 	}
+}
+
+func (h *Holder) endLaterLocked(reason string) {
+	h.afterLocked(exitGrace, func() {
+		if time.Since(h.life.since) < recorderGrace && h.clients.recordersLack(h.life.exitSeq) {
+			h.endLaterLocked(reason)
+			return
+		}
+		h.finishLocked(reason)
+	})
+}
+
+// recordersLack reports whether a client that records has not consumed a frame, and was heard lately.
+func (s *clients) recordersLack(seq uint64) bool {
+	return slices.ContainsFunc(s.all, func(a *attachment) bool {
+		return a.records && a.role.receives() && a.connected() && a.endpoint.Consumed() <= seq && time.Since(a.heard) < stallLimit
+	})
 }
 
 // know reports whether all clients that are connected have consumed a frame.

@@ -363,3 +363,72 @@ func TestRevokedWatcher(t *testing.T) {
 		}
 	})
 }
+
+// record attaches a client that records.
+func (w *world) record(name string) (*client, carrier.Carrier) {
+	w.t.Helper()
+	w.instances++
+	return w.joinWith(name, &wire.Attach{Instance: wire.InstanceID{0xfe, byte(w.instances)}, Role: wire.RoleWatch, Whole: true})
+}
+
+// A client that records and is far behind gets all output, without the program waiting, also after
+// the program's end.
+func TestSlowRecorder(t *testing.T) {
+	inBubble(t, wire.Launch{PTY: true, Buffer: 16 << 20}, func(w *world) {
+		a := w.attach("a@x")
+		b, conn := w.record("b@x")
+		all := lines(6 << 20)
+		start := time.Now()
+		w.printing(all)
+		a.awaitOutput(all)
+		if d := time.Since(start); d > stallLimit/2 {
+			t.Errorf("the output took %v", d)
+		}
+		w.program.End(3)
+		b.run(slow{conn}, true)
+		b.awaitExit()
+		if frames, _ := b.lost(); frames > 0 || b.output() != all {
+			t.Errorf("%d frames are lost, %d bytes came, of %d", frames, len(b.output()), len(all))
+		}
+		b.awaitEnd()
+	})
+}
+
+// Output is kept for a client that records and is away, but not for ever. One that falls behind
+// further than the ring reaches is told of the gap.
+func TestAwayRecorder(t *testing.T) {
+	inBubble(t, wire.Launch{PTY: true, Buffer: 4 << 20}, func(w *world) {
+		a := w.attach("a@x")
+		b, conn := w.record("b@x")
+		b.run(conn, true)
+		w.print("seen")
+		b.awaitOutput("seen")
+		b.hangUp()
+		all := lines(2 << 20)
+		w.printing(all)
+		a.awaitOutput(all)
+		time.Sleep(recorderGrace / 2)
+		b.resume()
+		b.awaitOutput(all)
+		if frames, _ := b.lost(); frames > 0 {
+			t.Errorf("%d frames are lost", frames)
+		}
+		b.hangUp()
+		w.printing(all)
+		a.awaitOutput(all + all)
+		time.Sleep(recorderGrace)
+		w.print("more")
+		a.awaitOutput("more")
+		time.Sleep(time.Second) // for its ack
+		w.locked(func(h *Holder) {
+			if n := h.ring.Memory(); n > history+1<<20 {
+				t.Errorf("the ring takes %d bytes then", n)
+			}
+		})
+		b.resume()
+		b.awaitOutput("more")
+		if frames, _ := b.lost(); frames == 0 {
+			t.Error("no gap is told")
+		}
+	})
+}

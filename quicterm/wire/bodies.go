@@ -152,6 +152,9 @@ type Attach struct {
 	Compression uint8 `cbor:"11,keyasint"`
 
 	Hints bool `cbor:"12,keyasint"` // the client wants hints of the terminal
+
+	// Whole is for a client that only watches, and records: it gets all output that the holder has.
+	Whole bool `cbor:"13,keyasint,omitempty"`
 }
 
 // Attached answers Attach. It has what the client needs to resume.

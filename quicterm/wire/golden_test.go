@@ -99,8 +99,9 @@ var goldenBodies = []struct {
 
 		Compression: 1,
 		Hints:       true,
+		Whole:       true,
 	},
-		`06 000053 ac
+		`06 000055 ad
 		01 02
 		02 64 776f726b
 		03 50 0f0e0d0c0b0a09080706050403020100
@@ -115,7 +116,8 @@ var goldenBodies = []struct {
 			02 1903e8
 		0a f5
 		0b 01
-		0c f5`},
+		0c f5
+		0d f5`},
 	{&Attached{
 		ID:      testID,
 		UID:     1000,
