@@ -120,7 +120,7 @@ func (l *Login) dial(ctx context.Context) (*connection, error) {
 		AuthCallback:   m.next,
 		BannerCallback: m.server.tell,
 	})
-	if err = l.outcome(ctx, err, watch.stop(), !stop()); err != nil {
+	if err = l.outcome(ctx, m.outcome(err), watch.stop(), !stop()); err != nil {
 		raw.Close()
 		jump.Close()
 		return nil, err

@@ -1,8 +1,10 @@
 package sshlogin
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"net"
 	"slices"
 	"strings"
 
@@ -49,9 +51,10 @@ type methods struct {
 
 	keys   int   // how many were offered
 	failed error // of the first key that could not be used
+	denied error // set when nothing is left to try
 }
 
-// next returns the method to try next.
+// next returns the method to try next, or nil.
 func (m *methods) next(state *ssh.ClientAuthContext) (ssh.AuthMethod, error) {
 	if m.server.err != nil {
 		return nil, m.server.err
@@ -76,7 +79,17 @@ func (m *methods) next(state *ssh.ClientAuthContext) (ssh.AuthMethod, error) {
 		}
 	}
 	wanted := wire.Printable(strings.Join(state.AllowedMethods, ", "), maxText)
-	return nil, &DeniedError{m.login.User, wanted, m.failed}
+	m.denied = &DeniedError{m.login.User, wanted, m.failed}
+	return nil, nil // so that the error of a lost connection is returned
+}
+
+// outcome returns the error of a login that has failed with err: with that of a connection that was
+// lost, the server has not denied anything.
+func (m *methods) outcome(err error) error {
+	if m.denied == nil || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.As(err, new(*net.OpError)) {
+		return err
+	}
+	return m.denied
 }
 
 func (m *methods) order() []string {

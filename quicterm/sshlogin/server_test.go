@@ -205,8 +205,35 @@ func TestHostileServer(t *testing.T) {
 		t.Errorf("%d questions of one round were answered", most)
 	}
 	m := &methods{login: new(Login)}
-	if _, err := m.next(&ssh.ClientAuthContext{AllowedMethods: []string{evil}}); err == nil || strings.ContainsAny(err.Error(), evil[:1]) {
-		t.Errorf("methods of a server are shown as %q", err)
+	m.next(&ssh.ClientAuthContext{AllowedMethods: []string{evil}})
+	if m.denied == nil || strings.ContainsAny(m.denied.Error(), evil[:1]) {
+		t.Errorf("methods of a server are shown as %q", m.denied)
+	}
+}
+
+// A connection that is lost before the server has answered is no denial.
+func TestConnectionLost(t *testing.T) {
+	h := rig.NewHost(t, "")
+	host, err := ssh.ParsePrivateKey([]byte(h.Read("host_key")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, lostAt := range []string{"none", publicKey} {
+		l := login(t, h, listen(t, func(c net.Conn) {
+			conf := &ssh.ServerConfig{PublicKeyCallback: func(ssh.ConnMetadata, ssh.PublicKey) (*ssh.Permissions, error) {
+				return nil, c.Close()
+			}, AuthLogCallback: func(_ ssh.ConnMetadata, method string, _ error) {
+				if method == lostAt {
+					c.Close()
+				}
+			}}
+			conf.AddHostKey(host)
+			ssh.NewServerConn(c, conf)
+		}))
+		l.Keys = []*auth.UserKey{identity(t, h.Path("id"), nil)}
+		if _, err := l.Run(t.Context(), "true"); err == nil || errors.As(err, new(*DeniedError)) {
+			t.Errorf("lost at %s: %v", lostAt, err)
+		}
 	}
 }
 
