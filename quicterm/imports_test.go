@@ -92,7 +92,7 @@ var packages = []struct {
 	},
 	{
 		path: "quicterm/predict", role: "what typed keys will show; pure, and knows no session",
-		imports: "quicterm/screen",
+		imports: "quicterm/screen quicterm/wire",
 	},
 	{
 		path: "quicterm/screen/dump", role: "prints what a terminal shows after a recording",

@@ -1,4 +1,3 @@
-// Package predict shows what a typed key will do before the server answers.
 package predict
 
 import "github.com/quicterm/quicterm/quicterm/screen"

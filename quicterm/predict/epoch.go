@@ -1,0 +1,211 @@
+package predict
+
+import (
+	"time"
+
+	"github.com/quicterm/quicterm/quicterm/screen"
+)
+
+// An epoch is a run of keys without a boundary. Its predictions are drawn once it is confirmed: by a
+// prediction that was right, or at once where the history says that it will be.
+type epoch struct {
+	*history
+	confirmed bool
+	credited  bool   // by a hit
+	prompt    string // what its first key stands behind
+	x         int    // the column where its next key is expected
+	row       anchor
+}
+
+// placeHeld places the held keys up to the next boundary, of which the first may be one itself.
+func (p *Predictor) placeHeld(s *screen.Screen) {
+	if p.held() && p.placed == 0 && !p.begin(s) {
+		k := &p.keys[0]
+		p.keys = append([]key{{at: k.at, boundary: true, doubt: true}}, p.keys...)
+		return
+	}
+	for p.held() {
+		k := &p.keys[p.placed]
+		if k.boundary || !p.place(s, k) {
+			k.boundary = true
+			return
+		}
+		p.placed++
+	}
+}
+
+// begin prepares for a first key at the cursor. It fails where it is not known who reads what is typed.
+func (p *Predictor) begin(s *screen.Screen) bool {
+	x, y := s.Cursor()
+	row := anchorOf(s, y)
+	if p.hinted && !p.fresh && !(p.epoch.confirmed && p.epoch.row == row && p.epoch.x == x) {
+		return false
+	}
+	p.row, p.base = row, x
+	p.findStart(row, x)
+	m := p.modelOf(s)
+	if m == secret {
+		return false
+	}
+	h := p.evidence.of(p.hint.Context, p.alternate, m)
+	if h != p.epoch.history || p.epoch.row != row || p.epoch.x != x {
+		p.epoch = epoch{history: h, prompt: promptAt(s.Row(y), p.start.x)}
+		p.epoch.confirmed = p.trusted(s, x, y)
+	}
+	p.epoch.row, p.epoch.x = row, x
+	return true
+}
+
+// findStart keeps where the typing began in the row of the cursor.
+func (p *Predictor) findStart(row anchor, x int) {
+	switch {
+	case p.start.set && row == p.start.row:
+		p.start.x = min(p.start.x, x)
+	case p.start.set && row.line == p.start.row.line && row.part > p.start.row.part:
+		p.start = start{row: row, set: true}
+	default:
+		p.start = start{row: row, x: x, set: true}
+	}
+}
+
+// trusted reports whether the history confirms a new epoch at once.
+func (p *Predictor) trusted(s *screen.Screen, x, y int) bool {
+	h := p.epoch.history
+	switch {
+	case !p.hinted || p.suspect && h.model != cooked:
+		return false
+	case h.model == cooked || h.knows(p.epoch.prompt):
+		return true
+	case h.model == editor:
+		in, _ := s.InputZone()
+		return (in || s.BracketedPaste()) && h.records[printable].proven()
+	}
+	// Behind text on its row a program may ask for a secret in words that nobody knows.
+	return p.alternate && textBefore(s.Row(y), x) == "" && h.records[printable].hits > 2*provenHits && h.records[printable].proven()
+}
+
+// place gives a key what it changes. It fails if the key is a boundary.
+func (p *Predictor) place(s *screen.Screen, k *key) bool {
+	y, ok := p.row.find(s)
+	if !ok {
+		return false
+	}
+	e := edit{line: p.line(s, y)}
+	var c class
+	if p.epoch.model == cooked {
+		c, ok = e.pressCooked(k.stroke, p.hint.Terminal)
+	} else {
+		c, ok = e.press(k.stroke)
+	}
+	if !ok {
+		return false
+	}
+	k.class, k.changes, k.x = c, e.changes, e.x
+	k.sure = p.epoch.records[c].proven()
+	return true
+}
+
+// line returns the row y with the work of the placed keys.
+func (p *Predictor) line(s *screen.Screen, y int) *line {
+	row := s.Row(y)
+	l := &line{cells: make([]screen.Cell, row.Len()), x: p.base, start: p.start.x, pen: s.Pen()}
+	for x := range l.cells {
+		l.cells[x] = row.Cell(x)
+	}
+	for _, k := range p.keys[:p.placed] {
+		for _, c := range k.changes {
+			l.cells[c.x] = c.want
+		}
+		l.x = k.x
+	}
+	return l
+}
+
+// expire gives up what is late, and passes the boundaries that are due.
+func (p *Predictor) expire(now time.Time, s *screen.Screen) {
+	p.now = now
+	if p.late(now) {
+		p.judge(now, s)
+	}
+	for p.held() && p.keys[p.placed].boundary && p.passed(now, s) {
+		p.leave(s)
+		if !p.keys[0].doubt {
+			p.epoch = epoch{}
+		}
+		p.drop(1)
+		for p.hinted && len(p.keys) > 0 && p.keys[0].frame != 0 && p.keys[0].frame <= p.hint.In {
+			p.drop(1)
+		}
+		if len(p.keys) == 0 || p.keys[0].boundary {
+			continue
+		}
+		if p.modelOf(s) == secret {
+			last := p.keys[len(p.keys)-1]
+			p.forget()
+			p.push(key{at: last.at, frame: last.frame, boundary: true})
+			return
+		}
+		p.drop(p.echoed(s))
+		p.placeHeld(s)
+	}
+}
+
+// passed reports whether the program has done what the first boundary asks, and all output of it is known.
+func (p *Predictor) passed(now time.Time, s *screen.Screen) bool {
+	b := p.keys[p.placed]
+	if !p.hinted {
+		return now.Sub(b.at) > p.srtt+quiet
+	}
+	if !p.fresh || b.doubt || b.frame == 0 {
+		return p.fresh && b.doubt
+	}
+	if p.hint.In >= b.frame {
+		return true
+	}
+	// A new prompt on another row is the answer to Enter.
+	x, y := s.Cursor()
+	if b.class != enter || p.start.set && anchorOf(s, y) == p.start.row {
+		return false
+	}
+	h := p.evidence.of(p.hint.Context, p.alternate, p.modelOf(s))
+	return h.model != secret && h.knows(p.promptBehind(s.Row(y), x))
+}
+
+// promptBehind returns the prompt in front of the held keys that are echoed already.
+func (p *Predictor) promptBehind(row screen.Row, x int) string {
+	_, at := p.echoedAt(row, x, p.keys[min(p.placed+1, len(p.keys)):])
+	return promptAt(row, at)
+}
+
+// echoed returns how many of the held keys the screen shows already, at the cursor.
+func (p *Predictor) echoed(s *screen.Screen) int {
+	x, y := s.Cursor()
+	n, at := p.echoedAt(s.Row(y), x, p.keys)
+	p.findStart(anchorOf(s, y), at)
+	return n
+}
+
+// echoedAt returns the most keys of which the characters stand left of the column x, and where they begin.
+func (p *Predictor) echoedAt(row screen.Row, x int, keys []key) (n, at int) {
+	most := 0
+	for most < len(keys) && keys[most].class == printable && !keys[most].boundary {
+		most++
+	}
+	for n = min(most, x); n > 0; n-- {
+		i := 0
+		for i < n && row.Cell(x-n+i).Text == string(keys[i].r) {
+			i++
+		}
+		if i == n {
+			return n, x - n
+		}
+	}
+	return 0, x
+}
+
+// drop removes the first n keys.
+func (p *Predictor) drop(n int) {
+	rest := append(p.keys[:0], p.keys[n:]...)
+	clear(p.keys[len(rest):])
+	p.keys, p.placed = rest, max(p.placed-n, 0)
+}

@@ -1,0 +1,159 @@
+package predict
+
+import (
+	"time"
+
+	"github.com/quicterm/quicterm/quicterm/screen"
+)
+
+// match finds the earliest state, after at least so many of the placed keys, that the screen shows, and takes
+// the keys up to it as right.
+func (p *Predictor) match(s *screen.Screen, least int) bool {
+	y, ok := p.row.find(s)
+	if x, at := s.Cursor(); ok && at == y {
+		row := s.Row(y)
+		for n := least; n <= p.placed; n++ {
+			if p.column(n) == x && p.matches(row, n) {
+				p.right(n)
+				return true
+			}
+		}
+	}
+	return p.placed == 0
+}
+
+// column returns the column of the cursor after the first n keys.
+func (p *Predictor) column(n int) int {
+	if n == 0 {
+		return p.base
+	}
+	return p.keys[n-1].x
+}
+
+// matches reports whether a row shows what the first n keys change.
+func (p *Predictor) matches(row screen.Row, n int) bool {
+	for x, want := range p.wanted(n) {
+		if want.changed && (x >= row.Len() || !same(want.Cell, row.Cell(x))) {
+			return false
+		}
+	}
+	return true
+}
+
+// A wish is what a column will show, if keys change it.
+type wish struct {
+	screen.Cell
+	changed bool
+}
+
+// wanted returns what the columns show after the first n keys.
+func (p *Predictor) wanted(n int) []wish {
+	clear(p.wishes)
+	for _, k := range p.keys[:n] {
+		for _, c := range k.changes {
+			for c.x >= len(p.wishes) {
+				p.wishes = append(p.wishes, wish{})
+			}
+			p.wishes[c.x] = wish{c.want, true}
+		}
+	}
+	return p.wishes
+}
+
+// right takes the first n keys as right.
+func (p *Predictor) right(n int) {
+	if n == 0 {
+		return
+	}
+	for i := range n {
+		k := &p.keys[i]
+		p.epoch.records[k.class].add(true)
+		if k.shown {
+			p.score.Right++
+		}
+		if !k.credits() {
+			continue
+		}
+		if !p.epoch.credited {
+			p.epoch.prompted(p.epoch.prompt, true)
+		}
+		p.epoch.confirmed, p.epoch.credited, p.suspect = true, true, false
+	}
+	p.base = p.column(n)
+	p.epoch.x = p.base
+	p.drop(n)
+}
+
+// credits reports whether a key shows that the program echoes: a character stands where there was another one.
+func (k *key) credits() bool {
+	for _, c := range k.changes {
+		if !blank(c.want) && !same(c.want, c.before) {
+			return true
+		}
+	}
+	return false
+}
+
+// judge compares the keys that the program has had for a while with the screen.
+func (p *Predictor) judge(now time.Time, s *screen.Screen) {
+	n := p.answered(now)
+	switch {
+	case p.placed == 0, p.match(s, n), n == 0:
+	case p.match(s, 0) && !p.late(now): // slow, or without effect
+	default:
+		p.wrong()
+	}
+}
+
+// answered returns how many of the placed keys the program should have answered.
+func (p *Predictor) answered(now time.Time) (n int) {
+	for n < p.placed {
+		k := p.keys[n]
+		if p.hinted && (k.frame == 0 || k.frame > p.hint.In) || !p.hinted && now.Sub(k.at) <= p.srtt+quiet {
+			break
+		}
+		n++
+	}
+	return n
+}
+
+// late reports whether the first key should long have been answered.
+func (p *Predictor) late(now time.Time) bool {
+	return len(p.keys) > 0 && now.Sub(p.keys[0].at) > p.srtt+quiet
+}
+
+// wrong drops the placed keys, of which the first one did something else.
+func (p *Predictor) wrong() {
+	if p.placed == 0 {
+		return
+	}
+	k := p.keys[0]
+	p.epoch.records[k.class].add(false)
+	if k.shown {
+		p.score.Wrong++
+	}
+	if !p.epoch.credited {
+		p.epoch.prompted(p.epoch.prompt, false)
+	}
+	p.suspect = true
+	p.epoch = epoch{}
+	p.restart(p.keys[p.placed-1].frame)
+}
+
+// leave judges the placed keys when the program goes on to what is behind them: only their row tells.
+func (p *Predictor) leave(s *screen.Screen) {
+	if p.placed == 0 {
+		return
+	}
+	if p.matchesRow(s) {
+		p.right(p.placed)
+		return
+	}
+	p.drop(p.placed)
+}
+
+// matchesRow reports whether the row shows the work of all placed keys, wherever the cursor is.
+func (p *Predictor) matchesRow(s *screen.Screen) bool {
+	y, ok := p.row.find(s)
+	return ok && p.matches(s.Row(y), p.placed)
+}

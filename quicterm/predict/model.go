@@ -1,0 +1,78 @@
+package predict
+
+import (
+	"regexp"
+	"strings"
+
+	"github.com/quicterm/quicterm/quicterm/screen"
+	"github.com/quicterm/quicterm/quicterm/wire"
+)
+
+// A model is how predictions are made.
+type model uint8
+
+const (
+	application model = iota // learned
+	editor                   // a shell's line editor: confident
+	cooked                   // the kernel's line editor: certain
+	secret                   // none
+)
+
+// usual returns the classes that a model trusts until they were wrong.
+func (m model) usual() []class {
+	switch m {
+	case editor:
+		return []class{printable, wide, insert, backspace, backspaceInside, left, right, home, end, deleteKey, killEnd}
+	case cooked:
+		return []class{printable, wide, backspace, killStart, killWord}
+	}
+	return []class{printable, wide, backspace}
+}
+
+// modelOf returns the model for what is typed at the cursor.
+func (p *Predictor) modelOf(s *screen.Screen) model {
+	kernel := p.hint.Terminal&wire.Canonical != 0
+	if p.hinted && kernel && p.hint.Terminal&wire.Echo == 0 || p.asksSecret(s) {
+		return secret
+	}
+	if kernel {
+		return cooked
+	}
+	if in, _ := s.InputZone(); in || p.hint.Terminal&wire.Shell != 0 {
+		return editor
+	}
+	return application
+}
+
+// question matches the end of a text that asks for a secret.
+var question = regexp.MustCompile(`(?i)(pass|\bpin\b|token|secret|\bcode\b|otp\b|contraseña|senha|wort|пароль|密码|密碼|パスワード|暗証番号|암호|비밀번호)` +
+	`[^:：?>]*[:：?>]$`)
+
+// asksSecret reports whether the text in front of what is typed asks for a secret.
+func (p *Predictor) asksSecret(s *screen.Screen) bool {
+	x, y := s.Cursor()
+	if p.start.set && anchorOf(s, y) == p.start.row {
+		x = min(x, p.start.x)
+	}
+	text := strings.TrimRight(textBefore(s.Row(y), x), " ")
+	if !strings.ContainsAny(text[max(len(text)-3, 0):], ":：?>") {
+		return false // most rows
+	}
+	if s.Row(y).Wrapped() && y > 0 {
+		text = s.Row(y-1).Text() + text
+	}
+	return question.MatchString(text)
+}
+
+func textBefore(row screen.Row, x int) string {
+	b := make([]byte, 0, x)
+	for i := range min(x, row.Len()) {
+		switch c := row.Cell(i); {
+		case blank(c):
+			b = append(b, ' ')
+		default:
+			b = append(b, c.Text...)
+		}
+	}
+	return string(b)
+}

@@ -1,0 +1,249 @@
+// Package predict shows what a typed key will do before the server answers.
+//
+// A Predictor keeps the keys that the output does not show yet, and replays them on the row of the cursor:
+//
+//	keys    what is typed, as strokes                        keys.go
+//	model   secret, cooked, editor or application            model.go
+//	place   what a stroke does to the row                    line.go, place.go
+//	epoch   what may be drawn: confirmed by evidence         epoch.go, evidence.go
+//	judge   which keys the output shows, which were wrong    judge.go
+//	show    the cells and the cursor to draw                 show.go
+//
+// The keys stand in one queue: those that are placed, all on one row; then, if there is one, a boundary, which
+// is a key that may do anything; and the keys behind it, which are held until the boundary is passed.
+//
+// What is secret is neither kept nor drawn: where the kernel does not echo, or the row asks for a password, a
+// key leaves nothing but the number of its frame. No typed character outlives its judgement.
+//
+// A Predictor has no goroutine, no clock, and is not safe for concurrent use. Its memory is bounded.
+package predict
+
+import (
+	"time"
+
+	"github.com/quicterm/quicterm/quicterm/screen"
+	"github.com/quicterm/quicterm/quicterm/wire"
+)
+
+// A Mode says when predictions are drawn.
+type Mode uint8
+
+const (
+	Adaptive Mode = iota // where the round trip is long enough to be felt
+	Always
+	Never
+)
+
+// A Predictor predicts what typed keys show.
+type Predictor struct {
+	mode    Mode
+	parser  parser
+	keys    []key // placed ones, a boundary, held ones
+	placed  int
+	row     anchor // of the placed keys
+	base    int    // the column of the cursor before the first of them
+	start   start
+	epoch   epoch
+	suspect bool // the last epoch was wrong: the next one needs a hit
+
+	hint     wire.Hint
+	hinted   bool // there was a hint
+	fresh    bool // the hint covers all output
+	frame    uint64
+	evidence evidence
+
+	srtt      time.Duration
+	slow      bool // srtt is long enough to be felt
+	offline   bool
+	alternate bool // the screen of the last call
+	score     Score
+	now       time.Time // of the last call
+	wishes    []wish    // for wanted
+}
+
+// A start is where what may be edited begins in a row.
+type start struct {
+	row anchor
+	x   int
+	set bool
+}
+
+// A key is a stroke that is not judged yet.
+type key struct {
+	stroke
+	at       time.Time
+	frame    uint64 // 0 while it is not sent
+	boundary bool   // it may do anything
+	doubt    bool   // a boundary that only waits for a hint
+
+	// Of a placed key:
+	changes []change
+	x       int  // the column of the cursor then
+	sure    bool // its class is proven
+	shown   bool
+}
+
+const (
+	// maxKeys bounds the queue. It is more than a person types in a minute of outage.
+	maxKeys = 256
+	// maxTyped is the most bytes that are typed at once: more is a paste.
+	maxTyped = 64
+	// quiet is how much longer than a round trip an answer may take before its lack means something.
+	quiet = 250 * time.Millisecond
+)
+
+// New returns a Predictor without any experience.
+func New(mode Mode) *Predictor { return &Predictor{mode: mode} }
+
+// SetMode changes when predictions are drawn. Never forgets all.
+func (p *Predictor) SetMode(mode Mode) {
+	p.mode = mode
+	p.forget()
+}
+
+// SetRTT sets the smoothed round trip time, 0 while it is not known.
+func (p *Predictor) SetRTT(srtt time.Duration) {
+	p.srtt = srtt
+	switch {
+	case srtt > slowAbove:
+		p.slow = true
+	case srtt < slowBelow:
+		p.slow = false
+	}
+}
+
+// SetOffline says whether the server is out of reach.
+func (p *Predictor) SetOffline(offline bool) { p.offline = offline }
+
+// Typed takes input that went into frames up to the given one; 0 while it waits for its frame. s is the screen
+// that shows all output so far.
+func (p *Predictor) Typed(now time.Time, s *screen.Screen, b []byte, frame uint64) {
+	if p.mode == Never {
+		return
+	}
+	p.sent(frame)
+	p.look(s)
+	p.expire(now, s)
+	if len(b) > maxTyped {
+		p.parser = parser{pasting: p.parser.pasting}
+		p.parser.parse(b, func(stroke) {})
+		p.push(key{at: now, frame: frame, boundary: true})
+		return
+	}
+	p.parser.parse(b, func(k stroke) {
+		p.score.Keys++
+		p.typed(now, s, key{stroke: k, at: now, frame: frame})
+	})
+}
+
+// sent gives the keys that waited for their frame the one of a later key.
+func (p *Predictor) sent(frame uint64) {
+	if frame == 0 {
+		return
+	}
+	p.frame = frame
+	for i := len(p.keys) - 1; i >= 0 && p.keys[i].frame == 0; i-- {
+		p.keys[i].frame = frame
+	}
+}
+
+func (p *Predictor) typed(now time.Time, s *screen.Screen, k key) {
+	switch {
+	case p.modelOf(s) == secret, k.frame == 0, s.CursorHidden():
+		p.push(key{at: now, frame: k.frame, boundary: true, stroke: stroke{class: k.class.kind()}})
+	case p.held():
+		p.push(k)
+	default:
+		p.push(k)
+		p.placeHeld(s)
+	}
+}
+
+// kind leaves of a class whether it ends a line.
+func (c class) kind() class {
+	if c == enter {
+		return enter
+	}
+	return other
+}
+
+// push adds a key to the queue. Boundaries in a row are one.
+func (p *Predictor) push(k key) {
+	if len(p.keys) == maxKeys { // only the newest of them can still be placed
+		p.keys = append(p.keys[:p.placed], key{at: k.at, frame: k.frame, boundary: true})
+		return
+	}
+	if last := len(p.keys) - 1; k.boundary && last >= p.placed && p.keys[last].boundary {
+		p.keys[last] = k
+		return
+	}
+	p.keys = append(p.keys, k)
+}
+
+// held reports whether a boundary is not passed.
+func (p *Predictor) held() bool { return p.placed < len(p.keys) }
+
+// Output says that s has obeyed more output.
+func (p *Predictor) Output(now time.Time, s *screen.Screen) {
+	if p.mode == Never {
+		return
+	}
+	p.fresh = false
+	p.look(s)
+	_, y := s.Cursor()
+	switch {
+	case s.Synchronized() || p.match(s, 0) || !p.held() || !p.keys[p.placed].boundary:
+	case p.matchesRow(s) || anchorOf(s, y) != p.row:
+		p.leave(s)
+	}
+	p.expire(now, s)
+}
+
+// Hinted says what the server knows at this place of the output.
+func (p *Predictor) Hinted(now time.Time, s *screen.Screen, h wire.Hint) {
+	if p.mode == Never {
+		return
+	}
+	p.hint, p.hinted, p.fresh = h, true, true
+	p.look(s)
+	p.judge(now, s)
+	p.expire(now, s)
+}
+
+// Reset says that the screen was resized, replaced by a snapshot, or lacks output.
+func (p *Predictor) Reset(now time.Time) {
+	p.fresh = false
+	p.start.set = false
+	p.parser = parser{}
+	p.forget()
+	p.push(key{at: now, frame: p.frame, boundary: true})
+}
+
+// forget drops all keys.
+func (p *Predictor) forget() {
+	clear(p.keys)
+	p.keys, p.placed = p.keys[:0], 0
+}
+
+// look begins anew when the program has switched the screen.
+func (p *Predictor) look(s *screen.Screen) {
+	if alternate := s.Alternate(); alternate != p.alternate {
+		p.alternate = alternate
+		p.restart(p.frame)
+	}
+}
+
+// restart drops the placed keys: what is typed next is placed when the program has done what was sent up to frame.
+func (p *Predictor) restart(frame uint64) {
+	rest := p.keys[p.placed:]
+	if len(rest) > 0 && rest[0].boundary {
+		p.keys, p.placed = append(p.keys[:0], rest...), 0
+		return
+	}
+	at := time.Time{}
+	if len(p.keys) > 0 {
+		at = p.keys[len(p.keys)-1].at
+	}
+	p.keys = append([]key{{at: at, frame: frame, boundary: true}}, rest...)
+	p.placed = 0
+}

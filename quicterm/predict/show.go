@@ -1,0 +1,109 @@
+package predict
+
+import (
+	"time"
+
+	"github.com/quicterm/quicterm/quicterm/screen"
+)
+
+const (
+	// slowAbove and slowBelow are the round trips that a person begins to feel, and does not feel any more.
+	slowAbove = 30 * time.Millisecond
+	slowBelow = 20 * time.Millisecond
+	// stalled is how long a key may lack its answer before it is drawn on a fast path too.
+	stalled = 250 * time.Millisecond
+	// doubtful is how long it may lack it before its underline says so.
+	doubtful = 5 * time.Second
+	// underlineAbove is the round trip above which what is new in a history is underlined: it stays long enough.
+	underlineAbove = 80 * time.Millisecond
+	// askAfter is how much later than a round trip a hint is asked for.
+	askAfter = 60 * time.Millisecond
+)
+
+// A Score counts keys, for a status line.
+type Score struct {
+	Keys  uint64 // typed
+	Shown uint64 // drawn before they were answered
+	Right uint64 // of those, the ones that were answered as drawn
+	Wrong uint64 // mistakes that were drawn
+}
+
+// Score returns what became of the keys.
+func (p *Predictor) Score() Score { return p.score }
+
+// InDoubt reports whether a hint should be asked for: keys lack their judgement for longer than it takes.
+func (p *Predictor) InDoubt() bool {
+	return p.hinted && len(p.keys) > 0 && p.now.Sub(p.keys[0].at) > p.srtt+askAfter
+}
+
+// Overlay returns what to draw over s now, and when that changes by itself; zero if it does not.
+func (p *Predictor) Overlay(now time.Time, s *screen.Screen) (o Overlay, until time.Time) {
+	if p.mode == Never || p.alternate != s.Alternate() {
+		return o, until
+	}
+	p.expire(now, s)
+	if len(p.keys) > 0 {
+		until = p.next(now)
+	}
+	y, ok := p.row.find(s)
+	if !ok || !p.visible(now) || s.CursorHidden() {
+		return o, until
+	}
+	n := p.confident()
+	if n == 0 {
+		return o, until
+	}
+	row, underline := s.Row(y), p.underlined(now)
+	for x, want := range p.wanted(n) {
+		if !want.changed || want.Width == 0 || x+want.Width > row.Len() || same(want.Cell, row.Cell(x)) {
+			continue
+		}
+		if underline && !blank(want.Cell) {
+			want.Style.Underline = screen.SingleUnderline
+		}
+		o.Cells = append(o.Cells, Cell{x, y, want.Cell})
+	}
+	for i := range p.keys[:n] {
+		if k := &p.keys[i]; !k.shown {
+			k.shown = true
+			p.score.Shown++
+		}
+	}
+	if x, at := s.Cursor(); x != p.column(n) || at != y {
+		o.Cursor = &Position{p.column(n), y}
+	}
+	return o, until
+}
+
+// confident returns how many of the placed keys may be drawn.
+func (p *Predictor) confident() (n int) {
+	if p.epoch.history == nil || !p.epoch.confirmed {
+		return 0
+	}
+	for n < p.placed && p.keys[n].sure {
+		n++
+	}
+	return n
+}
+
+// visible reports whether the round trip is felt.
+func (p *Predictor) visible(now time.Time) bool {
+	return p.mode == Always || p.slow || p.offline || len(p.keys) > 0 && now.Sub(p.keys[0].at) >= stalled
+}
+
+// underlined reports whether what is drawn is in doubt.
+func (p *Predictor) underlined(now time.Time) bool {
+	return p.offline || now.Sub(p.keys[0].at) >= doubtful ||
+		p.epoch.model == application && p.srtt > underlineAbove && p.epoch.records[printable].hits < 2*provenHits
+}
+
+// next returns when what is drawn, or known, changes without output.
+func (p *Predictor) next(now time.Time) (until time.Time) {
+	at := p.keys[0].at
+	for _, d := range []time.Duration{p.srtt + askAfter, stalled, p.srtt + quiet, doubtful} {
+		if t := at.Add(d + time.Millisecond); t.After(now) && (until.IsZero() || t.Before(until)) {
+			until = t
+		}
+	}
+	return until
+}

@@ -1,0 +1,179 @@
+package predict_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/quicterm/quicterm/quicterm/predict"
+)
+
+const ms = time.Millisecond
+
+func shellWorld(t *testing.T, rtt time.Duration) *world {
+	s := &shell{prompt: "~ $ "}
+	return newWorld(t, rtt, s, s.hello())
+}
+
+func TestFirstLetterBehindAPromptShowsAtOnce(t *testing.T) {
+	w := shellWorld(t, 300*ms)
+	w.press("l")
+	w.want("the first letter of all")
+	w.press("s")
+	w.want("the second")
+	w.press("\r")
+	w.pass(400 * ms)
+	w.press("p")
+	w.want("the first letter behind the next prompt")
+	w.settle()
+	if w.wrong != 0 {
+		t.Errorf("%d wrong cells", w.wrong)
+	}
+}
+
+func TestTypedAheadOfThePrompt(t *testing.T) {
+	w := shellWorld(t, 100*ms)
+	w.types("ls\rpwd", 40*ms)
+	w.settle()
+	if w.wrong != 0 {
+		t.Errorf("%d wrong cells", w.wrong)
+	}
+}
+
+func TestLineEditing(t *testing.T) {
+	w := shellWorld(t, 200*ms)
+	for _, key := range []string{
+		"e", "c", "h", "o", " ", "a", "b", "\x7f", "\x7f", "x", "\x1b[D", "\x1b[D", "y", "z", "\x7f", "\x1b[C", "1", "\x01", "#",
+	} {
+		w.press(key)
+		w.want("after " + key)
+		w.pass(30 * ms)
+	}
+	w.settle()
+	if w.wrong != 0 {
+		t.Errorf("%d wrong cells", w.wrong)
+	}
+}
+
+func TestNothingIsErasedInFrontOfTheLine(t *testing.T) {
+	w := shellWorld(t, 200*ms)
+	w.types("a\x7f\x7f\x7f", 10*ms)
+	if !strings.Contains(w.view(), "~ $ ") {
+		t.Error("the prompt is erased")
+	}
+	w.settle()
+}
+
+func TestKernelEdits(t *testing.T) {
+	w := shellWorld(t, 200*ms)
+	w.types("cat\r", 20*ms)
+	w.pass(time.Second)
+	for _, key := range []string{"o", "n", "e", "\x7f", "\x7f", "x", "\x15", "t", "w", "o"} {
+		w.press(key)
+		w.want("after " + key)
+		w.pass(20 * ms)
+	}
+	w.press("\r")
+	w.pass(time.Second)
+	w.press("z")
+	w.want("in the next line")
+	w.settle()
+	if w.wrong != 0 {
+		t.Errorf("%d wrong cells", w.wrong)
+	}
+}
+
+func TestSecretsAreNotDrawn(t *testing.T) {
+	for _, hints := range []bool{true, false} {
+		for _, rtt := range []time.Duration{10 * ms, 100 * ms, 600 * ms} {
+			w := shellWorld(t, rtt)
+			w.hints = hints
+			for range 5 {
+				w.types("sudo\r", 20*ms)
+				w.pass(2 * rtt)
+				before := w.drawn
+				w.types("QWZ", 50*ms)
+				w.pass(300 * ms)
+				w.types("QW\r", 10*ms)
+				w.pass(2*rtt + 100*ms)
+				if strings.ContainsAny(w.drawn[len(before):], "QWZ") {
+					t.Errorf("round trip %v, hints %v: drawn %q", rtt, hints, w.drawn[len(before):])
+				}
+			}
+			w.settle()
+		}
+	}
+}
+
+func TestApplicationIsLearned(t *testing.T) {
+	w := shellWorld(t, 100*ms)
+	w.types("vim\r", 20*ms)
+	w.pass(time.Second)
+	w.types("jjxjx", 50*ms)
+	w.pass(time.Second)
+	w.types("ihe", 50*ms)
+	w.pass(300 * ms)
+	w.press("l")
+	w.press("l")
+	w.press("o")
+	if !strings.Contains(w.view(), "\nhello ") {
+		t.Errorf("in insert mode the person sees\n%s", w.view())
+	}
+	w.press("\x7f")
+	if !strings.Contains(w.view(), "\nhell ") {
+		t.Errorf("after backspace the person sees\n%s", w.view())
+	}
+	w.settle()
+	if w.wrong != 0 {
+		t.Errorf("%d wrong cells", w.wrong)
+	}
+}
+
+func TestFastPathShowsNothing(t *testing.T) {
+	w := shellWorld(t, 10*ms)
+	w.press("a")
+	if len(w.overlay.Cells) != 0 {
+		t.Error("a cell is drawn although the round trip is short")
+	}
+	w.settle()
+	w.rtt = 2 * time.Second // a hole in the network
+	w.press("b")
+	w.pass(260 * ms)
+	w.want("when the answer is late")
+	w.pass(5 * time.Second)
+	w.settle()
+}
+
+func TestOfflineKeepsWhatIsTyped(t *testing.T) {
+	w := shellWorld(t, 100*ms)
+	w.rtt = time.Hour
+	w.types("ls -l", 100*ms)
+	w.p.SetOffline(true)
+	w.pass(time.Minute)
+	w.want("after a minute without the server")
+	for _, c := range w.overlay.Cells {
+		if c.Text != " " && c.Style.Underline == 0 {
+			t.Errorf("%q is not underlined", c.Text)
+		}
+	}
+}
+
+func TestNeverShowsNothing(t *testing.T) {
+	w := shellWorld(t, 300*ms)
+	w.p.SetMode(predict.Never)
+	w.types("ls\rls\r", 50*ms)
+	w.settle()
+	if w.drawn != "" {
+		t.Errorf("drawn %q", w.drawn)
+	}
+}
+
+func TestPasteIsNotPredicted(t *testing.T) {
+	w := shellWorld(t, 300*ms)
+	w.p.Typed(w.now, w.screen, []byte("\x1b[200~abc"), 1)
+	w.p.Typed(w.now, w.screen, []byte("def\x1b[201~"), 2)
+	w.paint()
+	if len(w.overlay.Cells) != 0 {
+		t.Errorf("a paste is drawn: %+v", w.overlay)
+	}
+}
