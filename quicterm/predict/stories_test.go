@@ -113,7 +113,7 @@ func TestApplicationIsLearned(t *testing.T) {
 	w.pass(time.Second)
 	w.types("ihe", 50*ms)
 	w.pass(300 * ms)
-	w.press("l")
+	w.types("l", 300*ms)
 	w.press("l")
 	w.press("o")
 	if !strings.Contains(w.view(), "\nhello ") {
