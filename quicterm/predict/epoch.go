@@ -1,6 +1,7 @@
 package predict
 
 import (
+	"strings"
 	"time"
 
 	"github.com/quicterm/quicterm/quicterm/screen"
@@ -78,10 +79,11 @@ func (p *Predictor) trusted(s *screen.Screen, x, y int) bool {
 		return true
 	case h.model == editor:
 		in, _ := s.InputZone()
-		return (in || s.BracketedPaste()) && h.records[printable].proven()
+		return (in || s.BracketedPaste()) && h.epochs.misses <= h.epochs.hits
 	}
 	// Behind text on its row a program may ask for a secret in words that nobody knows.
-	return p.alternate && textBefore(s.Row(y), x) == "" && h.records[printable].hits > 2*provenHits && h.records[printable].proven()
+	blank := strings.TrimLeft(textBefore(s.Row(y), x), " │|") == ""
+	return p.alternate && blank && h.epochs.hits > 2*provenHits && h.epochs.proven()
 }
 
 // place gives a key what it changes. It fails if the key is a boundary.

@@ -40,8 +40,8 @@ type history struct {
 	alternate bool
 	model     model
 	records   [classes]record
+	epochs    record   // how often the first key of an epoch was echoed
 	prompts   []prompt // the newest first
-	paste     bool     // its line editor asks for marked pastes
 }
 
 // A prompt is the end of one behind which typing was echoed.
@@ -82,8 +82,9 @@ func (e *evidence) of(context uint16, alternate bool, m model) *history {
 	return h
 }
 
-// prompted records whether typing behind a prompt was echoed.
-func (h *history) prompted(text string, hit bool) {
+// began records whether the first key of an epoch, behind a prompt, was echoed.
+func (h *history) began(text string, hit bool) {
+	h.epochs.add(hit)
 	if text == "" {
 		return
 	}

@@ -75,7 +75,7 @@ func (p *Predictor) right(n int) {
 			continue
 		}
 		if !p.epoch.credited {
-			p.epoch.prompted(p.epoch.prompt, true)
+			p.epoch.began(p.epoch.prompt, true)
 		}
 		p.epoch.confirmed, p.epoch.credited, p.suspect = true, true, false
 	}
@@ -128,12 +128,13 @@ func (p *Predictor) wrong() {
 		return
 	}
 	k := p.keys[0]
-	p.epoch.records[k.class].add(false)
 	if k.shown {
 		p.score.Wrong++
 	}
-	if !p.epoch.credited {
-		p.epoch.prompted(p.epoch.prompt, false)
+	if p.epoch.credited {
+		p.epoch.records[k.class].add(false)
+	} else {
+		p.epoch.began(p.epoch.prompt, false)
 	}
 	p.suspect = true
 	p.epoch = epoch{}
