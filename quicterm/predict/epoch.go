@@ -39,11 +39,11 @@ func (p *Predictor) placeHeld(s *screen.Screen) {
 func (p *Predictor) begin(s *screen.Screen) bool {
 	x, y := s.Cursor()
 	row := anchorOf(s, y)
-	if p.hinted && !p.fresh && !(p.epoch.confirmed && p.epoch.row == row && p.epoch.x == x) {
+	if !p.seen || p.hinted && !p.fresh && !(p.epoch.confirmed && p.epoch.row == row && p.epoch.x == x) {
 		return false
 	}
 	p.row, p.base = row, x
-	p.findStart(row, x)
+	p.findStart(s, y, x)
 	m := p.modelOf(s)
 	if m == secret {
 		return false
@@ -58,14 +58,14 @@ func (p *Predictor) begin(s *screen.Screen) bool {
 }
 
 // findStart keeps where the typing began in the row of the cursor.
-func (p *Predictor) findStart(row anchor, x int) {
+func (p *Predictor) findStart(s *screen.Screen, y, x int) {
+	row := anchorOf(s, y)
 	switch {
-	case p.start.set && row == p.start.row:
-		p.start.x = min(p.start.x, x)
+	case p.start.set && row == p.start.row && p.start.x <= x && textBefore(s.Row(y), p.start.x) == p.start.behind:
 	case p.start.set && row.line == p.start.row.line && row.part > p.start.row.part:
 		p.start = start{row: row, set: true}
 	default:
-		p.start = start{row: row, x: x, set: true}
+		p.start = start{row: row, x: x, set: true, behind: textBefore(s.Row(y), x)}
 	}
 }
 
@@ -75,11 +75,13 @@ func (p *Predictor) trusted(s *screen.Screen, x, y int) bool {
 	switch {
 	case !p.hinted || p.suspect && h.model != cooked:
 		return false
-	case h.model == cooked || h.knows(p.epoch.prompt):
+	case h.knows(p.epoch.prompt):
 		return true
+	case h.model == cooked: // A program that has just begun may be about to turn the echo off.
+		return h.epochs.hits >= 1 && h.epochs.misses <= provenMisses
 	case h.model == editor:
 		in, _ := s.InputZone()
-		return (in || s.BracketedPaste()) && h.epochs.misses <= h.epochs.hits
+		return (in || s.BracketedPaste()) && h.epochs.misses <= h.epochs.hits && p.start.x == x && p.epoch.prompt != ""
 	}
 	// Behind text on its row a program may ask for a secret in words that nobody knows.
 	blank := strings.TrimLeft(textBefore(s.Row(y), x), " │|") == ""
@@ -135,9 +137,7 @@ func (p *Predictor) expire(now time.Time, s *screen.Screen) {
 			p.epoch = epoch{}
 		}
 		p.drop(1)
-		for p.hinted && len(p.keys) > 0 && p.keys[0].frame != 0 && p.keys[0].frame <= p.hint.In {
-			p.drop(1)
-		}
+		p.skip(s)
 		if len(p.keys) == 0 || p.keys[0].boundary {
 			continue
 		}
@@ -150,6 +150,19 @@ func (p *Predictor) expire(now time.Time, s *screen.Screen) {
 		p.drop(p.echoed(s))
 		p.placeHeld(s)
 	}
+}
+
+// skip drops the held keys that the program has had for a while. Where it has not echoed them, it may be slow.
+func (p *Predictor) skip(s *screen.Screen) {
+	n := 0
+	for p.hinted && n < len(p.keys) && p.keys[n].frame != 0 && p.keys[n].frame <= p.hint.In {
+		n++
+	}
+	x, y := s.Cursor()
+	if echoed, _ := p.echoedAt(s.Row(y), x, p.keys); n > echoed && p.keys[n-1].class == printable {
+		p.suspect = true
+	}
+	p.drop(n)
 }
 
 // passed reports whether the program has done what the first boundary asks, and all output of it is known.
@@ -183,7 +196,7 @@ func (p *Predictor) promptBehind(row screen.Row, x int) string {
 func (p *Predictor) echoed(s *screen.Screen) int {
 	x, y := s.Cursor()
 	n, at := p.echoedAt(s.Row(y), x, p.keys)
-	p.findStart(anchorOf(s, y), at)
+	p.findStart(s, y, at)
 	return n
 }
 

@@ -1,6 +1,7 @@
 package predict
 
 import (
+	"slices"
 	"time"
 
 	"github.com/quicterm/quicterm/quicterm/screen"
@@ -99,10 +100,39 @@ func (p *Predictor) judge(now time.Time, s *screen.Screen) {
 	n := p.answered(now)
 	switch {
 	case p.placed == 0, p.match(s, n), n == 0:
-	case p.match(s, 0) && !p.late(now): // slow, or without effect
+	case !p.late(now) && (p.match(s, 0) || p.epoch.confirmed && !p.contradicted(s, maxColumns)):
+		// It is slow, without effect, or in the middle of its output.
 	default:
 		p.wrong()
 	}
+}
+
+// maxColumns is more than a row has.
+const maxColumns = 1 << 30
+
+// contradicted reports whether the row shows, left of the column end, what is neither from before the placed
+// keys nor from one of them.
+func (p *Predictor) contradicted(s *screen.Screen, end int) bool {
+	y, ok := p.row.find(s)
+	if !ok {
+		return true
+	}
+	row := s.Row(y)
+	may := make([]int8, row.Len()) // 1 for a column that shows what it may, -1 for one that does not
+	for _, k := range p.keys[:p.placed] {
+		for _, c := range k.changes {
+			switch {
+			case c.x >= end:
+			case c.x >= len(may):
+				return true
+			case same(c.want, row.Cell(c.x)) || same(c.before, row.Cell(c.x)):
+				may[c.x] = 1
+			case may[c.x] == 0:
+				may[c.x] = -1
+			}
+		}
+	}
+	return slices.Contains(may, -1)
 }
 
 // answered returns how many of the placed keys the program should have answered.

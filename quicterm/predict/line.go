@@ -78,7 +78,7 @@ func (l *line) wall() int {
 func (l *line) textEnd() int {
 	wall := l.wall()
 	for x := l.x; x < wall; x++ {
-		if l.suggested(x) || blank(l.cells[x]) && (x+1 >= wall || blank(l.cells[x+1])) {
+		if l.suggested(x) || blank(l.cells[x]) && (x+1 >= wall || blank(l.cells[x+1]) || l.suggested(x+1)) {
 			return x
 		}
 	}

@@ -47,6 +47,7 @@ type Predictor struct {
 	suspect bool // the last epoch was wrong: the next one needs a hit
 
 	hint     wire.Hint
+	seen     bool // there was output
 	hinted   bool // there was a hint
 	fresh    bool // the hint covers all output
 	frame    uint64
@@ -63,9 +64,10 @@ type Predictor struct {
 
 // A start is where what may be edited begins in a row.
 type start struct {
-	row anchor
-	x   int
-	set bool
+	row    anchor
+	x      int
+	set    bool
+	behind string // the text left of it
 }
 
 // A key is a stroke that is not judged yet.
@@ -188,11 +190,16 @@ func (p *Predictor) Output(now time.Time, s *screen.Screen) {
 	if p.mode == Never {
 		return
 	}
-	p.fresh = false
+	p.seen, p.fresh = true, false
 	p.look(s)
 	_, y := s.Cursor()
 	switch {
-	case s.Synchronized() || p.match(s, 0) || !p.held() || !p.keys[p.placed].boundary:
+	case s.Synchronized() || p.match(s, 0):
+	case !p.held():
+		if x, at := s.Cursor(); anchorOf(s, at) == p.row && p.contradicted(s, x) {
+			p.wrong()
+		}
+	case !p.keys[p.placed].boundary:
 	case p.matchesRow(s) || anchorOf(s, y) != p.row:
 		p.leave(s)
 	}

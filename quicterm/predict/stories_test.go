@@ -68,6 +68,8 @@ func TestKernelEdits(t *testing.T) {
 	w := shellWorld(t, 200*ms)
 	w.types("cat\r", 20*ms)
 	w.pass(time.Second)
+	w.types("first\r", 300*ms) // proves the echo
+	w.pass(time.Second)
 	for _, key := range []string{"o", "n", "e", "\x7f", "\x7f", "x", "\x15", "t", "w", "o"} {
 		w.press(key)
 		w.want("after " + key)
