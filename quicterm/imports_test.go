@@ -218,8 +218,8 @@ var packages = []struct {
 
 	{
 		path: "bench", role: "the command line of measurements",
-		imports: `bench/linkcheck bench/measure bench/program bench/report bench/scenario bench/suite bench/topology bench/work
-			github.com/spf13/cobra`,
+		imports: `bench/linkcheck bench/measure bench/program bench/record bench/report bench/scenario bench/suite bench/topology
+			bench/trace bench/work github.com/spf13/cobra`,
 	},
 	{
 		path: "bench/barestream", role: "one QUIC stream, for comparison",
@@ -242,6 +242,10 @@ var packages = []struct {
 		imports: "bench/measure bench/rig bench/topology",
 	},
 	{
+		path: "bench/record", role: "types scripts in programs, and records traces",
+		imports: `bench/rig bench/trace quicterm/asciicast quicterm/screen quicterm/wire golang.org/x/sys`,
+	},
+	{
 		path: "bench/report", role: "tables, plots and comparisons of records; knows no scenario",
 		imports: "bench/plot bench/result github.com/aclements/go-moremath golang.org/x/term",
 	},
@@ -258,6 +262,10 @@ var packages = []struct {
 		imports: `bench/event bench/linkcheck bench/measure bench/netem bench/program bench/report bench/result bench/rig
 			bench/scenario bench/topology bench/work github.com/schollz/progressbar/v3 golang.org/x/perf
 			golang.org/x/sync golang.org/x/term`,
+	},
+	{
+		path: "bench/trace", role: "replays traces in virtual time, and scores predictions; pure",
+		imports: "quicterm/asciicast quicterm/predict quicterm/screen quicterm/wire",
 	},
 	{
 		path: "bench/topology", role: "lays out machines and links; knows no program",

@@ -78,6 +78,9 @@ func (w *Writer) Resize(at time.Time, cols, rows int) error {
 // Marker records a place that players can jump to.
 func (w *Writer) Marker(at time.Time, label string) error { return w.event(at, Marker, label) }
 
+// Event records an event of a code that only some readers know. Its data is valid UTF-8.
+func (w *Writer) Event(at time.Time, code Code, data string) error { return w.event(at, code, data) }
+
 // Exit records the exit status of the program, after the rest of its output. It is the last event.
 // Version 2 has none.
 func (w *Writer) Exit(at time.Time, status int) error {

@@ -1,0 +1,226 @@
+//go:build linux
+
+package record
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/quicterm/quicterm/bench/rig"
+	"github.com/quicterm/quicterm/quicterm/asciicast"
+	"github.com/quicterm/quicterm/quicterm/screen"
+	"github.com/quicterm/quicterm/quicterm/wire"
+)
+
+const (
+	// The next key is typed when the answer to the last is complete, so that a trace shows what
+	// each key did: this long after the last output, if there is none, and if it never ends.
+	answered   = 15 * time.Millisecond
+	unanswered = 80 * time.Millisecond
+	maxAnswer  = 250 * time.Millisecond
+
+	// settling is how long the program is watched after the last step.
+	settling = 500 * time.Millisecond
+)
+
+const term = "xterm-256color"
+
+// A recorder is a program in a terminal.
+type recorder struct {
+	mu       sync.Mutex
+	events   []event
+	screen   *screen.Screen
+	terminal *rig.Terminal
+	printed  time.Time // the last output
+	inputs   []time.Time
+	looked   time.Time // for the last hint
+	hint     wire.Hint
+	over     bool
+}
+
+type event struct {
+	at   time.Time
+	code asciicast.Code
+	data []byte
+}
+
+// Record runs a script in an empty home directory, and writes a trace.
+func Record(t rig.T, s *Script, home string, w io.Writer) {
+	t.Helper()
+	for _, setup := range s.Setup {
+		if out, err := command(home, setup).CombinedOutput(); err != nil {
+			t.Fatalf("%s: %v\n%s", setup, err, out)
+		}
+	}
+	r := &recorder{screen: screen.New(s.Cols, s.Rows, screen.Limits{})}
+	start := time.Now()
+	r.mu.Lock()
+	r.terminal = rig.Watch(t, command(home, fmt.Sprintf("stty cols %d rows %d; exec %s", s.Cols, s.Rows, s.Run)), r)
+	r.mu.Unlock()
+	for n, step := range s.steps {
+		if err := r.do(step); err != nil {
+			t.Fatalf("step %d: %v; the screen shows\n%s", n+1, err, r.text())
+		}
+	}
+	time.Sleep(settling)
+	r.mu.Lock()
+	r.over = true
+	r.mu.Unlock()
+	var cast bytes.Buffer
+	if err := r.write(&cast, s, start); err != nil {
+		t.Fatal(err)
+	}
+	if host, _ := os.Hostname(); bytes.Contains(cast.Bytes(), []byte(home)) || host != "" && bytes.Contains(cast.Bytes(), []byte(host)) {
+		t.Fatal("the trace has the name of this machine or of the home directory")
+	}
+	if _, err := w.Write(cast.Bytes()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// command returns a shell command with an environment that is the same everywhere.
+func command(home, line string) *exec.Cmd {
+	c := exec.Command("/bin/sh", "-c", line)
+	c.Dir = home
+	c.Env = []string{"HOME=" + home, "PATH=/usr/bin:/bin:/usr/sbin:/sbin", "TERM=" + term, "LANG=C.UTF-8",
+		`PS1=\w $ `, "USER=user", "LOGNAME=user", "SHELL=/bin/bash", "TZ=UTC", "HISTFILE=" + home + "/.history"}
+	return c
+}
+
+func (r *recorder) write(w io.Writer, s *Script, start time.Time) error {
+	out, err := asciicast.NewWriter(w, asciicast.Header{Cols: s.Cols, Rows: s.Rows, Term: term})
+	if err != nil {
+		return err
+	}
+	for _, e := range r.events {
+		at := time.Time{}.Add(e.at.Sub(start))
+		switch e.code {
+		case asciicast.Output:
+			err = out.Output(at, e.data)
+		case asciicast.Input:
+			err = out.Input(at, e.data)
+		default:
+			err = out.Event(at, e.code, string(e.data))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return out.Close(time.Time{}.Add(time.Since(start)))
+}
+
+// add records an event now, with the lock held.
+func (r *recorder) add(code asciicast.Code, data []byte) time.Time {
+	now := time.Now()
+	r.events = append(r.events, event{now, code, bytes.Clone(data)})
+	return now
+}
+
+// do does a step, at its time.
+func (r *recorder) do(s step) error {
+	due := time.Now().Add(s.after)
+	r.awaitAnswer()
+	time.Sleep(time.Until(due))
+	switch {
+	case s.wait != nil:
+		for deadline := time.Now().Add(rig.Patience); !s.wait.MatchString(r.text()); time.Sleep(10 * time.Millisecond) {
+			if time.Now().After(deadline) {
+				return fmt.Errorf("waited for %v", s.wait)
+			}
+		}
+		return nil
+	case s.marker != "":
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.add(asciicast.Marker, []byte(s.marker))
+		return nil
+	case s.resize[0] > 0:
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.add(asciicast.Resize, fmt.Appendf(nil, "%dx%d", s.resize[0], s.resize[1]))
+		r.screen.Resize(s.resize[0], s.resize[1])
+		return unix.IoctlSetWinsize(int(r.terminal.TTY.Fd()), unix.TIOCSWINSZ,
+			&unix.Winsize{Col: uint16(s.resize[0]), Row: uint16(s.resize[1])})
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if s.input == "" && s.cursor == "" {
+		return nil // a pause
+	}
+	if s.cursor != "" {
+		s.input = "\x1b[" + s.cursor
+		if r.screen.Dump().Modes.ApplicationCursorKeys {
+			s.input = "\x1bO" + s.cursor
+		}
+	}
+	now := r.add(asciicast.Input, []byte(s.input))
+	r.inputs = append(r.inputs, now)
+	_, err := r.terminal.TTY.WriteString(s.input)
+	time.AfterFunc(hintAfterInput, func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if r.printed.Before(now) { // a key without effect
+			r.look(true)
+		}
+	})
+	return err
+}
+
+// awaitAnswer waits until the program has answered the last key.
+func (r *recorder) awaitAnswer() {
+	for {
+		r.mu.Lock()
+		printed, typed := r.printed, time.Time{}
+		if n := len(r.inputs); n > 0 {
+			typed = r.inputs[n-1]
+		}
+		r.mu.Unlock()
+		now := time.Now()
+		if now.Sub(typed) > maxAnswer || now.Sub(printed) > answered && (printed.After(typed) || now.Sub(typed) > unanswered) {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+func (r *recorder) text() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var b strings.Builder
+	_, rows := r.screen.Size()
+	for y := range rows {
+		b.WriteString(r.screen.Row(y).Text() + "\n")
+	}
+	return b.String()
+}
+
+// Write takes the program's output.
+func (r *recorder) Write(b []byte) (int, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.over || len(b) == 0 {
+		return len(b), nil
+	}
+	r.screen.Write(b)
+	now := r.add(asciicast.Output, b)
+	r.printed = now
+	if now.Sub(r.looked) >= hintEvery {
+		r.look(true)
+	}
+	time.AfterFunc(hintEvery, func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if r.printed == now {
+			r.look(false)
+		}
+	})
+	return len(b), nil
+}

@@ -1,0 +1,128 @@
+package trace
+
+import (
+	"sort"
+	"time"
+
+	"github.com/quicterm/quicterm/quicterm/asciicast"
+	"github.com/quicterm/quicterm/quicterm/wire"
+)
+
+const (
+	// effective is how long the program has had input that a hint names. A trace's hints are
+	// looked up a little later than that.
+	effective = 29 * time.Millisecond
+
+	// echoed is how long the program has had input that an echo ack of mosh's names.
+	echoed = 50 * time.Millisecond
+
+	// together is how long after output a hint is looked up that goes in the same packet.
+	together = time.Millisecond
+)
+
+// A delivery is what the client gets from the server.
+type delivery struct {
+	at      time.Duration // when it arrives
+	sent    time.Duration
+	event   asciicast.Event
+	hint    wire.Hint // of an event with the code Hint
+	echoAck uint64    // if not 0: a frame, and there is no event
+}
+
+// A server is the other end in a replay: the program answers the keys as it did when the trace was
+// recorded, as long after they have come.
+type server struct {
+	arrived    []time.Duration // when the program got each input
+	deliveries []delivery      // without echo acks, in order
+	echoAcks   []delivery
+	up, down   *lane
+}
+
+func serve(t *Trace, n Network) *server {
+	s := &server{up: n.lane(1), down: n.lane(2)}
+	var typed []time.Duration
+	for _, e := range t.Events {
+		if e.Code == asciicast.Input {
+			typed = append(typed, e.At)
+		}
+	}
+	s.arrived = s.up.arrivals(typed)
+	for i, at := range s.arrived {
+		s.echoAcks = append(s.echoAcks, delivery{sent: at + echoed, echoAck: uint64(i + 1)})
+	}
+	inputs, late, last := 0, time.Duration(0), time.Duration(0) // late is how much later than in the trace it is
+	out := uint64(0)
+	for _, e := range t.Events {
+		d := delivery{event: e}
+		switch e.Code {
+		case asciicast.Input:
+			late = s.arrived[inputs] - e.At
+			inputs++
+			continue
+		case asciicast.Output, asciicast.Resize:
+			out++
+		case Hint:
+			d.hint, _ = ParseHint(e.Data) // Read has tried
+			d.hint.Out = out
+		default:
+			continue
+		}
+		last = max(last, e.At+late)
+		d.sent = last
+		if e.Code == Hint {
+			d.hint.In = s.had(last)
+		}
+		s.deliveries = append(s.deliveries, d)
+	}
+	arrive(s.deliveries, s.down)
+	arrive(s.echoAcks, s.down)
+	return s
+}
+
+// arrive fills in when deliveries arrive. A hint goes with the output that it follows at once.
+func arrive(deliveries []delivery, down *lane) {
+	var sent []time.Duration
+	packet := make([]int, len(deliveries))
+	for i, d := range deliveries {
+		if i == 0 || d.event.Code != Hint || d.sent-deliveries[i-1].sent > together {
+			sent = append(sent, d.sent)
+		}
+		packet[i] = len(sent) - 1
+	}
+	at := down.arrivals(sent)
+	for i := range deliveries {
+		deliveries[i].at = at[packet[i]]
+	}
+}
+
+// had returns the last frame of input that the program has had for long enough for a hint.
+func (s *server) had(at time.Duration) uint64 {
+	return uint64(sort.Search(len(s.arrived), func(i int) bool { return s.arrived[i] > at-effective }))
+}
+
+// asked returns the hint that answers a client's question, or false if the trace has none.
+func (s *server) asked(now time.Duration) (d delivery, ok bool) {
+	d.sent = now + s.up.way()
+	d.at = d.sent + s.down.way()
+	d.event.Code = Hint
+	for _, before := range s.deliveries {
+		if before.sent > d.sent {
+			break
+		}
+		switch before.event.Code {
+		case Hint:
+			d.hint, ok = before.hint, true
+		default:
+			d.hint.Out++
+		}
+		d.at = max(d.at, before.at)
+	}
+	d.hint.Out = 0
+	for _, before := range s.deliveries {
+		if before.sent <= d.sent && before.event.Code != Hint {
+			d.hint.Out++
+		}
+	}
+	d.hint.In = s.had(d.sent)
+	return d, ok
+}

@@ -1,0 +1,91 @@
+package trace
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"text/tabwriter"
+	"time"
+)
+
+// Policies are those that are compared, by name, the best last.
+var Policies = []struct {
+	Name string
+	New  func() Policy
+}{
+	{"none", func() Policy { return None{} }},
+	{"vscode", func() Policy { return NewCode() }},
+	{"mosh", func() Policy { return NewMosh() }},
+}
+
+// Networks are those over which policies are compared.
+var Networks = []Network{
+	{RTT: 100 * time.Millisecond},
+	{RTT: 100 * time.Millisecond, Loss: 0.05},
+	{RTT: 300 * time.Millisecond},
+	{RTT: 300 * time.Millisecond, Loss: 0.05},
+}
+
+// Score replays traces over networks, each with a policy of its own, and adds up the results.
+func Score(studies []*Study, networks []Network, fresh func() Policy) *Result {
+	total := new(Result)
+	for i, t := range studies {
+		for _, n := range networks {
+			n.Seed += uint64(i)
+			total.Add(t.Replay(fresh(), n))
+		}
+	}
+	return total
+}
+
+// A Line is a row of a table.
+type Line struct {
+	Name string
+	*Result
+}
+
+// WriteTable writes a table of results.
+func WriteTable(w io.Writer, lines []Line) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(t, "\tkeys\ttyping\tall\twrong cells\ttheir life\tredrawn\trestyled\tsecrets\tunequal\tCPU\t")
+	fmt.Fprintln(t, "\t\tdrawn\tdrawn\tper 1000\tms per 1000\tper 1000\tper 1000\tdrawn\tends\tper key\t")
+	for _, l := range lines {
+		r := l.Result
+		fmt.Fprintf(t, "%s\t%d\t%s\t%s\t%.1f\t%.0f\t%.1f\t%.1f\t%d of %d\t%d\t%.1f µs\t\n", l.Name, r.Keys,
+			percent(r.TypingDrawn, r.Typing), percent(r.Drawn, r.Keys),
+			r.Per1000(float64(r.Wrong)), r.Per1000(float64(r.WrongFor.Microseconds())/1000),
+			r.Per1000(float64(r.Redrawn)), r.Per1000(float64(r.Restyled)),
+			r.SecretsDrawn, r.Secrets, r.Unequal, float64(r.CPU.Microseconds())/float64(max(1, r.Inputs)))
+	}
+	return t.Flush()
+}
+
+func percent(n, of int) string {
+	if of == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.1f %%", 100*float64(n)/float64(of))
+}
+
+// WriteMisses writes the worst misses: wrong cells by how long they were seen, then keys whose
+// effect was not drawn at once.
+func WriteMisses(w io.Writer, misses []Miss, most int) {
+	misses = slices.Clone(misses)
+	slices.SortStableFunc(misses, func(a, b Miss) int {
+		if a.Wrong != b.Wrong {
+			if a.Wrong {
+				return -1
+			}
+			return 1
+		}
+		return int(b.For - a.For)
+	})
+	for _, m := range misses[:min(len(misses), most)] {
+		what := "not drawn"
+		if m.Wrong {
+			what = fmt.Sprintf("wrong cell for %v", m.For.Round(time.Millisecond))
+		}
+		fmt.Fprintf(w, "%v, key %d: %s after %s\n  client %s\n  drawn  %s\n  truth  %s\n",
+			m.At.Round(time.Millisecond), m.Key, what, m.Typed, m.Row, m.Drawn, m.Truth)
+	}
+}
