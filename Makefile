@@ -46,6 +46,7 @@ lint: ## check formatting, and run go vet and staticcheck
 	$(STATICCHECK) ./...
 
 bench: ## measure sessions over emulated networks, in five minutes; BENCH has more flags
+	go run ./bench predict
 	go run ./bench run $(BENCH)
 
 bench-peers: ## measure ssh, mosh, et and tssh as well, if they are installed; needs root
