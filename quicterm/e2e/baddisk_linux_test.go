@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/quicterm/quicterm/bench/rig"
+	"github.com/quicterm/quicterm/quicterm/asciicast"
 )
 
 // On a host whose disk is full, or whose home runs no programs, qt connect and qt install end with
@@ -89,5 +90,38 @@ func TestBadDisk(t *testing.T) {
 		if left, _ := filepath.Glob(s.Path("home/.local/bin/*")); c.command == "install" && left != nil {
 			t.Errorf("%s: left %q", c.name, left)
 		}
+	}
+}
+
+// A session that must be recorded ends when the disk of the recordings is full, and says so. The
+// recording can be played up to there.
+func TestRecordingDiskFull(t *testing.T) {
+	if !inside(t) {
+		return
+	}
+	rig.IP(t, "link", "set", "lo", "up")
+	h := newHost(t)
+	dir := h.Path("recordings")
+	err := errors.Join(
+		unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""),
+		os.MkdirAll(dir, 0o700),
+		unix.Mount("tmpfs", dir, "tmpfs", 0, "size=128k,mode=700"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { unix.Unmount(dir, unix.MNT_DETACH) })
+	h.Settings["recording"] = `"require"`
+	h.Settings["recording_dir"] = `"` + dir + `"`
+	h.Start()
+	x := h.Shell(h.Addr, "-s", "work")
+	x.Send("seq 100000 999999\r")
+	x.Expect("session work on 127.0.0.1 was ended, because it could not be recorded: no space left on device")
+	x.Exit()
+	files, err := filepath.Glob(dir + "/*")
+	if err != nil || len(files) != 1 {
+		t.Fatalf("recordings: %q, %v; want 1", files, err)
+	}
+	if _, events := readRecording(t, files[0]); !strings.Contains(text(events, asciicast.Output), "100100") {
+		t.Errorf("%d events are recorded", len(events))
 	}
 }

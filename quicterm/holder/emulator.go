@@ -177,6 +177,9 @@ func (h *Holder) draw() {
 			e.next = next + 1
 			h.emulatorFailedLocked(fault)
 		}
+		if err := e.recording.failure(); err != nil && !h.life.unrecorded {
+			h.notRecordedLocked(err)
+		}
 		h.markLocked()
 		h.clients.drawn = e.next
 		h.clients.release()

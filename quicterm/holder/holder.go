@@ -127,10 +127,10 @@ func (h *Holder) afterLocked(d time.Duration, f func()) {
 
 // appendLocked adds a frame to the log and returns its number. It blocks while there is
 // no room. After the program's end it drops what would push the Exit frame out: output
-// of processes that the program has left behind.
+// of processes that the program has left behind. It drops what cannot be recorded and must be.
 func (h *Holder) appendLocked(t buffer.Type, payload []byte) (seq uint64) {
 	h.awaitRoomLocked(len(payload))
-	if h.life.exited && h.ring.Room() < max(len(payload), 1) {
+	if h.life.exited && h.ring.Room() < max(len(payload), 1) || h.life.unrecorded {
 		return 0
 	}
 	return h.logLocked(t, payload)

@@ -33,8 +33,11 @@ func (h *Holder) inputLoop() {
 		d := w.endpoint.Take(0)[0]
 		h.clients.taken++
 		w.takenAt = h.clients.taken
+		drop := h.life.unrecorded
 		h.gate.Unlock()
-		h.give(d)
+		if !drop {
+			h.give(d)
+		}
 		h.gate.Lock()
 		if !w.role.writes() {
 			continue

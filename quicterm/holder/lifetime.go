@@ -35,6 +35,7 @@ type lifetime struct {
 	killPending bool                    // SIGKILL follows
 	killed      bool                    // by a Kill, or by a Revoke of its only client
 	requested   map[syscall.Signal]bool // signals that are no news to the client
+	unrecorded  bool                    // its recording has failed: input and output are dropped
 
 	exited  bool // the Exit frame is in the log
 	exitSeq uint64

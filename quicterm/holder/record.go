@@ -3,7 +3,9 @@
 package holder
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -16,13 +18,14 @@ import (
 )
 
 // A recording is a file with the output of a terminal, of a session that must be recorded. drawLoop
-// writes it. An error of writing ends the recording, and not the session. A nil recording records
+// writes it. An error of writing ends the session, see notRecordedLocked. A nil recording records
 // nothing.
 type recording struct {
 	log  *slog.Logger
 	file *os.File
 	w    *asciicast.Writer // nil after an error, and after the program's end
 	next uint64            // the first frame that is not recorded
+	err  error             // the first of writing
 }
 
 // newRecording begins the recording that a launch asks for. It returns nil if that asks for none.
@@ -76,11 +79,30 @@ func (r *recording) frame(f buffer.Frame) {
 		err = r.write(now, f)
 	}
 	if err != nil {
+		r.err = err
 		r.log.Error("the session is not recorded any more", "file", r.file.Name(), "error", err)
 	}
 	if err != nil || f.Type == wire.Exit {
 		r.w = nil
 	}
+}
+
+// failure returns the error that has ended the recording, without the name of the file, or nil.
+func (r *recording) failure() error {
+	if r == nil {
+		return nil
+	}
+	if path := new(fs.PathError); errors.As(r.err, &path) {
+		return path.Err
+	}
+	return r.err
+}
+
+// notRecordedLocked ends a session that must be recorded and cannot be, as sudo and tlog do: the
+// program is hung up. What it reads and prints from now on is dropped.
+func (h *Holder) notRecordedLocked(err error) {
+	h.life.unrecorded = true
+	h.hangupLocked(fmt.Sprintf("ended, because it could not be recorded: %v", err))
 }
 
 func (r *recording) write(now time.Time, f buffer.Frame) error {

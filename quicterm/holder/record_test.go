@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -78,7 +79,41 @@ func TestRecording(t *testing.T) {
 	}
 }
 
-// An error of writing is logged once, and ends only the recording.
+// A session that must be recorded ends when it cannot be: its client is told why, and nothing that is
+// typed or printed after that goes on.
+func TestNotRecorded(t *testing.T) {
+	inBubble(t, wire.Launch{PTY: true}, func(w *world) {
+		r := recordInto(t, io.Discard)
+		w.locked(func(h *Holder) { h.emulator.recording = r })
+		w.program.IgnoreSignals()
+		w.wg.Go(func() {
+			if got, _ := io.ReadAll(w.program.In); len(got) > 0 {
+				t.Errorf("the program was given %q", got)
+			}
+		})
+		a := w.attach("a@x")
+		w.print("recorded ")
+		time.Sleep(time.Second)
+		r.file.Close() // it is as if the disk were full
+		w.print("the last ")
+		time.Sleep(time.Second)
+		if got := w.program.Signals(); !slices.Equal(got, []syscall.Signal{syscall.SIGHUP}) {
+			t.Errorf("the program got the signals %v", got)
+		}
+		a.write("typed")
+		w.print("secret")
+		w.program.End(1)
+		exit := a.awaitExitStatus()
+		if want := "ended, because it could not be recorded: file already closed"; exit.Reason != want {
+			t.Errorf("the reason is %q, want %q", exit.Reason, want)
+		}
+		if got := a.output(); got != "recorded the last " {
+			t.Errorf("the client got %q", got)
+		}
+	})
+}
+
+// An error of writing is logged once.
 func TestRecordingFails(t *testing.T) {
 	var log strings.Builder
 	r := recordInto(t, &log)
