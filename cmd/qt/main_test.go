@@ -52,7 +52,11 @@ func TestScripts(t *testing.T) {
 			if err := os.Mkdir(bin, 0o700); err != nil {
 				return err
 			}
-			if err := os.WriteFile(filepath.Join(bin, "qtd"), []byte(wrapper), 0o700); err != nil {
+			// A child of another script must not inherit it: what is open for writing cannot run.
+			syscall.ForkLock.RLock()
+			err = os.WriteFile(filepath.Join(bin, "qtd"), []byte(wrapper), 0o700)
+			syscall.ForkLock.RUnlock()
+			if err != nil {
 				return err
 			}
 			env.Setenv("PATH", bin+":"+env.Getenv("PATH"))

@@ -168,14 +168,14 @@ echo "$@" >> $DIR/args
 echo "Authenticated to jump ([::1]:22) using \"publickey\"." >&2
 echo "Authenticated to host ([::1]:22) using \"publickey\"." >&2
 echo "Authenticated to jump (via proxy) using \"publickey\"." >&2
-sleep 0.5
+sleep 2.5
 echo "Warning: new" >&2
 while [ ! -e $DIR/shown ]; do sleep 0.01; done
 echo "Authenticated to HOST (via proxy) using \"publickey\"." >&2
 cat $DIR/grant
 exec cat
 `)
-	s.Name, s.Pipe, s.wait = "host", true, 100*time.Millisecond
+	s.Name, s.Pipe, s.wait = "host", true, 2*time.Second
 	c, err := s.Dial(t.Context(), true)
 	if err != nil {
 		t.Fatal(err)
