@@ -65,27 +65,51 @@ func (p *Predictor) findStart(s *screen.Screen, y, x int) {
 	case p.start.set && row.line == p.start.row.line && row.part > p.start.row.part:
 		p.start = start{row: row, set: true}
 	default:
-		p.start = start{row: row, x: x, set: true, behind: textBefore(s.Row(y), x)}
+		p.start = start{row: row, x: x, set: true, behind: textBefore(s.Row(y), x), wall: gapEnd(s.Row(y), x)}
 	}
 }
 
 // trusted reports whether the history confirms a new epoch at once.
 func (p *Predictor) trusted(s *screen.Screen, x, y int) bool {
 	h := p.epoch.history
+	behind := p.epoch.prompt != "" && p.start.x == x // a prompt
 	switch {
-	case !p.hinted || p.suspect && h.model != cooked:
+	case !p.hinted:
+		return false
+	case p.alternate && command(p.last):
+		return h.opens(p.last)
+	case behind && !p.alternate && h.model != cooked && h.knows(p.epoch.prompt):
+		return true
+	case p.suspect || command(p.last):
+		return false
+	case h.model == cooked: // A program that has just begun may be about to turn the echo off.
+		return h.epochs.hits >= 1 && h.epochs.misses <= provenMisses && !p.evidence.edits(h.context)
+	case !harmless(p.last) && !behind && !h.opens(p.last):
 		return false
 	case h.knows(p.epoch.prompt):
 		return true
-	case h.model == cooked: // A program that has just begun may be about to turn the echo off.
-		return h.epochs.hits >= 1 && h.epochs.misses <= provenMisses
 	case h.model == editor:
 		in, _ := s.InputZone()
-		return (in || s.BracketedPaste()) && h.epochs.misses <= h.epochs.hits && p.start.x == x && p.epoch.prompt != ""
+		return (in || s.BracketedPaste()) && h.epochs.misses <= h.epochs.hits && behind
+	}
+	if !p.alternate || h.epochs.hits <= 2*provenHits || !h.epochs.proven() {
+		return false
 	}
 	// Behind text on its row a program may ask for a secret in words that nobody knows.
-	blank := strings.TrimLeft(textBefore(s.Row(y), x), " │|") == ""
-	return p.alternate && blank && h.epochs.hits > 2*provenHits && h.epochs.proven()
+	return harmless(p.last) || strings.TrimLeft(textBefore(s.Row(y), x), " │|") == ""
+}
+
+// command reports whether a key is a character, which the program has not echoed but obeyed.
+func command(r rune) bool { return r >= ' ' && r < sequenceKey }
+
+// harmless reports whether a key completes a word, or moves through lines and the history: editing goes on behind it.
+func harmless(r rune) bool {
+	switch r {
+	case '\t', 'P' & 0x1f, 'N' & 0x1f, sequenceKey + 'A', sequenceKey + 'B', sequenceKey + 'C', sequenceKey + 'D',
+		sequenceKey + 'H', sequenceKey + 'F', sequenceKey + '~':
+		return true
+	}
+	return false
 }
 
 // place gives a key what it changes. It fails if the key is a boundary.
@@ -116,6 +140,9 @@ func (p *Predictor) line(s *screen.Screen, y int) *line {
 	for x := range l.cells {
 		l.cells[x] = row.Cell(x)
 	}
+	if w := p.start.wall; w > 0 && w < len(l.cells) && !blank(l.cells[w]) {
+		l.right = w - 1
+	}
 	for _, k := range p.keys[:p.placed] {
 		for _, c := range k.changes {
 			l.cells[c.x] = c.want
@@ -134,7 +161,7 @@ func (p *Predictor) expire(now time.Time, s *screen.Screen) {
 	for p.held() && p.keys[p.placed].boundary && p.passed(now, s) {
 		p.leave(s)
 		if !p.keys[0].doubt {
-			p.epoch = epoch{}
+			p.epoch, p.last = epoch{}, p.keys[0].r
 		}
 		p.drop(1)
 		p.skip(s)
@@ -159,8 +186,11 @@ func (p *Predictor) skip(s *screen.Screen) {
 		n++
 	}
 	x, y := s.Cursor()
-	if echoed, _ := p.echoedAt(s.Row(y), x, p.keys); n > echoed && p.keys[n-1].class == printable {
+	if echoed, _ := p.echoedAt(nil, s.Row(y), x, p.keys); n > echoed && p.keys[n-1].class == printable {
 		p.suspect = true
+	}
+	if n > 0 {
+		p.last = p.keys[n-1].r
 	}
 	p.drop(n)
 }
@@ -177,45 +207,67 @@ func (p *Predictor) passed(now time.Time, s *screen.Screen) bool {
 	if p.hint.In >= b.frame {
 		return true
 	}
+	if b.answered && p.quick(b) && (len(p.keys) == p.placed+1 || !p.mayShow(p.keys[p.placed+1])) {
+		return true // the output is of this key alone
+	}
 	// A new prompt on another row is the answer to Enter.
 	x, y := s.Cursor()
 	if b.class != enter || p.start.set && anchorOf(s, y) == p.start.row {
 		return false
 	}
 	h := p.evidence.of(p.hint.Context, p.alternate, p.modelOf(s))
-	return h.model != secret && h.knows(p.promptBehind(s.Row(y), x))
+	return h.model != secret && h.knows(p.promptBehind(h, s.Row(y), x))
+}
+
+// quick reports whether the first output after a key is all that it does.
+func (p *Predictor) quick(b key) bool {
+	return b.obeyed || b.class == enter && p.alternate || b.r != '\t' && harmless(b.r)
 }
 
 // promptBehind returns the prompt in front of the held keys that are echoed already.
-func (p *Predictor) promptBehind(row screen.Row, x int) string {
-	_, at := p.echoedAt(row, x, p.keys[min(p.placed+1, len(p.keys)):])
+func (p *Predictor) promptBehind(h *history, row screen.Row, x int) string {
+	_, at := p.echoedAt(h, row, x, p.keys[min(p.placed+1, len(p.keys)):])
 	return promptAt(row, at)
 }
 
 // echoed returns how many of the held keys the screen shows already, at the cursor.
 func (p *Predictor) echoed(s *screen.Screen) int {
 	x, y := s.Cursor()
-	n, at := p.echoedAt(s.Row(y), x, p.keys)
+	n, at := p.echoedAt(p.evidence.of(p.hint.Context, p.alternate, p.modelOf(s)), s.Row(y), x, p.keys)
 	p.findStart(s, y, at)
 	return n
 }
 
-// echoedAt returns the most keys of which the characters stand left of the column x, and where they begin.
-func (p *Predictor) echoedAt(row screen.Row, x int, keys []key) (n, at int) {
-	most := 0
-	for most < len(keys) && keys[most].class == printable && !keys[most].boundary {
-		most++
-	}
-	for n = min(most, x); n > 0; n-- {
-		i := 0
-		for i < n && row.Cell(x-n+i).Text == string(keys[i].r) {
-			i++
+// echoedAt returns how many keys stand left of the column x, and where they begin: behind a known prompt, else
+// as many as possible.
+func (p *Predictor) echoedAt(h *history, row screen.Row, x int, keys []key) (n, at int) {
+	at = x
+	for i, k := range keys {
+		if k.class != printable || k.boundary || i == x || p.srtt > 0 && !p.mayShow(k) {
+			break
 		}
-		if i == n {
-			return n, x - n
+		if !typedAt(row, x-i-1, keys[:i+1]) {
+			continue
+		}
+		n, at = i+1, x-i-1
+		if h != nil && h.knows(promptAt(row, at)) {
+			break
 		}
 	}
-	return 0, x
+	if n > 0 && h != nil && h.knows(promptAt(row, x)) && !h.knows(promptAt(row, at)) {
+		return 0, x
+	}
+	return n, at
+}
+
+// typedAt reports whether a row shows keys from the column x on.
+func typedAt(row screen.Row, x int, keys []key) bool {
+	for i, k := range keys {
+		if c := row.Cell(x + i); c.Text != string(k.r) && !(k.r == ' ' && blank(c)) {
+			return false
+		}
+	}
+	return true
 }
 
 // drop removes the first n keys.

@@ -2,6 +2,7 @@ package predict
 
 import (
 	"slices"
+	"strings"
 	"unicode"
 	"unicode/utf8"
 
@@ -40,8 +41,9 @@ type history struct {
 	alternate bool
 	model     model
 	records   [classes]record
-	epochs    record   // how often the first key of an epoch was echoed
-	prompts   []prompt // the newest first
+	epochs    record          // how often the first key of an epoch was echoed
+	prompts   []prompt        // the newest first
+	after     map[rune]record // whether typing is echoed behind a key that is not
 }
 
 // A prompt is the end of one behind which typing was echoed.
@@ -71,7 +73,7 @@ func (e *evidence) of(context uint16, alternate bool, m model) *history {
 		*e = slices.Delete(*e, i, i+1)
 	} else {
 		h = &history{context: context, alternate: alternate, model: m}
-		for _, c := range m.usual() {
+		for _, c := range m.usual(alternate) {
 			h.records[c] = record{hits: provenHits + 1}
 		}
 		if len(*e) == maxHistories {
@@ -80,6 +82,14 @@ func (e *evidence) of(context uint16, alternate bool, m model) *history {
 	}
 	*e = slices.Insert(*e, 0, h)
 	return h
+}
+
+// edits reports whether a program reads lines with an editor of its own: what is typed ahead of it, the kernel
+// echoes, and the program once more.
+func (e evidence) edits(context uint16) bool {
+	return slices.ContainsFunc(e, func(h *history) bool {
+		return h.context == context && h.model != cooked && h.epochs.hits > 0
+	})
 }
 
 // began records whether the first key of an epoch, behind a prompt, was echoed.
@@ -98,6 +108,28 @@ func (h *history) began(text string, hit bool) {
 	}
 	p.add(hit)
 	h.prompts = slices.Insert(h.prompts, 0, p)
+}
+
+// maxAfter bounds the keys of a program that are remembered.
+const maxAfter = 64
+
+// follows records whether typing was echoed behind a key that was not.
+func (h *history) follows(last rune, hit bool) {
+	if last == 0 || h.model == cooked {
+		return
+	}
+	if h.after == nil || len(h.after) > maxAfter {
+		h.after = make(map[rune]record)
+	}
+	r := h.after[last]
+	r.add(hit)
+	h.after[last] = r
+}
+
+// opens reports whether typing is always echoed behind a key, as behind vim's i.
+func (h *history) opens(last rune) bool {
+	r := h.after[last]
+	return r.hits > 1 && r.misses == 0
 }
 
 // knows reports whether typing behind a prompt is always echoed.
@@ -120,7 +152,9 @@ func promptAt(row screen.Row, x int) string {
 		text += c.Text
 		r, _ := utf8.DecodeRuneInString(c.Text)
 		switch {
-		case r == ':' || r == '?' || r == '.' || r == ',' || unicode.IsLetter(r) || unicode.IsDigit(r):
+		case r == '.' && strings.Trim(textBefore(row, x), " .") == "": // python's ...
+			found = true
+		case r == ':' || r == '?' || r == '.' || r == ',' || r == '*' || r == '•' || unicode.IsLetter(r) || unicode.IsDigit(r):
 			found = false
 		default:
 			found = true

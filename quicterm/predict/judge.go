@@ -77,6 +77,7 @@ func (p *Predictor) right(n int) {
 		}
 		if !p.epoch.credited {
 			p.epoch.began(p.epoch.prompt, true)
+			p.epoch.follows(p.last, true)
 		}
 		p.epoch.confirmed, p.epoch.credited, p.suspect = true, true, false
 	}
@@ -152,7 +153,7 @@ func (p *Predictor) late(now time.Time) bool {
 	return len(p.keys) > 0 && now.Sub(p.keys[0].at) > p.srtt+quiet
 }
 
-// wrong drops the placed keys, of which the first one did something else.
+// wrong drops the first placed key, which did something else, and holds the others until it is known what.
 func (p *Predictor) wrong() {
 	if p.placed == 0 {
 		return
@@ -165,10 +166,13 @@ func (p *Predictor) wrong() {
 		p.epoch.records[k.class].add(false)
 	} else {
 		p.epoch.began(p.epoch.prompt, false)
+		p.epoch.follows(p.last, false)
 	}
+	p.last = k.r
 	p.suspect = true
 	p.epoch = epoch{}
-	p.restart(p.keys[p.placed-1].frame)
+	p.placed = 0
+	p.keys[0] = key{at: k.at, frame: k.frame, boundary: true, obeyed: true, answered: p.mayShow(k), stroke: stroke{r: k.r}}
 }
 
 // leave judges the placed keys when the program goes on to what is behind them: only their row tells.
@@ -182,6 +186,25 @@ func (p *Predictor) leave(s *screen.Screen) {
 	}
 	p.drop(p.placed)
 }
+
+// compare takes what new output says of the placed keys.
+func (p *Predictor) compare(s *screen.Screen) {
+	if p.match(s, 0) {
+		return
+	}
+	x, y := s.Cursor()
+	here := anchorOf(s, y) == p.row
+	switch {
+	case p.held() && (p.matchesRow(s) || !here):
+		p.leave(s)
+	case p.held():
+	case here && p.contradicted(s, x), !p.epoch.confirmed && p.mayShow(p.keys[0]):
+		p.wrong()
+	}
+}
+
+// mayShow reports whether a key was typed long enough ago for output of now to be an answer to it.
+func (p *Predictor) mayShow(k key) bool { return p.srtt > 0 && p.now.Sub(k.at) >= p.srtt*7/8 }
 
 // matchesRow reports whether the row shows the work of all placed keys, wherever the cursor is.
 func (p *Predictor) matchesRow(s *screen.Screen) bool {

@@ -36,8 +36,11 @@ const (
 // A stroke is one key as it was typed.
 type stroke struct {
 	class class
-	r     rune // of printable and wide; else the control character, if it is one
+	r     rune // of printable and wide; else what tells keys apart: a control character, or sequenceKey and more
 }
+
+// sequenceKey is the least r of a key that sends a control sequence.
+const sequenceKey = utf8.MaxRune + 1
 
 // A parser finds the strokes in what a terminal sends. Its memory is that of one control sequence.
 type parser struct {
@@ -146,7 +149,7 @@ func (p *parser) escape(c byte) (stroke, bool) {
 	case 0x7f, '\b':
 		return stroke{class: killWordLeft}, true
 	}
-	return stroke{class: other}, true
+	return stroke{other, sequenceKey + 0x80 + rune(c)}, true
 }
 
 func (p *parser) sequence(c byte) (stroke, bool) {
@@ -162,7 +165,7 @@ func (p *parser) sequence(c byte) (stroke, bool) {
 	case p.intro == '[' && name == pasteEnd:
 		p.pasting = false
 	}
-	return stroke{class: sequences[name]}, true
+	return stroke{sequences[name], sequenceKey + rune(c)}, true
 }
 
 // sequences are the keys behind CSI and SS3.

@@ -39,6 +39,7 @@ type line struct {
 	cells []screen.Cell
 	x     int // the cursor
 	start int // the column where what may be edited begins
+	right int // the column that text does not reach, 0 for the last one
 	pen   screen.Style
 }
 
@@ -48,11 +49,14 @@ type change struct {
 	want, before screen.Cell
 }
 
+// unknown is what a column shows that nobody can tell.
+var unknown = screen.Cell{Width: -1}
+
 func blank(c screen.Cell) bool { return c.Width == 1 && (c.Text == "" || c.Text == " ") }
 
-// same reports whether two cells show the same character, in any style.
+// same reports whether b shows the character of a, in any style, if a is known.
 func same(a, b screen.Cell) bool {
-	return a.Width == b.Width && (a.Text == b.Text || blank(a) && blank(b))
+	return a == unknown || a.Width == b.Width && (a.Text == b.Text || blank(a) && blank(b))
 }
 
 // frame reports whether a cell belongs to a frame or a scroll bar that text does not move.
@@ -65,12 +69,16 @@ func frame(c screen.Cell) bool {
 
 // wall returns the column right of the cursor that text must not reach: a frame, or the last column.
 func (l *line) wall() int {
-	for x := l.x; x < len(l.cells)-1; x++ {
+	wall := len(l.cells) - 1
+	if l.right > l.x {
+		wall = min(wall, l.right)
+	}
+	for x := l.x; x < wall; x++ {
 		if frame(l.cells[x]) {
 			return x
 		}
 	}
-	return len(l.cells) - 1
+	return wall
 }
 
 // textEnd returns the column behind the text that the cursor stands in: where two blanks follow, one blank and
@@ -83,6 +91,22 @@ func (l *line) textEnd() int {
 		}
 	}
 	return wall
+}
+
+// gapEnd returns the column right of x where text stands behind two blanks, or 0.
+func gapEnd(row screen.Row, x int) int {
+	blanks := 0
+	for ; x < row.Len(); x++ {
+		switch c := row.Cell(x); {
+		case blank(c):
+			blanks++
+		case blanks >= 2:
+			return x
+		default:
+			blanks = 0
+		}
+	}
+	return 0
 }
 
 // suggested reports whether the cell x begins a suggestion: text that is paler than what is left of it.
@@ -158,11 +182,17 @@ func (e *edit) print(text string, width int, over bool) (class, bool) {
 		return other, false
 	}
 	if !over && stop > e.x {
-		if stop+width > e.wall() || !e.free(stop, width) {
+		kind = insert
+		switch {
+		case stop+width <= e.wall() && e.free(stop, width):
+			e.shift(e.x, stop, e.x+width)
+		case stop == len(e.cells)-1 && e.x+width+2 < stop: // the text goes on outside of the screen, or in the next row
+			e.shift(e.x, stop-1-width, e.x+width)
+			e.set(stop-1, unknown)
+			e.set(stop, unknown)
+		default:
 			return other, false
 		}
-		kind = insert
-		e.shift(e.x, stop, e.x+width)
 	} else if e.cells[e.x+width].Width == 0 {
 		return other, false // half of a wide character
 	}

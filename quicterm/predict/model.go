@@ -19,14 +19,14 @@ const (
 )
 
 // usual returns the classes that a model trusts until they were wrong.
-func (m model) usual() []class {
-	switch m {
-	case editor:
-		return []class{printable, wide, insert, backspace, backspaceInside, left, right, home, end, deleteKey, killEnd}
-	case cooked:
+func (m model) usual(alternate bool) []class {
+	switch {
+	case m == cooked:
 		return []class{printable, wide, backspace, killStart, killWord}
+	case m == application && alternate:
+		return []class{printable, wide, insert, backspace, backspaceInside, left, right}
 	}
-	return []class{printable, wide, backspace}
+	return []class{printable, wide, insert, backspace, backspaceInside, left, right, home, end, deleteKey, killEnd}
 }
 
 // modelOf returns the model for what is typed at the cursor.

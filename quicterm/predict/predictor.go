@@ -19,6 +19,7 @@
 package predict
 
 import (
+	"slices"
 	"time"
 
 	"github.com/quicterm/quicterm/quicterm/screen"
@@ -45,6 +46,7 @@ type Predictor struct {
 	start   start
 	epoch   epoch
 	suspect bool // the last epoch was wrong: the next one needs a hit
+	last    rune // the key before the epoch
 
 	hint     wire.Hint
 	seen     bool // there was output
@@ -68,6 +70,7 @@ type start struct {
 	x      int
 	set    bool
 	behind string // the text left of it
+	wall   int    // the column of what stands right of it behind a gap, as a right prompt; 0 if there is nothing
 }
 
 // A key is a stroke that is not judged yet.
@@ -77,6 +80,8 @@ type key struct {
 	frame    uint64 // 0 while it is not sent
 	boundary bool   // it may do anything
 	doubt    bool   // a boundary that only waits for a hint
+	answered bool   // a boundary to which output has come
+	obeyed   bool   // a boundary that was placed, and did something else
 
 	// Of a placed key:
 	changes []change
@@ -150,8 +155,12 @@ func (p *Predictor) sent(frame uint64) {
 }
 
 func (p *Predictor) typed(now time.Time, s *screen.Screen, k key) {
+	if len(p.keys) == 0 {
+		x, y := s.Cursor()
+		p.findStart(s, y, x)
+	}
 	switch {
-	case p.modelOf(s) == secret, k.frame == 0, s.CursorHidden():
+	case p.modelOf(s) == secret, k.frame == 0, s.CursorHidden() && len(p.keys) == 0:
 		p.push(key{at: now, frame: k.frame, boundary: true, stroke: stroke{class: k.class.kind()}})
 	case p.held():
 		p.push(k)
@@ -190,18 +199,13 @@ func (p *Predictor) Output(now time.Time, s *screen.Screen) {
 	if p.mode == Never {
 		return
 	}
-	p.seen, p.fresh = true, false
+	p.seen, p.fresh, p.now = true, false, now
 	p.look(s)
-	_, y := s.Cursor()
-	switch {
-	case s.Synchronized() || p.match(s, 0):
-	case !p.held():
-		if x, at := s.Cursor(); anchorOf(s, at) == p.row && p.contradicted(s, x) {
-			p.wrong()
+	if !s.Synchronized() {
+		p.compare(s)
+		if p.held() && p.mayShow(p.keys[p.placed]) {
+			p.keys[p.placed].answered = true
 		}
-	case !p.keys[p.placed].boundary:
-	case p.matchesRow(s) || anchorOf(s, y) != p.row:
-		p.leave(s)
 	}
 	p.expire(now, s)
 }
@@ -242,15 +246,9 @@ func (p *Predictor) look(s *screen.Screen) {
 
 // restart drops the placed keys: what is typed next is placed when the program has done what was sent up to frame.
 func (p *Predictor) restart(frame uint64) {
-	rest := p.keys[p.placed:]
-	if len(rest) > 0 && rest[0].boundary {
-		p.keys, p.placed = append(p.keys[:0], rest...), 0
-		return
+	at := p.now
+	p.drop(p.placed)
+	if len(p.keys) == 0 || !p.keys[0].boundary || p.keys[0].doubt {
+		p.keys = slices.Insert(p.keys, 0, key{at: at, frame: frame, boundary: true})
 	}
-	at := time.Time{}
-	if len(p.keys) > 0 {
-		at = p.keys[len(p.keys)-1].at
-	}
-	p.keys = append([]key{{at: at, frame: frame, boundary: true}}, rest...)
-	p.placed = 0
 }

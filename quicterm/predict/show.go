@@ -46,7 +46,7 @@ func (p *Predictor) Overlay(now time.Time, s *screen.Screen) (o Overlay, until t
 		until = p.next(now)
 	}
 	y, ok := p.row.find(s)
-	if !ok || !p.visible(now) || s.CursorHidden() {
+	if !ok || !p.visible(now) {
 		return o, until
 	}
 	n := p.confident()
@@ -55,7 +55,7 @@ func (p *Predictor) Overlay(now time.Time, s *screen.Screen) (o Overlay, until t
 	}
 	row, underline := s.Row(y), p.underlined(now)
 	for x, want := range p.wanted(n) {
-		if !want.changed || want.Width == 0 || x+want.Width > row.Len() || same(want.Cell, row.Cell(x)) {
+		if !want.changed || want.Width <= 0 || x+want.Width > row.Len() || same(want.Cell, row.Cell(x)) {
 			continue
 		}
 		if underline && !blank(want.Cell) {
