@@ -22,6 +22,12 @@ type StartError struct{ Err error }
 func (e *StartError) Error() string { return e.Err.Error() }
 func (e *StartError) Unwrap() error { return e.Err }
 
+// Reasons of a login that does not end. ssh asks for the touch of a key only where it may ask.
+const (
+	tooLong    = "it takes too long"
+	maybeTouch = "it waits, maybe for the touch of a key"
+)
+
 // A LoginError means that ssh could not log in.
 type LoginError struct {
 	Host   string
@@ -33,9 +39,9 @@ func (e *LoginError) Error() string { return "ssh to " + e.Host + ": " + e.Reaso
 // Unreachable reports whether nothing answered where sshd should.
 func (e *LoginError) Unreachable() bool { return strings.HasPrefix(e.Reason, "connect to host ") }
 
-// NeedsUser reports whether the login may succeed if the user answers a question.
+// NeedsUser reports whether the login may succeed if the user answers a question, or touches a key.
 func (e *LoginError) NeedsUser() bool {
-	return strings.Contains(e.Reason, "Permission denied (") || strings.Contains(e.Reason, "Host key verification failed")
+	return e.Reason == maybeTouch || strings.Contains(e.Reason, "Permission denied (") || strings.Contains(e.Reason, "Host key verification failed")
 }
 
 // A MissingError means that the server has no qtd.

@@ -78,7 +78,7 @@ func (o *own) login(ctx context.Context, errs *tail) error {
 	if o.ask {
 		limit = askTime
 	}
-	limited, cancel := context.WithTimeoutCause(ctx, limit, &LoginError{host, "it takes too long"})
+	limited, cancel := context.WithTimeoutCause(ctx, limit, &LoginError{host, tooLong})
 	stream, err := o.ssh.Own(limited, o.ask, remoteCommand(first), errs)
 	cancel()
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -108,11 +109,13 @@ func (p *process) start(first []byte) (err error) {
 	}
 	p.in, p.out = files[1], files[2]
 	p.rd = bufio.NewReaderSize(p.out, maxLine)
-	limit := batchTime
+	limit, reason := batchTime, tooLong
 	if p.ask {
-		limit = cmp.Or(s.silence, silentTime)
+		limit = silentTime
+	} else if slices.Contains(p.args, noMaster) {
+		reason = maybeTouch // ConnectTimeout, which is shorter, is for all that comes before
 	}
-	p.limit = p.stopAfter(limit, &LoginError{s.Host, "it takes too long"})
+	p.limit = p.stopAfter(cmp.Or(s.silence, limit), &LoginError{s.Host, reason})
 	go func() {
 		defer close(p.exited)
 		p.cmd.Wait()

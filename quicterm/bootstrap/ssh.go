@@ -35,6 +35,9 @@ var options = []string{
 // that a jump host asks the user in it.
 const connectTimeout = "ConnectTimeout=15"
 
+// noMaster makes ssh log in itself, instead of using another ssh's connection.
+const noMaster = "ControlPath=none"
+
 // SSH makes carriers by the ssh program: it logs in as it always does, and runs qtd on the server,
 // whose standard streams are the carrier. Several goroutines may use it. After its use, Close
 // ends all carriers.
@@ -51,7 +54,7 @@ type SSH struct {
 	// fails, ssh has none.
 	Dialog func() (Dialog, error)
 
-	wait, silence time.Duration // in place of grantTime and silentTime, for tests
+	wait, silence time.Duration // in place of grantTime, and of silentTime and batchTime, for tests
 
 	mu       sync.Mutex
 	port     uint16        // of the daemon, 0 if there was no grant yet
@@ -92,7 +95,7 @@ func (s *SSH) Dial(_ context.Context, ask bool) (carrier.Carrier, error) {
 	if !ask {
 		args = append(args[:len(args):len(args)], "-o", "BatchMode=yes")
 		if s.attempts%2 == 1 { // the master may be one whose connection is dead
-			args = append(args, "-o", "ControlPath=none")
+			args = append(args, "-o", noMaster)
 		}
 		s.attempts++
 	}

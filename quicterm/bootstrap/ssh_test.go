@@ -274,6 +274,18 @@ exit 255
 	}
 }
 
+// A login that is not to ask the user and waits behind the connection may wait for a touch. One that
+// uses another ssh's connection may wait for that.
+func TestSSHMayNeedTouch(t *testing.T) {
+	s, _ := fakeSSH(t, `exec sleep 100`)
+	s.silence = 100 * time.Millisecond
+	for _, want := range []string{"", maybeTouch} {
+		if err := fails(t, s, false); s.Needs() != want {
+			t.Errorf("%v; needs %q, want %q", err, s.Needs(), want)
+		}
+	}
+}
+
 func TestSSHUnreachable(t *testing.T) {
 	s, _ := fakeSSH(t, `echo "ssh: connect to host h port 22: Connection refused" >&2; exit 255`)
 	var login *LoginError
