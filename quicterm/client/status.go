@@ -71,6 +71,13 @@ func (s *Session) Status() Status {
 	}
 }
 
+// RTT returns the smoothed round-trip time, end to end, or 0 while it is not known.
+func (s *Session) RTT() time.Duration {
+	s.gate.Lock()
+	defer s.gate.Unlock()
+	return s.endpoint.BestRTT()
+}
+
 func (r *roamer) status() roamerStatus {
 	status := roamerStatus{resumed: r.manager.Moves()}
 	for _, p := range r.manager.Paths() {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/quicterm/quicterm/migrate"
 	"github.com/quicterm/quicterm/quicterm/client"
+	"github.com/quicterm/quicterm/quicterm/predict"
 	"github.com/quicterm/quicterm/quicterm/screen"
 	"github.com/quicterm/quicterm/quicterm/session"
 	"github.com/quicterm/quicterm/quicterm/vt"
@@ -45,10 +46,11 @@ type display struct {
 
 	mu         sync.Mutex
 	out        io.Writer
-	terminal   bool // out is a terminal
-	rows       int
+	terminal   bool         // out is a terminal
 	seen       *follower    // of all that was written to out, except titles of ours
 	guard      *watchdog    // or nil
+	painter    *painter     // or nil
+	size       wire.Size    // of the terminal
 	replay     *vt.Stripper // nil once the output is live
 	titled     bool         // the title is ours
 	titleLate  bool         // it is to be set after the control sequence
@@ -75,6 +77,7 @@ func (d *display) begin(size wire.Size, terminal bool, guard *watchdog) {
 	d.terminal, d.guard = terminal, guard
 	d.setSizeLocked(size)
 	if terminal {
+		d.seen.ask((*screen.Screen).Displace)
 		io.WriteString(d.out, "\x1b[22;0t") // push the title
 	}
 	d.mu.Unlock()
@@ -89,8 +92,73 @@ func (d *display) setSize(size wire.Size) {
 }
 
 func (d *display) setSizeLocked(size wire.Size) {
-	d.rows = int(size.Rows)
-	d.seen.ask(func(s *screen.Screen) { s.Resize(int(size.Cols), d.rows) })
+	if d.painter != nil && size != d.size {
+		d.painter.reset()
+		d.painter.hold = true
+	}
+	d.size = size
+	d.seen.ask(func(s *screen.Screen) { s.Resize(int(size.Cols), int(size.Rows)) })
+}
+
+// setSessionSize tells the size for which the program draws from now on.
+func (d *display) setSessionSize(size wire.Size) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.painter != nil {
+		d.painter.reset()
+		d.painter.hold = size != d.size
+	}
+}
+
+// resetPainterLocked says that the screen gets text that is not of the program, or is replaced.
+func (d *display) resetPainterLocked() {
+	if d.painter != nil {
+		d.painter.reset()
+	}
+}
+
+// predict begins to show what typed keys will show. ask asks the server for a hint.
+func (d *display) predict(p predictor, mode predict.Mode, rtt func() time.Duration, ask func()) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.painter = &painter{predictor: p, out: d.out, seen: d.seen, rtt: rtt}
+	d.painter.timer = time.AfterFunc(time.Hour, func() {
+		if d.paint() {
+			ask()
+		}
+	})
+	d.painter.timer.Stop()
+	d.painter.setMode(mode)
+}
+
+// paint shows what typed keys will show. It reports whether the server is to be asked for a hint.
+func (d *display) paint() (inDoubt bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	p := d.painter
+	p.mu.Lock()
+	p.due = time.Time{}
+	p.mu.Unlock()
+	p.repaint()
+	return p.predictor.InDoubt()
+}
+
+// typed passes typed bytes to send, and shows what they will show.
+func (d *display) typed(b []byte, send func([]byte) (n int, frame uint64, err error)) (int, error) {
+	if d.painter == nil {
+		n, _, err := send(b)
+		return n, err
+	}
+	return d.painter.typed(b, send)
+}
+
+// hinted takes what the server knows at this place of the output.
+func (d *display) hinted(h wire.Hint) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.painter != nil {
+		d.painter.hintedAt(h)
+	}
 }
 
 // Write shows output of the program.
@@ -118,6 +186,9 @@ func (d *display) showLocked(b []byte) error {
 	if len(b) == 0 {
 		return nil
 	}
+	if d.painter != nil {
+		return d.painter.show(b)
+	}
 	_, err := d.out.Write(b)
 	d.seen.Write(b)
 	return err
@@ -131,6 +202,7 @@ func (d *display) writePendingLocked() {
 	if len(d.pending) > 0 {
 		d.showLocked(d.pending)
 		d.pending = nil
+		d.resetPainterLocked()
 	}
 	if d.titleLate {
 		d.titleLate = false
@@ -201,6 +273,7 @@ func (d *display) skip() {
 func (d *display) showGap(g session.Gap) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	d.resetPainterLocked()
 	d.cancelSequenceLocked() // its rest is missing as well
 	if g.Snapshot != nil {
 		d.undoLocked()
@@ -216,6 +289,7 @@ func (d *display) showGap(g session.Gap) {
 func (d *display) showScreen(snapshot []byte) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	d.resetPainterLocked()
 	d.cancelSequenceLocked()
 	d.undoLocked()
 	d.newLineLocked()
@@ -226,7 +300,7 @@ func (d *display) showScreen(snapshot []byte) {
 // empty line. What stands above that moves into the scrollback, without empty lines.
 func (d *display) showSnapshotLocked(snapshot []byte) {
 	if d.terminal {
-		io.WriteString(d.out, strings.Repeat("\n", max(d.rows-1, 0))+home+eraseBelow)
+		io.WriteString(d.out, strings.Repeat("\n", max(int(d.size.Rows)-1, 0))+home+eraseBelow)
 	}
 	d.seen.reset()
 	d.showLocked(snapshot)
@@ -261,6 +335,9 @@ func (d *display) newLineLocked() {
 func (d *display) updateGuard() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if d.painter != nil {
+		d.painter.catchUp()
+	}
 	if d.guard == nil {
 		return
 	}
@@ -277,6 +354,9 @@ func (d *display) setLink(l client.LinkState) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.link = l
+	if d.painter != nil {
+		d.painter.setOffline(l.State == migrate.Offline)
+	}
 	d.updateTitleLocked()
 }
 
@@ -338,6 +418,9 @@ func (d *display) restore(newLine bool) {
 	defer d.mu.Unlock()
 	defer d.seen.stop()
 	d.titleTimer.Stop()
+	if d.painter != nil {
+		d.painter.setMode(predict.Never)
+	}
 	d.cancelSequenceLocked()
 	d.titleLate = false
 	d.writePendingLocked()

@@ -102,13 +102,15 @@ func (k *keyboard) send(b []byte) {
 	if k.closed {
 		return
 	}
-	if !k.draining {
-		n, _, err := k.session.TryWrite(b)
-		if err != nil { // the session is over
-			return
-		}
-		b = b[n:]
+	send := k.session.TryWrite
+	if k.draining {
+		send = func([]byte) (int, uint64, error) { return 0, 0, nil }
 	}
+	n, err := k.display.typed(b, send)
+	if err != nil { // the session is over
+		return
+	}
+	b = b[n:]
 	if len(b) == 0 {
 		return
 	}

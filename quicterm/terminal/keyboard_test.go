@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/quicterm/quicterm/migrate"
 	"github.com/quicterm/quicterm/quicterm/client"
@@ -72,10 +73,12 @@ func (s *slowSession) event(name string) {
 	}
 }
 
-func (s *slowSession) CloseWrite() error { s.event("close"); return nil }
-func (s *slowSession) Skip() error       { s.event("skip"); return nil }
-func (s *slowSession) Hangup()           { s.event("hangup") }
-func (s *slowSession) Leave()            { s.event("leave") }
+func (s *slowSession) AskHint()           {}
+func (s *slowSession) RTT() time.Duration { return 0 }
+func (s *slowSession) CloseWrite() error  { s.event("close"); return nil }
+func (s *slowSession) Skip() error        { s.event("skip"); return nil }
+func (s *slowSession) Hangup()            { s.event("hangup") }
+func (s *slowSession) Leave()             { s.event("leave") }
 func (s *slowSession) Status() client.Status {
 	return client.Status{Name: "test", Link: client.LinkState{State: s.state}}
 }

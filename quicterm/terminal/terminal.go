@@ -11,18 +11,21 @@ import (
 	"fmt"
 	"os"
 	"sync"
+	"time"
 
 	"golang.org/x/term"
 
 	"github.com/quicterm/quicterm/quicterm/client"
+	"github.com/quicterm/quicterm/quicterm/predict"
 	"github.com/quicterm/quicterm/quicterm/session"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
 // Config says which terminal to use, and how.
 type Config struct {
-	In, Out  *os.File // need not be a terminal
-	Escape   string   // the setting escape_char
+	In, Out  *os.File     // need not be a terminal
+	Escape   string       // the setting escape_char
+	Predict  predict.Mode // when to show what typed keys will show
 	Messages Messages
 }
 
@@ -56,6 +59,8 @@ type Session interface {
 	Run(context.Context) (status int, err error)
 	Write([]byte) (int, error)
 	TryWrite([]byte) (n int, frame uint64, err error)
+	AskHint()
+	RTT() time.Duration
 	CloseWrite() error
 	Resize(wire.Size) error
 	Skip() error
@@ -87,6 +92,8 @@ func (t *Terminal) Streams() client.Streams {
 		Left:      func(p wire.Presence) { t.display.notice(t.cfg.Messages.Left(p)) },
 		Lost:      t.display.showGap,
 		Began:     t.display.showScreen,
+		Resized:   t.display.setSessionSize,
+		Hinted:    t.display.hinted,
 	}
 }
 
@@ -139,6 +146,9 @@ func (t *Terminal) Run(ctx context.Context, s Session, size wire.Size) (status i
 		s.Resize(size)
 	})
 	defer stop()
+	if raw && terminal {
+		t.display.predict(predict.New(t.cfg.Predict), t.cfg.Predict, s.RTT, s.AskHint)
+	}
 	k := newKeyboard(s, t.display, t.cfg.Messages, t.cfg.Escape)
 	defer k.close()
 	go func() {

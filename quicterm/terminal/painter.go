@@ -1,0 +1,311 @@
+package terminal
+
+import (
+	"bytes"
+	"io"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/quicterm/quicterm/quicterm/predict"
+	"github.com/quicterm/quicterm/quicterm/screen"
+	"github.com/quicterm/quicterm/quicterm/wire"
+)
+
+const (
+	// A terminal shows what stands between these at once, if it knows synchronized output.
+	beginUpdate = "\x1b[?2026h"
+	endUpdate   = "\x1b[?2026l"
+
+	// openTime bounds how long after a key output is read at once, if no hint says that the
+	// program has had the key.
+	openTime = 5 * time.Second
+
+	// lookAgain is how often a painter asks the predictor whether an answer is overdue.
+	lookAgain = 50 * time.Millisecond
+
+	// maxKept bounds the memory that is kept for further writes.
+	maxKept = 16 << 10
+)
+
+// A predictor says what typed keys will show: see [predict.Predictor].
+type predictor interface {
+	SetMode(predict.Mode)
+	SetRTT(time.Duration)
+	SetOffline(bool)
+	Typed(now time.Time, s *screen.Screen, b []byte, frame uint64)
+	Output(now time.Time, s *screen.Screen)
+	Hinted(now time.Time, s *screen.Screen, h wire.Hint)
+	Reset(now time.Time)
+	Overlay(now time.Time, s *screen.Screen) (o predict.Overlay, until time.Time)
+	InDoubt() bool
+}
+
+// A painter draws predictions over what a display shows. It erases them before anything else is written,
+// so that the terminal's scrollback gets only what programs have written. Except for typed, its methods are
+// called with the display locked.
+type painter struct {
+	predictor predictor
+	out       io.Writer
+	seen      *follower // of all that is written to out, except what is drawn
+	rtt       func() time.Duration
+	timer     *time.Timer // paints
+
+	painted  bool // cells are drawn, or the cursor is in another place
+	cells    []screen.Placed
+	cursor   screen.Place
+	hold     bool // nothing is to be drawn: the terminal has not the size that the session has
+	buf      []byte
+	frame    uint64    // the newest one with keys
+	received uint64    // the newest one that the program has had for a while
+	keyAt    time.Time // when the newest key was typed
+
+	// While no key waits for its effect, the predictor learns the newest output and hint later.
+	unread bool // there was output
+	hint   wire.Hint
+	hinted bool // there was a hint
+	behind bool // the output came after the hint
+
+	mu   sync.Mutex // is locked last, and guards what follows
+	off  bool
+	keys []keys    // that the predictor does not know yet
+	due  time.Time // of the timer, or zero
+}
+
+// keys are bytes that were typed, and the frame that they are in, or 0 if they wait for one.
+type keys struct {
+	typed []byte
+	frame uint64
+	at    time.Time
+}
+
+// typed calls send, which returns how many of the typed bytes are in frames up to the one that it
+// returns too, and has the predictions painted by another goroutine. It does not wait for the terminal.
+func (p *painter) typed(b []byte, send func([]byte) (int, uint64, error)) (n int, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	n, frame, err := send(b)
+	if err != nil || p.off {
+		return n, err
+	}
+	now := time.Now()
+	if n > 0 {
+		p.keys = append(p.keys, keys{bytes.Clone(b[:n]), frame, now})
+	}
+	if n < len(b) {
+		p.keys = append(p.keys, keys{bytes.Clone(b[n:]), 0, now})
+	}
+	p.wakeLocked(now)
+	return n, nil
+}
+
+// wakeLocked has the predictions painted at a time, or before.
+func (p *painter) wakeLocked(at time.Time) {
+	if p.due.IsZero() || at.Before(p.due) {
+		p.due = at
+		p.timer.Reset(time.Until(at))
+	}
+}
+
+// busy reports whether there are keys whose effect may still come.
+func (p *painter) busy(now time.Time) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return !p.off && (p.painted || len(p.keys) > 0 || p.frame > p.received && now.Sub(p.keyAt) < openTime)
+}
+
+// show writes output. It writes once.
+func (p *painter) show(b []byte) error {
+	now := time.Now()
+	if !p.busy(now) {
+		p.unread, p.behind = true, true
+		_, err := p.out.Write(b)
+		p.seen.Write(b)
+		return err
+	}
+	var erase []byte
+	p.seen.ask(func(s *screen.Screen) {
+		p.learn(now, s)
+		erase = p.erase(s)
+	})
+	p.seen.Write(b)
+	out := p.buf[:0]
+	p.seen.ask(func(s *screen.Screen) {
+		p.predictor.Output(now, s)
+		paint := p.paint(now, s)
+		switch {
+		case len(erase)+len(paint) == 0:
+			out = append(out, b...)
+		case len(erase) == 0:
+			out = update(append(out, b...), paint)
+		case !s.Ground(): // an end of the update would end the sequence as well
+			out = append(update(out, erase), b...)
+		case s.Synchronized(): // the program ends it
+			out = append(append(append(out, beginUpdate...), erase...), b...)
+		default:
+			out = update(out, erase, b, paint)
+		}
+	})
+	if p.buf = out; cap(out) > maxKept {
+		p.buf = nil
+	}
+	_, err := p.out.Write(out)
+	return err
+}
+
+// update appends what is to be shown at once.
+func update(b []byte, parts ...[]byte) []byte {
+	b = append(b, beginUpdate...)
+	for _, part := range parts {
+		b = append(b, part...)
+	}
+	return append(b, endUpdate...)
+}
+
+// learn tells the predictor what was read and typed since, in that order.
+func (p *painter) learn(now time.Time, s *screen.Screen) {
+	if p.hinted && p.behind {
+		p.predictor.Hinted(now, s, p.hint)
+		p.hinted = false
+	}
+	if p.unread {
+		p.predictor.Output(now, s)
+	}
+	if p.hinted {
+		p.predictor.Hinted(now, s, p.hint)
+	}
+	p.unread, p.hinted, p.behind = false, false, false
+	p.mu.Lock()
+	taken := p.keys
+	p.keys = nil
+	p.mu.Unlock()
+	for _, k := range taken {
+		p.predictor.SetRTT(p.rtt())
+		p.predictor.Typed(k.at, s, k.typed, k.frame)
+		p.frame, p.keyAt = max(p.frame, k.frame), k.at
+		clear(k.typed)
+	}
+}
+
+// hintedAt takes a hint, which belongs to this place of the output.
+func (p *painter) hintedAt(h wire.Hint) error {
+	now := time.Now()
+	p.received = max(p.received, h.In)
+	if !p.busy(now) {
+		p.hint, p.hinted, p.behind = h, true, false
+		return nil
+	}
+	p.seen.ask(func(s *screen.Screen) {
+		p.learn(now, s)
+		p.predictor.Hinted(now, s, h)
+	})
+	return p.repaint()
+}
+
+// repaint draws what the predictor shows now. It writes only if that has changed.
+func (p *painter) repaint() error {
+	now := time.Now()
+	var out []byte
+	p.seen.ask(func(s *screen.Screen) {
+		p.learn(now, s)
+		painted, cells, cursor := p.painted, p.cells, p.cursor
+		erase := p.erase(s)
+		paint := p.paint(now, s)
+		if painted == p.painted && (!painted || cursor == p.cursor && slices.Equal(cells, p.cells)) {
+			return
+		}
+		out = update(p.buf[:0], erase, paint)
+		p.buf = out
+	})
+	if len(out) == 0 {
+		return nil
+	}
+	_, err := p.out.Write(out)
+	return err
+}
+
+// catchUp tells the predictor what was read since.
+func (p *painter) catchUp() {
+	p.seen.ask(func(s *screen.Screen) { p.learn(time.Now(), s) })
+}
+
+// setOffline says whether the server is out of reach.
+func (p *painter) setOffline(offline bool) {
+	p.predictor.SetOffline(offline)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.off {
+		p.wakeLocked(time.Now())
+	}
+}
+
+// eraseAll leaves nothing drawn on the terminal.
+func (p *painter) eraseAll() {
+	if p.painted {
+		p.seen.ask(func(s *screen.Screen) { p.out.Write(update(nil, p.erase(s))) })
+	}
+}
+
+// reset says that what the predictor knows of the screen is no longer right.
+func (p *painter) reset() {
+	p.eraseAll()
+	p.unread, p.hinted = false, false
+	p.predictor.Reset(time.Now())
+}
+
+// setMode says when predictions are drawn.
+func (p *painter) setMode(m predict.Mode) {
+	p.eraseAll()
+	p.predictor.SetMode(m)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.off, p.keys = m == predict.Never, nil
+	if p.off {
+		p.timer.Stop()
+		p.due = time.Time{}
+	}
+}
+
+// erase returns what undoes paint.
+func (p *painter) erase(s *screen.Screen) (b []byte) {
+	if p.painted {
+		b = s.Erase(nil, p.cells, p.cursor)
+	}
+	p.painted = false
+	return b
+}
+
+// paint returns what draws the predictions, and sets the timer.
+func (p *painter) paint(now time.Time, s *screen.Screen) (b []byte) {
+	o, until := p.predictor.Overlay(now, s)
+	if again := now.Add(lookAgain); p.busy(now) && (until.IsZero() || again.Before(until)) {
+		until = again
+	}
+	if !until.IsZero() {
+		p.mu.Lock()
+		p.wakeLocked(until)
+		p.mu.Unlock()
+	}
+	if p.hold || !s.Drawable() {
+		return nil
+	}
+	p.cells = nil
+	for _, c := range o.Cells {
+		if placed := (screen.Placed{Place: screen.Place{X: c.X, Y: c.Y}, Cell: c.Cell}); s.CanDraw(placed) {
+			p.cells = append(p.cells, placed)
+		}
+	}
+	x, y := s.Cursor()
+	from := screen.Place{X: x, Y: y}
+	cols, _ := s.Size()
+	p.cursor = screen.Place{X: min(x, cols-1), Y: y}
+	moved := false
+	if c := o.Cursor; c != nil && s.CanMove(screen.Place(*c)) {
+		moved = screen.Place(*c) != p.cursor
+		p.cursor = screen.Place(*c)
+	}
+	if p.painted = moved || len(p.cells) > 0; !p.painted {
+		return nil
+	}
+	return s.Draw(nil, p.cells, from, p.cursor)
+}
