@@ -123,10 +123,12 @@ func (p *painter) show(b []byte) error {
 		p.seen.Write(b)
 		return err
 	}
-	var erase []byte
+	var erase, alone []byte
 	p.seen.ask(func(s *screen.Screen) {
 		p.learn(now, s)
-		erase = p.erase(s)
+		if erase = p.erase(s); len(erase) > 0 {
+			alone = p.update(nil, s, erase)
+		}
 	})
 	p.seen.Write(b)
 	out := p.buf[:0]
@@ -137,13 +139,13 @@ func (p *painter) show(b []byte) error {
 		case len(erase)+len(paint) == 0:
 			out = append(out, b...)
 		case len(erase) == 0:
-			out = update(append(out, b...), paint)
+			out = p.update(append(out, b...), s, paint)
 		case !s.Ground(): // an end of the update would end the sequence as well
-			out = append(update(out, erase), b...)
+			out = append(append(out, alone...), b...)
 		case s.Synchronized(): // the program ends it
 			out = append(append(append(out, beginUpdate...), erase...), b...)
 		default:
-			out = update(out, erase, b, paint)
+			out = p.update(out, s, erase, b, paint)
 		}
 	})
 	if p.buf = out; cap(out) > maxKept {
@@ -153,13 +155,17 @@ func (p *painter) show(b []byte) error {
 	return err
 }
 
-// update appends what is to be shown at once.
-func update(b []byte, parts ...[]byte) []byte {
+// update appends what is to be shown at once. Then the terminal shows s, or what is painted.
+func (p *painter) update(b []byte, s *screen.Screen, parts ...[]byte) []byte {
 	b = append(b, beginUpdate...)
 	for _, part := range parts {
 		b = append(b, part...)
 	}
-	return append(b, endUpdate...)
+	b = append(b, endUpdate...)
+	if !p.painted { // what ends the update has come between the last character and what may combine with that
+		b = s.Erase(b, nil, place(s))
+	}
+	return b
 }
 
 // learn tells the predictor what was read and typed since, in that order.
@@ -214,7 +220,7 @@ func (p *painter) repaint() error {
 		if painted == p.painted && (!painted || cursor == p.cursor && slices.Equal(cells, p.cells)) {
 			return
 		}
-		out = update(p.buf[:0], erase, paint)
+		out = p.update(p.buf[:0], s, erase, paint)
 		p.buf = out
 	})
 	if len(out) == 0 {
@@ -242,7 +248,7 @@ func (p *painter) setOffline(offline bool) {
 // eraseAll leaves nothing drawn on the terminal.
 func (p *painter) eraseAll() {
 	if p.painted {
-		p.seen.ask(func(s *screen.Screen) { p.out.Write(update(nil, p.erase(s))) })
+		p.seen.ask(func(s *screen.Screen) { p.out.Write(p.update(nil, s, p.erase(s))) })
 	}
 }
 
@@ -275,6 +281,12 @@ func (p *painter) erase(s *screen.Screen) (b []byte) {
 	return b
 }
 
+// place returns where the program has left the cursor.
+func place(s *screen.Screen) screen.Place {
+	x, y := s.Cursor()
+	return screen.Place{X: x, Y: y}
+}
+
 // paint returns what draws the predictions, and sets the timer.
 func (p *painter) paint(now time.Time, s *screen.Screen) (b []byte) {
 	o, until := p.predictor.Overlay(now, s)
@@ -295,10 +307,9 @@ func (p *painter) paint(now time.Time, s *screen.Screen) (b []byte) {
 			p.cells = append(p.cells, placed)
 		}
 	}
-	x, y := s.Cursor()
-	from := screen.Place{X: x, Y: y}
+	from := place(s)
 	cols, _ := s.Size()
-	p.cursor = screen.Place{X: min(x, cols-1), Y: y}
+	p.cursor = screen.Place{X: min(from.X, cols-1), Y: from.Y}
 	moved := false
 	if c := o.Cursor; c != nil && s.CanMove(screen.Place(*c)) {
 		moved = screen.Place(*c) != p.cursor

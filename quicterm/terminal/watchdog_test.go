@@ -57,6 +57,8 @@ func (s endless) TryWrite(b []byte) (int, uint64, error) {
 	return len(b), 0, nil
 }
 
+func (endless) RTT() time.Duration     { return 0 }
+func (endless) AskHint()               {}
 func (endless) Resize(wire.Size) error { return nil }
 func (endless) Exit() wire.ExitStatus  { return wire.ExitStatus{} }
 
