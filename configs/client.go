@@ -48,6 +48,9 @@ type Client struct {
 	// "pace" (the program waits, all is shown) or "skip" (a client that is far behind gets the
 	// screen as it is then).
 	Flood string `toml:"flood"`
+	// Predict is when a terminal shows what typed keys will show before the server answers:
+	// "adaptive" (where that takes long), "always" or "never".
+	Predict string `toml:"predict"`
 	// EscapeChar begins an escape at the start of a line: one character, or "none".
 	EscapeChar string `toml:"escape_char"`
 	// Record is the directory where sessions on a terminal are recorded. Empty means nowhere.
@@ -87,6 +90,7 @@ func DefaultClient() *Client {
 		Paths:       "failover",
 		Compression: "auto",
 		Flood:       "pace",
+		Predict:     "adaptive",
 		EscapeChar:  "~",
 		SendEnv:     []string{"TERM", "COLORTERM", "LANG", "LC_*"},
 	}
@@ -118,6 +122,9 @@ func (c *Client) WithDefaults() *Client {
 	}
 	if s.Flood == "" {
 		s.Flood = d.Flood
+	}
+	if s.Predict == "" {
+		s.Predict = d.Predict
 	}
 	if s.EscapeChar == "" {
 		s.EscapeChar = d.EscapeChar
@@ -153,6 +160,7 @@ func (c *Client) check() error {
 		oneOf("paths", c.Paths, "failover", "standby", "redundant"),
 		oneOf("compression", c.Compression, "auto", "on", "off"),
 		oneOf("flood", c.Flood, "pace", "skip"),
+		oneOf("predict", c.Predict, "adaptive", "always", "never"),
 	); err != nil {
 		return err
 	}

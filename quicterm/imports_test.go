@@ -199,13 +199,13 @@ var packages = []struct {
 	},
 	{
 		path: "quicterm/terminal", role: "keyboard, escapes and display of a session, and the questions before it; has no words of its own",
-		imports: `migrate quicterm/client quicterm/screen quicterm/screen/picture quicterm/session quicterm/vt quicterm/wire github.com/creack/pty
+		imports: `migrate quicterm/client quicterm/predict quicterm/screen quicterm/screen/picture quicterm/session quicterm/vt quicterm/wire github.com/creack/pty
 			golang.org/x/sys golang.org/x/term`,
 	},
 
 	{
 		path: "cmd/qt", role: "the command line of the client",
-		imports: `configs migrate migrate/netmon quicterm/asciicast quicterm/auth quicterm/bootstrap quicterm/client quicterm/install quicterm/proxy
+		imports: `configs migrate migrate/netmon quicterm/asciicast quicterm/auth quicterm/bootstrap quicterm/client quicterm/install quicterm/predict quicterm/proxy
 			quicterm/rundir quicterm/screen quicterm/screen/picture quicterm/session
 			quicterm/sshconfig quicterm/sshlogin quicterm/terminal quicterm/version quicterm/wire github.com/spf13/cobra golang.org/x/crypto golang.org/x/term`,
 		tests: "quicterm/holder github.com/rogpeppe/go-internal golang.org/x/net",

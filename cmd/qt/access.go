@@ -47,6 +47,9 @@ func withClient(ctx context.Context, name string, opts *options, f call) error {
 	if opts.bootstrap != "" {
 		settings.Bootstrap = opts.bootstrap
 	}
+	if opts.predict != "" {
+		settings.Predict = opts.predict
+	}
 	switch {
 	case opts.port != 0 && opts.bootstrap == "ssh":
 		return errors.New("-p names the port of a daemon that is reached directly, and --bootstrap ssh is to reach none")

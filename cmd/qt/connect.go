@@ -14,6 +14,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/quicterm/quicterm/quicterm/client"
+	"github.com/quicterm/quicterm/quicterm/predict"
 	"github.com/quicterm/quicterm/quicterm/terminal"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
@@ -60,6 +61,7 @@ Everything after the host is the command. The login shell runs it.`,
 	addTargetFlags(c, &opts)
 	addPathFlags(c, &opts)
 	addReplayFlag(c, &opts)
+	addPredictFlag(c, &opts)
 	c.Flags().StringVarP(&name, "session", "s", "", "attach to the session with this `name`, or create it")
 	c.Flags().BoolVarP(&forceTTY, "tty", "t", false, "run a command on a terminal")
 	c.Flags().BoolVarP(&noTTY, "no-tty", "T", false, "run a shell without a terminal")
@@ -86,6 +88,7 @@ can type. The terminal has the size of the one that attached last.`,
 	addTargetFlags(c, &opts)
 	addPathFlags(c, &opts)
 	addReplayFlag(c, &opts)
+	addPredictFlag(c, &opts)
 	c.Flags().BoolVar(&share, "share", false, "type beside the client that is attached, and do not take the session over")
 	return c
 }
@@ -170,10 +173,15 @@ func sendEnv(patterns []string) [][2]string {
 // runTerminal runs a session on our terminal.
 func runTerminal(ctx context.Context, a *access, host string, opts *options, req *wire.Attach) error {
 	skips := req.Skip || opts.role.ReadOnly()
+	predicts := predictModes[a.settings.Predict]
+	if opts.role.ReadOnly() {
+		predicts = predict.Never
+	}
 	t := terminal.New(terminal.Config{
 		In:       os.Stdin,
 		Out:      os.Stdout,
 		Escape:   a.settings.EscapeChar,
+		Predict:  predicts,
 		Messages: messages{host, opts.role, skips, a.needs},
 	})
 	recording, err := prepareRecording(a.settings, skips, t.Print)

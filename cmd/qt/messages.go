@@ -300,6 +300,7 @@ func resumeCommand(host string, opts *options, session string) string {
 	}
 	flag("-l", opts.user)
 	flag("--bootstrap", opts.bootstrap)
+	flag("--predict", opts.predict)
 	for _, file := range opts.identities {
 		flag("-i", file)
 	}
@@ -363,6 +364,7 @@ func (m messages) Help(escape byte) string {
  ~d  detach: leave the session running
  ~s  show the state of the connection
  ~n  skip the output that has piled up
+ ~p  show keys before the server answers, or no longer
  ~?  show this help
  ~~  type a ~`
 	if m.role == wire.RoleWatch {

@@ -75,6 +75,7 @@ type options struct {
 	verbose    bool
 	redundant  bool
 	bootstrap  string // or empty: as the setting says
+	predict    string // or empty: as the setting says
 	master     string // socket of an ssh connection that another login may use, or empty
 	role       wire.Role
 	replay     wire.Replay

@@ -156,6 +156,9 @@ func (d *drawer) moveTo(to Place) {
 			d.addf("\x1b[%d%c", n, forth)
 		}
 	}
+	if to == d.at {
+		return
+	}
 	if d.at.X > last { // ends the pending wrap, which a move of no columns would not
 		d.add("\b")
 		d.at.X = last - 1

@@ -117,50 +117,6 @@ func (d *display) resetPainterLocked() {
 	}
 }
 
-// predict begins to show what typed keys will show. ask asks the server for a hint.
-func (d *display) predict(p predictor, mode predict.Mode, rtt func() time.Duration, ask func()) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.painter = &painter{predictor: p, out: d.out, seen: d.seen, rtt: rtt}
-	d.painter.timer = time.AfterFunc(time.Hour, func() {
-		if d.paint() {
-			ask()
-		}
-	})
-	d.painter.timer.Stop()
-	d.painter.setMode(mode)
-}
-
-// paint shows what typed keys will show. It reports whether the server is to be asked for a hint.
-func (d *display) paint() (inDoubt bool) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	p := d.painter
-	p.mu.Lock()
-	p.due = time.Time{}
-	p.mu.Unlock()
-	p.repaint()
-	return p.predictor.InDoubt()
-}
-
-// typed passes typed bytes to send, and shows what they will show.
-func (d *display) typed(b []byte, send func([]byte) (n int, frame uint64, err error)) (int, error) {
-	if d.painter == nil {
-		n, _, err := send(b)
-		return n, err
-	}
-	return d.painter.typed(b, send)
-}
-
-// hinted takes what the server knows at this place of the output.
-func (d *display) hinted(h wire.Hint) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.painter != nil {
-		d.painter.hintedAt(h)
-	}
-}
-
 // Write shows output of the program.
 func (d *display) Write(b []byte) (int, error) {
 	d.mu.Lock()

@@ -12,6 +12,7 @@ import (
 
 	"github.com/quicterm/quicterm/migrate"
 	"github.com/quicterm/quicterm/quicterm/client"
+	"github.com/quicterm/quicterm/quicterm/predict"
 	"github.com/quicterm/quicterm/quicterm/screen"
 	"github.com/quicterm/quicterm/quicterm/session"
 	"github.com/quicterm/quicterm/quicterm/wire"
@@ -32,9 +33,12 @@ func (words) Clipped(s wire.Size, x, y int) string {
 	return fmt.Sprintf("%dx%d from %d,%d", s.Cols, s.Rows, x, y)
 }
 func (words) Status(st client.Status) string { return "status of " + st.Name }
-func (words) Help(escape byte) string        { return "help " + string(escape) }
-func (words) InputFull(waiting int) string   { return fmt.Sprintf("full with %d", waiting) }
-func (words) InputDropped(n int) string      { return fmt.Sprintf("dropped %d", n) }
+func (words) Predictions(m predict.Mode, s predict.Score) string {
+	return fmt.Sprint("mode ", m, " score ", s)
+}
+func (words) Help(escape byte) string      { return "help " + string(escape) }
+func (words) InputFull(waiting int) string { return fmt.Sprintf("full with %d", waiting) }
+func (words) InputDropped(n int) string    { return fmt.Sprintf("dropped %d", n) }
 
 // live returns the display of a terminal after the replay, and its output, empty.
 func live() (*display, *bytes.Buffer) {

@@ -83,7 +83,9 @@ func (k *keyboard) escape(c byte) bool {
 	case 'd':
 		k.session.Leave()
 	case 's':
-		k.display.print(k.messages.Status(k.session.Status()))
+		k.display.print(k.messages.Status(k.session.Status()) + k.display.predictions())
+	case 'p':
+		return k.display.switchPredictions()
 	case 'n':
 		k.display.skip()
 		k.do(k.session.Skip)

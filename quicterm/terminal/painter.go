@@ -39,6 +39,7 @@ type predictor interface {
 	Reset(now time.Time)
 	Overlay(now time.Time, s *screen.Screen) (o predict.Overlay, until time.Time)
 	InDoubt() bool
+	Score() predict.Score
 }
 
 // A painter draws predictions over what a display shows. It erases them before anything else is written,
@@ -50,6 +51,8 @@ type painter struct {
 	seen      *follower // of all that is written to out, except what is drawn
 	rtt       func() time.Duration
 	timer     *time.Timer // paints
+	mode      predict.Mode
+	usual     predict.Mode // as the settings have it
 
 	painted  bool // cells are drawn, or the cursor is in another place
 	cells    []screen.Placed
@@ -140,10 +143,8 @@ func (p *painter) show(b []byte) error {
 			out = append(out, b...)
 		case len(erase) == 0:
 			out = p.update(append(out, b...), s, paint)
-		case !s.Ground(): // an end of the update would end the sequence as well
+		case !s.Drawable(): // the end of the update could be in the middle of a sequence, or of one of the program
 			out = append(append(out, alone...), b...)
-		case s.Synchronized(): // the program ends it
-			out = append(append(append(out, beginUpdate...), erase...), b...)
 		default:
 			out = p.update(out, s, erase, b, paint)
 		}
@@ -262,6 +263,7 @@ func (p *painter) reset() {
 // setMode says when predictions are drawn.
 func (p *painter) setMode(m predict.Mode) {
 	p.eraseAll()
+	p.mode = m
 	p.predictor.SetMode(m)
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -20,6 +20,7 @@ type guesser struct {
 	typed  string
 }
 
+func (g *guesser) Score() predict.Score                                    { return predict.Score{} }
 func (g *guesser) SetMode(predict.Mode)                                    {}
 func (g *guesser) SetRTT(time.Duration)                                    {}
 func (g *guesser) SetOffline(bool)                                         {}

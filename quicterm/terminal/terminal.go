@@ -45,6 +45,9 @@ type Messages interface {
 	Clipped(session wire.Size, column, row int) string
 	// Status answers the escape for the state of the connection.
 	Status(client.Status) string
+	// Predictions says when typed keys are shown before the server answers, and how often
+	// that was right.
+	Predictions(predict.Mode, predict.Score) string
 	// Help lists the escapes.
 	Help(escape byte) string
 	// InputFull says that what is typed from now on is dropped: the program does not

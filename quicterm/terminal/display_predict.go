@@ -1,0 +1,82 @@
+package terminal
+
+import (
+	"time"
+
+	"github.com/quicterm/quicterm/quicterm/predict"
+	"github.com/quicterm/quicterm/quicterm/wire"
+)
+
+// predict begins to show what typed keys will show. ask asks the server for a hint.
+func (d *display) predict(p predictor, mode predict.Mode, rtt func() time.Duration, ask func()) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.painter = &painter{predictor: p, out: d.out, seen: d.seen, rtt: rtt, usual: mode}
+	d.painter.timer = time.AfterFunc(time.Hour, func() {
+		if d.paint() {
+			ask()
+		}
+	})
+	d.painter.timer.Stop()
+	d.painter.setMode(mode)
+}
+
+// paint shows what typed keys will show. It reports whether the server is to be asked for a hint.
+func (d *display) paint() (inDoubt bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	p := d.painter
+	p.mu.Lock()
+	p.due = time.Time{}
+	p.mu.Unlock()
+	p.repaint()
+	return p.predictor.InDoubt()
+}
+
+// typed passes typed bytes to send, and shows what they will show.
+func (d *display) typed(b []byte, send func([]byte) (n int, frame uint64, err error)) (int, error) {
+	if d.painter == nil {
+		n, _, err := send(b)
+		return n, err
+	}
+	return d.painter.typed(b, send)
+}
+
+// hinted takes what the server knows at this place of the output.
+func (d *display) hinted(h wire.Hint) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.painter != nil {
+		d.painter.hintedAt(h)
+	}
+}
+
+// predictions returns a line about the predictions, with the end of the line before, or nothing if there are none.
+func (d *display) predictions() string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.painter == nil {
+		return ""
+	}
+	return "\n" + d.messages.Predictions(d.painter.mode, d.painter.predictor.Score())
+}
+
+// switchPredictions begins or ends to show predictions, if that is possible.
+func (d *display) switchPredictions() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	p := d.painter
+	if p == nil {
+		return false
+	}
+	switch {
+	case p.mode != predict.Never:
+		p.setMode(predict.Never)
+	case p.usual != predict.Never:
+		p.setMode(p.usual)
+	default:
+		p.setMode(predict.Adaptive)
+	}
+	d.printLocked(d.messages.Predictions(p.mode, p.predictor.Score()))
+	return true
+}
