@@ -74,7 +74,7 @@ func (p *Predictor) trusted(s *screen.Screen, x, y int) bool {
 	h := p.epoch.history
 	behind := p.epoch.prompt != "" && p.start.x == x // a prompt
 	switch {
-	case !p.hinted:
+	case !p.hinted || p.muted:
 		return false
 	case p.alternate && command(p.last):
 		return h.opens(p.last)
@@ -158,7 +158,10 @@ func (p *Predictor) expire(now time.Time, s *screen.Screen) {
 	if p.late(now) {
 		p.judge(now, s)
 	}
-	for p.held() && p.keys[p.placed].boundary && p.passed(now, s) {
+	for range len(p.keys) + 1 { // each round removes a boundary, and adds at most one
+		if !p.held() || !p.keys[p.placed].boundary || !p.passed(now, s) {
+			return
+		}
 		p.leave(s)
 		if !p.keys[0].doubt {
 			p.epoch, p.last = epoch{}, p.keys[0].r
@@ -198,13 +201,14 @@ func (p *Predictor) skip(s *screen.Screen) {
 // passed reports whether the program has done what the first boundary asks, and all output of it is known.
 func (p *Predictor) passed(now time.Time, s *screen.Screen) bool {
 	b := p.keys[p.placed]
-	if !p.hinted {
+	switch {
+	case !p.seen:
+		return false
+	case !p.hinted:
 		return now.Sub(b.at) > p.srtt+quiet
-	}
-	if !p.fresh || b.doubt || b.frame == 0 {
+	case !p.fresh || b.doubt || b.frame == 0:
 		return p.fresh && b.doubt
-	}
-	if p.hint.In >= b.frame {
+	case p.hint.In >= b.frame:
 		return true
 	}
 	if b.answered && p.quick(b) && (len(p.keys) == p.placed+1 || !p.mayShow(p.keys[p.placed+1])) {

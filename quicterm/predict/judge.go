@@ -79,7 +79,7 @@ func (p *Predictor) right(n int) {
 			p.epoch.began(p.epoch.prompt, true)
 			p.epoch.follows(p.last, true)
 		}
-		p.epoch.confirmed, p.epoch.credited, p.suspect = true, true, false
+		p.epoch.confirmed, p.epoch.credited, p.suspect, p.muted = true, true, false, false
 	}
 	p.base = p.column(n)
 	p.epoch.x = p.base

@@ -70,7 +70,7 @@ func frame(c screen.Cell) bool {
 // wall returns the column right of the cursor that text must not reach: a frame, or the last column.
 func (l *line) wall() int {
 	wall := len(l.cells) - 1
-	if l.right > l.x {
+	if l.right > 0 && l.right >= l.x {
 		wall = min(wall, l.right)
 	}
 	for x := l.x; x < wall; x++ {

@@ -46,10 +46,11 @@ type Predictor struct {
 	start   start
 	epoch   epoch
 	suspect bool // the last epoch was wrong: the next one needs a hit
+	muted   bool // the kernel has not echoed lately, and line editors follow it: the next epoch needs a hit
 	last    rune // the key before the epoch
 
 	hint     wire.Hint
-	seen     bool // there was output
+	seen     bool // the screen is known
 	hinted   bool // there was a hint
 	fresh    bool // the hint covers all output
 	frame    uint64
@@ -216,6 +217,9 @@ func (p *Predictor) Hinted(now time.Time, s *screen.Screen, h wire.Hint) {
 		return
 	}
 	p.hint, p.hinted, p.fresh = h, true, true
+	if h.Terminal&wire.Canonical != 0 {
+		p.muted = h.Terminal&wire.Echo == 0
+	}
 	p.look(s)
 	p.judge(now, s)
 	p.expire(now, s)
@@ -223,7 +227,7 @@ func (p *Predictor) Hinted(now time.Time, s *screen.Screen, h wire.Hint) {
 
 // Reset says that the screen was resized, replaced by a snapshot, or lacks output.
 func (p *Predictor) Reset(now time.Time) {
-	p.fresh = false
+	p.seen, p.fresh, p.now = true, false, now
 	p.start.set = false
 	p.parser = parser{}
 	p.forget()
