@@ -181,3 +181,8 @@ func (v *vim) input(b byte) string {
 	}
 	return ""
 }
+
+// A remote shell is one inside ssh: its terminal is another one, of which the hints know nothing.
+type remote struct{ shell }
+
+func (*remote) terminal() (wire.TerminalFlags, uint16) { return usual, 5 }
