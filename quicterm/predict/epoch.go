@@ -78,14 +78,14 @@ func (p *Predictor) trusted(s *screen.Screen, x, y int) bool {
 		return false
 	case p.alternate && command(p.last):
 		return h.opens(p.last)
+	case !harmless(p.last) && !endsLine(p.last) && !h.opens(p.last):
+		return false
 	case behind && !p.alternate && h.model != cooked && h.knows(p.epoch.prompt):
 		return true
 	case p.suspect || command(p.last):
 		return false
 	case h.model == cooked: // A program that has just begun may be about to turn the echo off.
 		return h.epochs.hits >= 1 && h.epochs.misses <= provenMisses && !p.evidence.edits(h.context)
-	case !harmless(p.last) && !behind && !h.opens(p.last):
-		return false
 	case h.knows(p.epoch.prompt):
 		return true
 	case h.model == editor:
@@ -102,10 +102,20 @@ func (p *Predictor) trusted(s *screen.Screen, x, y int) bool {
 // command reports whether a key is a character, which the program has not echoed but obeyed.
 func command(r rune) bool { return r >= ' ' && r < sequenceKey }
 
+// endsLine reports whether a key ends what was edited: 0 is what is not a key.
+func endsLine(r rune) bool {
+	switch r {
+	case 0, '\r', '\n', 'C' & 0x1f, 'D' & 0x1f, 'L' & 0x1f:
+		return true
+	}
+	return false
+}
+
 // harmless reports whether a key completes a word, or moves through lines and the history: editing goes on behind it.
 func harmless(r rune) bool {
 	switch r {
-	case '\t', 'P' & 0x1f, 'N' & 0x1f, sequenceKey + 'A', sequenceKey + 'B', sequenceKey + 'C', sequenceKey + 'D',
+	case '\t', 'P' & 0x1f, 'N' & 0x1f, 'E' & 0x1f, 'K' & 0x1f, 'U' & 0x1f, 'W' & 0x1f, 0x7f,
+		sequenceKey + 'A', sequenceKey + 'B', sequenceKey + 'C', sequenceKey + 'D',
 		sequenceKey + 'H', sequenceKey + 'F', sequenceKey + '~':
 		return true
 	}
@@ -178,6 +188,11 @@ func (p *Predictor) expire(now time.Time, s *screen.Screen) {
 			return
 		}
 		p.drop(p.echoed(s))
+		if n := p.unclear(); n > 0 {
+			p.drop(n - 1)
+			p.keys[0].boundary = true
+			continue
+		}
 		p.placeHeld(s)
 	}
 }
@@ -189,13 +204,26 @@ func (p *Predictor) skip(s *screen.Screen) {
 		n++
 	}
 	x, y := s.Cursor()
-	if echoed, _ := p.echoedAt(nil, s.Row(y), x, p.keys); n > echoed && p.keys[n-1].class == printable {
+	if echoed, _ := p.echoedAt(nil, s.Row(y), x, p.keys); n > echoed && !p.keys[n-1].boundary {
 		p.suspect = true
 	}
 	if n > 0 {
 		p.last = p.keys[n-1].r
 	}
 	p.drop(n)
+}
+
+// unclear returns how many of the held keys the screen may show or not: they move the cursor, or erase.
+func (p *Predictor) unclear() (n int) {
+	for i, k := range p.keys {
+		if k.boundary || !p.mayShow(k) {
+			break
+		}
+		if k.class != printable && k.class != wide {
+			n = i + 1
+		}
+	}
+	return n
 }
 
 // passed reports whether the program has done what the first boundary asks, and all output of it is known.

@@ -140,7 +140,7 @@ func (p *Predictor) contradicted(s *screen.Screen, end int) bool {
 func (p *Predictor) answered(now time.Time) (n int) {
 	for n < p.placed {
 		k := p.keys[n]
-		if p.hinted && (k.frame == 0 || k.frame > p.hint.In) || !p.hinted && now.Sub(k.at) <= p.srtt+quiet {
+		if p.hinted && (k.frame == 0 || k.frame > p.hint.In) || !p.hinted && !p.late(now) {
 			break
 		}
 		n++
@@ -148,9 +148,13 @@ func (p *Predictor) answered(now time.Time) (n int) {
 	return n
 }
 
-// late reports whether the first key should long have been answered.
+// late reports whether the first key should long have been answered. A program that has echoed may be slow.
 func (p *Predictor) late(now time.Time) bool {
-	return len(p.keys) > 0 && now.Sub(p.keys[0].at) > p.srtt+quiet
+	patience := quiet
+	if p.epoch.credited {
+		patience = busy
+	}
+	return len(p.keys) > 0 && now.Sub(p.keys[0].at) > p.srtt+patience
 }
 
 // wrong drops the first placed key, which did something else, and holds the others until it is known what.

@@ -98,6 +98,8 @@ const (
 	maxTyped = 64
 	// quiet is how much longer than a round trip an answer may take before its lack means something.
 	quiet = 250 * time.Millisecond
+	// busy is the same for a program that has echoed what was typed just before: its machine may have much to do.
+	busy = 2 * time.Second
 )
 
 // New returns a Predictor without any experience.

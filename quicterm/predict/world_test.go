@@ -220,7 +220,7 @@ func (w *world) want(why string) {
 // settle waits for all answers.
 func (w *world) settle() {
 	w.t.Helper()
-	w.pass(3*w.rtt + time.Second)
+	w.pass(3*w.rtt + 3*time.Second)
 	if len(w.overlay.Cells) != 0 || w.overlay.Cursor != nil {
 		w.t.Errorf("after all answers this is still drawn: %+v", w.overlay)
 	}
