@@ -10,17 +10,23 @@ import (
 // match finds the earliest state, after at least so many of the placed keys, that the screen shows, and takes
 // the keys up to it as right.
 func (p *Predictor) match(s *screen.Screen, least int) bool {
-	y, ok := p.row.find(s)
-	if x, at := s.Cursor(); ok && at == y {
-		row := s.Row(y)
-		for n := least; n <= p.placed; n++ {
-			if p.column(n) == x && p.matches(row, n) {
-				p.right(n)
-				return true
-			}
+	for n := least; n <= p.placed; n++ {
+		if p.shows(s, n) {
+			p.right(n)
+			return true
 		}
 	}
 	return p.placed == 0
+}
+
+// shows reports whether the screen shows the state after the first n keys.
+func (p *Predictor) shows(s *screen.Screen, n int) bool {
+	x, at := s.Cursor()
+	if p.column(n) != x {
+		return false
+	}
+	y, ok := p.row.find(s)
+	return ok && y == at && p.matches(s.Row(y), n)
 }
 
 // column returns the column of the cursor after the first n keys.
@@ -99,9 +105,12 @@ func (k *key) credits() bool {
 // judge compares the keys that the program has had for a while with the screen.
 func (p *Predictor) judge(now time.Time, s *screen.Screen) {
 	n := p.answered(now)
+	late := p.late(now)
 	switch {
-	case p.placed == 0, p.match(s, n), n == 0:
-	case !p.late(now) && (p.match(s, 0) || p.epoch.confirmed && !p.contradicted(s, maxColumns)):
+	case p.placed == 0:
+	case n > 0 && !late && p.shows(s, 0) && !p.shows(s, n): // slow, or further keys have undone it
+	case p.match(s, n), n == 0:
+	case !late && (p.match(s, 0) || p.epoch.confirmed && !p.contradicted(s, maxColumns)):
 		// It is slow, without effect, or in the middle of its output.
 	default:
 		p.wrong()
