@@ -113,6 +113,7 @@ type Session struct {
 	exit     wire.ExitStatus // of the program
 	writeErr error           // the first error of writing output
 	merged   []byte          // frames of output that are written together
+	hintAt   uint64          // the frame of output behind which a hint is due, or 0
 
 	gate     gate.Gate // guards what follows
 	waiting  int       // goroutines in waitLocked
@@ -125,6 +126,7 @@ type Session struct {
 	over     bool
 	cause    error // why Run returns, once over
 	alarm    alarm
+	hints    hints
 
 	deniedSince   time.Time // since when the server denies that it has the session, or zero
 	rebootedSince time.Time // since when it also says that its machine was started anew, or zero
@@ -164,6 +166,7 @@ func (c *Client) Attach(ctx context.Context, req *wire.Attach, streams Streams) 
 	s.instance = req.Instance
 	compress := compression(c.cfg.Settings.Compression)
 	req.Compression = uint8(compress)
+	req.Hints = streams.Hinted != nil
 	m, err := wire.New(req)
 	if err != nil {
 		return nil, fmt.Errorf("the command is too long: %w", err)
@@ -195,7 +198,7 @@ func (c *Client) Attach(ctx context.Context, req *wire.Attach, streams Streams) 
 		return nil, ErrRole
 	}
 	s.begins = req.Replay.Kind == wire.ReplayScreen && !s.attached.Created && s.attached.First == 1
-	s.endpoint = session.NewEndpoint(session.Config{
+	cfg := session.Config{
 		Log:           s.ring,
 		Acked:         1,
 		Next:          s.attached.First,
@@ -204,7 +207,12 @@ func (c *Client) Attach(ctx context.Context, req *wire.Attach, streams Streams) 
 		Window:        outputWindow,
 		DelayAcks:     true,
 		TakeSnapshots: s.attached.PTY,
-	})
+	}
+	if req.Hints {
+		cfg.TakeNote = s.hints.take
+		s.hints.written = s.attached.First - 1
+	}
+	s.endpoint = session.NewEndpoint(cfg)
 	s.driver = driver.New(&s.gate, s.endpoint, s.receivedLocked)
 	s.driver.Compress(compress)
 	s.first = first
@@ -294,7 +302,7 @@ func (s *Session) receivedLocked() {
 		}
 	}
 	s.deniedSince, s.rebootedSince = time.Time{}, time.Time{}
-	if s.endpoint.Pending() > 0 || s.waiting > 0 {
+	if s.endpoint.Pending() > 0 || s.hints.due() || s.waiting > 0 {
 		s.gate.Changed()
 	}
 	if backlog := s.endpoint.PeerBacklog(); backlog != s.link.Backlog {

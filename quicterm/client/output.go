@@ -22,14 +22,18 @@ func (s *Session) deliver() {
 	}
 	for {
 		s.gate.Lock()
-		_ = s.gate.Wait(context.Background(), func() bool { return s.over || s.endpoint.Pending() > 0 })
+		_ = s.gate.Wait(context.Background(), func() bool { return s.over || s.endpoint.Pending() > 0 || s.hints.due() })
 		if s.over {
 			s.gate.Unlock()
 			return
 		}
 		batch := s.endpoint.Take(maxWrite)
 		aged := s.endpoint.Aged()
+		hint, hinted := s.nextHintLocked()
 		s.gate.Unlock()
+		if hinted {
+			s.streams.Hinted(hint)
+		}
 		if len(batch) > 0 {
 			s.replayUntil(batch[0], aged)
 		}
@@ -42,13 +46,25 @@ func (s *Session) deliver() {
 			if last.Gap == nil && last.Type == wire.Exit {
 				s.endLocked(nil)
 			}
+			s.hints.wrote(last.After() - 1)
+			hint, hinted := s.nextHintLocked()
 			s.gate.Unlock()
+			if hinted {
+				s.streams.Hinted(hint)
+			}
 			if s.attached.Live > 0 && last.After() >= s.attached.Live {
 				s.replayed()
 			}
 			batch = batch[n:]
 		}
 	}
+}
+
+// nextHintLocked returns the hint that is due, if there is one, and records where the next is.
+func (s *Session) nextHintLocked() (hint wire.Hint, ok bool) {
+	hint, ok = s.hints.pop()
+	s.hintAt = s.hints.next()
+	return hint, ok
 }
 
 // replayed says, once, that everything that follows is live.
@@ -130,7 +146,7 @@ func (s *Session) writeOutput(batch []session.Delivered) int {
 	t := batch[0].Type
 	b := s.trim(batch[0].Payload)
 	n := 1
-	for n < len(batch) && batch[n].Gap == nil && batch[n].Type == t &&
+	for n < len(batch) && batch[n].Gap == nil && batch[n].Type == t && batch[n-1].Seq != s.hintAt &&
 		batch[n].Seq != s.attached.Live && len(b)+len(batch[n].Payload) <= maxWrite {
 		if n == 1 {
 			s.merged = append(s.merged[:0], b...)

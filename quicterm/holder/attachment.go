@@ -65,8 +65,9 @@ type attachment struct {
 	resting   bool              // it is sent nothing: in a flood, watchers get a snapshot at times
 
 	takesSnapshots    bool
-	lines, usualLines int  // of scrollback in its next snapshot, and in those after that
-	wantsSnapshot     bool // its endpoint has asked for one that is not ready
+	lines, usualLines int      // of scrollback in its next snapshot, and in those after that
+	wantsSnapshot     bool     // its endpoint has asked for one that is not ready
+	hinting           *hinting // nil if it gets no hints
 	displacedBy       string
 	revokedBy         string
 	toldRevoked       bool
@@ -104,6 +105,10 @@ func (h *Holder) newAttachment(open *wire.Open, req *wire.Attach, secret []byte,
 	}
 	if a.takesSnapshots = h.launch.PTY && req.Replay.Kind != wire.ReplayRaw; a.takesSnapshots {
 		cfg.Snapshot = func() (uint64, []byte, bool) { return h.snapshotLocked(a) }
+	}
+	if h.launch.PTY && req.Hints && a.role.writes() {
+		a.hinting = new(hinting)
+		cfg.Note = func(now time.Time) []byte { return h.noteLocked(now, a) }
 	}
 	a.endpoint = session.NewEndpoint(cfg)
 	a.driver = driver.New(&h.gate, a.endpoint, func() { h.receivedLocked(a) })

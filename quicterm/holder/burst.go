@@ -17,8 +17,8 @@ type burstReader struct {
 	*os.File
 	raw syscall.RawConn
 
-	mu   sync.Mutex // of each read, and of held
-	held bool       // Read has returned bytes, and was not called again
+	mu   sync.Mutex // of each read, and of read
+	read uint64     // bytes that Reads have returned
 }
 
 func newBurstReader(f *os.File) (*burstReader, error) {
@@ -38,7 +38,6 @@ func (b *burstReader) Read(p []byte) (n int, err error) {
 	closed := b.raw.Read(func(fd uintptr) bool {
 		b.mu.Lock()
 		defer b.mu.Unlock()
-		b.held = false
 		for more := burstSize; err == nil && more >= burstSize && n < len(p); n += more {
 			for more, err = syscall.Read(int(fd), p[n:]); err == syscall.EINTR; {
 				more, err = syscall.Read(int(fd), p[n:])
@@ -57,7 +56,7 @@ func (b *burstReader) Read(p []byte) (n int, err error) {
 			err = nil
 			return false
 		}
-		b.held = n > 0
+		b.read += uint64(n)
 		return true
 	})
 	if n == 0 && err == nil {
@@ -66,13 +65,12 @@ func (b *burstReader) Read(p []byte) (n int, err error) {
 	return n, err
 }
 
-// quiet reports whether the terminal has nothing to read, and everything that was read is
-// with the caller of Read, who has called it again. It asks the kernel: a reader that gets
-// no processor reads nothing, however much there is.
-func (b *burstReader) quiet() bool {
+// drained reports whether the terminal has nothing to read, and n bytes were read. It asks the
+// kernel: a reader that gets no processor reads nothing, however much there is.
+func (b *burstReader) drained(n uint64) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.held {
+	if b.read != n {
 		return false
 	}
 	readable := false

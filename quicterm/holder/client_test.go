@@ -42,6 +42,9 @@ type client struct {
 	screens  []wire.Snapshot        // in place of output that was not sent
 	printed  map[buffer.Type][]byte // what the frames of a type brought
 	notices  []session.Notice
+	hints    int    // acks with a hint
+	number   uint64 // of the newest hint
+	newest   wire.Hint
 	carriers []carrier.Carrier
 	running  int // of carriers
 }
@@ -83,6 +86,7 @@ func (w *world) joinWith(name string, req *wire.Attach) (*client, carrier.Carrie
 		Window:  4 << 20,
 
 		TakeSnapshots: true,
+		TakeNote:      c.takeNote,
 	})
 	c.driver = driver.New(&c.gate, c.endpoint, c.receivedLocked)
 	return c, conn
@@ -174,6 +178,23 @@ func (c *client) send(t buffer.Type, payload string) {
 }
 
 func (c *client) write(s string) { c.send(wire.Stdin, s) }
+
+func (c *client) takeNote(received uint64, note []byte) {
+	h, number, err := wire.ParseHint(note, received)
+	if err != nil {
+		c.w.t.Errorf("an ack of %d with %x: %v", received, note, err)
+	}
+	if c.hints++; number > c.number {
+		c.newest, c.number = h, number
+	}
+}
+
+// hint returns the newest hint, and how many acks have brought one.
+func (c *client) hint() (newest wire.Hint, acks int) {
+	c.gate.Lock()
+	defer c.gate.Unlock()
+	return c.newest, c.hints
+}
 
 // listen consumes all output from now on, and what was held.
 func (c *client) listen() {

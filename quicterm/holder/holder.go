@@ -31,6 +31,7 @@ type Holder struct {
 	reading  reading
 	pressure pressure
 	emulator emulator
+	hints    hints
 	life     lifetime
 
 	deniedAt         time.Time // of the last line about a resume that was denied
@@ -57,6 +58,7 @@ func New(launch wire.Launch, p Program, log *slog.Logger) *Holder {
 		ring:     ring,
 		clients:  newClients(ring, &launch),
 		emulator: newEmulator(launch.Size),
+		hints:    newHints(),
 		life:     lifetime{since: now, changed: make(chan struct{}, 1), requested: make(map[syscall.Signal]bool)},
 		end:      make(chan struct{}),
 		pressure: pressure{grown: make(chan struct{}, 1), next: smallRing},
@@ -78,6 +80,7 @@ func (h *Holder) Run() {
 	h.running.Go(h.limitLoop)
 	if h.launch.PTY {
 		h.running.Go(h.drawLoop)
+		h.running.Go(h.hintLoop)
 	}
 	if h.pressure.read != nil {
 		h.running.Go(h.memoryLoop)

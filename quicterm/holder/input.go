@@ -33,7 +33,7 @@ func (h *Holder) inputLoop() {
 		d := w.endpoint.Take(0)[0]
 		h.clients.taken++
 		w.takenAt = h.clients.taken
-		drop := h.life.unrecorded
+		drop, output := h.life.unrecorded, h.ring.Next()
 		h.gate.Unlock()
 		if !drop {
 			h.give(d)
@@ -45,7 +45,9 @@ func (h *Holder) inputLoop() {
 		if d.Gap == nil && d.Type == wire.Skip {
 			h.skipLocked(w)
 		}
-		w.endpoint.Consume(time.Now(), d)
+		now := time.Now()
+		h.gaveLocked(now, w, d, output)
+		w.endpoint.Consume(now, d)
 		w.driver.Wake()
 	}
 }

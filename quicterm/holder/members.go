@@ -16,6 +16,7 @@ const awayGrace = 10 * time.Second
 func (h *Holder) cameLocked(a *attachment) {
 	if a.role.writes() {
 		h.presenceChangedLocked()
+		h.lookLaterLocked(time.Now())
 		for _, other := range h.clients.all {
 			if other != a && other.announced {
 				a.tell(wire.NoticeJoined, other)

@@ -84,6 +84,7 @@ func (h *Holder) readOutput(r io.Reader, t buffer.Type) {
 			h.reading.blocked = true
 			h.appendLocked(t, buf[:n])
 			h.reading = reading{last: time.Now(), bytes: h.reading.bytes + uint64(n)}
+			h.lookLaterLocked(h.reading.last)
 			h.gate.Unlock()
 		}
 		if err != nil {
@@ -113,10 +114,10 @@ func (h *Holder) awaitQuiet(drained <-chan struct{}) {
 	var start uint64 // of reading.bytes
 	complete := false
 	for waited, first := time.Duration(0), true; ; first = false {
-		quiet := h.program.Quiet() // before what was read is counted
 		h.gate.Lock()
 		r := h.reading
 		h.gate.Unlock()
+		quiet := h.program.Drained(r.bytes)
 		if first {
 			start = r.bytes
 		}

@@ -26,9 +26,12 @@ type process struct {
 	stdout   *os.File
 	stderr   *os.File
 
-	mu     sync.Mutex
-	size   wire.Size
-	reaped bool // another process may have its id now
+	shell bool // it is a shell in which a person types
+
+	mu         sync.Mutex
+	size       wire.Size
+	foreground foreground
+	reaped     bool // another process may have its id now
 }
 
 // startProgram runs the program of a session.
@@ -41,7 +44,7 @@ func startProgram(launch *wire.Launch) (Program, error) {
 		cmd.Dir = "/"
 	}
 	if launch.PTY {
-		return startTerminal(cmd, launch.Size)
+		return startTerminal(cmd, launch)
 	}
 	return startPipes(cmd)
 }
@@ -52,7 +55,7 @@ func enterable(dir string) bool {
 	return err == nil && info.IsDir() && unix.Access(dir, unix.X_OK) == nil
 }
 
-func startTerminal(cmd *exec.Cmd, size wire.Size) (Program, error) {
+func startTerminal(cmd *exec.Cmd, launch *wire.Launch) (Program, error) {
 	master, tty, err := pty.Open()
 	if err != nil {
 		return nil, fmt.Errorf("no terminal available: %w", err)
@@ -73,8 +76,8 @@ func startTerminal(cmd *exec.Cmd, size wire.Size) (Program, error) {
 		terminal.Close()
 		return nil, err
 	}
-	p := &process{cmd: cmd, terminal: terminal, output: output}
-	if err := p.Resize(size); err != nil {
+	p := &process{cmd: cmd, terminal: terminal, output: output, shell: launch.Command == ""}
+	if err := p.Resize(launch.Size); err != nil {
 		terminal.Close()
 		return nil, err
 	}
@@ -163,7 +166,7 @@ func (p *process) Stdout() io.ReadCloser {
 	return p.stdout
 }
 
-func (p *process) Quiet() bool { return p.output == nil || p.output.quiet() }
+func (p *process) Drained(n uint64) bool { return p.output == nil || p.output.drained(n) }
 
 func (p *process) Stderr() io.ReadCloser { return p.stderr }
 

@@ -5,6 +5,7 @@ package holder
 import (
 	"io"
 	"syscall"
+	"time"
 
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
@@ -18,9 +19,12 @@ type Program interface {
 	Stdin() io.WriteCloser
 	Stdout() io.ReadCloser
 	Stderr() io.ReadCloser
-	// Quiet reports whether all that was printed on the terminal so far was returned by
-	// Reads of Stdout, and another Read has followed.
-	Quiet() bool
+	// Drained reports whether all that was printed on the terminal so far are the first n bytes
+	// that Reads of Stdout have returned.
+	Drained(n uint64) bool
+	// Modes returns what a [wire.Hint] tells of the terminal, unless there is none or it was
+	// closed.
+	Modes(now time.Time) (flags wire.TerminalFlags, context uint16, ok bool)
 	// Resize changes the size of the terminal and tells the program.
 	Resize(wire.Size) error
 	// Size returns the size of the terminal, or zeros.

@@ -1,20 +1,19 @@
 package holder
 
 import (
-	"os"
+	"bytes"
 
 	"golang.org/x/sys/unix"
 )
 
-// setTerminal gives a new terminal the modes that differ from the kernel's:
-// erasing a character that takes several bytes.
-func setTerminal(tty *os.File) error {
-	return control(tty, func(fd int) error {
-		modes, err := unix.IoctlGetTermios(fd, unix.TIOCGETA)
-		if err != nil {
-			return err
-		}
-		modes.Iflag |= unix.IUTF8
-		return unix.IoctlSetTermios(fd, unix.TIOCSETA, modes)
-	})
+const getTermios, setTermios = unix.TIOCGETA, unix.TIOCSETA
+
+// processName returns the name that the kernel shows of a process.
+func processName(pid int) ([]byte, error) {
+	info, err := unix.SysctlKinfoProc("kern.proc.pid", pid)
+	if err != nil {
+		return nil, err
+	}
+	name, _, _ := bytes.Cut(info.Proc.P_comm[:], []byte{0})
+	return name, nil
 }

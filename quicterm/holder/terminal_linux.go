@@ -1,20 +1,17 @@
 package holder
 
 import (
+	"bytes"
+	"fmt"
 	"os"
 
 	"golang.org/x/sys/unix"
 )
 
-// setTerminal gives a new terminal the modes that differ from the kernel's:
-// erasing a character that takes several bytes.
-func setTerminal(tty *os.File) error {
-	return control(tty, func(fd int) error {
-		modes, err := unix.IoctlGetTermios(fd, unix.TCGETS)
-		if err != nil {
-			return err
-		}
-		modes.Iflag |= unix.IUTF8
-		return unix.IoctlSetTermios(fd, unix.TCSETS, modes)
-	})
+const getTermios, setTermios = unix.TCGETS, unix.TCSETS
+
+// processName returns the name that the kernel shows of a process.
+func processName(pid int) ([]byte, error) {
+	name, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
+	return bytes.TrimSuffix(name, []byte("\n")), err
 }

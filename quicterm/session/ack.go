@@ -27,8 +27,19 @@ func (e *Endpoint) appendAck(now time.Time, b []byte, c *carrier) []byte {
 	a := e.ackFor(now, c)
 	c.ackAt, c.ackSentAt, c.unackedBytes, c.ackSoon = time.Time{}, now, 0, false
 	c.sentConsumed, c.sentBacklog = a.consumed, a.backlog > longBacklog
-	var payload [maxAckBytes]byte
-	return buffer.AppendFrame(b, buffer.Frame{Type: ack, Payload: appendAck(payload[:0], a)})
+	var array [maxAckBytes + MaxNote]byte
+	payload := appendAck(array[:0], a)
+	if e.note != nil {
+		payload = append(payload, e.note(now)...)
+	}
+	return buffer.AppendFrame(b, buffer.Frame{Type: ack, Payload: payload})
+}
+
+// NoteChanged sends an ack at once, for what Note returns now.
+func (e *Endpoint) NoteChanged(now time.Time) {
+	if c := e.current(); c != nil {
+		c.scheduleAck(now)
+	}
 }
 
 // ackFor returns what this end has to say to the peer on a carrier.

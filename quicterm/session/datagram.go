@@ -23,13 +23,14 @@ func (e *Endpoint) Datagram(now time.Time, id CarrierID, b []byte) []byte {
 		return nil
 	}
 	c.loss.sent(now)
-	if !c.ackAt.IsZero() || e.toConsume != c.sentConsumed {
+	sendsTail := request && what == tail
+	if !c.ackAt.IsZero() || e.toConsume != c.sentConsumed || sendsTail && e.note != nil {
 		b = e.appendAck(now, b, c)
 	}
 	if request && what == probe || c.pingDue {
 		b = e.appendPing(now, b, c, request && what == probe)
 	}
-	if request && what == tail {
+	if sendsTail {
 		b = e.appendTail(now, b, c)
 	}
 	return b
@@ -76,7 +77,7 @@ func (e *Endpoint) tailFits(c *carrier) bool {
 	size := e.log.Size(e.acked)
 	return c.maxDatagram > 0 &&
 		e.acked >= e.first() &&
-		size <= c.maxDatagram-2*buffer.Overhead-maxAckBytes-pingBytes-e.agedBytes() &&
+		size <= c.maxDatagram-2*buffer.Overhead-maxAckBytes-MaxNote-pingBytes-e.agedBytes() &&
 		size <= e.windowSpace(e.acked, 0)
 }
 

@@ -37,6 +37,13 @@ type Config struct {
 	Snapshot func() (next uint64, snapshot []byte, ready bool)
 	// TakeSnapshots makes this end accept snapshots. Else they are an error of the peer.
 	TakeSnapshots bool
+	// Note returns what the owner tells the peer's with each ack, at most MaxNote bytes, or nil. If
+	// it is set, an ack stands before frames that go in a datagram, or to the end of the log on a
+	// stream.
+	Note func(now time.Time) []byte
+	// TakeNote takes what the peer's Note has returned, and the first frame of our log that the peer
+	// had not received then. Acks come in any order.
+	TakeNote func(received uint64, note []byte)
 }
 
 // A CarrierID names a carrier of an endpoint. It is never used again.
@@ -114,6 +121,8 @@ type Endpoint struct {
 	delayAcks      bool
 	peerDelaysAcks bool
 	takesSnapshots bool
+	note           func(now time.Time) []byte
+	takeNote       func(received uint64, note []byte)
 	counters       Counters
 }
 
@@ -141,6 +150,8 @@ func NewEndpoint(cfg Config) *Endpoint {
 		peerDelaysAcks: cfg.PeerDelaysAcks,
 		snapshot:       cfg.Snapshot,
 		takesSnapshots: cfg.TakeSnapshots,
+		note:           cfg.Note,
+		takeNote:       cfg.TakeNote,
 		carriers:       make(map[CarrierID]*carrier),
 	}
 	if cfg.TellAge {

@@ -92,21 +92,25 @@ func appendAck(b []byte, a ackInfo) []byte {
 // measured.
 const maxReportedDelay = 10 * time.Second
 
-// maxAckBytes is the longest payload of an ack.
+// maxAckBytes is the longest payload of an ack without a note.
 const maxAckBytes = 7 * binary.MaxVarintLen64
 
-// parseAck decodes the payload of an ack. Bytes after it are ignored.
-func parseAck(b []byte) (ackInfo, error) {
+// MaxNote is the longest note, in bytes. Datagrams keep it free.
+const MaxNote = 40
+
+// parseAck decodes the payload of an ack. Bytes after it are a note.
+func parseAck(b []byte) (a ackInfo, note []byte, err error) {
 	var v [7]uint64
-	if _, err := uvarints(v[:], b); err != nil {
-		return ackInfo{}, fmt.Errorf("ack: %w", err)
+	note, err = uvarints(v[:], b)
+	if err != nil {
+		return ackInfo{}, nil, fmt.Errorf("ack: %w", err)
 	}
 	if v[0] == 0 || v[1] >= v[0] {
-		return ackInfo{}, fmt.Errorf("ack of nothing: received %d, unconsumed %d", v[0], v[1])
+		return ackInfo{}, nil, fmt.Errorf("ack of nothing: received %d, unconsumed %d", v[0], v[1])
 	}
 	delay := time.Duration(min(v[4], uint64(maxReportedDelay/time.Millisecond))) * time.Millisecond
 	return ackInfo{received: v[0], consumed: v[0] - v[1], windowEnd: v[2], highest: v[3],
-		delay: delay, datagrams: v[5], backlog: v[6]}, nil
+		delay: delay, datagrams: v[5], backlog: v[6]}, note, nil
 }
 
 // A gapInfo says where a log continues after frames that will never come.

@@ -24,7 +24,7 @@ var codecs = map[string]codec{
 		make:  func(v any) []byte { return appendNotice(nil, v.(Notice).Code, v.(Notice).Text) },
 	},
 	"ack": {
-		parse: func(b []byte) (any, error) { return parseAck(b) },
+		parse: func(b []byte) (any, error) { a, _, err := parseAck(b); return a, err },
 		make:  func(v any) []byte { return appendAck(nil, v.(ackInfo)) },
 	},
 	"aged": {
@@ -133,7 +133,7 @@ func TestPayloadsRefused(t *testing.T) {
 
 // A varint need not be in its shortest form.
 func TestPayloadsLongVarints(t *testing.T) {
-	if a, err := parseAck(unhex("8100 8000 8080808000 818000 00 00 00")); err != nil || a != (ackInfo{received: 1, consumed: 1, highest: 1}) {
+	if a, _, err := parseAck(unhex("8100 8000 8080808000 818000 00 00 00")); err != nil || a != (ackInfo{received: 1, consumed: 1, highest: 1}) {
 		t.Errorf("parseAck = %+v, %v", a, err)
 	}
 	if g, err := parseGap(unhex("8300 8400")); err != nil || g != (gapInfo{next: 3, offset: 4}) {

@@ -26,11 +26,17 @@ func (e *Endpoint) Receive(now time.Time, id CarrierID, lane Lane, f buffer.Fram
 	c.countUnkept(f)
 	switch f.Type {
 	case ack:
-		a, err := parseAck(f.Payload)
+		a, note, err := parseAck(f.Payload)
 		if err != nil {
 			return protocolErrorf("%v", err)
 		}
-		return e.handleAck(now, c, a)
+		if err := e.handleAck(now, c, a); err != nil {
+			return err
+		}
+		if len(note) > 0 && e.takeNote != nil {
+			e.takeNote(a.received, note)
+		}
+		return nil
 	case gap:
 		g, err := parseGap(f.Payload)
 		if err != nil {

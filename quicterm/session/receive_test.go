@@ -315,7 +315,7 @@ func checkSent(t *testing.T, b []byte) {
 		}
 		switch f.Type {
 		case ack:
-			_, err = parseAck(f.Payload)
+			_, _, err = parseAck(f.Payload)
 		case gap:
 			_, err = parseGap(f.Payload)
 		case notice:

@@ -452,13 +452,15 @@ func (w *world) chaos(steps int) {
 		case 16:
 			if n := len(w.links); n > 0 {
 				client, id := w.ends[0].endpoint, w.links[w.rng.IntN(n)].ids[0]
-				switch w.rng.IntN(3) {
+				switch w.rng.IntN(4) {
 				case 0:
 					client.StandBy(w.now, id)
 				case 1:
 					client.Activate(w.now, id)
 				case 2:
 					client.Ping(id)
+				case 3:
+					client.AskAck()
 				}
 			}
 		default:

@@ -45,7 +45,7 @@ func (e *Endpoint) Stream(now time.Time, id CarrierID, limit int) []byte {
 		return appendAged(nil, c.aged)
 	case streamFrames:
 		b := e.sendFrames(now, c, space, limit)
-		if c.maxDatagram == 0 && !c.ackAt.IsZero() {
+		if c.maxDatagram == 0 && !c.ackAt.IsZero() || e.note != nil && c.streamCursor == e.log.Next() {
 			b = append(e.appendAck(now, nil, c), b...) // one write, and a packet less
 		}
 		return b

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"syscall"
+	"time"
 
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
@@ -28,6 +29,8 @@ type Stub struct {
 	mu      sync.Mutex
 	ignores bool
 	size    wire.Size
+	flags   wire.TerminalFlags
+	context uint16
 	signals []syscall.Signal
 }
 
@@ -50,7 +53,7 @@ func NewStub(pty bool) *Stub {
 func (p *Stub) Terminal() bool        { return p.pty }
 func (p *Stub) Stdin() io.WriteCloser { return p.stdin }
 func (p *Stub) Stdout() io.ReadCloser { return p.stdout }
-func (p *Stub) Quiet() bool           { return !p.busy.Load() }
+func (p *Stub) Drained(uint64) bool   { return !p.busy.Load() }
 func (p *Stub) Stderr() io.ReadCloser { return p.stderr }
 func (p *Stub) Close()                { p.In.Close(); p.stdout.Close(); p.stderr.Close() }
 
@@ -70,6 +73,19 @@ func (p *Stub) Size() wire.Size {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.size
+}
+
+// SetModes sets what Modes returns.
+func (p *Stub) SetModes(flags wire.TerminalFlags, context uint16) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.flags, p.context = flags, context
+}
+
+func (p *Stub) Modes(time.Time) (flags wire.TerminalFlags, context uint16, ok bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.flags, p.context, p.pty
 }
 
 func (p *Stub) Signal(sig syscall.Signal) {

@@ -1,0 +1,102 @@
+//go:build linux || darwin
+
+package holder
+
+import (
+	"hash/fnv"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/quicterm/quicterm/quicterm/wire"
+)
+
+// setTerminal gives a new terminal the modes that differ from the kernel's:
+// erasing a character that takes several bytes.
+func setTerminal(tty *os.File) error {
+	return control(tty, func(fd int) error {
+		modes, err := unix.IoctlGetTermios(fd, getTermios)
+		if err != nil {
+			return err
+		}
+		modes.Iflag |= unix.IUTF8
+		return unix.IoctlSetTermios(fd, setTermios, modes)
+	})
+}
+
+// flagsOf returns what a hint tells of the modes of a terminal.
+func flagsOf(t *unix.Termios) (flags wire.TerminalFlags) {
+	set := func(flag wire.TerminalFlags, on bool) {
+		if on {
+			flags |= flag
+		}
+	}
+	set(wire.Canonical, t.Lflag&unix.ICANON != 0)
+	set(wire.Echo, t.Lflag&unix.ECHO != 0)
+	set(wire.EchoErase, t.Lflag&unix.ECHOE != 0)
+	set(wire.EchoControl, t.Lflag&unix.ECHOCTL != 0)
+	set(wire.Signals, t.Lflag&unix.ISIG != 0)
+	set(wire.Extended, t.Lflag&unix.IEXTEN != 0)
+	set(wire.UsualKeys, t.Cc[unix.VERASE] == 0x7f && t.Cc[unix.VKILL] == 'U'&0x1f &&
+		t.Cc[unix.VWERASE] == 'W'&0x1f && t.Iflag&unix.IUTF8 != 0)
+	return flags
+}
+
+// execTime is for how long a process group that has come to the foreground may still become
+// another program: a shell puts its child there before that executes the program.
+const execTime = time.Second
+
+// A foreground is the process group in the foreground of a terminal.
+type foreground struct {
+	group   int
+	since   time.Time
+	context uint16
+}
+
+// update records which group is in the foreground. It reads the name of its first process
+// when that may have changed.
+func (f *foreground) update(now time.Time, group int) {
+	if group != f.group {
+		*f = foreground{group: group, since: now}
+	} else if now.Sub(f.since) > execTime {
+		return
+	}
+	if name, err := processName(group); err == nil { // it may have ended before the others
+		f.context = contextOf(name)
+	}
+}
+
+// contextOf returns the hash of a name, which is not 0.
+func contextOf(name []byte) uint16 {
+	h := fnv.New32a()
+	h.Write(name)
+	sum := h.Sum32()
+	return max(uint16(sum>>16)^uint16(sum), 1)
+}
+
+// Modes implements Program.
+func (p *process) Modes(now time.Time) (flags wire.TerminalFlags, context uint16, ok bool) {
+	if p.terminal == nil {
+		return 0, 0, false
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.output.raw.Control(func(fd uintptr) { // not called when it is closed
+		termios, err := unix.IoctlGetTermios(int(fd), getTermios)
+		if ok = err == nil; !ok {
+			return
+		}
+		flags = flagsOf(termios)
+		group, err := unix.IoctlGetInt(int(fd), unix.TIOCGPGRP)
+		if err != nil || group <= 0 {
+			return
+		}
+		p.foreground.update(now, group)
+		context = p.foreground.context
+		if p.shell && !p.reaped && group == p.cmd.Process.Pid {
+			flags |= wire.Shell
+		}
+	})
+	return flags, context, ok
+}
