@@ -54,7 +54,7 @@ func (p *Predictor) asksSecret(s *screen.Screen) bool {
 	if p.start.set && anchorOf(s, y) == p.start.row {
 		x = min(x, p.start.x)
 	}
-	text := strings.TrimRight(textBefore(s.Row(y), x), " ")
+	text := strings.TrimRight(textBefore(s.Row(y), x), " *•●") // what stands for typed characters is no part
 	if !strings.ContainsAny(text[max(len(text)-3, 0):], ":：?>") {
 		return false // most rows
 	}
