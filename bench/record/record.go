@@ -22,10 +22,12 @@ import (
 
 const (
 	// The next key is typed when the answer to the last is complete, so that a trace shows what
-	// each key did: this long after the last output, if there is none, and if it never ends.
+	// each key did: this long after the last output; if there is none; and if it never ends.
 	answered   = 15 * time.Millisecond
-	unanswered = 80 * time.Millisecond
-	maxAnswer  = 250 * time.Millisecond
+	unanswered = 300 * time.Millisecond
+	unechoed   = 60 * time.Millisecond // of keys that the terminal does not echo
+	unwritten  = 2 * time.Second       // of characters that a script types, and expects to see
+	maxAnswer  = 400 * time.Millisecond
 
 	// settling is how long the program is watched after the last step.
 	settling = 500 * time.Millisecond
@@ -43,6 +45,7 @@ type recorder struct {
 	inputs   []time.Time
 	looked   time.Time // for the last hint
 	hint     wire.Hint
+	writes   bool // the last key is expected to be echoed
 	over     bool
 }
 
@@ -161,6 +164,7 @@ func (r *recorder) do(s step) error {
 			s.input = "\x1bO" + s.cursor
 		}
 	}
+	r.writes = s.writes
 	now := r.add(asciicast.Input, []byte(s.input))
 	r.inputs = append(r.inputs, now)
 	_, err := r.terminal.TTY.WriteString(s.input)
@@ -182,9 +186,15 @@ func (r *recorder) awaitAnswer() {
 		if n := len(r.inputs); n > 0 {
 			typed = r.inputs[n-1]
 		}
+		patience := unanswered
+		if r.writes {
+			patience = unwritten
+		} else if r.hint.Terminal&(wire.Canonical|wire.Echo) == wire.Canonical {
+			patience = unechoed
+		}
 		r.mu.Unlock()
 		now := time.Now()
-		if now.Sub(typed) > maxAnswer || now.Sub(printed) > answered && (printed.After(typed) || now.Sub(typed) > unanswered) {
+		if now.Sub(typed) > max(maxAnswer, patience) || now.Sub(printed) > answered && (printed.After(typed) || now.Sub(typed) > patience) {
 			return
 		}
 		time.Sleep(time.Millisecond)

@@ -32,6 +32,7 @@ type Script struct {
 type step struct {
 	after  time.Duration  // since the step before
 	input  string         // what is typed, at once
+	writes bool           // it is a character that is expected to show
 	cursor string         // the final of a cursor key: what is typed depends on the terminal's mode
 	marker string         // is recorded
 	resize [2]int         // columns and rows
@@ -145,11 +146,11 @@ func (p *typist) text(text string, typos bool) {
 			after += p.between(200, 900)
 		}
 		if typos && r >= 'a' && r <= 'z' && p.chance.Float64() < typoChance {
-			p.add(step{after: after, input: string('a' + (r-'a'+rune(1+p.chance.IntN(25)))%26)})
+			p.add(step{after: after, input: string('a' + (r-'a'+rune(1+p.chance.IntN(25)))%26), writes: true})
 			more := text[i+utf8.RuneLen(r):]
 			more = more[:min(len(more), p.chance.IntN(3))]
 			for _, m := range more {
-				p.add(step{after: p.between(100, 165), input: string(m)})
+				p.add(step{after: p.between(100, 165), input: string(m), writes: true})
 			}
 			for n := range 1 + len(more) {
 				wait := p.between(110, 180)
@@ -160,7 +161,7 @@ func (p *typist) text(text string, typos bool) {
 			}
 			after = p.between(150, 300)
 		}
-		p.add(step{after: after, input: string(r)})
+		p.add(step{after: after, input: string(r), writes: typos})
 	}
 }
 

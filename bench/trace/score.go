@@ -27,17 +27,28 @@ type Result struct {
 	Misses                []Miss
 }
 
-// A Miss is a key whose effect was not drawn at once, or a cell that was drawn wrong.
+// A Miss is a key whose effect was not drawn at once, or cells that were drawn wrong or twice.
 type Miss struct {
-	Wrong bool
+	Kind  MissKind
 	At    time.Duration
 	Key   int
-	Typed string // the last keys
-	Row   string // what the client knew of the cursor's row; the cursor is ▏
-	Drawn string // the row as it was drawn
-	Truth string // the row after the key
-	For   time.Duration
+	Cells int           // that became wrong or were redrawn at this moment
+	For   time.Duration // how long wrong cells were seen, all of them together
+	Typed string        // the last keys
+	Row   string        // what the client knew of the cursor's row; the cursor is ▏
+	Drawn string        // the row as it was drawn
+	Truth string        // the row after the key
 }
+
+// A MissKind is one, the worst first.
+type MissKind string
+
+const (
+	WrongCells MissKind = "1 wrong"
+	Redrawn    MissKind = "2 redrawn"
+	NotTyped   MissKind = "3 typing key not drawn"
+	NotDrawn   MissKind = "4 key not drawn"
+)
 
 // Add adds the figures of another replay.
 func (r *Result) Add(o *Result) {
@@ -164,7 +175,7 @@ func (s *score) ever(p place, text string, first, last int) bool {
 
 func (s *score) began(d *drawn) {
 	s.result.Wrong++
-	d.miss = s.miss(true)
+	d.miss = s.miss(WrongCells)
 	if s.lastKey >= 0 && d.text != "" {
 		if s.concealed(d.text) {
 			s.result.SecretsDrawn++
@@ -212,6 +223,7 @@ func (s *score) changed(p place, was, is drawn, drawn bool) {
 			after := s.truth.views[max(s.truth.from[s.position], s.truth.keys[s.lastKey].after)]
 			if t, ok := after.at(p); ok && t == was.text {
 				s.result.Redrawn++
+				s.miss(Redrawn)
 			}
 		}
 		return
@@ -233,7 +245,11 @@ func (s *score) check(i int) {
 		s.result.Typing++
 	}
 	if !s.drawnNow(k) {
-		s.miss(false)
+		if k.typing {
+			s.miss(NotTyped)
+		} else {
+			s.miss(NotDrawn)
+		}
 		return
 	}
 	s.result.Drawn++
@@ -277,8 +293,14 @@ func (s *score) finish() *Result {
 }
 
 // miss keeps what there is to see at a miss, and returns its index.
-func (s *score) miss(wrong bool) int {
-	m := Miss{Wrong: wrong, At: s.now, Key: s.lastKey + 1}
+func (s *score) miss(kind MissKind) int {
+	if n := len(s.result.Misses) - 1; n >= 0 {
+		if last := &s.result.Misses[n]; last.Kind == kind && last.At == s.now {
+			last.Cells++
+			return n
+		}
+	}
+	m := Miss{Kind: kind, At: s.now, Key: s.lastKey + 1, Cells: 1}
 	c := cursor(s.screen)
 	_, y := s.screen.Cursor()
 	shown := make([]string, 0, 256)

@@ -1,11 +1,14 @@
 package trace
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
 	"text/tabwriter"
 	"time"
+
+	"github.com/quicterm/quicterm/quicterm/predict"
 )
 
 // Policies are those that are compared, by name, the best last.
@@ -16,6 +19,7 @@ var Policies = []struct {
 	{"none", func() Policy { return None{} }},
 	{"vscode", func() Policy { return NewCode() }},
 	{"mosh", func() Policy { return NewMosh() }},
+	{"ours", func() Policy { return predict.New(predict.Adaptive) }},
 }
 
 // Networks are those over which policies are compared.
@@ -67,25 +71,22 @@ func percent(n, of int) string {
 	return fmt.Sprintf("%.1f %%", 100*float64(n)/float64(of))
 }
 
-// WriteMisses writes the worst misses: wrong cells by how long they were seen, then keys whose
-// effect was not drawn at once.
+// WriteMisses writes the worst misses of each kind: wrong cells by how long they were seen, redrawn
+// ones, typing keys and other keys that were not drawn at once.
 func WriteMisses(w io.Writer, misses []Miss, most int) {
 	misses = slices.Clone(misses)
 	slices.SortStableFunc(misses, func(a, b Miss) int {
-		if a.Wrong != b.Wrong {
-			if a.Wrong {
-				return -1
-			}
-			return 1
-		}
-		return int(b.For - a.For)
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(b.For, a.For))
 	})
-	for _, m := range misses[:min(len(misses), most)] {
-		what := "not drawn"
-		if m.Wrong {
-			what = fmt.Sprintf("wrong cell for %v", m.For.Round(time.Millisecond))
+	written := map[MissKind]int{}
+	for _, m := range misses {
+		if written[m.Kind]++; written[m.Kind] > most {
+			continue
 		}
-		fmt.Fprintf(w, "%v, key %d: %s after %s\n  client %s\n  drawn  %s\n  truth  %s\n",
-			m.At.Round(time.Millisecond), m.Key, what, m.Typed, m.Row, m.Drawn, m.Truth)
+		fmt.Fprintf(w, "%s: %v, key %d", m.Kind[2:], m.At.Round(time.Millisecond), m.Key)
+		if m.Kind <= Redrawn {
+			fmt.Fprintf(w, ", %d cells, %v", m.Cells, m.For.Round(time.Millisecond))
+		}
+		fmt.Fprintf(w, ", after %s\n  client %s\n  drawn  %s\n  truth  %s\n", m.Typed, m.Row, m.Drawn, m.Truth)
 	}
 }

@@ -12,7 +12,7 @@ import (
 
 const (
 	// settled is how long after a key the output belongs to its effect, if no other key comes before.
-	settled = 150 * time.Millisecond
+	settled = 300 * time.Millisecond
 
 	// maxKey is how many bytes a key has at most: more at once is a paste.
 	maxKey = 32
