@@ -99,6 +99,9 @@ func (p *Predictor) trusted(s *screen.Screen, x, y int) bool {
 	return harmless(p.last) || strings.TrimLeft(textBefore(s.Row(y), x), " │|") == ""
 }
 
+// anyCommand stands for a character that is not remembered.
+const anyCommand = ' '
+
 // command reports whether a key is a character, which the program has not echoed but obeyed.
 func command(r rune) bool { return r >= ' ' && r < sequenceKey }
 
@@ -174,7 +177,7 @@ func (p *Predictor) expire(now time.Time, s *screen.Screen) {
 		}
 		p.leave(s)
 		if !p.keys[0].doubt {
-			p.epoch, p.last = epoch{}, p.keys[0].r
+			p.epoch, p.last = epoch{}, p.remembered(p.keys[0].r)
 		}
 		p.drop(1)
 		p.skip(s)
@@ -208,7 +211,7 @@ func (p *Predictor) skip(s *screen.Screen) {
 		p.suspect = true
 	}
 	if n > 0 {
-		p.last = p.keys[n-1].r
+		p.last = p.remembered(p.keys[n-1].r)
 	}
 	p.drop(n)
 }

@@ -115,7 +115,7 @@ const maxAfter = 64
 
 // follows records whether typing was echoed behind a key that was not.
 func (h *history) follows(last rune, hit bool) {
-	if last == 0 || h.model == cooked {
+	if last == 0 || last == anyCommand || h.model == cooked {
 		return
 	}
 	if h.after == nil || len(h.after) > maxAfter {

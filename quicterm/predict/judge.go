@@ -181,11 +181,19 @@ func (p *Predictor) wrong() {
 		p.epoch.began(p.epoch.prompt, false)
 		p.epoch.follows(p.last, false)
 	}
-	p.last = k.r
+	p.last = p.remembered(k.r)
 	p.suspect = true
 	p.epoch = epoch{}
 	p.placed = 0
-	p.keys[0] = key{at: k.at, frame: k.frame, boundary: true, obeyed: true, answered: p.mayShow(k), stroke: stroke{r: k.r}}
+	p.keys[0] = key{at: k.at, frame: k.frame, boundary: true, obeyed: true, answered: p.mayShow(k), stroke: stroke{r: p.last}}
+}
+
+// remembered returns what may be kept of a key: of characters, only commands of programs that fill the screen.
+func (p *Predictor) remembered(r rune) rune {
+	if command(r) && !p.alternate {
+		return anyCommand
+	}
+	return r
 }
 
 // leave judges the placed keys when the program goes on to what is behind them: only their row tells.

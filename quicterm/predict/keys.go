@@ -128,6 +128,7 @@ func (p *parser) character(c byte) (stroke, bool) {
 	}
 	p.state = ground
 	r, _ := utf8.DecodeRune(p.body)
+	clear(p.body) // nothing typed is kept
 	return stroke{classify(r), r}, true
 }
 

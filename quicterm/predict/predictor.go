@@ -13,7 +13,8 @@
 // is a key that may do anything; and the keys behind it, which are held until the boundary is passed.
 //
 // What is secret is neither kept nor drawn: where the kernel does not echo, or the row asks for a password, a
-// key leaves nothing but the number of its frame. No typed character outlives its judgement.
+// key leaves nothing but the number of its frame. No typed character outlives its judgement, except a letter that
+// a program on the alternate screen took for a command, as vim's i.
 //
 // A Predictor has no goroutine, no clock, and is not safe for concurrent use. Its memory is bounded.
 package predict
@@ -184,6 +185,7 @@ func (c class) kind() class {
 // push adds a key to the queue. Boundaries in a row are one.
 func (p *Predictor) push(k key) {
 	if len(p.keys) == maxKeys { // only the newest of them can still be placed
+		clear(p.keys[p.placed:])
 		p.keys = append(p.keys[:p.placed], key{at: k.at, frame: k.frame, boundary: true})
 		return
 	}
