@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -38,7 +39,27 @@ func benchmarkWrite(b *testing.B, output []byte) {
 	b.SetBytes(int64(len(output)))
 	b.ReportAllocs()
 	for b.Loop() {
-		s.Write(output)
+		for part := range slices.Chunk(output, minSkip-1) { // so that all is drawn
+			s.Write(part)
+		}
+	}
+}
+
+// BenchmarkFlood writes as much text at once as an emulator is fed in a flood.
+func BenchmarkFlood(b *testing.B) {
+	for name, line := range map[string]string{
+		"plain":   "-rw-r--r-- 1 root root 1234 Nov 22 15:00 some-file-name.go and more text\r\n",
+		"colours": "\x1b[01;34mdirectory\x1b[0m  \x1b[01;31mfile\x1b[0m and more text\r\n",
+		"CJK":     "größe 終了 宽字符 of more text\r\n",
+	} {
+		b.Run(name, func(b *testing.B) {
+			s := New(80, 24, Limits{})
+			flood := bytes.Repeat([]byte(line), 1<<20/len(line))
+			b.SetBytes(int64(len(flood)))
+			for b.Loop() {
+				s.Write(flood)
+			}
+		})
 	}
 }
 

@@ -113,13 +113,6 @@ func (s *Screen) reset() {
 	s.repeat = false
 }
 
-// Write obeys output of a program. It never fails.
-func (s *Screen) Write(b []byte) (int, error) {
-	s.parser.Parse(b, (*handler)(s))
-	s.sweep()
-	return len(b), nil
-}
-
 // Size returns the size, which is at least 2 columns and 1 row.
 func (s *Screen) Size() (cols, rows int) { return s.cols, s.rows }
 

@@ -17,9 +17,6 @@ const (
 
 	// maxUnread bounds the output in bytes that waits. Who writes more reads it.
 	maxUnread = 1 << 20
-
-	// readSize is about how many bytes are read at once.
-	readSize = 4 << 10
 )
 
 // A follower knows the state of a terminal from its output, which it reads a moment after the
@@ -80,72 +77,8 @@ func (f *follower) ask(do func(*screen.Screen)) {
 	if f.read = b; len(b) > 2*maxUnread {
 		f.read = nil
 	}
-	f.feed(b)
+	f.screen.Write(b)
 	do(f.screen)
-}
-
-// feed makes the screen read b. Of many lines in a row, with nothing but text and colours, it
-// reads only the last ones, which are more than a screen.
-func (f *follower) feed(b []byte) {
-	for len(b) > 0 {
-		run := 0
-		if f.screen.Ground() {
-			run = linesEnd(b)
-			b, run = f.lastLines(b, run)
-		}
-		n := min(run+readSize, len(b))
-		f.screen.Write(b[:n])
-		b = b[n:]
-	}
-}
-
-// lastLines returns b, of which the first run bytes are lines, without most of these, and how
-// long the others are. They leave the screen in the same state.
-func (f *follower) lastLines(b []byte, run int) ([]byte, int) {
-	cols, rows := f.screen.Size()
-	enough := 4 * cols * rows
-	if run <= 2*enough {
-		return b, run
-	}
-	window := b[run-2*enough : run-enough]
-	line := bytes.Index(window, []byte("\r\n"))
-	if line < 0 || bytes.Count(b[run-enough:run], []byte("\n")) < rows {
-		return b, run
-	}
-	from := run - 2*enough + line
-	if bytes.IndexByte(b[:from], esc) >= 0 { // colours must begin with the usual ones
-		from = max(bytes.LastIndex(b[:from], []byte("\x1b[0m")), bytes.LastIndex(b[:from], []byte("\x1b[m")), 0)
-	}
-	return b[from:], run - from
-}
-
-const esc = 0x1b
-
-// linesEnd returns how many bytes at the start of b change nothing but the text on the screen and
-// how the next is shown. It stops early at a byte that may be more than that: one that shifts the
-// character set, or begins a C1 control character in UTF-8.
-func linesEnd(b []byte) int {
-	end := len(b)
-	for _, c := range []byte{0x0e, 0x0f, 0xc2} {
-		if n := bytes.IndexByte(b[:end], c); n >= 0 {
-			end = n
-		}
-	}
-	for n := 0; ; {
-		next := bytes.IndexByte(b[n:end], esc)
-		if next < 0 {
-			return end
-		}
-		n += next
-		i := n + 2
-		for i < end && (b[i]-'0' < 10 || b[i] == ';') {
-			i++
-		}
-		if i >= end || b[n+1] != '[' || b[i] != 'm' && b[i] != 'K' { // SGR or EL
-			return n
-		}
-		n = i + 1
-	}
 }
 
 // ground reports whether the output ends outside of a control sequence and of a character.
