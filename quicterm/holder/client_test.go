@@ -247,11 +247,12 @@ func (c *client) awaitOutput(want string) {
 	})
 }
 
-// awaitScreen blocks until a snapshot shows a text.
-func (c *client) awaitScreen(want string) {
+// awaitShown blocks until a text is in a snapshot, or in the output behind one.
+func (c *client) awaitShown(want string) {
 	c.w.t.Helper()
 	c.await(fmt.Sprintf("a screen with %q", want), func() bool {
-		return slices.ContainsFunc(c.screens, func(s wire.Snapshot) bool { return strings.Contains(shownBy(s), want) })
+		return len(c.screens) > 0 && bytes.Contains(c.printed[wire.Stdout], []byte(want)) ||
+			slices.ContainsFunc(c.screens, func(s wire.Snapshot) bool { return strings.Contains(shownBy(s), want) })
 	})
 }
 

@@ -19,19 +19,20 @@ import (
 //	                  \                         /
 //	                   drawLoop --> screen --> snapshots
 //
-// It draws what is in the ring a little later, and much at once. If it falls far behind, reading the
-// program's output waits for it, so that it draws all output. A fault of the screen costs the
-// session nothing: a new screen is drawn from the ring.
+// It draws what is in the ring a little later, and much at once: the screen skips what scrolls by
+// within that. If it falls far behind, reading the program's output waits for it, so that it draws all
+// output. A fault of the screen costs the session nothing: a new screen is drawn from the ring.
 const (
 	// drawDelay is how much later than it is sent output is drawn: the echo of a key has left
-	// by then.
-	drawDelay = 10 * time.Millisecond
+	// by then, and much of a flood has come.
+	drawDelay = 50 * time.Millisecond
 
-	// drawNow is how many bytes are drawn at once.
-	drawNow = 256 << 10
+	// recordDelay is the same for a session that is recorded: its times are those of drawing.
+	recordDelay = 10 * time.Millisecond
 
-	// drawChunk is how many bytes of frames are drawn with the gate unlocked.
-	drawChunk = 64 << 10
+	// drawNow is how many bytes of frames are drawn at once, with the gate unlocked. That is several times
+	// the text of a scrollback, and takes no more than some milliseconds.
+	drawNow = 1 << 20
 
 	// maxBehind is how many bytes of output may wait to be drawn, if that is less than half
 	// of the ring.
@@ -84,8 +85,10 @@ type emulator struct {
 	marks   []mark // oldest first
 
 	faults int
+	apart  bool     // frames are drawn one by one, so that a fault names one
 	bad    []uint64 // frames that are not drawn
 
+	output    []byte     // memory for draw
 	recording *recording // gets all that is drawn; nil if the session is not recorded
 }
 
@@ -109,11 +112,15 @@ func (h *Holder) drawLaterLocked() {
 	e := &h.emulator
 	switch {
 	case !h.launch.PTY || e.ended:
-	case h.undrawnLocked() >= drawNow:
+	case h.undrawnLocked() >= min(drawNow, h.mostUndrawnLocked()/2):
 		e.hurry()
 	case !e.due:
 		e.due = true
-		e.later.Reset(drawDelay)
+		if e.recording != nil {
+			e.later.Reset(recordDelay)
+		} else {
+			e.later.Reset(drawDelay)
+		}
 	}
 }
 
@@ -125,9 +132,12 @@ func (h *Holder) undrawnLocked() int {
 	return h.ring.Size(h.emulator.next)
 }
 
+// mostUndrawnLocked returns how many bytes of frames may wait to be drawn.
+func (h *Holder) mostUndrawnLocked() int { return min(maxBehind, h.clients.buffer/2) }
+
 // awaitsDrawingLocked reports whether output waits for the emulator.
 func (h *Holder) awaitsDrawingLocked() bool {
-	switch n, most := h.undrawnLocked(), min(maxBehind, h.clients.buffer/2); {
+	switch n, most := h.undrawnLocked(), h.mostUndrawnLocked(); {
 	case n > most:
 		h.emulator.behind = true
 	case n <= most/2:
@@ -162,7 +172,7 @@ func (h *Holder) draw() {
 		if first := h.ring.First(); e.next < first { // by a shortage of memory
 			e.next = first
 		}
-		frames, _ := h.ring.Slice(e.next, drawChunk)
+		frames := h.undrawnFramesLocked()
 		if frames == nil {
 			break
 		}
@@ -173,9 +183,7 @@ func (h *Holder) draw() {
 		h.gate.Lock()
 		e.drawing, e.next, e.ended, e.memory = false, next, ended, memory
 		if fault != nil {
-			e.bad = append(e.bad, next)
-			e.next = next + 1
-			h.emulatorFailedLocked(fault)
+			h.drawFailedLocked(next, fault)
 		}
 		if err := e.recording.failure(); err != nil && !h.life.unrecorded {
 			h.notRecordedLocked(err)
@@ -190,47 +198,94 @@ func (h *Holder) draw() {
 	}
 }
 
-// draw draws frames up to the program's end. It returns the first that is not drawn, and why
-// the screen has failed at it.
-func (e *emulator) draw(frames []byte) (next uint64, ended bool, fault error) {
+// undrawnFramesLocked returns slices of the ring with frames to draw, or nil if there are none.
+func (h *Holder) undrawnFramesLocked() (frames [][]byte) {
+	next := h.emulator.next
+	for left := drawNow; left > 0; {
+		var b []byte
+		if b, next = h.ring.Slice(next, left); b == nil {
+			break
+		}
+		frames = append(frames, b)
+		left -= len(b)
+	}
+	return frames
+}
+
+// draw draws frames up to the program's end, and output of several frames at once. It returns the first
+// that is not drawn, and why the screen has failed: if frames are drawn apart, at that one.
+func (e *emulator) draw(frames [][]byte) (next uint64, ended bool, fault error) {
 	next = e.next
 	defer func() {
 		if r := recover(); r != nil {
 			fault = fmt.Errorf("%v\n%s", r, debug.Stack())
 		}
 	}()
-	for len(frames) > 0 {
-		f, n, err := buffer.Parse(frames)
-		if err == nil {
-			e.recording.frame(f)
-		}
-		if err != nil || f.Type == wire.Exit {
-			return next, err == nil, err
-		}
-		if !slices.Contains(e.bad, f.Seq) {
-			e.drawFrame(f)
-		}
-		frames, next = frames[n:], f.Seq+1
+	size := 0
+	for _, b := range frames {
+		size += len(b)
 	}
+	if e.output = e.output[:0]; size < drawNow/8 && cap(e.output) > drawNow/8 {
+		e.output = nil // the flood is over: keep no memory for it
+	}
+	e.output = slices.Grow(e.output, size)
+	flush := func() {
+		e.screen.Write(e.output)
+		e.output = e.output[:0]
+	}
+	for _, b := range frames {
+		for len(b) > 0 {
+			f, n, err := buffer.Parse(b)
+			if err == nil {
+				e.recording.frame(f)
+			}
+			if err != nil || f.Type == wire.Exit {
+				flush()
+				return next, err == nil, err
+			}
+			switch {
+			case slices.Contains(e.bad, f.Seq):
+			case f.Type == wire.Stdout:
+				e.output = append(e.output, f.Payload...)
+			case f.Type == wire.Resize:
+				flush()
+				e.resize(f.Payload)
+			}
+			if e.apart {
+				flush()
+			}
+			b, next = b[n:], f.Seq+1
+		}
+	}
+	flush()
 	return next, false, nil
 }
 
-func (e *emulator) drawFrame(f buffer.Frame) {
-	switch f.Type {
-	case wire.Stdout:
-		e.screen.Write(f.Payload)
-	case wire.Resize:
-		if size, err := wire.ParseSize(f.Payload); err == nil && size.Cols > 0 && size.Rows > 0 {
-			e.size = size
-			e.screen.Resize(int(size.Cols), int(size.Rows))
-		}
+func (e *emulator) resize(payload []byte) {
+	if size, err := wire.ParseSize(payload); err == nil && size.Cols > 0 && size.Rows > 0 {
+		e.size = size
+		e.screen.Resize(int(size.Cols), int(size.Rows))
 	}
+}
+
+// drawFailedLocked begins a new screen after a fault of drawing. next is the first frame that was not drawn.
+func (h *Holder) drawFailedLocked(next uint64, fault error) {
+	e := &h.emulator
+	if e.apart {
+		e.bad = append(e.bad, next)
+		e.next = next + 1
+		h.emulatorFailedLocked(fault)
+		return
+	}
+	e.apart = true // find the frame
+	e.restart()
+	e.next = h.ring.First()
 }
 
 // emulatorFailedLocked begins a new screen after a fault.
 func (h *Holder) emulatorFailedLocked(fault error) {
 	e := &h.emulator
-	e.screen, e.marks, e.ended = e.newCanvas(e.size), nil, false
+	e.restart()
 	e.faults++
 	if e.faults <= maxRedrawn {
 		h.log.Error("the screen of the session has failed and is drawn again", "error", fault)
@@ -238,4 +293,8 @@ func (h *Holder) emulatorFailedLocked(fault error) {
 	} else {
 		e.bad = nil
 	}
+}
+
+func (e *emulator) restart() {
+	e.screen, e.marks, e.ended = e.newCanvas(e.size), nil, false
 }

@@ -125,7 +125,7 @@ func (r *recording) finish(ring *buffer.Ring) {
 		return
 	}
 	for from := max(r.next, ring.First()); r.w != nil; {
-		frames, next := ring.Slice(from, drawChunk)
+		frames, next := ring.Slice(from, drawNow)
 		if frames == nil {
 			break
 		}

@@ -184,10 +184,14 @@ func (h *Holder) hiddenLinesLocked(lines int) uint64 {
 		return 0
 	}
 	seen := e.marks[0].scrolled
-	for _, m := range e.marks {
-		if m.next <= h.clients.seen {
-			seen = m.scrolled
+	for i, m := range e.marks[1:] {
+		before := e.marks[i]
+		if before.next > h.clients.seen {
+			break
 		}
+		// Between two marks, rows are taken to scroll evenly.
+		frames := min(h.clients.seen, m.next) - before.next
+		seen = before.scrolled + (m.scrolled-before.scrolled)*frames/max(m.next-before.next, 1)
 	}
 	if h.clients.seen > 1 {
 		seen += uint64(e.size.Rows) // the screen itself was seen

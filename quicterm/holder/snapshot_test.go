@@ -245,7 +245,7 @@ func TestSkipGetsScreen(t *testing.T) {
 		}
 		a.send(wire.Skip, "")
 		a.run(slow{conn}, true)
-		a.awaitScreen("prompt$")
+		a.awaitShown("prompt$")
 		w.print("echo")
 		a.awaitOutput("echo")
 	})
@@ -266,7 +266,7 @@ func TestFloodIsSkipped(t *testing.T) {
 		if d := time.Since(start); d > 10*time.Second {
 			t.Errorf("the program waited %v", d)
 		}
-		a.awaitScreen("the end")
+		a.awaitShown("the end")
 		if d := time.Since(start); d > 20*time.Second {
 			t.Errorf("the end came after %v", d)
 		}
