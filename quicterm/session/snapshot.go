@@ -25,10 +25,21 @@ type outgoingGap struct {
 }
 
 // newGap returns what to send in place of the frames that cannot be sent any more, or nil if
-// that is not known yet.
+// that is not known yet. Carriers that begin together send the same snapshot, so that it is made and
+// kept once.
 func (e *Endpoint) newGap() *outgoingGap {
 	if e.snapshot == nil {
 		return &outgoingGap{next: e.first(), offset: e.log.Offset(e.first())}
+	}
+	var last outgoingGap
+	for _, c := range e.carriers {
+		if g := c.gap; g != nil && g.next > last.next {
+			last = *g
+		}
+	}
+	if last.next >= e.first() && e.span(last.next, e.log.Next()) < len(last.snapshot) {
+		last.sent = 0
+		return &last
 	}
 	next, snapshot, ready := e.snapshot()
 	if !ready || next < e.first() || next > e.log.Next() {

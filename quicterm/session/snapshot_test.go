@@ -107,6 +107,39 @@ func TestSnapshotOverTwoCarriers(t *testing.T) {
 	}
 }
 
+// Carriers that send a snapshot at the same time send the same one, unless more was printed since than it
+// has bytes.
+func TestSnapshotIsShared(t *testing.T) {
+	now := time.Unix(1e9, 0)
+	ring := buffer.NewRing(1 << 20)
+	ring.Append(input, make([]byte, 100))
+	asked := 0
+	snapshot := func() (uint64, []byte, bool) {
+		asked++
+		return ring.Next(), make([]byte, 3*maxPart), true
+	}
+	p := NewEndpoint(Config{Log: ring, Acked: 1, Next: 1, Reorder: 100, Window: 1 << 20, Snapshot: snapshot})
+	p.Skip(0)
+	begin := func(want int) {
+		t.Helper()
+		id := p.Up(now, 0, true)
+		for p.carriers[id].gap == nil {
+			p.Stream(now, id, 1)
+		}
+		if asked != want {
+			t.Errorf("asked for %d snapshots, want %d", asked, want)
+		}
+	}
+	begin(1)
+	begin(1)
+	ring.Append(input, make([]byte, 2*maxPart))
+	begin(1)
+	for range 2 {
+		ring.Append(input, make([]byte, maxPart))
+	}
+	begin(2)
+}
+
 // A snapshot that is not ready is waited for.
 func TestSnapshotNotReady(t *testing.T) {
 	w, server, client := newSnapshotWorld(t)

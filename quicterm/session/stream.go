@@ -73,8 +73,8 @@ func (e *Endpoint) nextStreamStep(now time.Time, c *carrier) (step streamStep, s
 		return streamIdle, 0
 	case e.gapIsDue(c, from):
 		return streamGap, 0
-	case from < e.first():
-		return streamBlocked, 0
+	case from < e.first(): // waits for a snapshot, which says nothing about the path
+		return streamIdle, 0
 	}
 	space = c.cwnd.size(now) - e.inFlight(c, from)
 	if space <= 0 || e.span(from, from+1) > e.windowSpace(from, e.skippedInWindow(c)) {
