@@ -30,9 +30,10 @@ const (
 	// recordDelay is the same for a session that is recorded: its times are those of drawing.
 	recordDelay = 10 * time.Millisecond
 
-	// drawNow is how many bytes of frames are drawn at once, with the gate unlocked. That is several times
-	// the text of a scrollback, and takes no more than some milliseconds.
-	drawNow = 1 << 20
+	// drawNow is how many bytes of frames are drawn at once, with the gate unlocked. That is some 20 times
+	// the text of a scrollback, which is not skipped, and takes 25 ms if nothing is skipped: as
+	// long a new client may wait.
+	drawNow = 2 << 20
 
 	// maxBehind is how many bytes of output may wait to be drawn, if that is less than half
 	// of the ring.
