@@ -23,9 +23,9 @@ import (
 // within that. If it falls far behind, reading the program's output waits for it, so that it draws all
 // output. A fault of the screen costs the session nothing: a new screen is drawn from the ring.
 const (
-	// drawDelay is how much later than it is sent output is drawn: the echo of a key has left
-	// by then, and much of a flood has come.
-	drawDelay = 50 * time.Millisecond
+	// drawDelay is how much later than it is sent output is drawn, unless a client waits for the
+	// screen: the echo of a key has left by then, and much of a flood has come.
+	drawDelay = 250 * time.Millisecond
 
 	// recordDelay is the same for a session that is recorded: its times are those of drawing.
 	recordDelay = 10 * time.Millisecond
