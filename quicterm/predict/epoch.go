@@ -49,6 +49,9 @@ func (p *Predictor) begin(s *screen.Screen) bool {
 		return false
 	}
 	h := p.evidence.of(p.hint.Context, p.alternate, m)
+	if m == editor && h.epochs.hits == 0 && x == 0 {
+		return false // the prompt is not there yet
+	}
 	if h != p.epoch.history || p.epoch.row != row || p.epoch.x != x {
 		p.epoch = epoch{history: h, prompt: promptAt(s.Row(y), p.start.x)}
 		p.epoch.confirmed = p.trusted(s, x, y)

@@ -159,7 +159,7 @@ func (p *Predictor) sent(frame uint64) {
 }
 
 func (p *Predictor) typed(now time.Time, s *screen.Screen, k key) {
-	if len(p.keys) == 0 {
+	if p.seen && len(p.keys) == 0 {
 		x, y := s.Cursor()
 		p.findStart(s, y, x)
 	}
