@@ -89,11 +89,10 @@ func (p *Predictor) trusted(s *screen.Screen, x, y int) bool {
 		return false
 	case h.model == cooked: // A program that has just begun may be about to turn the echo off.
 		return h.epochs.hits >= 1 && h.epochs.misses <= provenMisses && !p.evidence.edits(h.context)
-	case h.knows(p.epoch.prompt):
+	case h.knows(p.epoch.prompt), behind && p.editing(s, h):
 		return true
 	case h.model == editor:
-		in, _ := s.InputZone()
-		return (in || s.BracketedPaste()) && h.epochs.misses <= h.epochs.hits && behind
+		return false
 	}
 	if !p.alternate || h.epochs.hits <= 2*provenHits || !h.epochs.proven() {
 		return false
@@ -104,6 +103,12 @@ func (p *Predictor) trusted(s *screen.Screen, x, y int) bool {
 
 // anyCommand stands for a character that is not remembered.
 const anyCommand = ' '
+
+// editing reports whether a line editor says that it reads: it has asked for marked pastes, or marked its prompt.
+func (p *Predictor) editing(s *screen.Screen, h *history) bool {
+	in, _ := s.InputZone()
+	return (in || s.BracketedPaste() && !p.alternate) && h.epochs.misses <= h.epochs.hits
+}
 
 // command reports whether a key is a character, which the program has not echoed but obeyed.
 func command(r rune) bool { return r >= ' ' && r < sequenceKey }
@@ -254,7 +259,8 @@ func (p *Predictor) passed(now time.Time, s *screen.Screen) bool {
 		return false
 	}
 	h := p.evidence.of(p.hint.Context, p.alternate, p.modelOf(s))
-	return h.model != secret && h.knows(p.promptBehind(h, s.Row(y), x))
+	prompt := p.promptBehind(h, s.Row(y), x)
+	return h.model != secret && (h.knows(prompt) || prompt != "" && h.model != cooked && p.editing(s, h))
 }
 
 // quick reports whether the first output after a key is all that it does.
