@@ -1,0 +1,95 @@
+//go:build linux || darwin
+
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/quicterm/quicterm/bench/netem"
+	"github.com/quicterm/quicterm/bench/rig"
+)
+
+// secretPrograms are shell scripts that ask for a secret of 8 characters as programs do, with
+// their last question. They create the file $1 when they read it.
+var secretPrograms = []struct{ name, question, script string }{
+	{"echo off before the question", "Password: ", `
+		stty -echo; printf 'Password: '; : >"$1"; read x`},
+	{"echo off behind the question", "user: ", `
+		printf '[sudo] password for user: '; stty -echo; : >"$1"; read x`},
+	{"a question without a word for a secret", "Say it: ", `
+		printf 'Say it: '; stty -echo; : >"$1"; read x`},
+	{"typed ahead", "Wait", `
+		stty -echo; printf 'Wait'; : >"$1"; sleep 1; printf '\nPassword: '; read x`},
+	{"a new password", "Retype new password: ", `
+		stty -echo; for q in 'New password: ' 'Retype new password: '; do
+			printf "$q"; [ "$q" = 'New password: ' ] || { : >"$1"; read x; }; echo
+		done`},
+	{"a character at a time", "Enter passphrase: ", `
+		stty -icanon -echo min 1; printf 'Enter passphrase: '; : >"$1"; x=
+		while c=$(dd bs=1 count=1 2>/dev/null) && [ -n "$c" ]; do x=$x$c; done`},
+	{"stars", "Enter PIN: ", `
+		stty -icanon -echo min 1; printf 'Enter PIN: '; : >"$1"; x=
+		while c=$(dd bs=1 count=1 2>/dev/null) && [ -n "$c" ]; do x=$x$c; printf '*'; done`},
+}
+
+// What is typed into a question for a secret is never drawn, although other keys are drawn before
+// the server has answered: here, while no packet arrives.
+func TestSecretsAreNotPredicted(t *testing.T) {
+	h := newHost(t)
+	h.Start()
+	link := netem.Config{Delay: 20 * time.Millisecond}
+	p := h.Proxy(link)
+	x := h.Shell(p.Addr(), "--predict", "always")
+	x.Send("echo re''ady; cat\r")
+	x.Expect("ready")
+	for _, key := range "shown" {
+		x.Send(string(key))
+		x.Expect(string(key))
+	}
+	p.Set(netem.Config{Down: true})
+	x.Send("Q")
+	x.Expect("Q") // a prediction: nothing can bring it
+	p.Set(link)
+	x.Send("\x03")
+	x.Expect(`\^C`)
+	x.Expect(`\$ `)
+
+	const secret = "QWYVQWYV" // in no control sequence that is drawn
+	dir := t.TempDir()
+	for i, program := range secretPrograms {
+		path, reads := filepath.Join(dir, fmt.Sprint("ask", i)), filepath.Join(dir, fmt.Sprint("reads", i))
+		script := program.script + "\nstty sane; echo; echo \"it has ${#x} characters\"\n"
+		if err := os.WriteFile(path, []byte(script), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		x.Send(fmt.Sprintf("sh %s %s\r", path, reads))
+		x.Expect(program.question)
+		for until := time.Now().Add(rig.Patience); ; time.Sleep(10 * time.Millisecond) {
+			if _, err := os.Stat(reads); err == nil {
+				break
+			} else if time.Now().After(until) {
+				t.Fatalf("%s: it does not ask: %v", program.name, err)
+			}
+		}
+		from := x.Read
+		for n, key := range secret {
+			if n == len(secret)/2 {
+				p.Set(netem.Config{Down: true})
+			}
+			x.Send(string(key))
+			time.Sleep(30 * time.Millisecond)
+		}
+		p.Set(link)
+		x.Send("\r")
+		x.Expect("it has 8 characters")
+		if shown := x.Out.String()[from:]; strings.ContainsAny(shown, secret) {
+			t.Errorf("%s: the terminal was given %q", program.name, shown)
+		}
+		x.Expect(`\$ `)
+	}
+}
