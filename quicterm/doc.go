@@ -49,11 +49,13 @@
 //	                    buffer.Ring.Append           if the ring is full, the oldest frames leave
 //	        3 schedule  session.Endpoint.Appended    as 3 above, for the client that receives
 //	        4 send      session.Endpoint.Datagram    as 4 above; with the ack of the key
+//	                    holder.Holder.noteLocked     and with what the kernel knows of the terminal
 //	qtd     5 relay     server.copyDatagrams
 //	qt      6 receive   session.Endpoint.Receive     as 6 above; the ack may wait for the next key
 //	                                                 (session.Config.DelayAcks)
 //	        7 output    client.Session.deliver       takes all frames that have arrived
 //	                    client.Session.writeOutput   one write for all
+//	                    client.hints.pop             what the kernel knows, in its place
 //	        8 show      terminal.display.Write       puts our own text between control sequences
 //
 // # Beside the data
