@@ -148,6 +148,7 @@ func (h *Holder) carry(a *attachment, c carrier.Carrier, ready bool) {
 		if a.driver.Carriers() == 1 {
 			h.cameLocked(a)
 		}
+		h.newCarrierLocked(a)
 	})
 	h.gate.Lock()
 	defer h.gate.Unlock()

@@ -86,9 +86,10 @@ type clients struct {
 	buffer    int // capacity of the ring
 	maxGuests int
 
-	all    []*attachment // the one that came first first
-	taken  uint64        // frames of input that were taken
-	number uint64        // of the last that came
+	all    []*attachment   // the one that came first first
+	left   []wire.Presence // the last that shared or watched and have left, maxLeft at most
+	taken  uint64          // frames of input that were taken
+	number uint64          // of the last that came
 
 	drawn uint64 // the first frame that the emulator of a terminal needs
 

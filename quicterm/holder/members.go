@@ -3,6 +3,7 @@
 package holder
 
 import (
+	"slices"
 	"time"
 
 	"github.com/quicterm/quicterm/quicterm/wire"
@@ -12,21 +13,37 @@ import (
 // and another one may have its place: a move to another network takes less.
 const awayGrace = 10 * time.Second
 
+// maxLeft is how many clients that have left a writer is told of on a new carrier: those that left
+// while a carrier was dead.
+const maxLeft = 16
+
+// newCarrierLocked tells a writer who is there and who has left, as far as it may not know: what it
+// was told on a carrier may never have come.
+func (h *Holder) newCarrierLocked(a *attachment) {
+	if !a.role.writes() {
+		return
+	}
+	for _, other := range h.clients.all {
+		if other != a && other.announced {
+			a.tell(wire.NoticeJoined, other.presence())
+		}
+	}
+	for _, p := range h.clients.left {
+		a.tell(wire.NoticeLeft, p)
+	}
+}
+
 // cameLocked notes that a client has a carrier, after it had none.
 func (h *Holder) cameLocked(a *attachment) {
 	if a.role.writes() {
 		h.presenceChangedLocked()
 		h.lookLaterLocked(time.Now())
-		for _, other := range h.clients.all {
-			if other != a && other.announced {
-				a.tell(wire.NoticeJoined, other)
-			}
-		}
 	}
 	if a.announced || a.role != roleShare && a.role != roleWatch {
 		return
 	}
 	a.announced = true
+	h.clients.left = slices.DeleteFunc(h.clients.left, func(p wire.Presence) bool { return p.Number == a.number })
 	h.tellWritersLocked(wire.NoticeJoined, a)
 }
 
@@ -46,23 +63,31 @@ func (h *Holder) wentLocked(a *attachment) {
 
 // announceLeftLocked tells the writers that a client has left, unless they know.
 func (h *Holder) announceLeftLocked(a *attachment) {
-	if a.announced {
-		a.announced = false
-		h.tellWritersLocked(wire.NoticeLeft, a)
+	if !a.announced {
+		return
+	}
+	a.announced = false
+	h.tellWritersLocked(wire.NoticeLeft, a)
+	s := &h.clients
+	if s.left = append(s.left, a.presence()); len(s.left) > maxLeft {
+		s.left = s.left[1:]
 	}
 }
 
 func (h *Holder) tellWritersLocked(code byte, about *attachment) {
 	for w := range h.clients.writers() {
 		if w != about {
-			w.tell(code, about)
+			w.tell(code, about.presence())
 		}
 	}
 }
 
+func (a *attachment) presence() wire.Presence {
+	return wire.Presence{Number: a.number, Role: a.asked, Client: a.client}
+}
+
 // tell sends a notice about another client on the carriers that there are.
-func (a *attachment) tell(code byte, about *attachment) {
-	p := wire.Presence{Number: about.number, Role: about.asked, Client: about.client}
+func (a *attachment) tell(code byte, p wire.Presence) {
 	a.endpoint.Announce(code, p.String())
 	a.driver.Wake()
 }

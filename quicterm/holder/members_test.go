@@ -230,6 +230,17 @@ func TestWriterIsToldOfWatchers(t *testing.T) {
 		b.hangUp()
 		time.Sleep(2 * awayGrace)
 		told(d, "+2 2 b@x", "-2 2 b@x")
+		// What leaves while the writer is away, or its path is dead, is told when it is back.
+		w.attachAs("e@x", wire.RoleWatch)
+		f := w.attachAs("f@x", wire.RoleWatch)
+		time.Sleep(time.Second)
+		d.hangUp()
+		synctest.Wait()
+		f.leave()
+		time.Sleep(time.Second)
+		d.resume()
+		time.Sleep(time.Second)
+		told(d, "+2 2 b@x", "-2 2 b@x", "+5 2 e@x", "+6 2 f@x", "+5 2 e@x", "-2 2 b@x", "-6 2 f@x")
 		if len(b.told()) > 0 {
 			t.Errorf("the watcher was told %q", b.told())
 		}
