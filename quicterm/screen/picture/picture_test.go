@@ -151,6 +151,33 @@ func TestPNG(t *testing.T) {
 	}
 }
 
+// The cursor is a block, unless it is hidden.
+func TestCursorInPNG(t *testing.T) {
+	for output, want := range map[string]color.RGBA{
+		"ab":                                   foreground,
+		"ab\x1b[?25l":                          background,
+		"\x1b[7mabc\x1b[D":                     background, // of a cell that is inverse itself
+		"ab\x1b[48;2;1;2;3;38;2;4;5;6m \x1b[D": {4, 5, 6, 255},
+		"a漢\x1b[D":                             foreground,
+		"0123456789\x1b[3G":                    foreground,
+	} {
+		var b bytes.Buffer
+		s := show(10, 4, output)
+		if err := PNG(&b, s); err != nil {
+			t.Fatal(err)
+		}
+		picture, err := png.Decode(&b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		width := (picture.Bounds().Dx() - 2*margin) / 10
+		at := image.Pt(margin+2*width+1, margin+1) // above the character
+		if got := color.RGBAModel.Convert(picture.At(at.X, at.Y)); got != color.Color(want) {
+			t.Errorf("%q: the corner of the cursor's cell is %v, want %v", output, got, want)
+		}
+	}
+}
+
 func TestLargePNG(t *testing.T) {
 	if err := PNG(new(bytes.Buffer), screen.New(4000, 250, screen.Limits{})); err != ErrTooLarge {
 		t.Errorf("error %v, want %v", err, ErrTooLarge)

@@ -38,7 +38,7 @@ var (
 )
 
 // PNG writes an image of the screen. Characters that the Go Mono font does not have are boxes. The
-// cursor is not shown.
+// cursor is a block, unless it is hidden.
 func PNG(w io.Writer, s *screen.Screen) error {
 	cols, rows := s.Size()
 	if cols*rows > maxCells {
@@ -55,6 +55,9 @@ func PNG(w io.Writer, s *screen.Screen) error {
 				d.cell(x, y, c)
 			}
 		}
+	}
+	if !s.CursorHidden() {
+		d.cursor(s)
 	}
 	return png.Encode(w, d.image)
 }
@@ -135,6 +138,26 @@ func (d *drawing) cell(x, y int, c screen.Cell) {
 	if has(screen.Overline) {
 		line(at.Y, fg)
 	}
+}
+
+// cursor draws the cell with the cursor in its colours exchanged.
+func (d *drawing) cursor(s *screen.Screen) {
+	x, y := s.Cursor()
+	row := s.Row(y)
+	x = min(x, row.Len()-1)
+	c := row.Cell(x)
+	if c.Width == 0 {
+		x--
+		c = row.Cell(x)
+	}
+	c.Style.Attributes ^= screen.Inverse
+	under := rgb(c.Style.Bg, background)
+	if c.Style.Attributes&screen.Inverse != 0 {
+		under = rgb(c.Style.Fg, foreground)
+	}
+	at := image.Pt(margin+x*d.width, margin+y*d.height)
+	d.fill(image.Rectangle{at, at.Add(image.Pt(c.Width*d.width, d.height))}, under) // cell draws no usual background
+	d.cell(x, y, c)
 }
 
 // square are characters that the font has only with corners.
