@@ -193,6 +193,11 @@ const (
 // recordingIsLarger warns that a recording is of a larger terminal than ours.
 const recordingIsLarger = "[qt: the recording is of a terminal with %d columns and %d rows; this one has %d and %d]"
 
+// partShown says what part of a recorded screen is shown.
+func partShown(size wire.Size, column, row int) string {
+	return fmt.Sprintf("%dx%d from %d,%d", size.Cols, size.Rows, column, row)
+}
+
 // waiting says what a client does that has no answer yet.
 const waiting = "no answer yet from %s, UDP and TCP port %d"
 

@@ -16,6 +16,7 @@ import (
 
 	"github.com/quicterm/quicterm/quicterm/asciicast"
 	"github.com/quicterm/quicterm/quicterm/terminal"
+	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
 func playCommand() *cobra.Command {
@@ -26,7 +27,9 @@ func playCommand() *cobra.Command {
 		Short: "Play a recording of a terminal",
 		Long: `Play a recording of a terminal, an asciicast file of version 2 or 3, such as
 qt record and asciinema make. The file - is the standard input. Your terminal
-keeps its size: make it as large as the recorded one first.
+keeps its size: make it as large as the recorded one first. If the recorded one
+changes its size, its screen is drawn from then on, or the part around the
+cursor.
 
 While it plays, these keys work:
   space   pause, and go on
@@ -70,7 +73,8 @@ func playFile(ctx context.Context, name string, p *player) (err error) {
 		p.out = os.Stdout
 		return p.play(ctx)
 	}
-	view, err := terminal.NewViewer(os.Stdin, os.Stdout)
+	recorded := wire.Size{Cols: uint16(header.Cols), Rows: uint16(header.Rows)}
+	view, err := terminal.NewViewer(os.Stdin, os.Stdout, recorded, partShown)
 	if err != nil {
 		return err
 	}
@@ -78,7 +82,7 @@ func playFile(ctx context.Context, name string, p *player) (err error) {
 	if size := view.Size(); int(size.Cols) < header.Cols || int(size.Rows) < header.Rows {
 		fmt.Fprintf(view, recordingIsLarger+"\r\n", header.Cols, header.Rows, size.Cols, size.Rows)
 	}
-	p.out, p.keys = view, view.Keys()
+	p.out, p.keys, p.resize = view, view.Keys(), view.Resize
 	if _, err := file.Seek(0, io.SeekCurrent); err == nil {
 		p.rewind = func() (*asciicast.Reader, error) {
 			if _, err := file.Seek(0, io.SeekStart); err != nil {

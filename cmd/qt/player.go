@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/quicterm/quicterm/quicterm/asciicast"
+	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
 // A player shows the output of a recording with its timing.
@@ -16,6 +17,8 @@ type player struct {
 	keys   <-chan byte   // or nil
 	speed  float64       // 1 is the speed of the recording
 	idle   time.Duration // bounds pauses, before speed; 0 does not
+
+	resize func(size wire.Size) // follows the recorded terminal, or nil
 
 	// rewind starts the recording anew, on an empty terminal. Nil if it cannot.
 	rewind func() (*asciicast.Reader, error)
@@ -60,7 +63,15 @@ func (p *player) play(ctx context.Context) error {
 			return err
 		}
 		p.number++
-		if e.Code != asciicast.Output && e.Code != asciicast.Marker {
+		var size wire.Size
+		switch e.Code {
+		case asciicast.Output, asciicast.Marker:
+		case asciicast.Resize:
+			cols, rows, ok := asciicast.ParseSize(e.Data)
+			if size = (wire.Size{Cols: uint16(cols), Rows: uint16(rows)}); !ok || p.resize == nil {
+				continue
+			}
+		default:
 			continue
 		}
 		again, err := p.wait(ctx, e.At-p.at)
@@ -74,9 +85,12 @@ func (p *player) play(ctx context.Context) error {
 			continue
 		}
 		p.at = e.At
-		if e.Code == asciicast.Marker {
+		switch e.Code {
+		case asciicast.Marker:
 			p.markers = append(p.markers, marker{p.number, e.At})
-		} else {
+		case asciicast.Resize:
+			p.resize(size)
+		default:
 			p.step = false
 			if _, err := io.WriteString(p.out, e.Data); err != nil {
 				return err

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/quicterm/quicterm/quicterm/asciicast"
+	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
 // recorded has a second between its events, except the last pause.
@@ -121,6 +122,20 @@ func TestPlayerEnd(t *testing.T) {
 		p.keys = gone
 		if err := p.play(t.Context()); err != nil {
 			t.Errorf("the terminal is gone: %v", err)
+		}
+	})
+}
+
+// Sizes of the recorded terminal are passed on at their time.
+func TestPlayerResizes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var sizes []string
+		start := time.Now()
+		playWith(t, &player{speed: 1, idle: time.Second, resize: func(size wire.Size) {
+			sizes = append(sizes, fmt.Sprintf("%dx%d@%v", size.Cols, size.Rows, time.Since(start).Seconds()))
+		}})
+		if want := "100x30@3"; strings.Join(sizes, " ") != want {
+			t.Errorf("sizes %q, want %q", sizes, want)
 		}
 	})
 }

@@ -40,3 +40,22 @@ func TestPlay(t *testing.T) {
 		t.Errorf("shown: %q", shown)
 	}
 }
+
+// When the recorded terminal changes its size, what it shows is drawn, and stays at the end.
+func TestPlayResized(t *testing.T) {
+	h := newHost(t)
+	h.Write("file.cast", `{"version":3,"term":{"cols":80,"rows":24}}
+[0,"o","before"]
+[0,"r","100x30"]
+[0,"o","\u001b[30;1Hbottom"]
+[1,"o","\u001b[1;95Hright"]
+`)
+	cmd := exec.Command(filepath.Join(bin, "qt"), "play", "file.cast")
+	cmd.Dir, cmd.Env = h.Dir, h.Env()
+	x := rig.Open(t, cmd)
+	x.Expect("before.*bottom.*100x30 from 0,7")
+	x.Expect(`\x1b\[\?1049l.*before +right\r\n(\r\n)+bottom\r\n`)
+	if got := x.Exit(); got != 0 {
+		t.Errorf("exit status %d", got)
+	}
+}

@@ -1,29 +1,42 @@
 package terminal
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 
 	"golang.org/x/term"
 
+	"github.com/quicterm/quicterm/quicterm/screen"
+	"github.com/quicterm/quicterm/quicterm/screen/picture"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
 // A Viewer shows output of no session, such as that of a recording, on a terminal. The output can
-// do there what a program's can, except ask the terminal: nobody waits for the answers. The methods
-// are for one goroutine.
+// do there what a program's can, except ask the terminal: nobody waits for the answers. Once the
+// terminal that the output was for changes its size, that one's screen is drawn, or the part of it
+// around the cursor. The methods are for one goroutine.
 type Viewer struct {
 	out     *os.File
 	size    wire.Size
 	display *display
 	reset   func()
 	keys    chan byte
+
+	recorded wire.Size      // of the terminal that the output was for, at first
+	screen   *screen.Screen // of that terminal
+	clipped  func(size wire.Size, column, row int) string
+	drawn    *Watch // draws the screen; nil as long as the output itself does
 }
 
 // NewViewer makes the terminal in raw until Close, and reads keys from it if it is one. A goroutine
-// reads, and stays in Read until the next key: a Viewer is for programs that end after it.
-func NewViewer(in, out *os.File) (*Viewer, error) {
-	v := &Viewer{out: out, size: windowSize(), reset: func() {}, keys: make(chan byte)}
+// reads, and stays in Read until the next key: a Viewer is for programs that end after it. The output
+// was for a terminal of a size; clipped says what part of it is drawn.
+func NewViewer(in, out *os.File, recorded wire.Size, clipped func(size wire.Size, column, row int) string) (*Viewer, error) {
+	v := &Viewer{
+		out: out, size: windowSize(), reset: func() {}, keys: make(chan byte),
+		recorded: recorded, clipped: clipped,
+	}
 	if fd := int(in.Fd()); term.IsTerminal(fd) {
 		reset, err := makeRaw(fd)
 		if err != nil {
@@ -37,6 +50,12 @@ func NewViewer(in, out *os.File) (*Viewer, error) {
 }
 
 func (v *Viewer) begin() {
+	v.beginDisplay()
+	v.screen = screen.New(int(v.recorded.Cols), int(v.recorded.Rows), screen.Limits{})
+	v.drawn = nil
+}
+
+func (v *Viewer) beginDisplay() {
 	v.display = newDisplay(v.out, nil)
 	v.display.begin(v.size, true, nil)
 }
@@ -67,19 +86,51 @@ func (v *Viewer) Size() wire.Size { return v.size }
 func (v *Viewer) Keys() <-chan byte { return v.keys }
 
 // Write shows output.
-func (v *Viewer) Write(b []byte) (int, error) { return v.display.Write(b) }
+func (v *Viewer) Write(b []byte) (int, error) {
+	if v.drawn != nil {
+		return v.drawn.Write(b)
+	}
+	v.screen.Write(b)
+	return v.display.Write(b)
+}
+
+// Resize says that further output was for a terminal of another size.
+func (v *Viewer) Resize(size wire.Size) {
+	if v.drawn == nil && size == v.recorded {
+		return
+	}
+	if v.drawn == nil {
+		v.display.restore(false)
+		v.beginDisplay()
+		v.drawn = newWatch(v.display, v.size, v.screen, v.clipped)
+	}
+	v.drawn.resize(size)
+}
 
 // Clear puts the terminal into its usual state, and clears the screen.
 func (v *Viewer) Clear() error {
-	v.display.restore(false)
+	v.end(false)
 	v.begin()
 	_, err := v.out.WriteString("\x1b[H\x1b[2J")
 	return err
 }
 
-// Close leaves the terminal as it was, with the cursor on an empty line.
+func (v *Viewer) end(newLine bool) {
+	if v.drawn != nil {
+		v.drawn.stop()
+	}
+	v.display.restore(newLine)
+}
+
+// Close leaves the terminal as it was, with the cursor on an empty line. A main screen that was drawn
+// stays there as text, as output does.
 func (v *Viewer) Close() {
-	v.display.restore(true)
+	v.end(true)
+	if v.drawn != nil && !v.screen.Alternate() {
+		var text bytes.Buffer
+		picture.ANSI(&text, v.screen)
+		v.out.Write(bytes.ReplaceAll(text.Bytes(), []byte("\n"), []byte("\r\n")))
+	}
 	v.reset()
 }
 

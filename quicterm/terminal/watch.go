@@ -23,7 +23,8 @@ const drawAfter = 20 * time.Millisecond
 // own: of a larger one the terminal shows a part, which follows the cursor or which the user moves
 // with the arrow keys. Output of the session reaches the terminal only as characters and colours.
 type Watch struct {
-	terminal *Terminal
+	display *display
+	clipped func(size wire.Size, column, row int) string // says what part of the screen is shown
 
 	mu     sync.Mutex
 	screen *screen.Screen
@@ -39,7 +40,11 @@ type Watch struct {
 
 // Watch returns a way to show a session, in place of Streams: its Session is to be run.
 func (t *Terminal) Watch() *Watch {
-	w := &Watch{terminal: t, window: t.Size(), screen: screen.New(80, 24, screen.Limits{})}
+	return newWatch(t.display, t.Size(), screen.New(80, 24, screen.Limits{}), t.cfg.Messages.Clipped)
+}
+
+func newWatch(d *display, window wire.Size, s *screen.Screen, clipped func(wire.Size, int, int) string) *Watch {
+	w := &Watch{display: d, window: window, screen: s, clipped: clipped}
 	w.timer = time.AfterFunc(time.Hour, w.draw)
 	w.timer.Stop()
 	return w
@@ -47,13 +52,13 @@ func (t *Terminal) Watch() *Watch {
 
 // Streams returns where the session's output and events are to go.
 func (w *Watch) Streams() client.Streams {
-	d := w.terminal.display
+	d := w.display
 	return client.Streams{
 		Stdout:   w,
 		Replayed: d.endReplay,
 		Changed:  d.setLink,
 		Lost: func(g session.Gap) {
-			d.notice(w.terminal.cfg.Messages.Gap(g, false))
+			d.notice(d.messages.Gap(g, false))
 			w.restart(g.Snapshot)
 		},
 		Began:   w.restart,
@@ -118,7 +123,7 @@ func (w *Watch) draw() {
 		row := ""
 		if r < height {
 			row = string(picture.AppendColumns(nil, w.screen.Row(w.y+r), w.x, w.x+cols))
-		} else if hint := w.terminal.cfg.Messages.Clipped(w.sizeLocked(), w.x, w.y); len(hint) <= cols {
+		} else if hint := w.clipped(w.sizeLocked(), w.x, w.y); len(hint) <= cols {
 			row = "\x1b[7m" + hint + "\x1b[m"
 		}
 		if row != w.drawn[r] {
@@ -133,7 +138,7 @@ func (w *Watch) draw() {
 	if x, y := w.screen.Cursor(); x >= w.x && x < w.x+cols && y >= w.y && y < w.y+height {
 		b = fmt.Appendf(b, "\x1b[%d;%dH\x1b[?25h", y-w.y+1, x-w.x+1)
 	}
-	w.terminal.display.Write(b)
+	w.display.Write(b)
 }
 
 func (w *Watch) sizeLocked() wire.Size {
@@ -233,13 +238,16 @@ type watched struct {
 }
 
 func (s watched) Run(ctx context.Context) (int, error) {
-	defer func() {
-		s.watch.mu.Lock()
-		defer s.watch.mu.Unlock()
-		s.watch.over = true
-		s.watch.timer.Stop()
-	}()
+	defer s.watch.stop()
 	return s.Session.Run(ctx)
+}
+
+// stop ends drawing.
+func (w *Watch) stop() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.over = true
+	w.timer.Stop()
 }
 
 func (s watched) TryWrite(b []byte) (int, uint64, error) {

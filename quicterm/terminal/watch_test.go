@@ -97,7 +97,7 @@ func TestWatch(t *testing.T) {
 		if w.typed([]byte("q")) || !w.typed([]byte("\x1b[A\x03")) {
 			t.Error("Ctrl-C does not leave")
 		}
-		w.terminal.display.restore(false)
+		w.display.restore(false)
 		w.sees.Write(w.out.Bytes())
 		if w.sees.Alternate() {
 			t.Error("the alternate screen is left on")
