@@ -53,7 +53,7 @@ func TestRecordings(t *testing.T) {
 const (
 	minTyping   = 0.85
 	minAll      = 0.78
-	maxWrong    = 5.0
+	maxWrong    = 4.0
 	maxWrongFor = 1000.0 // ms
 	maxRedrawn  = 5.0
 )
