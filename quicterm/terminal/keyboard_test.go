@@ -12,6 +12,7 @@ import (
 
 	"github.com/quicterm/quicterm/migrate"
 	"github.com/quicterm/quicterm/quicterm/client"
+	"github.com/quicterm/quicterm/quicterm/predict"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -166,6 +167,25 @@ func TestEscapesOfStoppedProgram(t *testing.T) {
 		k.typed("~.")
 		k.session.wantEvents(t, "the end once more", "hangup leave")
 		k.wantShown("the end", "")
+	})
+}
+
+// The escape for predictions ends and begins them. Without a terminal there are none.
+func TestPredictionEscape(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := newTyping(t, 10, 20)
+		defer k.end()
+		k.typed("~p")
+		k.wantShown("no predictions", "")
+		if got := k.session.read(); got != "~p" {
+			t.Errorf("the program read %q, want what was typed", got)
+		}
+		k.typed("\r")
+		k.display.predict(&guesser{}, predict.Always, func() time.Duration { return 0 }, func() {})
+		k.typed("~p~s~p")
+		k.wantShown("off, and on again", "\r\n[qt: mode 2 score {0 0 0 0}]\r\n\r\n[qt]\r\nstatus of test\r\n"+
+			"mode 2 score {0 0 0 0}\r\n\r\n[qt: mode 1 score {0 0 0 0}]\r\n")
+		k.display.restore(false)
 	})
 }
 

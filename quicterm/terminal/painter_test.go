@@ -86,45 +86,48 @@ func randomOutput(r *rand.Rand) (parts [][]byte) {
 func TestPaintedTerminal(t *testing.T) {
 	count, _ := strconv.Atoi(os.Getenv("PAINT_CASES"))
 	seed := rand.Uint64()
-	for i := range max(count, 300) {
-		r := rand.New(rand.NewPCG(seed, uint64(i)))
-		cols, rows := 4+r.IntN(30), 2+r.IntN(12)
-		terminal := &countedTerminal{Screen: screen.New(cols, rows, screen.Limits{})}
-		plain := screen.New(cols, rows, screen.Limits{})
-		before := []byte(strings.Repeat("before\r\n", r.IntN(2*rows)))
-		terminal.Screen.Write(before)
-		plain.Write(before)
-
-		d := newDisplay(terminal, words{})
-		d.begin(wire.Size{Cols: uint16(cols), Rows: uint16(rows)}, true, nil)
-		plain.Write([]byte("\x1b[22;0t"))
-		d.endReplay()
-		g := &guesser{random: r}
-		d.predict(g, predict.Always, func() time.Duration { return 0 }, func() {})
-		d.painter.timer.Stop() // the test paints
-		parts := randomOutput(r)
-		for n, part := range parts {
-			d.mu.Lock()
-			d.painter.timer.Stop()
-			d.painter.eraseAll()
-			got, want := stateOf(terminal.Screen), stateOf(plain)
-			d.mu.Unlock()
-			if got != want {
-				t.Fatalf("seed %d, case %d, part %d:\n got %q\nwant %q\noutput %q", seed, i, n, got, want, parts)
-			}
-			if r.IntN(2) == 0 {
-				d.typed([]byte("k"), func(b []byte) (int, uint64, error) { return 1, uint64(n + 1), nil })
-				d.paint()
-			}
-			terminal.writes = 0
-			d.Write(part)
-			if terminal.writes != 1 {
-				t.Fatalf("%d writes", terminal.writes)
-			}
-			plain.Write(part)
+	synctest.Test(t, func(t *testing.T) { // no time passes, since the test never waits
+		for i := range max(count, 300) {
+			paintRandomly(t, seed, uint64(i))
 		}
-		d.restore(false)
+	})
+}
+
+func paintRandomly(t *testing.T, seed, i uint64) {
+	r := rand.New(rand.NewPCG(seed, i))
+	cols, rows := 4+r.IntN(30), 2+r.IntN(12)
+	terminal := &countedTerminal{Screen: screen.New(cols, rows, screen.Limits{})}
+	plain := screen.New(cols, rows, screen.Limits{})
+	before := []byte(strings.Repeat("before\r\n", r.IntN(2*rows)))
+	terminal.Screen.Write(before)
+	plain.Write(before)
+
+	d := newDisplay(terminal, words{})
+	d.begin(wire.Size{Cols: uint16(cols), Rows: uint16(rows)}, true, nil)
+	plain.Write([]byte("\x1b[22;0t"))
+	d.endReplay()
+	g := &guesser{random: r}
+	d.predict(g, predict.Always, func() time.Duration { return 0 }, func() {})
+	d.painter.due = time.Unix(1, 0) // as if the timer were set: the test paints
+	parts := randomOutput(r)
+	for n, part := range parts {
+		d.painter.eraseAll()
+		got, want := stateOf(terminal.Screen), stateOf(plain)
+		if got != want {
+			t.Fatalf("seed %d, case %d, part %d:\n got %q\nwant %q\noutput %q", seed, i, n, got, want, parts)
+		}
+		if r.IntN(2) == 0 {
+			d.typed([]byte("k"), func(b []byte) (int, uint64, error) { return 1, uint64(n + 1), nil })
+			d.painter.repaint()
+		}
+		terminal.writes = 0
+		d.Write(part)
+		if terminal.writes != 1 {
+			t.Fatalf("%d writes", terminal.writes)
+		}
+		plain.Write(part)
 	}
+	d.restore(false)
 }
 
 // stateOf returns all that a terminal's later output depends on.
