@@ -82,20 +82,20 @@ func (s *Screen) copyColumns(to, from int, c cell) {
 // insertLines is IL.
 func (s *Screen) insertLines(n int) {
 	s.clamp()
+	s.lose()
 	if s.inRegion() {
 		s.shiftDown(s.y, n, s.eraser())
 		s.x = s.buf.left
-		s.lose()
 	}
 }
 
 // deleteLines is DL.
 func (s *Screen) deleteLines(n int) {
 	s.clamp()
+	s.lose()
 	if s.inRegion() {
 		s.shiftUp(s.y, n, s.eraser())
 		s.x = s.buf.left
-		s.lose()
 	}
 }
 
