@@ -29,6 +29,7 @@ type Quicterm struct {
 	BySSH     bool // clients know a host only by ssh's configuration
 	Remembers bool // and remember how they have reached its daemon
 	NoUDP     bool // the networks of clients block UDP
+	Predicts  bool // clients show typed keys at once, as the usual setting says; else only what the server sends
 }
 
 // daemonSettings are for clients that all come at once and may stay away for long.
@@ -52,6 +53,9 @@ func (q Quicterm) Serve(t *measure.T, on topology.Topology) Server {
 	h := on.Host()
 	maps.Copy(h.Settings, daemonSettings)
 	maps.Copy(h.Settings, q.Daemon)
+	if !q.Predicts {
+		h.Client["predict"] = `"never"`
+	}
 	maps.Copy(h.Client, q.Settings)
 	h.Start()
 	s := quictermServer{Quicterm: q, host: h}
