@@ -159,9 +159,9 @@ func (d *drawer) moveTo(to Place) {
 	if to == d.at {
 		return
 	}
-	if d.at.X > last { // ends the pending wrap, which a move of no columns would not
-		d.add("\b")
-		d.at.X = last - 1
+	if d.at.X > last { // terminals do not agree on where BS and CUB go from a pending wrap
+		d.add("\r")
+		d.at.X = 0
 	}
 	move(to.Y-d.at.Y, 'A', 'B')
 	move(min(to.X, last)-d.at.X, 'D', 'C')

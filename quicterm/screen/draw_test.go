@@ -198,3 +198,15 @@ func TestLiveDraw(t *testing.T) {
 		t.Error("more than 1 % differ")
 	}
 }
+
+// TestDrawFromPendingWrap checks that no move depends on where BS or CUB go from there: in xterm to the last
+// column but one, in tmux to the last one.
+func TestDrawFromPendingWrap(t *testing.T) {
+	s := New(10, 3, Limits{})
+	s.Write([]byte("0123456789"))
+	x, y := s.Cursor()
+	got := s.Draw(nil, []Placed{{Place{4, 0}, Cell{Text: "x", Width: 1}}}, Place{x, y}, Place{5, 0})
+	if want := "\r\x1b[4Cx"; string(got) != want {
+		t.Errorf("drawn by %q, want %q", got, want)
+	}
+}
