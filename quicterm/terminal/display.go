@@ -51,6 +51,7 @@ type display struct {
 	guard      *watchdog    // or nil
 	painter    *painter     // or nil
 	size       wire.Size    // of the terminal
+	session    wire.Size    // for which the program draws
 	replay     *vt.Stripper // nil once the output is live
 	titled     bool         // the title is ours
 	titleLate  bool         // it is to be set after the control sequence
@@ -74,7 +75,7 @@ func newDisplay(out io.Writer, messages Messages) *display {
 // guard, or nil, does that if this process is killed.
 func (d *display) begin(size wire.Size, terminal bool, guard *watchdog) {
 	d.mu.Lock()
-	d.terminal, d.guard = terminal, guard
+	d.terminal, d.guard, d.session = terminal, guard, size
 	d.setSizeLocked(size)
 	if terminal {
 		d.seen.ask((*screen.Screen).Displace)
@@ -94,7 +95,7 @@ func (d *display) setSize(size wire.Size) {
 func (d *display) setSizeLocked(size wire.Size) {
 	if d.painter != nil && size != d.size {
 		d.painter.reset()
-		d.painter.hold = true
+		d.painter.hold = size != d.session
 	}
 	d.size = size
 	d.seen.ask(func(s *screen.Screen) { s.Resize(int(size.Cols), int(size.Rows)) })
@@ -104,6 +105,7 @@ func (d *display) setSizeLocked(size wire.Size) {
 func (d *display) setSessionSize(size wire.Size) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	d.session = size
 	if d.painter != nil {
 		d.painter.reset()
 		d.painter.hold = size != d.size

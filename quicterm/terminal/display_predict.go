@@ -11,7 +11,7 @@ import (
 func (d *display) predict(p predictor, mode predict.Mode, rtt func() time.Duration, ask func()) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.painter = &painter{predictor: p, out: d.out, seen: d.seen, rtt: rtt, usual: mode}
+	d.painter = &painter{predictor: p, out: d.out, seen: d.seen, rtt: rtt, usual: mode, hold: d.size != d.session}
 	d.painter.timer = time.AfterFunc(time.Hour, func() {
 		if d.paint() {
 			ask()

@@ -205,6 +205,12 @@ func TestPaintAfterResize(t *testing.T) {
 		d.setSessionSize(wire.Size{Cols: 60, Rows: 24})
 		typed("s", 4)
 		wantOut("a key after that", "\x1b[?2026hs\x1b[?2026l")
+		d.setSize(wire.Size{Cols: 80, Rows: 24})
+		d.setSize(wire.Size{Cols: 60, Rows: 24})
+		wantOut("a resize, and back", "\x1b[?2026h\x1b[D\x1b[1X\x1b[D \x1b[?2026l\x1b[D ")
+		d.Write([]byte("\r\x1b[K$ "))
+		typed("s", 5)
+		wantOut("a key after that", "\r\x1b[K$ \x1b[?2026hs\x1b[?2026l")
 		d.restore(false)
 	})
 }
