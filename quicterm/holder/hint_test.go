@@ -285,7 +285,6 @@ func TestModesOfTerminal(t *testing.T) {
 	} {
 		t.Run(stty, func(t *testing.T) {
 			launch := shell(t, true, "stty "+stty+"; exec cat >/dev/null")
-			launch.Command = "cat"
 			a := running(t, launch).attachHinted("a@x", wire.RoleWriter)
 			a.awaitHint("its modes", func(h wire.Hint) bool { return h.Terminal == want })
 		})
@@ -299,7 +298,7 @@ func TestContextOfTerminal(t *testing.T) {
 		t.Skip(err)
 	}
 	launch := shell(t, true, "")
-	launch.Path, launch.Argv = bash, []string{"bash", "--norc", "--noprofile"}
+	launch.Path, launch.Argv = bash, []string{"-bash", "--norc", "--noprofile"} // as the server names a login shell
 	launch.Env = append(launch.Env, "PS1=ready: ", "TERM=xterm")
 	a := running(t, launch).attachHinted("a@x", wire.RoleWriter)
 	inShell := func(h wire.Hint) bool {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"strings"
 	"sync"
 	"syscall"
 
@@ -26,7 +27,7 @@ type process struct {
 	stdout   *os.File
 	stderr   *os.File
 
-	shell bool // it is a shell in which a person types
+	shell bool // it is a login shell, in which a person types
 
 	mu         sync.Mutex
 	size       wire.Size
@@ -76,7 +77,7 @@ func startTerminal(cmd *exec.Cmd, launch *wire.Launch) (Program, error) {
 		terminal.Close()
 		return nil, err
 	}
-	p := &process{cmd: cmd, terminal: terminal, output: output, shell: launch.Command == ""}
+	p := &process{cmd: cmd, terminal: terminal, output: output, shell: strings.HasPrefix(launch.Argv[0], "-")}
 	if err := p.Resize(launch.Size); err != nil {
 		terminal.Close()
 		return nil, err
