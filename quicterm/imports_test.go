@@ -218,7 +218,7 @@ var packages = []struct {
 
 	{
 		path: "bench", role: "the command line of measurements",
-		imports: `bench/linkcheck bench/measure bench/program bench/record bench/report bench/scenario bench/suite bench/topology
+		imports: `bench/linkcheck bench/measure bench/program bench/record bench/report bench/rig bench/scenario bench/suite bench/topology
 			bench/trace bench/work github.com/spf13/cobra`,
 	},
 	{
@@ -243,7 +243,7 @@ var packages = []struct {
 	},
 	{
 		path: "bench/record", role: "types scripts in programs, and records traces",
-		imports: `bench/rig bench/trace quicterm/asciicast quicterm/screen quicterm/wire golang.org/x/sys`,
+		imports: `bench/rig bench/trace bench/work quicterm/asciicast quicterm/client quicterm/screen quicterm/wire`,
 	},
 	{
 		path: "bench/report", role: "tables, plots and comparisons of records; knows no scenario",

@@ -4,6 +4,7 @@ package record
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -12,10 +13,9 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/quicterm/quicterm/bench/rig"
 	"github.com/quicterm/quicterm/quicterm/asciicast"
+	"github.com/quicterm/quicterm/quicterm/client"
 	"github.com/quicterm/quicterm/quicterm/screen"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
@@ -31,22 +31,31 @@ const (
 
 	// settling is how long the program is watched after the last step.
 	settling = 500 * time.Millisecond
+
+	maxRecording = 10 * time.Minute
 )
 
 const term = "xterm-256color"
 
-// A recorder is a program in a terminal.
+// A recorder is the client of a session.
 type recorder struct {
-	mu       sync.Mutex
-	events   []event
-	screen   *screen.Screen
-	terminal *rig.Terminal
-	printed  time.Time // the last output
-	inputs   []time.Time
-	looked   time.Time // for the last hint
-	hint     wire.Hint
-	writes   bool // the last key is expected to be echoed
-	over     bool
+	mu      sync.Mutex
+	events  []event
+	screen  *screen.Screen
+	session *client.Session
+	printed time.Time // the last output
+	inputs  []input
+	hint    wire.Hint // the last
+	writes  bool      // the last key is expected to be echoed
+	before  []byte    // what the session has printed before the program
+	began   time.Time // when the program began
+	over    bool
+}
+
+// An input is what was typed at once: the session has it in frames up to this one.
+type input struct {
+	at    time.Time
+	frame uint64
 }
 
 type event struct {
@@ -56,7 +65,7 @@ type event struct {
 }
 
 // Record runs a script in an empty home directory, and writes a trace.
-func Record(t rig.T, s *Script, home string, w io.Writer) {
+func Record(t rig.T, bin string, s *Script, home string, w io.Writer) {
 	t.Helper()
 	for _, setup := range s.Setup {
 		if out, err := command(home, setup).CombinedOutput(); err != nil {
@@ -64,10 +73,7 @@ func Record(t rig.T, s *Script, home string, w io.Writer) {
 		}
 	}
 	r := &recorder{screen: screen.New(s.Cols, s.Rows, screen.Limits{})}
-	start := time.Now()
-	r.mu.Lock()
-	r.terminal = rig.Watch(t, command(home, fmt.Sprintf("stty cols %d rows %d; exec %s", s.Cols, s.Rows, s.Run)), r)
-	r.mu.Unlock()
+	r.open(t, bin, s, home)
 	for n, step := range s.steps {
 		if err := r.do(step); err != nil {
 			t.Fatalf("step %d: %v; the screen shows\n%s", n+1, err, r.text())
@@ -78,7 +84,7 @@ func Record(t rig.T, s *Script, home string, w io.Writer) {
 	r.over = true
 	r.mu.Unlock()
 	var cast bytes.Buffer
-	if err := r.write(&cast, s, start); err != nil {
+	if err := r.write(&cast, s); err != nil {
 		t.Fatal(err)
 	}
 	if host, _ := os.Hostname(); bytes.Contains(cast.Bytes(), []byte(home)) || host != "" && bytes.Contains(cast.Bytes(), []byte(host)) {
@@ -89,22 +95,27 @@ func Record(t rig.T, s *Script, home string, w io.Writer) {
 	}
 }
 
-// command returns a shell command with an environment that is the same everywhere.
+// command returns a shell command in the home directory.
 func command(home, line string) *exec.Cmd {
 	c := exec.Command("/bin/sh", "-c", line)
 	c.Dir = home
-	c.Env = []string{"HOME=" + home, "PATH=/usr/bin:/bin:/usr/sbin:/sbin", "TERM=" + term, "LANG=C.UTF-8",
-		`PS1=\w $ `, "USER=user", "LOGNAME=user", "SHELL=/bin/bash", "TZ=UTC", "HISTFILE=" + home + "/.history"}
+	c.Env = environment(home)
 	return c
 }
 
-func (r *recorder) write(w io.Writer, s *Script, start time.Time) error {
+// environment is the same everywhere.
+func environment(home string) []string {
+	return []string{"HOME=" + home, "PATH=/usr/bin:/bin:/usr/sbin:/sbin", "TERM=" + term, "LANG=C.UTF-8",
+		`PS1=\w $ `, "USER=user", "LOGNAME=user", "SHELL=/bin/bash", "TZ=UTC", "HISTFILE=" + home + "/.history"}
+}
+
+func (r *recorder) write(w io.Writer, s *Script) error {
 	out, err := asciicast.NewWriter(w, asciicast.Header{Cols: s.Cols, Rows: s.Rows, Term: term})
 	if err != nil {
 		return err
 	}
 	for _, e := range r.events {
-		at := time.Time{}.Add(e.at.Sub(start))
+		at := time.Time{}.Add(e.at.Sub(r.began))
 		switch e.code {
 		case asciicast.Output:
 			err = out.Output(at, e.data)
@@ -117,7 +128,7 @@ func (r *recorder) write(w io.Writer, s *Script, start time.Time) error {
 			return err
 		}
 	}
-	return out.Close(time.Time{}.Add(time.Since(start)))
+	return out.Close(time.Time{}.Add(time.Since(r.began)))
 }
 
 // add records an event now, with the lock held.
@@ -150,8 +161,7 @@ func (r *recorder) do(s step) error {
 		defer r.mu.Unlock()
 		r.add(asciicast.Resize, fmt.Appendf(nil, "%dx%d", s.resize[0], s.resize[1]))
 		r.screen.Resize(s.resize[0], s.resize[1])
-		return unix.IoctlSetWinsize(int(r.terminal.TTY.Fd()), unix.TIOCSWINSZ,
-			&unix.Winsize{Col: uint16(s.resize[0]), Row: uint16(s.resize[1])})
+		return r.session.Resize(wire.Size{Cols: uint16(s.resize[0]), Rows: uint16(s.resize[1])})
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -166,15 +176,11 @@ func (r *recorder) do(s step) error {
 	}
 	r.writes = s.writes
 	now := r.add(asciicast.Input, []byte(s.input))
-	r.inputs = append(r.inputs, now)
-	_, err := r.terminal.TTY.WriteString(s.input)
-	time.AfterFunc(hintAfterInput, func() {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		if r.printed.Before(now) { // a key without effect
-			r.look(true)
-		}
-	})
+	n, frame, err := r.session.TryWrite([]byte(s.input))
+	if err == nil && n < len(s.input) {
+		err = errors.New("the session takes no more input")
+	}
+	r.inputs = append(r.inputs, input{now, frame})
 	return err
 }
 
@@ -184,7 +190,7 @@ func (r *recorder) awaitAnswer() {
 		r.mu.Lock()
 		printed, typed := r.printed, time.Time{}
 		if n := len(r.inputs); n > 0 {
-			typed = r.inputs[n-1]
+			typed = r.inputs[n-1].at
 		}
 		patience := unanswered
 		if r.writes {
@@ -219,18 +225,19 @@ func (r *recorder) Write(b []byte) (int, error) {
 	if r.over || len(b) == 0 {
 		return len(b), nil
 	}
-	r.screen.Write(b)
-	now := r.add(asciicast.Output, b)
-	r.printed = now
-	if now.Sub(r.looked) >= hintEvery {
-		r.look(true)
-	}
-	time.AfterFunc(hintEvery, func() {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		if r.printed == now {
-			r.look(false)
+	n := len(b)
+	if r.began.IsZero() {
+		r.before = append(r.before, b...)
+		at := bytes.Index(r.before, []byte(begins))
+		if at < 0 {
+			return n, nil
 		}
-	})
-	return len(b), nil
+		r.began = time.Now()
+		if b = r.before[at+len(begins):]; len(b) == 0 {
+			return n, nil
+		}
+	}
+	r.screen.Write(b)
+	r.printed = r.add(asciicast.Output, b)
+	return n, nil
 }

@@ -1,6 +1,6 @@
 //go:build linux
 
-// Package record makes traces: it runs a program in a terminal, types a script as a person does,
+// Package record makes traces: it runs a program in a session, types a script as a person does,
 // and records input, output and hints.
 package record
 

@@ -99,15 +99,15 @@ func (s *stopwatch) Write(b []byte) (int, error) {
 
 // newClient returns a client of a host's daemon in this process.
 func newClient(t *measure.T, h *rig.Host) *qtclient.Client {
-	c, err := clientOf(h.Addr, h.Dir)
+	c, err := LibraryClient(h.Addr, h.Dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return c
 }
 
-// clientOf returns a client of a daemon at an address, with the key in a host's folder.
-func clientOf(addr netip.AddrPort, dir string) (*qtclient.Client, error) {
+// LibraryClient returns a client of a daemon at an address, with the key in a host's folder.
+func LibraryClient(addr netip.AddrPort, dir string) (*qtclient.Client, error) {
 	key, err := auth.IdentityFile(filepath.Join(dir, "id"), nil)
 	if err != nil {
 		return nil, err

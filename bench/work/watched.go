@@ -129,7 +129,7 @@ func watch(in io.Reader, out io.Writer, address, dir string, n int) error {
 	all := make([]*lastOutput, n)
 	failed := make(chan error, n+1)
 	for i := range all {
-		client, err := clientOf(addr, dir)
+		client, err := LibraryClient(addr, dir)
 		if err != nil {
 			return err
 		}
