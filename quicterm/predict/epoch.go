@@ -94,7 +94,7 @@ func (p *Predictor) trusted(s *screen.Screen, x, y int) bool {
 	case h.model == editor:
 		return false
 	}
-	if !p.alternate || h.epochs.hits <= 2*provenHits || !h.epochs.proven() {
+	if !p.alternate || h.epochs.hits <= 2*provenHits || !h.epochs.proven() || labelsSecret(s) {
 		return false
 	}
 	// Behind text on its row a program may ask for a secret in words that nobody knows.

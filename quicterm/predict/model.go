@@ -44,9 +44,26 @@ func (p *Predictor) modelOf(s *screen.Screen) model {
 	return application
 }
 
-// question matches the end of a text that asks for a secret.
-var question = regexp.MustCompile(`(?i)(pass|\bpin\b|token|secret|\bcode\b|otp\b|contraseña|senha|wort|пароль|密码|密碼|パスワード|暗証番号|암호|비밀번호)` +
-	`[^:：?>]*[:：?>]$`)
+// word matches what a secret is called.
+const word = `(?i)(pass|\bpin\b|token|secret|\bcode\b|otp\b|contraseña|senha|wort|пароль|密码|密碼|パスワード|暗証番号|암호|비밀번호)`
+
+var (
+	// question matches the end of a text that asks for a secret.
+	question = regexp.MustCompile(word + `[^:：?>]*[:：?>]$`)
+	// label matches a text that may be the label of a field for one.
+	label = regexp.MustCompile(word)
+)
+
+// labelsSecret reports whether a row of the screen may be the label of a field for a secret.
+func labelsSecret(s *screen.Screen) bool {
+	_, rows := s.Size()
+	for y := range rows {
+		if label.MatchString(s.Row(y).Text()) {
+			return true
+		}
+	}
+	return false
+}
 
 // asksSecret reports whether the text in front of what is typed asks for a secret.
 func (p *Predictor) asksSecret(s *screen.Screen) bool {

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/quicterm/quicterm/quicterm/predict"
+	"github.com/quicterm/quicterm/quicterm/screen"
+	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
 const ms = time.Millisecond
@@ -195,5 +197,38 @@ func TestPasteIsNotPredicted(t *testing.T) {
 	w.paint()
 	if len(w.overlay.Cells) != 0 {
 		t.Errorf("a paste is drawn: %+v", w.overlay)
+	}
+}
+
+// A field for a secret may be below its label, in a program that has echoed everything so far.
+func TestFieldForASecretIsNotDrawn(t *testing.T) {
+	for label, drawn := range map[string]bool{"Name of the host": true, "Your passphrase": false} {
+		s := screen.New(40, 8, screen.Limits{})
+		p := predict.New(predict.Always)
+		p.SetRTT(100 * ms)
+		now, frame := time.Unix(1e9, 0), uint64(0)
+		types := func(key, answer string) (cells int) {
+			frame++
+			p.Typed(now, s, []byte(key), frame)
+			o, _ := p.Overlay(now, s)
+			now = now.Add(100 * ms)
+			s.Write([]byte(answer))
+			p.Output(now, s)
+			now = now.Add(100 * ms)
+			p.Hinted(now, s, wire.Hint{In: frame, Terminal: usual, Context: 5})
+			return len(o.Cells)
+		}
+		field := func(label string) string { return "\x1b[2J\x1b[3;3H" + label + "\x1b[5;3H" }
+		types("\r", "\x1b[?1049h"+field("Your name"))
+		for range 8 {
+			types("a", "a")
+			types("b", "b")
+			types("\r", field("Another name"))
+		}
+		types("c", "c")
+		types("\r", field(label))
+		if n := types("Q", "*"); n > 0 != drawn {
+			t.Errorf("%s: %d cells are drawn", label, n)
+		}
 	}
 }
