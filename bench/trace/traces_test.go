@@ -51,11 +51,11 @@ func TestRecordings(t *testing.T) {
 // What is reached, and kept. The promise is 97 % of typing keys, 78 % of all keys, 1 wrong cell per
 // 1000 keys for 100 ms, 5 redrawn ones.
 const (
-	minTyping   = 0.85
-	minAll      = 0.78
-	maxWrong    = 4.0
-	maxWrongFor = 1000.0 // ms
-	maxRedrawn  = 5.0
+	minTyping   = 0.89
+	minAll      = 0.82
+	maxWrong    = 1.6
+	maxWrongFor = 450.0 // ms
+	maxRedrawn  = 0.5
 )
 
 func TestAhead(t *testing.T) {
