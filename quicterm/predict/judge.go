@@ -109,7 +109,7 @@ func (p *Predictor) judge(now time.Time, s *screen.Screen) {
 	switch {
 	case p.placed == 0:
 	case n > 0 && !late && p.shows(s, 0) && !p.shows(s, n): // slow, or further keys have undone it
-	case p.match(s, n), n == 0:
+	case p.match(s, n), n == 0, p.goneOn(s, n, p.placed):
 	case !late && (p.match(s, 0) || p.epoch.confirmed && !p.contradicted(s, maxColumns)):
 		// It is slow, without effect, or in the middle of its output.
 	default:
@@ -216,12 +216,46 @@ func (p *Predictor) compare(s *screen.Screen) {
 	x, y := s.Cursor()
 	here := anchorOf(s, y) == p.row
 	switch {
+	case !p.held() && x <= p.start.x && y > 0 && anchorOf(s, y-1) == p.row && p.goneOn(s, 1, p.due()):
+		// The cursor is at the start of the next row.
 	case p.held() && (p.matchesRow(s) || !here):
 		p.leave(s)
 	case p.held():
 	case here && p.contradicted(s, x), !p.epoch.confirmed && p.mayShow(p.keys[0]):
 		p.wrong()
 	}
+}
+
+// due returns how many of the placed keys the output may be an answer to.
+func (p *Predictor) due() (n int) {
+	for n < p.placed && p.mayShow(p.keys[n]) {
+		n++
+	}
+	return n
+}
+
+// goneOn takes some of the placed keys as right, at least so many and at most so many, if their row shows them and the
+// program has then put the cursor into another row, as at the end of its line. The other keys are held until it is
+// known where they go.
+func (p *Predictor) goneOn(s *screen.Screen, least, most int) bool {
+	_, at := s.Cursor()
+	y, ok := p.row.find(s)
+	if !ok || y == at {
+		return false
+	}
+	row := s.Row(y)
+	for n := most; n >= max(least, 1); n-- {
+		if !p.keys[n-1].credits() || !p.matches(row, n) {
+			continue
+		}
+		p.right(n)
+		if p.placed > 0 {
+			p.placed = 0
+			p.keys = slices.Insert(p.keys, 0, key{at: p.now, boundary: true, doubt: true})
+		}
+		return true
+	}
+	return false
 }
 
 // mayShow reports whether a key was typed long enough ago for output of now to be an answer to it.

@@ -186,3 +186,23 @@ func (v *vim) input(b byte) string {
 type remote struct{ shell }
 
 func (*remote) terminal() (wire.TerminalFlags, uint16) { return usual, 5 }
+
+// A form answers each key with its glyph, then with a count in the first row, and then puts the cursor to the place
+// of the next key. Its rows are shorter than those of the screen.
+type form struct{ n int }
+
+const formWidth = 30
+
+func (f *form) place() (x, y int) { return f.n % formWidth, 2 + f.n/formWidth }
+
+func (f *form) hello() string {
+	x, y := f.place()
+	return fmt.Sprintf("\x1b[1;1H<%d>\x1b[%d;%dH", f.n, y+1, x+1)
+}
+
+func (*form) terminal() (wire.TerminalFlags, uint16) { return wire.Shell | usual, 6 }
+
+func (f *form) input(b byte) string {
+	f.n++
+	return string(rune(b)) + f.hello()
+}

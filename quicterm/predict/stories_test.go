@@ -180,6 +180,30 @@ func TestOfflineKeepsWhatIsTyped(t *testing.T) {
 	}
 }
 
+// TestRowsThatEndBeforeTheScreenDoes types where the cursor goes to the next row by itself. One key a row shows that
+// the program goes on to echo; the others are drawn at once.
+func TestRowsThatEndBeforeTheScreenDoes(t *testing.T) {
+	for _, gap := range []time.Duration{40 * ms, 100 * ms, 200 * ms} {
+		f := new(form)
+		w := newWorld(t, 100*ms, f, f.hello())
+		late := 0
+		for n := range 5 * formWidth {
+			glyph := string(rune('a' + n%26))
+			x, y := f.place()
+			w.press(glyph)
+			if !strings.HasPrefix(string([]rune(strings.Split(w.view(), "\n")[y+1])[x:]), glyph) {
+				late++
+			}
+			w.pass(gap)
+		}
+		// In each row: the first key, and those that were typed before its answer.
+		if most := 5 * (1 + int(100*ms/gap)); late > most+2 {
+			t.Errorf("a key each %v: %d are drawn late, want at most %d", gap, late, most)
+		}
+		w.settle()
+	}
+}
+
 func TestNeverShowsNothing(t *testing.T) {
 	w := shellWorld(t, 300*ms)
 	w.p.SetMode(predict.Never)
