@@ -26,6 +26,10 @@ const (
 
 	// maxKept bounds the memory that is kept for further writes.
 	maxKept = 16 << 10
+
+	// maxUntold bounds the keys that the predictor does not know yet, because the terminal takes no
+	// output. Nobody types that many before a frame is drawn.
+	maxUntold = 256
 )
 
 // A predictor says what typed keys will show: see [predict.Predictor].
@@ -69,10 +73,11 @@ type painter struct {
 	hinted bool // there was a hint
 	behind bool // the output came after the hint
 
-	mu   sync.Mutex // is locked last, and guards what follows
-	off  bool
-	keys []keys    // that the predictor does not know yet
-	due  time.Time // of the timer, or zero
+	mu     sync.Mutex // is locked last, and guards what follows
+	off    bool
+	keys   []keys    // that the predictor does not know yet
+	forgot bool      // keys before these
+	due    time.Time // of the timer, or zero
 }
 
 // keys are bytes that were typed, and the frame that they are in, or 0 if they wait for one.
@@ -92,6 +97,10 @@ func (p *painter) typed(b []byte, send func([]byte) (int, uint64, error)) (n int
 		return n, err
 	}
 	now := time.Now()
+	if len(p.keys) > maxUntold {
+		p.forgetLocked()
+		p.forgot = true
+	}
 	if n > 0 {
 		p.keys = append(p.keys, keys{bytes.Clone(b[:n]), frame, now})
 	}
@@ -100,6 +109,14 @@ func (p *painter) typed(b []byte, send func([]byte) (int, uint64, error)) (n int
 	}
 	p.wakeLocked(now)
 	return n, nil
+}
+
+// forgetLocked forgets the keys that the predictor does not know yet.
+func (p *painter) forgetLocked() {
+	for _, k := range p.keys {
+		clear(k.typed)
+	}
+	p.keys = nil
 }
 
 // wakeLocked has the predictions painted at a time, or before.
@@ -183,9 +200,12 @@ func (p *painter) learn(now time.Time, s *screen.Screen) {
 	}
 	p.unread, p.hinted, p.behind = false, false, false
 	p.mu.Lock()
-	taken := p.keys
-	p.keys = nil
+	taken, forgot := p.keys, p.forgot
+	p.keys, p.forgot = nil, false
 	p.mu.Unlock()
+	if forgot {
+		p.predictor.Reset(now)
+	}
 	for _, k := range taken {
 		p.predictor.SetRTT(p.rtt())
 		p.predictor.Typed(k.at, s, k.typed, k.frame)
@@ -267,8 +287,8 @@ func (p *painter) setMode(m predict.Mode) {
 	p.predictor.SetMode(m)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.off, p.keys = m == predict.Never, nil
-	if p.off {
+	p.forgetLocked()
+	if p.off = m == predict.Never; p.off {
 		p.timer.Stop()
 		p.due = time.Time{}
 	}

@@ -229,3 +229,25 @@ func TestPaintAndOwnText(t *testing.T) {
 		wantOut("the end", "\x1b[?2026h\x1b[D\x1b[1X\x1b[?2026l\x1b[23;0t\x1b[J")
 	})
 }
+
+// Keys that are typed while the terminal takes no output do not pile up.
+func TestKeysOfStuckTerminal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, wantOut, typed := painting(t)
+		d.mu.Lock() // as while a write blocks
+		for i := range uint64(10_000) {
+			typed("x", i+1)
+		}
+		d.painter.mu.Lock()
+		waiting := len(d.painter.keys)
+		d.painter.mu.Unlock()
+		if waiting > maxUntold+2 {
+			t.Errorf("%d keys wait for a terminal that takes no output", waiting)
+		}
+		d.mu.Unlock()
+		d.Write([]byte("$ "))
+		typed("l", 10_001)
+		wantOut("a key after that", "$ \x1b[?2026hl\x1b[?2026l")
+		d.restore(false)
+	})
+}
