@@ -21,7 +21,7 @@ const (
 	// program has had the key.
 	openTime = 5 * time.Second
 
-	// lookAgain is how often a painter asks the predictor whether an answer is overdue.
+	// lookAgain is how often a painter asks the predictor whether an overdue answer has come.
 	lookAgain = 50 * time.Millisecond
 
 	// maxKept bounds the memory that is kept for further writes.
@@ -122,6 +122,21 @@ func (p *painter) forgetLocked() {
 // wakeLocked has the predictions painted at a time, or before.
 func (p *painter) wakeLocked(at time.Time) {
 	if p.due.IsZero() || at.Before(p.due) {
+		p.due = at
+		p.timer.Reset(time.Until(at))
+	}
+}
+
+// paintAt has the predictions painted at a time, or not again if it is zero, unless keys wait.
+func (p *painter) paintAt(at time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case len(p.keys) > 0 || p.off:
+	case at.IsZero():
+		p.timer.Stop()
+		p.due = at
+	default:
 		p.due = at
 		p.timer.Reset(time.Until(at))
 	}
@@ -312,14 +327,10 @@ func place(s *screen.Screen) screen.Place {
 // paint returns what draws the predictions, and sets the timer.
 func (p *painter) paint(now time.Time, s *screen.Screen) (b []byte) {
 	o, until := p.predictor.Overlay(now, s)
-	if again := now.Add(lookAgain); p.busy(now) && (until.IsZero() || again.Before(until)) {
+	if again := now.Add(lookAgain); p.predictor.InDoubt() && (until.IsZero() || again.Before(until)) {
 		until = again
 	}
-	if !until.IsZero() {
-		p.mu.Lock()
-		p.wakeLocked(until)
-		p.mu.Unlock()
-	}
+	p.paintAt(until)
 	if p.hold || !s.Drawable() {
 		return nil
 	}
