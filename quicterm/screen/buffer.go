@@ -21,7 +21,7 @@ type cursor struct {
 	pen      Style
 	charsets charsets
 
-	unlike bool // the terminal may have saved another row: see likeness
+	unlike, shifted bool // the terminal may have saved another row, another column: see likeness
 }
 
 func newBuffer(cols, rows int) *buffer {

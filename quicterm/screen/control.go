@@ -17,6 +17,7 @@ func (h *handler) Execute(c byte) {
 		s.lineFeed()
 	case '\r':
 		s.x = s.lineStart()
+		s.aligned()
 	case 0x0e, 0x0f: // SO, SI
 		s.charsets.level = 0x0f - int(c)
 	case 0x84: // IND

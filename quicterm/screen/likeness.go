@@ -9,6 +9,7 @@ package screen
 type likeness struct {
 	level    level
 	row      bool // the row of the cursor is the same
+	shifted  bool // the cursor may be in another column
 	placed   bool // the cursor is in the same row, counted from the top
 	lowest   int  // with fromCursor: the lowest row that the output has reached
 	scrolled int  // how many rows since they were different
@@ -30,10 +31,12 @@ func (s *Screen) Displace() {
 
 // sure reports whether a row is the same in the terminal, if it is as far from the row of the cursor.
 func (l *likeness) sure(cursor, y int) bool {
-	switch l.level {
-	case same:
+	switch {
+	case l.level == same:
 		return true
-	case fromCursor:
+	case l.shifted:
+		return false
+	case l.level == fromCursor:
 		return y <= l.lowest
 	}
 	return l.row && y == cursor
@@ -45,12 +48,25 @@ func (s *Screen) lose() {
 	}
 }
 
-// restored: the cursor is in the row that was saved.
+// inserting: lines will be inserted or deleted if the cursor is in the scroll region, and the cursor goes
+// to the first column.
+func (s *Screen) inserting() {
+	s.lose()
+	if l := &s.buf.likeness; l.level != same && !s.buf.whole(s.cols) {
+		l.shifted, l.placed = true, false
+	}
+}
+
+// aligned: the cursor is in a column counted from the first.
+func (s *Screen) aligned() { s.buf.likeness.shifted = false }
+
+// restored: the cursor is in the place that was saved.
 func (s *Screen) restored() {
-	if s.buf.saved.unlike {
-		s.buf.likeness = likeness{level: different}
+	if saved := s.buf.saved; saved.unlike {
+		s.buf.likeness = likeness{level: different, shifted: saved.shifted}
 		return
 	}
+	s.aligned()
 	s.jumped()
 }
 
@@ -63,7 +79,7 @@ func (s *Screen) jumped() {
 // stayed: the cursor is in the row that it had on another screen.
 func (s *Screen) stayed(from *buffer) {
 	if from.likeness.level != same {
-		s.buf.likeness = likeness{level: different}
+		s.buf.likeness = likeness{level: different, shifted: from.likeness.shifted}
 		return
 	}
 	s.jumped()
@@ -86,6 +102,7 @@ func (s *Screen) moving(n int) {
 // descended: the cursor is in the next row, which came to the bottom if the screen has scrolled.
 func (s *Screen) descended(scrolled bool) {
 	l := &s.buf.likeness
+	whole := scrolled && s.buf.whole(s.cols)
 	if !scrolled && s.pen.Bg != 0 {
 		s.lose() // if the terminal has scrolled, the row has this background there
 	}
@@ -97,9 +114,9 @@ func (s *Screen) descended(scrolled bool) {
 	case resized:
 		l.row = s.buf.row(s.y).blank()
 	default:
-		l.row = scrolled
+		l.row = whole && !l.shifted // a scroll region may not be where the terminal's cursor is
 	}
-	if scrolled && s.buf.whole(s.cols) {
+	if whole && !l.shifted {
 		if l.scrolled++; l.scrolled >= 2*s.rows { // also if the terminal had to come to its bottom first
 			*l = likeness{}
 		}
@@ -109,7 +126,7 @@ func (s *Screen) descended(scrolled bool) {
 // cleared: the row of the cursor was erased, or all rows.
 func (s *Screen) cleared(all bool) {
 	l := &s.buf.likeness
-	if l.row = true; all && l.placed {
+	if l.row = true; all && l.placed && !l.shifted {
 		*l = likeness{}
 	}
 }

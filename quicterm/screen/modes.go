@@ -158,8 +158,8 @@ func (s *Screen) setAlternate(number int, on bool) {
 			s.main.x, s.main.y = s.x, s.y
 			s.buf, s.entered = s.alt, number
 			s.alt.likeness = likeness{} // blank
-			if l := s.main.likeness; l.level != same && !l.placed {
-				s.alt.likeness = likeness{level: fromCursor, row: true, lowest: s.y}
+			if l := s.main.likeness; l.level != same && (!l.placed || l.shifted) {
+				s.alt.likeness = likeness{level: fromCursor, row: true, shifted: l.shifted, lowest: s.y}
 				if s.pen.Bg != 0 {
 					s.alt.likeness.level = different // rows that scroll in on the terminal may have none
 				}

@@ -40,6 +40,7 @@ func (s *Screen) moveTo(x, y int) {
 	}
 	s.x, s.y = x, y
 	s.clamp()
+	s.aligned()
 	s.jumped()
 }
 
@@ -49,6 +50,7 @@ func (s *Screen) moveToColumn(x int) {
 	}
 	s.x = x
 	s.clamp()
+	s.aligned()
 }
 
 func (s *Screen) moveToRow(y int) {
@@ -180,7 +182,8 @@ func (s *Screen) forwardIndex() {
 }
 
 func (s *Screen) saveCursor() {
-	s.buf.saved = cursor{s.x, s.y, s.pen, s.charsets, s.buf.likeness.level != same}
+	l := s.buf.likeness
+	s.buf.saved = cursor{s.x, s.y, s.pen, s.charsets, l.level != same, l.shifted}
 }
 
 func (s *Screen) restoreCursor() {

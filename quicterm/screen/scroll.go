@@ -82,7 +82,7 @@ func (s *Screen) copyColumns(to, from int, c cell) {
 // insertLines is IL.
 func (s *Screen) insertLines(n int) {
 	s.clamp()
-	s.lose()
+	s.inserting()
 	if s.inRegion() {
 		s.shiftDown(s.y, n, s.eraser())
 		s.x = s.buf.left
@@ -92,7 +92,7 @@ func (s *Screen) insertLines(n int) {
 // deleteLines is DL.
 func (s *Screen) deleteLines(n int) {
 	s.clamp()
-	s.lose()
+	s.inserting()
 	if s.inRegion() {
 		s.shiftUp(s.y, n, s.eraser())
 		s.x = s.buf.left
