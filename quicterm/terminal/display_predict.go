@@ -12,11 +12,12 @@ func (d *display) predict(p predictor, mode predict.Mode, rtt func() time.Durati
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.painter = &painter{predictor: p, out: d.out, seen: d.seen, rtt: rtt, usual: mode, hold: d.size != d.session}
-	d.painter.timer = time.AfterFunc(time.Hour, func() {
+	d.painter.wake = func() {
 		if d.paint() {
 			ask()
 		}
-	})
+	}
+	d.painter.timer = time.AfterFunc(time.Hour, d.painter.wake)
 	d.painter.timer.Stop()
 	d.painter.setMode(mode)
 }

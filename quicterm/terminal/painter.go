@@ -54,7 +54,8 @@ type painter struct {
 	out       io.Writer
 	seen      *follower // of all that is written to out, except what is drawn
 	rtt       func() time.Duration
-	timer     *time.Timer // paints
+	wake      func()      // paints
+	timer     *time.Timer // does so later
 	mode      predict.Mode
 	usual     predict.Mode // as the settings have it
 
@@ -77,7 +78,7 @@ type painter struct {
 	off    bool
 	keys   []keys    // that the predictor does not know yet
 	forgot bool      // keys before these
-	due    time.Time // of the timer, or zero
+	due    time.Time // when it paints next, or zero
 }
 
 // keys are bytes that were typed, and the frame that they are in, or 0 if they wait for one.
@@ -119,11 +120,13 @@ func (p *painter) forgetLocked() {
 	p.keys = nil
 }
 
-// wakeLocked has the predictions painted at a time, or before.
-func (p *painter) wakeLocked(at time.Time) {
-	if p.due.IsZero() || at.Before(p.due) {
-		p.due = at
-		p.timer.Reset(time.Until(at))
+// wakeLocked has the predictions painted now, unless that is due already. A goroutine costs less than a timer: it
+// runs when the one that reads keys waits for the next.
+func (p *painter) wakeLocked(now time.Time) {
+	if p.due.IsZero() || now.Before(p.due) {
+		p.due = now
+		p.timer.Stop()
+		go p.wake()
 	}
 }
 

@@ -108,7 +108,8 @@ func paintRandomly(t *testing.T, seed, i uint64) {
 	d.endReplay()
 	g := &guesser{random: r}
 	d.predict(g, predict.Always, func() time.Duration { return 0 }, func() {})
-	d.painter.timer = time.AfterFunc(time.Hour, func() {}) // the test paints
+	d.painter.wake = func() {} // the test paints
+	d.painter.timer = time.AfterFunc(time.Hour, d.painter.wake)
 	parts := randomOutput(r)
 	for n, part := range parts {
 		d.painter.eraseAll()
