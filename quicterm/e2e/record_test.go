@@ -36,6 +36,7 @@ func TestRecord(t *testing.T) {
 		t.Fatal(err)
 	}
 	x.Run("until stty size | grep '30 100'; do :; done", "30 100")
+	awaitContent(t, h.Path("part.cast"), "30 100")
 	if err := part.cmd.Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)
 	}
@@ -246,6 +247,20 @@ func startRecording(t *testing.T, h *rig.Host, args ...string) *recording {
 	t.Cleanup(func() { r.cmd.Process.Kill() })
 	r.stderr.Await(t, 0, regexp.MustCompile("recording session work on 127.0.0.1; Ctrl-C ends the recording"))
 	return r
+}
+
+// awaitContent blocks until a file has some text.
+func awaitContent(t *testing.T, file, want string) {
+	t.Helper()
+	for begun := time.Now(); ; time.Sleep(10 * time.Millisecond) {
+		content, err := os.ReadFile(file)
+		if strings.Contains(string(content), want) {
+			return
+		}
+		if time.Since(begun) > rig.Patience {
+			t.Fatalf("%q is not in %s: %v", want, file, err)
+		}
+	}
 }
 
 func (r *recording) wait(t *testing.T, want string) {
