@@ -34,10 +34,11 @@ const (
 	// no call blocks while it holds the gate's mutex.
 	maxEarlyDatagrams = 16
 
-	// maxHold bounds how long the answer is delayed. A ticket may be useless for early data,
-	// for instance too old, and then the stream opens only after the answer. On a busy
-	// machine that takes a while.
-	maxHold = time.Second
+	// The answer is delayed by at most holdTurns times holdTurn, a second. A ticket may be useless for
+	// early data, for instance too old, and then the stream opens only after the answer. A process
+	// that stalls meanwhile gets its time: a stall ends only one turn.
+	holdTurns = 20
+	holdTurn  = 50 * time.Millisecond
 )
 
 // newEarlyGate returns a gate for a dial with the given context, and a copy of conf that uses
@@ -81,17 +82,26 @@ func (g *earlyGate) Put(key string, session *tls.ClientSessionState) {
 // Write is called with a line of the key log, which it ignores. It delays the answer.
 func (g *earlyGate) Write(line []byte) (int, error) {
 	if g.hold {
-		select {
-		case <-g.opened:
-		case <-g.ctx.Done():
-		case <-time.After(maxHold):
-		}
+		g.awaitStream()
 		g.hold = false
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.answered = true
 	return len(line), nil
+}
+
+// awaitStream blocks until the stream is open, for a bounded time.
+func (g *earlyGate) awaitStream() {
+	for range holdTurns {
+		select {
+		case <-g.opened:
+			return
+		case <-g.ctx.Done():
+			return
+		case <-time.After(holdTurn):
+		}
+	}
 }
 
 // pass calls send unless the gate is closed. It reports whether the gate is closed.
