@@ -205,7 +205,7 @@ func printable(b []byte) (n int) {
 	for ; len(b)-n >= 8; n += 8 {
 		w := binary.LittleEndian.Uint64(b[n:])
 		// The highest bit of a byte that is not printable is set. So it may be in the bytes after that.
-		if bad := (w | w + each | ^(w + 0x60*each)) & (0x80 * each); bad != 0 {
+		if bad := (w | (w + each) | ^(w + 0x60*each)) & (0x80 * each); bad != 0 {
 			return n + bits.TrailingZeros64(bad)/8
 		}
 	}
