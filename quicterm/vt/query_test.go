@@ -206,7 +206,8 @@ func checkStrip(t rapid.TB, input string, sizes []byte) {
 			t.Errorf("%q is left of %q in %q", p.bytes, input, got)
 		}
 	}
-	if again := strip(got); again != got {
+	// A string that the stripper has ended may have become too long for it by that.
+	if again := strip(got); again != got && len(got) <= maxSequence {
 		t.Errorf("%q is stripped further to %q", got, again)
 	}
 	for i, c := range []byte(got) {
