@@ -69,7 +69,8 @@ func TestDaemonRestartWatched(t *testing.T) {
 	h.Client["keepalive_interval"] = fmt.Sprintf("%q", keepalive)
 	h.Start()
 	x := h.Shell(h.Addr)
-	x.Send("i=0; while :; do i=$((i+1)); echo tick $i; sleep 0.1; done\r")
+	// A shell of its own: an interactive one may start the next sleep between ^C and its signal.
+	x.Send("sh -c 'trap exit INT; i=0; while :; do i=$((i+1)); echo tick $i; sleep 0.1; done'\r")
 	x.Expect("tick 10\r\n")
 	h.Stop(syscall.SIGKILL)
 	time.Sleep(500 * time.Millisecond)
