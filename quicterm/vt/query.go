@@ -191,7 +191,8 @@ func imageKeys(body string) (keys []string, ok bool) {
 func silenceImage(sequence []byte) []byte {
 	kind, body := parse(sequence)
 	keys, ok := imageKeys(body)
-	if kind != '_' || !ok || slices.Contains(keys, "q=2") {
+	cancelled := bytes.HasSuffix(sequence, []byte{can}) || bytes.HasSuffix(sequence, []byte{sub})
+	if kind != '_' || !ok || cancelled || slices.Contains(keys, "q=2") {
 		return sequence
 	}
 	has := func(key string) bool {

@@ -51,13 +51,19 @@ func (s *Stripper) Strip(b []byte) []byte {
 			}
 		},
 		func(sequence []byte) {
-			if isQuery(sequence) {
+			if isQuery(sequence) || nearlyLong(silenceImage(sequence)) && isLongQuery(sequence) {
 				s.endCutOff()
 			} else {
 				s.showSilent(sequence)
 			}
 		})
 	return s.out
+}
+
+// nearlyLong reports whether a sequence, as it is shown, would be too long to be handed out whole if
+// endCutOff ended it. Then the Stripper decides as about a long one, so that stripping again changes nothing.
+func nearlyLong(sequence []byte) bool {
+	return len(bytes.TrimSuffix(sequence, []byte("\x1b\\"))) > maxSequence-len("\x1b\\")
 }
 
 // endCutOff ends the sequence that a removed query cut off: without the query, that would
