@@ -6,7 +6,7 @@ FUZZTIME ?= 10s
 STATICCHECK := go run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build test race fuzz lint bench bench-peers cross
+.PHONY: help demo build test race fuzz lint bench bench-peers cross docs
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -62,3 +62,6 @@ cross: ## build for the other systems and processors
 		echo "qtd $$target"; \
 		GOOS=$${target%/*} GOARCH=$${target#*/} $(BUILD) -o dist/$$target/ ./cmd/qtd; \
 	done
+
+docs: ## write docs/configuration.md again, from the sample files of settings
+	go test ./configs -run '^TestConfigurationPage$$' -update
