@@ -33,7 +33,7 @@ const firstMessageTimeout = 5 * time.Second
 // first at rightTime after an Attach.
 const requestsTime = 30 * time.Second
 
-// stayTime is how long a client that stays for List may be silent.
+// stayTime is how long a client that stays may be silent after an answer.
 const stayTime = time.Minute
 
 // denyInterval is the unit of the time that a denied login takes, so that it does not tell
@@ -66,7 +66,7 @@ type conn struct {
 	provenAt time.Time
 
 	instance wire.InstanceID // of an Attach
-	stays    func()          // ends the guard of a client that stays for List, or nil
+	stays    func()          // ends the guard of a client that stays, or nil
 
 	receiving bool                            // datagrams are received
 	datagrams sync.WaitGroup                  // of receiveDatagrams

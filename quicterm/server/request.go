@@ -15,8 +15,8 @@ import (
 // handle serves one request of an authenticated client. It reports whether the
 // connection is at its end.
 func (c *conn) handle(ctx context.Context, m wire.Message) (done bool, err error) {
-	if c.stays != nil && m.Type != wire.TypeList {
-		return true, fmt.Errorf("message %d from a client that stays for List", m.Type)
+	if c.stays != nil && m.Type != wire.TypeList && m.Type != wire.TypeDescribe {
+		return true, fmt.Errorf("message %d from a client that stays for List or Describe", m.Type)
 	}
 	switch m.Type {
 	case wire.TypeList:
@@ -28,14 +28,20 @@ func (c *conn) handle(ctx context.Context, m wire.Message) (done bool, err error
 		if err != nil {
 			return false, err
 		}
-		if req.Stay && c.stays == nil {
-			c.stays = c.guard(c.admission(c.open()), rightTime)
+		if req.Stay {
+			c.stay()
 		}
 		if c.stays != nil {
 			c.carrier.SetDeadline(time.Now().Add(stayTime))
 		}
 		listing.Stays = c.stays != nil
 		return false, wire.Send(c.carrier, listing)
+	case wire.TypeDescribe:
+		var req wire.Describe
+		if err := m.Decode(&req); err != nil {
+			return false, err
+		}
+		return false, c.describe(ctx, &req)
 	case wire.TypeKill, wire.TypeClear:
 		name, err := sessionOf(m)
 		if err != nil {

@@ -194,6 +194,43 @@ func TestStay(t *testing.T) {
 	})
 }
 
+// A client may have the server wait before it describes itself, again and again while what let it
+// in holds, and not for longer than QUIC bears.
+func TestDescribeAfterSilence(t *testing.T) {
+	judged(t, func(h *host, j *judge, _ wire.Attached) {
+		c, _, _ := h.dial(quic.Dial, false)
+		ask := func(wait time.Duration, messages ...wire.Body) (d wire.Description) {
+			t.Helper()
+			start := time.Now()
+			h.send(c, messages...)
+			m, err := wire.Read(c, wire.MaxMessage)
+			if err := errors.Join(err, m.Decode(&d)); err != nil {
+				t.Fatal(err)
+			}
+			if took := time.Since(start); took < wait || took > wait+time.Second {
+				t.Errorf("after %v: answered after %v", wait, took)
+			}
+			return d
+		}
+		d := ask(0, h.login(&wire.Describe{})...)
+		if d.MaxSessions != 100 || d.Sessions != 1 || d.MaxMemory == 0 || d.Proof != "token" || d.Client == "" ||
+			time.Since(time.UnixMilli(d.Time)).Abs() > time.Second {
+			t.Errorf("got %+v", d)
+		}
+		ask(30*time.Second, &wire.Describe{Wait: 30_000})
+		for range 3 {
+			ask(wire.MaxWait, &wire.Describe{Wait: 3_600_000})
+		}
+		j.says(errGone)
+		for start := time.Now(); c.Context().Err() == nil; time.Sleep(stayTime / 2) {
+			if time.Since(start) > recheckInterval {
+				t.Fatal("a client without access stays")
+			}
+			wire.Send(c, &wire.Describe{Wait: 1000})
+		}
+	})
+}
+
 // A connection that stays is checked each day, and when its client has another address.
 func TestCheckedDaily(t *testing.T) {
 	judged(t, func(h *host, j *judge, attached wire.Attached) {

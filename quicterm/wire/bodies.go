@@ -323,6 +323,39 @@ type Cleared struct {
 	Kept  uint64 `cbor:"3,keyasint"` // bytes of output that are not: a client has not had them
 }
 
+// Describe asks the server to describe itself, after a silence.
+type Describe struct {
+	Wait uint32 `cbor:"1,keyasint,omitempty"` // milliseconds until the answer, at most MaxWait
+}
+
+// MaxWait bounds the silence before a Description: QUIC gives a connection up that is silent for
+// longer (90 s).
+const MaxWait = 85 * time.Second
+
+// Description answers Describe.
+type Description struct {
+	Software    string `cbor:"1,keyasint"` // name and version
+	Time        int64  `cbor:"2,keyasint"` // the server's clock, Unix milliseconds
+	Client      string `cbor:"3,keyasint"` // address and port at which the server sees the client; "ssh" over ssh
+	Proof       string `cbor:"4,keyasint"` // of the login: the fingerprint of a key, "token" or "ssh"
+	Sessions    uint32 `cbor:"5,keyasint"` // of the account that the client may see
+	MaxSessions uint32 `cbor:"6,keyasint"`
+	Memory      uint64 `cbor:"7,keyasint"` // bytes that these sessions keep of their output
+	MaxMemory   uint64 `cbor:"8,keyasint"` // bytes that the sessions of all accounts may keep
+	Logout      Logout `cbor:"9,keyasint"`
+	Granted     bool   `cbor:"10,keyasint"` // the daemon serves this account only, which has started it
+}
+
+// A Logout is what becomes of the sessions when the last login of the account ends.
+type Logout uint8
+
+// The values of Logout. Receivers take others for LogoutUnknown.
+const (
+	LogoutUnknown Logout = 0
+	LogoutKeeps   Logout = 1
+	LogoutEnds    Logout = 2 // the machine's service manager ends them
+)
+
 // Done answers a request that has no other answer.
 type Done struct{}
 
@@ -474,27 +507,29 @@ func EncodeInfo(info Info) (cbor.RawMessage, error) {
 	}
 }
 
-func (*Hello) Type() Type    { return TypeHello }
-func (*Offer) Type() Type    { return TypeOffer }
-func (*Answer) Type() Type   { return TypeAnswer }
-func (*Token) Type() Type    { return TypeToken }
-func (*Denied) Type() Type   { return TypeDenied }
-func (*Attach) Type() Type   { return TypeAttach }
-func (*Attached) Type() Type { return TypeAttached }
-func (*Resume) Type() Type   { return TypeResume }
-func (*Resumed) Type() Type  { return TypeResumed }
-func (*List) Type() Type     { return TypeList }
-func (*Listing) Type() Type  { return TypeListing }
-func (*Kill) Type() Type     { return TypeKill }
-func (*Done) Type() Type     { return TypeDone }
-func (*Error) Type() Type    { return TypeError }
-func (*Revoke) Type() Type   { return TypeRevoke }
-func (*Revoked) Type() Type  { return TypeRevoked }
-func (*Clear) Type() Type    { return TypeClear }
-func (*Cleared) Type() Type  { return TypeCleared }
-func (*Open) Type() Type     { return TypeOpen }
-func (*Query) Type() Type    { return TypeQuery }
-func (*State) Type() Type    { return TypeState }
-func (*Grant) Type() Type    { return TypeGrant }
-func (*Launch) Type() Type   { return TypeLaunch }
-func (*Ask) Type() Type      { return TypeAsk }
+func (*Hello) Type() Type       { return TypeHello }
+func (*Offer) Type() Type       { return TypeOffer }
+func (*Answer) Type() Type      { return TypeAnswer }
+func (*Token) Type() Type       { return TypeToken }
+func (*Denied) Type() Type      { return TypeDenied }
+func (*Attach) Type() Type      { return TypeAttach }
+func (*Attached) Type() Type    { return TypeAttached }
+func (*Resume) Type() Type      { return TypeResume }
+func (*Resumed) Type() Type     { return TypeResumed }
+func (*List) Type() Type        { return TypeList }
+func (*Listing) Type() Type     { return TypeListing }
+func (*Kill) Type() Type        { return TypeKill }
+func (*Done) Type() Type        { return TypeDone }
+func (*Error) Type() Type       { return TypeError }
+func (*Revoke) Type() Type      { return TypeRevoke }
+func (*Revoked) Type() Type     { return TypeRevoked }
+func (*Clear) Type() Type       { return TypeClear }
+func (*Cleared) Type() Type     { return TypeCleared }
+func (*Describe) Type() Type    { return TypeDescribe }
+func (*Description) Type() Type { return TypeDescription }
+func (*Open) Type() Type        { return TypeOpen }
+func (*Query) Type() Type       { return TypeQuery }
+func (*State) Type() Type       { return TypeState }
+func (*Grant) Type() Type       { return TypeGrant }
+func (*Launch) Type() Type      { return TypeLaunch }
+func (*Ask) Type() Type         { return TypeAsk }

@@ -188,6 +188,22 @@ var goldenBodies = []struct {
 		01 1903e8
 		02 14
 		03 03`},
+	{&Describe{Wait: 25000},
+		`14 000005 a1
+		01 1961a8`},
+	{&Description{Software: "qtd 1", Time: 1700000100000, Client: "[::1]:2", Proof: "token", Sessions: 3, MaxSessions: 100,
+		Memory: 4096, MaxMemory: 1 << 30, Logout: LogoutEnds, Granted: true},
+		`15 000035 aa
+		01 65 7174642031
+		02 1b 0000018bcfe6eea0
+		03 67 5b3a3a315d3a32
+		04 65 746f6b656e
+		05 03
+		06 1864
+		07 191000
+		08 1a40000000
+		09 02
+		0a f5`},
 	{&Kill{Session: "work"},
 		`0c 000007 a1
 		01 64 776f726b`},

@@ -23,7 +23,7 @@ const MaxMessage = 192 << 10
 // A Type is the type of a message.
 type Type uint8
 
-// The types of messages. Those up to TypeJoin are between client and server; the others
+// The types of messages. Those up to TypeDescription are between client and server; the others
 // never leave the machine.
 const (
 	TypeHello    Type = 1
@@ -45,6 +45,9 @@ const (
 	TypeClear    Type = 17
 	TypeCleared  Type = 18
 	TypeJoin     Type = 19 // an Attach in another role than the writer's
+
+	TypeDescribe    Type = 20
+	TypeDescription Type = 21
 
 	TypeOpen   Type = 32
 	TypeQuery  Type = 33

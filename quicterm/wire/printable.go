@@ -47,6 +47,11 @@ func (a *Attached) makePrintable() { a.Name = Printable(a.Name, MaxName) }
 func (e *Error) makePrintable()    { e.Text = Printable(e.Text, maxText) }
 func (o *Open) makePrintable()     { o.Client = Printable(o.Client, MaxClient) }
 
+func (d *Description) makePrintable() {
+	d.Software, d.Client = Printable(d.Software, MaxSummary), Printable(d.Client, MaxClient)
+	d.Proof = Printable(d.Proof, MaxSummary)
+}
+
 func (i *Info) makePrintable() {
 	i.Name, i.Command = Printable(i.Name, MaxName), Printable(i.Command, MaxSummary)
 	for n, client := range i.Clients {
