@@ -22,7 +22,7 @@ func TestMain(m *testing.M) {
 		return
 	}
 	if len(os.Args) > 1 && os.Args[1] == holder.Command {
-		if err := holder.Main(slog.New(slog.DiscardHandler)); err != nil {
+		if err := holder.Main(slog.New(slog.DiscardHandler), "test"); err != nil {
 			log.Fatal(err)
 		}
 		return

@@ -76,7 +76,7 @@ func holdCommand() *cobra.Command {
 			}
 			queue := newLog(log, level, format)
 			defer queue.Close()
-			return holder.Main(queue.Logger())
+			return holder.Main(queue.Logger(), software())
 		},
 	}
 	c.Flags().StringVar(&level, "log-level", "info", "")

@@ -54,7 +54,7 @@ type attachment struct {
 	endpoint  *session.Endpoint
 	driver    *driver.Driver
 	carriers  []carrier.Carrier // oldest first
-	heard     time.Time         // when a frame came last, or a carrier began
+	heard     time.Time         // when a frame came last, a carrier began, or the client attached
 	left      time.Time         // when its last carrier ended; at first, when it attached
 	closed    bool              // further carriers are closed at once
 	skipping  bool              // output up to now is about to be skipped
@@ -80,6 +80,7 @@ func (h *Holder) newAttachment(open *wire.Open, req *wire.Attach, secret []byte,
 		asked:    req.Role,
 		since:    time.Now(),
 		left:     time.Now(),
+		heard:    time.Now(),
 		size:     req.Size,
 		instance: req.Instance,
 		client:   open.Client,

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/quicterm/quicterm/buffer"
+	"github.com/quicterm/quicterm/quicterm/session"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -90,6 +91,8 @@ type clients struct {
 	left   []wire.Presence // the last that shared or watched and have left, maxLeft at most
 	taken  uint64          // frames of input that were taken
 	number uint64          // of the last that came
+
+	past session.Counters // of those that are forgotten
 
 	drawn uint64 // the first frame that the emulator of a terminal needs
 
@@ -197,6 +200,7 @@ func (s *clients) forgetLost() {
 func (s *clients) remove(a *attachment) {
 	a.role = roleNone
 	a.close()
+	s.past = sum(s.past, a.endpoint.Counters())
 	s.all = slices.DeleteFunc(s.all, func(other *attachment) bool { return other == a })
 }
 

@@ -17,11 +17,12 @@ import (
 
 // A Holder keeps one session.
 type Holder struct {
-	launch  wire.Launch
-	log     *slog.Logger
-	created time.Time
-	boot    wire.BootMark
-	program Program
+	launch   wire.Launch
+	software string // name and version, for Report
+	log      *slog.Logger
+	created  time.Time
+	boot     wire.BootMark
+	program  Program
 
 	// gate guards all below. It changes with input to give to the program, with room
 	// for output, and at the end.
@@ -70,6 +71,9 @@ func New(launch wire.Launch, p Program, log *slog.Logger) *Holder {
 	}
 	return h
 }
+
+// Done returns a channel that is closed when the session is over.
+func (h *Holder) Done() <-chan struct{} { return h.end }
 
 // Run keeps the session until it is over. When it returns, no goroutine and no timer
 // of the session is left except carriers, which the callers of Handle run; they are

@@ -22,8 +22,8 @@ import (
 )
 
 // Main is the main function of a holder's process, which Start has started. It returns when
-// the session is over.
-func Main(log *slog.Logger) error {
+// the session is over. software is the name and version that daemons are told.
+func Main(log *slog.Logger, software string) error {
 	// The heap is small and changes little: memory matters more than the time of the
 	// garbage collector.
 	debug.SetGCPercent(30)
@@ -37,6 +37,7 @@ func Main(log *slog.Logger) error {
 	if err != nil {
 		return errors.Join(err, wire.Send(reply, &wire.Error{Text: err.Error()}))
 	}
+	h.software = software
 	if err := wire.Send(reply, &wire.Done{}); err != nil {
 		log.Warn("daemon is gone before the session has started", "error", err)
 	}

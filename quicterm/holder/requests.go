@@ -62,6 +62,11 @@ func (h *Holder) dispatch(open *wire.Open, m wire.Message) (answer wire.Body, ca
 		return h.clearHistoryLocked(open.Client), nil, nil
 	case wire.TypeAttach:
 		return h.handleAttachLocked(open, m)
+	case wire.TypeInspect:
+		if err := m.Decode(new(wire.Inspect)); err != nil {
+			return nil, nil, err
+		}
+		return h.reportLocked(), nil, nil
 	case wire.TypeRevoke:
 		var req wire.Revoke
 		if err := m.Decode(&req); err != nil {
@@ -113,7 +118,9 @@ func (h *Holder) handleResumeLocked(m wire.Message) (answer wire.Body, carry fun
 		return refusal, nil, nil
 	}
 	fromClient, fromHolder := a.verifier.SealKeys(req.Statement())
-	return &a.login, func(c carrier.Carrier) { h.carry(a, sealed.New(c, fromHolder, fromClient), false) }, nil
+	login := a.login
+	login.Away = time.Since(a.heard)
+	return &login, func(c carrier.Carrier) { h.carry(a, sealed.New(c, fromHolder, fromClient), false) }, nil
 }
 
 // deniedInterval is the least time between two lines about resumes that are denied. Who

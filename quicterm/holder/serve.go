@@ -103,6 +103,9 @@ func (h *Holder) serve(c *net.UnixConn) error {
 	if m, err = wire.Read(c, wire.MaxMessage); err != nil {
 		return fmt.Errorf("request: %w", err)
 	}
+	if m.Type == wire.TypeInspect {
+		h.awaitEnd(c, m)
+	}
 	answer, carry, err := h.Handle(&open, m)
 	if err != nil {
 		return err

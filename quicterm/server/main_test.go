@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 		os.Exit(0)
 	}
 	if len(os.Args) > 1 && os.Args[1] == holder.Command {
-		if err := holder.Main(slog.New(slog.DiscardHandler)); err != nil {
+		if err := holder.Main(slog.New(slog.DiscardHandler), "test"); err != nil {
 			os.Exit(1)
 		}
 		os.Exit(0)

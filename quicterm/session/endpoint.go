@@ -75,6 +75,7 @@ type Counters struct {
 	Gaps        uint64 // gaps received
 	GapFrames   uint64 // frames in those gaps
 	GapBytes    uint64 // bytes of payload in those gaps
+	Evicted     uint64 // gaps sent because frames had left the log before the peer had them
 	Corrupted   uint64 // datagrams and streams with bytes that are not a frame
 	Resends     uint64 // datagrams that carried nothing new
 	ResentBytes uint64 // bytes in those

@@ -87,6 +87,9 @@ func (e *Endpoint) sendGap(now time.Time, c *carrier, limit int) (b []byte) {
 		b = buffer.AppendFrame(b, buffer.Frame{Type: snapshotPart, Payload: appendPart(nil, g.sent, part)})
 		g.sent += len(part)
 	}
+	if from < e.log.First() {
+		e.counters.Evicted++
+	}
 	e.skip(c, from, g.next, len(g.snapshot))
 	c.streamCursor, c.gap = g.next, nil
 	info := gapInfo{next: g.next, offset: g.offset, snapshot: uint64(len(g.snapshot))}

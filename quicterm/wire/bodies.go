@@ -195,6 +195,9 @@ type Resumed struct {
 	Key     []byte `cbor:"2,keyasint"`
 	Scope   string `cbor:"3,keyasint"`
 	NoPTY   bool   `cbor:"4,keyasint"`
+
+	// Away is for how long the holder had not heard the client.
+	Away time.Duration `cbor:"5,keyasint,omitempty"`
 }
 
 // Resume adds a carrier to an attachment. It has a fixed size and form: the daemon
@@ -424,6 +427,30 @@ type Launch struct {
 // Query asks a holder for its State.
 type Query struct{}
 
+// Inspect asks a holder for its Report. With AtEnd, the holder answers when the session is over.
+type Inspect struct {
+	AtEnd bool `cbor:"1,keyasint,omitempty"`
+}
+
+// Report answers Inspect: what an operator sees of a session. Counts are since the session began.
+type Report struct {
+	Software   string        `cbor:"1,keyasint"` // name and version of the holder
+	Name       string        `cbor:"2,keyasint"`
+	Phase      Phase         `cbor:"3,keyasint"`
+	Since      int64         `cbor:"4,keyasint"` // start of the phase, Unix seconds
+	Created    int64         `cbor:"5,keyasint"` // Unix seconds
+	PTY        bool          `cbor:"6,keyasint"`
+	Memory     uint64        `cbor:"7,keyasint"`  // bytes that the output takes, as in State
+	Ring       uint64        `cbor:"8,keyasint"`  // bytes of those that the ring takes
+	Capacity   uint64        `cbor:"9,keyasint"`  // bytes that the ring may take
+	RTT        time.Duration `cbor:"10,keyasint"` // end to end, of the writer; 0 if not known
+	Gaps       uint64        `cbor:"11,keyasint"` // output that had left the ring before a client had it
+	Duplicates uint64        `cbor:"12,keyasint"` // frames of input that came again
+	Corrupted  uint64        `cbor:"13,keyasint"` // datagrams and streams with a bad CRC, or no frames
+	Status     uint8         `cbor:"14,keyasint"` // exit status, in PhaseExited
+	Reason     string        `cbor:"15,keyasint"` // why the program was ended, as in Exit; may be empty
+}
+
 // State answers Query. Its first part has a fixed form.
 type State struct {
 	Memory  uint64 // bytes of memory that the output takes
@@ -533,3 +560,5 @@ func (*State) Type() Type       { return TypeState }
 func (*Grant) Type() Type       { return TypeGrant }
 func (*Launch) Type() Type      { return TypeLaunch }
 func (*Ask) Type() Type         { return TypeAsk }
+func (*Inspect) Type() Type     { return TypeInspect }
+func (*Report) Type() Type      { return TypeReport }

@@ -160,12 +160,13 @@ var goldenBodies = []struct {
 		b0b1b2b3b4b5b6b7
 		0102030405060708
 		eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee`},
-	{&Resumed{Account: "ann", Key: []byte("key"), Scope: "5348", NoPTY: true},
-		`09 000013 a4
+	{&Resumed{Account: "ann", Key: []byte("key"), Scope: "5348", NoPTY: true, Away: time.Second},
+		`09 000019 a5
 		01 63 616e6e
 		02 43 6b6579
 		03 64 35333438
-		04 f5`},
+		04 f5
+		05 1a3b9aca00`},
 	{&Revoke{Key: []byte("sum"), All: true},
 		`0f 000008 a2
 		01 43 73756d
@@ -253,6 +254,42 @@ var goldenBodies = []struct {
 		01 f5
 		02 67 5b3a3a315d3a32
 		03 68 5b3a3a315d3a3232`},
+	{&Inspect{AtEnd: true},
+		`26 000003 a1
+		01 f5`},
+	{&Report{
+		Software:   "qtd 1.0",
+		Name:       "work",
+		Phase:      PhaseExited,
+		Since:      1700000100,
+		Created:    1700000000,
+		PTY:        true,
+		Memory:     300000,
+		Ring:       262144,
+		Capacity:   64 << 20,
+		RTT:        time.Second,
+		Gaps:       1,
+		Duplicates: 2,
+		Corrupted:  3,
+		Status:     129,
+		Reason:     "killed",
+	},
+		`27 000049 af
+		01 67 71746420312e30
+		02 64 776f726b
+		03 03
+		04 1a6553f164
+		05 1a6553f100
+		06 f5
+		07 1a000493e0
+		08 1a00040000
+		09 1a04000000
+		0a 1a3b9aca00
+		0b 01
+		0c 02
+		0d 03
+		0e 1881
+		0f 66 6b696c6c6564`},
 	{&Launch{
 		ID:          testID,
 		Name:        "work",

@@ -55,6 +55,9 @@ const (
 	TypeGrant  Type = 35
 	TypeLaunch Type = 36
 	TypeAsk    Type = 37
+
+	TypeInspect Type = 38
+	TypeReport  Type = 39
 )
 
 // A Message is one message as it travels:

@@ -52,6 +52,11 @@ func (d *Description) makePrintable() {
 	d.Proof = Printable(d.Proof, MaxSummary)
 }
 
+func (r *Report) makePrintable() {
+	r.Software, r.Reason = Printable(r.Software, MaxSummary), Printable(r.Reason, MaxSummary)
+	r.Name = Printable(r.Name, MaxName)
+}
+
 func (i *Info) makePrintable() {
 	i.Name, i.Command = Printable(i.Name, MaxName), Printable(i.Command, MaxSummary)
 	for n, client := range i.Clients {
