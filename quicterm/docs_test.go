@@ -92,17 +92,21 @@ func receiver(f *ast.FuncDecl) string {
 // another.
 func TestPages(t *testing.T) {
 	links := make(map[string][]string)
-	for _, page := range []string{"README.md", "CONTRIBUTING.md", "CHANGELOG.md"} {
-		for _, m := range regexp.MustCompile(`\]\(([^)#:]+)(?:#[^)]*)?\)`).FindAllStringSubmatch(read(t, "../"+page), -1) {
+	pages, err := filepath.Glob("../docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, page := range append(pages, "../README.md", "../CONTRIBUTING.md", "../CHANGELOG.md") {
+		for _, m := range regexp.MustCompile(`\]\(([^)#:]+)(?:#[^)]*)?\)`).FindAllStringSubmatch(read(t, page), -1) {
 			links[page] = append(links[page], m[1])
-			if _, err := os.Stat(filepath.Join("..", m[1])); err != nil {
+			if _, err := os.Stat(filepath.Join(filepath.Dir(page), m[1])); err != nil {
 				t.Errorf("%s links to %s: %v", page, m[1], err)
 			}
 		}
 	}
 	for _, p := range packages {
 		linked := func(link string) bool { return link == p.path || strings.HasPrefix(p.path, link+"/") }
-		if p.path != "quicterm" && !slices.ContainsFunc(links["README.md"], linked) {
+		if p.path != "quicterm" && !slices.ContainsFunc(links["../README.md"], linked) {
 			t.Errorf("README.md does not link to %s: add it to the table of packages", p.path)
 		}
 	}

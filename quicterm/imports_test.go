@@ -185,7 +185,7 @@ var packages = []struct {
 	},
 	{
 		path: "quicterm/e2e", role: "tests of the programs as people use them",
-		tests: `bench/netem bench/rig buffer migrate/carrier migrate/carrier/quic
+		tests: `bench/netem bench/rig buffer configs migrate/carrier migrate/carrier/quic
 			migrate/carrier/sealed migrate/carrier/tcp quicterm/asciicast quicterm/auth quicterm/bootstrap quicterm/holder quicterm/screen quicterm/wire github.com/creack/pty golang.org/x/crypto golang.org/x/sys`,
 	},
 
