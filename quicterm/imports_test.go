@@ -208,12 +208,17 @@ var packages = []struct {
 		imports: `configs migrate migrate/netmon quicterm/asciicast quicterm/auth quicterm/bootstrap quicterm/client quicterm/install quicterm/predict quicterm/proxy
 			quicterm/rundir quicterm/screen quicterm/screen/picture quicterm/session
 			quicterm/sshconfig quicterm/sshlogin quicterm/terminal quicterm/version quicterm/wire github.com/spf13/cobra golang.org/x/crypto golang.org/x/term`,
-		tests: "quicterm/holder github.com/rogpeppe/go-internal golang.org/x/net",
+		tests: "cmd/dist/man quicterm/holder github.com/rogpeppe/go-internal golang.org/x/net",
 	},
 	{
 		path: "cmd/qtd", role: "the command line of the daemon and of the holder",
 		imports: `configs quicterm/bootstrap quicterm/holder quicterm/keyfile quicterm/logqueue quicterm/memory quicterm/rundir
 			quicterm/server quicterm/systemd quicterm/version github.com/spf13/cobra`,
+		tests: "cmd/dist/man",
+	},
+	{
+		path: "cmd/dist/man", role: "manual pages from a command line, for tests: no program has it",
+		imports: "github.com/spf13/cobra",
 	},
 
 	{
@@ -357,7 +362,7 @@ var owners = []struct{ module, by, why string }{
 		"the terminal of a session belongs to the process that outlives all others",
 	},
 	{
-		"github.com/spf13/cobra", "cmd/qt cmd/qtd bench",
+		"github.com/spf13/cobra", "cmd/qt cmd/qtd cmd/dist/man bench",
 		"only a command knows its command line",
 	},
 }

@@ -37,9 +37,21 @@ type call func(context.Context, *access) error
 
 // withClient calls f with an access to a server, and explains the error of f to the user.
 func withClient(ctx context.Context, name string, opts *options, f call) error {
-	settings, err := configs.LoadClient("")
+	a, cfg, err := newAccess(ctx, name, opts)
 	if err != nil {
 		return err
+	}
+	if a.target.local {
+		return explain(a.byGrant(ctx, bootstrap.Local{}, cfg, f), a.target)
+	}
+	return explain(a.reach(ctx, cfg, f), a.target)
+}
+
+// newAccess returns an access that has no client yet, and what all its clients have in common.
+func newAccess(ctx context.Context, name string, opts *options) (*access, client.Config, error) {
+	settings, err := configs.LoadClient("")
+	if err != nil {
+		return nil, client.Config{}, err
 	}
 	if opts.redundant {
 		settings.Paths = "redundant"
@@ -52,35 +64,31 @@ func withClient(ctx context.Context, name string, opts *options, f call) error {
 	}
 	switch {
 	case opts.port != 0 && opts.bootstrap == "ssh":
-		return errors.New("-p names the port of a daemon that is reached directly, and --bootstrap ssh is to reach none")
+		return nil, client.Config{}, errors.New("-p names the port of a daemon that is reached directly, and --bootstrap ssh is to reach none")
 	case opts.port != 0:
 		settings.Bootstrap = "direct"
 	}
 	log := opts.log()
 	t, err := findTarget(ctx, name, opts, settings.Port)
 	if err != nil {
-		return err
+		return nil, client.Config{}, err
 	}
-	a := &access{settings: settings, target: t, log: log}
 	cfg := client.Config{Settings: settings, Log: log, Software: software()}
 	if settings.Proxy != "" {
 		through, err := proxy.Parse(settings.Proxy)
 		if err != nil {
-			return fmt.Errorf("the setting proxy: %w", err)
+			return nil, client.Config{}, fmt.Errorf("the setting proxy: %w", err)
 		}
 		cfg.DialTCP = through.Dial
 	}
-	if t.local {
-		return explain(a.byGrant(ctx, bootstrap.Local{}, cfg, f), t)
-	}
-	if len(settings.IdentityFiles) > 0 && len(opts.identities) == 0 {
+	if !t.local && len(settings.IdentityFiles) > 0 && len(opts.identities) == 0 {
 		t.identities = expandHome(settings.IdentityFiles)
 	}
-	if len(settings.KnownHostsFiles) > 0 {
+	if !t.local && len(settings.KnownHostsFiles) > 0 {
 		t.knownHosts, t.globalHosts = expandHome(settings.KnownHostsFiles), nil
 		t.config.KnownHostsCommand = nil
 	}
-	return explain(a.reach(ctx, cfg, f), t)
+	return &access{settings: settings, target: t, log: log}, cfg, nil
 }
 
 // reach calls f with an access that is made as the setting bootstrap says.

@@ -31,5 +31,6 @@ scrollback of your own terminal, and recordings.`,
 		},
 	}
 	addTargetFlags(c, &opts)
+	complete(c, &opts, hostNames, sessionNames)
 	return c
 }

@@ -65,6 +65,7 @@ Everything after the host is the command. The login shell runs it.`,
 	c.Flags().StringVarP(&name, "session", "s", "", "attach to the session with this `name`, or create it")
 	c.Flags().BoolVarP(&forceTTY, "tty", "t", false, "run a command on a terminal")
 	c.Flags().BoolVarP(&noTTY, "no-tty", "T", false, "run a shell without a terminal")
+	complete(c, &opts, hostNames)
 	return c
 }
 
@@ -90,6 +91,7 @@ can type. The terminal has the size of the one that attached last.`,
 	addReplayFlag(c, &opts)
 	addPredictFlag(c, &opts)
 	c.Flags().BoolVar(&share, "share", false, "type beside the client that is attached, and do not take the session over")
+	complete(c, &opts, hostNames, sessionNames)
 	return c
 }
 

@@ -42,6 +42,7 @@ With --remove, it is removed again. Sessions that run there continue either way.
 	c.Flags().BoolVar(&remove, "remove", false, "remove qtd instead")
 	c.MarkFlagsMutuallyExclusive("from", "remove")
 	c.MarkFlagFilename("from")
+	complete(c, &opts, hostNames)
 	return c
 }
 

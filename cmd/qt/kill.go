@@ -19,5 +19,6 @@ func killCommand() *cobra.Command {
 		},
 	}
 	addTargetFlags(c, &opts)
+	complete(c, &opts, hostNames, sessionNames)
 	return c
 }

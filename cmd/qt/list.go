@@ -77,6 +77,7 @@ sessions are looked at each second. With --json, a line is an object:
 	addTargetFlags(c, &opts)
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	c.Flags().BoolVar(&watch, "watch", false, "print what happens to the sessions, until Ctrl-C")
+	complete(c, &opts, hostNames)
 	return c
 }
 

@@ -73,6 +73,7 @@ With --json, print an object:
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	c.Flags().BoolVar(&asANSI, "ansi", false, "print text with colours and attributes")
 	c.Flags().StringVar(&image, "png", "", "write an image to this `file`, or to standard output if it is -")
+	complete(c, &opts, hostNames, sessionNames)
 	return c
 }
 

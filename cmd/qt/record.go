@@ -49,6 +49,7 @@ sessions that you open yourself, use the settings record and record_input.`,
 	addTargetFlags(c, &opts)
 	addPathFlags(c, &opts)
 	c.Flags().BoolVar(&v2, "v2", false, "write version 2 of asciicast, for older players")
+	complete(c, &opts, hostNames, sessionNames, nil)
 	return c
 }
 

@@ -43,6 +43,7 @@ The key can still log in as long as it is in authorized_keys: remove it there fi
 		},
 	}
 	addTargetFlags(c, &opts)
+	complete(c, &opts, keyNames, hostNames)
 	return c
 }
 

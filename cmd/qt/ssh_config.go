@@ -48,6 +48,7 @@ It belongs above "Host *" in ~/.ssh/config, because the first value of an option
 		},
 	}
 	addTargetFlags(c, &opts)
+	complete(c, &opts, hostNames)
 	return c
 }
 

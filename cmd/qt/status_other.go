@@ -9,3 +9,5 @@ var errNoStatus = errors.New("status is not available on this system")
 func serveStatus(func() *report) (stop func(), err error) { return nil, errNoStatus }
 
 func askClients() ([]*report, error) { return nil, errNoStatus }
+
+func daemonRuns() bool { return false }

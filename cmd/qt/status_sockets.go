@@ -148,3 +148,12 @@ func askClient(path string, uid uint32) (*report, error) {
 	}
 	return r, nil
 }
+
+// daemonRuns reports whether a daemon has a socket for our account.
+func daemonRuns() bool {
+	base := rundir.Base("")
+	return slices.ContainsFunc(append(base.Dirs(uint32(os.Geteuid())), base.System()), func(dir string) bool {
+		_, err := os.Stat(filepath.Join(dir, rundir.DaemonSocket))
+		return err == nil
+	})
+}

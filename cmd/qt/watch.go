@@ -33,6 +33,7 @@ the arrow keys show another part. Ctrl-C leaves.`,
 	addTargetFlags(c, &opts)
 	addPathFlags(c, &opts)
 	addReplayFlag(c, &opts)
+	complete(c, &opts, hostNames, sessionNames)
 	return c
 }
 

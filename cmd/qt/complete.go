@@ -1,0 +1,155 @@
+package main
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/crypto/ssh"
+
+	"github.com/quicterm/quicterm/quicterm/auth"
+	"github.com/quicterm/quicterm/quicterm/bootstrap"
+	"github.com/quicterm/quicterm/quicterm/sshconfig"
+	"github.com/quicterm/quicterm/quicterm/wire"
+)
+
+// completeTimeout bounds how long a host is asked for its sessions. A shell waits for it after Tab.
+const completeTimeout = time.Second
+
+// A completer returns the possible values of an argument, given those before it.
+type completer func(ctx context.Context, before []string, opts *options) []string
+
+// flagValues are the values of flags that have few.
+var flagValues = map[string][]string{
+	"bootstrap": {"auto", "ssh", "direct"},
+	"predict":   {"adaptive", "always", "never"},
+	"replay":    {"screen", "lines=", "raw", "none"},
+	"port":      nil,
+	"login":     nil,
+	"session":   nil,
+}
+
+// complete makes the flags and the arguments of a command complete: each argument by its own
+// completer, or as the name of a file if that is nil, and further ones not at all.
+func complete(c *cobra.Command, opts *options, completers ...completer) {
+	c.ValidArgsFunction = func(c *cobra.Command, before []string, typed string) ([]string, cobra.ShellCompDirective) {
+		if len(before) >= len(completers) {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		completer := completers[len(before)]
+		if completer == nil {
+			return nil, cobra.ShellCompDirectiveDefault
+		}
+		account := typed[:strings.LastIndexByte(typed, '@')+1]
+		var values []string
+		for _, value := range completer(c.Context(), before, opts) {
+			if strings.HasPrefix(account+value, typed) {
+				values = append(values, account+value)
+			}
+		}
+		return values, cobra.ShellCompDirectiveNoFileComp
+	}
+	for name, values := range flagValues {
+		if c.Flags().Lookup(name) != nil {
+			c.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
+		}
+	}
+}
+
+// hostNames returns the hosts that ssh's files name.
+func hostNames(_ context.Context, _ []string, opts *options) []string {
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return []string{"localhost"}
+	}
+	configs, known := []string{filepath.Join(home, ".ssh", "config"), "/etc/ssh/ssh_config"}, []string{"/etc/ssh/ssh_known_hosts"}
+	if opts.config != "" {
+		configs = []string{opts.config}
+	}
+	for _, name := range []string{"known_hosts", "known_hosts2"} {
+		known = append(known, filepath.Join(home, ".ssh", name))
+	}
+	names := append(auth.KnownNames(known), "localhost")
+	for _, file := range configs {
+		names = append(names, sshconfig.Names(file)...)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// keyNames returns what qt revoke takes for a key: all, and the user's public keys.
+func keyNames(context.Context, []string, *options) []string {
+	home, _ := os.UserHomeDir()
+	files, _ := filepath.Glob(filepath.Join(home, ".ssh", "*.pub"))
+	return append(files, "all")
+}
+
+// sessionNames returns the names of the user's sessions on the host that was typed first: those
+// of the clients on this machine, and what the host answers in time. A host is asked only if its
+// daemon is known to be reachable without ssh, and nothing is asked of the user.
+func sessionNames(ctx context.Context, before []string, opts *options) []string {
+	host := before[0]
+	reports, _ := askClients()
+	var names []string
+	for _, r := range reports {
+		if r.Host == host {
+			names = append(names, r.Session)
+		}
+	}
+	ctx, stop := context.WithTimeout(ctx, completeTimeout)
+	defer stop()
+	listNames(ctx, host, opts, &names) // without an answer, there are fewer names
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// listNames adds the names of the sessions on a host.
+func listNames(ctx context.Context, host string, opts *options, names *[]string) error {
+	a, cfg, err := newAccess(ctx, host, opts)
+	if err != nil {
+		return err
+	}
+	t := a.target
+	list := func(ctx context.Context, a *access) error {
+		infos, _, err := a.client.List(ctx)
+		for _, i := range infos {
+			if i.Phase != wire.PhaseExited {
+				*names = append(*names, i.Name)
+			}
+		}
+		return err
+	}
+	if t.local {
+		if !daemonRuns() { // a grant would start one
+			return nil
+		}
+		return a.byGrant(ctx, bootstrap.Local{}, cfg, list)
+	}
+	a.before, _ = recall(t.server())
+	switch {
+	case a.settings.Bootstrap == "direct":
+	case a.settings.Bootstrap == "ssh" || a.before.Port == 0 || a.before.NoLogin:
+		return nil
+	default:
+		t.port = a.before.Port
+	}
+	cfg.TCPFirst = a.before.NoUDP
+	t.batch, t.unknownHosts = true, sshconfig.Refuse
+	t.userRules.Algorithms = withoutTouch(t.userRules.Algorithms)
+	return a.byKey(ctx, cfg, list)
+}
+
+// withoutTouch returns those of the permitted algorithms whose keys do not wait for the user to
+// touch a token. Nil permits all.
+func withoutTouch(permitted []string) []string {
+	all := []string{
+		ssh.KeyAlgoED25519, ssh.KeyAlgoECDSA256, ssh.KeyAlgoECDSA384, ssh.KeyAlgoECDSA521, ssh.KeyAlgoRSASHA256, ssh.KeyAlgoRSASHA512,
+		ssh.CertAlgoED25519v01, ssh.CertAlgoECDSA256v01, ssh.CertAlgoECDSA384v01, ssh.CertAlgoECDSA521v01,
+		ssh.CertAlgoRSASHA256v01, ssh.CertAlgoRSASHA512v01,
+	}
+	return slices.DeleteFunc(all, func(a string) bool { return permitted != nil && !slices.Contains(permitted, a) })
+}

@@ -1,0 +1,36 @@
+//go:build linux || darwin
+
+package e2e
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/quicterm/quicterm/bench/rig"
+)
+
+// Tab completes the sessions of a host that answers at once, without a client on this machine.
+func TestCompleteSessions(t *testing.T) {
+	h := newHost(t)
+	h.Start()
+	x := h.Shell(h.Addr, "-s", "work")
+	x.Send("\r~d")
+	x.Expect("detached")
+	x.Exit()
+	for until := time.Now().Add(rig.Patience); ; {
+		c := h.QT("attach", "")
+		c.Args = slices.Insert(c.Args, 1, "__complete")
+		out, err := c.Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if string(out) == "work\n:4\n" {
+			return
+		}
+		if time.Now().After(until) { // a busy server may need longer than Tab waits
+			t.Fatalf("the sessions: %q", strings.TrimSpace(string(out)))
+		}
+	}
+}
