@@ -296,6 +296,10 @@ func (d *display) updateGuard() {
 	if d.painter != nil {
 		d.painter.catchUp()
 	}
+	d.updateGuardLocked()
+}
+
+func (d *display) updateGuardLocked() {
 	if d.guard == nil {
 		return
 	}
@@ -351,6 +355,7 @@ func (d *display) updateTitleLocked() {
 	if !d.titled {
 		io.WriteString(d.out, "\x1b[22;2t") // push the program's title
 		d.titled = true
+		d.updateGuardLocked()
 	}
 	fmt.Fprintf(d.out, "\x1b]2;%s\x1b\\", text)
 }
@@ -360,6 +365,7 @@ func (d *display) restoreTitleLocked() {
 		return
 	}
 	d.titled = false
+	d.updateGuardLocked()
 	io.WriteString(d.out, popProgramTitle)
 	d.seen.ask(func(s *screen.Screen) {
 		if s.Title() != "" { // for terminals without a stack of titles

@@ -31,14 +31,18 @@ type follower struct {
 	reading sync.Mutex // is locked before mu, and guards what follows
 	screen  *screen.Screen
 	read    []byte // memory for unread
+	undone  []byte // what has restored the terminal when changed was called last
 }
 
-// newFollower returns a follower of a terminal that was just reset. It calls changed after it
-// has read something of its own accord.
+// newFollower returns a follower of a terminal that was just reset. It calls changed some time after
+// output came, unless that was read at once and another undo does not follow from it.
 func newFollower(changed func()) *follower {
 	f := &follower{screen: newScreen(wire.Size{Cols: 80, Rows: 24})}
 	f.timer = time.AfterFunc(time.Hour, func() {
-		f.ask(func(*screen.Screen) {})
+		f.mu.Lock()
+		f.waiting = false
+		f.mu.Unlock()
+		f.ask(func(s *screen.Screen) { f.undone = s.Undo() })
 		changed()
 	})
 	f.timer.Stop()
@@ -72,13 +76,26 @@ func (f *follower) ask(do func(*screen.Screen)) {
 	defer f.reading.Unlock()
 	f.mu.Lock()
 	b := f.unread
-	f.unread, f.waiting = f.read[:0], false
+	f.unread = f.read[:0]
 	f.mu.Unlock()
 	if f.read = b; len(b) > 2*maxUnread {
 		f.read = nil
 	}
 	f.screen.Write(b)
+	if len(b) > 0 && bytes.Equal(f.screen.Undo(), f.undone) {
+		f.sleep()
+	}
 	do(f.screen)
+}
+
+// sleep stops the timer if all output is read.
+func (f *follower) sleep() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.unread) == 0 {
+		f.waiting = false
+		f.timer.Stop()
+	}
 }
 
 // ground reports whether the output ends outside of a control sequence and of a character.

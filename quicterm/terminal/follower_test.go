@@ -89,6 +89,29 @@ func TestFollowerReadsLater(t *testing.T) {
 	})
 }
 
+// No timer fires for output that was read at once, unless another undo follows from it.
+func TestFollowerSleeps(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var changes atomic.Int64
+		f := newFollower(func() { changes.Add(1) })
+		read := func(output string, want int64) {
+			t.Helper()
+			f.Write([]byte(output))
+			f.ground()
+			time.Sleep(2 * readAfter)
+			if synctest.Wait(); changes.Load() != want {
+				t.Errorf("after %q: changed %d times, want %d", output, changes.Load(), want)
+			}
+		}
+		read("first", 0)
+		read("key", 0)
+		read("\x1b[?2004h", 1)
+		read("\x1b[?2004l\x1b[?2004h", 1)
+		read("\x1b[?2004l", 2)
+		f.stop()
+	})
+}
+
 // BenchmarkShow is the cost of output that a display shows.
 func BenchmarkShow(b *testing.B) {
 	line := "-rw-r--r-- 1 root root 1234 Nov 22 15:00 some-file-name.go and more text\r\n"
