@@ -44,7 +44,8 @@ func flagsOf(t *unix.Termios) (flags wire.TerminalFlags) {
 }
 
 // execTime is for how long a process group that has come to the foreground may still become
-// another program: a shell puts its child there before that executes the program.
+// another program: a shell puts its child there before that executes the program. While the child still
+// has the shell's name, it may take longer.
 const execTime = time.Second
 
 // A foreground is the process group in the foreground of a terminal.
@@ -52,14 +53,15 @@ type foreground struct {
 	group   int
 	since   time.Time
 	context uint16
+	before  uint16 // context of the group before
 }
 
 // update records which group is in the foreground. It reads the name of its first process
 // when that may have changed.
 func (f *foreground) update(now time.Time, group int) {
 	if group != f.group {
-		*f = foreground{group: group, since: now}
-	} else if now.Sub(f.since) > execTime {
+		*f = foreground{group: group, since: now, before: f.context}
+	} else if now.Sub(f.since) > execTime && f.context != f.before {
 		return
 	}
 	if name, err := processName(group); err == nil { // it may have ended before the others
