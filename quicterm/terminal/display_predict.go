@@ -1,6 +1,7 @@
 package terminal
 
 import (
+	"runtime"
 	"time"
 
 	"github.com/quicterm/quicterm/quicterm/predict"
@@ -40,7 +41,9 @@ func (d *display) typed(b []byte, send func([]byte) (n int, frame uint64, err er
 		n, _, err := send(b)
 		return n, err
 	}
-	return d.painter.typed(b, send)
+	n, err := d.painter.typed(b, send)
+	runtime.Gosched() // to the goroutine that paints
+	return n, err
 }
 
 // hinted takes what the server knows at this place of the output.

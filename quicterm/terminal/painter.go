@@ -86,11 +86,13 @@ type keys struct {
 	typed []byte
 	frame uint64
 	at    time.Time
+	rtt   time.Duration
 }
 
 // typed calls send, which returns how many of the typed bytes are in frames up to the one that it
 // returns too, and has the predictions painted by another goroutine. It does not wait for the terminal.
 func (p *painter) typed(b []byte, send func([]byte) (int, uint64, error)) (n int, err error) {
+	rtt := p.rtt() // before others send the keys: that locks the session
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	n, frame, err := send(b)
@@ -103,10 +105,10 @@ func (p *painter) typed(b []byte, send func([]byte) (int, uint64, error)) (n int
 		p.forgot = true
 	}
 	if n > 0 {
-		p.keys = append(p.keys, keys{bytes.Clone(b[:n]), frame, now})
+		p.keys = append(p.keys, keys{bytes.Clone(b[:n]), frame, now, rtt})
 	}
 	if n < len(b) {
-		p.keys = append(p.keys, keys{bytes.Clone(b[n:]), 0, now})
+		p.keys = append(p.keys, keys{bytes.Clone(b[n:]), 0, now, rtt})
 	}
 	p.wakeLocked(now)
 	return n, nil
@@ -120,8 +122,8 @@ func (p *painter) forgetLocked() {
 	p.keys = nil
 }
 
-// wakeLocked has the predictions painted now, unless that is due already. A goroutine costs less than a timer: it
-// runs when the one that reads keys waits for the next.
+// wakeLocked has the predictions painted now, unless that is due already. A goroutine costs less than a
+// timer: it runs as soon as the one that reads keys lets it.
 func (p *painter) wakeLocked(now time.Time) {
 	if p.due.IsZero() || now.Before(p.due) {
 		p.due = now
@@ -170,9 +172,11 @@ func (p *painter) show(b []byte) error {
 	})
 	p.seen.Write(b)
 	out := p.buf[:0]
+	var until time.Time
 	p.seen.ask(func(s *screen.Screen) {
 		p.predictor.Output(now, s)
-		paint := p.paint(now, s)
+		var paint []byte
+		paint, until = p.paint(now, s)
 		switch {
 		case len(erase)+len(paint) == 0:
 			out = append(out, b...)
@@ -188,6 +192,7 @@ func (p *painter) show(b []byte) error {
 		p.buf = nil
 	}
 	_, err := p.out.Write(out)
+	p.paintAt(until)
 	return err
 }
 
@@ -225,7 +230,7 @@ func (p *painter) learn(now time.Time, s *screen.Screen) {
 		p.predictor.Reset(now)
 	}
 	for _, k := range taken {
-		p.predictor.SetRTT(p.rtt())
+		p.predictor.SetRTT(k.rtt)
 		p.predictor.Typed(k.at, s, k.typed, k.frame)
 		p.frame, p.keyAt = max(p.frame, k.frame), k.at
 		clear(k.typed)
@@ -248,24 +253,26 @@ func (p *painter) hintedAt(h wire.Hint) error {
 }
 
 // repaint draws what the predictor shows now. It writes only if that has changed.
-func (p *painter) repaint() error {
+func (p *painter) repaint() (err error) {
 	now := time.Now()
 	var out []byte
+	var until time.Time
 	p.seen.ask(func(s *screen.Screen) {
 		p.learn(now, s)
 		painted, cells, cursor := p.painted, p.cells, p.cursor
 		erase := p.erase(s)
-		paint := p.paint(now, s)
+		var paint []byte
+		paint, until = p.paint(now, s)
 		if painted == p.painted && (!painted || cursor == p.cursor && slices.Equal(cells, p.cells)) {
 			return
 		}
 		out = p.update(p.buf[:0], s, erase, paint)
 		p.buf = out
 	})
-	if len(out) == 0 {
-		return nil
+	if len(out) > 0 {
+		_, err = p.out.Write(out)
 	}
-	_, err := p.out.Write(out)
+	p.paintAt(until)
 	return err
 }
 
@@ -327,15 +334,15 @@ func place(s *screen.Screen) screen.Place {
 	return screen.Place{X: x, Y: y}
 }
 
-// paint returns what draws the predictions, and sets the timer.
-func (p *painter) paint(now time.Time, s *screen.Screen) (b []byte) {
+// paint returns what draws the predictions, and when to paint again. The timer is set for that after the
+// write: it may wake another thread.
+func (p *painter) paint(now time.Time, s *screen.Screen) (b []byte, until time.Time) {
 	o, until := p.predictor.Overlay(now, s)
 	if again := now.Add(lookAgain); p.predictor.InDoubt() && (until.IsZero() || again.Before(until)) {
 		until = again
 	}
-	p.paintAt(until)
 	if p.hold || !s.Drawable() {
-		return nil
+		return nil, until
 	}
 	p.cells = nil
 	for _, c := range o.Cells {
@@ -352,7 +359,7 @@ func (p *painter) paint(now time.Time, s *screen.Screen) (b []byte) {
 		p.cursor = screen.Place(*c)
 	}
 	if p.painted = moved || len(p.cells) > 0; !p.painted {
-		return nil
+		return nil, until
 	}
-	return s.Draw(nil, p.cells, from, p.cursor)
+	return s.Draw(nil, p.cells, from, p.cursor), until
 }
