@@ -194,6 +194,7 @@ var packages = []struct {
 		path: "quicterm/bootstrap", role: "the first access to a daemon: address, host key, token",
 		imports: "migrate/carrier migrate/carrier/pipe quicterm/rundir quicterm/wire golang.org/x/crypto",
 	},
+	{path: "quicterm/doctor", role: "judges what was measured, in words; measures nothing"},
 	{
 		path: "quicterm/install", role: "copies qtd to another machine; the caller brings the login",
 		imports: "quicterm/version quicterm/wire",
@@ -206,7 +207,8 @@ var packages = []struct {
 
 	{
 		path: "cmd/qt", role: "the command line of the client",
-		imports: `configs migrate migrate/netmon quicterm/asciicast quicterm/auth quicterm/bootstrap quicterm/client quicterm/install quicterm/predict quicterm/proxy
+		imports: `configs migrate migrate/netmon quicterm/asciicast quicterm/auth quicterm/bootstrap quicterm/client quicterm/doctor quicterm/install
+			quicterm/predict quicterm/proxy
 			quicterm/rundir quicterm/screen quicterm/screen/picture quicterm/session
 			quicterm/sshconfig quicterm/sshlogin quicterm/terminal quicterm/version quicterm/wire github.com/spf13/cobra golang.org/x/crypto golang.org/x/term`,
 		tests: "cmd/dist/man quicterm/holder github.com/rogpeppe/go-internal golang.org/x/net",

@@ -18,6 +18,7 @@ import (
 	"github.com/quicterm/quicterm/quicterm/bootstrap"
 	"github.com/quicterm/quicterm/quicterm/client"
 	"github.com/quicterm/quicterm/quicterm/proxy"
+	"github.com/quicterm/quicterm/quicterm/sshconfig"
 	"github.com/quicterm/quicterm/quicterm/terminal"
 )
 
@@ -29,6 +30,7 @@ type access struct {
 	before   reached        // how the target was reached, or zero
 	tunnel   *bootstrap.SSH // nil if ssh is not used
 	log      *slog.Logger
+	inspect  func(key ssh.PublicKey, err error) // as in options
 }
 
 // A call does what a command is for. It may be called again if its error says that the server
@@ -73,6 +75,9 @@ func newAccess(ctx context.Context, name string, opts *options) (*access, client
 	if err != nil {
 		return nil, client.Config{}, err
 	}
+	if opts.inspect != nil {
+		t.unknownHosts = sshconfig.Refuse
+	}
 	cfg := client.Config{Settings: settings, Log: log, Software: software()}
 	if settings.Proxy != "" {
 		through, err := proxy.Parse(settings.Proxy)
@@ -88,7 +93,7 @@ func newAccess(ctx context.Context, name string, opts *options) (*access, client
 		t.knownHosts, t.globalHosts = expandHome(settings.KnownHostsFiles), nil
 		t.config.KnownHostsCommand = nil
 	}
-	return &access{settings: settings, target: t, log: log}, cfg, nil
+	return &access{settings: settings, target: t, log: log, inspect: opts.inspect}, cfg, nil
 }
 
 // reach calls f with an access that is made as the setting bootstrap says.
@@ -193,6 +198,13 @@ func (a *access) resolve(ctx context.Context) ([]netip.AddrPort, error) {
 }
 
 func (a *access) with(cfg client.Config) *access {
+	if check := cfg.CheckHost; a.inspect != nil {
+		cfg.CheckHost = func(key ssh.PublicKey) error {
+			err := check(key)
+			a.inspect(key, err)
+			return err
+		}
+	}
 	a.client = client.New(cfg)
 	return a
 }

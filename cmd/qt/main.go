@@ -61,7 +61,7 @@ func command() *cobra.Command {
 		return withHint(err, "%s --help lists the flags", c.CommandPath())
 	})
 	root.AddCommand(connectCommand(), attachCommand(), watchCommand(), peekCommand(), listCommand(), killCommand(), clearCommand(), revokeCommand(), statusCommand(),
-		installCommand(), sshConfigCommand(), proxyCommand(), recordCommand(), playCommand(), &cobra.Command{
+		doctorCommand(), installCommand(), sshConfigCommand(), proxyCommand(), recordCommand(), playCommand(), &cobra.Command{
 			Use:   "version",
 			Short: "Print the version",
 			Args:  cobra.NoArgs,

@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/crypto/ssh"
 
 	"github.com/quicterm/quicterm/quicterm/auth"
 	"github.com/quicterm/quicterm/quicterm/sshconfig"
@@ -79,6 +80,10 @@ type options struct {
 	master     string // socket of an ssh connection that another login may use, or empty
 	role       wire.Role
 	replay     wire.Replay
+
+	// inspect is told of the daemon's keys, and why they are not accepted. The user can then
+	// accept none. It may be nil.
+	inspect func(key ssh.PublicKey, err error)
 }
 
 // log returns where to log to.

@@ -1,0 +1,310 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/crypto/ssh"
+
+	"github.com/quicterm/quicterm/configs"
+	"github.com/quicterm/quicterm/migrate"
+	"github.com/quicterm/quicterm/quicterm/auth"
+	"github.com/quicterm/quicterm/quicterm/bootstrap"
+	"github.com/quicterm/quicterm/quicterm/client"
+	"github.com/quicterm/quicterm/quicterm/doctor"
+	"github.com/quicterm/quicterm/quicterm/wire"
+)
+
+func doctorCommand() *cobra.Command {
+	var opts options
+	var asJSON, quick, long bool
+	c := &cobra.Command{
+		Use:   "doctor [flags] [[user@]host]",
+		Short: "Find out what works from here to a host, and what to do about the rest",
+		Long: `Find out what works from here to a host, and what to do about the rest. Without a host,
+look at this machine only.
+
+A line has a state, the name of a check, what was found and, behind a dash, what to do.
+The states are ok, warn (sessions work, and less well than they could), fail, and skip:
+it could not be looked at. The exit status is 1 if a check fails, 0 if none does, and 255 if
+qt cannot look, as for wrong flags. With --json, print an array with an object for each line:
+id, state, found, todo (left out if there is nothing to do).
+
+  settings   the settings file is valid
+  name       the host's name resolves
+  udp, tcp   the daemon answers
+  mtu        packets of QUIC are not too large for the way
+  nat        how long the network lets a silent server's packets through: whether that
+             is as long as the setting keepalive_idle takes as long as it says (25 s);
+             --quick leaves it out, --nat measures for a minute and a half (85 s)
+  paths      what each network interface can do
+  hostkey    the daemon's key is known
+  auth       the login works
+  version    of both ends
+  clock      of both machines
+  limits     sessions and memory that the server lets you have
+  linger     whether sessions live on when you log out of the server
+  ssh, keys, state   of this machine, without a host
+
+The host's key is not accepted here, and nothing is changed on the host.`,
+		Args: usage(cobra.MaximumNArgs(1)),
+		RunE: func(c *cobra.Command, args []string) error {
+			if quick && long {
+				return errors.New("--quick and --nat exclude each other")
+			}
+			var report doctor.Report
+			settings, err := configs.LoadClient("")
+			if err != nil {
+				report.Add("settings", doctor.Fail, "correct the file", "%v", err)
+			} else {
+				file, _ := configs.ClientFile()
+				report.Add("settings", doctor.OK, "", "%s has no errors", file)
+			}
+			switch {
+			case len(args) == 0:
+				report = append(report, machine(settings)...)
+			case err == nil:
+				x := &examination{host: args[0], opts: &opts, settings: settings, quick: quick, long: long}
+				report = append(report, x.run(c.Context())...)
+			}
+			if err := report.Print(c.OutOrStdout(), asJSON); err != nil {
+				return err
+			}
+			if report.Failed() {
+				return exitError(1)
+			}
+			return nil
+		},
+	}
+	addTargetFlags(c, &opts)
+	complete(c, &opts, hostNames)
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	c.Flags().BoolVar(&quick, "quick", false, "leave out what takes longer than some seconds")
+	c.Flags().BoolVar(&long, "nat", false, "measure for a minute and a half how long a NAT keeps a UDP path")
+	return c
+}
+
+// An examination looks at a host.
+type examination struct {
+	host        string
+	opts        *options
+	settings    *configs.Client
+	quick, long bool
+
+	target *target
+	facts  doctor.Host
+
+	mu     sync.Mutex
+	key    ssh.PublicKey // that the daemon has shown last
+	keyErr error
+}
+
+// reachTime bounds how long a way to the server has to answer.
+const reachTime = 6 * time.Second
+
+// run logs in as every other command does, and looks at the ways to the server on the way.
+func (x *examination) run(ctx context.Context) doctor.Report {
+	x.opts.inspect = func(key ssh.PublicKey, err error) {
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		x.key, x.keyErr = key, err
+	}
+	x.facts.Name = x.host
+	err := withClient(ctx, x.host, x.opts, func(ctx context.Context, a *access) error {
+		x.target = a.target
+		x.facts = doctor.Host{Name: a.target.name, Local: a.target.local, Client: software()}
+		return x.look(ctx, a)
+	})
+	x.facts.Client = software()
+	if err != nil {
+		x.facts.Login.Of = checkOf(err)
+		x.facts.Login.Err, x.facts.Login.Todo = split(err)
+		if x.facts.Login.Of == "name" {
+			x.facts.NameErr = errors.New(x.facts.Login.Err)
+		}
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.key != nil {
+		x.facts.Key.Key = x.key.Type() + " " + ssh.FingerprintSHA256(x.key)
+		if x.keyErr != nil {
+			x.facts.Key.Err, x.facts.Key.Todo = split(explain(x.keyErr, x.target))
+		}
+	}
+	return x.facts.Report()
+}
+
+// look collects what there is to know with one access to the server. It returns why the login
+// failed, so that another access may be tried.
+func (x *examination) look(ctx context.Context, a *access) error {
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	if a.tunnel == nil { // no login has to tell the port first
+		wg.Go(func() { x.reach(ctx, a) })
+	}
+	description, by, err := a.client.Describe(ctx)
+	var refusal *wire.Error
+	if older := errors.As(err, &refusal) && refusal.Code == wire.CodeUnknown; older {
+		x.facts.Server, err = &doctor.Server{Older: true}, nil
+	} else if err == nil {
+		x.describe(a, &description)
+	}
+	if err == nil {
+		x.facts.Login.By = map[migrate.Transport]string{migrate.QUIC: "UDP", migrate.TCP: "TCP", migrate.SSH: "ssh"}[by]
+	}
+	x.facts.Port = a.target.port
+	if a.tunnel != nil {
+		x.facts.Jumped = a.tunnel.Pipe
+		if port := a.tunnel.Port(); port != 0 || a.before.Port == 0 {
+			x.facts.Port = port
+		}
+	}
+	if x.facts.Port == 0 { // only a login by ssh tells it
+		return err
+	}
+	if a.tunnel != nil {
+		x.reach(ctx, a)
+	}
+	wg.Wait()
+	x.measureNAT(ctx, a)
+	return err
+}
+
+func (x *examination) describe(a *access, d *wire.Description) {
+	x.facts.Server = &doctor.Server{
+		Software: d.Software, Proof: d.Proof, Granted: d.Granted, Account: a.target.user,
+		Ahead: time.UnixMilli(d.Time).Sub(time.Now()),
+	}
+	switch d.Logout {
+	case wire.LogoutKeeps:
+		x.facts.Server.Logout = doctor.LogoutKeeps
+	case wire.LogoutEnds:
+		x.facts.Server.Logout = doctor.LogoutEnds
+	}
+	x.facts.Limits = doctor.Limits{
+		Sessions: d.Sessions, MaxSessions: d.MaxSessions, Memory: d.Memory, MaxMemory: d.MaxMemory,
+	}
+	x.facts.NAT.Client = d.Client
+}
+
+// reach tries all ways to the server at once.
+func (x *examination) reach(ctx context.Context, a *access) {
+	ways, err := a.client.Ways(ctx)
+	if err != nil {
+		var unresolved *net.DNSError
+		if errors.As(err, &unresolved) {
+			err = nameError{unresolved}
+		}
+		x.facts.NameErr = err
+		return
+	}
+	tried := make([]doctor.Way, len(ways))
+	var wg sync.WaitGroup
+	for i, way := range ways {
+		wg.Go(func() {
+			ctx, cancel := context.WithTimeoutCause(ctx, reachTime, errNoAnswer)
+			defer cancel()
+			rtt, err := a.client.Reach(ctx, way)
+			if !errors.As(err, new(*client.UnreachableError)) {
+				err = nil // what is wrong with a key shows that the way works
+			} else if ctx.Err() != nil {
+				err = errNoAnswer
+			}
+			tried[i] = doctor.Way{
+				UDP: way.Transport == migrate.QUIC, Interface: way.Interface, Remote: way.Remote, RTT: rtt, Err: unwrapped(err),
+			}
+		})
+	}
+	wg.Wait()
+	x.facts.Ways = tried
+	for _, way := range ways {
+		if !slices.Contains(x.facts.Address, way.Remote) {
+			x.facts.Address = append(x.facts.Address, way.Remote)
+		}
+		if !way.Bound { // as the connection of the login
+			x.facts.NAT.Local = way.Source
+		}
+	}
+	x.knock(ctx, a, ways)
+}
+
+var errNoAnswer = errors.New("nothing comes back")
+
+// unwrapped returns an error of reaching an address without the words that say so again.
+func unwrapped(err error) error {
+	var unreachable *client.UnreachableError
+	var op *net.OpError
+	switch {
+	case errors.As(err, &op):
+		return op.Err
+	case errors.As(err, &unreachable):
+		return unreachable.Err
+	}
+	return err
+}
+
+// knock finds out whether it is the size of the packets that keeps UDP from working.
+func (x *examination) knock(ctx context.Context, a *access, ways []migrate.Candidate) {
+	for i, way := range ways {
+		if way.Transport == migrate.QUIC && x.facts.Ways[i].Err == nil {
+			return
+		}
+	}
+	for _, way := range ways {
+		if way.Transport != migrate.QUIC {
+			continue
+		}
+		k := new(doctor.Knock)
+		k.Small, _ = a.client.Knock(ctx, way, smallPacket)
+		if k.Small {
+			k.Large, _ = a.client.Knock(ctx, way, largePacket)
+		}
+		if i, err := net.InterfaceByName(way.Interface); err == nil {
+			k.MTU = i.MTU
+		}
+		if x.facts.Knock == nil || k.Small {
+			x.facts.Knock = k
+		}
+		if k.Small {
+			return
+		}
+	}
+}
+
+// smallPacket is the size of UDP payloads that pass wherever UDP does, and largePacket of those that
+// QUIC needs (RFC 9000, 14), in bytes.
+const smallPacket, largePacket = 100, 1200
+
+// checkOf returns the check whose line has an error of a login.
+func checkOf(err error) string {
+	var unresolved *net.DNSError
+	switch {
+	case errors.As(err, new(*auth.ChangedHostError)), errors.As(err, new(*auth.UnknownHostError)),
+		errors.As(err, new(*auth.RevokedHostError)), errors.As(err, new(*auth.RefusedHostError)):
+		return "hostkey"
+	case errors.As(err, new(*bootstrap.MissingError)), errors.As(err, new(*bootstrap.VersionError)):
+		return "version"
+	case errors.Is(err, client.ErrBusy):
+		return "limits"
+	case errors.As(err, &unresolved):
+		return "name"
+	case errors.As(err, new(*client.UnreachableError)):
+		return "udp"
+	}
+	return "auth"
+}
+
+// split returns an error and its hint in one line each.
+func split(err error) (what, todo string) {
+	var hint *hintError
+	if errors.As(err, &hint) {
+		err, todo = hint.err, hint.hint
+	}
+	return strings.Join(strings.Fields(err.Error()), " "), todo
+}

@@ -1,0 +1,118 @@
+package main
+
+import (
+	"fmt"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/quicterm/quicterm/configs"
+	"github.com/quicterm/quicterm/migrate/netmon"
+	"github.com/quicterm/quicterm/quicterm/auth"
+	"github.com/quicterm/quicterm/quicterm/doctor"
+)
+
+// machine looks at this machine alone. The settings may be nil.
+func machine(settings *configs.Client) (r doctor.Report) {
+	r.Add("version", doctor.OK, "", "%s", software())
+	if file, err := exec.LookPath("ssh"); err == nil {
+		r.Add("ssh", doctor.OK, "", "%s", file)
+	} else {
+		r.Add("ssh", doctor.Warn, "install OpenSSH's client, for all that ssh's configuration may say", "there is no ssh program: qt logs in by itself")
+	}
+	addKeys(&r, settings)
+	addLocalPaths(&r)
+	addState(&r)
+	return r
+}
+
+// addKeys tells which keys there are to log in with, whatever ssh's configuration says of a host.
+func addKeys(r *doctor.Report, settings *configs.Client) {
+	agent := "no agent"
+	count := 0
+	if socket := os.Getenv("SSH_AUTH_SOCK"); socket != "" {
+		keys, closeAgent, err := auth.AgentKeys(socket)
+		if err != nil {
+			agent = fmt.Sprintf("the agent at %s does not answer", socket)
+		} else {
+			closeAgent()
+			count = len(keys)
+			agent = fmt.Sprintf("an agent with %d keys", count)
+		}
+	}
+	var files []string
+	if settings != nil {
+		files = expandHome(settings.IdentityFiles)
+	}
+	if home, err := os.UserHomeDir(); err == nil && len(files) == 0 {
+		for _, name := range []string{"id_ed25519", "id_ed25519_sk", "id_ecdsa", "id_ecdsa_sk", "id_rsa"} {
+			if file := filepath.Join(home, ".ssh", name); isFile(file) {
+				files = append(files, file)
+			}
+		}
+	}
+	found := agent + "; no key files"
+	if len(files) > 0 {
+		found = agent + "; " + strings.Join(files, ", ")
+	}
+	if count == 0 && len(files) == 0 {
+		r.Add("keys", doctor.Warn, "make a key with ssh-keygen, and put it on servers with ssh-copy-id", "%s", found)
+		return
+	}
+	r.Add("keys", doctor.OK, "", "%s", found)
+}
+
+func isFile(name string) bool {
+	info, err := os.Stat(name)
+	return err == nil && info.Mode().IsRegular()
+}
+
+// addLocalPaths tells what each interface can do, as far as the system knows.
+func addLocalPaths(r *doctor.Report) {
+	names, err := netmon.Interfaces()
+	if err != nil {
+		r.Add("paths", doctor.Warn, "the system chooses the interface: a network that leads nowhere is left later", "%v", err)
+		return
+	}
+	if len(names) == 0 {
+		r.Add("paths", doctor.Fail, "connect to a network", "no interface has an address for other networks")
+		return
+	}
+	var lines []string
+	routes := 0
+	for _, name := range names {
+		var families []string
+		for _, to := range []string{"192.0.2.1", "2001:db8::1"} { // nothing is sent there
+			if route, err := netmon.Lookup(netip.AddrPortFrom(netip.MustParseAddr(to), 443), name); err == nil {
+				families = append(families, "from "+route.Source.String())
+			}
+		}
+		if len(families) == 0 {
+			families = []string{"no route to the internet"}
+		} else {
+			routes++
+		}
+		lines = append(lines, name+": "+strings.Join(families, ", "))
+	}
+	found := strings.Join(lines, "; ")
+	if routes == 0 {
+		r.Add("paths", doctor.Warn, "check your network: only hosts of these networks are reached", "%s", found)
+		return
+	}
+	r.Add("paths", doctor.OK, "", "%s", found)
+}
+
+// addState tells whether qt can keep what it learns of servers.
+func addState(r *doctor.Report) {
+	file, err := reachedFile()
+	if err == nil {
+		err = changeState(file, func(content []byte) ([]byte, error) { return content, nil })
+	}
+	if err != nil {
+		r.Add("state", doctor.Warn, "make it writable, or set XDG_STATE_HOME: without it, each connection begins by ssh", "%v", err)
+		return
+	}
+	r.Add("state", doctor.OK, "", "%s can be written", filepath.Dir(file))
+}

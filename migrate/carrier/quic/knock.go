@@ -1,0 +1,48 @@
+package quic
+
+import (
+	"context"
+	"crypto/rand"
+	"net"
+	"net/netip"
+	"time"
+)
+
+const (
+	// knockInterval is how long an answer to a knock is awaited before the next one is sent.
+	knockInterval = 300 * time.Millisecond
+
+	// maxKnocks is how many are sent: more than a path loses in a row that sessions can use.
+	maxKnocks = 5
+)
+
+// Knock reports whether a server at an address answers UDP packets with a payload of some size, at
+// least 64 bytes, without a connection: a packet of a connection that it does not know is answered
+// by a stateless reset (RFC 9000, 10.3), which is smaller. It returns the context's error if that
+// ends first, and any other as the system tells it. On Linux, packets are not
+// cut into fragments on the way. The caller closes the socket.
+func Knock(ctx context.Context, socket net.PacketConn, addr netip.AddrPort, size int) (answered bool, err error) {
+	defer context.AfterFunc(ctx, func() { socket.SetReadDeadline(time.Now()) })()
+	if err := forbidFragments(socket); err != nil {
+		return false, err
+	}
+	packet, answer := make([]byte, size), make([]byte, 1500)
+	for range maxKnocks {
+		rand.Read(packet)
+		packet[0] = packet[0]&0x3f | 0x40 // a short header
+		if _, err := socket.WriteTo(packet, net.UDPAddrFromAddrPort(addr)); err != nil {
+			return false, err
+		}
+		socket.SetReadDeadline(time.Now().Add(knockInterval))
+		for err = nil; err == nil; {
+			var from net.Addr
+			if _, from, err = socket.ReadFrom(answer); err == nil && addrPort(from) == addr {
+				return true, nil
+			}
+		}
+		if ctx.Err() != nil {
+			return false, context.Cause(ctx)
+		}
+	}
+	return false, nil
+}

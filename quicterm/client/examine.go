@@ -1,0 +1,126 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/quicterm/quicterm/migrate"
+	"github.com/quicterm/quicterm/migrate/carrier"
+	"github.com/quicterm/quicterm/migrate/carrier/quic"
+	"github.com/quicterm/quicterm/quicterm/auth"
+	"github.com/quicterm/quicterm/quicterm/wire"
+)
+
+// Ways returns the ways to the server that a session would try now: by UDP and TCP, to each of its
+// addresses, over each interface that leads there.
+func (c *Client) Ways(ctx context.Context) ([]migrate.Candidate, error) {
+	addrs, err := c.cfg.Resolve(ctx)
+	if err != nil {
+		return nil, err
+	}
+	ways := candidates{client: c, addrs: addrs[:min(len(addrs), maxAddresses)]}
+	ways.refresh(c.cfg.Log)
+	var list []migrate.Candidate
+	for _, way := range ways.list {
+		if way.Transport != migrate.SSH {
+			list = append(list, way)
+		}
+	}
+	return list, nil
+}
+
+// Reach connects to the server in one way, without a login, and returns the time of a round trip.
+// Its error is an [UnreachableError] if nothing answers, [ErrBusy], or says what is wrong with the
+// host's key.
+func (c *Client) Reach(ctx context.Context, to migrate.Candidate) (rtt time.Duration, err error) {
+	began := time.Now()
+	conn, err := c.dialers[to.Transport].dial(ctx, to)
+	if err != nil {
+		return 0, c.connectError(to.Transport, err)
+	}
+	defer conn.Close()
+	if s, ok := conn.(carrier.StatsReader); ok {
+		rtt = s.Stats().RTT
+	}
+	if rtt == 0 {
+		rtt = time.Since(began) / 2 // what the handshake of TLS over TCP takes
+	}
+	return rtt, nil
+}
+
+// Knock reports whether the server answers a UDP packet with a payload of some size, at least 64
+// bytes. It says nothing about who answers.
+func (c *Client) Knock(ctx context.Context, to migrate.Candidate, size int) (bool, error) {
+	socket, err := c.network.Listen(interfaceOf(to))
+	if err != nil {
+		return false, err
+	}
+	defer socket.Close()
+	return quic.Knock(ctx, socket, to.Remote, size)
+}
+
+// Describe logs in and returns what the server says of itself, and what it was reached by. An
+// older server answers with a [wire.Error] of code CodeUnknown.
+func (c *Client) Describe(ctx context.Context) (d wire.Description, by migrate.Transport, err error) {
+	request, err := wire.New(&wire.Describe{})
+	if err != nil {
+		return d, by, err
+	}
+	l, err := c.login(ctx, request)
+	if err != nil {
+		return d, by, err
+	}
+	defer l.Close()
+	return d, l.transport, l.answer.Decode(&d)
+}
+
+// A Mapping is a UDP connection on which it is measured for how long the network, most often a NAT,
+// lets packets of a silent server through.
+type Mapping struct{ conn *loggedIn }
+
+// OpenMapping logs in by one of some keys, over UDP. The caller closes the mapping.
+func (c *Client) OpenMapping(ctx context.Context, user string, keys []*auth.UserKey) (*Mapping, error) {
+	request, err := wire.New(&wire.Describe{})
+	if err != nil {
+		return nil, err
+	}
+	direct := &Client{cfg: c.cfg, network: c.network, dialers: map[migrate.Transport]dialer{migrate.QUIC: c.dialers[migrate.QUIC]}}
+	direct.cfg.User, direct.cfg.Keys, direct.cfg.Token, direct.cfg.OneByOne = user, keys, nil, false
+	direct.cfg.Tunnel, direct.cfg.TunnelFirst, direct.cfg.Waiting = nil, false, nil
+	l, err := direct.login(ctx, request)
+	if err != nil {
+		return nil, err
+	}
+	return &Mapping{l}, nil
+}
+
+// lateness is how much later than it was asked for an answer may come, over a path that loses
+// packets and to a server that is busy.
+const lateness = 4 * time.Second
+
+// Outlives reports whether the server's packet arrives after a silence of at most [wire.MaxWait]. It
+// blocks until then. If none has arrived, the mapping is of no use any more.
+func (m *Mapping) Outlives(ctx context.Context, silence time.Duration) (bool, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, silence+lateness, errSilent)
+	defer cancel()
+	defer context.AfterFunc(ctx, func() { m.conn.Close() })()
+	if err := wire.Send(m.conn, &wire.Describe{Wait: uint32(silence.Milliseconds())}); err != nil {
+		return false, err
+	}
+	answer, err := wire.Read(m.conn, wire.MaxMessage)
+	switch {
+	case errors.Is(context.Cause(ctx), errSilent):
+		return false, nil
+	case ctx.Err() != nil:
+		return false, context.Cause(ctx)
+	case err != nil:
+		return false, &BrokenOffError{err}
+	}
+	return true, answer.Decode(new(wire.Description))
+}
+
+var errSilent = errors.New("the server's packets do not arrive")
+
+// Close closes the mapping's connection.
+func (m *Mapping) Close() { m.conn.Close() }

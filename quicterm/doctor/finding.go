@@ -1,0 +1,68 @@
+// Package doctor judges what was measured of a server, of the way there and of a machine, and says
+// in a line each what is found and what to do about it. It measures nothing itself: the commands qt
+// and qtd do.
+package doctor
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+)
+
+// A State says how good a finding is.
+type State string
+
+// The states. Scripts rely on their names.
+const (
+	OK   State = "ok"
+	Warn State = "warn" // sessions work, and less well than they could
+	Fail State = "fail" // sessions do not work
+	Skip State = "skip" // it could not be looked at
+)
+
+// A Finding is what was found of one thing.
+type Finding struct {
+	ID    string `json:"id"` // of the check: scripts rely on it
+	State State  `json:"state"`
+	Found string `json:"found"`
+	Todo  string `json:"todo,omitempty"` // what to do, or empty
+}
+
+// String returns a finding as a line.
+func (f Finding) String() string {
+	line := fmt.Sprintf("%-5s %-9s %s", f.State, f.ID, f.Found)
+	if f.Todo != "" {
+		line += " — " + f.Todo
+	}
+	return line
+}
+
+// A Report has a finding for each check, in the order in which they depend on each other.
+type Report []Finding
+
+// Add adds a finding.
+func (r *Report) Add(id string, state State, todo, format string, args ...any) {
+	*r = append(*r, Finding{ID: id, State: state, Found: fmt.Sprintf(format, args...), Todo: todo})
+}
+
+// Failed reports whether any check failed.
+func (r Report) Failed() bool {
+	return slices.ContainsFunc(r, func(f Finding) bool { return f.State == Fail })
+}
+
+// Print prints a line for each finding, or all as a JSON array.
+func (r Report) Print(w io.Writer, asJSON bool) error {
+	if asJSON {
+		out := json.NewEncoder(w)
+		out.SetEscapeHTML(false)
+		out.SetIndent("", "  ")
+		return out.Encode(r)
+	}
+	for _, f := range r {
+		if _, err := fmt.Fprintln(w, f); err != nil {
+			return err
+		}
+	}
+	return nil
+}

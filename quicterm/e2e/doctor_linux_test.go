@@ -1,0 +1,65 @@
+package e2e
+
+import (
+	"net/netip"
+	"testing"
+
+	"github.com/quicterm/quicterm/bench/netem"
+	"github.com/quicterm/quicterm/bench/rig"
+)
+
+// A tunnel on the way that carries no packets of QUIC's size is told from a network that blocks UDP.
+func TestDoctorWherePacketsAreTooLarge(t *testing.T) {
+	if err := rig.CanNamespace(); err != nil {
+		t.Skip(err)
+	}
+	h := newHost(t)
+	n := rig.NewNamespace(t)
+	n.IP("link", "set", "lo", "mtu", "1000")
+	h.In = n
+	h.Start()
+	want(t, findings(t, n.In(h.Via(h.Addr, "doctor", []string{"--quick"}))),
+		`mtu warn small UDP packets arrive, those of 1200 bytes do not \(the interface's MTU is 1000\) — .*MTU of 1280`,
+		"udp warn no answer", "tcp ok ", "auth ok logged in over TCP")
+}
+
+// Of several interfaces, the doctor tells what each can do, and whether a NAT is behind them.
+func TestDoctorOfInterfaces(t *testing.T) {
+	if err := rig.CanNamespace(); err != nil {
+		t.Skip(err)
+	}
+	h := newHost(t)
+	router := netem.NewRouter(1)
+	t.Cleanup(func() { router.Close() })
+	attach := func(n *rig.Namespace, name, network, address string) *netem.Port {
+		t.Helper()
+		outside := n.Name + name[1:2] // of at most 15 bytes
+		port, err := router.Attach(outside, netem.Config{}, netip.MustParsePrefix(network))
+		if err != nil {
+			t.Fatal(err)
+		}
+		rig.IP(t, "link", "set", outside, "netns", n.Name, "name", name)
+		n.Batch("addr add "+address+"/24 dev "+name, "link set "+name+" up")
+		return port
+	}
+	server, laptop := rig.NewNamespace(t), rig.NewNamespace(t)
+	attach(server, "eth0", "10.0.0.0/24", "10.0.0.1")
+	server.Batch("route add default dev eth0")
+	wifi := attach(laptop, "wlan0", "10.1.0.0/24", "10.1.0.1")
+	attach(laptop, "wwan0", "10.2.0.0/24", "10.2.0.1")
+	laptop.Batch("route add default dev wlan0 metric 100", "route add default dev wwan0 metric 600")
+	wifi.Translate(netip.MustParseAddr("10.1.0.9"))
+	h.In, h.Addr = server, netip.MustParseAddrPort("10.0.0.1:4433")
+	h.Start()
+	doctor := func() map[string]finding {
+		return findings(t, laptop.In(h.Via(h.Addr, "doctor", []string{"--quick"})))
+	}
+	want(t, doctor(), "paths ok wlan0: UDP .* ms, TCP .* ms; wwan0: UDP .* ms, TCP .* ms", "nat skip a NAT shows us as 10.1.0.9:")
+	wifi.BlockUDP(true)
+	want(t, doctor(), "paths ok wlan0: UDP no, TCP .* ms; wwan0: UDP .* ms, TCP .* ms")
+	laptop.Batch("link set wlan0 down")
+	want(t, doctor(), "paths ok wwan0: UDP .* ms, TCP .* ms", "nat skip no NAT: ")
+	laptop.Batch("link set wlan0 up", "route add default dev wlan0 metric 700")
+	wifi.Set(netem.Config{Down: true})
+	want(t, doctor(), "paths warn wlan0: UDP no, TCP no; wwan0: UDP .* ms, TCP .* ms — sessions avoid wlan0")
+}

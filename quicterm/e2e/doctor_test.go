@@ -1,0 +1,241 @@
+//go:build linux || darwin
+
+package e2e
+
+import (
+	"encoding/json"
+	"errors"
+	"net"
+	"net/netip"
+	"os/exec"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/quicterm/quicterm/bench/netem"
+	"github.com/quicterm/quicterm/bench/rig"
+)
+
+// A finding is an element of the array of qt doctor --json and qtd doctor --json.
+type finding struct{ ID, State, Found, Todo string }
+
+// findings runs a doctor, whose exit status must be that of its findings.
+func findings(t *testing.T, cmd *exec.Cmd) map[string]finding {
+	t.Helper()
+	cmd.Args = append(cmd.Args, "--json")
+	stderr := new(strings.Builder)
+	cmd.Stderr = stderr
+	out, err := cmd.Output()
+	var all []finding
+	if err := json.Unmarshal(out, &all); err != nil {
+		t.Fatalf("%v: %s\n%s", err, out, stderr)
+	}
+	byID := make(map[string]finding)
+	status := 0
+	for _, f := range all {
+		byID[f.ID] = f
+		if f.State == "fail" {
+			status = 1
+		}
+	}
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) || cmd.ProcessState.ExitCode() != status || len(byID) != len(all) {
+		t.Errorf("%v, want status %d and an id for each: %+v\n%s", err, status, all, stderr)
+	}
+	return byID
+}
+
+// want checks lines: the id, the state, and what the rest matches.
+func want(t *testing.T, all map[string]finding, lines ...string) {
+	t.Helper()
+	for _, line := range lines {
+		words := strings.SplitN(line, " ", 3)
+		f := all[words[0]]
+		if got := f.Found + " — " + f.Todo; !regexp.MustCompile("^(?:" + words[1] + "),(?:" + words[2] + ")").MatchString(f.State + "," + got) {
+			t.Errorf("%s: %s %s\nwant %s", f.ID, f.State, got, line)
+		}
+	}
+}
+
+// Of a host that can be reached well, the doctor says so, and it logs in as every command does.
+func TestDoctor(t *testing.T) {
+	h := newHost(t)
+	h.Client["keepalive_interval"], h.Client["keepalive_idle"] = `"1s"`, `"1s"`
+	h.Start()
+	x := h.Shell(h.Addr)
+	x.Run("echo re''ady", "ready")
+	addr := regexp.QuoteMeta(h.Addr.String())
+	want(t, findings(t, h.QT("doctor")),
+		"settings ok .*qt.toml has no errors", "name ok 127.0.0.1 is 127.0.0.1",
+		"udp ok "+addr+" answers in", "tcp ok "+addr+" answers in", "mtu ok packets of 1200 bytes arrive",
+		"nat ok no NAT: a silent UDP path lives for 1s at least", "paths ok lo0?: UDP .* ms, TCP .* ms",
+		"hostkey ok ssh-ed25519 SHA256:.* is the key that is known", "auth ok logged in over (UDP|TCP) by SHA256:",
+		"version ok qt .* here, qtd .* there", "clock ok ", "limits ok 1 of 100 sessions; ",
+		"linger ok|warn|skip ")
+	x.Send("exit\r")
+	x.Exit()
+
+	text, err := h.Via(h.Addr, "doctor", []string{"--quick"}).Output()
+	if err != nil || !regexp.MustCompile(`(?m)^skip  nat       no NAT: not measured: left out$`).Match(text) {
+		t.Errorf("%v\n%s", err, text)
+	}
+}
+
+// Without a host, the doctor looks at this machine, and needs no network for it.
+func TestDoctorOfThisMachine(t *testing.T) {
+	h := newHost(t)
+	cmd := h.QT("doctor")
+	cmd.Args = cmd.Args[:2]
+	want(t, findings(t, cmd), "version ok qt ", "ssh ok|warn ", "keys ok ", "paths ok|warn|fail ", "state ok ")
+	h.Client["port"], h.Client["identity_files"] = "0", "[]"
+	cmd = h.QT("doctor")
+	cmd.Args = cmd.Args[:2]
+	want(t, findings(t, cmd), "settings fail .*port.* — correct the file")
+}
+
+// What is wrong with the login has a line, and the lines of the network are not wrong for it.
+func TestDoctorOfLogin(t *testing.T) {
+	h := newHost(t)
+	h.Settings["max_sessions_per_user"] = "1"
+	h.Start()
+	quick := func() *exec.Cmd { return h.Via(h.Addr, "doctor", []string{"--quick"}) }
+
+	x := h.Shell(h.Addr)
+	x.Run("echo re''ady", "ready")
+	want(t, findings(t, quick()), "limits fail 1 of 1 sessions; .*: no new session — end sessions with qt kill")
+
+	keys := h.Read("authorized_keys")
+	h.Write("authorized_keys", "")
+	want(t, findings(t, quick()), "auth fail permission denied by 127.0.0.1 for .*authorized_keys", "udp ok ", "hostkey ok ",
+		"limits skip ", "clock skip ", "linger skip ", "version skip ")
+	h.Write("authorized_keys", keys)
+
+	known := h.Read("known_hosts")
+	h.Write("known_hosts", "")
+	want(t, findings(t, quick()), "hostkey fail .* — .*known_hosts", "udp ok ", "tcp ok ", "auth skip not tried: see hostkey")
+	if h.Read("known_hosts") != "" {
+		t.Error("the doctor has accepted a key")
+	}
+	h.NewKey("other")
+	h.Know(h.Addr, h.Path("other.pub"))
+	want(t, findings(t, quick()), "hostkey fail .* — if the server has a new key, remove the old one")
+	h.Write("known_hosts", known)
+}
+
+// Where nothing answers, the doctor says so of what it has tried.
+func TestDoctorWhereNothingAnswers(t *testing.T) {
+	h := newHost(t)
+	want(t, findings(t, h.To("nowhere.invalid", 4433, "doctor", nil)), "name fail nowhere.invalid: .* — check the name",
+		"udp skip not tried", "paths skip not tried", "auth skip not tried: see name")
+	want(t, findings(t, h.QT("doctor")), "name ok ", "udp fail no answer from .* — check that qtd runs there",
+		"tcp fail no answer from .*refused", "paths fail lo0?: UDP no, TCP no", "mtu skip ", "nat skip ", "auth skip not tried: see udp")
+}
+
+// A network that blocks UDP is told of, and that sessions run over TCP.
+func TestDoctorWhereUDPIsBlocked(t *testing.T) {
+	h := newHost(t)
+	h.Start()
+	p := proxyBoth(t, h)
+	p.Set(netem.Config{Down: true})
+	want(t, findings(t, h.Via(p.Addr(), "doctor", []string{"--quick"})),
+		"udp warn no answer from .*: nothing comes back — .*open UDP port .*sessions run over TCP meanwhile", "tcp ok ",
+		"mtu skip not measured: no answer by UDP", "paths ok lo0?: UDP no, TCP ", "auth ok logged in over TCP")
+}
+
+// A NAT that forgets a path sooner than qt sends something is told of, and the setting to change.
+func TestDoctorBehindHastyNAT(t *testing.T) {
+	h := newHost(t)
+	h.Client["keepalive_interval"], h.Client["keepalive_idle"] = `"2s"`, `"2s"`
+	h.Start()
+	addr := hastyNAT(t, h, 1500*time.Millisecond)
+	h.Know(addr, h.Path("host_key.pub"))
+	want(t, findings(t, h.Via(addr, "doctor", nil)),
+		`nat warn .*a silent UDP path (lives for .*, and not for .*|does not live for .*) — set keepalive_idle`, "udp ok ")
+}
+
+// hastyNAT passes UDP on between the clients at an address and the daemon, to a client only for
+// some time after its last packet.
+func hastyNAT(t *testing.T, h *rig.Host, patience time.Duration) netip.AddrPort {
+	front, err := net.ListenUDP("udp", net.UDPAddrFromAddrPort(netip.MustParseAddrPort("127.0.0.1:0")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	flows := make(map[netip.AddrPort]*hastyFlow)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		b := make([]byte, 2048)
+		for {
+			n, client, err := front.ReadFromUDPAddrPort(b)
+			if err != nil {
+				return
+			}
+			if flows[client] == nil {
+				back, err := net.DialUDP("udp", nil, net.UDPAddrFromAddrPort(h.Addr))
+				if err != nil {
+					return
+				}
+				flows[client] = &hastyFlow{back: back, done: make(chan struct{})}
+				go flows[client].pass(front, client, patience)
+			}
+			flows[client].sent(b[:n])
+		}
+	}()
+	t.Cleanup(func() {
+		front.Close()
+		<-done
+		for _, f := range flows {
+			f.back.Close()
+			<-f.done
+		}
+	})
+	return front.LocalAddr().(*net.UDPAddr).AddrPort()
+}
+
+// A hastyFlow is what a hastyNAT has of a client.
+type hastyFlow struct {
+	back *net.UDPConn
+	done chan struct{}
+
+	mu     sync.Mutex
+	sentAt time.Time
+}
+
+func (f *hastyFlow) sent(b []byte) {
+	f.mu.Lock()
+	f.sentAt = time.Now()
+	f.mu.Unlock()
+	f.back.Write(b)
+}
+
+func (f *hastyFlow) pass(front *net.UDPConn, client netip.AddrPort, patience time.Duration) {
+	defer close(f.done)
+	b := make([]byte, 2048)
+	for {
+		n, err := f.back.Read(b)
+		if errors.Is(err, net.ErrClosed) {
+			return
+		}
+		f.mu.Lock()
+		lives := time.Since(f.sentAt) < patience
+		f.mu.Unlock()
+		if err == nil && lives {
+			front.WriteToUDPAddrPort(b[:n], client)
+		}
+	}
+}
+
+// By ssh, the doctor learns where the daemon is, and tells when there is none, and why.
+func TestDoctorBySSH(t *testing.T) {
+	s := newSSHHost(t)
+	s.Serve()
+	quick := func() *exec.Cmd { return s.QT("doctor", []string{"--quick"}) }
+	want(t, findings(t, quick()), "udp ok .*:6[0-9]{4} answers in", "tcp ok ", "hostkey ok ", "auth ok logged in over ssh", "version ok ")
+	s.Write("remote/qtd", "#!/bin/sh\necho 'qtd: unknown command grant' >&2\nexit 1\n")
+	want(t, findings(t, quick()), "version fail .* — update it there with qt install", "auth skip not tried: see version",
+		"udp skip not tried: the daemon's port is not known")
+	s.Write("authorized_keys", "")
+	want(t, findings(t, quick()), "auth fail ssh to .*Permission denied", "udp skip ", "name skip ")
+}
