@@ -2,6 +2,7 @@ package configs
 
 import (
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -52,6 +53,12 @@ type Server struct {
 	// that use more than their part of it get no new sessions. A percentage is of the
 	// memory that the daemon may use: the machine's or the container's.
 	MaxBufferTotal Share `toml:"max_buffer_total"`
+	// TasksMax bounds the processes and threads of a session, where systemd is; 0 leaves it to
+	// systemd.
+	TasksMax int `toml:"tasks_max"`
+	// MemoryHigh is how much memory a session may take before the kernel slows it down, where
+	// systemd is; 0 means no limit.
+	MemoryHigh Share `toml:"memory_high"`
 	// MaxUnauthenticated bounds the connections that have not logged in yet.
 	MaxUnauthenticated int `toml:"max_unauthenticated"`
 	// AuthTimeout bounds the time of a login: a user may have to touch a key or
@@ -171,6 +178,8 @@ func (s *Server) check() error {
 		within("max_sessions_per_user", s.MaxSessionsPerUser, 1, 2000),
 		within("max_watchers", s.MaxWatchers, 1, 1000),
 		atLeast("max_buffer_total", s.MaxBufferTotal.Of(100), 1),
+		within("tasks_max", s.TasksMax, 0, 1<<22), // PID_MAX_LIMIT of the kernel
+		within("memory_high", s.MemoryHigh.Bytes, 0, math.MaxInt64),
 		within("max_unauthenticated", s.MaxUnauthenticated, 1, 10_000),
 		atLeast("auth_timeout", s.AuthTimeout.Duration, time.Second),
 		oneOf("sshd_policy", s.SSHDPolicy, "follow", "ignore"),

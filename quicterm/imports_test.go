@@ -150,9 +150,10 @@ var packages = []struct {
 		imports: "golang.org/x/sys",
 	},
 	{
-		path: "quicterm/systemd", role: "takes sockets from the service manager, and keeps them with it",
-		imports: "golang.org/x/sys",
+		path: "quicterm/systemd", role: "what the service manager keeps for a daemon: sockets, and processes that outlive it",
+		imports: "github.com/godbus/dbus/v5 golang.org/x/sys",
 	},
+	{path: "quicterm/systemd/systemdtest", role: "boots a real systemd for tests; knows nothing of what runs on it"},
 	{
 		path: "quicterm/holder", role: "owns the program of a session; knows no network",
 		imports: `buffer migrate/carrier migrate/carrier/sealed migrate/carrier/unixsock quicterm/asciicast quicterm/auth quicterm/driver quicterm/gate
@@ -187,7 +188,8 @@ var packages = []struct {
 		path: "quicterm/e2e", role: "tests of the programs as people use them",
 		tests: `bench/netem bench/rig bench/work buffer configs migrate/carrier migrate/carrier/quic
 			migrate/carrier/sealed migrate/carrier/tcp quicterm/asciicast quicterm/auth quicterm/bootstrap quicterm/client
-			quicterm/holder quicterm/screen quicterm/wire github.com/creack/pty golang.org/x/crypto golang.org/x/sys`,
+			quicterm/holder quicterm/screen quicterm/systemd/systemdtest quicterm/wire github.com/creack/pty
+			golang.org/x/crypto golang.org/x/sys`,
 	},
 
 	{

@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"os"
 	"os/signal"
@@ -85,6 +86,7 @@ func serve(config string, listen []string, granted bool, ready func()) error {
 			log.Logger().Info("the kernel may end this daemon when memory is short", "error", err)
 		}
 	}
+	cfg.Scopes, cfg.Outside = systemd.FindScopes(), systemd.Outside()
 	cfg.Settings, cfg.Log, cfg.Software = settings, log.Logger(), software()
 	if passedErr != nil {
 		cfg.Log.Warn("socket of the service manager cannot be used", "error", passedErr)
@@ -97,7 +99,29 @@ func serve(config string, listen []string, granted bool, ready func()) error {
 	if err != nil {
 		return err
 	}
+	leaveLogin(&cfg)
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	return server.ListenAndServe(ctx, ready)
+}
+
+// leaveLogin makes a daemon that was started in a login outlive it, if the system allows that.
+func leaveLogin(cfg *server.Config) {
+	if _, ok := systemd.OwnLogin(); !ok {
+		return
+	}
+	if cfg.Scopes == nil {
+		if warning := systemd.EndsAtLogout(context.Background()); warning != "" {
+			cfg.Log.Warn(warning)
+		}
+		return
+	}
+	err := cfg.Scopes.Move(context.Background(), os.Getpid(), systemd.Scope{
+		Unit:        fmt.Sprintf("qtd-%d.scope", os.Getpid()),
+		Slice:       "quicterm.slice",
+		Description: "quicterm daemon that was started in a login",
+	})
+	if err != nil {
+		cfg.Log.Warn("the daemon may end with the login in which it was started", "error", err)
+	}
 }

@@ -33,12 +33,20 @@ const replyFD = 3
 // socketFD is the descriptor of the socket that the daemon has bound, if Launch names one.
 const socketFD = 4
 
+// A Process says how the process of a holder is made. The zero value is one of our account, which
+// logs to our standard error.
+type Process struct {
+	Credential *syscall.Credential   // of another account, or nil
+	Socket     *os.File              // bound to the path in Launch, or nil
+	Args       []string              // further arguments
+	Start      func(*exec.Cmd) error // used in place of the command's own Start, or nil
+	Move       func(pid int)         // called before the program of the session runs, or nil
+}
+
 // Start starts a holder as a process of its own, which outlives this one, and blocks until
-// its program runs and its socket listens. With a nil credential the holder runs as the
-// account of this process and logs to our standard error. The socket is bound to the path
-// in launch, or nil.
+// its program runs and its socket listens.
 // If it returns a process id, even with an error, the caller waits for that process.
-func Start(ctx context.Context, launch *wire.Launch, credential *syscall.Credential, socket *os.File, args ...string) (pid int, err error) {
+func Start(ctx context.Context, launch *wire.Launch, p Process) (pid int, err error) {
 	if err := checkParent(os.Args); err != nil {
 		return 0, err
 	}
@@ -55,28 +63,35 @@ func Start(ctx context.Context, launch *wire.Launch, credential *syscall.Credent
 		return 0, err
 	}
 	defer r.Close()
-	cmd := exec.Command(exe, append([]string{Command}, args...)...)
+	cmd := exec.Command(exe, append([]string{Command}, p.Args...)...)
 	cmd.Args[0] = "qtd"
 	cmd.Dir = "/"
 	cmd.Env = []string{}
 	unprotected := make(chan struct{})
 	cmd.Stdin = &laterReader{unprotected, bytes.NewReader(m.Append(nil))}
-	if credential == nil {
+	if p.Credential == nil {
 		cmd.Stderr = os.Stderr
 	}
 	cmd.ExtraFiles = []*os.File{w}
-	if socket != nil {
-		cmd.ExtraFiles = append(cmd.ExtraFiles, socket)
+	if p.Socket != nil {
+		cmd.ExtraFiles = append(cmd.ExtraFiles, p.Socket)
 	}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Credential: credential}
-	err = cmd.Start()
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Credential: p.Credential}
+	if p.Start != nil {
+		err = p.Start(cmd)
+	} else {
+		err = cmd.Start()
+	}
 	w.Close()
 	if err != nil {
 		return 0, fmt.Errorf("start holder: %w", err)
 	}
 	pid = cmd.Process.Pid
-	// Only then the holder starts the program, which inherits its protection.
+	// Only then the holder starts the program, which inherits its protection and control group.
 	err = memory.Unprotect(pid)
+	if err == nil && p.Move != nil {
+		p.Move(pid)
+	}
 	close(unprotected)
 	if err != nil {
 		cmd.Process.Kill()

@@ -4,6 +4,7 @@ package server
 
 import (
 	"log/slog"
+	"os/exec"
 
 	"github.com/quicterm/quicterm/configs"
 	"github.com/quicterm/quicterm/quicterm/systemd"
@@ -38,6 +39,13 @@ type Config struct {
 	// with it are used if the settings name their addresses; others replace the
 	// setting listen.
 	Passed []systemd.Socket
+
+	// Scopes are where the processes that hold sessions are put. Nil leaves them with the daemon.
+	Scopes *systemd.Scopes
+
+	// Outside starts a process that does not inherit what confines the daemon. Nil means that
+	// nothing does.
+	Outside func(*exec.Cmd) error
 
 	// HolderArgs are additional arguments of the processes that hold sessions.
 	HolderArgs []string

@@ -24,13 +24,15 @@ type confinement struct {
 }
 
 // namespaceNames are the namespaces that containers and sandboxes are made of.
-var namespaceNames = [...]string{"user", "mnt", "pid", "net"}
+var namespaceNames = [...]string{"user", mounts: "mnt", "pid", "net"}
+
+const mounts = 1 // index of the namespace of mounts
 
 // checkConfinement refuses the process at the other end of a connection if it may do less
-// than this one, which would start a session for it: a session would get it out of a
+// than a session that this process starts for it: a session would get it out of a
 // sandbox. It compares with this process, and not with what is usual, because both may run
-// in one container.
-func checkConfinement(c *net.UnixConn) error {
+// in one container. Sessions that are started outside have the mounts of process 1.
+func checkConfinement(c *net.UnixConn, outside bool) error {
 	process, err := peerProcess(c)
 	if err != nil {
 		return err
@@ -44,6 +46,11 @@ func checkConfinement(c *net.UnixConn) error {
 		return fmt.Errorf("process that asks for a grant: %w", err)
 	}
 	own, err := readConfinement("self")
+	if err == nil && outside {
+		var first confinement
+		first, err = readConfinement("1")
+		own.root, own.namespaces[mounts] = first.root, first.namespaces[mounts]
+	}
 	if err != nil {
 		return err
 	}

@@ -127,12 +127,12 @@ func TestGrantOfEndedProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	if err := checkConfinement(c); err != nil {
+	if err := checkConfinement(c, false); err != nil {
 		t.Errorf("while it lives: %v", err)
 	}
 	cmd.Process.Kill()
 	cmd.Wait()
-	if err := checkConfinement(c); err == nil {
+	if err := checkConfinement(c, false); err == nil {
 		t.Error("it is accepted after its end")
 	}
 }

@@ -248,7 +248,7 @@ func ignoreGone(err error) error {
 func (g *grants) grant(
 	ctx context.Context, c *net.UnixConn, uid uint32, ask *wire.Ask,
 ) (*wire.Grant, *localClient, error) {
-	if err := checkConfinement(c); err != nil {
+	if err := checkConfinement(c, g.server.outside); err != nil {
 		return nil, nil, err
 	}
 	a, err := g.server.names.LookupID(ctx, uid)

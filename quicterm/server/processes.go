@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -22,6 +23,7 @@ import (
 	"github.com/quicterm/quicterm/quicterm/holder"
 	"github.com/quicterm/quicterm/quicterm/memory"
 	"github.com/quicterm/quicterm/quicterm/rundir"
+	"github.com/quicterm/quicterm/quicterm/systemd"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -31,6 +33,9 @@ type processes struct {
 	names    *account.NameService
 	only     *account.Account // nil if all accounts are served
 	args     []string         // for the holders
+	scopes   *systemd.Scopes  // for the holders; nil if they stay with the daemon
+	limits   systemd.Scope    // of each of them
+	outside  func(*exec.Cmd) error
 	log      *slog.Logger
 	children reaper
 	warnings *floodLog // of what an account has in its directory
@@ -194,7 +199,9 @@ func (p *processes) Start(ctx context.Context, a *account.Account, launch *wire.
 	local := *launch
 	local.Base = string(p.base)
 	if credential == nil {
-		pid, err := holder.Start(ctx, &local, nil, nil, p.args...)
+		pid, err := holder.Start(ctx, &local, holder.Process{
+			Args: p.args, Start: p.outside, Move: func(pid int) { p.move(ctx, pid, a, launch.ID) },
+		})
 		if pid != 0 {
 			p.children.add(pid, func() {})
 		}
@@ -227,13 +234,33 @@ func (p *processes) startAs(
 		return fmt.Errorf("make socket: %w", err)
 	}
 	defer socket.Close()
-	pid, err := holder.Start(ctx, launch, credential, socket, append(slices.Clone(p.args), holder.OwnLogFlag)...)
+	pid, err := holder.Start(ctx, launch, holder.Process{
+		Credential: credential,
+		Socket:     socket,
+		Args:       append(slices.Clone(p.args), holder.OwnLogFlag),
+		Start:      p.outside,
+		Move:       func(pid int) { p.move(ctx, pid, a, launch.ID) },
+	})
 	if pid == 0 {
 		removeName(launch.Socket)
 		return err
 	}
 	p.children.add(pid, func() { removeName(launch.Socket) })
 	return err
+}
+
+// move puts a holder into a scope of its own, in a slice for the sessions of its account. That is
+// not the slice in which the login manager keeps the logins of the account, as some versions stop
+// that one at the last logout. If it fails, the holder stays with the daemon: it outlives a restart,
+// but not a unit or a login that ends with all its processes.
+func (p *processes) move(ctx context.Context, pid int, a *account.Account, id wire.SessionID) {
+	scope := p.limits
+	scope.Unit = "qt-" + shortID(id) + ".scope"
+	scope.Slice = fmt.Sprintf("quicterm-%d.slice", a.UID)
+	scope.Description = "quicterm session of " + a.Name
+	if err := p.scopes.Move(ctx, pid, scope); err != nil {
+		p.log.Warn("session has no scope of its own", "account", a.Name, "id", shortID(id), "error", err)
+	}
 }
 
 func (p *processes) setStarting(id wire.SessionID, starting bool) {

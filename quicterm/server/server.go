@@ -49,6 +49,7 @@ type Server struct {
 	ticketKeys *ticketKeys
 	tls        *tls.Config
 	tokens     auth.Tokens
+	outside    bool // sessions do not inherit what confines the daemon
 	manager    *systemd.Manager
 	passed     []systemd.Socket
 
@@ -96,6 +97,7 @@ func New(cfg Config) (*Server, error) {
 		self:     self,
 		all:      self.UID == 0 && !cfg.Granted,
 		holders:  cfg.Holders,
+		outside:  cfg.Outside != nil,
 		manager:  cfg.Manager,
 		passed:   cfg.Passed,
 
@@ -114,6 +116,10 @@ func New(cfg Config) (*Server, error) {
 	if s.holders == nil {
 		s.processes = &processes{
 			base: s.base, names: names, args: cfg.HolderArgs, log: log, warnings: newFloodLog(accountBurst),
+			scopes: cfg.Scopes, outside: cfg.Outside,
+		}
+		if s.processes.limits, err = scopeLimits(settings); err != nil {
+			return nil, err
 		}
 		if !s.all {
 			s.processes.only = self
@@ -192,7 +198,16 @@ func (s *Server) ListenAndServe(ctx context.Context, ready func()) error {
 	if err := s.manager.Ready(); err != nil {
 		s.log.Warn("the service manager does not know that the daemon is ready", "error", err)
 	}
-	return s.run(ctx, grants.serve, sockets.serve)
+	defer s.manager.Stopping()
+	return s.run(ctx, grants.serve, sockets.serve, func(ctx context.Context) error {
+		return s.manager.Watch(ctx, func() { s.pass(sockets) })
+	})
+}
+
+// pass returns when it has had each lock that a login needs.
+func (s *Server) pass(sockets *sockets) {
+	sockets.local()
+	s.accounts.of(s.self.UID)
 }
 
 // Serve serves clients on the given UDP sockets, which it closes, until ctx ends or a

@@ -1,11 +1,15 @@
 //go:build linux || darwin
 
-// Package systemd takes sockets over from a service manager, and keeps sockets
-// with it while this process restarts: so no other account can take their ports meanwhile.
-// It follows sd_listen_fds(3) and sd_notify(3). Without a service manager it does nothing.
+// Package systemd is what a daemon has of a service manager. It takes sockets over from it, and
+// keeps sockets with it while this process restarts: so no other account can take their ports
+// meanwhile. It puts processes that outlive the daemon into control groups of their own, and tells
+// what becomes of them at a logout.
+// It follows sd_listen_fds(3), sd_notify(3) and org.freedesktop.systemd1(5). Without a service manager
+// it does nothing.
 package systemd
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +18,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -38,7 +43,8 @@ type Socket struct {
 
 // A Manager is the service manager of this process. A nil Manager is none.
 type Manager struct {
-	notify string // address of its socket; may be empty
+	notify   string        // address of its socket; may be empty
+	watchdog time.Duration // within which it wants to hear from this process, or 0
 }
 
 // Start returns the manager that the environment names, and the sockets that it has
@@ -46,6 +52,10 @@ type Manager struct {
 // them. The error tells which sockets cannot be used: they are closed.
 func Start() (*Manager, []Socket, error) {
 	m := &Manager{notify: os.Getenv("NOTIFY_SOCKET")}
+	if pid := os.Getenv("WATCHDOG_PID"); pid == "" || pid == strconv.Itoa(os.Getpid()) {
+		usec, _ := strconv.ParseUint(os.Getenv("WATCHDOG_USEC"), 10, 40) // at most 12 days
+		m.watchdog = time.Duration(usec) * time.Microsecond
+	}
 	if os.Getenv("LISTEN_PID") != strconv.Itoa(os.Getpid()) || os.Getenv("LISTEN_FDS") == "" {
 		return m, nil, nil // there are none, or they are for another process
 	}
@@ -128,6 +138,30 @@ func (m *Manager) Forget(name string) error {
 
 // Ready tells the manager that this process serves.
 func (m *Manager) Ready() error { return m.send("READY=1", nil) }
+
+// Stopping tells the manager that this process ends.
+func (m *Manager) Stopping() error { return m.send("STOPPING=1", nil) }
+
+// Watch tells the manager that this process is alive, as often as it wants that, each time after
+// check has returned. If check blocks, the manager restarts the process. Watch returns when ctx
+// ends.
+func (m *Manager) Watch(ctx context.Context, check func()) error {
+	if m == nil || m.watchdog == 0 {
+		<-ctx.Done()
+		return nil
+	}
+	ticker := time.NewTicker(m.watchdog / 2)
+	defer ticker.Stop()
+	for {
+		check()
+		m.send("WATCHDOG=1", nil) // if it fails, the next one may not
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		}
+	}
+}
 
 func (m *Manager) send(state string, rights []byte) error {
 	if m == nil || m.notify == "" {

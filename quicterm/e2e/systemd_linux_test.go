@@ -1,0 +1,155 @@
+package e2e
+
+import (
+	"fmt"
+	"net/netip"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/quicterm/quicterm/bench/rig"
+	"github.com/quicterm/quicterm/quicterm/systemd/systemdtest"
+)
+
+// installed is where the daemon of a machine listens.
+var installed = netip.MustParseAddrPort("127.0.0.1:4433")
+
+// A systemdHost is a host on a machine with a systemd of its own, where the programs and the unit
+// are installed.
+type systemdHost struct {
+	*rig.Host
+	*systemdtest.Machine
+}
+
+// newSystemdHost boots a machine with root's daemon. Its settings are those given. The key of the
+// host logs in to root, ann and bob.
+func newSystemdHost(t *testing.T, settings string) *systemdHost {
+	if testing.Short() {
+		t.Skip("it boots a machine")
+	}
+	h := newHost(t)
+	unit, err := os.ReadFile("../../configs/qtd.service")
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.Write("qtd.service", string(unit))
+	h.Write("qtd.toml", `host_key = ["/etc/quicterm/host_key"]`+"\n"+settings)
+	h.Write("sshd_config", `
+Port 22
+ListenAddress 127.0.0.1
+HostKey /etc/quicterm/host_key
+UsePAM yes
+UseDNS no
+PermitRootLogin yes
+PasswordAuthentication no
+`)
+	h.Write("sshd.service", `
+[Service]
+ExecStart=/usr/sbin/sshd -D -e -f /etc/quicterm/sshd_config
+KillMode=process
+RuntimeDirectory=sshd
+[Install]
+WantedBy=multi-user.target
+`)
+	h.Write("logind.conf", "[Login]\nKillUserProcesses=yes\nKillExcludeUsers=\n")
+	prepare := fmt.Sprintf(`
+install -m 755 %[1]s/qt %[1]s/qtd /usr/bin/
+mkdir -p /etc/quicterm /etc/systemd/logind.conf.d
+cp %[2]s/qtd.toml %[2]s/host_key %[2]s/sshd_config /etc/quicterm/
+cp %[2]s/qtd.service %[2]s/sshd.service /etc/systemd/system/
+cp %[2]s/logind.conf /etc/systemd/logind.conf.d/
+chmod 644 /etc/systemd/system/*.service /etc/systemd/logind.conf.d/*
+rm -f /etc/nologin
+for user in ann bob; do
+	useradd --create-home --shell /bin/sh $user
+	install -d -o $user -m 700 /home/$user/.ssh
+	install -o $user -m 600 %[2]s/authorized_keys /home/$user/.ssh/authorized_keys
+done
+install -d -m 700 /root/.ssh
+install -m 600 %[2]s/authorized_keys /root/.ssh/authorized_keys
+`, bin, h.Dir)
+	s := &systemdHost{Host: h, Machine: systemdtest.Boot(t, prepare, bin, h.Dir)}
+	h.Know(installed, h.Path("host_key.pub"))
+	return s
+}
+
+// shell opens a session of an account with a shell that has a known prompt.
+func (s *systemdHost) shell(account string, flags ...string) *rig.Terminal {
+	s.T.Helper()
+	cmd := s.Via(installed, "connect", append([]string{"-t", "-l", account}, flags...), "exec env PS1='$ ' HISTFILE= sh")
+	x := rig.Open(s.T, s.inside(cmd))
+	x.Expect(`\$ `)
+	return x
+}
+
+// inside makes a command run on the machine.
+func (s *systemdHost) inside(cmd *exec.Cmd) *exec.Cmd {
+	c := s.Command(append([]string{cmd.Path}, cmd.Args[1:]...)...)
+	c.Env = cmd.Env
+	return c
+}
+
+// A person who types sees the daemon's restart as a short wait. Sessions are in scopes of their own,
+// with the limits that the settings name, and have nothing of what confines the daemon.
+func TestSystemdRestart(t *testing.T) {
+	s := newSystemdHost(t, "tasks_max = 300\nmemory_high = \"1GiB\"\n")
+	s.Run("systemctl start qtd")
+	x := s.shell("ann", "--predict", "never")
+	y := s.shell("root")
+
+	x.Send("cat /proc/self/cgroup\r")
+	group := x.Expect(`0::/quicterm\.slice/quicterm-(\d+)\.slice/(qt-[0-9a-f]{8}\.scope)\r`)
+	if uid := s.Run("id -u ann"); uid != group[1] {
+		t.Errorf("the slice is that of %s, want %s", group[1], uid)
+	}
+	properties := s.Run("systemctl show -p TasksMax,MemoryHigh,SendSIGHUP,Description " + group[2])
+	for _, want := range []string{"TasksMax=300", "MemoryHigh=1073741824", "SendSIGHUP=yes", "Description=quicterm session of ann"} {
+		if !strings.Contains(properties+"\n", want+"\n") {
+			t.Errorf("the scope has not %s:\n%s", want, properties)
+		}
+	}
+	daemon := s.Run("systemctl show -p MainPID --value qtd")
+	if s.Run("readlink /proc/"+daemon+"/ns/mnt") == s.Run("readlink /proc/1/ns/mnt") {
+		t.Error("the daemon has the mounts of the system: its unit does not confine it")
+	}
+	y.Run("test $(readlink /proc/self/ns/mnt) = $(readlink /proc/1/ns/mnt) && echo s''ame", "same")
+	y.Run("touch /usr/bin/by-root && echo wr''itten", "written")
+	if out := s.Run("setpriv --reuid ann --regid ann --init-groups --reset-env qtd grant"); !strings.HasPrefix(out, "quicterm-grant ") {
+		t.Errorf("an account of the system gets no grant: %s", out)
+	}
+	for _, line := range []string{"NoNewPrivs", "Seccomp", "CapBnd"} {
+		want := s.Run("grep ^" + line + ": /proc/1/status")
+		y.Run("grep ^"+line+": /proc/self/status", strings.Join(strings.Fields(want), `\s+`)+`\r`)
+	}
+
+	x.Send("stty -echo; echo re''ady; cat\r")
+	x.Expect("ready")
+	restarted := make(chan error, 1)
+	go func() { restarted <- s.Command("systemctl", "restart", "qtd").Run() }()
+	longest := time.Duration(0)
+	for n, after := 0, 0; after < 20; n++ { // until the restart is over, and 20 lines more
+		sent := time.Now()
+		x.Send(fmt.Sprintf("line %d\r", n))
+		x.Expect(fmt.Sprintf("line %d\r\n", n))
+		longest = max(longest, time.Since(sent))
+		select {
+		case err := <-restarted:
+			if err != nil {
+				t.Fatal(err)
+			}
+			after = 1
+		default:
+			if after > 0 {
+				after++
+			}
+		}
+	}
+	t.Logf("a line took at most %v over the restart", longest)
+	if now := s.Run("systemctl show -p MainPID --value qtd"); now == daemon {
+		t.Error("the daemon was not restarted")
+	}
+	x.Send("\x04")
+	x.Expect(`\$ `)
+}

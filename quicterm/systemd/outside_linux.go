@@ -1,0 +1,60 @@
+package systemd
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// firstMounts are the mounts that the service manager of the system sees.
+const firstMounts = "/proc/1/ns/mnt"
+
+// Outside returns a function that starts a process with the mounts of the system, if this process
+// is a service whose unit gives it others (ProtectSystem=, PrivateTmp=, …), which processes inherit.
+// Else it returns nil.
+func Outside() func(*exec.Cmd) error {
+	if os.Getenv("SYSTEMD_EXEC_PID") != strconv.Itoa(os.Getpid()) {
+		return nil // if it has other mounts, its parent means its children to have them too
+	}
+	own, err := os.Readlink("/proc/self/ns/mnt")
+	if err != nil {
+		return nil
+	}
+	if first, err := os.Readlink(firstMounts); err != nil || first == own {
+		return nil
+	}
+	return startOutside
+}
+
+// startOutside starts a process with the mounts of process 1.
+func startOutside(cmd *exec.Cmd) error {
+	started := make(chan error, 1)
+	go func() {
+		runtime.LockOSThread()
+		if unix.Gettid() == unix.Getpid() { // the first thread cannot end before the process
+			defer runtime.UnlockOSThread()
+			started <- startOutside(cmd)
+			return
+		}
+		// It stays locked, so it ends with the goroutine.
+		started <- func() error {
+			mounts, err := os.Open(firstMounts)
+			if err != nil {
+				return err
+			}
+			defer mounts.Close()
+			if err := unix.Unshare(unix.CLONE_FS); err != nil {
+				return fmt.Errorf("leave the working directory of other threads: %w", err)
+			}
+			if err := unix.Setns(int(mounts.Fd()), unix.CLONE_NEWNS); err != nil {
+				return fmt.Errorf("leave the mounts of the unit: %w", err)
+			}
+			return cmd.Start()
+		}()
+	}()
+	return <-started
+}
