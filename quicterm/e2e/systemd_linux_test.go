@@ -60,7 +60,7 @@ mkdir -p /etc/quicterm /etc/systemd/logind.conf.d
 cp %[2]s/qtd.toml %[2]s/host_key %[2]s/sshd_config /etc/quicterm/
 cp %[2]s/qtd.service %[2]s/sshd.service /etc/systemd/system/
 cp %[2]s/logind.conf /etc/systemd/logind.conf.d/
-chmod 644 /etc/systemd/system/*.service /etc/systemd/logind.conf.d/*
+chmod 644 /etc/systemd/system/qtd.service /etc/systemd/system/sshd.service /etc/systemd/logind.conf.d/*
 rm -f /etc/nologin
 for user in ann bob; do
 	useradd --create-home --shell /bin/sh $user
