@@ -3,6 +3,7 @@ package predict
 import (
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/quicterm/quicterm/quicterm/screen"
 )
@@ -12,7 +13,8 @@ import (
 type epoch struct {
 	*history
 	confirmed bool
-	credited  bool   // by a hit
+	erases    bool   // what writes no character may be drawn, if nothing else
+	hits      int    // characters of it that were echoed
 	prompt    string // what its first key stands behind
 	x         int    // the column where its next key is expected
 	row       anchor
@@ -39,9 +41,10 @@ func (p *Predictor) placeHeld(s *screen.Screen) {
 func (p *Predictor) begin(s *screen.Screen) bool {
 	x, y := s.Cursor()
 	row := anchorOf(s, y)
-	if !p.seen || p.hinted && !p.fresh && !(p.epoch.confirmed && p.epoch.row == row && p.epoch.x == x) {
+	if !p.seen || s.CursorHidden() || p.hinted && !p.fresh && !(p.epoch.confirmed && p.epoch.row == row && p.epoch.x == x) {
 		return false
 	}
+	before := p.row
 	p.row, p.base = row, x
 	p.findStart(s, y, x)
 	m := p.modelOf(s)
@@ -50,11 +53,12 @@ func (p *Predictor) begin(s *screen.Screen) bool {
 	}
 	h := p.evidence.of(p.hint.Context, p.alternate, m)
 	if m == editor && h.epochs.hits == 0 && x == 0 {
+		p.start.set = false
 		return false // the prompt is not there yet
 	}
 	if h != p.epoch.history || p.epoch.row != row || p.epoch.x != x {
 		p.epoch = epoch{history: h, prompt: promptAt(s.Row(y), p.start.x)}
-		p.epoch.confirmed = p.trusted(s, x, y)
+		p.epoch.confirmed = p.trusted(s, x, y) || p.goesOn(s, before)
 	}
 	p.epoch.row, p.epoch.x = row, x
 	return true
@@ -62,13 +66,17 @@ func (p *Predictor) begin(s *screen.Screen) bool {
 
 // findStart keeps where the typing began in the row of the cursor.
 func (p *Predictor) findStart(s *screen.Screen, y, x int) {
-	row := anchorOf(s, y)
+	row, at := anchorOf(s, y), x
 	switch {
 	case p.start.set && row == p.start.row && p.start.x <= x && textBefore(s.Row(y), p.start.x) == p.start.behind:
 	case p.start.set && row.line == p.start.row.line && row.part > p.start.row.part:
 		p.start = start{row: row, set: true}
 	default:
-		p.start = start{row: row, x: x, set: true, behind: textBefore(s.Row(y), x), wall: gapEnd(s.Row(y), x)}
+		behind := textBefore(s.Row(y), x)
+		if n := utf8.RuneCountInString(p.prompt); p.prompt != "" && strings.HasPrefix(behind, p.prompt) && !p.alternate {
+			behind, at = p.prompt, n
+		}
+		p.start = start{row: row, x: at, set: true, behind: behind, wall: gapEnd(s.Row(y), x)}
 	}
 }
 
@@ -80,7 +88,7 @@ func (p *Predictor) trusted(s *screen.Screen, x, y int) bool {
 	case !p.hinted || p.muted:
 		return false
 	case p.alternate && command(p.last):
-		return h.opens(p.last)
+		return h.opens(p.last) || searches(s, p.last)
 	case !harmless(p.last) && !endsLine(p.last) && !h.opens(p.last):
 		return false
 	case behind && !p.alternate && h.model != cooked && h.knows(p.epoch.prompt):
@@ -98,7 +106,28 @@ func (p *Predictor) trusted(s *screen.Screen, x, y int) bool {
 		return false
 	}
 	// Behind text on its row a program may ask for a secret in words that nobody knows.
-	return harmless(p.last) || strings.TrimLeft(textBefore(s.Row(y), x), " │|") == ""
+	return harmless(p.last) || emptyRow(s, x, y)
+}
+
+// goesOn reports whether a full-screen program that has echoed what was typed will go on to: the keys since then
+// moved the cursor, or began the line below the one before.
+func (p *Predictor) goesOn(s *screen.Screen, before anchor) bool {
+	if !p.hinted || !p.alternate || !p.typing || p.suspect || labelsSecret(s) {
+		return false
+	}
+	if harmless(p.last) || p.last == 'D'&0x1f {
+		return true
+	}
+	x, y := s.Cursor()
+	above, ok := before.find(s)
+	return p.last == '\r' && ok && y == above+1 && emptyRow(s, x, y)
+}
+
+// searches reports whether a key has opened a line for a search at the bottom of the screen, as in vi, less and man.
+func searches(s *screen.Screen, last rune) bool {
+	x, y := s.Cursor()
+	_, rows := s.Size()
+	return (last == '/' || last == '?') && x == 1 && y == rows-1 && textBefore(s.Row(y), x) == string(last)
 }
 
 // anyCommand stands for a character that is not remembered.
@@ -107,7 +136,35 @@ const anyCommand = ' '
 // editing reports whether a line editor says that it reads: it has asked for marked pastes, or marked its prompt.
 func (p *Predictor) editing(s *screen.Screen, h *history) bool {
 	in, _ := s.InputZone()
-	return (in || s.BracketedPaste() && !p.alternate) && h.epochs.misses <= h.epochs.hits
+	return (in || s.BracketedPaste() && (!p.alternate || signAt(s))) && h.epochs.misses <= h.epochs.hits
+}
+
+// signAt reports whether the cursor stands behind the sign of a prompt, with nothing right of it: no program that
+// takes letters for commands puts it there.
+func signAt(s *screen.Screen) bool {
+	x, y := s.Cursor()
+	row := s.Row(y)
+	if x < 2 || !blank(row.Cell(x-1)) || !strings.Contains("$#%>❯➜λ»", row.Cell(x-2).Text) {
+		return false
+	}
+	return restBlank(row, x)
+}
+
+// emptyRow reports whether nothing but the sides of a frame is in the row y, which is not the last one.
+func emptyRow(s *screen.Screen, x, y int) bool {
+	_, rows := s.Size()
+	row := s.Row(y)
+	return y < rows-1 && restBlank(row, x) && strings.TrimLeft(textBefore(row, x), " │|") == ""
+}
+
+// restBlank reports whether a row is blank from the column x on, up to a frame.
+func restBlank(row screen.Row, x int) bool {
+	for ; x < row.Len() && !frame(row.Cell(x)); x++ {
+		if !blank(row.Cell(x)) {
+			return false
+		}
+	}
+	return true
 }
 
 // command reports whether a key is a character, which the program has not echoed but obeyed.
@@ -127,7 +184,7 @@ func harmless(r rune) bool {
 	switch r {
 	case '\t', 'P' & 0x1f, 'N' & 0x1f, 'E' & 0x1f, 'K' & 0x1f, 'U' & 0x1f, 'W' & 0x1f, 0x7f,
 		sequenceKey + 'A', sequenceKey + 'B', sequenceKey + 'C', sequenceKey + 'D',
-		sequenceKey + 'H', sequenceKey + 'F', sequenceKey + '~':
+		sequenceKey + 'H', sequenceKey + 'F', sequenceKey + '~', metaKey + 'b', metaKey + 'f', metaKey + 'd':
 		return true
 	}
 	return false
@@ -149,7 +206,7 @@ func (p *Predictor) place(s *screen.Screen, k *key) bool {
 	if !ok {
 		return false
 	}
-	k.class, k.changes, k.x = c, e.changes, e.x
+	k.placed, k.changes, k.x = c, e.changes, e.x
 	k.sure = p.epoch.records[c].proven()
 	return true
 }
@@ -184,8 +241,10 @@ func (p *Predictor) expire(now time.Time, s *screen.Screen) {
 			return
 		}
 		p.leave(s)
-		if !p.keys[0].doubt {
-			p.epoch, p.last = epoch{}, p.remembered(p.keys[0].r)
+		if b := p.keys[0]; !b.doubt {
+			p.epoch = epoch{}
+			p.gone(b)
+			p.start.set = p.start.set && b.class != enter
 		}
 		p.drop(1)
 		p.skip(s)
@@ -218,10 +277,16 @@ func (p *Predictor) skip(s *screen.Screen) {
 	if echoed, _ := p.echoedAt(nil, s.Row(y), x, p.keys); n > echoed && !p.keys[n-1].boundary {
 		p.suspect = true
 	}
-	if n > 0 {
-		p.last = p.remembered(p.keys[n-1].r)
+	for _, k := range p.keys[:n] {
+		p.gone(k)
 	}
 	p.drop(n)
+}
+
+// gone remembers a key that nothing is predicted of.
+func (p *Predictor) gone(k key) {
+	p.last = p.remembered(k.r)
+	p.typing = p.typing && (harmless(p.last) || p.last == '\r' || p.last == 'D'&0x1f) // ^D deletes, in an editor
 }
 
 // unclear returns how many of the held keys the screen may show or not: they move the cursor, or erase.
@@ -247,8 +312,8 @@ func (p *Predictor) passed(now time.Time, s *screen.Screen) bool {
 		return now.Sub(b.at) > p.srtt+quiet
 	case !p.fresh || b.doubt || b.frame == 0:
 		return p.fresh && b.doubt
-	case p.hint.In >= b.frame:
-		return true
+	case p.hint.In >= b.frame && (b.class != enter || b.answered || p.alternate || now.Sub(b.at) > p.srtt+busy):
+		return true // what reads lines ends the row, once it has read the key
 	}
 	if b.answered && p.quick(b) && (len(p.keys) == p.placed+1 || !p.mayShow(p.keys[p.placed+1])) {
 		return true // the output is of this key alone

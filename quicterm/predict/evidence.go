@@ -129,7 +129,11 @@ func (h *history) follows(last rune, hit bool) {
 // opens reports whether typing is always echoed behind a key, as behind vim's i.
 func (h *history) opens(last rune) bool {
 	r := h.after[last]
-	return r.hits > 1 && r.misses == 0
+	enough := 1.5
+	if h.alternate && command(last) {
+		enough = 1
+	}
+	return r.hits >= enough && r.misses <= provenMisses*r.hits
 }
 
 // knows reports whether typing behind a prompt is always echoed.

@@ -12,7 +12,7 @@ import (
 func (p *Predictor) match(s *screen.Screen, least int) bool {
 	for n := least; n <= p.placed; n++ {
 		if p.shows(s, n) {
-			p.right(n)
+			p.right(s, n)
 			return true
 		}
 	}
@@ -68,28 +68,44 @@ func (p *Predictor) wanted(n int) []wish {
 }
 
 // right takes the first n keys as right.
-func (p *Predictor) right(n int) {
+func (p *Predictor) right(s *screen.Screen, n int) {
 	if n == 0 {
 		return
 	}
+	steady := p.steady(s)
 	for i := range n {
 		k := &p.keys[i]
-		p.epoch.records[k.class].add(true)
+		p.epoch.records[k.placed].add(true)
 		if k.shown {
 			p.score.Right++
 		}
 		if !k.credits() {
+			p.epoch.erases = p.epoch.erases || k.erased()
 			continue
 		}
-		if !p.epoch.credited {
+		if !steady {
+			continue
+		}
+		if p.epoch.hits == 0 {
 			p.epoch.began(p.epoch.prompt, true)
+			if p.epoch.prompt != "" {
+				p.prompt = p.start.behind
+			}
 			p.epoch.follows(p.last, true)
 		}
-		p.epoch.confirmed, p.epoch.credited, p.suspect, p.muted = true, true, false, false
+		p.epoch.hits++
+		p.epoch.confirmed, p.typing, p.suspect, p.muted = true, true, false, false
 	}
 	p.base = p.column(n)
 	p.epoch.x = p.base
 	p.drop(n)
+}
+
+// steady reports whether what is left of the typing is as it was. Where it changes, as in a search of the history,
+// a cell may be as expected by chance.
+func (p *Predictor) steady(s *screen.Screen) bool {
+	y, ok := p.row.find(s)
+	return ok && (p.start.row != p.row || textBefore(s.Row(y), p.start.x) == p.start.behind)
 }
 
 // credits reports whether a key shows that the program echoes: a character stands where there was another one.
@@ -102,6 +118,19 @@ func (k *key) credits() bool {
 	return false
 }
 
+// erased reports whether a key took a character away.
+func (k *key) erased() bool {
+	for _, c := range k.changes {
+		if !blank(c.before) && !same(c.want, c.before) {
+			return true
+		}
+	}
+	return false
+}
+
+// writes reports whether a key shows a character that was typed.
+func (k *key) writes() bool { return k.class == printable || k.class == wide }
+
 // judge compares the keys that the program has had for a while with the screen.
 func (p *Predictor) judge(now time.Time, s *screen.Screen) {
 	n := p.answered(now)
@@ -110,11 +139,17 @@ func (p *Predictor) judge(now time.Time, s *screen.Screen) {
 	case p.placed == 0:
 	case n > 0 && !late && p.shows(s, 0) && !p.shows(s, n): // slow, or further keys have undone it
 	case p.match(s, n), n == 0, p.goneOn(s, n, p.placed):
-	case !late && (p.match(s, 0) || p.epoch.confirmed && !p.contradicted(s, maxColumns)):
+	case !late && (p.match(s, 0) || p.epoch.confirmed && !p.contradicted(s, maxColumns) && p.here(s)):
 		// It is slow, without effect, or in the middle of its output.
 	default:
 		p.wrong()
 	}
+}
+
+// here reports whether the cursor is in the row of the placed keys, or hidden, as programs do while they draw.
+func (p *Predictor) here(s *screen.Screen) bool {
+	_, y := s.Cursor()
+	return s.CursorHidden() || anchorOf(s, y) == p.row
 }
 
 // maxColumns is more than a row has.
@@ -160,7 +195,7 @@ func (p *Predictor) answered(now time.Time) (n int) {
 // late reports whether the first key should long have been answered. A program that has echoed may be slow.
 func (p *Predictor) late(now time.Time) bool {
 	patience := quiet
-	if p.epoch.credited {
+	if p.epoch.hits > 0 {
 		patience = busy
 	}
 	return len(p.keys) > 0 && now.Sub(p.keys[0].at) > p.srtt+patience
@@ -175,12 +210,15 @@ func (p *Predictor) wrong() {
 	if k.shown {
 		p.score.Wrong++
 	}
-	if p.epoch.credited {
-		p.epoch.records[k.class].add(false)
-	} else {
-		p.epoch.began(p.epoch.prompt, false)
+	if p.epoch.hits > 0 {
+		p.epoch.records[k.placed].add(false)
+	} else if k.writes() {
+		if harmless(p.last) || endsLine(p.last) {
+			p.epoch.began(p.epoch.prompt, false)
+		}
 		p.epoch.follows(p.last, false)
 	}
+	p.typing = false
 	p.last = p.remembered(k.r)
 	p.suspect = true
 	p.epoch = epoch{}
@@ -202,7 +240,7 @@ func (p *Predictor) leave(s *screen.Screen) {
 		return
 	}
 	if p.matchesRow(s) {
-		p.right(p.placed)
+		p.right(s, p.placed)
 		return
 	}
 	p.drop(p.placed)
@@ -248,7 +286,7 @@ func (p *Predictor) goneOn(s *screen.Screen, least, most int) bool {
 		if !p.keys[n-1].credits() || !p.matches(row, n) {
 			continue
 		}
-		p.right(n)
+		p.right(s, n)
 		if p.placed > 0 {
 			p.placed = 0
 			p.keys = slices.Insert(p.keys, 0, key{at: p.now, boundary: true, doubt: true})

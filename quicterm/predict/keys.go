@@ -39,8 +39,10 @@ type stroke struct {
 	r     rune // of printable and wide; else what tells keys apart: a control character, or sequenceKey and more
 }
 
-// sequenceKey is the least r of a key that sends a control sequence.
-const sequenceKey = utf8.MaxRune + 1
+const (
+	sequenceKey = utf8.MaxRune + 1   // the least r of a key that sends a control sequence
+	metaKey     = sequenceKey + 0x80 // of a character behind an Escape
+)
 
 // A parser finds the strokes in what a terminal sends. Its memory is that of one control sequence.
 type parser struct {
@@ -142,15 +144,15 @@ func (p *parser) escape(c byte) (stroke, bool) {
 	case 0x1b:
 		p.state = escaped
 	case 'b':
-		return stroke{class: wordLeft}, true
+		return stroke{wordLeft, metaKey + 'b'}, true
 	case 'f':
-		return stroke{class: wordRight}, true
+		return stroke{wordRight, metaKey + 'f'}, true
 	case 'd':
-		return stroke{class: killWordRight}, true
+		return stroke{killWordRight, metaKey + 'd'}, true
 	case 0x7f, '\b':
 		return stroke{class: killWordLeft}, true
 	}
-	return stroke{other, sequenceKey + 0x80 + rune(c)}, true
+	return stroke{other, metaKey + rune(c)}, true
 }
 
 func (p *parser) sequence(c byte) (stroke, bool) {

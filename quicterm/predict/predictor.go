@@ -46,9 +46,11 @@ type Predictor struct {
 	base    int    // the column of the cursor before the first of them
 	start   start
 	epoch   epoch
-	suspect bool // the last epoch was wrong: the next one needs a hit
-	muted   bool // the kernel has not echoed lately, and line editors follow it: the next epoch needs a hit
-	last    rune // the key before the epoch
+	suspect bool   // the last epoch was wrong: the next one needs a hit
+	muted   bool   // the kernel has not echoed lately, and line editors follow it: the next epoch needs a hit
+	last    rune   // the key before the epoch
+	prompt  string // the whole prompt behind which typing was echoed last
+	typing  bool   // the program has echoed, and only keys that do not end this came since
 
 	hint     wire.Hint
 	seen     bool // the screen is known
@@ -86,6 +88,7 @@ type key struct {
 	obeyed   bool   // a boundary that was placed, and did something else
 
 	// Of a placed key:
+	placed  class // what it is there
 	changes []change
 	x       int  // the column of the cursor then
 	sure    bool // its class is proven
@@ -232,7 +235,7 @@ func (p *Predictor) Hinted(now time.Time, s *screen.Screen, h wire.Hint) {
 // Reset says that the screen was resized, replaced by a snapshot, or lacks output.
 func (p *Predictor) Reset(now time.Time) {
 	p.seen, p.fresh, p.now = true, false, now
-	p.start.set = false
+	p.start.set, p.typing = false, false
 	p.parser = parser{}
 	p.forget()
 	p.push(key{at: now, frame: p.frame, boundary: true})
@@ -247,7 +250,7 @@ func (p *Predictor) forget() {
 // look begins anew when the program has switched the screen.
 func (p *Predictor) look(s *screen.Screen) {
 	if alternate := s.Alternate(); alternate != p.alternate {
-		p.alternate = alternate
+		p.alternate, p.typing = alternate, false
 		p.restart(p.frame)
 	}
 }

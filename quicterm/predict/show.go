@@ -16,6 +16,9 @@ const (
 	doubtful = 5 * time.Second
 	// underlineAbove is the round trip above which what is new in a history is underlined: it stays long enough.
 	underlineAbove = 80 * time.Millisecond
+	// provenHere is how many characters of an epoch must be echoed before others are drawn in a program that
+	// does not always echo: two in a row are no command's work.
+	provenHere = 2
 	// askAfter is how much later than a round trip a hint is asked for.
 	askAfter = 60 * time.Millisecond
 )
@@ -77,10 +80,14 @@ func (p *Predictor) Overlay(now time.Time, s *screen.Screen) (o Overlay, until t
 
 // confident returns how many of the placed keys may be drawn.
 func (p *Predictor) confident() (n int) {
-	if p.epoch.history == nil || !p.epoch.confirmed {
+	if p.epoch.history == nil || !p.epoch.confirmed && !p.epoch.erases {
 		return 0
 	}
-	for n < p.placed && p.keys[n].sure {
+	for n < p.placed {
+		k := &p.keys[n]
+		if !k.sure && (p.epoch.hits < provenHere || k.placed != printable) || !p.epoch.confirmed && k.writes() {
+			break
+		}
 		n++
 	}
 	return n
