@@ -1,8 +1,10 @@
 package predict
 
 import (
+	"slices"
 	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/quicterm/quicterm/quicterm/screen"
@@ -58,7 +60,8 @@ func (p *Predictor) begin(s *screen.Screen) bool {
 	}
 	if h != p.epoch.history || p.epoch.row != row || p.epoch.x != x {
 		p.epoch = epoch{history: h, prompt: promptAt(s.Row(y), p.start.x)}
-		p.epoch.confirmed = p.trusted(s, x, y) || p.goesOn(s, before)
+		p.epoch.confirmed = p.trusted(s, x, y) || p.goesOn(s, before) || m != cooked && p.ahead && p.epoch.prompt != ""
+		p.epoch.erases = m == editor && h.knows(p.epoch.prompt)
 	}
 	p.epoch.row, p.epoch.x = row, x
 	return true
@@ -83,7 +86,8 @@ func (p *Predictor) findStart(s *screen.Screen, y, x int) {
 // trusted reports whether the history confirms a new epoch at once.
 func (p *Predictor) trusted(s *screen.Screen, x, y int) bool {
 	h := p.epoch.history
-	behind := p.epoch.prompt != "" && p.start.x == x // a prompt
+	row := s.Row(y)
+	behind := p.epoch.prompt != "" && textBefore(row, x) == textBefore(row, p.start.x)+strings.Repeat(" ", x-p.start.x) // a prompt
 	switch {
 	case !p.hinted || p.muted:
 		return false
@@ -95,6 +99,8 @@ func (p *Predictor) trusted(s *screen.Screen, x, y int) bool {
 		return true
 	case p.suspect || command(p.last):
 		return false
+	case behind && !p.alternate && h.model == application && endsLine(p.last) && signsOnly(s.Row(y), x):
+		return h.epochs.hits >= provenHits && h.epochs.proven() // as a second prompt, for lines that go on
 	case h.model == cooked: // A program that has just begun may be about to turn the echo off.
 		return h.epochs.hits >= 1 && h.epochs.misses <= provenMisses && !p.evidence.edits(h.context)
 	case h.knows(p.epoch.prompt), behind && p.editing(s, h):
@@ -117,6 +123,9 @@ func (p *Predictor) goesOn(s *screen.Screen, before anchor) bool {
 	}
 	if harmless(p.last) || p.last == 'D'&0x1f {
 		return true
+	}
+	if !s.BracketedPaste() {
+		return false // not an editor: a command may read what it likes
 	}
 	x, y := s.Cursor()
 	above, ok := before.find(s)
@@ -148,6 +157,11 @@ func signAt(s *screen.Screen) bool {
 		return false
 	}
 	return restBlank(row, x)
+}
+
+// signsOnly reports whether a prompt has no word: nothing is asked there.
+func signsOnly(row screen.Row, x int) bool {
+	return !strings.ContainsFunc(textBefore(row, x), func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) })
 }
 
 // emptyRow reports whether nothing but the sides of a frame is in the row y, which is not the last one.
@@ -197,6 +211,10 @@ func (p *Predictor) place(s *screen.Screen, k *key) bool {
 		return false
 	}
 	e := edit{line: p.line(s, y)}
+	if e.x >= len(e.cells) {
+		return false
+	}
+	k.sure = p.epoch.model == editor && e.plain(k.class)
 	var c class
 	if p.epoch.model == cooked {
 		c, ok = e.pressCooked(k.stroke, p.hint.Terminal)
@@ -207,23 +225,31 @@ func (p *Predictor) place(s *screen.Screen, k *key) bool {
 		return false
 	}
 	k.placed, k.changes, k.x = c, e.changes, e.x
-	k.sure = p.epoch.records[c].proven()
+	k.sure = k.sure || p.epoch.records[c].proven()
 	return true
 }
 
 // line returns the row y with the work of the placed keys.
 func (p *Predictor) line(s *screen.Screen, y int) *line {
-	row := s.Row(y)
-	l := &line{cells: make([]screen.Cell, row.Len()), x: p.base, start: p.start.x, pen: s.Pen()}
+	t := stripAt(s, y)
+	if !t.wraps() && p.column(p.placed) < t.cols {
+		t.len = t.cols
+	}
+	l := &line{cells: make([]screen.Cell, t.len), cols: t.cols, x: p.base, start: p.start.x, pen: s.Pen()}
 	for x := range l.cells {
-		l.cells[x] = row.Cell(x)
+		l.cells[x] = t.cell(x)
+	}
+	if p.alternate && p.typing && p.epoch.prompt == "" {
+		l.start = min(l.start, l.indent())
 	}
 	if w := p.start.wall; w > 0 && w < len(l.cells) && !blank(l.cells[w]) {
 		l.right = w - 1
 	}
 	for _, k := range p.keys[:p.placed] {
 		for _, c := range k.changes {
-			l.cells[c.x] = c.want
+			if c.x < len(l.cells) {
+				l.cells[c.x] = c.want
+			}
 		}
 		l.x = k.x
 	}
@@ -241,6 +267,7 @@ func (p *Predictor) expire(now time.Time, s *screen.Screen) {
 			return
 		}
 		p.leave(s)
+		p.ahead = false
 		if b := p.keys[0]; !b.doubt {
 			p.epoch = epoch{}
 			p.gone(b)
@@ -257,7 +284,9 @@ func (p *Predictor) expire(now time.Time, s *screen.Screen) {
 			p.push(key{at: last.at, frame: last.frame, boundary: true})
 			return
 		}
-		p.drop(p.echoed(s))
+		n := p.echoed(s)
+		p.ahead = p.ahead || shows(p.keys[:n])
+		p.drop(n)
 		if n := p.unclear(); n > 0 {
 			p.drop(n - 1)
 			p.keys[0].boundary = true
@@ -274,13 +303,21 @@ func (p *Predictor) skip(s *screen.Screen) {
 		n++
 	}
 	x, y := s.Cursor()
-	if echoed, _ := p.echoedAt(nil, s.Row(y), x, p.keys); n > echoed && !p.keys[n-1].boundary {
+	switch echoed, _ := p.echoedAt(nil, s.Row(y), x, p.keys); {
+	case n > echoed && !p.keys[n-1].boundary:
 		p.suspect = true
+	case n <= echoed:
+		p.ahead = shows(p.keys[:n])
 	}
 	for _, k := range p.keys[:n] {
 		p.gone(k)
 	}
 	p.drop(n)
+}
+
+// shows reports whether keys have a character that is seen where it is echoed.
+func shows(keys []key) bool {
+	return slices.ContainsFunc(keys, func(k key) bool { return k.r != ' ' })
 }
 
 // gone remembers a key that nothing is predicted of.
@@ -363,8 +400,8 @@ func (p *Predictor) echoedAt(h *history, row screen.Row, x int, keys []key) (n, 
 			break
 		}
 	}
-	if n > 0 && h != nil && h.knows(promptAt(row, x)) && !h.knows(promptAt(row, at)) {
-		return 0, x
+	if n > 0 && h != nil && (h.knows(promptAt(row, x)) || !shows(keys[:n]) && promptAt(row, x) != "") && !h.knows(promptAt(row, at)) {
+		return 0, x // they are the end of a prompt
 	}
 	return n, at
 }

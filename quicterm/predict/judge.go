@@ -21,12 +21,13 @@ func (p *Predictor) match(s *screen.Screen, least int) bool {
 
 // shows reports whether the screen shows the state after the first n keys.
 func (p *Predictor) shows(s *screen.Screen, n int) bool {
-	x, at := s.Cursor()
-	if p.column(n) != x {
+	y, ok := p.row.find(s)
+	if !ok {
 		return false
 	}
-	y, ok := p.row.find(s)
-	return ok && y == at && p.matches(s.Row(y), n)
+	t := stripAt(s, y)
+	x, ok := t.cursor()
+	return ok && x == p.column(n) && p.matches(t, n)
 }
 
 // column returns the column of the cursor after the first n keys.
@@ -37,10 +38,10 @@ func (p *Predictor) column(n int) int {
 	return p.keys[n-1].x
 }
 
-// matches reports whether a row shows what the first n keys change.
-func (p *Predictor) matches(row screen.Row, n int) bool {
+// matches reports whether the screen shows what the first n keys change.
+func (p *Predictor) matches(t strip, n int) bool {
 	for x, want := range p.wanted(n) {
-		if want.changed && (x >= row.Len() || !same(want.Cell, row.Cell(x))) {
+		if want.changed && (x >= t.len || !same(want.Cell, t.cell(x))) {
 			return false
 		}
 	}
@@ -99,6 +100,11 @@ func (p *Predictor) right(s *screen.Screen, n int) {
 	p.base = p.column(n)
 	p.epoch.x = p.base
 	p.drop(n)
+	if x, y := s.Cursor(); p.placed == 0 { // it may have gone on in the row below
+		if cols, _ := s.Size(); p.base >= cols && p.base == cols+x {
+			p.epoch.row, p.epoch.x = anchorOf(s, y), x
+		}
+	}
 }
 
 // steady reports whether what is left of the typing is as it was. Where it changes, as in a search of the history,
@@ -162,15 +168,15 @@ func (p *Predictor) contradicted(s *screen.Screen, end int) bool {
 	if !ok {
 		return true
 	}
-	row := s.Row(y)
-	may := make([]int8, row.Len()) // 1 for a column that shows what it may, -1 for one that does not
+	t := stripAt(s, y)
+	may := make([]int8, t.len) // 1 for a column that shows what it may, -1 for one that does not
 	for _, k := range p.keys[:p.placed] {
 		for _, c := range k.changes {
 			switch {
 			case c.x >= end:
 			case c.x >= len(may):
 				return true
-			case same(c.want, row.Cell(c.x)) || same(c.before, row.Cell(c.x)):
+			case same(c.want, t.cell(c.x)) || same(c.before, t.cell(c.x)):
 				may[c.x] = 1
 			case may[c.x] == 0:
 				may[c.x] = -1
@@ -281,9 +287,8 @@ func (p *Predictor) goneOn(s *screen.Screen, least, most int) bool {
 	if !ok || y == at {
 		return false
 	}
-	row := s.Row(y)
 	for n := most; n >= max(least, 1); n-- {
-		if !p.keys[n-1].credits() || !p.matches(row, n) {
+		if !p.keys[n-1].credits() || !p.matches(stripAt(s, y), n) {
 			continue
 		}
 		p.right(s, n)
@@ -302,5 +307,5 @@ func (p *Predictor) mayShow(k key) bool { return p.srtt > 0 && p.now.Sub(k.at) >
 // matchesRow reports whether the row shows the work of all placed keys, wherever the cursor is.
 func (p *Predictor) matchesRow(s *screen.Screen) bool {
 	y, ok := p.row.find(s)
-	return ok && p.matches(s.Row(y), p.placed)
+	return ok && p.matches(stripAt(s, y), p.placed)
 }

@@ -36,10 +36,11 @@ func (a anchor) find(s *screen.Screen) (y int, ok bool) {
 
 // A line is a row as it will be when the keys typed so far have done their work.
 type line struct {
-	cells []screen.Cell
-	x     int // the cursor
-	start int // the column where what may be edited begins
-	right int // the column that text does not reach, 0 for the last one
+	cells []screen.Cell // of one row, or of two
+	cols  int           // of a row
+	x     int           // the cursor
+	start int           // the column where what may be edited begins
+	right int           // the column that text does not reach, 0 for the last one
 	pen   screen.Style
 }
 
@@ -178,13 +179,13 @@ func (l *line) widthLeft(x int) int {
 func (e *edit) print(text string, width int, over bool) (class, bool) {
 	c := screen.Cell{Text: text, Width: width, Style: e.style()}
 	stop, kind := e.textEnd(), printable
-	if e.x+width > e.wall() || e.x+width >= len(e.cells) {
+	if e.x+width > e.wall() || e.x+width >= len(e.cells) || e.x%e.cols+width > e.cols {
 		return other, false
 	}
 	if !over && stop > e.x {
 		kind = insert
 		switch {
-		case stop+width <= e.wall() && e.free(stop, width):
+		case stop+width <= e.wall() && e.free(stop, width) && e.narrow(e.x, stop+width):
 			e.shift(e.x, stop, e.x+width)
 		case stop == len(e.cells)-1 && e.x+width+2 < stop: // the text goes on outside of the screen, or in the next row
 			e.shift(e.x, stop-1-width, e.x+width)
@@ -203,6 +204,16 @@ func (e *edit) print(text string, width int, over bool) (class, bool) {
 	e.set(e.x, c)
 	e.x += width
 	return kind, true
+}
+
+// narrow reports whether the cells from x to end may move: wide ones leave gaps where the row ends.
+func (l *line) narrow(x, end int) bool {
+	for ; end > l.cols && x < end; x++ {
+		if l.cells[x].Width != 1 {
+			return false
+		}
+	}
+	return true
 }
 
 // free reports whether the cells from x are blank or a suggestion.
@@ -229,6 +240,30 @@ func (l *line) wordLeft(letters bool) int {
 	}
 	for x > l.start && inWord(l.cells[x-1], letters) {
 		x--
+	}
+	return x
+}
+
+// plain reports whether all line editors do the same for a key of a class here: they differ in what a word is, in
+// what becomes of the text behind the cursor, and in what they suggest where a word was.
+func (l *line) plain(c class) bool {
+	switch c {
+	case killStart:
+		return l.x == l.textEnd()
+	case wordLeft:
+		return l.x == l.textEnd() && l.wordLeft(false) == l.wordLeft(true)
+	}
+	return false
+}
+
+// indent returns the column where the text left of the cursor begins.
+func (l *line) indent() int {
+	x := min(l.x, l.cols)
+	for x > 0 && !frame(l.cells[x-1]) {
+		x--
+	}
+	for x < l.x && blank(l.cells[x]) {
+		x++
 	}
 	return x
 }

@@ -80,6 +80,9 @@ func (e *edit) kill(c class) (class, bool) {
 // pressCooked does to a line what the kernel does for a key in canonical mode.
 func (e *edit) pressCooked(k stroke, f wire.TerminalFlags) (class, bool) {
 	erases := f&(wire.UsualKeys|wire.EchoErase) == wire.UsualKeys|wire.EchoErase
+	if e.x >= e.cols {
+		e.start = max(e.start, e.cols) // it does not erase into the row above
+	}
 	switch {
 	case k.class == printable || k.class == wide:
 		width := 1

@@ -51,6 +51,7 @@ type Predictor struct {
 	last    rune   // the key before the epoch
 	prompt  string // the whole prompt behind which typing was echoed last
 	typing  bool   // the program has echoed, and only keys that do not end this came since
+	ahead   bool   // what was typed ahead of a prompt is echoed behind it
 
 	hint     wire.Hint
 	seen     bool // the screen is known

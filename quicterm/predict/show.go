@@ -56,15 +56,15 @@ func (p *Predictor) Overlay(now time.Time, s *screen.Screen) (o Overlay, until t
 	if n == 0 {
 		return o, until
 	}
-	row, underline := s.Row(y), p.underlined(now)
+	t, underline := stripAt(s, y), p.underlined(now)
 	for x, want := range p.wanted(n) {
-		if !want.changed || want.Width <= 0 || x+want.Width > row.Len() || same(want.Cell, row.Cell(x)) {
+		if !want.changed || want.Width <= 0 || x+want.Width > t.len || same(want.Cell, t.cell(x)) {
 			continue
 		}
 		if underline && !blank(want.Cell) {
 			want.Style.Underline = screen.SingleUnderline
 		}
-		o.Cells = append(o.Cells, Cell{x, y, want.Cell})
+		o.Cells = append(o.Cells, Cell{x % t.cols, y + x/t.cols, want.Cell})
 	}
 	for i := range p.keys[:n] {
 		if k := &p.keys[i]; !k.shown {
@@ -72,10 +72,18 @@ func (p *Predictor) Overlay(now time.Time, s *screen.Screen) (o Overlay, until t
 			p.score.Shown++
 		}
 	}
-	if x, at := s.Cursor(); x != p.column(n) || at != y {
-		o.Cursor = &Position{p.column(n), y}
+	if x, here := t.cursor(); !here || x != p.column(n) {
+		o.Cursor = p.position(t, p.column(n))
 	}
 	return o, until
+}
+
+// position returns the place of a column. Behind the last one of a row the kernel leaves the cursor on it.
+func (p *Predictor) position(t strip, x int) *Position {
+	if x >= t.len || x == t.cols && p.epoch.model == cooked {
+		x--
+	}
+	return &Position{x % t.cols, t.y + x/t.cols}
 }
 
 // confident returns how many of the placed keys may be drawn.

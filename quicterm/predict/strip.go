@@ -1,0 +1,37 @@
+package predict
+
+import "github.com/quicterm/quicterm/quicterm/screen"
+
+// A strip is a row and the one below it, into which a long line goes on: its columns are counted through both.
+type strip struct {
+	s    *screen.Screen
+	y    int
+	cols int
+	len  int // columns: of one row if it is the last
+}
+
+func stripAt(s *screen.Screen, y int) strip {
+	cols, rows := s.Size()
+	return strip{s, y, cols, cols * min(rows-y, 2)}
+}
+
+func (t strip) cell(x int) screen.Cell { return t.s.Row(t.y + x/t.cols).Cell(x % t.cols) }
+
+// cursor returns the column of the cursor, or false if it is elsewhere.
+func (t strip) cursor() (x int, ok bool) {
+	x, y := t.s.Cursor()
+	if y == t.y+1 {
+		return t.cols + x, true
+	}
+	return x, y == t.y
+}
+
+// wraps reports whether the text of the first row goes on in the second, or will: only line editors and the kernel
+// are known to do it so. The others move the rows below, or the text sideways.
+func (t strip) wraps() bool {
+	if t.s.Alternate() || t.len == t.cols {
+		return false
+	}
+	below := t.s.Row(t.y + 1)
+	return below.Wrapped() && below.Line() == t.s.Row(t.y).Line() || restBlank(below, 0)
+}
