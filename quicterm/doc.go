@@ -15,6 +15,7 @@
 //	                    terminal.escapeFilter.filter takes out the escapes, such as ~d
 //	        2 log       client.Session.TryWrite      one frame, or more if the ring is nearly full
 //	                    buffer.Ring.Append           gives it its number and checksum, once
+//	            draw    terminal.painter.repaint     draws, beside the sending, what the key will show
 //	        3 schedule  session.Endpoint.Appended    the log has grown
 //	                    driver.Driver.Wake           wakes only the lane that is due, which it
 //	                    session.Endpoint.SendTime    asks the endpoint for
@@ -57,6 +58,7 @@
 //	                    client.Session.writeOutput   one write for all
 //	                    client.hints.pop             what the kernel knows, in its place
 //	        8 show      terminal.display.Write       puts our own text between control sequences
+//	                    terminal.painter.show        erases before the output what it has drawn
 //
 // # Beside the data
 //

@@ -87,7 +87,8 @@ func Record(t rig.T, bin string, s *Script, home string, w io.Writer) {
 	if err := r.write(&cast, s); err != nil {
 		t.Fatal(err)
 	}
-	if host, _ := os.Hostname(); bytes.Contains(cast.Bytes(), []byte(home)) || host != "" && bytes.Contains(cast.Bytes(), []byte(host)) {
+	host, _ := os.Hostname()
+	if bytes.Contains(cast.Bytes(), []byte(home)) || host != "" && bytes.Contains(cast.Bytes(), []byte(host)) {
 		t.Fatal("the trace has the name of this machine or of the home directory")
 	}
 	if _, err := w.Write(cast.Bytes()); err != nil {
@@ -200,7 +201,8 @@ func (r *recorder) awaitAnswer() {
 		}
 		r.mu.Unlock()
 		now := time.Now()
-		if now.Sub(typed) > max(maxAnswer, patience) || now.Sub(printed) > answered && (printed.After(typed) || now.Sub(typed) > patience) {
+		if now.Sub(typed) > max(maxAnswer, patience) ||
+			now.Sub(printed) > answered && (printed.After(typed) || now.Sub(typed) > patience) {
 			return
 		}
 		time.Sleep(time.Millisecond)

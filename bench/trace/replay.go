@@ -13,7 +13,7 @@ const (
 	// atOnce is how soon after a key its effect counts as drawn at once.
 	atOnce = 5 * time.Millisecond
 
-	// afterwards is how long a replay goes on after the last event, for what a policy does by itself.
+	// afterwards is how long a replay continues after the last event, for what a policy does by itself.
 	afterwards = 20 * time.Second
 
 	// minAsking is how far apart the questions for a hint are at least.

@@ -98,7 +98,8 @@ func TestOracle(t *testing.T) {
 
 func TestNone(t *testing.T) {
 	for _, n := range networks {
-		if r := typing().Replay(None{}, n); r.Keys != 9 || r.Typing != 6 || r.TypingDrawn != 0 || r.Wrong != 0 || r.Unequal != 0 {
+		r := typing().Replay(None{}, n)
+		if r.Keys != 9 || r.Typing != 6 || r.TypingDrawn != 0 || r.Wrong != 0 || r.Unequal != 0 {
 			t.Errorf("%+v: no prediction gets %+v", n, *r)
 		}
 	}
@@ -137,24 +138,28 @@ func cellAt(x, y int, text string) predict.Cell {
 func TestWrongCell(t *testing.T) {
 	s := typing()
 	wrong := cellAt(10, 2, "w")
+	const ms = time.Millisecond
+	cells := func(from, to time.Duration, all ...predict.Cell) liar { return liar{cells: all, from: from, to: to} }
+	until := afterwards + 1002*ms // when the replay ends
 	for name, test := range map[string]struct {
 		l       liar
 		wrong   int
 		life    time.Duration
 		unequal int
 	}{
-		"for 130 ms":          {liar{cells: []predict.Cell{wrong}, from: 150 * time.Millisecond, to: 280 * time.Millisecond}, 1, 130 * time.Millisecond, 0},
-		"two cells":           {liar{cells: []predict.Cell{wrong, cellAt(11, 2, "v")}, from: 150 * time.Millisecond, to: 250 * time.Millisecond}, 2, 200 * time.Millisecond, 0},
-		"a blank over text":   {liar{cells: []predict.Cell{cellAt(0, 0, " ")}, from: 150 * time.Millisecond, to: 160 * time.Millisecond}, 1, 10 * time.Millisecond, 0},
-		"what is there":       {liar{cells: []predict.Cell{cellAt(0, 0, "$")}, from: 150 * time.Millisecond, to: 160 * time.Millisecond}, 0, 0, 0},
-		"a key too early":     {liar{cells: []predict.Cell{cellAt(2, 0, "l")}, from: 70 * time.Millisecond, to: 100 * time.Millisecond}, 1, 30 * time.Millisecond, 0},
-		"the key":             {liar{cells: []predict.Cell{cellAt(2, 0, "l")}, from: 100 * time.Millisecond, to: 200 * time.Millisecond}, 0, 0, 0},
-		"a cell that stays":   {liar{cells: []predict.Cell{wrong}, from: time.Second, to: time.Hour}, 1, afterwards + 2*time.Millisecond + 100*time.Millisecond + 900*time.Millisecond - time.Second, 1},
+		"for 130 ms":          {cells(150*ms, 280*ms, wrong), 1, 130 * ms, 0},
+		"two cells":           {cells(150*ms, 250*ms, wrong, cellAt(11, 2, "v")), 2, 200 * ms, 0},
+		"a blank over text":   {cells(150*ms, 160*ms, cellAt(0, 0, " ")), 1, 10 * ms, 0},
+		"what is there":       {cells(150*ms, 160*ms, cellAt(0, 0, "$")), 0, 0, 0},
+		"a key too early":     {cells(70*ms, 100*ms, cellAt(2, 0, "l")), 1, 30 * ms, 0},
+		"the key":             {cells(100*ms, 200*ms, cellAt(2, 0, "l")), 0, 0, 0},
+		"a cell that stays":   {cells(time.Second, time.Hour, wrong), 1, until - time.Second, 1},
 		"a cursor that stays": {liar{cursor: &predict.Position{X: 19, Y: 3}, from: time.Second, to: time.Hour}, 0, 0, 1},
 	} {
-		r := s.Replay(test.l, Network{RTT: 100 * time.Millisecond})
+		r := s.Replay(test.l, Network{RTT: 100 * ms})
 		if r.Wrong != test.wrong || r.WrongFor != test.life || r.Unequal != test.unequal || r.SecretsDrawn != 0 {
-			t.Errorf("%s: %d wrong cells for %v, %d unequal, want %d, %v, %d", name, r.Wrong, r.WrongFor, r.Unequal, test.wrong, test.life, test.unequal)
+			t.Errorf("%s: %d wrong cells for %v, %d unequal, want %d, %v, %d",
+				name, r.Wrong, r.WrongFor, r.Unequal, test.wrong, test.life, test.unequal)
 		}
 	}
 }
@@ -237,7 +242,8 @@ func TestEffects(t *testing.T) {
 		s := story(test.lines...)
 		k := s.truth.keys[len(s.truth.keys)-1]
 		if k.effect != test.effect || k.typing != test.typing || len(k.changed) != test.cells {
-			t.Errorf("%q: effect %v, typing %v, %d cells; want %v, %v, %d", test.lines, k.effect, k.typing, len(k.changed), test.effect, test.typing, test.cells)
+			t.Errorf("%q: effect %v, typing %v, %d cells; want %v, %v, %d",
+				test.lines, k.effect, k.typing, len(k.changed), test.effect, test.typing, test.cells)
 		}
 	}
 }
@@ -271,7 +277,8 @@ func TestOrder(t *testing.T) {
 	ms := time.Millisecond
 	trace := &Trace{Cols: 20, Rows: 4, Events: []asciicast.Event{
 		{At: 0, Code: "o", Data: "$ "}, {At: 0, Code: "h", Data: "0 08 0007"},
-		{At: 100 * ms, Code: "i", Data: "a"}, {At: 104 * ms, Code: "o", Data: "A"}, {At: 104 * ms, Code: "h", Data: "0 0c 0007"},
+		{At: 100 * ms, Code: "i", Data: "a"}, {At: 104 * ms, Code: "o", Data: "A"},
+		{At: 104 * ms, Code: "h", Data: "0 0c 0007"},
 		{At: 110 * ms, Code: "r", Data: "30x4"},
 		{At: 200 * ms, Code: "i", Data: "b"}, {At: 230 * ms, Code: "h", Data: "2 0c 0007"},
 	}}

@@ -286,7 +286,9 @@ func (s *score) finish() *Result {
 			s.ended(d)
 		}
 	}
-	if len(s.cells) > 0 || s.overlay.Cursor != nil && (place{top(s.screen) + uint64(s.overlay.Cursor.Y), s.overlay.Cursor.X}) != cursor(s.screen) {
+	c := s.overlay.Cursor
+	moved := c != nil && place{top(s.screen) + uint64(c.Y), c.X} != cursor(s.screen)
+	if moved || len(s.cells) > 0 {
 		s.result.Unequal++
 	}
 	return &s.result

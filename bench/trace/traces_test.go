@@ -73,14 +73,16 @@ func TestAhead(t *testing.T) {
 	wrong, life := ours.Per1000(float64(ours.Wrong)), ours.Per1000(float64(ours.WrongFor.Milliseconds()))
 	redrawn := ours.Per1000(float64(ours.Redrawn))
 	if typing < minTyping || all < minAll || wrong > maxWrong || life > maxWrongFor || redrawn > maxRedrawn {
-		t.Errorf("drawn %.3f of typing keys, %.3f of all; per 1000 keys %.2f wrong cells for %.0f ms, %.1f redrawn", typing, all, wrong, life, redrawn)
+		t.Errorf("drawn %.3f of typing keys, %.3f of all; per 1000 keys %.2f wrong cells for %.0f ms, %.1f redrawn",
+			typing, all, wrong, life, redrawn)
 	}
 	if ours.SecretsDrawn > 0 || ours.Unequal > 0 {
 		t.Errorf("%d characters of secrets drawn, %d unequal ends", ours.SecretsDrawn, ours.Unequal)
 	}
 	for _, name := range []string{"mosh", "vscode"} {
 		r := results[name]
-		if typing < share(r.TypingDrawn, r.Typing)+0.1 || all < share(r.Drawn, r.Keys)+0.1 || 10*ours.Wrong > r.Wrong || 10*ours.WrongFor > r.WrongFor {
+		if typing < share(r.TypingDrawn, r.Typing)+0.1 || all < share(r.Drawn, r.Keys)+0.1 ||
+			10*ours.Wrong > r.Wrong || 10*ours.WrongFor > r.WrongFor {
 			t.Errorf("ours: %+v\n%s: %+v", brief(ours), name, brief(r))
 		}
 	}
@@ -115,7 +117,8 @@ func TestSecretsHidden(t *testing.T) {
 		r := s.Replay(predict.New(predict.Always), n)
 		typed += r.Secrets
 		if r.SecretsDrawn > 0 || r.Unequal > 0 {
-			t.Fatalf("seed %d, hints %v, %+v: %d characters of secrets drawn:\n%+v", seed, hints, n, r.SecretsDrawn, r.Misses)
+			t.Fatalf("seed %d, hints %v, %+v: %d characters of secrets drawn:\n%+v",
+				seed, hints, n, r.SecretsDrawn, r.Misses)
 		}
 	}
 }
@@ -127,7 +130,9 @@ func secretStory(chance *rand.Rand, hints bool) *Study {
 		secret = wire.EchoErase | wire.EchoControl | wire.Signals | wire.Extended | wire.UsualKeys | wire.Canonical
 	)
 	const masked = wire.EchoErase | wire.UsualKeys // the program echoes stars, or nothing, itself
-	prompts := []string{"Password: ", "[sudo] password for user: ", "Enter passphrase for key 'id': ", "PIN: ", "API token: "}
+	prompts := []string{
+		"Password: ", "[sudo] password for user: ", "Enter passphrase for key 'id': ", "PIN: ", "API token: ",
+	}
 	flags, star, erase := secret, "", ""
 	switch chance.IntN(4) {
 	case 0:

@@ -399,7 +399,8 @@ func (c *Code) Overlay(now time.Time, s *screen.Screen) (o predict.Overlay, unti
 	cols, rows := s.Size()
 	put := func(p place, text string) {
 		if y := int(p.row - top(s)); p.row >= top(s) && y < rows && p.x >= 0 && p.x < cols {
-			cells[p] = predict.Cell{X: p.x, Y: y, Cell: screen.Cell{Text: text, Width: 1, Style: screen.Style{Attributes: screen.Dim}}}
+			dim := screen.Style{Attributes: screen.Dim}
+			cells[p] = predict.Cell{X: p.x, Y: y, Cell: screen.Cell{Text: text, Width: 1, Style: dim}}
 		}
 	}
 	for _, g := range c.shown() {

@@ -154,7 +154,7 @@ func TestHintOfEcho(t *testing.T) {
 	})
 }
 
-// Input is not told of while the kernel may have the answer to it, and nobody has read that.
+// A hint does not count input while the kernel may have the answer to it, unread.
 func TestHintWaitsForReader(t *testing.T) {
 	inBubble(t, wire.Launch{PTY: true}, func(w *world) {
 		a := w.attachHinted("a@x", wire.RoleWriter)
@@ -224,7 +224,7 @@ func TestHintRoles(t *testing.T) {
 	})
 }
 
-// Hints go on over a new carrier, with higher numbers.
+// Hints continue over a new carrier, with higher numbers.
 func TestHintAfterResume(t *testing.T) {
 	inBubble(t, wire.Launch{PTY: true}, func(w *world) {
 		a := w.attachHinted("a@x", wire.RoleWriter)

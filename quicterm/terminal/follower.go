@@ -49,7 +49,7 @@ func newFollower(changed func()) *follower {
 	return f
 }
 
-// newScreen returns the screen of a terminal. Nobody asks for its scrollback.
+// newScreen returns the screen of a terminal. It keeps no scrollback.
 func newScreen(size wire.Size) *screen.Screen {
 	return screen.New(int(size.Cols), int(size.Rows), screen.Limits{Lines: 1})
 }

@@ -28,7 +28,7 @@ const (
 	maxKept = 16 << 10
 
 	// maxUntold bounds the keys that the predictor does not know yet, because the terminal takes no
-	// output. Nobody types that many before a frame is drawn.
+	// output. It is more than a user types before a frame is drawn.
 	maxUntold = 256
 )
 
