@@ -93,12 +93,18 @@ func (d *display) setSize(size wire.Size) {
 }
 
 func (d *display) setSizeLocked(size wire.Size) {
+	d.seen.ask(func(s *screen.Screen) {
+		before := place(s)
+		s.Resize(int(size.Cols), int(size.Rows))
+		if d.painter != nil {
+			d.painter.resized(s, before)
+		}
+	})
 	if d.painter != nil && size != d.size {
 		d.painter.reset()
 		d.painter.hold = size != d.session
 	}
 	d.size = size
-	d.seen.ask(func(s *screen.Screen) { s.Resize(int(size.Cols), int(size.Rows)) })
 }
 
 // setSessionSize tells the size for which the program draws from now on.

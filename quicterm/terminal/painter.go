@@ -291,6 +291,21 @@ func (p *painter) setOffline(offline bool) {
 	}
 }
 
+// resized says that the terminal has another size, and where the program's cursor was before. The terminal
+// has cut off or moved what is drawn, with the row of the cursor.
+func (p *painter) resized(s *screen.Screen, before screen.Place) {
+	cols, rows := s.Size()
+	down := place(s).Y - before.Y
+	kept := p.cells[:0]
+	for _, c := range p.cells {
+		if c.Y += down; c.Y >= 0 && c.Y < rows && c.X+c.Cell.Width <= cols {
+			kept = append(kept, c)
+		}
+	}
+	p.cells = kept
+	p.cursor = screen.Place{X: min(p.cursor.X, cols-1), Y: min(max(p.cursor.Y+down, 0), rows-1)}
+}
+
 // eraseAll leaves nothing drawn on the terminal.
 func (p *painter) eraseAll() {
 	if p.painted {

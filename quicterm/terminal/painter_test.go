@@ -18,6 +18,7 @@ import (
 type guesser struct {
 	random *rand.Rand
 	typed  string
+	oneRow bool // it predicts in the row of the cursor, as keys change it
 }
 
 func (g *guesser) Score() predict.Score                                    { return predict.Score{} }
@@ -44,6 +45,14 @@ func (g *guesser) Overlay(_ time.Time, s *screen.Screen) (o predict.Overlay, unt
 	}
 	if r.IntN(2) == 0 {
 		o.Cursor = &predict.Position{X: x + r.IntN(9) - 4, Y: y - r.IntN(2)}
+	}
+	for i := range o.Cells {
+		if g.oneRow {
+			o.Cells[i].Y = y
+		}
+	}
+	if g.oneRow && o.Cursor != nil {
+		o.Cursor.Y = y
 	}
 	return o, until
 }
@@ -93,23 +102,29 @@ func TestPaintedTerminal(t *testing.T) {
 	})
 }
 
-func paintRandomly(t *testing.T, seed, i uint64) {
-	r := rand.New(rand.NewPCG(seed, i))
-	cols, rows := 4+r.IntN(30), 2+r.IntN(12)
-	terminal := &countedTerminal{Screen: screen.New(cols, rows, screen.Limits{})}
-	plain := screen.New(cols, rows, screen.Limits{})
-	before := []byte(strings.Repeat("before\r\n", r.IntN(2*rows)))
+// paintedTerminal returns a terminal, a display that paints on it when the test says so, and the terminal
+// without that.
+func paintedTerminal(g *guesser) (terminal *countedTerminal, d *display, plain *screen.Screen) {
+	cols, rows := 4+g.random.IntN(30), 2+g.random.IntN(12)
+	terminal = &countedTerminal{Screen: screen.New(cols, rows, screen.Limits{})}
+	plain = screen.New(cols, rows, screen.Limits{})
+	before := []byte(strings.Repeat("before\r\n", g.random.IntN(2*rows)))
 	terminal.Screen.Write(before)
 	plain.Write(before)
 
-	d := newDisplay(terminal, words{})
+	d = newDisplay(terminal, words{})
 	d.begin(wire.Size{Cols: uint16(cols), Rows: uint16(rows)}, true, nil)
 	plain.Write([]byte("\x1b[22;0t"))
 	d.endReplay()
-	g := &guesser{random: r}
 	d.predict(g, predict.Always, func() time.Duration { return 0 }, func() {})
-	d.painter.wake = func() {} // the test paints
+	d.painter.wake = func() {}
 	d.painter.timer = time.AfterFunc(time.Hour, d.painter.wake)
+	return terminal, d, plain
+}
+
+func paintRandomly(t *testing.T, seed, i uint64) {
+	r := rand.New(rand.NewPCG(seed, i))
+	terminal, d, plain := paintedTerminal(&guesser{random: r})
 	parts := randomOutput(r)
 	for n, part := range parts {
 		d.painter.eraseAll()
@@ -129,6 +144,37 @@ func paintRandomly(t *testing.T, seed, i uint64) {
 		plain.Write(part)
 	}
 	d.restore(false)
+}
+
+// When a terminal changes its size, what is drawn is erased from where it is then. Few terminals are an
+// exception, which have wrapped the row anew: the program draws that again.
+func TestResizePaintedTerminal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const cases = 2000
+		var wrong []uint64
+		for i := range uint64(cases) {
+			r := rand.New(rand.NewPCG(1, i))
+			terminal, d, plain := paintedTerminal(&guesser{random: r, oneRow: true})
+			for _, part := range randomOutput(r) {
+				d.Write(part)
+				plain.Write(part)
+			}
+			d.typed([]byte("k"), func(b []byte) (int, uint64, error) { return 1, 1, nil })
+			d.painter.repaint()
+			cols, rows := plain.Size()
+			cols, rows = max(2, cols+r.IntN(20)-10), max(2, rows+r.IntN(10)-5)
+			terminal.Resize(cols, rows)
+			plain.Resize(cols, rows)
+			d.setSize(wire.Size{Cols: uint16(cols), Rows: uint16(rows)})
+			if stateOf(terminal.Screen) != stateOf(plain) {
+				wrong = append(wrong, i)
+			}
+			d.restore(false)
+		}
+		if len(wrong) > cases/200 {
+			t.Errorf("%d of %d terminals keep what was drawn: %v", len(wrong), cases, wrong)
+		}
+	})
 }
 
 // stateOf returns all that a terminal's later output depends on.
