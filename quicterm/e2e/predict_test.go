@@ -7,11 +7,13 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/quicterm/quicterm/bench/netem"
 	"github.com/quicterm/quicterm/bench/rig"
+	"github.com/quicterm/quicterm/quicterm/screen"
 )
 
 // secretPrograms are shell scripts that ask for a secret of 8 characters as programs do, with
@@ -91,5 +93,42 @@ func TestSecretsAreNotPredicted(t *testing.T) {
 			t.Errorf("%s: the terminal was given %q", program.name, shown)
 		}
 		x.Expect(`\$ `)
+	}
+}
+
+// However a client ends, what it has drawn and the server has not confirmed does not stay on the terminal.
+func TestPredictionsDoNotStay(t *testing.T) {
+	h := newHost(t)
+	h.Start()
+	for name, end := range map[string]func(x *rig.Terminal, p *netem.Proxy){
+		"escape":  func(x *rig.Terminal, _ *netem.Proxy) { x.Send("\r~d") },
+		"SIGTERM": func(x *rig.Terminal, _ *netem.Proxy) { x.Cmd.Process.Signal(syscall.SIGTERM) },
+		"SIGHUP":  func(x *rig.Terminal, _ *netem.Proxy) { x.Cmd.Process.Signal(syscall.SIGHUP) },
+		"displaced": func(_ *rig.Terminal, p *netem.Proxy) {
+			rig.Open(t, h.QT("attach", "displaced")).Expect("show")
+			p.Set(netem.Config{})
+		},
+	} {
+		p := h.Proxy(netem.Config{Delay: 20 * time.Millisecond})
+		x := h.Shell(p.Addr(), "--predict", "always", "-s", name)
+		x.Send("echo re''ady; cat\r")
+		x.Expect("ready")
+		for _, key := range "shown" {
+			x.Send(string(key))
+			x.Expect(string(key))
+		}
+		p.Set(netem.Config{Down: true})
+		x.Send("Q")
+		x.Expect("Q") // a prediction
+		end(x, p)
+		x.Exit()
+		<-x.Closed()
+		s := screen.New(80, 24, screen.Limits{Lines: 100})
+		s.Write([]byte(x.Out.String()))
+		for y := range 24 {
+			if row := s.Row(y).Text(); strings.Contains(row, "Q") {
+				t.Errorf("%s: a key that was predicted stays: %q", name, row)
+			}
+		}
 	}
 }
