@@ -17,6 +17,7 @@ import (
 
 	"github.com/quicterm/quicterm/configs"
 	"github.com/quicterm/quicterm/quicterm/bootstrap"
+	"github.com/quicterm/quicterm/quicterm/systemd"
 )
 
 const (
@@ -56,14 +57,19 @@ in, as SPEC.md has it: qt runs this by ssh.`,
 					return err
 				}
 			}
-			start := func() error { return startGranted(settings, config) }
+			warning := ""
+			start := func() error {
+				warning = systemd.EndsAtLogout(c.Context())
+				return startGranted(settings, config)
+			}
 			if stdio {
-				return carryStdio(settings.RuntimeDir, start)
+				return carryStdio(settings.RuntimeDir, start, &warning)
 			}
 			grant, err := bootstrap.Ask(settings.RuntimeDir, start)
 			if err != nil {
 				return err
 			}
+			grant.Warning = warning
 			line, err := bootstrap.Line(grant)
 			if err != nil {
 				return err

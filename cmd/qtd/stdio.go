@@ -14,8 +14,8 @@ import (
 )
 
 // carryStdio makes our standard input and output the carrier of a client, until the daemon ends
-// that. base is the setting runtime_dir.
-func carryStdio(base string, start func() error) error {
+// that. base is the setting runtime_dir; start starts a daemon, and may set the grant's warning.
+func carryStdio(base string, start func() error, warning *string) error {
 	// It is for no other process: a daemon that starts now would inherit it.
 	early := bootstrap.Early(os.Getenv(bootstrap.OpenVariable))
 	os.Unsetenv(bootstrap.OpenVariable)
@@ -25,6 +25,7 @@ func carryStdio(base string, start func() error) error {
 		return err
 	}
 	defer c.Close()
+	grant.Warning = *warning
 	c.Write(early) // if the daemon has ended the connection, what is read says so
 	line, err := bootstrap.Line(grant)
 	if err != nil {

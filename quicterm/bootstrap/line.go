@@ -48,6 +48,7 @@ func parseGrant(text string) (*wire.Grant, error) {
 		return nil, fmt.Errorf("grant: %w", err)
 	}
 	g.Software = wire.Printable(g.Software, wire.MaxSummary)
+	g.Warning = wire.Printable(g.Warning, maxShown)
 	return g, nil
 }
 

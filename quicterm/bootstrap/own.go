@@ -102,7 +102,7 @@ func (o *own) login(ctx context.Context, errs *tail) error {
 	case prefix == linePrefix:
 		grant, err := parseGrant(text)
 		if err == nil {
-			err = o.ssh.learn(grant)
+			err = o.ssh.learn(grant, o.ask)
 		}
 		return err
 	case prefix != "":

@@ -169,7 +169,7 @@ func (p *process) await() {
 	if err == nil && prefix == linePrefix {
 		var grant *wire.Grant
 		if grant, err = parseGrant(text); err == nil {
-			err = p.ssh.learn(grant)
+			err = p.ssh.learn(grant, p.ask)
 		}
 	} else {
 		err = p.explain(text, prefix, err)

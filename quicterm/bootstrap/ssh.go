@@ -154,8 +154,9 @@ func (s *SSH) Needs() string {
 	return s.needs
 }
 
-// learn takes what a grant says of the daemon.
-func (s *SSH) learn(g *wire.Grant) error {
+// learn takes what a grant says of the daemon. If ask is true, the terminal is not the program's yet,
+// and the user is shown the grant's warning.
+func (s *SSH) learn(g *wire.Grant, ask bool) error {
 	if g.Protocol != "" && g.Protocol != wire.ALPN {
 		return &VersionError{Host: s.Host, Software: g.Software, Older: older(g.Protocol, wire.ALPN)}
 	}
@@ -170,6 +171,9 @@ func (s *SSH) learn(g *wire.Grant) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.port, s.key, s.needs = address.Port(), key, ""
+	if ask && g.Warning != "" && s.Say != nil {
+		s.Say("qt: " + s.Host + ": " + g.Warning)
+	}
 	return nil
 }
 

@@ -37,7 +37,7 @@ func newSystemdHost(t *testing.T, settings string) *systemdHost {
 	h.Write("qtd.service", string(unit))
 	h.Write("qtd.toml", `host_key = ["/etc/quicterm/host_key"]`+"\n"+settings)
 	h.Write("sshd_config", `
-Port 22
+Port 2222
 ListenAddress 127.0.0.1
 HostKey /etc/quicterm/host_key
 UsePAM yes
@@ -47,6 +47,7 @@ PasswordAuthentication no
 `)
 	h.Write("sshd.service", `
 [Service]
+Type=notify
 ExecStart=/usr/sbin/sshd -D -e -f /etc/quicterm/sshd_config
 KillMode=process
 RuntimeDirectory=sshd
@@ -58,9 +59,8 @@ WantedBy=multi-user.target
 install -m 755 %[1]s/qt %[1]s/qtd /usr/bin/
 mkdir -p /etc/quicterm /etc/systemd/logind.conf.d
 cp %[2]s/qtd.toml %[2]s/host_key %[2]s/sshd_config /etc/quicterm/
-cp %[2]s/qtd.service %[2]s/sshd.service /etc/systemd/system/
-cp %[2]s/logind.conf /etc/systemd/logind.conf.d/
-chmod 644 /etc/systemd/system/qtd.service /etc/systemd/system/sshd.service /etc/systemd/logind.conf.d/*
+install -m 644 %[2]s/qtd.service %[2]s/sshd.service /etc/systemd/system/
+install -m 644 %[2]s/logind.conf /etc/systemd/logind.conf.d/
 rm -f /etc/nologin
 for user in ann bob; do
 	useradd --create-home --shell /bin/sh $user
@@ -152,4 +152,74 @@ func TestSystemdRestart(t *testing.T) {
 	}
 	x.Send("\x04")
 	x.Expect(`\$ `)
+}
+
+// bySSH returns a command of the client that reaches the machine by ssh.
+func (s *systemdHost) bySSH(account, subcommand string, flags []string, args ...string) *exec.Cmd {
+	s.Write("ssh_config", fmt.Sprintf("Host machine\nHostName 127.0.0.1\nPort 2222\nIdentityFile %s\nIdentitiesOnly yes\nUserKnownHostsFile %s\n",
+		s.Path("id"), s.Path("known_hosts")))
+	flags = append([]string{"-l", account, "--bootstrap", "ssh"}, flags...)
+	return s.inside(s.Named("machine", s.Path("ssh_config"), subcommand, flags, args...))
+}
+
+// Logins end all their processes (KillUserProcesses=yes). A session that an ssh login has started lives
+// on where the system allows it; otherwise the first connection says what to do.
+func TestSystemdLogout(t *testing.T) {
+	s := newSystemdHost(t, "")
+	if s.Run("grep -l pam_systemd /etc/pam.d/common-session || true") == "" {
+		t.Skip("libpam-systemd is not installed: logins have no session")
+	}
+	s.Run("systemctl start sshd")
+	s.KnowName("127.0.0.1", 2222, s.Path("host_key.pub"))
+	loggedOut := func(account string) {
+		s.Await(account+" to be logged out", func() bool {
+			out, err := s.Command("loginctl", "show-user", "--property=Sessions", "--value", account).Output()
+			return err != nil || strings.TrimSpace(string(out)) == ""
+		})
+	}
+	runs := func(script string) bool { return s.Command("sh", "-c", script).Run() == nil }
+	connect := func(account string) *rig.Terminal {
+		x := rig.Open(t, s.bySSH(account, "connect", []string{"-t"}, "exec env PS1='$ ' HISTFILE= sh"))
+		x.Expect(`\$ `)
+		return x
+	}
+	detach := func(x *rig.Terminal) {
+		x.Send("\r~d")
+		if status := x.Exit(); status != 0 {
+			t.Errorf("exit status %d after a detach", status)
+		}
+	}
+
+	// Nothing of bob's outlives his login.
+	x := connect("bob")
+	const warning = `qt: machine: sessions end when bob logs out (KillUserProcesses=yes): run loginctl enable-linger`
+	if !strings.Contains(x.Out.String(), warning) {
+		t.Errorf("the first connection does not say %q", warning)
+	}
+	detach(x)
+	loggedOut("bob")
+	s.Await("the end of bob's session", func() bool { return !runs("pgrep -u bob qtd") })
+
+	// The service manager of ann lives on.
+	s.Run("loginctl enable-linger ann")
+	uid := s.Run("id -u ann")
+	s.Await("ann's service manager", func() bool { return runs("systemctl is-active user@" + uid) })
+	x = connect("ann")
+	if strings.Contains(x.Out.String(), "logs out") {
+		t.Error("it warns although ann lingers")
+	}
+	x.Run("cat /proc/self/cgroup", `0::/user\.slice/user-`+uid+`\.slice/user@`+uid+`\.service/quicterm\.slice/quicterm-`+uid+`\.slice/qt-[0-9a-f]{8}\.scope\r`)
+	x.Run("kept=th''ere", "")
+	detach(x)
+	loggedOut("ann")
+	x = rig.Open(t, s.bySSH("ann", "attach", nil))
+	x.Send("echo st''ill $kept\r")
+	x.Expect("still there")
+	detach(x)
+
+	// A daemon that root starts by hand serves on.
+	s.Run("ssh -F " + s.Path("ssh_config") + " root@machine 'setsid qtd serve </dev/null >/dev/null 2>&1 &'")
+	loggedOut("root")
+	y := s.shell("ann")
+	y.Run("cat /proc/self/cgroup", `0::/quicterm\.slice/quicterm-`+uid+`\.slice/qt-[0-9a-f]{8}\.scope\r`)
 }

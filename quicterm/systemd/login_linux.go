@@ -84,7 +84,7 @@ func EndsAtLogout(ctx context.Context) string {
 	} else if own := accountName(uid); own != name {
 		todo = "log in as " + own + ", and run loginctl enable-linger"
 	}
-	return "sessions on this host end when " + name + " logs out (" + why + "): " + todo
+	return "sessions end when " + name + " logs out (" + why + "): " + todo
 }
 
 // killsAtLogout reports whether the login manager ends all processes of a login with it. It is

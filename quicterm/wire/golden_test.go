@@ -242,13 +242,14 @@ var goldenBodies = []struct {
 		3f
 		04 776f726b
 		` + infoHex},
-	{&Grant{Address: "127.0.0.1:4433", HostKey: []byte{1}, Token: []byte{2}, Software: "qtd 1", Protocol: "quicterm/1"},
-		`23 00002a a5
+	{&Grant{Address: "127.0.0.1:4433", HostKey: []byte{1}, Token: []byte{2}, Software: "qtd 1", Protocol: "quicterm/1", Warning: "w"},
+		`23 00002d a6
 		01 6e 3132372e302e302e313a34343333
 		02 41 01
 		03 41 02
 		04 65 7174642031
-		05 6a 717569637465726d2f31`},
+		05 6a 717569637465726d2f31
+		06 61 77`},
 	{&Ask{Carrier: true, Client: "[::1]:2", Server: "[::1]:22"},
 		`25 000016 a3
 		01 f5

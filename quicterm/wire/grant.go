@@ -19,4 +19,6 @@ type Grant struct {
 	Token    []byte `cbor:"3,keyasint,omitempty" json:"token,omitempty"`    // none with a carrier
 	Software string `cbor:"4,keyasint,omitempty" json:"software,omitempty"` // name and version of the daemon
 	Protocol string `cbor:"5,keyasint,omitempty" json:"protocol,omitempty"` // its ALPN; if empty, the first
+	// Warning says, in one line for the user, what is wrong on the server although there is a grant.
+	Warning string `cbor:"6,keyasint,omitempty" json:"warning,omitempty"`
 }
