@@ -65,3 +65,15 @@ cross: ## build for the other systems and processors
 
 docs: ## write docs/configuration.md again, from the sample files of settings
 	go test ./configs -run '^TestConfigurationPage$$' -update
+
+man: ## write the manual pages into dist/man
+	mkdir -p dist/man
+	go test -count=1 -run '^TestManPages$$' ./cmd/qt ./cmd/qtd -man $(CURDIR)/dist/man -man-date $$(git log -1 --format=%ct)
+
+dist: ## make a release of the commit in dist: programs, archives, packages, image, checksums
+	rm -rf dist
+	go run ./cmd/dist dist
+
+dist-check: dist ## make it again, from nothing and elsewhere, and compare the bytes
+	@again=$$(mktemp -d); trap 'rm -rf "$$again"' EXIT; \
+	GOCACHE=$$again/cache go run ./cmd/dist $$again/dist && diff -r dist $$again/dist && echo "the same bytes twice"

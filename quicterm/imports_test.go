@@ -222,6 +222,10 @@ var packages = []struct {
 		tests: "cmd/dist/man",
 	},
 	{
+		path: "cmd/dist", role: "makes releases; the programs know nothing of it",
+		imports: "quicterm/version",
+	},
+	{
 		path: "cmd/dist/man", role: "manual pages from a command line, for tests: no program has it",
 		imports: "github.com/spf13/cobra",
 	},
