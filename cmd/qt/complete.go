@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -33,6 +34,10 @@ var flagValues = map[string][]string{
 	"session":   nil,
 }
 
+// plain matches values that a shell can be given. Servers choose the names of sessions, and a
+// shell may expand what completes: bash runs a command in $(...).
+var plain = regexp.MustCompile(`^[\pL\pN._/][\pL\pN._/:@%+,=~-]*$`)
+
 // complete makes the flags and the arguments of a command complete: each argument by its own
 // completer, or as the name of a file if that is nil, and further ones not at all.
 func complete(c *cobra.Command, opts *options, completers ...completer) {
@@ -47,7 +52,7 @@ func complete(c *cobra.Command, opts *options, completers ...completer) {
 		account := typed[:strings.LastIndexByte(typed, '@')+1]
 		var values []string
 		for _, value := range completer(c.Context(), before, opts) {
-			if strings.HasPrefix(account+value, typed) {
+			if strings.HasPrefix(account+value, typed) && plain.MatchString(value) {
 				values = append(values, account+value)
 			}
 		}
