@@ -16,8 +16,8 @@ import (
 // shells are those that completions are made for, and the names of their files.
 var shells = map[string]string{"bash": "%s.bash", "zsh": "_%s", "fish": "%s.fish", "powershell": "%s.ps1"}
 
-// document makes the manual pages and the completions.
-func (r *release) document() error {
+// document makes the manual pages, and the completions of programs that run here.
+func (r *release) document(bin string) error {
 	pages := filepath.Join(r.share, "man")
 	completions := filepath.Join(r.share, "completions")
 	for _, dir := range []string{pages, completions} {
@@ -32,7 +32,7 @@ func (r *release) document() error {
 	}
 	for _, program := range []string{"qt", "qtd"} {
 		for shell, name := range shells {
-			script, err := output(r.src, "go", "run", "./cmd/"+program, "completion", shell)
+			script, err := output(r.src, filepath.Join(bin, program), "completion", shell)
 			if err != nil {
 				return err
 			}
@@ -57,7 +57,9 @@ func (r *release) archive() error {
 	for _, t := range targets {
 		base := fmt.Sprintf("quicterm_%s_%v", r.version, t)
 		var files []file
-		add := func(name, from string, mode fs.FileMode) { files = append(files, file{path.Join(base, name), from, mode}) }
+		add := func(name, from string, mode fs.FileMode) {
+			files = append(files, file{path.Join(base, name), from, mode})
+		}
 		for _, name := range t.programs() {
 			add(name, filepath.Join(r.dir(t), name), 0o755)
 		}

@@ -2,6 +2,9 @@
 // archives, packages, a container image, a list of what is in them, and checksums.
 //
 //	go run ./cmd/dist DIR
+//	go run ./cmd/dist -deb VERSION -bin DIR DIR
+//
+// The second makes only a package for this machine, of programs that are built.
 //
 // The same commit and the same version of Go give the same bytes, on any machine and in any
 // directory: the programs are built in a clone, and all times are that of the commit.
@@ -12,11 +15,13 @@ import (
 	"debug/buildinfo"
 	"debug/elf"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strconv"
 	"strings"
 	"time"
@@ -65,21 +70,41 @@ func (t target) programs() []string {
 }
 
 func main() {
-	if len(os.Args) != 2 {
-		fmt.Fprintln(os.Stderr, "usage: dist DIR, which must not exist")
+	deb := flag.String("deb", "", "make only the deb of these `versions`, separated by commas")
+	bin := flag.String("bin", "", "`directory` of the programs for it")
+	flag.Parse()
+	if flag.NArg() != 1 || (*deb == "") != (*bin == "") {
+		fmt.Fprintln(os.Stderr, "usage: dist [-deb VERSIONS -bin DIR] DIR, which must not exist")
 		os.Exit(2)
 	}
-	if err := run(os.Args[1]); err != nil {
+	out, err := filepath.Abs(flag.Arg(0))
+	if err == nil && *deb != "" {
+		err = makeDebs(out, *bin, strings.Split(*deb, ","))
+	} else if err == nil {
+		err = makeAll(out)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "dist:", err)
 		os.Exit(1)
 	}
 }
 
-func run(out string) error {
-	out, err := filepath.Abs(out)
-	if err != nil {
+// makeDebs makes packages for this machine of programs in a directory.
+func makeDebs(out, bin string, versions []string) error {
+	r := &release{src: ".", out: out, share: filepath.Join(out, "share")}
+	if err := r.document(bin); err != nil {
 		return err
 	}
+	for _, r.version = range versions {
+		if err := r.packOne("deb", runtime.GOARCH, bin); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// makeAll makes a release.
+func makeAll(out string) error {
 	if changes, err := output(".", "git", "status", "--porcelain"); err != nil || changes != "" {
 		return errors.Join(err, fmt.Errorf("commit the changes first: %s", changes))
 	}
@@ -111,7 +136,7 @@ func run(out string) error {
 		make func() error
 	}{
 		{"programs", r.build},
-		{"manual pages and completions", r.document},
+		{"manual pages and completions", func() error { return r.document(r.dir(target{os: runtime.GOOS, arch: runtime.GOARCH})) }},
 		{"archives", r.archive},
 		{"packages", r.pack},
 		{"image", r.image},
