@@ -171,7 +171,7 @@ var packages = []struct {
 	},
 	{
 		path: "quicterm/server", role: "authenticates clients and relays bytes to holders; parses no frame",
-		imports: `configs migrate/carrier migrate/carrier/pipe migrate/carrier/quic migrate/carrier/tcp quicterm/account quicterm/auth quicterm/holder
+		imports: `configs migrate/carrier migrate/carrier/pipe migrate/carrier/quic migrate/carrier/tcp quicterm/account quicterm/auth quicterm/doctor quicterm/holder
 			quicterm/keyfile quicterm/memory quicterm/rundir quicterm/sshd quicterm/systemd quicterm/wire
 			golang.org/x/crypto golang.org/x/sys golang.org/x/time`,
 		tests: `bench/netem buffer migrate/carrier/carriertest migrate/carrier/sealed quicterm/holder/holdertest quicterm/holder/programtest
@@ -217,8 +217,8 @@ var packages = []struct {
 	},
 	{
 		path: "cmd/qtd", role: "the command line of the daemon and of the holder",
-		imports: `configs quicterm/bootstrap quicterm/holder quicterm/keyfile quicterm/logqueue quicterm/memory quicterm/rundir
-			quicterm/server quicterm/systemd quicterm/version github.com/spf13/cobra`,
+		imports: `configs quicterm/bootstrap quicterm/doctor quicterm/holder quicterm/keyfile quicterm/logqueue quicterm/memory quicterm/rundir
+			quicterm/server quicterm/systemd quicterm/version quicterm/wire github.com/spf13/cobra`,
 		tests: "cmd/dist/man",
 	},
 	{

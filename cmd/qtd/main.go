@@ -4,6 +4,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -20,7 +21,9 @@ import (
 
 func main() {
 	if err := command().Execute(); err != nil {
-		fmt.Fprintf(os.Stderr, "qtd: %v\n", err)
+		if !errors.Is(err, errChecks) {
+			fmt.Fprintf(os.Stderr, "qtd: %v\n", err)
+		}
 		os.Exit(1)
 	}
 }
@@ -34,7 +37,7 @@ func command() *cobra.Command {
 		Version:       version.String(),
 	}
 	root.SetVersionTemplate(software() + "\n")
-	root.AddCommand(serveCommand(), grantCommand(), holdCommand(), readKeysCommand(), relayCommand(), &cobra.Command{
+	root.AddCommand(serveCommand(), grantCommand(), holdCommand(), readKeysCommand(), relayCommand(), doctorCommand(), &cobra.Command{
 		Use:   "version",
 		Short: "Print the version",
 		Args:  cobra.NoArgs,

@@ -50,13 +50,7 @@ func (c *conn) description(ctx context.Context) (*wire.Description, error) {
 	for _, e := range sessions {
 		d.Memory += e.state.Memory
 	}
-	fate, err := systemd.AtLogout(int(c.account.UID), c.account.Name)
-	switch {
-	case err != nil:
-		c.log.Warn("cannot tell what a logout ends", "error", err)
-	case fate == systemd.Stays:
-		d.Logout = wire.LogoutKeeps
-	case fate != systemd.FateUnknown:
+	if d.Logout = wire.LogoutKeeps; systemd.EndsAtLogout(ctx) != "" {
 		d.Logout = wire.LogoutEnds
 	}
 	return d, nil

@@ -4,17 +4,22 @@ package server
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
+	"maps"
 	"net/netip"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/quicterm/quicterm/configs"
 	"github.com/quicterm/quicterm/quicterm/account"
@@ -22,24 +27,27 @@ import (
 	"github.com/quicterm/quicterm/quicterm/doctor"
 	"github.com/quicterm/quicterm/quicterm/memory"
 	"github.com/quicterm/quicterm/quicterm/rundir"
+	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
-// Doctor looks at what a daemon of this account with some settings needs of the machine: ports,
-// keys, directories and limits. running is the address of the daemon that runs, or the zero value.
-// It changes nothing.
-func Doctor(ctx context.Context, settings *configs.Server, running netip.AddrPort) (r doctor.Report) {
+// Doctor looks at what a daemon of this account needs of the machine, ports, keys, directories and
+// limits, and at the holders that run. running is the address of the daemon that runs, or the zero
+// value. It starts and makes nothing.
+func Doctor(ctx context.Context, cfg Config, running netip.AddrPort) (r doctor.Report) {
 	names := new(account.NameService)
 	self, err := names.Current(ctx)
 	if err != nil {
 		r.Add("account", doctor.Fail, "give the user id an account", "user id %d: %v", os.Getuid(), err)
 		return r
 	}
-	s := &Server{settings: settings, self: self, all: self.UID == 0, base: rundir.Base(settings.RuntimeDir)}
+	settings := cfg.Settings
+	s := &Server{settings: settings, software: cfg.Software, names: names, self: self, all: self.UID == 0, base: rundir.Base(settings.RuntimeDir)}
 	s.examinePorts(&r, running)
 	s.examineKeys(&r)
 	s.examineDirs(&r)
 	examineBuffers(&r, "/proc/sys/net/core")
 	s.examineLimits(&r)
+	s.examineHolders(ctx, &r)
 	return r
 }
 
@@ -160,7 +168,16 @@ func (s *Server) examineDirs(r *doctor.Report) {
 	default:
 		r.Add("state", doctor.OK, "", "%s", state)
 	}
-	if err := s.base.Unsafe(s.self.UID); err != nil {
+	err = s.base.Unsafe(s.self.UID)
+	if s.all && err == nil {
+		var root *os.Root
+		if root, err = rundir.Open(s.base.System()); err == nil {
+			root.Close()
+		} else if errors.Is(err, fs.ErrNotExist) {
+			err = nil
+		}
+	}
+	if err != nil {
 		r.Add("runtime", doctor.Fail, "mend its owner and mode, or remove it: the daemon makes it again", "%v", err)
 	} else if dirs := s.base.Dirs(s.self.UID); len(dirs) > 0 {
 		r.Add("runtime", doctor.OK, "", "%s", strings.Join(dirs, ", "))
@@ -226,3 +243,58 @@ func (s *Server) examineLimits(r *doctor.Report) {
 	}
 	r.Add("limits", doctor.OK, "", "%s (%d MiB)", found, limit>>20)
 }
+
+// examineHolders asks the holders that run for their versions.
+func (s *Server) examineHolders(ctx context.Context, r *doctor.Report) {
+	uids := []uint32{s.self.UID}
+	if s.all {
+		entries, _ := os.ReadDir(s.base.System())
+		for _, e := range entries {
+			if uid, err := strconv.ParseUint(e.Name(), 10, 32); err == nil && uid != 0 {
+				uids = append(uids, uint32(uid))
+			}
+		}
+	}
+	p := &processes{base: s.base, names: s.names, log: slog.New(slog.DiscardHandler), warnings: newFloodLog(accountBurst)}
+	inspect, err := wire.New(&wire.Inspect{})
+	if err != nil {
+		r.Add("holders", doctor.Skip, "", "%v", err)
+		return
+	}
+	versions := make(map[string]int)
+	silent := 0
+	for _, uid := range uids {
+		for _, id := range p.Sessions(uid) {
+			asking, cancel := context.WithTimeout(ctx, holderPatience)
+			answer, err := p.Ask(asking, uid, id, &wire.Open{}, inspect)
+			cancel()
+			var report wire.Report
+			switch {
+			case errors.Is(err, fs.ErrNotExist):
+			case err != nil:
+				silent++
+			case answer.Decode(&report) != nil:
+				versions["a version that is too old to tell"]++
+			default:
+				versions[report.Software]++
+			}
+		}
+	}
+	var lines []string
+	for _, version := range slices.Sorted(maps.Keys(versions)) {
+		lines = append(lines, fmt.Sprintf("%d of %s", versions[version], version))
+	}
+	found := strings.Join(lines, ", ")
+	switch {
+	case silent > 0:
+		r.Add("holders", doctor.Warn, "look at their processes: they are stopped, or wait for a file system or for memory",
+			"%d sessions do not answer; others: %s", silent, cmp.Or(found, "none"))
+	case len(versions) > 1 || len(versions) == 1 && versions[s.software] == 0:
+		r.Add("holders", doctor.OK, "", "%s; the daemon serves other versions until their sessions end", found)
+	default:
+		r.Add("holders", doctor.OK, "", "%s", cmp.Or(found, "no session"))
+	}
+}
+
+// holderPatience is how long a holder may take to answer: those of a busy machine take less.
+const holderPatience = 2 * time.Second

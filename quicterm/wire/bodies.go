@@ -349,7 +349,7 @@ type Description struct {
 	Granted     bool   `cbor:"10,keyasint"` // the daemon serves this account only, which has started it
 }
 
-// A Logout is what becomes of the sessions when the last login of the account ends.
+// A Logout is what becomes of the sessions when an account logs out of the server.
 type Logout uint8
 
 // The values of Logout. Receivers take others for LogoutUnknown.

@@ -1,0 +1,193 @@
+//go:build linux || darwin
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/netip"
+	"os/exec"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/quicterm/quicterm/configs"
+	"github.com/quicterm/quicterm/quicterm/bootstrap"
+	"github.com/quicterm/quicterm/quicterm/doctor"
+	"github.com/quicterm/quicterm/quicterm/server"
+	"github.com/quicterm/quicterm/quicterm/systemd"
+	"github.com/quicterm/quicterm/quicterm/wire"
+)
+
+func doctorCommand() *cobra.Command {
+	var config string
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "doctor",
+		Short: "Find out whether a daemon of this account works, and what to do about the rest",
+		Long: `Find out whether a daemon of this account works on this machine, and what to do about the
+rest. Run it as the account whose daemon it is, such as root.
+
+A line has a state, the name of a check, what was found and, behind a dash, what to do.
+The states are ok, warn (sessions work, and less well than they could), fail, and skip:
+it could not be looked at. The exit status is 1 if a check fails, and 0 if none does. With
+--json, print an array with an object for each line: id, state, found, todo (left out
+if there is nothing to do).
+
+  settings   the settings file is valid
+  daemon     one runs, and its version
+  ports      those of the daemon are open, or free
+  firewall   of this machine lets the ports through (ufw, firewalld, nftables)
+  hostkey    the host's private keys can be read, by their owner only
+  state      the directory of keys
+  runtime    the directories of sockets
+  buffers    how large UDP buffers may be
+  limits     memory and files
+  linger     what a logout ends
+  holders    versions of those that run`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			report := examine(c.Context(), config)
+			if err := report.Print(c.OutOrStdout(), asJSON); err != nil {
+				return err
+			}
+			if report.Failed() {
+				return errChecks
+			}
+			return nil
+		},
+	}
+	addConfigFlag(c, &config)
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return c
+}
+
+// errChecks is the error of a report with a failure, which says all.
+var errChecks = errors.New("a check has failed")
+
+func examine(ctx context.Context, config string) (r doctor.Report) {
+	if ctx == nil {
+		ctx = context.Background()
+	}
+	settings, err := configs.LoadServer(config)
+	if err != nil {
+		r.Add("settings", doctor.Fail, "correct the file", "%v", err)
+		return r
+	}
+	file := config
+	if file == "" {
+		file, _ = configs.ServerFile()
+	}
+	r.Add("settings", doctor.OK, "", "%s has no errors", file)
+	running := addDaemon(&r, settings)
+	r = append(r, server.Doctor(ctx, server.Config{Settings: settings, Software: software()}, running)...)
+	addFirewall(ctx, &r, settings, running)
+	addLinger(&r, systemd.EndsAtLogout(ctx))
+	return r
+}
+
+var errNotStarted = errors.New("none runs")
+
+// addDaemon tells whether a daemon runs that serves this account, and returns its address.
+func addDaemon(r *doctor.Report, settings *configs.Server) netip.AddrPort {
+	if settings.Grants == "off" {
+		r.Add("daemon", doctor.Skip, "", "the setting grants is off: the daemon does not tell that it runs")
+		return netip.AddrPort{}
+	}
+	const start = "qtd serve starts one; qt connect does too, by ssh, for one account"
+	grant, err := bootstrap.Ask(settings.RuntimeDir, func() error { return errNotStarted })
+	var address netip.AddrPort
+	if err == nil {
+		address, err = netip.ParseAddrPort(grant.Address)
+	}
+	switch {
+	case errors.Is(err, errNotStarted):
+		r.Add("daemon", doctor.Warn, start, "none runs for this account")
+	case err != nil:
+		r.Add("daemon", doctor.Fail, "see its log; a restart ends no session", "it gives no grant: %v", err)
+	case grant.Protocol != wire.ALPN || grant.Software != software():
+		r.Add("daemon", doctor.Warn, "restart it: no session ends", "%s runs, and this is %s", grant.Software, software())
+	default:
+		r.Add("daemon", doctor.OK, "", "%s runs, at %v", grant.Software, address)
+	}
+	return address
+}
+
+// firewallTime bounds how long a program of a firewall may take.
+const firewallTime = 5 * time.Second
+
+// addFirewall tells whether a firewall of this machine is known to keep clients out. Others are on
+// the way: only a client sees them.
+func addFirewall(ctx context.Context, r *doctor.Report, settings *configs.Server, running netip.AddrPort) {
+	ports := make(map[string]bool)
+	for _, address := range settings.Listen {
+		ports[address[strings.LastIndexByte(address, ':')+1:]] = true
+	}
+	if running.Port() >= 60000 { // a granted one: others get ports beside it
+		ports = map[string]bool{"60000:61000": true}
+	}
+	says := func(name string, args ...string) (string, bool) {
+		ctx, cancel := context.WithTimeout(ctx, firewallTime)
+		defer cancel()
+		out, err := exec.CommandContext(ctx, name, args...).Output()
+		return string(out), err == nil
+	}
+	var closed, looked []string
+	todo := ""
+	for _, port := range slices.Sorted(maps.Keys(ports)) {
+		lets := func(rules string) bool {
+			return strings.Contains(rules, port) || strings.Contains(rules, strings.Replace(port, ":", "-", 1))
+		}
+		if rules, ok := says("ufw", "status"); ok && strings.Contains(rules, "Status: active") {
+			looked = append(looked, "ufw")
+			if !lets(rules) {
+				closed = append(closed, "ufw has no rule for port "+port)
+				todo = fmt.Sprintf("ufw allow %s/udp; ufw allow %s/tcp", port, port)
+			}
+			continue
+		}
+		if _, ok := says("firewall-cmd", "--state"); ok {
+			looked = append(looked, "firewalld")
+			for _, protocol := range []string{"udp", "tcp"} {
+				as := strings.Replace(port, ":", "-", 1) + "/" + protocol
+				if _, open := says("firewall-cmd", "--query-port="+as); !open {
+					closed = append(closed, "firewalld does not open "+as)
+					todo = fmt.Sprintf("firewall-cmd --permanent --add-port=%s; firewall-cmd --reload", as)
+				}
+			}
+			continue
+		}
+		if rules, ok := says("nft", "list", "ruleset"); ok {
+			looked = append(looked, "nftables")
+			if strings.Contains(rules, "hook input") && strings.Contains(rules, "policy drop") && !lets(rules) {
+				closed = append(closed, "nftables drops what no rule accepts, and none names port "+port)
+				todo = fmt.Sprintf("accept udp and tcp dport %s in the chain of hook input", strings.Replace(port, ":", "-", 1))
+			}
+		}
+	}
+	switch {
+	case len(closed) > 0:
+		r.Add("firewall", doctor.Warn, todo, "%s", strings.Join(closed, "; "))
+	case len(looked) > 0:
+		r.Add("firewall", doctor.OK, "", "%s does not keep clients out; qt doctor sees others on the way", looked[0])
+	default:
+		r.Add("firewall", doctor.Skip, "", "none is known here; qt doctor sees those on the way")
+	}
+}
+
+// addLinger tells what a logout ends, by what the service manager says.
+func addLinger(r *doctor.Report, ends string) {
+	if ends == "" {
+		r.Add("linger", doctor.OK, "", "sessions live on after a logout")
+		return
+	}
+	found, todo := ends, ""
+	if i := strings.LastIndex(ends, ": "); i >= 0 {
+		found, todo = ends[:i], ends[i+2:]
+	}
+	r.Add("linger", doctor.Warn, todo, "%s", found)
+}

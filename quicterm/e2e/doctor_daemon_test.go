@@ -1,0 +1,124 @@
+//go:build linux || darwin
+
+package e2e
+
+import (
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"syscall"
+	"testing"
+
+	"github.com/quicterm/quicterm/bench/rig"
+)
+
+// qtdDoctor returns the doctor of a host's daemon.
+func qtdDoctor(h *rig.Host) *exec.Cmd {
+	return exec.Command(filepath.Join(bin, "qtd"), "doctor", "--config", h.Path("qtd.toml"))
+}
+
+// Of a daemon that runs well, the doctor says so.
+func TestDoctorOfDaemon(t *testing.T) {
+	h := newHost(t)
+	h.Start()
+	x := h.Shell(h.Addr)
+	x.Send("echo hol''der $PPID\r")
+	holder, err := strconv.Atoi(x.Expect("holder ([0-9]+)")[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	ports := "ports ok open: udp 127.0.0.1:[0-9]+, tcp 127.0.0.1"
+	if runtime.GOOS != "linux" {
+		ports = "ports skip "
+	}
+	want(t, findings(t, qtdDoctor(h)), "settings ok .*qtd.toml has no errors", "daemon ok qtd .* runs, at 127.0.0.1", ports,
+		"hostkey ok .*host_key", "state ok ", "runtime ok .*run", "buffers ok|warn|skip ", "firewall ok|warn|skip ", "limits ok max_sessions_per_user 100",
+		"linger ok|warn ", "holders ok 1 of qtd ")
+
+	if err := syscall.Kill(holder, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	want(t, findings(t, qtdDoctor(h)), "holders warn 1 sessions do not answer; others: none — look at their processes")
+	syscall.Kill(holder, syscall.SIGCONT)
+	x.Send("exit\r")
+	x.Exit()
+}
+
+// What keeps a daemon from working has a line each.
+func TestDoctorOfBrokenDaemon(t *testing.T) {
+	h := newHost(t)
+	h.Start()
+	h.Stop(syscall.SIGTERM)
+	port := "ports ok free: udp "
+	taken := "ports fail taken: udp 127.0.0.1:[0-9]+, by process [1-9][0-9]* of user id [0-9]+ — end that process"
+	if runtime.GOOS != "linux" {
+		port, taken = "ports skip ", "ports skip "
+	}
+	want(t, findings(t, qtdDoctor(h)), "daemon warn none runs for this account — qtd serve starts one", port, "holders ok no session")
+	c, err := net.ListenUDP("udp", net.UDPAddrFromAddrPort(h.Addr))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	want(t, findings(t, qtdDoctor(h)), taken)
+
+	mode := func(name string, mode os.FileMode) {
+		t.Helper()
+		if err := os.Chmod(h.Path(name), mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mode("host_key", 0o644)
+	mode("state", 0o755)
+	mode("run", 0o777)
+	if os.Geteuid() != 0 { // its own directory, whose parent is the account's matter
+		mode("run/"+strconv.Itoa(os.Geteuid()), 0o777)
+	}
+	unsafe := "runtime fail .*mode|write"
+	want(t, findings(t, qtdDoctor(h)), "hostkey fail .*has mode 0644: .* — chmod 600 ", "state warn .*has mode 0755: .* — chmod 700 ", unsafe)
+	mode("host_key", 0o600)
+
+	limited := exec.Command("sh", "-c", `ulimit -n 200; exec "$0" "$@"`, filepath.Join(bin, "qtd"), "doctor", "--config", h.Path("qtd.toml"))
+	want(t, findings(t, limited), "limits warn a process may open 200 files, and 100 sessions need 1200 — raise LimitNOFILE")
+
+	h.Write("host_key", "no key")
+	if err := os.RemoveAll(h.Path("state")); err != nil {
+		t.Fatal(err)
+	}
+	h.Write("state", "no directory")
+	want(t, findings(t, qtdDoctor(h)), "hostkey fail .* — correct host_key", "state fail .*is no directory — remove it")
+	h.Write("qtd.toml", "bogus = 1\n")
+	want(t, findings(t, qtdDoctor(h)), "settings fail .*bogus.* — correct the file")
+}
+
+// A firewall of this machine that does not know the ports is told of, with the command that opens
+// them.
+func TestDoctorOfFirewall(t *testing.T) {
+	h := newHost(t)
+	h.Write("qtd.toml", "listen = [\"127.0.0.1:4433\"]\n")
+	with := func(name, script string) map[string]finding {
+		t.Helper()
+		dir := h.Path(t.Name() + strconv.Itoa(len(script)))
+		program := filepath.Join(filepath.Base(dir), name)
+		h.Write(program, "#!/bin/sh\n"+script)
+		if err := os.Chmod(h.Path(program), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		cmd := qtdDoctor(h)
+		cmd.Env = append(os.Environ(), "PATH="+dir+":/bin")
+		return findings(t, cmd)
+	}
+	for _, test := range []struct{ program, script, want string }{
+		{"ufw", "echo Status: active; echo 22/tcp ALLOW\n", "firewall warn ufw has no rule for port 4433 — ufw allow 4433/udp; ufw allow 4433/tcp"},
+		{"ufw", "echo Status: active; echo 22/tcp ALLOW; echo 4433 ALLOW\n", "firewall ok ufw does not keep clients out"},
+		{"firewall-cmd", "[ $1 = --state ] || [ $1 = --query-port=4433/tcp ]\n", "firewall warn firewalld does not open 4433/udp — firewall-cmd --permanent --add-port=4433/udp"},
+		{"firewall-cmd", "exit 0\n", "firewall ok firewalld"},
+		{"nft", "echo 'hook input priority 0; policy drop; tcp dport 22 accept'\n", "firewall warn nftables drops .* port 4433 — accept udp and tcp dport 4433"},
+		{"nft", "echo 'hook input priority 0; policy accept;'\n", "firewall ok nftables"},
+	} {
+		want(t, with(test.program, test.script), test.want)
+	}
+}
