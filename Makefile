@@ -6,7 +6,7 @@ FUZZTIME ?= 10s
 STATICCHECK := go run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build test race fuzz lint bench bench-peers cross docs
+.PHONY: help demo build test race fuzz lint bench bench-peers cross docs demo-svg
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -77,3 +77,6 @@ dist: ## make a release of the commit in dist: programs, archives, packages, ima
 dist-check: dist ## make it again, from nothing and elsewhere, and compare the bytes
 	@again=$$(mktemp -d); trap 'rm -rf "$$again"' EXIT; \
 	GOCACHE=$$again/cache go run ./cmd/dist $$again/dist && diff -r dist $$again/dist && echo "the same bytes twice"
+
+demo-svg: ## record the session that the README shows, and draw it; needs root
+	go run ./bench demo docs/demo.cast docs/demo.svg

@@ -232,12 +232,16 @@ var packages = []struct {
 
 	{
 		path: "bench", role: "the command line of measurements",
-		imports: `bench/linkcheck bench/measure bench/program bench/record bench/report bench/rig bench/scenario bench/suite bench/topology
+		imports: `bench/demo bench/linkcheck bench/measure bench/program bench/record bench/report bench/rig bench/scenario bench/suite bench/topology
 			bench/trace bench/work github.com/spf13/cobra`,
 	},
 	{
 		path: "bench/barestream", role: "one QUIC stream, for comparison",
 		imports: "bench/measure migrate/carrier/quic quicterm/auth",
+	},
+	{
+		path: "bench/demo", role: "records and draws the session that the README shows",
+		imports: "bench/measure bench/netem bench/rig bench/topology quicterm/asciicast quicterm/screen quicterm/screen/picture",
 	},
 	{
 		path: "bench/event", role: "what can happen to sessions; knows nothing of what is measured",

@@ -176,6 +176,7 @@ func newDocMachine(t *testing.T) *docMachine {
 	check(os.MkdirAll("/run/sshd", 0o755))
 	check(os.MkdirAll("/etc/ssh", 0o755))
 	check(os.MkdirAll(m.home+"/.ssh", 0o755))
+	write(m.home+"/src/notes", "remember the milk\n", 0o644)
 	write(m.home+"/tools/sudo", "#!/bin/sh\nexec \"$@\"\n", 0o755)
 	for _, key := range []string{"/etc/ssh/ssh_host_ed25519_key", m.home + "/.ssh/id_ed25519"} {
 		if out, err := exec.Command("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", key).CombinedOutput(); err != nil {
