@@ -3,6 +3,7 @@ package configs
 import (
 	"fmt"
 	"math"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -68,6 +69,9 @@ type Server struct {
 	LogLevel string `toml:"log_level"`
 	// LogFormat is text or json.
 	LogFormat string `toml:"log_format"`
+	// Metrics is the address at which /metrics and /healthz are served over HTTP: a loopback
+	// address with a port, or unix: and the path of a socket. If empty, they are not.
+	Metrics string `toml:"metrics"`
 	// RuntimeDir is the directory of sockets. If empty, it is /run/quicterm of root's
 	// daemon, or a directory in /tmp.
 	RuntimeDir string `toml:"runtime_dir"`
@@ -188,9 +192,25 @@ func (s *Server) check() error {
 		oneOf("grants", s.Grants, "on", "off"),
 		oneOf("log_level", s.LogLevel, "debug", "info", "warn", "error"),
 		oneOf("log_format", s.LogFormat, "text", "json"),
+		checkMetrics(s.Metrics),
 		absolute("runtime_dir", s.RuntimeDir),
 		absolute("state_dir", s.StateDir),
 	)
+}
+
+// UnixPrefix is what the setting metrics begins with if it names a unix socket.
+const UnixPrefix = "unix:"
+
+// checkMetrics checks where metrics are served: there is no login and no encryption.
+func checkMetrics(address string) error {
+	if path, ok := strings.CutPrefix(address, UnixPrefix); address == "" || ok && filepath.IsAbs(path) {
+		return nil
+	}
+	if a, err := netip.ParseAddrPort(address); err == nil && a.Addr().IsLoopback() && a.Port() != 0 {
+		return nil
+	}
+	return fmt.Errorf("metrics is %q: it must be a loopback address with a port, such as 127.0.0.1:9443, "+
+		"or unix: and an absolute path, because there is no login and no encryption", address)
 }
 
 // absolute checks the path of a directory: a relative one would depend on where qtd is

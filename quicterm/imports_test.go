@@ -79,6 +79,7 @@ var packages = []struct {
 	{path: "quicterm/asciicast", role: "recordings in asciinema's formats; pure, takes the time as an argument"},
 	{path: "quicterm/gate", role: "a mutex whose holders wait with a context"},
 	{path: "quicterm/logqueue", role: "a log that does not block those who log"},
+	{path: "quicterm/metrics", role: "counts, and writes the counts for Prometheus; knows nothing of what it counts"},
 	{path: "quicterm/proxy", role: "TCP connections through a proxy; knows nothing of what they are for"},
 	{path: "quicterm/version", role: "the version of the programs"},
 	{
@@ -172,8 +173,8 @@ var packages = []struct {
 	{
 		path: "quicterm/server", role: "authenticates clients and relays bytes to holders; parses no frame",
 		imports: `configs migrate/carrier migrate/carrier/pipe migrate/carrier/quic migrate/carrier/tcp quicterm/account quicterm/auth quicterm/doctor quicterm/holder
-			quicterm/keyfile quicterm/memory quicterm/rundir quicterm/sshd quicterm/systemd quicterm/wire
-			golang.org/x/crypto golang.org/x/sys golang.org/x/time`,
+			quicterm/keyfile quicterm/memory quicterm/metrics quicterm/rundir quicterm/sshd quicterm/systemd quicterm/wire
+			golang.org/x/crypto golang.org/x/net golang.org/x/sys golang.org/x/time`,
 		tests: `bench/netem buffer migrate/carrier/carriertest migrate/carrier/sealed quicterm/holder/holdertest quicterm/holder/programtest
 			quicterm/session`,
 	},

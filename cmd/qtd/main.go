@@ -37,12 +37,13 @@ func command() *cobra.Command {
 		Version:       version.String(),
 	}
 	root.SetVersionTemplate(software() + "\n")
-	root.AddCommand(serveCommand(), grantCommand(), holdCommand(), readKeysCommand(), relayCommand(), doctorCommand(), &cobra.Command{
-		Use:   "version",
-		Short: "Print the version",
-		Args:  cobra.NoArgs,
-		Run:   func(c *cobra.Command, _ []string) { fmt.Fprintln(c.OutOrStdout(), software()) },
-	})
+	root.AddCommand(serveCommand(), grantCommand(), statusCommand(), drainCommand(), doctorCommand(),
+		holdCommand(), readKeysCommand(), relayCommand(), &cobra.Command{
+			Use:   "version",
+			Short: "Print the version",
+			Args:  cobra.NoArgs,
+			Run:   func(c *cobra.Command, _ []string) { fmt.Fprintln(c.OutOrStdout(), software()) },
+		})
 	return root
 }
 

@@ -4,6 +4,7 @@ package holder
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -62,6 +63,25 @@ func Carry(
 		return wire.Message{}, nil, err
 	}
 	return answer, u, nil
+}
+
+// AskAtEnd asks the holder that listens at a socket as the account uid for its Report when the session
+// is over, which then comes on the connection. The caller closes it.
+func AskAtEnd(path string, uid uint32) (net.Conn, error) {
+	c, err := rundir.Dial(path, uid)
+	if err != nil {
+		return nil, err
+	}
+	c.SetDeadline(time.Now().Add(answerTime))
+	_, err = c.Write([]byte{0})
+	if err == nil {
+		err = errors.Join(wire.Send(c, &wire.Open{}), wire.Send(c, &wire.Inspect{AtEnd: true}))
+	}
+	if err != nil {
+		c.Close()
+		return nil, fmt.Errorf("ask holder: %w", err)
+	}
+	return c, c.SetDeadline(time.Time{})
 }
 
 func ask(ctx context.Context, path string, uid uint32, open *wire.Open, request wire.Message, descriptor *os.File) (*net.UnixConn, wire.Message, error) {

@@ -81,6 +81,21 @@ func (b Base) Unsafe(uid uint32) error {
 	return nil
 }
 
+// Accounts returns the accounts that have a directory in System: those that the daemon of root has
+// started holders for, and root. It looks at no directory of an account.
+func (b Base) Accounts() (uids []uint32) {
+	entries, err := os.ReadDir(b.System())
+	if err != nil {
+		return nil
+	}
+	for _, e := range entries {
+		if uid, err := strconv.ParseUint(e.Name(), 10, 32); err == nil && e.IsDir() {
+			uids = append(uids, uint32(uid))
+		}
+	}
+	return uids
+}
+
 // Make returns the own directory of the account of this process. If there is none, it
 // makes one.
 func (b Base) Make() (string, error) {

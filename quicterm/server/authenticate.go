@@ -5,6 +5,8 @@ package server
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"slices"
@@ -30,6 +32,9 @@ func (c *conn) authenticate(ctx context.Context, first wire.Message) (request wi
 		return request, err
 	}
 	c.software = hello.Software
+	if hello.User != "" {
+		c.log = c.log.With("account", wire.Printable(hello.User, maxLoggedName))
+	}
 	if c.local != nil {
 		c.account, c.allowed, c.scope = c.local.account, *c.local.allowed, c.local.allowed.Scope(nil)
 		c.proof, c.provenAt = "ssh", time.Now()
@@ -97,6 +102,10 @@ func (c *conn) authenticate(ctx context.Context, first wire.Message) (request wi
 	}
 	return request, nil
 }
+
+// maxLoggedName is how many bytes of the name of an account that a client asks for are logged: the
+// longest name on Linux has 32.
+const maxLoggedName = 64
 
 // decodeHello decodes a Hello with a number of keys that is allowed.
 func decodeHello(m wire.Message) (*wire.Hello, error) {
@@ -166,7 +175,7 @@ func (c *conn) accepted(ctx context.Context, hello *wire.Hello) (*wire.Offer, er
 		if err == nil {
 			offer.Keys = append(offer.Keys, blob)
 		} else {
-			refused = err
+			refused, c.tried = err, fingerprint(blob)
 		}
 	}
 	if len(offer.Keys) == 0 {
@@ -174,6 +183,12 @@ func (c *conn) accepted(ctx context.Context, hello *wire.Hello) (*wire.Offer, er
 	}
 	c.server.unauthenticated.know(c.pending) // its user may be asked for a touch or a passphrase
 	return offer, nil
+}
+
+// fingerprint returns the fingerprint of what a client has sent as a public key.
+func fingerprint(blob []byte) string {
+	sum := sha256.Sum256(blob)
+	return "SHA256:" + base64.RawStdEncoding.EncodeToString(sum[:])
 }
 
 // lookup returns the account of the given name. It fails if the server does not serve
@@ -210,6 +225,7 @@ func checkExpired(a *account.Account) error {
 
 // checkAnswer accepts a signature as proof.
 func (c *conn) checkAnswer(ctx context.Context, hello *wire.Hello, answer *wire.Answer) error {
+	c.tried = fingerprint(answer.Key)
 	i := slices.IndexFunc(hello.Keys, func(k []byte) bool { return bytes.Equal(k, answer.Key) })
 	if i < 0 {
 		return errors.New("answer by a key that was not offered")

@@ -55,6 +55,7 @@ type conn struct {
 	askedAt  time.Time // when the client's latest message before its login was read
 	log      *slog.Logger
 	keys     authorized
+	tried    string // fingerprint of the last key that was not accepted, for the log
 
 	// Set by authenticate:
 	software string
@@ -93,10 +94,25 @@ func (s *Server) serveConn(ctx context.Context, incoming incoming) {
 	err := s.contain(c.log, func() error { return c.serve(ctx) })
 	switch {
 	case pending.evicted.Err() != nil:
-		s.refusedLog.warn(time.Now(), c.log, "client refused", "error", errBusy)
+		s.counts.refused(errBusy)
+		s.refusedLog.warn(time.Now(), c.log, "client refused", "event", "refuse", "error", errBusy)
 	case err != nil && !peerGone(err) && !errors.As(err, new(*panicError)):
-		s.deniedLog.warn(time.Now(), c.log, "client refused", "error", err)
+		s.counts.refused(err)
+		log := c.log
+		if c.tried != "" {
+			log = log.With("proof", c.tried)
+		}
+		s.deniedLog.warn(time.Now(), log, "client refused", "event", "refuse", "error", err)
 	}
+}
+
+// kindOfProof returns the value of a metric's label for a proof.
+func kindOfProof(proof string) string {
+	switch proof {
+	case proofToken, proofSSH:
+		return proof
+	}
+	return proofKey
 }
 
 // serve serves a client, which must send its first message within firstMessageTimeout and
@@ -138,8 +154,9 @@ func (c *conn) serve(ctx context.Context) error {
 	}
 	c.carrier.SetDeadline(c.provenAt.Add(requestsTime))
 	c.carrier.SetWriteDeadline(time.Time{})
-	c.log.Info("client authenticated", "account", c.account.Name, "proof", c.proof, "software", c.software)
 	c.log = c.server.log.With("client", c.account.Name+"@"+c.from())
+	c.server.counts.logins.Of(kindOfProof(c.proof)).Add(1)
+	c.log.Info("client logged in", "event", "login", "account", c.account.Name, "uid", c.account.UID, "proof", c.proof, "software", c.software)
 	return c.serveRequests(c.incoming.Context(), request)
 }
 

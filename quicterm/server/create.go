@@ -67,6 +67,9 @@ func (c *conn) findOrCreate(ctx context.Context, req *wire.Attach) (wire.Session
 		}
 		return wire.SessionID{}, errorf(wire.CodeFailed, "there is a session %q already", name)
 	}
+	if s.draining.Load() {
+		return wire.SessionID{}, errDraining
+	}
 	count := len(ids) // including sessions whose holders do not answer
 	for _, e := range all {
 		if e.state.Ended {
@@ -92,6 +95,8 @@ func (c *conn) findOrCreate(ctx context.Context, req *wire.Attach) (wire.Session
 		return wire.SessionID{}, err
 	}
 	s.started.add(time.Now(), client)
-	c.log.Info("session started", "session", name, "id", shortID(launch.ID), "account", c.account.Name)
+	s.counts.started.Add(1)
+	c.log.Info("session started", "event", "start", "account", c.account.Name, "proof", c.proof, "session", name, "id", shortID(launch.ID))
+	s.follow(uid, launch.ID, name, c.account.Name)
 	return launch.ID, nil
 }

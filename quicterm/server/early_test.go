@@ -60,7 +60,7 @@ func TestLoginInEarlyData(t *testing.T) {
 		h.send(c, h.login(&wire.Kill{Session: attached.ID.String()})...)
 		time.Sleep(10 * roundTrip)
 		synctest.Wait()
-		if n := strings.Count(h.log.String(), "client authenticated"); n != 1 { // that of attach
+		if n := strings.Count(h.log.String(), "client logged in"); n != 1 { // that of attach
 			t.Errorf("%d clients authenticated before the handshake is complete:\n%s", n-1, &h.log)
 		}
 		hear()

@@ -142,7 +142,8 @@ func (g *grants) serve(ctx context.Context) error {
 			wg.Go(func() {
 				defer c.Close()
 				if err := g.server.contain(g.server.log, func() error { return g.answer(ctx, c) }); err != nil {
-					g.server.deniedLog.warn(time.Now(), g.server.log, "grant refused", "error", err)
+					g.server.counts.refusals.Of(refusedGrant).Add(1)
+					g.server.deniedLog.warn(time.Now(), g.server.log, "grant refused", "event", "refuse", "error", err)
 				}
 			})
 			continue
@@ -228,7 +229,8 @@ func (g *grants) give(ctx context.Context, c *net.UnixConn, uid uint32) (*localC
 	if err := wire.Send(c, grant); err != nil {
 		return nil, ignoreGone(err)
 	}
-	g.server.log.Info("grant given", "uid", uid)
+	g.server.counts.grants.Add(1)
+	g.server.log.Info("grant given", "event", "grant", "uid", uid)
 	return client, c.SetDeadline(time.Time{})
 }
 

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"maps"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -147,6 +148,33 @@ func (p *processes) Carry(
 		return err
 	})
 	return answer, c, err
+}
+
+// Accounts implements [Holders].
+func (p *processes) Accounts() []uint32 {
+	if p.only != nil {
+		return []uint32{p.only.UID}
+	}
+	return p.base.Accounts()
+}
+
+// Await implements [Holders].
+func (p *processes) Await(ctx context.Context, uid uint32, id wire.SessionID) (answer wire.Message, err error) {
+	var c net.Conn
+	err = p.connect(ctx, uid, id, func(path string) (err error) {
+		c, err = holder.AskAtEnd(path, uid)
+		return err
+	})
+	if err != nil {
+		return answer, err
+	}
+	defer c.Close()
+	defer context.AfterFunc(ctx, func() { c.Close() })()
+	answer, err = wire.Read(c, wire.MaxAnswer)
+	if errors.Is(err, syscall.ECONNRESET) || errors.Is(err, io.ErrUnexpectedEOF) {
+		err = io.EOF
+	}
+	return answer, err
 }
 
 // connect calls f with each path that a holder's socket may have, until f has reached

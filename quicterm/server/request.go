@@ -73,7 +73,8 @@ func (c *conn) handle(ctx context.Context, m wire.Message) (done bool, err error
 			err = c.attach(ctx, &req, m)
 		}
 		if err != nil {
-			c.log.Warn("client gets no session", "error", err)
+			c.server.counts.refusals.Of(sessionRefusal(err)).Add(1)
+			c.log.Warn("client gets no session", "event", "refuse", "account", c.account.Name, "proof", c.proof, "error", err)
 			c.sendLast(asError(err))
 		}
 		return true, nil
@@ -136,6 +137,9 @@ func (c *conn) attach(ctx context.Context, req *wire.Attach, m wire.Message) err
 	}
 	c.carrier.SetDeadline(time.Time{})
 	defer c.guard(c.admission(open), rightTime)()
+	if answer.Type == wire.TypeAttached {
+		defer c.server.attachments.remove(c.server.attachments.attach(c, req, id, answer))
+	}
 	return c.relay(c.account.UID, answer, toHolder)
 }
 

@@ -23,6 +23,9 @@ const (
 // errNotAccepted is the error of a resume that the holder denies.
 var errNotAccepted = fmt.Errorf("%w: the holder does not accept the resume", errDenied)
 
+// errNoSession is the error of a resume without a holder.
+var errNoSession = fmt.Errorf("%w: resume of a session that does not exist", errDenied)
+
 // A resumer is a source that resumes a session.
 type resumer struct {
 	id     wire.SessionID
@@ -39,15 +42,16 @@ func (c *conn) resume(m wire.Message) error {
 	if err := m.Decode(&req); err != nil {
 		return err
 	}
-	s, by := c.server, resumer{req.ID, c.pending.source}
-	if s.denied.empty(time.Now(), by) {
+	s, from := c.server, resumer{req.ID, c.pending.source}
+	c.log = c.log.With("uid", req.UID, "id", shortID(req.ID))
+	if s.denied.empty(time.Now(), from) {
 		return fmt.Errorf("resume: %w", errTooOften)
 	}
 	s.unauthenticated.move(time.Now(), c.pending, resumes)
 	answer, toHolder, err := s.resume(c.incoming.Context(), &req, m, c.carrier.Datagrams())
 	if errors.Is(err, errNotAccepted) {
-		s.denied.allow(time.Now(), by)
-		s.unauthenticated.replays.allow(time.Now(), by.source)
+		s.denied.allow(time.Now(), from)
+		s.unauthenticated.replays.allow(time.Now(), from.source)
 	}
 	if errors.Is(err, errDenied) {
 		s.unauthenticated.leave(c.pending)
@@ -64,7 +68,8 @@ func (c *conn) resume(m wire.Message) error {
 	if answer.Type != wire.TypeResumed {
 		return c.relay(req.UID, answer, toHolder) // a refusal, which ends the carrier
 	}
-	l, err := resumedBy(req.UID, answer)
+	var by wire.Resumed
+	l, err := resumedBy(req.UID, answer, &by)
 	if err == nil {
 		answer, err = wire.New(&wire.Resumed{}) // the client is not told who let it in
 	}
@@ -79,13 +84,13 @@ func (c *conn) resume(m wire.Message) error {
 		return fmt.Errorf("resume: %w", err)
 	}
 	defer c.guard(l, 0)()
+	defer s.attachments.remove(s.attachments.resume(c, &req, by))
 	return c.relay(req.UID, answer, toHolder)
 }
 
 // resumedBy returns the admission of a client that resumes, as its holder knows it.
-func resumedBy(uid uint32, answer wire.Message) (admission, error) {
-	var r wire.Resumed
-	if err := answer.Decode(&r); err != nil {
+func resumedBy(uid uint32, answer wire.Message, r *wire.Resumed) (admission, error) {
+	if err := answer.Decode(r); err != nil {
 		return admission{}, err
 	}
 	return admission{uid: uid, account: r.Account, key: string(r.Key), scope: r.Scope, noPTY: r.NoPTY}, nil
@@ -100,7 +105,7 @@ func (s *Server) resume(ctx context.Context, req *wire.Resume, m wire.Message, d
 	answer, c, err := s.holders.Carry(ctx, req.UID, req.ID, &wire.Open{}, m, datagrams)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return m, nil, fmt.Errorf("%w: resume of a session that does not exist, of user id %d", errDenied, req.UID)
+		return m, nil, errNoSession
 	case err != nil:
 		return m, nil, fmt.Errorf("resume: %w", err)
 	case answer.Type == wire.TypeDenied:

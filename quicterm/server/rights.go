@@ -312,7 +312,8 @@ func (c *conn) guard(l admission, after time.Duration) (stop func()) {
 				case ctx.Err() != nil:
 					return
 				case withdrawn(err):
-					c.log.Warn("client has lost access", "uid", l.uid, "reason", err.Error())
+					c.server.counts.withdrawn.Add(1)
+					c.log.Warn("client has lost access", "event", "withdraw", "uid", l.uid, "reason", err.Error())
 					c.carrier.Close()
 					return
 				case err != nil:

@@ -67,6 +67,15 @@ type Server struct {
 
 	keyPatterns atomic.Pointer[[]string] // of the files with the keys, at the last login
 
+	begun       time.Time
+	counts      *counts
+	attachments attachments
+	census      census
+	draining    atomic.Bool
+	life        context.Context // ends with run
+	stop        func()
+	work        sync.WaitGroup // what run waits for beside its tasks
+
 	creating slots // one an account, taken while a new session gets its name
 	started  started
 	memory   memorySum
@@ -109,6 +118,11 @@ func New(cfg Config) (*Server, error) {
 		deniedLog:       newFloodLog(deniedBurst),
 		panicLog:        newFloodLog(panicBurst),
 	}
+	s.begun = time.Now()
+	s.counts = newCounts(s.begun)
+	s.attachments = attachments{server: s, connected: make(map[attachmentID]*attachment)}
+	s.census = newCensus()
+	s.life, s.stop = context.WithCancel(context.Background())
 	if s.memory.limit, err = memoryLimit(settings.MaxBufferTotal); err != nil {
 		return nil, err
 	}
@@ -193,15 +207,21 @@ func (s *Server) ListenAndServe(ctx context.Context, ready func()) error {
 		grants.close()
 		return err
 	}
+	control, err := s.listenControl()
+	if err != nil {
+		grants.close()
+		sockets.close()
+		return err
+	}
 	grants.address, grants.public = sockets.local, sockets.public
 	ready()
 	if err := s.manager.Ready(); err != nil {
 		s.log.Warn("the service manager does not know that the daemon is ready", "error", err)
 	}
 	defer s.manager.Stopping()
-	return s.run(ctx, grants.serve, sockets.serve, func(ctx context.Context) error {
-		return s.manager.Watch(ctx, func() { s.pass(sockets) })
-	})
+	watch := func(ctx context.Context) error { return s.manager.Watch(ctx, func() { s.pass(sockets) }) }
+	serveControl := func(ctx context.Context) error { return serveHTTP(ctx, control, s.controlling()) }
+	return s.run(ctx, grants.serve, sockets.serve, watch, serveControl, s.serveMetrics)
 }
 
 // pass returns when it has had each lock that a login needs.
@@ -222,7 +242,9 @@ func (s *Server) Serve(ctx context.Context, sockets ...net.PacketConn) error {
 
 // run runs the tasks of a daemon, and those that every daemon has.
 func (s *Server) run(ctx context.Context, tasks ...func(context.Context) error) error {
-	tasks = append(tasks, s.renewTicketKeys)
+	tasks = append(tasks, s.renewTicketKeys, s.attachments.run, s.followAll)
+	defer context.AfterFunc(ctx, s.stop)()
+	defer s.census.finish(s)
 	if s.processes != nil {
 		tasks = append(tasks, s.processes.children.run)
 	}

@@ -210,7 +210,8 @@ func (s *Server) admit(ctx context.Context, client netip.AddrPort) (context.Cont
 	var p *pending
 	err := s.contain(s.log, func() (err error) { p, err = s.unauthenticated.add(now, client.Addr()); return err })
 	if err != nil {
-		s.refusedLog.warn(now, s.log, "client refused", "client", client.String(), "error", err)
+		s.counts.refused(err)
+		s.refusedLog.warn(now, s.log, "client refused", "event", "refuse", "client", client.String(), "error", err)
 		return nil, err
 	}
 	context.AfterFunc(ctx, func() {

@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"net"
+	"os"
 	"sync"
 
 	"github.com/quicterm/quicterm/migrate/carrier"
@@ -73,6 +74,30 @@ func (h *Holders) Fail(err error) {
 // Ask asks a holder.
 func (h *Holders) Ask(_ context.Context, _ uint32, id wire.SessionID, open *wire.Open, request wire.Message) (wire.Message, error) {
 	answer, _, err := h.handle(id, open, request)
+	return answer, err
+}
+
+// Accounts returns the account of this process.
+func (h *Holders) Accounts() []uint32 { return []uint32{uint32(os.Getuid())} }
+
+// Await waits for the end of a session.
+func (h *Holders) Await(ctx context.Context, uid uint32, id wire.SessionID) (wire.Message, error) {
+	h.mu.Lock()
+	keeper := h.byID[id]
+	h.mu.Unlock()
+	if keeper == nil {
+		return wire.Message{}, fs.ErrNotExist
+	}
+	select {
+	case <-keeper.Done():
+	case <-ctx.Done():
+		return wire.Message{}, ctx.Err()
+	}
+	inspect, err := wire.New(&wire.Inspect{AtEnd: true})
+	if err != nil {
+		return inspect, err
+	}
+	answer, _, err := keeper.Handle(&wire.Open{}, inspect)
 	return answer, err
 }
 

@@ -1,0 +1,241 @@
+//go:build linux || darwin
+
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/quicterm/quicterm/configs"
+	"github.com/quicterm/quicterm/quicterm/rundir"
+	"github.com/quicterm/quicterm/quicterm/server"
+)
+
+const (
+	// controlTime bounds how long the daemon may take: it asks all sessions, some seconds.
+	controlTime = 20 * time.Second
+
+	// maxControl bounds what it answers: some thousand sessions with their clients.
+	maxControl = 64 << 20
+
+	// drainInterval is the time between two looks how many sessions are left.
+	drainInterval = 2 * time.Second
+)
+
+func statusCommand() *cobra.Command {
+	var config string
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "status",
+		Short: "Show the daemon of this account, its sessions and their clients",
+		Args:  cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			raw, err := control(c.Context(), config, http.MethodGet, "/status")
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				_, err = c.OutOrStdout().Write(raw)
+				return err
+			}
+			var status server.Status
+			if err := json.Unmarshal(raw, &status); err != nil {
+				return fmt.Errorf("answer of the daemon: %w", err)
+			}
+			return printStatus(c.OutOrStdout(), &status, time.Now())
+		},
+	}
+	addConfigFlag(c, &config)
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return c
+}
+
+func drainCommand() *cobra.Command {
+	var config string
+	var off, wait bool
+	c := &cobra.Command{
+		Use:   "drain",
+		Short: "Start no new sessions, before the machine is shut down",
+		Long: `Make the daemon of this account start no new sessions. Those that there are continue, and
+clients come back to them. qtd status shows how many are left; --wait returns when none is. A restart of the daemon ends it.`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if _, err := control(c.Context(), config, http.MethodPost, fmt.Sprintf("/drain?on=%t", !off)); err != nil || !wait || off {
+				return err
+			}
+			return awaitDrained(c.Context(), c.ErrOrStderr(), config)
+		},
+	}
+	addConfigFlag(c, &config)
+	c.Flags().BoolVar(&off, "off", false, "start new sessions again")
+	c.Flags().BoolVar(&wait, "wait", false, "return when no session is left")
+	return c
+}
+
+// awaitDrained returns when no session is left. It says how many are, each time that changes.
+func awaitDrained(ctx context.Context, w io.Writer, config string) error {
+	for last := -1; ; time.Sleep(drainInterval) {
+		raw, err := control(ctx, config, http.MethodGet, "/status")
+		if err != nil {
+			return err
+		}
+		var status server.Status
+		if err := json.Unmarshal(raw, &status); err != nil {
+			return fmt.Errorf("answer of the daemon: %w", err)
+		}
+		if !status.Draining {
+			return errors.New("the daemon does not drain any more: it was restarted, or told so")
+		}
+		left := len(status.Sessions) + status.Silent
+		if left == 0 {
+			return nil
+		}
+		if left != last {
+			fmt.Fprintf(w, "%s left\n", number(left, "session"))
+		}
+		last = left
+	}
+}
+
+// control sends a request to the daemon of this account, over its control socket.
+func control(ctx context.Context, config, method, path string) ([]byte, error) {
+	settings, err := configs.LoadServer(config)
+	if err != nil {
+		return nil, err
+	}
+	var dialErr error
+	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		var c net.Conn
+		c, dialErr = dialControl(rundir.Base(settings.RuntimeDir))
+		return c, dialErr
+	}}
+	defer transport.CloseIdleConnections()
+	if ctx == nil {
+		ctx = context.Background()
+	}
+	ctx, cancel := context.WithTimeout(ctx, controlTime)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, method, "http://qtd"+path, nil)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := transport.RoundTrip(request)
+	if dialErr != nil {
+		return nil, dialErr
+	}
+	if err != nil {
+		return nil, fmt.Errorf("ask the daemon: %w", err)
+	}
+	defer answer.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(answer.Body, maxControl))
+	if err != nil {
+		return nil, fmt.Errorf("ask the daemon: %w", err)
+	}
+	if answer.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("the daemon answers %s: %s", answer.Status, strings.TrimSpace(string(body)))
+	}
+	return body, nil
+}
+
+// dialControl connects to the control socket of the daemon of this account.
+func dialControl(base rundir.Base) (net.Conn, error) {
+	uid := uint32(os.Geteuid())
+	dirs := base.Dirs(uid)
+	if uid == 0 {
+		dirs = append([]string{base.System()}, dirs...)
+	}
+	for _, dir := range dirs {
+		c, err := rundir.Dial(filepath.Join(dir, server.ControlSocket), uid)
+		if err == nil {
+			return c, nil
+		}
+		if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ECONNREFUSED) {
+			return nil, err
+		}
+	}
+	if uid != 0 {
+		return nil, errors.New("no daemon of this account runs here; that of root answers root only: sudo qtd status")
+	}
+	return nil, errors.New("no daemon of root runs here, or it is older than this qtd: qtd serve starts one")
+}
+
+// printStatus prints a status for people.
+func printStatus(w io.Writer, s *server.Status, now time.Time) error {
+	drains := ""
+	if s.Draining {
+		drains = ", draining"
+	}
+	clients := 0
+	var memory uint64
+	for _, one := range s.Sessions {
+		clients += len(one.Clients)
+		memory += one.Memory
+	}
+	fmt.Fprintf(w, "%s, process %d, since %s%s\n", s.Software, s.PID, s.Started.Local().Format(time.DateTime), drains)
+	fmt.Fprintf(w, "%s, %s, %s, memory %s, output %s\n", number(len(s.Sessions), "session"), number(clients, "client"),
+		number(int(s.Connections), "connection"), size(s.Memory), size(memory))
+	if s.Silent > 0 {
+		fmt.Fprintf(w, "%s not answer\n", number(s.Silent, "session does", "sessions do"))
+	}
+	if len(s.Sessions) == 0 {
+		return nil
+	}
+	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
+	fmt.Fprintln(t, "\nACCOUNT\tSESSION\tID\tSTATE\tFOR\tOUTPUT\tHELD BY\tCLIENTS")
+	for _, one := range s.Sessions {
+		var all []string
+		for _, c := range one.Clients {
+			text := c.Client + " " + c.Kind
+			if c.RTT > 0 {
+				text += fmt.Sprintf(" %.3g ms", c.RTT)
+			}
+			if c.Role != "writer" {
+				text += " " + c.Role
+			}
+			all = append(all, text)
+		}
+		account, holder := one.Account, one.Holder
+		if account == "" {
+			account = fmt.Sprint(one.UID)
+		}
+		if holder == "" {
+			holder = "an older qtd"
+		}
+		fmt.Fprintf(t, "%s\t%s\t%.8s\t%s\t%s\t%s\t%s\t%s\n", account, one.Name, one.ID, one.State,
+			now.Sub(one.Since).Round(time.Second), size(one.Memory), holder, strings.Join(all, ", "))
+	}
+	return t.Flush()
+}
+
+// number returns a count with its noun, of which several is the plural if that is not with an s.
+func number(n int, noun string, several ...string) string {
+	if n != 1 {
+		noun += "s"
+		if len(several) > 0 {
+			noun = several[0]
+		}
+	}
+	return fmt.Sprint(n, " ", noun)
+}
+
+// size returns a number of bytes for people.
+func size(bytes uint64) string {
+	if bytes < 1<<20 {
+		return fmt.Sprintf("%d KiB", (bytes+1<<10-1)>>10)
+	}
+	return fmt.Sprintf("%.1f MiB", float64(bytes)/(1<<20))
+}

@@ -1,0 +1,257 @@
+//go:build linux || darwin
+
+package server
+
+import (
+	"context"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/quicterm/quicterm/migrate/carrier"
+	"github.com/quicterm/quicterm/quicterm/wire"
+)
+
+// kinds are the kinds of a client's connection.
+var kinds = []string{kindQUIC, kindTCP, kindSSH}
+
+const kindQUIC, kindTCP, kindSSH = "quic", "tcp", "ssh"
+
+// kindOf returns the kind of a connection.
+func kindOf(i incoming) string {
+	switch i.(type) {
+	case quicIncoming:
+		return kindQUIC
+	case *tcpIncoming:
+		return kindTCP
+	}
+	return kindSSH
+}
+
+// sampleInterval is how often the address, the round trips and the losses of connections are looked at.
+const sampleInterval = 15 * time.Second
+
+// attachments know the clients that this daemon relays for. They are safe for concurrent use.
+type attachments struct {
+	server *Server
+
+	mu        sync.Mutex
+	connected map[attachmentID]*attachment
+	left      generations[attachmentID, *attachment] // that have no connection any more, and may come back
+}
+
+type attachmentID struct {
+	session  wire.SessionID
+	instance wire.InstanceID
+}
+
+// An attachment is a client process that is attached to a session. The mutex of attachments
+// guards it.
+type attachment struct {
+	id      attachmentID
+	uid     uint32
+	account string
+	proof   string // see "The log" in docs/operate.md
+	session string // name
+	role    wire.Role
+	since   time.Time
+	address netip.Addr // the last, not valid over ssh
+	links   []*link    // the one that began first first
+}
+
+// A link is a connection of an attachment.
+type link struct {
+	conn       *conn
+	attachment *attachment
+	kind       string
+	since      time.Time
+	address    netip.AddrPort
+	sent, lost uint64 // packets that were counted
+}
+
+// who returns the client of a link as the log has it.
+func (l *link) who() string { return l.attachment.account + "@" + l.conn.from() }
+
+// attach adds the first connection of a client that has attached.
+func (a *attachments) attach(c *conn, req *wire.Attach, id wire.SessionID, answer wire.Message) *link {
+	var attached wire.Attached
+	if err := answer.Decode(&attached); err != nil || !wire.ValidName(attached.Name) {
+		attached.Name = ""
+	}
+	one := &attachment{
+		id: attachmentID{id, req.Instance}, uid: c.account.UID, account: c.account.Name, proof: c.proof,
+		session: attached.Name, role: req.Role, since: time.Now(),
+	}
+	l, _, _ := a.add(c, one)
+	a.server.counts.attaches.Add(1)
+	a.server.log.Info("client attached", "event", "attach", "client", l.who(), "account", one.account, "proof", one.proof,
+		"session", one.session, "id", shortID(id), "role", one.role)
+	return l
+}
+
+// resume adds a further connection of a client. by is what its holder says of its login.
+func (a *attachments) resume(c *conn, req *wire.Resume, by wire.Resumed) *link {
+	s := a.server
+	unknown := &attachment{ // it has attached before this daemon was started
+		id: attachmentID{req.ID, req.Instance}, uid: req.UID, account: wire.Printable(by.Account, wire.MaxSummary),
+		proof: proofOf(by.Key), session: s.sessionName(req.ID), since: time.Now(),
+	}
+	l, connected, before := a.add(c, unknown)
+	one := l.attachment
+	s.counts.resumes.Add(1)
+	s.counts.reconnect.Observe(by.Away.Seconds())
+	moved := before.IsValid() && before != l.address.Addr()
+	if moved {
+		s.counts.moves.Add(1)
+	}
+	if !connected || moved {
+		s.log.Info("client continues", "event", "resume", "client", l.who(), "account", one.account, "proof", one.proof,
+			"session", one.session, "id", shortID(req.ID), "role", one.role)
+	}
+	return l
+}
+
+// proofOf returns the fingerprint of the key that a client has logged in with, if there is one.
+func proofOf(key []byte) string {
+	if len(key) > 0 {
+		return fingerprint(key)
+	}
+	return proofToken
+}
+
+// add adds a connection to the attachment that has the same id, or is as unknown says if there is
+// none. It reports whether the client was connected, and from which address it was last.
+func (a *attachments) add(c *conn, unknown *attachment) (l *link, connected bool, before netip.Addr) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	one, connected := a.connected[unknown.id]
+	if !connected {
+		one, _ = a.left.get(unknown.id)
+	}
+	if one == nil || one.uid != unknown.uid {
+		one = unknown
+	}
+	before = one.address
+	l = &link{conn: c, attachment: one, kind: kindOf(c.incoming), since: time.Now(), address: c.incoming.RemoteAddr()}
+	one.links = append(one.links, l)
+	one.address = l.address.Addr()
+	a.connected[one.id] = one
+	a.server.counts.accepted.Of(l.kind).Add(1)
+	return l, connected, before
+}
+
+// remove removes a connection that has ended.
+func (a *attachments) remove(l *link) {
+	a.look(l, false)
+	a.mu.Lock()
+	one := l.attachment
+	one.links = slices.DeleteFunc(one.links, func(other *link) bool { return other == l })
+	last := len(one.links) == 0
+	if last {
+		delete(a.connected, one.id)
+		a.left.put(one.id, one)
+	}
+	a.mu.Unlock()
+	if !last || a.server.life.Err() != nil {
+		return
+	}
+	reason := "the holder has closed it"
+	if l.conn.incoming.Context().Err() != nil {
+		reason = "connection ended"
+		if cause := context.Cause(l.conn.incoming.Context()); cause != nil && cause != context.Canceled {
+			reason = cause.Error()
+		}
+	}
+	a.server.log.Info("client detached", "event", "detach", "client", l.who(), "account", one.account, "proof", one.proof,
+		"session", one.session, "id", shortID(one.id.session), "role", one.role, "reason", reason)
+}
+
+// all returns the connections that are.
+func (a *attachments) all() (links []*link) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, one := range a.connected {
+		links = append(links, one.links...)
+	}
+	return links
+}
+
+// count returns how many clients are connected, and how many connections of each kind they have.
+func (a *attachments) count() (clients int, byKind map[string]int) {
+	byKind = make(map[string]int)
+	for _, l := range a.all() {
+		byKind[l.kind]++
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return len(a.connected), byKind
+}
+
+// run looks at all connections every sampleInterval until ctx ends.
+func (a *attachments) run(ctx context.Context) error {
+	ticker := time.NewTicker(sampleInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		}
+		for _, l := range a.all() {
+			a.look(l, true)
+		}
+	}
+}
+
+// look counts what has happened on a connection since it was looked at last.
+func (a *attachments) look(l *link, live bool) {
+	address := l.conn.incoming.RemoteAddr()
+	var stats carrier.Stats
+	if reader, ok := l.conn.carrier.(carrier.StatsReader); ok {
+		stats = reader.Stats()
+	}
+	c := a.server.counts
+	if live && stats.RTT > 0 {
+		c.rtt.Observe(stats.RTT.Seconds())
+	}
+	a.mu.Lock()
+	if l.kind == kindQUIC {
+		c.packetsSent.Add(stats.PacketsSent - l.sent)
+		c.packetsLost.Add(stats.PacketsLost - min(l.lost, stats.PacketsLost))
+		l.sent, l.lost = stats.PacketsSent, max(l.lost, stats.PacketsLost)
+	}
+	moved := live && address != l.address && address.IsValid()
+	if moved {
+		l.address, l.attachment.address = address, address.Addr()
+	}
+	one := l.attachment
+	a.mu.Unlock()
+	if moved {
+		c.moves.Add(1)
+		a.server.log.Info("client has another address", "event", "move", "client", l.who(), "account", one.account, "proof", one.proof,
+			"session", one.session, "id", shortID(one.id.session), "role", one.role)
+	}
+}
+
+// of returns the clients that are connected to each session, the one that came first first.
+func (a *attachments) of() map[wire.SessionID][]*attachment {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	by := make(map[wire.SessionID][]*attachment)
+	for _, one := range a.connected {
+		copied := *one
+		copied.links = slices.Clone(one.links)
+		by[one.id.session] = append(by[one.id.session], &copied)
+	}
+	for _, some := range by {
+		slices.SortFunc(some, func(x, y *attachment) int {
+			if c := x.since.Compare(y.since); c != 0 {
+				return c
+			}
+			return strings.Compare(string(x.id.instance[:]), string(y.id.instance[:]))
+		})
+	}
+	return by
+}

@@ -1,0 +1,297 @@
+//go:build linux || darwin
+
+package server
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/quicterm/quicterm/quicterm/wire"
+)
+
+// An inspected is a session whose holder has told of it.
+type inspected struct {
+	id     wire.SessionID
+	uid    uint32
+	report wire.Report // without Software if the holder does not know Inspect
+}
+
+const (
+	// censusTime bounds how long all sessions are asked. Prometheus waits 10 s by default.
+	censusTime = 4 * time.Second
+
+	// maxFollowed bounds how many sessions of an account are followed, each with a descriptor: an
+	// account can make more sockets.
+	maxFollowed = 2000
+
+	// followPause is the time before a holder that could not be asked is asked again.
+	followPause = time.Minute
+
+	// maxCount bounds what one report adds to a count: an account can make its holders claim
+	// anything, and the sum must stay a number that grows.
+	maxCount = 1 << 32
+)
+
+// leastAge is how old numbers may be that are told again: each account may ask for them any number of
+// times, and asking uses what the accounts may have asked.
+const leastAge = time.Second
+
+// A census asks all sessions. It is safe for concurrent use.
+type census struct {
+	renewing sync.Mutex
+	renewed  time.Time
+
+	mu       sync.Mutex
+	asking   map[uint32]bool // accounts of which an earlier question is not answered yet
+	known    map[wire.SessionID]wire.Report
+	followed map[wire.SessionID]string // names of the sessions whose end is waited for
+	perUser  map[uint32]int            // how many of those an account has
+}
+
+func newCensus() census {
+	return census{
+		asking: make(map[uint32]bool), known: make(map[wire.SessionID]wire.Report),
+		followed: make(map[wire.SessionID]string), perUser: make(map[uint32]int),
+	}
+}
+
+// inspectAll returns the sessions of all accounts, and how many have not answered. It blocks for at
+// most censusTime, whatever the accounts have in place of their holders.
+func (s *Server) inspectAll(ctx context.Context) (all []inspected, silent int) {
+	ctx, cancel := context.WithTimeout(ctx, censusTime)
+	defer cancel()
+	type answer struct {
+		sessions []inspected
+		silent   int
+	}
+	answers := make(chan answer)
+	waiting := 0
+	for _, uid := range s.holders.Accounts() {
+		if !s.census.begin(uid) {
+			silent++
+			continue
+		}
+		waiting++
+		s.work.Go(func() {
+			defer s.census.end(uid)
+			sessions, silent := s.inspectAccount(ctx, uid)
+			select {
+			case answers <- answer{sessions, silent}:
+			case <-ctx.Done():
+			}
+		})
+	}
+	for ; waiting > 0; waiting-- {
+		select {
+		case a := <-answers:
+			all, silent = append(all, a.sessions...), silent+a.silent
+		case <-ctx.Done():
+			return all, silent + waiting
+		}
+	}
+	return all, silent
+}
+
+// finish ends all that a server does beside its tasks, and waits for it.
+func (c *census) finish(s *Server) {
+	s.stop()
+	c.mu.Lock() // nothing begins after this
+	c.mu.Unlock()
+	s.work.Wait()
+}
+
+// renew calls f, unless it has done so within leastAge.
+func (c *census) renew(f func()) {
+	c.renewing.Lock()
+	defer c.renewing.Unlock()
+	if time.Since(c.renewed) >= leastAge {
+		f()
+		c.renewed = time.Now()
+	}
+}
+
+func (c *census) begin(uid uint32) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.asking[uid] {
+		return false
+	}
+	c.asking[uid] = true
+	return true
+}
+
+func (c *census) end(uid uint32) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.asking, uid)
+}
+
+// inspectAccount returns the sessions of an account, and how many have not answered.
+func (s *Server) inspectAccount(ctx context.Context, uid uint32) (all []inspected, silent int) {
+	use := s.accounts.of(uid)
+	end, err := use.begin(ctx)
+	if err != nil {
+		return nil, 1
+	}
+	defer end()
+	ids := s.holders.Sessions(uid)
+	if err := use.asks.WaitN(ctx, leastAsks+len(ids)); err != nil {
+		return nil, len(ids)
+	}
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	slots := make(chan struct{}, maxAsks)
+	for _, id := range ids {
+		slots <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-slots }()
+			var r wire.Report
+			err := s.contain(s.log, func() (err error) { r, err = s.inspect(ctx, uid, id); return err })
+			mu.Lock()
+			defer mu.Unlock()
+			switch {
+			case err == nil:
+				all = append(all, inspected{id, uid, r})
+			case !errors.Is(err, fs.ErrNotExist):
+				silent++
+			}
+		})
+	}
+	wg.Wait()
+	slices.SortFunc(all, func(a, b inspected) int { return slices.Compare(a.id[:], b.id[:]) })
+	return all, silent
+}
+
+// inspect asks a holder for its report. Of a holder that does not know Inspect it makes one from its
+// State, which has fewer fields.
+func (s *Server) inspect(ctx context.Context, uid uint32, id wire.SessionID) (r wire.Report, err error) {
+	request, err := wire.New(&wire.Inspect{})
+	if err != nil {
+		return r, err
+	}
+	answer, err := s.holders.Ask(ctx, uid, id, &wire.Open{}, request)
+	if err != nil {
+		return r, err
+	}
+	if answer.Type == wire.TypeError {
+		return s.inspectOlder(ctx, uid, id)
+	}
+	if err := answer.Decode(&r); err != nil {
+		return r, err
+	}
+	if !wire.ValidName(r.Name) {
+		return r, errors.New("the session has no name")
+	}
+	limit := uint64(s.settings.BufferSize.Bytes) // no session takes more, whatever its holder claims
+	r.Memory, r.Ring, r.Capacity = min(r.Memory, limit), min(r.Ring, limit), min(r.Capacity, limit)
+	s.tally(id, r)
+	return r, nil
+}
+
+func (s *Server) inspectOlder(ctx context.Context, uid uint32, id wire.SessionID) (r wire.Report, err error) {
+	query, err := wire.New(&wire.Query{})
+	if err != nil {
+		return r, err
+	}
+	answer, err := s.holders.Ask(ctx, uid, id, &wire.Open{}, query)
+	if err != nil {
+		return r, err
+	}
+	e, err := s.checkState(id, answer)
+	if err != nil {
+		return r, err
+	}
+	return wire.Report{
+		Name: e.state.Name, Phase: e.state.Phase, Since: e.state.Since / int64(time.Second), PTY: e.state.PTY, Memory: e.state.Memory,
+	}, nil
+}
+
+// tally adds what a session has counted since its report before. Of a session that is older than
+// the daemon, the first report adds nothing: an earlier daemon has counted that.
+func (s *Server) tally(id wire.SessionID, r wire.Report) {
+	s.census.mu.Lock()
+	defer s.census.mu.Unlock()
+	before, ok := s.census.known[id]
+	s.census.known[id] = wire.Report{Gaps: r.Gaps, Duplicates: r.Duplicates, Corrupted: r.Corrupted}
+	if !ok && r.Created < s.begun.Unix() {
+		return
+	}
+	since := func(now, before uint64) uint64 { return min(now-min(now, before), maxCount) }
+	s.counts.gaps.Add(since(r.Gaps, before.Gaps))
+	s.counts.duplicates.Add(since(r.Duplicates, before.Duplicates))
+	s.counts.corrupted.Add(since(r.Corrupted, before.Corrupted))
+}
+
+// followAll follows the sessions that are older than the daemon.
+func (s *Server) followAll(ctx context.Context) error {
+	all, _ := s.inspectAll(ctx)
+	for _, one := range all {
+		s.follow(one.uid, one.id, one.report.Name, "")
+	}
+	<-ctx.Done()
+	return nil
+}
+
+// follow logs the end of a session when it comes, unless the session is followed already.
+func (s *Server) follow(uid uint32, id wire.SessionID, name, account string) {
+	c := &s.census
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if _, ok := c.followed[id]; ok || c.perUser[uid] >= maxFollowed || s.life.Err() != nil {
+		return
+	}
+	c.followed[id] = name
+	c.perUser[uid]++
+	s.work.Go(func() {
+		s.contain(s.log, func() error { s.awaitEnd(uid, id, name, account); return nil })
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		delete(c.followed, id)
+		delete(c.known, id)
+		if c.perUser[uid]--; c.perUser[uid] == 0 {
+			delete(c.perUser, uid)
+		}
+	})
+}
+
+// sessionName returns the name of a session that is followed.
+func (s *Server) sessionName(id wire.SessionID) string {
+	s.census.mu.Lock()
+	defer s.census.mu.Unlock()
+	return s.census.followed[id]
+}
+
+// awaitEnd blocks until a session is over, and logs that.
+func (s *Server) awaitEnd(uid uint32, id wire.SessionID, name, account string) {
+	answer, err := s.holders.Await(s.life, uid, id)
+	for err != nil && s.life.Err() == nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, io.EOF) {
+		select {
+		case <-s.life.Done():
+		case <-time.After(followPause):
+			answer, err = s.holders.Await(s.life, uid, id)
+		}
+	}
+	var r wire.Report
+	switch {
+	case s.life.Err() != nil || answer.Type == wire.TypeError: // an older holder does not tell
+		return
+	case err == nil:
+		err = answer.Decode(&r)
+	}
+	log := s.log.With("session", name, "id", shortID(id), "uid", uid)
+	if account != "" {
+		log = log.With("account", account)
+	}
+	if err != nil {
+		log.Warn("session is over", "event", "end", "error", err)
+	} else {
+		s.tally(id, r)
+		log.Info("session is over", "event", "end", "status", r.Status, "reason", r.Reason)
+	}
+	s.counts.ended.Add(1)
+}
