@@ -182,3 +182,18 @@ func TestEndlessFile(t *testing.T) {
 		t.Errorf("%v; want that it is too long", err)
 	}
 }
+
+// Metrics have no login: they are served to this machine only.
+func TestMetricsAddress(t *testing.T) {
+	for address, ok := range map[string]bool{
+		"": true, "127.0.0.1:9443": true, "127.3.2.1:1": true, "[::1]:9443": true, "unix:/run/m.sock": true,
+		":9443": false, "0.0.0.0:9443": false, "[::]:9443": false, "192.0.2.1:9443": false, "localhost:9443": false,
+		"127.0.0.1": false, "127.0.0.1:0": false, "unix:m.sock": false, "unix:": false, "/run/m.sock": false,
+	} {
+		s := DefaultServer()
+		s.Metrics = address
+		if err := s.check(); (err == nil) != ok || err != nil && !strings.Contains(err.Error(), "127.0.0.1:9443") {
+			t.Errorf("%q: %v", address, err)
+		}
+	}
+}

@@ -89,7 +89,7 @@ func (h *Holder) attachLocked(open *wire.Open, req *wire.Attach) (*attachment, e
 		}
 	}
 	a.endpoint.Appended(time.Now())
-	h.log.Info("client attached", "client", a.client, "role", req.Role)
+	h.log.Info("client attached", "client", a.client, "role", req.Role.String())
 	a.answer = &wire.Attached{
 		ID:      h.launch.ID,
 		UID:     uint32(os.Geteuid()),

@@ -36,5 +36,5 @@
 // The gate guards all state. Every goroutine and timer of a session ends before Run
 // returns; Serve waits for its connections.
 //
-// The keys of log lines are listed in the documentation of package server.
+// The keys of log lines are listed in docs/operate.md.
 package holder

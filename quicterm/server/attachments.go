@@ -87,7 +87,7 @@ func (a *attachments) attach(c *conn, req *wire.Attach, id wire.SessionID, answe
 	l, _, _ := a.add(c, one)
 	a.server.counts.attaches.Add(1)
 	a.server.log.Info("client attached", "event", "attach", "client", l.who(), "account", one.account, "proof", one.proof,
-		"session", one.session, "id", shortID(id), "role", one.role)
+		"session", one.session, "id", shortID(id), "role", one.role.String())
 	return l
 }
 
@@ -108,7 +108,7 @@ func (a *attachments) resume(c *conn, req *wire.Resume, by wire.Resumed) *link {
 	}
 	if !connected || moved {
 		s.log.Info("client continues", "event", "resume", "client", l.who(), "account", one.account, "proof", one.proof,
-			"session", one.session, "id", shortID(req.ID), "role", one.role)
+			"session", one.session, "id", shortID(req.ID), "role", one.role.String())
 	}
 	return l
 }
@@ -165,7 +165,7 @@ func (a *attachments) remove(l *link) {
 		}
 	}
 	a.server.log.Info("client detached", "event", "detach", "client", l.who(), "account", one.account, "proof", one.proof,
-		"session", one.session, "id", shortID(one.id.session), "role", one.role, "reason", reason)
+		"session", one.session, "id", shortID(one.id.session), "role", one.role.String(), "reason", reason)
 }
 
 // all returns the connections that are.
@@ -231,7 +231,7 @@ func (a *attachments) look(l *link, live bool) {
 	if moved {
 		c.moves.Add(1)
 		a.server.log.Info("client has another address", "event", "move", "client", l.who(), "account", one.account, "proof", one.proof,
-			"session", one.session, "id", shortID(one.id.session), "role", one.role)
+			"session", one.session, "id", shortID(one.id.session), "role", one.role.String())
 	}
 }
 

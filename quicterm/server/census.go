@@ -22,8 +22,9 @@ type inspected struct {
 }
 
 const (
-	// censusTime bounds how long all sessions are asked. Prometheus waits 10 s by default.
-	censusTime = 4 * time.Second
+	// censusTime bounds how long all accounts are asked, whose file systems may not answer, and
+	// inspectTime the holders of one. Prometheus waits 10 s by default.
+	censusTime, inspectTime = 4 * time.Second, 3 * time.Second
 
 	// maxFollowed bounds how many sessions of an account are followed, each with a descriptor: an
 	// account can make more sockets.
@@ -133,6 +134,8 @@ func (c *census) end(uid uint32) {
 
 // inspectAccount returns the sessions of an account, and how many have not answered.
 func (s *Server) inspectAccount(ctx context.Context, uid uint32) (all []inspected, silent int) {
+	ctx, cancel := context.WithTimeout(ctx, inspectTime)
+	defer cancel()
 	use := s.accounts.of(uid)
 	end, err := use.begin(ctx)
 	if err != nil {

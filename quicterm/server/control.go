@@ -118,7 +118,7 @@ func (s *Server) Status(ctx context.Context) *Status {
 
 func (a *attachment) status() ClientStatus {
 	latest := a.links[len(a.links)-1]
-	status := ClientStatus{Client: latest.who(), Proof: a.proof, Role: roleName(a.role), Since: a.since.UTC(), Kind: latest.kind}
+	status := ClientStatus{Client: latest.who(), Proof: a.proof, Role: a.role.String(), Since: a.since.UTC(), Kind: latest.kind}
 	if reader, ok := latest.conn.carrier.(carrier.StatsReader); ok {
 		status.RTT = milliseconds(reader.Stats().RTT)
 	}
@@ -137,18 +137,6 @@ func stateName(p wire.Phase) string {
 		return "detached"
 	}
 	return "exited"
-}
-
-func roleName(r wire.Role) string {
-	switch r {
-	case wire.RoleWriter:
-		return "writer"
-	case wire.RoleShare:
-		return "share"
-	case wire.RolePeek:
-		return "peek"
-	}
-	return "watch"
 }
 
 // Drain makes the daemon start no new sessions, or start them again. Sessions continue, and clients

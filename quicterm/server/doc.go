@@ -17,30 +17,11 @@
 //	find.go, create.go  the session that an Attach names
 //	relay.go            frames, until the client or the holder ends the carrier
 //
-// # Log
+// Beside it:
 //
-// Each key of a log line has one meaning, here and in a holder:
+//	attachments.go      the clients that are connected
+//	census.go           what all sessions tell, and their ends
+//	control.go          status, metrics and drain, for operators
 //
-//	session     name of a session
-//	id          first 8 hexadecimal digits of a session's id
-//	account     name of an account
-//	uid         number of an account
-//	pid         number of a process
-//	client      address and port of a client, or "ssh"; account@address:port after its login,
-//	            without the port in a holder
-//	role        of a client in a session, as a number: see wire.Role
-//	proof       what authenticated a client: "token", "ssh", or the fingerprint of its key
-//	software    name and version of a client
-//	address     address and port that the daemon listens on
-//	protocol    "udp" or "tcp"
-//	serves      account that the daemon serves, or "all accounts"
-//	file        path of a file
-//	signal      name of a signal
-//	status      exit status of a program
-//	frames      number of frames
-//	bytes       number of bytes
-//	stack       stack of a goroutine that panicked
-//	suppressed  number of lines before this one that were not logged
-//	error       an error
-//	reason      why something happens, in words
+// docs/operate.md lists the keys of the log's lines, here and in a holder, and the events.
 package server

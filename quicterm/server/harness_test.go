@@ -156,6 +156,7 @@ func (h *host) serve() {
 		cancel()
 		<-done
 	}
+	synctest.Wait() // it has asked the sessions that are older
 }
 
 // limit restarts the daemon with another max_unauthenticated.

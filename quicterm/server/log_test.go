@@ -15,46 +15,48 @@ import (
 	"testing"
 )
 
-// The keys of all log lines of the daemon and the holder are those of the list in the
-// package's documentation, and no other.
+// The keys and events of all log lines of the daemon and the holder are those that the section "The
+// log" of docs/operate.md lists, and no other.
 func TestLogKeys(t *testing.T) {
-	doc, err := os.ReadFile("doc.go")
+	page, err := os.ReadFile("../../docs/operate.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, list, _ := strings.Cut(string(doc), "# Log")
-	var want []string
-	for _, m := range regexp.MustCompile(`(?m)^//\t(\w+) `).FindAllStringSubmatch(list, -1) {
-		want = append(want, m[1])
-	}
-	used := make(map[string]bool)
+	_, section, _ := strings.Cut(string(page), "\n## The log\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	events, keys, _ := strings.Cut(section, "\n| key |")
+	var used, usedEvents []string
 	for _, dir := range []string{".", "../holder", "../auth", "../account", "../rundir", "../../cmd/qtd"} {
 		files, err := filepath.Glob(filepath.Join(dir, "*.go"))
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, file := range files {
-			if strings.HasSuffix(file, "_test.go") {
-				continue
-			}
-			for _, key := range logKeys(t, file) {
-				used[key] = true
-				if !slices.Contains(want, key) {
-					t.Errorf("%s logs the key %q, which is not in the list", file, key)
-				}
+			if !strings.HasSuffix(file, "_test.go") {
+				k, e := logKeys(t, file)
+				used, usedEvents = append(used, k...), append(usedEvents, e...)
 			}
 		}
 	}
-	for _, key := range want {
-		if !used[key] {
-			t.Errorf("nothing logs the key %q of the list", key)
+	compare := func(what string, page string, code []string) {
+		t.Helper()
+		var listed []string
+		for _, m := range regexp.MustCompile("(?m)^\\| `(\\w+)` \\|").FindAllStringSubmatch(page, -1) {
+			listed = append(listed, m[1])
+		}
+		slices.Sort(listed)
+		slices.Sort(code)
+		if code = slices.Compact(code); !slices.Equal(listed, code) {
+			t.Errorf("%s: the page lists\n%q, the code logs\n%q", what, listed, code)
 		}
 	}
+	compare("keys", keys, used)
+	compare("events", events, usedEvents)
 }
 
-// logKeys returns the keys of the calls of a logger in a file. A logger is anything
-// whose name ends with log.
-func logKeys(t *testing.T, file string) (keys []string) {
+// logKeys returns the keys of the calls of a logger in a file, and the values of the key event. A
+// logger is anything whose name ends with log.
+func logKeys(t *testing.T, file string) (keys, events []string) {
 	parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
 	if err != nil {
 		t.Fatal(err)
@@ -84,9 +86,13 @@ func logKeys(t *testing.T, file string) (keys []string) {
 			if lit, ok := call.Args[i].(*ast.BasicLit); ok && lit.Kind == token.STRING {
 				key, _ := strconv.Unquote(lit.Value)
 				keys = append(keys, key)
+				if key == "event" {
+					event, _ := strconv.Unquote(call.Args[i+1].(*ast.BasicLit).Value)
+					events = append(events, event)
+				}
 			}
 		}
 		return true
 	})
-	return keys
+	return keys, events
 }

@@ -115,6 +115,21 @@ const (
 // the one that it has asked for.
 func (r Role) Known() bool { return r <= RolePeek }
 
+// String returns a word for people.
+func (r Role) String() string {
+	switch r {
+	case RoleWriter:
+		return "writer"
+	case RoleShare:
+		return "share"
+	case RoleWatch:
+		return "watch"
+	case RolePeek:
+		return "peek"
+	}
+	return fmt.Sprint("role ", uint8(r))
+}
+
 // ReadOnly reports whether a client in this role can change nothing.
 func (r Role) ReadOnly() bool { return r == RoleWatch || r == RolePeek }
 

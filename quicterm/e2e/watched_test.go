@@ -1,0 +1,208 @@
+//go:build linux || darwin
+
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/quicterm/quicterm/bench/netem"
+	"github.com/quicterm/quicterm/bench/rig"
+)
+
+// A scraper gets the metrics of a daemon.
+type scraper struct {
+	t    *testing.T
+	http http.Client
+}
+
+func scrape(t *testing.T, socket string) *scraper {
+	s := &scraper{t: t}
+	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", socket)
+	}}
+	s.http = http.Client{Transport: transport, Timeout: rig.Patience}
+	t.Cleanup(transport.CloseIdleConnections)
+	return s
+}
+
+var sample = regexp.MustCompile(`^(quicterm_\w+(?:{\w+="[^"]*"})?) (\S+)$`)
+
+// get returns all samples by their name and label.
+func (s *scraper) get() (map[string]float64, error) {
+	answer, err := s.http.Get("http://qtd/metrics")
+	if err != nil {
+		return nil, err
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil || answer.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("%s: %w: %s", answer.Status, err, text)
+	}
+	all := make(map[string]float64)
+	for line := range strings.Lines(string(text)) {
+		line = strings.TrimSuffix(line, "\n")
+		if strings.HasPrefix(line, "# ") {
+			continue
+		}
+		m := sample.FindStringSubmatch(line)
+		if m == nil {
+			return nil, fmt.Errorf("line %q", line)
+		}
+		if all[m[1]], err = strconv.ParseFloat(m[2], 64); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// await scrapes until a sample is at least so much.
+func (s *scraper) await(name string, least float64) {
+	s.t.Helper()
+	for until := time.Now().Add(rig.Patience); ; time.Sleep(20 * time.Millisecond) {
+		all, err := s.get()
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		if all[name] >= least {
+			return
+		}
+		if time.Now().After(until) {
+			s.t.Fatalf("%s is %v, want %v, in\n%v", name, all[name], least, all)
+		}
+	}
+}
+
+// Metrics are scraped while a session roams, and tell of it. Counters never fall.
+func TestMetrics(t *testing.T) {
+	h := newHost(t)
+	socket := h.Path("metrics.sock")
+	h.Settings["metrics"] = fmt.Sprintf("%q", "unix:"+socket)
+	h.Start()
+	h.Log.Await(t, 0, regexp.MustCompile("metrics are served"))
+	s := scrape(t, socket)
+	p := h.Proxy(netem.Config{})
+	x := h.Shell(p.Addr(), "-s", "work")
+	s.await(`quicterm_sessions{state="attached"}`, 1)
+
+	roamed := make(chan struct{})
+	var wg sync.WaitGroup
+	scrapes := 0
+	wg.Go(func() {
+		other := scrape(t, socket)
+		var before map[string]float64
+		for done := false; !done; scrapes++ {
+			select {
+			case <-roamed:
+				done = true
+			default:
+			}
+			all, err := other.get()
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			for name, v := range all {
+				if regexp.MustCompile(`_total|_bucket|_count`).MatchString(name) && v < before[name] {
+					t.Errorf("%s falls from %v to %v", name, before[name], v)
+				}
+			}
+			before = all
+		}
+	})
+	for round := range 2 {
+		p.Set(netem.Config{Down: true})
+		x.Send(fmt.Sprintf("echo round ''%d\r", round))
+		x.Expect(`reconnecting`)
+		p.Set(netem.Config{})
+		x.Expect(fmt.Sprintf("\nround %d\r\n", round))
+		p.Rebind()
+		x.Run(fmt.Sprintf("echo rebound ''%d", round), fmt.Sprintf("rebound %d", round))
+	}
+	close(roamed)
+	wg.Wait()
+	t.Logf("%d scrapes", scrapes)
+	for name, least := range map[string]float64{
+		`quicterm_sessions{state="attached"}`: 1, `quicterm_attachments`: 1, `quicterm_carriers{kind="quic"}`: 1,
+		`quicterm_resumes_total`: 1, `quicterm_reconnect_seconds_count`: 1, `quicterm_logins_total{proof="key"}`: 1,
+		`quicterm_packets_sent_total`: 1, `quicterm_ring_bytes`: 1, `quicterm_holders{version="same"}`: 1,
+	} {
+		s.await(name, least)
+	}
+	x.Send("exit\r")
+	x.Exit()
+	s.await("quicterm_sessions_ended_total", 1)
+}
+
+// qtd status shows the sessions and their clients. A daemon that drains starts no other sessions, and
+// an operator sees when none is left.
+func TestOperate(t *testing.T) {
+	h := newHost(t)
+	h.Start()
+	x := h.Shell(h.Addr, "-s", "work")
+	qtd := func(args ...string) string {
+		t.Helper()
+		out, err := exec.Command(filepath.Join(bin, "qtd"), append(args, "--config", h.Path("qtd.toml"))...).CombinedOutput()
+		if err != nil {
+			t.Fatalf("qtd %s: %v\n%s", args, err, out)
+		}
+		return string(out)
+	}
+	var status struct {
+		Software string
+		Sessions []struct {
+			Name, Account, State, Holder string
+			Clients                      []struct{ Client, Kind string }
+		}
+	}
+	if err := json.Unmarshal([]byte(qtd("status", "--json")), &status); err != nil {
+		t.Fatal(err)
+	}
+	if len(status.Sessions) != 1 || len(status.Sessions[0].Clients) != 1 {
+		t.Fatalf("got %+v", status)
+	}
+	if one := status.Sessions[0]; one.Name != "work" || one.Account != accountName(t) || one.State != "attached" || one.Holder != status.Software ||
+		!strings.HasPrefix(one.Clients[0].Client, one.Account+"@127.0.0.1:") || one.Clients[0].Kind != "quic" {
+		t.Errorf("got %+v", one)
+	}
+	if text := qtd("status"); !regexp.MustCompile(`1 session, 1 client, (?s).*` + accountName(t) + ` +work +[0-9a-f]{8} +attached `).MatchString(text) {
+		t.Errorf("got\n%s", text)
+	}
+
+	qtd("drain")
+	if out, err := h.QT("connect", "true").CombinedOutput(); err == nil || !strings.Contains(string(out), "starts no new sessions") {
+		t.Errorf("while the daemon drains, a new session: %v, %s", err, out)
+	}
+	if text := qtd("status"); !strings.Contains(text, ", draining\n") {
+		t.Errorf("got\n%s", text)
+	}
+	wait := exec.Command(filepath.Join(bin, "qtd"), "drain", "--wait", "--config", h.Path("qtd.toml"))
+	said := new(rig.Output)
+	wait.Stderr = said
+	if err := wait.Start(); err != nil {
+		t.Fatal(err)
+	}
+	said.Await(t, 0, regexp.MustCompile("1 session left\n"))
+	x.Run("echo goes ''on", "goes on")
+	x.Send("exit\r")
+	x.Exit()
+	if err := wait.Wait(); err != nil {
+		t.Errorf("%v: %s", err, said)
+	}
+	qtd("drain", "--off")
+	if out, err := h.QT("connect", "true").CombinedOutput(); err != nil {
+		t.Errorf("when it does not drain any more: %v, %s", err, out)
+	}
+}
