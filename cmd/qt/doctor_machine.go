@@ -77,7 +77,7 @@ func addLocalPaths(r *doctor.Report) {
 		return
 	}
 	if len(names) == 0 {
-		r.Add("paths", doctor.Fail, "connect to a network", "no interface has an address for other networks")
+		r.Add("paths", doctor.Warn, "connect to a network", "no interface has an address for other networks: only this machine is reached")
 		return
 	}
 	var lines []string
