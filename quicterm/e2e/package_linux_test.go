@@ -1,13 +1,10 @@
 package e2e
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"strconv"
 	"strings"
@@ -16,18 +13,36 @@ import (
 	"time"
 
 	"github.com/quicterm/quicterm/bench/rig"
+	"github.com/quicterm/quicterm/quicterm/systemd/systemdtest"
 )
 
-// A copiedMachine is a copy of this one in namespaces of its own: it has the same files, but what it
-// changes is in memory, and lost when it ends. It has no init system.
-type copiedMachine struct {
+// A packageHost is a machine on which a package is installed.
+type packageHost struct {
 	t    *testing.T
-	init int // its first process
+	in   func(args ...string) *exec.Cmd // makes a command of root there
+	main string                         // a script that prints the daemon's process, and fails if it does not run
 }
 
-// prepareMachine makes what a package needs: the file systems, the loopback interface, and the
-// permission to start services.
-const prepareMachine = `
+func (h *packageHost) command(args ...string) *exec.Cmd {
+	cmd := h.in(args...)
+	cmd.Env = []string{"HOME=/root", "USER=root", "TERM=xterm", "SHLVL=1", "DEBIAN_FRONTEND=noninteractive",
+		"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
+	return cmd
+}
+
+// run runs a script there, and returns what it prints.
+func (h *packageHost) run(script string) string {
+	h.t.Helper()
+	out, err := h.command("sh", "-euc", script).CombinedOutput()
+	if err != nil {
+		h.t.Fatalf("%s: %v\n%s", script, err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// bareMachine runs a copy of this machine in namespaces of its own, without an init system. What it
+// changes is in memory. $0 is an empty directory, and $1 one that is the same there.
+const bareMachine = `
 set -e
 mount --make-rprivate /
 mount -t tmpfs tmpfs "$0"
@@ -36,23 +51,23 @@ mount -t overlay overlay -o "lowerdir=/,upperdir=$0/upper,workdir=$0/work" "$0/r
 mount -t proc proc "$0/root/proc"
 mount --rbind /dev "$0/root/dev"
 mount -t tmpfs tmpfs "$0/root/run"
+mkdir -p "$0/root$1"
+mount --bind "$1" "$0/root$1"
 ip link set lo up
-printf '#!/bin/sh\nexit 0\n' >"$0/root/usr/sbin/policy-rc.d"
+rm -f "$0/root/etc/nologin"
+printf '#!/bin/sh\nexit 0\n' >"$0/root/usr/sbin/policy-rc.d" # services may be started
 chmod 755 "$0/root/usr/sbin/policy-rc.d"
 exec chroot "$0/root" sh -c 'echo ready; sleep infinity & wait'
 `
 
-// copyMachine makes one, or skips the test where it cannot.
-func copyMachine(t *testing.T) *copiedMachine {
-	if os.Geteuid() != 0 {
-		t.Skip("installing a package needs root")
-	}
-	for _, tool := range []string{"dpkg", "nsenter", "ip", "/lib/init/init-d-script"} {
+// newBareMachine starts such a machine, or skips the test where it cannot. It ends with the test.
+func newBareMachine(t *testing.T, dir string) *packageHost {
+	for _, tool := range []string{"nsenter", "ip", "/lib/init/init-d-script"} {
 		if _, err := exec.LookPath(tool); err != nil {
-			t.Skipf("installing a package as on Debian needs %s", tool)
+			t.Skipf("a machine with scripts for services needs %s", tool)
 		}
 	}
-	first := exec.Command("sh", "-c", prepareMachine, t.TempDir())
+	first := exec.Command("sh", "-c", bareMachine, t.TempDir(), dir)
 	first.SysProcAttr = &syscall.SysProcAttr{
 		Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWPID | syscall.CLONE_NEWNET, Pdeathsig: syscall.SIGKILL,
 	}
@@ -63,97 +78,70 @@ func copyMachine(t *testing.T) *copiedMachine {
 	if err := first.Start(); err != nil {
 		t.Skipf("namespaces are not permitted: %v", err)
 	}
-	done := make(chan error, 1)
-	go func() { done <- first.Wait() }()
+	ended := make(chan struct{})
+	go func() {
+		first.Wait()
+		close(ended)
+	}()
 	t.Cleanup(func() {
 		first.Process.Kill() // and with it all processes of the machine
-		<-done
+		<-ended
 	})
 	for until := time.Now().Add(rig.Patience); !strings.Contains(out.String(), "ready"); time.Sleep(10 * time.Millisecond) {
 		select {
-		case err := <-done:
-			done <- err
-			t.Skipf("no machine can be made here: %v: %s", err, out)
+		case <-ended:
+			t.Skipf("no machine can be made here: %s", out)
 		default:
 		}
 		if time.Now().After(until) {
 			t.Fatalf("the machine is not ready: %s", out)
 		}
 	}
-	return &copiedMachine{t, first.Process.Pid}
+	enter := []string{"--target", strconv.Itoa(first.Process.Pid), "--mount", "--pid", "--net", "--root", "--wd", "--"}
+	return &packageHost{t: t, main: "/etc/init.d/qtd status >/dev/null; cat /run/qtd.pid", in: func(args ...string) *exec.Cmd {
+		return exec.Command("nsenter", append(enter, args...)...)
+	}}
 }
 
-// command returns a command that runs in the machine, as after a login of root.
-func (m *copiedMachine) command(args ...string) *exec.Cmd {
-	cmd := exec.Command("nsenter", append([]string{"-t", strconv.Itoa(m.init), "-m", "-p", "-n", "-r", "-w"}, args...)...)
-	cmd.Env = []string{"HOME=/root", "USER=root", "TERM=xterm", "SHLVL=1", "DEBIAN_FRONTEND=noninteractive",
-		"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
-	return cmd
-}
-
-// run runs a command in the machine, and returns what it prints.
-func (m *copiedMachine) run(args ...string) string {
-	m.t.Helper()
-	out, err := m.command(args...).CombinedOutput()
-	if err != nil {
-		m.t.Fatalf("%s: %v\n%s", strings.Join(args, " "), err, out)
-	}
-	return string(out)
-}
-
-// path returns the name of a file of the machine.
-func (m *copiedMachine) path(name string) string {
-	return fmt.Sprintf("/proc/%d/root/%s", m.init, name)
-}
-
-// daemon returns the process of the daemon, as the machine numbers it.
-func (m *copiedMachine) daemon() string {
-	m.t.Helper()
-	m.run("/etc/init.d/qtd", "status")
-	b, err := os.ReadFile(m.path("run/qtd.pid"))
-	if err != nil {
-		m.t.Fatal(err)
-	}
-	return strings.TrimSpace(string(b))
-}
-
-// The package is installed, used, upgraded while somebody types, and removed. The session outlives
-// all of it.
+// The package is installed, used, upgraded while somebody types, and removed, on machines with
+// systemd and without. Sessions outlive all of it.
 func TestPackage(t *testing.T) {
-	if raceEnabled {
-		t.Skip("the package is of programs without the race detector")
+	if raceEnabled || testing.Short() {
+		t.Skip("it makes packages, of programs without the race detector")
+	}
+	if _, err := exec.LookPath("dpkg"); err != nil || os.Geteuid() != 0 {
+		t.Skip("installing a package needs dpkg and root")
 	}
 	t.Parallel()
-	m := copyMachine(t)
 	dir := filepath.Join(t.TempDir(), "debs")
 	build := exec.Command("go", "run", "./cmd/dist", "-deb", "1.0.0,1.0.1", "-bin", bin, dir)
 	build.Dir = filepath.Join("..", "..")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("make the packages: %v\n%s", err, out)
 	}
+	t.Run("bare", func(t *testing.T) {
+		testPackage(t, newBareMachine(t, dir), dir)
+	})
+	t.Run("systemd", func(t *testing.T) {
+		m := systemdtest.Boot(t, "rm -f /usr/sbin/policy-rc.d /etc/nologin", dir)
+		const main = "systemctl is-active --quiet qtd; systemctl show -p MainPID --value qtd"
+		testPackage(t, &packageHost{t: t, main: main, in: m.Command}, dir)
+	})
+}
+
+func testPackage(t *testing.T, h *packageHost, dir string) {
 	install := func(version string) {
 		t.Helper()
-		name := fmt.Sprintf("quicterm_%s_%s.deb", version, runtime.GOARCH)
-		content, err := os.ReadFile(filepath.Join(dir, name))
-		if err == nil {
-			err = os.WriteFile(m.path(name), content, 0o644)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		m.run("dpkg", "--force-unsafe-io", "-i", "/"+name)
+		h.run(fmt.Sprintf("dpkg --force-unsafe-io -i %s/quicterm_%s_%s.deb", dir, version, runtime.GOARCH))
 	}
-
 	install("1.0.0")
-	first := m.daemon()
-	if files := m.run("dpkg", "-L", "quicterm"); !regexp.MustCompile(`(?s)/usr/share/man/man1/qt-connect\.1.*/usr/share/man/man8/qtd-serve\.8`).MatchString(files) {
-		t.Errorf("the package has these files:\n%s", files)
-	}
-	if got := m.run("qt", "connect", "localhost", "echo $QUICTERM_BIN"); got != "/usr/bin\n" {
+	first := h.run(h.main)
+	h.run("dpkg -L quicterm | grep -q /man1/qt-connect.1 && dpkg -L quicterm | grep -q /man8/qtd-serve.8")
+	if got := h.run("qt connect localhost 'echo $QUICTERM_BIN'"); got != "/usr/bin" {
 		t.Errorf("a command in a session prints %q", got)
 	}
 
-	x := rig.Open(t, m.command("qt", "connect", "-t", "-s", "work", "localhost", "echo ready; exec cat >/typed"))
+	x := rig.Open(t, h.command("qt", "connect", "-t", "-s", "work", "localhost", "echo ready; exec cat >/typed"))
 	x.Expect("ready")
 	upgraded := make(chan struct{})
 	typed := make(chan string)
@@ -174,29 +162,26 @@ func TestPackage(t *testing.T) {
 	install("1.0.1")
 	close(upgraded)
 	want := <-typed
-	second := m.daemon()
-	if exe := m.run("readlink", "/proc/"+second+"/exe"); second == first || exe != "/usr/bin/qtd\n" {
+	second := h.run(h.main)
+	if exe := h.run("readlink /proc/" + second + "/exe"); second == first || exe != "/usr/bin/qtd" {
 		t.Errorf("the daemon was process %s, and is %s of %s", first, second, exe)
 	}
 	x.Send("end\r\x04")
 	if status := x.Exit(); status != 0 {
 		t.Errorf("the session ends with %d", status)
 	}
-	if got, err := os.ReadFile(m.path("typed")); err != nil || string(got) != want+"end\n" {
-		t.Errorf("%v: of %d bytes typed over the upgrade, the session got %d, and last %.50q",
-			err, len(want), len(got), got[max(len(got)-50, 0):])
+	if got := h.run("cat /typed"); got != want+"end" {
+		t.Errorf("of %d bytes typed over the upgrade, the session got %d, and last %.50q", len(want), len(got), got[max(len(got)-50, 0):])
 	}
 
-	x = rig.Open(t, m.command("qt", "connect", "-t", "localhost", "echo held by $PPID.; exec sleep infinity"))
+	x = rig.Open(t, h.command("qt", "connect", "-t", "localhost", "echo held by $PPID.; exec sleep infinity"))
 	holder := x.Expect(`held by (\d+)\.`)[1]
-	m.run("dpkg", "--force-unsafe-io", "--purge", "quicterm")
-	if err := m.command("kill", "-0", second).Run(); err == nil {
+	h.run("dpkg --force-unsafe-io --purge quicterm")
+	if h.command("kill", "-0", second).Run() == nil {
 		t.Error("the daemon runs after the package was removed")
 	}
-	m.run("kill", "-0", holder)
-	for _, name := range []string{"usr/bin/qt", "usr/bin/qtd", "etc/init.d/qtd", "etc/ufw/applications.d/quicterm", "var/log/qtd.log"} {
-		if _, err := os.Lstat(m.path(name)); !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("%s is left: %v", name, err)
-		}
+	h.run("kill -0 " + holder)
+	if left := h.run("ls -d /usr/bin/qt /usr/bin/qtd /etc/init.d/qtd /etc/ufw/applications.d/quicterm /var/log/qtd.log 2>/dev/null || true"); left != "" {
+		t.Errorf("the package leaves %s", left)
 	}
 }
