@@ -24,6 +24,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -199,13 +200,20 @@ func (h *Host) Start() {
 	h.Know(h.Addr, h.Path("host_key.pub"))
 }
 
+// Systems give ports from 32768 or 49152 on to sockets that name none.
+const firstPort, portCount = 20_000, 10_000
+
+var (
+	startPort  = mrand.IntN(portCount) // at random: other processes take ports too
+	triedPorts atomic.Int64
+)
+
 // freeAddr returns a loopback address with a free port that the kernel gives to no socket by
-// itself: the port stays free while the daemon restarts.
+// itself, and this process to no other host: the port stays free while the daemon restarts.
 func freeAddr(t T) netip.AddrPort {
 	t.Helper()
-	const first, count = 20_000, 10_000 // systems use ports from 32768 or 49152 on
 	for tries := 1; ; tries++ {
-		addr := netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), uint16(first+mrand.IntN(count)))
+		addr := netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), uint16(firstPort+(startPort+int(triedPorts.Add(1)))%portCount))
 		err := free(addr)
 		if err == nil {
 			return addr
