@@ -40,8 +40,7 @@ func TestEscapesOfStoppedProgram(t *testing.T) {
 	x := stopped(t, h)
 	x.Send("~?")
 	x.Expect("end the session")
-	x.Send("~s")
-	x.Expect("session stopped: live since")
+	awaitLive(x, "stopped")
 	x.Send("~.")
 	if got := x.Exit(); got != 129 {
 		t.Errorf("exit status after ending the session: %d, want 129", got)

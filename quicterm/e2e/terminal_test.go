@@ -44,8 +44,8 @@ func TestEscapes(t *testing.T) {
 	x := h.Shell(h.Addr, "-s", "work")
 	x.Send("~?")
 	x.Expect("end the session")
-	x.Send("\r~s")
-	x.Expect("session work: live since")
+	x.Send("\r")
+	awaitLive(x, "work")
 	x.Send("\r")
 	x.Run("echo ti~lde", "ti~lde")
 	x.Send("~~ 2>&1\r")
@@ -62,6 +62,21 @@ func TestEscapes(t *testing.T) {
 	x.Send("~.")
 	if got := x.Exit(); got != 128+int(syscall.SIGHUP) {
 		t.Errorf("exit status after ending the session: %d, want 129", got)
+	}
+}
+
+// awaitLive types ~s until it says that the session is live: on a busy machine the server may be late.
+func awaitLive(x *rig.Terminal, session string) {
+	x.T.Helper()
+	for until := time.Now().Add(rig.Patience); ; time.Sleep(50 * time.Millisecond) {
+		x.Send("~s")
+		state := x.Expect("session " + session + ": ([a-z]+) since")[1]
+		if state == "live" {
+			return
+		}
+		if time.Now().After(until) {
+			x.T.Fatalf("the session is %s", state)
+		}
 	}
 }
 

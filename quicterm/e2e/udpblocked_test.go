@@ -18,10 +18,14 @@ import (
 // proxyBoth returns a proxy for the daemon of a host, which passes TCP too, at the same port.
 // What is set for the proxy is for UDP alone.
 func proxyBoth(t *testing.T, h *rig.Host) *netem.Proxy {
-	p := h.Proxy(netem.Config{})
-	l, err := net.ListenTCP("tcp", net.TCPAddrFromAddrPort(p.Addr()))
-	if err != nil {
-		t.Fatal(err)
+	var p *netem.Proxy
+	var l *net.TCPListener
+	for tries := 1; l == nil; tries++ { // another process may have the port for TCP
+		p = h.Proxy(netem.Config{})
+		var err error
+		if l, err = net.ListenTCP("tcp", net.TCPAddrFromAddrPort(p.Addr())); err != nil && tries == 10 {
+			t.Fatal(err)
+		}
 	}
 	var wg sync.WaitGroup
 	t.Cleanup(func() {
