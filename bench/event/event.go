@@ -139,3 +139,16 @@ func KillDaemon(from, until time.Duration, meanwhile func(h *rig.Host)) []Event 
 		{At: until, What: "daemon started", Ends: true, Server: func(h *rig.Host) { h.Start() }},
 	}
 }
+
+// Manage restarts the daemon as the service of a manager, which keeps its sockets from then on.
+func Manage(at time.Duration) Event {
+	return Event{At: at, What: "a manager starts the daemon", Server: func(h *rig.Host) {
+		h.Manage()
+		h.Restart()
+	}}
+}
+
+// Restart makes the manager restart the daemon.
+func Restart(at time.Duration) Event {
+	return Event{At: at, What: "daemon restarted", Ends: true, Server: func(h *rig.Host) { h.Restart() }}
+}

@@ -196,6 +196,9 @@ func (h *Host) Start() {
 		r.Close()
 	}()
 	found := h.Log.Await(h.T, before, regexp.MustCompile(`listening address=(\S+)`))
+	if m, ok := h.In.(interface{ await() }); ok {
+		m.await()
+	}
 	h.Addr = netip.MustParseAddrPort(found[1])
 	h.Know(h.Addr, h.Path("host_key.pub"))
 }

@@ -39,6 +39,12 @@ var sessions = []Scenario{
 		Bounds: []Bound{{Metric: "recovery", Quantile: 1, Plus: 1000}, allOutput},
 	},
 	{
+		Name: "daemon restarted by its manager", Link: far,
+		Work:   work.Typing{Pace: 20 * time.Millisecond, Exact: true, Spans: []work.Span{{From: 2 * time.Second, Until: 24 * time.Second}}},
+		Events: managed(10),
+		Bounds: []Bound{{Metric: "truth", Quantile: 1, Plus: 2*100 + 200}, allOutput}, // the round trip of a key, and another one
+	},
+	{
 		Name:   "daemon restarted, nobody types",
 		Link:   far,
 		Work:   work.Output{Lasts: 30 * time.Second, Rate: 2000, Late: 30 * time.Second},
@@ -83,6 +89,15 @@ func restarts(n int) (events []event.Event) {
 		away := time.Duration(i) * 500 * time.Millisecond
 		events = append(events, event.KillDaemon(at, at+away, nil)...)
 		at += away + between
+	}
+	return events
+}
+
+// managed returns events by which a manager takes the daemon over, and restarts it n times.
+func managed(n int) []event.Event {
+	events := []event.Event{event.Manage(500 * time.Millisecond)}
+	for i := range n {
+		events = append(events, event.Restart(time.Duration(3+2*i)*time.Second))
 	}
 	return events
 }

@@ -10,9 +10,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/quicterm/quicterm/bench/rig"
 )
@@ -100,11 +97,8 @@ func serveAsStranger(t *testing.T, n *rig.Namespace, listen string) *exec.Cmd {
 // and sessions go on.
 func TestPortHeldOverRestart(t *testing.T) {
 	h := newHost(t)
-	m := newManager(t, h)
-	h.In = m
+	h.Manage()
 	h.Start()
-	m.socket.SetReadDeadline(time.Now().Add(rig.Patience))
-	m.await(func() bool { return m.ready && len(m.kept) == 2 })
 	x := h.Shell(h.Addr)
 	x.Run("echo be''fore", "before")
 
@@ -124,72 +118,4 @@ func TestPortHeldOverRestart(t *testing.T) {
 	}
 	dialRawTCP(t, h).conn.Close()
 	x.Run("echo af''ter", "after")
-}
-
-// A manager stands in for systemd: it keeps sockets, and passes them to the next daemon.
-type manager struct {
-	t      *testing.T
-	socket *net.UnixConn
-	path   string
-	ready  bool       // the daemon has said so
-	names  []string   // of the sockets that it keeps
-	kept   []*os.File // the sockets
-}
-
-func newManager(t *testing.T, h *rig.Host) *manager {
-	m := &manager{t: t, path: h.Path("notify")}
-	var err error
-	if m.socket, err = net.ListenUnixgram("unixgram", &net.UnixAddr{Name: m.path, Net: "unixgram"}); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		m.socket.Close()
-		for _, f := range m.kept {
-			f.Close()
-		}
-	})
-	return m
-}
-
-// In implements [rig.Host.In]. LISTEN_PID must be the process id of the daemon, which the
-// shell becomes.
-func (m *manager) In(cmd *exec.Cmd) *exec.Cmd {
-	args := append([]string{"sh", "-c", `LISTEN_PID=$$ exec "$0" "$@"`}, cmd.Args...)
-	cmd = exec.Command(args[0], args[1:]...)
-	cmd.Env = append(os.Environ(), "NOTIFY_SOCKET="+m.path)
-	if m.kept != nil {
-		cmd.Env = append(cmd.Env, fmt.Sprintf("LISTEN_FDS=%d", len(m.kept)), "LISTEN_FDNAMES="+strings.Join(m.names, ":"))
-		cmd.ExtraFiles = m.kept
-	}
-	return cmd
-}
-
-// await receives what the daemon tells, until enough holds.
-func (m *manager) await(enough func() bool) {
-	m.t.Helper()
-	for !enough() {
-		b, oob := make([]byte, 4096), make([]byte, 128)
-		n, oobn, _, _, err := m.socket.ReadMsgUnix(b, oob)
-		if err != nil {
-			m.t.Fatal(err)
-		}
-		for line := range strings.Lines(string(b[:n])) {
-			line = strings.TrimSpace(line)
-			m.ready = m.ready || line == "READY=1"
-			if name, ok := strings.CutPrefix(line, "FDNAME="); ok {
-				m.names = append(m.names, name)
-			}
-		}
-		messages, err := unix.ParseSocketControlMessage(oob[:oobn])
-		if err != nil {
-			m.t.Fatal(err)
-		}
-		for _, message := range messages {
-			fds, err := unix.ParseUnixRights(&message)
-			if err != nil || len(fds) != 1 {
-				m.t.Fatalf("%d descriptors, %v; want 1", len(fds), err)
-			}
-			m.kept = append(m.kept, os.NewFile(uintptr(fds[0]), "kept"))
-		}
-	}
 }

@@ -56,8 +56,9 @@ func parseLogin(groups string) (Login, bool) {
 			continue
 		}
 		if m := loginGroup.FindStringSubmatch(f[2]); m != nil {
-			uid, err := strconv.Atoi(m[1])
-			return Login{UID: uid, Manager: m[2] == "user@"}, err == nil
+			if uid, err := strconv.ParseUint(m[1], 10, 32); err == nil {
+				return Login{UID: int(uid), Manager: m[2] == "user@"}, true
+			}
 		}
 	}
 	return Login{}, false

@@ -3,6 +3,7 @@
 package systemd
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"os"
@@ -10,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -113,5 +115,52 @@ func TestPassedSockets(t *testing.T) {
 	}
 	if lines := run("ours", 1000); !strings.HasPrefix(lines[0], "LISTEN_FDS is") {
 		t.Errorf("too many: %q", lines)
+	}
+}
+
+// The manager hears from a process only while that passes its check.
+func TestWatch(t *testing.T) {
+	dir, err := os.MkdirTemp("", "qt") // short, for a socket's address
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	socket, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: dir + "/notify", Net: "unixgram"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer socket.Close()
+	t.Setenv("NOTIFY_SOCKET", dir+"/notify")
+	t.Setenv("WATCHDOG_USEC", "2000")
+	t.Setenv("WATCHDOG_PID", strconv.Itoa(os.Getpid()))
+	m, _, err := Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	passed := make(chan bool)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- m.Watch(ctx, func() { <-passed }) }()
+	b := make([]byte, 100)
+	for range 3 {
+		socket.SetReadDeadline(time.Now().Add(10 * time.Millisecond))
+		if n, err := socket.Read(b); err == nil {
+			t.Fatalf("heard %q before the check has returned", b[:n])
+		}
+		passed <- true
+		socket.SetReadDeadline(time.Now().Add(20 * time.Second))
+		if n, err := socket.Read(b); string(b[:n]) != "WATCHDOG=1" {
+			t.Fatalf("heard %q, %v", b[:n], err)
+		}
+	}
+	cancel()
+	close(passed)
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+
+	t.Setenv("WATCHDOG_PID", "1")
+	if m, _, err = Start(); err != nil || m.watchdog != 0 {
+		t.Errorf("the watchdog of another process is %v, %v", m.watchdog, err)
 	}
 }

@@ -45,7 +45,7 @@ func Boot(t testing.TB, prepare string, dirs ...string) *Machine {
 		}
 	}
 	if out, err := exec.Command("unshare", "--mount", "--cgroup", "--pid", "--fork", "--uts", "--ipc", "--net", "sh", "-ec",
-		`mount --make-rprivate / && mount -t tmpfs tmpfs /tmp && mount -t cgroup2 cgroup2 /tmp && mkdir /tmp/qt-test-$$ && rmdir /tmp/qt-test-$$`,
+		`mount --make-rprivate / && mount -t tmpfs tmpfs /tmp && mount -t cgroup2 cgroup2 /tmp && rmdir "$(mktemp --directory /tmp/qt-test-XXXXXX)"`,
 	).CombinedOutput(); err != nil {
 		t.Skipf("systemd cannot run in namespaces here: %v\n%s", err, out)
 	}
