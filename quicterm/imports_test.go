@@ -219,7 +219,7 @@ var packages = []struct {
 	{
 		path: "cmd/qtd", role: "the command line of the daemon and of the holder",
 		imports: `configs quicterm/bootstrap quicterm/doctor quicterm/holder quicterm/keyfile quicterm/logqueue quicterm/memory quicterm/rundir
-			quicterm/server quicterm/systemd quicterm/version quicterm/wire github.com/spf13/cobra`,
+			quicterm/server quicterm/systemd quicterm/version github.com/spf13/cobra`,
 		tests: "cmd/dist/man",
 	},
 	{

@@ -4,12 +4,16 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
+	"net"
+	"net/http"
 	"net/netip"
 	"os/exec"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -20,7 +24,6 @@ import (
 	"github.com/quicterm/quicterm/quicterm/doctor"
 	"github.com/quicterm/quicterm/quicterm/server"
 	"github.com/quicterm/quicterm/quicterm/systemd"
-	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
 func doctorCommand() *cobra.Command {
@@ -83,7 +86,7 @@ func examine(ctx context.Context, config string) (r doctor.Report) {
 		file, _ = configs.ServerFile()
 	}
 	r.Add("settings", doctor.OK, "", "%s has no errors", file)
-	running := addDaemon(&r, settings)
+	running := addDaemon(ctx, &r, settings, config)
 	r = append(r, server.Doctor(ctx, server.Config{Settings: settings, Software: software()}, running)...)
 	addFirewall(ctx, &r, settings, running)
 	addLinger(&r, systemd.EndsAtLogout(ctx))
@@ -93,28 +96,45 @@ func examine(ctx context.Context, config string) (r doctor.Report) {
 var errNotStarted = errors.New("none runs")
 
 // addDaemon tells whether a daemon runs that serves this account, and returns its address.
-func addDaemon(r *doctor.Report, settings *configs.Server) netip.AddrPort {
-	if settings.Grants == "off" {
-		r.Add("daemon", doctor.Skip, "", "the setting grants is off: the daemon does not tell that it runs")
-		return netip.AddrPort{}
-	}
-	const start = "qtd serve starts one; qt connect does too, by ssh, for one account"
-	grant, err := bootstrap.Ask(settings.RuntimeDir, func() error { return errNotStarted })
-	var address netip.AddrPort
-	if err == nil {
+func addDaemon(ctx context.Context, r *doctor.Report, settings *configs.Server, config string) (address netip.AddrPort) {
+	program := ""
+	var err error
+	if settings.Grants == "off" { // only its own account can ask it for something then
+		program, err = ownDaemon(ctx, config)
+		if _, port, portErr := net.SplitHostPort(settings.Listen[0]); err == nil && portErr == nil {
+			number, _ := strconv.ParseUint(port, 10, 16)
+			address = netip.AddrPortFrom(netip.IPv4Unspecified(), uint16(number))
+		}
+	} else if grant, askErr := bootstrap.Ask(settings.RuntimeDir, func() error { return errNotStarted }); askErr != nil {
+		err = askErr
+	} else {
+		program = grant.Software
 		address, err = netip.ParseAddrPort(grant.Address)
 	}
 	switch {
 	case errors.Is(err, errNotStarted):
-		r.Add("daemon", doctor.Warn, start, "none runs for this account")
+		r.Add("daemon", doctor.Warn, "qtd serve starts one; qt connect does too, by ssh, for one account", "none runs for this account")
 	case err != nil:
-		r.Add("daemon", doctor.Fail, "see its log; a restart ends no session", "it gives no grant: %v", err)
-	case grant.Protocol != wire.ALPN || grant.Software != software():
-		r.Add("daemon", doctor.Warn, "restart it: no session ends", "%s runs, and this is %s", grant.Software, software())
+		r.Add("daemon", doctor.Fail, "see its log; a restart ends no session", "it does not answer: %v", err)
+	case program != software():
+		r.Add("daemon", doctor.Warn, "restart it: no session ends", "%s runs, and this is %s", program, software())
 	default:
-		r.Add("daemon", doctor.OK, "", "%s runs, at %v", grant.Software, address)
+		r.Add("daemon", doctor.OK, "", "%s runs, at %v", program, address)
 	}
 	return address
+}
+
+// ownDaemon returns the name and version of the daemon of this account.
+func ownDaemon(ctx context.Context, config string) (string, error) {
+	raw, err := control(ctx, config, http.MethodGet, "/status")
+	if errors.Is(err, errNoControl) {
+		return "", errNotStarted
+	}
+	var status server.Status
+	if err == nil {
+		err = json.Unmarshal(raw, &status)
+	}
+	return status.Software, err
 }
 
 // firewallTime bounds how long a program of a firewall may take.

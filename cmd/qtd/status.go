@@ -151,6 +151,9 @@ func control(ctx context.Context, config, method, path string) ([]byte, error) {
 	return body, nil
 }
 
+// errNoControl is the error of a control socket that nobody listens on.
+var errNoControl = errors.New("no daemon of this account runs here")
+
 // dialControl connects to the control socket of the daemon of this account.
 func dialControl(base rundir.Base) (net.Conn, error) {
 	uid := uint32(os.Geteuid())
@@ -168,9 +171,9 @@ func dialControl(base rundir.Base) (net.Conn, error) {
 		}
 	}
 	if uid != 0 {
-		return nil, errors.New("no daemon of this account runs here; that of root answers root only: sudo qtd status")
+		return nil, fmt.Errorf("%w; that of root answers root only: sudo qtd status", errNoControl)
 	}
-	return nil, errors.New("no daemon of root runs here, or it is older than this qtd: qtd serve starts one")
+	return nil, fmt.Errorf("%w, or it is older than this qtd: qtd serve starts one", errNoControl)
 }
 
 // printStatus prints a status for people.

@@ -97,7 +97,7 @@ func (c *Client) OpenMapping(ctx context.Context, user string, keys []*auth.User
 
 // lateness is how much later than it was asked for an answer may come, over a path that loses
 // packets and to a server that is busy.
-const lateness = 4 * time.Second
+const lateness = 3 * time.Second
 
 // Outlives reports whether the server's packet arrives after a silence of at most [wire.MaxWait]. It
 // blocks until then. If none has arrived, the mapping is of no use any more.

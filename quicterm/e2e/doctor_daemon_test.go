@@ -47,6 +47,20 @@ func TestDoctorOfDaemon(t *testing.T) {
 	x.Exit()
 }
 
+// A daemon that gives no grants tells its own account that it runs.
+func TestDoctorOfDaemonWithoutGrants(t *testing.T) {
+	h := newHost(t)
+	h.Settings["grants"] = `"off"`
+	h.Start()
+	ports := "ports ok open: udp "
+	if runtime.GOOS != "linux" {
+		ports = "ports skip "
+	}
+	want(t, findings(t, qtdDoctor(h)), "daemon ok qtd .* runs, at ", ports)
+	h.Stop(syscall.SIGTERM)
+	want(t, findings(t, qtdDoctor(h)), "daemon warn none runs")
+}
+
 // What keeps a daemon from working has a line each.
 func TestDoctorOfBrokenDaemon(t *testing.T) {
 	h := newHost(t)

@@ -68,7 +68,7 @@ func (s *Server) examinePorts(r *doctor.Report, running netip.AddrPort) {
 			none := true
 			for _, t := range takers(protocol, uint16(port), func(string, netip.AddrPort) bool { return false }) {
 				none = false
-				if !running.IsValid() || t.uid != s.self.UID {
+				if !running.IsValid() || t.uid != s.self.UID && t.uid != 0 {
 					taken = append(taken, fmt.Sprintf("%s %v, by process %d of user id %d", protocol, t.address, processOf(t.inode), t.uid))
 				}
 			}
