@@ -263,7 +263,8 @@ func (s *score) drawnNow(k *key) bool {
 	if c := s.overlay.Cursor; c != nil {
 		at = place{top(s.screen) + uint64(c.Y), c.X}
 	}
-	if at != k.cursor {
+	cols, _ := s.screen.Size() // a cursor behind the last column is seen in it
+	if want := k.cursor; at.row != want.row || min(at.x, cols-1) != min(want.x, cols-1) {
 		return false
 	}
 	after := s.truth.views[k.after]

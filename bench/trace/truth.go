@@ -71,7 +71,8 @@ func study(t *Trace) *truth {
 			if n := len(u.keys); n > 0 {
 				u.keys[n-1].last = before
 			}
-			u.keys = append(u.keys, key{at: e.At, data: e.Data, secret: secret})
+			erases := e.Data == "\x7f" && len(u.keys) > 0 && u.keys[len(u.keys)-1].secret
+			u.keys = append(u.keys, key{at: e.At, data: e.Data, secret: secret || erases})
 			open = true
 		case asciicast.Output:
 			s.Write([]byte(e.Data))

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"time"
 	"unicode"
-	"unicode/utf8"
 
 	"github.com/quicterm/quicterm/quicterm/screen"
 )
@@ -59,12 +58,23 @@ func (p *Predictor) begin(s *screen.Screen) bool {
 		return false // the prompt is not there yet
 	}
 	if h != p.epoch.history || p.epoch.row != row || p.epoch.x != x {
-		p.epoch = epoch{history: h, prompt: promptAt(s.Row(y), p.start.x)}
-		p.epoch.confirmed = p.trusted(s, x, y) || p.goesOn(s, before) || m != cooked && p.ahead && p.epoch.prompt != ""
+		p.epoch = epoch{history: h, prompt: p.promptOf(h, s, y)}
+		p.epoch.confirmed = p.trusted(s, x, y) || p.goesOn(s, before) || p.wrote ||
+			p.ahead && m != cooked && (p.epoch.prompt != "" || searches(s))
 		p.epoch.erases = m == editor && h.knows(p.epoch.prompt)
 	}
 	p.epoch.row, p.epoch.x = row, x
 	return true
+}
+
+// promptOf returns the prompt of the line in the row y, which may have begun in a row above.
+func (p *Predictor) promptOf(h *history, s *screen.Screen, y int) string {
+	if part := p.start.row.part; p.start.x == 0 && part > 0 && part <= y && p.prompt != "" {
+		if head := s.Row(y - part); textBefore(head, p.promptEnd) == p.prompt {
+			return h.promptAt(head, p.promptEnd)
+		}
+	}
+	return h.promptAt(s.Row(y), p.start.x)
 }
 
 // findStart keeps where the typing began in the row of the cursor.
@@ -75,11 +85,10 @@ func (p *Predictor) findStart(s *screen.Screen, y, x int) {
 	case p.start.set && row.line == p.start.row.line && row.part > p.start.row.part:
 		p.start = start{row: row, set: true}
 	default:
-		behind := textBefore(s.Row(y), x)
-		if n := utf8.RuneCountInString(p.prompt); p.prompt != "" && strings.HasPrefix(behind, p.prompt) && !p.alternate {
-			behind, at = p.prompt, n
+		if end := p.promptEnd; p.prompt != "" && end <= x && textBefore(s.Row(y), end) == p.prompt && !p.alternate {
+			at = end
 		}
-		p.start = start{row: row, x: at, set: true, behind: behind, wall: gapEnd(s.Row(y), x)}
+		p.start = start{row: row, x: at, set: true, behind: textBefore(s.Row(y), at), wall: gapEnd(s.Row(y), x)}
 	}
 }
 
@@ -87,12 +96,13 @@ func (p *Predictor) findStart(s *screen.Screen, y, x int) {
 func (p *Predictor) trusted(s *screen.Screen, x, y int) bool {
 	h := p.epoch.history
 	row := s.Row(y)
-	behind := p.epoch.prompt != "" && textBefore(row, x) == textBefore(row, p.start.x)+strings.Repeat(" ", x-p.start.x) // a prompt
+	typed := strings.Trim(textBefore(row, x)[len(textBefore(row, p.start.x)):], " ")
+	behind := p.epoch.prompt != "" && typed == "" // a prompt
 	switch {
 	case !p.hinted || p.muted:
 		return false
 	case p.alternate && command(p.last):
-		return h.opens(p.last) || searches(s, p.last)
+		return h.opens(p.last) || (p.last == '/' || p.last == '?') && searches(s) || h.knows(p.epoch.prompt) && p.editing(s, h)
 	case !harmless(p.last) && !endsLine(p.last) && !h.opens(p.last):
 		return false
 	case behind && !p.alternate && h.model != cooked && h.knows(p.epoch.prompt):
@@ -102,7 +112,8 @@ func (p *Predictor) trusted(s *screen.Screen, x, y int) bool {
 	case behind && !p.alternate && h.model == application && endsLine(p.last) && signsOnly(s.Row(y), x):
 		return h.epochs.hits >= provenHits && h.epochs.proven() // as a second prompt, for lines that go on
 	case h.model == cooked: // A program that has just begun may be about to turn the echo off.
-		return h.epochs.hits >= 1 && h.epochs.misses <= provenMisses && !p.evidence.edits(h.context)
+		asked := p.epoch.prompt != "" && !h.knows(p.epoch.prompt) // and it may do so behind its question
+		return h.epochs.hits >= 1 && h.epochs.misses <= provenMisses && !asked && !p.evidence.edits(h.context)
 	case h.knows(p.epoch.prompt), behind && p.editing(s, h):
 		return true
 	case h.model == editor:
@@ -121,22 +132,28 @@ func (p *Predictor) goesOn(s *screen.Screen, before anchor) bool {
 	if !p.hinted || !p.alternate || !p.typing || p.suspect || labelsSecret(s) {
 		return false
 	}
+	x, y := s.Cursor()
 	if harmless(p.last) || p.last == 'D'&0x1f {
-		return true
+		return inText(s.Row(y), x) // not in an empty field of a form
 	}
 	if !s.BracketedPaste() {
 		return false // not an editor: a command may read what it likes
 	}
-	x, y := s.Cursor()
 	above, ok := before.find(s)
 	return p.last == '\r' && ok && y == above+1 && emptyRow(s, x, y)
 }
 
-// searches reports whether a key has opened a line for a search at the bottom of the screen, as in vi, less and man.
-func searches(s *screen.Screen, last rune) bool {
+// inText reports whether text touches the cursor.
+func inText(row screen.Row, x int) bool {
+	return x > 0 && !blank(row.Cell(x-1)) || x < row.Len() && !blank(row.Cell(x))
+}
+
+// searches reports whether the cursor is in a line for a search at the bottom of the screen, as in vi, less and man.
+func searches(s *screen.Screen) bool {
 	x, y := s.Cursor()
 	_, rows := s.Size()
-	return (last == '/' || last == '?') && x == 1 && y == rows-1 && textBefore(s.Row(y), x) == string(last)
+	sign := textBefore(s.Row(y), x)
+	return s.Alternate() && y == rows-1 && (sign == "/" || sign == "?")
 }
 
 // anyCommand stands for a character that is not remembered.
@@ -267,7 +284,7 @@ func (p *Predictor) expire(now time.Time, s *screen.Screen) {
 			return
 		}
 		p.leave(s)
-		p.ahead = false
+		p.ahead, p.wrote = false, p.epoch.hits > 0 && p.echoes(s)
 		if b := p.keys[0]; !b.doubt {
 			p.epoch = epoch{}
 			p.gone(b)
@@ -313,6 +330,21 @@ func (p *Predictor) skip(s *screen.Screen) {
 		p.gone(k)
 	}
 	p.drop(n)
+}
+
+// echoes reports whether the screen shows the boundary, a character whose place could not be told, and perhaps
+// characters behind it: the program goes on to echo.
+func (p *Predictor) echoes(s *screen.Screen) bool {
+	x, y := s.Cursor()
+	for i, k := range p.keys {
+		if k.class != printable || k.obeyed || i >= x {
+			break
+		}
+		if typedAt(s.Row(y), x-i-1, p.keys[:i+1]) {
+			return true
+		}
+	}
+	return false
 }
 
 // shows reports whether keys have a character that is seen where it is echoed.
@@ -373,7 +405,7 @@ func (p *Predictor) quick(b key) bool {
 // promptBehind returns the prompt in front of the held keys that are echoed already.
 func (p *Predictor) promptBehind(h *history, row screen.Row, x int) string {
 	_, at := p.echoedAt(h, row, x, p.keys[min(p.placed+1, len(p.keys)):])
-	return promptAt(row, at)
+	return h.promptAt(row, at)
 }
 
 // echoed returns how many of the held keys the screen shows already, at the cursor.
@@ -396,11 +428,11 @@ func (p *Predictor) echoedAt(h *history, row screen.Row, x int, keys []key) (n, 
 			continue
 		}
 		n, at = i+1, x-i-1
-		if h != nil && h.knows(promptAt(row, at)) {
+		if h != nil && h.knows(h.promptAt(row, at)) {
 			break
 		}
 	}
-	if n > 0 && h != nil && (h.knows(promptAt(row, x)) || !shows(keys[:n]) && promptAt(row, x) != "") && !h.knows(promptAt(row, at)) {
+	if n > 0 && h != nil && (h.knows(h.promptAt(row, x)) || !shows(keys[:n]) && promptAt(row, x) != "") && !h.knows(h.promptAt(row, at)) {
 		return 0, x // they are the end of a prompt
 	}
 	return n, at

@@ -143,6 +143,15 @@ func (h *history) knows(text string) bool {
 	})
 }
 
+// promptAt returns what a prompt left of the column x is known by. Of a program whose lines the kernel edits it is
+// all of the text: the next question may be for a secret.
+func (h *history) promptAt(row screen.Row, x int) string {
+	if h.model == cooked {
+		return strings.TrimSpace(textBefore(row, x))
+	}
+	return promptAt(row, x)
+}
+
 // promptAt returns the end of the prompt left of the column x, or nothing if what is there does not end as the
 // prompts of shells and their like do. Questions, as for passwords, do not.
 func promptAt(row screen.Row, x int) string {

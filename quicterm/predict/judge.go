@@ -89,8 +89,8 @@ func (p *Predictor) right(s *screen.Screen, n int) {
 		}
 		if p.epoch.hits == 0 {
 			p.epoch.began(p.epoch.prompt, true)
-			if p.epoch.prompt != "" {
-				p.prompt = p.start.behind
+			if p.epoch.prompt != "" && p.epoch.model != cooked && p.start.x > 0 {
+				p.prompt, p.promptEnd = p.start.behind, p.start.x
 			}
 			p.epoch.follows(p.last, true)
 		}

@@ -4,7 +4,7 @@
 //
 //	keys    what is typed, as strokes                        keys.go
 //	model   secret, cooked, editor or application            model.go
-//	place   what a stroke does to the row                    line.go, place.go
+//	place   what a stroke does to the row                    strip.go, line.go, place.go
 //	epoch   what may be drawn: confirmed by evidence         epoch.go, evidence.go
 //	judge   which keys the output shows, which were wrong    judge.go
 //	show    the cells and the cursor to draw                 show.go
@@ -38,20 +38,22 @@ const (
 
 // A Predictor predicts what typed keys show.
 type Predictor struct {
-	mode    Mode
-	parser  parser
-	keys    []key // placed ones, a boundary, held ones
-	placed  int
-	row     anchor // of the placed keys
-	base    int    // the column of the cursor before the first of them
-	start   start
-	epoch   epoch
-	suspect bool   // the last epoch was wrong: the next one needs a hit
-	muted   bool   // the kernel has not echoed lately, and line editors follow it: the next epoch needs a hit
-	last    rune   // the key before the epoch
-	prompt  string // the whole prompt behind which typing was echoed last
-	typing  bool   // the program has echoed, and only keys that do not end this came since
-	ahead   bool   // what was typed ahead of a prompt is echoed behind it
+	mode      Mode
+	parser    parser
+	keys      []key // placed ones, a boundary, held ones
+	placed    int
+	row       anchor // of the placed keys
+	base      int    // the column of the cursor before the first of them
+	start     start
+	epoch     epoch
+	suspect   bool   // the last epoch was wrong: the next one needs a hit
+	muted     bool   // the kernel has not echoed lately, and line editors follow it: the next epoch needs a hit
+	last      rune   // the key before the epoch
+	prompt    string // the whole prompt behind which typing was echoed last
+	promptEnd int    // the column behind it
+	typing    bool   // the program has echoed, and only keys that do not end this came since
+	wrote     bool   // a character whose place could not be told was echoed
+	ahead     bool   // what was typed ahead of a prompt is echoed behind it
 
 	hint     wire.Hint
 	seen     bool // the screen is known
@@ -252,7 +254,14 @@ func (p *Predictor) forget() {
 func (p *Predictor) look(s *screen.Screen) {
 	if alternate := s.Alternate(); alternate != p.alternate {
 		p.alternate, p.typing = alternate, false
-		p.restart(p.frame)
+		frame := p.frame // of the last key that can have done it
+		for _, k := range p.keys {
+			if k.frame > 0 && p.srtt > 0 && !p.mayShow(k) {
+				frame = k.frame - 1
+				break
+			}
+		}
+		p.restart(frame)
 	}
 }
 
@@ -262,5 +271,7 @@ func (p *Predictor) restart(frame uint64) {
 	p.drop(p.placed)
 	if len(p.keys) == 0 || !p.keys[0].boundary || p.keys[0].doubt {
 		p.keys = slices.Insert(p.keys, 0, key{at: at, frame: frame, boundary: true})
+	} else {
+		p.keys[0].r = 0 // what it meant in the program that has left does not matter
 	}
 }

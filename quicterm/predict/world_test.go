@@ -107,7 +107,7 @@ func (w *world) paint() {
 		line := w.screen.Row(c.Y).Line()
 		for y := range rows {
 			row := w.ideal.Row(y)
-			if row.Line() != line {
+			if row.Line() != line || row.Wrapped() != w.screen.Row(c.Y).Wrapped() {
 				continue
 			}
 			if got := row.Cell(c.X).Text; got != c.Text && !(got == "" && c.Text == " " || got == " " && c.Text == "") {
