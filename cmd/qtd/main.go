@@ -78,7 +78,7 @@ func holdCommand() *cobra.Command {
 					debug.SetCrashOutput(f.file, debug.CrashOptions{})
 				}
 			}
-			queue := newLog(log, level, format)
+			queue := newLog(log, levelOf(level), format)
 			defer queue.Close()
 			return holder.Main(queue.Logger(), software())
 		},
@@ -106,14 +106,19 @@ func readKeysCommand() *cobra.Command {
 // software returns the name and the version of this program.
 func software() string { return "qtd " + version.String() }
 
+// levelOf returns the level that a setting names.
+func levelOf(name string) slog.Level {
+	var l slog.Level
+	if err := l.UnmarshalText([]byte(name)); err != nil {
+		return slog.LevelInfo
+	}
+	return l
+}
+
 // newLog starts a log with a level and a format as in the settings. Sessions do not wait for
 // it: lines are written under their locks.
-func newLog(w io.Writer, level, format string) *logqueue.Queue {
-	var l slog.Level
-	if err := l.UnmarshalText([]byte(level)); err != nil {
-		l = slog.LevelInfo
-	}
-	options := &slog.HandlerOptions{Level: l}
+func newLog(w io.Writer, level slog.Leveler, format string) *logqueue.Queue {
+	options := &slog.HandlerOptions{Level: level}
 	return logqueue.Start(w, func(w io.Writer) slog.Handler {
 		if format == "json" {
 			return slog.NewJSONHandler(w, options)

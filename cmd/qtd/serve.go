@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"os/signal"
 	"runtime/debug"
@@ -79,7 +80,9 @@ func serve(config string, listen []string, granted bool, ready func()) error {
 			return err
 		}
 	}
-	log := newLog(out, settings.LogLevel, settings.LogFormat)
+	level := new(slog.LevelVar)
+	level.Set(levelOf(settings.LogLevel))
+	log := newLog(out, level, settings.LogFormat)
 	defer log.Close()
 	if os.Geteuid() == 0 && !granted {
 		if err := memory.Protect(); err != nil {
@@ -95,14 +98,44 @@ func serve(config string, listen []string, granted bool, ready func()) error {
 	if granted { // the same is true of what holders inherit
 		cfg.HolderArgs = append(cfg.HolderArgs, holder.OwnLogFlag, "--"+logBaseFlag, settings.RuntimeDir)
 	}
-	server, err := server.New(cfg)
+	daemon, err := server.New(cfg)
 	if err != nil {
 		return err
 	}
 	leaveLogin(&cfg)
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	return server.ListenAndServe(ctx, ready)
+	if granted { // it ignores SIGHUP
+		return daemon.ListenAndServe(ctx, ready)
+	}
+	hangups := make(chan os.Signal, 1)
+	signal.Notify(hangups, syscall.SIGHUP)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for range hangups {
+			reload(daemon, cfg.Log, config, listen, level)
+		}
+	}()
+	err = daemon.ListenAndServe(ctx, ready)
+	signal.Stop(hangups)
+	close(hangups)
+	<-done
+	return err
+}
+
+// reload reads the settings again. If there is a mistake in them, they stay as they are.
+func reload(s *server.Server, log *slog.Logger, config string, listen []string, level *slog.LevelVar) {
+	settings, err := configs.LoadServer(config)
+	if err != nil {
+		log.Error("the settings stay as they are", "error", err)
+		return
+	}
+	if len(listen) > 0 {
+		settings.Listen = listen
+	}
+	level.Set(levelOf(settings.LogLevel))
+	s.Reload(settings)
 }
 
 // leaveLogin makes a daemon that was started in a login outlive it, if the system allows that.

@@ -15,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -146,7 +147,7 @@ func TestMetrics(t *testing.T) {
 	s.await("quicterm_sessions_ended_total", 1)
 }
 
-// qtd status shows the sessions and their clients. A daemon that drains starts no other sessions, and
+// qtd status shows the sessions and their clients, and settings are read again. A daemon that drains starts no other sessions, and
 // an operator sees when none is left.
 func TestOperate(t *testing.T) {
 	h := newHost(t)
@@ -180,6 +181,19 @@ func TestOperate(t *testing.T) {
 	if text := qtd("status"); !regexp.MustCompile(`1 session, 1 client, (?s).*` + accountName(t) + ` +work +[0-9a-f]{8} +attached `).MatchString(text) {
 		t.Errorf("got\n%s", text)
 	}
+
+	// SIGHUP reads the settings again. A mistake in them changes nothing.
+	right := h.Read("qtd.toml")
+	hangup := func(settings, logged string) {
+		t.Helper()
+		from := h.Log.Len()
+		h.Write("qtd.toml", settings)
+		h.Daemon.Process.Signal(syscall.SIGHUP)
+		h.Log.Await(t, from, regexp.MustCompile(logged))
+	}
+	hangup(strings.Replace(right, `exited_ttl = "10m"`, `exited_ttl = "11m"`, 1), "event=reload settings=exited_ttl\n")
+	hangup("exited_ttl = 11\n", `the settings stay as they are" error="?.*is not a duration`)
+	hangup(right, "event=reload settings=exited_ttl\n")
 
 	qtd("drain")
 	if out, err := h.QT("connect", "true").CombinedOutput(); err == nil || !strings.Contains(string(out), "starts no new sessions") {

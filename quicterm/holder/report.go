@@ -47,12 +47,12 @@ func sum(a, b session.Counters) session.Counters {
 	return a
 }
 
-// awaitEnd blocks until the session is over or the daemon has closed the connection, if an
-// Inspect asks for that.
-func (h *Holder) awaitEnd(c *net.UnixConn, m wire.Message) {
+// awaitEnd blocks until the session is over, if an Inspect asks for that. It reports false if the
+// daemon has closed the connection before.
+func (h *Holder) awaitEnd(c *net.UnixConn, m wire.Message) bool {
 	var req wire.Inspect
 	if err := m.Decode(&req); err != nil || !req.AtEnd {
-		return // Handle refuses what does not decode
+		return true // Handle refuses what does not decode
 	}
 	c.SetDeadline(time.Time{})
 	gone := make(chan struct{})
@@ -63,9 +63,10 @@ func (h *Holder) awaitEnd(c *net.UnixConn, m wire.Message) {
 	select {
 	case <-h.end:
 	case <-gone:
+		return false
 	}
-	// The goroutine ends with the deadline, or at the latest when the caller closes the connection.
-	c.SetReadDeadline(time.Now())
+	c.SetReadDeadline(time.Now()) // ends the goroutine
 	<-gone
 	c.SetWriteDeadline(time.Now().Add(requestTime))
+	return true
 }

@@ -89,6 +89,7 @@ func TestReportAtEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	var r wire.Report
+	w.awaitLog(0, "daemon refused")
 	if w.want("inspect", m, &r); r.Phase != wire.PhaseExited || r.Status != 3 || r.Reason != "" {
 		t.Errorf("got %+v", r)
 	}

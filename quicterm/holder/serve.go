@@ -103,8 +103,8 @@ func (h *Holder) serve(c *net.UnixConn) error {
 	if m, err = wire.Read(c, wire.MaxMessage); err != nil {
 		return fmt.Errorf("request: %w", err)
 	}
-	if m.Type == wire.TypeInspect {
-		h.awaitEnd(c, m)
+	if m.Type == wire.TypeInspect && !h.awaitEnd(c, m) {
+		return nil
 	}
 	answer, carry, err := h.Handle(&open, m)
 	if err != nil {

@@ -103,7 +103,7 @@ func (s *Server) checkState(id wire.SessionID, answer wire.Message) (entry, erro
 		return entry{}, err
 	}
 	// No session takes more, whatever its holder claims.
-	e.state.Memory = min(e.state.Memory, uint64(s.settings.BufferSize.Bytes))
+	e.state.Memory = min(e.state.Memory, uint64(s.settings().BufferSize.Bytes))
 	if !e.state.Visible {
 		e.state = wire.State{Memory: e.state.Memory, Ended: e.state.Ended}
 		return e, nil

@@ -190,7 +190,7 @@ func (s *Server) inspect(ctx context.Context, uid uint32, id wire.SessionID) (r 
 	if !wire.ValidName(r.Name) {
 		return r, errors.New("the session has no name")
 	}
-	limit := uint64(s.settings.BufferSize.Bytes) // no session takes more, whatever its holder claims
+	limit := uint64(s.settings().BufferSize.Bytes) // no session takes more, whatever its holder claims
 	r.Memory, r.Ring, r.Capacity = min(r.Memory, limit), min(r.Ring, limit), min(r.Capacity, limit)
 	s.tally(id, r)
 	return r, nil

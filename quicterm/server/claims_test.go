@@ -41,7 +41,8 @@ END
 	if err := os.WriteFile(program, []byte(script), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	s := &Server{settings: configs.DefaultServer(), names: names, self: self, all: true, keyFiles: keyfile.NewReader(names)}
+	s := &Server{names: names, self: self, all: true, keyFiles: keyfile.NewReader(names)}
+	s.current.Store(configs.DefaultServer())
 	s.sshd.Files = []string{program}
 	s.keyFiles.Close()
 	return s

@@ -118,7 +118,7 @@ func kindOfProof(proof string) string {
 // serve serves a client, which must send its first message within firstMessageTimeout and
 // prove who it is within the setting auth_timeout.
 func (c *conn) serve(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, c.server.settings.AuthTimeout.Duration)
+	ctx, cancel := context.WithTimeout(ctx, c.server.settings().AuthTimeout.Duration)
 	defer cancel()
 	first, err := c.firstMessage(ctx)
 	if err != nil {

@@ -206,7 +206,7 @@ func (s *Server) listenControl() (net.Listener, error) {
 // serveMetrics serves metrics at the address of the settings until ctx ends. Any account can take a
 // port of a loopback address: that ends nothing, and the address is tried again.
 func (s *Server) serveMetrics(ctx context.Context) error {
-	address, warned := s.settings.Metrics, false
+	address, warned := s.settings().Metrics, false
 	for address != "" && !s.granted && ctx.Err() == nil {
 		l, err := listenMetrics(address)
 		if err == nil {

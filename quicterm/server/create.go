@@ -76,7 +76,7 @@ func (c *conn) findOrCreate(ctx context.Context, req *wire.Attach) (wire.Session
 			count--
 		}
 	}
-	if limit := s.settings.MaxSessionsPerUser; count >= limit {
+	if limit := s.settings().MaxSessionsPerUser; count >= limit {
 		return wire.SessionID{}, errorf(wire.CodeFailed,
 			"%s has %d sessions already, and max_sessions_per_user is %d: end one with qt kill",
 			c.account.Name, count, limit)

@@ -43,7 +43,7 @@ func (c *conn) description(ctx context.Context) (*wire.Description, error) {
 		Client:      c.from(),
 		Proof:       c.proof,
 		Sessions:    uint32(len(sessions)),
-		MaxSessions: uint32(c.server.settings.MaxSessionsPerUser),
+		MaxSessions: uint32(c.server.settings().MaxSessionsPerUser),
 		MaxMemory:   uint64(c.server.memory.limit),
 		Granted:     c.server.granted,
 	}

@@ -41,7 +41,8 @@ func Doctor(ctx context.Context, cfg Config, running netip.AddrPort) (r doctor.R
 		return r
 	}
 	settings := cfg.Settings
-	s := &Server{settings: settings, software: cfg.Software, names: names, self: self, all: self.UID == 0, base: rundir.Base(settings.RuntimeDir)}
+	s := &Server{software: cfg.Software, names: names, self: self, all: self.UID == 0, base: rundir.Base(settings.RuntimeDir)}
+	s.current.Store(settings)
 	s.examinePorts(&r, running)
 	s.examineKeys(&r)
 	s.examineDirs(&r)
@@ -53,8 +54,8 @@ func Doctor(ctx context.Context, cfg Config, running netip.AddrPort) (r doctor.R
 
 // examinePorts tells who has the ports, as far as the system says.
 func (s *Server) examinePorts(r *doctor.Report, running netip.AddrPort) {
-	addresses := s.settings.Listen
-	if isGranted(s.settings, running) {
+	addresses := s.settings().Listen
+	if isGranted(s.settings(), running) {
 		addresses = []string{":" + strconv.Itoa(int(running.Port()))}
 	}
 	var open, missing, taken []string
@@ -110,7 +111,7 @@ func isGranted(settings *configs.Server, running netip.AddrPort) bool {
 
 // examineKeys looks at the private keys of the host.
 func (s *Server) examineKeys(r *doctor.Report) {
-	files, optional := s.settings.HostKey, len(s.settings.HostKey) == 0
+	files, optional := s.settings().HostKey, len(s.settings().HostKey) == 0
 	if optional {
 		if s.all {
 			files = sshHostKeys
@@ -224,15 +225,15 @@ const filesPerSession = 12
 // examineLimits looks at what the sessions of one account may need.
 func (s *Server) examineLimits(r *doctor.Report) {
 	found := fmt.Sprintf("max_sessions_per_user %d, buffer_size %v, max_buffer_total %v",
-		s.settings.MaxSessionsPerUser, s.settings.BufferSize, s.settings.MaxBufferTotal)
+		s.settings().MaxSessionsPerUser, s.settings().BufferSize, s.settings().MaxBufferTotal)
 	var files syscall.Rlimit
-	need := uint64(filesPerSession * s.settings.MaxSessionsPerUser)
+	need := uint64(filesPerSession * s.settings().MaxSessionsPerUser)
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err == nil && uint64(files.Max) < need {
 		r.Add("limits", doctor.Warn, fmt.Sprintf("raise LimitNOFILE= of the unit, or ulimit -n, to %d", need),
-			"a process may open %d files, and %d sessions need %d", files.Max, s.settings.MaxSessionsPerUser, need)
+			"a process may open %d files, and %d sessions need %d", files.Max, s.settings().MaxSessionsPerUser, need)
 		return
 	}
-	limit, err := memoryLimit(s.settings.MaxBufferTotal)
+	limit, err := memoryLimit(s.settings().MaxBufferTotal)
 	if err != nil {
 		r.Add("limits", doctor.Fail, "set max_buffer_total to a size", "%v", err)
 		return

@@ -78,7 +78,7 @@ func (s *Server) listenGrantSocket(path string) (*net.UnixListener, error) {
 	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, err
 	}
-	if s.settings.Grants == "off" {
+	if s.settings().Grants == "off" {
 		return nil, nil
 	}
 	l, err := rundir.Listen(path)

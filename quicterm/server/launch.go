@@ -29,7 +29,7 @@ func (c *conn) launch(req *wire.Attach, name string) (*wire.Launch, error) {
 		return nil, errorf(wire.CodeFailed,
 			"%d environment variables, at most %d are accepted: see send_env", len(req.Env), wire.MaxEnv)
 	}
-	settings := c.server.settings
+	settings := c.server.settings()
 	launch := &wire.Launch{
 		Name:        name,
 		Scope:       c.scope,

@@ -70,7 +70,7 @@ func (s *Server) checkMemory(uid uint32, own []entry) error {
 	}
 	return errorf(wire.CodeFailed,
 		"the sessions of this account keep %d MiB of output, and max_buffer_total is %v: end one with qt kill",
-		mine>>20, s.settings.MaxBufferTotal)
+		mine>>20, s.settings().MaxBufferTotal)
 }
 
 // accountMemory returns the memory that the holders of each account take.

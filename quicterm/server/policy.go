@@ -28,7 +28,7 @@ import (
 // rules for how it proves who it is (PubkeyAuthentication, AuthenticationMethods) do not:
 // they were for that login.
 func (s *Server) policy(ctx context.Context, a *account.Account, client, server netip.Addr) (*sshd.Policy, error) {
-	if !s.all || s.settings.SSHDPolicy != "follow" {
+	if !s.all || s.settings().SSHDPolicy != "follow" {
 		return nil, nil
 	}
 	return s.sshd.Ask(ctx, &sshd.Login{
@@ -51,7 +51,7 @@ func (s *Server) authorize(
 		verdicts []auth.Verdict
 		err      error
 	}
-	patterns := s.settings.AuthorizedKeysFiles
+	patterns := s.settings().AuthorizedKeysFiles
 	if last := s.keyPatterns.Load(); last != nil {
 		patterns = *last
 	}
@@ -77,7 +77,7 @@ func (s *Server) authorize(
 	case err != nil:
 		return nil, err
 	}
-	allowed := s.settings.AuthorizedKeysFiles
+	allowed := s.settings().AuthorizedKeysFiles
 	if policy != nil {
 		allowed = policy.AuthorizedKeysFiles
 	}

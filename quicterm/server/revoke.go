@@ -47,7 +47,7 @@ func (c *conn) revoke(ctx context.Context, req *wire.Revoke, m wire.Message) (*w
 			defer mu.Unlock()
 			switch {
 			case err == nil:
-				revoked.Clients += min(one.Clients, uint32(c.server.settings.MaxWatchers)+1)
+				revoked.Clients += min(one.Clients, uint32(c.server.settings().MaxWatchers)+1)
 			case !errors.Is(err, fs.ErrNotExist):
 				if revoked.Silent++; revoked.Silent == 1 { // an account can have thousands such
 					c.log.Warn("holder does not revoke, and maybe others", "id", shortID(id), "error", err)

@@ -31,7 +31,7 @@ import (
 
 // A Server is a daemon.
 type Server struct {
-	settings   *configs.Server
+	current    atomic.Pointer[configs.Server] // see settings
 	granted    bool
 	software   string
 	log        *slog.Logger
@@ -95,7 +95,6 @@ func New(cfg Config) (*Server, error) {
 		log = slog.New(slog.DiscardHandler)
 	}
 	s := &Server{
-		settings: settings,
 		granted:  cfg.Granted,
 		software: cfg.Software,
 		log:      log,
@@ -118,6 +117,7 @@ func New(cfg Config) (*Server, error) {
 		deniedLog:       newFloodLog(deniedBurst),
 		panicLog:        newFloodLog(panicBurst),
 	}
+	s.current.Store(settings)
 	s.begun = time.Now()
 	s.counts = newCounts(s.begun)
 	s.attachments = attachments{server: s, connected: make(map[attachmentID]*attachment)}
@@ -175,8 +175,8 @@ func New(cfg Config) (*Server, error) {
 // stateDir returns the directory of the keys that outlive the daemon.
 func (s *Server) stateDir() (string, error) {
 	switch dir := os.Getenv("XDG_STATE_HOME"); {
-	case s.settings.StateDir != "":
-		return s.settings.StateDir, nil
+	case s.settings().StateDir != "":
+		return s.settings().StateDir, nil
 	case s.self.UID == 0:
 		return "/var/lib/quicterm", nil
 	case dir != "":

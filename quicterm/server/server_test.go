@@ -48,7 +48,7 @@ func TestGrantedDaemonEndsUnused(t *testing.T) {
 // waits for the client that is away.
 func TestKilledSessionMakesRoom(t *testing.T) {
 	onHost(t, func(h *host) {
-		h.server.settings.MaxSessionsPerUser = 1
+		h.server.settings().MaxSessionsPerUser = 1
 		first := h.attach()
 		h.holders.Kill()
 		time.Sleep(time.Second)

@@ -127,7 +127,7 @@ func (l *sockets) fill() error {
 	if l.beside != nil {
 		return errors.Join(failures...)
 	}
-	for _, wanted := range l.server.settings.Listen {
+	for _, wanted := range l.server.settings().Listen {
 		addr, err := net.ResolveUDPAddr("udp", wanted)
 		if err != nil {
 			check("udp", wanted, 0, fmt.Errorf("address to listen on: %w", err))

@@ -1,0 +1,46 @@
+//go:build linux || darwin
+
+package server
+
+import (
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/quicterm/quicterm/configs"
+	"github.com/quicterm/quicterm/quicterm/wire"
+)
+
+// A reload changes what new sessions get, and says what has to wait for a restart.
+func TestReload(t *testing.T) {
+	onHost(t, func(h *host) {
+		old := h.attach()
+		next := *h.settings
+		next.ExitedTTL, next.AcceptEnv = configs.Duration{Duration: 2 * time.Hour}, nil
+		next.LogFormat, next.MaxUnauthenticated = "json", 7
+		h.server.Reload(&next)
+		h.log.await(t, `event=reload settings=exited_ttl`, 1)
+		h.log.await(t, `after a restart of the daemon" settings="max_unauthenticated log_format"`, 1)
+		h.server.Reload(&next)
+		h.log.await(t, `event=reload settings=""`, 1)
+		fresh := h.attach()
+		h.holders.Kill()
+		time.Sleep(3 * time.Hour)
+		if ids := h.holders.Sessions(0); !slices.Equal(ids, []wire.SessionID{old.ID}) {
+			t.Errorf("the sessions %v are left, want %v: %v is newer than the reload", ids, old.ID, fresh.ID)
+		}
+	})
+}
+
+func TestReloadedSettingsExist(t *testing.T) {
+	var keys []string
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[configs.Server]()) {
+		keys = append(keys, f.Tag.Get("toml"))
+	}
+	for _, key := range reloaded {
+		if !slices.Contains(keys, key) {
+			t.Errorf("there is no setting %s", key)
+		}
+	}
+}
