@@ -1,6 +1,7 @@
 package systemd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -120,17 +121,20 @@ func (s *Scopes) start(ctx context.Context, unit string, properties []property) 
 	if call.Err != nil {
 		return call.Err
 	}
+	var result string
 	select {
-	case result := <-started.result:
-		if result != "done" {
-			return fmt.Errorf("the service manager's job ended as %q", result)
+	case result = <-started.result:
+	case <-c.Context().Done(): // it ends with ctx too
+		select {
+		case result = <-started.result: // both
+		default:
+			return cmp.Or(ctx.Err(), errors.New("the service manager has closed the connection"))
 		}
-		return nil
-	case <-c.Context().Done():
-		return errors.New("the service manager has closed the connection")
-	case <-ctx.Done():
-		return ctx.Err()
 	}
+	if result != "done" {
+		return fmt.Errorf("the service manager's job ended as %q", result)
+	}
+	return nil
 }
 
 // A jobResult is how the job ends that starts a unit.
