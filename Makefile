@@ -6,7 +6,7 @@ FUZZTIME ?= 10s
 STATICCHECK := go run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build test race fuzz lint bench bench-peers cross docs demo-svg
+.PHONY: help demo build test race fuzz lint bench bench-peers cross docs demo-svg man dist dist-check
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20

@@ -259,7 +259,11 @@ func (m *docMachine) run(t *testing.T, place, line string) {
 		}
 		x.TTY.WriteString(leaves[leave].keys)
 	}
-	if status := x.Exit(); status != 0 {
+	status := x.Exit()
+	if status == 1 && regexp.MustCompile(`qtd? doctor\b`).MatchString(line) {
+		status = 0 // it has found something, which depends on the machine
+	}
+	if status != 0 {
 		t.Fatalf("%s: exit status %d\n%s", line, status, x.Out)
 	}
 	t.Logf("%5.2f s: %s", time.Since(start).Seconds(), line)
