@@ -15,9 +15,11 @@ import (
 	"github.com/quicterm/quicterm/bench/rig"
 )
 
-// qtdDoctor returns the doctor of a host's daemon.
-func qtdDoctor(h *rig.Host) *exec.Cmd {
-	return exec.Command(filepath.Join(bin, "qtd"), "doctor", "--config", h.Path("qtd.toml"))
+// qtdDoctor returns what makes commands of the doctor of a host's daemon.
+func qtdDoctor(h *rig.Host) func() *exec.Cmd {
+	return func() *exec.Cmd {
+		return exec.Command(filepath.Join(bin, "qtd"), "doctor", "--config", h.Path("qtd.toml"))
+	}
 }
 
 // Of a daemon that runs well, the doctor says so.
@@ -34,14 +36,14 @@ func TestDoctorOfDaemon(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		ports = "ports skip "
 	}
-	want(t, findings(t, qtdDoctor(h)), "settings ok .*qtd.toml has no errors", "daemon ok qtd .* runs, at 127.0.0.1", ports,
+	want(t, qtdDoctor(h), "settings ok .*qtd.toml has no errors", "daemon ok qtd .* runs, at 127.0.0.1", ports,
 		"hostkey ok .*host_key", "state ok ", "runtime ok .*run", "buffers ok|warn|skip ", "firewall ok|warn|skip ", "limits ok max_sessions_per_user 100",
 		"linger ok|warn ", "holders ok 1 of qtd ")
 
 	if err := syscall.Kill(holder, syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	want(t, findings(t, qtdDoctor(h)), "holders warn 1 sessions do not answer; others: none — look at their processes")
+	want(t, qtdDoctor(h), "holders warn 1 sessions do not answer; others: none — look at their processes")
 	syscall.Kill(holder, syscall.SIGCONT)
 	x.Send("exit\r")
 	x.Exit()
@@ -56,9 +58,9 @@ func TestDoctorOfDaemonWithoutGrants(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		ports = "ports skip "
 	}
-	want(t, findings(t, qtdDoctor(h)), "daemon ok qtd .* runs, at ", ports)
+	want(t, qtdDoctor(h), "daemon ok qtd .* runs, at ", ports)
 	h.Stop(syscall.SIGTERM)
-	want(t, findings(t, qtdDoctor(h)), "daemon warn none runs")
+	want(t, qtdDoctor(h), "daemon warn none runs")
 }
 
 // What keeps a daemon from working has a line each.
@@ -71,13 +73,13 @@ func TestDoctorOfBrokenDaemon(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		port, taken = "ports skip ", "ports skip "
 	}
-	want(t, findings(t, qtdDoctor(h)), "daemon warn none runs for this account — qtd serve starts one", port, "holders ok no session")
+	want(t, qtdDoctor(h), "daemon warn none runs for this account — qtd serve starts one", port, "holders ok no session")
 	c, err := net.ListenUDP("udp", net.UDPAddrFromAddrPort(h.Addr))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	want(t, findings(t, qtdDoctor(h)), taken)
+	want(t, qtdDoctor(h), taken)
 
 	mode := func(name string, mode os.FileMode) {
 		t.Helper()
@@ -92,20 +94,22 @@ func TestDoctorOfBrokenDaemon(t *testing.T) {
 		mode("run/"+strconv.Itoa(os.Geteuid()), 0o777)
 	}
 	unsafe := "runtime fail .*mode|write"
-	want(t, findings(t, qtdDoctor(h)), "hostkey fail .*has mode 0644: .* — chmod 600 ", "state warn .*has mode 0755: .* — chmod 700 ", unsafe)
+	want(t, qtdDoctor(h), "hostkey fail .*has mode 0644: .* — chmod 600 ", "state warn .*has mode 0755: .* — chmod 700 ", unsafe)
 	mode("host_key", 0o600)
 
-	limited := exec.Command("sh", "-c", `ulimit -n 200; exec "$0" "$@"`, filepath.Join(bin, "qtd"), "doctor", "--config", h.Path("qtd.toml"))
-	want(t, findings(t, limited), "limits warn a process may open 200 files, and 100 sessions need 1200 — raise LimitNOFILE")
+	limited := func() *exec.Cmd {
+		return exec.Command("sh", "-c", `ulimit -n 200; exec "$0" "$@"`, filepath.Join(bin, "qtd"), "doctor", "--config", h.Path("qtd.toml"))
+	}
+	want(t, limited, "limits warn a process may open 200 files, and 100 sessions need 1200 — raise LimitNOFILE")
 
 	h.Write("host_key", "no key")
 	if err := os.RemoveAll(h.Path("state")); err != nil {
 		t.Fatal(err)
 	}
 	h.Write("state", "no directory")
-	want(t, findings(t, qtdDoctor(h)), "hostkey fail .* — correct host_key", "state fail .*is no directory — remove it")
+	want(t, qtdDoctor(h), "hostkey fail .* — correct host_key", "state fail .*is no directory — remove it")
 	h.Write("qtd.toml", "bogus = 1\n")
-	want(t, findings(t, qtdDoctor(h)), "settings fail .*bogus.* — correct the file")
+	want(t, qtdDoctor(h), "settings fail .*bogus.* — correct the file")
 }
 
 // A firewall of this machine that does not know the ports is told of, with the command that opens
@@ -113,7 +117,7 @@ func TestDoctorOfBrokenDaemon(t *testing.T) {
 func TestDoctorOfFirewall(t *testing.T) {
 	h := newHost(t)
 	h.Write("qtd.toml", "listen = [\"127.0.0.1:4433\"]\n")
-	with := func(name, script string) map[string]finding {
+	with := func(name, script string) func() *exec.Cmd {
 		t.Helper()
 		dir := h.Path(t.Name() + strconv.Itoa(len(script)))
 		program := filepath.Join(filepath.Base(dir), name)
@@ -121,9 +125,11 @@ func TestDoctorOfFirewall(t *testing.T) {
 		if err := os.Chmod(h.Path(program), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		cmd := qtdDoctor(h)
-		cmd.Env = append(os.Environ(), "PATH="+dir+":/bin")
-		return findings(t, cmd)
+		return func() *exec.Cmd {
+			cmd := qtdDoctor(h)()
+			cmd.Env = append(os.Environ(), "PATH="+dir+":/bin")
+			return cmd
+		}
 	}
 	for _, test := range []struct{ program, script, want string }{
 		{"ufw", "echo Status: active; echo 22/tcp ALLOW\n", "firewall warn ufw has no rule for port 4433 — ufw allow 4433/udp; ufw allow 4433/tcp"},

@@ -47,14 +47,27 @@ func findings(t *testing.T, cmd *exec.Cmd) map[string]finding {
 	return byID
 }
 
-// want checks lines: the id, the state, and what the rest matches.
-func want(t *testing.T, all map[string]finding, lines ...string) {
+// want awaits lines of a doctor: the id, the state, and what the rest matches. A busy machine may
+// seem to be a network on which nothing answers in time.
+func want(t *testing.T, doctor func() *exec.Cmd, lines ...string) {
 	t.Helper()
-	for _, line := range lines {
-		words := strings.SplitN(line, " ", 3)
-		f := all[words[0]]
-		if got := f.Found + " — " + f.Todo; !regexp.MustCompile("^(?:" + words[1] + "),(?:" + words[2] + ")").MatchString(f.State + "," + got) {
-			t.Errorf("%s: %s %s\nwant %s", f.ID, f.State, got, line)
+	for until := time.Now().Add(rig.Patience); ; {
+		all := findings(t, doctor())
+		var wrong []string
+		for _, line := range lines {
+			words := strings.SplitN(line, " ", 3)
+			f := all[words[0]]
+			got := f.State + "," + f.Found + " — " + f.Todo
+			if !regexp.MustCompile("^(?:" + words[1] + "),(?:" + words[2] + ")").MatchString(got) {
+				wrong = append(wrong, words[0]+" "+got+"\nwant "+line)
+			}
+		}
+		if len(wrong) == 0 {
+			return
+		}
+		if time.Now().After(until) {
+			t.Errorf("%s", strings.Join(wrong, "\n"))
+			return
 		}
 	}
 }
@@ -67,7 +80,7 @@ func TestDoctor(t *testing.T) {
 	x := h.Shell(h.Addr)
 	x.Run("echo re''ady", "ready")
 	addr := regexp.QuoteMeta(h.Addr.String())
-	want(t, findings(t, h.QT("doctor")),
+	want(t, func() *exec.Cmd { return h.QT("doctor") },
 		"settings ok .*qt.toml has no errors", "name ok 127.0.0.1 is 127.0.0.1",
 		"udp ok "+addr+" answers in", "tcp ok "+addr+" answers in", "mtu ok packets of 1200 bytes arrive",
 		"nat ok no NAT: a silent UDP path lives for 1s at least", "paths ok lo0?: UDP .* ms, TCP .* ms",
@@ -86,13 +99,14 @@ func TestDoctor(t *testing.T) {
 // Without a host, the doctor looks at this machine, and needs no network for it.
 func TestDoctorOfThisMachine(t *testing.T) {
 	h := newHost(t)
-	cmd := h.QT("doctor")
-	cmd.Args = cmd.Args[:2]
-	want(t, findings(t, cmd), "version ok qt ", "ssh ok|warn ", "keys ok ", "paths ok|warn ", "state ok ")
+	thisMachine := func() *exec.Cmd {
+		cmd := h.QT("doctor")
+		cmd.Args = cmd.Args[:2]
+		return cmd
+	}
+	want(t, thisMachine, "version ok qt ", "ssh ok|warn ", "keys ok ", "paths ok|warn ", "state ok ")
 	h.Client["port"], h.Client["identity_files"] = "0", "[]"
-	cmd = h.QT("doctor")
-	cmd.Args = cmd.Args[:2]
-	want(t, findings(t, cmd), "settings fail .*port.* — correct the file")
+	want(t, thisMachine, "settings fail .*port.* — correct the file")
 }
 
 // What is wrong with the login has a line, and the lines of the network are not wrong for it.
@@ -104,32 +118,32 @@ func TestDoctorOfLogin(t *testing.T) {
 
 	x := h.Shell(h.Addr)
 	x.Run("echo re''ady", "ready")
-	want(t, findings(t, quick()), "limits fail 1 of 1 sessions; .*: no new session — end sessions with qt kill")
+	want(t, quick, "limits fail 1 of 1 sessions; .*: no new session — end sessions with qt kill")
 
 	keys := h.Read("authorized_keys")
 	h.Write("authorized_keys", "")
-	want(t, findings(t, quick()), "auth fail permission denied by 127.0.0.1 for .*authorized_keys", "udp ok ", "hostkey ok ",
+	want(t, quick, "auth fail permission denied by 127.0.0.1 for .*authorized_keys", "udp ok ", "hostkey ok ",
 		"limits skip ", "clock skip ", "linger skip ", "version skip ")
 	h.Write("authorized_keys", keys)
 
 	known := h.Read("known_hosts")
 	h.Write("known_hosts", "")
-	want(t, findings(t, quick()), "hostkey fail .* — .*known_hosts", "udp ok ", "tcp ok ", "auth skip not tried: see hostkey")
+	want(t, quick, "hostkey fail .* — .*known_hosts", "udp ok ", "tcp ok ", "auth skip not tried: see hostkey")
 	if h.Read("known_hosts") != "" {
 		t.Error("the doctor has accepted a key")
 	}
 	h.NewKey("other")
 	h.Know(h.Addr, h.Path("other.pub"))
-	want(t, findings(t, quick()), "hostkey fail .* — if the server has a new key, remove the old one")
+	want(t, quick, "hostkey fail .* — if the server has a new key, remove the old one")
 	h.Write("known_hosts", known)
 }
 
 // Where nothing answers, the doctor says so of what it has tried.
 func TestDoctorWhereNothingAnswers(t *testing.T) {
 	h := newHost(t)
-	want(t, findings(t, h.To("nowhere.invalid", 4433, "doctor", nil)), "name fail nowhere.invalid: .* — check the name",
+	want(t, func() *exec.Cmd { return h.To("nowhere.invalid", 4433, "doctor", nil) }, "name fail nowhere.invalid: .* — check the name",
 		"udp skip not tried", "paths skip not tried", "auth skip not tried: see name")
-	want(t, findings(t, h.QT("doctor")), "name ok ", "udp fail no answer from .* — check that qtd runs there",
+	want(t, func() *exec.Cmd { return h.QT("doctor") }, "name ok ", "udp fail no answer from .* — check that qtd runs there",
 		"tcp fail no answer from .*refused", "paths fail lo0?: UDP no, TCP no", "mtu skip ", "nat skip ", "auth skip not tried: see udp")
 }
 
@@ -139,7 +153,7 @@ func TestDoctorWhereUDPIsBlocked(t *testing.T) {
 	h.Start()
 	p := proxyBoth(t, h)
 	p.Set(netem.Config{Down: true})
-	want(t, findings(t, h.Via(p.Addr(), "doctor", []string{"--quick"})),
+	want(t, func() *exec.Cmd { return h.Via(p.Addr(), "doctor", []string{"--quick"}) },
 		"udp warn no answer from .*: nothing comes back — .*open UDP port .*sessions run over TCP meanwhile", "tcp ok ",
 		"mtu skip not measured: no answer by UDP", "paths ok lo0?: UDP no, TCP ", "auth ok logged in over TCP")
 }
@@ -151,7 +165,7 @@ func TestDoctorBehindHastyNAT(t *testing.T) {
 	h.Start()
 	addr := hastyNAT(t, h, 1500*time.Millisecond)
 	h.Know(addr, h.Path("host_key.pub"))
-	want(t, findings(t, h.Via(addr, "doctor", nil)),
+	want(t, func() *exec.Cmd { return h.Via(addr, "doctor", nil) },
 		`nat warn .*a silent UDP path (lives for .*, and not for .*|does not live for .*) — set keepalive_idle`, "udp ok ")
 }
 
@@ -232,10 +246,10 @@ func TestDoctorBySSH(t *testing.T) {
 	s := newSSHHost(t)
 	s.Serve()
 	quick := func() *exec.Cmd { return s.QT("doctor", []string{"--quick"}) }
-	want(t, findings(t, quick()), "udp ok .*:6[0-9]{4} answers in", "tcp ok ", "hostkey ok ", "auth ok logged in over ssh", "version ok ")
+	want(t, quick, "udp ok .*:6[0-9]{4} answers in", "tcp ok ", "hostkey ok ", "auth ok logged in over ssh", "version ok ")
 	s.Write("remote/qtd", "#!/bin/sh\necho 'qtd: unknown command grant' >&2\nexit 1\n")
-	want(t, findings(t, quick()), "version fail .* — update it there with qt install", "auth skip not tried: see version",
+	want(t, quick, "version fail .* — update it there with qt install", "auth skip not tried: see version",
 		"udp skip not tried: the daemon's port is not known")
 	s.Write("authorized_keys", "")
-	want(t, findings(t, quick()), "auth fail ssh to .*Permission denied", "udp skip ", "name skip ")
+	want(t, quick, "auth fail ssh to .*Permission denied", "udp skip ", "name skip ")
 }
