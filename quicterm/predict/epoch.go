@@ -249,7 +249,7 @@ func (p *Predictor) place(s *screen.Screen, k *key) bool {
 // line returns the row y with the work of the placed keys.
 func (p *Predictor) line(s *screen.Screen, y int) *line {
 	t := stripAt(s, y)
-	if !t.wraps() && p.column(p.placed) < t.cols {
+	if x := p.column(p.placed); x < t.cols && !(t.full(x) && t.wraps()) {
 		t.len = t.cols
 	}
 	l := &line{cells: make([]screen.Cell, t.len), cols: t.cols, x: p.base, start: p.start.x, pen: s.Pen()}

@@ -26,6 +26,12 @@ func (t strip) cursor() (x int, ok bool) {
 	return x, y == t.y
 }
 
+// full reports whether the text, or the cursor at the column x, comes close to the end of the first row.
+func (t strip) full(x int) bool {
+	last := t.cols - 1
+	return x >= last-1 || !blank(t.cell(last)) || !blank(t.cell(last-1))
+}
+
 // wraps reports whether the text of the first row goes on in the second, or will: only line editors and the kernel
 // are known to do it so. The others move the rows below, or the text sideways.
 func (t strip) wraps() bool {
