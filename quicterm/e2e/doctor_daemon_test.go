@@ -28,7 +28,7 @@ func TestDoctorOfDaemon(t *testing.T) {
 	h.Start()
 	x := h.Shell(h.Addr)
 	x.Send("echo hol''der $PPID\r")
-	holder, err := strconv.Atoi(x.Expect("holder ([0-9]+)")[1])
+	holder, err := strconv.Atoi(x.Expect("holder ([0-9]+)\r")[1])
 	if err != nil {
 		t.Fatal(err)
 	}

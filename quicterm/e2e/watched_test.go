@@ -168,14 +168,20 @@ func TestOperate(t *testing.T) {
 			Clients                      []struct{ Client, Kind string }
 		}
 	}
-	if err := json.Unmarshal([]byte(qtd("status", "--json")), &status); err != nil {
-		t.Fatal(err)
+	settled := func() bool { // on a busy machine, TCP may win the login
+		status.Sessions = nil
+		if err := json.Unmarshal([]byte(qtd("status", "--json")), &status); err != nil {
+			t.Fatal(err)
+		}
+		return len(status.Sessions) == 1 && len(status.Sessions[0].Clients) == 1 && status.Sessions[0].Clients[0].Kind == "quic"
 	}
-	if len(status.Sessions) != 1 || len(status.Sessions[0].Clients) != 1 {
-		t.Fatalf("got %+v", status)
+	for until := time.Now().Add(rig.Patience + 15*time.Second); !settled(); time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(until) {
+			t.Fatalf("got %+v", status)
+		}
 	}
 	if one := status.Sessions[0]; one.Name != "work" || one.Account != accountName(t) || one.State != "attached" || one.Holder != status.Software ||
-		!strings.HasPrefix(one.Clients[0].Client, one.Account+"@127.0.0.1:") || one.Clients[0].Kind != "quic" {
+		!strings.HasPrefix(one.Clients[0].Client, one.Account+"@127.0.0.1:") {
 		t.Errorf("got %+v", one)
 	}
 	if text := qtd("status"); !regexp.MustCompile(`1 session, 1 client, (?s).*` + accountName(t) + ` +work +[0-9a-f]{8} +attached `).MatchString(text) {
