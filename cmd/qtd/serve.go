@@ -89,7 +89,7 @@ func serve(config string, listen []string, granted bool, ready func()) error {
 			log.Logger().Info("the kernel may end this daemon when memory is short", "error", err)
 		}
 	}
-	cfg.Scopes, cfg.Outside = systemd.FindScopes(), systemd.Outside()
+	cfg.Scopes, cfg.Outside = systemd.FindScopes, systemd.Outside()
 	cfg.Settings, cfg.Log, cfg.Software = settings, log.Logger(), software()
 	if passedErr != nil {
 		cfg.Log.Warn("socket of the service manager cannot be used", "error", passedErr)
@@ -102,7 +102,7 @@ func serve(config string, listen []string, granted bool, ready func()) error {
 	if err != nil {
 		return err
 	}
-	leaveLogin(&cfg)
+	leaveLogin(cfg.Log)
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	if granted { // it ignores SIGHUP
@@ -139,22 +139,23 @@ func reload(s *server.Server, log *slog.Logger, config string, listen []string, 
 }
 
 // leaveLogin makes a daemon that was started in a login outlive it, if the system allows that.
-func leaveLogin(cfg *server.Config) {
+func leaveLogin(log *slog.Logger) {
 	if _, ok := systemd.OwnLogin(); !ok {
 		return
 	}
-	if cfg.Scopes == nil {
+	scopes := systemd.FindScopes()
+	if scopes == nil {
 		if warning := systemd.EndsAtLogout(context.Background()); warning != "" {
-			cfg.Log.Warn(warning)
+			log.Warn(warning)
 		}
 		return
 	}
-	err := cfg.Scopes.Move(context.Background(), os.Getpid(), systemd.Scope{
+	err := scopes.Move(context.Background(), os.Getpid(), systemd.Scope{
 		Unit:        fmt.Sprintf("qtd-%d.scope", os.Getpid()),
 		Slice:       "quicterm.slice",
 		Description: "quicterm daemon that was started in a login",
 	})
 	if err != nil {
-		cfg.Log.Warn("the daemon may end with the login in which it was started", "error", err)
+		log.Warn("the daemon may end with the login in which it was started", "error", err)
 	}
 }

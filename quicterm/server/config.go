@@ -40,8 +40,9 @@ type Config struct {
 	// setting listen.
 	Passed []systemd.Socket
 
-	// Scopes are where the processes that hold sessions are put. Nil leaves them with the daemon.
-	Scopes *systemd.Scopes
+	// Scopes finds where the process that holds a new session is put: an account may linger only
+	// since the last one. Nil, from it or for it, leaves the process with the daemon.
+	Scopes func() *systemd.Scopes
 
 	// Outside starts a process that does not inherit what confines the daemon. Nil means that
 	// nothing does.

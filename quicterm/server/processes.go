@@ -32,10 +32,10 @@ import (
 type processes struct {
 	base     rundir.Base
 	names    *account.NameService
-	only     *account.Account // nil if all accounts are served
-	args     []string         // for the holders
-	scopes   *systemd.Scopes  // for the holders; nil if they stay with the daemon
-	limits   systemd.Scope    // of each of them
+	only     *account.Account       // nil if all accounts are served
+	args     []string               // for the holders
+	scopes   func() *systemd.Scopes // for the holders; nil if they stay with the daemon
+	limits   systemd.Scope          // of each of them
 	outside  func(*exec.Cmd) error
 	log      *slog.Logger
 	children reaper
@@ -282,11 +282,14 @@ func (p *processes) startAs(
 // that one at the last logout. If it fails, the holder stays with the daemon: it outlives a restart,
 // but not a unit or a login that ends with all its processes.
 func (p *processes) move(ctx context.Context, pid int, a *account.Account, id wire.SessionID) {
+	if p.scopes == nil {
+		return
+	}
 	scope := p.limits
 	scope.Unit = "qt-" + shortID(id) + ".scope"
 	scope.Slice = fmt.Sprintf("quicterm-%d.slice", a.UID)
 	scope.Description = "quicterm session of " + a.Name
-	if err := p.scopes.Move(ctx, pid, scope); err != nil {
+	if err := p.scopes().Move(ctx, pid, scope); err != nil {
 		p.log.Warn("session has no scope of its own", "account", a.Name, "id", shortID(id), "error", err)
 	}
 }

@@ -15,8 +15,8 @@ import (
 // lingerDir has a file for each account whose service manager runs without a login.
 const lingerDir = "/var/lib/systemd/linger"
 
-// Lingers reports whether the service manager of an account runs without a login.
-func Lingers(name string) bool {
+// lingers reports whether the service manager of an account runs without a login.
+func lingers(name string) bool {
 	_, err := os.Lstat(filepath.Join(lingerDir, name))
 	return err == nil && filepath.IsLocal(name)
 }
@@ -74,7 +74,7 @@ func EndsAtLogout(ctx context.Context) string {
 	name := accountName(login.UID)
 	why := "KillUserProcesses=yes"
 	switch {
-	case login.Manager && !Lingers(name):
+	case login.Manager && !lingers(name):
 		why = "the service manager of the account ends then"
 	case login.Manager || !killsAtLogout(ctx, name):
 		return ""
