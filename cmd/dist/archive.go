@@ -65,7 +65,7 @@ func (r *release) archive() error {
 		}
 		samples := []string{"LICENSE", "README.md", "CHANGELOG.md", "configs/qt.toml"}
 		if t.daemon {
-			samples = append(samples, "configs/qtd.toml", "configs/qtd.service")
+			samples = append(samples, "configs/qtd.toml", "configs/qtd.service", "configs/grafana.json")
 		}
 		for _, name := range samples {
 			add(path.Base(name), filepath.Join(r.src, name), 0o644)
