@@ -121,7 +121,9 @@ func writeTarGz(w io.Writer, files []file, date time.Time) error {
 
 // addToTar adds a file of root.
 func addToTar(t *tar.Writer, name string, content []byte, mode fs.FileMode, date time.Time) error {
-	header := &tar.Header{Typeflag: tar.TypeReg, Name: name, Size: int64(len(content)), Mode: int64(mode), ModTime: date, Format: tar.FormatUSTAR}
+	header := &tar.Header{
+		Typeflag: tar.TypeReg, Name: name, Size: int64(len(content)), Mode: int64(mode), ModTime: date, Format: tar.FormatUSTAR,
+	}
 	if err := t.WriteHeader(header); err != nil {
 		return err
 	}

@@ -56,6 +56,8 @@ var targets = []target{
 	{"freebsd", "amd64", false},
 }
 
+var here = target{os: runtime.GOOS, arch: runtime.GOARCH}
+
 func (t target) String() string { return t.os + "_" + t.arch }
 
 // programs returns the files of the target's programs.
@@ -136,7 +138,7 @@ func makeAll(out string) error {
 		make func() error
 	}{
 		{"programs", r.build},
-		{"manual pages and completions", func() error { return r.document(r.dir(target{os: runtime.GOOS, arch: runtime.GOARCH})) }},
+		{"manual pages and completions", func() error { return r.document(r.dir(here)) }},
 		{"archives", r.archive},
 		{"packages", r.pack},
 		{"image", r.image},

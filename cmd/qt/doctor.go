@@ -179,7 +179,7 @@ func (x *examination) look(ctx context.Context, a *access) error {
 func (x *examination) describe(a *access, d *wire.Description) {
 	x.facts.Server = &doctor.Server{
 		Software: d.Software, Proof: d.Proof, Granted: d.Granted, Account: a.target.user,
-		Ahead: time.UnixMilli(d.Time).Sub(time.Now()),
+		Ahead: time.Until(time.UnixMilli(d.Time)),
 	}
 	switch d.Logout {
 	case wire.LogoutKeeps:

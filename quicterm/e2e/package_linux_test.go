@@ -18,9 +18,10 @@ import (
 
 // A packageHost is a machine on which a package is installed.
 type packageHost struct {
-	t    *testing.T
-	in   func(args ...string) *exec.Cmd // makes a command of root there
-	main string                         // a script that prints the daemon's process, and fails if it does not run
+	t      *testing.T
+	in     func(args ...string) *exec.Cmd // makes a command of root there
+	main   string                         // a script that prints the daemon's process, and fails if it does not run
+	reload string                         // a script that makes the daemon read its settings again
 }
 
 func (h *packageHost) command(args ...string) *exec.Cmd {
@@ -98,9 +99,8 @@ func newBareMachine(t *testing.T, dir string) *packageHost {
 		}
 	}
 	enter := []string{"--target", strconv.Itoa(first.Process.Pid), "--mount", "--pid", "--net", "--root", "--wd", "--"}
-	return &packageHost{t: t, main: "/etc/init.d/qtd status >/dev/null; cat /run/qtd.pid", in: func(args ...string) *exec.Cmd {
-		return exec.Command("nsenter", append(enter, args...)...)
-	}}
+	in := func(args ...string) *exec.Cmd { return exec.Command("nsenter", append(enter, args...)...) }
+	return &packageHost{t, in, "/etc/init.d/qtd status >/dev/null; cat /run/qtd.pid", "/etc/init.d/qtd reload"}
 }
 
 // The package is installed, used, upgraded while somebody types, and removed, on machines with
@@ -125,7 +125,7 @@ func TestPackage(t *testing.T) {
 	t.Run("systemd", func(t *testing.T) {
 		m := systemdtest.Boot(t, "rm -f /usr/sbin/policy-rc.d /etc/nologin", dir)
 		const main = "systemctl is-active --quiet qtd; systemctl show -p MainPID --value qtd"
-		testPackage(t, &packageHost{t: t, main: main, in: m.Command}, dir)
+		testPackage(t, &packageHost{t, m.Command, main, "systemctl reload qtd"}, dir)
 	})
 }
 
@@ -143,6 +143,10 @@ func testPackage(t *testing.T, h *packageHost, dir string) {
 
 	x := rig.Open(t, h.command("qt", "connect", "-t", "-s", "work", "localhost", "echo ready; exec cat >/typed"))
 	x.Expect("ready")
+	h.run(h.reload)
+	if now := h.run(h.main); now != first {
+		t.Errorf("the daemon was process %s, and after a reload is %s", first, now)
+	}
 	upgraded := make(chan struct{})
 	typed := make(chan string)
 	go func() {
@@ -171,7 +175,8 @@ func testPackage(t *testing.T, h *packageHost, dir string) {
 		t.Errorf("the session ends with %d", status)
 	}
 	if got := h.run("cat /typed"); got != want+"end" {
-		t.Errorf("of %d bytes typed over the upgrade, the session got %d, and last %.50q", len(want), len(got), got[max(len(got)-50, 0):])
+		t.Errorf("of %d bytes typed over the upgrade, the session got %d, and last %.50q",
+			len(want), len(got), got[max(len(got)-50, 0):])
 	}
 
 	x = rig.Open(t, h.command("qt", "connect", "-t", "localhost", "echo held by $PPID.; exec sleep infinity"))
@@ -181,7 +186,8 @@ func testPackage(t *testing.T, h *packageHost, dir string) {
 		t.Error("the daemon runs after the package was removed")
 	}
 	h.run("kill -0 " + holder)
-	if left := h.run("ls -d /usr/bin/qt /usr/bin/qtd /etc/init.d/qtd /etc/ufw/applications.d/quicterm /var/log/qtd.log 2>/dev/null || true"); left != "" {
+	const files = "/usr/bin/qt /usr/bin/qtd /etc/init.d/qtd /etc/ufw/applications.d/quicterm /var/log/qtd.log"
+	if left := h.run("ls -d " + files + " 2>/dev/null || true"); left != "" {
 		t.Errorf("the package leaves %s", left)
 	}
 }
