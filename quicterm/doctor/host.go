@@ -62,7 +62,7 @@ type HostKey struct {
 // A Login is how the user was let in.
 type Login struct {
 	By        string // "ssh", or the transport
-	Of        string // the check that Err belongs to, hostkey, auth, version, limits or name; empty: auth
+	Of        string // the check that Err belongs to: hostkey, auth (also if empty), version, limits, name or udp
 	Err, Todo string
 }
 

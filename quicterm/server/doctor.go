@@ -170,17 +170,19 @@ func (s *Server) examineDirs(r *doctor.Report) {
 		r.Add("state", doctor.OK, "", "%s", state)
 	}
 	err = s.base.Unsafe(s.self.UID)
+	dirs := s.base.Dirs(s.self.UID)
 	if s.all && err == nil {
 		var root *os.Root
 		if root, err = rundir.Open(s.base.System()); err == nil {
 			root.Close()
+			dirs = []string{s.base.System()}
 		} else if errors.Is(err, fs.ErrNotExist) {
 			err = nil
 		}
 	}
 	if err != nil {
 		r.Add("runtime", doctor.Fail, "mend its owner and mode, or remove it: the daemon makes it again", "%v", err)
-	} else if dirs := s.base.Dirs(s.self.UID); len(dirs) > 0 {
+	} else if len(dirs) > 0 {
 		r.Add("runtime", doctor.OK, "", "%s", strings.Join(dirs, ", "))
 	} else {
 		r.Add("runtime", doctor.OK, "", "there is no directory of sockets yet, and the daemon makes it")
