@@ -53,9 +53,7 @@ func TestSecretsAreNotPredicted(t *testing.T) {
 		x.Send(string(key))
 		x.Expect(string(key))
 	}
-	p.Set(netem.Config{Down: true})
-	x.Send("Q")
-	x.Expect("Q") // a prediction: nothing can bring it
+	drawAlone(x, p, link)
 	p.Set(link)
 	x.Send("\x03")
 	x.Expect(`\^C`)
@@ -96,6 +94,25 @@ func TestSecretsAreNotPredicted(t *testing.T) {
 	}
 }
 
+// drawAlone types until the client draws a key before the server can have answered, and returns the key. It
+// leaves the link down.
+func drawAlone(x *rig.Terminal, p *netem.Proxy, link netem.Config) (key string) {
+	x.T.Helper()
+	for _, c := range "QWYVZ" { // in no control sequence that is drawn
+		p.Set(netem.Config{Down: true})
+		x.Send(string(c))
+		for until := time.Now().Add(2 * time.Second); time.Now().Before(until); time.Sleep(10 * time.Millisecond) {
+			if strings.ContainsRune(x.Out.String()[x.Read:], c) {
+				return string(c)
+			}
+		}
+		p.Set(link) // the client has learned only now which program runs
+		x.Expect(string(c))
+	}
+	x.T.Fatal("no key is drawn before the server answers")
+	return ""
+}
+
 // However a client ends, what it has drawn and the server has not confirmed does not stay on the terminal.
 func TestPredictionsDoNotStay(t *testing.T) {
 	h := newHost(t)
@@ -109,7 +126,8 @@ func TestPredictionsDoNotStay(t *testing.T) {
 			p.Set(netem.Config{})
 		},
 	} {
-		p := h.Proxy(netem.Config{Delay: 20 * time.Millisecond})
+		link := netem.Config{Delay: 20 * time.Millisecond}
+		p := h.Proxy(link)
 		x := h.Shell(p.Addr(), "--predict", "always", "-s", name)
 		x.Send("echo re''ady; cat\r")
 		x.Expect("ready")
@@ -117,16 +135,14 @@ func TestPredictionsDoNotStay(t *testing.T) {
 			x.Send(string(key))
 			x.Expect(string(key))
 		}
-		p.Set(netem.Config{Down: true})
-		x.Send("Q")
-		x.Expect("Q") // a prediction
+		key := drawAlone(x, p, link)
 		end(x, p)
 		x.Exit()
 		<-x.Closed()
 		s := screen.New(80, 24, screen.Limits{Lines: 100})
 		s.Write([]byte(x.Out.String()))
 		for y := range 24 {
-			if row := s.Row(y).Text(); strings.Contains(row, "Q") {
+			if row := s.Row(y).Text(); strings.Contains(row, key) {
 				t.Errorf("%s: a key that was predicted stays: %q", name, row)
 			}
 		}
