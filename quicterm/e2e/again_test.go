@@ -76,7 +76,7 @@ func TestKilledDuringAttach(t *testing.T) {
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		h.Log.Await(t, from, regexp.MustCompile("client authenticated"))
+		h.Log.Await(t, from, regexp.MustCompile("client logged in"))
 		p.SetDown(netem.Config{Down: true}) // while the holder starts
 		h.Log.Await(t, from, regexp.MustCompile("session started"))
 		h.Stop(syscall.SIGKILL)
