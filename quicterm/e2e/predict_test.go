@@ -122,7 +122,7 @@ func TestPredictionsDoNotStay(t *testing.T) {
 		"SIGTERM": func(x *rig.Terminal, _ *netem.Proxy) { x.Cmd.Process.Signal(syscall.SIGTERM) },
 		"SIGHUP":  func(x *rig.Terminal, _ *netem.Proxy) { x.Cmd.Process.Signal(syscall.SIGHUP) },
 		"displaced": func(_ *rig.Terminal, p *netem.Proxy) {
-			rig.Open(t, h.QT("attach", "displaced")).Expect("show")
+			rig.Open(t, h.QT("attach", "displaced")).Expect("ready")
 			p.Set(netem.Config{})
 		},
 	} {
