@@ -18,6 +18,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/quicterm/quicterm/configs"
@@ -172,6 +173,7 @@ func TestHostileReports(t *testing.T) {
 		bad.answers[wire.SessionID{3}] = func(context.Context) (wire.Message, error) {
 			return wire.New(&wire.Error{Code: wire.CodeUnknown})
 		}
+		synctest.Wait() // the daemon waits for the end of the session
 		h.server.holders = bad
 		for range 3 {
 			h.metrics()
