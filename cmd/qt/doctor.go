@@ -32,17 +32,17 @@ look at this machine only.
 
 A line has a state, the name of a check, what was found and, behind a dash, what to do.
 The states are ok, warn (sessions work, and less well than they could), fail, and skip:
-it could not be looked at. The exit status is 1 if a check fails, 0 if none does, and 255 if
+it was not checked. The exit status is 1 if a check fails, 0 if none does, and 255 if
 qt cannot look, as for wrong flags. With --json, print an array with an object for each line:
 id, state, found, todo (left out if there is nothing to do).
 
   settings   the settings file is valid
   name       the host's name resolves
   udp, tcp   the daemon answers
-  mtu        packets of QUIC are not too large for the way
-  nat        how long the network lets a silent server's packets through: whether that
-             is as long as the setting keepalive_idle takes as long as it says (25 s);
-             --quick leaves it out, --nat measures for a minute and a half (85 s)
+  mtu        packets of QUIC are not too large for the path
+  nat        whether the network keeps a silent path for as long as keepalive_idle; this
+             takes that time (25 s). --quick leaves it out, --nat measures for up to 85 s
+             how long the network keeps it
   paths      what each network interface can do
   hostkey    the daemon's key is known
   auth       the login works
@@ -85,7 +85,7 @@ The host's key is not accepted here, and nothing is changed on the host.`,
 	addTargetFlags(c, &opts)
 	complete(c, &opts, hostNames)
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	c.Flags().BoolVar(&quick, "quick", false, "leave out what takes longer than some seconds")
+	c.Flags().BoolVar(&quick, "quick", false, "leave out what takes longer than a few seconds")
 	c.Flags().BoolVar(&long, "nat", false, "measure for a minute and a half how long a NAT keeps a UDP path")
 	return c
 }

@@ -37,7 +37,7 @@ rest. Run it as the account whose daemon it is, such as root.
 
 A line has a state, the name of a check, what was found and, behind a dash, what to do.
 The states are ok, warn (sessions work, and less well than they could), fail, and skip:
-it could not be looked at. The exit status is 1 if a check fails, and 0 if none does. With
+it was not checked. The exit status is 1 if a check fails, and 0 if none does. With
 --json, print an array with an object for each line: id, state, found, todo (left out
 if there is nothing to do).
 

@@ -32,7 +32,7 @@ const (
 	// maxControl bounds what it answers: some thousand sessions with their clients.
 	maxControl = 64 << 20
 
-	// drainInterval is the time between two looks how many sessions are left.
+	// drainInterval is the time between two requests for the number of sessions that are left.
 	drainInterval = 2 * time.Second
 )
 
@@ -70,8 +70,9 @@ func drainCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "drain",
 		Short: "Start no new sessions, before the machine is shut down",
-		Long: `Make the daemon of this account start no new sessions. Those that there are continue, and
-clients come back to them. qtd status shows how many are left; --wait returns when none is. A restart of the daemon ends it.`,
+		Long: `Make the daemon of this account start no new sessions. Existing ones continue, and clients
+come back to them. qtd status shows how many are left; --wait returns when none is. --off or
+a restart of the daemon ends the draining.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if _, err := control(c.Context(), config, http.MethodPost, fmt.Sprintf("/drain?on=%t", !off)); err != nil || !wait || off {
