@@ -75,8 +75,8 @@ func (c *Client) Describe(ctx context.Context) (d wire.Description, by migrate.T
 	return d, l.transport, l.answer.Decode(&d)
 }
 
-// A Mapping is a UDP connection on which it is measured for how long the network, most often a NAT,
-// lets packets of a silent server through.
+// A Mapping is a UDP connection that measures for how long the network, most often a NAT, keeps a
+// silent path.
 type Mapping struct{ conn *loggedIn }
 
 // OpenMapping logs in by one of some keys, over UDP. The caller closes the mapping.
@@ -95,12 +95,12 @@ func (c *Client) OpenMapping(ctx context.Context, user string, keys []*auth.User
 	return &Mapping{l}, nil
 }
 
-// lateness is how much later than it was asked for an answer may come, over a path that loses
-// packets and to a server that is busy.
+// lateness bounds how much later than asked for an answer may come: the path loses packets, or the
+// server is busy.
 const lateness = 3 * time.Second
 
 // Outlives reports whether the server's packet arrives after a silence of at most [wire.MaxWait]. It
-// blocks until then. If none has arrived, the mapping is of no use any more.
+// blocks until then. After false or an error, the caller can only close the mapping.
 func (m *Mapping) Outlives(ctx context.Context, silence time.Duration) (bool, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, silence+lateness, errSilent)
 	defer cancel()

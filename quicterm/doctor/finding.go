@@ -1,6 +1,5 @@
-// Package doctor judges what was measured of a server, of the way there and of a machine, and says
-// in a line each what is found and what to do about it. It measures nothing itself: the commands qt
-// and qtd do.
+// Package doctor judges what was measured of a server, of the paths to it and of a machine. Each
+// finding is a line: what was found, and what to do about it. The commands qt and qtd measure.
 package doctor
 
 import (
@@ -18,7 +17,7 @@ const (
 	OK   State = "ok"
 	Warn State = "warn" // sessions work, and less well than they could
 	Fail State = "fail" // sessions do not work
-	Skip State = "skip" // it could not be looked at
+	Skip State = "skip" // it was not checked
 )
 
 // A Finding is what was found of one thing.

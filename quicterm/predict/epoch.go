@@ -110,7 +110,7 @@ func (p *Predictor) trusted(s *screen.Screen, x, y int) bool {
 	case p.suspect || command(p.last):
 		return false
 	case behind && !p.alternate && h.model == application && endsLine(p.last) && signsOnly(s.Row(y), x):
-		return h.epochs.hits >= provenHits && h.epochs.proven() // as a second prompt, for lines that go on
+		return h.epochs.hits >= provenHits && h.epochs.proven() // as a second prompt, for lines that continue
 	case h.model == cooked: // A program that has just begun may be about to turn the echo off.
 		asked := p.epoch.prompt != "" && !h.knows(p.epoch.prompt) // and it may do so behind its question
 		return h.epochs.hits >= 1 && h.epochs.misses <= provenMisses && !asked && !p.evidence.edits(h.context)
@@ -126,7 +126,7 @@ func (p *Predictor) trusted(s *screen.Screen, x, y int) bool {
 	return harmless(p.last) || emptyRow(s, x, y)
 }
 
-// goesOn reports whether a full-screen program that has echoed what was typed will go on to: the keys since then
+// goesOn reports whether a full-screen program that has echoed what was typed will continue to: the keys since then
 // moved the cursor, or began the line below the one before.
 func (p *Predictor) goesOn(s *screen.Screen, before anchor) bool {
 	if !p.hinted || !p.alternate || !p.typing || p.suspect || labelsSecret(s) {
@@ -333,7 +333,7 @@ func (p *Predictor) skip(s *screen.Screen) {
 }
 
 // echoes reports whether the screen shows the boundary, a character whose place could not be told, and perhaps
-// characters behind it: the program goes on to echo.
+// characters behind it: the program continues to echo.
 func (p *Predictor) echoes(s *screen.Screen) bool {
 	x, y := s.Cursor()
 	for i, k := range p.keys {

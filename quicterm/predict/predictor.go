@@ -47,7 +47,7 @@ type Predictor struct {
 	start     start
 	epoch     epoch
 	suspect   bool   // the last epoch was wrong: the next one needs a hit
-	muted     bool   // the kernel has not echoed lately, and line editors follow it: the next epoch needs a hit
+	muted     bool   // the kernel has not echoed recently, and line editors follow it: the next epoch needs a hit
 	last      rune   // the key before the epoch
 	prompt    string // the whole prompt behind which typing was echoed last
 	promptEnd int    // the column behind it

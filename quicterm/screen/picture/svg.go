@@ -42,7 +42,7 @@ const (
 	cellWidth, cellHeight, baseline = 9, 19, 14
 	svgFontSize                     = 15
 
-	// off is where the cursor is that is hidden: outside of the image.
+	// off is the offset of a hidden cursor: outside of the image.
 	off = -1000
 )
 
@@ -92,7 +92,7 @@ func addJump(jumps []jump, j jump) []jump {
 	return append(jumps, j)
 }
 
-// Write writes the movie. It begins again when the last frame was seen for a time.
+// Write writes the movie. It shows the last frame for a time, and then begins again.
 func (m *Movie) Write(w io.Writer, last time.Duration) error {
 	const pad = 12
 	total := m.at + last
