@@ -105,10 +105,10 @@ type examination struct {
 	keyErr error
 }
 
-// reachTime bounds how long a way to the server has to answer: some lost packets on a slow path.
+// reachTime bounds how long a candidate has to answer: some lost packets on a slow path.
 const reachTime = 4 * time.Second
 
-// run logs in as every other command does, and looks at the ways to the server on the way.
+// run logs in as every other command does, and tries all candidates as soon as the port is known.
 func (x *examination) run(ctx context.Context) doctor.Report {
 	x.opts.inspect = func(key ssh.PublicKey, err error) {
 		x.mu.Lock()
@@ -193,9 +193,9 @@ func (x *examination) describe(a *access, d *wire.Description) {
 	x.facts.NAT.Client = d.Client
 }
 
-// reach tries all ways to the server at once.
+// reach tries all candidates at once.
 func (x *examination) reach(ctx context.Context, a *access) {
-	ways, err := a.client.Ways(ctx)
+	candidates, err := a.client.Candidates(ctx)
 	if err != nil {
 		var unresolved *net.DNSError
 		if errors.As(err, &unresolved) {
@@ -204,34 +204,35 @@ func (x *examination) reach(ctx context.Context, a *access) {
 		x.facts.NameErr = err
 		return
 	}
-	tried := make([]doctor.Way, len(ways))
+	tried := make([]doctor.Candidate, len(candidates))
 	var wg sync.WaitGroup
-	for i, way := range ways {
+	for i, candidate := range candidates {
 		wg.Go(func() {
 			ctx, cancel := context.WithTimeoutCause(ctx, reachTime, errNoAnswer)
 			defer cancel()
-			rtt, err := a.client.Reach(ctx, way)
+			rtt, err := a.client.Reach(ctx, candidate)
 			if !errors.As(err, new(*client.UnreachableError)) {
-				err = nil // what is wrong with a key shows that the way works
+				err = nil // an error about a key shows that the candidate works
 			} else if ctx.Err() != nil {
 				err = errNoAnswer
 			}
-			tried[i] = doctor.Way{
-				UDP: way.Transport == migrate.QUIC, Interface: way.Interface, Remote: way.Remote, RTT: rtt, Err: unwrapped(err),
+			tried[i] = doctor.Candidate{
+				UDP: candidate.Transport == migrate.QUIC, Interface: candidate.Interface,
+				Remote: candidate.Remote, RTT: rtt, Err: unwrapped(err),
 			}
 		})
 	}
 	wg.Wait()
-	x.facts.Ways = tried
-	for _, way := range ways {
-		if !slices.Contains(x.facts.Address, way.Remote) {
-			x.facts.Address = append(x.facts.Address, way.Remote)
+	x.facts.Candidates = tried
+	for _, candidate := range candidates {
+		if !slices.Contains(x.facts.Address, candidate.Remote) {
+			x.facts.Address = append(x.facts.Address, candidate.Remote)
 		}
-		if !way.Bound { // as the connection of the login
-			x.facts.NAT.Local = way.Source
+		if !candidate.Bound { // as the connection of the login
+			x.facts.NAT.Local = candidate.Source
 		}
 	}
-	x.knock(ctx, a, ways)
+	x.knock(ctx, a, candidates)
 }
 
 var errNoAnswer = errors.New("nothing comes back")
@@ -250,22 +251,22 @@ func unwrapped(err error) error {
 }
 
 // knock finds out whether it is the size of the packets that keeps UDP from working.
-func (x *examination) knock(ctx context.Context, a *access, ways []migrate.Candidate) {
-	for i, way := range ways {
-		if way.Transport == migrate.QUIC && x.facts.Ways[i].Err == nil {
+func (x *examination) knock(ctx context.Context, a *access, candidates []migrate.Candidate) {
+	for i, candidate := range candidates {
+		if candidate.Transport == migrate.QUIC && x.facts.Candidates[i].Err == nil {
 			return
 		}
 	}
-	for _, way := range ways {
-		if way.Transport != migrate.QUIC {
+	for _, candidate := range candidates {
+		if candidate.Transport != migrate.QUIC {
 			continue
 		}
 		k := new(doctor.Knock)
-		k.Small, _ = a.client.Knock(ctx, way, smallPacket)
+		k.Small, _ = a.client.Knock(ctx, candidate, smallPacket)
 		if k.Small {
-			k.Large, _ = a.client.Knock(ctx, way, largePacket)
+			k.Large, _ = a.client.Knock(ctx, candidate, largePacket)
 		}
-		if i, err := net.InterfaceByName(way.Interface); err == nil {
+		if i, err := net.InterfaceByName(candidate.Interface); err == nil {
 			k.MTU = i.MTU
 		}
 		if x.facts.Knock == nil || k.Small {

@@ -73,7 +73,7 @@ func (x *examination) outlive(ctx context.Context, a *access, keys []*auth.UserK
 // Each connection is a login: nobody is asked to touch a key for it.
 func (x *examination) mappingKeys(a *access) (keys []*auth.UserKey, closeKeys func(), why string) {
 	none := func() {}
-	udp := slices.ContainsFunc(x.facts.Ways, func(w doctor.Way) bool { return w.UDP && w.Err == nil })
+	udp := slices.ContainsFunc(x.facts.Candidates, func(c doctor.Candidate) bool { return c.UDP && c.Err == nil })
 	switch {
 	case x.target.local:
 		return nil, none, "it is this machine"

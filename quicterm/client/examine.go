@@ -12,25 +12,25 @@ import (
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
-// Ways returns the ways to the server that a session would try now: by UDP and TCP, to each of its
-// addresses, over each interface that leads there.
-func (c *Client) Ways(ctx context.Context) ([]migrate.Candidate, error) {
+// Candidates returns what a session would dial now: each address of the server, by UDP and TCP, over
+// each interface that leads there.
+func (c *Client) Candidates(ctx context.Context) ([]migrate.Candidate, error) {
 	addrs, err := c.cfg.Resolve(ctx)
 	if err != nil {
 		return nil, err
 	}
-	ways := candidates{client: c, addrs: addrs[:min(len(addrs), maxAddresses)]}
-	ways.refresh(c.cfg.Log)
+	all := candidates{client: c, addrs: addrs[:min(len(addrs), maxAddresses)]}
+	all.refresh(c.cfg.Log)
 	var list []migrate.Candidate
-	for _, way := range ways.list {
-		if way.Transport != migrate.SSH {
-			list = append(list, way)
+	for _, to := range all.list {
+		if to.Transport != migrate.SSH {
+			list = append(list, to)
 		}
 	}
 	return list, nil
 }
 
-// Reach connects to the server in one way, without a login, and returns the time of a round trip.
+// Reach dials a candidate, without a login, and returns the time of a round trip.
 // Its error is an [UnreachableError] if nothing answers, [ErrBusy], or says what is wrong with the
 // host's key.
 func (c *Client) Reach(ctx context.Context, to migrate.Candidate) (rtt time.Duration, err error) {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// A Host has what was measured of a server and of the way there.
+// A Host has what was measured of a server and of the paths to it.
 type Host struct {
 	Name    string           // as the user has named it
 	Port    uint16           // of the daemon, 0 if no login has told it
@@ -17,19 +17,19 @@ type Host struct {
 	NameErr error            // why it stands for none
 	Jumped  bool             // ssh goes there by a proxy or a jump host
 
-	Ways  []Way
-	Knock *Knock // if no way by UDP works
-	NAT   NAT
-	Key   HostKey
-	Login Login
+	Candidates []Candidate
+	Knock      *Knock // if no candidate by UDP works
+	NAT        NAT
+	Key        HostKey
+	Login      Login
 
 	Client string // name and version of this program
 	Server *Server
 	Limits Limits
 }
 
-// A Way is a way to the server that was tried.
-type Way struct {
+// A Candidate is an address of the server over an interface and a protocol, and what trying it gave.
+type Candidate struct {
 	UDP       bool
 	Interface string
 	Remote    netip.AddrPort
@@ -125,18 +125,18 @@ func (h *Host) name(r *Report) {
 	}
 }
 
-// tried returns the ways by UDP or TCP that work, the fastest first, and the others.
-func (h *Host) tried(udp bool) (good, bad []Way) {
-	for _, w := range h.Ways {
+// tried returns the candidates by UDP or TCP that work, the fastest first, and the others.
+func (h *Host) tried(udp bool) (good, bad []Candidate) {
+	for _, c := range h.Candidates {
 		switch {
-		case w.UDP != udp:
-		case w.Err == nil:
-			good = append(good, w)
+		case c.UDP != udp:
+		case c.Err == nil:
+			good = append(good, c)
 		default:
-			bad = append(bad, w)
+			bad = append(bad, c)
 		}
 	}
-	slices.SortStableFunc(good, func(a, b Way) int { return int(a.RTT - b.RTT) })
+	slices.SortStableFunc(good, func(a, b Candidate) int { return int(a.RTT - b.RTT) })
 	return good, bad
 }
 
@@ -243,7 +243,7 @@ func (h *Host) paths(r *Report) {
 	type can struct{ udp, tcp time.Duration }
 	found := make(map[string]*can)
 	var names []string
-	for _, w := range h.Ways {
+	for _, w := range h.Candidates {
 		c := found[w.Interface]
 		if c == nil {
 			c = new(can)

@@ -20,7 +20,7 @@ var (
 func good() *Host {
 	return &Host{
 		Name: "host", Port: 4433, Address: []netip.AddrPort{daemon, daemon6},
-		Ways: []Way{
+		Candidates: []Candidate{
 			{UDP: true, Interface: "wlan0", Remote: daemon, RTT: 20 * time.Millisecond},
 			{UDP: true, Interface: "wwan0", Remote: daemon, RTT: 70 * time.Millisecond},
 			{Interface: "wlan0", Remote: daemon, RTT: 21 * time.Millisecond},
@@ -40,8 +40,8 @@ func good() *Host {
 
 // Each line says what was found, and what to do about it.
 func TestHost(t *testing.T) {
-	blockUDP := func(h *Host) { h.Ways[0].Err, h.Ways[1].Err = silence, silence }
-	blockTCP := func(h *Host) { h.Ways[2].Err, h.Ways[3].Err = silence, silence }
+	blockUDP := func(h *Host) { h.Candidates[0].Err, h.Candidates[1].Err = silence, silence }
+	blockTCP := func(h *Host) { h.Candidates[2].Err, h.Candidates[3].Err = silence, silence }
 	denied := func(h *Host) {
 		h.Login, h.Server = Login{Err: "permission denied", Todo: "use another key"}, nil
 	}
@@ -67,7 +67,7 @@ func TestHost(t *testing.T) {
 			*h = Host{Name: "host", NameErr: errors.New("no such host"), Login: Login{Of: "name", Err: "x"}}
 		},
 			"fail  name      host: no such host — check the name of the host, and your network"},
-		{"no name here", func(h *Host) { h.Jumped, h.NameErr, h.Ways = true, errors.New("no such host"), nil },
+		{"no name here", func(h *Host) { h.Jumped, h.NameErr, h.Candidates = true, errors.New("no such host"), nil },
 			"warn  name      host: no such host — ssh reaches it by a proxy; "},
 
 		{"UDP is blocked", blockUDP, "warn  udp       no answer from 192.0.2.7:4433: nothing comes back — check that qtd runs there (qtd doctor), " +
@@ -98,7 +98,7 @@ func TestHost(t *testing.T) {
 			"ok    nat       a NAT shows us as 192.0.2.99:5000: a silent UDP path lives for 1m25s at least"},
 		{"left out", func(h *Host) { h.NAT.Skipped = "left out" }, "skip  nat       a NAT shows us as 192.0.2.99:5000: not measured: left out"},
 
-		{"WiFi leads nowhere", func(h *Host) { h.Ways[0].Err, h.Ways[2].Err = silence, silence },
+		{"WiFi leads nowhere", func(h *Host) { h.Candidates[0].Err, h.Candidates[2].Err = silence, silence },
 			"warn  paths     wlan0: UDP no, TCP no; wwan0: UDP 70 ms, TCP 71 ms — sessions avoid wlan0 until it leads to the server"},
 
 		{"an unknown key", func(h *Host) { h.Login, h.Server = Login{Of: "hostkey", Err: "unknown", Todo: "accept it"}, nil }, "fail  hostkey   unknown — accept it"},
