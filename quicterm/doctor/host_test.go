@@ -11,9 +11,9 @@ import (
 )
 
 var (
-	daemon  = netip.MustParseAddrPort("192.0.2.7:4433")
-	daemon6 = netip.MustParseAddrPort("[2001:db8::7]:4433")
-	silence = errors.New("nothing comes back")
+	daemon     = netip.MustParseAddrPort("192.0.2.7:4433")
+	daemon6    = netip.MustParseAddrPort("[2001:db8::7]:4433")
+	errSilence = errors.New("nothing comes back")
 )
 
 // good returns a host of which nothing is wrong.
@@ -40,8 +40,8 @@ func good() *Host {
 
 // Each line says what was found, and what to do about it.
 func TestHost(t *testing.T) {
-	blockUDP := func(h *Host) { h.Candidates[0].Err, h.Candidates[1].Err = silence, silence }
-	blockTCP := func(h *Host) { h.Candidates[2].Err, h.Candidates[3].Err = silence, silence }
+	blockUDP := func(h *Host) { h.Candidates[0].Err, h.Candidates[1].Err = errSilence, errSilence }
+	blockTCP := func(h *Host) { h.Candidates[2].Err, h.Candidates[3].Err = errSilence, errSilence }
 	denied := func(h *Host) {
 		h.Login, h.Server = Login{Err: "permission denied", Todo: "use another key"}, nil
 	}
@@ -98,7 +98,7 @@ func TestHost(t *testing.T) {
 			"ok    nat       a NAT shows us as 192.0.2.99:5000: a silent UDP path lives for 1m25s at least"},
 		{"left out", func(h *Host) { h.NAT.Skipped = "left out" }, "skip  nat       a NAT shows us as 192.0.2.99:5000: not measured: left out"},
 
-		{"WiFi leads nowhere", func(h *Host) { h.Candidates[0].Err, h.Candidates[2].Err = silence, silence },
+		{"WiFi leads nowhere", func(h *Host) { h.Candidates[0].Err, h.Candidates[2].Err = errSilence, errSilence },
 			"warn  paths     wlan0: UDP no, TCP no; wwan0: UDP 70 ms, TCP 71 ms — sessions avoid wlan0 until it leads to the server"},
 
 		{"an unknown key", func(h *Host) { h.Login, h.Server = Login{Of: "hostkey", Err: "unknown", Todo: "accept it"}, nil }, "fail  hostkey   unknown — accept it"},

@@ -284,7 +284,7 @@ func TestReachedBefore(t *testing.T) {
 	s.Start()
 	s.Serve()
 	s.Write("known_hosts_ssh", s.Read("known_hosts_ssh")+"127.0.0.1 "+s.Read("host_key.pub"))
-	bySSH := regexp.MustCompile("proof=ssh")
+	bySSH := regexp.MustCompile("event=login .*proof=ssh")
 	// connect runs a command on the host, and checks whether ssh has logged in for it.
 	connect := func(why string, want bool, flags ...string) {
 		t.Helper()
@@ -344,7 +344,7 @@ func TestUDPBlockedIsRemembered(t *testing.T) {
 	s.awaitReached(`"no_udp":true`)
 	y.Send("exit\r")
 	y.Exit()
-	if strings.Contains(s.Log.String()[before:], "proof=ssh") {
+	if strings.Contains(s.Log.String()[before:], "Accepted publickey") {
 		t.Error("ssh logs in although TCP reaches the daemon")
 	}
 

@@ -33,6 +33,15 @@ func TestStoppedClient(t *testing.T) {
 	defer timer.Stop()
 	io.WriteString(stdin, "before ")
 	out.Await(t, 0, regexp.MustCompile("before "))
+	live := func() bool {
+		got := statusOf(t, cmd)
+		return got != nil && got.State == "live"
+	}
+	for until := time.Now().Add(rig.Patience); !live(); time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(until) {
+			t.Fatal("the session is not live")
+		}
+	}
 	before := errs.String()
 	cmd.Process.Signal(syscall.SIGSTOP)
 	time.Sleep(3300 * time.Millisecond) // a keepalive is overdue by three intervals

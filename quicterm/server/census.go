@@ -100,8 +100,8 @@ func (s *Server) inspectAll(ctx context.Context) (all []inspected, silent int) {
 
 // finish ends all that a server does beside its tasks, and waits for it.
 func (c *census) finish(s *Server) {
-	s.stop()
-	c.mu.Lock() // nothing begins after this
+	c.mu.Lock()
+	s.stop() // nothing begins after this
 	c.mu.Unlock()
 	s.work.Wait()
 }
