@@ -138,8 +138,9 @@ func (s *Set) Histogram(name, help string, bounds ...float64) *Histogram {
 	return h
 }
 
-// Observe counts an observation.
+// Observe counts an observation. A negative one counts as 0: the sum never falls.
 func (h *Histogram) Observe(v float64) {
+	v = max(v, 0)
 	i, _ := slices.BinarySearch(h.bounds, v)
 	h.mu.Lock()
 	defer h.mu.Unlock()

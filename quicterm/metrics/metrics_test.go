@@ -15,7 +15,7 @@ func TestWrite(t *testing.T) {
 	refused := s.Counters("c_total", "c", "reason", "busy", "rate")
 	refused.Of("rate").Add(1)
 	h := s.Histogram("d_seconds", "d", 0.1, 1)
-	for _, v := range []float64{0.05, 0.1, 0.5, 7} {
+	for _, v := range []float64{-1, 0.05, 0.1, 0.5, 7} {
 		h.Observe(v)
 	}
 	const want = `# HELP a_total counts\na
@@ -34,11 +34,11 @@ c_total{reason="busy"} 0
 c_total{reason="rate"} 1
 # HELP d_seconds d
 # TYPE d_seconds histogram
-d_seconds_bucket{le="0.1"} 2
-d_seconds_bucket{le="1"} 3
-d_seconds_bucket{le="+Inf"} 4
+d_seconds_bucket{le="0.1"} 3
+d_seconds_bucket{le="1"} 4
+d_seconds_bucket{le="+Inf"} 5
 d_seconds_sum 7.65
-d_seconds_count 4
+d_seconds_count 5
 `
 	var b bytes.Buffer
 	if err := s.Write(&b); err != nil || b.String() != want {
