@@ -192,6 +192,9 @@ func (s *Server) inspect(ctx context.Context, uid uint32, id wire.SessionID) (r 
 	}
 	limit := uint64(s.settings().BufferSize.Bytes) // no session takes more, whatever its holder claims
 	r.Memory, r.Ring, r.Capacity = min(r.Memory, limit), min(r.Ring, limit), min(r.Capacity, limit)
+	// JSON has no times after the year 9999: one holder must not hide the other sessions from an operator.
+	now := time.Now().Unix()
+	r.Since, r.Created = min(max(r.Since, 0), now), min(max(r.Created, 0), now)
 	s.tally(id, r)
 	return r, nil
 }

@@ -197,6 +197,8 @@ func TestHostileReports(t *testing.T) {
 		if status := h.server.Status(context.Background()); status.Silent != 2 || len(status.Sessions) != 2 ||
 			!slices.ContainsFunc(status.Sessions, func(s SessionStatus) bool { return s.ID == good.ID.String() }) {
 			t.Errorf("the status is %+v", status)
+		} else if _, err := json.Marshal(status); err != nil {
+			t.Errorf("no operator gets the status: %v", err)
 		}
 	})
 }
