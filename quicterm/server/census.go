@@ -47,6 +47,8 @@ type census struct {
 	renewing sync.Mutex
 	renewed  time.Time
 
+	turn chan struct{} // holds one while all accounts are asked
+
 	mu       sync.Mutex
 	asking   map[uint32]bool // accounts of which an earlier question is not answered yet
 	known    map[wire.SessionID]wire.Report
@@ -56,14 +58,21 @@ type census struct {
 
 func newCensus() census {
 	return census{
-		asking: make(map[uint32]bool), known: make(map[wire.SessionID]wire.Report),
+		turn: make(chan struct{}, 1), asking: make(map[uint32]bool), known: make(map[wire.SessionID]wire.Report),
 		followed: make(map[wire.SessionID]string), perUser: make(map[uint32]int),
 	}
 }
 
-// inspectAll returns the sessions of all accounts, and how many have not answered. It blocks for at
-// most censusTime, whatever the accounts have in place of their holders.
+// inspectAll returns the sessions of all accounts, and how many have not answered. It blocks while it
+// runs elsewhere, as that would make accounts look silent, and then for at most censusTime, whatever
+// the accounts have in place of their holders.
 func (s *Server) inspectAll(ctx context.Context) (all []inspected, silent int) {
+	select {
+	case s.census.turn <- struct{}{}:
+		defer func() { <-s.census.turn }()
+	case <-ctx.Done():
+		return nil, len(s.holders.Accounts())
+	}
 	ctx, cancel := context.WithTimeout(ctx, censusTime)
 	defer cancel()
 	type answer struct {

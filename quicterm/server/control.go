@@ -155,8 +155,9 @@ func (s *Server) Drain(on bool) {
 // watching returns what answers those who may see numbers, but no names.
 func (s *Server) watching() *http.ServeMux {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, r *http.Request) {
-		s.census.renew(func() { s.measure(s.inspectAll(r.Context())) })
+	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, _ *http.Request) {
+		// Not with the context of the request: its end would make the numbers wrong for all others.
+		s.census.renew(func() { s.measure(s.inspectAll(s.life)) })
 		w.Header().Set("Content-Type", metrics.ContentType)
 		s.counts.set.Write(w)
 	})

@@ -217,6 +217,37 @@ func TestMetricsAreAskedRarely(t *testing.T) {
 	})
 }
 
+// A request that ends at once changes no number for others, nor do two who ask at the same time.
+func TestMetricsOfEndedRequest(t *testing.T) {
+	onHost(t, func(h *host) {
+		h.attach()
+		synctest.Wait() // the daemon has asked the sessions that it has found
+		slow := &hostile{Holders: h.holders, answers: make(map[wire.SessionID]func(context.Context) (wire.Message, error))}
+		slow.answers[wire.SessionID{1}] = func(ctx context.Context) (wire.Message, error) {
+			<-ctx.Done()
+			return wire.Message{}, ctx.Err()
+		}
+		h.server.holders = slow
+		ended, end := context.WithCancel(context.Background())
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			h.server.watching().ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/metrics", nil).WithContext(ended))
+		}()
+		synctest.Wait()
+		end()
+		if status := h.server.Status(context.Background()); len(status.Sessions) != 1 || status.Silent != 1 {
+			t.Errorf("the status is %+v", status)
+		}
+		<-done
+		if text := h.metrics(); !strings.Contains(text, "\nquicterm_sessions_silent 1\n") ||
+			!strings.Contains(text, "\nquicterm_sessions{state=\"attached\"} 0\n") ||
+			!strings.Contains(text, "\nquicterm_sessions{state=\"detached\"} 1\n") {
+			t.Errorf("got\n%s", text)
+		}
+	})
+}
+
 // Another account's process that has the port ends nothing. The port is taken when it is free.
 func TestMetricsPortTaken(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
