@@ -82,19 +82,18 @@ func (s *Server) inspectAll(ctx context.Context) (all []inspected, silent int) {
 	answers := make(chan answer)
 	waiting := 0
 	for _, uid := range s.holders.Accounts() {
-		if !s.census.begin(uid) {
-			silent++
-			continue
-		}
-		waiting++
-		s.work.Go(func() {
-			defer s.census.end(uid)
+		begun := s.census.begin(s, uid, func() {
 			sessions, silent := s.inspectAccount(ctx, uid)
 			select {
 			case answers <- answer{sessions, silent}:
 			case <-ctx.Done():
 			}
 		})
+		if begun {
+			waiting++
+		} else {
+			silent++
+		}
 	}
 	for ; waiting > 0; waiting-- {
 		select {
@@ -125,13 +124,19 @@ func (c *census) renew(f func()) {
 	}
 }
 
-func (c *census) begin(uid uint32) bool {
+// begin calls ask in a goroutine, unless an earlier question to the account is not answered yet or the
+// daemon ends.
+func (c *census) begin(s *Server, uid uint32, ask func()) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.asking[uid] {
+	if c.asking[uid] || s.life.Err() != nil {
 		return false
 	}
 	c.asking[uid] = true
+	s.work.Go(func() {
+		defer c.end(uid)
+		ask()
+	})
 	return true
 }
 

@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/net/netutil"
@@ -258,13 +259,25 @@ func listenSocket(path string) (net.Listener, error) {
 	return rundir.Listen(path)
 }
 
-// serveHTTP answers until ctx ends, and then returns nil. It closes the listener.
+// serveHTTP answers until ctx ends, and then returns nil. It closes the listener and all connections,
+// and waits for those who answer on them.
 func serveHTTP(ctx context.Context, l net.Listener, handler http.Handler) error {
+	var connections sync.WaitGroup
+	defer connections.Wait()
 	server := &http.Server{
+		ConnState: func(_ net.Conn, state http.ConnState) {
+			switch state {
+			case http.StateNew: // within Serve
+				connections.Add(1)
+			case http.StateClosed:
+				connections.Done()
+			}
+		},
 		Handler: handler, ReadHeaderTimeout: headerTime, ReadTimeout: headerTime, WriteTimeout: answerTime, IdleTimeout: answerTime,
 		MaxHeaderBytes: 8 << 10, BaseContext: func(net.Listener) context.Context { return ctx },
 		ErrorLog: log.New(io.Discard, "", 0), // what those who connect do wrong is not worth a line
 	}
+	defer server.Close()
 	defer context.AfterFunc(ctx, func() { server.Close() })()
 	err := server.Serve(netutil.LimitListener(l, maxWatching))
 	if ctx.Err() != nil {

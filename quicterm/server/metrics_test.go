@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"math"
 	"net"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -17,6 +18,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -271,6 +273,52 @@ func TestMetricsPortTaken(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Error(err)
 	}
+}
+
+// A server of metrics that ends waits for those who answer, and starts no more questions.
+func TestHTTPEnds(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	answering, goOn, done := make(chan bool), make(chan bool), make(chan error, 1)
+	var answered atomic.Bool
+	go func() {
+		done <- serveHTTP(ctx, l, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+			close(answering)
+			<-goOn
+			answered.Store(true)
+		}))
+	}()
+	c, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if _, err := c.Write([]byte("GET / HTTP/1.0\r\n\r\n")); err != nil {
+		t.Fatal(err)
+	}
+	<-answering
+	cancel()
+	c.Read(make([]byte, 1)) // the server has closed the connection
+	close(goOn)
+	if err := <-done; err != nil || !answered.Load() {
+		t.Errorf("ended with %v, after the answer: %v", err, answered.Load())
+	}
+
+	settings := configs.DefaultServer()
+	settings.StateDir = t.TempDir()
+	s, err := New(Config{Settings: settings, Holders: holdertest.New(nil)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.stop()
+	if s.census.begin(s, 1, func() { t.Error("an account is asked after the end") }) {
+		t.Error("a question has begun after the end")
+	}
+	s.census.finish(s)
 }
 
 // The control socket is for the daemon's account alone, also if an earlier daemon has left one.
