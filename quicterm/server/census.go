@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -50,15 +51,15 @@ type census struct {
 	turn chan struct{} // holds one while all accounts are asked
 
 	mu       sync.Mutex
-	asking   map[uint32]bool // accounts of which an earlier question is not answered yet
-	known    map[wire.SessionID]wire.Report
-	followed map[wire.SessionID]string // names of the sessions whose end is waited for
-	perUser  map[uint32]int            // how many of those an account has
+	asking   map[uint32]bool                           // accounts of which an earlier question is not answered yet
+	known    map[uint32]map[wire.SessionID]wire.Report // counts of the sessions that an account has
+	followed map[wire.SessionID]string                 // names of the sessions whose end is waited for
+	perUser  map[uint32]int                            // how many of those an account has
 }
 
 func newCensus() census {
 	return census{
-		turn: make(chan struct{}, 1), asking: make(map[uint32]bool), known: make(map[wire.SessionID]wire.Report),
+		turn: make(chan struct{}, 1), asking: make(map[uint32]bool), known: make(map[uint32]map[wire.SessionID]wire.Report),
 		followed: make(map[wire.SessionID]string), perUser: make(map[uint32]int),
 	}
 }
@@ -146,6 +147,21 @@ func (c *census) end(uid uint32) {
 	delete(c.asking, uid)
 }
 
+// forget forgets the counts of all sessions of an account except ids and those that are followed: an
+// account can make and remove any number of sockets.
+func (c *census) forget(uid uint32, ids []wire.SessionID) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	kept := make(map[wire.SessionID]bool, len(ids))
+	for _, id := range ids {
+		kept[id] = true
+	}
+	maps.DeleteFunc(c.known[uid], func(id wire.SessionID, _ wire.Report) bool {
+		_, followed := c.followed[id]
+		return !kept[id] && !followed
+	})
+}
+
 // inspectAccount returns the sessions of an account, and how many have not answered.
 func (s *Server) inspectAccount(ctx context.Context, uid uint32) (all []inspected, silent int) {
 	ctx, cancel := context.WithTimeout(ctx, inspectTime)
@@ -157,6 +173,7 @@ func (s *Server) inspectAccount(ctx context.Context, uid uint32) (all []inspecte
 	}
 	defer end()
 	ids := s.holders.Sessions(uid)
+	s.census.forget(uid, ids)
 	if err := use.asks.WaitN(ctx, leastAsks+len(ids)); err != nil {
 		return nil, len(ids)
 	}
@@ -209,7 +226,7 @@ func (s *Server) inspect(ctx context.Context, uid uint32, id wire.SessionID) (r 
 	// JSON has no times after the year 9999: one holder must not hide the other sessions from an operator.
 	now := time.Now().Unix()
 	r.Since, r.Created = min(max(r.Since, 0), now), min(max(r.Created, 0), now)
-	s.tally(id, r)
+	s.tally(uid, id, r)
 	return r, nil
 }
 
@@ -233,11 +250,16 @@ func (s *Server) inspectOlder(ctx context.Context, uid uint32, id wire.SessionID
 
 // tally adds what a session has counted since its report before. Of a session that is older than
 // the daemon, the first report adds nothing: an earlier daemon has counted that.
-func (s *Server) tally(id wire.SessionID, r wire.Report) {
+func (s *Server) tally(uid uint32, id wire.SessionID, r wire.Report) {
 	s.census.mu.Lock()
 	defer s.census.mu.Unlock()
-	before, ok := s.census.known[id]
-	s.census.known[id] = wire.Report{Gaps: r.Gaps, Duplicates: r.Duplicates, Corrupted: r.Corrupted}
+	known := s.census.known[uid]
+	if known == nil {
+		known = make(map[wire.SessionID]wire.Report)
+		s.census.known[uid] = known
+	}
+	before, ok := known[id]
+	known[id] = wire.Report{Gaps: r.Gaps, Duplicates: r.Duplicates, Corrupted: r.Corrupted}
 	if !ok && r.Created < s.begun.Unix() {
 		return
 	}
@@ -272,7 +294,7 @@ func (s *Server) follow(uid uint32, id wire.SessionID, name, account string) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		delete(c.followed, id)
-		delete(c.known, id)
+		delete(c.known[uid], id)
 		if c.perUser[uid]--; c.perUser[uid] == 0 {
 			delete(c.perUser, uid)
 		}
@@ -310,7 +332,7 @@ func (s *Server) awaitEnd(uid uint32, id wire.SessionID, name, account string) {
 	if err != nil {
 		log.Warn("session is over", "event", "end", "error", err)
 	} else {
-		s.tally(id, r)
+		s.tally(uid, id, r)
 		log.Info("session is over", "event", "end", "status", r.Status, "reason", r.Reason)
 	}
 	s.counts.ended.Add(1)

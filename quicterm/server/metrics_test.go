@@ -205,6 +205,31 @@ func TestHostileReports(t *testing.T) {
 	})
 }
 
+// An account that makes and removes sockets without end does not make the daemon remember them all.
+func TestReportsOfRemovedSockets(t *testing.T) {
+	onHost(t, func(h *host) {
+		good := h.attach()
+		report, err := wire.New(&wire.Report{Name: "liar", Gaps: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		bad := &hostile{Holders: h.holders}
+		h.server.holders = bad
+		for i := range 3 {
+			bad.answers = make(map[wire.SessionID]func(context.Context) (wire.Message, error))
+			for j := range 5 {
+				bad.answers[wire.SessionID{byte(i), byte(j)}] = func(context.Context) (wire.Message, error) { return report, nil }
+			}
+			h.server.inspectAll(context.Background())
+		}
+		known := h.server.census.known[h.server.self.UID]
+		if _, ok := known[good.ID]; len(known) != 6 || !ok {
+			t.Errorf("%d sessions are remembered, want 6", len(known))
+		}
+	})
+}
+
 // Who asks without end costs the sessions a question a second.
 func TestMetricsAreAskedRarely(t *testing.T) {
 	onHost(t, func(h *host) {
