@@ -17,7 +17,7 @@ const firstMounts = "/proc/1/ns/mnt"
 // is a service whose unit gives it others (ProtectSystem=, PrivateTmp=, …), which processes inherit.
 // Else it returns nil.
 func Outside() func(*exec.Cmd) error {
-	if os.Getenv("SYSTEMD_EXEC_PID") != strconv.Itoa(os.Getpid()) {
+	if !isService() {
 		return nil // if it has other mounts, its parent means its children to have them too
 	}
 	own, err := os.Readlink("/proc/self/ns/mnt")
@@ -28,6 +28,16 @@ func Outside() func(*exec.Cmd) error {
 		return nil
 	}
 	return startOutside
+}
+
+// isService reports whether the service manager has started this process itself. Before version 248 it
+// tells that only by the watchdog of the unit.
+func isService() bool {
+	pid, ok := os.LookupEnv("SYSTEMD_EXEC_PID")
+	if !ok {
+		pid = os.Getenv("WATCHDOG_PID")
+	}
+	return pid == strconv.Itoa(os.Getpid())
 }
 
 // startOutside starts a process with the mounts of process 1.
