@@ -235,6 +235,12 @@ func listenMetrics(address string) (net.Listener, error) {
 	if !ok {
 		return net.Listen("tcp", address)
 	}
+	// Who can write to the directory could make it another file whose mode is changed.
+	dir, err := rundir.Open(filepath.Dir(path))
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
 	l, err := listenSocket(path)
 	if err != nil {
 		return nil, err

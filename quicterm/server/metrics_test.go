@@ -346,6 +346,28 @@ func TestHTTPEnds(t *testing.T) {
 	s.census.finish(s)
 }
 
+// The socket of metrics is for all, in a directory that only the daemon's account can write to: others
+// could put a link in the place of the socket whose mode is changed.
+func TestMetricsSocket(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "metrics.sock")
+	l, err := listenMetrics(configs.UnixPrefix + path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Lstat(path); err != nil || info.Mode().Perm() != 0o666 {
+		t.Errorf("got %v, %v", info, err)
+	}
+	l.Close()
+	if err := os.Chmod(dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if l, err := listenMetrics(configs.UnixPrefix + path); err == nil {
+		l.Close()
+		t.Error("it is made where others can write")
+	}
+}
+
 // The control socket is for the daemon's account alone, also if an earlier daemon has left one.
 // What is no socket is not removed.
 func TestControlSocket(t *testing.T) {
