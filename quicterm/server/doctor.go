@@ -267,8 +267,14 @@ func (s *Server) examineHolders(ctx context.Context, r *doctor.Report) {
 	versions := make(map[string]int)
 	silent := 0
 	for _, uid := range uids {
+		whole, cancel := context.WithTimeout(ctx, accountPatience)
+		defer cancel()
 		for _, id := range p.Sessions(uid) {
-			asking, cancel := context.WithTimeout(ctx, holderPatience)
+			if whole.Err() != nil {
+				silent++
+				continue
+			}
+			asking, cancel := context.WithTimeout(whole, holderPatience)
 			answer, err := p.Ask(asking, uid, id, &wire.Open{}, inspect)
 			cancel()
 			var report wire.Report
@@ -299,5 +305,11 @@ func (s *Server) examineHolders(ctx context.Context, r *doctor.Report) {
 	}
 }
 
-// holderPatience is how long a holder may take to answer: those of a busy machine take less.
-const holderPatience = 2 * time.Second
+const (
+	// holderPatience is how long a holder may take to answer: those of a busy machine take less.
+	holderPatience = 2 * time.Second
+
+	// accountPatience is how long all those of an account may take, after which the rest counts as
+	// silent: an account can make thousands of sockets that do not answer.
+	accountPatience = 5 * time.Second
+)

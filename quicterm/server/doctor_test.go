@@ -6,9 +6,14 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
+	"github.com/quicterm/quicterm/quicterm/account"
 	"github.com/quicterm/quicterm/quicterm/doctor"
+	"github.com/quicterm/quicterm/quicterm/holder"
+	"github.com/quicterm/quicterm/quicterm/rundir"
+	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
 func TestDoctorOfBuffers(t *testing.T) {
@@ -34,5 +39,48 @@ func TestDoctorOfBuffers(t *testing.T) {
 		if got := r[0].String(); !strings.HasPrefix(got, want) {
 			t.Errorf("%q: %s, want %s", rmem, got, want)
 		}
+	}
+}
+
+// An account's sockets that never answer take the doctor seconds, however many there are.
+func TestDoctorOfSilentHolders(t *testing.T) {
+	t.Parallel()
+	top, err := os.MkdirTemp("", "qt") // short, for a socket's address
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(top)
+	base := rundir.Base(filepath.Join(top, "run"))
+	dir, err := base.Make()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const sockets = 6 // which took 12 s
+	var asked atomic.Int32
+	for i := range sockets {
+		l, err := rundir.Listen(filepath.Join(dir, holder.SocketName(wire.SessionID{byte(i)})))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		go func() {
+			for {
+				c, err := l.Accept()
+				if err != nil {
+					return
+				}
+				asked.Add(1)
+				defer c.Close()
+			}
+		}()
+	}
+	s := &Server{names: new(account.NameService), self: &account.Account{UID: uint32(os.Geteuid())}, base: base}
+	var r doctor.Report
+	s.examineHolders(t.Context(), &r)
+	if got := r[0].String(); !strings.Contains(got, "6 sessions do not answer") {
+		t.Errorf("got %s", got)
+	}
+	if n := int(asked.Load()); n > int(accountPatience/holderPatience)+1 {
+		t.Errorf("%d were asked, each for %v", n, holderPatience)
 	}
 }
