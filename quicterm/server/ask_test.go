@@ -66,7 +66,7 @@ func (f *hostile) state(t *testing.T, change func(*wire.State, *wire.Info)) {
 func onHostile(t *testing.T, f func(h *host, bad *hostile)) {
 	onHost(t, func(h *host) {
 		bad := &hostile{Holders: h.holders, answers: make(map[wire.SessionID]func(context.Context) (wire.Message, error))}
-		h.server.holders = bad
+		h.setHolders(bad)
 		f(h, bad)
 	})
 }

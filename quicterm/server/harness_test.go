@@ -115,6 +115,13 @@ func onHost(t *testing.T, f func(h *host)) {
 	})
 }
 
+// setHolders replaces the daemon's holders. The goroutines that wait for the end of sessions have read
+// them before.
+func (h *host) setHolders(holders Holders) {
+	synctest.Wait()
+	h.server.holders = holders
+}
+
 // newHost returns a host without a network and a daemon.
 func newHost(t *testing.T) *host {
 	h := &host{t: t, settings: configs.DefaultServer(), tls: clientTLS()}

@@ -175,8 +175,7 @@ func TestHostileReports(t *testing.T) {
 		bad.answers[wire.SessionID{3}] = func(context.Context) (wire.Message, error) {
 			return wire.New(&wire.Error{Code: wire.CodeUnknown})
 		}
-		synctest.Wait() // the daemon waits for the end of the session
-		h.server.holders = bad
+		h.setHolders(bad)
 		for range 3 {
 			h.metrics()
 			time.Sleep(time.Minute)
@@ -215,7 +214,7 @@ func TestReportsOfRemovedSockets(t *testing.T) {
 		}
 		synctest.Wait()
 		bad := &hostile{Holders: h.holders}
-		h.server.holders = bad
+		h.setHolders(bad)
 		for i := range 3 {
 			bad.answers = make(map[wire.SessionID]func(context.Context) (wire.Message, error))
 			for j := range 5 {
@@ -254,7 +253,7 @@ func TestMetricsOfEndedRequest(t *testing.T) {
 			<-ctx.Done()
 			return wire.Message{}, ctx.Err()
 		}
-		h.server.holders = slow
+		h.setHolders(slow)
 		ended, end := context.WithCancel(context.Background())
 		done := make(chan struct{})
 		go func() {

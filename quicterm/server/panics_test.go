@@ -54,7 +54,7 @@ func TestPanicEndsOneConnection(t *testing.T) {
 		h.want("before the panics", other, wire.TypeResumed)
 
 		faulty := &clumsy{Holders: h.holders}
-		h.server.holders = faulty
+		h.setHolders(faulty)
 		n := uint64(1)
 		for _, test := range []struct {
 			where    string

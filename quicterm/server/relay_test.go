@@ -33,7 +33,7 @@ func (d deaf) Carry(ctx context.Context, uid uint32, id wire.SessionID, open *wi
 func TestRelayEndsWithItsClient(t *testing.T) {
 	onHost(t, func(h *host) {
 		attached := h.attach()
-		h.server.holders = deaf{h.holders}
+		h.setHolders(deaf{h.holders})
 		c, _, _ := h.dial(quic.DialEarly, false)
 		h.resume(c, attached, 1, make([]byte, 100))
 		h.want("accepted by a deaf holder", c, wire.TypeResumed)
