@@ -220,6 +220,8 @@ func (h *Host) nat(r *Report) {
 	switch {
 	case n.Skipped != "":
 		r.Add("nat", Skip, "", "%snot measured: %s", behind, n.Skipped)
+	case n.Lived == 0 && n.Died == 0:
+		r.Add("nat", Skip, "", "%snot measured", behind)
 	case n.Died == 0:
 		found := fmt.Sprintf("a silent UDP path lives for %v at least", n.Lived)
 		if !n.Longest {

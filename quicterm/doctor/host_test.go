@@ -96,6 +96,7 @@ func TestHost(t *testing.T) {
 			"ok    nat       a NAT shows us as 192.0.2.99:5000: a silent UDP path lives for 40s at least, and not for 1m0s; qt sends something each 25s"},
 		{"a patient NAT", func(h *Host) { h.NAT.Lived, h.NAT.Longest = 85*time.Second, true },
 			"ok    nat       a NAT shows us as 192.0.2.99:5000: a silent UDP path lives for 1m25s at least"},
+		{"no measurement", func(h *Host) { h.NAT = NAT{} }, "skip  nat       not measured"},
 		{"left out", func(h *Host) { h.NAT.Skipped = "left out" }, "skip  nat       a NAT shows us as 192.0.2.99:5000: not measured: left out"},
 
 		{"WiFi leads nowhere", func(h *Host) { h.Candidates[0].Err, h.Candidates[2].Err = errSilence, errSilence },
