@@ -70,7 +70,7 @@ func (x *examination) outlive(ctx context.Context, a *access, keys []*auth.UserK
 }
 
 // mappingKeys returns the keys for connections by which a NAT is measured, or why it is not.
-// Each connection is a login: nobody is asked to touch a key for it.
+// Each connection is a login: none of them asks the user to touch a key.
 func (x *examination) mappingKeys(a *access) (keys []*auth.UserKey, closeKeys func(), why string) {
 	none := func() {}
 	udp := slices.ContainsFunc(x.facts.Candidates, func(c doctor.Candidate) bool { return c.UDP && c.Err == nil })

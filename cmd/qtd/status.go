@@ -152,7 +152,7 @@ func control(ctx context.Context, config, method, path string) ([]byte, error) {
 	return body, nil
 }
 
-// errNoControl is the error of a control socket that nobody listens on.
+// errNoControl is the error of a control socket without a listener.
 var errNoControl = errors.New("no daemon of this account runs here")
 
 // dialControl connects to the control socket of the daemon of this account.

@@ -103,7 +103,7 @@ func newBareMachine(t *testing.T, dir string) *packageHost {
 	return &packageHost{t, in, "/etc/init.d/qtd status >/dev/null; cat /run/qtd.pid", "/etc/init.d/qtd reload"}
 }
 
-// The package is installed, used, upgraded while somebody types, and removed, on machines with
+// The package is installed, used, upgraded while a user types, and removed, on machines with
 // systemd and without. Sessions outlive all of it.
 func TestPackage(t *testing.T) {
 	if raceEnabled || testing.Short() {

@@ -125,7 +125,7 @@ func TestMetrics(t *testing.T) {
 	})
 	p.Set(netem.Config{Down: true})
 	x.Send("echo ty''ped\r")
-	s.await(`quicterm_sessions{state="attached"}`, 1) // the path is silent: nobody has left
+	s.await(`quicterm_sessions{state="attached"}`, 1) // the path is silent: the client has not left
 	x.Expect(`reconnecting`)
 	p.Set(netem.Config{})
 	x.Expect("typed")
