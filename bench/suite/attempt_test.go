@@ -22,6 +22,9 @@ import (
 	"github.com/quicterm/quicterm/bench/work"
 )
 
+// emptyVariable is set in the process that has root's startup files empty.
+const emptyVariable = "QUICTERM_SUITE_EMPTY"
+
 // TestMain also runs the programs of sessions.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 {
@@ -31,6 +34,11 @@ func TestMain(m *testing.M) {
 				os.Exit(1)
 			}
 			return
+		}
+	}
+	if os.Getenv(emptyVariable) == "" {
+		if status, ok := rig.WithoutStartupFiles(emptyVariable + "=1"); ok {
+			os.Exit(status)
 		}
 	}
 	os.Exit(m.Run())

@@ -47,7 +47,7 @@ func TestMain(m *testing.M) {
 			fmt.Fprintln(os.Stderr, err)
 			return 1
 		}
-		if status, ok := withoutStartupFiles(emptyVariable + "=" + dir); ok {
+		if status, ok := rig.WithoutStartupFiles(emptyVariable + "=" + dir); ok {
 			return status
 		}
 		bin = dir

@@ -1,9 +1,10 @@
-package e2e
+package rig
 
 import (
 	"errors"
 	"os"
 	"os/exec"
+	"os/user"
 	"path/filepath"
 	"syscall"
 )
@@ -11,17 +12,19 @@ import (
 // startupFiles are those of shells, in a home directory.
 var startupFiles = []string{".bashrc", ".bash_profile", ".bash_login", ".profile", ".zshrc", ".zprofile"}
 
-// withoutStartupFiles runs this program again where root's startup files are empty: what they
-// print is none of the tests' business, and some wait for each other's locks. It returns the
-// exit status, or ok = false if these tests can or need not do so.
-func withoutStartupFiles(env string) (status int, ok bool) {
-	home, err := os.UserHomeDir()
+// WithoutStartupFiles runs this program again where root's startup files are empty, with env added
+// to its environment: what they print is none of the tests' business, and some wait for each
+// other's locks, for longer than Patience. It returns the exit status, or ok = false if these tests
+// can or need not do so.
+func WithoutStartupFiles(env string) (status int, ok bool) {
+	// Not $HOME, which may differ from the home directory that sessions have.
+	root, err := user.LookupId("0")
 	if err != nil || os.Geteuid() != 0 {
 		return 0, false
 	}
 	script := "mount --make-rprivate / || exit 125\n"
 	for _, name := range startupFiles {
-		if file := filepath.Join(home, name); exists(file) {
+		if file := filepath.Join(root.HomeDir, name); exists(file) {
 			script += "mount --bind /dev/null '" + file + "' || exit 125\n"
 		}
 	}
