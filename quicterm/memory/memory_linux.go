@@ -41,8 +41,9 @@ func read(root fs.FS) (State, error) {
 				continue
 			}
 		}
-		// A container may see its group under the path that it has outside.
-		for dir := path.Join(v.mount, parts[2]); ; dir = path.Dir(dir) {
+		// A container may see its group under the path that it has outside. The path of a group
+		// outside the container begins with "/..", and must not lead above the mount.
+		for dir := path.Join(v.mount, path.Clean("/"+parts[2])); ; dir = path.Dir(dir) {
 			s = v.within(root, dir, s)
 			if dir == v.mount {
 				break

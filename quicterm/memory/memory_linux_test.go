@@ -30,6 +30,11 @@ func TestRead(t *testing.T) {
 			"sys/fs/cgroup/memory.max":     "268435456\n",
 			"sys/fs/cgroup/memory.current": "368435456\n",
 		}, State{256 * mib, 0}},
+		{"a process that entered a container from outside", map[string]string{
+			"proc/self/cgroup":             "4:memory:/../other\n0::/..\n",
+			"sys/fs/cgroup/memory.max":     "268435456\n",
+			"sys/fs/cgroup/memory.current": "52428800\n",
+		}, State{256 * mib, 206 * mib}},
 		{"version 1 in a container", map[string]string{
 			"proc/self/cgroup":                           "5:cpu,cpuacct:/\n4:memory:/docker/1\n0::/\n",
 			"sys/fs/cgroup/memory/memory.limit_in_bytes": "268435456\n",
