@@ -1,8 +1,11 @@
 package trace
 
 import (
+	"slices"
 	"sort"
+	"strings"
 	"time"
+	"unicode"
 
 	"github.com/quicterm/quicterm/quicterm/asciicast"
 	"github.com/quicterm/quicterm/quicterm/wire"
@@ -15,6 +18,10 @@ const (
 
 	// echoed is how long the program has had input that an echo ack of mosh's names.
 	echoed = 50 * time.Millisecond
+
+	// effectLate is how long after a control key the holder tells that the program has had it, if nothing else has
+	// told: at most, that is after a change of the terminal's modes.
+	effectLate = 50 * time.Millisecond
 
 	// together is how long after output a hint is looked up that goes in the same packet.
 	together = time.Millisecond
@@ -74,9 +81,36 @@ func serve(t *Trace, n Network) *server {
 		}
 		s.deliveries = append(s.deliveries, d)
 	}
+	s.tellEffects(t)
 	arrive(s.deliveries, s.down)
 	arrive(s.echoAcks, s.down)
 	return s
+}
+
+// tellEffects adds the hints that holders send some time after a control key. Recordings may be of ones that did not.
+func (s *server) tellEffects(t *Trace) {
+	i := 0
+	for _, e := range t.Events {
+		if e.Code != asciicast.Input {
+			continue
+		}
+		at := s.arrived[i] + effectLate
+		i++
+		if !strings.ContainsFunc(e.Data, unicode.IsControl) {
+			continue
+		}
+		n := sort.Search(len(s.deliveries), func(i int) bool { return s.deliveries[i].sent > at })
+		last := n - 1
+		for last >= 0 && s.deliveries[last].event.Code != Hint {
+			last--
+		}
+		if last < 0 || s.deliveries[last].hint.In >= uint64(i) || s.deliveries[last].hint.Terminal.Secret() {
+			continue
+		}
+		d := s.deliveries[last]
+		d.sent, d.hint.In, d.hint.Out = at, s.had(at), d.hint.Out+uint64(n-1-last)
+		s.deliveries = slices.Insert(s.deliveries, n, d)
+	}
 }
 
 // arrive fills in when deliveries arrive. A hint goes with the output that it follows at once.

@@ -51,7 +51,7 @@ type hints struct {
 	silence   time.Duration // that silentAt awaits
 	plain     bool          // the last input was plain keys
 	givenAt   time.Time     // when that was given
-	effectAt  time.Time     // when input to which nothing was printed counts, or zero
+	effectAt  time.Time     // when input counts that is not plain keys, or to which nothing was printed; or zero
 	timer     *time.Timer   // fires at the earlier one
 }
 
@@ -167,7 +167,9 @@ func (h *Holder) lookLaterLocked(now time.Time) {
 		return
 	}
 	h.hints.plain = h.hints.plain && now.Sub(h.hints.givenAt) < echoTime
-	h.hints.effectAt = time.Time{}
+	if h.hints.plain {
+		h.hints.effectAt = time.Time{} // the hint with the next key's echo will do
+	}
 	h.awaitSilenceLocked(now)
 	h.awaitHintLocked(now)
 }
@@ -183,7 +185,7 @@ func (h *Holder) gaveLocked(now time.Time, w *attachment, d session.Delivered, o
 	if !h.hints.plain {
 		h.awaitSilenceLocked(now)
 	}
-	if output == h.ring.Next() {
+	if !h.hints.plain || output == h.ring.Next() {
 		h.hints.effectAt = now.Add(h.effectTimeLocked(now))
 	}
 	h.awaitHintLocked(now)

@@ -154,6 +154,28 @@ func TestHintOfEcho(t *testing.T) {
 	})
 }
 
+// Of a key that is no text, as Enter, the client is told soon after the output that it caused: what is typed next may
+// belong to another program.
+func TestHintOfCommand(t *testing.T) {
+	inBubble(t, wire.Launch{PTY: true}, func(w *world) {
+		a := w.attachHinted("a@x", wire.RoleWriter)
+		w.program.SetModes(0, 7)
+		w.print("$ ")
+		w.settled()
+		key := a.typed("\r")
+		w.read()
+		w.print("\r\n$ ")
+		a.wantHint("the output", wire.Hint{Out: 3, Context: 7})
+		time.Sleep(effectTime)
+		a.wantHint("soon", wire.Hint{Out: 3, In: key, Context: 7})
+		_, before := a.hint()
+		time.Sleep(time.Second)
+		if _, after := a.hint(); after != before {
+			t.Errorf("%d acks more than that", after-before)
+		}
+	})
+}
+
 // A hint does not count input while the kernel may have the answer to it, unread.
 func TestHintWaitsForReader(t *testing.T) {
 	inBubble(t, wire.Launch{PTY: true}, func(w *world) {

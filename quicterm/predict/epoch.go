@@ -1,10 +1,8 @@
 package predict
 
 import (
-	"slices"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/quicterm/quicterm/quicterm/screen"
 )
@@ -42,7 +40,8 @@ func (p *Predictor) placeHeld(s *screen.Screen) {
 func (p *Predictor) begin(s *screen.Screen) bool {
 	x, y := s.Cursor()
 	row := anchorOf(s, y)
-	if !p.seen || s.CursorHidden() || p.hinted && !p.fresh && !(p.epoch.confirmed && p.epoch.row == row && p.epoch.x == x) {
+	goesOn := p.epoch.confirmed && p.epoch.row == row && p.epoch.x == x
+	if !p.seen || s.CursorHidden() || p.hinted && !p.fresh && !goesOn {
 		return false
 	}
 	before := p.row
@@ -53,6 +52,10 @@ func (p *Predictor) begin(s *screen.Screen) bool {
 		return false
 	}
 	h := p.evidence.of(p.hint.Context, p.alternate, m)
+	if m == editor && p.start.x == 0 && row.part == 0 && h.knows(h.promptAt(s.Row(y), x)) {
+		p.start.set = false // the prompt came behind a key that showed nothing
+		p.findStart(s, y, x)
+	}
 	if m == editor && h.epochs.hits == 0 && x == 0 {
 		p.start.set = false
 		return false // the prompt is not there yet
@@ -102,20 +105,21 @@ func (p *Predictor) trusted(s *screen.Screen, x, y int) bool {
 	case !p.hinted || p.muted:
 		return false
 	case p.alternate && command(p.last):
-		return h.opens(p.last) || (p.last == '/' || p.last == '?') && searches(s) || h.knows(p.epoch.prompt) && p.editing(s, h)
+		return h.opens(p.last) || (p.last == '/' || p.last == '?') && searches(s) ||
+			h.knows(p.epoch.prompt) && p.editing(s, h)
 	case !harmless(p.last) && !endsLine(p.last) && !h.opens(p.last):
 		return false
 	case behind && !p.alternate && h.model != cooked && h.knows(p.epoch.prompt):
 		return true
 	case p.suspect || command(p.last):
 		return false
-	case behind && !p.alternate && h.model == application && endsLine(p.last) && signsOnly(s.Row(y), x):
-		return h.epochs.hits >= provenHits && h.epochs.proven() // as a second prompt, for lines that continue
 	case h.model == cooked: // A program that has just begun may be about to turn the echo off.
 		asked := p.epoch.prompt != "" && !h.knows(p.epoch.prompt) // and it may do so behind its question
 		return h.epochs.hits >= 1 && h.epochs.misses <= provenMisses && !asked && !p.evidence.edits(h.context)
 	case h.knows(p.epoch.prompt), behind && p.editing(s, h):
 		return true
+	case behind && !p.alternate && h.model == application && endsLine(p.last) && signsOnly(s.Row(y), x):
+		return h.epochs.hits >= provenHits && h.epochs.proven() // as a second prompt, for lines that continue
 	case h.model == editor:
 		return false
 	}
@@ -178,7 +182,7 @@ func signAt(s *screen.Screen) bool {
 
 // signsOnly reports whether a prompt has no word: nothing is asked there.
 func signsOnly(row screen.Row, x int) bool {
-	return !strings.ContainsFunc(textBefore(row, x), func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) })
+	return !strings.ContainsFunc(textBefore(row, x), alphanumeric)
 }
 
 // emptyRow reports whether nothing but the sides of a frame is in the row y, which is not the last one.
@@ -199,7 +203,7 @@ func restBlank(row screen.Row, x int) bool {
 }
 
 // command reports whether a key is a character, which the program has not echoed but obeyed.
-func command(r rune) bool { return r >= ' ' && r < sequenceKey }
+func command(r rune) bool { return r >= ' ' && r != 0x7f && r < sequenceKey }
 
 // endsLine reports whether a key ends what was edited: 0 is what is not a key.
 func endsLine(r rune) bool {
@@ -285,13 +289,17 @@ func (p *Predictor) expire(now time.Time, s *screen.Screen) {
 		}
 		p.leave(s)
 		p.ahead, p.wrote = false, p.epoch.hits > 0 && p.echoes(s)
+		had := p.hint.In
 		if b := p.keys[0]; !b.doubt {
+			if b.left {
+				had = max(had, b.frame)
+			}
 			p.epoch = epoch{}
 			p.gone(b)
 			p.start.set = p.start.set && b.class != enter
 		}
 		p.drop(1)
-		p.skip(s)
+		p.skip(s, had)
 		if len(p.keys) == 0 || p.keys[0].boundary {
 			continue
 		}
@@ -303,6 +311,7 @@ func (p *Predictor) expire(now time.Time, s *screen.Screen) {
 		}
 		n := p.echoed(s)
 		p.ahead = p.ahead || shows(p.keys[:n])
+		p.noticed(s, n)
 		p.drop(n)
 		if n := p.unclear(); n > 0 {
 			p.drop(n - 1)
@@ -313,10 +322,11 @@ func (p *Predictor) expire(now time.Time, s *screen.Screen) {
 	}
 }
 
-// skip drops the held keys that the program has had for a while. Where it has not echoed them, it may be slow.
-func (p *Predictor) skip(s *screen.Screen) {
+// skip drops the held keys that the program has had for a while, up to a frame. Where it has not echoed them, it may
+// be slow.
+func (p *Predictor) skip(s *screen.Screen, frame uint64) {
 	n := 0
-	for p.hinted && n < len(p.keys) && p.keys[n].frame != 0 && p.keys[n].frame <= p.hint.In {
+	for p.hinted && n < len(p.keys) && p.keys[n].frame != 0 && p.keys[n].frame <= frame {
 		n++
 	}
 	x, y := s.Cursor()
@@ -325,37 +335,12 @@ func (p *Predictor) skip(s *screen.Screen) {
 		p.suspect = true
 	case n <= echoed:
 		p.ahead = shows(p.keys[:n])
+		p.noticed(s, echoed)
 	}
 	for _, k := range p.keys[:n] {
 		p.gone(k)
 	}
 	p.drop(n)
-}
-
-// echoes reports whether the screen shows the boundary, a character whose place could not be told, and perhaps
-// characters behind it: the program continues to echo.
-func (p *Predictor) echoes(s *screen.Screen) bool {
-	x, y := s.Cursor()
-	for i, k := range p.keys {
-		if k.class != printable || k.obeyed || i >= x {
-			break
-		}
-		if typedAt(s.Row(y), x-i-1, p.keys[:i+1]) {
-			return true
-		}
-	}
-	return false
-}
-
-// shows reports whether keys have a character that is seen where it is echoed.
-func shows(keys []key) bool {
-	return slices.ContainsFunc(keys, func(k key) bool { return k.r != ' ' })
-}
-
-// gone remembers a key that nothing is predicted of.
-func (p *Predictor) gone(k key) {
-	p.last = p.remembered(k.r)
-	p.typing = p.typing && (harmless(p.last) || p.last == '\r' || p.last == 'D'&0x1f) // ^D deletes, in an editor
 }
 
 // unclear returns how many of the held keys the screen may show or not: they move the cursor, or erase.
@@ -387,9 +372,10 @@ func (p *Predictor) passed(now time.Time, s *screen.Screen) bool {
 	if b.answered && p.quick(b) && (len(p.keys) == p.placed+1 || !p.mayShow(p.keys[p.placed+1])) {
 		return true // the output is of this key alone
 	}
-	// A new prompt on another row is the answer to Enter.
+	// A new prompt on another row is the answer to Enter, or to what made a program leave.
 	x, y := s.Cursor()
-	if b.class != enter || p.start.set && anchorOf(s, y) == p.start.row {
+	alone := b.left && b.frame == p.hint.In+1 // it is known which key that was
+	if b.class != enter && !alone || p.start.set && anchorOf(s, y) == p.start.row {
 		return false
 	}
 	h := p.evidence.of(p.hint.Context, p.alternate, p.modelOf(s))
@@ -400,52 +386,6 @@ func (p *Predictor) passed(now time.Time, s *screen.Screen) bool {
 // quick reports whether the first output after a key is all that it does.
 func (p *Predictor) quick(b key) bool {
 	return b.obeyed || b.class == enter && p.alternate || b.r != '\t' && harmless(b.r)
-}
-
-// promptBehind returns the prompt in front of the held keys that are echoed already.
-func (p *Predictor) promptBehind(h *history, row screen.Row, x int) string {
-	_, at := p.echoedAt(h, row, x, p.keys[min(p.placed+1, len(p.keys)):])
-	return h.promptAt(row, at)
-}
-
-// echoed returns how many of the held keys the screen shows already, at the cursor.
-func (p *Predictor) echoed(s *screen.Screen) int {
-	x, y := s.Cursor()
-	n, at := p.echoedAt(p.evidence.of(p.hint.Context, p.alternate, p.modelOf(s)), s.Row(y), x, p.keys)
-	p.findStart(s, y, at)
-	return n
-}
-
-// echoedAt returns how many keys stand left of the column x, and where they begin: behind a known prompt, else
-// as many as possible.
-func (p *Predictor) echoedAt(h *history, row screen.Row, x int, keys []key) (n, at int) {
-	at = x
-	for i, k := range keys {
-		if k.class != printable || k.boundary || i == x || p.srtt > 0 && !p.mayShow(k) {
-			break
-		}
-		if !typedAt(row, x-i-1, keys[:i+1]) {
-			continue
-		}
-		n, at = i+1, x-i-1
-		if h != nil && h.knows(h.promptAt(row, at)) {
-			break
-		}
-	}
-	if n > 0 && h != nil && (h.knows(h.promptAt(row, x)) || !shows(keys[:n]) && promptAt(row, x) != "") && !h.knows(h.promptAt(row, at)) {
-		return 0, x // they are the end of a prompt
-	}
-	return n, at
-}
-
-// typedAt reports whether a row shows keys from the column x on.
-func typedAt(row screen.Row, x int, keys []key) bool {
-	for i, k := range keys {
-		if c := row.Cell(x + i); c.Text != string(k.r) && !(k.r == ' ' && blank(c)) {
-			return false
-		}
-	}
-	return true
 }
 
 // drop removes the first n keys.

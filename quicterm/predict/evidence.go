@@ -3,7 +3,6 @@ package predict
 import (
 	"slices"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/quicterm/quicterm/quicterm/screen"
@@ -167,7 +166,7 @@ func promptAt(row screen.Row, x int) string {
 		switch {
 		case r == '.' && strings.Trim(textBefore(row, x), " .") == "": // python's ...
 			found = true
-		case r == ':' || r == '?' || r == '.' || r == ',' || r == '*' || r == '•' || unicode.IsLetter(r) || unicode.IsDigit(r):
+		case strings.ContainsRune(":?.,*•", r) || alphanumeric(r):
 			found = false
 		default:
 			found = true

@@ -229,7 +229,9 @@ func (p *Predictor) wrong() {
 	p.suspect = true
 	p.epoch = epoch{}
 	p.placed = 0
-	p.keys[0] = key{at: k.at, frame: k.frame, boundary: true, obeyed: true, answered: p.mayShow(k), stroke: stroke{r: p.last}}
+	p.keys[0] = key{
+		stroke: stroke{r: p.last}, at: k.at, frame: k.frame, boundary: true, obeyed: true, answered: p.mayShow(k),
+	}
 }
 
 // remembered returns what may be kept of a key: of characters, only commands of programs that fill the screen.
@@ -264,7 +266,7 @@ func (p *Predictor) compare(s *screen.Screen) {
 		// The cursor is at the start of the next row.
 	case p.held() && (p.matchesRow(s) || !here):
 		p.leave(s)
-	case p.held():
+	case p.held(), s.CursorHidden(): // a program that hides it is in the middle of its output
 	case here && p.contradicted(s, x), !p.epoch.confirmed && p.mayShow(p.keys[0]):
 		p.wrong()
 	}
@@ -278,9 +280,9 @@ func (p *Predictor) due() (n int) {
 	return n
 }
 
-// goneOn takes some of the placed keys as right, at least so many and at most so many, if their row shows them and the
-// program has then put the cursor into another row, as at the end of its line. The other keys are held until it is
-// known where they go.
+// goneOn takes some of the placed keys as right, at least so many and at most so many, if their row shows them
+// and the program has then put the cursor into another row, as at the end of its line. The other keys are held
+// until it is known where they go.
 func (p *Predictor) goneOn(s *screen.Screen, least, most int) bool {
 	_, at := s.Cursor()
 	y, ok := p.row.find(s)

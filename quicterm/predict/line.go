@@ -187,7 +187,7 @@ func (e *edit) print(text string, width int, over bool) (class, bool) {
 		switch {
 		case stop+width <= e.wall() && e.free(stop, width) && e.narrow(e.x, stop+width):
 			e.shift(e.x, stop, e.x+width)
-		case stop == len(e.cells)-1 && e.x+width+2 < stop: // the text goes on outside of the screen, or in the next row
+		case stop == len(e.cells)-1 && e.x+width+2 < stop: // the text goes on elsewhere
 			e.shift(e.x, stop-1-width, e.x+width)
 			e.set(stop-1, unknown)
 			e.set(stop, unknown)
@@ -285,7 +285,9 @@ func inWord(c screen.Cell, letters bool) bool {
 		return !blank(c)
 	}
 	for _, r := range c.Text {
-		return unicode.IsLetter(r) || unicode.IsDigit(r)
+		return alphanumeric(r)
 	}
 	return c.Width == 0
 }
+
+func alphanumeric(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }

@@ -45,7 +45,8 @@ func (p *Predictor) modelOf(s *screen.Screen) model {
 }
 
 // word matches what a secret is called.
-const word = `(?i)(pass|\bpin\b|token|secret|\bcode\b|otp\b|contraseña|senha|wort|пароль|密码|密碼|パスワード|暗証番号|암호|비밀번호)`
+const word = `(?i)(pass|\bpin\b|token|secret|\bcode\b|otp\b|contraseña|senha|wort|` +
+	`пароль|密码|密碼|パスワード|暗証番号|암호|비밀번호)`
 
 var (
 	// question matches the end of a text that asks for a secret.

@@ -5,7 +5,7 @@
 //	keys    what is typed, as strokes                        keys.go
 //	model   secret, cooked, editor or application            model.go
 //	place   what a stroke does to the row                    strip.go, line.go, place.go
-//	epoch   what may be drawn: confirmed by evidence         epoch.go, evidence.go
+//	epoch   what may be drawn: confirmed by evidence         epoch.go, echo.go, evidence.go
 //	judge   which keys the output shows, which were wrong    judge.go
 //	show    the cells and the cursor to draw                 show.go
 //
@@ -55,6 +55,9 @@ type Predictor struct {
 	wrote     bool   // a character whose place could not be told was echoed
 	ahead     bool   // what was typed ahead of a prompt is echoed behind it
 
+	before glimpse // the row of the cursor before the newest output
+	latest glimpse // and after it
+
 	hint     wire.Hint
 	seen     bool // the screen is known
 	hinted   bool // there was a hint
@@ -89,6 +92,7 @@ type key struct {
 	doubt    bool   // a boundary that only waits for a hint
 	answered bool   // a boundary to which output has come
 	obeyed   bool   // a boundary that was placed, and did something else
+	left     bool   // a boundary with which a program left the alternate screen
 
 	// Of a placed key:
 	placed  class // what it is there
@@ -151,6 +155,7 @@ func (p *Predictor) Typed(now time.Time, s *screen.Screen, b []byte, frame uint6
 		p.score.Keys++
 		p.typed(now, s, key{stroke: k, at: now, frame: frame})
 	})
+	p.glance(s)
 }
 
 // sent gives the keys that waited for their frame the one of a later key.
@@ -211,6 +216,7 @@ func (p *Predictor) Output(now time.Time, s *screen.Screen) {
 		return
 	}
 	p.seen, p.fresh, p.now = true, false, now
+	p.before, p.latest = p.latest, p.before
 	p.look(s)
 	if !s.Synchronized() {
 		p.compare(s)
@@ -219,6 +225,7 @@ func (p *Predictor) Output(now time.Time, s *screen.Screen) {
 		}
 	}
 	p.expire(now, s)
+	p.glance(s)
 }
 
 // Hinted says what the server knows at this place of the output.
@@ -274,4 +281,5 @@ func (p *Predictor) restart(frame uint64) {
 	} else {
 		p.keys[0].r = 0 // what it meant in the program that has left does not matter
 	}
+	p.keys[0].left = !p.alternate
 }

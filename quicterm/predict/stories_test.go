@@ -68,6 +68,18 @@ func TestNothingIsErasedInFrontOfTheLine(t *testing.T) {
 	w.settle()
 }
 
+// A backspace that has no effect does not make the next letter wait.
+func TestBackspaceBehindThePrompt(t *testing.T) {
+	w := shellWorld(t, 100*ms)
+	w.types("ls\r", 200*ms)
+	w.pass(time.Second)
+	w.types("\x7f\x7f", 50*ms)
+	w.pass(5 * time.Second)
+	w.press("p")
+	w.want("the first letter")
+	w.settle()
+}
+
 func TestKernelEdits(t *testing.T) {
 	w := shellWorld(t, 200*ms)
 	w.types("cat\r", 20*ms)
@@ -125,6 +137,25 @@ func TestSecretsAreNotDrawn(t *testing.T) {
 		}
 	}
 	t.Logf("%d characters of secrets", typed)
+}
+
+// What is typed faster than the answers come is evidence too, when it is seen.
+func TestEchoOfHeldKeys(t *testing.T) {
+	w := shellWorld(t, 100*ms)
+	w.types("vim\r", 20*ms)
+	w.pass(time.Second)
+	w.types("jjxjx", 50*ms)
+	w.pass(time.Second)
+	w.types("ihe", 60*ms)
+	w.pass(20 * ms)
+	w.press("l")
+	if !strings.Contains(w.view(), "\nhel") {
+		t.Errorf("the person sees\n%s", w.view())
+	}
+	w.settle()
+	if w.wrong != 0 {
+		t.Errorf("%d wrong cells", w.wrong)
+	}
 }
 
 func TestApplicationIsLearned(t *testing.T) {
