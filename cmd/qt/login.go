@@ -90,8 +90,8 @@ func expandHome(files []string) []string {
 	return expanded
 }
 
-// userKeys returns the keys to offer, of the agent and of files, and a function that
-// closes the connection to the agent.
+// userKeys returns the certificates and keys to offer, of the agent and of files, and a function
+// that closes the connection to the agent.
 func userKeys(t *target, log *slog.Logger) ([]*auth.UserKey, func(), error) {
 	ofAgent, closeAgent := agentKeys(t, log)
 	keys, skipped := identityKeys(t, ofAgent, log)
@@ -105,7 +105,16 @@ func userKeys(t *target, log *slog.Logger) ([]*auth.UserKey, func(), error) {
 			return nil, func() {}, errors.Join(skipped...)
 		}
 	}
-	return permitted(t, keys, log), closeAgent, nil
+	return permitted(t, withCertificates(t, keys, ofAgent, log), log), closeAgent, nil
+}
+
+// withCertificates returns the certificates to offer, and keys behind them.
+func withCertificates(t *target, keys, agentKeys []*auth.UserKey, log *slog.Logger) []*auth.UserKey {
+	certificates, skipped := auth.Certificates(keys, agentKeys, t.config.Certificates, t.identitiesOnly)
+	for _, err := range skipped {
+		log.Debug("certificate skipped", "error", err)
+	}
+	return slices.Concat(certificates, keys)
 }
 
 // permitted returns the keys that ssh's configuration lets a target have.

@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"net"
 	"os/exec"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -220,11 +219,7 @@ func (o *ownLogin) explain(err error) error {
 func sshKeys(p *hop, log *slog.Logger) ([]*auth.UserKey, func()) {
 	agentKeys, closeAgent := agentKeys(&p.target, log)
 	keys, _ := identityKeys(&p.target, agentKeys, log)
-	certificates, skipped := auth.Certificates(keys, agentKeys, p.config.Certificates, p.identitiesOnly)
-	for _, err := range skipped {
-		log.Debug("certificate skipped", "error", err)
-	}
-	return permitted(&p.target, slices.Concat(certificates, keys), log), closeAgent
+	return permitted(&p.target, withCertificates(&p.target, keys, agentKeys, log), log), closeAgent
 }
 
 // An asker asks the user on the terminal.

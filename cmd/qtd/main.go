@@ -97,7 +97,7 @@ func readKeysCommand() *cobra.Command {
 		Hidden: true,
 		Args:   cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			holder.CloseInherited(3)
+			holder.CloseInherited(keyfile.Output + 1)
 			return keyfile.Main()
 		},
 	}

@@ -7,7 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -24,24 +26,42 @@ type Permissions struct {
 	Command  string // runs instead of the command that the client asks for
 	NoPTY    bool
 	Verified bool // a security key must verify its user
+
+	// Environment has variables for the session, as NAME=value, if the server permits that.
+	Environment []string
 }
+
+// maxEnvironment bounds the variables that a line sets, as sshd does.
+const maxEnvironment = 1024
 
 // Valid reports whether a line of authorized_keys can allow this.
 func (p *Permissions) Valid() bool {
-	return len(p.Command) <= maxCommand && utf8.ValidString(p.Command) && !strings.Contains(p.Command, "\x00")
+	size := 0
+	for _, variable := range p.Environment {
+		size += len(variable)
+		if name, _, _ := strings.Cut(variable, "="); !variableName.MatchString(name) || !validText(variable) {
+			return false
+		}
+	}
+	return len(p.Command) <= maxCommand && validText(p.Command) && len(p.Environment) <= maxEnvironment && size <= maxCommand
 }
+
+// variableName matches the names of variables that sshd accepts in a line.
+var variableName = regexp.MustCompile(`^[A-Za-z0-9_]+$`)
+
+func validText(s string) bool { return utf8.ValidString(s) && !strings.Contains(s, "\x00") }
 
 // Scope returns the scope of a key with a command: such a key can only use sessions that
 // were made with the same key and the same command, since sessions made before the command
 // was changed still run the old one. It is empty for all other keys. A nil key stands for a
-// token.
+// token; a certificate, which is renewed often, for its key.
 func (p *Permissions) Scope(key ssh.PublicKey) string {
 	if p.Command == "" {
 		return ""
 	}
 	var blob []byte
 	if key != nil {
-		blob = key.Marshal()
+		blob = PlainKey(key).Marshal()
 	}
 	sum := sha256.New()
 	sum.Write(binary.BigEndian.AppendUint32(nil, uint32(len(blob))))
@@ -62,29 +82,54 @@ func (e *optionError) Error() string { return fmt.Sprintf("option %s: %s", e.Opt
 // ErrNotAuthorized is the error of a key that is in no authorized_keys file.
 var ErrNotAuthorized = errors.New("key is not in authorized_keys")
 
-// permissions applies the options of a line.
-func permissions(options []string, from netip.Addr, now time.Time) (*Permissions, error) {
-	p := new(Permissions)
+// A line is what the options in front of a key or a principal say.
+type line struct {
+	Permissions
+	authority  bool     // the key is an authority, and lets in the certificates that it has signed
+	principals []string // whose certificates; nil for those of the account's name
+}
+
+// readOptions applies the options of a line, for a client at an address.
+func readOptions(options []string, from netip.Addr, now time.Time) (*line, error) {
+	l := new(line)
+	given := make(map[string]bool)
 	for _, option := range options {
 		name, value, err := splitOption(option)
 		if err != nil {
 			return nil, err
 		}
 		refuse := func(why string) error { return &optionError{Option: name, Why: why} }
+		if given[name] && slices.Contains(once, name) {
+			return nil, refuse("must be given once")
+		}
+		given[name] = true
 		switch name {
 		case "command":
-			if p.Command != "" || value == "" {
-				return nil, refuse("must be given once, with a command")
+			if value == "" {
+				return nil, refuse("names no command")
 			}
-			if p.Command = value; !p.Valid() {
+			if l.Command = value; !l.Valid() {
 				return nil, refuse(fmt.Sprintf("must be UTF-8, without NUL, of at most %d bytes", maxCommand))
 			}
+		case "environment":
+			if variable, _, found := strings.Cut(value, "="); found && !hasVariable(l.Environment, variable) {
+				l.Environment = append(l.Environment, value) // of a variable that is set twice, the first value counts
+			}
+			if !strings.Contains(value, "=") || !l.Valid() {
+				return nil, refuse("must be NAME=value")
+			}
+		case "cert-authority":
+			l.authority = true
+		case "principals":
+			l.principals = strings.Split(value, ",")
 		case "restrict", "no-pty":
-			p.NoPTY = true
+			l.NoPTY = true
 		case "pty":
-			p.NoPTY = false
+			l.NoPTY = false
 		case "verify-required":
-			p.Verified = true
+			l.Verified = true
+		case "no-verify-required":
+			l.Verified = false
 		case "from":
 			matches, err := matchAddress(value, from)
 			if err != nil {
@@ -101,24 +146,49 @@ func permissions(options []string, from netip.Addr, now time.Time) (*Permissions
 			if !now.Before(until) {
 				return nil, refuse("has passed")
 			}
+		case "permitopen", "permitlisten", "tunnel":
+			if !forwards(name, value) {
+				return nil, refuse("is malformed")
+			}
 		case "agent-forwarding", "no-agent-forwarding",
-			"port-forwarding", "no-port-forwarding", "permitopen", "permitlisten",
+			"port-forwarding", "no-port-forwarding",
 			"x11-forwarding", "no-x11-forwarding",
-			"tunnel",
 			"user-rc", "no-user-rc",
-			"no-touch-required":
+			"touch-required", "no-touch-required":
 			// This server has no forwarding, tunnels or rc files, and always
 			// requires a touch.
 		default:
 			return nil, refuse("is not supported by quicterm")
 		}
 	}
-	return p, nil
+	return l, nil
+}
+
+// once are the options that a line has once.
+var once = []string{"command", "from", "principals"}
+
+func hasVariable(environment []string, name string) bool {
+	return slices.ContainsFunc(environment, func(v string) bool { return strings.HasPrefix(v, name+"=") })
+}
+
+// forwards reports whether the value of an option about forwarding is one that sshd accepts.
+func forwards(name, value string) bool {
+	number := func(s string, bits int) bool { _, err := strconv.ParseUint(s, 10, bits); return err == nil }
+	if name == "tunnel" {
+		return value == "any" || number(value, 31)
+	}
+	i := strings.LastIndexByte(value, ':')
+	if name == "permitopen" && i <= 0 {
+		return false
+	}
+	port := value[i+1:]
+	return port == "*" || number(port, 16) && port != "0"
 }
 
 // flags are the options without a value.
 var flags = []string{
-	"restrict", "pty", "no-pty", "verify-required", "no-touch-required",
+	"restrict", "pty", "no-pty", "cert-authority",
+	"verify-required", "no-verify-required", "touch-required", "no-touch-required",
 	"agent-forwarding", "no-agent-forwarding", "port-forwarding", "no-port-forwarding",
 	"x11-forwarding", "no-x11-forwarding", "user-rc", "no-user-rc",
 }

@@ -43,12 +43,23 @@ func (k *UserKey) Sign(conn Exporter, user string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	if s, ok := signer.(ssh.AlgorithmSigner); ok && k.certified() {
+		signer = plainSigner{s, PlainKey(k.Public)}
+	}
 	signature, err := sshsig.Sign(bytes.NewReader(message), signer, sshsig.HashSHA512, namespace)
 	if err != nil {
 		return nil, fmt.Errorf("sign with %s: %w", k.Source, err)
 	}
 	return signature.Marshal(), nil
 }
+
+// A plainSigner signs with the key of a certificate, which an agent takes for another type of key.
+type plainSigner struct {
+	ssh.AlgorithmSigner
+	key ssh.PublicKey
+}
+
+func (s plainSigner) PublicKey() ssh.PublicKey { return s.key }
 
 // errSignature is the error of every invalid signature.
 var errSignature = errors.New("signature is not valid")
@@ -57,9 +68,10 @@ var errSignature = errors.New("signature is not valid")
 const flagUserVerified = 0x04
 
 // VerifyUser checks a signature by which a client proves, on a connection,
-// that its person holds a key. With verified set, a
+// that its person holds a key, or that of a certificate. With verified set, a
 // security key must have checked who they are, not only that they are there.
 func VerifyUser(conn Exporter, user string, key ssh.PublicKey, signature []byte, verified bool) error {
+	key = PlainKey(key)
 	message, err := statement(conn, user)
 	if err != nil {
 		return err

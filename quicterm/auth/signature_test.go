@@ -76,6 +76,11 @@ func TestSignAndVerify(t *testing.T) {
 	for _, keyType := range keyTypes {
 		private := newKey(keyType)
 		added = append(added, agent.AddedKey{PrivateKey: private})
+		cert := &ssh.Certificate{Key: public(private), CertType: ssh.UserCert, ValidPrincipals: []string{"me"}}
+		if err := cert.SignCert(rand.Reader, signer(edKey(9))); err != nil {
+			t.Fatal(err)
+		}
+		added = append(added, agent.AddedKey{PrivateKey: private, Certificate: cert})
 		k, err := IdentityFile(write(t, "id", privateFile(private, "")), never)
 		if err != nil {
 			t.Fatal(err)

@@ -14,7 +14,7 @@ func (k *UserKey) certified() bool {
 	return ok
 }
 
-// Certificates returns the certificates to offer to an sshd, in the order of ssh: first those
+// Certificates returns the certificates to offer to a server, in the order of ssh: first those
 // in files, for keys that are among keys or agentKeys, then the others of the agent unless
 // only is set. It skips files that do not exist, and those that are in skipped with the
 // reason.

@@ -41,24 +41,43 @@ func (k *UserKey) Signer() (ssh.Signer, error) {
 // minRSA is the size of the smallest RSA key that is accepted, in bits.
 const minRSA = 2048
 
-// ParseUserKey decodes a public key (RFC 4253, 6.6). It refuses certificates, and types
-// and sizes that are not secure.
+// ParseUserKey decodes a public key (RFC 4253, 6.6) or the certificate of one. It refuses
+// certificates of hosts, and types and sizes that are not secure.
 func ParseUserKey(blob []byte) (ssh.PublicKey, error) {
-	key, err := ssh.ParsePublicKey(blob)
+	parsed, err := ssh.ParsePublicKey(blob)
 	if err != nil {
 		return nil, err
 	}
+	if cert, ok := parsed.(*ssh.Certificate); ok && cert.CertType != ssh.UserCert {
+		return nil, errors.New("the certificate is not one of a user")
+	}
+	key := PlainKey(parsed)
 	switch key.Type() {
 	case ssh.KeyAlgoED25519, ssh.KeyAlgoECDSA256, ssh.KeyAlgoECDSA384, ssh.KeyAlgoECDSA521,
 		ssh.KeyAlgoSKED25519, ssh.KeyAlgoSKECDSA256:
-		return key, nil
+		return parsed, nil
 	case ssh.KeyAlgoRSA:
 		if bitsRSA(key) >= minRSA {
-			return key, nil
+			return parsed, nil
 		}
 		return nil, fmt.Errorf("RSA keys need at least %d bits", minRSA)
 	}
 	return nil, fmt.Errorf("keys of type %s are not accepted", key.Type())
+}
+
+// Certified reports whether a public key (RFC 4253, 6.6) is a certificate.
+func Certified(blob []byte) bool {
+	key, err := ssh.ParsePublicKey(blob)
+	_, ok := key.(*ssh.Certificate)
+	return err == nil && ok
+}
+
+// PlainKey returns the key of a certificate; another key is itself.
+func PlainKey(key ssh.PublicKey) ssh.PublicKey {
+	if cert, ok := key.(*ssh.Certificate); ok {
+		return cert.Key
+	}
+	return key
 }
 
 // AgentKeys returns the keys and certificates of the ssh agent at a unix socket. The connection stays open for signing until the caller calls close.

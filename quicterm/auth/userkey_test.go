@@ -60,7 +60,7 @@ func listen(t *testing.T, serve func(net.Conn)) string {
 func never(string) ([]byte, error) { return nil, errors.New("the user must not be asked") }
 
 func TestParseUserKey(t *testing.T) {
-	cert := &ssh.Certificate{Key: public(edKey(1)), CertType: ssh.UserCert, ValidBefore: ssh.CertTimeInfinity}
+	cert := &ssh.Certificate{Key: public(edKey(1)), CertType: ssh.HostCert, ValidBefore: ssh.CertTimeInfinity}
 	if err := cert.SignCert(rand.Reader, signer(edKey(2))); err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +70,7 @@ func TestParseUserKey(t *testing.T) {
 		blob []byte
 	}{
 		{"nothing", nil},
-		{"certificate", cert.Marshal()},
+		{"certificate of a host", cert.Marshal()},
 		{"small RSA key", must(ssh.NewPublicKey(&rsa.PublicKey{N: small, E: 65537})).Marshal()},
 		{"DSA key", ssh.Marshal(struct {
 			Type       string

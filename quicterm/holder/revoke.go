@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 
+	"github.com/quicterm/quicterm/quicterm/auth"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -45,12 +46,17 @@ func loginOf(open *wire.Open) wire.Resumed {
 	return wire.Resumed{Account: open.Account, Key: open.Key, Scope: open.Scope, NoPTY: open.NoPTY}
 }
 
-// loggedInWith reports whether the client has logged in with the key that has a SHA-256.
+// loggedInWith reports whether the client has logged in with the key that has a SHA-256, or with a
+// certificate of that key.
 func (a *attachment) loggedInWith(sum []byte) bool {
 	if len(a.login.Key) == 0 {
 		return false
 	}
-	got := sha256.Sum256(a.login.Key)
+	blob := a.login.Key
+	if key, err := auth.ParseUserKey(blob); err == nil {
+		blob = auth.PlainKey(key).Marshal()
+	}
+	got := sha256.Sum256(blob)
 	return bytes.Equal(got[:], sum)
 }
 

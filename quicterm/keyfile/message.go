@@ -20,7 +20,8 @@ type request struct {
 	UID, GID uint32
 	Groups   []uint32
 	Home     string
-	Files    []string
+	User     string
+	Sources  *Sources
 	Queries  []auth.Query
 }
 
@@ -36,6 +37,7 @@ type answer struct {
 type verdict struct {
 	Allowed int    // number of the permissions, from 1, or 0 if the key is refused
 	Refused string // why
+	Where   string // what allows the key
 }
 
 const (
@@ -95,11 +97,11 @@ func readAnswer(r io.Reader, queries int) ([]auth.Verdict, error) {
 	verdicts := make([]auth.Verdict, queries)
 	for i, v := range a.Verdicts {
 		switch {
-		case v.Allowed < 0, v.Allowed > len(allowed), len(v.Refused) > maxReason, (v.Allowed == 0) != (v.Refused != ""):
+		case v.Allowed < 0, v.Allowed > len(allowed), len(v.Refused) > maxReason, len(v.Where) > maxReason, (v.Allowed == 0) != (v.Refused != ""):
 			return nil, errAnswer
 		case v.Allowed > 0:
 			p := allowed[v.Allowed-1]
-			verdicts[i].Allowed = &p
+			verdicts[i].Allowed, verdicts[i].Where = &p, v.Where
 		case a.Unread:
 			verdicts[i].Refused = fmt.Errorf("%s: %w: %s", v.Refused, ErrUnread, a.Problems)
 		case a.Problems != "":
@@ -114,16 +116,37 @@ func readAnswer(r io.Reader, queries int) ([]auth.Verdict, error) {
 // search answers the queries of a request with the rights of this process.
 func (r *request) search() (*answer, error) {
 	s := auth.NewSearch(r.Queries, time.Now())
+	s.User, s.CAAlgorithms = r.User, r.Sources.CAAlgorithms
 	var problems []string
 	unread := false
-	for _, file := range r.Files {
-		content, err := readStrict(file, r.UID, r.Home)
+	read := func(file string) ([]byte, error) {
+		content, err := readOwn(file, r.UID, r.Home, r.Sources.Lax)
 		if err != nil {
 			problems = append(problems, err.Error())
 			unread = unread || !errors.Is(err, fs.ErrNotExist)
-			continue
 		}
-		s.Read(content)
+		return content, err
+	}
+	for _, file := range r.Sources.Files {
+		if content, err := read(file); err == nil {
+			s.Read(file, content)
+		}
+	}
+	switch authorities := r.Sources.Authorities; {
+	case authorities == nil:
+	case r.Sources.Principals == "":
+		s.Trust(authorities.Name, authorities.Keys)
+	default:
+		if content, err := read(r.Sources.Principals); err == nil {
+			s.TrustPrincipals(r.Sources.Principals, authorities.Keys, content)
+		}
+	}
+	if r.Sources.Program != nil {
+		content, err := readProgram()
+		if err != nil {
+			return nil, err
+		}
+		s.Read(r.Sources.Program.Argv[0], content)
 	}
 	a := &answer{Problems: short(strings.Join(problems, ", ")), Unread: unread}
 	numbers := make(map[string]int) // of permissions
@@ -142,7 +165,7 @@ func (r *request) search() (*answer, error) {
 			n = len(a.Allowed)
 			numbers[string(text)] = n
 		}
-		a.Verdicts = append(a.Verdicts, verdict{Allowed: n})
+		a.Verdicts = append(a.Verdicts, verdict{Allowed: n, Where: short(v.Where)})
 	}
 	return a, nil
 }

@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"runtime/debug"
-	"strings"
 	"syscall"
 	"time"
 
@@ -42,7 +41,9 @@ func (c *child) read(s source, clients []*client) (verdicts []auth.Verdict, err 
 			}
 		}
 	}()
-	req := &request{UID: s.UID, GID: s.GID, Groups: clients[0].groups, Home: s.Home, Files: strings.Split(s.files, "\x00")}
+	req := &request{
+		UID: s.UID, GID: s.GID, Groups: clients[0].groups, Home: s.Home, User: s.Name, Sources: clients[0].sources,
+	}
 	for _, client := range clients {
 		req.Queries = append(req.Queries, client.queries...)
 	}
@@ -51,7 +52,7 @@ func (c *child) read(s source, clients []*client) (verdicts []auth.Verdict, err 
 	defer cancel()
 	ctx, c.giveUp = context.WithCancelCause(ctx)
 	defer c.giveUp(nil)
-	verdicts, err = c.ask(ctx, req)
+	verdicts, err = c.ask(ctx, req, clients[0].runAs)
 	if err != nil && ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}
@@ -68,8 +69,14 @@ func (c *child) read(s source, clients []*client) (verdicts []auth.Verdict, err 
 
 // ask starts the process and returns its answer, or kills it when ctx ends. It does not
 // wait for the end of the process, whose file system may keep it from ending.
-func (c *child) ask(ctx context.Context, req *request) ([]auth.Verdict, error) {
-	toChild, fromChild, err := c.start()
+func (c *child) ask(ctx context.Context, req *request, runAs *syscall.Credential) ([]auth.Verdict, error) {
+	output, program, err := run(ctx, req.Sources.Program, runAs)
+	var toChild, fromChild *os.File
+	if err == nil {
+		defer program.end()
+		defer output.Close()
+		toChild, fromChild, err = c.start(output)
+	}
 	if err != nil {
 		c.end()
 		return nil, fmt.Errorf("start a process that reads keys: %w", err)
@@ -89,12 +96,16 @@ func (c *child) ask(ctx context.Context, req *request) ([]auth.Verdict, error) {
 	if err := json.NewEncoder(toChild).Encode(req); err != nil {
 		return nil, err
 	}
-	return readAnswer(fromChild, len(req.Queries))
+	verdicts, err := readAnswer(fromChild, len(req.Queries))
+	if err == nil {
+		err = program.wait(ctx)
+	}
+	return verdicts, err
 }
 
 // start starts the process, with an empty environment and no descriptors but the ends of
-// two pipes and the null device. It begins with the rights of this one.
-func (c *child) start() (toChild, fromChild *os.File, err error) {
+// two pipes, the null device, and the output of a program. It begins with the rights of this one.
+func (c *child) start(output *os.File) (toChild, fromChild *os.File, err error) {
 	if len(os.Args) > 1 && os.Args[1] == Command { // else its children would start children
 		return nil, nil, errors.New("the program does not call keyfile.Main for the argument " + Command)
 	}
@@ -117,6 +128,7 @@ func (c *child) start() (toChild, fromChild *os.File, err error) {
 	cmd.Dir = "/"
 	cmd.Env = []string{}
 	cmd.Stdin, cmd.Stdout = stdin, stdout
+	cmd.ExtraFiles = []*os.File{output}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // the daemon's terminal does not stop it
 	if err := cmd.Start(); err != nil {
 		return nil, nil, errors.Join(err, toChild.Close(), fromChild.Close())

@@ -4,11 +4,12 @@ package keyfile
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"net/netip"
 	"slices"
-	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -62,7 +63,7 @@ var (
 	errClosed  = errors.New("the server is stopping")
 )
 
-// A Reader asks what the authorized_keys files of accounts allow. It is safe for concurrent
+// A Reader asks what the authorized_keys files of accounts, and other sources, allow. It is safe for concurrent
 // use.
 type Reader struct {
 	names  *account.NameService
@@ -84,7 +85,7 @@ type Reader struct {
 // A source is what is read together.
 type source struct {
 	account.Account
-	files string // separated by NUL
+	sources string // as JSON
 }
 
 // A queue has the clients that wait for the next read of a source.
@@ -92,7 +93,9 @@ type queue struct{ waiting []*client }
 
 type client struct {
 	queries  []auth.Query
+	sources  *Sources
 	groups   []uint32
+	runAs    *syscall.Credential // of the program among the sources; nil for that of the daemon
 	verdicts []auth.Verdict
 	err      error
 	done     chan struct{} // closed when verdicts or err is set
@@ -131,19 +134,19 @@ func (r *Reader) Close() {
 	r.reads.Wait()
 }
 
-// Authorize finds out what files of an account allow keys (RFC 4253, 6.6), for a client at
-// an address: at login, and whenever it must be known whether a key is still allowed. The
-// files are read after the call: it sees each change that was made before. An error says
+// Authorize finds out what the sources of an account allow keys (RFC 4253, 6.6), for a client at
+// an address: at login, and whenever it must be known whether a key is still allowed. They
+// are read after the call: it sees each change that was made before. An error says
 // that they could not be read, and nothing about the keys; a refusal is in the verdicts,
-// which are in the order of the keys. Authorize blocks until the files are read, for at
+// which are in the order of the keys. Authorize blocks until the sources are read, for at
 // most readTimeout once it is the account's turn, or until ctx ends.
 func (r *Reader) Authorize(
-	ctx context.Context, a *account.Account, files []string, from netip.Addr, keys ...[]byte,
+	ctx context.Context, a *account.Account, sources *Sources, from netip.Addr, keys ...[]byte,
 ) ([]auth.Verdict, error) {
-	if len(files) == 0 {
+	if sources.empty() {
 		return slices.Repeat([]auth.Verdict{{Refused: auth.ErrNotAuthorized}}, len(keys)), nil
 	}
-	c := &client{done: make(chan struct{})}
+	c := &client{sources: sources, done: make(chan struct{})}
 	for _, key := range keys {
 		c.queries = append(c.queries, auth.Query{Key: key, From: from})
 	}
@@ -154,7 +157,16 @@ func (r *Reader) Authorize(
 	if credential != nil {
 		c.groups = credential.Groups
 	}
-	if err := r.join(source{*a, strings.Join(files, "\x00")}, c); err != nil {
+	if sources.Program != nil {
+		if c.runAs, err = r.names.Credential(ctx, sources.Program.Account); err != nil {
+			return nil, err
+		}
+	}
+	text, err := json.Marshal(sources)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.join(source{*a, string(text)}, c); err != nil {
 		return nil, err
 	}
 	select {

@@ -21,7 +21,7 @@ import (
 )
 
 // maxAnswers bounds how often a client may try a signature, or ask which keys are
-// accepted: as MaxAuthTries of sshd.
+// accepted: as the default of MaxAuthTries of sshd.
 const maxAnswers = 6
 
 // authenticate reads messages, from first on, until the client has proven who it is,
@@ -82,6 +82,7 @@ func (c *conn) authenticate(ctx context.Context, first wire.Message) (request wi
 			if answers++; answers > maxAnswers {
 				return request, fmt.Errorf("%d of the client's keys are not accepted", maxAnswers)
 			}
+			c.earlier += len(hello.Keys)
 			hello.Keys, hello.More, c.keys = next.Keys, next.More, authorized{}
 			if err := c.offer(ctx, hello); err != nil {
 				return request, err
@@ -168,11 +169,7 @@ func (c *conn) accepted(ctx context.Context, hello *wire.Hello) (*wire.Offer, er
 	}
 	var refused error
 	for i, blob := range hello.Keys {
-		err = verdicts[i].Refused
-		if err == nil {
-			_, err = auth.ParseUserKey(blob)
-		}
-		if err == nil {
+		if err := verdicts[i].Refused; err == nil {
 			offer.Keys = append(offer.Keys, blob)
 		} else {
 			refused, c.tried = err, fingerprint(blob)
@@ -185,8 +182,12 @@ func (c *conn) accepted(ctx context.Context, hello *wire.Hello) (*wire.Offer, er
 	return offer, nil
 }
 
-// fingerprint returns the fingerprint of what a client has sent as a public key.
+// fingerprint returns the fingerprint of what a client has sent as a public key: of the key, if that
+// is a certificate.
 func fingerprint(blob []byte) string {
+	if key, err := auth.ParseUserKey(blob); err == nil {
+		return ssh.FingerprintSHA256(auth.PlainKey(key))
+	}
 	sum := sha256.Sum256(blob)
 	return "SHA256:" + base64.RawStdEncoding.EncodeToString(sum[:])
 }
@@ -255,7 +256,7 @@ func (c *conn) checkAnswer(ctx context.Context, hello *wire.Hello, answer *wire.
 	}
 	c.account, c.allowed, c.scope = a, *allowed, allowed.Scope(key)
 	c.key = answer.Key
-	c.proof, c.provenAt = ssh.FingerprintSHA256(key), time.Now()
+	c.proof, c.provenAt = fingerprint(answer.Key), time.Now()
 	return nil
 }
 
@@ -271,15 +272,24 @@ type authorized struct {
 	at       time.Time
 }
 
-// authorize returns what an account allows the keys of a client's Hello.
+// authorize returns what an account allows the keys of a client's Hello. It refuses the keys after
+// too many that are refused, as sshd does not look at them.
 func (c *conn) authorize(ctx context.Context, a *account.Account, keys [][]byte) ([]auth.Verdict, error) {
 	if c.keys.account == a.Name && time.Since(c.keys.at) < authorizedTime {
 		return c.keys.verdicts, nil
 	}
-	verdicts, err := c.server.authorize(ctx, a, c.address(), c.carrier.LocalAddr().Addr(), keys...)
+	decided, err := c.server.authorize(ctx, a, c.address(), c.carrier.LocalAddr().Addr(), keys...)
 	if err != nil {
 		return nil, err
 	}
-	c.keys = authorized{a.Name, verdicts, time.Now()}
-	return verdicts, nil
+	tried := c.earlier
+	for i, v := range decided.verdicts {
+		if v.Allowed != nil && tried >= decided.tries {
+			decided.verdicts[i] = auth.Verdict{Refused: fmt.Errorf("%d keys before it are refused: MaxAuthTries", tried)}
+		} else if v.Allowed == nil {
+			tried++
+		}
+	}
+	c.keys = authorized{a.Name, decided.verdicts, time.Now()}
+	return decided.verdicts, nil
 }

@@ -42,7 +42,7 @@ END
 		t.Fatal(err)
 	}
 	s := &Server{names: names, self: self, all: true, keyFiles: keyfile.NewReader(names)}
-	s.current.Store(configs.DefaultServer())
+	s.adopt(configs.DefaultServer())
 	s.sshd.Files = []string{program}
 	s.keyFiles.Close()
 	return s

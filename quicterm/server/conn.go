@@ -55,6 +55,7 @@ type conn struct {
 	askedAt  time.Time // when the client's latest message before its login was read
 	log      *slog.Logger
 	keys     authorized
+	earlier  int    // keys of Hellos before the last one, none of which was accepted
 	tried    string // fingerprint of the last key that was not accepted, for the log
 
 	// Set by authenticate:

@@ -53,7 +53,8 @@ func (c *conn) launch(req *wire.Attach, name string) (*wire.Launch, error) {
 	}
 	rand.Read(launch.ID[:])
 	client, server := unmapped(c.carrier.RemoteAddr()), unmapped(c.carrier.LocalAddr())
-	launch.Env = append(acceptEnv(settings.AcceptEnv, req.Env), // the last value of a variable counts
+	launch.Env = append(acceptEnv(settings.AcceptEnv, req.Env), c.allowed.Environment...)
+	launch.Env = append(launch.Env, // the last value of a variable counts
 		"HOME="+c.account.Home,
 		"USER="+c.account.Name,
 		"LOGNAME="+c.account.Name,

@@ -6,20 +6,49 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"net/netip"
-	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 
+	"github.com/quicterm/quicterm/configs"
 	"github.com/quicterm/quicterm/quicterm/account"
 	"github.com/quicterm/quicterm/quicterm/auth"
 	"github.com/quicterm/quicterm/quicterm/keyfile"
 	"github.com/quicterm/quicterm/quicterm/sshd"
 )
 
-// policy returns what sshd's configuration allows an account, for a client at an address of a
-// server at another. It is nil if this daemon does not follow sshd. An error that wraps
+// ownPolicy returns the policy of the daemon's own settings.
+func ownPolicy(s *configs.Server) (*sshd.Policy, error) {
+	settings := []sshd.Setting{
+		{Keyword: "permitrootlogin", Value: s.PermitRootLogin},
+		{Keyword: "maxauthtries", Value: strconv.Itoa(s.MaxAuthTries)},
+		{Keyword: "authorizedkeyscommand", Value: s.AuthorizedKeysCommand},
+		{Keyword: "authorizedkeyscommanduser", Value: s.AuthorizedKeysCommandUser},
+		{Keyword: "trustedusercakeys", Value: s.TrustedUserCAKeys},
+		{Keyword: "authorizedprincipalsfile", Value: s.AuthorizedPrincipalsFile},
+		{Keyword: "revokedkeys", Value: s.RevokedKeys},
+		{Keyword: "strictmodes", Value: map[string]string{"on": "yes", "off": "no"}[s.StrictModes]},
+	}
+	for _, list := range []struct {
+		keyword string
+		values  []string
+	}{
+		{"allowusers", s.AllowUsers},
+		{"denyusers", s.DenyUsers},
+		{"allowgroups", s.AllowGroups},
+		{"denygroups", s.DenyGroups},
+		{"authorizedkeysfile", s.AuthorizedKeysFiles},
+	} {
+		for _, value := range list.values {
+			settings = append(settings, sshd.Setting{Keyword: list.keyword, Value: value})
+		}
+	}
+	return sshd.Own(settings)
+}
+
+// policy returns what the daemon's settings and sshd's configuration, if the daemon follows that,
+// allow an account, for a client at an address of a server at another. An error that wraps
 // sshd.ErrRefused says that the account does not get in; any other one, that this cannot be
 // known now.
 //
@@ -28,39 +57,45 @@ import (
 // rules for how it proves who it is (PubkeyAuthentication, AuthenticationMethods) do not:
 // they were for that login.
 func (s *Server) policy(ctx context.Context, a *account.Account, client, server netip.Addr) (*sshd.Policy, error) {
-	if !s.all || s.settings().SSHDPolicy != "follow" {
-		return nil, nil
-	}
-	return s.sshd.Ask(ctx, &sshd.Login{
+	own := s.own.Load()
+	login := &sshd.Login{
 		User: a.Name, UID: a.UID, Shell: a.Shell, Client: client, Server: server,
 		Locked: a.Locked,
 		Groups: func(ctx context.Context) ([]string, error) { return s.names.GroupNames(ctx, a) },
-	})
+	}
+	if s.all && s.settings().SSHDPolicy == "follow" {
+		return s.sshd.Ask(ctx, login, own)
+	}
+	return own, own.Admit(ctx, login, client.Unmap().WithZone("").String())
 }
 
-// authorize returns what sshd's configuration and the authorized_keys files of an account
-// allow keys, for a client at an address of a server at another, now. An error says nothing
-// about the keys (see keyfile.Reader), as a refusal that wraps keyfile.ErrUnread.
+// A decision is what is decided about the keys of a client.
+type decision struct {
+	verdicts []auth.Verdict // in the order of the keys
+	tries    int            // how many keys the client may try in vain
+}
+
+// authorize decides what an account allows keys, for a client at an address of a server at
+// another, now: by the settings, sshd's configuration, and the sources of keys that these name. An
+// error says nothing about the keys (see keyfile.Reader), as a refusal that wraps keyfile.ErrUnread.
 //
-// It asks for both at once, because each takes a process. The files that sshd names are
-// nearly always those that it named for the last login; otherwise they are read again.
-func (s *Server) authorize(
-	ctx context.Context, a *account.Account, client, server netip.Addr, keys ...[]byte,
-) ([]auth.Verdict, error) {
+// It asks for policy and keys at once, because each takes a process. The sources are
+// nearly always those of the last login; otherwise they are read again.
+func (s *Server) authorize(ctx context.Context, a *account.Account, client, server netip.Addr, keys ...[]byte) (*decision, error) {
 	type result struct {
 		verdicts []auth.Verdict
 		err      error
 	}
-	patterns := s.settings().AuthorizedKeysFiles
-	if last := s.keyPatterns.Load(); last != nil {
-		patterns = *last
+	sources := s.keySources.Load()
+	if sources == nil {
+		sources = &s.own.Load().Sources
 	}
 	early := make(chan result, 1)
 	reading, stop := context.WithCancel(ctx)
 	go func() {
 		var r result
 		r.err = s.contain(s.log, func() (err error) {
-			r.verdicts, err = s.readKeys(reading, a, patterns, client, keys)
+			r.verdicts, err = s.readKeys(reading, a, sources, client, keys)
 			return err
 		})
 		early <- r
@@ -73,30 +108,25 @@ func (s *Server) authorize(
 	stop()
 	switch {
 	case errors.Is(err, sshd.ErrRefused):
-		return slices.Repeat([]auth.Verdict{{Refused: err}}, len(keys)), nil
+		return &decision{slices.Repeat([]auth.Verdict{{Refused: err}}, len(keys)), math.MaxInt}, nil
 	case err != nil:
 		return nil, err
 	}
-	allowed := s.settings().AuthorizedKeysFiles
-	if policy != nil {
-		allowed = policy.AuthorizedKeysFiles
-	}
-	if !slices.Equal(patterns, allowed) {
-		s.keyPatterns.Store(&allowed)
-		read.verdicts, read.err = s.readKeys(ctx, a, allowed, client, keys)
-	}
-	if policy == nil {
-		return read.verdicts, read.err
+	if !sources.SameFiles(&policy.Sources) {
+		s.keySources.Store(&policy.Sources)
+		read.verdicts, read.err = s.readKeys(ctx, a, &policy.Sources, client, keys)
 	}
 	if read.err != nil { // it takes nothing from what the policy refuses
 		unread := fmt.Errorf("%w: %w", keyfile.ErrUnread, read.err)
 		read.verdicts = slices.Repeat([]auth.Verdict{{Refused: unread}}, len(keys))
 	}
-	verdicts := make([]auth.Verdict, len(keys))
+	s.askProgram(ctx, a, policy, client, keys, read.verdicts)
+	d := &decision{make([]auth.Verdict, len(keys)), policy.MaxTries()}
 	for i, v := range read.verdicts {
-		verdicts[i].Allowed, verdicts[i].Refused = obey(policy, a.UID, keys[i], v)
+		v.Allowed, v.Refused = obey(policy, a.UID, keys[i], v)
+		d.verdicts[i] = v
 	}
-	return verdicts, nil
+	return d, nil
 }
 
 // tokenPermissions returns what an account is allowed that logs in with a token. The error is
@@ -105,16 +135,16 @@ func (s *Server) tokenPermissions(
 	ctx context.Context, a *account.Account, client, server netip.Addr,
 ) (*auth.Permissions, error) {
 	policy, err := s.policy(ctx, a, client, server)
-	if err != nil || policy == nil {
+	if err != nil {
 		return new(auth.Permissions), err
 	}
 	if err := policy.AcceptCommand(a.UID, ""); err != nil {
 		return nil, err
 	}
-	return restrict(policy, new(auth.Permissions)), nil
+	return policy.Restrict(new(auth.Permissions)), nil
 }
 
-// obey returns what is left of what a file allows a key, and why it is nothing. A refusal by the
+// obey returns what is left of what a source allows a key, and why it is nothing. A refusal by the
 // policy comes first: the account itself can make its files unreadable, which is no definite one.
 // That the policy is not known comes last.
 func obey(policy *sshd.Policy, uid uint32, blob []byte, v auth.Verdict) (*auth.Permissions, error) {
@@ -126,9 +156,6 @@ func obey(policy *sshd.Policy, uid uint32, blob []byte, v auth.Verdict) (*auth.P
 	if errors.Is(unknown, sshd.ErrRefused) {
 		return nil, unknown
 	}
-	if v.Allowed == nil && policy.KeysCommand {
-		return nil, fmt.Errorf("%w (sshd also gets keys from AuthorizedKeysCommand, which is not supported)", v.Refused)
-	}
 	if v.Allowed == nil {
 		return nil, v.Refused
 	}
@@ -138,33 +165,5 @@ func obey(policy *sshd.Policy, uid uint32, blob []byte, v auth.Verdict) (*auth.P
 	if unknown != nil {
 		return nil, fmt.Errorf("%w: %w", keyfile.ErrUnread, unknown)
 	}
-	return restrict(policy, v.Allowed), nil
-}
-
-// restrict returns permissions with those of the policy.
-func restrict(policy *sshd.Policy, allowed *auth.Permissions) *auth.Permissions {
-	restricted := *allowed
-	if policy.Command != "" {
-		restricted.Command = policy.Command
-	}
-	restricted.NoPTY = restricted.NoPTY || policy.NoPTY
-	restricted.Verified = restricted.Verified || policy.Verified
-	return &restricted
-}
-
-// readKeys returns what the authorized_keys files of an account allow keys. Patterns are those
-// of sshd_config(5).
-func (s *Server) readKeys(
-	ctx context.Context, a *account.Account, patterns []string, client netip.Addr, keys [][]byte,
-) ([]auth.Verdict, error) {
-	uid := strconv.FormatUint(uint64(a.UID), 10)
-	var files []string
-	for _, pattern := range patterns {
-		file := strings.NewReplacer("%%", "%", "%h", a.Home, "%u", a.Name, "%U", uid).Replace(pattern)
-		if !filepath.IsAbs(file) {
-			file = filepath.Join(a.Home, file)
-		}
-		files = append(files, file)
-	}
-	return s.keyFiles.Authorize(ctx, a, files, client, keys...)
+	return policy.Restrict(v.Allowed), nil
 }

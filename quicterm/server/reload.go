@@ -14,12 +14,25 @@ import (
 // others have made lasts as long as the daemon: sockets, keys, directories, and limits by which
 // connections are counted.
 var reloaded = []string{
-	"authorized_keys_files", "sshd_policy", "buffer_size", "detached_ttl", "exited_ttl", "pipe_ttl", "recording", "recording_dir",
+	"authorized_keys_files", "authorized_keys_command", "authorized_keys_command_user", "trusted_user_ca_keys",
+	"authorized_principals_file", "revoked_keys", "strict_modes", "allow_users", "deny_users", "allow_groups", "deny_groups",
+	"permit_root_login", "max_auth_tries", "sshd_policy", "buffer_size", "detached_ttl", "exited_ttl", "pipe_ttl", "recording", "recording_dir",
 	"accept_env", "max_watchers", "auth_timeout", "log_level",
 }
 
 // settings returns the settings as they are now. The caller changes nothing of them.
 func (s *Server) settings() *configs.Server { return s.current.Load() }
+
+// adopt makes the daemon use settings.
+func (s *Server) adopt(settings *configs.Server) error {
+	own, err := ownPolicy(settings)
+	if err != nil {
+		return err
+	}
+	s.current.Store(settings)
+	s.own.Store(own)
+	return nil
+}
 
 // Reload makes the daemon use other settings, as far as it can without a restart, and logs which
 // those are. The level of the log is the caller's.
@@ -38,7 +51,10 @@ func (s *Server) Reload(settings *configs.Server) {
 			waiting = append(waiting, key)
 		}
 	}
-	s.current.Store(&merged)
+	if err := s.adopt(&merged); err != nil {
+		s.log.Error("the settings stay as they are", "error", err)
+		return
+	}
 	s.log.Info("settings are read again", "event", "reload", "settings", strings.Join(changed, " "))
 	if len(waiting) > 0 {
 		s.log.Warn("these settings have changed and take effect after a restart of the daemon", "settings", strings.Join(waiting, " "))

@@ -259,12 +259,12 @@ func (s *Server) look(ctx context.Context, r right) error {
 	if err != nil {
 		return &withdrawnError{reason: err.Error()}
 	}
-	verdicts, err := s.authorize(ctx, a, r.from, r.at, []byte(r.key))
+	decided, err := s.authorize(ctx, a, r.from, r.at, []byte(r.key))
 	if err != nil {
 		return err
 	}
-	name := ssh.FingerprintSHA256(key)
-	allowed, refused := verdicts[0].Allowed, verdicts[0].Refused
+	name := ssh.FingerprintSHA256(auth.PlainKey(key))
+	allowed, refused := decided.verdicts[0].Allowed, decided.verdicts[0].Refused
 	switch {
 	case errors.Is(refused, keyfile.ErrUnread):
 		return refused

@@ -65,7 +65,8 @@ type Server struct {
 	connections atomic.Int64
 	usedAt      atomic.Int64 // Unix nanoseconds
 
-	keyPatterns atomic.Pointer[[]string] // of the files with the keys, at the last login
+	own        atomic.Pointer[sshd.Policy]  // of the settings
+	keySources atomic.Pointer[sshd.Sources] // at the last login
 
 	begun       time.Time
 	counts      *counts
@@ -117,7 +118,9 @@ func New(cfg Config) (*Server, error) {
 		deniedLog:       newFloodLog(deniedBurst),
 		panicLog:        newFloodLog(panicBurst),
 	}
-	s.current.Store(settings)
+	if err := s.adopt(settings); err != nil {
+		return nil, err
+	}
 	s.begun = time.Now()
 	s.counts = newCounts(s.begun)
 	s.attachments = attachments{server: s, connected: make(map[attachmentID]*attachment)}

@@ -1,23 +1,24 @@
-// Package sshd finds out what the sshd of this machine would allow a login, so that a daemon
-// that serves all accounts beside it is no way around its configuration.
+// Package sshd decides what settings in the form of sshd_config(5) allow a login: the daemon's own,
+// and those of the sshd of this machine, so that a daemon that serves all accounts beside it is no
+// way around its configuration.
 //
 // It asks sshd itself: sshd -T prints the settings that apply to a login from an address,
 // with the Match blocks that do. It promises:
-//   - An account gets in only if sshd's settings let it in: AllowUsers, AllowGroups, DenyUsers,
-//     DenyGroups, PermitRootLogin, RefuseConnection, MaxSessions 0, a locked password without
-//     UsePAM, a shell that cannot be executed.
-//   - A key gets in only if PubkeyAuthentication, PubkeyAcceptedAlgorithms, RequiredRSASize,
-//     AuthenticationMethods and RevokedKeys let it in, and is only looked for in
-//     AuthorizedKeysFile.
-//   - ForceCommand, PermitTTY and PubkeyAuthOptions hold for what it gets.
+//   - An account gets in only if the settings let it in: AllowUsers, AllowGroups, DenyUsers,
+//     DenyGroups, PermitRootLogin; and of sshd also RefuseConnection, MaxSessions 0, a locked
+//     password without UsePAM, a shell that cannot be executed.
+//   - A key or certificate gets in only if PubkeyAuthentication, PubkeyAcceptedAlgorithms,
+//     RequiredRSASize, AuthenticationMethods and RevokedKeys let it in, and only by the [Sources]:
+//     AuthorizedKeysFile, TrustedUserCAKeys and AuthorizedKeysCommand, which the caller asks.
+//   - ForceCommand, PermitTTY, PermitUserEnvironment and PubkeyAuthOptions hold for what it gets.
 //   - What cannot be obeyed refuses the account: ChrootDirectory, ForceCommand internal-sftp,
-//     AuthenticationMethods with more than a key, a configuration that sshd itself rejects.
+//     AuthenticationMethods with more than a key, AuthorizedPrincipalsCommand for certificates, a
+//     configuration that sshd itself rejects.
 //
 // A login counts as one to the first port of sshd (Match LocalPort). The configuration is that
 // of sshd's default file: options on the command line of a running sshd are not known.
 //
-// It does not promise: that PAM is asked (UsePAM), or tcpwrappers; that a key gets in that
-// only AuthorizedKeysCommand, or only a certificate authority (TrustedUserCAKeys), vouches for.
+// It does not promise that PAM is asked (UsePAM), or tcpwrappers.
 // A file name with a space in AuthorizedKeysFile is taken for two names: sshd -T does not
 // quote them.
 package sshd

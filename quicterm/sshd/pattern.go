@@ -21,7 +21,7 @@ func matchHost(patterns, host string, client netip.Addr) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	byName := matchList(strings.ToLower(patterns), strings.ToLower(host))
+	byName := auth.MatchList(strings.ToLower(patterns), strings.ToLower(host))
 	return byAddress >= 0 && byName >= 0 && byAddress+byName > 0, nil
 }
 
@@ -78,21 +78,4 @@ func matchAddress(pattern string, client netip.Addr) (bool, error) {
 		return false, fmt.Errorf("%q is not a network", pattern)
 	}
 	return network.Contains(client), nil
-}
-
-// matchList returns 1 if a text matches a list of patterns, -1 if it matches one with an !,
-// else 0.
-func matchList(patterns, text string) int {
-	matched := 0
-	for pattern := range strings.SplitSeq(patterns, ",") {
-		pattern, negated := strings.CutPrefix(pattern, "!")
-		switch {
-		case !auth.MatchPattern(pattern, text):
-		case negated:
-			return -1
-		default:
-			matched = 1
-		}
-	}
-	return matched
 }

@@ -8,8 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"net/netip"
 	"os"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,18 +21,22 @@ import (
 	"github.com/quicterm/quicterm/quicterm/auth"
 )
 
-// A Policy is what sshd's settings allow a login.
+// A Policy is what settings allow a login: those of sshd, or the daemon's own, which hold as well.
 type Policy struct {
-	// AuthorizedKeysFiles are the patterns of sshd_config(5) of the files with the keys.
-	AuthorizedKeysFiles []string
+	Sources Sources
 
 	// Command runs instead of what the client asks for, and instead of a key's command,
 	// unless it is empty.
 	Command string
 
-	NoPTY       bool // there is no terminal
-	Verified    bool // a security key must verify its user
-	KeysCommand bool // sshd also gets keys from AuthorizedKeysCommand, which is not asked here
+	NoPTY    bool // there is no terminal
+	Verified bool // a security key must verify its user
+
+	own   *Policy // the daemon's own settings; nil if these are they
+	isOwn bool
+
+	environment string // PermitUserEnvironment: yes, no or patterns of names
+	maxTries    int
 
 	allowUsers, denyUsers   []string
 	allowGroups, denyGroups []string
@@ -59,7 +65,7 @@ type global struct {
 
 // Parse reads what sshd -T prints. Settings that it does not know are left out.
 func Parse(output []byte) (*Policy, error) {
-	p := &Policy{keys: true, sessions: true, methods: []string{"any"}}
+	p := newPolicy()
 	missing := map[string]bool{
 		"port": true, "permitrootlogin": true, "pubkeyauthentication": true, "authorizedkeysfile": true,
 	}
@@ -76,10 +82,39 @@ func Parse(output []byte) (*Policy, error) {
 	return p, nil
 }
 
+func newPolicy() *Policy {
+	return &Policy{
+		keys: true, sessions: true, methods: []string{"any"}, environment: "no", maxTries: math.MaxInt, revoked: new(revokedFile),
+	}
+}
+
+// A Setting is a keyword of sshd_config(5), in small letters, with a value.
+type Setting struct{ Keyword, Value string }
+
+// Own returns the policy of the daemon's own settings.
+func Own(settings []Setting) (*Policy, error) {
+	p := newPolicy()
+	p.isOwn, p.pam, p.rootLogin = true, true, "yes"
+	for _, s := range settings {
+		if err := p.set(s.Keyword, s.Value); err != nil {
+			return nil, fmt.Errorf("%s %.100q: %w", s.Keyword, s.Value, err)
+		}
+	}
+	return p, nil
+}
+
+// with returns a policy in which the daemon's own settings hold as well. Its sources of keys are
+// those of sshd.
+func (p *Policy) with(own *Policy) *Policy {
+	both := *p
+	both.own = own
+	return &both
+}
+
 // set applies a line.
 func (p *Policy) set(name, value string) (err error) {
 	is := func(set bool) bool { return value == "yes" == set }
-	switches := []string{"pubkeyauthentication", "permittty", "refuseconnection", "usepam", "usedns"}
+	switches := []string{"pubkeyauthentication", "permittty", "refuseconnection", "strictmodes", "usepam", "usedns"}
 	if slices.Contains(switches, name) && value != "yes" && value != "no" {
 		return errors.New("neither yes nor no")
 	}
@@ -127,23 +162,54 @@ func (p *Policy) set(name, value string) (err error) {
 	case "requiredrsasize":
 		p.minRSA, err = strconv.Atoi(value)
 	case "authorizedkeysfile":
-		p.AuthorizedKeysFiles = slices.DeleteFunc(strings.Fields(value), none)
-	case "authorizedkeyscommand":
-		p.KeysCommand = !none(value)
-	case "revokedkeys":
-		if p.revokedKeys = value; none(value) {
-			p.revokedKeys = ""
+		if p.isOwn { // one file
+			p.Sources.Files = append(p.Sources.Files, value)
+		} else {
+			p.Sources.Files = slices.DeleteFunc(strings.Fields(value), none)
 		}
+	case "authorizedkeyscommand":
+		p.Sources.Program = orNone(value)
+	case "authorizedkeyscommanduser":
+		p.Sources.ProgramAccount = orNone(value)
+	case "trustedusercakeys":
+		p.Sources.Authorities = orNone(value)
+	case "authorizedprincipalsfile":
+		p.Sources.Principals = orNone(value)
+	case "authorizedprincipalscommand":
+		p.Sources.principalsProgram = !none(value)
+	case "casignaturealgorithms":
+		p.Sources.CAAlgorithms = value
+	case "strictmodes":
+		p.Sources.Lax = is(false)
+	case "permituserenvironment":
+		p.environment = value
+	case "maxauthtries":
+		p.maxTries, err = strconv.Atoi(value)
+	case "revokedkeys":
+		p.revokedKeys = orNone(value)
 	}
 	return err
+}
+
+// orNone returns the value of a setting, or nothing if it means that there is none.
+func orNone(value string) string {
+	if none(value) {
+		return ""
+	}
+	return value
 }
 
 // none reports whether the value of a setting means that there is none.
 func none(value string) bool { return strings.EqualFold(value, "none") }
 
-// admit returns why an account does not get in, or nil. It follows allowed_user and
-// auth_root_allowed of OpenSSH.
-func (p *Policy) admit(ctx context.Context, l *Login, host string) error {
+// Admit returns why an account does not get in, or nil. It follows allowed_user and
+// auth_root_allowed of OpenSSH. The client's name is its address if the DNS is not asked.
+func (p *Policy) Admit(ctx context.Context, l *Login, host string) error {
+	if p.own != nil {
+		if err := p.own.Admit(ctx, l, host); err != nil {
+			return err
+		}
+	}
 	locked := false
 	if !p.pam {
 		var err error
@@ -153,24 +219,31 @@ func (p *Policy) admit(ctx context.Context, l *Login, host string) error {
 	}
 	switch {
 	case p.refused:
-		return refusal("RefuseConnection")
+		return p.refusal("RefuseConnection")
 	case locked:
-		return refusal("a locked password without UsePAM")
+		return p.refusal("a locked password without UsePAM")
 	case p.chroot:
 		return unsupported("ChrootDirectory")
 	case !p.sessions:
-		return refusal("MaxSessions 0")
+		return p.refusal("MaxSessions 0")
 	case l.UID == 0 && p.rootLogin == "forced-commands-only":
 		// The key decides: see AcceptCommand.
 	case l.UID == 0 && !slices.Contains([]string{"yes", "prohibit-password", "without-password"}, p.rootLogin):
-		return refusal("PermitRootLogin " + p.rootLogin)
+		return p.refusal("PermitRootLogin " + p.rootLogin)
 	}
 	if strings.HasPrefix(p.Command, "internal-sftp") {
 		return unsupported("ForceCommand internal-sftp")
 	}
-	if err := checkShell(l.Shell); err != nil {
-		return err
+	if !p.isOwn {
+		if err := p.checkShell(l.Shell); err != nil {
+			return err
+		}
 	}
+	return p.admitByName(ctx, l, host)
+}
+
+// admitByName obeys the settings that name users and groups.
+func (p *Policy) admitByName(ctx context.Context, l *Login, host string) error {
 	if denied, err := matchUsers(p.denyUsers, l.User, host, plain(l.Client)); denied || err != nil {
 		return p.refuseUser("DenyUsers", p.denyUsers, l.User, err)
 	}
@@ -193,50 +266,67 @@ func (p *Policy) admit(ctx context.Context, l *Login, host string) error {
 	}
 	switch {
 	case len(groups) == 0, in(p.denyGroups):
-		return refusal("DenyGroups")
+		return p.refusal("DenyGroups")
 	case len(p.allowGroups) > 0 && !in(p.allowGroups):
-		return refusal("AllowGroups")
+		return p.refusal("AllowGroups")
 	}
 	return nil
 }
 
-// ErrRefused is the error of a login that does not get in because of sshd's settings. Other
-// errors say that this is not known now.
-var ErrRefused = errors.New("refused as by sshd")
+// ErrRefused is the error of a login that does not get in because of settings. Other errors say
+// that this is not known now.
+var ErrRefused = errors.New("refused")
 
-// refusal is the error of a login that sshd would refuse because of a setting.
-func refusal(setting string) error { return fmt.Errorf("%w: %s", ErrRefused, setting) }
+// refusal is the error of a login that is refused because of a setting.
+func (p *Policy) refusal(setting string) error {
+	if p.isOwn {
+		return fmt.Errorf("%w by the setting %s", ErrRefused, ownName(setting))
+	}
+	return fmt.Errorf("%w as by sshd: %s", ErrRefused, setting)
+}
+
+var inner = regexp.MustCompile(`([a-z])([A-Z])`)
+
+// ownName returns the name of the daemon's own setting for one of sshd.
+func ownName(setting string) string {
+	name, value, found := strings.Cut(setting, " ")
+	name = strings.ToLower(inner.ReplaceAllString(name, "${1}_$2"))
+	if found {
+		name += " " + value
+	}
+	return name
+}
 
 // refuseUser returns why patterns of AllowUsers or DenyUsers refuse a user. That is no refusal
 // if it may depend on the client's name, and this is not known now.
 func (p *Policy) refuseUser(setting string, patterns []string, user string, cause error) error {
 	switch {
 	case cause != nil:
-		return fmt.Errorf("%w: %w", refusal(setting), cause)
+		return fmt.Errorf("%w: %w", p.refusal(setting), cause)
 	case p.unnamed != nil && slices.ContainsFunc(patterns, func(pattern string) bool { return namesHost(pattern, user) }):
 		return fmt.Errorf("%s, and the client's name is not known: %w", setting, p.unnamed)
 	}
-	return refusal(setting)
+	return p.refusal(setting)
 }
 
 // unsupported is the error of a login that sshd would treat in a way that this daemon cannot.
 func unsupported(setting string) error {
 	return fmt.Errorf(
-		`%w: %s, which is not supported: a Match block without it, or sshd_policy = "ignore", lets the account in`,
+		`%w as by sshd: %s, which is not supported: a Match block without it, or sshd_policy = "ignore", lets the account in`,
 		ErrRefused, setting)
 }
 
 // checkShell refuses an account whose shell cannot be executed.
-func checkShell(shell string) error {
+func (p *Policy) checkShell(shell string) error {
 	info, err := os.Stat(shell)
 	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%w: %w", refusal("the shell does not exist"), err)
+		return fmt.Errorf("%w: %w", p.refusal("the shell does not exist"), err)
 	}
 	if err != nil {
 		return err
 	}
 	if !info.Mode().IsRegular() || info.Mode().Perm()&0o111 == 0 {
-		return refusal("the shell " + shell + " cannot be executed")
+		return p.refusal("the shell " + shell + " cannot be executed")
 	}
 	return nil
 }
@@ -258,21 +348,29 @@ func matchUsers(patterns []string, user, host string, client netip.Addr) (bool, 
 	return false, nil
 }
 
-// AcceptKey returns why a key does not get in, or nil. Only an error that wraps ErrRefused is
-// definite.
+// AcceptKey returns why a key or certificate does not get in, or nil. Only an error that wraps
+// ErrRefused is definite.
 func (p *Policy) AcceptKey(key ssh.PublicKey) error {
-	accepted := func(algorithm string) bool { return matchList(p.algorithms, algorithm) > 0 }
+	if p.own != nil {
+		if err := p.own.AcceptKey(key); err != nil {
+			return err
+		}
+	}
+	accepted := func(algorithm string) bool { return auth.MatchList(p.algorithms, algorithm) > 0 }
+	_, certified := key.(*ssh.Certificate)
 	switch {
 	case !p.keys:
-		return refusal("PubkeyAuthentication no")
+		return p.refusal("PubkeyAuthentication no")
 	case !slices.Contains(p.methods, "any") && !slices.Contains(p.methods, "publickey"):
 		return unsupported("AuthenticationMethods " + strings.Join(p.methods, " "))
 	case p.algorithms != "" && !slices.ContainsFunc(algorithms(key), accepted):
-		return refusal("PubkeyAcceptedAlgorithms does not have " + key.Type())
+		return p.refusal("PubkeyAcceptedAlgorithms does not have " + key.Type())
+	case certified && p.Sources.principalsProgram:
+		return unsupported("AuthorizedPrincipalsCommand")
 	}
-	if wrapped, ok := key.(ssh.CryptoPublicKey); ok {
+	if wrapped, ok := auth.PlainKey(key).(ssh.CryptoPublicKey); ok {
 		if public, ok := wrapped.CryptoPublicKey().(*rsa.PublicKey); ok && public.N.BitLen() < p.minRSA {
-			return refusal("RequiredRSASize " + strconv.Itoa(p.minRSA))
+			return p.refusal("RequiredRSASize " + strconv.Itoa(p.minRSA))
 		}
 	}
 	if p.revokedKeys == "" {
@@ -283,23 +381,54 @@ func (p *Policy) AcceptKey(key ssh.PublicKey) error {
 		return fmt.Errorf("RevokedKeys cannot be read: %w", err)
 	}
 	if revoked {
-		return refusal("RevokedKeys has it")
+		return p.refusal("RevokedKeys has it")
 	}
 	return nil
 }
 
 // algorithms returns the names of the signatures that a key makes.
 func algorithms(key ssh.PublicKey) []string {
-	if key.Type() == ssh.KeyAlgoRSA {
+	switch key.Type() {
+	case ssh.KeyAlgoRSA:
 		return []string{ssh.KeyAlgoRSASHA512, ssh.KeyAlgoRSASHA256}
+	case ssh.CertAlgoRSAv01:
+		return []string{ssh.CertAlgoRSASHA512v01, ssh.CertAlgoRSASHA256v01}
 	}
 	return []string{key.Type()}
 }
 
 // AcceptCommand returns why a login does not get in whose key has a command, or none, or nil.
 func (p *Policy) AcceptCommand(uid uint32, command string) error {
+	if p.own != nil {
+		if err := p.own.AcceptCommand(uid, command); err != nil {
+			return err
+		}
+	}
 	if uid == 0 && p.rootLogin == "forced-commands-only" && command == "" {
-		return refusal("PermitRootLogin forced-commands-only")
+		return p.refusal("PermitRootLogin forced-commands-only")
 	}
 	return nil
+}
+
+// Restrict returns permissions of a key with those of the policy.
+func (p *Policy) Restrict(allowed *auth.Permissions) *auth.Permissions {
+	restricted := *allowed
+	if p.Command != "" {
+		restricted.Command = p.Command
+	}
+	restricted.NoPTY = restricted.NoPTY || p.NoPTY
+	restricted.Verified = restricted.Verified || p.Verified
+	restricted.Environment = slices.DeleteFunc(slices.Clone(allowed.Environment), func(variable string) bool {
+		name, _, _ := strings.Cut(variable, "=")
+		return p.environment != "yes" && (p.environment == "no" || auth.MatchList(p.environment, name) <= 0)
+	})
+	return &restricted
+}
+
+// MaxTries is how many keys a client may try in vain.
+func (p *Policy) MaxTries() int {
+	if p.own != nil {
+		return min(p.maxTries, p.own.maxTries)
+	}
+	return p.maxTries
 }

@@ -15,6 +15,8 @@ import (
 	"testing"
 
 	"golang.org/x/crypto/ssh"
+
+	"github.com/quicterm/quicterm/quicterm/auth"
 )
 
 // base is the part of what sshd -T prints that must be there.
@@ -97,7 +99,7 @@ func TestAdmit(t *testing.T) {
 		{"allowgroups staff", login("lost", 1, "10.0.0.1"), "no answer"},
 		{"denygroups staff", login("lost", 1, "10.0.0.1"), "no answer"},
 	} {
-		err := parse(t, test.lines).admit(t.Context(), test.login, "host.example")
+		err := parse(t, test.lines).Admit(t.Context(), test.login, "host.example")
 		if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
 			t.Errorf("%q, %s@%v: %v, want %q", test.lines, test.login.User, test.login.Client, err, test.want)
 		}
@@ -112,7 +114,7 @@ func TestShell(t *testing.T) {
 	for shell, want := range map[string]string{"/bin/sh": "", file: "cannot be executed", filepath.Dir(file): "cannot be executed", file + "x": "does not exist"} {
 		l := login("jo", 1, "10.0.0.1")
 		l.Shell = shell
-		if err := parse(t).admit(t.Context(), l, ""); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+		if err := parse(t).Admit(t.Context(), l, ""); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", shell, err, want)
 		}
 	}
@@ -164,7 +166,6 @@ func TestAcceptKey(t *testing.T) {
 		{"revokedkeys /none", ed, "RevokedKeys cannot be read"},
 	} {
 		p := parse(t, test.lines)
-		p.revoked = new(revokedFile)
 		err := p.AcceptKey(test.key)
 		if unread := strings.HasSuffix(test.lines, "/none"); errors.Is(err, ErrRefused) != (test.want != "" && !unread) {
 			t.Errorf("%q: %v", test.lines, err)
@@ -182,11 +183,11 @@ func TestAcceptKey(t *testing.T) {
 func TestParse(t *testing.T) {
 	p := parse(t, "authorizedkeysfile /etc/keys/%u .ssh/authorized_keys none", "forcecommand sh -c 'a  b'", "permittty no",
 		"pubkeyauthoptions touch-required verify-required", "authorizedkeyscommand /bin/keys", "unknown thing", "port 2222")
-	if len(p.AuthorizedKeysFiles) != 2 || p.AuthorizedKeysFiles[0] != "/etc/keys/%u" || p.Command != "sh -c 'a  b'" ||
-		!p.NoPTY || !p.Verified || !p.KeysCommand || p.port != 22 {
+	if len(p.Sources.Files) != 2 || p.Sources.Files[0] != "/etc/keys/%u" || p.Command != "sh -c 'a  b'" ||
+		!p.NoPTY || !p.Verified || p.Sources.Program != "/bin/keys" || p.port != 22 {
 		t.Errorf("got %+v", *p)
 	}
-	if p := parse(t, "authorizedkeysfile none", "forcecommand none", "authorizedkeyscommand none"); len(p.AuthorizedKeysFiles) > 0 || p.Command != "" || p.KeysCommand {
+	if p := parse(t, "authorizedkeysfile none", "forcecommand none", "authorizedkeyscommand none"); len(p.Sources.Files) > 0 || p.Command != "" || p.Sources.Program != "" {
 		t.Errorf("got %+v", *p)
 	}
 	for line := range strings.Lines(base) {
@@ -205,7 +206,7 @@ func TestParse(t *testing.T) {
 
 func TestMatch(t *testing.T) {
 	for patterns, want := range map[string]int{"a,b": 1, "b,c": 0, "*,!a": -1, "!a,*": -1, "!b,*": 1, "!b": 0} {
-		if got := matchList(patterns, "a"); got != want {
+		if got := auth.MatchList(patterns, "a"); got != want {
 			t.Errorf("%q: %d, want %d", patterns, got, want)
 		}
 	}
@@ -224,6 +225,62 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			return
 		}
-		p.admit(t.Context(), login("jo", 0, "10.0.0.1"), "host.example")
+		p.Admit(t.Context(), login("jo", 0, "10.0.0.1"), "host.example")
 	})
+}
+
+// ownNothing has no own settings.
+var ownNothing, _ = Own(nil)
+
+// The daemon's own settings hold beside those of sshd, and alone.
+func TestOwn(t *testing.T) {
+	own, err := Own([]Setting{
+		{"allowusers", "jo"}, {"allowusers", "al@10.0.0.0/8"}, {"denyusers", "*@10.9.*"}, {"allowgroups", "domain users"},
+		{"permitrootlogin", "no"}, {"maxauthtries", "3"}, {"authorizedkeysfile", "a"}, {"authorizedkeysfile", "b"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	both := parse(t, "denyusers jo@10.8.0.1", "maxauthtries 6").with(own)
+	for _, test := range []struct {
+		login       *Login
+		alone, both string
+	}{
+		{login("jo", 1, "10.0.0.1"), "", ""},
+		{login("jo", 1, "10.8.0.1"), "", "refused as by sshd: DenyUsers"},
+		{login("jo", 1, "10.9.0.1"), "refused by the setting deny_users", "refused by the setting deny_users"},
+		{login("al", 1, "11.0.0.1"), "refused by the setting allow_users", "refused by the setting allow_users"},
+		{login("jo", 0, "10.0.0.1"), "refused by the setting permit_root_login no", "refused by the setting permit_root_login no"},
+	} {
+		for p, want := range map[*Policy]string{own: test.alone, both: test.both} {
+			got := ""
+			if err := p.Admit(t.Context(), test.login, test.login.Client.String()); err != nil {
+				got = err.Error()
+			}
+			if got != want {
+				t.Errorf("%s@%v: %q, want %q", test.login.User, test.login.Client, got, want)
+			}
+		}
+	}
+	if own.MaxTries() != 3 || both.MaxTries() != 3 || parse(t, "maxauthtries 2").with(own).MaxTries() != 2 {
+		t.Error("the smaller MaxAuthTries does not hold")
+	}
+	if len(own.Sources.Files) != 2 || len(both.Sources.Files) != 1 {
+		t.Errorf("files %q and %q", own.Sources.Files, both.Sources.Files)
+	}
+	if _, err := Own([]Setting{{"maxauthtries", "few"}}); err == nil {
+		t.Error("a wrong value is accepted")
+	}
+}
+
+// Variables of a key are set if PermitUserEnvironment has their names.
+func TestRestrict(t *testing.T) {
+	for lines, want := range map[string]int{
+		"": 0, "permituserenvironment no": 0, "permituserenvironment yes": 2, "permituserenvironment A*,C": 1,
+	} {
+		p := parse(t, lines).Restrict(&auth.Permissions{Environment: []string{"AB=1", "B=2"}})
+		if len(p.Environment) != want {
+			t.Errorf("%q: %q", lines, p.Environment)
+		}
+	}
 }

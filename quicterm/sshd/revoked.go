@@ -3,6 +3,7 @@
 package sshd
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -25,24 +26,17 @@ type revokedFile struct {
 // has reports whether a file revokes a key. sshd refuses all keys if it cannot read the file,
 // and so must the caller.
 func (r *revokedFile) has(name string, key ssh.PublicKey) (bool, error) {
-	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0)
+	f, info, err := open(name)
 	if err != nil {
 		return false, err
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return false, err
-	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.name != name || !os.SameFile(r.info, info) || !r.info.ModTime().Equal(info.ModTime()) || r.info.Size() != info.Size() {
-		content, err := io.ReadAll(io.LimitReader(f, auth.MaxRevoked+1))
+		content, err := readAll(f, auth.MaxRevoked)
 		if err != nil {
 			return false, err
-		}
-		if len(content) > auth.MaxRevoked {
-			return false, fmt.Errorf("%s: larger than %d bytes", name, auth.MaxRevoked)
 		}
 		keys, err := auth.ParseRevokedKeys(content)
 		if err != nil {
@@ -51,4 +45,36 @@ func (r *revokedFile) has(name string, key ssh.PublicKey) (bool, error) {
 		r.name, r.info, r.keys = name, info, keys
 	}
 	return r.keys.Has(key), nil
+}
+
+// open opens a file that a setting names. It does not wait for a writer, as opening a pipe does.
+func open(name string) (*os.File, os.FileInfo, error) {
+	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return nil, nil, errors.Join(err, f.Close())
+	}
+	return f, info, nil
+}
+
+// readAll reads a file of at most some bytes.
+func readAll(f *os.File, most int64) ([]byte, error) {
+	content, err := io.ReadAll(io.LimitReader(f, most+1))
+	if err == nil && int64(len(content)) > most {
+		err = fmt.Errorf("%s: larger than %d bytes", f.Name(), most)
+	}
+	return content, err
+}
+
+// ReadFile reads a file that a setting names, of at most some bytes.
+func ReadFile(name string, most int64) ([]byte, error) {
+	f, _, err := open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return readAll(f, most)
 }

@@ -91,19 +91,19 @@ type answer struct {
 	until  time.Time
 }
 
-// Ask returns what sshd allows a login. The policy is nil if no sshd is installed. The error
-// says why the account does not get in; it is for the log. Ask blocks while sshd or the name
-// service is asked, until ctx ends.
-func (d *Daemon) Ask(ctx context.Context, l *Login) (*Policy, error) {
-	file := d.find()
-	if file == "" {
-		return nil, nil
+// Ask returns what sshd and own settings allow a login: only the latter if no sshd is installed.
+// The error says why the account does not get in; it is for the log. Ask blocks while sshd or the
+// name service is asked, until ctx ends.
+func (d *Daemon) Ask(ctx context.Context, l *Login, own *Policy) (*Policy, error) {
+	policy, host := own, plain(l.Client).String()
+	if file := d.find(); file != "" {
+		answer, name, err := d.answer(ctx, file, question{l.User, plain(l.Client), plain(l.Server)})
+		if err != nil {
+			return nil, err
+		}
+		policy, host = answer.with(own), name
 	}
-	policy, host, err := d.answer(ctx, file, question{l.User, plain(l.Client), plain(l.Server)})
-	if err != nil {
-		return nil, err
-	}
-	if err := policy.admit(ctx, l, host); err != nil {
+	if err := policy.Admit(ctx, l, host); err != nil {
 		return nil, err
 	}
 	return policy, nil

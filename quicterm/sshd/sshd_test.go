@@ -43,7 +43,7 @@ func fake(t *testing.T, script string) (d *Daemon, runs func() []string) {
 func TestAsk(t *testing.T) {
 	ctx := t.Context()
 	none := &Daemon{Files: []string{"/none"}}
-	if p, err := none.Ask(ctx, login("jo", 1, "10.0.0.1")); p != nil || err != nil {
+	if p, err := none.Ask(t.Context(), login("jo", 1, "10.0.0.1"), ownNothing); p != ownNothing || err != nil {
 		t.Errorf("without an sshd: %v, %v", p, err)
 	}
 
@@ -51,7 +51,7 @@ func TestAsk(t *testing.T) {
 	l.Server = l.Client
 	d, runs := fake(t, "settings")
 	for range 3 {
-		if p, err := d.Ask(ctx, l); err != nil || len(p.AuthorizedKeysFiles) != 1 {
+		if p, err := d.Ask(ctx, l, ownNothing); err != nil || len(p.Sources.Files) != 1 {
 			t.Fatalf("%v, %v", p, err)
 		}
 	}
@@ -60,11 +60,11 @@ func TestAsk(t *testing.T) {
 	}
 	for _, name := range []string{"jo,user=root", "a b", "a\nb", "a=b", ""} {
 		l := login(name, 1, "10.0.0.1")
-		if p, err := d.Ask(ctx, l); err == nil || p != nil {
+		if p, err := d.Ask(ctx, l, ownNothing); err == nil || p != nil {
 			t.Errorf("%q: %v, %v", name, p, err)
 		}
 	}
-	if p, err := d.Ask(ctx, login("root", 0, "10.0.0.1")); err != nil || p.AcceptCommand(0, "") != nil {
+	if p, err := d.Ask(ctx, login("root", 0, "10.0.0.1"), ownNothing); err != nil || p.AcceptCommand(0, "") != nil {
 		t.Errorf("%v, %v", p, err)
 	}
 	if got := runs(); len(got) != 2 {
@@ -76,7 +76,7 @@ func TestAsk(t *testing.T) {
 func TestOldSSHD(t *testing.T) {
 	d, runs := fake(t, `case "$1" in -G) echo "unknown option -- G" >&2; exit 1;; esac; settings`)
 	for _, user := range []string{"jo", "al"} {
-		if _, err := d.Ask(t.Context(), login(user, 1, "10.0.0.1")); err != nil {
+		if _, err := d.Ask(t.Context(), login(user, 1, "10.0.0.1"), ownNothing); err != nil {
 			t.Error(err)
 		}
 	}
@@ -94,7 +94,7 @@ func TestOldSSHD(t *testing.T) {
 func TestGlobalSettings(t *testing.T) {
 	d, runs := fake(t, `settings | /bin/sed "s/port 22/port 2200/"`)
 	for _, user := range []string{"jo", "al"} {
-		if _, err := d.Ask(t.Context(), login(user, 1, "10.0.0.1")); err != nil {
+		if _, err := d.Ask(t.Context(), login(user, 1, "10.0.0.1"), ownNothing); err != nil {
 			t.Error(err)
 		}
 	}
@@ -104,7 +104,7 @@ func TestGlobalSettings(t *testing.T) {
 	}
 
 	d, runs = fake(t, `settings | /bin/sed "s/usedns no/usedns yes/"`)
-	if _, err := d.Ask(t.Context(), login("jo", 1, "127.0.0.1")); err != nil {
+	if _, err := d.Ask(t.Context(), login("jo", 1, "127.0.0.1"), ownNothing); err != nil {
 		t.Error(err)
 	}
 	if got := runs(); len(got) != 2 || !strings.Contains(got[1], "addr=127.0.0.1") {
@@ -112,7 +112,7 @@ func TestGlobalSettings(t *testing.T) {
 	}
 
 	d, _ = fake(t, `echo x >> "$0".n; n=$(/usr/bin/wc -l < "$0".n); settings | /bin/sed "s/port 22/port $n/"`)
-	if _, err := d.Ask(t.Context(), login("jo", 1, "10.0.0.1")); err == nil {
+	if _, err := d.Ask(t.Context(), login("jo", 1, "10.0.0.1"), ownNothing); err == nil {
 		t.Error("the port of each answer is another one, which is no error")
 	}
 }
@@ -139,7 +139,7 @@ func TestNameServersOut(t *testing.T) {
 		d.resolver = &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
 			return nil, syscall.ENETUNREACH
 		}}
-		p, err := d.Ask(t.Context(), login("jo", 1, "192.0.2.1"))
+		p, err := d.Ask(t.Context(), login("jo", 1, "192.0.2.1"), ownNothing)
 		if (p == nil) != want.refused || (err != nil) != want.refused || errors.Is(err, ErrRefused) != want.definite {
 			t.Errorf("%s: %v, %v; want %+v", setting, p, err, want)
 		}
@@ -160,7 +160,7 @@ func TestBrokenSSHD(t *testing.T) {
 	} {
 		d, runs := fake(t, script)
 		for range 2 {
-			p, err := d.Ask(t.Context(), login("jo", 1, "10.0.0.1"))
+			p, err := d.Ask(t.Context(), login("jo", 1, "10.0.0.1"), ownNothing)
 			if p != nil || err == nil || !strings.Contains(err.Error(), want) || len(err.Error()) > 1000 {
 				t.Errorf("%s: %v, %.1100v; want %q", script, p, err, want)
 			}
@@ -178,7 +178,7 @@ func TestHangingSSHD(t *testing.T) {
 	slow := make(chan error, maxRunning+1)
 	for range maxRunning + 1 { // the last one waits for the others
 		go func() {
-			_, err := d.Ask(ctx, login("slow", 1, "10.0.0.1"))
+			_, err := d.Ask(ctx, login("slow", 1, "10.0.0.1"), ownNothing)
 			slow <- err
 		}()
 	}
@@ -198,7 +198,7 @@ func TestHangingSSHD(t *testing.T) {
 	if n := len(runs()); n > maxRunning {
 		t.Errorf("%d processes, at most %d at a time", n, maxRunning)
 	}
-	if _, err := d.Ask(t.Context(), login("quick", 1, "10.0.0.1")); err != nil {
+	if _, err := d.Ask(t.Context(), login("quick", 1, "10.0.0.1"), ownNothing); err != nil {
 		t.Error(err)
 	}
 }
@@ -206,11 +206,11 @@ func TestHangingSSHD(t *testing.T) {
 // The answers that are kept have a bound.
 func TestPoliciesAreBounded(t *testing.T) {
 	d, _ := fake(t, "settings")
-	d.Ask(t.Context(), login("jo", 1, "10.0.0.1"))
+	d.Ask(t.Context(), login("jo", 1, "10.0.0.1"), ownNothing)
 	for d.answers[question{}] = new(answer); len(d.answers) < maxAnswers; {
 		d.answers[question{user: string(rune(len(d.answers)))}] = new(answer)
 	}
-	if _, err := d.Ask(t.Context(), login("al", 1, "10.0.0.1")); err != nil || len(d.answers) != 1 {
+	if _, err := d.Ask(t.Context(), login("al", 1, "10.0.0.1"), ownNothing); err != nil || len(d.answers) != 1 {
 		t.Errorf("%d answers, %v", len(d.answers), err)
 	}
 }
@@ -218,7 +218,7 @@ func TestPoliciesAreBounded(t *testing.T) {
 // A login that waits for its turn takes the answer that another one has got meanwhile.
 func TestAnswerWhileWaiting(t *testing.T) {
 	d, runs := fake(t, "settings")
-	if _, err := d.Ask(t.Context(), login("jo", 1, "10.0.0.1")); err != nil {
+	if _, err := d.Ask(t.Context(), login("jo", 1, "10.0.0.1"), ownNothing); err != nil {
 		t.Fatal(err)
 	}
 	for range maxRunning {
@@ -228,7 +228,7 @@ func TestAnswerWhileWaiting(t *testing.T) {
 	q := question{l.User, plain(l.Client), plain(l.Server)}
 	asked := make(chan error)
 	go func() {
-		_, err := d.Ask(t.Context(), l)
+		_, err := d.Ask(t.Context(), l, ownNothing)
 		asked <- err
 	}()
 	d.mu.Lock()

@@ -1,0 +1,137 @@
+//go:build linux || darwin
+
+package server
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"net/netip"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/quicterm/quicterm/quicterm/account"
+	"github.com/quicterm/quicterm/quicterm/auth"
+	"github.com/quicterm/quicterm/quicterm/keyfile"
+	"github.com/quicterm/quicterm/quicterm/sshd"
+)
+
+// expand replaces the tokens of sshd_config(5) in a pattern for an account.
+func expand(pattern string, a *account.Account, others ...string) string {
+	tokens := append(others, "%%", "%", "%h", a.Home, "%u", a.Name, "%U", strconv.FormatUint(uint64(a.UID), 10))
+	return strings.NewReplacer(tokens...).Replace(pattern)
+}
+
+// keyFile returns the path of a file of an account that a pattern names.
+func keyFile(pattern string, a *account.Account) string {
+	file := expand(pattern, a)
+	if !filepath.IsAbs(file) {
+		file = filepath.Join(a.Home, file)
+	}
+	return file
+}
+
+// readKeys returns what the files of an account allow keys, and the authorities of certificates.
+func (s *Server) readKeys(
+	ctx context.Context, a *account.Account, from *sshd.Sources, client netip.Addr, keys [][]byte,
+) ([]auth.Verdict, error) {
+	sources := &keyfile.Sources{CAAlgorithms: from.CAAlgorithms, Lax: from.Lax}
+	for _, pattern := range from.Files {
+		sources.Files = append(sources.Files, keyFile(pattern, a))
+	}
+	if from.Principals != "" {
+		sources.Principals = keyFile(from.Principals, a)
+	}
+	var unread error
+	if from.Authorities != "" {
+		content, err := sshd.ReadFile(from.Authorities, maxAuthorities)
+		if err != nil { // the files of the account count nevertheless
+			unread = fmt.Errorf("%w: TrustedUserCAKeys: %w", keyfile.ErrUnread, err)
+		} else {
+			sources.Authorities = &keyfile.Authorities{Name: from.Authorities, Keys: content}
+		}
+	}
+	verdicts, err := s.keyFiles.Authorize(ctx, a, sources, client, keys...)
+	for i := range verdicts {
+		if unread != nil && verdicts[i].Allowed == nil && auth.Certified(keys[i]) {
+			verdicts[i].Refused = unread
+		}
+	}
+	return verdicts, err
+}
+
+// maxAuthorities bounds a file of authorities in bytes: thousands of them.
+const maxAuthorities = 1 << 20
+
+// askProgram asks the program of a policy (AuthorizedKeysCommand of sshd) for the keys that no file
+// allows, and changes the verdicts about them.
+func (s *Server) askProgram(
+	ctx context.Context, a *account.Account, policy *sshd.Policy, client netip.Addr, keys [][]byte, verdicts []auth.Verdict,
+) {
+	line := policy.Sources.Program
+	if line == "" {
+		return
+	}
+	perKey := strings.Contains(line, "%k") || strings.Contains(line, "%f") || strings.Contains(line, "%t")
+	var batch []int
+	ask := func() {
+		if len(batch) == 0 {
+			return
+		}
+		var blobs [][]byte
+		for _, i := range batch {
+			blobs = append(blobs, keys[i])
+		}
+		got, err := s.runProgram(ctx, a, policy, client, blobs)
+		for n, i := range batch {
+			if err != nil {
+				verdicts[i] = auth.Verdict{Refused: fmt.Errorf("%w: AuthorizedKeysCommand: %w", keyfile.ErrUnread, err)}
+			} else if got[n].Allowed != nil {
+				verdicts[i] = got[n]
+			}
+		}
+		batch = nil
+	}
+	for i, v := range verdicts {
+		key, err := auth.ParseUserKey(keys[i])
+		if v.Allowed != nil || err != nil || policy.AcceptKey(key) != nil {
+			continue
+		}
+		if batch = append(batch, i); perKey {
+			ask()
+		}
+	}
+	ask()
+}
+
+// runProgram runs the program of a policy once, and returns what it allows keys. If its arguments
+// name a key, that is the first one.
+func (s *Server) runProgram(
+	ctx context.Context, a *account.Account, policy *sshd.Policy, client netip.Addr, keys [][]byte,
+) ([]auth.Verdict, error) {
+	as, err := s.names.Lookup(ctx, policy.Sources.ProgramAccount)
+	if err != nil {
+		return nil, fmt.Errorf("AuthorizedKeysCommandUser %q: %w", policy.Sources.ProgramAccount, err)
+	}
+	key, err := auth.ParseUserKey(keys[0])
+	if err != nil {
+		return nil, err
+	}
+	argv, err := sshd.SplitArgs(policy.Sources.Program)
+	if err != nil {
+		return nil, err
+	}
+	for i := range argv {
+		argv[i] = expand(argv[i], a,
+			"%f", fingerprint(keys[0]), "%k", base64.StdEncoding.EncodeToString(keys[0]), "%t", key.Type())
+	}
+	if len(argv) == 1 {
+		argv = append(argv, a.Name)
+	}
+	sources := &keyfile.Sources{
+		CAAlgorithms: policy.Sources.CAAlgorithms,
+		Program:      &keyfile.Program{Argv: argv, Account: as},
+	}
+	return s.keyFiles.Authorize(ctx, a, sources, client, keys...)
+}
