@@ -130,6 +130,10 @@ var packages = []struct {
 		imports: "github.com/hiddeco/sshsig golang.org/x/crypto",
 	},
 	{
+		path: "quicterm/persist", role: "what is left of a session on disk; knows no session and no wire",
+		imports: "buffer github.com/fxamacker/cbor/v2",
+	},
+	{
 		path: "quicterm/memory", role: "the memory of the machine, and what processes take of it",
 		imports: "golang.org/x/sys",
 	},
@@ -158,7 +162,7 @@ var packages = []struct {
 	{
 		path: "quicterm/holder", role: "owns the program of a session; knows no network",
 		imports: `buffer migrate/carrier migrate/carrier/sealed migrate/carrier/unixsock quicterm/asciicast quicterm/auth quicterm/driver quicterm/gate
-			quicterm/memory quicterm/rundir quicterm/screen quicterm/session quicterm/wire github.com/creack/pty golang.org/x/sys`,
+			quicterm/memory quicterm/persist quicterm/rundir quicterm/screen quicterm/session quicterm/wire github.com/creack/pty golang.org/x/sys`,
 		tests: "migrate/carrier/carriertest quicterm/holder/programtest github.com/fxamacker/cbor/v2",
 	},
 	{

@@ -150,6 +150,8 @@ func phaseName(p wire.Phase) string {
 		return "detached"
 	case wire.PhaseExited:
 		return "exited"
+	case wire.PhaseLost:
+		return "lost"
 	}
 	return "unknown"
 }

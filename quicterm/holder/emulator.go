@@ -89,6 +89,7 @@ type emulator struct {
 	apart  bool     // frames are drawn one by one, so that a fault names one
 	bad    []uint64 // frames that are not drawn
 
+	keeper    *keeper    // the same, nil if nothing is kept on disk
 	output    []byte     // memory for draw
 	recording *recording // gets all that is drawn; nil if the session is not recorded
 }
@@ -190,6 +191,7 @@ func (h *Holder) draw() {
 			h.notRecordedLocked(err)
 		}
 		h.markLocked()
+		h.keepChangedLocked()
 		h.clients.drawn = e.next
 		h.clients.release()
 		if e.behind && !h.awaitsDrawingLocked() {
@@ -197,6 +199,7 @@ func (h *Holder) draw() {
 		}
 		h.yieldLocked()
 	}
+	h.keepScreenLocked()
 }
 
 // undrawnFramesLocked returns slices of the ring with frames to draw, or nil if there are none.
@@ -239,6 +242,7 @@ func (e *emulator) draw(frames [][]byte) (next uint64, ended bool, fault error) 
 			f, n, err := buffer.Parse(b)
 			if err == nil {
 				e.recording.frame(f)
+				e.keeper.frame(f)
 			}
 			if err != nil || f.Type == wire.Exit {
 				flush()

@@ -34,6 +34,7 @@ type Holder struct {
 	emulator emulator
 	hints    hints
 	life     lifetime
+	keeper   *keeper // nil if nothing is kept on disk
 
 	deniedAt         time.Time // of the last line about a resume that was denied
 	deniedSuppressed int       // such lines since
@@ -64,6 +65,8 @@ func New(launch wire.Launch, p Program, log *slog.Logger) *Holder {
 		end:      make(chan struct{}),
 		pressure: pressure{grown: make(chan struct{}, 1), next: smallRing},
 	}
+	h.keeper = newKeeper(&launch, h.log)
+	h.emulator.keeper = h.keeper
 	if launch.PTY {
 		h.noteSizeLocked(launch.Size)
 		// ^C and ^\ are typed
@@ -89,9 +92,13 @@ func (h *Holder) Run() {
 	if h.pressure.read != nil {
 		h.running.Go(h.memoryLoop)
 	}
+	if h.keeper != nil {
+		go h.keepLoop() // it may end after Run if the disk hangs, see finish
+	}
 	<-h.end
 	h.program.Close()
 	h.running.Wait()
+	h.keeper.finish(h.removesRecord())
 	h.gate.Lock()
 	h.emulator.recording.finish(h.ring)
 	h.gate.Unlock()

@@ -36,6 +36,9 @@ type lifetime struct {
 	killed      bool                    // by a Kill, or by a Revoke of its only client
 	requested   map[syscall.Signal]bool // signals that are no news to the client
 	unrecorded  bool                    // its recording has failed: input and output are dropped
+	lost        bool                    // it was lost, and its command was not started again
+	lostExit    bool                    // and its program had ended before that
+	known       bool                    // a client that writes has consumed the Exit frame
 
 	exited  bool // the Exit frame is in the log
 	exitSeq uint64
@@ -58,6 +61,8 @@ func (h *Holder) phaseLocked() wire.Phase {
 		return wire.PhaseExited
 	case h.clients.present():
 		return wire.PhaseAttached
+	case h.life.lost:
+		return wire.PhaseLost
 	}
 	return wire.PhaseDetached
 }
@@ -74,6 +79,7 @@ func (h *Holder) presenceChangedLocked() {
 // stateChangedLocked makes waiters and limitLoop look at the session again.
 func (h *Holder) stateChangedLocked() {
 	h.gate.Changed()
+	h.keepChangedLocked()
 	select {
 	case h.life.changed <- struct{}{}:
 	default:
@@ -149,6 +155,7 @@ func (h *Holder) endIfKnownLocked(a *attachment) {
 		h.endSoonLocked("a client knows its end")
 	}
 	if a.role.writes() {
+		h.life.known = true
 		a.close()
 	}
 }
@@ -231,7 +238,7 @@ func (h *Holder) enforceLimitLocked(now time.Time) (left time.Duration, limited 
 		return left, true
 	}
 	why := fmt.Sprintf("ended by %s (%s)", name, shortDuration(limit))
-	if h.life.exited {
+	if h.life.exited || h.life.lost {
 		h.finishLocked(why)
 		return 0, false
 	}
@@ -246,6 +253,8 @@ func (h *Holder) limitLocked() (name string, limit time.Duration) {
 	switch {
 	case h.clients.present():
 		return "", 0
+	case h.life.lost:
+		return "the record on disk stays", lostTTL
 	case h.life.exited:
 		return "exited_ttl", h.launch.ExitedTTL
 	case h.life.hungUp:

@@ -3,6 +3,7 @@
 package holder
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -33,11 +34,20 @@ func Main(log *slog.Logger, software string) error {
 		syscall.SIGTSTP, syscall.SIGTTIN, syscall.SIGTTOU)
 	syscall.Umask(0o022)
 	reply := os.NewFile(replyFD, "reply")
-	h, s, err := begin(log)
+	launch, err := readLaunch()
+	if err == nil && launch.Persist != nil && launch.Persist.Task >= wire.PersistList {
+		return replyRecords(reply, launch, log)
+	}
+	var h *Holder
+	var s *Socket
+	if err == nil {
+		h, s, err = begin(launch, log)
+	}
 	if err != nil {
 		return errors.Join(err, wire.Send(reply, &wire.Error{Text: err.Error()}))
 	}
 	h.software = software
+	h.keepOnTerm()
 	if err := wire.Send(reply, &wire.Done{}); err != nil {
 		log.Warn("daemon is gone before the session has started", "error", err)
 	}
@@ -50,27 +60,59 @@ func Main(log *slog.Logger, software string) error {
 	return nil
 }
 
-func begin(log *slog.Logger) (*Holder, *Socket, error) {
+func readLaunch() (*wire.Launch, error) {
 	syscall.CloseOnExec(replyFD)
-	var launch wire.Launch
+	launch := new(wire.Launch)
 	m, err := wire.Read(os.Stdin, wire.MaxMessage)
 	if err == nil {
-		err = m.Decode(&launch)
+		err = m.Decode(launch)
 	}
 	if err != nil {
-		return nil, nil, fmt.Errorf("read launch: %w", err)
+		return nil, fmt.Errorf("read launch: %w", err)
 	}
-	s, err := openSocket(&launch)
+	return launch, nil
+}
+
+// replyRecords answers a launch that is about records only.
+func replyRecords(reply *os.File, launch *wire.Launch, log *slog.Logger) error {
+	CloseInherited(replyFD + 1)
+	answer, err := answerRecords(launch, log)
+	if err != nil {
+		answer = &wire.Error{Text: err.Error()}
+	}
+	return errors.Join(err, wire.Send(reply, answer))
+}
+
+// keepOnTerm keeps the session on disk when the system stops this process, before that ends it.
+func (h *Holder) keepOnTerm() {
+	if h.keeper == nil {
+		return
+	}
+	term := make(chan os.Signal, 1)
+	signal.Notify(term, syscall.SIGTERM)
+	go func() {
+		<-term
+		ctx, cancel := context.WithTimeout(context.Background(), keepEnd)
+		defer cancel()
+		h.keepNow(ctx)
+		signal.Reset(syscall.SIGTERM)
+		syscall.Kill(os.Getpid(), syscall.SIGTERM)
+	}()
+}
+
+func begin(launch *wire.Launch, log *slog.Logger) (*Holder, *Socket, error) {
+	s, err := openSocket(launch)
 	if err == nil {
 		err = freeStdin()
 	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("make socket: %w", err)
 	}
-	r, err := newRecording(&launch, time.Now(), log)
-	var p Program
-	if err == nil {
-		p, err = startProgram(&launch)
+	var h *Holder
+	if launch.Persist != nil && launch.Persist.Task == wire.PersistRestore {
+		h, err = restore(launch, log)
+	} else {
+		h, err = beginNew(launch, log)
 	}
 	if err != nil {
 		s.Close()
@@ -79,10 +121,23 @@ func begin(log *slog.Logger) (*Holder, *Socket, error) {
 	// A limit for when the collector falls behind, well above what the ring and the usual
 	// garbage take.
 	debug.SetMemoryLimit(int64(launch.Buffer)*3/2 + 64<<20)
-	h := New(launch, p, log)
 	h.pressure.read = memory.Read
-	h.emulator.recording = r
 	return h, s, nil
+}
+
+// beginNew starts the program of a new session.
+func beginNew(launch *wire.Launch, log *slog.Logger) (*Holder, error) {
+	r, err := newRecording(launch, time.Now(), log)
+	if err != nil {
+		return nil, err
+	}
+	p, err := startProgram(launch)
+	if err != nil {
+		return nil, err
+	}
+	h := New(*launch, p, log)
+	h.emulator.recording = r
+	return h, nil
 }
 
 // openSocket makes the socket, or takes over the one that the daemon has bound.

@@ -146,6 +146,7 @@ func (h *Holder) clearHistoryLocked(client string) wire.Body {
 	cleared.Lines = uint64(e.screen.Lines())
 	e.screen.ClearHistory()
 	e.memory, e.marks, e.last = e.screen.Memory(), nil, snapshot{}
+	h.keeper.clear()
 	h.markLocked()
 	h.log.Info("history cleared", "client", client, "bytes", cleared.Bytes)
 	return &cleared

@@ -47,20 +47,33 @@ type Process struct {
 // its program runs and its socket listens.
 // If it returns a process id, even with an error, the caller waits for that process.
 func Start(ctx context.Context, launch *wire.Launch, p Process) (pid int, err error) {
+	pid, reply, err := start(ctx, launch, p)
+	if err != nil {
+		return pid, err
+	}
+	failed := new(wire.Error)
+	if err := reply.Decode(failed); err == nil {
+		return pid, errors.New(failed.Text)
+	}
+	return pid, nil
+}
+
+// start starts a process, and returns its reply.
+func start(ctx context.Context, launch *wire.Launch, p Process) (pid int, reply wire.Message, err error) {
 	if err := checkParent(os.Args); err != nil {
-		return 0, err
+		return 0, reply, err
 	}
 	exe, err := executable()
 	if err != nil {
-		return 0, err
+		return 0, reply, err
 	}
 	m, err := wire.New(launch)
 	if err != nil {
-		return 0, err
+		return 0, reply, err
 	}
 	r, w, err := os.Pipe()
 	if err != nil {
-		return 0, err
+		return 0, reply, err
 	}
 	defer r.Close()
 	cmd := exec.Command(exe, append([]string{Command}, p.Args...)...)
@@ -84,7 +97,7 @@ func Start(ctx context.Context, launch *wire.Launch, p Process) (pid int, err er
 	}
 	w.Close()
 	if err != nil {
-		return 0, fmt.Errorf("start holder: %w", err)
+		return 0, reply, fmt.Errorf("start holder: %w", err)
 	}
 	pid = cmd.Process.Pid
 	// Only then the holder starts the program, which inherits its protection and control group.
@@ -95,22 +108,18 @@ func Start(ctx context.Context, launch *wire.Launch, p Process) (pid int, err er
 	close(unprotected)
 	if err != nil {
 		cmd.Process.Kill()
-		return pid, fmt.Errorf("start holder: %w", err)
+		return pid, reply, fmt.Errorf("start holder: %w", err)
 	}
 	defer cmd.Process.Release()
 	r.SetReadDeadline(time.Now().Add(startTime))
 	stop := context.AfterFunc(ctx, func() { r.SetReadDeadline(time.Now()) })
 	defer stop()
-	reply, err := wire.Read(r, wire.MaxMessage)
+	reply, err = wire.Read(r, wire.MaxMessage)
 	if err != nil {
 		cmd.Process.Kill()
-		return pid, fmt.Errorf("holder did not start: %w", err)
+		return pid, reply, fmt.Errorf("holder did not start: %w", err)
 	}
-	failed := new(wire.Error)
-	if err := reply.Decode(failed); err == nil {
-		return pid, errors.New(failed.Text)
-	}
-	return pid, nil
+	return pid, reply, nil
 }
 
 // readKeysCommand is the argument that makes the daemon's executable a reader of keys

@@ -136,6 +136,8 @@ func stateName(p wire.Phase) string {
 		return "attached"
 	case wire.PhaseDetached:
 		return "detached"
+	case wire.PhaseLost:
+		return "lost"
 	}
 	return "exited"
 }

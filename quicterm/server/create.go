@@ -24,7 +24,10 @@ func (c *conn) findOrCreate(ctx context.Context, req *wire.Attach) (wire.Session
 		if req.Role != wire.RoleWriter {
 			want = anyTerminal
 		}
-		e, err := s.find(ctx, uid, c.open(), req.Session, want)
+		e, err := c.findOrLost(ctx, req.Session, want)
+		if err == nil && e.state.Phase == wire.PhaseLost {
+			err = c.restore(ctx, req, e)
+		}
 		if err != nil {
 			return wire.SessionID{}, err
 		}
@@ -66,6 +69,11 @@ func (c *conn) findOrCreate(ctx context.Context, req *wire.Attach) (wire.Session
 			return all[named(name)].id, nil
 		}
 		return wire.SessionID{}, errorf(wire.CodeFailed, "there is a session %q already", name)
+	case req.Mode == wire.ModeAttachOrCreate:
+		missing := errorf(wire.CodeNoSession, "there is no session %q", name)
+		if e, err := c.orLost(ctx, name, missing); err == nil && e.state.Name == name && req.PTY && req.Command == "" {
+			return e.id, c.restore(ctx, req, e)
+		}
 	}
 	if s.draining.Load() {
 		return wire.SessionID{}, errDraining

@@ -46,4 +46,9 @@ type Holders interface {
 	// Start starts the holder of a new session of an account. It returns when the
 	// program runs and the holder can be asked, or when ctx ends.
 	Start(ctx context.Context, a *account.Account, launch *wire.Launch) error
+
+	// Records has a process of an account list or remove records of lost sessions, as
+	// launch.Persist says, and returns its answer: Records, Done or Error. It blocks until then or
+	// until ctx ends, but only for seconds.
+	Records(ctx context.Context, a *account.Account, launch *wire.Launch) (wire.Message, error)
 }

@@ -49,7 +49,10 @@ func (c *conn) launch(req *wire.Attach, name string) (*wire.Launch, error) {
 		launch.Recording = wire.RecordingForbidden
 	case "require":
 		launch.Recording = wire.RecordingRequired
-		launch.RecordingDir = strings.NewReplacer("%%", "%", "%h", c.account.Home, "%u", c.account.Name).Replace(settings.RecordingDir)
+		launch.RecordingDir = c.expand(settings.RecordingDir)
+	}
+	if launch.PTY {
+		launch.Persist = c.persist(wire.PersistKeep)
 	}
 	rand.Read(launch.ID[:])
 	client, server := unmapped(c.carrier.RemoteAddr()), unmapped(c.carrier.LocalAddr())

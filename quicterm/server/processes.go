@@ -44,6 +44,7 @@ type processes struct {
 
 	mu       sync.Mutex
 	starting map[wire.SessionID]bool // holders that do not listen yet
+	readers  map[uint32]int          // processes of accounts that read records, also those that a disk keeps
 }
 
 // An account can make any number of files in its directory.
@@ -56,6 +57,10 @@ const (
 	// sockets and some logs.
 	maxNames, readNames = 2 * maxSockets, 250
 )
+
+// maxReaders bounds the processes of an account that read records: a disk that does not answer keeps
+// even those that were killed.
+const maxReaders = 4
 
 // holderBase is the memory of a holder without output, in bytes, and with room for what
 // differs between machines.
@@ -236,6 +241,45 @@ func (p *processes) Start(ctx context.Context, a *account.Account, launch *wire.
 		return err
 	}
 	return p.startAs(ctx, a, credential, &local)
+}
+
+// Records implements [Holders].
+func (p *processes) Records(ctx context.Context, a *account.Account, launch *wire.Launch) (answer wire.Message, err error) {
+	credential, err := p.names.Credential(ctx, a)
+	if err != nil {
+		return answer, err
+	}
+	if !p.addReader(a.UID, 1) {
+		return answer, fmt.Errorf("the directory of the account's records does not answer, and %d processes wait for it", maxReaders)
+	}
+	args := p.args
+	if credential != nil {
+		args = append(slices.Clone(p.args), holder.OwnLogFlag)
+	}
+	pid, answer, err := holder.DoRecords(ctx, launch, holder.Process{Credential: credential, Args: args, Start: p.outside})
+	if pid == 0 {
+		p.addReader(a.UID, -1)
+	} else {
+		p.children.add(pid, func() { p.addReader(a.UID, -1) })
+	}
+	return answer, err
+}
+
+// addReader changes how many processes of an account read records. It reports false, and changes
+// nothing, if those are maxReaders already.
+func (p *processes) addReader(uid uint32, n int) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if n > 0 && p.readers[uid] >= maxReaders {
+		return false
+	}
+	if p.readers == nil {
+		p.readers = make(map[uint32]int)
+	}
+	if p.readers[uid] += n; p.readers[uid] == 0 {
+		delete(p.readers, uid)
+	}
+	return true
 }
 
 // startAs starts a holder as another account, with a socket in a directory where that

@@ -92,7 +92,7 @@ func (c *conn) list(ctx context.Context) (*wire.Listing, error) {
 		return nil, err
 	}
 	defer end()
-	return list(c.server.sessions(ctx, c.account.UID, c.open())), nil
+	return list(c.withLost(ctx, c.server.sessions(ctx, c.account.UID, c.open()))), nil
 }
 
 // sessionOf returns the name of the session that a request is for.
@@ -114,9 +114,12 @@ func (c *conn) passOn(ctx context.Context, name string, m wire.Message) (wire.Me
 		return m, err
 	}
 	defer end()
-	e, err := c.server.find(ctx, c.account.UID, c.open(), name, detached)
+	e, err := c.findOrLost(ctx, name, detached)
 	if err != nil {
 		return m, err
+	}
+	if e.state.Phase == wire.PhaseLost {
+		return c.passToRecord(ctx, e, m)
 	}
 	answer, err := c.server.holders.Ask(ctx, c.account.UID, e.id, c.open(), m)
 	return answer, ended(err)

@@ -276,6 +276,7 @@ const (
 	PhaseAttached Phase = 1 // the writer is connected
 	PhaseDetached Phase = 2 // no writer is connected
 	PhaseExited   Phase = 3 // the program has ended, and no client has seen its Exit
+	PhaseLost     Phase = 4 // the session is gone, and its record is on disk (9.6 of SPEC.md)
 )
 
 // Info describes a session to people.
@@ -437,6 +438,40 @@ type Launch struct {
 
 	Recording    Recording `cbor:"19,keyasint,omitempty"`
 	RecordingDir string    `cbor:"20,keyasint,omitempty"` // of RecordingRequired
+
+	Persist *Persist `cbor:"21,keyasint,omitempty"` // nil keeps nothing on disk
+}
+
+// Persist says what the process is to do with records on disk, and how records are kept.
+type Persist struct {
+	Task  PersistTask   `cbor:"1,keyasint"`
+	Log   bool          `cbor:"2,keyasint"` // the output too, not only the screen
+	Dir   string        `cbor:"3,keyasint"` // absolute path of the account's records
+	Bytes int64         `cbor:"4,keyasint"` // that a session may take on disk
+	Sync  bool          `cbor:"5,keyasint"` // records are on the disk when they are written
+	Key   string        `cbor:"6,keyasint"` // absolute path of a file with a key, or empty
+	TTL   time.Duration `cbor:"7,keyasint"` // for which the record of a session that is gone is kept
+
+	// For PersistRestore: start the program without asking, and the one of Launch instead of
+	// the record's.
+	Unasked bool `cbor:"8,keyasint"`
+	Replace bool `cbor:"9,keyasint"`
+}
+
+// A PersistTask is what a holder's process is started for.
+type PersistTask uint8
+
+// The tasks.
+const (
+	PersistKeep    PersistTask = 0 // a new session
+	PersistRestore PersistTask = 1 // the session whose record has the ID of Launch
+	PersistList    PersistTask = 2 // to answer Records, and end
+	PersistRemove  PersistTask = 3 // to remove the record with the ID of Launch, answer Done, and end
+)
+
+// Records answers the task PersistList: the sessions that are gone, those that were written last first.
+type Records struct {
+	States [][]byte `cbor:"1,keyasint"` // each as the payload of a State, in PhaseLost
 }
 
 // Query asks a holder for its State.
@@ -577,3 +612,4 @@ func (*Launch) Type() Type      { return TypeLaunch }
 func (*Ask) Type() Type         { return TypeAsk }
 func (*Inspect) Type() Type     { return TypeInspect }
 func (*Report) Type() Type      { return TypeReport }
+func (*Records) Type() Type     { return TypeRecords }

@@ -313,8 +313,10 @@ var goldenBodies = []struct {
 
 		Recording:    RecordingRequired,
 		RecordingDir: "/rec",
+
+		Persist: &Persist{Task: PersistRestore, Log: true, Dir: "/p", Bytes: 1 << 20, Sync: true, Key: "/k", TTL: time.Hour, Unasked: true, Replace: true},
 	},
-		`24 00008b b4
+		`24 0000af b5
 		01 50 000102030405060708090a0b0c0d0e0f
 		02 64 776f726b
 		03 64 35333438
@@ -334,7 +336,9 @@ var goldenBodies = []struct {
 		11 50 0f0e0d0c0b0a09080706050403020100
 		12 1832
 		13 02
-		14 64 2f726563`},
+		14 64 2f726563
+		15 a9 01 01 02 f5 03 62 2f70 04 1a00100000 05 f5 06 62 2f6b 07 1b0000034630b8a000 08 f5 09 f5`},
+	{&Records{States: [][]byte{{1, 2}}}, `28 000006 a1 01 81 42 0102`},
 }
 
 // unhex decodes hexadecimal digits with any white space between them.

@@ -58,6 +58,7 @@ const (
 
 	TypeInspect Type = 38
 	TypeReport  Type = 39
+	TypeRecords Type = 40
 )
 
 // A Message is one message as it travels:

@@ -1,0 +1,175 @@
+//go:build linux || darwin
+
+package server
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/quicterm/quicterm/quicterm/wire"
+)
+
+// persist returns how the sessions of the client's account are kept on disk, or nil if they are not.
+func (c *conn) persist(task wire.PersistTask) *wire.Persist {
+	settings := c.server.settings()
+	if settings.Persist == "off" {
+		return nil
+	}
+	return &wire.Persist{
+		Task:    task,
+		Log:     settings.Persist == "log",
+		Dir:     c.expand(settings.PersistDir),
+		Bytes:   int64(settings.PersistSize.Bytes),
+		Sync:    settings.PersistSync == "on",
+		Key:     c.expand(settings.PersistKey),
+		TTL:     settings.PersistTTL.Duration,
+		Unasked: settings.Resume == "start",
+	}
+}
+
+// expand replaces what stands for the account in the path of a setting.
+func (c *conn) expand(path string) string {
+	return strings.NewReplacer("%%", "%", "%h", c.account.Home, "%u", c.account.Name).Replace(path)
+}
+
+// lost returns the sessions that are gone and have a record, as far as the client may see them, those
+// that were seen last first. A process of the account reads the records.
+func (c *conn) lost(ctx context.Context) ([]entry, error) {
+	persist := c.persist(wire.PersistList)
+	if persist == nil {
+		return nil, nil
+	}
+	answer, err := c.records(ctx, &wire.Launch{Persist: persist, Scope: c.scope})
+	if err != nil {
+		return nil, err
+	}
+	var records wire.Records
+	if err := answer.Decode(&records); err != nil {
+		return nil, err
+	}
+	var entries []entry
+	for _, payload := range records.States {
+		var state wire.State
+		m := wire.Message{Type: wire.TypeState, Payload: payload}
+		if err := m.Decode(&state); err != nil {
+			return nil, err
+		}
+		info, err := wire.DecodeInfo(state.Info)
+		if err != nil {
+			return nil, err
+		}
+		e, err := c.server.checkState(info.ID, m)
+		if err != nil || e.state.Phase != wire.PhaseLost {
+			return nil, errors.New("a record of something else than a lost session")
+		}
+		entries = append(entries, e)
+	}
+	return visible(entries), nil
+}
+
+// recordsTime bounds how long a request waits for the disk with the records.
+const recordsTime = 3 * time.Second
+
+// records has a process of the account do a task.
+func (c *conn) records(ctx context.Context, launch *wire.Launch) (answer wire.Message, err error) {
+	s := c.server
+	ctx, cancel := context.WithTimeout(ctx, recordsTime)
+	defer cancel()
+	if err := s.accounts.of(c.account.UID).starts.Wait(ctx); err != nil {
+		return answer, err
+	}
+	if answer, err = s.holders.Records(ctx, c.account, launch); err != nil {
+		return answer, err
+	}
+	failed := new(wire.Error)
+	if err := answer.Decode(failed); err == nil {
+		return answer, failed
+	}
+	return answer, nil
+}
+
+// orLost returns the lost session that a client names, or without a name the one that was seen last, if
+// the error of a search says that there is no such session that lives.
+func (c *conn) orLost(ctx context.Context, name string, err error) (*entry, error) {
+	var missing *wire.Error
+	if !errors.As(err, &missing) || missing.Code != wire.CodeNoSession {
+		return nil, err
+	}
+	entries, failed := c.lost(ctx)
+	if failed != nil {
+		c.log.Warn("the records of an account cannot be read", "account", c.account.Name, "error", failed)
+		return nil, err
+	}
+	if len(entries) == 0 {
+		return nil, err
+	}
+	e, none := pick(entries, name, func(*entry) bool { return true })
+	if none != nil && none.Code == wire.CodeNoSession {
+		return nil, err
+	}
+	if none != nil {
+		return nil, none
+	}
+	return e, nil
+}
+
+// findOrLost is find, also among the lost sessions.
+func (c *conn) findOrLost(ctx context.Context, name string, wanted func(*entry) bool) (*entry, error) {
+	e, err := c.server.find(ctx, c.account.UID, c.open(), name, wanted)
+	if err != nil {
+		return c.orLost(ctx, name, err)
+	}
+	return e, nil
+}
+
+// restore starts the holder of a lost session for a client that attaches to it.
+func (c *conn) restore(ctx context.Context, req *wire.Attach, e *entry) error {
+	s := c.server
+	anew := *req
+	anew.PTY = true
+	settings := s.settings()
+	if anew.Command = ""; settings.ResumeCommand != "" {
+		anew.Command = settings.ResumeCommand
+	}
+	launch, err := c.launch(&anew, e.state.Name)
+	if err != nil {
+		return err
+	}
+	launch.ID = e.id
+	launch.Persist = c.persist(wire.PersistRestore)
+	// What a key is for may have changed since.
+	launch.Persist.Replace = anew.Command != "" || c.allowed.Command != ""
+	if err := s.accounts.of(c.account.UID).starts.Wait(ctx); err != nil {
+		return err
+	}
+	if err := s.holders.Start(ctx, c.account, launch); err != nil {
+		return err
+	}
+	c.log.Info("lost session shown", "event", "start", "account", c.account.Name, "proof", c.proof,
+		"session", launch.Name, "id", shortID(launch.ID))
+	s.follow(c.account.UID, launch.ID, launch.Name, c.account.Name)
+	return nil
+}
+
+// passToRecord does a request on the record of a lost session: only a Kill, which removes it.
+func (c *conn) passToRecord(ctx context.Context, e *entry, m wire.Message) (wire.Message, error) {
+	if m.Type != wire.TypeKill {
+		return m, errorf(wire.CodeFailed, "session %q was lost: qt attach shows it, qt kill removes what is left of it", e.state.Name)
+	}
+	c.log.Info("lost session removed", "account", c.account.Name, "session", e.state.Name, "id", shortID(e.id))
+	return c.records(ctx, &wire.Launch{ID: e.id, Scope: c.scope, Persist: c.persist(wire.PersistRemove)})
+}
+
+// withLost adds the lost sessions to those that live.
+func (c *conn) withLost(ctx context.Context, entries []entry) []entry {
+	lost, err := c.lost(ctx)
+	if err != nil {
+		c.log.Warn("the records of an account cannot be read", "account", c.account.Name, "error", err)
+	}
+	return append(entries, slices.DeleteFunc(lost, func(l entry) bool {
+		return slices.ContainsFunc(entries, func(e entry) bool { return e.id == l.id })
+	})...)
+}
