@@ -161,6 +161,9 @@ func readOptions(options []string, from netip.Addr, now time.Time) (*line, error
 			return nil, refuse("is not supported by quicterm")
 		}
 	}
+	if l.principals != nil && !l.authority {
+		return nil, &optionError{Option: "principals", Why: "is for a cert-authority"}
+	}
 	return l, nil
 }
 

@@ -91,7 +91,7 @@ func TestOptions(t *testing.T) {
 
 		{`cert-authority`, "key is not in authorized_keys"},
 		{`cert-authority,principals="me"`, "key is not in authorized_keys"},
-		{`principals="me"`, "allowed"},
+		{`principals="me"`, "principals: is for a cert-authority"},
 		{`principals="me",principals="you"`, "principals: must be given once"},
 		{`environment="A=b",environment="A=c",environment="B="`, "allowed, environment [A=b B=]"},
 		{`environment="A"`, "environment: must be NAME=value"},

@@ -43,7 +43,7 @@ func TestInstallQuestion(t *testing.T) {
 	}
 	ownTemporary(t)
 	h := newHost(t)
-	machine(t, h.Key, h.NewKey("other"))
+	machine(t, h)
 	if err := os.Chmod(bin, 0o755); err != nil {
 		t.Fatal(err)
 	}

@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"os/user"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -53,15 +55,18 @@ func inside(t *testing.T) bool {
 
 // A policyCase is an account, and what sshd's configuration has for it.
 type policyCase struct {
-	name    string // of the account
-	config  string // lines of a Match block for it
-	address string // of client and server; 127.0.0.1 if empty
-	keys    string // its authorized_keys, with KEY for the key; "KEY" if empty
-	file    string // where these are; .ssh/authorized_keys if empty
-	root    bool   // its user id is 0
-	groups  string // besides the one with its name
-	shell   string // /bin/sh if empty
-	shadow  string // what follows its name in /etc/shadow
+	name    string                 // of the account
+	config  string                 // lines of a Match block for it
+	address string                 // of client and server; 127.0.0.1 if empty
+	keys    string                 // its authorized_keys, with KEY for the key; "KEY" if empty
+	file    string                 // where these are; .ssh/authorized_keys if empty
+	root    bool                   // its user id is 0
+	groups  string                 // besides the one with its name
+	shell   string                 // /bin/sh if empty
+	shadow  string                 // what follows its name in /etc/shadow
+	cert    func(*ssh.Certificate) // what is in the certificate that clients have
+	others  int                    // how many other keys clients have before the one
+	change  func(home string) error
 	want    string // what the command prints; empty if there is none
 	bySSH   string // the same by ssh, if that differs
 }
@@ -69,7 +74,10 @@ type policyCase struct {
 // command is what each client runs.
 const command = "echo ran"
 
-var policyCases = []policyCase{
+var policyCases = slices.Concat(accountCases, keyCases, certificateCases)
+
+// accountCases are about accounts and what sshd's configuration has for them.
+var accountCases = []policyCase{
 	{name: "plain", want: "ran\n"},
 	{name: "allowed", config: "AllowUsers other allowed", want: "ran\n"},
 	{name: "unlisted", config: "AllowUsers other"},
@@ -150,8 +158,8 @@ func ownEtc(t *testing.T) {
 	t.Cleanup(func() { unix.Unmount("/etc", unix.MNT_DETACH) })
 }
 
-// machine gives this process accounts and an sshd of its own. It returns the output of sshd.
-func machine(t *testing.T, key ssh.PublicKey, otherKey ssh.PublicKey) {
+// machine gives this process accounts and an sshd of its own, which know the key of a host's user.
+func machine(t *testing.T, h *rig.Host) {
 	t.Helper()
 	check := func(err error) {
 		t.Helper()
@@ -171,9 +179,10 @@ func machine(t *testing.T, key ssh.PublicKey, otherKey ssh.PublicKey) {
 		check(os.MkdirAll(filepath.Dir(file), 0o755))
 		check(os.WriteFile(file, []byte(content), mode))
 	}
-	line := string(ssh.MarshalAuthorizedKey(key))
+	text := func(key ssh.PublicKey) string { return strings.TrimSpace(string(ssh.MarshalAuthorizedKey(key))) }
+	line, other, ca := text(h.Key), text(h.NewKey("other")), text(h.NewKey("ca"))
 	config := "UsePAM no\nUseDNS no\nPermitRootLogin no\nMaxStartups 1000\nHostKey /etc/ssh/host_key\nPort 22\nListenAddress 0.0.0.0\nListenAddress ::\n" + matches
-	passwd := "root:x:0:0::/root:/bin/sh\nsshd:x:102:65534::/run/sshd:/usr/sbin/nologin\n"
+	passwd := "root:x:0:0::/root:/bin/sh\nnobody:x:65534:65534::/nonexistent:/usr/sbin/nologin\nsshd:x:102:65534::/run/sshd:/usr/sbin/nologin\n"
 	shadow, groups, members := "root:*:1::::::\n", "root:x:0:\nnogroup:x:65534:\n", map[string][]string{}
 	check(os.RemoveAll("/etc/ssh"))
 	for i, c := range policyCases {
@@ -203,7 +212,13 @@ func machine(t *testing.T, key ssh.PublicKey, otherKey ssh.PublicKey) {
 		if !filepath.IsAbs(file) {
 			file = filepath.Join(home, file)
 		}
-		write(file, strings.ReplaceAll(or(c.keys, "KEY"), "KEY", line), 0o644)
+		write(file, strings.NewReplacer("KEY", line, "CA", ca).Replace(or(c.keys, "KEY"))+"\n", 0o644)
+		if c.change != nil {
+			check(filepath.WalkDir(home, func(path string, _ fs.DirEntry, err error) error {
+				return errors.Join(err, os.Chown(path, uid, gid))
+			}))
+			check(c.change(home))
+		}
 	}
 	for i, group := range []string{"team", "bad", "by-group"} {
 		groups += fmt.Sprintf("%s:x:%d:%s\n", group, 60000+i, strings.Join(members[group], ","))
@@ -211,8 +226,23 @@ func machine(t *testing.T, key ssh.PublicKey, otherKey ssh.PublicKey) {
 	write("/etc/passwd", passwd, 0o644)
 	write("/etc/group", groups, 0o644)
 	write("/etc/shadow", shadow, 0o600)
-	write("/etc/ssh/revoked", "# lost\n"+line, 0o600)
-	write("/etc/ssh/revoked.other", string(ssh.MarshalAuthorizedKey(otherKey)), 0o600)
+	write("/etc/ssh/revoked", "# lost\n"+line+"\n", 0o600)
+	write("/etc/ssh/ca.pub", ca+"\n", 0o644)
+	write("/etc/ssh/names", "# names\nx\ncommand=\"echo named\" ops\n", 0o644)
+	check(os.Symlink("/bin/sh", "/etc/odd-sh"))
+	// Programs are run by other processes: none of this one may have them open for writing.
+	for name, script := range map[string]string{
+		"print":  `test "$(id -un)" = nobody && echo "command=\"echo printed for $1\" ` + line + `"`,
+		"by-key": `test "$1 $3" = "ssh-ed25519 ` + ssh.FingerprintSHA256(h.Key) + `" && echo "$1 $2"`,
+		"fail":   `echo "` + line + `"; exit 1`,
+		"open":   `echo "` + line + `"`,
+	} {
+		syscall.ForkLock.RLock()
+		write("/etc/ssh/"+name, "#!/bin/sh\n"+script+"\n", 0o755)
+		syscall.ForkLock.RUnlock()
+	}
+	check(os.Chmod("/etc/ssh/open", 0o777))
+	write("/etc/ssh/revoked.other", other+"\n", 0o600)
 	run := func(name string, args ...string) {
 		t.Helper()
 		if out, err := exec.Command(name, args...).CombinedOutput(); err != nil {
@@ -248,7 +278,20 @@ func TestSSHDPolicy(t *testing.T) {
 	}
 	ownTemporary(t)
 	h := newHost(t)
-	machine(t, h.Key, h.NewKey("other"))
+	machine(t, h)
+	h.NewKey("third")
+	private, err := os.ReadFile(h.Path("ca"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	authority, err := ssh.ParsePrivateKey(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	id, err := os.ReadFile(h.Path("id"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, dir := range []string{bin, h.Dir} {
 		if err := os.Chmod(dir, 0o755); err != nil { // holders run as the accounts
 			t.Fatal(err)
@@ -270,11 +313,20 @@ func TestSSHDPolicy(t *testing.T) {
 		if address == "" {
 			address = "127.0.0.1"
 		}
-		bySSH := exec.Command("ssh", "-F", "none", "-T", "-n", "-o", "BatchMode=yes", "-o", "StrictHostKeyChecking=no",
-			"-o", "UserKnownHostsFile=/dev/null", "-o", "LogLevel=ERROR", "-o", "IdentitiesOnly=yes",
-			"-o", "KexAlgorithms=curve25519-sha256", "-i", h.Path("id"), "-l", c.name, address, command)
+		login := []string{"-l", c.name}
+		for _, other := range []string{"other", "third"}[:c.others] {
+			login = append(login, "-i", h.Path(other))
+		}
+		if file := h.Path("id"); c.cert != nil {
+			login = append(login, "-i", writeCertificate(t, h.Dir, &c, id, h.Key, authority))
+		} else {
+			login = append(login, "-i", file)
+		}
+		bySSH := exec.Command("ssh", slices.Concat([]string{"-F", "none", "-T", "-n", "-o", "BatchMode=yes",
+			"-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null", "-o", "LogLevel=ERROR",
+			"-o", "IdentitiesOnly=yes", "-o", "KexAlgorithms=curve25519-sha256"}, login, []string{address, command})...)
 		bySSH.Env = h.Env()
-		byQT := h.To(address, h.Addr.Port(), "connect", []string{"-l", c.name}, command)
+		byQT := h.To(address, h.Addr.Port(), "connect", login, command)
 		clients = append(clients, &client{cmd: bySSH}, &client{cmd: byQT})
 	}
 	var wg sync.WaitGroup
