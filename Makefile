@@ -69,7 +69,7 @@ docs: ## write docs/configuration.md again, from the sample files of settings
 
 man: ## write the manual pages into dist/man
 	mkdir -p dist/man
-	go test -count=1 -run '^TestManPages$$' ./cmd/qt ./cmd/qtd -man $(CURDIR)/dist/man -man-date $$(git log -1 --format=%ct)
+	go test -vet=off -count=1 -run '^TestManPages$$' ./cmd/qt ./cmd/qtd -man $(CURDIR)/dist/man -man-date $$(git log -1 --format=%ct)
 
 dist: ## make a release of the commit in dist: programs, archives, packages, image, checksums
 	rm -rf dist

@@ -25,7 +25,7 @@ func (r *release) document(bin string) error {
 			return err
 		}
 	}
-	_, err := output(r.src, "go", "test", "-count=1", "-run=^TestManPages$", "./cmd/qt", "./cmd/qtd",
+	_, err := output(r.src, "go", "test", "-vet=off", "-count=1", "-run=^TestManPages$", "./cmd/qt", "./cmd/qtd",
 		"-man="+pages, fmt.Sprintf("-man-date=%d", r.date.Unix()))
 	if err != nil {
 		return err

@@ -42,7 +42,8 @@ func (h *packageHost) run(script string) string {
 }
 
 // bareMachine runs a copy of this machine in namespaces of its own, without an init system. What it
-// changes is in memory. $0 is an empty directory, and $1 one that is the same there.
+// changes is in memory. $0 is an empty directory, and $1 one that is the same there. Without the
+// file auto-update, man-db does not index all pages of the machine after each change of a package.
 const bareMachine = `
 set -e
 mount --make-rprivate /
@@ -55,7 +56,7 @@ mount -t tmpfs tmpfs "$0/root/run"
 mkdir -p "$0/root$1"
 mount --bind "$1" "$0/root$1"
 ip link set lo up
-rm -f "$0/root/etc/nologin"
+rm -f "$0/root/etc/nologin" "$0/root/var/lib/man-db/auto-update"
 printf '#!/bin/sh\nexit 0\n' >"$0/root/usr/sbin/policy-rc.d" # services may be started
 chmod 755 "$0/root/usr/sbin/policy-rc.d"
 exec chroot "$0/root" sh -c 'echo ready; sleep infinity & wait'
@@ -120,10 +121,12 @@ func TestPackage(t *testing.T) {
 		t.Fatalf("make the packages: %v\n%s", err, out)
 	}
 	t.Run("bare", func(t *testing.T) {
+		t.Parallel()
 		testPackage(t, newBareMachine(t, dir), dir)
 	})
 	t.Run("systemd", func(t *testing.T) {
-		m := systemdtest.Boot(t, "rm -f /usr/sbin/policy-rc.d /etc/nologin", dir)
+		t.Parallel()
+		m := systemdtest.Boot(t, "rm -f /usr/sbin/policy-rc.d /etc/nologin /var/lib/man-db/auto-update", dir)
 		const main = "systemctl is-active --quiet qtd; systemctl show -p MainPID --value qtd"
 		testPackage(t, &packageHost{t, m.Command, main, "systemctl reload qtd"}, dir)
 	})
