@@ -125,3 +125,65 @@ func TestRecordingDiskFull(t *testing.T) {
 		t.Errorf("%d events are recorded", len(events))
 	}
 }
+
+// A disk with the records of sessions that is full, or does not answer, costs sessions nothing but their records, and
+// the log says so once.
+func TestPersistBadDisk(t *testing.T) {
+	if !inside(t) {
+		return
+	}
+	rig.IP(t, "link", "set", "lo", "up")
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		name, said string
+		prepare    func(t *testing.T, dir string)
+	}{
+		{"full", "the session is not kept on disk, and continues.*no space left on device", func(t *testing.T, dir string) {
+			if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=4k,mode=700"); err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { unix.Unmount(dir, unix.MNT_DETACH) })
+			if err := os.WriteFile(filepath.Join(dir, "full"), make([]byte, 4096), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}},
+		{"hung", "the record of the session may be left: the disk does not answer", func(t *testing.T, dir string) {
+			if err := rig.CanHang(); err != nil {
+				t.Skip(err)
+			}
+			rig.NewHungFS(t).Mount(dir)
+		}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			h := newHostAlone(t)
+			dir := h.Path("sessions")
+			if err := os.Mkdir(dir, 0o700); err != nil {
+				t.Fatal(err)
+			}
+			h.Settings["persist"] = `"log"`
+			h.Settings["persist_dir"] = `"` + dir + `"`
+			test.prepare(t, dir)
+			h.Start()
+			x := h.Shell(h.Addr, "-s", "work")
+			x.Run("seq 100000 999999 | tail -n 1", "999999")
+			if test.name == "full" {
+				h.Log.Await(t, 0, regexp.MustCompile(test.said))
+			}
+			x.Run("echo al''ive", "alive")
+			if out, err := h.QT("ls").CombinedOutput(); err != nil || !strings.Contains(string(out), "work  attached") {
+				t.Errorf("qt ls: %v\n%s", err, out)
+			}
+			x.Send("exit 4\r")
+			if status := x.Exit(); status != 4 {
+				t.Errorf("exit status %d, want 4", status)
+			}
+			h.Log.Await(t, 0, regexp.MustCompile("event=end"))
+			h.Log.Await(t, 0, regexp.MustCompile(test.said))
+			if n := strings.Count(h.Log.String(), "is not kept on disk"); n > 1 {
+				t.Errorf("the log says %d times that the session is not kept", n)
+			}
+		})
+	}
+}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/quicterm/quicterm/bench/rig"
+	"github.com/quicterm/quicterm/quicterm/persist"
 )
 
 // persistent returns a host whose sessions are kept on disk.
@@ -41,8 +42,8 @@ func awaitRecord(t *testing.T, h *rig.Host, text string) {
 // regexpEnd matches what the daemon logs when a session is over.
 var regexpEnd = regexp.MustCompile("event=end")
 
-// loseSession kills the holder of a session that is attached, and waits until that is gone.
-func loseSession(t *testing.T, h *rig.Host, x *rig.Terminal) {
+// loseSession ends the holder of a session that is attached by a signal, and waits until that is gone.
+func loseSession(t *testing.T, h *rig.Host, x *rig.Terminal, sig syscall.Signal) {
 	t.Helper()
 	x.Send("echo hol''der $PPID\r")
 	pid, err := strconv.Atoi(x.Expect("holder ([0-9]+)\r")[1])
@@ -52,7 +53,7 @@ func loseSession(t *testing.T, h *rig.Host, x *rig.Terminal) {
 	x.Expect(`\$ `)
 	x.Send("~d")
 	x.Exit()
-	syscall.Kill(pid, syscall.SIGKILL)
+	syscall.Kill(pid, sig)
 	h.Log.Await(t, 0, regexpEnd)
 }
 
@@ -67,7 +68,7 @@ func TestLostSession(t *testing.T) {
 			x.Run("mkdir "+h.Path("here")+"; cd "+h.Path("here")+"; echo do''ne", "done")
 			x.Run("echo be''fore", "before")
 			awaitRecord(t, h, "before")
-			loseSession(t, h, x)
+			loseSession(t, h, x, syscall.SIGKILL)
 
 			out, err := h.QT("ls").CombinedOutput()
 			if err != nil || !strings.Contains(string(out), "work  lost ") {
@@ -96,5 +97,85 @@ func TestLostSession(t *testing.T) {
 				t.Errorf("qt ls after the end: %v\n%s", err, out)
 			}
 		})
+	}
+}
+
+// After a reboot, a session is shown as the system's SIGTERM has left it. Its record is encrypted: with another key,
+// a listing says so. qt kill removes the record.
+func TestRebootedSession(t *testing.T) {
+	h := persistent(t, "screen")
+	h.Settings["persist_key"] = `"` + h.Path("key") + `"`
+	key := strings.Repeat("k", 32)
+	h.Write("key", key)
+	h.Start()
+	x := h.Shell(h.Addr, "-s", "work")
+	x.Run("echo be''fore", "before")
+	loseSession(t, h, x, syscall.SIGTERM)
+	h.Stop(syscall.SIGKILL)
+	reboot(t, h, []byte(key))
+	h.Start()
+
+	list := func(want string) []byte {
+		t.Helper()
+		out, err := h.QT("ls").CombinedOutput()
+		if err != nil || !regexp.MustCompile(want).Match(out) {
+			t.Fatalf("qt ls: %v\n%s\nwant %s", err, out, want)
+		}
+		return out
+	}
+	list(" work +lost ")
+	x = rig.Open(t, h.QT("attach")) // it is the only session
+	x.Expect("before")
+	x.Expect("the machine was rebooted")
+	x.Expect(`\[y/N\] `)
+	x.Send("\r")
+	x.Exit()
+
+	h.Write("key", strings.Repeat("K", 32))
+	out := list("record not readable: it was encrypted with another key than that of persist_key")
+	id := string(regexp.MustCompile(`(?m)^[0-9a-f]{8}`).Find(out))
+	x = rig.Open(t, h.QT("attach", id))
+	x.Expect("cannot be read: it was encrypted with another key")
+	if status := x.Exit(); status != 255 {
+		t.Errorf("exit status %d of an attach with another key, want 255", status)
+	}
+	h.Write("key", key)
+	if out, err := h.QT("kill", "work").CombinedOutput(); err != nil {
+		t.Errorf("qt kill: %v\n%s", err, out)
+	}
+	list("^ID.*\n$")
+	if left, _ := filepath.Glob(h.Path("sessions/*")); left != nil {
+		t.Errorf("left %q", left)
+	}
+}
+
+// reboot makes a record that of an earlier run of the machine.
+func reboot(t *testing.T, h *rig.Host, key []byte) {
+	t.Helper()
+	root, err := os.OpenRoot(h.Path("sessions"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	store, err := persist.New(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	ids, err := store.IDs()
+	if err != nil || len(ids) != 1 {
+		t.Fatalf("records %q, %v; want one", ids, err)
+	}
+	r, err := store.Take(ids[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	c, err := r.Load(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Facts.Boot = []byte("another")
+	if err := r.Begin(&persist.State{Facts: c.Facts, Screen: c.Screen}, key, false, false); err != nil {
+		t.Fatal(err)
 	}
 }

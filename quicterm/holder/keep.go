@@ -31,7 +31,7 @@ import (
 // slow, full or hung costs the session nothing but its record.
 const (
 	// keepQuiet is how long a terminal must be silent before its screen is kept: a burst of output is
-	// one screen. A log is written that often.
+	// one screen. A log is written that often, except in a flood.
 	keepQuiet = time.Second
 
 	// keepMost is how old the kept screen of a busy terminal may be.
@@ -42,6 +42,9 @@ const (
 
 	// keepEnd bounds how long a holder that ends waits for the disk.
 	keepEnd = 2 * time.Second
+
+	// eventSize is more than an event takes on disk beside its output.
+	eventSize = 64
 
 	// maxKey bounds the size of a file with a key, minKey what is enough of one.
 	maxKey, minKey = 4 << 10, 32
@@ -120,13 +123,23 @@ func (k *keeper) frame(f buffer.Frame) {
 	default:
 		return
 	}
-	// More than a file has room for would be removed as soon as it is written.
-	if k.size += len(e.Output); int64(k.size) > k.config.Bytes/4 {
+	// Most of a flood would be removed as soon as it is written.
+	if k.size += len(e.Output) + eventSize; int64(k.size) > k.config.Bytes/16 {
 		k.events, k.skipped = nil, true
 		return
 	}
 	e.Output = bytes.Clone(e.Output)
 	k.events = append(k.events, e)
+}
+
+// screenSize returns how large a screen may be. There are two files at a time. One of a log ends when it has
+// 3/8 of the size, and 1/16 may be appended then twice.
+func (k *keeper) screenSize() int {
+	size := k.config.Bytes / 2
+	if k.config.Log {
+		size = k.config.Bytes / 4
+	}
+	return int(min(size, session.MaxSnapshot))
 }
 
 // take returns the output that is not written yet.
@@ -136,6 +149,13 @@ func (k *keeper) take() (events []persist.Event, skipped bool) {
 	events, skipped = k.events, k.skipped
 	k.events, k.size, k.skipped = nil, 0, false
 	return events, skipped
+}
+
+// flooded reports whether there was more output than is written to the log.
+func (k *keeper) flooded() bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.skipped
 }
 
 // clear removes what was kept, within a second.
@@ -176,7 +196,7 @@ func (h *Holder) keepScreenLocked() {
 	e.drawing = true
 	h.gate.Unlock()
 	var fault error
-	s.state.Screen, fault = e.keep(int(min(k.config.Bytes/2, session.MaxSnapshot)))
+	s.state.Screen, fault = e.keep(k.screenSize())
 	k.mu.Lock()
 	k.wanted = false
 	s.cleared, k.cleared = k.cleared, false
@@ -290,7 +310,7 @@ func (h *Holder) awaitQuietScreen() (flushed chan struct{}) {
 		case <-most.C:
 			return nil
 		case <-k.changed:
-			if !k.config.Log {
+			if !k.config.Log || k.flooded() {
 				quiet.Reset(keepQuiet)
 			}
 		}
@@ -320,7 +340,7 @@ func (h *Holder) keep() error {
 			facts.Cols, facts.Rows = h.emulator.size.Cols, h.emulator.size.Rows
 			h.gate.Unlock()
 			size, err := k.record.Append(events, &facts, k.config.Sync)
-			if err != nil || size < k.config.Bytes/2 {
+			if err != nil || size < k.config.Bytes*3/8 {
 				return err
 			}
 		}
@@ -337,7 +357,7 @@ func (h *Holder) keep() error {
 	case s = <-k.screens:
 	}
 	if s.state.Screen == nil {
-		return fmt.Errorf("its screen takes more than half of persist_size, which is %d bytes", k.config.Bytes)
+		return fmt.Errorf("its screen takes more than %d bytes of persist_size", k.screenSize())
 	}
 	anew = anew || s.skipped || s.cleared
 	if !anew {

@@ -70,6 +70,9 @@ type conn struct {
 	instance wire.InstanceID // of an Attach
 	stays    func()          // ends the guard of a client that stays, or nil
 
+	lostSessions []entry   // as listed last
+	listedLost   time.Time // when that was, or zero
+
 	receiving bool                            // datagrams are received
 	datagrams sync.WaitGroup                  // of receiveDatagrams
 	toHolder  atomic.Pointer[carrier.Carrier] // set by relay

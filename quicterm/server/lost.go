@@ -71,7 +71,7 @@ func (c *conn) lost(ctx context.Context) ([]entry, error) {
 }
 
 // recordsTime bounds how long a request waits for the disk with the records.
-const recordsTime = 3 * time.Second
+const recordsTime = 2 * time.Second
 
 // records has a process of the account do a task.
 func (c *conn) records(ctx context.Context, launch *wire.Launch) (answer wire.Message, err error) {
@@ -163,13 +163,20 @@ func (c *conn) passToRecord(ctx context.Context, e *entry, m wire.Message) (wire
 	return c.records(ctx, &wire.Launch{ID: e.id, Scope: c.scope, Persist: c.persist(wire.PersistRemove)})
 }
 
+// lostAge is how old the list of lost sessions may be for a client that asks again and again: each list
+// takes a process.
+const lostAge = 10 * time.Second
+
 // withLost adds the lost sessions to those that live.
 func (c *conn) withLost(ctx context.Context, entries []entry) []entry {
-	lost, err := c.lost(ctx)
-	if err != nil {
-		c.log.Warn("the records of an account cannot be read", "account", c.account.Name, "error", err)
+	if c.listedLost.IsZero() || time.Since(c.listedLost) >= lostAge {
+		lost, err := c.lost(ctx)
+		if err != nil {
+			c.log.Warn("the records of an account cannot be read", "account", c.account.Name, "error", err)
+		}
+		c.lostSessions, c.listedLost = lost, time.Now()
 	}
-	return append(entries, slices.DeleteFunc(lost, func(l entry) bool {
+	return append(entries, slices.DeleteFunc(slices.Clone(c.lostSessions), func(l entry) bool {
 		return slices.ContainsFunc(entries, func(e entry) bool { return e.id == l.id })
 	})...)
 }

@@ -1,0 +1,110 @@
+//go:build linux || darwin
+
+package holder
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/quicterm/quicterm/quicterm/wire"
+)
+
+// keptIn returns a session that is kept on disk, in at most 256 KiB.
+func keptIn(dir string, log bool) wire.Launch {
+	return wire.Launch{
+		PTY: true, Size: wire.Size{Cols: 80, Rows: 24}, Buffer: 1 << 20,
+		Persist: &wire.Persist{Log: log, Dir: dir, Bytes: 256 << 10, TTL: time.Hour},
+	}
+}
+
+// records returns the files of all records, the highest number of one, and their size.
+func records(t *testing.T, dir string) (content string, last int, size int64) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "*", "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		b, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		info, err := os.Stat(file)
+		if err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("%s: %v, mode %v", file, err, info.Mode())
+		}
+		content += string(b)
+		size += int64(len(b))
+		n, _ := strconv.Atoi(filepath.Base(file))
+		last = max(last, n)
+	}
+	return content, last, size
+}
+
+// What a terminal shows is on disk a little later, in a bounded size and at a bounded rate, until the
+// session is over or its history is cleared.
+func TestKept(t *testing.T) {
+	for _, log := range []bool{false, true} {
+		t.Run(fmt.Sprintf("log %t", log), func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "new", "sessions")
+			inBubble(t, keptIn(dir, log), func(w *world) {
+				w.print("hello")
+				time.Sleep(2 * keepQuiet)
+				if content, _, _ := records(t, dir); !strings.Contains(content, "hello") {
+					t.Errorf("the record is %q", content)
+				}
+				for i := range 600 { // a minute
+					w.print(fmt.Sprintf("%d %s\r\n", i, bytes.Repeat([]byte("text "), 400)))
+					time.Sleep(100 * time.Millisecond)
+					if _, _, size := records(t, dir); size > 256<<10 {
+						t.Fatalf("%d bytes on disk", size)
+					}
+				}
+				time.Sleep(2 * keepQuiet)
+				content, last, _ := records(t, dir)
+				if last > 20 || !strings.Contains(content, "599 text") {
+					t.Errorf("%d files were written, and the last has not the end of the output", last)
+				}
+				w.locked(func(h *Holder) { h.clearHistoryLocked("a@x") })
+				w.print("\x1b[2J\x1b[Hafter")
+				time.Sleep(keepMost)
+				if content, _, _ := records(t, dir); strings.Contains(content, "500 text") || !strings.Contains(content, "after") {
+					t.Error("the record has what was cleared")
+				}
+			})
+			if left, _ := filepath.Glob(filepath.Join(dir, "*")); left != nil {
+				t.Errorf("left %q", left)
+			}
+		})
+	}
+}
+
+// A disk that fails is logged once, and tried again.
+func TestKeptAgain(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	inBubble(t, keptIn(filepath.Join(file, "sessions"), false), func(w *world) {
+		for range 10 {
+			w.print("hello")
+			time.Sleep(keepMost)
+		}
+		if n := len(w.log.lines("the session is not kept on disk")); n != 1 {
+			t.Errorf("%d lines", n)
+		}
+		if err := os.Remove(file); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * keepRetry)
+		if content, _, _ := records(t, filepath.Join(file, "sessions")); !strings.Contains(content, "hello") {
+			t.Errorf("the record is %q", content)
+		}
+	})
+}
