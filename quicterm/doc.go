@@ -15,8 +15,9 @@
 //	                    terminal.escapeFilter.filter takes out the escapes, such as ~d
 //	        2 log       client.Session.TryWrite      one frame, or more if the ring is nearly full
 //	                    buffer.Ring.Append           gives it its number and checksum, once
-//	            draw    terminal.painter.repaint     draws, beside the sending, what the key will show
-//	        3 schedule  session.Endpoint.Appended    the log has grown
+//	                    session.Endpoint.Appended    the log has grown
+//	            draw    terminal.painter.render      draws what the key will show
+//	        3 schedule  client.Session.Flush
 //	                    driver.Driver.Wake           wakes only the lane that is due, which it
 //	                    session.Endpoint.SendTime    asks the endpoint for
 //	        4 send      driver.Driver.writeDatagrams

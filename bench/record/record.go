@@ -178,6 +178,7 @@ func (r *recorder) do(s step) error {
 	r.writes = s.writes
 	now := r.add(asciicast.Input, []byte(s.input))
 	n, frame, err := r.session.TryWrite([]byte(s.input))
+	r.session.Flush()
 	if err == nil && n < len(s.input) {
 		err = errors.New("the session takes no more input")
 	}

@@ -117,6 +117,7 @@ func TestHintsInPlace(t *testing.T) {
 				if n, frame, err := s.TryWrite([]byte("x")); n != 1 || frame != uint64(i+1) || err != nil {
 					t.Errorf("key %d: %d bytes in frame %d, %v", i, n, frame, err)
 				}
+				s.Flush()
 				time.Sleep(time.Duration(rng.IntN(200)) * time.Millisecond)
 				if i == 50 {
 					w.move(0)

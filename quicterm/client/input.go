@@ -31,9 +31,9 @@ func (s *Session) Write(b []byte) (int, error) {
 	}
 }
 
-// TryWrite sends as much of b to the program as there is room for, without blocking. It
-// returns how many bytes that is and the last frame of input that has bytes of b, or 0, and an
-// error when the session is over.
+// TryWrite puts as much of b into the log for the program as there is room for, without blocking.
+// It returns how many bytes that is and the last frame of input that has bytes of b, or 0, and an
+// error when the session is over. The caller calls Flush, which sends them.
 func (s *Session) TryWrite(b []byte) (written int, frame uint64, err error) {
 	s.gate.Lock()
 	defer s.gate.Unlock()
@@ -49,9 +49,18 @@ func (s *Session) TryWrite(b []byte) (written int, frame uint64, err error) {
 		written += n
 	}
 	if written > 0 {
-		s.appendedLocked()
+		s.endpoint.Appended(time.Now())
 	}
 	return written, frame, nil
+}
+
+// Flush sends what TryWrite has put into the log.
+func (s *Session) Flush() {
+	s.gate.Lock()
+	defer s.gate.Unlock()
+	if !s.over {
+		s.appendedLocked()
+	}
 }
 
 // minHintInterval is the shortest time between two hints that are asked for: a person sees no

@@ -8,11 +8,15 @@ import (
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
-// predict begins to show what typed keys will show. ask asks the server for a hint.
-func (d *display) predict(p predictor, mode predict.Mode, rtt func() time.Duration, ask func()) {
+// predict begins to show what typed keys will show. ask asks the server for a hint. The direct way to the terminal
+// may be nil.
+func (d *display) predict(p predictor, mode predict.Mode, rtt func() time.Duration, ask func(), direct *direct) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.painter = &painter{predictor: p, out: d.out, seen: d.seen, rtt: rtt, usual: mode, hold: d.size != d.session}
+	d.painter = &painter{
+		predictor: p, out: d.out, direct: direct, seen: d.seen, rtt: rtt, ask: ask,
+		usual: mode, hold: d.size != d.session,
+	}
 	d.painter.wake = func() {
 		if d.paint() {
 			ask()
@@ -28,22 +32,64 @@ func (d *display) paint() (inDoubt bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	p := d.painter
-	p.mu.Lock()
-	p.due = time.Time{}
-	p.mu.Unlock()
+	p.beginPaint()
 	p.repaint()
 	return p.predictor.InDoubt()
 }
 
-// typed passes typed bytes to send, and shows what they will show.
-func (d *display) typed(b []byte, send func([]byte) (n int, frame uint64, err error)) (int, error) {
-	if d.painter == nil {
-		n, _, err := send(b)
+// typed passes typed bytes to take, which returns the frame that they are in, shows what they will show, and calls
+// send. It does not wait for the terminal.
+func (d *display) typed(b []byte, take func([]byte) (n int, frame uint64, err error), send func()) (int, error) {
+	p := d.painter
+	if p == nil {
+		n, _, err := take(b)
+		send()
 		return n, err
 	}
-	n, err := d.painter.typed(b, send)
-	runtime.Gosched() // to the goroutine that paints
+	n, predicts, err := p.typed(b, take)
+	painted, inDoubt := false, false
+	if predicts { // before the send, which wakes other threads
+		painted, inDoubt = d.paintAtOnce()
+	}
+	send()
+	switch {
+	case inDoubt:
+		p.ask()
+	case predicts && !painted:
+		p.paintSoon()
+		runtime.Gosched() // to the goroutine that paints
+	}
 	return n, err
+}
+
+// paintAtOnce shows what typed keys will show, unless that is for another goroutine: one that may wait for the
+// terminal, or that has much to read before.
+func (d *display) paintAtOnce() (done, inDoubt bool) {
+	p := d.painter
+	if !d.seen.calm() || !d.mu.TryLock() {
+		return false, false
+	}
+	if p.direct == nil {
+		d.mu.Unlock()
+		return false, false
+	}
+	p.beginPaint()
+	out, until := p.render()
+	rest := out[p.direct.write(out):]
+	inDoubt = p.predictor.InDoubt()
+	finish := func() {
+		if len(rest) > 0 {
+			p.out.Write(rest)
+		}
+		p.paintAt(until)
+		d.mu.Unlock()
+	}
+	if len(rest) > 0 { // the terminal takes no more now
+		go finish()
+	} else {
+		finish()
+	}
+	return true, inDoubt
 }
 
 // hinted takes what the server knows at this place of the output.

@@ -15,6 +15,9 @@ const (
 	// that, and a flood is read in large parts.
 	readAfter = 10 * time.Millisecond
 
+	// maxCalm is how many bytes are read in much less time than a user sees.
+	maxCalm = 16 << 10
+
 	// maxUnread bounds the output in bytes that waits. Who writes more reads it.
 	maxUnread = 1 << 20
 )
@@ -68,6 +71,13 @@ func (f *follower) Write(b []byte) (int, error) {
 		f.ask(func(*screen.Screen) {})
 	}
 	return len(b), nil
+}
+
+// calm reports whether little output waits to be read.
+func (f *follower) calm() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.unread) <= maxCalm
 }
 
 // ask calls do with a screen that has read all output.

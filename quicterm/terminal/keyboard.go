@@ -108,7 +108,7 @@ func (k *keyboard) send(b []byte) {
 	if k.draining {
 		send = func([]byte) (int, uint64, error) { return 0, 0, nil }
 	}
-	n, err := k.display.typed(b, send)
+	n, err := k.display.typed(b, send, k.session.Flush)
 	if err != nil { // the session is over
 		return
 	}

@@ -48,6 +48,8 @@ func (s *slowSession) TryWrite(b []byte) (n int, frame uint64, err error) {
 	return n, 0, nil
 }
 
+func (s *slowSession) Flush() {}
+
 func (s *slowSession) Write(b []byte) (int, error) {
 	for written := 0; written < len(b); {
 		n, _, err := s.TryWrite(b[written:])
@@ -181,7 +183,7 @@ func TestPredictionEscape(t *testing.T) {
 			t.Errorf("the program read %q, want what was typed", got)
 		}
 		k.typed("\r")
-		k.display.predict(&guesser{}, predict.Always, func() time.Duration { return 0 }, func() {})
+		k.display.predict(&guesser{}, predict.Always, func() time.Duration { return 0 }, func() {}, nil)
 		k.typed("~p~s~p")
 		k.wantShown("off, and on again", "\r\n[qt: mode 2 score {0 0 0 0}]\r\n\r\n[qt]\r\nstatus of test\r\n"+
 			"mode 2 score {0 0 0 0}\r\n\r\n[qt: mode 1 score {0 0 0 0}]\r\n")

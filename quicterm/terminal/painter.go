@@ -52,8 +52,10 @@ type predictor interface {
 type painter struct {
 	predictor predictor
 	out       io.Writer
+	direct    *direct   // to out, or nil
 	seen      *follower // of all that is written to out, except what is drawn
 	rtt       func() time.Duration
+	ask       func()      // asks the server for a hint
 	wake      func()      // paints
 	timer     *time.Timer // does so later
 	mode      predict.Mode
@@ -89,15 +91,15 @@ type keys struct {
 	rtt   time.Duration
 }
 
-// typed calls send, which returns how many of the typed bytes are in frames up to the one that it
-// returns too, and has the predictions painted by another goroutine. It does not wait for the terminal.
-func (p *painter) typed(b []byte, send func([]byte) (int, uint64, error)) (n int, err error) {
-	rtt := p.rtt() // before others send the keys: that locks the session
+// typed calls take, which returns how many of the typed bytes are in frames up to the one that it
+// returns too. It reports whether there is then something to paint. It does not wait for the terminal.
+func (p *painter) typed(b []byte, take func([]byte) (int, uint64, error)) (n int, paint bool, err error) {
+	rtt := p.rtt()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	n, frame, err := send(b)
+	n, frame, err := take(b)
 	if err != nil || p.off {
-		return n, err
+		return n, false, err
 	}
 	now := time.Now()
 	if len(p.keys) > maxUntold {
@@ -110,8 +112,7 @@ func (p *painter) typed(b []byte, send func([]byte) (int, uint64, error)) (n int
 	if n < len(b) {
 		p.keys = append(p.keys, keys{bytes.Clone(b[n:]), 0, now, rtt})
 	}
-	p.wakeLocked(now)
-	return n, nil
+	return n, true, nil
 }
 
 // forgetLocked forgets the keys that the predictor does not know yet.
@@ -120,6 +121,22 @@ func (p *painter) forgetLocked() {
 		clear(k.typed)
 	}
 	p.keys = nil
+}
+
+// paintSoon has the predictions painted by another goroutine.
+func (p *painter) paintSoon() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.off {
+		p.wakeLocked(time.Now())
+	}
+}
+
+// beginPaint says that the predictions are painted now.
+func (p *painter) beginPaint() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.due = time.Time{}
 }
 
 // wakeLocked has the predictions painted now, unless that is due already. A goroutine costs less than a
@@ -254,9 +271,17 @@ func (p *painter) hintedAt(h wire.Hint) error {
 
 // repaint draws what the predictor shows now. It writes only if that has changed.
 func (p *painter) repaint() (err error) {
+	out, until := p.render()
+	if len(out) > 0 {
+		_, err = p.out.Write(out)
+	}
+	p.paintAt(until)
+	return err
+}
+
+// render returns what draws what the predictor shows now, or nothing if that is drawn, and when to paint again.
+func (p *painter) render() (out []byte, until time.Time) {
 	now := time.Now()
-	var out []byte
-	var until time.Time
 	p.seen.ask(func(s *screen.Screen) {
 		p.learn(now, s)
 		painted, cells, cursor := p.painted, p.cells, p.cursor
@@ -269,11 +294,7 @@ func (p *painter) repaint() (err error) {
 		out = p.update(p.buf[:0], s, erase, paint)
 		p.buf = out
 	})
-	if len(out) > 0 {
-		_, err = p.out.Write(out)
-	}
-	p.paintAt(until)
-	return err
+	return out, until
 }
 
 // catchUp tells the predictor what was read since.
@@ -284,11 +305,7 @@ func (p *painter) catchUp() {
 // setOffline says whether the server is out of reach.
 func (p *painter) setOffline(offline bool) {
 	p.predictor.SetOffline(offline)
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if !p.off {
-		p.wakeLocked(time.Now())
-	}
+	p.paintSoon()
 }
 
 // resized says that the terminal has another size, and where the program's cursor was before. The terminal
@@ -331,6 +348,14 @@ func (p *painter) setMode(m predict.Mode) {
 	if p.off = m == predict.Never; p.off {
 		p.timer.Stop()
 		p.due = time.Time{}
+	}
+}
+
+// closeDirect closes the direct way to the terminal.
+func (p *painter) closeDirect() {
+	if p.direct != nil {
+		p.direct.close()
+		p.direct = nil
 	}
 }
 

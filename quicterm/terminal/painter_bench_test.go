@@ -14,9 +14,12 @@ func BenchmarkKey(b *testing.B) {
 	d := newDisplay(io.Discard, words{})
 	d.begin(wire.Size{Cols: 120, Rows: 40}, true, nil)
 	d.endReplay()
-	d.predict(predict.New(predict.Always), predict.Always, func() time.Duration { return 100 * time.Millisecond }, func() {})
+	rtt := func() time.Duration { return 100 * time.Millisecond }
+	d.predict(predict.New(predict.Always), predict.Always, rtt, func() {}, nil)
 	frame := uint64(0)
-	hint := func() { d.hinted(wire.Hint{In: frame, Out: frame, Terminal: wire.Shell | wire.UsualKeys, Context: 7}) }
+	hint := func() {
+		d.hinted(wire.Hint{In: frame, Out: frame, Terminal: wire.Shell | wire.UsualKeys, Context: 7})
+	}
 	drawn := 0
 	for b.Loop() {
 		frame++
@@ -24,7 +27,7 @@ func BenchmarkKey(b *testing.B) {
 			d.Write([]byte("\r\n$ "))
 			hint()
 		}
-		d.typed([]byte("x"), func([]byte) (int, uint64, error) { return 1, frame, nil })
+		d.typed([]byte("x"), func([]byte) (int, uint64, error) { return 1, frame, nil }, func() {})
 		d.paint()
 		if d.painter.painted {
 			drawn++

@@ -116,7 +116,7 @@ func paintedTerminal(g *guesser) (terminal *countedTerminal, d *display, plain *
 	d.begin(wire.Size{Cols: uint16(cols), Rows: uint16(rows)}, true, nil)
 	plain.Write([]byte("\x1b[22;0t"))
 	d.endReplay()
-	d.predict(g, predict.Always, func() time.Duration { return 0 }, func() {})
+	d.predict(g, predict.Always, func() time.Duration { return 0 }, func() {}, nil)
 	d.painter.wake = func() {}
 	d.painter.timer = time.AfterFunc(time.Hour, d.painter.wake)
 	return terminal, d, plain
@@ -133,7 +133,7 @@ func paintRandomly(t *testing.T, seed, i uint64) {
 			t.Fatalf("seed %d, case %d, part %d:\n got %q\nwant %q\noutput %q", seed, i, n, got, want, parts)
 		}
 		if r.IntN(2) == 0 {
-			d.typed([]byte("k"), func(b []byte) (int, uint64, error) { return 1, uint64(n + 1), nil })
+			d.typed([]byte("k"), func(b []byte) (int, uint64, error) { return 1, uint64(n + 1), nil }, func() {})
 			d.painter.repaint()
 		}
 		terminal.writes = 0
@@ -159,7 +159,7 @@ func TestResizePaintedTerminal(t *testing.T) {
 				d.Write(part)
 				plain.Write(part)
 			}
-			d.typed([]byte("k"), func(b []byte) (int, uint64, error) { return 1, 1, nil })
+			d.typed([]byte("k"), func(b []byte) (int, uint64, error) { return 1, 1, nil }, func() {})
 			d.painter.repaint()
 			cols, rows := plain.Size()
 			cols, rows = max(2, cols+r.IntN(20)-10), max(2, rows+r.IntN(10)-5)
@@ -209,9 +209,9 @@ func (p *oneKey) Overlay(_ time.Time, s *screen.Screen) (o predict.Overlay, unti
 // painting returns a display that paints, and a function that types a key in a frame.
 func painting(t *testing.T) (d *display, wantOut func(why, want string), typed func(key string, frame uint64)) {
 	d, out := live()
-	d.predict(&oneKey{}, predict.Always, func() time.Duration { return 0 }, func() {})
+	d.predict(&oneKey{}, predict.Always, func() time.Duration { return 0 }, func() {}, nil)
 	return d, wantWritten(t, d, out), func(key string, frame uint64) {
-		d.typed([]byte(key), func(b []byte) (int, uint64, error) { return len(b), frame, nil })
+		d.typed([]byte(key), func(b []byte) (int, uint64, error) { return len(b), frame, nil }, func() {})
 	}
 }
 

@@ -62,6 +62,7 @@ type Session interface {
 	Run(context.Context) (status int, err error)
 	Write([]byte) (int, error)
 	TryWrite([]byte) (n int, frame uint64, err error)
+	Flush()
 	AskHint()
 	RTT() time.Duration
 	CloseWrite() error
@@ -150,7 +151,7 @@ func (t *Terminal) Run(ctx context.Context, s Session, size wire.Size) (status i
 	})
 	defer stop()
 	if raw && terminal {
-		t.display.predict(predict.New(t.cfg.Predict), t.cfg.Predict, s.RTT, s.AskHint)
+		t.display.predict(predict.New(t.cfg.Predict), t.cfg.Predict, s.RTT, s.AskHint, openDirect(t.cfg.Out))
 	}
 	k := newKeyboard(s, t.display, t.cfg.Messages, t.cfg.Escape)
 	defer k.close()

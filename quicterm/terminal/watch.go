@@ -262,6 +262,7 @@ func (s watched) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
+func (s watched) Flush()            {}
 func (s watched) CloseWrite() error { return nil }
 func (s watched) Skip() error       { return nil }
 func (s watched) Hangup()           { s.Leave() }

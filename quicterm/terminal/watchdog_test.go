@@ -57,6 +57,7 @@ func (s endless) TryWrite(b []byte) (int, uint64, error) {
 	return len(b), 0, nil
 }
 
+func (endless) Flush()                 {}
 func (endless) RTT() time.Duration     { return 0 }
 func (endless) AskHint()               {}
 func (endless) Resize(wire.Size) error { return nil }

@@ -1,0 +1,82 @@
+package terminal
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/quicterm/quicterm/quicterm/predict"
+	"github.com/quicterm/quicterm/quicterm/wire"
+)
+
+// A key is drawn when typed returns. If the terminal takes no output, or part of what is drawn, the key goes to the
+// session all the same, and nothing of the drawing is lost.
+func TestPaintAtOnce(t *testing.T) {
+	for _, room := range []int{1 << 10, 5, 0} { // in the pipe that is the terminal
+		r, w, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := unix.FcntlInt(w.Fd(), unix.F_SETPIPE_SZ, 4<<10); err != nil {
+			t.Fatal(err)
+		}
+		d := newDisplay(w, words{})
+		d.begin(wire.Size{Cols: 80, Rows: 24}, true, nil)
+		d.endReplay()
+		way := openDirect(w)
+		if way == nil {
+			t.Skip("there is no /proc")
+		}
+		d.predict(&oneKey{}, predict.Always, func() time.Duration { return 0 }, func() {}, way)
+
+		for way.write([]byte(strings.Repeat("x", 4<<10))) > 0 {
+		}
+		for way.write([]byte("x")) > 0 {
+		}
+		var got bytes.Buffer
+		if room > 0 {
+			// A pipe has room in whole pages. All but room bytes of one are filled again.
+			if _, err := io.CopyN(&got, r, 4<<10); err != nil {
+				t.Fatal(err)
+			}
+			way.write([]byte(strings.Repeat("x", 4<<10-room)))
+		}
+		got.Reset()
+		sent := false
+		d.typed([]byte("k"), func([]byte) (int, uint64, error) { return 1, 1, nil }, func() { sent = true })
+		if !sent {
+			t.Errorf("room for %d bytes: the key is not sent", room)
+		}
+		want := "\x1b[?2026hk\x1b[?2026l"
+		done := make(chan error, 1)
+		go func() {
+			b := make([]byte, 1)
+			for !bytes.HasSuffix(got.Bytes(), []byte(want)) {
+				if _, err := r.Read(b); err != nil {
+					done <- err
+					return
+				}
+				got.Write(b)
+			}
+			done <- nil
+		}()
+		select {
+		case err := <-done:
+			text := got.String()
+			if text = text[strings.LastIndex(text, "x")+1:]; err != nil || text != want {
+				t.Errorf("room for %d bytes: drawn %q, want %q, %v", room, text, want, err)
+			}
+		case <-time.After(20 * time.Second):
+			t.Fatalf("room for %d bytes: the key is not drawn", room)
+		}
+		go io.Copy(io.Discard, r)
+		d.restore(false)
+		w.Close()
+		r.Close()
+	}
+}
