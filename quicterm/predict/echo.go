@@ -15,7 +15,7 @@ type glimpse struct {
 // glance keeps the row of the cursor: when keys that were held are seen on it, it tells what stood there.
 func (p *Predictor) glance(s *screen.Screen) {
 	p.latest.cells = p.latest.cells[:0]
-	if len(p.keys) == 0 {
+	if len(p.keys) == 0 || p.epoch.confirmed && !p.held() {
 		return
 	}
 	_, y := s.Cursor()

@@ -232,6 +232,7 @@ func (p *Predictor) place(s *screen.Screen, k *key) bool {
 		return false
 	}
 	e := edit{line: p.line(s, y)}
+	defer clear(p.cells) // what is typed is not kept
 	if e.x >= len(e.cells) {
 		return false
 	}
@@ -250,16 +251,14 @@ func (p *Predictor) place(s *screen.Screen, k *key) bool {
 	return true
 }
 
-// line returns the row y with the work of the placed keys.
+// line returns the row y with the work of the placed keys, until the next call.
 func (p *Predictor) line(s *screen.Screen, y int) *line {
 	t := stripAt(s, y)
 	if x := p.column(p.placed); x < t.cols && !(t.full(x) && t.wraps()) {
 		t.len = t.cols
 	}
-	l := &line{cells: make([]screen.Cell, t.len), cols: t.cols, x: p.base, start: p.start.x, pen: s.Pen()}
-	for x := range l.cells {
-		l.cells[x] = t.cell(x)
-	}
+	p.cells = t.appendTo(p.cells[:0])
+	l := &line{cells: p.cells, cols: t.cols, x: p.base, start: p.start.x, pen: s.Pen()}
 	if p.alternate && p.typing && p.epoch.prompt == "" {
 		l.start = min(l.start, l.indent())
 	}

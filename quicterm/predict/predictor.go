@@ -70,8 +70,9 @@ type Predictor struct {
 	offline   bool
 	alternate bool // the screen of the last call
 	score     Score
-	now       time.Time // of the last call
-	wishes    []wish    // for wanted
+	now       time.Time     // of the last call
+	wishes    []wish        // for wanted
+	cells     []screen.Cell // for line
 }
 
 // A start is where what may be edited begins in a row.

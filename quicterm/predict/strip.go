@@ -17,6 +17,17 @@ func stripAt(s *screen.Screen, y int) strip {
 
 func (t strip) cell(x int) screen.Cell { return t.s.Row(t.y + x/t.cols).Cell(x % t.cols) }
 
+// appendTo appends the cells to others.
+func (t strip) appendTo(cells []screen.Cell) []screen.Cell {
+	for y := range t.len / t.cols {
+		row := t.s.Row(t.y + y)
+		for x := range t.cols {
+			cells = append(cells, row.Cell(x))
+		}
+	}
+	return cells
+}
+
 // cursor returns the column of the cursor, or false if it is elsewhere.
 func (t strip) cursor() (x int, ok bool) {
 	x, y := t.s.Cursor()
