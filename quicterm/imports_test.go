@@ -442,6 +442,44 @@ func TestImports(t *testing.T) {
 	}
 }
 
+// parsers parse what accounts have written: only a child that has the rights of the account may call
+// them (see package keyfile), and the command qtd check, for a file that its user names.
+var parsers = map[string]string{
+	"auth.NewSearch":         "quicterm/keyfile/message.go",
+	"ssh.ParseAuthorizedKey": "quicterm/server/check.go",
+}
+
+// The daemon, which may be root's, parses no key file, no list of principals and no output of a program.
+func TestRootParsesNoKeys(t *testing.T) {
+	used := make(map[string]bool)
+	for _, folder := range []string{"cmd/qtd", "quicterm/server", "quicterm/sshd", "quicterm/account", "quicterm/keyfile"} {
+		files, err := filepath.Glob(filepath.Join("..", folder, "*.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			if strings.HasSuffix(file, "_test.go") {
+				continue
+			}
+			content := read(t, file)
+			for parser, only := range parsers {
+				if strings.Contains(content, parser+"(") {
+					used[parser] = true
+					if filepath.ToSlash(file) != "../"+only {
+						t.Errorf("%s calls %s, which only %s may", file, parser, only)
+					}
+				}
+			}
+			if strings.Contains(content, ".search()") && filepath.Base(file) != "child.go" {
+				t.Errorf("%s parses keys outside the child of keyfile", file)
+			}
+		}
+	}
+	if len(used) != len(parsers) {
+		t.Errorf("only %v are called", used)
+	}
+}
+
 // compare reports what a row lacks and what it names in vain.
 func compare(t *testing.T, name, role, field string, imports, row []string) {
 	t.Helper()

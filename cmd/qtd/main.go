@@ -37,7 +37,7 @@ func command() *cobra.Command {
 		Version:       version.String(),
 	}
 	root.SetVersionTemplate(software() + "\n")
-	root.AddCommand(serveCommand(), grantCommand(), statusCommand(), drainCommand(), doctorCommand(),
+	root.AddCommand(serveCommand(), grantCommand(), statusCommand(), drainCommand(), doctorCommand(), checkCommand(),
 		holdCommand(), readKeysCommand(), relayCommand(), &cobra.Command{
 			Use:   "version",
 			Short: "Print the version",

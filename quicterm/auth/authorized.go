@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -39,15 +38,19 @@ func (p *Permissions) Valid() bool {
 	size := 0
 	for _, variable := range p.Environment {
 		size += len(variable)
-		if name, _, _ := strings.Cut(variable, "="); !variableName.MatchString(name) || !validText(variable) {
+		if name, _, _ := strings.Cut(variable, "="); !isVariable(name) || !validText(variable) {
 			return false
 		}
 	}
 	return len(p.Command) <= maxCommand && validText(p.Command) && len(p.Environment) <= maxEnvironment && size <= maxCommand
 }
 
-// variableName matches the names of variables that sshd accepts in a line.
-var variableName = regexp.MustCompile(`^[A-Za-z0-9_]+$`)
+// isVariable reports whether sshd accepts the name of a variable in a line.
+func isVariable(name string) bool {
+	return name != "" && !strings.ContainsFunc(name, func(r rune) bool {
+		return r != '_' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
+	})
+}
 
 func validText(s string) bool { return utf8.ValidString(s) && !strings.Contains(s, "\x00") }
 

@@ -368,6 +368,8 @@ func TestSSHDPolicy(t *testing.T) {
 		}
 	}
 
+	checkAccess(t, h)
+
 	// An sshd that was not started since the last boot lacks a directory.
 	if err := os.Remove("/run/sshd"); err != nil {
 		t.Fatal(err)
@@ -394,6 +396,39 @@ func TestSSHDPolicy(t *testing.T) {
 			break
 		} else if t.Failed() || time.Since(start) > 2*rig.Patience { // the log has not every line at once
 			t.Fatal("the log does not say why nobody gets in")
+		}
+	}
+}
+
+// checkAccess checks what qtd check says of logins.
+func checkAccess(t *testing.T, h *rig.Host) {
+	t.Helper()
+	for _, c := range []struct {
+		account, from, key string
+		says               []string
+		refused            bool
+	}{
+		{"forced-key", "127.0.0.1", "id.pub", []string{"authorizedkeysfile ", "max_auth_tries ", `/home/forced-key/.ssh/authorized_keys:1, runs only "echo key"`}, false},
+		{"far-in", "10.9.0.1", "", []string{"allowusers ", "far-in@10.9.0.0/16", "account far-in from 10.9.0.1: gets in"}, false},
+		{"far-in", "127.0.0.1", "", []string{"does not get in: refused as by sshd: AllowUsers"}, true},
+		{"expired", "127.0.0.1", "id.pub", []string{"expired"}, true},
+		{"second-line", "127.0.0.1", "id.pub", []string{"authorized_keys:2"}, false},
+		{"unknown-option", "127.0.0.1", "id.pub", []string{"option frobnicate: is not supported"}, true},
+		{"cert", "127.0.0.1", "id-cert-cert.pub", []string{"cert-v01@openssh.com SHA256:", "authorized_keys:1"}, false},
+		{"cert-expired", "127.0.0.1", "id-cert-expired-cert.pub", []string{"cert has expired"}, true},
+	} {
+		args := []string{"check", "--config", h.Path("qtd.toml"), "--from", c.from}
+		if c.key != "" {
+			args = append(args, "--key", h.Path(c.key))
+		}
+		out, err := exec.Command(filepath.Join(bin, "qtd"), append(args, c.account)...).CombinedOutput()
+		for _, text := range c.says {
+			if !strings.Contains(string(out), text) {
+				t.Errorf("qtd check %s from %s lacks %q:\n%s", c.account, c.from, text, out)
+			}
+		}
+		if (err != nil) != c.refused {
+			t.Errorf("qtd check %s from %s: %v:\n%s", c.account, c.from, err, out)
 		}
 	}
 }

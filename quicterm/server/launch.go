@@ -143,15 +143,23 @@ func acceptEnv(patterns []string, offered [][2]string) []string {
 	return env
 }
 
-// checkNologin refuses all accounts but root while logins are forbidden: by nologin(5) or, of
-// root's daemon, by the file that the system makes while it starts and stops (pam_nologin(8)).
-// The client is told the first line of the file.
+// checkNologin refuses accounts while logins are forbidden.
 func (c *conn) checkNologin() error {
+	if closed := nologin(c.server.all, c.account.UID); closed != nil {
+		return closed
+	}
+	return nil
+}
+
+// nologin refuses all accounts but root while logins are forbidden: by nologin(5) or, of a daemon of
+// all accounts, by the file that the system makes while it starts and stops (pam_nologin(8)).
+// The client is told the first line of the file.
+func nologin(all bool, uid uint32) *wire.Error {
 	files := []string{"/etc/nologin"}
-	if c.server.all {
+	if all {
 		files = append(files, "/run/nologin")
 	}
-	if c.account.UID == 0 {
+	if uid == 0 {
 		return nil
 	}
 	for _, file := range files {

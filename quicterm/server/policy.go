@@ -57,16 +57,24 @@ func ownPolicy(s *configs.Server) (*sshd.Policy, error) {
 // rules for how it proves who it is (PubkeyAuthentication, AuthenticationMethods) do not:
 // they were for that login.
 func (s *Server) policy(ctx context.Context, a *account.Account, client, server netip.Addr) (*sshd.Policy, error) {
+	login := s.loginOf(a, client, server)
+	if s.followsSSHD() {
+		return s.sshd.Ask(ctx, login, s.own.Load())
+	}
 	own := s.own.Load()
-	login := &sshd.Login{
+	return own, own.Admit(ctx, login, client.Unmap().WithZone("").String())
+}
+
+// followsSSHD reports whether the daemon obeys sshd's configuration.
+func (s *Server) followsSSHD() bool { return s.all && s.settings().SSHDPolicy == "follow" }
+
+// loginOf describes a login to a policy.
+func (s *Server) loginOf(a *account.Account, client, server netip.Addr) *sshd.Login {
+	return &sshd.Login{
 		User: a.Name, UID: a.UID, Shell: a.Shell, Client: client, Server: server,
 		Locked: a.Locked,
 		Groups: func(ctx context.Context) ([]string, error) { return s.names.GroupNames(ctx, a) },
 	}
-	if s.all && s.settings().SSHDPolicy == "follow" {
-		return s.sshd.Ask(ctx, login, own)
-	}
-	return own, own.Admit(ctx, login, client.Unmap().WithZone("").String())
 }
 
 // A decision is what is decided about the keys of a client.

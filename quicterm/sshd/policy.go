@@ -11,7 +11,6 @@ import (
 	"math"
 	"net/netip"
 	"os"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -34,6 +33,7 @@ type Policy struct {
 
 	own   *Policy // the daemon's own settings; nil if these are they
 	isOwn bool
+	rules []Setting // those that were obeyed, as they were given
 
 	environment string // PermitUserEnvironment: yes, no or patterns of names
 	maxTries    int
@@ -187,8 +187,53 @@ func (p *Policy) set(name, value string) (err error) {
 		p.maxTries, err = strconv.Atoi(value)
 	case "revokedkeys":
 		p.revokedKeys = orNone(value)
+	default:
+		return nil // it is not for logins, or for passwords
+	}
+	if value != "" && !none(value) && name != "port" {
+		p.rules = append(p.rules, Setting{name, value})
 	}
 	return err
+}
+
+// A Rule is a setting that is in force.
+type Rule struct {
+	Setting
+	Own bool // of the daemon, by its own name; else of sshd
+}
+
+// Rules returns the settings that are in force, in the order in which they were given. Where sshd's are
+// obeyed, the daemon's own are left out whose place those take.
+func (p *Policy) Rules() (rules []Rule) {
+	for _, s := range p.rules {
+		if p.isOwn {
+			s.Keyword = ownNames[s.Keyword]
+		}
+		rules = append(rules, Rule{s, p.isOwn})
+	}
+	if p.own != nil {
+		for _, r := range p.own.Rules() {
+			if !slices.Contains(replaced, r.Keyword) {
+				rules = append(rules, r)
+			}
+		}
+	}
+	return rules
+}
+
+// ownNames are the names of the daemon's own settings for those of sshd.
+var ownNames = map[string]string{
+	"allowusers": "allow_users", "denyusers": "deny_users", "allowgroups": "allow_groups", "denygroups": "deny_groups",
+	"permitrootlogin": "permit_root_login", "maxauthtries": "max_auth_tries", "revokedkeys": "revoked_keys",
+	"authorizedkeysfile": "authorized_keys_files", "strictmodes": "strict_modes",
+	"authorizedkeyscommand": "authorized_keys_command", "authorizedkeyscommanduser": "authorized_keys_command_user",
+	"trustedusercakeys": "trusted_user_ca_keys", "authorizedprincipalsfile": "authorized_principals_file",
+}
+
+// replaced are the own settings whose place those of sshd take.
+var replaced = []string{
+	"authorized_keys_files", "strict_modes", "authorized_keys_command", "authorized_keys_command_user",
+	"trusted_user_ca_keys", "authorized_principals_file",
 }
 
 // orNone returns the value of a setting, or nothing if it means that there is none.
@@ -285,12 +330,10 @@ func (p *Policy) refusal(setting string) error {
 	return fmt.Errorf("%w as by sshd: %s", ErrRefused, setting)
 }
 
-var inner = regexp.MustCompile(`([a-z])([A-Z])`)
-
 // ownName returns the name of the daemon's own setting for one of sshd.
 func ownName(setting string) string {
 	name, value, found := strings.Cut(setting, " ")
-	name = strings.ToLower(inner.ReplaceAllString(name, "${1}_$2"))
+	name = ownNames[strings.ToLower(name)]
 	if found {
 		name += " " + value
 	}

@@ -95,18 +95,27 @@ type answer struct {
 // The error says why the account does not get in; it is for the log. Ask blocks while sshd or the
 // name service is asked, until ctx ends.
 func (d *Daemon) Ask(ctx context.Context, l *Login, own *Policy) (*Policy, error) {
-	policy, host := own, plain(l.Client).String()
-	if file := d.find(); file != "" {
-		answer, name, err := d.answer(ctx, file, question{l.User, plain(l.Client), plain(l.Server)})
-		if err != nil {
-			return nil, err
-		}
-		policy, host = answer.with(own), name
+	policy, host, err := d.Find(ctx, l, own)
+	if err != nil {
+		return nil, err
 	}
 	if err := policy.Admit(ctx, l, host); err != nil {
 		return nil, err
 	}
 	return policy, nil
+}
+
+// Find returns the policy that Ask judges by, and the client's name. It blocks as Ask does.
+func (d *Daemon) Find(ctx context.Context, l *Login, own *Policy) (*Policy, string, error) {
+	file := d.find()
+	if file == "" {
+		return own, plain(l.Client).String(), nil
+	}
+	policy, host, err := d.answer(ctx, file, question{l.User, plain(l.Client), plain(l.Server)})
+	if err != nil {
+		return nil, "", err
+	}
+	return policy.with(own), host, nil
 }
 
 // find returns the path of the installed sshd, or nothing.

@@ -1,0 +1,133 @@
+//go:build linux || darwin
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/netip"
+	"os"
+	"regexp"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/quicterm/quicterm/configs"
+	"github.com/quicterm/quicterm/quicterm/server"
+)
+
+func checkCommand() *cobra.Command {
+	var config, from, key string
+	c := &cobra.Command{
+		Use:   "check [flags] [account]",
+		Short: "Show whether an account or a key may log in, and the rules that say so",
+		Long: `Show the rules that are in force for logins to an account, each with where it comes from: a
+line of the settings file, a default, or sshd, as sshd -T prints it for this login. Then show
+whether the account gets in, and with --key whether that key or certificate does, by
+which line of which file, and what it may do; or why it does not. Nothing is started or
+changed, and no daemon needs to run.
+
+Without an account, it is that of the process. Only root can ask about others. The exit status
+is 0 if the login gets in, and 1 if not.`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			settings, err := configs.LoadServer(config)
+			if err != nil {
+				return err
+			}
+			address, err := netip.ParseAddr(from)
+			if err != nil {
+				return fmt.Errorf("--from: %w", err)
+			}
+			var content []byte
+			if key != "" {
+				if content, err = os.ReadFile(key); err != nil {
+					return err
+				}
+			}
+			ctx, user := c.Context(), ""
+			if ctx == nil {
+				ctx = context.Background()
+			}
+			if len(args) > 0 {
+				user = args[0]
+			}
+			access, err := server.Check(ctx, server.Config{Settings: settings}, user, address, content)
+			if err != nil {
+				return err
+			}
+			if config == "" {
+				config, _ = configs.ServerFile()
+			}
+			return printAccess(c.OutOrStdout(), access, config, address)
+		},
+	}
+	addConfigFlag(c, &config)
+	c.Flags().StringVar(&from, "from", "127.0.0.1", "`address` of the client")
+	c.Flags().StringVar(&key, "key", "", "`file` with a public key or a certificate")
+	return c
+}
+
+// printAccess prints an access. It returns errChecks if the login does not get in.
+func printAccess(w io.Writer, access *server.Access, config string, from netip.Addr) error {
+	content, _ := os.ReadFile(config)
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, rule := range access.Rules {
+		source := "sshd -T"
+		if rule.Own {
+			source = sourceOf(config, string(content), rule.Keyword)
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\n", rule.Keyword, shorten(rule.Value), source)
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	var refused error
+	name := fmt.Sprintf("account %s from %v", access.Account.Name, from)
+	if refused = access.Refused; refused == nil {
+		fmt.Fprintf(w, "%s: gets in\n", name)
+	} else {
+		fmt.Fprintf(w, "%s: does not get in: %v\n", name, refused)
+	}
+	if key := access.Key; key != nil && key.Allowed == nil {
+		refused = errors.Join(refused, key.Refused)
+		fmt.Fprintf(w, "%s: does not get in: %v\n", key.Fingerprint, key.Refused)
+	} else if key != nil {
+		var limits strings.Builder
+		if key.Allowed.Command != "" {
+			fmt.Fprintf(&limits, ", runs only %q", key.Allowed.Command)
+		}
+		if key.Allowed.NoPTY {
+			limits.WriteString(", has no terminal")
+		}
+		if key.Allowed.Verified {
+			limits.WriteString(", must verify its user")
+		}
+		fmt.Fprintf(w, "%s: gets in by %s%s\n", key.Fingerprint, key.Where, limits.String())
+	}
+	if refused != nil {
+		return errChecks
+	}
+	return nil
+}
+
+// shorten returns the beginning of a value: lists of algorithms are long.
+func shorten(value string) string {
+	const most = 60
+	if len(value) > most {
+		return value[:most-3] + "..."
+	}
+	return value
+}
+
+// sourceOf returns the line of the settings file that has a setting, or that it is the default.
+func sourceOf(file, content, setting string) string {
+	at := regexp.MustCompile(`(?m)^[ \t]*` + setting + `[ \t]*=`).FindStringIndex(content)
+	if at == nil {
+		return "default"
+	}
+	return fmt.Sprintf("%s:%d", file, strings.Count(content[:at[0]], "\n")+1)
+}
