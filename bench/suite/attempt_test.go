@@ -8,6 +8,8 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -41,17 +43,33 @@ func TestMain(m *testing.M) {
 			os.Exit(status)
 		}
 	}
-	os.Exit(m.Run())
+	status := m.Run()
+	if dir := built.Load(); dir != nil {
+		os.RemoveAll(*dir)
+	}
+	os.Exit(status)
 }
 
-// testSuite measures programs that are built for the test.
+var built atomic.Pointer[string] // what build returns
+
+// build builds the programs once, for all tests.
+var build = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "qt")
+	if err != nil {
+		return "", err
+	}
+	built.Store(&dir)
+	return dir, rig.Build(dir)
+})
+
+// testSuite measures programs that are built for the tests.
 func testSuite(t *testing.T) *Suite {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("builds the programs")
 	}
-	dir := t.TempDir()
-	if err := rig.Build(dir); err != nil {
+	dir, err := build()
+	if err != nil {
 		t.Fatal(err)
 	}
 	return &Suite{Group: new(measure.Group), bin: dir, Seed: 1, slack: 10}
