@@ -121,7 +121,7 @@ func read(t *testing.T, name string) string {
 	return string(b)
 }
 
-// Every row of the security page names tests, and they exist.
+// Every row of the pages on security and faults names tests, and they exist.
 func TestSecurityPage(t *testing.T) {
 	tests := make(map[string]bool)
 	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
@@ -133,7 +133,8 @@ func TestSecurityPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rows := regexp.MustCompile(`(?m)^\|.*\| *([^|]*?) *\|$`).FindAllStringSubmatch(read(t, "../docs/security.md"), -1)
+	pages := read(t, "../docs/security.md") + read(t, "../docs/reliability.md")
+	rows := regexp.MustCompile(`(?m)^\|.*\| *([^|]*?) *\|$`).FindAllStringSubmatch(pages, -1)
 	for _, row := range rows {
 		if row[1] == "test" || row[1] == "---" { // the heading of a table
 			continue
@@ -144,7 +145,7 @@ func TestSecurityPage(t *testing.T) {
 		}
 		for _, name := range names {
 			if !tests[name[1]] || !strings.HasPrefix(name[1], "Test") && !strings.HasPrefix(name[1], "Fuzz") {
-				t.Errorf("there is no test %s, which docs/security.md names", name[1])
+				t.Errorf("there is no test %s, which a page names", name[1])
 			}
 		}
 	}

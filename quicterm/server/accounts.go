@@ -110,7 +110,7 @@ func (u *accountUse) begin(ctx context.Context) (end func(), err error) {
 // A member is a connection. It belongs to an account from its login on.
 type member struct {
 	close   func()
-	heardAt atomic.Int64 // Unix nanoseconds
+	heardAt atomic.Int64 // uptime
 	bulkAt  atomic.Int64 // the same, when it had brought bulkBytes again, or its window has grown
 
 	// Guarded by accounts.mu:
@@ -118,8 +118,14 @@ type member struct {
 	grown   uint64      // by how many bytes its receive window has grown
 }
 
+// processStart is when this process began.
+var processStart = time.Now()
+
+// uptime returns for how long this process has run, in nanoseconds. Unlike the time of day, nobody sets it.
+func uptime() int64 { return int64(time.Since(processStart)) }
+
 // heard records that the client has sent something.
-func (m *member) heard() { m.heardAt.Store(time.Now().UnixNano()) }
+func (m *member) heard() { m.heardAt.Store(uptime()) }
 
 // join makes a connection one of an account. If the account has too many, it closes the
 // one that was silent for longest: its client has others, or resumes.
@@ -180,14 +186,14 @@ func (a *accounts) grow(m *member, bytes uint64) bool {
 	}
 	m.account.grown += bytes
 	m.grown += bytes
-	m.bulkAt.Store(time.Now().UnixNano())
+	m.bulkAt.Store(uptime())
 	return true
 }
 
 // idleLocked returns the connection of an account, other than m, that has grown and has not
 // brought much for longest, but at least bulkTime, or nil.
 func (u *accountUse) idleLocked(m *member) (idle *member) {
-	before := time.Now().Add(-bulkTime).UnixNano()
+	before := uptime() - int64(bulkTime)
 	for other := range u.members {
 		if at := other.bulkAt.Load(); other != m && other.grown > 0 && at < before {
 			idle, before = other, at
@@ -224,7 +230,7 @@ func (c *heardCarrier) Read(b []byte) (int, error) {
 	c.member.heard()
 	if c.read += n; c.read >= bulkBytes {
 		c.read = 0
-		c.member.bulkAt.Store(time.Now().UnixNano())
+		c.member.bulkAt.Store(uptime())
 	}
 	return n, err
 }

@@ -63,7 +63,7 @@ type Server struct {
 	panicLog        *floodLog
 
 	connections atomic.Int64
-	usedAt      atomic.Int64 // Unix nanoseconds
+	usedAt      atomic.Int64 // uptime
 
 	own        atomic.Pointer[sshd.Policy]  // of the settings
 	keySources atomic.Pointer[sshd.Sources] // at the last login
@@ -335,7 +335,7 @@ func (s *Server) countConn(ctx context.Context, incoming incoming) {
 const maxUnused = 10 * time.Minute
 
 // use records that the daemon is used.
-func (s *Server) use() { s.usedAt.Store(time.Now().UnixNano()) }
+func (s *Server) use() { s.usedAt.Store(uptime()) }
 
 // awaitDisuse returns when the daemon was not used for maxUnused.
 func (s *Server) awaitDisuse(ctx context.Context) error {
@@ -350,7 +350,7 @@ func (s *Server) awaitDisuse(ctx context.Context) error {
 		if s.connections.Load() > 0 || len(s.holders.Sessions(s.self.UID)) > 0 {
 			s.use()
 		}
-		if time.Since(time.Unix(0, s.usedAt.Load())) >= maxUnused {
+		if uptime()-s.usedAt.Load() >= int64(maxUnused) {
 			s.log.Info("stopping", "reason", fmt.Sprintf("no client and no session for %v", maxUnused))
 			return nil
 		}
