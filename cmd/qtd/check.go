@@ -9,7 +9,9 @@ import (
 	"io"
 	"net/netip"
 	"os"
+	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -25,7 +27,7 @@ func checkCommand() *cobra.Command {
 		Use:   "check [flags] [account]",
 		Short: "Show whether an account or a key may log in, and the rules that say so",
 		Long: `Show the rules that are in force for logins to an account, each with where it comes from: a
-line of the settings file, a default, or sshd, as sshd -T prints it for this login. Then show
+line of the settings file or of sshd's, a default, or sshd -T, which prints it for this login. Then show
 whether the account gets in, and with --key whether that key or certificate does, by
 which line of which file, and what it may do; or why it does not. Nothing is started or
 changed, and no daemon needs to run.
@@ -76,7 +78,7 @@ func printAccess(w io.Writer, access *server.Access, config string, from netip.A
 	content, _ := os.ReadFile(config)
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, rule := range access.Rules {
-		source := "sshd -T"
+		source := sourceInSSHD(sshdFiles(), rule.Keyword, rule.Value)
 		if rule.Own {
 			source = sourceOf(config, string(content), rule.Keyword)
 		}
@@ -130,4 +132,35 @@ func sourceOf(file, content, setting string) string {
 		return "default"
 	}
 	return fmt.Sprintf("%s:%d", file, strings.Count(content[:at[0]], "\n")+1)
+}
+
+// sshdFiles returns the files that sshd's configuration usually is in.
+func sshdFiles() []string {
+	included, _ := filepath.Glob("/etc/ssh/sshd_config.d/*.conf")
+	return append(included, "/etc/ssh/sshd_config")
+}
+
+// sourceInSSHD returns the line of sshd's files that gives an item its value. If several do, it is one
+// of them; sshd -T does not say which, nor which Match block applies.
+func sourceInSSHD(files []string, keyword, value string) string {
+	source := "sshd's default"
+	for _, file := range files {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			continue
+		}
+		number := 0
+		for line := range strings.Lines(string(content)) {
+			number++
+			fields := strings.Fields(line)
+			if len(fields) < 2 || !strings.EqualFold(fields[0], keyword) {
+				continue
+			}
+			if slices.Contains(fields[1:], value) || strings.Join(fields[1:], " ") == value {
+				return fmt.Sprintf("%s:%d", file, number)
+			}
+			source = "sshd -T"
+		}
+	}
+	return source
 }
