@@ -330,7 +330,7 @@ func TestSSHDPolicy(t *testing.T) {
 		clients = append(clients, &client{cmd: bySSH}, &client{cmd: byQT})
 	}
 	var wg sync.WaitGroup
-	slots := make(chan struct{}, 4)
+	slots := make(chan struct{}, 8) // a denial waits longer than it works
 	for _, c := range clients {
 		c.cmd.Stdout, c.cmd.Stderr = &c.out, &c.errs
 		slots <- struct{}{}
