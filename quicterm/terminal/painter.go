@@ -315,7 +315,8 @@ func (p *painter) resized(s *screen.Screen, before screen.Place) {
 	down := place(s).Y - before.Y
 	kept := p.cells[:0]
 	for _, c := range p.cells {
-		if c.Y += down; c.Y >= 0 && c.Y < rows && c.X+c.Cell.Width <= cols {
+		if c.Y += down; c.Y >= 0 && c.Y < rows && c.X < cols {
+			c.Cell.Width = min(c.Cell.Width, cols-c.X) // of half a character, its colours stay
 			kept = append(kept, c)
 		}
 	}

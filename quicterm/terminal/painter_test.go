@@ -146,13 +146,10 @@ func paintRandomly(t *testing.T, seed, i uint64) {
 	d.restore(false)
 }
 
-// When a terminal changes its size, what is drawn is erased from where it is then. Few terminals are an
-// exception, which have wrapped the row anew: the program draws that again.
+// When a terminal changes its size, what is drawn is erased from where it is then.
 func TestResizePaintedTerminal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		const cases = 2000
-		var wrong []uint64
-		for i := range uint64(cases) {
+		for i := range uint64(2000) {
 			r := rand.New(rand.NewPCG(1, i))
 			terminal, d, plain := paintedTerminal(&guesser{random: r, oneRow: true})
 			for _, part := range randomOutput(r) {
@@ -163,16 +160,16 @@ func TestResizePaintedTerminal(t *testing.T) {
 			d.painter.repaint()
 			cols, rows := plain.Size()
 			cols, rows = max(2, cols+r.IntN(20)-10), max(2, rows+r.IntN(10)-5)
+			if c, r := plain.Size(); c == cols && r == rows {
+				cols++
+			}
 			terminal.Resize(cols, rows)
 			plain.Resize(cols, rows)
 			d.setSize(wire.Size{Cols: uint16(cols), Rows: uint16(rows)})
 			if stateOf(terminal.Screen) != stateOf(plain) {
-				wrong = append(wrong, i)
+				t.Errorf("case %d: the terminal keeps what was drawn", i)
 			}
 			d.restore(false)
-		}
-		if len(wrong) > cases/200 {
-			t.Errorf("%d of %d terminals keep what was drawn: %v", len(wrong), cases, wrong)
 		}
 	})
 }
