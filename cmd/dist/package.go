@@ -2,7 +2,9 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
+	"regexp"
 )
 
 // nfpm makes packages.
@@ -23,12 +25,26 @@ func (r *release) pack() error {
 	return nil
 }
 
+// commented returns the daemon's settings with their defaults, each behind a #: an operator sees them
+// in /etc, and an upgrade may change the defaults of those that the operator has not set.
+func (r *release) commented() ([]byte, error) {
+	sample, err := os.ReadFile(filepath.Join(r.src, "configs", "qtd.toml"))
+	return regexp.MustCompile(`(?m)^([a-z_]+ = )`).ReplaceAll(sample, []byte("# $1")), err
+}
+
 // packOne makes a package of programs for a processor, as configs/package/nfpm.yaml describes it.
 func (r *release) packOne(kind, arch, bin string) error {
 	if arch == "arm" {
 		arch = "arm7"
 	}
-	_, err := output(r.src, "env", "ARCH="+arch, "VERSION="+r.version, "BIN="+bin, "SHARE="+r.share,
+	settings, err := r.commented()
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(r.share, "qtd.toml"), settings, 0o644); err != nil {
+		return err
+	}
+	_, err = output(r.src, "env", "ARCH="+arch, "VERSION="+r.version, "BIN="+bin, "SHARE="+r.share,
 		"go", "run", nfpm, "package", "-f", filepath.Join("configs", "package", "nfpm.yaml"), "-p", kind, "-t", r.out)
 	return err
 }

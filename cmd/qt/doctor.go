@@ -64,7 +64,7 @@ The host's key is not accepted here, and nothing is changed on the host.`,
 				report.Add("settings", doctor.Fail, "correct the file", "%v", err)
 			} else {
 				file, _ := configs.ClientFile()
-				report.Add("settings", doctor.OK, "", "%s has no errors", file)
+				report.AddSettings(file)
 			}
 			switch {
 			case len(args) == 0:
@@ -166,6 +166,7 @@ func (x *examination) look(ctx context.Context, a *access) error {
 		}
 	}
 	if x.facts.Port == 0 { // only a login by ssh tells it
+		x.candidates(ctx, a)
 		return err
 	}
 	if a.tunnel != nil {
@@ -193,15 +194,26 @@ func (x *examination) describe(a *access, d *wire.Description) {
 	x.facts.NAT.Client = d.Client
 }
 
+// candidates returns how the server may be reached, and records what its name stands for.
+func (x *examination) candidates(ctx context.Context, a *access) []migrate.Candidate {
+	candidates, err := a.client.Candidates(ctx)
+	var unresolved *net.DNSError
+	if errors.As(err, &unresolved) {
+		err = nameError{unresolved}
+	}
+	x.facts.NameErr = err
+	for _, candidate := range candidates {
+		if !slices.Contains(x.facts.Addresses, candidate.Remote) {
+			x.facts.Addresses = append(x.facts.Addresses, candidate.Remote)
+		}
+	}
+	return candidates
+}
+
 // reach tries all candidates at once.
 func (x *examination) reach(ctx context.Context, a *access) {
-	candidates, err := a.client.Candidates(ctx)
-	if err != nil {
-		var unresolved *net.DNSError
-		if errors.As(err, &unresolved) {
-			err = nameError{unresolved}
-		}
-		x.facts.NameErr = err
+	candidates := x.candidates(ctx, a)
+	if x.facts.NameErr != nil {
 		return
 	}
 	tried := make([]doctor.Candidate, len(candidates))
@@ -225,9 +237,6 @@ func (x *examination) reach(ctx context.Context, a *access) {
 	wg.Wait()
 	x.facts.Candidates = tried
 	for _, candidate := range candidates {
-		if !slices.Contains(x.facts.Address, candidate.Remote) {
-			x.facts.Address = append(x.facts.Address, candidate.Remote)
-		}
 		if !candidate.Bound { // as the connection of the login
 			x.facts.NAT.Local = candidate.Source
 		}

@@ -53,12 +53,12 @@ func addKeys(r *doctor.Report, settings *configs.Client) {
 			}
 		}
 	}
-	found := agent + "; no key files"
+	found := agent + "; no key files where ssh looks for every host"
 	if len(files) > 0 {
 		found = agent + "; " + strings.Join(files, ", ")
 	}
 	if count == 0 && len(files) == 0 {
-		r.Add("keys", doctor.Warn, "make a key with ssh-keygen, and put it on servers with ssh-copy-id", "%s", found)
+		r.Add("keys", doctor.Warn, "make a key with ssh-keygen, and put it on servers with ssh-copy-id; qt doctor HOST looks at the keys that ssh's configuration names for HOST", "%s", found)
 		return
 	}
 	r.Add("keys", doctor.OK, "", "%s", found)

@@ -85,7 +85,7 @@ func examine(ctx context.Context, config string) (r doctor.Report) {
 	if file == "" {
 		file, _ = configs.ServerFile()
 	}
-	r.Add("settings", doctor.OK, "", "%s has no errors", file)
+	r.AddSettings(file)
 	running := addDaemon(ctx, &r, settings, config)
 	r = append(r, server.Doctor(ctx, server.Config{Settings: settings, Software: software()}, running)...)
 	addFirewall(ctx, &r, settings, running)

@@ -99,7 +99,7 @@ func awaitDrained(ctx context.Context, w io.Writer, config string) error {
 			return fmt.Errorf("answer of the daemon: %w", err)
 		}
 		if !status.Draining {
-			return errors.New("the daemon does not drain any more: it was restarted, or told so")
+			return errors.New("the daemon no longer drains: it was restarted, or qtd drain --off ended it")
 		}
 		left := len(status.Sessions) + status.Silent
 		if left == 0 {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 )
 
@@ -43,6 +44,15 @@ type Report []Finding
 // Add adds a finding.
 func (r *Report) Add(id string, state State, todo, format string, args ...any) {
 	*r = append(*r, Finding{ID: id, State: state, Found: fmt.Sprintf(format, args...), Todo: todo})
+}
+
+// AddSettings adds that a file of settings has been read. If there is none, the defaults apply.
+func (r *Report) AddSettings(file string) {
+	if _, err := os.Stat(file); err != nil {
+		r.Add("settings", OK, "", "there is no %s: the defaults apply", file)
+		return
+	}
+	r.Add("settings", OK, "", "%s has no errors", file)
 }
 
 // Failed reports whether any check failed.

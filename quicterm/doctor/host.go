@@ -10,12 +10,12 @@ import (
 
 // A Host has what was measured of a server and of the paths to it.
 type Host struct {
-	Name    string           // as the user has named it
-	Port    uint16           // of the daemon, 0 if no login has told it
-	Local   bool             // it is this machine
-	Address []netip.AddrPort // that the name stands for
-	NameErr error            // why it stands for none
-	Jumped  bool             // ssh goes there by a proxy or a jump host
+	Name      string           // as the user has named it
+	Port      uint16           // of the daemon, 0 if no login has told it
+	Local     bool             // it is this machine
+	Addresses []netip.AddrPort // that the name stands for
+	NameErr   error            // why it stands for none
+	Jumped    bool             // ssh goes there by a proxy or a jump host
 
 	Candidates []Candidate
 	Knock      *Knock // if no candidate by UDP works
@@ -109,7 +109,7 @@ func (h *Host) Report() Report {
 
 func (h *Host) name(r *Report) {
 	var addresses []string
-	for _, a := range h.Address {
+	for _, a := range h.Addresses {
 		addresses = append(addresses, a.Addr().String())
 	}
 	switch {
@@ -193,7 +193,7 @@ func (h *Host) mtu(r *Report) {
 	good, _ := h.tried(true)
 	switch k := h.Knock; {
 	case len(good) > 0:
-		r.Add("mtu", OK, "", "packets of %d bytes arrive, and none are larger", packetSize)
+		r.Add("mtu", OK, "", "packets of %d bytes arrive; qt sends none that are larger", packetSize)
 	case k == nil || !k.Small:
 		r.Add("mtu", Skip, "", "not measured: no answer by UDP")
 	case k.Large:

@@ -19,7 +19,7 @@ var (
 // good returns a host of which nothing is wrong.
 func good() *Host {
 	return &Host{
-		Name: "host", Port: 4433, Address: []netip.AddrPort{daemon, daemon6},
+		Name: "host", Port: 4433, Addresses: []netip.AddrPort{daemon, daemon6},
 		Candidates: []Candidate{
 			{UDP: true, Interface: "wlan0", Remote: daemon, RTT: 20 * time.Millisecond},
 			{UDP: true, Interface: "wwan0", Remote: daemon, RTT: 70 * time.Millisecond},
@@ -53,7 +53,7 @@ func TestHost(t *testing.T) {
 		{"good", nil, "ok    name      host is 192.0.2.7, 2001:db8::7"},
 		{"good", nil, "ok    udp       192.0.2.7:4433 answers in 20 ms"},
 		{"good", nil, "ok    tcp       192.0.2.7:4433 answers in 21 ms"},
-		{"good", nil, "ok    mtu       packets of 1200 bytes arrive, and none are larger"},
+		{"good", nil, "ok    mtu       packets of 1200 bytes arrive; qt sends none that are larger"},
 		{"good", nil, "ok    nat       a NAT shows us as 192.0.2.99:5000: a silent UDP path lives for 25s at least, as keepalive_idle needs"},
 		{"good", nil, "ok    paths     wlan0: UDP 20 ms, TCP 21 ms; wwan0: UDP 70 ms, TCP 71 ms"},
 		{"good", nil, "ok    hostkey   ssh-ed25519 SHA256:x is the key that is known"},

@@ -43,7 +43,7 @@ func TestDoctorOfDaemon(t *testing.T) {
 	if err := syscall.Kill(holder, syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	want(t, qtdDoctor(h), "holders warn 1 sessions do not answer; others: none — look at their processes")
+	want(t, qtdDoctor(h), "holders warn sessions that do not answer: 1; others: none — look at their processes")
 	syscall.Kill(holder, syscall.SIGCONT)
 	x.Send("exit\r")
 	x.Exit()

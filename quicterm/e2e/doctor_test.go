@@ -251,5 +251,5 @@ func TestDoctorBySSH(t *testing.T) {
 	want(t, quick, "version fail .* — update it there with qt install", "auth skip not tried: see version",
 		"udp skip not tried: the daemon's port is not known")
 	s.Write("authorized_keys", "")
-	want(t, quick, "auth fail ssh to .*Permission denied", "udp skip ", "name skip ")
+	want(t, quick, "auth fail ssh to .*Permission denied", "udp skip ", "name ok ")
 }

@@ -111,7 +111,7 @@ func TestInstallPlatforms(t *testing.T) {
 	copyFile(t, filepath.Join(bin, "qt"), h.Path("release/bin/qt"), nil)
 	install := installer(h, h.Path("release/bin/qt"), config)
 	wants := regexp.QuoteMeta(runtime.GOOS + "/" + other)
-	wantError(t, install("server"), "could not install qtd on server: no qtd for "+wants+" .*: build it with make cross, and name it with --from")
+	wantError(t, install("server"), "could not install qtd on server: no qtd for "+wants+" .*, and name the file with --from")
 	h.Write("note", "text")
 	wantError(t, install("--from", h.Path("note"), "server"), "note is not a qtd")
 	wantError(t, install("--from", h.Path("none"), "server"), "none: no such file")

@@ -140,6 +140,10 @@ func testPackage(t *testing.T, h *packageHost, dir string) {
 	install("1.0.0")
 	first := h.run(h.main)
 	h.run("dpkg -L quicterm | grep -q /man1/qt-connect.1 && dpkg -L quicterm | grep -q /man8/qtd-serve.8")
+	const settings = `qtd doctor | grep settings; grep '^[^#]' /etc/quicterm/qtd.toml || true`
+	if got := h.run(settings); got != "ok    settings  /etc/quicterm/qtd.toml has no errors" {
+		t.Errorf("the settings file, which has only comments:\n%s", got)
+	}
 	if got := h.run("qt connect localhost 'echo $QUICTERM_BIN'"); got != "/usr/bin" {
 		t.Errorf("a command in a session prints %q", got)
 	}
@@ -189,7 +193,7 @@ func testPackage(t *testing.T, h *packageHost, dir string) {
 		t.Error("the daemon runs after the package was removed")
 	}
 	h.run("kill -0 " + holder)
-	const files = "/usr/bin/qt /usr/bin/qtd /etc/init.d/qtd /etc/ufw/applications.d/quicterm /var/log/qtd.log"
+	const files = "/etc/quicterm /usr/bin/qt /usr/bin/qtd /etc/init.d/qtd /etc/ufw/applications.d/quicterm /var/log/qtd.log"
 	if left := h.run("ls -d " + files + " 2>/dev/null || true"); left != "" {
 		t.Errorf("the package leaves %s", left)
 	}

@@ -153,7 +153,7 @@ func TestHoldersThatHang(t *testing.T) {
 			t.Errorf("the session is not found: %v", err)
 		}
 		_, err = h.server.find(context.Background(), good.UID, &wire.Open{}, "none", detached)
-		if err == nil || !strings.Contains(err.Error(), "3999 sessions do not answer") {
+		if err == nil || !strings.Contains(err.Error(), "sessions that do not answer: 3999") {
 			t.Errorf("error %v, want the number of those that do not answer", err)
 		}
 	})

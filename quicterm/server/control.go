@@ -151,7 +151,7 @@ func (s *Server) Drain(on bool) {
 	if on {
 		s.log.Info("draining: no new sessions are started", "event", "drain")
 	} else {
-		s.log.Info("not draining any more: new sessions are started", "event", "drain")
+		s.log.Info("the draining has ended: new sessions are started", "event", "drain")
 	}
 }
 

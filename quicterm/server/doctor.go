@@ -297,7 +297,7 @@ func (s *Server) examineHolders(ctx context.Context, r *doctor.Report) {
 	switch {
 	case silent > 0:
 		r.Add("holders", doctor.Warn, "look at their processes: they are stopped, or wait for a file system or for memory",
-			"%d sessions do not answer; others: %s", silent, cmp.Or(found, "none"))
+			"sessions that do not answer: %d; others: %s", silent, cmp.Or(found, "none"))
 	case len(versions) > 1 || len(versions) == 1 && versions[s.software] == 0:
 		r.Add("holders", doctor.OK, "", "%s; the daemon serves other versions until their sessions end", found)
 	default:

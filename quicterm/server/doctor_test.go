@@ -77,7 +77,7 @@ func TestDoctorOfSilentHolders(t *testing.T) {
 	s := &Server{names: new(account.NameService), self: &account.Account{UID: uint32(os.Geteuid())}, base: base}
 	var r doctor.Report
 	s.examineHolders(t.Context(), &r)
-	if got := r[0].String(); !strings.Contains(got, "6 sessions do not answer") {
+	if got := r[0].String(); !strings.Contains(got, "sessions that do not answer: 6") {
 		t.Errorf("got %s", got)
 	}
 	if n := int(asked.Load()); n > int(accountPatience/holderPatience)+1 {

@@ -45,7 +45,7 @@ func (s *Server) find(ctx context.Context, uid uint32, open *wire.Open, name str
 	}
 	e, err := pick(visible(entries), name, wanted)
 	if err != nil && silent > 0 {
-		err.Text += fmt.Sprintf(" (%d sessions do not answer)", silent)
+		err.Text += fmt.Sprintf(" (sessions that do not answer: %d)", silent)
 	}
 	if err != nil {
 		return nil, err
