@@ -44,7 +44,7 @@ func withClient(ctx context.Context, name string, opts *options, f call) error {
 		return err
 	}
 	if a.target.local {
-		return explain(a.byGrant(ctx, bootstrap.Local{}, cfg, f), a.target)
+		return explain(a.byGrant(ctx, &bootstrap.Local{Say: sayForSSH}, cfg, f), a.target)
 	}
 	return explain(a.reach(ctx, cfg, f), a.target)
 }

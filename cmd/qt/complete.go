@@ -132,7 +132,7 @@ func listNames(ctx context.Context, host string, opts *options, names *[]string)
 		if !daemonRuns() { // a grant would start one
 			return nil
 		}
-		return a.byGrant(ctx, bootstrap.Local{}, cfg, list)
+		return a.byGrant(ctx, new(bootstrap.Local), cfg, list)
 	}
 	a.before, _ = recall(t.server())
 	switch {

@@ -31,7 +31,7 @@ import (
 //     sequence of the program that draws on it. Package terminal sees to both.
 //   - Questions are asked on the terminal itself, and only if there is one.
 
-// sayForSSH prints a line of ssh.
+// sayForSSH prints a line of ssh, or of the program that starts the daemon.
 func sayForSSH(line string) { fmt.Fprintln(os.Stderr, line) }
 
 // say prints a line for the user.

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
@@ -18,10 +19,14 @@ var ErrNoProgram = errors.New("there is no qtd on this machine")
 
 // Local is the source of grants for our account on this machine. It runs the qtd beside
 // our own program, or else the one in PATH.
-type Local struct{}
+type Local struct {
+	Say func(string) // shows the user a warning of the first grant, before a session; nil shows nothing
+
+	granted atomic.Bool
+}
 
 // Grant implements [Source].
-func (Local) Grant(ctx context.Context) (*wire.Grant, error) {
+func (l *Local) Grant(ctx context.Context) (*wire.Grant, error) {
 	name := "qtd"
 	if exe, err := os.Executable(); err == nil {
 		beside := filepath.Join(filepath.Dir(exe), name)
@@ -43,5 +48,9 @@ func (Local) Grant(ctx context.Context) (*wire.Grant, error) {
 		}
 		return nil, fmt.Errorf("no daemon on this machine: %s", text)
 	}
-	return ReadLine(&out)
+	grant, err := ReadLine(&out)
+	if err == nil && !l.granted.Swap(true) && grant.Warning != "" && l.Say != nil {
+		l.Say("qt: " + grant.Warning)
+	}
+	return grant, err
 }

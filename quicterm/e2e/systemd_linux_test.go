@@ -196,9 +196,21 @@ func TestSystemdLogout(t *testing.T) {
 	if !strings.Contains(x.Out.String(), warning) {
 		t.Errorf("the first connection does not say %q", warning)
 	}
+	want(t, func() *exec.Cmd { return s.bySSH("bob", "doctor", []string{"--quick"}) },
+		"linger warn .* ends the sessions when bob logs out of it — loginctl enable-linger bob on the server")
 	detach(x)
-	loggedOut("bob")
-	s.Await("the end of bob's session", func() bool { return !runs("pgrep -u bob qtd") })
+	bobLeaves := func() {
+		loggedOut("bob")
+		s.Await("the end of bob's session", func() bool { return !runs("pgrep -u bob qtd") })
+	}
+	bobLeaves()
+	asBob := func(command string) string {
+		return s.Run("ssh -F " + s.Path("ssh_config") + " bob@machine '" + command + "' 2>&1")
+	}
+	if got := asBob("qt connect localhost echo here"); got != "qt: "+strings.TrimPrefix(warning, "qt: machine: ")+"\nhere" {
+		t.Errorf("the first connection to this machine says %q", got)
+	}
+	bobLeaves()
 
 	// The service manager of ann lives on.
 	s.Run("loginctl enable-linger ann")
