@@ -163,7 +163,7 @@ var packages = []struct {
 		path: "quicterm/holder", role: "owns the program of a session; knows no network",
 		imports: `buffer migrate/carrier migrate/carrier/sealed migrate/carrier/unixsock quicterm/asciicast quicterm/auth quicterm/driver quicterm/gate
 			quicterm/memory quicterm/persist quicterm/rundir quicterm/screen quicterm/session quicterm/wire github.com/creack/pty golang.org/x/sys`,
-		tests: "migrate/carrier/carriertest quicterm/holder/programtest github.com/fxamacker/cbor/v2",
+		tests: "migrate/carrier/carriertest quicterm/holder/programtest github.com/fxamacker/cbor/v2 golang.org/x/crypto",
 	},
 	{
 		path: "quicterm/holder/holdertest", role: "holders in memory, for tests of servers",

@@ -280,6 +280,15 @@ func TestScope(t *testing.T) {
 	}
 }
 
+// A certificate, which is renewed often, has the scope of its key.
+func TestScopeOfCertificate(t *testing.T) {
+	forced := Permissions{Command: "x"}
+	cert := &ssh.Certificate{Key: public(edKey(1)), SignatureKey: public(edKey(2)), Serial: 1}
+	if forced.Scope(cert) != forced.Scope(public(edKey(1))) {
+		t.Error("a certificate has another scope than its key")
+	}
+}
+
 // A line allows nothing to a key that is not in it, and no option at its start is
 // ignored.
 func FuzzAuthorizedKeys(f *testing.F) {

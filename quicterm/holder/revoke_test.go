@@ -3,9 +3,13 @@
 package holder
 
 import (
+	"crypto/ed25519"
+	"crypto/rand"
 	"crypto/sha256"
 	"testing"
 	"testing/synctest"
+
+	"golang.org/x/crypto/ssh"
 
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
@@ -17,6 +21,30 @@ func (w *world) revoke(req *wire.Revoke) uint32 {
 	var revoked wire.Revoked
 	w.want("revoke", m, &revoked)
 	return revoked.Clients
+}
+
+// The fingerprint of a key revokes the certificates of it as well.
+func TestRevokedCertificate(t *testing.T) {
+	_, private, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	signer, err := ssh.NewSignerFromKey(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cert := &ssh.Certificate{Key: signer.PublicKey(), CertType: ssh.UserCert}
+	if err := cert.SignCert(rand.Reader, signer); err != nil {
+		t.Fatal(err)
+	}
+	inBubble(t, wire.Launch{PTY: true}, func(w *world) {
+		w.attach("a@x")
+		w.locked(func(h *Holder) { h.clients.writer().login.Key = cert.Marshal() })
+		sum := sha256.Sum256(signer.PublicKey().Marshal())
+		if n := w.revoke(&wire.Revoke{Key: sum[:]}); n != 1 {
+			t.Errorf("%d clients have lost access, want 1", n)
+		}
+	})
 }
 
 // A client whose key is revoked loses its carriers at once, and is told why when it
