@@ -288,17 +288,13 @@ func (p *Predictor) expire(now time.Time, s *screen.Screen) {
 		}
 		p.leave(s)
 		p.ahead, p.wrote = false, p.epoch.hits > 0 && p.echoes(s)
-		had := p.hint.In
 		if b := p.keys[0]; !b.doubt {
-			if b.left {
-				had = max(had, b.frame)
-			}
 			p.epoch = epoch{}
 			p.gone(b)
 			p.start.set = p.start.set && b.class != enter
 		}
 		p.drop(1)
-		p.skip(s, had)
+		p.skip(s)
 		if len(p.keys) == 0 || p.keys[0].boundary {
 			continue
 		}
@@ -321,11 +317,10 @@ func (p *Predictor) expire(now time.Time, s *screen.Screen) {
 	}
 }
 
-// skip drops the held keys that the program has had for a while, up to a frame. Where it has not echoed them, it may
-// be slow.
-func (p *Predictor) skip(s *screen.Screen, frame uint64) {
+// skip drops the held keys that the program has had for a while. Where it has not echoed them, it may be slow.
+func (p *Predictor) skip(s *screen.Screen) {
 	n := 0
-	for p.hinted && n < len(p.keys) && p.keys[n].frame != 0 && p.keys[n].frame <= frame {
+	for p.hinted && n < len(p.keys) && p.keys[n].frame != 0 && p.keys[n].frame <= p.hint.In {
 		n++
 	}
 	x, y := s.Cursor()
@@ -371,10 +366,9 @@ func (p *Predictor) passed(now time.Time, s *screen.Screen) bool {
 	if b.answered && p.quick(b) && (len(p.keys) == p.placed+1 || !p.mayShow(p.keys[p.placed+1])) {
 		return true // the output is of this key alone
 	}
-	// A new prompt on another row is the answer to Enter, or to what made a program leave.
+	// A new prompt on another row is the answer to Enter.
 	x, y := s.Cursor()
-	alone := b.left && b.frame == p.hint.In+1 // it is known which key that was
-	if b.class != enter && !alone || p.start.set && anchorOf(s, y) == p.start.row {
+	if b.class != enter || p.start.set && anchorOf(s, y) == p.start.row {
 		return false
 	}
 	h := p.evidence.of(p.hint.Context, p.alternate, p.modelOf(s))

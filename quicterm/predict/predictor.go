@@ -93,7 +93,6 @@ type key struct {
 	doubt    bool   // a boundary that only waits for a hint
 	answered bool   // a boundary to which output has come
 	obeyed   bool   // a boundary that was placed, and did something else
-	left     bool   // a boundary with which a program left the alternate screen
 
 	// Of a placed key:
 	placed  class // what it is there
@@ -282,5 +281,4 @@ func (p *Predictor) restart(frame uint64) {
 	} else {
 		p.keys[0].r = 0 // what it meant in the program that has left does not matter
 	}
-	p.keys[0].left = !p.alternate
 }
