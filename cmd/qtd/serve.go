@@ -54,6 +54,11 @@ const leastMemory = 256 << 20
 
 // serve runs the daemon until SIGINT or SIGTERM. It calls ready when the daemon listens.
 func serve(config string, listen []string, granted bool, ready func()) error {
+	hangups := make(chan os.Signal, 1)
+	if !granted { // a granted one ignores SIGHUP; here, one that comes early must not end the daemon
+		signal.Notify(hangups, syscall.SIGHUP)
+		defer signal.Stop(hangups)
+	}
 	cfg := server.Config{Granted: granted}
 	var passedErr error
 	if !granted {
@@ -108,8 +113,6 @@ func serve(config string, listen []string, granted bool, ready func()) error {
 	if granted { // it ignores SIGHUP
 		return daemon.ListenAndServe(ctx, ready)
 	}
-	hangups := make(chan os.Signal, 1)
-	signal.Notify(hangups, syscall.SIGHUP)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
