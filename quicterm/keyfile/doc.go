@@ -1,5 +1,6 @@
-// Package keyfile finds out which public keys the authorized_keys files of an account
-// allow. The daemon neither opens nor parses the files: a child process does, which the
+// Package keyfile finds out which public keys and certificates the authorized_keys files of an
+// account allow, and other [Sources]: authorities, lists of principals, the output of a program. The
+// daemon neither opens nor parses what an account has written: a child process does, which the
 // daemon starts for each read by executing its own program with the argument [Command], and
 // which gives up its rights for those of the account before it opens a file.
 //

@@ -4,7 +4,6 @@ package sshd
 
 import (
 	"context"
-	"crypto/rsa"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,8 +13,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"golang.org/x/crypto/ssh"
 
 	"github.com/quicterm/quicterm/quicterm/auth"
 )
@@ -196,46 +193,6 @@ func (p *Policy) set(name, value string) (err error) {
 	return err
 }
 
-// A Rule is a setting that is in force.
-type Rule struct {
-	Setting
-	Own bool // of the daemon, by its own name; else of sshd
-}
-
-// Rules returns the settings that are in force, in the order in which they were given. Where sshd's are
-// obeyed, the daemon's own are left out whose place those take.
-func (p *Policy) Rules() (rules []Rule) {
-	for _, s := range p.rules {
-		if p.isOwn {
-			s.Keyword = ownNames[s.Keyword]
-		}
-		rules = append(rules, Rule{s, p.isOwn})
-	}
-	if p.own != nil {
-		for _, r := range p.own.Rules() {
-			if !slices.Contains(replaced, r.Keyword) {
-				rules = append(rules, r)
-			}
-		}
-	}
-	return rules
-}
-
-// ownNames are the names of the daemon's own settings for those of sshd.
-var ownNames = map[string]string{
-	"allowusers": "allow_users", "denyusers": "deny_users", "allowgroups": "allow_groups", "denygroups": "deny_groups",
-	"permitrootlogin": "permit_root_login", "maxauthtries": "max_auth_tries", "revokedkeys": "revoked_keys",
-	"authorizedkeysfile": "authorized_keys_files", "strictmodes": "strict_modes",
-	"authorizedkeyscommand": "authorized_keys_command", "authorizedkeyscommanduser": "authorized_keys_command_user",
-	"trustedusercakeys": "trusted_user_ca_keys", "authorizedprincipalsfile": "authorized_principals_file",
-}
-
-// replaced are the own settings whose place those of sshd take.
-var replaced = []string{
-	"authorized_keys_files", "strict_modes", "authorized_keys_command", "authorized_keys_command_user",
-	"trusted_user_ca_keys", "authorized_principals_file",
-}
-
 // orNone returns the value of a setting, or nothing if it means that there is none.
 func orNone(value string) string {
 	if none(value) {
@@ -330,16 +287,6 @@ func (p *Policy) refusal(setting string) error {
 	return fmt.Errorf("%w as by sshd: %s", ErrRefused, setting)
 }
 
-// ownName returns the name of the daemon's own setting for one of sshd.
-func ownName(setting string) string {
-	name, value, found := strings.Cut(setting, " ")
-	name = ownNames[strings.ToLower(name)]
-	if found {
-		name += " " + value
-	}
-	return name
-}
-
 // refuseUser returns why patterns of AllowUsers or DenyUsers refuse a user. That is no refusal
 // if it may depend on the client's name, and this is not known now.
 func (p *Policy) refuseUser(setting string, patterns []string, user string, cause error) error {
@@ -389,89 +336,4 @@ func matchUsers(patterns []string, user, host string, client netip.Addr) (bool, 
 		}
 	}
 	return false, nil
-}
-
-// AcceptKey returns why a key or certificate does not get in, or nil. Only an error that wraps
-// ErrRefused is definite.
-func (p *Policy) AcceptKey(key ssh.PublicKey) error {
-	if p.own != nil {
-		if err := p.own.AcceptKey(key); err != nil {
-			return err
-		}
-	}
-	accepted := func(algorithm string) bool { return auth.MatchList(p.algorithms, algorithm) > 0 }
-	_, certified := key.(*ssh.Certificate)
-	switch {
-	case !p.keys:
-		return p.refusal("PubkeyAuthentication no")
-	case !slices.Contains(p.methods, "any") && !slices.Contains(p.methods, "publickey"):
-		return unsupported("AuthenticationMethods " + strings.Join(p.methods, " "))
-	case p.algorithms != "" && !slices.ContainsFunc(algorithms(key), accepted):
-		return p.refusal("PubkeyAcceptedAlgorithms does not have " + key.Type())
-	case certified && p.Sources.principalsProgram:
-		return unsupported("AuthorizedPrincipalsCommand")
-	}
-	if wrapped, ok := auth.PlainKey(key).(ssh.CryptoPublicKey); ok {
-		if public, ok := wrapped.CryptoPublicKey().(*rsa.PublicKey); ok && public.N.BitLen() < p.minRSA {
-			return p.refusal("RequiredRSASize " + strconv.Itoa(p.minRSA))
-		}
-	}
-	if p.revokedKeys == "" {
-		return nil
-	}
-	revoked, err := p.revoked.has(p.revokedKeys, key)
-	if err != nil {
-		return fmt.Errorf("RevokedKeys cannot be read: %w", err)
-	}
-	if revoked {
-		return p.refusal("RevokedKeys has it")
-	}
-	return nil
-}
-
-// algorithms returns the names of the signatures that a key makes.
-func algorithms(key ssh.PublicKey) []string {
-	switch key.Type() {
-	case ssh.KeyAlgoRSA:
-		return []string{ssh.KeyAlgoRSASHA512, ssh.KeyAlgoRSASHA256}
-	case ssh.CertAlgoRSAv01:
-		return []string{ssh.CertAlgoRSASHA512v01, ssh.CertAlgoRSASHA256v01}
-	}
-	return []string{key.Type()}
-}
-
-// AcceptCommand returns why a login does not get in whose key has a command, or none, or nil.
-func (p *Policy) AcceptCommand(uid uint32, command string) error {
-	if p.own != nil {
-		if err := p.own.AcceptCommand(uid, command); err != nil {
-			return err
-		}
-	}
-	if uid == 0 && p.rootLogin == "forced-commands-only" && command == "" {
-		return p.refusal("PermitRootLogin forced-commands-only")
-	}
-	return nil
-}
-
-// Restrict returns permissions of a key with those of the policy.
-func (p *Policy) Restrict(allowed *auth.Permissions) *auth.Permissions {
-	restricted := *allowed
-	if p.Command != "" {
-		restricted.Command = p.Command
-	}
-	restricted.NoPTY = restricted.NoPTY || p.NoPTY
-	restricted.Verified = restricted.Verified || p.Verified
-	restricted.Environment = slices.DeleteFunc(slices.Clone(allowed.Environment), func(variable string) bool {
-		name, _, _ := strings.Cut(variable, "=")
-		return p.environment != "yes" && (p.environment == "no" || auth.MatchList(p.environment, name) <= 0)
-	})
-	return &restricted
-}
-
-// MaxTries is how many keys a client may try in vain.
-func (p *Policy) MaxTries() int {
-	if p.own != nil {
-		return min(p.maxTries, p.own.maxTries)
-	}
-	return p.maxTries
 }

@@ -1,0 +1,100 @@
+//go:build linux || darwin
+
+package sshd
+
+import (
+	"crypto/rsa"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/crypto/ssh"
+
+	"github.com/quicterm/quicterm/quicterm/auth"
+)
+
+// AcceptKey returns why a key or certificate does not get in, or nil. Only an error that wraps
+// ErrRefused is definite.
+func (p *Policy) AcceptKey(key ssh.PublicKey) error {
+	if p.own != nil {
+		if err := p.own.AcceptKey(key); err != nil {
+			return err
+		}
+	}
+	accepted := func(algorithm string) bool { return auth.MatchList(p.algorithms, algorithm) > 0 }
+	_, certified := key.(*ssh.Certificate)
+	switch {
+	case !p.keys:
+		return p.refusal("PubkeyAuthentication no")
+	case !slices.Contains(p.methods, "any") && !slices.Contains(p.methods, "publickey"):
+		return unsupported("AuthenticationMethods " + strings.Join(p.methods, " "))
+	case p.algorithms != "" && !slices.ContainsFunc(algorithms(key), accepted):
+		return p.refusal("PubkeyAcceptedAlgorithms does not have " + key.Type())
+	case certified && p.Sources.principalsProgram:
+		return unsupported("AuthorizedPrincipalsCommand")
+	}
+	if wrapped, ok := auth.PlainKey(key).(ssh.CryptoPublicKey); ok {
+		if public, ok := wrapped.CryptoPublicKey().(*rsa.PublicKey); ok && public.N.BitLen() < p.minRSA {
+			return p.refusal("RequiredRSASize " + strconv.Itoa(p.minRSA))
+		}
+	}
+	if p.revokedKeys == "" {
+		return nil
+	}
+	revoked, err := p.revoked.has(p.revokedKeys, key)
+	if err != nil {
+		return fmt.Errorf("RevokedKeys cannot be read: %w", err)
+	}
+	if revoked {
+		return p.refusal("RevokedKeys has it")
+	}
+	return nil
+}
+
+// algorithms returns the names of the signatures that a key makes.
+func algorithms(key ssh.PublicKey) []string {
+	switch key.Type() {
+	case ssh.KeyAlgoRSA:
+		return []string{ssh.KeyAlgoRSASHA512, ssh.KeyAlgoRSASHA256}
+	case ssh.CertAlgoRSAv01:
+		return []string{ssh.CertAlgoRSASHA512v01, ssh.CertAlgoRSASHA256v01}
+	}
+	return []string{key.Type()}
+}
+
+// AcceptCommand returns why a login does not get in whose key has a command, or none, or nil.
+func (p *Policy) AcceptCommand(uid uint32, command string) error {
+	if p.own != nil {
+		if err := p.own.AcceptCommand(uid, command); err != nil {
+			return err
+		}
+	}
+	if uid == 0 && p.rootLogin == "forced-commands-only" && command == "" {
+		return p.refusal("PermitRootLogin forced-commands-only")
+	}
+	return nil
+}
+
+// Restrict returns permissions of a key with those of the policy.
+func (p *Policy) Restrict(allowed *auth.Permissions) *auth.Permissions {
+	restricted := *allowed
+	if p.Command != "" {
+		restricted.Command = p.Command
+	}
+	restricted.NoPTY = restricted.NoPTY || p.NoPTY
+	restricted.Verified = restricted.Verified || p.Verified
+	restricted.Environment = slices.DeleteFunc(slices.Clone(allowed.Environment), func(variable string) bool {
+		name, _, _ := strings.Cut(variable, "=")
+		return p.environment != "yes" && (p.environment == "no" || auth.MatchList(p.environment, name) <= 0)
+	})
+	return &restricted
+}
+
+// MaxTries is how many keys a client may try in vain.
+func (p *Policy) MaxTries() int {
+	if p.own != nil {
+		return min(p.maxTries, p.own.maxTries)
+	}
+	return p.maxTries
+}
