@@ -41,10 +41,10 @@ type processes struct {
 	children reaper
 	warnings *floodLog // of what an account has in its directory
 	asks     slots
+	readers  slots // processes of accounts that read records, also those that a disk keeps
 
 	mu       sync.Mutex
 	starting map[wire.SessionID]bool // holders that do not listen yet
-	readers  map[uint32]int          // processes of accounts that read records, also those that a disk keeps
 }
 
 // An account can make any number of files in its directory.
@@ -249,7 +249,8 @@ func (p *processes) Records(ctx context.Context, a *account.Account, launch *wir
 	if err != nil {
 		return answer, err
 	}
-	if !p.addReader(a.UID, 1) {
+	release, err := p.readers.take(ctx, a.UID, maxReaders)
+	if err != nil {
 		return answer, fmt.Errorf("the directory of the account's records does not answer, and %d processes wait for it", maxReaders)
 	}
 	args := p.args
@@ -258,28 +259,11 @@ func (p *processes) Records(ctx context.Context, a *account.Account, launch *wir
 	}
 	pid, answer, err := holder.DoRecords(ctx, launch, holder.Process{Credential: credential, Args: args, Start: p.outside})
 	if pid == 0 {
-		p.addReader(a.UID, -1)
+		release()
 	} else {
-		p.children.add(pid, func() { p.addReader(a.UID, -1) })
+		p.children.add(pid, release)
 	}
 	return answer, err
-}
-
-// addReader changes how many processes of an account read records. It reports false, and changes
-// nothing, if those are maxReaders already.
-func (p *processes) addReader(uid uint32, n int) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if n > 0 && p.readers[uid] >= maxReaders {
-		return false
-	}
-	if p.readers == nil {
-		p.readers = make(map[uint32]int)
-	}
-	if p.readers[uid] += n; p.readers[uid] == 0 {
-		delete(p.readers, uid)
-	}
-	return true
 }
 
 // startAs starts a holder as another account, with a socket in a directory where that
