@@ -142,10 +142,13 @@ Match User match-port LocalPort 22
 `
 
 // ownEtc gives this process an /etc of its own: a copy, because a file that is mounted over another
-// one disappears when somebody replaces that.
+// one disappears when that one is replaced.
 func ownEtc(t *testing.T) {
 	t.Helper()
 	etc := t.TempDir()
+	if err := os.Chmod(etc, 0o755); err != nil { // whatever the umask is
+		t.Fatal(err)
+	}
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		t.Fatal(err)
 	}
@@ -173,11 +176,23 @@ func machine(t *testing.T, h *rig.Host) {
 	for _, dir := range []string{"/run", "/home"} {
 		check(unix.Mount("tmpfs", dir, "tmpfs", 0, "mode=755"))
 	}
-	check(os.Mkdir("/run/sshd", 0o755))
+	// The modes are set again: the umask may take rights away.
+	var mkdir func(dir string)
+	mkdir = func(dir string) {
+		t.Helper()
+		if _, err := os.Stat(dir); err == nil {
+			return
+		}
+		mkdir(filepath.Dir(dir))
+		check(os.Mkdir(dir, 0o755))
+		check(os.Chmod(dir, 0o755))
+	}
+	mkdir("/run/sshd")
 	write := func(file, content string, mode os.FileMode) {
 		t.Helper()
-		check(os.MkdirAll(filepath.Dir(file), 0o755))
+		mkdir(filepath.Dir(file))
 		check(os.WriteFile(file, []byte(content), mode))
+		check(os.Chmod(file, mode))
 	}
 	text := func(key ssh.PublicKey) string { return strings.TrimSpace(string(ssh.MarshalAuthorizedKey(key))) }
 	line, other, ca := text(h.Key), text(h.NewKey("other")), text(h.NewKey("ca"))
@@ -207,7 +222,7 @@ func machine(t *testing.T, h *rig.Host) {
 			config += "Match User " + c.name + "\n" + c.config + "\n"
 		}
 		home := filepath.Join("/home", c.name)
-		check(os.Mkdir(home, 0o755))
+		mkdir(home)
 		file := strings.ReplaceAll(or(c.file, ".ssh/authorized_keys"), "UID", fmt.Sprint(uid))
 		if !filepath.IsAbs(file) {
 			file = filepath.Join(home, file)

@@ -1,6 +1,7 @@
 package keyfile
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -21,7 +22,7 @@ func TestParsedAsTheAccount(t *testing.T) {
 	syscall.ForkLock.RLock() // no other test forks while the script can be written
 	err := os.WriteFile(script, []byte("#!/bin/sh\nwhile ! test -e "+dir+"/go; do /bin/sleep 0.02; done\necho \"$1\"\n"), 0o755)
 	syscall.ForkLock.RUnlock()
-	if err != nil {
+	if err = errors.Join(err, os.Chmod(script, 0o755)); err != nil { // whatever the umask is
 		t.Fatal(err)
 	}
 	runs := *a

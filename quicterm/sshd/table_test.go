@@ -11,8 +11,17 @@ import (
 	"testing"
 )
 
-// The page about logins says of each item that this sshd has what becomes of it, and what it says
-// fits what the policy obeys.
+// printed are items that versions of sshd, also of distributions, print with -T and others do not know.
+var printed = strings.Fields(`
+	challengeresponseauthentication channeltimeout debianbanner gssapidelegatecredentials gssapikexalgorithms
+	gssapikeyexchange gssapistorecredentialsonrekey hostbasedacceptedkeytypes kbdinteractiveauthentication
+	kerberosgetafstoken logverbose pamservicename persourcepenalties persourcepenaltyexemptlist
+	pubkeyacceptedalgorithms pubkeyacceptedkeytypes pubkeyauthoptions refuseconnection requiredrsasize
+	securitykeyprovider sshdauthpath sshdsessionpath unusedconnectiontimeout useblacklist useblocklist usepam
+	useprivilegeseparation xauthlocation`)
+
+// The page about logins says of each item what becomes of it, and what it says fits what the policy
+// obeys. An item that only the installed sshd knows does not fail the test: it may be newer.
 func TestTable(t *testing.T) {
 	page, err := os.ReadFile("../../docs/logins.md")
 	if err != nil {
@@ -48,6 +57,11 @@ func TestTable(t *testing.T) {
 			t.Errorf("there is no row of %s", name)
 		}
 	}
+	for _, name := range printed {
+		if what[name] == "" {
+			t.Errorf("there is no row of %s", name)
+		}
+	}
 	file := new(Daemon).find()
 	if file == "" {
 		t.Skip("there is no sshd")
@@ -58,7 +72,7 @@ func TestTable(t *testing.T) {
 	}
 	for line := range strings.Lines(string(out)) {
 		if name, _, _ := strings.Cut(strings.TrimSpace(line), " "); what[name] == "" {
-			t.Errorf("sshd prints %s, of which there is no row", name)
+			t.Logf("this sshd prints %s, of which there is no row", name)
 		}
 	}
 }
