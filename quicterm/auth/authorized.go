@@ -299,12 +299,14 @@ func MatchPattern(pattern, s string) bool {
 }
 
 // parseExpiry parses expiry-time: YYYYMMDD, YYYYMMDDHHMM or YYYYMMDDHHMMSS, in the
-// server's time zone, or in UTC with a Z at the end.
+// server's time zone, or in UTC with Z or UTC at the end, in letters of either size.
 func parseExpiry(s string) (time.Time, error) {
 	location := time.Local
-	digits, utc := strings.CutSuffix(s, "Z")
-	if utc {
-		location = time.UTC
+	digits := s
+	for _, zone := range []string{"Z", "UTC"} {
+		if rest, found := strings.CutSuffix(strings.ToUpper(s), zone); found {
+			digits, location = rest, time.UTC
+		}
 	}
 	for _, layout := range []string{"20060102", "200601021504", "20060102150405"} {
 		if len(digits) == len(layout) {

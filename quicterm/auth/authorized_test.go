@@ -115,7 +115,10 @@ func TestOptions(t *testing.T) {
 		{`expiry-time="20270101",expiry-time="20250101"`, "expiry-time: has passed"},
 		{`expiry-time="20260230"`, `expiry-time: parsing time "20260230": day out of range`},
 		{`expiry-time="2027"`, `expiry-time: "2027" is not a time: use YYYYMMDD or YYYYMMDDHHMM`},
-		{`expiry-time="20270101UTC"`, `expiry-time: "20270101UTC" is not a time: use YYYYMMDD or YYYYMMDDHHMM`},
+		{`expiry-time="202603041201utc"`, "allowed"},
+		{`expiry-time="202603041200UTC"`, "expiry-time: has passed"},
+		{`expiry-time="202603041201z"`, "allowed"},
+		{`expiry-time="20270101CET"`, `expiry-time: "20270101CET" is not a time: use YYYYMMDD or YYYYMMDDHHMM`},
 		{`expiry-time=""`, `expiry-time: "" is not a time: use YYYYMMDD or YYYYMMDDHHMM`},
 		{`expiry-time`, `expiry-time: "" is not a time: use YYYYMMDD or YYYYMMDDHHMM`},
 

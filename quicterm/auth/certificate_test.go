@@ -57,6 +57,7 @@ func TestUserCertificates(t *testing.T) {
 		{"a name behind options only", plain, "", true, true, `command="jo" x`, "names no principal"},
 		{"no name in the file", plain, "", true, true, "you\n", "names no principal"},
 		{"refused by the file", plain, "", true, true, "from=\"10.0.0.1\" jo", "option from"},
+		{"an authority in the file", plain, "", true, true, "cert-authority,principals=\"x\" jo", "option cert-authority"},
 		{"another name", func(c *ssh.Certificate) { c.ValidPrincipals = []string{"you"} }, "", true, false, "", `not for ["jo"]`},
 		{"no name", func(c *ssh.Certificate) { c.ValidPrincipals = nil }, line, true, false, "", "names no principal"},
 		{"a pattern", func(c *ssh.Certificate) { c.ValidPrincipals = []string{"*"} }, line, false, false, "", "not for"},

@@ -161,6 +161,9 @@ func (s *Search) TrustPrincipals(name string, authorities, principals []byte) {
 				continue
 			}
 			l, err := readOptions(splitOptions(strings.TrimSuffix(text, principal)), s.queries[i].From, s.now)
+			if err == nil && l.authority {
+				err = &optionError{Option: "cert-authority", Why: "is not for a principal"}
+			}
 			if err == nil {
 				return s.certified(i, &l.Permissions, []string{principal})
 			}

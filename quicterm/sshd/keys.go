@@ -39,9 +39,6 @@ func (p *Policy) AcceptKey(key ssh.PublicKey) error {
 			return p.refusal("RequiredRSASize " + strconv.Itoa(p.minRSA))
 		}
 	}
-	if p.revokedKeys == "" {
-		return nil
-	}
 	revoked, err := p.revoked.has(p.revokedKeys, key)
 	if err != nil {
 		return fmt.Errorf("RevokedKeys cannot be read: %w", err)

@@ -46,9 +46,9 @@ type Policy struct {
 	keys        bool
 	methods     []string
 	algorithms  string
-	minRSA      int    // bits
-	revokedKeys string // a file
-	revoked     *revokedFile
+	minRSA      int      // bits
+	revokedKeys []string // files
+	revoked     *revokedFiles
 	unnamed     error // why the client's name is not known, if the settings may depend on it
 
 	global
@@ -81,7 +81,7 @@ func Parse(output []byte) (*Policy, error) {
 
 func newPolicy() *Policy {
 	return &Policy{
-		keys: true, sessions: true, methods: []string{"any"}, environment: "no", maxTries: math.MaxInt, revoked: new(revokedFile),
+		keys: true, sessions: true, methods: []string{"any"}, environment: "no", maxTries: math.MaxInt, revoked: new(revokedFiles),
 	}
 }
 
@@ -183,7 +183,11 @@ func (p *Policy) set(name, value string) (err error) {
 	case "maxauthtries":
 		p.maxTries, err = strconv.Atoi(value)
 	case "revokedkeys":
-		p.revokedKeys = orNone(value)
+		files := []string{value}
+		if !p.isOwn {
+			files = strings.Fields(value)
+		}
+		p.revokedKeys = slices.DeleteFunc(files, func(file string) bool { return file == "" || none(file) })
 	default:
 		return nil // it is not for logins, or for passwords
 	}

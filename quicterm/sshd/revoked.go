@@ -15,36 +15,60 @@ import (
 	"github.com/quicterm/quicterm/quicterm/auth"
 )
 
-// A revokedFile is the RevokedKeys file that was read last. It is read again when it changes.
+// revokedFiles are the files of RevokedKeys. One is read again when it changes.
+type revokedFiles struct {
+	mu    sync.Mutex
+	files map[string]*revokedFile // by their names; nil for none
+}
+
 type revokedFile struct {
-	mu   sync.Mutex
-	name string
 	info os.FileInfo
 	keys *auth.RevokedKeys
 }
 
-// has reports whether a file revokes a key. sshd refuses all keys if it cannot read the file,
-// and so must the caller.
-func (r *revokedFile) has(name string, key ssh.PublicKey) (bool, error) {
+// maxRevokedFiles bounds the files that are kept: sshd's configuration names a few.
+const maxRevokedFiles = 16
+
+// has reports whether one of some files revokes a key. sshd refuses all keys if it cannot read a
+// file, and so must the caller; that a key is revoked counts before.
+func (r *revokedFiles) has(names []string, key ssh.PublicKey) (bool, error) {
+	var unread error
+	for _, name := range names {
+		keys, err := r.read(name)
+		if err == nil && keys.Has(key) {
+			return true, nil
+		}
+		unread = errors.Join(unread, err)
+	}
+	return false, unread
+}
+
+// read returns the keys that a file revokes.
+func (r *revokedFiles) read(name string) (*auth.RevokedKeys, error) {
 	f, info, err := open(name)
 	if err != nil {
-		return false, err
+		return nil, err
 	}
 	defer f.Close()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.name != name || !os.SameFile(r.info, info) || !r.info.ModTime().Equal(info.ModTime()) || r.info.Size() != info.Size() {
-		content, err := readAll(f, auth.MaxRevoked)
-		if err != nil {
-			return false, err
-		}
-		keys, err := auth.ParseRevokedKeys(content)
-		if err != nil {
-			return false, fmt.Errorf("%s: %w", name, err)
-		}
-		r.name, r.info, r.keys = name, info, keys
+	known := r.files[name]
+	if known != nil && os.SameFile(known.info, info) && known.info.ModTime().Equal(info.ModTime()) && known.info.Size() == info.Size() {
+		return known.keys, nil
 	}
-	return r.keys.Has(key), nil
+	content, err := readAll(f, auth.MaxRevoked)
+	if err != nil {
+		return nil, err
+	}
+	keys, err := auth.ParseRevokedKeys(content)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	if r.files == nil || len(r.files) >= maxRevokedFiles {
+		r.files = make(map[string]*revokedFile)
+	}
+	r.files[name] = &revokedFile{info, keys}
+	return keys, nil
 }
 
 // open opens a file that a setting names. It does not wait for a writer, as opening a pipe does.

@@ -68,7 +68,7 @@ type Daemon struct {
 
 	once     sync.Once
 	running  chan struct{}
-	revoked  revokedFile
+	revoked  revokedFiles
 	resolver *net.Resolver // nil means the default one
 
 	mu      sync.Mutex
