@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/creack/pty"
 	"golang.org/x/sys/unix"
 
 	"github.com/quicterm/quicterm/quicterm/predict"
@@ -47,12 +48,15 @@ func TestPaintAtOnce(t *testing.T) {
 			way.write([]byte(strings.Repeat("x", 4<<10-room)))
 		}
 		got.Reset()
-		sent := false
+		before, sent := inPipe(t, r), false
 		d.typed([]byte("k"), func([]byte) (int, uint64, error) { return 1, 1, nil }, func() { sent = true })
 		if !sent {
 			t.Errorf("room for %d bytes: the key is not sent", room)
 		}
 		want := "\x1b[?2026hk\x1b[?2026l"
+		if n := inPipe(t, r) - before; room > len(want) && n != len(want) {
+			t.Errorf("room for %d bytes: %d are drawn when typed returns, want %d", room, n, len(want))
+		}
 		done := make(chan error, 1)
 		go func() {
 			b := make([]byte, 1)
@@ -78,5 +82,49 @@ func TestPaintAtOnce(t *testing.T) {
 		d.restore(false)
 		w.Close()
 		r.Close()
+	}
+}
+
+// inPipe returns how many bytes are in a pipe.
+func inPipe(t *testing.T, r *os.File) int {
+	t.Helper()
+	n, err := unix.IoctlGetInt(int(r.Fd()), unix.TIOCINQ)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// Only the same terminal is taken for a direct way: its name may have come to stand for another one.
+func TestSameTerminal(t *testing.T) {
+	var ttys [2]*os.File
+	for i := range ttys {
+		master, tty, err := pty.Open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer master.Close()
+		defer tty.Close()
+		ttys[i] = tty
+	}
+	way := openDirect(ttys[0])
+	if way == nil {
+		t.Skip("there is no /proc")
+	}
+	defer way.close()
+	if !same(way.fd, int(ttys[0].Fd())) {
+		t.Error("a terminal is not the same as itself")
+	}
+	if same(way.fd, int(ttys[1].Fd())) {
+		t.Error("two terminals are the same")
+	}
+	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer null.Close()
+	if way := openDirect(null); way != nil {
+		t.Error("a device that is no terminal is taken for one")
+		way.close()
 	}
 }

@@ -66,10 +66,10 @@ func (d *display) typed(b []byte, take func([]byte) (n int, frame uint64, err er
 // terminal, or that has much to read before.
 func (d *display) paintAtOnce() (done, inDoubt bool) {
 	p := d.painter
-	if !d.seen.calm() || !d.mu.TryLock() {
+	if !d.mu.TryLock() {
 		return false, false
 	}
-	if p.direct == nil {
+	if p.direct == nil || !d.seen.calm() { // no more output comes while mu is locked
 		d.mu.Unlock()
 		return false, false
 	}

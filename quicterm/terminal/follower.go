@@ -29,6 +29,7 @@ type follower struct {
 
 	mu      sync.Mutex
 	unread  []byte
+	parsing int  // bytes that reading took out of unread and has not read yet
 	waiting bool // the timer runs
 
 	reading sync.Mutex // is locked before mu, and guards what follows
@@ -73,11 +74,11 @@ func (f *follower) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// calm reports whether little output waits to be read.
+// calm reports whether little output is still to be read.
 func (f *follower) calm() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return len(f.unread) <= maxCalm
+	return len(f.unread)+f.parsing <= maxCalm
 }
 
 // ask calls do with a screen that has read all output.
@@ -86,12 +87,15 @@ func (f *follower) ask(do func(*screen.Screen)) {
 	defer f.reading.Unlock()
 	f.mu.Lock()
 	b := f.unread
-	f.unread = f.read[:0]
+	f.unread, f.parsing = f.read[:0], len(b)
 	f.mu.Unlock()
 	if f.read = b; len(b) > 2*maxUnread {
 		f.read = nil
 	}
 	f.screen.Write(b)
+	f.mu.Lock()
+	f.parsing = 0
+	f.mu.Unlock()
 	if len(b) > 0 && bytes.Equal(f.screen.Undo(), f.undone) {
 		f.sleep()
 	}
