@@ -26,7 +26,7 @@ func (p *Predictor) glance(s *screen.Screen) {
 	}
 }
 
-// noticed takes it as a hit that the newest output echoes the first n keys, left of the cursor.
+// noticed takes it as a hit that the newest output echoes the first n keys, left of the cursor. An output is one hit.
 func (p *Predictor) noticed(s *screen.Screen, n int) {
 	x, y := s.Cursor()
 	if n == 0 || len(p.before.cells) < x || p.before.row != anchorOf(s, y) {
@@ -39,6 +39,7 @@ func (p *Predictor) noticed(s *screen.Screen, n int) {
 		h := p.evidence.of(p.hint.Context, p.alternate, p.modelOf(s))
 		h.follows(p.last, true)
 		p.wrote, p.typing, p.suspect = true, true, false
+		p.before.cells = p.before.cells[:0]
 		return
 	}
 }
