@@ -75,6 +75,10 @@ func TestLostSession(t *testing.T) {
 				t.Fatalf("qt ls: %v\n%s", err, out)
 			}
 			x = rig.Open(t, h.QT("attach", "work"))
+			x.Expect(`\[y/N\] `)
+			x.Send("~d") // its holder lives, and waits for the answer
+			x.Exit()
+			x = rig.Open(t, h.QT("attach"))
 			x.Expect("before")
 			x.Expect("The session was lost after .*: its holder was killed")
 			x.Expect("Start .* again in .*/here.* \\[y/N\\] ")
@@ -106,6 +110,8 @@ func TestRebootedSession(t *testing.T) {
 	h := persistent(t, "screen")
 	h.Settings["persist_key"] = `"` + h.Path("key") + `"`
 	key := strings.Repeat("k", 32)
+	h.Settings["recording"] = `"require"`
+	h.Settings["recording_dir"] = `"` + h.Path("recordings") + `"`
 	h.Write("key", key)
 	h.Start()
 	x := h.Shell(h.Addr, "-s", "work")
@@ -128,6 +134,9 @@ func TestRebootedSession(t *testing.T) {
 	x.Expect("before")
 	x.Expect("the machine was rebooted")
 	x.Expect(`\[y/N\] `)
+	if files, _ := filepath.Glob(h.Path("recordings/*-work-*.cast")); len(files) != 2 {
+		t.Errorf("recordings %q, want another one of the session that is shown", files)
+	}
 	x.Send("\r")
 	x.Exit()
 
@@ -140,12 +149,21 @@ func TestRebootedSession(t *testing.T) {
 		t.Errorf("exit status %d of an attach with another key, want 255", status)
 	}
 	h.Write("key", key)
+	x = rig.Open(t, h.QT("attach", "work"))
+	x.Expect(`\[y/N\] `)
+	x.Send("~d") // its holder removes the record
+	x.Exit()
 	if out, err := h.QT("kill", "work").CombinedOutput(); err != nil {
 		t.Errorf("qt kill: %v\n%s", err, out)
 	}
-	list("^ID.*\n$")
-	if left, _ := filepath.Glob(h.Path("sessions/*")); left != nil {
-		t.Errorf("left %q", left)
+	for until := time.Now().Add(rig.Patience); ; time.Sleep(20 * time.Millisecond) { // the holder ends a little later
+		left, _ := filepath.Glob(h.Path("sessions/*"))
+		if left == nil {
+			break
+		}
+		if time.Now().After(until) {
+			t.Fatalf("left %q", left)
+		}
 	}
 }
 

@@ -101,6 +101,14 @@ func (h *Holder) keepOnTerm() {
 }
 
 func begin(launch *wire.Launch, log *slog.Logger) (*Holder, *Socket, error) {
+	var taken *takenRecord
+	var err error
+	if launch.Persist != nil && launch.Persist.Task == wire.PersistRestore {
+		// Before the socket: a holder that lives has the record, and must keep its socket.
+		if taken, err = takeRecord(launch); err != nil {
+			return nil, nil, err
+		}
+	}
 	s, err := openSocket(launch)
 	if err == nil {
 		err = freeStdin()
@@ -109,8 +117,8 @@ func begin(launch *wire.Launch, log *slog.Logger) (*Holder, *Socket, error) {
 		return nil, nil, fmt.Errorf("make socket: %w", err)
 	}
 	var h *Holder
-	if launch.Persist != nil && launch.Persist.Task == wire.PersistRestore {
-		h, err = restore(launch, log)
+	if taken != nil {
+		h, err = restore(launch, taken, log)
 	} else {
 		h, err = beginNew(launch, log)
 	}

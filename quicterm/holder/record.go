@@ -36,8 +36,14 @@ func newRecording(launch *wire.Launch, now time.Time, log *slog.Logger) (*record
 	if err := os.MkdirAll(launch.RecordingDir, 0o700); err != nil {
 		return nil, fmt.Errorf("sessions must be recorded here: %w", err)
 	}
-	name := fmt.Sprintf("%s-%s-%s.cast", now.Format("20060102-150405"), launch.Name, launch.ID.String()[:8])
-	file, err := os.OpenFile(filepath.Join(launch.RecordingDir, name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	var file *os.File
+	err := fs.ErrExist
+	for _, layout := range []string{"20060102-150405", "20060102-150405.000"} { // a lost session may be shown twice a second
+		if errors.Is(err, fs.ErrExist) {
+			name := fmt.Sprintf("%s-%s-%s.cast", now.Format(layout), launch.Name, launch.ID.String()[:8])
+			file, err = os.OpenFile(filepath.Join(launch.RecordingDir, name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+		}
+	}
 	if err != nil {
 		return nil, fmt.Errorf("sessions must be recorded here: %w", err)
 	}

@@ -114,7 +114,7 @@ func removeRecord(store *persist.Store, launch *wire.Launch) error {
 			return err
 		}
 	}
-	record, err := store.Take(id)
+	record, err := takeSoon(store, id)
 	if err != nil {
 		return err
 	}

@@ -19,8 +19,18 @@ import (
 // lostTTL is how long a holder of a lost session waits for an answer without a client. The record stays.
 const lostTTL = time.Minute
 
-// restore prepares the holder of a lost session, with its record as if the session had printed that.
-func restore(launch *wire.Launch, log *slog.Logger) (*Holder, error) {
+// takeTime bounds how long a record is awaited that another process reads.
+const takeTime = time.Second
+
+// A takenRecord is the record of a lost session, which no other process has.
+type takenRecord struct {
+	record   *persist.Record
+	key      []byte
+	contents *persist.Contents
+}
+
+// takeRecord takes the record of a launch that restores a session.
+func takeRecord(launch *wire.Launch) (*takenRecord, error) {
 	key, err := readKey(launch.Persist.Key)
 	if err != nil {
 		return nil, err
@@ -29,7 +39,7 @@ func restore(launch *wire.Launch, log *slog.Logger) (*Holder, error) {
 	if err != nil {
 		return nil, err
 	}
-	record, err := store.Take(launch.ID.String())
+	record, err := takeSoon(store, launch.ID.String())
 	if err != nil {
 		store.Close()
 		if errors.Is(err, fs.ErrNotExist) {
@@ -38,16 +48,32 @@ func restore(launch *wire.Launch, log *slog.Logger) (*Holder, error) {
 		return nil, err
 	}
 	c, err := record.Load(key)
-	if err != nil {
-		record.Close()
-		store.Close()
-		return nil, fmt.Errorf("the record of session %q cannot be read: %w", launch.Name, err)
+	switch {
+	case err != nil:
+		err = fmt.Errorf("the record of session %q cannot be read: %w", launch.Name, err)
+	case launch.Scope != "" && launch.Scope != c.Facts.Scope:
+		err = fs.ErrPermission
+	default:
+		return &takenRecord{record, key, c}, nil
 	}
-	if launch.Scope != "" && launch.Scope != c.Facts.Scope {
-		record.Close()
-		store.Close()
-		return nil, fs.ErrPermission
+	record.Close()
+	store.Close()
+	return nil, err
+}
+
+// takeSoon takes a record, also if another process has it for a moment.
+func takeSoon(store *persist.Store, id string) (r *persist.Record, err error) {
+	for end := time.Now().Add(takeTime); ; time.Sleep(takeTime / 50) {
+		r, err = store.Take(id)
+		if !errors.Is(err, persist.ErrBusy) || time.Now().After(end) {
+			return r, err
+		}
 	}
+}
+
+// restore prepares the holder of a lost session, with its record as if the session had printed that.
+func restore(launch *wire.Launch, taken *takenRecord, log *slog.Logger) (*Holder, error) {
+	c := taken.contents
 	launch.Size = wire.Size{Cols: c.Cols, Rows: c.Rows}
 	launch.Scope = c.Facts.Scope
 	if !launch.Persist.Replace && len(c.Facts.Argv) > 0 {
@@ -57,12 +83,17 @@ func restore(launch *wire.Launch, log *slog.Logger) (*Holder, error) {
 		launch.Dir = c.Facts.Dir
 	}
 	launch.PTY = true
+	recording, err := newRecording(launch, time.Now(), log)
+	if err != nil {
+		return nil, err
+	}
 	r := newRevival(launch)
 	h := New(*launch, r, log)
+	h.emulator.recording = recording
 	h.created = time.Unix(c.Facts.Created, 0)
 	h.life.claimed, h.life.lost = true, true
 	h.life.lostExit = c.Facts.Exited && c.Facts.Reason == ""
-	h.keeper.record, h.keeper.key = record, key
+	h.keeper.record, h.keeper.key = taken.record, taken.key
 	h.show(c)
 	r.started = h.revived
 	r.ask(&c.Facts)

@@ -31,10 +31,11 @@ const (
 	maxCollected = 4 * wire.MaxMessage
 )
 
-// An entry is a session whose holder has answered.
+// An entry is a session whose holder has answered, or a record of a lost one.
 type entry struct {
-	id    wire.SessionID
-	state wire.State
+	id     wire.SessionID
+	state  wire.State
+	record bool
 }
 
 // ask asks holders of an account for the state of their sessions, until all have answered

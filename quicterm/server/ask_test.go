@@ -184,7 +184,10 @@ func TestAnswersAreBounded(t *testing.T) {
 // A restricted key's session never stands for one of the account's own.
 func TestPickPrefersOwn(t *testing.T) {
 	add := func(entries []entry, first byte, name string, own bool) []entry {
-		return append(entries, entry{wire.SessionID{first}, wire.State{Name: name, Own: own, PTY: true, Visible: true, Phase: wire.PhaseDetached}})
+		return append(entries, entry{
+			id:    wire.SessionID{first},
+			state: wire.State{Name: name, Own: own, PTY: true, Visible: true, Phase: wire.PhaseDetached},
+		})
 	}
 	var entries []entry
 	entries = add(entries, 1, "work", false)

@@ -25,11 +25,11 @@ func (c *conn) findOrCreate(ctx context.Context, req *wire.Attach) (wire.Session
 			want = anyTerminal
 		}
 		e, err := c.findOrLost(ctx, req.Session, want)
-		if err == nil && e.state.Phase == wire.PhaseLost {
-			err = c.restore(ctx, req, e)
-		}
 		if err != nil {
 			return wire.SessionID{}, err
+		}
+		if e.record {
+			return e.id, c.restoreFound(ctx, req, e)
 		}
 		if req.Role != wire.RoleWriter && !e.state.Roles { // its holder would make the client the writer
 			return wire.SessionID{}, errorf(wire.CodeFailed,
@@ -47,8 +47,7 @@ func (c *conn) findOrCreate(ctx context.Context, req *wire.Attach) (wire.Session
 	if i := slices.IndexFunc(all, isClaimed); i >= 0 {
 		return all[i].id, nil
 	}
-	client := starter{uid, c.instance}
-	if s.started.has(client) {
+	if s.started.has(starter{uid, c.instance}) {
 		return wire.SessionID{}, errorf(wire.CodeFailed, "the session is over")
 	}
 	// Each scope has its own names: a restricted key does not learn others by trying.
@@ -72,11 +71,25 @@ func (c *conn) findOrCreate(ctx context.Context, req *wire.Attach) (wire.Session
 	case req.Mode == wire.ModeAttachOrCreate:
 		missing := errorf(wire.CodeNoSession, "there is no session %q", name)
 		if e, err := c.orLost(ctx, name, missing); err == nil && e.state.Name == name && req.PTY && req.Command == "" {
-			return e.id, c.restore(ctx, req, e)
+			return e.id, c.restore(ctx, req, e, ids, all)
 		}
 	}
+	if err := c.admit(ctx, ids, all); err != nil {
+		return wire.SessionID{}, err
+	}
+	launch, err := c.launch(req, name)
+	if err != nil {
+		return wire.SessionID{}, err
+	}
+	return launch.ID, c.start(ctx, launch, "session started")
+}
+
+// admit returns an error if no holder may start now. ids are the account's sessions, of which those in all have
+// answered.
+func (c *conn) admit(ctx context.Context, ids []wire.SessionID, all []entry) error {
+	s, uid := c.server, c.account.UID
 	if s.draining.Load() {
-		return wire.SessionID{}, errDraining
+		return errDraining
 	}
 	count := len(ids) // including sessions whose holders do not answer
 	for _, e := range all {
@@ -85,26 +98,26 @@ func (c *conn) findOrCreate(ctx context.Context, req *wire.Attach) (wire.Session
 		}
 	}
 	if limit := s.settings().MaxSessionsPerUser; count >= limit {
-		return wire.SessionID{}, errorf(wire.CodeFailed,
+		return errorf(wire.CodeFailed,
 			"%s has %d sessions already, and max_sessions_per_user is %d: end one with qt kill",
 			c.account.Name, count, limit)
 	}
 	if err := s.checkMemory(uid, all); err != nil {
-		return wire.SessionID{}, err
+		return err
 	}
-	launch, err := c.launch(req, name)
-	if err != nil {
-		return wire.SessionID{}, err
-	}
-	if err := s.accounts.of(uid).starts.Wait(ctx); err != nil {
-		return wire.SessionID{}, err
-	}
+	return s.accounts.of(uid).starts.Wait(ctx)
+}
+
+// start starts a holder. The log tells what was done by it.
+func (c *conn) start(ctx context.Context, launch *wire.Launch, done string) error {
+	s := c.server
 	if err := s.holders.Start(ctx, c.account, launch); err != nil {
-		return wire.SessionID{}, err
+		return err
 	}
-	s.started.add(time.Now(), client)
+	s.started.add(time.Now(), starter{c.account.UID, c.instance})
 	s.counts.started.Add(1)
-	c.log.Info("session started", "event", "start", "account", c.account.Name, "proof", c.proof, "session", name, "id", shortID(launch.ID))
-	s.follow(uid, launch.ID, name, c.account.Name)
-	return launch.ID, nil
+	c.log.Info(done, "event", "start", "account", c.account.Name, "proof", c.proof,
+		"session", launch.Name, "id", shortID(launch.ID))
+	s.follow(c.account.UID, launch.ID, launch.Name, c.account.Name)
+	return nil
 }

@@ -27,8 +27,10 @@ func visible(entries []entry) []entry {
 const minIDPrefix = 4
 
 // Which sessions find returns without a name.
-func detached(e *entry) bool    { return e.state.PTY && e.state.Phase == wire.PhaseDetached }
 func anyTerminal(e *entry) bool { return e.state.PTY && e.state.Phase != wire.PhaseExited }
+func detached(e *entry) bool {
+	return e.state.PTY && (e.state.Phase == wire.PhaseDetached || e.state.Phase == wire.PhaseLost)
+}
 
 // find returns the session with the given name or start of an id. Without a name it
 // returns, of those that are wanted, the one that was the latest to change its phase.

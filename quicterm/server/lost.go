@@ -65,6 +65,7 @@ func (c *conn) lost(ctx context.Context) ([]entry, error) {
 		if err != nil || e.state.Phase != wire.PhaseLost {
 			return nil, errors.New("a record of something else than a lost session")
 		}
+		e.record = true
 		entries = append(entries, e)
 	}
 	return visible(entries), nil
@@ -125,9 +126,33 @@ func (c *conn) findOrLost(ctx context.Context, name string, wanted func(*entry) 
 	return e, nil
 }
 
-// restore starts the holder of a lost session for a client that attaches to it.
-func (c *conn) restore(ctx context.Context, req *wire.Attach, e *entry) error {
+// restoreFound is restore for a client that attaches to a session by its name or id.
+func (c *conn) restoreFound(ctx context.Context, req *wire.Attach, e *entry) error {
+	if req.Role != wire.RoleWriter {
+		return lostError(e)
+	}
+	s, uid := c.server, c.account.UID
+	release, err := s.creating.take(ctx, uid, 1)
+	if err != nil {
+		return err
+	}
+	defer release()
+	ids := s.holders.Sessions(uid)
+	all, _ := s.ask(ctx, c.open(), uid, ids)
+	if slices.ContainsFunc(all, func(other entry) bool { return other.id == e.id }) {
+		return nil // another client was faster
+	}
+	return c.restore(ctx, req, e, ids, all)
+}
+
+// restore starts the holder of a lost session for a client that attaches to it. ids are the account's sessions, of
+// which those in all have answered.
+func (c *conn) restore(ctx context.Context, req *wire.Attach, e *entry, ids []wire.SessionID, all []entry) error {
 	s := c.server
+	ids = slices.DeleteFunc(ids, func(id wire.SessionID) bool { return id == e.id }) // what its holder has left
+	if err := c.admit(ctx, ids, all); err != nil {
+		return err
+	}
 	anew := *req
 	anew.PTY = true
 	settings := s.settings()
@@ -142,22 +167,26 @@ func (c *conn) restore(ctx context.Context, req *wire.Attach, e *entry) error {
 	launch.Persist = c.persist(wire.PersistRestore)
 	// What a key is for may have changed since.
 	launch.Persist.Replace = anew.Command != "" || c.allowed.Command != ""
-	if err := s.accounts.of(c.account.UID).starts.Wait(ctx); err != nil {
+	err = c.start(ctx, launch, "lost session shown")
+	if err == nil {
+		return nil
+	}
+	// Its holder may live: when the daemon asked, it was busy.
+	if _, none := s.find(ctx, c.account.UID, c.open(), e.id.String(), anyTerminal); none != nil {
 		return err
 	}
-	if err := s.holders.Start(ctx, c.account, launch); err != nil {
-		return err
-	}
-	c.log.Info("lost session shown", "event", "start", "account", c.account.Name, "proof", c.proof,
-		"session", launch.Name, "id", shortID(launch.ID))
-	s.follow(c.account.UID, launch.ID, launch.Name, c.account.Name)
 	return nil
+}
+
+// lostError tells a client what can be done with a record.
+func lostError(e *entry) error {
+	return errorf(wire.CodeFailed, "session %q was lost: qt attach shows it, qt kill removes what is left of it", e.state.Name)
 }
 
 // passToRecord does a request on the record of a lost session: only a Kill, which removes it.
 func (c *conn) passToRecord(ctx context.Context, e *entry, m wire.Message) (wire.Message, error) {
 	if m.Type != wire.TypeKill {
-		return m, errorf(wire.CodeFailed, "session %q was lost: qt attach shows it, qt kill removes what is left of it", e.state.Name)
+		return m, lostError(e)
 	}
 	c.log.Info("lost session removed", "account", c.account.Name, "session", e.state.Name, "id", shortID(e.id))
 	return c.records(ctx, &wire.Launch{ID: e.id, Scope: c.scope, Persist: c.persist(wire.PersistRemove)})

@@ -118,7 +118,7 @@ func (c *conn) passOn(ctx context.Context, name string, m wire.Message) (wire.Me
 	if err != nil {
 		return m, err
 	}
-	if e.state.Phase == wire.PhaseLost {
+	if e.record {
 		return c.passToRecord(ctx, e, m)
 	}
 	answer, err := c.server.holders.Ask(ctx, c.account.UID, e.id, c.open(), m)
