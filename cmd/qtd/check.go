@@ -13,6 +13,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -27,10 +28,11 @@ func checkCommand() *cobra.Command {
 		Use:   "check [flags] [account]",
 		Short: "Show whether an account or a key may log in, and the rules that say so",
 		Long: `Show the rules that are in force for logins to an account, each with where it comes from: a
-line of the settings file or of sshd's, a default, or sshd -T, which prints it for this login. Then show
+line of the settings file or of sshd's, a default of qtd, or sshd -T, which prints it for this login. Then show
 whether the account gets in, and with --key whether that key or certificate does, by
-which line of which file, and what it may do; or why it does not. Nothing is started or
-changed, and no daemon needs to run.
+which line of which file, and what it may do; or why it does not. No daemon needs to run.
+As a login does, it runs sshd -T and the program of AuthorizedKeysCommand. It changes nothing,
+except that it makes the directory in /run that sshd -T needs, if that is missing.
 
 Without an account, it is that of the process. Only root can ask about others. The exit status
 is 0 if the login gets in, and 1 if not.`,
@@ -46,7 +48,7 @@ is 0 if the login gets in, and 1 if not.`,
 			}
 			var content []byte
 			if key != "" {
-				if content, err = os.ReadFile(key); err != nil {
+				if content, err = readKey(key); err != nil {
 					return err
 				}
 			}
@@ -73,6 +75,31 @@ is 0 if the login gets in, and 1 if not.`,
 	return c
 }
 
+// maxKey bounds a file with a public key or a certificate, in bytes: large ones have some KB.
+const maxKey = 64 << 10
+
+// readKey reads a file with a public key or a certificate. It does not wait for a writer, as opening
+// a pipe does: root may ask about a file of an account.
+func readKey(name string) ([]byte, error) {
+	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s: not a regular file", name)
+	}
+	content, err := io.ReadAll(io.LimitReader(f, maxKey+1))
+	if err == nil && len(content) > maxKey {
+		err = fmt.Errorf("%s: larger than %d bytes", name, maxKey)
+	}
+	return content, err
+}
+
 // printAccess prints an access. It returns errChecks if the login does not get in.
 func printAccess(w io.Writer, access *server.Access, config string, from netip.Addr) error {
 	content, _ := os.ReadFile(config)
@@ -81,6 +108,11 @@ func printAccess(w io.Writer, access *server.Access, config string, from netip.A
 		source := sourceInSSHD(sshdFiles(), rule.Keyword, rule.Value)
 		if rule.Own {
 			source = sourceOf(config, string(content), rule.Keyword)
+		}
+		if rule.Replaced != "" && source == unset {
+			continue
+		} else if rule.Replaced != "" {
+			source += ", not used: sshd's " + rule.Replaced + " takes its place"
 		}
 		fmt.Fprintf(table, "%s\t%s\t%s\n", rule.Keyword, shorten(rule.Value), source)
 	}
@@ -125,11 +157,14 @@ func shorten(value string) string {
 	return value
 }
 
+// unset is the source of a setting that the settings file does not have.
+const unset = "default"
+
 // sourceOf returns the line of the settings file that has a setting, or that it is the default.
 func sourceOf(file, content, setting string) string {
 	at := regexp.MustCompile(`(?m)^[ \t]*` + setting + `[ \t]*=`).FindStringIndex(content)
 	if at == nil {
-		return "default"
+		return unset
 	}
 	return fmt.Sprintf("%s:%d", file, strings.Count(content[:at[0]], "\n")+1)
 }
@@ -141,9 +176,9 @@ func sshdFiles() []string {
 }
 
 // sourceInSSHD returns the line of sshd's files that gives an item its value. If several do, it is one
-// of them; sshd -T does not say which, nor which Match block applies.
+// of them; sshd -T does not say which, nor which Match block applies. Without such a line it is a
+// default, or in a file that is not looked at.
 func sourceInSSHD(files []string, keyword, value string) string {
-	source := "sshd's default"
 	for _, file := range files {
 		content, err := os.ReadFile(file)
 		if err != nil {
@@ -159,8 +194,7 @@ func sourceInSSHD(files []string, keyword, value string) string {
 			if slices.Contains(fields[1:], value) || strings.Join(fields[1:], " ") == value {
 				return fmt.Sprintf("%s:%d", file, number)
 			}
-			source = "sshd -T"
 		}
 	}
-	return source
+	return "sshd -T"
 }

@@ -23,7 +23,7 @@ import (
 type Access struct {
 	Account *account.Account
 	Refused error       // why the account does not get in, or nil
-	Rules   []sshd.Rule // that are in force, as far as they are known
+	Rules   []sshd.Rule // that are in force, or not used, as far as they are known
 	Key     *KeyAccess  // nil if no key was asked for
 }
 
@@ -35,8 +35,9 @@ type KeyAccess struct {
 
 // Check returns what a daemon with these settings decides about a login to an account (without a
 // name, this process's) from an address, with a key if there is one: the content of a file with a
-// public key or a certificate. It asks as the daemon does, and starts and changes nothing. Only root
-// can ask about other accounts. An error says that nothing is known.
+// public key or a certificate. It asks as the daemon does:
+// processes that read keys, sshd -T and the program of AuthorizedKeysCommand run, and the directory that
+// sshd -T needs is made if it does not exist. Only root can ask about other accounts. An error says that nothing is known.
 func Check(ctx context.Context, cfg Config, user string, from netip.Addr, key []byte) (*Access, error) {
 	names := new(account.NameService)
 	self, err := names.Current(ctx)

@@ -3,11 +3,13 @@
 package server
 
 import (
+	"fmt"
 	"reflect"
 	"slices"
 	"strings"
 
 	"github.com/quicterm/quicterm/configs"
+	"github.com/quicterm/quicterm/quicterm/sshd"
 )
 
 // reloaded are the settings that Reload changes, for logins and sessions that begin after it. What the
@@ -32,7 +34,23 @@ func (s *Server) adopt(settings *configs.Server) error {
 	}
 	s.current.Store(settings)
 	s.own.Store(own)
+	s.warnReplaced()
 	return nil
+}
+
+// warnReplaced logs the settings that are not used because sshd's take their place.
+func (s *Server) warnReplaced() {
+	if !s.followsSSHD() || !s.sshd.Installed() {
+		return
+	}
+	given, usual := reflect.ValueOf(s.settings()).Elem(), reflect.ValueOf(configs.DefaultServer()).Elem()
+	for i := range given.NumField() {
+		key := given.Type().Field(i).Tag.Get("toml")
+		item := sshd.Replaced(key)
+		if item != "" && !reflect.DeepEqual(given.Field(i).Interface(), usual.Field(i).Interface()) {
+			s.log.Warn(fmt.Sprintf(`%s is not used: sshd's %s takes its place (sshd_policy = "follow")`, key, item))
+		}
+	}
 }
 
 // Reload makes the daemon use other settings, as far as it can without a restart, and logs which

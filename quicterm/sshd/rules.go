@@ -2,31 +2,27 @@
 
 package sshd
 
-import (
-	"slices"
-	"strings"
-)
+import "strings"
 
-// A Rule is a setting that is in force.
+// A Rule is a setting that is in force, or would be if sshd's did not take its place.
 type Rule struct {
 	Setting
-	Own bool // of the daemon, by its own name; else of sshd
+	Own      bool   // of the daemon, by its own name; else of sshd
+	Replaced string // the item of sshd that takes its place, or empty
 }
 
-// Rules returns the settings that are in force, in the order in which they were given. Where sshd's are
-// obeyed, the daemon's own are left out whose place those take.
+// Rules returns the settings, in the order in which they were given.
 func (p *Policy) Rules() (rules []Rule) {
 	for _, s := range p.rules {
 		if p.isOwn {
 			s.Keyword = ownNames[s.Keyword]
 		}
-		rules = append(rules, Rule{s, p.isOwn})
+		rules = append(rules, Rule{Setting: s, Own: p.isOwn})
 	}
 	if p.own != nil {
 		for _, r := range p.own.Rules() {
-			if !slices.Contains(replaced, r.Keyword) {
-				rules = append(rules, r)
-			}
+			r.Replaced = Replaced(r.Keyword)
+			rules = append(rules, r)
 		}
 	}
 	return rules
@@ -41,10 +37,24 @@ var ownNames = map[string]string{
 	"trustedusercakeys": "trusted_user_ca_keys", "authorizedprincipalsfile": "authorized_principals_file",
 }
 
-// replaced are the own settings whose place those of sshd take.
-var replaced = []string{
-	"authorized_keys_files", "strict_modes", "authorized_keys_command", "authorized_keys_command_user",
-	"trusted_user_ca_keys", "authorized_principals_file",
+// Replaced returns the item of sshd that takes the place of one of the daemon's own settings where
+// sshd's configuration is obeyed, or nothing if both hold.
+func Replaced(own string) string {
+	switch own {
+	case "authorized_keys_files":
+		return "AuthorizedKeysFile"
+	case "strict_modes":
+		return "StrictModes"
+	case "authorized_keys_command":
+		return "AuthorizedKeysCommand"
+	case "authorized_keys_command_user":
+		return "AuthorizedKeysCommandUser"
+	case "trusted_user_ca_keys":
+		return "TrustedUserCAKeys"
+	case "authorized_principals_file":
+		return "AuthorizedPrincipalsFile"
+	}
+	return ""
 }
 
 // ownName returns the name of the daemon's own setting for one of sshd.

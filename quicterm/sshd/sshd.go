@@ -118,6 +118,9 @@ func (d *Daemon) Find(ctx context.Context, l *Login, own *Policy) (*Policy, stri
 	return policy.with(own), host, nil
 }
 
+// Installed reports whether there is an sshd.
+func (d *Daemon) Installed() bool { return d.find() != "" }
+
 // find returns the path of the installed sshd, or nothing.
 func (d *Daemon) find() string {
 	files := d.Files
