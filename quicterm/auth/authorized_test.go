@@ -20,7 +20,7 @@ var (
 
 // lookup looks one key up in a file.
 func lookup(content []byte, key ssh.PublicKey, from netip.Addr) (*Permissions, error) {
-	s := NewSearch([]Query{{key.Marshal(), from}}, today)
+	s := NewSearch([]Query{{Key: key.Marshal(), From: from}}, today)
 	s.Read("keys", content)
 	v := s.Verdicts()[0]
 	return v.Allowed, v.Refused
@@ -210,7 +210,10 @@ func TestFromHostBits(t *testing.T) {
 func TestSearch(t *testing.T) {
 	a, b := public(edKey(1)).Marshal(), public(edKey(2)).Marshal()
 	elsewhere := netip.MustParseAddr("10.0.0.1")
-	s := NewSearch([]Query{{a, client}, {b, client}, {a, elsewhere}, {nil, client}, {[]byte("x"), client}, {a, client}}, today)
+	s := NewSearch([]Query{
+		{Key: a, From: client}, {Key: b, From: client}, {Key: a, From: elsewhere},
+		{From: client}, {Key: []byte("x"), From: client}, {Key: a, From: client},
+	}, today)
 	s.Read("keys", []byte(fill("from=\"10.*\",no-pty {a}\n{a}\nfrom=\"10.*\" {b}")))
 	s.Read("keys", []byte(fill("no-pty {b}\nverify-required {a}")))
 	want := []*Permissions{{}, {NoPTY: true}, {NoPTY: true}, nil, nil, {}}

@@ -16,10 +16,10 @@ import (
 var criticalOptions = []string{"force-command", "source-address", "verify-required"}
 
 // checkUserCertificate returns what a user certificate allows a client at an address, whose
-// authority is trusted to name one of some principals. Unlike some versions of sshd, it refuses a
+// authority is trusted to name one of some principals, and which is valid at a time. Unlike some versions of sshd, it refuses a
 // certificate without principals whoever has signed it.
 func checkUserCertificate(
-	cert *ssh.Certificate, principals []string, algorithms string, from netip.Addr, now time.Time,
+	cert *ssh.Certificate, principals []string, algorithms string, from netip.Addr, valid time.Time,
 ) (*Permissions, error) {
 	i := slices.IndexFunc(cert.ValidPrincipals, func(p string) bool { return slices.Contains(principals, p) })
 	switch {
@@ -33,7 +33,7 @@ func checkUserCertificate(
 		algorithms != "" && MatchList(algorithms, cert.Signature.Format) <= 0:
 		return nil, fmt.Errorf("the certificate is signed by %.50q", cert.Signature.Format)
 	}
-	checker := ssh.CertChecker{SupportedCriticalOptions: criticalOptions, Clock: func() time.Time { return now }}
+	checker := ssh.CertChecker{SupportedCriticalOptions: criticalOptions, Clock: func() time.Time { return valid }}
 	if err := checker.CheckCert(cert.ValidPrincipals[i], cert); err != nil {
 		return nil, errors.New(strings.TrimPrefix(err.Error(), "ssh: "))
 	}

@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/crypto/ssh"
 )
@@ -77,7 +78,7 @@ func TestUserCertificates(t *testing.T) {
 		{"no terminal", func(c *ssh.Certificate) { c.Extensions = nil }, line, false, false, "", "allowed no pty"},
 	} {
 		cert := userCertificate(t, test.change)
-		s := NewSearch([]Query{{cert.Marshal(), client}}, today)
+		s := NewSearch([]Query{{Key: cert.Marshal(), From: client}}, today)
 		s.User = "jo"
 		s.Read("keys", []byte(lines.Replace(test.keys)))
 		if test.trusted && test.byName {
@@ -103,6 +104,32 @@ func TestUserCertificates(t *testing.T) {
 		}
 		if got != test.wanted && (strings.HasPrefix(test.wanted, "allowed") || !strings.Contains(got, test.wanted)) {
 			t.Errorf("%s: %s, want %s", test.name, got, test.wanted)
+		}
+	}
+}
+
+// A certificate that was proven while it was valid lets its client in later too, unless something else
+// has changed.
+func TestProvenCertificate(t *testing.T) {
+	cert := userCertificate(t, func(*ssh.Certificate) {})
+	late := today.Add(time.Hour)
+	for _, test := range []struct {
+		why, line string
+		proven    time.Time
+		want      bool
+	}{
+		{"not proven", "cert-authority {9}", time.Time{}, false},
+		{"proven in time", "cert-authority {9}", today, true},
+		{"proven too late", "cert-authority {9}", late, false},
+		{"another principal now", `cert-authority,principals="x" {9}`, today, false},
+		{"another address now", `cert-authority,from="10.0.0.1" {9}`, today, false},
+		{"no authority any more", "", today, false},
+	} {
+		s := NewSearch([]Query{{Key: cert.Marshal(), From: client, Proven: test.proven}}, late)
+		s.User = "jo"
+		s.Read("keys", []byte(strings.ReplaceAll(test.line, "{9}", text(public(edKey(9))))))
+		if v := s.Verdicts()[0]; (v.Allowed != nil) != test.want {
+			t.Errorf("%s: %v, %v", test.why, v.Allowed, v.Refused)
 		}
 	}
 }

@@ -17,6 +17,11 @@ import (
 type Query struct {
 	Key  []byte // in the form of RFC 4253, 6.6, or a certificate of one
 	From netip.Addr
+
+	// Proven is when the client has proven that it has the certificate, or zero if it has not yet.
+	// As sshd keeps a connection whose certificate expires, the certificate must have been valid
+	// then. All else counts as it is now.
+	Proven time.Time
 }
 
 // A Verdict answers a Query.
@@ -131,7 +136,11 @@ func (s *Search) decide(i int, where string, allowed func() (*Permissions, error
 // certified returns what a line allows the certificate of a query that names one of some
 // principals.
 func (s *Search) certified(i int, byLine *Permissions, principals []string) (*Permissions, error) {
-	allowed, err := checkUserCertificate(s.certificates[i], principals, s.CAAlgorithms, s.queries[i].From, s.now)
+	valid := s.now
+	if proven := s.queries[i].Proven; !proven.IsZero() {
+		valid = proven
+	}
+	allowed, err := checkUserCertificate(s.certificates[i], principals, s.CAAlgorithms, s.queries[i].From, valid)
 	if err != nil {
 		return nil, err
 	}

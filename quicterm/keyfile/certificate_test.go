@@ -11,8 +11,11 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/crypto/ssh"
+
+	"github.com/quicterm/quicterm/quicterm/auth"
 )
 
 // certificate returns a certificate for a key by another one.
@@ -39,19 +42,19 @@ func TestAuthorities(t *testing.T) {
 	_, authority := key(9)
 	mine, other := certificate(t, 1, 9, a.Name), certificate(t, 1, 9, "ops")
 	sources := &Sources{Authorities: &Authorities{Name: "ca", Keys: []byte(authority)}}
-	if got := verdicts(r.Authorize(t.Context(), a, sources, clientAddr, mine, other)); got != `no pty; the certificate is for ["ops"], not for ["me"]` {
+	if got := verdicts(r.Authorize(t.Context(), a, sources, ask(clientAddr, mine, other)...)); got != `no pty; the certificate is for ["ops"], not for ["me"]` {
 		t.Errorf("by name: %s", got)
 	}
 	sources.Principals = put(t, a, "principals", 0o600, "command=\"x\" ops\n")
-	if got := verdicts(r.Authorize(t.Context(), a, sources, clientAddr, mine, other)); got != "the certificate names no principal of the account; <x>" {
+	if got := verdicts(r.Authorize(t.Context(), a, sources, ask(clientAddr, mine, other)...)); got != "the certificate names no principal of the account; <x>" {
 		t.Errorf("by principals: %s", got)
 	}
 	put(t, a, "principals", 0o666)
-	if got := verdicts(r.Authorize(t.Context(), a, sources, clientAddr, other)); !strings.Contains(got, ErrUnread.Error()) {
+	if got := verdicts(r.Authorize(t.Context(), a, sources, ask(clientAddr, other)...)); !strings.Contains(got, ErrUnread.Error()) {
 		t.Errorf("principals that others may write: %s", got)
 	}
 	sources.Lax = true
-	if got := verdicts(r.Authorize(t.Context(), a, sources, clientAddr, other)); got != "<x>" {
+	if got := verdicts(r.Authorize(t.Context(), a, sources, ask(clientAddr, other)...)); got != "<x>" {
 		t.Errorf("the same without StrictModes: %s", got)
 	}
 }
@@ -65,13 +68,15 @@ func TestProgram(t *testing.T) {
 	runs := *a
 	runs.UID++
 	for i, test := range []struct {
-		script string
+		script string // the one that sleeps is given up
 		mode   os.FileMode
 		want   string
 	}{
 		{`echo "no-pty $2"`, 0o755, "no pty"},
 		{`test "$(/usr/bin/id -u)" = 61002 && test "$HOME $USER $PWD" = "` + a.Home + ` another /" && echo "$2"`, 0o755, "allowed"},
-		{`echo "$2"; exit 3`, 0o755, "the program has failed: exit status 3"},
+		{`echo "$2"; exit 3`, 0o755, auth.ErrNotAuthorized.Error() + ": the program has failed: exit status 3"},
+		{`echo "$2"; kill -9 $$`, 0o755, "error: the program did not end by itself: signal: killed"},
+		{`exec /bin/sleep 300`, 0o755, "error: " + errSilent.Error()},
 		{`echo "$2"`, 0o775, "others may write to it"},
 		{`while echo "$2"; do :; done`, 0o755, "prints more than"},
 		{`echo "# $2"`, 0o755, "key is not in authorized_keys"},
@@ -87,10 +92,20 @@ func TestProgram(t *testing.T) {
 		if err := os.Chmod(script, test.mode); err != nil {
 			t.Fatal(err)
 		}
+		r.timeout = readTimeout
+		if strings.Contains(test.script, "sleep 300") {
+			r.timeout = time.Second / 2
+		}
 		sources := &Sources{Program: &Program{Argv: []string{script, a.Name, strings.TrimSpace(line)}, Account: &runs}}
-		if got := verdicts(r.Authorize(t.Context(), a, sources, clientAddr, blob)); !strings.Contains(got, test.want) {
+		if got := verdicts(r.Authorize(t.Context(), a, sources, ask(clientAddr, blob)...)); !strings.Contains(got, test.want) {
 			t.Errorf("%s: %s, want %s", test.script, got, test.want)
 		}
+	}
+	r.mu.Lock()
+	hung := r.stateLocked(a.UID).hung
+	r.mu.Unlock()
+	if hung {
+		t.Error("a slow program counts as files that cannot be read")
 	}
 	if err := CheckProgram("program"); err == nil {
 		t.Error("a relative path is accepted")

@@ -100,7 +100,7 @@ func TestHungHomes(t *testing.T) {
 	var failed atomic.Int32
 	login := func(a *account.Account) {
 		wg.Go(func() {
-			if _, err := r.Authorize(t.Context(), a, &Sources{Files: []string{filepath.Join(a.Home, "keys")}}, clientAddr, blob); !errors.Is(err, errClosed) {
+			if _, err := r.Authorize(t.Context(), a, &Sources{Files: []string{filepath.Join(a.Home, "keys")}}, ask(clientAddr, blob)...); !errors.Is(err, errClosed) {
 				t.Errorf("the keys of %s: %v, want %v", a.Name, err, errClosed)
 			}
 			failed.Add(1)
@@ -134,7 +134,7 @@ func TestHungHomes(t *testing.T) {
 	for range 5 {
 		me := current(t)
 		file := put(t, me, "keys", 0o600, line)
-		if got := verdicts(r.Authorize(t.Context(), me, &Sources{Files: []string{file}}, clientAddr, blob)); got != "allowed" {
+		if got := verdicts(r.Authorize(t.Context(), me, &Sources{Files: []string{file}}, ask(clientAddr, blob)...)); got != "allowed" {
 			t.Fatalf("the account whose home answers: %s", got)
 		}
 	}
@@ -160,7 +160,7 @@ func TestUnkillableChildren(t *testing.T) {
 	fs.Trap(func() { trapped <- struct{}{} })
 	blob, line := key(1)
 	authorize := func() string {
-		return verdicts(r.Authorize(t.Context(), a, &Sources{Files: []string{filepath.Join(a.Home, "keys")}}, clientAddr, blob))
+		return verdicts(r.Authorize(t.Context(), a, &Sources{Files: []string{filepath.Join(a.Home, "keys")}}, ask(clientAddr, blob)...))
 	}
 	for range maxChildren {
 		// A child that is killed before it touches the file system ends.
@@ -208,7 +208,7 @@ func TestUnkillableChildrenOfManyAccounts(t *testing.T) {
 	r.timeout, r.places, r.maxSlow, r.maxStuck = time.Hour, make(chan struct{}, 1), 1, 3
 	blob, line := key(1)
 	authorize := func(a *account.Account) string {
-		return verdicts(r.Authorize(t.Context(), a, &Sources{Files: []string{filepath.Join(a.Home, "keys")}}, clientAddr, blob))
+		return verdicts(r.Authorize(t.Context(), a, &Sources{Files: []string{filepath.Join(a.Home, "keys")}}, ask(clientAddr, blob)...))
 	}
 	slow := func() int {
 		r.mu.Lock()
@@ -269,7 +269,7 @@ func TestChildIsHidden(t *testing.T) {
 	a := &account.Account{Name: "hung", UID: 61001, GID: 65534}
 	hang(t, a)
 	blob, _ := key(1)
-	go r.Authorize(t.Context(), a, &Sources{Files: []string{filepath.Join(a.Home, "keys")}}, clientAddr, blob)
+	go r.Authorize(t.Context(), a, &Sources{Files: []string{filepath.Join(a.Home, "keys")}}, ask(clientAddr, blob)...)
 	as := func(uid string, pid int) bool {
 		status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 		return strings.Contains(string(status), "\nUid:\t"+strings.Repeat(uid+"\t", 3)+uid+"\n")

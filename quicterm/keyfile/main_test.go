@@ -74,3 +74,11 @@ func verdicts(vs []auth.Verdict, err error) string {
 	}
 	return strings.Join(words, "; ")
 }
+
+// ask returns queries about keys.
+func ask(from netip.Addr, keys ...[]byte) (queries []auth.Query) {
+	for _, key := range keys {
+		queries = append(queries, auth.Query{Key: key, From: from})
+	}
+	return queries
+}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime/debug"
+	"slices"
 	"syscall"
 	"time"
 
@@ -23,6 +24,7 @@ type child struct {
 	account *state
 	process *os.Process
 	giveUp  context.CancelCauseFunc
+	slow    error // why it is given up: errHung, or errSilent if it reads what a program prints
 
 	// Guarded by reader.mu:
 	placed   bool // it has a place, or else counts as slow
@@ -48,7 +50,10 @@ func (c *child) read(s source, clients []*client) (verdicts []auth.Verdict, err 
 		req.Queries = append(req.Queries, client.queries...)
 	}
 	r := c.reader
-	ctx, cancel := context.WithTimeoutCause(r.ctx, r.timeout, errHung)
+	if c.slow = errHung; req.Sources.Program != nil {
+		c.slow = errSilent
+	}
+	ctx, cancel := context.WithTimeoutCause(r.ctx, r.timeout, c.slow)
 	defer cancel()
 	ctx, c.giveUp = context.WithCancelCause(ctx)
 	defer c.giveUp(nil)
@@ -58,8 +63,10 @@ func (c *child) read(s source, clients []*client) (verdicts []auth.Verdict, err 
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	c.account.hung = errors.Is(err, errHung)
-	c.account.answered = c.account.answered || err == nil
+	if c.slow == errHung { // a program says nothing about the file system
+		c.account.hung = errors.Is(err, errHung)
+		c.account.answered = c.account.answered || err == nil
+	}
 	if err == nil && !c.ended { // it has no file open that keeps it from ending
 		c.answered = true
 		c.account.children--
@@ -99,6 +106,10 @@ func (c *child) ask(ctx context.Context, req *request, runAs *syscall.Credential
 	verdicts, err := readAnswer(fromChild, len(req.Queries))
 	if err == nil {
 		err = program.wait(ctx)
+	}
+	if errors.Is(err, ErrProgram) {
+		refused := auth.Verdict{Refused: fmt.Errorf("%w: %w", auth.ErrNotAuthorized, err)}
+		return slices.Repeat([]auth.Verdict{refused}, len(req.Queries)), nil
 	}
 	return verdicts, err
 }
@@ -151,7 +162,7 @@ func (c *child) leavePlace() {
 		return
 	}
 	if r.slow >= r.maxSlow {
-		c.giveUp(errHung)
+		c.giveUp(c.slow)
 	}
 	c.placed = false
 	r.slow++

@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"net/netip"
 	"slices"
 	"sync"
 	"syscall"
@@ -59,6 +58,7 @@ const (
 // Errors of a read. They say nothing about the keys.
 var (
 	errHung    = errors.New("the authorized_keys files cannot be read: the file system does not answer")
+	errSilent  = errors.New("the program that prints keys does not end in time")
 	errWaiting = errors.New("the authorized_keys files cannot be read: too many clients wait for that")
 	errClosed  = errors.New("the server is stopping")
 )
@@ -134,22 +134,19 @@ func (r *Reader) Close() {
 	r.reads.Wait()
 }
 
-// Authorize finds out what the sources of an account allow keys (RFC 4253, 6.6), for a client at
-// an address: at login, and whenever it must be known whether a key is still allowed. They
+// Authorize finds out what the sources of an account allow keys (RFC 4253, 6.6), for clients at
+// addresses: at login, and whenever it must be known whether a key is still allowed. They
 // are read after the call: it sees each change that was made before. An error says
 // that they could not be read, and nothing about the keys; a refusal is in the verdicts,
-// which are in the order of the keys. Authorize blocks until the sources are read, for at
+// which are in the order of the queries. Authorize blocks until the sources are read, for at
 // most readTimeout once it is the account's turn, or until ctx ends.
 func (r *Reader) Authorize(
-	ctx context.Context, a *account.Account, sources *Sources, from netip.Addr, keys ...[]byte,
+	ctx context.Context, a *account.Account, sources *Sources, queries ...auth.Query,
 ) ([]auth.Verdict, error) {
 	if sources.empty() {
-		return slices.Repeat([]auth.Verdict{{Refused: auth.ErrNotAuthorized}}, len(keys)), nil
+		return slices.Repeat([]auth.Verdict{{Refused: auth.ErrNotAuthorized}}, len(queries)), nil
 	}
-	c := &client{sources: sources, done: make(chan struct{})}
-	for _, key := range keys {
-		c.queries = append(c.queries, auth.Query{Key: key, From: from})
-	}
+	c := &client{queries: queries, sources: sources, done: make(chan struct{})}
 	credential, err := r.names.Credential(ctx, a)
 	if err != nil {
 		return nil, err

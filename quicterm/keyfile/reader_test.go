@@ -40,7 +40,7 @@ func TestAuthorize(t *testing.T) {
 		{"no file", nil, clientAddr, [][]byte{blob1}, "key is not in authorized_keys"},
 		{"no keys", []string{first}, clientAddr, nil, ""},
 	} {
-		if got := verdicts(r.Authorize(t.Context(), a, &Sources{Files: test.files}, test.from, test.keys...)); got != test.want {
+		if got := verdicts(r.Authorize(t.Context(), a, &Sources{Files: test.files}, ask(test.from, test.keys...)...)); got != test.want {
 			t.Errorf("%s: got %q, want %q", test.name, got, test.want)
 		}
 	}
@@ -59,7 +59,7 @@ func TestAuthorizeSeesChanges(t *testing.T) {
 		{line, "allowed"},
 	} {
 		file := put(t, a, "keys", 0o600, test.content)
-		if got := verdicts(r.Authorize(t.Context(), a, &Sources{Files: []string{file}}, clientAddr, blob)); got != test.want {
+		if got := verdicts(r.Authorize(t.Context(), a, &Sources{Files: []string{file}}, ask(clientAddr, blob)...)); got != test.want {
 			t.Errorf("change %d: got %q, want %q", i, got, test.want)
 		}
 	}
@@ -79,7 +79,7 @@ func TestAuthorizeManyClients(t *testing.T) {
 			want = "key is not in authorized_keys; option from: does not allow " + from.String()
 		}
 		wg.Go(func() {
-			if got := verdicts(r.Authorize(t.Context(), a, &Sources{Files: []string{file}}, from, blob2, blob1)); got != want {
+			if got := verdicts(r.Authorize(t.Context(), a, &Sources{Files: []string{file}}, ask(from, blob2, blob1)...)); got != want {
 				t.Errorf("client %d: got %q, want %q", i, got, want)
 			}
 		})
@@ -96,11 +96,11 @@ func TestAuthorizeEnds(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	blob, _ := key(1)
-	if _, err := r.Authorize(ctx, a, &Sources{Files: []string{"/none"}}, clientAddr, blob); !errors.Is(err, context.Canceled) {
+	if _, err := r.Authorize(ctx, a, &Sources{Files: []string{"/none"}}, ask(clientAddr, blob)...); !errors.Is(err, context.Canceled) {
 		t.Errorf("a client that has gone: %v", err)
 	}
 	r.Close()
-	if _, err := r.Authorize(t.Context(), a, &Sources{Files: []string{"/none"}}, clientAddr, blob); !errors.Is(err, errClosed) {
+	if _, err := r.Authorize(t.Context(), a, &Sources{Files: []string{"/none"}}, ask(clientAddr, blob)...); !errors.Is(err, errClosed) {
 		t.Errorf("after the end: %v, want %v", err, errClosed)
 	}
 }
@@ -112,7 +112,7 @@ func TestChildStartsNoChild(t *testing.T) {
 	r, a := newReader(t), current(t)
 	blob, line := key(1)
 	file := put(t, a, "keys", 0o600, line)
-	if got := verdicts(r.Authorize(t.Context(), a, &Sources{Files: []string{file}}, clientAddr, blob)); !strings.Contains(got, "does not call keyfile.Main") {
+	if got := verdicts(r.Authorize(t.Context(), a, &Sources{Files: []string{file}}, ask(clientAddr, blob)...)); !strings.Contains(got, "does not call keyfile.Main") {
 		t.Errorf("got %q", got)
 	}
 }
@@ -181,7 +181,7 @@ func TestReadAsAnother(t *testing.T) {
 		fifo:                                        "not a regular file",
 		put(t, a, "larger", 0o600, strings.Repeat("x", maxFile+1)): "larger than",
 	} {
-		got := verdicts(r.Authorize(t.Context(), a, &Sources{Files: []string{file}}, clientAddr, blob))
+		got := verdicts(r.Authorize(t.Context(), a, &Sources{Files: []string{file}}, ask(clientAddr, blob)...))
 		if got != want && (want == "allowed" || !strings.Contains(got, want) || !strings.HasPrefix(got, "key is not")) {
 			t.Errorf("%s: got %q, want %q", filepath.Base(file), got, want)
 		}

@@ -30,7 +30,7 @@ func TestParsedAsTheAccount(t *testing.T) {
 	got := make(chan string, 1)
 	go func() {
 		sources := &Sources{Program: &Program{Argv: []string{script, strings.TrimSpace(line)}, Account: &runs}}
-		got <- verdicts(r.Authorize(t.Context(), a, sources, clientAddr, blob))
+		got <- verdicts(r.Authorize(t.Context(), a, sources, ask(clientAddr, blob)...))
 	}()
 	ids := fmt.Sprintf("%d %[1]d %[1]d %[1]d", a.UID)
 	for start := time.Now(); ; time.Sleep(5 * time.Millisecond) {

@@ -25,7 +25,7 @@ type Sources struct {
 	CAAlgorithms string       // by which authorities may sign, as patterns; empty for all that are secure
 	Principals   string       // file; without one, certificates of authorities name the account
 	Lax          bool         // files count although others may write to them
-	Program      *Program     // nil for none
+	Program      *Program     // nil for none; it is asked alone, without files and authorities
 }
 
 func (s *Sources) empty() bool { return len(s.Files) == 0 && s.Authorities == nil && s.Program == nil }
@@ -129,7 +129,11 @@ func run(ctx context.Context, program *Program, as *syscall.Credential) (*os.Fil
 // endTime is how long a program may run after it has closed its output.
 const endTime = 5 * time.Second
 
-// wait returns why a program has failed, or nil. What one has printed that fails does not count.
+// ErrProgram is the error of a program that ends with another exit status than 0: it allows no key,
+// whatever it has printed.
+var ErrProgram = errors.New("the program has failed")
+
+// wait returns why a program has not ended well, or nil. Only ErrProgram says something about the keys.
 func (r *running) wait(ctx context.Context) error {
 	if r == nil {
 		return nil
@@ -141,8 +145,12 @@ func (r *running) wait(ctx context.Context) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
+	var exit *exec.ExitError
+	if errors.As(r.err, &exit) && exit.Exited() {
+		return fmt.Errorf("%w: %w", ErrProgram, r.err)
+	}
 	if r.err != nil {
-		return fmt.Errorf("the program has failed: %w", r.err)
+		return fmt.Errorf("the program did not end by itself: %w", r.err)
 	}
 	return nil
 }

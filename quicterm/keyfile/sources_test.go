@@ -20,7 +20,7 @@ func TestSourcesOfOneAccount(t *testing.T) {
 		other := *a
 		other.Name += fmt.Sprint(i / 2)
 		wg.Go(func() {
-			if got := verdicts(r.Authorize(t.Context(), &other, &Sources{Files: []string{file}}, clientAddr, blob)); got != "allowed" {
+			if got := verdicts(r.Authorize(t.Context(), &other, &Sources{Files: []string{file}}, ask(clientAddr, blob)...)); got != "allowed" {
 				t.Errorf("source %d: %s", i, got)
 			}
 		})

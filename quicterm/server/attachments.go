@@ -53,8 +53,10 @@ type attachment struct {
 	id      attachmentID
 	uid     uint32
 	account string
-	proof   string // see "The log" in docs/operate.md
-	session string // name
+	proof   string    // see "The log" in docs/operate.md
+	key     string    // with which it has logged in to this daemon, or empty
+	proven  time.Time // when that was
+	session string    // name
 	role    wire.Role
 	since   time.Time
 	address netip.Addr // the last, not valid over ssh
@@ -82,6 +84,7 @@ func (a *attachments) attach(c *conn, req *wire.Attach, id wire.SessionID, answe
 	}
 	one := &attachment{
 		id: attachmentID{id, req.Instance}, uid: c.account.UID, account: c.account.Name, proof: c.proof,
+		key: string(c.key), proven: c.provenAt,
 		session: attached.Name, role: req.Role, since: time.Now(),
 	}
 	l, _, _ := a.add(c, one)
@@ -111,6 +114,21 @@ func (a *attachments) resume(c *conn, req *wire.Resume, by wire.Resumed) *link {
 			"session", one.session, "id", shortID(req.ID), "role", one.role.String())
 	}
 	return l
+}
+
+// provenAt returns when the client of an attachment has logged in to this daemon with a key, or zero
+// if that is not known. The key is what its holder says: it counts only if it is that one.
+func (a *attachments) provenAt(id attachmentID, by admission) time.Time {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	one, connected := a.connected[id]
+	if !connected {
+		one, _ = a.left.get(id)
+	}
+	if one == nil || one.uid != by.uid || one.key != by.key {
+		return time.Time{}
+	}
+	return one.proven
 }
 
 // proofOf returns the fingerprint of the key that a client has logged in with, if there is one.

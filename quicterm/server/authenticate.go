@@ -278,7 +278,8 @@ func (c *conn) authorize(ctx context.Context, a *account.Account, keys [][]byte)
 	if c.keys.account == a.Name && time.Since(c.keys.at) < authorizedTime {
 		return c.keys.verdicts, nil
 	}
-	decided, err := c.server.authorize(ctx, a, c.address(), c.carrier.LocalAddr().Addr(), keys...)
+	by := claim{account: a, from: c.address(), at: c.carrier.LocalAddr().Addr(), tried: c.earlier}
+	decided, err := c.server.authorize(ctx, by, keys...)
 	if err != nil {
 		return nil, err
 	}

@@ -85,7 +85,7 @@ func Check(ctx context.Context, cfg Config, user string, from netip.Addr, key []
 		return nil, fmt.Errorf("not a public key or certificate: %w", err)
 	}
 	access.Key = &KeyAccess{Fingerprint: parsed.Type() + " " + ssh.FingerprintSHA256(auth.PlainKey(parsed))}
-	decided, err := s.authorize(ctx, a, from, at, parsed.Marshal())
+	decided, err := s.authorize(ctx, claim{account: a, from: from, at: at}, parsed.Marshal())
 	if err != nil {
 		access.Key.Refused = err
 	} else {

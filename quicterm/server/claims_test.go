@@ -68,7 +68,7 @@ func TestHolderLies(t *testing.T) {
 	local, self := netip.MustParseAddr("127.0.0.1"), denied.self
 	for _, name := range []string{self.Name, "made-up-name", "a b", ""} {
 		for _, key := range []string{"", "nonsense", string(newUserKey(t).Marshal())} {
-			r := right{admission{uid: self.UID, account: name, key: key}, local, local}
+			r := right{admission: admission{uid: self.UID, account: name, key: key}, from: local, at: local}
 			var w *withdrawnError
 			if err := denied.look(t.Context(), r); !errors.As(err, &w) || !w.account || !strings.Contains(err.Error(), "DenyUsers") {
 				t.Errorf("account %q, key %.8q: %v", name, key, err)
@@ -110,7 +110,7 @@ func TestRefusedKeyUnread(t *testing.T) {
 		"pubkeyacceptedalgorithms ssh-rsa": true, "revokedkeys " + revoked: true, "": false,
 	} {
 		s := refusingServer(t, setting)
-		r := right{admission{uid: s.self.UID, account: s.self.Name, key: string(key.Marshal())}, local, local}
+		r := right{admission: admission{uid: s.self.UID, account: s.self.Name, key: string(key.Marshal())}, from: local, at: local}
 		if err := s.look(t.Context(), r); err == nil || withdrawn(err) != want {
 			t.Errorf("%q, the files cannot be read: %v", setting, err)
 		}

@@ -62,10 +62,10 @@ type conn struct {
 	software string
 	account  *account.Account
 	allowed  auth.Permissions
-	key      []byte // that proved the client, or nil
-	scope    string // see wire.Open
-	proof    string // see Log in the package's documentation
-	provenAt time.Time
+	key      []byte    // that proved the client, or nil
+	scope    string    // see wire.Open
+	proof    string    // see Log in the package's documentation
+	provenAt time.Time // also of the login that a client resumes, if this daemon has served it
 
 	instance wire.InstanceID // of an Attach
 	stays    func()          // ends the guard of a client that stays, or nil

@@ -5,8 +5,8 @@ package server
 import (
 	"context"
 	"encoding/base64"
+	"errors"
 	"fmt"
-	"net/netip"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -18,8 +18,8 @@ import (
 )
 
 // expand replaces the tokens of sshd_config(5) in a pattern for an account.
-func expand(pattern string, a *account.Account, others ...string) string {
-	tokens := append(others, "%%", "%", "%h", a.Home, "%u", a.Name, "%U", strconv.FormatUint(uint64(a.UID), 10))
+func expand(pattern string, a *account.Account) string {
+	tokens := []string{"%%", "%", "%h", a.Home, "%u", a.Name, "%U", strconv.FormatUint(uint64(a.UID), 10)}
 	return strings.NewReplacer(tokens...).Replace(pattern)
 }
 
@@ -32,11 +32,19 @@ func keyFile(pattern string, a *account.Account) string {
 	return file
 }
 
+// queries returns what is asked about keys.
+func (by claim) queries(keys [][]byte) (queries []auth.Query) {
+	for _, key := range keys {
+		queries = append(queries, auth.Query{Key: key, From: by.from, Proven: by.proven})
+	}
+	return queries
+}
+
 // readKeys returns what the files of an account allow keys, and the authorities of certificates.
 func (s *Server) readKeys(
-	ctx context.Context, a *account.Account, from *sshd.Sources, client netip.Addr, keys [][]byte,
+	ctx context.Context, by claim, from *sshd.Sources, keys [][]byte,
 ) ([]auth.Verdict, error) {
-	sources := &keyfile.Sources{CAAlgorithms: from.CAAlgorithms, Lax: from.Lax}
+	a, sources := by.account, &keyfile.Sources{CAAlgorithms: from.CAAlgorithms, Lax: from.Lax}
 	for _, pattern := range from.Files {
 		sources.Files = append(sources.Files, keyFile(pattern, a))
 	}
@@ -52,7 +60,7 @@ func (s *Server) readKeys(
 			sources.Authorities = &keyfile.Authorities{Name: from.Authorities, Keys: content}
 		}
 	}
-	verdicts, err := s.keyFiles.Authorize(ctx, a, sources, client, keys...)
+	verdicts, err := s.keyFiles.Authorize(ctx, a, sources, by.queries(keys)...)
 	for i := range verdicts {
 		if unread != nil && verdicts[i].Allowed == nil && auth.Certified(keys[i]) {
 			verdicts[i].Refused = unread
@@ -65,9 +73,10 @@ func (s *Server) readKeys(
 const maxAuthorities = 1 << 20
 
 // askProgram asks the program of a policy (AuthorizedKeysCommand of sshd) for the keys that no file
-// allows, and changes the verdicts about them.
+// allows, and changes the verdicts about them. As sshd, it does not ask about keys after too many that
+// are refused.
 func (s *Server) askProgram(
-	ctx context.Context, a *account.Account, policy *sshd.Policy, client netip.Addr, keys [][]byte, verdicts []auth.Verdict,
+	ctx context.Context, by claim, policy *sshd.Policy, keys [][]byte, verdicts []auth.Verdict,
 ) {
 	line := policy.Sources.Program
 	if line == "" {
@@ -83,23 +92,32 @@ func (s *Server) askProgram(
 		for _, i := range batch {
 			blobs = append(blobs, keys[i])
 		}
-		got, err := s.runProgram(ctx, a, policy, client, blobs)
+		got, err := s.runProgram(ctx, by, policy, blobs)
 		for n, i := range batch {
 			if err != nil {
 				verdicts[i] = auth.Verdict{Refused: fmt.Errorf("%w: AuthorizedKeysCommand: %w", keyfile.ErrUnread, err)}
 			} else if got[n].Allowed != nil {
 				verdicts[i] = got[n]
+			} else if errors.Is(got[n].Refused, keyfile.ErrProgram) {
+				verdicts[i].Refused = fmt.Errorf("%w; AuthorizedKeysCommand: %w", verdicts[i].Refused, got[n].Refused)
 			}
 		}
 		batch = nil
 	}
-	for i, v := range verdicts {
-		key, err := auth.ParseUserKey(keys[i])
-		if v.Allowed != nil || err != nil || policy.AcceptKey(key) != nil {
-			continue
+	tried := by.tried
+	for i := range verdicts {
+		if tried >= policy.MaxTries() {
+			break
 		}
-		if batch = append(batch, i); perKey {
-			ask()
+		key, err := auth.ParseUserKey(keys[i])
+		refused := err != nil || policy.AcceptKey(key) != nil
+		if !refused && verdicts[i].Allowed == nil {
+			if batch = append(batch, i); perKey {
+				ask()
+			}
+		}
+		if refused || perKey && verdicts[i].Allowed == nil {
+			tried++
 		}
 	}
 	ask()
@@ -108,23 +126,27 @@ func (s *Server) askProgram(
 // runProgram runs the program of a policy once, and returns what it allows keys. If its arguments
 // name a key, that is the first one.
 func (s *Server) runProgram(
-	ctx context.Context, a *account.Account, policy *sshd.Policy, client netip.Addr, keys [][]byte,
+	ctx context.Context, by claim, policy *sshd.Policy, keys [][]byte,
 ) ([]auth.Verdict, error) {
-	as, err := s.names.Lookup(ctx, policy.Sources.ProgramAccount)
+	a := by.account
+	user, err := sshd.Expand(policy.Sources.ProgramAccount, map[byte]string{'u': a.Name})
 	if err != nil {
-		return nil, fmt.Errorf("AuthorizedKeysCommandUser %q: %w", policy.Sources.ProgramAccount, err)
+		return nil, fmt.Errorf("AuthorizedKeysCommandUser: %w", err)
+	}
+	as, err := s.names.Lookup(ctx, user)
+	if err != nil {
+		return nil, fmt.Errorf("AuthorizedKeysCommandUser %q: %w", user, err)
 	}
 	key, err := auth.ParseUserKey(keys[0])
 	if err != nil {
 		return nil, err
 	}
-	argv, err := sshd.SplitArgs(policy.Sources.Program)
+	argv, err := sshd.ProgramArgs(policy.Sources.Program, map[byte]string{
+		'h': a.Home, 'u': a.Name, 'U': strconv.FormatUint(uint64(a.UID), 10),
+		'f': fingerprint(keys[0]), 'k': base64.StdEncoding.EncodeToString(keys[0]), 't': key.Type(),
+	})
 	if err != nil {
 		return nil, err
-	}
-	for i := range argv {
-		argv[i] = expand(argv[i], a,
-			"%f", fingerprint(keys[0]), "%k", base64.StdEncoding.EncodeToString(keys[0]), "%t", key.Type())
 	}
 	if len(argv) == 1 {
 		argv = append(argv, a.Name)
@@ -133,5 +155,5 @@ func (s *Server) runProgram(
 		CAAlgorithms: policy.Sources.CAAlgorithms,
 		Program:      &keyfile.Program{Argv: argv, Account: as},
 	}
-	return s.keyFiles.Authorize(ctx, a, sources, client, keys...)
+	return s.keyFiles.Authorize(ctx, a, sources, by.queries(keys)...)
 }

@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/quicterm/quicterm/configs"
 	"github.com/quicterm/quicterm/quicterm/account"
@@ -77,19 +78,27 @@ func (s *Server) loginOf(a *account.Account, client, server netip.Addr) *sshd.Lo
 	}
 }
 
+// A claim is that of a client to log in to an account.
+type claim struct {
+	account *account.Account
+	from    netip.Addr // of the client
+	at      netip.Addr // of the server
+	proven  time.Time  // see auth.Query
+	tried   int        // keys of the client that were refused before
+}
+
 // A decision is what is decided about the keys of a client.
 type decision struct {
 	verdicts []auth.Verdict // in the order of the keys
 	tries    int            // how many keys the client may try in vain
 }
 
-// authorize decides what an account allows keys, for a client at an address of a server at
-// another, now: by the settings, sshd's configuration, and the sources of keys that these name. An
+// authorize decides what an account allows the keys of a client now: by the settings, sshd's configuration, and the sources of keys that these name. An
 // error says nothing about the keys (see keyfile.Reader), as a refusal that wraps keyfile.ErrUnread.
 //
 // It asks for policy and keys at once, because each takes a process. The sources are
 // nearly always those of the last login; otherwise they are read again.
-func (s *Server) authorize(ctx context.Context, a *account.Account, client, server netip.Addr, keys ...[]byte) (*decision, error) {
+func (s *Server) authorize(ctx context.Context, by claim, keys ...[]byte) (*decision, error) {
 	type result struct {
 		verdicts []auth.Verdict
 		err      error
@@ -103,12 +112,12 @@ func (s *Server) authorize(ctx context.Context, a *account.Account, client, serv
 	go func() {
 		var r result
 		r.err = s.contain(s.log, func() (err error) {
-			r.verdicts, err = s.readKeys(reading, a, sources, client, keys)
+			r.verdicts, err = s.readKeys(reading, by, sources, keys)
 			return err
 		})
 		early <- r
 	}()
-	policy, err := s.policy(ctx, a, client, server)
+	policy, err := s.policy(ctx, by.account, by.from, by.at)
 	if err != nil {
 		stop()
 	}
@@ -122,16 +131,16 @@ func (s *Server) authorize(ctx context.Context, a *account.Account, client, serv
 	}
 	if !sources.SameFiles(&policy.Sources) {
 		s.keySources.Store(&policy.Sources)
-		read.verdicts, read.err = s.readKeys(ctx, a, &policy.Sources, client, keys)
+		read.verdicts, read.err = s.readKeys(ctx, by, &policy.Sources, keys)
 	}
 	if read.err != nil { // it takes nothing from what the policy refuses
 		unread := fmt.Errorf("%w: %w", keyfile.ErrUnread, read.err)
 		read.verdicts = slices.Repeat([]auth.Verdict{{Refused: unread}}, len(keys))
 	}
-	s.askProgram(ctx, a, policy, client, keys, read.verdicts)
+	s.askProgram(ctx, by, policy, keys, read.verdicts)
 	d := &decision{make([]auth.Verdict, len(keys)), policy.MaxTries()}
 	for i, v := range read.verdicts {
-		v.Allowed, v.Refused = obey(policy, a.UID, keys[i], v)
+		v.Allowed, v.Refused = obey(policy, by.account.UID, keys[i], v)
 		d.verdicts[i] = v
 	}
 	return d, nil

@@ -70,6 +70,7 @@ func (c *conn) resume(m wire.Message) error {
 	}
 	var by wire.Resumed
 	l, err := resumedBy(req.UID, answer, &by)
+	c.provenAt = s.attachments.provenAt(attachmentID{req.ID, req.Instance}, l)
 	if err == nil {
 		answer, err = wire.New(&wire.Resumed{}) // the client is not told who let it in
 	}

@@ -82,6 +82,10 @@ type rights struct {
 type right struct {
 	admission
 	from, at netip.Addr
+
+	// proven is when the client has proven that it has the certificate with which it has logged
+	// in. It is zero for a plain key or a token, and if another daemon has served that login.
+	proven time.Time
 }
 
 // A result is that of a check, which may be under way.
@@ -259,7 +263,7 @@ func (s *Server) look(ctx context.Context, r right) error {
 	if err != nil {
 		return &withdrawnError{reason: err.Error()}
 	}
-	decided, err := s.authorize(ctx, a, r.from, r.at, []byte(r.key))
+	decided, err := s.authorize(ctx, claim{account: a, from: r.from, at: r.at, proven: r.proven}, []byte(r.key))
 	if err != nil {
 		return err
 	}
@@ -283,7 +287,11 @@ func (a admission) less(allowed *auth.Permissions) bool {
 
 // right returns the right by which the client uses the connection as it is now.
 func (c *conn) right(l admission) right {
-	return right{l, c.address(), c.carrier.LocalAddr().Addr()}
+	r := right{admission: l, from: c.address(), at: c.carrier.LocalAddr().Addr()}
+	if auth.Certified([]byte(l.key)) {
+		r.proven = c.provenAt
+	}
+	return r
 }
 
 // guard closes the connection when what let the client in does so no more: it checks that

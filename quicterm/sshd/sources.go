@@ -3,6 +3,7 @@
 package sshd
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -61,4 +62,43 @@ func SplitArgs(command string) (args []string, err error) {
 		return nil, fmt.Errorf("%q: not a command", command)
 	}
 	return args, nil
+}
+
+// ProgramArgs returns the arguments of a command, of which all but the first one may have tokens.
+func ProgramArgs(command string, tokens map[byte]string) ([]string, error) {
+	args, err := SplitArgs(command)
+	if err != nil {
+		return nil, err
+	}
+	for i := range args[1:] {
+		if args[i+1], err = Expand(args[i+1], tokens); err != nil {
+			return nil, err
+		}
+	}
+	return args, nil
+}
+
+// Expand replaces the tokens of sshd_config(5) in a text by their values, and %% by a percent sign. An
+// unknown token is an error.
+func Expand(text string, tokens map[byte]string) (string, error) {
+	var expanded strings.Builder
+	for {
+		before, after, found := strings.Cut(text, "%")
+		expanded.WriteString(before)
+		if !found {
+			return expanded.String(), nil
+		}
+		if after == "" {
+			return "", errors.New("% at the end is not a token: %% is a percent sign")
+		}
+		value, known := tokens[after[0]]
+		if after[0] == '%' {
+			value, known = "%", true
+		}
+		if !known {
+			return "", fmt.Errorf("%%%c is not a token that is known here", after[0])
+		}
+		expanded.WriteString(value)
+		text = after[1:]
+	}
 }
