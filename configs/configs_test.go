@@ -100,6 +100,23 @@ func TestRelativeDirectory(t *testing.T) {
 	}
 }
 
+// A setting that has no effect without another one is a mistake.
+func TestSettingWithoutAnother(t *testing.T) {
+	for content, want := range map[string]string{
+		`authorized_keys_command = "/bin/keys"`:   "authorized_keys_command needs authorized_keys_command_user",
+		`authorized_keys_command_user = "nobody"`: "authorized_keys_command_user has no use without",
+		`authorized_principals_file = "%h/names"`: "authorized_principals_file has no use without",
+	} {
+		file := filepath.Join(t.TempDir(), "qtd.toml")
+		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := LoadServer(file); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v, want %s", content, err, want)
+		}
+	}
+}
+
 // The zero value, and values that no file could have, mean the defaults.
 func TestWithDefaults(t *testing.T) {
 	bad := &Client{KeepaliveIdle: Duration{-1}, ReorderWindow: -1, ReconnectBackoff: []Duration{{}}}

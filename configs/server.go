@@ -269,6 +269,7 @@ func (s *Server) check() error {
 		atLeast("auth_timeout", s.AuthTimeout.Duration, time.Second),
 		checkCommand(s.AuthorizedKeysCommand, s.AuthorizedKeysCommandUser),
 		absolute("trusted_user_ca_keys", s.TrustedUserCAKeys),
+		checkPrincipals(s.AuthorizedPrincipalsFile, s.TrustedUserCAKeys),
 		absolute("revoked_keys", s.RevokedKeys),
 		oneOf("strict_modes", s.StrictModes, "on", "off"),
 		oneOf("permit_root_login", s.PermitRootLogin, "yes", "prohibit-password", "forced-commands-only", "no"),
@@ -313,7 +314,18 @@ func checkCommand(command, user string) error {
 	if command != "" && user == "" {
 		return errors.New("authorized_keys_command needs authorized_keys_command_user, such as nobody")
 	}
+	if command == "" && user != "" {
+		return errors.New("authorized_keys_command_user has no use without authorized_keys_command")
+	}
 	return absolute("authorized_keys_command", command)
+}
+
+// checkPrincipals checks authorized_principals_file: principals are those of certificates by authorities.
+func checkPrincipals(principals, authorities string) error {
+	if principals != "" && authorities == "" {
+		return errors.New("authorized_principals_file has no use without trusted_user_ca_keys")
+	}
+	return nil
 }
 
 // absolute checks the path of a file or directory: a relative one would depend on where qtd is

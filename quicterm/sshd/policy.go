@@ -88,16 +88,36 @@ func newPolicy() *Policy {
 // A Setting is a keyword of sshd_config(5), in small letters, with a value.
 type Setting struct{ Keyword, Value string }
 
-// Own returns the policy of the daemon's own settings.
+// Own returns the policy of the daemon's own settings. An error names the setting with a mistake.
 func Own(settings []Setting) (*Policy, error) {
 	p := newPolicy()
 	p.isOwn, p.pam, p.rootLogin = true, true, "yes"
 	for _, s := range settings {
-		if err := p.set(s.Keyword, s.Value); err != nil {
-			return nil, fmt.Errorf("%s %.100q: %w", s.Keyword, s.Value, err)
+		if err := errors.Join(p.set(s.Keyword, s.Value), checkOwn(s)); err != nil {
+			return nil, fmt.Errorf("%s %.100q: %w", ownNames[s.Keyword], s.Value, err)
 		}
 	}
 	return p, nil
+}
+
+// checkOwn returns what is wrong with a setting that would fail only at a login.
+func checkOwn(s Setting) (err error) {
+	switch s.Keyword {
+	case "allowusers", "denyusers":
+		_, hosts, limited := strings.Cut(s.Value, "@")
+		for pattern := range strings.SplitSeq(hosts, ",") {
+			if limited && err == nil {
+				_, err = matchAddress(strings.TrimPrefix(pattern, "!"), netip.IPv6Unspecified())
+			}
+		}
+	case "authorizedkeyscommand":
+		if s.Value != "" {
+			_, err = ProgramArgs(s.Value, map[byte]string{'f': "", 'h': "", 'k': "", 't': "", 'u': "", 'U': ""})
+		}
+	case "authorizedkeyscommanduser":
+		_, err = Expand(s.Value, map[byte]string{'u': ""})
+	}
+	return err
 }
 
 // with returns a policy in which the daemon's own settings hold as well. Its sources of keys are

@@ -268,8 +268,19 @@ func TestOwn(t *testing.T) {
 	if len(own.Sources.Files) != 2 || len(both.Sources.Files) != 1 {
 		t.Errorf("files %q and %q", own.Sources.Files, both.Sources.Files)
 	}
-	if _, err := Own([]Setting{{"maxauthtries", "few"}}); err == nil {
-		t.Error("a wrong value is accepted")
+	for setting, want := range map[Setting]string{
+		{"maxauthtries", "few"}:                         `max_auth_tries "few": `,
+		{"allowusers", "jo@!*,10.1.0.0/8"}:              `allow_users "jo@!*,10.1.0.0/8": "10.1.0.0/8" is not a network`,
+		{"denyusers", "jo@"}:                            `deny_users "jo@": an empty pattern`,
+		{"authorizedkeyscommand", "/bin/keys %C"}:       `authorized_keys_command "/bin/keys %C": %C is not`,
+		{"authorizedkeyscommand", "/bin/keys \"a"}:      `authorized_keys_command "/bin/keys \"a": `,
+		{"authorizedkeyscommanduser", "%h"}:             `authorized_keys_command_user "%h": %h is not`,
+		{"authorizedkeyscommand", "/bin/k %u %f %k %%"}: "",
+		{"denyusers", "*@host,10.*,::/0"}:               "",
+	} {
+		if _, err := Own([]Setting{setting}); (err == nil) != (want == "") || err != nil && !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%v: %v, want %s", setting, err, want)
+		}
 	}
 }
 
