@@ -70,6 +70,7 @@ type emulator struct {
 	newCanvas func(wire.Size) canvas
 	screen    canvas
 	size      wire.Size
+	drawn     wire.Size // size, when all was drawn before; others than drawLoop may use it
 	drawing   bool
 
 	next   uint64 // the first frame that is not drawn
@@ -95,7 +96,7 @@ type emulator struct {
 }
 
 func newEmulator(size wire.Size) emulator {
-	e := emulator{newCanvas: newCanvas, next: 1, size: size, wake: make(chan struct{}, 1)}
+	e := emulator{newCanvas: newCanvas, next: 1, size: size, drawn: size, wake: make(chan struct{}, 1)}
 	e.later = time.AfterFunc(time.Hour, e.hurry)
 	e.later.Stop()
 	return e
@@ -109,7 +110,7 @@ func (e *emulator) hurry() {
 	}
 }
 
-// drawLaterLocked has what was appended drawn.
+// drawLaterLocked makes drawLoop draw what was appended, a little later.
 func (h *Holder) drawLaterLocked() {
 	e := &h.emulator
 	switch {
@@ -183,7 +184,7 @@ func (h *Holder) draw() {
 		next, ended, fault := e.draw(frames)
 		memory := e.screen.Memory()
 		h.gate.Lock()
-		e.drawing, e.next, e.ended, e.memory = false, next, ended, memory
+		e.drawing, e.next, e.ended, e.memory, e.drawn = false, next, ended, memory, e.size
 		if fault != nil {
 			h.drawFailedLocked(next, fault)
 		}
@@ -197,6 +198,7 @@ func (h *Holder) draw() {
 		if e.behind && !h.awaitsDrawingLocked() {
 			h.gate.Changed()
 		}
+		h.keepScreenLocked() // also within a flood
 		h.yieldLocked()
 	}
 	h.keepScreenLocked()

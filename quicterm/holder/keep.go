@@ -66,6 +66,7 @@ type keeper struct {
 	failed bool // and that was logged
 
 	mu      sync.Mutex
+	next    uint64          // the first frame that was not drawn yet: after a fault some are drawn again
 	wanted  bool            // drawLoop is to send a screen
 	cleared bool            // what was kept must not be kept any longer
 	events  []persist.Event // output that was drawn and is not written yet, if there is a log
@@ -110,6 +111,10 @@ func (k *keeper) frame(f buffer.Frame) {
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	if f.Seq < k.next {
+		return
+	}
+	k.next = f.Seq + 1
 	var e persist.Event
 	switch f.Type {
 	case wire.Stdout:
@@ -158,7 +163,8 @@ func (k *keeper) flooded() bool {
 	return k.skipped
 }
 
-// clear removes what was kept, within a second.
+// clear removes what was kept, with the next screen that is kept or cannot be: after keepMost at the latest, unless
+// the disk does not answer.
 func (k *keeper) clear() {
 	if k == nil {
 		return
@@ -169,7 +175,7 @@ func (k *keeper) clear() {
 	k.change()
 }
 
-// keepChangedLocked has the record written, unless that is of a lost session, which stays as it is.
+// keepChangedLocked makes keepLoop write the record, unless that is of a lost session, which stays as it is.
 func (h *Holder) keepChangedLocked() {
 	if !h.life.lost {
 		h.keeper.change()
@@ -185,7 +191,7 @@ func (k *keeper) wants() bool {
 	return k.wanted
 }
 
-// keepScreenLocked gives keepLoop the screen if it waits for that. It runs in drawLoop, when all is drawn.
+// keepScreenLocked gives keepLoop the screen if it waits for that. It runs in drawLoop.
 func (h *Holder) keepScreenLocked() {
 	e, k := &h.emulator, h.keeper
 	if !k.wants() {
@@ -292,7 +298,7 @@ func (h *Holder) isOver() bool {
 }
 
 // awaitQuietScreen blocks until the terminal was silent for keepQuiet, at most for keepMost, or until
-// the record must be written at once, for whom it returns.
+// the record must be written at once. Then it returns the channel to be closed when that is done.
 func (h *Holder) awaitQuietScreen() (flushed chan struct{}) {
 	k := h.keeper
 	most := time.NewTimer(keepMost)
@@ -337,7 +343,7 @@ func (h *Holder) keep() error {
 		if !skipped {
 			h.gate.Lock()
 			facts := h.factsLocked()
-			facts.Cols, facts.Rows = h.emulator.size.Cols, h.emulator.size.Rows
+			facts.Cols, facts.Rows = h.emulator.drawn.Cols, h.emulator.drawn.Rows
 			h.gate.Unlock()
 			size, err := k.record.Append(events, &facts, k.config.Sync)
 			if err != nil || size < k.config.Bytes*3/8 {
@@ -356,10 +362,26 @@ func (h *Holder) keep() error {
 		return nil
 	case s = <-k.screens:
 	}
+	err := k.write(&s, anew || s.skipped || s.cleared)
+	if err == nil {
+		return nil
+	}
+	if s.cleared {
+		clearErr := k.record.Clear()
+		s.cleared = clearErr != nil
+		err = errors.Join(err, clearErr)
+	}
+	k.mu.Lock()
+	k.skipped, k.cleared = true, k.cleared || s.cleared // the next record is a whole screen
+	k.mu.Unlock()
+	return err
+}
+
+// write writes a screen to a new file. If not anew, the file before is kept, with the output up to the screen.
+func (k *keeper) write(s *kept, anew bool) error {
 	if s.state.Screen == nil {
 		return fmt.Errorf("its screen takes more than %d bytes of persist_size", k.screenSize())
 	}
-	anew = anew || s.skipped || s.cleared
 	if !anew {
 		if _, err := k.record.Append(s.events, nil, k.config.Sync); err != nil {
 			return err

@@ -85,6 +85,33 @@ func TestKept(t *testing.T) {
 	}
 }
 
+// What was cleared is not left on disk when no other screen can be kept.
+func TestClearedWithoutScreen(t *testing.T) {
+	for _, log := range []bool{false, true} {
+		dir := filepath.Join(t.TempDir(), "sessions")
+		launch := keptIn(dir, log)
+		launch.Persist.Bytes = 4 << 10
+		inBubble(t, launch, func(w *world) {
+			w.print("secret")
+			time.Sleep(2 * keepQuiet)
+			if content, _, _ := records(t, dir); !strings.Contains(content, "secret") {
+				t.Fatalf("the record is %q", content)
+			}
+			for i := range 24 * 80 {
+				w.print(fmt.Sprintf("\x1b[48;5;%d;38;5;%dmx", i%200, 250-i%200))
+			}
+			w.locked(func(h *Holder) { h.clearHistoryLocked("a@x") })
+			time.Sleep(2 * keepRetry)
+			if content, _, _ := records(t, dir); strings.Contains(content, "secret") {
+				t.Errorf("log %t: the record has what was cleared", log)
+			}
+			if len(w.log.lines("the session is not kept on disk")) == 0 {
+				t.Error("a screen was kept: the test does not test")
+			}
+		})
+	}
+}
+
 // A disk that fails is logged once, and tried again.
 func TestKeptAgain(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")

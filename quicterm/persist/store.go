@@ -394,6 +394,19 @@ func (r *Record) flush(sync bool) error {
 	return err
 }
 
+// Clear removes what was written. The record stays, without a file.
+func (r *Record) Clear() error {
+	found, err := r.numbers()
+	if len(found) > 0 {
+		r.last = max(r.last, found[len(found)-1])
+	}
+	if r.file != nil {
+		r.file.Close()
+		r.file, r.enc = nil, nil
+	}
+	return errors.Join(err, r.removeExcept(0))
+}
+
 func (r *Record) syncDir() error {
 	d, err := r.dir.Open(".")
 	if err != nil {
