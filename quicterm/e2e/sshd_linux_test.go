@@ -307,8 +307,8 @@ func TestSSHDPolicy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, dir := range []string{bin, h.Dir} {
-		if err := os.Chmod(dir, 0o755); err != nil { // holders run as the accounts
+	for _, name := range []string{bin, filepath.Join(bin, "qt"), filepath.Join(bin, "qtd"), h.Dir} {
+		if err := os.Chmod(name, 0o755); err != nil { // holders run as the accounts
 			t.Fatal(err)
 		}
 	}
