@@ -88,6 +88,9 @@ func (a *attachments) attach(c *conn, req *wire.Attach, id wire.SessionID, answe
 		session: attached.Name, role: req.Role, since: time.Now(),
 	}
 	l, _, _ := a.add(c, one)
+	a.mu.Lock()
+	l.attachment.key, l.attachment.proven = one.key, one.proven // the client may have been attached before
+	a.mu.Unlock()
 	a.server.counts.attaches.Add(1)
 	a.server.log.Info("client attached", "event", "attach", "client", l.who(), "account", one.account, "proof", one.proof,
 		"session", one.session, "id", shortID(id), "role", one.role.String())

@@ -93,8 +93,9 @@ type decision struct {
 	tries    int            // how many keys the client may try in vain
 }
 
-// authorize decides what an account allows the keys of a client now: by the settings, sshd's configuration, and the sources of keys that these name. An
-// error says nothing about the keys (see keyfile.Reader), as a refusal that wraps keyfile.ErrUnread.
+// authorize decides what an account allows the keys of a client now: by the settings, sshd's
+// configuration, and the sources of keys that these name. An error says nothing about the keys (see
+// keyfile.Reader), as a refusal that wraps keyfile.ErrUnread.
 //
 // It asks for policy and keys at once, because each takes a process. The sources are
 // nearly always those of the last login; otherwise they are read again.
