@@ -36,17 +36,13 @@ func answerRecords(launch *wire.Launch, log *slog.Logger) (wire.Body, error) {
 	if err := store.Prune(time.Now(), launch.Persist.TTL); err != nil {
 		log.Warn("old records cannot be removed", "error", err)
 	}
-	key, err := readKey(launch.Persist.Key)
-	if err != nil {
-		return nil, err
-	}
 	ids, err := store.IDs()
 	if err != nil {
 		return nil, err
 	}
 	var states []*wire.State
 	for _, id := range ids {
-		state, err := lostState(store, id, key, launch.Scope)
+		state, err := lostState(store, id, launch)
 		switch {
 		case err == nil:
 			states = append(states, state)
@@ -66,10 +62,10 @@ func answerRecords(launch *wire.Launch, log *slog.Logger) (wire.Body, error) {
 	return answer, nil
 }
 
-// lostState describes a session that is gone to clients of a scope. The error is ErrBusy if it lives. A
+// lostState describes a session that is gone to clients of the launch's scope. The error is ErrBusy if it lives. A
 // record that cannot be read shows why, as its command.
-func lostState(store *persist.Store, id string, key []byte, scope string) (*wire.State, error) {
-	record, err := store.Take(id)
+func lostState(store *persist.Store, id string, launch *wire.Launch) (*wire.State, error) {
+	record, err := store.Look(id)
 	if err != nil {
 		return nil, err
 	}
@@ -78,17 +74,20 @@ func lostState(store *persist.Store, id string, key []byte, scope string) (*wire
 	if err != nil {
 		return nil, err
 	}
-	c, err := record.Load(key)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, err
+	scope := launch.Scope
+	var f *persist.Facts
+	key, err := readKey(launch.Persist.Key)
+	if err == nil {
+		if f, err = record.Head(key); errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
 	}
 	if err != nil {
 		if scope != "" {
 			return nil, err
 		}
-		c = &persist.Contents{Facts: persist.Facts{Name: id[:8], Command: fmt.Sprintf("(record not readable: %v)", err)}}
+		f = &persist.Facts{Name: id[:8], Command: fmt.Sprintf("(record not readable: %v)", err)}
 	}
-	f := &c.Facts
 	if scope != "" && scope != f.Scope || !wire.ValidName(f.Name) {
 		return nil, fs.ErrNotExist
 	}
@@ -106,11 +105,7 @@ func lostState(store *persist.Store, id string, key []byte, scope string) (*wire
 func removeRecord(store *persist.Store, launch *wire.Launch) error {
 	id := launch.ID.String()
 	if launch.Scope != "" {
-		key, err := readKey(launch.Persist.Key)
-		if err == nil {
-			_, err = lostState(store, id, key, launch.Scope)
-		}
-		if err != nil {
+		if _, err := lostState(store, id, launch); err != nil {
 			return err
 		}
 	}

@@ -197,15 +197,20 @@ var decMode = func() cbor.DecMode {
 	return m
 }()
 
-// decode reads a file of at most limit bytes. What follows the screen is read up to the first damage:
-// a crash may have cut it. Without a whole screen there is an error.
-func decode(r io.Reader, key []byte, place string, limit int64) (*Contents, error) {
-	frames := buffer.NewReader(io.LimitReader(r, limit))
-	first, err := frames.Next()
+// A decoder reads the frames of a file.
+type decoder struct {
+	frames *buffer.Reader
+	aead   cipher.AEAD // nil without a key
+	seq    uint64      // of the next frame
+}
+
+// newDecoder reads the header of a file of at most limit bytes.
+func newDecoder(r io.Reader, key []byte, place string, limit int64) (*decoder, error) {
+	d := &decoder{frames: buffer.NewReader(io.LimitReader(r, limit)), seq: 2}
+	first, err := d.frames.Next()
 	if err != nil || first.Seq != 1 || first.Type != typeHeader || len(first.Payload) == 0 || first.Payload[0] != version {
 		return nil, ErrDamaged
 	}
-	var aead cipher.AEAD
 	switch header := first.Payload[1:]; {
 	case len(header) == 0 && key != nil:
 		return nil, ErrNotEncrypted
@@ -216,22 +221,38 @@ func decode(r io.Reader, key []byte, place string, limit int64) (*Contents, erro
 		return nil, ErrNoKey
 	default:
 		var check []byte
-		if aead, check, err = sealing(key, header[:saltSize], place); err != nil {
+		if d.aead, check, err = sealing(key, header[:saltSize], place); err != nil {
 			return nil, err
 		}
 		if !bytes.Equal(check, header[saltSize:]) {
 			return nil, ErrOtherKey
 		}
 	}
+	return d, nil
+}
+
+// next reads a frame.
+func (d *decoder) next() (f buffer.Frame, err error) {
+	if f, err = d.frames.Next(); err == nil && f.Seq != d.seq {
+		err = ErrDamaged
+	}
+	if err == nil && d.aead != nil {
+		f.Payload, err = d.aead.Open(nil, nonce(d.seq), f.Payload, []byte{byte(f.Type)})
+	}
+	d.seq++
+	return f, err
+}
+
+// decode reads a file of at most limit bytes. What follows the screen is read up to the first damage:
+// a crash may have cut it. Without a whole screen there is an error.
+func decode(r io.Reader, key []byte, place string, limit int64) (*Contents, error) {
+	d, err := newDecoder(r, key, place, limit)
+	if err != nil {
+		return nil, err
+	}
 	c, whole := new(Contents), false
-	for seq := uint64(2); ; seq++ {
-		f, err := frames.Next()
-		if err == nil && f.Seq != seq {
-			err = ErrDamaged
-		}
-		if err == nil && aead != nil {
-			f.Payload, err = aead.Open(nil, nonce(seq), f.Payload, []byte{byte(f.Type)})
-		}
+	for {
+		f, err := d.next()
 		if err == nil {
 			err = c.take(f, &whole)
 		}
@@ -242,6 +263,23 @@ func decode(r io.Reader, key []byte, place string, limit int64) (*Contents, erro
 			return c, nil
 		}
 	}
+}
+
+// decodeHead reads the first facts of a file.
+func decodeHead(r io.Reader, key []byte, place string) (*Facts, error) {
+	d, err := newDecoder(r, key, place, 4*buffer.MaxPayload)
+	if err != nil {
+		return nil, err
+	}
+	var c Contents
+	f, err := d.next()
+	if err == nil && f.Type == typeFacts {
+		err = c.take(f, new(bool))
+	}
+	if err != nil || f.Type != typeFacts {
+		return nil, ErrDamaged
+	}
+	return &c.Facts, nil
 }
 
 // take adds a frame.

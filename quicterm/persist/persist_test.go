@@ -98,6 +98,38 @@ func TestRecord(t *testing.T) {
 	}
 }
 
+// Several processes may look at a record at a time, and read no more of it than its first facts.
+func TestLook(t *testing.T) {
+	for _, key := range [][]byte{nil, testKey} {
+		s, dir := newStore(t)
+		r := create(t, s, testID)
+		must(t, r.Begin(state("screen"), key, false, false))
+		if _, err := s.Look(testID); !errors.Is(err, ErrBusy) {
+			t.Errorf("a record that is written: %v, want ErrBusy", err)
+		}
+		must(t, r.Close())
+		written := time.Unix(1000, 0)
+		must(t, os.Chtimes(filepath.Join(dir, testID, "1"), written, written))
+		first, err := s.Look(testID)
+		must(t, err)
+		defer first.Close()
+		r, err = s.Look(testID)
+		must(t, err)
+		defer r.Close()
+		want := testFacts
+		want.Seen = 1000
+		if f, err := r.Head(key); err != nil || !reflect.DeepEqual(*f, want) {
+			t.Errorf("facts %+v, %v; want %+v", f, err, want)
+		}
+		if _, err := r.Head(bytes.Repeat([]byte{8}, 32)); err == nil {
+			t.Error("with another key: no error")
+		}
+		if _, err := s.Take(testID); !errors.Is(err, ErrBusy) {
+			t.Errorf("a record that is read: %v, want ErrBusy", err)
+		}
+	}
+}
+
 // A log of two files is one, unless the first is not whole.
 func TestContinuedLog(t *testing.T) {
 	s, dir := newStore(t)

@@ -79,7 +79,7 @@ func (s *Store) Create(id string) (*Record, error) {
 	if err := s.root.Mkdir(temporary, 0o700); err != nil {
 		return nil, err
 	}
-	r, err := s.open(temporary, id, os.O_CREATE|os.O_EXCL)
+	r, err := s.open(temporary, id, os.O_CREATE|os.O_EXCL, syscall.LOCK_EX)
 	if err == nil {
 		err = s.root.Rename(temporary, id)
 	}
@@ -97,10 +97,18 @@ func (s *Store) Take(id string) (*Record, error) {
 	if !isID(id) {
 		return nil, fs.ErrNotExist
 	}
-	return s.open(id, id, 0)
+	return s.open(id, id, 0, syscall.LOCK_EX)
 }
 
-func (s *Store) open(name, id string, flags int) (*Record, error) {
+// Look opens a record to read it: several processes may do so at a time. The errors are those of Take.
+func (s *Store) Look(id string) (*Record, error) {
+	if !isID(id) {
+		return nil, fs.ErrNotExist
+	}
+	return s.open(id, id, 0, syscall.LOCK_SH)
+}
+
+func (s *Store) open(name, id string, flags, how int) (*Record, error) {
 	info, err := s.root.Lstat(name)
 	if err == nil && !info.IsDir() {
 		err = fmt.Errorf("%s is no directory", name)
@@ -118,7 +126,7 @@ func (s *Store) open(name, id string, flags int) (*Record, error) {
 	}
 	lock, err := dir.OpenFile("lock", os.O_RDWR|syscall.O_NONBLOCK|flags, 0o600)
 	if err == nil {
-		if err = syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); errors.Is(err, syscall.EWOULDBLOCK) {
+		if err = syscall.Flock(int(lock.Fd()), how|syscall.LOCK_NB); errors.Is(err, syscall.EWOULDBLOCK) {
 			err = ErrBusy
 		}
 	}
@@ -147,7 +155,7 @@ func (s *Store) Prune(now time.Time, ttl time.Duration) error {
 		if !isID(id) {
 			continue
 		}
-		r, err := s.open(name, id, 0)
+		r, err := s.open(name, id, 0, syscall.LOCK_SH)
 		if errors.Is(err, ErrBusy) {
 			continue
 		}
@@ -162,10 +170,21 @@ func (s *Store) Prune(now time.Time, ttl time.Duration) error {
 	slices.SortFunc(left, func(a, b gone) int { return cmp.Compare(b.written.UnixNano(), a.written.UnixNano()) })
 	for i, g := range left {
 		if i >= MaxRecords || now.Sub(g.written) > ttl {
-			err = errors.Join(err, s.root.RemoveAll(g.name))
+			err = errors.Join(err, s.prune(g.name, g.written))
 		}
 	}
 	return err
+}
+
+// prune removes a record, unless another process has it or has written it since.
+func (s *Store) prune(name string, written time.Time) error {
+	r, err := s.open(name, strings.TrimSuffix(name, ".new"), 0, syscall.LOCK_EX)
+	if errors.Is(err, ErrBusy) || s.written(name).After(written) {
+		r.Close()
+		return nil
+	}
+	defer r.Close() // what has no lock is no record
+	return s.root.RemoveAll(name)
 }
 
 // written returns when a record was written last.
@@ -264,7 +283,42 @@ func (r *Record) Load(key []byte) (*Contents, error) {
 	return nil, failed
 }
 
+// Head returns the first facts of the last file, as of when it was written last. It reads no more: what follows may be
+// damaged.
+func (r *Record) Head(key []byte) (f *Facts, err error) {
+	found, err := r.numbers()
+	if err != nil {
+		return nil, err
+	}
+	if len(found) == 0 {
+		return nil, fs.ErrNotExist
+	}
+	n := found[len(found)-1]
+	file, err := r.openFile(n)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err == nil {
+		f, err = decodeHead(file, key, r.place(n))
+	}
+	if err == nil {
+		f.Seen = info.ModTime().Unix()
+	}
+	return f, err
+}
+
 func (r *Record) read(n uint64, key []byte) (*Contents, error) {
+	f, err := r.openFile(n)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return decode(f, key, r.place(n), MaxFile)
+}
+
+func (r *Record) openFile(n uint64) (*os.File, error) {
 	name := strconv.FormatUint(n, 10)
 	info, err := r.dir.Lstat(name)
 	if err == nil && !info.Mode().IsRegular() {
@@ -273,12 +327,7 @@ func (r *Record) read(n uint64, key []byte) (*Contents, error) {
 	if err != nil {
 		return nil, err
 	}
-	f, err := r.dir.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return decode(f, key, r.place(n), MaxFile)
+	return r.dir.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 }
 
 // A State is a screen, with what is known of its session.
