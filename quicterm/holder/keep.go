@@ -241,7 +241,7 @@ func (h *Holder) factsLocked() persist.Facts {
 	return persist.Facts{
 		Name: h.launch.Name, Scope: h.launch.Scope, Command: h.launch.Command, Argv: h.launch.Argv, Dir: dir,
 		Created: h.created.Unix(), Seen: time.Now().Unix(), Boot: h.boot[:],
-		Exited: h.life.exited, Status: h.life.exit.Status, Reason: h.life.exit.Reason,
+		Exited: h.life.exited && !h.life.stopping, Status: h.life.exit.Status, Reason: h.life.exit.Reason,
 	}
 }
 
@@ -374,6 +374,10 @@ func (h *Holder) keep() error {
 	k.mu.Lock()
 	k.skipped, k.cleared = true, k.cleared || s.cleared // the next record is a whole screen
 	k.mu.Unlock()
+	if errors.Is(err, fs.ErrNotExist) { // its directory was removed: the next one is made anew
+		k.record.Close()
+		k.record = nil
+	}
 	return err
 }
 

@@ -36,6 +36,7 @@ type lifetime struct {
 	killed      bool                    // by a Kill, or by a Revoke of its only client
 	requested   map[syscall.Signal]bool // signals that are no news to the client
 	unrecorded  bool                    // its recording has failed: input and output are dropped
+	stopping    bool                    // the system stops, and with it the program
 	lost        bool                    // it was lost, and its command was not started again
 	lostExit    bool                    // and its program had ended before that
 	known       bool                    // a client that writes has consumed the Exit frame
@@ -254,7 +255,7 @@ func (h *Holder) limitLocked() (name string, limit time.Duration) {
 	case h.clients.present():
 		return "", 0
 	case h.life.lost:
-		return "the record on disk stays", lostTTL
+		return "a limit for lost sessions without a client", lostTTL
 	case h.life.exited:
 		return "exited_ttl", h.launch.ExitedTTL
 	case h.life.hungUp:

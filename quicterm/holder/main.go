@@ -92,6 +92,9 @@ func (h *Holder) keepOnTerm() {
 	signal.Notify(term, syscall.SIGTERM)
 	go func() {
 		<-term
+		h.gate.Lock()
+		h.life.stopping = !h.life.exited
+		h.gate.Unlock()
 		ctx, cancel := context.WithTimeout(context.Background(), keepEnd)
 		defer cancel()
 		h.keepNow(ctx)

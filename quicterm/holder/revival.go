@@ -204,21 +204,25 @@ type revivalInput struct{ *revival }
 // Write takes the answer, and then what the command is to get.
 func (r revivalInput) Write(b []byte) (int, error) {
 	r.mu.Lock()
-	p := r.command
+	p, rest := r.command, b
 	if p == nil && !r.over {
-		echo, answered, yes := r.line.write(b)
+		var echo string
+		var answered, yes bool
+		echo, rest, answered, yes = r.line.write(b)
 		r.printLocked("%s", echo)
 		switch {
 		case yes:
 			r.startLocked()
+			p = r.command
 		case answered:
 			r.printLocked("The record stays: qt attach shows it again, qt kill removes it.\r\n")
 			r.endLocked(0)
 		}
 	}
 	r.mu.Unlock()
-	if p != nil {
-		return p.Stdin().Write(b)
+	if p != nil && len(rest) > 0 { // part of it may be typed ahead
+		n, err := p.Stdin().Write(rest)
+		return len(b) - len(rest) + n, err
 	}
 	return len(b), nil
 }
@@ -232,9 +236,9 @@ type answerLine struct {
 	escape byte // what a control sequence has begun with, or 0
 }
 
-// write takes what is typed up to the line's end. It returns what to show of it.
-func (l *answerLine) write(b []byte) (echo string, answered, yes bool) {
-	for _, c := range b {
+// write takes what is typed up to the line's end. It returns what to show of it, and what was typed behind that end.
+func (l *answerLine) write(b []byte) (echo string, rest []byte, answered, yes bool) {
+	for i, c := range b {
 		switch {
 		case l.escape != 0:
 			l.inEscape(c)
@@ -242,9 +246,9 @@ func (l *answerLine) write(b []byte) (echo string, answered, yes bool) {
 			l.escape = c
 		case c == '\r' || c == '\n':
 			text := strings.ToLower(l.text)
-			return echo + "\r\n", true, text == "y" || text == "yes"
+			return echo + "\r\n", b[i+1:], true, text == "y" || text == "yes"
 		case c == 3 || c == 4: // ^C, ^D
-			return echo + "\r\n", true, false
+			return echo + "\r\n", b[i+1:], true, false
 		case (c == 0x7f || c == 8) && l.text != "":
 			l.text = l.text[:len(l.text)-1]
 			echo += "\b \b"
@@ -253,7 +257,7 @@ func (l *answerLine) write(b []byte) (echo string, answered, yes bool) {
 			echo += string(c)
 		}
 	}
-	return echo, false, false
+	return echo, nil, false, false
 }
 
 // inEscape takes a byte of a control sequence.

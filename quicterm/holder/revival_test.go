@@ -26,11 +26,14 @@ func TestAnswerLine(t *testing.T) {
 		var l answerLine
 		echo, answered, yes := "", false, false
 		for _, b := range []byte(test.typed) { // it may come in any pieces
-			e, a, y := l.write([]byte{b})
+			e, _, a, y := l.write([]byte{b})
 			echo, answered, yes = echo+e, answered || a, yes || y
 		}
 		if answered != test.answered || yes != test.yes || echo != test.echo {
 			t.Errorf("%q: answered %t, yes %t, echo %q", test.typed, answered, yes, echo)
 		}
+	}
+	if _, rest, _, yes := new(answerLine).write([]byte("y\rls\r")); !yes || string(rest) != "ls\r" {
+		t.Errorf("yes %t, %q is typed ahead", yes, rest)
 	}
 }
