@@ -78,7 +78,7 @@ func TestLostSession(t *testing.T) {
 			x.Expect(`\[y/N\] `)
 			x.Send("~d") // its holder lives, and waits for the answer
 			x.Exit()
-			x = rig.Open(t, h.QT("attach"))
+			x = rig.Open(t, h.QT("attach", "work"))
 			x.Expect("before")
 			x.Expect("The session was lost after .*: its holder was killed")
 			x.Expect("Start .* again in .*/here.* \\[y/N\\] ")
@@ -96,9 +96,14 @@ func TestLostSession(t *testing.T) {
 			if status := x.Exit(); status != 3 {
 				t.Errorf("exit status %d, want 3", status)
 			}
-			out, err = h.QT("ls").CombinedOutput()
-			if err != nil || strings.Contains(string(out), "work") {
-				t.Errorf("qt ls after the end: %v\n%s", err, out)
+			for until := time.Now().Add(rig.Patience); ; time.Sleep(20 * time.Millisecond) { // its holder ends after the client
+				out, err = h.QT("ls").CombinedOutput()
+				if err == nil && !strings.Contains(string(out), "work") {
+					break
+				}
+				if time.Now().After(until) {
+					t.Fatalf("qt ls after the end: %v\n%s", err, out)
+				}
 			}
 		})
 	}

@@ -61,4 +61,8 @@ func TestPickToWatch(t *testing.T) {
 			t.Errorf("got %+v, %v; want %s", e, err, name)
 		}
 	}
+	lost := []entry{{state: wire.State{Own: true, PTY: true, Name: "lost", Phase: wire.PhaseLost}}}
+	if e, err := pick(lost, "", detached); err != nil || e.state.Name != "lost" {
+		t.Errorf("got %+v, %v; want the session whose holder waits for an answer", e, err)
+	}
 }
