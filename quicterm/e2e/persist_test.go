@@ -57,6 +57,20 @@ func loseSession(t *testing.T, h *rig.Host, x *rig.Terminal, sig syscall.Signal)
 	h.Log.Await(t, 0, regexpEnd)
 }
 
+// awaitList waits until qt ls prints what matches want. A holder ends a little after its client.
+func awaitList(t *testing.T, h *rig.Host, want string) (out []byte) {
+	t.Helper()
+	var err error
+	for until := time.Now().Add(rig.Patience); time.Now().Before(until); time.Sleep(20 * time.Millisecond) {
+		out, err = h.QT("ls").CombinedOutput()
+		if err == nil && regexp.MustCompile(want).Match(out) {
+			return out
+		}
+	}
+	t.Fatalf("qt ls: %v\n%s\nwant %s", err, out, want)
+	return nil
+}
+
 // A session whose holder was killed is listed as lost. Who attaches to it sees its last screen, and may
 // have its command started again, in its directory.
 func TestLostSession(t *testing.T) {
@@ -70,10 +84,7 @@ func TestLostSession(t *testing.T) {
 			awaitRecord(t, h, "before")
 			loseSession(t, h, x, syscall.SIGKILL)
 
-			out, err := h.QT("ls").CombinedOutput()
-			if err != nil || !strings.Contains(string(out), "work  lost ") {
-				t.Fatalf("qt ls: %v\n%s", err, out)
-			}
+			awaitList(t, h, " work +lost ")
 			x = rig.Open(t, h.QT("attach", "work"))
 			x.Expect(`\[y/N\] `)
 			x.Send("~d") // its holder lives, and waits for the answer
@@ -84,6 +95,7 @@ func TestLostSession(t *testing.T) {
 			x.Expect("Start .* again in .*/here.* \\[y/N\\] ")
 			x.Send("n\r")
 			x.Exit()
+			awaitList(t, h, " work +lost ") // its holder ends after the client
 
 			x = rig.Open(t, h.QT("attach", "work"))
 			x.Expect("before")
@@ -96,15 +108,7 @@ func TestLostSession(t *testing.T) {
 			if status := x.Exit(); status != 3 {
 				t.Errorf("exit status %d, want 3", status)
 			}
-			for until := time.Now().Add(rig.Patience); ; time.Sleep(20 * time.Millisecond) { // its holder ends after the client
-				out, err = h.QT("ls").CombinedOutput()
-				if err == nil && !strings.Contains(string(out), "work") {
-					break
-				}
-				if time.Now().After(until) {
-					t.Fatalf("qt ls after the end: %v\n%s", err, out)
-				}
-			}
+			awaitList(t, h, "^ID.*\n$")
 		})
 	}
 }
@@ -126,15 +130,7 @@ func TestRebootedSession(t *testing.T) {
 	reboot(t, h, []byte(key))
 	h.Start()
 
-	list := func(want string) []byte {
-		t.Helper()
-		out, err := h.QT("ls").CombinedOutput()
-		if err != nil || !regexp.MustCompile(want).Match(out) {
-			t.Fatalf("qt ls: %v\n%s\nwant %s", err, out, want)
-		}
-		return out
-	}
-	list(" work +lost ")
+	awaitList(t, h, " work +lost ")
 	x = rig.Open(t, h.QT("attach")) // it is the only session
 	x.Expect("before")
 	x.Expect("the machine was rebooted")
@@ -146,7 +142,7 @@ func TestRebootedSession(t *testing.T) {
 	x.Exit()
 
 	h.Write("key", strings.Repeat("K", 32))
-	out := list("record not readable: it was encrypted with another key than that of persist_key")
+	out := awaitList(t, h, "record not readable: it was encrypted with another key than that of persist_key")
 	id := string(regexp.MustCompile(`(?m)^[0-9a-f]{8}`).Find(out))
 	x = rig.Open(t, h.QT("attach", id))
 	x.Expect("cannot be read: it was encrypted with another key")
