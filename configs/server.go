@@ -33,7 +33,7 @@ type Server struct {
 	// AuthorizedPrincipalsFile has the principals that such certificates name for an account. If
 	// empty, they name the account.
 	AuthorizedPrincipalsFile string `toml:"authorized_principals_file"`
-	// RevokedKeys is a file with keys and certificates that let nobody in.
+	// RevokedKeys is a file with keys and certificates that are refused.
 	RevokedKeys string `toml:"revoked_keys"`
 	// StrictModes says whether the files of an account count if others may write to them: "on"
 	// or "off".

@@ -12,7 +12,7 @@ import (
 )
 
 // criticalOptions are those of user certificates (PROTOCOL.certkeys in OpenSSH). A certificate
-// with another one lets nobody in.
+// with another one is refused.
 var criticalOptions = []string{"force-command", "source-address", "verify-required"}
 
 // checkUserCertificate returns what a user certificate allows a client at an address, whose

@@ -121,7 +121,7 @@ type member struct {
 // processStart is when this process began.
 var processStart = time.Now()
 
-// uptime returns for how long this process has run, in nanoseconds. Unlike the time of day, nobody sets it.
+// uptime returns for how long this process has run, in nanoseconds. Unlike the time of day, it cannot be set.
 func uptime() int64 { return int64(time.Since(processStart)) }
 
 // heard records that the client has sent something.
