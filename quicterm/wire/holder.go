@@ -1,0 +1,197 @@
+package wire
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/fxamacker/cbor/v2"
+)
+
+// The messages between a daemon and the holders of sessions.
+
+// Open is the first message of a daemon to a holder. A request follows: Attach, Resume,
+// Kill or Query. A descriptor that is passed before it is the datagram lane.
+type Open struct {
+	Client string `cbor:"1,keyasint"` // account@address of the client, for people
+	Scope  string `cbor:"2,keyasint"` // the request is only for a session of this scope; empty for any
+	NoPTY  bool   `cbor:"3,keyasint"` // the client may not have a terminal
+
+	// Instance is that of an Attach, or zeros: State tells whether it asks again.
+	Instance InstanceID `cbor:"4,keyasint"`
+
+	// With Attach: the account and the public key (RFC 4253, 6.6) by which the client has
+	// logged in. There is no key if a token was its proof.
+	Account string `cbor:"5,keyasint"`
+	Key     []byte `cbor:"6,keyasint"`
+}
+
+// Launch describes a new session to its holder.
+type Launch struct {
+	ID          SessionID     `cbor:"1,keyasint"`
+	Name        string        `cbor:"2,keyasint"`
+	Scope       string        `cbor:"3,keyasint"`
+	Base        string        `cbor:"4,keyasint"` // replaces /run/quicterm; empty for the default directories (package rundir)
+	Argv        []string      `cbor:"5,keyasint"` // arguments of the program, its own name first
+	Path        string        `cbor:"6,keyasint"` // file of the program
+	Env         []string      `cbor:"7,keyasint"`
+	Dir         string        `cbor:"8,keyasint"` // working directory; / if it does not exist
+	PTY         bool          `cbor:"9,keyasint"`
+	Size        Size          `cbor:"10,keyasint"`
+	Command     string        `cbor:"11,keyasint"` // for Info
+	Buffer      int           `cbor:"12,keyasint"` // bytes of output to keep
+	DetachedTTL time.Duration `cbor:"13,keyasint"` // 0 for ever
+	ExitedTTL   time.Duration `cbor:"14,keyasint"`
+	PipeTTL     time.Duration `cbor:"15,keyasint"`
+	Socket      string        `cbor:"16,keyasint"` // path of the socket that was passed; empty if the holder makes it
+	Instance    InstanceID    `cbor:"17,keyasint"` // for which the session is made
+	MaxWatchers int           `cbor:"18,keyasint"` // clients beside the writer; 0 for the default
+
+	Recording    Recording `cbor:"19,keyasint,omitempty"`
+	RecordingDir string    `cbor:"20,keyasint,omitempty"` // of RecordingRequired
+
+	Persist *Persist `cbor:"21,keyasint,omitempty"` // nil keeps nothing on disk
+}
+
+// Persist says what the process is to do with records on disk, and how records are kept.
+type Persist struct {
+	Task  PersistTask   `cbor:"1,keyasint"`
+	Log   bool          `cbor:"2,keyasint"` // the output too, not only the screen
+	Dir   string        `cbor:"3,keyasint"` // absolute path of the account's records
+	Bytes int64         `cbor:"4,keyasint"` // that a session may take on disk
+	Sync  bool          `cbor:"5,keyasint"` // records are on the disk when they are written
+	Key   string        `cbor:"6,keyasint"` // absolute path of a file with a key, or empty
+	TTL   time.Duration `cbor:"7,keyasint"` // for which the record of a session that is gone is kept
+
+	// For PersistRestore: start the program without asking, and the one of Launch instead of
+	// the record's.
+	Unasked bool `cbor:"8,keyasint"`
+	Replace bool `cbor:"9,keyasint"`
+}
+
+// A PersistTask is what a holder's process is started for.
+type PersistTask uint8
+
+// The tasks.
+const (
+	PersistKeep    PersistTask = 0 // a new session
+	PersistRestore PersistTask = 1 // the session whose record has the ID of Launch
+	PersistList    PersistTask = 2 // to answer Records, and end
+	PersistRemove  PersistTask = 3 // to remove the record with the ID of Launch, answer Done, and end
+)
+
+// Records answers the task PersistList: the sessions that are gone, those that were written last first.
+type Records struct {
+	States [][]byte `cbor:"1,keyasint"` // each as the payload of a State, in PhaseLost
+}
+
+// Query asks a holder for its State.
+type Query struct{}
+
+// Inspect asks a holder for its Report. With AtEnd, the holder answers when the session is over.
+type Inspect struct {
+	AtEnd bool `cbor:"1,keyasint,omitempty"`
+}
+
+// Report answers Inspect: what an operator sees of a session. Counts are since the session began.
+type Report struct {
+	Software   string        `cbor:"1,keyasint"` // name and version of the holder
+	Name       string        `cbor:"2,keyasint"`
+	Phase      Phase         `cbor:"3,keyasint"`
+	Since      int64         `cbor:"4,keyasint"` // start of the phase, Unix seconds
+	Created    int64         `cbor:"5,keyasint"` // Unix seconds
+	PTY        bool          `cbor:"6,keyasint"`
+	Memory     uint64        `cbor:"7,keyasint"`  // bytes that the output takes, as in State
+	Ring       uint64        `cbor:"8,keyasint"`  // bytes of those that the ring takes
+	Capacity   uint64        `cbor:"9,keyasint"`  // bytes that the ring may take
+	RTT        time.Duration `cbor:"10,keyasint"` // end to end, of the writer; 0 if not known
+	Gaps       uint64        `cbor:"11,keyasint"` // output that had left the ring before a client had it
+	Duplicates uint64        `cbor:"12,keyasint"` // frames of input that came again
+	Corrupted  uint64        `cbor:"13,keyasint"` // datagrams and streams with a bad CRC, or no frames
+	Status     uint8         `cbor:"14,keyasint"` // exit status, in PhaseExited
+	Reason     string        `cbor:"15,keyasint"` // why the program was ended, as in Exit; may be empty
+}
+
+// State answers Query. Its first part has a fixed form.
+type State struct {
+	Memory  uint64 // bytes of memory that the output takes
+	Phase   Phase
+	Since   int64 // start of the phase, Unix nanoseconds
+	Visible bool  // to clients of the scope in Open
+	PTY     bool  // it has a terminal
+	Own     bool  // it was made by a client of the scope in Open
+	Ended   bool  // it was killed and has ended: it is only kept to tell its client
+	Claimed bool  // the instance in Open has attached to it, or had it made
+	Roles   bool  // its holder knows roles: an older one takes every client for a writer
+	Name    string
+	Info    cbor.RawMessage // empty if not visible
+}
+
+const stateFixed = 8 + 1 + 8 + 1 + 1
+
+// The flags of a State.
+const (
+	flagVisible = 1 << 0
+	flagPTY     = 1 << 1
+	flagOwn     = 1 << 2
+	flagEnded   = 1 << 3
+	flagClaimed = 1 << 4
+	flagRoles   = 1 << 5
+)
+
+func (s *State) encode() ([]byte, error) {
+	if len(s.Name) > MaxName {
+		return nil, fmt.Errorf("name of %d bytes", len(s.Name))
+	}
+	b := binary.BigEndian.AppendUint64(nil, s.Memory)
+	b = append(b, byte(s.Phase))
+	b = binary.BigEndian.AppendUint64(b, uint64(s.Since))
+	flags := flag(s.Visible, flagVisible) | flag(s.PTY, flagPTY) | flag(s.Own, flagOwn) | flag(s.Ended, flagEnded) |
+		flag(s.Claimed, flagClaimed) | flag(s.Roles, flagRoles)
+	b = append(b, flags, byte(len(s.Name)))
+	b = append(b, s.Name...)
+	return append(b, s.Info...), nil
+}
+
+// flag returns the bit of a flag if it is set.
+func flag(set bool, bit byte) byte {
+	if set {
+		return bit
+	}
+	return 0
+}
+
+func (s *State) decode(b []byte) error {
+	if len(b) < stateFixed || len(b) < stateFixed+int(b[stateFixed-1]) {
+		return errors.New("state truncated")
+	}
+	if n := int(b[stateFixed-1]); n > MaxName {
+		return fmt.Errorf("name of %d bytes", n)
+	}
+	s.Memory = binary.BigEndian.Uint64(b)
+	s.Phase = Phase(b[8])
+	s.Since = int64(binary.BigEndian.Uint64(b[9:]))
+	s.Visible, s.PTY = b[17]&flagVisible != 0, b[17]&flagPTY != 0
+	s.Own, s.Ended = b[17]&flagOwn != 0, b[17]&flagEnded != 0
+	s.Claimed, s.Roles = b[17]&flagClaimed != 0, b[17]&flagRoles != 0
+	name := stateFixed + int(b[stateFixed-1])
+	s.Name, s.Info = string(b[stateFixed:name]), cbor.RawMessage(b[name:])
+	return nil
+}
+
+// maxInfo is the size of an encoded Info in bytes: what a State has room for.
+const maxInfo = MaxAnswer - stateFixed - MaxName
+
+// EncodeInfo encodes an Info for a State. It leaves out the last members if there is no room
+// for all.
+func EncodeInfo(info Info) (cbor.RawMessage, error) {
+	for {
+		raw, err := encMode.Marshal(info)
+		if n := len(info.Members); err == nil && len(raw) > maxInfo && n > 0 {
+			info.Members, info.More = info.Members[:n-1], info.More+1
+			continue
+		}
+		return raw, err
+	}
+}
