@@ -94,6 +94,7 @@ func healthyPipe(t *testing.T, h *rig.Host) (finish func()) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { cmd.Process.Kill() }) // if the test fails before finish
 	chunk := random(16 << 10)
 	stop := make(chan struct{})
 	sent := 0

@@ -30,27 +30,8 @@ func TestDoctorOfInterfaces(t *testing.T) {
 		t.Skip(err)
 	}
 	h := newHost(t)
-	router := netem.NewRouter(1)
-	t.Cleanup(func() { router.Close() })
-	attach := func(n *rig.Namespace, name, network, address string) *netem.Port {
-		t.Helper()
-		outside := n.Name + name[1:2] // of at most 15 bytes
-		port, err := router.Attach(outside, netem.Config{}, netip.MustParsePrefix(network))
-		if err != nil {
-			t.Fatal(err)
-		}
-		rig.IP(t, "link", "set", outside, "netns", n.Name, "name", name)
-		n.Batch("addr add "+address+"/24 dev "+name, "link set "+name+" up")
-		return port
-	}
-	server, laptop := rig.NewNamespace(t), rig.NewNamespace(t)
-	attach(server, "eth0", "10.0.0.0/24", "10.0.0.1")
-	server.Batch("route add default dev eth0")
-	wifi := attach(laptop, "wlan0", "10.1.0.0/24", "10.1.0.1")
-	attach(laptop, "wwan0", "10.2.0.0/24", "10.2.0.1")
-	laptop.Batch("route add default dev wlan0 metric 100", "route add default dev wwan0 metric 600")
+	laptop, wifi, _ := roamingWorld(t, h)
 	wifi.Translate(netip.MustParseAddr("10.1.0.9"))
-	h.In, h.Addr = server, netip.MustParseAddrPort("10.0.0.1:4433")
 	h.Start()
 	doctor := func() *exec.Cmd { return laptop.In(h.Via(h.Addr, "doctor", []string{"--quick"})) }
 	want(t, doctor, "paths ok wlan0: UDP .* ms, TCP .* ms; wwan0: UDP .* ms, TCP .* ms", "nat skip a NAT shows us as 10.1.0.9:")
