@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -174,13 +175,26 @@ var packages = []struct {
 		path: "quicterm/holder/programtest", role: "a program of a session without a process",
 		imports: "quicterm/wire",
 	},
+	{path: "quicterm/floodlog", role: "a log of events that others can cause without end", imports: "golang.org/x/time"},
+	{path: "quicterm/panics", role: "contains the panics of what works for one client", imports: "quicterm/floodlog"},
 	{
-		path: "quicterm/server", role: "authenticates clients and relays bytes to holders; parses no frame",
-		imports: `configs migrate/carrier migrate/carrier/pipe migrate/carrier/quic migrate/carrier/tcp quicterm/account quicterm/auth quicterm/doctor quicterm/holder
-			quicterm/keyfile quicterm/memory quicterm/metrics quicterm/rundir quicterm/sshd quicterm/systemd quicterm/wire
-			golang.org/x/crypto golang.org/x/net golang.org/x/sys golang.org/x/time`,
-		tests: `bench/netem buffer migrate/carrier/carriertest migrate/carrier/sealed quicterm/holder/holdertest quicterm/holder/programtest
-			quicterm/session`,
+		path: "quicterm/confine", role: "takes from this process what it does not need; knows nothing of what the process does",
+		imports: "golang.org/x/net golang.org/x/sys",
+	},
+	{
+		path: "quicterm/monitor", role: "decides who gets in, and reaches holders, with the daemon's rights; talks to no client",
+		imports: `configs migrate/carrier migrate/carrier/unixsock quicterm/account quicterm/auth quicterm/confine quicterm/doctor
+			quicterm/floodlog quicterm/holder quicterm/keyfile quicterm/memory quicterm/metrics quicterm/panics quicterm/rundir
+			quicterm/sshd quicterm/systemd quicterm/wire github.com/fxamacker/cbor/v2 golang.org/x/crypto golang.org/x/net
+			golang.org/x/sys golang.org/x/time`,
+		tests: "quicterm/holder/holdertest quicterm/holder/programtest",
+	},
+	{
+		path: "quicterm/server", role: "talks to clients and relays their bytes to holders, without rights; parses no frame",
+		imports: `migrate/carrier migrate/carrier/pipe migrate/carrier/quic migrate/carrier/tcp quicterm/auth quicterm/floodlog
+			quicterm/metrics quicterm/monitor quicterm/panics quicterm/wire golang.org/x/crypto golang.org/x/time`,
+		tests: `bench/netem buffer configs migrate/carrier/carriertest migrate/carrier/sealed quicterm/account quicterm/holder
+			quicterm/holder/holdertest quicterm/holder/programtest quicterm/keyfile quicterm/rundir quicterm/session`,
 	},
 	{
 		path: "quicterm/client", role: "the near end of sessions; knows no terminal and no command line",
@@ -222,8 +236,8 @@ var packages = []struct {
 	},
 	{
 		path: "cmd/qtd", role: "the command line of the daemon and of the holder",
-		imports: `configs quicterm/bootstrap quicterm/doctor quicterm/holder quicterm/keyfile quicterm/logqueue quicterm/memory quicterm/rundir
-			quicterm/server quicterm/systemd quicterm/version github.com/spf13/cobra`,
+		imports: `configs quicterm/bootstrap quicterm/confine quicterm/doctor quicterm/holder quicterm/keyfile quicterm/logqueue
+			quicterm/memory quicterm/monitor quicterm/rundir quicterm/server quicterm/systemd quicterm/version github.com/spf13/cobra`,
 		tests: "cmd/dist/man",
 	},
 	{
@@ -353,13 +367,18 @@ var barriers = []struct{ from, reach, why string }{
 		"a holder runs once per session, for weeks: what it links, each session pays for",
 	},
 	{
+		"quicterm/monitor",
+		"github.com/quic-go/quic-go migrate/carrier/quic migrate/carrier/tcp migrate/carrier/pipe quicterm/server",
+		"it has root's rights, and what strangers send is not for it",
+	},
+	{
 		"quicterm/client",
 		"github.com/creack/pty github.com/kevinburke/ssh_config github.com/spf13/cobra golang.org/x/term os/signal",
 		"it is a library, and knows neither a terminal nor the command line that uses it",
 	},
 	{
 		"cmd/qt",
-		"quicterm/holder quicterm/server",
+		"quicterm/holder quicterm/monitor quicterm/server",
 		"the client runs on systems that have no server",
 	},
 	{
@@ -446,13 +465,13 @@ func TestImports(t *testing.T) {
 // them (see package keyfile), and the command qtd check, for a file that its user names.
 var parsers = map[string]string{
 	"auth.NewSearch":         "quicterm/keyfile/message.go",
-	"ssh.ParseAuthorizedKey": "quicterm/server/check.go",
+	"ssh.ParseAuthorizedKey": "quicterm/monitor/check.go",
 }
 
 // The daemon, which may be root's, parses no key file, no list of principals and no output of a program.
 func TestRootParsesNoKeys(t *testing.T) {
 	used := make(map[string]bool)
-	for _, folder := range []string{"cmd/qtd", "quicterm/server", "quicterm/sshd", "quicterm/account", "quicterm/keyfile"} {
+	for _, folder := range []string{"cmd/qtd", "quicterm/monitor", "quicterm/server", "quicterm/sshd", "quicterm/account", "quicterm/keyfile"} {
 		files, err := filepath.Glob(filepath.Join("..", folder, "*.go"))
 		if err != nil {
 			t.Fatal(err)
@@ -477,6 +496,29 @@ func TestRootParsesNoKeys(t *testing.T) {
 	}
 	if len(used) != len(parsers) {
 		t.Errorf("only %v are called", used)
+	}
+}
+
+// clientMessages are what clients send, and the reading of a stream. A Resume is none of them: it has a
+// fixed form, without a decoder.
+var clientMessages = regexp.MustCompile(`\bwire\.(Hello|Answer|Token|Attach|List|Kill|Clear|Describe)\b|\btls\.|quic\.`)
+
+// The monitor, which has root's rights, decodes no message of a client and speaks neither QUIC nor TLS.
+// The barriers above keep it from the packages that do.
+func TestMonitorDecodesNoClient(t *testing.T) {
+	files, err := filepath.Glob("monitor/*.go")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no files", err)
+	}
+	for _, file := range files {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		for n, line := range strings.Split(read(t, file), "\n") {
+			if code, _, _ := strings.Cut(line, "//"); clientMessages.MatchString(code) {
+				t.Errorf("%s:%d: %s", file, n+1, line)
+			}
+		}
 	}
 }
 

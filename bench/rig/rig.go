@@ -22,6 +22,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -273,6 +275,57 @@ func (h *Host) Stop(sig syscall.Signal) {
 	h.Daemon.Process.Signal(sig)
 	h.Daemon.Wait()
 	h.Daemon = nil
+}
+
+// Network returns the process of the daemon that talks to clients: of root's daemon another one than
+// the daemon itself.
+func (h *Host) Network() (pid int) {
+	h.T.Helper()
+	if os.Geteuid() != 0 || runtime.GOOS != "linux" {
+		return h.Daemon.Process.Pid
+	}
+	for until := time.Now().Add(Patience); ; time.Sleep(10 * time.Millisecond) {
+		for _, pid := range h.Children() {
+			args, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+			if strings.HasPrefix(string(args), "qtd\x00network\x00") {
+				return pid
+			}
+		}
+		if time.Now().After(until) {
+			h.T.Fatal("the daemon has no network process")
+		}
+	}
+}
+
+// Processes returns the process of the daemon and, if that is another one, the one that talks to
+// clients.
+func (h *Host) Processes() []int {
+	h.T.Helper()
+	return slices.Compact([]int{h.Daemon.Process.Pid, h.Network()})
+}
+
+// Children returns the processes that the daemon has started and that run, on Linux.
+func (h *Host) Children() (pids []int) {
+	h.T.Helper()
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		h.T.Fatal(err)
+	}
+	for _, e := range entries {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil {
+			continue
+		}
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		if err != nil {
+			continue
+		}
+		fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
+		if fields[1] == strconv.Itoa(h.Daemon.Process.Pid) {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
 }
 
 // endSessions asks the holders of all sessions to end.

@@ -51,7 +51,7 @@ type Attack interface {
 }
 
 func (w Attacked) Run(j *Job) []Figure {
-	watch := watchDaemon(j.T, j.Host.Daemon.Process.Pid)
+	watch := watchDaemon(j.T, j.Host)
 	w.Attack.Start(j.T, j.Host)
 	figures := w.Work.Run(j)
 	return append(figures, watch.figures()...)

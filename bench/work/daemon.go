@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/quicterm/quicterm/bench/measure"
+	"github.com/quicterm/quicterm/bench/rig"
 	"github.com/quicterm/quicterm/quicterm/holder"
 )
 
@@ -17,7 +18,6 @@ import (
 // seen: "daemon growth", MiB of resident memory, and "daemon threads", both beyond what there
 // was at first; and "children", the processes of the daemon that hold no session.
 type daemonWatch struct {
-	pid           int
 	memory        int // at first, in bytes
 	threads       int // at first
 	stop, stopped func()
@@ -27,9 +27,10 @@ type daemonWatch struct {
 }
 
 // watchDaemon watches a daemon until figures is called or the measurement ends.
-func watchDaemon(t *measure.T, pid int) *daemonWatch {
+func watchDaemon(t *measure.T, h *rig.Host) *daemonWatch {
 	const interval = 20 * time.Millisecond
-	w := &daemonWatch{pid: pid, memory: measure.RSS(t, pid), threads: measure.Threads(t, pid)}
+	pid, all := h.Daemon.Process.Pid, h.Processes()
+	w := &daemonWatch{memory: daemonRSS(t, all), threads: daemonThreads(t, all)}
 	done := make(chan struct{})
 	var watching sync.WaitGroup
 	w.stop, w.stopped = sync.OnceFunc(func() { close(done) }), watching.Wait
@@ -40,8 +41,8 @@ func watchDaemon(t *measure.T, pid int) *daemonWatch {
 	watching.Go(func() {
 		t.Guard(func() {
 			for {
-				w.mostMemory = max(w.mostMemory, measure.RSS(t, pid))
-				w.mostThreads = max(w.mostThreads, measure.Threads(t, pid))
+				w.mostMemory = max(w.mostMemory, daemonRSS(t, all))
+				w.mostThreads = max(w.mostThreads, daemonThreads(t, all))
 				w.mostChildren = max(w.mostChildren, helpers(pid))
 				select {
 				case <-time.After(interval):
@@ -54,11 +55,27 @@ func watchDaemon(t *measure.T, pid int) *daemonWatch {
 	return w
 }
 
-// helpers returns how many children of a daemon hold no session.
+// daemonRSS returns the resident memory of the processes of a daemon.
+func daemonRSS(t *measure.T, pids []int) (sum int) {
+	for _, pid := range pids {
+		sum += measure.RSS(t, pid)
+	}
+	return sum
+}
+
+// daemonThreads returns how many threads they have.
+func daemonThreads(t *measure.T, pids []int) (sum int) {
+	for _, pid := range pids {
+		sum += measure.Threads(t, pid)
+	}
+	return sum
+}
+
+// helpers returns how many children of a daemon neither hold a session nor talk to clients.
 func helpers(daemon int) (n int) {
 	for _, pid := range measure.Children(daemon) {
 		args, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
-		if fields := bytes.Split(args, []byte{0}); err == nil && (len(fields) < 2 || string(fields[1]) != holder.Command) {
+		if fields := bytes.Split(args, []byte{0}); err == nil && (len(fields) < 2 || string(fields[1]) != holder.Command && string(fields[1]) != "network") {
 			n++
 		}
 	}

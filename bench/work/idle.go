@@ -3,6 +3,7 @@
 package work
 
 import (
+	"slices"
 	"time"
 
 	"github.com/quicterm/quicterm/bench/measure"
@@ -43,9 +44,9 @@ func (w Memory) Run(j *Job) []Figure {
 	const settle = 5 * time.Second
 	const mib = 1 << 20
 	first := j.Clients[0]
-	daemon := j.Host.Daemon.Process.Pid
+	daemon := j.Host.Processes()
 	time.Sleep(settle)
-	before := measure.RSS(j.T, daemon)
+	before := daemonRSS(j.T, daemon)
 	j.Begin()
 	clients := []int{first.PID()}
 	for range w.More {
@@ -60,11 +61,11 @@ func (w Memory) Run(j *Job) []Figure {
 		client = max(client, measure.RSS(j.T, pid))
 	}
 	for _, pid := range j.Server.Processes(j.T) {
-		if pid != daemon {
+		if !slices.Contains(daemon, pid) {
 			holder = max(holder, measure.RSS(j.T, pid))
 		}
 	}
-	growth := float64(measure.RSS(j.T, daemon)-before) / float64(w.More)
+	growth := float64(daemonRSS(j.T, daemon)-before) / float64(w.More)
 	j.End()
 	return []Figure{one("holder rss", "MiB", float64(holder)/mib), one("client rss", "MiB", float64(client)/mib), one("daemon rss", "MiB", growth/mib)}
 }

@@ -34,7 +34,7 @@ func (w Leaks) Run(j *Job) []Figure {
 
 // held returns how many descriptors, threads and sessions there are.
 func held(j *Job) (counts [3]int) {
-	for _, pid := range []int{j.Clients[0].PID(), j.Host.Daemon.Process.Pid} {
+	for _, pid := range append(j.Host.Processes(), j.Clients[0].PID()) {
 		counts[0] += measure.Descriptors(j.T, pid)
 		counts[1] += measure.Threads(j.T, pid)
 	}

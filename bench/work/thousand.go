@@ -31,7 +31,7 @@ func (w Thousand) Run(j *Job) []Figure {
 		window = time.Minute
 	)
 	t, h := j.T, j.Host
-	daemon := h.Daemon.Process.Pid
+	daemon := h.Processes()
 	kill, err := wire.New(&wire.Kill{})
 	if err != nil {
 		t.Fatal(err)
@@ -64,10 +64,10 @@ func (w Thousand) Run(j *Job) []Figure {
 	}
 	time.Sleep(settle)
 	j.Begin()
-	before := measure.CPUTime(t, daemon)
+	before := measure.CPUTime(t, daemon...)
 	time.Sleep(window)
-	share := float64(measure.CPUTime(t, daemon)-before) / float64(window)
-	rss := float64(measure.RSS(t, daemon)) / float64(w.Sessions)
+	share := float64(measure.CPUTime(t, daemon...)-before) / float64(window)
+	rss := float64(daemonRSS(t, daemon)) / float64(w.Sessions)
 	j.End()
 	return []Figure{one("daemon share", "%", 100*share), one("daemon rss", "MiB", rss/(1<<20))}
 }

@@ -89,7 +89,7 @@ func (w Watched) Run(j *Job) []Figure {
 
 // holders returns the processes that hold sessions, except some.
 func holders(j *Job, except ...int) []int {
-	except = append(except, j.Host.Daemon.Process.Pid)
+	except = append(except, j.Host.Processes()...)
 	return slices.DeleteFunc(j.Server.Processes(j.T), func(pid int) bool { return slices.Contains(except, pid) })
 }
 

@@ -19,7 +19,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/quicterm/quicterm/configs"
-	"github.com/quicterm/quicterm/quicterm/server"
+	"github.com/quicterm/quicterm/quicterm/monitor"
 )
 
 func checkCommand() *cobra.Command {
@@ -59,7 +59,7 @@ is 0 if the login gets in, and 1 if not.`,
 			if len(args) > 0 {
 				user = args[0]
 			}
-			access, err := server.Check(ctx, server.Config{Settings: settings}, user, address, content)
+			access, err := monitor.Check(ctx, monitor.Config{Settings: settings}, user, address, content)
 			if err != nil {
 				return err
 			}
@@ -101,7 +101,7 @@ func readKey(name string) ([]byte, error) {
 }
 
 // printAccess prints an access. It returns errChecks if the login does not get in.
-func printAccess(w io.Writer, access *server.Access, config string, from netip.Addr) error {
+func printAccess(w io.Writer, access *monitor.Access, config string, from netip.Addr) error {
 	content, _ := os.ReadFile(config)
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, rule := range access.Rules {

@@ -22,7 +22,7 @@ import (
 	"github.com/quicterm/quicterm/configs"
 	"github.com/quicterm/quicterm/quicterm/bootstrap"
 	"github.com/quicterm/quicterm/quicterm/doctor"
-	"github.com/quicterm/quicterm/quicterm/server"
+	"github.com/quicterm/quicterm/quicterm/monitor"
 	"github.com/quicterm/quicterm/quicterm/systemd"
 )
 
@@ -87,7 +87,7 @@ func examine(ctx context.Context, config string) (r doctor.Report) {
 	}
 	r.AddSettings(file)
 	running := addDaemon(ctx, &r, settings, config)
-	r = append(r, server.Doctor(ctx, server.Config{Settings: settings, Software: software()}, running)...)
+	r = append(r, monitor.Doctor(ctx, monitor.Config{Settings: settings, Software: software()}, running)...)
 	addFirewall(ctx, &r, settings, running)
 	addLinger(&r, systemd.EndsAtLogout(ctx))
 	return r
@@ -130,7 +130,7 @@ func ownDaemon(ctx context.Context, config string) (string, error) {
 	if errors.Is(err, errNoControl) {
 		return "", errNotStarted
 	}
-	var status server.Status
+	var status monitor.Status
 	if err == nil {
 		err = json.Unmarshal(raw, &status)
 	}

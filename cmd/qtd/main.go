@@ -38,7 +38,7 @@ func command() *cobra.Command {
 	}
 	root.SetVersionTemplate(software() + "\n")
 	root.AddCommand(serveCommand(), grantCommand(), statusCommand(), drainCommand(), doctorCommand(), checkCommand(),
-		holdCommand(), readKeysCommand(), relayCommand(), &cobra.Command{
+		holdCommand(), readKeysCommand(), networkCommand(), relayCommand(), &cobra.Command{
 			Use:   "version",
 			Short: "Print the version",
 			Args:  cobra.NoArgs,

@@ -17,7 +17,7 @@ import (
 	"github.com/quicterm/quicterm/configs"
 	"github.com/quicterm/quicterm/quicterm/holder"
 	"github.com/quicterm/quicterm/quicterm/memory"
-	"github.com/quicterm/quicterm/quicterm/server"
+	"github.com/quicterm/quicterm/quicterm/monitor"
 	"github.com/quicterm/quicterm/quicterm/systemd"
 )
 
@@ -59,7 +59,7 @@ func serve(config string, listen []string, granted bool, ready func()) error {
 		signal.Notify(hangups, syscall.SIGHUP)
 		defer signal.Stop(hangups)
 	}
-	cfg := server.Config{Granted: granted}
+	cfg := monitor.Config{Granted: granted}
 	var passedErr error
 	if !granted {
 		cfg.Manager, cfg.Passed, passedErr = systemd.Start()
@@ -71,12 +71,7 @@ func serve(config string, listen []string, granted bool, ready func()) error {
 	if len(listen) > 0 {
 		settings.Listen = listen
 	}
-	// Logins leave more garbage than the daemon has memory, and relaying leaves none:
-	// less memory is worth the time of more collections.
-	debug.SetGCPercent(25)
-	if state, err := memory.Read(); err == nil {
-		debug.SetMemoryLimit(int64(max(state.Total/8, leastMemory)))
-	}
+	limitMemory()
 	// A failed write to the log must not end the daemon.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	var out io.Writer = os.Stderr
@@ -103,15 +98,19 @@ func serve(config string, listen []string, granted bool, ready func()) error {
 	if granted { // the same is true of what holders inherit
 		cfg.HolderArgs = append(cfg.HolderArgs, holder.OwnLogFlag, "--"+logBaseFlag, settings.RuntimeDir)
 	}
-	daemon, err := server.New(cfg)
+	daemon, err := monitor.New(cfg)
+	if err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	network, err := networkOf(ctx, daemon, settings, log)
 	if err != nil {
 		return err
 	}
 	leaveLogin(cfg.Log)
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	defer stop()
 	if granted { // it ignores SIGHUP
-		return daemon.ListenAndServe(ctx, ready)
+		return daemon.ListenAndServe(ctx, network, ready)
 	}
 	done := make(chan struct{})
 	go func() {
@@ -120,15 +119,25 @@ func serve(config string, listen []string, granted bool, ready func()) error {
 			reload(daemon, cfg.Log, config, listen, level)
 		}
 	}()
-	err = daemon.ListenAndServe(ctx, ready)
+	err = daemon.ListenAndServe(ctx, network, ready)
 	signal.Stop(hangups)
 	close(hangups)
 	<-done
 	return err
 }
 
+// limitMemory makes this process collect garbage for the memory that it may take.
+func limitMemory() {
+	// Logins leave more garbage than the daemon has memory, and relaying leaves none:
+	// less memory is worth the time of more collections.
+	debug.SetGCPercent(25)
+	if state, err := memory.Read(); err == nil {
+		debug.SetMemoryLimit(int64(max(state.Total/8, leastMemory)))
+	}
+}
+
 // reload reads the settings again. If there is a mistake in them, they stay as they are.
-func reload(s *server.Server, log *slog.Logger, config string, listen []string, level *slog.LevelVar) {
+func reload(s *monitor.Monitor, log *slog.Logger, config string, listen []string, level *slog.LevelVar) {
 	settings, err := configs.LoadServer(config)
 	if err != nil {
 		log.Error("the settings stay as they are", "error", err)

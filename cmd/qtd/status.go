@@ -21,8 +21,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/quicterm/quicterm/configs"
+	"github.com/quicterm/quicterm/quicterm/monitor"
 	"github.com/quicterm/quicterm/quicterm/rundir"
-	"github.com/quicterm/quicterm/quicterm/server"
 )
 
 const (
@@ -52,7 +52,7 @@ func statusCommand() *cobra.Command {
 				_, err = c.OutOrStdout().Write(raw)
 				return err
 			}
-			var status server.Status
+			var status monitor.Status
 			if err := json.Unmarshal(raw, &status); err != nil {
 				return fmt.Errorf("answer of the daemon: %w", err)
 			}
@@ -94,7 +94,7 @@ func awaitDrained(ctx context.Context, w io.Writer, config string) error {
 		if err != nil {
 			return err
 		}
-		var status server.Status
+		var status monitor.Status
 		if err := json.Unmarshal(raw, &status); err != nil {
 			return fmt.Errorf("answer of the daemon: %w", err)
 		}
@@ -163,7 +163,7 @@ func dialControl(base rundir.Base) (net.Conn, error) {
 		dirs = append([]string{base.System()}, dirs...)
 	}
 	for _, dir := range dirs {
-		c, err := rundir.Dial(filepath.Join(dir, server.ControlSocket), uid)
+		c, err := rundir.Dial(filepath.Join(dir, monitor.ControlSocket), uid)
 		if err == nil {
 			return c, nil
 		}
@@ -178,7 +178,7 @@ func dialControl(base rundir.Base) (net.Conn, error) {
 }
 
 // printStatus prints a status for people.
-func printStatus(w io.Writer, s *server.Status, now time.Time) error {
+func printStatus(w io.Writer, s *monitor.Status, now time.Time) error {
 	drains := ""
 	if s.Draining {
 		drains = ", draining"

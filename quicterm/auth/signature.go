@@ -17,7 +17,9 @@ const (
 
 	// exporterLabel has the prefix of labels that are not registered (RFC 5705, 4).
 	exporterLabel = "EXPERIMENTAL-quicterm-auth"
-	exporterSize  = 32
+
+	// StatementSize is the size of what a user signs, in bytes.
+	StatementSize = 32
 )
 
 // An Exporter derives keys that only the two ends of a connection know (RFC 5705), as a
@@ -26,16 +28,16 @@ type Exporter interface {
 	ExportKeyingMaterial(label string, context []byte, length int) ([]byte, error)
 }
 
-// statement returns the bytes that a user signs. They are bound to the connection and to
+// Statement returns the bytes that a user signs. They are bound to the connection and to
 // the account.
-func statement(conn Exporter, user string) ([]byte, error) {
-	return conn.ExportKeyingMaterial(exporterLabel, []byte(user), exporterSize)
+func Statement(conn Exporter, user string) ([]byte, error) {
+	return conn.ExportKeyingMaterial(exporterLabel, []byte(user), StatementSize)
 }
 
 // Sign returns the signature that proves, on a connection, that the user holds the key. It
 // blocks while a passphrase or a touch is asked for.
 func (k *UserKey) Sign(conn Exporter, user string) ([]byte, error) {
-	message, err := statement(conn, user)
+	message, err := Statement(conn, user)
 	if err != nil {
 		return nil, err
 	}
@@ -67,15 +69,10 @@ var errSignature = errors.New("signature is not valid")
 // flagUserVerified is a flag in the signature of a security key (PROTOCOL.u2f).
 const flagUserVerified = 0x04
 
-// VerifyUser checks a signature by which a client proves, on a connection,
-// that its person holds a key, or that of a certificate. With verified set, a
-// security key must have checked who they are, not only that they are there.
-func VerifyUser(conn Exporter, user string, key ssh.PublicKey, signature []byte, verified bool) error {
+// VerifyStatement checks a signature over a [Statement] by a key, or by that of a certificate. With
+// verified set, a security key must have checked who they are, not only that they are there.
+func VerifyStatement(message []byte, key ssh.PublicKey, signature []byte, verified bool) error {
 	key = PlainKey(key)
-	message, err := statement(conn, user)
-	if err != nil {
-		return err
-	}
 	sig, err := sshsig.ParseSignature(signature)
 	if err != nil {
 		return errSignature

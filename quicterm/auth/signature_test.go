@@ -62,7 +62,7 @@ func TestSignAndVerify(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			return
 		}
-		if err := VerifyUser(&server, "me", k.Public, signature, false); err != nil {
+		if err := verifyUser(&server, "me", k.Public, signature, false); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		if k.Silent() != silent {
@@ -117,7 +117,7 @@ func TestSignAndVerify(t *testing.T) {
 // refused checks that a signature is not accepted.
 func refused(t *testing.T, why string, state tls.ConnectionState, user string, key ssh.PublicKey, signature []byte, verified bool) {
 	t.Helper()
-	if err := VerifyUser(&state, user, key, signature, verified); err != errSignature {
+	if err := verifyUser(&state, user, key, signature, verified); err != errSignature {
 		t.Errorf("%s: got %v, want %v", why, err, errSignature)
 	}
 }
@@ -130,7 +130,7 @@ func TestSignatureRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := VerifyUser(&server, "me", key, sound, true); err != nil {
+	if err := verifyUser(&server, "me", key, sound, true); err != nil {
 		t.Fatal(err)
 	}
 	refused(t, "another user", server, "you", key, sound, false)
@@ -140,7 +140,7 @@ func TestSignatureRefused(t *testing.T) {
 	refused(t, "nothing", server, "me", key, nil, false)
 	refused(t, "a byte more", server, "me", key, append(bytes.Clone(sound), 0), false)
 
-	message, err := statement(&client, "me")
+	message, err := Statement(&client, "me")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,8 +169,8 @@ func TestSignatureRefused(t *testing.T) {
 		for _, private := range []crypto.Signer{edKey(1), newKey(ssh.KeyAlgoECDSA256)} {
 			k := securityKey{private, test.flags}
 			signature := make(k, sshsig.HashSHA512, namespace)
-			touched := VerifyUser(&server, "me", k.PublicKey(), signature, false) == nil
-			proven := VerifyUser(&server, "me", k.PublicKey(), signature, true) == nil
+			touched := verifyUser(&server, "me", k.PublicKey(), signature, false) == nil
+			proven := verifyUser(&server, "me", k.PublicKey(), signature, true) == nil
 			if touched != test.touched || proven != test.proven {
 				t.Errorf("%s key %s: accepted %v, and %v where its person must be verified; want %v, %v",
 					test.name, k.PublicKey().Type(), touched, proven, test.touched, test.proven)
@@ -217,16 +217,26 @@ func FuzzVerifyUser(f *testing.F) {
 			if err != nil {
 				continue
 			}
-			if VerifyUser(&server, "me", k, signature, false) != nil {
+			if verifyUser(&server, "me", k, signature, false) != nil {
 				continue
 			}
 			sig, err := sshsig.ParseSignature(signature)
 			if err != nil || sig.Namespace != namespace || !bytes.Equal(sig.PublicKey.Marshal(), k.Marshal()) {
 				t.Errorf("accepted for %s: %+v, %v", text(k), sig, err)
 			}
-			if VerifyUser(&server, "you", k, signature, false) == nil {
+			if verifyUser(&server, "you", k, signature, false) == nil {
 				t.Error("accepted for another user as well")
 			}
 		}
 	})
+}
+
+// verifyUser checks a signature by which a client proves, on a connection, that its person holds a
+// key.
+func verifyUser(conn Exporter, user string, key ssh.PublicKey, signature []byte, verified bool) error {
+	message, err := Statement(conn, user)
+	if err != nil {
+		return err
+	}
+	return VerifyStatement(message, key, signature, verified)
 }

@@ -158,7 +158,7 @@ func TestEncryptedPEM(t *testing.T) {
 	}
 	signature, err := k.Sign(&client, "me")
 	if err == nil {
-		err = VerifyUser(&server, "me", k.Public, signature, false)
+		err = verifyUser(&server, "me", k.Public, signature, false)
 	}
 	if err != nil {
 		t.Error(err)

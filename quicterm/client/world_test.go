@@ -36,7 +36,7 @@ type world struct {
 	net         *netem.Net
 	ports       []*port // interfaces of the client, the one that it prefers first
 	settings    *configs.Server
-	server      *server.Server
+	server      *server.Daemon
 	holders     *holdertest.Holders
 	program     *programtest.Echo
 	kept        sync.WaitGroup

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -41,11 +42,14 @@ func TestResumeWithoutDescriptors(t *testing.T) {
 	instance := newInstance()
 	_, attached := attachRaw(t, h, &wire.Attach{Instance: instance, Command: "cat"})
 	var before unix.Rlimit
-	if err := unix.Prlimit(h.Daemon.Process.Pid, unix.RLIMIT_NOFILE, nil, &before); err != nil {
+	switch err := unix.Prlimit(h.Network(), unix.RLIMIT_NOFILE, nil, &before); {
+	case errors.Is(err, syscall.EPERM):
+		t.Skip("root may not limit other accounts here, and the network process is another one")
+	case err != nil:
 		t.Fatal(err)
 	}
 	limit := unix.Rlimit{Cur: descriptors(t, h) + 20, Max: before.Max}
-	if err := unix.Prlimit(h.Daemon.Process.Pid, unix.RLIMIT_NOFILE, &limit, nil); err != nil {
+	if err := unix.Prlimit(h.Network(), unix.RLIMIT_NOFILE, &limit, nil); err != nil {
 		t.Fatal(err)
 	}
 	for n := uint64(1); ; n++ {
@@ -62,7 +66,7 @@ func TestResumeWithoutDescriptors(t *testing.T) {
 	p.Set(netem.Config{})
 	h.Log.Await(t, from, regexp.MustCompile(fmt.Sprintf("(?s)(client refused.*%s.*){3}", syscall.EMFILE)))
 
-	if err := unix.Prlimit(h.Daemon.Process.Pid, unix.RLIMIT_NOFILE, &before, nil); err != nil {
+	if err := unix.Prlimit(h.Network(), unix.RLIMIT_NOFILE, &before, nil); err != nil {
 		t.Fatal(err)
 	}
 	stdin.Write(in[1000:])
@@ -75,7 +79,7 @@ func TestResumeWithoutDescriptors(t *testing.T) {
 // descriptors returns how many descriptors the daemon has.
 func descriptors(t *testing.T, h *rig.Host) uint64 {
 	t.Helper()
-	files, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", h.Daemon.Process.Pid))
+	files, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", h.Network()))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -49,7 +49,7 @@ func TestSuspended(t *testing.T) {
 	x := h.Shell(h.Addr)
 	x.Send("seq 1000000 1000999; echo the e''nd\r")
 	x.Expect("1000000")
-	pids := append(holders(t, h), h.Daemon.Process.Pid, x.Cmd.Process.Pid)
+	pids := append(h.Children(), h.Daemon.Process.Pid, x.Cmd.Process.Pid)
 	for _, sig := range []syscall.Signal{syscall.SIGSTOP, syscall.SIGCONT} {
 		for _, pid := range pids {
 			if err := syscall.Kill(pid, sig); err != nil {

@@ -66,7 +66,7 @@ func TestHungHome(t *testing.T) {
 		wantOutput(t, h.QT("connect", "echo in"), "in\n")
 		// The child that hangs, perhaps one that is being given up, and those of the
 		// logins that have just ended, with the holders of their sessions.
-		if n := len(holders(t, h)); n > 10 {
+		if n := len(h.Children()); n > 10 {
 			t.Errorf("the daemon has %d children", n)
 		}
 		if now := threads(t, h.Daemon.Process.Pid); now > before+logins/2 {

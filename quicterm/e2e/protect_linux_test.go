@@ -24,7 +24,7 @@ func TestProtectionIsNotInherited(t *testing.T) {
 	}
 	x := h.Shell(h.Addr)
 	x.Run("cat /proc/self/oom_score_adj", `\n0\r`)
-	for _, pid := range holders(t, h) {
+	for _, pid := range h.Children() {
 		if got := adjustment(pid); got != "0" {
 			t.Errorf("oom_score_adj of a holder is %s", got)
 		}

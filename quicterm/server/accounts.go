@@ -8,8 +8,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/time/rate"
-
 	"github.com/quicterm/quicterm/migrate/carrier"
 )
 
@@ -23,19 +21,6 @@ const (
 	// connection costs 130 KiB.
 	connectionsPerSession = 2
 	spareConnections      = 64
-
-	// maxRequests is how many requests of an account are served at once.
-	maxRequests = 4
-
-	// asksPerSession and startsPerSession are rates per second, for each session that an
-	// account may have: how many holders are asked on its behalf, and how many started.
-	// If there may be 100, that is eight listings of all of them a second, or ten short commands.
-	asksPerSession   = 10
-	startsPerSession = 0.1
-
-	// leastAsks is how many holders a request counts for besides those that it asks: as long
-	// as that takes, so long the daemon reads the names in a directory that an account fills.
-	leastAsks = 20
 
 	// maxGrown is by how many bytes the receive windows of an account's connections may
 	// grow together, beyond what each has from the start: enough for two uploads that fill
@@ -64,9 +49,6 @@ func newAccounts(sessions int) *accounts {
 
 // An accountUse is what an account has.
 type accountUse struct {
-	requests chan struct{} // an element for each that is served
-	asks     *rate.Limiter // of holders
-	starts   *rate.Limiter // of holders
 	borrowed chan struct{} // an element for each large buffer of its relays
 
 	// Guarded by accounts.mu:
@@ -85,26 +67,12 @@ func (a *accounts) ofLocked(uid uint32) *accountUse {
 	u := a.byUID[uid]
 	if u == nil {
 		u = &accountUse{
-			requests: make(chan struct{}, maxRequests),
-			asks:     rate.NewLimiter(rate.Limit(asksPerSession*a.sessions), 2*(leastAsks+maxSockets)),
-			starts:   rate.NewLimiter(rate.Limit(startsPerSession*float64(a.sessions)), a.sessions),
 			borrowed: make(chan struct{}, maxLarge),
 			members:  make(map[*member]bool),
 		}
 		a.byUID[uid] = u
 	}
 	return u
-}
-
-// begin waits until a request of the account may be served, or ctx ends. The caller calls
-// end after it.
-func (u *accountUse) begin(ctx context.Context) (end func(), err error) {
-	select {
-	case u.requests <- struct{}{}:
-		return func() { <-u.requests }, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
 }
 
 // A member is a connection. It belongs to an account from its login on.

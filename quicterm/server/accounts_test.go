@@ -3,7 +3,6 @@
 package server
 
 import (
-	"context"
 	"io"
 	"testing"
 	"testing/synctest"
@@ -114,52 +113,6 @@ func TestWindowIsGivenBack(t *testing.T) {
 type zeros struct{ carrier.Carrier }
 
 func (zeros) Read(b []byte) (int, error) { return len(b), nil }
-
-// The holders that are asked, and those that are started, are so many a second, and the
-// requests that are served so many at once. Who asks for more waits; other accounts do not.
-func TestRequestsOfAccount(t *testing.T) {
-	onHost(t, func(h *host) {
-		first := h.attach()
-		use := h.server.accounts.of(first.UID)
-		for use.starts.Allow() {
-		}
-		start := time.Now()
-		h.attach()
-		if d := time.Since(start); d < 100*time.Millisecond || d > time.Second {
-			t.Errorf("a session beyond the rate takes %v, want a tenth of a second", d)
-		}
-		for use.asks.Allow() {
-		}
-		start = time.Now()
-		if l := h.list(); len(l.Sessions) != 2 {
-			t.Errorf("%d sessions are listed, want 2", len(l.Sessions))
-		}
-		if d := time.Since(start); d < (leastAsks+2)*time.Millisecond || d > time.Second {
-			t.Errorf("a listing beyond the rate takes %v", d)
-		}
-		for range maxRequests {
-			if _, err := use.begin(context.Background()); err != nil {
-				t.Fatal(err)
-			}
-		}
-		for _, request := range []wire.Body{&wire.List{}, &wire.Revoke{All: true}} {
-			time.AfterFunc(time.Minute, func() { <-use.requests })
-			start = time.Now()
-			c, _, _ := h.dial(quic.Dial, false)
-			h.send(c, h.login(request)...)
-			if _, err := wire.Read(c, wire.MaxMessage); err != nil {
-				t.Error(err)
-			}
-			c.Close()
-			if d := time.Since(start); d < time.Minute {
-				t.Errorf("%T: a request too many was served after %v", request, d)
-			}
-			if _, err := use.begin(context.Background()); err != nil {
-				t.Fatal(err)
-			}
-		}
-	})
-}
 
 // A connection that is closed for others resumes: the session does not notice.
 func TestClosedForOthers(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/quicterm/quicterm/migrate/carrier"
+	"github.com/quicterm/quicterm/quicterm/monitor"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -53,10 +54,8 @@ type attachment struct {
 	id      attachmentID
 	uid     uint32
 	account string
-	proof   string    // see "The log" in docs/operate.md
-	key     string    // with which it has logged in to this daemon, or empty
-	proven  time.Time // when that was
-	session string    // name
+	proof   string // see "The log" in docs/operate.md
+	session string // name
 	role    wire.Role
 	since   time.Time
 	address netip.Addr // the last, not valid over ssh
@@ -83,26 +82,22 @@ func (a *attachments) attach(c *conn, req *wire.Attach, id wire.SessionID, answe
 		attached.Name = ""
 	}
 	one := &attachment{
-		id: attachmentID{id, req.Instance}, uid: c.account.UID, account: c.account.Name, proof: c.proof,
-		key: string(c.key), proven: c.provenAt,
+		id: attachmentID{id, req.Instance}, uid: c.login.UID, account: c.login.Account, proof: c.login.Proof,
 		session: attached.Name, role: req.Role, since: time.Now(),
 	}
 	l, _, _ := a.add(c, one)
-	a.mu.Lock()
-	l.attachment.key, l.attachment.proven = one.key, one.proven // the client may have been attached before
-	a.mu.Unlock()
 	a.server.counts.attaches.Add(1)
 	a.server.log.Info("client attached", "event", "attach", "client", l.who(), "account", one.account, "proof", one.proof,
-		"session", one.session, "id", shortID(id), "role", one.role.String())
+		"session", one.session, "id", id.Short(), "role", one.role.String())
 	return l
 }
 
-// resume adds a further connection of a client. by is what its holder says of its login.
-func (a *attachments) resume(c *conn, req *wire.Resume, by wire.Resumed) *link {
+// resume adds a further connection of a client.
+func (a *attachments) resume(c *conn, req *wire.Resume, by *monitor.Resumed) *link {
 	s := a.server
 	unknown := &attachment{ // it has attached before this daemon was started
-		id: attachmentID{req.ID, req.Instance}, uid: req.UID, account: wire.Printable(by.Account, wire.MaxSummary),
-		proof: proofOf(by.Key), session: s.sessionName(req.ID), since: time.Now(),
+		id: attachmentID{req.ID, req.Instance}, uid: req.UID, account: by.Login.Account,
+		proof: by.Login.Proof, session: by.Session, since: time.Now(),
 	}
 	l, connected, before := a.add(c, unknown)
 	one := l.attachment
@@ -114,32 +109,9 @@ func (a *attachments) resume(c *conn, req *wire.Resume, by wire.Resumed) *link {
 	}
 	if !connected || moved {
 		s.log.Info("client continues", "event", "resume", "client", l.who(), "account", one.account, "proof", one.proof,
-			"session", one.session, "id", shortID(req.ID), "role", one.role.String())
+			"session", one.session, "id", req.ID.Short(), "role", one.role.String())
 	}
 	return l
-}
-
-// provenAt returns when the client of an attachment has logged in to this daemon with a key, or zero
-// if that is not known. The key is what its holder says: it counts only if it is that one.
-func (a *attachments) provenAt(id attachmentID, by admission) time.Time {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	one, connected := a.connected[id]
-	if !connected {
-		one, _ = a.left.get(id)
-	}
-	if one == nil || one.uid != by.uid || one.key != by.key {
-		return time.Time{}
-	}
-	return one.proven
-}
-
-// proofOf returns the fingerprint of the key that a client has logged in with, if there is one.
-func proofOf(key []byte) string {
-	if len(key) > 0 {
-		return fingerprint(key)
-	}
-	return proofToken
 }
 
 // add adds a connection to the attachment that has the same id, or is as unknown says if there is
@@ -175,7 +147,7 @@ func (a *attachments) remove(l *link) {
 		a.left.put(one.id, one)
 	}
 	a.mu.Unlock()
-	if !last || a.server.life.Err() != nil {
+	if !last || a.server.ended.Load() {
 		return
 	}
 	reason := "the holder has closed it"
@@ -186,7 +158,7 @@ func (a *attachments) remove(l *link) {
 		}
 	}
 	a.server.log.Info("client detached", "event", "detach", "client", l.who(), "account", one.account, "proof", one.proof,
-		"session", one.session, "id", shortID(one.id.session), "role", one.role.String(), "reason", reason)
+		"session", one.session, "id", one.id.session.Short(), "role", one.role.String(), "reason", reason)
 }
 
 // all returns the connections that are.
@@ -252,7 +224,7 @@ func (a *attachments) look(l *link, live bool) {
 	if moved {
 		c.moves.Add(1)
 		a.server.log.Info("client has another address", "event", "move", "client", l.who(), "account", one.account, "proof", one.proof,
-			"session", one.session, "id", shortID(one.id.session), "role", one.role.String())
+			"session", one.session, "id", one.id.session.Short(), "role", one.role.String())
 	}
 }
 
@@ -275,4 +247,13 @@ func (a *attachments) of() map[wire.SessionID][]*attachment {
 		})
 	}
 	return by
+}
+
+func (a *attachment) status() monitor.ClientStatus {
+	latest := a.links[len(a.links)-1]
+	status := monitor.ClientStatus{Client: latest.who(), Proof: a.proof, Role: a.role.String(), Since: a.since.UTC(), Kind: latest.kind}
+	if reader, ok := latest.conn.carrier.(carrier.StatsReader); ok {
+		status.RTT = monitor.Milliseconds(reader.Stats().RTT)
+	}
+	return status
 }

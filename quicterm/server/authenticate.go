@@ -15,8 +15,8 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"github.com/quicterm/quicterm/migrate/carrier"
-	"github.com/quicterm/quicterm/quicterm/account"
 	"github.com/quicterm/quicterm/quicterm/auth"
+	"github.com/quicterm/quicterm/quicterm/monitor"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -36,8 +36,7 @@ func (c *conn) authenticate(ctx context.Context, first wire.Message) (request wi
 		c.log = c.log.With("account", wire.Printable(hello.User, maxLoggedName))
 	}
 	if c.local != nil {
-		c.account, c.allowed, c.scope = c.local.account, *c.local.allowed, c.local.allowed.Scope(nil)
-		c.proof, c.provenAt = "ssh", time.Now()
+		c.login, c.provenAt = &c.local.Login, time.Now()
 	}
 	authenticated, requested := c.local != nil, false
 	for answers := 0; !authenticated || !requested; {
@@ -83,7 +82,7 @@ func (c *conn) authenticate(ctx context.Context, first wire.Message) (request wi
 				return request, fmt.Errorf("%d of the client's keys are not accepted", maxAnswers)
 			}
 			c.earlier += len(hello.Keys)
-			hello.Keys, hello.More, c.keys = next.Keys, next.More, authorized{}
+			hello.Keys, hello.More = next.Keys, next.More
 			if err := c.offer(ctx, hello); err != nil {
 				return request, err
 			}
@@ -121,24 +120,10 @@ func decodeHello(m wire.Message) (*wire.Hello, error) {
 }
 
 // redeem accepts a token as proof.
-func (c *conn) redeem(ctx context.Context, token []byte) error {
-	uid, err := c.server.tokens.Redeem(time.Now(), token)
-	if err != nil {
-		return err
-	}
-	if c.account, err = c.server.names.LookupID(ctx, uid); err != nil {
-		return fmt.Errorf("token of user id %d: %w", uid, err)
-	}
-	if err := checkExpired(c.account); err != nil {
-		return err
-	}
-	allowed, err := c.server.tokenPermissions(ctx, c.account, c.address(), c.carrier.LocalAddr().Addr())
-	if err != nil {
-		return fmt.Errorf("account %s: %w", c.account.Name, err)
-	}
-	c.allowed, c.scope = *allowed, allowed.Scope(nil)
-	c.proof, c.provenAt = "token", time.Now()
-	return nil
+func (c *conn) redeem(ctx context.Context, token []byte) (err error) {
+	c.login, err = c.server.monitor.Redeem(ctx, &monitor.Token{Token: token, Path: c.path()})
+	c.provenAt = time.Now()
+	return err
 }
 
 // offer tells the client which of its keys the account accepts. It fails if the account
@@ -159,24 +144,23 @@ func (c *conn) offer(ctx context.Context, hello *wire.Hello) error {
 // are none.
 func (c *conn) accepted(ctx context.Context, hello *wire.Hello) (*wire.Offer, error) {
 	offer := new(wire.Offer)
-	a, err := c.lookup(ctx, hello.User)
+	verdicts, err := c.server.monitor.Offer(ctx, c.offered(hello))
 	if err != nil {
 		return offer, err
 	}
-	verdicts, err := c.authorize(ctx, a, hello.Keys)
-	if err != nil {
-		return offer, err
-	}
-	var refused error
+	refused := ""
 	for i, blob := range hello.Keys {
-		if err := verdicts[i].Refused; err == nil {
-			offer.Keys = append(offer.Keys, blob)
+		if i >= len(verdicts.Refused) {
+			break
+		}
+		if why := verdicts.Refused[i]; why != "" {
+			refused, c.tried = why, fingerprint(blob)
 		} else {
-			refused, c.tried = err, fingerprint(blob)
+			offer.Keys = append(offer.Keys, blob)
 		}
 	}
 	if len(offer.Keys) == 0 {
-		return offer, fmt.Errorf("none of %d keys is accepted for %s, the last: %w", len(hello.Keys), hello.User, refused)
+		return offer, fmt.Errorf("none of %d keys is accepted for %s, the last: %s", len(hello.Keys), hello.User, refused)
 	}
 	c.server.unauthenticated.know(c.pending) // its user may be asked for a touch or a passphrase
 	return offer, nil
@@ -192,36 +176,9 @@ func fingerprint(blob []byte) string {
 	return "SHA256:" + base64.RawStdEncoding.EncodeToString(sum[:])
 }
 
-// lookup returns the account of the given name. It fails if the server does not serve
-// it.
-func (c *conn) lookup(ctx context.Context, user string) (*account.Account, error) {
-	a, err := c.server.names.Lookup(account.WithSource(ctx, c.pending.site.String()), user)
-	if err != nil {
-		return nil, fmt.Errorf("account %.64q: %w", user, err)
-	}
-	if !c.server.serves(a.UID) {
-		return nil, fmt.Errorf("account %s: this daemon serves %s only", a.Name, c.server.self.Name)
-	}
-	if err := checkExpired(a); err != nil {
-		return nil, err
-	}
-	return a, nil
-}
-
-// errExpired is the error of an account whose expiration date has passed.
-var errExpired = errors.New("account has expired")
-
-// checkExpired returns nil if an account has not expired. An error other than errExpired says that
-// this cannot be known now.
-func checkExpired(a *account.Account) error {
-	expired, err := a.Expired(time.Now())
-	if expired {
-		err = errExpired
-	}
-	if err != nil {
-		return fmt.Errorf("account %s: %w", a.Name, err)
-	}
-	return nil
+// offered returns what the monitor is asked about a client's keys.
+func (c *conn) offered(hello *wire.Hello) *monitor.Offer {
+	return &monitor.Offer{Attempt: c.attempt, Source: c.pending.site.String(), User: hello.User, Keys: hello.Keys, Path: c.path(), Earlier: c.earlier}
 }
 
 // checkAnswer accepts a signature as proof.
@@ -231,66 +188,16 @@ func (c *conn) checkAnswer(ctx context.Context, hello *wire.Hello, answer *wire.
 	if i < 0 {
 		return errors.New("answer by a key that was not offered")
 	}
-	a, err := c.lookup(ctx, hello.User)
-	if err != nil {
-		return err
-	}
-	key, err := auth.ParseUserKey(answer.Key)
-	if err != nil {
-		return err
-	}
-	verdicts, err := c.authorize(ctx, a, hello.Keys)
-	if err != nil {
-		return err
-	}
-	allowed := verdicts[i].Allowed
-	if allowed == nil {
-		return verdicts[i].Refused
-	}
 	keys, ok := c.carrier.(carrier.KeyExporter)
 	if !ok {
 		return errors.New("signature on a carrier without keys")
 	}
-	if err := auth.VerifyUser(keys, hello.User, key, answer.Signature, allowed.Verified); err != nil {
+	statement, err := auth.Statement(keys, hello.User)
+	if err != nil {
 		return err
 	}
-	c.account, c.allowed, c.scope = a, *allowed, allowed.Scope(key)
-	c.key = answer.Key
-	c.proof, c.provenAt = fingerprint(answer.Key), time.Now()
-	return nil
-}
-
-// authorizedTime is how long what the account allows the keys of a client is used: the
-// answer to an Offer takes longer only if a person is asked for something, and then a key
-// may have been removed since.
-const authorizedTime = 5 * time.Second
-
-// An authorized has what an account allows the keys of a client.
-type authorized struct {
-	account  string
-	verdicts []auth.Verdict // in the order of the keys of Hello
-	at       time.Time
-}
-
-// authorize returns what an account allows the keys of a client's Hello. It refuses the keys after
-// too many that are refused, as sshd does not look at them.
-func (c *conn) authorize(ctx context.Context, a *account.Account, keys [][]byte) ([]auth.Verdict, error) {
-	if c.keys.account == a.Name && time.Since(c.keys.at) < authorizedTime {
-		return c.keys.verdicts, nil
-	}
-	by := claim{account: a, from: c.address(), at: c.carrier.LocalAddr().Addr(), tried: c.earlier}
-	decided, err := c.server.authorize(ctx, by, keys...)
-	if err != nil {
-		return nil, err
-	}
-	tried := c.earlier
-	for i, v := range decided.verdicts {
-		if v.Allowed != nil && tried >= decided.tries {
-			decided.verdicts[i] = auth.Verdict{Refused: fmt.Errorf("%d keys before it are refused: MaxAuthTries", tried)}
-		} else if v.Allowed == nil {
-			tried++
-		}
-	}
-	c.keys = authorized{a.Name, decided.verdicts, time.Now()}
-	return decided.verdicts, nil
+	proof := &monitor.Proof{Offer: *c.offered(hello), Key: i, Statement: statement, Signature: answer.Signature}
+	c.login, err = c.server.monitor.Prove(ctx, proof)
+	c.provenAt = time.Now()
+	return err
 }

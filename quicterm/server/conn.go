@@ -8,15 +8,14 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net/netip"
 	"os"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/quicterm/quicterm/migrate/carrier"
-	"github.com/quicterm/quicterm/quicterm/account"
-	"github.com/quicterm/quicterm/quicterm/auth"
+	"github.com/quicterm/quicterm/quicterm/monitor"
+	"github.com/quicterm/quicterm/quicterm/panics"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -27,11 +26,6 @@ const closeTimeout = 3 * time.Second
 // firstMessageTimeout bounds how long a client may be silent. It sends its first message
 // with the end of its handshake; packets may be lost.
 const firstMessageTimeout = 5 * time.Second
-
-// requestsTime bounds how long after its proof a client may send requests. qt sends its only one
-// with the proof. What let the client in is not looked at again for List, Kill and Revoke, and
-// first at rightTime after an Attach.
-const requestsTime = 30 * time.Second
 
 // stayTime is how long a client that stays may be silent after an answer.
 const stayTime = time.Minute
@@ -48,30 +42,22 @@ var errDenied = errors.New("denied")
 type conn struct {
 	server   *Server
 	incoming incoming
-	local    *localClient // or nil
+	local    *monitor.Local // or nil
 	carrier  clientCarrier
 	pending  *pending
 	member   *member
 	askedAt  time.Time // when the client's latest message before its login was read
 	log      *slog.Logger
-	keys     authorized
+	attempt  uint64 // number of the connection
 	earlier  int    // keys of Hellos before the last one, none of which was accepted
 	tried    string // fingerprint of the last key that was not accepted, for the log
 
 	// Set by authenticate:
 	software string
-	account  *account.Account
-	allowed  auth.Permissions
-	key      []byte    // that proved the client, or nil
-	scope    string    // see wire.Open
-	proof    string    // see Log in the package's documentation
-	provenAt time.Time // also of the login that a client resumes, if this daemon has served it
+	login    *monitor.Login
+	provenAt time.Time
 
-	instance wire.InstanceID // of an Attach
-	stays    func()          // ends the guard of a client that stays, or nil
-
-	lostSessions []entry   // as listed last
-	listedLost   time.Time // when that was, or zero
+	stays func() // ends the guard of a client that stays, or nil
 
 	receiving bool                            // datagrams are received
 	datagrams sync.WaitGroup                  // of receiveDatagrams
@@ -89,31 +75,32 @@ func (s *Server) serveConn(ctx context.Context, incoming incoming) {
 	member := incoming.Context().Value(memberKey{}).(*member)
 	member.close = func() { incoming.Close() }
 	defer s.accounts.leave(member)
-	local, _ := incoming.Context().Value(localKey{}).(*localClient)
+	local, _ := incoming.Context().Value(localKey{}).(*monitor.Local)
 	if local != nil {
-		s.accounts.join(local.account.UID, member)
+		s.accounts.join(local.Login.UID, member)
 	}
-	c := &conn{server: s, incoming: incoming, local: local, pending: pending, member: member}
+	c := &conn{server: s, incoming: incoming, local: local, pending: pending, member: member, attempt: s.attempts.Add(1)}
+	defer c.leave()
 	c.log = s.log.With("client", c.from())
 	err := s.contain(c.log, func() error { return c.serve(ctx) })
 	switch {
 	case pending.evicted.Err() != nil:
 		s.counts.refused(errBusy)
-		s.refusedLog.warn(time.Now(), c.log, "client refused", "event", "refuse", "error", errBusy)
-	case err != nil && !peerGone(err) && !errors.As(err, new(*panicError)):
+		s.refusedLog.Limited(time.Now(), c.log, "client refused", "event", "refuse", "error", errBusy)
+	case err != nil && !peerGone(err) && !errors.As(err, new(*panics.Error)):
 		s.counts.refused(err)
 		log := c.log
 		if c.tried != "" {
 			log = log.With("proof", c.tried)
 		}
-		s.deniedLog.warn(time.Now(), log, "client refused", "event", "refuse", "error", err)
+		s.deniedLog.Limited(time.Now(), log, "client refused", "event", "refuse", "error", err)
 	}
 }
 
 // kindOfProof returns the value of a metric's label for a proof.
 func kindOfProof(proof string) string {
 	switch proof {
-	case proofToken, proofSSH:
+	case monitor.ProofToken, monitor.ProofSSH:
 		return proof
 	}
 	return proofKey
@@ -122,7 +109,7 @@ func kindOfProof(proof string) string {
 // serve serves a client, which must send its first message within firstMessageTimeout and
 // prove who it is within the setting auth_timeout.
 func (c *conn) serve(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, c.server.settings().AuthTimeout.Duration)
+	ctx, cancel := context.WithTimeout(ctx, c.server.state.Load().AuthTimeout)
 	defer cancel()
 	first, err := c.firstMessage(ctx)
 	if err != nil {
@@ -154,13 +141,13 @@ func (c *conn) serve(ctx context.Context) error {
 	}
 	c.server.unauthenticated.prove(c.pending)
 	if c.local == nil {
-		c.server.accounts.join(c.account.UID, c.member)
+		c.server.accounts.join(c.login.UID, c.member)
 	}
-	c.carrier.SetDeadline(c.provenAt.Add(requestsTime))
+	c.carrier.SetDeadline(c.provenAt.Add(monitor.RequestsTime))
 	c.carrier.SetWriteDeadline(time.Time{})
-	c.log = c.server.log.With("client", c.account.Name+"@"+c.from())
-	c.server.counts.logins.Of(kindOfProof(c.proof)).Add(1)
-	c.log.Info("client logged in", "event", "login", "account", c.account.Name, "uid", c.account.UID, "proof", c.proof, "software", c.software)
+	c.log = c.server.log.With("client", c.login.Account+"@"+c.from())
+	c.server.counts.logins.Of(kindOfProof(c.login.Proof)).Add(1)
+	c.log.Info("client logged in", "event", "login", "account", c.login.Account, "uid", c.login.UID, "proof", c.login.Proof, "software", c.software)
 	return c.serveRequests(c.incoming.Context(), request)
 }
 
@@ -187,7 +174,7 @@ func (c *conn) awaitDenial() {
 }
 
 // serveRequests answers the requests of an authenticated client, until one makes the
-// connection a carrier, the client ends its side or, unless it stays, requestsTime has passed.
+// connection a carrier, the client ends its side or, unless it stays, monitor.RequestsTime has passed.
 func (c *conn) serveRequests(ctx context.Context, request wire.Message) error {
 	defer func() {
 		if c.stays != nil {
@@ -196,8 +183,8 @@ func (c *conn) serveRequests(ctx context.Context, request wire.Message) error {
 	}()
 	for {
 		c.member.heard()
-		if c.stays == nil && time.Since(c.provenAt) >= requestsTime { // also the first, which may come after the proof
-			return fmt.Errorf("request later than %v after the proof", requestsTime)
+		if c.stays == nil && time.Since(c.provenAt) >= monitor.RequestsTime { // also the first, which may come after the proof
+			return fmt.Errorf("request later than %v after the proof", monitor.RequestsTime)
 		}
 		if done, err := c.handle(ctx, request); done || err != nil {
 			return err
@@ -253,8 +240,20 @@ const maxDiscarded = 64 << 10
 // discard reads until the client ends the stream.
 func (c *conn) discard() { io.CopyN(io.Discard, c.carrier, maxDiscarded) }
 
-// address returns the client's address as it is now, or that of this machine if it has none.
-func (c *conn) address() netip.Addr { return orLoopback(c.incoming.RemoteAddr().Addr()) }
+// path returns the addresses of the connection as it is now.
+func (c *conn) path() monitor.Path {
+	return monitor.Path{Client: c.incoming.RemoteAddr(), Server: c.carrier.LocalAddr()}
+}
+
+// by returns on whose behalf something is asked.
+func (c *conn) by() *monitor.By { return &monitor.By{Login: c.login.ID, Path: c.path()} }
+
+// leave has the monitor forget the client's login.
+func (c *conn) leave() {
+	if c.login != nil {
+		c.server.monitor.Leave(c.login.ID)
+	}
+}
 
 // from says where the client is now, for people: its address and port, or "ssh".
 func (c *conn) from() string {
@@ -262,20 +261,4 @@ func (c *conn) from() string {
 		return a.String()
 	}
 	return "ssh"
-}
-
-// open returns the message that tells a holder on whose behalf it is asked.
-func (c *conn) open() *wire.Open {
-	client := c.account.Name + "@ssh"
-	if a := c.incoming.RemoteAddr(); a.IsValid() {
-		client = c.account.Name + "@" + a.Addr().String()
-	}
-	return &wire.Open{
-		Client:   client,
-		Scope:    c.scope,
-		NoPTY:    c.allowed.NoPTY,
-		Instance: c.instance,
-		Account:  c.account.Name,
-		Key:      c.key,
-	}
 }

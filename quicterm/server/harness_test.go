@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -24,10 +25,12 @@ import (
 	"github.com/quicterm/quicterm/migrate/carrier"
 	"github.com/quicterm/quicterm/migrate/carrier/quic"
 	"github.com/quicterm/quicterm/migrate/carrier/sealed"
+	"github.com/quicterm/quicterm/quicterm/account"
 	"github.com/quicterm/quicterm/quicterm/auth"
 	"github.com/quicterm/quicterm/quicterm/holder"
 	"github.com/quicterm/quicterm/quicterm/holder/holdertest"
 	"github.com/quicterm/quicterm/quicterm/holder/programtest"
+	"github.com/quicterm/quicterm/quicterm/monitor"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -88,11 +91,13 @@ type host struct {
 	net      *netem.Net
 	settings *configs.Server
 	holders  *holdertest.Holders
+	current  *current                    // the holders that the daemon sees
+	recheck  func(context.Context) error // see monitor.Config
 	logger   *slog.Logger
 	log      notebook          // of logger
 	program  *programtest.Echo // the latest
 	input    notebook          // of all programs
-	server   *Server
+	server   *Daemon
 	stop     func()          // ends the daemon
 	done     <-chan struct{} // closed when the daemon has ended
 	tls      *tls.Config
@@ -115,12 +120,41 @@ func onHost(t *testing.T, f func(h *host)) {
 	})
 }
 
-// setHolders replaces the daemon's holders. The goroutines that wait for the end of sessions have read
-// them before.
-func (h *host) setHolders(holders Holders) {
-	synctest.Wait()
-	h.server.holders = holders
+// A current is holders that can be replaced.
+type current struct {
+	atomic.Pointer[monitor.Holders]
 }
+
+func (c *current) Memory() map[uint32]uint64 { return (*c.Load()).Memory() }
+
+func (c *current) Sessions(uid uint32) []wire.SessionID { return (*c.Load()).Sessions(uid) }
+
+func (c *current) Accounts() []uint32 { return (*c.Load()).Accounts() }
+
+func (c *current) Ask(ctx context.Context, uid uint32, id wire.SessionID, open *wire.Open, m wire.Message) (wire.Message, error) {
+	return (*c.Load()).Ask(ctx, uid, id, open, m)
+}
+
+func (c *current) Carry(
+	ctx context.Context, uid uint32, id wire.SessionID, open *wire.Open, m wire.Message, datagrams bool,
+) (wire.Message, carrier.Carrier, error) {
+	return (*c.Load()).Carry(ctx, uid, id, open, m, datagrams)
+}
+
+func (c *current) Await(ctx context.Context, uid uint32, id wire.SessionID) (wire.Message, error) {
+	return (*c.Load()).Await(ctx, uid, id)
+}
+
+func (c *current) Start(ctx context.Context, a *account.Account, launch *wire.Launch) error {
+	return (*c.Load()).Start(ctx, a, launch)
+}
+
+func (c *current) Records(ctx context.Context, a *account.Account, launch *wire.Launch) (wire.Message, error) {
+	return (*c.Load()).Records(ctx, a, launch)
+}
+
+// setHolders replaces the daemon's holders.
+func (h *host) setHolders(holders monitor.Holders) { h.current.Store(&holders) }
 
 // newHost returns a host without a network and a daemon.
 func newHost(t *testing.T) *host {
@@ -130,6 +164,8 @@ func newHost(t *testing.T) *host {
 		h.program = programtest.NewEcho(launch.PTY)
 		return recorder{h.program, &h.input}
 	})
+	h.current = new(current)
+	h.setHolders(h.holders)
 	h.logger = slog.New(slog.NewTextHandler(&h.log, nil))
 	return h
 }
@@ -146,7 +182,7 @@ func clientTLS() *tls.Config {
 
 // serve starts a daemon with the keys and the holders of the last one.
 func (h *host) serve() {
-	s, err := New(Config{Settings: h.settings, Log: h.logger, Granted: true, Holders: h.holders})
+	s, err := New(Config{Settings: h.settings, Log: h.logger, Granted: true, Holders: h.current, Recheck: h.recheck})
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -327,4 +363,14 @@ func (h *host) wantEarly(c *quic.Conn) {
 	if !c.UsedEarlyData() {
 		h.t.Error("the early data was not accepted")
 	}
+}
+
+// selfName returns the name of the account of this process.
+func selfName(t *testing.T) string {
+	t.Helper()
+	a, err := new(account.NameService).Current(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a.Name
 }

@@ -3,7 +3,6 @@
 package server
 
 import (
-	"log/slog"
 	"net/netip"
 	"sync"
 	"time"
@@ -91,39 +90,4 @@ func prefixOf(client netip.Addr, bits int) netip.Prefix {
 	}
 	prefix, _ := ip.Prefix(bits)
 	return prefix
-}
-
-// A floodLog logs events that any client can cause any number of times: burst lines at
-// once, then one a second. The key "suppressed" of a line says how many lines were not
-// logged before it.
-type floodLog struct {
-	limit *rate.Limiter
-
-	mu         sync.Mutex
-	suppressed int
-}
-
-func newFloodLog(burst int) *floodLog { return &floodLog{limit: rate.NewLimiter(1, burst)} }
-
-func (f *floodLog) warn(now time.Time, log *slog.Logger, text string, args ...any) {
-	allowed, suppressed := f.allow(now)
-	if !allowed {
-		return
-	}
-	if suppressed > 0 {
-		log = log.With("suppressed", suppressed)
-	}
-	log.Warn(text, args...)
-}
-
-// allow reports whether a line may be logged, and how many were not logged before it.
-func (f *floodLog) allow(now time.Time) (allowed bool, suppressed int) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if !f.limit.AllowN(now, 1) {
-		f.suppressed++
-		return false, 0
-	}
-	suppressed, f.suppressed = f.suppressed, 0
-	return true, suppressed
 }

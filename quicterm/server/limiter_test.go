@@ -3,10 +3,7 @@
 package server
 
 import (
-	"bytes"
-	"log/slog"
 	"net/netip"
-	"strings"
 	"testing"
 	"time"
 )
@@ -74,23 +71,5 @@ func TestSource(t *testing.T) {
 		if got := [2]string{sourceOf(ip).String(), siteOf(ip).String()}; got != want {
 			t.Errorf("%s: %s, want %s", addr, got, want)
 		}
-	}
-}
-
-func TestFloodLog(t *testing.T) {
-	var out bytes.Buffer
-	log := slog.New(slog.NewTextHandler(&out, nil))
-	f := newFloodLog(3)
-	now := time.Unix(1_900_000_000, 0)
-	for range 1000 {
-		f.warn(now, log, "refused", "client", "x")
-		now = now.Add(10 * time.Millisecond)
-	}
-	lines := strings.Count(out.String(), "\n")
-	if lines < 11 || lines > 13 {
-		t.Errorf("%d lines in ten seconds, want 3 and one a second", lines)
-	}
-	if !strings.Contains(out.String(), "suppressed=99") {
-		t.Errorf("the log does not say how many lines were suppressed:\n%s", &out)
 	}
 }

@@ -3,10 +3,12 @@
 package server
 
 import (
+	"context"
 	"io"
 	"log/slog"
 	"net"
 	"net/netip"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +17,7 @@ import (
 	"github.com/quicterm/quicterm/quicterm/holder"
 	"github.com/quicterm/quicterm/quicterm/holder/holdertest"
 	"github.com/quicterm/quicterm/quicterm/holder/programtest"
+	"github.com/quicterm/quicterm/quicterm/rundir"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -180,22 +183,39 @@ func TestGrantedDaemonOpensUp(t *testing.T) {
 	}
 }
 
-// Processes of an account that ask for nothing keep it from grants only while they wait.
-func TestSilentAsks(t *testing.T) {
-	g := &grants{given: make(map[uint32]int)}
-	for range maxGrants {
-		if !g.begin(1) {
-			t.Fatal("an account gets too few grants at once")
+// grantingDaemon runs a granted daemon on the loopback interface until the test ends, and returns
+// the path of its socket for grants.
+func grantingDaemon(t *testing.T, cfg Config) string {
+	t.Helper()
+	if cfg.Settings == nil {
+		cfg.Settings = configs.DefaultServer()
+	}
+	dir := reachableDir(t)
+	cfg.Settings.StateDir, cfg.Settings.RuntimeDir = filepath.Join(dir, "state"), filepath.Join(dir, "run")
+	if cfg.Holders == nil {
+		cfg.Holders = holdertest.New(nil)
+	}
+	s, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ready, done := make(chan struct{}), make(chan error)
+	go func() { done <- s.ListenAndServe(ctx, func() { close(ready) }) }()
+	select {
+	case <-ready:
+	case err := <-done:
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
 		}
+	})
+	base, err := rundir.Base(cfg.Settings.RuntimeDir).Make()
+	if err != nil {
+		t.Fatal(err)
 	}
-	if g.begin(1) {
-		t.Errorf("an account gets more than %d grants at once", maxGrants)
-	}
-	if !g.begin(2) {
-		t.Error("another account gets none")
-	}
-	g.end(1)
-	if !g.begin(1) {
-		t.Error("the place of a grant that was given stays taken")
-	}
+	return filepath.Join(base, rundir.DaemonSocket)
 }

@@ -26,7 +26,7 @@ func TestLogKeys(t *testing.T) {
 	section, _, _ = strings.Cut(section, "\n## ")
 	events, keys, _ := strings.Cut(section, "\n| key |")
 	var used, usedEvents []string
-	for _, dir := range []string{".", "../holder", "../auth", "../account", "../rundir", "../../cmd/qtd"} {
+	for _, dir := range []string{".", "../monitor", "../floodlog", "../panics", "../holder", "../auth", "../account", "../rundir", "../../cmd/qtd"} {
 		files, err := filepath.Glob(filepath.Join(dir, "*.go"))
 		if err != nil {
 			t.Fatal(err)
@@ -61,7 +61,7 @@ func logKeys(t *testing.T, file string) (keys, events []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	firstKey := map[string]int{"With": 0, "Debug": 1, "Info": 1, "Warn": 1, "Error": 1, "Log": 3, "warn": 3}
+	firstKey := map[string]int{"With": 0, "Debug": 1, "Info": 1, "Warn": 1, "Error": 1, "Log": 3, "Limited": 3}
 	ast.Inspect(parsed, func(n ast.Node) bool {
 		call, ok := n.(*ast.CallExpr)
 		if !ok {

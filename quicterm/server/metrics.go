@@ -5,11 +5,11 @@ package server
 import (
 	"errors"
 	"runtime"
-	"runtime/metrics"
+	"sync"
 	"time"
 
 	counting "github.com/quicterm/quicterm/quicterm/metrics"
-	"github.com/quicterm/quicterm/quicterm/wire"
+	"github.com/quicterm/quicterm/quicterm/monitor"
 )
 
 // Values of labels.
@@ -24,7 +24,7 @@ const (
 	refusedGrant     = "grant"     // a process of this machine gets no grant
 	refusedProtocol  = "protocol"  // the client did something else than the protocol has
 
-	proofKey, proofToken, proofSSH = "key", "token", "ssh"
+	proofKey = "key"
 
 	versionSame, versionOther, versionUnknown = "same", "other", "unknown"
 )
@@ -32,6 +32,9 @@ const (
 // counts are the metrics of a daemon.
 type counts struct {
 	set counting.Set
+
+	measuring sync.Mutex
+	numbers   monitor.Numbers // that were added
 
 	draining, memory, goroutines, connections *counting.Gauge
 
@@ -69,7 +72,7 @@ func newCounts(begun time.Time) *counts {
 	c.attachments = s.Gauge("quicterm_attachments", "Clients that are connected to a session.")
 	c.carriers = s.Gauges("quicterm_carriers", "Connections that clients have to a session, by kind.", "kind", kinds...)
 	c.accepted = s.Counters("quicterm_carriers_total", "Connections that clients have had to a session, by kind.", "kind", kinds...)
-	c.logins = s.Counters("quicterm_logins_total", "Logins by proof.", "proof", proofKey, proofToken, proofSSH)
+	c.logins = s.Counters("quicterm_logins_total", "Logins by proof.", "proof", proofKey, monitor.ProofToken, monitor.ProofSSH)
 	c.grants = s.Counter("quicterm_grants_total", "Grants to processes of this machine.")
 	c.attaches = s.Counter("quicterm_attaches_total", "Clients that have attached to a session, new or not.")
 	c.resumes = s.Counter("quicterm_resumes_total", "Further connections by which clients have continued.")
@@ -97,7 +100,7 @@ func (c *counts) refused(err error) { c.refusals.Of(refusalReason(err)).Add(1) }
 
 // sessionRefusal returns the reason of a client that is logged in and gets no session.
 func sessionRefusal(err error) string {
-	if errors.Is(err, errDraining) {
+	if errors.Is(err, monitor.ErrDraining) {
 		return refusedDraining
 	}
 	return refusedSession
@@ -113,67 +116,52 @@ func refusalReason(err error) string {
 		return refusedResume
 	case errors.Is(err, errDenied):
 		return refusedLogin
-	case withdrawn(err):
+	case errors.As(err, new(*monitor.Withdrawn)):
 		return refusedWithdrawn
 	}
 	return refusedProtocol
 }
 
-// errDraining is the error of a client that asks for a new session while the daemon drains.
-var errDraining = &wire.Error{Code: wire.CodeFailed, Text: "the server is about to be shut down and starts no new sessions (qtd drain): use another one"}
-
-// measure sets the numbers that are those of the moment. reports are of all sessions.
-func (s *Server) measure(sessions []inspected, silent int) {
+// measure sets the numbers that are those of the moment, and adds what the monitor has counted.
+func (s *Server) measure(n *monitor.Numbers) {
 	c := s.counts
-	phases := make(map[wire.Phase]int)
-	versions := make(map[string]int)
-	var ring, limit, output uint64
-	for _, one := range sessions {
-		r := one.report
-		phases[r.Phase]++
-		versions[s.versionOf(one)]++
-		ring, limit, output = ring+r.Ring, limit+r.Capacity, output+r.Memory
-	}
-	c.sessions.Of("attached").Set(float64(phases[wire.PhaseAttached]))
-	c.sessions.Of("detached").Set(float64(phases[wire.PhaseDetached]))
-	c.sessions.Of("exited").Set(float64(phases[wire.PhaseExited]))
-	c.silent.Set(float64(silent))
-	for _, v := range []string{versionSame, versionOther, versionUnknown} {
-		c.holders.Of(v).Set(float64(versions[v]))
-	}
-	c.ringBytes.Set(float64(ring))
-	c.ringLimit.Set(float64(limit))
-	c.output.Set(float64(output))
+	c.measuring.Lock()
+	defer c.measuring.Unlock()
+	before := c.numbers
+	c.numbers = *n
+	c.started.Add(n.Started - before.Started)
+	c.ended.Add(n.Ended - before.Ended)
+	c.gaps.Add(n.Gaps - before.Gaps)
+	c.duplicates.Add(n.Duplicates - before.Duplicates)
+	c.corrupted.Add(n.Corrupted - before.Corrupted)
+	c.grants.Add(n.Grants - before.Grants)
+	c.refusals.Of(refusedGrant).Add(n.Refused - before.Refused)
+
+	c.sessions.Of("attached").Set(float64(n.Attached))
+	c.sessions.Of("detached").Set(float64(n.Detached))
+	c.sessions.Of("exited").Set(float64(n.Exited))
+	c.silent.Set(float64(n.Silent))
+	c.holders.Of(versionSame).Set(float64(n.Same))
+	c.holders.Of(versionOther).Set(float64(n.Other))
+	c.holders.Of(versionUnknown).Set(float64(n.Unknown))
+	c.ringBytes.Set(float64(n.Ring))
+	c.ringLimit.Set(float64(n.RingLimit))
+	c.output.Set(float64(n.Output))
 	attached, byKind := s.attachments.count()
 	c.attachments.Set(float64(attached))
 	for _, kind := range kinds {
 		c.carriers.Of(kind).Set(float64(byKind[kind]))
 	}
 	c.connections.Set(float64(s.connections.Load()))
-	c.memory.Set(float64(memoryOfProcess()))
+	memory := monitor.MemoryOfProcess()
+	if s.setup.Apart {
+		memory += n.Memory
+	}
+	c.memory.Set(float64(memory))
 	c.goroutines.Set(float64(runtime.NumGoroutine()))
 	drains := 0.0
-	if s.draining.Load() {
+	if s.state.Load().Draining {
 		drains = 1
 	}
 	c.draining.Set(drains)
-}
-
-// versionOf compares the version of a session's holder with the daemon's. A holder can claim any:
-// the name of the version is no label.
-func (s *Server) versionOf(one inspected) string {
-	switch one.report.Software {
-	case "":
-		return versionUnknown
-	case s.software:
-		return versionSame
-	}
-	return versionOther
-}
-
-// memoryOfProcess returns how many bytes of memory the daemon has from the system.
-func memoryOfProcess() uint64 {
-	sample := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
-	metrics.Read(sample)
-	return sample[0].Value.Uint64() - sample[1].Value.Uint64()
 }

@@ -11,12 +11,14 @@ import (
 
 	"github.com/quicterm/quicterm/migrate/carrier"
 	"github.com/quicterm/quicterm/migrate/carrier/quic"
+	"github.com/quicterm/quicterm/quicterm/monitor"
+	"github.com/quicterm/quicterm/quicterm/panics"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
 // A clumsy has holders, and code that panics at some point of a connection.
 type clumsy struct {
-	Holders
+	monitor.Holders
 	ask, carry, lane bool
 }
 
@@ -42,7 +44,7 @@ type clumsyLink struct{ carrier.Carrier }
 
 func (clumsyLink) Write([]byte) (int, error) { panic("in a lane of a relay") }
 
-var _ Holders = (*clumsy)(nil)
+var _ monitor.Holders = (*clumsy)(nil)
 
 // A panic at any point of a connection ends that connection, and is logged with its stack.
 // The others, and the daemon, go on.
@@ -109,13 +111,13 @@ func TestPanicOutsideConnections(t *testing.T) {
 		if !h.server.mustValidate(serverAddr) {
 			t.Error("a client need not validate its address")
 		}
-		if ctx, err := h.server.admit(context.Background(), serverAddr); ctx != nil || !errors.As(err, new(*panicError)) {
+		if ctx, err := h.server.admit(context.Background(), serverAddr); ctx != nil || !errors.As(err, new(*panics.Error)) {
 			t.Errorf("a client is admitted: %v", err)
 		}
 		if h.server.grow(context.WithValue(context.Background(), memberKey{}, (*member)(nil)), 1) {
 			t.Error("a receive window grows")
 		}
-		if _, err := h.server.tls.GetCertificate(nil); !errors.As(err, new(*panicError)) {
+		if _, err := h.server.tls.GetCertificate(nil); !errors.As(err, new(*panics.Error)) {
 			t.Errorf("a handshake goes on: %v", err)
 		}
 		if c, err := quic.Dial(context.Background(), h.listen(), serverAddr, h.tls); err == nil {

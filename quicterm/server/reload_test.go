@@ -3,15 +3,11 @@
 package server
 
 import (
-	"log/slog"
-	"reflect"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/quicterm/quicterm/configs"
-	"github.com/quicterm/quicterm/quicterm/sshd"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -34,38 +30,4 @@ func TestReload(t *testing.T) {
 			t.Errorf("the sessions %v are left, want %v: %v is newer than the reload", ids, old.ID, fresh.ID)
 		}
 	})
-}
-
-// Settings whose place sshd's take are named in the log, unless they are as they are by default.
-func TestReplacedSettings(t *testing.T) {
-	settings := configs.DefaultServer()
-	settings.StrictModes, settings.TrustedUserCAKeys, settings.DenyUsers = "off", "/etc/ca", []string{"jo"}
-	for _, test := range []struct {
-		policy, sshd string
-		want         int
-	}{
-		{"follow", "/", 2}, {"follow", "/none/sshd", 0}, {"ignore", "/", 0},
-	} {
-		var text strings.Builder
-		s := &Server{all: true, log: slog.New(slog.NewTextHandler(&text, nil)), sshd: sshd.Daemon{Files: []string{test.sshd}}}
-		settings.SSHDPolicy = test.policy
-		if err := s.adopt(settings); err != nil {
-			t.Fatal(err)
-		}
-		if got := strings.Count(text.String(), "is not used"); got != test.want {
-			t.Errorf("%s, %s: %d settings, want %d: %s", test.policy, test.sshd, got, test.want, text.String())
-		}
-	}
-}
-
-func TestReloadedSettingsExist(t *testing.T) {
-	var keys []string
-	for _, f := range reflect.VisibleFields(reflect.TypeFor[configs.Server]()) {
-		keys = append(keys, f.Tag.Get("toml"))
-	}
-	for _, key := range reloaded {
-		if !slices.Contains(keys, key) {
-			t.Errorf("there is no setting %s", key)
-		}
-	}
 }

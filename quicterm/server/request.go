@@ -6,9 +6,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"time"
 
+	"github.com/quicterm/quicterm/quicterm/monitor"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -24,7 +24,7 @@ func (c *conn) handle(ctx context.Context, m wire.Message) (done bool, err error
 		if err := m.Decode(&req); err != nil {
 			return false, err
 		}
-		listing, err := c.list(ctx)
+		listing, err := c.server.monitor.List(ctx, c.by())
 		if err != nil {
 			return false, err
 		}
@@ -47,34 +47,30 @@ func (c *conn) handle(ctx context.Context, m wire.Message) (done bool, err error
 		if err != nil {
 			return false, err
 		}
-		answer, err := c.passOn(ctx, name, m)
+		answer, err := c.server.monitor.Pass(ctx, &monitor.Pass{By: *c.by(), Session: name, Type: m.Type, Payload: m.Payload})
 		if err != nil {
 			return false, wire.Send(c.carrier, asError(err))
 		}
-		return false, wire.Write(c.carrier, answer)
+		return false, wire.Write(c.carrier, wire.Message(*answer))
 	case wire.TypeRevoke:
 		var req wire.Revoke
 		if err := m.Decode(&req); err != nil {
 			return false, err
 		}
-		revoked, err := c.revoke(ctx, &req, m)
+		revoked, err := c.server.monitor.Revoke(ctx, &monitor.Revoke{By: *c.by(), All: req.All, Key: req.Key})
 		if err != nil {
 			return false, wire.Send(c.carrier, asError(err))
 		}
 		return false, wire.Send(c.carrier, revoked)
 	case wire.TypeAttach, wire.TypeJoin:
-		m.Type = wire.TypeAttach // older daemons refuse a Join, and holders need not know it
+		m.Type = wire.TypeAttach // a Join has the same form
 		var req wire.Attach
 		if err := m.Decode(&req); err != nil {
 			return false, err
 		}
-		err := c.checkNologin()
-		if err == nil {
-			err = c.attach(ctx, &req, m)
-		}
-		if err != nil {
+		if err := c.attach(ctx, &req, m); err != nil {
 			c.server.counts.refusals.Of(sessionRefusal(err)).Add(1)
-			c.log.Warn("client gets no session", "event", "refuse", "account", c.account.Name, "proof", c.proof, "error", err)
+			c.log.Warn("client gets no session", "event", "refuse", "account", c.login.Account, "proof", c.login.Proof, "error", err)
 			c.sendLast(asError(err))
 		}
 		return true, nil
@@ -83,16 +79,6 @@ func (c *conn) handle(ctx context.Context, m wire.Message) (done bool, err error
 		Code: wire.CodeUnknown,
 		Text: fmt.Sprintf("the server does not know message %d: it may be older than this client", m.Type),
 	})
-}
-
-// list returns the sessions that the client may see.
-func (c *conn) list(ctx context.Context) (*wire.Listing, error) {
-	end, err := c.server.accounts.of(c.account.UID).begin(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer end()
-	return list(c.withLost(ctx, c.server.sessions(ctx, c.account.UID, c.open()))), nil
 }
 
 // sessionOf returns the name of the session that a request is for.
@@ -107,62 +93,23 @@ func sessionOf(m wire.Message) (string, error) {
 	return kill.Session, err
 }
 
-// passOn passes a request on to the holder of the session with the given name or id.
-func (c *conn) passOn(ctx context.Context, name string, m wire.Message) (wire.Message, error) {
-	end, err := c.server.accounts.of(c.account.UID).begin(ctx)
-	if err != nil {
-		return m, err
-	}
-	defer end()
-	e, err := c.findOrLost(ctx, name, detached)
-	if err != nil {
-		return m, err
-	}
-	if e.record {
-		return c.passToRecord(ctx, e, m)
-	}
-	answer, err := c.server.holders.Ask(ctx, c.account.UID, e.id, c.open(), m)
-	return answer, ended(err)
-}
-
-// attach finds or starts the session that a request is for, passes the request on to
+// attach has the monitor find or start the session that a request is for and pass the request on to
 // its holder, and relays until the client or the holder ends the carrier.
 func (c *conn) attach(ctx context.Context, req *wire.Attach, m wire.Message) error {
-	c.instance = req.Instance
-	id, err := c.findOrCreate(ctx, req)
+	attached, err := c.server.monitor.Attach(ctx, &monitor.Attach{
+		By: *c.by(), Mode: req.Mode, Session: req.Session, Instance: req.Instance, PTY: req.PTY, Size: req.Size,
+		Env: req.Env, Command: req.Command, Role: req.Role, Payload: m.Payload, Datagrams: c.carrier.Datagrams(),
+	})
 	if err != nil {
 		return err
 	}
-	open := c.open()
-	answer, toHolder, err := c.server.holders.Carry(ctx, c.account.UID, id, open, m, c.carrier.Datagrams())
-	if err != nil {
-		return ended(err)
-	}
 	c.carrier.SetDeadline(time.Time{})
-	defer c.guard(c.admission(open), rightTime)()
+	defer c.guard(monitor.RightTime)()
+	answer := wire.Message(attached.Answer)
 	if answer.Type == wire.TypeAttached {
-		defer c.server.attachments.remove(c.server.attachments.attach(c, req, id, answer))
+		defer c.server.attachments.remove(c.server.attachments.attach(c, req, attached.ID, answer))
 	}
-	return c.relay(c.account.UID, answer, toHolder)
-}
-
-// admission returns what let the client in.
-func (c *conn) admission(open *wire.Open) admission {
-	return admission{uid: c.account.UID, account: open.Account, key: string(open.Key), scope: open.Scope, noPTY: open.NoPTY}
-}
-
-// ended returns the error for a client whose session has ended since it was found,
-// if err says that.
-func ended(err error) error {
-	if errors.Is(err, fs.ErrNotExist) {
-		return &wire.Error{Code: wire.CodeNoSession, Text: "the session has just ended"}
-	}
-	return err
-}
-
-// errorf returns an error whose text the client shows.
-func errorf(code wire.Code, format string, args ...any) *wire.Error {
-	return &wire.Error{Code: code, Text: fmt.Sprintf(format, args...)}
+	return c.relay(c.login.UID, answer, attached.Carrier)
 }
 
 // asError returns the message that tells an authenticated client of an error.

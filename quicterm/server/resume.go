@@ -6,11 +6,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"net/netip"
 	"time"
 
-	"github.com/quicterm/quicterm/migrate/carrier"
+	"github.com/quicterm/quicterm/quicterm/monitor"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -43,19 +42,24 @@ func (c *conn) resume(m wire.Message) error {
 		return err
 	}
 	s, from := c.server, resumer{req.ID, c.pending.source}
-	c.log = c.log.With("uid", req.UID, "id", shortID(req.ID))
+	c.log = c.log.With("uid", req.UID, "id", req.ID.Short())
 	if s.denied.empty(time.Now(), from) {
 		return fmt.Errorf("resume: %w", errTooOften)
 	}
 	s.unauthenticated.move(time.Now(), c.pending, resumes)
-	answer, toHolder, err := s.resume(c.incoming.Context(), &req, m, c.carrier.Datagrams())
+	resumed, err := s.resume(c.incoming.Context(), &monitor.Resume{Payload: m.Payload, Path: c.path(), Datagrams: c.carrier.Datagrams()})
 	if errors.Is(err, errNotAccepted) {
 		s.denied.allow(time.Now(), from)
 		s.unauthenticated.replays.allow(time.Now(), from.source)
 	}
 	if errors.Is(err, errDenied) {
 		s.unauthenticated.leave(c.pending)
-		c.sendLast(&wire.Denied{Rebooted: s.boot.Mark(req.ID).Differs(req.Boot)})
+		c.sendLast(&wire.Denied{Rebooted: resumed.Rebooted})
+	}
+	var withdrawn *monitor.Withdrawn
+	if errors.As(err, &withdrawn) {
+		s.unauthenticated.prove(c.pending)
+		c.sendLast(refusal(withdrawn))
 	}
 	if err != nil {
 		return err
@@ -65,53 +69,27 @@ func (c *conn) resume(m wire.Message) error {
 		s.accounts.join(req.UID, c.member)
 	}
 	c.carrier.SetDeadline(time.Time{})
+	answer := wire.Message(resumed.Answer)
 	if answer.Type != wire.TypeResumed {
-		return c.relay(req.UID, answer, toHolder) // a refusal, which ends the carrier
+		return c.relay(req.UID, answer, resumed.Carrier) // a refusal, which ends the carrier
 	}
-	var by wire.Resumed
-	l, err := resumedBy(req.UID, answer, &by)
-	c.provenAt = s.attachments.provenAt(attachmentID{req.ID, req.Instance}, l)
-	if err == nil {
-		answer, err = wire.New(&wire.Resumed{}) // the client is not told who let it in
-	}
-	if err == nil {
-		err = c.server.rights.refused(c.incoming.Context(), c.right(l))
-	}
-	if err != nil {
-		toHolder.Close()
-		if withdrawn(err) {
-			c.sendLast(refusal(err))
-		}
-		return fmt.Errorf("resume: %w", err)
-	}
-	defer c.guard(l, 0)()
-	defer s.attachments.remove(s.attachments.resume(c, &req, by))
-	return c.relay(req.UID, answer, toHolder)
+	c.login = &resumed.Login
+	defer c.guard(0)()
+	defer s.attachments.remove(s.attachments.resume(c, &req, resumed))
+	return c.relay(req.UID, answer, resumed.Carrier)
 }
 
-// resumedBy returns the admission of a client that resumes, as its holder knows it.
-func resumedBy(uid uint32, answer wire.Message, r *wire.Resumed) (admission, error) {
-	if err := answer.Decode(r); err != nil {
-		return admission{}, err
-	}
-	return admission{uid: uid, account: r.Account, key: string(r.Key), scope: r.Scope, noPTY: r.NoPTY}, nil
-}
-
-// resume passes a Resume on to the holder of its session. The error is for the log; it is
+// resume has the monitor pass a Resume on to the holder of its session. The error is for the log; it is
 // errDenied if the client is to be told Denied, but not whether the session exists.
-func (s *Server) resume(ctx context.Context, req *wire.Resume, m wire.Message, datagrams bool) (wire.Message, carrier.Carrier, error) {
-	if !s.serves(req.UID) {
-		return m, nil, fmt.Errorf("resume of a session of user id %d, which this daemon does not serve", req.UID)
-	}
-	answer, c, err := s.holders.Carry(ctx, req.UID, req.ID, &wire.Open{}, m, datagrams)
+func (s *Server) resume(ctx context.Context, r *monitor.Resume) (*monitor.Resumed, error) {
+	resumed, err := s.monitor.Resume(ctx, r)
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return m, nil, errNoSession
 	case err != nil:
-		return m, nil, fmt.Errorf("resume: %w", err)
-	case answer.Type == wire.TypeDenied:
-		c.Close()
-		return m, nil, errNotAccepted
+		return nil, fmt.Errorf("resume: %w", err)
+	case resumed.NoSession:
+		return resumed, errNoSession
+	case resumed.Denied:
+		return resumed, errNotAccepted
 	}
-	return answer, c, nil
+	return resumed, nil
 }

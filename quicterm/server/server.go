@@ -3,166 +3,104 @@
 package server
 
 import (
+	"bytes"
 	"context"
+	"crypto"
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net"
-	"os"
-	"path/filepath"
+	"net/http"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"golang.org/x/time/rate"
 
-	"github.com/quicterm/quicterm/configs"
 	"github.com/quicterm/quicterm/migrate/carrier/quic"
-	"github.com/quicterm/quicterm/quicterm/account"
 	"github.com/quicterm/quicterm/quicterm/auth"
-	"github.com/quicterm/quicterm/quicterm/holder"
-	"github.com/quicterm/quicterm/quicterm/keyfile"
-	"github.com/quicterm/quicterm/quicterm/rundir"
-	"github.com/quicterm/quicterm/quicterm/sshd"
-	"github.com/quicterm/quicterm/quicterm/systemd"
+	"github.com/quicterm/quicterm/quicterm/floodlog"
+	"github.com/quicterm/quicterm/quicterm/monitor"
+	"github.com/quicterm/quicterm/quicterm/panics"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
-// A Server is a daemon.
-type Server struct {
-	current    atomic.Pointer[configs.Server] // see settings
-	granted    bool
-	software   string
-	log        *slog.Logger
-	base       rundir.Base
-	boot       holder.Boot
-	names      *account.NameService
-	keyFiles   *keyfile.Reader
-	sshd       sshd.Daemon
-	self       *account.Account
-	all        bool // every account is served, not only self
-	holders    Holders
-	processes  *processes // the holders, if they are processes of this machine
-	hostKeys   []*auth.HostKey
-	secrets    *secrets
-	ticketKeys *ticketKeys
-	tls        *tls.Config
-	tokens     auth.Tokens
-	outside    bool // sessions do not inherit what confines the daemon
-	manager    *systemd.Manager
-	passed     []systemd.Socket
+// A Monitor decides, signs and reaches holders for a Server. See [monitor.Monitor], which is one, and
+// [monitor.Remote], which is one in another process. Its methods may be called at any time.
+type Monitor interface {
+	Sign(context.Context, *monitor.Sign) ([]byte, error)
+	Offer(context.Context, *monitor.Offer) (*monitor.Verdicts, error)
+	Prove(context.Context, *monitor.Proof) (*monitor.Login, error)
+	Redeem(context.Context, *monitor.Token) (*monitor.Login, error)
+	Leave(monitor.LoginID)
+	Check(context.Context, *monitor.By) error
+	List(context.Context, *monitor.By) (*wire.Listing, error)
+	Describe(context.Context, *monitor.By) (*wire.Description, error)
+	Pass(context.Context, *monitor.Pass) (*monitor.Answer, error)
+	Revoke(context.Context, *monitor.Revoke) (*wire.Revoked, error)
+	Attach(context.Context, *monitor.Attach) (*monitor.Attached, error)
+	Resume(context.Context, *monitor.Resume) (*monitor.Resumed, error)
+	Measure(context.Context) (*monitor.Numbers, error)
+}
 
-	rights          *rights
+// A Server talks to clients. It has no rights but those that its monitor gives it.
+type Server struct {
+	monitor Monitor
+	setup   *monitor.Setup
+	log     *slog.Logger
+	panics  *panics.Container
+	state   atomic.Pointer[monitor.State]
+	tls     *tls.Config
+
 	unauthenticated *unauthenticated
 	accounts        *accounts
 	rsa             *rate.Limiter // signatures by an RSA host key
 	denied          *limiter[resumer]
-	refusedLog      *floodLog
-	deniedLog       *floodLog
-	panicLog        *floodLog
+	refusedLog      *floodlog.Log
+	deniedLog       *floodlog.Log
 
 	connections atomic.Int64
-	usedAt      atomic.Int64 // uptime
+	attempts    atomic.Uint64 // number of the last connection
+	usedAt      atomic.Int64  // uptime
 
-	own        atomic.Pointer[sshd.Policy]  // of the settings
-	keySources atomic.Pointer[sshd.Sources] // at the last login
-
-	begun       time.Time
 	counts      *counts
 	attachments attachments
-	census      census
-	draining    atomic.Bool
-	life        context.Context // ends with run
-	stop        func()
-	work        sync.WaitGroup // what run waits for beside its tasks
-
-	creating slots // one an account, taken while a new session gets its name
-	started  started
-	memory   memorySum
+	ended       atomic.Bool // set when Run ends
 }
 
-// New returns a server with the keys that its settings name. It makes those that do not
-// exist. It starts nothing.
-func New(cfg Config) (*Server, error) {
-	names := new(account.NameService)
-	self, err := names.Current(context.Background())
-	if err != nil {
-		return nil, fmt.Errorf("account of user id %d: %w", os.Getuid(), err)
-	}
-	settings := cfg.Settings.WithDefaults()
-	log := cfg.Log
+// NewServer returns a server that does what a monitor lets it. It starts nothing.
+func NewServer(m Monitor, setup *monitor.Setup, log *slog.Logger) (*Server, error) {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
 	s := &Server{
-		granted:  cfg.Granted,
-		software: cfg.Software,
-		log:      log,
-		base:     rundir.Base(settings.RuntimeDir),
-		boot:     holder.CurrentBoot(),
-		names:    names,
-		keyFiles: keyfile.NewReader(names),
-		self:     self,
-		all:      self.UID == 0 && !cfg.Granted,
-		holders:  cfg.Holders,
-		outside:  cfg.Outside != nil,
-		manager:  cfg.Manager,
-		passed:   cfg.Passed,
-
-		unauthenticated: newUnauthenticated(settings.MaxUnauthenticated),
-		accounts:        newAccounts(settings.MaxSessionsPerUser),
+		monitor:         m,
+		setup:           setup,
+		log:             log,
+		panics:          panics.New(),
+		unauthenticated: newUnauthenticated(setup.MaxUnauthenticated),
+		accounts:        newAccounts(setup.MaxSessionsPerUser),
 		rsa:             rate.NewLimiter(rsaRate, rsaRate),
 		denied:          newLimiter[resumer](deniedRate, deniedResumes),
-		refusedLog:      newFloodLog(refusedBurst),
-		deniedLog:       newFloodLog(deniedBurst),
-		panicLog:        newFloodLog(panicBurst),
+		refusedLog:      floodlog.New(refusedBurst),
+		deniedLog:       floodlog.New(deniedBurst),
+		counts:          newCounts(setup.Begun),
 	}
-	if err := s.adopt(settings); err != nil {
-		return nil, err
-	}
-	s.begun = time.Now()
-	s.counts = newCounts(s.begun)
 	s.attachments = attachments{server: s, connected: make(map[attachmentID]*attachment)}
-	s.census = newCensus()
-	s.life, s.stop = context.WithCancel(context.Background())
-	if s.memory.limit, err = memoryLimit(settings.MaxBufferTotal); err != nil {
-		return nil, err
-	}
-	s.rights = newRights(s.look)
-	if s.holders == nil {
-		s.processes = &processes{
-			base: s.base, names: names, args: cfg.HolderArgs, log: log, warnings: newFloodLog(accountBurst),
-			scopes: cfg.Scopes, outside: cfg.Outside,
+	s.state.Store(new(monitor.State))
+	var keys []*auth.HostKey
+	for i, c := range setup.Certificates {
+		key, err := auth.RemoteHostKey(c.Key, c.Plain, c.Certified, func(message []byte, hash crypto.Hash) ([]byte, error) {
+			ctx, cancel := context.WithTimeout(context.Background(), firstMessageTimeout)
+			defer cancel()
+			return m.Sign(ctx, &monitor.Sign{Key: i, Message: message, Hash: uint(hash)})
+		})
+		if err != nil {
+			return nil, fmt.Errorf("host key: %w", err)
 		}
-		if s.processes.limits, err = scopeLimits(settings); err != nil {
-			return nil, err
-		}
-		if !s.all {
-			s.processes.only = self
-		}
-		s.holders = s.processes
+		keys = append(keys, key)
 	}
-	state, err := s.stateDir()
-	if err != nil {
-		return nil, err
-	}
-	if err := rundir.MakeSystemDir(state, 0o700); err != nil {
-		return nil, fmt.Errorf("state_dir: %w", err)
-	}
-	if s.hostKeys, err = loadHostKeys(log, settings.HostKey, s.all, filepath.Join(state, "host_key")); err != nil {
-		return nil, err
-	}
-	if s.secrets, err = loadSecrets(filepath.Join(state, "secrets")); err != nil {
-		return nil, err
-	}
-	withdrawn := "withdrawn"
-	if s.granted { // there may be another daemon of root
-		withdrawn = "withdrawn_granted"
-	}
-	s.rights.withdrawn = loadWithdrawals(filepath.Join(state, withdrawn), log)
-	s.ticketKeys = &ticketKeys{file: filepath.Join(state, "ticket_keys"), log: log}
-	certificate := auth.Certificate(s.hostKeys, s.allowRSA)
+	certificate := auth.Certificate(keys, s.allowRSA)
 	s.tls = &tls.Config{
 		MinVersion: tls.VersionTLS13,
 		NextProtos: []string{wire.ALPN},
@@ -171,134 +109,79 @@ func New(cfg Config) (*Server, error) {
 			return chosen, err
 		},
 	}
-	s.tls.SetSessionTicketKeys(s.ticketKeys.renew(time.Now()))
 	return s, nil
 }
 
-// stateDir returns the directory of the keys that outlive the daemon.
-func (s *Server) stateDir() (string, error) {
-	switch dir := os.Getenv("XDG_STATE_HOME"); {
-	case s.settings().StateDir != "":
-		return s.settings().StateDir, nil
-	case s.self.UID == 0:
-		return "/var/lib/quicterm", nil
-	case dir != "":
-		return filepath.Join(dir, "quicterm"), nil
-	case s.self.Home == "":
-		return "", errors.New("the account has no home directory for the host key: set state_dir")
+// Update implements [monitor.Network].
+func (s *Server) Update(state monitor.State) {
+	s.state.Store(&state)
+	if len(state.TicketKeys) > 0 {
+		s.tls.SetSessionTicketKeys(state.TicketKeys)
 	}
-	return filepath.Join(s.self.Home, ".local/state/quicterm"), nil
 }
 
-// serves reports whether the server serves an account.
-func (s *Server) serves(uid uint32) bool { return s.all || uid == s.self.UID }
-
-// IssueToken returns a one-time token, by which a client can log in as the account.
-func (s *Server) IssueToken(uid uint32) ([]byte, error) { return s.tokens.Issue(time.Now(), uid) }
-
-// ListenAndServe opens the sockets for UDP and TCP and the one for grants, calls ready, and
-// serves until ctx ends or a socket fails. A granted daemon also stops when it is not
-// used any more. When ListenAndServe returns, all is closed and only the holders are
-// left.
-func (s *Server) ListenAndServe(ctx context.Context, ready func()) error {
-	grants, err := s.listenGrants() // first: it tells if another daemon runs
-	if err != nil {
-		return err
-	}
-	sockets, err := s.newSockets()
-	if err != nil {
-		grants.close()
-		return err
-	}
-	control, err := s.listenControl()
-	if err != nil {
-		grants.close()
-		sockets.close()
-		return err
-	}
-	grants.address, grants.public = sockets.local, sockets.public
-	ready()
-	if err := s.manager.Ready(); err != nil {
-		s.log.Warn("the service manager does not know that the daemon is ready", "error", err)
-	}
-	defer s.manager.Stopping()
-	watch := func(ctx context.Context) error { return s.manager.Watch(ctx, func() { s.pass(sockets) }) }
-	serveControl := func(ctx context.Context) error { return serveHTTP(ctx, control, s.controlling()) }
-	return s.run(ctx, grants.serve, sockets.serve, watch, serveControl, s.serveMetrics)
+// Run implements [monitor.Network].
+func (s *Server) Run(ctx context.Context) error {
+	defer context.AfterFunc(ctx, func() { s.ended.Store(true) })()
+	return s.attachments.run(ctx)
 }
 
-// pass returns when it has had each lock that a login needs.
-func (s *Server) pass(sockets *sockets) {
-	sockets.local()
-	s.accounts.of(s.self.UID)
-}
-
-// Serve serves clients on the given UDP sockets, which it closes, until ctx ends or a
-// socket fails. A granted daemon also stops when it is not used any more.
-func (s *Server) Serve(ctx context.Context, sockets ...net.PacketConn) error {
-	var tasks []func(context.Context) error
-	for _, socket := range sockets {
-		tasks = append(tasks, func(ctx context.Context) error { return s.serveQUIC(ctx, socket) })
-	}
-	return s.run(ctx, tasks...)
-}
-
-// run runs the tasks of a daemon, and those that every daemon has.
-func (s *Server) run(ctx context.Context, tasks ...func(context.Context) error) error {
-	tasks = append(tasks, s.renewTicketKeys, s.attachments.run, s.followAll)
-	defer context.AfterFunc(ctx, s.stop)()
-	defer s.census.finish(s)
-	if s.processes != nil {
-		tasks = append(tasks, s.processes.children.run)
-	}
-	if s.granted {
-		s.use()
-		tasks = append(tasks, s.awaitDisuse)
-	}
-	defer s.keyFiles.Close()
-	return runAll(ctx, tasks...)
-}
-
-// runAll runs tasks until the first one returns, ends the context of the others, and
-// waits for them. It returns the error of the first one.
-func runAll(ctx context.Context, tasks ...func(context.Context) error) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	var wg sync.WaitGroup
-	var first sync.Once
-	var err error
-	for _, task := range tasks {
-		wg.Go(func() {
-			taskErr := task(ctx)
-			first.Do(func() { err = taskErr; cancel() })
-		})
-	}
-	wg.Wait()
-	return err
-}
-
-// renewTicketKeys makes new connections use the ticket keys of the day, until ctx
-// ends.
-func (s *Server) renewTicketKeys(ctx context.Context) error {
-	ticker := time.NewTicker(renewInterval)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-ticker.C:
-			s.tls.SetSessionTicketKeys(s.ticketKeys.renew(time.Now()))
+// Serve implements [monitor.Network].
+func (s *Server) Serve(ctx context.Context, l monitor.Listener) error {
+	switch socket := l.Socket.(type) {
+	case *net.UDPConn:
+		return s.ServeQUIC(ctx, &quic.Socket{UDPConn: socket})
+	case net.Listener:
+		if l.Purpose == monitor.ForMetrics {
+			return monitor.ServeHTTP(ctx, socket, s.watching())
 		}
+		return s.ServeTCP(ctx, socket)
 	}
+	return fmt.Errorf("a socket of type %T is not served", l.Socket)
 }
 
-// serveQUIC accepts connections on a socket until ctx ends. It closes the socket.
-func (s *Server) serveQUIC(ctx context.Context, socket net.PacketConn) error {
+// Clients implements [monitor.Network].
+func (s *Server) Clients(context.Context) (*monitor.Clients, error) {
+	clients := &monitor.Clients{Connections: s.connections.Load(), Unused: time.Duration(uptime() - s.usedAt.Load())}
+	for id, some := range s.attachments.of() {
+		one := monitor.SessionClients{ID: id}
+		for _, a := range some {
+			one.Clients = append(one.Clients, a.status())
+		}
+		clients.Sessions = append(clients.Sessions, one)
+	}
+	return clients, nil
+}
+
+// Metrics implements [monitor.Network].
+func (s *Server) Metrics(ctx context.Context) ([]byte, error) {
+	numbers, err := s.monitor.Measure(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var text bytes.Buffer
+	s.measure(numbers)
+	err = s.counts.set.Write(&text)
+	return text.Bytes(), err
+}
+
+// watching returns what answers those who may see numbers, but no names.
+func (s *Server) watching() *http.ServeMux {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, r *http.Request) { monitor.ServeMetrics(w, r, s.Metrics) })
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
+		monitor.ServeHealth(w, s.state.Load().Draining)
+	})
+	return mux
+}
+
+// ServeQUIC accepts connections on a socket until ctx ends. It closes the socket.
+func (s *Server) ServeQUIC(ctx context.Context, socket net.PacketConn) error {
 	defer socket.Close()
 	listener, err := quic.Listen(socket, quic.ListenConfig{
 		TLS:           s.tls,
-		ResetKey:      &s.secrets.reset,
-		TokenKey:      &s.secrets.addressToken,
+		ResetKey:      &s.setup.ResetKey,
+		TokenKey:      &s.setup.TokenKey,
 		VerifyAddress: s.mustValidate,
 		Admit:         s.admit,
 		Grow:          s.grow,
@@ -326,33 +209,22 @@ func (s *Server) serveQUIC(ctx context.Context, socket net.PacketConn) error {
 // countConn serves a connection until it ends. The daemon is used meanwhile.
 func (s *Server) countConn(ctx context.Context, incoming incoming) {
 	s.connections.Add(1)
-	defer s.use()
+	defer func() { s.usedAt.Store(uptime()) }()
 	defer s.connections.Add(-1)
 	s.contain(s.log, func() error { s.serveConn(ctx, incoming); return nil })
 }
 
-// maxUnused is how long a granted daemon runs without a client, a session or a grant.
-const maxUnused = 10 * time.Minute
+// contain calls a function that works for one connection, and returns its error, also if it panics:
+// an error in our program ends one connection, not those of all. What QUIC calls in its own
+// goroutines calls contain too.
+func (s *Server) contain(log *slog.Logger, f func() error) error { return s.panics.Contain(log, f) }
 
-// use records that the daemon is used.
-func (s *Server) use() { s.usedAt.Store(uptime()) }
-
-// awaitDisuse returns when the daemon was not used for maxUnused.
-func (s *Server) awaitDisuse(ctx context.Context) error {
-	ticker := time.NewTicker(maxUnused / 10)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-ticker.C:
+// spawn runs f in a goroutine of the connection, which ends if f panics.
+func (c *conn) spawn(wg *sync.WaitGroup, f func()) {
+	log := c.log // serve sets another one
+	wg.Go(func() {
+		if c.server.contain(log, func() error { f(); return nil }) != nil {
+			c.incoming.Close()
 		}
-		if s.connections.Load() > 0 || len(s.holders.Sessions(s.self.UID)) > 0 {
-			s.use()
-		}
-		if uptime()-s.usedAt.Load() >= int64(maxUnused) {
-			s.log.Info("stopping", "reason", fmt.Sprintf("no client and no session for %v", maxUnused))
-			return nil
-		}
-	}
+	})
 }

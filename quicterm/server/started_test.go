@@ -4,7 +4,6 @@ package server
 
 import (
 	"testing"
-	"time"
 
 	"github.com/quicterm/quicterm/migrate/carrier/quic"
 	"github.com/quicterm/quicterm/quicterm/wire"
@@ -29,20 +28,4 @@ func TestRequestAfterItsSessionEnded(t *testing.T) {
 		h.send(c, h.login(request)...)
 		h.want("another client", c, wire.TypeAttached)
 	})
-}
-
-func TestStartedForgets(t *testing.T) {
-	var s started
-	now := time.Unix(0, 0)
-	for i := range 100_000 {
-		s.add(now, starter{uint32(i), wire.InstanceID{1}})
-		s.add(now, starter{uint32(i), wire.InstanceID{}})
-		now = now.Add(time.Second)
-	}
-	if n := len(s.at); n > 121 {
-		t.Errorf("%d clients are remembered, want those of two minutes", n)
-	}
-	if s.has(starter{99_999, wire.InstanceID{}}) || !s.has(starter{99_999, wire.InstanceID{1}}) {
-		t.Error("want clients with an instance to be remembered, and no others")
-	}
 }

@@ -28,13 +28,12 @@ var interceptor = netip.MustParseAddrPort("10.0.0.3:4433")
 // intercept accepts one connection of a client as the host: with TLS tickets of the host's
 // stolen ticket keys, and without its host key.
 func (h *host) intercept() <-chan *quic.Conn {
-	stolen := &ticketKeys{file: filepath.Join(h.settings.StateDir, "ticket_keys"), log: h.logger}
-	own, err := loadHostKeys(h.logger, nil, false, filepath.Join(h.t.TempDir(), "host_key"))
+	own, err := auth.LoadOrCreateHostKey(filepath.Join(h.t.TempDir(), "host_key"))
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	conf := &tls.Config{MinVersion: tls.VersionTLS13, NextProtos: []string{wire.ALPN}, GetCertificate: auth.Certificate(own, nil)}
-	conf.SetSessionTicketKeys(stolen.renew(time.Now()))
+	conf := &tls.Config{MinVersion: tls.VersionTLS13, NextProtos: []string{wire.ALPN}, GetCertificate: auth.Certificate([]*auth.HostKey{own}, nil)}
+	conf.SetSessionTicketKeys(h.server.state.Load().TicketKeys)
 	socket := h.net.Listen(interceptor)
 	listener, err := quic.Listen(socket, quic.ListenConfig{TLS: conf})
 	if err != nil {

@@ -35,10 +35,7 @@ var errNoHandshake = errors.New("no handshake")
 
 // ServeTCP serves clients over TCP, beside Serve, until ctx ends or the listener fails. It closes
 // the listener.
-func (s *Server) ServeTCP(ctx context.Context, l net.Listener) error { return s.serveTCP(ctx, l) }
-
-// serveTCP accepts TCP connections until ctx ends. It closes the listener.
-func (s *Server) serveTCP(ctx context.Context, l net.Listener) error {
+func (s *Server) ServeTCP(ctx context.Context, l net.Listener) error {
 	defer l.Close()
 	ctx, cancel := context.WithCancel(ctx)
 	var wg sync.WaitGroup
@@ -54,7 +51,7 @@ func (s *Server) serveTCP(ctx context.Context, l net.Listener) error {
 			if errors.Is(err, net.ErrClosed) {
 				return fmt.Errorf("accept: %w", err)
 			}
-			s.refusedLog.warn(time.Now(), s.log, "cannot accept a TCP connection", "error", err)
+			s.refusedLog.Limited(time.Now(), s.log, "cannot accept a TCP connection", "error", err)
 			select {
 			case <-ctx.Done():
 			case <-time.After(acceptPause):

@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/netip"
+	"os"
 	"runtime"
 	"strings"
 	"sync"
@@ -19,6 +20,7 @@ import (
 
 	"github.com/quicterm/quicterm/migrate/carrier"
 	"github.com/quicterm/quicterm/migrate/carrier/tcp"
+	"github.com/quicterm/quicterm/quicterm/monitor"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -32,9 +34,9 @@ type tcpHost struct {
 }
 
 // onTCP returns a host whose daemon runs until the test ends.
-func onTCP(t *testing.T, maxUnauthenticated int, change ...func(Holders) Holders) *tcpHost {
+func onTCP(t *testing.T, maxUnauthenticated int, change ...func(monitor.Holders) monitor.Holders) *tcpHost {
 	h := &tcpHost{host: newHost(t)}
-	holders := Holders(h.holders)
+	holders := monitor.Holders(h.holders)
 	for _, f := range change {
 		holders = f(holders)
 	}
@@ -51,7 +53,9 @@ func onTCP(t *testing.T, maxUnauthenticated int, change ...func(Holders) Holders
 	h.server, h.addr = s, l.Addr().(*net.TCPAddr).AddrPort()
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error)
-	go func() { done <- s.run(ctx, func(ctx context.Context) error { return s.serveTCP(ctx, l) }) }()
+	go func() {
+		done <- s.Monitor.Run(ctx, s.Server, func(ctx context.Context) error { return s.ServeTCP(ctx, l) })
+	}()
 	t.Cleanup(func() {
 		cancel()
 		if err := <-done; err != nil {
@@ -358,7 +362,7 @@ func TestRefusedOverTCP(t *testing.T) {
 
 // A growingDeaf has holders that are deaf from some time on.
 type growingDeaf struct {
-	Holders
+	monitor.Holders
 	now *atomic.Bool
 }
 
@@ -375,7 +379,7 @@ func (d growingDeaf) Carry(
 func TestRelayOverTCPEndsWithItsClient(t *testing.T) {
 	t.Parallel()
 	var deafNow atomic.Bool
-	h := onTCP(t, 64, func(h Holders) Holders { return growingDeaf{h, &deafNow} })
+	h := onTCP(t, 64, func(h monitor.Holders) monitor.Holders { return growingDeaf{h, &deafNow} })
 	first, attached := h.attach()
 	deafNow.Store(true)
 	c := h.dial(localhost)
@@ -392,7 +396,7 @@ func TestRelayOverTCPEndsWithItsClient(t *testing.T) {
 func TestWindowsOverTCP(t *testing.T) {
 	h := onTCP(t, 64)
 	c, _ := h.attach()
-	u := h.server.accounts.of(h.server.self.UID)
+	u := h.server.accounts.of(uint32(os.Geteuid()))
 	grown := func() uint64 {
 		h.server.accounts.mu.Lock()
 		defer h.server.accounts.mu.Unlock()

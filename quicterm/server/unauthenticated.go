@@ -45,10 +45,9 @@ const (
 	// validate their addresses. A roaming client dials 4 at once.
 	maxSilent = 8
 
-	// refusedBurst, deniedBurst, panicBurst and accountBurst are how many lines are logged at
-	// once, before it is one a second: of connections that are refused, of clients that are
-	// accepted but prove nothing, of panics, and of what accounts have in their directories.
-	refusedBurst, deniedBurst, panicBurst, accountBurst = 1, 64, 4, 4
+	// refusedBurst and deniedBurst are how many lines are logged at once, before it is one a
+	// second: of connections that are refused, and of clients that are accepted but prove nothing.
+	refusedBurst, deniedBurst = 1, 64
 )
 
 // Reasons to refuse a connection. QUIC tells the client only that it is refused.
@@ -211,7 +210,7 @@ func (s *Server) admit(ctx context.Context, client netip.AddrPort) (context.Cont
 	err := s.contain(s.log, func() (err error) { p, err = s.unauthenticated.add(now, client.Addr()); return err })
 	if err != nil {
 		s.counts.refused(err)
-		s.refusedLog.warn(now, s.log, "client refused", "event", "refuse", "client", client.String(), "error", err)
+		s.refusedLog.Limited(now, s.log, "client refused", "event", "refuse", "client", client.String(), "error", err)
 		return nil, err
 	}
 	context.AfterFunc(ctx, func() {

@@ -15,9 +15,11 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"github.com/quicterm/quicterm/migrate/carrier/quic"
-	"github.com/quicterm/quicterm/quicterm/auth"
+	"github.com/quicterm/quicterm/quicterm/monitor"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
+
+var today = time.Unix(1_900_000_000, 0)
 
 const places = 256
 
@@ -210,6 +212,13 @@ func TestSlowLoginOfKnownSource(t *testing.T) {
 	}
 }
 
+// An accepting is a monitor that accepts all keys.
+type accepting struct{ Monitor }
+
+func (accepting) Offer(_ context.Context, o *monitor.Offer) (*monitor.Verdicts, error) {
+	return &monitor.Verdicts{Refused: make([]string, len(o.Keys))}, nil
+}
+
 // So does a person of an unknown source, once the account accepts a key.
 func TestSlowLoginWithAcceptedKey(t *testing.T) {
 	onHost(t, func(h *host) {
@@ -221,9 +230,10 @@ func TestSlowLoginWithAcceptedKey(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		user := h.server.self.Name
-		accepted := authorized{user, []auth.Verdict{{Allowed: new(auth.Permissions)}}, now}
-		c := &conn{server: h.server, pending: person, keys: accepted}
+		user := selfName(t)
+		h.server.Server.monitor = accepting{h.server.Monitor}
+		unknown := &localConn{client: new(monitor.Local)}
+		c := &conn{server: h.server.Server, pending: person, incoming: unknown, carrier: unknown}
 		if _, err := c.accepted(t.Context(), &wire.Hello{User: user, Keys: [][]byte{key.Marshal()}}); err != nil {
 			t.Fatal(err)
 		}
@@ -465,7 +475,7 @@ func TestConnectionsTooOften(t *testing.T) {
 func TestDenialsTakeOneTime(t *testing.T) {
 	onHost(t, func(h *host) {
 		var first time.Duration
-		for n, user := range []string{h.server.self.Name, "no-such-account", "nobody"} {
+		for n, user := range []string{selfName(t), "no-such-account", "nobody"} {
 			c, _, _ := h.dial(quic.Dial, false)
 			start := time.Now()
 			h.send(c, &wire.Hello{User: user, Keys: [][]byte{fmt.Append(nil, "key")}}, &wire.List{})

@@ -15,6 +15,9 @@ type SessionID [16]byte
 
 func (id SessionID) String() string { return hex.EncodeToString(id[:]) }
 
+// Short returns the digits of an id that a log has.
+func (id SessionID) Short() string { return id.String()[:8] }
+
 // ParseSessionID is the inverse of String.
 func ParseSessionID(s string) (SessionID, error) {
 	var id SessionID

@@ -50,6 +50,15 @@ func New(stream, datagrams *net.UnixConn) (*Conn, error) {
 	return u, nil
 }
 
+// Sockets returns the sockets of the carrier: that of the stream and, if there are datagrams, theirs.
+// The carrier still owns them.
+func (u *Conn) Sockets() []*net.UnixConn {
+	if u.datagrams == nil {
+		return []*net.UnixConn{u.stream}
+	}
+	return []*net.UnixConn{u.stream, u.datagrams}
+}
+
 // DatagramPair returns the two ends of a datagram socket pair: one for this process, and one
 // as a file to pass to another process. The caller closes both.
 func DatagramPair() (*net.UnixConn, *os.File, error) {

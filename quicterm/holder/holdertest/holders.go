@@ -23,9 +23,9 @@ import (
 )
 
 // Holders has the holders of one account, that of this process. It implements
-// [server.Holders]. Wait must be called before the test ends.
+// [monitor.Holders]. Wait must be called before the test ends.
 //
-// [server.Holders]: https://pkg.go.dev/github.com/quicterm/quicterm/quicterm/server#Holders
+// [monitor.Holders]: https://pkg.go.dev/github.com/quicterm/quicterm/quicterm/monitor#Holders
 type Holders struct {
 	newProgram func(*wire.Launch) holder.Program
 

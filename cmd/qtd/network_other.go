@@ -1,0 +1,22 @@
+//go:build darwin
+
+package main
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/quicterm/quicterm/configs"
+	"github.com/quicterm/quicterm/quicterm/logqueue"
+	"github.com/quicterm/quicterm/quicterm/monitor"
+	"github.com/quicterm/quicterm/quicterm/server"
+)
+
+// networkOf returns the half of a daemon that talks to clients, in this process.
+func networkOf(_ context.Context, m *monitor.Monitor, _ *configs.Server, log *logqueue.Queue) (monitor.Network, error) {
+	return server.NewServer(m, m.Setup(), log.Logger())
+}
+
+// networkCommand returns no command: there is no such process here.
+func networkCommand() *cobra.Command { return &cobra.Command{Use: monitor.Command, Hidden: true} }

@@ -1,0 +1,121 @@
+//go:build linux || darwin
+
+package monitor
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/quicterm/quicterm/quicterm/wire"
+)
+
+// Holders run as their account, which may put anything in their place: any number of
+// sockets that never answer, or that answer anything. What that costs is bounded here, and
+// one of them does not spoil the answers of the others.
+const (
+	// maxAsks bounds how many holders are asked at once on behalf of one request.
+	maxAsks = 64
+
+	// askTime bounds how long all holders of an account are asked: as long as one may
+	// take to answer. If more than maxAsks of them are silent, each is given less, so that
+	// all are asked.
+	askTime = 5 * time.Second
+
+	// maxCollected bounds the descriptions of sessions that are kept for a request, in
+	// bytes: several times what fits into its answer.
+	maxCollected = 4 * wire.MaxMessage
+)
+
+// An entry is a session whose holder has answered, or a record of a lost one.
+type entry struct {
+	id     wire.SessionID
+	state  wire.State
+	record bool
+}
+
+// ask asks holders of an account for the state of their sessions, until all have answered
+// or the time for that is over. It returns the answers, the session that was the latest to
+// change its phase first, and how many did not answer in time.
+func (s *Monitor) ask(ctx context.Context, open *wire.Open, uid uint32, ids []wire.SessionID) (entries []entry, silent int) {
+	query, err := wire.New(&wire.Query{})
+	if err != nil {
+		panic(err) // a Query is empty
+	}
+	if err := s.accounts.of(uid).asks.WaitN(ctx, leastAsks+len(ids)); err != nil {
+		return nil, len(ids) // the client is gone
+	}
+	ctx, cancel := context.WithTimeout(ctx, askTime)
+	defer cancel()
+	each := askTime * maxAsks / time.Duration(max(len(ids), maxAsks))
+	var mu sync.Mutex
+	collected := 0
+	var wg sync.WaitGroup
+	slots := make(chan struct{}, maxAsks)
+	for _, id := range ids {
+		slots <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-slots }()
+			asking, cancel := context.WithTimeout(ctx, each)
+			defer cancel()
+			var e entry
+			err := s.contain(s.log, func() error {
+				answer, err := s.holders.Ask(asking, uid, id, open, query)
+				if err == nil {
+					e, err = s.checkState(id, answer)
+				}
+				return err
+			})
+			timedOut := asking.Err() != nil
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil {
+				if timedOut {
+					silent++
+				}
+				s.log.Debug("session left out", "id", id.Short(), "uid", uid, "error", err)
+				return
+			}
+			if collected += len(e.state.Info); collected > maxCollected {
+				e.state.Info = nil
+			}
+			entries = append(entries, e)
+		})
+	}
+	wg.Wait()
+	slices.SortFunc(entries, func(a, b entry) int {
+		if a.state.Since != b.state.Since {
+			return cmp.Compare(b.state.Since, a.state.Since)
+		}
+		return strings.Compare(a.id.String(), b.id.String())
+	})
+	return entries, silent
+}
+
+// checkState reads a holder's answer. What the client will be sent of it is encoded again:
+// it is well-formed whatever the holder has sent.
+func (s *Monitor) checkState(id wire.SessionID, answer wire.Message) (entry, error) {
+	e := entry{id: id}
+	if err := answer.Decode(&e.state); err != nil {
+		return entry{}, err
+	}
+	// No session takes more, whatever its holder claims.
+	e.state.Memory = min(e.state.Memory, uint64(s.settings().BufferSize.Bytes))
+	if !e.state.Visible {
+		e.state = wire.State{Memory: e.state.Memory, Ended: e.state.Ended}
+		return e, nil
+	}
+	info, err := wire.DecodeInfo(e.state.Info)
+	if err != nil {
+		return entry{}, err
+	}
+	if info.ID != id || info.Name != e.state.Name || !wire.ValidName(info.Name) {
+		return entry{}, errors.New("the holder describes another session")
+	}
+	e.state.Info, err = wire.EncodeInfo(info)
+	return e, err
+}

@@ -1,0 +1,144 @@
+//go:build linux || darwin
+
+package monitor
+
+import (
+	"crypto/ed25519"
+	"crypto/rand"
+	"errors"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+
+	"github.com/quicterm/quicterm/configs"
+	"github.com/quicterm/quicterm/quicterm/account"
+	"github.com/quicterm/quicterm/quicterm/auth"
+	"github.com/quicterm/quicterm/quicterm/keyfile"
+)
+
+// A client keeps its access when the certificate expires with which it has logged in to this daemon,
+// and loses it when the certificate or its authority is not trusted any more.
+func TestCertificateExpires(t *testing.T) {
+	_, private, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	authority, err := ssh.NewSignerFromKey(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := new(account.NameService)
+	self, err := names.Current(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	now, dir := time.Now(), t.TempDir()
+	cert := &ssh.Certificate{
+		Key: newUserKey(t), CertType: ssh.UserCert, ValidPrincipals: []string{self.Name},
+		ValidBefore: uint64(now.Add(-time.Hour).Unix()),
+		Permissions: ssh.Permissions{Extensions: map[string]string{"permit-pty": ""}},
+	}
+	if err := cert.SignCert(rand.Reader, authority); err != nil {
+		t.Fatal(err)
+	}
+	settings := configs.DefaultServer()
+	settings.AuthorizedKeysFiles = []string{filepath.Join(dir, "keys")}
+	settings.RevokedKeys = filepath.Join(dir, "revoked")
+	settings.StrictModes, settings.PermitRootLogin = "off", "yes"
+	s := &Monitor{names: names, self: self, keyFiles: keyfile.NewReader(names)}
+	defer s.keyFiles.Close()
+	if err := s.adopt(settings); err != nil {
+		t.Fatal(err)
+	}
+	write := func(file, content string) {
+		t.Helper()
+		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	trusted := "cert-authority " + string(ssh.MarshalAuthorizedKey(authority.PublicKey()))
+	local := netip.MustParseAddr("127.0.0.1")
+	for _, test := range []struct {
+		why, keys, revoked string
+		proven             time.Time
+		want               string
+	}{
+		{"another daemon has served the login", trusted, "", time.Time{}, "expired"},
+		{"proven while it was valid", trusted, "", now.Add(-2 * time.Hour), ""},
+		{"proven afterwards", trusted, "", now, "expired"},
+		{"the authority is gone", "", "", now.Add(-2 * time.Hour), "authority"},
+		{"revoked", trusted, string(ssh.MarshalAuthorizedKey(cert)), now.Add(-2 * time.Hour), "revoked_keys"},
+	} {
+		write(settings.AuthorizedKeysFiles[0], test.keys)
+		write(settings.RevokedKeys, test.revoked)
+		r := right{
+			admission: admission{uid: self.UID, account: self.Name, key: string(cert.Marshal())},
+			from:      local, at: local, proven: test.proven,
+		}
+		err := s.look(t.Context(), r)
+		if (err != nil) != (test.want != "") || err != nil && (!withdrawn(err) || !strings.Contains(err.Error(), test.want)) {
+			t.Errorf("%s: %v, want %q", test.why, err, test.want)
+		}
+	}
+}
+
+// The time of a login is known as long as its attachment is, for the key that has proven it.
+func TestProvenAt(t *testing.T) {
+	onHost(t, func(h *host) {
+		before := time.Now()
+		attached := h.attach()
+		id := attachmentID{session: attached.ID}
+		by := admission{uid: uint32(os.Geteuid())}
+		if got := h.server.provens.at(id, by); got.Before(before) || got.After(time.Now()) {
+			t.Errorf("proven at %v, after %v", got, before)
+		}
+		for _, other := range []admission{{uid: by.uid, key: "another"}, {uid: by.uid + 1}} {
+			if got := h.server.provens.at(id, other); !got.IsZero() {
+				t.Errorf("%+v is proven at %v", other, got)
+			}
+		}
+	})
+}
+
+// A program that names keys in its arguments is not asked about more than a client may try in vain, and
+// one that fails allows nothing.
+func TestProgramIsAskedSeldom(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("needs root: the program belongs to root")
+	}
+	names := new(account.NameService)
+	self, err := names.Current(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	settings := configs.DefaultServer()
+	settings.AuthorizedKeysFiles, settings.MaxAuthTries, settings.PermitRootLogin = []string{}, 3, "yes"
+	settings.AuthorizedKeysCommand, settings.AuthorizedKeysCommandUser = "/bin/false %f", "%u"
+	s := &Monitor{names: names, self: self, keyFiles: keyfile.NewReader(names)}
+	defer s.keyFiles.Close()
+	if err := s.adopt(settings); err != nil {
+		t.Fatal(err)
+	}
+	keys := make([][]byte, 5)
+	for i := range keys {
+		keys[i] = newUserKey(t).Marshal()
+	}
+	local := netip.MustParseAddr("127.0.0.1")
+	d, err := s.authorize(t.Context(), claim{account: self, from: local, at: local, tried: 1}, keys...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, v := range d.verdicts {
+		if asked := errors.Is(v.Refused, keyfile.ErrProgram); asked != (i < 2) || errors.Is(v.Refused, keyfile.ErrUnread) {
+			t.Errorf("key %d: %v", i, v.Refused)
+		}
+		if !errors.Is(v.Refused, auth.ErrNotAuthorized) {
+			t.Errorf("key %d: %v", i, v.Refused)
+		}
+	}
+}

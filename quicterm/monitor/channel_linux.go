@@ -1,0 +1,471 @@
+package monitor
+
+import (
+	"bufio"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/fxamacker/cbor/v2"
+	"golang.org/x/sys/unix"
+
+	"github.com/quicterm/quicterm/quicterm/wire"
+)
+
+// Between the two processes are frames on a unix socket of type stream:
+//
+//	length u32 | kind u8 | files u8 | zero u16 | call u64 | payload (length bytes)
+//
+// The payload is CBOR: the struct of the kind in messages.go, or a reply. Each end makes calls, with
+// numbers of its own; a reply has the number of the call. Descriptors come with the first byte of
+// their frame, and only from the monitor: what the other end sends is closed unseen.
+
+const (
+	// maxFrame is the size of the largest payload, in bytes: an Attach has the client's message and
+	// what it says, each up to wire.MaxMessage.
+	maxFrame = 1 << 20
+
+	headerSize = 16
+
+	// maxCalls is how many calls of the other end are answered at once, and maxBytes how many bytes
+	// they have together; those above it fail.
+	maxCalls, maxBytes = 4096, 64 << 20
+
+	// maxFiles is how many descriptors a frame has.
+	maxFiles = 2
+
+	// sendTime is how long the other end may take to read a frame, before it counts as dead.
+	sendTime = 10 * time.Second
+)
+
+// A kind is what a frame is.
+type kind uint8
+
+const (
+	kindReply  kind = iota + 1
+	kindCancel      // of a call, which is answered nonetheless
+
+	// From the network half:
+	kindSetup
+	kindReady
+	kindSign
+	kindOffer
+	kindProve
+	kindRedeem
+	kindLeave
+	kindCheck
+	kindList
+	kindDescribe
+	kindPass
+	kindRevoke
+	kindAttach
+	kindResume
+	kindMeasure
+
+	// From the monitor:
+	kindState
+	kindListen
+	kindUnlisten
+	kindLocal
+	kindClients
+	kindMetrics
+)
+
+// quick reports whether a call is answered at once, before other frames are read: a goroutine for it
+// would take longer.
+func (k kind) quick() bool { return k == kindSign || k == kindLeave }
+
+var (
+	channelEncoding = func() cbor.EncMode {
+		m, err := cbor.EncOptions{Sort: cbor.SortCanonical, Time: cbor.TimeUnixMicro}.EncMode()
+		if err != nil {
+			panic(err)
+		}
+		return m
+	}()
+	channelDecoding = func() cbor.DecMode {
+		m, err := cbor.DecOptions{
+			UTF8: cbor.UTF8DecodeInvalid, DupMapKey: cbor.DupMapKeyEnforcedAPF, IndefLength: cbor.IndefLengthForbidden,
+			TagsMd: cbor.TagsForbidden, MaxNestedLevels: 16, MaxArrayElements: 1 << 15, MaxMapPairs: 1024,
+		}.DecMode()
+		if err != nil {
+			panic(err)
+		}
+		return m
+	}()
+)
+
+// A reply answers a call.
+type reply struct {
+	Failure *failure        `cbor:"1,keyasint,omitempty"`
+	Body    cbor.RawMessage `cbor:"2,keyasint,omitempty"`
+}
+
+// A failure is the error of a call.
+type failure struct {
+	Kind failureKind `cbor:"1,keyasint"`
+	Code wire.Code   `cbor:"2,keyasint"`
+	Text string      `cbor:"3,keyasint"`
+}
+
+type failureKind uint8
+
+const (
+	failedOther failureKind = iota
+	failedWire              // a *wire.Error
+	failedDraining
+	failedWithdrawn
+)
+
+// failureOf returns what the other end is told of an error.
+func failureOf(err error) *failure {
+	var refusal *wire.Error
+	var withdrawn *Withdrawn
+	switch {
+	case errors.Is(err, ErrDraining):
+		return &failure{Kind: failedDraining}
+	case errors.As(err, &refusal):
+		return &failure{failedWire, refusal.Code, refusal.Text}
+	case errors.As(err, &withdrawn):
+		return &failure{Kind: failedWithdrawn, Text: withdrawn.Reason}
+	}
+	return &failure{Text: err.Error()}
+}
+
+// err is the inverse of failureOf.
+func (f *failure) err() error {
+	switch f.Kind {
+	case failedDraining:
+		return ErrDraining
+	case failedWire:
+		return &wire.Error{Code: f.Code, Text: f.Text}
+	case failedWithdrawn:
+		return &Withdrawn{Reason: f.Text}
+	}
+	return errors.New(f.Text)
+}
+
+// errChannel is the error of a call when the other process is gone.
+var errChannel = errors.New("the other half of the daemon is gone")
+
+// A handler answers a call of the other end: it returns the body of the reply. It owns the files.
+// Those of the answer are closed when they have been sent.
+type handler func(ctx context.Context, k kind, payload []byte, files []*os.File) (answer any, send []int, err error)
+
+// A channel is one end of the connection between the two processes.
+type channel struct {
+	socket *net.UnixConn
+	handle handler
+	trusts bool // descriptors of the other end are taken, and its answers are waited for
+
+	next  atomic.Uint64
+	write sync.Mutex
+
+	mu      sync.Mutex
+	calls   map[uint64]chan called        // of this end
+	cancels map[uint64]context.CancelFunc // of calls of the other end
+	bytes   int                           // of those calls
+	closed  bool
+	work    sync.WaitGroup
+}
+
+// called is the reply to a call.
+type called struct {
+	reply reply
+	files []*os.File
+}
+
+func newChannel(socket *net.UnixConn, trusts bool, handle handler) *channel {
+	return &channel{
+		socket: socket, handle: handle, trusts: trusts,
+		calls: make(map[uint64]chan called), cancels: make(map[uint64]context.CancelFunc),
+	}
+}
+
+// run answers the other end until it is gone, or sends what is no frame, or close is called. It
+// returns when all calls have been answered.
+func (c *channel) run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	err := c.read(ctx)
+	cancel()
+	c.close()
+	c.mu.Lock()
+	calls := c.calls
+	c.calls = nil
+	c.mu.Unlock()
+	for _, answered := range calls {
+		close(answered)
+	}
+	c.work.Wait()
+	return err
+}
+
+// close ends the channel.
+func (c *channel) close() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.closed = true
+	c.socket.Close()
+}
+
+// read reads frames until that fails.
+func (c *channel) read(ctx context.Context) error {
+	r := &frameReader{socket: c.socket, trusts: c.trusts, ahead: bufio.NewReader(c.socket)}
+	defer r.close()
+	for {
+		k, call, payload, files, err := r.frame()
+		if err != nil {
+			return err
+		}
+		err = c.take(ctx, k, call, payload, files)
+		if err != nil {
+			closeFiles(files)
+		}
+		if errors.Is(err, errTooMany) {
+			c.reply(call, nil, nil, err)
+		} else if err != nil {
+			return err
+		}
+	}
+}
+
+// errTooMany is the error of a call above maxCalls or maxBytes.
+var errTooMany = errors.New("too many calls at once")
+
+// take takes a frame of the other end. On an error it does not own the files.
+func (c *channel) take(ctx context.Context, k kind, call uint64, payload []byte, files []*os.File) error {
+	if k.quick() {
+		answer, send, err := c.handle(ctx, k, payload, files)
+		if k != kindLeave { // which has no reply
+			c.reply(call, answer, send, err)
+		}
+		return nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch k {
+	case kindReply:
+		answered := c.calls[call]
+		delete(c.calls, call)
+		var r reply
+		if err := channelDecoding.Unmarshal(payload, &r); err != nil {
+			return fmt.Errorf("reply: %w", err)
+		}
+		if answered == nil { // the caller has gone
+			closeFiles(files)
+			return nil
+		}
+		if files != nil && len(files) == 0 {
+			r = reply{Failure: &failure{Text: "there are too many open files"}}
+		}
+		answered <- called{r, files}
+		return nil
+	case kindCancel:
+		if cancel := c.cancels[call]; cancel != nil {
+			cancel()
+		}
+		return nil
+	}
+	if c.cancels[call] != nil {
+		return errors.New("two calls have one number")
+	}
+	if len(c.cancels) >= maxCalls || c.bytes+len(payload) > maxBytes {
+		return errTooMany
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	c.cancels[call] = cancel
+	c.bytes += len(payload)
+	c.work.Go(func() {
+		answer, send, err := c.handle(ctx, k, payload, files)
+		c.mu.Lock()
+		delete(c.cancels, call)
+		c.bytes -= len(payload)
+		c.mu.Unlock()
+		cancel()
+		c.reply(call, answer, send, err)
+		for _, fd := range send {
+			unix.Close(fd)
+		}
+	})
+	return nil
+}
+
+// reply answers a call.
+func (c *channel) reply(call uint64, answer any, send []int, err error) {
+	var r reply
+	if err == nil && answer != nil {
+		r.Body, err = channelEncoding.Marshal(answer)
+	}
+	if err != nil {
+		r, send = reply{Failure: failureOf(err)}, nil
+	}
+	if err := c.send(kindReply, call, &r, send); errors.Is(err, errTooLong) {
+		c.send(kindReply, call, &reply{Failure: failureOf(err)}, nil)
+	}
+}
+
+// errTooLong is the error of a frame that is longer than maxFrame.
+var errTooLong = errors.New("the message is too long")
+
+// send sends a frame with descriptors, which stay open. On any error but errTooLong the channel ends.
+func (c *channel) send(k kind, call uint64, body any, files []int) error {
+	payload, err := channelEncoding.Marshal(body)
+	if err != nil {
+		return err
+	}
+	if len(payload) > maxFrame {
+		return errTooLong
+	}
+	b := make([]byte, headerSize, headerSize+len(payload))
+	binary.BigEndian.PutUint32(b, uint32(len(payload)))
+	b[4], b[5] = byte(k), byte(len(files))
+	binary.BigEndian.PutUint64(b[8:], call)
+	b = append(b, payload...)
+	var rights []byte
+	if len(files) > 0 {
+		rights = unix.UnixRights(files...)
+	}
+	c.write.Lock()
+	defer c.write.Unlock()
+	c.socket.SetWriteDeadline(time.Now().Add(sendTime))
+	n, _, err := c.socket.WriteMsgUnix(b, rights, nil)
+	if err == nil && n < len(b) {
+		_, err = c.socket.Write(b[n:])
+	}
+	if err != nil {
+		c.close()
+	}
+	return err
+}
+
+// call asks the other end, and decodes its answer into answer, unless that is nil. It returns the
+// files that come with it, which the caller closes. It blocks until the other end has answered or
+// ctx ends. If the other end is trusted, it is told of that instead: then it answers soon, and what it
+// has done by then counts.
+func (c *channel) call(ctx context.Context, k kind, body, answer any, files ...int) ([]*os.File, error) {
+	number := c.next.Add(1)
+	answered := make(chan called, 1)
+	c.mu.Lock()
+	if c.calls == nil || c.closed {
+		c.mu.Unlock()
+		return nil, errChannel
+	}
+	c.calls[number] = answered
+	c.mu.Unlock()
+	if err := c.send(k, number, body, files); err != nil {
+		c.mu.Lock()
+		delete(c.calls, number)
+		c.mu.Unlock()
+		return nil, fmt.Errorf("%w: %w", errChannel, err)
+	}
+	var r called
+	var ok bool
+	select {
+	case r, ok = <-answered:
+	case <-ctx.Done():
+		if !c.trusts {
+			c.mu.Lock()
+			delete(c.calls, number)
+			c.mu.Unlock()
+			return nil, context.Cause(ctx)
+		}
+		c.send(kindCancel, number, nil, nil)
+		r, ok = <-answered // which comes soon
+	}
+	if !ok {
+		return nil, errChannel
+	}
+	if r.reply.Failure != nil {
+		closeFiles(r.files)
+		return nil, r.reply.Failure.err()
+	}
+	if answer != nil {
+		if err := channelDecoding.Unmarshal(r.reply.Body, answer); err != nil {
+			closeFiles(r.files)
+			return nil, fmt.Errorf("answer: %w", err)
+		}
+	}
+	return r.files, nil
+}
+
+func closeFiles(files []*os.File) {
+	for _, f := range files {
+		f.Close()
+	}
+}
+
+// A frameReader reads frames. One goroutine uses it.
+type frameReader struct {
+	socket *net.UnixConn
+	trusts bool
+	ahead  *bufio.Reader // if no descriptors are taken, which come with certain bytes
+	files  []*os.File    // that came, and whose frame is not complete
+	oob    []byte
+}
+
+// close closes the descriptors that belong to no frame.
+func (r *frameReader) close() { closeFiles(r.files) }
+
+// frame returns the next frame. The caller owns the files. They are empty, and not nil, if the frame
+// has some that could not be received.
+func (r *frameReader) frame() (k kind, call uint64, payload []byte, files []*os.File, err error) {
+	var header [headerSize]byte
+	if _, err := io.ReadFull(r, header[:]); err != nil {
+		return 0, 0, nil, nil, err
+	}
+	length, count := binary.BigEndian.Uint32(header[:]), int(header[5])
+	switch {
+	case length > maxFrame:
+		return 0, 0, nil, nil, errTooLong
+	case header[6] != 0 || header[7] != 0 || count > maxFiles:
+		return 0, 0, nil, nil, errors.New("what came is no frame")
+	}
+	payload = make([]byte, length)
+	if _, err := io.ReadFull(r, payload); err != nil {
+		return 0, 0, nil, nil, err
+	}
+	if !r.trusts {
+		count = 0
+	}
+	files, r.files = r.files, nil
+	if len(files) != count {
+		closeFiles(files)
+		files = []*os.File{} // this process had none free for them
+	}
+	return kind(header[4]), binary.BigEndian.Uint64(header[8:]), payload, files, nil
+}
+
+// Read reads bytes, and keeps the descriptors that come with them.
+func (r *frameReader) Read(b []byte) (int, error) {
+	if !r.trusts {
+		return r.ahead.Read(b)
+	}
+	if r.oob == nil {
+		r.oob = make([]byte, unix.CmsgSpace(4*maxFiles))
+	}
+	n, oobn, _, _, err := r.socket.ReadMsgUnix(b, r.oob)
+	if oobn > 0 {
+		messages, parseErr := unix.ParseSocketControlMessage(r.oob[:oobn])
+		if parseErr != nil {
+			return n, parseErr
+		}
+		for i := range messages {
+			fds, _ := unix.ParseUnixRights(&messages[i])
+			for _, fd := range fds {
+				unix.CloseOnExec(fd)
+				r.files = append(r.files, os.NewFile(uintptr(fd), "passed"))
+			}
+		}
+	}
+	if n == 0 && err == nil {
+		return 0, io.EOF
+	}
+	return n, err
+}

@@ -1,0 +1,102 @@
+//go:build linux || darwin
+
+package monitor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"os"
+
+	"golang.org/x/crypto/ssh"
+
+	"github.com/quicterm/quicterm/quicterm/account"
+	"github.com/quicterm/quicterm/quicterm/auth"
+	"github.com/quicterm/quicterm/quicterm/keyfile"
+	"github.com/quicterm/quicterm/quicterm/sshd"
+	"github.com/quicterm/quicterm/quicterm/wire"
+)
+
+// An Access is what a daemon would decide about a login now.
+type Access struct {
+	Account *account.Account
+	Refused error       // why the account does not get in, or nil
+	Rules   []sshd.Rule // that are in force, or not used, as far as they are known
+	Key     *KeyAccess  // nil if no key was asked for
+}
+
+// A KeyAccess is what a daemon would decide about a key.
+type KeyAccess struct {
+	Fingerprint string
+	auth.Verdict
+}
+
+// Check returns what a daemon with these settings decides about a login to an account (without a
+// name, this process's) from an address, with a key if there is one: the content of a file with a
+// public key or a certificate. It asks as the daemon does:
+// processes that read keys, sshd -T and the program of AuthorizedKeysCommand run, and the directory that
+// sshd -T needs is made if it does not exist. Only root can ask about other accounts. An error says that nothing is known.
+func Check(ctx context.Context, cfg Config, user string, from netip.Addr, key []byte) (*Access, error) {
+	names := new(account.NameService)
+	self, err := names.Current(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("account of user id %d: %w", os.Getuid(), err)
+	}
+	a := self
+	if user != "" {
+		if a, err = names.Lookup(ctx, user); err != nil {
+			return nil, fmt.Errorf("account %s: %w", user, err)
+		}
+	}
+	s := &Monitor{names: names, self: self, all: self.UID == 0, keyFiles: keyfile.NewReader(names), log: slog.New(slog.DiscardHandler)}
+	defer s.keyFiles.Close()
+	if !s.serves(a.UID) {
+		return nil, fmt.Errorf("account %s: only root can ask about another account than %s", a.Name, self.Name)
+	}
+	if err := s.adopt(cfg.Settings.WithDefaults()); err != nil {
+		return nil, err
+	}
+	at := netip.IPv6Loopback()
+	if from.Unmap().Is4() {
+		at = netip.AddrFrom4([4]byte{127, 0, 0, 1})
+	}
+	access := &Access{Account: a}
+	policy := s.own.Load()
+	if s.followsSSHD() {
+		if policy, _, err = s.sshd.Find(ctx, s.loginOf(a, from, at), policy); err != nil {
+			return nil, err
+		}
+	}
+	access.Rules = policy.Rules()
+	_, access.Refused = s.policy(ctx, a, from, at)
+	if err := checkExpired(a); err != nil {
+		access.Refused = err
+	}
+	if closed := nologin(s.all, a.UID); closed != nil && access.Refused == nil {
+		access.Refused = errors.New("logins are forbidden now: " + closed.Text)
+	}
+	if key == nil {
+		return access, nil
+	}
+	parsed, _, _, _, err := ssh.ParseAuthorizedKey(key)
+	if err != nil {
+		return nil, fmt.Errorf("not a public key or certificate: %w", err)
+	}
+	access.Key = &KeyAccess{Fingerprint: parsed.Type() + " " + ssh.FingerprintSHA256(auth.PlainKey(parsed))}
+	decided, err := s.authorize(ctx, claim{account: a, from: from, at: at}, parsed.Marshal())
+	if err != nil {
+		access.Key.Refused = err
+	} else {
+		access.Key.Verdict = decided.verdicts[0]
+	}
+	if refused := access.Key.Refused; refused != nil { // the account may have made names in it
+		access.Key.Refused = errors.New(wire.Printable(refused.Error(), maxShown))
+	}
+	access.Key.Where = wire.Printable(access.Key.Where, maxShown)
+	return access, nil
+}
+
+// maxShown bounds a text about a key, in bytes.
+const maxShown = 2000

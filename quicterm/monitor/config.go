@@ -1,0 +1,61 @@
+//go:build linux || darwin
+
+package monitor
+
+import (
+	"context"
+	"log/slog"
+	"os/exec"
+
+	"github.com/quicterm/quicterm/configs"
+	"github.com/quicterm/quicterm/quicterm/systemd"
+)
+
+// Command is the argument that makes the daemon's executable its network half, on Linux.
+const Command = "network"
+
+// Config configures a [Monitor]. The zero value is a daemon with default settings that
+// logs nothing.
+type Config struct {
+	// Settings are those of qtd's settings file, with defaults as WithDefaults says.
+	Settings *configs.Server
+
+	// Log is where the server logs. Nil discards.
+	Log *slog.Logger
+
+	// Granted marks a daemon that qtd grant started: it listens on the loopback
+	// interface, on the first free port from 60000, and on other addresses once a client
+	// came from elsewhere. It serves only its own account (root
+	// included), and ends after 10 minutes without a client or a session.
+	Granted bool
+
+	// Software is the name and version of the daemon, which a grant tells.
+	Software string
+
+	// Holders finds and starts holders. Nil means processes on this machine, which
+	// outlive the server.
+	Holders Holders
+
+	// Recheck decides whether clients keep their access, in place of the accounts, keys and policies
+	// of this machine. It is for servers in memory; nil looks at the machine.
+	Recheck func(context.Context) error
+
+	// Manager keeps the sockets while the daemon restarts. Nil is none.
+	Manager *systemd.Manager
+
+	// Passed are sockets that the manager has passed. Those that a daemon has kept
+	// with it are used if the settings name their addresses; others replace the
+	// setting listen.
+	Passed []systemd.Socket
+
+	// Scopes finds where the process that holds a new session is put: an account may linger only
+	// since the last one. Nil, from it or for it, leaves the process with the daemon.
+	Scopes func() *systemd.Scopes
+
+	// Outside starts a process that does not inherit what confines the daemon. Nil means that
+	// nothing does.
+	Outside func(*exec.Cmd) error
+
+	// HolderArgs are additional arguments of the processes that hold sessions.
+	HolderArgs []string
+}

@@ -1,0 +1,166 @@
+package monitor
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/quicterm/quicterm/quicterm/rundir"
+)
+
+// confineVar makes the test's executable confine itself, and execute itself without it.
+const confineVar = "QUICTERM_TEST_CONFINE"
+
+// The kernel confines threads. This is the first one, which /proc tells of, and which
+// passes its confinement on to the program that it executes.
+func init() {
+	how := os.Getenv(confineVar)
+	if how == "" {
+		return
+	}
+	runtime.LockOSThread()
+	if err := sandbox(how); err != nil {
+		fmt.Println("skip:", err)
+		os.Exit(0)
+	}
+	exe, err := os.Executable()
+	if err == nil {
+		err = syscall.Exec(exe, []string{exe}, []string{grantVar + "=" + os.Getenv(grantVar), quickExit})
+	}
+	fmt.Println(err)
+	os.Exit(1)
+}
+
+func sandbox(how string) error {
+	switch how {
+	case "no_new_privs":
+		return unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+	case "seccomp": // of a filter that allows everything
+		allow := unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW}
+		program := unix.SockFprog{Len: 1, Filter: &allow}
+		return unix.Prctl(unix.PR_SET_SECCOMP, unix.SECCOMP_MODE_FILTER, uintptr(unsafe.Pointer(&program)), 0, 0)
+	case "bounding":
+		return unix.Prctl(unix.PR_CAPBSET_DROP, unix.CAP_NET_BIND_SERVICE, 0, 0, 0)
+	}
+	return nil
+}
+
+// A process in a sandbox gets no grant, for a session would get it out. Any other process
+// gets one.
+func TestSandboxGetsNoGrant(t *testing.T) {
+	path := grantingDaemon(t, Config{Granted: true})
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids := func(id int) []syscall.SysProcIDMap {
+		return []syscall.SysProcIDMap{{ContainerID: id, HostID: id, Size: 1}}
+	}
+	own, err := readConfinement("self")
+	if err != nil {
+		t.Fatal(err)
+	}
+	already := map[string]bool{"no_new_privs": own.noNewPrivs, "bounding": own.bounding&(1<<unix.CAP_NET_BIND_SERVICE) == 0}
+	for _, test := range []struct {
+		name, how string
+		attr      syscall.SysProcAttr
+		want      string
+	}{
+		{name: "plain", want: "granted"},
+		{name: "of another session", attr: syscall.SysProcAttr{Setsid: true}, want: "granted"},
+		{name: "no_new_privs", how: "no_new_privs", want: "no_new_privs"},
+		{name: "seccomp", how: "seccomp", want: "a seccomp filter"},
+		{name: "bounding", how: "bounding", want: "fewer capabilities"},
+		{name: "user", attr: syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWUSER,
+			UidMappings: ids(os.Geteuid()), GidMappings: ids(os.Getegid())}, want: "another user namespace"},
+		{name: "mnt", attr: syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS}, want: "another mnt namespace"},
+		{name: "pid", attr: syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID}, want: "another pid namespace"},
+		{name: "net", attr: syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET}, want: "another net namespace"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			if already[test.name] {
+				t.Skip("this process is confined so itself")
+			}
+			cmd := exec.Command(exe)
+			cmd.Env = []string{grantVar + "=" + path, confineVar + "=" + test.how, quickExit}
+			cmd.SysProcAttr = &test.attr
+			out, err := cmd.CombinedOutput()
+			if errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.ENOSPC) || strings.HasPrefix(string(out), "skip:") {
+				t.Skipf("this account cannot make such a sandbox: %v %s", err, out)
+			}
+			if got := string(out); err != nil || !strings.Contains(got, test.want) {
+				t.Errorf("%q, %v; want %q", got, err, test.want)
+			}
+		})
+	}
+}
+
+// A process whose number another one may have by now gets no grant.
+func TestGrantOfEndedProcess(t *testing.T) {
+	dir := reachableDir(t)
+	path := filepath.Join(dir, "s")
+	l, err := rundir.Listen(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(exe)
+	cmd.Env = []string{grantVar + "=" + path, quickExit}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	c, err := l.AcceptUnix()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if err := checkConfinement(c, false); err != nil {
+		t.Errorf("while it lives: %v", err)
+	}
+	cmd.Process.Kill()
+	cmd.Wait()
+	if err := checkConfinement(c, false); err == nil {
+		t.Error("it is accepted after its end")
+	}
+}
+
+// What confines the daemon as well confines nobody out of grants.
+func TestBeyond(t *testing.T) {
+	own, err := readConfinement("self")
+	if err != nil {
+		t.Fatal(err)
+	}
+	boxed := own
+	boxed.noNewPrivs, boxed.seccomp, boxed.filters, boxed.bounding = true, 2, 3, 0
+	if got := boxed.beyond(boxed); got != "" {
+		t.Errorf("in the same container: %s", got)
+	}
+	if got := own.beyond(boxed); got != "" {
+		t.Errorf("asked from outside: %s", got)
+	}
+	more := boxed
+	more.filters++
+	if got := more.beyond(boxed); got != "a seccomp filter" {
+		t.Errorf("a sandbox in a container: %q", got)
+	}
+	elsewhere := own
+	if elsewhere.root, err = os.Stat(t.TempDir()); err != nil {
+		t.Fatal(err)
+	}
+	if got := elsewhere.beyond(own); got != "another root directory" {
+		t.Errorf("in another root directory: %q", got)
+	}
+}

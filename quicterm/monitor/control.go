@@ -1,0 +1,298 @@
+//go:build linux || darwin
+
+package monitor
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/net/netutil"
+
+	"github.com/quicterm/quicterm/configs"
+	"github.com/quicterm/quicterm/quicterm/metrics"
+	"github.com/quicterm/quicterm/quicterm/rundir"
+	"github.com/quicterm/quicterm/quicterm/wire"
+)
+
+// ControlSocket is the name of the socket at which the daemon's own account asks for its status,
+// over HTTP:
+//
+//	GET  /status           a Status as JSON
+//	POST /drain?on=true    starts no new sessions; on=false ends that
+//	GET  /metrics          as at the address of the setting metrics
+//	GET  /healthz          the same
+const ControlSocket = "control.sock"
+
+const (
+	// maxWatching bounds the connections of those who look at a daemon: any account may connect to
+	// a loopback address.
+	maxWatching = 16
+
+	// headerTime and answerTime bound how long one of them may take.
+	headerTime, answerTime = 5 * time.Second, 15 * time.Second
+
+	// metricsPause is the time between two attempts to listen at the address of the setting metrics.
+	metricsPause = 5 * time.Second
+)
+
+// A Status is what an operator sees of a daemon.
+type Status struct {
+	Software    string          `json:"software"`
+	PID         int             `json:"pid"`
+	Started     time.Time       `json:"started"`
+	Draining    bool            `json:"draining"`
+	Memory      uint64          `json:"memory_bytes"`
+	Connections int64           `json:"connections"` // also before their login
+	Silent      int             `json:"silent"`      // sessions that did not answer
+	Sessions    []SessionStatus `json:"sessions"`
+}
+
+// A SessionStatus is what an operator sees of a session.
+type SessionStatus struct {
+	ID      string         `json:"id"`
+	Name    string         `json:"name"`
+	UID     uint32         `json:"uid"`
+	Account string         `json:"account,omitempty"` // empty if no account has the uid
+	State   string         `json:"state"`
+	Since   time.Time      `json:"since"`             // of the state
+	Created *time.Time     `json:"created,omitempty"` // nil if the holder is too old to say
+	Holder  string         `json:"holder,omitempty"`  // name and version; the same
+	Memory  uint64         `json:"memory_bytes"`      // of the output
+	RTT     float64        `json:"rtt_ms,omitempty"`  // end to end
+	Clients []ClientStatus `json:"clients"`
+}
+
+// A ClientStatus is what an operator sees of a client that is connected to a session.
+type ClientStatus struct {
+	Client string    `json:"client"` // account@address:port
+	Proof  string    `json:"proof"`
+	Role   string    `json:"role"`
+	Since  time.Time `json:"since"`
+	Kind   string    `json:"kind"`             // of its latest connection: quic, tcp or ssh
+	RTT    float64   `json:"rtt_ms,omitempty"` // of that
+}
+
+// Status returns what an operator sees of the daemon. It blocks for seconds if holders do not answer.
+func (s *Monitor) Status(ctx context.Context) *Status {
+	sessions, silent := s.inspectAll(ctx)
+	status := &Status{
+		Software: s.software, PID: os.Getpid(), Started: s.begun.UTC(), Draining: s.draining.Load(), Memory: MemoryOfProcess(),
+		Silent: silent, Sessions: []SessionStatus{},
+	}
+	bySession := make(map[wire.SessionID][]ClientStatus)
+	if clients, err := s.clients(ctx); err != nil {
+		s.log.Warn("the clients are not known", "error", err)
+	} else {
+		status.Connections, status.Memory = clients.Connections, status.Memory+clients.Memory
+		for _, one := range clients.Sessions {
+			bySession[one.ID] = one.Clients
+		}
+	}
+	for _, one := range sessions {
+		r := one.report
+		session := SessionStatus{
+			ID: one.id.String(), Name: r.Name, UID: one.uid, State: stateName(r.Phase), Since: time.Unix(r.Since, 0).UTC(),
+			Holder: r.Software, Memory: r.Memory, RTT: Milliseconds(r.RTT), Clients: []ClientStatus{},
+		}
+		if r.Created != 0 {
+			created := time.Unix(r.Created, 0).UTC()
+			session.Created = &created
+		}
+		if a, err := s.names.LookupID(ctx, one.uid); err == nil {
+			session.Account = a.Name
+		}
+		session.Clients = append(session.Clients, bySession[one.id]...)
+		status.Sessions = append(status.Sessions, session)
+	}
+	slices.SortFunc(status.Sessions, func(a, b SessionStatus) int {
+		return strings.Compare(a.Account+"\x00"+a.Name+a.ID, b.Account+"\x00"+b.Name+b.ID)
+	})
+	return status
+}
+
+// Milliseconds returns a time in the unit of a status.
+func Milliseconds(d time.Duration) float64 {
+	return float64(d.Round(time.Microsecond)) / float64(time.Millisecond)
+}
+
+func stateName(p wire.Phase) string {
+	switch p {
+	case wire.PhaseAttached:
+		return "attached"
+	case wire.PhaseDetached:
+		return "detached"
+	case wire.PhaseLost:
+		return "lost"
+	}
+	return "exited"
+}
+
+// Drain makes the daemon start no new sessions, or start them again. Sessions continue, and clients
+// come back to them.
+func (s *Monitor) Drain(on bool) {
+	if s.draining.Swap(on) == on {
+		return
+	}
+	s.update()
+	if on {
+		s.log.Info("draining: no new sessions are started", "event", "drain")
+	} else {
+		s.log.Info("the draining has ended: new sessions are started", "event", "drain")
+	}
+}
+
+// controlling returns what answers the daemon's account.
+func (s *Monitor) controlling() *http.ServeMux {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, r *http.Request) {
+		ServeMetrics(w, r, (*s.network.Load()).Metrics)
+	})
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { ServeHealth(w, s.draining.Load()) })
+	mux.HandleFunc("GET /status", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		json.NewEncoder(w).Encode(s.Status(r.Context()))
+	})
+	mux.HandleFunc("POST /drain", func(w http.ResponseWriter, r *http.Request) {
+		switch r.FormValue("on") {
+		case "true":
+			s.Drain(true)
+		case "false":
+			s.Drain(false)
+		default:
+			http.Error(w, "on must be true or false", http.StatusBadRequest)
+		}
+	})
+	return mux
+}
+
+// listenControl makes the control socket.
+func (s *Monitor) listenControl() (net.Listener, error) {
+	dir, err := s.grantDir()
+	if err != nil {
+		return nil, err
+	}
+	l, err := listenSocket(filepath.Join(dir, ControlSocket))
+	if err != nil {
+		return nil, fmt.Errorf("control socket: %w", err)
+	}
+	return l, nil
+}
+
+// serveMetrics serves metrics at the address of the settings until ctx ends. Any account can take a
+// port of a loopback address: that ends nothing, and the address is tried again.
+func (s *Monitor) serveMetrics(ctx context.Context) error {
+	address, warned := s.settings().Metrics, false
+	for address != "" && !s.granted && ctx.Err() == nil {
+		l, err := listenMetrics(address)
+		if err == nil {
+			s.log.Info("metrics are served", "address", address)
+			err = (*s.network.Load()).Serve(ctx, Listener{ForMetrics, l.(socket)})
+			warned = false
+		}
+		if err != nil && !warned {
+			s.log.Error("metrics are not served, and the address is tried again", "address", address, "error", err)
+			warned = true
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(metricsPause):
+		}
+	}
+	<-ctx.Done()
+	return nil
+}
+
+// listenMetrics listens at the address of the setting metrics.
+func listenMetrics(address string) (net.Listener, error) {
+	path, ok := strings.CutPrefix(address, configs.UnixPrefix)
+	if !ok {
+		return net.Listen("tcp", address)
+	}
+	// Who can write to the directory could make it another file whose mode is changed.
+	dir, err := rundir.Open(filepath.Dir(path))
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	l, err := listenSocket(path)
+	if err != nil {
+		return nil, err
+	}
+	// As at a loopback address, every account may read what has no names.
+	if err := os.Chmod(path, 0o666); err != nil {
+		l.Close()
+		return nil, err
+	}
+	return l, nil
+}
+
+// listenSocket makes a unix socket for this account alone, in the place of one that an earlier daemon
+// has left. Its directory must be of this account or of root.
+func listenSocket(path string) (net.Listener, error) {
+	if info, err := os.Lstat(path); err == nil && info.Mode().Type() != os.ModeSocket {
+		return nil, fmt.Errorf("%s is no socket", path)
+	}
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, err
+	}
+	return rundir.Listen(path)
+}
+
+// ServeMetrics answers a request for metrics.
+func ServeMetrics(w http.ResponseWriter, r *http.Request, get func(context.Context) ([]byte, error)) {
+	text, err := get(r.Context())
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		return
+	}
+	w.Header().Set("Content-Type", metrics.ContentType)
+	w.Write(text)
+}
+
+// ServeHealth answers whether a daemon takes new sessions.
+func ServeHealth(w http.ResponseWriter, draining bool) {
+	if draining {
+		http.Error(w, "draining", http.StatusServiceUnavailable)
+		return
+	}
+	fmt.Fprintln(w, "ok")
+}
+
+// ServeHTTP answers until ctx ends, and then returns nil. It closes the listener and all connections,
+// and waits for those who answer on them.
+func ServeHTTP(ctx context.Context, l net.Listener, handler http.Handler) error {
+	var connections sync.WaitGroup
+	defer connections.Wait()
+	server := &http.Server{
+		ConnState: func(_ net.Conn, state http.ConnState) {
+			switch state {
+			case http.StateNew: // within Serve
+				connections.Add(1)
+			case http.StateClosed:
+				connections.Done()
+			}
+		},
+		Handler: handler, ReadHeaderTimeout: headerTime, ReadTimeout: headerTime, WriteTimeout: answerTime, IdleTimeout: answerTime,
+		MaxHeaderBytes: 8 << 10, BaseContext: func(net.Listener) context.Context { return ctx },
+		ErrorLog: log.New(io.Discard, "", 0), // what those who connect do wrong is not worth a line
+	}
+	defer server.Close()
+	defer context.AfterFunc(ctx, func() { server.Close() })()
+	err := server.Serve(netutil.LimitListener(l, maxWatching))
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,252 @@
+//go:build linux || darwin
+
+package monitor
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"math"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/quicterm/quicterm/configs"
+	"github.com/quicterm/quicterm/quicterm/holder/holdertest"
+	"github.com/quicterm/quicterm/quicterm/wire"
+)
+
+// A holder that claims any numbers changes no other metric, and makes no series. One that does not
+// answer is counted, and the others are told.
+func TestHostileReports(t *testing.T) {
+	onHost(t, func(h *host) {
+		good := h.attach()
+		report, err := wire.New(&wire.Report{
+			Software: `x"} 1` + "\nquicterm_gaps_total 7", Name: "liar", Phase: 77, Created: math.MaxInt64, Since: math.MinInt64,
+			Memory: math.MaxUint64, Ring: math.MaxUint64, Capacity: math.MaxUint64, RTT: math.MinInt64,
+			Gaps: math.MaxUint64, Duplicates: math.MaxUint64, Corrupted: math.MaxUint64,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		bad := &hostile{Holders: h.holders, answers: make(map[wire.SessionID]func(context.Context) (wire.Message, error))}
+		bad.answers[wire.SessionID{1}] = func(context.Context) (wire.Message, error) { return report, nil }
+		bad.answers[wire.SessionID{2}] = func(ctx context.Context) (wire.Message, error) {
+			<-ctx.Done()
+			return wire.Message{}, ctx.Err()
+		}
+		bad.answers[wire.SessionID{3}] = func(context.Context) (wire.Message, error) {
+			return wire.New(&wire.Error{Code: wire.CodeUnknown})
+		}
+		h.setHolders(bad)
+		for range 3 {
+			h.measure()
+			time.Sleep(time.Minute)
+		}
+		n, limit := h.measure(), uint64(h.settings.BufferSize.Bytes)
+		if n.Attached != 0 || n.Detached != 1 || n.Silent != 2 || n.Same != 0 || n.Gaps != maxCount || n.Duplicates != maxCount {
+			t.Errorf("got %+v", n)
+		}
+		for _, bytes := range []uint64{n.Ring, n.RingLimit, n.Output} {
+			if bytes > 2*limit {
+				t.Errorf("%d bytes of two sessions, want at most %d", bytes, 2*limit)
+			}
+		}
+		if status := h.server.Status(context.Background()); status.Silent != 2 || len(status.Sessions) != 2 ||
+			!slices.ContainsFunc(status.Sessions, func(s SessionStatus) bool { return s.ID == good.ID.String() }) {
+			t.Errorf("the status is %+v", status)
+		} else if _, err := json.Marshal(status); err != nil {
+			t.Errorf("no operator gets the status: %v", err)
+		}
+	})
+}
+
+// An account that makes and removes sockets without end does not make the daemon remember them all.
+func TestReportsOfRemovedSockets(t *testing.T) {
+	onHost(t, func(h *host) {
+		good := h.attach()
+		report, err := wire.New(&wire.Report{Name: "liar", Gaps: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		bad := &hostile{Holders: h.holders}
+		h.setHolders(bad)
+		for i := range 3 {
+			bad.answers = make(map[wire.SessionID]func(context.Context) (wire.Message, error))
+			for j := range 5 {
+				bad.answers[wire.SessionID{byte(i), byte(j)}] = func(context.Context) (wire.Message, error) { return report, nil }
+			}
+			h.server.inspectAll(context.Background())
+		}
+		known := h.server.census.known[h.server.self.UID]
+		if _, ok := known[good.ID]; len(known) != 6 || !ok {
+			t.Errorf("%d sessions are remembered, want 6", len(known))
+		}
+	})
+}
+
+// A request that ends at once changes no number for others, nor do two who ask at the same time.
+func TestMetricsOfEndedRequest(t *testing.T) {
+	onHost(t, func(h *host) {
+		h.attach()
+		synctest.Wait() // the daemon has asked the sessions that it has found
+		slow := &hostile{Holders: h.holders, answers: make(map[wire.SessionID]func(context.Context) (wire.Message, error))}
+		slow.answers[wire.SessionID{1}] = func(ctx context.Context) (wire.Message, error) {
+			<-ctx.Done()
+			return wire.Message{}, ctx.Err()
+		}
+		h.setHolders(slow)
+		ended, end := context.WithCancel(context.Background())
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			h.server.Measure(ended)
+		}()
+		synctest.Wait()
+		end()
+		if status := h.server.Status(context.Background()); len(status.Sessions) != 1 || status.Silent != 1 {
+			t.Errorf("the status is %+v", status)
+		}
+		<-done
+		if n := h.measure(); n.Silent != 1 || n.Attached != 0 || n.Detached != 1 {
+			t.Errorf("got %+v", n)
+		}
+	})
+}
+
+// Another account's process that has the port ends nothing. The port is taken when it is free.
+func TestMetricsPortTaken(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var log notebook
+	settings := configs.DefaultServer()
+	settings.StateDir, settings.Metrics = t.TempDir(), l.Addr().String()
+	s, err := New(Config{Settings: settings, Holders: holdertest.New(nil), Log: slog.New(slog.NewTextHandler(&log, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error)
+	var network Network = idle{}
+	s.network.Store(&network)
+	go func() { done <- s.serveMetrics(ctx) }()
+	log.await(t, "metrics are not served", 1)
+	l.Close()
+	log.await(t, "metrics are served", 1)
+	cancel()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
+// A server of metrics that ends waits for those who answer, and starts no more questions.
+func TestHTTPEnds(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	answering, goOn, done := make(chan bool), make(chan bool), make(chan error, 1)
+	var answered atomic.Bool
+	go func() {
+		done <- ServeHTTP(ctx, l, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+			close(answering)
+			<-goOn
+			answered.Store(true)
+		}))
+	}()
+	c, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if _, err := c.Write([]byte("GET / HTTP/1.0\r\n\r\n")); err != nil {
+		t.Fatal(err)
+	}
+	<-answering
+	cancel()
+	c.Read(make([]byte, 1)) // the server has closed the connection
+	close(goOn)
+	if err := <-done; err != nil || !answered.Load() {
+		t.Errorf("ended with %v, after the answer: %v", err, answered.Load())
+	}
+
+	settings := configs.DefaultServer()
+	settings.StateDir = t.TempDir()
+	s, err := New(Config{Settings: settings, Holders: holdertest.New(nil)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.stop()
+	if s.census.begin(s, 1, func() { t.Error("an account is asked after the end") }) {
+		t.Error("a question has begun after the end")
+	}
+	s.census.finish(s)
+}
+
+// The socket of metrics is for all, in a directory that only the daemon's account can write to: others
+// could put a link in the place of the socket whose mode is changed.
+func TestMetricsSocket(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "metrics.sock")
+	l, err := listenMetrics(configs.UnixPrefix + path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Lstat(path); err != nil || info.Mode().Perm() != 0o666 {
+		t.Errorf("got %v, %v", info, err)
+	}
+	l.Close()
+	if err := os.Chmod(dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if l, err := listenMetrics(configs.UnixPrefix + path); err == nil {
+		l.Close()
+		t.Error("it is made where others can write")
+	}
+}
+
+// The control socket is for the daemon's account alone, also if an earlier daemon has left one.
+// What is no socket is not removed.
+func TestControlSocket(t *testing.T) {
+	path := filepath.Join(t.TempDir(), ControlSocket)
+	for range 2 {
+		l, err := listenSocket(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.(*net.UnixListener).SetUnlinkOnClose(false)
+		defer l.Close()
+		if info, err := os.Lstat(path); err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("got %v, %v", info.Mode(), err)
+		}
+	}
+	if err := errors.Join(os.Remove(path), os.WriteFile(path, []byte("kept"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if l, err := listenSocket(path); err == nil {
+		l.Close()
+		t.Error("a file has become a socket")
+	}
+}
+
+// measure returns the numbers of the moment.
+func (h *host) measure() *Numbers {
+	h.t.Helper()
+	n, err := h.server.Measure(context.Background())
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return n
+}

@@ -1,0 +1,64 @@
+//go:build linux || darwin
+
+package monitor
+
+import (
+	"context"
+	"runtime/metrics"
+	"sync/atomic"
+
+	"github.com/quicterm/quicterm/quicterm/wire"
+)
+
+// counts are what a monitor counts. See Numbers.
+type counts struct {
+	started, ended, grants, refused atomic.Uint64
+	gaps, duplicates, corrupted     atomic.Uint64
+}
+
+// ErrDraining is the error of a client that asks for a new session while the daemon drains.
+var ErrDraining = &wire.Error{Code: wire.CodeFailed, Text: "the server is about to be shut down and starts no new sessions (qtd drain): use another one"}
+
+// Measure asks all sessions and returns the counts. What was measured less than leastAge ago counts.
+func (s *Monitor) Measure(context.Context) (*Numbers, error) {
+	return s.census.renew(func() *Numbers {
+		// Not with the context of a request: its end would make the numbers wrong for all others.
+		return s.measure(s.inspectAll(s.life))
+	}), nil
+}
+
+// measure returns the numbers of the moment. Sessions are all that have answered.
+func (s *Monitor) measure(sessions []inspected, silent int) *Numbers {
+	n := &Numbers{Silent: silent, Memory: MemoryOfProcess()}
+	for _, one := range sessions {
+		r := one.report
+		switch r.Phase {
+		case wire.PhaseAttached:
+			n.Attached++
+		case wire.PhaseDetached:
+			n.Detached++
+		case wire.PhaseExited:
+			n.Exited++
+		}
+		switch r.Software { // a holder can claim any: the name of the version is no label
+		case "":
+			n.Unknown++
+		case s.software:
+			n.Same++
+		default:
+			n.Other++
+		}
+		n.Ring, n.RingLimit, n.Output = n.Ring+r.Ring, n.RingLimit+r.Capacity, n.Output+r.Memory
+	}
+	c := &s.counts
+	n.Started, n.Ended, n.Grants, n.Refused = c.started.Load(), c.ended.Load(), c.grants.Load(), c.refused.Load()
+	n.Gaps, n.Duplicates, n.Corrupted = c.gaps.Load(), c.duplicates.Load(), c.corrupted.Load()
+	return n
+}
+
+// MemoryOfProcess returns how many bytes of memory this process has from the system.
+func MemoryOfProcess() uint64 {
+	sample := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
+	metrics.Read(sample)
+	return sample[0].Value.Uint64() - sample[1].Value.Uint64()
+}

@@ -1,0 +1,123 @@
+//go:build linux || darwin
+
+package monitor
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/quicterm/quicterm/quicterm/wire"
+)
+
+// findOrCreate returns the id of the session that a client asks for.
+func (c *client) findOrCreate(ctx context.Context, req *Attach) (wire.SessionID, error) {
+	s, uid := c.server, c.account.UID
+	end, err := s.accounts.of(uid).begin(ctx)
+	if err != nil {
+		return wire.SessionID{}, err
+	}
+	defer end()
+	if req.Mode == wire.ModeAttach || req.Role != wire.RoleWriter {
+		want := detached
+		if req.Role != wire.RoleWriter {
+			want = anyTerminal
+		}
+		e, err := c.findOrLost(ctx, req.Session, want)
+		if err != nil {
+			return wire.SessionID{}, err
+		}
+		if e.record {
+			return e.id, c.restoreFound(ctx, req, e)
+		}
+		if req.Role != wire.RoleWriter && !e.state.Roles { // its holder would make the client the writer
+			return wire.SessionID{}, errorf(wire.CodeFailed,
+				"session %q was started by an older version: only one client can attach to it", e.state.Name)
+		}
+		return e.id, nil
+	}
+	release, err := s.creating.take(ctx, uid, 1)
+	if err != nil {
+		return wire.SessionID{}, err
+	}
+	defer release()
+	ids := s.holders.Sessions(uid)
+	all, _ := s.ask(ctx, c.open(), uid, ids)
+	if i := slices.IndexFunc(all, isClaimed); i >= 0 {
+		return all[i].id, nil
+	}
+	if s.started.has(starter{uid, c.instance}) {
+		return wire.SessionID{}, errorf(wire.CodeFailed, "the session is over")
+	}
+	// Each scope has its own names: a restricted key does not learn others by trying.
+	named := func(name string) int {
+		return slices.IndexFunc(all, func(e entry) bool { return e.state.Own && e.state.Name == name })
+	}
+	name := req.Session
+	switch {
+	case name == "":
+		for n := 1; name == "" || named(name) >= 0; n++ {
+			name = strconv.Itoa(n)
+		}
+	case !wire.ValidName(name):
+		return wire.SessionID{}, errorf(wire.CodeFailed,
+			"%q cannot be a session's name: use up to 32 letters, digits, dots, dashes and underscores", name)
+	case named(name) >= 0:
+		if req.Mode == wire.ModeAttachOrCreate {
+			return all[named(name)].id, nil
+		}
+		return wire.SessionID{}, errorf(wire.CodeFailed, "there is a session %q already", name)
+	case req.Mode == wire.ModeAttachOrCreate:
+		missing := errorf(wire.CodeNoSession, "there is no session %q", name)
+		if e, err := c.orLost(ctx, name, missing); err == nil && e.state.Name == name && req.PTY && req.Command == "" {
+			return e.id, c.restore(ctx, req, e, ids, all)
+		}
+	}
+	if err := c.admit(ctx, ids, all); err != nil {
+		return wire.SessionID{}, err
+	}
+	launch, err := c.launch(req, name)
+	if err != nil {
+		return wire.SessionID{}, err
+	}
+	return launch.ID, c.start(ctx, launch, "session started")
+}
+
+// admit returns an error if no holder may start now. ids are the account's sessions, of which those in all have
+// answered.
+func (c *client) admit(ctx context.Context, ids []wire.SessionID, all []entry) error {
+	s, uid := c.server, c.account.UID
+	if s.draining.Load() {
+		return ErrDraining
+	}
+	count := len(ids) // including sessions whose holders do not answer
+	for _, e := range all {
+		if e.state.Ended {
+			count--
+		}
+	}
+	if limit := s.settings().MaxSessionsPerUser; count >= limit {
+		return errorf(wire.CodeFailed,
+			"%s has %d sessions already, and max_sessions_per_user is %d: end one with qt kill",
+			c.account.Name, count, limit)
+	}
+	if err := s.checkMemory(uid, all); err != nil {
+		return err
+	}
+	return s.accounts.of(uid).starts.Wait(ctx)
+}
+
+// start starts a holder. The log tells what was done by it.
+func (c *client) start(ctx context.Context, launch *wire.Launch, done string) error {
+	s := c.server
+	if err := s.holders.Start(ctx, c.account, launch); err != nil {
+		return err
+	}
+	s.started.add(time.Now(), starter{c.account.UID, c.instance})
+	s.counts.started.Add(1)
+	c.log.Info(done, "event", "start", "account", c.account.Name, "proof", c.proof,
+		"session", launch.Name, "id", launch.ID.Short())
+	s.follow(c.account.UID, launch.ID, launch.Name, c.account.Name)
+	return nil
+}

@@ -1,0 +1,316 @@
+//go:build linux || darwin
+
+package monitor
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"maps"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/quicterm/quicterm/configs"
+	"github.com/quicterm/quicterm/quicterm/account"
+	"github.com/quicterm/quicterm/quicterm/auth"
+	"github.com/quicterm/quicterm/quicterm/doctor"
+	"github.com/quicterm/quicterm/quicterm/floodlog"
+	"github.com/quicterm/quicterm/quicterm/memory"
+	"github.com/quicterm/quicterm/quicterm/rundir"
+	"github.com/quicterm/quicterm/quicterm/wire"
+)
+
+// Doctor looks at what a daemon of this account needs of the machine, ports, keys, directories and
+// limits, and at the holders that run. running is the address of the daemon that runs, or the zero
+// value. It starts and makes nothing.
+func Doctor(ctx context.Context, cfg Config, running netip.AddrPort) (r doctor.Report) {
+	names := new(account.NameService)
+	self, err := names.Current(ctx)
+	if err != nil {
+		r.Add("account", doctor.Fail, "give the user id an account", "user id %d: %v", os.Getuid(), err)
+		return r
+	}
+	settings := cfg.Settings
+	s := &Monitor{software: cfg.Software, names: names, self: self, all: self.UID == 0, base: rundir.Base(settings.RuntimeDir)}
+	s.current.Store(settings)
+	s.examinePorts(&r, running)
+	s.examineKeys(&r)
+	s.examineDirs(&r)
+	examineBuffers(&r, "/proc/sys/net/core")
+	s.examineLimits(&r)
+	s.examineHolders(ctx, &r)
+	return r
+}
+
+// examinePorts tells who has the ports, as far as the system says.
+func (s *Monitor) examinePorts(r *doctor.Report, running netip.AddrPort) {
+	addresses := s.settings().Listen
+	if isGranted(s.settings(), running) {
+		addresses = []string{":" + strconv.Itoa(int(running.Port()))}
+	}
+	var open, missing, taken []string
+	for _, address := range addresses {
+		_, number, _ := strings.Cut(address[strings.LastIndexByte(address, ']')+1:], ":")
+		port, err := strconv.ParseUint(number, 10, 16)
+		if err != nil {
+			continue // the line settings has it
+		}
+		for _, protocol := range []string{"udp", "tcp"} {
+			none := true
+			for _, t := range takers(protocol, uint16(port), func(string, netip.AddrPort) bool { return false }) {
+				none = false
+				if !running.IsValid() || t.uid != s.self.UID && t.uid != 0 {
+					taken = append(taken, fmt.Sprintf("%s %v, by process %d of user id %d", protocol, t.address, processOf(t.inode), t.uid))
+				}
+			}
+			if none {
+				missing = append(missing, protocol+" "+address)
+			} else {
+				open = append(open, protocol+" "+address)
+			}
+		}
+	}
+	const other = "end that process, or name another port in listen"
+	switch {
+	case runtime.GOOS != "linux":
+		r.Add("ports", doctor.Skip, "", "this system does not say who has a port")
+	case len(taken) > 0:
+		r.Add("ports", doctor.Fail, other, "taken: %s", strings.Join(taken, "; "))
+	case running.IsValid() && len(missing) > 0:
+		r.Add("ports", doctor.Fail, "restart the daemon: it has other settings, or its log says why", "the daemon does not listen at %s", strings.Join(missing, ", "))
+	case len(missing) > 0:
+		r.Add("ports", doctor.OK, "", "free: %s", strings.Join(missing, ", "))
+	default:
+		r.Add("ports", doctor.OK, "", "open: %s", strings.Join(open, ", "))
+	}
+}
+
+// isGranted reports whether the daemon that runs has another port than the settings name: that of
+// one that was started by a grant.
+func isGranted(settings *configs.Server, running netip.AddrPort) bool {
+	if !running.IsValid() || running.Port() < firstGrantedPort || running.Port() > lastGrantedPort {
+		return false
+	}
+	for _, address := range settings.Listen {
+		if strings.HasSuffix(address, ":"+strconv.Itoa(int(running.Port()))) {
+			return false
+		}
+	}
+	return true
+}
+
+// examineKeys looks at the private keys of the host.
+func (s *Monitor) examineKeys(r *doctor.Report) {
+	files, optional := s.settings().HostKey, len(s.settings().HostKey) == 0
+	if optional {
+		if s.all {
+			files = sshHostKeys
+		}
+		if state, err := s.stateDir(); err == nil {
+			files = append(files[:len(files):len(files)], filepath.Join(state, "host_key"))
+		}
+	}
+	var good []string
+	for _, file := range files {
+		_, err := auth.LoadHostKey(file)
+		if optional && errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		info, statErr := os.Stat(file)
+		switch {
+		case errors.Is(err, fs.ErrPermission):
+			r.Add("hostkey", doctor.Fail, "run qtd as its owner, or name another key in host_key", "%v", err)
+			return
+		case err != nil:
+			r.Add("hostkey", doctor.Fail, "correct host_key, or make the key again (ssh-keygen -A)", "%v", err)
+			return
+		case statErr == nil && info.Mode().Perm()&0o077 != 0:
+			r.Add("hostkey", doctor.Fail, "chmod 600 "+file+", and make a new key if others may have read it",
+				"%s has mode %04o: other accounts can use it or read it", file, info.Mode().Perm())
+			return
+		}
+		good = append(good, file)
+	}
+	if len(good) == 0 {
+		r.Add("hostkey", doctor.OK, "", "there is none, and the daemon makes one when it starts")
+		return
+	}
+	r.Add("hostkey", doctor.OK, "", "%s", strings.Join(good, ", "))
+}
+
+// examineDirs looks at the directories of keys and of sockets.
+func (s *Monitor) examineDirs(r *doctor.Report) {
+	state, err := s.stateDir()
+	var info fs.FileInfo
+	if err == nil {
+		info, err = os.Stat(state)
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		r.Add("state", doctor.OK, "", "%s does not exist, and the daemon makes it", state)
+	case err != nil:
+		r.Add("state", doctor.Fail, "set state_dir to a directory of this account", "%v", err)
+	case !info.IsDir():
+		r.Add("state", doctor.Fail, "remove it, or set state_dir", "%s is no directory", state)
+	case syscall.Access(state, 7) != nil: // read, write and enter
+		r.Add("state", doctor.Fail, "give it to this account, or set state_dir", "%s cannot be written", state)
+	case info.Mode().Perm()&0o077 != 0:
+		r.Add("state", doctor.Warn, "chmod 700 "+state, "%s has mode %04o: others may read names in it", state, info.Mode().Perm())
+	default:
+		r.Add("state", doctor.OK, "", "%s", state)
+	}
+	err = s.base.Unsafe(s.self.UID)
+	dirs := s.base.Dirs(s.self.UID)
+	if s.all && err == nil {
+		var root *os.Root
+		if root, err = rundir.Open(s.base.System()); err == nil {
+			root.Close()
+			dirs = []string{s.base.System()}
+		} else if errors.Is(err, fs.ErrNotExist) {
+			err = nil
+		}
+	}
+	if err != nil {
+		r.Add("runtime", doctor.Fail, "mend its owner and mode, or remove it: the daemon makes it again", "%v", err)
+	} else if len(dirs) > 0 {
+		r.Add("runtime", doctor.OK, "", "%s", strings.Join(dirs, ", "))
+	} else {
+		r.Add("runtime", doctor.OK, "", "there is no directory of sockets yet, and the daemon makes it")
+	}
+}
+
+// wantedBuffer is the size in bytes of the socket buffers that QUIC asks for, so that a burst of
+// packets is not dropped while the daemon does something else.
+const wantedBuffer = 7 << 20
+
+// examineBuffers looks at how large the buffers of sockets may be. The daemon of root may exceed that.
+func examineBuffers(r *doctor.Report, dir string) {
+	var small []string
+	known := false
+	for _, name := range []string{"rmem_max", "wmem_max"} {
+		content, err := os.ReadFile(filepath.Join(dir, name))
+		n, numberErr := strconv.ParseUint(string(bytes.TrimSpace(content)), 10, 64)
+		if err != nil || numberErr != nil {
+			continue
+		}
+		if known = true; n < wantedBuffer {
+			small = append(small, fmt.Sprintf("net.core.%s=%d", name, n))
+		}
+	}
+	switch {
+	case !known:
+		r.Add("buffers", doctor.Skip, "", "the system does not say how large UDP buffers may be")
+	case len(small) > 0 && os.Geteuid() != 0:
+		r.Add("buffers", doctor.Warn, fmt.Sprintf("sysctl -w net.core.rmem_max=%d net.core.wmem_max=%d", wantedBuffer, wantedBuffer),
+			"%s: bursts of packets are lost on fast networks", strings.Join(small, ", "))
+	case len(small) > 0:
+		r.Add("buffers", doctor.OK, "", "%s, which the daemon of root may exceed", strings.Join(small, ", "))
+	default:
+		r.Add("buffers", doctor.OK, "", "UDP buffers may have %d MiB", wantedBuffer>>20)
+	}
+}
+
+// filesPerSession is how many descriptors the daemon needs for a session with two clients on two
+// connections each.
+const filesPerSession = 12
+
+// examineLimits looks at what the sessions of one account may need.
+func (s *Monitor) examineLimits(r *doctor.Report) {
+	found := fmt.Sprintf("max_sessions_per_user %d, buffer_size %v, max_buffer_total %v",
+		s.settings().MaxSessionsPerUser, s.settings().BufferSize, s.settings().MaxBufferTotal)
+	var files syscall.Rlimit
+	need := uint64(filesPerSession * s.settings().MaxSessionsPerUser)
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err == nil && uint64(files.Max) < need {
+		r.Add("limits", doctor.Warn, fmt.Sprintf("raise LimitNOFILE= of the unit, or ulimit -n, to %d", need),
+			"a process may open %d files, and %d sessions need %d", files.Max, s.settings().MaxSessionsPerUser, need)
+		return
+	}
+	limit, err := memoryLimit(s.settings().MaxBufferTotal)
+	if err != nil {
+		r.Add("limits", doctor.Fail, "set max_buffer_total to a size", "%v", err)
+		return
+	}
+	if state, err := memory.Read(); err == nil && uint64(limit) > state.Total {
+		r.Add("limits", doctor.Warn, "lower max_buffer_total", "%s: more than the %d MiB that this machine has", found, state.Total>>20)
+		return
+	}
+	r.Add("limits", doctor.OK, "", "%s (%d MiB)", found, limit>>20)
+}
+
+// examineHolders asks the holders that run for their versions.
+func (s *Monitor) examineHolders(ctx context.Context, r *doctor.Report) {
+	uids := []uint32{s.self.UID}
+	if s.all {
+		entries, _ := os.ReadDir(s.base.System())
+		for _, e := range entries {
+			if uid, err := strconv.ParseUint(e.Name(), 10, 32); err == nil && uid != 0 {
+				uids = append(uids, uint32(uid))
+			}
+		}
+	}
+	p := &processes{base: s.base, names: s.names, log: slog.New(slog.DiscardHandler), warnings: floodlog.New(accountBurst)}
+	inspect, err := wire.New(&wire.Inspect{})
+	if err != nil {
+		r.Add("holders", doctor.Skip, "", "%v", err)
+		return
+	}
+	versions := make(map[string]int)
+	silent := 0
+	for _, uid := range uids {
+		whole, cancel := context.WithTimeout(ctx, accountPatience)
+		defer cancel()
+		for _, id := range p.Sessions(uid) {
+			if whole.Err() != nil {
+				silent++
+				continue
+			}
+			asking, cancel := context.WithTimeout(whole, holderPatience)
+			answer, err := p.Ask(asking, uid, id, &wire.Open{}, inspect)
+			cancel()
+			var report wire.Report
+			switch {
+			case errors.Is(err, fs.ErrNotExist):
+			case err != nil:
+				silent++
+			case answer.Decode(&report) != nil:
+				versions["a version that is too old to tell"]++
+			default:
+				versions[report.Software]++
+			}
+		}
+	}
+	var lines []string
+	for _, version := range slices.Sorted(maps.Keys(versions)) {
+		lines = append(lines, fmt.Sprintf("%d of %s", versions[version], version))
+	}
+	found := strings.Join(lines, ", ")
+	switch {
+	case silent > 0:
+		r.Add("holders", doctor.Warn, "look at their processes: they are stopped, or wait for a file system or for memory",
+			"sessions that do not answer: %d; others: %s", silent, cmp.Or(found, "none"))
+	case len(versions) > 1 || len(versions) == 1 && versions[s.software] == 0:
+		r.Add("holders", doctor.OK, "", "%s; the daemon serves other versions until their sessions end", found)
+	default:
+		r.Add("holders", doctor.OK, "", "%s", cmp.Or(found, "no session"))
+	}
+}
+
+const (
+	// holderPatience is how long a holder may take to answer: those of a busy machine take less.
+	holderPatience = 2 * time.Second
+
+	// accountPatience is how long all those of an account may take, after which the rest counts as
+	// silent: an account can make thousands of sockets that do not answer.
+	accountPatience = 5 * time.Second
+)

@@ -1,0 +1,86 @@
+//go:build linux || darwin
+
+package monitor
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/quicterm/quicterm/quicterm/account"
+	"github.com/quicterm/quicterm/quicterm/doctor"
+	"github.com/quicterm/quicterm/quicterm/holder"
+	"github.com/quicterm/quicterm/quicterm/rundir"
+	"github.com/quicterm/quicterm/quicterm/wire"
+)
+
+func TestDoctorOfBuffers(t *testing.T) {
+	small := "warn  buffers   net.core.rmem_max=212992: bursts of packets are lost on fast networks — sysctl -w net.core.rmem_max=7340032"
+	if os.Geteuid() == 0 {
+		small = "ok    buffers   net.core.rmem_max=212992, which the daemon of root may exceed"
+	}
+	for rmem, want := range map[string]string{
+		"212992\n":  small,
+		"7340032\n": "ok    buffers   UDP buffers may have 7 MiB",
+		"":          "skip  buffers   the system does not say",
+	} {
+		dir := t.TempDir()
+		if rmem != "" {
+			for name, content := range map[string]string{"rmem_max": rmem, "wmem_max": "7340032\n"} {
+				if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		var r doctor.Report
+		examineBuffers(&r, dir)
+		if got := r[0].String(); !strings.HasPrefix(got, want) {
+			t.Errorf("%q: %s, want %s", rmem, got, want)
+		}
+	}
+}
+
+// An account's sockets that never answer take the doctor seconds, however many there are.
+func TestDoctorOfSilentHolders(t *testing.T) {
+	t.Parallel()
+	top, err := os.MkdirTemp("", "qt") // short, for a socket's address
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(top)
+	base := rundir.Base(filepath.Join(top, "run"))
+	dir, err := base.Make()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const sockets = 6 // which took 12 s
+	var asked atomic.Int32
+	for i := range sockets {
+		l, err := rundir.Listen(filepath.Join(dir, holder.SocketName(wire.SessionID{byte(i)})))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		go func() {
+			for {
+				c, err := l.Accept()
+				if err != nil {
+					return
+				}
+				asked.Add(1)
+				defer c.Close()
+			}
+		}()
+	}
+	s := &Monitor{names: new(account.NameService), self: &account.Account{UID: uint32(os.Geteuid())}, base: base}
+	var r doctor.Report
+	s.examineHolders(t.Context(), &r)
+	if got := r[0].String(); !strings.Contains(got, "sessions that do not answer: 6") {
+		t.Errorf("got %s", got)
+	}
+	if n := int(asked.Load()); n > int(accountPatience/holderPatience)+1 {
+		t.Errorf("%d were asked, each for %v", n, holderPatience)
+	}
+}

@@ -1,0 +1,202 @@
+//go:build linux || darwin
+
+package monitor
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"maps"
+	"os"
+	"os/user"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/quicterm/quicterm/quicterm/account"
+	"github.com/quicterm/quicterm/quicterm/holder"
+	"github.com/quicterm/quicterm/quicterm/rundir"
+	"github.com/quicterm/quicterm/quicterm/wire"
+)
+
+// nobody returns an account that is not root.
+func nobody(t *testing.T) *account.Account {
+	t.Helper()
+	u, err := user.Lookup("nobody")
+	if err != nil {
+		t.Skip(err)
+	}
+	id := func(s string) uint32 {
+		n, err := strconv.ParseInt(s, 10, 64) // on macOS it is -2
+		if err != nil {
+			t.Fatal(err)
+		}
+		return uint32(n)
+	}
+	return &account.Account{Name: "nobody", UID: id(u.Uid), GID: id(u.Gid), Home: "/", Shell: "/bin/sh"}
+}
+
+// startCat starts a session that lives until its input ends, and returns the process of
+// its holder.
+func startCat(t *testing.T, p *processes, a *account.Account, id wire.SessionID) (pid int) {
+	t.Helper()
+	before := p.children.all()
+	launch := &wire.Launch{ID: id, Name: "cat", Path: "/bin/cat", Argv: []string{"cat"}, Dir: "/",
+		Buffer: 1 << 20, ExitedTTL: time.Hour, PipeTTL: time.Hour}
+	if err := p.Start(t.Context(), a, launch); err != nil {
+		t.Fatal(err)
+	}
+	for _, child := range p.children.all() {
+		if !slices.Contains(before, child) {
+			pid = child
+		}
+	}
+	t.Cleanup(func() { syscall.Kill(pid, syscall.SIGKILL) })
+	return pid
+}
+
+// all returns the processes that are not reaped.
+func (r *reaper) all() []int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Collect(maps.Keys(r.pids))
+}
+
+func awaitGone(t *testing.T, path string) {
+	t.Helper()
+	for until := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
+		if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+			return
+		} else if time.Now().After(until) {
+			t.Fatalf("%s is still there (%v)", path, err)
+		}
+	}
+}
+
+// The holder of another account serves a socket that root has made, where the account
+// can make nothing; and root removes it, however the holder ended.
+func TestSocketsOfAnotherAccount(t *testing.T) {
+	if !inCopy(t) {
+		return
+	}
+	a := nobody(t)
+	base := rundir.Base(filepath.Join(reachableDir(t), "run"))
+	p := &processes{base: base, names: new(account.NameService), log: slog.New(slog.DiscardHandler)}
+	query, err := wire.New(&wire.Query{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, second := wire.SessionID{1}, wire.SessionID{2}
+	pid := startCat(t, p, a, first)
+	dir := base.Dirs(a.UID)[0]
+	path := filepath.Join(dir, holder.SocketName(first))
+	if info, err := os.Lstat(dir); err != nil || info.Sys().(*syscall.Stat_t).Uid != 0 || info.Mode().Perm() != 0o750 {
+		t.Errorf("the directory is %v, %v; want 0750 of root", info.Mode(), err)
+	}
+	// Ask checks that it is the account that listens, not root.
+	m, err := p.Ask(t.Context(), a.UID, first, &wire.Open{}, query)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var state wire.State
+	if err := m.Decode(&state); err != nil || state.Name != "cat" {
+		t.Errorf("%+v, %v; want the state of the session", state, err)
+	}
+
+	// A holder that was started by an earlier daemon is killed: who asks next removes
+	// its socket.
+	syscall.Kill(pid, syscall.SIGKILL)
+	next := &processes{base: base, log: p.log}
+	for until := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
+		if _, err := next.Ask(t.Context(), a.UID, first, &wire.Open{}, query); errors.Is(err, fs.ErrNotExist) {
+			break
+		} else if time.Now().After(until) {
+			t.Fatalf("asked a holder that was killed: %v", err)
+		}
+	}
+	awaitGone(t, path)
+
+	// One that this daemon has started is removed when it ends.
+	ctx, cancel := context.WithCancel(context.Background())
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer cancel()
+	wg.Go(func() { p.children.run(ctx) })
+	pid = startCat(t, p, a, second)
+	if got := p.Sessions(a.UID); !slices.Equal(got, []wire.SessionID{second}) {
+		t.Errorf("sessions %v, want the one that was started", got)
+	}
+	syscall.Kill(pid, syscall.SIGKILL)
+	awaitGone(t, filepath.Join(dir, holder.SocketName(second)))
+}
+
+// A socket that does not listen yet is not taken for one whose holder was killed.
+func TestStartingHolderKeepsItsSocket(t *testing.T) {
+	base := rundir.Base(filepath.Join(reachableDir(t), "run"))
+	dir, err := base.Make()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &processes{base: base, log: slog.New(slog.DiscardHandler)}
+	query, err := wire.New(&wire.Query{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	uid, id := uint32(os.Geteuid()), wire.SessionID{1}
+	path := filepath.Join(dir, holder.SocketName(id))
+	f, err := rundir.Bind(path, uid, uint32(os.Getegid()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	p.setStarting(id, true)
+	p.Ask(t.Context(), uid, id, &wire.Open{}, query)
+	if _, err := os.Lstat(path); err != nil {
+		t.Errorf("while it starts: %v", err)
+	}
+	p.setStarting(id, false)
+	p.Ask(t.Context(), uid, id, &wire.Open{}, query)
+	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("later: %v, want it removed", err)
+	}
+}
+
+// Root removes nothing in a directory of another account, which could have put a link or
+// another directory there meanwhile.
+func TestRootRemovesNothingOfAnAccount(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root reaches the directories of others")
+	}
+	a := nobody(t)
+	base := rundir.Base(filepath.Join(reachableDir(t), "run"))
+	dir, err := base.MakeFor(a.UID, a.GID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(os.Chown(dir, int(a.UID), int(a.GID)), os.Chmod(dir, 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	query, err := wire.New(&wire.Query{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := wire.SessionID{1}
+	path := filepath.Join(dir, holder.SocketName(id))
+	f, err := rundir.Bind(path, a.UID, a.GID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Close()
+	p := &processes{base: base, log: slog.New(slog.DiscardHandler)}
+	if _, err := p.Ask(t.Context(), a.UID, id, &wire.Open{}, query); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("asked a dead socket: %v", err)
+	}
+	if _, err := os.Lstat(path); err != nil {
+		t.Errorf("root has removed a file of the account: %v", err)
+	}
+}

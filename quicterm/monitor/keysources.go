@@ -1,0 +1,159 @@
+//go:build linux || darwin
+
+package monitor
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/quicterm/quicterm/quicterm/account"
+	"github.com/quicterm/quicterm/quicterm/auth"
+	"github.com/quicterm/quicterm/quicterm/keyfile"
+	"github.com/quicterm/quicterm/quicterm/sshd"
+)
+
+// expand replaces the tokens of sshd_config(5) in a pattern for an account.
+func expand(pattern string, a *account.Account) string {
+	tokens := []string{"%%", "%", "%h", a.Home, "%u", a.Name, "%U", strconv.FormatUint(uint64(a.UID), 10)}
+	return strings.NewReplacer(tokens...).Replace(pattern)
+}
+
+// keyFile returns the path of a file of an account that a pattern names.
+func keyFile(pattern string, a *account.Account) string {
+	file := expand(pattern, a)
+	if !filepath.IsAbs(file) {
+		file = filepath.Join(a.Home, file)
+	}
+	return file
+}
+
+// queries returns what is asked about keys.
+func (by claim) queries(keys [][]byte) (queries []auth.Query) {
+	for _, key := range keys {
+		queries = append(queries, auth.Query{Key: key, From: by.from, Proven: by.proven})
+	}
+	return queries
+}
+
+// readKeys returns what the files of an account allow keys, and the authorities of certificates.
+func (s *Monitor) readKeys(
+	ctx context.Context, by claim, from *sshd.Sources, keys [][]byte,
+) ([]auth.Verdict, error) {
+	a, sources := by.account, &keyfile.Sources{CAAlgorithms: from.CAAlgorithms, Lax: from.Lax}
+	for _, pattern := range from.Files {
+		sources.Files = append(sources.Files, keyFile(pattern, a))
+	}
+	if from.Principals != "" {
+		sources.Principals = keyFile(from.Principals, a)
+	}
+	var unread error
+	if from.Authorities != "" {
+		content, err := sshd.ReadFile(from.Authorities, maxAuthorities)
+		if err != nil { // the files of the account count nevertheless
+			unread = fmt.Errorf("%w: TrustedUserCAKeys: %w", keyfile.ErrUnread, err)
+		} else {
+			sources.Authorities = &keyfile.Authorities{Name: from.Authorities, Keys: content}
+		}
+	}
+	verdicts, err := s.keyFiles.Authorize(ctx, a, sources, by.queries(keys)...)
+	for i := range verdicts {
+		if unread != nil && verdicts[i].Allowed == nil && auth.Certified(keys[i]) {
+			verdicts[i].Refused = unread
+		}
+	}
+	return verdicts, err
+}
+
+// maxAuthorities bounds a file of authorities in bytes: thousands of them.
+const maxAuthorities = 1 << 20
+
+// askProgram asks the program of a policy (AuthorizedKeysCommand of sshd) for the keys that no file
+// allows, and changes the verdicts about them. As sshd, it does not ask about keys after too many that
+// are refused.
+func (s *Monitor) askProgram(
+	ctx context.Context, by claim, policy *sshd.Policy, keys [][]byte, verdicts []auth.Verdict,
+) {
+	line := policy.Sources.Program
+	if line == "" {
+		return
+	}
+	perKey := strings.Contains(line, "%k") || strings.Contains(line, "%f") || strings.Contains(line, "%t")
+	var batch []int
+	ask := func() {
+		if len(batch) == 0 {
+			return
+		}
+		var blobs [][]byte
+		for _, i := range batch {
+			blobs = append(blobs, keys[i])
+		}
+		got, err := s.runProgram(ctx, by, policy, blobs)
+		for n, i := range batch {
+			if err != nil {
+				verdicts[i] = auth.Verdict{Refused: fmt.Errorf("%w: AuthorizedKeysCommand: %w", keyfile.ErrUnread, err)}
+			} else if got[n].Allowed != nil {
+				verdicts[i] = got[n]
+			} else if errors.Is(got[n].Refused, keyfile.ErrProgram) {
+				verdicts[i].Refused = fmt.Errorf("%w; AuthorizedKeysCommand: %w", verdicts[i].Refused, got[n].Refused)
+			}
+		}
+		batch = nil
+	}
+	tried := by.tried
+	for i := range verdicts {
+		if tried >= policy.MaxTries() {
+			break
+		}
+		key, err := auth.ParseUserKey(keys[i])
+		refused := err != nil || policy.AcceptKey(key) != nil
+		if !refused && verdicts[i].Allowed == nil {
+			if batch = append(batch, i); perKey {
+				ask()
+			}
+		}
+		if refused || perKey && verdicts[i].Allowed == nil {
+			tried++
+		}
+	}
+	ask()
+}
+
+// runProgram runs the program of a policy once, and returns what it allows keys. If its arguments
+// name a key, that is the first one.
+func (s *Monitor) runProgram(
+	ctx context.Context, by claim, policy *sshd.Policy, keys [][]byte,
+) ([]auth.Verdict, error) {
+	a := by.account
+	user, err := sshd.Expand(policy.Sources.ProgramAccount, map[byte]string{'u': a.Name})
+	if err != nil {
+		return nil, fmt.Errorf("AuthorizedKeysCommandUser: %w", err)
+	}
+	as, err := s.names.Lookup(ctx, user)
+	if err != nil {
+		return nil, fmt.Errorf("AuthorizedKeysCommandUser %q: %w", user, err)
+	}
+	key, err := auth.ParseUserKey(keys[0])
+	if err != nil {
+		return nil, err
+	}
+	argv, err := sshd.ProgramArgs(policy.Sources.Program, map[byte]string{
+		'h': a.Home, 'u': a.Name, 'U': strconv.FormatUint(uint64(a.UID), 10),
+		'f': fingerprint(keys[0]), 'k': base64.StdEncoding.EncodeToString(keys[0]), 't': key.Type(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	if len(argv) == 1 {
+		argv = append(argv, a.Name)
+	}
+	sources := &keyfile.Sources{
+		CAAlgorithms: policy.Sources.CAAlgorithms,
+		Program:      &keyfile.Program{Argv: argv, Account: as},
+	}
+	return s.keyFiles.Authorize(ctx, a, sources, by.queries(keys)...)
+}

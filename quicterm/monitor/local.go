@@ -1,0 +1,47 @@
+//go:build linux || darwin
+
+package monitor
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"time"
+
+	"github.com/quicterm/quicterm/quicterm/account"
+	"github.com/quicterm/quicterm/quicterm/wire"
+)
+
+// admitLocal returns the client that an account's process asks a carrier for, or why it gets
+// none.
+func (s *Monitor) admitLocal(ctx context.Context, a *account.Account, ask *wire.Ask) (*Local, error) {
+	if err := checkExpired(a); err != nil {
+		return nil, err
+	}
+	l := new(Local)
+	client, err := netip.ParseAddrPort(ask.Client)
+	server, err2 := netip.ParseAddrPort(ask.Server)
+	if errors.Join(err, err2) == nil {
+		l.Path = Path{client, server}
+	}
+	allowed, err := s.tokenPermissions(ctx, a, l.Path.from(), l.Path.at())
+	if err != nil {
+		return nil, err
+	}
+	login, err := s.login(&proven{account: a, allowed: *allowed, scope: allowed.Scope(nil), proof: ProofSSH, at: time.Now()})
+	if err != nil {
+		return nil, err
+	}
+	l.Login = *login
+	return l, nil
+}
+
+// AdmitLocal returns the client of an account that needs no login. A server that serves no unix
+// socket, such as one in memory, has its local clients so.
+func (s *Monitor) AdmitLocal(ctx context.Context, uid uint32) (*Local, error) {
+	a, err := s.names.LookupID(ctx, uid)
+	if err != nil {
+		return nil, err
+	}
+	return s.admitLocal(ctx, a, &wire.Ask{})
+}

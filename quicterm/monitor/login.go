@@ -1,0 +1,479 @@
+//go:build linux || darwin
+
+package monitor
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+
+	"github.com/quicterm/quicterm/quicterm/account"
+	"github.com/quicterm/quicterm/quicterm/auth"
+	"github.com/quicterm/quicterm/quicterm/wire"
+)
+
+const (
+	// RequestsTime bounds how long after its proof a client may send requests that change something.
+	// qt sends its only one with the proof. What let the client in is not looked at again for List,
+	// Kill and Revoke.
+	RequestsTime = 30 * time.Second
+
+	// requestsSlack is how much later a request of that time may arrive here.
+	requestsSlack = 10 * time.Second
+
+	// maxLogins bounds the logins that are kept, of clients that are connected: some hundred bytes
+	// each.
+	maxLogins = 1 << 16
+
+	// maxProofs is how many signatures are remembered: so many of each age. None is good twice.
+	maxProofs = 1 << 14
+)
+
+// A proven is a login that was proven, or that of a client that resumes, as its holder says.
+type proven struct {
+	account *account.Account
+	allowed auth.Permissions
+	key     []byte // that proved the client, or nil
+	scope   string // see wire.Open
+	proof   string // see "The log" in docs/operate.md
+	at      time.Time
+	resumed *admission // of a client that resumes: it may only be checked
+
+	listing      sync.Mutex // guards the following
+	lostSessions []entry    // as listed last
+	listedLost   time.Time  // when that was, or zero
+}
+
+// logins are those of the clients that are connected. They are safe for concurrent use. The zero
+// value is empty.
+type logins struct {
+	mu           sync.Mutex
+	byID         map[LoginID]*proven
+	recent, used map[[sha256.Size]byte]bool // signatures that were good; used ones are older
+}
+
+// add keeps a login, and returns its id.
+func (l *logins) add(p *proven) (id LoginID, err error) {
+	rand.Read(id[:])
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.byID) >= maxLogins {
+		return id, errors.New("too many clients are logged in")
+	}
+	if l.byID == nil {
+		l.byID = make(map[LoginID]*proven)
+	}
+	l.byID[id] = p
+	return id, nil
+}
+
+// errNoLogin is the error of a request by a login that is not known, or that may not make it.
+var errNoLogin = errors.New("there is no such login, or it is too old for that")
+
+// get returns a login.
+func (l *logins) get(id LoginID) (*proven, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if p := l.byID[id]; p != nil {
+		return p, nil
+	}
+	return nil, errNoLogin
+}
+
+// remove forgets a login.
+func (l *logins) remove(id LoginID) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.byID, id)
+}
+
+// clear forgets all logins.
+func (l *logins) clear() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	clear(l.byID)
+}
+
+// first reports whether a signature over a statement is used for the first time, as far as that is
+// remembered: a statement is that of one connection.
+func (l *logins) first(statement []byte) bool {
+	hash := sha256.Sum256(statement)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.recent[hash] || l.used[hash] {
+		return false
+	}
+	if l.recent == nil || len(l.recent) >= maxProofs {
+		l.used, l.recent = l.recent, make(map[[sha256.Size]byte]bool)
+	}
+	l.recent[hash] = true
+	return true
+}
+
+// Leave forgets the login of a client whose connection has ended.
+func (s *Monitor) Leave(id LoginID) { s.logins.remove(id) }
+
+// login keeps a login, and returns what the network half knows of it.
+func (s *Monitor) login(p *proven) (*Login, error) {
+	id, err := s.logins.add(p)
+	if err != nil {
+		return nil, err
+	}
+	return &Login{ID: id, Account: p.account.Name, UID: p.account.UID, Proof: p.proof}, nil
+}
+
+// Offer finds out which keys an account accepts. The error says why it accepts none, whichever they
+// are.
+func (s *Monitor) Offer(ctx context.Context, o *Offer) (*Verdicts, error) {
+	a, err := s.accountOf(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	verdicts, err := s.judge(ctx, a, o)
+	if err != nil {
+		return nil, err
+	}
+	answer := new(Verdicts)
+	for _, v := range verdicts {
+		text := ""
+		if v.Refused != nil {
+			text = v.Refused.Error()
+		}
+		answer.Refused = append(answer.Refused, text)
+	}
+	return answer, nil
+}
+
+// Prove checks a signature by a key of an Offer, and logs the client in if it is good.
+func (s *Monitor) Prove(ctx context.Context, p *Proof) (*Login, error) {
+	if p.Key < 0 || p.Key >= len(p.Offer.Keys) || len(p.Statement) != auth.StatementSize {
+		return nil, errors.New("proof of a key that was not offered, or over nothing")
+	}
+	a, err := s.accountOf(ctx, &p.Offer)
+	if err != nil {
+		return nil, err
+	}
+	blob := p.Offer.Keys[p.Key]
+	key, err := auth.ParseUserKey(blob)
+	if err != nil {
+		return nil, err
+	}
+	verdicts, err := s.judge(ctx, a, &p.Offer)
+	if err != nil {
+		return nil, err
+	}
+	allowed := verdicts[p.Key].Allowed
+	if allowed == nil {
+		return nil, verdicts[p.Key].Refused
+	}
+	if err := auth.VerifyStatement(p.Statement, key, p.Signature, allowed.Verified); err != nil {
+		return nil, err
+	}
+	if !s.logins.first(p.Statement) {
+		return nil, errors.New("the signature was used before")
+	}
+	return s.login(&proven{
+		account: a, allowed: *allowed, key: blob, scope: allowed.Scope(key),
+		proof: fingerprint(blob), at: time.Now(),
+	})
+}
+
+// Redeem accepts a token as proof.
+func (s *Monitor) Redeem(ctx context.Context, t *Token) (*Login, error) {
+	uid, err := s.tokens.Redeem(time.Now(), t.Token)
+	if err != nil {
+		return nil, err
+	}
+	a, err := s.names.LookupID(ctx, uid)
+	if err != nil {
+		return nil, fmt.Errorf("token of user id %d: %w", uid, err)
+	}
+	if err := checkExpired(a); err != nil {
+		return nil, err
+	}
+	allowed, err := s.tokenPermissions(ctx, a, t.Path.from(), t.Path.at())
+	if err != nil {
+		return nil, fmt.Errorf("account %s: %w", a.Name, err)
+	}
+	return s.login(&proven{account: a, allowed: *allowed, scope: allowed.Scope(nil), proof: ProofToken, at: time.Now()})
+}
+
+// The proofs that are no key, as the log has them.
+const ProofToken, ProofSSH = "token", "ssh"
+
+// accountOf returns the account of an Offer. It fails if the daemon does not serve it.
+func (s *Monitor) accountOf(ctx context.Context, o *Offer) (*account.Account, error) {
+	if len(o.Keys) > wire.MaxKeys {
+		return nil, fmt.Errorf("offer of %d keys, at most %d are accepted", len(o.Keys), wire.MaxKeys)
+	}
+	a, err := s.names.Lookup(account.WithSource(ctx, o.Source), o.User)
+	if err != nil {
+		return nil, fmt.Errorf("account %.64q: %w", o.User, err)
+	}
+	if !s.serves(a.UID) {
+		return nil, fmt.Errorf("account %s: this daemon serves %s only", a.Name, s.self.Name)
+	}
+	if err := checkExpired(a); err != nil {
+		return nil, err
+	}
+	return a, nil
+}
+
+// errExpired is the error of an account whose expiration date has passed.
+var errExpired = errors.New("account has expired")
+
+// checkExpired returns nil if an account has not expired. An error other than errExpired says that
+// this cannot be known now.
+func checkExpired(a *account.Account) error {
+	expired, err := a.Expired(time.Now())
+	if expired {
+		err = errExpired
+	}
+	if err != nil {
+		return fmt.Errorf("account %s: %w", a.Name, err)
+	}
+	return nil
+}
+
+const (
+	// verdictsTime is how long what an account allows the keys of an attempt is used: the answer to
+	// an Offer takes longer only if a person is asked for something, and then a key may have been
+	// removed since.
+	verdictsTime = 5 * time.Second
+
+	// maxVerdicts is how many are kept.
+	maxVerdicts = 1024
+)
+
+// verdicts have what accounts allowed the keys of attempts. They are safe for concurrent use.
+type verdicts struct {
+	mu   sync.Mutex
+	kept map[[sha256.Size]byte]verdict // by the hash of the Offer
+}
+
+type verdict struct {
+	verdicts []auth.Verdict // in the order of the keys
+	at       time.Time
+}
+
+// get returns verdicts that are not too old.
+func (v *verdicts) get(key [sha256.Size]byte) []auth.Verdict {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if one, ok := v.kept[key]; ok && time.Since(one.at) < verdictsTime {
+		return one.verdicts
+	}
+	return nil
+}
+
+// put keeps verdicts for verdictsTime.
+func (v *verdicts) put(key [sha256.Size]byte, some []auth.Verdict) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.kept == nil || len(v.kept) >= maxVerdicts {
+		old := v.kept
+		v.kept = make(map[[sha256.Size]byte]verdict)
+		for key, one := range old {
+			if time.Since(one.at) < verdictsTime && len(v.kept) < maxVerdicts/2 {
+				v.kept[key] = one
+			}
+		}
+	}
+	v.kept[key] = verdict{some, time.Now()}
+}
+
+// hash returns the hash of all that verdicts depend on.
+func (o *Offer) hash() (sum [sha256.Size]byte) {
+	h := sha256.New()
+	add := func(b []byte) {
+		h.Write(binary.BigEndian.AppendUint32(nil, uint32(len(b))))
+		h.Write(b)
+	}
+	add(binary.BigEndian.AppendUint64(nil, o.Attempt))
+	add(binary.BigEndian.AppendUint64(nil, uint64(o.Earlier)))
+	add([]byte(o.User))
+	add(fmt.Append(nil, o.Path.from(), o.Path.at()))
+	for _, key := range o.Keys {
+		add(key)
+	}
+	return [sha256.Size]byte(h.Sum(nil))
+}
+
+// judge returns what an account allows the keys of an Offer. It refuses the keys after too many that
+// are refused, as sshd does not look at them.
+func (s *Monitor) judge(ctx context.Context, a *account.Account, o *Offer) ([]auth.Verdict, error) {
+	hash := o.hash()
+	if kept := s.verdicts.get(hash); kept != nil {
+		return kept, nil
+	}
+	decided, err := s.authorize(ctx, claim{account: a, from: o.Path.from(), at: o.Path.at(), tried: o.Earlier}, o.Keys...)
+	if err != nil {
+		return nil, err
+	}
+	tried := o.Earlier
+	for i, v := range decided.verdicts {
+		if v.Allowed != nil && tried >= decided.tries {
+			decided.verdicts[i] = auth.Verdict{Refused: fmt.Errorf("%d keys before it are refused: MaxAuthTries", tried)}
+		} else if v.Allowed == nil {
+			tried++
+		}
+	}
+	s.verdicts.put(hash, decided.verdicts)
+	return decided.verdicts, nil
+}
+
+// A client is a login with which something is asked now.
+type client struct {
+	*proven
+	server   *Monitor
+	path     Path
+	instance wire.InstanceID // of an Attach
+	log      *slog.Logger
+}
+
+// client returns the client of a login for a request that only reads.
+func (s *Monitor) client(by *By) (*client, error) {
+	p, err := s.logins.get(by.Login)
+	if err != nil {
+		return nil, err
+	}
+	if p.resumed != nil {
+		return nil, errNoLogin
+	}
+	c := &client{proven: p, server: s, path: by.Path}
+	c.log = s.log.With("client", p.account.Name+"@"+by.Path.String())
+	return c, nil
+}
+
+// changing is client for a request that changes something, which a login may send for a while.
+func (s *Monitor) changing(by *By) (*client, error) {
+	c, err := s.client(by)
+	if err == nil && time.Since(c.at) > RequestsTime+requestsSlack {
+		return nil, errNoLogin
+	}
+	return c, err
+}
+
+// String says where a client is, for people: its address and port, or "ssh".
+func (p Path) String() string {
+	if p.Client.IsValid() {
+		return p.Client.String()
+	}
+	return "ssh"
+}
+
+// open returns the message that tells a holder on whose behalf it is asked.
+func (c *client) open() *wire.Open {
+	name := c.account.Name + "@ssh"
+	if c.path.Client.IsValid() {
+		name = c.account.Name + "@" + c.path.Client.Addr().String()
+	}
+	return &wire.Open{
+		Client:   name,
+		Scope:    c.scope,
+		NoPTY:    c.allowed.NoPTY,
+		Instance: c.instance,
+		Account:  c.account.Name,
+		Key:      c.key,
+	}
+}
+
+// admission returns what let the client in.
+func (p *proven) admission() admission {
+	if p.resumed != nil {
+		return *p.resumed
+	}
+	return admission{
+		uid: p.account.UID, account: p.account.Name, key: string(p.key), scope: p.scope, noPTY: p.allowed.NoPTY,
+	}
+}
+
+// right returns the right by which the login is used on a path.
+func (p *proven) right(path *Path) right {
+	r := right{admission: p.admission(), from: path.from(), at: path.at()}
+	if auth.Certified([]byte(r.key)) {
+		r.proven = p.at
+	}
+	return r
+}
+
+// An attachmentID is a client process that is attached to a session.
+type attachmentID struct {
+	session  wire.SessionID
+	instance wire.InstanceID
+}
+
+// provens are the logins by which clients have attached, for those that come back. They are safe for
+// concurrent use. The zero value is empty.
+type provens struct {
+	mu          sync.Mutex
+	recent, old map[attachmentID]provenBy // up to maxProvens of each age
+}
+
+// maxProvens is how many logins of each age are kept.
+const maxProvens = 1 << 14
+
+// A provenBy is a login of an account by a key.
+type provenBy struct {
+	uid uint32
+	key string
+	at  time.Time
+}
+
+// add keeps the login of a client that has attached.
+func (p *provens) add(id attachmentID, by *proven) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.recent == nil || len(p.recent) >= maxProvens {
+		p.old, p.recent = p.recent, make(map[attachmentID]provenBy)
+	}
+	p.recent[id] = provenBy{by.account.UID, string(by.key), by.at}
+}
+
+// at returns when the client of an attachment has logged in to this daemon with a key, or zero
+// if that is not known. The key is what its holder says: it counts only if it is that one.
+func (p *provens) at(id attachmentID, by admission) time.Time {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	one, ok := p.recent[id]
+	if !ok {
+		one, ok = p.old[id]
+	}
+	if !ok || one.uid != by.uid || one.key != by.key {
+		return time.Time{}
+	}
+	return one.at
+}
+
+// Check returns nil if what let a client in still does. The error is a *[Withdrawn] if it does so no
+// more; any other one says nothing about that.
+func (s *Monitor) Check(ctx context.Context, by *By) error {
+	p, err := s.logins.get(by.Login)
+	if err != nil {
+		return err
+	}
+	err = s.rights.check(ctx, p.right(&by.Path))
+	if withdrawn(err) {
+		s.logins.remove(by.Login)
+	}
+	return err
+}
+
+// fingerprint returns the fingerprint of what a client has sent as a public key: of the key, if that
+// is a certificate.
+func fingerprint(blob []byte) string {
+	if key, err := auth.ParseUserKey(blob); err == nil {
+		return ssh.FingerprintSHA256(auth.PlainKey(key))
+	}
+	sum := sha256.Sum256(blob)
+	return "SHA256:" + base64.RawStdEncoding.EncodeToString(sum[:])
+}

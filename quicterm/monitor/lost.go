@@ -1,0 +1,213 @@
+//go:build linux || darwin
+
+package monitor
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/quicterm/quicterm/quicterm/wire"
+)
+
+// persist returns how the sessions of the client's account are kept on disk, or nil if they are not.
+func (c *client) persist(task wire.PersistTask) *wire.Persist {
+	settings := c.server.settings()
+	if settings.Persist == "off" {
+		return nil
+	}
+	return &wire.Persist{
+		Task:    task,
+		Log:     settings.Persist == "log",
+		Dir:     c.expand(settings.PersistDir),
+		Bytes:   int64(settings.PersistSize.Bytes),
+		Sync:    settings.PersistSync == "on",
+		Key:     c.expand(settings.PersistKey),
+		TTL:     settings.PersistTTL.Duration,
+		Unasked: settings.Resume == "start",
+	}
+}
+
+// expand replaces what stands for the account in the path of a setting.
+func (c *client) expand(path string) string {
+	return strings.NewReplacer("%%", "%", "%h", c.account.Home, "%u", c.account.Name).Replace(path)
+}
+
+// lost returns the sessions that are gone and have a record, as far as the client may see them, those
+// that were seen last first. A process of the account reads the records.
+func (c *client) lost(ctx context.Context) ([]entry, error) {
+	persist := c.persist(wire.PersistList)
+	if persist == nil {
+		return nil, nil
+	}
+	answer, err := c.records(ctx, &wire.Launch{Persist: persist, Scope: c.scope})
+	if err != nil {
+		return nil, err
+	}
+	var records wire.Records
+	if err := answer.Decode(&records); err != nil {
+		return nil, err
+	}
+	var entries []entry
+	for _, payload := range records.States {
+		var state wire.State
+		m := wire.Message{Type: wire.TypeState, Payload: payload}
+		if err := m.Decode(&state); err != nil {
+			return nil, err
+		}
+		info, err := wire.DecodeInfo(state.Info)
+		if err != nil {
+			return nil, err
+		}
+		e, err := c.server.checkState(info.ID, m)
+		if err != nil || e.state.Phase != wire.PhaseLost {
+			return nil, errors.New("a record of something else than a lost session")
+		}
+		e.record = true
+		entries = append(entries, e)
+	}
+	return visible(entries), nil
+}
+
+// recordsTime bounds how long a request waits for the disk with the records.
+const recordsTime = 2 * time.Second
+
+// records has a process of the account do a task.
+func (c *client) records(ctx context.Context, launch *wire.Launch) (answer wire.Message, err error) {
+	s := c.server
+	ctx, cancel := context.WithTimeout(ctx, recordsTime)
+	defer cancel()
+	if err := s.accounts.of(c.account.UID).starts.Wait(ctx); err != nil {
+		return answer, err
+	}
+	if answer, err = s.holders.Records(ctx, c.account, launch); err != nil {
+		return answer, err
+	}
+	failed := new(wire.Error)
+	if err := answer.Decode(failed); err == nil {
+		return answer, failed
+	}
+	return answer, nil
+}
+
+// orLost returns the lost session that a client names, or without a name the one that was seen last, if
+// the error of a search says that there is no such session that lives.
+func (c *client) orLost(ctx context.Context, name string, err error) (*entry, error) {
+	var missing *wire.Error
+	if !errors.As(err, &missing) || missing.Code != wire.CodeNoSession {
+		return nil, err
+	}
+	entries, failed := c.lost(ctx)
+	if failed != nil {
+		c.log.Warn("the records of an account cannot be read", "account", c.account.Name, "error", failed)
+		return nil, err
+	}
+	if len(entries) == 0 {
+		return nil, err
+	}
+	e, none := pick(entries, name, func(*entry) bool { return true })
+	if none != nil && none.Code == wire.CodeNoSession {
+		return nil, err
+	}
+	if none != nil {
+		return nil, none
+	}
+	return e, nil
+}
+
+// findOrLost is find, also among the lost sessions.
+func (c *client) findOrLost(ctx context.Context, name string, wanted func(*entry) bool) (*entry, error) {
+	e, err := c.server.find(ctx, c.account.UID, c.open(), name, wanted)
+	if err != nil {
+		return c.orLost(ctx, name, err)
+	}
+	return e, nil
+}
+
+// restoreFound is restore for a client that attaches to a session by its name or id.
+func (c *client) restoreFound(ctx context.Context, req *Attach, e *entry) error {
+	if req.Role != wire.RoleWriter {
+		return lostError(e)
+	}
+	s, uid := c.server, c.account.UID
+	release, err := s.creating.take(ctx, uid, 1)
+	if err != nil {
+		return err
+	}
+	defer release()
+	ids := s.holders.Sessions(uid)
+	all, _ := s.ask(ctx, c.open(), uid, ids)
+	if slices.ContainsFunc(all, func(other entry) bool { return other.id == e.id }) {
+		return nil // another client was faster
+	}
+	return c.restore(ctx, req, e, ids, all)
+}
+
+// restore starts the holder of a lost session for a client that attaches to it. ids are the account's sessions, of
+// which those in all have answered.
+func (c *client) restore(ctx context.Context, req *Attach, e *entry, ids []wire.SessionID, all []entry) error {
+	s := c.server
+	ids = slices.DeleteFunc(ids, func(id wire.SessionID) bool { return id == e.id }) // what its holder has left
+	if err := c.admit(ctx, ids, all); err != nil {
+		return err
+	}
+	anew := *req
+	anew.PTY = true
+	settings := s.settings()
+	if anew.Command = ""; settings.ResumeCommand != "" {
+		anew.Command = settings.ResumeCommand
+	}
+	launch, err := c.launch(&anew, e.state.Name)
+	if err != nil {
+		return err
+	}
+	launch.ID = e.id
+	launch.Persist = c.persist(wire.PersistRestore)
+	// What a key is for may have changed since.
+	launch.Persist.Replace = anew.Command != "" || c.allowed.Command != ""
+	err = c.start(ctx, launch, "lost session shown")
+	if err == nil {
+		return nil
+	}
+	// Its holder may live: when the daemon asked, it was busy.
+	if _, none := s.find(ctx, c.account.UID, c.open(), e.id.String(), anyTerminal); none != nil {
+		return err
+	}
+	return nil
+}
+
+// lostError tells a client what can be done with a record.
+func lostError(e *entry) error {
+	return errorf(wire.CodeFailed, "session %q was lost: qt attach shows it, qt kill removes what is left of it", e.state.Name)
+}
+
+// passToRecord does a request on the record of a lost session: only a Kill, which removes it.
+func (c *client) passToRecord(ctx context.Context, e *entry, m wire.Message) (wire.Message, error) {
+	if m.Type != wire.TypeKill {
+		return m, lostError(e)
+	}
+	c.log.Info("lost session removed", "account", c.account.Name, "session", e.state.Name, "id", e.id.Short())
+	return c.records(ctx, &wire.Launch{ID: e.id, Scope: c.scope, Persist: c.persist(wire.PersistRemove)})
+}
+
+// lostAge is how old the list of lost sessions may be for a client that asks again and again: each list
+// takes a process.
+const lostAge = 10 * time.Second
+
+// withLost adds the lost sessions to those that live.
+func (c *client) withLost(ctx context.Context, entries []entry) []entry {
+	c.listing.Lock()
+	defer c.listing.Unlock()
+	if c.listedLost.IsZero() || time.Since(c.listedLost) >= lostAge {
+		lost, err := c.lost(ctx)
+		if err != nil {
+			c.log.Warn("the records of an account cannot be read", "account", c.account.Name, "error", err)
+		}
+		c.lostSessions, c.listedLost = lost, time.Now()
+	}
+	return append(entries, slices.DeleteFunc(slices.Clone(c.lostSessions), func(l entry) bool {
+		return slices.ContainsFunc(entries, func(e entry) bool { return e.id == l.id })
+	})...)
+}

@@ -1,0 +1,255 @@
+//go:build linux || darwin
+
+package monitor
+
+import (
+	"io"
+	"net/netip"
+	"syscall"
+	"time"
+
+	"github.com/quicterm/quicterm/migrate/carrier"
+	"github.com/quicterm/quicterm/quicterm/wire"
+)
+
+// A Setup is what the network half has for its whole life.
+type Setup struct {
+	Software     string        `cbor:"1,keyasint"`
+	Begun        time.Time     `cbor:"2,keyasint"` // when the daemon was started
+	Certificates []Certificate `cbor:"3,keyasint"` // of the host keys, best first
+
+	// ResetKey and TokenKey are those of QUIC.
+	ResetKey [32]byte `cbor:"4,keyasint"`
+	TokenKey [32]byte `cbor:"5,keyasint"`
+
+	MaxUnauthenticated int `cbor:"6,keyasint"`
+	MaxSessionsPerUser int `cbor:"7,keyasint"`
+
+	Apart bool `cbor:"8,keyasint"` // it is another process than the monitor
+}
+
+// A Certificate is the public part of a host key.
+type Certificate struct {
+	Key       []byte `cbor:"1,keyasint"` // RFC 4253, 6.6
+	Plain     []byte `cbor:"2,keyasint"` // TLS certificate over the key, DER
+	Certified []byte `cbor:"3,keyasint"` // the same with the ssh certificate of the key, or nothing
+}
+
+// A State is what may change while the network half runs.
+type State struct {
+	AuthTimeout time.Duration `cbor:"1,keyasint"`
+	LogLevel    string        `cbor:"2,keyasint"`
+	TicketKeys  [][32]byte    `cbor:"3,keyasint"` // the one for new tickets first
+	Draining    bool          `cbor:"4,keyasint"`
+}
+
+// A LoginID names a login. It is random, and only the network half that has proven the login has it.
+type LoginID [16]byte
+
+// A Path is the addresses of a connection as it is now. They are not valid if unknown, as over ssh.
+type Path struct {
+	Client netip.AddrPort `cbor:"1,keyasint"`
+	Server netip.AddrPort `cbor:"2,keyasint"`
+}
+
+// from returns the address of the client, or that of this machine if it is unknown.
+func (p Path) from() netip.Addr { return orLoopback(p.Client.Addr()) }
+
+// at returns the address of the server, or that of this machine if it is unknown.
+func (p Path) at() netip.Addr { return orLoopback(p.Server.Addr()) }
+
+func orLoopback(a netip.Addr) netip.Addr {
+	if !a.IsValid() {
+		return netip.AddrFrom4([4]byte{127, 0, 0, 1})
+	}
+	return a
+}
+
+// A Sign asks for the signature of a handshake.
+type Sign struct {
+	Key     int    `cbor:"1,keyasint"` // index in Setup.Certificates
+	Message []byte `cbor:"2,keyasint"` // RFC 8446, 4.4.3
+	Hash    uint   `cbor:"3,keyasint"` // a crypto.Hash
+}
+
+// An Offer asks which keys an account accepts.
+type Offer struct {
+	Attempt uint64   `cbor:"1,keyasint"` // number of the connection: for an attempt, the files are read once in a while
+	Source  string   `cbor:"2,keyasint"` // who asks; sources share the name service fairly
+	User    string   `cbor:"3,keyasint"`
+	Keys    [][]byte `cbor:"4,keyasint"` // RFC 4253, 6.6
+	Path    Path     `cbor:"5,keyasint"`
+	Earlier int      `cbor:"6,keyasint"` // keys that the client has tried before, in vain
+}
+
+// Verdicts say for each key of an Offer why the account does not accept it; empty texts are of
+// those that it accepts.
+type Verdicts struct {
+	Refused []string `cbor:"1,keyasint"`
+}
+
+// A Proof is a signature by one of the keys of an Offer.
+type Proof struct {
+	Offer     Offer  `cbor:"1,keyasint"`
+	Key       int    `cbor:"2,keyasint"`
+	Statement []byte `cbor:"3,keyasint"` // what was signed: see auth.Statement
+	Signature []byte `cbor:"4,keyasint"`
+}
+
+// A Token is the token of a grant as a proof.
+type Token struct {
+	Token []byte `cbor:"1,keyasint"`
+	Path  Path   `cbor:"2,keyasint"`
+}
+
+// A Login is what the network half knows of a client that has proven who it is.
+type Login struct {
+	ID      LoginID `cbor:"1,keyasint"`
+	Account string  `cbor:"2,keyasint"`
+	UID     uint32  `cbor:"3,keyasint"`
+	Proof   string  `cbor:"4,keyasint"` // as in the log
+}
+
+// By is the login on whose behalf something is asked.
+type By struct {
+	Login LoginID `cbor:"1,keyasint"`
+	Path  Path    `cbor:"2,keyasint"`
+}
+
+// A Pass is a request to the holder of a session: a Kill or a Clear. The monitor does not decode
+// it.
+type Pass struct {
+	By      By        `cbor:"1,keyasint"`
+	Session string    `cbor:"2,keyasint"`
+	Type    wire.Type `cbor:"3,keyasint"`
+	Payload []byte    `cbor:"4,keyasint"`
+}
+
+// An Answer is the message by which a holder answers.
+type Answer struct {
+	Type    wire.Type `cbor:"1,keyasint"`
+	Payload []byte    `cbor:"2,keyasint"`
+}
+
+// A Revoke is that of a client.
+type Revoke struct {
+	By  By     `cbor:"1,keyasint"`
+	All bool   `cbor:"2,keyasint"`
+	Key []byte `cbor:"3,keyasint"`
+}
+
+// An Attach is that of a client. Payload is its message, which the monitor passes on to the holder
+// without decoding it; the other fields decide which holder that is, and what a new one runs. The
+// holder trusts nothing in the message more than the rights of the login, which it has from the
+// monitor.
+type Attach struct {
+	By        By              `cbor:"1,keyasint"`
+	Mode      wire.Mode       `cbor:"2,keyasint"`
+	Session   string          `cbor:"3,keyasint"`
+	Instance  wire.InstanceID `cbor:"4,keyasint"`
+	PTY       bool            `cbor:"5,keyasint"`
+	Size      wire.Size       `cbor:"6,keyasint"`
+	Env       [][2]string     `cbor:"7,keyasint"`
+	Command   string          `cbor:"8,keyasint"`
+	Role      wire.Role       `cbor:"9,keyasint"`
+	Payload   []byte          `cbor:"10,keyasint"`
+	Datagrams bool            `cbor:"11,keyasint"`
+}
+
+// An Attached is the answer of a holder to an Attach, and the carrier to it. The caller closes the
+// carrier.
+type Attached struct {
+	ID      wire.SessionID  `cbor:"1,keyasint"`
+	Answer  Answer          `cbor:"2,keyasint"`
+	Carrier carrier.Carrier `cbor:"-"`
+}
+
+// A Resume is that of a client, as the client has sent it.
+type Resume struct {
+	Payload   []byte `cbor:"1,keyasint"`
+	Path      Path   `cbor:"2,keyasint"`
+	Datagrams bool   `cbor:"3,keyasint"`
+}
+
+// A Resumed is the answer of a holder to a Resume.
+type Resumed struct {
+	// NoSession and Denied are refusals: there is no holder, or it does not accept the proof. There
+	// is no carrier then.
+	NoSession bool `cbor:"1,keyasint"`
+	Denied    bool `cbor:"2,keyasint"`
+	Rebooted  bool `cbor:"3,keyasint"` // with a refusal: see wire.Denied
+
+	// Answer is for the client: Resumed or an Error.
+	Answer  Answer          `cbor:"4,keyasint"`
+	Carrier carrier.Carrier `cbor:"-"`
+
+	// With Resumed: the login of the client, for Check alone, as the holder knows it, the session's
+	// name, and for how long the client was not heard.
+	Login   Login         `cbor:"5,keyasint"`
+	Session string        `cbor:"6,keyasint"`
+	Away    time.Duration `cbor:"7,keyasint"`
+}
+
+// Numbers are what the monitor counts.
+type Numbers struct {
+	Started    uint64 `cbor:"1,keyasint"`
+	Ended      uint64 `cbor:"2,keyasint"`
+	Gaps       uint64 `cbor:"3,keyasint"`
+	Duplicates uint64 `cbor:"4,keyasint"`
+	Corrupted  uint64 `cbor:"5,keyasint"`
+	Grants     uint64 `cbor:"6,keyasint"`
+	Refused    uint64 `cbor:"7,keyasint"` // grants
+
+	// Of the moment:
+	Attached  int    `cbor:"8,keyasint"` // sessions by phase
+	Detached  int    `cbor:"9,keyasint"`
+	Exited    int    `cbor:"10,keyasint"`
+	Same      int    `cbor:"11,keyasint"` // sessions by the version of their holder
+	Other     int    `cbor:"12,keyasint"`
+	Unknown   int    `cbor:"13,keyasint"`
+	Silent    int    `cbor:"14,keyasint"`
+	Ring      uint64 `cbor:"15,keyasint"` // bytes
+	RingLimit uint64 `cbor:"16,keyasint"`
+	Output    uint64 `cbor:"17,keyasint"`
+	Memory    uint64 `cbor:"18,keyasint"` // of the monitor
+}
+
+// Clients are the clients that the network half is connected to.
+type Clients struct {
+	Connections int64            `cbor:"1,keyasint"` // also before their login
+	Unused      time.Duration    `cbor:"2,keyasint"` // since when there is none
+	Sessions    []SessionClients `cbor:"3,keyasint"`
+	Memory      uint64           `cbor:"4,keyasint"` // of the network half, if that is another process
+}
+
+// SessionClients are those of one session, the one that came first first.
+type SessionClients struct {
+	ID      wire.SessionID `cbor:"1,keyasint"`
+	Clients []ClientStatus `cbor:"2,keyasint"`
+}
+
+// A Local is a client whose carrier a process of this machine passes on, such as one that sshd has
+// started for it. It is logged in: the kernel tells the account of the process.
+type Local struct {
+	Login Login `cbor:"1,keyasint"`
+	Path  Path  `cbor:"2,keyasint"`
+}
+
+// A Listener is a *net.UDPConn, or a *net.TCPListener or *net.UnixListener with its purpose.
+type Listener struct {
+	Purpose Purpose
+	Socket  interface {
+		syscall.Conn
+		io.Closer
+	}
+}
+
+// A Purpose is what a socket is for.
+type Purpose uint8
+
+// The purposes of sockets.
+const (
+	ForQUIC Purpose = iota + 1
+	ForTCP
+	ForMetrics
+)

@@ -1,0 +1,351 @@
+//go:build linux || darwin
+
+package monitor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/quicterm/quicterm/configs"
+	"github.com/quicterm/quicterm/quicterm/account"
+	"github.com/quicterm/quicterm/quicterm/auth"
+	"github.com/quicterm/quicterm/quicterm/floodlog"
+	"github.com/quicterm/quicterm/quicterm/holder"
+	"github.com/quicterm/quicterm/quicterm/keyfile"
+	"github.com/quicterm/quicterm/quicterm/panics"
+	"github.com/quicterm/quicterm/quicterm/rundir"
+	"github.com/quicterm/quicterm/quicterm/sshd"
+	"github.com/quicterm/quicterm/quicterm/systemd"
+)
+
+const (
+	// deniedBurst and accountBurst are how many lines are logged at once, before it is one a
+	// second: of grants that are refused, and of what accounts have in their directories.
+	deniedBurst, accountBurst = 64, 4
+)
+
+// A Monitor is the half of a daemon that has its rights.
+type Monitor struct {
+	current    atomic.Pointer[configs.Server] // see settings
+	granted    bool
+	software   string
+	log        *slog.Logger
+	panics     *panics.Container
+	base       rundir.Base
+	boot       holder.Boot
+	names      *account.NameService
+	keyFiles   *keyfile.Reader
+	sshd       sshd.Daemon
+	self       *account.Account
+	all        bool // every account is served, not only self
+	holders    Holders
+	processes  *processes // the holders, if they are processes of this machine
+	hostKeys   []*auth.HostKey
+	secrets    *secrets
+	ticketKeys *ticketKeys
+	tokens     auth.Tokens
+	outside    bool // sessions do not inherit what confines the daemon
+	manager    *systemd.Manager
+	passed     []systemd.Socket
+	network    atomic.Pointer[Network] // set by Run
+
+	logins    logins
+	verdicts  verdicts
+	provens   provens
+	rights    *rights
+	accounts  *accounts
+	deniedLog *floodlog.Log
+
+	usedAt     atomic.Int64                 // uptime
+	own        atomic.Pointer[sshd.Policy]  // of the settings
+	keySources atomic.Pointer[sshd.Sources] // at the last login
+
+	begun    time.Time
+	counts   counts
+	census   census
+	draining atomic.Bool
+	life     context.Context // ends with Run
+	stop     func()
+	work     sync.WaitGroup // what Run waits for beside its tasks
+
+	creating slots // one an account, taken while a new session gets its name
+	started  started
+	memory   memorySum
+}
+
+// A Network is the half of a daemon that talks to clients, in this process or in another one.
+type Network interface {
+	// Run does what the other half does all the time, until ctx ends.
+	Run(ctx context.Context) error
+
+	// Update tells the settings of the moment. It is called before all but Run, and when they
+	// have changed.
+	Update(State)
+
+	// Serve serves clients on a socket, until ctx ends or the socket fails. It closes the socket.
+	Serve(ctx context.Context, s Listener) error
+
+	// ServeLocal serves a client whose carrier is a connection of this machine, until that or ctx
+	// ends. It closes the connection.
+	ServeLocal(ctx context.Context, c net.Conn, client *Local)
+
+	// Clients returns the clients that are connected.
+	Clients(ctx context.Context) (*Clients, error)
+
+	// Metrics returns the counts of both halves in the format of Prometheus.
+	Metrics(ctx context.Context) ([]byte, error)
+}
+
+// New returns a monitor with the keys that its settings name. It makes those that do not
+// exist. It starts nothing.
+func New(cfg Config) (*Monitor, error) {
+	names := new(account.NameService)
+	self, err := names.Current(context.Background())
+	if err != nil {
+		return nil, fmt.Errorf("account of user id %d: %w", os.Getuid(), err)
+	}
+	settings := cfg.Settings.WithDefaults()
+	log := cfg.Log
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	s := &Monitor{
+		granted:  cfg.Granted,
+		software: cfg.Software,
+		log:      log,
+		panics:   panics.New(),
+		base:     rundir.Base(settings.RuntimeDir),
+		boot:     holder.CurrentBoot(),
+		names:    names,
+		keyFiles: keyfile.NewReader(names),
+		self:     self,
+		all:      self.UID == 0 && !cfg.Granted,
+		holders:  cfg.Holders,
+		outside:  cfg.Outside != nil,
+		manager:  cfg.Manager,
+		passed:   cfg.Passed,
+
+		accounts:  newAccounts(settings.MaxSessionsPerUser),
+		deniedLog: floodlog.New(deniedBurst),
+	}
+	if err := s.adopt(settings); err != nil {
+		return nil, err
+	}
+	s.begun = time.Now()
+	s.census = newCensus()
+	s.life, s.stop = context.WithCancel(context.Background())
+	if s.memory.limit, err = memoryLimit(settings.MaxBufferTotal); err != nil {
+		return nil, err
+	}
+	s.rights = newRights(s.look)
+	if cfg.Recheck != nil {
+		s.rights.look = func(ctx context.Context, _ right) error { return cfg.Recheck(ctx) }
+	}
+	if s.holders == nil {
+		s.processes = &processes{
+			base: s.base, names: names, args: cfg.HolderArgs, log: log, warnings: floodlog.New(accountBurst),
+			scopes: cfg.Scopes, outside: cfg.Outside,
+		}
+		if s.processes.limits, err = scopeLimits(settings); err != nil {
+			return nil, err
+		}
+		if !s.all {
+			s.processes.only = self
+		}
+		s.holders = s.processes
+	}
+	state, err := s.stateDir()
+	if err != nil {
+		return nil, err
+	}
+	if err := rundir.MakeSystemDir(state, 0o700); err != nil {
+		return nil, fmt.Errorf("state_dir: %w", err)
+	}
+	if s.hostKeys, err = loadHostKeys(log, settings.HostKey, s.all, filepath.Join(state, "host_key")); err != nil {
+		return nil, err
+	}
+	if s.secrets, err = loadSecrets(filepath.Join(state, "secrets")); err != nil {
+		return nil, err
+	}
+	withdrawn := "withdrawn"
+	if s.granted { // there may be another daemon of root
+		withdrawn = "withdrawn_granted"
+	}
+	s.rights.withdrawn = loadWithdrawals(filepath.Join(state, withdrawn), log)
+	s.ticketKeys = &ticketKeys{file: filepath.Join(state, "ticket_keys"), log: log}
+	s.ticketKeys.renew(time.Now())
+	return s, nil
+}
+
+// stateDir returns the directory of the keys that outlive the daemon.
+func (s *Monitor) stateDir() (string, error) {
+	switch dir := os.Getenv("XDG_STATE_HOME"); {
+	case s.settings().StateDir != "":
+		return s.settings().StateDir, nil
+	case s.self.UID == 0:
+		return "/var/lib/quicterm", nil
+	case dir != "":
+		return filepath.Join(dir, "quicterm"), nil
+	case s.self.Home == "":
+		return "", errors.New("the account has no home directory for the host key: set state_dir")
+	}
+	return filepath.Join(s.self.Home, ".local/state/quicterm"), nil
+}
+
+// contain calls a function that works for one client, and returns its error, also if it panics.
+func (s *Monitor) contain(log *slog.Logger, f func() error) error { return s.panics.Contain(log, f) }
+
+// serves reports whether the daemon serves an account.
+func (s *Monitor) serves(uid uint32) bool { return s.all || uid == s.self.UID }
+
+// IssueToken returns a one-time token, by which a client can log in as the account.
+func (s *Monitor) IssueToken(uid uint32) ([]byte, error) { return s.tokens.Issue(time.Now(), uid) }
+
+// ListenAndServe opens the sockets for UDP and TCP and the one for grants, calls ready, and
+// has a network serve them until ctx ends or a socket fails. A granted daemon also stops when it is
+// not used any more. When ListenAndServe returns, all is closed and only the holders are
+// left.
+func (s *Monitor) ListenAndServe(ctx context.Context, network Network, ready func()) error {
+	grants, err := s.listenGrants() // first: it tells if another daemon runs
+	if err != nil {
+		return err
+	}
+	sockets, err := s.newSockets()
+	if err != nil {
+		grants.close()
+		return err
+	}
+	control, err := s.listenControl()
+	if err != nil {
+		grants.close()
+		sockets.close()
+		return err
+	}
+	grants.address, grants.public = sockets.local, sockets.public
+	ready()
+	if err := s.manager.Ready(); err != nil {
+		s.log.Warn("the service manager does not know that the daemon is ready", "error", err)
+	}
+	defer s.manager.Stopping()
+	watch := func(ctx context.Context) error { return s.manager.Watch(ctx, func() { s.pass(sockets) }) }
+	serveControl := func(ctx context.Context) error { return ServeHTTP(ctx, control, s.controlling()) }
+	return s.Run(ctx, network, grants.serve, sockets.serve, watch, serveControl, s.serveMetrics)
+}
+
+// pass returns when it has had each lock that a login needs.
+func (s *Monitor) pass(sockets *sockets) {
+	sockets.local()
+	s.accounts.of(s.self.UID)
+}
+
+// Run runs tasks of a daemon, and those that every daemon has, until ctx ends or one of them
+// returns.
+func (s *Monitor) Run(ctx context.Context, network Network, tasks ...func(context.Context) error) error {
+	s.network.Store(&network)
+	s.update()
+	tasks = append(tasks, network.Run, s.renewTicketKeys, s.followAll)
+	defer context.AfterFunc(ctx, s.stop)()
+	defer s.census.finish(s)
+	if s.processes != nil {
+		tasks = append(tasks, s.processes.children.run)
+	}
+	if s.granted {
+		s.use()
+		tasks = append(tasks, s.awaitDisuse)
+	}
+	defer s.keyFiles.Close()
+	return runAll(ctx, tasks...)
+}
+
+// update tells the network half the settings of the moment.
+func (s *Monitor) update() {
+	if network := s.network.Load(); network != nil {
+		(*network).Update(s.state())
+	}
+}
+
+// clients asks the network half for its clients.
+func (s *Monitor) clients(ctx context.Context) (*Clients, error) {
+	if network := s.network.Load(); network != nil {
+		return (*network).Clients(ctx)
+	}
+	return new(Clients), nil
+}
+
+// runAll runs tasks until the first one returns, ends the context of the others, and
+// waits for them. It returns the error of the first one.
+func runAll(ctx context.Context, tasks ...func(context.Context) error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var wg sync.WaitGroup
+	var first sync.Once
+	var err error
+	for _, task := range tasks {
+		wg.Go(func() {
+			taskErr := task(ctx)
+			first.Do(func() { err = taskErr; cancel() })
+		})
+	}
+	wg.Wait()
+	return err
+}
+
+// renewTicketKeys makes new connections use the ticket keys of the day, until ctx
+// ends.
+func (s *Monitor) renewTicketKeys(ctx context.Context) error {
+	ticker := time.NewTicker(renewInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+			s.ticketKeys.renew(time.Now())
+			s.update()
+		}
+	}
+}
+
+// MaxUnused is how long a granted daemon runs without a client, a session or a grant.
+const MaxUnused = 10 * time.Minute
+
+// processStart is when this process began.
+var processStart = time.Now()
+
+// uptime returns for how long this process has run, in nanoseconds. Unlike the time of day, nobody sets it.
+func uptime() int64 { return int64(time.Since(processStart)) }
+
+// use records that the daemon is used.
+func (s *Monitor) use() { s.usedAt.Store(uptime()) }
+
+// awaitDisuse returns when the daemon was not used for MaxUnused.
+func (s *Monitor) awaitDisuse(ctx context.Context) error {
+	ticker := time.NewTicker(MaxUnused / 10)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		}
+		clients, err := s.clients(ctx)
+		if err == nil {
+			s.usedAt.Store(max(s.usedAt.Load(), uptime()-int64(clients.Unused)))
+		}
+		if err != nil || clients.Connections > 0 || len(s.holders.Sessions(s.self.UID)) > 0 {
+			s.use()
+		}
+		if uptime()-s.usedAt.Load() >= int64(MaxUnused) {
+			s.log.Info("stopping", "reason", fmt.Sprintf("no client and no session for %v", MaxUnused))
+			return nil
+		}
+	}
+}

@@ -1,0 +1,131 @@
+//go:build linux || darwin
+
+package monitor
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/quicterm/quicterm/quicterm/holder"
+	"github.com/quicterm/quicterm/quicterm/keyfile"
+	"github.com/quicterm/quicterm/quicterm/rundir"
+	"github.com/quicterm/quicterm/quicterm/wire"
+)
+
+// A process that is to read keys starts no holders: if its program ignores that, the holders
+// would start others.
+func TestKeyReaderStartsNoHolder(t *testing.T) {
+	defer func(args []string) { os.Args = args }(os.Args)
+	os.Args = []string{"qtd", keyfile.Command}
+	if pid, err := holder.Start(t.Context(), &wire.Launch{}, holder.Process{}); pid != 0 || err == nil || !strings.Contains(err.Error(), keyfile.Command) {
+		t.Errorf("process %d, %v", pid, err)
+	}
+}
+
+// A session does not exist only if its socket is certainly nowhere, or refuses.
+func TestSessionDoesNotExist(t *testing.T) {
+	const otherUID = 65534
+	uid, id := uint32(os.Geteuid()), wire.SessionID{1}
+	for _, test := range []struct {
+		why    string
+		change func(dir, socket string) error
+		exists bool
+	}{
+		{"nothing was changed", func(dir, socket string) error { return nil }, true},
+		{"the socket was removed", func(dir, socket string) error { return os.Remove(socket) }, false},
+		{"the directory was removed", func(dir, socket string) error { return os.RemoveAll(dir) }, false},
+		{"a socket that refuses", func(dir, socket string) error {
+			os.Remove(socket)
+			l, err := rundir.Listen(socket)
+			if err != nil {
+				return err
+			}
+			l.SetUnlinkOnClose(false)
+			return l.Close()
+		}, false},
+		{"a directory that others can read", func(dir, socket string) error { return os.Chmod(dir, 0o755) }, true},
+		{"a link to the directory", func(dir, socket string) error {
+			return errors.Join(os.Rename(dir, dir+".real"), os.Symlink(dir+".real", dir))
+		}, true},
+		{"another account's directory is in its place", func(dir, socket string) error {
+			return errors.Join(os.RemoveAll(dir), os.Mkdir(dir, 0o755), os.Chown(dir, otherUID, otherUID))
+		}, false},
+		{"another account's link is in its place", func(dir, socket string) error {
+			return errors.Join(os.RemoveAll(dir), os.Symlink("/", dir), os.Lchown(dir, otherUID, otherUID))
+		}, false},
+	} {
+		root, err := os.MkdirTemp("", "qt") // a socket needs a short path
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer os.RemoveAll(root)
+		p := &processes{base: rundir.Base(root)}
+		s, err := holder.Listen(p.base, holder.SocketName(id))
+		if err != nil {
+			t.Fatal(err)
+		}
+		dir := p.base.Dirs(uid)[0]
+		err = test.change(dir, filepath.Join(dir, holder.SocketName(id)))
+		if uid != 0 && errors.Is(err, fs.ErrPermission) {
+			s.Close()
+			continue // only root can give a directory away
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = p.connect(t.Context(), uid, id, func(path string) error {
+			c, err := rundir.Dial(path, uid)
+			if err == nil {
+				c.Close()
+			}
+			return err
+		})
+		if errors.Is(err, fs.ErrNotExist) == test.exists {
+			t.Errorf("%s: %v", test.why, err)
+		}
+		s.Close()
+	}
+}
+
+// Holders of an account that keep their callers for ever, as in a file system that does not
+// answer, keep a number of callers. No further one is told that there is no session, and
+// other accounts do not wait.
+func TestStuckHolders(t *testing.T) {
+	p := &processes{base: rundir.Base(t.TempDir())}
+	if _, err := p.base.Make(); err != nil {
+		t.Fatal(err)
+	}
+	uid, id := uint32(os.Geteuid()), wire.SessionID{1}
+	stuck, answer := make(chan struct{}), make(chan struct{})
+	var wg sync.WaitGroup
+	for range maxAsks {
+		wg.Go(func() {
+			p.connect(t.Context(), uid, id, func(string) error {
+				stuck <- struct{}{}
+				<-answer
+				return nil
+			})
+		})
+		<-stuck
+	}
+	gone, leave := context.WithCancel(t.Context())
+	leave()
+	err := p.connect(gone, uid, id, func(string) error { t.Error("one more caller is stuck"); return nil })
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("one more: %v, want %v", err, context.Canceled)
+	}
+	if err := p.connect(t.Context(), uid+1, id, nil); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("another account: %v, want %v", err, fs.ErrNotExist)
+	}
+	close(answer)
+	wg.Wait()
+	if n := len(p.asks.accounts); n > 0 {
+		t.Errorf("%d accounts are kept", n)
+	}
+}

@@ -1,0 +1,82 @@
+//go:build linux || darwin
+
+package monitor
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/quicterm/quicterm/configs"
+	"github.com/quicterm/quicterm/quicterm/sshd"
+)
+
+// reloaded are the settings that Reload changes, for logins and sessions that begin after it. What the
+// others have made lasts as long as the daemon: sockets, keys, directories, and limits by which
+// connections are counted.
+var reloaded = []string{
+	"authorized_keys_files", "authorized_keys_command", "authorized_keys_command_user", "trusted_user_ca_keys",
+	"authorized_principals_file", "revoked_keys", "strict_modes", "allow_users", "deny_users", "allow_groups", "deny_groups",
+	"permit_root_login", "max_auth_tries", "sshd_policy", "buffer_size", "detached_ttl", "exited_ttl", "pipe_ttl", "recording", "recording_dir",
+	"persist", "persist_dir", "persist_size", "persist_sync", "persist_key", "persist_ttl", "resume", "resume_command",
+	"accept_env", "max_watchers", "auth_timeout", "log_level",
+}
+
+// settings returns the settings as they are now. The caller changes nothing of them.
+func (s *Monitor) settings() *configs.Server { return s.current.Load() }
+
+// adopt makes the daemon use settings.
+func (s *Monitor) adopt(settings *configs.Server) error {
+	own, err := ownPolicy(settings)
+	if err != nil {
+		return err
+	}
+	s.current.Store(settings)
+	s.own.Store(own)
+	s.warnReplaced()
+	return nil
+}
+
+// warnReplaced logs the settings that are not used because sshd's take their place.
+func (s *Monitor) warnReplaced() {
+	if !s.followsSSHD() || !s.sshd.Installed() {
+		return
+	}
+	given, usual := reflect.ValueOf(s.settings()).Elem(), reflect.ValueOf(configs.DefaultServer()).Elem()
+	for i := range given.NumField() {
+		key := given.Type().Field(i).Tag.Get("toml")
+		item := sshd.Replaced(key)
+		if item != "" && !reflect.DeepEqual(given.Field(i).Interface(), usual.Field(i).Interface()) {
+			s.log.Warn(fmt.Sprintf(`%s is not used: sshd's %s takes its place (sshd_policy = "follow")`, key, item))
+		}
+	}
+}
+
+// Reload makes the daemon use other settings, as far as it can without a restart, and logs which
+// those are. The level of the log is the caller's.
+func (s *Monitor) Reload(settings *configs.Server) {
+	merged := *s.settings()
+	var changed, waiting []string
+	before, after := reflect.ValueOf(&merged).Elem(), reflect.ValueOf(settings.WithDefaults()).Elem()
+	for i := range before.NumField() {
+		key := before.Type().Field(i).Tag.Get("toml")
+		switch {
+		case reflect.DeepEqual(before.Field(i).Interface(), after.Field(i).Interface()):
+		case slices.Contains(reloaded, key):
+			before.Field(i).Set(after.Field(i))
+			changed = append(changed, key)
+		default:
+			waiting = append(waiting, key)
+		}
+	}
+	if err := s.adopt(&merged); err != nil {
+		s.log.Error("the settings stay as they are", "error", err)
+		return
+	}
+	s.update()
+	s.log.Info("settings are read again", "event", "reload", "settings", strings.Join(changed, " "))
+	if len(waiting) > 0 {
+		s.log.Warn("these settings have changed and take effect after a restart of the daemon", "settings", strings.Join(waiting, " "))
+	}
+}

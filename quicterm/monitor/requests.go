@@ -1,0 +1,194 @@
+//go:build linux || darwin
+
+package monitor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+
+	"github.com/quicterm/quicterm/migrate/carrier"
+	"github.com/quicterm/quicterm/quicterm/systemd"
+	"github.com/quicterm/quicterm/quicterm/wire"
+)
+
+// List returns the sessions that a client may see.
+func (s *Monitor) List(ctx context.Context, by *By) (*wire.Listing, error) {
+	c, err := s.client(by)
+	if err != nil {
+		return nil, err
+	}
+	end, err := s.accounts.of(c.account.UID).begin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	return list(c.withLost(ctx, s.sessions(ctx, c.account.UID, c.open()))), nil
+}
+
+// Describe returns what a client may know of this server.
+func (s *Monitor) Describe(ctx context.Context, by *By) (*wire.Description, error) {
+	c, err := s.client(by)
+	if err != nil {
+		return nil, err
+	}
+	end, err := s.accounts.of(c.account.UID).begin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	sessions := s.sessions(ctx, c.account.UID, c.open())
+	d := &wire.Description{
+		Software:    s.software,
+		Time:        time.Now().UnixMilli(),
+		Client:      by.Path.String(),
+		Proof:       c.proof,
+		Sessions:    uint32(len(sessions)),
+		MaxSessions: uint32(s.settings().MaxSessionsPerUser),
+		MaxMemory:   uint64(s.memory.limit),
+		Granted:     s.granted,
+	}
+	for _, e := range sessions {
+		d.Memory += e.state.Memory
+	}
+	if d.Logout = wire.LogoutKeeps; systemd.EndsAtLogout(ctx) != "" {
+		d.Logout = wire.LogoutEnds
+	}
+	return d, nil
+}
+
+// Pass passes a request on to the holder of the session with the given name or id.
+func (s *Monitor) Pass(ctx context.Context, p *Pass) (*Answer, error) {
+	if p.Type != wire.TypeKill && p.Type != wire.TypeClear || len(p.Payload) > wire.MaxMessage {
+		return nil, fmt.Errorf("message %d is not passed on", p.Type)
+	}
+	c, err := s.changing(&p.By)
+	if err != nil {
+		return nil, err
+	}
+	end, err := s.accounts.of(c.account.UID).begin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	e, err := c.findOrLost(ctx, p.Session, detached)
+	if err != nil {
+		return nil, err
+	}
+	m := wire.Message{Type: p.Type, Payload: p.Payload}
+	if e.record {
+		m, err = c.passToRecord(ctx, e, m)
+	} else {
+		m, err = s.holders.Ask(ctx, c.account.UID, e.id, c.open(), m)
+	}
+	return &Answer{m.Type, m.Payload}, ended(err)
+}
+
+// Attach finds or starts the session that a request is for, and passes the request on to
+// its holder. The answer's carrier is that to the holder.
+func (s *Monitor) Attach(ctx context.Context, req *Attach) (*Attached, error) {
+	c, err := s.changing(&req.By)
+	if err != nil {
+		return nil, err
+	}
+	if len(req.Payload) > wire.MaxMessage {
+		return nil, errors.New("message longer than allowed")
+	}
+	if err := c.checkNologin(); err != nil {
+		return nil, err
+	}
+	c.instance = req.Instance
+	id, err := c.findOrCreate(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	// Older daemons refuse a Join, and holders need not know it: theirs is always an Attach.
+	m := wire.Message{Type: wire.TypeAttach, Payload: req.Payload}
+	answer, toHolder, err := s.holders.Carry(ctx, c.account.UID, id, c.open(), m, req.Datagrams)
+	if err != nil {
+		return nil, ended(err)
+	}
+	if answer.Type == wire.TypeAttached {
+		s.provens.add(attachmentID{id, req.Instance}, c.proven)
+	}
+	return &Attached{ID: id, Answer: Answer{answer.Type, answer.Payload}, Carrier: toHolder}, nil
+}
+
+// Resume passes a Resume on to the holder of its session. A client without a login is let in by the
+// holder alone, which checks the proof; what let it in is checked meanwhile, unless it is known to do
+// so no more.
+func (s *Monitor) Resume(ctx context.Context, r *Resume) (*Resumed, error) {
+	m := wire.Message{Type: wire.TypeResume, Payload: r.Payload}
+	var req wire.Resume
+	if err := m.Decode(&req); err != nil {
+		return nil, err
+	}
+	if !s.serves(req.UID) {
+		return nil, fmt.Errorf("resume of a session of user id %d, which this daemon does not serve", req.UID)
+	}
+	answer, toHolder, err := s.holders.Carry(ctx, req.UID, req.ID, &wire.Open{}, m, r.Datagrams)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return &Resumed{NoSession: true, Rebooted: s.boot.Mark(req.ID).Differs(req.Boot)}, nil
+	case err != nil:
+		return nil, err
+	case answer.Type == wire.TypeDenied:
+		toHolder.Close()
+		return &Resumed{Denied: true, Rebooted: s.boot.Mark(req.ID).Differs(req.Boot)}, nil
+	case answer.Type != wire.TypeResumed: // a refusal, which ends the carrier
+		return &Resumed{Answer: Answer{answer.Type, answer.Payload}, Carrier: toHolder}, nil
+	}
+	resumed, err := s.resumed(ctx, r, &req, answer, toHolder)
+	if err != nil {
+		toHolder.Close()
+		return nil, err
+	}
+	return resumed, nil
+}
+
+// resumed returns the answer to a client whose holder accepts its Resume.
+func (s *Monitor) resumed(
+	ctx context.Context, r *Resume, req *wire.Resume, answer wire.Message, toHolder carrier.Carrier,
+) (*Resumed, error) {
+	var by wire.Resumed
+	if err := answer.Decode(&by); err != nil {
+		return nil, err
+	}
+	l := &admission{uid: req.UID, account: by.Account, key: string(by.Key), scope: by.Scope, noPTY: by.NoPTY}
+	p := &proven{resumed: l, at: s.provens.at(attachmentID{req.ID, req.Instance}, *l)}
+	if err := s.rights.refused(ctx, p.right(&r.Path)); err != nil {
+		return nil, err
+	}
+	id, err := s.logins.add(p)
+	if err != nil {
+		return nil, err
+	}
+	answer, err = wire.New(&wire.Resumed{}) // the client is not told who let it in
+	if err != nil {
+		return nil, err
+	}
+	proof := ProofToken
+	if len(by.Key) > 0 {
+		proof = fingerprint(by.Key)
+	}
+	return &Resumed{
+		Answer: Answer{answer.Type, answer.Payload}, Carrier: toHolder, Session: s.sessionName(req.ID), Away: by.Away,
+		Login: Login{ID: id, Account: wire.Printable(by.Account, wire.MaxSummary), UID: req.UID, Proof: proof},
+	}, nil
+}
+
+// ended returns the error for a client whose session has ended since it was found,
+// if err says that.
+func ended(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return &wire.Error{Code: wire.CodeNoSession, Text: "the session has just ended"}
+	}
+	return err
+}
+
+// errorf returns an error whose text the client shows.
+func errorf(code wire.Code, format string, args ...any) *wire.Error {
+	return &wire.Error{Code: code, Text: fmt.Sprintf(format, args...)}
+}

@@ -1,0 +1,46 @@
+//go:build linux || darwin
+
+package monitor
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"github.com/quicterm/quicterm/quicterm/auth"
+)
+
+// secrets are QUIC keys that outlive a daemon. With them the next daemon tells clients
+// of the last one within a round trip that it is gone (RFC 9000, 10.3), and accepts the
+// address tokens that the last one gave out (RFC 9000, 8.1.3).
+type secrets struct {
+	reset        [32]byte
+	addressToken [32]byte
+}
+
+// loadSecrets reads the secrets from a file. It makes the file if there is none.
+func loadSecrets(file string) (*secrets, error) {
+	s := new(secrets)
+	size := len(s.reset) + len(s.addressToken)
+	content, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		content = make([]byte, size)
+		if _, err := rand.Read(content); err != nil {
+			return nil, err
+		}
+		if err := auth.WriteSecret(file, content); err != nil && !errors.Is(err, fs.ErrExist) {
+			return nil, fmt.Errorf("write secrets: %w", err)
+		}
+		content, err = os.ReadFile(file)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if len(content) != size {
+		return nil, fmt.Errorf("%s has %d bytes, not %d: remove it, and the daemon makes a new one", file, len(content), size)
+	}
+	copy(s.addressToken[:], content[copy(s.reset[:], content):])
+	return s, nil
+}

@@ -1,0 +1,37 @@
+package monitor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"github.com/quicterm/quicterm/quicterm/account"
+)
+
+const (
+	// networkAccount is the account of the network process, if the administrator has made it.
+	networkAccount = "quicterm"
+
+	// firstUID and lastUID are user ids that nobody gives to accounts: Linux distributions leave them
+	// out, and so does systemd for what it makes at run time. Containers with 65536 ids have them.
+	firstUID, lastUID = 61139, 61183
+)
+
+// networkUID returns the user id of the network process: that of networkAccount, in which nobody may
+// log in, or one that no account has. It is not nobody's, with which other programs run: they could
+// send signals to the process, and it to them.
+func (s *Monitor) networkUID(ctx context.Context) (uint32, error) {
+	a, err := s.names.Lookup(ctx, networkAccount)
+	if err == nil && a.UID != 0 {
+		if shell := filepath.Base(a.Shell); shell == "nologin" || shell == "false" {
+			return a.UID, nil
+		}
+	}
+	for uid := uint32(firstUID); uid <= lastUID; uid++ {
+		if _, err = s.names.LookupID(ctx, uid); errors.Is(err, account.ErrUnknown) {
+			return uid, nil
+		}
+	}
+	return 0, fmt.Errorf("no user id for the network process: make a system account %q: %w", networkAccount, err)
+}

@@ -1,0 +1,157 @@
+//go:build linux || darwin
+
+package monitor
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"slices"
+	"sync"
+)
+
+// maxWithdrawals bounds how many withdrawals are kept, and maxAccountWithdrawals those of an
+// account, whose holders can make admissions up. The oldest are forgotten.
+const maxWithdrawals, maxAccountWithdrawals = 1024, 16
+
+// withdrawals are the rights that were none when they were checked last. A file keeps them for
+// the next daemon: otherwise each restart would give such clients a moment of access. Without a
+// file they are in memory only. They are safe for concurrent use.
+type withdrawals struct {
+	file string
+	log  *slog.Logger
+
+	mu   sync.Mutex
+	kept []withdrawal // oldest first
+
+	saving sync.Mutex // not mu: what only asks waits for no disk
+	failed bool       // the file could not be written, and that was logged
+}
+
+// A withdrawal is that of one admission of an account, or of all, from one address.
+type withdrawal struct {
+	uid       uint32
+	admission [sha256.Size]byte // hash of it; zeros for all
+	place     [sha256.Size]byte // hash of the addresses of the client and of the server
+}
+
+// withdrawalSize is the size of a withdrawal in the file, in bytes: the fields in their order.
+const withdrawalSize = 4 + 2*sha256.Size
+
+func withdrawalOf(r right) withdrawal {
+	return withdrawal{
+		uid:       r.uid,
+		admission: sha256.Sum256(fmt.Appendf(nil, "%q %q %q %t", r.account, r.key, r.scope, r.noPTY)),
+		place:     sha256.Sum256(fmt.Appendf(nil, "%v %v", r.from, r.at)),
+	}
+}
+
+// covers reports whether a withdrawal is of the same admission as another one, or of its whole
+// account.
+func (w withdrawal) covers(other withdrawal) bool {
+	return w.uid == other.uid && (w.admission == other.admission || w.admission == [sha256.Size]byte{})
+}
+
+// loadWithdrawals returns what the last daemon has kept in a file.
+func loadWithdrawals(file string, log *slog.Logger) *withdrawals {
+	w := &withdrawals{file: file, log: log}
+	content, err := os.ReadFile(file)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		w.warn(err)
+	}
+	for b := range slices.Chunk(content[:len(content)-len(content)%withdrawalSize], withdrawalSize) {
+		one := withdrawal{uid: binary.BigEndian.Uint32(b)}
+		copy(one.place[:], b[4+copy(one.admission[:], b[4:]):])
+		w.kept = append(w.kept, one)
+	}
+	return w
+}
+
+func (w *withdrawals) warn(err error) {
+	w.log.Warn("after a restart of the daemon, clients that have lost access are let in until they are checked",
+		"file", w.file, "error", err)
+}
+
+// has reports whether the admission of a right was withdrawn, or its whole account, from any
+// address.
+func (w *withdrawals) has(r right) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	asked := withdrawalOf(r)
+	return slices.ContainsFunc(w.kept, func(one withdrawal) bool { return one.covers(asked) })
+}
+
+// add records that a right is none, or that no right of its account is one from its address.
+func (w *withdrawals) add(r right, account bool) {
+	added := withdrawalOf(r)
+	if account {
+		added.admission = [sha256.Size]byte{}
+	}
+	if w.keep(added) {
+		w.save()
+	}
+}
+
+// keep adds a withdrawal, and reports whether it is new.
+func (w *withdrawals) keep(added withdrawal) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if slices.Contains(w.kept, added) {
+		return false
+	}
+	w.kept = append(w.kept, added)
+	ofAccount := 0
+	for _, one := range w.kept {
+		if one.uid == added.uid {
+			ofAccount++
+		}
+	}
+	if ofAccount > maxAccountWithdrawals {
+		i := slices.IndexFunc(w.kept, func(one withdrawal) bool { return one.uid == added.uid })
+		w.kept = slices.Delete(w.kept, i, i+1)
+	}
+	w.kept = w.kept[max(len(w.kept)-maxWithdrawals, 0):]
+	return true
+}
+
+// remove records that a right is one.
+func (w *withdrawals) remove(r right) {
+	removed := withdrawalOf(r)
+	w.mu.Lock()
+	before := len(w.kept)
+	w.kept = slices.DeleteFunc(w.kept, func(one withdrawal) bool { return one.covers(removed) && one.place == removed.place })
+	changed := len(w.kept) < before
+	w.mu.Unlock()
+	if changed {
+		w.save()
+	}
+}
+
+// save writes the file.
+func (w *withdrawals) save() {
+	if w.file == "" {
+		return
+	}
+	w.saving.Lock()
+	defer w.saving.Unlock()
+	err := replaceFile(w.file, w.content())
+	if err != nil && !w.failed {
+		w.warn(err)
+	}
+	w.failed = err != nil
+}
+
+// content returns what the file has.
+func (w *withdrawals) content() (content []byte) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, one := range w.kept {
+		content = binary.BigEndian.AppendUint32(content, one.uid)
+		content = append(append(content, one.admission[:]...), one.place[:]...)
+	}
+	return content
+}

@@ -1,0 +1,81 @@
+//go:build linux || darwin
+
+package server
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/quicterm/quicterm/quicterm/monitor"
+	"github.com/quicterm/quicterm/quicterm/wire"
+)
+
+const (
+	// recheckInterval is how often a login is checked again while its connection lasts.
+	recheckInterval = 24 * time.Hour
+
+	// addressInterval is how often a connection is looked at: whether its client has
+	// another address, for which a key may not be good. It costs no check if not.
+	addressInterval = time.Minute
+
+	// retryInterval is when a check that told nothing is made again.
+	retryInterval = 10 * time.Minute
+)
+
+// places returns the addresses of the connection as it is now, without ports.
+func (c *conn) places() [2]netip.Addr {
+	path := c.path()
+	return [2]netip.Addr{path.Client.Addr(), path.Server.Addr()}
+}
+
+// guard closes the connection when what let the client in does so no more: it checks that
+// after a time, when the client's address has changed, and each day. The caller calls stop
+// when the connection has ended. After a login that time is monitor.RightTime: access may have been
+// withdrawn between the proof and the Attach, and no result from before the Attach is used then.
+func (c *conn) guard(after time.Duration) (stop func()) {
+	ctx, cancel := context.WithCancel(c.incoming.Context())
+	var wg sync.WaitGroup
+	c.spawn(&wg, func() {
+		now, next := c.places(), time.Now().Add(after)
+		timer := time.NewTimer(min(after, addressInterval))
+		defer timer.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-timer.C:
+			}
+			if moved := c.places(); moved != now {
+				now, next = moved, time.Now()
+			}
+			if !time.Now().Before(next) {
+				err := c.server.monitor.Check(ctx, c.by())
+				switch {
+				case ctx.Err() != nil:
+					return
+				case errors.As(err, new(*monitor.Withdrawn)):
+					c.server.counts.withdrawn.Add(1)
+					c.log.Warn("client has lost access", "event", "withdraw", "uid", c.login.UID, "reason", err.Error())
+					c.carrier.Close()
+					return
+				case err != nil:
+					c.log.Warn("cannot check a client's access", "uid", c.login.UID, "error", err)
+					next = time.Now().Add(retryInterval)
+				default:
+					next = time.Now().Add(recheckInterval)
+				}
+			}
+			timer.Reset(addressInterval)
+		}
+	})
+	return func() {
+		cancel()
+		wg.Wait()
+	}
+}
+
+// refusal tells a client that what let it in does so no more.
+func refusal(err error) *wire.Error { return &wire.Error{Code: wire.CodeWithdrawn, Text: err.Error()} }
