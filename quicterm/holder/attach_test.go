@@ -8,7 +8,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/quicterm/quicterm/quicterm/wire"
@@ -28,10 +27,8 @@ func TestHeard(t *testing.T) {
 		time.Sleep(time.Minute)
 		heard("a client that is silent", attached)
 		a.write("x")
-		synctest.Wait()
 		heard("a client that types", time.Now())
 		a.hangUp()
-		synctest.Wait()
 		if _, info := w.state(); info.Heard != 0 {
 			t.Errorf("a client that is away: heard at %d", info.Heard)
 		}
@@ -58,7 +55,6 @@ func TestPipeIsForOne(t *testing.T) {
 		}
 		a.resume()
 		a.leave()
-		synctest.Wait()
 		if got := w.program.Signals(); !slices.Equal(got, []syscall.Signal{syscall.SIGHUP}) {
 			t.Errorf("the program got %v when its client left, want a hangup", got)
 		}
@@ -95,7 +91,6 @@ func TestAttachToAnother(t *testing.T) {
 		w.program.IgnoreSignals()
 		refused(w, &wire.Attach{PTY: true}, "is a pipe")
 		w.attach("a@x").leave()
-		synctest.Wait()
 		refused(w, &wire.Attach{}, "is a pipe")
 	})
 }
@@ -106,9 +101,7 @@ func TestDisplaced(t *testing.T) {
 	inBubble(t, wire.Launch{PTY: true}, func(w *world) {
 		a := w.attach("a@x")
 		a.write("given ") // the holder waits with it for the program
-		synctest.Wait()
 		a.write("dropped ")
-		synctest.Wait()
 		b := w.attach("b@x")
 		a.await("the notice", func() bool { return len(a.notices) > 0 })
 		if n := a.notices[0]; n.Code != wire.NoticeDisplaced || n.Text != "b@x" {
@@ -116,7 +109,6 @@ func TestDisplaced(t *testing.T) {
 		}
 		a.write("late ")
 		b.write("typed by b\n")
-		synctest.Wait()
 		got := make([]byte, 100)
 		n := 0
 		for n < 6 || got[n-1] != '\n' {

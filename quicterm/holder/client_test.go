@@ -128,6 +128,7 @@ func (c *client) run(conn carrier.Carrier, ready bool) {
 		c.gate.Unlock()
 	})
 	<-started
+	c.w.settle()
 }
 
 // hangUp closes all carriers, and blocks until they have ended at the client.
@@ -171,10 +172,11 @@ func (c *client) receivedLocked() {
 // send appends a frame to the client's log.
 func (c *client) send(t buffer.Type, payload string) {
 	c.gate.Lock()
-	defer c.gate.Unlock()
 	c.input.Append(t, []byte(payload))
 	c.endpoint.Appended(time.Now())
 	c.driver.Wake()
+	c.gate.Unlock()
+	c.w.settle()
 }
 
 func (c *client) write(s string) { c.send(wire.Stdin, s) }
@@ -199,11 +201,12 @@ func (c *client) hint() (newest wire.Hint, acks int) {
 // listen consumes all output from now on, and what was held.
 func (c *client) listen() {
 	c.gate.Lock()
-	defer c.gate.Unlock()
 	c.holds = false
 	c.endpoint.Consume(time.Now(), c.held...)
 	c.held = nil
 	c.driver.Wake()
+	c.gate.Unlock()
+	c.w.settle()
 }
 
 // leave tells the holder that the client will not come back.
@@ -212,9 +215,10 @@ func (c *client) leave() { c.notify(wire.NoticeLeaving, "") }
 // notify sends a notice.
 func (c *client) notify(code byte, text string) {
 	c.gate.Lock()
-	defer c.gate.Unlock()
 	c.endpoint.Notify(code, text)
 	c.driver.Wake()
+	c.gate.Unlock()
+	c.w.settle()
 }
 
 // await blocks until ok returns true, which is called with the gate locked.
@@ -222,11 +226,17 @@ func (c *client) await(what string, ok func() bool) {
 	c.w.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), c.w.timeout)
 	defer cancel()
+	var summary string
 	c.gate.Lock()
-	defer c.gate.Unlock()
-	if c.gate.Wait(ctx, ok) != nil {
-		c.w.t.Fatalf("%s waits in vain for %s; has %s", c.name, what, c.summaryLocked())
+	err := c.gate.Wait(ctx, ok)
+	if err != nil {
+		summary = c.summaryLocked()
 	}
+	c.gate.Unlock()
+	if err != nil {
+		c.w.t.Fatalf("%s waits in vain for %s; has %s", c.name, what, summary)
+	}
+	c.w.settle()
 }
 
 func (c *client) summaryLocked() string {

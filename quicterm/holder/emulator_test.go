@@ -95,7 +95,6 @@ func TestScreenResizes(t *testing.T) {
 		w.print("before")
 		small := wire.Size{Cols: 10, Rows: 3}
 		a.send(wire.Resize, string(small.Append(nil)))
-		synctest.Wait()
 		w.print("\x1b[Hbehind it: wraps")
 		if got := w.drawn(); got != "behind it:\n wraps" {
 			t.Errorf("the screen shows %q", got)

@@ -176,7 +176,7 @@ func TestPipeLeftAfterExit(t *testing.T) {
 			t.Fatal("over before its end was seen")
 		}
 		a.leave()
-		if synctest.Wait(); !w.over() {
+		if !w.over() {
 			t.Error("a session that no client can see continues")
 		}
 	})
@@ -200,7 +200,6 @@ func TestClientIsToldSignal(t *testing.T) {
 		{"the client's hangup", true, send("HUP"), ""},
 		{"the client's reader is gone", false, func(a *client) {
 			a.send(wire.Closed, "\x01")
-			synctest.Wait()
 			a.w.program.Signal(syscall.SIGPIPE)
 		}, ""},
 		{"its own exit", true, func(a *client) { a.w.program.End(130) }, ""},

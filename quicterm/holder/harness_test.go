@@ -54,6 +54,7 @@ type world struct {
 	path    string            // of the socket
 	timeout time.Duration
 	memory  func() (memory.State, error) // of the machine, or nil
+	bubble  bool                         // on virtual time
 
 	instances int // of clients
 	wg        sync.WaitGroup
@@ -65,7 +66,7 @@ func inBubble(t *testing.T, launch wire.Launch, f func(w *world)) { onMachine(t,
 // onMachine is inBubble on a machine with a memory.
 func onMachine(t *testing.T, launch wire.Launch, memory func() (memory.State, error), f func(w *world)) {
 	synctest.Test(t, func(t *testing.T) {
-		w := &world{t: t, log: new(logbook), program: programtest.NewStub(launch.PTY), timeout: 1000 * time.Hour, memory: memory}
+		w := &world{t: t, log: new(logbook), program: programtest.NewStub(launch.PTY), timeout: 1000 * time.Hour, memory: memory, bubble: true}
 		w.program.Resize(launch.Size)
 		w.start(launch, w.program)
 		defer w.end()
@@ -102,6 +103,14 @@ func (w *world) end() {
 		w.socket.Close()
 	}
 	w.wg.Wait()
+}
+
+// settle blocks, on virtual time, until what was done has had all of its effects at this
+// instant. Without it, the order of the effects of two steps is left to chance.
+func (w *world) settle() {
+	if w.bubble {
+		synctest.Wait()
+	}
 }
 
 // locked calls f with the holder's gate locked.

@@ -255,7 +255,6 @@ func TestHintAfterResume(t *testing.T) {
 		w.read()
 		time.Sleep(time.Second)
 		a.hangUp()
-		synctest.Wait()
 		w.print("meanwhile")
 		w.program.SetModes(hidden, 8)
 		a.resume()

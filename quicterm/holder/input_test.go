@@ -53,7 +53,6 @@ func TestUrgent(t *testing.T) {
 		a.write("not read\n")
 		a.send(wire.Signal, "INT")
 		a.send(wire.Resize, string(wire.Size{Cols: 100, Rows: 50}.Append(nil)))
-		synctest.Wait()
 		if w.program.Size() != (wire.Size{Cols: 100, Rows: 50}) || !slices.Equal(w.program.Signals(), []syscall.Signal{syscall.SIGINT}) {
 			t.Errorf("size %+v, signals %v", w.program.Size(), w.program.Signals())
 		}

@@ -80,7 +80,6 @@ func TestWatcherChangesNothing(t *testing.T) {
 			b.send(wire.Skip, "")
 			b.notify(wire.NoticeHangup, "")
 			b.notify(wire.NoticeReaderGone, "\x01")
-			synctest.Wait()
 			a.write("typed by a")
 			if got := w.given(10); got != "typed by a" {
 				t.Errorf("the program was given %q", got)
@@ -98,7 +97,6 @@ func TestWatcherChangesNothing(t *testing.T) {
 				}
 			})
 			a.leave()
-			synctest.Wait()
 			w.wantPhase("a watcher alone", wire.PhaseDetached, 0)
 			b.leave()
 			b.awaitEnd()
@@ -136,7 +134,6 @@ func TestShare(t *testing.T) {
 		small, large := wire.Size{Cols: 60, Rows: 20}, wire.Size{Cols: 200, Rows: 50}
 		b.send(wire.Resize, string(small.Append(nil)))
 		a.send(wire.Resize, string(large.Append(nil)))
-		synctest.Wait()
 		time.Sleep(time.Second)
 		if got := w.program.Size(); got != small {
 			t.Errorf("the terminal has size %v, want that of the last, %v", got, small)
@@ -191,7 +188,6 @@ func TestMembers(t *testing.T) {
 		time.Sleep(time.Minute)
 		w.attachAs("b@x", wire.RoleWatch)
 		w.attachAs("c@x", wire.RolePeek)
-		synctest.Wait()
 		_, info := w.state()
 		want := []wire.Member{{Client: "a@x", Since: start}, {Client: "b@x", Role: wire.RoleWatch, Since: start + 60}}
 		if !slices.Equal(info.Members, want) || !slices.Equal(info.Clients, []string{"a@x"}) {
@@ -220,7 +216,6 @@ func TestWriterIsToldOfWatchers(t *testing.T) {
 		}
 		told(a, "+2 2 b@x")
 		a.hangUp()
-		synctest.Wait()
 		a.resume()
 		time.Sleep(time.Second)
 		told(a, "+2 2 b@x", "+2 2 b@x")
@@ -235,7 +230,6 @@ func TestWriterIsToldOfWatchers(t *testing.T) {
 		f := w.attachAs("f@x", wire.RoleWatch)
 		time.Sleep(time.Second)
 		d.hangUp()
-		synctest.Wait()
 		f.leave()
 		time.Sleep(time.Second)
 		d.resume()
@@ -295,11 +289,9 @@ func TestMaxWatchers(t *testing.T) {
 		time.Sleep(awayGrace - time.Second)
 		refused(wire.RoleWatch)
 		first.resume()
-		synctest.Wait()
 		first.hangUp()
 		time.Sleep(awayGrace)
 		w.attachAs("instead@x", wire.RoleWatch)
-		synctest.Wait()
 		refused(wire.RoleWatch)
 		if m, _ := w.ask(&wire.Open{}, first.statement()); m.Type != wire.TypeDenied {
 			t.Errorf("the one that made room is answered with %d", m.Type)

@@ -4,7 +4,6 @@ package holder
 
 import (
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/quicterm/quicterm/buffer"
@@ -48,7 +47,6 @@ func TestReport(t *testing.T) {
 			t.Errorf("got %+v", r)
 		}
 		a.leave()
-		synctest.Wait()
 		if r = w.report(); r.Phase != wire.PhaseDetached || r.Corrupted != 1 || r.Duplicates != 2 {
 			t.Errorf("after the client has left: got %+v", r)
 		}
@@ -59,7 +57,6 @@ func TestReport(t *testing.T) {
 func TestReportOfResume(t *testing.T) {
 	inBubble(t, wire.Launch{PTY: true}, func(w *world) {
 		a := w.attach("a@x")
-		synctest.Wait()
 		a.hangUp()
 		time.Sleep(time.Minute)
 		m, c := w.ask(&wire.Open{}, a.statement())
@@ -99,7 +96,6 @@ func TestReportAtEnd(t *testing.T) {
 func TestReportOfGap(t *testing.T) {
 	inBubble(t, wire.Launch{PTY: true, Buffer: 1 << 20}, func(w *world) {
 		a := w.attach("a@x")
-		synctest.Wait()
 		a.hangUp()
 		w.print(lines(3 << 20))
 		a.resume()

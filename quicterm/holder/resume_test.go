@@ -71,7 +71,6 @@ func TestManyCarriers(t *testing.T) {
 		synctest.Wait()
 		for n := 2; n <= maxCarriers+1; n++ {
 			c.resume()
-			synctest.Wait()
 			w.locked(func(h *Holder) {
 				if got, want := h.clients.writer().driver.Carriers(), min(n, maxCarriers); got != want {
 					t.Errorf("%d carriers after %d, want %d", got, n, want)

@@ -203,7 +203,6 @@ func TestSkipAtTheEnd(t *testing.T) {
 	inBubble(t, wire.Launch{PTY: true}, func(w *world) {
 		a := w.attach("a@x")
 		a.send(wire.Skip, "")
-		synctest.Wait()
 		w.locked(func(h *Holder) { h.finishLocked("a test") })
 		a.awaitEnd()
 		time.Sleep(time.Second)
@@ -211,7 +210,6 @@ func TestSkipAtTheEnd(t *testing.T) {
 	inBubble(t, wire.Launch{PTY: true}, func(w *world) {
 		a := w.attach("a@x")
 		a.send(wire.Skip, "")
-		synctest.Wait()
 		a.leave()
 		a.awaitEnd()
 		time.Sleep(time.Second)

@@ -424,7 +424,6 @@ func TestUnseenLines(t *testing.T) {
 		}
 		unseen("all seen", 0, 0)
 		w.print(strings.Repeat("unseen\r\n", 500))
-		synctest.Wait()
 		unseen("all shown", 1000, 0)
 		unseen("some are not shown", 100, 376)
 		w.print("\x1b[?1049h" + strings.Repeat("unseen\r\n", 5000) + "\x1b[?1049l")
