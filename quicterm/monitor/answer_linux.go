@@ -65,7 +65,7 @@ func (s *Monitor) dispatch(ctx context.Context, k kind, payload []byte) (answer 
 		if err != nil {
 			return nil, nil, err
 		}
-		send, err := handOver(a.Carrier)
+		send, err := s.handOver(a.Carrier, r.By.Login)
 		return a, send, err
 	case kindResume:
 		var r Resume
@@ -76,7 +76,7 @@ func (s *Monitor) dispatch(ctx context.Context, k kind, payload []byte) (answer 
 		if err != nil || a.Carrier == nil {
 			return a, nil, err
 		}
-		send, err := handOver(a.Carrier)
+		send, err := s.handOver(a.Carrier, a.Login.ID)
 		return a, send, err
 	}
 	return nil, nil, fmt.Errorf("call %d is not known", k)
@@ -100,9 +100,17 @@ func answered[A any](a *A, err error) (any, []int, error) {
 
 // handOver returns the descriptors of a carrier to a holder, and closes the carrier: the other process
 // has it then. The request of the client was sent and answered on it, so the holder takes nothing
-// from it any more but the frames of this client.
-func handOver(c carrier.Carrier) (fds []int, err error) {
+// from it any more but the frames of this client. The login, if there is one, gets a leash on it.
+func (s *Monitor) handOver(c carrier.Carrier, login LoginID) (fds []int, err error) {
 	defer c.Close()
+	defer func() {
+		if err != nil {
+			for _, fd := range fds {
+				unix.Close(fd)
+			}
+			fds = nil
+		}
+	}()
 	u, ok := c.(*unixsock.Conn)
 	if !ok {
 		return nil, errors.New("a carrier that is no socket cannot be handed over")
@@ -110,12 +118,16 @@ func handOver(c carrier.Carrier) (fds []int, err error) {
 	for _, socket := range u.Sockets() {
 		fd, err := descriptorOf(socket)
 		if err != nil {
-			for _, fd := range fds {
-				unix.Close(fd)
-			}
-			return nil, err
+			return fds, err
 		}
 		fds = append(fds, fd)
 	}
-	return fds, nil
+	if login == (LoginID{}) {
+		return fds, nil
+	}
+	held, err := unix.FcntlInt(uintptr(fds[0]), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return fds, err
+	}
+	return fds, s.logins.hold(login, leash(held))
 }

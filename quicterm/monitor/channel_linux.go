@@ -262,9 +262,6 @@ func (c *channel) take(ctx context.Context, k kind, call uint64, payload []byte,
 			closeFiles(files)
 			return nil
 		}
-		if files != nil && len(files) == 0 {
-			r = reply{Failure: &failure{Text: "there are too many open files"}}
-		}
 		answered <- called{r, files}
 		return nil
 	case kindCancel:
@@ -392,8 +389,14 @@ func (c *channel) call(ctx context.Context, k kind, body, answer any, files ...i
 			return nil, fmt.Errorf("answer: %w", err)
 		}
 	}
+	if r.files != nil && len(r.files) == 0 {
+		return nil, errNoFiles
+	}
 	return r.files, nil
 }
+
+// errNoFiles is the error of a call whose answer was decoded, without the descriptors that came with it.
+var errNoFiles = errors.New("there are too many open files")
 
 func closeFiles(files []*os.File) {
 	for _, f := range files {

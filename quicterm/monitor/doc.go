@@ -32,6 +32,9 @@
 //     sends the client's request and reads the answer: then the connection is a carrier of frames, on
 //     which a holder takes no request, and only then its descriptor is handed over. [Monitor.Resume]
 //     passes on one message of fixed size, whose proof the holder checks.
+//   - The monitor keeps a descriptor of each such connection. It ends the connection when the network
+//     process says that the client has gone, and when the client has lost its access: if the network
+//     process does not ask for that, the monitor looks itself.
 //
 // The calls of the network process: Setup, Ready; Sign, Offer, Prove, Redeem, Leave, Check; List,
 // Describe, Pass (Kill, Clear), Revoke, Attach, Resume; Measure. Those of the monitor: State, Listen,
@@ -51,7 +54,7 @@
 //	login.go                   Offer, Prove, Redeem: which keys an account accepts, and who has proven one
 //	requests.go                List, Describe, Pass, Attach, Resume
 //	policy.go, keysources.go   what settings, sshd and authorized_keys allow
-//	rights.go, withdrawals.go  whether what let a client in still does
+//	rights.go, withdrawals.go  whether what let a client in still does; guard.go, who asks, and what ends then
 //	find.go, create.go         the session that an Attach names
 //	census.go                  what all sessions tell, and their ends
 //	control.go                 status, metrics and drain, for operators

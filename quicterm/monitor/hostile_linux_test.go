@@ -88,11 +88,11 @@ func TestTakenOverNetworkProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	var guessed By
-	resumed, err := m.login(&proven{account: m.self, resumed: new(admission), at: time.Now()})
+	resumed, err := m.login(&proven{account: m.self, resumed: new(admission), at: time.Now()}, Path{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	old, err := m.login(&proven{account: m.self, at: time.Now().Add(-RequestsTime - requestsSlack - time.Second)})
+	old, err := m.login(&proven{account: m.self, at: time.Now().Add(-RequestsTime - requestsSlack - time.Second)}, Path{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,7 +28,8 @@ func (s *Monitor) admitLocal(ctx context.Context, a *account.Account, ask *wire.
 	if err != nil {
 		return nil, err
 	}
-	login, err := s.login(&proven{account: a, allowed: *allowed, scope: allowed.Scope(nil), proof: ProofSSH, at: time.Now()})
+	p := &proven{account: a, allowed: *allowed, scope: allowed.Scope(nil), proof: ProofSSH, at: time.Now()}
+	login, err := s.login(p, l.Path)
 	if err != nil {
 		return nil, err
 	}

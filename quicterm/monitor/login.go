@@ -48,6 +48,12 @@ type proven struct {
 	at      time.Time
 	resumed *admission // of a client that resumes: it may only be checked
 
+	// Guarded by logins.mu:
+	path     Path      // where it was good
+	due      time.Time // when it should have been checked again
+	attached bool      // it has asked for a session
+	leashes  []leash   // on the connection to its holder
+
 	listing      sync.Mutex // guards the following
 	lostSessions []entry    // as listed last
 	listedLost   time.Time  // when that was, or zero
@@ -61,9 +67,10 @@ type logins struct {
 	recent, used map[[sha256.Size]byte]bool // signatures that were good; used ones are older
 }
 
-// add keeps a login, and returns its id.
-func (l *logins) add(p *proven) (id LoginID, err error) {
+// add keeps a login that is used on a path, and returns its id.
+func (l *logins) add(p *proven, path Path) (id LoginID, err error) {
 	rand.Read(id[:])
+	p.path, p.due = path, time.Now().Add(RightTime+overdueTime)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.byID) >= maxLogins {
@@ -89,18 +96,29 @@ func (l *logins) get(id LoginID) (*proven, error) {
 	return nil, errNoLogin
 }
 
-// remove forgets a login.
+// remove forgets a login, and ends its connection to a holder.
 func (l *logins) remove(id LoginID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	delete(l.byID, id)
+	l.removeLocked(id)
 }
 
-// clear forgets all logins.
+func (l *logins) removeLocked(id LoginID) {
+	if p := l.byID[id]; p != nil {
+		for _, held := range p.leashes {
+			held.cut()
+		}
+		delete(l.byID, id)
+	}
+}
+
+// clear removes all logins.
 func (l *logins) clear() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	clear(l.byID)
+	for id := range l.byID {
+		l.removeLocked(id)
+	}
 }
 
 // first reports whether a signature over a statement is used for the first time, as far as that is
@@ -119,12 +137,12 @@ func (l *logins) first(statement []byte) bool {
 	return true
 }
 
-// Leave forgets the login of a client whose connection has ended.
+// Leave forgets the login of a client whose connection has ended, as that to its holder does then.
 func (s *Monitor) Leave(id LoginID) { s.logins.remove(id) }
 
-// login keeps a login, and returns what the network half knows of it.
-func (s *Monitor) login(p *proven) (*Login, error) {
-	id, err := s.logins.add(p)
+// login keeps a login that is used on a path, and returns what the network half knows of it.
+func (s *Monitor) login(p *proven, path Path) (*Login, error) {
+	id, err := s.logins.add(p, path)
 	if err != nil {
 		return nil, err
 	}
@@ -184,7 +202,7 @@ func (s *Monitor) Prove(ctx context.Context, p *Proof) (*Login, error) {
 	return s.login(&proven{
 		account: a, allowed: *allowed, key: blob, scope: allowed.Scope(key),
 		proof: fingerprint(blob), at: time.Now(),
-	})
+	}, p.Offer.Path)
 }
 
 // Redeem accepts a token as proof.
@@ -204,7 +222,7 @@ func (s *Monitor) Redeem(ctx context.Context, t *Token) (*Login, error) {
 	if err != nil {
 		return nil, fmt.Errorf("account %s: %w", a.Name, err)
 	}
-	return s.login(&proven{account: a, allowed: *allowed, scope: allowed.Scope(nil), proof: ProofToken, at: time.Now()})
+	return s.login(&proven{account: a, allowed: *allowed, scope: allowed.Scope(nil), proof: ProofToken, at: time.Now()}, t.Path)
 }
 
 // The proofs that are no key, as the log has them.
@@ -452,20 +470,6 @@ func (p *provens) at(id attachmentID, by admission) time.Time {
 		return time.Time{}
 	}
 	return one.at
-}
-
-// Check returns nil if what let a client in still does. The error is a *[Withdrawn] if it does so no
-// more; any other one says nothing about that.
-func (s *Monitor) Check(ctx context.Context, by *By) error {
-	p, err := s.logins.get(by.Login)
-	if err != nil {
-		return err
-	}
-	err = s.rights.check(ctx, p.right(&by.Path))
-	if withdrawn(err) {
-		s.logins.remove(by.Login)
-	}
-	return err
 }
 
 // fingerprint returns the fingerprint of what a client has sent as a public key: of the key, if that

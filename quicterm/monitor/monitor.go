@@ -251,7 +251,7 @@ func (s *Monitor) pass(sockets *sockets) {
 func (s *Monitor) Run(ctx context.Context, network Network, tasks ...func(context.Context) error) error {
 	s.network.Store(&network)
 	s.update()
-	tasks = append(tasks, network.Run, s.renewTicketKeys, s.followAll)
+	tasks = append(tasks, network.Run, s.renewTicketKeys, s.followAll, s.guard)
 	defer context.AfterFunc(ctx, s.stop)()
 	defer s.census.finish(s)
 	if s.processes != nil {

@@ -131,6 +131,7 @@ func (p *Process) once(ctx context.Context) error {
 		ours.Close()
 		return err
 	}
+	defer p.monitor.logins.clear() // again: what was being answered may have added some
 	var wg sync.WaitGroup
 	wg.Go(func() { p.copyLog(log) })
 	served := make(chan error, 1)

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"syscall"
 
+	"github.com/quicterm/quicterm/migrate/carrier"
 	"github.com/quicterm/quicterm/migrate/carrier/unixsock"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
@@ -179,18 +180,35 @@ func (r *Remote) Attach(ctx context.Context, m *Attach) (*Attached, error) {
 func (r *Remote) Resume(ctx context.Context, m *Resume) (*Resumed, error) {
 	a := new(Resumed)
 	files, err := r.channel.call(ctx, kindResume, m, a)
-	if err != nil || a.NoSession || a.Denied {
+	if err == nil && (a.NoSession || a.Denied) {
 		closeFiles(files)
-		return a, err
+		return a, nil
 	}
-	if a.Carrier, err = carrierOf(files); err != nil {
+	if err == nil {
+		a.Carrier, err = carrierOf(files)
+	}
+	if err != nil && a.Login.ID != (LoginID{}) {
+		r.Leave(a.Login.ID)
+	}
+	if err != nil {
 		return nil, err
 	}
 	return a, nil
 }
 
+// A handedOver is a carrier of which the monitor has a descriptor, too: it ends when it is shut.
+type handedOver struct{ *unixsock.Conn }
+
+// Close implements [carrier.Carrier].
+func (h handedOver) Close() error {
+	stream := h.Sockets()[0]
+	stream.CloseWrite()
+	stream.CloseRead()
+	return h.Conn.Close()
+}
+
 // carrierOf returns the carrier of the files of its stream and, if it has them, its datagrams.
-func carrierOf(files []*os.File) (*unixsock.Conn, error) {
+func carrierOf(files []*os.File) (carrier.Carrier, error) {
 	defer closeFiles(files)
 	var sockets []*net.UnixConn
 	for _, f := range files {
@@ -203,13 +221,15 @@ func carrierOf(files []*os.File) (*unixsock.Conn, error) {
 		}
 		sockets = append(sockets, c.(*net.UnixConn))
 	}
+	var datagrams *net.UnixConn
 	switch len(sockets) {
-	case 1:
-		return unixsock.New(sockets[0], nil)
+	case 0:
+		return nil, errors.New("an answer without a carrier")
 	case 2:
-		return unixsock.New(sockets[0], sockets[1])
+		datagrams = sockets[1]
 	}
-	return nil, errors.New("an answer without a carrier")
+	c, err := unixsock.New(sockets[0], datagrams)
+	return handedOver{c}, err
 }
 
 // A socketID names a socket that this process serves.

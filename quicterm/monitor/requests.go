@@ -96,6 +96,9 @@ func (s *Monitor) Attach(ctx context.Context, req *Attach) (*Attached, error) {
 	if len(req.Payload) > wire.MaxMessage {
 		return nil, errors.New("message longer than allowed")
 	}
+	if err := s.logins.attach(req.By.Login); err != nil {
+		return nil, err
+	}
 	if err := c.checkNologin(); err != nil {
 		return nil, err
 	}
@@ -161,7 +164,7 @@ func (s *Monitor) resumed(
 	if err := s.rights.refused(ctx, p.right(&r.Path)); err != nil {
 		return nil, err
 	}
-	id, err := s.logins.add(p)
+	id, err := s.logins.add(p, r.Path)
 	if err != nil {
 		return nil, err
 	}

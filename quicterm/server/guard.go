@@ -13,17 +13,9 @@ import (
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
-const (
-	// recheckInterval is how often a login is checked again while its connection lasts.
-	recheckInterval = 24 * time.Hour
-
-	// addressInterval is how often a connection is looked at: whether its client has
-	// another address, for which a key may not be good. It costs no check if not.
-	addressInterval = time.Minute
-
-	// retryInterval is when a check that told nothing is made again.
-	retryInterval = 10 * time.Minute
-)
+// addressInterval is how often a connection is looked at: whether its client has
+// another address, for which a key may not be good. It costs no check if not.
+const addressInterval = time.Minute
 
 // places returns the addresses of the connection as it is now, without ports.
 func (c *conn) places() [2]netip.Addr {
@@ -63,9 +55,9 @@ func (c *conn) guard(after time.Duration) (stop func()) {
 					return
 				case err != nil:
 					c.log.Warn("cannot check a client's access", "uid", c.login.UID, "error", err)
-					next = time.Now().Add(retryInterval)
+					next = time.Now().Add(monitor.RetryInterval)
 				default:
-					next = time.Now().Add(recheckInterval)
+					next = time.Now().Add(monitor.RecheckInterval)
 				}
 			}
 			timer.Reset(addressInterval)

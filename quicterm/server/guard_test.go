@@ -183,10 +183,10 @@ func TestStay(t *testing.T) {
 				t.Error("a client that is silent, or kills, may stay")
 			}
 		}
-		list(recheckInterval / 2)
+		list(monitor.RecheckInterval / 2)
 		j.says(errGone)
 		for start := time.Now(); good.Context().Err() == nil; time.Sleep(stayTime / 2) {
-			if time.Since(start) > recheckInterval {
+			if time.Since(start) > monitor.RecheckInterval {
 				t.Fatal("not checked again")
 			}
 			wire.Send(good, &wire.List{})
@@ -223,7 +223,7 @@ func TestDescribeAfterSilence(t *testing.T) {
 		}
 		j.says(errGone)
 		for start := time.Now(); c.Context().Err() == nil; time.Sleep(stayTime / 2) {
-			if time.Since(start) > recheckInterval {
+			if time.Since(start) > monitor.RecheckInterval {
 				t.Fatal("a client without access stays")
 			}
 			wire.Send(c, &wire.Describe{Wait: 1000})
@@ -247,7 +247,7 @@ func TestCheckedDaily(t *testing.T) {
 			t.Errorf("checked %d times in the first hour", n)
 		}
 		j.says(errGone)
-		stay(recheckInterval - 2*time.Hour)
+		stay(monitor.RecheckInterval - 2*time.Hour)
 		if c.Context().Err() != nil {
 			t.Error("closed before a day has passed")
 		}

@@ -1,0 +1,139 @@
+//go:build linux || darwin
+
+package monitor
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// The network half asks again whether what let a client in still does: a while after an Attach, at once
+// after a Resume, when the client has another address, and each day. One that was taken over would not.
+// So the monitor asks itself when that is overdue. It keeps a descriptor of each connection to a holder
+// that it has handed over, and shuts that of a client that has lost its access.
+
+const (
+	// RecheckInterval is how often a login is checked again while its connection lasts.
+	RecheckInterval = 24 * time.Hour
+
+	// RetryInterval is when a check that told nothing is made again.
+	RetryInterval = 10 * time.Minute
+
+	// overdueTime is how much later than it should the network half may ask. Its clock for it has
+	// steps of a minute.
+	overdueTime = 2 * time.Minute
+
+	// maxOverdue is how many overdue logins are checked at once: a home may hang.
+	maxOverdue = 8
+)
+
+// A leash is a descriptor of the stream of a connection to a holder which another process has.
+type leash int
+
+// cut ends the connection, whoever has descriptors of it.
+func (l leash) cut() {
+	unix.Shutdown(int(l), unix.SHUT_RDWR)
+	unix.Close(int(l))
+}
+
+// hold gives a login a leash, which is cut with the end of the login. It fails, and cuts the leash, if
+// there is no such login any more.
+func (l *logins) hold(id LoginID, held leash) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	p := l.byID[id]
+	if p == nil {
+		held.cut()
+		return errNoLogin
+	}
+	p.leashes = append(p.leashes, held)
+	p.due = time.Now().Add(RightTime + overdueTime)
+	return nil
+}
+
+// attach records that a login gets a session: each gets one, and at most once.
+func (l *logins) attach(id LoginID) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	p := l.byID[id]
+	if p == nil || p.attached {
+		return errNoLogin
+	}
+	p.attached = true
+	return nil
+}
+
+// checked records what a check of a login on a path has told.
+func (l *logins) checked(by *By, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	p := l.byID[by.Login]
+	switch {
+	case p == nil:
+	case withdrawn(err):
+		l.removeLocked(by.Login)
+	case err != nil:
+		p.due = time.Now().Add(RetryInterval + overdueTime)
+	default:
+		p.path, p.due = by.Path, time.Now().Add(RecheckInterval+overdueTime)
+	}
+}
+
+// overdue returns the logins that should have been checked by now, on their last known paths.
+func (l *logins) overdue(now time.Time) (overdue []By) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for id, p := range l.byID {
+		if now.After(p.due) {
+			overdue = append(overdue, By{id, p.path})
+		}
+	}
+	return overdue
+}
+
+// guard checks logins for which that is overdue, until ctx ends.
+func (s *Monitor) guard(ctx context.Context) error {
+	ticker := time.NewTicker(overdueTime / 2)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+			s.checkOverdue(ctx)
+		}
+	}
+}
+
+func (s *Monitor) checkOverdue(ctx context.Context) {
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	slots := make(chan struct{}, maxOverdue)
+	for _, by := range s.logins.overdue(time.Now()) {
+		slots <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-slots }()
+			err := s.contain(s.log, func() error { return s.Check(ctx, &by) })
+			if withdrawn(err) {
+				s.log.Warn("a client has lost access, and the network process has not asked", "reason", err.Error())
+			}
+		})
+	}
+}
+
+// Check returns nil if what let a client in still does. The error is a *[Withdrawn] if it does so no
+// more: then the client's connection to its holder has ended. Any other error says nothing about that.
+func (s *Monitor) Check(ctx context.Context, by *By) error {
+	p, err := s.logins.get(by.Login)
+	if err != nil {
+		return err
+	}
+	err = s.rights.check(ctx, p.right(&by.Path))
+	if ctx.Err() == nil || withdrawn(err) {
+		s.logins.checked(by, err)
+	}
+	return err
+}
