@@ -67,6 +67,9 @@ func (r *release) archive() error {
 		if t.daemon {
 			samples = append(samples, "configs/qtd.toml", "configs/qtd.service", "configs/grafana.json")
 		}
+		if t.os == "linux" {
+			samples = append(samples, "configs/package/sysusers.conf")
+		}
 		for _, name := range samples {
 			add(path.Base(name), filepath.Join(r.src, name), 0o644)
 		}

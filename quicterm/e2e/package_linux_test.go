@@ -147,6 +147,13 @@ func testPackage(t *testing.T, h *packageHost, dir string) {
 	if got := h.run("qt connect localhost 'echo $QUICTERM_BIN'"); got != "/usr/bin" {
 		t.Errorf("a command in a session prints %q", got)
 	}
+	const network = `for p in $(grep -ls "^PPid:[[:space:]]*%s$" /proc/[0-9]*/status); do
+		if grep -qs network "${p%%status}cmdline"; then sed -n "s/^Uid:[[:space:]]*//p" "$p"; fi
+	done; getent passwd quicterm | cut -d: -f3,7`
+	ids := strings.Fields(h.run(fmt.Sprintf(network, first)))
+	if len(ids) != 5 || ids[0] == "0" || ids[4] != ids[3]+":/usr/sbin/nologin" {
+		t.Errorf("the user ids of the network process, and that of its account: %q", ids)
+	}
 
 	x := rig.Open(t, h.command("qt", "connect", "-t", "-s", "work", "localhost", "echo ready; exec cat >/typed"))
 	x.Expect("ready")
