@@ -25,6 +25,9 @@ func (p *Predictor) shows(s *screen.Screen, n int) bool {
 	if !ok {
 		return false
 	}
+	if n == 0 && !p.epoch.confirmed && !p.steady(s) {
+		return false // a command has changed what stands left of the cursor
+	}
 	t := stripAt(s, y)
 	x, ok := t.cursor()
 	return ok && x == p.column(n) && p.matches(t, n)

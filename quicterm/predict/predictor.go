@@ -257,28 +257,38 @@ func (p *Predictor) forget() {
 	p.keys, p.placed = p.keys[:0], 0
 }
 
-// look begins anew when the program has switched the screen.
+// look begins anew when the program has switched the screen: what is typed next is placed when the program has done
+// what was sent before.
 func (p *Predictor) look(s *screen.Screen) {
-	if alternate := s.Alternate(); alternate != p.alternate {
-		p.alternate, p.typing = alternate, false
-		frame := p.frame // of the last key that can have done it
-		for _, k := range p.keys {
-			if k.frame > 0 && p.srtt > 0 && !p.mayShow(k) {
-				frame = k.frame - 1
-				break
-			}
-		}
-		p.restart(frame)
+	alternate := s.Alternate()
+	if alternate == p.alternate {
+		return
 	}
-}
-
-// restart drops the placed keys: what is typed next is placed when the program has done what was sent up to frame.
-func (p *Predictor) restart(frame uint64) {
-	at := p.now
-	p.drop(p.placed)
+	p.alternate, p.typing, p.start.set = alternate, false, false
+	b := key{at: p.now, frame: p.frame, boundary: true}
+	if !alternate {
+		b.class, b.answered = enter, true // a prompt may follow at once
+	}
+	n := p.placed // of the keys that can have done it
+	for i, k := range p.keys {
+		if k.frame > 0 && p.srtt > 0 && !p.mayShow(k) {
+			b.frame, n = k.frame-1, min(n, i)
+			break
+		}
+	}
+	p.hold(n)
 	if len(p.keys) == 0 || !p.keys[0].boundary || p.keys[0].doubt {
-		p.keys = slices.Insert(p.keys, 0, key{at: at, frame: frame, boundary: true})
+		p.keys = slices.Insert(p.keys, 0, b)
 	} else {
 		p.keys[0].r = 0 // what it meant in the program that has left does not matter
 	}
+}
+
+// hold drops the first n keys. The other placed ones are held: nothing is known of their place.
+func (p *Predictor) hold(n int) {
+	p.drop(n)
+	for i, k := range p.keys[:p.placed] {
+		p.keys[i] = key{stroke: k.stroke, at: k.at, frame: k.frame}
+	}
+	p.placed = 0
 }

@@ -28,7 +28,7 @@ func (s *shell) terminal() (wire.TerminalFlags, uint16) {
 func (s *shell) input(b byte) string {
 	if s.run != nil {
 		out := s.run.input(b)
-		if b == 4 || b == '\r' && s.once() {
+		if b == 4 || b == '\r' && s.once() || out == mainScreen {
 			s.run = nil
 			out += s.hello()
 		}
@@ -102,6 +102,9 @@ func (s *shell) enter() string {
 	case "vim":
 		s.run = &vim{}
 		return out + "\x1b[?1049h\x1b[H"
+	case "less":
+		s.run = &less{}
+		return out + "\x1b[?1049h\x1b[H" + strings.Repeat("text\r\n", 7) + ":"
 	}
 	return out + "ok: " + command + "\r\n" + s.hello()
 }
@@ -146,6 +149,9 @@ func (*password) input(b byte) string {
 	return ""
 }
 
+// mainScreen is what a program that fills the screen says when it ends.
+const mainScreen = "\x1b[?1049l"
+
 // vim has an insert mode, and a normal one in which keys move or delete. It ends with Z.
 type vim struct {
 	inserts bool
@@ -171,6 +177,8 @@ func (v *vim) input(b byte) string {
 	case v.inserts:
 		v.n++
 		return "\x1b[?25l" + string(rune(b)) + fmt.Sprintf("\x1b7\x1b[8;30H%d \x1b8\x1b[?25h", v.n)
+	case b == 'Z':
+		return mainScreen
 	case b == 'i':
 		v.inserts = true
 		return "\x1b7\x1b[8;1H-- INSERT --\x1b8"
@@ -178,6 +186,27 @@ func (v *vim) input(b byte) string {
 		return "\x1b[P"
 	case b == 'j':
 		return "\x1b[B"
+	}
+	return ""
+}
+
+// less has a line at the bottom, in which it reads a text to search for behind a slash.
+type less struct{ searches bool }
+
+func (*less) terminal() (wire.TerminalFlags, uint16) { return usual, 7 }
+
+func (l *less) input(b byte) string {
+	switch {
+	case l.searches && b == '\r':
+		l.searches = false
+		return "\r\x1b[K:"
+	case l.searches:
+		return string(rune(b))
+	case b == '/':
+		l.searches = true
+		return "\r\x1b[K/"
+	case b == 'j':
+		return "\r\x1b[Ktext\r\n:"
 	}
 	return ""
 }

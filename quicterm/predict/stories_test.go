@@ -182,6 +182,41 @@ func TestApplicationIsLearned(t *testing.T) {
 	}
 }
 
+// What is typed behind the key that ends a program waits for the shell's prompt, and no longer.
+func TestPromptBehindAProgramThatFillsTheScreen(t *testing.T) {
+	w := shellWorld(t, 300*ms)
+	w.types("ls\rvim\r", 50*ms)
+	w.pass(time.Second)
+	w.types("jj", 200*ms)
+	w.pass(time.Second)
+	w.types("Zca", 100*ms)
+	w.pass(105 * ms)
+	w.press("l")
+	w.want("as soon as the prompt is there")
+	w.settle()
+	if w.wrong != 0 {
+		t.Errorf("%d wrong cells", w.wrong)
+	}
+}
+
+// A slash that takes the place of a pager's prompt leaves the cursor where it was.
+func TestSearchInAPager(t *testing.T) {
+	w := shellWorld(t, 100*ms)
+	w.types("less\r", 20*ms)
+	w.pass(time.Second)
+	w.types("jj", 200*ms)
+	w.press("/")
+	w.pass(105 * ms)
+	w.press("w")
+	w.want("the first letter")
+	w.press("o")
+	w.want("the second")
+	w.settle()
+	if w.wrong != 0 {
+		t.Errorf("%d wrong cells", w.wrong)
+	}
+}
+
 func TestFastPathShowsNothing(t *testing.T) {
 	w := shellWorld(t, 10*ms)
 	w.press("a")
