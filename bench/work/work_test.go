@@ -11,6 +11,7 @@ import (
 
 	"github.com/creack/pty"
 
+	"github.com/quicterm/quicterm/bench/rig"
 	"github.com/quicterm/quicterm/bench/screen"
 )
 
@@ -63,7 +64,7 @@ func TestEcho(t *testing.T) {
 
 func wantSeen(t *testing.T, what string, seen <-chan time.Time) {
 	t.Helper()
-	if screen.Await(seen, time.Now().Add(10*time.Second)).IsZero() {
+	if screen.Await(seen, time.Now().Add(rig.Patience)).IsZero() {
 		t.Fatalf("%s: never seen", what)
 	}
 }

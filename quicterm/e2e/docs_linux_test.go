@@ -105,7 +105,7 @@ func (b block) place() string {
 
 // isolated is inside, with process numbers of its own as well: all that a page starts ends with it.
 func isolated(t *testing.T) bool {
-	if os.Getenv(insideVariable) != "" {
+	if isInside {
 		return true
 	}
 	if os.Geteuid() != 0 {
@@ -118,7 +118,7 @@ func isolated(t *testing.T) bool {
 	}
 	t.Parallel()
 	cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v")
-	cmd.Env = append(os.Environ(), insideVariable+"="+bin)
+	cmd.Env = append(os.Environ(), toEnter(insideVariable, bin))
 	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWNET | syscall.CLONE_NEWPID}
 	out, err := cmd.CombinedOutput()
 	if errors.Is(err, syscall.EPERM) {

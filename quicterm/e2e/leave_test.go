@@ -27,7 +27,7 @@ func stopped(t *testing.T, h *rig.Host) *rig.Terminal {
 		if err != nil {
 			t.Fatal(err)
 		}
-	case <-time.After(rig.Patience):
+	case <-time.After(3 * rig.Patience):
 		t.Fatal("the client does not read a paste that the program does not read")
 	}
 	return x

@@ -12,6 +12,7 @@ import (
 	"os/user"
 	"runtime"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/quicterm/quicterm/bench/rig"
@@ -19,17 +20,35 @@ import (
 
 var bin string // directory of qt and qtd
 
-// insideVariable is set in a process of the tests that another one has started in namespaces of
-// its own. Its value is bin.
-const insideVariable = "QUICTERM_E2E_INSIDE"
+// isInside says that another process of the tests has started this one in namespaces of its own.
+var isInside bool
 
-// emptyVariable is the same in a process that has root's startup files empty.
-const emptyVariable = "QUICTERM_E2E_EMPTY"
+// insideVariable is set in such a process, and emptyVariable in one that has root's startup files empty.
+// The value is what entered reads.
+const insideVariable, emptyVariable = "QUICTERM_E2E_INSIDE", "QUICTERM_E2E_EMPTY"
+
+// toEnter returns an environment variable for a process with mounts of its own.
+func toEnter(variable, bin string) string {
+	mounts, _ := os.Readlink("/proc/self/ns/mnt")
+	return variable + "=" + mounts + " " + bin
+}
+
+// entered returns the value of bin from a variable of toEnter, if this process has other mounts than the
+// one that has set it. Tests in namespaces would change those of the machine otherwise.
+func entered(variable string) string {
+	before, dir, _ := strings.Cut(os.Getenv(variable), " ")
+	if mounts, err := os.Readlink("/proc/self/ns/mnt"); err != nil || mounts == before {
+		return ""
+	}
+	return dir
+}
 
 func TestMain(m *testing.M) {
 	runMore()
 	os.Exit(func() int {
-		if bin = cmp.Or(os.Getenv(insideVariable), os.Getenv(emptyVariable)); bin != "" {
+		inside := entered(insideVariable)
+		isInside = inside != ""
+		if bin = cmp.Or(inside, entered(emptyVariable)); bin != "" {
 			return m.Run()
 		}
 		dir, err := os.MkdirTemp("", "qt")
@@ -47,7 +66,7 @@ func TestMain(m *testing.M) {
 			fmt.Fprintln(os.Stderr, err)
 			return 1
 		}
-		if status, ok := rig.WithoutStartupFiles(emptyVariable + "=" + dir); ok {
+		if status, ok := rig.WithoutStartupFiles(toEnter(emptyVariable, dir)); ok {
 			return status
 		}
 		bin = dir

@@ -64,7 +64,7 @@ func TestDaemonRestart(t *testing.T) {
 // A client that only receives output, without input, notices a restarted daemon by its
 // next keepalive.
 func TestDaemonRestartWatched(t *testing.T) {
-	const keepalive = 5 * time.Second
+	const keepalive = 8 * time.Second
 	h := newHost(t)
 	h.Client["keepalive_interval"] = fmt.Sprintf("%q", keepalive)
 	h.Start()
@@ -77,7 +77,7 @@ func TestDaemonRestartWatched(t *testing.T) {
 	h.Start()
 	listening := time.Now()
 	x.Read = x.Out.Len()
-	x.ExpectWithin("tick [0-9]+\r\n", keepalive+9*time.Second) // a path is given up after 3 keepalives
+	x.ExpectWithin("tick [0-9]+\r\n", keepalive+15*time.Second) // a path is given up after 3 keepalives
 	t.Logf("output continues %v after the daemon listens again", time.Since(listening))
 	x.Send("\x03")
 	x.Run("echo done", "done")

@@ -25,13 +25,7 @@ func TestOwnLogin(t *testing.T) {
 	wantOutput(t, s.withoutSSH(s.QT("connect", nil, "echo in")), "in\n")
 	x := rig.Open(t, s.withoutSSH(s.QT("connect", []string{"-t", "--bootstrap", "ssh"}, "exec env PS1='$ ' HISTFILE= sh")))
 	x.Expect(`\$ `)
-	for range 50 {
-		x.Send("\r~s")
-		if strings.Contains(x.Expect(`carrier.*\r\n`)[0], "quic") {
-			break
-		}
-		x.Expect(`last contact.*\r\n`)
-	}
+	awaitQUIC(x)
 	x.Send("exit 3\r")
 	if status := x.Exit(); status != 3 {
 		t.Errorf("exit status %d, want 3\n%s", status, x.Out)

@@ -58,9 +58,7 @@ func TestPipe(t *testing.T) {
 			}
 		})
 	}
-	if out, err := h.QT("ls").Output(); err != nil || strings.Count(string(out), "\n") != 1 {
-		t.Errorf("sessions remain: %v\n%s", err, out)
-	}
+	awaitList(t, h, "^ID.*\n$") // no session remains
 }
 
 // A large stream passes unchanged in both directions at once.
@@ -154,12 +152,12 @@ func TestPipeReaderGoneInputFull(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	timer := time.AfterFunc(rig.Patience, func() { cmd.Process.Kill() })
-	defer timer.Stop()
 	if _, err := io.ReadFull(out, make([]byte, 2)); err != nil {
 		t.Fatal(err)
 	}
 	fill(t, in)
+	timer := time.AfterFunc(rig.Patience, func() { cmd.Process.Kill() })
+	defer timer.Stop()
 	out.Close()
 	cmd.Wait()
 	if got := cmd.ProcessState.ExitCode(); got != 1 && got != 128+int(syscall.SIGPIPE) {
@@ -264,10 +262,11 @@ func TestPipeSecondSignal(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	timer := time.AfterFunc(rig.Patience, func() { cmd.Process.Kill() })
-	defer timer.Stop()
+	t.Cleanup(func() { cmd.Process.Kill() }) // if the test fails before the signals
 	out.Await(t, 0, regexp.MustCompile("ready"))
 	fill(t, in)
+	timer := time.AfterFunc(rig.Patience, func() { cmd.Process.Kill() })
+	defer timer.Stop()
 	ended := make(chan struct{})
 	go func() {
 		cmd.Wait()

@@ -9,7 +9,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"golang.org/x/crypto/ssh"
 )
@@ -84,7 +83,6 @@ func TestBadBootstrap(t *testing.T) {
 			if c.prepare != nil {
 				c.prepare(t, s)
 			}
-			start := time.Now()
 			cmd := s.QT("connect", []string{"--bootstrap", "ssh"}, "echo in")
 			cmd.SysProcAttr = noTerminal
 			var errs bytes.Buffer
@@ -95,9 +93,6 @@ func TestBadBootstrap(t *testing.T) {
 			}
 			if !regexp.MustCompile(`^qt: (` + c.want + `)\n$`).Match(errs.Bytes()) {
 				t.Errorf("%q, want the line %q", &errs, c.want)
-			}
-			if took := time.Since(start); took > 20*time.Second {
-				t.Errorf("it took %v", took)
 			}
 		})
 	}

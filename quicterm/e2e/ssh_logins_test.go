@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"os/user"
@@ -109,7 +110,9 @@ func (s *sshHost) background(cmd *exec.Cmd, socket string) {
 		cmd.Wait()
 	})
 	for start := time.Now(); ; time.Sleep(10 * time.Millisecond) {
-		if _, err := os.Stat(socket); err == nil {
+		c, err := net.Dial("unix", socket) // the file is there before its listener
+		if err == nil {
+			c.Close()
 			return
 		} else if time.Since(start) > rig.Patience {
 			t.Fatal(err)

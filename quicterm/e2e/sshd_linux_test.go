@@ -28,7 +28,7 @@ import (
 // can have its own accounts and an sshd with its own configuration. It reports whether this is
 // that process.
 func inside(t *testing.T) bool {
-	if os.Getenv(insideVariable) != "" {
+	if isInside {
 		return true
 	}
 	if os.Geteuid() != 0 {
@@ -41,7 +41,7 @@ func inside(t *testing.T) bool {
 	}
 	t.Parallel()
 	cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v")
-	cmd.Env = append(os.Environ(), insideVariable+"="+bin)
+	cmd.Env = append(os.Environ(), toEnter(insideVariable, bin))
 	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWNET}
 	out, err := cmd.CombinedOutput()
 	if errors.Is(err, syscall.EPERM) {

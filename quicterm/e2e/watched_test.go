@@ -105,6 +105,7 @@ func TestMetrics(t *testing.T) {
 		other := scrape(t, socket)
 		var before map[string]float64
 		for done := false; !done; scrapes++ {
+			time.Sleep(5 * time.Millisecond) // the session has the processor too
 			select {
 			case <-roamed:
 				done = true
