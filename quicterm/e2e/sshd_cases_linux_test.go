@@ -67,6 +67,8 @@ var keyCases = []policyCase{
 	{name: "program-open", keys: "#", config: "AuthorizedKeysCommandUser nobody\nAuthorizedKeysCommand /etc/ssh/open"},
 	{name: "program-missing", keys: "#", config: "AuthorizedKeysCommandUser nobody\nAuthorizedKeysCommand /etc/ssh/none"},
 
+	{name: "unknown-token", config: "AuthorizedKeysFile .ssh/%x .ssh/authorized_keys"},
+	{name: "token-not-used", config: "AuthorizedKeysFile .ssh/authorized_keys .ssh/%x", want: "ran\n"},
 	{name: "first-try", config: "MaxAuthTries 2", others: 1, want: "ran\n"},
 	{name: "too-late", config: "MaxAuthTries 2", others: 2},
 }
@@ -118,6 +120,7 @@ var certificateCases = []policyCase{
 	{name: "trusted-by-file", cert: certificate(nil), keys: "#", file: ".ssh/names", config: trusting + "\nAuthorizedPrincipalsFile /etc/ssh/names", want: "named\n"},
 	{name: "trusted-no-file", cert: certificate(nil), keys: "#", config: trusting + "\nAuthorizedPrincipalsFile .ssh/none"},
 	{name: "trusted-other-file", cert: certificate(nil), keys: "other\n#ops", file: ".ssh/names", config: trusting + "\nAuthorizedPrincipalsFile %h/.ssh/names"},
+	{name: "trusted-token", cert: certificate(nil), keys: "#", config: trusting + "\nAuthorizedPrincipalsFile .ssh/%x"},
 	{name: "trusted-program", cert: certificate(nil), keys: "#", config: trusting + "\nAuthorizedPrincipalsCommandUser nobody\nAuthorizedPrincipalsCommand /bin/false"},
 }
 

@@ -17,19 +17,14 @@ import (
 	"github.com/quicterm/quicterm/quicterm/sshd"
 )
 
-// expand replaces the tokens of sshd_config(5) in a pattern for an account.
-func expand(pattern string, a *account.Account) string {
-	tokens := []string{"%%", "%", "%h", a.Home, "%u", a.Name, "%U", strconv.FormatUint(uint64(a.UID), 10)}
-	return strings.NewReplacer(tokens...).Replace(pattern)
-}
-
-// keyFile returns the path of a file of an account that a pattern names.
-func keyFile(pattern string, a *account.Account) string {
-	file := expand(pattern, a)
-	if !filepath.IsAbs(file) {
+// keyFile returns the path of a file of an account that a pattern names. An unknown token in it is an
+// error.
+func keyFile(pattern string, a *account.Account) (string, error) {
+	file, err := sshd.Expand(pattern, map[byte]string{'h': a.Home, 'u': a.Name, 'U': strconv.FormatUint(uint64(a.UID), 10)})
+	if err == nil && !filepath.IsAbs(file) {
 		file = filepath.Join(a.Home, file)
 	}
-	return file
+	return file, err
 }
 
 // queries returns what is asked about keys.
@@ -45,24 +40,37 @@ func (s *Monitor) readKeys(
 	ctx context.Context, by claim, from *sshd.Sources, keys [][]byte,
 ) ([]auth.Verdict, error) {
 	a, sources := by.account, &keyfile.Sources{CAAlgorithms: from.CAAlgorithms, Lax: from.Lax}
+	var unread, unreadCA error // what could not be asked, of all keys, and of certificates
 	for _, pattern := range from.Files {
-		sources.Files = append(sources.Files, keyFile(pattern, a))
+		file, err := keyFile(pattern, a)
+		if err != nil { // those before it count nevertheless
+			unread = fmt.Errorf("%w: AuthorizedKeysFile %q: %w", keyfile.ErrUnread, pattern, err)
+			break
+		}
+		sources.Files = append(sources.Files, file)
 	}
-	if from.Principals != "" {
-		sources.Principals = keyFile(from.Principals, a)
-	}
-	var unread error
 	if from.Authorities != "" {
-		content, err := sshd.ReadFile(from.Authorities, maxAuthorities)
+		authorities, err := sshd.ReadFile(from.Authorities, maxAuthorities)
+		if err != nil {
+			err = fmt.Errorf("TrustedUserCAKeys: %w", err)
+		} else if from.Principals != "" {
+			if sources.Principals, err = keyFile(from.Principals, a); err != nil {
+				err = fmt.Errorf("AuthorizedPrincipalsFile %q: %w", from.Principals, err)
+			}
+		}
 		if err != nil { // the files of the account count nevertheless
-			unread = fmt.Errorf("%w: TrustedUserCAKeys: %w", keyfile.ErrUnread, err)
+			unreadCA = fmt.Errorf("%w: %w", keyfile.ErrUnread, err)
 		} else {
-			sources.Authorities = &keyfile.Authorities{Name: from.Authorities, Keys: content}
+			sources.Authorities = &keyfile.Authorities{Name: from.Authorities, Keys: authorities}
 		}
 	}
 	verdicts, err := s.keyFiles.Authorize(ctx, a, sources, by.queries(keys)...)
 	for i := range verdicts {
-		if unread != nil && verdicts[i].Allowed == nil && auth.Certified(keys[i]) {
+		switch {
+		case verdicts[i].Allowed != nil:
+		case unreadCA != nil && auth.Certified(keys[i]):
+			verdicts[i].Refused = unreadCA
+		case unread != nil:
 			verdicts[i].Refused = unread
 		}
 	}

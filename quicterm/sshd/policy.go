@@ -114,6 +114,8 @@ func checkOwn(s Setting) (err error) {
 		if s.Value != "" {
 			_, err = ProgramArgs(s.Value, map[byte]string{'f': "", 'h': "", 'k': "", 't': "", 'u': "", 'U': ""})
 		}
+	case "authorizedkeysfile", "authorizedprincipalsfile":
+		_, err = Expand(s.Value, map[byte]string{'h': "", 'u': "", 'U': ""})
 	case "authorizedkeyscommanduser":
 		_, err = Expand(s.Value, map[byte]string{'u': ""})
 	}

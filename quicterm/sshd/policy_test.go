@@ -274,6 +274,8 @@ func TestOwn(t *testing.T) {
 		{"denyusers", "jo@"}:                            `deny_users "jo@": an empty pattern`,
 		{"authorizedkeyscommand", "/bin/keys %C"}:       `authorized_keys_command "/bin/keys %C": %C is not`,
 		{"authorizedkeyscommand", "/bin/keys \"a"}:      `authorized_keys_command "/bin/keys \"a": `,
+		{"authorizedkeysfile", "/etc/keys/%C"}:          `authorized_keys_files "/etc/keys/%C": %C is not`,
+		{"authorizedprincipalsfile", "%h/names%"}:       `authorized_principals_file "%h/names%": % at the end`,
 		{"authorizedkeyscommanduser", "%h"}:             `authorized_keys_command_user "%h": %h is not`,
 		{"authorizedkeyscommand", "/bin/k %u %f %k %%"}: "",
 		{"denyusers", "*@host,10.*,::/0"}:               "",
