@@ -17,7 +17,8 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == "serve" { // a daemon that a test has started
+	// A daemon that a test has started, or one of its processes: these must not run the tests again.
+	if len(os.Args) > 1 && !strings.HasPrefix(os.Args[1], "-") {
 		main()
 		return
 	}
