@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -14,7 +15,10 @@ import (
 func nameService(t *testing.T, script string) *NameService {
 	t.Helper()
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "getent"), []byte("#!/bin/sh\n"+script), 0o700); err != nil {
+	syscall.ForkLock.RLock() // a command of another test, which is given up, does not have the script open for writing
+	err := os.WriteFile(filepath.Join(dir, "getent"), []byte("#!/bin/sh\n"+script), 0o700)
+	syscall.ForkLock.RUnlock()
+	if err != nil {
 		t.Fatal(err)
 	}
 	return &NameService{Dirs: []string{dir}}
@@ -70,7 +74,7 @@ func TestNameServiceHangs(t *testing.T) {
 		if err := lookup(ctx); !errors.Is(err, context.Canceled) {
 			t.Errorf("%s: %v, want %v", name, err, context.Canceled)
 		}
-		if took := time.Since(started); took > 5*time.Second {
+		if took := time.Since(started); took > 20*time.Second {
 			t.Errorf("%s: took %v", name, took)
 		}
 	}

@@ -230,14 +230,15 @@ func TestTail(t *testing.T) {
 
 // A daemon that sends nothing behind its grant is given up.
 func TestOwnSilentDaemon(t *testing.T) {
+	var s *SSH
 	var grant string
-	s := fakeOwn(t, func(c net.Conn, lines *bufio.Reader, _ io.Writer) int {
+	s = fakeOwn(t, func(c net.Conn, lines *bufio.Reader, _ io.Writer) int {
 		lines.ReadString('\n')
+		s.wait = 50 * time.Millisecond // from the grant on
 		io.WriteString(c, grant)
 		io.Copy(io.Discard, lines)
 		return 0
 	}, nil)
-	s.wait = time.Second
 	grant = grantOf(t)
 	c, err := s.Dial(t.Context(), true)
 	if err != nil {

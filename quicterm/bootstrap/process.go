@@ -34,9 +34,9 @@ const (
 	// endTime is how long ssh may take to end when it is told to.
 	endTime = 2 * time.Second
 
-	// restTime is how long to wait for the rest of what ssh says when it has ended: a program that
-	// it has started may keep its standard error open.
-	restTime = 200 * time.Millisecond
+	// restTime is how long to wait for the rest of what ssh says when it has ended, which a busy machine reads late:
+	// a program that ssh has started may keep its standard error open.
+	restTime = 2 * time.Second
 
 	// maxTail is how many of the last lines that ssh says are kept.
 	maxTail = 3

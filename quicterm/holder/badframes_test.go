@@ -171,12 +171,25 @@ func TestBadDatagrams(t *testing.T) {
 			}
 		}
 	}
-	// In any order, and more than once.
-	for _, seq := range []uint64{3, 1, 3, 1, 2, 2, 3, 1} {
-		if err := conn.SendDatagram(frame(seq, wire.Stdin, string(rune('`'+seq)))); err != nil {
-			t.Fatal(err)
-		}
+	// In any order, and more than once: the kernel drops what the holder is too slow for, and the stream, which
+	// has other frames with these numbers, is a lane of its own.
+	received := func(seq uint64, what string, ok func(session.Counters, uint64) bool) {
+		t.Helper()
+		w.await(what, func() (done bool) {
+			if err := conn.SendDatagram(frame(seq, wire.Stdin, string(rune('`'+seq)))); err != nil {
+				t.Fatal(err)
+			}
+			w.locked(func(h *Holder) {
+				e := h.clients.writer().endpoint
+				next, _ := e.Next()
+				done = ok(e.Counters(), next)
+			})
+			return done
+		})
 	}
+	received(3, "frame 3, twice", func(n session.Counters, _ uint64) bool { return n.Reordered > 0 && n.Duplicates > 0 })
+	received(1, "frame 1", func(_ session.Counters, next uint64) bool { return next == 2 })
+	received(2, "frames 2 and 3", func(_ session.Counters, next uint64) bool { return next == 4 })
 	for range 3 {
 		c.input.Append(wire.Stdin, []byte("-"))
 	}
@@ -188,8 +201,7 @@ func TestBadDatagrams(t *testing.T) {
 	}
 	w.awaitLog(0, "carrier ended")
 	w.locked(func(h *Holder) {
-		n := h.clients.writer().endpoint.Counters()
-		if n.Corrupted == 0 || n.Duplicates == 0 || n.Reordered == 0 {
+		if n := h.clients.writer().endpoint.Counters(); n.Corrupted == 0 {
 			t.Errorf("counted %+v", n)
 		}
 	})

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/quicterm/quicterm/quicterm/wire"
@@ -26,6 +27,7 @@ func keptIn(dir string, log bool) wire.Launch {
 // records returns the files of all records, the highest number of one, and their size.
 func records(t *testing.T, dir string) (content string, last int, size int64) {
 	t.Helper()
+	synctest.Wait() // the holder may be about to write at this time
 	files, err := filepath.Glob(filepath.Join(dir, "*", "*"))
 	if err != nil {
 		t.Fatal(err)

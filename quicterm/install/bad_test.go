@@ -3,6 +3,8 @@
 package install
 
 import (
+	"bufio"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -136,9 +138,13 @@ func TestFailureKeepsOld(t *testing.T) {
 // A login that neither answers nor ends is given up, even if a child keeps its output.
 func TestSilentLogin(t *testing.T) {
 	cmd := exec.Command("sh", "-c", "sleep 1000 & echo $! >&2; wait")
-	var pid strings.Builder
-	cmd.Stderr, cmd.WaitDelay = &pid, 100*time.Millisecond
+	said, errs := io.Pipe()
+	cmd.Stderr, cmd.WaitDelay = errs, 100*time.Millisecond
 	l, err := Start(cmd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid, err := bufio.NewReader(said).ReadString('\n')
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,7 +152,7 @@ func TestSilentLogin(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "neither runs sh nor ends") {
 		t.Errorf("%v", err)
 	}
-	if err := exec.Command("kill", strings.TrimSpace(pid.String())).Run(); err != nil {
+	if err := exec.Command("kill", strings.TrimSpace(pid)).Run(); err != nil {
 		t.Error(err)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"golang.org/x/crypto/ssh"
@@ -46,7 +47,10 @@ func key(n byte) (blob []byte, line string) {
 func newReader(t *testing.T) *Reader {
 	t.Helper()
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "id"), []byte("#!/bin/sh\necho 65534\n"), 0o700); err != nil {
+	syscall.ForkLock.RLock() // no child of another test can write the script
+	err := os.WriteFile(filepath.Join(dir, "id"), []byte("#!/bin/sh\necho 65534\n"), 0o700)
+	syscall.ForkLock.RUnlock()
+	if err != nil {
 		t.Fatal(err)
 	}
 	r := NewReader(&account.NameService{Dirs: []string{dir}})

@@ -124,10 +124,7 @@ func TestMetricsOfEndedRequest(t *testing.T) {
 
 // Another account's process that has the port ends nothing. The port is taken when it is free.
 func TestMetricsPortTaken(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := listenTCP(t, ownPort().AddrPort())
 	var log notebook
 	settings := configs.DefaultServer()
 	settings.StateDir, settings.Metrics = t.TempDir(), l.Addr().String()

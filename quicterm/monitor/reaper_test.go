@@ -37,13 +37,13 @@ func TestReaper(t *testing.T) {
 		in.Close()
 	}
 	for _, pid := range pids {
-		for until := time.Now().Add(10 * time.Second); syscall.Kill(pid, 0) == nil; time.Sleep(time.Millisecond) {
+		for until := time.Now().Add(20 * time.Second); syscall.Kill(pid, 0) == nil; time.Sleep(time.Millisecond) {
 			if time.Now().After(until) {
 				t.Fatalf("process %d is still there", pid)
 			}
 		}
 	}
-	for until := time.Now().Add(10 * time.Second); ended.Load() != 2; time.Sleep(time.Millisecond) {
+	for until := time.Now().Add(20 * time.Second); ended.Load() != 2; time.Sleep(time.Millisecond) {
 		if time.Now().After(until) {
 			t.Fatalf("told of %d ends, want 2", ended.Load())
 		}

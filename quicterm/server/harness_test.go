@@ -58,7 +58,7 @@ func (n *notebook) String() string {
 func (n *notebook) await(t *testing.T, words string, times int) {
 	t.Helper()
 	for start := time.Now(); strings.Count(n.String(), words) < times; time.Sleep(time.Millisecond) {
-		if time.Since(start) > 10*time.Second {
+		if time.Since(start) > patience {
 			t.Fatalf("no %q, %d times, in:\n%s", words, times, n)
 		}
 	}

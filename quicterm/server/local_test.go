@@ -110,7 +110,7 @@ func TestLocalClient(t *testing.T) {
 	await := func(client string) {
 		t.Helper()
 		for start := time.Now(); !strings.HasSuffix(clients(), client); time.Sleep(time.Millisecond) {
-			if time.Since(start) > 10*time.Second {
+			if time.Since(start) > patience {
 				t.Fatalf("the session's client is %q, want %s", clients(), client)
 			}
 		}

@@ -3,7 +3,6 @@
 package sshlogin
 
 import (
-	"bytes"
 	"crypto/ed25519"
 	"crypto/rand"
 	"encoding/pem"
@@ -354,8 +353,8 @@ func TestJumps(t *testing.T) {
 func TestClose(t *testing.T) {
 	h, l := newHost(t, "")
 	l.Keys = []*auth.UserKey{identity(t, h.Path("id"), nil)}
-	var errs bytes.Buffer
-	l.Errors = &errs
+	errs, w := io.Pipe() // which tells when they arrive: sshd sends them after the output, or before it
+	l.Errors = w
 	s, err := l.Run(t.Context(), "echo wrong >&2; echo up; sleep 1000")
 	if err != nil {
 		t.Fatal(err)
@@ -363,6 +362,9 @@ func TestClose(t *testing.T) {
 	b := make([]byte, 10)
 	if n, err := io.ReadFull(s, b[:3]); err != nil || string(b[:n]) != "up\n" {
 		t.Errorf("read %q, %v", b[:n], err)
+	}
+	if n, err := io.ReadFull(errs, b[:6]); err != nil || string(b[:n]) != "wrong\n" {
+		t.Errorf("errors of the command: %q, %v", b[:n], err)
 	}
 	read := make(chan error)
 	go func() {
@@ -377,9 +379,7 @@ func TestClose(t *testing.T) {
 	if _, err := s.Write(b); err == nil {
 		t.Error("a write goes on after Close")
 	}
-	if errs.String() != "wrong\n" {
-		t.Errorf("errors of the command: %q", &errs)
-	}
+	l.Errors = nil
 	for command, want := range map[string]int{"exit 126": 126, "true": 0, "kill -9 $$": -1} {
 		s, err := l.Run(t.Context(), command)
 		if err != nil {

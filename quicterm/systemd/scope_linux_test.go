@@ -38,10 +38,9 @@ func TestMove(t *testing.T) {
 		}
 	}
 
-	silent := fakeManager{silent: true}
+	ctx, cancel := context.WithCancel(t.Context())
+	silent := fakeManager{silent: cancel}
 	s := silent.start(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
-	defer cancel()
 	if err := s.Move(ctx, 77, Scope{Unit: "a.scope"}); err == nil {
 		t.Error("a manager that says nothing has moved a process")
 	}
@@ -65,8 +64,8 @@ func errorText(err error) string {
 type fakeManager struct {
 	old     bool   // knows no OOMPolicy of scopes
 	refuses string // name of an error
-	silent  bool
-	removed []any // body of the signal JobRemoved
+	silent  func() // called when it is asked, which it does not answer; or nil
+	removed []any  // body of the signal JobRemoved
 }
 
 // start returns scopes of the manager.
@@ -122,7 +121,8 @@ func (m *fakeManager) serve(c net.Conn) error {
 	if err != nil {
 		return err
 	}
-	if m.silent {
+	if m.silent != nil {
+		m.silent()
 		r.ReadByte() // until the caller gives up
 		return nil
 	}

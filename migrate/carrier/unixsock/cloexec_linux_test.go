@@ -14,7 +14,7 @@ import (
 // a session's holder.
 func TestDatagramPairIsNotInherited(t *testing.T) {
 	sockets := func() []string {
-		out, err := exec.Command("ls", "-l", "/proc/self/fd").Output()
+		out, err := exec.Command("ls", "-ln", "/proc/self/fd").Output()
 		if err != nil {
 			t.Error(err)
 		}
