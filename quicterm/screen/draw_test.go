@@ -106,15 +106,19 @@ func (c *drawnCase) terminal() *Screen {
 	return t
 }
 
+// chosenSeed returns the seed of random cases. It is the same in each run, unless SCREEN_SEED says another one: a test
+// that passes does so again.
+func chosenSeed() uint64 {
+	seed, _ := strconv.ParseUint(os.Getenv("SCREEN_SEED"), 10, 64)
+	return seed
+}
+
 // TestDraw draws random cells between random parts of output. At every moment, the terminal shows what
 // it shows without them, except where they are; after an erase, it is in the same state. SCREEN_CASES
 // says how many cases, SCREEN_SEED which ones.
 func TestDraw(t *testing.T) {
 	count, _ := strconv.Atoi(os.Getenv("SCREEN_CASES"))
-	seed, err := strconv.ParseUint(os.Getenv("SCREEN_SEED"), 10, 64)
-	if err != nil {
-		seed = rand.Uint64()
-	}
+	seed := chosenSeed()
 	drawings := 0
 	for i := range max(count, 500) {
 		r := rand.New(rand.NewPCG(seed, uint64(i)))

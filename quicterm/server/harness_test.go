@@ -36,8 +36,9 @@ import (
 
 // A notebook keeps what is written to it, for any goroutine to read.
 type notebook struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
+	mu     sync.Mutex
+	buf    bytes.Buffer
+	settle func() // returns when all is done that happens at this time, or nil
 }
 
 func (n *notebook) Write(b []byte) (int, error) {
@@ -61,6 +62,9 @@ func (n *notebook) await(t *testing.T, words string, times int) {
 		if time.Since(start) > patience {
 			t.Fatalf("no %q, %d times, in:\n%s", words, times, n)
 		}
+	}
+	if n.settle != nil {
+		n.settle()
 	}
 }
 
@@ -107,6 +111,7 @@ type host struct {
 func onHost(t *testing.T, f func(h *host)) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHost(t)
+		h.log.settle, h.input.settle = synctest.Wait, synctest.Wait
 		link := netem.NewLink(netem.Config{Delay: roundTrip / 2}, 1)
 		h.net = netem.NewNet(func(_, _ netip.AddrPort) *netem.Link { return link })
 		h.serve()
@@ -226,7 +231,7 @@ func (h *host) attach() wire.Attached {
 	for start := time.Now(); ; time.Sleep(time.Millisecond) {
 		if _, ok := h.tls.ClientSessionCache.Get(h.tls.ServerName); ok {
 			return attached
-		} else if time.Since(start) > 10*time.Second {
+		} else if time.Since(start) > patience {
 			h.t.Fatal("no TLS ticket")
 		}
 	}

@@ -209,24 +209,28 @@ func TestDenialsOverTCP(t *testing.T) {
 		{"no account", []wire.Body{&wire.Hello{User: "no-such-account", Keys: [][]byte{{1}}}, &wire.List{}}, false},
 		{"no more messages", []wire.Body{&wire.Hello{}}, true},
 	} {
-		c := h.dial(localhost)
-		start := time.Now()
-		h.send(c, test.send...)
-		if test.fin {
-			c.CloseWrite()
-		}
-		h.want(test.name, c, wire.TypeDenied)
-		if d := time.Since(start); d < denyInterval {
-			t.Errorf("%s: denied after %v", test.name, d)
-		}
-		if _, err := c.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
-			t.Errorf("%s: after the denial: %v", test.name, err)
-		}
-		closedAt := time.Now()
-		c.Close()
-		h.await(0, 0)
-		if d := time.Since(closedAt); d > closeTimeout/2 {
-			t.Errorf("%s: the connection lived on for %v", test.name, d)
+		for tries := 1; ; tries++ { // a busy machine may be slow once
+			c := h.dial(localhost)
+			start := time.Now()
+			h.send(c, test.send...)
+			if test.fin {
+				c.CloseWrite()
+			}
+			h.want(test.name, c, wire.TypeDenied)
+			if d := time.Since(start); d < denyInterval {
+				t.Errorf("%s: denied after %v", test.name, d)
+			}
+			if _, err := c.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
+				t.Errorf("%s: after the denial: %v", test.name, err)
+			}
+			closedAt := time.Now()
+			c.Close()
+			h.await(0, 0)
+			if d := time.Since(closedAt); d < closeTimeout/2 {
+				break
+			} else if tries == 5 {
+				t.Fatalf("%s: the connection lived on for %v", test.name, d)
+			}
 		}
 	}
 	c := h.dial(localhost)

@@ -91,10 +91,10 @@ func randomOutput(r *rand.Rand) (parts [][]byte) {
 
 // TestPaintedTerminal types random keys into random output, with random predictions. When these are erased,
 // the terminal is in the state in which it is without them, with the same scrollback. PAINT_CASES says how many
-// cases.
+// cases, PAINT_SEED which ones.
 func TestPaintedTerminal(t *testing.T) {
 	count, _ := strconv.Atoi(os.Getenv("PAINT_CASES"))
-	seed := rand.Uint64()
+	seed, _ := strconv.ParseUint(os.Getenv("PAINT_SEED"), 10, 64)
 	synctest.Test(t, func(t *testing.T) { // no time passes, since the test never waits
 		for i := range max(count, 300) {
 			paintRandomly(t, seed, uint64(i))
