@@ -19,11 +19,12 @@ import (
 	"github.com/quicterm/quicterm/quicterm/account"
 	"github.com/quicterm/quicterm/quicterm/auth"
 	"github.com/quicterm/quicterm/quicterm/keyfile"
+	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
-// A client keeps its access when the certificate expires with which it has logged in to this daemon,
-// and loses it when the certificate or its authority is not trusted any more.
-func TestCertificateExpires(t *testing.T) {
+// newAuthority returns an authority for certificates.
+func newAuthority(t *testing.T) ssh.Signer {
+	t.Helper()
 	_, private, err := ed25519.GenerateKey(nil)
 	if err != nil {
 		t.Fatal(err)
@@ -32,6 +33,13 @@ func TestCertificateExpires(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return authority
+}
+
+// A client keeps its access when the certificate expires with which it has logged in to this daemon,
+// and loses it when the certificate or its authority is not trusted any more.
+func TestCertificateExpires(t *testing.T) {
+	authority := newAuthority(t)
 	names := new(account.NameService)
 	self, err := names.Current(t.Context())
 	if err != nil {
@@ -87,18 +95,37 @@ func TestCertificateExpires(t *testing.T) {
 	}
 }
 
-// The time of a login is known as long as its attachment is, for the key that has proven it.
+// When a certificate was proven is known to the next daemon, for the attachment and the key that it
+// was, and for no other.
 func TestProvenAt(t *testing.T) {
 	onHost(t, func(h *host) {
-		before := time.Now()
-		attached := h.attach()
-		id := attachmentID{session: attached.ID}
-		by := admission{uid: uint32(os.Geteuid())}
-		if got := h.server.provens.at(id, by); got.Before(before) || got.After(time.Now()) {
-			t.Errorf("proven at %v, after %v", got, before)
+		cert := &ssh.Certificate{Key: newUserKey(t), CertType: ssh.UserCert, ValidBefore: ssh.CertTimeInfinity}
+		if err := cert.SignCert(rand.Reader, newAuthority(t)); err != nil {
+			t.Fatal(err)
 		}
-		for _, other := range []admission{{uid: by.uid, key: "another"}, {uid: by.uid + 1}} {
-			if got := h.server.provens.at(id, other); !got.IsZero() {
+		by := h.by()
+		h.server.logins.byID[by.Login].key = cert.Marshal()
+		request := h.request(&wire.Attach{PTY: true, Instance: wire.InstanceID{1}})
+		request.By = *by
+		before := time.Now()
+		time.Sleep(time.Second)
+		a, err := h.server.Attach(h.t.Context(), request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer a.Carrier.Close()
+		next, err := New(Config{Settings: h.settings, Granted: true, Holders: h.holders})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer next.keyFiles.Close()
+		id := attachmentID{a.ID, request.Instance}
+		uid, key := uint32(os.Geteuid()), string(cert.Marshal())
+		if got := next.provenAt(id, &admission{uid: uid, key: key}); !got.Equal(before) {
+			t.Errorf("proven at %v, want %v", got, before)
+		}
+		for _, other := range []admission{{uid: uid, key: "another"}, {uid: uid + 1, key: key}} {
+			if got := next.provenAt(id, &other); !got.IsZero() {
 				t.Errorf("%+v is proven at %v", other, got)
 			}
 		}

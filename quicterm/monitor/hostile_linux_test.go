@@ -4,14 +4,19 @@ import (
 	"bytes"
 	"context"
 	"crypto"
+	"crypto/ed25519"
 	"encoding/binary"
+	"encoding/pem"
 	"errors"
 	"io"
 	"net"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/crypto/ssh"
 
 	"github.com/quicterm/quicterm/configs"
 	"github.com/quicterm/quicterm/quicterm/auth"
@@ -40,6 +45,11 @@ func newMonitor(t testing.TB) *Monitor {
 	t.Helper()
 	settings := configs.DefaultServer()
 	settings.StateDir, settings.RuntimeDir = t.TempDir(), t.TempDir()
+	return monitorWith(t, settings)
+}
+
+func monitorWith(t testing.TB, settings *configs.Server) *Monitor {
+	t.Helper()
 	m, err := New(Config{Settings: settings, Granted: true, Holders: holdertest.New(nil)})
 	if err != nil {
 		t.Fatal(err)
@@ -141,24 +151,58 @@ func TestTakenOverNetworkProcess(t *testing.T) {
 	}
 }
 
-func second[T any](_ T, err error) error { return err }
+// A zeroExporter is a connection whose exporter has always the same bytes.
+type zeroExporter struct{}
 
-// A signature counts once.
+func (zeroExporter) ExportKeyingMaterial(_ string, _ []byte, length int) ([]byte, error) {
+	return make([]byte, length), nil
+}
+
+// A signature counts once, also for the next daemon.
 func TestSignatureCountsOnce(t *testing.T) {
-	var l logins
-	for i := range 2*maxProofs + 10 {
-		statement := binary.BigEndian.AppendUint64(nil, uint64(i))
-		if !l.first(statement) || l.first(statement) {
-			t.Fatalf("statement %d does not count exactly once", i)
-		}
-		if i >= maxProofs && l.first(binary.BigEndian.AppendUint64(nil, uint64(i-maxProofs+1))) {
-			t.Fatalf("a statement is forgotten after %d others", maxProofs-1)
-		}
+	dir := t.TempDir()
+	_, private, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		t.Fatal(err)
 	}
-	if n := len(l.recent) + len(l.used); n > 2*maxProofs {
-		t.Errorf("%d statements are kept", n)
+	block, err := ssh.MarshalPrivateKey(private, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(dir, "key")
+	if err := os.WriteFile(file, pem.EncodeToMemory(block), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	key, err := auth.IdentityFile(file, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	settings := configs.DefaultServer()
+	settings.StateDir, settings.RuntimeDir = t.TempDir(), t.TempDir()
+	settings.AuthorizedKeysFiles = []string{filepath.Join(dir, "keys")}
+	settings.StrictModes, settings.PermitRootLogin = "off", "yes"
+	if err := os.WriteFile(settings.AuthorizedKeysFiles[0], ssh.MarshalAuthorizedKey(key.Public), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	m := monitorWith(t, settings)
+	proof := &Proof{Offer: Offer{User: m.self.Name, Keys: [][]byte{key.Public.Marshal()}}}
+	if proof.Statement, err = auth.Statement(zeroExporter{}, m.self.Name); err != nil {
+		t.Fatal(err)
+	}
+	if proof.Signature, err = key.Sign(zeroExporter{}, m.self.Name); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.Prove(t.Context(), proof); err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range []*Monitor{m, monitorWith(t, settings)} {
+		if _, err := m.Prove(t.Context(), proof); err == nil || !strings.Contains(err.Error(), "used before") {
+			t.Errorf("a used signature: %v", err)
+		}
 	}
 }
+
+func second[T any](_ T, err error) error { return err }
 
 // frame returns a frame.
 func frame(k kind, call uint64, payload []byte) []byte {

@@ -33,9 +33,6 @@ const (
 	// maxLogins bounds the logins that are kept, of clients that are connected: some hundred bytes
 	// each.
 	maxLogins = 1 << 16
-
-	// maxProofs is how many signatures are remembered: so many of each age. None is good twice.
-	maxProofs = 1 << 14
 )
 
 // A proven is a login that was proven, or that of a client that resumes, as its holder says.
@@ -62,9 +59,8 @@ type proven struct {
 // logins are those of the clients that are connected. They are safe for concurrent use. The zero
 // value is empty.
 type logins struct {
-	mu           sync.Mutex
-	byID         map[LoginID]*proven
-	recent, used map[[sha256.Size]byte]bool // signatures that were good; used ones are older
+	mu   sync.Mutex
+	byID map[LoginID]*proven
 }
 
 // add keeps a login that is used on a path, and returns its id.
@@ -119,22 +115,6 @@ func (l *logins) clear() {
 	for id := range l.byID {
 		l.removeLocked(id)
 	}
-}
-
-// first reports whether a signature over a statement is used for the first time, as far as that is
-// remembered: a statement is that of one connection.
-func (l *logins) first(statement []byte) bool {
-	hash := sha256.Sum256(statement)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.recent[hash] || l.used[hash] {
-		return false
-	}
-	if l.recent == nil || len(l.recent) >= maxProofs {
-		l.used, l.recent = l.recent, make(map[[sha256.Size]byte]bool)
-	}
-	l.recent[hash] = true
-	return true
 }
 
 // Leave forgets the login of a client whose connection has ended, as that to its holder does then.
@@ -196,7 +176,8 @@ func (s *Monitor) Prove(ctx context.Context, p *Proof) (*Login, error) {
 	if err := auth.VerifyStatement(p.Statement, key, p.Signature, allowed.Verified); err != nil {
 		return nil, err
 	}
-	if !s.logins.first(p.Statement) {
+	// A statement is that of one connection.
+	if !s.signatures.add(sha256.Sum256(p.Statement), time.Now()) {
 		return nil, errors.New("the signature was used before")
 	}
 	return s.login(&proven{
@@ -430,46 +411,16 @@ type attachmentID struct {
 	instance wire.InstanceID
 }
 
-// provens are the logins by which clients have attached, for those that come back. They are safe for
-// concurrent use. The zero value is empty.
-type provens struct {
-	mu          sync.Mutex
-	recent, old map[attachmentID]provenBy // up to maxProvens of each age
+// hash returns the hash of an attachment to which a key has let its client in.
+func (id attachmentID) hash(uid uint32, key []byte) [sha256.Size]byte {
+	b := append(id.session[:], id.instance[:]...)
+	return sha256.Sum256(append(binary.BigEndian.AppendUint32(b, uid), key...))
 }
 
-// maxProvens is how many logins of each age are kept.
-const maxProvens = 1 << 14
-
-// A provenBy is a login of an account by a key.
-type provenBy struct {
-	uid uint32
-	key string
-	at  time.Time
-}
-
-// add keeps the login of a client that has attached.
-func (p *provens) add(id attachmentID, by *proven) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.recent == nil || len(p.recent) >= maxProvens {
-		p.old, p.recent = p.recent, make(map[attachmentID]provenBy)
-	}
-	p.recent[id] = provenBy{by.account.UID, string(by.key), by.at}
-}
-
-// at returns when the client of an attachment has logged in to this daemon with a key, or zero
-// if that is not known. The key is what its holder says: it counts only if it is that one.
-func (p *provens) at(id attachmentID, by admission) time.Time {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	one, ok := p.recent[id]
-	if !ok {
-		one, ok = p.old[id]
-	}
-	if !ok || one.uid != by.uid || one.key != by.key {
-		return time.Time{}
-	}
-	return one.at
+// provenAt returns when the client of an attachment has logged in with a certificate, or zero if that is
+// not known. The certificate is what its holder says: it counts only if it is that one.
+func (s *Monitor) provenAt(id attachmentID, by *admission) time.Time {
+	return s.attached.at(id.hash(by.uid, []byte(by.key)))
 }
 
 // fingerprint returns the fingerprint of what a client has sent as a public key: of the key, if that

@@ -57,12 +57,13 @@ type Monitor struct {
 	passed     []systemd.Socket
 	network    atomic.Pointer[Network] // set by Run
 
-	logins    logins
-	verdicts  verdicts
-	provens   provens
-	rights    *rights
-	accounts  *accounts
-	deniedLog *floodlog.Log
+	logins     logins
+	verdicts   verdicts
+	signatures memo // that have let clients in: none is good twice
+	attached   memo // attachments by certificates, and when these were proven
+	rights     *rights
+	accounts   *accounts
+	deniedLog  *floodlog.Log
 
 	usedAt     atomic.Int64                 // uptime
 	own        atomic.Pointer[sshd.Policy]  // of the settings
@@ -175,11 +176,13 @@ func New(cfg Config) (*Monitor, error) {
 	if s.secrets, err = loadSecrets(filepath.Join(state, "secrets")); err != nil {
 		return nil, err
 	}
-	withdrawn := "withdrawn"
+	suffix := ""
 	if s.granted { // there may be another daemon of root
-		withdrawn = "withdrawn_granted"
+		suffix = "_granted"
 	}
-	s.rights.withdrawn = loadWithdrawals(filepath.Join(state, withdrawn), log)
+	s.rights.withdrawn = loadWithdrawals(filepath.Join(state, "withdrawn"+suffix), log)
+	s.signatures.load(filepath.Join(state, "signatures"+suffix), log)
+	s.attached.load(filepath.Join(state, "attached"+suffix), log)
 	s.ticketKeys = &ticketKeys{file: filepath.Join(state, "ticket_keys"), log: log}
 	s.ticketKeys.renew(time.Now())
 	return s, nil

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/quicterm/quicterm/migrate/carrier"
+	"github.com/quicterm/quicterm/quicterm/auth"
 	"github.com/quicterm/quicterm/quicterm/systemd"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
@@ -113,8 +114,8 @@ func (s *Monitor) Attach(ctx context.Context, req *Attach) (*Attached, error) {
 	if err != nil {
 		return nil, ended(err)
 	}
-	if answer.Type == wire.TypeAttached {
-		s.provens.add(attachmentID{id, req.Instance}, c.proven)
+	if answer.Type == wire.TypeAttached && auth.Certified(c.key) {
+		s.attached.add(attachmentID{id, req.Instance}.hash(c.account.UID, c.key), c.at)
 	}
 	return &Attached{ID: id, Answer: Answer{answer.Type, answer.Payload}, Carrier: toHolder}, nil
 }
@@ -160,7 +161,7 @@ func (s *Monitor) resumed(
 		return nil, err
 	}
 	l := &admission{uid: req.UID, account: by.Account, key: string(by.Key), scope: by.Scope, noPTY: by.NoPTY}
-	p := &proven{resumed: l, at: s.provens.at(attachmentID{req.ID, req.Instance}, *l)}
+	p := &proven{resumed: l, at: s.provenAt(attachmentID{req.ID, req.Instance}, l)}
 	if err := s.rights.refused(ctx, p.right(&r.Path)); err != nil {
 		return nil, err
 	}
