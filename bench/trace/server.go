@@ -19,8 +19,8 @@ const (
 	// echoed is how long the program has had input that an echo ack of mosh's names.
 	echoed = 50 * time.Millisecond
 
-	// effectLate is how long after a control key the holder tells that the program has had it, if nothing else has
-	// told: at most, that is after a change of the terminal's modes.
+	// effectLate is how long after a control key the holder tells that the program has had it, if nothing
+	// else has told: at most, that is after a change of the terminal's modes.
 	effectLate = 50 * time.Millisecond
 
 	// together is how long after output a hint is looked up that goes in the same packet.
@@ -87,7 +87,8 @@ func serve(t *Trace, n Network) *server {
 	return s
 }
 
-// tellEffects adds the hints that holders send some time after a control key. Recordings may be of ones that did not.
+// tellEffects adds the hints that holders send some time after a control key. Recordings may be of ones
+// that did not.
 func (s *server) tellEffects(t *Trace) {
 	i := 0
 	for _, e := range t.Events {

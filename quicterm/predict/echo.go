@@ -26,7 +26,8 @@ func (p *Predictor) glance(s *screen.Screen) {
 	}
 }
 
-// noticed takes it as a hit that the newest output echoes the first n keys, left of the cursor. An output is one hit.
+// noticed takes it as a hit that the newest output echoes the first n keys, left of the cursor. An output
+// is one hit.
 func (p *Predictor) noticed(s *screen.Screen, n int) {
 	x, y := s.Cursor()
 	if n == 0 || len(p.before.cells) < x || p.before.row != anchorOf(s, y) {
@@ -44,8 +45,8 @@ func (p *Predictor) noticed(s *screen.Screen, n int) {
 	}
 }
 
-// echoes reports whether the screen shows the boundary, a character whose place could not be told, and perhaps
-// characters behind it: the program continues to echo.
+// echoes reports whether the screen shows the boundary, a character whose place could not be told, and
+// perhaps characters behind it: the program continues to echo.
 func (p *Predictor) echoes(s *screen.Screen) bool {
 	x, y := s.Cursor()
 	for i, k := range p.keys {
@@ -84,8 +85,8 @@ func (p *Predictor) echoed(s *screen.Screen) int {
 	return n
 }
 
-// echoedAt returns how many keys stand left of the column x, and where they begin: behind a known prompt, else
-// as many as possible.
+// echoedAt returns how many keys stand left of the column x, and where they begin: behind a known prompt,
+// else as many as possible.
 func (p *Predictor) echoedAt(h *history, row screen.Row, x int, keys []key) (n, at int) {
 	at = x
 	for i, k := range keys {

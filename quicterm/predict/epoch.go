@@ -83,15 +83,16 @@ func (p *Predictor) promptOf(h *history, s *screen.Screen, y int) string {
 // findStart keeps where the typing began in the row of the cursor.
 func (p *Predictor) findStart(s *screen.Screen, y, x int) {
 	row, at := anchorOf(s, y), x
+	before := func(x int) string { return textBefore(s.Row(y), x) }
 	switch {
-	case p.start.set && row == p.start.row && p.start.x <= x && textBefore(s.Row(y), p.start.x) == p.start.behind:
+	case p.start.set && row == p.start.row && p.start.x <= x && before(p.start.x) == p.start.behind:
 	case p.start.set && row.line == p.start.row.line && row.part > p.start.row.part:
 		p.start = start{row: row, set: true}
 	default:
-		if end := p.promptEnd; p.prompt != "" && end <= x && textBefore(s.Row(y), end) == p.prompt && !p.alternate {
+		if end := p.promptEnd; p.prompt != "" && end <= x && before(end) == p.prompt && !p.alternate {
 			at = end
 		}
-		p.start = start{row: row, x: at, set: true, behind: textBefore(s.Row(y), at), wall: gapEnd(s.Row(y), x)}
+		p.start = start{row: row, x: at, set: true, behind: before(at), wall: gapEnd(s.Row(y), x)}
 	}
 }
 
@@ -130,8 +131,8 @@ func (p *Predictor) trusted(s *screen.Screen, x, y int) bool {
 	return harmless(p.last) || emptyRow(s, x, y)
 }
 
-// goesOn reports whether a full-screen program that has echoed what was typed will continue to: the keys since then
-// moved the cursor, or began the line below the one before.
+// goesOn reports whether a full-screen program that has echoed what was typed will continue to: the keys
+// since then moved the cursor, or began the line below the one before.
 func (p *Predictor) goesOn(s *screen.Screen, before anchor) bool {
 	if !p.hinted || !p.alternate || !p.typing || p.suspect || labelsSecret(s) {
 		return false
@@ -152,7 +153,8 @@ func inText(row screen.Row, x int) bool {
 	return x > 0 && !blank(row.Cell(x-1)) || x < row.Len() && !blank(row.Cell(x))
 }
 
-// searches reports whether the cursor is in a line for a search at the bottom of the screen, as in vi, less and man.
+// searches reports whether the cursor is in a line for a search at the bottom of the screen, as in vi,
+// less and man.
 func searches(s *screen.Screen) bool {
 	x, y := s.Cursor()
 	_, rows := s.Size()
@@ -163,14 +165,15 @@ func searches(s *screen.Screen) bool {
 // anyCommand stands for a character that is not remembered.
 const anyCommand = ' '
 
-// editing reports whether a line editor says that it reads: it has asked for marked pastes, or marked its prompt.
+// editing reports whether a line editor says that it reads: it has asked for marked pastes, or marked its
+// prompt.
 func (p *Predictor) editing(s *screen.Screen, h *history) bool {
 	in, _ := s.InputZone()
 	return (in || s.BracketedPaste() && (!p.alternate || signAt(s))) && h.epochs.misses <= h.epochs.hits
 }
 
-// signAt reports whether the cursor stands behind the sign of a prompt, with nothing right of it: no program that
-// takes letters for commands puts it there.
+// signAt reports whether the cursor stands behind the sign of a prompt, with nothing right of it: no
+// program that takes letters for commands puts it there.
 func signAt(s *screen.Screen) bool {
 	x, y := s.Cursor()
 	row := s.Row(y)
@@ -214,7 +217,8 @@ func endsLine(r rune) bool {
 	return false
 }
 
-// harmless reports whether a key completes a word, or moves through lines and the history: editing goes on behind it.
+// harmless reports whether a key completes a word, or moves through lines and the history: editing goes
+// on behind it.
 func harmless(r rune) bool {
 	switch r {
 	case '\t', 'P' & 0x1f, 'N' & 0x1f, 'E' & 0x1f, 'K' & 0x1f, 'U' & 0x1f, 'W' & 0x1f, 0x7f,
@@ -317,7 +321,8 @@ func (p *Predictor) expire(now time.Time, s *screen.Screen) {
 	}
 }
 
-// skip drops the held keys that the program has had for a while. Where it has not echoed them, it may be slow.
+// skip drops the held keys that the program has had for a while. Where it has not echoed them, it may be
+// slow.
 func (p *Predictor) skip(s *screen.Screen) {
 	n := 0
 	for p.hinted && n < len(p.keys) && p.keys[n].frame != 0 && p.keys[n].frame <= p.hint.In {

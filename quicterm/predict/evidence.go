@@ -12,7 +12,8 @@ import (
 type record struct{ hits, misses float64 }
 
 const (
-	// decay is the weight of a record after one more prediction: what is more than some 30 keys old hardly counts.
+	// decay is the weight of a record after one more prediction: what is more than some 30 keys old
+	// hardly counts.
 	decay = 0.97
 	// provenHits and provenMisses are how much must have been right, and how little wrong of it, before
 	// predictions of a class are drawn.
@@ -83,8 +84,8 @@ func (e *evidence) of(context uint16, alternate bool, m model) *history {
 	return h
 }
 
-// edits reports whether a program reads lines with an editor of its own: what is typed ahead of it, the kernel
-// echoes, and the program once more.
+// edits reports whether a program reads lines with an editor of its own: what is typed ahead of it, the
+// kernel echoes, and the program once more.
 func (e evidence) edits(context uint16) bool {
 	return slices.ContainsFunc(e, func(h *history) bool {
 		return h.context == context && h.model != cooked && h.epochs.hits > 0
@@ -142,8 +143,8 @@ func (h *history) knows(text string) bool {
 	})
 }
 
-// promptAt returns what a prompt left of the column x is known by. Of a program whose lines the kernel edits it is
-// all of the text: the next question may be for a secret.
+// promptAt returns what a prompt left of the column x is known by. Of a program whose lines the kernel
+// edits it is all of the text: the next question may be for a secret.
 func (h *history) promptAt(row screen.Row, x int) string {
 	if h.model == cooked {
 		return strings.TrimSpace(textBefore(row, x))
@@ -151,8 +152,8 @@ func (h *history) promptAt(row screen.Row, x int) string {
 	return promptAt(row, x)
 }
 
-// promptAt returns the end of the prompt left of the column x, or nothing if what is there does not end as the
-// prompts of shells and their like do. Questions, as for passwords, do not.
+// promptAt returns the end of the prompt left of the column x, or nothing if what is there does not end
+// as the prompts of shells and their like do. Questions, as for passwords, do not.
 func promptAt(row screen.Row, x int) string {
 	text, found := "", false
 	for i := max(x-promptCells, 0); i < x; i++ {

@@ -110,14 +110,15 @@ func (p *Predictor) right(s *screen.Screen, n int) {
 	}
 }
 
-// steady reports whether what is left of the typing is as it was. Where it changes, as in a search of the history,
-// a cell may be as expected by chance.
+// steady reports whether what is left of the typing is as it was. Where it changes, as in a search of the
+// history, a cell may be as expected by chance.
 func (p *Predictor) steady(s *screen.Screen) bool {
 	y, ok := p.row.find(s)
 	return ok && (p.start.row != p.row || textBefore(s.Row(y), p.start.x) == p.start.behind)
 }
 
-// credits reports whether a key shows that the program echoes: a character stands where there was another one.
+// credits reports whether a key shows that the program echoes: a character stands where there was another
+// one.
 func (k *key) credits() bool {
 	for _, c := range k.changes {
 		if !blank(c.want) && !same(c.want, c.before) {
@@ -155,7 +156,8 @@ func (p *Predictor) judge(now time.Time, s *screen.Screen) {
 	}
 }
 
-// here reports whether the cursor is in the row of the placed keys, or hidden, as programs do while they draw.
+// here reports whether the cursor is in the row of the placed keys, or hidden, as programs do while they
+// draw.
 func (p *Predictor) here(s *screen.Screen) bool {
 	_, y := s.Cursor()
 	return s.CursorHidden() || anchorOf(s, y) == p.row
@@ -233,11 +235,13 @@ func (p *Predictor) wrong() {
 	p.epoch = epoch{}
 	p.placed = 0
 	p.keys[0] = key{
-		stroke: stroke{r: p.last}, at: k.at, frame: k.frame, boundary: true, obeyed: true, answered: p.mayShow(k),
+		stroke: stroke{r: p.last}, at: k.at, frame: k.frame,
+		boundary: true, obeyed: true, answered: p.mayShow(k),
 	}
 }
 
-// remembered returns what may be kept of a key: of characters, only commands of programs that fill the screen.
+// remembered returns what may be kept of a key: of characters, only commands of programs that fill the
+// screen.
 func (p *Predictor) remembered(r rune) rune {
 	if command(r) && !p.alternate {
 		return anyCommand
@@ -283,9 +287,9 @@ func (p *Predictor) due() (n int) {
 	return n
 }
 
-// goneOn takes some of the placed keys as right, at least so many and at most so many, if their row shows them
-// and the program has then put the cursor into another row, as at the end of its line. The other keys are held
-// until it is known where they go.
+// goneOn takes some of the placed keys as right, at least so many and at most so many, if their row shows
+// them and the program has then put the cursor into another row, as at the end of its line. The other
+// keys are held until it is known where they go.
 func (p *Predictor) goneOn(s *screen.Screen, least, most int) bool {
 	_, at := s.Cursor()
 	y, ok := p.row.find(s)

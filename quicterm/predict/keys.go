@@ -62,7 +62,8 @@ const (
 )
 
 const (
-	// maxSequence bounds a control sequence of a keyboard. The longest ones, of the mouse, have about 20 bytes.
+	// maxSequence bounds a control sequence of a keyboard. The longest ones, of the mouse, have about 20
+	// bytes.
 	maxSequence = 32
 	pasteStart  = "200~"
 	pasteEnd    = "201~"
@@ -214,7 +215,8 @@ func classify(r rune) class {
 	case r >= 0xa1 && r < 0x300, r >= 0x370 && r < 0x483, r >= 0x48a && r < 0x590, r >= 0x1e00 && r < 0x2000,
 		r >= 0x2010 && r < 0x2028, r == '€': // and dashes and quotes
 		return printable
-	case r >= 0x3041 && r < 0xa4d0, r >= 0xac00 && r < 0xd7a4, r >= 0xff01 && r < 0xff61, r >= 0x3001 && r < 0x3021:
+	case r >= 0x3001 && r < 0x3021, r >= 0x3041 && r < 0xa4d0,
+		r >= 0xac00 && r < 0xd7a4, r >= 0xff01 && r < 0xff61:
 		if screen.RuneWidth(r) == 2 {
 			return wide
 		}

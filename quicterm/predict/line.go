@@ -82,8 +82,8 @@ func (l *line) wall() int {
 	return wall
 }
 
-// textEnd returns the column behind the text that the cursor stands in: where two blanks follow, one blank and
-// the wall, a suggestion, or the wall itself.
+// textEnd returns the column behind the text that the cursor stands in: where two blanks follow, one
+// blank and the wall, a suggestion, or the wall itself.
 func (l *line) textEnd() int {
 	wall := l.wall()
 	for x := l.x; x < wall; x++ {
@@ -244,8 +244,8 @@ func (l *line) wordLeft(letters bool) int {
 	return x
 }
 
-// plain reports whether all line editors do the same for a key of a class here: they differ in what a word is, in
-// what becomes of the text behind the cursor, and in what they suggest where a word was.
+// plain reports whether all line editors do the same for a key of a class here: they differ in what a
+// word is, in what becomes of the text behind the cursor, and in what they suggest where a word was.
 func (l *line) plain(c class) bool {
 	switch c {
 	case killStart:

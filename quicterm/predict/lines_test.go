@@ -39,8 +39,8 @@ func (t *talk) types(key, answer string) {
 	t.p.Hinted(t.now, t.s, t.hint)
 }
 
-// A program may turn the echo off behind its question: so a question that is new draws nothing before an echo, also
-// in a program that has echoed the answers to others.
+// A program may turn the echo off behind its question: so a question that is new draws nothing before an
+// echo, also in a program that has echoed the answers to others.
 func TestNewQuestionIsNotTrusted(t *testing.T) {
 	w := newTalk(wire.Canonical | wire.Echo | usual)
 	for range 5 {

@@ -26,7 +26,9 @@ func (m model) usual(alternate bool) []class {
 	case m == application && alternate:
 		return []class{printable, wide, insert, backspace, backspaceInside, left, right}
 	}
-	return []class{printable, wide, insert, backspace, backspaceInside, left, right, home, end, deleteKey, killEnd}
+	return []class{
+		printable, wide, insert, backspace, backspaceInside, left, right, home, end, deleteKey, killEnd,
+	}
 }
 
 // modelOf returns the model for what is typed at the cursor.

@@ -9,12 +9,13 @@
 //	judge   which keys the output shows, which were wrong    judge.go
 //	show    the cells and the cursor to draw                 show.go
 //
-// The keys stand in one queue: those that are placed, all on one row; then, if there is one, a boundary, which
-// is a key that may do anything; and the keys behind it, which are held until the boundary is passed.
+// The keys stand in one queue: those that are placed, all on one row; then, if there is one, a boundary,
+// which is a key that may do anything; and the keys behind it, which are held until the boundary is
+// passed.
 //
-// What is secret is neither kept nor drawn: where the kernel does not echo, or the row asks for a password, a
-// key leaves nothing but the number of its frame. No typed character outlives its judgement, except a letter that
-// a program on the alternate screen took for a command, as vim's i.
+// What is secret is neither kept nor drawn: where the kernel does not echo, or the row asks for a
+// password, a key leaves nothing but the number of its frame. No typed character outlives its judgement,
+// except a letter that a program on the alternate screen took for a command, as vim's i.
 //
 // A Predictor has no goroutine, no clock, and is not safe for concurrent use. Its memory is bounded.
 package predict
@@ -47,7 +48,7 @@ type Predictor struct {
 	start     start
 	epoch     epoch
 	suspect   bool   // the last epoch was wrong: the next one needs a hit
-	muted     bool   // the kernel has not echoed recently, and line editors follow it: the next epoch needs a hit
+	muted     bool   // the kernel did not echo, so a line editor may not: the next epoch needs a hit
 	last      rune   // the key before the epoch
 	prompt    string // the whole prompt behind which typing was echoed last
 	promptEnd int    // the column behind it
@@ -109,7 +110,8 @@ const (
 	maxTyped = 64
 	// quiet is how much longer than a round trip an answer may take before its lack means something.
 	quiet = 250 * time.Millisecond
-	// busy is the same for a program that has echoed what was typed just before: its machine may have much to do.
+	// busy is the same for a program that has echoed what was typed just before: its machine may have
+	// much to do.
 	busy = 2 * time.Second
 )
 
@@ -136,8 +138,8 @@ func (p *Predictor) SetRTT(srtt time.Duration) {
 // SetOffline says whether the server is out of reach.
 func (p *Predictor) SetOffline(offline bool) { p.offline = offline }
 
-// Typed takes input that went into frames up to the given one; 0 while it waits for its frame. s is the screen
-// that shows all output so far.
+// Typed takes input that went into frames up to the given one; 0 while it waits for its frame. s is the
+// screen that shows all output so far.
 func (p *Predictor) Typed(now time.Time, s *screen.Screen, b []byte, frame uint64) {
 	if p.mode == Never {
 		return
@@ -257,8 +259,8 @@ func (p *Predictor) forget() {
 	p.keys, p.placed = p.keys[:0], 0
 }
 
-// look begins anew when the program has switched the screen: what is typed next is placed when the program has done
-// what was sent before.
+// look begins anew when the program has switched the screen: what is typed next is placed when the
+// program has done what was sent before.
 func (p *Predictor) look(s *screen.Screen) {
 	alternate := s.Alternate()
 	if alternate == p.alternate {

@@ -216,8 +216,8 @@ type remote struct{ shell }
 
 func (*remote) terminal() (wire.TerminalFlags, uint16) { return usual, 5 }
 
-// A form answers each key with its glyph, then with a count in the first row, and then puts the cursor to the place
-// of the next key. Its rows are shorter than those of the screen.
+// A form answers each key with its glyph, then with a count in the first row, and then puts the cursor to
+// the place of the next key. Its rows are shorter than those of the screen.
 type form struct{ n int }
 
 const formWidth = 30

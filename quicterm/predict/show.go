@@ -14,7 +14,8 @@ const (
 	stalled = 250 * time.Millisecond
 	// doubtful is how long it may lack it before its underline says so.
 	doubtful = 5 * time.Second
-	// underlineAbove is the round trip above which what is new in a history is underlined: it stays long enough.
+	// underlineAbove is the round trip above which what is new in a history is underlined: it stays long
+	// enough.
 	underlineAbove = 80 * time.Millisecond
 	// provenHere is how many characters of an epoch must be echoed before others are drawn in a program that
 	// does not always echo: two in a row are no command's work.

@@ -101,8 +101,8 @@ func TestKernelEdits(t *testing.T) {
 	}
 }
 
-// TestSecretsAreNotDrawn types passwords in a shell, and in a shell inside of which no hint tells. SECRETS=100000
-// types as many characters.
+// TestSecretsAreNotDrawn types passwords in a shell, and in a shell inside of which no hint tells.
+// SECRETS=100000 types as many characters.
 func TestSecretsAreNotDrawn(t *testing.T) {
 	typed, often := 0, 2
 	if n, err := strconv.Atoi(os.Getenv("SECRETS")); err == nil {
@@ -246,8 +246,8 @@ func TestOfflineKeepsWhatIsTyped(t *testing.T) {
 	}
 }
 
-// TestRowsThatEndBeforeTheScreenDoes types where the cursor goes to the next row by itself. One key a row shows that
-// the program goes on to echo; the others are drawn at once.
+// TestRowsThatEndBeforeTheScreenDoes types where the cursor goes to the next row by itself. One key a row
+// shows that the program goes on to echo; the others are drawn at once.
 func TestRowsThatEndBeforeTheScreenDoes(t *testing.T) {
 	for _, gap := range []time.Duration{40 * ms, 100 * ms, 200 * ms} {
 		f := new(form)

@@ -2,7 +2,8 @@ package predict
 
 import "github.com/quicterm/quicterm/quicterm/screen"
 
-// A strip is a row and the one below it, into which a long line continues: its columns are counted through both.
+// A strip is a row and the one below it, into which a long line continues: its columns are counted
+// through both.
 type strip struct {
 	s    *screen.Screen
 	y    int
@@ -43,8 +44,8 @@ func (t strip) full(x int) bool {
 	return x >= last-1 || !blank(t.cell(last)) || !blank(t.cell(last-1))
 }
 
-// wraps reports whether the text of the first row continues in the second, or will: only line editors and the kernel
-// are known to do it so. The others move the rows below, or the text sideways.
+// wraps reports whether the text of the first row continues in the second, or will: only line editors and
+// the kernel are known to do it so. The others move the rows below, or the text sideways.
 func (t strip) wraps() bool {
 	if t.s.Alternate() || t.len == t.cols {
 		return false

@@ -7,12 +7,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A direct writes to a terminal only what that takes at once. It has the terminal open once more: other programs
-// that use the terminal would not expect writes to fail.
+// A direct writes to a terminal only what that takes at once. It has the terminal open once more: other
+// programs that use the terminal would not expect writes to fail.
 type direct struct{ fd int }
 
-// openDirect opens a terminal once more. It returns nil if that is not possible, or if what it opened is another
-// terminal: names such as /dev/tty and /dev/console stand for different ones at different times.
+// openDirect opens a terminal once more. It returns nil if that is not possible, or if what it opened is
+// another terminal: names such as /dev/tty and /dev/console stand for different ones at different times.
 func openDirect(f *os.File) *direct {
 	path := fmt.Sprintf("/proc/self/fd/%d", f.Fd())
 	fd, err := unix.Open(path, unix.O_WRONLY|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0)

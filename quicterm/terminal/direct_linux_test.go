@@ -15,8 +15,8 @@ import (
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
-// A key is drawn when typed returns. If the terminal takes no output, or part of what is drawn, the key goes to the
-// session all the same, and nothing of the drawing is lost.
+// A key is drawn when typed returns. If the terminal takes no output, or part of what is drawn, the key
+// goes to the session all the same, and nothing of the drawing is lost.
 func TestPaintAtOnce(t *testing.T) {
 	for _, room := range []int{1 << 10, 5, 0} { // in the pipe that is the terminal
 		r, w, err := os.Pipe()

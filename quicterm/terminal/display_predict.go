@@ -8,8 +8,8 @@ import (
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
-// predict begins to show what typed keys will show. ask asks the server for a hint. The direct way to the terminal
-// may be nil.
+// predict begins to show what typed keys will show. ask asks the server for a hint. The direct way to the
+// terminal may be nil.
 func (d *display) predict(p predictor, mode predict.Mode, rtt func() time.Duration, ask func(), direct *direct) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -37,8 +37,8 @@ func (d *display) paint() (inDoubt bool) {
 	return p.predictor.InDoubt()
 }
 
-// typed passes typed bytes to take, which returns the frame that they are in, shows what they will show, and calls
-// send. It does not wait for the terminal.
+// typed passes typed bytes to take, which returns the frame that they are in, shows what they will show,
+// and calls send. It does not wait for the terminal.
 func (d *display) typed(b []byte, take func([]byte) (n int, frame uint64, err error), send func()) (int, error) {
 	p := d.painter
 	if p == nil {
@@ -62,8 +62,8 @@ func (d *display) typed(b []byte, take func([]byte) (n int, frame uint64, err er
 	return n, err
 }
 
-// paintAtOnce shows what typed keys will show, unless that is for another goroutine: one that may wait for the
-// terminal, or that has much to read before.
+// paintAtOnce shows what typed keys will show, unless that is for another goroutine: one that may wait
+// for the terminal, or that has much to read before.
 func (d *display) paintAtOnce() (done, inDoubt bool) {
 	p := d.painter
 	if !d.mu.TryLock() {
@@ -101,7 +101,8 @@ func (d *display) hinted(h wire.Hint) {
 	}
 }
 
-// predictions returns a line about the predictions, with the end of the line before, or nothing if there are none.
+// predictions returns a line about the predictions, with the end of the line before, or nothing if there
+// are none.
 func (d *display) predictions() string {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -199,7 +199,7 @@ func (p *painter) show(b []byte) error {
 			out = append(out, b...)
 		case len(erase) == 0:
 			out = p.update(append(out, b...), s, paint)
-		case !s.Drawable(): // the end of the update could be in the middle of a sequence, or of one of the program
+		case !s.Drawable(): // this one could end within a sequence, or an update, of the program
 			out = append(append(out, alone...), b...)
 		default:
 			out = p.update(out, s, erase, b, paint)
@@ -279,7 +279,8 @@ func (p *painter) repaint() (err error) {
 	return err
 }
 
-// render returns what draws what the predictor shows now, or nothing if that is drawn, and when to paint again.
+// render returns what draws what the predictor shows now, or nothing if that is drawn, and when to paint
+// again.
 func (p *painter) render() (out []byte, until time.Time) {
 	now := time.Now()
 	p.seen.ask(func(s *screen.Screen) {

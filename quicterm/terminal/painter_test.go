@@ -89,9 +89,9 @@ func randomOutput(r *rand.Rand) (parts [][]byte) {
 	return parts
 }
 
-// TestPaintedTerminal types random keys into random output, with random predictions. When these are erased,
-// the terminal is in the state in which it is without them, with the same scrollback. PAINT_CASES says how many
-// cases, PAINT_SEED which ones.
+// TestPaintedTerminal types random keys into random output, with random predictions. When these are
+// erased, the terminal is in the state in which it is without them, with the same scrollback. PAINT_CASES
+// says how many cases, PAINT_SEED which ones.
 func TestPaintedTerminal(t *testing.T) {
 	count, _ := strconv.Atoi(os.Getenv("PAINT_CASES"))
 	seed, _ := strconv.ParseUint(os.Getenv("PAINT_SEED"), 10, 64)
