@@ -193,6 +193,9 @@ func reboot(t *testing.T, h *rig.Host, key []byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if c.Facts.Exited {
+		t.Error("the session that the system has stopped counts as one that has exited")
+	}
 	c.Facts.Boot = []byte("another")
 	if err := r.Begin(&persist.State{Facts: c.Facts, Screen: c.Screen}, key, false, false); err != nil {
 		t.Fatal(err)

@@ -332,6 +332,10 @@ func (h *Holder) keep() error {
 	if lost {
 		return nil
 	}
+	if k.record != nil && k.record.Removed() { // it is made anew
+		k.record.Close()
+		k.record = nil
+	}
 	if err := k.open(&h.launch); err != nil {
 		return err
 	}
@@ -374,10 +378,6 @@ func (h *Holder) keep() error {
 	k.mu.Lock()
 	k.skipped, k.cleared = true, k.cleared || s.cleared // the next record is a whole screen
 	k.mu.Unlock()
-	if errors.Is(err, fs.ErrNotExist) { // its directory was removed: the next one is made anew
-		k.record.Close()
-		k.record = nil
-	}
 	return err
 }
 

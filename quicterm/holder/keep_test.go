@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -61,11 +62,17 @@ func TestKept(t *testing.T) {
 				if content, _, _ := records(t, dir); !strings.Contains(content, "hello") {
 					t.Errorf("the record is %q", content)
 				}
-				for i := range 600 { // a minute
-					w.print(fmt.Sprintf("%d %s\r\n", i, bytes.Repeat([]byte("text "), 400)))
+				var lines []string
+				for i := range 600 { // a minute, without a pause
+					lines = append(lines, fmt.Sprintf("%d text", i))
+					w.print(fmt.Sprintf("%s%s\r\n", lines[i], bytes.Repeat([]byte(" text"), 400)))
 					time.Sleep(100 * time.Millisecond)
-					if _, _, size := records(t, dir); size > 256<<10 {
+					content, _, size := records(t, dir)
+					if size > 256<<10 {
 						t.Fatalf("%d bytes on disk", size)
+					}
+					if i%50 == 0 && i > 150 && !slices.ContainsFunc(lines[i-101:], func(line string) bool { return strings.Contains(content, line) }) {
+						t.Errorf("after %d lines the record has none of the last 100", i)
 					}
 				}
 				time.Sleep(2 * keepQuiet)
@@ -136,4 +143,40 @@ func TestKeptAgain(t *testing.T) {
 			t.Errorf("the record is %q", content)
 		}
 	})
+}
+
+// A record whose directory was removed is made anew, with what the terminal shows.
+func TestKeptAnew(t *testing.T) {
+	for _, log := range []bool{false, true} {
+		dir := filepath.Join(t.TempDir(), "sessions")
+		inBubble(t, keptIn(dir, log), func(w *world) {
+			w.print("before")
+			time.Sleep(2 * keepQuiet)
+			if err := os.RemoveAll(dir); err != nil {
+				t.Fatal(err)
+			}
+			w.print("after")
+			time.Sleep(2 * keepRetry)
+			if content, _, _ := records(t, dir); !strings.Contains(content, "beforeafter") {
+				t.Errorf("log %t: the record is %q", log, content)
+			}
+		})
+	}
+}
+
+// A program that ends because the system stops has not exited: who attaches later is asked whether it is to
+// be started again.
+func TestStoppedHasNotExited(t *testing.T) {
+	for _, stopping := range []bool{true, false} {
+		inBubble(t, keptIn(filepath.Join(t.TempDir(), "sessions"), false), func(w *world) {
+			w.locked(func(h *Holder) { h.life.stopping = stopping })
+			w.program.Exit(1)
+			time.Sleep(time.Second)
+			w.locked(func(h *Holder) {
+				if f := h.factsLocked(); f.Exited == stopping {
+					t.Errorf("stopping %t: exited %t", stopping, f.Exited)
+				}
+			})
+		})
+	}
 }

@@ -19,12 +19,12 @@
 package persist
 
 import (
-	"bytes"
 	"crypto/aes"
 	"crypto/cipher"
 	"crypto/hkdf"
 	"crypto/rand"
 	"crypto/sha256"
+	"crypto/subtle"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -224,7 +224,7 @@ func newDecoder(r io.Reader, key []byte, place string, limit int64) (*decoder, e
 		if d.aead, check, err = sealing(key, header[:saltSize], place); err != nil {
 			return nil, err
 		}
-		if !bytes.Equal(check, header[saltSize:]) {
+		if subtle.ConstantTimeCompare(check, header[saltSize:]) == 0 {
 			return nil, ErrOtherKey
 		}
 	}

@@ -220,6 +220,16 @@ type Record struct {
 	last uint64 // its number, or 0
 }
 
+// Removed reports whether somebody has removed the record.
+func (r *Record) Removed() bool {
+	info, err := r.lock.Stat()
+	if err != nil {
+		return false
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	return ok && stat.Nlink == 0
+}
+
 // Close lets others take the record. It is idempotent.
 func (r *Record) Close() error {
 	if r == nil {
