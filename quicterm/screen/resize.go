@@ -24,6 +24,7 @@ func (s *Screen) Resize(cols, rows int) {
 	old := min(cols, s.cols)
 	s.tabs = append(s.tabs[:old:old], defaultTabs(cols)[old:]...)
 	s.cols, s.rows = cols, rows
+	s.repeat = s.repeat && s.x == s.buf.x // else another character is before the cursor
 	s.x, s.y = s.buf.x, s.buf.y
 	s.clamp()
 }

@@ -80,6 +80,18 @@ func TestResizeLimits(t *testing.T) {
 	checkInvariants(t, s)
 }
 
+// The last character is not before the cursor anymore: the one that is keeps its colour.
+func TestSnapshotOfNarrowedScreen(t *testing.T) {
+	s := New(10, 3, Limits{})
+	s.Write([]byte("\x1b[?1049h01234567\x1b[31m8"))
+	s.Resize(5, 3)
+	got := New(5, 3, Limits{})
+	got.Write(s.Snapshot(Snapshot{}))
+	if d := diffScreens(got, s); d != "" {
+		t.Error(d)
+	}
+}
+
 // TestAsTerminalsDo checks where most terminals agree against xterm.js.
 func TestAsTerminalsDo(t *testing.T) {
 	for _, test := range []struct{ why, output, want string }{
