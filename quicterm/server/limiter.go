@@ -26,7 +26,10 @@ func newLimiter[K comparable](limit rate.Limit, burst int) *limiter[K] {
 }
 
 // allow takes a token from a key's bucket and reports whether there was one.
-func (l *limiter[K]) allow(now time.Time, key K) bool {
+func (l *limiter[K]) allow(now time.Time, key K) bool { return l.allowN(now, key, 1) }
+
+// allowN is allow for n tokens.
+func (l *limiter[K]) allowN(now time.Time, key K, n int) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	bucket, ok := l.buckets.get(key)
@@ -34,7 +37,7 @@ func (l *limiter[K]) allow(now time.Time, key K) bool {
 		bucket = rate.NewLimiter(l.limit, l.burst)
 	}
 	l.buckets.put(key, bucket)
-	return bucket.AllowN(now, 1)
+	return bucket.AllowN(now, n)
 }
 
 // empty reports whether a key's bucket has no token.

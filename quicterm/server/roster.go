@@ -14,11 +14,18 @@ type pending struct {
 	evicted      context.Context // ends when the client loses its place
 	evict        func()
 
-	known   bool    // clients of its source have logged in, or an account accepts its key
-	roster  *roster // that has it; nil if it does not count any more
-	since   time.Time
-	leaving bool // it is denied, and only has to read that
+	frequent bool    // its site connects often, and nobody has logged in from its source
+	known    bool    // clients of its source have logged in, or an account accepts its key
+	roster   *roster // that has it; nil if it does not count any more
+	since    time.Time
+	leaving  bool // it is denied, and only has to read that
 }
+
+// firstTime is how long a client of a site that is not frequent comes before others: some round trips.
+const firstTime = time.Second
+
+// first reports whether a client comes before others.
+func (p *pending) first(now time.Time) bool { return !p.frequent && now.Sub(p.since) < firstTime }
 
 // A roster is a bounded set of clients, with their numbers by source and by site.
 type roster struct {
@@ -57,13 +64,14 @@ func (r *roster) uncount(prefix netip.Prefix) {
 	}
 }
 
-// victim returns the client that loses its place first: a leaving one, else the oldest of
-// the source that has most, of the site that has most; among equals, one that is not known.
-// So no flood evicts a client of a source that has fewer places than the flood's sources, nor
-// a known one whose source has as many: a person may need a minute to touch a key.
-func (r *roster) victim() (victim *pending) {
+// victim returns the client that loses its place first: a leaving one, else one of a frequent site or
+// that has its place for long, else the oldest of the source that has most, of the site that has most;
+// among equals, one that is not known. So no flood evicts a client of a source that has fewer places
+// than the flood's sources, nor a known one whose source has as many: a person may need a minute to
+// touch a key. Nor does one of more sources than there are places, unless all of them are new.
+func (r *roster) victim(now time.Time) (victim *pending) {
 	for p := range r.members {
-		if victim == nil || r.before(p, victim) {
+		if victim == nil || r.before(p, victim, now) {
 			victim = p
 		}
 	}
@@ -71,10 +79,12 @@ func (r *roster) victim() (victim *pending) {
 }
 
 // before reports whether a loses its place before b does.
-func (r *roster) before(a, b *pending) bool {
+func (r *roster) before(a, b *pending, now time.Time) bool {
 	switch {
 	case a.leaving != b.leaving:
 		return a.leaving
+	case a.first(now) != b.first(now):
+		return b.first(now)
 	case r.counts[a.site] != r.counts[b.site]:
 		return r.counts[a.site] > r.counts[b.site]
 	case r.counts[a.source] != r.counts[b.source]:

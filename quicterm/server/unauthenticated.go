@@ -27,6 +27,12 @@ const (
 	totalRate, totalBurst = 100, 400
 	fairRate, fairBurst   = 2, 16
 
+	// firstRate and firstBurst are how often a site connects before it is frequent, if nobody
+	// there has logged in. Silent strangers at many addresses are frequent soon. A connection of a
+	// frequent site counts frequentCost times for fairRate, and loses its place before others do.
+	firstRate, firstBurst = 0.125, 4
+	frequentCost          = 4
+
 	// replayRate and replayBurst limit the denied resumes of a source. From half of
 	// that on, its clients must validate their addresses: whoever recorded packets
 	// can send them again from forged addresses.
@@ -72,9 +78,9 @@ const (
 // that come too often. If a class is full, a new client takes the place of an older one.
 // It is safe for concurrent use.
 type unauthenticated struct {
-	sources, sites, fair *limiter[netip.Prefix] // fair is of sites
-	replays              *limiter[netip.Prefix] // of sources
-	total                *rate.Limiter
+	sources, replays   *limiter[netip.Prefix]
+	sites, fair, first *limiter[netip.Prefix] // of sites
+	total              *rate.Limiter
 
 	mu      sync.Mutex
 	classes [classes]*roster
@@ -89,6 +95,7 @@ func newUnauthenticated(places int) *unauthenticated {
 		sources: newLimiter[netip.Prefix](sourceRate, sourceBurst),
 		sites:   newLimiter[netip.Prefix](siteTimes*sourceRate, siteTimes*sourceBurst),
 		fair:    newLimiter[netip.Prefix](fairRate, fairBurst),
+		first:   newLimiter[netip.Prefix](firstRate, firstBurst),
 		replays: newLimiter[netip.Prefix](replayRate, replayBurst),
 		total:   rate.NewLimiter(totalRate, totalBurst),
 		closing: newRoster(maxClosing),
@@ -112,8 +119,14 @@ func (u *unauthenticated) add(now time.Time, client netip.Addr) (*pending, error
 	c := strangers
 	if _, p.known = u.proven.get(p.source); p.known {
 		c = regulars
-	} else if !u.total.AllowN(now, 1) && !u.fair.allow(now, p.site) {
-		return nil, errTooOften
+	} else {
+		cost := 1
+		if p.frequent = !u.first.allow(now, p.site); p.frequent {
+			cost = frequentCost
+		}
+		if !u.total.AllowN(now, 1) && !u.fair.allowN(now, p.site, cost) {
+			return nil, errTooOften
+		}
 	}
 	closing := u.closing.counts[p.site]
 	if closing >= maxSiteClosing || u.closing.full() && closing+u.classes[c].counts[p.site] > 0 {
@@ -138,7 +151,7 @@ func (u *unauthenticated) move(now time.Time, p *pending, c class) {
 func (u *unauthenticated) enterLocked(now time.Time, p *pending, c class) {
 	r := u.classes[c]
 	if r.full() {
-		victim := r.victim()
+		victim := r.victim(now)
 		r.remove(victim)
 		u.closing.add(victim)
 		victim.evict()

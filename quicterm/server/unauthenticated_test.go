@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/netip"
+	"slices"
 	"testing"
 	"time"
 
@@ -130,17 +131,19 @@ func TestFloodBehindOneAddress(t *testing.T) {
 	u := newUnauthenticated(places)
 	flood(u, today, 20, bots(50)...)
 	var silent []*pending
-	now := today
-	for range 16 {
+	now := today.Add(2 * time.Second)
+	for range 6 {
 		now = now.Add(time.Millisecond)
 		silent = append(silent, mustAdd(t, u, now, office))
 		closeEvicted(u)
 	}
 	now = now.Add(time.Millisecond)
 	client := mustAdd(t, u, now, office)
-	if client.evicted.Err() != nil || silent[0].evicted.Err() == nil {
-		t.Error("the oldest client of a source has its place, and not the newest")
+	lost := slices.ContainsFunc(silent, func(p *pending) bool { return p.evicted.Err() != nil })
+	if client.evicted.Err() != nil || !lost {
+		t.Error("the older clients of a source have their places, and not the newest")
 	}
+	now = now.Add(firstTime)
 	for range 10 { // the others have few places each: this is the source with most
 		now = now.Add(time.Millisecond)
 		flood(u, now, 1, bots(50)...)
@@ -490,4 +493,35 @@ func TestDenialsTakeOneTime(t *testing.T) {
 			c.Close()
 		}
 	})
+}
+
+// Silent clients at more addresses than there are places, which try again and again, keep a client of
+// another address neither from connecting nor from a place for the time that its first message takes.
+// Only all of them at once can do that, for a moment: then its next attempt succeeds.
+func TestFloodOfManySources(t *testing.T) {
+	const sources, perSecond, handshake = 500, 1000, 300 * time.Millisecond
+	u, now, n := newUnauthenticated(64), today, 0
+	flood := func(d time.Duration) {
+		for until := now.Add(d); now.Before(until); now = now.Add(time.Second / perSecond) {
+			u.add(now, bot(n%sources))
+			n++
+			closeEvicted(u)
+		}
+	}
+	flood(2 * time.Second)
+	for i := range 12 {
+		for attempt := 1; ; attempt++ {
+			client := mustAdd(t, u, now, netip.AddrFrom4([4]byte{10, 0, 0, byte(i)}))
+			flood(handshake)
+			u.remove(client)
+			if client.evicted.Err() == nil {
+				break
+			}
+			if attempt == 2 {
+				t.Fatalf("client %d has lost its place %d times within %v", i, attempt, handshake)
+			}
+			flood(handshake)
+		}
+		flood(time.Second / 2)
+	}
 }
