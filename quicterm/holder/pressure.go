@@ -27,6 +27,11 @@ const (
 	criticalMemory = 5
 	plentyMemory   = 20
 
+	// leastMemory is how much memory is critical if it is a larger part than that, as in a control
+	// group with a small limit; twice as much is scarce, and so on. While the holder looks, the
+	// ring may grow by checkGrowth, and its garbage by a third of the ring.
+	leastMemory = 2 * checkGrowth
+
 	// smallRing is the size of a ring that is left alone, in bytes: some screens full.
 	smallRing = 1 << 20
 
@@ -100,6 +105,7 @@ func (h *Holder) memoryLoop() {
 func (h *Holder) fitLocked(state memory.State) (again time.Duration) {
 	held, full := h.ring.Memory(), max(h.launch.Buffer, buffer.MinCapacity)
 	percent := state.Available * 100 / max(state.Total, 1)
+	percent = min(percent, state.Available*criticalMemory/leastMemory)
 	switch {
 	case percent >= plentyMemory:
 		h.ring.SetCapacity(full)
