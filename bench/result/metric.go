@@ -46,6 +46,10 @@ var metrics = map[string]Metric{
 	"daemon growth":  {Cost: true, Meaning: "resident memory of the daemon during an attack, at its most, beyond what it was before"},
 	"daemon threads": {Cost: true, Meaning: "threads of the daemon during an attack, at their most, beyond those before"},
 	"children":       {Cost: true, Meaning: "processes of the daemon that hold no session, at their most"},
+	"quiet":          {Meaning: "truth before and after a flood"},
+	"of quiet":       {Meaning: "the 99th percentile of truth during a flood, compared with that of quiet"},
+	"flood rate":     {Meaning: "packets or connections a second that a flood tries", MoreIsBetter: true},
+	"flood share":    {Cost: true, Meaning: "share of a core that the flood's process takes"},
 	"daemon share":   {Cost: true, Meaning: "share of a core that the daemon takes"},
 }
 

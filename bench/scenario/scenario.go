@@ -88,6 +88,7 @@ var suites = []suite{
 	{"reach", reach},
 	{"screen", screens},
 	{"attack", attacks},
+	{"abuse", abuses},
 }
 
 // all returns the scenarios of all suites.

@@ -62,13 +62,28 @@ func startAttackers(t *measure.T, program string, a attackers, args ...string) {
 	startBeside(t, program, append(a.args(), args...)...)
 }
 
+// A beside is a process beside those that are measured.
+type beside struct {
+	pid int
+	in  io.WriteCloser
+	out *bufio.Reader
+}
+
 // startBeside starts one of Programs, and returns when it has written a line. All its threads,
 // and its session, have the lowest priority: its CPU time, which would be that of other
 // machines, is not taken from the daemon. It ends with the measurement.
-func startBeside(t *measure.T, program string, args ...string) (io.Writer, *bufio.Reader) {
+func startBeside(t *measure.T, program string, args ...string) *beside {
+	return startIn(t, nil, program, args...)
+}
+
+// startIn is startBeside in a namespace, or in this process's.
+func startIn(t *measure.T, ns *rig.Namespace, program string, args ...string) *beside {
 	const lowest = "19"
 	all := slices.Concat([]string{"-n", lowest, Executable(t), program}, args)
 	cmd := exec.Command("nice", all...)
+	if ns != nil {
+		cmd = ns.In(cmd)
+	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	in, err := cmd.StdinPipe() // it ends with this process
 	if err != nil {
@@ -94,7 +109,7 @@ func startBeside(t *measure.T, program string, args ...string) (io.Writer, *bufi
 	if _, err := lines.ReadString('\n'); err != nil {
 		t.Fatalf("%s does not begin: %v", program, err)
 	}
-	return in, lines
+	return &beside{cmd.Process.Pid, in, lines}
 }
 
 // attackers are clients of a daemon at several addresses.

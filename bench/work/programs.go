@@ -4,10 +4,12 @@ package work
 
 import (
 	"fmt"
+	"net/netip"
 	"os"
 	"strings"
 
 	"github.com/quicterm/quicterm/bench/barestream"
+	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
 // Programs are what sessions, and works, run of this program, by its first argument.
@@ -28,6 +30,22 @@ var Programs = map[string]func(args []string) error{
 		}
 		a.attack(os.Stdout, silent)
 		return nil
+	},
+	"flooder": func(args []string) error {
+		var what, server, session, identity string
+		var rate int
+		var f flooder
+		if err := scan(args, &what, &server, &f.sources, &rate, &f.uid, &session, &f.user, &identity); err != nil {
+			return err
+		}
+		var err error
+		if f.server, err = netip.ParseAddrPort(server); err != nil {
+			return err
+		}
+		if f.session, err = wire.ParseSessionID(session); err != nil {
+			return err
+		}
+		return f.run(os.Stdin, os.Stdout, what, rate, identity)
 	},
 	"hostile": func(args []string) error {
 		var a attackers

@@ -102,9 +102,8 @@ type watchers struct {
 
 // startWatchers starts watchers, and returns when they have attached.
 func startWatchers(t *measure.T, h *rig.Host, n int) *watchers {
-	w := &watchers{}
-	w.ask, w.answers = startBeside(t, "watchers", h.Addr.String(), h.Dir, strconv.Itoa(n))
-	return w
+	b := startBeside(t, "watchers", h.Addr.String(), h.Dir, strconv.Itoa(n))
+	return &watchers{ask: b.in, answers: b.out}
 }
 
 // await waits until the output of all watchers ends with a mark.
