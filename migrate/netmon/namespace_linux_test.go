@@ -192,7 +192,7 @@ func TestOverrun(t *testing.T) {
 	for i := range 30 {
 		ip(t, fmt.Sprintf("addr add 10.2.0.%d/32 dev a0", i+1))
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	changed := false
 	irrelevant := func([]byte) bool { return false }
@@ -344,8 +344,8 @@ func (w *runningWatch) next(t *testing.T) time.Time {
 	select {
 	case at := <-w.reports:
 		return at
-	case <-time.After(10 * time.Second):
-		t.Fatal("no report within 10 s")
+	case <-time.After(20 * time.Second):
+		t.Fatal("no report within 20 s")
 		return time.Time{}
 	}
 }
