@@ -73,7 +73,6 @@ const sshLogin = 500 * time.Millisecond
 
 // inWorld calls f in a bubble with a world whose links have the given configuration.
 func inWorld(t *testing.T, link netem.Config, pty bool, f func(w *world)) {
-	defer oneProcessor()()
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{t: t, events: make(chan netmon.Event, 1)}
 		for i, name := range []string{"wlan0", "wwan0"} {

@@ -28,7 +28,6 @@ const roundTrip = 100 * time.Millisecond
 var echoAddr = netip.MustParseAddrPort("10.0.0.2:4433")
 
 func inEchoWorld(t *testing.T, f func(*echoServer)) {
-	defer oneProcessor()()
 	synctest.Test(t, func(t *testing.T) {
 		link := netem.NewLink(netem.Config{Delay: roundTrip / 2}, 1)
 		e := &echoServer{
