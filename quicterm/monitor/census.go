@@ -84,10 +84,10 @@ func (s *Monitor) inspectAll(ctx context.Context) (all []inspected, silent int) 
 	answers := make(chan answer)
 	waiting := 0
 	for _, uid := range s.holders.Accounts() {
-		begun := s.census.begin(s, uid, func() {
-			sessions, silent := s.inspectAccount(ctx, uid)
+		var a answer
+		begun := s.census.begin(s, uid, func() { a.sessions, a.silent = s.inspectAccount(ctx, uid) }, func() {
 			select {
-			case answers <- answer{sessions, silent}:
+			case answers <- a:
 			case <-ctx.Done():
 			}
 		})
@@ -127,9 +127,9 @@ func (c *census) renew(f func() *Numbers) *Numbers {
 	return c.numbers
 }
 
-// begin calls ask in a goroutine, unless an earlier question to the account is not answered yet or the
-// daemon ends.
-func (c *census) begin(s *Monitor, uid uint32, ask func()) bool {
+// begin calls ask in a goroutine, and answered when the account can be asked again, unless an earlier question to the
+// account is not answered yet or the daemon ends.
+func (c *census) begin(s *Monitor, uid uint32, ask, answered func()) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.asking[uid] || s.life.Err() != nil {
@@ -137,8 +137,11 @@ func (c *census) begin(s *Monitor, uid uint32, ask func()) bool {
 	}
 	c.asking[uid] = true
 	s.work.Go(func() {
-		defer c.end(uid)
-		ask()
+		func() {
+			defer c.end(uid)
+			ask()
+		}()
+		answered()
 	})
 	return true
 }
