@@ -78,6 +78,7 @@ func certificate(change func(*ssh.Certificate)) func(*ssh.Certificate) {
 	return func(c *ssh.Certificate) {
 		c.CertType, c.ValidPrincipals = ssh.UserCert, []string{"ops"}
 		c.ValidBefore = ssh.CertTimeInfinity
+		c.KeyId, c.Serial = "an id", 77
 		c.Extensions, c.CriticalOptions = map[string]string{"permit-pty": ""}, map[string]string{}
 		if change != nil {
 			change(c)
@@ -93,6 +94,11 @@ func option(name, value string) func(*ssh.Certificate) {
 const authority = `cert-authority,principals="x,ops" CA`
 
 const trusting = "TrustedUserCAKeys /etc/ssh/ca.pub"
+
+// anything is what a case wants that prints the same by ssh and by qt.
+const anything = "*"
+
+const principalsProgram = "\nAuthorizedPrincipalsCommandUser nobody\nAuthorizedPrincipalsCommand "
 
 // certificateCases are about certificates of users.
 var certificateCases = []policyCase{
@@ -121,7 +127,15 @@ var certificateCases = []policyCase{
 	{name: "trusted-no-file", cert: certificate(nil), keys: "#", config: trusting + "\nAuthorizedPrincipalsFile .ssh/none"},
 	{name: "trusted-other-file", cert: certificate(nil), keys: "other\n#ops", file: ".ssh/names", config: trusting + "\nAuthorizedPrincipalsFile %h/.ssh/names"},
 	{name: "trusted-token", cert: certificate(nil), keys: "#", config: trusting + "\nAuthorizedPrincipalsFile .ssh/%x"},
-	{name: "trusted-program", cert: certificate(nil), keys: "#", config: trusting + "\nAuthorizedPrincipalsCommandUser nobody\nAuthorizedPrincipalsCommand /bin/false"},
+	{name: "trusted-program", cert: certificate(nil), keys: "#", config: trusting + principalsProgram + "/bin/false"},
+	{name: "trusted-by-program", cert: certificate(nil), keys: "#", config: trusting + principalsProgram + "/etc/ssh/principals ops %u %U %h %i %s %t %k %T %K %f %F",
+		want: anything},
+	{name: "trusted-program-other", cert: certificate(nil), keys: "#", config: trusting + principalsProgram + "/etc/ssh/principals dev"},
+	{name: "trusted-program-no-name", cert: certificate(func(c *ssh.Certificate) { c.ValidPrincipals = []string{"trusted-program-no-name"} }),
+		keys: "#", config: trusting + principalsProgram + "/etc/ssh/principals ops"},
+	{name: "trusted-program-file", cert: certificate(nil), keys: "#", file: ".ssh/names",
+		config: trusting + "\nAuthorizedPrincipalsFile /etc/ssh/names" + principalsProgram + "/bin/false", want: "named\n"},
+	{name: "untrusted-program", cert: certificate(nil), keys: "#", config: trusting + ".none" + principalsProgram + "/etc/ssh/principals ops"},
 }
 
 // writeCertificate writes a copy of a private key, and a certificate of it, and returns the former's name.

@@ -132,7 +132,18 @@ func (r *request) search() (*answer, error) {
 			s.Read(file, content)
 		}
 	}
-	switch authorities := r.Sources.Authorities; {
+	authorities, program := r.Sources.Authorities, r.Sources.Program
+	switch {
+	case program != nil:
+		content, err := readProgram()
+		if err != nil {
+			return nil, err
+		}
+		if name := program.Argv[0]; authorities != nil {
+			s.TrustPrincipals(name, authorities.Keys, content)
+		} else {
+			s.Read(name, content)
+		}
 	case authorities == nil:
 	case r.Sources.Principals == "":
 		s.Trust(authorities.Name, authorities.Keys)
@@ -140,13 +151,6 @@ func (r *request) search() (*answer, error) {
 		if content, err := read(r.Sources.Principals); err == nil {
 			s.TrustPrincipals(r.Sources.Principals, authorities.Keys, content)
 		}
-	}
-	if r.Sources.Program != nil {
-		content, err := readProgram()
-		if err != nil {
-			return nil, err
-		}
-		s.Read(r.Sources.Program.Argv[0], content)
 	}
 	a := &answer{Problems: short(strings.Join(problems, ", ")), Unread: unread}
 	numbers := make(map[string]int) // of permissions

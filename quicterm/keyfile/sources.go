@@ -25,7 +25,7 @@ type Sources struct {
 	CAAlgorithms string       // by which authorities may sign, as patterns; empty for all that are secure
 	Principals   string       // file; without one, certificates of authorities name the account
 	Lax          bool         // files count although others may write to them
-	Program      *Program     // nil for none; it is asked alone, without files and authorities
+	Program      *Program     // nil for none; it is asked alone, without files
 }
 
 func (s *Sources) empty() bool { return len(s.Files) == 0 && s.Authorities == nil && s.Program == nil }
@@ -36,7 +36,7 @@ type Authorities struct {
 	Keys []byte
 }
 
-// A Program prints lines of authorized_keys.
+// A Program prints lines of authorized_keys or, if there are Authorities, principals of their certificates.
 type Program struct {
 	Argv    []string // the first is its path
 	Account *account.Account

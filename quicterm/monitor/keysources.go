@@ -8,8 +8,11 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
+
+	"golang.org/x/crypto/ssh"
 
 	"github.com/quicterm/quicterm/quicterm/account"
 	"github.com/quicterm/quicterm/quicterm/auth"
@@ -49,7 +52,7 @@ func (s *Monitor) readKeys(
 		}
 		sources.Files = append(sources.Files, file)
 	}
-	if from.Authorities != "" {
+	if from.Authorities != "" && (from.Principals != "" || from.PrincipalsProgram == "") { // or askPrincipals does all
 		authorities, err := sshd.ReadFile(from.Authorities, maxAuthorities)
 		if err != nil {
 			err = fmt.Errorf("TrustedUserCAKeys: %w", err)
@@ -136,32 +139,124 @@ func (s *Monitor) askProgram(
 func (s *Monitor) runProgram(
 	ctx context.Context, by claim, policy *sshd.Policy, keys [][]byte,
 ) ([]auth.Verdict, error) {
-	a := by.account
-	user, err := sshd.Expand(policy.Sources.ProgramAccount, map[byte]string{'u': a.Name})
+	from := &policy.Sources
+	tokens, err := keyTokens(by.account, keys[0])
 	if err != nil {
-		return nil, fmt.Errorf("AuthorizedKeysCommandUser: %w", err)
+		return nil, err
+	}
+	p, err := s.program(ctx, by.account, from.Program, from.ProgramAccount, tokens)
+	if err != nil {
+		return nil, err
+	}
+	if len(p.Argv) == 1 {
+		p.Argv = append(p.Argv, by.account.Name)
+	}
+	sources := &keyfile.Sources{CAAlgorithms: from.CAAlgorithms, Program: p}
+	return s.keyFiles.Authorize(ctx, by.account, sources, by.queries(keys)...)
+}
+
+// keyTokens returns the tokens of sshd_config(5) for an account and a key.
+func keyTokens(a *account.Account, blob []byte) (map[byte]string, error) {
+	key, err := auth.ParseUserKey(blob)
+	if err != nil {
+		return nil, err
+	}
+	return map[byte]string{
+		'h': a.Home, 'u': a.Name, 'U': strconv.FormatUint(uint64(a.UID), 10),
+		'f': fingerprint(blob), 'k': base64.StdEncoding.EncodeToString(blob), 't': key.Type(),
+	}, nil
+}
+
+// program returns the program of a line, and the account as which it runs.
+func (s *Monitor) program(
+	ctx context.Context, a *account.Account, line, user string, tokens map[byte]string,
+) (*keyfile.Program, error) {
+	user, err := sshd.Expand(user, map[byte]string{'u': a.Name})
+	if err != nil {
+		return nil, fmt.Errorf("account of the program: %w", err)
 	}
 	as, err := s.names.Lookup(ctx, user)
 	if err != nil {
-		return nil, fmt.Errorf("AuthorizedKeysCommandUser %q: %w", user, err)
+		return nil, fmt.Errorf("account %q of the program: %w", user, err)
 	}
-	key, err := auth.ParseUserKey(keys[0])
+	argv, err := sshd.ProgramArgs(line, tokens)
 	if err != nil {
 		return nil, err
 	}
-	argv, err := sshd.ProgramArgs(policy.Sources.Program, map[byte]string{
-		'h': a.Home, 'u': a.Name, 'U': strconv.FormatUint(uint64(a.UID), 10),
-		'f': fingerprint(keys[0]), 'k': base64.StdEncoding.EncodeToString(keys[0]), 't': key.Type(),
-	})
+	return &keyfile.Program{Argv: argv, Account: as}, nil
+}
+
+// askPrincipals asks the program of a policy (AuthorizedPrincipalsCommand of sshd) for the principals
+// whose certificates are good for the account, and changes the verdicts about certificates that no file
+// allows. As sshd, it asks only about certificates that a trusted authority has signed.
+func (s *Monitor) askPrincipals(
+	ctx context.Context, by claim, policy *sshd.Policy, keys [][]byte, verdicts []auth.Verdict,
+) {
+	from := &policy.Sources
+	if from.PrincipalsProgram == "" || from.Authorities == "" {
+		return
+	}
+	content, err := sshd.ReadFile(from.Authorities, maxAuthorities)
+	asked := 0
+	for i, v := range verdicts {
+		cert := certificateOf(keys[i])
+		if cert == nil || v.Allowed != nil || asked >= policy.MaxTries() || policy.AcceptKey(cert) != nil {
+			continue
+		}
+		if err == nil && (!names(content, cert.SignatureKey) ||
+			auth.CheckCertificate(cert, from.CAAlgorithms, by.from, by.valid()) != nil) {
+			continue
+		}
+		asked++
+		unread := err
+		var got []auth.Verdict
+		if unread == nil {
+			got, unread = s.runPrincipals(ctx, by, policy, cert, &keyfile.Authorities{Name: from.Authorities, Keys: content})
+		}
+		switch {
+		case unread != nil:
+			verdicts[i].Refused = fmt.Errorf("%w: AuthorizedPrincipalsCommand: %w", keyfile.ErrUnread, unread)
+		case got[0].Allowed != nil:
+			verdicts[i] = got[0]
+		default:
+			verdicts[i].Refused = fmt.Errorf("%w; AuthorizedPrincipalsCommand: %w", v.Refused, got[0].Refused)
+		}
+	}
+}
+
+// runPrincipals runs that program for a certificate, and returns whether it is good.
+func (s *Monitor) runPrincipals(
+	ctx context.Context, by claim, policy *sshd.Policy, cert *ssh.Certificate, authorities *keyfile.Authorities,
+) ([]auth.Verdict, error) {
+	from, blob, authority := &policy.Sources, cert.Marshal(), cert.SignatureKey.Marshal()
+	tokens, err := keyTokens(by.account, blob)
 	if err != nil {
 		return nil, err
 	}
-	if len(argv) == 1 {
-		argv = append(argv, a.Name)
+	tokens['i'], tokens['s'] = cert.KeyId, strconv.FormatUint(cert.Serial, 10)
+	tokens['F'], tokens['T'] = fingerprint(authority), cert.SignatureKey.Type()
+	tokens['K'] = base64.StdEncoding.EncodeToString(authority)
+	p, err := s.program(ctx, by.account, from.PrincipalsProgram, from.PrincipalsAccount, tokens)
+	if err != nil {
+		return nil, err
 	}
-	sources := &keyfile.Sources{
-		CAAlgorithms: policy.Sources.CAAlgorithms,
-		Program:      &keyfile.Program{Argv: argv, Account: as},
+	sources := &keyfile.Sources{CAAlgorithms: from.CAAlgorithms, Authorities: authorities, Program: p}
+	return s.keyFiles.Authorize(ctx, by.account, sources, by.queries([][]byte{blob})...)
+}
+
+// certificateOf returns a certificate that a client has offered, or nil if that is another key.
+func certificateOf(blob []byte) *ssh.Certificate {
+	key, err := auth.ParseUserKey(blob)
+	if err != nil {
+		return nil
 	}
-	return s.keyFiles.Authorize(ctx, a, sources, by.queries(keys)...)
+	cert, _ := key.(*ssh.Certificate)
+	return cert
+}
+
+// names reports whether a file of authorities has one. It does not parse the file: the child does, which
+// decides.
+func names(content []byte, authority ssh.PublicKey) bool {
+	blob := base64.StdEncoding.EncodeToString(authority.Marshal())
+	return slices.Contains(strings.Fields(string(content)), blob)
 }

@@ -87,6 +87,14 @@ type claim struct {
 	tried   int        // keys of the client that were refused before
 }
 
+// valid returns when the certificates of the claim must be valid.
+func (by claim) valid() time.Time {
+	if by.proven.IsZero() {
+		return time.Now()
+	}
+	return by.proven
+}
+
 // A decision is what is decided about the keys of a client.
 type decision struct {
 	verdicts []auth.Verdict // in the order of the keys
@@ -138,6 +146,7 @@ func (s *Monitor) authorize(ctx context.Context, by claim, keys ...[]byte) (*dec
 		unread := fmt.Errorf("%w: %w", keyfile.ErrUnread, read.err)
 		read.verdicts = slices.Repeat([]auth.Verdict{{Refused: unread}}, len(keys))
 	}
+	s.askPrincipals(ctx, by, policy, keys, read.verdicts)
 	s.askProgram(ctx, by, policy, keys, read.verdicts)
 	d := &decision{make([]auth.Verdict, len(keys)), policy.MaxTries()}
 	for i, v := range read.verdicts {

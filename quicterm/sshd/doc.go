@@ -9,11 +9,11 @@
 //     password without UsePAM, a shell that cannot be executed.
 //   - A key or certificate gets in only if PubkeyAuthentication, PubkeyAcceptedAlgorithms,
 //     RequiredRSASize, AuthenticationMethods and RevokedKeys let it in, and only by the [Sources]:
-//     AuthorizedKeysFile, TrustedUserCAKeys and AuthorizedKeysCommand, which the caller asks.
+//     AuthorizedKeysFile, TrustedUserCAKeys, AuthorizedKeysCommand and AuthorizedPrincipalsCommand, which the
+//     caller asks.
 //   - ForceCommand, PermitTTY, PermitUserEnvironment and PubkeyAuthOptions hold for what it gets.
 //   - What cannot be obeyed refuses the account: ChrootDirectory, ForceCommand internal-sftp,
-//     AuthenticationMethods with more than a key, AuthorizedPrincipalsCommand for certificates, a
-//     configuration that sshd itself rejects.
+//     AuthenticationMethods with more than a key, a configuration that sshd itself rejects.
 //
 // A login counts as one to the first port of sshd (Match LocalPort). The configuration is that
 // of sshd's default file: options on the command line of a running sshd are not known.

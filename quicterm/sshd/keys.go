@@ -23,7 +23,6 @@ func (p *Policy) AcceptKey(key ssh.PublicKey) error {
 		}
 	}
 	accepted := func(algorithm string) bool { return auth.MatchList(p.algorithms, algorithm) > 0 }
-	_, certified := key.(*ssh.Certificate)
 	switch {
 	case !p.keys:
 		return p.refusal("PubkeyAuthentication no")
@@ -31,8 +30,6 @@ func (p *Policy) AcceptKey(key ssh.PublicKey) error {
 		return unsupported("AuthenticationMethods " + strings.Join(p.methods, " "))
 	case p.algorithms != "" && !slices.ContainsFunc(algorithms(key), accepted):
 		return p.refusal("PubkeyAcceptedAlgorithms does not have " + key.Type())
-	case certified && p.Sources.principalsProgram:
-		return unsupported("AuthorizedPrincipalsCommand")
 	}
 	if wrapped, ok := auth.PlainKey(key).(ssh.CryptoPublicKey); ok {
 		if public, ok := wrapped.CryptoPublicKey().(*rsa.PublicKey); ok && public.N.BitLen() < p.minRSA {

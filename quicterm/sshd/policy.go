@@ -195,7 +195,9 @@ func (p *Policy) set(name, value string) (err error) {
 	case "authorizedprincipalsfile":
 		p.Sources.Principals = orNone(value)
 	case "authorizedprincipalscommand":
-		p.Sources.principalsProgram = !none(value)
+		p.Sources.PrincipalsProgram = orNone(value)
+	case "authorizedprincipalscommanduser":
+		p.Sources.PrincipalsAccount = orNone(value)
 	case "casignaturealgorithms":
 		p.Sources.CAAlgorithms = value
 	case "strictmodes":

@@ -19,13 +19,15 @@ type Sources struct {
 	Program        string // AuthorizedKeysCommand; empty for none
 	ProgramAccount string // AuthorizedKeysCommandUser
 
-	principalsProgram bool // AuthorizedPrincipalsCommand, which is not asked
+	PrincipalsProgram string // AuthorizedPrincipalsCommand; empty for none
+	PrincipalsAccount string // AuthorizedPrincipalsCommandUser
 }
 
-// SameFiles reports whether others name the same files: all but the program.
+// SameFiles reports whether others name the same files: all but the programs.
 func (s *Sources) SameFiles(others *Sources) bool {
 	return slices.Equal(s.Files, others.Files) && s.Authorities == others.Authorities &&
-		s.CAAlgorithms == others.CAAlgorithms && s.Principals == others.Principals && s.Lax == others.Lax
+		s.CAAlgorithms == others.CAAlgorithms && s.Principals == others.Principals && s.Lax == others.Lax &&
+		(s.PrincipalsProgram == "") == (others.PrincipalsProgram == "")
 }
 
 // SplitArgs splits a command into its arguments as sshd does: by white space, outside quotes.
