@@ -53,9 +53,9 @@ type T interface {
 }
 
 // Build builds qt and qtd into a directory, from the module that the working
-// directory is in, with extra arguments for go build.
+// directory is in, with extra arguments for go build. They are as small as those of a release.
 func Build(dir string, args ...string) error {
-	all := append([]string{"build", "-o", dir}, args...)
+	all := append([]string{"build", "-ldflags=-s -w", "-o", dir}, args...)
 	all = append(all, "github.com/quicterm/quicterm/cmd/qt", "github.com/quicterm/quicterm/cmd/qtd")
 	if out, err := exec.Command("go", all...).CombinedOutput(); err != nil {
 		return fmt.Errorf("build: %w\n%s", err, out)
