@@ -25,8 +25,9 @@ build: ## build bin/qt and bin/qtd
 test: ## run the tests
 	go test -vet=off ./quicterm/e2e ./...
 
+# Without GORACE, each program lasts a second longer: the test programs, and all that tests start.
 race: ## run the tests with the race detector, with shorter simulations
-	go test -race -short -vet=off ./quicterm/e2e ./...
+	CGO_ENABLED=1 GORACE=atexit_sleep_ms=0 go test -race -short -vet=off ./quicterm/e2e ./...
 
 # The targets of a package share a program, as linking takes a second. Before Go 1.27, a fuzzer may fail with
 # only "context deadline exceeded" when its time ends (https://go.dev/issue/75804). Then the target runs once more.
@@ -36,7 +37,7 @@ fuzz: ## run each fuzz target for FUZZTIME
 	while read -r package target; do \
 		echo "$$package $$target"; \
 		program=$$work/$$(echo "$$package" | tr / _); \
-		[ -e "$$program" ] || go test -c -vet=off -fuzz=. -o "$$program" "$$package" || exit 1; \
+		[ -e "$$program" ] || go test -c -vet=off -ldflags=-w -fuzz=. -o "$$program" "$$package" || exit 1; \
 		cache=$$(go env GOCACHE)/fuzz/$$(go list "$$package") || exit 1; \
 		for try in 1 2; do \
 			out=$$(cd "$$package" && "$$program" -test.run='^$$' -test.fuzz="^$$target$$" -test.fuzztime=$(FUZZTIME) \
