@@ -52,6 +52,9 @@ type Server struct {
 	// SSHDPolicy says whether root's daemon lets in whom the sshd of this machine lets in:
 	// follow or ignore.
 	SSHDPolicy string `toml:"sshd_policy"`
+	// Login is how root's daemon for all accounts starts sessions: "pam" (in a session that PAM
+	// opens), "direct" (PAM is not asked) or "auto" (by PAM where that works).
+	Login string `toml:"login"`
 	// BufferSize bounds the output that a session keeps until the client has it.
 	BufferSize Size `toml:"buffer_size"`
 	// DetachedTTL is how long a session lives without a client; 0 is for ever.
@@ -134,6 +137,7 @@ func DefaultServer() *Server {
 		PermitRootLogin:     "prohibit-password",
 		MaxAuthTries:        64,
 		SSHDPolicy:          "follow",
+		Login:               "auto",
 		BufferSize:          Size{64 << 20},
 		ExitedTTL:           Duration{24 * time.Hour},
 		PipeTTL:             Duration{time.Hour},
@@ -192,6 +196,9 @@ func (s *Server) WithDefaults() *Server {
 	}
 	if c.SSHDPolicy == "" {
 		c.SSHDPolicy = d.SSHDPolicy
+	}
+	if c.Login == "" {
+		c.Login = d.Login
 	}
 	if c.Recording == "" {
 		c.Recording = d.Recording
@@ -275,6 +282,7 @@ func (s *Server) check() error {
 		oneOf("permit_root_login", s.PermitRootLogin, "yes", "prohibit-password", "forced-commands-only", "no"),
 		within("max_auth_tries", s.MaxAuthTries, 1, 1000),
 		oneOf("sshd_policy", s.SSHDPolicy, "follow", "ignore"),
+		oneOf("login", s.Login, "auto", "pam", "direct"),
 		oneOf("recording", s.Recording, "allow", "forbid", "require"),
 		absolute("recording_dir", strings.TrimPrefix(s.RecordingDir, "%h")),
 		oneOf("persist", s.Persist, "off", "screen", "log"),

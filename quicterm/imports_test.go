@@ -152,6 +152,10 @@ var packages = []struct {
 		tests:   "bench/rig",
 	},
 	{
+		path: "quicterm/pam", role: "starts programs in sessions of PAM, by su; knows no session of quicterm",
+		imports: "golang.org/x/sys",
+	},
+	{
 		path: "quicterm/rundir", role: "the folder of the unix sockets, and who is at their other end",
 		imports: "golang.org/x/sys",
 	},
@@ -163,7 +167,7 @@ var packages = []struct {
 	{
 		path: "quicterm/holder", role: "owns the program of a session; knows no network",
 		imports: `buffer migrate/carrier migrate/carrier/sealed migrate/carrier/unixsock quicterm/asciicast quicterm/auth quicterm/driver quicterm/gate
-			quicterm/memory quicterm/persist quicterm/rundir quicterm/screen quicterm/session quicterm/wire github.com/creack/pty golang.org/x/sys`,
+			quicterm/memory quicterm/pam quicterm/persist quicterm/rundir quicterm/screen quicterm/session quicterm/wire github.com/creack/pty golang.org/x/sys`,
 		tests: "migrate/carrier/carriertest quicterm/holder/programtest github.com/fxamacker/cbor/v2 golang.org/x/crypto",
 	},
 	{
@@ -184,7 +188,8 @@ var packages = []struct {
 	{
 		path: "quicterm/monitor", role: "decides who gets in, and reaches holders, with the daemon's rights; talks to no client",
 		imports: `configs migrate/carrier migrate/carrier/unixsock quicterm/account quicterm/auth quicterm/confine quicterm/doctor
-			quicterm/floodlog quicterm/holder quicterm/keyfile quicterm/memory quicterm/metrics quicterm/panics quicterm/rundir
+			quicterm/floodlog quicterm/holder quicterm/keyfile quicterm/memory quicterm/metrics quicterm/pam quicterm/panics
+			quicterm/rundir
 			quicterm/sshd quicterm/systemd quicterm/wire github.com/fxamacker/cbor/v2 golang.org/x/crypto golang.org/x/net
 			golang.org/x/sys golang.org/x/time`,
 		tests: "quicterm/holder/holdertest quicterm/holder/programtest",
@@ -237,7 +242,7 @@ var packages = []struct {
 	{
 		path: "cmd/qtd", role: "the command line of the daemon and of the holder",
 		imports: `configs quicterm/bootstrap quicterm/confine quicterm/doctor quicterm/holder quicterm/keyfile quicterm/logqueue
-			quicterm/memory quicterm/monitor quicterm/rundir quicterm/server quicterm/systemd quicterm/version github.com/spf13/cobra`,
+			quicterm/memory quicterm/monitor quicterm/pam quicterm/rundir quicterm/server quicterm/systemd quicterm/version github.com/spf13/cobra`,
 		tests: "cmd/dist/man",
 	},
 	{

@@ -504,6 +504,16 @@ func (h *Host) Shell(addr netip.AddrPort, flags ...string) *Terminal {
 	return x
 }
 
+// Holder returns the process of the holder of the shell that types are for, which must have the prompt
+// of [Host.Shell]. Between the two may be su, which has opened the session.
+func (x *Terminal) Holder() (pid int) {
+	x.T.Helper()
+	x.Send(`p=$PPID; [ "$(cat /proc/$p/comm 2>/dev/null)" = su ] && p=$(awk '/^PPid:/ { print $2 }' /proc/$p/status); echo hol''der $p` + "\r")
+	fmt.Sscan(x.Expect(`holder (\d+)\r`)[1], &pid)
+	x.Expect(`\$ `)
+	return pid
+}
+
 // Closed is closed when the process has closed its terminal, for example by its end.
 func (x *Terminal) Closed() <-chan struct{} { return x.done }
 

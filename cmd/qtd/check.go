@@ -116,6 +116,7 @@ func printAccess(w io.Writer, access *monitor.Access, config string, from netip.
 		}
 		fmt.Fprintf(table, "%s\t%s\t%s\n", rule.Keyword, shorten(rule.Value), source)
 	}
+	fmt.Fprintf(table, "login\t%s\t%s\n", access.Login, sourceOf(config, string(content), "login"))
 	if err := table.Flush(); err != nil {
 		return err
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/quicterm/quicterm/quicterm/holder"
 	"github.com/quicterm/quicterm/quicterm/keyfile"
 	"github.com/quicterm/quicterm/quicterm/logqueue"
+	"github.com/quicterm/quicterm/quicterm/pam"
 	"github.com/quicterm/quicterm/quicterm/version"
 )
 
@@ -38,7 +39,7 @@ func command() *cobra.Command {
 	}
 	root.SetVersionTemplate(software() + "\n")
 	root.AddCommand(serveCommand(), grantCommand(), statusCommand(), drainCommand(), doctorCommand(), checkCommand(),
-		holdCommand(), readKeysCommand(), networkCommand(), relayCommand(), &cobra.Command{
+		holdCommand(), openLoginCommand(), runLoginCommand(), readKeysCommand(), networkCommand(), relayCommand(), &cobra.Command{
 			Use:   "version",
 			Short: "Print the version",
 			Args:  cobra.NoArgs,
@@ -62,7 +63,7 @@ const (
 
 // holdCommand returns the hidden command that the daemon runs for each session.
 func holdCommand() *cobra.Command {
-	var level, format, base string
+	var level, format, base, login string
 	var ownLog bool
 	c := &cobra.Command{
 		Use:    holder.Command,
@@ -80,14 +81,35 @@ func holdCommand() *cobra.Command {
 			}
 			queue := newLog(log, levelOf(level), format)
 			defer queue.Close()
-			return holder.Main(queue.Logger(), software())
+			return holder.MainInLogin(queue.Logger(), software(), login)
 		},
 	}
 	c.Flags().StringVar(&level, "log-level", "info", "")
 	c.Flags().StringVar(&format, "log-format", "text", "")
 	c.Flags().BoolVar(&ownLog, holder.OwnLogFlag[2:], false, "")
 	c.Flags().StringVar(&base, logBaseFlag, "", "")
+	c.Flags().StringVar(&login, pam.SessionFlag[2:], "", "")
 	return c
+}
+
+// openLoginCommand returns the hidden command that the daemon runs for each session of PAM, as root.
+func openLoginCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:                pam.OpenCommand,
+		Hidden:             true,
+		DisableFlagParsing: true,
+		RunE:               func(_ *cobra.Command, args []string) error { return holder.OpenLogin(args) },
+	}
+}
+
+// runLoginCommand returns the hidden command that becomes the program of such a session.
+func runLoginCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:    pam.RunCommand,
+		Hidden: true,
+		Args:   cobra.NoArgs,
+		RunE:   func(*cobra.Command, []string) error { return pam.Run() },
+	}
 }
 
 // readKeysCommand returns the hidden command that the daemon runs for each read of keys.

@@ -90,7 +90,7 @@ func serve(config string, listen []string, granted bool, ready func()) error {
 		}
 	}
 	cfg.Scopes, cfg.Outside = systemd.FindScopes, systemd.Outside()
-	cfg.Settings, cfg.Log, cfg.Software = settings, log.Logger(), software()
+	cfg.Settings, cfg.Log, cfg.Software, cfg.PAM = settings, log.Logger(), software(), true
 	if passedErr != nil {
 		cfg.Log.Warn("socket of the service manager cannot be used", "error", passedErr)
 	}

@@ -27,11 +27,7 @@ func TestDoctorOfDaemon(t *testing.T) {
 	h := newHost(t)
 	h.Start()
 	x := h.Shell(h.Addr)
-	x.Send("echo hol''der $PPID\r")
-	holder, err := strconv.Atoi(x.Expect("holder ([0-9]+)\r")[1])
-	if err != nil {
-		t.Fatal(err)
-	}
+	holder := x.Holder()
 	ports := "ports ok open: udp 127.0.0.1:[0-9]+, tcp 127.0.0.1"
 	if runtime.GOOS != "linux" {
 		ports = "ports skip "

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -45,12 +44,7 @@ var regexpEnd = regexp.MustCompile("event=end")
 // loseSession ends the holder of a session that is attached by a signal, and waits until that is gone.
 func loseSession(t *testing.T, h *rig.Host, x *rig.Terminal, sig syscall.Signal) {
 	t.Helper()
-	x.Send("echo hol''der $PPID\r")
-	pid, err := strconv.Atoi(x.Expect("holder ([0-9]+)\r")[1])
-	if err != nil {
-		t.Fatal(err)
-	}
-	x.Expect(`\$ `)
+	pid := x.Holder()
 	x.Send("~d")
 	x.Exit()
 	syscall.Kill(pid, sig)

@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"os"
 	"os/exec"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -91,6 +92,11 @@ func (s *systemdHost) inside(cmd *exec.Cmd) *exec.Cmd {
 	return c
 }
 
+// hasLogins reports whether PAM tells the login manager of sessions.
+func (s *systemdHost) hasLogins() bool {
+	return s.Run("grep -l pam_systemd /etc/pam.d/common-session || true") != ""
+}
+
 // A person who types sees the daemon's restart as a short wait. Sessions are in scopes of their own,
 // with the limits that the settings name, and have nothing of what confines the daemon.
 func TestSystemdRestart(t *testing.T) {
@@ -99,16 +105,34 @@ func TestSystemdRestart(t *testing.T) {
 	x := s.shell("ann", "--predict", "never")
 	y := s.shell("root")
 
-	x.Send("cat /proc/self/cgroup\r")
-	group := x.Expect(`0::/quicterm\.slice/quicterm-(\d+)\.slice/(qt-[0-9a-f]{8}\.scope)\r`)
-	if uid := s.Run("id -u ann"); uid != group[1] {
-		t.Errorf("the slice is that of %s, want %s", group[1], uid)
-	}
-	properties := s.Run("systemctl show -p TasksMax,MemoryHigh,SendSIGHUP,Description " + group[2])
-	for _, want := range []string{"TasksMax=300", "MemoryHigh=1073741824", "SendSIGHUP=yes", "Description=quicterm session of ann"} {
-		if !strings.Contains(properties+"\n", want+"\n") {
-			t.Errorf("the scope has not %s:\n%s", want, properties)
+	// The holder has a scope of quicterm's, the program has that of its login if PAM makes one.
+	scope := func(pattern, pid string, properties ...string) {
+		t.Helper()
+		group := s.Run("cat /proc/" + pid + "/cgroup")
+		found := regexp.MustCompile(pattern).FindStringSubmatch(group)
+		if found == nil {
+			t.Fatalf("%s is in %s", pid, group)
 		}
+		got := s.Run("systemctl show -p TasksMax,MemoryHigh,SendSIGHUP,Description " + found[1])
+		for _, want := range append(properties, "TasksMax=300", "MemoryHigh=1073741824") {
+			if !strings.Contains(got+"\n", want+"\n") {
+				t.Errorf("the scope has not %s:\n%s", want, got)
+			}
+		}
+	}
+	uid := s.Run("id -u ann")
+	own := `(?m)^0::/quicterm\.slice/quicterm-` + uid + `\.slice/(qt-[0-9a-f]{8}\.scope)$`
+	scope(own, s.Run("pgrep -u ann -x qtd"), "SendSIGHUP=yes", "Description=quicterm session of ann")
+	x.Send("echo pid=$$\r")
+	shell := x.Expect(`pid=(\d+)\r`)[1]
+	if s.hasLogins() {
+		scope(`(?m)^0::/user\.slice/user-`+uid+`\.slice/(session-\w+\.scope)$`, shell)
+		x.Run("echo $XDG_RUNTIME_DIR", "/run/user/"+uid+`\r`)
+		if users := s.Run("loginctl list-users"); !strings.Contains(users, "ann") {
+			t.Errorf("the login manager knows no login of ann:\n%s", users)
+		}
+	} else {
+		scope(own, shell)
 	}
 	daemon := s.Run("systemctl show -p MainPID --value qtd")
 	if s.Run("readlink /proc/"+daemon+"/ns/mnt") == s.Run("readlink /proc/1/ns/mnt") {
@@ -166,7 +190,7 @@ func (s *systemdHost) bySSH(account, subcommand string, flags []string, args ...
 // on where the system allows it; otherwise the first connection says what to do.
 func TestSystemdLogout(t *testing.T) {
 	s := newSystemdHost(t, "")
-	if s.Run("grep -l pam_systemd /etc/pam.d/common-session || true") == "" {
+	if !s.hasLogins() {
 		t.Skip("libpam-systemd is not installed: logins have no session")
 	}
 	s.Run("systemctl start sshd")
@@ -233,5 +257,5 @@ func TestSystemdLogout(t *testing.T) {
 	s.Run("ssh -F " + s.Path("ssh_config") + " root@machine 'setsid qtd serve </dev/null >/dev/null 2>&1 &'")
 	loggedOut("root")
 	y := s.shell("ann")
-	y.Run("cat /proc/self/cgroup", `0::/quicterm\.slice/quicterm-`+uid+`\.slice/qt-[0-9a-f]{8}\.scope\r`)
+	y.Run("cat /proc/self/cgroup", `0::/user\.slice/user-`+uid+`\.slice/session-\w+\.scope\r`)
 }

@@ -24,7 +24,7 @@ func (p *process) Directory() string {
 		return err
 	})
 	if dir == "" {
-		dir, _ = os.Readlink("/proc/" + strconv.Itoa(p.cmd.Process.Pid) + "/cwd")
+		dir, _ = os.Readlink("/proc/" + strconv.Itoa(p.pid) + "/cwd")
 	}
 	return dir
 }

@@ -3,6 +3,7 @@
 package holder
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,13 +19,18 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/quicterm/quicterm/quicterm/memory"
+	"github.com/quicterm/quicterm/quicterm/pam"
 	"github.com/quicterm/quicterm/quicterm/rundir"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
 // Main is the main function of a holder's process, which Start has started. It returns when
 // the session is over. software is the name and version that daemons are told.
-func Main(log *slog.Logger, software string) error {
+func Main(log *slog.Logger, software string) error { return MainInLogin(log, software, "") }
+
+// MainInLogin is Main for a holder whose program runs in a session of PAM, if login is not empty: the
+// value of [pam.SessionFlag].
+func MainInLogin(log *slog.Logger, software, login string) error {
 	// The heap is small and changes little: memory matters more than the time of the
 	// garbage collector.
 	debug.SetGCPercent(30)
@@ -34,14 +40,20 @@ func Main(log *slog.Logger, software string) error {
 		syscall.SIGTSTP, syscall.SIGTTIN, syscall.SIGTTOU)
 	syscall.Umask(0o022)
 	reply := os.NewFile(replyFD, "reply")
-	launch, err := readLaunch()
+	var opened *pam.Session
+	var err error
+	if login != "" {
+		opened, err = pam.Adopt(login)
+	}
+	launch, readErr := readLaunch()
+	err = cmp.Or(err, readErr)
 	if err == nil && launch.Persist != nil && launch.Persist.Task >= wire.PersistList {
 		return replyRecords(reply, launch, log)
 	}
 	var h *Holder
 	var s *Socket
 	if err == nil {
-		h, s, err = begin(launch, log)
+		h, s, err = begin(launch, opened, log)
 	}
 	if err != nil {
 		return errors.Join(err, wire.Send(reply, &wire.Error{Text: err.Error()}))
@@ -58,6 +70,13 @@ func Main(log *slog.Logger, software string) error {
 	s.Close()
 	wg.Wait()
 	return nil
+}
+
+// OpenLogin is the main function of a process of root that becomes a holder: see [pam.Open]. It returns
+// only on errors, which the daemon is told.
+func OpenLogin(args []string) error {
+	err := pam.Open(args)
+	return errors.Join(err, wire.Send(os.NewFile(replyFD, "reply"), &wire.Error{Text: err.Error()}))
 }
 
 func readLaunch() (*wire.Launch, error) {
@@ -103,7 +122,7 @@ func (h *Holder) keepOnTerm() {
 	}()
 }
 
-func begin(launch *wire.Launch, log *slog.Logger) (*Holder, *Socket, error) {
+func begin(launch *wire.Launch, login *pam.Session, log *slog.Logger) (*Holder, *Socket, error) {
 	var taken *takenRecord
 	var err error
 	if launch.Persist != nil && launch.Persist.Task == wire.PersistRestore {
@@ -116,14 +135,20 @@ func begin(launch *wire.Launch, log *slog.Logger) (*Holder, *Socket, error) {
 	if err == nil {
 		err = freeStdin()
 	}
+	if err == nil && login != nil {
+		if err = login.Await(startTime - time.Second); err != nil {
+			s.Close()
+			return nil, nil, err
+		}
+	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("make socket: %w", err)
 	}
 	var h *Holder
 	if taken != nil {
-		h, err = restore(launch, taken, log)
+		h, err = restore(launch, taken, login, log)
 	} else {
-		h, err = beginNew(launch, log)
+		h, err = beginNew(launch, login, log)
 	}
 	if err != nil {
 		s.Close()
@@ -137,12 +162,12 @@ func begin(launch *wire.Launch, log *slog.Logger) (*Holder, *Socket, error) {
 }
 
 // beginNew starts the program of a new session.
-func beginNew(launch *wire.Launch, log *slog.Logger) (*Holder, error) {
+func beginNew(launch *wire.Launch, login *pam.Session, log *slog.Logger) (*Holder, error) {
 	r, err := newRecording(launch, time.Now(), log)
 	if err != nil {
 		return nil, err
 	}
-	p, err := startProgram(launch)
+	p, err := startProgram(launch, login)
 	if err != nil {
 		return nil, err
 	}

@@ -15,12 +15,14 @@ import (
 	"github.com/creack/pty"
 	"golang.org/x/sys/unix"
 
+	"github.com/quicterm/quicterm/quicterm/pam"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
 // A process is a Program that is a process, with those that it starts.
 type process struct {
-	cmd      *exec.Cmd
+	pid      int // of its first process
+	wait     func() (status byte, killed syscall.Signal)
 	terminal *os.File     // the streams of a program on a terminal
 	output   *burstReader // of the terminal
 	stdin    *os.File     // without a terminal
@@ -35,8 +37,8 @@ type process struct {
 	reaped     bool // another process may have its id now
 }
 
-// startProgram runs the program of a session.
-func startProgram(launch *wire.Launch) (Program, error) {
+// startProgram runs the program of a session, in a session of PAM if login is not nil.
+func startProgram(launch *wire.Launch, login *pam.Session) (Program, error) {
 	cmd := &exec.Cmd{Path: launch.Path, Args: launch.Argv, Env: launch.Env, Dir: launch.Dir}
 	if cmd.Env == nil {
 		cmd.Env = []string{} // nil would inherit ours
@@ -45,9 +47,9 @@ func startProgram(launch *wire.Launch) (Program, error) {
 		cmd.Dir = "/"
 	}
 	if launch.PTY {
-		return startTerminal(cmd, launch)
+		return startTerminal(cmd, launch, login)
 	}
-	return startPipes(cmd)
+	return startPipes(cmd, login)
 }
 
 // enterable reports whether a program can run in a directory.
@@ -56,7 +58,7 @@ func enterable(dir string) bool {
 	return err == nil && info.IsDir() && unix.Access(dir, unix.X_OK) == nil
 }
 
-func startTerminal(cmd *exec.Cmd, launch *wire.Launch) (Program, error) {
+func startTerminal(cmd *exec.Cmd, launch *wire.Launch, login *pam.Session) (Program, error) {
 	master, tty, err := pty.Open()
 	if err != nil {
 		return nil, fmt.Errorf("no terminal available: %w", err)
@@ -77,12 +79,12 @@ func startTerminal(cmd *exec.Cmd, launch *wire.Launch) (Program, error) {
 		terminal.Close()
 		return nil, err
 	}
-	p := &process{cmd: cmd, terminal: terminal, output: output, shell: strings.HasPrefix(launch.Argv[0], "-")}
+	p := &process{terminal: terminal, output: output, shell: strings.HasPrefix(launch.Argv[0], "-")}
 	if err := p.Resize(launch.Size); err != nil {
 		terminal.Close()
 		return nil, err
 	}
-	if err := cmd.Start(); err != nil {
+	if err := p.begin(cmd, login, tty); err != nil {
 		terminal.Close()
 		return nil, startError(cmd, err)
 	}
@@ -102,7 +104,7 @@ func pollable(f *os.File) (*os.File, error) {
 	return os.NewFile(uintptr(fd), f.Name()), nil
 }
 
-func startPipes(cmd *exec.Cmd) (Program, error) {
+func startPipes(cmd *exec.Cmd, login *pam.Session) (Program, error) {
 	var files []*os.File
 	closeAll := func(files []*os.File) {
 		for _, f := range files {
@@ -119,12 +121,42 @@ func startPipes(cmd *exec.Cmd) (Program, error) {
 	}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = files[0], files[3], files[5]
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	if err := cmd.Start(); err != nil {
+	p := &process{stdin: files[1], stdout: files[2], stderr: files[4]}
+	theirs := []*os.File{files[0], files[3], files[5]}
+	if err := p.begin(cmd, login, theirs...); err != nil {
 		closeAll(files)
 		return nil, startError(cmd, err)
 	}
-	closeAll([]*os.File{files[0], files[3], files[5]})
-	return &process{cmd: cmd, stdin: files[1], stdout: files[2], stderr: files[4]}, nil
+	closeAll(theirs)
+	return p, nil
+}
+
+// begin starts a command that has the files as its standard files.
+func (p *process) begin(cmd *exec.Cmd, login *pam.Session, files ...*os.File) (err error) {
+	if login == nil {
+		if err = cmd.Start(); err == nil {
+			p.pid, p.wait = cmd.Process.Pid, func() (byte, syscall.Signal) { return waitFor(cmd) }
+		}
+		return err
+	}
+	p.wait = login.Wait
+	p.pid, err = login.Start(&pam.Program{
+		Path: cmd.Path, Argv: cmd.Args, Env: cmd.Env, Dir: cmd.Dir, Terminal: p.terminal != nil,
+	}, files...)
+	return err
+}
+
+// waitFor waits for a command that was started.
+func waitFor(cmd *exec.Cmd) (status byte, killed syscall.Signal) {
+	cmd.Wait() // ProcessState has what it returns
+	state := cmd.ProcessState
+	if state == nil {
+		return 255, 0 // reaped elsewhere
+	}
+	if ws, ok := state.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
+		return byte(128 + int(ws.Signal())), ws.Signal()
+	}
+	return byte(state.ExitCode()), 0
 }
 
 func startError(cmd *exec.Cmd, err error) error {
@@ -137,18 +169,11 @@ func startError(cmd *exec.Cmd, err error) error {
 
 // Wait waits for the program's first process.
 func (p *process) Wait() (status byte, killed syscall.Signal) {
-	p.cmd.Wait() // ProcessState has what it returns
+	status, killed = p.wait()
 	p.mu.Lock()
 	p.reaped = true
 	p.mu.Unlock()
-	state := p.cmd.ProcessState
-	if state == nil {
-		return 255, 0 // reaped elsewhere
-	}
-	if ws, ok := state.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
-		return byte(128 + int(ws.Signal())), ws.Signal()
-	}
-	return byte(state.ExitCode()), 0
+	return status, killed
 }
 
 func (p *process) Terminal() bool { return p.terminal != nil }
@@ -188,7 +213,7 @@ func (p *process) Signal(sig syscall.Signal) {
 	if p.reaped {
 		return
 	}
-	group := p.cmd.Process.Pid
+	group := p.pid
 	if p.terminal != nil {
 		control(p.terminal, func(fd int) error {
 			foreground, err := unix.IoctlGetInt(fd, unix.TIOCGPGRP)
@@ -210,8 +235,8 @@ func (p *process) Hangup(sig syscall.Signal) {
 	defer p.mu.Unlock()
 	switch {
 	case !p.reaped:
-		syscall.Kill(-p.cmd.Process.Pid, sig)
-		syscall.Kill(-p.cmd.Process.Pid, syscall.SIGCONT)
+		syscall.Kill(-p.pid, sig)
+		syscall.Kill(-p.pid, syscall.SIGCONT)
 	case sig == syscall.SIGKILL:
 		p.Close()
 	}

@@ -33,7 +33,7 @@ func shell(t testing.TB, pty bool, script string) wire.Launch {
 // running returns a holder of a real process.
 func running(t testing.TB, launch wire.Launch) *world {
 	t.Helper()
-	p, err := startProgram(&launch)
+	p, err := startProgram(&launch, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -235,7 +235,7 @@ func TestDirectory(t *testing.T) {
 func TestStartWithNUL(t *testing.T) {
 	launch := shell(t, false, "true")
 	launch.Env = append(launch.Env, "A=1\x002")
-	if p, err := startProgram(&launch); err == nil {
+	if p, err := startProgram(&launch, nil); err == nil {
 		p.Close()
 		t.Error("no error")
 	}

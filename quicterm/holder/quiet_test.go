@@ -38,7 +38,7 @@ func (r lateReader) Read(p []byte) (int, error) {
 // before, and the reader in between.
 func TestLastOutputReadLate(t *testing.T) {
 	launch := shell(t, true, "sleep 1000 & echo last words")
-	p, err := startProgram(&launch)
+	p, err := startProgram(&launch, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/quicterm/quicterm/quicterm/pam"
 	"github.com/quicterm/quicterm/quicterm/persist"
 	"github.com/quicterm/quicterm/quicterm/screen"
 	"github.com/quicterm/quicterm/quicterm/wire"
@@ -72,7 +73,7 @@ func takeSoon(store *persist.Store, id string) (r *persist.Record, err error) {
 }
 
 // restore prepares the holder of a lost session, with its record as if the session had printed that.
-func restore(launch *wire.Launch, taken *takenRecord, log *slog.Logger) (*Holder, error) {
+func restore(launch *wire.Launch, taken *takenRecord, login *pam.Session, log *slog.Logger) (*Holder, error) {
 	c := taken.contents
 	launch.Size = wire.Size{Cols: c.Cols, Rows: c.Rows}
 	launch.Scope = c.Facts.Scope
@@ -87,7 +88,7 @@ func restore(launch *wire.Launch, taken *takenRecord, log *slog.Logger) (*Holder
 	if err != nil {
 		return nil, err
 	}
-	r := newRevival(launch)
+	r := newRevival(launch, login)
 	h := New(*launch, r, log)
 	h.emulator.recording = recording
 	h.created = time.Unix(c.Facts.Created, 0)

@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/quicterm/quicterm/quicterm/pam"
 	"github.com/quicterm/quicterm/quicterm/persist"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
@@ -18,6 +19,7 @@ import (
 // the session's command again, and is that command from then on.
 type revival struct {
 	launch  *wire.Launch // of the command
+	login   *pam.Session // in which it is started, or nil
 	started func()       // called when the command was started
 
 	mu      sync.Mutex
@@ -32,8 +34,8 @@ type revival struct {
 	command Program // nil if it was not started
 }
 
-func newRevival(launch *wire.Launch) *revival {
-	r := &revival{launch: launch, size: launch.Size}
+func newRevival(launch *wire.Launch, login *pam.Session) *revival {
+	r := &revival{launch: launch, login: login, size: launch.Size}
 	r.changed.L = &r.mu
 	return r
 }
@@ -70,7 +72,7 @@ func (r *revival) endLocked(status byte) {
 func (r *revival) startLocked() {
 	launch := *r.launch
 	launch.Size = r.size
-	p, err := startProgram(&launch)
+	p, err := startProgram(&launch, r.login)
 	if err != nil {
 		r.printLocked("%v\r\n", err)
 		r.endLocked(255)

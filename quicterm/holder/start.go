@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/quicterm/quicterm/quicterm/memory"
+	"github.com/quicterm/quicterm/quicterm/pam"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -37,10 +38,17 @@ const socketFD = 4
 // logs to our standard error.
 type Process struct {
 	Credential *syscall.Credential   // of another account, or nil
+	Login      *Login                // the session of PAM in which the program runs, or nil
 	Socket     *os.File              // bound to the path in Launch, or nil
 	Args       []string              // further arguments
 	Start      func(*exec.Cmd) error // used in place of the command's own Start, or nil
 	Move       func(pid int)         // called before the program of the session runs, or nil
+}
+
+// A Login names a session of PAM that is opened for a program: see [pam.OpenArgs].
+type Login struct {
+	Su      string // path of su
+	Account string
 }
 
 // Start starts a holder as a process of its own, which outlives this one, and blocks until
@@ -53,6 +61,9 @@ func Start(ctx context.Context, launch *wire.Launch, p Process) (pid int, err er
 	}
 	failed := new(wire.Error)
 	if err := reply.Decode(failed); err == nil {
+		if p.Login != nil { // PAM may still work on the session, or close it
+			syscall.Kill(-pid, syscall.SIGTERM)
+		}
 		return pid, errors.New(failed.Text)
 	}
 	return pid, nil
@@ -76,7 +87,11 @@ func start(ctx context.Context, launch *wire.Launch, p Process) (pid int, reply 
 		return 0, reply, err
 	}
 	defer r.Close()
-	cmd := exec.Command(exe, append([]string{Command}, p.Args...)...)
+	args, credential := append([]string{Command}, p.Args...), p.Credential
+	if p.Login != nil {
+		args, credential = pam.OpenArgs(p.Login.Su, p.Login.Account, p.Credential, args), nil
+	}
+	cmd := exec.Command(exe, args...)
 	cmd.Args[0] = "qtd"
 	cmd.Dir = "/"
 	cmd.Env = []string{}
@@ -89,7 +104,7 @@ func start(ctx context.Context, launch *wire.Launch, p Process) (pid int, reply 
 	if p.Socket != nil {
 		cmd.ExtraFiles = append(cmd.ExtraFiles, p.Socket)
 	}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Credential: p.Credential}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Credential: credential}
 	if p.Start != nil {
 		err = p.Start(cmd)
 	} else {
@@ -116,7 +131,7 @@ func start(ctx context.Context, launch *wire.Launch, p Process) (pid int, reply 
 	defer stop()
 	reply, err = wire.Read(r, wire.MaxMessage)
 	if err != nil {
-		cmd.Process.Kill()
+		syscall.Kill(-pid, syscall.SIGKILL) // with su, if there is one
 		return pid, reply, fmt.Errorf("holder did not start: %w", err)
 	}
 	return pid, reply, nil
@@ -130,7 +145,7 @@ const readKeysCommand = "read-keys"
 // ignores the argument by which it was started, and children would start children without
 // end.
 func checkParent(args []string) error {
-	if len(args) > 1 && (args[1] == Command || args[1] == readKeysCommand) {
+	if len(args) > 1 && (args[1] == Command || args[1] == readKeysCommand || args[1] == pam.OpenCommand || args[1] == pam.RunCommand) {
 		return fmt.Errorf("the program does not do what its argument %s says: see Main in the packages holder and keyfile", args[1])
 	}
 	return nil

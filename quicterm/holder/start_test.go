@@ -85,7 +85,7 @@ func TestProgramThatCannotStart(t *testing.T) {
 			launch.Path = path
 			launch.Base = filepath.Join(shortDir(t), "run")
 			want := fmt.Sprintf("start %s: %s", path, why)
-			if _, err := startProgram(&launch); err == nil || err.Error() != want {
+			if _, err := startProgram(&launch, nil); err == nil || err.Error() != want {
 				t.Errorf("startProgram: %v, want %s", err, want)
 			}
 			if _, err := Start(context.Background(), &launch, Process{}); err == nil || err.Error() != want {

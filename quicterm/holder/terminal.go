@@ -96,7 +96,7 @@ func (p *process) Modes(now time.Time) (flags wire.TerminalFlags, context uint16
 		}
 		p.foreground.update(now, group)
 		context = p.foreground.context
-		if p.shell && !p.reaped && group == p.cmd.Process.Pid {
+		if p.shell && !p.reaped && group == p.pid {
 			flags |= wire.Shell
 		}
 	})

@@ -24,6 +24,7 @@ type Access struct {
 	Account *account.Account
 	Refused error       // why the account does not get in, or nil
 	Rules   []sshd.Rule // that are in force, or not used, as far as they are known
+	Login   string      // how a session starts
 	Key     *KeyAccess  // nil if no key was asked for
 }
 
@@ -70,6 +71,7 @@ func Check(ctx context.Context, cfg Config, user string, from netip.Addr, key []
 		}
 	}
 	access.Rules = policy.Rules()
+	access.Login, _ = howSessionsStart(ctx, s.all, s.settings().Login, nil)
 	_, access.Refused = s.policy(ctx, a, from, at)
 	if err := checkExpired(a); err != nil {
 		access.Refused = err

@@ -56,6 +56,10 @@ type Config struct {
 	// nothing does.
 	Outside func(*exec.Cmd) error
 
+	// PAM says that the program does what the commands of package pam say. Without it, the setting
+	// login has no effect, and PAM is not asked.
+	PAM bool
+
 	// HolderArgs are additional arguments of the processes that hold sessions.
 	HolderArgs []string
 }

@@ -33,7 +33,7 @@ import (
 
 // Doctor looks at what a daemon of this account needs of the machine, ports, keys, directories and
 // limits, and at the holders that run. running is the address of the daemon that runs, or the zero
-// value. It starts and makes nothing.
+// value. It makes nothing, and starts nothing but su, to see whether PAM opens sessions.
 func Doctor(ctx context.Context, cfg Config, running netip.AddrPort) (r doctor.Report) {
 	names := new(account.NameService)
 	self, err := names.Current(ctx)
@@ -49,6 +49,7 @@ func Doctor(ctx context.Context, cfg Config, running netip.AddrPort) (r doctor.R
 	s.examineDirs(&r)
 	examineBuffers(&r, "/proc/sys/net/core")
 	s.examineLimits(&r)
+	s.examineLogin(ctx, &r)
 	s.examineHolders(ctx, &r)
 	return r
 }
@@ -246,6 +247,19 @@ func (s *Monitor) examineLimits(r *doctor.Report) {
 		return
 	}
 	r.Add("limits", doctor.OK, "", "%s (%d MiB)", found, limit>>20)
+}
+
+// examineLogin tells whether PAM opens sessions.
+func (s *Monitor) examineLogin(ctx context.Context, r *doctor.Report) {
+	words, ok := howSessionsStart(ctx, s.all, s.settings().Login, nil)
+	switch {
+	case ok:
+		r.Add("login", doctor.OK, "", "%s", words)
+	case s.settings().Login == "pam":
+		r.Add("login", doctor.Fail, `correct that, or set login = "direct"`, "%s", words)
+	default:
+		r.Add("login", doctor.Warn, `correct that, or set login = "direct" if it is meant`, "%s", words)
+	}
 }
 
 // examineHolders asks the holders that run for their versions.

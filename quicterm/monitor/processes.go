@@ -38,6 +38,7 @@ type processes struct {
 	scopes   func() *systemd.Scopes // for the holders; nil if they stay with the daemon
 	limits   systemd.Scope          // of each of them
 	outside  func(*exec.Cmd) error
+	su       suFinder
 	log      *slog.Logger
 	children reaper
 	warnings *floodlog.Log // of what an account has in its directory
@@ -230,18 +231,25 @@ func (p *processes) Start(ctx context.Context, a *account.Account, launch *wire.
 	if err != nil {
 		return err
 	}
+	login, err := p.loginOf(ctx, a)
+	if err != nil {
+		return err
+	}
 	local := *launch
 	local.Base = string(p.base)
 	if credential == nil {
 		pid, err := holder.Start(ctx, &local, holder.Process{
-			Args: p.args, Start: p.outside, Move: func(pid int) { p.move(ctx, pid, a, launch.ID) },
+			Login: login, Args: p.args, Start: p.outside, Move: func(pid int) { p.move(ctx, pid, a, launch.ID) },
 		})
 		if pid != 0 {
 			p.children.add(pid, func() {})
 		}
+		if err == nil && login != nil {
+			p.limitLogin(ctx, pid, a, launch.ID)
+		}
 		return err
 	}
-	return p.startAs(ctx, a, credential, &local)
+	return p.startAs(ctx, a, credential, login, &local)
 }
 
 // Records implements [Holders].
@@ -270,7 +278,7 @@ func (p *processes) Records(ctx context.Context, a *account.Account, launch *wir
 // startAs starts a holder as another account, with a socket in a directory where that
 // account can make nothing.
 func (p *processes) startAs(
-	ctx context.Context, a *account.Account, credential *syscall.Credential, launch *wire.Launch,
+	ctx context.Context, a *account.Account, credential *syscall.Credential, login *holder.Login, launch *wire.Launch,
 ) error {
 	dir, err := p.base.MakeFor(a.UID, a.GID)
 	if err != nil {
@@ -293,6 +301,7 @@ func (p *processes) startAs(
 	defer socket.Close()
 	pid, err := holder.Start(ctx, launch, holder.Process{
 		Credential: credential,
+		Login:      login,
 		Socket:     socket,
 		Args:       append(slices.Clone(p.args), holder.OwnLogFlag),
 		Start:      p.outside,
@@ -303,6 +312,9 @@ func (p *processes) startAs(
 		return err
 	}
 	p.children.add(pid, func() { removeName(launch.Socket) })
+	if err == nil && login != nil {
+		p.limitLogin(ctx, pid, a, launch.ID)
+	}
 	return err
 }
 
@@ -320,6 +332,17 @@ func (p *processes) move(ctx context.Context, pid int, a *account.Account, id wi
 	scope.Description = "quicterm session of " + a.Name
 	if err := p.scopes().Move(ctx, pid, scope); err != nil {
 		p.log.Warn("session has no scope of its own", "account", a.Name, "id", id.Short(), "error", err)
+	}
+}
+
+// limitLogin limits what the program of a session may take, if PAM has moved it from the scope of its
+// holder to a login's.
+func (p *processes) limitLogin(ctx context.Context, pid int, a *account.Account, id wire.SessionID) {
+	if p.scopes == nil {
+		return
+	}
+	if err := p.scopes().Limit(ctx, pid, int(a.UID), p.limits); err != nil {
+		p.log.Warn("the login of a session has no limits", "account", a.Name, "id", id.Short(), "error", err)
 	}
 }
 

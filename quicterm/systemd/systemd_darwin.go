@@ -20,6 +20,9 @@ func FindScopes() *Scopes { return nil }
 // Move does nothing.
 func (*Scopes) Move(context.Context, int, Scope) error { return nil }
 
+// Limit does nothing.
+func (*Scopes) Limit(context.Context, int, int, Scope) error { return nil }
+
 // OwnLogin returns none.
 func OwnLogin() (Login, bool) { return Login{}, false }
 

@@ -1,0 +1,165 @@
+package pam
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// OpenArgs returns the arguments of a process of root that opens a session for an account by su, and
+// then becomes a holder with the arguments hold. A nil credential means that it keeps its rights.
+func OpenArgs(su, name string, credential *syscall.Credential, hold []string) []string {
+	ids := ""
+	if credential != nil {
+		all := []string{strconv.Itoa(int(credential.Uid)), strconv.Itoa(int(credential.Gid))}
+		for _, gid := range credential.Groups {
+			all = append(all, strconv.Itoa(int(gid)))
+		}
+		ids = strings.Join(all, ",")
+	}
+	return append([]string{OpenCommand, su, name, ids}, hold...)
+}
+
+// Open does what OpenArgs says. It waits until standard input can be read, of which it reads nothing:
+// then the daemon has put the process where it belongs. It returns only on errors.
+func Open(args []string) error {
+	if len(args) < 4 {
+		return errors.New("no session to open")
+	}
+	su, name, ids, hold := args[0], args[1], args[2], args[3:]
+	credential, err := parseCredential(ids)
+	if err != nil {
+		return err
+	}
+	if err := awaitInput(); err != nil {
+		return err
+	}
+	// What starts from here gets these signals even if the daemon ignored them.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGPIPE,
+		syscall.SIGTSTP, syscall.SIGTTIN, syscall.SIGTTOU)
+	syscall.Umask(0o022)
+	exe, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	uid := uint32(os.Getuid())
+	if credential != nil {
+		uid = credential.Uid
+	}
+	// It is for the audit log only, and may be immutable.
+	os.WriteFile("/proc/self/loginuid", []byte(strconv.FormatUint(uint64(uid), 10)), 0)
+	session, err := startSu(su, name, exe)
+	if err != nil {
+		return fmt.Errorf("open a session by %s: %w", su, err)
+	}
+	if err := drop(credential); err != nil {
+		return err
+	}
+	return syscall.Exec(exe, append(append([]string{"qtd"}, hold...), SessionFlag+"="+session), []string{})
+}
+
+// awaitInput blocks until the daemon has written to standard input.
+func awaitInput() error {
+	for {
+		in := []unix.PollFd{{Fd: 0, Events: unix.POLLIN}}
+		_, err := unix.Poll(in, -1)
+		switch {
+		case errors.Is(err, unix.EINTR):
+		case err != nil:
+			return os.NewSyscallError("poll", err)
+		case in[0].Revents&unix.POLLIN != 0:
+			return nil
+		default:
+			return errors.New("the daemon is gone")
+		}
+	}
+}
+
+// startSu starts su as a child of this process, and returns what a holder needs to know of it: its
+// process id, and the descriptors of the socket to [Run] and of what su prints.
+func startSu(su, name, exe string) (session string, err error) {
+	ends, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return "", os.NewSyscallError("socketpair", err)
+	}
+	inner := os.NewFile(uintptr(ends[1]), "inner end")
+	defer inner.Close()
+	// A pipe would block su when nobody reads it, or end it.
+	memory, err := unix.MemfdCreate("words", unix.MFD_CLOEXEC)
+	if err != nil {
+		return "", os.NewSyscallError("memfd_create", err)
+	}
+	words := os.NewFile(uintptr(memory), "words")
+	cmd := exec.Command(su, "-s", exe, "--", name, RunCommand)
+	cmd.Env, cmd.Dir = []string{}, "/"
+	cmd.Stdout, cmd.Stderr = words, words
+	cmd.ExtraFiles = []*os.File{inner}
+	if err := cmd.Start(); err != nil {
+		return "", err
+	}
+	numbers := []string{strconv.Itoa(cmd.Process.Pid)}
+	for _, fd := range []int{ends[0], memory} {
+		kept, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD, 0)
+		if err != nil {
+			return "", os.NewSyscallError("dup", err)
+		}
+		numbers = append(numbers, strconv.Itoa(kept))
+	}
+	return strings.Join(numbers, ","), nil
+}
+
+// parseCredential parses a user id, a group id and further group ids. It returns nil for none.
+func parseCredential(ids string) (*syscall.Credential, error) {
+	if ids == "" {
+		return nil, nil
+	}
+	var all []uint32
+	for _, field := range strings.Split(ids, ",") {
+		id, err := strconv.ParseUint(field, 10, 32)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, uint32(id))
+	}
+	if len(all) < 2 || all[0] == 0 {
+		return nil, fmt.Errorf("%q are no rights of an account", ids)
+	}
+	return &syscall.Credential{Uid: all[0], Gid: all[1], Groups: all[2:]}, nil
+}
+
+// drop gives this process the rights of an account for good.
+func drop(c *syscall.Credential) error {
+	if c == nil {
+		return nil
+	}
+	groups := make([]int, len(c.Groups))
+	for i, gid := range c.Groups {
+		groups[i] = int(gid)
+	}
+	uid, gid := int(c.Uid), int(c.Gid)
+	if err := syscall.Setgroups(groups); err != nil {
+		return os.NewSyscallError("setgroups", err)
+	}
+	if err := syscall.Setresgid(gid, gid, gid); err != nil {
+		return os.NewSyscallError("setresgid", err)
+	}
+	if err := syscall.Setresuid(uid, uid, uid); err != nil {
+		return os.NewSyscallError("setresuid", err)
+	}
+	own, err := syscall.Getgroups()
+	slices.Sort(own)
+	slices.Sort(groups)
+	if err != nil || !slices.Equal(slices.Compact(own), slices.Compact(groups)) || os.Getuid() != uid || os.Geteuid() != uid ||
+		os.Getgid() != gid || os.Getegid() != gid || syscall.Setresuid(-1, 0, -1) == nil {
+		return errors.New("the process keeps rights that it has dropped")
+	}
+	return nil
+}

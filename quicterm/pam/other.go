@@ -1,0 +1,44 @@
+//go:build !linux
+
+package pam
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"syscall"
+	"time"
+)
+
+// A Session cannot be opened on this system.
+type Session struct{}
+
+var errSystem = errors.New("only Linux has a su that opens sessions for the daemon")
+
+// Find returns an error.
+func Find(context.Context, func(*exec.Cmd) error) (su string, err error) { return "", errSystem }
+
+// OpenArgs is not used.
+func OpenArgs(string, string, *syscall.Credential, []string) []string { return nil }
+
+// Open returns an error.
+func Open([]string) error { return errSystem }
+
+// Run returns an error.
+func Run() error { return errSystem }
+
+// Adopt returns an error.
+func Adopt(string) (*Session, error) { return nil, errSystem }
+
+// Await returns an error.
+func (*Session) Await(time.Duration) error { return errSystem }
+
+// Start returns an error.
+func (*Session) Start(*Program, ...*os.File) (pid int, err error) { return 0, errSystem }
+
+// Close does nothing.
+func (*Session) Close() {}
+
+// Wait returns the status of a program that has not run.
+func (*Session) Wait() (status byte, killed syscall.Signal) { return 255, 0 }

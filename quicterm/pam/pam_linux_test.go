@@ -1,0 +1,90 @@
+package pam
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// A program arrives as it was sent, and no part of it is one.
+func TestProgram(t *testing.T) {
+	for _, p := range []*Program{
+		{Path: "/bin/sh", Argv: []string{"-sh"}, Env: []string{}, Dir: "/home/ann", Terminal: true},
+		{Path: "/bin/sh", Argv: []string{"sh", "-c", "echo \xff\n", ""}, Env: []string{"A=b=c", "EMPTY="}, Dir: ""},
+	} {
+		b := p.append(nil)
+		got, err := parseProgram(b)
+		if err != nil || !reflect.DeepEqual(got, p) {
+			t.Errorf("got %+v, %v; want %+v", got, err, p)
+		}
+		for n := range b {
+			if got, err := parseProgram(b[:n]); err == nil && len(got.Argv) < len(p.Argv) {
+				t.Errorf("%q is %+v", b[:n], got)
+			}
+		}
+	}
+	for _, b := range []string{"", "\x00", "/bin/sh\x00/\x00true\x000\x00sh\x00", "/bin/sh\x00/\x00true\x002\x00sh\x00", "/bin/sh\x00/\x00true\x00-1\x00sh\x00"} {
+		if got, err := parseProgram([]byte(b)); err == nil {
+			t.Errorf("%q is %+v", b, got)
+		}
+	}
+}
+
+func FuzzProgram(f *testing.F) {
+	f.Add((&Program{Path: "/bin/sh", Argv: []string{"sh", "-c", "true"}, Env: []string{"A=b"}, Dir: "/"}).append(nil))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		p, err := parseProgram(b)
+		if err != nil {
+			return
+		}
+		again, err := parseProgram(p.append(nil))
+		if err != nil || !reflect.DeepEqual(again, p) {
+			t.Errorf("%q is %+v, and then %+v, %v", b, p, again, err)
+		}
+	})
+}
+
+// What PAM sets takes the place of what the client and the daemon have set, except for what is the
+// session's own.
+func TestMerge(t *testing.T) {
+	got := merge(
+		[]string{"HOME=/home/ann", "USER=ann", "PATH=/bin", "LANG=de", "SSH_CLIENT=192.0.2.1 1 2", "QUICTERM_SESSION=1"},
+		[]string{"HOME=/", "USER=root", "SHELL=/usr/bin/qtd", "PATH=/pam", "LANG=C", "XDG_SESSION_ID=7", "SSH_CLIENT=none", "LD_PRELOAD=/lib/x", "PWD=/"},
+	)
+	want := []string{
+		"HOME=/home/ann", "LANG=C", "PATH=/pam", "QUICTERM_SESSION=1", "SSH_CLIENT=192.0.2.1 1 2", "USER=ann", "XDG_SESSION_ID=7",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got\n%q, want\n%q", got, want)
+	}
+}
+
+// A process never becomes that of an account with root's rights, or keeps some.
+func TestCredential(t *testing.T) {
+	if c, err := parseCredential(""); c != nil || err != nil {
+		t.Errorf("no rights are %v, %v", c, err)
+	}
+	c, err := parseCredential("1000,100,100,4294967295")
+	if err != nil || c.Uid != 1000 || c.Gid != 100 || !slices.Equal(c.Groups, []uint32{100, 1<<32 - 1}) {
+		t.Errorf("got %v, %v", c, err)
+	}
+	for _, ids := range []string{"0,0", "0,100,100", "1000", ",", "1000,", "-1,1", "1000,4294967296", "a,b"} {
+		if c, err := parseCredential(ids); err == nil {
+			t.Errorf("%q is %v", ids, c)
+		}
+	}
+	args := OpenArgs("/bin/su", "ann", c, []string{"hold", "--own-log"})
+	if want := "open-login /bin/su ann 1000,100,100,4294967295 hold --own-log"; strings.Join(args, " ") != want {
+		t.Errorf("the arguments are %q", args)
+	}
+}
+
+// What is not a session of su is refused.
+func TestAdoptMalformed(t *testing.T) {
+	for _, value := range []string{"", "1", "1,2,3", "10,3", "10,3,x", "10,3,4,5", "-5,3,4"} {
+		if s, err := Adopt(value); err == nil {
+			t.Errorf("%q is %v", value, s)
+		}
+	}
+}

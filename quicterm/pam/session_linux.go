@@ -1,0 +1,178 @@
+package pam
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// maxPrinted bounds what is read of what su prints, in bytes.
+const maxPrinted = 64 << 10
+
+// A Session is one that su has opened, or opens now, for the account of this process.
+type Session struct {
+	su     *os.Process
+	socket *net.UnixConn // to Run
+	words  *os.File      // what su prints
+	ended  chan struct{}
+	state  *os.ProcessState // when ended is closed; nil if it was reaped elsewhere
+}
+
+// Adopt takes over the session that a value of SessionFlag names. It starts a goroutine that ends with su.
+func Adopt(value string) (*Session, error) {
+	var numbers []int
+	for _, field := range strings.Split(value, ",") {
+		n, err := strconv.Atoi(field)
+		if err != nil || n < 3 {
+			return nil, fmt.Errorf("%q is no session", value)
+		}
+		numbers = append(numbers, n)
+	}
+	if len(numbers) != 3 {
+		return nil, fmt.Errorf("%q is no session", value)
+	}
+	su, err := os.FindProcess(numbers[0])
+	if err != nil {
+		return nil, err
+	}
+	unix.CloseOnExec(numbers[1])
+	unix.CloseOnExec(numbers[2])
+	file := os.NewFile(uintptr(numbers[1]), "session")
+	conn, err := net.FileConn(file)
+	file.Close()
+	if err != nil {
+		return nil, err
+	}
+	socket, ok := conn.(*net.UnixConn)
+	if !ok {
+		return nil, errors.New("the session has no socket")
+	}
+	s := &Session{su: su, socket: socket, words: os.NewFile(uintptr(numbers[2]), "words"), ended: make(chan struct{})}
+	go func() {
+		defer close(s.ended)
+		s.state, _ = su.Wait()
+	}()
+	return s, nil
+}
+
+// Await blocks until PAM has opened the session. The error tells what PAM said, if it refuses.
+func (s *Session) Await(limit time.Duration) error {
+	s.socket.SetReadDeadline(time.Now().Add(limit))
+	defer s.socket.SetReadDeadline(time.Time{})
+	_, err := io.ReadFull(s.socket, make([]byte, 1))
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return errors.New("PAM has not opened a session in time")
+	}
+	if err == nil {
+		return nil
+	}
+	<-s.ended
+	words := make([]byte, maxWords)
+	n, _ := s.words.ReadAt(words, 0)
+	return fmt.Errorf("PAM refuses the session: %s", strings.TrimPrefix(brief(words[:n]), "su: "))
+}
+
+// Start makes a program run in the session, with three standard files or with a terminal, and returns
+// its process id. It can be called once. It blocks until the program runs.
+func (s *Session) Start(p *Program, files ...*os.File) (pid int, err error) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		return 0, err
+	}
+	defer r.Close()
+	defer s.Close()
+	err = s.send(p, append(files, w))
+	w.Close()
+	if err != nil {
+		return 0, fmt.Errorf("the session is over: %w", err)
+	}
+	r.SetReadDeadline(time.Now().Add(patience))
+	answer, err := io.ReadAll(io.LimitReader(r, 4+maxWords))
+	switch {
+	case err != nil:
+		return 0, err
+	case len(answer) > 4:
+		return 0, errors.New(brief(answer[4:]))
+	case len(answer) < 4:
+		return 0, errors.New("the process in the session has ended")
+	}
+	pid = int(binary.BigEndian.Uint32(answer))
+	go s.awaitEnd(pid)
+	return pid, nil
+}
+
+// send sends a request with files.
+func (s *Session) send(p *Program, files []*os.File) error {
+	var fds []int
+	for _, f := range files {
+		fds = append(fds, int(f.Fd()))
+	}
+	body := p.append(nil)
+	header := binary.BigEndian.AppendUint32(nil, uint32(len(body)))
+	if _, _, err := s.socket.WriteMsgUnix(header, unix.UnixRights(fds...), nil); err != nil {
+		return err
+	}
+	_, err := s.socket.Write(body)
+	return err
+}
+
+// awaitEnd continues su when the program ends: su stops itself when the program is stopped, and then
+// takes no note of its end.
+func (s *Session) awaitEnd(pid int) {
+	fd, err := unix.PidfdOpen(pid, unix.PIDFD_NONBLOCK)
+	if err != nil {
+		return // the kernel is too old
+	}
+	program := os.NewFile(uintptr(fd), "program")
+	defer program.Close()
+	raw, err := program.SyscallConn()
+	if err != nil {
+		return
+	}
+	raw.Read(func(fd uintptr) bool {
+		n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 0)
+		return n > 0 || err != nil && !errors.Is(err, unix.EINTR)
+	})
+	s.su.Signal(syscall.SIGCONT) // it is of our process session
+}
+
+// Close ends a session in which nothing was started.
+func (s *Session) Close() { s.socket.Close() }
+
+// Wait blocks until the session is closed, after the program's end. It returns the program's status as a
+// shell has it, and the signal that killed the program, or 0.
+func (s *Session) Wait() (status byte, killed syscall.Signal) {
+	<-s.ended
+	if s.state == nil {
+		return 255, 0
+	}
+	if ws, ok := s.state.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
+		return byte(128 + int(ws.Signal())), ws.Signal()
+	}
+	status = byte(s.state.ExitCode())
+	if status > 128 && s.prints(syscall.Signal(status-128).String()) {
+		killed = syscall.Signal(status - 128)
+	}
+	return status, killed
+}
+
+// prints reports whether a line that su has printed begins with some words, as it does with the name of the
+// signal that killed the program.
+func (s *Session) prints(words string) bool {
+	b, _ := io.ReadAll(io.NewSectionReader(s.words, 0, maxPrinted))
+	for line := range strings.Lines(string(b)) {
+		if len(line) > len(words) && strings.EqualFold(line[:len(words)], words) {
+			return true
+		}
+	}
+	return false
+}
