@@ -12,20 +12,21 @@ import (
 // abuses is typing, and logins of newcomers, while strangers at 500 addresses flood the daemon. Each has
 // its quiet times in the same run. The daemon has its usual settings.
 var abuses = []Scenario{
-	flooded("junk", 10_000),
-	flooded("halves", 2000),
-	flooded("resumes", 100),
-	flooded("refused", 100),
-	flooded("logins", 100),
+	flooded("junk", "junk", 10_000),
+	flooded("half handshakes", "halves", 2000),
+	flooded("resumes", "resumes", 100),
+	flooded("refused logins", "refused", 100),
+	flooded("logins", "logins", 100),
 }
 
 // flooded returns the scenario of a flood.
-func flooded(what string, rate int) Scenario {
+func flooded(name, what string, rate int) Scenario {
 	const pace = 40 * time.Millisecond
 	return Scenario{
-		Name: "flood of " + what, Link: far, Namespaces: true, Sessions: 4 + 1, Alone: true,
+		Name: "flood of " + name, Link: far, Namespaces: true, Sessions: 4 + 1, Alone: true,
 		Program: program.Quicterm{Daemon: map[string]string{"max_unauthenticated": "64", "max_sessions_per_user": "100"}},
 		Work:    work.Besieged{Siege: work.Siege{What: what, Sources: 500, Rate: rate}, Pace: pace, Keys: 150, Logins: 5},
+		Quick:   what == "halves",
 		Bounds: []Bound{
 			{Metric: "of quiet", Quantile: 1, Plus: 1.2},
 			{Metric: "login", Quantile: 1, Plus: 2000},

@@ -58,8 +58,8 @@ func (s Scenario) Bounded(metric string) bool {
 // quickClients is how many clients of a quick scenario come one after the other.
 const quickClients = 3
 
-// quickened returns the scenario with fewer clients that come one after the other, and
-// with half the keys if nothing happens.
+// quickened returns the scenario with fewer clients that come one after the other, with half
+// the keys if nothing happens, and with one newcomer.
 func (s Scenario) quickened() Scenario {
 	if s.Stagger > 0 {
 		s.Sessions = min(s.Sessions, quickClients)
@@ -68,6 +68,10 @@ func (s Scenario) quickened() Scenario {
 		all := t.Spans[0].Until
 		t.Spans = []work.Span{{From: 0, Until: all / 2}}
 		s.Work = t
+	}
+	if b, ok := s.Work.(work.Besieged); ok {
+		b.Keys, b.Logins = b.Keys/2, 1
+		s.Work = b
 	}
 	return s
 }

@@ -73,17 +73,20 @@ type beside struct {
 // and its session, have the lowest priority: its CPU time, which would be that of other
 // machines, is not taken from the daemon. It ends with the measurement.
 func startBeside(t *measure.T, program string, args ...string) *beside {
-	return startIn(t, nil, program, args...)
-}
-
-// startIn is startBeside in a namespace, or in this process's.
-func startIn(t *measure.T, ns *rig.Namespace, program string, args ...string) *beside {
 	const lowest = "19"
 	all := slices.Concat([]string{"-n", lowest, Executable(t), program}, args)
-	cmd := exec.Command("nice", all...)
-	if ns != nil {
-		cmd = ns.In(cmd)
+	b := start(t, exec.Command("nice", all...))
+	// Priorities count within a session only where the system groups by sessions: sched(7).
+	group := fmt.Sprintf("/proc/%d/autogroup", b.pid)
+	if err := os.WriteFile(group, []byte(lowest), 0); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		t.Fatal(err)
 	}
+	b.await(t, program)
+	return b
+}
+
+// start starts a process, which ends with the measurement.
+func start(t *measure.T, cmd *exec.Cmd) *beside {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	in, err := cmd.StdinPipe() // it ends with this process
 	if err != nil {
@@ -100,16 +103,14 @@ func startIn(t *measure.T, ns *rig.Namespace, program string, args ...string) *b
 		cmd.Process.Kill()
 		cmd.Wait()
 	})
-	// Priorities count within a session only where the system groups by sessions: sched(7).
-	group := fmt.Sprintf("/proc/%d/autogroup", cmd.Process.Pid)
-	if err := os.WriteFile(group, []byte(lowest), 0); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		t.Fatal(err)
-	}
-	lines := bufio.NewReader(out)
-	if _, err := lines.ReadString('\n'); err != nil {
+	return &beside{cmd.Process.Pid, in, bufio.NewReader(out)}
+}
+
+// await waits until the process has written a line.
+func (b *beside) await(t *measure.T, program string) {
+	if _, err := b.out.ReadString('\n'); err != nil {
 		t.Fatalf("%s does not begin: %v", program, err)
 	}
-	return &beside{cmd.Process.Pid, in, lines}
 }
 
 // attackers are clients of a daemon at several addresses.

@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"os/exec"
 	"os/user"
 	"path/filepath"
 	"slices"
@@ -39,7 +40,8 @@ type Besieged struct {
 }
 
 // A Siege is what strangers send from many addresses of a network of their own, which is joined to the
-// daemon's by the kernel. What they do is one of floods.
+// daemon's by the kernel. What they do is one of floods. Their process has the usual priority: it takes
+// little CPU time, and a flood that waits for others would be none.
 type Siege struct {
 	What    string
 	Sources int
@@ -146,8 +148,10 @@ func (f Siege) start(j *Job) *runningFlood {
 	if err != nil {
 		j.T.Fatal(err)
 	}
-	b := startIn(j.T, ns, "flooder", f.What, j.Host.Addr.String(), fmt.Sprint(f.Sources), fmt.Sprint(f.Rate),
-		account.Uid, someSession(j).String(), account.Username, j.Host.Path("id"))
+	const program = "flooder"
+	b := start(j.T, ns.In(exec.Command(Executable(j.T), program, f.What, j.Host.Addr.String(), fmt.Sprint(f.Sources), fmt.Sprint(f.Rate),
+		account.Uid, someSession(j).String(), account.Username, j.Host.Path("id"))))
+	b.await(j.T, program)
 	return &runningFlood{began: time.Now(), pid: b.pid, in: b.in, out: b.out}
 }
 
