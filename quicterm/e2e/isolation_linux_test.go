@@ -152,7 +152,7 @@ func TestHugeEnvironment(t *testing.T) {
 		wantOutput(t, cmd, os.Getenv("HOME")+"\n")
 	}
 	x := h.Shell(h.Addr)
-	x.Run("pad=$(head -c 100 /dev/zero | tr '\\0' x); env $(seq -f V%.0f=$pad 10000) env | grep -c ^V", "\n10000\r") // 1 MB
+	x.Run("pad=$(head -c 500 /dev/zero | tr '\\0' x); env $(seq -f V%.0f=$pad 2000) env | grep -c ^V", "\n2000\r") // 1 MB
 	wantUndisturbed(t, h, other)
 	x.Send("exit\r")
 	x.Exit()
@@ -185,12 +185,12 @@ func TestHolderMemoryLimit(t *testing.T) {
 	h := newHost(t)
 	h.Start()
 	x := h.Shell(h.Addr, "-s", "work")
-	pid := limitMemory(t, x, 32<<20)
-	x.Send("while [ ! -e " + h.Path("away") + " ]; do sleep 0.01; done; yes 'a line of output' | head -c 50000000; touch " + h.Path("done") + "; echo the e''nd\r")
+	pid := limitMemory(t, x, 24<<20)
+	x.Send("while [ ! -e " + h.Path("away") + " ]; do sleep 0.01; done; yes 'a line of output' | head -c 30000000; touch " + h.Path("done") + "; echo the e''nd\r")
 	x.Send("~d")
 	x.Exit()
 	h.Write("away", "")
-	for until := time.Now().Add(rig.Patience); ; time.Sleep(10 * time.Millisecond) {
+	for until := time.Now().Add(3 * rig.Patience); ; time.Sleep(10 * time.Millisecond) {
 		if _, err := os.Stat(h.Path("done")); err == nil {
 			break
 		}
