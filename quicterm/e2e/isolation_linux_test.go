@@ -163,10 +163,7 @@ func TestHugeEnvironment(t *testing.T) {
 func limitMemory(t *testing.T, x *rig.Terminal, limit int) (pid int) {
 	t.Helper()
 	g := newControlGroup(t, "memory", "cgroup.procs")
-	pid, err := strconv.Atoi(processOf(t, x, "$PPID"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	pid = x.Holder()
 	max, swap := "memory.max", "memory.swap.max"
 	if _, err := os.Stat(filepath.Join(g.dir, max)); err != nil {
 		max, swap = "memory.limit_in_bytes", "memory.memsw.limit_in_bytes"
