@@ -229,7 +229,7 @@ func TestSystemdLogout(t *testing.T) {
 	}
 	bobLeaves()
 	asBob := func(command string) string {
-		return s.Run("ssh -F " + s.Path("ssh_config") + " bob@machine '" + command + "' 2>&1")
+		return s.Run("ssh -F " + s.Path("ssh_config") + " bob@machine '" + command + " 2>&1'") // what comes by two channels of ssh may change places
 	}
 	if got := asBob("qt connect localhost echo here"); got != "qt: "+strings.TrimPrefix(warning, "qt: machine: ")+"\nhere" {
 		t.Errorf("the first connection to this machine says %q", got)
