@@ -26,7 +26,6 @@ func flooded(name, what string, rate int) Scenario {
 		Name: "flood of " + name, Link: far, Namespaces: true, Sessions: 4 + 1, Alone: true,
 		Program: program.Quicterm{Daemon: map[string]string{"max_unauthenticated": "64", "max_sessions_per_user": "100"}},
 		Work:    work.Besieged{Siege: work.Siege{What: what, Sources: 500, Rate: rate}, Pace: pace, Keys: 150, Logins: 5},
-		Quick:   what == "halves",
 		Bounds: []Bound{
 			{Metric: "of quiet", Quantile: 1, Plus: 1.2},
 			{Metric: "login", Quantile: 1, Plus: 2000},
