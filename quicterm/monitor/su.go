@@ -39,7 +39,7 @@ func (f *suFinder) find(ctx context.Context, start func(*exec.Cmd) error, log *s
 	if f.path == "" && (f.at.IsZero() || time.Since(f.at) > refindTime) {
 		f.path, f.reason = pam.Find(ctx, start)
 		if f.at = time.Now(); f.reason != nil {
-			log.Warn("sessions start without PAM", "setting", "login", "reason", f.reason)
+			log.Warn("PAM cannot open sessions", "reason", f.reason)
 		}
 	}
 	if f.path == "" && setting == "pam" {
