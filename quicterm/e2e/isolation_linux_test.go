@@ -179,6 +179,9 @@ func TestHolderMemoryLimit(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("control groups need root")
 	}
+	if raceEnabled {
+		t.Skip("a program with the race detector takes several times the memory")
+	}
 	h := newHost(t)
 	h.Start()
 	x := h.Shell(h.Addr, "-s", "work")
