@@ -14,18 +14,15 @@ type pending struct {
 	evicted      context.Context // ends when the client loses its place
 	evict        func()
 
-	frequent bool    // its site connects often, and nobody has logged in from its source
-	known    bool    // clients of its source have logged in, or an account accepts its key
-	roster   *roster // that has it; nil if it does not count any more
-	since    time.Time
-	leaving  bool // it is denied, and only has to read that
+	known     bool    // clients of its source have logged in, or an account accepts its key
+	roster    *roster // that has it; nil if it does not count any more
+	since     time.Time
+	protected time.Time // until then, unprotected clients lose their places first
+	leaving   bool      // it is denied, and only has to read that
 }
 
-// firstTime is how long a client of a site that is not frequent comes before others: some round trips.
-const firstTime = time.Second
-
-// first reports whether a client comes before others.
-func (p *pending) first(now time.Time) bool { return !p.frequent && now.Sub(p.since) < firstTime }
+// protectedTime is how long a stranger of a site that does not connect often is protected: some round trips.
+const protectedTime = time.Second
 
 // A roster is a bounded set of clients, with their numbers by source and by site.
 type roster struct {
@@ -64,11 +61,12 @@ func (r *roster) uncount(prefix netip.Prefix) {
 	}
 }
 
-// victim returns the client that loses its place first: a leaving one, else one of a frequent site or
-// that has its place for long, else the oldest of the source that has most, of the site that has most;
-// among equals, one that is not known. So no flood evicts a client of a source that has fewer places
-// than the flood's sources, nor a known one whose source has as many: a person may need a minute to
-// touch a key. Nor does one of more sources than there are places, unless all of them are new.
+// victim returns the client that loses its place first: a leaving one, else one that is not protected,
+// else the oldest of the source that has most, of the site that has most; among equals, one that is not
+// known. Only strangers are protected. So in the other classes no flood evicts a client of a source that
+// has fewer places than the flood's sources, nor a known one whose source has as many: a person may need
+// a minute to touch a key. And no flood of strangers, of however many sources, evicts a new stranger
+// while some of the flood's are not protected.
 func (r *roster) victim(now time.Time) (victim *pending) {
 	for p := range r.members {
 		if victim == nil || r.before(p, victim, now) {
@@ -83,8 +81,8 @@ func (r *roster) before(a, b *pending, now time.Time) bool {
 	switch {
 	case a.leaving != b.leaving:
 		return a.leaving
-	case a.first(now) != b.first(now):
-		return b.first(now)
+	case now.Before(a.protected) != now.Before(b.protected):
+		return now.Before(b.protected)
 	case r.counts[a.site] != r.counts[b.site]:
 		return r.counts[a.site] > r.counts[b.site]
 	case r.counts[a.source] != r.counts[b.source]:

@@ -321,14 +321,19 @@ func clientHello(t *testing.T) []byte {
 func TestSilentFloodOverTCP(t *testing.T) {
 	h := onTCP(t, 64)
 	session, attached := h.attach()
+	connected := 0
 	for n := range 1000 {
 		// The last ones of a source are refused, which is an error here if that is fast.
 		if c, err := from(source(n%50))(t.Context(), "tcp", h.addr.String()); err == nil {
 			t.Cleanup(func() { c.Close() })
+			connected++
 		}
 		if n := h.server.connections.Load(); n > 64+maxClosing {
 			t.Fatalf("%d connections", n)
 		}
+	}
+	if connected < 64 {
+		t.Fatalf("%d of 1000 have connected: there is no flood", connected)
 	}
 	for start := time.Now(); h.server.connections.Load() > 64; time.Sleep(time.Millisecond) {
 		if time.Since(start) > patience {

@@ -27,11 +27,10 @@ const (
 	totalRate, totalBurst = 100, 400
 	fairRate, fairBurst   = 2, 16
 
-	// firstRate and firstBurst are how often a site connects before it is frequent, if nobody
-	// there has logged in. Silent strangers at many addresses are frequent soon. A connection of a
-	// frequent site counts frequentCost times for fairRate, and loses its place before others do.
+	// firstRate and firstBurst limit the strangers of a site that are protected: in a flood from many
+	// addresses, few are. One that is not counts unprotectedCost times for fairRate.
 	firstRate, firstBurst = 0.125, 4
-	frequentCost          = 4
+	unprotectedCost       = 4
 
 	// replayRate and replayBurst limit the denied resumes of a source. From half of
 	// that on, its clients must validate their addresses: whoever recorded packets
@@ -120,9 +119,9 @@ func (u *unauthenticated) add(now time.Time, client netip.Addr) (*pending, error
 	if _, p.known = u.proven.get(p.source); p.known {
 		c = regulars
 	} else {
-		cost := 1
-		if p.frequent = !u.first.allow(now, p.site); p.frequent {
-			cost = frequentCost
+		cost := unprotectedCost
+		if u.first.allow(now, p.site) {
+			p.protected, cost = now.Add(protectedTime), 1
 		}
 		if !u.total.AllowN(now, 1) && !u.fair.allowN(now, p.site, cost) {
 			return nil, errTooOften
@@ -137,12 +136,14 @@ func (u *unauthenticated) add(now time.Time, client netip.Addr) (*pending, error
 	return p, nil
 }
 
-// move counts a client as one of another class, unless it is evicted.
+// move counts a client as one of another class, unless it is evicted. It is not protected there: the new
+// clients of one source, if they come fast enough, would take the places of all slow ones.
 func (u *unauthenticated) move(now time.Time, p *pending, c class) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if p.roster != nil && p.roster != u.closing {
 		p.roster.remove(p)
+		p.protected = time.Time{}
 		u.enterLocked(now, p, c)
 	}
 }

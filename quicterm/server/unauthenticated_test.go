@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/netip"
-	"slices"
 	"testing"
 	"time"
 
@@ -139,17 +138,23 @@ func TestFloodBehindOneAddress(t *testing.T) {
 	}
 	now = now.Add(time.Millisecond)
 	client := mustAdd(t, u, now, office)
-	lost := slices.ContainsFunc(silent, func(p *pending) bool { return p.evicted.Err() != nil })
-	if client.evicted.Err() != nil || !lost {
-		t.Error("the older clients of a source have their places, and not the newest")
+	for n, p := range silent {
+		if lost := p.evicted.Err() != nil; lost != (n >= firstBurst) {
+			t.Errorf("silent client %d has lost its place: %v; the first %d are protected", n, lost, firstBurst)
+		}
 	}
-	now = now.Add(firstTime)
+	now = now.Add(protectedTime)
 	for range 10 { // the others have few places each: this is the source with most
 		now = now.Add(time.Millisecond)
 		flood(u, now, 1, bots(50)...)
+		for n := range firstBurst - 1 {
+			if silent[n].evicted.Err() == nil && silent[n+1].evicted.Err() != nil {
+				t.Errorf("silent client %d lost its place before client %d, which is older", n+1, n)
+			}
+		}
 	}
-	if client.evicted.Err() != nil {
-		t.Error("the newest client lost its place before older ones of its source")
+	if silent[0].evicted.Err() == nil || client.evicted.Err() != nil {
+		t.Error("the oldest client has its place, or the newest has not")
 	}
 }
 
@@ -204,11 +209,56 @@ func TestSlowLoginOfKnownSource(t *testing.T) {
 	u.prove(mustAdd(t, u, now, clientAddr))
 	person := mustAdd(t, u, now, clientAddr)
 	u.move(now, person, logins)
-	for _, addr := range bots(30) {
-		now = now.Add(time.Second)
+	for _, addr := range bots(200) {
+		now = now.Add(50 * time.Millisecond)
 		p := mustAdd(t, u, now, addr)
 		u.move(now, p, logins)
 		closeEvicted(u)
+	}
+	if person.evicted.Err() != nil {
+		t.Error("the person has lost the place")
+	}
+}
+
+// A source where somebody has logged in takes no place of another one's only client, however fast it
+// connects and however slow that client is: neither while they are silent nor while they log in.
+func TestFloodOfProvenSource(t *testing.T) {
+	for _, test := range []struct {
+		class  class
+		proven bool // the other source
+	}{{regulars, true}, {logins, true}, {logins, false}} {
+		u, now := newUnauthenticated(places), today
+		u.prove(mustAdd(t, u, now, attacker))
+		if test.proven {
+			u.prove(mustAdd(t, u, now, office))
+		}
+		person := mustAdd(t, u, now, office)
+		u.move(now, person, test.class)
+		for range 500 {
+			now = now.Add(20 * time.Millisecond)
+			u.move(now, mustAdd(t, u, now, attacker), test.class)
+			closeEvicted(u)
+		}
+		if person.evicted.Err() != nil {
+			t.Errorf("%+v: the person has lost the place", test)
+		}
+	}
+}
+
+// Nor do sources where nobody has logged in, each with its first connections at once: fewer than there are
+// places for logins, and so more clients than the person has.
+func TestFloodOfFirstHellos(t *testing.T) {
+	u, now := newUnauthenticated(places), today
+	person := mustAdd(t, u, now, office)
+	u.move(now, person, logins)
+	for range 3 {
+		now = now.Add(firstBurst / firstRate * time.Second)
+		for _, addr := range bots(places / 6 / 2) {
+			for range firstBurst {
+				u.move(now, mustAdd(t, u, now, addr), logins)
+				closeEvicted(u)
+			}
+		}
 	}
 	if person.evicted.Err() != nil {
 		t.Error("the person has lost the place")
@@ -240,8 +290,8 @@ func TestSlowLoginWithAcceptedKey(t *testing.T) {
 		if _, err := c.accepted(t.Context(), &wire.Hello{User: user, Keys: [][]byte{key.Marshal()}}); err != nil {
 			t.Fatal(err)
 		}
-		for _, addr := range bots(30) {
-			now = now.Add(time.Second)
+		for _, addr := range bots(200) {
+			now = now.Add(50 * time.Millisecond)
 			u.move(now, mustAdd(t, u, now, addr), logins)
 			closeEvicted(u)
 		}
@@ -290,8 +340,10 @@ func TestTotalRate(t *testing.T) {
 			t.Fatalf("after %v, a client need not validate its address", now.Sub(today))
 		}
 	}
-	if limit := totalBurst + 10*totalRate + 50*(fairBurst+10*fairRate); accepted > limit {
-		t.Errorf("%d connections are accepted in 10 s, want at most %d", accepted, limit)
+	const firsts, fair = firstBurst + 10*firstRate, fairBurst + 10*fairRate // of a source
+	const limit = totalBurst + 10*totalRate + 50*(firsts+(fair-firsts)/unprotectedCost)
+	if float64(accepted) > limit {
+		t.Errorf("%d connections are accepted in 10 s, want at most %v", accepted, limit)
 	}
 }
 
