@@ -378,6 +378,10 @@ func (h *Holder) keep() error {
 	k.mu.Lock()
 	k.skipped, k.cleared = true, k.cleared || s.cleared // the next record is a whole screen
 	k.mu.Unlock()
+	if errors.Is(err, fs.ErrNotExist) { // its directory was removed, and the lock has another name
+		k.record.Close()
+		k.record = nil
+	}
 	return err
 }
 

@@ -145,20 +145,30 @@ func TestKeptAgain(t *testing.T) {
 	})
 }
 
-// A record whose directory was removed is made anew, with what the terminal shows.
+// A record whose directory was removed is made anew, with what the terminal shows: also if the file system
+// keeps a name of the lock. Appends to a log do not fail then, so that is of the screen alone.
 func TestKeptAnew(t *testing.T) {
-	for _, log := range []bool{false, true} {
+	for _, test := range []struct{ log, linked bool }{{}, {log: true}, {linked: true}} {
 		dir := filepath.Join(t.TempDir(), "sessions")
-		inBubble(t, keptIn(dir, log), func(w *world) {
+		inBubble(t, keptIn(dir, test.log), func(w *world) {
 			w.print("before")
 			time.Sleep(2 * keepQuiet)
+			if test.linked {
+				locks, err := filepath.Glob(filepath.Join(dir, "*", "lock"))
+				if err != nil || len(locks) != 1 {
+					t.Fatal(locks, err)
+				}
+				if err := os.Link(locks[0], filepath.Join(dir, "../lock")); err != nil {
+					t.Fatal(err)
+				}
+			}
 			if err := os.RemoveAll(dir); err != nil {
 				t.Fatal(err)
 			}
 			w.print("after")
 			time.Sleep(2 * keepRetry)
 			if content, _, _ := records(t, dir); !strings.Contains(content, "beforeafter") {
-				t.Errorf("log %t: the record is %q", log, content)
+				t.Errorf("%+v: the record is %q", test, content)
 			}
 		})
 	}

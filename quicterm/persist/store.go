@@ -220,7 +220,8 @@ type Record struct {
 	last uint64 // its number, or 0
 }
 
-// Removed reports whether somebody has removed the record.
+// Removed reports whether the record's lock has no name any more, as after the record was removed. If the lock
+// has another name, of a hard link or on NFS, the next write fails with fs.ErrNotExist instead.
 func (r *Record) Removed() bool {
 	info, err := r.lock.Stat()
 	if err != nil {
