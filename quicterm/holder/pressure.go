@@ -27,9 +27,10 @@ const (
 	criticalMemory = 5
 	plentyMemory   = 20
 
-	// leastMemory is how much memory is critical if it is a larger part than that, as in a control
-	// group with a small limit; twice as much is scarce, and so on. While the holder looks, the
-	// ring may grow by checkGrowth, and its garbage by a third of the ring.
+	// leastMemory: below this many bytes memory is critical, whatever the percentage; below twice as
+	// much scarce; from four times as much plenty, or from half of all memory if that is less, as in
+	// a control group with a small limit. While the holder looks, the ring may grow by checkGrowth,
+	// and its garbage by a third of the ring.
 	leastMemory = 2 * checkGrowth
 
 	// smallRing is the size of a ring that is left alone, in bytes: some screens full.
@@ -107,7 +108,7 @@ func (h *Holder) fitLocked(state memory.State) (again time.Duration) {
 	percent := state.Available * 100 / max(state.Total, 1)
 	percent = min(percent, state.Available*criticalMemory/leastMemory)
 	switch {
-	case percent >= plentyMemory:
+	case percent >= plentyMemory, percent >= scarceMemory && state.Available > state.Total/2:
 		h.ring.SetCapacity(full)
 	case percent < criticalMemory && h.launch.PTY:
 		keep := max(held/2, smallRing, h.clients.outstanding(time.Now()), h.undrawnLocked()+2*buffer.MaxSegment)

@@ -77,6 +77,26 @@ func TestTerminalUnderPressure(t *testing.T) {
 	})
 }
 
+// In a control group with little memory too, a ring that has shrunk grows again.
+func TestSmallGroupUnderPressure(t *testing.T) {
+	var available atomic.Uint64
+	read := func() (memory.State, error) { return memory.State{Total: 24 << 20, Available: available.Load()}, nil }
+	available.Store(leastMemory - 1)
+	onMachine(t, wire.Launch{PTY: true, Buffer: 64 << 20}, read, func(w *world) {
+		w.print(lines(4 << 20))
+		pass(10 * criticalInterval)
+		if n := w.ringSize(); n > smallRing {
+			t.Errorf("while memory is critical the ring takes %d bytes, want at most %d", n, smallRing)
+		}
+		available.Store(18 << 20)
+		pass(checkInterval)
+		w.print(lines(3 << 20))
+		if n := w.ringSize(); n < 3<<20 {
+			t.Errorf("with plenty of memory the ring takes %d bytes, and 3 MiB were printed", n)
+		}
+	})
+}
+
 // A command's output is never dropped: the program waits sooner.
 func TestPipeUnderPressure(t *testing.T) {
 	m := new(machine)
