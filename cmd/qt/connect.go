@@ -157,14 +157,11 @@ func persist(ctx context.Context, host string, f func() error) error {
 	return err
 }
 
-// maxEnvBytes bounds the variables together: with the longest command, they fit into one message.
-const maxEnvBytes = 32 << 10
-
 // sendEnv returns the environment variables whose names match a pattern, as many as a session may have. One
 // that does not fit is left out.
 func sendEnv(patterns []string) [][2]string {
 	var env [][2]string
-	left := maxEnvBytes
+	left := wire.MaxEnvBytes
 	for _, v := range os.Environ() {
 		name, value, _ := strings.Cut(v, "=")
 		for _, p := range patterns {

@@ -29,6 +29,14 @@ func (c *client) launch(req *Attach, name string) (*wire.Launch, error) {
 		return nil, errorf(wire.CodeFailed,
 			"%d environment variables, at most %d are accepted: see send_env", len(req.Env), wire.MaxEnv)
 	}
+	size := 0
+	for _, v := range req.Env {
+		size += len(v[0]) + len("=") + len(v[1])
+	}
+	if size > wire.MaxEnvBytes {
+		return nil, errorf(wire.CodeFailed,
+			"%d bytes of environment variables, at most %d are accepted: see send_env", size, wire.MaxEnvBytes)
+	}
 	settings := c.server.settings()
 	launch := &wire.Launch{
 		Name:        name,

@@ -48,10 +48,11 @@ const MaxAnswer = 3 << 10
 
 // Limits of fields. A receiver refuses what exceeds them.
 const (
-	MaxKeys    = 64  // public keys that a client offers
-	MaxEnv     = 64  // environment variables
-	MaxName    = 32  // bytes of a session's name
-	MaxSummary = 256 // bytes of a command line as listed
+	MaxKeys     = 64       // public keys that a client offers
+	MaxEnv      = 64       // environment variables
+	MaxEnvBytes = 32 << 10 // of them all, as NAME=value: with the longest command, they fit into one message
+	MaxName     = 32       // bytes of a session's name
+	MaxSummary  = 256      // bytes of a command line as listed
 )
 
 // names matches the names that a session may have: words for a shell, too.
