@@ -27,16 +27,23 @@ func TestMaxUnauthenticated(t *testing.T) {
 	// The server ends a silent client after 5 s anyway, without a refusal. On a busy machine, that may
 	// be before there are too many.
 	for until := time.Now().Add(3 * rig.Patience); ; {
-		ends := make(chan error, 10)
-		for range cap(ends) {
-			c := dialRaw(t, h).conn.(*quic.Conn)
+		clients := make([]*rawClient, 10)
+		ends := make(chan error, len(clients))
+		for n := range clients {
+			clients[n] = dialRaw(t, h)
+			c := clients[n].conn.(*quic.Conn)
 			go func() {
 				<-c.Context().Done()
 				ends <- context.Cause(c.Context())
 			}()
 		}
 		refused := 0
-		for n := 0; n < cap(ends) && refused < 7; n++ {
+		for range clients {
+			if refused == 7 { // the others have places: they are closed for what they send
+				for _, c := range clients {
+					c.send(header(wire.TypeHello, wire.MaxMessage+1))
+				}
+			}
 			if quic.Refused(<-ends) {
 				refused++
 			}
@@ -44,7 +51,7 @@ func TestMaxUnauthenticated(t *testing.T) {
 		if refused == 7 {
 			break
 		}
-		if time.Now().After(until) {
+		if refused > 7 || time.Now().After(until) {
 			t.Fatalf("%d of 10 silent clients are refused, want 7", refused)
 		}
 	}

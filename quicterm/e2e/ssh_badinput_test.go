@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/crypto/ssh"
 )
@@ -87,7 +88,11 @@ func TestBadBootstrap(t *testing.T) {
 			cmd.SysProcAttr = noTerminal
 			var errs bytes.Buffer
 			cmd.Stderr = &errs
+			start := time.Now()
 			out, err := cmd.Output()
+			if took := time.Since(start); took > time.Minute { // that long it waits for a daemon that does not answer
+				t.Errorf("it took %v", took)
+			}
 			if exit, ok := err.(*exec.ExitError); !ok || exit.ExitCode() != 255 || len(out) > 0 {
 				t.Errorf("%q, %v; want the exit status 255", out, err)
 			}
