@@ -191,7 +191,7 @@ var packages = []struct {
 			quicterm/floodlog quicterm/holder quicterm/keyfile quicterm/memory quicterm/metrics quicterm/pam quicterm/panics
 			quicterm/rundir
 			quicterm/sshd quicterm/systemd quicterm/wire github.com/fxamacker/cbor/v2 golang.org/x/crypto golang.org/x/net
-			golang.org/x/sys golang.org/x/time`,
+			golang.org/x/sync golang.org/x/sys golang.org/x/time`,
 		tests: "quicterm/holder/holdertest quicterm/holder/programtest",
 	},
 	{

@@ -4,11 +4,14 @@ package monitor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os/exec"
 	"sync"
 	"time"
+
+	"golang.org/x/sync/singleflight"
 
 	"github.com/quicterm/quicterm/quicterm/account"
 	"github.com/quicterm/quicterm/quicterm/holder"
@@ -20,7 +23,8 @@ const refindTime = time.Minute
 
 // A suFinder finds the su that opens sessions of PAM.
 type suFinder struct {
-	setting func() string // login
+	setting func() string      // login
+	trials  singleflight.Group // of su
 
 	mu     sync.Mutex
 	path   string
@@ -34,18 +38,51 @@ func (f *suFinder) find(ctx context.Context, start func(*exec.Cmd) error, log *s
 	if setting == "direct" {
 		return "", nil
 	}
+	if path, reason, ok := f.known(); ok {
+		return decideLogin(setting, path, reason)
+	}
+	// What is found is for all clients, of which the first may leave.
+	trial := f.trials.DoChan("", func() (any, error) {
+		if path, reason, ok := f.known(); ok { // since we have asked
+			return path, reason
+		}
+		path, err := pam.Find(context.WithoutCancel(ctx), start)
+		if _, ok := errors.AsType[pam.Unusable](err); err != nil && !ok {
+			return "", err
+		}
+		if err != nil {
+			log.Warn("PAM cannot open sessions", "reason", err)
+		}
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.path, f.reason, f.at = path, err, time.Now()
+		return path, err
+	})
+	select {
+	case r := <-trial:
+		return decideLogin(setting, r.Val.(string), r.Err)
+	case <-ctx.Done():
+		return "", context.Cause(ctx)
+	}
+}
+
+// known returns what the last trial has found, if that still counts.
+func (f *suFinder) known() (path string, reason error, ok bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.path == "" && (f.at.IsZero() || time.Since(f.at) > refindTime) {
-		f.path, f.reason = pam.Find(ctx, start)
-		if f.at = time.Now(); f.reason != nil {
-			log.Warn("PAM cannot open sessions", "reason", f.reason)
-		}
+	return f.path, f.reason, f.path != "" || f.reason != nil && time.Since(f.at) <= refindTime
+}
+
+// decideLogin returns the path of su, an error if sessions must not start without it, or neither. path and
+// err are from [pam.Find].
+func decideLogin(setting, path string, err error) (string, error) {
+	if _, ok := errors.AsType[pam.Unusable](err); ok && setting != "pam" {
+		return "", nil
 	}
-	if f.path == "" && setting == "pam" {
-		return "", fmt.Errorf("PAM cannot open sessions: %w", f.reason)
+	if err != nil {
+		return "", fmt.Errorf("PAM cannot open sessions: %w", err)
 	}
-	return f.path, nil
+	return path, nil
 }
 
 // howSessionsStart says whether PAM opens sessions, and with which su or why not. It is false if sessions
@@ -57,14 +94,14 @@ func howSessionsStart(ctx context.Context, all bool, setting string, start func(
 	case setting == "direct":
 		return "sessions start without PAM", true
 	}
-	su, err := pam.Find(ctx, start)
-	switch {
-	case err == nil:
+	su, reason := pam.Find(ctx, start)
+	if reason == nil {
 		return "PAM opens sessions, by " + su, true
-	case setting == "pam":
-		return fmt.Sprintf("PAM cannot open sessions, so none start: %v", err), false
 	}
-	return fmt.Sprintf("sessions start without PAM: %v", err), false
+	if _, err := decideLogin(setting, su, reason); err != nil {
+		return fmt.Sprintf("PAM cannot open sessions, so none start: %v", reason), false
+	}
+	return fmt.Sprintf("sessions start without PAM: %v", reason), false
 }
 
 // loginOf returns the session of PAM for an account, or nil if there is to be none: only root's daemon

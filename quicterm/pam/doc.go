@@ -28,6 +28,12 @@ const (
 	SessionFlag = "--login"
 )
 
+// An Unusable says why [Find] has found no su that opens sessions. It holds until somebody changes the
+// system.
+type Unusable string
+
+func (u Unusable) Error() string { return string(u) }
+
 // A Program is what runs in a session.
 type Program struct {
 	Path string

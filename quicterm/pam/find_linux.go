@@ -18,15 +18,16 @@ const patience = 10 * time.Second
 // maxWords bounds what is shown of su's words, in bytes.
 const maxWords = 300
 
-// Find returns the path of su, or an error that says why sessions cannot be opened by it. It tries that
-// with root's own account. start starts a process; nil means the command's own Start.
+// Find returns the path of su, or an error that says why sessions cannot be opened by it: an [Unusable], or
+// another one that may pass by itself. It tries that with root's own account. start starts a process; nil
+// means the command's own Start.
 func Find(ctx context.Context, start func(*exec.Cmd) error) (su string, err error) {
 	if os.Geteuid() != 0 {
-		return "", errors.New("only root can open sessions of PAM")
+		return "", Unusable("only root can open sessions of PAM")
 	}
 	// The program would get the context of the daemon, or none.
 	if enforce, err := os.ReadFile("/sys/fs/selinux/enforce"); err == nil && string(enforce) == "1" {
-		return "", errors.New("SELinux is enforcing: su gives a program the context of the daemon")
+		return "", Unusable("SELinux is enforcing: su gives a program the context of the daemon")
 	}
 	for _, path := range []string{"/usr/bin/su", "/bin/su"} {
 		info, err := os.Stat(path)
@@ -34,24 +35,38 @@ func Find(ctx context.Context, start func(*exec.Cmd) error) (su string, err erro
 			continue
 		}
 		if stat := info.Sys().(*syscall.Stat_t); stat.Uid != 0 || info.Mode().Perm()&0o022 != 0 {
-			return "", fmt.Errorf("%s belongs to or can be changed by others than root", path)
+			return "", Unusable(path + " belongs to or can be changed by others than root")
 		}
 		su = path
 		break
 	}
 	if su == "" {
-		return "", errors.New("there is no su")
+		return "", Unusable("there is no su")
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	words, err := run(ctx, start, su, "--version")
-	if err != nil || !strings.Contains(words, "util-linux") {
-		return "", fmt.Errorf("%s is not that of util-linux", su)
+	switch {
+	case err != nil && !hasFailed(err):
+		return "", fmt.Errorf("%s could not be tried: %w", su, err)
+	case err != nil || !strings.Contains(words, "util-linux"):
+		return "", Unusable(su + " is not that of util-linux")
 	}
-	if words, err = run(ctx, start, su, "-s", "/bin/sh", "--", "root", "-c", ":"); err != nil {
-		return "", fmt.Errorf("%s does not work (%w): %s", su, err, words)
+	words, err = run(ctx, start, su, "-s", "/bin/sh", "--", "root", "-c", ":")
+	switch {
+	case err != nil && !hasFailed(err):
+		return "", fmt.Errorf("%s could not be tried: %w", su, err)
+	case err != nil:
+		return "", Unusable(fmt.Sprintf("%s does not work (%v): %s", su, err, words))
 	}
 	return su, nil
+}
+
+// hasFailed reports whether a program has ended with a status of its own. It has not if it could not be
+// started, and if a signal has ended it or its child, as at the end of its time.
+func hasFailed(err error) bool {
+	exit, ok := errors.AsType[*exec.ExitError](err)
+	return ok && exit.ExitCode() > 0 && exit.ExitCode() <= 128
 }
 
 // run runs a program without environment and input, and returns what it prints.
@@ -67,6 +82,9 @@ func run(ctx context.Context, start func(*exec.Cmd) error, path string, args ...
 	}
 	if err = start(cmd); err == nil {
 		err = cmd.Wait()
+	}
+	if errors.Is(err, exec.ErrWaitDelay) {
+		err = nil // a module of PAM has left a process behind
 	}
 	return brief(out.Bytes()), err
 }

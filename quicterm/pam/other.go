@@ -4,7 +4,6 @@ package pam
 
 import (
 	"context"
-	"errors"
 	"os"
 	"os/exec"
 	"syscall"
@@ -14,7 +13,7 @@ import (
 // A Session cannot be opened on this system.
 type Session struct{}
 
-var errSystem = errors.New("only Linux has a su that opens sessions for the daemon")
+const errSystem = Unusable("only Linux has a su that opens sessions for the daemon")
 
 // Find returns an error.
 func Find(context.Context, func(*exec.Cmd) error) (su string, err error) { return "", errSystem }
