@@ -81,7 +81,7 @@ func pamHost(t *testing.T) *rig.Host {
 // Sessions of root's daemon are those that PAM opens: it refuses accounts, and gives limits and
 // variables. The status of a program is known whatever becomes of the daemon.
 func TestPAM(t *testing.T) {
-	if !inside(t) {
+	if !insideWith(t, "ip") {
 		return
 	}
 	h := pamHost(t)
@@ -108,6 +108,8 @@ func TestPAM(t *testing.T) {
 		t.Errorf("a command prints %q (%v), want %q and status 7", out, err, want)
 	}
 	notes("open_session ann", "close_session ann")
+	// It has no other files than those, and ls the one of the directory.
+	wantOutput(t, qt("ann", "ls /proc/self/fd"), "0\n1\n2\n3\n")
 	if status := exitStatus(t, qt("ann", "kill -9 $$").Run()); status != 137 {
 		t.Errorf("status %d of a command that was killed", status)
 	}
@@ -132,6 +134,14 @@ func TestPAM(t *testing.T) {
 	if env, err := os.ReadFile("/proc/" + ids[2] + "/environ"); err != nil || len(env) > 0 {
 		t.Errorf("su has the environment %q, %v", env, err)
 	}
+	var files []string
+	entries, _ := os.ReadDir("/proc/" + ids[2] + "/fd")
+	for _, e := range entries {
+		files = append(files, e.Name())
+	}
+	if want := []string{"0", "1", "2", "3"}; !slices.Equal(files, want) {
+		t.Errorf("su has the descriptors %q, want %q: the last one leads to the holder", files, want)
+	}
 	status, _ := os.ReadFile("/proc/" + ids[2] + "/status")
 	holder := regexp.MustCompile(`\nPPid:\t(\d+)\n`).FindStringSubmatch(string(status))[1]
 	status, _ = os.ReadFile("/proc/" + holder + "/status")
@@ -146,18 +156,23 @@ func TestPAM(t *testing.T) {
 	x.Expect(`cat\r\n`)
 	x.Send("\x03")
 	x.Expect(`\^C\r\n% `)
-	// While the shell is stopped, su is too: it must take note of the end.
-	x.Send("kill -STOP $$; exit 5\r")
 	state := func(pid string) string {
 		stat, _ := os.ReadFile("/proc/" + pid + "/stat")
 		_, rest, _ := strings.Cut(string(stat), ") ")
 		return rest[:min(1, len(rest))]
 	}
-	awaitState(t, "su to stop", func() bool { return state(ids[1]) == "T" && state(ids[2]) == "T" })
-	var pid int
-	fmt.Sscan(ids[1], &pid)
-	if err := syscall.Kill(pid, syscall.SIGCONT); err != nil {
-		t.Fatal(err)
+	// While the shell is stopped, su is too: it must take note of the end.
+	if fd, err := unix.PidfdOpen(os.Getpid(), 0); err == nil {
+		unix.Close(fd)
+		x.Send("kill -STOP $$; exit 5\r")
+		awaitState(t, "su to stop", func() bool { return state(ids[1]) == "T" && state(ids[2]) == "T" })
+		var pid int
+		fmt.Sscan(ids[1], &pid)
+		if err := syscall.Kill(pid, syscall.SIGCONT); err != nil {
+			t.Fatal(err)
+		}
+	} else { // the kernel is too old
+		x.Send("exit 5\r")
 	}
 	if status := x.Exit(); status != 5 {
 		t.Errorf("status %d of a shell after a restart of the daemon, want 5", status)
@@ -173,7 +188,7 @@ func TestPAM(t *testing.T) {
 		h.Settings["login"] = fmt.Sprintf("%q", setting)
 		h.Start()
 		if cmd := qt("ann", `echo direct$FROM_PAM`); want == "" {
-			wantError(t, cmd, "PAM cannot open sessions: /usr/bin/su does not work")
+			wantError(t, cmd, `PAM cannot open sessions: \S+/su does not work`)
 		} else {
 			wantOutput(t, cmd, want+"\n")
 		}

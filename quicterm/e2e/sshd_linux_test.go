@@ -27,14 +27,18 @@ import (
 // inside runs a test again in a process that has a network and mounts of its own, so that it
 // can have its own accounts and an sshd with its own configuration. It reports whether this is
 // that process.
-func inside(t *testing.T) bool {
+func inside(t *testing.T) bool { return insideWith(t, sshdFile, "ssh", "ssh-keygen", "ip") }
+
+// insideWith is inside for a test that needs these programs.
+func insideWith(t *testing.T, programs ...string) bool {
+	t.Helper()
 	if isInside {
 		return true
 	}
 	if os.Geteuid() != 0 {
 		t.Skip("accounts and mounts of a test need root")
 	}
-	for _, program := range []string{sshdFile, "ssh", "ssh-keygen", "ip"} {
+	for _, program := range programs {
 		if _, err := exec.LookPath(program); err != nil {
 			t.Skip(err)
 		}

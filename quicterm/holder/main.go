@@ -75,7 +75,8 @@ func MainInLogin(log *slog.Logger, software, login string) error {
 // OpenLogin is the main function of a process of root that becomes a holder: see [pam.Open]. It returns
 // only on errors, which the daemon is told.
 func OpenLogin(args []string) error {
-	err := pam.Open(args)
+	CloseInherited(socketFD + 1)
+	err := pam.Open(args, replyFD, socketFD)
 	return errors.Join(err, wire.Send(os.NewFile(replyFD, "reply"), &wire.Error{Text: err.Error()}))
 }
 

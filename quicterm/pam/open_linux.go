@@ -29,12 +29,23 @@ func OpenArgs(su, name string, credential *syscall.Credential, hold []string) []
 }
 
 // Open does what OpenArgs says. It waits until standard input can be read, of which it reads nothing:
-// then the daemon has put the process where it belongs. It returns only on errors.
-func Open(args []string) error {
+// then the daemon has put the process where it belongs. The holder inherits the descriptors kept, as far as
+// this process did, and the session does not. It returns only on errors.
+func Open(args []string, kept ...int) error {
 	if len(args) < 4 {
 		return errors.New("no session to open")
 	}
 	su, name, ids, hold := args[0], args[1], args[2], args[3:]
+	if name == "-" {
+		return errors.New("su has another meaning for the name -")
+	}
+	kept = slices.DeleteFunc(kept, func(fd int) bool {
+		flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0)
+		return err != nil || flags&unix.FD_CLOEXEC != 0 // then it is not inherited
+	})
+	for _, fd := range kept {
+		unix.CloseOnExec(fd)
+	}
 	credential, err := parseCredential(ids)
 	if err != nil {
 		return err
@@ -62,6 +73,11 @@ func Open(args []string) error {
 	}
 	if err := drop(credential); err != nil {
 		return err
+	}
+	for _, fd := range kept {
+		if _, err := unix.FcntlInt(uintptr(fd), unix.F_SETFD, 0); err != nil {
+			return os.NewSyscallError("fcntl", err)
+		}
 	}
 	return syscall.Exec(exe, append(append([]string{"qtd"}, hold...), SessionFlag+"="+session), []string{})
 }

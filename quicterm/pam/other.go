@@ -22,7 +22,7 @@ func Find(context.Context, func(*exec.Cmd) error) (su string, err error) { retur
 func OpenArgs(string, string, *syscall.Credential, []string) []string { return nil }
 
 // Open returns an error.
-func Open([]string) error { return errSystem }
+func Open([]string, ...int) error { return errSystem }
 
 // Run returns an error.
 func Run() error { return errSystem }
