@@ -43,7 +43,7 @@ func MainInLogin(log *slog.Logger, software, login string) error {
 	var opened *pam.Session
 	var err error
 	if login != "" {
-		opened, err = pam.Adopt(login)
+		opened, err = pam.Adopt(login, log)
 	}
 	launch, readErr := readLaunch()
 	err = cmp.Or(err, readErr)
@@ -137,7 +137,7 @@ func begin(launch *wire.Launch, login *pam.Session, log *slog.Logger) (*Holder, 
 		err = freeStdin()
 	}
 	if err == nil && login != nil {
-		if err = login.Await(startTime - time.Second); err != nil {
+		if err = login.Await(time.Now().Add(loginTime)); err != nil {
 			s.Close()
 			return nil, nil, err
 		}

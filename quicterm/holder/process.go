@@ -143,7 +143,19 @@ func (p *process) begin(cmd *exec.Cmd, login *pam.Session, files ...*os.File) (e
 	p.pid, err = login.Start(&pam.Program{
 		Path: cmd.Path, Argv: cmd.Args, Env: cmd.Env, Dir: cmd.Dir, Terminal: p.terminal != nil,
 	}, files...)
+	if err == nil {
+		go func() { // su reaps it, and may take long to end then
+			<-login.Over()
+			p.setReaped()
+		}()
+	}
 	return err
+}
+
+func (p *process) setReaped() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.reaped = true
 }
 
 // waitFor waits for a command that was started.
@@ -170,9 +182,7 @@ func startError(cmd *exec.Cmd, err error) error {
 // Wait waits for the program's first process.
 func (p *process) Wait() (status byte, killed syscall.Signal) {
 	status, killed = p.wait()
-	p.mu.Lock()
-	p.reaped = true
-	p.mu.Unlock()
+	p.setReaped()
 	return status, killed
 }
 

@@ -4,6 +4,7 @@ package pam
 
 import (
 	"context"
+	"log/slog"
 	"os"
 	"os/exec"
 	"syscall"
@@ -28,16 +29,19 @@ func Open([]string, ...int) error { return errSystem }
 func Run() error { return errSystem }
 
 // Adopt returns an error.
-func Adopt(string) (*Session, error) { return nil, errSystem }
+func Adopt(string, *slog.Logger) (*Session, error) { return nil, errSystem }
 
 // Await returns an error.
-func (*Session) Await(time.Duration) error { return errSystem }
+func (*Session) Await(time.Time) error { return errSystem }
 
 // Start returns an error.
 func (*Session) Start(*Program, ...*os.File) (pid int, err error) { return 0, errSystem }
 
 // Close does nothing.
 func (*Session) Close() {}
+
+// Over returns nil.
+func (*Session) Over() <-chan struct{} { return nil }
 
 // Wait returns the status of a program that has not run.
 func (*Session) Wait() (status byte, killed syscall.Signal) { return 255, 0 }

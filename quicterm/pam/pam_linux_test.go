@@ -1,6 +1,7 @@
 package pam
 
 import (
+	"log/slog"
 	"reflect"
 	"slices"
 	"strings"
@@ -83,7 +84,7 @@ func TestCredential(t *testing.T) {
 // What is not a session of su is refused.
 func TestAdoptMalformed(t *testing.T) {
 	for _, value := range []string{"", "1", "1,2,3", "10,3", "10,3,x", "10,3,4,5", "-5,3,4"} {
-		if s, err := Adopt(value); err == nil {
+		if s, err := Adopt(value, slog.New(slog.DiscardHandler)); err == nil {
 			t.Errorf("%q is %v", value, s)
 		}
 	}

@@ -23,12 +23,12 @@ const innerFD = 3
 const maxProgram = 2 << 20
 
 // Run is the main function of what su starts: it has the account's rights. It tells the holder that the
-// session is open, and becomes the program that the holder asks for. It returns if that fails, or if the
-// holder has ended.
+// session is open, by its user id, and becomes the program that the holder asks for. It returns if that
+// fails, or if the holder has ended.
 func Run() error {
 	unix.CloseOnExec(innerFD)
 	socket := os.NewFile(innerFD, "holder")
-	if _, err := socket.Write([]byte{0}); err != nil {
+	if err := binary.Write(socket, binary.BigEndian, uint32(os.Getuid())); err != nil {
 		return err
 	}
 	body, files, err := receive(socket)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"os"
 	"strconv"
@@ -23,12 +24,16 @@ type Session struct {
 	su     *os.Process
 	socket *net.UnixConn // to Run
 	words  *os.File      // what su prints
-	ended  chan struct{}
+	log    *slog.Logger
+	until  time.Time        // when the program must have started
+	ended  chan struct{}    // closed when su has ended
 	state  *os.ProcessState // when ended is closed; nil if it was reaped elsewhere
+	over   chan struct{}    // closed when the program has ended
+	limit  time.Duration    // patience, but in tests
 }
 
 // Adopt takes over the session that a value of SessionFlag names. It starts a goroutine that ends with su.
-func Adopt(value string) (*Session, error) {
+func Adopt(value string, log *slog.Logger) (*Session, error) {
 	var numbers []int
 	for _, field := range strings.Split(value, ",") {
 		n, err := strconv.Atoi(field)
@@ -56,7 +61,10 @@ func Adopt(value string) (*Session, error) {
 	if !ok {
 		return nil, errors.New("the session has no socket")
 	}
-	s := &Session{su: su, socket: socket, words: os.NewFile(uintptr(numbers[2]), "words"), ended: make(chan struct{})}
+	s := &Session{
+		su: su, socket: socket, words: os.NewFile(uintptr(numbers[2]), "words"), log: log,
+		ended: make(chan struct{}), over: make(chan struct{}), limit: patience,
+	}
 	go func() {
 		defer close(s.ended)
 		s.state, _ = su.Wait()
@@ -64,18 +72,34 @@ func Adopt(value string) (*Session, error) {
 	return s, nil
 }
 
-// Await blocks until PAM has opened the session. The error tells what PAM said, if it refuses.
-func (s *Session) Await(limit time.Duration) error {
-	s.socket.SetReadDeadline(time.Now().Add(limit))
-	defer s.socket.SetReadDeadline(time.Time{})
-	_, err := io.ReadFull(s.socket, make([]byte, 1))
-	if errors.Is(err, os.ErrDeadlineExceeded) {
-		return errors.New("PAM has not opened a session in time")
+// Await blocks until PAM has opened the session, at most until then. The error tells what PAM said, if it
+// refuses. A program that is started before that time must run by then.
+func (s *Session) Await(until time.Time) error {
+	s.until = until
+	s.socket.SetReadDeadline(until)
+	returned := make(chan struct{})
+	defer close(returned)
+	go func() {
+		select {
+		case <-s.ended: // what it has left behind may have the socket open
+			s.socket.SetReadDeadline(time.Now())
+		case <-returned:
+		}
+	}()
+	var uid [4]byte
+	_, err := io.ReadFull(s.socket, uid[:])
+	if got := binary.BigEndian.Uint32(uid[:]); err == nil && int(got) != os.Getuid() {
+		s.Close()
+		return fmt.Errorf("PAM has opened a session for user id %d in place of %d", got, os.Getuid())
 	}
 	if err == nil {
 		return nil
 	}
-	<-s.ended
+	select {
+	case <-s.ended:
+	case <-time.After(time.Until(until)):
+		return errors.New("PAM has not opened a session in time")
+	}
 	words := make([]byte, maxWords)
 	n, _ := s.words.ReadAt(words, 0)
 	return fmt.Errorf("PAM refuses the session: %s", strings.TrimPrefix(brief(words[:n]), "su: "))
@@ -95,7 +119,11 @@ func (s *Session) Start(p *Program, files ...*os.File) (pid int, err error) {
 	if err != nil {
 		return 0, fmt.Errorf("the session is over: %w", err)
 	}
-	r.SetReadDeadline(time.Now().Add(patience))
+	until := s.until
+	if time.Now().After(until) { // a lost session, which waited for an answer
+		until = time.Now().Add(patience)
+	}
+	r.SetReadDeadline(until)
 	answer, err := io.ReadAll(io.LimitReader(r, 4+maxWords))
 	switch {
 	case err != nil:
@@ -125,33 +153,67 @@ func (s *Session) send(p *Program, files []*os.File) error {
 	return err
 }
 
-// awaitEnd continues su when the program ends: su stops itself when the program is stopped, and then
-// takes no note of its end.
+// awaitEnd closes over when the program ends, and continues su then: su stops itself when the program is
+// stopped, and then takes no note of its end. It may do that after the first signal. Kernels without
+// pidfd_open do not tell the end of the program: then it is that of su, which may stay stopped.
 func (s *Session) awaitEnd(pid int) {
+	defer close(s.over)
+	if !awaitProcess(pid) {
+		<-s.ended
+		return
+	}
+	go func() {
+		for {
+			s.su.Signal(syscall.SIGCONT) // it is of our process session
+			select {
+			case <-s.ended:
+				return
+			case <-time.After(time.Second):
+			}
+		}
+	}()
+}
+
+// awaitProcess blocks until a process has ended. It returns false if the system does not tell that.
+func awaitProcess(pid int) bool {
 	fd, err := unix.PidfdOpen(pid, unix.PIDFD_NONBLOCK)
 	if err != nil {
-		return // the kernel is too old
+		return errors.Is(err, unix.ESRCH)
 	}
 	program := os.NewFile(uintptr(fd), "program")
 	defer program.Close()
 	raw, err := program.SyscallConn()
 	if err != nil {
-		return
+		return false
 	}
-	raw.Read(func(fd uintptr) bool {
+	err = raw.Read(func(fd uintptr) bool {
 		n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 0)
 		return n > 0 || err != nil && !errors.Is(err, unix.EINTR)
 	})
-	s.su.Signal(syscall.SIGCONT) // it is of our process session
+	return err == nil
 }
 
 // Close ends a session in which nothing was started.
 func (s *Session) Close() { s.socket.Close() }
 
+// Over returns a channel that is closed when the program that was started has ended. PAM may still close
+// the session then.
+func (s *Session) Over() <-chan struct{} { return s.over }
+
 // Wait blocks until the session is closed, after the program's end. It returns the program's status as a
-// shell has it, and the signal that killed the program, or 0.
+// shell has it, and the signal that killed the program, or 0. The status is 255 if PAM does not close the
+// session in time: only su knows it.
 func (s *Session) Wait() (status byte, killed syscall.Signal) {
-	<-s.ended
+	select {
+	case <-s.over:
+	case <-s.ended:
+	}
+	select {
+	case <-s.ended:
+	case <-time.After(s.limit):
+		s.log.Warn("PAM does not close the session; the program's status is lost", "pid", s.su.Pid)
+		return 255, 0
+	}
 	if s.state == nil {
 		return 255, 0
 	}
