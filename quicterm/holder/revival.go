@@ -65,6 +65,9 @@ func (r *revival) printLocked(format string, args ...any) {
 }
 
 func (r *revival) endLocked(status byte) {
+	if r.login != nil {
+		r.login.Close()
+	}
 	r.over, r.status = true, status
 	r.changed.Broadcast()
 }

@@ -28,8 +28,8 @@ const OwnLogFlag = "--own-log"
 // startTime is how long a holder may take to start.
 const startTime = 20 * time.Second
 
-// loginTime is how much of it PAM and the process in its session may take. The rest is for the holder to
-// begin and to answer.
+// loginTime is how much of it PAM and the process in its session may take, and 2 seconds more
+// after a late answer of PAM. The rest is for the holder to begin and to answer.
 const loginTime = startTime - 4*time.Second
 
 // suEndTime is how long su may take to end a session after a SIGTERM: it gives its child 2 seconds.

@@ -19,6 +19,9 @@ import (
 // maxPrinted bounds what is read of what su prints, in bytes.
 const maxPrinted = 64 << 10
 
+// runTime bounds how long the process in the session may take to become the program if there is less time left.
+const runTime = 2 * time.Second
+
 // A Session is one that su has opened, or opens now, for the account of this process.
 type Session struct {
 	su     *os.Process
@@ -73,7 +76,7 @@ func Adopt(value string, log *slog.Logger) (*Session, error) {
 }
 
 // Await blocks until PAM has opened the session, at most until then. The error tells what PAM said, if it
-// refuses. A program that is started before that time must run by then.
+// refuses. A program that is started before that time must run by then, or within runTime.
 func (s *Session) Await(until time.Time) error {
 	s.until = until
 	s.socket.SetReadDeadline(until)
@@ -119,11 +122,11 @@ func (s *Session) Start(p *Program, files ...*os.File) (pid int, err error) {
 	if err != nil {
 		return 0, fmt.Errorf("the session is over: %w", err)
 	}
-	until := s.until
-	if time.Now().After(until) { // a lost session, which waited for an answer
-		until = time.Now().Add(patience)
+	limit := patience
+	if left := time.Until(s.until); left > 0 { // else it is that of a lost session, which waited for an answer
+		limit = max(left, runTime)
 	}
-	r.SetReadDeadline(until)
+	r.SetReadDeadline(time.Now().Add(limit))
 	answer, err := io.ReadAll(io.LimitReader(r, 4+maxWords))
 	switch {
 	case err != nil:
