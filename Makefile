@@ -27,10 +27,11 @@ test: ## run the tests
 
 # Without GORACE, each program lasts a second longer: the test programs, and all that tests start.
 race: ## run the tests with the race detector, with shorter simulations
-	CGO_ENABLED=1 GORACE=atexit_sleep_ms=0 go test -race -short -vet=off ./quicterm/e2e ./...
+	CGO_ENABLED=1 GORACE="$$GORACE atexit_sleep_ms=0" go test -race -short -vet=off ./quicterm/e2e ./...
 
-# The targets of a package share a program, as linking takes a second. Before Go 1.27, a fuzzer may fail with
-# only "context deadline exceeded" when its time ends (https://go.dev/issue/75804). Then the target runs once more.
+# The targets of a package share a program, as linking takes a second; without debug data (-w) it takes less.
+# Before Go 1.27, a fuzzer may fail with only "context deadline exceeded" when its time ends
+# (https://go.dev/issue/75804). Then the target runs once more.
 fuzz: ## run each fuzz target for FUZZTIME
 	@work=$$(mktemp -d); trap 'rm -rf "$$work"' EXIT; \
 	grep -rEo '^func Fuzz[A-Za-z0-9]+' --include='*_test.go' . | sed 's|/[^/]*:func | |' | sort | \

@@ -60,7 +60,7 @@ func TestMain(m *testing.M) {
 		var args []string
 		if raceEnabled {
 			args = append(args, "-race")
-			os.Setenv("GORACE", "atexit_sleep_ms=0") // else each program lasts a second longer
+			os.Setenv("GORACE", os.Getenv("GORACE")+" atexit_sleep_ms=0") // else each program lasts a second longer
 		}
 		if err := rig.Build(dir, args...); err != nil {
 			fmt.Fprintln(os.Stderr, err)
