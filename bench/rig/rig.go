@@ -53,11 +53,15 @@ type T interface {
 }
 
 // Build builds qt and qtd into a directory, from the module that the working
-// directory is in, with extra arguments for go build. They are as small as those of a release.
+// directory is in, with extra arguments for go build. Without -race, they are those of a release.
 func Build(dir string, args ...string) error {
-	all := append([]string{"build", "-ldflags=-s -w", "-o", dir}, args...)
+	all := append([]string{"build", "-trimpath", "-ldflags=-s -w", "-o", dir}, args...)
 	all = append(all, "github.com/quicterm/quicterm/cmd/qt", "github.com/quicterm/quicterm/cmd/qtd")
-	if out, err := exec.Command("go", all...).CombinedOutput(); err != nil {
+	cmd := exec.Command("go", all...)
+	if !slices.Contains(args, "-race") { // which needs cgo
+		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	}
+	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("build: %w\n%s", err, out)
 	}
 	return nil
