@@ -67,6 +67,7 @@ func wantHosts(t *testing.T, why string, base rundir.Base, want ...string) {
 			t.Errorf("%s: listed %v, want %v", why, hosts, want)
 			return
 		}
+		time.Sleep(10 * time.Millisecond)
 	}
 }
 
@@ -134,11 +135,17 @@ func TestHangingEnds(t *testing.T) {
 	}
 	defer l.Close()
 	begun := time.Now()
-	wantHosts(t, "beside readers and a client that hang", base, "a")
-	stop()
-	if took := time.Since(begun); took > 10*askTimeout {
-		t.Errorf("took %v", took)
+	reports, err := askClientsIn(base)
+	if err != nil {
+		t.Error(err)
 	}
+	if took := time.Since(begun); took > 5*askTimeout {
+		t.Errorf("asked for %v", took)
+	}
+	if len(reports) != 1 { // on a busy machine
+		wantHosts(t, "beside readers and a client that hang", base, "a")
+	}
+	stop()
 }
 
 // Other accounts get no answer.
