@@ -48,7 +48,7 @@ var metrics = map[string]Metric{
 	"children":       {Cost: true, Meaning: "processes of the daemon that hold no session, at their most"},
 	"quiet":          {Meaning: "truth before and after a flood"},
 	"of quiet":       {Meaning: "the 99th percentile of truth during a flood, compared with that of quiet"},
-	"flood rate":     {Meaning: "packets or connections a second that a flood tries", MoreIsBetter: true},
+	"flood rate":     {Meaning: "packets or connections a second that a flood sends", MoreIsBetter: true},
 	"flood share":    {Cost: true, Meaning: "share of a core that the flood's process takes"},
 	"daemon share":   {Cost: true, Meaning: "share of a core that the daemon takes"},
 }

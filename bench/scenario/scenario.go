@@ -69,7 +69,7 @@ func (s Scenario) quickened() Scenario {
 		t.Spans = []work.Span{{From: 0, Until: all / 2}}
 		s.Work = t
 	}
-	if b, ok := s.Work.(work.Besieged); ok {
+	if b, ok := s.Work.(work.Flooded); ok {
 		b.Keys, b.Logins = b.Keys/2, 1
 		s.Work = b
 	}

@@ -19,13 +19,13 @@ import (
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
-// A flooder is the process of a [Siege]: clients of one daemon at many addresses, which do something
+// A flooder is the process of a [NetworkFlood]: clients of one daemon at many addresses, which do something
 // at a rate until standard input ends.
 type flooder struct {
-	server  netip.AddrPort
-	sources int
-	tried   atomic.Int64 // packets or connections
-	through atomic.Int64 // connections that got an answer
+	server   netip.AddrPort
+	sources  int
+	sent     atomic.Int64 // packets, or connections that were dialed
+	answered atomic.Int64 // connections that got an answer
 
 	hello   []byte         // of [clientHello]
 	udp     []*net.UDPConn // one a source
@@ -82,7 +82,7 @@ func (f *flooder) run(in io.Reader, out io.Writer, what string, rate int, identi
 	}()
 	fmt.Fprintln(out, "begins")
 	pace(rate, func(n int64) { one(f, n) }, over)
-	fmt.Fprintln(out, f.tried.Load(), f.through.Load())
+	fmt.Fprintln(out, f.sent.Load(), f.answered.Load())
 	return nil
 }
 
@@ -114,7 +114,7 @@ func (f *flooder) receive(c *net.UDPConn) {
 			return
 		}
 		if id, token, ok := retried(b[:n]); err == nil && ok {
-			f.through.Add(1)
+			f.answered.Add(1)
 			c.Write(initial(id, token, f.hello))
 		}
 	}
@@ -122,8 +122,9 @@ func (f *flooder) receive(c *net.UDPConn) {
 
 // send sends a packet from one of the sources.
 func (f *flooder) send(n int64, packet []byte) {
-	f.tried.Add(1)
-	f.udp[n%int64(len(f.udp))].Write(packet)
+	if _, err := f.udp[n%int64(len(f.udp))].Write(packet); err == nil {
+		f.sent.Add(1)
+	}
 }
 
 func random(n int) []byte {
@@ -149,7 +150,7 @@ func (f *flooder) junk(n int64) {
 		b = appendLength(b, initialSize-len(b)-2)
 		return append(b, random(initialSize-len(b))...)
 	}
-	switch n % 8 {
+	switch rand.IntN(8) { // not by n, which says the address
 	case 0:
 		f.send(n, random(1+rand.IntN(initialSize)))
 	case 1: // a packet of a connection
@@ -168,7 +169,7 @@ func (f *flooder) junk(n int64) {
 		f.send(n, initial(id, random(60), f.hello))
 	}
 	if n%perTCP == 0 {
-		go f.overTCP(n, func(c net.Conn) { c.Write(random(4 << 10)) })
+		go f.overTCP(n/perTCP, func(c net.Conn) { c.Write(random(4 << 10)) })
 	}
 }
 
@@ -179,7 +180,7 @@ func (f *flooder) half(n int64) {
 		f.send(n, initial(random(idSize), nil, f.hello))
 		return
 	}
-	f.tried.Add(1)
+	f.sent.Add(1)
 	go f.overTCP(n/perTCP, func(c net.Conn) {
 		tls.Client(mute{c}, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{wire.ALPN}, ServerName: auth.ServerName(nil)}).Handshake()
 	})
@@ -211,11 +212,11 @@ const maxDialing = 500
 // connect makes a connection from one of the sources, unless there are too many, sends messages and
 // waits for an answer.
 func (f *flooder) connect(n int64, messages func(c *quic.Conn) ([]byte, error)) {
-	f.tried.Add(1)
 	if f.dialing.Add(1) > maxDialing {
 		f.dialing.Add(-1)
 		return
 	}
+	f.sent.Add(1)
 	go func() {
 		defer f.dialing.Add(-1)
 		c, err := dialFrom(f.source(n), f.server)
@@ -231,7 +232,7 @@ func (f *flooder) connect(n int64, messages func(c *quic.Conn) ([]byte, error)) 
 		defer stop.Stop()
 		c.Write(b)
 		if _, err := wire.Read(c, wire.MaxMessage); err == nil {
-			f.through.Add(1)
+			f.answered.Add(1)
 		}
 	}()
 }

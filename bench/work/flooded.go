@@ -19,7 +19,7 @@ import (
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
-// Besieged is typing before a flood, during it and after it, in all sessions except the last, whose
+// Flooded is typing before a flood, during it and after it, in all sessions except the last, whose
 // machine is the one of newcomers: while the flood goes on, they log in, each from an address where
 // nobody has logged in. It yields, in milliseconds:
 //
@@ -28,29 +28,29 @@ import (
 //     of quiet;
 //   - "login", of the newcomers, from the start of a client until its first prompt.
 //
-// Of the flood it yields "flood rate", packets or connections a second that were tried, and the shares
+// Of the flood it yields "flood rate", packets or connections a second that were sent, and the shares
 // of a core that its process and the daemon take meanwhile: "flood share" and "daemon share"; and what
 // [daemonWatch] says.
-type Besieged struct {
+type Flooded struct {
 	ownSessions
-	Siege  Siege
+	Flood  NetworkFlood
 	Pace   time.Duration // from one key of a client to the next
 	Keys   int           // of each client, for each of the three times
 	Logins int
 }
 
-// A Siege is what strangers send from many addresses of a network of their own, which is joined to the
+// A NetworkFlood is what strangers send from many addresses of a network of their own, which is joined to the
 // daemon's by the kernel. What they do is one of floods. Their process has the usual priority: it takes
 // little CPU time, and a flood that waits for others would be none.
-type Siege struct {
+type NetworkFlood struct {
 	What    string
 	Sources int
 	Rate    int // packets or connections a second
 }
 
-func (Besieged) Shell(self string) string { return Typing{}.Shell(self) }
+func (Flooded) Shell(self string) string { return Typing{}.Shell(self) }
 
-func (w Besieged) Run(j *Job) []Figure {
+func (w Flooded) Run(j *Job) []Figure {
 	last := len(j.Clients) - 1
 	newcomers := *j.Clients[last]
 	newcomers.Terminal.Cmd.Process.Kill()
@@ -66,7 +66,7 @@ func (w Besieged) Run(j *Job) []Figure {
 	j.Begin()
 	typists.keys(w.Keys, &quiet)
 
-	flood := w.Siege.start(j)
+	flood := w.Flood.start(j)
 	time.Sleep(Settle)
 	began, cpu := time.Now(), measure.CPUTime(j.T, daemon...)
 	floodCPU := measure.CPUTime(j.T, flood.pid)
@@ -79,7 +79,7 @@ func (w Besieged) Run(j *Job) []Figure {
 		start := time.Now()
 		login.add(newcomers.login(j.T).Sub(start), j.since(start))
 	}
-	rate, through := flood.end(j.T)
+	sent, answered := flood.end(j.T)
 
 	time.Sleep(Settle)
 	typists.keys(w.Keys, &quiet)
@@ -87,9 +87,9 @@ func (w Besieged) Run(j *Job) []Figure {
 	p99 := func(f Figure) float64 { return slices.Sorted(slices.Values(f.Values))[len(f.Values)*99/100] }
 	of := one("of quiet", "x", p99(truth)/p99(quiet))
 	of.Portable = true
-	tried := one("flood rate", "/s", rate)
-	tried.Note = fmt.Sprintf("%.0f a second are answered", through)
-	return append([]Figure{quiet, truth, of, login, tried,
+	rate := one("flood rate", "/s", sent)
+	rate.Note = fmt.Sprintf("%.0f a second are answered", answered)
+	return append([]Figure{quiet, truth, of, login, rate,
 		one("flood share", "%", 100*floodShare), one("daemon share", "%", 100*daemonShare)}, watch.figures()...)
 }
 
@@ -101,18 +101,18 @@ type typists struct {
 }
 
 // keys types a number of keys in each session, and adds to a figure how long the answers take.
-func (y *typists) keys(keys int, to *Figure) {
-	j := y.job
+func (t *typists) keys(keys int, to *Figure) {
+	j := t.job
 	strokes := make([][]keystroke, len(j.Clients))
 	start := time.Now()
 	j.each(func(c *Client) {
-		late := time.Duration(c.Number) * y.pace / time.Duration(len(j.Clients))
+		late := time.Duration(c.Number) * t.pace / time.Duration(len(j.Clients))
 		for n := range keys {
-			time.Sleep(time.Until(start.Add(time.Duration(n)*y.pace + late)))
-			strokes[c.Number] = append(strokes[c.Number], c.press(y.typed+n))
+			time.Sleep(time.Until(start.Add(time.Duration(n)*t.pace + late)))
+			strokes[c.Number] = append(strokes[c.Number], c.press(t.typed+n))
 		}
 	})
-	y.typed += keys
+	t.typed += keys
 	until := time.Now().Add(rig.Patience)
 	for _, all := range strokes {
 		for _, k := range all {
@@ -134,7 +134,7 @@ type runningFlood struct {
 }
 
 // start starts the flood in a namespace of its own.
-func (f Siege) start(j *Job) *runningFlood {
+func (f NetworkFlood) start(j *Job) *runningFlood {
 	server := j.Host.In.(*rig.Namespace)
 	ns := rig.NewNamespace(j.T)
 	here, there := ns.Name+"a", ns.Name+"b"
@@ -155,18 +155,22 @@ func (f Siege) start(j *Job) *runningFlood {
 	return &runningFlood{began: time.Now(), pid: b.pid, in: b.in, out: b.out}
 }
 
-// end ends the flood, and returns what it has tried, and what was answered, a second.
-func (f *runningFlood) end(t *measure.T) (tried, through float64) {
+// end ends the flood, and returns how much it has sent, and how much was answered, a second. The daemon answers a
+// part of each flood: one without any answer has not reached it.
+func (f *runningFlood) end(t *measure.T) (sent, answered float64) {
 	f.in.Close()
 	seconds := time.Since(f.began).Seconds()
 	line, err := f.out.ReadString('\n')
 	if err == nil {
-		_, err = fmt.Sscan(line, &tried, &through)
+		_, err = fmt.Sscan(line, &sent, &answered)
 	}
 	if err != nil {
 		t.Fatalf("the flood does not end: %v", err)
 	}
-	return tried / seconds, through / seconds
+	if answered == 0 {
+		t.Fatalf("nothing of the flood is answered, of %.0f", sent)
+	}
+	return sent / seconds, answered / seconds
 }
 
 // someSession returns one of the job's sessions.
