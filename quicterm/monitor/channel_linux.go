@@ -215,6 +215,13 @@ func (c *channel) close() {
 	c.socket.Close()
 }
 
+// ended reports whether close was called.
+func (c *channel) ended() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.closed
+}
+
 // read reads frames until that fails.
 func (c *channel) read(ctx context.Context) error {
 	r := &frameReader{socket: c.socket, trusts: c.trusts, ahead: bufio.NewReader(c.socket)}

@@ -62,13 +62,23 @@ func monitorWith(t testing.TB, settings *configs.Server) *Monitor {
 }
 
 // takenOver returns the end of a network process that somebody has taken over.
-func takenOver(t *testing.T, m *Monitor) *Remote {
+func takenOver(t testing.TB, m *Monitor) *Remote {
+	t.Helper()
+	r, _, _ := connected(t, m)
+	return r
+}
+
+// connected returns a network process that serves nobody, and the monitor's end of it.
+func connected(t testing.TB, m *Monitor) (*Remote, *Process, *channel) {
 	t.Helper()
 	ours, theirs := pair(t)
-	c := newChannel(ours, false, func(ctx context.Context, k kind, payload []byte, _ []*os.File) (any, []int, error) {
-		return m.answer(ctx, k, payload)
-	})
+	p := &Process{monitor: m, arrived: make(chan struct{}), sockets: make(map[uint64]*held)}
+	c := newChannel(ours, false, nil)
+	c.handle = func(ctx context.Context, k kind, payload []byte, _ []*os.File) (any, []int, error) {
+		return p.answer(ctx, c, k, payload)
+	}
 	r := NewRemote(theirs)
+	r.network = idle{}
 	done := make(chan struct{}, 2)
 	go func() { c.run(t.Context()); done <- struct{}{} }()
 	go func() { r.channel.run(t.Context()); done <- struct{}{} }()
@@ -78,7 +88,20 @@ func takenOver(t *testing.T, m *Monitor) *Remote {
 		<-done
 		<-done
 	})
-	return r
+	return r, p, c
+}
+
+// A network process is ready once, whatever it says.
+func TestReadyTwice(t *testing.T) {
+	r := takenOver(t, newMonitor(t))
+	if err := r.ask(t.Context(), kindReady, nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := r.ask(t.Context(), kindReady, nil, nil); err == nil || err.Error() != errReady.Error() {
+			t.Errorf("ready again: %v, want %v", err, errReady)
+		}
+	}
 }
 
 // A network process that was taken over gets nothing that no login has allowed.
@@ -367,6 +390,7 @@ func TestDescriptorsOfFrames(t *testing.T) {
 // Whatever a network process sends, the monitor answers, and does not panic.
 func FuzzCalls(f *testing.F) {
 	m := newMonitor(f)
+	_, p, c := connected(f, m)
 	for k := kindSetup; k <= kindMeasure; k++ {
 		f.Add(byte(k), []byte{0xa0})
 		f.Add(byte(k), []byte{0xff})
@@ -388,6 +412,10 @@ func FuzzCalls(f *testing.F) {
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
+		if kind(k) == kindReady {
+			p.ready(ctx, c)
+			return
+		}
 		answer, send, err := m.dispatch(ctx, kind(k), payload)
 		if len(send) > 0 {
 			t.Errorf("a descriptor for %q", payload)

@@ -120,10 +120,7 @@ func (p *Process) once(ctx context.Context) error {
 	}
 	c := newChannel(ours, false, nil)
 	c.handle = func(ctx context.Context, k kind, payload []byte, _ []*os.File) (any, []int, error) {
-		if k == kindReady {
-			return nil, nil, p.ready(ctx, c)
-		}
-		return p.monitor.answer(ctx, k, payload)
+		return p.answer(ctx, c, k, payload)
 	}
 	cmd, log, err := p.start(theirs)
 	theirs.Close()
@@ -151,13 +148,21 @@ func (p *Process) once(ctx context.Context) error {
 		ours.CloseWrite()
 		err = end(cmd, exited)
 	}
+	c.close() // before p.current is looked at: then no call of ready sets it again
 	p.mu.Lock()
 	if p.current == c {
 		p.current, p.arrived = nil, make(chan struct{})
 	}
 	p.mu.Unlock()
-	c.close()
 	return err
+}
+
+// answer does what a process asks.
+func (p *Process) answer(ctx context.Context, c *channel, k kind, payload []byte) (any, []int, error) {
+	if k == kindReady {
+		return nil, nil, p.monitor.contain(p.monitor.log, func() error { return p.ready(ctx, c) })
+	}
+	return p.monitor.answer(ctx, k, payload)
 }
 
 // watch ends the channel to a process that does not answer, until ctx ends.
@@ -273,13 +278,19 @@ func tell(ctx context.Context, c *channel, k kind, body any, files ...int) error
 // errSilent is the error of a process that does not answer.
 var errSilent = errors.New("the network process does not answer")
 
+// errReady is the error of a process that is ready twice, or ready and gone.
+var errReady = errors.New("the network process is ready or gone already")
+
 // ready tells a process that has started what it serves.
 func (p *Process) ready(ctx context.Context, c *channel) error {
 	p.telling.Lock()
 	defer p.telling.Unlock()
 	p.mu.Lock()
-	sockets, state := maps.Clone(p.sockets), p.state
+	known, sockets, state := p.current == c, maps.Clone(p.sockets), p.state
 	p.mu.Unlock()
+	if known {
+		return errReady
+	}
 	if err := tell(ctx, c, kindState, state); err != nil {
 		return err
 	}
@@ -290,6 +301,9 @@ func (p *Process) ready(ctx context.Context, c *channel) error {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if c.ended() {
+		return errReady
+	}
 	p.current = c
 	close(p.arrived)
 	return nil
