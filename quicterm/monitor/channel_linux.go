@@ -35,13 +35,14 @@ const (
 	headerSize = 16
 
 	// maxCalls is how many calls of the other end are answered at once, and maxBytes how many bytes
-	// they have together; those above it fail.
+	// they have together, until their replies are sent; those above it fail.
 	maxCalls, maxBytes = 4096, 64 << 20
 
 	// maxFiles is how many descriptors a frame has.
 	maxFiles = 2
 
-	// sendTime is how long the other end may take to read a frame, before it counts as dead.
+	// sendTime is how long the other end may take to read a frame, before it counts as dead. The
+	// monitor includes the wait for the frames before: a process that reads slowly does not keep it busy.
 	sendTime = 10 * time.Second
 )
 
@@ -165,6 +166,8 @@ type channel struct {
 	handle handler
 	trusts bool // descriptors of the other end are taken, and its answers are waited for
 
+	sendTime time.Duration
+
 	next  atomic.Uint64
 	write sync.Mutex
 
@@ -184,7 +187,7 @@ type called struct {
 
 func newChannel(socket *net.UnixConn, trusts bool, handle handler) *channel {
 	return &channel{
-		socket: socket, handle: handle, trusts: trusts,
+		socket: socket, handle: handle, trusts: trusts, sendTime: sendTime,
 		calls: make(map[uint64]chan called), cancels: make(map[uint64]context.CancelFunc),
 	}
 }
@@ -288,15 +291,15 @@ func (c *channel) take(ctx context.Context, k kind, call uint64, payload []byte,
 	c.bytes += len(payload)
 	c.work.Go(func() {
 		answer, send, err := c.handle(ctx, k, payload, files)
-		c.mu.Lock()
-		delete(c.cancels, call)
-		c.bytes -= len(payload)
-		c.mu.Unlock()
 		cancel()
 		c.reply(call, answer, send, err)
 		for _, fd := range send {
 			unix.Close(fd)
 		}
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		delete(c.cancels, call)
+		c.bytes -= len(payload)
 	})
 	return nil
 }
@@ -336,9 +339,13 @@ func (c *channel) send(k kind, call uint64, body any, files []int) error {
 	if len(files) > 0 {
 		rights = unix.UnixRights(files...)
 	}
+	deadline := time.Now().Add(c.sendTime)
 	c.write.Lock()
 	defer c.write.Unlock()
-	c.socket.SetWriteDeadline(time.Now().Add(sendTime))
+	if c.trusts {
+		deadline = time.Now().Add(c.sendTime)
+	}
+	c.socket.SetWriteDeadline(deadline)
 	n, _, err := c.socket.WriteMsgUnix(b, rights, nil)
 	if err == nil && n < len(b) {
 		_, err = c.socket.Write(b[n:])

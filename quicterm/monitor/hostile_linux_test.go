@@ -309,6 +309,75 @@ func TestTooManyCalls(t *testing.T) {
 	}
 }
 
+// flood makes a channel answer calls, by a KiB each, whose replies nobody reads yet.
+func flood(t *testing.T, calls int, sendTime time.Duration) (c *channel, replies net.Conn, ended chan error) {
+	ours, theirs := pair(t)
+	c = newChannel(ours, false, func(context.Context, kind, []byte, []*os.File) (any, []int, error) {
+		return make([]byte, 1024), nil, nil
+	})
+	c.sendTime = sendTime
+	ended = make(chan error, 1)
+	go func() { ended <- c.run(t.Context()) }()
+	go func() {
+		for i := range calls {
+			theirs.Write(frame(kindList, uint64(i), nil))
+		}
+	}()
+	return c, theirs, ended
+}
+
+// waiting returns how many calls of the other end count.
+func (c *channel) waiting() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.cancels)
+}
+
+// Calls count until their replies are sent, so a process that reads none has maxCalls of them.
+func TestRepliesThatNobodyReads(t *testing.T) {
+	const calls = maxCalls + 1000
+	c, replies, ended := flood(t, calls, time.Minute)
+	for start := time.Now(); c.waiting() < maxCalls; time.Sleep(time.Millisecond) {
+		if time.Since(start) > 20*time.Second {
+			t.Fatalf("%d calls count, want %d", c.waiting(), maxCalls)
+		}
+	}
+	replies.SetReadDeadline(time.Now().Add(20 * time.Second))
+	for range calls {
+		header := make([]byte, headerSize)
+		_, err := io.ReadFull(replies, header)
+		if err == nil {
+			_, err = io.CopyN(io.Discard, replies, int64(binary.BigEndian.Uint32(header)))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	replies.Close()
+	<-ended
+	if n := c.waiting(); n > 0 {
+		t.Errorf("%d calls count after their replies", n)
+	}
+}
+
+// A process that reads, but slowly, is ended as one that reads nothing.
+func TestRepliesThatAreReadSlowly(t *testing.T) {
+	c, replies, ended := flood(t, maxCalls, 200*time.Millisecond)
+	for c.waiting() < maxCalls/2 && !c.ended() {
+		time.Sleep(time.Millisecond)
+	}
+	for b := make([]byte, 32<<10); ; time.Sleep(10 * time.Millisecond) {
+		replies.SetReadDeadline(time.Now().Add(5 * time.Second))
+		if _, err := replies.Read(b); err != nil {
+			break
+		}
+	}
+	if !c.ended() {
+		t.Fatal("all replies were waited for")
+	}
+	<-ended
+}
+
 // A monitor takes no descriptor from the network process.
 func TestNoDescriptorsFromNetwork(t *testing.T) {
 	ours, theirs := pair(t)
