@@ -60,6 +60,7 @@ func networkCommand() *cobra.Command {
 	c.Flags().StringVar(&level, "log-level", "info", "")
 	c.Flags().StringVar(&format, "log-format", "text", "")
 	c.Flags().Uint32Var(&cell.UID, "uid", 0, "")
+	c.Flags().Uint32Var(&cell.GID, "gid", 0, "")
 	c.Flags().StringVar(&cell.Root, "root", "", "")
 	c.Flags().BoolVar(&cell.Mounts, "mounts", false, "")
 	return c

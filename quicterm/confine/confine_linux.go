@@ -21,8 +21,9 @@ const maxFiles = 1 << 16
 
 // A Cell says what a process has left.
 type Cell struct {
-	// UID is the user id, and the group id, of the process. It should be that of no other process.
-	UID uint32
+	// UID and GID are the user id and the only group id of the process. They should be those of no
+	// other process.
+	UID, GID uint32
 	// Root is an empty directory that only root can change.
 	Root string
 	// Mounts marks a process with a mount namespace of its own, from Namespaces.
@@ -32,8 +33,8 @@ type Cell struct {
 // Enter confines this process, all its threads. It must run as root, and once. Missing are limits that
 // this kernel does not have, in words. After an error, the process must end.
 func (c *Cell) Enter() (missing []error, err error) {
-	if c.UID == 0 {
-		return nil, errors.New("the user id of a cell cannot be that of root")
+	if c.UID == 0 || c.GID == 0 {
+		return nil, errors.New("the user id and the group id of a cell cannot be those of root")
 	}
 	_ = time.Now().String() // it reads the file of the time zone, once
 	if err := c.empty(); err != nil {
@@ -47,12 +48,12 @@ func (c *Cell) Enter() (missing []error, err error) {
 			return nil, fmt.Errorf("limit %d: %w", limit.resource, err)
 		}
 	}
-	id := int(c.UID)
-	if err := errors.Join(syscall.Setgroups([]int{}), syscall.Setresgid(id, id, id), syscall.Setresuid(id, id, id)); err != nil {
-		return nil, fmt.Errorf("user id %d: %w", id, err)
+	uid, gid := int(c.UID), int(c.GID)
+	if err := errors.Join(syscall.Setgroups([]int{}), syscall.Setresgid(gid, gid, gid), syscall.Setresuid(uid, uid, uid)); err != nil {
+		return nil, fmt.Errorf("user id %d, group id %d: %w", uid, gid, err)
 	}
-	if os.Getuid() != id || os.Geteuid() != id || os.Getegid() != id || syscall.Setuid(0) == nil {
-		return nil, fmt.Errorf("this process does not have the user id %d alone", id)
+	if os.Getuid() != uid || os.Geteuid() != uid || os.Getgid() != gid || os.Getegid() != gid || syscall.Setuid(0) == nil {
+		return nil, fmt.Errorf("this process does not have the user id %d and the group id %d alone", uid, gid)
 	}
 	if err := c.filter(); err != nil {
 		missing = append(missing, err)

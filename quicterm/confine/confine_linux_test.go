@@ -41,10 +41,13 @@ func inCell(root string, mounts bool) error {
 		return err
 	}
 	parent := os.Getppid()
-	cell := Cell{UID: 61139, Root: root, Mounts: mounts}
+	cell := Cell{UID: 61139, GID: 61140, Root: root, Mounts: mounts}
 	missing, err := cell.Enter()
 	if err := errors.Join(append(missing, err)...); err != nil {
 		return err
+	}
+	if os.Getuid() != 61139 || os.Getgid() != 61140 {
+		return fmt.Errorf("it has the user id %d and the group id %d", os.Getuid(), os.Getgid())
 	}
 	for what, try := range map[string]func() error{
 		"open a file":   func() error { _, err := os.Open("/etc/passwd"); return err },
@@ -117,9 +120,12 @@ func TestCell(t *testing.T) {
 	}
 }
 
-// The id of root is none for a cell.
+// The ids of root are none for a cell.
 func TestCellOfRoot(t *testing.T) {
-	if _, err := (&Cell{Root: t.TempDir()}).Enter(); err == nil {
-		t.Error("root is confined as root")
+	for _, cell := range []Cell{{}, {UID: 61139}, {GID: 61139}} {
+		cell.Root = t.TempDir()
+		if _, err := cell.Enter(); err == nil {
+			t.Errorf("root is confined as %+v", cell)
+		}
 	}
 }

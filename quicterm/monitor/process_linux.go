@@ -54,6 +54,7 @@ type Process struct {
 	log     io.Writer // gets the lines of its log
 	args    []string
 	uid     uint32
+	gid     uint32
 	root    string
 
 	telling sync.Mutex // held while a process is told the state or a socket
@@ -75,7 +76,7 @@ type held struct {
 
 // NewProcess returns the network half of a monitor. Args are further arguments of its process.
 func NewProcess(ctx context.Context, m *Monitor, log io.Writer, args ...string) (*Process, error) {
-	uid, err := m.networkUID(ctx)
+	uid, gid, err := m.networkIDs(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +87,10 @@ func NewProcess(ctx context.Context, m *Monitor, log io.Writer, args ...string) 
 	if err := rundir.MakeSystemDir(root, 0o755); err != nil {
 		return nil, fmt.Errorf("empty directory: %w", err)
 	}
-	return &Process{monitor: m, log: log, args: args, uid: uid, root: root, arrived: make(chan struct{}), sockets: make(map[uint64]*held)}, nil
+	return &Process{
+		monitor: m, log: log, args: args, uid: uid, gid: gid, root: root,
+		arrived: make(chan struct{}), sockets: make(map[uint64]*held),
+	}, nil
 }
 
 // Run starts the process, and starts it again when it has ended, until ctx ends.
@@ -225,7 +229,8 @@ func (p *Process) start(channel *os.File) (*exec.Cmd, io.ReadCloser, error) {
 	var cmd *exec.Cmd
 	for _, flags := range confine.Namespaces {
 		cmd = exec.Command("/proc/self/exe", append([]string{
-			Command, "--uid", strconv.FormatUint(uint64(p.uid), 10), "--root", p.root, "--mounts=" + strconv.FormatBool(flags != 0),
+			Command, "--uid", strconv.FormatUint(uint64(p.uid), 10), "--gid", strconv.FormatUint(uint64(p.gid), 10),
+			"--root", p.root, "--mounts=" + strconv.FormatBool(flags != 0),
 		}, p.args...)...)
 		cmd.Args[0] = "qtd"
 		cmd.Dir = "/"

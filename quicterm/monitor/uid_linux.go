@@ -18,20 +18,20 @@ const (
 	firstUID, lastUID = 61139, 61183
 )
 
-// networkUID returns the user id of the network process: that of networkAccount, in which nobody may
-// log in, or one that no account has. It is not nobody's, with which other programs run: they could
-// send signals to the process, and it to them.
-func (s *Monitor) networkUID(ctx context.Context) (uint32, error) {
+// networkIDs returns the user id and the group id of the network process: those of networkAccount, in
+// which nobody may log in, or a number that no account has. They are not nobody's, with which other
+// programs run: they could send signals to the process, and it to them.
+func (s *Monitor) networkIDs(ctx context.Context) (uid, gid uint32, err error) {
 	a, err := s.names.Lookup(ctx, networkAccount)
-	if err == nil && a.UID != 0 {
+	if err == nil && a.UID != 0 && a.GID != 0 {
 		if shell := filepath.Base(a.Shell); shell == "nologin" || shell == "false" {
-			return a.UID, nil
+			return a.UID, a.GID, nil
 		}
 	}
 	for uid := uint32(firstUID); uid <= lastUID; uid++ {
 		if _, err = s.names.LookupID(ctx, uid); errors.Is(err, account.ErrUnknown) {
-			return uid, nil
+			return uid, uid, nil
 		}
 	}
-	return 0, fmt.Errorf("no user id for the network process: make a system account %q: %w", networkAccount, err)
+	return 0, 0, fmt.Errorf("no user id for the network process: make a system account %q: %w", networkAccount, err)
 }
