@@ -133,17 +133,17 @@ func begin(launch *wire.Launch, login *pam.Session, log *slog.Logger) (*Holder, 
 		}
 	}
 	s, err := openSocket(launch)
-	if err == nil {
-		err = freeStdin()
-	}
-	if err == nil && login != nil {
-		if err = login.Await(time.Now().Add(loginTime)); err != nil {
-			s.Close()
-			return nil, nil, err
-		}
-	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("make socket: %w", err)
+	}
+	if err = freeStdin(); err != nil {
+		err = fmt.Errorf("free standard input: %w", err)
+	} else if login != nil {
+		err = login.Await(time.Now().Add(loginTime))
+	}
+	if err != nil {
+		s.Close()
+		return nil, nil, err
 	}
 	var h *Holder
 	if taken != nil {
