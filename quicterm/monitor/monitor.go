@@ -153,7 +153,10 @@ func New(cfg Config) (*Monitor, error) {
 	if s.holders == nil {
 		s.processes = &processes{
 			base: s.base, names: names, args: cfg.HolderArgs, log: log, warnings: floodlog.New(accountBurst),
-			scopes: cfg.Scopes, outside: cfg.Outside,
+			outside: cfg.Outside,
+		}
+		if cfg.Scopes != nil {
+			s.processes.scopes = func() scopes { return cfg.Scopes() }
 		}
 		if s.processes.limits, err = scopeLimits(settings); err != nil {
 			return nil, err

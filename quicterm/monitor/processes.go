@@ -33,10 +33,10 @@ import (
 type processes struct {
 	base     rundir.Base
 	names    *account.NameService
-	only     *account.Account       // nil if all accounts are served
-	args     []string               // for the holders
-	scopes   func() *systemd.Scopes // for the holders; nil if they stay with the daemon
-	limits   systemd.Scope          // of each of them
+	only     *account.Account // nil if all accounts are served
+	args     []string         // for the holders
+	scopes   func() scopes    // for the holders; nil if they stay with the daemon
+	limits   systemd.Scope    // of each of them
 	outside  func(*exec.Cmd) error
 	su       suFinder
 	log      *slog.Logger
@@ -48,6 +48,16 @@ type processes struct {
 	mu       sync.Mutex
 	starting map[wire.SessionID]bool // holders that do not listen yet
 }
+
+// scopes is a [systemd.Scopes].
+type scopes interface {
+	Move(ctx context.Context, pid int, scope systemd.Scope) error
+	Limit(ctx context.Context, pid, uid int, scope systemd.Scope) error
+}
+
+// scopeTime is how long the service manager may take to put a session into its scope, and to limit it. It
+// does not end with the client's request: a client could go before the limits hold.
+const scopeTime = 10 * time.Second
 
 // An account can make any number of files in its directory.
 const (
@@ -238,16 +248,7 @@ func (p *processes) Start(ctx context.Context, a *account.Account, launch *wire.
 	local := *launch
 	local.Base = string(p.base)
 	if credential == nil {
-		pid, err := holder.Start(ctx, &local, holder.Process{
-			Login: login, Args: p.args, Start: p.outside, Move: func(pid int) { p.move(ctx, pid, a, launch.ID) },
-		})
-		if pid != 0 {
-			p.children.add(pid, func() {})
-		}
-		if err == nil && login != nil {
-			p.limitLogin(ctx, pid, a, launch.ID)
-		}
-		return err
+		return p.run(ctx, a, &local, holder.Process{Login: login, Args: p.args}, func() {})
 	}
 	return p.startAs(ctx, a, credential, login, &local)
 }
@@ -299,20 +300,24 @@ func (p *processes) startAs(
 		return fmt.Errorf("make socket: %w", err)
 	}
 	defer socket.Close()
-	pid, err := holder.Start(ctx, launch, holder.Process{
-		Credential: credential,
-		Login:      login,
-		Socket:     socket,
-		Args:       append(slices.Clone(p.args), holder.OwnLogFlag),
-		Start:      p.outside,
-		Move:       func(pid int) { p.move(ctx, pid, a, launch.ID) },
-	})
+	process := holder.Process{
+		Credential: credential, Login: login, Socket: socket, Args: append(slices.Clone(p.args), holder.OwnLogFlag),
+	}
+	return p.run(ctx, a, launch, process, func() { removeName(launch.Socket) })
+}
+
+// run starts a holder in a scope of its own. It calls ended when the process has ended, or does not start.
+func (p *processes) run(
+	ctx context.Context, a *account.Account, launch *wire.Launch, process holder.Process, ended func(),
+) error {
+	process.Start, process.Move = p.outside, func(pid int) { p.move(ctx, pid, a, launch.ID) }
+	pid, err := holder.Start(ctx, launch, process)
 	if pid == 0 {
-		removeName(launch.Socket)
+		ended()
 		return err
 	}
-	p.children.add(pid, func() { removeName(launch.Socket) })
-	if err == nil && login != nil {
+	p.children.add(pid, ended)
+	if err == nil && process.Login != nil {
 		p.limitLogin(ctx, pid, a, launch.ID)
 	}
 	return err
@@ -326,6 +331,8 @@ func (p *processes) move(ctx context.Context, pid int, a *account.Account, id wi
 	if p.scopes == nil {
 		return
 	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), scopeTime)
+	defer cancel()
 	scope := p.limits
 	scope.Unit = "qt-" + id.Short() + ".scope"
 	scope.Slice = fmt.Sprintf("quicterm-%d.slice", a.UID)
@@ -341,6 +348,8 @@ func (p *processes) limitLogin(ctx context.Context, pid int, a *account.Account,
 	if p.scopes == nil {
 		return
 	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), scopeTime)
+	defer cancel()
 	if err := p.scopes().Limit(ctx, pid, int(a.UID), p.limits); err != nil {
 		p.log.Warn("the login of a session has no limits", "account", a.Name, "id", id.Short(), "error", err)
 	}

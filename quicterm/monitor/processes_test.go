@@ -6,15 +6,19 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 
+	"github.com/quicterm/quicterm/quicterm/account"
 	"github.com/quicterm/quicterm/quicterm/holder"
 	"github.com/quicterm/quicterm/quicterm/keyfile"
 	"github.com/quicterm/quicterm/quicterm/rundir"
+	"github.com/quicterm/quicterm/quicterm/systemd"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -90,6 +94,35 @@ func TestSessionDoesNotExist(t *testing.T) {
 			t.Errorf("%s: %v", test.why, err)
 		}
 		s.Close()
+	}
+}
+
+// A contexts records whether the contexts of its calls had ended, and no deadline.
+type contexts []error
+
+func (c *contexts) record(ctx context.Context) error {
+	err := ctx.Err()
+	if _, ok := ctx.Deadline(); !ok {
+		err = errors.New("no deadline")
+	}
+	*c = append(*c, err)
+	return err
+}
+
+func (c *contexts) Move(ctx context.Context, _ int, _ systemd.Scope) error { return c.record(ctx) }
+
+func (c *contexts) Limit(ctx context.Context, _, _ int, _ systemd.Scope) error { return c.record(ctx) }
+
+// A client that goes while its session starts does not keep the session from its limits.
+func TestLimitsOfSessionWhoseClientHasGone(t *testing.T) {
+	recorded := new(contexts)
+	p := &processes{scopes: func() scopes { return recorded }, log: slog.New(slog.DiscardHandler)}
+	gone, leave := context.WithCancel(t.Context())
+	leave()
+	p.move(gone, 1, &account.Account{}, wire.SessionID{})
+	p.limitLogin(gone, 1, &account.Account{}, wire.SessionID{})
+	if !slices.Equal(*recorded, contexts{nil, nil}) {
+		t.Errorf("the scope and the limits: %v", *recorded)
 	}
 }
 
