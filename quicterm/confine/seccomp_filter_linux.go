@@ -15,7 +15,7 @@ import (
 const (
 	offsetNumber   = 0
 	offsetArch     = 4
-	offsetArgument = 16 // the lower half of the first one
+	offsetArgument = 16 // the lower half of the first one; each has 8 bytes
 )
 
 // Answers of the filter.
@@ -45,8 +45,12 @@ var allowed = []int{
 	unix.SYS_EPOLL_PWAIT, unix.SYS_EPOLL_PWAIT2, unix.SYS_PPOLL,
 	// open sockets
 	unix.SYS_ACCEPT, unix.SYS_ACCEPT4, unix.SYS_GETPEERNAME, unix.SYS_GETSOCKNAME, unix.SYS_GETSOCKOPT, unix.SYS_SETSOCKOPT,
-	unix.SYS_RECVFROM, unix.SYS_RECVMSG, unix.SYS_RECVMMSG, unix.SYS_SENDTO, unix.SYS_SENDMSG, unix.SYS_SENDMMSG, unix.SYS_SHUTDOWN,
+	unix.SYS_RECVFROM, unix.SYS_RECVMSG, unix.SYS_RECVMMSG, unix.SYS_SHUTDOWN,
 }
+
+// senders are the system calls that send, and which of their arguments has the flags. With one of them, a
+// socket of TCP connects.
+var senders = []struct{ number, flags int }{{unix.SYS_SENDTO, 3}, {unix.SYS_SENDMSG, 2}, {unix.SYS_SENDMMSG, 3}}
 
 // program returns the filter.
 func program() []bpf.Instruction {
@@ -58,6 +62,15 @@ func program() []bpf.Instruction {
 	}
 	for _, number := range append(allowed, more...) {
 		p = append(p, bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: uint32(number), SkipTrue: 1}, bpf.RetConstant{Val: answerAllow})
+	}
+	for _, call := range senders {
+		p = append(p,
+			bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: uint32(call.number), SkipTrue: 4},
+			bpf.LoadAbsolute{Off: uint32(offsetArgument + 8*call.flags), Size: 4},
+			bpf.JumpIf{Cond: bpf.JumpBitsSet, Val: unix.MSG_FASTOPEN, SkipTrue: 1},
+			bpf.RetConstant{Val: answerAllow},
+			bpf.RetConstant{Val: answerRefuse},
+		)
 	}
 	// The C library falls back to clone, whose flags can be looked at: threads only.
 	p = append(p, bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: unix.SYS_CLONE3, SkipTrue: 1}, bpf.RetConstant{Val: answerAbsent})
