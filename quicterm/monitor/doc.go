@@ -22,7 +22,8 @@
 //     and for operators, and all that starts processes: holders, readers of authorized_keys, sshd -T.
 //
 // A taken-over network process has the sessions that it relays, sees the logins that come while it
-// is taken over, and can make the daemon deaf. It gets nothing else:
+// is taken over, can make the daemon deaf, and can send UDP packets from the daemon's ports to any
+// address. docs/security.md lists what else is not held. It gets nothing else:
 //
 //   - [Monitor.Sign] signs a handshake of a TLS 1.3 server, and nothing else.
 //   - [Monitor.Prove] checks the user's signature itself. A signature counts once.
