@@ -79,9 +79,9 @@ func connected(t testing.TB, m *Monitor) (*Remote, *Process, *channel) {
 	}
 	r := NewRemote(theirs)
 	r.network = idle{}
-	done := make(chan struct{}, 2)
-	go func() { c.run(t.Context()); done <- struct{}{} }()
-	go func() { r.channel.run(t.Context()); done <- struct{}{} }()
+	done, ctx := make(chan struct{}, 2), t.Context() // which may not be asked for while a fuzz target runs
+	go func() { c.run(ctx); done <- struct{}{} }()
+	go func() { r.channel.run(ctx); done <- struct{}{} }()
 	t.Cleanup(func() {
 		c.close()
 		r.channel.close()
