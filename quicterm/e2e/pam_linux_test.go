@@ -179,6 +179,20 @@ func TestPAM(t *testing.T) {
 	}
 	awaitState(t, "the end of su", func() bool { return state(ids[2]) == "" })
 
+	// The daemon's file may be removed while it runs.
+	h.Stop(syscall.SIGTERM)
+	whole := h.Bin
+	h.Bin = "/run"
+	if out, err := exec.Command("cp", filepath.Join(whole, "qtd"), h.Bin).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	h.Start()
+	if err := os.Remove("/run/qtd"); err != nil {
+		t.Fatal(err)
+	}
+	h.Bin = whole
+	wantOutput(t, qt("ann", "echo $FROM_PAM; ls /proc/self/fd"), "yes\n0\n1\n2\n3\n")
+
 	// Without PAM that works, the setting decides.
 	if err := os.WriteFile("/etc/pam.d/su", []byte("auth required pam_deny.so\n"), 0o644); err != nil {
 		t.Fatal(err)

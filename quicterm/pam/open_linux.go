@@ -14,6 +14,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// self is the program of a process, also if its file was removed.
+const self = "/proc/self/exe"
+
 // OpenArgs returns the arguments of a process of root that opens a session for an account by su, and
 // then becomes a holder with the arguments hold. A nil credential means that it keeps its rights.
 func OpenArgs(su, name string, credential *syscall.Credential, hold []string) []string {
@@ -60,6 +63,9 @@ func Open(args []string, kept ...int) error {
 	exe, err := os.Executable()
 	if err != nil {
 		return err
+	}
+	if _, err := os.Stat(exe); err != nil {
+		exe = self
 	}
 	uid := uint32(os.Getuid())
 	if credential != nil {
@@ -114,10 +120,19 @@ func startSu(su, name, exe string) (session string, err error) {
 		return "", os.NewSyscallError("memfd_create", err)
 	}
 	words := os.NewFile(uintptr(memory), "words")
+	files := []*os.File{inner}
+	if exe == self { // su would find itself there
+		program, err := os.Open(self)
+		if err != nil {
+			return "", err
+		}
+		defer program.Close()
+		exe, files = fmt.Sprintf("/proc/self/fd/%d", programFD), append(files, program)
+	}
 	cmd := exec.Command(su, "-s", exe, "--", name, RunCommand)
 	cmd.Env, cmd.Dir = []string{}, "/"
 	cmd.Stdout, cmd.Stderr = words, words
-	cmd.ExtraFiles = []*os.File{inner}
+	cmd.ExtraFiles = files
 	if err := cmd.Start(); err != nil {
 		return "", err
 	}

@@ -18,6 +18,9 @@ import (
 // innerFD is the descriptor of the socket to the holder, which su passes on.
 const innerFD = 3
 
+// programFD is the descriptor of the daemon's executable, which su passes on if that file was removed.
+const programFD = 4
+
 // maxProgram bounds a request to run a program, in bytes: a message of the daemon is less, and the
 // kernel allows a program as much.
 const maxProgram = 2 << 20
@@ -27,6 +30,7 @@ const maxProgram = 2 << 20
 // fails, or if the holder has ended.
 func Run() error {
 	unix.CloseOnExec(innerFD)
+	unix.CloseOnExec(programFD)
 	socket := os.NewFile(innerFD, "holder")
 	if err := binary.Write(socket, binary.BigEndian, uint32(os.Getuid())); err != nil {
 		return err
