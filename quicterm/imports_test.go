@@ -75,7 +75,7 @@ var packages = []struct {
 
 	{
 		path: "quicterm", role: "the documentation and the examples of the whole",
-		tests: "configs quicterm/bootstrap quicterm/client quicterm/holder quicterm/keyfile quicterm/server quicterm/wire golang.org/x/crypto",
+		tests: "bench/rig configs quicterm/bootstrap quicterm/client quicterm/holder quicterm/keyfile quicterm/server quicterm/wire golang.org/x/crypto",
 	},
 	{path: "quicterm/asciicast", role: "recordings in asciinema's formats; pure, takes the time as an argument"},
 	{path: "quicterm/gate", role: "a mutex whose holders wait with a context"},
@@ -237,7 +237,7 @@ var packages = []struct {
 			quicterm/predict quicterm/proxy
 			quicterm/rundir quicterm/screen quicterm/screen/picture quicterm/session
 			quicterm/sshconfig quicterm/sshlogin quicterm/terminal quicterm/version quicterm/wire github.com/spf13/cobra golang.org/x/crypto golang.org/x/term`,
-		tests: "cmd/dist/man quicterm/holder github.com/rogpeppe/go-internal golang.org/x/net",
+		tests: "bench/rig cmd/dist/man quicterm/holder github.com/rogpeppe/go-internal golang.org/x/net",
 	},
 	{
 		path: "cmd/qtd", role: "the command line of the daemon and of the holder",

@@ -8,6 +8,7 @@ import (
 	"os"
 	"testing"
 
+	"github.com/quicterm/quicterm/bench/rig"
 	"github.com/quicterm/quicterm/quicterm/holder"
 	"github.com/quicterm/quicterm/quicterm/keyfile"
 )
@@ -26,6 +27,9 @@ func TestMain(m *testing.M) {
 			log.Fatal(err)
 		}
 		return
+	}
+	if status, ok := rig.WithoutStartupFiles(); ok {
+		os.Exit(status)
 	}
 	os.Exit(m.Run())
 }

@@ -12,11 +12,17 @@ import (
 // startupFiles are those of shells, in a home directory.
 var startupFiles = []string{".bashrc", ".bash_profile", ".bash_login", ".profile", ".zshrc", ".zprofile"}
 
+// startupVariable is set in the process that has them empty.
+const startupVariable = "QUICTERM_STARTUP_FILES"
+
 // WithoutStartupFiles runs this program again where root's startup files are empty, with env added
 // to its environment: what they print is none of the tests' business, and some wait for each
 // other's locks, for longer than Patience. It returns the exit status, or ok = false if these tests
-// can or need not do so.
-func WithoutStartupFiles(env string) (status int, ok bool) {
+// can or need not do so, or do so already.
+func WithoutStartupFiles(env ...string) (status int, ok bool) {
+	if os.Getenv(startupVariable) != "" {
+		return 0, false
+	}
 	// Not $HOME, which may differ from the home directory that sessions have.
 	root, err := user.LookupId("0")
 	if err != nil || os.Geteuid() != 0 {
@@ -33,7 +39,7 @@ func WithoutStartupFiles(env string) (status int, ok bool) {
 		return 0, false
 	}
 	cmd := exec.Command("sh", append([]string{"-c", script + `exec "$0" "$@"`, self}, os.Args[1:]...)...)
-	cmd.Env = append(os.Environ(), env)
+	cmd.Env = append(append(os.Environ(), startupVariable+"=empty"), env...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS, Pdeathsig: syscall.SIGKILL}
 	err = cmd.Run()

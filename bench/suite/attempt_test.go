@@ -24,9 +24,6 @@ import (
 	"github.com/quicterm/quicterm/bench/work"
 )
 
-// emptyVariable is set in the process that has root's startup files empty.
-const emptyVariable = "QUICTERM_SUITE_EMPTY"
-
 // TestMain also runs the programs of sessions.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 {
@@ -38,10 +35,8 @@ func TestMain(m *testing.M) {
 			return
 		}
 	}
-	if os.Getenv(emptyVariable) == "" {
-		if status, ok := rig.WithoutStartupFiles(emptyVariable + "=1"); ok {
-			os.Exit(status)
-		}
+	if status, ok := rig.WithoutStartupFiles(); ok {
+		os.Exit(status)
 	}
 	status := m.Run()
 	if dir := built.Load(); dir != nil {

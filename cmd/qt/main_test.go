@@ -11,9 +11,19 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/quicterm/quicterm/bench/rig"
 )
 
-func TestMain(m *testing.M) { testscript.Main(m, map[string]func(){"qt": main}) }
+func TestMain(m *testing.M) {
+	const name = "qt"
+	if filepath.Base(os.Args[0]) != name {
+		if status, ok := rig.WithoutStartupFiles(); ok {
+			os.Exit(status)
+		}
+	}
+	testscript.Main(m, map[string]func(){name: main})
+}
 
 // Each script has its own directories, qt and qtd in PATH, and a daemon that is started
 // on demand. Paths must be short: the directories hold sockets.
