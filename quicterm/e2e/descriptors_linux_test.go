@@ -32,6 +32,7 @@ func TestResumeWithoutDescriptors(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { cmd.Process.Kill() }) // if the test ends before the client
 	in := random(1 << 20)
 	stdin.Write(in[:1000])
 	out.Await(t, 999, regexp.MustCompile("(?s)."))

@@ -108,6 +108,7 @@ func TestPipeWhileUDPIsBlocked(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { cmd.Process.Kill() }) // if the test ends before the client
 	quarter := len(in) / 4
 	anything := regexp.MustCompile("(?s).")
 	for i := range 4 {
