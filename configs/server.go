@@ -55,6 +55,9 @@ type Server struct {
 	// Login is how root's daemon for all accounts starts sessions: "pam" (in a session that PAM
 	// opens), "direct" (PAM is not asked) or "auto" (by PAM where that works).
 	Login string `toml:"login"`
+	// LoginRecords says whether root's daemon for all accounts records logins in the files utmp, wtmp
+	// and lastlog of the system: on or off.
+	LoginRecords string `toml:"login_records"`
 	// BufferSize bounds the output that a session keeps until the client has it.
 	BufferSize Size `toml:"buffer_size"`
 	// DetachedTTL is how long a session lives without a client; 0 is for ever.
@@ -138,6 +141,7 @@ func DefaultServer() *Server {
 		MaxAuthTries:        64,
 		SSHDPolicy:          "follow",
 		Login:               "auto",
+		LoginRecords:        "on",
 		BufferSize:          Size{64 << 20},
 		ExitedTTL:           Duration{24 * time.Hour},
 		PipeTTL:             Duration{time.Hour},
@@ -199,6 +203,9 @@ func (s *Server) WithDefaults() *Server {
 	}
 	if c.Login == "" {
 		c.Login = d.Login
+	}
+	if c.LoginRecords == "" {
+		c.LoginRecords = d.LoginRecords
 	}
 	if c.Recording == "" {
 		c.Recording = d.Recording
@@ -283,6 +290,7 @@ func (s *Server) check() error {
 		within("max_auth_tries", s.MaxAuthTries, 1, 1000),
 		oneOf("sshd_policy", s.SSHDPolicy, "follow", "ignore"),
 		oneOf("login", s.Login, "auto", "pam", "direct"),
+		oneOf("login_records", s.LoginRecords, "on", "off"),
 		oneOf("recording", s.Recording, "allow", "forbid", "require"),
 		absolute("recording_dir", strings.TrimPrefix(s.RecordingDir, "%h")),
 		oneOf("persist", s.Persist, "off", "screen", "log"),

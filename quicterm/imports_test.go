@@ -156,6 +156,10 @@ var packages = []struct {
 		imports: "golang.org/x/sys",
 	},
 	{
+		path: "quicterm/utmp", role: "writes the system's records of logins; knows no session",
+		imports: "golang.org/x/sys",
+	},
+	{
 		path: "quicterm/rundir", role: "the folder of the unix sockets, and who is at their other end",
 		imports: "golang.org/x/sys",
 	},
@@ -190,7 +194,7 @@ var packages = []struct {
 		imports: `configs migrate/carrier migrate/carrier/unixsock quicterm/account quicterm/auth quicterm/confine quicterm/doctor
 			quicterm/floodlog quicterm/holder quicterm/keyfile quicterm/memory quicterm/metrics quicterm/pam quicterm/panics
 			quicterm/rundir
-			quicterm/sshd quicterm/systemd quicterm/wire github.com/fxamacker/cbor/v2 golang.org/x/crypto golang.org/x/net
+			quicterm/sshd quicterm/systemd quicterm/utmp quicterm/wire github.com/fxamacker/cbor/v2 golang.org/x/crypto golang.org/x/net
 			golang.org/x/sync golang.org/x/sys golang.org/x/time`,
 		tests: "quicterm/holder/holdertest quicterm/holder/programtest",
 	},
@@ -242,7 +246,8 @@ var packages = []struct {
 	{
 		path: "cmd/qtd", role: "the command line of the daemon and of the holder",
 		imports: `configs quicterm/bootstrap quicterm/confine quicterm/doctor quicterm/holder quicterm/keyfile quicterm/logqueue
-			quicterm/memory quicterm/monitor quicterm/pam quicterm/rundir quicterm/server quicterm/systemd quicterm/version github.com/spf13/cobra`,
+			quicterm/memory quicterm/monitor quicterm/pam quicterm/rundir quicterm/server quicterm/systemd quicterm/utmp
+			quicterm/version github.com/spf13/cobra`,
 		tests: "cmd/dist/man",
 	},
 	{

@@ -19,6 +19,7 @@ import (
 	"github.com/quicterm/quicterm/quicterm/memory"
 	"github.com/quicterm/quicterm/quicterm/monitor"
 	"github.com/quicterm/quicterm/quicterm/systemd"
+	"github.com/quicterm/quicterm/quicterm/utmp"
 )
 
 func serveCommand() *cobra.Command {
@@ -90,6 +91,7 @@ func serve(config string, listen []string, granted bool, ready func()) error {
 		}
 	}
 	cfg.Scopes, cfg.Outside = systemd.FindScopes, systemd.Outside()
+	cfg.LoginRecords = utmp.System()
 	cfg.Settings, cfg.Log, cfg.Software, cfg.PAM = settings, log.Logger(), software(), true
 	if passedErr != nil {
 		cfg.Log.Warn("socket of the service manager cannot be used", "error", passedErr)

@@ -101,9 +101,14 @@ func (s *systemdHost) hasLogins() bool {
 // with the limits that the settings name, and have nothing of what confines the daemon.
 func TestSystemdRestart(t *testing.T) {
 	s := newSystemdHost(t, "tasks_max = 300\nmemory_high = \"1GiB\"\n")
-	s.Run("systemctl start qtd")
+	s.Run("touch /run/utmp; systemctl start qtd")
 	x := s.shell("ann", "--predict", "never")
 	y := s.shell("root")
+	logins := func(want string) {
+		t.Helper()
+		s.Await("the logins "+want, func() bool { return s.Run("who /run/utmp | sort | cut -d ' ' -f 1 | xargs") == want })
+	}
+	logins("ann root")
 
 	// The holder has a scope of quicterm's, the program has that of its login if PAM makes one.
 	scope := func(pattern, pid string, properties ...string) {
@@ -176,6 +181,9 @@ func TestSystemdRestart(t *testing.T) {
 	}
 	x.Send("\x04")
 	x.Expect(`\$ `)
+	x.Send("exit\r")
+	x.Exit()
+	logins("root")
 }
 
 // bySSH returns a command of the client that reaches the machine by ssh.

@@ -60,7 +60,7 @@ func MainInLogin(log *slog.Logger, software, login string) error {
 	}
 	h.software = software
 	h.keepOnTerm()
-	if err := wire.Send(reply, &wire.Done{}); err != nil {
+	if err := wire.Send(reply, started(h.program)); err != nil {
 		log.Warn("daemon is gone before the session has started", "error", err)
 	}
 	reply.Close()

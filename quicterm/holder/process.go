@@ -152,6 +152,20 @@ func (p *process) begin(cmd *exec.Cmd, login *pam.Session, files ...*os.File) (e
 	return err
 }
 
+// started tells a daemon of a program.
+func started(program Program) *wire.Started {
+	s := new(wire.Started)
+	if p, ok := program.(*process); ok && p.terminal != nil {
+		control(p.terminal, func(fd int) (err error) {
+			if s.Terminal, err = terminalNumber(fd); err == nil {
+				s.Process = uint32(p.pid)
+			}
+			return err
+		})
+	}
+	return s
+}
+
 func (p *process) setReaped() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

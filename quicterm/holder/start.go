@@ -59,21 +59,22 @@ type Login struct {
 }
 
 // Start starts a holder as a process of its own, which outlives this one, and blocks until
-// its program runs and its socket listens.
+// its program runs and its socket listens. It returns what the holder says of the program.
 // If it returns a process id, even with an error, the caller waits for that process.
-func Start(ctx context.Context, launch *wire.Launch, p Process) (pid int, err error) {
+func Start(ctx context.Context, launch *wire.Launch, p Process) (pid int, started wire.Started, err error) {
 	pid, reply, err := start(ctx, launch, p)
 	if err != nil {
-		return pid, err
+		return pid, started, err
 	}
 	failed := new(wire.Error)
 	if err := reply.Decode(failed); err == nil {
 		if p.Login != nil { // PAM may still work on the session, or close it
 			syscall.Kill(-pid, syscall.SIGTERM)
 		}
-		return pid, errors.New(failed.Text)
+		return pid, started, errors.New(failed.Text)
 	}
-	return pid, nil
+	reply.Decode(&started) // a holder of an older version says Done
+	return pid, started, nil
 }
 
 // start starts a process, and returns its reply.

@@ -2,6 +2,7 @@ package holder
 
 import (
 	"bytes"
+	"errors"
 
 	"golang.org/x/sys/unix"
 )
@@ -17,3 +18,6 @@ func processName(pid int) ([]byte, error) {
 	name, _, _ := bytes.Cut(info.Proc.P_comm[:], []byte{0})
 	return name, nil
 }
+
+// terminalNumber returns an error: terminals have no numbers that other programs know.
+func terminalNumber(int) (uint32, error) { return 0, errors.ErrUnsupported }

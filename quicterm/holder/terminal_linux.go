@@ -15,3 +15,6 @@ func processName(pid int) ([]byte, error) {
 	name, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
 	return bytes.TrimSuffix(name, []byte("\n")), err
 }
+
+// terminalNumber returns n of the terminal /dev/pts/n.
+func terminalNumber(master int) (uint32, error) { return unix.IoctlGetUint32(master, unix.TIOCGPTN) }

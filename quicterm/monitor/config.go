@@ -9,6 +9,7 @@ import (
 
 	"github.com/quicterm/quicterm/configs"
 	"github.com/quicterm/quicterm/quicterm/systemd"
+	"github.com/quicterm/quicterm/quicterm/utmp"
 )
 
 // Command is the argument that makes the daemon's executable its network half, on Linux.
@@ -59,6 +60,9 @@ type Config struct {
 	// PAM says that the program does what the commands of package pam say. Without it, the setting
 	// login has no effect, and PAM is not asked.
 	PAM bool
+
+	// LoginRecords are the files in which root's daemon for all accounts records logins. Nil is none.
+	LoginRecords *utmp.Files
 
 	// HolderArgs are additional arguments of the processes that hold sessions.
 	HolderArgs []string

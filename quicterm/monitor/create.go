@@ -111,9 +111,11 @@ func (c *client) admit(ctx context.Context, ids []wire.SessionID, all []entry) e
 // start starts a holder. The log tells what was done by it.
 func (c *client) start(ctx context.Context, launch *wire.Launch, done string) error {
 	s := c.server
-	if err := s.holders.Start(ctx, c.account, launch); err != nil {
+	running, err := s.holders.Start(ctx, c.account, launch)
+	if err != nil {
 		return err
 	}
+	s.recordLogin(c.account, running, c.path)
 	s.started.add(time.Now(), starter{c.account.UID, c.instance})
 	s.counts.started.Add(1)
 	c.log.Info(done, "event", "start", "account", c.account.Name, "proof", c.proof,

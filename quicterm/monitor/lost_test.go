@@ -32,9 +32,9 @@ func (r recorded) Records(context.Context, *account.Account, *wire.Launch) (wire
 	return wire.New(&wire.Records{States: [][]byte{m.Payload}})
 }
 
-func (r recorded) Start(context.Context, *account.Account, *wire.Launch) error {
+func (r recorded) Start(context.Context, *account.Account, *wire.Launch) (wire.Started, error) {
 	*r.started = true
-	return context.Canceled
+	return wire.Started{}, context.Canceled
 }
 
 // A lost session counts as a new one when it is shown: not above max_sessions_per_user, and not while the

@@ -24,6 +24,7 @@ import (
 	"github.com/quicterm/quicterm/quicterm/rundir"
 	"github.com/quicterm/quicterm/quicterm/sshd"
 	"github.com/quicterm/quicterm/quicterm/systemd"
+	"github.com/quicterm/quicterm/quicterm/utmp"
 )
 
 const (
@@ -53,6 +54,7 @@ type Monitor struct {
 	ticketKeys *ticketKeys
 	tokens     auth.Tokens
 	outside    bool // sessions do not inherit what confines the daemon
+	loginFiles *utmp.Files
 	manager    *systemd.Manager
 	passed     []systemd.Socket
 	network    atomic.Pointer[Network] // set by Run
@@ -64,6 +66,7 @@ type Monitor struct {
 	rights     *rights
 	accounts   *accounts
 	deniedLog  *floodlog.Log
+	loginLog   *floodlog.Log
 
 	usedAt     atomic.Int64                 // uptime
 	own        atomic.Pointer[sshd.Policy]  // of the settings
@@ -119,23 +122,25 @@ func New(cfg Config) (*Monitor, error) {
 		log = slog.New(slog.DiscardHandler)
 	}
 	s := &Monitor{
-		granted:  cfg.Granted,
-		software: cfg.Software,
-		log:      log,
-		panics:   panics.New(),
-		base:     rundir.Base(settings.RuntimeDir),
-		boot:     holder.CurrentBoot(),
-		names:    names,
-		keyFiles: keyfile.NewReader(names),
-		self:     self,
-		all:      self.UID == 0 && !cfg.Granted,
-		holders:  cfg.Holders,
-		outside:  cfg.Outside != nil,
-		manager:  cfg.Manager,
-		passed:   cfg.Passed,
+		granted:    cfg.Granted,
+		software:   cfg.Software,
+		log:        log,
+		panics:     panics.New(),
+		base:       rundir.Base(settings.RuntimeDir),
+		boot:       holder.CurrentBoot(),
+		names:      names,
+		keyFiles:   keyfile.NewReader(names),
+		self:       self,
+		all:        self.UID == 0 && !cfg.Granted,
+		holders:    cfg.Holders,
+		outside:    cfg.Outside != nil,
+		loginFiles: cfg.LoginRecords,
+		manager:    cfg.Manager,
+		passed:     cfg.Passed,
 
 		accounts:  newAccounts(settings.MaxSessionsPerUser),
 		deniedLog: floodlog.New(deniedBurst),
+		loginLog:  floodlog.New(accountBurst),
 	}
 	if err := s.adopt(settings); err != nil {
 		return nil, err
@@ -260,7 +265,7 @@ func (s *Monitor) pass(sockets *sockets) {
 func (s *Monitor) Run(ctx context.Context, network Network, tasks ...func(context.Context) error) error {
 	s.network.Store(&network)
 	s.update()
-	tasks = append(tasks, network.Run, s.renewTicketKeys, s.followAll, s.guard)
+	tasks = append(tasks, network.Run, s.renewTicketKeys, s.followAll, s.followLogins, s.guard)
 	defer context.AfterFunc(ctx, s.stop)()
 	defer s.census.finish(s)
 	if s.processes != nil {

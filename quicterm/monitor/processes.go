@@ -236,14 +236,14 @@ func removeName(path string) {
 }
 
 // Start implements [Holders].
-func (p *processes) Start(ctx context.Context, a *account.Account, launch *wire.Launch) error {
+func (p *processes) Start(ctx context.Context, a *account.Account, launch *wire.Launch) (started wire.Started, err error) {
 	credential, err := p.names.Credential(ctx, a)
 	if err != nil {
-		return err
+		return started, err
 	}
 	login, err := p.loginOf(ctx, a)
 	if err != nil {
-		return err
+		return started, err
 	}
 	local := *launch
 	local.Base = string(p.base)
@@ -280,24 +280,24 @@ func (p *processes) Records(ctx context.Context, a *account.Account, launch *wir
 // account can make nothing.
 func (p *processes) startAs(
 	ctx context.Context, a *account.Account, credential *syscall.Credential, login *holder.Login, launch *wire.Launch,
-) error {
+) (started wire.Started, err error) {
 	dir, err := p.base.MakeFor(a.UID, a.GID)
 	if err != nil {
-		return fmt.Errorf("directory for sockets: %w", err)
+		return started, fmt.Errorf("directory for sockets: %w", err)
 	}
 	names, err := os.ReadDir(dir)
 	if err == nil && len(names) >= maxSockets {
 		err = fmt.Errorf("%s has %d sockets already, of sessions that live or are kept for exited_ttl", dir, len(names))
 	}
 	if err != nil {
-		return err
+		return started, err
 	}
 	p.setStarting(launch.ID, true)
 	defer p.setStarting(launch.ID, false)
 	launch.Socket = filepath.Join(dir, holder.SocketName(launch.ID))
 	socket, err := rundir.Bind(launch.Socket, a.UID, a.GID)
 	if err != nil {
-		return fmt.Errorf("make socket: %w", err)
+		return started, fmt.Errorf("make socket: %w", err)
 	}
 	defer socket.Close()
 	process := holder.Process{
@@ -309,18 +309,18 @@ func (p *processes) startAs(
 // run starts a holder in a scope of its own. It calls ended when the process has ended, or does not start.
 func (p *processes) run(
 	ctx context.Context, a *account.Account, launch *wire.Launch, process holder.Process, ended func(),
-) error {
+) (started wire.Started, err error) {
 	process.Start, process.Move = p.outside, func(pid int) { p.move(ctx, pid, a, launch.ID) }
-	pid, err := holder.Start(ctx, launch, process)
+	pid, started, err := holder.Start(ctx, launch, process)
 	if pid == 0 {
 		ended()
-		return err
+		return started, err
 	}
 	p.children.add(pid, ended)
 	if err == nil && process.Login != nil {
 		p.limitLogin(ctx, pid, a, launch.ID)
 	}
-	return err
+	return started, err
 }
 
 // move puts a holder into a scope of its own, in a slice for the sessions of its account. That is

@@ -150,7 +150,7 @@ func (c *current) Await(ctx context.Context, uid uint32, id wire.SessionID) (wir
 	return (*c.Load()).Await(ctx, uid, id)
 }
 
-func (c *current) Start(ctx context.Context, a *account.Account, launch *wire.Launch) error {
+func (c *current) Start(ctx context.Context, a *account.Account, launch *wire.Launch) (wire.Started, error) {
 	return (*c.Load()).Start(ctx, a, launch)
 }
 

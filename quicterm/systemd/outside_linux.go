@@ -41,17 +41,21 @@ func isService() bool {
 }
 
 // startOutside starts a process with the mounts of process 1.
-func startOutside(cmd *exec.Cmd) error {
-	started := make(chan error, 1)
+func startOutside(cmd *exec.Cmd) error { return DoOutside(cmd.Start) }
+
+// DoOutside calls f with the mounts of process 1, and returns its error. It is for processes for which Outside
+// returns a function.
+func DoOutside(f func() error) error {
+	done := make(chan error, 1)
 	go func() {
 		runtime.LockOSThread()
 		if unix.Gettid() == unix.Getpid() { // the first thread cannot end before the process
 			defer runtime.UnlockOSThread()
-			started <- startOutside(cmd)
+			done <- DoOutside(f)
 			return
 		}
 		// It stays locked, so it ends with the goroutine.
-		started <- func() error {
+		done <- func() error {
 			mounts, err := os.Open(firstMounts)
 			if err != nil {
 				return err
@@ -63,8 +67,8 @@ func startOutside(cmd *exec.Cmd) error {
 			if err := unix.Setns(int(mounts.Fd()), unix.CLONE_NEWNS); err != nil {
 				return fmt.Errorf("leave the mounts of the unit: %w", err)
 			}
-			return cmd.Start()
+			return f()
 		}()
 	}()
-	return <-started
+	return <-done
 }

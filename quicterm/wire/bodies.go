@@ -431,3 +431,4 @@ func (*Ask) Type() Type         { return TypeAsk }
 func (*Inspect) Type() Type     { return TypeInspect }
 func (*Report) Type() Type      { return TypeReport }
 func (*Records) Type() Type     { return TypeRecords }
+func (*Started) Type() Type     { return TypeStarted }

@@ -291,6 +291,10 @@ var goldenBodies = []struct {
 		0d 03
 		0e 1881
 		0f 66 6b696c6c6564`},
+	{&Started{Process: 4711, Terminal: 3},
+		`29 000007 a2
+		01 191267
+		02 03`},
 	{&Launch{
 		ID:          testID,
 		Name:        "work",

@@ -59,6 +59,7 @@ const (
 	TypeInspect Type = 38
 	TypeReport  Type = 39
 	TypeRecords Type = 40
+	TypeStarted Type = 41
 )
 
 // A Message is one message as it travels:

@@ -142,14 +142,14 @@ func (h *Holders) handle(id wire.SessionID, open *wire.Open, request wire.Messag
 }
 
 // Start starts the holder of a new session. It ends with its session.
-func (h *Holders) Start(ctx context.Context, _ *account.Account, launch *wire.Launch) error {
+func (h *Holders) Start(ctx context.Context, _ *account.Account, launch *wire.Launch) (started wire.Started, err error) {
 	if err := ctx.Err(); err != nil {
-		return err
+		return started, err
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.byID[launch.ID] != nil {
-		return fmt.Errorf("session %s: %w", launch.ID, fs.ErrExist)
+		return started, fmt.Errorf("session %s: %w", launch.ID, fs.ErrExist)
 	}
 	keeper := holder.New(*launch, h.newProgram(launch), slog.New(slog.DiscardHandler))
 	h.byID[launch.ID] = keeper
@@ -159,7 +159,7 @@ func (h *Holders) Start(ctx context.Context, _ *account.Account, launch *wire.La
 		defer h.mu.Unlock()
 		delete(h.byID, launch.ID)
 	})
-	return nil
+	return started, nil
 }
 
 // Kill kills all sessions.

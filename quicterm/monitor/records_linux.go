@@ -1,0 +1,152 @@
+package monitor
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/quicterm/quicterm/quicterm/account"
+	"github.com/quicterm/quicterm/quicterm/systemd"
+	"github.com/quicterm/quicterm/quicterm/utmp"
+	"github.com/quicterm/quicterm/quicterm/wire"
+)
+
+// terminalMajor is the number of the driver of terminals below /dev/pts.
+const terminalMajor = 136
+
+// recordsLogins reports whether logins are recorded: only a daemon for all accounts lets people in.
+func (s *Monitor) recordsLogins() bool {
+	return s.loginFiles != nil && s.all && s.settings().LoginRecords == "on"
+}
+
+// recordLogin records the login of a session that was just started, and its end when that comes.
+func (s *Monitor) recordLogin(a *account.Account, started wire.Started, client Path) {
+	if !s.recordsLogins() || started.Process == 0 {
+		return
+	}
+	l := &utmp.Login{
+		Terminal: started.Terminal, Process: int(started.Process), Account: a.Name, UID: a.UID, Client: client.Client.Addr(),
+	}
+	s.census.mu.Lock() // see finish
+	defer s.census.mu.Unlock()
+	if s.life.Err() != nil {
+		return
+	}
+	s.work.Go(func() {
+		s.contain(s.log, func() error {
+			// A process of the account has named the terminal: it must be one of the account.
+			owner, err := ownerOf(l.Terminal)
+			if err == nil && owner != a.UID {
+				err = fmt.Errorf("terminal %d belongs to user id %d", l.Terminal, owner)
+			}
+			if err != nil {
+				s.loginLog.Limited(time.Now(), s.log, "login is not recorded", "account", a.Name, "error", err)
+				return nil
+			}
+			s.writeLogin(l, func() error { return s.loginFiles.Begin(s.life, l, time.Now()) })
+			s.followLogin(l)
+			return nil
+		})
+	})
+}
+
+// followLogins records the ends of logins that an earlier daemon has recorded, until ctx ends.
+func (s *Monitor) followLogins(ctx context.Context) error {
+	if s.recordsLogins() {
+		logins, err := s.loginFiles.Living(ctx)
+		if err != nil {
+			s.log.Warn("the logins of before are not known", "error", err)
+		}
+		for _, l := range logins {
+			s.work.Go(func() { s.contain(s.log, func() error { s.followLogin(&l); return nil }) })
+		}
+	}
+	<-ctx.Done()
+	return nil
+}
+
+// followLogin blocks until a login is over, and records that. It returns before if the daemon ends.
+func (s *Monitor) followLogin(l *utmp.Login) {
+	err := awaitProcess(s.life, l.Process, func() bool { return onTerminal(l.Process, l.Terminal) })
+	switch {
+	case s.life.Err() != nil:
+	case err != nil:
+		s.loginLog.Limited(time.Now(), s.log, "the end of a login is not recorded", "error", err)
+	default:
+		s.writeLogin(l, func() error { return s.loginFiles.End(s.life, l, time.Now()) })
+	}
+}
+
+// writeLogin writes records, with the mounts of the system: to those of the daemon's unit nothing can be
+// written.
+func (s *Monitor) writeLogin(l *utmp.Login, write func() error) {
+	var err error
+	if s.outside {
+		err = systemd.DoOutside(write)
+	} else {
+		err = write()
+	}
+	if err != nil {
+		s.loginLog.Limited(time.Now(), s.log, "login is not recorded", "account", l.Account, "error", err)
+	}
+}
+
+// awaitProcess blocks until a process has ended, ctx ends, or the process is not the one that is meant.
+func awaitProcess(ctx context.Context, pid int, meant func() bool) error {
+	fd, err := unix.PidfdOpen(pid, unix.PIDFD_NONBLOCK)
+	if errors.Is(err, unix.ESRCH) {
+		return nil
+	}
+	if err != nil {
+		return os.NewSyscallError("pidfd_open", err)
+	}
+	process := os.NewFile(uintptr(fd), "process")
+	defer process.Close()
+	if !meant() {
+		return nil
+	}
+	defer context.AfterFunc(ctx, func() { process.Close() })()
+	raw, err := process.SyscallConn()
+	if err != nil {
+		return err
+	}
+	return raw.Read(func(fd uintptr) bool {
+		n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 0)
+		return n > 0 || err != nil && !errors.Is(err, unix.EINTR)
+	})
+}
+
+// ownerOf returns the user id to which the terminal /dev/pts/n belongs.
+func ownerOf(n uint32) (uid uint32, err error) {
+	info, err := os.Lstat("/dev/pts/" + strconv.FormatUint(uint64(n), 10))
+	if err != nil {
+		return 0, err
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	if !ok || stat.Mode&syscall.S_IFMT != syscall.S_IFCHR || unix.Major(stat.Rdev) != terminalMajor || unix.Minor(stat.Rdev) != n {
+		return 0, fmt.Errorf("%s is no terminal", info.Name())
+	}
+	return stat.Uid, nil
+}
+
+// onTerminal reports whether a process has the controlling terminal /dev/pts/n, as proc_pid_stat(5) says.
+func onTerminal(pid int, n uint32) bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return false
+	}
+	// The name of the program, in parentheses, may contain anything.
+	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
+	if len(fields) < 5 {
+		return false
+	}
+	device, err := strconv.ParseInt(string(fields[4]), 10, 32)
+	return err == nil && unix.Major(uint64(uint32(device))) == terminalMajor && unix.Minor(uint64(uint32(device))) == n
+}

@@ -1,0 +1,19 @@
+//go:build darwin
+
+package monitor
+
+import (
+	"context"
+
+	"github.com/quicterm/quicterm/quicterm/account"
+	"github.com/quicterm/quicterm/quicterm/wire"
+)
+
+// recordLogin does nothing.
+func (*Monitor) recordLogin(*account.Account, wire.Started, Path) {}
+
+// followLogins does nothing until ctx ends.
+func (*Monitor) followLogins(ctx context.Context) error {
+	<-ctx.Done()
+	return nil
+}

@@ -1,0 +1,17 @@
+//go:build !linux
+
+package utmp
+
+import (
+	"context"
+	"time"
+)
+
+// Begin does nothing.
+func (*Files) Begin(context.Context, *Login, time.Time) error { return nil }
+
+// End does nothing.
+func (*Files) End(context.Context, *Login, time.Time) error { return nil }
+
+// Living returns nothing.
+func (*Files) Living(context.Context) ([]Login, error) { return nil, nil }
