@@ -44,6 +44,7 @@ The standard suite takes five minutes. --only names others, or any scenarios:
   screen    attaching to vim, 50 watchers: a minute
   attack    resumes, logins and typing while hostile clients do their worst: a minute, mostly needs root
   abuse     typing and logins while 500 addresses flood the daemon: two minutes, needs root
+  lean      bytes, CPU time and context switches beside ssh and mosh: ten minutes, mostly needs root
   all       everything
 --quick measures a small part of all suites, in less than two minutes. Scenarios that need
 network namespaces, other accounts or file systems are skipped without root.

@@ -31,6 +31,41 @@ func CPUTime(t *T, pids ...int) time.Duration {
 	return sum
 }
 
+// Switches returns how often the threads of processes have waited and so given up the CPU (proc(5),
+// voluntary_ctxt_switches). It does not count threads that have ended.
+func Switches(pids ...int) (sum int) {
+	for _, pid := range pids {
+		threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", pid))
+		for _, status := range threads {
+			b, _ := os.ReadFile(status) // the thread may have ended
+			if found := voluntary.FindSubmatch(b); found != nil {
+				n, _ := strconv.Atoi(string(found[1]))
+				sum += n
+			}
+		}
+	}
+	return sum
+}
+
+var voluntary = regexp.MustCompile(`(?m)^voluntary_ctxt_switches:\s+(\d+)$`)
+
+// Name returns what a process is: the name of its program and, if that is a subcommand, its first
+// argument.
+func Name(pid int) string {
+	b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+	words := strings.FieldsFunc(string(b), func(c rune) bool { return c == 0 || c == ' ' })
+	if len(words) == 0 {
+		return strconv.Itoa(pid)
+	}
+	name := strings.TrimRight(filepath.Base(words[0]), ":")
+	if len(words) > 1 && subcommand.MatchString(words[1]) {
+		name += " " + words[1]
+	}
+	return name
+}
+
+var subcommand = regexp.MustCompile(`^[a-z]+$`)
+
 // Gone reports whether a process has ended. A zombie has no memory.
 func Gone(pid int) bool {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))

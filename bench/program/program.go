@@ -65,7 +65,7 @@ type Rememberer interface {
 }
 
 // all are the programs that are compared.
-var all = []Program{Quicterm{Predicts: true}, SSH{}, mosh, et, tssh, tsshKCP}
+var all = []Program{Quicterm{Predicts: true}, SSH{}, Mosh, et, tssh, tsshKCP}
 
 // Names returns the names of all programs.
 func Names() (names []string) {

@@ -27,7 +27,7 @@ type rival struct {
 // Rivals as people use them: mosh, which predicts echoes by its default rule; Eternal
 // Terminal; and trzsz-ssh over UDP, by default QUIC, whose own ssh starts its server.
 var (
-	mosh    = rival{name: "mosh", needs: []string{"mosh", "mosh-server", "mosh-client", "ssh"}, session: moshSession}
+	Mosh    = rival{name: "mosh", needs: []string{"mosh", "mosh-server", "mosh-client", "ssh"}, session: moshSession}
 	et      = rival{name: "et", needs: []string{"et", "etserver", "etterminal", "ssh"}, start: startET, session: etSession}
 	tssh    = rival{name: "tssh", needs: []string{"tssh", "tsshd"}, session: tsshSession("QUIC")}
 	tsshKCP = rival{name: "tssh-kcp", needs: []string{"tssh", "tsshd"}, session: tsshSession("KCP")}

@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/netip"
 	"os/exec"
+	"strings"
 
 	"github.com/quicterm/quicterm/bench/measure"
 	"github.com/quicterm/quicterm/bench/topology"
@@ -17,13 +18,17 @@ const sshPort = 2222
 // SSH is OpenSSH.
 type SSH struct {
 	Control string // congestion control of the server's TCP, as bbr; or as usual
+	Cipher  string // as aes128-gcm@openssh.com; or as usual
 }
 
 func (s SSH) Name() string {
-	if s.Control == "" {
-		return "ssh"
+	name := "ssh"
+	for _, special := range []string{s.Control, s.Cipher} {
+		if special, _, _ = strings.Cut(special, "@"); special != "" {
+			name += ", " + special
+		}
 	}
-	return "ssh, " + s.Control
+	return name
 }
 
 func (s SSH) Missing() string {
@@ -37,12 +42,15 @@ func (s SSH) Serve(t *measure.T, on topology.Topology) Server {
 	n, ok := on.(*topology.Namespaces)
 	if !ok {
 		d := startSSHD(t, on.Host(), freeAddr(t))
+		d.cipher = s.Cipher
 		return sshServer{rivalServer{d, func() []int { return measure.Family(d.cmd.Process.Pid) }, sshSession}}
 	}
 	if s.Control != "" {
 		n.Server.Batch("route replace default dev eth0 congctl " + s.Control)
 	}
-	return sshServer{rivalServer{sshdIn(t, n), func() []int { return topology.Processes(n.Server) }, sshSession}}
+	d := sshdIn(t, n)
+	d.cipher = s.Cipher
+	return sshServer{rivalServer{d, func() []int { return topology.Processes(n.Server) }, sshSession}}
 }
 
 // An sshServer runs commands without a terminal too.

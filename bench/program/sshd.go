@@ -25,6 +25,8 @@ type sshd struct {
 	addr netip.AddrPort
 	user string
 	cmd  *exec.Cmd
+
+	cipher string // of clients, or "" for the usual one
 }
 
 // startSSHD starts a server at an address, in the namespace of the host's daemon, with more options.
@@ -81,8 +83,12 @@ func (s *sshd) flags() []string {
 }
 
 func (s *sshd) options() []string {
-	return []string{"IdentityFile=" + s.host.Path("id"), fmt.Sprintf("Port=%d", s.addr.Port()),
+	options := []string{"IdentityFile=" + s.host.Path("id"), fmt.Sprintf("Port=%d", s.addr.Port()),
 		"UserKnownHostsFile=" + s.host.Path("known_hosts_ssh"), "IdentitiesOnly=yes"}
+	if s.cipher != "" {
+		options = append(options, "Ciphers="+s.cipher)
+	}
+	return options
 }
 
 // destination names the user and the server.

@@ -55,20 +55,6 @@ var feel = []Scenario{
 		Bounds: []Bound{{Metric: "rate", Quantile: 0.5, Rival: uncompressed.Name(), Times: 4, AtLeast: true}},
 	},
 	{
-		Name: "cat of 200 MB on loopback", Alone: true,
-		Work:   work.Cat{Size: 200_000_000, Times: 2, Limit: time.Minute},
-		Rivals: []program.Program{program.SSH{}},
-		Bounds: []Bound{
-			{Metric: "rate", Quantile: 0.5, Rival: "ssh", Times: 1, AtLeast: true},
-			{Metric: "cpu", Quantile: 1, Rival: "ssh", Times: 1.5},
-		},
-	},
-	{
-		Name: "pipe of 200 MB on loopback", Alone: true,
-		Work:   work.Pipe{Size: 200_000_000, Times: 2},
-		Rivals: []program.Program{program.SSH{}},
-	},
-	{
 		Name: "cat of 50 MB, 100 Mbit/s, 50 ms, 0.1 % loss", Namespaces: true, Alone: true,
 		Link:   netem.Config{Delay: 25 * time.Millisecond, Loss: 0.001, Rate: 100_000_000, Queue: 600_000}, // a round trip's worth
 		Work:   work.Cat{Size: 50_000_000, Times: 1, Limit: time.Minute},

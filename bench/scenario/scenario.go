@@ -93,6 +93,7 @@ var suites = []suite{
 	{"screen", screens},
 	{"attack", attacks},
 	{"abuse", abuses},
+	{"lean", lean},
 }
 
 // all returns the scenarios of all suites.

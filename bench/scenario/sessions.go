@@ -55,10 +55,6 @@ var sessions = []Scenario{
 		},
 	},
 	{
-		Name: "1000 idle sessions", Work: work.Thousand{Sessions: 1000},
-		Bounds: []Bound{{Metric: "daemon share", Quantile: 1, Plus: 5}},
-	},
-	{
 		Name: "memory of idle sessions", Work: work.Memory{More: 10},
 		Bounds: []Bound{
 			{Metric: "holder rss", Quantile: 1, Plus: 14},

@@ -115,7 +115,7 @@ func (a *attempt) run(t *measure.T, p program.Program) {
 	j.OnBegin = func() {
 		cost.begin()
 		stalls = measure.WatchStalls()
-		events.Go(func() { t.Guard(func() { a.happen(j, stop) }) })
+		events.Go(func() { t.Guard(func() { a.happen(j, cost, stop) }) })
 	}
 	j.OnEnd = cost.end
 	defer func() { a.stall = stalls() }()
@@ -143,7 +143,7 @@ type occurrence struct {
 }
 
 // happen makes the events happen, until stop is closed.
-func (a *attempt) happen(j *work.Job, stop <-chan struct{}) {
+func (a *attempt) happen(j *work.Job, cost *cost, stop <-chan struct{}) {
 	var all []occurrence
 	for _, e := range a.Events {
 		if e.Server != nil {
@@ -163,6 +163,7 @@ func (a *attempt) happen(j *work.Job, stop <-chan struct{}) {
 		}
 		began, affected := time.Now(), j.Clients
 		if c := o.client; c != nil {
+			cost.happens(c, o.Ends)
 			o.Client(event.Client{Machine: c.Machine, Number: c.Number, Usual: a.Link, Process: c.Terminal.Cmd.Process})
 			affected = []*work.Client{c}
 		} else {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os/exec"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -62,23 +63,26 @@ func (l *lineCounter) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// Pipe is Cat without terminals. It yields "rate", from the first byte on.
+// Pipe is Cat of random bytes, which cannot be compressed, without terminals. It yields "rate",
+// from the first byte on.
 type Pipe struct {
 	ownSessions
-	Size  int
-	Times int
+	Blocks int // how many it shows, of pipeBlock bytes
+	Times  int
 }
+
+const pipeBlock = 100_000_000
 
 func (w Pipe) Run(j *Job) []Figure {
 	server, ok := j.Server.(program.Piper)
 	if !ok {
 		j.T.Fatal("it has no sessions without a terminal")
 	}
-	file, _ := logFile(j.T, w.Size)
+	command := "cat" + strings.Repeat(" "+randomFile(j.T, pipeBlock), w.Blocks)
 	rate := Figure{Metric: "rate", Unit: "MB/s"}
 	j.Begin()
 	for range w.Times {
-		cmd := server.Pipe(j.Clients[0].Machine, "cat "+file)
+		cmd := server.Pipe(j.Clients[0].Machine, command)
 		rate.Values = append(rate.Values, pipeRate(j.T, cmd)/1e6)
 	}
 	j.End()

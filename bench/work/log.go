@@ -51,6 +51,20 @@ func logFile(t *measure.T, size int) (name string, lines int64) {
 	return file.Name(), counter.Load()
 }
 
+// randomFile writes a file of random bytes and returns its name. It ends with the measurement.
+func randomFile(t *measure.T, size int) (name string) {
+	file, err := os.CreateTemp("", "qt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.Remove(file.Name()) })
+	defer file.Close()
+	if _, err := io.CopyN(file, rand.NewChaCha8([32]byte{}), int64(size)); err != nil {
+		t.Fatal(err)
+	}
+	return file.Name()
+}
+
 var (
 	logFolders  = []string{"src/core", "src/net/quic", "src/net/udp", "lib/codec", "lib/codec/frames", "drivers/tty", "drivers/net/tun", "tools/bench", "third_party/zstd/lib", "kernel/sched"}
 	logWords    = []string{"buffer", "frame", "session", "window", "stream", "packet", "ring", "link", "timer", "queue", "path", "state", "socket", "handle", "parse", "encode", "decode", "flush", "reset", "index", "length", "offset", "table", "entry", "config", "option", "error", "result", "context", "memory", "thread", "signal", "mutex", "object", "symbol", "vector"}

@@ -170,6 +170,9 @@ func (w Typing) Run(j *Job) []Figure {
 	})
 	last := len(j.Clients) - 1
 	time.Sleep(time.Until(j.At(w.Spans[len(w.Spans)-1].Until, last)))
+	for _, strokes := range typed {
+		j.Keys += len(strokes) - warmupKeys
+	}
 	j.End()
 	figures := w.figures(j, typed)
 	if w.Exact {

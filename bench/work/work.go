@@ -77,6 +77,8 @@ type Job struct {
 
 	OnBegin, OnEnd func()
 
+	Keys int // that were typed in all sessions from Begin to End; set by the work before End
+
 	began  time.Time
 	mu     sync.Mutex
 	events map[*Client][]happened
