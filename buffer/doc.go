@@ -18,5 +18,8 @@
 // never reused and never wrap. Frames with sequence number 0 are outside the
 // log: they concern one attachment only and are never kept.
 //
+// A [ShortCodec] leaves out of a frame's header what its receiver knows, for the small frames of
+// a person who types. The CRC stays that of the frame as the ring has it.
+//
 // The package does not know what frames mean. It uses no sockets and no clock.
 package buffer

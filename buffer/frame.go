@@ -26,7 +26,8 @@ var (
 	ErrTruncated = errors.New("frame truncated")
 	// ErrTooLong means that a frame claims more than MaxPayload bytes.
 	ErrTooLong = errors.New("frame longer than allowed")
-	// ErrChecksum means that a frame's bytes were corrupted on the way.
+	// ErrChecksum means that a frame's bytes were corrupted on the way, or have a short form that
+	// makes no sense.
 	ErrChecksum = errors.New("frame checksum mismatch")
 )
 
@@ -98,8 +99,9 @@ const (
 // bytes that it has returned, so a frame's payload stays valid.
 type Reader struct {
 	r     io.Reader
-	chunk []byte // read and not yet returned; its spare capacity is read into
-	size  int    // of the next chunk: adapts to how much arrives at once
+	short *ShortCodec // or nil if all frames have the whole form
+	chunk []byte      // read and not yet returned; its spare capacity is read into
+	size  int         // of the next chunk: adapts to how much arrives at once
 }
 
 // NewReader returns a Reader of the frames in r.
@@ -107,11 +109,32 @@ func NewReader(r io.Reader) *Reader {
 	return &Reader{r: r, size: minChunk}
 }
 
+// NewShortReader returns a Reader of the frames in r, which may have the short form.
+func NewShortReader(r io.Reader) *Reader {
+	return &Reader{r: r, size: minChunk, short: new(ShortCodec)}
+}
+
+// parse is Parse for the frames of this Reader.
+func (r *Reader) parse() (Frame, int, error) {
+	if r.short != nil {
+		return r.short.Parse(r.chunk)
+	}
+	return Parse(r.chunk)
+}
+
+// nextSize returns the size of the frame that the chunk begins with.
+func (r *Reader) nextSize() (int, error) {
+	if r.short != nil {
+		return r.short.size(r.chunk)
+	}
+	return encodedSize(r.chunk)
+}
+
 // Next returns the next frame. It blocks while the underlying reader does. At
 // the end of the stream it returns io.EOF, or ErrTruncated inside a frame.
 func (r *Reader) Next() (Frame, error) {
 	for {
-		f, n, err := Parse(r.chunk)
+		f, n, err := r.parse()
 		if err == nil {
 			r.chunk = r.chunk[n:]
 			return f, nil
@@ -130,8 +153,8 @@ func (r *Reader) Next() (Frame, error) {
 
 // Ready reports whether Next would return at once.
 func (r *Reader) Ready() bool {
-	size, err := encodedSize(r.chunk)
-	return err == ErrTooLong || err == nil && len(r.chunk) >= size
+	size, err := r.nextSize()
+	return err != nil && err != ErrTruncated || err == nil && len(r.chunk) >= size
 }
 
 // fill reads once, behind the bytes of the chunk or into a new chunk.
@@ -162,7 +185,7 @@ func (r *Reader) fill() error {
 // frame that has begun, or a few small frames.
 func (r *Reader) minRead() int {
 	const few = 512
-	size, err := encodedSize(r.chunk)
+	size, err := r.nextSize()
 	if err != nil {
 		return few
 	}

@@ -34,8 +34,10 @@ func (d *Driver) readDatagrams(id session.CarrierID, c carrier.Carrier) error {
 func (d *Driver) receiveDatagram(id session.CarrierID, b []byte) error {
 	now := time.Now()
 	d.endpoint.DatagramReceived(id)
+	next, _ := d.endpoint.Next()
+	codec := buffer.ShortCodec{Near: next}
 	for len(b) > 0 {
-		f, n, err := buffer.Parse(b)
+		f, n, err := codec.Parse(b)
 		if err != nil {
 			d.endpoint.CountCorrupted()
 			return nil
@@ -50,13 +52,16 @@ func (d *Driver) receiveDatagram(id session.CarrierID, b []byte) error {
 
 func (d *Driver) writeDatagrams(id session.CarrierID, c carrier.Carrier, r *running, done <-chan struct{}) error {
 	defer r.datagrams.timer.Stop()
-	buf := make([]byte, 0, maxDatagram)
+	buf, short := make([]byte, 0, maxDatagram), make([]byte, 0, maxDatagram)
 	for {
 		d.mu.Lock()
 		now := time.Now()
 		b := d.endpoint.Datagram(now, id, buf)
 		if b == nil {
 			d.sleep(now, &r.datagrams)
+		} else if r.negotiation.short {
+			codec := buffer.ShortCodec{Near: d.endpoint.Acked()}
+			b = codec.AppendDatagram(short[:0], b)
 		}
 		d.mu.Unlock()
 		if b != nil {

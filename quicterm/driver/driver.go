@@ -77,7 +77,7 @@ func (d *Driver) Run(c carrier.Carrier, ready bool, started func(session.Carrier
 	r := &running{
 		stream:      newLane(id, session.StreamLane),
 		datagrams:   newLane(id, session.DatagramLane),
-		negotiation: negotiation{accepts: d.compression},
+		negotiation: negotiation{accepts: d.compression, client: d.compression != asAsked},
 	}
 	if d.asked != Off {
 		r.negotiation.asked(d.asked)

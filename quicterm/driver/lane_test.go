@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/quicterm/quicterm/migrate/carrier"
 	"github.com/quicterm/quicterm/quicterm/session"
 )
 
@@ -110,12 +111,14 @@ func (c *delayed) Read(b []byte) (int, error) {
 }
 
 // runDelayed runs a carrier between two ends until hangUp is called.
-func runDelayed(a, b *end, x, y *delayed) (hangUp func()) {
+func runDelayed(a, b *end, x, y *delayed) (hangUp func()) { return runOver(a, b, x, y, x.Close) }
+
+func runOver(a, b *end, x, y carrier.Carrier, close func() error) (hangUp func()) {
 	var wg sync.WaitGroup
 	wg.Go(func() { a.driver.Run(x, true, func(session.CarrierID) {}) })
 	wg.Go(func() { b.driver.Run(y, true, func(session.CarrierID) {}) })
 	return func() {
-		x.Close()
+		close()
 		wg.Wait()
 	}
 }

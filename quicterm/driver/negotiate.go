@@ -30,6 +30,10 @@ type negotiation struct {
 	accepts   Compression // what the peer may compress
 	announced bool        // the peer was told so
 	sends     Compression // what the peer has asked for
+
+	client         bool // announces first
+	shortAnnounced bool // the peer was told that this end reads short forms
+	short          bool // the peer reads them
 }
 
 // asked records what the peer accepts.
@@ -45,12 +49,16 @@ func (n *negotiation) asked(what Compression) {
 	}
 }
 
-// announce returns the frame that tells the peer what this end accepts, once: after the
+// announce returns the frames that tell the peer what this end accepts, once: after the
 // first write, or in answer. Otherwise it returns nil.
-func (n *negotiation) announce(writing bool) []byte {
-	if n.announced || !n.accepts.enabled() || !writing && n.sends == Off {
-		return nil
+func (n *negotiation) announce(writing bool) (frames []byte) {
+	if !n.announced && n.accepts.enabled() && (writing || n.sends != Off) {
+		n.announced = true
+		frames = buffer.AppendFrame(frames, buffer.Frame{Type: session.Compression, Payload: []byte{byte(n.accepts)}})
 	}
-	n.announced = true
-	return buffer.AppendFrame(nil, buffer.Frame{Type: session.Compression, Payload: []byte{byte(n.accepts)}})
+	if !n.shortAnnounced && (n.client && writing || n.short) {
+		n.shortAnnounced = true
+		frames = buffer.AppendFrame(frames, buffer.Frame{Type: session.ShortForms})
+	}
+	return frames
 }

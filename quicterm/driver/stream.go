@@ -24,7 +24,7 @@ const (
 )
 
 func (d *Driver) readStream(id session.CarrierID, c carrier.Carrier, r *running) error {
-	in := incoming{frames: buffer.NewReader(c)}
+	in := incoming{frames: buffer.NewShortReader(c)}
 	batch := make([]buffer.Frame, 0, maxBatch)
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -61,6 +61,10 @@ func (d *Driver) receiveStream(id session.CarrierID, r *running, frames []buffer
 		}
 		if f.Type == session.Compression {
 			r.negotiation.asked(Compression(f.Payload[0]))
+			r.stream.rouse() // the answer may be due
+		}
+		if f.Type == session.ShortForms {
+			r.negotiation.short = true
 			r.stream.rouse() // the answer may be due
 		}
 	}
@@ -114,7 +118,7 @@ func (d *Driver) writeStream(id session.CarrierID, c carrier.Carrier, r *running
 		d.mu.Lock()
 		now := time.Now()
 		b := d.endpoint.Stream(now, id, writeSize)
-		out.mode = r.negotiation.sends
+		out.mode, out.short = r.negotiation.sends, r.negotiation.short
 		out.rtt, out.rate = d.endpoint.Path(id)
 		announcement := r.negotiation.announce(b != nil)
 		if b == nil && announcement == nil {
@@ -151,14 +155,21 @@ func (d *Driver) writeStream(id session.CarrierID, c carrier.Carrier, r *running
 	}
 }
 
-// An outgoing compresses what is sent on a stream.
+// An outgoing makes what is sent on a stream shorter.
 type outgoing struct {
 	mode   Compression
+	short  bool // the peer reads short forms
 	rtt    time.Duration
 	rate   float64
 	policy policy
 	packer packer
+	codec  buffer.ShortCodec
+	buf    []byte
 }
+
+// maxShortened is the longest write whose frames get the short form: longer ones are few, and made
+// of large frames.
+const maxShortened = 256
 
 // next returns what to write for b, which is whole frames: b, or fewer bytes.
 func (o *outgoing) next(now time.Time, b []byte) []byte {
@@ -170,5 +181,9 @@ func (o *outgoing) next(now time.Time, b []byte) []byte {
 		o.policy.tried(n, len(b))
 	}
 	o.policy.sent(n, len(b))
+	if o.short && n > 0 && len(b) <= maxShortened {
+		o.buf = o.codec.AppendStream(o.buf[:0], b)
+		return o.buf
+	}
 	return b
 }

@@ -71,7 +71,7 @@ var badStreams = []struct {
 	{"cut in the payload", frame(1, wire.Stdin, "cut")[:13], ""},
 	{"cut in the checksum", frame(1, wire.Stdin, "cut")[:17], ""},
 	{"far in the future", frame(1+reorderWindow, wire.Stdin, "early"), "protocol error: frame 101 on a stream"},
-	{"the last number", frame(math.MaxUint64, wire.Stdin, "last"), "protocol error: frame 18446744073709551615, above"},
+	{"the last number", frame(math.MaxInt64, wire.Stdin, "last"), "protocol error: frame 9223372036854775807, above"},
 	{"no number", frame(0, wire.Stdin, "none"), "protocol error: frame of type 0x3 with sequence number 0"},
 	{"a numbered ack", frame(1, ackType, ackOf(1, 0, 1<<20, 0)), "protocol error: frame of type 0x80 with sequence number 1"},
 	{"a numbered unknown", frame(1, 0xff, ""), "protocol error: frame of type 0xff"},
@@ -273,7 +273,7 @@ func TestGapsOfAClient(t *testing.T) {
 	for _, payload := range []string{"\x05\x20", string(binary.AppendUvarint(binary.AppendUvarint(nil, math.MaxUint64), math.MaxUint64))} {
 		bad, conn := w.join("bad@x")
 		conn.Write(frame(0, gapType, payload))
-		conn.Write(frame(math.MaxUint64, wire.Stdin, "wraps"))
+		conn.Write(frame(math.MaxInt64, wire.Stdin, "wraps"))
 		conn.Write(frame(1, wire.Stdin, "again"))
 		conn.Close()
 		_ = bad

@@ -24,6 +24,9 @@ const (
 	Compression buffer.Type = 0x84 // asks for Compressed frames; a byte says which
 	Compressed  buffer.Type = 0x85 // whole frames, compressed
 
+	// ShortForms says that its sender reads short forms of frames (buffer.ShortCodec).
+	ShortForms buffer.Type = 0x88
+
 	aged buffer.Type = 0x86 // the first frame of the log that is not old
 
 	snapshotPart buffer.Type = 0x87 // part of what the next gap on the stream has in place of frames

@@ -171,6 +171,7 @@ func TestFrameTypesGolden(t *testing.T) {
 		{Compressed, 0x85, "Compressed"},
 		{aged, 0x86, "aged"},
 		{snapshotPart, 0x87, "snapshotPart"},
+		{ShortForms, 0x88, "ShortForms"},
 	}
 	for _, typ := range types {
 		if typ.got != typ.want {

@@ -1,0 +1,189 @@
+package buffer
+
+import (
+	"encoding/binary"
+	"hash/crc32"
+)
+
+// A frame's short form leaves out what its receiver knows:
+//
+//	form u8 | number u16 or nothing | length varint or nothing | payload | CRC-32C
+//
+// The lowest 4 bits of form are those of the type. The CRC is that of the whole form, so it also
+// shows whether the receiver has got the number right. A whole form begins with a smaller byte.
+const (
+	shortForm   = 1 << 7
+	shortKind   = 3 << 5 // one of the values below
+	shortToEnd  = 1 << 4 // there is no length: the frame is the last of a datagram
+	shortType   = 1<<4 - 1
+	unsequenced = 0x80 // types from it on have number 0
+
+	shortNumber      = 0 << 5 // the low 16 bits of the number are there
+	shortNext        = 1 << 5 // the number follows that of the frame before
+	shortUnsequenced = 2 << 5 // the number is 0
+
+	// maxShort is the largest payload of a frame in the short form, in bytes. Its length has one
+	// byte, and for larger ones there is little to save.
+	maxShort = 127
+)
+
+// A ShortCodec writes and reads the short form. It is for the frames of one stream in one direction, or
+// of one datagram. Both ends have the same state, because the number of a frame may follow from
+// the frame before it.
+type ShortCodec struct {
+	// Near is a number near to those of a datagram's frames: the next frame that the receiver needs.
+	// On a stream it is 0, and frames without another before them have the whole form.
+	Near uint64
+
+	previous uint64 // number of the sequenced frame before, or 0
+}
+
+// AppendStream appends whole frames to dst, those that can be shorter in the short form.
+func (c *ShortCodec) AppendStream(dst, frames []byte) []byte { return c.append(dst, frames, false) }
+
+// AppendDatagram appends all frames of a datagram to dst, those that can be shorter in the short form.
+func (c *ShortCodec) AppendDatagram(dst, frames []byte) []byte { return c.append(dst, frames, true) }
+
+func (c *ShortCodec) append(dst, frames []byte, datagram bool) []byte {
+	for len(frames) > 0 {
+		size, err := encodedSize(frames)
+		if err != nil || size > len(frames) {
+			panic("buffer: not a whole frame")
+		}
+		seq, typ := binary.BigEndian.Uint64(frames), Type(frames[8])
+		form, known := c.form(seq, typ)
+		switch n := size - Overhead; {
+		case !known || n > maxShort:
+			dst = append(dst, frames[:size]...)
+		case datagram && size == len(frames):
+			dst = appendForm(dst, form|shortToEnd, seq)
+			dst = append(dst, frames[headerSize:size]...)
+		default:
+			dst = appendForm(dst, form, seq)
+			dst = append(dst, byte(n))
+			dst = append(dst, frames[headerSize:size]...)
+		}
+		c.follow(seq)
+		frames = frames[size:]
+	}
+	return dst
+}
+
+// form returns the first byte of the short form of a frame, if it has one.
+func (c *ShortCodec) form(seq uint64, typ Type) (form byte, ok bool) {
+	form = shortForm | byte(typ)&shortType
+	switch {
+	case typ&^unsequenced > shortType || (typ >= unsequenced) != (seq == 0):
+		return 0, false
+	case seq == 0:
+		return form | shortUnsequenced, true
+	case seq-1 == c.previous && c.previous > 0:
+		return form | shortNext, true
+	case c.Near > 0 && nearest(c.Near, uint16(seq)) == seq:
+		return form | shortNumber, true
+	}
+	return 0, false
+}
+
+func appendForm(dst []byte, form byte, seq uint64) []byte {
+	dst = append(dst, form)
+	if form&shortKind == shortNumber {
+		dst = binary.BigEndian.AppendUint16(dst, uint16(seq))
+	}
+	return dst
+}
+
+// follow records the number of a frame.
+func (c *ShortCodec) follow(seq uint64) {
+	if seq > 0 {
+		c.previous = seq
+	}
+}
+
+// nearest returns the number with the low bits given that is nearest to near.
+func nearest(near uint64, low uint16) uint64 { return near + uint64(int16(low-uint16(near))) }
+
+// Parse decodes the frame at the start of b, in any form, and returns it with the size of its
+// encoding. The payload is a slice of b.
+func (c *ShortCodec) Parse(b []byte) (Frame, int, error) {
+	if len(b) == 0 || b[0]&shortForm == 0 {
+		f, n, err := Parse(b)
+		if err == nil {
+			c.follow(f.Seq)
+		}
+		return f, n, err
+	}
+	header, payload, size, err := c.shortSize(b)
+	if err != nil {
+		return Frame{}, 0, err
+	}
+	if len(b) < size {
+		return Frame{}, 0, ErrTruncated
+	}
+	f := Frame{Type: Type(b[0] & shortType), Payload: b[header : header+payload : header+payload]}
+	switch b[0] & shortKind {
+	case shortNumber:
+		f.Seq = nearest(c.Near, binary.BigEndian.Uint16(b[1:]))
+	case shortNext:
+		f.Seq = c.previous + 1
+	case shortUnsequenced:
+		f.Type |= unsequenced
+	}
+	var whole [headerSize]byte
+	binary.BigEndian.PutUint64(whole[:], f.Seq)
+	binary.BigEndian.PutUint32(whole[8:], uint32(f.Type)<<24|uint32(payload))
+	sum := crc32.Update(crc32.Checksum(whole[:], castagnoli), castagnoli, f.Payload)
+	if sum != binary.BigEndian.Uint32(b[size-trailerSize:]) {
+		return Frame{}, 0, ErrChecksum
+	}
+	c.follow(f.Seq)
+	return f, size, nil
+}
+
+// size returns the size of the encoding of the frame at the start of b, in any form.
+func (c *ShortCodec) size(b []byte) (int, error) {
+	if len(b) == 0 || b[0]&shortForm == 0 {
+		return encodedSize(b)
+	}
+	_, _, size, err := c.shortSize(b)
+	return size, err
+}
+
+// shortSize returns the sizes of a short form's header, of its payload and of all of it.
+func (c *ShortCodec) shortSize(b []byte) (header, payload, size int, err error) {
+	header = 1
+	switch b[0] & shortKind {
+	case shortNumber:
+		header += 2
+		if c.Near == 0 {
+			return 0, 0, 0, ErrChecksum
+		}
+	case shortNext:
+		if c.previous == 0 {
+			return 0, 0, 0, ErrChecksum
+		}
+	case shortKind: // no kind
+		return 0, 0, 0, ErrChecksum
+	}
+	if b[0]&shortToEnd != 0 {
+		if c.Near == 0 {
+			return 0, 0, 0, ErrChecksum // a stream has no end
+		}
+		if payload = len(b) - header - trailerSize; payload < 0 {
+			return 0, 0, 0, ErrTruncated
+		}
+		if payload > maxShort {
+			return 0, 0, 0, ErrTooLong
+		}
+		return header, payload, len(b), nil
+	}
+	if len(b) <= header {
+		return 0, 0, 0, ErrTruncated
+	}
+	payload = int(b[header])
+	header++
+	if payload > maxShort {
+		return 0, 0, 0, ErrTooLong
+	}
+	return header, payload, header + payload + trailerSize, nil
+}
