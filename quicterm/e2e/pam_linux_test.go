@@ -218,3 +218,63 @@ func awaitState(t *testing.T, what string, reached func() bool) {
 		}
 	}
 }
+
+// The helper takes the place of su, with PAM's rules for the service qtd: it tells PAM the client's
+// address, asks whether the account may log in also of root, and ends as the program does.
+func TestPAMHelper(t *testing.T) {
+	if !inside(t) {
+		return
+	}
+	build := exec.Command("go", "build", "-tags", "pam", "-o", filepath.Join(bin, "qtd-pam"), "../../cmd/qtd-pam")
+	build.Env = append(os.Environ(), "CGO_ENABLED=1")
+	if out, err := build.CombinedOutput(); err != nil {
+		if strings.Contains(string(out), "executable file not found") || strings.Contains(string(out), "pam_appl.h") {
+			t.Skipf("there is no C compiler or no PAM library to build with: %s", out)
+		}
+		t.Fatalf("%v: %s", err, out)
+	}
+	h := pamHost(t)
+	const file = "/usr/libexec/quicterm/qtd-pam"
+	if err := unix.Mount("tmpfs", "/usr/libexec", "tmpfs", 0, "mode=755"); err != nil {
+		t.Fatal(err)
+	}
+	rules := "auth required pam_permit.so\n" + strings.SplitAfterN(suRules, "\n", 3)[2]
+	for name, content := range map[string]string{"pam.d/su": "auth required pam_deny.so\n", "pam.d/qtd": rules} {
+		if err := os.WriteFile("/etc/"+name, []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	script := "echo 'echo $PAM_TYPE $PAM_USER $PAM_RHOST $PAM_TTY $PAM_RUSER >>/run/notes' >>/etc/note; install -D " + filepath.Join(bin, "qtd-pam") + " " + file
+	if out, err := exec.Command("sh", "-euc", script).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	h.Settings["login"] = `"pam"`
+	h.Start()
+	h.KnowName("127.0.0.1", h.Addr.Port(), h.Path("host_key.pub"))
+	qt := func(account string, args ...string) *exec.Cmd {
+		return h.To("127.0.0.1", h.Addr.Port(), "connect", []string{"-l", account}, args...)
+	}
+	cmd := qt("ann", `ulimit -Hn; umask; echo "$FROM_PAM $USER|$(id -un) $(id -Gn)|$PWD"; cat; exit 7`)
+	cmd.Stdin = strings.NewReader("typed")
+	out, err := cmd.Output()
+	if want := "77\n0027\nyes ann|ann ann team|/home/ann\ntyped"; string(out) != want || exitStatus(t, err) != 7 {
+		t.Errorf("a command prints %q (%v), want %q and status 7", out, err, want)
+	}
+	awaitState(t, "the end of the session", func() bool {
+		notes, _ := os.ReadFile("/run/notes")
+		return strings.Contains(string(notes), "\nopen_session ann 127.0.0.1 ssh ann\n") &&
+			strings.Contains(string(notes), "\nclose_session ann 127.0.0.1 ssh ann\n")
+	})
+	if status := exitStatus(t, qt("ann", "kill -9 $$").Run()); status != 137 {
+		t.Errorf("status %d of a command that was killed", status)
+	}
+	wantError(t, qt("barred", "true"), "PAM refuses the session: Authentication failure")
+
+	// One that others can change is not run.
+	h.Stop(syscall.SIGTERM)
+	if err := os.Chmod(file, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	h.Start()
+	wantError(t, qt("ann", "true"), file+" belongs to or can be changed by others than root")
+}

@@ -111,7 +111,7 @@ func (c *client) admit(ctx context.Context, ids []wire.SessionID, all []entry) e
 // start starts a holder. The log tells what was done by it.
 func (c *client) start(ctx context.Context, launch *wire.Launch, done string) error {
 	s := c.server
-	running, err := s.holders.Start(ctx, c.account, launch)
+	running, err := s.holders.Start(ctx, c.account, unmapped(c.path.Client).Addr(), launch)
 	if err != nil {
 		return err
 	}

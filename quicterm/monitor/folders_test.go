@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"maps"
+	"net/netip"
 	"os"
 	"os/user"
 	"path/filepath"
@@ -48,7 +49,7 @@ func startCat(t *testing.T, p *processes, a *account.Account, id wire.SessionID)
 	before := p.children.all()
 	launch := &wire.Launch{ID: id, Name: "cat", Path: "/bin/cat", Argv: []string{"cat"}, Dir: "/",
 		Buffer: 1 << 20, ExitedTTL: time.Hour, PipeTTL: time.Hour}
-	if _, err := p.Start(t.Context(), a, launch); err != nil {
+	if _, err := p.Start(t.Context(), a, netip.Addr{}, launch); err != nil {
 		t.Fatal(err)
 	}
 	for _, child := range p.children.all() {

@@ -5,6 +5,7 @@ package monitor
 import (
 	"context"
 	"errors"
+	"net/netip"
 	"strings"
 	"testing"
 
@@ -32,7 +33,7 @@ func (r recorded) Records(context.Context, *account.Account, *wire.Launch) (wire
 	return wire.New(&wire.Records{States: [][]byte{m.Payload}})
 }
 
-func (r recorded) Start(context.Context, *account.Account, *wire.Launch) (wire.Started, error) {
+func (r recorded) Start(context.Context, *account.Account, netip.Addr, *wire.Launch) (wire.Started, error) {
 	*r.started = true
 	return wire.Started{}, context.Canceled
 }

@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"maps"
 	"net"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -236,12 +237,14 @@ func removeName(path string) {
 }
 
 // Start implements [Holders].
-func (p *processes) Start(ctx context.Context, a *account.Account, launch *wire.Launch) (started wire.Started, err error) {
+func (p *processes) Start(
+	ctx context.Context, a *account.Account, client netip.Addr, launch *wire.Launch,
+) (started wire.Started, err error) {
 	credential, err := p.names.Credential(ctx, a)
 	if err != nil {
 		return started, err
 	}
-	login, err := p.loginOf(ctx, a)
+	login, err := p.loginOf(ctx, a, client)
 	if err != nil {
 		return started, err
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/netip"
 	"os/exec"
 	"sync"
 	"time"
@@ -106,7 +107,7 @@ func howSessionsStart(ctx context.Context, all bool, setting string, start func(
 
 // loginOf returns the session of PAM for an account, or nil if there is to be none: only root's daemon
 // for all accounts lets people in; another one has the rights of its account already.
-func (p *processes) loginOf(ctx context.Context, a *account.Account) (*holder.Login, error) {
+func (p *processes) loginOf(ctx context.Context, a *account.Account, client netip.Addr) (*holder.Login, error) {
 	if p.only != nil || p.su.setting == nil {
 		return nil, nil
 	}
@@ -114,5 +115,5 @@ func (p *processes) loginOf(ctx context.Context, a *account.Account) (*holder.Lo
 	if su == "" || err != nil {
 		return nil, err
 	}
-	return &holder.Login{Su: su, Account: a.Name}, nil
+	return &holder.Login{Su: su, Account: a.Name, Client: client}, nil
 }

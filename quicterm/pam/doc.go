@@ -16,6 +16,8 @@
 //   - The limits of the session hold for the program, and not for the holder.
 //   - PAM may refuse the account. Then nothing was started, and [Session.Await] tells what PAM said.
 //
+// Where the command qtd-pam is installed, it takes the place of su. It gets the client's address as well.
+//
 // login(1) is not used: it ends with status 0 however the shell ends, takes no command, and hangs the
 // terminal up that the holder reads.
 package pam

@@ -18,33 +18,45 @@ const patience = 10 * time.Second
 // maxWords bounds what is shown of su's words, in bytes.
 const maxWords = 300
 
-// Find returns the path of su, or an error that says why sessions cannot be opened by it: an [Unusable], or
-// another one that may pass by itself. It tries that with root's own account. start starts a process; nil
-// means the command's own Start.
+// helper is the program that takes the place of su where it is installed: cmd/qtd-pam.
+const helper = "/usr/libexec/quicterm/qtd-pam"
+
+// Find returns the path of su, or of the helper if there is one, or an error that says why sessions cannot
+// be opened by it: an [Unusable], or another one that may pass by itself. It tries that with root's own
+// account. start starts a process; nil means the command's own Start.
 func Find(ctx context.Context, start func(*exec.Cmd) error) (su string, err error) {
 	if os.Geteuid() != 0 {
 		return "", Unusable("only root can open sessions of PAM")
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	installed, err := isRoots(helper)
+	if installed {
+		err = try(ctx, start, helper, "root", "", "/bin/true")
+	}
+	switch {
+	case err != nil:
+		return "", err
+	case installed:
+		return helper, nil
 	}
 	// The program would get the context of the daemon, or none.
 	if enforce, err := os.ReadFile("/sys/fs/selinux/enforce"); err == nil && string(enforce) == "1" {
 		return "", Unusable("SELinux is enforcing: su gives a program the context of the daemon")
 	}
 	for _, path := range []string{"/usr/bin/su", "/bin/su"} {
-		info, err := os.Stat(path)
+		exists, err := isRoots(path)
 		if err != nil {
-			continue
+			return "", err
 		}
-		if stat := info.Sys().(*syscall.Stat_t); stat.Uid != 0 || info.Mode().Perm()&0o022 != 0 {
-			return "", Unusable(path + " belongs to or can be changed by others than root")
+		if exists {
+			su = path
+			break
 		}
-		su = path
-		break
 	}
 	if su == "" {
 		return "", Unusable("there is no su")
 	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
 	words, err := run(ctx, start, su, "--version")
 	switch {
 	case err != nil && !hasFailed(err):
@@ -52,14 +64,22 @@ func Find(ctx context.Context, start func(*exec.Cmd) error) (su string, err erro
 	case err != nil || !strings.Contains(words, "util-linux"):
 		return "", Unusable(su + " is not that of util-linux")
 	}
-	words, err = run(ctx, start, su, "-s", "/bin/sh", "--", "root", "-c", ":")
-	switch {
-	case err != nil && !hasFailed(err):
-		return "", fmt.Errorf("%s could not be tried: %w", su, err)
-	case err != nil:
-		return "", Unusable(fmt.Sprintf("%s does not work (%v): %s", su, err, words))
+	if err := try(ctx, start, su, "-s", "/bin/sh", "--", "root", "-c", ":"); err != nil {
+		return "", err
 	}
 	return su, nil
+}
+
+// try returns an error if a program cannot open a session for root.
+func try(ctx context.Context, start func(*exec.Cmd) error, path string, args ...string) error {
+	words, err := run(ctx, start, path, args...)
+	switch {
+	case err != nil && !hasFailed(err):
+		return fmt.Errorf("%s could not be tried: %w", path, err)
+	case err != nil:
+		return Unusable(fmt.Sprintf("%s does not work (%v): %s", path, err, words))
+	}
+	return nil
 }
 
 // hasFailed reports whether a program has ended with a status of its own. It has not if it could not be
@@ -67,6 +87,18 @@ func Find(ctx context.Context, start func(*exec.Cmd) error) (su string, err erro
 func hasFailed(err error) bool {
 	exit, ok := errors.AsType[*exec.ExitError](err)
 	return ok && exit.ExitCode() > 0 && exit.ExitCode() <= 128
+}
+
+// isRoots reports whether a program exists. The error says that others than root can change it.
+func isRoots(path string) (exists bool, err error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return false, nil
+	}
+	if stat := info.Sys().(*syscall.Stat_t); stat.Uid != 0 || info.Mode().Perm()&0o022 != 0 {
+		return false, Unusable(path + " belongs to or can be changed by others than root")
+	}
+	return true, nil
 }
 
 // run runs a program without environment and input, and returns what it prints.

@@ -5,6 +5,7 @@ package pam
 import (
 	"context"
 	"log/slog"
+	"net/netip"
 	"os"
 	"os/exec"
 	"syscall"
@@ -20,7 +21,7 @@ const errSystem = Unusable("only Linux has a su that opens sessions for the daem
 func Find(context.Context, func(*exec.Cmd) error) (su string, err error) { return "", errSystem }
 
 // OpenArgs is not used.
-func OpenArgs(string, string, *syscall.Credential, []string) []string { return nil }
+func OpenArgs(string, string, netip.Addr, *syscall.Credential, []string) []string { return nil }
 
 // Open returns an error.
 func Open([]string, ...int) error { return errSystem }

@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"net"
+	"net/netip"
 	"os"
 	"sync"
 
@@ -142,7 +143,9 @@ func (h *Holders) handle(id wire.SessionID, open *wire.Open, request wire.Messag
 }
 
 // Start starts the holder of a new session. It ends with its session.
-func (h *Holders) Start(ctx context.Context, _ *account.Account, launch *wire.Launch) (started wire.Started, err error) {
+func (h *Holders) Start(
+	ctx context.Context, _ *account.Account, _ netip.Addr, launch *wire.Launch,
+) (started wire.Started, err error) {
 	if err := ctx.Err(); err != nil {
 		return started, err
 	}
