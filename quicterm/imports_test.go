@@ -75,7 +75,7 @@ var packages = []struct {
 
 	{
 		path: "quicterm", role: "the documentation and the examples of the whole",
-		tests: "bench/rig configs quicterm/bootstrap quicterm/client quicterm/holder quicterm/keyfile quicterm/server quicterm/wire golang.org/x/crypto",
+		tests: "bench/rig configs quicterm/bootstrap quicterm/client quicterm/holder/holdertest quicterm/server quicterm/wire golang.org/x/crypto",
 	},
 	{path: "quicterm/asciicast", role: "recordings in asciinema's formats; pure, takes the time as an argument"},
 	{path: "quicterm/gate", role: "a mutex whose holders wait with a context"},

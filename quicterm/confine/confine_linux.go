@@ -48,12 +48,8 @@ func (c *Cell) Enter() (missing []error, err error) {
 			return nil, fmt.Errorf("limit %d: %w", limit.resource, err)
 		}
 	}
-	uid, gid := int(c.UID), int(c.GID)
-	if err := errors.Join(syscall.Setgroups([]int{}), syscall.Setresgid(gid, gid, gid), syscall.Setresuid(uid, uid, uid)); err != nil {
-		return nil, fmt.Errorf("user id %d, group id %d: %w", uid, gid, err)
-	}
-	if os.Getuid() != uid || os.Geteuid() != uid || os.Getgid() != gid || os.Getegid() != gid || syscall.Setuid(0) == nil {
-		return nil, fmt.Errorf("this process does not have the user id %d and the group id %d alone", uid, gid)
+	if err := Become(&syscall.Credential{Uid: c.UID, Gid: c.GID}); err != nil {
+		return nil, err
 	}
 	if err := c.filter(); err != nil {
 		missing = append(missing, err)

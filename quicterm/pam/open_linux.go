@@ -13,6 +13,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/quicterm/quicterm/quicterm/confine"
 )
 
 // self is the program of a process, also if its file was removed.
@@ -83,8 +85,10 @@ func Open(args []string, kept ...int) error {
 	if err != nil {
 		return fmt.Errorf("open a session by %s: %w", su, err)
 	}
-	if err := drop(credential); err != nil {
-		return err
+	if credential != nil {
+		if err := confine.Become(credential); err != nil {
+			return err
+		}
 	}
 	for _, fd := range kept {
 		if _, err := unix.FcntlInt(uintptr(fd), unix.F_SETFD, 0); err != nil {
@@ -173,33 +177,4 @@ func parseCredential(ids string) (*syscall.Credential, error) {
 		return nil, fmt.Errorf("%q are no rights of an account", ids)
 	}
 	return &syscall.Credential{Uid: all[0], Gid: all[1], Groups: all[2:]}, nil
-}
-
-// drop gives this process the rights of an account for good.
-func drop(c *syscall.Credential) error {
-	if c == nil {
-		return nil
-	}
-	groups := make([]int, len(c.Groups))
-	for i, gid := range c.Groups {
-		groups[i] = int(gid)
-	}
-	uid, gid := int(c.Uid), int(c.Gid)
-	if err := syscall.Setgroups(groups); err != nil {
-		return os.NewSyscallError("setgroups", err)
-	}
-	if err := syscall.Setresgid(gid, gid, gid); err != nil {
-		return os.NewSyscallError("setresgid", err)
-	}
-	if err := syscall.Setresuid(uid, uid, uid); err != nil {
-		return os.NewSyscallError("setresuid", err)
-	}
-	own, err := syscall.Getgroups()
-	slices.Sort(own)
-	slices.Sort(groups)
-	if err != nil || !slices.Equal(slices.Compact(own), slices.Compact(groups)) || os.Getuid() != uid || os.Geteuid() != uid ||
-		os.Getgid() != gid || os.Getegid() != gid || syscall.Setresuid(-1, 0, -1) == nil {
-		return errors.New("the process keeps rights that it has dropped")
-	}
-	return nil
 }
