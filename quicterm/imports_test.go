@@ -153,7 +153,7 @@ var packages = []struct {
 	},
 	{
 		path: "quicterm/pam", role: "starts programs in sessions of PAM, by su; knows no session of quicterm",
-		imports: "golang.org/x/sys",
+		imports: "quicterm/confine golang.org/x/sys",
 	},
 	{
 		path: "quicterm/utmp", role: "writes the system's records of logins; knows no session",
@@ -176,7 +176,7 @@ var packages = []struct {
 	},
 	{
 		path: "quicterm/holder/holdertest", role: "holders in memory, for tests of servers",
-		imports: "migrate/carrier migrate/carrier/carriertest migrate/carrier/pipe quicterm/account quicterm/holder quicterm/wire",
+		imports: "migrate/carrier migrate/carrier/carriertest migrate/carrier/pipe quicterm/account quicterm/holder quicterm/keyfile quicterm/wire",
 		tests:   "quicterm/holder/programtest",
 	},
 	{
@@ -203,7 +203,7 @@ var packages = []struct {
 		imports: `migrate/carrier migrate/carrier/pipe migrate/carrier/quic migrate/carrier/tcp quicterm/auth quicterm/floodlog
 			quicterm/metrics quicterm/monitor quicterm/panics quicterm/wire golang.org/x/crypto golang.org/x/time`,
 		tests: `bench/netem buffer configs migrate/carrier/carriertest migrate/carrier/sealed quicterm/account quicterm/holder
-			quicterm/holder/holdertest quicterm/holder/programtest quicterm/keyfile quicterm/rundir quicterm/session`,
+			quicterm/holder/holdertest quicterm/holder/programtest quicterm/rundir quicterm/session`,
 	},
 	{
 		path: "quicterm/client", role: "the near end of sessions; knows no terminal and no command line",

@@ -81,7 +81,7 @@ func holdCommand() *cobra.Command {
 			}
 			queue := newLog(log, levelOf(level), format)
 			defer queue.Close()
-			return holder.MainInLogin(queue.Logger(), software(), login)
+			return holder.Main(queue.Logger(), software(), login)
 		},
 	}
 	c.Flags().StringVar(&level, "log-level", "info", "")

@@ -26,7 +26,7 @@ import (
 func TestMain(m *testing.M) {
 	switch {
 	case len(os.Args) > 1 && os.Args[1] == Command:
-		if err := Main(slog.New(slog.DiscardHandler), "test"); err != nil {
+		if err := Main(slog.New(slog.DiscardHandler), "test", ""); err != nil {
 			os.Exit(1)
 		}
 		os.Exit(0)

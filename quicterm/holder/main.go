@@ -25,12 +25,9 @@ import (
 )
 
 // Main is the main function of a holder's process, which Start has started. It returns when
-// the session is over. software is the name and version that daemons are told.
-func Main(log *slog.Logger, software string) error { return MainInLogin(log, software, "") }
-
-// MainInLogin is Main for a holder whose program runs in a session of PAM, if login is not empty: the
-// value of [pam.SessionFlag].
-func MainInLogin(log *slog.Logger, software, login string) error {
+// the session is over. software is the name and version that daemons are told. If login, the value of
+// [pam.SessionFlag], is not empty, the program runs in that session of PAM.
+func Main(log *slog.Logger, software, login string) error {
 	// The heap is small and changes little: memory matters more than the time of the
 	// garbage collector.
 	debug.SetGCPercent(30)

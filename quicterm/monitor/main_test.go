@@ -4,7 +4,6 @@ package monitor
 
 import (
 	"fmt"
-	"log/slog"
 	"net"
 	"os"
 	"os/exec"
@@ -12,8 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quicterm/quicterm/quicterm/holder"
-	"github.com/quicterm/quicterm/quicterm/keyfile"
+	"github.com/quicterm/quicterm/quicterm/holder/holdertest"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -31,18 +29,7 @@ func TestMain(m *testing.M) {
 		askForGrant(path)
 		os.Exit(0)
 	}
-	if len(os.Args) > 1 && os.Args[1] == keyfile.Command {
-		if err := keyfile.Main(); err != nil {
-			os.Exit(1)
-		}
-		os.Exit(0)
-	}
-	if len(os.Args) > 1 && os.Args[1] == holder.Command {
-		if err := holder.Main(slog.New(slog.DiscardHandler), "test"); err != nil {
-			os.Exit(1)
-		}
-		os.Exit(0)
-	}
+	holdertest.Child()
 	os.Exit(m.Run())
 }
 

@@ -3,29 +3,16 @@
 package server
 
 import (
-	"log/slog"
 	"os"
 	"testing"
 
-	"github.com/quicterm/quicterm/quicterm/holder"
-	"github.com/quicterm/quicterm/quicterm/keyfile"
+	"github.com/quicterm/quicterm/quicterm/holder/holdertest"
 )
 
 // TestMain makes the test's executable a holder or a reader of keys if a daemon starts it
 // as one.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == keyfile.Command {
-		if err := keyfile.Main(); err != nil {
-			os.Exit(1)
-		}
-		os.Exit(0)
-	}
-	if len(os.Args) > 1 && os.Args[1] == holder.Command {
-		if err := holder.Main(slog.New(slog.DiscardHandler), "test"); err != nil {
-			os.Exit(1)
-		}
-		os.Exit(0)
-	}
+	holdertest.Child()
 	os.Exit(m.Run())
 }
 
