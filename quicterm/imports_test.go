@@ -41,6 +41,7 @@ var packages = []struct {
 	{
 		path: "migrate/netmon", role: "reports what the system says of the network; sends nothing",
 		imports: "golang.org/x/sys",
+		tests:   "bench/bubble",
 	},
 	{path: "migrate/carrier", role: "the interface of a connection, of any kind"},
 	{
@@ -55,7 +56,7 @@ var packages = []struct {
 	{
 		path: "migrate/carrier/quic", role: "the carrier over QUIC, the only package that knows QUIC",
 		imports: "migrate/carrier migrate/netmon github.com/quic-go/quic-go golang.org/x/net",
-		tests:   "bench/netem migrate/carrier/carriertest",
+		tests:   "bench/bubble bench/netem migrate/carrier/carriertest",
 	},
 	{
 		path: "migrate/carrier/sealed", role: "protects what a carrier of any kind moves, with keys that its user has",
@@ -78,7 +79,7 @@ var packages = []struct {
 		tests: "bench/rig configs quicterm/bootstrap quicterm/client quicterm/holder/holdertest quicterm/server quicterm/wire golang.org/x/crypto",
 	},
 	{path: "quicterm/asciicast", role: "recordings in asciinema's formats; pure, takes the time as an argument"},
-	{path: "quicterm/gate", role: "a mutex whose holders wait with a context"},
+	{path: "quicterm/gate", role: "a mutex whose holders wait with a context", tests: "bench/bubble"},
 	{path: "quicterm/logqueue", role: "a log that does not block those who log"},
 	{path: "quicterm/metrics", role: "counts, and writes the counts for Prometheus; knows nothing of what it counts"},
 	{path: "quicterm/proxy", role: "TCP connections through a proxy; knows nothing of what they are for"},
@@ -111,7 +112,7 @@ var packages = []struct {
 	{
 		path: "quicterm/driver", role: "runs a pure end of a session on carriers of any kind",
 		imports: "buffer migrate/carrier quicterm/session github.com/klauspost/compress",
-		tests:   "quicterm/wire",
+		tests:   "bench/bubble quicterm/wire",
 	},
 	{
 		path: "quicterm/wire", role: "the messages, the frames of a terminal, and SPEC.md",
@@ -149,7 +150,7 @@ var packages = []struct {
 	{
 		path: "quicterm/sshlogin", role: "logs in by ssh where there is no ssh program; knows no daemon and no terminal",
 		imports: "quicterm/auth quicterm/wire golang.org/x/crypto",
-		tests:   "bench/rig",
+		tests:   "bench/bubble bench/rig",
 	},
 	{
 		path: "quicterm/pam", role: "starts programs in sessions of PAM, by su; knows no session of quicterm",
@@ -172,7 +173,7 @@ var packages = []struct {
 		path: "quicterm/holder", role: "owns the program of a session; knows no network",
 		imports: `buffer migrate/carrier migrate/carrier/sealed migrate/carrier/unixsock quicterm/asciicast quicterm/auth quicterm/driver quicterm/gate
 			quicterm/memory quicterm/pam quicterm/persist quicterm/rundir quicterm/screen quicterm/session quicterm/wire github.com/creack/pty golang.org/x/sys`,
-		tests: "migrate/carrier/carriertest quicterm/holder/programtest github.com/fxamacker/cbor/v2 golang.org/x/crypto",
+		tests: "bench/bubble migrate/carrier/carriertest quicterm/holder/programtest github.com/fxamacker/cbor/v2 golang.org/x/crypto",
 	},
 	{
 		path: "quicterm/holder/holdertest", role: "holders in memory, for tests of servers",
@@ -196,20 +197,20 @@ var packages = []struct {
 			quicterm/rundir
 			quicterm/sshd quicterm/systemd quicterm/utmp quicterm/wire github.com/fxamacker/cbor/v2 golang.org/x/crypto golang.org/x/net
 			golang.org/x/sync golang.org/x/sys golang.org/x/time`,
-		tests: "quicterm/holder/holdertest quicterm/holder/programtest",
+		tests: "bench/bubble quicterm/holder/holdertest quicterm/holder/programtest",
 	},
 	{
 		path: "quicterm/server", role: "talks to clients and relays their bytes to holders, without rights; parses no frame",
 		imports: `migrate/carrier migrate/carrier/pipe migrate/carrier/quic migrate/carrier/tcp quicterm/auth quicterm/floodlog
 			quicterm/metrics quicterm/monitor quicterm/panics quicterm/wire golang.org/x/crypto golang.org/x/time`,
-		tests: `bench/netem buffer configs migrate/carrier/carriertest migrate/carrier/sealed quicterm/account quicterm/holder
+		tests: `bench/bubble bench/netem buffer configs migrate/carrier/carriertest migrate/carrier/sealed quicterm/account quicterm/holder
 			quicterm/holder/holdertest quicterm/holder/programtest quicterm/rundir quicterm/session`,
 	},
 	{
 		path: "quicterm/client", role: "the near end of sessions; knows no terminal and no command line",
 		imports: `buffer configs migrate migrate/carrier migrate/carrier/quic migrate/carrier/sealed migrate/carrier/tcp
 			migrate/netmon quicterm/auth quicterm/driver quicterm/gate quicterm/session quicterm/wire golang.org/x/crypto`,
-		tests: `bench/netem migrate/carrier/pipe quicterm/holder quicterm/holder/holdertest quicterm/holder/programtest
+		tests: `bench/bubble bench/netem migrate/carrier/pipe quicterm/holder quicterm/holder/holdertest quicterm/holder/programtest
 			quicterm/server`,
 	},
 	{
@@ -223,6 +224,7 @@ var packages = []struct {
 	{
 		path: "quicterm/bootstrap", role: "the first access to a daemon: address, host key, token",
 		imports: "migrate/carrier migrate/carrier/pipe quicterm/rundir quicterm/wire golang.org/x/crypto",
+		tests:   "bench/bubble",
 	},
 	{path: "quicterm/doctor", role: "judges what was measured, in words; measures nothing"},
 	{
@@ -233,6 +235,7 @@ var packages = []struct {
 		path: "quicterm/terminal", role: "keyboard, escapes and display of a session, and the questions before it; has no words of its own",
 		imports: `migrate quicterm/client quicterm/predict quicterm/screen quicterm/screen/picture quicterm/session quicterm/vt quicterm/wire github.com/creack/pty
 			golang.org/x/sys golang.org/x/term`,
+		tests: "bench/bubble",
 	},
 
 	{
@@ -241,7 +244,7 @@ var packages = []struct {
 			quicterm/predict quicterm/proxy
 			quicterm/rundir quicterm/screen quicterm/screen/picture quicterm/session
 			quicterm/sshconfig quicterm/sshlogin quicterm/terminal quicterm/version quicterm/wire github.com/spf13/cobra golang.org/x/crypto golang.org/x/term`,
-		tests: "bench/rig cmd/dist/man quicterm/holder github.com/rogpeppe/go-internal golang.org/x/net",
+		tests: "bench/bubble bench/rig cmd/dist/man quicterm/holder github.com/rogpeppe/go-internal golang.org/x/net",
 	},
 	{
 		path: "cmd/qtd", role: "the command line of the daemon and of the holder",
@@ -326,10 +329,11 @@ var packages = []struct {
 			quicterm/holder/programtest quicterm/rundir quicterm/screen quicterm/session quicterm/wire golang.org/x/term`,
 		tests: "github.com/creack/pty",
 	},
+	{path: "bench/bubble", role: "lets tests run bubbles of synctest under the race detector"},
 	{
 		path: "bench/netem", role: "emulates links; knows nothing of what it carries",
 		imports: "golang.org/x/sys",
-		tests:   "bench/rig",
+		tests:   "bench/bubble bench/rig",
 	},
 	{
 		path: "bench/plot", role: "draws results",

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	_ "github.com/quicterm/quicterm/bench/bubble"
 )
 
 var (

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	_ "github.com/quicterm/quicterm/bench/bubble"
 )
 
 // The first event of a burst is reported at once, the others together.

@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
+	_ "github.com/quicterm/quicterm/bench/bubble"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 

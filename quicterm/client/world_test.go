@@ -17,6 +17,7 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
+	_ "github.com/quicterm/quicterm/bench/bubble"
 	"github.com/quicterm/quicterm/bench/netem"
 	"github.com/quicterm/quicterm/configs"
 	"github.com/quicterm/quicterm/migrate/carrier"

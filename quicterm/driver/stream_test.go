@@ -15,6 +15,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	_ "github.com/quicterm/quicterm/bench/bubble"
 	"github.com/quicterm/quicterm/buffer"
 	"github.com/quicterm/quicterm/quicterm/session"
 	"github.com/quicterm/quicterm/quicterm/wire"

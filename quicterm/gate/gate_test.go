@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	_ "github.com/quicterm/quicterm/bench/bubble"
 	"github.com/quicterm/quicterm/quicterm/gate"
 )
 

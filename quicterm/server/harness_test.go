@@ -19,6 +19,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	_ "github.com/quicterm/quicterm/bench/bubble"
 	"github.com/quicterm/quicterm/bench/netem"
 	"github.com/quicterm/quicterm/buffer"
 	"github.com/quicterm/quicterm/configs"

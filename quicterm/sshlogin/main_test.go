@@ -6,6 +6,7 @@ import (
 	"os"
 	"testing"
 
+	_ "github.com/quicterm/quicterm/bench/bubble"
 	"github.com/quicterm/quicterm/bench/rig"
 )
 

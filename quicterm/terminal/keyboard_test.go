@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	_ "github.com/quicterm/quicterm/bench/bubble"
 	"github.com/quicterm/quicterm/migrate"
 	"github.com/quicterm/quicterm/quicterm/client"
 	"github.com/quicterm/quicterm/quicterm/predict"

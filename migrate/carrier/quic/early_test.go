@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	_ "github.com/quicterm/quicterm/bench/bubble"
 	"github.com/quicterm/quicterm/bench/netem"
 	"github.com/quicterm/quicterm/migrate/carrier/quic"
 )

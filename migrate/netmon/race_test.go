@@ -1,9 +1,0 @@
-//go:build race
-
-package netmon
-
-import "runtime"
-
-// Bubbles of package synctest whose goroutines set timers on several processors may end a program that has the race
-// detector: all these timers run as one thread of the detector (https://go.dev/issue/78156, Go 1.26).
-func init() { runtime.GOMAXPROCS(1) }
