@@ -19,6 +19,7 @@ import (
 	"github.com/quicterm/quicterm/migrate/carrier/carriertest"
 	"github.com/quicterm/quicterm/quicterm/holder/programtest"
 	"github.com/quicterm/quicterm/quicterm/memory"
+	"github.com/quicterm/quicterm/quicterm/pam"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -31,6 +32,8 @@ func TestMain(m *testing.M) {
 			os.Exit(1)
 		}
 		os.Exit(0)
+	case len(os.Args) > 2 && os.Args[1] == pam.OpenCommand:
+		openStuck(os.Args[2])
 	case os.Getenv(dialEnv) != "":
 		dialAsChild(os.Getenv(dialEnv))
 		os.Exit(0)

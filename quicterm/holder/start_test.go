@@ -149,3 +149,10 @@ func TestStartGivenUp(t *testing.T) {
 		t.Error("no error")
 	}
 }
+
+// openStuck is what the test's executable does in place of opening a session of PAM: it writes to a file, and
+// never ends by itself.
+func openStuck(file string) {
+	err := syscall.Exec("/bin/sh", []string{"sh", "-c", `echo waits >"$0"; exec sleep 1000`, file}, nil)
+	panic(err)
+}
