@@ -124,6 +124,9 @@ func (d *Driver) writeStream(id session.CarrierID, c carrier.Carrier, r *running
 		if b == nil && announcement == nil {
 			d.sleep(now, &r.stream)
 		}
+		if b != nil {
+			d.schedule(now, &r.datagrams) // an ack that waited there may have gone with b
+		}
 		d.mu.Unlock()
 		if b = out.next(now, b); announcement != nil {
 			b = slices.Concat(b, announcement)

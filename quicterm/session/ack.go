@@ -15,8 +15,20 @@ const (
 	// the next key carries them. While datagrams are lost, acks do not wait so long.
 	longAckDelay = 150 * time.Millisecond
 
+	// copyMemory is how long no copy must have come so that one says that the peer has seen loss. So two
+	// ends that have no loss do not go on to suspect it because of each other.
+	copyMemory = 10 * time.Second
+
 	// duplicateMemory is how long acks are not delayed after a frame has come twice.
 	duplicateMemory = 2 * time.Second
+
+	// maxDelayed is how many bytes of frames on a stream wait for a delayed ack: what a person
+	// types, and its echo. The sender of more waits for acks.
+	maxDelayed = 1 << 10
+
+	// minLate is the shortest time after which an ack comes so late that a loss is suspected. Up to
+	// that nobody notices.
+	minLate = 40 * time.Millisecond
 
 	// maxUnacked is how many received bytes are acknowledged at once.
 	maxUnacked = 256 << 10
@@ -55,12 +67,32 @@ func (e *Endpoint) ackFor(now time.Time, c *carrier) ackInfo {
 	}
 }
 
+// ackIsNews reports whether an ack is worth its bytes beside frames that are sent anyway.
+func (e *Endpoint) ackIsNews(c *carrier) bool {
+	return !c.ackAt.IsZero() || e.toConsume != c.sentConsumed
+}
+
 // oweAck schedules an ack for n bytes of new frames, or for a gap.
 func (e *Endpoint) oweAck(now time.Time, c *carrier, n int) {
 	if c.unackedBytes += n; c.unackedBytes < maxUnacked {
 		now = now.Add(e.ackDelay(now, c))
 	}
 	c.scheduleAck(now)
+}
+
+// noteCopy records that a frame has come again. Soon after the first it is a copy, sent because the
+// peer expects loss: then this end does too. Later it says that the peer has had no ack.
+func (e *Endpoint) noteCopy(now time.Time, c *carrier, seq uint64) {
+	early := seq == c.highest && now.Sub(c.highestAt) < c.rtt.smoothed/2
+	if early && c.loss.measured() && now.Sub(c.copiedAt) > copyMemory {
+		c.loss.suspect()
+	}
+	if early {
+		c.copiedAt = now
+	}
+	if !early || c.loss.rate() >= mediumLoss {
+		e.oweAckAgain(now, c)
+	}
 }
 
 // oweAckAgain schedules an ack for a frame that has come again: the ack before may be
@@ -79,7 +111,7 @@ func (e *Endpoint) oweAckAgain(now time.Time, c *carrier) {
 
 // ackDelay returns how long an ack may wait for a frame that shares its datagram.
 func (e *Endpoint) ackDelay(now time.Time, c *carrier) time.Duration {
-	if e.delayAcks && !c.ackSoon && now.Sub(c.duplicateAt) > duplicateMemory && c.loss.rate() < lightLoss {
+	if e.delayAcks && !c.ackSoon && now.Sub(c.duplicateAt) > duplicateMemory && c.loss.rate() < mediumLoss {
 		return longAckDelay
 	}
 	return shortAckDelay
@@ -112,8 +144,12 @@ func (e *Endpoint) handleAck(now time.Time, c *carrier, a ackInfo) error {
 	c.ready = true
 	c.acked = max(c.acked, a.highest+1)
 	c.peerBacklog = a.backlog
+	late := max(c.rtt.smoothed*7/4, c.rtt.timeout(), minLate)
 	if sample := c.rtt.acked(now.Add(-a.delay), a.highest); sample > 0 {
 		c.cwnd.addRTT(now, sample, c.rtt.smoothed)
+		if sample > late {
+			c.loss.suspect()
+		}
 	}
 	c.loss.acked(now, a.datagrams, c.rtt.smoothed)
 	e.lastPath.rtt, e.lastPath.loss = c.rtt, c.loss.rate()

@@ -52,6 +52,7 @@ type carrier struct {
 	unackedBytes      int       // received since the last ack
 	ackSoon           bool      // that ack must not be delayed
 	duplicateAt       time.Time // when a frame last came again
+	copiedAt          time.Time // when the last copy came soon after a frame
 	ackAt             time.Time // when to send an ack at the latest, or zero
 	ackSentAt         time.Time // when the last ack was sent
 	sentConsumed      uint64    // the Consumed of that ack

@@ -24,7 +24,7 @@ func (e *Endpoint) Datagram(now time.Time, id CarrierID, b []byte) []byte {
 	}
 	c.loss.sent(now)
 	sendsTail := request && what == tail
-	if !c.ackAt.IsZero() || e.toConsume != c.sentConsumed || sendsTail && e.note != nil {
+	if e.ackIsNews(c) || sendsTail && e.note != nil {
 		b = e.appendAck(now, b, c)
 	}
 	if request && what == probe || c.pingDue {
@@ -65,6 +65,8 @@ func (e *Endpoint) requestTime(now time.Time, c *carrier) (at time.Time, what re
 		return time.Time{}, tail
 	case e.acked == e.log.Next() || !e.tailFits(c):
 		return c.probeAt, probe
+	case e.log.Next() > c.firstUnsent() && e.tailOnStream(c):
+		return time.Time{}, tail
 	case e.log.Next() > c.firstUnsent() && (c.heard || c.unheardSends == 0):
 		return now, tail
 	}
@@ -79,6 +81,13 @@ func (e *Endpoint) tailFits(c *carrier) bool {
 		e.acked >= e.first() &&
 		size <= c.maxDatagram-2*buffer.Overhead-maxAckBytes-MaxNote-pingBytes-e.agedBytes() &&
 		size <= e.windowSpace(e.acked, 0)
+}
+
+// tailOnStream reports whether the tail goes on the stream although it fits into a datagram, while
+// no loss is seen. QUIC lets its acks share a packet with a stream's bytes, but not with datagrams
+// alone; and it repairs a first loss.
+func (e *Endpoint) tailOnStream(c *carrier) bool {
+	return c.heard && c.loss.rate() < lightLoss && len(c.skipped) == 0 && c.gap == nil
 }
 
 // appendTail appends the tail to a datagram, and schedules when to send it again.

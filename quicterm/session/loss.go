@@ -11,9 +11,15 @@ const (
 	// round trip while keys are resent.
 	lossTimes = 64
 
-	// From lightLoss on datagrams are sent twice, from heavyLoss on many times.
-	lightLoss = 0.01
-	heavyLoss = 0.12
+	// From lightLoss on, which is one of suspectSpan, datagrams are sent twice, from mediumLoss
+	// on three times, and from heavyLoss on many times.
+	lightLoss  = 1.0 / 512
+	mediumLoss = 0.04
+	heavyLoss  = 0.12
+
+	// suspectSpan is how many datagrams must show that a path loses none, after a loss on its stream
+	// was suspected.
+	suspectSpan = 256
 )
 
 // lossSpans are the numbers of datagrams over which loss is measured: at least these
@@ -26,6 +32,8 @@ var lossSpans = [2]uint64{32, 256}
 // trip ago.
 type loss struct {
 	expected float64 // before it is measured
+
+	suspectUntil uint64 // datagrams sent, until which a loss is suspected
 
 	total  uint64               // datagrams sent
 	sentAt [lossTimes]time.Time // of the last ones
@@ -66,10 +74,20 @@ func (l *loss) acked(now time.Time, arrived uint64, rtt time.Duration) {
 	}
 }
 
+// suspect records that something was lost that was no datagram. So few datagrams are sent while
+// no loss is known that these alone would not show it.
+func (l *loss) suspect() { l.suspectUntil = l.total + suspectSpan }
+
+// measured reports whether enough datagrams were sent to measure their loss.
+func (l *loss) measured() bool { return l.last.sent >= minLossSample }
+
 // rate returns the part of the datagrams that is lost, from 0 to 1.
 func (l *loss) rate() (worst float64) {
-	if l.last.sent < minLossSample {
+	if !l.measured() {
 		return l.expected
+	}
+	if l.last.sent < l.suspectUntil {
+		worst = lightLoss
 	}
 	for _, s := range l.spans {
 		if sent, arrived := l.last.sent-s.start.sent, l.last.arrived-s.start.arrived; arrived < sent {

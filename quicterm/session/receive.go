@@ -95,9 +95,10 @@ func (e *Endpoint) handleFrame(now time.Time, c *carrier, lane Lane, f buffer.Fr
 	if verdict != buffer.Beyond && f.Seq > c.highest {
 		c.highest, c.highestAt = f.Seq, now
 	}
-	c.ackSoon = c.ackSoon || lane == StreamLane || verdict == buffer.Held
+	c.ackSoon = c.ackSoon || verdict == buffer.Held ||
+		lane == StreamLane && c.unackedBytes+frameBytes(f) > maxDelayed
 	if verdict == buffer.Duplicate {
-		e.oweAckAgain(now, c)
+		e.noteCopy(now, c, f.Seq)
 	} else {
 		e.oweAck(now, c, frameBytes(f))
 	}

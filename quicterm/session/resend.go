@@ -26,6 +26,16 @@ const (
 // another round trip. The next copy waits until that ack is overdue.
 var heavyIntervals = []float64{1.0 / 6, 1.0 / 4, 1.0 / 4, 1.0 / 2, 2.0 / 5}
 
+// overdueAfter returns after how long the ack of what is sent now is overdue, while little is
+// lost.
+func (e *Endpoint) overdueAfter(c *carrier) time.Duration {
+	d := c.rtt.timeout()
+	if e.peerDelaysAcks {
+		d += longAckDelay
+	}
+	return min(d, maxResend)
+}
+
 // resendAfter returns how long to wait for an ack before the tail is sent again. Without
 // loss that is until the ack is overdue. With heavy loss the first copies are early, so
 // that a key and its echo wait for few of them.
@@ -37,21 +47,17 @@ func (e *Endpoint) resendAfter(c *carrier) time.Duration {
 	if !c.heard { // the path may be dead, whatever the loss on the last one
 		return min(firstCopy<<min(c.unheardSends-1, 10), maxResend)
 	}
-	if c.resends == 0 && loss < lightLoss {
-		d := c.rtt.timeout()
-		if e.peerDelaysAcks {
-			d += longAckDelay
-		}
-		return min(d, maxResend)
-	}
-	if c.resends == 0 {
+	switch {
+	case loss < lightLoss && c.resends == 0, loss < mediumLoss && c.resends == 1:
+		return e.overdueAfter(c)
+	case c.resends == 0:
 		return firstCopy
 	}
 	d := rtt / 4 // the ack is overdue
 	switch {
-	case loss >= lightLoss && loss < heavyLoss && c.resends == 1:
+	case loss >= mediumLoss && loss < heavyLoss && c.resends == 1:
 		d = minResend
-	case loss >= lightLoss && loss < heavyLoss && c.resends == 2:
+	case loss >= mediumLoss && loss < heavyLoss && c.resends == 2:
 		d = c.rtt.timeout()
 	case loss >= heavyLoss:
 		d = time.Duration(float64(rtt) * heavyIntervals[min(c.resends, len(heavyIntervals))-1])

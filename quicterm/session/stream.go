@@ -44,8 +44,9 @@ func (e *Endpoint) Stream(now time.Time, id CarrierID, limit int) []byte {
 		c.aged = e.agedFrom(now, c.aged)
 		return appendAged(nil, c.aged)
 	case streamFrames:
+		sendsTail := e.tailOnStream(c)
 		b := e.sendFrames(now, c, space, limit)
-		if c.maxDatagram == 0 && !c.ackAt.IsZero() || e.note != nil && c.streamCursor == e.log.Next() {
+		if (c.maxDatagram == 0 || sendsTail) && e.ackIsNews(c) || e.note != nil && c.streamCursor == e.log.Next() {
 			b = append(e.appendAck(now, nil, c), b...) // one write, and a packet less
 		}
 		return b
@@ -69,7 +70,7 @@ func (e *Endpoint) nextStreamStep(now time.Time, c *carrier) (step streamStep, s
 	}
 	from := e.nextOnStream(c)
 	switch {
-	case !c.ready || from == e.log.Next() || e.tailFits(c):
+	case !c.ready || from == e.log.Next() || e.tailFits(c) && !e.tailOnStream(c):
 		return streamIdle, 0
 	case e.gapIsDue(c, from):
 		return streamGap, 0
@@ -123,14 +124,16 @@ func (e *Endpoint) nextOnStream(c *carrier) uint64 { return max(c.streamCursor, 
 func (e *Endpoint) sendFrames(now time.Time, c *carrier, space, limit int) []byte {
 	from := e.nextOnStream(c)
 	b, next := e.log.Slice(from, min(limit, space, e.windowSpace(from, e.skippedInWindow(c))))
+	tail := e.tailOnStream(c)
 	c.streamCursor = next
 	e.firstUnsent = max(e.firstUnsent, next)
 	c.rtt.start(now, next-1)
-	if delivered, known := e.deliveredBytes(c); known {
+	if delivered, known := e.deliveredBytes(c); known && !tail { // what a person types shows no rate
 		c.cwnd.sent(now, next-1, delivered)
 	}
 	c.cwnd.noteUse(space-len(b), c.cwnd.size(now))
-	c.resendAt = now.Add(c.rtt.timeout())
+	c.resends, c.tailSentAt = 0, now
+	c.resendAt = now.Add(e.overdueAfter(c))
 	c.delayProbe(now)
 	return b
 }
