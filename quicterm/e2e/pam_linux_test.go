@@ -114,6 +114,12 @@ func TestPAM(t *testing.T) {
 		t.Errorf("status %d of a command that was killed", status)
 	}
 
+	// The audit system knows the account, if this process may tell it.
+	const loginUID = "/proc/self/loginuid"
+	if out, _ := exec.Command("sh", "-c", "echo 77001 >"+loginUID+" && cat "+loginUID).Output(); string(out) == "77001" {
+		wantOutput(t, qt("ann", "cat "+loginUID), "77001")
+	}
+
 	// PAM refuses, and the client is told.
 	wantError(t, qt("barred", "true"), "PAM refuses the session: Authentication failure")
 
@@ -152,8 +158,8 @@ func TestPAM(t *testing.T) {
 	}
 	h.Stop(syscall.SIGKILL)
 	h.Start()
-	x.Send("cat\r")
-	x.Expect(`cat\r\n`)
+	x.Send("cat\rtyped\r")
+	x.Expect(`typed\r\ntyped\r\n`) // by the terminal, and by cat
 	x.Send("\x03")
 	x.Expect(`\^C\r\n% `)
 	state := func(pid string) string {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -79,8 +80,10 @@ func Open(args []string, kept ...int) error {
 	if credential != nil {
 		uid = credential.Uid
 	}
-	// It is for the audit log only, and may be immutable.
-	os.WriteFile("/proc/self/loginuid", []byte(strconv.FormatUint(uint64(uid), 10)), 0)
+	// It is for the audit log and last(1) only, and may be immutable. Each thread has one of its own: su inherits that
+	// of the thread that starts it, and the holder that of the thread that becomes it.
+	runtime.LockOSThread()
+	os.WriteFile("/proc/thread-self/loginuid", []byte(strconv.FormatUint(uint64(uid), 10)), 0)
 	session, err := startSu(su, name, client, exe)
 	if err != nil {
 		return fmt.Errorf("open a session by %s: %w", su, err)
