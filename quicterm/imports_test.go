@@ -49,13 +49,17 @@ var packages = []struct {
 		imports: "migrate/carrier",
 	},
 	{
+		path: "migrate/carrier/nonblock", role: "system calls that do not block; knows nothing of what they move",
+		imports: "golang.org/x/sys",
+	},
+	{
 		path: "migrate/carrier/pipe", role: "the carrier over any ordered byte stream",
 		imports: "migrate/carrier",
 		tests:   "migrate/carrier/carriertest",
 	},
 	{
 		path: "migrate/carrier/quic", role: "the carrier over QUIC, the only package that knows QUIC",
-		imports: "migrate/carrier migrate/netmon github.com/quic-go/quic-go golang.org/x/net",
+		imports: "migrate/carrier migrate/carrier/nonblock migrate/netmon github.com/quic-go/quic-go golang.org/x/net golang.org/x/sys",
 		tests:   "bench/bubble bench/netem migrate/carrier/carriertest",
 	},
 	{
@@ -70,7 +74,7 @@ var packages = []struct {
 	},
 	{
 		path: "migrate/carrier/unixsock", role: "the carrier between daemon and holder",
-		imports: "migrate/carrier golang.org/x/sys",
+		imports: "migrate/carrier migrate/carrier/nonblock golang.org/x/sys",
 		tests:   "migrate/carrier/carriertest",
 	},
 
@@ -171,7 +175,7 @@ var packages = []struct {
 	{path: "quicterm/systemd/systemdtest", role: "boots a real systemd for tests; knows nothing of what runs on it"},
 	{
 		path: "quicterm/holder", role: "owns the program of a session; knows no network",
-		imports: `buffer migrate/carrier migrate/carrier/sealed migrate/carrier/unixsock quicterm/asciicast quicterm/auth quicterm/driver quicterm/gate
+		imports: `buffer migrate/carrier migrate/carrier/nonblock migrate/carrier/sealed migrate/carrier/unixsock quicterm/asciicast quicterm/auth quicterm/driver quicterm/gate
 			quicterm/memory quicterm/pam quicterm/persist quicterm/rundir quicterm/screen quicterm/session quicterm/wire github.com/creack/pty golang.org/x/sys`,
 		tests: "bench/bubble migrate/carrier/carriertest quicterm/holder/programtest github.com/fxamacker/cbor/v2 golang.org/x/crypto",
 	},
@@ -233,7 +237,7 @@ var packages = []struct {
 	},
 	{
 		path: "quicterm/terminal", role: "keyboard, escapes and display of a session, and the questions before it; has no words of its own",
-		imports: `migrate quicterm/client quicterm/predict quicterm/screen quicterm/screen/picture quicterm/session quicterm/vt quicterm/wire github.com/creack/pty
+		imports: `migrate migrate/carrier/nonblock quicterm/client quicterm/predict quicterm/screen quicterm/screen/picture quicterm/session quicterm/vt quicterm/wire github.com/creack/pty
 			golang.org/x/sys golang.org/x/term`,
 		tests: "bench/bubble",
 	},

@@ -8,14 +8,15 @@ import (
 	"sync"
 	"syscall"
 
-	"golang.org/x/sys/unix"
+	"github.com/quicterm/quicterm/migrate/carrier/nonblock"
 )
 
 // A burstReader reads from a terminal as much as there is: the kernel gives 4 KiB at a
 // time, and a flood has more. It blocks for the first bytes only.
 type burstReader struct {
 	*os.File
-	raw syscall.RawConn
+	raw  syscall.RawConn
+	conn *nonblock.Conn
 
 	mu   sync.Mutex // of each read, and of read
 	read uint64     // bytes that Reads have returned
@@ -26,8 +27,15 @@ func newBurstReader(f *os.File) (*burstReader, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &burstReader{File: f, raw: raw}, nil
+	conn, err := nonblock.New(f)
+	if err != nil {
+		return nil, err
+	}
+	return &burstReader{File: f, raw: raw, conn: conn}, nil
 }
+
+// Write implements io.Writer.
+func (b *burstReader) Write(p []byte) (int, error) { return b.conn.Write(p) }
 
 // burstSize is how many bytes must be there at once to look for more behind them. Less was
 // typed, or is the end of the output.
@@ -39,13 +47,7 @@ func (b *burstReader) Read(p []byte) (n int, err error) {
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		for more := burstSize; err == nil && more >= burstSize && n < len(p); n += more {
-			for more, err = syscall.Read(int(fd), p[n:]); err == syscall.EINTR; {
-				more, err = syscall.Read(int(fd), p[n:])
-			}
-			switch {
-			case err != nil:
-				more = 0
-			case more == 0:
+			if more, err = nonblock.Read(fd, p[n:]); more == 0 && err == nil {
 				err = io.EOF
 			}
 		}
@@ -77,9 +79,7 @@ func (b *burstReader) drained(n uint64) bool {
 	b.raw.Control(func(fd uintptr) {
 		// Unlike FIONREAD, poll on Linux counts what was written and has not passed the
 		// line discipline yet.
-		fds := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
-		n, err := unix.Poll(fds, 0)
-		readable = err != nil || n > 0 && fds[0].Revents&unix.POLLIN != 0
+		readable = nonblock.Readable(fd)
 	})
 	return !readable
 }

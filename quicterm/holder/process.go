@@ -204,7 +204,7 @@ func (p *process) Terminal() bool { return p.terminal != nil }
 
 func (p *process) Stdin() io.WriteCloser {
 	if p.terminal != nil {
-		return p.terminal
+		return p.output
 	}
 	return p.stdin
 }

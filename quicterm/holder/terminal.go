@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/quicterm/quicterm/migrate/carrier/nonblock"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -85,12 +86,12 @@ func (p *process) Modes(now time.Time) (flags wire.TerminalFlags, context uint16
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.output.raw.Control(func(fd uintptr) { // not called when it is closed
-		termios, err := unix.IoctlGetTermios(int(fd), getTermios)
+		termios, err := nonblock.IoctlGetTermios(fd, getTermios)
 		if ok = err == nil; !ok {
 			return
 		}
 		flags = flagsOf(termios)
-		group, err := unix.IoctlGetInt(int(fd), unix.TIOCGPGRP)
+		group, err := nonblock.IoctlGetInt(fd, unix.TIOCGPGRP)
 		if err != nil || group <= 0 {
 			return
 		}

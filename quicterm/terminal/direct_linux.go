@@ -2,9 +2,12 @@ package terminal
 
 import (
 	"fmt"
+	"io"
 	"os"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/quicterm/quicterm/migrate/carrier/nonblock"
 )
 
 // A direct writes to a terminal only what that takes at once. It has the terminal open once more: other
@@ -14,16 +17,39 @@ type direct struct{ fd int }
 // openDirect opens a terminal once more. It returns nil if that is not possible, or if what it opened is
 // another terminal: names such as /dev/tty and /dev/console stand for different ones at different times.
 func openDirect(f *os.File) *direct {
-	path := fmt.Sprintf("/proc/self/fd/%d", f.Fd())
-	fd, err := unix.Open(path, unix.O_WRONLY|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return nil
-	}
-	if !same(fd, int(f.Fd())) {
-		unix.Close(fd)
+	fd, ok := openAgain(f, unix.O_WRONLY)
+	if !ok {
 		return nil
 	}
 	return &direct{fd}
+}
+
+// polled returns a terminal whose reads or writes, as the mode says, wait in the poller of the runtime and
+// keep no thread. It returns nil where openDirect does. It is closed by the garbage collector.
+func polled(f *os.File, mode int) io.ReadWriter {
+	fd, ok := openAgain(f, mode)
+	if !ok {
+		return nil
+	}
+	c, err := nonblock.New(os.NewFile(uintptr(fd), f.Name()))
+	if err != nil {
+		return nil
+	}
+	return c
+}
+
+// openAgain opens a terminal once more, in nonblocking mode.
+func openAgain(f *os.File, mode int) (fd int, ok bool) {
+	path := fmt.Sprintf("/proc/self/fd/%d", f.Fd())
+	fd, err := unix.Open(path, mode|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return 0, false
+	}
+	if !same(fd, int(f.Fd())) {
+		unix.Close(fd)
+		return 0, false
+	}
+	return fd, true
 }
 
 // same reports whether two descriptors are of one terminal, or of one file that is no device.
@@ -42,12 +68,8 @@ func same(a, b int) bool {
 
 // write returns how many bytes it has written.
 func (d *direct) write(b []byte) int {
-	for {
-		n, err := unix.Write(d.fd, b)
-		if err != unix.EINTR {
-			return max(n, 0)
-		}
-	}
+	n, _ := nonblock.Write(uintptr(d.fd), b)
+	return n
 }
 
 func (d *direct) close() { unix.Close(d.fd) }

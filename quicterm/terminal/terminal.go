@@ -9,6 +9,7 @@ package terminal
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"sync"
 	"time"
@@ -138,6 +139,17 @@ func (t *Terminal) Run(ctx context.Context, s Session, size wire.Size) (status i
 			panic(cause)
 		}
 	}
+	if terminal {
+		if out := polled(t.cfg.Out, os.O_WRONLY); out != nil {
+			t.display.out = out
+		}
+	}
+	in := io.Reader(t.cfg.In)
+	if raw {
+		if again := polled(t.cfg.In, os.O_RDONLY); again != nil {
+			in = again
+		}
+	}
 	t.display.begin(size, terminal, guard)
 	if now := t.Size(); now != size { // a login may take long
 		t.display.setSize(now)
@@ -157,7 +169,7 @@ func (t *Terminal) Run(ctx context.Context, s Session, size wire.Size) (status i
 	defer k.close()
 	go func() {
 		defer onPanic()
-		k.read(t.cfg.In, !raw)
+		k.read(in, !raw)
 	}()
 	return s.Run(ctx)
 }

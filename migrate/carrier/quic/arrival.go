@@ -33,8 +33,8 @@ func (a *arrivalClock) lastArrival() time.Time {
 
 // watch returns socket with its reads recorded.
 func (a *arrivalClock) watch(socket net.PacketConn) net.PacketConn {
-	if s, ok := socket.(*Socket); ok {
-		return &timedSocket{s, a, ipv4.NewPacketConn(s.UDPConn)}
+	if s, ok := socket.(*batchedSocket); ok {
+		return &timedSocket{s, a}
 	}
 	return &timedPacketConn{socket, a}
 }
@@ -59,14 +59,13 @@ func (c *timedPacketConn) SetWriteBuffer(int) error { return nil }
 // timedSocket is a UDP socket. It keeps the ways in which quic-go reads several packets or
 // their ancillary data with one system call.
 type timedSocket struct {
-	*Socket
+	*batchedSocket
 	clock *arrivalClock
-	batch *ipv4.PacketConn
 }
 
 // ReadBatch is how quic-go reads on unix.
 func (s *timedSocket) ReadBatch(messages []ipv4.Message, flags int) (int, error) {
-	n, err := s.batch.ReadBatch(messages, flags)
+	n, err := s.batchedSocket.ReadBatch(messages, flags)
 	s.clock.record(err)
 	return n, err
 }

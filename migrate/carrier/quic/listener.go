@@ -44,8 +44,12 @@ type Listener struct {
 // Listen returns a listener on a socket. The caller owns the socket, and closes it after the
 // listener.
 func Listen(socket net.PacketConn, cfg ListenConfig) (*Listener, error) {
+	packets, err := batched(socket)
+	if err != nil {
+		return nil, err
+	}
 	transport := &quicgo.Transport{
-		Conn:              socket,
+		Conn:              packets,
 		StatelessResetKey: (*quicgo.StatelessResetKey)(cfg.ResetKey),
 		TokenGeneratorKey: (*quicgo.TokenGeneratorKey)(cfg.TokenKey),
 	}

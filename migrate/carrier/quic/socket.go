@@ -6,6 +6,8 @@ import (
 	"net"
 	"syscall"
 
+	"golang.org/x/net/ipv4"
+
 	"github.com/quicterm/quicterm/migrate/netmon"
 )
 
@@ -41,6 +43,38 @@ func (s *Socket) WriteTo(b []byte, addr net.Addr) (int, error) {
 		return 0, err
 	}
 	return len(b), nil
+}
+
+// A batchedSocket is a Socket that receives several packets with one system call.
+type batchedSocket struct {
+	*Socket
+	batch *batch
+}
+
+// batched returns socket, as a batchedSocket if it is a Socket.
+func batched(socket net.PacketConn) (net.PacketConn, error) {
+	s, ok := socket.(*Socket)
+	if !ok {
+		return socket, nil
+	}
+	batch, err := newBatch(s.UDPConn)
+	if err != nil {
+		return nil, err
+	}
+	return &batchedSocket{s, batch}, nil
+}
+
+// ReadBatch is how quic-go reads on unix.
+func (s *batchedSocket) ReadBatch(messages []ipv4.Message, _ int) (int, error) {
+	return s.batch.receive(messages)
+}
+
+// WriteMsgUDP sends a packet.
+func (s *batchedSocket) WriteMsgUDP(b, oob []byte, addr *net.UDPAddr) (n, oobn int, err error) {
+	if err := s.batch.send(b, oob, addr); fatal(err) {
+		return 0, 0, err
+	}
+	return len(b), len(oob), nil
 }
 
 // fatal reports whether quic-go must see an error: the socket is closed, or the packet is too

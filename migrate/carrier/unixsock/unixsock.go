@@ -4,7 +4,6 @@ package unixsock
 
 import (
 	"errors"
-	"io"
 	"net"
 	"os"
 	"sync"
@@ -13,33 +12,32 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/quicterm/quicterm/migrate/carrier"
+	"github.com/quicterm/quicterm/migrate/carrier/nonblock"
 )
 
 // A Conn is a carrier over two unix sockets, one for the stream and one for the datagrams, so
 // that neither lane blocks the other.
 type Conn struct {
 	stream    *net.UnixConn
-	datagrams *net.UnixConn // nil if there are none
-	raw       rawConn
+	datagrams *net.UnixConn  // nil if there are none
+	bytes     *nonblock.Conn // of the stream
+	messages  *nonblock.Conn // of the datagrams
 	buf       [carrier.MaxDatagram + 1]byte
 	close     func() error
-}
-
-// rawConn is the part of syscall.RawConn that sends without blocking.
-type rawConn interface {
-	Write(f func(fd uintptr) (done bool)) error
 }
 
 // New returns a carrier over a stream socket and a datagram socket, which may be nil. The
 // carrier owns and closes both.
 func New(stream, datagrams *net.UnixConn) (*Conn, error) {
 	u := &Conn{stream: stream, datagrams: datagrams}
+	var err error
+	if u.bytes, err = nonblock.New(stream); err != nil {
+		return nil, err
+	}
 	if datagrams != nil {
-		raw, err := datagrams.SyscallConn()
-		if err != nil {
+		if u.messages, err = nonblock.New(datagrams); err != nil {
 			return nil, err
 		}
-		u.raw = raw
 	}
 	u.close = sync.OnceValue(func() error {
 		if datagrams != nil {
@@ -99,32 +97,25 @@ func DatagramSocket(f *os.File) (*net.UnixConn, error) {
 }
 
 // Read implements [carrier.Carrier].
-func (u *Conn) Read(b []byte) (int, error) { return u.stream.Read(b) }
+func (u *Conn) Read(b []byte) (int, error) { return u.bytes.Read(b) }
 
 // Write implements [carrier.Carrier].
-func (u *Conn) Write(b []byte) (int, error) { return u.stream.Write(b) }
+func (u *Conn) Write(b []byte) (int, error) { return u.bytes.Write(b) }
 
 // SendDatagram implements [carrier.Carrier]. It never blocks.
 func (u *Conn) SendDatagram(b []byte) error {
-	if u.raw == nil {
+	if u.datagrams == nil {
 		return net.ErrClosed
 	}
 	if len(b) == 0 {
 		return nil // the other end would take it for the end of the lane
 	}
-	var sendErr error
-	err := u.raw.Write(func(fd uintptr) bool {
-		sendErr = unix.Sendto(int(fd), b, unix.MSG_DONTWAIT, nil)
-		return true
-	})
-	if err != nil {
-		return err
-	}
-	switch sendErr {
-	case unix.EAGAIN, unix.ENOBUFS, unix.EINTR, unix.EMSGSIZE:
+	err := u.messages.Send(b)
+	switch err {
+	case unix.EAGAIN, unix.ENOBUFS, unix.EMSGSIZE:
 		return nil // dropped
 	}
-	return sendErr
+	return err
 }
 
 // ReceiveDatagram implements [carrier.Carrier].
@@ -133,12 +124,9 @@ func (u *Conn) ReceiveDatagram() ([]byte, error) {
 		return nil, net.ErrClosed
 	}
 	for {
-		n, err := u.datagrams.Read(u.buf[:])
+		n, err := u.messages.Read(u.buf[:]) // io.EOF if the socket was shut down
 		if err != nil {
 			return nil, err
-		}
-		if n == 0 { // the socket was shut down, and would return 0 bytes for ever
-			return nil, io.EOF
 		}
 		if n <= carrier.MaxDatagram {
 			return append([]byte(nil), u.buf[:n]...), nil

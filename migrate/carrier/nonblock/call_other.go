@@ -1,0 +1,47 @@
+//go:build unix && !(linux && !race)
+
+package nonblock
+
+import (
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// Read is [syscall.Read]. The race detector must see it.
+func Read(fd uintptr, b []byte) (int, error) {
+	return retry(func() (int, error) { return syscall.Read(int(fd), b) })
+}
+
+// Write is [syscall.Write].
+func Write(fd uintptr, b []byte) (int, error) {
+	return retry(func() (int, error) { return syscall.Write(int(fd), b) })
+}
+
+func send(fd uintptr, b []byte) error {
+	_, err := retry(func() (int, error) { return 0, unix.Sendto(int(fd), b, unix.MSG_DONTWAIT, nil) })
+	return err
+}
+
+func retry(f func() (int, error)) (int, error) {
+	for {
+		if n, err := f(); err != syscall.EINTR {
+			return max(n, 0), err
+		}
+	}
+}
+
+// IoctlGetTermios is [unix.IoctlGetTermios].
+func IoctlGetTermios(fd uintptr, request uint) (*unix.Termios, error) {
+	return unix.IoctlGetTermios(int(fd), request)
+}
+
+// IoctlGetInt is [unix.IoctlGetInt].
+func IoctlGetInt(fd uintptr, request uint) (int, error) { return unix.IoctlGetInt(int(fd), request) }
+
+// Readable reports whether there is something to read, such as the end.
+func Readable(fd uintptr) bool {
+	fds := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
+	n, err := unix.Poll(fds, 0)
+	return err != nil || n > 0 && fds[0].Revents&unix.POLLIN != 0
+}
