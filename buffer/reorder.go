@@ -21,8 +21,9 @@ const (
 // use.
 type ReorderWindow struct {
 	next     uint64 // the frame to pop next
+	frames   int
 	maxBytes int
-	slots    []slot // a ring: frame seq lives at seq % len
+	slots    []slot // a ring that grows to frames: frame seq lives at seq % len
 	bytes    int    // in slots
 }
 
@@ -36,7 +37,7 @@ type slot struct {
 // and overhead of together at most maxBytes bytes; the next one itself always
 // fits.
 func NewReorderWindow(next uint64, frames, maxBytes int) *ReorderWindow {
-	return &ReorderWindow{next: next, maxBytes: maxBytes, slots: make([]slot, max(frames, 1))}
+	return &ReorderWindow{next: next, frames: max(frames, 1), maxBytes: maxBytes, slots: make([]slot, 1)}
 }
 
 // Next returns the sequence number of the frame to pop next.
@@ -49,17 +50,21 @@ func (w *ReorderWindow) Offer(f Frame) Verdict {
 	if f.Seq < w.next {
 		return Duplicate
 	}
-	if f.Seq-w.next >= uint64(len(w.slots)) {
+	ahead := f.Seq - w.next
+	if ahead >= uint64(w.frames) {
 		return Beyond
 	}
-	s := w.slot(f.Seq)
-	if s.full {
+	if ahead < uint64(len(w.slots)) && w.slot(f.Seq).full {
 		return Duplicate
 	}
-	early := f.Seq > w.next
+	early := ahead > 0
 	if early && w.bytes+frameMemory(f) > w.maxBytes {
 		return Beyond
 	}
+	if ahead >= uint64(len(w.slots)) {
+		w.grow(int(ahead) + 1)
+	}
+	s := w.slot(f.Seq)
 	*s = slot{frame: f, full: true}
 	w.bytes += frameMemory(f)
 	if early {
@@ -91,6 +96,17 @@ func (w *ReorderWindow) SkipTo(next uint64) {
 		}
 	}
 	w.next = max(w.next, next)
+}
+
+// grow makes room for a number of frames from the next one on, and for some more.
+func (w *ReorderWindow) grow(frames int) {
+	before := w.slots
+	w.slots = make([]slot, min(max(frames, 2*len(before)), w.frames))
+	for _, s := range before {
+		if s.full {
+			*w.slot(s.frame.Seq) = s
+		}
+	}
 }
 
 func (w *ReorderWindow) slot(seq uint64) *slot { return &w.slots[seq%uint64(len(w.slots))] }

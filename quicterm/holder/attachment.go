@@ -102,6 +102,7 @@ func (h *Holder) newAttachment(open *wire.Open, req *wire.Attach, secret []byte,
 		Reorder:        reorderWindow,
 		Window:         inputWindow,
 		PeerDelaysAcks: true,
+		TellLimited:    true,
 		TellAge:        h.launch.PTY,
 	}
 	if a.takesSnapshots = h.launch.PTY && req.Replay.Kind != wire.ReplayRaw; a.takesSnapshots {

@@ -138,11 +138,15 @@ func (e *Endpoint) handleAck(now time.Time, c *carrier, a ackInfo) error {
 	if news {
 		for _, other := range e.carriers {
 			other.forgetSkipped(e.acked)
+			other.leftOut, other.missed = trim(other.leftOut, e.acked), trim(other.missed, e.acked)
+			e.noteArrivals(now, other)
 		}
 	}
 
 	c.ready = true
 	c.acked = max(c.acked, a.highest+1)
+	c.stuck = false
+	e.noteArrivals(now, c)
 	c.peerBacklog = a.backlog
 	late := max(c.rtt.smoothed*7/4, c.rtt.timeout(), minLate)
 	if sample := c.rtt.acked(now.Add(-a.delay), a.highest); sample > 0 {
@@ -152,15 +156,13 @@ func (e *Endpoint) handleAck(now time.Time, c *carrier, a ackInfo) error {
 		}
 	}
 	c.loss.acked(now, a.datagrams, c.rtt.smoothed)
-	e.lastPath.rtt, e.lastPath.loss = c.rtt, c.loss.rate()
-	e.lastPath.sendWindow, e.lastPath.minRTT = c.cwnd.size(now), c.cwnd.minRTT()
+	if !c.stripe {
+		e.lastPath.rtt, e.lastPath.loss = c.rtt, c.loss.rate()
+		e.lastPath.sendWindow, e.lastPath.minRTT = c.cwnd.size(now), c.cwnd.minRTT()
+	}
 	if news {
 		c.restartProbes(now)
 	}
-	if delivered, known := e.deliveredBytes(c); known {
-		c.cwnd.acked(now, max(a.highest, e.acked-1), delivered)
-	} else {
-		c.cwnd.dropSample()
-	}
+	c.cwnd.acked(now, max(a.highest, e.acked-1), c.delivered)
 	return nil
 }

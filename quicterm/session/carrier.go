@@ -17,11 +17,20 @@ type carrier struct {
 	heard         bool   // a frame has come over it
 	greetingDue   bool   // the ack that begins the stream is not sent yet
 	unsentNotices []byte // encoded, for the stream
+	stripe        bool   // its stream carries only runs that others leave out
+	roleDue       bool   // the peer is not told of that, or of its end, yet
 
 	// The stream.
 	streamCursor uint64         // the first frame that was not put on the stream
+	leftOut      []run          // that stripes have taken, in order
+	missed       []run          // of these, those that stripes have not delivered
+	flight       []run          // on their way on the stream, in the order of it
+	top          uint64         // the first frame above all that were put on the stream
+	delivered    uint64         // bytes that have arrived
+	progressAt   time.Time      // when something arrived last, or was sent while nothing was on its way
+	stuck        bool           // a stripe that delivers nothing
+	writing      bool           // what Stream returned last is not written yet
 	skipped      []skippedRange // that the stream left out, and the peer may not know of
-	skippedBytes uint64         // in ranges that the peer knows of
 	aged         uint64         // the first frame that was not called old
 	cwnd         cwnd
 	gap          *outgoingGap // that is being sent, or was before another carrier brought more
@@ -106,11 +115,16 @@ func (e *Endpoint) StandBy(now time.Time, id CarrierID) {
 	}
 }
 
-// Activate ends StandBy.
+// Activate ends StandBy and Stripe.
 func (e *Endpoint) Activate(now time.Time, id CarrierID) {
-	if c := e.carriers[id]; c != nil && c.standBy {
+	c := e.carriers[id]
+	if c != nil && c.standBy {
 		c.standBy, c.standByDue = false, false
 		c.restartProbes(now)
+	}
+	if c != nil && c.stripe {
+		c.roleDue = true
+		e.becomeWhole(now, c)
 	}
 }
 
@@ -126,6 +140,9 @@ func (c *carrier) pause() {
 func (e *Endpoint) Down(now time.Time, id CarrierID) {
 	c := e.carriers[id]
 	delete(e.carriers, id)
+	if c != nil && c.stripe {
+		e.abandon(c)
+	}
 	e.ackElsewhere(now, c)
 }
 
@@ -193,13 +210,13 @@ func (e *Endpoint) BestRTT() time.Duration {
 }
 
 // current returns the carrier that brought the last frame. If that has ended or stands by, it
-// is the oldest that does not stand by, or nil.
+// is the oldest that carries the whole log, or nil.
 func (e *Endpoint) current() *carrier {
-	if c := e.carriers[e.lastHeard]; c != nil && !c.standBy {
+	if c := e.carriers[e.lastHeard]; c != nil && !c.standBy && !c.stripe {
 		return c
 	}
 	for _, id := range slices.Sorted(maps.Keys(e.carriers)) {
-		if c := e.carriers[id]; !c.standBy {
+		if c := e.carriers[id]; !c.standBy && !c.stripe {
 			return c
 		}
 	}

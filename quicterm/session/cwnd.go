@@ -132,7 +132,8 @@ func (w *cwnd) acked(now time.Time, seq, delivered uint64) {
 	}
 }
 
-// SendWindow returns how many unacknowledged bytes of frames keep the best carrier busy.
+// SendWindow returns how many unacknowledged bytes of frames keep the best carrier and the
+// stripes busy.
 // More than that is better not appended yet: an interrupt can still discard it. Without
 // carriers, the next one is taken for one like the last.
 func (e *Endpoint) SendWindow(now time.Time) int {
@@ -140,10 +141,15 @@ func (e *Endpoint) SendWindow(now time.Time) int {
 	if len(e.carriers) > 0 {
 		best = minCwnd
 	}
+	stripes := 0
 	for _, c := range e.carriers {
-		if !c.standBy {
+		switch {
+		case c.standBy || c.stuck:
+		case c.stripe:
+			stripes += c.cwnd.size(now)
+		default:
 			best = max(best, c.cwnd.size(now))
 		}
 	}
-	return best
+	return min(best+stripes, maxCwnd)
 }

@@ -61,7 +61,7 @@ const (
 // requestTime returns when to send the tail or a probe, or zero while the peer owes no ack.
 func (e *Endpoint) requestTime(now time.Time, c *carrier) (at time.Time, what request) {
 	switch {
-	case !c.ready || e.consumed == e.log.Next():
+	case !c.ready || c.stripe || e.consumed == e.log.Next():
 		return time.Time{}, tail
 	case e.acked == e.log.Next() || !e.tailFits(c):
 		return c.probeAt, probe

@@ -18,8 +18,8 @@ type Config struct {
 	// Next is the first frame of the peer's log to receive, and Offset its offset
 	// there.
 	Next, Offset uint64
-	// Reorder is how many frames the reorder window spans: an early frame is kept
-	// if it is less than this many after the next one.
+	// Reorder is how many frames the reorder window spans for datagrams: an early frame is
+	// kept if it is less than this many after the next one. For streams it spans more.
 	Reorder int
 	// Window is the size of the flow-control window in bytes: how many bytes of
 	// frames this end holds until they are consumed. At least 256 KiB are granted.
@@ -28,6 +28,9 @@ type Config struct {
 	// that they share a datagram with the next key. It is for the end where a person
 	// types. PeerDelaysAcks is for the other end, which expects such acks later.
 	DelayAcks, PeerDelaysAcks bool
+	// TellLimited tells the peer while the congestion window limits what is sent: for the end that
+	// cannot make carriers.
+	TellLimited bool
 	// TellAge tells the peer which frames were old when they were sent.
 	TellAge bool
 	// Snapshot returns a snapshot that takes the place of all frames before next, for a peer that
@@ -99,15 +102,16 @@ type Endpoint struct {
 	unackedSince time.Time // since when it has owed an ack, or zero
 
 	// The peer's log.
-	reorder      *buffer.ReorderWindow
-	offset       uint64      // of the frame to receive next
-	windowSize   int         // bytes of frames that this end holds at most
-	held         int         // bytes of frames that are delivered and not consumed
-	toConsume    uint64      // the first frame that is not consumed
-	pending      []Delivered // delivered and not taken, in order
-	arrivedUntil int         // how many of pending Arrived has returned
-	inNotices    []Notice    // received and not taken
-	peerAged     uint64      // see Aged
+	reorder       *buffer.ReorderWindow
+	reorderFrames uint64      // early frames that datagrams may bring
+	offset        uint64      // of the frame to receive next
+	windowSize    int         // bytes of frames that this end holds at most
+	held          int         // bytes of frames that are delivered and not consumed
+	toConsume     uint64      // the first frame that is not consumed
+	pending       []Delivered // delivered and not taken, in order
+	arrivedUntil  int         // how many of pending Arrived has returned
+	inNotices     []Notice    // received and not taken
+	peerAged      uint64      // see Aged
 
 	carriers  map[CarrierID]*carrier
 	lastID    CarrierID
@@ -119,7 +123,11 @@ type Endpoint struct {
 		sendWindow int
 	}
 
+	limited       limited
+	peerLimitedAt time.Time // when the peer has last said that its window limits it
+
 	delayAcks      bool
+	tellLimited    bool
 	peerDelaysAcks bool
 	takesSnapshots bool
 	note           func(now time.Time) []byte
@@ -143,11 +151,13 @@ func NewEndpoint(cfg Config) *Endpoint {
 		acked:          cfg.Acked,
 		consumed:       cfg.Acked,
 		windowEnd:      position(cfg.Acked, cfg.Log.Offset(cfg.Acked)) + initialWindow,
-		reorder:        buffer.NewReorderWindow(cfg.Next, cfg.Reorder, cfg.Window),
+		reorder:        buffer.NewReorderWindow(cfg.Next, max(cfg.Reorder, maxAhead), cfg.Window),
+		reorderFrames:  uint64(max(cfg.Reorder, 1)),
 		offset:         cfg.Offset,
 		windowSize:     max(cfg.Window, initialWindow),
 		toConsume:      cfg.Next,
 		delayAcks:      cfg.DelayAcks,
+		tellLimited:    cfg.TellLimited,
 		peerDelaysAcks: cfg.PeerDelaysAcks,
 		snapshot:       cfg.Snapshot,
 		takesSnapshots: cfg.TakeSnapshots,

@@ -30,6 +30,8 @@ const (
 	aged buffer.Type = 0x86 // the first frame of the log that is not old
 
 	snapshotPart buffer.Type = 0x87 // part of what the next gap on the stream has in place of frames
+
+	limitedFrame buffer.Type = 0x88 // the congestion window limits the sender
 )
 
 // What the first byte of a ping means. Others are taken for a probe.
@@ -37,6 +39,8 @@ const (
 	pingPlain   byte = 0 // nothing
 	pingProbe   byte = 1 // it asks for an ack
 	pingStandBy byte = 2 // the same, and the carrier stands by until its receiver has an ack on it
+	pingStripe  byte = 3 // the carrier is a stripe
+	pingWhole   byte = 4 // it is none any more
 )
 
 // pingBytes is the payload of a ping that this implementation sends: a flag and padding. A

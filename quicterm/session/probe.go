@@ -57,6 +57,16 @@ func (e *Endpoint) appendStreamPing(b []byte, c *carrier) []byte {
 	return buffer.AppendFrame(b, buffer.Frame{Type: ping, Payload: []byte{flag}})
 }
 
+// appendRole appends a ping that tells the peer whether a carrier is a stripe.
+func (c *carrier) appendRole(b []byte) []byte {
+	flag := pingWhole
+	if c.stripe {
+		flag = pingStripe
+	}
+	c.roleDue = false
+	return buffer.AppendFrame(b, buffer.Frame{Type: ping, Payload: []byte{flag}})
+}
+
 // AppendPing appends a ping as it is sent on any carrier, also on one that does not carry a
 // session yet. A probe asks the peer's session for an ack.
 func AppendPing(b []byte, probe bool) []byte {

@@ -19,7 +19,7 @@ func (e *Endpoint) Receive(now time.Time, id CarrierID, lane Lane, f buffer.Fram
 	if f.Seq > maxNumber {
 		return protocolErrorf("frame %d, above the highest number", f.Seq)
 	}
-	if f.Type != ping && !c.standBy {
+	if f.Type != ping && !c.standBy && !c.stripe {
 		e.lastHeard = id
 	}
 	c.heard = true
@@ -49,9 +49,7 @@ func (e *Endpoint) Receive(now time.Time, id CarrierID, lane Lane, f buffer.Fram
 		if len(f.Payload) > 0 && f.Payload[0] != pingPlain {
 			c.scheduleAck(now)
 		}
-		if len(f.Payload) > 0 && f.Payload[0] == pingStandBy {
-			c.pause()
-		}
+		e.handleRole(now, c, lane, f.Payload)
 	case notice:
 		n, err := parseNotice(f.Payload)
 		if err != nil {
@@ -66,6 +64,8 @@ func (e *Endpoint) Receive(now time.Time, id CarrierID, lane Lane, f buffer.Fram
 			return protocolErrorf("%v", err)
 		}
 		e.peerAged = max(e.peerAged, next)
+	case limitedFrame:
+		e.peerLimitedAt = now
 	case Compression:
 		if len(f.Payload) < 1 {
 			return protocolErrorf("compression request without a mode")
@@ -77,6 +77,23 @@ func (e *Endpoint) Receive(now time.Time, id CarrierID, lane Lane, f buffer.Fram
 		return e.handleFrame(now, c, lane, f)
 	}
 	return nil
+}
+
+// handleRole handles what a ping says of the carrier's role.
+func (e *Endpoint) handleRole(now time.Time, c *carrier, lane Lane, payload []byte) {
+	if lane != StreamLane || len(payload) == 0 {
+		return
+	}
+	switch payload[0] {
+	case pingStandBy:
+		c.pause()
+	case pingStripe:
+		c.stripe = true
+	case pingWhole:
+		if c.stripe {
+			e.becomeWhole(now, c)
+		}
+	}
 }
 
 // handleFrame handles a frame of the peer's log.
@@ -91,7 +108,10 @@ func (e *Endpoint) handleFrame(now time.Time, c *carrier, lane Lane, f buffer.Fr
 	if f.Seq >= next {
 		f = c.unpin(f)
 	}
-	verdict := e.reorder.Offer(f)
+	verdict := buffer.Beyond
+	if lane == StreamLane || f.Seq < next+e.reorderFrames {
+		verdict = e.reorder.Offer(f)
+	}
 	if verdict != buffer.Beyond && f.Seq > c.highest {
 		c.highest, c.highestAt = f.Seq, now
 	}

@@ -31,6 +31,7 @@ type world struct {
 	writes        int // to streams
 	skips         bool
 	snapshots     bool
+	stripes       bool
 	rate          int       // of streams, in bytes per second, 0 for no limit
 	frozen        time.Time // until then nothing that is sent arrives
 }
@@ -136,6 +137,13 @@ func (w *world) connect() *link {
 		l.ids[i] = e.endpoint.Up(w.now, size, i == 0)
 	}
 	w.links = append(w.links, l)
+	return l
+}
+
+// connectStripe adds a carrier that is a stripe.
+func (w *world) connectStripe() *link {
+	l := w.connect()
+	w.ends[0].endpoint.Stripe(w.now, l.ids[0])
 	return l
 }
 
@@ -431,7 +439,11 @@ func (w *world) chaos(steps int) {
 			w.consume(i, w.rng.IntN(len(w.ends[i].got)+1))
 		case 11:
 			if len(w.links) < 4 {
-				w.connect()
+				if w.stripes && w.rng.IntN(2) == 0 {
+					w.connectStripe()
+				} else {
+					w.connect()
+				}
 			}
 		case 12:
 			if n := len(w.links); n > 0 && w.rng.IntN(3) == 0 {
@@ -480,8 +492,14 @@ func (w *world) chaos(steps int) {
 	if len(w.links) == 0 {
 		w.connect()
 	}
-	for _, l := range w.links {
-		w.ends[0].endpoint.Activate(w.now, l.ids[0])
+	whole := 0 // what stripes carry, this one does not
+	if w.stripes {
+		whole = w.rng.IntN(len(w.links))
+	}
+	for i, l := range w.links {
+		if !w.stripes || i == whole || w.rng.IntN(2) == 0 {
+			w.ends[0].endpoint.Activate(w.now, l.ids[0])
+		}
 	}
 	w.settle(5 * time.Minute)
 }

@@ -71,7 +71,7 @@ func (e *Endpoint) gapIsDue(c *carrier, from uint64) bool {
 // sendGap returns the gap in place of the frames up to the first that can be sent, or the next
 // parts of its snapshot, of about limit bytes.
 func (e *Endpoint) sendGap(now time.Time, c *carrier, limit int) (b []byte) {
-	from := e.nextOnStream(c)
+	from, _ := e.nextOnWhole(c)
 	if c.gap == nil || from >= c.gap.next {
 		if c.gap = e.newGap(); c.gap == nil {
 			return nil
@@ -91,7 +91,7 @@ func (e *Endpoint) sendGap(now time.Time, c *carrier, limit int) (b []byte) {
 		e.counters.Evicted++
 	}
 	e.skip(c, from, g.next, len(g.snapshot))
-	c.streamCursor, c.gap = g.next, nil
+	c.streamCursor, c.gap, c.missed = g.next, nil, trim(c.missed, g.next)
 	info := gapInfo{next: g.next, offset: g.offset, snapshot: uint64(len(g.snapshot))}
 	return buffer.AppendFrame(b, buffer.Frame{Type: gap, Payload: appendGap(nil, info)})
 }

@@ -11,6 +11,9 @@ const (
 	streamIdle    streamStep = iota
 	streamBlocked            // frames wait for the congestion window or the flow-control window
 	streamPing
+	streamRole
+	streamStuck // a stripe is
+	streamLimited
 	streamAck
 	streamNotices
 	streamGap
@@ -26,9 +29,27 @@ func (e *Endpoint) Stream(now time.Time, id CarrierID, limit int) []byte {
 	if c == nil {
 		return nil
 	}
+	b := e.stream(now, c, limit)
+	c.writing = b != nil
+	return b
+}
+
+func (e *Endpoint) stream(now time.Time, c *carrier, limit int) []byte {
+	c.writing = false
 	switch step, space := e.nextStreamStep(now, c); step {
 	case streamBlocked:
 		c.cwnd.noteUse(space, c.cwnd.size(now))
+		if space <= 0 && !c.stripe {
+			e.limited.note(now)
+		}
+	case streamLimited:
+		e.limited.told = now
+		return appendLimited(nil)
+	case streamRole:
+		return c.appendRole(nil)
+	case streamStuck:
+		e.abandonStuck(now)
+		return e.appendStreamPing(nil, c)
 	case streamPing:
 		return e.appendStreamPing(nil, c)
 	case streamAck:
@@ -59,6 +80,8 @@ func (e *Endpoint) Stream(now time.Time, id CarrierID, limit int) []byte {
 func (e *Endpoint) nextStreamStep(now time.Time, c *carrier) (step streamStep, space int) {
 	pingDue := c.standByDue || c.pingDue && c.maxDatagram == 0
 	switch {
+	case c.roleDue:
+		return streamRole, 0
 	case pingDue && (c.standBy || !c.greetingDue):
 		return streamPing, 0
 	case c.standBy:
@@ -67,18 +90,22 @@ func (e *Endpoint) nextStreamStep(now time.Time, c *carrier) (step streamStep, s
 		return streamAck, 0
 	case c.unsentNotices != nil:
 		return streamNotices, 0
+	case due(now, e.stuckTime(c)):
+		return streamStuck, 0
+	case due(now, e.limitedTime(c)):
+		return streamLimited, 0
 	}
-	from := e.nextOnStream(c)
+	from, to := e.nextOnStream(now, c)
 	switch {
-	case !c.ready || from == e.log.Next() || e.tailFits(c) && !e.tailOnStream(c):
+	case !c.ready || from >= to || e.tailFits(c) && !e.tailOnStream(c):
 		return streamIdle, 0
 	case e.gapIsDue(c, from):
 		return streamGap, 0
 	case from < e.first(): // waits for a snapshot, which says nothing about the path
 		return streamIdle, 0
 	}
-	space = c.cwnd.size(now) - e.inFlight(c, from)
-	if space <= 0 || e.span(from, from+1) > e.windowSpace(from, e.skippedInWindow(c)) {
+	space = c.cwnd.size(now) - e.inFlight(c)
+	if space <= 0 || from >= e.acked+maxAhead || e.span(from, from+1) > e.windowSpace(from, e.skippedInWindow(c)) {
 		return streamBlocked, space
 	}
 	if e.agedFrom(now, max(from, c.aged)) > 0 {
@@ -91,7 +118,7 @@ func (e *Endpoint) nextStreamStep(now time.Time, c *carrier) (step streamStep, s
 func (e *Endpoint) streamTime(now time.Time, c *carrier) time.Time {
 	switch step, _ := e.nextStreamStep(now, c); step {
 	case streamBlocked:
-		at := e.streamAckTime(c)
+		at := e.idleStreamTime(c)
 		if now.Before(c.cwnd.drainUntil) { // the congestion window grows then
 			at = earlier(at, c.cwnd.drainUntil)
 		}
@@ -100,9 +127,14 @@ func (e *Endpoint) streamTime(now time.Time, c *carrier) time.Time {
 		if c.standBy {
 			return time.Time{}
 		}
-		return e.streamAckTime(c)
+		return e.idleStreamTime(c)
 	}
 	return now
+}
+
+// idleStreamTime returns when a stream that has no frames to send has something else, or zero.
+func (e *Endpoint) idleStreamTime(c *carrier) time.Time {
+	return earlier(e.streamAckTime(c), earlier(e.stuckTime(c), e.limitedTime(c)))
 }
 
 // streamAckTime returns when to send an ack on a carrier's stream, or zero: because there
@@ -115,21 +147,62 @@ func (e *Endpoint) streamAckTime(c *carrier) time.Time {
 	return at
 }
 
-// nextOnStream returns the next frame for a carrier's stream, which may have been
-// skipped.
-func (e *Endpoint) nextOnStream(c *carrier) uint64 { return max(c.streamCursor, e.acked) }
+// nextOnStream returns the next frames for a carrier's stream, from one up to another, which may
+// have been skipped. They are none if both are the same.
+func (e *Endpoint) nextOnStream(now time.Time, c *carrier) (from, to uint64) {
+	if c.stripe {
+		return e.nextOnStripe(now, c)
+	}
+	return e.nextOnWhole(c)
+}
+
+// nextOnWhole is nextOnStream for a carrier that carries the whole log: first what stripes have
+// not delivered, then what no stripe has taken.
+func (e *Endpoint) nextOnWhole(c *carrier) (from, to uint64) {
+	if len(c.missed) > 0 {
+		return c.missed[0].from, c.missed[0].to
+	}
+	from, to = max(c.streamCursor, e.acked), e.log.Next()
+	for _, r := range c.leftOut {
+		switch {
+		case from < r.from:
+			return from, r.from
+		case from < r.to:
+			from = r.to
+		}
+	}
+	return from, to
+}
 
 // sendFrames returns the next frames, as both windows allow; space is that of the
 // congestion window.
 func (e *Endpoint) sendFrames(now time.Time, c *carrier, space, limit int) []byte {
-	from := e.nextOnStream(c)
-	b, next := e.log.Slice(from, min(limit, space, e.windowSpace(from, e.skippedInWindow(c))))
-	tail := e.tailOnStream(c)
-	c.streamCursor = next
+	from, to := e.nextOnStream(now, c)
+	to = min(to, e.acked+maxAhead)
+	b, next := e.log.Slice(from, min(limit, space, e.windowSpace(from, e.skippedInWindow(c)), e.span(from, to)))
+	tail := e.tailFits(c) && e.tailOnStream(c)
+	sent := run{from: from, to: next}
+	switch {
+	case c.stripe:
+		whole := e.whole()
+		whole.leftOut = append(whole.leftOut, sent)
+		c.streamCursor = next
+	case len(c.missed) > 0:
+		c.missed = trim(c.missed, next)
+	default:
+		c.streamCursor = next
+	}
+	if len(c.flight) == 0 {
+		c.progressAt = now
+	}
+	fresh := from >= c.top
+	c.putOnStream(sent)
 	e.firstUnsent = max(e.firstUnsent, next)
-	c.rtt.start(now, next-1)
-	if delivered, known := e.deliveredBytes(c); known && !tail { // what a person types shows no rate
-		c.cwnd.sent(now, next-1, delivered)
+	if fresh {
+		c.rtt.start(now, next-1)
+	}
+	if fresh && !tail { // what a person types shows no rate
+		c.cwnd.sent(now, next-1, c.delivered)
 	}
 	c.cwnd.noteUse(space-len(b), c.cwnd.size(now))
 	c.resends, c.tailSentAt = 0, now

@@ -1,0 +1,63 @@
+package session
+
+import (
+	"time"
+
+	"github.com/quicterm/quicterm/buffer"
+)
+
+const (
+	// limitedFor is how long the congestion window must have limited what is sent, before that
+	// counts: some round trips of most paths.
+	limitedFor = 200 * time.Millisecond
+
+	// limitedGap is the longest time between two moments at which it did.
+	limitedGap = 300 * time.Millisecond
+
+	// limitedInterval is how often the peer is told so, and peerLimitedFor how long that holds.
+	limitedInterval = 500 * time.Millisecond
+	peerLimitedFor  = 3 * limitedInterval
+)
+
+// limited records since when the congestion window of the carrier that carries the whole log
+// limits what is sent.
+type limited struct {
+	since, last time.Time
+	told        time.Time // when the peer was told last
+}
+
+// note records that the window limits what is sent now.
+func (l *limited) note(now time.Time) {
+	if now.Sub(l.last) > limitedGap {
+		l.since = now
+	}
+	l.last = now
+}
+
+// long reports whether it has been so for limitedFor.
+func (l *limited) long() bool { return l.last.Sub(l.since) >= limitedFor }
+
+// Limited reports whether more carriers would help this end to send.
+func (e *Endpoint) Limited(now time.Time) bool {
+	return e.limited.long() && now.Sub(e.limited.last) <= limitedGap
+}
+
+// PeerLimited reports whether the peer has said the same of itself.
+func (e *Endpoint) PeerLimited(now time.Time) bool {
+	return !e.peerLimitedAt.IsZero() && now.Sub(e.peerLimitedAt) < peerLimitedFor
+}
+
+// limitedTime returns when to tell the peer on a carrier, or zero.
+func (e *Endpoint) limitedTime(c *carrier) time.Time {
+	if !e.tellLimited || !e.limited.long() || c.stripe || e.whole() != c {
+		return time.Time{}
+	}
+	at := e.limited.told.Add(limitedInterval)
+	if at.After(e.limited.last.Add(limitedGap)) {
+		return time.Time{}
+	}
+	return at
+}
+
+// appendLimited appends a Limited frame to b.
+func appendLimited(b []byte) []byte { return buffer.AppendFrame(b, buffer.Frame{Type: limitedFrame}) }

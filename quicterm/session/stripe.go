@@ -1,0 +1,109 @@
+package session
+
+import "time"
+
+const (
+	// maxAhead is how many frames after the next one a receiver accepts on streams: those of the
+	// usual flow-control window, 4 MiB, as a terminal is read on Linux, 4 KiB at a time.
+	maxAhead = 1024
+
+	// minStuck is how long a stripe at least may deliver nothing before other carriers send what
+	// is on its way there: QUIC repairs losses earlier.
+	minStuck = 500 * time.Millisecond
+)
+
+// Stripe makes a carrier a stripe: its stream carries only runs of frames for which another
+// carrier, the one that carries the whole log, has no room now. Activate ends that.
+func (e *Endpoint) Stripe(now time.Time, id CarrierID) {
+	if c := e.carriers[id]; c != nil {
+		c.stripe, c.roleDue = true, true
+	}
+}
+
+// whole returns the carrier beside which stripes carry frames: the only one that carries the
+// whole log. While there are others, as in a move, it is nil.
+func (e *Endpoint) whole() (whole *carrier) {
+	for _, c := range e.carriers {
+		if c.standBy || c.stripe || !c.ready {
+			continue
+		}
+		if whole != nil {
+			return nil
+		}
+		whole = c
+	}
+	return whole
+}
+
+// striped reports whether there are stripes.
+func (e *Endpoint) striped() bool {
+	for _, c := range e.carriers {
+		if c.stripe {
+			return true
+		}
+	}
+	return false
+}
+
+// becomeWhole makes a stripe carry the whole log.
+func (e *Endpoint) becomeWhole(now time.Time, c *carrier) {
+	c.stripe, c.stuck = false, false
+	c.streamCursor, c.datagramCursor = e.acked, e.acked
+	c.restartProbes(now)
+}
+
+// overflows reports whether a carrier has no room for its next frames, or is still writing.
+func (e *Endpoint) overflows(now time.Time, c *carrier) bool {
+	return c.writing || c.cwnd.size(now) <= e.inFlight(c)
+}
+
+// nextOnStripe returns the next run for a stripe, which is empty if there is none.
+func (e *Endpoint) nextOnStripe(now time.Time, c *carrier) (from, to uint64) {
+	whole := e.whole()
+	from = max(e.firstUnsent, e.acked)
+	if whole == nil || !c.ready || c.stuck || from < e.first() || whole.gap != nil || !e.overflows(now, whole) {
+		return from, from
+	}
+	if next, _ := e.nextOnWhole(whole); next < e.first() {
+		return from, from // a gap is due
+	}
+	return from, max(from, e.log.Next())
+}
+
+// stuckAt returns when a stripe is stuck unless it delivers something, or zero.
+func (c *carrier) stuckAt() time.Time {
+	if !c.stripe || c.stuck || len(c.flight) == 0 {
+		return time.Time{}
+	}
+	return c.progressAt.Add(max(4*c.rtt.timeout(), minStuck))
+}
+
+// stuckTime returns when the first stripe is stuck, or zero.
+func (e *Endpoint) stuckTime(c *carrier) (at time.Time) {
+	if !c.stripe && e.whole() == c {
+		for _, s := range e.carriers {
+			at = earlier(at, s.stuckAt())
+		}
+	}
+	return at
+}
+
+// abandonStuck gives what is on its way on stuck stripes to the other carriers.
+func (e *Endpoint) abandonStuck(now time.Time) {
+	for _, s := range e.carriers {
+		if due(now, s.stuckAt()) {
+			s.stuck = true
+			e.abandon(s)
+		}
+	}
+}
+
+// abandon gives what is on its way on a stripe to the carriers that have left it out.
+func (e *Endpoint) abandon(s *carrier) {
+	for _, c := range e.carriers {
+		if len(c.leftOut) > 0 && c != s {
+			c.missed = append(c.missed, s.flight...)
+		}
+	}
+	s.flight = nil
+}
