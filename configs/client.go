@@ -36,9 +36,13 @@ type Client struct {
 	// not answer. The last one is repeated.
 	ReconnectBackoff []Duration `toml:"reconnect_backoff"`
 	// Paths is how many paths a session has: "failover" (one, replaced when it
-	// fails), "standby" (a second one over another interface, kept open) or
-	// "redundant" (everything is sent over both).
+	// fails), "standby" (a second one over another interface, kept open),
+	// "redundant" (everything is sent over both) or "aggregate" (the second one carries
+	// what the first has no room for).
 	Paths string `toml:"paths"`
+	// BulkConnections is over how many connections bulk data is spread where one does not fill
+	// the path: a number from "1" to "8".
+	BulkConnections string `toml:"bulk_connections"`
 	// Compression is when bulk data is compressed, in both directions: "off", "on"
 	// (if that makes it shorter) or "auto" (if the path is slower than compression).
 	Compression string `toml:"compression"`
@@ -87,12 +91,13 @@ func DefaultClient() *Client {
 			Duration{250 * time.Millisecond}, Duration{500 * time.Millisecond},
 			Duration{time.Second}, Duration{2 * time.Second},
 		},
-		Paths:       "failover",
-		Compression: "auto",
-		Flood:       "pace",
-		Predict:     "adaptive",
-		EscapeChar:  "~",
-		SendEnv:     []string{"TERM", "COLORTERM", "LANG", "LC_*"},
+		Paths:           "failover",
+		BulkConnections: "1",
+		Compression:     "auto",
+		Flood:           "pace",
+		Predict:         "adaptive",
+		EscapeChar:      "~",
+		SendEnv:         []string{"TERM", "COLORTERM", "LANG", "LC_*"},
 	}
 }
 
@@ -116,6 +121,9 @@ func (c *Client) WithDefaults() *Client {
 	}
 	if s.Paths == "" {
 		s.Paths = d.Paths
+	}
+	if s.BulkConnections == "" {
+		s.BulkConnections = d.BulkConnections
 	}
 	if s.Compression == "" {
 		s.Compression = d.Compression
@@ -157,7 +165,8 @@ func (c *Client) check() error {
 		atLeast("port", c.Port, 1),
 		oneOf("bootstrap", c.Bootstrap, "auto", "ssh", "direct"),
 		atLeast("number of waits in reconnect_backoff", len(c.ReconnectBackoff), 1),
-		oneOf("paths", c.Paths, "failover", "standby", "redundant"),
+		oneOf("paths", c.Paths, "failover", "standby", "redundant", "aggregate"),
+		oneOf("bulk_connections", c.BulkConnections, "1", "2", "3", "4", "5", "6", "7", "8"),
 		oneOf("compression", c.Compression, "auto", "on", "off"),
 		oneOf("flood", c.Flood, "pace", "skip"),
 		oneOf("predict", c.Predict, "adaptive", "always", "never"),

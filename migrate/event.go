@@ -49,6 +49,12 @@ type (
 	Down struct{ ID ID }
 	// Unacked says since when input waits for an ack of the server, or zero if none does.
 	Unacked struct{ Since time.Time }
+	// Bulk says whether the sender of much data, at either end, is limited by its congestion
+	// window, and so would more carriers help. The owner repeats it, at intervals of BulkInterval,
+	// from when it becomes true until it is false.
+	Bulk struct {
+		Limited bool
+	}
 	// Traffic says that input was sent or output was received.
 	Traffic struct{}
 )
@@ -64,8 +70,9 @@ type (
 		ID        ID
 		Candidate Candidate
 		StandBy   bool
+		Stripe    bool // it carries only what others have no room for
 	}
-	// Activate makes a carrier that stands by carry frames.
+	// Activate makes a carrier that stands by, or is a stripe, carry all frames.
 	Activate struct{ ID ID }
 	// Close ends a carrier or a dial.
 	Close struct{ ID ID }

@@ -23,6 +23,9 @@ const (
 	// Redundant is a second path over another interface, which carries everything that the
 	// first carries.
 	Redundant
+	// Aggregate is a second path over another interface, which carries what the first has no
+	// room for.
+	Aggregate
 )
 
 // Config has what a user can set. The zero value means the defaults.
@@ -38,6 +41,8 @@ type Config struct {
 	Backoff []time.Duration
 	// Paths says how many paths there are. The default is Failover.
 	Paths Paths
+	// Carriers is how many carriers bulk data is spread over, at most. The default is 1.
+	Carriers int
 	// Prefer and Avoid are patterns of interface names (see path.Match). The first match in
 	// Prefer is the best interface. Interfaces in Avoid are used only if no other works.
 	Prefer, Avoid []string
@@ -83,6 +88,7 @@ type Manager struct {
 
 	redialing redialing
 	climb     climb
+	bulk      bulk
 	second    backoff  // for a second path
 	actions   []Action // of the present call of Handle
 	deadline  time.Time
@@ -102,6 +108,7 @@ func New(cfg Config) *Manager {
 		penalties: make(map[penaltyKey]*penalty),
 		paths:     make(map[ID]*path),
 		dials:     make(map[ID]*dial),
+		bulk:      bulk{stripes: make(map[ID]*stripe)},
 	}
 }
 
@@ -156,9 +163,12 @@ func (m *Manager) Handle(now time.Time, event Event) []Action {
 		m.hear(now, e)
 	case Down:
 		delete(m.paths, e.ID)
+		m.stripeEnded(now, e.ID)
 		m.dialFailed(now, e.ID)
 	case Unacked:
 		m.unacked = e.Since
+	case Bulk:
+		m.bulk.note(now, e.Limited)
 	case Traffic:
 		m.traffic = now
 		for _, p := range m.paths {
@@ -178,6 +188,7 @@ func (m *Manager) Handle(now time.Time, event Event) []Action {
 	} else {
 		m.redial(now)
 	}
+	m.tendStripes(now)
 	m.ping(now)
 	m.deadline = m.nextDeadline(now)
 	return m.actions
@@ -212,6 +223,9 @@ func (m *Manager) nextDeadline(now time.Time) time.Time {
 			at(d.since.Add(limits[d.candidate.Transport].timeout))
 		}
 	}
+	if t := m.stripesDeadline(); !t.IsZero() {
+		at(t)
+	}
 	if m.state != Live {
 		r := &m.redialing
 		at(r.quic.at(r.nextRound))
@@ -242,10 +256,14 @@ func ordered[V any](m map[ID]V) []ID { return slices.Sorted(maps.Keys(m)) }
 
 // hear records that a packet arrived on a carrier, or on a dial, which becomes a path.
 func (m *Manager) hear(now time.Time, e Heard) {
+	if s := m.bulk.stripes[e.ID]; s != nil {
+		s.heard = true
+		return
+	}
 	p := m.paths[e.ID]
 	if d := m.dials[e.ID]; p == nil && d != nil {
 		delete(m.dials, e.ID)
-		p = &path{candidate: d.candidate, since: now, standBy: d.second && m.cfg.Paths == Standby}
+		p = &path{candidate: d.candidate, since: now, standBy: d.second && m.cfg.Paths != Redundant}
 		if !m.adopt(now, p, d.second) {
 			m.do(Close{e.ID})
 			return

@@ -241,7 +241,8 @@ func (m *Manager) dial(now time.Time, c Candidate, second bool) {
 	m.makeRoom(now, c.Transport)
 	m.lastID++
 	m.dials[m.lastID] = &dial{candidate: c, since: now, second: second}
-	m.do(Dial{m.lastID, c, second && m.cfg.Paths == Standby})
+	m.do(Dial{ID: m.lastID, Candidate: c,
+		StandBy: second && m.cfg.Paths == Standby, Stripe: second && m.cfg.Paths == Aggregate})
 }
 
 // makeRoom ends a dial if there are as many of a transport as may be. It spares the oldest

@@ -78,7 +78,7 @@ func TestInterfaceDown(t *testing.T) {
 	s.did = nil
 	s.tell(NetworkChanged{[]Candidate{lte, boundLTE}})
 	s.wantState("the system has chosen another interface", Moving)
-	s.want("the new candidate is dialed, and the old socket may follow", Dial{1, lte, false}, Ping{0})
+	s.want("the new candidate is dialed, and the old socket may follow", Dial{ID: 1, Candidate: lte}, Ping{0})
 	s.pass(60 * time.Millisecond)
 	s.tell(Heard{ID: 1, RTT: 0})
 	s.wantState("it has answered", Live)
@@ -91,7 +91,7 @@ func TestAddressReplaced(t *testing.T) {
 	other.Source = netip.MustParseAddr("10.0.7.7")
 	s.did = nil
 	s.tell(NetworkChanged{[]Candidate{other, bound(other), boundLTE}})
-	s.want("the interface is the same, its address is not", Dial{1, other, false}, Ping{0})
+	s.want("the interface is the same, its address is not", Dial{ID: 1, Candidate: other}, Ping{0})
 	s.pass(30 * time.Millisecond)
 	s.tell(Heard{ID: 0, RTT: 0})
 	s.wantState("the old connection has followed the address", Live)
@@ -108,9 +108,9 @@ func TestBlackHole(t *testing.T) {
 	s.wantWithoutPings("an answer may take a while")
 	s.typing(20 * time.Millisecond)
 	s.wantState("nothing was heard of what was typed", Suspect)
-	s.wantWithoutPings("WiFi is tried again first", Dial{1, wifi, false})
+	s.wantWithoutPings("WiFi is tried again first", Dial{ID: 1, Candidate: wifi})
 	s.typing(60 * time.Millisecond)
-	s.wantWithoutPings("and soon LTE", Dial{2, boundLTE, false})
+	s.wantWithoutPings("and soon LTE", Dial{ID: 2, Candidate: boundLTE})
 	s.tell(Heard{ID: 2, RTT: 0})
 	s.wantState("LTE works", Live)
 	s.wantWithoutPings("and is kept", Close{0}, Close{1})
@@ -118,13 +118,13 @@ func TestBlackHole(t *testing.T) {
 	s.typing(29*time.Second, 2)
 	s.wantWithoutPings("WiFi is not trusted for a while")
 	s.typing(2*time.Second, 2)
-	s.wantWithoutPings("then it is tried, for it may cost less", Dial{3, wifi, false})
+	s.wantWithoutPings("then it is tried, for it may cost less", Dial{ID: 3, Candidate: wifi})
 	s.typing(4*time.Second, 2)
 	s.wantWithoutPings("in vain", Close{3})
 	s.typing(55*time.Second, 2)
 	s.wantWithoutPings("it is left alone for twice as long")
 	s.typing(3*time.Second, 2)
-	s.wantWithoutPings("and tried again", Dial{4, wifi, false})
+	s.wantWithoutPings("and tried again", Dial{ID: 4, Candidate: wifi})
 	s.tell(Heard{ID: 4, RTT: 0})
 	s.wantWithoutPings("it is back", Close{2})
 }
@@ -146,9 +146,9 @@ func TestBlackHoleOneCandidate(t *testing.T) {
 	s.wantWithoutPings("which takes time")
 	heard(40 * time.Millisecond)
 	s.wantState("but no longer than that", Suspect)
-	s.wantWithoutPings("WiFi is tried again first", Dial{1, wifi, false})
+	s.wantWithoutPings("WiFi is tried again first", Dial{ID: 1, Candidate: wifi})
 	heard(60 * time.Millisecond)
-	s.wantWithoutPings("and soon LTE", Dial{2, boundLTE, false})
+	s.wantWithoutPings("and soon LTE", Dial{ID: 2, Candidate: boundLTE})
 	s.tell(Heard{ID: 2, RTT: 0})
 	s.wantState("LTE works", Live)
 	s.wantWithoutPings("and is kept, though WiFi is heard as well", Close{0}, Close{1})
@@ -226,7 +226,7 @@ func TestOutageWithEvent(t *testing.T) {
 	s.wantState("for long", Offline)
 	s.did = nil
 	s.tell(NetworkChanged{both})
-	s.wantWithoutPings("there is one again", Dial{1, wifi, false})
+	s.wantWithoutPings("there is one again", Dial{ID: 1, Candidate: wifi})
 	s.tell(Heard{ID: 1, RTT: 0})
 	s.wantState("and it works", Live)
 }
@@ -236,14 +236,14 @@ func TestOtherFamily(t *testing.T) {
 	six := Candidate{Remote: netip.MustParseAddrPort("[2001:db8::1]:4433"), Interface: "wlan0", Source: netip.MustParseAddr("2001:db8::2")}
 	s.did = nil
 	s.tell(NetworkChanged{[]Candidate{six, bound(six)}})
-	s.wantWithoutPings("there is only IPv6 now", Dial{1, six, false})
+	s.wantWithoutPings("there is only IPv6 now", Dial{ID: 1, Candidate: six})
 	s.tell(Heard{ID: 1, RTT: 0})
 	s.tell(NetworkChanged{[]Candidate{wifi, six}})
 	s.tell(Heard{ID: 1, RTT: 0})
 	s.did = nil
 	s.tell(Unacked{s.now})
 	s.pass(310 * time.Millisecond)
-	s.wantWithoutPings("the address that worked last is tried first", Dial{2, six, false}, Dial{3, wifi, false})
+	s.wantWithoutPings("the address that worked last is tried first", Dial{ID: 2, Candidate: six}, Dial{ID: 3, Candidate: wifi})
 }
 
 func TestWoke(t *testing.T) {
@@ -251,7 +251,7 @@ func TestWoke(t *testing.T) {
 	s.did = nil
 	s.tell(Woke{})
 	s.wantState("the path may be gone", Suspect)
-	s.want("the path is pinged, and another dialed", Dial{1, wifi, false}, Ping{0})
+	s.want("the path is pinged, and another dialed", Dial{ID: 1, Candidate: wifi}, Ping{0})
 	s.tell(Heard{ID: 0, RTT: 0})
 	s.wantState("it works", Live)
 	s.typing(time.Minute, 0)
@@ -260,7 +260,7 @@ func TestWoke(t *testing.T) {
 
 func TestStandby(t *testing.T) {
 	s := roaming(t, func(c *Config) { c.Paths = Standby })
-	s.wantWithoutPings("a second path is opened over the other interface", Dial{1, boundLTE, true})
+	s.wantWithoutPings("a second path is opened over the other interface", Dial{ID: 1, Candidate: boundLTE, StandBy: true})
 	s.tell(Heard{ID: 1, RTT: 0})
 	s.typing(10*time.Second, 0, 1)
 	s.wantWithoutPings("and kept")
@@ -270,12 +270,12 @@ func TestStandby(t *testing.T) {
 	s.typing(4*time.Second, 1)
 	s.wantWithoutPings("the old one has time to prove itself")
 	s.typing(2*time.Second, 1)
-	s.wantWithoutPings("and is closed; another second path is dialed", Close{0}, Dial{2, wifi, true})
+	s.wantWithoutPings("and is closed; another second path is dialed", Close{0}, Dial{ID: 2, Candidate: wifi, StandBy: true})
 }
 
 func TestRedundant(t *testing.T) {
 	s := roaming(t, func(c *Config) { c.Paths = Redundant })
-	s.wantWithoutPings("a second path is opened over the other interface", Dial{1, boundLTE, false})
+	s.wantWithoutPings("a second path is opened over the other interface", Dial{ID: 1, Candidate: boundLTE})
 	s.tell(Heard{ID: 1, RTT: 0})
 	s.typing(10*time.Second, 0, 1)
 	s.want("both are used, and heard")
@@ -285,7 +285,7 @@ func TestRedundant(t *testing.T) {
 	s.wantState("the link is not affected", Live)
 	s.want("but the path is pinged", Ping{0}, Ping{0})
 	s.typing(5*time.Second, 1)
-	if got := s.withoutPings(); !slices.Equal(got, []Action{Close{0}, Dial{2, wifi, false}}) {
+	if got := s.withoutPings(); !slices.Equal(got, []Action{Close{0}, Dial{ID: 2, Candidate: wifi}}) {
 		t.Errorf("the silent one: did %v, want it to be replaced", got)
 	}
 	s.typing(time.Minute, 1)
@@ -307,7 +307,7 @@ func TestRedundantInterfaceDown(t *testing.T) {
 	s.typing(6*time.Second, 0, 1)
 	s.wantWithoutPings("one path per interface is enough", Close{0})
 	s.tell(NetworkChanged{both})
-	s.wantWithoutPings("WiFi is back", Dial{2, wifi, false})
+	s.wantWithoutPings("WiFi is back", Dial{ID: 2, Candidate: wifi})
 }
 
 // If one interface is left, the system chooses no other: bound and unbound sockets send the
@@ -328,9 +328,9 @@ func TestRedundantAvoids(t *testing.T) {
 	s.wantWithoutPings("LTE costs money")
 	s.tell(NetworkChanged{[]Candidate{lte}})
 	s.tell(Heard{ID: 1, RTT: 0})
-	s.wantWithoutPings("it is all that there is", Dial{1, lte, false}, Close{0})
+	s.wantWithoutPings("it is all that there is", Dial{ID: 1, Candidate: lte}, Close{0})
 	s.tell(NetworkChanged{[]Candidate{lte, boundWifi}})
-	s.wantWithoutPings("WiFi is back", Dial{2, boundWifi, false})
+	s.wantWithoutPings("WiFi is back", Dial{ID: 2, Candidate: boundWifi})
 	s.tell(Heard{ID: 2, RTT: 0})
 	s.typing(4*time.Second, 1, 2)
 	s.wantWithoutPings("it may not last")
@@ -397,14 +397,14 @@ func TestAvoidAndPrefer(t *testing.T) {
 	s.did = nil
 	s.tell(Unacked{s.now})
 	s.pass(450 * time.Millisecond)
-	s.wantWithoutPings("LTE costs money", Dial{1, wifi, false})
+	s.wantWithoutPings("LTE costs money", Dial{ID: 1, Candidate: wifi})
 	s.pass(140 * time.Millisecond)
-	s.wantWithoutPings("but is better than nothing", Dial{2, wifi, false}, Dial{3, boundLTE, false})
+	s.wantWithoutPings("but is better than nothing", Dial{ID: 2, Candidate: wifi}, Dial{ID: 3, Candidate: boundLTE})
 
 	s = roaming(t, func(c *Config) { c.Prefer = []string{"eth*", "ww*"} })
 	s.did = nil
 	s.typing(holdDown, 0)
-	s.wantWithoutPings("LTE is to be preferred to WiFi, whatever the system thinks", Dial{1, boundLTE, false})
+	s.wantWithoutPings("LTE is to be preferred to WiFi, whatever the system thinks", Dial{ID: 1, Candidate: boundLTE})
 	s.tell(Heard{ID: 1, RTT: 0})
 	s.wantWithoutPings("so it is left", Close{0})
 	s.typing(time.Minute, 1)
@@ -446,7 +446,7 @@ func TestHundredsOfInterfaces(t *testing.T) {
 	if n := dials(s.did); n > 250 {
 		t.Errorf("%d attempts in 10 s, want no more than with few interfaces", n)
 	}
-	if s.did[0] != (Dial{1, wifi, false}) {
+	if s.did[0] != (Dial{ID: 1, Candidate: wifi}) {
 		t.Errorf("began with %v, want the way of the system", s.did[0])
 	}
 }

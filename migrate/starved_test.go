@@ -40,7 +40,7 @@ func TestStarvedClientOnDeadPath(t *testing.T) {
 	s.wantWithoutPings("an ack may take 250 ms")
 	s.pass(time.Millisecond)
 	s.wantState("it does not", Suspect)
-	s.wantWithoutPings("another connection is dialed", Dial{1, wifi, false})
+	s.wantWithoutPings("another connection is dialed", Dial{ID: 1, Candidate: wifi})
 	s.stop(time.Second)
 	s.wantState("being stopped does not make it better", Suspect)
 
@@ -51,7 +51,7 @@ func TestStarvedClientOnDeadPath(t *testing.T) {
 	s.pass(time.Second - 1)
 	s.wantWithoutPings("its answer may take a second")
 	s.pass(1)
-	s.wantWithoutPings("and no longer", Dial{1, wifi, false})
+	s.wantWithoutPings("and no longer", Dial{ID: 1, Candidate: wifi})
 }
 
 // A client that is always starved finds a dead path too.

@@ -58,13 +58,13 @@ func TestUDPBlockedInMidSession(t *testing.T) {
 	s.pass(249 * time.Millisecond)
 	s.wantWithoutPings("an ack may take two round trips and 50 ms")
 	s.pass(time.Millisecond)
-	s.wantWithoutPings("QUIC is tried again first", Dial{1, wifi, false})
+	s.wantWithoutPings("QUIC is tried again first", Dial{ID: 1, Candidate: wifi})
 	s.pass(250 * time.Millisecond)
-	s.wantWithoutPings("twice", Dial{2, wifi, false})
+	s.wantWithoutPings("twice", Dial{ID: 2, Candidate: wifi})
 	s.pass(49 * time.Millisecond)
 	s.wantWithoutPings("it may answer late")
 	s.pass(time.Millisecond)
-	s.wantWithoutPings("then TCP", Dial{3, wifiTCP, false})
+	s.wantWithoutPings("then TCP", Dial{ID: 3, Candidate: wifiTCP})
 	s.pass(300 * time.Millisecond)
 	s.did = nil
 	s.tell(Heard{ID: 3, RTT: 100 * time.Millisecond})
@@ -84,7 +84,7 @@ func TestUDPBlockedInMidSession(t *testing.T) {
 	s.typing(time.Second)
 	s.wantState("the TCP path is dead", Suspect)
 	got := s.withoutPings()
-	first := []Action{Dial{s.manager.lastID - ID(dials(got)) + 1, wifi, false}, Dial{s.manager.lastID - ID(dials(got)) + 2, wifiTCP, false}}
+	first := []Action{Dial{ID: s.manager.lastID - ID(dials(got)) + 1, Candidate: wifi}, Dial{ID: s.manager.lastID - ID(dials(got)) + 2, Candidate: wifiTCP}}
 	if !slices.Equal(got[:2], first) {
 		t.Errorf("did %v, want TCP to be dialed at once where it worked last", name(got))
 	}
@@ -95,7 +95,7 @@ func TestQUICAnswersLate(t *testing.T) {
 	s := started(t, wifi, nil, wifi, wifiTCP)
 	s.tell(Down{0})
 	s.pass(450 * time.Millisecond)
-	s.wantWithoutPings("all are tried", Dial{1, wifi, false}, Dial{2, wifi, false}, Dial{3, wifiTCP, false})
+	s.wantWithoutPings("all are tried", Dial{ID: 1, Candidate: wifi}, Dial{ID: 2, Candidate: wifi}, Dial{ID: 3, Candidate: wifiTCP})
 	s.tell(Heard{ID: 3, RTT: 0})
 	s.pass(100 * time.Millisecond)
 	s.tell(Heard{ID: 1, RTT: 0})
@@ -104,7 +104,7 @@ func TestQUICAnswersLate(t *testing.T) {
 	s.pass(time.Second)
 	s.tell(Unacked{s.now})
 	s.pass(600 * time.Millisecond)
-	s.wantWithoutPings("suspicion", Dial{4, wifi, false}, Dial{5, wifi, false}, Dial{6, wifiTCP, false}, Dial{7, wifi, false})
+	s.wantWithoutPings("suspicion", Dial{ID: 4, Candidate: wifi}, Dial{ID: 5, Candidate: wifi}, Dial{ID: 6, Candidate: wifiTCP}, Dial{ID: 7, Candidate: wifi})
 	s.tell(Heard{ID: 1, RTT: 0})
 	s.tell(Unacked{})
 	s.tell(Heard{ID: 6, RTT: 0})
@@ -153,7 +153,7 @@ func TestClimbOnEvent(t *testing.T) {
 	s := started(t, wifiTCP, nil, candidates...)
 	s.dialed(20*time.Minute, QUIC)
 	s.tell(NetworkChanged{candidates})
-	s.wantWithoutPings("an event is a reason to try", Dial{s.manager.lastID, wifi, false})
+	s.wantWithoutPings("an event is a reason to try", Dial{ID: s.manager.lastID, Candidate: wifi})
 	var events int
 	for range 100 {
 		s.tell(NetworkChanged{candidates})
@@ -166,7 +166,7 @@ func TestClimbOnEvent(t *testing.T) {
 	s.pass(time.Second)
 	s.did = nil
 	s.tell(NetworkChanged{append(candidates, six, over(TCP, six))})
-	s.wantWithoutPings("a change is one too", Dial{s.manager.lastID, wifi, false})
+	s.wantWithoutPings("a change is one too", Dial{ID: s.manager.lastID, Candidate: wifi})
 	s.tell(Heard{ID: s.manager.lastID, RTT: 0})
 	s.wantState("QUIC works", Live)
 	s.wantWithoutPings("and takes over", Close{0})
@@ -192,9 +192,9 @@ func TestClimbKeepsInterface(t *testing.T) {
 func TestTCPRatherThanAvoided(t *testing.T) {
 	s := started(t, boundLTE, func(c *Config) { c.Avoid = []string{"wwan*"} }, wifi, wifiTCP, boundLTE, lteTCP)
 	s.typing(holdDown, 0)
-	s.wantWithoutPings("WiFi is back", Dial{1, wifi, false})
+	s.wantWithoutPings("WiFi is back", Dial{ID: 1, Candidate: wifi})
 	s.typing(3*time.Second, 0)
-	s.wantWithoutPings("it drops UDP packets", Close{1}, Dial{2, wifiTCP, false})
+	s.wantWithoutPings("it drops UDP packets", Close{1}, Dial{ID: 2, Candidate: wifiTCP})
 	s.tell(Heard{ID: 2, RTT: 0})
 	s.wantWithoutPings("TCP works there", Close{0})
 	s.typing(time.Minute, 2)
@@ -212,9 +212,9 @@ func TestInterfaceDownUnderTCP(t *testing.T) {
 	s.did = nil
 	s.tell(NetworkChanged{[]Candidate{lte, over(TCP, lte)}})
 	s.wantState("its interface is gone", Moving)
-	s.want("the other is dialed", Dial{1, lte, false}, Ping{0})
+	s.want("the other is dialed", Dial{ID: 1, Candidate: lte}, Ping{0})
 	s.pass(300 * time.Millisecond)
-	s.wantWithoutPings("with TCP too", Dial{2, lte, false}, Dial{3, over(TCP, lte), false})
+	s.wantWithoutPings("with TCP too", Dial{ID: 2, Candidate: lte}, Dial{ID: 3, Candidate: over(TCP, lte)})
 	s.tell(Heard{ID: 3, RTT: 0})
 	s.wantWithoutPings("TCP is what passes here as well", Close{0})
 	if p := s.manager.Paths()[0]; p.Moved != 0 || p.Candidate != over(TCP, lte) {
@@ -237,7 +237,7 @@ func TestStartsOnSSH(t *testing.T) {
 	s.pass(100 * time.Millisecond)
 	s.wantWithoutPings("the address is not known")
 	s.tell(NetworkChanged{[]Candidate{wifi, wifiTCP, viaSSH}})
-	s.wantWithoutPings("now it is: QUIC is dialed at once", Dial{1, wifi, false})
+	s.wantWithoutPings("now it is: QUIC is dialed at once", Dial{ID: 1, Candidate: wifi})
 	s.pass(200 * time.Millisecond)
 	s.tell(Heard{ID: 1, RTT: 100 * time.Millisecond})
 	s.wantWithoutPings("it takes over, SSH waits to be sure", StandBy{0})
@@ -251,7 +251,7 @@ func TestStartsOnSSH(t *testing.T) {
 func TestUpFromSSH(t *testing.T) {
 	s := started(t, viaSSH, nil, wifi, wifiTCP, viaSSH)
 	s.pass(300 * time.Millisecond)
-	s.wantWithoutPings("TCP is dialed beside QUIC", Dial{1, wifi, false}, Dial{2, wifiTCP, false})
+	s.wantWithoutPings("TCP is dialed beside QUIC", Dial{ID: 1, Candidate: wifi}, Dial{ID: 2, Candidate: wifiTCP})
 	s.tell(Heard{ID: 2, RTT: 0})
 	s.wantWithoutPings("it takes over", StandBy{0})
 
@@ -303,7 +303,7 @@ func TestPingsOfReplacedPath(t *testing.T) {
 func TestKeepSSH(t *testing.T) {
 	s := started(t, viaSSH, func(c *Config) { c.KeepSSH = true }, wifi, wifiTCP, viaSSH)
 	s.tell(Heard{ID: 1, RTT: 0})
-	s.wantWithoutPings("QUIC takes over", Dial{1, wifi, false}, StandBy{0})
+	s.wantWithoutPings("QUIC takes over", Dial{ID: 1, Candidate: wifi}, StandBy{0})
 	s.typing(10*time.Minute, 0, 1)
 	s.wantWithoutPings("SSH is kept")
 	s.tell(Unacked{s.now})
@@ -397,7 +397,7 @@ func TestNetworkChangesUnderSSH(t *testing.T) {
 	s.did = nil
 	s.tell(NetworkChanged{[]Candidate{lte, over(TCP, lte), viaSSH}})
 	s.wantState("it may work", Live)
-	s.want("QUIC is tried, and SSH pinged", Dial{s.manager.lastID, lte, false}, Ping{0})
+	s.want("QUIC is tried, and SSH pinged", Dial{ID: s.manager.lastID, Candidate: lte}, Ping{0})
 	s.pass(time.Second)
 	s.wantState("it is dead", Suspect)
 }

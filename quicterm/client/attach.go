@@ -123,6 +123,7 @@ type Session struct {
 	driver   *driver.Driver
 	proofs   uint64 // how many proofs were made for resumes
 	link     LinkState
+	bulk     bool // much is sent, as the roamer was told
 	over     bool
 	cause    error // why Run returns, once over
 	alarm    alarm
@@ -305,6 +306,10 @@ func (s *Session) receivedLocked() {
 	if s.endpoint.Pending() > 0 || s.hints.due() || s.waiting > 0 {
 		s.gate.Changed()
 	}
+	if limited := s.limitedLocked(time.Now()); limited != s.bulk {
+		s.bulk = limited
+		wake(s.alarm.roamer)
+	}
 	if backlog := s.endpoint.PeerBacklog(); backlog != s.link.Backlog {
 		s.link.Backlog = backlog
 		wake(s.linkChanged)
@@ -319,6 +324,11 @@ func (s *Session) unackedLocked() time.Time {
 		return time.Time{}
 	}
 	return s.endpoint.UnackedSince()
+}
+
+// limitedLocked reports whether the sender of much data, at either end, could use more carriers.
+func (s *Session) limitedLocked(now time.Time) bool {
+	return s.endpoint.Limited(now) || s.endpoint.PeerLimited(now)
 }
 
 // waitLocked waits for something that frames or the end of the session bring about, other

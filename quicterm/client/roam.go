@@ -2,8 +2,10 @@ package client
 
 import (
 	"context"
+	"maps"
 	"net/netip"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -22,6 +24,7 @@ type roamer struct {
 	carriers   map[migrate.ID]*roamerCarrier
 	dials      map[migrate.ID]context.CancelFunc
 	unacked    time.Time      // as reported to the manager
+	bulk       bool           // the same: much is sent
 	host       netip.AddrPort // at which the session was last reached; not valid if only by a tunnel
 	candidates candidates
 	wg         sync.WaitGroup
@@ -75,6 +78,7 @@ func newRoamer(s *Session) *roamer {
 			Paths:             paths[settings.Paths],
 			Prefer:            settings.Interfaces.Prefer,
 			Avoid:             settings.Interfaces.Avoid,
+			Carriers:          bulkCarriers(settings.BulkConnections),
 			KeepSSH:           s.client.cfg.KeepTunnel,
 		}),
 		events:     make(chan any),
@@ -89,6 +93,13 @@ var paths = map[string]migrate.Paths{
 	"failover":  migrate.Failover,
 	"standby":   migrate.Standby,
 	"redundant": migrate.Redundant,
+	"aggregate": migrate.Aggregate,
+}
+
+// bulkCarriers returns what the setting bulk_connections means.
+func bulkCarriers(setting string) int {
+	n, _ := strconv.Atoi(setting)
+	return max(n, 1)
 }
 
 // run keeps the session connected until the context ends. It closes all carriers and waits
@@ -109,7 +120,7 @@ func (r *roamer) run(ctx context.Context) {
 		r.host = a.RemoteAddr()
 		first = r.candidates.start(first.Transport, r.host)
 	}
-	r.carry(ctx, 0, &roamerCarrier{conn: s.first.Carrier, to: first}, s.first.Carrier, false)
+	r.carry(ctx, migrate.Dial{}, &roamerCarrier{conn: s.first.Carrier, to: first}, s.first.Carrier)
 	r.handle(ctx, migrate.Started{Candidate: first})
 	r.refresh(ctx, true)
 	r.resolve(ctx)
@@ -124,6 +135,10 @@ func (r *roamer) run(ctx context.Context) {
 	defer timer.Stop()
 	for {
 		r.look(ctx)
+		var bulk <-chan time.Time
+		if r.bulk {
+			bulk = time.After(migrate.BulkInterval)
+		}
 		var deadline <-chan time.Time
 		if d := r.manager.Deadline(); !d.IsZero() {
 			timer.Reset(time.Until(d))
@@ -137,6 +152,7 @@ func (r *roamer) run(ctx context.Context) {
 			r.refresh(ctx, false)
 			r.handle(ctx, nil)
 		case <-s.alarm.roamer:
+		case <-bulk:
 		case answer := <-s.statusRequests:
 			r.look(ctx)
 			answer <- r.status()
@@ -195,7 +211,9 @@ func (r *roamer) look(ctx context.Context) {
 	if late {
 		r.starved(ctx)
 	}
-	for id, c := range r.carriers {
+	// What stripes have heard comes last: it says nothing about the paths that others have.
+	for _, id := range slices.Sorted(maps.Keys(r.carriers)) {
+		c := r.carriers[id]
 		stats := c.stats()
 		if c.accepted() && stats.PacketsReceived != c.packets {
 			c.packets = stats.PacketsReceived
@@ -208,6 +226,7 @@ func (r *roamer) look(ctx context.Context) {
 	s.gate.Lock()
 	unacked := s.unackedLocked()
 	traffic := s.alarm.look(time.Now(), !unacked.IsZero())
+	limited := s.limitedLocked(time.Now())
 	s.gate.Unlock()
 	if !traffic.IsZero() {
 		r.handle(ctx, migrate.Traffic{})
@@ -215,6 +234,10 @@ func (r *roamer) look(ctx context.Context) {
 	if unacked != r.unacked {
 		r.unacked = unacked
 		r.handle(ctx, migrate.Unacked{Since: unacked})
+	}
+	if limited || r.bulk {
+		r.bulk = limited
+		r.handle(ctx, migrate.Bulk{Limited: limited})
 	}
 	r.report()
 }
@@ -356,21 +379,24 @@ func (r *roamer) add(ctx context.Context, d dialed) {
 	}
 	delete(r.dials, d.ID)
 	c := &roamerCarrier{conn: d.conn, to: d.Candidate, resumed: d.resumed}
-	r.carry(ctx, d.ID, c, d.resumed, d.StandBy)
+	r.carry(ctx, d.Dial, c, d.resumed)
 }
 
 // carry moves the session's frames over the lanes of a carrier until that ends.
-func (r *roamer) carry(ctx context.Context, id migrate.ID, c *roamerCarrier, lanes carrier.Carrier, standBy bool) {
+func (r *roamer) carry(ctx context.Context, d migrate.Dial, c *roamerCarrier, lanes carrier.Carrier) {
 	s := r.session
-	r.carriers[id] = c
+	r.carriers[d.ID] = c
 	r.wg.Go(func() {
 		err := s.driver.Run(lanes, true, func(number session.CarrierID) {
 			c.id = number
-			if standBy {
+			switch {
+			case d.StandBy:
 				s.endpoint.StandBy(time.Now(), number)
+			case d.Stripe:
+				s.endpoint.Stripe(time.Now(), number)
 			}
 		})
-		s.log.Debug("carrier ended", "number", id, "error", err)
-		r.post(ctx, ended{id, err})
+		s.log.Debug("carrier ended", "number", d.ID, "error", err)
+		r.post(ctx, ended{d.ID, err})
 	})
 }

@@ -124,7 +124,10 @@ func (d *Driver) writeStream(id session.CarrierID, c carrier.Carrier, r *running
 		if b == nil && announcement == nil {
 			d.sleep(now, &r.stream)
 		}
-		if b != nil {
+		switch {
+		case b != nil && len(d.running) > 1:
+			d.Wake() // stripes take what this carrier has no room for
+		case b != nil:
 			d.schedule(now, &r.datagrams) // an ack that waited there may have gone with b
 		}
 		d.mu.Unlock()

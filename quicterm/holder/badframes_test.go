@@ -70,7 +70,7 @@ var badStreams = []struct {
 	{"cut in the header", frame(1, wire.Stdin, "cut")[:9], ""},
 	{"cut in the payload", frame(1, wire.Stdin, "cut")[:13], ""},
 	{"cut in the checksum", frame(1, wire.Stdin, "cut")[:17], ""},
-	{"far in the future", frame(1+reorderWindow, wire.Stdin, "early"), "protocol error: frame 101 on a stream"},
+	{"far in the future", frame(1+session.MaxAhead, wire.Stdin, "early"), "protocol error: frame 1025 on a stream"},
 	{"the last number", frame(math.MaxInt64, wire.Stdin, "last"), "protocol error: frame 9223372036854775807, above"},
 	{"no number", frame(0, wire.Stdin, "none"), "protocol error: frame of type 0x3 with sequence number 0"},
 	{"a numbered ack", frame(1, ackType, ackOf(1, 0, 1<<20, 0)), "protocol error: frame of type 0x80 with sequence number 1"},

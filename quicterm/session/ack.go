@@ -146,7 +146,9 @@ func (e *Endpoint) handleAck(now time.Time, c *carrier, a ackInfo) error {
 	c.ready = true
 	c.acked = max(c.acked, a.highest+1)
 	c.stuck = false
-	e.noteArrivals(now, c)
+	if e.noteArrivals(now, c) && !e.unackedSince.IsZero() {
+		e.unackedSince = now // if others are late, only their carriers are
+	}
 	c.peerBacklog = a.backlog
 	late := max(c.rtt.smoothed*7/4, c.rtt.timeout(), minLate)
 	if sample := c.rtt.acked(now.Add(-a.delay), a.highest); sample > 0 {

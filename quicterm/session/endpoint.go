@@ -151,7 +151,7 @@ func NewEndpoint(cfg Config) *Endpoint {
 		acked:          cfg.Acked,
 		consumed:       cfg.Acked,
 		windowEnd:      position(cfg.Acked, cfg.Log.Offset(cfg.Acked)) + initialWindow,
-		reorder:        buffer.NewReorderWindow(cfg.Next, max(cfg.Reorder, maxAhead), cfg.Window),
+		reorder:        buffer.NewReorderWindow(cfg.Next, max(cfg.Reorder, MaxAhead), cfg.Window),
 		reorderFrames:  uint64(max(cfg.Reorder, 1)),
 		offset:         cfg.Offset,
 		windowSize:     max(cfg.Window, initialWindow),

@@ -31,7 +31,7 @@ const (
 
 	snapshotPart buffer.Type = 0x87 // part of what the next gap on the stream has in place of frames
 
-	limitedFrame buffer.Type = 0x88 // the congestion window limits the sender
+	limitedFrame buffer.Type = 0x89 // the congestion window limits the sender
 )
 
 // What the first byte of a ping means. Others are taken for a probe.

@@ -172,6 +172,7 @@ func TestFrameTypesGolden(t *testing.T) {
 		{aged, 0x86, "aged"},
 		{snapshotPart, 0x87, "snapshotPart"},
 		{ShortForms, 0x88, "ShortForms"},
+		{limitedFrame, 0x89, "limited"},
 	}
 	for _, typ := range types {
 		if typ.got != typ.want {

@@ -105,7 +105,7 @@ func (e *Endpoint) nextStreamStep(now time.Time, c *carrier) (step streamStep, s
 		return streamIdle, 0
 	}
 	space = c.cwnd.size(now) - e.inFlight(c)
-	if space <= 0 || from >= e.acked+maxAhead || e.span(from, from+1) > e.windowSpace(from, e.skippedInWindow(c)) {
+	if space <= 0 || from >= e.acked+MaxAhead || e.span(from, from+1) > e.windowSpace(from, e.skippedInWindow(c)) {
 		return streamBlocked, space
 	}
 	if e.agedFrom(now, max(from, c.aged)) > 0 {
@@ -178,7 +178,7 @@ func (e *Endpoint) nextOnWhole(c *carrier) (from, to uint64) {
 // congestion window.
 func (e *Endpoint) sendFrames(now time.Time, c *carrier, space, limit int) []byte {
 	from, to := e.nextOnStream(now, c)
-	to = min(to, e.acked+maxAhead)
+	to = min(to, e.acked+MaxAhead)
 	b, next := e.log.Slice(from, min(limit, space, e.windowSpace(from, e.skippedInWindow(c)), e.span(from, to)))
 	tail := e.tailFits(c) && e.tailOnStream(c)
 	sent := run{from: from, to: next}

@@ -3,9 +3,9 @@ package session
 import "time"
 
 const (
-	// maxAhead is how many frames after the next one a receiver accepts on streams: those of the
+	// MaxAhead is how many frames after the next one a receiver accepts on streams: those of the
 	// usual flow-control window, 4 MiB, as a terminal is read on Linux, 4 KiB at a time.
-	maxAhead = 1024
+	MaxAhead = 1024
 
 	// minStuck is how long a stripe at least may deliver nothing before other carriers send what
 	// is on its way there: QUIC repairs losses earlier.

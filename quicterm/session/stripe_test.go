@@ -1,19 +1,22 @@
 package session
 
 import (
+	"bytes"
 	"testing"
 	"time"
+
+	"github.com/quicterm/quicterm/buffer"
 )
 
-// bulk makes end 1 send for a time, over a path that carries rate bytes a second on each carrier, and
-// returns how many bytes a second arrived in its second half.
+// bulk makes end 1 send for a time, and returns how many bytes a second arrived in the second half of
+// it. Each carrier has a path of its own that carries w.rate.
 func (w *world) bulk(d time.Duration) float64 {
 	client, server := w.ends[0], w.ends[1]
 	var half uint64
 	start := w.now
 	for until := start.Add(d); w.now.Before(until); {
-		for server.endpoint.Unacked() < 1<<20 {
-			w.append(1, 16<<10)
+		for server.endpoint.Unacked() < 290<<10 {
+			w.append(1, 8<<10)
 		}
 		w.step(w.now.Add(5 * time.Millisecond))
 		w.consume(0, len(client.got))
@@ -28,7 +31,7 @@ func (w *world) bulk(d time.Duration) float64 {
 // Stripes add what their paths carry, each frame comes over one of them, and keys do not wait.
 func TestStripesAddUp(t *testing.T) {
 	w := newWorld(t, 1)
-	w.rate = 1_000_000
+	w.rate = 250_000
 	w.connect()
 	alone := w.bulk(4 * time.Second)
 	for range 3 {
@@ -55,16 +58,15 @@ func TestStripesAddUp(t *testing.T) {
 // A stripe that dies without a word costs a moment, and no frame.
 func TestStripeDies(t *testing.T) {
 	w := newWorld(t, 1)
-	w.rate = 1_000_000
+	w.rate = 250_000
 	w.connect()
 	stripe := w.connectStripe()
 	w.bulk(2 * time.Second)
 	stripe.up = [2]bool{} // nothing arrives, and nobody is told
-	before := w.ends[0].endpoint.Next
-	at, _ := before()
-	w.bulk(time.Second)
-	if now, _ := before(); now < at+20 {
-		t.Errorf("%d frames in a second after a stripe has died", now-at)
+	at, _ := w.ends[0].endpoint.Next()
+	w.bulk(2 * time.Second)
+	if now, _ := w.ends[0].endpoint.Next(); now < at+20 {
+		t.Errorf("%d frames in two seconds after a stripe has died", now-at)
 	}
 	w.settle(time.Minute)
 	w.cut(stripe)
@@ -72,10 +74,25 @@ func TestStripeDies(t *testing.T) {
 	w.settle(time.Minute)
 }
 
+// What is said of a carrier's role is a ping on its stream, before anything else; and a Limited
+// frame is empty.
+func TestRolesOnWire(t *testing.T) {
+	w := newWorld(t, 1)
+	l := w.connectStripe()
+	client := w.ends[0].endpoint
+	wantOnWire(t, "becoming a stripe", client.Stream(w.now, l.ids[0], 1000), 3)
+	client.Stream(w.now, l.ids[0], 1000)
+	client.Activate(w.now, l.ids[0])
+	wantOnWire(t, "becoming whole", client.Stream(w.now, l.ids[0], 1000), 4)
+	if b, want := appendLimited(nil), buffer.AppendFrame(nil, buffer.Frame{Type: 0x89}); !bytes.Equal(b, want) {
+		t.Errorf("limited is %x, want %x", b, want)
+	}
+}
+
 // The sender tells its peer while its window limits it, and no longer.
 func TestLimitedIsTold(t *testing.T) {
 	w := newWorld(t, 1)
-	w.rate = 1_000_000
+	w.rate = 250_000
 	for i, e := range w.ends {
 		e.endpoint = NewEndpoint(Config{Log: e.ring, Acked: 1, Next: 1, Reorder: 100, Window: 300 << 10, TellLimited: i == 1})
 	}

@@ -1,0 +1,76 @@
+package migrate
+
+import (
+	"testing"
+	"time"
+)
+
+// bulkStory begins a story in which up to four carriers carry much data.
+func bulkStory(t *testing.T) *story {
+	s := roaming(t, func(c *Config) { c.Carriers = 4 })
+	s.typing(time.Second, 0)
+	s.did = nil
+	return s
+}
+
+// send sends much for a time, while some carriers are heard.
+func (s *story) send(d time.Duration, heard ...ID) {
+	for range d / BulkInterval {
+		s.pass(BulkInterval)
+		for _, id := range heard {
+			s.tell(Heard{ID: id})
+		}
+		s.tell(Bulk{Limited: true})
+	}
+}
+
+func stripeOf(id ID, c Candidate) Dial { return Dial{ID: id, Candidate: c, Stripe: true} }
+
+func TestStripesForBulk(t *testing.T) {
+	s := bulkStory(t)
+	s.send(BulkInterval, 0)
+	s.wantWithoutPings("much is sent", stripeOf(1, wifi), stripeOf(2, wifi), stripeOf(3, wifi))
+	s.send(10*time.Second, 0, 1, 2, 3)
+	s.wantWithoutPings("they are kept while that lasts")
+	s.tell(Bulk{})
+	s.typing(4*time.Second, 0)
+	s.wantWithoutPings("and a little longer")
+	s.typing(2*time.Second, 0)
+	s.wantWithoutPings("and then closed", Close{1}, Close{2}, Close{3})
+}
+
+func TestStripesDoNotRoam(t *testing.T) {
+	s := bulkStory(t)
+	s.send(BulkInterval, 0)
+	s.send(BulkInterval, 0, 1, 2, 3)
+	s.did = nil
+	s.tell(NetworkChanged{[]Candidate{lte, boundLTE}})
+	s.wantWithoutPings("the path is gone, and with it its stripes", Dial{ID: 4, Candidate: lte}, Close{1}, Close{2}, Close{3})
+	s.tell(Heard{ID: 4})
+	s.wantWithoutPings("there is another path", Close{0}, stripeOf(5, lte), stripeOf(6, lte), stripeOf(7, lte))
+}
+
+func TestStripesThatFail(t *testing.T) {
+	s := bulkStory(t)
+	s.send(BulkInterval, 0)
+	s.did = nil
+	for id := ID(1); id <= 3; id++ {
+		s.tell(Down{ID: id})
+	}
+	s.send(time.Minute, 0)
+	if n := dials(s.did); n < 3 || n > 12 {
+		t.Errorf("%d dials of stripes in a minute, none of which is answered", n)
+	}
+	s.wantState("the path works", Live)
+}
+
+func TestAggregate(t *testing.T) {
+	s := roaming(t, func(c *Config) { c.Paths = Aggregate })
+	s.wantWithoutPings("a second path is opened over the other interface", stripeOf(1, boundLTE))
+	s.tell(Heard{ID: 1})
+	s.typing(10*time.Second, 0, 1)
+	s.wantWithoutPings("and kept")
+	s.typing(260 * time.Millisecond)
+	s.wantState("the first is suspect, the second works", Live)
+	s.wantWithoutPings("it takes over without a handshake", Activate{1})
+}
