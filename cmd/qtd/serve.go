@@ -130,9 +130,7 @@ func serve(config string, listen []string, granted bool, ready func()) error {
 
 // limitMemory makes this process collect garbage for the memory that it may take.
 func limitMemory() {
-	// Logins leave more garbage than the daemon has memory, and relaying leaves none:
-	// less memory is worth the time of more collections.
-	debug.SetGCPercent(25)
+	limitGarbage()
 	if state, err := memory.Read(); err == nil {
 		debug.SetMemoryLimit(int64(max(state.Total/8, leastMemory)))
 	}
