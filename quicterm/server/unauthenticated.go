@@ -21,11 +21,13 @@ const (
 	siteTimes               = 4
 
 	// totalRate and totalBurst limit the connections of all sources together,
-	// because each handshake takes CPU time. A site within fairRate and fairBurst
-	// is admitted whatever the others do, and so is a source where clients have
-	// logged in.
+	// because each handshake takes a millisecond of CPU time. Sites within fairRate and
+	// fairBurst have spareRate and spareBurst for themselves, whatever the others do: no more,
+	// as a flood may have any number of sites. A source where clients have logged in is
+	// always admitted.
 	totalRate, totalBurst = 100, 400
-	fairRate, fairBurst   = 2, 16
+	spareRate, spareBurst = 100, 400
+	fairRate, fairBurst   = 0.5, 16
 
 	// firstRate and firstBurst limit the strangers of a site that are protected: in a flood from many
 	// addresses, few are. One that is not counts unprotectedCost times for fairRate.
@@ -79,7 +81,7 @@ const (
 type unauthenticated struct {
 	sources, replays   *limiter[netip.Prefix]
 	sites, fair, first *limiter[netip.Prefix] // of sites
-	total              *rate.Limiter
+	total, spare       *rate.Limiter
 
 	mu      sync.Mutex
 	classes [classes]*roster
@@ -97,6 +99,7 @@ func newUnauthenticated(places int) *unauthenticated {
 		first:   newLimiter[netip.Prefix](firstRate, firstBurst),
 		replays: newLimiter[netip.Prefix](replayRate, replayBurst),
 		total:   rate.NewLimiter(totalRate, totalBurst),
+		spare:   rate.NewLimiter(spareRate, spareBurst),
 		closing: newRoster(maxClosing),
 	}
 	for c := range u.classes {
@@ -123,7 +126,7 @@ func (u *unauthenticated) add(now time.Time, client netip.Addr) (*pending, error
 		if u.first.allow(now, p.site) {
 			p.protected, cost = now.Add(protectedTime), 1
 		}
-		if !u.total.AllowN(now, 1) && !u.fair.allowN(now, p.site, cost) {
+		if !u.total.AllowN(now, 1) && !(u.fair.allowN(now, p.site, cost) && u.spare.AllowN(now, 1)) {
 			return nil, errTooOften
 		}
 	}

@@ -333,9 +333,7 @@ func TestTotalRate(t *testing.T) {
 				}
 			}
 		}
-		for range fairRate / 2 {
-			u.remove(mustAdd(t, u, now, netip.AddrFrom4([4]byte{10, 0, byte(accepted >> 8), byte(accepted)})))
-		}
+		u.remove(mustAdd(t, u, now, netip.AddrFrom4([4]byte{10, 0, byte(accepted >> 8), byte(accepted)})))
 		if !u.mustValidate(now, office) && now.Sub(today) > time.Second {
 			t.Fatalf("after %v, a client need not validate its address", now.Sub(today))
 		}
@@ -344,6 +342,35 @@ func TestTotalRate(t *testing.T) {
 	const limit = totalBurst + 10*totalRate + 50*(firsts+(fair-firsts)/unprotectedCost)
 	if float64(accepted) > limit {
 		t.Errorf("%d connections are accepted in 10 s, want at most %v", accepted, limit)
+	}
+}
+
+// Nor are there more if the flood has any number of sources. When each has had its first connections,
+// others get in.
+func TestTotalRateOfManySources(t *testing.T) {
+	u := newUnauthenticated(places)
+	accepted, newcomers, now := 0, 0, today
+	for second := range 20 {
+		for step := range 20 {
+			now = now.Add(50 * time.Millisecond)
+			for n := range 100 { // 4 a second from each of 500
+				if p, err := u.add(now, bot(n*5+step%5)); err == nil {
+					accepted++
+					u.remove(p)
+				}
+			}
+			newcomer := netip.AddrFrom4([4]byte{10, 0, byte(second), byte(step)})
+			if p, err := u.add(now, newcomer); err == nil && second >= 10 {
+				newcomers++
+				u.remove(p)
+			}
+		}
+	}
+	if limit := totalBurst + spareBurst + 20*(totalRate+spareRate); accepted > limit {
+		t.Errorf("%d connections are accepted in 20 s, want at most %v", accepted, limit)
+	}
+	if newcomers < 100 {
+		t.Errorf("of 200 first attempts of newcomers, %d succeed", newcomers)
 	}
 }
 
@@ -359,10 +386,11 @@ func TestConnectionsThatDoNotClose(t *testing.T) {
 	if n > places/2+maxClosing+100 {
 		t.Errorf("%d connections are open", n)
 	}
-	if _, err := u.add(today, bot(0)); !errors.Is(err, errBusy) {
+	later := today.Add(time.Second) // there are too many attempts at once
+	if _, err := u.add(later, bot(0)); !errors.Is(err, errBusy) {
 		t.Errorf("a source with connections that do not close: %v", err)
 	}
-	mustAdd(t, u, today, office)
+	mustAdd(t, u, later, office)
 }
 
 // A source that floods must validate its address, and no other. When all have left,
