@@ -14,7 +14,6 @@ import (
 	"net/netip"
 	"os"
 	"os/exec"
-	"slices"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -69,13 +68,17 @@ type beside struct {
 	out *bufio.Reader
 }
 
-// startBeside starts one of Programs, and returns when it has written a line. All its threads,
-// and its session, have the lowest priority: its CPU time, which would be that of other
-// machines, is not taken from the daemon. It ends with the measurement.
+// startBeside starts one of Programs, and returns when it has written a line.
 func startBeside(t *measure.T, program string, args ...string) *beside {
+	return startLowest(t, program, exec.Command(Executable(t), append([]string{program}, args...)...))
+}
+
+// startLowest is startBeside for a program that is started by a command. All its threads, and its session,
+// have the lowest priority: its CPU time, which would be that of other machines, is not taken from the
+// daemon. It ends with the measurement.
+func startLowest(t *measure.T, program string, cmd *exec.Cmd) *beside {
 	const lowest = "19"
-	all := slices.Concat([]string{"-n", lowest, Executable(t), program}, args)
-	b := start(t, exec.Command("nice", all...))
+	b := start(t, exec.Command("nice", append([]string{"-n", lowest}, cmd.Args...)...))
 	// Priorities count within a session only where the system groups by sessions: sched(7).
 	group := fmt.Sprintf("/proc/%d/autogroup", b.pid)
 	if err := os.WriteFile(group, []byte(lowest), 0); err != nil && !errors.Is(err, fs.ErrNotExist) {

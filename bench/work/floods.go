@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/quicterm/quicterm/bench/program"
 	"github.com/quicterm/quicterm/migrate/carrier/quic"
 	"github.com/quicterm/quicterm/quicterm/auth"
 	"github.com/quicterm/quicterm/quicterm/wire"
@@ -25,7 +26,7 @@ type flooder struct {
 	server   netip.AddrPort
 	sources  int
 	sent     atomic.Int64 // packets, or connections that were dialed
-	answered atomic.Int64 // connections that got an answer
+	answered atomic.Int64 // connections that got an answer, also a refusal
 
 	hello   []byte         // of [clientHello]
 	udp     []*net.UDPConn // one a source
@@ -33,7 +34,7 @@ type flooder struct {
 
 	session wire.SessionID // of the flood of resumes
 	uid     uint32
-	user    string // of the floods of logins
+	user    string // of the flood of refused logins
 	key     *auth.UserKey
 }
 
@@ -210,7 +211,7 @@ func (m mute) Read([]byte) (int, error) {
 const maxDialing = 500
 
 // connect makes a connection from one of the sources, unless there are too many, sends messages and
-// waits for an answer.
+// waits for an answer. A daemon that has too many clients refuses the connection instead.
 func (f *flooder) connect(n int64, messages func(c *quic.Conn) ([]byte, error)) {
 	if f.dialing.Add(1) > maxDialing {
 		f.dialing.Add(-1)
@@ -219,22 +220,28 @@ func (f *flooder) connect(n int64, messages func(c *quic.Conn) ([]byte, error)) 
 	f.sent.Add(1)
 	go func() {
 		defer f.dialing.Add(-1)
-		c, err := dialFrom(f.source(n), f.server)
-		if err != nil {
-			return
-		}
-		defer c.Close()
-		b, err := messages(c)
-		if err != nil {
-			return
-		}
-		stop := time.AfterFunc(5*time.Second, func() { c.Close() })
-		defer stop.Stop()
-		c.Write(b)
-		if _, err := wire.Read(c, wire.MaxMessage); err == nil {
+		if err := f.exchange(n, messages); err == nil || quic.Refused(err) {
 			f.answered.Add(1)
 		}
 	}()
+}
+
+// exchange connects, sends messages and reads the answer.
+func (f *flooder) exchange(n int64, messages func(c *quic.Conn) ([]byte, error)) error {
+	c, err := dialFrom(f.source(n), f.server)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	b, err := messages(c)
+	if err != nil {
+		return err
+	}
+	stop := time.AfterFunc(5*time.Second, func() { c.Close() })
+	defer stop.Stop()
+	c.Write(b)
+	_, err = wire.Read(c, wire.MaxMessage)
+	return err
 }
 
 // resume tries to resume the session with a proof that is wrong.
@@ -254,15 +261,15 @@ func (f *flooder) refused(n int64) {
 	})
 }
 
-// login logs in with a key that the account accepts, and asks for a listing.
+// login logs in as [program.Stranger], which accepts the key, and asks for a listing.
 func (f *flooder) login(n int64) {
 	f.connect(n, func(c *quic.Conn) ([]byte, error) {
 		blob := f.key.Public.Marshal()
-		signature, err := f.key.Sign(c, f.user)
+		signature, err := f.key.Sign(c, program.Stranger)
 		if err != nil {
 			return nil, err
 		}
-		b := message(&wire.Hello{User: f.user, Keys: [][]byte{blob}})
+		b := message(&wire.Hello{User: program.Stranger, Keys: [][]byte{blob}})
 		b = append(b, message(&wire.Answer{Key: blob, Signature: signature})...)
 		return append(b, message(&wire.List{})...), nil
 	})

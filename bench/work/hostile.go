@@ -43,18 +43,22 @@ type Hostile struct {
 }
 
 func (a Hostile) Start(t *measure.T, h *rig.Host) {
+	letStrangerIn(t, h)
 	dir := h.Path(fmt.Sprintf("run/%d", program.StrangerUID))
-	for _, err := range []error{
-		os.Chmod(h.Dir, 0o711), // the account's child gets to the file
-		os.Chmod(h.Path("authorized_keys"), 0o644),
-		os.Mkdir(dir, 0o700),
-		os.Chown(dir, program.StrangerUID, program.StrangerUID),
-	} {
+	for _, err := range []error{os.Mkdir(dir, 0o700), os.Chown(dir, program.StrangerUID, program.StrangerUID)} {
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
 	startAttackers(t, "hostile", attackers{h.Addr.String(), a.Sources, a.Connections}, fmt.Sprint(a.Sockets), dir, h.Path("id"))
+}
+
+// letStrangerIn lets [program.Stranger] log in with the key of the host's account.
+func letStrangerIn(t *measure.T, h *rig.Host) {
+	// The account's child gets to the file.
+	if err := errors.Join(os.Chmod(h.Dir, 0o711), os.Chmod(h.Path("authorized_keys"), 0o644)); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // hostile is the process of the attack Hostile. It begins as root, and knows the key that the
