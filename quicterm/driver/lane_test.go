@@ -146,7 +146,7 @@ func TestWakeUpsOfKey(t *testing.T) {
 		x, y := newDelayed(time.Millisecond, 0, true)
 		hangUp := runDelayed(client, holder, x, y)
 		defer hangUp()
-		typeKeys(client, holder, 50, 50*time.Millisecond) // measures the path
+		typeKeys(client, holder, 100, 50*time.Millisecond) // measures the path
 		before := [2]uint64{client.wakeUps(), holder.wakeUps()}
 		const keys = 100
 		typeKeys(client, holder, keys, 50*time.Millisecond)

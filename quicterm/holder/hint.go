@@ -103,7 +103,7 @@ func (h *Holder) hintLocked(now time.Time) {
 			last := w.hinting.last
 			if silent && h.hints.modes != (modes{last.Terminal, last.Context}) ||
 				effect && !h.hints.modes.flags.Secret() && h.effectiveLocked(now, w) > last.In {
-				w.endpoint.NoteChanged(now)
+				w.endpoint.AckNow(now)
 				w.driver.Wake()
 			}
 		}

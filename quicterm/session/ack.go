@@ -11,20 +11,26 @@ const (
 	// longer than a terminal takes to echo a key, shorter than a person notices.
 	shortAckDelay = 5 * time.Millisecond
 
-	// longAckDelay is the same with Config.DelayAcks, for the acks of small output:
-	// the next key carries them. While datagrams are lost, acks do not wait so long.
-	longAckDelay = 150 * time.Millisecond
+	// longAckDelay is the same with Config.DelayAcks, for the acks of small output: the next keys
+	// carry them. QUIC repairs what is lost meanwhile. From the first loss on it does not, because
+	// frames go in datagrams: then acks wait for lossyAckDelay.
+	longAckDelay  = 600 * time.Millisecond
+	lossyAckDelay = 150 * time.Millisecond
 
-	// copyMemory is how long no copy must have come so that one says that the peer has seen loss. So two
-	// ends that have no loss do not go on to suspect it because of each other.
-	copyMemory = 10 * time.Second
+	// ackAhead is how long before an ack is due the next frames carry it: the time between two keys.
+	ackAhead = 250 * time.Millisecond
+
+	// maxCopied is how many frames must have come once before a copy says that the peer has seen
+	// loss. So two ends that have no loss do not go on to suspect it because of each other.
+	maxCopied = 3
 
 	// duplicateMemory is how long acks are not delayed after a frame has come twice.
 	duplicateMemory = 2 * time.Second
 
 	// maxDelayed is how many bytes of frames on a stream wait for a delayed ack: what a person
-	// types, and its echo. The sender of more waits for acks.
+	// types, and its echo. The sender of more waits for acks, until bulkMemory later.
 	maxDelayed = 1 << 10
+	bulkMemory = time.Second
 
 	// minLate is the shortest time after which an ack comes so late that a loss is suspected. Up to
 	// that nobody notices.
@@ -40,6 +46,7 @@ func (e *Endpoint) appendAck(now time.Time, b []byte, c *carrier) []byte {
 	c.ackAt, c.ackSentAt, c.unackedBytes, c.ackSoon = time.Time{}, now, 0, false
 	c.sentConsumed, c.sentBacklog = a.consumed, a.backlog > longBacklog
 	var array [maxAckBytes + MaxNote]byte
+	c.tellWindow(&a, e.windowSize)
 	payload := appendAck(array[:0], a)
 	if e.note != nil {
 		payload = append(payload, e.note(now)...)
@@ -47,8 +54,19 @@ func (e *Endpoint) appendAck(now time.Time, b []byte, c *carrier) []byte {
 	return buffer.AppendFrame(b, buffer.Frame{Type: ack, Payload: payload})
 }
 
-// NoteChanged sends an ack at once, for what Note returns now.
-func (e *Endpoint) NoteChanged(now time.Time) {
+// tellWindow leaves the window's end out of an ack if the peer was told three times of one that is
+// hardly less.
+func (c *carrier) tellWindow(a *ackInfo, size int) {
+	if a.windowEnd >= c.windowTold+uint64(size/16) {
+		c.windowTold, c.windowTells = a.windowEnd, 0
+	}
+	if c.windowTells++; c.windowTells > 3 {
+		a.windowEnd = 0
+	}
+}
+
+// AckNow sends an ack at once: for what Note returns now, or because the peer waits for it.
+func (e *Endpoint) AckNow(now time.Time) {
 	if c := e.current(); c != nil {
 		c.scheduleAck(now)
 	}
@@ -67,9 +85,12 @@ func (e *Endpoint) ackFor(now time.Time, c *carrier) ackInfo {
 	}
 }
 
-// ackIsNews reports whether an ack is worth its bytes beside frames that are sent anyway.
-func (e *Endpoint) ackIsNews(c *carrier) bool {
-	return !c.ackAt.IsZero() || e.toConsume != c.sentConsumed
+// carriesAck reports whether an ack goes with frames that are sent now.
+func (e *Endpoint) carriesAck(now time.Time, c *carrier) bool {
+	if c.ackAt.IsZero() {
+		return e.toConsume != c.sentConsumed
+	}
+	return c.ackAt.Sub(now) <= ackAhead
 }
 
 // oweAck schedules an ack for n bytes of new frames, or for a gap.
@@ -84,11 +105,11 @@ func (e *Endpoint) oweAck(now time.Time, c *carrier, n int) {
 // peer expects loss: then this end does too. Later it says that the peer has had no ack.
 func (e *Endpoint) noteCopy(now time.Time, c *carrier, seq uint64) {
 	early := seq == c.highest && now.Sub(c.highestAt) < c.rtt.smoothed/2
-	if early && c.loss.measured() && now.Sub(c.copiedAt) > copyMemory {
+	if early && c.loss.measured() && c.cameOnce > maxCopied {
 		c.loss.suspect()
 	}
 	if early {
-		c.copiedAt = now
+		c.cameOnce = 0
 	}
 	if !early || c.loss.rate() >= mediumLoss {
 		e.oweAckAgain(now, c)
@@ -111,8 +132,14 @@ func (e *Endpoint) oweAckAgain(now time.Time, c *carrier) {
 
 // ackDelay returns how long an ack may wait for a frame that shares its datagram.
 func (e *Endpoint) ackDelay(now time.Time, c *carrier) time.Duration {
-	if e.delayAcks && !c.ackSoon && now.Sub(c.duplicateAt) > duplicateMemory && c.loss.rate() < mediumLoss {
+	if !e.delayAcks || c.ackSoon || now.Sub(c.duplicateAt) <= duplicateMemory || now.Sub(c.bulkAt) <= bulkMemory {
+		return shortAckDelay
+	}
+	switch loss := c.loss.rate(); {
+	case loss < lightLoss:
 		return longAckDelay
+	case loss < mediumLoss:
+		return lossyAckDelay
 	}
 	return shortAckDelay
 }
@@ -151,8 +178,11 @@ func (e *Endpoint) handleAck(now time.Time, c *carrier, a ackInfo) error {
 	}
 	c.peerBacklog = a.backlog
 	late := max(c.rtt.smoothed*7/4, c.rtt.timeout(), minLate)
-	if sample := c.rtt.acked(now.Add(-a.delay), a.highest); sample > 0 {
+	if sample := c.rtt.acked(now, a.highest, a.delay); sample > 0 {
 		c.cwnd.addRTT(now, sample, c.rtt.smoothed)
+		if !e.peerDelaysAcks {
+			sample += a.delay // one that comes late for that may be the second: the first was lost
+		}
 		if sample > late {
 			c.loss.suspect()
 		}

@@ -60,12 +60,15 @@ type carrier struct {
 	datagramsReceived uint64
 	unackedBytes      int       // received since the last ack
 	ackSoon           bool      // that ack must not be delayed
+	bulkAt            time.Time // when the stream last brought more than a person types
 	duplicateAt       time.Time // when a frame last came again
-	copiedAt          time.Time // when the last copy came soon after a frame
+	cameOnce          int       // frames since the last that came again at once
 	ackAt             time.Time // when to send an ack at the latest, or zero
 	ackSentAt         time.Time // when the last ack was sent
 	sentConsumed      uint64    // the Consumed of that ack
 	sentBacklog       bool      // it told of a long backlog
+	windowTold        uint64    // the window's end that the peer was told
+	windowTells       int       // how often
 
 	parts []byte // of a snapshot whose gap has not come
 
@@ -85,6 +88,7 @@ func (e *Endpoint) Up(now time.Time, maxDatagram int, ready bool) CarrierID {
 		datagramCursor: e.acked,
 		acked:          e.acked,
 	}
+	c.loss.suspectUntil = firstSpan
 	c.restartProbes(now)
 	// Until its path is measured, it is taken for one like the last.
 	c.rtt.smoothed, c.rtt.variation = e.lastPath.rtt.smoothed, e.lastPath.rtt.variation
@@ -132,7 +136,7 @@ func (e *Endpoint) Activate(now time.Time, id CarrierID) {
 // being measured would show how long that takes.
 func (c *carrier) pause() {
 	c.ready = false
-	c.rtt.seq = 0
+	c.rtt.drop()
 	c.cwnd.dropSample()
 }
 

@@ -24,7 +24,7 @@ func (e *Endpoint) Datagram(now time.Time, id CarrierID, b []byte) []byte {
 	}
 	c.loss.sent(now)
 	sendsTail := request && what == tail
-	if e.ackIsNews(c) || sendsTail && e.note != nil {
+	if e.carriesAck(now, c) || sendsTail && e.note != nil {
 		b = e.appendAck(now, b, c)
 	}
 	if request && what == probe || c.pingDue {

@@ -24,8 +24,8 @@ type Config struct {
 	// Window is the size of the flow-control window in bytes: how many bytes of
 	// frames this end holds until they are consumed. At least 256 KiB are granted.
 	Window int
-	// DelayAcks delays acks of small frames by up to 150 ms while no loss is seen, so
-	// that they share a datagram with the next key. It is for the end where a person
+	// DelayAcks delays acks of small frames by up to 600 ms while no loss is seen, so
+	// that they share a packet with the next keys. It is for the end where a person
 	// types. PeerDelaysAcks is for the other end, which expects such acks later.
 	DelayAcks, PeerDelaysAcks bool
 	// TellLimited tells the peer while the congestion window limits what is sent: for the end that

@@ -84,18 +84,18 @@ func TestNoteStandsBeforeFrames(t *testing.T) {
 	wantNote(t, "the end of the stream", e.Stream(w.now, id, 3000), 4)
 }
 
-// NoteChanged sends a note that nothing else would.
-func TestNoteChanged(t *testing.T) {
+// AckNow sends a note that nothing else would.
+func TestAckNow(t *testing.T) {
 	w := newWorld(t, 1)
 	w.takeNotes()
-	w.ends[1].endpoint.NoteChanged(w.now) // without a carrier
+	w.ends[1].endpoint.AckNow(w.now) // without a carrier
 	w.connect()
 	w.run(time.Second)
 	e, id := w.ends[1].endpoint, w.links[0].ids[1]
 	if at := e.SendTime(w.now, id, DatagramLane); !at.IsZero() {
 		t.Fatalf("something is to be sent at %v", at)
 	}
-	e.NoteChanged(w.now)
+	e.AckNow(w.now)
 	wantNote(t, "on its own", e.Datagram(w.now, id, nil), 0)
 }
 

@@ -47,6 +47,7 @@ func (e *Endpoint) Receive(now time.Time, id CarrierID, lane Lane, f buffer.Fram
 		return e.handlePart(c, lane, f.Payload)
 	case ping:
 		if len(f.Payload) > 0 && f.Payload[0] != pingPlain {
+			c.windowTells = 0
 			c.scheduleAck(now)
 		}
 		e.handleRole(now, c, lane, f.Payload)
@@ -115,11 +116,14 @@ func (e *Endpoint) handleFrame(now time.Time, c *carrier, lane Lane, f buffer.Fr
 	if verdict != buffer.Beyond && f.Seq > c.highest {
 		c.highest, c.highestAt = f.Seq, now
 	}
-	c.ackSoon = c.ackSoon || verdict == buffer.Held ||
-		lane == StreamLane && c.unackedBytes+frameBytes(f) > maxDelayed
+	if lane == StreamLane && c.unackedBytes+frameBytes(f) > maxDelayed {
+		c.bulkAt = now
+	}
+	c.ackSoon = c.ackSoon || verdict == buffer.Held
 	if verdict == buffer.Duplicate {
 		e.noteCopy(now, c, f.Seq)
 	} else {
+		c.cameOnce++
 		e.oweAck(now, c, frameBytes(f))
 	}
 	switch verdict {

@@ -29,11 +29,14 @@ var heavyIntervals = []float64{1.0 / 6, 1.0 / 4, 1.0 / 4, 1.0 / 2, 2.0 / 5}
 // overdueAfter returns after how long the ack of what is sent now is overdue, while little is
 // lost.
 func (e *Endpoint) overdueAfter(c *carrier) time.Duration {
-	d := c.rtt.timeout()
-	if e.peerDelaysAcks {
-		d += longAckDelay
+	d := min(c.rtt.timeout(), maxResend)
+	switch {
+	case !e.peerDelaysAcks:
+		return d
+	case c.loss.rate() < lightLoss:
+		return d + longAckDelay
 	}
-	return min(d, maxResend)
+	return d + lossyAckDelay
 }
 
 // resendAfter returns how long to wait for an ack before the tail is sent again. Without

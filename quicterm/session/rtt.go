@@ -22,13 +22,36 @@ type rtt struct {
 	seq       uint64 // of the frame being timed, 0 for none
 	sentAt    time.Time
 	sentAgain bool
+
+	// recent are the last frames that were sent, each at its number modulo the length. A delayed ack
+	// says for how long its sender has had the highest frame: only for that one it shows the time.
+	recent [recentFrames]struct {
+		seq    uint64
+		sentAt time.Time
+	}
 }
 
-// start times the frame seq, unless another is being timed.
+const (
+	// recentFrames is more than a person types, and a program echoes, between two acks.
+	recentFrames = 16
+
+	// maxInexact is the longest delay of an ack that shows the time of a frame before the highest.
+	maxInexact = 2 * shortAckDelay
+)
+
+// start times the frame seq, which is sent for the first time.
 func (r *rtt) start(now time.Time, seq uint64) {
 	if r.seq == 0 {
 		r.seq, r.sentAt, r.sentAgain = seq, now, false
 	}
+	recent := &r.recent[seq%recentFrames]
+	recent.seq, recent.sentAt = seq, now
+}
+
+// drop gives up what is being timed.
+func (r *rtt) drop() {
+	r.seq = 0
+	clear(r.recent[:])
 }
 
 // resent records that the frame being timed was sent again, so an ack could be for
@@ -37,14 +60,23 @@ func (r *rtt) start(now time.Time, seq uint64) {
 // longer.
 func (r *rtt) resent() { r.sentAgain = true }
 
-// acked records that frames up to highest have arrived. It returns how long the ack of
-// the frame that was timed took, or 0.
-func (r *rtt) acked(now time.Time, highest uint64) time.Duration {
-	if r.seq == 0 || highest < r.seq {
+// acked records that frames up to highest have arrived, that one some time ago. It returns how long
+// its way and that of the ack took, or 0 if that is not known.
+func (r *rtt) acked(now time.Time, highest uint64, ago time.Duration) time.Duration {
+	recent := &r.recent[highest%recentFrames]
+	exact := recent.seq == highest && highest > 0
+	timed := r.seq > 0 && highest >= r.seq
+	sentAt := r.sentAt
+	if timed {
+		r.seq = 0
+	}
+	switch {
+	case exact:
+		sentAt, recent.seq = recent.sentAt, 0
+	case !timed || ago > maxInexact:
 		return 0
 	}
-	r.seq = 0
-	took := max(now.Sub(r.sentAt), time.Microsecond) // whatever delay the peer claims
+	took := max(now.Sub(sentAt)-ago, time.Microsecond) // whatever delay the peer claims
 	if r.smoothed == 0 || r.smoothed > maxGrowth*took {
 		r.smoothed, r.variation = took, took/8 // frames are timed exactly
 		return took

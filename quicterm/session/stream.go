@@ -67,7 +67,7 @@ func (e *Endpoint) stream(now time.Time, c *carrier, limit int) []byte {
 	case streamFrames:
 		sendsTail := e.tailOnStream(c)
 		b := e.sendFrames(now, c, space, limit)
-		if (c.maxDatagram == 0 || sendsTail) && e.ackIsNews(c) || e.note != nil && c.streamCursor == e.log.Next() {
+		if (c.maxDatagram == 0 || sendsTail) && e.carriesAck(now, c) || e.note != nil && c.streamCursor == e.log.Next() {
 			b = append(e.appendAck(now, nil, c), b...) // one write, and a packet less
 		}
 		return b
