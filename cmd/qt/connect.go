@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/signal"
 	"path"
+	"runtime"
 	"strings"
 	"syscall"
 	"time"
@@ -177,6 +178,9 @@ func sendEnv(patterns []string) [][2]string {
 
 // runTerminal runs a session on our terminal.
 func runTerminal(ctx context.Context, a *access, host string, opts *options, req *wire.Attach) error {
+	// What a terminal needs is short, and waits for others: a second processor costs more time to wake up
+	// than it saves.
+	runtime.GOMAXPROCS(1)
 	skips := req.Skip || opts.role.ReadOnly()
 	predicts := predictModes[a.settings.Predict]
 	if opts.role.ReadOnly() {

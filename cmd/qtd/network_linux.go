@@ -23,7 +23,11 @@ import (
 // is root's.
 func networkOf(ctx context.Context, m *monitor.Monitor, settings *configs.Server, log *logqueue.Queue) (monitor.Network, error) {
 	if os.Geteuid() != 0 {
-		return server.NewServer(m, m.Setup(), log.Logger())
+		s, err := server.NewServer(m, m.Setup(), log.Logger())
+		if err == nil {
+			s.SaveProcessors()
+		}
+		return s, err
 	}
 	// What is left to this process is short, and waits for others: a second processor costs more time
 	// to wake up than it saves.
@@ -81,6 +85,7 @@ func serveNetwork(log *slog.Logger, level *slog.LevelVar) error {
 		if err != nil {
 			return nil, err
 		}
+		s.SaveProcessors()
 		return &leveled{s, level}, nil
 	})
 }

@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"runtime"
 	"runtime/debug"
 	"strconv"
 	"sync"
@@ -54,6 +55,11 @@ func Main(log *slog.Logger, software, login string) error {
 	}
 	if err != nil {
 		return errors.Join(err, wire.Send(reply, &wire.Error{Text: err.Error()}))
+	}
+	if launch.PTY {
+		// What a terminal needs is short, and waits for others: a second processor costs more time to
+		// wake up than it saves.
+		runtime.GOMAXPROCS(1)
 	}
 	h.software = software
 	h.keepOnTerm()

@@ -24,17 +24,17 @@ func (c *conn) relay(uid uint32, answer wire.Message, toHolder carrier.Carrier) 
 		return err
 	}
 	fromClient := &heardCarrier{Carrier: c.carrier, member: c.member}
-	borrowed := c.server.accounts.of(uid).borrowed
+	borrowed, processors := c.server.accounts.of(uid).borrowed, &c.server.processors
 	var wg sync.WaitGroup
 	if c.carrier.Datagrams() {
-		c.spawn(&wg, func() { copyDatagrams(c.carrier, toHolder) })
+		c.spawn(&wg, func() { copyDatagrams(c.carrier, toHolder, processors) })
 	}
 	c.spawn(&wg, func() {
-		copyStream(toHolder, fromClient, borrowed)
+		copyStream(toHolder, fromClient, borrowed, processors)
 		toHolder.Close() // the client has closed its side
 		c.discard()
 	})
-	copyStream(c.carrier, toHolder, borrowed)
+	copyStream(c.carrier, toHolder, borrowed, processors)
 	c.awaitClose()
 	wg.Wait()
 	return nil
@@ -51,7 +51,7 @@ var largeBuffers = sync.Pool{New: func() any { return new([largeBuffer]byte) }}
 
 // copyStream copies until a read or a write fails. Borrowed has an element for each large buffer
 // that is borrowed.
-func copyStream(dst io.Writer, src io.Reader, borrowed chan struct{}) {
+func copyStream(dst io.Writer, src io.Reader, borrowed chan struct{}, processors *processors) {
 	small := make([]byte, smallBuffer)
 	var large *[largeBuffer]byte
 	giveBack := func() {
@@ -66,6 +66,7 @@ func copyStream(dst io.Writer, src io.Reader, borrowed chan struct{}) {
 	for {
 		n, err := src.Read(buf)
 		if n > 0 {
+			processors.relayed(n)
 			if _, err := dst.Write(buf[:n]); err != nil {
 				return
 			}
@@ -112,6 +113,7 @@ func (c *conn) receiveDatagrams() {
 		}
 		if to := c.toHolder.Load(); to != nil {
 			c.member.heard()
+			c.server.processors.relayed(len(b))
 			passDatagram(*to, b) // an error is that of a holder that ends the relay
 		} else if early += len(b); early > maxEarly {
 			c.incoming.Close()
@@ -121,12 +123,13 @@ func (c *conn) receiveDatagrams() {
 }
 
 // copyDatagrams copies until a receive or a send fails.
-func copyDatagrams(dst, src carrier.Carrier) {
+func copyDatagrams(dst, src carrier.Carrier, processors *processors) {
 	for {
 		b, err := src.ReceiveDatagram()
 		if err != nil {
 			return
 		}
+		processors.relayed(len(b))
 		if err := passDatagram(dst, b); err != nil {
 			return
 		}

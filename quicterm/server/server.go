@@ -59,6 +59,7 @@ type Server struct {
 	refusedLog      *floodlog.Log
 	deniedLog       *floodlog.Log
 
+	processors  processors
 	connections atomic.Int64
 	attempts    atomic.Uint64 // number of the last connection
 	usedAt      atomic.Int64  // uptime
@@ -209,6 +210,7 @@ func (s *Server) ServeQUIC(ctx context.Context, socket net.PacketConn) error {
 // countConn serves a connection until it ends. The daemon is used meanwhile.
 func (s *Server) countConn(ctx context.Context, incoming incoming) {
 	s.connections.Add(1)
+	s.processors.did(acceptWork)
 	defer func() { s.usedAt.Store(uptime()) }()
 	defer s.connections.Add(-1)
 	s.contain(s.log, func() error { s.serveConn(ctx, incoming); return nil })
