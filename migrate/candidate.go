@@ -55,6 +55,7 @@ func (m *Manager) refresh(now time.Time, candidates []Candidate) {
 	m.candidates = candidates
 	if changed {
 		m.second = backoff{next: now}
+		m.redialing.rounds = 0
 		m.retrySSH(now)
 		if m.state != Live {
 			m.worked = QUIC

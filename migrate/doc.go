@@ -11,10 +11,10 @@
 // reports what it observes, and calls [Manager.Handle] again by [Manager.Deadline].
 //
 //	events                                                actions
-//	NetworkChanged, Woke, Heard, Down  ──▶  Manager  ──▶  Dial, Activate, StandBy, Close, Ping
-//	Unacked, Traffic, Starved,
+//	NetworkChanged, Woke, Heard, Down  ──▶  Manager  ──▶  Dial, Activate, StandBy, Close, Abandon,
+//	Unacked, Traffic, Starved, Answered,                  Ping, Knock
 //	nil (time passed)
 //
 // Detection is in path.go, the order of candidates in candidate.go, dialing without a path in
-// redial.go and beside one in upgrade.go and second.go; replace.go says which paths are kept.
+// redial.go and knock.go and beside one in upgrade.go and second.go; replace.go says which paths are kept.
 package migrate

@@ -45,6 +45,8 @@ type (
 		RTT time.Duration // of the carrier, 0 if not known
 		At  time.Time     // when the last packet arrived; zero means now
 	}
+	// Answered says that the server has answered a knock, which anybody on the path can forge.
+	Answered struct{ Candidate Candidate }
 	// Down says that a carrier has ended, or that a dial has failed.
 	Down struct{ ID ID }
 	// Unacked says since when input waits for an ack of the server, or zero if none does.
@@ -72,10 +74,15 @@ type (
 		StandBy   bool
 		Stripe    bool // it carries only what others have no room for
 	}
+	// Knock sends a small packet, outside of any connection, that a server answers. A dial to one
+	// that cannot be reached costs many times as much.
+	Knock struct{ Candidate Candidate }
 	// Activate makes a carrier that stands by, or is a stripe, carry all frames.
 	Activate struct{ ID ID }
 	// Close ends a carrier or a dial.
 	Close struct{ ID ID }
+	// Abandon ends a dial that was not answered. It sends nothing: nobody would receive it.
+	Abandon struct{ ID ID }
 	// StandBy makes a carrier that carries frames stand by.
 	StandBy struct{ ID ID }
 	// Ping sends something on a carrier that the server answers.

@@ -82,9 +82,10 @@ type Manager struct {
 	dials      map[ID]*dial
 	lastID     ID
 
-	moves   int       // how often another path has taken over
-	unacked time.Time // since when input waits for an ack, or zero
-	traffic time.Time // last
+	moves   int           // how often another path has taken over
+	rtt     time.Duration // that was last measured, 0 if none was
+	unacked time.Time     // since when input waits for an ack, or zero
+	traffic time.Time     // last
 
 	redialing redialing
 	climb     climb
@@ -99,6 +100,8 @@ type dial struct {
 	candidate Candidate
 	since     time.Time
 	second    bool // it is for a second path
+	first     bool // it is one of the first round
+	answered  bool // the server has answered a knock on its candidate
 }
 
 // New returns a manager without carriers. It does nothing before its first event.
@@ -165,6 +168,8 @@ func (m *Manager) Handle(now time.Time, event Event) []Action {
 		delete(m.paths, e.ID)
 		m.stripeEnded(now, e.ID)
 		m.dialFailed(now, e.ID)
+	case Answered:
+		m.answered(now, e.Candidate)
 	case Unacked:
 		m.unacked = e.Since
 	case Bulk:
@@ -219,9 +224,7 @@ func (m *Manager) nextDeadline(now time.Time) time.Time {
 		}
 	}
 	for _, d := range m.dials {
-		if m.mayExpire(now, d) {
-			at(d.since.Add(limits[d.candidate.Transport].timeout))
-		}
+		at(m.expiresAt(d))
 	}
 	if t := m.stripesDeadline(); !t.IsZero() {
 		at(t)
@@ -230,6 +233,7 @@ func (m *Manager) nextDeadline(now time.Time) time.Time {
 		r := &m.redialing
 		at(r.quic.at(r.nextRound))
 		at(r.tcp.at(r.nextTCP))
+		at(m.knockAt())
 		if _, t, ok := m.sshDial(); ok {
 			at(t)
 		}
@@ -278,6 +282,7 @@ func (m *Manager) hear(now time.Time, e Heard) {
 		at = now
 	}
 	p.hear(at, e.RTT)
+	m.rtt = p.rtt
 }
 
 // update is the only place that changes the state of the link and of its paths.

@@ -21,6 +21,10 @@ const (
 	// pingInterval is the time between pings that are not answered.
 	pingInterval = time.Second
 
+	// urgentPing is the same while input waits: the tail of the input goes with each ping, and comes
+	// back a round trip after the path works again.
+	urgentPing = 60 * time.Millisecond
+
 	// probeInterval is the time between pings on a path that may have moved: the server learns
 	// the client's new address from what is sent there. There are at most maxProbes.
 	probeInterval = 50 * time.Millisecond
@@ -99,10 +103,7 @@ func (p *path) excuse(now time.Time) {
 // silentSince returns since when silence counts that began at a time: not before this client
 // ran again.
 func (p *path) silentSince(t time.Time) time.Time {
-	if p.ranAgain.After(t) {
-		return p.ranAgain
-	}
-	return t
+	return later(p.ranAgain, t)
 }
 
 // ackTimeout returns how long an ack may take on a path.
@@ -175,6 +176,13 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}
+
 // overdueAt returns when the ack that is waited for becomes overdue on a path. It returns
 // zero if none is waited for, or for so long that it says nothing of the path.
 func (m *Manager) overdueAt(p *path) time.Time {
@@ -219,6 +227,8 @@ func (m *Manager) pingAt(now time.Time, p *path) time.Time {
 		return now
 	case p.suspected != 0 && p.probes < maxProbes:
 		return p.pinged.Add(probeInterval)
+	case m.state != Live && p.candidate.Transport == QUIC && m.inputWaits(now):
+		return later(p.pinged, m.redialing.since).Add(urgentPing)
 	case !p.pingedFirst.IsZero():
 		return p.pinged.Add(max(pingInterval, 2*p.rtt))
 	case !p.unsoundSince.IsZero() && p.pinged.Before(p.unsoundSince):

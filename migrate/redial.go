@@ -10,10 +10,15 @@ const (
 	// lost together with those of the first.
 	secondRound = 250 * time.Millisecond
 
-	// urgentRound is the time between rounds while input waits for an ack, for at most
-	// urgentFor.
-	urgentRound = 100 * time.Millisecond
-	urgentFor   = time.Minute
+	// wideRounds is how many rounds dial all candidates. Each later one dials one of them, in turn:
+	// a dial costs some packets of 1200 bytes, and knocks find the path that works.
+	wideRounds = 2
+
+	// minRound is the least time between rounds, however often the network changes.
+	minRound = 100 * time.Millisecond
+
+	// urgentFor bounds how long waiting input makes knocks and pings frequent.
+	urgentFor = time.Minute
 
 	// typedRound is the time between rounds when something is typed after that.
 	typedRound = time.Second
@@ -29,6 +34,12 @@ const (
 
 	// MaxDials is how many dials of QUIC run at once.
 	MaxDials = 16
+
+	// A dial of QUIC has one and a half round trips of the last path while no path is trusted, but at
+	// least firstDial in the first round, in which another path may be slower, and laterDial in later
+	// ones. QUIC sends the first packet of a dial again, twice, after 200 ms, and then after 600 ms.
+	firstDial = 550 * time.Millisecond
+	laterDial = 190 * time.Millisecond
 
 	// tcpDelay is how long QUIC has to answer before TCP is dialed as well, unless TCP worked
 	// last in this network: QUIC has sent its first packets twice by then.
@@ -53,6 +64,7 @@ type redialing struct {
 	since     time.Time // since when no path is trusted, or zero
 	rounds    int       // since then
 	attempts  int       // rounds that had a candidate
+	turns     int       // rounds that dialed one of the candidates
 	lastRound time.Time // the last one that had a candidate
 	nextRound time.Time
 	quic      sequence // what is left of this round
@@ -61,7 +73,8 @@ type redialing struct {
 	lastTCP time.Time // when that was done last
 	tcp     sequence
 
-	ssh backoff
+	ssh    backoff
+	knocks knocks
 }
 
 // A sequence is candidates that are dialed one after the other.
@@ -93,6 +106,7 @@ func (b *backoff) again(now time.Time, shortest, longest time.Duration) {
 func (r *redialing) start(now time.Time) {
 	r.since, r.rounds, r.attempts = now, 0, 0
 	r.nextTCP = time.Time{}
+	r.knocks = knocks{next: now.Add(firstKnock)}
 	r.retryNow(now)
 }
 
@@ -104,8 +118,9 @@ func (r *redialing) stop() {
 // retryNow starts the next round at once, or soon after one that has just started.
 func (r *redialing) retryNow(now time.Time) {
 	r.quic.left, r.tcp.left = nil, nil
+	r.knocks.answers = backoff{}
 	r.nextRound = now
-	if soonest := r.lastRound.Add(urgentRound); soonest.After(now) {
+	if soonest := r.lastRound.Add(minRound); soonest.After(now) {
 		r.nextRound = soonest
 	}
 }
@@ -122,9 +137,6 @@ func (m *Manager) retrySoon() {
 // redial dials all candidates, in rounds.
 func (m *Manager) redial(now time.Time) {
 	r := &m.redialing
-	if soon := now.Add(urgentRound); m.inputWaits(now) && r.nextRound.After(soon) {
-		r.nextRound = soon
-	}
 	for !now.Before(r.quic.at(r.nextRound)) {
 		if len(r.quic.left) == 0 {
 			m.beginRound(now)
@@ -141,6 +153,7 @@ func (m *Manager) redial(now time.Time) {
 		r.ssh.again(now, firstSSH, maxSSH)
 		m.dial(now, c, false)
 	}
+	m.knock(now)
 }
 
 // dialNext dials the next candidate of a sequence.
@@ -156,8 +169,12 @@ func (m *Manager) dialNext(now time.Time, s *sequence) {
 func (m *Manager) beginRound(now time.Time) {
 	r := &m.redialing
 	r.quic.left = m.ranked(now, QUIC)
-	if r.rounds == 0 {
+	switch n := len(r.quic.left); {
+	case r.rounds == 0:
 		r.quic.left = m.withoutAvoided(r.quic.left)
+	case r.rounds >= wideRounds && n > 0:
+		r.quic.left = r.quic.left[r.turns%n:][:1]
+		r.turns++
 	}
 	if len(r.quic.left) > 0 {
 		r.attempts++
@@ -184,7 +201,10 @@ func (m *Manager) beginTCP(now time.Time) {
 	if r.lastTCP.Before(r.since) {
 		r.tcp.left = m.withoutAvoided(r.tcp.left)
 	}
-	r.nextTCP, r.lastTCP = time.Time{}, now
+	r.nextTCP, r.lastTCP = time.Time{}, now // the next round sets it
+	if m.inputWaits(now) {
+		r.nextTCP = now.Add(tcpInterval)
+	}
 }
 
 // sshDial returns the candidate of SSH, and when to dial it, if there is one and it is not
@@ -223,8 +243,6 @@ func (m *Manager) roundInterval(now time.Time) time.Duration {
 	switch {
 	case r.rounds == 0:
 		return secondRound
-	case m.inputWaits(now):
-		return urgentRound
 	case now.Sub(r.since) > slowAfter:
 		return slowRound
 	}
@@ -240,7 +258,7 @@ func (m *Manager) inputWaits(now time.Time) bool {
 func (m *Manager) dial(now time.Time, c Candidate, second bool) {
 	m.makeRoom(now, c.Transport)
 	m.lastID++
-	m.dials[m.lastID] = &dial{candidate: c, since: now, second: second}
+	m.dials[m.lastID] = &dial{candidate: c, since: now, second: second, first: m.redialing.rounds <= 1}
 	m.do(Dial{ID: m.lastID, Candidate: c,
 		StandBy: second && m.cfg.Paths == Standby, Stripe: second && m.cfg.Paths == Aggregate})
 }
@@ -289,19 +307,26 @@ func (m *Manager) dialFailed(now time.Time, id ID) {
 	}
 }
 
-// mayExpire reports whether a dial ends at its timeout. While input waits, a dial ends only
-// if there is no room for another.
-func (m *Manager) mayExpire(now time.Time, d *dial) bool {
-	return m.state == Live || d.candidate.Transport == SSH || d.second || !m.inputWaits(now)
+// expiresAt returns when a dial ends without an answer. One of many, while no path is trusted, ends
+// early: each flight of a dial is longer after the one before, and a new one begins anew.
+func (m *Manager) expiresAt(d *dial) time.Time {
+	longest := limits[d.candidate.Transport].timeout
+	if m.state != Live && d.candidate.Transport == QUIC && !d.answered {
+		least := laterDial
+		if d.first || m.rtt == 0 {
+			least = firstDial
+		}
+		longest = min(longest, max(least, m.rtt*3/2))
+	}
+	return d.since.Add(longest)
 }
 
 // expireDials ends the dials that take too long.
 func (m *Manager) expireDials(now time.Time) {
 	for _, id := range ordered(m.dials) {
-		d := m.dials[id]
-		if m.mayExpire(now, d) && !now.Before(d.since.Add(limits[d.candidate.Transport].timeout)) {
+		if !now.Before(m.expiresAt(m.dials[id])) {
 			m.dialFailed(now, id)
-			m.do(Close{id})
+			m.do(Abandon{id})
 		}
 	}
 }

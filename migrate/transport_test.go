@@ -73,7 +73,7 @@ func TestUDPBlockedInMidSession(t *testing.T) {
 	s.wantWithoutPings("it replaces the path; dials of QUIC may still be answered", Close{0})
 	s.typing(3*time.Second, 3)
 	for _, a := range s.withoutPings() {
-		if _, ok := a.(Close); !ok {
+		if _, ok := a.(Abandon); !ok {
 			t.Errorf("did %T%v, want the dials of QUIC to end", a, a)
 		}
 	}
@@ -94,7 +94,7 @@ func TestUDPBlockedInMidSession(t *testing.T) {
 func TestQUICAnswersLate(t *testing.T) {
 	s := started(t, wifi, nil, wifi, wifiTCP)
 	s.tell(Down{0})
-	s.pass(450 * time.Millisecond)
+	s.pass(tcpDelay)
 	s.wantWithoutPings("all are tried", Dial{ID: 1, Candidate: wifi}, Dial{ID: 2, Candidate: wifi}, Dial{ID: 3, Candidate: wifiTCP})
 	s.tell(Heard{ID: 3, RTT: 0})
 	s.pass(100 * time.Millisecond)
@@ -104,7 +104,7 @@ func TestQUICAnswersLate(t *testing.T) {
 	s.pass(time.Second)
 	s.tell(Unacked{s.now})
 	s.pass(600 * time.Millisecond)
-	s.wantWithoutPings("suspicion", Dial{ID: 4, Candidate: wifi}, Dial{ID: 5, Candidate: wifi}, Dial{ID: 6, Candidate: wifiTCP}, Dial{ID: 7, Candidate: wifi})
+	s.wantWithoutPings("suspicion", Dial{ID: 4, Candidate: wifi}, Dial{ID: 5, Candidate: wifi}, Dial{ID: 6, Candidate: wifiTCP})
 	s.tell(Heard{ID: 1, RTT: 0})
 	s.tell(Unacked{})
 	s.tell(Heard{ID: 6, RTT: 0})
@@ -194,7 +194,7 @@ func TestTCPRatherThanAvoided(t *testing.T) {
 	s.typing(holdDown, 0)
 	s.wantWithoutPings("WiFi is back", Dial{ID: 1, Candidate: wifi})
 	s.typing(3*time.Second, 0)
-	s.wantWithoutPings("it drops UDP packets", Close{1}, Dial{ID: 2, Candidate: wifiTCP})
+	s.wantWithoutPings("it drops UDP packets", Abandon{1}, Dial{ID: 2, Candidate: wifiTCP})
 	s.tell(Heard{ID: 2, RTT: 0})
 	s.wantWithoutPings("TCP works there", Close{0})
 	s.typing(time.Minute, 2)

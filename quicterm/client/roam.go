@@ -20,13 +20,14 @@ import (
 type roamer struct {
 	session    *Session
 	manager    *migrate.Manager
-	events     chan any // migrate.Down, netmon.Event, dialed, ended or resolved
+	events     chan any // migrate.Down, migrate.Answered, netmon.Event, dialed, ended or resolved
 	carriers   map[migrate.ID]*roamerCarrier
 	dials      map[migrate.ID]context.CancelFunc
 	unacked    time.Time      // as reported to the manager
 	bulk       bool           // the same: much is sent
 	host       netip.AddrPort // at which the session was last reached; not valid if only by a tunnel
 	candidates candidates
+	knocker    *knocker
 	wg         sync.WaitGroup
 }
 
@@ -106,10 +107,13 @@ func bulkCarriers(setting string) int {
 // for all goroutines.
 func (r *roamer) run(ctx context.Context) {
 	s := r.session
+	r.knocker = r.newKnocker(ctx)
 	defer func() {
 		for _, c := range r.carriers {
 			c.conn.Close()
 		}
+		r.knocker.stop()
+		r.knocker.wg.Wait()
 		r.wg.Wait()
 		s.gate.Lock()
 		defer s.gate.Unlock()
@@ -187,6 +191,8 @@ func (r *roamer) handleEvent(ctx context.Context, e any) {
 		}
 	case migrate.Down:
 		delete(r.dials, e.ID)
+		r.handle(ctx, e)
+	case migrate.Answered:
 		r.handle(ctx, e)
 	}
 }
@@ -266,6 +272,7 @@ func (r *roamer) refresh(ctx context.Context, always bool) {
 	}
 	changed := r.candidates.refresh(r.session.log)
 	if changed {
+		r.knocker.stop()
 		r.session.log.Debug("candidates have changed", "candidates", r.candidates.list)
 	}
 	if changed || always {
@@ -288,6 +295,9 @@ func (r *roamer) resolve(ctx context.Context) {
 // report tells the session the state of the link, and when its frames are to wake the loop.
 func (r *roamer) report() {
 	state, since := r.manager.State()
+	if state == migrate.Live {
+		r.knocker.stop()
+	}
 	s := r.session
 	s.gate.Lock()
 	defer s.gate.Unlock()
@@ -319,20 +329,34 @@ func (r *roamer) do(ctx context.Context, actions []migrate.Action) {
 		case migrate.Dial:
 			r.dial(ctx, a)
 		case migrate.Close:
-			if cancel := r.dials[a.ID]; cancel != nil {
-				cancel()
-				delete(r.dials, a.ID)
-			}
+			r.close(a.ID)
+		case migrate.Abandon:
 			if c := r.carriers[a.ID]; c != nil {
-				c.conn.Close()
+				if conn, ok := c.conn.(interface{ Abandon() }); ok {
+					conn.Abandon()
+				}
 			}
+			r.close(a.ID)
 		case migrate.Activate:
 			r.change(a.ID, func(e *session.Endpoint, id session.CarrierID) { e.Activate(time.Now(), id) })
 		case migrate.StandBy:
 			r.change(a.ID, func(e *session.Endpoint, id session.CarrierID) { e.StandBy(time.Now(), id) })
+		case migrate.Knock:
+			r.knocker.knock(a.Candidate)
 		case migrate.Ping:
 			r.change(a.ID, func(e *session.Endpoint, id session.CarrierID) { e.Ping(id) })
 		}
+	}
+}
+
+// close ends a carrier or a dial.
+func (r *roamer) close(id migrate.ID) {
+	if cancel := r.dials[id]; cancel != nil {
+		cancel()
+		delete(r.dials, id)
+	}
+	if c := r.carriers[id]; c != nil {
+		c.conn.Close()
 	}
 }
 

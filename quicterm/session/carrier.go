@@ -160,10 +160,16 @@ func (e *Endpoint) ackElsewhere(now time.Time, without *carrier) {
 }
 
 // Ping sends a ping that keeps a carrier's path open and shows that it is. A datagram is
-// acknowledged by the transport below; without datagrams, the ping asks the peer for an ack.
+// acknowledged by the transport below; without datagrams, the ping asks the peer for an ack. A
+// short tail that waits for its ack goes with the ping: if that arrives, nothing else has to.
 func (e *Endpoint) Ping(id CarrierID) {
-	if c := e.carriers[id]; c != nil {
-		c.pingDue = true
+	c := e.carriers[id]
+	if c == nil {
+		return
+	}
+	c.pingDue = true
+	if e.acked < e.log.Next() && e.log.Size(e.acked) <= maxPingTail && !c.resendAt.IsZero() {
+		c.resendAt = c.tailSentAt
 	}
 }
 

@@ -14,6 +14,9 @@ const (
 	// maxConsumeProbe bounds the time between two probes for frames that have arrived
 	// and are not consumed, as with a stopped terminal.
 	maxConsumeProbe = 30 * time.Second
+
+	// maxPingTail is the longest tail that goes with each ping, in bytes: some ten keys.
+	maxPingTail = 200
 )
 
 // restartProbes schedules the first of a row of probes.

@@ -58,9 +58,10 @@ func (noIDs) ConnectionIDLen() int                               { return 0 }
 type Conn struct {
 	conn      *quicgo.Conn
 	stream    *quicgo.Stream
-	datagrams bool          // the peer accepts them
-	gate      *earlyGate    // of a client
-	arrivals  *arrivalClock // of a client
+	datagrams bool           // the peer accepts them
+	gate      *earlyGate     // of a client
+	arrivals  *arrivalClock  // of a client
+	socket    net.PacketConn // of a client
 	close     func() error
 }
 
@@ -117,7 +118,7 @@ func dial(ctx context.Context, socket net.PacketConn, addr netip.AddrPort, conf 
 		closeAll()
 		return nil, fmt.Errorf("open stream: %w", err)
 	}
-	q := &Conn{conn: conn, stream: stream, datagrams: true, gate: gate, arrivals: arrivals, close: closeAll}
+	q := &Conn{conn: conn, stream: stream, datagrams: true, gate: gate, arrivals: arrivals, socket: socket, close: closeAll}
 	select {
 	case <-conn.HandshakeComplete():
 		q.datagrams = conn.ConnectionState().SupportsDatagrams.Remote
@@ -232,6 +233,12 @@ func (q *Conn) ReceiveDatagram() ([]byte, error) {
 
 // Datagrams implements [carrier.Carrier].
 func (q *Conn) Datagrams() bool { return q.datagrams }
+
+// Abandon closes the connection without telling the peer, which has not answered.
+func (q *Conn) Abandon() {
+	q.socket.Close()
+	q.close()
+}
 
 // Close implements [carrier.Carrier].
 func (q *Conn) Close() error { return q.close() }

@@ -1,0 +1,72 @@
+package migrate
+
+import (
+	"slices"
+	"time"
+)
+
+const (
+	// firstKnock is how long the first dials have to answer before the first knock.
+	firstKnock = 100 * time.Millisecond
+
+	// urgentKnock is the time between knocks while input waits: they cost 1.3 kB/s, and find a path
+	// soon after it works again.
+	urgentKnock = 70 * time.Millisecond
+
+	// knocksPerRound is how many knocks there are from a round of dials to the next otherwise.
+	knocksPerRound = 10
+
+	// minAnswered and maxAnswered bound the time between dials because a knock was answered, which
+	// doubles each time: perhaps something else than the server answers knocks.
+	minAnswered = 250 * time.Millisecond
+	maxAnswered = 2 * time.Second
+)
+
+// knocks are sent on the candidates of QUIC in turn while no path is trusted. A candidate on which
+// one is answered is dialed.
+type knocks struct {
+	next    time.Time // when the next is sent
+	turns   int       // how many were sent
+	last    time.Time
+	answers backoff // of dials because of an answer
+}
+
+// knockAt returns when to send the next knock, or zero if there is no candidate.
+func (m *Manager) knockAt() time.Time {
+	k := &m.redialing.knocks
+	if len(m.candidates) == 0 {
+		return time.Time{}
+	}
+	if soon := k.last.Add(urgentKnock); m.inputWaits(soon) && soon.Before(k.next) && !k.last.IsZero() {
+		return soon
+	}
+	return k.next
+}
+
+// knock sends the next knock. Those of the first round leave out the interfaces to avoid.
+func (m *Manager) knock(now time.Time) {
+	k := &m.redialing.knocks
+	if at := m.knockAt(); at.IsZero() || now.Before(at) {
+		return
+	}
+	candidates := m.ranked(now, QUIC)
+	if m.redialing.rounds < wideRounds {
+		candidates = m.withoutAvoided(candidates)
+	}
+	k.last, k.next = now, now.Add(max(urgentKnock, m.roundInterval(now)/knocksPerRound))
+	if n := len(candidates); n > 0 {
+		m.do(Knock{candidates[k.turns%n]})
+		k.turns++
+	}
+}
+
+// answered dials a candidate on which a knock was answered.
+func (m *Manager) answered(now time.Time, c Candidate) {
+	k := &m.redialing.knocks
+	if m.state == Live || !slices.Contains(m.candidates, c) || now.Before(k.answers.next) {
+		return
+	}
+	k.answers.again(now, minAnswered, maxAnswered)
+	m.dial(now, c, false)
+	m.dials[m.lastID].answered = true
+}

@@ -1,0 +1,117 @@
+package migrate
+
+import (
+	"slices"
+	"testing"
+	"time"
+)
+
+// knocked returns on which candidates there were knocks since the last check.
+func (s *story) knocked() (on []Candidate) {
+	for _, a := range s.did {
+		if k, ok := a.(Knock); ok {
+			on = append(on, k.Candidate)
+		}
+	}
+	s.did = nil
+	return on
+}
+
+// While input waits, knocks are frequent and dials are not, whatever the candidate on which the
+// server then answers.
+func TestKnocksWhileInputWaits(t *testing.T) {
+	s := roaming(t, nil)
+	s.tell(Down{0})
+	s.tell(Unacked{s.now})
+	s.pass(2 * time.Second)
+	s.did = nil
+	s.pass(20 * time.Second)
+	if n := dials(s.did); n != 10 {
+		t.Errorf("%d dials in 20 s, want one each 2 s", n)
+	}
+	s.did = nil
+	s.pass(10 * urgentKnock)
+	if on := s.knocked(); len(on) != 10 || !slices.Contains(on, wifi) || !slices.Contains(on, boundLTE) {
+		t.Errorf("knocks on %v, want ten, on both in turn", on)
+	}
+	s.tell(Answered{boundLTE})
+	s.wantWithoutPings("LTE works", Dial{ID: s.manager.lastID, Candidate: boundLTE})
+	s.tell(Answered{boundLTE})
+	s.wantWithoutPings("it is being dialed")
+	s.tell(Heard{ID: s.manager.lastID})
+	s.tell(Unacked{})
+	s.did = nil
+	s.pass(time.Second)
+	if on := s.knocked(); len(on) > 0 {
+		t.Errorf("knocks on %v while the link is live", on)
+	}
+	s.tell(Answered{wifi})
+	s.wantWithoutPings("a late answer changes nothing")
+}
+
+// A key that is typed into an outage of hours makes knocks frequent at once.
+func TestKnocksAfterKey(t *testing.T) {
+	s := live(t)
+	s.tell(Down{0})
+	s.pass(time.Hour)
+	s.did = nil
+	s.pass(time.Minute)
+	if on := s.knocked(); len(on) > 60 {
+		t.Errorf("%d knocks in a minute, want at most one a second", len(on))
+	}
+	s.tell(Unacked{s.now})
+	s.pass(time.Second)
+	if on := s.knocked(); len(on) < 10 {
+		t.Errorf("%d knocks within a second of a key, want ten and more", len(on))
+	}
+}
+
+// Something answers knocks, but is not the server.
+func TestKnockAnsweredInVain(t *testing.T) {
+	s := live(t)
+	s.tell(Down{0})
+	s.tell(Unacked{s.now})
+	s.did = nil
+	for begun := s.now; s.now.Sub(begun) < time.Minute; {
+		s.tell(Answered{wifi})
+		s.pass(20 * time.Millisecond)
+	}
+	if n := dials(s.did); n > 70 {
+		t.Errorf("%d dials in a minute, want about one a second", n)
+	}
+	s.tell(NetworkChanged{both})
+	s.pass(minRound)
+	s.did = nil
+	s.tell(Answered{boundLTE})
+	s.wantWithoutPings("the network has changed", Dial{ID: s.manager.lastID, Candidate: boundLTE})
+	s.tell(Answered{lte})
+	s.wantWithoutPings("there is no such candidate")
+}
+
+// A dial that is not answered ends without another packet. One on a slow path has its time.
+func TestDialsEnd(t *testing.T) {
+	for _, c := range []struct{ rtt, lasts time.Duration }{
+		{20 * time.Millisecond, laterDial},
+		{200 * time.Millisecond, 300 * time.Millisecond},
+		{2 * time.Second, limits[QUIC].timeout},
+	} {
+		s := live(t)
+		s.tell(Heard{ID: 0, RTT: c.rtt})
+		s.tell(Down{0})
+		s.pass(20 * time.Second)
+		s.did = nil
+		for dials(s.did) == 0 {
+			s.pass(time.Millisecond)
+		}
+		id := s.manager.lastID
+		s.did = nil
+		s.pass(c.lasts - 2*time.Millisecond)
+		if slices.Contains(s.did, Action(Abandon{id})) {
+			t.Errorf("with a round trip of %v, a dial ends before %v", c.rtt, c.lasts)
+		}
+		s.pass(2 * time.Millisecond)
+		if !slices.Contains(s.did, Action(Abandon{id})) {
+			t.Errorf("with a round trip of %v, a dial does not end after %v", c.rtt, c.lasts)
+		}
+	}
+}
