@@ -154,6 +154,11 @@ func (a *access) withTunnel(ctx context.Context, f func(context.Context) error) 
 		if ctx.Err() != nil { // ssh has seen the signal too, and was quicker
 			return context.Cause(ctx)
 		}
+		var login *bootstrap.LoginError
+		var denied *client.DeniedError
+		if errors.As(err, &login) && login.Unreachable() && errors.As(err, &denied) {
+			return denied // the daemon has answered, and there may be no sshd
+		}
 		return none.Err
 	}
 	return err

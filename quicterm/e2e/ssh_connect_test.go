@@ -338,6 +338,9 @@ func TestReachedBefore(t *testing.T) {
 	s.Settings["authorized_keys_files"] = fmt.Sprintf("[%q]", s.Path("none"))
 	s.Start()
 	connect("the key does not let the user in directly", true)
+	s.SSH = append(s.SSH, "Port 1") // where no sshd is
+	wantError(t, s.QT("connect", nil, "true"), "permission denied by target for .*authorized_keys")
+	s.SSH = nil
 
 	s.Stop(syscall.SIGTERM)
 	wantOutput(t, s.QT("connect", nil, "echo in"), "in\n") // qtd grant starts a daemon
