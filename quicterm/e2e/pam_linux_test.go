@@ -122,6 +122,12 @@ func TestPAM(t *testing.T) {
 
 	// PAM refuses, and the client is told.
 	wantError(t, qt("barred", "true"), "PAM refuses the session: Authentication failure")
+	for account, want := range map[string]string{"barred": "does not get in: PAM refuses the session: Authentication failure", "ann": "gets in"} {
+		cmd := exec.Command(filepath.Join(bin, "qtd"), "check", "--config", h.Path("qtd.toml"), account)
+		if out, _ := cmd.CombinedOutput(); !strings.Contains(string(out), "account "+account+" from 127.0.0.1: "+want) {
+			t.Errorf("qtd check prints %s", out)
+		}
+	}
 
 	// A shell outlives the daemon. What waits for it as root has nothing that the client chose.
 	cmd = qt("ann")

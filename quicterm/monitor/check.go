@@ -15,6 +15,7 @@ import (
 	"github.com/quicterm/quicterm/quicterm/account"
 	"github.com/quicterm/quicterm/quicterm/auth"
 	"github.com/quicterm/quicterm/quicterm/keyfile"
+	"github.com/quicterm/quicterm/quicterm/pam"
 	"github.com/quicterm/quicterm/quicterm/sshd"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
@@ -37,8 +38,8 @@ type KeyAccess struct {
 // Check returns what a daemon with these settings decides about a login to an account (without a
 // name, this process's) from an address, with a key if there is one: the content of a file with a
 // public key or a certificate. It asks as the daemon does:
-// processes that read keys, sshd -T and the program of AuthorizedKeysCommand run, and the directory that
-// sshd -T needs is made if it does not exist. Only root can ask about other accounts. An error says that nothing is known.
+// processes that read keys, sshd -T and the program of AuthorizedKeysCommand run, the directory that
+// sshd -T needs is made if it does not exist, and PAM opens a session and closes it. Only root can ask about other accounts. An error says that nothing is known.
 func Check(ctx context.Context, cfg Config, user string, from netip.Addr, key []byte) (*Access, error) {
 	names := new(account.NameService)
 	self, err := names.Current(ctx)
@@ -71,13 +72,17 @@ func Check(ctx context.Context, cfg Config, user string, from netip.Addr, key []
 		}
 	}
 	access.Rules = policy.Rules()
-	access.Login, _ = howSessionsStart(ctx, s.all, s.settings().Login, nil)
+	su, words, _ := howSessionsStart(ctx, s.all, s.settings().Login, nil)
+	access.Login = words
 	_, access.Refused = s.policy(ctx, a, from, at)
 	if err := checkExpired(a); err != nil {
 		access.Refused = err
 	}
 	if closed := nologin(s.all, a.UID); closed != nil && access.Refused == nil {
 		access.Refused = errors.New("logins are forbidden now: " + closed.Text)
+	}
+	if su != "" && access.Refused == nil {
+		access.Refused = pam.Check(ctx, su, a.Name)
 	}
 	if key == nil {
 		return access, nil

@@ -251,7 +251,7 @@ func (s *Monitor) examineLimits(r *doctor.Report) {
 
 // examineLogin tells whether PAM opens sessions.
 func (s *Monitor) examineLogin(ctx context.Context, r *doctor.Report) {
-	words, ok := howSessionsStart(ctx, s.all, s.settings().Login, nil)
+	_, words, ok := howSessionsStart(ctx, s.all, s.settings().Login, nil)
 	switch {
 	case ok:
 		r.Add("login", doctor.OK, "", "%s", words)

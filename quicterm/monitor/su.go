@@ -86,23 +86,25 @@ func decideLogin(setting, path string, err error) (string, error) {
 	return path, nil
 }
 
-// howSessionsStart says whether PAM opens sessions, and with which su or why not. It is false if sessions
-// cannot start, or only without PAM although that was not asked for.
-func howSessionsStart(ctx context.Context, all bool, setting string, start func(*exec.Cmd) error) (words string, ok bool) {
+// howSessionsStart says whether PAM opens sessions, and with which su or why not; su is empty if it does not. ok is
+// false if sessions cannot start, or only without PAM although that was not asked for.
+func howSessionsStart(
+	ctx context.Context, all bool, setting string, start func(*exec.Cmd) error,
+) (su, words string, ok bool) {
 	switch {
 	case !all:
-		return "sessions have the rights of this process: only root's daemon asks PAM", true
+		return "", "sessions have the rights of this process: only root's daemon asks PAM", true
 	case setting == "direct":
-		return "sessions start without PAM", true
+		return "", "sessions start without PAM", true
 	}
 	su, reason := pam.Find(ctx, start)
 	if reason == nil {
-		return "PAM opens sessions, by " + su, true
+		return su, "PAM opens sessions, by " + su, true
 	}
 	if _, err := decideLogin(setting, su, reason); err != nil {
-		return fmt.Sprintf("PAM cannot open sessions, so none start: %v", reason), false
+		return "", fmt.Sprintf("PAM cannot open sessions, so none start: %v", reason), false
 	}
-	return fmt.Sprintf("sessions start without PAM: %v", reason), false
+	return "", fmt.Sprintf("sessions start without PAM: %v", reason), false
 }
 
 // loginOf returns the session of PAM for an account, or nil if there is to be none: only root's daemon

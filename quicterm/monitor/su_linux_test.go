@@ -55,7 +55,7 @@ func TestSuFailsByChance(t *testing.T) {
 	if _, err := pam.Find(ctx, slow); err == nil || errors.As(err, new(pam.Unusable)) {
 		t.Errorf("su that does not end: %v", err)
 	}
-	if words, ok := howSessionsStart(ctx, true, "auto", slow); ok || !strings.Contains(words, "so none start") {
+	if _, words, ok := howSessionsStart(ctx, true, "auto", slow); ok || !strings.Contains(words, "so none start") {
 		t.Errorf("the doctor says %v, %s", ok, words)
 	}
 }

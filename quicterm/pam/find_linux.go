@@ -2,6 +2,7 @@ package pam
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -80,6 +81,27 @@ func try(ctx context.Context, start func(*exec.Cmd) error, path string, args ...
 		return Unusable(fmt.Sprintf("%s does not work (%v): %s", path, err, words))
 	}
 	return nil
+}
+
+// Check returns an error if PAM refuses a session of an account. It opens one by su, as Find has returned it,
+// and closes it: nothing runs in it.
+func Check(ctx context.Context, su, name string) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	args := []string{"-s", "/bin/true", "--", name}
+	if su == helper {
+		args = []string{name, "", "/bin/true"}
+	}
+	words, err := run(ctx, nil, su, args...)
+	if err != nil {
+		return refusal(cmp.Or(words, err.Error()))
+	}
+	return nil
+}
+
+// refusal returns the error of a session that PAM refuses, with what su has printed.
+func refusal(words string) error {
+	return fmt.Errorf("PAM refuses the session: %s", strings.TrimPrefix(words, "su: "))
 }
 
 // hasFailed reports whether a program has ended with a status of its own. It has not if it could not be

@@ -20,6 +20,9 @@ const errSystem = Unusable("only Linux has a su that opens sessions for the daem
 // Find returns an error.
 func Find(context.Context, func(*exec.Cmd) error) (su string, err error) { return "", errSystem }
 
+// Check returns an error.
+func Check(context.Context, string, string) error { return errSystem }
+
 // OpenArgs is not used.
 func OpenArgs(string, string, netip.Addr, *syscall.Credential, []string) []string { return nil }
 

@@ -105,7 +105,7 @@ func (s *Session) Await(until time.Time) error {
 	}
 	words := make([]byte, maxWords)
 	n, _ := s.words.ReadAt(words, 0)
-	return fmt.Errorf("PAM refuses the session: %s", strings.TrimPrefix(brief(words[:n]), "su: "))
+	return refusal(brief(words[:n]))
 }
 
 // Start makes a program run in the session, with three standard files or with a terminal, and returns
