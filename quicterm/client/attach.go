@@ -130,7 +130,7 @@ type Session struct {
 	hints    hints
 
 	deniedSince   time.Time // since when the server denies that it has the session, or zero
-	rebootedSince time.Time // since when it also says that its machine was started anew, or zero
+	saidGoneSince time.Time // since when it also says that the session is gone, or zero
 
 	others   map[uint64]bool // numbers of the clients that have joined
 	arrivals []arrival       // to be announced
@@ -302,7 +302,7 @@ func (s *Session) receivedLocked() {
 			s.arrivedLocked(n.Text, n.Code == wire.NoticeJoined)
 		}
 	}
-	s.deniedSince, s.rebootedSince = time.Time{}, time.Time{}
+	s.deniedSince, s.saidGoneSince = time.Time{}, time.Time{}
 	if s.endpoint.Pending() > 0 || s.hints.due() || s.waiting > 0 {
 		s.gate.Changed()
 	}

@@ -56,11 +56,11 @@ func TestHolderOutOfReach(t *testing.T) {
 		away     time.Duration
 	}{
 		{"no descriptors", syscall.EMFILE, false, goneAfter + 20*time.Second},
-		{"no descriptors, and another mark", syscall.EMFILE, true, 3 * rebootedAfter},
-		{"a directory that cannot be read", fs.ErrPermission, true, 3 * rebootedAfter},
-		{"a holder that does not answer", context.DeadlineExceeded, true, 3 * rebootedAfter},
+		{"no descriptors, and another mark", syscall.EMFILE, true, 3 * confirmedAfter},
+		{"a directory that cannot be read", fs.ErrPermission, true, 3 * confirmedAfter},
+		{"a holder that does not answer", context.DeadlineExceeded, true, 3 * confirmedAfter},
 		{"a socket that is made again", fs.ErrNotExist, false, goneAfter - 20*time.Second},
-		{"the same, and another mark", fs.ErrNotExist, true, rebootedAfter - time.Second},
+		{"the same, and another mark", fs.ErrNotExist, true, confirmedAfter - time.Second},
 	} {
 		if arrived, err := denials(t, test.reason, test.rebooted, test.away); !arrived {
 			t.Errorf("%s: the pipe ended with %v, want all of it", test.why, err)
@@ -68,12 +68,12 @@ func TestHolderOutOfReach(t *testing.T) {
 	}
 }
 
-// A session whose holder is gone ends: soon if the machine was started anew.
+// A session whose holder is gone ends: soon if the server says so.
 func TestHolderGone(t *testing.T) {
 	for _, test := range []struct {
 		rebooted bool
 		away     time.Duration
-	}{{true, rebootedAfter + 10*time.Second}, {false, goneAfter + 10*time.Second}} {
+	}{{true, confirmedAfter + 10*time.Second}, {false, goneAfter + 10*time.Second}} {
 		if _, err := denials(t, fs.ErrNotExist, test.rebooted, test.away); !errors.Is(err, ErrGone) {
 			t.Errorf("after %v, rebooted is %v: the pipe ended with %v, want %v", test.away, test.rebooted, err, ErrGone)
 		}

@@ -20,10 +20,9 @@ const (
 	// counts as gone: a holder whose socket was removed makes it again within a minute.
 	goneAfter = 130 * time.Second
 
-	// rebootedAfter is the same if the server also says each time that its machine was
-	// started anew. One such answer may be wrong, and what a pipe has not delivered is lost
-	// with it.
-	rebootedAfter = 3 * time.Second
+	// confirmedAfter is the same if the server also says each time that the session is gone. One such
+	// answer may be wrong, and what a pipe has not delivered is lost with it.
+	confirmedAfter = 3 * time.Second
 )
 
 // resume asks the server, first on a new carrier, to continue the session. The answer comes
@@ -75,7 +74,7 @@ func (c *answeredCarrier) Read(b []byte) (int, error) {
 // A notFoundError means that the server does not have the session, or that the proof is
 // wrong: it does not say which.
 type notFoundError struct {
-	rebooted bool // the server's machine was started anew
+	gone bool // the server says that the session is
 }
 
 func (e *notFoundError) Error() string { return "resume denied" }
@@ -88,7 +87,7 @@ func checkResumed(m wire.Message) error {
 		if err := m.Decode(&denied); err != nil {
 			return err
 		}
-		return &notFoundError{denied.Rebooted}
+		return &notFoundError{denied.Gone}
 	case wire.TypeError:
 		refusal := new(wire.Error)
 		if err := m.Decode(refusal); err != nil {
@@ -165,12 +164,12 @@ func (s *Session) carrierEndedLocked(err error, from responder) {
 	}
 	switch {
 	case from != sessionHost:
-	case !notFound.rebooted:
-		s.rebootedSince = time.Time{}
-	case s.rebootedSince.IsZero():
-		s.rebootedSince = now
-	case now.Sub(s.rebootedSince) >= rebootedAfter:
-		s.endLocked(fmt.Errorf("%w: the server was started anew", ErrGone))
+	case !notFound.gone:
+		s.saidGoneSince = time.Time{}
+	case s.saidGoneSince.IsZero():
+		s.saidGoneSince = now
+	case now.Sub(s.saidGoneSince) >= confirmedAfter:
+		s.endLocked(fmt.Errorf("%w: its holder was killed, or the server was started anew", ErrGone))
 	}
 	if now.Sub(s.deniedSince) > goneAfter {
 		s.endLocked(fmt.Errorf("%w: the server does not know it any more", ErrGone))

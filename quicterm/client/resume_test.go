@@ -20,7 +20,7 @@ func TestDenialOfOtherHost(t *testing.T) {
 		named     []netip.AddrPort
 		goneAfter time.Duration // 0 for never
 	}{
-		{"the machine was restarted", home, []netip.AddrPort{home, other}, rebootedAfter},
+		{"the machine was restarted", home, []netip.AddrPort{home, other}, confirmedAfter},
 		{"another machine of that name", other, []netip.AddrPort{other, home}, 0},
 		{"the tunnel, whatever machine that leads to", netip.AddrPort{}, []netip.AddrPort{home, other}, goneAfter + time.Second},
 		{"another machine, and the name stands only for it", other, []netip.AddrPort{other}, goneAfter + time.Second},
@@ -29,7 +29,7 @@ func TestDenialOfOtherHost(t *testing.T) {
 			s := &Session{client: New(Config{})}
 			from := responderAt(test.from, home, test.named)
 			for denied := time.Duration(0); denied < 10*time.Minute; denied += time.Second {
-				s.carrierEnded(migrate.QUIC, &notFoundError{rebooted: true}, from)
+				s.carrierEnded(migrate.QUIC, &notFoundError{gone: true}, from)
 				if gone := test.goneAfter > 0 && denied >= test.goneAfter; s.over != gone || gone && !errors.Is(s.cause, ErrGone) {
 					t.Fatalf("%s, for %v: over is %v, %v", test.why, denied, s.over, s.cause)
 				}
@@ -54,10 +54,10 @@ func TestRebootIsConfirmed(t *testing.T) {
 		for range 5 {
 			answer(true, false)
 		}
-		time.Sleep(rebootedAfter)
+		time.Sleep(confirmedAfter)
 		answer(false, false)
 		answer(true, false)
-		time.Sleep(rebootedAfter)
+		time.Sleep(confirmedAfter)
 		answer(true, true)
 	})
 }

@@ -97,7 +97,7 @@ func badResumes(t *testing.T, h *rig.Host, dial rawDialer) {
 	unknown.ID[15] ^= 1
 	foreign := newResume(attached, 2, instance)
 	foreign.UID += 12345
-	if replayed.Rebooted {
+	if replayed.Gone {
 		t.Error("a replayed proof: the machine was started anew")
 	}
 	for why, r := range map[string]*wire.Resume{"wrong proof": wrong, "another instance": other} {
@@ -118,11 +118,11 @@ func badResumes(t *testing.T, h *rig.Host, dial rawDialer) {
 	// such a session.
 	wrong.Boot = wire.BootMark(random(8))
 	unknown.Boot = wrong.Boot
-	if d, e := denied("unknown session", unknown), denied("known session", wrong); d != e || d.Rebooted != attached.Boot.Differs(wrong.Boot) {
+	if d, e := denied("unknown session", unknown), denied("known session", wrong); d != e || d.Gone != attached.Boot.Differs(wrong.Boot) {
 		t.Errorf("unknown session: answered %+v; known session: %+v", d, e)
 	}
 	wrong.Boot = wire.BootMark{}
-	if d := denied("unknown mark", wrong); d.Rebooted {
+	if d := denied("unknown mark", wrong); d.Gone {
 		t.Error("a client that knows no mark is told that the machine was started anew")
 	}
 	resume(newResume(attached, 2, instance), &wire.Resumed{})

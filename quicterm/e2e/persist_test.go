@@ -65,6 +65,18 @@ func awaitList(t *testing.T, h *rig.Host, want string) (out []byte) {
 	return nil
 }
 
+// The client of a session whose holder is killed learns that soon: it comes back, and the daemon has seen the end.
+func TestHolderKilled(t *testing.T) {
+	h := newHost(t)
+	h.Start()
+	x := h.Shell(h.Addr)
+	syscall.Kill(x.Holder(), syscall.SIGKILL)
+	x.Expect("the session is gone: its holder was killed")
+	if status := x.Exit(); status != 255 {
+		t.Errorf("exit status %d, want 255", status)
+	}
+}
+
 // A session whose holder was killed is listed as lost. Who attaches to it sees its last screen, and may
 // have its command started again, in its directory.
 func TestLostSession(t *testing.T) {

@@ -34,6 +34,10 @@ const (
 	// followPause is the time before a holder that could not be asked is asked again.
 	followPause = time.Minute
 
+	// maxKilled bounds the sessions of which it is known that their holders were killed: their clients
+	// come back within seconds, and learn it.
+	maxKilled = 1024
+
 	// maxCount bounds what one report adds to a count: an account can make its holders claim
 	// anything, and the sum must stay a number that grows.
 	maxCount = 1 << 32
@@ -56,6 +60,7 @@ type census struct {
 	known    map[uint32]map[wire.SessionID]wire.Report // counts of the sessions that an account has
 	followed map[wire.SessionID]string                 // names of the sessions whose end is waited for
 	perUser  map[uint32]int                            // how many of those an account has
+	killed   []wire.SessionID                          // of which the holders were killed, the last maxKilled
 }
 
 func newCensus() census {
@@ -313,6 +318,23 @@ func (s *Monitor) sessionName(id wire.SessionID) string {
 	return s.census.followed[id]
 }
 
+// wasKilled reports whether the holder of a session was killed, and no other one has restored the session.
+func (c *census) wasKilled(id wire.SessionID) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Contains(c.killed, id)
+}
+
+// setKilled says whether the holder of a session was killed.
+func (c *census) setKilled(id wire.SessionID, killed bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.killed = slices.DeleteFunc(c.killed, func(other wire.SessionID) bool { return other == id })
+	if killed {
+		c.killed = append(c.killed[max(len(c.killed)-maxKilled+1, 0):], id)
+	}
+}
+
 // awaitEnd blocks until a session is over, and logs that.
 func (s *Monitor) awaitEnd(uid uint32, id wire.SessionID, name, account string) {
 	answer, err := s.holders.Await(s.life, uid, id)
@@ -322,6 +344,9 @@ func (s *Monitor) awaitEnd(uid uint32, id wire.SessionID, name, account string) 
 		case <-time.After(followPause):
 			answer, err = s.holders.Await(s.life, uid, id)
 		}
+	}
+	if errors.Is(err, io.EOF) {
+		s.census.setKilled(id, true)
 	}
 	var r wire.Report
 	switch {

@@ -120,6 +120,7 @@ func (c *client) start(ctx context.Context, launch *wire.Launch, done string) er
 	s.counts.started.Add(1)
 	c.log.Info(done, "event", "start", "account", c.account.Name, "proof", c.proof,
 		"session", launch.Name, "id", launch.ID.Short())
+	s.census.setKilled(launch.ID, false)
 	s.follow(c.account.UID, launch.ID, launch.Name, c.account.Name)
 	return nil
 }

@@ -177,7 +177,7 @@ type Resumed struct {
 	// is no carrier then.
 	NoSession bool `cbor:"1,keyasint"`
 	Denied    bool `cbor:"2,keyasint"`
-	Rebooted  bool `cbor:"3,keyasint"` // with a refusal: see wire.Denied
+	Gone      bool `cbor:"3,keyasint"` // with a refusal: see wire.Denied
 
 	// Answer is for the client: Resumed or an Error.
 	Answer  Answer          `cbor:"4,keyasint"`

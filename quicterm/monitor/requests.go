@@ -135,12 +135,12 @@ func (s *Monitor) Resume(ctx context.Context, r *Resume) (*Resumed, error) {
 	answer, toHolder, err := s.holders.Carry(ctx, req.UID, req.ID, &wire.Open{}, m, r.Datagrams)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return &Resumed{NoSession: true, Rebooted: s.boot.Mark(req.ID).Differs(req.Boot)}, nil
+		return &Resumed{NoSession: true, Gone: s.isGone(&req)}, nil
 	case err != nil:
 		return nil, err
 	case answer.Type == wire.TypeDenied:
 		toHolder.Close()
-		return &Resumed{Denied: true, Rebooted: s.boot.Mark(req.ID).Differs(req.Boot)}, nil
+		return &Resumed{Denied: true, Gone: s.isGone(&req)}, nil
 	case answer.Type != wire.TypeResumed: // a refusal, which ends the carrier
 		return &Resumed{Answer: Answer{answer.Type, answer.Payload}, Carrier: toHolder}, nil
 	}
@@ -150,6 +150,13 @@ func (s *Monitor) Resume(ctx context.Context, r *Resume) (*Resumed, error) {
 		return nil, err
 	}
 	return resumed, nil
+}
+
+// isGone reports whether the session of a Resume that is denied has ended without a word: the machine was started
+// anew, or the holder was killed. Only who knows the session's mark learns the second.
+func (s *Monitor) isGone(req *wire.Resume) bool {
+	mark := s.boot.Mark(req.ID)
+	return mark.Differs(req.Boot) || mark == req.Boot && mark != wire.BootMark{} && s.census.wasKilled(req.ID)
 }
 
 // resumed returns the answer to a client whose holder accepts its Resume.

@@ -54,7 +54,7 @@ func (c *conn) resume(m wire.Message) error {
 	}
 	if errors.Is(err, errDenied) {
 		s.unauthenticated.leave(c.pending)
-		c.sendLast(&wire.Denied{Rebooted: resumed.Rebooted})
+		c.sendLast(&wire.Denied{Gone: resumed.Gone})
 	}
 	var withdrawn *monitor.Withdrawn
 	if errors.As(err, &withdrawn) {

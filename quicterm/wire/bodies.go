@@ -90,7 +90,7 @@ type Token struct {
 
 // Denied ends a connection whose client has proven nothing.
 type Denied struct {
-	Rebooted bool `cbor:"1,keyasint"` // the machine was started anew since the mark in a Resume
+	Gone bool `cbor:"1,keyasint"` // the session of a Resume has ended: its holder was killed, or the machine started anew
 }
 
 // A Mode says whether Attach uses an existing session or starts one.

@@ -82,7 +82,7 @@ var goldenBodies = []struct {
 	{&Token{Token: []byte{0xcc, 0xdd}},
 		`04 000005 a1
 		01 42 ccdd`},
-	{&Denied{Rebooted: true},
+	{&Denied{Gone: true},
 		`05 000003 a1
 		01 f5`},
 	{&Attach{
