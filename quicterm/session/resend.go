@@ -23,8 +23,9 @@ const (
 // heavyIntervals are the times between copies under heavy loss, in round trips, after
 // the first copy. The datagram and four copies are sent before the first ack can come:
 // with fewer, at 29 % loss each way, more than one key in a hundred would wait for
-// another round trip. The next copy waits until that ack is overdue.
-var heavyIntervals = []float64{1.0 / 6, 1.0 / 4, 1.0 / 4, 1.0 / 2, 2.0 / 5}
+// another round trip. The next copy waits until acks of all of them are overdue: few need it,
+// and many would pay.
+var heavyIntervals = []float64{0.18, 0.24, 0.32, 1.2, 0.6}
 
 // overdueAfter returns after how long the ack of what is sent now is overdue, while little is
 // lost.
