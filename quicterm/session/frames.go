@@ -45,7 +45,7 @@ const (
 
 // pingBytes is the payload of a ping that this implementation sends: a flag and padding. A
 // server that does not know the connection answers with a stateless reset only if the packet
-// is longer than 42 bytes (RFC 9000, 10.3); with this payload it has 56 or more.
+// is longer than 42 bytes (RFC 9000, 10.3); with this payload it has 45 or more, in the short form too.
 const pingBytes = 16
 
 // A Notice is a message to the owner of the peer, outside the logs.
