@@ -41,7 +41,7 @@ type Client struct {
 	// what the first has no room for).
 	Paths string `toml:"paths"`
 	// BulkConnections is over how many connections bulk data is spread where one does not fill
-	// the path: a number from "1" to "8".
+	// the path: a number from "1" to "8", or "auto": up to four, while the path has no queue.
 	BulkConnections string `toml:"bulk_connections"`
 	// Compression is when bulk data is compressed, in both directions: "off", "on"
 	// (if that makes it shorter) or "auto" (if the path is slower than compression).
@@ -166,7 +166,7 @@ func (c *Client) check() error {
 		oneOf("bootstrap", c.Bootstrap, "auto", "ssh", "direct"),
 		atLeast("number of waits in reconnect_backoff", len(c.ReconnectBackoff), 1),
 		oneOf("paths", c.Paths, "failover", "standby", "redundant", "aggregate"),
-		oneOf("bulk_connections", c.BulkConnections, "1", "2", "3", "4", "5", "6", "7", "8"),
+		oneOf("bulk_connections", c.BulkConnections, "auto", "1", "2", "3", "4", "5", "6", "7", "8"),
 		oneOf("compression", c.Compression, "auto", "on", "off"),
 		oneOf("flood", c.Flood, "pace", "skip"),
 		oneOf("predict", c.Predict, "adaptive", "always", "never"),

@@ -12,12 +12,36 @@ const (
 	// firstStripe and maxStripe bound the time between dials of stripes after one has failed.
 	firstStripe = time.Second
 	maxStripe   = time.Minute
+
+	// With Config.Adapt, the number of carriers follows the queue of the path: with less than
+	// noQueue of the shortest round trip in it there are all, with longQueue or more half as many
+	// as before. queueSlack is added to both, above the jitter of a busy machine.
+	noQueue    = 0.1
+	longQueue  = 0.25
+	queueSlack = 3 * time.Millisecond
+
+	// manyLost is the part of packets above which there are no more carriers either: the path may
+	// have no queue that could tell.
+	manyLost = 0.02
+
+	// growAfter is the least time from a change or the beginning to more carriers, shrinkAfter to
+	// less: some round trips in which it shows what the path carries.
+	growAfter   = 400 * time.Millisecond
+	shrinkAfter = 500 * time.Millisecond
+
+	// firstHold and maxHold bound how long the path must be without a queue before there are more
+	// carriers again, which doubles each time that they were too many.
+	firstHold = 3 * time.Second
+	maxHold   = time.Minute
 )
 
 // A bulk is what much data needs: stripes, carriers beside the one in use, on the same path.
 // They are no paths of their own: they end with the path.
 type bulk struct {
 	limited time.Time // when the sender was limited last
+	wanted  int       // stripes
+	changed time.Time // when that was changed last
+	held    backoff   // until when there are to be no more
 	stripes map[ID]*stripe
 	failed  backoff
 }
@@ -29,19 +53,38 @@ type stripe struct {
 	heard     bool
 }
 
-// note records whether the sender is limited.
-func (b *bulk) note(now time.Time, limited bool) {
-	if limited {
-		b.limited = now
+// handleBulk decides how many stripes there are to be.
+func (m *Manager) handleBulk(now time.Time, e Bulk) {
+	b := &m.bulk
+	if !e.Limited {
+		return
 	}
-}
-
-// wanted returns how many stripes there are to be.
-func (m *Manager) wanted(now time.Time) int {
-	if m.bulk.limited.IsZero() || now.Sub(m.bulk.limited) >= stripesIdle {
-		return 0
+	if now.Sub(b.limited) >= stripesIdle {
+		b.changed = now // it may only begin
 	}
-	return m.cfg.Carriers - 1
+	b.limited = now
+	most := m.cfg.Carriers - 1
+	inUse := m.bestPath(now)
+	if !m.cfg.Adapt || inUse == nil {
+		b.wanted = most
+		return
+	}
+	queue := inUse.rtt - inUse.minRTT - queueSlack
+	since := now.Sub(b.changed)
+	switch {
+	case queue >= time.Duration(longQueue*float64(inUse.minRTT)) || e.Lost > manyLost:
+		if b.wanted == most && since >= shrinkAfter {
+			b.held.again(now, firstHold, maxHold)
+		}
+		if b.wanted > 0 && since >= shrinkAfter {
+			b.wanted, b.changed = b.wanted/2, now
+		}
+		b.held.next = now.Add(b.held.interval)
+	case queue < time.Duration(noQueue*float64(inUse.minRTT)):
+		if b.wanted < most && since >= max(growAfter, 4*inUse.rtt) && !now.Before(b.held.next) {
+			b.wanted, b.changed = most, now
+		}
+	}
 }
 
 // tendStripes dials the stripes that are wanted, and closes those that are not, that are on
@@ -50,19 +93,21 @@ func (m *Manager) tendStripes(now time.Time) {
 	b := &m.bulk
 	inUse := m.bestPath(now)
 	usable := m.state == Live && inUse != nil && inUse.candidate.Transport == QUIC && m.cfg.Paths != Redundant
-	wanted := m.wanted(now)
+	if now.Sub(b.limited) >= stripesIdle {
+		b.wanted, b.held = 0, backoff{}
+	}
 	for i, id := range ordered(b.stripes) {
 		s := b.stripes[id]
 		late := !s.heard && now.Sub(s.since) >= limits[QUIC].timeout
 		if late {
 			b.failed.again(now, firstStripe, maxStripe)
 		}
-		if !usable || late || i >= wanted || s.candidate != inUse.candidate {
+		if !usable || late || i >= b.wanted || s.candidate != inUse.candidate {
 			delete(b.stripes, id)
 			m.do(Close{id})
 		}
 	}
-	for usable && len(b.stripes) < wanted && !now.Before(b.failed.next) {
+	for usable && len(b.stripes) < b.wanted && !now.Before(b.failed.next) {
 		m.lastID++
 		b.stripes[m.lastID] = &stripe{candidate: inUse.candidate, since: now}
 		m.do(Dial{ID: m.lastID, Candidate: inUse.candidate, Stripe: true})

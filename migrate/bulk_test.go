@@ -74,3 +74,39 @@ func TestAggregate(t *testing.T) {
 	s.wantState("the first is suspect, the second works", Live)
 	s.wantWithoutPings("it takes over without a handshake", Activate{1})
 }
+
+// sendAt sends much for a time over the only path, on which round trips take so long.
+func (s *story) sendAt(rtt, d time.Duration, lost float64) {
+	for range d / BulkInterval {
+		s.pass(BulkInterval)
+		s.tell(Heard{ID: 0, RTT: rtt})
+		for id := range s.manager.bulk.stripes {
+			s.tell(Heard{ID: id})
+		}
+		s.tell(Bulk{Limited: true, Lost: lost})
+	}
+}
+
+// With Adapt, there are stripes while the path has no queue, and few or none while it has one or
+// loses much.
+func TestStripesAdapt(t *testing.T) {
+	const short, long = 50 * time.Millisecond, 64 * time.Millisecond
+	s := roaming(t, func(c *Config) { c.Carriers, c.Adapt = 4, true })
+	s.typing(time.Second, 0)
+	s.did = nil
+	s.sendAt(long, time.Second, 0)
+	s.sendAt(short, BulkInterval, 0)
+	s.wantWithoutPings("no queue", stripeOf(1, wifi), stripeOf(2, wifi), stripeOf(3, wifi))
+	s.sendAt(short+3*time.Millisecond, 10*time.Second, 0.01)
+	s.wantWithoutPings("nothing that matters has changed")
+	s.sendAt(long+3*time.Millisecond, 500*time.Millisecond, 0)
+	s.wantWithoutPings("a queue", Close{2}, Close{3})
+	s.sendAt(long+3*time.Millisecond, 500*time.Millisecond, 0)
+	s.wantWithoutPings("which stays", Close{1})
+	s.sendAt(short, 2500*time.Millisecond, 0)
+	s.wantWithoutPings("it has gone, for now")
+	s.sendAt(short, 3*time.Second, 0)
+	s.wantWithoutPings("and stays away", stripeOf(4, wifi), stripeOf(5, wifi), stripeOf(6, wifi))
+	s.sendAt(short, time.Second, 0.03)
+	s.wantWithoutPings("much is lost", Close{5}, Close{6}, Close{4})
+}

@@ -79,6 +79,7 @@ func (m *Manager) refresh(now time.Time, candidates []Candidate) {
 		if i >= 0 && p.candidate.Transport == QUIC { // TCP keeps its address
 			p.candidate = candidates[i]
 			p.moved++
+			p.minRTT = 0
 		}
 		p.suspect(Moving)
 		m.worked = QUIC

@@ -56,6 +56,7 @@ type (
 	// from when it becomes true until it is false.
 	Bulk struct {
 		Limited bool
+		Lost    float64 // the part of recent packets to the server that was lost, as far as that is known
 	}
 	// Traffic says that input was sent or output was received.
 	Traffic struct{}

@@ -43,6 +43,8 @@ type Config struct {
 	Paths Paths
 	// Carriers is how many carriers bulk data is spread over, at most. The default is 1.
 	Carriers int
+	// Adapt uses as many of these as help: none more while the path has a queue, or loses much.
+	Adapt bool
 	// Prefer and Avoid are patterns of interface names (see path.Match). The first match in
 	// Prefer is the best interface. Interfaces in Avoid are used only if no other works.
 	Prefer, Avoid []string
@@ -173,7 +175,7 @@ func (m *Manager) Handle(now time.Time, event Event) []Action {
 	case Unacked:
 		m.unacked = e.Since
 	case Bulk:
-		m.bulk.note(now, e.Limited)
+		m.handleBulk(now, e)
 	case Traffic:
 		m.traffic = now
 		for _, p := range m.paths {

@@ -50,7 +50,8 @@ type path struct {
 	standBy   bool      // it carries only pings
 	since     time.Time // it was first heard, or activated
 	rtt       time.Duration
-	moved     int // how often its packets have changed their way
+	minRTT    time.Duration // since its packets have gone this way
+	moved     int           // how often its packets have changed their way
 
 	heard        time.Time // when a packet arrived last
 	pinged       time.Time // when a ping was sent last
@@ -88,6 +89,9 @@ func (p *path) hear(at time.Time, rtt time.Duration) {
 	}
 	if rtt > 0 {
 		p.rtt = rtt
+		if p.minRTT == 0 || rtt < p.minRTT {
+			p.minRTT = rtt
+		}
 	}
 }
 

@@ -18,13 +18,17 @@ import (
 // A roamer keeps a session connected: it does what a [migrate.Manager] decides. Its loop runs
 // at the manager's deadline, on events, and when the session's alarm wakes it.
 type roamer struct {
-	session    *Session
-	manager    *migrate.Manager
-	events     chan any // migrate.Down, migrate.Answered, netmon.Event, dialed, ended or resolved
-	carriers   map[migrate.ID]*roamerCarrier
-	dials      map[migrate.ID]context.CancelFunc
-	unacked    time.Time      // as reported to the manager
-	bulk       bool           // the same: much is sent
+	session  *Session
+	manager  *migrate.Manager
+	events   chan any // migrate.Down, migrate.Answered, netmon.Event, dialed, ended or resolved
+	carriers map[migrate.ID]*roamerCarrier
+	dials    map[migrate.ID]context.CancelFunc
+	unacked  time.Time // as reported to the manager
+	bulk     bool      // the same: much is sent
+	counted  struct {  // packets, see lost
+		sent, lost uint64
+		share      float64
+	}
 	host       netip.AddrPort // at which the session was last reached; not valid if only by a tunnel
 	candidates candidates
 	knocker    *knocker
@@ -80,6 +84,7 @@ func newRoamer(s *Session) *roamer {
 			Prefer:            settings.Interfaces.Prefer,
 			Avoid:             settings.Interfaces.Avoid,
 			Carriers:          bulkCarriers(settings.BulkConnections),
+			Adapt:             settings.BulkConnections == "auto",
 			KeepSSH:           s.client.cfg.KeepTunnel,
 		}),
 		events:     make(chan any),
@@ -97,10 +102,16 @@ var paths = map[string]migrate.Paths{
 	"aggregate": migrate.Aggregate,
 }
 
+// autoCarriers is over how many carriers bulk data is spread at most, unless the setting says
+// how many.
+const autoCarriers = 4
+
 // bulkCarriers returns what the setting bulk_connections means.
 func bulkCarriers(setting string) int {
-	n, _ := strconv.Atoi(setting)
-	return max(n, 1)
+	if n, err := strconv.Atoi(setting); err == nil {
+		return n
+	}
+	return autoCarriers
 }
 
 // run keeps the session connected until the context ends. It closes all carriers and waits
@@ -243,9 +254,28 @@ func (r *roamer) look(ctx context.Context) {
 	}
 	if limited || r.bulk {
 		r.bulk = limited
-		r.handle(ctx, migrate.Bulk{Limited: limited})
+		r.handle(ctx, migrate.Bulk{Limited: limited, Lost: r.lost()})
 	}
 	r.report()
+}
+
+// lost returns the part of the packets to the server that was lost since some hundred packets ago,
+// over all carriers, or 0 if there were few.
+func (r *roamer) lost() float64 {
+	const enough = 200
+	var sent, lost uint64
+	for _, c := range r.carriers {
+		stats := c.stats()
+		sent, lost = sent+stats.PacketsSent, lost+stats.PacketsLost
+	}
+	if sent < r.counted.sent || lost < r.counted.lost { // a carrier has ended
+		r.counted.sent, r.counted.lost = sent, lost
+	}
+	if n := sent - r.counted.sent; n >= enough {
+		r.counted.share = float64(lost-r.counted.lost) / float64(n)
+		r.counted.sent, r.counted.lost = sent, lost
+	}
+	return r.counted.share
 }
 
 // rtt returns the round trip of a carrier: what its transport has measured or, if that tells
