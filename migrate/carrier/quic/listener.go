@@ -44,7 +44,7 @@ type Listener struct {
 // Listen returns a listener on a socket. The caller owns the socket, and closes it after the
 // listener.
 func Listen(socket net.PacketConn, cfg ListenConfig) (*Listener, error) {
-	packets, err := batched(socket)
+	packets, err := batched(socket, false)
 	if err != nil {
 		return nil, err
 	}

@@ -90,7 +90,7 @@ func DialEarly(ctx context.Context, socket net.PacketConn, addr netip.AddrPort, 
 }
 
 func dial(ctx context.Context, socket net.PacketConn, addr netip.AddrPort, conf *tls.Config, early bool) (*Conn, error) {
-	packets, err := batched(socket)
+	packets, err := batched(socket, true)
 	if err != nil {
 		socket.Close()
 		return nil, err

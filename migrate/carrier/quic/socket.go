@@ -51,13 +51,13 @@ type batchedSocket struct {
 	batch *batch
 }
 
-// batched returns socket, as a batchedSocket if it is a Socket.
-func batched(socket net.PacketConn) (net.PacketConn, error) {
+// batched returns socket, as a batchedSocket if it is a Socket. If coalesce is set, much comes in bursts.
+func batched(socket net.PacketConn, coalesce bool) (net.PacketConn, error) {
 	s, ok := socket.(*Socket)
 	if !ok {
 		return socket, nil
 	}
-	batch, err := newBatch(s.UDPConn)
+	batch, err := newBatch(s.UDPConn, coalesce)
 	if err != nil {
 		return nil, err
 	}

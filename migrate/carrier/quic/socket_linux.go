@@ -31,7 +31,23 @@ type batch struct {
 	}
 	buffers [maxBatch]unix.Iovec
 	senders [maxBatch]address
+
+	// What the kernel has coalesced, and is not returned yet; nil if it is not to.
+	coalesced []byte
+	control   [controlSize]byte
+	rest      []byte // of coalesced
+	segment   int    // bytes of each packet in rest, but the last
+	oob       []byte // of control, for each of them
+	sender    *net.UDPAddr
 }
+
+const (
+	// maxCoalesced is more than the kernel coalesces: what an IP packet can carry.
+	maxCoalesced = 64 << 10
+
+	// controlSize is more than the ancillary data that quic-go asks for.
+	controlSize = 256
+)
 
 // maxBatch is how many packets quic-go asks for at once.
 const maxBatch = 8
@@ -48,39 +64,100 @@ type outgoing struct {
 
 var outgoings = sync.Pool{New: func() any { return new(outgoing) }}
 
-func newBatch(conn *net.UDPConn) (*batch, error) {
+// newBatch returns the batch of a socket. If coalesce is set, the kernel may give it packets of a burst as one.
+// That takes memory, and calls for packets that do not come in bursts.
+func newBatch(conn *net.UDPConn, coalesce bool) (*batch, error) {
 	raw, err := conn.SyscallConn()
 	if err != nil {
 		return nil, err
 	}
-	family := 0
-	closed := raw.Control(func(fd uintptr) { family, err = unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_DOMAIN) })
+	b := &batch{conn: conn, raw: raw}
+	closed := raw.Control(func(fd uintptr) {
+		var family int
+		family, err = unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_DOMAIN)
+		b.family = uint16(family)
+		if coalesce && unix.SetsockoptInt(int(fd), unix.IPPROTO_UDP, unix.UDP_GRO, 1) == nil {
+			b.coalesced = make([]byte, maxCoalesced)
+		}
+	})
 	if closed != nil {
 		return nil, closed
 	}
-	return &batch{conn: conn, raw: raw, family: uint16(family)}, os.NewSyscallError("getsockopt", err)
+	return b, os.NewSyscallError("getsockopt", err)
 }
 
 // receive is the ReadBatch of package ipv4, for messages of one buffer.
 func (s *batch) receive(messages []ipv4.Message) (n int, err error) {
+	if s.coalesced != nil {
+		return s.receiveCoalesced(messages)
+	}
 	messages = messages[:min(len(messages), maxBatch)]
 	for i, m := range messages {
-		r := &s.received[i]
-		s.buffers[i].Base = unsafe.SliceData(m.Buffers[0])
-		s.buffers[i].SetLen(len(m.Buffers[0]))
-		r.header = unix.Msghdr{
-			Name: (*byte)(unsafe.Pointer(&s.senders[i])), Namelen: uint32(unsafe.Sizeof(s.senders[i])),
-			Iov: &s.buffers[i], Control: unsafe.SliceData(m.OOB),
-		}
-		r.header.SetIovlen(1)
-		r.header.SetControllen(len(m.OOB))
+		s.prepare(i, m.Buffers[0], m.OOB)
 	}
+	if n, err = s.call(len(messages)); err != nil {
+		return 0, err
+	}
+	for i := range n {
+		r, m := &s.received[i], &messages[i]
+		m.N, m.NN, m.Flags = int(r.length), int(r.header.Controllen), int(r.header.Flags)
+		m.Addr = udpAddr(&s.senders[i])
+	}
+	return n, nil
+}
+
+// receiveCoalesced is receive for packets that the kernel may have coalesced.
+func (s *batch) receiveCoalesced(messages []ipv4.Message) (n int, err error) {
+	if len(s.rest) == 0 {
+		s.prepare(0, s.coalesced, s.control[:])
+		if _, err := s.call(1); err != nil {
+			return 0, err
+		}
+		s.rest, s.oob = s.coalesced[:s.received[0].length], s.control[:s.received[0].header.Controllen]
+		s.segment, s.sender = len(s.rest), udpAddr(&s.senders[0])
+		s.takeSegment()
+	}
+	for n < len(messages) && (n == 0 || len(s.rest) > 0) { // a packet may be empty
+		m, size := &messages[n], min(s.segment, len(s.rest))
+		m.N, m.NN, m.Flags, m.Addr = copy(m.Buffers[0], s.rest[:size]), copy(m.OOB, s.oob), 0, s.sender
+		s.rest = s.rest[size:]
+		n++
+	}
+	return n, nil
+}
+
+// takeSegment takes the size of the packets from the ancillary data, where the kernel puts it first.
+func (s *batch) takeSegment() {
+	if len(s.oob) < unix.SizeofCmsghdr {
+		return
+	}
+	h, size, behind, err := unix.ParseOneSocketControlMessage(s.oob)
+	if err == nil && h.Level == unix.IPPROTO_UDP && h.Type == unix.UDP_GRO && len(size) >= 4 {
+		s.segment, s.oob = int(binary.NativeEndian.Uint32(size)), behind
+	}
+}
+
+// prepare says where a packet of the next call goes.
+func (s *batch) prepare(i int, b, oob []byte) {
+	s.buffers[i].Base = unsafe.SliceData(b)
+	s.buffers[i].SetLen(len(b))
+	h := &s.received[i].header
+	*h = unix.Msghdr{
+		Name: (*byte)(unsafe.Pointer(&s.senders[i])), Namelen: uint32(unsafe.Sizeof(s.senders[i])),
+		Iov: &s.buffers[i], Control: unsafe.SliceData(oob),
+	}
+	h.SetIovlen(1)
+	h.SetControllen(len(oob))
+}
+
+// call receives up to count packets.
+func (s *batch) call(count int) (n int, err error) {
 	var errno syscall.Errno
 	closed := s.raw.Read(func(fd uintptr) bool {
-		var count uintptr
-		count, errno = nonblock.Call(unix.SYS_RECVMMSG, fd, uintptr(unsafe.Pointer(&s.received)),
-			uintptr(len(messages)), unix.MSG_DONTWAIT, 0, 0)
-		n = int(count)
+		var received uintptr
+		received, errno = nonblock.Call(unix.SYS_RECVMMSG, fd, uintptr(unsafe.Pointer(&s.received)), uintptr(count),
+			unix.MSG_DONTWAIT, 0, 0)
+		n = int(received)
 		return errno != unix.EAGAIN
 	})
 	switch {
@@ -88,11 +165,6 @@ func (s *batch) receive(messages []ipv4.Message) (n int, err error) {
 		return 0, closed
 	case errno != 0:
 		return 0, &net.OpError{Op: "read", Net: "udp", Source: s.conn.LocalAddr(), Err: os.NewSyscallError("recvmmsg", errno)}
-	}
-	for i := range n {
-		r, m := &s.received[i], &messages[i]
-		m.N, m.NN, m.Flags = int(r.length), int(r.header.Controllen), int(r.header.Flags)
-		m.Addr = udpAddr(&s.senders[i])
 	}
 	return n, nil
 }

@@ -14,7 +14,7 @@ type batch struct {
 	packet *ipv4.PacketConn
 }
 
-func newBatch(conn *net.UDPConn) (*batch, error) {
+func newBatch(conn *net.UDPConn, _ bool) (*batch, error) {
 	return &batch{conn, ipv4.NewPacketConn(conn)}, nil
 }
 
