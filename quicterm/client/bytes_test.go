@@ -1,0 +1,64 @@
+//go:build linux || darwin
+
+package client
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/quicterm/quicterm/bench/netem"
+)
+
+// Typing costs few bytes: without loss the stream carries keys, and QUIC's acks with them; with little
+// loss, datagrams carry them twice. docs/performance.md says where the bytes go.
+func TestBytesOfKeys(t *testing.T) {
+	const pace = 200 * time.Millisecond
+	for _, c := range []struct {
+		name   string
+		loss   float64
+		bytes  uint64 // for a key and its echo, with IP and UDP
+		within time.Duration
+	}{
+		// The program here is so quick that the input counts as consumed only behind its echo, which
+		// costs another ack.
+		{"no loss", 0, 280, trip + 10*time.Millisecond},
+		{"1 % loss", 0.01, 700, time.Second},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			inWorld(t, netem.Config{Delay: trip / 2}, true, func(w *world) {
+				out := new(echoClock)
+				s := w.attach(Streams{Stdout: out})
+				link := w.ports[0]
+				count := func() (bytes uint64) {
+					w.net.Do(func() {
+						up, down := link.to.Counters(), link.from.Counters()
+						bytes = up.Bytes + down.Bytes + 28*(up.Packets+down.Packets)
+					})
+					return bytes
+				}
+				w.kept.Go(func() {
+					typeKeys(t, s, out, 5, pace, trip+10*time.Millisecond)
+					w.net.Do(func() {
+						lossy := netem.Config{Delay: trip / 2, Loss: c.loss}
+						link.to.Set(lossy)
+						link.from.Set(lossy)
+					})
+					typeKeys(t, s, out, 25, pace, c.within) // the path is measured
+					before := count()
+					const keys = 150
+					typeKeys(t, s, out, keys, pace, c.within)
+					bytes := (count() - before) / keys
+					t.Logf("%d bytes a key", bytes)
+					if bytes > c.bytes {
+						t.Errorf("%d bytes a key, want at most %d", bytes, c.bytes)
+					}
+					s.Write([]byte{4})
+				})
+				if status, err := s.Run(context.Background()); status != 7 || err != nil {
+					t.Errorf("status %d, %v", status, err)
+				}
+			})
+		})
+	}
+}
