@@ -35,7 +35,7 @@ func badStreams(t *testing.T, h *rig.Host) {
 		{random(3000), "frame (longer than allowed|checksum mismatch)"},
 		{[]byte{0, 0, 0, 0, 0, 0, 0, 1, 3, 0xff, 0xff, 0xff}, "frame longer than allowed"},
 		{frame(5000, wire.Stdin, "early"), "frame 5000 on a stream"},
-		{frame(math.MaxUint64, wire.Stdin, "last"), "frame 18446744073709551615, above"},
+		{frame(math.MaxInt64, wire.Stdin, "last"), "frame 9223372036854775807, above"},
 		{frame(0, wire.Stdin, "none"), "sequence number 0"},
 		{ackFrame(1<<40, 0, 1<<50, 0, 0, 0, 0), "never sent"},
 		{ackFrame(1, 0, 1<<50, 1<<40, 0, 0, 0), "never sent"},
