@@ -223,7 +223,7 @@ func explainEnd(err error, host, resume string) error {
 	case errors.As(err, &displaced):
 		return fmt.Errorf("%w; take it back with: %s", err, resume)
 	case errors.Is(err, client.ErrGone):
-		return withHint(err, "its machine was restarted, or another client ended it; qt ls %s lists the sessions", host)
+		return withHint(err, "qt ls %s lists the sessions, and qt attach shows what is left of a lost one", host)
 	}
 	return err
 }

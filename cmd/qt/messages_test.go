@@ -44,8 +44,8 @@ func TestResumeCommand(t *testing.T) {
 func TestExplainEnd(t *testing.T) {
 	other := errors.New("other")
 	for want, err := range map[string]error{
-		"the session was taken over by bob@192.0.2.7; take it back with: RESUME":                                          &client.DisplacedError{By: "bob@192.0.2.7"},
-		client.ErrGone.Error() + ": its machine was restarted, or another client ended it; qt ls host lists the sessions": client.ErrGone,
+		"the session was taken over by bob@192.0.2.7; take it back with: RESUME":                                   &client.DisplacedError{By: "bob@192.0.2.7"},
+		client.ErrGone.Error() + ": qt ls host lists the sessions, and qt attach shows what is left of a lost one": client.ErrGone,
 		"other": other,
 	} {
 		if got := explainEnd(err, "host", "RESUME"); got.Error() != want || !errors.Is(got, err) {

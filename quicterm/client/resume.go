@@ -169,9 +169,9 @@ func (s *Session) carrierEndedLocked(err error, from responder) {
 	case s.saidGoneSince.IsZero():
 		s.saidGoneSince = now
 	case now.Sub(s.saidGoneSince) >= confirmedAfter:
-		s.endLocked(fmt.Errorf("%w: its holder was killed, or the server was started anew", ErrGone))
+		s.endLocked(fmt.Errorf("%w: its holder was killed, or its machine was restarted", ErrGone))
 	}
 	if now.Sub(s.deniedSince) > goneAfter {
-		s.endLocked(fmt.Errorf("%w: the server does not know it any more", ErrGone))
+		s.endLocked(fmt.Errorf("%w: the server has it no more: its machine was restarted, or another client ended it", ErrGone))
 	}
 }
