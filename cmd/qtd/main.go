@@ -38,6 +38,9 @@ func command() *cobra.Command {
 		Version:       version.String(),
 	}
 	root.SetVersionTemplate(software() + "\n")
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		return fmt.Errorf("%w: %s --help lists the flags", err, c.CommandPath())
+	})
 	root.AddCommand(serveCommand(), grantCommand(), statusCommand(), drainCommand(), doctorCommand(), checkCommand(),
 		holdCommand(), openLoginCommand(), runLoginCommand(), readKeysCommand(), networkCommand(), relayCommand(), &cobra.Command{
 			Use:   "version",
