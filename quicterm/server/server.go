@@ -184,6 +184,7 @@ func (s *Server) ServeQUIC(ctx context.Context, socket net.PacketConn) error {
 		ResetKey:      &s.setup.ResetKey,
 		TokenKey:      &s.setup.TokenKey,
 		VerifyAddress: s.mustValidate,
+		Drop:          s.unwanted,
 		Admit:         s.admit,
 		Grow:          s.grow,
 	})

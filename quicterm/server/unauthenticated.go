@@ -34,6 +34,13 @@ const (
 	firstRate, firstBurst = 0.125, 4
 	unprotectedCost       = 4
 
+	// begunRate and begunBurst are how many packets a second that may begin a connection are looked at,
+	// and at once: more than strangers may make, with a second try each. Above that, each site
+	// has siteBegunRate and siteBegunBurst: a client needs two packets to connect, and some
+	// more that are lost.
+	begunRate, begunBurst         = 500, 2000
+	siteBegunRate, siteBegunBurst = 1, 8
+
 	// replayRate and replayBurst limit the denied resumes of a source. From half of
 	// that on, its clients must validate their addresses: whoever recorded packets
 	// can send them again from forged addresses.
@@ -82,6 +89,8 @@ type unauthenticated struct {
 	sources, replays   *limiter[netip.Prefix]
 	sites, fair, first *limiter[netip.Prefix] // of sites
 	total, spare       *rate.Limiter
+	begun              *rate.Limiter // packets
+	begunBySite        *limiter[netip.Prefix]
 
 	mu      sync.Mutex
 	classes [classes]*roster
@@ -93,14 +102,16 @@ type unauthenticated struct {
 // a sixth for each other class.
 func newUnauthenticated(places int) *unauthenticated {
 	u := &unauthenticated{
-		sources: newLimiter[netip.Prefix](sourceRate, sourceBurst),
-		sites:   newLimiter[netip.Prefix](siteTimes*sourceRate, siteTimes*sourceBurst),
-		fair:    newLimiter[netip.Prefix](fairRate, fairBurst),
-		first:   newLimiter[netip.Prefix](firstRate, firstBurst),
-		replays: newLimiter[netip.Prefix](replayRate, replayBurst),
-		total:   rate.NewLimiter(totalRate, totalBurst),
-		spare:   rate.NewLimiter(spareRate, spareBurst),
-		closing: newRoster(maxClosing),
+		sources:     newLimiter[netip.Prefix](sourceRate, sourceBurst),
+		sites:       newLimiter[netip.Prefix](siteTimes*sourceRate, siteTimes*sourceBurst),
+		fair:        newLimiter[netip.Prefix](fairRate, fairBurst),
+		first:       newLimiter[netip.Prefix](firstRate, firstBurst),
+		replays:     newLimiter[netip.Prefix](replayRate, replayBurst),
+		total:       rate.NewLimiter(totalRate, totalBurst),
+		spare:       rate.NewLimiter(spareRate, spareBurst),
+		closing:     newRoster(maxClosing),
+		begun:       rate.NewLimiter(begunRate, begunBurst),
+		begunBySite: newLimiter[netip.Prefix](siteBegunRate, siteBegunBurst),
 	}
 	for c := range u.classes {
 		u.classes[c] = newRoster(max(places/6, 1))
@@ -216,6 +227,18 @@ func (u *unauthenticated) mustValidate(now time.Time, client netip.Addr) bool {
 	return silent >= maxSilent
 }
 
+// unwanted reports whether a packet that may begin a connection is dropped: many come, and many from its site,
+// where no client has logged in.
+func (u *unauthenticated) unwanted(now time.Time, client netip.Addr) bool {
+	if u.begun.AllowN(now, 1) {
+		return false
+	}
+	u.mu.Lock()
+	_, known := u.proven.get(sourceOf(client))
+	u.mu.Unlock()
+	return !known && !u.begunBySite.allow(now, siteOf(client))
+}
+
 // pendingKey is the key of a connection's context for its *pending.
 type pendingKey struct{}
 
@@ -245,6 +268,12 @@ func (s *Server) mustValidate(client netip.AddrPort) bool {
 		return nil
 	})
 	return must
+}
+
+// unwanted reports whether a packet that may begin a connection is dropped.
+func (s *Server) unwanted(client netip.AddrPort) (drop bool) {
+	s.contain(s.log, func() error { drop = s.unauthenticated.unwanted(time.Now(), client.Addr()); return nil })
+	return drop
 }
 
 // allowRSA reports whether there is CPU time for a signature by an RSA host key: never while

@@ -374,6 +374,32 @@ func TestTotalRateOfManySources(t *testing.T) {
 	}
 }
 
+// Of a flood of packets that begin connections few are looked at, whichever sources they come from: all of those
+// of a client that has not sent many, or that comes from where somebody has logged in.
+func TestUnwantedPackets(t *testing.T) {
+	u, now, looked := newUnauthenticated(places), today, 0
+	u.prove(mustAdd(t, u, now, office))
+	for second := range 10 {
+		for step := range 20 {
+			now = now.Add(50 * time.Millisecond)
+			for n := range 200 { // 8 a second from each of 500
+				if !u.unwanted(now, bot(n*5/2+step%5)) {
+					looked++
+				}
+			}
+			newcomer := netip.AddrFrom4([4]byte{10, 0, byte(second), byte(step)})
+			for range 8 {
+				if u.unwanted(now, newcomer) || u.unwanted(now, office) {
+					t.Fatal("a packet of a newcomer or of a known client is dropped")
+				}
+			}
+		}
+	}
+	if limit := begunBurst + 500*siteBegunBurst + 10*(begunRate+500*siteBegunRate); looked > limit {
+		t.Errorf("%d of 40000 packets are looked at, want at most %d", looked, limit)
+	}
+}
+
 // Connections that QUIC does not close yet are bounded for a site, and in total.
 func TestConnectionsThatDoNotClose(t *testing.T) {
 	u := newUnauthenticated(places)

@@ -25,6 +25,11 @@ type ListenConfig struct {
 	// address (RFC 9000, 8.1.2), which takes a round trip. Nil means never.
 	VerifyAddress func(netip.AddrPort) bool
 
+	// Drop reports whether a packet that may begin a connection is dropped before any time is spent on it, as
+	// if the network had lost it. Its address may be forged. It is asked about packets of UDP sockets only. Nil
+	// drops none.
+	Drop func(client netip.AddrPort) bool
+
 	// Admit refuses a new connection by an error, whose text the client does not see. The
 	// context that it returns becomes the context of the connection. Nil admits all.
 	Admit func(ctx context.Context, client netip.AddrPort) (context.Context, error)
@@ -47,6 +52,9 @@ func Listen(socket net.PacketConn, cfg ListenConfig) (*Listener, error) {
 	packets, err := batched(socket, false)
 	if err != nil {
 		return nil, err
+	}
+	if s, ok := packets.(*batchedSocket); ok && cfg.Drop != nil {
+		packets = &sieve{s, cfg.Drop}
 	}
 	transport := &quicgo.Transport{
 		Conn:              packets,

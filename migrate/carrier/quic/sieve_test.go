@@ -1,0 +1,60 @@
+package quic
+
+import (
+	"net"
+	"net/netip"
+	"testing"
+
+	"golang.org/x/net/ipv4"
+)
+
+func TestBegins(t *testing.T) {
+	for _, test := range []struct {
+		packet string
+		want   bool
+	}{
+		{"\xc3\x00\x00\x00\x01 an Initial", true},
+		{"\xc3\x0a\x0a\x0a\x0a of another version", true},
+		{"\xe3\x0a\x0a\x0a\x0a of another version", true},
+		{"\xd3\x00\x00\x00\x01 early data", false},
+		{"\xe3\x00\x00\x00\x01 the end of a handshake", false},
+		{"\x43 of a connection", false},
+		{"\xc3\x00\x00\x00", false},
+		{"", false},
+	} {
+		if begins([]byte(test.packet)) != test.want {
+			t.Errorf("%q: want %v", test.packet, test.want)
+		}
+	}
+}
+
+// What is kept stays as it is, in its order, and buffers stay in their places.
+func TestSieve(t *testing.T) {
+	const initial = "\xc0\x00\x00\x00\x01"
+	kinds := []string{"a", initial + "1", initial + "22", "bb", initial + "333", "ccc"}
+	var messages []ipv4.Message
+	var buffers []*byte
+	for i, text := range kinds {
+		b, oob := make([]byte, 1452), make([]byte, 128)
+		m := ipv4.Message{Buffers: [][]byte{b}, OOB: oob, N: copy(b, text), NN: copy(oob, text), Flags: i}
+		m.Addr = &net.UDPAddr{IP: net.IPv4(10, 0, 0, byte(i)), Port: i}
+		messages, buffers = append(messages, m), append(buffers, &b[0])
+	}
+	s := &sieve{drop: func(client netip.AddrPort) bool { return client.Port() != 2 }}
+	want := []int{0, 2, 3, 5}
+	if n := s.sift(messages); n != len(want) {
+		t.Fatalf("%d packets are kept, want %d", n, len(want))
+	}
+	for place, i := range want {
+		m := messages[place]
+		text, oob := string(m.Buffers[0][:m.N]), string(m.OOB[:m.NN])
+		if text != kinds[i] || oob != text || m.Flags != i || m.Addr.(*net.UDPAddr).Port != i {
+			t.Errorf("packet %d is %q with %q, want %q", place, text, oob, kinds[i])
+		}
+	}
+	for i := range messages {
+		if &messages[i].Buffers[0][0] != buffers[i] {
+			t.Errorf("buffer %d has moved", i)
+		}
+	}
+}
