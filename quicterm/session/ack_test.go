@@ -110,3 +110,36 @@ func TestSuspectedLoss(t *testing.T) {
 		}
 	}
 }
+
+// A frame that comes over each of two carriers shows no loss.
+func TestTwoCarriersAreNoLoss(t *testing.T) {
+	w := newWorld(t, 1)
+	w.connect()
+	w.connect()
+	typeKeys := func(keys int) {
+		for range keys {
+			for i := range w.ends {
+				w.append(i, 1)
+				w.run(100 * time.Millisecond)
+				w.consume(1-i, 1)
+			}
+			w.jitter = 10*time.Millisecond - w.jitter // either may be the first
+		}
+	}
+	typeKeys(50) // measures the paths
+	for _, e := range w.ends {
+		for _, c := range e.endpoint.carriers {
+			if c.loss.suspectUntil = 0; !c.loss.measured() {
+				t.Fatal("the loss is not measured")
+			}
+		}
+	}
+	typeKeys(50)
+	for i, e := range w.ends {
+		for id, c := range e.endpoint.carriers {
+			if c.loss.rate() > 0 {
+				t.Errorf("end %d suspects loss on carrier %d", i, id)
+			}
+		}
+	}
+}

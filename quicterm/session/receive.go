@@ -113,6 +113,7 @@ func (e *Endpoint) handleFrame(now time.Time, c *carrier, lane Lane, f buffer.Fr
 	if lane == StreamLane || f.Seq < next+e.reorderFrames {
 		verdict = e.reorder.Offer(f)
 	}
+	elsewhere := verdict == buffer.Duplicate && f.Seq > c.highest // another carrier was quicker
 	if verdict != buffer.Beyond && f.Seq > c.highest {
 		c.highest, c.highestAt = f.Seq, now
 	}
@@ -120,9 +121,12 @@ func (e *Endpoint) handleFrame(now time.Time, c *carrier, lane Lane, f buffer.Fr
 		c.bulkAt = now
 	}
 	c.ackSoon = c.ackSoon || verdict == buffer.Held
-	if verdict == buffer.Duplicate {
+	switch {
+	case elsewhere:
+		e.oweAckAgain(now, c)
+	case verdict == buffer.Duplicate:
 		e.noteCopy(now, c, f.Seq)
-	} else {
+	default:
 		c.cameOnce++
 		e.oweAck(now, c, frameBytes(f))
 	}
