@@ -26,7 +26,7 @@ func main() {
 	}
 	group := new(measure.Group)
 	go group.EndOnSignal()
-	root.AddCommand(runCommand(group), peersCommand(group), compareCommand(), reportCommand(), recordCommand(group), predictCommand(), demoCommand(group))
+	root.AddCommand(runCommand(group), scaleCommand(group), peersCommand(group), compareCommand(), reportCommand(), recordCommand(group), predictCommand(), demoCommand(group))
 	for name, run := range work.Programs {
 		root.AddCommand(&cobra.Command{
 			Use: name, Hidden: true, DisableFlagParsing: true,

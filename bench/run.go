@@ -44,6 +44,7 @@ The standard suite takes five minutes. --only names others, or any scenarios:
   screen    attaching to vim, 50 watchers: a minute
   attack    resumes, logins and typing while hostile clients do their worst: a minute, mostly needs root
   abuse     typing and logins while 500 addresses flood the daemon: two minutes, needs root
+  scale     how cost grows with sessions, rings, round trips and clients: as bench scale
   lean      bytes, CPU time and context switches beside ssh and mosh: ten minutes, mostly needs root
   all       everything
 --quick measures a small part of all suites, in less than two minutes. Scenarios that need
@@ -78,6 +79,33 @@ The exit status is 0 also if bounds are missed, unless --strict is set.`,
 	}
 	flags(c, s, &only, &list, "latest")
 	c.Flags().BoolVar(&s.Quick, "quick", false, "measure few scenarios, with bounds that a busy machine keeps as well")
+	return c
+}
+
+func scaleCommand(group *measure.Group) *cobra.Command {
+	s := &suite.Suite{Group: group, Places: suite.SideBySide}
+	var only []string
+	var list bool
+	c := &cobra.Command{
+		Use:   "scale",
+		Short: "Measure how cost grows: with sessions, rings, round trips, and clients that come back at once",
+		Long: `Measure how cost grows: with sessions, of which a tenth types; with the size of rings; with the
+round trip; and with clients that come back in the same second after an outage. It writes one
+table, and draws a plot of each. What does not fit the free memory is skipped. It takes a quarter of an
+hour.`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if len(only) == 0 {
+				only = []string{"scale"}
+			}
+			selected := scenario.Select(only, false)
+			if list {
+				return s.List(c.OutOrStdout(), selected)
+			}
+			return s.Run(c.OutOrStdout(), nil, runnable(c.OutOrStdout(), selected))
+		},
+	}
+	flags(c, s, &only, &list, "scale")
 	return c
 }
 

@@ -87,6 +87,17 @@ func seconds(a *gonum.Axis, label string) {
 	})
 }
 
+// number returns a number with a prefix of its size.
+func number(v float64) string {
+	switch {
+	case v >= 1e6:
+		return fmt.Sprintf("%.4gM", v/1e6)
+	case v >= 1e3:
+		return fmt.Sprintf("%.4gk", v/1e3)
+	}
+	return fmt.Sprintf("%.4g", v)
+}
+
 // duration returns milliseconds as text.
 func duration(ms float64) string {
 	if ms >= 1000 {

@@ -105,6 +105,15 @@ func TestCDFHasSeriesUnitsAndRoundTrip(t *testing.T) {
 	}
 }
 
+func TestGrowthHasSeriesAndSizes(t *testing.T) {
+	at := []float64{1000, 1, 10} // in any order
+	d := svg(t, Growth("how cost grows", "sessions", []Series{
+		{Name: "memory, MiB", Color: Step(0, 2), At: at, Values: []float64{4000, 4, 40}},
+		{Name: "back, ms", Color: Step(1, 2), At: at, Values: []float64{0, 90, 100}},
+	}))
+	wantTexts(t, d, "how cost grows", "sessions", "memory, MiB", "back, ms", "1", "100", "1k")
+}
+
 func TestDashedSeriesAreDashed(t *testing.T) {
 	s := series("mosh", 70)
 	dashes := func() int {

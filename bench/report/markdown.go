@@ -18,9 +18,18 @@ import (
 func (r *report) markdown(plots []drawing) string {
 	var b strings.Builder
 	r.origin(&b)
-	if r.bounded() {
+	growths := r.growths()
+	for i, growth := range growths {
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		r.growthTable(&b, growth)
+	}
+	switch {
+	case len(growths) > 0:
+	case r.bounded():
 		r.boundsTable(&b)
-	} else {
+	default:
 		r.sideBySide(&b)
 		b.WriteByte('\n')
 		r.costs(&b)

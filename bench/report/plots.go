@@ -39,6 +39,12 @@ func (r *report) charts() (drawings []drawing) {
 	add := func(title, name string, c *plot.Chart) {
 		drawings = append(drawings, drawing{title, r.name + "-" + slug(name) + ".svg", c})
 	}
+	if growths := r.growths(); len(growths) > 0 {
+		for _, growth := range growths {
+			add("how cost grows with "+growth, growth, r.growthChart(growth))
+		}
+		return drawings
+	}
 	if steady := r.steady(); len(r.programs) == 1 && len(steady) > 0 {
 		title := r.programs[0] + ", from a key to its echo"
 		add(title, "echoes", plot.CDF(title, steady[0].RTT, byScenario(steady)))

@@ -99,6 +99,33 @@ func wantCells(t *testing.T, got []string, want ...string) {
 	}
 }
 
+// What grows has a table with a row for each size, and a plot.
+func TestReportOfGrowth(t *testing.T) {
+	var records []result.Record
+	add := func(size float64, metric, unit string, values ...float64) {
+		r := played("quicterm")[0]
+		r.Growth, r.Size, r.Scenario = "sessions", size, figureText(size)+" sessions"
+		r.Metric, r.Unit, r.Values, r.At, r.Bound = metric, unit, values, nil, ""
+		records = append(records, r)
+	}
+	add(100, "truth", "ms", 2, 9)
+	add(100, "own memory", "MiB", 4.4)
+	add(1, "truth", "ms", 1, 3)
+	add(1, "own memory", "MiB", 5)
+	add(10, "back", "ms", 900)
+	records[4].Bound, records[4].Verdict = "max 3000", result.OK
+	file, out := reported(t, records)
+	wantCells(t, cellsOf(t, out, "1"), "1", "1.00", "3.00", "", "", "5.00", "", "")
+	wantCells(t, cellsOf(t, out, "10"), "10", "", "", "900", "900", "", "back max 3000", "ok")
+	wantCells(t, cellsOf(t, out, "100"), "100", "2.00", "9.00", "", "", "4.40", "", "")
+	if !strings.Contains(out, "| sessions | truth, p50, ms | truth, p99, ms |") || !strings.Contains(out, "peers-sessions.svg") {
+		t.Errorf("no titles or no plot in\n%s", out)
+	}
+	if _, err := os.Stat(filepath.Join(filepath.Dir(file), "peers-sessions.svg")); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestReportOfOneProgram(t *testing.T) {
 	file, out := reported(t, played("quicterm"))
 	calm := cellsOf(t, out, "typing, 5 % loss")

@@ -58,6 +58,10 @@ type Record struct {
 	// Stagger is by how many seconds events come later for each next client.
 	Stagger float64 `json:"stagger_s,omitempty"`
 
+	// Growth is what grows from a scenario to the next, and Size how far it has in this one.
+	Growth string  `json:"growth,omitempty"`
+	Size   float64 `json:"size,omitempty"`
+
 	Bound    string  `json:"bound,omitempty"`
 	Verdict  string  `json:"verdict,omitempty"`
 	Why      string  `json:"why,omitempty"`      // of Never and Failed, or what else there is to say

@@ -36,6 +36,10 @@ type Scenario struct {
 	Rivals  []program.Program // measured before it, without an attack, for bounds that compare with them
 	Bounds  []Bound
 
+	// Growth is what grows from this scenario to the next in a table, as "sessions", and Size how far.
+	Growth string
+	Size   float64
+
 	// Needs reports why the scenario cannot be measured here, or nil. A nil func needs nothing.
 	Needs func() error
 
@@ -94,6 +98,7 @@ var suites = []suite{
 	{"attack", attacks},
 	{"abuse", abuses},
 	{"lean", lean},
+	{"scale", scale},
 }
 
 // all returns the scenarios of all suites.

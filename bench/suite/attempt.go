@@ -18,6 +18,9 @@ import (
 	"github.com/quicterm/quicterm/bench/work"
 )
 
+// startAtOnce is how many sessions are started at once.
+const startAtOnce = 20
+
 // maxRepeats is how often a scenario is measured again on a busy machine.
 const maxRepeats = 2
 
@@ -98,11 +101,13 @@ func (a *attempt) run(t *measure.T, p program.Program) {
 		m := on.Machine(t, n, netem.Config{Delay: a.Link.Delay})
 		j.Clients = append(j.Clients, work.NewClient(n, m, server.Command(m, shell)))
 	}
-	for _, c := range j.Clients {
-		c.Start(t)
-	}
-	for _, c := range j.Clients {
-		c.AwaitReady(t)
+	for some := range slices.Chunk(j.Clients, startAtOnce) {
+		for _, c := range some {
+			c.Start(t)
+		}
+		for _, c := range some {
+			c.AwaitReady(t)
+		}
 	}
 	time.Sleep(work.Settle)
 	for _, c := range j.Clients {
@@ -183,6 +188,7 @@ func (a *attempt) records(p program.Program, bounds []scenario.Bound, rivals []r
 	record := a.suite.record(a.Name, p.Name())
 	record.Loss, record.RTT = a.Link.Loss, measure.Milliseconds(a.RTT())
 	record.Stagger = a.Stagger.Seconds()
+	record.Growth, record.Size = a.Growth, a.Size
 	record.StallMS, record.Repeats = measure.Milliseconds(a.stall), repeats
 	for _, e := range a.Events {
 		record.Events = append(record.Events, result.Event{At: e.At.Seconds(), What: e.What})

@@ -122,6 +122,19 @@ func TestAttempt(t *testing.T) {
 			}
 		}
 	})
+	t.Run("a ring, and clients that return", func(t *testing.T) {
+		t.Parallel()
+		records := s.measure(quicterm(scenario.Scenario{Name: "ring", Work: work.Ring{Size: 1 << 20}, Growth: "MiB of ring", Size: 1}))
+		for _, metric := range []string{"append", "own memory", "resume"} {
+			if r := wantMetric(t, records, metric); len(r.Values) != 1 || r.Values[0] <= 0 || r.Size != 1 {
+				t.Errorf("%+v", r)
+			}
+		}
+		records = s.measure(quicterm(scenario.Scenario{Name: "return", Work: work.Returning{Clients: 3, Outage: 300 * time.Millisecond}}))
+		if r := wantMetric(t, records, "back"); len(r.Values) != 3 || r.Why != "" {
+			t.Errorf("%+v", r)
+		}
+	})
 	t.Run("output", func(t *testing.T) {
 		t.Parallel()
 		records := s.measure(quicterm(scenario.Scenario{

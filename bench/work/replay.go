@@ -108,19 +108,28 @@ func newClient(t *measure.T, h *rig.Host) *qtclient.Client {
 
 // LibraryClient returns a client of a daemon at an address, with the key in a host's folder.
 func LibraryClient(addr netip.AddrPort, dir string) (*qtclient.Client, error) {
-	key, err := auth.IdentityFile(filepath.Join(dir, "id"), nil)
+	cfg, err := libraryConfig(addr, dir)
 	if err != nil {
 		return nil, err
+	}
+	return qtclient.New(cfg), nil
+}
+
+// libraryConfig returns the configuration of LibraryClient.
+func libraryConfig(addr netip.AddrPort, dir string) (cfg qtclient.Config, err error) {
+	key, err := auth.IdentityFile(filepath.Join(dir, "id"), nil)
+	if err != nil {
+		return cfg, err
 	}
 	known, err := auth.LoadKnownHosts("127.0.0.1", addr.Port(), []string{filepath.Join(dir, "known_hosts")})
 	if err != nil {
-		return nil, err
+		return cfg, err
 	}
 	me, err := user.Current()
 	if err != nil {
-		return nil, err
+		return cfg, err
 	}
-	return qtclient.New(qtclient.Config{
+	return qtclient.Config{
 		Settings:  configs.DefaultClient(),
 		Log:       slog.New(slog.DiscardHandler),
 		Resolve:   func(context.Context) ([]netip.AddrPort, error) { return []netip.AddrPort{addr}, nil },
@@ -128,5 +137,5 @@ func LibraryClient(addr netip.AddrPort, dir string) (*qtclient.Client, error) {
 		KeyTypes:  known.KeyTypes(),
 		User:      me.Username,
 		Keys:      []*auth.UserKey{key},
-	}), nil
+	}, nil
 }

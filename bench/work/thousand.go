@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/quicterm/quicterm/bench/measure"
+	"github.com/quicterm/quicterm/bench/rig"
 	qtclient "github.com/quicterm/quicterm/quicterm/client"
 	"github.com/quicterm/quicterm/quicterm/holder"
 	"github.com/quicterm/quicterm/quicterm/holder/programtest"
@@ -32,35 +33,9 @@ func (w Thousand) Run(j *Job) []Figure {
 	)
 	t, h := j.T, j.Host
 	daemon := h.Processes()
-	kill, err := wire.New(&wire.Kill{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	client := newClient(t, h)
-	ctx, cancel := context.WithCancel(context.Background())
-	var wg sync.WaitGroup
-	t.Cleanup(wg.Wait)
-	t.Cleanup(cancel)
-	for n := range w.Sessions {
-		launch := wire.Launch{ID: wire.SessionID{byte(n >> 8), byte(n)}, Name: fmt.Sprintf("idle%d", n), Buffer: 1 << 20, PTY: true, ExitedTTL: time.Hour}
-		socket, err := holder.Listen(rundir.Base(h.Path("run")), holder.SocketName(launch.ID))
-		if err != nil {
-			t.Fatal(err)
-		}
-		keeper := holder.New(launch, programtest.NewEcho(true), slog.New(slog.DiscardHandler))
-		wg.Go(func() {
-			var serving sync.WaitGroup
-			serving.Go(func() { keeper.Serve(socket) })
-			keeper.Run()
-			socket.Close()
-			serving.Wait()
-		})
-		t.Cleanup(func() { keeper.Handle(&wire.Open{}, kill) })
-		s, err := client.Attach(ctx, &wire.Attach{Mode: wire.ModeAttach, Session: launch.ID.String(), PTY: true}, qtclient.Streams{})
-		if err != nil {
-			t.Fatalf("session %d: %v", n, err)
-		}
-		wg.Go(func() { s.Run(ctx) })
+	inside := newInside(t, h, newClient(t, h))
+	for range w.Sessions {
+		inside.open(qtclient.Streams{})
 	}
 	time.Sleep(settle)
 	j.Begin()
@@ -70,4 +45,54 @@ func (w Thousand) Run(j *Job) []Figure {
 	rss := float64(daemonRSS(t, daemon)) / float64(w.Sessions)
 	j.End()
 	return []Figure{one("daemon share", "%", 100*share), one("daemon rss", "MiB", rss/(1<<20))}
+}
+
+// An inside opens sessions with a daemon whose holders and clients are in this process. All ends
+// with the measurement.
+type inside struct {
+	t      *measure.T
+	host   *rig.Host
+	client *qtclient.Client
+	ctx    context.Context
+	kill   wire.Message
+	wg     sync.WaitGroup
+	opened int
+}
+
+func newInside(t *measure.T, h *rig.Host, client *qtclient.Client) *inside {
+	kill, err := wire.New(&wire.Kill{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	i := &inside{t: t, host: h, client: client, ctx: ctx, kill: kill}
+	t.Cleanup(i.wg.Wait)
+	t.Cleanup(cancel)
+	return i
+}
+
+// open opens a session with a program that prints what it reads.
+func (i *inside) open(streams qtclient.Streams) *qtclient.Session {
+	n := i.opened
+	i.opened++
+	launch := wire.Launch{ID: wire.SessionID{byte(n >> 8), byte(n)}, Name: fmt.Sprintf("inside%d", n), Buffer: 1 << 20, PTY: true, ExitedTTL: time.Second}
+	socket, err := holder.Listen(rundir.Base(i.host.Path("run")), holder.SocketName(launch.ID))
+	if err != nil {
+		i.t.Fatal(err)
+	}
+	keeper := holder.New(launch, programtest.NewEcho(true), slog.New(slog.DiscardHandler))
+	i.wg.Go(func() {
+		var serving sync.WaitGroup
+		serving.Go(func() { keeper.Serve(socket) })
+		keeper.Run()
+		socket.Close()
+		serving.Wait()
+	})
+	i.t.Cleanup(func() { keeper.Handle(&wire.Open{}, i.kill) })
+	s, err := i.client.Attach(i.ctx, &wire.Attach{Mode: wire.ModeAttach, Session: launch.ID.String(), PTY: true}, streams)
+	if err != nil {
+		i.t.Fatalf("session %d: %v", n, err)
+	}
+	i.wg.Go(func() { s.Run(i.ctx) })
+	return s
 }
