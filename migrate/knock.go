@@ -49,7 +49,7 @@ func (m *Manager) knock(now time.Time) {
 	if at := m.knockAt(); at.IsZero() || now.Before(at) {
 		return
 	}
-	candidates := m.ranked(now, QUIC)
+	candidates := m.unanswered(now)
 	if m.redialing.rounds < wideRounds {
 		candidates = m.withoutAvoided(candidates)
 	}
@@ -58,6 +58,19 @@ func (m *Manager) knock(now time.Time) {
 		m.do(Knock{candidates[k.turns%n]})
 		k.turns++
 	}
+}
+
+// unanswered returns the candidates of QUIC, without those that are being dialed because a knock was
+// answered: the server may be slow because all its clients come back at once.
+func (m *Manager) unanswered(now time.Time) []Candidate {
+	return slices.DeleteFunc(m.ranked(now, QUIC), func(c Candidate) bool {
+		for _, d := range m.dials {
+			if d.answered && d.candidate == c {
+				return true
+			}
+		}
+		return false
+	})
 }
 
 // answered dials a candidate on which a knock was answered.

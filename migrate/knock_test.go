@@ -38,6 +38,10 @@ func TestKnocksWhileInputWaits(t *testing.T) {
 	s.wantWithoutPings("LTE works", Dial{ID: s.manager.lastID, Candidate: boundLTE})
 	s.tell(Answered{boundLTE})
 	s.wantWithoutPings("it is being dialed")
+	s.pass(10 * urgentKnock)
+	if on := s.knocked(); slices.Contains(on, boundLTE) || len(on) != 10 {
+		t.Errorf("knocks on %v, want them on WiFi alone", on)
+	}
 	s.tell(Heard{ID: s.manager.lastID})
 	s.tell(Unacked{})
 	s.did = nil

@@ -168,7 +168,7 @@ func (m *Manager) dialNext(now time.Time, s *sequence) {
 // beginRound begins a round. The first one leaves out the interfaces to avoid.
 func (m *Manager) beginRound(now time.Time) {
 	r := &m.redialing
-	r.quic.left = m.ranked(now, QUIC)
+	r.quic.left = m.unanswered(now)
 	switch n := len(r.quic.left); {
 	case r.rounds == 0:
 		r.quic.left = m.withoutAvoided(r.quic.left)
