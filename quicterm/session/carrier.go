@@ -23,7 +23,7 @@ type carrier struct {
 	// The stream.
 	streamCursor uint64         // the first frame that was not put on the stream
 	leftOut      []run          // that stripes have taken, in order
-	missed       []run          // of these, those that stripes have not delivered
+	missed       []run          // of these, those that stripes have not delivered, in order
 	flight       []run          // on their way on the stream, in the order of it
 	top          uint64         // the first frame above all that were put on the stream
 	delivered    uint64         // bytes that have arrived

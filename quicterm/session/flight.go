@@ -34,10 +34,13 @@ func (e *Endpoint) runBytes(r run) int {
 	return e.span(r.from, r.to)
 }
 
-// inFlight returns how many bytes are on their way on a carrier's stream.
+// inFlight returns how many bytes are on their way on a carrier's stream, without those that were
+// missed on stripes: whether these have arrived is known late, and there are few.
 func (e *Endpoint) inFlight(c *carrier) (bytes int) {
 	for _, r := range c.flight {
-		bytes += e.runBytes(r)
+		if !r.again {
+			bytes += e.runBytes(r)
+		}
 	}
 	return bytes
 }

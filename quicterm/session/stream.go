@@ -188,7 +188,9 @@ func (e *Endpoint) sendFrames(now time.Time, c *carrier, space, limit int) []byt
 		whole.leftOut = append(whole.leftOut, sent)
 		c.streamCursor = next
 	case len(c.missed) > 0:
-		c.missed = trim(c.missed, next)
+		if c.missed[0].from = next; next >= c.missed[0].to {
+			c.missed = c.missed[1:]
+		}
 	default:
 		c.streamCursor = next
 	}

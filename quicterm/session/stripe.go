@@ -1,6 +1,10 @@
 package session
 
-import "time"
+import (
+	"cmp"
+	"slices"
+	"time"
+)
 
 const (
 	// MaxAhead is how many frames after the next one a receiver accepts on streams: those of the
@@ -103,6 +107,7 @@ func (e *Endpoint) abandon(s *carrier) {
 	for _, c := range e.carriers {
 		if len(c.leftOut) > 0 && c != s {
 			c.missed = append(c.missed, s.flight...)
+			slices.SortFunc(c.missed, func(a, b run) int { return cmp.Compare(a.from, b.from) })
 		}
 	}
 	s.flight = nil

@@ -74,6 +74,22 @@ func TestStripeDies(t *testing.T) {
 	w.settle(time.Minute)
 }
 
+// What several stripes had that end together goes over the carrier that is left, in any order.
+func TestStripesEnd(t *testing.T) {
+	for seed := range uint64(10) {
+		w := newWorld(t, seed)
+		w.rate, w.jitter = 250_000, 20*time.Millisecond
+		w.connect()
+		stripes := []*link{w.connectStripe(), w.connectStripe(), w.connectStripe()}
+		w.bulk(2 * time.Second)
+		for _, l := range stripes {
+			w.cut(l)
+		}
+		w.bulk(2 * time.Second)
+		w.settle(time.Minute)
+	}
+}
+
 // What is said of a carrier's role is a ping on its stream, before anything else; and a Limited
 // frame is empty.
 func TestRolesOnWire(t *testing.T) {
