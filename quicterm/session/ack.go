@@ -32,9 +32,9 @@ const (
 	maxDelayed = 1 << 10
 	bulkMemory = time.Second
 
-	// minLate is the shortest time after which an ack comes so late that a loss is suspected. Up to
-	// that nobody notices.
-	minLate = 40 * time.Millisecond
+	// minLateRTT is the shortest round trip on which a late ack shows a loss. On shorter ones nobody
+	// notices how late a resend is, and acks are late because a machine is busy.
+	minLateRTT = 20 * time.Millisecond
 
 	// maxUnacked is how many received bytes are acknowledged at once.
 	maxUnacked = 256 << 10
@@ -177,13 +177,13 @@ func (e *Endpoint) handleAck(now time.Time, c *carrier, a ackInfo) error {
 		e.unackedSince = now // if others are late, only their carriers are
 	}
 	c.peerBacklog = a.backlog
-	late := max(c.rtt.smoothed*7/4, c.rtt.timeout(), minLate)
+	late, long := max(c.rtt.smoothed*7/4, c.rtt.timeout()), c.rtt.smoothed >= minLateRTT
 	if sample := c.rtt.acked(now, a.highest, a.delay); sample > 0 {
 		c.cwnd.addRTT(now, sample, c.rtt.smoothed)
 		if !e.peerDelaysAcks {
 			sample += a.delay // one that comes late for that may be the second: the first was lost
 		}
-		if sample > late {
+		if long && sample > late {
 			c.loss.suspect()
 		}
 	}

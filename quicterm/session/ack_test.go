@@ -95,7 +95,10 @@ func TestSuspectedLoss(t *testing.T) {
 	if c.loss.rate() > 0 {
 		t.Error("another copy shows loss again")
 	}
-	for _, took := range []time.Duration{150, 200} {
+	for _, took := range []time.Duration{60, 150, 200} {
+		if c.rtt.smoothed = 100 * time.Millisecond; took == 60 {
+			c.rtt.smoothed, c.rtt.variation = 10*time.Millisecond, 0 // a short path
+		}
 		c.rtt.start(w.now, 1000)
 		c.rtt.recent[1000%recentFrames].sentAt = w.now.Add(-took * time.Millisecond)
 		e.log = w.ends[0].ring
