@@ -46,6 +46,7 @@ The standard suite takes five minutes. --only names others, or any scenarios:
   abuse     typing and logins while 500 addresses flood the daemon: two minutes, needs root
   scale     how cost grows with sessions, rings, round trips and clients: as bench scale
   lean      bytes, CPU time and context switches beside ssh and mosh: ten minutes, mostly needs root
+  bulk      copies over fast paths that lose packets, and beside TCP: eight minutes, needs root and sshd
   all       everything
 --quick measures a small part of all suites, in less than two minutes. Scenarios that need
 network namespaces, other accounts or file systems are skipped without root.

@@ -25,6 +25,7 @@ var metrics = map[string]Metric{
 	"rate":           {Meaning: "output that arrives; in Mbit/s, everything that arrives over the link", MoreIsBetter: true},
 	"complete":       {Meaning: "share of the output that arrives", MoreIsBetter: true},
 	"of bare stream": {Meaning: "rate, compared with that of one QUIC stream between two processes", MoreIsBetter: true},
+	"tcp share":      {Meaning: "the part of what arrives that a TCP connection brings beside a copy", MoreIsBetter: true},
 	"of alone":       {Meaning: "rate, compared with that of a session that nobody watches", MoreIsBetter: true},
 	"screen":         {Meaning: "from the start of a client that attaches until its terminal shows all that the one before showed"},
 	"descriptors":    {Meaning: "more descriptors of client and daemon after the work than before"},

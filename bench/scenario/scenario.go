@@ -97,6 +97,7 @@ var suites = []suite{
 	{"screen", screens},
 	{"attack", attacks},
 	{"abuse", abuses},
+	{"bulk", bulk},
 	{"lean", lean},
 	{"scale", scale},
 }

@@ -6,6 +6,8 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -59,4 +61,59 @@ func TestBulkOverSeveralConnections(t *testing.T) {
 	if together < 1.5*alone {
 		t.Errorf("four connections send %.2f MB/s, one %.2f", together/1e6, alone/1e6)
 	}
+}
+
+// A keyClock records when each k of output arrived.
+type keyClock struct {
+	mu sync.Mutex
+	at []time.Time
+}
+
+func (e *keyClock) Write(b []byte) (int, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for range bytes.Count(b, []byte("k")) {
+		e.at = append(e.at, time.Now())
+	}
+	return len(b), nil
+}
+
+// What a key does to a program that floods the terminal shows as soon over four connections as over one.
+func TestKeyBehindStripes(t *testing.T) {
+	link := netem.Config{Delay: 25 * time.Millisecond, Rate: 20e6, Queue: 125_000}
+	inWorld(t, link, true, func(w *world) {
+		w.floods = true
+		w.config = func(c *Config) {
+			c.Settings.BulkConnections, c.Settings.Compression = "4", "off"
+		}
+		shown := new(keyClock)
+		s := w.attach(Streams{Stdout: shown})
+		var typed []time.Time
+		w.kept.Go(func() {
+			time.Sleep(3 * time.Second)
+			s.gate.Lock()
+			if n := s.driver.Carriers(); n != 4 {
+				t.Errorf("%d carriers bring the flood", n)
+			}
+			s.gate.Unlock()
+			for range 9 {
+				typed = append(typed, time.Now())
+				s.Write([]byte("k"))
+				time.Sleep(300 * time.Millisecond)
+			}
+			s.Write([]byte{4})
+		})
+		s.Run(context.Background())
+		if len(shown.at) != len(typed) {
+			t.Fatalf("%d of %d keys show", len(shown.at), len(typed))
+		}
+		var took []time.Duration
+		for i, at := range shown.at {
+			took = append(took, at.Sub(typed[i]))
+		}
+		slices.Sort(took)
+		if median, most := took[len(took)/2], 4*link.Delay+60*time.Millisecond; median > most {
+			t.Errorf("a key takes %v, want at most %v", median, most)
+		}
+	})
 }
