@@ -32,8 +32,8 @@ const (
 	maxDelayed = 1 << 10
 	bulkMemory = time.Second
 
-	// minLateRTT is the shortest round trip on which a late ack shows a loss. On shorter ones nobody
-	// notices how late a resend is, and acks are late because a machine is busy.
+	// minLateRTT is the shortest round trip on which a late ack or a copy shows a loss. On shorter ones
+	// nobody notices how late a resend is, and acks are late because a machine is busy.
 	minLateRTT = 20 * time.Millisecond
 
 	// maxUnacked is how many received bytes are acknowledged at once.
@@ -105,7 +105,7 @@ func (e *Endpoint) oweAck(now time.Time, c *carrier, n int) {
 // peer expects loss: then this end does too. Later it says that the peer has had no ack.
 func (e *Endpoint) noteCopy(now time.Time, c *carrier, seq uint64) {
 	early := seq == c.highest && now.Sub(c.highestAt) < c.rtt.smoothed/2
-	if early && c.loss.measured() && c.cameOnce > maxCopied {
+	if early && c.loss.measured() && c.cameOnce > maxCopied && c.rtt.smoothed >= minLateRTT {
 		c.loss.suspect()
 	}
 	if early {
