@@ -9,9 +9,9 @@ const (
 	// firstKnock is how long the first dials have to answer before the first knock.
 	firstKnock = 100 * time.Millisecond
 
-	// urgentKnock is the time between knocks while input waits: they cost 1.3 kB/s, and find a path
+	// urgentKnock is the time between knocks while input waits: they cost 0.9 kB/s, and find a path
 	// soon after it works again.
-	urgentKnock = 70 * time.Millisecond
+	urgentKnock = 100 * time.Millisecond
 
 	// knocksPerRound is how many knocks there are from a round of dials to the next otherwise.
 	knocksPerRound = 10

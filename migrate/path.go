@@ -23,7 +23,7 @@ const (
 
 	// urgentPing is the same while input waits: the tail of the input goes with each ping, and comes
 	// back a round trip after the path works again.
-	urgentPing = 60 * time.Millisecond
+	urgentPing = 100 * time.Millisecond
 
 	// probeInterval is the time between pings on a path that may have moved: the server learns
 	// the client's new address from what is sent there. There are at most maxProbes.

@@ -117,7 +117,7 @@ func TestBlackHoleIsCheap(t *testing.T) {
 	}{
 		{"short", 5130 * time.Millisecond, false, 2*delay + 110*time.Millisecond, 15_000},
 		{"the path is back", 20130 * time.Millisecond, false, 2*delay + 110*time.Millisecond, 6000},
-		{"the other path is back", 20130 * time.Millisecond, true, 4*delay + 2*70*time.Millisecond + 10*time.Millisecond, 6000},
+		{"the other path is back", 20130 * time.Millisecond, true, 4*delay + 2*100*time.Millisecond + 10*time.Millisecond, 6000},
 		{"the connection is dead", 200 * time.Second, false, 4*delay + 2*250*time.Millisecond, 6000},
 	} {
 		inWorld(t, netem.Config{Delay: delay}, true, func(w *world) {
