@@ -206,7 +206,7 @@ var packages = []struct {
 	{
 		path: "quicterm/server", role: "talks to clients and relays their bytes to holders, without rights; parses no frame",
 		imports: `migrate/carrier migrate/carrier/pipe migrate/carrier/quic migrate/carrier/tcp quicterm/auth quicterm/floodlog
-			quicterm/metrics quicterm/monitor quicterm/panics quicterm/wire golang.org/x/crypto golang.org/x/time`,
+			quicterm/memory quicterm/metrics quicterm/monitor quicterm/panics quicterm/wire golang.org/x/crypto golang.org/x/time`,
 		tests: `bench/bubble bench/netem buffer configs migrate/carrier/carriertest migrate/carrier/sealed quicterm/account quicterm/holder
 			quicterm/holder/holdertest quicterm/holder/programtest quicterm/rundir quicterm/session`,
 	},

@@ -128,17 +128,9 @@ func serve(config string, listen []string, granted bool, ready func()) error {
 	return err
 }
 
-// ballast counts as memory in use, so no less than 4 MiB of garbage is worth a collection. Without it strangers
-// who flood a daemon with few clients, which uses 3 MiB, have it collect 100 times a second: a third of its
-// time. Nothing is written to it, so the kernel gives it no pages.
-var ballast []byte
-
 // limitMemory makes this process collect garbage for the memory that it may take.
 func limitMemory() {
-	// Logins leave more garbage than the daemon has memory, and relaying leaves little:
-	// less memory is worth the time of more collections.
-	debug.SetGCPercent(25)
-	ballast = make([]byte, 16<<20)
+	memory.CollectGarbage()
 	if state, err := memory.Read(); err == nil {
 		debug.SetMemoryLimit(int64(max(state.Total/8, leastMemory)))
 	}

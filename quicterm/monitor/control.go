@@ -21,6 +21,7 @@ import (
 	"golang.org/x/net/netutil"
 
 	"github.com/quicterm/quicterm/configs"
+	"github.com/quicterm/quicterm/quicterm/memory"
 	"github.com/quicterm/quicterm/quicterm/metrics"
 	"github.com/quicterm/quicterm/quicterm/rundir"
 	"github.com/quicterm/quicterm/quicterm/wire"
@@ -88,7 +89,7 @@ type ClientStatus struct {
 func (s *Monitor) Status(ctx context.Context) *Status {
 	sessions, silent := s.inspectAll(ctx)
 	status := &Status{
-		Software: s.software, PID: os.Getpid(), Started: s.begun.UTC(), Draining: s.draining.Load(), Memory: MemoryOfProcess(),
+		Software: s.software, PID: os.Getpid(), Started: s.begun.UTC(), Draining: s.draining.Load(), Memory: memory.OfProcess(),
 		Silent: silent, Sessions: []SessionStatus{},
 	}
 	bySession := make(map[wire.SessionID][]ClientStatus)

@@ -4,9 +4,9 @@ package monitor
 
 import (
 	"context"
-	"runtime/metrics"
 	"sync/atomic"
 
+	"github.com/quicterm/quicterm/quicterm/memory"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -29,7 +29,7 @@ func (s *Monitor) Measure(context.Context) (*Numbers, error) {
 
 // measure returns the numbers of the moment. Sessions are all that have answered.
 func (s *Monitor) measure(sessions []inspected, silent int) *Numbers {
-	n := &Numbers{Silent: silent, Memory: MemoryOfProcess()}
+	n := &Numbers{Silent: silent, Memory: memory.OfProcess()}
 	for _, one := range sessions {
 		r := one.report
 		switch r.Phase {
@@ -54,11 +54,4 @@ func (s *Monitor) measure(sessions []inspected, silent int) *Numbers {
 	n.Started, n.Ended, n.Grants, n.Refused = c.started.Load(), c.ended.Load(), c.grants.Load(), c.refused.Load()
 	n.Gaps, n.Duplicates, n.Corrupted = c.gaps.Load(), c.duplicates.Load(), c.corrupted.Load()
 	return n
-}
-
-// MemoryOfProcess returns how many bytes of memory this process has from the system.
-func MemoryOfProcess() uint64 {
-	sample := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
-	metrics.Read(sample)
-	return sample[0].Value.Uint64() - sample[1].Value.Uint64()
 }

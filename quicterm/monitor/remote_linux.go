@@ -12,6 +12,7 @@ import (
 
 	"github.com/quicterm/quicterm/migrate/carrier"
 	"github.com/quicterm/quicterm/migrate/carrier/unixsock"
+	"github.com/quicterm/quicterm/quicterm/memory"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -259,7 +260,7 @@ func (r *Remote) answer(ctx context.Context, k kind, payload []byte, files []*os
 	case kindClients:
 		clients, err := network.Clients(ctx)
 		if err == nil {
-			clients.Memory = MemoryOfProcess()
+			clients.Memory = memory.OfProcess()
 		}
 		return clients, nil, err
 	case kindMetrics:

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/quicterm/quicterm/quicterm/memory"
 	counting "github.com/quicterm/quicterm/quicterm/metrics"
 	"github.com/quicterm/quicterm/quicterm/monitor"
 )
@@ -153,11 +154,11 @@ func (s *Server) measure(n *monitor.Numbers) {
 		c.carriers.Of(kind).Set(float64(byKind[kind]))
 	}
 	c.connections.Set(float64(s.connections.Load()))
-	memory := monitor.MemoryOfProcess()
+	total := memory.OfProcess()
 	if s.setup.Apart {
-		memory += n.Memory
+		total += n.Memory
 	}
-	c.memory.Set(float64(memory))
+	c.memory.Set(float64(total))
 	c.goroutines.Set(float64(runtime.NumGoroutine()))
 	drains := 0.0
 	if s.state.Load().Draining {
