@@ -9,7 +9,7 @@
 //
 // Type.method names are as in the code; names that begin with a small letter are not exported.
 // Between the processes, a frame travels on one of a carrier's two lanes: as a datagram
-// (here) while all unacknowledged frames fit into one, or else on the stream.
+// (here) if the path loses packets and all unacknowledged frames fit into one, or else on the stream.
 //
 //	qt      1 read      terminal.keyboard.read       raw bytes of the terminal
 //	                    terminal.escapeFilter.filter takes out the escapes, such as ~d

@@ -14,16 +14,17 @@
 //     has acknowledged, and ranges that it replaces by a gap: frames that the ring
 //     has evicted, or that Skip dropped. A gap may have a snapshot, whose parts come on the
 //     stream before it.
-//   - Datagrams may be lost, duplicated and reordered. While all unacknowledged frames,
-//     the tail of the log, fit into one datagram, each datagram carries all of them, so
-//     that each repairs every loss before it. It is sent again until it is acknowledged.
+//   - Datagrams may be lost, duplicated and reordered. On a path that loses packets, while all
+//     unacknowledged frames, the tail of the log, fit into one datagram, each datagram carries all of
+//     them, so that each repairs every loss before it. It is sent again until it is acknowledged.
 //
 // The life of a frame:
 //
 //	sending endpoint                                   receiving endpoint
 //
 //	Ring.Append, Appended
-//	      | the tail fits          yes +-----------+
+//	      | the path loses packets,
+//	      | and the tail fits      yes +-----------+
 //	      | into a datagram? --------->| Datagram  |--- repeated until ---> Receive
 //	      | no                         +-----------+    acknowledged          |
 //	      v                                                                   |
