@@ -39,16 +39,6 @@ func (e *Endpoint) whole() (whole *carrier) {
 	return whole
 }
 
-// striped reports whether there are stripes.
-func (e *Endpoint) striped() bool {
-	for _, c := range e.carriers {
-		if c.stripe {
-			return true
-		}
-	}
-	return false
-}
-
 // becomeWhole makes a stripe carry the whole log.
 func (e *Endpoint) becomeWhole(now time.Time, c *carrier) {
 	c.stripe, c.stuck = false, false
