@@ -159,6 +159,16 @@ func (w *world) cut(l *link) {
 	}
 }
 
+// keepOne cuts all carriers but one.
+func (w *world) keepOne(i int) {
+	for j, l := range w.links {
+		if j != i {
+			w.cut(l)
+		}
+	}
+	w.links = w.links[i : i+1]
+}
+
 // randomBytes returns n bytes, faster than one by one.
 func randomBytes(seed uint64, n int) []byte {
 	b := make([]byte, n)
@@ -491,6 +501,9 @@ func (w *world) chaos(steps int) {
 	w.loss = 0.1
 	if len(w.links) == 0 {
 		w.connect()
+	}
+	if w.rng.IntN(2) == 0 {
+		w.keepOne(w.rng.IntN(len(w.links)))
 	}
 	whole := 0 // what stripes carry, this one does not
 	if w.stripes {

@@ -39,8 +39,10 @@ func (e *Endpoint) whole() (whole *carrier) {
 	return whole
 }
 
-// becomeWhole makes a stripe carry the whole log.
+// becomeWhole makes a stripe carry the whole log. Other carriers send what it had: it may end before it
+// has sent that again.
 func (e *Endpoint) becomeWhole(now time.Time, c *carrier) {
+	e.abandon(c)
 	c.stripe, c.stuck = false, false
 	c.streamCursor, c.datagramCursor = e.acked, e.acked
 	c.restartProbes(now)
@@ -98,7 +100,22 @@ func (e *Endpoint) abandon(s *carrier) {
 		if len(c.leftOut) > 0 && c != s {
 			c.missed = append(c.missed, s.flight...)
 			slices.SortFunc(c.missed, func(a, b run) int { return cmp.Compare(a.from, b.from) })
+			c.missed = joined(c.missed)
 		}
 	}
 	s.flight = nil
+}
+
+// joined joins runs that meet or overlap. A peer that makes a carrier a stripe again and again cannot
+// make the list long.
+func joined(runs []run) []run {
+	out := runs[:0]
+	for _, r := range runs {
+		if n := len(out); n > 0 && r.from <= out[n-1].to {
+			out[n-1].to = max(out[n-1].to, r.to)
+			continue
+		}
+		out = append(out, r)
+	}
+	return out
 }

@@ -1,0 +1,132 @@
+package session
+
+import (
+	"testing"
+	"time"
+
+	"github.com/quicterm/quicterm/buffer"
+)
+
+// A stripe that is activated, and ends before it has delivered what it had as a stripe, costs no frame.
+func TestActivatedStripeEnds(t *testing.T) {
+	for seed := range uint64(10) {
+		w := newWorld(t, seed)
+		w.rate = 250_000
+		w.connect()
+		stripe := w.connectStripe()
+		w.bulk(2 * time.Second)
+		w.ends[0].endpoint.Activate(w.now, stripe.ids[0])
+		w.run(60 * time.Millisecond) // the role has come
+		w.cut(stripe)
+		w.settle(time.Minute)
+	}
+}
+
+// Stripes come, are activated, end or die without a word. The one carrier that is left brings all.
+func TestLastCarrier(t *testing.T) {
+	worlds := 50
+	if testing.Short() {
+		worlds = 15
+	}
+	for seed := range uint64(worlds) {
+		w := newWorld(t, seed)
+		w.datagrams, w.skips = seed%4 != 0, seed%7 == 0
+		w.rate = 250_000
+		w.connect()
+		for range 150 {
+			w.stripeEvent()
+		}
+		keep := 0
+		for keep < len(w.links) && !w.links[keep].up[0] {
+			keep++
+		}
+		if keep == len(w.links) {
+			w.connect()
+		}
+		for _, l := range w.links {
+			l.up = [2]bool{true, true} // so that cut tells the ends
+		}
+		w.keepOne(keep)
+		w.ends[0].endpoint.Activate(w.now, w.links[0].ids[0])
+		w.settle(3 * time.Minute)
+	}
+}
+
+// stripeEvent lets one random thing happen to the carriers or to the logs.
+func (w *world) stripeEvent() {
+	client, n := w.ends[0].endpoint, len(w.links)
+	switch w.rng.IntN(12) {
+	case 0, 1:
+		for range w.rng.IntN(20) {
+			w.append(w.rng.IntN(2), w.rng.IntN(buffer.MaxPayload/2))
+		}
+	case 2:
+		w.append(w.rng.IntN(2), w.rng.IntN(30))
+	case 3:
+		if n < 3 {
+			w.connectStripe()
+		}
+	case 4:
+		client.Activate(w.now, w.links[w.rng.IntN(n)].ids[0])
+	case 5:
+		if n > 1 {
+			i := w.rng.IntN(n)
+			w.links[i].up = [2]bool{true, true}
+			w.cut(w.links[i])
+			w.links = append(w.links[:i:i], w.links[i+1:]...)
+		}
+	case 6:
+		if n > 1 {
+			w.links[1+w.rng.IntN(n-1)].up = [2]bool{} // it dies without a word
+		}
+	case 7:
+		if w.skips {
+			w.ends[w.rng.IntN(2)].endpoint.Skip(1024)
+		}
+	default:
+		w.run(time.Duration(w.rng.Int64N(int64(200 * time.Millisecond))))
+		for i, e := range w.ends {
+			w.consume(i, len(e.got))
+		}
+	}
+}
+
+// A peer that makes a carrier a stripe and whole again and again takes no memory.
+func TestRolesWithoutEnd(t *testing.T) {
+	for _, beside := range []bool{false, true} {
+		w := newWorld(t, 1)
+		w.rate = 250_000
+		w.connect()
+		if beside {
+			w.connectStripe()
+			w.bulk(2 * time.Second)
+		} else {
+			w.append(0, 1)
+			w.append(1, 1)
+			w.run(time.Second)
+			for range 5 {
+				w.append(1, 4000)
+			}
+		}
+		server := w.ends[1].endpoint
+		id := w.links[len(w.links)-1].ids[1]
+		for range 1000 {
+			for _, role := range []byte{pingStripe, pingWhole} {
+				f := buffer.Frame{Type: ping, Payload: []byte{role}}
+				if err := server.Receive(w.now, id, StreamLane, f); err != nil {
+					t.Fatal(err)
+				}
+				for range 100 {
+					if server.Stream(w.now, id, 5000) == nil {
+						break
+					}
+				}
+			}
+		}
+		for _, c := range server.carriers {
+			if n := len(c.flight) + len(c.leftOut) + len(c.missed); n > 200 {
+				t.Errorf("another carrier %v: a carrier keeps %d runs", beside, n)
+			}
+		}
+	}
+}
