@@ -191,5 +191,8 @@ func (o *outgoing) next(now time.Time, b []byte) []byte {
 		o.buf = o.codec.AppendStream(o.buf[:0], b)
 		return o.buf
 	}
+	if n > 0 {
+		o.codec = buffer.ShortCodec{} // the receiver has followed frames that this codec has not seen
+	}
 	return b
 }
