@@ -105,7 +105,7 @@ func (e *Endpoint) nextStreamStep(now time.Time, c *carrier) (step streamStep, s
 		return streamIdle, 0
 	}
 	space = c.cwnd.size(now) - e.inFlight(c)
-	if space <= 0 || from >= e.acked+MaxAhead || e.span(from, from+1) > e.windowSpace(from, e.skippedInWindow(c)) {
+	if space <= 0 || from >= e.endOfAhead(c) || e.span(from, from+1) > e.windowSpace(from, e.skippedInWindow(c)) {
 		return streamBlocked, space
 	}
 	if e.agedFrom(now, max(from, c.aged)) > 0 {
@@ -178,7 +178,7 @@ func (e *Endpoint) nextOnWhole(c *carrier) (from, to uint64) {
 // congestion window.
 func (e *Endpoint) sendFrames(now time.Time, c *carrier, space, limit int) []byte {
 	from, to := e.nextOnStream(now, c)
-	to = min(to, e.acked+MaxAhead)
+	to = min(to, e.endOfAhead(c))
 	b, next := e.log.Slice(from, min(limit, space, e.windowSpace(from, e.skippedInWindow(c)), e.span(from, to)))
 	tail := e.tailFits(c) && e.tailOnStream(c)
 	sent := run{from: from, to: next}
@@ -211,4 +211,13 @@ func (e *Endpoint) sendFrames(now time.Time, c *carrier, space, limit int) []byt
 	c.resendAt = now.Add(e.overdueAfter(c))
 	c.delayProbe(now)
 	return b
+}
+
+// endOfAhead returns the first frame that is too far ahead for a carrier's stream. A stream that
+// leaves nothing to stripes is in order, so that its frames are never early.
+func (e *Endpoint) endOfAhead(c *carrier) uint64 {
+	if !c.stripe && len(c.leftOut) == 0 {
+		return maxNumber
+	}
+	return e.acked + MaxAhead
 }

@@ -127,3 +127,33 @@ func TestStandByAfterUse(t *testing.T) {
 		t.Errorf("all had arrived %v after the carrier was used again, want at most three round trips", took)
 	}
 }
+
+// A stream that is in order is not limited by how far ahead stripes may be: a gap over many frames costs
+// no round trip, and small frames fill the window.
+func TestInOrderStreamIsNotAhead(t *testing.T) {
+	w := newWorld(t, 1)
+	w.rate = 10_000_000
+	w.connect()
+	w.run(time.Second)
+	client, server := w.ends[0].endpoint, w.ends[1]
+	for range 3 * MaxAhead {
+		w.append(1, 100)
+	}
+	server.endpoint.Skip(5000)
+	begun := w.now
+	w.await(time.Second, "delivered", w.delivered)
+	if took := w.now.Sub(begun); took > w.delay*3/2 {
+		t.Errorf("frames behind a gap took %v", took)
+	}
+	_, before := client.Next()
+	for until := w.now.Add(2 * time.Second); w.now.Before(until); {
+		for server.endpoint.Unacked() < 290<<10 {
+			w.append(1, 20)
+		}
+		w.step(w.now.Add(5 * time.Millisecond))
+		w.consume(0, len(w.ends[0].got))
+	}
+	if _, after := client.Next(); after-before < 1_000_000 {
+		t.Errorf("%d bytes of small frames came in 2 s", after-before)
+	}
+}
