@@ -74,9 +74,10 @@ func (c *carrier) stuckAt() time.Time {
 	return c.progressAt.Add(max(4*c.rtt.timeout(), minStuck))
 }
 
-// stuckTime returns when the first stripe is stuck, or zero.
+// stuckTime returns when the first stripe is stuck, or zero. A carrier asks for that which has left
+// frames to stripes.
 func (e *Endpoint) stuckTime(c *carrier) (at time.Time) {
-	if !c.stripe && e.whole() == c {
+	if c.ready && !c.stripe && len(c.leftOut) > 0 {
 		for _, s := range e.carriers {
 			at = earlier(at, s.stuckAt())
 		}
@@ -88,7 +89,7 @@ func (e *Endpoint) stuckTime(c *carrier) (at time.Time) {
 func (e *Endpoint) abandonStuck(now time.Time) {
 	for _, s := range e.carriers {
 		if due(now, s.stuckAt()) {
-			s.stuck = true
+			s.stuck, s.pingDue = true, true // an ack shows that it lives
 			e.abandon(s)
 		}
 	}

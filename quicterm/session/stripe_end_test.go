@@ -130,3 +130,28 @@ func TestRolesWithoutEnd(t *testing.T) {
 		}
 	}
 }
+
+// What is on a stripe that dies without a word goes over other carriers also while there are two that carry
+// the whole log, and the stripe is used again when it lives.
+func TestStuckStripe(t *testing.T) {
+	w := newWorld(t, 1)
+	w.rate = 250_000
+	w.connect()
+	stripe := w.connectStripe()
+	w.bulk(2 * time.Second)
+	stripe.up = [2]bool{}
+	second := w.connect()
+	w.run(2 * w.delay)
+	second.up = [2]bool{}
+	w.await(10*time.Second, "delivered", w.delivered)
+	s := w.ends[1].endpoint.carriers[stripe.ids[1]]
+	if !s.stuck {
+		t.Error("a dead stripe is not stuck")
+	}
+	stripe.up = [2]bool{true, true}
+	w.ends[1].endpoint.Ping(stripe.ids[1])
+	w.run(time.Second)
+	if s.stuck {
+		t.Error("a stripe that answers a ping is stuck")
+	}
+}
