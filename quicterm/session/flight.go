@@ -34,11 +34,11 @@ func (e *Endpoint) runBytes(r run) int {
 	return e.span(r.from, r.to)
 }
 
-// inFlight returns how many bytes are on their way on a carrier's stream, without those that were
-// missed on stripes: whether these have arrived is known late, and there are few.
+// inFlight returns how many bytes are on their way on a carrier's stream. Beside stripes it does not count
+// what they missed: whether this has arrived is known late, and it is little.
 func (e *Endpoint) inFlight(c *carrier) (bytes int) {
 	for _, r := range c.flight {
-		if !r.again {
+		if !r.again || len(c.leftOut) == 0 {
 			bytes += e.runBytes(r)
 		}
 	}

@@ -155,3 +155,19 @@ func TestStuckStripe(t *testing.T) {
 		t.Error("a stripe that answers a ping is stuck")
 	}
 }
+
+// A stripe that is activated sends again what it had, as its congestion window allows.
+func TestActivatedStripeKeepsItsWindow(t *testing.T) {
+	w := newWorld(t, 1)
+	w.rate = 100_000
+	w.connect()
+	stripe := w.connectStripe()
+	w.bulk(4 * time.Second)
+	w.links[0].up = [2]bool{} // the other path is dead
+	w.bulk(2 * time.Second)
+	w.ends[0].endpoint.Activate(w.now, stripe.ids[0])
+	w.run(w.delay + 2*time.Millisecond) // the role has come
+	if queue := stripe.ready[1].Sub(w.now); queue > 600*time.Millisecond {
+		t.Errorf("what is sent again takes %v", queue)
+	}
+}
