@@ -264,3 +264,24 @@ func TestSkipsInARow(t *testing.T) {
 		t.Errorf("what comes after many skips takes %v", took)
 	}
 }
+
+// Beside bulk, acks go in datagrams: they do not wait behind what is on the stream.
+func TestAcksBesideBulk(t *testing.T) {
+	w := newWorld(t, 1)
+	w.rate = 1_000_000
+	l := w.connect()
+	w.append(0, 1)
+	w.run(time.Second)
+	server := w.ends[1].endpoint
+	c := server.carriers[l.ids[1]]
+	c.loss.suspectUntil, c.loss.expected = 0, 0 // a path without loss
+	w.append(1, 8<<10)
+	c.scheduleAck(w.now.Add(shortAckDelay))
+	b := server.Stream(w.now, l.ids[1], 32<<10)
+	if f, _, err := buffer.Parse(b); err != nil || f.Type != output {
+		t.Errorf("bulk begins with a frame of type %#x, %v", f.Type, err)
+	}
+	if at := server.SendTime(w.now, l.ids[1], DatagramLane); at.After(w.now.Add(shortAckDelay)) {
+		t.Errorf("an ack goes in a datagram at %v, want within %v", at, shortAckDelay)
+	}
+}

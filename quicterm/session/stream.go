@@ -65,7 +65,7 @@ func (e *Endpoint) stream(now time.Time, c *carrier, limit int) []byte {
 		c.aged = e.agedFrom(now, c.aged)
 		return appendAged(nil, c.aged)
 	case streamFrames:
-		sendsTail := e.tailOnStream(c)
+		sendsTail := e.tailFits(c) && e.tailOnStream(c)
 		b := e.sendFrames(now, c, space, limit)
 		if (c.maxDatagram == 0 || sendsTail) && e.carriesAck(now, c) || e.note != nil && c.streamCursor == e.log.Next() {
 			b = append(e.appendAck(now, nil, c), b...) // one write, and a packet less
