@@ -46,6 +46,7 @@ func (e *Endpoint) becomeWhole(now time.Time, c *carrier) {
 	c.stripe, c.stuck = false, false
 	c.streamCursor, c.datagramCursor = e.acked, e.acked
 	c.restartProbes(now)
+	c.scheduleAck(now) // while there were only stripes, nothing said what was consumed
 }
 
 // overflows reports whether a carrier has no room for its next frames, or is still writing.

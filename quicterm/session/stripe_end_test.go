@@ -171,3 +171,20 @@ func TestActivatedStripeKeepsItsWindow(t *testing.T) {
 		t.Errorf("what is sent again takes %v", queue)
 	}
 }
+
+// What is consumed while there are only stripes is acknowledged as soon as one is activated.
+func TestConsumedWithoutWholeCarrier(t *testing.T) {
+	w := newWorld(t, 1)
+	l := w.connect()
+	w.run(time.Second)
+	w.append(1, 1000)
+	w.run(time.Second)
+	w.ends[0].endpoint.Stripe(w.now, l.ids[0])
+	w.run(time.Second)
+	w.consume(0, 1)
+	w.ends[0].endpoint.Activate(w.now, l.ids[0])
+	w.run(w.delay + time.Millisecond)
+	if server := w.ends[1]; server.endpoint.Consumed() != server.ring.Next() {
+		t.Error("the peer does not know what was consumed")
+	}
+}
