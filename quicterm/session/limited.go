@@ -48,8 +48,8 @@ func (e *Endpoint) PeerLimited(now time.Time) bool {
 }
 
 // limitedTime returns when to tell the peer on a carrier, or zero.
-func (e *Endpoint) limitedTime(c *carrier) time.Time {
-	if !e.tellLimited || !e.limited.long() || c.stripe || e.whole() != c {
+func (e *Endpoint) limitedTime(now time.Time, c *carrier) time.Time {
+	if !e.tellLimited || !e.Limited(now) || c.stripe || e.whole() != c {
 		return time.Time{}
 	}
 	at := e.limited.told.Add(limitedInterval)

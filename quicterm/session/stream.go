@@ -92,7 +92,7 @@ func (e *Endpoint) nextStreamStep(now time.Time, c *carrier) (step streamStep, s
 		return streamNotices, 0
 	case due(now, e.stuckTime(c)):
 		return streamStuck, 0
-	case due(now, e.limitedTime(c)):
+	case due(now, e.limitedTime(now, c)):
 		return streamLimited, 0
 	}
 	from, to := e.nextOnStream(now, c)
@@ -118,7 +118,7 @@ func (e *Endpoint) nextStreamStep(now time.Time, c *carrier) (step streamStep, s
 func (e *Endpoint) streamTime(now time.Time, c *carrier) time.Time {
 	switch step, _ := e.nextStreamStep(now, c); step {
 	case streamBlocked:
-		at := e.idleStreamTime(c)
+		at := e.idleStreamTime(now, c)
 		if now.Before(c.cwnd.drainUntil) { // the congestion window grows then
 			at = earlier(at, c.cwnd.drainUntil)
 		}
@@ -127,14 +127,14 @@ func (e *Endpoint) streamTime(now time.Time, c *carrier) time.Time {
 		if c.standBy {
 			return time.Time{}
 		}
-		return e.idleStreamTime(c)
+		return e.idleStreamTime(now, c)
 	}
 	return now
 }
 
 // idleStreamTime returns when a stream that has no frames to send has something else, or zero.
-func (e *Endpoint) idleStreamTime(c *carrier) time.Time {
-	return earlier(e.streamAckTime(c), earlier(e.stuckTime(c), e.limitedTime(c)))
+func (e *Endpoint) idleStreamTime(now time.Time, c *carrier) time.Time {
+	return earlier(e.streamAckTime(c), earlier(e.stuckTime(c), e.limitedTime(now, c)))
 }
 
 // streamAckTime returns when to send an ack on a carrier's stream, or zero: because there
