@@ -32,6 +32,7 @@ func (e *Endpoint) backlog(c *carrier) int {
 func (e *Endpoint) backlogTime(c *carrier) time.Time {
 	long := c.ready && e.backlog(c) > longBacklog
 	switch {
+	case c.stripe: // others send what it does not
 	case long:
 		return c.ackSentAt.Add(backlogInterval)
 	case c.ready && c.sentBacklog:
