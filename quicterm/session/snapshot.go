@@ -91,7 +91,7 @@ func (e *Endpoint) sendGap(now time.Time, c *carrier, limit int) (b []byte) {
 		e.counters.Evicted++
 	}
 	e.skip(c, from, g.next, len(g.snapshot))
-	c.streamCursor, c.gap, c.missed = g.next, nil, trim(c.missed, g.next)
+	c.streamCursor, c.gap, c.missed = max(c.streamCursor, g.next), nil, trim(c.missed, g.next)
 	info := gapInfo{next: g.next, offset: g.offset, snapshot: uint64(len(g.snapshot))}
 	return buffer.AppendFrame(b, buffer.Frame{Type: gap, Payload: appendGap(nil, info)})
 }

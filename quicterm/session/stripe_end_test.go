@@ -188,3 +188,58 @@ func TestConsumedWithoutWholeCarrier(t *testing.T) {
 		t.Error("the peer does not know what was consumed")
 	}
 }
+
+// A gap in place of frames that stripes have missed does not make the stream begin again with later ones,
+// which it has sent.
+func TestGapBehindStreamCursor(t *testing.T) {
+	w := newWorld(t, 1)
+	l := w.connect()
+	w.run(time.Second)
+	for range 10 {
+		w.append(1, 100)
+	}
+	e := w.ends[1].endpoint
+	c := e.carriers[l.ids[1]]
+	c.streamCursor, c.leftOut, c.missed = 9, []run{{from: 2, to: 5}}, []run{{from: 2, to: 5}}
+	e.skipTo = 6
+	if b := e.sendGap(w.now, c, 1000); b == nil || c.streamCursor != 9 {
+		t.Errorf("after the gap %x the stream continues with frame %d, want 9", b, c.streamCursor)
+	}
+}
+
+// A stripe tells nothing of a backlog: what it has not sent, others have.
+func TestStripeHasNoBacklog(t *testing.T) {
+	w := newWorld(t, 1)
+	w.rate = 250_000
+	w.connect()
+	stripe := w.connectStripe()
+	w.run(time.Second)
+	for range 20 {
+		w.append(1, 16<<10)
+	}
+	c := w.ends[1].endpoint.carriers[stripe.ids[1]]
+	if at := w.ends[1].endpoint.backlogTime(c); !at.IsZero() {
+		t.Errorf("a stripe tells of a backlog at %v", at)
+	}
+}
+
+// An end that was limited, and has told so, does not tell it again on a carrier that comes much later.
+func TestLimitedOutlivesNoCarrier(t *testing.T) {
+	w := newWorld(t, 1)
+	w.rate = 250_000
+	server := w.ends[1]
+	server.endpoint = NewEndpoint(Config{Log: server.ring, Acked: 1, Next: 1, Reorder: 100, Window: 300 << 10, TellLimited: true})
+	l := w.connect()
+	w.bulk(2 * time.Second)
+	for e := server.endpoint; w.now.Sub(e.limited.told) < limitedInterval-50*time.Millisecond; {
+		w.bulk(10 * time.Millisecond)
+	}
+	w.cut(l)
+	w.links = nil
+	w.run(10 * time.Second)
+	w.connect()
+	w.run(3 * w.delay)
+	if w.ends[0].endpoint.PeerLimited(w.now) {
+		t.Error("a peer is limited that has just begun to send")
+	}
+}
