@@ -46,8 +46,9 @@ func (e *Endpoint) inFlight(c *carrier) (bytes int) {
 }
 
 // noteArrivals removes from a carrier's flight what has arrived: on a stream, which is in order, all
-// up to the highest frame that came; and what the peer has from anywhere. It counts these bytes, and reports whether there are any.
-// What they are of frames that the ring has evicted is unknown, so that nothing is measured then.
+// up to the highest frame that came; and what the peer has from anywhere. It counts these bytes, and
+// reports whether there are any. What they are of frames that the ring has evicted is unknown, so that
+// nothing is measured then.
 func (e *Endpoint) noteArrivals(now time.Time, c *carrier) (any bool) {
 	highest := -1
 	for i, r := range c.flight {

@@ -39,8 +39,8 @@ func (e *Endpoint) whole() (whole *carrier) {
 	return whole
 }
 
-// becomeWhole makes a stripe carry the whole log. Other carriers send what it had: it may end before it
-// has sent that again.
+// becomeWhole makes a stripe carry the whole log. Other carriers send what it had: it may end before
+// it has sent that again.
 func (e *Endpoint) becomeWhole(now time.Time, c *carrier) {
 	e.abandon(c)
 	c.stripe, c.stuck = false, false

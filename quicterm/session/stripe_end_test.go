@@ -131,8 +131,8 @@ func TestRolesWithoutEnd(t *testing.T) {
 	}
 }
 
-// What is on a stripe that dies without a word goes over other carriers also while there are two that carry
-// the whole log, and the stripe is used again when it lives.
+// What is on a stripe that dies without a word goes over other carriers also while there are two that
+// carry the whole log, and the stripe is used again when it lives.
 func TestStuckStripe(t *testing.T) {
 	w := newWorld(t, 1)
 	w.rate = 250_000
@@ -189,8 +189,8 @@ func TestConsumedWithoutWholeCarrier(t *testing.T) {
 	}
 }
 
-// A gap in place of frames that stripes have missed does not make the stream begin again with later ones,
-// which it has sent.
+// A gap in place of frames that stripes have missed does not make the stream begin again with later
+// ones, which it has sent.
 func TestGapBehindStreamCursor(t *testing.T) {
 	w := newWorld(t, 1)
 	l := w.connect()
@@ -228,7 +228,8 @@ func TestLimitedOutlivesNoCarrier(t *testing.T) {
 	w := newWorld(t, 1)
 	w.rate = 250_000
 	server := w.ends[1]
-	server.endpoint = NewEndpoint(Config{Log: server.ring, Acked: 1, Next: 1, Reorder: 100, Window: 300 << 10, TellLimited: true})
+	server.endpoint = NewEndpoint(Config{Log: server.ring, Acked: 1, Next: 1, Reorder: 100, Window: 300 << 10,
+		TellLimited: true})
 	l := w.connect()
 	w.bulk(2 * time.Second)
 	for e := server.endpoint; w.now.Sub(e.limited.told) < limitedInterval-50*time.Millisecond; {
