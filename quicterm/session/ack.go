@@ -20,9 +20,9 @@ const (
 	// ackAhead is how long before an ack is due the next frames carry it: the time between two keys.
 	ackAhead = 250 * time.Millisecond
 
-	// maxCopied is how many frames must have come once before a copy says that the peer has seen
+	// minOnce is how many frames must have come once before a copy says that the peer has seen
 	// loss. So two ends that have no loss do not go on to suspect it because of each other.
-	maxCopied = 3
+	minOnce = 4
 
 	// duplicateMemory is how long acks are not delayed after a frame has come twice.
 	duplicateMemory = 2 * time.Second
@@ -101,14 +101,14 @@ func (e *Endpoint) oweAck(now time.Time, c *carrier, n int) {
 	c.scheduleAck(now)
 }
 
-// noteCopy records that a frame has come again. Soon after the first it is a copy, sent because the
+// noteCopy records that a frame has come again. Soon after the highest it is a copy, sent because the
 // peer expects loss: then this end does too. Later it says that the peer has had no ack.
 func (e *Endpoint) noteCopy(now time.Time, c *carrier, seq uint64) {
-	early := seq == c.highest && now.Sub(c.highestAt) < c.rtt.smoothed/2
-	if early && c.loss.measured() && c.cameOnce > maxCopied && c.rtt.smoothed >= minLateRTT {
-		c.loss.suspect()
-	}
-	if early {
+	early := now.Sub(c.highestAt) < c.rtt.smoothed/2
+	if early && seq == c.highest {
+		if c.loss.measured() && c.cameOnce >= minOnce && c.rtt.smoothed >= minLateRTT {
+			c.loss.suspect()
+		}
 		c.cameOnce = 0
 	}
 	if !early || c.loss.rate() >= mediumLoss {
@@ -150,7 +150,8 @@ func (c *carrier) scheduleAck(at time.Time) { c.ackAt = earlier(c.ackAt, at) }
 // handleAck handles an ack that came over a carrier.
 func (e *Endpoint) handleAck(now time.Time, c *carrier, a ackInfo) error {
 	if a.received > e.log.Next() || a.highest >= e.log.Next() {
-		return protocolErrorf("ack of frames up to %d and %d, with %d never sent", a.received-1, a.highest, e.log.Next())
+		return protocolErrorf("ack of frames up to %d and %d, with %d never sent",
+			a.received-1, a.highest, e.log.Next())
 	}
 	news := a.received > e.acked || a.consumed > e.consumed
 	if news {

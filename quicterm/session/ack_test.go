@@ -81,7 +81,7 @@ func TestSuspectedLoss(t *testing.T) {
 	c := e.carriers[w.links[0].ids[1]]
 	c.loss.suspectUntil, c.loss.last.sent, c.rtt.smoothed = 0, minLossSample, 100*time.Millisecond
 	c.loss.last.arrived = minLossSample
-	c.cameOnce = maxCopied + 1
+	c.cameOnce = minOnce
 	e.noteCopy(c.highestAt.Add(60*time.Millisecond), c, c.highest)
 	if c.loss.rate() > 0 {
 		t.Error("a copy that comes late shows loss")
@@ -144,5 +144,27 @@ func TestTwoCarriersAreNoLoss(t *testing.T) {
 				t.Errorf("end %d suspects loss on carrier %d", i, id)
 			}
 		}
+	}
+}
+
+// A copy of a tail of several frames, sent because the peer expects loss, does not end the delay of acks.
+func TestCopyOfTailIsEarly(t *testing.T) {
+	w := newWorld(t, 1)
+	w.connect()
+	w.append(0, 1)
+	w.run(time.Second)
+	e := w.ends[1].endpoint
+	c := e.carriers[w.links[0].ids[1]]
+	c.rtt.smoothed, c.highest = 100*time.Millisecond, 3
+	c.loss.suspectUntil, c.loss.expected, c.duplicateAt = 0, 0, time.Time{}
+	for _, seq := range []uint64{2, 3} {
+		e.noteCopy(c.highestAt.Add(6*time.Millisecond), c, seq)
+	}
+	if !c.duplicateAt.IsZero() {
+		t.Error("a copy after 6 ms counts as late")
+	}
+	e.noteCopy(c.highestAt.Add(60*time.Millisecond), c, 2)
+	if c.duplicateAt.IsZero() {
+		t.Error("a copy after 60 ms does not count as late")
 	}
 }
