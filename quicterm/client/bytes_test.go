@@ -23,7 +23,8 @@ func TestBytesOfKeys(t *testing.T) {
 		// The program here is so quick that the input counts as consumed only behind its echo, which
 		// costs another ack.
 		{"no loss", 0, 280, trip + 10*time.Millisecond},
-		{"1 % loss", 0.01, 700, time.Second},
+		{"1 % loss", 0.01, 650, time.Second},
+		{"5 % loss", 0.05, 900, 5 * time.Second},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			inWorld(t, netem.Config{Delay: trip / 2}, true, func(w *world) {

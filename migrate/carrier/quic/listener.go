@@ -118,6 +118,7 @@ func (i *Incoming) Conn(ctx context.Context) (*Conn, error) {
 		conn:      i.conn,
 		stream:    stream,
 		datagrams: i.conn.ConnectionState().SupportsDatagrams.Remote,
+		claimer:   newClaimer(i.conn),
 		close:     i.Close,
 	}, nil
 }
@@ -144,7 +145,7 @@ func serverConfig(grow func(context.Context, uint64) bool) *quicgo.Config {
 		EnableDatagrams:         true,
 		Allow0RTT:               true,
 		MaxIncomingStreams:      1,
-		MaxIncomingUniStreams:   -1,
+		MaxIncomingUniStreams:   1, // see claimer
 
 		InitialStreamReceiveWindow:     initialWindow,
 		MaxStreamReceiveWindow:         maxWindow,

@@ -42,7 +42,7 @@ func clientConfig() *quicgo.Config {
 		DisablePathMTUDiscovery: true,
 		EnableDatagrams:         true,
 		MaxIncomingStreams:      -1,
-		MaxIncomingUniStreams:   -1,
+		MaxIncomingUniStreams:   1, // see claimer
 	}
 }
 
@@ -58,7 +58,8 @@ func (noIDs) ConnectionIDLen() int                               { return 0 }
 type Conn struct {
 	conn      *quicgo.Conn
 	stream    *quicgo.Stream
-	datagrams bool           // the peer accepts them
+	datagrams bool // the peer accepts them
+	claimer   claimer
 	gate      *earlyGate     // of a client
 	arrivals  *arrivalClock  // of a client
 	socket    net.PacketConn // of a client
@@ -118,7 +119,8 @@ func dial(ctx context.Context, socket net.PacketConn, addr netip.AddrPort, conf 
 		closeAll()
 		return nil, fmt.Errorf("open stream: %w", err)
 	}
-	q := &Conn{conn: conn, stream: stream, datagrams: true, gate: gate, arrivals: arrivals, socket: socket, close: closeAll}
+	q := &Conn{conn: conn, stream: stream, datagrams: true, claimer: newClaimer(conn), gate: gate, arrivals: arrivals,
+		socket: socket, close: closeAll}
 	select {
 	case <-conn.HandshakeComplete():
 		q.datagrams = conn.ConnectionState().SupportsDatagrams.Remote
@@ -206,6 +208,9 @@ func (q *Conn) CloseWrite() error { return q.stream.Close() }
 // SendDatagram implements [carrier.Carrier]. It blocks while the connection's queue is full.
 func (q *Conn) SendDatagram(b []byte) error {
 	err := q.sendDatagram(b)
+	if err == nil {
+		q.claimer.claim()
+	}
 	if tooLarge := new(quicgo.DatagramTooLargeError); errors.As(err, &tooLarge) {
 		return nil
 	}
