@@ -81,5 +81,6 @@ func (m *Manager) answered(now time.Time, c Candidate) {
 	}
 	k.answers.again(now, minAnswered, maxAnswered)
 	m.dial(now, c, false)
-	m.dials[m.lastID].answered = true
+	d := m.dials[m.lastID]
+	d.answered, d.patient = true, true
 }

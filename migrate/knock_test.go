@@ -92,7 +92,7 @@ func TestKnockAnsweredInVain(t *testing.T) {
 	s.wantWithoutPings("there is no such candidate")
 }
 
-// A dial that is not answered ends without another packet. One on a slow path has its time.
+// Most dials that are not answered end before QUIC sends much. One on a slow path has its time.
 func TestDialsEnd(t *testing.T) {
 	for _, c := range []struct{ rtt, lasts time.Duration }{
 		{20 * time.Millisecond, laterDial},
@@ -104,7 +104,7 @@ func TestDialsEnd(t *testing.T) {
 		s.tell(Down{0})
 		s.pass(20 * time.Second)
 		s.did = nil
-		for dials(s.did) == 0 {
+		for dials(s.did) == 0 || s.manager.dials[s.manager.lastID].patient {
 			s.pass(time.Millisecond)
 		}
 		id := s.manager.lastID
@@ -118,4 +118,47 @@ func TestDialsEnd(t *testing.T) {
 			t.Errorf("with a round trip of %v, a dial does not end after %v", c.rtt, c.lasts)
 		}
 	}
+}
+
+// A path that is much slower than the last one, or on which a dial takes more round trips, is found
+// though something drops all knocks: a dial of each candidate has the time for that, again and again.
+func TestSlowPathWithoutKnocks(t *testing.T) {
+	const takes = 800 * time.Millisecond
+	s := roaming(t, nil)
+	s.tell(Heard{ID: 0, RTT: 20 * time.Millisecond})
+	s.tell(Down{0})
+	s.tell(Unacked{s.now})
+	begun := s.now
+	last := make(map[Candidate]time.Time) // when a dial had lasted that long
+	for range 12_000 {
+		s.pass(10 * time.Millisecond)
+		for _, d := range s.manager.dials {
+			if s.now.Sub(d.since) >= takes {
+				last[d.candidate] = s.now
+			}
+		}
+		for _, c := range []Candidate{wifi, boundLTE} {
+			since := begun
+			if at, ok := last[c]; ok {
+				since = at
+			}
+			if most := 22 * time.Second; s.now.Sub(since) > most {
+				t.Fatalf("%v after the path was lost, no dial of %v has lasted %v within %v", s.now.Sub(begun), c, takes, most)
+			}
+		}
+		if s.now.Sub(begun) == 2*time.Second && len(last) < 2 {
+			t.Errorf("within 2 s, dials of %v have lasted %v, want one of each candidate", last, takes)
+		}
+	}
+}
+
+// A dial that begins beside a path that works keeps its time when that path fails.
+func TestSecondDialOutlivesPath(t *testing.T) {
+	s := roaming(t, func(c *Config) { c.Paths = Standby })
+	s.wantWithoutPings("a second path", Dial{ID: 1, Candidate: boundLTE, StandBy: true})
+	s.pass(700 * time.Millisecond)
+	s.tell(Down{0})
+	s.wantWithoutPings("the first has failed", Dial{ID: 2, Candidate: wifi})
+	s.tell(Heard{ID: 1, RTT: 700 * time.Millisecond})
+	s.wantState("the second is there", Live)
 }

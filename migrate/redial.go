@@ -41,6 +41,10 @@ const (
 	firstDial = 550 * time.Millisecond
 	laterDial = 190 * time.Millisecond
 
+	// patientTurns is of how many dials of a candidate, one in a round, one has the whole timeout: the
+	// path may be much slower than the last, and something on it may drop knocks.
+	patientTurns = 5
+
 	// tcpDelay is how long QUIC has to answer before TCP is dialed as well, unless TCP worked
 	// last in this network: QUIC has sent its first packets twice by then.
 	tcpDelay = 300 * time.Millisecond
@@ -64,7 +68,8 @@ type redialing struct {
 	since     time.Time // since when no path is trusted, or zero
 	rounds    int       // since then
 	attempts  int       // rounds that had a candidate
-	turns     int       // rounds that dialed one of the candidates
+	turns     int       // rounds that dialed one of the candidates, since the candidates changed
+	patient   bool      // this round's dials have the whole timeout
 	lastRound time.Time // the last one that had a candidate
 	nextRound time.Time
 	quic      sequence // what is left of this round
@@ -169,11 +174,14 @@ func (m *Manager) dialNext(now time.Time, s *sequence) {
 func (m *Manager) beginRound(now time.Time) {
 	r := &m.redialing
 	r.quic.left = m.unanswered(now)
+	r.patient = false
 	switch n := len(r.quic.left); {
 	case r.rounds == 0:
+		r.turns = 0
 		r.quic.left = m.withoutAvoided(r.quic.left)
 	case r.rounds >= wideRounds && n > 0:
 		r.quic.left = r.quic.left[r.turns%n:][:1]
+		r.patient = r.turns/n%patientTurns == 0
 		r.turns++
 	}
 	if len(r.quic.left) > 0 {
@@ -256,24 +264,22 @@ func (m *Manager) inputWaits(now time.Time) bool {
 }
 
 func (m *Manager) dial(now time.Time, c Candidate, second bool) {
-	m.makeRoom(now, c.Transport)
+	m.makeRoom(c.Transport)
 	m.lastID++
-	m.dials[m.lastID] = &dial{candidate: c, since: now, second: second, first: m.redialing.rounds <= 1}
+	m.dials[m.lastID] = &dial{candidate: c, since: now, second: second, first: m.redialing.rounds <= 1,
+		patient: m.state == Live || m.redialing.patient}
 	m.do(Dial{ID: m.lastID, Candidate: c,
 		StandBy: second && m.cfg.Paths == Standby, Stripe: second && m.cfg.Paths == Aggregate})
 }
 
-// makeRoom ends a dial if there are as many of a transport as may be. It spares the oldest
-// until its timeout, for a path that takes longer to answer than the others may run.
-func (m *Manager) makeRoom(now time.Time, t Transport) {
+// makeRoom ends a dial if there are as many of a transport as may be. It spares the oldest, for a
+// path that takes longer to answer than the others may run.
+func (m *Manager) makeRoom(t Transport) {
 	if m.count(t) < limits[t].dials {
 		return
 	}
 	ids := slices.DeleteFunc(ordered(m.dials), func(id ID) bool { return m.dials[id].candidate.Transport != t })
 	id := ids[min(1, len(ids)-1)]
-	if now.Sub(m.dials[ids[0]].since) >= limits[t].timeout {
-		id = ids[0]
-	}
 	delete(m.dials, id)
 	m.do(Close{id})
 }
@@ -307,11 +313,11 @@ func (m *Manager) dialFailed(now time.Time, id ID) {
 	}
 }
 
-// expiresAt returns when a dial ends without an answer. One of many, while no path is trusted, ends
-// early: each flight of a dial is longer after the one before, and a new one begins anew.
+// expiresAt returns when a dial ends without an answer. Most of those that begin while no path is
+// trusted end early: each flight of a dial is longer after the one before, and a new one begins anew.
 func (m *Manager) expiresAt(d *dial) time.Time {
 	longest := limits[d.candidate.Transport].timeout
-	if m.state != Live && d.candidate.Transport == QUIC && !d.answered {
+	if m.state != Live && d.candidate.Transport == QUIC && !d.patient {
 		least := laterDial
 		if d.first || m.rtt == 0 {
 			least = firstDial
