@@ -91,6 +91,9 @@ func (m *Manager) refresh(now time.Time, candidates []Candidate) {
 	}
 	if m.state != Live {
 		m.redialing.retryNow(now)
+		for _, d := range m.dials {
+			d.answered = false // by the network as it was before
+		}
 	}
 }
 

@@ -20,6 +20,10 @@ const (
 	// doubles each time: perhaps something else than the server answers knocks.
 	minAnswered = 250 * time.Millisecond
 	maxAnswered = 2 * time.Second
+
+	// answerFor is the least time that a dial because of an answered knock has before its candidate
+	// is knocked on and dialed again: the network may have failed anew.
+	answerFor = time.Second
 )
 
 // knocks are sent on the candidates of QUIC in turn while no path is trusted. A candidate on which
@@ -60,12 +64,13 @@ func (m *Manager) knock(now time.Time) {
 	}
 }
 
-// unanswered returns the candidates of QUIC, without those that are being dialed because a knock was
-// answered: the server may be slow because all its clients come back at once.
+// unanswered returns the candidates of QUIC, without those that were dialed just now because a knock
+// was answered: the server may be slow because all its clients come back at once.
 func (m *Manager) unanswered(now time.Time) []Candidate {
+	recently := now.Add(-max(answerFor, 2*m.rtt))
 	return slices.DeleteFunc(m.ranked(now, QUIC), func(c Candidate) bool {
 		for _, d := range m.dials {
-			if d.answered && d.candidate == c {
+			if d.answered && d.candidate == c && d.since.After(recently) {
 				return true
 			}
 		}

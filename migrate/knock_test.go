@@ -38,8 +38,8 @@ func TestKnocksWhileInputWaits(t *testing.T) {
 	s.wantWithoutPings("LTE works", Dial{ID: s.manager.lastID, Candidate: boundLTE})
 	s.tell(Answered{boundLTE})
 	s.wantWithoutPings("it is being dialed")
-	s.pass(10 * urgentKnock)
-	if on := s.knocked(); slices.Contains(on, boundLTE) || len(on) != 10 {
+	s.pass(9 * urgentKnock)
+	if on := s.knocked(); slices.Contains(on, boundLTE) || len(on) != 9 {
 		t.Errorf("knocks on %v, want them on WiFi alone", on)
 	}
 	s.tell(Heard{ID: s.manager.lastID})
@@ -67,6 +67,45 @@ func TestKnocksAfterKey(t *testing.T) {
 	s.pass(time.Second)
 	if on := s.knocked(); len(on) < 8 {
 		t.Errorf("%d knocks within a second of a key, want some ten", len(on))
+	}
+}
+
+// A network that fails again after it has answered a knock is tried again a second later, and at once
+// when it has changed.
+func TestKnockAnsweredThenLost(t *testing.T) {
+	answered := func() *story {
+		s := live(t)
+		s.tell(Down{0})
+		s.tell(Unacked{s.now})
+		s.pass(10 * time.Second)
+		s.did = nil
+		s.tell(Answered{wifi})
+		s.wantWithoutPings("WiFi works", Dial{ID: s.manager.lastID, Candidate: wifi})
+		return s
+	}
+	s := answered()
+	s.pass(answerFor - time.Millisecond)
+	if on := s.knocked(); len(on) > 0 {
+		t.Errorf("knocks on %v, want the dial to have time", on)
+	}
+	s.pass(2 * urgentKnock)
+	if on := s.knocked(); len(on) == 0 {
+		t.Errorf("no knock %v after the answer", answerFor+2*urgentKnock)
+	}
+	s.tell(Answered{wifi})
+	s.wantWithoutPings("WiFi works again", Dial{ID: s.manager.lastID, Candidate: wifi})
+
+	s = answered()
+	s.pass(100 * time.Millisecond)
+	s.did = nil
+	s.tell(NetworkChanged{[]Candidate{wifi}})
+	s.pass(minRound)
+	if on := s.knocked(); len(on) == 0 {
+		t.Error("no knock when the network has changed")
+	}
+	dialed := s.manager.dials[s.manager.lastID]
+	if dialed.answered || dialed.since != s.now.Add(-minRound) {
+		t.Errorf("the last dial began %v ago, want one when the network has changed", s.now.Sub(dialed.since))
 	}
 }
 
