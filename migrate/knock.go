@@ -13,7 +13,8 @@ const (
 	// soon after it works again.
 	urgentKnock = 100 * time.Millisecond
 
-	// knocksPerRound is how many knocks there are from a round of dials to the next otherwise.
+	// knocksPerRound is how many knocks there are from a round of dials to the next otherwise, until
+	// slowAfter. Then there is one, but in the first rounds after the network has changed.
 	knocksPerRound = 10
 
 	// minAnswered and maxAnswered bound the time between dials because a knock was answered, which
@@ -57,7 +58,11 @@ func (m *Manager) knock(now time.Time) {
 	if m.redialing.rounds < wideRounds {
 		candidates = m.withoutAvoided(candidates)
 	}
-	k.last, k.next = now, now.Add(max(urgentKnock, m.roundInterval(now)/knocksPerRound))
+	interval := m.roundInterval(now)
+	if !m.slow(now) || m.redialing.rounds <= wideRounds {
+		interval = max(urgentKnock, interval/knocksPerRound)
+	}
+	k.last, k.next = now, now.Add(interval)
 	if n := len(candidates); n > 0 {
 		m.do(Knock{candidates[k.turns%n]})
 		k.turns++

@@ -53,16 +53,23 @@ func TestKnocksWhileInputWaits(t *testing.T) {
 	s.wantWithoutPings("a late answer changes nothing")
 }
 
-// A key that is typed into an outage of hours makes knocks frequent at once.
-func TestKnocksAfterKey(t *testing.T) {
+// In an outage of hours knocks are as rare as dials, but not when a key is typed or the network changes.
+func TestKnocksInLongOutage(t *testing.T) {
 	s := live(t)
 	s.tell(Down{0})
 	s.pass(time.Hour)
 	s.did = nil
 	s.pass(time.Minute)
-	if on := s.knocked(); len(on) > 60 {
-		t.Errorf("%d knocks in a minute, want at most one a second", len(on))
+	if on := s.knocked(); len(on) != 6 {
+		t.Errorf("%d knocks in a minute, want one each 10 s", len(on))
 	}
+	s.tell(NetworkChanged{both})
+	s.pass(slowRound)
+	if on := s.knocked(); len(on) < 9 {
+		t.Errorf("%d knocks within 10 s of a change, want one a second", len(on))
+	}
+	s.pass(time.Minute)
+	s.did = nil
 	s.tell(Unacked{s.now})
 	s.pass(time.Second)
 	if on := s.knocked(); len(on) < 8 {

@@ -23,8 +23,8 @@ const (
 	// typedRound is the time between rounds when something is typed after that.
 	typedRound = time.Second
 
-	// slowRound is the time between rounds after slowAfter without contact: the user has
-	// probably left, and dials cost battery.
+	// slowRound is the time between rounds, and between knocks, after slowAfter without contact: the
+	// user has probably left, and both cost battery.
 	slowRound = 10 * time.Second
 	slowAfter = 15 * time.Minute
 
@@ -124,6 +124,7 @@ func (r *redialing) stop() {
 func (r *redialing) retryNow(now time.Time) {
 	r.quic.left, r.tcp.left = nil, nil
 	r.knocks.answers = backoff{}
+	r.knocks.next = earlier(r.knocks.next, now.Add(firstKnock))
 	r.nextRound = now
 	if soonest := r.lastRound.Add(minRound); soonest.After(now) {
 		r.nextRound = soonest
@@ -251,11 +252,14 @@ func (m *Manager) roundInterval(now time.Time) time.Duration {
 	switch {
 	case r.rounds == 0:
 		return secondRound
-	case now.Sub(r.since) > slowAfter:
+	case m.slow(now):
 		return slowRound
 	}
 	return m.cfg.Backoff[min(r.rounds-1, len(m.cfg.Backoff)-1)]
 }
+
+// slow reports whether no path has been trusted for so long that the user has probably left.
+func (m *Manager) slow(now time.Time) bool { return now.Sub(m.redialing.since) > slowAfter }
 
 // inputWaits reports whether input waits for an ack, and not for so long that the user has
 // left.
