@@ -64,9 +64,12 @@ func (m *Manager) handleBulk(now time.Time, e Bulk) {
 	}
 	b.limited = now
 	most := m.cfg.Carriers - 1
-	inUse := m.bestPath(now)
-	if !m.cfg.Adapt || inUse == nil {
+	if !m.cfg.Adapt {
 		b.wanted = most
+		return
+	}
+	inUse := m.bestPath(now)
+	if inUse == nil {
 		return
 	}
 	queue := inUse.rtt - inUse.minRTT - queueSlack

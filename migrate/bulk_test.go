@@ -110,3 +110,27 @@ func TestStripesAdapt(t *testing.T) {
 	s.sendAt(short, time.Second, 0.03)
 	s.wantWithoutPings("much is lost", Close{5}, Close{6}, Close{4})
 }
+
+// A moment without a path is no reason for more stripes than a path with a queue has.
+func TestStripesAdaptWithoutPath(t *testing.T) {
+	const short, long = 50 * time.Millisecond, 70 * time.Millisecond
+	s := roaming(t, func(c *Config) { c.Carriers, c.Adapt = 4, true })
+	s.typing(time.Second, 0)
+	s.sendAt(short, time.Second, 0)
+	s.sendAt(long, 3*time.Second, 0)
+	if n := len(s.manager.bulk.stripes); n != 0 {
+		t.Fatalf("%d stripes on a path with a queue", n)
+	}
+	s.tell(NetworkChanged{[]Candidate{lte, boundLTE}})
+	s.wantState("the path may be gone", Moving)
+	s.tell(Bulk{Limited: true})
+	s.did = nil
+	s.tell(NetworkChanged{both})
+	s.tell(Heard{ID: 0, RTT: long})
+	s.wantState("it is not", Live)
+	for _, a := range s.withoutPings() {
+		if d, ok := a.(Dial); ok && d.Stripe {
+			t.Errorf("dialed %v", d)
+		}
+	}
+}
