@@ -9,7 +9,8 @@ const (
 	// stripesIdle is how long stripes are kept that are not needed: a second bulk often follows.
 	stripesIdle = 5 * time.Second
 
-	// firstStripe and maxStripe bound the time between dials of stripes after one has failed.
+	// firstStripe and maxStripe bound the time between dials of stripes after one has failed, which
+	// doubles until one is answered.
 	firstStripe = time.Second
 	maxStripe   = time.Minute
 

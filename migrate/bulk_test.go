@@ -134,3 +134,19 @@ func TestStripesAdaptWithoutPath(t *testing.T) {
 		}
 	}
 }
+
+// A stripe that is answered makes the wait after the next failure short again.
+func TestStripesAfterFailures(t *testing.T) {
+	s := roaming(t, func(c *Config) { c.Carriers = 2 })
+	s.send(5*time.Minute, 0) // no dial of a stripe is answered
+	s.did = nil
+	for dials(s.did) == 0 {
+		s.send(BulkInterval, 0)
+	}
+	id := s.manager.lastID
+	s.send(time.Minute, 0, id)
+	s.tell(Down{id})
+	s.did = nil
+	s.send(firstStripe+BulkInterval, 0)
+	s.wantWithoutPings("one failure", stripeOf(id+1, wifi))
+}

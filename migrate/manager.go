@@ -264,7 +264,9 @@ func ordered[V any](m map[ID]V) []ID { return slices.Sorted(maps.Keys(m)) }
 // hear records that a packet arrived on a carrier, or on a dial, which becomes a path.
 func (m *Manager) hear(now time.Time, e Heard) {
 	if s := m.bulk.stripes[e.ID]; s != nil {
-		s.heard = true
+		if !s.heard {
+			s.heard, m.bulk.failed.interval = true, 0
+		}
 		return
 	}
 	p := m.paths[e.ID]
