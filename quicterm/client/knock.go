@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"errors"
 	"net"
 	"sync"
 
@@ -9,13 +10,19 @@ import (
 	"github.com/quicterm/quicterm/migrate/carrier/quic"
 )
 
-// A knocker sends knocks on candidates, over a socket for each, and calls answered when one is
-// answered. The roamer's loop owns it.
+// A knocker sends knocks on candidates, over a socket for each, and posts answers. The roamer's loop
+// owns it.
 type knocker struct {
-	network  Network
-	answered func(migrate.Candidate)
-	sockets  map[migrate.Candidate]net.PacketConn
-	wg       sync.WaitGroup
+	network Network
+	post    func(e any) // migrate.Answered or knockFailed
+	sockets map[migrate.Candidate]net.PacketConn
+	wg      sync.WaitGroup
+}
+
+// knockFailed is the event that the socket for knocks on a candidate can receive no more answers.
+type knockFailed struct {
+	candidate migrate.Candidate
+	socket    net.PacketConn
 }
 
 // knock sends a knock. Errors of the socket are lost packets.
@@ -28,12 +35,28 @@ func (k *knocker) knock(c migrate.Candidate) {
 		}
 		k.sockets[c] = socket
 		k.wg.Go(func() {
-			for quic.AwaitKnock(socket, c.Remote) == nil {
-				k.answered(c)
+			for {
+				switch err := quic.AwaitKnock(socket, c.Remote); {
+				case err == nil:
+					k.post(migrate.Answered{Candidate: c})
+				case errors.Is(err, net.ErrClosed):
+					return
+				default:
+					k.post(knockFailed{c, socket})
+					return
+				}
 			}
 		})
 	}
 	quic.SendKnock(socket, c.Remote, quic.MinKnock)
+}
+
+// failed makes the next knock on a candidate use another socket.
+func (k *knocker) failed(e knockFailed) {
+	e.socket.Close()
+	if k.sockets[e.candidate] == e.socket {
+		delete(k.sockets, e.candidate)
+	}
 }
 
 // stop closes all sockets.
@@ -44,11 +67,11 @@ func (k *knocker) stop() {
 	}
 }
 
-// newKnocker returns a knocker that posts answers to the roamer's loop until the context ends.
+// newKnocker returns a knocker that posts to the roamer's loop until the context ends.
 func (r *roamer) newKnocker(ctx context.Context) *knocker {
 	return &knocker{
-		network:  r.session.client.network,
-		answered: func(c migrate.Candidate) { r.post(ctx, migrate.Answered{Candidate: c}) },
-		sockets:  make(map[migrate.Candidate]net.PacketConn),
+		network: r.session.client.network,
+		post:    func(e any) { r.post(ctx, e) },
+		sockets: make(map[migrate.Candidate]net.PacketConn),
 	}
 }

@@ -20,7 +20,7 @@ import (
 type roamer struct {
 	session  *Session
 	manager  *migrate.Manager
-	events   chan any // migrate.Down, migrate.Answered, netmon.Event, dialed, ended or resolved
+	events   chan any // migrate.Down, migrate.Answered, knockFailed, netmon.Event, dialed, ended or resolved
 	carriers map[migrate.ID]*roamerCarrier
 	dials    map[migrate.ID]context.CancelFunc
 	unacked  time.Time // as reported to the manager
@@ -205,6 +205,8 @@ func (r *roamer) handleEvent(ctx context.Context, e any) {
 		r.handle(ctx, e)
 	case migrate.Answered:
 		r.handle(ctx, e)
+	case knockFailed:
+		r.knocker.failed(e)
 	}
 }
 
