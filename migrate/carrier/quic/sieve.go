@@ -18,8 +18,11 @@ type sieve struct {
 func (s *sieve) ReadBatch(messages []ipv4.Message, flags int) (int, error) {
 	for {
 		n, err := s.batchedSocket.ReadBatch(messages, flags)
-		if kept := s.sift(messages[:n]); kept > 0 || err != nil {
-			return kept, err
+		if err != nil {
+			return 0, err // n may be negative
+		}
+		if kept := s.sift(messages[:n]); kept > 0 {
+			return kept, nil
 		}
 	}
 }

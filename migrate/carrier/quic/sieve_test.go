@@ -1,9 +1,12 @@
 package quic
 
 import (
+	"errors"
 	"net"
 	"net/netip"
+	"os"
 	"testing"
+	"time"
 
 	"golang.org/x/net/ipv4"
 )
@@ -56,5 +59,26 @@ func TestSieve(t *testing.T) {
 		if &messages[i].Buffers[0][0] != buffers[i] {
 			t.Errorf("buffer %d has moved", i)
 		}
+	}
+}
+
+// A read that ends without a packet, as when a listener closes, returns the error.
+func TestSieveReadEnds(t *testing.T) {
+	socket, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer socket.Close()
+	packets, err := newBatch(socket, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &sieve{&batchedSocket{batch: packets}, func(netip.AddrPort) bool { return false }}
+	if err := socket.SetReadDeadline(time.Now().Add(20 * time.Millisecond)); err != nil {
+		t.Fatal(err)
+	}
+	messages := []ipv4.Message{{Buffers: [][]byte{make([]byte, 1452)}, OOB: make([]byte, 128)}}
+	if n, err := s.ReadBatch(messages, 0); n != 0 || !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("%d packets are read (%v)", n, err)
 	}
 }
