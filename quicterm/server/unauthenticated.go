@@ -37,9 +37,11 @@ const (
 	// begunRate and begunBurst are how many packets a second that may begin a connection are looked at,
 	// and at once: more than strangers may make, with a second try each. Above that, each site
 	// has siteBegunRate and siteBegunBurst: a client needs two packets to connect, and some
-	// more that are lost.
-	begunRate, begunBurst         = 500, 2000
-	siteBegunRate, siteBegunBurst = 1, 8
+	// more that are lost. The sites that have used these up share spareBegunRate and spareBegunBurst:
+	// who forges packets of a client's address must forge as many to keep the client out.
+	begunRate, begunBurst           = 500, 2000
+	siteBegunRate, siteBegunBurst   = 1, 8
+	spareBegunRate, spareBegunBurst = 100, 100
 
 	// replayRate and replayBurst limit the denied resumes of a source. From half of
 	// that on, its clients must validate their addresses: whoever recorded packets
@@ -89,7 +91,7 @@ type unauthenticated struct {
 	sources, replays   *limiter[netip.Prefix]
 	sites, fair, first *limiter[netip.Prefix] // of sites
 	total, spare       *rate.Limiter
-	begun              *rate.Limiter // packets
+	begun, spareBegun  *rate.Limiter // packets
 	begunBySite        *limiter[netip.Prefix]
 
 	mu      sync.Mutex
@@ -112,6 +114,7 @@ func newUnauthenticated(places int) *unauthenticated {
 		closing:     newRoster(maxClosing),
 		begun:       rate.NewLimiter(begunRate, begunBurst),
 		begunBySite: newLimiter[netip.Prefix](siteBegunRate, siteBegunBurst),
+		spareBegun:  rate.NewLimiter(spareBegunRate, spareBegunBurst),
 	}
 	for c := range u.classes {
 		u.classes[c] = newRoster(max(places/6, 1))
@@ -208,7 +211,8 @@ func (u *unauthenticated) remove(p *pending) {
 
 // mustValidate reports whether a client must validate its address (RFC 9000, 8.1.2):
 // if half of a limit is used, a total one or that of its source. So an attacker with
-// forged addresses can neither use the limits up nor have others refused.
+// forged addresses can neither use the limits up nor have others refused; for packets that are dropped before,
+// see unwanted.
 func (u *unauthenticated) mustValidate(now time.Time, client netip.Addr) bool {
 	source := sourceOf(client)
 	if u.sources.low(now, source) || u.sites.low(now, siteOf(client)) || u.replays.low(now, source) ||
@@ -227,8 +231,9 @@ func (u *unauthenticated) mustValidate(now time.Time, client netip.Addr) bool {
 	return silent >= maxSilent
 }
 
-// unwanted reports whether a packet that may begin a connection is dropped: many come, and many from its site,
-// where no client has logged in.
+// unwanted reports whether a packet that may begin a connection is dropped: many come, many from its site,
+// where no client has logged in, and many from such sites. The address may be forged, as nothing is known yet
+// of what the packet proves: so limits for a site alone would let others use up those of a client.
 func (u *unauthenticated) unwanted(now time.Time, client netip.Addr) bool {
 	if u.begun.AllowN(now, 1) {
 		return false
@@ -236,7 +241,7 @@ func (u *unauthenticated) unwanted(now time.Time, client netip.Addr) bool {
 	u.mu.Lock()
 	_, known := u.proven.get(sourceOf(client))
 	u.mu.Unlock()
-	return !known && !u.begunBySite.allow(now, siteOf(client))
+	return !known && !u.begunBySite.allow(now, siteOf(client)) && !u.spareBegun.AllowN(now, 1)
 }
 
 // pendingKey is the key of a connection's context for its *pending.

@@ -395,8 +395,27 @@ func TestUnwantedPackets(t *testing.T) {
 			}
 		}
 	}
-	if limit := begunBurst + 500*siteBegunBurst + 10*(begunRate+500*siteBegunRate); looked > limit {
+	limit := begunBurst + 500*siteBegunBurst + spareBegunBurst + 10*(begunRate+500*siteBegunRate+spareBegunRate)
+	if looked > limit {
 		t.Errorf("%d of 40000 packets are looked at, want at most %d", looked, limit)
+	}
+}
+
+// In a flood from forged addresses, of which some are a newcomer's own, its packets are looked at.
+func TestForgedPackets(t *testing.T) {
+	u, now := newUnauthenticated(places), today
+	newcomer := netip.MustParseAddr("198.51.100.7")
+	for second := range 20 {
+		for step := range 20 {
+			now = now.Add(50 * time.Millisecond)
+			for n := range 100 {
+				u.unwanted(now, netip.AddrFrom4([4]byte{10, byte(second), byte(step), byte(n)}))
+			}
+			u.unwanted(now, newcomer) // forged
+			if u.unwanted(now, newcomer) {
+				t.Fatalf("a packet of the newcomer is dropped after %d.%02d s", second, step*5)
+			}
+		}
 	}
 }
 

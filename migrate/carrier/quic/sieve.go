@@ -45,10 +45,11 @@ func (s *sieve) sift(messages []ipv4.Message) (kept int) {
 }
 
 // begins reports whether a packet may be the first one of a connection: it has a long header (RFC 9000, 17.2), and is
-// an Initial or of a version for which the server has an answer.
+// an Initial or of a version for which the server has an answer. Smaller ones than smallest begin none: quic-go
+// discards them without an answer (RFC 9000, 14.1 and 6.1). They must not cost a client its place.
 func begins(packet []byte) bool {
-	const long, typeBits, version1 = 0x80, 0x30, 1
-	if len(packet) < 5 || packet[0]&long == 0 {
+	const long, typeBits, version1, smallest = 0x80, 0x30, 1, 1200
+	if len(packet) < smallest || packet[0]&long == 0 {
 		return false
 	}
 	return packet[0]&typeBits == 0 || binary.BigEndian.Uint32(packet[1:]) != version1

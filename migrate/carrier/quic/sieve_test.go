@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -12,17 +13,19 @@ import (
 )
 
 func TestBegins(t *testing.T) {
+	rest := strings.Repeat("x", 1195)
 	for _, test := range []struct {
 		packet string
 		want   bool
 	}{
-		{"\xc3\x00\x00\x00\x01 an Initial", true},
-		{"\xc3\x0a\x0a\x0a\x0a of another version", true},
-		{"\xe3\x0a\x0a\x0a\x0a of another version", true},
-		{"\xd3\x00\x00\x00\x01 early data", false},
-		{"\xe3\x00\x00\x00\x01 the end of a handshake", false},
-		{"\x43 of a connection", false},
-		{"\xc3\x00\x00\x00", false},
+		{"\xc3\x00\x00\x00\x01" + rest, true}, // an Initial
+		{"\xc3\x0a\x0a\x0a\x0a" + rest, true}, // of another version
+		{"\xe3\x0a\x0a\x0a\x0a" + rest, true},
+		{"\xd3\x00\x00\x00\x01" + rest, false},     // early data
+		{"\xe3\x00\x00\x00\x01" + rest, false},     // the end of a handshake
+		{"\x43\x00\x00\x00\x01" + rest, false},     // of a connection
+		{"\xc3\x00\x00\x00\x01" + rest[1:], false}, // too small
+		{"\xc3\x0a\x0a\x0a\x0a" + rest[1:], false},
 		{"", false},
 	} {
 		if begins([]byte(test.packet)) != test.want {
@@ -33,12 +36,12 @@ func TestBegins(t *testing.T) {
 
 // What is kept stays as it is, in its order, and buffers stay in their places.
 func TestSieve(t *testing.T) {
-	const initial = "\xc0\x00\x00\x00\x01"
+	initial := "\xc0\x00\x00\x00\x01" + strings.Repeat("x", 1195)
 	kinds := []string{"a", initial + "1", initial + "22", "bb", initial + "333", "ccc"}
 	var messages []ipv4.Message
 	var buffers []*byte
 	for i, text := range kinds {
-		b, oob := make([]byte, 1452), make([]byte, 128)
+		b, oob := make([]byte, 1452), make([]byte, 1452)
 		m := ipv4.Message{Buffers: [][]byte{b}, OOB: oob, N: copy(b, text), NN: copy(oob, text), Flags: i}
 		m.Addr = &net.UDPAddr{IP: net.IPv4(10, 0, 0, byte(i)), Port: i}
 		messages, buffers = append(messages, m), append(buffers, &b[0])
