@@ -46,12 +46,17 @@ func (s *Monitor) recordLogin(a *account.Account, started wire.Started, client P
 			if err == nil && owner != a.UID {
 				err = fmt.Errorf("terminal %d belongs to user id %d", l.Terminal, owner)
 			}
+			// It has named the process too: one whose end cannot be awaited would have a record for ever.
+			var process *os.File
+			if err == nil {
+				process, err = openProcess(l.Process)
+			}
 			if err != nil {
 				s.loginLog.Limited(time.Now(), s.log, "login is not recorded", "account", a.Name, "error", err)
 				return nil
 			}
 			s.writeLogin(l, func() error { return s.loginFiles.Begin(s.life, l, time.Now()) })
-			s.followLogin(l)
+			s.followLogin(l, process)
 			return nil
 		})
 	})
@@ -65,21 +70,32 @@ func (s *Monitor) followLogins(ctx context.Context) error {
 			s.log.Warn("the logins of before are not known", "error", err)
 		}
 		for _, l := range logins {
-			s.work.Go(func() { s.contain(s.log, func() error { s.followLogin(&l); return nil }) })
+			s.work.Go(func() {
+				s.contain(s.log, func() error {
+					process, err := openProcess(l.Process)
+					if err != nil {
+						s.loginLog.Limited(time.Now(), s.log, "a login is taken for ended", "error", err)
+					}
+					s.followLogin(&l, process)
+					return nil
+				})
+			})
 		}
 	}
 	<-ctx.Done()
 	return nil
 }
 
-// followLogin blocks until a login is over, and records that. It returns before if the daemon ends.
-func (s *Monitor) followLogin(l *utmp.Login) {
-	err := awaitProcess(s.life, l.Process, func() bool { return onTerminal(l.Process, l.Terminal) })
-	switch {
-	case s.life.Err() != nil:
-	case err != nil:
-		s.loginLog.Limited(time.Now(), s.log, "the end of a login is not recorded", "error", err)
-	default:
+// followLogin blocks until the process of a login is over, and records that; nil is one that is over. It returns before
+// if the daemon ends.
+func (s *Monitor) followLogin(l *utmp.Login, process *os.File) {
+	if process != nil {
+		defer process.Close()
+		if onTerminal(l.Process, l.Terminal) {
+			awaitEnd(s.life, process)
+		}
+	}
+	if s.life.Err() == nil {
 		s.writeLogin(l, func() error { return s.loginFiles.End(s.life, l, time.Now()) })
 	}
 }
@@ -98,26 +114,32 @@ func (s *Monitor) writeLogin(l *utmp.Login, write func() error) {
 	}
 }
 
-// awaitProcess blocks until a process has ended, ctx ends, or the process is not the one that is meant.
-func awaitProcess(ctx context.Context, pid int, meant func() bool) error {
-	fd, err := unix.PidfdOpen(pid, unix.PIDFD_NONBLOCK)
+// openProcess returns a descriptor of a process, or nil if the process has ended.
+func openProcess(pid int) (*os.File, error) {
+	fd, err := unix.PidfdOpen(pid, 0)
 	if errors.Is(err, unix.ESRCH) {
-		return nil
+		return nil, nil
 	}
 	if err != nil {
-		return os.NewSyscallError("pidfd_open", err)
+		return nil, os.NewSyscallError("pidfd_open", err)
 	}
-	process := os.NewFile(uintptr(fd), "process")
-	defer process.Close()
-	if !meant() {
-		return nil
+	// PIDFD_NONBLOCK needs Linux 5.10.
+	if err := unix.SetNonblock(fd, true); err != nil {
+		unix.Close(fd)
+		return nil, os.NewSyscallError("fcntl", err)
 	}
+	return os.NewFile(uintptr(fd), "process"), nil
+}
+
+// awaitEnd blocks until a process has ended, or ctx ends. A process that cannot be awaited counts as ended: a record
+// that ends early does less harm than one without an end.
+func awaitEnd(ctx context.Context, process *os.File) {
 	defer context.AfterFunc(ctx, func() { process.Close() })()
 	raw, err := process.SyscallConn()
 	if err != nil {
-		return err
+		return
 	}
-	return raw.Read(func(fd uintptr) bool {
+	raw.Read(func(fd uintptr) bool {
 		n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 0)
 		return n > 0 || err != nil && !errors.Is(err, unix.EINTR)
 	})

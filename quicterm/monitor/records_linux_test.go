@@ -138,4 +138,11 @@ func TestLoginRecords(t *testing.T) {
 	off.recordLogin(own, four, client)
 	off.work.Wait()
 	off.wantRecords(0, 6)
+
+	// A process whose end cannot be awaited.
+	odd := newRecorder(t, files, "on")
+	four.Process = 1 << 31
+	odd.recordLogin(own, four, client)
+	odd.work.Wait()
+	odd.wantRecords(0, 6)
 }
