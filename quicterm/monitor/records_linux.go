@@ -21,6 +21,10 @@ import (
 // terminalMajor is the number of the driver of terminals below /dev/pts.
 const terminalMajor = 136
 
+// If the end of a login cannot be recorded, as another program has locked the files, it is tried again after
+// firstEndPause, and then after twice as long each time, up to lastEndPause. Then the next daemon does it.
+const firstEndPause, lastEndPause = time.Minute, 32 * time.Minute
+
 // recordsLogins reports whether logins are recorded: only a daemon for all accounts lets people in.
 func (s *Monitor) recordsLogins() bool {
 	return s.loginFiles != nil && s.all && s.settings().LoginRecords == "on"
@@ -95,14 +99,22 @@ func (s *Monitor) followLogin(l *utmp.Login, process *os.File) {
 			awaitEnd(s.life, process)
 		}
 	}
-	if s.life.Err() == nil {
-		s.writeLogin(l, func() error { return s.loginFiles.End(s.life, l, time.Now()) })
+	at := time.Now()
+	for pause := firstEndPause; s.life.Err() == nil; pause *= 2 {
+		err := s.writeLogin(l, func() error { return s.loginFiles.End(s.life, l, at) })
+		if !errors.Is(err, unix.EAGAIN) || pause > lastEndPause {
+			return
+		}
+		select {
+		case <-time.After(pause):
+		case <-s.life.Done():
+		}
 	}
 }
 
 // writeLogin writes records, with the mounts of the system: to those of the daemon's unit nothing can be
-// written.
-func (s *Monitor) writeLogin(l *utmp.Login, write func() error) {
+// written. It logs the error that it returns.
+func (s *Monitor) writeLogin(l *utmp.Login, write func() error) error {
 	var err error
 	if s.outside {
 		err = systemd.DoOutside(write)
@@ -112,6 +124,7 @@ func (s *Monitor) writeLogin(l *utmp.Login, write func() error) {
 	if err != nil {
 		s.loginLog.Limited(time.Now(), s.log, "login is not recorded", "account", l.Account, "error", err)
 	}
+	return err
 }
 
 // openProcess returns a descriptor of a process, or nil if the process has ended.

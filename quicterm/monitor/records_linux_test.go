@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -145,4 +146,33 @@ func TestLoginRecords(t *testing.T) {
 	odd.recordLogin(own, four, client)
 	odd.work.Wait()
 	odd.wantRecords(0, 6)
+}
+
+// The end of a login is recorded when a program has unlocked the file that it had locked for minutes.
+func TestLockedRecords(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		files := &utmp.Files{Utmp: filepath.Join(dir, "utmp"), Wtmp: filepath.Join(dir, "wtmp"), Lastlog: filepath.Join(dir, "lastlog")}
+		for _, path := range []string{files.Utmp, files.Wtmp} {
+			if err := os.WriteFile(path, nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r := newRecorder(t, files, "on")
+		l := &utmp.Login{Terminal: 7, Process: 1, Account: "ann"}
+		if err := files.Begin(t.Context(), l, time.Now()); err != nil {
+			t.Fatal(err)
+		}
+		holder, err := os.Open(files.Utmp)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer holder.Close()
+		if err := unix.FcntlFlock(holder.Fd(), unix.F_OFD_SETLK, &unix.Flock_t{Type: unix.F_RDLCK}); err != nil {
+			t.Fatal(err)
+		}
+		time.AfterFunc(5*time.Minute, func() { holder.Close() })
+		r.followLogin(l, nil)
+		r.wantRecords(0, 2)
+	})
 }

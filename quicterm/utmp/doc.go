@@ -32,4 +32,6 @@ type Login struct {
 	Account string
 	UID     uint32
 	Client  netip.Addr // invalid if it is not known
+
+	halfEnded bool // End has written to utmp, but not to wtmp
 }

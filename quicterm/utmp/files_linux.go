@@ -26,33 +26,40 @@ const (
 	maxRecords = 1 << 16
 )
 
-// Begin records the beginning of a login. It blocks while another program has locked a file, at most for
-// lockTime or until ctx ends.
+// Begin records the beginning of a login. If utmp cannot be written, it records nothing: the end would not be
+// recorded. It blocks while another program has locked a file, at most for lockTime or until ctx ends.
 func (f *Files) Begin(ctx context.Context, l *Login, at time.Time) error {
 	form, ok := layouts[runtime.GOARCH]
 	if !ok || idOf(l.Terminal) == "" {
 		return nil
 	}
 	record := form.begin(l, at)
-	_, err := replace(ctx, f.Utmp, record, idOf(l.Terminal), func([]byte) bool { return true })
-	return errors.Join(err, appendTo(ctx, f.Wtmp, record), writeLast(ctx, f.Lastlog, form.last(l, at), l.UID))
+	if _, err := replace(ctx, f.Utmp, record, idOf(l.Terminal), func([]byte) bool { return true }); err != nil {
+		return err
+	}
+	return errors.Join(appendTo(ctx, f.Wtmp, record), writeLast(ctx, f.Lastlog, form.last(l, at), l.UID))
 }
 
-// End records the end of a login, unless that was done already. It blocks as Begin does.
+// End records the end of a login, unless that was done already. It blocks as Begin does. After an error, which is
+// EAGAIN if a file stays locked, it may be called again.
 func (f *Files) End(ctx context.Context, l *Login, at time.Time) error {
 	form, ok := layouts[runtime.GOARCH]
 	if !ok || idOf(l.Terminal) == "" {
 		return nil
 	}
 	record := form.end(l, at)
-	ended, err := replace(ctx, f.Utmp, record, idOf(l.Terminal), func(b []byte) bool {
-		own, ok := parse(b)
-		return ok && own.Process == l.Process
-	})
-	if err != nil || !ended {
-		return err
+	if !l.halfEnded {
+		ended, err := replace(ctx, f.Utmp, record, idOf(l.Terminal), func(b []byte) bool {
+			own, ok := parse(b)
+			return ok && own.Process == l.Process
+		})
+		if err != nil || !ended {
+			return err
+		}
 	}
-	return appendTo(ctx, f.Wtmp, record)
+	err := appendTo(ctx, f.Wtmp, record)
+	l.halfEnded = err != nil
+	return err
 }
 
 // Living returns the logins of utmp that Begin has recorded, and End has not. It blocks as

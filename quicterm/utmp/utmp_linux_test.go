@@ -200,17 +200,24 @@ func TestOtherFiles(t *testing.T) {
 	}
 }
 
-// A program that has locked the file, as the C library does, is waited for, until the daemon ends.
-func TestLock(t *testing.T) {
-	f := newFiles(t, nil)
-	holder, err := os.OpenFile(f.Utmp, os.O_RDWR, 0)
+// lockAsOther locks a file as another program does that may only read it, until unlock is called.
+func lockAsOther(t *testing.T, path string) (unlock func()) {
+	t.Helper()
+	holder, err := os.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer holder.Close()
-	if err := unix.FcntlFlock(holder.Fd(), unix.F_OFD_SETLK, &unix.Flock_t{Type: unix.F_WRLCK}); err != nil {
+	t.Cleanup(func() { holder.Close() })
+	if err := unix.FcntlFlock(holder.Fd(), unix.F_OFD_SETLK, &unix.Flock_t{Type: unix.F_RDLCK}); err != nil {
 		t.Fatal(err)
 	}
+	return func() { holder.Close() }
+}
+
+// A program that has locked the file, as the C library does, is waited for, until the daemon ends.
+func TestLock(t *testing.T) {
+	f := newFiles(t, nil)
+	unlock := lockAsOther(t, f.Utmp)
 	done := make(chan error, 1)
 	go func() { done <- f.Begin(t.Context(), &testLogin, testTime) }()
 	select {
@@ -223,10 +230,51 @@ func TestLock(t *testing.T) {
 	if err := f.End(ctx, &testLogin, testTime); err == nil {
 		t.Error("a locked file is written")
 	}
-	holder.Close()
+	unlock()
 	if err := <-done; err != nil {
 		t.Error(err)
 	}
+}
+
+// A beginning that is not in utmp is not in wtmp, and an end that is only in utmp is completed, once.
+func TestLockedOneByOne(t *testing.T) {
+	f, login := newFiles(t, nil), testLogin
+	short := func(change func(context.Context, *Login, time.Time) error) error {
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		defer cancel()
+		return change(ctx, &login, testTime)
+	}
+	wantRecords := func(n int) {
+		t.Helper()
+		if got, size := len(read(t, f.Wtmp)), layouts[runtime.GOARCH].size(); got != n*size {
+			t.Errorf("wtmp has %d bytes, want %d records", got, n)
+		}
+	}
+	unlock := lockAsOther(t, f.Utmp)
+	if err := short(f.Begin); err == nil {
+		t.Error("a locked utmp is written")
+	}
+	wantRecords(0)
+	unlock()
+	if err := f.Begin(t.Context(), &login, testTime); err != nil {
+		t.Fatal(err)
+	}
+	unlock = lockAsOther(t, f.Wtmp)
+	if err := short(f.End); !errors.Is(err, unix.EAGAIN) {
+		t.Errorf("the end in a locked wtmp: %v", err)
+	}
+	if all, err := f.Living(t.Context()); len(all) > 0 || err != nil {
+		t.Errorf("%v live (%v)", all, err)
+	}
+	unlock()
+	if err := f.End(t.Context(), &login, testTime); err != nil {
+		t.Fatal(err)
+	}
+	wantRecords(2)
+	if err := f.End(t.Context(), &testLogin, testTime); err != nil {
+		t.Fatal(err)
+	}
+	wantRecords(2)
 }
 
 // The programs of the system read the records.
