@@ -14,21 +14,25 @@ package main
 #include <pwd.h>
 #include <security/pam_appl.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-static volatile pid_t child;
+static _Atomic pid_t child;
+static atomic_int ending; // a signal has come
 static struct rlimit files;
 
 // Go raises the limit of open files before main.
 __attribute__((constructor)) static void keep(void) { getrlimit(RLIMIT_NOFILE, &files); }
 
 static void pass(int sig) {
-	if (child > 0)
-		kill(child, sig);
+	ending = 1; // before child is read: another thread may be setting that
+	pid_t pid = child;
+	if (pid > 0)
+		kill(pid, sig);
 }
 
 // tell prints what PAM says. It can answer nothing.
@@ -67,14 +71,24 @@ static int run(char *name, char *client, char **argv) {
 	    (err = pam_setcred(h, PAM_ESTABLISH_CRED)) == PAM_SUCCESS) {
 		if ((err = pam_open_session(h, 0)) == PAM_SUCCESS) {
 			char **env = pam_getenvlist(h);
+			sigset_t term, mask;
+			sigemptyset(&term);
+			sigaddset(&term, SIGTERM);
+			// The new process must not take a signal by the handler that it has inherited.
+			pthread_sigmask(SIG_BLOCK, &term, &mask);
 			sigaction(SIGTERM, &act, NULL);
 			child = fork();
 			if (child == 0) {
+				signal(SIGTERM, SIG_DFL);
+				pthread_sigmask(SIG_SETMASK, &mask, NULL);
 				if (env && !setgid(gid) && !setuid(uid) && (uid == 0 || setuid(0)))
 					execve(argv[0], argv, env);
 				_exit(126);
 			}
+			pthread_sigmask(SIG_SETMASK, &mask, NULL);
 			if (child > 0) {
+				if (ending)
+					kill(child, SIGTERM);
 				waitpid(child, &status, 0);
 				child = 0; // its id may be that of another process now
 			}
