@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -282,11 +283,15 @@ func TestPAMHelper(t *testing.T) {
 	}
 	wantError(t, qt("barred", "true"), "PAM refuses the session: Authentication failure")
 
-	// One that others can change is not run.
+	// One that others can change is not run. su takes its place, unless PAM is required.
 	h.Stop(syscall.SIGTERM)
-	if err := os.Chmod(file, 0o777); err != nil {
+	if err := errors.Join(os.Chmod(file, 0o777), os.WriteFile("/etc/pam.d/su", []byte(suRules), 0o644)); err != nil {
 		t.Fatal(err)
 	}
 	h.Start()
 	wantError(t, qt("ann", "true"), file+" belongs to or can be changed by others than root")
+	h.Stop(syscall.SIGTERM)
+	h.Settings["login"] = `"auto"`
+	h.Start()
+	wantOutput(t, qt("ann", "echo $FROM_PAM"), "yes\n")
 }

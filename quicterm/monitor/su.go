@@ -29,7 +29,7 @@ type suFinder struct {
 
 	mu     sync.Mutex
 	path   string
-	reason error // why there is none
+	reason error // why there is none, or why the helper does not work
 	at     time.Time
 }
 
@@ -51,7 +51,10 @@ func (f *suFinder) find(ctx context.Context, start func(*exec.Cmd) error, log *s
 		if _, ok := errors.AsType[pam.Unusable](err); err != nil && !ok {
 			return "", err
 		}
-		if err != nil {
+		switch {
+		case err != nil && path != "":
+			log.Warn("the helper cannot open sessions of PAM", "reason", err)
+		case err != nil:
 			log.Warn("PAM cannot open sessions", "reason", err)
 		}
 		f.mu.Lock()
@@ -71,14 +74,14 @@ func (f *suFinder) find(ctx context.Context, start func(*exec.Cmd) error, log *s
 func (f *suFinder) known() (path string, reason error, ok bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.path, f.reason, f.path != "" || f.reason != nil && time.Since(f.at) <= refindTime
+	return f.path, f.reason, f.path != "" && f.reason == nil || f.reason != nil && time.Since(f.at) <= refindTime
 }
 
 // decideLogin returns the path of su, an error if sessions must not start without it, or neither. path and
 // err are from [pam.Find].
 func decideLogin(setting, path string, err error) (string, error) {
 	if _, ok := errors.AsType[pam.Unusable](err); ok && setting != "pam" {
-		return "", nil
+		return path, nil // that of su, if only the helper does not work
 	}
 	if err != nil {
 		return "", fmt.Errorf("PAM cannot open sessions: %w", err)
@@ -97,14 +100,17 @@ func howSessionsStart(
 	case setting == "direct":
 		return "", "sessions start without PAM", true
 	}
-	su, reason := pam.Find(ctx, start)
-	if reason == nil {
-		return su, "PAM opens sessions, by " + su, true
-	}
-	if _, err := decideLogin(setting, su, reason); err != nil {
+	path, reason := pam.Find(ctx, start)
+	su, err := decideLogin(setting, path, reason)
+	switch {
+	case err != nil:
 		return "", fmt.Sprintf("PAM cannot open sessions, so none start: %v", reason), false
+	case su == "":
+		return "", fmt.Sprintf("sessions start without PAM: %v", reason), false
+	case reason != nil:
+		return su, fmt.Sprintf("PAM opens sessions, by %s: %v", su, reason), false
 	}
-	return "", fmt.Sprintf("sessions start without PAM: %v", reason), false
+	return su, "PAM opens sessions, by " + su, true
 }
 
 // loginOf returns the session of PAM for an account, or nil if there is to be none: only root's daemon

@@ -30,8 +30,8 @@ const (
 	SessionFlag = "--login"
 )
 
-// An Unusable says why [Find] has found no su that opens sessions. It holds until somebody changes the
-// system.
+// An Unusable says why [Find] has found no su that opens sessions, or no helper that does. It holds until somebody
+// changes the system.
 type Unusable string
 
 func (u Unusable) Error() string { return string(u) }

@@ -23,24 +23,33 @@ const maxWords = 300
 const helper = "/usr/libexec/quicterm/qtd-pam"
 
 // Find returns the path of su, or of the helper if there is one, or an error that says why sessions cannot
-// be opened by it: an [Unusable], or another one that may pass by itself. It tries that with root's own
-// account. start starts a process; nil means the command's own Start.
+// be opened by it: an [Unusable], or another one that may pass by itself. If the helper is unusable and su is not,
+// it returns both the path of su and the error about the helper. It tries them with root's own account. start starts a
+// process; nil means the command's own Start.
 func Find(ctx context.Context, start func(*exec.Cmd) error) (su string, err error) {
 	if os.Geteuid() != 0 {
 		return "", Unusable("only root can open sessions of PAM")
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	installed, err := isRoots(helper)
+	installed, broken := isRoots(helper)
 	if installed {
-		err = try(ctx, start, helper, "root", "", "/bin/true")
+		if broken = try(ctx, start, helper, "root", "", "/bin/true"); broken == nil {
+			return helper, nil
+		}
 	}
-	switch {
-	case err != nil:
-		return "", err
-	case installed:
-		return helper, nil
+	if _, ok := errors.AsType[Unusable](broken); broken != nil && !ok {
+		return "", broken
 	}
+	su, err = findSu(ctx, start)
+	if _, ok := errors.AsType[Unusable](err); broken != nil && (err == nil || ok) {
+		err = broken
+	}
+	return su, err
+}
+
+// findSu returns the path of su, or an error as Find does.
+func findSu(ctx context.Context, start func(*exec.Cmd) error) (su string, err error) {
 	// The program would get the context of the daemon, or none.
 	if enforce, err := os.ReadFile("/sys/fs/selinux/enforce"); err == nil && string(enforce) == "1" {
 		return "", Unusable("SELinux is enforcing: su gives a program the context of the daemon")
