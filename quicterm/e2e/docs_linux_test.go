@@ -152,7 +152,7 @@ func newDocMachine(t *testing.T) *docMachine {
 	if err := unix.Mount("proc", "/proc", "proc", 0, ""); err != nil {
 		t.Skipf("process numbers of its own are not permitted: %v", err)
 	}
-	for _, dir := range []string{"/run", "/home", "/var/lib"} {
+	for _, dir := range []string{"/run", "/home", "/var/lib", "/var/log"} {
 		check(unix.Mount("tmpfs", dir, "tmpfs", 0, ""))
 	}
 	for _, dir := range []string{"/run", "/home", bin} {

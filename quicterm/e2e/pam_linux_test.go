@@ -136,9 +136,12 @@ func TestPAM(t *testing.T) {
 	x := rig.Open(t, cmd)
 	x.Expect(`\$ `)
 	x.Send("PS1='% '; tty; echo $0 $LC_TEST\r")
-	x.Expect(`/dev/pts/\d+\r\n-sh chosen\r\n% `)
+	x.Expect(`/dev/pts/\d+\r`)
+	x.Expect(`-sh chosen\r`)
+	x.Expect(`% `)
 	x.Send("echo pid=$$ su=$PPID\r")
-	ids := x.Expect(`pid=(\d+) su=(\d+)\r\n% `)
+	ids := x.Expect(`pid=(\d+) su=(\d+)\r`)
+	x.Expect(`% `)
 	line, err := os.ReadFile("/proc/" + ids[2] + "/cmdline")
 	words := strings.Split(strings.TrimSuffix(string(line), "\x00"), "\x00")
 	if want := regexp.MustCompile(`^\S+/su -s \S+/qtd -- ann run-login$`); err != nil || !want.MatchString(strings.Join(words, " ")) {
@@ -166,9 +169,11 @@ func TestPAM(t *testing.T) {
 	h.Stop(syscall.SIGKILL)
 	h.Start()
 	x.Send("cat\rtyped\r")
-	x.Expect(`typed\r\ntyped\r\n`) // by the terminal, and by cat
+	x.Expect(`typed\r\n`) // by the terminal
+	x.Expect(`typed\r\n`) // by cat
 	x.Send("\x03")
-	x.Expect(`\^C\r\n% `)
+	x.Expect(`\^C`)
+	x.Expect(`% `)
 	state := func(pid string) string {
 		stat, _ := os.ReadFile("/proc/" + pid + "/stat")
 		_, rest, _ := strings.Cut(string(stat), ") ")
@@ -241,14 +246,17 @@ func TestPAMHelper(t *testing.T) {
 	build := exec.Command("go", "build", "-tags", "pam", "-o", filepath.Join(bin, "qtd-pam"), "../../cmd/qtd-pam")
 	build.Env = append(os.Environ(), "CGO_ENABLED=1")
 	if out, err := build.CombinedOutput(); err != nil {
-		if strings.Contains(string(out), "executable file not found") || strings.Contains(string(out), "pam_appl.h") {
+		if strings.Contains(string(out), "executable file not found") || strings.Contains(string(out), "pam_appl.h") ||
+			strings.Contains(string(out), "-lpam") {
 			t.Skipf("there is no C compiler or no PAM library to build with: %s", out)
 		}
 		t.Fatalf("%v: %s", err, out)
 	}
 	h := pamHost(t)
 	const file = "/usr/libexec/quicterm/qtd-pam"
-	if err := unix.Mount("tmpfs", "/usr/libexec", "tmpfs", 0, "mode=755"); err != nil {
+	if err := unix.Mount("tmpfs", "/usr/libexec", "tmpfs", 0, "mode=755"); err == unix.ENOENT {
+		t.Skip(err)
+	} else if err != nil {
 		t.Fatal(err)
 	}
 	rules := "auth required pam_permit.so\n" + strings.SplitAfterN(suRules, "\n", 3)[2]

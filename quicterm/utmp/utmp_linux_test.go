@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -287,12 +288,16 @@ func TestPrograms(t *testing.T) {
 	}
 	show := func(want string, args ...string) {
 		t.Helper()
+		version, _ := exec.Command(args[0], "--version").CombinedOutput()
+		if !regexp.MustCompile(`util-linux|GNU coreutils`).Match(version) {
+			t.Logf("%s is missing, or prints in a way of its own", args[0])
+			return
+		}
 		cmd := exec.Command(args[0], args[1:]...)
 		cmd.Env = append(os.Environ(), "LC_ALL=C", "TZ=UTC")
 		out, err := cmd.CombinedOutput()
-		if errors.Is(err, exec.ErrNotFound) {
-			t.Log(err)
-		} else if got := strings.Join(strings.Fields(string(out)), " "); err != nil || !strings.Contains(got, want) {
+		got := strings.Join(strings.Fields(string(out)), " ")
+		if err != nil || !strings.Contains(got, want) || want == "" && got != "" {
 			t.Errorf("%q prints %q (%v), want %q", args, out, err, want)
 		}
 	}
@@ -302,7 +307,5 @@ func TestPrograms(t *testing.T) {
 		t.Fatal(err)
 	}
 	show("ann pts/37 192.0.2.7 Tue Nov 14 22:13 - 23:13 (01:00)", "last", "-f", f.Wtmp)
-	if out, err := exec.Command("who", f.Utmp).CombinedOutput(); len(out) > 0 {
-		t.Errorf("who prints %q (%v)", out, err)
-	}
+	show("", "who", f.Utmp)
 }
