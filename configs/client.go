@@ -42,6 +42,7 @@ type Client struct {
 	Paths string `toml:"paths"`
 	// BulkConnections is over how many connections bulk data is spread where one does not fill
 	// the path: a number from "1" to "8", or "auto": up to four, while the path has no queue.
+	// The number counts the first connection. Only over QUIC, and not with Paths "redundant".
 	BulkConnections string `toml:"bulk_connections"`
 	// Compression is when bulk data is compressed, in both directions: "off", "on"
 	// (if that makes it shorter) or "auto" (if the path is slower than compression).

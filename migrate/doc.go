@@ -13,8 +13,9 @@
 //	events                                                actions
 //	NetworkChanged, Woke, Heard, Down  ──▶  Manager  ──▶  Dial, Activate, StandBy, Close, Abandon,
 //	Unacked, Traffic, Starved, Answered,                  Ping, Knock
-//	nil (time passed)
+//	Bulk, nil (time passed)
 //
 // Detection is in path.go, the order of candidates in candidate.go, dialing without a path in
-// redial.go and knock.go and beside one in upgrade.go and second.go; replace.go says which paths are kept.
+// redial.go and knock.go and beside one in upgrade.go and second.go; replace.go says which paths are kept;
+// bulk.go decides how many more carriers there are for bulk data (Dial with Stripe).
 package migrate

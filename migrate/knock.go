@@ -13,8 +13,8 @@ const (
 	// soon after it works again.
 	urgentKnock = 100 * time.Millisecond
 
-	// knocksPerRound is how many knocks there are from a round of dials to the next otherwise, until
-	// slowAfter. Then there is one, but in the first rounds after the network has changed.
+	// knocksPerRound is how many knocks there are, while no input waits, from a round of dials to the next.
+	// After slowAfter there is one, except in the first wideRounds rounds after the network has changed.
 	knocksPerRound = 10
 
 	// minAnswered and maxAnswered bound the time between dials because a knock was answered, which

@@ -53,8 +53,8 @@
 //	        4 send      session.Endpoint.Datagram    as 4 above; with the ack of the key
 //	                    holder.Holder.noteLocked     and with what the kernel knows of the terminal
 //	qtd     5 relay     server.copyDatagrams
-//	qt      6 receive   session.Endpoint.Receive     as 6 above; the ack may wait for the next key
-//	                                                 (session.Config.DelayAcks)
+//	qt      6 receive   session.Endpoint.Receive     as 6 above; the ack may wait up to 600 ms
+//	                                                 for later keys (session.Config.DelayAcks)
 //	        7 output    client.Session.deliver       takes all frames that have arrived
 //	                    client.Session.writeOutput   one write for all
 //	                    client.hints.pop             what the kernel knows, in its place

@@ -1,3 +1,4 @@
-// Package bubble lets tests run bubbles of package testing/synctest under the race detector. It is imported
-// for that alone, by tests whose goroutines set timers in a bubble.
+// Package bubble is imported for its effect: in a test program with the race detector it sets GOMAXPROCS
+// to 1, without which bubbles of testing/synctest whose goroutines set timers may end the program
+// (https://go.dev/issue/78156).
 package bubble

@@ -31,7 +31,7 @@ func (l *lane) way() time.Duration {
 		d += time.Duration(l.chance.Int64N(int64(l.Jitter)))
 	}
 	for l.Loss > 0 && l.chance.Float64() < l.Loss {
-		// A session repeats what is not acknowledged after 1/6 to 1/4 of a round trip.
+		// The model repeats what is not acknowledged after 1/6 to 1/4 of a round trip.
 		d += l.RTT/6 + time.Duration(l.chance.Int64N(int64(l.RTT/12)+1))
 	}
 	return d

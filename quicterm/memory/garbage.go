@@ -19,13 +19,14 @@ const (
 // time. Nothing is written to it, so the kernel gives it no pages.
 var ballast []byte
 
-// CollectGarbage makes a daemon collect garbage as the constants say.
+// CollectGarbage makes the daemon collect garbage when it exceeds 25 % of the memory in use, but at least 4 MiB.
+// Call it once, at the start.
 func CollectGarbage() {
 	debug.SetGCPercent(garbagePercent)
 	ballast = make([]byte, ballastSize)
 }
 
-// OfProcess returns how many bytes of memory this process has from the system.
+// OfProcess returns how many bytes of memory this process has from the system, without the ballast.
 func OfProcess() uint64 {
 	sample := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
 	metrics.Read(sample)

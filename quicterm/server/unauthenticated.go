@@ -15,8 +15,9 @@ import (
 
 const (
 	// sourceRate and sourceBurst limit the connections that one source tries to
-	// make, per second and at once. A client without a path makes 30 a second,
-	// and several clients may share an address. A site has siteTimes as many.
+	// make, per second and at once. A client without a path dials each of its candidates
+	// twice within about a second, and later few, and several clients may share an address.
+	// A site has siteTimes as many.
 	sourceRate, sourceBurst = 200, 400
 	siteTimes               = 4
 

@@ -85,8 +85,8 @@ func (e *Endpoint) tailFits(c *carrier) bool {
 }
 
 // tailOnStream reports whether the tail goes on the stream although it fits into a datagram, while
-// no loss is seen. QUIC lets its acks share a packet with a stream's bytes, but not with datagrams
-// alone; and it repairs a first loss.
+// no loss is seen. QUIC repairs a first loss there, and its acks share the packet whether or not the peer
+// permits the claimer's stream (package quic).
 func (e *Endpoint) tailOnStream(c *carrier) bool {
 	return c.heard && c.loss.rate() < lightLoss && len(c.skipped) == 0 && c.gap == nil
 }

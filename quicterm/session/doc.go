@@ -13,7 +13,9 @@
 //     which is at most the next that the peer needs. It leaves out frames that the peer
 //     has acknowledged, and ranges that it replaces by a gap: frames that the ring
 //     has evicted, or that Skip dropped. A gap may have a snapshot, whose parts come on the
-//     stream before it.
+//     stream before it. A stripe is a carrier whose stream carries only runs of frames for which
+//     another carrier's congestion window has no room. The other one leaves these out, and sends
+//     them after all if the stripe does not deliver them (stripe.go).
 //   - Datagrams may be lost, duplicated and reordered. On a path that loses packets, while all
 //     unacknowledged frames, the tail of the log, fit into one datagram, each datagram carries all of
 //     them, so that each repairs every loss before it. It is sent again until it is acknowledged.

@@ -28,7 +28,7 @@ type Login struct {
 	Terminal uint32 // n of /dev/pts/n
 	Process  int    // id of its first process
 
-	// Those that Living returns have only the above.
+	// The fields below are empty in what Living returns.
 	Account string
 	UID     uint32
 	Client  netip.Addr // invalid if it is not known

@@ -26,8 +26,10 @@ const (
 	maxRecords = 1 << 16
 )
 
-// Begin records the beginning of a login. If utmp cannot be written, it records nothing: the end would not be
-// recorded. It blocks while another program has locked a file, at most for lockTime or until ctx ends.
+// Begin records the beginning of a login. If utmp exists and cannot be written, it records nothing: the end
+// would not be recorded. It blocks while another program has locked a file, at most for lockTime (10 s) for each
+// of the three files, or until ctx ends. It records nothing, without an error, on other processors and for
+// terminals from number 46656 on.
 func (f *Files) Begin(ctx context.Context, l *Login, at time.Time) error {
 	form, ok := layouts[runtime.GOARCH]
 	if !ok || idOf(l.Terminal) == "" {

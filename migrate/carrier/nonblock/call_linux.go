@@ -64,7 +64,8 @@ func ioctl(fd, request uintptr, value unsafe.Pointer) error {
 	return nil
 }
 
-// Readable reports whether there is something to read, such as the end.
+// Readable reports whether there is something to read, such as the end of a socket, or poll fails. The end of a
+// pipe or a terminal does not count on Linux.
 func Readable(fd uintptr) bool {
 	poll, now := &unix.PollFd{Fd: int32(fd), Events: unix.POLLIN}, new(unix.Timespec)
 	n, err := Call(unix.SYS_PPOLL, uintptr(unsafe.Pointer(poll)), 1, uintptr(unsafe.Pointer(now)), 0, 0, 0)

@@ -39,7 +39,8 @@ func IoctlGetTermios(fd uintptr, request uint) (*unix.Termios, error) {
 // IoctlGetInt is [unix.IoctlGetInt].
 func IoctlGetInt(fd uintptr, request uint) (int, error) { return unix.IoctlGetInt(int(fd), request) }
 
-// Readable reports whether there is something to read, such as the end.
+// Readable reports whether there is something to read, such as the end of a socket, or poll fails. The end of a
+// pipe or a terminal does not count on Linux.
 func Readable(fd uintptr) bool {
 	fds := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
 	n, err := unix.Poll(fds, 0)

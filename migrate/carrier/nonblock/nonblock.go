@@ -64,8 +64,8 @@ func (c *Conn) Write(b []byte) (n int, err error) {
 	return n, os.NewSyscallError("write", err)
 }
 
-// Send sends a datagram to where a socket is connected. It never blocks: syscall.EAGAIN means that the
-// receiver's queue is full.
+// Send sends a datagram to where a socket is connected. It never blocks: syscall.EAGAIN or
+// ENOBUFS means that the receiver's queue is full.
 func (c *Conn) Send(b []byte) (err error) {
 	closed := c.raw.Write(func(fd uintptr) bool {
 		err = send(fd, b)
