@@ -86,6 +86,10 @@ type (
 	Abandon struct{ ID ID }
 	// StandBy makes a carrier that carries frames stand by.
 	StandBy struct{ ID ID }
-	// Ping sends something on a carrier that the server answers.
-	Ping struct{ ID ID }
+	// Ping sends something on a carrier that the server answers. A short ping costs less, but a server
+	// that has been restarted does not answer it.
+	Ping struct {
+		ID    ID
+		Short bool
+	}
 )

@@ -18,6 +18,10 @@ const (
 	// itself, so one lost packet is not enough.
 	minPingTimeout = time.Second
 
+	// shortPingSlack is added to one and a half round trips for how long the answer to a short ping may take
+	// before a whole one follows: QUIC delays acks by up to 25 ms.
+	shortPingSlack = 50 * time.Millisecond
+
 	// pingInterval is the time between pings that are not answered.
 	pingInterval = time.Second
 
@@ -56,6 +60,7 @@ type path struct {
 	heard        time.Time // when a packet arrived last
 	pinged       time.Time // when a ping was sent last
 	pingedFirst  time.Time // when the first unanswered ping was sent, or zero
+	pingedShort  bool      // the last ping was short
 	unheardSince time.Time // the first traffic after which no packet has arrived, or zero
 
 	ranAgain time.Time // when this client ran again after it was starved, or zero
@@ -215,12 +220,13 @@ func (m *Manager) ping(now time.Time) {
 		if now.Before(m.pingAt(now, p)) {
 			continue
 		}
+		p.pingedShort = p.suspected == 0 && !p.pingDue && p.pingedFirst.IsZero() && m.unacked.IsZero()
 		p.pinged, p.pingDue = now, false
 		if p.pingedFirst.IsZero() {
 			p.pingedFirst = now
 		}
 		p.probes++
-		m.do(Ping{id})
+		m.do(Ping{id, p.pingedShort})
 	}
 }
 
@@ -233,6 +239,8 @@ func (m *Manager) pingAt(now time.Time, p *path) time.Time {
 		return p.pinged.Add(probeInterval)
 	case m.state != Live && p.candidate.Transport == QUIC && m.inputWaits(now):
 		return later(p.pinged, m.redialing.since).Add(urgentPing)
+	case !p.pingedFirst.IsZero() && p.pingedShort:
+		return p.pinged.Add(p.rtt*3/2 + shortPingSlack)
 	case !p.pingedFirst.IsZero():
 		return p.pinged.Add(max(pingInterval, 2*p.rtt))
 	case !p.unsoundSince.IsZero() && p.pinged.Before(p.unsoundSince):

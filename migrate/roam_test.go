@@ -84,7 +84,7 @@ func TestInterfaceDown(t *testing.T) {
 	s.did = nil
 	s.tell(NetworkChanged{[]Candidate{lte, boundLTE}})
 	s.wantState("the system has chosen another interface", Moving)
-	s.want("the new candidate is dialed, and the old socket may follow", Dial{ID: 1, Candidate: lte}, Ping{0})
+	s.want("the new candidate is dialed, and the old socket may follow", Dial{ID: 1, Candidate: lte}, Ping{})
 	s.pass(60 * time.Millisecond)
 	s.tell(Heard{ID: 1, RTT: 0})
 	s.wantState("it has answered", Live)
@@ -97,7 +97,7 @@ func TestAddressReplaced(t *testing.T) {
 	other.Source = netip.MustParseAddr("10.0.7.7")
 	s.did = nil
 	s.tell(NetworkChanged{[]Candidate{other, bound(other), boundLTE}})
-	s.want("the interface is the same, its address is not", Dial{ID: 1, Candidate: other}, Ping{0})
+	s.want("the interface is the same, its address is not", Dial{ID: 1, Candidate: other}, Ping{})
 	s.pass(30 * time.Millisecond)
 	s.tell(Heard{ID: 0, RTT: 0})
 	s.wantState("the old connection has followed the address", Live)
@@ -258,7 +258,7 @@ func TestWoke(t *testing.T) {
 	s.did = nil
 	s.tell(Woke{})
 	s.wantState("the path may be gone", Suspect)
-	s.want("the path is pinged, and another dialed", Dial{ID: 1, Candidate: wifi}, Ping{0})
+	s.want("the path is pinged, and another dialed", Dial{ID: 1, Candidate: wifi}, Ping{})
 	s.tell(Heard{ID: 0, RTT: 0})
 	s.wantState("it works", Live)
 	s.typing(time.Minute, 0)
@@ -290,7 +290,7 @@ func TestRedundant(t *testing.T) {
 	s.want("one of them is silent")
 	s.typing(2*time.Second, 1)
 	s.wantState("the link is not affected", Live)
-	s.want("but the path is pinged", Ping{0}, Ping{0})
+	s.want("but the path is pinged", Ping{Short: true}, Ping{}, Ping{})
 	s.typing(5*time.Second, 1)
 	if got := s.withoutPings(); !slices.Equal(got, []Action{Close{0}, Dial{ID: 2, Candidate: wifi}}) {
 		t.Errorf("the silent one: did %v, want it to be replaced", got)
@@ -325,7 +325,7 @@ func TestOneInterfaceLeft(t *testing.T) {
 	s.did = nil
 	s.tell(NetworkChanged{[]Candidate{lte}})
 	s.wantState("the second path is what it was", Live)
-	s.want("the first may have moved there", Ping{0})
+	s.want("the first may have moved there", Ping{})
 	s.typing(6*time.Second, 1)
 	s.wantWithoutPings("it has not", Close{0})
 }

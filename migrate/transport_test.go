@@ -212,7 +212,7 @@ func TestInterfaceDownUnderTCP(t *testing.T) {
 	s.did = nil
 	s.tell(NetworkChanged{[]Candidate{lte, over(TCP, lte)}})
 	s.wantState("its interface is gone", Moving)
-	s.want("the other is dialed", Dial{ID: 1, Candidate: lte}, Ping{0})
+	s.want("the other is dialed", Dial{ID: 1, Candidate: lte}, Ping{})
 	s.pass(300 * time.Millisecond)
 	s.wantWithoutPings("with TCP too", Dial{ID: 2, Candidate: lte}, Dial{ID: 3, Candidate: over(TCP, lte)})
 	s.tell(Heard{ID: 3, RTT: 0})
@@ -287,7 +287,7 @@ func TestPingsOfReplacedPath(t *testing.T) {
 	pings := 0
 	for begun := s.now; s.now.Sub(begun) < 4*time.Second; s.pass(time.Millisecond) {
 		for _, a := range s.did {
-			if a == (Ping{0}) {
+			if a == (Ping{}) {
 				pings++
 			}
 		}
@@ -397,7 +397,7 @@ func TestNetworkChangesUnderSSH(t *testing.T) {
 	s.did = nil
 	s.tell(NetworkChanged{[]Candidate{lte, over(TCP, lte), viaSSH}})
 	s.wantState("it may work", Live)
-	s.want("QUIC is tried, and SSH pinged", Dial{ID: s.manager.lastID, Candidate: lte}, Ping{0})
+	s.want("QUIC is tried, and SSH pinged", Dial{ID: s.manager.lastID, Candidate: lte}, Ping{})
 	s.pass(time.Second)
 	s.wantState("it is dead", Suspect)
 }

@@ -31,13 +31,6 @@ func TestBytesOfKeys(t *testing.T) {
 				out := new(echoClock)
 				s := w.attach(Streams{Stdout: out})
 				link := w.ports[0]
-				count := func() (bytes uint64) {
-					w.net.Do(func() {
-						up, down := link.to.Counters(), link.from.Counters()
-						bytes = up.Bytes + down.Bytes + 28*(up.Packets+down.Packets)
-					})
-					return bytes
-				}
 				w.kept.Go(func() {
 					typeKeys(t, s, out, 5, pace, trip+10*time.Millisecond)
 					w.net.Do(func() {
@@ -46,10 +39,10 @@ func TestBytesOfKeys(t *testing.T) {
 						link.from.Set(lossy)
 					})
 					typeKeys(t, s, out, 25, pace, c.within) // the path is measured
-					before := count()
+					before := w.bytes()
 					const keys = 150
 					typeKeys(t, s, out, keys, pace, c.within)
-					bytes := (count() - before) / keys
+					bytes := (w.bytes() - before) / keys
 					t.Logf("%d bytes a key", bytes)
 					if bytes > c.bytes {
 						t.Errorf("%d bytes a key, want at most %d", bytes, c.bytes)
@@ -62,4 +55,33 @@ func TestBytesOfKeys(t *testing.T) {
 			})
 		})
 	}
+}
+
+// bytes returns how many bytes went over the first interface, with IP and UDP.
+func (w *world) bytes() (bytes uint64) {
+	w.net.Do(func() {
+		up, down := w.ports[0].to.Counters(), w.ports[0].from.Counters()
+		bytes = up.Bytes + down.Bytes + 28*(up.Packets+down.Packets)
+	})
+	return bytes
+}
+
+// The pings of an idle session and their answers are the smallest packets that QUIC makes.
+func TestBytesOfIdle(t *testing.T) {
+	inWorld(t, netem.Config{Delay: trip / 2}, true, func(w *world) {
+		s := w.attach(Streams{Stdout: new(echoClock)})
+		w.kept.Go(func() {
+			for _, interval := range []time.Duration{5 * time.Second, 25 * time.Second} {
+				time.Sleep(interval + time.Second)
+				before := w.bytes()
+				time.Sleep(2 * interval)
+				if bytes := (w.bytes() - before) / 2; bytes == 0 || bytes > 109 {
+					t.Errorf("%d bytes for each ping and its answer", bytes)
+				}
+				time.Sleep(time.Minute)
+			}
+			s.Write([]byte{4})
+		})
+		s.Run(context.Background())
+	})
 }

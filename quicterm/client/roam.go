@@ -376,7 +376,11 @@ func (r *roamer) do(ctx context.Context, actions []migrate.Action) {
 		case migrate.Knock:
 			r.knocker.knock(a.Candidate)
 		case migrate.Ping:
-			r.change(a.ID, func(e *session.Endpoint, id session.CarrierID) { e.Ping(id) })
+			r.change(a.ID, func(e *session.Endpoint, id session.CarrierID) {
+				if !a.Short || !r.session.driver.Keepalive(id) {
+					e.Ping(id)
+				}
+			})
 		}
 	}
 }

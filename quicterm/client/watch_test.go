@@ -94,3 +94,13 @@ func TestWatcherNoticesBlackHole(t *testing.T) {
 		})
 	}
 }
+
+// When a NAT gives a client that only watches output another address, the output
+// continues soon after a keepalive.
+func TestWatcherNoticesNewAddress(t *testing.T) {
+	pause := watching(t, 0, func(w *world) { w.move(0) })
+	t.Logf("output continues %v after the address changed", pause)
+	if limit := keepalive + 2*time.Second; pause == 0 || pause > limit {
+		t.Errorf("output continues %v after the address changed, want at most %v", pause, limit)
+	}
+}

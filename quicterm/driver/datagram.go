@@ -32,6 +32,9 @@ func (d *Driver) readDatagrams(id session.CarrierID, c carrier.Carrier) error {
 // receiveDatagram gives the frames of a datagram to the endpoint. If bytes are not a
 // frame, it drops the rest of the datagram: the peer sends those frames again.
 func (d *Driver) receiveDatagram(id session.CarrierID, b []byte) error {
+	if len(b) == 0 {
+		return nil // see Keepalive
+	}
 	now := time.Now()
 	d.endpoint.DatagramReceived(id)
 	next, _ := d.endpoint.Next()
@@ -57,12 +60,16 @@ func (d *Driver) writeDatagrams(id session.CarrierID, c carrier.Carrier, r *runn
 		d.mu.Lock()
 		now := time.Now()
 		b := d.endpoint.Datagram(now, id, buf)
-		if b == nil {
+		switch {
+		case b == nil && r.keepalive:
+			b = buf[:0]
+		case b == nil:
 			d.sleep(now, &r.datagrams)
-		} else if r.negotiation.short {
+		case r.negotiation.short:
 			codec := buffer.ShortCodec{Near: d.endpoint.Acked()}
 			b = codec.AppendDatagram(short[:0], b)
 		}
+		r.keepalive = false
 		d.mu.Unlock()
 		if b != nil {
 			if err := c.SendDatagram(b); err != nil {

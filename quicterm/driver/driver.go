@@ -34,9 +34,11 @@ type Driver struct {
 
 // running is a carrier that runs. The driver's mutex guards it.
 type running struct {
-	stream      lane
-	datagrams   lane
-	negotiation negotiation
+	stream       lane
+	datagrams    lane
+	negotiation  negotiation
+	hasDatagrams bool
+	keepalive    bool // a datagram is due, if only an empty one
 }
 
 // New returns a driver for an endpoint. It calls received, with the mutex held, each
@@ -60,6 +62,18 @@ func (d *Driver) Compress(what Compression) { d.compression = what }
 // for on that. The mutex must be held.
 func (d *Driver) Asked(what Compression) { d.asked = what }
 
+// Keepalive sends an empty datagram on a carrier, which its transport acknowledges, unless another is due.
+// It returns false if the carrier has no datagrams. The mutex must be held.
+func (d *Driver) Keepalive(id session.CarrierID) bool {
+	r := d.running[id]
+	if r == nil || !r.hasDatagrams {
+		return false
+	}
+	r.keepalive = true
+	r.datagrams.rouse()
+	return true
+}
+
 // Carriers returns how many carriers run. The mutex must be held.
 func (d *Driver) Carriers() int { return len(d.running) }
 
@@ -75,9 +89,10 @@ func (d *Driver) Run(c carrier.Carrier, ready bool, started func(session.Carrier
 	d.mu.Lock()
 	id := d.endpoint.Up(time.Now(), size, ready)
 	r := &running{
-		stream:      newLane(id, session.StreamLane),
-		datagrams:   newLane(id, session.DatagramLane),
-		negotiation: negotiation{accepts: d.compression, client: d.compression != asAsked},
+		stream:       newLane(id, session.StreamLane),
+		datagrams:    newLane(id, session.DatagramLane),
+		hasDatagrams: size > 0,
+		negotiation:  negotiation{accepts: d.compression, client: d.compression != asAsked},
 	}
 	if d.asked != Off {
 		r.negotiation.asked(d.asked)

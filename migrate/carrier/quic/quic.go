@@ -208,7 +208,7 @@ func (q *Conn) CloseWrite() error { return q.stream.Close() }
 // SendDatagram implements [carrier.Carrier]. It blocks while the connection's queue is full.
 func (q *Conn) SendDatagram(b []byte) error {
 	err := q.sendDatagram(b)
-	if err == nil {
+	if err == nil && len(b) > 0 {
 		q.claimer.claim()
 	}
 	if tooLarge := new(quicgo.DatagramTooLargeError); errors.As(err, &tooLarge) {

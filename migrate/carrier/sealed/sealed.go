@@ -172,8 +172,11 @@ func cutOff(err error, b []byte) error {
 }
 
 // SendDatagram implements [carrier.Carrier]. It drops datagrams that leave no room for the
-// seal.
+// seal, and does not seal empty ones, which say nothing.
 func (c *Conn) SendDatagram(b []byte) error {
+	if len(b) == 0 {
+		return c.Carrier.SendDatagram(b)
+	}
 	if len(b) > carrier.MaxDatagram-carrier.SealSize {
 		return nil
 	}

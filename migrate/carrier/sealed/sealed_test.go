@@ -163,6 +163,15 @@ func TestForgedDatagrams(t *testing.T) {
 	}
 }
 
+// An empty datagram keeps the path open, and says nothing.
+func TestEmptyDatagram(t *testing.T) {
+	w := new(wire)
+	sealed.New(w, keyA, keyB).SendDatagram(nil)
+	if len(w.datagrams) != 1 || len(w.datagrams[0]) != 0 {
+		t.Errorf("sent %x, want one that is empty", w.datagrams)
+	}
+}
+
 // A datagram that would be too long with its seal is not sent.
 func TestLongDatagram(t *testing.T) {
 	w := new(wire)
