@@ -14,13 +14,14 @@ import (
 const (
 	shortForm   = 1 << 7
 	shortKind   = 3 << 5 // one of the values below
-	shortToEnd  = 1 << 4 // there is no length: the frame is the last of a datagram
+	shortToEnd  = 1 << 4 // the frame is the last of its group; or of a datagram, and then there is no length
 	shortType   = 1<<4 - 1
 	unsequenced = 0x80 // types from it on have number 0
 
 	shortNumber      = 0 << 5 // the low 16 bits of the number are there
 	shortNext        = 1 << 5 // the number follows that of the frame before
 	shortUnsequenced = 2 << 5 // the number is 0
+	shortGroup       = 3 << 5 // the same, and a group begins
 
 	// maxShort is the largest payload of a frame in the short form, in bytes. Its length has one
 	// byte, and for larger ones there is little to save.
@@ -34,8 +35,11 @@ type ShortCodec struct {
 	// Near is a number near to those of a datagram's frames: the next frame that the receiver needs.
 	// On a stream it is 0, and frames without another before them have the whole form.
 	Near uint64
+	// Groups says that the peer reads groups.
+	Groups bool
 
 	previous uint64 // number of the sequenced frame before, or 0
+	grouped  bool   // the next frame to parse is of a group that was checked
 }
 
 // AppendStream appends whole frames to dst, those that can be shorter in the short form.
@@ -45,12 +49,13 @@ func (c *ShortCodec) AppendStream(dst, frames []byte) []byte { return c.append(d
 func (c *ShortCodec) AppendDatagram(dst, frames []byte) []byte { return c.append(dst, frames, true) }
 
 func (c *ShortCodec) append(dst, frames []byte, datagram bool) []byte {
-	for len(frames) > 0 {
-		size, err := encodedSize(frames)
-		if err != nil || size > len(frames) {
-			panic("buffer: not a whole frame")
+	if c.Groups {
+		if group, ok := c.appendGroup(dst, frames, datagram); ok {
+			return group
 		}
-		seq, typ := binary.BigEndian.Uint64(frames), Type(frames[8])
+	}
+	for len(frames) > 0 {
+		size, seq, typ := firstFrame(frames)
 		form, known := c.form(seq, typ)
 		switch n := size - Overhead; {
 		case !known || n > maxShort:
@@ -67,6 +72,15 @@ func (c *ShortCodec) append(dst, frames []byte, datagram bool) []byte {
 		frames = frames[size:]
 	}
 	return dst
+}
+
+// firstFrame returns the size, the number and the type of the frame that frames begin with.
+func firstFrame(frames []byte) (size int, seq uint64, typ Type) {
+	size, err := encodedSize(frames)
+	if err != nil || size > len(frames) {
+		panic("buffer: not a whole frame")
+	}
+	return size, binary.BigEndian.Uint64(frames), Type(frames[8])
 }
 
 // form returns the first byte of the short form of a frame, if it has one.
@@ -104,16 +118,51 @@ func (c *ShortCodec) follow(seq uint64) {
 func nearest(near uint64, low uint16) uint64 { return near + uint64(int16(low-uint16(near))) }
 
 // Parse decodes the frame at the start of b, in any form, and returns it with the size of its
-// encoding. The payload is a slice of b.
+// encoding. The payload is a slice of b. The frames of a group are parsed one by one, when all of them are there.
 func (c *ShortCodec) Parse(b []byte) (Frame, int, error) {
-	if len(b) == 0 || b[0]&shortForm == 0 {
+	switch {
+	case c.grouped: // it was checked
+	case len(b) == 0 || b[0]&shortForm == 0:
 		f, n, err := Parse(b)
 		if err == nil {
 			c.follow(f.Seq)
 		}
 		return f, n, err
+	case b[0]&shortKind == shortGroup:
+		if _, err := c.checkGroup(b); err != nil {
+			return Frame{}, 0, err
+		}
+	default:
+		f, size, err := c.parseShort(b, false)
+		if err == nil && checksum(0, f) != binary.BigEndian.Uint32(b[size-trailerSize:]) {
+			err = ErrChecksum
+		}
+		if err != nil {
+			return Frame{}, 0, err
+		}
+		c.follow(f.Seq)
+		return f, size, nil
 	}
-	header, payload, size, err := c.shortSize(b)
+	f, size, err := c.parseShort(b, true)
+	if err != nil {
+		return Frame{}, 0, err // b is not what was checked
+	}
+	c.grouped = b[0]&shortToEnd == 0
+	c.follow(f.Seq)
+	return f, size, nil
+}
+
+// checksum continues a CRC with that of the whole form of a frame.
+func checksum(sum uint32, f Frame) uint32 {
+	var whole [headerSize]byte
+	binary.BigEndian.PutUint64(whole[:], f.Seq)
+	binary.BigEndian.PutUint32(whole[8:], uint32(f.Type)<<24|uint32(len(f.Payload)))
+	return crc32.Update(crc32.Update(sum, castagnoli, whole[:]), castagnoli, f.Payload)
+}
+
+// parseShort decodes the short form at the start of b, alone or in a group, and checks no CRC.
+func (c *ShortCodec) parseShort(b []byte, inGroup bool) (Frame, int, error) {
+	header, payload, size, err := c.shortSize(b, inGroup)
 	if err != nil {
 		return Frame{}, 0, err
 	}
@@ -126,31 +175,27 @@ func (c *ShortCodec) Parse(b []byte) (Frame, int, error) {
 		f.Seq = nearest(c.Near, binary.BigEndian.Uint16(b[1:]))
 	case shortNext:
 		f.Seq = c.previous + 1
-	case shortUnsequenced:
+	default:
 		f.Type |= unsequenced
 	}
-	var whole [headerSize]byte
-	binary.BigEndian.PutUint64(whole[:], f.Seq)
-	binary.BigEndian.PutUint32(whole[8:], uint32(f.Type)<<24|uint32(payload))
-	sum := crc32.Update(crc32.Checksum(whole[:], castagnoli), castagnoli, f.Payload)
-	if sum != binary.BigEndian.Uint32(b[size-trailerSize:]) {
-		return Frame{}, 0, ErrChecksum
-	}
-	c.follow(f.Seq)
 	return f, size, nil
 }
 
-// size returns the size of the encoding of the frame at the start of b, in any form.
+// size returns the size of the encoding of the frame at the start of b, in any form, or of the group there.
 func (c *ShortCodec) size(b []byte) (int, error) {
-	if len(b) == 0 || b[0]&shortForm == 0 {
+	switch {
+	case c.grouped:
+	case len(b) == 0 || b[0]&shortForm == 0:
 		return encodedSize(b)
+	case b[0]&shortKind == shortGroup:
+		return c.checkGroup(b)
 	}
-	_, _, size, err := c.shortSize(b)
+	_, _, size, err := c.shortSize(b, c.grouped)
 	return size, err
 }
 
 // shortSize returns the sizes of a short form's header, of its payload and of all of it.
-func (c *ShortCodec) shortSize(b []byte) (header, payload, size int, err error) {
+func (c *ShortCodec) shortSize(b []byte, inGroup bool) (header, payload, size int, err error) {
 	header = 1
 	switch b[0] & shortKind {
 	case shortNumber:
@@ -162,13 +207,15 @@ func (c *ShortCodec) shortSize(b []byte) (header, payload, size int, err error) 
 		if c.previous == 0 {
 			return 0, 0, 0, ErrChecksum
 		}
-	case shortKind: // no kind
-		return 0, 0, 0, ErrChecksum
 	}
-	if b[0]&shortToEnd != 0 {
-		if c.Near == 0 {
-			return 0, 0, 0, ErrChecksum // a stream has no end
-		}
+	last, trailer := b[0]&shortToEnd != 0, trailerSize
+	if inGroup && !last {
+		trailer = 0
+	}
+	if last && !inGroup && c.Near == 0 {
+		return 0, 0, 0, ErrChecksum // a stream has no end
+	}
+	if last && c.Near > 0 {
 		if payload = len(b) - header - trailerSize; payload < 0 {
 			return 0, 0, 0, ErrTruncated
 		}
@@ -185,5 +232,5 @@ func (c *ShortCodec) shortSize(b []byte) (header, payload, size int, err error) 
 	if payload > maxShort {
 		return 0, 0, 0, ErrTooLong
 	}
-	return header, payload, header + payload + trailerSize, nil
+	return header, payload, header + payload + trailer, nil
 }

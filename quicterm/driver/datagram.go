@@ -66,7 +66,7 @@ func (d *Driver) writeDatagrams(id session.CarrierID, c carrier.Carrier, r *runn
 		case b == nil:
 			d.sleep(now, &r.datagrams)
 		case r.negotiation.short:
-			codec := buffer.ShortCodec{Near: d.endpoint.Acked()}
+			codec := buffer.ShortCodec{Near: d.endpoint.Acked(), Groups: r.negotiation.groups}
 			b = codec.AppendDatagram(short[:0], b)
 		}
 		r.keepalive = false

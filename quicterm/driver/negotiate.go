@@ -34,7 +34,11 @@ type negotiation struct {
 	client         bool // announces first
 	shortAnnounced bool // the peer was told that this end reads short forms
 	short          bool // the peer reads them
+	groups         bool // and groups of them, and brief acks
 }
+
+// readsGroups is the payload of ShortForms from an end that reads groups, and brief acks. It may be longer.
+var readsGroups = []byte{1}
 
 // asked records what the peer accepts.
 func (n *negotiation) asked(what Compression) {
@@ -58,7 +62,7 @@ func (n *negotiation) announce(writing bool) (frames []byte) {
 	}
 	if !n.shortAnnounced && (n.client && writing || n.short) {
 		n.shortAnnounced = true
-		frames = buffer.AppendFrame(frames, buffer.Frame{Type: session.ShortForms})
+		frames = buffer.AppendFrame(frames, buffer.Frame{Type: session.ShortForms, Payload: readsGroups})
 	}
 	return frames
 }

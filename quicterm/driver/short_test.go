@@ -5,6 +5,9 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/quicterm/quicterm/buffer"
+	"github.com/quicterm/quicterm/quicterm/session"
 )
 
 // A formed carrier records whether its last datagram began with a short form.
@@ -43,5 +46,19 @@ func TestShortForms(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// An older end reads short forms, and no groups.
+func TestGroupsAreAskedFor(t *testing.T) {
+	for payload, want := range map[string]bool{"": false, "\x00": false, "\x01": true, "\x02, and more": true} {
+		e, r := newEnd(), new(running)
+		frame := buffer.Frame{Type: session.ShortForms, Payload: []byte(payload)}
+		if err := e.driver.receiveStream(0, r, []buffer.Frame{frame}); err != nil {
+			t.Fatal(err)
+		}
+		if !r.negotiation.short || r.negotiation.groups != want {
+			t.Errorf("ShortForms %q: short %v, groups %v", payload, r.negotiation.short, r.negotiation.groups)
+		}
 	}
 }

@@ -65,6 +65,10 @@ func (d *Driver) receiveStream(id session.CarrierID, r *running, frames []buffer
 		}
 		if f.Type == session.ShortForms {
 			r.negotiation.short = true
+			if len(f.Payload) > 0 && f.Payload[0] >= readsGroups[0] {
+				r.negotiation.groups = true
+				d.endpoint.ReadsBriefAcks(id)
+			}
 			r.stream.rouse() // the answer may be due
 		}
 	}
@@ -118,7 +122,7 @@ func (d *Driver) writeStream(id session.CarrierID, c carrier.Carrier, r *running
 		d.mu.Lock()
 		now := time.Now()
 		b := d.endpoint.Stream(now, id, writeSize)
-		out.mode, out.short = r.negotiation.sends, r.negotiation.short
+		out.mode, out.short, out.groups = r.negotiation.sends, r.negotiation.short, r.negotiation.groups
 		out.rtt, out.rate = d.endpoint.Path(id)
 		announcement := r.negotiation.announce(b != nil)
 		if b == nil && announcement == nil {
@@ -165,6 +169,7 @@ func (d *Driver) writeStream(id session.CarrierID, c carrier.Carrier, r *running
 type outgoing struct {
 	mode   Compression
 	short  bool // the peer reads short forms
+	groups bool // and groups of them
 	rtt    time.Duration
 	rate   float64
 	policy policy
@@ -188,6 +193,7 @@ func (o *outgoing) next(now time.Time, b []byte) []byte {
 	}
 	o.policy.sent(n, len(b))
 	if o.short && n > 0 && len(b) <= maxShortened {
+		o.codec.Groups = o.groups
 		o.buf = o.codec.AppendStream(o.buf[:0], b)
 		return o.buf
 	}

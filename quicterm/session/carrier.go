@@ -67,6 +67,7 @@ type carrier struct {
 	ackSentAt         time.Time // when the last ack was sent
 	sentConsumed      uint64    // the Consumed of that ack
 	sentBacklog       bool      // it told of a long backlog
+	briefAcks         bool      // the peer reads them
 	windowTold        uint64    // the window's end that the peer was told
 	windowTells       int       // how often
 

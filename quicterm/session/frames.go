@@ -24,7 +24,8 @@ const (
 	Compression buffer.Type = 0x84 // asks for Compressed frames; a byte says which
 	Compressed  buffer.Type = 0x85 // whole frames, compressed
 
-	// ShortForms says that its sender reads short forms of frames (buffer.ShortCodec).
+	// ShortForms says that its sender reads short forms of frames (buffer.ShortCodec). If its first byte is 1 or more, it
+	// reads groups of them and brief acks too.
 	ShortForms buffer.Type = 0x88
 
 	aged buffer.Type = 0x86 // the first frame of the log that is not old
@@ -32,6 +33,8 @@ const (
 	snapshotPart buffer.Type = 0x87 // part of what the next gap on the stream has in place of frames
 
 	limitedFrame buffer.Type = 0x89 // the congestion window limits the sender
+
+	briefAck buffer.Type = 0x8a // an ackInfo, in fewer bytes
 )
 
 // What the first byte of a ping means. Others are taken for a probe.
@@ -82,43 +85,15 @@ type ackInfo struct {
 	backlog   uint64        // bytes of frames of its own log that it has not sent on this carrier
 }
 
-// appendAck appends the payload of an ack to b: seven unsigned varints (as in
-// Protocol Buffers, at most 10 bytes each), consumed as its distance from
-// received.
-func appendAck(b []byte, a ackInfo) []byte {
-	b = binary.AppendUvarint(b, a.received)
-	b = binary.AppendUvarint(b, a.received-a.consumed)
-	b = binary.AppendUvarint(b, a.windowEnd)
-	b = binary.AppendUvarint(b, a.highest)
-	b = binary.AppendUvarint(b, uint64(min(a.delay, maxReportedDelay)/time.Millisecond))
-	b = binary.AppendUvarint(b, a.datagrams)
-	return binary.AppendUvarint(b, a.backlog)
-}
-
 // maxReportedDelay is the longest delay that an ack reports: no longer round trip is
 // measured.
 const maxReportedDelay = 10 * time.Second
 
-// maxAckBytes is the longest payload of an ack without a note.
-const maxAckBytes = 7 * binary.MaxVarintLen64
+// maxAckBytes is the longest payload of an ack without a note, of either kind.
+const maxAckBytes = 1 + ackFields*binary.MaxVarintLen64
 
 // MaxNote is the longest note, in bytes. Datagrams keep it free.
 const MaxNote = 40
-
-// parseAck decodes the payload of an ack. Bytes after it are a note.
-func parseAck(b []byte) (a ackInfo, note []byte, err error) {
-	var v [7]uint64
-	note, err = uvarints(v[:], b)
-	if err != nil {
-		return ackInfo{}, nil, fmt.Errorf("ack: %w", err)
-	}
-	if v[0] == 0 || v[1] >= v[0] {
-		return ackInfo{}, nil, fmt.Errorf("ack of nothing: received %d, unconsumed %d", v[0], v[1])
-	}
-	delay := time.Duration(min(v[4], uint64(maxReportedDelay/time.Millisecond))) * time.Millisecond
-	return ackInfo{received: v[0], consumed: v[0] - v[1], windowEnd: v[2], highest: v[3],
-		delay: delay, datagrams: v[5], backlog: v[6]}, note, nil
-}
 
 // A gapInfo says where a log continues after frames that will never come.
 type gapInfo struct {

@@ -27,6 +27,10 @@ var codecs = map[string]codec{
 		parse: func(b []byte) (any, error) { a, _, err := parseAck(b); return a, err },
 		make:  func(v any) []byte { return appendAck(nil, v.(ackInfo)) },
 	},
+	"brief ack": {
+		parse: func(b []byte) (any, error) { a, _, err := parseBriefAck(b); return a, err },
+		make:  func(v any) []byte { return appendBriefAck(nil, v.(ackInfo)) },
+	},
 	"aged": {
 		parse: func(b []byte) (any, error) { return parseAged(b) },
 		make:  func(v any) []byte { return binary.AppendUvarint(nil, v.(uint64)) },
@@ -54,6 +58,9 @@ var goldenPayloads = []struct {
 	{"ack", ackInfo{received: most, consumed: 1, windowEnd: most, highest: most, delay: maxReportedDelay, datagrams: most, backlog: most},
 		"ffffffffffffffffff01 feffffffffffffffff01 ffffffffffffffffff01 ffffffffffffffffff01" +
 			"904e ffffffffffffffffff01 ffffffffffffffffff01"},
+	{"brief ack", ackInfo{received: 1, consumed: 1}, "00 01"},
+	{"brief ack", ackInfo{received: 300, consumed: 300, highest: 299, delay: time.Millisecond, datagrams: 2}, "18 ac02 01 02"},
+	{"brief ack", ackInfo{received: 300, consumed: 298, windowEnd: 1 << 20, delay: 7 * time.Millisecond, datagrams: 2, backlog: 128}, "3f ac02 02 808040 00 07 02 8001"},
 	{"aged", uint64(300), "ac02"},
 	{"gap", gapInfo{}, "00 00"},
 	{"gap", gapInfo{next: 300, offset: 1 << 20}, "ac02 808040"},
@@ -120,6 +127,9 @@ func TestPayloadsRefused(t *testing.T) {
 		{"received has more than 64 bits", "ack", endless + "00 00 00"},
 		{"limit has more than 64 bits", "ack", "01 00 ffffffffffffffffff02 00"},
 		{"highest has more than 64 bits", "ack", "01 00 00" + endless},
+		{"first frame missing is 0", "brief ack", "00 00"},
+		{"all unconsumed, with frame 0", "brief ack", "01 05 05"},
+		{"backlog has more than 64 bits", "brief ack", "20 01" + endless},
 		{"next has more than 64 bits", "gap", endless + "00"},
 		{"snapshot has more than 64 bits", "gap", "01 01" + endless},
 		{"offset has more than 64 bits", "gap", "01" + endless},
@@ -151,7 +161,8 @@ func TestNoticeIsCut(t *testing.T) {
 
 // maxAckBytes is what a datagram keeps free.
 func TestLargestAck(t *testing.T) {
-	if n := len(appendAck(nil, ackInfo{received: most, consumed: 1, windowEnd: most, highest: most, delay: maxReportedDelay, datagrams: most, backlog: most})); n > maxAckBytes {
+	a := ackInfo{received: most, consumed: 1, windowEnd: most, highest: most, delay: maxReportedDelay, datagrams: most, backlog: most}
+	if n := max(len(appendAck(nil, a)), len(appendBriefAck(nil, a))); n > maxAckBytes {
 		t.Errorf("an ack takes %d bytes, more than %d", n, maxAckBytes)
 	}
 }
@@ -173,6 +184,7 @@ func TestFrameTypesGolden(t *testing.T) {
 		{snapshotPart, 0x87, "snapshotPart"},
 		{ShortForms, 0x88, "ShortForms"},
 		{limitedFrame, 0x89, "limited"},
+		{briefAck, 0x8a, "briefAck"},
 	}
 	for _, typ := range types {
 		if typ.got != typ.want {

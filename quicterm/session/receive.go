@@ -25,8 +25,12 @@ func (e *Endpoint) Receive(now time.Time, id CarrierID, lane Lane, f buffer.Fram
 	c.heard = true
 	c.countUnkept(f)
 	switch f.Type {
-	case ack:
-		a, note, err := parseAck(f.Payload)
+	case ack, briefAck:
+		parse := parseAck
+		if f.Type == briefAck {
+			parse = parseBriefAck
+		}
+		a, note, err := parse(f.Payload)
 		if err != nil {
 			return protocolErrorf("%v", err)
 		}
