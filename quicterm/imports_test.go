@@ -328,7 +328,7 @@ var packages = []struct {
 	},
 	{
 		path: "bench/work", role: "what is done in sessions, and what is measured of it",
-		imports: `bench/barestream bench/measure bench/netem bench/program bench/rig bench/screen bench/topology configs
+		imports: `bench/barestream bench/measure bench/netem bench/program bench/rig bench/screen bench/topology buffer configs
 			migrate/carrier migrate/carrier/quic migrate/netmon quicterm/auth quicterm/bootstrap quicterm/client quicterm/holder
 			quicterm/holder/programtest quicterm/rundir quicterm/screen quicterm/session quicterm/wire golang.org/x/term`,
 		tests: "github.com/creack/pty",
