@@ -15,6 +15,11 @@ const (
 	// that, and a flood is read in large parts.
 	readAfter = 10 * time.Millisecond
 
+	// readEchoAfter is the same for output of at most maxEcho bytes that changes no private mode: the echo of
+	// keys, of which none is worth two wake-ups of the process.
+	readEchoAfter = time.Second
+	maxEcho       = 256
+
 	// maxCalm is how many bytes are read in much less time than a user sees.
 	maxCalm = 16 << 10
 
@@ -29,8 +34,8 @@ type follower struct {
 
 	mu      sync.Mutex
 	unread  []byte
-	parsing int  // bytes that reading took out of unread and has not read yet
-	waiting bool // the timer runs
+	parsing int       // bytes that reading took out of unread and has not read yet
+	readAt  time.Time // when the timer fires, or zero
 
 	reading sync.Mutex // is locked before mu, and guards what follows
 	screen  *screen.Screen
@@ -44,7 +49,7 @@ func newFollower(changed func()) *follower {
 	f := &follower{screen: newScreen(wire.Size{Cols: 80, Rows: 24})}
 	f.timer = time.AfterFunc(time.Hour, func() {
 		f.mu.Lock()
-		f.waiting = false
+		f.readAt = time.Time{}
 		f.mu.Unlock()
 		f.ask(func(s *screen.Screen) { f.undone = s.Undo() })
 		changed()
@@ -62,9 +67,13 @@ func newScreen(size wire.Size) *screen.Screen {
 func (f *follower) Write(b []byte) (int, error) {
 	f.mu.Lock()
 	f.unread = append(f.unread, b...)
-	if !f.waiting {
-		f.waiting = true
-		f.timer.Reset(readAfter)
+	wait := readAfter
+	if len(f.unread) <= maxEcho && !bytes.Contains(b, []byte("\x1b[?")) {
+		wait = readEchoAfter
+	}
+	if at := time.Now().Add(wait); f.readAt.IsZero() || at.Before(f.readAt) {
+		f.readAt = at
+		f.timer.Reset(wait)
 	}
 	full := len(f.unread) > maxUnread
 	f.mu.Unlock()
@@ -107,7 +116,7 @@ func (f *follower) sleep() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if len(f.unread) == 0 {
-		f.waiting = false
+		f.readAt = time.Time{}
 		f.timer.Stop()
 	}
 }

@@ -75,12 +75,20 @@ func TestFollowerReadsLater(t *testing.T) {
 			}
 		}
 		f.Write([]byte("key"))
-		want(0, "key")
-		time.Sleep(readAfter / 2)
+		time.Sleep(readEchoAfter / 2)
 		f.Write([]byte("s"))
 		want(0, "keys")
-		time.Sleep(readAfter / 2)
+		time.Sleep(readEchoAfter / 2)
 		want(1, "")
+		for i, output := range []string{"\x1b[?25l", strings.Repeat("x", maxEcho+1)} {
+			f.Write([]byte("key"))
+			f.Write([]byte(output))
+			time.Sleep(readAfter / 2)
+			f.Write([]byte("s"))
+			want(int64(1+i), "key"+output+"s")
+			time.Sleep(readAfter / 2)
+			want(int64(2+i), "")
+		}
 		f.Write(bytes.Repeat([]byte("x"), maxUnread+1))
 		if len(f.unread) > 0 {
 			t.Errorf("%d bytes wait", len(f.unread))
@@ -98,7 +106,7 @@ func TestFollowerSleeps(t *testing.T) {
 			t.Helper()
 			f.Write([]byte(output))
 			f.ground()
-			time.Sleep(2 * readAfter)
+			time.Sleep(2 * readEchoAfter)
 			if synctest.Wait(); changes.Load() != want {
 				t.Errorf("after %q: changed %d times, want %d", output, changes.Load(), want)
 			}
