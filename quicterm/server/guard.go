@@ -60,7 +60,7 @@ func (c *conn) guard(after time.Duration) (stop func()) {
 					next = time.Now().Add(monitor.RecheckInterval)
 				}
 			}
-			timer.Reset(addressInterval)
+			timer.Reset(addressInterval - time.Duration(uptime())%addressInterval)
 		}
 	})
 	return func() {
