@@ -206,6 +206,7 @@ func (e *Endpoint) handleAck(now time.Time, c *carrier, a ackInfo) error {
 		e.lastPath.sendWindow, e.lastPath.minRTT = c.cwnd.size(now), c.cwnd.minRTT()
 	}
 	if news {
+		c.pingTails = 0
 		c.restartProbes(now)
 	}
 	c.cwnd.acked(now, max(a.highest, e.acked-1), c.delivered)

@@ -41,6 +41,8 @@ type carrier struct {
 	resendAt       time.Time // when it is sent again if it is not acknowledged
 	resends        int       // of the same tail
 	unheardSends   int       // datagrams sent before a frame was heard: the path may be dead
+	stuckBelow     uint64    // frames below it wait for the stream to be repaired
+	pingTails      int       // bytes of long tails that went with pings since the last news
 	pingDue        bool
 	pingAsks       bool // that ping asks for an ack
 	loss           loss
@@ -161,17 +163,24 @@ func (e *Endpoint) ackElsewhere(now time.Time, without *carrier) {
 }
 
 // Ping sends a ping that keeps a carrier's path open and shows that it is. A datagram is
-// acknowledged by the transport below; without datagrams, the ping asks the peer for an ack. A
-// short tail that waits for its ack goes with the ping: if that arrives, nothing else has to.
+// acknowledged by the transport below; without datagrams, the ping asks the peer for an ack. The
+// tail that waits for its ack goes with the ping, if it is short or not many long ones went with
+// others: if that arrives, nothing else has to.
 func (e *Endpoint) Ping(id CarrierID) {
 	c := e.carriers[id]
 	if c == nil {
 		return
 	}
 	c.pingDue = true
-	if e.acked < e.log.Next() && e.log.Size(e.acked) <= maxPingTail && !c.resendAt.IsZero() {
-		c.resendAt = c.tailSentAt
+	if e.acked == e.log.Next() || c.resendAt.IsZero() || !e.tailFits(c) {
+		return
 	}
+	if size := e.log.Size(e.acked); size > maxPingTail {
+		if c.pingTails += size; c.pingTails > maxPingTails {
+			return
+		}
+	}
+	c.resendAt = c.tailSentAt
 }
 
 // AskAck asks the peer for an ack, on the carrier that is used now.

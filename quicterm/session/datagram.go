@@ -75,43 +75,64 @@ func (e *Endpoint) requestTime(now time.Time, c *carrier) (at time.Time, what re
 }
 
 // tailFits reports whether the tail, all frames that are not acknowledged, fits into one
-// datagram with an ack, a ping and what is old, and into the peer's flow-control window.
+// datagram, or into some if the stream is stuck, and into the peer's flow-control window.
 func (e *Endpoint) tailFits(c *carrier) bool {
-	size := e.log.Size(e.acked)
-	return c.maxDatagram > 0 &&
-		e.acked >= e.first() &&
-		size <= c.maxDatagram-2*buffer.Overhead-maxAckBytes-MaxNote-pingBytes-e.agedBytes() &&
-		size <= e.windowSpace(e.acked, 0)
+	size, room := e.log.Size(e.acked), e.tailRoom(c)
+	if c.maxDatagram == 0 || e.acked < e.first() || size > e.windowSpace(e.acked, 0) {
+		return false
+	}
+	if !e.stuck(c) || size > maxStuckTail*room {
+		return size <= room
+	}
+	for seq := e.acked; seq < e.log.Next(); {
+		var frames []byte
+		if frames, seq = e.log.Slice(seq, room); len(frames) > room {
+			return false // a frame is too large
+		}
+	}
+	return true
+}
+
+// tailRoom returns how many bytes of frames fit into a datagram with an ack, a ping and what is old.
+func (e *Endpoint) tailRoom(c *carrier) int {
+	return c.maxDatagram - 2*buffer.Overhead - maxAckBytes - MaxNote - pingBytes - e.agedBytes()
 }
 
 // tailOnStream reports whether the tail goes on the stream although it fits into a datagram, while
 // no loss is seen. QUIC repairs a first loss there, and its acks share the packet whether or not the peer
 // permits the claimer's stream (package quic).
 func (e *Endpoint) tailOnStream(c *carrier) bool {
-	return c.heard && c.loss.rate() < lightLoss && len(c.skipped) == 0 && c.gap == nil
+	return c.heard && c.loss.rate() < lightLoss && len(c.skipped) == 0 && c.gap == nil && !e.stuck(c)
 }
 
-// appendTail appends the tail to a datagram, and schedules when to send it again.
+// appendTail appends the tail to a datagram, and schedules when to send it again. While the stream is
+// stuck, that is as much of it as fits, and only what is new if there is something new.
 func (e *Endpoint) appendTail(now time.Time, b []byte, c *carrier) []byte {
-	start := len(b)
-	if next := e.agedFrom(now, e.acked); next > 0 {
+	start, seq, room := len(b), e.acked, e.tailRoom(c)
+	fresh := e.log.Next() > c.firstUnsent()
+	if fresh && e.stuck(c) {
+		seq = max(seq, c.firstUnsent())
+	}
+	if next := e.agedFrom(now, seq); next > 0 {
 		b = appendAged(b, next)
 	}
-	for seq := e.acked; seq < e.log.Next(); {
-		var frames []byte
-		frames, seq = e.log.Slice(seq, c.maxDatagram)
-		b = append(b, frames...)
+	for seq < e.log.Next() {
+		frames, next := e.log.Slice(seq, room)
+		if len(frames) > room {
+			break
+		}
+		b, seq, room = append(b, frames...), next, room-len(frames)
 	}
-	if e.log.Next() > c.firstUnsent() {
+	if fresh {
 		c.resends = 0
-		c.rtt.start(now, e.log.Next()-1)
+		c.rtt.start(now, seq-1)
 	} else {
 		c.resends++
 		c.rtt.resent()
 		e.counters.Resends++
 		e.counters.ResentBytes += uint64(len(b) - start)
 	}
-	c.datagramCursor, c.tailSentAt = e.log.Next(), now
+	c.datagramCursor, c.tailSentAt = max(c.datagramCursor, seq), now
 	e.firstUnsent = max(e.firstUnsent, c.datagramCursor)
 	if !c.heard {
 		c.unheardSends++

@@ -15,8 +15,10 @@ const (
 	// and are not consumed, as with a stopped terminal.
 	maxConsumeProbe = 30 * time.Second
 
-	// maxPingTail is the longest tail that goes with each ping, in bytes: some ten keys.
-	maxPingTail = 200
+	// maxPingTail is the longest tail that goes with each ping, in bytes: some ten keys. Of longer
+	// ones, maxPingTails bytes go with pings: what was typed in the last seconds of an outage.
+	maxPingTail  = 200
+	maxPingTails = 16 << 10
 )
 
 // restartProbes schedules the first of a row of probes.

@@ -54,6 +54,7 @@ func (e *Endpoint) Receive(now time.Time, id CarrierID, lane Lane, f buffer.Fram
 			c.windowTells = 0
 			c.scheduleAck(now)
 		}
+		e.resendStuck(now, c)
 		e.handleRole(now, c, lane, f.Payload)
 	case notice:
 		n, err := parseNotice(f.Payload)
@@ -113,6 +114,7 @@ func (e *Endpoint) handleFrame(now time.Time, c *carrier, lane Lane, f buffer.Fr
 	if f.Seq >= next {
 		f = c.unpin(f)
 	}
+	e.resendStuck(now, c)
 	verdict := buffer.Beyond
 	if lane == StreamLane || f.Seq < next+e.reorderFrames {
 		verdict = e.reorder.Offer(f)

@@ -16,8 +16,9 @@ const (
 	maxResend = time.Second
 
 	// eagerResends is how many resends are sent within round trips, before their
-	// intervals double.
+	// intervals double. It is cleanResends on a path that has lost nothing: this is an outage then.
 	eagerResends = 12
+	cleanResends = 4
 )
 
 // heavyIntervals are the times between copies under heavy loss, in round trips, after
@@ -67,8 +68,29 @@ func (e *Endpoint) resendAfter(c *carrier) time.Duration {
 		d = time.Duration(float64(rtt) * heavyIntervals[min(c.resends, len(heavyIntervals))-1])
 	}
 	d = max(d, minResend)
-	for n := eagerResends; n < c.resends && d < maxResend; n++ {
+	eager := eagerResends
+	if loss < lightLoss {
+		eager = cleanResends
+	}
+	for n := eager; n < c.resends && d < maxResend; n++ {
 		d *= 2
 	}
 	return min(d, maxResend)
 }
+
+// maxStuckTail is how many datagrams a tail may take while the stream is stuck.
+const maxStuckTail = 4
+
+// resendStuck sends the tail again if its ack is overdue: something has arrived, so the path works
+// again. What was lost on the stream is stuck until the transport finds that out as well, a round trip
+// later. What follows is sent in datagrams until the peer has it.
+func (e *Endpoint) resendStuck(now time.Time, c *carrier) {
+	overdue := !e.unackedSince.IsZero() && now.Sub(e.unackedSince) > e.overdueAfter(c)
+	if overdue && e.acked < c.firstUnsent() && now.Sub(c.tailSentAt) > c.rtt.smoothed {
+		c.stuckBelow = c.firstUnsent()
+		c.resendAt, c.probeAt = now, now
+	}
+}
+
+// stuck reports whether frames that the peer does not have are stuck on a stream.
+func (e *Endpoint) stuck(c *carrier) bool { return e.acked < c.stuckBelow }
