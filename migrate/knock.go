@@ -17,6 +17,12 @@ const (
 	// After slowAfter there is one, except in the first wideRounds rounds after the network has changed.
 	knocksPerRound = 10
 
+	// pingedTurns is of how many turns of a candidate one has a knock for the first pingedFor of an
+	// outage, while a path of it is pinged as often: pings find out the same, unless the network lets
+	// only new connections through. Later the congestion window of QUIC may hold them back.
+	pingedTurns = 3
+	pingedFor   = 20 * time.Second
+
 	// minAnswered and maxAnswered bound the time between dials because a knock was answered, which
 	// doubles each time: perhaps something else than the server answers knocks.
 	minAnswered = 250 * time.Millisecond
@@ -64,9 +70,21 @@ func (m *Manager) knock(now time.Time) {
 	}
 	k.last, k.next = now, now.Add(interval)
 	if n := len(candidates); n > 0 {
-		m.do(Knock{candidates[k.turns%n]})
+		if c := candidates[k.turns%n]; k.turns/n%pingedTurns == 0 || !m.pings(now, c) {
+			m.do(Knock{c})
+		}
 		k.turns++
 	}
+}
+
+// pings reports whether a path of a candidate is pinged as often as there are knocks.
+func (m *Manager) pings(now time.Time, c Candidate) bool {
+	for _, p := range m.paths {
+		if p.candidate == c {
+			return m.inputWaits(now) && now.Sub(m.redialing.since) < pingedFor
+		}
+	}
+	return false
 }
 
 // unanswered returns the candidates of QUIC, without those that were dialed just now because a knock
@@ -92,5 +110,5 @@ func (m *Manager) answered(now time.Time, c Candidate) {
 	k.answers.again(now, minAnswered, maxAnswered)
 	m.dial(now, c, false)
 	d := m.dials[m.lastID]
-	d.answered, d.patient = true, true
+	d.answered, d.unhurried = true, true
 }

@@ -26,8 +26,8 @@ func TestKnocksWhileInputWaits(t *testing.T) {
 	s.pass(2 * time.Second)
 	s.did = nil
 	s.pass(20 * time.Second)
-	if n := dials(s.did); n != 10 {
-		t.Errorf("%d dials in 20 s, want one each 2 s", n)
+	if n := dials(s.did); n > 6 {
+		t.Errorf("%d dials in 20 s, want about one each 4 s", n)
 	}
 	s.did = nil
 	s.pass(10 * urgentKnock)
@@ -151,6 +151,7 @@ func TestDialsEnd(t *testing.T) {
 		s.pass(20 * time.Second)
 		s.did = nil
 		for dials(s.did) == 0 || s.manager.dials[s.manager.lastID].patient {
+			s.did = nil
 			s.pass(time.Millisecond)
 		}
 		id := s.manager.lastID

@@ -104,7 +104,8 @@ type dial struct {
 	second    bool // it is for a second path
 	first     bool // it is one of the first round
 	answered  bool // the server has answered a knock on its candidate
-	patient   bool // it has the whole timeout of its transport, though no path is trusted
+	patient   bool // it has patientDial
+	unhurried bool // it has the whole timeout of its transport, though no path is trusted
 }
 
 // New returns a manager without carriers. It does nothing before its first event.

@@ -26,8 +26,11 @@ const (
 	pingInterval = time.Second
 
 	// urgentPing is the same while input waits: the tail of the input goes with each ping, and comes
-	// back a round trip after the path works again.
+	// back a round trip after the path works again. It is typingPing until typingFor after traffic,
+	// for then the user types.
 	urgentPing = 100 * time.Millisecond
+	typingPing = 50 * time.Millisecond
+	typingFor  = 2 * time.Second
 
 	// probeInterval is the time between pings on a path that may have moved: the server learns
 	// the client's new address from what is sent there. There are at most maxProbes.
@@ -238,7 +241,11 @@ func (m *Manager) pingAt(now time.Time, p *path) time.Time {
 	case p.suspected != 0 && p.probes < maxProbes:
 		return p.pinged.Add(probeInterval)
 	case m.state != Live && p.candidate.Transport == QUIC && m.inputWaits(now):
-		return later(p.pinged, m.redialing.since).Add(urgentPing)
+		interval := urgentPing
+		if now.Sub(m.traffic) < typingFor {
+			interval = typingPing
+		}
+		return later(p.pinged, m.redialing.since).Add(interval)
 	case !p.pingedFirst.IsZero() && p.pingedShort:
 		return p.pinged.Add(p.rtt*3/2 + shortPingSlack)
 	case !p.pingedFirst.IsZero():

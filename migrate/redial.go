@@ -11,7 +11,8 @@ const (
 	secondRound = 250 * time.Millisecond
 
 	// wideRounds is how many rounds dial all candidates. Each later one dials one of them, in turn:
-	// a dial costs some packets of 1200 bytes, and knocks find the path that works.
+	// a dial costs some packets of 1200 bytes, and knocks find the path that works. While input waits,
+	// knocks are frequent, and only every other round dials.
 	wideRounds = 2
 
 	// minRound is the least time between rounds, however often the network changes.
@@ -41,9 +42,11 @@ const (
 	firstDial = 550 * time.Millisecond
 	laterDial = 190 * time.Millisecond
 
-	// patientTurns is of how many dials of a candidate, one in a round, one has the whole timeout: the
-	// path may be much slower than the last, and something on it may drop knocks.
-	patientTurns = 5
+	// patientInterval is how often a dial of each candidate has patientDial, from the first after
+	// wideRounds on: the path may be much slower than the last, and something on it may drop knocks.
+	// QUIC would send its next packets after 1.4 s.
+	patientInterval = 19 * time.Second
+	patientDial     = 1300 * time.Millisecond
 
 	// tcpDelay is how long QUIC has to answer before TCP is dialed as well, unless TCP worked
 	// last in this network: QUIC has sent its first packets twice by then.
@@ -69,10 +72,14 @@ type redialing struct {
 	rounds    int       // since then
 	attempts  int       // rounds that had a candidate
 	turns     int       // rounds that dialed one of the candidates, since the candidates changed
-	patient   bool      // this round's dials have the whole timeout
+	dialedOne bool      // the last round was one of them
+	patient   bool      // this round's dial has patientDial, and so have patientLeft more
 	lastRound time.Time // the last one that had a candidate
 	nextRound time.Time
 	quic      sequence // what is left of this round
+
+	patientLeft int
+	nextPatient time.Time // when each candidate is to have such a dial again
 
 	nextTCP time.Time // when to dial the candidates of TCP, or zero
 	lastTCP time.Time // when that was done last
@@ -122,7 +129,7 @@ func (r *redialing) stop() {
 
 // retryNow starts the next round at once, or soon after one that has just started.
 func (r *redialing) retryNow(now time.Time) {
-	r.quic.left, r.tcp.left = nil, nil
+	r.quic.left, r.tcp.left, r.dialedOne = nil, nil, false
 	r.knocks.answers = backoff{}
 	r.knocks.next = earlier(r.knocks.next, now.Add(firstKnock))
 	r.nextRound = now
@@ -181,9 +188,7 @@ func (m *Manager) beginRound(now time.Time) {
 		r.turns = 0
 		r.quic.left = m.withoutAvoided(r.quic.left)
 	case r.rounds >= wideRounds && n > 0:
-		r.quic.left = r.quic.left[r.turns%n:][:1]
-		r.patient = r.turns/n%patientTurns == 0
-		r.turns++
+		r.dialOne(now, n, m.inputWaits(now))
 	}
 	if len(r.quic.left) > 0 {
 		r.attempts++
@@ -200,6 +205,23 @@ func (m *Manager) beginRound(now time.Time) {
 	}
 	r.nextRound = now.Add(m.roundInterval(now))
 	r.rounds++
+}
+
+// dialOne leaves one of n candidates in the round, in turn, or none in every other round if knocks are
+// frequent.
+func (r *redialing) dialOne(now time.Time, n int, knocks bool) {
+	if r.turns == 0 || !now.Before(r.nextPatient) {
+		r.patientLeft, r.nextPatient = n, now.Add(patientInterval)
+	}
+	r.patient = r.patientLeft > 0
+	if knocks && !r.patient && r.dialedOne {
+		r.quic.left, r.dialedOne = nil, false
+		return
+	}
+	r.dialedOne = true
+	r.quic.left = r.quic.left[r.turns%n:][:1]
+	r.patientLeft--
+	r.turns++
 }
 
 // beginTCP begins the part of a round that dials TCP. The first one leaves out the interfaces
@@ -271,7 +293,7 @@ func (m *Manager) dial(now time.Time, c Candidate, second bool) {
 	m.makeRoom(c.Transport)
 	m.lastID++
 	m.dials[m.lastID] = &dial{candidate: c, since: now, second: second, first: m.redialing.rounds <= 1,
-		patient: m.state == Live || m.redialing.patient}
+		patient: m.redialing.patient, unhurried: m.state == Live}
 	m.do(Dial{ID: m.lastID, Candidate: c,
 		StandBy: second && m.cfg.Paths == Standby, Stripe: second && m.cfg.Paths == Aggregate})
 }
@@ -321,9 +343,12 @@ func (m *Manager) dialFailed(now time.Time, id ID) {
 // trusted end early: each flight of a dial is longer after the one before, and a new one begins anew.
 func (m *Manager) expiresAt(d *dial) time.Time {
 	longest := limits[d.candidate.Transport].timeout
-	if m.state != Live && d.candidate.Transport == QUIC && !d.patient {
+	if m.state != Live && d.candidate.Transport == QUIC && !d.unhurried {
 		least := laterDial
-		if d.first || m.rtt == 0 {
+		switch {
+		case d.patient:
+			least = patientDial
+		case d.first || m.rtt == 0:
 			least = firstDial
 		}
 		longest = min(longest, max(least, m.rtt*3/2))

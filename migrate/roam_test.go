@@ -208,10 +208,10 @@ func TestOutageWithoutEvent(t *testing.T) {
 	s.typing(time.Second, 0)
 	s.typing(30 * time.Second)
 	s.wantState("nothing works", Offline)
-	for _, after := range []time.Duration{0, 10 * time.Minute} {
-		s.pass(after)
+	for _, c := range []struct{ after, within time.Duration }{{0, 8 * time.Second}, {10 * time.Minute, 4 * time.Second}} {
+		s.pass(c.after)
 		s.did = nil
-		s.pass(4 * time.Second)
+		s.pass(c.within)
 		did := s.withoutPings()
 		var to []Candidate
 		for _, a := range did {
@@ -220,7 +220,7 @@ func TestOutageWithoutEvent(t *testing.T) {
 			}
 		}
 		if len(to) != 2 || !slices.Contains(to, wifi) || !slices.Contains(to, boundLTE) {
-			t.Errorf("dialed %v in 4 s, %v later, want both candidates in turn", to, after)
+			t.Errorf("dialed %v in %v, %v later, want both candidates in turn", to, c.within, c.after)
 		}
 	}
 }
