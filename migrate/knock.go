@@ -70,7 +70,12 @@ func (m *Manager) knock(now time.Time) {
 	}
 	k.last, k.next = now, now.Add(interval)
 	if n := len(candidates); n > 0 {
-		if c := candidates[k.turns%n]; k.turns/n%pingedTurns == 0 || !m.pings(now, c) {
+		c := candidates[k.turns%n]
+		spared := k.turns/n%pingedTurns > 0 && m.pings(now, c)
+		if spared && n > 1 {
+			c = candidates[(k.turns+1)%n]
+		}
+		if !spared || n > 1 {
 			m.do(Knock{c})
 		}
 		k.turns++

@@ -53,6 +53,49 @@ func TestKnocksWhileInputWaits(t *testing.T) {
 	s.wantWithoutPings("a late answer changes nothing")
 }
 
+// While a path is pinged as often, most knocks are on other candidates, but not for long. Who types has
+// more pings.
+func TestKnocksBesidePings(t *testing.T) {
+	s := roaming(t, nil)
+	s.tell(Traffic{})
+	s.tell(Unacked{s.now})
+	s.pass(time.Second)
+	for _, c := range []struct {
+		why          string
+		typed        bool
+		wifi, pings  int // in six intervals
+		passesBefore time.Duration
+	}{
+		{"the user types", true, 1, 12, 0},
+		{"the user waits", false, 1, 6, typingFor},
+		{"QUIC may send no more pings", false, 3, 6, pingedFor},
+	} {
+		s.pass(c.passesBefore)
+		if c.typed {
+			s.tell(Traffic{})
+		}
+		s.did = nil
+		s.pass(6 * urgentKnock)
+		pings := 0
+		for _, a := range s.did {
+			if a == (Ping{}) {
+				pings++
+			}
+		}
+		onWiFi := 0
+		on := s.knocked()
+		for _, k := range on {
+			if k == wifi {
+				onWiFi++
+			}
+		}
+		if len(on) != 6 || onWiFi != c.wifi || pings != c.pings {
+			t.Errorf("%s: %d knocks, %d of them on the path's candidate, and %d pings; want 6, %d, %d",
+				c.why, len(on), onWiFi, pings, c.wifi, c.pings)
+		}
+	}
+}
+
 // In an outage of hours knocks are as rare as dials, but not when a key is typed or the network changes.
 func TestKnocksInLongOutage(t *testing.T) {
 	s := live(t)

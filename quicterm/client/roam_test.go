@@ -112,13 +112,15 @@ func TestBlackHoleIsCheap(t *testing.T) {
 		why  string
 		hole time.Duration
 		dead bool // the interface that was in use stays dead
+		keys int  // that are typed in the last second
 		back time.Duration
 		rate float64 // the most, in bytes a second
 	}{
-		{"short", 5130 * time.Millisecond, false, 2*delay + 110*time.Millisecond, 15_000},
-		{"the path is back", 20130 * time.Millisecond, false, 2*delay + 110*time.Millisecond, 6000},
-		{"the other path is back", 20130 * time.Millisecond, true, 4*delay + 2*100*time.Millisecond + 10*time.Millisecond, 6000},
-		{"the connection is dead", 200 * time.Second, false, 4*delay + 2*250*time.Millisecond, 6000},
+		{"short", 5130 * time.Millisecond, false, 0, 2*delay + 110*time.Millisecond, 9000},
+		{"the path is back", 20130 * time.Millisecond, false, 0, 2*delay + 110*time.Millisecond, 4500},
+		{"the path is back while the user types", 20130 * time.Millisecond, false, 20, 2*delay + 60*time.Millisecond, 4500},
+		{"the other path is back", 20130 * time.Millisecond, true, 0, 4*delay + 2*100*time.Millisecond + 10*time.Millisecond, 4500},
+		{"the connection is dead", 200 * time.Second, false, 0, 4*delay + 2*250*time.Millisecond, 4500},
 	} {
 		inWorld(t, netem.Config{Delay: delay}, true, func(w *world) {
 			sent := func() (bytes uint64) {
@@ -134,9 +136,16 @@ func TestBlackHoleIsCheap(t *testing.T) {
 			w.kept.Go(func() {
 				typeKeys(t, s, out, 30, 200*time.Millisecond, 2*delay+10*time.Millisecond)
 				before := sent()
-				w.set(netem.Config{Down: true})
 				s.Write([]byte("abc"))
-				time.Sleep(c.hole)
+				time.Sleep(delay + 10*time.Millisecond)
+				w.set(netem.Config{Down: true}) // the answer is lost
+				s.Write([]byte("abc"))
+				time.Sleep(c.hole - time.Second)
+				for range c.keys {
+					s.Write([]byte("x"))
+					time.Sleep(time.Second / 20)
+				}
+				time.Sleep(time.Second - time.Duration(c.keys)*time.Second/20)
 				if rate := float64(sent()-before) / c.hole.Seconds(); rate > c.rate {
 					t.Errorf("%s: %.0f bytes a second in the hole, want at most %.0f", c.why, rate, c.rate)
 				}
@@ -145,7 +154,7 @@ func TestBlackHoleIsCheap(t *testing.T) {
 					w.setPort(0, netem.Config{Delay: delay})
 				}
 				ended := time.Now()
-				for len(out.times()) < 33 {
+				for len(out.times()) < 36+c.keys {
 					time.Sleep(time.Millisecond)
 				}
 				if took := time.Since(ended); took > c.back {
