@@ -19,6 +19,8 @@
 //   - Datagrams may be lost, duplicated and reordered. On a path that loses packets, while all
 //     unacknowledged frames, the tail of the log, fit into one datagram, each datagram carries all of
 //     them, so that each repairs every loss before it. It is sent again until it is acknowledged.
+//     After an outage, what the stream has lost is stuck there for a round trip or two: until the peer
+//     has it, what follows goes in datagrams.
 //
 // The life of a frame:
 //
