@@ -113,6 +113,9 @@ func runSession(ctx context.Context, host string, opts *options, req *wire.Attac
 	// When the reader of our output is gone, the remote program gets the error,
 	// and qt does not end by the signal.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	// What a session does is short, and waits for others: a second processor costs more time to wake up
+	// than it saves.
+	runtime.GOMAXPROCS(1)
 	return persist(ctx, host, func() error {
 		return withClient(ctx, host, opts, func(ctx context.Context, a *access) error {
 			req.Env = sendEnv(a.settings.SendEnv)
@@ -178,9 +181,6 @@ func sendEnv(patterns []string) [][2]string {
 
 // runTerminal runs a session on our terminal.
 func runTerminal(ctx context.Context, a *access, host string, opts *options, req *wire.Attach) error {
-	// What a terminal needs is short, and waits for others: a second processor costs more time to wake up
-	// than it saves.
-	runtime.GOMAXPROCS(1)
 	skips := req.Skip || opts.role.ReadOnly()
 	predicts := predictModes[a.settings.Predict]
 	if opts.role.ReadOnly() {

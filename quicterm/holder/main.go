@@ -56,11 +56,9 @@ func Main(log *slog.Logger, software, login string) error {
 	if err != nil {
 		return errors.Join(err, wire.Send(reply, &wire.Error{Text: err.Error()}))
 	}
-	if launch.PTY {
-		// What a terminal needs is short, and waits for others: a second processor costs more time to
-		// wake up than it saves.
-		runtime.GOMAXPROCS(1)
-	}
+	// What a session needs is short, and waits for others: a second processor costs more time to wake up
+	// than it saves.
+	runtime.GOMAXPROCS(1)
 	h.software = software
 	h.keepOnTerm()
 	if err := wire.Send(reply, started(h.program)); err != nil {

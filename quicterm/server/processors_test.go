@@ -1,3 +1,5 @@
+//go:build linux || darwin
+
 package server
 
 import (
@@ -6,36 +8,38 @@ import (
 	"time"
 )
 
-// One processor is used while little is relayed, all while much is, and one again after that.
+// One processor is used while it has time left, all while it has not, and one again after that.
 func TestProcessors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		used := 4
+		inUse, used := 4, time.Duration(0)
 		var p processors
 		p.begin(func(n int) int {
-			before := used
+			before := inUse
 			if n > 0 {
-				used = n
+				inUse = n
 			}
 			return before
-		})
+		}, func() time.Duration { return used })
 		for _, step := range []struct {
-			what  string
-			every time.Duration
-			bytes int
-			want  int
+			what       string
+			every, cpu time.Duration
+			bytes      int
+			want       int
 		}{
-			{"20 persons type", 5 * time.Millisecond, 40, 1},
-			{"500 persons type", 200 * time.Microsecond, 40, 4},
-			{"20 persons type again", 5 * time.Millisecond, 40, 1},
-			{"a flood", time.Millisecond, 64 << 10, 4},
-			{"a slow flood", 50 * time.Millisecond, 64 << 10, 1},
+			{"20 persons type", 5 * time.Millisecond, 100 * time.Microsecond, 40, 1},
+			{"5000 persons type", 110 * time.Microsecond, 100 * time.Microsecond, 40, 4},
+			{"20 persons type again", 5 * time.Millisecond, 100 * time.Microsecond, 40, 1},
+			{"a flood", time.Millisecond, 500 * time.Microsecond, 64 << 10, 1},
+			{"two floods", time.Millisecond, 900 * time.Microsecond, 64 << 10, 4},
+			{"two floods on two processors", time.Millisecond, 1500 * time.Microsecond, 64 << 10, 4},
 		} {
-			for range 3 * workSpan {
+			for begun := time.Now(); time.Since(begun) < 10*lookInterval || time.Since(begun) < 3*workSpan*step.every; {
 				time.Sleep(step.every)
+				used += step.cpu
 				p.relayed(step.bytes)
 			}
-			if used != step.want {
-				t.Errorf("%s: %d processors are used, want %d", step.what, used, step.want)
+			if inUse != step.want {
+				t.Errorf("%s: %d processors are used, want %d", step.what, inUse, step.want)
 			}
 		}
 	})
