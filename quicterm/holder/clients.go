@@ -286,13 +286,20 @@ func (s *clients) backlog(now time.Time, w *attachment) int {
 // readSize returns how much output is read at once. On a slow path that is little, so
 // that a frame is sent quickly: nothing overtakes it.
 func (s *clients) readSize(now time.Time) int {
-	size := maxRead
-	if s.pty {
-		for w := range s.writers() {
-			size = min(size, max(w.endpoint.SendWindow(now)/8, minRead))
-		}
+	size, least := s.readSizes()
+	for w := range s.writers() {
+		size = min(size, max(w.endpoint.SendWindow(now)/8, least))
 	}
 	return size
+}
+
+// readSizes returns the most that is read at once, and the least of that on slow paths. A pipe's output comes
+// in any case: little of it at once would only take longer.
+func (s *clients) readSizes() (most, least int) {
+	if s.pty {
+		return maxRead, minRead
+	}
+	return maxPipeRead, maxRead
 }
 
 // release lets the ring forget what all writers have consumed, except a terminal's history, what

@@ -12,9 +12,10 @@ import (
 )
 
 const (
-	// maxRead is the most output that is read at once: a whole number of frames of that
-	// size fills a segment of the ring.
-	maxRead = 16<<10 - buffer.Overhead
+	// maxRead is the most output of a terminal that is read at once, and maxPipeRead that of a pipe:
+	// a whole number of frames of that size fills a segment of the ring.
+	maxRead     = 16<<10 - buffer.Overhead
+	maxPipeRead = 64<<10 - buffer.Overhead
 
 	// quietTime is how long a terminal must be silent after its program's end, if other
 	// processes keep it open: for what they print about the end.
@@ -76,7 +77,8 @@ func (h *Holder) programLoop() {
 // now: what is left in a terminal's buffer is dropped when the program is interrupted,
 // and the output after that arrives sooner.
 func (h *Holder) readOutput(r io.Reader, t buffer.Type) {
-	buf := make([]byte, maxRead)
+	most, _ := h.clients.readSizes()
+	buf := make([]byte, most)
 	for {
 		n, err := r.Read(buf[:h.awaitReadSize()])
 		if n > 0 {
@@ -98,7 +100,7 @@ func (h *Holder) awaitReadSize() int {
 	h.gate.Lock()
 	defer h.gate.Unlock()
 	if !h.launch.PTY { // what is read may wait: a pipe's output is never dropped
-		return maxRead
+		return h.clients.readSize(time.Now())
 	}
 	h.reading.blocked = true
 	h.awaitRoomLocked(1)

@@ -178,7 +178,7 @@ func TestPipeFull(t *testing.T) {
 	room := 0
 	w.await("the ring to be full", func() bool {
 		w.locked(func(h *Holder) { room = h.ring.Room() })
-		return room < maxRead
+		return room < maxPipeRead
 	})
 	if _, err := os.Stat(filepath.Join(launch.Dir, "done")); err == nil {
 		t.Error("the program has not waited")
