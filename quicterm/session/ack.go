@@ -202,13 +202,13 @@ func (e *Endpoint) handleAck(now time.Time, c *carrier, a ackInfo) error {
 	}
 	c.loss.acked(now, a.datagrams, c.rtt.smoothed)
 	if !c.stripe {
-		e.lastPath.rtt, e.lastPath.loss = c.rtt, c.loss.rate()
-		e.lastPath.sendWindow, e.lastPath.minRTT = c.cwnd.size(now), c.cwnd.minRTT()
+		e.lastPath.smoothed, e.lastPath.variation, e.lastPath.loss = c.rtt.smoothed, c.rtt.variation, c.loss.rate()
+		e.lastPath.sendWindow, e.lastPath.minRTT = c.cwnd.target(), c.cwnd.minRTT()
 	}
 	if news {
 		c.pingTails = 0
 		c.restartProbes(now)
 	}
-	c.cwnd.acked(now, max(a.highest, e.acked-1), c.delivered)
+	c.cwnd.acked(now, max(a.highest, e.acked-1), c.delivered, c.writing)
 	return nil
 }

@@ -94,9 +94,9 @@ func (e *Endpoint) Up(now time.Time, maxDatagram int, ready bool) CarrierID {
 	c.loss.suspectUntil = firstSpan
 	c.restartProbes(now)
 	// Until its path is measured, it is taken for one like the last.
-	c.rtt.smoothed, c.rtt.variation = e.lastPath.rtt.smoothed, e.lastPath.rtt.variation
+	c.rtt.smoothed, c.rtt.variation = e.lastPath.smoothed, e.lastPath.variation
 	c.loss.expected, c.cwnd.initial = heavyLoss, initialCwnd
-	if e.lastPath.rtt.smoothed > 0 {
+	if e.lastPath.smoothed > 0 {
 		c.loss.expected = max(e.lastPath.loss, lightLoss)
 		c.cwnd.initial = min(initialCwnd, e.lastPath.sendWindow)
 		c.cwnd.previousMin = e.lastPath.minRTT

@@ -18,6 +18,14 @@ const (
 	// best delivery rate is taken.
 	rateSamples = 8
 
+	// longTrips is how many long round trips in a row show that the network has a queue. Fewer do not:
+	// QUIC paces a burst, so that the end of it is late.
+	longTrips = 8
+
+	// steadySamples is how many samples in a row without growth end slow start: the transport limits
+	// what is sent.
+	steadySamples = 3
+
 	// minRTTSpan is how long the shortest round trip counts at least: the path may have
 	// become longer. While it is measured anew, less is sent.
 	minRTTSpan = 15 * time.Second
@@ -32,9 +40,17 @@ const (
 // so that a flood fills the path and leaves only a short queue in the network: a key
 // typed then would wait behind that queue. It is 1.25 times the best recent delivery
 // rate times the shortest round trip with the delay of acks, as in BBR
-// (draft-ietf-ccwg-bbr), or twice the product while the rate grows.
+// (draft-ietf-ccwg-bbr), or twice the product while the rate grows and there is no queue.
+//
+// Before that, in slow start, it grows by what is delivered while round trips are short. A queue, or a
+// loss that delays what follows, ends slow start.
 type cwnd struct {
-	initial int // bytes, while no rate is known
+	initial   int    // bytes, at the beginning of slow start
+	grown     int    // bytes that slow start has added
+	delivered uint64 // bytes, at the last ack
+	measured  bool   // slow start is over
+	long      int    // round trips in a row that were longer than without a queue
+	steady    int    // samples in a row without growth, while there was more to send
 
 	rates    [rateSamples]float64 // bytes per second
 	nextRate int                  // index of the sample to replace
@@ -49,11 +65,21 @@ type cwnd struct {
 	currentMin, previousMin time.Duration // shortest round trips in this span and the one before; at first of the last path
 	spanStart               time.Time
 	measuredAnew            bool      // this is not the first span
-	drainUntil              time.Time // little is sent before, so that the network's queue empties
+	drainDue                bool      // the network's queue is to empty, so that they show
+	drainUntil              time.Time // little is sent before, for that
 }
 
 // addRTT records a round trip; smoothed is what they usually take.
 func (w *cwnd) addRTT(now time.Time, rtt, smoothed time.Duration) {
+	least := w.minRTT()
+	w.long++
+	if least == 0 || rtt <= least*9/8+shortAckDelay {
+		w.long = 0
+	}
+	late := least > 0 && rtt > least*7/4+shortAckDelay // later than pacing explains
+	if w.limited && (late || w.queued()) {
+		w.endSlowStart()
+	}
 	span := firstMinRTTSpan
 	if w.measuredAnew {
 		span = minRTTSpan
@@ -63,10 +89,25 @@ func (w *cwnd) addRTT(now time.Time, rtt, smoothed time.Duration) {
 		w.currentMin, w.spanStart = rtt, now
 	case now.Sub(w.spanStart) > span:
 		w.previousMin, w.currentMin, w.spanStart, w.measuredAnew = w.currentMin, rtt, now, true
-		w.drainUntil = now.Add(min(rtt, smoothed) * 5 / 4) // rtt may include an outage
+		w.drainDue = w.measured
 	}
 	w.currentMin = min(w.currentMin, rtt)
+	if w.drainDue {
+		w.drainDue = false
+		w.drainUntil = now.Add(min(rtt, smoothed) * 5 / 4) // rtt may include an outage
+	}
 }
+
+// endSlowStart makes the window follow what was measured. If it became four times larger while round
+// trips stayed short, they are those without a queue.
+func (w *cwnd) endSlowStart() {
+	if !w.measured {
+		w.measured, w.drainDue = true, w.grown < 3*w.initial
+	}
+}
+
+// queued reports whether the network has a queue.
+func (w *cwnd) queued() bool { return w.long >= longTrips }
 
 // minRTT returns the shortest recent round trip, or 0 if none is known.
 func (w *cwnd) minRTT() time.Duration {
@@ -86,18 +127,22 @@ func (w *cwnd) rate() (best float64) {
 
 // size returns how many bytes may be in flight.
 func (w *cwnd) size(now time.Time) int {
-	rate := w.rate()
-	if rate == 0 {
-		return w.initial
-	}
 	if now.Before(w.drainUntil) {
 		return minCwnd
 	}
+	return w.target()
+}
+
+// target returns the same without a drain.
+func (w *cwnd) target() int {
+	if !w.measured {
+		return min(w.initial+w.grown, maxCwnd)
+	}
 	gain := 1.25
-	if w.growing {
+	if w.growing && !w.queued() {
 		gain = 2
 	}
-	n := gain * rate * (w.minRTT() + shortAckDelay).Seconds()
+	n := gain * w.rate() * (w.minRTT() + shortAckDelay).Seconds()
 	return int(max(min(n, maxCwnd), minCwnd))
 }
 
@@ -117,8 +162,13 @@ func (w *cwnd) sent(now time.Time, seq, delivered uint64) {
 // dropSample gives up what is being measured.
 func (w *cwnd) dropSample() { w.sample.seq = 0 }
 
-// acked records that frames up to seq have arrived, and how many bytes in all.
-func (w *cwnd) acked(now time.Time, seq, delivered uint64) {
+// acked records that frames up to seq have arrived, and how many bytes in all; blocked says that the
+// transport has not taken the last frames yet.
+func (w *cwnd) acked(now time.Time, seq, delivered uint64, blocked bool) {
+	if w.limited && w.long == 0 {
+		w.grown += int(delivered - w.delivered)
+	}
+	w.delivered = delivered
 	if w.sample.seq == 0 || seq < w.sample.seq {
 		return
 	}
@@ -126,7 +176,14 @@ func (w *cwnd) acked(now time.Time, seq, delivered uint64) {
 	rate := float64(delivered-w.sample.delivered) / max(took, time.Microsecond).Seconds()
 	w.sample.seq = 0
 	w.growing = rate > 1.1*w.rate()
-	if w.limited || rate > w.rate() { // else it only shows how little there was to send
+	busy := w.limited || blocked
+	if w.steady++; w.growing || !busy {
+		w.steady = 0
+	}
+	if w.steady == steadySamples {
+		w.endSlowStart()
+	}
+	if busy || rate > w.rate() { // else it only shows how little there was to send
 		w.rates[w.nextRate] = rate
 		w.nextRate = (w.nextRate + 1) % rateSamples
 	}

@@ -117,7 +117,8 @@ type Endpoint struct {
 	lastID    CarrierID
 	lastHeard CarrierID // the carrier that brought the last frame
 	lastPath  struct {  // what the last ack said about its carrier's path
-		rtt        rtt
+		smoothed   time.Duration // round trip
+		variation  time.Duration // of it
 		minRTT     time.Duration
 		loss       float64
 		sendWindow int

@@ -83,7 +83,7 @@ func progressAfterOutage(t *testing.T, seed int) {
 		server.endpoint.Skip(1024)
 		w.append(1, 10)
 	}
-	bound := 30 * time.Second
+	bound := 45 * time.Second
 	if w.rate > 0 {
 		bound += 4 * time.Duration(server.endpoint.Unacked()+w.inFlight()) * time.Second / time.Duration(w.rate)
 	}

@@ -32,8 +32,9 @@ type rtt struct {
 }
 
 const (
-	// recentFrames is more than a person types, and a program echoes, between two acks.
-	recentFrames = 16
+	// recentFrames is more than a person types, and a program echoes, between two acks; and the frames
+	// of 1 MiB of bulk data on its way.
+	recentFrames = 64
 
 	// maxInexact is the longest delay of an ack that shows the time of a frame before the highest.
 	maxInexact = 2 * shortAckDelay
