@@ -93,7 +93,7 @@ func DefaultClient() *Client {
 			Duration{time.Second}, Duration{2 * time.Second},
 		},
 		Paths:           "failover",
-		BulkConnections: "1",
+		BulkConnections: "auto",
 		Compression:     "auto",
 		Flood:           "pace",
 		Predict:         "adaptive",
