@@ -15,8 +15,8 @@ const (
 	// that, and a flood is read in large parts.
 	readAfter = 10 * time.Millisecond
 
-	// readEchoAfter is the same for output of at most maxEcho bytes that changes no private mode: the echo of
-	// keys, of which none is worth two wake-ups of the process.
+	// readEchoAfter is the same for output of at most maxEcho bytes that only writes and moves, as the echo of
+	// keys does: it changes nothing that has to be restored, and is not worth two wake-ups of the process.
 	readEchoAfter = time.Second
 	maxEcho       = 256
 
@@ -68,7 +68,7 @@ func (f *follower) Write(b []byte) (int, error) {
 	f.mu.Lock()
 	f.unread = append(f.unread, b...)
 	wait := readAfter
-	if len(f.unread) <= maxEcho && !bytes.Contains(b, []byte("\x1b[?")) {
+	if len(f.unread) <= maxEcho && onlyMoves(b) {
 		wait = readEchoAfter
 	}
 	if at := time.Now().Add(wait); f.readAt.IsZero() || at.Before(f.readAt) {
@@ -81,6 +81,23 @@ func (f *follower) Write(b []byte) (int, error) {
 		f.ask(func(*screen.Screen) {})
 	}
 	return len(b), nil
+}
+
+// onlyMoves reports whether output certainly has no control functions but those that move the cursor and erase.
+func onlyMoves(b []byte) bool {
+	for i := 0; i < len(b); i++ {
+		switch c := b[i]; {
+		case c == '\x0e' || c == '\x0f' || c == 0xc2: // other character sets, and the first byte of C1 controls
+			return false
+		case c == '\x1b':
+			rest, csi := bytes.CutPrefix(b[i+1:], []byte("["))
+			rest = bytes.TrimLeft(rest, "0123456789;")
+			if !csi || len(rest) == 0 || strings.IndexByte("ABCDGHJKd", rest[0]) < 0 {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // calm reports whether little output is still to be read.

@@ -140,3 +140,15 @@ func BenchmarkShow(b *testing.B) {
 type discard struct{}
 
 func (discard) Write(b []byte) (int, error) { return len(b), nil }
+
+func TestOnlyMoves(t *testing.T) {
+	for output, want := range map[string]bool{
+		"": true, "a": true, "\b \b": true, "a\x1b[1;1H<3>\x1b[12;40H": true, "\x1b[K\r\n": true, "é": true,
+		"\x1b[31m": false, "a\x1b[?1049h": false, "\x1b": false, "a\x1b[1;": false, "\x1b7": false, "\x1b[H\x1b]0;": false,
+		"\x0e": false, "\u009b?1h": false, "\x1b[>1u": false,
+	} {
+		if onlyMoves([]byte(output)) != want {
+			t.Errorf("%q: %v", output, !want)
+		}
+	}
+}
