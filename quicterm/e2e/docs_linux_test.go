@@ -72,6 +72,7 @@ func TestDocs(t *testing.T) {
 	if raceEnabled {
 		t.Skip("other tests do all of this with the race detector")
 	}
+	t.Parallel()
 	for _, page := range documents(t) {
 		_, blocks := readBlocks(t, page)
 		blocks = slices.DeleteFunc(blocks, func(b block) bool { return b.place() != "" && b.place() != "server" || !b.shell() })

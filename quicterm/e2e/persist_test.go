@@ -80,6 +80,7 @@ func TestHolderKilled(t *testing.T) {
 // A session whose holder was killed is listed as lost. Who attaches to it sees its last screen, and may
 // have its command started again, in its directory.
 func TestLostSession(t *testing.T) {
+	t.Parallel()
 	for _, mode := range []string{"screen", "log"} {
 		t.Run(mode, func(t *testing.T) {
 			h := persistent(t, mode)

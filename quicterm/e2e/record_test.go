@@ -80,6 +80,7 @@ func TestRecord(t *testing.T) {
 // A recording has all output, also if the client was stopped in a flood. If the server keeps less
 // than that, the recording says where output is missing, and qt fails.
 func TestRecordFlood(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		buffer   string
 		complete bool

@@ -17,6 +17,7 @@ import (
 // Whatever is at the other end of ssh in place of qtd, or between, qt ends with one line that says
 // what is wrong, and shows nothing that controls the terminal.
 func TestBadBootstrap(t *testing.T) {
+	t.Parallel()
 	elf := func(t *testing.T) string { // of another architecture
 		b, err := os.ReadFile(bin + "/qtd")
 		if err != nil {

@@ -191,6 +191,7 @@ func TestCommandsBySSH(t *testing.T) {
 
 // The login may print what it likes, without the end of a line too, and run any shell.
 func TestNoisyLogin(t *testing.T) {
+	t.Parallel()
 	shells := []string{"sh", "bash", "dash", "zsh", "fish", "csh", "tcsh", "ksh"}
 	for _, shell := range shells {
 		t.Run(shell, func(t *testing.T) {

@@ -17,6 +17,7 @@ import (
 
 // However ssh logs in, qt gets in.
 func TestSSHLogins(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		name    string
 		prepare func(t *testing.T, s *sshHost) (env []string)
