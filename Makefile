@@ -21,9 +21,12 @@ demo: build ## build bin/qt and bin/qtd, and open a session on this machine
 build: ## build bin/qt and bin/qtd
 	$(BUILD) -o bin/ ./cmd/qt ./cmd/qtd
 
+# One package more at a time than there are processors: most of the time, tests wait.
+PACKAGES := $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
+
 # The tests leave vetting to lint: each of them would vet all packages again. The longest begin first.
 test: ## run the tests
-	go test -vet=off ./quicterm/e2e ./...
+	go test -p $(PACKAGES) -vet=off ./quicterm/e2e ./...
 
 # Without GORACE, each program lasts a second longer: the test programs, and all that tests start.
 race: ## run the tests with the race detector, with shorter simulations
@@ -34,15 +37,15 @@ race: ## run the tests with the race detector, with shorter simulations
 # (https://go.dev/issue/75804). Then the target runs once more.
 fuzz: ## run each fuzz target for FUZZTIME
 	@work=$$(mktemp -d); trap 'rm -rf "$$work"' EXIT; \
+	cache=$$(go env GOCACHE)/fuzz/$$(go list -m) || exit 1; \
 	grep -rEo '^func Fuzz[A-Za-z0-9]+' --include='*_test.go' . | sed 's|/[^/]*:func | |' | sort | \
 	while read -r package target; do \
 		echo "$$package $$target"; \
 		program=$$work/$$(echo "$$package" | tr / _); \
 		[ -e "$$program" ] || go test -c -vet=off -ldflags=-w -fuzz=. -o "$$program" "$$package" || exit 1; \
-		cache=$$(go env GOCACHE)/fuzz/$$(go list "$$package") || exit 1; \
 		for try in 1 2; do \
 			out=$$(cd "$$package" && "$$program" -test.run='^$$' -test.fuzz="^$$target$$" -test.fuzztime=$(FUZZTIME) \
-				-test.fuzzminimizetime=1x -test.fuzzcachedir="$$cache" 2>&1) && break; \
+				-test.fuzzminimizetime=1x -test.fuzzcachedir="$$cache/$$package" 2>&1) && break; \
 			echo "$$out" | grep -q '^ *context deadline exceeded$$' && [ $$try = 1 ] || { echo "$$out"; exit 1; }; \
 		done; \
 		echo "$$out" | grep '^fuzz:' | tail -n 1; \
@@ -60,16 +63,15 @@ bench: ## measure sessions over emulated networks, in five minutes; BENCH has mo
 bench-peers: ## measure ssh, mosh, et and tssh as well, if they are installed; needs root
 	go run ./bench peers $(BENCH)
 
-cross: ## build for the other systems and processors
-	@set -e; \
-	for target in darwin/arm64 windows/amd64 android/arm64 freebsd/amd64; do \
-		echo "qt $$target"; \
-		GOOS=$${target%/*} GOARCH=$${target#*/} $(BUILD) -o dist/$$target/ ./cmd/qt; \
-	done; \
-	for target in linux/amd64 linux/arm64 darwin/arm64; do \
-		echo "qtd $$target"; \
-		GOOS=$${target%/*} GOARCH=$${target#*/} $(BUILD) -o dist/$$target/ ./cmd/qtd; \
-	done
+PLATFORMS := darwin/arm64 windows/amd64 android/arm64 freebsd/amd64 linux/amd64 linux/arm64
+
+# With -j2, one links while another compiles.
+cross: $(PLATFORMS:%=dist/%) ## build for the other systems and processors
+
+.PHONY: $(PLATFORMS:%=dist/%)
+$(PLATFORMS:%=dist/%): dist/%:
+	GOOS=$(*D) GOARCH=$(*F) $(BUILD) -o $@/ \
+		$(if $(filter-out linux,$(*D)),./cmd/qt) $(if $(filter linux darwin,$(*D)),./cmd/qtd)
 
 docs: ## write docs/configuration.md again, from the sample files of settings
 	go test ./configs -run '^TestConfigurationPage$$' -update
