@@ -32,7 +32,7 @@ const (
 
 	// firstHold and maxHold bound how long the path must be without a queue before there are more
 	// carriers again, which doubles each time that they were too many.
-	firstHold = 3 * time.Second
+	firstHold = time.Second
 	maxHold   = time.Minute
 )
 
