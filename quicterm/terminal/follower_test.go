@@ -70,7 +70,10 @@ func TestFollowerReadsLater(t *testing.T) {
 		f := newFollower(func() { read.Add(1) })
 		want := func(times int64, left string) {
 			t.Helper()
-			if synctest.Wait(); read.Load() != times || string(f.unread) != left {
+			synctest.Wait()
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			if read.Load() != times || string(f.unread) != left {
 				t.Errorf("read %d times, %q is left; want %d, %q", read.Load(), f.unread, times, left)
 			}
 		}
