@@ -79,9 +79,9 @@ func RSS(t *T, pid int) int { return kilobytes(t, pid, "status", `VmRSS`) }
 // processes (proc(5), Pss), in bytes.
 func PSS(t *T, pid int) int { return kilobytes(t, pid, "smaps_rollup", `Pss`) }
 
-// Private returns the memory of a process that no other has, nor a file (proc(5), Private_Dirty), in
-// bytes.
-func Private(t *T, pid int) int { return kilobytes(t, pid, "smaps_rollup", `Private_Dirty`) }
+// Private returns the memory of a process that no other has, nor a file (proc(5), Anonymous), in
+// bytes. Private_Dirty would count what is not written yet of a program that was just built.
+func Private(t *T, pid int) int { return kilobytes(t, pid, "smaps_rollup", `Anonymous`) }
 
 // kilobytes returns a field of a file of proc(5), in bytes.
 func kilobytes(t *T, pid int, file, field string) int {

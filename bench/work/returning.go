@@ -12,14 +12,13 @@ import (
 	"time"
 
 	"github.com/quicterm/quicterm/bench/rig"
-	"github.com/quicterm/quicterm/migrate/carrier/quic"
 	"github.com/quicterm/quicterm/migrate/netmon"
 	qtclient "github.com/quicterm/quicterm/quicterm/client"
 )
 
-// Returning is clients whose network fails for all at once. It comes back after Outage with other
-// addresses, so that each needs a new connection, and in the second after that each client types a
-// key. It yields "back", milliseconds from the end of the outage until a client has the answer: how
+// Returning is clients, each with an address of its own, whose network fails for all at once. It comes
+// back after Outage with other ports, so that each needs a new connection, and in the second after that
+// each client types a key. It yields "back", milliseconds from the end of the outage until a client has the answer: how
 // soon the last of them is live again. Holders and clients are in this process.
 type Returning struct {
 	ownSessions
@@ -36,12 +35,13 @@ func (w Returning) Run(j *Job) []Figure {
 	if err != nil {
 		j.T.Fatal(err)
 	}
-	failing := new(failingNetwork)
-	cfg.Network = failing
-	inside := newInside(j.T, j.Host, qtclient.New(cfg))
+	failing := new(failure)
+	inside := newInside(j.T, j.Host, nil)
 	sessions := make([]*qtclient.Session, w.Clients)
 	outs := make([]*firstByte, w.Clients)
 	for i := range sessions {
+		cfg.Network = &failingNetwork{failing, netip.AddrFrom4([4]byte{127, 1, byte(i >> 8), byte(i)})}
+		inside.client = qtclient.New(cfg)
 		outs[i] = &firstByte{came: make(chan time.Time, 1)}
 		sessions[i] = inside.open(qtclient.Streams{Stdout: outs[i]})
 	}
@@ -88,22 +88,29 @@ func (f *firstByte) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// A failingNetwork is the loopback interface, until it fails. Sockets of before lead nowhere after that.
-type failingNetwork struct {
+// A failure is that of a network. Sockets of before lead nowhere after it.
+type failure struct {
 	down  atomic.Bool
 	fails atomic.Int64
 }
 
-func (f *failingNetwork) fail() {
+func (f *failure) fail() {
 	f.fails.Add(1)
 	f.down.Store(true)
 }
 
-func (f *failingNetwork) recover() { f.down.Store(false) }
+func (f *failure) recover() { f.down.Store(false) }
+
+// A failingNetwork is the loopback interface, with one address of it, until it fails. A daemon limits the
+// connections that come from one address.
+type failingNetwork struct {
+	*failure
+	source netip.Addr
+}
 
 func (f *failingNetwork) Listen(string) (net.PacketConn, error) {
-	socket, err := quic.ListenUDP("")
-	return &failingSocket{socket, f, f.fails.Load()}, err
+	socket, err := net.ListenUDP("udp4", net.UDPAddrFromAddrPort(netip.AddrPortFrom(f.source, 0)))
+	return &failingSocket{socket, f.failure, f.fails.Load()}, err
 }
 
 func (*failingNetwork) Dial(context.Context, string, netip.AddrPort) (net.Conn, error) {
@@ -112,8 +119,8 @@ func (*failingNetwork) Dial(context.Context, string, netip.AddrPort) (net.Conn, 
 
 func (*failingNetwork) Interfaces() ([]string, error) { return nil, nil }
 
-func (*failingNetwork) Lookup(remote netip.AddrPort, _ string) (netmon.Route, error) {
-	return netmon.Route{Interface: "lo", Source: remote.Addr()}, nil
+func (f *failingNetwork) Lookup(netip.AddrPort, string) (netmon.Route, error) {
+	return netmon.Route{Interface: "lo", Source: f.source}, nil
 }
 
 func (*failingNetwork) Watch(ctx context.Context, _ func() netip.AddrPort, _ func(netmon.Event)) error {
@@ -124,7 +131,7 @@ func (*failingNetwork) Watch(ctx context.Context, _ func() netip.AddrPort, _ fun
 // A failingSocket loses what is sent over it, and what arrives, when its network has failed.
 type failingSocket struct {
 	net.PacketConn
-	network *failingNetwork
+	network *failure
 	fails   int64 // of the network when it was opened
 }
 
