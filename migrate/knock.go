@@ -54,7 +54,7 @@ func (m *Manager) knockAt() time.Time {
 	return k.next
 }
 
-// knock sends the next knock. Those of the first round leave out the interfaces to avoid.
+// knock sends the next knock, or none if pings test its candidate. The first round leaves out the interfaces to avoid.
 func (m *Manager) knock(now time.Time) {
 	k := &m.redialing.knocks
 	if at := m.knockAt(); at.IsZero() || now.Before(at) {
@@ -70,12 +70,7 @@ func (m *Manager) knock(now time.Time) {
 	}
 	k.last, k.next = now, now.Add(interval)
 	if n := len(candidates); n > 0 {
-		c := candidates[k.turns%n]
-		spared := k.turns/n%pingedTurns > 0 && m.pings(now, c)
-		if spared && n > 1 {
-			c = candidates[(k.turns+1)%n]
-		}
-		if !spared || n > 1 {
+		if c := candidates[k.turns%n]; k.turns/n%pingedTurns == 0 || !m.pings(now, c) {
 			m.do(Knock{c})
 		}
 		k.turns++

@@ -185,7 +185,7 @@ func (m *Manager) Handle(now time.Time, event Event) []Action {
 				p.unheardSince = now
 			}
 		}
-		m.retrySoon()
+		m.retrySoon(now)
 	}
 	m.update(now)
 	m.expireDials(now)

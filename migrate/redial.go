@@ -139,10 +139,10 @@ func (r *redialing) retryNow(now time.Time) {
 }
 
 // retrySoon starts the next round soon: the user types although the link is known to be
-// offline.
-func (m *Manager) retrySoon() {
+// offline. There is no need while input that waits makes knocks frequent.
+func (m *Manager) retrySoon(now time.Time) {
 	r := &m.redialing
-	if soon := r.lastRound.Add(typedRound); m.state == Offline && r.nextRound.After(soon) {
+	if soon := r.lastRound.Add(typedRound); m.state == Offline && !m.inputWaits(now) && r.nextRound.After(soon) {
 		r.nextRound = soon
 	}
 }
