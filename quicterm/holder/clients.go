@@ -286,20 +286,21 @@ func (s *clients) backlog(now time.Time, w *attachment) int {
 // readSize returns how much output is read at once. On a slow path that is little, so
 // that a frame is sent quickly: nothing overtakes it.
 func (s *clients) readSize(now time.Time) int {
-	size, least := s.readSizes()
+	size, least, parts := s.readSizes()
 	for w := range s.writers() {
-		size = min(size, max(w.endpoint.SendWindow(now)/8, least))
+		size = min(size, max(w.endpoint.SendWindow(now)/parts, least))
 	}
 	return size
 }
 
-// readSizes returns the most that is read at once, and the least of that on slow paths. A pipe's output comes
-// in any case: little of it at once would only take longer.
-func (s *clients) readSizes() (most, least int) {
+// readSizes returns the most that is read at once, the least of that on slow paths, and which part of what is
+// sent at once it is in between. A pipe's output comes in any case: only on this machine and its network is a
+// larger frame worth what a loss holds up.
+func (s *clients) readSizes() (most, least, parts int) {
 	if s.pty {
-		return maxRead, minRead
+		return maxRead, minRead, 8
 	}
-	return maxPipeRead, maxRead
+	return maxPipeRead, maxRead, 32
 }
 
 // release lets the ring forget what all writers have consumed, except a terminal's history, what

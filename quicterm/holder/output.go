@@ -77,7 +77,7 @@ func (h *Holder) programLoop() {
 // now: what is left in a terminal's buffer is dropped when the program is interrupted,
 // and the output after that arrives sooner.
 func (h *Holder) readOutput(r io.Reader, t buffer.Type) {
-	most, _ := h.clients.readSizes()
+	most, _, _ := h.clients.readSizes()
 	buf := make([]byte, most)
 	for {
 		n, err := r.Read(buf[:h.awaitReadSize()])
