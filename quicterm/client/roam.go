@@ -165,7 +165,7 @@ func (r *roamer) run(ctx context.Context) {
 		case <-deadline:
 			r.look(ctx) // packets that arrived before the deadline count
 			r.refresh(ctx, false)
-			r.handle(ctx, nil)
+			r.handle(ctx)
 		case <-s.alarm.roamer:
 		case <-bulk:
 		case answer := <-s.statusRequests:
@@ -239,7 +239,12 @@ func (r *roamer) look(ctx context.Context) {
 			if c.to.Remote.IsValid() {
 				r.host = c.to.Remote
 			}
-			r.handle(ctx, migrate.Heard{ID: id, RTT: r.rtt(c, stats), At: stats.LastReceived})
+			heard := migrate.Heard{ID: id, RTT: r.rtt(c, stats), At: stats.LastReceived}
+			s.gate.Lock()
+			r.unacked = s.unackedLocked()
+			s.gate.Unlock()
+			// With a smaller RTT, an ack that the same packets brought would be overdue without them.
+			r.handle(ctx, migrate.Unacked{Since: r.unacked}, heard)
 		}
 	}
 	s.gate.Lock()
@@ -341,12 +346,12 @@ func (r *roamer) report() {
 	}
 }
 
-// handle gives an event to the manager, and does what that decides.
-func (r *roamer) handle(ctx context.Context, e migrate.Event) {
+// handle gives events of the same moment to the manager, and does what that decides.
+func (r *roamer) handle(ctx context.Context, events ...migrate.Event) {
 	if isLate(time.Now(), r.manager.Deadline()) {
 		r.starved(ctx)
 	}
-	r.do(ctx, r.manager.Handle(time.Now(), e))
+	r.do(ctx, r.manager.Handle(time.Now(), events...))
 }
 
 // starved tells the manager that this client did not run when it should have.
