@@ -16,7 +16,8 @@ const (
 	readAfter = 10 * time.Millisecond
 
 	// readEchoAfter is the same for output of at most maxEcho bytes that only writes and moves, as the echo of
-	// keys does: it changes nothing that has to be restored, and is not worth two wake-ups of the process.
+	// keys does, outside of a control sequence: it changes nothing that has to be restored, and is not worth two
+	// wake-ups of the process.
 	readEchoAfter = time.Second
 	maxEcho       = 256
 
@@ -36,6 +37,7 @@ type follower struct {
 	unread  []byte
 	parsing int       // bytes that reading took out of unread and has not read yet
 	readAt  time.Time // when the timer fires, or zero
+	split   bool      // what was read last ends within a control sequence
 
 	reading sync.Mutex // is locked before mu, and guards what follows
 	screen  *screen.Screen
@@ -68,7 +70,7 @@ func (f *follower) Write(b []byte) (int, error) {
 	f.mu.Lock()
 	f.unread = append(f.unread, b...)
 	wait := readAfter
-	if len(f.unread) <= maxEcho && onlyMoves(b) {
+	if !f.split && f.parsing == 0 && len(f.unread) <= maxEcho && onlyMoves(b) {
 		wait = readEchoAfter
 	}
 	if at := time.Now().Add(wait); f.readAt.IsZero() || at.Before(f.readAt) {
@@ -120,7 +122,7 @@ func (f *follower) ask(do func(*screen.Screen)) {
 	}
 	f.screen.Write(b)
 	f.mu.Lock()
-	f.parsing = 0
+	f.parsing, f.split = 0, !f.screen.Ground()
 	f.mu.Unlock()
 	if len(b) > 0 && bytes.Equal(f.screen.Undo(), f.undone) {
 		f.sleep()

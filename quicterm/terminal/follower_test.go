@@ -155,3 +155,19 @@ func TestOnlyMoves(t *testing.T) {
 		}
 	}
 }
+
+// The rest of a control sequence is read as soon as its beginning.
+func TestFollowerReadsSplit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var read atomic.Int64
+		f := newFollower(func() { read.Add(1) })
+		defer f.stop()
+		for i, part := range []string{"\x1b[?", "10", "49h"} {
+			f.Write([]byte(part))
+			time.Sleep(readAfter)
+			if synctest.Wait(); read.Load() != int64(i+1) {
+				t.Errorf("%q is not read after %v", part, readAfter)
+			}
+		}
+	})
+}
