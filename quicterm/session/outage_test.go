@@ -166,3 +166,31 @@ func TestStuckStream(t *testing.T) {
 	}
 	w.settle(time.Minute)
 }
+
+// While much is stuck at both ends, what one sends is no reason for the other to probe at once: each asks
+// for an ack once a round trip at most.
+func TestProbesWhileStuck(t *testing.T) {
+	w := newWorld(t, 1)
+	l := w.connect()
+	for range 60 {
+		w.append(0, 1)
+		w.append(1, 20)
+		w.run(200 * time.Millisecond)
+		w.consume(1, len(w.ends[1].got))
+		w.consume(0, len(w.ends[0].got))
+	}
+	for i := range l.ready {
+		l.ready[i] = w.now.Add(10 * time.Second)
+	}
+	w.append(0, 16000)
+	w.append(1, 16000)
+	w.run(time.Second)
+	before := w.sent
+	w.ends[0].endpoint.Ping(l.ids[0])
+	const roundTrips = 30
+	w.run(roundTrips * 2 * w.delay)
+	if n := w.sent - before; n > 2*roundTrips {
+		t.Errorf("%d datagrams in %d round trips", n, roundTrips)
+	}
+	w.settle(time.Minute)
+}

@@ -88,7 +88,7 @@ func (e *Endpoint) resendStuck(now time.Time, c *carrier) {
 	overdue := !e.unackedSince.IsZero() && now.Sub(e.unackedSince) > e.overdueAfter(c)
 	if overdue && e.acked < c.firstUnsent() && now.Sub(c.tailSentAt) > c.rtt.smoothed {
 		c.stuckBelow = c.firstUnsent()
-		c.resendAt, c.probeAt = now, now
+		c.resendAt, c.probeAt, c.tailSentAt = now, now, now // a probe, too, is sent once a round trip
 	}
 }
 
