@@ -110,5 +110,5 @@ func (m *Manager) answered(now time.Time, c Candidate) {
 	k.answers.again(now, minAnswered, maxAnswered)
 	m.dial(now, c, false)
 	d := m.dials[m.lastID]
-	d.answered, d.unhurried = true, true
+	d.answered, d.leastTime = true, limits[QUIC].timeout
 }

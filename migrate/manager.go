@@ -101,11 +101,9 @@ type Manager struct {
 type dial struct {
 	candidate Candidate
 	since     time.Time
-	second    bool // it is for a second path
-	first     bool // it is one of the first round
-	answered  bool // the server has answered a knock on its candidate
-	patient   bool // it has patientDial
-	unhurried bool // it has the whole timeout of its transport, though no path is trusted
+	second    bool          // it is for a second path
+	answered  bool          // the server has answered a knock on its candidate
+	leastTime time.Duration // that it has while no path is trusted
 }
 
 // New returns a manager without carriers. It does nothing before its first event.

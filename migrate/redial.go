@@ -44,7 +44,7 @@ const (
 
 	// patientInterval is how often a dial of each candidate has patientDial, from the first after
 	// wideRounds on: the path may be much slower than the last, and something on it may drop knocks.
-	// QUIC would send its next packets after 1.4 s.
+	// QUIC would send its next packets after 1.4 s: every other such dial has the whole timeout.
 	patientInterval = 19 * time.Second
 	patientDial     = 1300 * time.Millisecond
 
@@ -73,13 +73,14 @@ type redialing struct {
 	attempts  int       // rounds that had a candidate
 	turns     int       // rounds that dialed one of the candidates, since the candidates changed
 	dialedOne bool      // the last round was one of them
-	patient   bool      // this round's dial has patientDial, and so have patientLeft more
 	lastRound time.Time // the last one that had a candidate
 	nextRound time.Time
 	quic      sequence // what is left of this round
 
-	patientLeft int
-	nextPatient time.Time // when each candidate is to have such a dial again
+	dialTime    time.Duration // the least that this round's dials have
+	patientLeft int           // how many more rounds have a patient dial
+	nextPatient time.Time     // when each candidate is to have such a dial again
+	wholeTime   bool          // these have the whole timeout
 
 	nextTCP time.Time // when to dial the candidates of TCP, or zero
 	lastTCP time.Time // when that was done last
@@ -182,7 +183,10 @@ func (m *Manager) dialNext(now time.Time, s *sequence) {
 func (m *Manager) beginRound(now time.Time) {
 	r := &m.redialing
 	r.quic.left = m.unanswered(now)
-	r.patient = false
+	r.dialTime = laterDial
+	if r.rounds == 0 || m.rtt == 0 {
+		r.dialTime = firstDial
+	}
 	switch n := len(r.quic.left); {
 	case r.rounds == 0:
 		r.turns = 0
@@ -212,11 +216,18 @@ func (m *Manager) beginRound(now time.Time) {
 func (r *redialing) dialOne(now time.Time, n int, knocks bool) {
 	if r.turns == 0 || !now.Before(r.nextPatient) {
 		r.patientLeft, r.nextPatient = n, now.Add(patientInterval)
+		r.wholeTime = r.turns > 0 && !r.wholeTime
 	}
-	r.patient = r.patientLeft > 0
-	if knocks && !r.patient && r.dialedOne {
+	patient := r.patientLeft > 0
+	if knocks && !patient && r.dialedOne {
 		r.quic.left, r.dialedOne = nil, false
 		return
+	}
+	switch {
+	case patient && r.wholeTime:
+		r.dialTime = limits[QUIC].timeout
+	case patient:
+		r.dialTime = patientDial
 	}
 	r.dialedOne = true
 	r.quic.left = r.quic.left[r.turns%n:][:1]
@@ -292,8 +303,11 @@ func (m *Manager) inputWaits(now time.Time) bool {
 func (m *Manager) dial(now time.Time, c Candidate, second bool) {
 	m.makeRoom(c.Transport)
 	m.lastID++
-	m.dials[m.lastID] = &dial{candidate: c, since: now, second: second, first: m.redialing.rounds <= 1,
-		patient: m.redialing.patient, unhurried: m.state == Live}
+	d := &dial{candidate: c, since: now, second: second, leastTime: m.redialing.dialTime}
+	if m.state == Live || c.Transport != QUIC {
+		d.leastTime = limits[c.Transport].timeout
+	}
+	m.dials[m.lastID] = d
 	m.do(Dial{ID: m.lastID, Candidate: c,
 		StandBy: second && m.cfg.Paths == Standby, Stripe: second && m.cfg.Paths == Aggregate})
 }
@@ -343,15 +357,8 @@ func (m *Manager) dialFailed(now time.Time, id ID) {
 // trusted end early: each flight of a dial is longer after the one before, and a new one begins anew.
 func (m *Manager) expiresAt(d *dial) time.Time {
 	longest := limits[d.candidate.Transport].timeout
-	if m.state != Live && d.candidate.Transport == QUIC && !d.unhurried {
-		least := laterDial
-		switch {
-		case d.patient:
-			least = patientDial
-		case d.first || m.rtt == 0:
-			least = firstDial
-		}
-		longest = min(longest, max(least, m.rtt*3/2))
+	if m.state != Live {
+		longest = min(longest, max(d.leastTime, m.rtt*3/2))
 	}
 	return d.since.Add(longest)
 }
