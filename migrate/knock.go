@@ -54,7 +54,8 @@ func (m *Manager) knockAt() time.Time {
 	return k.next
 }
 
-// knock sends the next knock, or none if pings test its candidate. The first round leaves out the interfaces to avoid.
+// knock sends the next knock, or none if pings test its candidate. The first round leaves out the interfaces
+// to avoid.
 func (m *Manager) knock(now time.Time) {
 	k := &m.redialing.knocks
 	if at := m.knockAt(); at.IsZero() || now.Before(at) {
