@@ -79,7 +79,7 @@ func RSS(t *T, pid int) int { return kilobytes(t, pid, "status", `VmRSS`) }
 // processes (proc(5), Pss), in bytes.
 func PSS(t *T, pid int) int { return kilobytes(t, pid, "smaps_rollup", `Pss`) }
 
-// Private returns the memory of a process that no other has, nor a file (proc(5), Anonymous), in
+// Private returns the anonymous memory of a process, which is in no file (proc(5), Anonymous), in
 // bytes. Private_Dirty would count what is not written yet of a program that was just built.
 func Private(t *T, pid int) int { return kilobytes(t, pid, "smaps_rollup", `Anonymous`) }
 

@@ -16,10 +16,11 @@ import (
 	qtclient "github.com/quicterm/quicterm/quicterm/client"
 )
 
-// Returning is clients, each with an address of its own, whose network fails for all at once. It comes
-// back after Outage with other ports, so that each needs a new connection, and in the second after that
-// each client types a key. It yields "back", milliseconds from the end of the outage until a client has the answer: how
-// soon the last of them is live again. Holders and clients are in this process.
+// Returning is clients, each with an address of its own in 127.0.0.0/8 (only Linux has all of these), whose
+// network fails for all at once. It comes back after Outage with other ports, so that each needs a new
+// connection, and in the second after that each client types a key. It yields "back", milliseconds from the end
+// of the outage until a client has the answer: how soon the last of them is live again. Holders and clients
+// are in this process.
 type Returning struct {
 	ownSessions
 	Clients int

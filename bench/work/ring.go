@@ -27,7 +27,8 @@ type Ring struct {
 func (w Ring) Run(j *Job) []Figure {
 	const limit = 2 * time.Minute // until a client has all
 	t, h := j.T, j.Host
-	size := (w.Size - buffer.MaxSegment) * 15 / 16 // less than the ring keeps
+	// The ring keeps all of this: it evicts up to MaxSegment bytes at once, and has the frames' headers too.
+	size := (w.Size - buffer.MaxSegment) * 15 / 16
 	known := holders(j)
 	x := h.Shell(h.Addr, "-s", "full")
 	folder := h.Path("full")
