@@ -60,6 +60,7 @@ func (c *conn) guard(after time.Duration) (stop func()) {
 					next = time.Now().Add(monitor.RecheckInterval)
 				}
 			}
+			// All connections are looked at in the same moment: that is one wake-up a minute.
 			timer.Reset(addressInterval - time.Duration(uptime())%addressInterval)
 		}
 	})

@@ -10,12 +10,15 @@ import (
 	"time"
 )
 
-// A key, and a piece of a stream, passes several goroutines, one after the other. With more than one processor
-// each hand-over wakes a thread that finds nothing to do, which costs more than the key itself, and doubles what
-// a flood costs. So a daemon uses one processor while that has time left, and all of them while it has not.
+// A key, and a piece of a stream, passes several goroutines, one after the other. With more than one
+// processor each hand-over wakes a thread that finds nothing to do, which costs more than the key itself, and
+// doubles what a flood costs. So a daemon uses one processor while that has time left, and all of them while it
+// has not.
 //
-// It looks at its processor time after each workSpan pieces of work, but not within lookInterval. A piece is a packet,
-// or workBytes of a stream.
+// It looks at its processor time after each workSpan pieces of work, but not within lookInterval. A piece is a
+// packet, or workBytes of a stream. Time in which it waits for a processor does not count: a daemon that gets
+// less than fullShare of one, because others use it, stays on one. So does a daemon whose system does not tell
+// the processor time.
 const (
 	workSpan     = 256
 	workBytes    = 4 << 10
