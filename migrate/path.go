@@ -22,6 +22,10 @@ const (
 	// before a whole one follows: QUIC delays acks by up to 25 ms.
 	shortPingSlack = 50 * time.Millisecond
 
+	// wholeInterval is how old the last whole ping may be when a short one is sent. The daemon answers short
+	// ones itself; the process that keeps the session must hear the client too, to know that it is there.
+	wholeInterval = 25 * time.Second
+
 	// pingInterval is the time between pings that are not answered.
 	pingInterval = time.Second
 
@@ -62,6 +66,7 @@ type path struct {
 
 	heard        time.Time // when a packet arrived last
 	pinged       time.Time // when a ping was sent last
+	pingedWhole  time.Time // when a whole ping was sent last
 	pingedFirst  time.Time // when the first unanswered ping was sent, or zero
 	pingedShort  bool      // the last ping was short
 	unheardSince time.Time // the first traffic after which no packet has arrived, or zero
@@ -223,8 +228,12 @@ func (m *Manager) ping(now time.Time) {
 		if now.Before(m.pingAt(now, p)) {
 			continue
 		}
-		p.pingedShort = p.suspected == 0 && !p.pingDue && p.pingedFirst.IsZero() && m.unacked.IsZero()
+		p.pingedShort = p.suspected == 0 && !p.pingDue && p.pingedFirst.IsZero() && m.unacked.IsZero() &&
+			now.Sub(later(p.pingedWhole, p.since)) < wholeInterval
 		p.pinged, p.pingDue = now, false
+		if !p.pingedShort {
+			p.pingedWhole = now
+		}
 		if p.pingedFirst.IsZero() {
 			p.pingedFirst = now
 		}
