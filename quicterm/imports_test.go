@@ -244,7 +244,7 @@ var packages = []struct {
 
 	{
 		path: "cmd/qt", role: "the command line of the client",
-		imports: `configs migrate migrate/netmon quicterm/asciicast quicterm/auth quicterm/bootstrap quicterm/client quicterm/doctor quicterm/install
+		imports: `configs migrate migrate/carrier/nonblock migrate/netmon quicterm/asciicast quicterm/auth quicterm/bootstrap quicterm/client quicterm/doctor quicterm/install
 			quicterm/predict quicterm/proxy
 			quicterm/rundir quicterm/screen quicterm/screen/picture quicterm/session
 			quicterm/sshconfig quicterm/sshlogin quicterm/terminal quicterm/version quicterm/wire github.com/spf13/cobra golang.org/x/crypto golang.org/x/term`,

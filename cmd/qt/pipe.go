@@ -15,7 +15,7 @@ import (
 // runPipe runs a command without a terminal: our standard streams are the command's.
 func runPipe(ctx context.Context, a *access, host string, opts *options, req *wire.Attach) error {
 	s, err := a.client.Attach(ctx, req, client.Streams{
-		Stdout: os.Stdout,
+		Stdout: polled(os.Stdout),
 		// Without Close: standard error stays open for messages of qt.
 		Stderr: struct{ io.Writer }{os.Stderr},
 		// The writer of our input gets an error when the command closes its
