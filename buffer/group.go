@@ -56,6 +56,8 @@ func (c *ShortCodec) checkGroup(b []byte) (size int, err error) {
 			return 0, ErrTruncated
 		case rest[0]&shortForm == 0 || (rest[0]&shortKind == shortGroup) != (size == 0):
 			return 0, ErrChecksum
+		case size == 0 && rest[0]&shortToEnd != 0: // one frame alone
+			return 0, ErrChecksum
 		}
 		f, n, err := walk.parseShort(rest, true)
 		if err != nil {

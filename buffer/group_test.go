@@ -2,6 +2,7 @@ package buffer
 
 import (
 	"bytes"
+	"encoding/binary"
 	"io"
 	"testing"
 	"testing/iotest"
@@ -99,5 +100,14 @@ func TestEndlessGroup(t *testing.T) {
 	r := NewShortReader(iotest.OneByteReader(bytes.NewReader(b)))
 	if f, err := r.Next(); err != ErrTooLong || len(r.chunk) > maxGroup+2 {
 		t.Errorf("%v, %v, with %d bytes kept", f, err, len(r.chunk))
+	}
+}
+
+// One frame alone is no group, although its CRC is good.
+func TestGroupOfOne(t *testing.T) {
+	f := Frame{Type: 0x80, Payload: []byte("ack")}
+	form := append([]byte{shortForm | shortGroup | shortToEnd, byte(len(f.Payload))}, f.Payload...)
+	if got, _, err := new(ShortCodec).Parse(binary.BigEndian.AppendUint32(form, checksum(0, f))); err != ErrChecksum {
+		t.Errorf("%v, %v", got, err)
 	}
 }
