@@ -10,8 +10,8 @@ import (
 )
 
 // maxQueuedDatagrams is how many datagrams a carrier in memory queues in each
-// direction. It drops the others.
-const maxQueuedDatagrams = 16
+// direction. It drops the others. That is more than a program answers at once to what is typed in an outage.
+const maxQueuedDatagrams = 256
 
 // Pair returns the two ends of a carrier in memory, which works on the virtual time
 // of package synctest. Its stream buffers nothing: a Write returns when all of it
