@@ -122,7 +122,6 @@ func startPipes(cmd *exec.Cmd, login *pam.Session) (Program, error) {
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = files[0], files[3], files[5]
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	p := &process{stdin: files[1], stdout: files[2], stderr: files[4]}
-	enlarge(p.stdout)
 	theirs := []*os.File{files[0], files[3], files[5]}
 	if err := p.begin(cmd, login, theirs...); err != nil {
 		closeAll(files)
@@ -214,7 +213,7 @@ func (p *process) Stdout() io.ReadCloser {
 	if p.terminal != nil {
 		return p.output
 	}
-	return p.stdout
+	return growing(p.stdout)
 }
 
 func (p *process) Drained(n uint64) bool { return p.output == nil || p.output.drained(n) }
