@@ -286,21 +286,24 @@ func (s *clients) backlog(now time.Time, w *attachment) int {
 // readSize returns how much output is read at once. On a slow path that is little, so
 // that a frame is sent quickly: nothing overtakes it.
 func (s *clients) readSize(now time.Time) int {
-	size, least, parts := s.readSizes()
+	window := math.MaxInt
 	for w := range s.writers() {
-		size = min(size, max(w.endpoint.SendWindow(now)/parts, least))
+		window = min(window, w.endpoint.SendWindow(now))
 	}
-	return size
+	if s.pty {
+		return min(max(window/8, minRead), maxRead)
+	}
+	return pipeReadSize(window)
 }
 
-// readSizes returns the most that is read at once, the least of that on slow paths, and which part of what is
-// sent at once it is in between. A pipe's output comes in any case: only on this machine and its network is a
-// larger frame worth what a loss holds up.
-func (s *clients) readSizes() (most, least, parts int) {
-	if s.pty {
-		return maxRead, minRead, 8
+// pipeReadSize returns how much of a pipe's output is read at once, with a send window. A pipe's output is
+// never dropped. A lost packet holds up the rest of its frame, so large frames are only for near paths.
+func pipeReadSize(window int) int {
+	frame := maxPipeRead + buffer.Overhead
+	for frame > maxRead+buffer.Overhead && frame > window/32 {
+		frame /= 2
 	}
-	return maxPipeRead, maxRead, 32
+	return frame - buffer.Overhead
 }
 
 // release lets the ring forget what all writers have consumed, except a terminal's history, what

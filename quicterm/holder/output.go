@@ -77,8 +77,11 @@ func (h *Holder) programLoop() {
 // now: what is left in a terminal's buffer is dropped when the program is interrupted,
 // and the output after that arrives sooner.
 func (h *Holder) readOutput(r io.Reader, t buffer.Type) {
-	most, _, _ := h.clients.readSizes()
-	buf := make([]byte, most)
+	size := maxPipeRead
+	if h.launch.PTY {
+		size = maxRead
+	}
+	buf := make([]byte, size)
 	for {
 		n, err := r.Read(buf[:h.awaitReadSize()])
 		if n > 0 {
