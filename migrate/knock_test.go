@@ -53,8 +53,8 @@ func TestKnocksWhileInputWaits(t *testing.T) {
 	s.wantWithoutPings("a late answer changes nothing")
 }
 
-// While a path is pinged as often, there are few knocks on its candidate, but not for long. Who types has
-// more pings.
+// While a path is pinged as often, there are few knocks on its candidate, but not for long. There are more pings
+// while the user types.
 func TestKnocksBesidePings(t *testing.T) {
 	s := roaming(t, nil)
 	s.tell(Traffic{})

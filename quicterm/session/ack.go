@@ -185,7 +185,7 @@ func (e *Endpoint) handleAck(now time.Time, c *carrier, a ackInfo) error {
 
 	c.ready = true
 	c.acked = max(c.acked, a.highest+1)
-	c.stuck = false
+	c.stalled = false
 	if e.noteArrivals(now, c) && !e.unackedSince.IsZero() {
 		e.unackedSince = now // if others are late, only their carriers are
 	}

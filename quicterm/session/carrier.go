@@ -28,7 +28,7 @@ type carrier struct {
 	top          uint64         // the first frame above all that were put on the stream
 	delivered    uint64         // bytes that have arrived
 	progressAt   time.Time      // when something arrived last, or was sent while nothing was on its way
-	stuck        bool           // a stripe that delivers nothing
+	stalled      bool           // a stripe that delivers nothing
 	writing      bool           // what Stream returned last is not written yet
 	skipped      []skippedRange // that the stream left out, and the peer may not know of
 	aged         uint64         // the first frame that was not called old

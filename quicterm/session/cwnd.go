@@ -45,12 +45,12 @@ const (
 // Before that, in slow start, it grows by what is delivered while round trips are short. A queue, or a
 // loss that delays what follows, ends slow start.
 type cwnd struct {
-	initial   int    // bytes, at the beginning of slow start
-	grown     int    // bytes that slow start has added
-	delivered uint64 // bytes, at the last ack
-	measured  bool   // slow start is over
-	long      int    // round trips in a row that were longer than without a queue
-	steady    int    // samples in a row without growth, while there was more to send
+	initial     int    // bytes, at the beginning of slow start
+	grownBytes  int    // bytes that slow start has added
+	delivered   uint64 // bytes, at the last ack
+	measured    bool   // slow start is over
+	longSamples int    // round trips in a row that were longer than without a queue
+	steadyCount int    // samples in a row without growth, while there was more to send
 
 	rates    [rateSamples]float64 // bytes per second
 	nextRate int                  // index of the sample to replace
@@ -72,9 +72,9 @@ type cwnd struct {
 // addRTT records a round trip; smoothed is what they usually take.
 func (w *cwnd) addRTT(now time.Time, rtt, smoothed time.Duration) {
 	least := w.minRTT()
-	w.long++
+	w.longSamples++
 	if least == 0 || rtt <= least*9/8+shortAckDelay {
-		w.long = 0
+		w.longSamples = 0
 	}
 	late := least > 0 && rtt > least*7/4+shortAckDelay // later than pacing explains
 	if w.limited && (late || w.queued()) {
@@ -102,12 +102,12 @@ func (w *cwnd) addRTT(now time.Time, rtt, smoothed time.Duration) {
 // trips stayed short, they are those without a queue.
 func (w *cwnd) endSlowStart() {
 	if !w.measured {
-		w.measured, w.drainDue = true, w.grown < 3*w.initial
+		w.measured, w.drainDue = true, w.grownBytes < 3*w.initial
 	}
 }
 
 // queued reports whether the network has a queue.
-func (w *cwnd) queued() bool { return w.long >= longTrips }
+func (w *cwnd) queued() bool { return w.longSamples >= longTrips }
 
 // minRTT returns the shortest recent round trip, or 0 if none is known.
 func (w *cwnd) minRTT() time.Duration {
@@ -136,7 +136,7 @@ func (w *cwnd) size(now time.Time) int {
 // target returns the same without a drain.
 func (w *cwnd) target() int {
 	if !w.measured {
-		return min(w.initial+w.grown, maxCwnd)
+		return min(w.initial+w.grownBytes, maxCwnd)
 	}
 	gain := 1.25
 	if w.growing && !w.queued() {
@@ -165,8 +165,8 @@ func (w *cwnd) dropSample() { w.sample.seq = 0 }
 // acked records that frames up to seq have arrived, and how many bytes in all; blocked says that the
 // transport has not taken the last frames yet.
 func (w *cwnd) acked(now time.Time, seq, delivered uint64, blocked bool) {
-	if w.limited && w.long == 0 {
-		w.grown += int(delivered - w.delivered)
+	if w.limited && w.longSamples == 0 {
+		w.grownBytes += int(delivered - w.delivered)
 	}
 	w.delivered = delivered
 	if w.sample.seq == 0 || seq < w.sample.seq {
@@ -177,10 +177,10 @@ func (w *cwnd) acked(now time.Time, seq, delivered uint64, blocked bool) {
 	w.sample.seq = 0
 	w.growing = rate > 1.1*w.rate()
 	busy := w.limited || blocked
-	if w.steady++; w.growing || !busy {
-		w.steady = 0
+	if w.steadyCount++; w.growing || !busy {
+		w.steadyCount = 0
 	}
-	if w.steady == steadySamples {
+	if w.steadyCount == steadySamples {
 		w.endSlowStart()
 	}
 	if busy || rate > w.rate() { // else it only shows how little there was to send
@@ -201,7 +201,7 @@ func (e *Endpoint) SendWindow(now time.Time) int {
 	stripes := 0
 	for _, c := range e.carriers {
 		switch {
-		case c.standBy || c.stuck:
+		case c.standBy || c.stalled:
 		case c.stripe:
 			stripes += c.cwnd.size(now)
 		default:

@@ -38,7 +38,7 @@ func (c *carrier) delayProbe(now time.Time) {
 // appendPing appends a ping to a datagram. A probe is a ping that asks for an ack: the
 // ack that would have unblocked the stream may have been lost.
 func (e *Endpoint) appendPing(now time.Time, b []byte, c *carrier, probe bool) []byte {
-	asks := probe || c.pingAsks || c.stuck
+	asks := probe || c.pingAsks || c.stalled
 	c.pingDue, c.pingAsks = false, false
 	if probe {
 		c.probes++

@@ -48,7 +48,7 @@ func (e *Endpoint) stream(now time.Time, c *carrier, limit int) []byte {
 	case streamRole:
 		return c.appendRole(nil)
 	case streamStuck:
-		e.abandonStuck(now)
+		e.abandonStalled(now)
 		return e.appendStreamPing(nil, c)
 	case streamPing:
 		return e.appendStreamPing(nil, c)
@@ -90,7 +90,7 @@ func (e *Endpoint) nextStreamStep(now time.Time, c *carrier) (step streamStep, s
 		return streamAck, 0
 	case c.unsentNotices != nil:
 		return streamNotices, 0
-	case due(now, e.stuckTime(c)):
+	case due(now, e.stalledTime(c)):
 		return streamStuck, 0
 	case due(now, e.limitedTime(now, c)):
 		return streamLimited, 0
@@ -134,7 +134,7 @@ func (e *Endpoint) streamTime(now time.Time, c *carrier) time.Time {
 
 // idleStreamTime returns when a stream that has no frames to send has something else, or zero.
 func (e *Endpoint) idleStreamTime(now time.Time, c *carrier) time.Time {
-	return earlier(e.streamAckTime(c), earlier(e.stuckTime(c), e.limitedTime(now, c)))
+	return earlier(e.streamAckTime(c), earlier(e.stalledTime(c), e.limitedTime(now, c)))
 }
 
 // streamAckTime returns when to send an ack on a carrier's stream, or zero: because there

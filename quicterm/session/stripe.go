@@ -43,7 +43,7 @@ func (e *Endpoint) whole() (whole *carrier) {
 // it has sent that again.
 func (e *Endpoint) becomeWhole(now time.Time, c *carrier) {
 	e.abandon(c)
-	c.stripe, c.stuck = false, false
+	c.stripe, c.stalled = false, false
 	c.streamCursor, c.datagramCursor = e.acked, e.acked
 	c.restartProbes(now)
 	c.scheduleAck(now) // while there were only stripes, nothing said what was consumed
@@ -58,7 +58,7 @@ func (e *Endpoint) overflows(now time.Time, c *carrier) bool {
 func (e *Endpoint) nextOnStripe(now time.Time, c *carrier) (from, to uint64) {
 	whole := e.whole()
 	from = max(e.firstUnsent, e.acked)
-	if whole == nil || !c.ready || c.stuck || from < e.first() || whole.gap != nil || !e.overflows(now, whole) {
+	if whole == nil || !c.ready || c.stalled || from < e.first() || whole.gap != nil || !e.overflows(now, whole) {
 		return from, from
 	}
 	if next, _ := e.nextOnWhole(whole); next < e.first() {
@@ -67,30 +67,30 @@ func (e *Endpoint) nextOnStripe(now time.Time, c *carrier) (from, to uint64) {
 	return from, max(from, e.log.Next())
 }
 
-// stuckAt returns when a stripe is stuck unless it delivers something, or zero.
-func (c *carrier) stuckAt() time.Time {
-	if !c.stripe || c.stuck || len(c.flight) == 0 {
+// stalledAt returns when a stripe is stalled unless it delivers something, or zero.
+func (c *carrier) stalledAt() time.Time {
+	if !c.stripe || c.stalled || len(c.flight) == 0 {
 		return time.Time{}
 	}
 	return c.progressAt.Add(max(4*c.rtt.timeout(), minStuck))
 }
 
-// stuckTime returns when the first stripe is stuck, or zero. A carrier asks for that which has left
+// stalledTime returns when the first stripe is stalled, or zero. A carrier asks for that which has left
 // frames to stripes.
-func (e *Endpoint) stuckTime(c *carrier) (at time.Time) {
+func (e *Endpoint) stalledTime(c *carrier) (at time.Time) {
 	if c.ready && !c.stripe && len(c.leftOut) > 0 {
 		for _, s := range e.carriers {
-			at = earlier(at, s.stuckAt())
+			at = earlier(at, s.stalledAt())
 		}
 	}
 	return at
 }
 
-// abandonStuck gives what is on its way on stuck stripes to the other carriers.
-func (e *Endpoint) abandonStuck(now time.Time) {
+// abandonStalled gives what is on its way on stalled stripes to the other carriers.
+func (e *Endpoint) abandonStalled(now time.Time) {
 	for _, s := range e.carriers {
-		if due(now, s.stuckAt()) {
-			s.stuck, s.pingDue = true, true // an ack shows that it lives
+		if due(now, s.stalledAt()) {
+			s.stalled, s.pingDue = true, true // an ack shows that it lives
 			e.abandon(s)
 		}
 	}

@@ -145,14 +145,14 @@ func TestStuckStripe(t *testing.T) {
 	second.up = [2]bool{}
 	w.await(10*time.Second, "delivered", w.delivered)
 	s := w.ends[1].endpoint.carriers[stripe.ids[1]]
-	if !s.stuck {
-		t.Error("a dead stripe is not stuck")
+	if !s.stalled {
+		t.Error("a dead stripe is not stalled")
 	}
 	stripe.up = [2]bool{true, true}
 	w.ends[1].endpoint.Ping(stripe.ids[1])
 	w.run(time.Second)
-	if s.stuck {
-		t.Error("a stripe that answers a ping is stuck")
+	if s.stalled {
+		t.Error("a stripe that answers a ping is stalled")
 	}
 }
 
