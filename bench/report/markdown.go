@@ -114,32 +114,46 @@ func tableRow(w io.Writer, cells ...string) {
 	fmt.Fprintf(w, "| %s |\n", strings.Join(cells, " | "))
 }
 
-// boundsTable writes the table of the first program with the bounds that it is to keep. Of
-// its rivals it has the same metrics.
+// boundsTable writes the table of the programs that have bounds to keep. Of the others it has the same
+// metrics. Programs that are not the first scenario's are named.
 func (r *report) boundsTable(w io.Writer) {
-	program := r.programs[0]
+	program := measured(r.of(r.scenarios[0]))
 	fmt.Fprintf(w, "| %s | | p50 | p90 | p99 | worst | on the wire | bound | |\n|---|---|---|---|---|---|---|---|---|\n", program)
 	for _, scenario := range r.scenarios {
 		records := r.of(scenario)
+		own := measured(records)
 		name, wire := scenario, ""
-		if one, ok := find(records, program, "wire"); ok {
+		if one, ok := find(records, own, "wire"); ok {
 			wire = quantileText(one, 0.5) + " " + one.Unit
 		}
-		row := func(name, what string, one result.Record, wire string) {
+		row := func(name string, one result.Record, wire string) {
+			what := what(one)
+			if one.Program != program {
+				what += ", of " + one.Program
+			}
 			tableRow(w, name, what, quantileText(one, 0.5), quantileText(one, 0.9), quantileText(one, tail), quantileText(one, 1),
 				wire, one.Bound, verdictText(one))
 		}
-		own := selected(records, func(one result.Record) bool { return one.Program == program })
-		for _, one := range chief(own) {
-			row(name, what(one), one, wire)
+		for _, one := range chief(selected(records, func(one result.Record) bool { return one.Program == own })) {
+			row(name, one, wire)
 			name, wire = "", ""
 			for _, other := range records {
-				if other.Program != program && other.Metric == one.Metric {
-					row("", what(other)+", of "+other.Program, other, "")
+				if other.Program != own && other.Metric == one.Metric {
+					row("", other, "")
 				}
 			}
 		}
 	}
+}
+
+// measured returns the program of a scenario that has bounds, or else the first.
+func measured(records []result.Record) string {
+	for _, one := range records {
+		if one.Bound != "" {
+			return one.Program
+		}
+	}
+	return records[0].Program
 }
 
 // chief returns the records of one program that a table shows of a scenario: those with

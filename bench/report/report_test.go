@@ -280,6 +280,10 @@ func TestReportOfRivals(t *testing.T) {
 	_, out := reported(t, []result.Record{rival, rate})
 	wantCells(t, cellsOf(t, out, "cat"), "cat", "rate, MB/s", "40.0", "", "", "40.0", "", rate.Bound, "**missed**")
 	wantCells(t, cellsOf(t, out, ""), "", "rate, MB/s, of ssh", "60.0", "", "", "60.0", "", "", "")
+	striped := rate
+	striped.Scenario, striped.Program = "copy", "quicterm, auto for bulk"
+	_, out = reported(t, []result.Record{rival, rate, striped})
+	wantCells(t, cellsOf(t, out, "copy"), "copy", "rate, MB/s, of quicterm, auto for bulk", "40.0", "", "", "40.0", "", rate.Bound, "**missed**")
 }
 
 func TestSummary(t *testing.T) {
