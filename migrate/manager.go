@@ -144,30 +144,9 @@ func (m *Manager) AckTimeout() time.Duration {
 	return shortest
 }
 
-// Handle takes events of the same moment and returns what to do now, in this order.
-func (m *Manager) Handle(now time.Time, events ...Event) []Action {
+// Handle takes an event and returns what to do now, in this order.
+func (m *Manager) Handle(now time.Time, event Event) []Action {
 	m.actions = nil
-	for _, event := range events {
-		m.take(now, event)
-	}
-	m.update(now)
-	m.expireDials(now)
-	if m.state == Live {
-		m.prune(now)
-		m.upgrade(now)
-		m.climbUp(now)
-		m.ensureSecond(now)
-	} else {
-		m.redial(now)
-	}
-	m.tendStripes(now)
-	m.ping(now)
-	m.deadline = m.nextDeadline(now)
-	return m.actions
-}
-
-// take records an event.
-func (m *Manager) take(now time.Time, event Event) {
 	switch e := event.(type) {
 	case Started:
 		m.paths[0] = &path{candidate: e.Candidate, since: now, heard: now}
@@ -206,6 +185,20 @@ func (m *Manager) take(now time.Time, event Event) {
 		}
 		m.retrySoon(now)
 	}
+	m.update(now)
+	m.expireDials(now)
+	if m.state == Live {
+		m.prune(now)
+		m.upgrade(now)
+		m.climbUp(now)
+		m.ensureSecond(now)
+	} else {
+		m.redial(now)
+	}
+	m.tendStripes(now)
+	m.ping(now)
+	m.deadline = m.nextDeadline(now)
+	return m.actions
 }
 
 // Deadline returns when to call Handle at the latest, or zero if only an event can change

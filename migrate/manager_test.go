@@ -26,10 +26,10 @@ func newStory(t *testing.T) *story {
 	return s
 }
 
-// tell gives the manager events now.
-func (s *story) tell(events ...Event) {
+// tell gives the manager an event now.
+func (s *story) tell(e Event) {
 	s.t.Helper()
-	s.did = append(s.did, s.manager.Handle(s.now, events...)...)
+	s.did = append(s.did, s.manager.Handle(s.now, e)...)
 }
 
 // pass lets time pass, and calls the manager at its deadlines.
@@ -46,7 +46,7 @@ func (s *story) pass(d time.Duration) {
 		}
 		s.now = at
 		before := s.manager.Deadline()
-		s.tell()
+		s.tell(nil)
 		if wakes > 100_000 || s.manager.Deadline().Equal(before) {
 			s.t.Fatalf("at %v: does nothing at its deadline", s.now)
 		}
@@ -125,17 +125,6 @@ func TestTypingIntoSilence(t *testing.T) {
 	s.tell(Heard{ID: 1, RTT: 0})
 	s.wantState("the new one has answered", Live)
 	s.want("all others are closed", Close{0}, Close{2})
-}
-
-// The packet that brings an ack may bring a smaller RTT, by which that ack would be overdue.
-func TestAckWithSmallerRTT(t *testing.T) {
-	s := live(t)
-	s.tell(Heard{ID: 0, RTT: time.Second})
-	s.tell(Unacked{s.now})
-	s.pass(900 * time.Millisecond)
-	s.tell(Unacked{}, Heard{ID: 0, RTT: 50 * time.Millisecond, At: s.now.Add(-500 * time.Millisecond)})
-	s.wantState("nothing waits for an ack", Live)
-	s.want("no dial")
 }
 
 func TestOfflineSinceSuspicion(t *testing.T) {

@@ -42,6 +42,7 @@ type roamerCarrier struct {
 	resumed *resumedCarrier   // nil for the first one, which needs no resume
 	id      session.CarrierID // guarded by the session's gate
 	packets uint64            // received when the roamer looked last
+	rtt     time.Duration     // that the manager knows
 }
 
 // accepted reports whether the server has accepted the carrier for the session.
@@ -165,7 +166,7 @@ func (r *roamer) run(ctx context.Context) {
 		case <-deadline:
 			r.look(ctx) // packets that arrived before the deadline count
 			r.refresh(ctx, false)
-			r.handle(ctx)
+			r.handle(ctx, nil)
 		case <-s.alarm.roamer:
 		case <-bulk:
 		case answer := <-s.statusRequests:
@@ -230,6 +231,8 @@ func (r *roamer) look(ctx context.Context) {
 	if late {
 		r.starved(ctx)
 	}
+	// By a smaller RTT, an ack that the same packets brought would be overdue: it is told after the ack.
+	var faster []migrate.Heard
 	// What stripes have heard comes last: it says nothing about the paths that others have.
 	for _, id := range slices.Sorted(maps.Keys(r.carriers)) {
 		c := r.carriers[id]
@@ -240,11 +243,12 @@ func (r *roamer) look(ctx context.Context) {
 				r.host = c.to.Remote
 			}
 			heard := migrate.Heard{ID: id, RTT: r.rtt(c, stats), At: stats.LastReceived}
-			s.gate.Lock()
-			r.unacked = s.unackedLocked()
-			s.gate.Unlock()
-			// With a smaller RTT, an ack that the same packets brought would be overdue without them.
-			r.handle(ctx, migrate.Unacked{Since: r.unacked}, heard)
+			if heard.RTT < c.rtt {
+				faster = append(faster, heard)
+				heard.RTT = 0
+			}
+			c.rtt = max(c.rtt, heard.RTT)
+			r.handle(ctx, heard)
 		}
 	}
 	s.gate.Lock()
@@ -258,6 +262,12 @@ func (r *roamer) look(ctx context.Context) {
 	if unacked != r.unacked {
 		r.unacked = unacked
 		r.handle(ctx, migrate.Unacked{Since: unacked})
+	}
+	for _, heard := range faster {
+		if c := r.carriers[heard.ID]; c != nil {
+			c.rtt = heard.RTT
+		}
+		r.handle(ctx, heard)
 	}
 	if limited || r.bulk {
 		r.bulk = limited
@@ -346,12 +356,12 @@ func (r *roamer) report() {
 	}
 }
 
-// handle gives events of the same moment to the manager, and does what that decides.
-func (r *roamer) handle(ctx context.Context, events ...migrate.Event) {
+// handle gives an event to the manager, and does what that decides.
+func (r *roamer) handle(ctx context.Context, e migrate.Event) {
 	if isLate(time.Now(), r.manager.Deadline()) {
 		r.starved(ctx)
 	}
-	r.do(ctx, r.manager.Handle(time.Now(), events...))
+	r.do(ctx, r.manager.Handle(time.Now(), e))
 }
 
 // starved tells the manager that this client did not run when it should have.
