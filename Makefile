@@ -1,6 +1,7 @@
 # The text after ## is the help of a target: make without a target lists it.
 
-BUILD    := CGO_ENABLED=0 go build -trimpath
+# The version is that of the commit, whatever GOFLAGS says. Where git cannot read the checkout, as without .git, there is none.
+BUILD    := CGO_ENABLED=0 go build -trimpath -buildvcs=$(if $(shell git rev-parse --verify -q HEAD 2>/dev/null),true,false)
 FUZZTIME ?= 10s
 
 STATICCHECK := go run honnef.co/go/tools/cmd/staticcheck@v0.8.2

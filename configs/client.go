@@ -1,8 +1,7 @@
 package configs
 
 import (
-	"fmt"
-	"path"
+	"errors"
 	"slices"
 	"time"
 )
@@ -151,7 +150,7 @@ func ClientFile() (string, error) { return userFile("qt.toml") }
 // that exists.
 func LoadClient(file string) (*Client, error) {
 	c := DefaultClient()
-	return c, load(file, ClientFile, c, c.check)
+	return c, load(file, ClientFile, c, (*Client).check)
 }
 
 // maxKeepalive is well below the 90 s of silence after which QUIC gives a connection up.
@@ -165,27 +164,33 @@ func (c *Client) check() error {
 		within("reorder_window", c.ReorderWindow, 1, 10_000),
 		atLeast("port", c.Port, 1),
 		oneOf("bootstrap", c.Bootstrap, "auto", "ssh", "direct"),
-		atLeast("number of waits in reconnect_backoff", len(c.ReconnectBackoff), 1),
+		notEmpty("reconnect_backoff", c.ReconnectBackoff),
 		oneOf("paths", c.Paths, "failover", "standby", "redundant", "aggregate"),
 		oneOf("bulk_connections", c.BulkConnections, "auto", "1", "2", "3", "4", "5", "6", "7", "8"),
 		oneOf("compression", c.Compression, "auto", "on", "off"),
 		oneOf("flood", c.Flood, "pace", "skip"),
 		oneOf("predict", c.Predict, "adaptive", "always", "never"),
+		patterns("interfaces.prefer", c.Interfaces.Prefer),
+		patterns("interfaces.avoid", c.Interfaces.Avoid),
+		patterns("send_env", c.SendEnv),
 	); err != nil {
 		return err
 	}
-	for _, pattern := range slices.Concat(c.Interfaces.Prefer, c.Interfaces.Avoid) {
-		if _, err := path.Match(pattern, ""); err != nil {
-			return fmt.Errorf("interfaces has %q, which is not a pattern of names such as wlan*", pattern)
-		}
-	}
-	for _, d := range c.ReconnectBackoff {
+	for i, d := range c.ReconnectBackoff {
 		if err := atLeast("reconnect_backoff", d.Duration, 100*time.Millisecond); err != nil {
-			return err
+			return element(i, err)
 		}
 	}
-	if c.EscapeChar != "none" && (len(c.EscapeChar) != 1 || c.EscapeChar[0] <= ' ' || c.EscapeChar[0] > '~') {
-		return fmt.Errorf("escape_char is %q: it must be one visible ASCII character, or none", c.EscapeChar)
+	if err := CheckEscapeChar(c.EscapeChar); err != nil {
+		return wrongf("escape_char", "escape_char is %q: %w", c.EscapeChar, err)
+	}
+	return nil
+}
+
+// CheckEscapeChar fails if c cannot be the character that begins an escape.
+func CheckEscapeChar(c string) error {
+	if c != "none" && (len(c) != 1 || c[0] <= ' ' || c[0] > '~') {
+		return errors.New("it must be one visible ASCII character, or none")
 	}
 	return nil
 }

@@ -2,8 +2,7 @@
 // defaults and limits, and how they are read from TOML files.
 //
 // A setting that a file leaves out has its default. An unknown setting and a value of the
-// wrong form are errors that name the file, the line and the setting; a value out of
-// range is an error that names the file and the setting. Sizes and durations have units: "64MiB",
+// wrong form or out of range are errors that name the file, the line, the column and the setting. Sizes and durations have units: "64MiB",
 // "1h30m".
 //
 // In a struct that no file was read into, a zero or negative number, an empty name and a nil
@@ -17,6 +16,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -48,7 +48,7 @@ func userFile(name string) (string, error) {
 }
 
 // load reads a file, or the default one if that exists, and checks the result.
-func load(file string, defaultFile func() (string, error), into any, check func() error) error {
+func load[T any](file string, defaultFile func() (string, error), into *T, checks ...func(*T) error) error {
 	optional := file == ""
 	if optional {
 		var err error
@@ -66,8 +66,10 @@ func load(file string, defaultFile func() (string, error), into any, check func(
 	if err := decode(string(content), into); err != nil {
 		return fmt.Errorf("%s%w", file, err)
 	}
-	if err := check(); err != nil {
-		return fmt.Errorf("%s: %w", file, err)
+	for _, check := range checks {
+		if err := check(into); err != nil {
+			return fmt.Errorf("%s%w", file, locate(string(content), err))
+		}
 	}
 	return nil
 }
@@ -89,8 +91,26 @@ func readFile(name string) ([]byte, error) {
 }
 
 // decode decodes TOML strictly. Its errors are to follow the name of a file: they begin
-// with a line and a column if the parser knows them.
-func decode(content string, into any) error {
+// with a line and a column.
+func decode[T any](content string, into *T) error {
+	err := decodeAll(content, into)
+	if err == nil || !strings.HasPrefix(err.Error(), ": ") {
+		return err
+	}
+	// The parser does not say where. That setting fails alone too.
+	for _, at := range places(content) {
+		alone := at.text
+		if at.table != "" {
+			alone = "[" + at.table + "]\n" + alone
+		}
+		if one := decodeAll(alone, new(T)); one != nil && strings.HasPrefix(one.Error(), ": ") {
+			return fmt.Errorf("%s: %s%w", where(content, at.value), at.key, one)
+		}
+	}
+	return err
+}
+
+func decodeAll(content string, into any) error {
 	err := toml.NewDecoder(strings.NewReader(content)).DisallowUnknownFields().Decode(into)
 	var missing *toml.StrictMissingError
 	if errors.As(err, &missing) {
@@ -141,21 +161,39 @@ type number interface {
 
 func atLeast[T number](key string, v, least T) error {
 	if v < least {
-		return fmt.Errorf("%s is %v: it must be at least %v", key, v, least)
+		return wrongf(key, "%s is %v: it must be at least %v", key, v, least)
 	}
 	return nil
 }
 
 func within[T number](key string, v, least, most T) error {
 	if v < least || v > most {
-		return fmt.Errorf("%s is %v: it must be from %v to %v", key, v, least, most)
+		return wrongf(key, "%s is %v: it must be from %v to %v", key, v, least, most)
 	}
 	return nil
 }
 
 func oneOf(key, v string, allowed ...string) error {
 	if !slices.Contains(allowed, v) {
-		return fmt.Errorf("%s is %q: it must be one of %s", key, v, strings.Join(allowed, ", "))
+		return wrongf(key, "%s is %q: it must be one of %s", key, v, strings.Join(allowed, ", "))
+	}
+	return nil
+}
+
+// notEmpty checks a list that must have something.
+func notEmpty[T any](key string, list []T) error {
+	if len(list) == 0 {
+		return wrongf(key, "%s is empty: it must have at least one element", key)
+	}
+	return nil
+}
+
+// patterns checks a list of patterns as of file names.
+func patterns(key string, list []string) error {
+	for i, pattern := range list {
+		if _, err := path.Match(pattern, ""); err != nil {
+			return element(i, wrongf(key, "%s has %q, which is not a pattern such as LC_*", key, pattern))
+		}
 	}
 	return nil
 }

@@ -1,9 +1,12 @@
 package configs
 
 import (
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -58,13 +61,20 @@ func TestErrors(t *testing.T) {
 		{"port = 70000", ":1:8: port: the number is out of range"},
 		{"port = \"x\"", ":1:8: port: the value has the wrong type"},
 		{"keepalive_interval = \"5\"", `:1:22: keepalive_interval: "5" is not a duration`},
-		{"keepalive_interval = 5", `: "5" is not a duration: write it like 90s`},
-		{"keepalive_interval = \"-5s\"", ": keepalive_interval is -5s: it must be"},
-		{"keepalive_interval = \"1ms\"", ": keepalive_interval is 1ms: it must be from 1s to 1m0s"},
-		{"keepalive_idle = \"1s\"", ": keepalive_idle is 1s: it must be from 5s to 1m0s"},
-		{"escape_char = \"~~\"", ": escape_char is \"~~\": it must be"},
-		{"reconnect_backoff = []", ": number of waits in reconnect_backoff is 0"},
-		{"compression = \"yes\"", `: compression is "yes": it must be one of auto, on, off`},
+		{"\n[interfaces]\nprefer = [\"a\"]\n", ""},
+		{"keepalive_interval = 5", `:1:22: keepalive_interval: "5" is not a duration: write it like 90s`},
+		{"# x\nkeepalive_interval = \"-5s\"", ":2:22: keepalive_interval is -5s: it must be"},
+		{"keepalive_interval = \"1ms\"", ":1:22: keepalive_interval is 1ms: it must be from 1s to 1m0s"},
+		{"keepalive_idle = \"1s\"", ":1:18: keepalive_idle is 1s: it must be from 5s to 1m0s"},
+		{"escape_char = \"~~\"", ":1:15: escape_char is \"~~\": it must be"},
+		{"reconnect_backoff =\t[]", ":1:21: reconnect_backoff is empty"},
+		{"reconnect_backoff = [\"1s\",\n  \"1ms\"]", ":2:3: reconnect_backoff is 1ms"},
+		{"reconnect_backoff = [\"1s\",\n  5]", ":"},
+		{"[interfaces]\n prefer = [\"a\"]\n avoid = [\"b\", \"[\"]", ":3:16: interfaces.avoid has \"[\", which is not a pattern"},
+		{"interfaces.avoid = [\"[\"]", ":1:21: interfaces.avoid has"},
+		{"interfaces = {avoid = [\"[\"]}", ": interfaces.avoid has"},
+		{"send_env = [\"[\"]", ":1:13: send_env has"},
+		{"  compression   = \"yes\" # x", `:1:19: compression is "yes": it must be one of auto, on, off`},
 		{"port = ", ":1:"},
 	}
 	for _, test := range tests {
@@ -73,6 +83,9 @@ func TestErrors(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err := LoadClient(file)
+		if test.want == "" && err == nil {
+			continue
+		}
 		if err == nil || !strings.HasPrefix(err.Error(), file+test.want) {
 			t.Errorf("%q: error %v, want it to begin with %q", test.content, err, "FILE"+test.want)
 		}
@@ -93,9 +106,48 @@ func TestRelativeDirectory(t *testing.T) {
 		if err := os.WriteFile(file, []byte(key+` = "run"`), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		want := file + ": " + key + ` is "run": it must begin with /`
+		want := file + ":1:" + strconv.Itoa(len(key+" = ")+1) + ": " + key + ` is "run": it must begin with /`
 		if _, err := LoadServer(file); err == nil || err.Error() != want {
 			t.Errorf("error %v, want %s", err, want)
+		}
+	}
+}
+
+// Each value that cannot be is an error that says where it is.
+func TestWrongServerValues(t *testing.T) {
+	for line, want := range map[string]string{
+		`max_watchers = 0`:                        "max_watchers is 0",
+		`buffer_size = "1B"`:                      "buffer_size is 1B",
+		`buffer_size = 5`:                         `buffer_size: "5" is not a size`,
+		`max_buffer_total = "0"`:                  "max_buffer_total is 0",
+		`permit_root_login = "maybe"`:             `permit_root_login is "maybe"`,
+		`persist_dir = "sessions"`:                `persist_dir is "sessions"`,
+		`metrics = ":1"`:                          `metrics is ":1"`,
+		`listen = [":1", "4433"]`:                 `listen has "4433"`,
+		`listen = [":1", "x:99999"]`:              `listen has "x:99999"`,
+		`listen = [":1", "[::1:1"]`:               `listen has "[::1:1"`,
+		`accept_env = ["A", "[a"]`:                `accept_env has "[a"`,
+		`authorized_keys_command_user = "nobody"`: "authorized_keys_command_user has no use",
+		`allow_users = ["a", "b"]`:                "not b", // by a further check
+		`tasks_max = -1`:                          "tasks_max is -1",
+	} {
+		file := filepath.Join(t.TempDir(), "qtd.toml")
+		if err := os.WriteFile(file, []byte("# first\n"+line), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		at := strings.Index(line, "= ") + len("= ") + 1
+		if i := strings.Index(line, ", "); i > 0 {
+			at = i + len(", ") + 1
+		}
+		want = fmt.Sprintf("%s:2:%d: %s", file, at, want)
+		_, err := LoadServer(file, func(s *Server) error {
+			if len(s.AllowUsers) > 1 {
+				return &Wrong{"allow_users", 1, errors.New("not b")}
+			}
+			return nil
+		})
+		if err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s: error %v, want %s", line, err, want)
 		}
 	}
 }

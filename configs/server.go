@@ -1,9 +1,8 @@
 package configs
 
 import (
-	"errors"
-	"fmt"
 	"math"
+	"net"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -53,7 +52,7 @@ type Server struct {
 	// follow or ignore.
 	SSHDPolicy string `toml:"sshd_policy"`
 	// Login is how root's daemon for all accounts starts sessions: "pam" (in a session that PAM
-	// opens), "direct" (PAM is not asked) or "auto" (by PAM where that works).
+	// opens), "direct" (PAM is not asked) or "auto" (by PAM where there is one).
 	Login string `toml:"login"`
 	// LoginRecords says whether root's daemon for all accounts records logins in the files utmp, wtmp
 	// and lastlog of the system: on or off.
@@ -96,7 +95,7 @@ type Server struct {
 	// Grants is whether processes of this machine can ask the daemon for a token to
 	// log in to their own account: "on" or "off".
 	Grants string `toml:"grants"`
-	// MaxSessionsPerUser bounds the sessions of an account.
+	// MaxSessionsPerUser bounds the sessions of an account whose programs run.
 	MaxSessionsPerUser int `toml:"max_sessions_per_user"`
 	// MaxWatchers bounds the clients of a session beside its writer: those that share, watch
 	// and peek.
@@ -249,10 +248,10 @@ func ServerFile() (string, error) {
 }
 
 // LoadServer reads a file of server settings. With an empty name it reads ServerFile, if
-// that exists.
-func LoadServer(file string) (*Server, error) {
+// that exists. Further checks may return a [Wrong].
+func LoadServer(file string, checks ...func(*Server) error) (*Server, error) {
 	s := DefaultServer()
-	return s, load(file, ServerFile, s, s.check)
+	return s, load(file, ServerFile, s, append([]func(*Server) error{(*Server).check}, checks...)...)
 }
 
 // The limits of buffer_size.
@@ -269,7 +268,8 @@ const (
 
 func (s *Server) check() error {
 	return first(
-		atLeast("number of addresses in listen", len(s.Listen), 1),
+		notEmpty("listen", s.Listen),
+		checkListen(s.Listen),
 		within("buffer_size", s.BufferSize.Bytes, MinBuffer, MaxBuffer),
 		atLeast("detached_ttl", s.DetachedTTL.Duration, 0),
 		atLeast("exited_ttl", s.ExitedTTL.Duration, time.Second),
@@ -300,6 +300,7 @@ func (s *Server) check() error {
 		absolute("persist_key", strings.TrimPrefix(s.PersistKey, "%h")),
 		atLeast("persist_ttl", s.PersistTTL.Duration, time.Second),
 		oneOf("resume", s.Resume, "offer", "start"),
+		patterns("accept_env", s.AcceptEnv),
 		oneOf("grants", s.Grants, "on", "off"),
 		oneOf("log_level", s.LogLevel, "debug", "info", "warn", "error"),
 		oneOf("log_format", s.LogFormat, "text", "json"),
@@ -307,6 +308,20 @@ func (s *Server) check() error {
 		absolute("runtime_dir", s.RuntimeDir),
 		absolute("state_dir", s.StateDir),
 	)
+}
+
+// checkListen checks addresses to listen on, as far as that can be told without looking names up.
+func checkListen(addresses []string) error {
+	for i, address := range addresses {
+		_, port, err := net.SplitHostPort(address)
+		if err == nil {
+			_, err = strconv.ParseUint(port, 10, 16)
+		}
+		if err != nil {
+			return element(i, wrongf("listen", "listen has %q: it must be an address with a port, such as :4433 or 192.0.2.1:4433", address))
+		}
+	}
+	return nil
 }
 
 // UnixPrefix is what the setting metrics begins with if it names a unix socket.
@@ -320,7 +335,7 @@ func checkMetrics(address string) error {
 	if a, err := netip.ParseAddrPort(address); err == nil && a.Addr().IsLoopback() && a.Port() != 0 {
 		return nil
 	}
-	return fmt.Errorf("metrics is %q: it must be a loopback address with a port, such as 127.0.0.1:9443, "+
+	return wrongf("metrics", "metrics is %q: it must be a loopback address with a port, such as 127.0.0.1:9443, "+
 		"or unix: and an absolute path, because there is no login and no encryption", address)
 }
 
@@ -328,10 +343,10 @@ func checkMetrics(address string) error {
 // needs an account, because an empty one could mean root.
 func checkCommand(command, user string) error {
 	if command != "" && user == "" {
-		return errors.New("authorized_keys_command needs authorized_keys_command_user, such as nobody")
+		return wrongf("authorized_keys_command", "authorized_keys_command needs authorized_keys_command_user, such as nobody")
 	}
 	if command == "" && user != "" {
-		return errors.New("authorized_keys_command_user has no use without authorized_keys_command")
+		return wrongf("authorized_keys_command_user", "authorized_keys_command_user has no use without authorized_keys_command")
 	}
 	return absolute("authorized_keys_command", command)
 }
@@ -339,7 +354,7 @@ func checkCommand(command, user string) error {
 // checkPrincipals checks authorized_principals_file: principals are those of certificates by authorities.
 func checkPrincipals(principals, authorities string) error {
 	if principals != "" && authorities == "" {
-		return errors.New("authorized_principals_file has no use without trusted_user_ca_keys")
+		return wrongf("authorized_principals_file", "authorized_principals_file has no use without trusted_user_ca_keys")
 	}
 	return nil
 }
@@ -348,7 +363,7 @@ func checkPrincipals(principals, authorities string) error {
 // started. Empty means the default.
 func absolute(key, dir string) error {
 	if dir != "" && !filepath.IsAbs(dir) {
-		return fmt.Errorf("%s is %q: it must begin with /", key, dir)
+		return wrongf(key, "%s is %q: it must begin with /", key, dir)
 	}
 	return nil
 }

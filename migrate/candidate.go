@@ -35,6 +35,21 @@ type Candidate struct {
 	Bound bool
 }
 
+// String returns words for a log: "quic to 192.0.2.1:4433 over eth0 from 198.51.100.2".
+func (c Candidate) String() string {
+	text := c.Transport.String()
+	if c.Remote.IsValid() {
+		text += " to " + c.Remote.String()
+	}
+	if c.Interface != "" {
+		text += " over " + c.Interface
+	}
+	if c.Source.IsValid() {
+		text += " from " + c.Source.String()
+	}
+	return text
+}
+
 // A penalty ranks a transport over an interface behind others after its path has failed.
 type penalty struct {
 	until time.Time

@@ -16,6 +16,7 @@
 //	Bulk, nil (time passed)
 //
 // Detection is in path.go, the order of candidates in candidate.go, dialing without a path in
-// redial.go and knock.go and beside one in upgrade.go and second.go; replace.go says which paths are kept;
+// redial.go and knock.go and beside one in upgrade.go and second.go; replace.go says which paths are kept, and renew.go
+// when a fresh one takes over for its keys;
 // bulk.go decides how many more carriers there are for bulk data (Dial with Stripe).
 package migrate

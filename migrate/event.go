@@ -74,6 +74,7 @@ type (
 		Candidate Candidate
 		StandBy   bool
 		Stripe    bool // it carries only what others have no room for
+		Fresh     bool // a whole handshake is to make its keys, without those of an earlier one
 	}
 	// Knock sends a small packet, outside of any connection, that a server answers. A dial to one
 	// that cannot be reached costs many times as much.

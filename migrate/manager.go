@@ -48,6 +48,9 @@ type Config struct {
 	// Prefer and Avoid are patterns of interface names (see path.Match). The first match in
 	// Prefer is the best interface. Interfaces in Avoid are used only if no other works.
 	Prefer, Avoid []string
+	// RenewEarly is how much less than a day the keys of a carrier are used before a fresh one takes over. Drawn at
+	// random, it keeps apart the clients that came together, as after a restart of the daemon.
+	RenewEarly time.Duration
 	// KeepSSH keeps an SSH carrier that stands by when a better one has taken over.
 	KeepSSH bool
 }
@@ -101,7 +104,9 @@ type Manager struct {
 type dial struct {
 	candidate Candidate
 	since     time.Time
-	second    bool          // it is for a second path
+	second    bool // it is for a second path
+	renewing  bool // it is for a fresh carrier in the place of the path renews
+	renews    ID
 	answered  bool          // the server has answered a knock on its candidate
 	leastTime time.Duration // that it has while no path is trusted
 }
@@ -149,7 +154,7 @@ func (m *Manager) Handle(now time.Time, event Event) []Action {
 	m.actions = nil
 	switch e := event.(type) {
 	case Started:
-		m.paths[0] = &path{candidate: e.Candidate, since: now, heard: now}
+		m.paths[0] = &path{candidate: e.Candidate, born: now, since: now, heard: now, interval: m.cfg.KeepaliveInterval}
 		m.inUse(e.Candidate)
 		if e.Candidate.Transport == SSH {
 			m.climb.next = now
@@ -192,6 +197,7 @@ func (m *Manager) Handle(now time.Time, event Event) []Action {
 		m.upgrade(now)
 		m.climbUp(now)
 		m.ensureSecond(now)
+		m.renew(now)
 	} else {
 		m.redial(now)
 	}
@@ -223,6 +229,9 @@ func (m *Manager) nextDeadline(now time.Time) time.Time {
 		at(m.pingAt(now, p))
 		if !p.unsoundSince.IsZero() {
 			at(p.unsoundSince.Add(pruneAfter))
+		}
+		if t, ok := m.renewAt(p); ok && m.state == Live {
+			at(t)
 		}
 	}
 	for _, d := range m.dials {
@@ -271,8 +280,8 @@ func (m *Manager) hear(now time.Time, e Heard) {
 	p := m.paths[e.ID]
 	if d := m.dials[e.ID]; p == nil && d != nil {
 		delete(m.dials, e.ID)
-		p = &path{candidate: d.candidate, since: now, standBy: d.second && m.cfg.Paths != Redundant}
-		if !m.adopt(now, p, d.second) {
+		p = &path{candidate: d.candidate, born: now, since: now, standBy: d.second && m.cfg.Paths != Redundant}
+		if !m.replaced(now, d, p) && !m.adopt(now, p, d.second) {
 			m.do(Close{e.ID})
 			return
 		}
@@ -286,6 +295,7 @@ func (m *Manager) hear(now time.Time, e Heard) {
 		at = now
 	}
 	p.hear(at, e.RTT)
+	p.interval = m.keepalive(p.heard)
 	m.rtt = p.rtt
 }
 

@@ -111,6 +111,23 @@ func TestQuietWhenIdle(t *testing.T) {
 	s.wantState("all pings were answered", Live)
 }
 
+// The first key after minutes without one does not make a path suspect that was not to be pinged yet.
+func TestTypingAfterIdle(t *testing.T) {
+	s := live(t)
+	s.listen(5*time.Minute, 0)
+	s.pass(24 * time.Second)
+	s.did = nil
+	s.tell(Traffic{})
+	s.tell(Unacked{s.now})
+	s.wantState("a key is typed", Live)
+	s.pass(60 * time.Millisecond)
+	s.tell(Heard{ID: 0, RTT: 60 * time.Millisecond})
+	s.tell(Unacked{})
+	if dials := s.dials(); len(dials) != 0 {
+		t.Errorf("dials %v", dials)
+	}
+}
+
 func TestTypingIntoSilence(t *testing.T) {
 	s := live(t)
 	s.pass(10 * time.Second)

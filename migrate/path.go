@@ -59,17 +59,20 @@ const (
 type path struct {
 	candidate Candidate
 	standBy   bool      // it carries only pings
-	since     time.Time // it was first heard, or activated
+	born      time.Time // it was first heard
+	since     time.Time // the same, or it was activated
+	renewed   time.Time // when a fresh carrier was dialed for last, or zero
 	rtt       time.Duration
 	minRTT    time.Duration // since its packets have gone this way
 	moved     int           // how often its packets have changed their way
 
-	heard        time.Time // when a packet arrived last
-	pinged       time.Time // when a ping was sent last
-	pingedWhole  time.Time // when a whole ping was sent last
-	pingedFirst  time.Time // when the first unanswered ping was sent, or zero
-	pingedShort  bool      // the last ping was short
-	unheardSince time.Time // the first traffic after which no packet has arrived, or zero
+	heard        time.Time     // when a packet arrived last
+	interval     time.Duration // from then to the next ping: traffic since then makes no silence before it suspect
+	pinged       time.Time     // when a ping was sent last
+	pingedWhole  time.Time     // when a whole ping was sent last
+	pingedFirst  time.Time     // when the first unanswered ping was sent, or zero
+	pingedShort  bool          // the last ping was short
+	unheardSince time.Time     // the first traffic after which no packet has arrived, or zero
 
 	ranAgain time.Time // when this client ran again after it was starved, or zero
 	excuses  int       // how often that was so since a packet arrived
@@ -165,7 +168,7 @@ func (m *Manager) offlineAt(p *path) time.Time {
 
 // suspectAt returns when a path becomes suspect if no packet arrives before.
 func (m *Manager) suspectAt(p *path) time.Time {
-	at := m.offlineAt(p).Add(m.keepalive(p.heard))
+	at := m.offlineAt(p).Add(p.interval)
 	if overdue := m.overdueAt(p); !overdue.IsZero() {
 		// Packets that arrive meanwhile show that the ack may only be late, behind other data.
 		// So it has another timeout from the last of them, but not more: perhaps nothing of

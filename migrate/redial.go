@@ -301,15 +301,21 @@ func (m *Manager) inputWaits(now time.Time) bool {
 }
 
 func (m *Manager) dial(now time.Time, c Candidate, second bool) {
+	m.begin(now, dial{candidate: c, second: second})
+}
+
+// begin starts a dial.
+func (m *Manager) begin(now time.Time, d dial) {
+	c := d.candidate
 	m.makeRoom(c.Transport)
 	m.lastID++
-	d := &dial{candidate: c, since: now, second: second, leastTime: m.redialing.dialTime}
+	d.since, d.leastTime = now, m.redialing.dialTime
 	if m.state == Live || c.Transport != QUIC {
 		d.leastTime = limits[c.Transport].timeout
 	}
-	m.dials[m.lastID] = d
-	m.do(Dial{ID: m.lastID, Candidate: c,
-		StandBy: second && m.cfg.Paths == Standby, Stripe: second && m.cfg.Paths == Aggregate})
+	m.dials[m.lastID] = &d
+	m.do(Dial{ID: m.lastID, Candidate: c, Fresh: d.renewing,
+		StandBy: d.second && m.cfg.Paths == Standby, Stripe: d.second && m.cfg.Paths == Aggregate})
 }
 
 // makeRoom ends a dial if there are as many of a transport as may be. It spares the oldest, for a

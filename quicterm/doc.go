@@ -2,7 +2,8 @@
 // outages and restarts. The code is in the packages below it:
 //
 //   - [client] opens sessions on a server and keeps them connected; [terminal] shows one.
-//   - [server] authenticates clients and connects them with the holders of their sessions.
+//   - [monitor] decides who gets in, and starts and finds the holders of sessions.
+//   - [server] talks to clients, and connects those that monitor lets in with their holders.
 //   - [holder] owns the program of one session, in a process of its own.
 //
 // # The way of a key
@@ -12,7 +13,7 @@
 // (here) if the path loses packets and all unacknowledged frames fit into one, or else on the stream.
 //
 //	qt      1 read      terminal.keyboard.read       raw bytes of the terminal
-//	                    terminal.escapeFilter.filter takes out the escapes, such as ~d
+//	                    terminal.escapeFilter.filter takes out the escapes, such as ~.
 //	        2 log       client.Session.TryWrite      one frame, or more if the ring is nearly full
 //	                    buffer.Ring.Append           gives it its number and checksum, once
 //	                    session.Endpoint.Appended    the log has grown
@@ -73,6 +74,7 @@
 //
 // [client]: https://pkg.go.dev/github.com/quicterm/quicterm/quicterm/client
 // [terminal]: https://pkg.go.dev/github.com/quicterm/quicterm/quicterm/terminal
+// [monitor]: https://pkg.go.dev/github.com/quicterm/quicterm/quicterm/monitor
 // [server]: https://pkg.go.dev/github.com/quicterm/quicterm/quicterm/server
 // [holder]: https://pkg.go.dev/github.com/quicterm/quicterm/quicterm/holder
 package quicterm

@@ -128,7 +128,7 @@ var packages = []struct {
 	},
 	{
 		path: "quicterm/keyfile", role: "reads authorized_keys files, in processes with the rights of the account",
-		imports: "quicterm/account quicterm/auth quicterm/memory golang.org/x/sys golang.org/x/time",
+		imports: "quicterm/account quicterm/auth quicterm/keyring quicterm/memory golang.org/x/sys golang.org/x/time",
 		tests:   "bench/rig golang.org/x/crypto",
 	},
 	{
@@ -138,6 +138,10 @@ var packages = []struct {
 	{
 		path: "quicterm/persist", role: "what is left of a session on disk; knows no session and no wire",
 		imports: "buffer github.com/fxamacker/cbor/v2",
+	},
+	{
+		path: "quicterm/keyring", role: "the kernel's keyrings of processes; knows no key",
+		imports: "golang.org/x/sys",
 	},
 	{
 		path: "quicterm/memory", role: "the memory of the machine, and what processes take of it",
@@ -158,7 +162,7 @@ var packages = []struct {
 	},
 	{
 		path: "quicterm/pam", role: "starts programs in sessions of PAM, by su; knows no session of quicterm",
-		imports: "quicterm/confine golang.org/x/sys",
+		imports: "quicterm/confine quicterm/keyring golang.org/x/sys",
 	},
 	{
 		path: "quicterm/utmp", role: "writes the system's records of logins; knows no session",
@@ -170,13 +174,13 @@ var packages = []struct {
 	},
 	{
 		path: "quicterm/systemd", role: "what the service manager keeps for a daemon: sockets, and processes that outlive it",
-		imports: "github.com/godbus/dbus/v5 golang.org/x/sys",
+		imports: "quicterm/keyring github.com/godbus/dbus/v5 golang.org/x/sys",
 	},
 	{path: "quicterm/systemd/systemdtest", role: "boots a real systemd for tests; knows nothing of what runs on it"},
 	{
 		path: "quicterm/holder", role: "owns the program of a session; knows no network",
 		imports: `buffer migrate/carrier migrate/carrier/nonblock migrate/carrier/sealed migrate/carrier/unixsock quicterm/asciicast quicterm/auth quicterm/driver quicterm/gate
-			quicterm/memory quicterm/pam quicterm/persist quicterm/rundir quicterm/screen quicterm/session quicterm/wire github.com/creack/pty golang.org/x/sys`,
+			quicterm/keyring quicterm/memory quicterm/pam quicterm/persist quicterm/rundir quicterm/screen quicterm/session quicterm/wire github.com/creack/pty golang.org/x/sys`,
 		tests: "bench/bubble migrate/carrier/carriertest quicterm/holder/programtest github.com/fxamacker/cbor/v2 golang.org/x/crypto",
 	},
 	{
@@ -197,18 +201,18 @@ var packages = []struct {
 	{
 		path: "quicterm/monitor", role: "decides who gets in, and reaches holders, with the daemon's rights; talks to no client",
 		imports: `configs migrate/carrier migrate/carrier/unixsock quicterm/account quicterm/auth quicterm/confine quicterm/doctor
-			quicterm/floodlog quicterm/holder quicterm/keyfile quicterm/memory quicterm/metrics quicterm/pam quicterm/panics
+			quicterm/floodlog quicterm/holder quicterm/keyfile quicterm/keyring quicterm/memory quicterm/metrics quicterm/pam quicterm/panics
 			quicterm/rundir
 			quicterm/sshd quicterm/systemd quicterm/utmp quicterm/wire github.com/fxamacker/cbor/v2 golang.org/x/crypto golang.org/x/net
 			golang.org/x/sync golang.org/x/sys golang.org/x/time`,
-		tests: "bench/bubble quicterm/holder/holdertest quicterm/holder/programtest",
+		tests: "bench/bubble quicterm/holder/holdertest quicterm/holder/programtest pgregory.net/rapid",
 	},
 	{
 		path: "quicterm/server", role: "talks to clients and relays their bytes to holders, without rights; parses no frame",
 		imports: `migrate/carrier migrate/carrier/pipe migrate/carrier/quic migrate/carrier/tcp quicterm/auth quicterm/floodlog
-			quicterm/memory quicterm/metrics quicterm/monitor quicterm/panics quicterm/wire golang.org/x/crypto golang.org/x/time`,
+			quicterm/memory quicterm/metrics quicterm/monitor quicterm/panics quicterm/wire golang.org/x/time`,
 		tests: `bench/bubble bench/netem buffer configs migrate/carrier/carriertest migrate/carrier/sealed quicterm/account quicterm/holder
-			quicterm/holder/holdertest quicterm/holder/programtest quicterm/rundir quicterm/session`,
+			quicterm/holder/holdertest quicterm/holder/programtest quicterm/rundir quicterm/session golang.org/x/crypto`,
 	},
 	{
 		path: "quicterm/client", role: "the near end of sessions; knows no terminal and no command line",
@@ -222,7 +226,7 @@ var packages = []struct {
 		tests: `bench/netem bench/rig bench/work buffer configs migrate/carrier migrate/carrier/quic
 			migrate/carrier/sealed migrate/carrier/tcp quicterm/asciicast quicterm/auth quicterm/bootstrap quicterm/client
 			quicterm/holder quicterm/persist quicterm/screen quicterm/systemd/systemdtest quicterm/wire github.com/creack/pty
-			golang.org/x/crypto golang.org/x/sys`,
+			golang.org/x/crypto golang.org/x/sys golang.org/x/term`,
 	},
 
 	{
@@ -247,14 +251,14 @@ var packages = []struct {
 		imports: `configs migrate migrate/carrier/nonblock migrate/netmon quicterm/asciicast quicterm/auth quicterm/bootstrap quicterm/client quicterm/doctor quicterm/install
 			quicterm/predict quicterm/proxy
 			quicterm/rundir quicterm/screen quicterm/screen/picture quicterm/session
-			quicterm/sshconfig quicterm/sshlogin quicterm/terminal quicterm/version quicterm/wire github.com/spf13/cobra golang.org/x/crypto golang.org/x/term`,
+			quicterm/sshconfig quicterm/sshlogin quicterm/terminal quicterm/version quicterm/wire github.com/spf13/cobra github.com/spf13/pflag golang.org/x/crypto golang.org/x/term`,
 		tests: "bench/bubble bench/rig cmd/dist/man quicterm/holder github.com/rogpeppe/go-internal golang.org/x/net",
 	},
 	{
 		path: "cmd/qtd", role: "the command line of the daemon and of the holder",
 		imports: `configs quicterm/bootstrap quicterm/confine quicterm/doctor quicterm/holder quicterm/keyfile quicterm/logqueue
 			quicterm/memory quicterm/monitor quicterm/pam quicterm/rundir quicterm/server quicterm/systemd quicterm/utmp
-			quicterm/version github.com/spf13/cobra`,
+			quicterm/version quicterm/wire github.com/spf13/cobra`,
 		tests: "cmd/dist/man",
 	},
 	{
@@ -270,6 +274,7 @@ var packages = []struct {
 		path: "bench", role: "the command line of measurements",
 		imports: `bench/demo bench/linkcheck bench/measure bench/program bench/record bench/report bench/rig bench/scenario bench/suite bench/topology
 			bench/trace bench/work github.com/spf13/cobra`,
+		tests: "bench/result",
 	},
 	{
 		path: "bench/barestream", role: "one QUIC stream, for comparison",

@@ -55,6 +55,18 @@ func blackHole(cfg netem.Config) netem.Config {
 	return cfg
 }
 
+// Delays gives all links other delays, one after the other.
+func Delays(every time.Duration, delays ...time.Duration) (events []Event) {
+	for i, d := range delays {
+		events = append(events, Event{At: time.Duration(i+1) * every, What: "delay " + d.String(), Client: func(c Client) {
+			cfg := c.Usual
+			cfg.Delay = d
+			c.Set(cfg)
+		}})
+	}
+	return events
+}
+
 // FirstBlackHole lets the first interface drop everything, which the system does not see.
 func FirstBlackHole(at time.Duration) Event {
 	return Event{At: at, What: "black hole", Ends: true, Client: func(c Client) { c.Links[0].Set(blackHole(c.Usual)) }}

@@ -49,7 +49,7 @@ func (r *recorder) open(t rig.T, bin string, s *Script, home string) {
 		close(ended)
 	}()
 	t.Cleanup(func() {
-		r.session.Hangup()
+		c.Kill(ctx, r.session.Name())
 		cancel()
 		<-ended
 	})

@@ -14,6 +14,7 @@ type Metric struct {
 var metrics = map[string]Metric{
 	"feel":           {Meaning: "from a key until its glyph is on the client's screen, where a program may have predicted it"},
 	"truth":          {Meaning: "from a key until the answer of the program on the server is on the client's screen"},
+	"vanished":       {Meaning: "glyphs that a client has shown and taken away again"},
 	"back":           {Meaning: "from the first key after an event until the server's answer; of output, from the event until a new line"},
 	"recovery":       {Meaning: "from an event until the server's answer to the first key after it"},
 	"gap":            {Meaning: "the longest time without a new line of output after an event"},

@@ -81,8 +81,14 @@ type Terminal struct {
 // Open starts a process on a terminal of 80 columns and 24 rows.
 func Open(t T, cmd *exec.Cmd) *Terminal {
 	t.Helper()
+	return OpenSized(t, cmd, 80, 24)
+}
+
+// OpenSized is Open on a terminal of another size.
+func OpenSized(t T, cmd *exec.Cmd, cols, rows uint16) *Terminal {
+	t.Helper()
 	out := new(Output)
-	x := Watch(t, cmd, out)
+	x := start(t, cmd, out, cols, rows)
 	x.Out = out
 	return x
 }
@@ -90,7 +96,12 @@ func Open(t T, cmd *exec.Cmd) *Terminal {
 // Watch is Open for more output than fits memory: w gets it, and Expect cannot be used.
 func Watch(t T, cmd *exec.Cmd, w io.Writer) *Terminal {
 	t.Helper()
-	tty, err := pty.StartWithSize(cmd, &pty.Winsize{Cols: 80, Rows: 24})
+	return start(t, cmd, w, 80, 24)
+}
+
+func start(t T, cmd *exec.Cmd, w io.Writer, cols, rows uint16) *Terminal {
+	t.Helper()
+	tty, err := pty.StartWithSize(cmd, &pty.Winsize{Cols: cols, Rows: rows})
 	if err != nil {
 		t.Fatal(err)
 	}

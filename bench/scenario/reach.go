@@ -29,6 +29,11 @@ var reach = []Scenario{
 		Bounds:  []Bound{{Metric: "prompt", Quantile: 0.5, Rival: "ssh", Times: 0.3}},
 	},
 	{
+		Name: "connect at 30 % loss", Link: netem.Config{Delay: rtt / 2, Loss: 0.3}, Alone: true,
+		Work:   work.Connect{Times: 30},
+		Bounds: []Bound{{Metric: "prompt", Quantile: 0.99, Plus: 4000}},
+	},
+	{
 		Name: "connect where UDP is blocked", Link: far, Namespaces: true, Alone: true,
 		Program: noUDP,
 		Work:    work.Connect{Times: 5},

@@ -25,7 +25,7 @@ type CtrlC struct {
 // What is typed.
 const (
 	Interrupt   = "\x03"
-	SkipBacklog = Interrupt + "\r~n"
+	SkipBacklog = Interrupt + "\r~>"
 )
 
 // promptLimit is how long a prompt may take: a queue of 1 MiB takes 8 s at 1 Mbit/s.

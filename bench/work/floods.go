@@ -264,13 +264,22 @@ func (f *flooder) refused(n int64) {
 // login logs in as [program.Stranger], which accepts the key, and asks for a listing.
 func (f *flooder) login(n int64) {
 	f.connect(n, func(c *quic.Conn) ([]byte, error) {
-		blob := f.key.Public.Marshal()
-		signature, err := f.key.Sign(c, program.Stranger)
+		answer, err := answer(c, f.key)
 		if err != nil {
 			return nil, err
 		}
-		b := message(&wire.Hello{User: program.Stranger, Keys: [][]byte{blob}})
-		b = append(b, message(&wire.Answer{Key: blob, Signature: signature})...)
+		b := message(&wire.Hello{User: program.Stranger, Keys: [][]byte{answer.Key}})
+		b = append(b, message(answer)...)
 		return append(b, message(&wire.List{})...), nil
 	})
+}
+
+// answer proves, on a connection, that the client is [program.Stranger], which accepts the key.
+func answer(c *quic.Conn, key *auth.UserKey) (*wire.Answer, error) {
+	statement, err := auth.NewStatement(c.TLS(), program.Stranger, auth.ClientTime(time.Now()))
+	if err != nil {
+		return nil, err
+	}
+	signature, err := key.Sign(statement)
+	return &wire.Answer{Key: key.Public.Marshal(), Signature: signature, Host: statement.Host[:], Time: statement.Time}, err
 }

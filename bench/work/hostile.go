@@ -118,15 +118,14 @@ func header(typ wire.Type) []byte {
 // each answer; otherwise it sends at once as much as the daemon takes. It returns when the
 // daemon closes the connection.
 func list(c *quic.Conn, key *auth.UserKey, again bool) {
-	blob := key.Public.Marshal()
-	signature, err := key.Sign(c, program.Stranger)
+	answer, err := answer(c, key)
 	if err != nil {
 		return
 	}
 	request := message(&wire.List{})
 	login := [][]byte{
-		message(&wire.Hello{User: program.Stranger, Keys: [][]byte{blob}}),
-		message(&wire.Answer{Key: blob, Signature: signature}),
+		message(&wire.Hello{User: program.Stranger, Keys: [][]byte{answer.Key}}),
+		message(answer),
 		request,
 	}
 	if !again {

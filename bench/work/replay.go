@@ -60,7 +60,7 @@ func replay(t *measure.T, h *rig.Host, name string) (bytesPerSecond float64) {
 	x := h.Shell(h.Addr, "-s", name)
 	folder := h.Path(name)
 	x.Run(fmt.Sprintf("mkdir %s; cd %s; mkfifo go done; stty -opost", folder, folder), "mkfifo")
-	x.Send(fmt.Sprintf("read x < go; head -c %d /dev/zero | tr '\\0' x; echo > done; cat\r~d", replaySize))
+	x.Send(fmt.Sprintf("read x < go; head -c %d /dev/zero | tr '\\0' x; echo > done; cat\r~.", replaySize))
 	x.Exit()
 	if out, err := h.QT("connect", fmt.Sprintf("cd %s; echo > go; cat done", folder)).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)

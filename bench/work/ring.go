@@ -34,7 +34,7 @@ func (w Ring) Run(j *Job) []Figure {
 	folder := h.Path("full")
 	x.Run(fmt.Sprintf("mkdir %s; cd %s; mkfifo go done; stty -opost", folder, folder), "mkfifo")
 	holder := holders(j, known...)[0]
-	x.Send(fmt.Sprintf("read x < go; s=$(date +%%s%%N); head -c %d /dev/zero | tr '\\0' x; echo $(($(date +%%s%%N) - s)) > done; cat\r~d", size))
+	x.Send(fmt.Sprintf("read x < go; s=$(date +%%s%%N); head -c %d /dev/zero | tr '\\0' x; echo $(($(date +%%s%%N) - s)) > done; cat\r~.", size))
 	x.Exit()
 	j.Begin()
 	out, err := h.QT("connect", fmt.Sprintf("cd %s; echo > go; cat done", folder)).Output()

@@ -31,6 +31,10 @@ type Typing struct {
 	// Exact is for programs that predict nothing. Instead of "feel" it yields "complete",
 	// which is 1 if each answer comes once and in order.
 	Exact bool
+
+	// Steady is for clients that predict. It yields "vanished", how many of the glyphs that a client has
+	// shown it took away again.
+	Steady bool
 }
 
 // A Span is a time since Begin.
@@ -117,6 +121,7 @@ func (Typing) Shell(self string) string { return "exec " + self + " echo" }
 type keystroke struct {
 	at          time.Time
 	feel, truth <-chan time.Time
+	vanished    <-chan time.Time // nil if that is not watched
 }
 
 // press types key number n.
@@ -128,6 +133,24 @@ func (c *Client) press(n int) keystroke {
 		at:    time.Now(),
 	}
 	c.types(string(key(n)))
+	return k
+}
+
+// press types key number n for a client.
+func (w Typing) press(c *Client, n int) keystroke {
+	k := c.press(n)
+	if w.Steady {
+		row, column := place(n)
+		shown := false
+		k.vanished = c.Screen.Watch(func(v screen.View) bool {
+			if v.Terminal.Synchronized() { // a person does not see what is half drawn
+				return false
+			}
+			before := shown
+			shown = v.At(row, column) == rune(key(n))
+			return before && !shown
+		})
+	}
 	return k
 }
 
@@ -147,7 +170,7 @@ func (w Typing) Run(j *Job) []Figure {
 		}
 		for n := range warmupKeys {
 			time.Sleep(time.Until(start.Add(time.Duration(n)*pace + interleaved(pace, c))))
-			typed[c.Number] = append(typed[c.Number], c.press(n))
+			typed[c.Number] = append(typed[c.Number], w.press(c, n))
 		}
 	})
 	time.Sleep(time.Until(start.Add(warmupKeys * pace)))
@@ -164,7 +187,7 @@ func (w Typing) Run(j *Job) []Figure {
 					at += w.Pace
 				case <-recovers:
 				}
-				typed[c.Number] = append(typed[c.Number], c.press(len(typed[c.Number])))
+				typed[c.Number] = append(typed[c.Number], w.press(c, len(typed[c.Number])))
 			}
 		}
 	})
@@ -175,6 +198,9 @@ func (w Typing) Run(j *Job) []Figure {
 	}
 	j.End()
 	figures := w.figures(j, typed)
+	if w.Steady {
+		figures = append(figures, vanishedGlyphs(typed))
+	}
 	if w.Exact {
 		figures = append(figures, completeEchoes(typed, streams))
 	}
@@ -233,6 +259,23 @@ func (w Typing) figures(j *Job, typed [][]keystroke) []Figure {
 		figures = append(figures, back)
 	}
 	return figures
+}
+
+// vanishedGlyphs counts, for each client, the glyphs that were seen and then not.
+func vanishedGlyphs(typed [][]keystroke) Figure {
+	vanished := Figure{Metric: "vanished", Portable: true}
+	for _, strokes := range typed {
+		n := 0.0
+		for _, k := range strokes {
+			select {
+			case <-k.vanished:
+				n++
+			default:
+			}
+		}
+		vanished.Values = append(vanished.Values, n)
+	}
+	return vanished
 }
 
 // checkEchoes returns what is wrong with the answers to a number of keys.

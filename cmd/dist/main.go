@@ -17,6 +17,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -132,6 +133,9 @@ func makeAll(out string) error {
 		return err
 	}
 	r.date = time.Unix(n, 0).UTC()
+	if err := date(r.src, r.date); err != nil {
+		return err
+	}
 	os.Setenv("SOURCE_DATE_EPOCH", seconds) // for nfpm
 	for _, step := range []struct {
 		name string
@@ -152,6 +156,21 @@ func makeAll(out string) error {
 	}
 	fmt.Printf("%s of %s is in %s\n", r.version, r.date.Format(time.DateOnly), out)
 	return nil
+}
+
+// date sets the times of all files in a directory: nfpm gives the scripts of an apk those that their files have.
+func date(dir string, to time.Time) error {
+	return filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.Name() == ".git":
+			return filepath.SkipDir
+		case entry.Type().IsRegular():
+			return os.Chtimes(path, to, to)
+		}
+		return nil
+	})
 }
 
 // output runs a command in a directory and returns what it prints, without the last newline.

@@ -2,10 +2,13 @@ package main
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net/netip"
+	"os"
 	"sync"
 	"syscall"
 	"time"
@@ -28,6 +31,7 @@ type access struct {
 	settings *configs.Client
 	target   *target
 	before   reached        // how the target was reached, or zero
+	learned  reached        // how a login has reached it, or zero
 	tunnel   *bootstrap.SSH // nil if ssh is not used
 	log      *slog.Logger
 	inspect  func(key ssh.PublicKey, err error) // as in options
@@ -64,6 +68,9 @@ func newAccess(ctx context.Context, name string, opts *options) (*access, client
 	if opts.predict != "" {
 		settings.Predict = opts.predict
 	}
+	if opts.escape != "" {
+		settings.EscapeChar = opts.escape
+	}
 	switch {
 	case opts.port != 0 && opts.bootstrap == "ssh":
 		return nil, client.Config{}, errors.New("-p names the port of a daemon that is reached directly, and --bootstrap ssh is to reach none")
@@ -79,6 +86,7 @@ func newAccess(ctx context.Context, name string, opts *options) (*access, client
 		t.unknownHosts = sshconfig.Refuse
 	}
 	cfg := client.Config{Settings: settings, Log: log, Software: software()}
+	cfg.Machine, _ = os.Hostname() // unknown, it is not told
 	if settings.Proxy != "" {
 		through, err := proxy.Parse(settings.Proxy)
 		if err != nil {
@@ -88,6 +96,9 @@ func newAccess(ctx context.Context, name string, opts *options) (*access, client
 	}
 	if !t.local && len(settings.IdentityFiles) > 0 && len(opts.identities) == 0 {
 		t.identities = expandHome(settings.IdentityFiles)
+		for _, file := range t.identities { // as ssh does for its IdentityFile
+			t.config.Certificates = append(t.config.Certificates, file+"-cert.pub")
+		}
 	}
 	if !t.local && len(settings.KnownHostsFiles) > 0 {
 		t.knownHosts, t.globalHosts = expandHome(settings.KnownHostsFiles), nil
@@ -100,7 +111,13 @@ func newAccess(ctx context.Context, name string, opts *options) (*access, client
 func (a *access) reach(ctx context.Context, cfg client.Config, f call) error {
 	t := a.target
 	a.before, _ = recall(t.server())
+	if a.before.NoLogin && a.before.Keys != a.hashKeys() {
+		a.before.NoLogin = false
+	}
 	cfg.TCPFirst = a.before.NoUDP
+	if a.inspect == nil && a.settings.Bootstrap != "ssh" {
+		cfg.LoggedIn = a.learn
+	}
 	switch a.settings.Bootstrap {
 	case "direct":
 		return a.byKey(ctx, cfg, f)
@@ -114,10 +131,25 @@ func (a *access) reach(ctx context.Context, cfg client.Config, f call) error {
 			return a.byKey(ctx, cfg, f)
 		})
 	}
+	found, stop := a.findDaemon(ctx, cfg)
+	defer stop()
+	learn := cfg.LoggedIn
+	cfg.LoggedIn = func(by migrate.Transport, server netip.AddrPort) {
+		stop()
+		if learn != nil {
+			learn(by, server)
+		}
+	}
 	err := a.bySSH(ctx, cfg, f)
 	var login *bootstrap.LoginError
 	if !errors.Is(err, bootstrap.ErrNoSSH) && !(errors.As(err, &login) && login.Unreachable()) {
 		return err
+	}
+	if login != nil {
+		if none := <-found; errors.As(none, new(*client.UnreachableError)) && ctx.Err() == nil {
+			a.log.Debug("no daemon answers", "error", none)
+			return nothingAnswers(login, t.port)
+		}
 	}
 	direct := a.byKey(ctx, cfg, f)
 	switch {
@@ -125,9 +157,33 @@ func (a *access) reach(ctx context.Context, cfg client.Config, f call) error {
 		return login
 	case login != nil && errors.As(direct, new(*client.UnreachableError)):
 		a.log.Debug("no daemon answers", "error", direct)
-		return fmt.Errorf("%w; and nothing answers at port %d, by UDP or TCP", login, t.port)
+		return nothingAnswers(login, t.port)
 	}
 	return direct
+}
+
+// findAfter is how long ssh has to log in before something else looks whether a daemon answers directly: a host where
+// nothing answers is then known as soon as ssh knows that.
+const findAfter = 500 * time.Millisecond
+
+// findDaemon looks whether a daemon answers at the target's port, and sends why not, or nil. It proves nothing to a daemon.
+func (a *access) findDaemon(ctx context.Context, cfg client.Config) (found <-chan error, stop func()) {
+	ctx, stop = context.WithCancel(ctx)
+	t := *a.target // with the port that is known before a grant
+	cfg.Resolve, cfg.CheckHost = t.resolve, func(ssh.PublicKey) error { return nil }
+	result := make(chan error, 1)
+	go func() {
+		select {
+		case <-time.After(findAfter):
+		case <-ctx.Done():
+			result <- ctx.Err()
+			return
+		}
+		c := client.New(cfg)
+		defer c.Close()
+		result <- c.Find(ctx)
+	}()
+	return result, stop
 }
 
 // withTunnel calls f while a.tunnel is one that can be used.
@@ -139,6 +195,11 @@ func (a *access) withTunnel(ctx context.Context, f func(context.Context) error) 
 	a.tunnel = &bootstrap.SSH{
 		Host: t.name, Name: t.host, Args: t.sshArgs, Pipe: t.config.Connection.Piped,
 		Own: ownLoginTo(ctx, t, a.log), Say: sayForSSH, Log: a.log,
+	}
+	if c := t.config.Connection; !c.Piped && !c.Shared {
+		sshd := *t
+		sshd.port = t.config.Port
+		a.tunnel.Addresses = sshd.resolve
 	}
 	if tty, err := terminal.OpenTTY(); err == nil {
 		defer tty.Close()
@@ -159,6 +220,9 @@ func (a *access) withTunnel(ctx context.Context, f func(context.Context) error) 
 		if errors.As(err, &login) && login.Unreachable() && errors.As(err, &denied) {
 			return denied // the daemon has answered, and there may be no sshd
 		}
+		if failed := new(client.TunnelError); errors.As(err, &failed) && failed.Unreachable && login != nil && login.Unreachable() {
+			return nothingAnswers(login, t.port)
+		}
 		return none.Err
 	}
 	return err
@@ -170,7 +234,7 @@ func (a *access) bySSH(ctx context.Context, cfg client.Config, f call) error {
 		cfg.Tunnel, cfg.TunnelFirst, cfg.KeepTunnel = a.tunnel, true, a.settings.KeepSSH
 		cfg.CheckHost = a.checkGranted(a.tunnel)
 		cfg.Resolve = a.resolve
-		return f(ctx, a.with(cfg))
+		return a.call(ctx, cfg, f)
 	})
 }
 
@@ -202,7 +266,8 @@ func (a *access) resolve(ctx context.Context) ([]netip.AddrPort, error) {
 	return t.resolve(ctx)
 }
 
-func (a *access) with(cfg client.Config) *access {
+// call calls f with a client as cfg says.
+func (a *access) call(ctx context.Context, cfg client.Config, f call) error {
 	if check := cfg.CheckHost; a.inspect != nil {
 		cfg.CheckHost = func(key ssh.PublicKey) error {
 			err := check(key)
@@ -211,7 +276,8 @@ func (a *access) with(cfg client.Config) *access {
 		}
 	}
 	a.client = client.New(cfg)
-	return a
+	defer a.client.Close()
+	return f(ctx, a)
 }
 
 // byGrant calls f with access by a grant: it brings address, host key and token.
@@ -227,7 +293,7 @@ func (a *access) byGrant(ctx context.Context, source bootstrap.Source, cfg clien
 	cfg.CheckHost = grant.CheckHost
 	cfg.KeyTypes = grant.KeyTypes()
 	cfg.Token = grant.Token()
-	return f(ctx, a.with(cfg))
+	return a.call(ctx, cfg, f)
 }
 
 // needs says what ssh needs of the user to log in again, or nothing.
@@ -236,6 +302,48 @@ func (a *access) needs() string {
 		return ""
 	}
 	return a.tunnel.Needs()
+}
+
+// learn remembers what a login tells of the way to the server, also for a command that ends before a session moves. It
+// runs before anything else of the command.
+func (a *access) learn(by migrate.Transport, server netip.AddrPort) {
+	now := reached{Server: a.target.server(), Port: server.Port(), NoUDP: by == migrate.TCP}
+	switch {
+	case by == migrate.SSH && a.before.NoLogin:
+		// The user has got in by a password before, and now by a key: the daemon may accept that too.
+		if a.tunnel.Method() != "publickey" || a.before.Method == "publickey" {
+			return
+		}
+		now.Port = a.tunnel.Port()
+	case by == migrate.SSH && a.before.Port != 0: // which was dialed
+		now.Port, now.NoUDP = a.before.Port, a.before.NoUDP
+		now.NoLogin, now.Method, now.Keys = true, a.tunnel.Method(), a.hashKeys()
+	case by == migrate.SSH: // the daemon is there; the next command finds out whether it can be reached
+		now.Port = a.tunnel.Port()
+	}
+	if now.Port == 0 || !a.isKnown() {
+		return
+	}
+	a.learned = now
+	if err := remember(now); err != nil {
+		a.log.Debug("how the server was reached is not remembered", "error", err)
+	}
+}
+
+// hashKeys returns a hash of the keys that a login has: those of the agent, and the files as they are.
+func (a *access) hashKeys() string {
+	h := sha256.New()
+	keys, closeAgent := agentKeys(a.target, a.log)
+	defer closeAgent()
+	for _, k := range keys {
+		fmt.Fprintln(h, ssh.FingerprintSHA256(k.Public))
+	}
+	for _, file := range a.target.identities {
+		if info, err := os.Stat(file); err == nil {
+			fmt.Fprintln(h, file, info.ModTime().UnixNano(), info.Size())
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil)[:8])
 }
 
 // observe remembers how a session reaches its server. It looks soon after the start, when a
@@ -280,7 +388,7 @@ func (a *access) look(s *client.Session, settled bool) {
 	if !live || now.Port == 0 && !settled || auto && a.before.NoLogin {
 		return
 	}
-	now.NoLogin = auto && a.before.Port != 0 && st.Resumed > 0
+	now.NoLogin, now.Method, now.Keys = a.learned.NoLogin, a.learned.Method, a.learned.Keys
 	if err := remember(now); err != nil {
 		a.log.Debug("how the server was reached is not remembered", "error", err)
 	}

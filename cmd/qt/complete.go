@@ -27,6 +27,7 @@ type completer func(ctx context.Context, before []string, opts *options) []strin
 // flagValues are the values of flags that have few.
 var flagValues = map[string][]string{
 	"bootstrap": {"auto", "ssh", "direct"},
+	"escape":    {"none"},
 	"predict":   {"adaptive", "always", "never"},
 	"replay":    {"screen", "lines=", "raw", "none"},
 	"port":      nil,
@@ -65,6 +66,9 @@ func complete(c *cobra.Command, opts *options, completers ...completer) {
 	}
 }
 
+// manySessions are the arguments of a command that takes a host and any number of sessions: as many as a person names.
+var manySessions = append([]completer{hostNames}, slices.Repeat([]completer{sessionNames}, 50)...)
+
 // hostNames returns the hosts that ssh's files name.
 func hostNames(_ context.Context, _ []string, opts *options) []string {
 	home, err := os.UserHomeDir()
@@ -82,6 +86,8 @@ func hostNames(_ context.Context, _ []string, opts *options) []string {
 	for _, file := range configs {
 		names = append(names, sshconfig.Names(file)...)
 	}
+	// What ends so reaches a host by ssh through qt: see qt ssh-config.
+	names = slices.DeleteFunc(names, func(name string) bool { return strings.HasSuffix(name, proxySuffix) })
 	slices.Sort(names)
 	return slices.Compact(names)
 }
@@ -108,6 +114,7 @@ func sessionNames(ctx context.Context, before []string, opts *options) []string 
 	ctx, stop := context.WithTimeout(ctx, completeTimeout)
 	defer stop()
 	listNames(ctx, host, opts, &names) // without an answer, there are fewer names
+	names = slices.DeleteFunc(names, func(name string) bool { return slices.Contains(before[1:], name) })
 	slices.Sort(names)
 	return slices.Compact(names)
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/signal"
 	"path"
@@ -12,8 +13,10 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
+	"github.com/quicterm/quicterm/configs"
 	"github.com/quicterm/quicterm/quicterm/client"
 	"github.com/quicterm/quicterm/quicterm/predict"
 	"github.com/quicterm/quicterm/quicterm/terminal"
@@ -59,10 +62,12 @@ Everything after the host is the command. The login shell runs it.`,
 		},
 	}
 	c.Flags().SetInterspersed(false) // what follows the host is the command
+	c.SetFlagErrorFunc(sshFlagError)
 	addTargetFlags(c, &opts)
 	addPathFlags(c, &opts)
 	addReplayFlag(c, &opts)
 	addPredictFlag(c, &opts)
+	addEscapeFlag(c, &opts)
 	c.Flags().StringVarP(&name, "session", "s", "", "attach to the session with this `name`, or create it")
 	c.Flags().BoolVarP(&forceTTY, "tty", "t", false, "run a command on a terminal")
 	c.Flags().BoolVarP(&noTTY, "no-tty", "T", false, "run a shell without a terminal")
@@ -70,20 +75,39 @@ Everything after the host is the command. The login shell runs it.`,
 	return c
 }
 
+// sshFlagError explains flags of ssh that qt connect does not have: what they are for works by ssh, through qt.
+func sshFlagError(c *cobra.Command, err error) error {
+	var unknown *pflag.NotExistError
+	if errors.As(err, &unknown) && len(unknown.GetSpecifiedName()) == 1 && strings.Contains(sshFlags, unknown.GetSpecifiedName()) {
+		return fmt.Errorf(flagOfSSH, unknown.GetSpecifiedName())
+	}
+	return flagError(c, err)
+}
+
+// sshFlags are the letters of ssh's flags that qt connect does not have.
+const sshFlags = "1246AaBbCcDEeGgIJKkLMmNnOoPQqRSVWwXxYyf"
+
 func attachCommand() *cobra.Command {
 	var opts options
 	var share bool
+	var size string
 	c := &cobra.Command{
-		Use:   "attach [flags] [user@]host [session]",
-		Short: "Attach to a session: the given one, or the one that was detached last",
-		Long: `Attach to a session: the given one, or the one that was detached last. It is
-taken over from the client that is attached, unless you share it: then both
-can type. The terminal has the size of the one that attached last.`,
-		Args: usage(cobra.RangeArgs(1, 2)),
+		Use:   "attach [flags] [[user@]host [session]]",
+		Short: "Attach to a session: the given one, or one from a list",
+		Long: `Attach to a session on a host, or on this machine if none is given. If the session is not
+named and there is more than one, choose from a list. It is taken over from the client that
+is attached, unless you share it: then both can type. A shared session keeps its size until
+you take it by ~= or --size own, or the client whose terminal it is of leaves; in a terminal
+of another size you see a window that follows the cursor.`,
+		Args: usage(cobra.MaximumNArgs(2)),
 		RunE: func(c *cobra.Command, args []string) error {
 			if share {
 				opts.role = wire.RoleShare
 			}
+			if c.Flags().Changed("size") && size != "own" {
+				return errors.New("--size must be own")
+			}
+			opts.ownSize = size == "own"
 			return runAttach(c, args, &opts)
 		},
 	}
@@ -91,21 +115,36 @@ can type. The terminal has the size of the one that attached last.`,
 	addPathFlags(c, &opts)
 	addReplayFlag(c, &opts)
 	addPredictFlag(c, &opts)
+	addEscapeFlag(c, &opts)
 	c.Flags().BoolVar(&share, "share", false, "type beside the client that is attached, and do not take the session over")
+	c.Flags().StringVar(&size, "size", "", "whose size the session has: `own` is that of this terminal, also if you share the session")
 	complete(c, &opts, hostNames, sessionNames)
 	return c
 }
 
+// addEscapeFlag adds the flag that says what begins an escape.
+func addEscapeFlag(c *cobra.Command, opts *options) {
+	c.Flags().VarP((*escapeChar)(&opts.escape), "escape", "e",
+		"`character` (or none) that begins an escape at the start of a line (default: the setting escape_char, ~)")
+}
+
+// An escapeChar is the value of a flag.
+type escapeChar string
+
+func (e *escapeChar) Set(s string) error {
+	*e = escapeChar(s)
+	return configs.CheckEscapeChar(s)
+}
+
+func (e *escapeChar) String() string { return "" }
+
+func (e *escapeChar) Type() string { return "character" }
+
 // runAttach attaches to a session that exists, in the role of the options.
 func runAttach(c *cobra.Command, args []string, opts *options) error {
-	if !term.IsTerminal(int(os.Stdin.Fd())) {
-		return errors.New(c.Name() + " needs a terminal")
-	}
-	req := &wire.Attach{Mode: wire.ModeAttach, PTY: true}
-	if len(args) > 1 {
-		req.Session = args[1]
-	}
-	return runSession(c.Context(), args[0], opts, req)
+	host, rest := splitHost(args)
+	req := &wire.Attach{Mode: wire.ModeAttach, Session: strings.Join(rest, ""), PTY: true}
+	return runSession(c.Context(), host, opts, req)
 }
 
 // runSession attaches to a session, and returns when it has ended or this client has left it.
@@ -117,10 +156,17 @@ func runSession(ctx context.Context, host string, opts *options, req *wire.Attac
 	// than it saves.
 	runtime.GOMAXPROCS(1)
 	return persist(ctx, host, func() error {
-		return withClient(ctx, host, opts, func(ctx context.Context, a *access) error {
+		open := func(f call) error { return withClient(ctx, host, opts, f) }
+		if req.Mode == wire.ModeAttach {
+			if req.Session != "" && !onTerminal() {
+				return fmt.Errorf(needsTerminal, verb(opts.role))
+			}
+			open = func(f call) error { return withSession(ctx, host, &req.Session, opts, f) }
+		}
+		return open(func(ctx context.Context, a *access) error {
 			req.Env = sendEnv(a.settings.SendEnv)
 			if req.PTY {
-				req.Role, req.Replay, req.Skip = opts.role, opts.replay, a.settings.Flood == "skip"
+				req.Role, req.Own, req.Replay, req.Skip = opts.role, opts.ownSize, opts.replay, a.settings.Flood == "skip"
 				return runTerminal(ctx, a, host, opts, req)
 			}
 			return runPipe(ctx, a, host, opts, req)
@@ -198,11 +244,13 @@ func runTerminal(ctx context.Context, a *access, host string, opts *options, req
 		return err
 	}
 	req.Size = t.Size()
-	streams := t.Streams()
-	var watch *terminal.Watch
+	var streams client.Streams
+	var watch terminal.Watch
 	if opts.role.ReadOnly() {
 		watch = t.Watch()
 		streams = watch.Streams()
+	} else {
+		streams = t.Streams()
 	}
 	s, err := a.client.Attach(ctx, req, recording.streams(streams))
 	if err != nil {
@@ -212,7 +260,7 @@ func runTerminal(ctx context.Context, a *access, host string, opts *options, req
 		say(linesUnseen, n, host, s.Name())
 	}
 	var use terminal.Session = s
-	if watch != nil {
+	if opts.role.ReadOnly() {
 		use = watch.Session(s)
 	}
 	use, err = recording.start(s, host, use)
@@ -235,7 +283,7 @@ func runTerminal(ctx context.Context, a *access, host string, opts *options, req
 		if errors.As(context.Cause(ctx), &signaled) {
 			return &signalError{signaled.signal, sessionContinues + resumeCommand(host, opts, s.Name())}
 		}
-		say("%s", detached(resumeCommand(host, opts, s.Name())))
+		say("%s", left(host, opts, s.Name()))
 		return nil
 	}
 	return result(host, opts, s, status, err)

@@ -133,11 +133,34 @@ func (x *examination) run(ctx context.Context) doctor.Report {
 	defer x.mu.Unlock()
 	if x.key != nil {
 		x.facts.Key.Key = x.key.Type() + " " + ssh.FingerprintSHA256(x.key)
-		if x.keyErr != nil {
-			x.facts.Key.Err, x.facts.Key.Todo = split(explain(x.keyErr, x.target))
+		err := x.keyErr
+		if err == nil {
+			err = x.otherKeyKnown()
+		}
+		if err != nil {
+			x.facts.Key.Err, x.facts.Key.Todo = split(explain(err, x.target))
 		}
 	}
 	return x.facts.Report()
+}
+
+// otherKeyKnown returns an error if known_hosts has another key of the daemon than it has shown. A login by ssh, which
+// has brought the key, does not look there.
+func (x *examination) otherKeyKnown() error {
+	t := *x.target
+	if t.local {
+		return nil
+	}
+	t.port = x.facts.Port
+	known, err := t.loadKnownHosts()
+	if err != nil {
+		return err
+	}
+	var changed *auth.ChangedHostError
+	if err := known.Check(x.key); errors.As(err, &changed) && !changed.OfSSH {
+		return changed
+	}
+	return nil
 }
 
 // look collects what there is to know with one access to the server. It returns why the login

@@ -81,10 +81,15 @@ func ask(question string, accept func(answer string) bool) error {
 			return unanswered(err, errKeyDeclined)
 		case accept(answer):
 			return nil
-		case strings.EqualFold(answer, "no"), strings.EqualFold(answer, "n"):
+		case declines(answer):
 			return errKeyDeclined
 		}
 	}
+}
+
+// declines reports whether an answer is no.
+func declines(answer string) bool {
+	return strings.EqualFold(answer, "no") || strings.EqualFold(answer, "n")
 }
 
 // keepHost adds an accepted key to the user's first known_hosts file, or says that it could

@@ -30,6 +30,8 @@ RFC 3339.
                        the program has ended, and no client knows
   created              time when it was started
   cols, rows           size of its terminal, or 0
+  pty                  whether it has one; a command without one has one client for ever, and
+                       is hung up when that has been detached for the server's pipe_ttl
   clients              names of the clients that can type: account@address
   members              an array with an object for each client: client (its name),
                        role (writer, share, watch or peek), since
@@ -52,10 +54,7 @@ sessions are looked at each second. With --json, a line is an object:
   session              as above; not of lost and back`,
 		Args: usage(cobra.MaximumNArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
-			host := "localhost"
-			if len(args) > 0 {
-				host = args[0]
-			}
+			host, _ := splitHost(args)
 			if watch {
 				return follow(c.Context(), c.OutOrStdout(), host, &opts, asJSON)
 			}
@@ -94,6 +93,7 @@ type sessionJSON struct {
 	Created time.Time `json:"created"`
 	Cols    uint16    `json:"cols"`
 	Rows    uint16    `json:"rows"`
+	PTY     bool      `json:"pty"`
 	Clients []string  `json:"clients"`
 	Members []member  `json:"members"`
 	More    int       `json:"more_members,omitempty"`
@@ -122,6 +122,7 @@ func describe(infos []wire.Info) []sessionJSON {
 			Created: time.Unix(i.Created, 0),
 			Cols:    i.Cols,
 			Rows:    i.Rows,
+			PTY:     i.PTY,
 			Clients: append([]string{}, i.Clients...),
 			Members: []member{},
 			More:    i.More,
@@ -174,20 +175,33 @@ func printTable(w io.Writer, infos []wire.Info, now time.Time) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "ID\tNAME\tSTATE\tSINCE\tSIZE\tCLIENTS\tCOMMAND")
 	for _, s := range describe(infos) {
-		state := s.State
-		if s.Status != nil {
-			state = fmt.Sprintf("%s %d", state, *s.Status)
-		}
-		if s.Heard != nil && now.Sub(*s.Heard) > maxQuiet {
-			state += ", silent for " + duration(now.Sub(*s.Heard))
-		}
 		size := "-"
 		if s.Cols > 0 {
 			size = fmt.Sprintf("%dx%d", s.Cols, s.Rows)
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", s.ID[:8], s.Name, state, duration(now.Sub(s.Since)), size, s.who(now), s.Command)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", s.ID[:8], s.Name, s.state(now), duration(now.Sub(s.Since)), size, s.who(now), s.Command)
 	}
 	return t.Flush()
+}
+
+// state says in words what state a session is in. A command without a terminal has one client, and no other can
+// attach to it.
+func (s *sessionJSON) state(now time.Time) string {
+	silent := ""
+	if s.Heard != nil && now.Sub(*s.Heard) > maxQuiet {
+		silent = "silent for " + duration(now.Sub(*s.Heard))
+	}
+	switch {
+	case s.Status != nil:
+		return fmt.Sprintf("%s %d", s.State, *s.Status)
+	case s.PTY && silent != "":
+		return s.State + ", " + silent
+	case !s.PTY && silent != "":
+		return "client " + silent
+	case !s.PTY && s.State == phaseName(wire.PhaseDetached):
+		return "client gone"
+	}
+	return s.State
 }
 
 // who lists the clients of a session, and since when they are there.

@@ -58,7 +58,7 @@ func (a *access) byKey(ctx context.Context, cfg client.Config, f call) error {
 			}
 			return err
 		}
-		err = f(ctx, a.with(cfg))
+		err = a.call(ctx, cfg, f)
 		if a.tunnel != nil && !errors.As(err, new(*auth.ChangedHostError)) {
 			return err
 		}

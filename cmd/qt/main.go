@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -33,6 +35,9 @@ func run(args []string) int {
 	root := command()
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
+	if unknown := unknownCommand(root, args); err != nil && unknown != nil {
+		err = unknown
+	}
 	var exit exitError
 	var signaled *signalError
 	switch {
@@ -57,10 +62,8 @@ func command() *cobra.Command {
 		Version:       version.String(),
 	}
 	root.SetVersionTemplate(software() + "\n")
-	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return withHint(err, "%s --help lists the flags", c.CommandPath())
-	})
-	root.AddCommand(connectCommand(), attachCommand(), watchCommand(), peekCommand(), listCommand(), killCommand(), clearCommand(), revokeCommand(), statusCommand(),
+	root.SetFlagErrorFunc(flagError)
+	root.AddCommand(connectCommand(), attachCommand(), watchCommand(), peekCommand(), listCommand(), killCommand(), renameCommand(), clearCommand(), revokeCommand(), statusCommand(),
 		doctorCommand(), installCommand(), sshConfigCommand(), proxyCommand(), recordCommand(), playCommand(), &cobra.Command{
 			Use:   "version",
 			Short: "Print the version",
@@ -68,6 +71,23 @@ func command() *cobra.Command {
 			Run:   func(c *cobra.Command, _ []string) { fmt.Fprintln(c.OutOrStdout(), software()) },
 		})
 	return root
+}
+
+// unknownCommand returns an error if the first word of the arguments names no command. It names those that are like it.
+func unknownCommand(root *cobra.Command, args []string) error {
+	word := slices.IndexFunc(args, func(arg string) bool { return !strings.HasPrefix(arg, "-") })
+	if _, _, err := root.Find(args); err == nil || word < 0 {
+		return nil
+	}
+	like := root.SuggestionsFor(args[word])
+	if len(like) == 0 {
+		return withHint(fmt.Errorf("unknown command %q", args[word]), "qt --help lists the commands")
+	}
+	return fmt.Errorf("unknown command %q: did you mean %s?", args[word], strings.Join(like, " or "))
+}
+
+func flagError(c *cobra.Command, err error) error {
+	return withHint(err, "%s --help lists the flags", c.CommandPath())
 }
 
 // usage returns a check of arguments whose error shows the usage.

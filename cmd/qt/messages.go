@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"runtime"
 	"strconv"
 	"strings"
 	"time"
@@ -31,6 +32,14 @@ import (
 //     sequence of the program that draws on it. Package terminal sees to both.
 //   - Questions are asked on the terminal itself, and only if there is one.
 
+// place names a host in a sentence, in which "." would read as its end.
+func place(host string) string {
+	if host == thisMachine {
+		return "this machine"
+	}
+	return host
+}
+
 // sayForSSH prints a line of ssh, or of the program that starts the daemon.
 func sayForSSH(line string) { fmt.Fprintln(os.Stderr, line) }
 
@@ -48,10 +57,37 @@ func complain(err error) {
 	say("%s", strings.Join(lines, "; "))
 }
 
+// maxNotDrawn bounds how many characters notDrawn names, for a line of a terminal.
+const maxNotDrawn = 8
+
+// notDrawn says which characters an image has only boxes for.
+func notDrawn(missing []rune) string {
+	var names []string
+	for _, r := range missing[:min(len(missing), maxNotDrawn)] {
+		names = append(names, fmt.Sprintf("%U", r))
+	}
+	if more := len(missing) - len(names); more > 0 {
+		names = append(names, fmt.Sprintf("%d more", more))
+	}
+	return fmt.Sprintf("characters that the font of images does not have: %d, drawn as boxes or left out (%s); --ansi and --json have them", len(missing), strings.Join(names, ", "))
+}
+
 // What qt clear-history tells.
 const (
 	historyCleared = "session %s has forgotten %d bytes of output, and %d lines of scrollback"
 	historyKept    = "%d bytes are kept that no client has had, or that one is about to get: attach to see them"
+)
+
+// flagOfSSH tells what to use in place of a flag of ssh.
+const flagOfSSH = `-%s is a flag of ssh: use it through "ssh HOST.qt", which goes through qt; qt ssh-config HOST prints the block for ~/.ssh/config`
+
+// Messages about sessions that are not named.
+const (
+	nameSession     = "name it, as in qt %s %s NAME; qt ls lists the sessions, and \".\" is this machine"
+	sessionQuestion = "Which session, by its name or the beginning of it (Enter for %s, or no)? "
+	needsTerminal   = "%s needs a terminal"
+	noSuchChoice    = "no session begins with %q, or more than one does"
+	noneDetached    = "no session on %s is detached"
 )
 
 // linesUnseen tells of what the screen at an attach leaves out.
@@ -67,6 +103,7 @@ const (
 )
 
 var (
+	errNoSession        = errors.New("no session is named")
 	errNoTTYForSecret   = errors.New("a passphrase is needed, and there is no terminal to ask for it: use ssh-add")
 	errBatch            = errors.New("a passphrase is needed, and BatchMode is on: use ssh-add")
 	errNoTTYForPassword = errors.New("a password is needed, and there is no terminal to ask for it")
@@ -127,14 +164,17 @@ func explain(err error, t *target) error {
 		return fmt.Errorf("permission denied by %s for %s: is one of your keys in the account's authorized_keys? qt connect -v shows which were offered", t.name, t.user)
 	case errors.Is(err, client.ErrBusy):
 		return withHint(err, "try again in a moment")
-	case errors.Is(err, client.ErrRole):
-		return withHint(err, "update it there with qt install %s", t.typed)
 	case errors.As(err, &unresolved):
 		return withHint(fmt.Errorf("%s: %w", t.name, nameError{unresolved}), "check the name of the host and your network")
 	case errors.As(err, &unreachable):
 		return withHint(fmt.Errorf("%s, UDP and TCP port %d: %w", t.name, t.port, err), "check that qtd runs there and that the port is open")
 	}
 	return err
+}
+
+// nothingAnswers adds to the error of a host where sshd is not reached that the daemon is not either.
+func nothingAnswers(login error, port uint16) error {
+	return fmt.Errorf("%w; and nothing answers at port %d, by UDP or TCP", login, port)
 }
 
 // A nameError is an error of resolving a name, without the name and the server that was asked.
@@ -201,8 +241,14 @@ func partShown(size wire.Size, column, row int) string {
 // waiting says what a client does that has no answer yet.
 const waiting = "no answer yet from %s, UDP and TCP port %d"
 
-// detached says that the session continues without this client.
-func detached(resume string) string { return "detached; resume with: " + resume }
+// left says that the session continues without this client, and how it is resumed and ended.
+func left(host string, opts *options, session string) string {
+	resume := resumeCommand(host, opts, session)
+	if opts.role == wire.RoleWatch {
+		return "left; " + resume + " watches again"
+	}
+	return "left; " + resume + " resumes, " + endCommand(host, opts, session) + " ends it"
+}
 
 // What becomes of a session whose client a signal ends, or of a command that gets one.
 const (
@@ -283,7 +329,7 @@ func whyEnded(name, host string, exit wire.ExitStatus, now time.Time) string {
 	if at.Format(time.DateOnly) != now.Format(time.DateOnly) {
 		layout = time.DateTime
 	}
-	return fmt.Sprintf("session %s on %s was %s, at %s", name, host, exit.Reason, at.Format(layout))
+	return fmt.Sprintf("session %s on %s was %s, at %s", name, place(host), exit.Reason, at.Format(layout))
 }
 
 // resumeCommand returns the command that attaches to a session with the same options.
@@ -295,22 +341,36 @@ func resumeCommand(host string, opts *options, session string) string {
 	case wire.RoleWatch:
 		words[1] = "watch"
 	}
-	flag := func(name, value string) {
-		if value != "" {
-			words = append(words, name, value)
-		}
-	}
+	words = appendFlag(words, "--predict", opts.predict)
+	words = appendFlag(words, "-e", opts.escape)
+	return withTarget(words, host, opts, session)
+}
+
+// endCommand returns the command that ends a session.
+func endCommand(host string, opts *options, session string) string {
+	return withTarget([]string{"qt", "kill"}, host, opts, session)
+}
+
+// withTarget returns a command for a session with the flags that say how to reach its server.
+func withTarget(words []string, host string, opts *options, session string) string {
 	if opts.port != 0 {
-		flag("-p", strconv.Itoa(int(opts.port)))
+		words = appendFlag(words, "-p", strconv.Itoa(int(opts.port)))
 	}
-	flag("-l", opts.user)
-	flag("--bootstrap", opts.bootstrap)
-	flag("--predict", opts.predict)
+	words = appendFlag(words, "-l", opts.user)
+	words = appendFlag(words, "--bootstrap", opts.bootstrap)
 	for _, file := range opts.identities {
-		flag("-i", file)
+		words = appendFlag(words, "-i", file)
 	}
-	flag("-F", opts.config)
+	words = appendFlag(words, "-F", opts.config)
 	return strings.Join(append(words, host, session), " ")
+}
+
+// appendFlag appends a flag unless its value is empty, quoted for a shell where that is needed.
+func appendFlag(words []string, name, value string) []string {
+	if value == "" {
+		return words
+	}
+	return append(words, name, shellWord(value))
 }
 
 // messages has the texts that a terminal shows within a session on a host.
@@ -355,30 +415,69 @@ func (messages) Joined(p wire.Presence) string {
 
 func (messages) Left(p wire.Presence) string { return p.Client + " has left this session" }
 
+func (messages) Ending(by string) string { return "this session is being ended by " + by }
+
 func (messages) Clipped(session wire.Size, column, row int) string {
 	return fmt.Sprintf("%dx%d from %d,%d: arrows move, space follows", session.Cols, session.Rows, column, row)
+}
+
+func (messages) Window(session wire.Sizing, column, row int, whole bool, escape byte) string {
+	hint := fmt.Sprintf("%dx%d", session.Cols, session.Rows)
+	if !whole {
+		hint += fmt.Sprintf(" from %d,%d", column, row)
+	}
+	hint += takeHint(escape)
+	if session.Client != "" { // at the end, which a narrow terminal cuts off
+		hint += ", the size of " + session.Client
+	}
+	return hint
+}
+
+func (messages) Sized(session wire.Sizing, own bool, escape byte) string {
+	if own {
+		return "the session has the size of this terminal now"
+	}
+	owner := session.Client
+	if owner == "" {
+		owner = "another client"
+	}
+	return fmt.Sprintf("the session has the size of %s now, %dx%d%s", owner, session.Cols, session.Rows, takeHint(escape))
+}
+
+// takeHint says how to take the size.
+func takeHint(escape byte) string {
+	if escape == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (%c= takes it)", escape)
 }
 
 func (m messages) Status(st client.Status) string {
 	return newReport(m.host, st).text(time.Now())
 }
 
+// suspendHelp is for systems whose shells have jobs.
+const suspendHelp = " ~^Z suspend qt, as a job of your shell: fg continues it\n"
+
 func (m messages) Help(escape byte) string {
 	help := `Escapes, at the start of a line:
- ~.  end the session; typed again, or without contact: leave it running
- ~d  detach: leave the session running
- ~s  show the state of the connection
- ~n  skip the output that has piled up
- ~p  show keys before the server answers, or no longer
+ ~.  leave: the session continues, and qt attach resumes it
+` + suspendHelp + ` ~#  show the state of the connection
+ ~>  skip the output that has piled up
+ ~*  show keys before the server answers, or no longer
+ ~=  give the session, if it is shared, the size of this terminal
  ~?  show this help
  ~~  type a ~`
 	if m.role == wire.RoleWatch {
 		help = `You watch: what you type does not reach the program. Ctrl-C leaves. The
 arrow keys and those for pages move the window over a larger screen and
 over what has scrolled off; space lets it follow the cursor. Escapes:
- ~.  leave, as ~d does
- ~s  show the state of the connection
+ ~.  leave
+` + suspendHelp + ` ~#  show the state of the connection
  ~?  show this help`
+	}
+	if runtime.GOOS == "windows" {
+		help = strings.Replace(help, suspendHelp, "", 1)
 	}
 	return strings.ReplaceAll(help, "~", string(escape))
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -24,6 +25,9 @@ func TestWhyEnded(t *testing.T) {
 		if got := whyEnded("1", "host", exit, now); got != want {
 			t.Errorf("%+v: %q, want %q", exit, got, want)
 		}
+	}
+	if got, want := whyEnded("1", ".", ended, now), "session 1 on this machine was ended by detached_ttl (1h), at 14:03:05"; got != want {
+		t.Errorf("%q, want %q", got, want)
 	}
 }
 
@@ -71,5 +75,15 @@ func TestTerminalMessages(t *testing.T) {
 		if test.got != test.want {
 			t.Errorf("%q, want %q", test.got, test.want)
 		}
+	}
+}
+
+func TestNotDrawn(t *testing.T) {
+	if got, want := notDrawn([]rune{'終', '😀'}),
+		"characters that the font of images does not have: 2, drawn as boxes or left out (U+7D42, U+1F600); --ansi and --json have them"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if got := notDrawn([]rune("一二三四五六七八九十")); !strings.Contains(got, ": 10, ") || !strings.HasSuffix(got, "U+516B, 2 more); --ansi and --json have them") {
+		t.Errorf("%q", got)
 	}
 }

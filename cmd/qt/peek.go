@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -23,10 +24,10 @@ func peekCommand() *cobra.Command {
 	var asJSON, asANSI bool
 	var image string
 	c := &cobra.Command{
-		Use:   "peek [flags] [user@]host session",
+		Use:   "peek [flags] [[user@]host [session]]",
 		Short: "Show what is on the screen of a session, without attaching to it",
-		Long: `Show what is on the screen of a session, as text. The session's clients are not
-told of it.
+		Long: `Show what is on the screen of a session, as text: of this machine if no host is given, and one
+from a list if it is not named and there is more than one. The session's clients are not told of it.
 
 With --json, print an object:
 
@@ -44,7 +45,7 @@ With --json, print an object:
                        blinking, Reverse, Hidden, Strike
   scrollback           rows above the screen: none
   main                 rows of the main screen, while the alternate one is shown`,
-		Args: usage(cobra.ExactArgs(2)),
+		Args: usage(cobra.MaximumNArgs(2)),
 		RunE: func(c *cobra.Command, args []string) error {
 			show := picture.Text
 			switch {
@@ -60,8 +61,10 @@ With --json, print an object:
 			if image == "-" && term.IsTerminal(int(os.Stdout.Fd())) {
 				return errors.New("the image is not for a terminal: name a file, or send the output to one")
 			}
-			return withClient(c.Context(), args[0], &opts, func(ctx context.Context, a *access) error {
-				s, err := peek(ctx, a.client, args[1])
+			host, rest := splitHost(args)
+			name := strings.Join(rest, "")
+			return withSession(c.Context(), host, &name, &opts, func(ctx context.Context, a *access) error {
+				s, err := peek(ctx, a.client, name)
 				if err != nil {
 					return err
 				}
@@ -95,7 +98,7 @@ func peek(ctx context.Context, c *client.Client, name string) (*screen.Screen, e
 	// A screen of the session's size. The functions are called while s runs.
 	var s *client.Session
 	var shown *screen.Screen
-	resize := func(size wire.Size) { shown.Resize(int(size.Cols), int(size.Rows)) }
+	resize := func(size wire.Sizing) { shown.Resize(int(size.Cols), int(size.Rows)) }
 	fresh := func(snapshot []byte) {
 		cols, rows := shown.Size()
 		shown = screen.New(cols, rows, screen.Limits{})
@@ -111,7 +114,7 @@ func peek(ctx context.Context, c *client.Client, name string) (*screen.Screen, e
 	if err != nil {
 		return nil, err
 	}
-	shown = screen.New(int(s.Size().Cols), int(s.Size().Rows), screen.Limits{})
+	shown = screen.New(int(s.Sizing().Cols), int(s.Sizing().Rows), screen.Limits{})
 	ctx, stop := context.WithTimeoutCause(ctx, peekTimeout, errNoScreen)
 	defer stop()
 	_, err = s.Run(ctx)
@@ -139,15 +142,24 @@ func showJSON(w io.Writer, s *screen.Screen) error {
 // savePNG writes an image to a file, or to w if the file is -.
 func savePNG(w io.Writer, file string, s *screen.Screen) error {
 	if file == "-" {
-		return picture.PNG(w, s)
+		return writePNG(w, s)
 	}
 	f, err := os.Create(file)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	if err := picture.PNG(f, s); err != nil {
+	if err := writePNG(f, s); err != nil {
 		return err
 	}
 	return f.Close()
+}
+
+// writePNG writes an image, and says which characters it has only boxes for.
+func writePNG(w io.Writer, s *screen.Screen) error {
+	missing, err := picture.PNG(w, s)
+	if len(missing) > 0 && err == nil {
+		say("%s", notDrawn(missing))
+	}
+	return err
 }

@@ -20,7 +20,7 @@ const (
 	maxReached, maxReachedFile = 200, 128 << 10
 )
 
-// A reached says how the daemon of a server was reached without ssh. It only says what to try
+// A reached says how the daemon of a server was reached without ssh, or can be if a grant is right. It only says what to try
 // first: whoever changes it can make qt wait, and trust no other server.
 type reached struct {
 	Server  string    `json:"server"` // account, name and port of sshd
@@ -29,6 +29,10 @@ type reached struct {
 	NoUDP   bool      `json:"no_udp,omitempty"`   // by TCP, because QUIC did not work
 	NoLogin bool      `json:"no_login,omitempty"` // only after a login by ssh
 	At      time.Time `json:"at"`
+
+	// What a login without ssh has failed with: it is tried again when something else is there.
+	Method string `json:"method,omitempty"` // by which ssh has let the user in then
+	Keys   string `json:"keys,omitempty"`   // a hash of the user's keys
 }
 
 // recall returns how a server was reached from the network of this machine, if it was recently.

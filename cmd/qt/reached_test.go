@@ -44,10 +44,10 @@ func TestReached(t *testing.T) {
 
 	now := time.Now()
 	for _, r := range []reached{
-		{"old", currentNetwork(), 1, false, false, now.Add(-reachedTime - time.Minute)},
-		{"early", currentNetwork(), 1, false, false, now.Add(time.Hour)},
-		{"away", "another network", 1, false, false, now},
-		{"none", currentNetwork(), 0, false, false, now},
+		{"old", currentNetwork(), 1, false, false, now.Add(-reachedTime - time.Minute), "", ""},
+		{"early", currentNetwork(), 1, false, false, now.Add(time.Hour), "", ""},
+		{"away", "another network", 1, false, false, now, "", ""},
+		{"none", currentNetwork(), 0, false, false, now, "", ""},
 	} {
 		content, err := json.Marshal([]reached{r})
 		check(errors.Join(err, os.WriteFile(file, content, 0o600)))

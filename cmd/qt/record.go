@@ -87,7 +87,7 @@ func record(ctx context.Context, a *access, host, name, file string, version int
 	}
 	defer showStatus(host, s, opts.verbose)()
 	if file != "-" || !term.IsTerminal(int(os.Stdout.Fd())) {
-		say(recordingNow, s.Name(), host)
+		say(recordingNow, s.Name(), place(host))
 	}
 	status, err := s.Run(ctx)
 	if err := r.end(err == nil, status); err != nil {
@@ -145,7 +145,7 @@ func prepareRecording(settings *configs.Client, skips bool, print func(string)) 
 func (o *ownRecording) start(s *client.Session, host string, use terminal.Session) (terminal.Session, error) {
 	switch {
 	case s.Recording() == wire.RecordingRequired:
-		o.print(fmt.Sprintf(recordedOnServer, s.Name(), host))
+		o.print(fmt.Sprintf(recordedOnServer, s.Name(), place(host)))
 	case s.Recording() == wire.RecordingForbidden && o.dir != "":
 		o.print(fmt.Sprintf(recordingForbidden, s.Name(), host))
 		o.dir = ""

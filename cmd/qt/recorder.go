@@ -42,7 +42,7 @@ func (r *recorder) begin(file *os.File, h asciicast.Header) error {
 
 // header describes a recording of a session, from now on.
 func header(s *client.Session, host string, version int) asciicast.Header {
-	size := s.Size()
+	size := s.Sizing().Size
 	if size.Cols == 0 || size.Rows == 0 { // the server does not tell it
 		size = wire.Size{Cols: 80, Rows: 24}
 	}
@@ -77,8 +77,8 @@ func (r *recorder) streams(to client.Streams) client.Streams {
 			next.Lost(g)
 		}
 	}
-	to.Resized = func(size wire.Size) {
-		r.record(func(now time.Time) error { return r.resize(now, size) })
+	to.Resized = func(size wire.Sizing) {
+		r.record(func(now time.Time) error { return r.resize(now, size.Size) })
 		if next.Resized != nil {
 			next.Resized(size)
 		}

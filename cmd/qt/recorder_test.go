@@ -29,16 +29,16 @@ func TestRecorder(t *testing.T) {
 		Stdout:  &shown,
 		Began:   func(snapshot []byte) { shown.Write(snapshot) },
 		Lost:    func(g session.Gap) { shown.Write(g.Snapshot) },
-		Resized: func(wire.Size) { shown.WriteString("size") },
+		Resized: func(wire.Sizing) { shown.WriteString("size") },
 	})
 	s.Stdout.Write([]byte("too early "))
 	if err := r.begin(file, asciicast.Header{Cols: 80, Rows: 24, Start: time.Now()}); err != nil {
 		t.Fatal(err)
 	}
-	s.Resized(wire.Size{Cols: 80, Rows: 24}) // as in the header
+	s.Resized(wire.Sizing{Size: wire.Size{Cols: 80, Rows: 24}}) // as in the header
 	s.Began([]byte(" began "))
 	s.Stdout.Write([]byte("live "))
-	s.Resized(wire.Size{Cols: 90, Rows: 24})
+	s.Resized(wire.Sizing{Size: wire.Size{Cols: 90, Rows: 24}})
 	s.Lost(session.Gap{From: 3, To: 7, Bytes: 99, Snapshot: []byte("again ")})
 	s.Lost(session.Gap{From: 8, To: 8, Bytes: 1})
 	if err := r.end(true, 7); err != nil {

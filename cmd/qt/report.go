@@ -53,6 +53,12 @@ type pathReport struct {
 	LastContact time.Time `json:"last_contact,omitzero"`
 }
 
+// The states of a client that does not answer, of which only the process and the session are known.
+const (
+	stateStopped = "stopped" // by a signal
+	stateSilent  = "silent"
+)
+
 // newReport returns the report of this process about its session on a host.
 func newReport(host string, st client.Status) *report {
 	c := st.Counters
@@ -131,8 +137,14 @@ func printReports(w io.Writer, reports []*report) error {
 
 // text returns a report as lines for people, without the end of the last line.
 func (r *report) text(now time.Time) string {
+	switch r.State {
+	case stateStopped:
+		return fmt.Sprintf("process %d, session %s: stopped; fg in its shell, or kill -CONT %d, continues it", r.PID, r.Session, r.PID)
+	case stateSilent:
+		return fmt.Sprintf("process %d, session %s: does not answer", r.PID, r.Session)
+	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s, process %d, session %s: %s", r.Host, r.PID, r.Session, r.State)
+	fmt.Fprintf(&b, "%s, process %d, session %s: %s", place(r.Host), r.PID, r.Session, r.State)
 	if !r.Since.IsZero() {
 		fmt.Fprintf(&b, " since %s, %s", r.Since.Local().Format(time.TimeOnly), ago(now, r.Since))
 	}

@@ -16,24 +16,26 @@ import (
 func revokeCommand() *cobra.Command {
 	var opts options
 	c := &cobra.Command{
-		Use:   "revoke [flags] key|all [user@]host",
+		Use:   "revoke [flags] key|all [[user@]host]",
 		Short: "Take access from the clients that a key has let in, or from all",
-		Long: `Take access from clients that are attached to your sessions on a host, or away and
-about to come back: from those that have logged in with a key, given by its fingerprint
-(SHA256:...) or by the file of the public key, or from all, whatever let them in. They
-are disconnected at once. Sessions with a terminal continue, detached; commands without
-one are hung up, because nobody else can have their output.
+		Long: `Take access from clients that are attached to your sessions on a host (this
+machine, if none is given), or away and about to come back: from those that
+have logged in with a key, given by its fingerprint (SHA256:...) or by the file
+of the public key, or from all, whatever let them in. They are disconnected at
+once. Sessions with a terminal continue, detached; commands without one are
+hung up, because no other client can have their output.
 
 With "all", that includes the client in which you type this.
 
 The key can still log in as long as it is in authorized_keys: remove it there first.`,
-		Args: usage(cobra.ExactArgs(2)),
+		Args: usage(cobra.RangeArgs(1, 2)),
 		RunE: func(c *cobra.Command, args []string) error {
 			sum, err := keySum(args[0])
 			if err != nil {
 				return err
 			}
-			return withClient(c.Context(), args[1], &opts, func(ctx context.Context, a *access) error {
+			host, _ := splitHost(args[1:])
+			return withClient(c.Context(), host, &opts, func(ctx context.Context, a *access) error {
 				clients, silent, err := a.client.Revoke(ctx, sum)
 				if err != nil {
 					return err

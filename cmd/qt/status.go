@@ -24,7 +24,9 @@ out.
   pid                      process of the client
   host                     as given to the client
   session                  name on the server
-  state, since             live, moving, suspect or offline; connecting at first
+  state, since             live, moving, suspect or offline; connecting at first;
+                           of a client that does not answer, stopped or silent:
+                           only its process and session are known
   attempts                 to reach the server since its last packet
   rtt_ms                   round trip from end to end
   resumed                  how often another connection has taken over
@@ -68,7 +70,7 @@ out.
 
 // showStatus makes qt status show a session until stop is called.
 func showStatus(host string, s *client.Session, verbose bool) (stop func()) {
-	stop, err := serveStatus(func() *report { return newReport(host, s.Status()) })
+	stop, err := serveStatus(s.Name(), func() *report { return newReport(host, s.Status()) })
 	if err == nil {
 		return stop
 	}

@@ -6,7 +6,7 @@ import "errors"
 
 var errNoStatus = errors.New("status is not available on this system")
 
-func serveStatus(func() *report) (stop func(), err error) { return nil, errNoStatus }
+func serveStatus(string, func() *report) (stop func(), err error) { return nil, errNoStatus }
 
 func askClients() ([]*report, error) { return nil, errNoStatus }
 

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"bytes"
 	"crypto/rand"
 	"encoding/json"
 	"errors"
@@ -12,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -21,7 +23,10 @@ import (
 )
 
 // Each client listens on a unix socket of its own in the directory of its account. To each
-// connection of that account it sends its report, and closes it.
+// connection of that account it sends its report, and closes it. The socket's name has the process
+// and the session, for a client that is stopped and sends nothing:
+//
+//	client-PID-RANDOM-SESSION.sock
 
 const (
 	clientPrefix = "client-"
@@ -31,24 +36,24 @@ const (
 	maxReport = 64 << 10
 
 	// askTimeout bounds the time for an answer. A client answers at once unless it is
-	// stopped.
-	askTimeout = 2 * time.Second
+	// stopped, or its machine is busy.
+	askTimeout = 500 * time.Millisecond
 )
 
 // serveStatus answers processes of our account with the report of this client, one at a
 // time, until stop is called. Stop waits for the last answer.
-func serveStatus(status func() *report) (stop func(), err error) {
-	return serveStatusIn("", status)
+func serveStatus(session string, status func() *report) (stop func(), err error) {
+	return serveStatusIn("", session, status)
 }
 
-func serveStatusIn(base rundir.Base, status func() *report) (stop func(), err error) {
+func serveStatusIn(base rundir.Base, session string, status func() *report) (stop func(), err error) {
 	uid := uint32(os.Geteuid())
 	dir, err := base.Make()
 	if err != nil {
 		return nil, err
 	}
 	// The socket gets its name when it listens: askClients removes others.
-	path := filepath.Join(dir, clientPrefix+rand.Text()[:8])
+	path := filepath.Join(dir, fmt.Sprintf("%s%d-%s-%s", clientPrefix, os.Getpid(), rand.Text()[:8], session))
 	l, err := rundir.Listen(path)
 	if err != nil {
 		return nil, err
@@ -123,7 +128,7 @@ func askClientsIn(base rundir.Base) ([]*report, error) {
 			case errors.Is(err, os.ErrNotExist), errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET):
 				// the client has just ended
 			case err != nil:
-				say("a client does not answer: %v", err)
+				answers[i] = silentReport(path)
 			default:
 				answers[i] = r
 			}
@@ -141,12 +146,36 @@ func askClient(path string, uid uint32) (*report, error) {
 		return nil, err
 	}
 	defer c.Close()
+	if r := silentReport(path); r.State == stateStopped {
+		return r, nil
+	}
 	c.SetDeadline(time.Now().Add(askTimeout))
 	r := new(report)
 	if err := json.NewDecoder(io.LimitReader(c, maxReport)).Decode(r); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return r, nil
+}
+
+// silentReport returns what the name of a client's socket tells of a client that does not answer.
+func silentReport(path string) *report {
+	name := strings.TrimSuffix(strings.TrimPrefix(filepath.Base(path), clientPrefix), clientSuffix)
+	r := &report{State: stateSilent, Paths: []pathReport{}}
+	if parts := strings.SplitN(name, "-", 3); len(parts) == 3 {
+		r.PID, _ = strconv.Atoi(parts[0])
+		r.Session = parts[2]
+	}
+	if stopped(r.PID) {
+		r.State = stateStopped
+	}
+	return r
+}
+
+// stopped reports whether a process is stopped by a signal, where /proc tells that.
+func stopped(pid int) bool {
+	stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	_, state, _ := bytes.Cut(stat, []byte(") ")) // behind the name of the program
+	return bytes.HasPrefix(state, []byte("T"))
 }
 
 // daemonRuns reports whether a daemon has a socket for our account.

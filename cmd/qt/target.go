@@ -77,8 +77,10 @@ type options struct {
 	redundant  bool
 	bootstrap  string // or empty: as the setting says
 	predict    string // or empty: as the setting says
+	escape     string // or empty: as the setting says
 	master     string // socket of an ssh connection that another login may use, or empty
 	role       wire.Role
+	ownSize    bool // with role share: the session takes the size of our terminal
 	replay     wire.Replay
 
 	// inspect is told of the daemon's keys, and why they are not accepted. The user can then
@@ -143,6 +145,18 @@ func (p *port) String() string { return "" }
 
 func (p *port) Type() string { return "port" }
 
+// thisMachine is the argument that names this machine. Commands whose host may be left out are for it then.
+const thisMachine = "."
+
+// splitHost separates the host, with which arguments begin, from the rest. A lone argument is a host, never a
+// session; without any, the host is this machine.
+func splitHost(args []string) (host string, rest []string) {
+	if len(args) == 0 {
+		return thisMachine, nil
+	}
+	return args[0], args[1:]
+}
+
 // parseTarget splits [user@]host.
 func parseTarget(s string, opts *options) (user, host string, err error) {
 	host = s
@@ -151,6 +165,9 @@ func parseTarget(s string, opts *options) (user, host string, err error) {
 	}
 	if opts.user != "" {
 		user = opts.user
+	}
+	if host == thisMachine {
+		host = "localhost"
 	}
 	if strings.HasPrefix(host, "[") && strings.HasSuffix(host, "]") {
 		host = host[1 : len(host)-1]

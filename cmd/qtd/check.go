@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -38,7 +39,7 @@ Without an account, it is that of the process. Only root can ask about others. T
 is 0 if the login gets in, and 1 if not.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			settings, err := configs.LoadServer(config)
+			settings, err := loadSettings(config, nil, false)
 			if err != nil {
 				return err
 			}
@@ -104,6 +105,10 @@ func readKey(name string) ([]byte, error) {
 func printAccess(w io.Writer, access *monitor.Access, config string, from netip.Addr) error {
 	content, _ := os.ReadFile(config)
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	if access.SSHD != nil {
+		fmt.Fprintf(table, "sshd\t%s\t%s\n", strings.Join(append([]string{access.SSHD.File}, access.SSHD.Options...), " "),
+			cmp.Or(access.SSHD.From, "installed"))
+	}
 	for _, rule := range access.Rules {
 		source := sourceInSSHD(sshdFiles(), rule.Keyword, rule.Value)
 		if rule.Own {

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/netip"
 	"os/exec"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -42,12 +43,13 @@ it was not checked. The exit status is 1 if a check fails, and 0 if none does. W
 if there is nothing to do).
 
   settings   the settings file is valid
-  daemon     one runs, and its version
+  daemon     one runs, its version, and that it starts sessions
   ports      those of the daemon are open, or free
   firewall   of this machine lets the ports through (ufw, firewalld, nftables)
   hostkey    the host's private keys can be read, by their owner only
-  state      the directory of keys
+  state      the directory of keys can be written
   runtime    the directories of sockets
+  sshd       its configuration says who gets in, where root's daemon obeys it
   buffers    how large UDP buffers may be
   limits     memory and files
   linger     what a logout ends
@@ -76,7 +78,7 @@ func examine(ctx context.Context, config string) (r doctor.Report) {
 	if ctx == nil {
 		ctx = context.Background()
 	}
-	settings, err := configs.LoadServer(config)
+	settings, err := loadSettings(config, nil, false)
 	if err != nil {
 		r.Add("settings", doctor.Fail, "correct the file", "%v", err)
 		return r
@@ -111,7 +113,15 @@ func addDaemon(ctx context.Context, r *doctor.Report, settings *configs.Server, 
 		program = grant.Software
 		address, err = netip.ParseAddrPort(grant.Address)
 	}
+	var health error
+	if err == nil {
+		if _, health = control(ctx, config, http.MethodGet, "/healthz", nil); errors.Is(health, errNoControl) {
+			health = nil // the one that gives grants is another account's
+		}
+	}
 	switch {
+	case health != nil:
+		r.Add("daemon", doctor.Fail, "qtd drain --off ends a draining; see its log otherwise", "it starts no new sessions: %v", health)
 	case errors.Is(err, errNotStarted):
 		r.Add("daemon", doctor.Warn, "qtd serve starts one; qt connect does too, by ssh, for one account", "none runs for this account")
 	case err != nil:
@@ -126,7 +136,7 @@ func addDaemon(ctx context.Context, r *doctor.Report, settings *configs.Server, 
 
 // ownDaemon returns the name and version of the daemon of this account.
 func ownDaemon(ctx context.Context, config string) (string, error) {
-	raw, err := control(ctx, config, http.MethodGet, "/status")
+	raw, err := control(ctx, config, http.MethodGet, "/status", nil)
 	if errors.Is(err, errNoControl) {
 		return "", errNotStarted
 	}
@@ -157,7 +167,7 @@ func addFirewall(ctx context.Context, r *doctor.Report, settings *configs.Server
 		return string(out), err == nil
 	}
 	var closed, looked []string
-	todo := ""
+	state, todo := doctor.Fail, ""
 	for _, port := range slices.Sorted(maps.Keys(ports)) {
 		lets := func(rules string) bool {
 			return strings.Contains(rules, port) || strings.Contains(rules, strings.Replace(port, ":", "-", 1))
@@ -183,7 +193,11 @@ func addFirewall(ctx context.Context, r *doctor.Report, settings *configs.Server
 		}
 		if rules, ok := says("nft", "list", "ruleset"); ok {
 			looked = append(looked, "nftables")
-			if strings.Contains(rules, "hook input") && strings.Contains(rules, "policy drop") && !lets(rules) {
+			if drops := droppedBy(rules, port); drops != "" {
+				closed = append(closed, fmt.Sprintf("nftables keeps clients from port %s: %s", port, drops))
+				todo = "remove that rule"
+			} else if strings.Contains(rules, "hook input") && strings.Contains(rules, "policy drop") && !lets(rules) {
+				state = doctor.Warn // a rule that names no port may accept them
 				closed = append(closed, "nftables drops what no rule accepts, and none names port "+port)
 				todo = fmt.Sprintf("accept udp and tcp dport %s in the chain of hook input", strings.Replace(port, ":", "-", 1))
 			}
@@ -191,12 +205,33 @@ func addFirewall(ctx context.Context, r *doctor.Report, settings *configs.Server
 	}
 	switch {
 	case len(closed) > 0:
-		r.Add("firewall", doctor.Warn, todo, "%s", strings.Join(closed, "; "))
+		r.Add("firewall", state, todo, "%s", strings.Join(closed, "; "))
 	case len(looked) > 0:
 		r.Add("firewall", doctor.OK, "", "%s does not keep clients out; qt doctor sees others on the way", looked[0])
 	default:
 		r.Add("firewall", doctor.Skip, "", "none is known here; qt doctor sees those on the way")
 	}
+}
+
+// droppedBy returns the first rule of nftables that drops or rejects all that comes to a port, or nothing. port may be
+// two with a colon between.
+func droppedBy(rules, port string) string {
+	name := strings.Replace(port, ":", "-", 1)
+	named := regexp.MustCompile(`^(?:tcp|udp|th|meta l4proto \S+ (?:tcp|udp|th)) dport (?:` + name + `|\{[^}]*\b` + name + `\b[^}]*\})` +
+		`(?: counter(?: packets \d+ bytes \d+)?)? (?:drop|reject)\b`)
+	input := false
+	for line := range strings.Lines(rules) {
+		line = strings.TrimSpace(line)
+		switch {
+		case strings.HasPrefix(line, "chain "):
+			input = false
+		case strings.Contains(line, "hook input"):
+			input = true
+		case input && named.MatchString(line):
+			return line
+		}
+	}
+	return ""
 }
 
 // addLinger tells what a logout ends, by what the service manager says.

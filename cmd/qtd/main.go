@@ -41,14 +41,29 @@ func command() *cobra.Command {
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return fmt.Errorf("%w: %s --help lists the flags", err, c.CommandPath())
 	})
-	root.AddCommand(serveCommand(), grantCommand(), statusCommand(), drainCommand(), doctorCommand(), checkCommand(),
+	root.AddCommand(serveCommand(), grantCommand(), statusCommand(), lsCommand(), endCommand(), revokeCommand(), drainCommand(), doctorCommand(), checkCommand(),
 		holdCommand(), openLoginCommand(), runLoginCommand(), readKeysCommand(), networkCommand(), relayCommand(), &cobra.Command{
 			Use:   "version",
 			Short: "Print the version",
 			Args:  cobra.NoArgs,
 			Run:   func(c *cobra.Command, _ []string) { fmt.Fprintln(c.OutOrStdout(), software()) },
 		})
+	showUsage(root)
 	return root
+}
+
+// showUsage makes an error about the number of arguments show the usage of its command.
+func showUsage(root *cobra.Command) {
+	for _, one := range root.Commands() {
+		if check := one.Args; check != nil {
+			one.Args = func(c *cobra.Command, args []string) error {
+				if check(c, args) != nil {
+					return fmt.Errorf("wrong number of arguments, %d: use %s", len(args), c.UseLine())
+				}
+				return nil
+			}
+		}
+	}
 }
 
 // addConfigFlag adds the flag that names the settings file.

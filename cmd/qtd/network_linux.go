@@ -35,6 +35,15 @@ func networkOf(ctx context.Context, m *monitor.Monitor, settings *configs.Server
 	return monitor.NewProcess(ctx, m, log, "--log-level", settings.LogLevel, "--log-format", settings.LogFormat)
 }
 
+// keepSecrets keeps the memory of root's daemon from others. It returns what starts a process with the limits that the
+// daemon had.
+func keepSecrets() (within func(func() error) error, err error) {
+	if os.Geteuid() != 0 {
+		return nil, nil
+	}
+	return confine.NoDumps()
+}
+
 // networkCommand returns the hidden command that the daemon of root runs for its clients.
 func networkCommand() *cobra.Command {
 	var level, format string

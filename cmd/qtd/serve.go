@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -15,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/quicterm/quicterm/configs"
+	"github.com/quicterm/quicterm/quicterm/doctor"
 	"github.com/quicterm/quicterm/quicterm/holder"
 	"github.com/quicterm/quicterm/quicterm/memory"
 	"github.com/quicterm/quicterm/quicterm/monitor"
@@ -25,12 +27,15 @@ import (
 func serveCommand() *cobra.Command {
 	var config string
 	var listen []string
-	var granted bool
+	var granted, test bool
 	c := &cobra.Command{
 		Use:   "serve",
 		Short: "Serve sessions over QUIC and TCP",
 		Args:  cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) (err error) {
+		RunE: func(c *cobra.Command, _ []string) (err error) {
+			if test {
+				return testServe(c.Context(), config, listen)
+			}
 			if !granted {
 				return serve(config, listen, false, func() {})
 			}
@@ -44,9 +49,37 @@ func serveCommand() *cobra.Command {
 	}
 	addConfigFlag(c, &config)
 	c.Flags().StringArrayVar(&listen, "listen", nil, "`address:port` to serve over UDP and TCP, instead of the setting listen; may be repeated")
+	c.Flags().BoolVar(&test, "test", false, "serve nothing, and fail if a daemon would not start or would refuse all logins: a mistake in the settings, or in sshd's")
 	c.Flags().BoolVar(&granted, "granted", false, "")
 	c.Flags().MarkHidden("granted")
 	return c
+}
+
+// loadSettings reads the settings of a daemon and checks them. listen takes the place of the setting, if there is any.
+func loadSettings(config string, listen []string, granted bool) (*configs.Server, error) {
+	settings, err := configs.LoadServer(config, func(s *configs.Server) error { return monitor.CheckSettings(s, granted) })
+	if err == nil && len(listen) > 0 {
+		settings.Listen = listen
+	}
+	return settings, err
+}
+
+// testServe returns why a daemon would not start, or would refuse all logins.
+func testServe(ctx context.Context, config string, listen []string) error {
+	settings, err := loadSettings(config, listen, false)
+	if err != nil {
+		return err
+	}
+	if ctx == nil {
+		ctx = context.Background()
+	}
+	var failures []error
+	for _, f := range monitor.Test(ctx, monitor.Config{Settings: settings, Software: software()}) {
+		if f.State == doctor.Fail {
+			failures = append(failures, fmt.Errorf("%s: %s — %s", f.ID, f.Found, f.Todo))
+		}
+	}
+	return errors.Join(failures...)
 }
 
 // leastMemory is how many bytes the daemon may always take before it collects garbage
@@ -65,12 +98,9 @@ func serve(config string, listen []string, granted bool, ready func()) error {
 	if !granted {
 		cfg.Manager, cfg.Passed, passedErr = systemd.Start()
 	}
-	settings, err := configs.LoadServer(config)
+	settings, err := loadSettings(config, listen, granted)
 	if err != nil {
 		return err
-	}
-	if len(listen) > 0 {
-		settings.Listen = listen
 	}
 	limitMemory()
 	// A failed write to the log must not end the daemon.
@@ -89,6 +119,9 @@ func serve(config string, listen []string, granted bool, ready func()) error {
 		if err := memory.Protect(); err != nil {
 			log.Logger().Info("the kernel may end this daemon when memory is short", "error", err)
 		}
+	}
+	if cfg.Within, err = keepSecrets(); err != nil {
+		log.Logger().Warn("other processes may read the daemon's memory", "error", err)
 	}
 	cfg.Scopes, cfg.Outside = systemd.FindScopes, systemd.Outside()
 	cfg.LoginRecords = utmp.System()
@@ -114,10 +147,13 @@ func serve(config string, listen []string, granted bool, ready func()) error {
 	if granted { // it ignores SIGHUP
 		return daemon.ListenAndServe(ctx, network, ready)
 	}
-	done := make(chan struct{})
+	done, file := make(chan struct{}), stderrFile()
 	go func() {
 		defer close(done)
 		for range hangups {
+			if err := reopenStderr(file); err != nil {
+				cfg.Log.Error("the log stays in the file that was put aside", "error", err)
+			}
 			reload(daemon, cfg.Log, config, listen, level)
 		}
 	}()
@@ -138,13 +174,10 @@ func limitMemory() {
 
 // reload reads the settings again. If there is a mistake in them, they stay as they are.
 func reload(s *monitor.Monitor, log *slog.Logger, config string, listen []string, level *slog.LevelVar) {
-	settings, err := configs.LoadServer(config)
+	settings, err := loadSettings(config, listen, false)
 	if err != nil {
 		log.Error("the settings stay as they are", "error", err)
 		return
-	}
-	if len(listen) > 0 {
-		settings.Listen = listen
 	}
 	level.Set(levelOf(settings.LogLevel))
 	s.Reload(settings)

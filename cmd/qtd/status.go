@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -41,22 +42,18 @@ func statusCommand() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "status",
-		Short: "Show the daemon of this account, its sessions and their clients",
+		Short: "Show the daemon of this account, and how much it serves",
 		Args:  cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			raw, err := control(c.Context(), config, http.MethodGet, "/status")
+			status, err := askStatus(c.Context(), config)
 			if err != nil {
 				return err
 			}
 			if asJSON {
-				_, err = c.OutOrStdout().Write(raw)
-				return err
+				return json.NewEncoder(c.OutOrStdout()).Encode(status)
 			}
-			var status monitor.Status
-			if err := json.Unmarshal(raw, &status); err != nil {
-				return fmt.Errorf("answer of the daemon: %w", err)
-			}
-			return printStatus(c.OutOrStdout(), &status, time.Now())
+			printStatus(c.OutOrStdout(), status)
+			return nil
 		},
 	}
 	addConfigFlag(c, &config)
@@ -75,7 +72,7 @@ come back to them. qtd status shows how many are left; --wait returns when none 
 a restart of the daemon ends the draining.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if _, err := control(c.Context(), config, http.MethodPost, fmt.Sprintf("/drain?on=%t", !off)); err != nil || !wait || off {
+			if _, err := control(c.Context(), config, http.MethodPost, fmt.Sprintf("/drain?on=%t", !off), nil); err != nil || !wait || off {
 				return err
 			}
 			return awaitDrained(c.Context(), c.ErrOrStderr(), config)
@@ -90,13 +87,9 @@ a restart of the daemon ends the draining.`,
 // awaitDrained returns when no session is left. It says how many are, each time that changes.
 func awaitDrained(ctx context.Context, w io.Writer, config string) error {
 	for last := -1; ; time.Sleep(drainInterval) {
-		raw, err := control(ctx, config, http.MethodGet, "/status")
+		status, err := askStatus(ctx, config)
 		if err != nil {
 			return err
-		}
-		var status monitor.Status
-		if err := json.Unmarshal(raw, &status); err != nil {
-			return fmt.Errorf("answer of the daemon: %w", err)
 		}
 		if !status.Draining {
 			return errors.New("the daemon no longer drains: it was restarted, or qtd drain --off ended it")
@@ -112,8 +105,26 @@ func awaitDrained(ctx context.Context, w io.Writer, config string) error {
 	}
 }
 
+// askStatus asks the daemon of this account for its status.
+func askStatus(ctx context.Context, config string) (*monitor.Status, error) {
+	status := new(monitor.Status)
+	return status, ask(ctx, config, http.MethodGet, "/status", nil, status)
+}
+
+// ask is control for an answer in JSON.
+func ask(ctx context.Context, config, method, path string, form url.Values, answer any) error {
+	raw, err := control(ctx, config, method, path, form)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(raw, answer); err != nil {
+		return fmt.Errorf("answer of the daemon: %w", err)
+	}
+	return nil
+}
+
 // control sends a request to the daemon of this account, over its control socket.
-func control(ctx context.Context, config, method, path string) ([]byte, error) {
+func control(ctx context.Context, config, method, path string, form url.Values) ([]byte, error) {
 	settings, err := configs.LoadServer(config)
 	if err != nil {
 		return nil, err
@@ -130,10 +141,11 @@ func control(ctx context.Context, config, method, path string) ([]byte, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, controlTime)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, method, "http://qtd"+path, nil)
+	request, err := http.NewRequestWithContext(ctx, method, "http://qtd"+path, strings.NewReader(form.Encode()))
 	if err != nil {
 		return nil, err
 	}
+	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	answer, err := transport.RoundTrip(request)
 	if dialErr != nil {
 		return nil, dialErr
@@ -145,6 +157,9 @@ func control(ctx context.Context, config, method, path string) ([]byte, error) {
 	body, err := io.ReadAll(io.LimitReader(answer.Body, maxControl))
 	if err != nil {
 		return nil, fmt.Errorf("ask the daemon: %w", err)
+	}
+	if answer.StatusCode == http.StatusBadRequest { // its reason is for people
+		return nil, errors.New(strings.TrimSpace(string(body)))
 	}
 	if answer.StatusCode != http.StatusOK {
 		return nil, fmt.Errorf("the daemon answers %s: %s", answer.Status, strings.TrimSpace(string(body)))
@@ -172,13 +187,13 @@ func dialControl(base rundir.Base) (net.Conn, error) {
 		}
 	}
 	if uid != 0 {
-		return nil, fmt.Errorf("%w; that of root answers root only: sudo qtd status", errNoControl)
+		return nil, fmt.Errorf("%w; that of root answers root only: use sudo", errNoControl)
 	}
 	return nil, fmt.Errorf("%w, or it is older than this qtd: qtd serve starts one", errNoControl)
 }
 
 // printStatus prints a status for people.
-func printStatus(w io.Writer, s *monitor.Status, now time.Time) error {
+func printStatus(w io.Writer, s *monitor.Status) {
 	drains := ""
 	if s.Draining {
 		drains = ", draining"
@@ -195,12 +210,16 @@ func printStatus(w io.Writer, s *monitor.Status, now time.Time) error {
 	if s.Silent > 0 {
 		fmt.Fprintf(w, "%s not answer\n", number(s.Silent, "session does", "sessions do"))
 	}
-	if len(s.Sessions) == 0 {
+}
+
+// printSessions prints sessions for people.
+func printSessions(w io.Writer, sessions []monitor.SessionStatus, now time.Time) error {
+	if len(sessions) == 0 {
 		return nil
 	}
 	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
-	fmt.Fprintln(t, "\nACCOUNT\tSESSION\tID\tSTATE\tFOR\tOUTPUT\tHELD BY\tCLIENTS")
-	for _, one := range s.Sessions {
+	fmt.Fprintln(t, "ACCOUNT\tSESSION\tID\tSTATE\tFOR\tOUTPUT\tHELD BY\tCLIENTS")
+	for _, one := range sessions {
 		var all []string
 		for _, c := range one.Clients {
 			text := c.Client + " " + c.Kind

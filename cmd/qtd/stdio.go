@@ -8,7 +8,6 @@ import (
 	"io"
 	"net"
 	"os"
-	"strings"
 
 	"github.com/quicterm/quicterm/quicterm/bootstrap"
 )
@@ -19,8 +18,7 @@ func carryStdio(base string, start func() error, warning *string) error {
 	// It is for no other process: a daemon that starts now would inherit it.
 	early := bootstrap.Early(os.Getenv(bootstrap.OpenVariable))
 	os.Unsetenv(bootstrap.OpenVariable)
-	client, server := sshAddresses(os.Getenv("SSH_CONNECTION"))
-	grant, c, err := bootstrap.Open(base, client, server, start)
+	grant, c, err := bootstrap.Open(base, start)
 	if err != nil {
 		return err
 	}
@@ -73,14 +71,4 @@ func fromClient(c *net.UnixConn, in io.Reader, early []byte) error {
 	io.Copy(c, rest)
 	c.CloseWrite()
 	return nil
-}
-
-// sshAddresses returns the two ends of the connection that sshd names in an environment
-// variable, or nothing if that is not set. The daemon parses them.
-func sshAddresses(connection string) (client, server string) {
-	f := strings.Fields(connection)
-	if len(f) != 4 {
-		return "", ""
-	}
-	return net.JoinHostPort(f[0], f[1]), net.JoinHostPort(f[2], f[3])
 }

@@ -8,8 +8,9 @@
 //
 //   - [StatsReader] tells what the path does: whether packets arrive, round trips, loss.
 //   - [Addressed] tells the two addresses of the path.
-//   - [KeyExporter] derives keys that a login proof is bound to. A carrier without it proves
-//     the user in another way, before it is made.
+//
+// A carrier over TLS also has what a login proof is bound to (Encrypted of package auth). Another one
+// proves the user in another way, before it is made.
 package carrier
 
 import (
@@ -72,11 +73,4 @@ type Addressed interface {
 	// LocalAddr returns the address of the socket: its IP address may be unspecified.
 	LocalAddr() netip.AddrPort
 	RemoteAddr() netip.AddrPort
-}
-
-// A KeyExporter is a Carrier with keys that only its two ends know.
-type KeyExporter interface {
-	// ExportKeyingMaterial derives a key of length bytes (RFC 5705, RFC 8446, 7.5). It returns an
-	// error before the handshake is complete.
-	ExportKeyingMaterial(label string, context []byte, length int) ([]byte, error)
 }

@@ -34,6 +34,7 @@ func ServerName(keyTypes []string) string {
 // A HostKey is a private host key of a server, with TLS certificates over it.
 type HostKey struct {
 	Public    ssh.PublicKey
+	ID        HostID
 	private   crypto.Signer
 	plain     *tls.Certificate
 	certified *tls.Certificate // with the key's ssh certificate, or nil
@@ -49,7 +50,7 @@ func NewHostKey(private crypto.Signer) (*HostKey, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &HostKey{Public: public, private: private, plain: plain}, nil
+	return &HostKey{Public: public, ID: HostIDOf(public), private: private, plain: plain}, nil
 }
 
 // certify returns a TLS certificate over a host key.

@@ -10,37 +10,13 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-const (
-	// namespace separates our signatures from those that other programs make with the
-	// same keys (PROTOCOL.sshsig).
-	namespace = "auth@quicterm"
+// namespace separates our signatures from those that other programs make with the
+// same keys (PROTOCOL.sshsig).
+const namespace = "auth@quicterm"
 
-	// exporterLabel has the prefix of labels that are not registered (RFC 5705, 4).
-	exporterLabel = "EXPERIMENTAL-quicterm-auth"
-
-	// StatementSize is the size of what a user signs, in bytes.
-	StatementSize = 32
-)
-
-// An Exporter derives keys that only the two ends of a connection know (RFC 5705), as a
-// *tls.ConnectionState does.
-type Exporter interface {
-	ExportKeyingMaterial(label string, context []byte, length int) ([]byte, error)
-}
-
-// Statement returns the bytes that a user signs. They are bound to the connection and to
-// the account.
-func Statement(conn Exporter, user string) ([]byte, error) {
-	return conn.ExportKeyingMaterial(exporterLabel, []byte(user), StatementSize)
-}
-
-// Sign returns the signature that proves, on a connection, that the user holds the key. It
-// blocks while a passphrase or a touch is asked for.
-func (k *UserKey) Sign(conn Exporter, user string) ([]byte, error) {
-	message, err := Statement(conn, user)
-	if err != nil {
-		return nil, err
-	}
+// Sign returns the signature that proves that the user holds the key. It blocks while a passphrase
+// or a touch is asked for.
+func (k *UserKey) Sign(statement *Statement) ([]byte, error) {
 	signer, err := k.Signer()
 	if err != nil {
 		return nil, err
@@ -48,7 +24,7 @@ func (k *UserKey) Sign(conn Exporter, user string) ([]byte, error) {
 	if s, ok := signer.(ssh.AlgorithmSigner); ok && k.certified() {
 		signer = plainSigner{s, PlainKey(k.Public)}
 	}
-	signature, err := sshsig.Sign(bytes.NewReader(message), signer, sshsig.HashSHA512, namespace)
+	signature, err := sshsig.Sign(bytes.NewReader(statement.Bytes()), signer, sshsig.HashSHA512, namespace)
 	if err != nil {
 		return nil, fmt.Errorf("sign with %s: %w", k.Source, err)
 	}
@@ -69,15 +45,15 @@ var errSignature = errors.New("signature is not valid")
 // flagUserVerified is a flag in the signature of a security key (PROTOCOL.u2f).
 const flagUserVerified = 0x04
 
-// VerifyStatement checks a signature over a [Statement] by a key, or by that of a certificate. With
-// verified set, a security key must have checked who they are, not only that they are there.
-func VerifyStatement(message []byte, key ssh.PublicKey, signature []byte, verified bool) error {
+// Verify checks a signature by a key, or by that of a certificate. With verified set, a security key
+// must have checked who the user is, not only that the user is there.
+func (s *Statement) Verify(key ssh.PublicKey, signature []byte, verified bool) error {
 	key = PlainKey(key)
 	sig, err := sshsig.ParseSignature(signature)
 	if err != nil {
 		return errSignature
 	}
-	if err := sshsig.Verify(bytes.NewReader(message), sig, key, sig.HashAlgorithm, namespace); err != nil {
+	if err := sshsig.Verify(bytes.NewReader(s.Bytes()), sig, key, sig.HashAlgorithm, namespace); err != nil {
 		return errSignature
 	}
 	if verified && strings.HasPrefix(key.Type(), "sk-") &&

@@ -8,10 +8,12 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/tls"
+	"encoding/hex"
 	"fmt"
 	"io"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/hiddeco/sshsig"
 	"golang.org/x/crypto/ssh"
@@ -57,12 +59,12 @@ func TestSignAndVerify(t *testing.T) {
 	client, server := connect(t)
 	check := func(name string, k *UserKey, silent bool) {
 		t.Helper()
-		signature, err := k.Sign(&client, "me")
+		signature, err := sign(k, client, "me")
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			return
 		}
-		if err := verifyUser(&server, "me", k.Public, signature, false); err != nil {
+		if err := verifyUser(server, "me", k.Public, signature, false); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		if k.Silent() != silent {
@@ -117,7 +119,7 @@ func TestSignAndVerify(t *testing.T) {
 // refused checks that a signature is not accepted.
 func refused(t *testing.T, why string, state tls.ConnectionState, user string, key ssh.PublicKey, signature []byte, verified bool) {
 	t.Helper()
-	if err := verifyUser(&state, user, key, signature, verified); err != errSignature {
+	if err := verifyUser(state, user, key, signature, verified); err != errSignature {
 		t.Errorf("%s: got %v, want %v", why, err, errSignature)
 	}
 }
@@ -126,11 +128,11 @@ func TestSignatureRefused(t *testing.T) {
 	client, server := connect(t)
 	_, elsewhere := connect(t)
 	key := public(edKey(1))
-	sound, err := userKey(signer(edKey(1))).Sign(&client, "me")
+	sound, err := sign(userKey(signer(edKey(1))), client, "me")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := verifyUser(&server, "me", key, sound, true); err != nil {
+	if err := verifyUser(server, "me", key, sound, true); err != nil {
 		t.Fatal(err)
 	}
 	refused(t, "another user", server, "you", key, sound, false)
@@ -140,9 +142,19 @@ func TestSignatureRefused(t *testing.T) {
 	refused(t, "nothing", server, "me", key, nil, false)
 	refused(t, "a byte more", server, "me", key, append(bytes.Clone(sound), 0), false)
 
-	message, err := Statement(&client, "me")
+	statement, err := NewStatement(client, "me", signedAt)
 	if err != nil {
 		t.Fatal(err)
+	}
+	message := statement.Bytes()
+	for why, other := range map[string]Statement{
+		"another host key": {HostIDOf(public(edKey(2))), "me", signedAt, statement.Exporter},
+		"another time":     {statement.Host, "me", ClientTime(time.Unix(1_900_000_001, 0)), statement.Exporter},
+		"a server's time":  {statement.Host, "me", ServerTime(signedAt[1:]), statement.Exporter},
+	} {
+		if err := other.Verify(key, sound, false); err != errSignature {
+			t.Errorf("%s: got %v, want %v", why, err, errSignature)
+		}
 	}
 	make := func(s ssh.Signer, hash sshsig.HashAlgorithm, namespace string) []byte {
 		signature, err := sshsig.Sign(bytes.NewReader(message), s, hash, namespace)
@@ -169,12 +181,45 @@ func TestSignatureRefused(t *testing.T) {
 		for _, private := range []crypto.Signer{edKey(1), newKey(ssh.KeyAlgoECDSA256)} {
 			k := securityKey{private, test.flags}
 			signature := make(k, sshsig.HashSHA512, namespace)
-			touched := verifyUser(&server, "me", k.PublicKey(), signature, false) == nil
-			proven := verifyUser(&server, "me", k.PublicKey(), signature, true) == nil
+			touched := verifyUser(server, "me", k.PublicKey(), signature, false) == nil
+			proven := verifyUser(server, "me", k.PublicKey(), signature, true) == nil
 			if touched != test.touched || proven != test.proven {
 				t.Errorf("%s key %s: accepted %v, and %v where its person must be verified; want %v, %v",
 					test.name, k.PublicKey().Type(), touched, proven, test.touched, test.proven)
 			}
+		}
+	}
+}
+
+// The signed bytes (SPEC.md, 4.2): a change here is a change of the protocol. No two statements have the
+// same.
+func TestStatementBytes(t *testing.T) {
+	statement := Statement{Host: HostID(bytes.Repeat([]byte{0xab}, 32)), Account: "ann", Exporter: bytes.Repeat([]byte{0xcd}, 32)}
+	const host, exporter = "abababababababababababababababababababababababababababababababab",
+		"cdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcd"
+	for _, test := range []struct {
+		time []byte
+		want string
+	}{
+		{ClientTime(time.Unix(0x6553f164, 0)), "7632" + host + "00000003616e6e" + "00000009" + "00000000006553f164" + "00000020" + exporter},
+		{ServerTime([]byte{1, 2, 3}), "7632" + host + "00000003616e6e" + "00000004" + "01010203" + "00000020" + exporter},
+	} {
+		statement.Time = test.time
+		if got := hex.EncodeToString(statement.Bytes()); got != test.want {
+			t.Errorf("got %s\nwant %s", got, test.want)
+		}
+	}
+	shifted := statement
+	shifted.Account, shifted.Time = "anna", statement.Time[1:]
+	if bytes.Equal(shifted.Bytes(), statement.Bytes()) {
+		t.Error("a byte of the time can be one of the account")
+	}
+	if want := sha256.Sum256(public(edKey(1)).Marshal()); HostIDOf(public(edKey(1))) != HostID(want) {
+		t.Error("the host is not named by the SHA-256 of its key")
+	}
+	for _, bad := range [][]byte{nil, {byClient}, signedAt[:8], append(bytes.Clone(signedAt), 0), {2}} {
+		if _, _, err := ParseTime(bad); err == nil {
+			t.Errorf("%x is a time", bad)
 		}
 	}
 }
@@ -188,7 +233,7 @@ func TestSignatureCut(t *testing.T) {
 	}
 	for _, s := range signers {
 		k := userKey(s)
-		sound, err := k.Sign(&client, "me")
+		sound, err := sign(k, client, "me")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -205,7 +250,7 @@ func TestSignatureCut(t *testing.T) {
 func FuzzVerifyUser(f *testing.F) {
 	client, server := connect(f)
 	key := public(edKey(1))
-	sound, err := userKey(signer(edKey(1))).Sign(&client, "me")
+	sound, err := sign(userKey(signer(edKey(1))), client, "me")
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -217,26 +262,38 @@ func FuzzVerifyUser(f *testing.F) {
 			if err != nil {
 				continue
 			}
-			if verifyUser(&server, "me", k, signature, false) != nil {
+			if verifyUser(server, "me", k, signature, false) != nil {
 				continue
 			}
 			sig, err := sshsig.ParseSignature(signature)
 			if err != nil || sig.Namespace != namespace || !bytes.Equal(sig.PublicKey.Marshal(), k.Marshal()) {
 				t.Errorf("accepted for %s: %+v, %v", text(k), sig, err)
 			}
-			if verifyUser(&server, "you", k, signature, false) == nil {
+			if verifyUser(server, "you", k, signature, false) == nil {
 				t.Error("accepted for another user as well")
 			}
 		}
 	})
 }
 
-// verifyUser checks a signature by which a client proves, on a connection, that its person holds a
-// key.
-func verifyUser(conn Exporter, user string, key ssh.PublicKey, signature []byte, verified bool) error {
-	message, err := Statement(conn, user)
+// signedAt is the time of signatures.
+var signedAt = ClientTime(time.Unix(1_900_000_000, 0))
+
+// sign returns the signature by which a client proves, on a connection, that the user holds a key.
+func sign(k *UserKey, client tls.ConnectionState, user string) ([]byte, error) {
+	statement, err := NewStatement(client, user, signedAt)
+	if err != nil {
+		return nil, err
+	}
+	return k.Sign(statement)
+}
+
+// verifyUser checks that signature at the other end.
+func verifyUser(server tls.ConnectionState, user string, key ssh.PublicKey, signature []byte, verified bool) error {
+	exporter, err := Exporter(server)
 	if err != nil {
 		return err
 	}
-	return VerifyStatement(message, key, signature, verified)
+	statement := &Statement{HostIDOf(public(edKey(1))), user, signedAt, exporter}
+	return statement.Verify(key, signature, verified)
 }

@@ -31,13 +31,19 @@ type Tokens struct {
 }
 
 type token struct {
-	uid   uint32
+	Grantee
 	until time.Time
+}
+
+// A Grantee is whom a token is for.
+type Grantee struct {
+	UID      uint32
+	Reported string // for the log: by what sshd has let the client in, as a process of the account says
 }
 
 // Issue returns a new token for an account. It fails if the account has maxTokens unused
 // ones.
-func (t *Tokens) Issue(now time.Time, uid uint32) ([]byte, error) {
+func (t *Tokens) Issue(now time.Time, g Grantee) ([]byte, error) {
 	secret := make([]byte, tokenSize)
 	if _, err := rand.Read(secret); err != nil {
 		return nil, err
@@ -48,7 +54,7 @@ func (t *Tokens) Issue(now time.Time, uid uint32) ([]byte, error) {
 	for hash, issued := range t.issued {
 		if !now.Before(issued.until) {
 			delete(t.issued, hash)
-		} else if issued.uid == uid {
+		} else if issued.UID == g.UID {
 			waiting++
 		}
 	}
@@ -58,20 +64,19 @@ func (t *Tokens) Issue(now time.Time, uid uint32) ([]byte, error) {
 	if t.issued == nil {
 		t.issued = make(map[[sha256.Size]byte]token)
 	}
-	t.issued[sha256.Sum256(secret)] = token{uid: uid, until: now.Add(tokenLifetime)}
+	t.issued[sha256.Sum256(secret)] = token{g, now.Add(tokenLifetime)}
 	return secret, nil
 }
 
-// Redeem returns the user id of the account that a token was issued for. It uses the token
-// up, valid or not.
-func (t *Tokens) Redeem(now time.Time, secret []byte) (uint32, error) {
+// Redeem returns whom a token was issued for. It uses the token up, valid or not.
+func (t *Tokens) Redeem(now time.Time, secret []byte) (Grantee, error) {
 	hash := sha256.Sum256(secret)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	issued, ok := t.issued[hash]
 	delete(t.issued, hash)
 	if !ok || !now.Before(issued.until) {
-		return 0, errToken
+		return Grantee{}, errToken
 	}
-	return issued.uid, nil
+	return issued.Grantee, nil
 }

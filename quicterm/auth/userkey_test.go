@@ -118,7 +118,7 @@ func TestIdentityFile(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err = k.Sign(&client, "me"); err == nil || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), file) {
+		if _, err = sign(k, client, "me"); err == nil || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), file) {
 			t.Errorf("%s: got %v, want %q of the file", test.name, err, test.want)
 		}
 	}
@@ -156,9 +156,9 @@ func TestEncryptedPEM(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	signature, err := k.Sign(&client, "me")
+	signature, err := sign(k, client, "me")
 	if err == nil {
-		err = verifyUser(&server, "me", k.Public, signature, false)
+		err = verifyUser(server, "me", k.Public, signature, false)
 	}
 	if err != nil {
 		t.Error(err)
@@ -187,7 +187,7 @@ func TestAgentKeys(t *testing.T) {
 	}
 	closeAgent()
 	client, _ := connect(t)
-	if _, err := keys[0].Sign(&client, "me"); err == nil {
+	if _, err := sign(keys[0], client, "me"); err == nil {
 		t.Error("signed by an agent that was closed")
 	}
 	if keys, closeAgent, err = AgentKeys(startAgent(t)); err != nil || len(keys) != 0 {

@@ -19,17 +19,18 @@ import (
 // serves it, Ask calls start, which starts one for our account alone and returns when
 // that listens, and asks that one. base is the setting runtime_dir.
 func Ask(base string, start func() error) (*wire.Grant, error) {
-	grant, c, err := exchange(base, &wire.Ask{}, start)
+	grant, c, err := exchange(base, &wire.Ask{Reported: currentLogin().reported}, start)
 	if err == nil {
 		c.Close()
 	}
 	return grant, err
 }
 
-// Open is Ask for the carrier of a client that has come over ssh, between two addresses that
-// are empty if they are not known. The connection that it returns is the carrier's stream.
-func Open(base, client, server string, start func() error) (*wire.Grant, *net.UnixConn, error) {
-	return exchange(base, &wire.Ask{Carrier: true, Client: client, Server: server}, start)
+// Open is Ask for the carrier of a client that has come over ssh. The connection that it returns is the
+// carrier's stream.
+func Open(base string, start func() error) (*wire.Grant, *net.UnixConn, error) {
+	login := currentLogin()
+	return exchange(base, &wire.Ask{Carrier: true, Client: login.client, Server: login.server, Reported: login.reported}, start)
 }
 
 func exchange(base string, ask *wire.Ask, start func() error) (*wire.Grant, *net.UnixConn, error) {

@@ -59,7 +59,7 @@ func TestOpenWithoutCarrier(t *testing.T) {
 		{nil, "gives no grant"},
 	} {
 		answers <- test.answer
-		if _, c, err := Open(base, "", "", start); c != nil || err == nil || !strings.Contains(err.Error(), test.want) {
+		if _, c, err := Open(base, start); c != nil || err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%v, want %q", err, test.want)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -79,8 +80,19 @@ func (o *own) login(ctx context.Context, errs *tail) error {
 		limit = askTime
 	}
 	limited, cancel := context.WithTimeoutCause(ctx, limit, &LoginError{host, tooLong})
+	limited, end := context.WithCancelCause(limited)
+	var knocked sync.WaitGroup
+	if o.ask {
+		knocked.Go(func() {
+			if err := o.ssh.unanswered(limited); err != nil {
+				end(err)
+			}
+		})
+	}
 	stream, err := o.ssh.Own(limited, o.ask, remoteCommand(first), errs)
+	end(nil)
 	cancel()
+	knocked.Wait()
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package bootstrap
 import (
 	"bufio"
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -124,9 +125,15 @@ func (p *process) start(first []byte) (err error) {
 		defer close(p.said)
 		p.errs.Relay(p.hear)
 	}()
+	knocked := make(chan struct{})
+	go func() {
+		defer close(knocked)
+		p.endIfUnanswered()
+	}()
 	go func() {
 		defer close(p.ended)
 		p.await()
+		<-knocked
 		<-p.exited
 		p.awaitRest()
 		p.errs.Close() // ends Relay
@@ -134,6 +141,33 @@ func (p *process) start(first []byte) (err error) {
 		s.forget(p)
 	}()
 	return nil
+}
+
+// endIfUnanswered stops a process that may ask if its server does not answer. One that has said or asked something has
+// an answer. It returns when that is known, or the login is over.
+func (p *process) endIfUnanswered() {
+	if !p.ask {
+		return
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	go func() {
+		defer cancel()
+		select {
+		case <-p.ready:
+		case <-ctx.Done():
+		}
+	}()
+	err := p.ssh.unanswered(ctx)
+	p.mu.Lock()
+	silent := err != nil && !p.heard && !p.loggedIn && p.limit != nil
+	if silent {
+		p.timeout = err
+	}
+	p.mu.Unlock()
+	if silent {
+		p.stop()
+	}
 }
 
 // fail ends a process that was not started.
@@ -256,6 +290,11 @@ func (p *process) hear(line string, shown bool) {
 	switch {
 	case strings.HasPrefix(line, authenticated):
 		if p.ssh.isOurs(line) {
+			_, method, _ := strings.Cut(line, ` using "`)
+			method, _, _ = strings.Cut(method, `"`)
+			p.ssh.mu.Lock()
+			p.ssh.method = method
+			p.ssh.mu.Unlock()
 			p.login()
 		}
 		return

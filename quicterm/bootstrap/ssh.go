@@ -50,6 +50,10 @@ type SSH struct {
 	Say  func(line string) // shows what ssh says while it may ask the user something
 	Log  *slog.Logger
 
+	// Addresses returns those of sshd. It is nil if ssh does not connect to them itself, but through a proxy or by
+	// another ssh.
+	Addresses func(ctx context.Context) ([]netip.AddrPort, error)
+
 	// Dialog opens a terminal for an ssh process that may ask the user something. If it is nil or
 	// fails, ssh has none.
 	Dialog func() (Dialog, error)
@@ -59,6 +63,7 @@ type SSH struct {
 	mu       sync.Mutex
 	port     uint16        // of the daemon, 0 if there was no grant yet
 	key      ssh.PublicKey // of the daemon
+	method   string        // by which sshd has let the user in, or empty
 	needs    string        // what the last login without the user has lacked
 	attempts int           // logins without the user
 	logins   map[login]bool
@@ -123,6 +128,14 @@ func (s *SSH) Close() {
 	for _, l := range all {
 		<-l.over()
 	}
+}
+
+// Method returns how the last login has proved the user to sshd, as RFC 4252 names it: "publickey", "password". It is
+// empty if ssh did not say, as with a connection that another ssh has made.
+func (s *SSH) Method() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.method
 }
 
 // Port returns the port of the daemon, by UDP and TCP. It is 0 before the first login.

@@ -114,6 +114,7 @@ func TestBusyServerBreaksOff(t *testing.T) {
 			CheckHost: func(ssh.PublicKey) error { return nil },
 			Token:     []byte("any"),
 		})
+		defer c.Close()
 		c.dialers[migrate.QUIC] = refusedDialer{c.dialers[migrate.QUIC]}
 		var brokenOff *BrokenOffError
 		if _, _, err := c.List(context.Background()); !errors.Is(err, ErrBusy) || !errors.As(err, &brokenOff) {

@@ -38,9 +38,18 @@ func (s *Session) arrivedLocked(text string, joined bool) {
 	}
 }
 
+// endingLocked handles a notice that the session is being ended. The same one may come more than once.
+func (s *Session) endingLocked(text string) {
+	if s.ending == "" {
+		s.ending = wire.Printable(text, wire.MaxSummary)
+		wake(s.linkChanged)
+	}
+}
+
 // announce tells the streams of the link's state and of other clients. That may block for long, as
 // with a terminal whose output is stopped.
 func (s *Session) announce(ctx context.Context) {
+	told := false
 	for {
 		select {
 		case <-s.linkChanged:
@@ -48,7 +57,7 @@ func (s *Session) announce(ctx context.Context) {
 			return
 		}
 		s.gate.Lock()
-		link, arrivals := s.link, s.arrivals
+		link, arrivals, ending := s.link, s.arrivals, s.ending
 		s.arrivals = nil
 		s.gate.Unlock()
 		if s.streams.Changed != nil {
@@ -62,6 +71,10 @@ func (s *Session) announce(ctx context.Context) {
 			if call != nil {
 				call(a.who)
 			}
+		}
+		if ending != "" && !told && s.streams.Ending != nil {
+			told = true
+			s.streams.Ending(ending)
 		}
 	}
 }

@@ -49,3 +49,24 @@ func TestArrivals(t *testing.T) {
 		s.gate.Unlock()
 	})
 }
+
+// That a session is being ended is announced once, and printable.
+func TestEnding(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var got []string
+		s := &Session{linkChanged: make(chan struct{}, 1)}
+		s.streams.Ending = func(by string) { got = append(got, by) }
+		go s.announce(t.Context())
+		for range 2 {
+			s.gate.Lock()
+			s.endingLocked("root: kernel\x1b update")
+			s.gate.Unlock()
+			synctest.Wait()
+			wake(s.linkChanged)
+			synctest.Wait()
+		}
+		if want := []string{"root: kernel? update"}; !slices.Equal(got, want) {
+			t.Errorf("announced %q, want %q", got, want)
+		}
+	})
+}

@@ -26,9 +26,11 @@ const (
 	// fast, long path.
 	outputWindow = 4 << 20
 
-	// goodbyeTimeout is how long the end of a session waits for the server to learn that this
-	// client knows.
+	// goodbyeTimeout is how long a client that leaves waits for the server to learn that, and endTimeout
+	// how long one waits that knows how the program has ended, while the link seems alive: if the server
+	// does not learn it, it keeps the session as exited for a day. A loaded server takes seconds.
 	goodbyeTimeout = time.Second
+	endTimeout     = 5 * time.Second
 )
 
 // Streams are where the output of a session goes, and the functions that are called when
@@ -47,11 +49,12 @@ type Streams struct {
 	// kept. If it has a Snapshot, that is what a terminal of the session's size that was just
 	// reset needs in its place. A session without a terminal ends after it.
 	Lost func(session.Gap)
-	// Began is called first, with such a snapshot in place of the output from before the attach.
+	// Began is called first, with such a snapshot in place of the output from before the attach, and when the
+	// session's terminal has another size, unless this client's terminal gives it.
 	Began func(snapshot []byte)
 	// Resized is called with the size that the session's terminal has for what follows, output or
-	// a snapshot. It may be the same as before.
-	Resized func(wire.Size)
+	// a snapshot, and with its owner. It may be the same as before.
+	Resized func(wire.Sizing)
 	// Changed is called with the state of the link, by a goroutine of its own. States that
 	// come while it runs are left out, except the last.
 	Changed func(LinkState)
@@ -59,6 +62,8 @@ type Streams struct {
 	// share or watch a session in which this one writes. Joined is also called for those that are
 	// there at the attach.
 	Joined, Left func(wire.Presence)
+	// Ending is called by it when an operator ends the session, with who does that and why.
+	Ending func(by string)
 	// Hinted is called with what the server knows of the terminal, as soon as the output up to its
 	// Out is written, and before any later output. Of several that are due it gets the newest. A
 	// server that is older sends none. Without the function, the client asks for none.
@@ -82,8 +87,6 @@ var (
 	ErrGone = errors.New("the session is gone")
 	// ErrLeft means that Leave was called: the session continues on the server.
 	ErrLeft = errors.New("left the session")
-	// ErrRole means that the server does not know the role that was asked for. It has attached no one.
-	ErrRole = errors.New("the server's version knows no clients beside the one that types")
 	// ErrLost means that output of a program without a terminal was lost.
 	ErrLost = errors.New("output was lost")
 )
@@ -110,6 +113,7 @@ type Session struct {
 
 	// For Run's goroutine alone, once it runs:
 	begins   bool            // the output may begin with a snapshot that stands for no loss
+	sizing   wire.Sizing     // of the output, zero before that has told
 	exit     wire.ExitStatus // of the program
 	writeErr error           // the first error of writing output
 	merged   []byte          // frames of output that are written together
@@ -134,6 +138,7 @@ type Session struct {
 
 	others   map[uint64]bool // numbers of the clients that have joined
 	arrivals []arrival       // to be announced
+	ending   string          // who ends the session, and why; to be announced
 
 	linkChanged    chan struct{}          // wakes the goroutine that announces
 	statusRequests chan chan roamerStatus // that the roamer answers
@@ -168,19 +173,14 @@ func (c *Client) Attach(ctx context.Context, req *wire.Attach, streams Streams) 
 	compress := compression(c.cfg.Settings.Compression)
 	req.Compression = uint8(compress)
 	req.Hints = streams.Hinted != nil
+	req.Machine = c.cfg.Machine
 	m, err := wire.New(req)
 	if err != nil {
 		return nil, fmt.Errorf("the command is too long: %w", err)
 	}
-	if req.Role != wire.RoleWriter { // a server that knows no roles would make us the writer
-		m.Type = wire.TypeJoin
-	}
 	first, err := c.login(ctx, m)
 	var refusal *wire.Error
 	if errors.As(err, &refusal) {
-		if m.Type == wire.TypeJoin && refusal.Code == wire.CodeUnknown {
-			return nil, ErrRole
-		}
 		return nil, refusedBy(refusal)
 	}
 	if err != nil {
@@ -190,13 +190,9 @@ func (c *Client) Attach(ctx context.Context, req *wire.Attach, streams Streams) 
 		first.Close()
 		return nil, err
 	}
-	if s.attached.First == 0 || len(s.attached.Secret) == 0 || !wire.ValidName(s.attached.Name) {
+	if s.attached.First == 0 || len(s.attached.Secret) == 0 || !wire.ValidName(s.attached.Name) || s.attached.Role != req.Role {
 		first.Close()
 		return nil, errors.New("the server's answer makes no sense")
-	}
-	if s.attached.Role != req.Role {
-		first.Close()
-		return nil, ErrRole
 	}
 	s.begins = req.Replay.Kind == wire.ReplayScreen && !s.attached.Created && s.attached.First == 1
 	cfg := session.Config{
@@ -210,7 +206,10 @@ func (c *Client) Attach(ctx context.Context, req *wire.Attach, streams Streams) 
 		TakeSnapshots: s.attached.PTY,
 	}
 	if req.Hints {
-		cfg.TakeNote = s.hints.take
+		cfg.TakeNote = func(received uint64, note []byte) {
+			s.hints.take(received, note)
+			s.endpoint.Secret(s.hints.secret)
+		}
 		s.hints.written = s.attached.First - 1
 	}
 	s.endpoint = session.NewEndpoint(cfg)
@@ -231,8 +230,12 @@ func compression(setting string) driver.Compression {
 	return driver.Auto
 }
 
-// Name returns the session's name on the server.
-func (s *Session) Name() string { return s.attached.Name }
+// Name returns the session's name on the server, which may change.
+func (s *Session) Name() string {
+	s.gate.Lock()
+	defer s.gate.Unlock()
+	return s.attached.Name
+}
 
 // Unseen returns about how many lines of output no client has seen that the screen at the attach
 // leaves out.
@@ -241,8 +244,13 @@ func (s *Session) Unseen() uint64 { return s.attached.Unseen }
 // Created reports whether the session is new.
 func (s *Session) Created() bool { return s.attached.Created }
 
-// Size returns the size of the session's terminal at the attach, or zeros if that is not known.
-func (s *Session) Size() wire.Size { return s.attached.Size }
+// Sizing returns the size of the session's terminal at the attach and its owner, not by name.
+func (s *Session) Sizing() wire.Sizing {
+	return wire.Sizing{Size: s.attached.Size, Owner: s.attached.Owner}
+}
+
+// Number returns the number of this client in the session, by which a [wire.Sizing] names the owner.
+func (s *Session) Number() uint64 { return s.attached.Number }
 
 // Recording returns what the server says about recordings of the session.
 func (s *Session) Recording() wire.Recording { return s.attached.Recording }
@@ -300,6 +308,12 @@ func (s *Session) receivedLocked() {
 			s.endLocked(&DisplacedError{By: wire.Printable(n.Text, wire.MaxClient)})
 		case wire.NoticeJoined, wire.NoticeLeft:
 			s.arrivedLocked(n.Text, n.Code == wire.NoticeJoined)
+		case wire.NoticeEnding:
+			s.endingLocked(n.Text)
+		case wire.NoticeRenamed:
+			if wire.ValidName(n.Text) {
+				s.attached.Name = n.Text
+			}
 		}
 	}
 	s.deniedSince, s.saidGoneSince = time.Time{}, time.Time{}
@@ -344,21 +358,23 @@ func (s *Session) waitLocked(ctx context.Context, done func() bool) error {
 func (s *Session) sayGoodbye() {
 	s.gate.Lock()
 	defer s.gate.Unlock()
-	leaving := errors.Is(s.cause, ErrLeft)
-	if s.cause != nil && !leaving || s.link.State > migrate.Live {
-		return
-	}
-	if leaving {
-		s.waitBrieflyLocked(func() bool { return s.endpoint.Acked() == s.ring.Next() })
+	lost := func() bool { return s.link.State > migrate.Live }
+	closed := func() bool { return s.driver.Carriers() == 0 }
+	switch {
+	case s.cause == nil:
+		s.waitBrieflyLocked(goodbyeTimeout, closed) // also if the link is suspect: the program's end came over it just now
+		s.waitBrieflyLocked(endTimeout-goodbyeTimeout, func() bool { return closed() || lost() })
+	case errors.Is(s.cause, ErrLeft):
+		s.waitBrieflyLocked(goodbyeTimeout, func() bool { return s.endpoint.Acked() == s.ring.Next() || lost() })
 		s.endpoint.Notify(wire.NoticeLeaving, "")
 		s.driver.Wake()
+		s.waitBrieflyLocked(goodbyeTimeout, func() bool { return closed() || lost() })
 	}
-	s.waitBrieflyLocked(func() bool { return s.driver.Carriers() == 0 })
 }
 
-// waitBrieflyLocked waits for something that the server does, for at most goodbyeTimeout.
-func (s *Session) waitBrieflyLocked(done func() bool) {
-	ctx, cancel := context.WithTimeout(context.Background(), goodbyeTimeout)
+// waitBrieflyLocked waits for something that the server does, for at most a time.
+func (s *Session) waitBrieflyLocked(timeout time.Duration, done func() bool) {
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
 	_ = s.waitLocked(ctx, done) // a server that does not answer is no reason to stay
 }

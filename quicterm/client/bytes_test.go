@@ -106,7 +106,9 @@ func TestIdleIsNotSilent(t *testing.T) {
 				t.Error(err)
 				return
 			}
-			infos, _, err := New(cfg).List(context.Background())
+			c := New(cfg)
+			defer c.Close()
+			infos, _, err := c.List(context.Background())
 			if err != nil || len(infos) != 1 {
 				t.Errorf("%v, %v", infos, err)
 				return

@@ -17,6 +17,7 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
+	"sync"
 
 	"golang.org/x/crypto/ssh"
 
@@ -34,6 +35,7 @@ type Config struct {
 	Settings *configs.Client
 	Log      *slog.Logger // nil discards
 	Software string       // name and version, told to the server
+	Machine  string       // what this machine calls itself, told to clients whose session this one takes over
 
 	// Resolve returns the server's addresses, best first, for QUIC and TCP. It is called again
 	// when a session looks for other paths: addresses may change while it lasts. It may block
@@ -70,6 +72,10 @@ type Config struct {
 	// DialTCP makes TCP connections, such as through a proxy. Nil means over Network.
 	DialTCP func(ctx context.Context, network, address string) (net.Conn, error)
 
+	// LoggedIn is called after each login, with the transport by which the answer has come and, unless that is SSH, the
+	// address of the server. Nil means nothing.
+	LoggedIn func(by migrate.Transport, server netip.AddrPort)
+
 	// Waiting is called when the server has not answered for two seconds. Nil means nothing.
 	Waiting func()
 
@@ -77,11 +83,14 @@ type Config struct {
 	Network Network
 }
 
-// A Client makes connections to one server.
+// A Client makes connections to one server. Close closes what it keeps of them; sessions that are attached live on.
 type Client struct {
 	cfg     Config
 	network Network
 	dialers map[migrate.Transport]dialer
+
+	mu   sync.Mutex
+	kept *loggedIn // the connection of the last request, or nil
 }
 
 // New returns a client. It connects to nothing yet.
@@ -108,8 +117,8 @@ func New(cfg Config) *Client {
 var (
 	// ErrNoKeys means that there is no key or token to prove the user with.
 	ErrNoKeys = errors.New("no keys to prove who you are")
-	// ErrBusy means that too many clients are logging in to the server.
-	ErrBusy = errors.New("the server is busy letting others in")
+	// ErrBusy means that too many clients are logging in to the server, and have been for busyTime.
+	ErrBusy = errors.New("the server lets no more clients log in at once (max_unauthenticated)")
 )
 
 // A DeniedError means that the server does not accept the proof of the user.
@@ -134,7 +143,11 @@ func (e *UnreachableError) Error() string { return "no answer: " + e.Err.Error()
 func (e *UnreachableError) Unwrap() error { return e.Err }
 
 // A TunnelError means that the tunnel has brought no answer.
-type TunnelError struct{ Err error }
+type TunnelError struct {
+	Err error
+	// Unreachable says that no daemon has answered by QUIC or TCP either.
+	Unreachable bool
+}
 
 func (e *TunnelError) Error() string { return e.Err.Error() }
 func (e *TunnelError) Unwrap() error { return e.Err }
@@ -176,6 +189,11 @@ func (c *Client) Kill(ctx context.Context, name string) error {
 	return c.request(ctx, &wire.Kill{Session: name}, &wire.Done{})
 }
 
+// Rename gives a session another name.
+func (c *Client) Rename(ctx context.Context, session, name string) error {
+	return c.request(ctx, &wire.Rename{Session: session, Name: name}, &wire.Done{})
+}
+
 // Clear makes a session forget the output that its clients have had.
 func (c *Client) Clear(ctx context.Context, name string) (cleared wire.Cleared, err error) {
 	err = c.request(ctx, &wire.Clear{Session: name}, &cleared)
@@ -209,6 +227,6 @@ func (c *Client) ask(ctx context.Context, v wire.Body) (wire.Message, error) {
 	if err != nil {
 		return m, err
 	}
-	l.Close()
+	c.keep(l)
 	return l.answer, nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/quicterm/quicterm/migrate"
@@ -16,51 +17,83 @@ import (
 // (RFC 8305, 5).
 const nextAddress = 250 * time.Millisecond
 
+const (
+	// nextDial is how long an address that was dialed by QUIC has before it is dialed once more, beside the dials that
+	// run: QUIC waits twice as long for each further packet of a handshake, 10 s for some of 30 % loss.
+	nextDial = 500 * time.Millisecond
+
+	// maxDials bounds how often an address is dialed at a time. All of five handshakes fail that lose a third of their packets
+	// for 4 s in one of some thousand cases.
+	maxDials = 5
+
+	// connectTime is how long the server has to answer, over all addresses. A user waits for the error: a round trip to
+	// a satellite and back takes 0.6 s, and a handshake two or three of these.
+	connectTime = 5 * time.Second
+)
+
+// errNoAnswer is why a server is not dialed any longer.
+var errNoAnswer = fmt.Errorf("no answer within %v", connectTime)
+
 // connect dials the server's addresses and returns the carrier to the first that answers.
 func (c *Client) connect(ctx context.Context, t migrate.Transport, addrs []netip.AddrPort) (carrier.Carrier, error) {
 	if len(addrs) == 0 {
 		return nil, errors.New("the server has no address")
 	}
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, cancel := context.WithTimeoutCause(ctx, connectTime, errNoAnswer)
 	defer cancel()
 	type result struct {
+		addr netip.AddrPort
 		conn carrier.Carrier
 		err  error
 	}
+	rounds := 1
+	if t == migrate.QUIC {
+		rounds = maxDials
+	}
+	dials := slices.Repeat(addrs, rounds) // that are not started yet
 	results := make(chan result)
 	start := func(addr netip.AddrPort) {
 		go func() {
 			conn, err := c.dialers[t].dial(ctx, migrate.Candidate{Transport: t, Remote: addr})
-			if err != nil {
-				err = fmt.Errorf("%v: %w", addr, err)
+			if err != nil && ctx.Err() != nil {
+				err = context.Cause(ctx)
 			}
-			results <- result{conn, err}
+			results <- result{addr, conn, err}
 		}()
 	}
 	var first carrier.Carrier
-	var failed error
-	next, running := 0, 0
+	errs := make(map[netip.AddrPort]error) // of the addresses that have failed
+	started, running := 0, 0
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-	for first == nil && (next < len(addrs) || running > 0) {
+	for first == nil && (len(dials) > 0 || running > 0) {
 		var startNext <-chan time.Time
-		if next < len(addrs) {
+		if len(dials) > 0 {
 			startNext = timer.C
 		}
 		select {
 		case <-startNext:
-			start(addrs[next])
-			next++
+			start(dials[0])
+			dials = dials[1:]
 			running++
-			timer.Reset(nextAddress)
+			if started++; started < len(addrs) {
+				timer.Reset(nextAddress)
+			} else {
+				timer.Reset(nextDial)
+			}
 		case r := <-results:
 			running--
 			if r.err == nil {
 				first = r.conn
 				break
 			}
-			failed = errors.Join(failed, r.err)
-			timer.Reset(0)
+			if errs[r.addr] == nil {
+				errs[r.addr] = fmt.Errorf("%v: %w", r.addr, r.err)
+			}
+			dials = slices.DeleteFunc(dials, func(a netip.AddrPort) bool { return a == r.addr || ctx.Err() != nil })
+			if started < len(addrs) {
+				timer.Reset(0)
+			}
 		}
 	}
 	cancel()
@@ -70,6 +103,11 @@ func (c *Client) connect(ctx context.Context, t migrate.Transport, addrs []netip
 		}
 	}
 	if first == nil {
+		var failed error
+		for _, a := range addrs {
+			failed = errors.Join(failed, errs[a])
+			delete(errs, a)
+		}
 		return nil, failed
 	}
 	return first, nil

@@ -2,8 +2,11 @@ package client
 
 import (
 	"context"
+	"errors"
 	"net"
 	"net/netip"
+	"syscall"
+	"time"
 
 	"github.com/quicterm/quicterm/migrate"
 	"github.com/quicterm/quicterm/migrate/carrier"
@@ -54,6 +57,27 @@ func (system) Dial(ctx context.Context, iface string, remote netip.AddrPort) (ne
 	d := net.Dialer{Control: netmon.Bind(iface)}
 	return d.DialContext(ctx, "tcp", remote.String())
 }
+
+// refusalTime bounds the wait for a system to say that no program has a port: a round trip.
+const refusalTime = 500 * time.Millisecond
+
+// Refuses reports whether the system at an address says that no program there has the UDP port. Only a socket that is
+// connected hears that. It blocks for at most refusalTime.
+func (system) Refuses(ctx context.Context, remote netip.AddrPort) bool {
+	var d net.Dialer
+	c, err := d.DialContext(ctx, "udp", remote.String())
+	if err != nil {
+		return false
+	}
+	defer c.Close()
+	c.SetDeadline(time.Now().Add(refusalTime))
+	_, err = c.Write([]byte{0}) // no packet of QUIC: a daemon drops it
+	if err == nil {
+		_, err = c.Read(make([]byte, 1))
+	}
+	return errors.Is(err, syscall.ECONNREFUSED)
+}
+
 func (system) Interfaces() ([]string, error) { return netmon.Interfaces() }
 func (system) Lookup(remote netip.AddrPort, iface string) (netmon.Route, error) {
 	return netmon.Lookup(remote, iface)

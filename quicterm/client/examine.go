@@ -49,6 +49,36 @@ func (c *Client) Reach(ctx context.Context, to migrate.Candidate) (rtt time.Dura
 	return rtt, nil
 }
 
+// Find reports whether a daemon answers at the server's addresses, by UDP or TCP, as soon as a login would know that. It
+// logs in to none: its error is an [UnreachableError] if nothing answers.
+func (c *Client) Find(ctx context.Context) error {
+	addrs, err := c.cfg.Resolve(ctx)
+	if err != nil {
+		return &UnreachableError{err}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	transports := []migrate.Transport{migrate.QUIC, migrate.TCP}
+	errs := make(chan error, len(transports))
+	for _, t := range transports {
+		go func() {
+			conn, err := c.connect(ctx, t, addrs)
+			if err == nil {
+				conn.Close()
+			} else {
+				err = c.connectError(t, err)
+			}
+			errs <- err
+		}()
+	}
+	for range transports {
+		if err = <-errs; !errors.As(err, new(*UnreachableError)) {
+			return err
+		}
+	}
+	return err
+}
+
 // Knock reports whether the server answers a UDP packet with a payload of some size, at least 64
 // bytes. It says nothing about who answers.
 func (c *Client) Knock(ctx context.Context, to migrate.Candidate, size int) (bool, error) {

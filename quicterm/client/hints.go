@@ -11,6 +11,7 @@ const maxHints = 64
 
 // hints are those that wait to be told. The session's gate guards them.
 type hints struct {
+	secret  bool        // the terminal reads a line that it does not show
 	number  uint64      // of the last that came
 	waiting []wire.Hint // oldest first, each with a later Out than the one before
 	written uint64      // the last frame of output that was written
@@ -19,7 +20,11 @@ type hints struct {
 // take takes what came behind an ack. A later version may have put something else there.
 func (h *hints) take(received uint64, note []byte) {
 	hint, number, err := wire.ParseHint(note, received)
-	if err != nil || number <= h.number || hint.Out < h.written {
+	if err != nil || number <= h.number {
+		return
+	}
+	h.secret = hint.Terminal.Secret() // what is typed next is one, whatever the output is that it stands behind
+	if hint.Out < h.written {
 		return
 	}
 	h.number = number

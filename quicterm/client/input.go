@@ -90,6 +90,12 @@ func (s *Session) Resize(size wire.Size) error {
 	return s.send(wire.Resize, size.Append(nil))
 }
 
+// TakeSize gives the session the size of the user's terminal, and lets that terminal alone change it from now
+// on. It blocks as Write does.
+func (s *Session) TakeSize(size wire.Size) error {
+	return s.send(wire.Take, size.Append(nil))
+}
+
 // Signal sends a signal to the program, given by its name without SIG. HUP ends the session.
 // It blocks as Write does.
 func (s *Session) Signal(name string) error { return s.send(wire.Signal, []byte(name)) }
@@ -98,15 +104,6 @@ func (s *Session) Signal(name string) error { return s.send(wire.Signal, []byte(
 // as soon as the program has the input before it. Without a terminal it does nothing. It
 // blocks as Write does.
 func (s *Session) Skip() error { return s.send(wire.Skip, nil) }
-
-// Hangup ends the session: the holder hangs the program up. It does not wait behind input
-// that the program does not read.
-func (s *Session) Hangup() {
-	s.gate.Lock()
-	defer s.gate.Unlock()
-	s.endpoint.Notify(wire.NoticeHangup, "")
-	s.driver.Wake()
-}
 
 func (s *Session) send(t buffer.Type, payload []byte) error {
 	s.gate.Lock()

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"slices"
+	"time"
 
 	"github.com/quicterm/quicterm/migrate/carrier"
 	"github.com/quicterm/quicterm/quicterm/auth"
@@ -24,16 +25,18 @@ func (c *Client) authenticate(conn carrier.Carrier, tunnel bool, request wire.Me
 		}
 		return h
 	}
-	tried := make(map[string]bool)
-	answer := func(k *auth.UserKey) (*wire.Answer, error) {
-		blob := k.Public.Marshal()
-		tried[string(blob)] = true
-		exporter, ok := conn.(carrier.KeyExporter)
+	tried := make(map[string]bool) // after an Offer, or in vain
+	answer := func(k *auth.UserKey, at []byte) (*wire.Answer, error) {
+		encrypted, ok := conn.(auth.Encrypted)
 		if !ok {
 			return nil, errors.New("a signature needs an encrypted connection")
 		}
-		signature, err := k.Sign(exporter, c.cfg.User)
-		return &wire.Answer{Key: blob, Signature: signature}, err
+		statement, err := auth.NewStatement(encrypted.TLS(), c.cfg.User, at)
+		if err != nil {
+			return nil, err
+		}
+		signature, err := k.Sign(statement)
+		return &wire.Answer{Key: k.Public.Marshal(), Signature: signature, Host: statement.Host[:], Time: at}, err
 	}
 	var flight []byte
 	add := func(v wire.Body) error {
@@ -47,8 +50,11 @@ func (c *Client) authenticate(conn carrier.Carrier, tunnel bool, request wire.Me
 	case c.cfg.Token != nil:
 		err = errors.Join(err, add(&wire.Token{Token: c.cfg.Token}))
 	case keys[0].Silent():
-		if a, signErr := answer(keys[0]); signErr == nil {
+		// If this machine's clock is wrong, an Offer asks for the key again.
+		if a, signErr := answer(keys[0], auth.ClientTime(time.Now())); signErr == nil {
 			err = errors.Join(err, add(a))
+		} else {
+			tried[string(keys[0].Public.Marshal())] = true
 		}
 	}
 	if err != nil {
@@ -80,7 +86,8 @@ func (c *Client) authenticate(conn carrier.Carrier, tunnel bool, request wire.Me
 			if tried[string(blob)] || !offered {
 				continue
 			}
-			a, err := answer(k)
+			tried[string(blob)] = true
+			a, err := answer(k, auth.ServerTime(offer.Time))
 			if err != nil {
 				failed = errors.Join(failed, err)
 				continue

@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"errors"
 	"net"
 	"net/netip"
 	"sync"
@@ -16,12 +15,10 @@ import (
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
-// An olderServer is one from before roles and staying, behind a tunnel.
+// An olderServer is one from before staying, behind a tunnel.
 type olderServer struct {
-	t      *testing.T
 	wg     sync.WaitGroup
 	logins int
-	asked  []wire.Type
 }
 
 func (s *olderServer) Dial(context.Context, bool) (carrier.Carrier, error) {
@@ -36,12 +33,9 @@ func (s *olderServer) Dial(context.Context, bool) (carrier.Carrier, error) {
 			if err != nil {
 				return
 			}
-			s.asked = append(s.asked, m.Type)
 			switch m.Type {
 			case wire.TypeList:
 				err = wire.Send(theirs, &wire.Listing{})
-			case wire.TypeAttach:
-				err = wire.Send(theirs, &wire.Attached{First: 1, Secret: []byte("secret"), Name: "work"})
 			default:
 				err = wire.Send(theirs, &wire.Error{Code: wire.CodeUnknown, Text: "unknown"})
 			}
@@ -56,7 +50,7 @@ func (s *olderServer) Dial(context.Context, bool) (carrier.Carrier, error) {
 // withOlder calls f with a client of an older server.
 func withOlder(t *testing.T, f func(s *olderServer, c *Client)) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &olderServer{t: t}
+		s := new(olderServer)
 		f(s, New(Config{
 			Settings: configs.DefaultClient(), Tunnel: s, TunnelFirst: true,
 			Resolve: func(ctx context.Context) ([]netip.AddrPort, error) {
@@ -66,19 +60,6 @@ func withOlder(t *testing.T, f func(s *olderServer, c *Client)) {
 		}))
 		s.wg.Wait()
 	})
-}
-
-// A server that would make everyone the writer is not asked to let one watch.
-func TestOlderServerAttachesNoWatcher(t *testing.T) {
-	for _, role := range []wire.Role{wire.RoleShare, wire.RoleWatch, wire.RolePeek} {
-		withOlder(t, func(s *olderServer, c *Client) {
-			_, err := c.Attach(context.Background(), &wire.Attach{Mode: wire.ModeAttach, Role: role}, Streams{})
-			s.wg.Wait()
-			if !errors.Is(err, ErrRole) || len(s.asked) != 1 || s.asked[0] == wire.TypeAttach {
-				t.Errorf("role %d: %v; it was asked %v", role, err, s.asked)
-			}
-		})
-	}
 }
 
 // Sessions of a server that ends a connection after a while are followed without a loss of contact.

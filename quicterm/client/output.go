@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -108,8 +109,8 @@ func (s *Session) write(batch []session.Delivered) int {
 			s.streams.InputClosed()
 		}
 	case d.Type == wire.Resize:
-		if size, err := wire.ParseSize(d.Payload); err == nil {
-			s.resized(size)
+		if sizing, _, err := wire.ParseSizing(d.Payload); err == nil {
+			s.resized(sizing)
 		}
 	case d.Type == wire.Exit:
 		s.exit = wire.ParseExitStatus(d.Payload)
@@ -117,17 +118,22 @@ func (s *Session) write(batch []session.Delivered) int {
 	return 1
 }
 
-func (s *Session) resized(size wire.Size) {
+func (s *Session) resized(sizing wire.Sizing) {
+	s.sizing = sizing
 	if s.streams.Resized != nil {
-		s.streams.Resized(size)
+		s.streams.Resized(sizing)
 	}
 }
 
-// showGap handles a gap. If it begins the output and has a snapshot, nothing is lost.
+// showGap handles a gap. If it has a snapshot, nothing is lost if that begins the output, or if the screen has
+// a size now that another client gave it.
 func (s *Session) showGap(g session.Gap, begins bool) {
 	snapshot, err := wire.ParseSnapshot(g.Snapshot)
 	if g.Snapshot = snapshot.Screen; err == nil {
-		s.resized(snapshot.Size)
+		before := cmp.Or(s.sizing, s.Sizing())
+		own := before.Owner == s.attached.Number && snapshot.Sizing.Owner == s.attached.Number
+		begins = begins || !own && snapshot.Sizing.Size != before.Size
+		s.resized(snapshot.Sizing)
 	}
 	if begins && g.Snapshot != nil {
 		if s.streams.Began != nil {

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"net/netip"
 	"slices"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/quicterm/quicterm/migrate"
@@ -24,6 +26,13 @@ const (
 	// the user may be asked.
 	tunnelDelay = time.Second
 
+	// busyPause is the time before a login that a busy server refused is tried again, twice as long each
+	// time up to maxBusyPause, and half of it at random: so hundreds that came at once do not come
+	// back at once. They are tried again until busyTime is over, in which a server does thousands of logins.
+	busyPause    = 100 * time.Millisecond
+	maxBusyPause = 2 * time.Second
+	busyTime     = 30 * time.Second
+
 	// waitingTime is how long the user is told nothing: more than a server takes that answers.
 	waitingTime = 2 * time.Second
 )
@@ -34,12 +43,39 @@ type loggedIn struct {
 	carrier.Carrier
 	transport migrate.Transport
 	answer    wire.Message
+	since     time.Time // the login, or just before
 }
 
-// login connects, proves the user and sends a request. It tries all transports that there are,
+// login sends a request on the connection of an earlier one, or on a new one, and returns it with the answer.
+func (c *Client) login(ctx context.Context, request wire.Message) (l *loggedIn, err error) {
+	if l = c.takeKept(); l != nil {
+		err = l.ask(ctx, request)
+	} else {
+		l, err = c.loginAnew(ctx, request)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if l.answer.Type != wire.TypeError {
+		return l, nil
+	}
+	refusal := new(wire.Error)
+	err = refusal
+	if invalid := l.answer.Decode(refusal); invalid != nil {
+		err = invalid
+	}
+	if request.Type == wire.TypeAttach { // the last request on its connection
+		l.Close()
+	} else {
+		c.keep(l)
+	}
+	return nil, err
+}
+
+// loginAnew connects, proves the user and sends a request. It tries all transports that there are,
 // or only the tunnel with TunnelFirst, and returns the first carrier on which there is an answer.
 // The others are closed: what the request has done on them, it has done once (SPEC.md, 5.2).
-func (c *Client) login(ctx context.Context, request wire.Message) (*loggedIn, error) {
+func (c *Client) loginAnew(ctx context.Context, request wire.Message) (*loggedIn, error) {
 	transports := slices.Collect(maps.Keys(c.dialers))
 	if c.cfg.TunnelFirst {
 		transports = []migrate.Transport{migrate.SSH}
@@ -93,6 +129,13 @@ func (c *Client) login(ctx context.Context, request wire.Message) (*loggedIn, er
 			if res.err == nil || isFinal(res.err) {
 				cancel()
 				go drop(running) // a key that waits to be touched cannot be told
+				if res.err == nil && c.cfg.LoggedIn != nil {
+					var server netip.AddrPort
+					if a, ok := res.carrier.Carrier.(carrier.Addressed); ok {
+						server = a.RemoteAddr()
+					}
+					c.cfg.LoggedIn(res.transport, server)
+				}
 				return res.carrier, res.err
 			}
 			if direct.Err() == nil || res.transport == migrate.SSH {
@@ -100,6 +143,9 @@ func (c *Client) login(ctx context.Context, request wire.Message) (*loggedIn, er
 			}
 			if res.transport != migrate.SSH && c.isAnswer(res.err) {
 				cancelDirect()
+			}
+			if res.transport == migrate.TCP && errors.Is(res.err, syscall.ECONNREFUSED) {
+				go r.endIfRefused(direct, cancelDirect)
 			}
 			close(r.failed[res.transport])
 		}
@@ -112,10 +158,9 @@ func (c *Client) login(ctx context.Context, request wire.Message) (*loggedIn, er
 
 // isFinal reports whether an error ends a login, whatever other transports would bring.
 func isFinal(err error) bool {
-	var refusal *wire.Error
 	var changed *auth.ChangedHostError
 	var revoked *auth.RevokedHostError
-	return errors.As(err, &refusal) || errors.As(err, &changed) || errors.As(err, &revoked)
+	return errors.As(err, &changed) || errors.As(err, &revoked)
 }
 
 // isAnswer reports whether an error of QUIC or TCP holds for both. A token is good for one attempt.
@@ -123,7 +168,7 @@ func (c *Client) isAnswer(err error) bool {
 	var denied *DeniedError
 	var unknown *auth.UnknownHostError
 	var brokenOff *BrokenOffError
-	return errors.As(err, &denied) || errors.As(err, &unknown) || errors.Is(err, ErrNoKeys) ||
+	return errors.As(err, &denied) || errors.As(err, &unknown) || errors.Is(err, ErrNoKeys) || errors.Is(err, ErrBusy) ||
 		c.cfg.Token != nil && errors.As(err, &brokenOff)
 }
 
@@ -141,8 +186,13 @@ func (c *Client) loginError(errs map[migrate.Transport]error) error {
 	switch {
 	case tunnel == nil:
 		return direct
-	case direct == nil, noQUIC != nil && noTCP != nil, errors.Is(direct, ErrNoKeys):
-		return tunnel // it says more
+	case direct == nil, errors.Is(direct, ErrNoKeys):
+		return tunnel
+	case errors.As(direct, new(*UnreachableError)): // the tunnel says more
+		if failed := new(TunnelError); errors.As(tunnel, &failed) {
+			failed.Unreachable = true
+		}
+		return tunnel
 	}
 	return errors.Join(direct, tunnel)
 }
@@ -180,16 +230,46 @@ func (c *Client) newRace(ctx context.Context, request wire.Message) *race {
 	return r
 }
 
-// attempt logs in by one transport, when it is its turn.
+// attempt logs in by one transport, when it is its turn, and again while the server is busy. QUIC has a second connection
+// if the first one is lost: all packets that a login sends in some seconds may be lost, and the request is done once.
 func (r *race) attempt(ctx context.Context, t migrate.Transport) (*loggedIn, error) {
 	if err := r.begin(ctx, t); err != nil {
 		return nil, err
 	}
+	patience := time.Now().Add(busyTime)
+	var lost error // the first connection, after the request was sent
+	for pause := busyPause; ; pause = min(2*pause, maxBusyPause) {
+		l, err := r.try(ctx, t)
+		brokenOff := errors.As(err, new(*BrokenOffError))
+		if brokenOff && !errors.Is(err, ErrBusy) && t == migrate.QUIC && r.client.cfg.Token == nil && lost == nil && ctx.Err() == nil {
+			lost = err
+			r.once.silent.Do(func() { close(r.silent) }) // TCP need not wait
+			continue
+		}
+		if lost != nil && errors.As(err, new(*UnreachableError)) {
+			return nil, lost // the server may have done what it was asked
+		}
+		sent := r.client.cfg.Token != nil && brokenOff // a token is good for one attempt
+		if !errors.Is(err, ErrBusy) || sent || time.Now().Add(pause).After(patience) {
+			return l, err
+		}
+		r.once.connected.Do(func() { close(r.connected) }) // no other transport leads to a server that is less busy
+		select {
+		case <-time.After(pause/2 + rand.N(pause/2)):
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// try makes one connection by a transport and logs in on it.
+func (r *race) try(ctx context.Context, t migrate.Transport) (*loggedIn, error) {
 	conn, err := r.connect(ctx, t)
 	if err != nil {
 		return nil, err
 	}
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
+	since := time.Now()
 	answer, err := r.authenticate(ctx, t, conn)
 	if !stop() && err == nil {
 		err = ctx.Err()
@@ -198,7 +278,25 @@ func (r *race) attempt(ctx context.Context, t migrate.Transport) (*loggedIn, err
 		conn.Close()
 		return nil, err
 	}
-	return &loggedIn{conn, t, answer}, nil
+	return &loggedIn{conn, t, answer, since}, nil
+}
+
+// endIfRefused calls end if no program has the server's port: by TCP the system there has said so, and now by UDP. QUIC
+// itself does not hear that, and would wait.
+func (r *race) endIfRefused(ctx context.Context, end func()) {
+	n, ok := r.client.network.(interface {
+		Refuses(ctx context.Context, remote netip.AddrPort) bool
+	})
+	addrs, err := r.resolve()
+	if !ok || err != nil {
+		return
+	}
+	for _, a := range addrs {
+		if !n.Refuses(ctx, a) {
+			return
+		}
+	}
+	end()
 }
 
 // begin waits until an attempt is to begin.
@@ -256,7 +354,7 @@ func (r *race) connect(ctx context.Context, t migrate.Transport) (carrier.Carrie
 	if t == migrate.SSH {
 		conn, err := r.client.dialers[t].dial(ctx, migrate.Candidate{Transport: t})
 		if err != nil {
-			return nil, &TunnelError{err}
+			return nil, &TunnelError{Err: err}
 		}
 		return conn, nil
 	}
@@ -291,18 +389,11 @@ func (r *race) authenticate(ctx context.Context, t migrate.Transport, conn carri
 		}
 	})()
 	answer, err := r.client.authenticate(conn, t == migrate.SSH, r.request)
-	if err == nil && answer.Type == wire.TypeError {
-		refusal := new(wire.Error)
-		err = refusal
-		if invalid := answer.Decode(refusal); invalid != nil {
-			err = invalid
-		}
-	}
 	if brokenOff := new(BrokenOffError); errors.As(err, &brokenOff) && r.client.dialers[t].refused(brokenOff.Err) {
 		brokenOff.Err = ErrBusy
 	}
 	if err != nil && t == migrate.SSH && !isFinal(err) {
-		err = &TunnelError{err}
+		err = &TunnelError{Err: err}
 	}
 	return answer, err
 }

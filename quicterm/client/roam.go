@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"maps"
+	"math/rand/v2"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -86,6 +87,7 @@ func newRoamer(s *Session) *roamer {
 			Avoid:             settings.Interfaces.Avoid,
 			Carriers:          bulkCarriers(settings.BulkConnections),
 			Adapt:             settings.BulkConnections == "auto",
+			RenewEarly:        rand.N(2 * time.Hour),
 			KeepSSH:           s.client.cfg.KeepTunnel,
 		}),
 		events:     make(chan any),
@@ -308,6 +310,19 @@ func (r *roamer) rtt(c *roamerCarrier, stats carrier.Stats) time.Duration {
 	return rtt
 }
 
+// loss returns which part of the packets to the server is lost: of the datagrams, as the server counts them. QUIC does
+// not tell for its acks, most of what goes to the server during a download, and calls those lost that it has noticed.
+func (r *roamer) loss(c *roamerCarrier, stats carrier.Stats) float64 {
+	s := r.session
+	s.gate.Lock()
+	share, known := s.endpoint.Loss(c.id)
+	s.gate.Unlock()
+	if known {
+		return share
+	}
+	return float64(stats.PacketsLost) / float64(max(stats.PacketsSent, 1))
+}
+
 // refresh reports the candidates to the manager, if they have changed or it is to know in any
 // case. While the link is live, it does so only if an event is the reason.
 func (r *roamer) refresh(ctx context.Context, always bool) {
@@ -352,6 +367,7 @@ func (r *roamer) report() {
 	link := LinkState{State: state, Since: since, Attempts: r.manager.Attempts(), Backlog: s.endpoint.PeerBacklog()}
 	if s.link != link {
 		s.link = link
+		s.gate.Changed() // to who says goodbye
 		wake(s.linkChanged)
 	}
 }
@@ -430,7 +446,12 @@ func (r *roamer) dial(ctx context.Context, d migrate.Dial) {
 	r.dials[d.ID] = cancel
 	r.wg.Go(func() {
 		defer cancel()
-		conn, err := s.client.dialers[d.Candidate.Transport].redial(dialCtx, d.Candidate)
+		dialer := s.client.dialers[d.Candidate.Transport]
+		dial := dialer.redial
+		if d.Fresh {
+			dial = dialer.dial
+		}
+		conn, err := dial(dialCtx, d.Candidate)
 		var resumed *resumedCarrier
 		if err == nil {
 			stop := context.AfterFunc(dialCtx, func() { conn.Close() }) // a tunnel may block writes

@@ -5,6 +5,7 @@ package client
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"slices"
 	"sync"
@@ -193,6 +194,28 @@ func TestTypingIntoBlackHole(t *testing.T) {
 			s.Write([]byte{4})
 		})
 		s.Run(context.Background())
+	})
+}
+
+// Who leaves before an outage is noticed waits no longer than until it is.
+func TestLeaveIntoBlackHole(t *testing.T) {
+	inWorld(t, netem.Config{Delay: 30 * time.Millisecond}, false, func(w *world) {
+		s := w.attach(Streams{Stdout: io.Discard})
+		w.kept.Go(func() {
+			time.Sleep(time.Second)
+			w.set(netem.Config{Down: true})
+			s.Write([]byte("x"))
+			left := time.Now()
+			s.Leave()
+			<-s.roamerDone
+			if took := time.Since(left); took > 300*time.Millisecond {
+				t.Errorf("leaving took %v, want at most the 250 ms after which the ack is overdue", took)
+			}
+			w.set(netem.Config{Delay: 30 * time.Millisecond})
+		})
+		if _, err := s.Run(context.Background()); !errors.Is(err, ErrLeft) {
+			t.Errorf("Run returned %v", err)
+		}
 	})
 }
 

@@ -28,7 +28,7 @@ type Path struct {
 	Local     netip.AddrPort // not valid for SSH, like Remote
 	Remote    netip.AddrPort
 	RTT       time.Duration // 0 if not known
-	Loss      float64       // the part of the packets sent that was lost, from 0 to 1
+	Loss      float64       // the part of the packets to the server that is lost, from 0 to 1
 	Sent      uint64        // bytes, without the headers below
 	Received  uint64
 	Since     time.Time
@@ -101,7 +101,7 @@ func (r *roamer) status() roamerStatus {
 			Local:     netip.AddrPortFrom(p.Candidate.Source, port),
 			Remote:    p.Candidate.Remote,
 			RTT:       r.rtt(c, stats),
-			Loss:      float64(stats.PacketsLost) / float64(max(stats.PacketsSent, 1)),
+			Loss:      r.loss(c, stats),
 			Sent:      stats.BytesSent,
 			Received:  stats.BytesReceived,
 			Since:     p.Since,

@@ -5,6 +5,8 @@ package client
 import (
 	"context"
 	"errors"
+	"fmt"
+	"math"
 	"testing"
 	"time"
 
@@ -70,4 +72,38 @@ func TestStatus(t *testing.T) {
 		status("after Run", 0, 0)
 		w.program.Signal(0)
 	})
+}
+
+// The loss that a user is told is that of the path.
+func TestStatusTellsLoss(t *testing.T) {
+	for _, percent := range []float64{0, 1, 10, 30} {
+		t.Run(fmt.Sprintf("%v %%", percent), func(t *testing.T) {
+			inWorld(t, netem.Config{Delay: 20 * time.Millisecond, Loss: percent / 100}, true, func(w *world) {
+				s := w.attach(Streams{})
+				w.kept.Go(func() {
+					// What is told is of the latest packets: the mean of 40 times is that of 2400, whose share of lost ones is within
+					// the bounds except in one of 10 000 cases.
+					var told float64
+					const times = 40
+					for range times {
+						for range 60 {
+							s.Write([]byte("x"))
+							time.Sleep(100 * time.Millisecond)
+						}
+						st := s.Status()
+						if len(st.Paths) == 0 {
+							t.Errorf("no path: %+v", st)
+							break
+						}
+						told += 100 * st.Paths[0].Loss / times
+					}
+					if math.Abs(told-percent) > 1+percent/6 {
+						t.Errorf("told %.1f %%, want %v", told, percent)
+					}
+					s.Write([]byte{4})
+				})
+				s.Run(context.Background())
+			})
+		})
+	}
 }

@@ -45,15 +45,17 @@ type world struct {
 	starting    func() // called when a session starts, unless nil
 	floods      bool   // the program is a flooder
 	events      chan netmon.Event
-	paths       string        // the client's setting
-	compression string        // the same
-	config      func(*Config) // changes the client's configuration, unless nil
-	noUDP       bool          // UDP packets are dropped
-	noTCP       bool          // TCP packets to and from the daemon are dropped
-	sockets     atomic.Int64  // that the client has opened so far
-	logins      atomic.Int64  // by ssh
-	starvedFor  atomic.Int64  // how long the client does not run when it should next, in nanoseconds
-	runsAgain   atomic.Int64  // until when it receives nothing, Unix nanoseconds
+	paths       string                 // the client's setting
+	compression string                 // the same
+	config      func(*Config)          // changes the client's configuration, unless nil
+	noUDP       bool                   // UDP packets are dropped
+	noTCP       bool                   // TCP packets to and from the daemon are dropped
+	sockets     atomic.Int64           // that the client has opened so far
+	opened      func()                 // called when it opens another one, unless nil
+	tap         func(sent bool, n int) // sees the packets of the client's sockets, unless nil
+	logins      atomic.Int64           // by ssh
+	starvedFor  atomic.Int64           // how long the client does not run when it should next, in nanoseconds
+	runsAgain   atomic.Int64           // until when it receives nothing, Unix nanoseconds
 }
 
 // A port is an interface of the client, and its links to and from the server.
@@ -224,10 +226,20 @@ type starvedSocket struct {
 
 func (s starvedSocket) ReadFrom(b []byte) (int, net.Addr, error) {
 	n, addr, err := s.PacketConn.ReadFrom(b)
+	if s.w.tap != nil {
+		s.w.tap(false, n)
+	}
 	if until := time.Unix(0, s.w.runsAgain.Load()); time.Now().Before(until) {
 		time.Sleep(time.Until(until))
 	}
 	return n, addr, err
+}
+
+func (s starvedSocket) WriteTo(b []byte, addr net.Addr) (int, error) {
+	if s.w.tap != nil {
+		s.w.tap(true, len(b))
+	}
+	return s.PacketConn.WriteTo(b, addr)
 }
 
 // starve makes the client's roamer, which asks for the interfaces, and its sockets stop for d.
@@ -251,6 +263,9 @@ func (w *world) Interfaces() (names []string, err error) {
 
 func (w *world) Listen(iface string) (net.PacketConn, error) {
 	w.sockets.Add(1)
+	if w.opened != nil {
+		w.opened()
+	}
 	route, err := w.Lookup(serverAddr, iface)
 	if err != nil {
 		return nil, err
@@ -263,7 +278,32 @@ func (w *world) Dial(ctx context.Context, iface string, remote netip.AddrPort) (
 	if err != nil {
 		return nil, err
 	}
-	return w.net.DialStream(ctx, route.Source, remote)
+	c, err := w.net.DialStream(ctx, route.Source, remote)
+	if err != nil {
+		return nil, err
+	}
+	return tappedConn{c, w}, nil
+}
+
+// A tappedConn is a TCP connection of the client.
+type tappedConn struct {
+	net.Conn
+	w *world
+}
+
+func (c tappedConn) Write(b []byte) (int, error) {
+	if c.w.tap != nil {
+		c.w.tap(true, len(b))
+	}
+	return c.Conn.Write(b)
+}
+
+func (c tappedConn) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	if c.w.tap != nil {
+		c.w.tap(false, n)
+	}
+	return n, err
 }
 
 func (w *world) Lookup(_ netip.AddrPort, iface string) (route netmon.Route, err error) {

@@ -265,11 +265,11 @@ func (h *Host) paths(r *Report) {
 		return
 	}
 	slices.Sort(names)
-	says := func(protocol string, rtt time.Duration) string {
+	says := func(rtt time.Duration) string {
 		if rtt == 0 {
-			return protocol + " no"
+			return "no"
 		}
-		return protocol + " " + milliseconds(rtt)
+		return milliseconds(rtt)
 	}
 	var lines, dead []string
 	for _, name := range names {
@@ -278,7 +278,7 @@ func (h *Host) paths(r *Report) {
 		if shown == "" {
 			shown = "an unknown interface"
 		}
-		lines = append(lines, fmt.Sprintf("%s: %s, %s", shown, says("UDP", c.udp), says("TCP", c.tcp)))
+		lines = append(lines, fmt.Sprintf("%s: UDP %s, TCP %s", shown, says(c.udp), says(c.tcp)))
 		if c.udp == 0 && c.tcp == 0 {
 			dead = append(dead, shown)
 		}

@@ -57,9 +57,13 @@ func (d *Driver) writeDatagrams(id session.CarrierID, c carrier.Carrier, r *runn
 	defer r.datagrams.timer.Stop()
 	buf, short := make([]byte, 0, maxDatagram), make([]byte, 0, maxDatagram)
 	for {
+		padding := session.NoPadding
 		d.mu.Lock()
 		now := time.Now()
 		b := d.endpoint.Datagram(now, id, buf)
+		if b != nil {
+			padding = d.endpoint.TakePadding(id)
+		}
 		switch {
 		case b == nil && r.keepalive:
 			b = buf[:0]
@@ -72,7 +76,7 @@ func (d *Driver) writeDatagrams(id session.CarrierID, c carrier.Carrier, r *runn
 		r.keepalive = false
 		d.mu.Unlock()
 		if b != nil {
-			if err := c.SendDatagram(b); err != nil {
+			if err := c.SendDatagram(padding.Fill(b)); err != nil {
 				return fmt.Errorf("datagrams: %w", err)
 			}
 			continue

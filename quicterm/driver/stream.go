@@ -122,6 +122,10 @@ func (d *Driver) writeStream(id session.CarrierID, c carrier.Carrier, r *running
 		d.mu.Lock()
 		now := time.Now()
 		b := d.endpoint.Stream(now, id, writeSize)
+		padding := session.NoPadding
+		if b != nil {
+			padding = d.endpoint.TakePadding(id)
+		}
 		out.mode, out.short, out.groups = r.negotiation.sends, r.negotiation.short, r.negotiation.groups
 		out.rtt, out.rate = d.endpoint.Path(id)
 		announcement := r.negotiation.announce(b != nil)
@@ -135,7 +139,7 @@ func (d *Driver) writeStream(id session.CarrierID, c carrier.Carrier, r *running
 			d.schedule(now, &r.datagrams) // an ack that waited there may have gone with b
 		}
 		d.mu.Unlock()
-		if b = out.next(now, b); announcement != nil {
+		if b = padding.Fill(out.next(now, b)); announcement != nil {
 			b = slices.Concat(b, announcement)
 		}
 		if b == nil {

@@ -22,7 +22,7 @@ func TestOverflow(t *testing.T) {
 	h.Start()
 	x := h.Shell(h.Addr, "-s", "full")
 	x.Run("cd "+h.Dir+"; mkfifo go done", "mkfifo")
-	x.Send("read x < go; seq 1000000 1300000; echo the-''end; echo > done\r~d")
+	x.Send("read x < go; seq 1000000 1300000; echo the-''end; echo > done\r~.")
 	x.Exit()
 	// Without a client, the program does not wait.
 	if out, err := h.QT("connect", fmt.Sprintf("cd %s; echo > go; cat done", h.Dir)).CombinedOutput(); err != nil {
@@ -31,7 +31,7 @@ func TestOverflow(t *testing.T) {
 	y := rig.Open(t, h.QT("attach", "full"))
 	y.Expect(`about \d+ lines that were printed while no client was attached are not shown; what the server kept of them: qt attach --replay raw `)
 	y.Expect(`1299999\r\n1300000\r\nthe-end`)
-	y.Send("\r~d")
+	y.Send("\r~.")
 	y.Exit()
 	y = rig.Open(t, h.QT("attach", "--replay", "raw", "full"))
 	y.Expect(`\d+ bytes of output lost, the server has kept no more \(frames \d+ to \d+\)`)
@@ -42,7 +42,7 @@ func TestOverflow(t *testing.T) {
 	y.Run("echo on", "on")
 }
 
-// After an outage with much output, the title shows how much is left, and ~n skips it:
+// After an outage with much output, the title shows how much is left, and ~> skips it:
 // the client says exactly how much is missing, and the prompt appears.
 func TestSkip(t *testing.T) {
 	h := newHost(t)
@@ -62,7 +62,7 @@ func TestSkip(t *testing.T) {
 	}
 	p.Set(link)
 	x.Expect(`\x1b\]2;qt: catching up, [0-9.]+ MB left`)
-	x.Send("\r~n")
+	x.Send("\r~>")
 	found := x.Expect(`\[qt: (\d+) bytes of output skipped`)
 	x.Run("echo here", "here")
 	shown := x.Out.String()

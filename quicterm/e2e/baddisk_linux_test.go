@@ -93,6 +93,34 @@ func TestBadDisk(t *testing.T) {
 	}
 }
 
+// The daemon's doctor says that the disk of its keys is full: a daemon that has none yet does not start.
+func TestDoctorDiskFull(t *testing.T) {
+	if !inside(t) {
+		return
+	}
+	rig.IP(t, "link", "set", "lo", "up")
+	h := newHost(t)
+	dir := h.Path("state")
+	err := errors.Join(
+		unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""),
+		os.MkdirAll(dir, 0o700),
+		unix.Mount("tmpfs", dir, "tmpfs", 0, "size=64k,mode=700"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { unix.Unmount(dir, unix.MNT_DETACH) })
+	h.Start()
+	want(t, qtdDoctor(h), "state ok ")
+	full := filepath.Join(dir, "full")
+	if err := os.WriteFile(full, make([]byte, 1<<20), 0o600); !errors.Is(err, syscall.ENOSPC) {
+		t.Fatal(err)
+	}
+	want(t, qtdDoctor(h), "state fail write .*: no space left on device — make room")
+	if left, err := filepath.Glob(dir + "/.doctor-*"); err != nil || left != nil {
+		t.Errorf("left %q, %v", left, err)
+	}
+}
+
 // A session that must be recorded ends when the disk of the recordings is full, and says so. The
 // recording can be played up to there.
 func TestRecordingDiskFull(t *testing.T) {

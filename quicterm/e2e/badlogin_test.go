@@ -7,7 +7,9 @@ import (
 	"math"
 	"os"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/quicterm/quicterm/bench/rig"
 	"github.com/quicterm/quicterm/quicterm/auth"
@@ -101,12 +103,8 @@ func badSignatures(t *testing.T, h *rig.Host, dial rawDialer) {
 		t.Fatal(err)
 	}
 	other := dial(t, h)
-	signature, err := identity.Sign(other.conn, accountName(t))
-	if err != nil {
-		t.Fatal(err)
-	}
 	hello := encode(t, &wire.Hello{User: accountName(t), Keys: [][]byte{h.Key.Marshal()}})
-	answer := encode(t, &wire.Answer{Key: h.Key.Marshal(), Signature: signature})
+	answer := other.answer(identity, now())
 	other.send(hello, answer, encode(t, &wire.List{}))
 	other.wantMessage(&wire.Listing{})
 	c = dial(t, h)
@@ -114,6 +112,47 @@ func badSignatures(t *testing.T, h *rig.Host, dial rawDialer) {
 	c.wantMessage(&wire.Offer{})
 	c.conn.CloseWrite()
 	c.wantDenied("denied")
+}
+
+// A client whose clock is wrong logs in by the time of an Offer, over QUIC and TCP, and tries in vain only
+// so often. A client of any clock does so after a restart of the daemon.
+func TestWrongClock(t *testing.T) {
+	h := newHost(t)
+	h.Start()
+	identity, err := auth.IdentityFile(h.Path("id"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	hello := encode(t, &wire.Hello{User: accountName(t), Keys: [][]byte{h.Key.Marshal()}})
+	for _, dial := range []rawDialer{dialRaw, dialRawTCP} {
+		for _, clock := range []time.Time{time.Unix(0, 0), time.Now().Add(-3 * time.Minute), time.Now().Add(24 * 365 * time.Hour)} {
+			c := dial(t, h)
+			c.send(hello, c.answer(identity, auth.ClientTime(clock)), encode(t, &wire.List{}))
+			var offer wire.Offer
+			c.wantMessage(&offer)
+			c.send(c.answer(identity, auth.ServerTime(offer.Time)))
+			c.wantMessage(&wire.Listing{})
+		}
+		c := dial(t, h)
+		c.send(hello, encode(t, &wire.List{}))
+		for range 5 {
+			c.wantMessage(&wire.Offer{})
+			c.send(c.answer(identity, auth.ClientTime(time.Unix(0, 0))))
+		}
+		c.wantDenied("6 answers failed, the last: account " + accountName(t) + ": the signature's time is not that of this machine")
+	}
+	wantListed(t, h)
+	h.Stop(syscall.SIGTERM)
+	h.Start()
+	wantListed(t, h)
+}
+
+// wantListed checks that qt logs in with a key.
+func wantListed(t *testing.T, h *rig.Host) {
+	t.Helper()
+	if out, err := h.QT("ls").CombinedOutput(); err != nil {
+		t.Errorf("qt ls: %v\n%s", err, out)
+	}
 }
 
 // A token is valid once. (Package auth tests that it expires.)

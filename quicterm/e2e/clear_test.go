@@ -20,7 +20,7 @@ func TestClearHistory(t *testing.T) {
 	if err != nil || !strings.HasPrefix(string(out), "session work has forgotten ") {
 		t.Fatalf("%v, %s", err, out)
 	}
-	x.Send("\r~d")
+	x.Send("\r~.")
 	x.Exit()
 	y := rig.Open(t, h.QT("attach", "--replay", "raw", "work"))
 	y.Run("echo on", "on")

@@ -17,8 +17,8 @@ func TestCompleteSessions(t *testing.T) {
 	h.Start()
 	const name = "completed" // that no other test's client has
 	x := h.Shell(h.Addr, "-s", name)
-	x.Send("\r~d")
-	x.Expect("detached")
+	x.Send("\r~.")
+	x.Expect("qt: left; ")
 	x.Exit()
 	for until := time.Now().Add(rig.Patience); ; {
 		c := h.QT("attach", "")

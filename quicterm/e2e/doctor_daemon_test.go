@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strconv"
 	"syscall"
@@ -43,6 +44,60 @@ func TestDoctorOfDaemon(t *testing.T) {
 	syscall.Kill(holder, syscall.SIGCONT)
 	x.Send("exit\r")
 	x.Exit()
+
+	drain := func(flags ...string) {
+		t.Helper()
+		args := append([]string{"drain", "--config", h.Path("qtd.toml")}, flags...)
+		if out, err := exec.Command(filepath.Join(bin, "qtd"), args...).CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+	}
+	drain()
+	want(t, qtdDoctor(h), "daemon fail it starts no new sessions: .*draining — qtd drain --off")
+	drain("--off")
+	want(t, qtdDoctor(h), "daemon ok ")
+}
+
+// wantFailure runs a command of qtd, which must fail and say why.
+func wantFailure(t *testing.T, cmd *exec.Cmd, why string) {
+	t.Helper()
+	if out, err := cmd.CombinedOutput(); err == nil || !regexp.MustCompile(`^qtd: .*`+why).Match(out) {
+		t.Errorf("%v: got %v, %q, want %q", cmd.Args, err, out, why)
+	}
+}
+
+// What would keep clients out fails the test of a start, which says why.
+func TestServeTest(t *testing.T) {
+	h := newHost(t)
+	h.Start()
+	h.Stop(syscall.SIGTERM)
+	test := func() *exec.Cmd {
+		return exec.Command(filepath.Join(bin, "qtd"), "serve", "--test", "--config", h.Path("qtd.toml"))
+	}
+	refused := func(why string) {
+		t.Helper()
+		wantFailure(t, test(), why)
+	}
+	wantOutput(t, test(), "")
+	settings, err := os.ReadFile(h.Path("qtd.toml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, wrong := range []struct{ line, why string }{
+		{`allow_users = ["ann@10.0.0.0/33"]`, `qtd.toml:1:16: allow_users .*is not a network`},
+		{`deny_users = ["bob", "ann@10.0.0.0/33"]`, `qtd.toml:1:22: deny_users .*is not a network`},
+		{`allow_users = ["ann@300.0.0.0/8"]`, `allow_users .*is not a network`},
+		{`allow_users = ["ann bob"]`, `allow_users .*each pattern is a string of its own`},
+		{`deny_users = [""]`, `deny_users .*an empty pattern`},
+		{`max_watchers = 0`, `qtd.toml:1:16: max_watchers is 0`},
+		{`lisen = []`, `there is no setting "lisen"`},
+	} {
+		h.Write("qtd.toml", wrong.line+"\n"+string(settings))
+		refused(wrong.why)
+	}
+	h.Write("qtd.toml", string(settings))
+	h.Write("host_key", "no key")
+	refused("hostkey: .* — correct host_key")
 }
 
 // A daemon that gives no grants tells its own account that it runs.
@@ -128,12 +183,14 @@ func TestDoctorOfFirewall(t *testing.T) {
 		}
 	}
 	for _, test := range []struct{ program, script, want string }{
-		{"ufw", "echo Status: active; echo 22/tcp ALLOW\n", "firewall warn ufw has no rule for port 4433 — ufw allow 4433/udp; ufw allow 4433/tcp"},
+		{"ufw", "echo Status: active; echo 22/tcp ALLOW\n", "firewall fail ufw has no rule for port 4433 — ufw allow 4433/udp; ufw allow 4433/tcp"},
 		{"ufw", "echo Status: active; echo 22/tcp ALLOW; echo 4433 ALLOW\n", "firewall ok ufw does not keep clients out"},
-		{"firewall-cmd", "[ $1 = --state ] || [ $1 = --query-port=4433/tcp ]\n", "firewall warn firewalld does not open 4433/udp — firewall-cmd --permanent --add-port=4433/udp"},
+		{"firewall-cmd", "[ $1 = --state ] || [ $1 = --query-port=4433/tcp ]\n", "firewall fail firewalld does not open 4433/udp — firewall-cmd --permanent --add-port=4433/udp"},
 		{"firewall-cmd", "exit 0\n", "firewall ok firewalld"},
 		{"nft", "echo 'hook input priority 0; policy drop; tcp dport 22 accept'\n", "firewall warn nftables drops .* port 4433 — accept udp and tcp dport 4433"},
 		{"nft", "echo 'hook input priority 0; policy accept;'\n", "firewall ok nftables"},
+		{"nft", "echo 'chain a {'; echo 'type filter hook input priority 0; policy accept;'; echo 'tcp dport { 22, 4433 } counter packets 0 bytes 0 drop'\n",
+			"firewall fail nftables keeps clients from port 4433: tcp dport .* drop — remove that rule"},
 	} {
 		want(t, with(test.program, test.script), test.want)
 	}

@@ -5,6 +5,7 @@ package e2e
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net"
 	"net/netip"
 	"os/exec"
@@ -13,6 +14,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"golang.org/x/crypto/ssh"
 
 	"github.com/quicterm/quicterm/bench/netem"
 	"github.com/quicterm/quicterm/bench/rig"
@@ -253,6 +256,18 @@ func TestDoctorBySSH(t *testing.T) {
 	s.Serve()
 	quick := func() *exec.Cmd { return s.QT("doctor", []string{"--quick"}) }
 	want(t, quick, "udp ok .*:6[0-9]{4} answers in", "tcp ok ", "hostkey ok ", "auth ok logged in over ssh", "version ok ")
+
+	// A login by ssh needs no key of the daemon, but the next one without ssh does.
+	out, err := quick().CombinedOutput()
+	port := regexp.MustCompile(`ok +udp .*:(6[0-9]{4}) answers`).FindSubmatch(out)
+	if err != nil || port == nil {
+		t.Fatalf("%v, %s", err, out)
+	}
+	before := s.Read("known_hosts_ssh")
+	s.Write("known_hosts_ssh", before+fmt.Sprintf("[127.0.0.1]:%s %s", port[1], ssh.MarshalAuthorizedKey(s.NewKey("other"))))
+	want(t, quick, "hostkey warn .*has changed.* — if the server has a new key, remove the old one", "auth ok logged in over ssh")
+	s.Write("known_hosts_ssh", before)
+
 	s.Write("remote/qtd", "#!/bin/sh\necho 'qtd: unknown command grant' >&2\nexit 1\n")
 	want(t, quick, "version fail .* — update it there with qt install", "auth skip not tried: see version",
 		"udp skip not tried: the daemon's port is not known")

@@ -55,7 +55,7 @@ func TestOwnVariables(t *testing.T) {
 	own := environment(t, h.QT("connect", "env"))
 	h.Client["send_env"] = `["*"]`
 	names := []string{"HOME", "USER", "LOGNAME", "SHELL", "PATH", "QUICTERM_SESSION", "QUICTERM_NEW",
-		"SSH_CONNECTION", "SSH_CLIENT", "SSH_ORIGINAL_COMMAND", "SSH_AUTH_SOCK"}
+		"SSH_CONNECTION", "SSH_CLIENT", "SSH_ORIGINAL_COMMAND", "SSH_AUTH_SOCK", "SSH_TTY"}
 	var forged []string
 	for _, name := range names {
 		forged = append(forged, name+"=/forged")

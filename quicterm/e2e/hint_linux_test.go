@@ -33,7 +33,7 @@ func TestHintOfShell(t *testing.T) {
 		s.Run(ctx)
 	}()
 	t.Cleanup(func() {
-		s.Hangup()
+		c.Kill(ctx, s.Name())
 		<-ended
 		cancel()
 	})

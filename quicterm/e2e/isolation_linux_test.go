@@ -196,7 +196,7 @@ func TestHolderMemoryLimit(t *testing.T) {
 	x := h.Shell(h.Addr, "-s", "work")
 	pid := limitMemory(t, x, 24<<20)
 	x.Send("while [ ! -e " + h.Path("away") + " ]; do sleep 0.01; done; yes 'a line of output' | head -c 30000000; touch " + h.Path("done") + "; echo the e''nd\r")
-	x.Send("~d")
+	x.Send("~.")
 	x.Exit()
 	h.Write("away", "")
 	for until := time.Now().Add(3 * rig.Patience); ; time.Sleep(10 * time.Millisecond) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"regexp"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -53,6 +54,56 @@ func TestNetworkProcessHasNoRights(t *testing.T) {
 	if files, err := os.ReadDir(dir + "root"); err != nil || len(files) > 0 {
 		t.Errorf("it sees %v, %v", files, err)
 	}
+	// A socket of type datagram would reach any other one of the machine.
+	types := make(map[string]string)
+	sockets, err := os.ReadFile("/proc/net/unix")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(sockets)) {
+		if f := strings.Fields(line); len(f) > 6 {
+			types["socket:["+f[6]+"]"] = f[4]
+		}
+	}
+	descriptors, err := os.ReadDir(dir + "fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lanes int
+	for _, f := range descriptors {
+		link, _ := os.Readlink(dir + "fd/" + f.Name())
+		switch types[link] {
+		case "0002":
+			t.Errorf("descriptor %s is a unix socket for datagrams", f.Name())
+		case "0005":
+			lanes++
+		}
+	}
+	if lanes != 1 {
+		t.Errorf("it has %d lanes for the datagrams of one session", lanes)
+	}
+	x.Send("exit\r")
+	x.Exit()
+}
+
+// A process to which the network process has passed its log does not keep the next network process from being started.
+func TestLogOfNetworkProcessIsHeld(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root's daemon has such a process")
+	}
+	h := newHost(t)
+	h.Start()
+	x := h.Shell(h.Addr)
+	killed := h.Network()
+	log, err := os.OpenFile(fmt.Sprintf("/proc/%d/fd/2", killed), os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	if err := syscall.Kill(killed, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	x.Run("echo aft''er", "after")
 	x.Send("exit\r")
 	x.Exit()
 }

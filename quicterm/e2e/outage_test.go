@@ -130,17 +130,22 @@ func TestPipeOutage(t *testing.T) {
 	}
 }
 
-// Without a daemon, the client gives up after its dial timeout.
+// Where nothing answers, the client says so after 2 s, and gives up after 5 s. Where no program has the port, it says that
+// at once.
 func TestNoAnswer(t *testing.T) {
 	h := newHost(t)
 	h.Start()
-	h.Stop(syscall.SIGTERM)
+	silent := h.Proxy(netem.Config{Down: true}).Addr()
 	start := time.Now()
-	x := rig.Open(t, h.QT("connect", "true"))
-	x.Expect(fmt.Sprintf("^qt: no answer yet from 127.0.0.1, UDP and TCP port %d\r\n", h.Addr.Port()))
+	x := rig.Open(t, h.Via(silent, "connect", nil, "true"))
+	x.Expect(fmt.Sprintf("^qt: no answer yet from 127.0.0.1, UDP and TCP port %d\r\n", silent.Port()))
 	if took := time.Since(start); took < 2*time.Second {
 		t.Errorf("it complains after %v", took)
 	}
-	x.Expect(fmt.Sprintf("^qt: 127.0.0.1, UDP and TCP port %d: no answer: by UDP .*; by TCP .*refused: check that qtd runs there", h.Addr.Port()))
+	x.Expect(fmt.Sprintf("^qt: 127.0.0.1, UDP and TCP port %d: no answer: by UDP .*no answer within 5s; by TCP .*refused: check that qtd runs there", silent.Port()))
+	x.Exit()
+	h.Stop(syscall.SIGTERM)
+	x = rig.Open(t, h.QT("connect", "true"))
+	x.Expect(fmt.Sprintf("^qt: 127.0.0.1, UDP and TCP port %d: no answer: .*refused: check that qtd runs there", h.Addr.Port()))
 	x.Exit()
 }

@@ -22,6 +22,7 @@ type packageHost struct {
 	in     func(args ...string) *exec.Cmd // makes a command of root there
 	main   string                         // a script that prints the daemon's process, and fails if it does not run
 	reload string                         // a script that makes the daemon read its settings again
+	log    bool                           // the daemon has a log file
 }
 
 func (h *packageHost) command(args ...string) *exec.Cmd {
@@ -101,7 +102,7 @@ func newBareMachine(t *testing.T, dir string) *packageHost {
 	}
 	enter := []string{"--target", strconv.Itoa(first.Process.Pid), "--mount", "--pid", "--net", "--root", "--wd", "--"}
 	in := func(args ...string) *exec.Cmd { return exec.Command("nsenter", append(enter, args...)...) }
-	return &packageHost{t, in, "/etc/init.d/qtd status >/dev/null; cat /run/qtd.pid", "/etc/init.d/qtd reload"}
+	return &packageHost{t, in, "/etc/init.d/qtd status >/dev/null; cat /run/qtd.pid", "/etc/init.d/qtd reload", true}
 }
 
 // The package is installed, used, upgraded while a user types, and removed, on machines with
@@ -128,7 +129,7 @@ func TestPackage(t *testing.T) {
 		t.Parallel()
 		m := systemdtest.Boot(t, "rm -f /usr/sbin/policy-rc.d /etc/nologin /var/lib/man-db/auto-update", dir)
 		const main = "systemctl is-active --quiet qtd; systemctl show -p MainPID --value qtd"
-		testPackage(t, &packageHost{t, m.Command, main, "systemctl reload qtd"}, dir)
+		testPackage(t, &packageHost{t, m.Command, main, "systemctl reload qtd", false}, dir)
 	})
 }
 
@@ -193,6 +194,29 @@ func testPackage(t *testing.T, h *packageHost, dir string) {
 			len(want), len(got), got[max(len(got)-50, 0):])
 	}
 
+	h.run("dpkg --force-unsafe-io -r quicterm")
+	if h.command("kill", "-0", second).Run() == nil {
+		t.Error("the daemon runs after the package was removed")
+	}
+	install("1.0.1")
+	if got := h.run("qt connect localhost 'echo back'"); got != "back" {
+		t.Errorf("after the package was removed and installed, a command prints %q", got)
+	}
+	second = h.run(h.main)
+	if h.log {
+		h.run("mv /var/log/qtd.log /var/log/qtd.log.1; kill -HUP " + second)
+		h.run(`n=0; until grep -q event=reload /var/log/qtd.log; do n=$((n+1)); test $n -lt 200; sleep 0.1; done`)
+		if got := h.run("stat -c %a:%G /var/log/qtd.log.1 && stat -c %a /var/log/qtd.log"); got != "640:adm\n640" {
+			t.Errorf("logs of %q", got)
+		}
+		h.run("rm /var/log/qtd.log.1")
+	}
+	h.run("cp /etc/quicterm/qtd.toml /saved; echo 'max_watchers = 0' >>/etc/quicterm/qtd.toml")
+	if out, err := h.command("sh", "-c", h.reload).CombinedOutput(); err == nil {
+		t.Errorf("a reload with a mistake in the settings succeeds: %s", out)
+	}
+	h.run("cp /saved /etc/quicterm/qtd.toml; " + h.reload)
+
 	x = rig.Open(t, h.command("qt", "connect", "-t", "localhost", "echo held by $PPID.; exec sleep infinity"))
 	holder := x.Expect(`held by (\d+)\.`)[1]
 	h.run("dpkg --force-unsafe-io --purge quicterm")
@@ -200,7 +224,7 @@ func testPackage(t *testing.T, h *packageHost, dir string) {
 		t.Error("the daemon runs after the package was removed")
 	}
 	h.run("kill -0 " + holder)
-	const files = "/etc/quicterm /usr/bin/qt /usr/bin/qtd /etc/init.d/qtd /etc/ufw/applications.d/quicterm /var/log/qtd.log"
+	const files = "/etc/quicterm /usr/bin/qt /usr/bin/qtd /etc/init.d/qtd /etc/logrotate.d/qtd /etc/ufw/applications.d/quicterm /var/log/qtd.log"
 	if left := h.run("ls -d " + files + " 2>/dev/null || true"); left != "" {
 		t.Errorf("the package leaves %s", left)
 	}

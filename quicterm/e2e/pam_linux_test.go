@@ -211,16 +211,27 @@ func TestPAM(t *testing.T) {
 	h.Bin = whole
 	wantOutput(t, qt("ann", "echo $FROM_PAM; ls /proc/self/fd"), "yes\n0\n1\n2\n3\n")
 
-	// Without PAM that works, the setting decides.
+	// Where PAM fails, no session starts, unless PAM is not wanted; the log and the doctor say why.
 	if err := os.WriteFile("/etc/pam.d/su", []byte("auth required pam_deny.so\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	for setting, want := range map[string]string{"auto": "direct", "pam": "", "direct": "direct"} {
+	for setting, want := range map[string]string{"auto": "", "pam": "", "direct": "direct"} {
 		h.Stop(syscall.SIGTERM)
 		h.Settings["login"] = fmt.Sprintf("%q", setting)
 		h.Start()
 		if cmd := qt("ann", `echo direct$FROM_PAM`); want == "" {
-			wantError(t, cmd, `PAM cannot open sessions: \S+/su does not work`)
+			const why = `PAM cannot open sessions, so none start: \S+/su does not work`
+			wantError(t, cmd, why)
+			want := regexp.MustCompile(why)
+			awaitState(t, "a line in the log", func() bool { return want.MatchString(h.Log.String()) })
+			out, err := qtdDoctor(h)().CombinedOutput()
+			if err == nil || !regexp.MustCompile("fail  login     "+why).Match(out) {
+				t.Errorf("the doctor says %v:\n%s", err, out)
+			}
+			check := exec.Command(filepath.Join(bin, "qtd"), "check", "--config", h.Path("qtd.toml"), "ann")
+			if out, err := check.CombinedOutput(); err == nil || !regexp.MustCompile("does not get in: "+why).Match(out) {
+				t.Errorf("qtd check says %v:\n%s", err, out)
+			}
 		} else {
 			wantOutput(t, cmd, want+"\n")
 		}
@@ -291,15 +302,17 @@ func TestPAMHelper(t *testing.T) {
 	}
 	wantError(t, qt("barred", "true"), "PAM refuses the session: Authentication failure")
 
-	// One that others can change is not run. su takes its place, unless PAM is required.
+	// One that others can change is not run, and su, with other rules, does not take its place.
 	h.Stop(syscall.SIGTERM)
 	if err := errors.Join(os.Chmod(file, 0o777), os.WriteFile("/etc/pam.d/su", []byte(suRules), 0o644)); err != nil {
 		t.Fatal(err)
 	}
-	h.Start()
-	wantError(t, qt("ann", "true"), file+" belongs to or can be changed by others than root")
-	h.Stop(syscall.SIGTERM)
-	h.Settings["login"] = `"auto"`
-	h.Start()
-	wantOutput(t, qt("ann", "echo $FROM_PAM"), "yes\n")
+	for i, setting := range []string{"pam", "auto"} {
+		if i > 0 {
+			h.Stop(syscall.SIGTERM)
+		}
+		h.Settings["login"] = fmt.Sprintf("%q", setting)
+		h.Start()
+		wantError(t, qt("ann", "true"), file+" belongs to or can be changed by others than root")
+	}
 }

@@ -45,7 +45,7 @@ var regexpEnd = regexp.MustCompile("event=end")
 func loseSession(t *testing.T, h *rig.Host, x *rig.Terminal, sig syscall.Signal) {
 	t.Helper()
 	pid := x.Holder()
-	x.Send("~d")
+	x.Send("~.")
 	x.Exit()
 	syscall.Kill(pid, sig)
 	h.Log.Await(t, 0, regexpEnd)
@@ -94,7 +94,7 @@ func TestLostSession(t *testing.T) {
 			awaitList(t, h, " work +lost ")
 			x = rig.Open(t, h.QT("attach", "work"))
 			x.Expect(`\[y/N\] `)
-			x.Send("~d") // its holder lives, and waits for the answer
+			x.Send("~.") // its holder lives, and waits for the answer
 			x.Exit()
 			x = rig.Open(t, h.QT("attach", "work"))
 			x.Expect("before")
@@ -159,7 +159,7 @@ func TestRebootedSession(t *testing.T) {
 	h.Write("key", key)
 	x = rig.Open(t, h.QT("attach", "work"))
 	x.Expect(`\[y/N\] `)
-	x.Send("~d") // its holder removes the record
+	x.Send("~.") // its holder removes the record
 	x.Exit()
 	if out, err := h.QT("kill", "work").CombinedOutput(); err != nil {
 		t.Errorf("qt kill: %v\n%s", err, out)

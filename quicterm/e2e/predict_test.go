@@ -118,7 +118,7 @@ func TestPredictionsDoNotStay(t *testing.T) {
 	h := newHost(t)
 	h.Start()
 	for name, end := range map[string]func(x *rig.Terminal, p *netem.Proxy){
-		"escape":  func(x *rig.Terminal, _ *netem.Proxy) { x.Send("\r~d") },
+		"escape":  func(x *rig.Terminal, _ *netem.Proxy) { x.Send("\r~.") },
 		"SIGTERM": func(x *rig.Terminal, _ *netem.Proxy) { x.Cmd.Process.Signal(syscall.SIGTERM) },
 		"SIGHUP":  func(x *rig.Terminal, _ *netem.Proxy) { x.Cmd.Process.Signal(syscall.SIGHUP) },
 		"displaced": func(_ *rig.Terminal, p *netem.Proxy) {

@@ -34,7 +34,7 @@ import (
 type rawConn interface {
 	carrier.Carrier
 	carrier.Addressed
-	carrier.KeyExporter
+	auth.Encrypted
 	CloseWrite() error
 }
 
@@ -100,6 +100,23 @@ func attachRaw(t *testing.T, h *rig.Host, req *wire.Attach) (*rawClient, *wire.A
 	c.wantMessage(attached)
 	return c, attached
 }
+
+// answer returns the proof that the client has a key, at a time.
+func (c *rawClient) answer(key *auth.UserKey, at []byte) []byte {
+	c.t.Helper()
+	statement, err := auth.NewStatement(c.conn.TLS(), accountName(c.t), at)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	signature, err := key.Sign(statement)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return encode(c.t, &wire.Answer{Key: key.Public.Marshal(), Signature: signature, Host: statement.Host[:], Time: at})
+}
+
+// now is the time of a client whose clock is right.
+func now() []byte { return auth.ClientTime(time.Now()) }
 
 // send writes all parts at once. It ignores errors: the daemon may close the
 // connection before it has read all, and the test checks what the daemon answers.

@@ -93,7 +93,7 @@ func TestRecordFlood(t *testing.T) {
 			x.Run("cd "+h.Dir+"; mkfifo go done", "mkfifo")
 			file := h.Path("work.cast")
 			r := startRecording(t, h, "work", file)
-			x.Send("read x < go; head -c 16000000 /dev/zero | tr '\\0' x; echo > done; exit\r~d")
+			x.Send("read x < go; head -c 16000000 /dev/zero | tr '\\0' x; echo > done; exit\r~.")
 			x.Exit()
 			r.cmd.Process.Signal(syscall.SIGSTOP)
 			if out, err := exec.Command("sh", "-c", "cd "+h.Dir+"; echo > go; cat done").CombinedOutput(); err != nil {
@@ -125,7 +125,7 @@ func TestRecordSetting(t *testing.T) {
 	h.Start()
 	x := h.Shell(h.Addr, "-s", "work")
 	x.Run("echo fi''rst", "first")
-	x.Send("~d")
+	x.Send("~.")
 	x.Expect("recorded into .*-work-127.0.0.1.cast\r\n")
 	x.Exit()
 	h.Client["record_input"] = "true"

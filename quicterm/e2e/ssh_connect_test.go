@@ -35,11 +35,11 @@ func TestConnectBySSH(t *testing.T) {
 	}
 }
 
-// awaitQUIC types ~s until it says that the session is on QUIC.
+// awaitQUIC types ~# until it says that the session is on QUIC.
 func awaitQUIC(x *rig.Terminal) {
 	x.T.Helper()
 	for begun := time.Now(); ; time.Sleep(50 * time.Millisecond) {
-		x.Send("\r~s")
+		x.Send("\r~#")
 		carriers := x.Expect(`carrier.*\r\n`)[0]
 		if strings.Contains(carriers, "quic") {
 			return
@@ -173,8 +173,8 @@ func TestCommandsBySSH(t *testing.T) {
 	if out := string(mustOutput(t, s.QT("ls", nil))); !strings.Contains(out, "work") || !strings.Contains(out, "@127.0.0.1") {
 		t.Errorf("the listing is\n%s", out)
 	}
-	x.Send("~d")
-	x.Expect("resume with: qt attach -F .* target work\r\n")
+	x.Send("~.")
+	x.Expect("left; qt attach -F .* target work resumes, ")
 	x.Exit()
 	y := rig.Open(t, s.QT("attach", nil, "work"))
 	y.Send("echo ag''ain\r")
@@ -305,7 +305,7 @@ func TestReachedBefore(t *testing.T) {
 	s.Start()
 	s.Serve()
 	s.Write("known_hosts_ssh", s.Read("known_hosts_ssh")+"127.0.0.1 "+s.Read("host_key.pub"))
-	bySSH := regexp.MustCompile("event=login .*proof=ssh")
+	bySSH := regexp.MustCompile("proof=ssh (.* )?event=login")
 	// connect runs a command on the host, and checks whether ssh has logged in for it. On a busy machine
 	// it may where the daemon does not answer within tunnelDelay of package client, so it has busyTries.
 	connect := func(why string, want bool, flags ...string) {
@@ -391,4 +391,57 @@ func TestUDPBlockedIsRemembered(t *testing.T) {
 	s.awaitReached(`"no_udp":true`)
 	z.Send("exit\r")
 	z.Exit()
+}
+
+// Short commands find out too that the daemon can be reached without ssh; and so does who has got in by a password first,
+// and has a key then, or another key than the one that was refused.
+func TestShortCommandsLearn(t *testing.T) {
+	s := newSSHHost(t)
+	s.Settings["authorized_keys_files"] = fmt.Sprintf("[%q]", s.Path("authorized_keys"))
+	s.Start()
+	s.Serve()
+	s.Write("known_hosts_ssh", s.Read("known_hosts_ssh")+"127.0.0.1 "+s.Read("host_key.pub"))
+	bySSH := regexp.MustCompile("proof=ssh ")
+	run := func(why string, want bool) {
+		t.Helper()
+		for try := 1; ; try++ {
+			before := s.Log.Len()
+			wantOutput(t, s.QT("connect", nil, "echo in"), "in\n")
+			switch got := bySSH.MatchString(s.Log.String()[before:]); {
+			case got == want:
+				return
+			case want || try == busyTries: // a busy machine may take longer than tunnelDelay of package client
+				t.Fatalf("%s: by ssh: %t\n%s", why, got, s.Read("client-state/quicterm/reached.json"))
+			}
+		}
+	}
+	run("nothing is known", true)
+	run("one command has been there", false)
+
+	const file = "client-state/quicterm/reached.json"
+	restart := func(keys string) {
+		s.Stop(syscall.SIGTERM)
+		s.Settings["authorized_keys_files"] = fmt.Sprintf("[%q]", s.Path(keys))
+		s.Start()
+	}
+	s.Write("none", "")
+	restart("none")
+	run("the key does not let the user in", true)
+	s.awaitReached(`"no_login":true`)
+	restart("authorized_keys")
+	run("it was refused", true)
+
+	// sshd has taken a password then, and takes a key now.
+	refused := s.Read(file)
+	s.Write(file, strings.Replace(refused, `"method":"publickey"`, `"method":"password"`, 1))
+	run("it was refused, and sshd had asked for a password", true)
+	run("sshd has taken a key", false)
+
+	// Another key.
+	s.Write(file, refused)
+	now := time.Now()
+	if err := os.Chtimes(s.Path("id"), now, now); err != nil {
+		t.Fatal(err)
+	}
+	run("the key is another one", false)
 }

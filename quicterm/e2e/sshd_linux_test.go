@@ -168,6 +168,13 @@ func ownEtc(t *testing.T) {
 // machine gives this process accounts and an sshd of its own, which know the key of a host's user.
 func machine(t *testing.T, h *rig.Host) {
 	t.Helper()
+	prepareMachine(t, h)
+	startMachineSSHD(t)
+}
+
+// prepareMachine does so without the sshd.
+func prepareMachine(t *testing.T, h *rig.Host) {
+	t.Helper()
 	check := func(err error) {
 		t.Helper()
 		if err != nil {
@@ -276,19 +283,148 @@ func machine(t *testing.T, h *rig.Host) {
 	if exec.Command(sshdFile, "-t").Run() != nil {
 		write("/etc/ssh/sshd_config", config, 0o600)
 	}
+}
+
+// startMachineSSHD starts the sshd with options, and returns a function that ends it.
+func startMachineSSHD(t *testing.T, options ...string) (stop func()) {
+	t.Helper()
 	var log rig.Output
-	cmd := exec.Command(sshdFile, "-D", "-e")
+	cmd := exec.Command(sshdFile, append([]string{"-D", "-e"}, options...)...)
 	cmd.Stderr = &log
 	cmd.WaitDelay = time.Second // logins whose client is gone keep it open
-	check(cmd.Start())
-	t.Cleanup(func() {
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	stop = sync.OnceFunc(func() {
 		cmd.Process.Kill()
 		cmd.Wait()
+	})
+	t.Cleanup(func() {
+		stop()
 		if t.Failed() {
 			t.Logf("log of sshd:\n%s", log.String())
 		}
 	})
 	log.Await(t, 0, regexp.MustCompile("listening on 0.0.0.0 port 22"))
+	return stop
+}
+
+// What the command line of the sshd that listens says holds for logins, and what its files say from the
+// moment on when they change.
+func TestSSHDOptions(t *testing.T) {
+	if !inside(t) {
+		return
+	}
+	ownTemporary(t)
+	h := newHost(t)
+	prepareMachine(t, h)
+	for _, name := range []string{bin, filepath.Join(bin, "qt"), filepath.Join(bin, "qtd"), h.Dir} {
+		if err := os.Chmod(name, 0o755); err != nil { // holders run as the accounts
+			t.Fatal(err)
+		}
+	}
+	h.Settings["sshd_policy"], h.Settings["runtime_dir"] = `"follow"`, `""`
+	h.Settings["authorized_keys_files"] = `["%h/.ssh/authorized_keys"]`
+	h.Start()
+	h.KnowName("127.0.0.1", h.Addr.Port(), h.Path("host_key.pub"))
+	says := func(account, text string) {
+		t.Helper()
+		out, _ := exec.Command(filepath.Join(bin, "qtd"), "check", "--config", h.Path("qtd.toml"), account).CombinedOutput()
+		if !strings.Contains(string(out), text) {
+			t.Errorf("qtd check %s lacks %q:\n%s", account, text, out)
+		}
+	}
+	logins := func(bySSH bool, account, want string) {
+		t.Helper()
+		cmd := h.To("127.0.0.1", h.Addr.Port(), "connect", []string{"-l", account}, command)
+		if want == "" {
+			wantError(t, cmd, "permission denied")
+		} else {
+			wantOutput(t, cmd, want)
+		}
+		if !bySSH {
+			return
+		}
+		cmd = exec.Command("ssh", "-F", "none", "-T", "-n", "-o", "BatchMode=yes", "-o", "StrictHostKeyChecking=no", "-o", "LogLevel=ERROR",
+			"-o", "UserKnownHostsFile=/dev/null", "-o", "IdentitiesOnly=yes", "-i", h.Path("id"), "-l", account, "127.0.0.1", command)
+		cmd.Env = h.Env()
+		if out, _ := cmd.Output(); string(out) != want {
+			t.Errorf("%s by ssh: %q, want %q", account, out, want)
+		}
+	}
+	write := func(file, content string) {
+		t.Helper()
+		if err := os.WriteFile(file, []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	stop := startMachineSSHD(t, "-o", "AllowUsers=plain second-line", "-oForceCommand=echo by option")
+	logins(true, "plain", "by option\n")
+	logins(true, "match-near", "")
+	says("plain", "/usr/sbin/sshd -o AllowUsers=plain second-line -o ForceCommand=echo by option  process ")
+	stop()
+
+	// Other files, at once.
+	config, err := os.ReadFile("/etc/ssh/sshd_config")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir("/etc/ssh/more", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	write("/etc/ssh/other_config", "Include more/*.conf\n"+string(config))
+	stop = startMachineSSHD(t, "-f", "/etc/ssh/other_config")
+	logins(true, "plain", "ran\n")
+	write("/etc/ssh/more/a.conf", "DenyUsers plain\n")
+	logins(false, "plain", "")
+	write("/etc/ssh/more/a.conf", "DenyUsers other\n")
+	logins(false, "plain", "ran\n")
+	says("plain", "sshd -f /etc/ssh/other_config")
+	stop()
+
+	// What cannot be told lets none in, and is said.
+	stop = startMachineSSHD(t, "-o", "ForceCommand=echo 1", "-e")
+	logins(false, "plain", "")
+	says("plain", "-o ForceCommand=echo 1: what follows may be part of it or not")
+	stop()
+
+	// No sshd runs: its unit's file counts.
+	write("/etc/default/ssh", "# options\nSSHD_OPTS=\"-o DenyUsers=plain\"\n")
+	logins(false, "plain", "")
+	says("plain", "SSHD_OPTS in /etc/default/ssh")
+	write("/etc/default/ssh", "SSHD_OPTS=\n")
+	logins(false, "plain", "ran\n")
+
+	// Rules that keep clients out are told of.
+	says = func(_, text string) {
+		t.Helper()
+		if out, err := qtdDoctor(h)().CombinedOutput(); err == nil || !strings.Contains(string(out), text) {
+			t.Errorf("the doctor says %v, without %q:\n%s", err, text, out)
+		}
+	}
+	rig.IP(t, "rule", "add", "pref", "100", "lookup", "local")
+	rig.IP(t, "rule", "del", "pref", "0", "lookup", "local")
+	rule := []string{"pref", "10", "ipproto", "tcp", "dport", fmt.Sprint(h.Addr.Port()), "prohibit"}
+	rig.IP(t, append([]string{"rule", "add"}, rule...)...)
+	says("", "fail  ports     a firewall or a rule of this machine keeps TCP from the daemon: ")
+	rig.IP(t, append([]string{"rule", "del"}, rule...)...)
+	write("/etc/nologin", "closed for repair\n")
+	says("", "fail  login     nologin(5) lets only root in: closed for repair")
+	if err := os.Remove("/etc/nologin"); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := qtdDoctor(h)().CombinedOutput(); err != nil {
+		t.Errorf("later, the doctor says %v:\n%s", err, out)
+	}
+
+	// Keys are where sshd's files say. A setting that says otherwise is not silently without effect.
+	settings := h.Read("qtd.toml")
+	h.Write("own.toml", strings.Replace(settings, `["%h/.ssh/authorized_keys"]`, `["/etc/keys/%u"]`, 1))
+	for _, args := range [][]string{{"serve"}, {"serve", "--test"}, {"check"}} {
+		cmd := exec.Command(filepath.Join(bin, "qtd"), append(args, "--config", h.Path("own.toml"))...)
+		wantFailure(t, cmd, `own.toml:[0-9]+:25: authorized_keys_files has no effect: sshd's AuthorizedKeysFile takes its place`)
+	}
 }
 
 // Root's daemon lets in whom the sshd of the machine lets in, to the same command.

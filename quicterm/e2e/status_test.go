@@ -71,7 +71,7 @@ func TestStatus(t *testing.T) {
 		}
 	}
 
-	// An outage shows in qt status, and in ~s on the terminal without delay.
+	// An outage shows in qt status, and in ~# on the terminal without delay.
 	p.Set(netem.Config{Down: true})
 	x.Send("x\r")
 	for until := time.Now().Add(rig.Patience); ; time.Sleep(50 * time.Millisecond) {
@@ -82,10 +82,10 @@ func TestStatus(t *testing.T) {
 		}
 	}
 	begun := time.Now()
-	x.Send("~s")
+	x.Send("~#")
 	x.Expect(regexp.QuoteMeta(header) + "(suspect|offline) since ")
 	if took := time.Since(begun); took > rig.Patience/2 {
-		t.Errorf("~s took %v", took)
+		t.Errorf("~# took %v", took)
 	}
 
 	// Clients that have exited are not listed, and the socket of a killed one is removed.

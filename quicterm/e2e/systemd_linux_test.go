@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -101,7 +102,12 @@ func (s *systemdHost) hasLogins() bool {
 // with the limits that the settings name, and have nothing of what confines the daemon.
 func TestSystemdRestart(t *testing.T) {
 	s := newSystemdHost(t, "tasks_max = 300\nmemory_high = \"1GiB\"\n")
-	s.Run("touch /run/utmp; systemctl start qtd")
+	s.Run(`for slice in user- quicterm-; do
+	mkdir /etc/systemd/system/$slice.slice.d
+	printf "[Slice]\nTasksMax=1000\n" >/etc/systemd/system/$slice.slice.d/limits.conf
+done
+systemctl daemon-reload
+touch /run/utmp; systemctl start qtd`)
 	x := s.shell("ann", "--predict", "never")
 	y := s.shell("root")
 	logins := func(want string) {
@@ -138,6 +144,13 @@ func TestSystemdRestart(t *testing.T) {
 		}
 	} else {
 		scope(own, shell)
+	}
+	// Above both are the limits of all sessions of the account.
+	for _, pid := range []string{s.Run("pgrep -u ann -x qtd"), shell} {
+		slice := s.Run("cut -d / -f 3 /proc/" + pid + "/cgroup")
+		if got := s.Run("systemctl show -p TasksMax --value " + slice); got != "1000" {
+			t.Errorf("%s may have %s processes", slice, got)
+		}
 	}
 	daemon := s.Run("systemctl show -p MainPID --value qtd")
 	if s.Run("readlink /proc/"+daemon+"/ns/mnt") == s.Run("readlink /proc/1/ns/mnt") {
@@ -216,7 +229,7 @@ func TestSystemdLogout(t *testing.T) {
 		return x
 	}
 	detach := func(x *rig.Terminal) {
-		x.Send("\r~d")
+		x.Send("\r~.")
 		if status := x.Exit(); status != 0 {
 			t.Errorf("exit status %d after a detach", status)
 		}
@@ -266,4 +279,65 @@ func TestSystemdLogout(t *testing.T) {
 	loggedOut("root")
 	y := s.shell("ann")
 	y.Run("cat /proc/self/cgroup", `0::/user\.slice/user-`+uid+`\.slice/session-\w+\.scope\r`)
+}
+
+// A reload to settings that would keep all out fails, and changes nothing. A daemon that cannot start is
+// tried again until it can, without end, and not more than once in 5 s.
+func TestSystemdMistakes(t *testing.T) {
+	s := newSystemdHost(t, "")
+	s.Run("systemctl start qtd")
+	fails := func(command, why string) {
+		t.Helper()
+		out, err := s.Command("sh", "-c", command+"; status=$?; journalctl -u qtd -o cat -n 20; exit $status").CombinedOutput()
+		if err == nil || !strings.Contains(string(out), why) {
+			t.Errorf("%s: %v, without %q:\n%s", command, err, why, out)
+		}
+	}
+	main := func() string { return s.Run("systemctl show -p MainPID --value qtd") }
+	works := func() {
+		t.Helper()
+		cmd := s.inside(s.Via(installed, "connect", []string{"-l", "ann"}, "echo ran"))
+		if out, err := cmd.CombinedOutput(); err != nil || string(out) != "ran\n" {
+			t.Errorf("got %q, %v", out, err)
+		}
+	}
+	works()
+	first := main()
+
+	const config = "/etc/ssh/sshd_config"
+	s.Run("cp " + config + " /saved; echo Nonsense yes >>" + config)
+	fails("systemctl reload qtd", "Nonsense")
+	s.Run("cp /saved " + config + "; cp /etc/quicterm/qtd.toml /saved; echo 'allow_users = [\"bob@10.0.0.0/33\"]' >>/etc/quicterm/qtd.toml")
+	fails("systemctl reload qtd", "is not a network")
+	if got := main(); got != first {
+		t.Errorf("the daemon was process %s, and is %s", first, got)
+	}
+	works()
+
+	fails("systemctl restart qtd", "is not a network")
+	restarts := func() int {
+		n, _ := strconv.Atoi(s.Run("systemctl show -p NRestarts --value qtd"))
+		return n
+	}
+	begun := time.Now()
+	s.Await("the second attempt", func() bool { return restarts() == 2 })
+	if took := time.Since(begun); took < 4*time.Second {
+		t.Errorf("two attempts took %v", took)
+	}
+	s.Run("cp /saved /etc/quicterm/qtd.toml")
+	s.Await("the daemon", func() bool { return s.Run("systemctl is-active qtd || true") == "active" })
+	works()
+
+	// More often than the usual limit of 5 in 10 s, and without delay.
+	for range 7 {
+		pid := main()
+		s.Run("kill -KILL " + pid)
+		begun := time.Now()
+		s.Await("the next daemon", func() bool { now := main(); return now != pid && now != "0" })
+		if took := time.Since(begun); took > 4*time.Second {
+			t.Errorf("a daemon that was killed came back after %v", took)
+		}
+	}
+	s.Await("the last daemon", func() bool { return s.Run("systemctl is-active qtd || true") == "active" })
+	works()
 }

@@ -23,14 +23,10 @@ func TestSessionOverTCP(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := dialRawTCP(t, h)
-	signature, err := identity.Sign(c.conn, accountName(t))
-	if err != nil {
-		t.Fatal(err)
-	}
 	instance := newInstance()
 	c.send(
 		encode(t, &wire.Hello{User: accountName(t), Keys: [][]byte{h.Key.Marshal()}}),
-		encode(t, &wire.Answer{Key: h.Key.Marshal(), Signature: signature}),
+		c.answer(identity, now()),
 		encode(t, &wire.Attach{Instance: instance, Command: "cat > " + h.Path("typed")}),
 	)
 	var attached wire.Attached

@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -37,13 +38,13 @@ func TestTerminal(t *testing.T) {
 	}
 }
 
-// The escapes ~? ~s ~~ ~d ~. at the start of a line, and none elsewhere.
+// The escapes ~? ~# ~~ ~. at the start of a line, and none elsewhere.
 func TestEscapes(t *testing.T) {
 	h := newHost(t)
 	h.Start()
 	x := h.Shell(h.Addr, "-s", "work")
 	x.Send("~?")
-	x.Expect("end the session")
+	x.Expect("the session continues")
 	x.Send("\r")
 	awaitLive(x, "work")
 	x.Send("\r")
@@ -51,25 +52,66 @@ func TestEscapes(t *testing.T) {
 	x.Send("~~ 2>&1\r")
 	x.Expect("~ 2>&1\r\n")
 	x.Expect(`\$ `)
-	x.Send("~d")
-	x.Expect("detached; resume with: qt attach .* 127.0.0.1 work\r\n")
+	x.Send("~.")
+	end := x.Expect("qt: left; qt attach .* 127.0.0.1 work resumes, qt (kill .* 127.0.0.1 work) ends it\r\n")[1]
 	if got := x.Exit(); got != 0 {
-		t.Errorf("exit status after detaching: %d, want 0", got)
+		t.Errorf("exit status after leaving: %d, want 0", got)
 	}
 	x = rig.Open(t, h.QT("attach", "work"))
 	x.Expect("carried|ti~lde")
 	x.Run("echo ba''ck", "back")
-	x.Send("~.")
-	if got := x.Exit(); got != 128+int(syscall.SIGHUP) {
-		t.Errorf("exit status after ending the session: %d, want 129", got)
+	x.Send("cat\r~.") // also from within a program
+	x.Expect("qt: left; ")
+	x.Exit()
+	kill := h.QT("kill")
+	kill.Args = append(kill.Args[:1], strings.Fields(end)...) // as pasted
+	if out, err := kill.CombinedOutput(); err != nil {
+		t.Errorf("qt %s: %v\n%s", end, err, out)
+	}
+	if out, _ := h.QT("ls").CombinedOutput(); strings.Contains(string(out), "work") {
+		t.Errorf("a session that was ended is listed:\n%s", out)
 	}
 }
 
-// awaitLive types ~s until it says that the session is live: on a busy machine the server may be late.
+// What follows a tilde and is no escape reaches the program with it. -e changes the escape character, or
+// leaves none.
+func TestEscapeCharacter(t *testing.T) {
+	h := newHost(t)
+	h.Start()
+	x := h.Shell(h.Addr, "-s", "work")
+	x.Send("cat >" + h.Path("typed") + "\r")
+	for _, line := range []string{"~david/", "~", "~x~.", "~/bin"} {
+		for i := range line {
+			x.Send(line[i : i+1])
+		}
+		x.Send("\r~~" + line + "\r")
+	}
+	x.Send("\x04")
+	x.Run("echo al''l", "all")
+	if got, want := h.Read("typed"), "~david/\n~~david/\n~\n~~\n~x~.\n~~x~.\n~/bin\n~~/bin\n"; got != want {
+		t.Errorf("cat has read %q, want %q", got, want)
+	}
+	x.Send("\r~.")
+	x.Expect("qt: left; ")
+	x.Exit()
+	x = rig.Open(t, h.Via(h.Addr, "attach", []string{"-e", "%"}, "work"))
+	x.Run("echo on''ce", "once")
+	x.Send("~.\r")
+	x.Expect("not found")
+	x.Send("%.")
+	x.Expect("qt: left; qt attach -e % .* 127.0.0.1 work resumes, ")
+	x.Exit()
+	x = rig.Open(t, h.Via(h.Addr, "attach", []string{"-e", "none"}, "work"))
+	x.Run("echo tw''ice", "twice")
+	x.Send("~.\r")
+	x.Expect("not found")
+}
+
+// awaitLive types ~# until it says that the session is live: on a busy machine the server may be late.
 func awaitLive(x *rig.Terminal, session string) {
 	x.T.Helper()
 	for until := time.Now().Add(rig.Patience); ; time.Sleep(50 * time.Millisecond) {
-		x.Send("~s")
+		x.Send("~#")
 		state := x.Expect("session " + session + ": ([a-z]+) since")[1]
 		if state == "live" {
 			return
@@ -103,7 +145,7 @@ func TestEndedBySignal(t *testing.T) {
 func TestTerminalLost(t *testing.T) {
 	h := newHost(t)
 	h.Start()
-	h.Shell(h.Addr, "-s", "work").Send("~d")
+	h.Shell(h.Addr, "-s", "work").Send("~.")
 	for range 5 {
 		cmd := h.QT("attach", "work")
 		tty, err := pty.Start(cmd)

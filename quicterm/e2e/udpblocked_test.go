@@ -70,7 +70,7 @@ func TestUDPBlocked(t *testing.T) {
 	x := h.Shell(p.Addr())
 	x.Run("echo ty''ped", "typed")
 	status := func(want string) bool {
-		x.Send("\r~s")
+		x.Send("\r~#")
 		return x.Expect(`carrier +(quic|tcp \(udp blocked\))`)[1] == want
 	}
 	awaitStatus := func(want string) {

@@ -142,7 +142,7 @@ func TestRestrictedKeyLearnsNoNames(t *testing.T) {
 	h.Start()
 	x := h.Shell(h.Addr) // session 1
 	y := h.Shell(h.Addr, "-s", "secret")
-	y.Send("~d")
+	y.Send("~.")
 	y.Exit()
 	id := strings.Fields(string(mustOutput(t, h.QT("ls"))))
 	short := id[slices.Index(id, "secret")-1]
@@ -172,7 +172,7 @@ func TestForcedCommandChanged(t *testing.T) {
 	h.Write("authorized_keys", `command="echo old; cat" `+key)
 	old := rig.Open(t, h.Via(h.Addr, "connect", []string{"-s", "work"}))
 	old.Expect("old")
-	old.Send("~d")
+	old.Send("~.")
 	old.Exit()
 	h.Write("authorized_keys", `command="echo new" `+key)
 	for _, name := range []string{"", "work"} {

@@ -2,6 +2,7 @@
 package floodlog
 
 import (
+	"context"
 	"log/slog"
 	"sync"
 	"time"
@@ -23,6 +24,15 @@ func New(burst int) *Log { return &Log{limit: rate.NewLimiter(1, burst)} }
 
 // Limited logs a line at level warn, unless there were too many.
 func (f *Log) Limited(now time.Time, log *slog.Logger, text string, args ...any) {
+	f.limited(now, log, slog.LevelWarn, text, args)
+}
+
+// LimitedInfo is Limited at level info.
+func (f *Log) LimitedInfo(now time.Time, log *slog.Logger, text string, args ...any) {
+	f.limited(now, log, slog.LevelInfo, text, args)
+}
+
+func (f *Log) limited(now time.Time, log *slog.Logger, level slog.Level, text string, args []any) {
 	allowed, suppressed := f.allow(now)
 	if !allowed {
 		return
@@ -30,7 +40,7 @@ func (f *Log) Limited(now time.Time, log *slog.Logger, text string, args ...any)
 	if suppressed > 0 {
 		log = log.With("suppressed", suppressed)
 	}
-	log.Warn(text, args...)
+	log.Log(context.Background(), level, text, args...)
 }
 
 // allow reports whether a line may be logged, and how many were not logged before it.

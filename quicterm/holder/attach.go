@@ -68,6 +68,9 @@ func (h *Holder) attachLocked(open *wire.Open, req *wire.Attach) (*attachment, e
 	h.life.claimed = h.life.claimed || created
 	begin := h.beginningLocked(req, created)
 	a := h.newAttachment(open, req, secret, begin.first)
+	if created {
+		a.size = h.launch.Size // its own, and that of the program's terminal already
+	}
 	for _, before := range h.clients.add(a) {
 		h.displacedLocked(before)
 	}
@@ -75,7 +78,10 @@ func (h *Holder) attachLocked(open *wire.Open, req *wire.Attach) (*attachment, e
 	if a.role == roleWriter {
 		h.presenceChangedLocked()
 	}
-	if !created && a.role.writes() {
+	if a.role.writes() {
+		if h.launch.PTY && (a.role == roleWriter || req.Own) {
+			h.ownership.take(a.number)
+		}
 		h.fitTerminalLocked()
 	}
 	live := h.ring.Next()
@@ -107,6 +113,8 @@ func (h *Holder) attachLocked(open *wire.Open, req *wire.Attach) (*attachment, e
 		Role:    req.Role,
 
 		Recording: h.launch.Recording,
+		Number:    a.number,
+		Owner:     h.ownership.owner,
 	}
 	return a, nil
 }

@@ -48,6 +48,7 @@ type attachment struct {
 	takenAt   uint64    // value of clients.taken when its last input was taken
 	instance  wire.InstanceID
 	client    string         // account@address
+	machine   string         // what the client's machine calls itself, or empty
 	login     wire.Resumed   // what let the client in, for its daemon
 	answer    *wire.Attached // the same each time the client asks
 	verifier  *auth.Verifier
@@ -56,6 +57,7 @@ type attachment struct {
 	carriers  []carrier.Carrier // oldest first
 	heard     time.Time         // when a frame came last, a carrier began, or the client attached
 	left      time.Time         // when its last carrier ended; at first, when it attached
+	back      time.Time         // when it had a carrier again, after it had none; or zero
 	closed    bool              // further carriers are closed at once
 	skipping  bool              // output up to now is about to be skipped
 	skips     bool              // it is not waited for: if it falls far behind, output is skipped
@@ -75,15 +77,17 @@ type attachment struct {
 
 // newAttachment returns the attachment of a client that has output from first on to get.
 func (h *Holder) newAttachment(open *wire.Open, req *wire.Attach, secret []byte, first uint64) *attachment {
+	now := time.Now()
 	a := &attachment{
 		role:     role(req.Role),
 		asked:    req.Role,
-		since:    time.Now(),
-		left:     time.Now(),
-		heard:    time.Now(),
+		since:    now,
+		left:     now,
+		heard:    now,
 		size:     req.Size,
 		instance: req.Instance,
 		client:   open.Client,
+		machine:  req.Machine,
 		login:    loginOf(open),
 		skips:    req.Skip || req.Role.ReadOnly() && !req.Whole,
 		records:  req.Whole && req.Role.ReadOnly(),
@@ -116,6 +120,14 @@ func (h *Holder) newAttachment(open *wire.Open, req *wire.Attach, secret []byte,
 	a.driver = driver.New(&h.gate, a.endpoint, func() { h.receivedLocked(a) })
 	a.driver.Asked(driver.Compression(req.Compression))
 	return a
+}
+
+// displacer names a client for the one that it displaces. Only the part before the machine is proven.
+func (a *attachment) displacer() string {
+	if a.machine == "" {
+		return a.client
+	}
+	return a.client + " (its machine says that it is " + a.machine + ")"
 }
 
 // connected reports whether the client has a carrier.
@@ -198,10 +210,6 @@ func (h *Holder) receivedLocked(a *attachment) {
 		case !a.role.writes():
 		case n.Code == wire.NoticeReaderGone:
 			h.closeOutputLocked([]byte(n.Text))
-		case n.Code == wire.NoticeHangup:
-			if !h.life.exited {
-				h.hangupLocked("")
-			}
 		}
 	}
 }

@@ -37,8 +37,8 @@ type client struct {
 	driver   *driver.Driver
 	holds    bool // receives output and does not consume it
 	held     []session.Delivered
-	frames   []session.Delivered // without sizes
-	sizes    []wire.Size
+	frames   []session.Delivered    // without sizes
+	sizes    []wire.Size            // other than the one before
 	screens  []wire.Snapshot        // in place of output that was not sent
 	printed  map[buffer.Type][]byte // what the frames of a type brought
 	notices  []session.Notice
@@ -145,8 +145,14 @@ func (c *client) hangUp() {
 func (c *client) receivedLocked() {
 	frames := c.endpoint.Take(math.MaxInt)
 	for _, d := range frames {
-		if size, err := wire.ParseSize(d.Payload); d.Type == wire.Resize && err == nil {
-			c.sizes = append(c.sizes, size)
+		if d.Gap == nil && d.Type == wire.Resize {
+			sizing, _, err := wire.ParseSizing(d.Payload)
+			if err != nil {
+				c.w.t.Errorf("size: %v", err)
+			}
+			if n := len(c.sizes); n == 0 || c.sizes[n-1] != sizing.Size {
+				c.sizes = append(c.sizes, sizing.Size)
+			}
 			continue
 		}
 		c.frames = append(c.frames, d)
@@ -268,7 +274,7 @@ func (c *client) awaitShown(want string) {
 
 // shownBy returns the text that a terminal shows when it is given a snapshot.
 func shownBy(s wire.Snapshot) string {
-	terminal := screen.New(int(s.Size.Cols), int(s.Size.Rows), screen.Limits{})
+	terminal := screen.New(int(s.Sizing.Cols), int(s.Sizing.Rows), screen.Limits{})
 	terminal.Write(s.Screen)
 	return textOf(terminal)
 }

@@ -45,7 +45,7 @@ type role uint8
 
 const (
 	// roleWriter sends input and receives output. The session is kept for it, and the
-	// program waits for it. The size of the last one that came is the terminal's.
+	// program waits for it.
 	roleWriter role = iota
 	// roleShare is the same beside a writer, whom it does not displace.
 	roleShare
@@ -175,7 +175,7 @@ func (s *clients) add(a *attachment) (displaced []*attachment) {
 		}
 	}
 	for _, before := range displaced {
-		before.role, before.displacedBy = roleDisplaced, a.client
+		before.role, before.displacedBy = roleDisplaced, a.displacer()
 	}
 	s.number++
 	a.number = s.number

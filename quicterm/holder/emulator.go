@@ -69,8 +69,8 @@ func newCanvas(size wire.Size) canvas {
 type emulator struct {
 	newCanvas func(wire.Size) canvas
 	screen    canvas
-	size      wire.Size
-	drawn     wire.Size // size, when all was drawn before; others than drawLoop may use it
+	sizing    wire.Sizing
+	drawn     wire.Size // its size, when all was drawn before; others than drawLoop may use it
 	drawing   bool
 
 	next   uint64 // the first frame that is not drawn
@@ -96,7 +96,7 @@ type emulator struct {
 }
 
 func newEmulator(size wire.Size) emulator {
-	e := emulator{newCanvas: newCanvas, next: 1, size: size, drawn: size, wake: make(chan struct{}, 1)}
+	e := emulator{newCanvas: newCanvas, next: 1, sizing: wire.Sizing{Size: size}, drawn: size, wake: make(chan struct{}, 1)}
 	e.later = time.AfterFunc(time.Hour, e.hurry)
 	e.later.Stop()
 	return e
@@ -169,7 +169,7 @@ func (h *Holder) draw() {
 	e := &h.emulator
 	e.due = false
 	if e.screen == nil {
-		e.screen = e.newCanvas(e.size)
+		e.screen = e.newCanvas(e.sizing.Size)
 	}
 	for h.serveSnapshotsLocked(); !h.life.over && !e.ended; h.serveSnapshotsLocked() {
 		if first := h.ring.First(); e.next < first { // by a shortage of memory
@@ -184,7 +184,7 @@ func (h *Holder) draw() {
 		next, ended, fault := e.draw(frames)
 		memory := e.screen.Memory()
 		h.gate.Lock()
-		e.drawing, e.next, e.ended, e.memory, e.drawn = false, next, ended, memory, e.size
+		e.drawing, e.next, e.ended, e.memory, e.drawn = false, next, ended, memory, e.sizing.Size
 		if fault != nil {
 			h.drawFailedLocked(next, fault)
 		}
@@ -269,9 +269,9 @@ func (e *emulator) draw(frames [][]byte) (next uint64, ended bool, fault error) 
 }
 
 func (e *emulator) resize(payload []byte) {
-	if size, err := wire.ParseSize(payload); err == nil && size.Cols > 0 && size.Rows > 0 {
-		e.size = size
-		e.screen.Resize(int(size.Cols), int(size.Rows))
+	if sizing, _, err := wire.ParseSizing(payload); err == nil && sizing.Cols > 0 && sizing.Rows > 0 {
+		e.sizing = sizing
+		e.screen.Resize(int(sizing.Cols), int(sizing.Rows))
 	}
 }
 
@@ -303,5 +303,5 @@ func (h *Holder) emulatorFailedLocked(fault error) {
 }
 
 func (e *emulator) restart() {
-	e.screen, e.marks, e.ended = e.newCanvas(e.size), nil, false
+	e.screen, e.marks, e.ended = e.newCanvas(e.sizing.Size), nil, false
 }

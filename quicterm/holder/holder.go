@@ -26,15 +26,16 @@ type Holder struct {
 
 	// gate guards all below. It changes with input to give to the program, with room
 	// for output, and at the end.
-	gate     gate.Gate
-	ring     *buffer.Ring // the log of the program's output
-	clients  clients
-	reading  reading
-	pressure pressure
-	emulator emulator
-	hints    hints
-	life     lifetime
-	keeper   *keeper // nil if nothing is kept on disk
+	gate      gate.Gate
+	ring      *buffer.Ring // the log of the program's output
+	clients   clients
+	ownership ownership
+	reading   reading
+	pressure  pressure
+	emulator  emulator
+	hints     hints
+	life      lifetime
+	keeper    *keeper // nil if nothing is kept on disk
 
 	deniedAt         time.Time // of the last line about a resume that was denied
 	deniedSuppressed int       // such lines since
@@ -68,7 +69,8 @@ func New(launch wire.Launch, p Program, log *slog.Logger) *Holder {
 	h.keeper = newKeeper(&launch, h.log)
 	h.emulator.keeper = h.keeper
 	if launch.PTY {
-		h.noteSizeLocked(launch.Size)
+		h.ownership = ownership{owner: 1, size: launch.Size}
+		h.logLocked(wire.Resize, h.sizingLocked().Append(nil))
 		// ^C and ^\ are typed
 		h.life.requested[syscall.SIGINT], h.life.requested[syscall.SIGQUIT] = true, true
 	}
@@ -156,6 +158,7 @@ func (h *Holder) logLocked(t buffer.Type, payload []byte) (seq uint64) {
 	h.grownLocked()
 	now := time.Now()
 	h.clients.appended(now)
+	h.lookForOwnerLocked(now)
 	h.skipFloodLocked(now)
 	h.drawLaterLocked()
 	return seq
@@ -219,7 +222,7 @@ func (h *Holder) stateLocked() (*wire.State, error) {
 		Phase:   info.Phase,
 		Since:   h.life.since.UnixNano(),
 		Visible: true,
-		Roles:   true,
+		Ended:   h.life.exited,
 		PTY:     h.launch.PTY,
 		Name:    h.launch.Name,
 		Info:    raw,

@@ -98,6 +98,10 @@ func (h *Holder) handleUrgentLocked(a *attachment, f buffer.Frame) {
 			a.size = size
 			h.fitTerminalLocked()
 		}
+	case wire.Take:
+		if size, err := wire.ParseSize(f.Payload); err == nil {
+			h.takeSizeLocked(a, size)
+		}
 	case wire.Signal:
 		sig, ok := signals[string(f.Payload)]
 		switch {
@@ -112,27 +116,6 @@ func (h *Holder) handleUrgentLocked(a *attachment, f buffer.Frame) {
 	case wire.Closed:
 		h.closeOutputLocked(f.Payload)
 	}
-}
-
-// fitTerminalLocked gives the terminal the size of the writer that came last.
-func (h *Holder) fitTerminalLocked() {
-	if w := h.clients.writer(); w != nil {
-		h.resizeLocked(w.size)
-	}
-}
-
-// resizeLocked gives the terminal another size. What the program draws for it is behind the
-// size in the log.
-func (h *Holder) resizeLocked(size wire.Size) {
-	if h.launch.PTY && size != h.program.Size() && !h.life.exited {
-		h.noteSizeLocked(size)
-	}
-	h.program.Resize(size)
-}
-
-// noteSizeLocked appends the size of the terminal to the log. It does not wait for clients.
-func (h *Holder) noteSizeLocked(size wire.Size) {
-	h.logLocked(wire.Resize, size.Append(nil))
 }
 
 // closeOutputLocked closes one of the program's output streams, which the client does

@@ -59,27 +59,6 @@ func TestUrgent(t *testing.T) {
 	})
 }
 
-// A client ends a session whose program does not read its input, however much of that
-// waits.
-func TestHangupBehindUnreadInput(t *testing.T) {
-	inBubble(t, wire.Launch{PTY: true}, func(w *world) {
-		w.program.IgnoreSignals()
-		a := w.attach("a@x")
-		for range 3 * inputWindow / 4096 {
-			a.write(strings.Repeat("x", 4096))
-		}
-		synctest.Wait()
-		a.gate.Lock()
-		a.endpoint.Notify(wire.NoticeHangup, "")
-		a.driver.Wake()
-		a.gate.Unlock()
-		synctest.Wait()
-		if got := w.program.Signals(); !slices.Equal(got, []syscall.Signal{syscall.SIGHUP}) {
-			t.Errorf("the program got %v, want a hangup", got)
-		}
-	})
-}
-
 // A program that does not read its input learns that its output has no reader: by a frame
 // behind the input, and by a notice if the window is full.
 func TestReaderGone(t *testing.T) {

@@ -45,7 +45,7 @@ func (h *Holder) keepScreenLocked() {
 		return
 	}
 	s := kept{state: persist.State{Facts: h.factsLocked()}}
-	s.state.Facts.Cols, s.state.Facts.Rows = e.size.Cols, e.size.Rows
+	s.state.Facts.Cols, s.state.Facts.Rows = e.sizing.Cols, e.sizing.Rows
 	e.drawing = true
 	h.gate.Unlock()
 	var fault error

@@ -86,7 +86,7 @@ func (k *keeper) frame(f buffer.Frame) {
 	case wire.Stdout:
 		e.Output = f.Payload
 	case wire.Resize:
-		size, err := wire.ParseSize(f.Payload)
+		size, _, err := wire.ParseSizing(f.Payload)
 		if err != nil {
 			return
 		}

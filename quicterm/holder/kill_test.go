@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/quicterm/quicterm/quicterm/session"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -130,5 +131,23 @@ func TestKillAfterExit(t *testing.T) {
 		if w.kill(); !w.over() {
 			t.Error("not over")
 		}
+	})
+}
+
+// Who ends a session as an operator, and why, is told at once, while the program may still run, and at its end.
+func TestEndByOperator(t *testing.T) {
+	inBubble(t, wire.Launch{PTY: true}, func(w *world) {
+		a := w.attach("a@x")
+		m, _ := w.ask(&wire.Open{Client: "root"}, &wire.End{Reason: "kernel\x1b update"})
+		w.want("end", m, &wire.Done{})
+		synctest.Wait()
+		if got := a.awaitExitStatus(); got.Reason != "ended by root: kernel? update" {
+			t.Errorf("told %+v", got)
+		}
+		want := session.Notice{Code: wire.NoticeEnding, Text: "root: kernel? update"}
+		if len(a.notices) != 1 || a.notices[0] != want {
+			t.Errorf("notices %q, want %q", a.notices, want)
+		}
+		a.awaitEnd()
 	})
 }

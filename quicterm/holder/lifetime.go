@@ -127,20 +127,35 @@ func (h *Holder) hangupLocked(why string) {
 	h.stateChangedLocked()
 }
 
-// killLocked ends the session for a client. If its program has ended already, the
-// session is over.
-func (h *Holder) killLocked(client string) {
-	h.log.Info("killed", "client", client)
+// killLocked ends the session for a client or an operator. If its program has ended already, the
+// session is over. The reason that other clients are told begins with what is done.
+func (h *Holder) killLocked(done, by string) {
+	h.log.Info("killed", "client", by)
 	if h.life.exited {
 		h.finishLocked("killed after its end")
 		return
 	}
 	h.life.killed = true
-	why := "killed"
-	if client != "" {
-		why += " by " + client
+	why := done
+	if by != "" {
+		why += " by " + by
 	}
 	h.hangupLocked(why)
+}
+
+// endForLocked is killLocked for an operator. Its clients are told at once, while the program may still run.
+func (h *Holder) endForLocked(operator, reason string) {
+	text := operator
+	if reason != "" {
+		text += ": " + reason
+	}
+	for _, a := range h.clients.all {
+		if a.role.receives() {
+			a.endpoint.Notify(wire.NoticeEnding, text)
+			a.driver.Wake()
+		}
+	}
+	h.killLocked("ended", text)
 }
 
 // hiddenLocked reports whether the session is kept only to tell the client that was

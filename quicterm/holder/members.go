@@ -17,27 +17,34 @@ const awayGrace = 10 * time.Second
 // while a carrier was dead.
 const maxLeft = 16
 
-// newCarrierLocked tells a writer who is there and who has left, as far as it may not know: what it
-// was told on a carrier may never have come.
+// newCarrierLocked tells a client the name of the session, and a writer who is there and who has left, as far as
+// it may not know: what it was told on a carrier may never have come.
 func (h *Holder) newCarrierLocked(a *attachment) {
+	if a.answer.Name != h.launch.Name {
+		a.tell(wire.NoticeRenamed, h.launch.Name)
+	}
 	if !a.role.writes() {
 		return
 	}
 	for _, other := range h.clients.all {
 		if other != a && other.announced {
-			a.tell(wire.NoticeJoined, other.presence())
+			a.tell(wire.NoticeJoined, other.presence().String())
 		}
 	}
 	for _, p := range h.clients.left {
-		a.tell(wire.NoticeLeft, p)
+		a.tell(wire.NoticeLeft, p.String())
 	}
 }
 
 // cameLocked notes that a client has a carrier, after it had none.
 func (h *Holder) cameLocked(a *attachment) {
+	if !a.left.Equal(a.since) { // not at its attach
+		a.back = time.Now()
+	}
 	if a.role.writes() {
 		h.presenceChangedLocked()
 		h.lookLaterLocked(time.Now())
+		h.fitTerminalLocked()
 	}
 	if a.announced || a.role != roleShare && a.role != roleWatch {
 		return
@@ -51,6 +58,7 @@ func (h *Holder) cameLocked(a *attachment) {
 func (h *Holder) wentLocked(a *attachment) {
 	if a.role.writes() {
 		h.presenceChangedLocked()
+		h.fitTerminalLocked()
 	}
 	if a.announced {
 		h.afterLocked(awayGrace, func() {
@@ -77,7 +85,7 @@ func (h *Holder) announceLeftLocked(a *attachment) {
 func (h *Holder) tellWritersLocked(code byte, about *attachment) {
 	for w := range h.clients.writers() {
 		if w != about {
-			w.tell(code, about.presence())
+			w.tell(code, about.presence().String())
 		}
 	}
 }
@@ -86,8 +94,8 @@ func (a *attachment) presence() wire.Presence {
 	return wire.Presence{Number: a.number, Role: a.asked, Client: a.client}
 }
 
-// tell sends a notice about another client on the carriers that there are.
-func (a *attachment) tell(code byte, p wire.Presence) {
-	a.endpoint.Announce(code, p.String())
+// tell sends a notice on the carriers that there are.
+func (a *attachment) tell(code byte, text string) {
+	a.endpoint.Announce(code, text)
 	a.driver.Wake()
 }

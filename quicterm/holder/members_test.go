@@ -78,7 +78,6 @@ func TestWatcherChangesNothing(t *testing.T) {
 			b.send(wire.Signal, "HUP")
 			b.send(wire.EOF, string([]byte{byte(wire.StreamStdin)}))
 			b.send(wire.Skip, "")
-			b.notify(wire.NoticeHangup, "")
 			b.notify(wire.NoticeReaderGone, "\x01")
 			a.write("typed by a")
 			if got := w.given(10); got != "typed by a" {
@@ -126,7 +125,7 @@ func TestStoppedWatcher(t *testing.T) {
 }
 
 // Two clients type, each a frame at a time, and both get the output. The terminal has the
-// size of the one that came last.
+// size of the one that does not share it.
 func TestShare(t *testing.T) {
 	inBubble(t, wire.Launch{PTY: true}, func(w *world) {
 		a := w.attach("a@x")
@@ -135,8 +134,8 @@ func TestShare(t *testing.T) {
 		b.send(wire.Resize, string(small.Append(nil)))
 		a.send(wire.Resize, string(large.Append(nil)))
 		time.Sleep(time.Second)
-		if got := w.program.Size(); got != small {
-			t.Errorf("the terminal has size %v, want that of the last, %v", got, small)
+		if got := w.program.Size(); got != large {
+			t.Errorf("the terminal has size %v, want that of the writer, %v", got, large)
 		}
 		for _, c := range []*client{a, b} { // the first frame is given at once, and waits
 			for range 3 {
@@ -192,6 +191,41 @@ func TestMembers(t *testing.T) {
 		want := []wire.Member{{Client: "a@x", Since: start}, {Client: "b@x", Role: wire.RoleWatch, Since: start + 60}}
 		if !slices.Equal(info.Members, want) || !slices.Equal(info.Clients, []string{"a@x"}) {
 			t.Errorf("members %+v, clients %q", info.Members, info.Clients)
+		}
+	})
+}
+
+// Each client is told another name of the session, also one that was away meanwhile, and one that came before.
+func TestClientsAreToldTheName(t *testing.T) {
+	inBubble(t, wire.Launch{PTY: true, Name: "1"}, func(w *world) {
+		a, b := w.attach("a@x"), w.attachAs("b@x", wire.RoleWatch)
+		rename := func(name string) {
+			m, _ := w.ask(&wire.Open{Client: "c@x"}, &wire.Rename{Name: name})
+			w.want("rename", m, &wire.Done{})
+			synctest.Wait()
+		}
+		names := func(c *client) (names string) {
+			c.gate.Lock()
+			defer c.gate.Unlock()
+			for _, n := range c.notices {
+				if n.Code == wire.NoticeRenamed {
+					names += n.Text + " "
+				}
+			}
+			return names
+		}
+		rename("web")
+		b.hangUp()
+		synctest.Wait()
+		rename("api")
+		b.resume()
+		c := w.attach("c@x")
+		c.resume()
+		synctest.Wait()
+		for who, want := range map[*client]string{a: "web api ", b: "web api ", c: ""} {
+			if got := names(who); got != want {
+				t.Errorf("%s was told %q, want %q", who.name, got, want)
+			}
 		}
 	})
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/creack/pty"
 	"golang.org/x/sys/unix"
 
+	"github.com/quicterm/quicterm/quicterm/keyring"
 	"github.com/quicterm/quicterm/quicterm/pam"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
@@ -69,6 +70,7 @@ func startTerminal(cmd *exec.Cmd, launch *wire.Launch, login *pam.Session) (Prog
 		return nil, err
 	}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = tty, tty, tty
+	cmd.Env = append(cmd.Env, "SSH_TTY="+tty.Name()) // as sshd has it: prompts and gpg look for it
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 	terminal, err := pollable(master)
 	if err != nil {
@@ -134,7 +136,11 @@ func startPipes(cmd *exec.Cmd, login *pam.Session) (Program, error) {
 // begin starts a command that has the files as its standard files.
 func (p *process) begin(cmd *exec.Cmd, login *pam.Session, files ...*os.File) (err error) {
 	if login == nil {
-		if err = cmd.Start(); err == nil {
+		err = keyring.Do(func() error {
+			keyring.Adopt()
+			return cmd.Start()
+		})
+		if err == nil {
 			p.pid, p.wait = cmd.Process.Pid, func() (byte, syscall.Signal) { return waitFor(cmd) }
 		}
 		return err

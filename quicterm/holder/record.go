@@ -116,7 +116,7 @@ func (r *recording) write(now time.Time, f buffer.Frame) error {
 	case wire.Stdout:
 		return r.w.Output(now, f.Payload)
 	case wire.Resize:
-		if size, err := wire.ParseSize(f.Payload); err == nil {
+		if size, _, err := wire.ParseSizing(f.Payload); err == nil {
 			return r.w.Resize(now, int(size.Cols), int(size.Rows))
 		}
 	case wire.Exit:

@@ -37,7 +37,7 @@ func TestRecording(t *testing.T) {
 	r := recordInto(t, io.Discard)
 	ring := buffer.NewRing(0)
 	add := func(kind buffer.Type, payload []byte) { ring.Append(kind, payload) }
-	add(wire.Resize, wire.Size{Cols: 80, Rows: 24}.Append(nil))
+	add(wire.Resize, wire.Sizing{Size: wire.Size{Cols: 80, Rows: 24}}.Append(nil))
 	for _, text := range []string{"one ", "gone", "two "} {
 		add(wire.Stdout, []byte(text))
 	}

@@ -96,7 +96,7 @@ func lostState(store *persist.Store, id string, launch *wire.Launch) (*wire.Stat
 		Cols: f.Cols, Rows: f.Rows, Command: wire.Printable(f.Command, wire.MaxSummary), Status: f.Status,
 	})
 	return &wire.State{
-		Phase: wire.PhaseLost, Since: time.Unix(f.Seen, 0).UnixNano(), Visible: true, Own: scope == f.Scope, PTY: true, Roles: true,
+		Phase: wire.PhaseLost, Since: time.Unix(f.Seen, 0).UnixNano(), Visible: true, Own: scope == f.Scope, PTY: true,
 		Name: f.Name, Info: raw,
 	}, err
 }

@@ -42,7 +42,7 @@ func (h *Holder) dispatch(open *wire.Open, m wire.Message) (answer wire.Body, ca
 		case h.hiddenLocked():
 			state = &wire.State{Memory: state.Memory, Ended: true} // another session may have the name
 		case !inScope:
-			state = &wire.State{Memory: state.Memory}
+			state = &wire.State{Memory: state.Memory, Ended: state.Ended}
 		default:
 			state.Own = h.launch.Scope == open.Scope
 		}
@@ -56,10 +56,23 @@ func (h *Holder) dispatch(open *wire.Open, m wire.Message) (answer wire.Body, ca
 	}
 	switch m.Type {
 	case wire.TypeKill:
-		h.killLocked(open.Client)
+		h.killLocked("killed", open.Client)
+		return &wire.Done{}, nil, nil
+	case wire.TypeEnd:
+		var req wire.End
+		if err := m.Decode(&req); err != nil {
+			return nil, nil, err
+		}
+		h.endForLocked(open.Client, req.Reason)
 		return &wire.Done{}, nil, nil
 	case wire.TypeClear:
 		return h.clearHistoryLocked(open.Client), nil, nil
+	case wire.TypeRename:
+		var req wire.Rename
+		if err := m.Decode(&req); err != nil {
+			return nil, nil, err
+		}
+		return h.renameLocked(open.Client, req.Name), nil, nil
 	case wire.TypeAttach:
 		return h.handleAttachLocked(open, m)
 	case wire.TypeInspect:
@@ -75,6 +88,20 @@ func (h *Holder) dispatch(open *wire.Open, m wire.Message) (answer wire.Body, ca
 		return &wire.Revoked{Clients: h.revokeLocked(open.Client, &req)}, nil, nil
 	}
 	return &wire.Error{Code: wire.CodeUnknown, Text: fmt.Sprintf("message %d is not known", m.Type)}, nil, nil
+}
+
+// renameLocked gives the session another name. The daemon sees to it that no other session of the account has it.
+func (h *Holder) renameLocked(client, name string) wire.Body {
+	if !wire.ValidName(name) {
+		return &wire.Error{Text: fmt.Sprintf("%q cannot be a session's name", name)}
+	}
+	h.log.Info("session renamed", "client", client, "name", name)
+	h.launch.Name = name
+	for _, a := range h.clients.all {
+		a.tell(wire.NoticeRenamed, name)
+	}
+	h.keepChangedLocked()
+	return &wire.Done{}
 }
 
 func (h *Holder) handleAttachLocked(open *wire.Open, m wire.Message) (answer wire.Body, carry func(carrier.Carrier), err error) {

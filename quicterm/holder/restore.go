@@ -134,13 +134,13 @@ func (h *Holder) show(c *persist.Contents) {
 	s := replayed(c)
 	if size > h.ring.Capacity()/2 { // the ring has no room for all: the screen only
 		cols, rows := s.Size()
-		h.ring.Append(wire.Resize, wire.Size{Cols: uint16(cols), Rows: uint16(rows)}.Append(nil))
+		h.ring.Append(wire.Resize, wire.Sizing{Size: wire.Size{Cols: uint16(cols), Rows: uint16(rows)}}.Append(nil))
 		output(s.Snapshot(screen.Snapshot{Lines: 1 << 20, Bytes: h.ring.Capacity() / 2}))
 	} else {
 		output(c.Screen)
 		for _, e := range c.Events {
 			if e.Output == nil {
-				h.ring.Append(wire.Resize, wire.Size{Cols: e.Cols, Rows: e.Rows}.Append(nil))
+				h.ring.Append(wire.Resize, wire.Sizing{Size: wire.Size{Cols: e.Cols, Rows: e.Rows}}.Append(nil))
 			} else {
 				output(e.Output)
 			}

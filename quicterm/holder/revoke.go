@@ -43,7 +43,7 @@ func (h *Holder) revokeLocked(by string, req *wire.Revoke) (n uint32) {
 
 // loginOf returns what the daemon is told of a client's login when it resumes.
 func loginOf(open *wire.Open) wire.Resumed {
-	return wire.Resumed{Account: open.Account, Key: open.Key, Scope: open.Scope, NoPTY: open.NoPTY}
+	return wire.Resumed{Account: open.Account, Key: open.Key, Scope: open.Scope, NoPTY: open.NoPTY, Proof: open.Proof, Reported: open.Reported}
 }
 
 // loggedInWith reports whether the client has logged in with the key that has a SHA-256, or with a
@@ -68,7 +68,7 @@ func (h *Holder) refusalLocked(a *attachment) *wire.Error {
 	case roleRevoked:
 		a.toldRevoked = true
 		h.endIfUnseenLocked()
-		return &wire.Error{Code: wire.CodeWithdrawn, Text: fmt.Sprintf("%s has revoked it (qt revoke)", a.revokedBy)}
+		return &wire.Error{Code: wire.CodeWithdrawn, Text: fmt.Sprintf("%s has revoked it", a.revokedBy)}
 	}
 	return nil
 }

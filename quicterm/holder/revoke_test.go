@@ -68,7 +68,7 @@ func TestRevokedClient(t *testing.T) {
 			m, _ := w.ask(&wire.Open{}, a.statement())
 			var refusal wire.Error
 			w.want("resume", m, &refusal)
-			if refusal.Code != wire.CodeWithdrawn || refusal.Text != "ann@phone has revoked it (qt revoke)" {
+			if refusal.Code != wire.CodeWithdrawn || refusal.Text != "ann@phone has revoked it" {
 				t.Errorf("refused with %+v", refusal)
 			}
 		}

@@ -38,6 +38,9 @@ func (h *Holder) snapshotLocked(a *attachment) (next uint64, data []byte, ready 
 		e.hurry()
 		return 0, nil, false
 	}
+	if now := h.sizingLocked(); now.Owner == e.sizing.Owner {
+		e.sizing.Client = now.Client // it had not come when that was logged
+	}
 	data, fault := e.snapshot(a.lines)
 	if fault != nil {
 		h.emulatorFailedLocked(fault)
@@ -62,10 +65,10 @@ func (e *emulator) snapshot(lines int) (data []byte, fault error) {
 		}
 	}()
 	if s := &e.last; s.next != e.next || s.lines != lines {
-		b := e.screen.Snapshot(screen.Snapshot{Lines: lines, Bytes: session.MaxSnapshot - wire.SizeBytes})
+		b := e.screen.Snapshot(screen.Snapshot{Lines: lines, Bytes: session.MaxSnapshot - wire.MaxSizing})
 		*s = snapshot{next: e.next, lines: lines}
 		if b != nil {
-			s.data = wire.Snapshot{Size: e.size, Screen: b}.Append(nil)
+			s.data = wire.Snapshot{Sizing: e.sizing, Screen: b}.Append(nil)
 		}
 	}
 	return e.last.data, nil
@@ -195,7 +198,7 @@ func (h *Holder) hiddenLinesLocked(lines int) uint64 {
 		seen = before.scrolled + (m.scrolled-before.scrolled)*frames/max(m.next-before.next, 1)
 	}
 	if h.clients.seen > 1 {
-		seen += uint64(e.size.Rows) // the screen itself was seen
+		seen += uint64(e.sizing.Rows) // the screen itself was seen
 	}
 	left := e.screen.Scrolled() - min(e.screen.Scrolled(), uint64(min(lines, e.screen.Lines())))
 	return h.clients.hidden + left - min(left, seen)

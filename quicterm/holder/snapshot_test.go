@@ -147,7 +147,7 @@ func TestSnapshotHasSizeOfWriter(t *testing.T) {
 		req.Size = wire.Size{Cols: 10, Rows: 5}
 		b := w.attachWith("b@x", req)
 		b.wantScreen("a small terminal", "0123456789\nabcdef")
-		if got := b.screens[0].Size; got != req.Size || w.program.Size() != req.Size || b.attached.Size != req.Size {
+		if got := b.screens[0].Sizing.Size; got != req.Size || w.program.Size() != req.Size || b.attached.Size != req.Size {
 			t.Errorf("the snapshot has size %v, the terminal %v, Attached %v", got, w.program.Size(), b.attached.Size)
 		}
 	})

@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/quicterm/quicterm/quicterm/keyring"
 	"github.com/quicterm/quicterm/quicterm/memory"
 	"github.com/quicterm/quicterm/quicterm/pam"
 	"github.com/quicterm/quicterm/quicterm/wire"
@@ -49,7 +50,7 @@ type Process struct {
 	Login      *Login                // the session of PAM in which the program runs, or nil
 	Socket     *os.File              // bound to the path in Launch, or nil
 	Args       []string              // further arguments
-	Start      func(*exec.Cmd) error // used in place of the command's own Start, or nil
+	Start      func(*exec.Cmd) error // used in place of keyring.Start, or nil
 	Move       func(pid int)         // called before the program of the session runs, or nil
 }
 
@@ -115,11 +116,10 @@ func start(ctx context.Context, launch *wire.Launch, p Process) (pid int, reply 
 		cmd.ExtraFiles = append(cmd.ExtraFiles, p.Socket)
 	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Credential: credential}
-	if p.Start != nil {
-		err = p.Start(cmd)
-	} else {
-		err = cmd.Start()
+	if p.Start == nil {
+		p.Start = keyring.Start
 	}
+	err = p.Start(cmd)
 	w.Close()
 	if err != nil {
 		return 0, reply, fmt.Errorf("start holder: %w", err)

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/quicterm/quicterm/quicterm/auth"
+	"github.com/quicterm/quicterm/quicterm/keyring"
 	"github.com/quicterm/quicterm/quicterm/memory"
 )
 
@@ -141,7 +142,7 @@ func (c *child) start(output *os.File) (toChild, fromChild *os.File, err error) 
 	cmd.Stdin, cmd.Stdout = stdin, stdout
 	cmd.ExtraFiles = []*os.File{output}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // the daemon's terminal does not stop it
-	if err := cmd.Start(); err != nil {
+	if err := keyring.Start(cmd); err != nil {
 		return nil, nil, errors.Join(err, toChild.Close(), fromChild.Close())
 	}
 	c.process = cmd.Process

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/quicterm/quicterm/quicterm/account"
+	"github.com/quicterm/quicterm/quicterm/keyring"
 	"github.com/quicterm/quicterm/quicterm/memory"
 )
 
@@ -113,7 +114,7 @@ func run(ctx context.Context, program *Program, as *syscall.Credential) (*os.Fil
 	cmd.Stdout = stdout
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Credential: as}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	if err := cmd.Start(); err != nil {
+	if err := keyring.Start(cmd); err != nil {
 		cancel()
 		return nil, nil, errors.Join(err, output.Close())
 	}

@@ -118,6 +118,15 @@ func (s *Set) Gauges(name, help, label string, values ...string) *Gauges {
 	return g
 }
 
+// Totals is Gauges for numbers that only grow, and that something else counts.
+func (s *Set) Totals(name, help, label string, values ...string) *Gauges {
+	g := s.Gauges(name, help, label, values...)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.families[len(s.families)-1].kind = "counter"
+	return g
+}
+
 // Of returns the gauge of a value, which must be one of those that Gauges was given.
 func (g *Gauges) Of(value string) *Gauge { return g.byValue[value] }
 

@@ -30,7 +30,7 @@ func (s *Monitor) dispatch(ctx context.Context, k kind, payload []byte) (answer 
 		return answered(s.Measure(ctx))
 	case kindLeave:
 		var id LoginID
-		err := channelDecoding.Unmarshal(payload, &id)
+		err := decode(payload, &id)
 		if err == nil {
 			s.Leave(id)
 		}
@@ -58,7 +58,7 @@ func (s *Monitor) dispatch(ctx context.Context, k kind, payload []byte) (answer 
 		return serve(ctx, payload, s.Revoke)
 	case kindAttach:
 		var r Attach
-		if err := channelDecoding.Unmarshal(payload, &r); err != nil {
+		if err := decode(payload, &r); err != nil {
 			return nil, nil, err
 		}
 		a, err := s.Attach(ctx, &r)
@@ -69,7 +69,7 @@ func (s *Monitor) dispatch(ctx context.Context, k kind, payload []byte) (answer 
 		return a, send, err
 	case kindResume:
 		var r Resume
-		if err := channelDecoding.Unmarshal(payload, &r); err != nil {
+		if err := decode(payload, &r); err != nil {
 			return nil, nil, err
 		}
 		a, err := s.Resume(ctx, &r)
@@ -85,7 +85,7 @@ func (s *Monitor) dispatch(ctx context.Context, k kind, payload []byte) (answer 
 // serve decodes a request, and answers it.
 func serve[R, A any](ctx context.Context, payload []byte, f func(context.Context, *R) (*A, error)) (any, []int, error) {
 	r := new(R)
-	if err := channelDecoding.Unmarshal(payload, r); err != nil {
+	if err := decode(payload, r); err != nil {
 		return nil, nil, err
 	}
 	return answered(f(ctx, r))

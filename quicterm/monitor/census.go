@@ -300,7 +300,7 @@ func (s *Monitor) follow(uid uint32, id wire.SessionID, name, account string) {
 	c.followed[id] = name
 	c.perUser[uid]++
 	s.work.Go(func() {
-		s.contain(s.log, func() error { s.awaitEnd(uid, id, name, account); return nil })
+		s.contain(s.log, func() error { s.awaitEnd(uid, id, account); return nil })
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		delete(c.followed, id)
@@ -316,6 +316,15 @@ func (s *Monitor) sessionName(id wire.SessionID) string {
 	s.census.mu.Lock()
 	defer s.census.mu.Unlock()
 	return s.census.followed[id]
+}
+
+// rename records that a session which is followed has another name.
+func (c *census) rename(id wire.SessionID, name string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if _, ok := c.followed[id]; ok {
+		c.followed[id] = name
+	}
 }
 
 // wasKilled reports whether the holder of a session was killed, and no other one has restored the session.
@@ -336,7 +345,7 @@ func (c *census) setKilled(id wire.SessionID, killed bool) {
 }
 
 // awaitEnd blocks until a session is over, and logs that.
-func (s *Monitor) awaitEnd(uid uint32, id wire.SessionID, name, account string) {
+func (s *Monitor) awaitEnd(uid uint32, id wire.SessionID, account string) {
 	answer, err := s.holders.Await(s.life, uid, id)
 	for err != nil && s.life.Err() == nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, io.EOF) {
 		select {
@@ -355,7 +364,7 @@ func (s *Monitor) awaitEnd(uid uint32, id wire.SessionID, name, account string) 
 	case err == nil:
 		err = answer.Decode(&r)
 	}
-	log := s.log.With("session", name, "id", id.Short(), "uid", uid)
+	log := s.log.With("session", s.sessionName(id), "id", id.Short(), "uid", uid)
 	if account != "" {
 		log = log.With("account", account)
 	}

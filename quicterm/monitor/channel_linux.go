@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"sync"
@@ -16,6 +15,7 @@ import (
 	"github.com/fxamacker/cbor/v2"
 	"golang.org/x/sys/unix"
 
+	"github.com/quicterm/quicterm/migrate/carrier/unixsock"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -25,7 +25,7 @@ import (
 //
 // The payload is CBOR: the struct of the kind in messages.go, or a reply. Each end makes calls, with
 // numbers of its own; a reply has the number of the call. Descriptors come with the first byte of
-// their frame, and only from the monitor: what the other end sends is closed unseen.
+// their frame, and only from the monitor: what the other end sends is refused, or closed unseen.
 
 const (
 	// maxFrame is the size of the largest payload, in bytes: an Attach has the client's message and
@@ -102,6 +102,48 @@ var (
 		return m
 	}()
 )
+
+// decode decodes what the other half says. Texts that people see become [wire.Printable] here, so that nothing
+// behind it has to look at them.
+func decode(payload []byte, v any) error {
+	err := channelDecoding.Unmarshal(payload, v)
+	if text, ok := v.(interface{ makePrintable() }); err == nil && ok {
+		text.makePrintable()
+	}
+	return err
+}
+
+// maxShownText bounds a text of the other half that people see, in bytes: an error is a few lines on a terminal.
+const maxShownText = 1024
+
+func (f *failure) makePrintable() { f.Text = wire.Printable(f.Text, maxShownText) }
+
+func (r *reply) makePrintable() {
+	if r.Failure != nil {
+		r.Failure.makePrintable()
+	}
+}
+
+func (c *Clients) makePrintable() {
+	for _, session := range c.Sessions {
+		for i := range session.Clients {
+			one := &session.Clients[i]
+			one.Client = wire.Printable(one.Client, wire.MaxClient)
+			for _, text := range []*string{&one.Proof, &one.Certificate, &one.CA, &one.Reported} {
+				*text = wire.Printable(*text, wire.MaxSummary)
+			}
+			one.Role, one.Kind = wire.Printable(one.Role, wire.MaxSummary), wire.Printable(one.Kind, wire.MaxSummary)
+		}
+	}
+}
+
+// UnmarshalCBOR implements cbor.Unmarshaler. It drops the zones of addresses.
+func (p *Path) UnmarshalCBOR(b []byte) error {
+	type plain Path
+	err := channelDecoding.Unmarshal(b, (*plain)(p))
+	p.Client, p.Server = withoutZone(p.Client), withoutZone(p.Server)
+	return err
+}
 
 // A reply answers a call.
 type reply struct {
@@ -186,6 +228,9 @@ type called struct {
 }
 
 func newChannel(socket *net.UnixConn, trusts bool, handle handler) *channel {
+	if !trusts {
+		unixsock.RefuseDescriptors(socket)
+	}
 	return &channel{
 		socket: socket, handle: handle, trusts: trusts, sendTime: sendTime,
 		calls: make(map[uint64]chan called), cancels: make(map[uint64]context.CancelFunc),
@@ -265,7 +310,7 @@ func (c *channel) take(ctx context.Context, k kind, call uint64, payload []byte,
 		answered := c.calls[call]
 		delete(c.calls, call)
 		var r reply
-		if err := channelDecoding.Unmarshal(payload, &r); err != nil {
+		if err := decode(payload, &r); err != nil {
 			return fmt.Errorf("reply: %w", err)
 		}
 		if answered == nil { // the caller has gone
@@ -398,7 +443,7 @@ func (c *channel) call(ctx context.Context, k kind, body, answer any, files ...i
 		return nil, r.reply.Failure.err()
 	}
 	if answer != nil {
-		if err := channelDecoding.Unmarshal(r.reply.Body, answer); err != nil {
+		if err := decode(r.reply.Body, answer); err != nil {
 			closeFiles(r.files)
 			return nil, fmt.Errorf("answer: %w", err)
 		}
@@ -416,73 +461,4 @@ func closeFiles(files []*os.File) {
 	for _, f := range files {
 		f.Close()
 	}
-}
-
-// A frameReader reads frames. One goroutine uses it.
-type frameReader struct {
-	socket *net.UnixConn
-	trusts bool
-	ahead  *bufio.Reader // if no descriptors are taken, which come with certain bytes
-	files  []*os.File    // that came, and whose frame is not complete
-	oob    []byte
-}
-
-// close closes the descriptors that belong to no frame.
-func (r *frameReader) close() { closeFiles(r.files) }
-
-// frame returns the next frame. The caller owns the files. They are empty, and not nil, if the frame
-// has some that could not be received.
-func (r *frameReader) frame() (k kind, call uint64, payload []byte, files []*os.File, err error) {
-	var header [headerSize]byte
-	if _, err := io.ReadFull(r, header[:]); err != nil {
-		return 0, 0, nil, nil, err
-	}
-	length, count := binary.BigEndian.Uint32(header[:]), int(header[5])
-	switch {
-	case length > maxFrame:
-		return 0, 0, nil, nil, errTooLong
-	case header[6] != 0 || header[7] != 0 || count > maxFiles:
-		return 0, 0, nil, nil, errors.New("what came is no frame")
-	}
-	payload = make([]byte, length)
-	if _, err := io.ReadFull(r, payload); err != nil {
-		return 0, 0, nil, nil, err
-	}
-	if !r.trusts {
-		count = 0
-	}
-	files, r.files = r.files, nil
-	if len(files) != count {
-		closeFiles(files)
-		files = []*os.File{} // this process had none free for them
-	}
-	return kind(header[4]), binary.BigEndian.Uint64(header[8:]), payload, files, nil
-}
-
-// Read reads bytes, and keeps the descriptors that come with them.
-func (r *frameReader) Read(b []byte) (int, error) {
-	if !r.trusts {
-		return r.ahead.Read(b)
-	}
-	if r.oob == nil {
-		r.oob = make([]byte, unix.CmsgSpace(4*maxFiles))
-	}
-	n, oobn, _, _, err := r.socket.ReadMsgUnix(b, r.oob)
-	if oobn > 0 {
-		messages, parseErr := unix.ParseSocketControlMessage(r.oob[:oobn])
-		if parseErr != nil {
-			return n, parseErr
-		}
-		for i := range messages {
-			fds, _ := unix.ParseUnixRights(&messages[i])
-			for _, fd := range fds {
-				unix.CloseOnExec(fd)
-				r.files = append(r.files, os.NewFile(uintptr(fd), "passed"))
-			}
-		}
-	}
-	if n == 0 && err == nil {
-		return 0, io.EOF
-	}
-	return n, err
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/quicterm/quicterm/quicterm/account"
 	"github.com/quicterm/quicterm/quicterm/auth"
+	"github.com/quicterm/quicterm/quicterm/doctor"
 	"github.com/quicterm/quicterm/quicterm/keyfile"
 	"github.com/quicterm/quicterm/quicterm/pam"
 	"github.com/quicterm/quicterm/quicterm/sshd"
@@ -23,10 +24,11 @@ import (
 // An Access is what a daemon would decide about a login now.
 type Access struct {
 	Account *account.Account
-	Refused error       // why the account does not get in, or nil
-	Rules   []sshd.Rule // that are in force, or not used, as far as they are known
-	Login   string      // how a session starts
-	Key     *KeyAccess  // nil if no key was asked for
+	Refused error              // why the account does not get in, or nil
+	SSHD    *sshd.Installation // whose configuration is obeyed, or nil
+	Rules   []sshd.Rule        // that are in force, or not used, as far as they are known
+	Login   string             // how a session starts
+	Key     *KeyAccess         // nil if no key was asked for
 }
 
 // A KeyAccess is what a daemon would decide about a key.
@@ -67,14 +69,19 @@ func Check(ctx context.Context, cfg Config, user string, from netip.Addr, key []
 	access := &Access{Account: a}
 	policy := s.own.Load()
 	if s.followsSSHD() {
+		if access.SSHD, err = s.sshd.Locate(); err != nil {
+			return nil, fmt.Errorf("sshd: %w", err)
+		}
 		if policy, _, err = s.sshd.Find(ctx, s.loginOf(a, from, at), policy); err != nil {
 			return nil, err
 		}
 	}
 	access.Rules = policy.Rules()
-	su, words, _ := howSessionsStart(ctx, s.all, s.settings().Login, nil)
+	su, words, state := howSessionsStart(ctx, s.all, s.settings().Login, nil)
 	access.Login = words
-	_, access.Refused = s.policy(ctx, a, from, at)
+	if _, access.Refused = s.policy(ctx, a, from, at); access.Refused == nil && state == doctor.Fail {
+		access.Refused = errors.New(words)
+	}
 	if err := checkExpired(a); err != nil {
 		access.Refused = err
 	}

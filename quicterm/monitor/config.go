@@ -57,6 +57,10 @@ type Config struct {
 	// nothing does.
 	Outside func(*exec.Cmd) error
 
+	// Within calls a function that starts a session's process, which inherits the limits that the daemon was started
+	// with. Nil means that the daemon has them itself.
+	Within func(start func() error) error
+
 	// PAM says that the program does what the commands of package pam say. Without it, the setting
 	// login has no effect, and PAM is not asked.
 	PAM bool

@@ -4,6 +4,8 @@ package monitor
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -32,6 +34,8 @@ import (
 //
 //	GET  /status           a Status as JSON
 //	POST /drain?on=true    starts no new sessions; on=false ends that
+//	POST /end              ends sessions: id, any number of times, and reason; answers an array of Ended
+//	POST /revoke           takes access: account, or key as the hexadecimal SHA-256 of one; answers a wire.Revoked
 //	GET  /metrics          as at the address of the setting metrics
 //	GET  /healthz          the same
 const ControlSocket = "control.sock"
@@ -77,12 +81,12 @@ type SessionStatus struct {
 
 // A ClientStatus is what an operator sees of a client that is connected to a session.
 type ClientStatus struct {
-	Client string    `json:"client"` // account@address:port
-	Proof  string    `json:"proof"`
-	Role   string    `json:"role"`
-	Since  time.Time `json:"since"`
-	Kind   string    `json:"kind"`             // of its latest connection: quic, tcp or ssh
-	RTT    float64   `json:"rtt_ms,omitempty"` // of that
+	Client string `json:"client"` // account@address:port
+	Credential
+	Role  string    `json:"role"`
+	Since time.Time `json:"since"`
+	Kind  string    `json:"kind"`             // of its latest connection: quic, tcp or ssh
+	RTT   float64   `json:"rtt_ms,omitempty"` // of that
 }
 
 // Status returns what an operator sees of the daemon. It blocks for seconds if holders do not answer.
@@ -160,7 +164,7 @@ func (s *Monitor) controlling() *http.ServeMux {
 	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, r *http.Request) {
 		ServeMetrics(w, r, (*s.network.Load()).Metrics)
 	})
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { ServeHealth(w, s.draining.Load()) })
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { ServeHealth(w, s.state()) })
 	mux.HandleFunc("GET /status", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		json.NewEncoder(w).Encode(s.Status(r.Context()))
@@ -175,6 +179,16 @@ func (s *Monitor) controlling() *http.ServeMux {
 			http.Error(w, "on must be true or false", http.StatusBadRequest)
 		}
 	})
+	mux.HandleFunc("POST /end", s.operate(func(ctx context.Context, by operator, r *http.Request) (any, error) {
+		return s.end(ctx, by, r.Form["id"], r.FormValue("reason")), nil
+	}))
+	mux.HandleFunc("POST /revoke", s.operate(func(ctx context.Context, by operator, r *http.Request) (any, error) {
+		key, err := hex.DecodeString(r.FormValue("key"))
+		if account := r.FormValue("account"); err != nil || (account == "") == (len(key) == 0) || account == "" && len(key) != sha256.Size {
+			return nil, errors.New("name one account, or one key")
+		}
+		return s.revokeAccess(ctx, by, r.FormValue("account"), key)
+	}))
 	return mux
 }
 
@@ -188,7 +202,7 @@ func (s *Monitor) listenControl() (net.Listener, error) {
 	if err != nil {
 		return nil, fmt.Errorf("control socket: %w", err)
 	}
-	return l, nil
+	return controlListener{l, s.self.UID}, nil
 }
 
 // serveMetrics serves metrics at the address of the settings until ctx ends. Any account can take a
@@ -241,7 +255,7 @@ func listenMetrics(address string) (net.Listener, error) {
 
 // listenSocket makes a unix socket for this account alone, in the place of one that an earlier daemon
 // has left. Its directory must be of this account or of root.
-func listenSocket(path string) (net.Listener, error) {
+func listenSocket(path string) (*net.UnixListener, error) {
 	if info, err := os.Lstat(path); err == nil && info.Mode().Type() != os.ModeSocket {
 		return nil, fmt.Errorf("%s is no socket", path)
 	}
@@ -262,10 +276,14 @@ func ServeMetrics(w http.ResponseWriter, r *http.Request, get func(context.Conte
 	w.Write(text)
 }
 
-// ServeHealth answers whether a daemon takes new sessions.
-func ServeHealth(w http.ResponseWriter, draining bool) {
-	if draining {
-		http.Error(w, "draining", http.StatusServiceUnavailable)
+// ServeHealth answers whether a daemon takes new sessions, over UDP and over TCP.
+func ServeHealth(w http.ResponseWriter, state State) {
+	reason := state.Unreachable
+	if state.Draining {
+		reason = "draining"
+	}
+	if reason != "" {
+		http.Error(w, reason, http.StatusServiceUnavailable)
 		return
 	}
 	fmt.Fprintln(w, "ok")

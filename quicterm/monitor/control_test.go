@@ -223,7 +223,7 @@ func TestControlSocket(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		l.(*net.UnixListener).SetUnlinkOnClose(false)
+		l.SetUnlinkOnClose(false)
 		defer l.Close()
 		if info, err := os.Lstat(path); err != nil || info.Mode().Perm() != 0o600 {
 			t.Errorf("got %v, %v", info.Mode(), err)

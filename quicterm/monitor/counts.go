@@ -29,7 +29,7 @@ func (s *Monitor) Measure(context.Context) (*Numbers, error) {
 
 // measure returns the numbers of the moment. Sessions are all that have answered.
 func (s *Monitor) measure(sessions []inspected, silent int) *Numbers {
-	n := &Numbers{Silent: silent, Memory: memory.OfProcess()}
+	n := &Numbers{Silent: silent, Memory: memory.OfProcess(), Usage: UsageOfProcess()}
 	for _, one := range sessions {
 		r := one.report
 		switch r.Phase {

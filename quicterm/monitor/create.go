@@ -11,6 +11,10 @@ import (
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
+// maxExited bounds the sessions of an account whose programs have ended and that wait, each as a process, for a client
+// that has not seen the status: one that was away while all of its windows ended loses nothing.
+const maxExited = 100
+
 // findOrCreate returns the id of the session that a client asks for.
 func (c *client) findOrCreate(ctx context.Context, req *Attach) (wire.SessionID, error) {
 	s, uid := c.server, c.account.UID
@@ -30,10 +34,6 @@ func (c *client) findOrCreate(ctx context.Context, req *Attach) (wire.SessionID,
 		}
 		if e.record {
 			return e.id, c.restoreFound(ctx, req, e)
-		}
-		if req.Role != wire.RoleWriter && !e.state.Roles { // its holder would make the client the writer
-			return wire.SessionID{}, errorf(wire.CodeFailed,
-				"session %q was started by an older version: only one client can attach to it", e.state.Name)
 		}
 		return e.id, nil
 	}
@@ -61,13 +61,12 @@ func (c *client) findOrCreate(ctx context.Context, req *Attach) (wire.SessionID,
 			name = strconv.Itoa(n)
 		}
 	case !wire.ValidName(name):
-		return wire.SessionID{}, errorf(wire.CodeFailed,
-			"%q cannot be a session's name: use up to 32 letters, digits, dots, dashes and underscores", name)
+		return wire.SessionID{}, checkName(name)
 	case named(name) >= 0:
 		if req.Mode == wire.ModeAttachOrCreate {
 			return all[named(name)].id, nil
 		}
-		return wire.SessionID{}, errorf(wire.CodeFailed, "there is a session %q already", name)
+		return wire.SessionID{}, nameTaken(name)
 	case req.Mode == wire.ModeAttachOrCreate:
 		missing := errorf(wire.CodeNoSession, "there is no session %q", name)
 		if e, err := c.orLost(ctx, name, missing); err == nil && e.state.Name == name && req.PTY && req.Command == "" {
@@ -84,6 +83,18 @@ func (c *client) findOrCreate(ctx context.Context, req *Attach) (wire.SessionID,
 	return launch.ID, c.start(ctx, launch, "session started")
 }
 
+// checkName returns why a session cannot have a name, or nil.
+func checkName(name string) error {
+	if wire.ValidName(name) {
+		return nil
+	}
+	return errorf(wire.CodeFailed, "%q cannot be a session's name: use up to 32 letters, digits, dots, dashes and underscores", name)
+}
+
+func nameTaken(name string) error {
+	return errorf(wire.CodeFailed, "there is a session %q already", name)
+}
+
 // admit returns an error if no holder may start now. ids are the account's sessions, of which those in all have
 // answered.
 func (c *client) admit(ctx context.Context, ids []wire.SessionID, all []entry) error {
@@ -91,16 +102,23 @@ func (c *client) admit(ctx context.Context, ids []wire.SessionID, all []entry) e
 	if s.draining.Load() {
 		return ErrDraining
 	}
-	count := len(ids) // including sessions whose holders do not answer
+	count, exited := len(ids), 0 // including sessions whose holders do not answer
 	for _, e := range all {
 		if e.state.Ended {
 			count--
+		}
+		if e.state.Phase == wire.PhaseExited {
+			exited++
 		}
 	}
 	if limit := s.settings().MaxSessionsPerUser; count >= limit {
 		return errorf(wire.CodeFailed,
 			"%s has %d sessions already, and max_sessions_per_user is %d: end one with qt kill",
 			c.account.Name, count, limit)
+	}
+	if exited >= maxExited {
+		return errorf(wire.CodeFailed, "%s has %d sessions that have exited and whose status no client has seen: "+
+			"qt attach shows one, qt kill ends one", c.account.Name, exited)
 	}
 	if err := s.checkMemory(uid, all); err != nil {
 		return err
@@ -118,8 +136,7 @@ func (c *client) start(ctx context.Context, launch *wire.Launch, done string) er
 	s.recordLogin(c.account, running, c.path)
 	s.started.add(time.Now(), starter{c.account.UID, c.instance})
 	s.counts.started.Add(1)
-	c.log.Info(done, "event", "start", "account", c.account.Name, "proof", c.proof,
-		"session", launch.Name, "id", launch.ID.Short())
+	c.log.Info(done, "event", "start", "session", launch.Name, "id", launch.ID.Short())
 	s.census.setKilled(launch.ID, false)
 	s.follow(c.account.UID, launch.ID, launch.Name, c.account.Name)
 	return nil

@@ -11,6 +11,8 @@ import (
 	"io/fs"
 	"log/slog"
 	"maps"
+	"math"
+	"net"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -33,20 +35,14 @@ import (
 
 // Doctor looks at what a daemon of this account needs of the machine, ports, keys, directories and
 // limits, and at the holders that run. running is the address of the daemon that runs, or the zero
-// value. It makes nothing, and starts nothing but su, to see whether PAM opens sessions.
+// value. It makes nothing, except the directory that sshd -T needs, and starts sshd -T and su, to see whether
+// PAM opens sessions.
 func Doctor(ctx context.Context, cfg Config, running netip.AddrPort) (r doctor.Report) {
-	names := new(account.NameService)
-	self, err := names.Current(ctx)
-	if err != nil {
-		r.Add("account", doctor.Fail, "give the user id an account", "user id %d: %v", os.Getuid(), err)
+	s, r := examined(ctx, cfg)
+	if s == nil {
 		return r
 	}
-	settings := cfg.Settings
-	s := &Monitor{software: cfg.Software, names: names, self: self, all: self.UID == 0, base: rundir.Base(settings.RuntimeDir)}
-	s.current.Store(settings)
-	s.examinePorts(&r, running)
-	s.examineKeys(&r)
-	s.examineDirs(&r)
+	s.examinePorts(ctx, &r, running)
 	examineBuffers(&r, "/proc/sys/net/core")
 	s.examineLimits(&r)
 	s.examineLogin(ctx, &r)
@@ -54,8 +50,67 @@ func Doctor(ctx context.Context, cfg Config, running netip.AddrPort) (r doctor.R
 	return r
 }
 
+// Test looks at what keeps a daemon with these settings from starting, and at what makes it refuse every login.
+// It starts sshd -T, and not su, which would delay each start.
+func Test(ctx context.Context, cfg Config) doctor.Report {
+	_, r := examined(ctx, cfg)
+	return r
+}
+
+// examined returns a monitor to look at, or nil, and what Test has found of it.
+func examined(ctx context.Context, cfg Config) (s *Monitor, r doctor.Report) {
+	names := new(account.NameService)
+	self, err := names.Current(ctx)
+	if err != nil {
+		r.Add("account", doctor.Fail, "give the user id an account", "user id %d: %v", os.Getuid(), err)
+		return nil, r
+	}
+	s = &Monitor{
+		software: cfg.Software, names: names, self: self, all: self.UID == 0, base: rundir.Base(cfg.Settings.RuntimeDir),
+		log: slog.New(slog.DiscardHandler),
+	}
+	if err := s.adopt(cfg.Settings); err != nil {
+		r.Add("settings", doctor.Fail, "correct the file", "%v", err)
+		return nil, r
+	}
+	if _, err := memoryLimit(cfg.Settings.MaxBufferTotal); err != nil {
+		r.Add("settings", doctor.Fail, "set max_buffer_total to a size", "%v", err)
+	}
+	s.examineKeys(&r)
+	s.examineDirs(&r)
+	s.examineSSHD(ctx, &r)
+	return s, r
+}
+
+// examineSSHD tells whether sshd says what it lets in. If it does not, no login is accepted.
+func (s *Monitor) examineSSHD(ctx context.Context, r *doctor.Report) {
+	const todo = `correct it, or set sshd_policy = "ignore" if this machine's sshd has another purpose`
+	switch {
+	case !s.all:
+		return
+	case !s.followsSSHD():
+		r.Add("sshd", doctor.OK, "", `its configuration is not obeyed: sshd_policy = "ignore"`)
+		return
+	}
+	sshd, err := s.sshd.Locate()
+	if err == nil && sshd == nil {
+		r.Add("sshd", doctor.OK, "", "none is installed: the settings say who gets in")
+		return
+	}
+	loopback := netip.AddrFrom4([4]byte{127, 0, 0, 1})
+	policy, _, err := s.sshd.Find(ctx, s.loginOf(s.self, loopback, loopback), s.own.Load())
+	if err == nil {
+		err = policy.CheckPatterns()
+	}
+	if err != nil {
+		r.Add("sshd", doctor.Fail, todo, "no login is accepted: %v", err)
+		return
+	}
+	r.Add("sshd", doctor.OK, "", "%v says who gets in", sshd)
+}
+
 // examinePorts tells who has the ports, as far as the system says.
-func (s *Monitor) examinePorts(r *doctor.Report, running netip.AddrPort) {
+func (s *Monitor) examinePorts(ctx context.Context, r *doctor.Report, running netip.AddrPort) {
 	addresses := s.settings().Listen
 	if isGranted(s.settings(), running) {
 		addresses = []string{":" + strconv.Itoa(int(running.Port()))}
@@ -82,12 +137,19 @@ func (s *Monitor) examinePorts(r *doctor.Report, running netip.AddrPort) {
 			}
 		}
 	}
+	var blocked error
+	if running.IsValid() && len(missing)+len(taken) == 0 {
+		blocked = dialTCP(ctx, running)
+	}
 	const other = "end that process, or name another port in listen"
 	switch {
 	case runtime.GOOS != "linux":
 		r.Add("ports", doctor.Skip, "", "this system does not say who has a port")
 	case len(taken) > 0:
 		r.Add("ports", doctor.Fail, other, "taken: %s", strings.Join(taken, "; "))
+	case blocked != nil:
+		r.Add("ports", doctor.Fail, "let it through: clients come by TCP where a network drops UDP",
+			"a firewall or a rule of this machine keeps TCP from the daemon: %v", blocked)
 	case running.IsValid() && len(missing) > 0:
 		r.Add("ports", doctor.Fail, "restart the daemon: it has other settings, or its log says why", "the daemon does not listen at %s", strings.Join(missing, ", "))
 	case len(missing) > 0:
@@ -95,6 +157,20 @@ func (s *Monitor) examinePorts(r *doctor.Report, running netip.AddrPort) {
 	default:
 		r.Add("ports", doctor.OK, "", "open: %s", strings.Join(open, ", "))
 	}
+}
+
+// dialTime bounds how long the daemon's port may take to answer on the machine itself.
+const dialTime = 2 * time.Second
+
+// dialTCP returns why a connection over TCP does not reach a daemon of this machine.
+func dialTCP(ctx context.Context, a netip.AddrPort) error {
+	ctx, cancel := context.WithTimeout(ctx, dialTime)
+	defer cancel()
+	c, err := new(net.Dialer).DialContext(ctx, "tcp", a.String())
+	if err == nil {
+		c.Close()
+	}
+	return err
 }
 
 // isGranted reports whether the daemon that runs has another port than the settings name: that of
@@ -150,12 +226,27 @@ func (s *Monitor) examineKeys(r *doctor.Report) {
 	r.Add("hostkey", doctor.OK, "", "%s", strings.Join(good, ", "))
 }
 
+// tryWrite writes a file into a directory, as large as any of the daemon's there, and removes it.
+func tryWrite(dir string) error {
+	f, err := os.CreateTemp(dir, ".doctor-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	_, err = f.Write(make([]byte, 4096))
+	return errors.Join(err, f.Close()) // some file systems tell at the end
+}
+
 // examineDirs looks at the directories of keys and of sockets.
 func (s *Monitor) examineDirs(r *doctor.Report) {
 	state, err := s.stateDir()
 	var info fs.FileInfo
 	if err == nil {
 		info, err = os.Stat(state)
+	}
+	writeErr := err
+	if err == nil && info.IsDir() {
+		writeErr = tryWrite(state)
 	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -166,6 +257,8 @@ func (s *Monitor) examineDirs(r *doctor.Report) {
 		r.Add("state", doctor.Fail, "remove it, or set state_dir", "%s is no directory", state)
 	case syscall.Access(state, 7) != nil: // read, write and enter
 		r.Add("state", doctor.Fail, "give it to this account, or set state_dir", "%s cannot be written", state)
+	case writeErr != nil: // of a full disk
+		r.Add("state", doctor.Fail, "make room, or set state_dir to a directory of another file system", "%v", writeErr)
 	case info.Mode().Perm()&0o077 != 0:
 		r.Add("state", doctor.Warn, "chmod 700 "+state, "%s has mode %04o: others may read names in it", state, info.Mode().Perm())
 	default:
@@ -239,8 +332,7 @@ func (s *Monitor) examineLimits(r *doctor.Report) {
 	}
 	limit, err := memoryLimit(s.settings().MaxBufferTotal)
 	if err != nil {
-		r.Add("limits", doctor.Fail, "set max_buffer_total to a size", "%v", err)
-		return
+		return // see examined
 	}
 	if state, err := memory.Read(); err == nil && uint64(limit) > state.Total {
 		r.Add("limits", doctor.Warn, "lower max_buffer_total", "%s: more than the %d MiB that this machine has", found, state.Total>>20)
@@ -251,14 +343,18 @@ func (s *Monitor) examineLimits(r *doctor.Report) {
 
 // examineLogin tells whether PAM opens sessions.
 func (s *Monitor) examineLogin(ctx context.Context, r *doctor.Report) {
-	_, words, ok := howSessionsStart(ctx, s.all, s.settings().Login, nil)
-	switch {
-	case ok:
-		r.Add("login", doctor.OK, "", "%s", words)
-	case s.settings().Login == "pam":
-		r.Add("login", doctor.Fail, `correct that, or set login = "direct"`, "%s", words)
-	default:
-		r.Add("login", doctor.Warn, `correct that, or set login = "direct" if it is meant`, "%s", words)
+	_, words, state := howSessionsStart(ctx, s.all, s.settings().Login, nil)
+	todo := ""
+	if state != doctor.OK {
+		todo = `correct that, or set login = "direct" if PAM is not wanted`
+	}
+	r.Add("login", state, todo, "%s", words)
+	account := s.self.UID
+	if s.all {
+		account = math.MaxUint32 // any but root
+	}
+	if closed := nologin(s.all, account); closed != nil {
+		r.Add("login", doctor.Fail, "remove that file, or wait until the system has started", "nologin(5) lets only root in: %s", closed.Text)
 	}
 }
 

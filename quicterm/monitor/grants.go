@@ -17,6 +17,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/quicterm/quicterm/quicterm/account"
+	"github.com/quicterm/quicterm/quicterm/auth"
 	"github.com/quicterm/quicterm/quicterm/rundir"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
@@ -144,9 +146,15 @@ func (g *grants) serve(ctx context.Context) error {
 		if err == nil {
 			wg.Go(func() {
 				defer c.Close()
-				if err := g.server.contain(g.server.log, func() error { return g.answer(ctx, c) }); err != nil {
+				log := g.server.log
+				uid, err := rundir.PeerUID(c)
+				if err == nil {
+					log = log.With("uid", uid)
+					err = g.server.contain(log, func() error { return g.answer(ctx, c, uid) })
+				}
+				if err != nil {
 					g.server.counts.refused.Add(1)
-					g.server.deniedLog.Limited(time.Now(), g.server.log, "grant refused", "event", "refuse", "error", err)
+					g.server.deniedLog.Limited(time.Now(), log, "grant refused", "event", "refuse", "error", err)
 				}
 			})
 			continue
@@ -188,21 +196,17 @@ func (g *grants) end(uid uint32) {
 
 // answer sends a grant for the account at the other end of a connection, or why there is none,
 // and serves the client whose carrier the connection then is, if it is to be one.
-func (g *grants) answer(ctx context.Context, c *net.UnixConn) error {
-	uid, err := rundir.PeerUID(c)
-	if err != nil {
-		return err
-	}
+func (g *grants) answer(ctx context.Context, c *net.UnixConn, uid uint32) error {
 	if !g.server.serves(uid) {
-		return fmt.Errorf("user id %d asked, this daemon serves %d only", uid, g.server.self.UID)
+		return fmt.Errorf("this daemon serves user id %d only", g.server.self.UID)
 	}
 	if !g.begin(uid) {
-		return fmt.Errorf("user id %d: %w", uid, errTooOften)
+		return errTooOften
 	}
 	client, err := g.give(ctx, c, uid)
 	g.end(uid)
 	if err != nil {
-		return fmt.Errorf("user id %d: %w", uid, err)
+		return err
 	}
 	if client != nil {
 		(*g.server.network.Load()).ServeLocal(ctx, c, client)
@@ -224,7 +228,7 @@ func (g *grants) give(ctx context.Context, c *net.UnixConn, uid uint32) (*Local,
 	if err := m.Decode(&ask); err != nil {
 		return nil, err
 	}
-	grant, client, err := g.grant(ctx, c, uid, &ask)
+	grant, client, a, err := g.grant(ctx, c, uid, &ask)
 	if err != nil {
 		return nil, errors.Join(err, wire.Send(c, &wire.Error{Text: err.Error()}))
 	}
@@ -233,7 +237,12 @@ func (g *grants) give(ctx context.Context, c *net.UnixConn, uid uint32) (*Local,
 		return nil, ignoreGone(err)
 	}
 	g.server.counts.grants.Add(1)
-	g.server.log.Info("grant given", "event", "grant", "uid", uid)
+	proof := ProofToken
+	if ask.Carrier {
+		proof = ProofSSH
+	}
+	log := Credential{Proof: proof, Reported: ask.Reported}.On(g.server.log)
+	log.Info("grant given", "event", "grant", "account", a.Name, "uid", uid)
 	return client, c.SetDeadline(time.Time{})
 }
 
@@ -252,38 +261,36 @@ func ignoreGone(err error) error {
 // all rights of its account: a process that has fewer of them gets none.
 func (g *grants) grant(
 	ctx context.Context, c *net.UnixConn, uid uint32, ask *wire.Ask,
-) (*wire.Grant, *Local, error) {
+) (grant *wire.Grant, client *Local, a *account.Account, err error) {
 	if err := checkConfinement(c, g.server.outside); err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
-	a, err := g.server.names.LookupID(ctx, uid)
-	if err != nil {
-		return nil, nil, err
+	if a, err = g.server.names.LookupID(ctx, uid); err != nil {
+		return nil, nil, nil, err
 	}
 	switch filepath.Base(a.Shell) {
 	case "nologin", "false":
-		return nil, nil, fmt.Errorf("the account %s may not log in: its shell is %s", a.Name, a.Shell)
+		return nil, nil, nil, fmt.Errorf("the account %s may not log in: its shell is %s", a.Name, a.Shell)
 	}
-	grant := &wire.Grant{
+	grant = &wire.Grant{
 		HostKey:  g.server.hostKeys[0].Public.Marshal(),
 		Software: g.server.software,
 		Protocol: wire.ALPN,
 	}
-	var client *Local
 	reach := g.address
 	if ask.Carrier {
 		reach = g.public
 		client, err = g.server.admitLocal(ctx, a, ask)
 	} else {
-		grant.Token, err = g.server.IssueToken(uid)
+		grant.Token, err = g.server.tokens.Issue(time.Now(), auth.Grantee{UID: a.UID, Reported: ask.Reported})
 	}
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	address, err := reach()
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	grant.Address = address.String()
-	return grant, client, nil
+	return grant, client, a, nil
 }

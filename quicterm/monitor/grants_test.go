@@ -20,6 +20,7 @@ import (
 	"github.com/quicterm/quicterm/quicterm/account"
 	"github.com/quicterm/quicterm/quicterm/holder/holdertest"
 	"github.com/quicterm/quicterm/quicterm/rundir"
+	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
 // grantingDaemon runs a daemon on the loopback interface until the test ends, and returns
@@ -131,4 +132,18 @@ func TestSilentAsks(t *testing.T) {
 	if !g.begin(1) {
 		t.Error("the place of a grant that was given stays taken")
 	}
+}
+
+// A process that asks for a grant cannot name an address whose zone controls the terminal of an operator.
+func TestGrantWithoutZone(t *testing.T) {
+	onHost(t, func(h *host) {
+		const address = "[fe80::1%\x1b[2J]:1000"
+		local, err := h.server.admitLocal(h.t.Context(), h.server.self, &wire.Ask{Carrier: true, Client: address, Server: address})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := fmt.Sprint(local.Path); got != "[fe80::1]:1000" || local.Path.Server.Addr().Zone() != "" {
+			t.Errorf("the client is at %q, %q", got, local.Path.Server)
+		}
+	})
 }

@@ -116,9 +116,14 @@ func (s *Monitor) checkOverdue(ctx context.Context) {
 		slots <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-slots }()
-			err := s.contain(s.log, func() error { return s.Check(ctx, &by) })
+			p, err := s.logins.get(by.Login)
+			if err != nil {
+				return
+			}
+			log := p.on(s.log, &by.Path)
+			err = s.contain(log, func() error { return s.Check(ctx, &by) })
 			if withdrawn(err) {
-				s.log.Warn("a client has lost access, and the network process has not asked", "reason", err.Error())
+				log.Warn("client has lost access, and the network process has not asked", "event", "withdraw", "reason", err.Error())
 			}
 		})
 	}

@@ -4,19 +4,18 @@ import (
 	"bytes"
 	"context"
 	"crypto"
-	"crypto/ed25519"
 	"encoding/binary"
-	"encoding/pem"
 	"errors"
+	"fmt"
 	"io"
 	"net"
+	"net/netip"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
-	"golang.org/x/crypto/ssh"
+	"golang.org/x/sys/unix"
 
 	"github.com/quicterm/quicterm/configs"
 	"github.com/quicterm/quicterm/quicterm/auth"
@@ -140,12 +139,12 @@ func TestTakenOverNetworkProcess(t *testing.T) {
 		"a login by no token":             func() error { return second(r.Redeem(ctx, &Token{})) },
 		"a login by a used token":         func() error { return second(r.Redeem(ctx, &Token{Token: token})) },
 		"a login by no signature": func() error {
-			return second(r.Prove(ctx, &Proof{Offer: offer, Statement: make([]byte, auth.StatementSize)}))
+			return second(r.Prove(ctx, &Proof{Offer: offer, Exporter: make([]byte, auth.ExporterSize)}))
 		},
 		"a login by a key that was not offered": func() error {
-			return second(r.Prove(ctx, &Proof{Offer: offer, Key: 1, Statement: make([]byte, auth.StatementSize)}))
+			return second(r.Prove(ctx, &Proof{Offer: offer, Key: 1, Exporter: make([]byte, auth.ExporterSize)}))
 		},
-		"a login without a statement": func() error { return second(r.Prove(ctx, &Proof{Offer: offer})) },
+		"a login without an exporter": func() error { return second(r.Prove(ctx, &Proof{Offer: offer})) },
 		"keys without end":            func() error { return second(r.Offer(ctx, &Offer{User: m.self.Name, Keys: make([][]byte, 1000)})) },
 		"a list by no login":          func() error { return second(r.List(ctx, &guessed)) },
 		"a list by a resume":          func() error { return second(r.List(ctx, &By{Login: resumed.ID})) },
@@ -170,57 +169,6 @@ func TestTakenOverNetworkProcess(t *testing.T) {
 	for start := time.Now(); second(r.List(ctx, &by)) == nil; time.Sleep(time.Millisecond) {
 		if time.Since(start) > 20*time.Second {
 			t.Fatal("a login that has left still counts")
-		}
-	}
-}
-
-// A zeroExporter is a connection whose exporter has always the same bytes.
-type zeroExporter struct{}
-
-func (zeroExporter) ExportKeyingMaterial(_ string, _ []byte, length int) ([]byte, error) {
-	return make([]byte, length), nil
-}
-
-// A signature counts once, also for the next daemon.
-func TestSignatureCountsOnce(t *testing.T) {
-	dir := t.TempDir()
-	_, private, err := ed25519.GenerateKey(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	block, err := ssh.MarshalPrivateKey(private, "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	file := filepath.Join(dir, "key")
-	if err := os.WriteFile(file, pem.EncodeToMemory(block), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	key, err := auth.IdentityFile(file, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	settings := configs.DefaultServer()
-	settings.StateDir, settings.RuntimeDir = t.TempDir(), t.TempDir()
-	settings.AuthorizedKeysFiles = []string{filepath.Join(dir, "keys")}
-	settings.StrictModes, settings.PermitRootLogin = "off", "yes"
-	if err := os.WriteFile(settings.AuthorizedKeysFiles[0], ssh.MarshalAuthorizedKey(key.Public), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	m := monitorWith(t, settings)
-	proof := &Proof{Offer: Offer{User: m.self.Name, Keys: [][]byte{key.Public.Marshal()}}}
-	if proof.Statement, err = auth.Statement(zeroExporter{}, m.self.Name); err != nil {
-		t.Fatal(err)
-	}
-	if proof.Signature, err = key.Sign(zeroExporter{}, m.self.Name); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := m.Prove(t.Context(), proof); err != nil {
-		t.Fatal(err)
-	}
-	for _, m := range []*Monitor{m, monitorWith(t, settings)} {
-		if _, err := m.Prove(t.Context(), proof); err == nil || !strings.Contains(err.Error(), "used before") {
-			t.Errorf("a used signature: %v", err)
 		}
 	}
 }
@@ -378,14 +326,100 @@ func TestRepliesThatAreReadSlowly(t *testing.T) {
 	<-ended
 }
 
-// A monitor takes no descriptor from the network process.
+// hostileTexts is a network half that says what a terminal would obey.
+type hostileTexts struct{ idle }
+
+const escape = "\x1b]52;c;cm0=\x07\u202e"
+
+func credential(text string) Credential {
+	return Credential{Proof: text, Certificate: text, CA: text, Reported: text}
+}
+
+func (hostileTexts) Clients(context.Context) (*Clients, error) {
+	return &Clients{Sessions: []SessionClients{{Clients: []ClientStatus{{Client: escape, Credential: credential(escape), Role: escape, Kind: escape}}}}}, nil
+}
+func (hostileTexts) Metrics(context.Context) ([]byte, error) {
+	return []byte("a 1\n" + escape + "\nb 2\n"), nil
+}
+
+// What the network process says is printable when it comes, and an address has no zone: an operator's terminal and
+// a session's environment get nothing of its choice.
+func TestTextsOfNetworkProcess(t *testing.T) {
+	m := newMonitor(t)
+	r, p, c := connected(t, m)
+	r.network = hostileTexts{}
+	p.current = c
+	close(p.arrived)
+	clients, err := p.Clients(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	const shown = "?]52;c;cm0=??"
+	if got := clients.Sessions[0].Clients[0]; got != (ClientStatus{Client: shown, Credential: credential(shown), Role: shown, Kind: shown}) {
+		t.Errorf("a client is %q", got.Client)
+	}
+	if got, err := p.Metrics(t.Context()); string(got) != "a 1\n"+shown+"\nb 2\n" {
+		t.Errorf("the metrics are %q, %v", got, err)
+	}
+	if got := (&failure{Text: escape}); decoded(t, got).Text != shown {
+		t.Errorf("an error is %q", decoded(t, got).Text)
+	}
+	zoned := netip.MustParseAddrPort("[fe80::1%" + escape + "\x00LD_PRELOAD=/tmp/x]:1")
+	if got, want := decoded(t, &By{Path: Path{zoned, zoned}}).Path, netip.MustParseAddrPort("[fe80::1]:1"); got != (Path{want, want}) {
+		t.Errorf("the addresses are %q", got)
+	}
+	var log bytes.Buffer
+	p.log = &log
+	p.copyLog(io.NopCloser(strings.NewReader("msg=one\n" + escape + "\nmsg=last")))
+	if got := log.String(); got != "msg=one\n"+shown+"\nmsg=last\n" {
+		t.Errorf("the log has %q", got)
+	}
+}
+
+// decoded returns what the other half gets.
+func decoded[T any](t *testing.T, v *T) *T {
+	t.Helper()
+	b, err := channelEncoding.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := new(T)
+	if err := decode(b, got); err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
+
+// A monitor takes no descriptor from the network process, also where the kernel passes it on.
 func TestNoDescriptorsFromNetwork(t *testing.T) {
+	for _, passed := range []bool{false, true} {
+		t.Run(fmt.Sprint("passed ", passed), func(t *testing.T) { testNoDescriptors(t, passed) })
+	}
+}
+
+func testNoDescriptors(t *testing.T, passes bool) {
 	ours, theirs := pair(t)
 	got := make(chan int, 1)
 	c := newChannel(ours, false, func(_ context.Context, _ kind, _ []byte, files []*os.File) (any, []int, error) {
 		got <- len(files)
 		return nil, nil, nil
 	})
+	raw, err := ours.SyscallConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := raw.Control(func(fd uintptr) {
+		switch takes, err := unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_PASSRIGHTS); {
+		case err != nil && !passes:
+			t.Skip("the kernel cannot refuse descriptors: ", err)
+		case takes != 0 && !passes:
+			t.Error("the monitor's end takes descriptors")
+		case passes:
+			unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_PASSRIGHTS, 1)
+		}
+	}); err != nil {
+		t.Fatal(err)
+	}
 	go c.run(t.Context())
 	defer c.close()
 	sender := newChannel(theirs, true, nil)
@@ -398,11 +432,13 @@ func TestNoDescriptorsFromNetwork(t *testing.T) {
 	defer held.Close()
 	_, err = sender.call(t.Context(), kindList, nil, nil, int(passed.Fd()))
 	passed.Close()
-	if err != nil {
+	if passes && err != nil || !passes && !errors.Is(err, unix.EPERM) {
 		t.Fatal(err)
 	}
-	if n := <-got; n != 0 {
-		t.Errorf("the monitor has %d descriptors of it", n)
+	if passes {
+		if n := <-got; n != 0 {
+			t.Errorf("the monitor has %d descriptors of it", n)
+		}
 	}
 	held.SetReadDeadline(time.Now().Add(20 * time.Second))
 	if _, err := held.Read(make([]byte, 1)); err != io.EOF {

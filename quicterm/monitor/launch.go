@@ -13,6 +13,7 @@ import (
 	"path"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -93,6 +94,11 @@ func (c *client) launch(req *Attach, name string) (*wire.Launch, error) {
 	} else {
 		launch.Argv = []string{shell, "-c", command}
 		launch.Command = summary(command)
+	}
+	for _, text := range slices.Concat(launch.Argv, launch.Env) {
+		if strings.Contains(text, "\x00") { // a program would see two
+			return nil, errorf(wire.CodeFailed, "a command or a variable has a zero byte, which no program can be given")
+		}
 	}
 	return launch, nil
 }

@@ -3,9 +3,14 @@
 package monitor
 
 import (
+	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/quicterm/quicterm/quicterm/holder"
+	"github.com/quicterm/quicterm/quicterm/holder/holdertest"
+	"github.com/quicterm/quicterm/quicterm/holder/programtest"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -30,6 +35,42 @@ func TestEnvironmentIsBounded(t *testing.T) {
 			if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
 				t.Errorf("%s: %v, want %q", what, err, test.want)
 			}
+		}
+	})
+}
+
+// A zero byte would make two texts of one, in what starts a program: a variable of somebody else's choice.
+func TestZeroBytes(t *testing.T) {
+	onHost(t, func(h *host) {
+		const hidden = "\x00LD_PRELOAD=/tmp/x"
+		var launched []string
+		holders := holdertest.New(func(launch *wire.Launch) holder.Program {
+			launched = append(launched, slices.Concat(launch.Argv, launch.Env)...)
+			return programtest.NewEcho(launch.PTY)
+		})
+		h.setHolders(holders)
+		defer holders.Wait()
+		defer holders.Kill()
+		for what, change := range map[string]func(*Attach){
+			"command": func(r *Attach) { r.Command = "true" + hidden },
+			"value":   func(r *Attach) { r.Env = [][2]string{{"LC_A", "b" + hidden}} },
+			"name":    func(r *Attach) { r.Env = [][2]string{{"LC_A" + hidden, ""}} },
+			"session": func(r *Attach) { r.Session = "a" + hidden },
+			"zone":    func(r *Attach) { r.By.Path.Client = netip.MustParseAddrPort("[fe80::1%0" + hidden + "]:1") },
+		} {
+			request := h.request(&wire.Attach{PTY: true})
+			change(request)
+			a, err := h.server.Attach(h.t.Context(), request)
+			if err != nil {
+				continue
+			}
+			a.Carrier.Close()
+			if i := slices.IndexFunc(launched, func(s string) bool { return strings.Contains(s, "\x00") }); i >= 0 {
+				t.Errorf("%s: a program is given %q", what, launched[i])
+			}
+		}
+		if len(launched) == 0 {
+			t.Error("no session was started, also none without what is refused")
 		}
 	})
 }

@@ -22,13 +22,13 @@ func (s *Monitor) admitLocal(ctx context.Context, a *account.Account, ask *wire.
 	client, err := netip.ParseAddrPort(ask.Client)
 	server, err2 := netip.ParseAddrPort(ask.Server)
 	if errors.Join(err, err2) == nil {
-		l.Path = Path{client, server}
+		l.Path = Path{withoutZone(client), withoutZone(server)}
 	}
 	allowed, err := s.tokenPermissions(ctx, a, l.Path.from(), l.Path.at())
 	if err != nil {
 		return nil, err
 	}
-	p := &proven{account: a, allowed: *allowed, scope: allowed.Scope(nil), proof: ProofSSH, at: time.Now()}
+	p := &proven{account: a, allowed: *allowed, scope: allowed.Scope(nil), credential: Credential{Proof: ProofSSH, Reported: ask.Reported}, at: time.Now()}
 	login, err := s.login(p, l.Path)
 	if err != nil {
 		return nil, err

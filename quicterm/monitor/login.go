@@ -6,15 +6,13 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
-	"encoding/base64"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
-
-	"golang.org/x/crypto/ssh"
 
 	"github.com/quicterm/quicterm/quicterm/account"
 	"github.com/quicterm/quicterm/quicterm/auth"
@@ -41,9 +39,10 @@ type proven struct {
 	allowed auth.Permissions
 	key     []byte // that proved the client, or nil
 	scope   string // see wire.Open
-	proof   string // see "The log" in docs/operate.md
 	at      time.Time
-	resumed *admission // of a client that resumes: it may only be checked
+
+	credential Credential
+	resumed    *admission // of a client that resumes: it may only be checked
 
 	// Guarded by logins.mu:
 	path     Path      // where it was good
@@ -126,7 +125,7 @@ func (s *Monitor) login(p *proven, path Path) (*Login, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Login{ID: id, Account: p.account.Name, UID: p.account.UID, Proof: p.proof}, nil
+	return &Login{ID: id, Account: p.account.Name, UID: p.account.UID, Credential: p.credential}, nil
 }
 
 // Offer finds out which keys an account accepts. The error says why it accepts none, whichever they
@@ -140,7 +139,7 @@ func (s *Monitor) Offer(ctx context.Context, o *Offer) (*Verdicts, error) {
 	if err != nil {
 		return nil, err
 	}
-	answer := new(Verdicts)
+	answer := &Verdicts{Time: s.signatures.offer(time.Now(), time.Duration(uptime()))}
 	for _, v := range verdicts {
 		text := ""
 		if v.Refused != nil {
@@ -153,8 +152,11 @@ func (s *Monitor) Offer(ctx context.Context, o *Offer) (*Verdicts, error) {
 
 // Prove checks a signature by a key of an Offer, and logs the client in if it is good.
 func (s *Monitor) Prove(ctx context.Context, p *Proof) (*Login, error) {
-	if p.Key < 0 || p.Key >= len(p.Offer.Keys) || len(p.Statement) != auth.StatementSize {
+	if p.Key < 0 || p.Key >= len(p.Offer.Keys) || len(p.Exporter) != auth.ExporterSize {
 		return nil, errors.New("proof of a key that was not offered, or over nothing")
+	}
+	if !slices.ContainsFunc(s.hostKeys, func(k *auth.HostKey) bool { return string(p.Host) == string(k.ID[:]) }) {
+		return nil, errors.New("the signature is for another host key than this machine's")
 	}
 	a, err := s.accountOf(ctx, &p.Offer)
 	if err != nil {
@@ -173,28 +175,30 @@ func (s *Monitor) Prove(ctx context.Context, p *Proof) (*Login, error) {
 	if allowed == nil {
 		return nil, verdicts[p.Key].Refused
 	}
-	if err := auth.VerifyStatement(p.Statement, key, p.Signature, allowed.Verified); err != nil {
+	// All of it is known here except the time and the exporter: the network half could say that
+	// another account, or another server, was meant.
+	statement := &auth.Statement{Host: auth.HostID(p.Host), Account: a.Name, Time: p.Time, Exporter: p.Exporter}
+	if err := statement.Verify(key, p.Signature, allowed.Verified); err != nil {
 		return nil, err
 	}
-	// A statement is that of one connection.
-	if !s.signatures.add(sha256.Sum256(p.Statement), time.Now()) {
-		return nil, errors.New("the signature was used before")
+	if err := s.signatures.accept(a.UID, statement, time.Now(), time.Duration(uptime())); err != nil {
+		return nil, fmt.Errorf("account %s: %w", a.Name, err)
 	}
 	return s.login(&proven{
 		account: a, allowed: *allowed, key: blob, scope: allowed.Scope(key),
-		proof: fingerprint(blob), at: time.Now(),
+		credential: KeyCredential(blob), at: time.Now(),
 	}, p.Offer.Path)
 }
 
 // Redeem accepts a token as proof.
 func (s *Monitor) Redeem(ctx context.Context, t *Token) (*Login, error) {
-	uid, err := s.tokens.Redeem(time.Now(), t.Token)
+	grantee, err := s.tokens.Redeem(time.Now(), t.Token)
 	if err != nil {
 		return nil, err
 	}
-	a, err := s.names.LookupID(ctx, uid)
+	a, err := s.names.LookupID(ctx, grantee.UID)
 	if err != nil {
-		return nil, fmt.Errorf("token of user id %d: %w", uid, err)
+		return nil, fmt.Errorf("token of user id %d: %w", grantee.UID, err)
 	}
 	if err := checkExpired(a); err != nil {
 		return nil, err
@@ -203,11 +207,11 @@ func (s *Monitor) Redeem(ctx context.Context, t *Token) (*Login, error) {
 	if err != nil {
 		return nil, fmt.Errorf("account %s: %w", a.Name, err)
 	}
-	return s.login(&proven{account: a, allowed: *allowed, scope: allowed.Scope(nil), proof: ProofToken, at: time.Now()}, t.Path)
+	return s.login(&proven{
+		account: a, allowed: *allowed, scope: allowed.Scope(nil), at: time.Now(),
+		credential: Credential{Proof: ProofToken, Reported: grantee.Reported},
+	}, t.Path)
 }
-
-// The proofs that are no key, as the log has them.
-const ProofToken, ProofSSH = "token", "ssh"
 
 // accountOf returns the account of an Offer. It fails if the daemon does not serve it.
 func (s *Monitor) accountOf(ctx context.Context, o *Offer) (*account.Account, error) {
@@ -243,70 +247,6 @@ func checkExpired(a *account.Account) error {
 	return nil
 }
 
-const (
-	// verdictsTime is how long what an account allows the keys of an attempt is used: the answer to
-	// an Offer takes longer only if a person is asked for something, and then a key may have been
-	// removed since.
-	verdictsTime = 5 * time.Second
-
-	// maxVerdicts is how many are kept.
-	maxVerdicts = 1024
-)
-
-// verdicts have what accounts allowed the keys of attempts. They are safe for concurrent use.
-type verdicts struct {
-	mu   sync.Mutex
-	kept map[[sha256.Size]byte]verdict // by the hash of the Offer
-}
-
-type verdict struct {
-	verdicts []auth.Verdict // in the order of the keys
-	at       time.Time
-}
-
-// get returns verdicts that are not too old.
-func (v *verdicts) get(key [sha256.Size]byte) []auth.Verdict {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if one, ok := v.kept[key]; ok && time.Since(one.at) < verdictsTime {
-		return one.verdicts
-	}
-	return nil
-}
-
-// put keeps verdicts for verdictsTime.
-func (v *verdicts) put(key [sha256.Size]byte, some []auth.Verdict) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if v.kept == nil || len(v.kept) >= maxVerdicts {
-		old := v.kept
-		v.kept = make(map[[sha256.Size]byte]verdict)
-		for key, one := range old {
-			if time.Since(one.at) < verdictsTime && len(v.kept) < maxVerdicts/2 {
-				v.kept[key] = one
-			}
-		}
-	}
-	v.kept[key] = verdict{some, time.Now()}
-}
-
-// hash returns the hash of all that verdicts depend on.
-func (o *Offer) hash() (sum [sha256.Size]byte) {
-	h := sha256.New()
-	add := func(b []byte) {
-		h.Write(binary.BigEndian.AppendUint32(nil, uint32(len(b))))
-		h.Write(b)
-	}
-	add(binary.BigEndian.AppendUint64(nil, o.Attempt))
-	add(binary.BigEndian.AppendUint64(nil, uint64(o.Earlier)))
-	add([]byte(o.User))
-	add(fmt.Append(nil, o.Path.from(), o.Path.at()))
-	for _, key := range o.Keys {
-		add(key)
-	}
-	return [sha256.Size]byte(h.Sum(nil))
-}
-
 // judge returns what an account allows the keys of an Offer. It refuses the keys after too many that
 // are refused, as sshd does not look at them.
 func (s *Monitor) judge(ctx context.Context, a *account.Account, o *Offer) ([]auth.Verdict, error) {
@@ -326,7 +266,7 @@ func (s *Monitor) judge(ctx context.Context, a *account.Account, o *Offer) ([]au
 			tried++
 		}
 	}
-	s.verdicts.put(hash, decided.verdicts)
+	s.verdicts.put(hash, a.UID, decided.verdicts)
 	return decided.verdicts, nil
 }
 
@@ -349,8 +289,15 @@ func (s *Monitor) client(by *By) (*client, error) {
 		return nil, errNoLogin
 	}
 	c := &client{proven: p, server: s, path: by.Path}
-	c.log = s.log.With("client", p.account.Name+"@"+by.Path.String())
+	c.log = p.on(s.log, &by.Path)
 	return c, nil
+}
+
+// on returns a log whose lines say who has logged in, from where, and how.
+func (p *proven) on(log *slog.Logger, path *Path) *slog.Logger {
+	by := p.admission()
+	name := wire.Printable(by.account, wire.MaxSummary)
+	return p.credential.On(log.With("client", name+"@"+path.String(), "account", name, "uid", by.uid))
 }
 
 // changing is client for a request that changes something, which a login may send for a while.
@@ -376,7 +323,7 @@ func (c *client) open() *wire.Open {
 	if c.path.Client.IsValid() {
 		name = c.account.Name + "@" + c.path.Client.Addr().String()
 	}
-	return &wire.Open{
+	open := &wire.Open{
 		Client:   name,
 		Scope:    c.scope,
 		NoPTY:    c.allowed.NoPTY,
@@ -384,6 +331,10 @@ func (c *client) open() *wire.Open {
 		Account:  c.account.Name,
 		Key:      c.key,
 	}
+	if len(c.key) == 0 {
+		open.Proof, open.Reported = c.credential.Proof, c.credential.Reported
+	}
+	return open
 }
 
 // admission returns what let the client in.
@@ -421,14 +372,4 @@ func (id attachmentID) hash(uid uint32, key []byte) [sha256.Size]byte {
 // not known. The certificate is what its holder says: it counts only if it is that one.
 func (s *Monitor) provenAt(id attachmentID, by *admission) time.Time {
 	return s.attached.at(id.hash(by.uid, []byte(by.key)))
-}
-
-// fingerprint returns the fingerprint of what a client has sent as a public key: of the key, if that
-// is a certificate.
-func fingerprint(blob []byte) string {
-	if key, err := auth.ParseUserKey(blob); err == nil {
-		return ssh.FingerprintSHA256(auth.PlainKey(key))
-	}
-	sum := sha256.Sum256(blob)
-	return "SHA256:" + base64.RawStdEncoding.EncodeToString(sum[:])
 }

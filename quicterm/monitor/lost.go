@@ -101,7 +101,7 @@ func (c *client) orLost(ctx context.Context, name string, err error) (*entry, er
 	}
 	entries, failed := c.lost(ctx)
 	if failed != nil {
-		c.log.Warn("the records of an account cannot be read", "account", c.account.Name, "error", failed)
+		c.log.Warn("the records of an account cannot be read", "error", failed)
 		return nil, err
 	}
 	if len(entries) == 0 {
@@ -188,7 +188,7 @@ func (c *client) passToRecord(ctx context.Context, e *entry, m wire.Message) (wi
 	if m.Type != wire.TypeKill {
 		return m, lostError(e)
 	}
-	c.log.Info("lost session removed", "account", c.account.Name, "session", e.state.Name, "id", e.id.Short())
+	c.log.Info("lost session removed", "event", "kill", "session", e.state.Name, "id", e.id.Short())
 	return c.records(ctx, &wire.Launch{ID: e.id, Scope: c.scope, Persist: c.persist(wire.PersistRemove)})
 }
 
@@ -203,7 +203,7 @@ func (c *client) withLost(ctx context.Context, entries []entry) []entry {
 	if c.listedLost.IsZero() || time.Since(c.listedLost) >= lostAge {
 		lost, err := c.lost(ctx)
 		if err != nil {
-			c.log.Warn("the records of an account cannot be read", "account", c.account.Name, "error", err)
+			c.log.Warn("the records of an account cannot be read", "error", err)
 		}
 		c.lostSessions, c.listedLost = lost, time.Now()
 	}

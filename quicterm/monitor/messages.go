@@ -18,7 +18,7 @@ type Setup struct {
 	Begun        time.Time     `cbor:"2,keyasint"` // when the daemon was started
 	Certificates []Certificate `cbor:"3,keyasint"` // of the host keys, best first
 
-	// ResetKey and TokenKey are those of QUIC.
+	// ResetKey and TokenKey are those of QUIC. Each socket derives a reset key of its own.
 	ResetKey [32]byte `cbor:"4,keyasint"`
 	TokenKey [32]byte `cbor:"5,keyasint"`
 
@@ -41,6 +41,7 @@ type State struct {
 	LogLevel    string        `cbor:"2,keyasint"`
 	TicketKeys  [][32]byte    `cbor:"3,keyasint"` // the one for new tickets first
 	Draining    bool          `cbor:"4,keyasint"`
+	Unreachable string        `cbor:"5,keyasint,omitempty"` // see sockets.unreachableLocked
 }
 
 // A LoginID names a login. It is random, and only the network half that has proven the login has it.
@@ -50,6 +51,11 @@ type LoginID [16]byte
 type Path struct {
 	Client netip.AddrPort `cbor:"1,keyasint"`
 	Server netip.AddrPort `cbor:"2,keyasint"`
+}
+
+// withoutZone returns an address without its zone, which may be any bytes.
+func withoutZone(a netip.AddrPort) netip.AddrPort {
+	return netip.AddrPortFrom(a.Addr().WithZone(""), a.Port())
 }
 
 // from returns the address of the client, or that of this machine if it is unknown.
@@ -86,14 +92,17 @@ type Offer struct {
 // those that it accepts.
 type Verdicts struct {
 	Refused []string `cbor:"1,keyasint"`
+	Time    []byte   `cbor:"2,keyasint"` // the monitor's: see wire.Offer
 }
 
 // A Proof is a signature by one of the keys of an Offer.
 type Proof struct {
 	Offer     Offer  `cbor:"1,keyasint"`
 	Key       int    `cbor:"2,keyasint"`
-	Statement []byte `cbor:"3,keyasint"` // what was signed: see auth.Statement
-	Signature []byte `cbor:"4,keyasint"`
+	Host      []byte `cbor:"3,keyasint"` // which host key, time and exporter were signed: see auth.Statement
+	Time      []byte `cbor:"4,keyasint"`
+	Exporter  []byte `cbor:"5,keyasint"`
+	Signature []byte `cbor:"6,keyasint"`
 }
 
 // A Token is the token of a grant as a proof.
@@ -107,7 +116,8 @@ type Login struct {
 	ID      LoginID `cbor:"1,keyasint"`
 	Account string  `cbor:"2,keyasint"`
 	UID     uint32  `cbor:"3,keyasint"`
-	Proof   string  `cbor:"4,keyasint"` // as in the log
+
+	Credential Credential `cbor:"4,keyasint"`
 }
 
 // By is the login on whose behalf something is asked.
@@ -212,6 +222,7 @@ type Numbers struct {
 	RingLimit uint64 `cbor:"16,keyasint"`
 	Output    uint64 `cbor:"17,keyasint"`
 	Memory    uint64 `cbor:"18,keyasint"` // of the monitor
+	Usage     Usage  `cbor:"19,keyasint"` // the same
 }
 
 // Clients are the clients that the network half is connected to.

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net"
 	"os"
@@ -61,7 +62,7 @@ type Monitor struct {
 
 	logins     logins
 	verdicts   verdicts
-	signatures memo // that have let clients in: none is good twice
+	signatures *signatures
 	attached   memo // attachments by certificates, and when these were proven
 	rights     *rights
 	accounts   *accounts
@@ -76,9 +77,12 @@ type Monitor struct {
 	counts   counts
 	census   census
 	draining atomic.Bool
-	life     context.Context // ends with Run
-	stop     func()
-	work     sync.WaitGroup // what Run waits for beside its tasks
+
+	unreachable atomic.Pointer[string] // see sockets.unreachableLocked; nil without sockets
+
+	life context.Context // ends with Run
+	stop func()
+	work sync.WaitGroup // what Run waits for beside its tasks
 
 	creating slots // one an account, taken while a new session gets its name
 	started  started
@@ -158,7 +162,7 @@ func New(cfg Config) (*Monitor, error) {
 	if s.holders == nil {
 		s.processes = &processes{
 			base: s.base, names: names, args: cfg.HolderArgs, log: log, warnings: floodlog.New(accountBurst),
-			outside: cfg.Outside,
+			outside: cfg.Outside, within: cfg.Within,
 		}
 		if cfg.Scopes != nil {
 			s.processes.scopes = func() scopes { return cfg.Scopes() }
@@ -192,7 +196,7 @@ func New(cfg Config) (*Monitor, error) {
 		suffix = "_granted"
 	}
 	s.rights.withdrawn = loadWithdrawals(filepath.Join(state, "withdrawn"+suffix), log)
-	s.signatures.load(filepath.Join(state, "signatures"+suffix), log)
+	s.signatures = loadSignatures(filepath.Join(state, "signed_until"+suffix), time.Now(), log)
 	s.attached.load(filepath.Join(state, "attached"+suffix), log)
 	s.ticketKeys = &ticketKeys{file: filepath.Join(state, "ticket_keys"), log: log}
 	s.ticketKeys.renew(time.Now())
@@ -221,7 +225,9 @@ func (s *Monitor) contain(log *slog.Logger, f func() error) error { return s.pan
 func (s *Monitor) serves(uid uint32) bool { return s.all || uid == s.self.UID }
 
 // IssueToken returns a one-time token, by which a client can log in as the account.
-func (s *Monitor) IssueToken(uid uint32) ([]byte, error) { return s.tokens.Issue(time.Now(), uid) }
+func (s *Monitor) IssueToken(uid uint32) ([]byte, error) {
+	return s.tokens.Issue(time.Now(), auth.Grantee{UID: uid})
+}
 
 // ListenAndServe opens the sockets for UDP and TCP and the one for grants, calls ready, and
 // has a network serve them until ctx ends or a socket fails. A granted daemon also stops when it is
@@ -276,6 +282,7 @@ func (s *Monitor) Run(ctx context.Context, network Network, tasks ...func(contex
 		tasks = append(tasks, s.awaitDisuse)
 	}
 	defer s.keyFiles.Close()
+	defer s.retireSecrets()
 	return runAll(ctx, tasks...)
 }
 
@@ -325,6 +332,13 @@ func (s *Monitor) renewTicketKeys(ctx context.Context) error {
 			s.ticketKeys.renew(time.Now())
 			s.update()
 		}
+	}
+}
+
+// retireSecrets lets the next daemon make new secrets.
+func (s *Monitor) retireSecrets() {
+	if err := s.secrets.retire(time.Now()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		s.log.Warn("the keys of QUIC stay as they are", "error", err)
 	}
 }
 

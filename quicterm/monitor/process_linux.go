@@ -2,6 +2,7 @@ package monitor
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -18,7 +19,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/quicterm/quicterm/quicterm/confine"
+	"github.com/quicterm/quicterm/quicterm/keyring"
 	"github.com/quicterm/quicterm/quicterm/rundir"
+	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
 const (
@@ -38,6 +41,10 @@ const (
 
 	// endTime is how long the network half may take to tell clients that it ends.
 	endTime = 5 * time.Second
+
+	// lastWords bounds how long its log is read after its end. Then the pipe is empty and closed, unless the process has
+	// passed it on.
+	lastWords = time.Second
 
 	// maxLine is how much of a line of its log is kept, in bytes.
 	maxLine = 16 << 10
@@ -152,6 +159,7 @@ func (p *Process) once(ctx context.Context) error {
 		ours.CloseWrite()
 		err = end(cmd, exited)
 	}
+	log.SetReadDeadline(time.Now().Add(lastWords))
 	c.close() // before p.current is looked at: then no call of ready sets it again
 	p.mu.Lock()
 	if p.current == c {
@@ -220,7 +228,7 @@ var passedOn = []string{"GODEBUG", "GOMAXPROCS", "GORACE", "GOTRACEBACK", "GOCOV
 
 // start starts the process with its end of the channel, and returns its log. It gets namespaces of its
 // own if the system allows that.
-func (p *Process) start(channel *os.File) (*exec.Cmd, io.ReadCloser, error) {
+func (p *Process) start(channel *os.File) (*exec.Cmd, *os.File, error) {
 	log, theirs, err := os.Pipe()
 	if err != nil {
 		return nil, nil, err
@@ -243,7 +251,7 @@ func (p *Process) start(channel *os.File) (*exec.Cmd, io.ReadCloser, error) {
 		cmd.Stderr = theirs
 		cmd.ExtraFiles = []*os.File{channel}
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Cloneflags: flags}
-		if err = cmd.Start(); err == nil {
+		if err = keyring.Start(cmd); err == nil {
 			return cmd, log, nil
 		}
 	}
@@ -251,7 +259,7 @@ func (p *Process) start(channel *os.File) (*exec.Cmd, io.ReadCloser, error) {
 	return nil, nil, fmt.Errorf("start the network process: %w", err)
 }
 
-// copyLog passes lines of the process's log on, until it has ended.
+// copyLog passes lines of the process's log on, until that ends or is given up.
 func (p *Process) copyLog(log io.ReadCloser) {
 	defer log.Close()
 	lines := bufio.NewReaderSize(log, maxLine)
@@ -261,12 +269,21 @@ func (p *Process) copyLog(log io.ReadCloser) {
 			if line[len(line)-1] != '\n' {
 				line = append(line[:len(line):len(line)], '\n')
 			}
-			p.log.Write(line)
+			p.log.Write(printableLines(line))
 		}
 		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
 			return
 		}
 	}
+}
+
+// printableLines returns text of the process with each line [wire.Printable].
+func printableLines(text []byte) []byte {
+	var b []byte
+	for line := range bytes.Lines(text) {
+		b = append(append(b, wire.Printable(string(bytes.TrimSuffix(line, []byte("\n"))), len(line))...), '\n')
+	}
+	return b
 }
 
 // tell calls a process, which may be hostile or hang. One that does not answer is ended.
@@ -443,7 +460,7 @@ func (p *Process) Clients(ctx context.Context) (*Clients, error) {
 // Metrics implements [Network].
 func (p *Process) Metrics(ctx context.Context) (text []byte, err error) {
 	err = p.ask(ctx, kindMetrics, &text)
-	return text, err
+	return printableLines(text), err
 }
 
 func (p *Process) ask(ctx context.Context, k kind, answer any) error {

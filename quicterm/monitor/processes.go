@@ -24,6 +24,7 @@ import (
 	"github.com/quicterm/quicterm/quicterm/account"
 	"github.com/quicterm/quicterm/quicterm/floodlog"
 	"github.com/quicterm/quicterm/quicterm/holder"
+	"github.com/quicterm/quicterm/quicterm/keyring"
 	"github.com/quicterm/quicterm/quicterm/memory"
 	"github.com/quicterm/quicterm/quicterm/rundir"
 	"github.com/quicterm/quicterm/quicterm/systemd"
@@ -39,6 +40,7 @@ type processes struct {
 	scopes   func() scopes    // for the holders; nil if they stay with the daemon
 	limits   systemd.Scope    // of each of them
 	outside  func(*exec.Cmd) error
+	within   func(start func() error) error
 	su       suFinder
 	log      *slog.Logger
 	children reaper
@@ -313,7 +315,14 @@ func (p *processes) startAs(
 func (p *processes) run(
 	ctx context.Context, a *account.Account, launch *wire.Launch, process holder.Process, ended func(),
 ) (started wire.Started, err error) {
-	process.Start, process.Move = p.outside, func(pid int) { p.move(ctx, pid, a, launch.ID) }
+	start := p.outside
+	if start == nil {
+		start = keyring.Start
+	}
+	process.Start, process.Move = start, func(pid int) { p.move(ctx, pid, a, launch.ID) }
+	if p.within != nil {
+		process.Start = func(cmd *exec.Cmd) error { return p.within(func() error { return start(cmd) }) }
+	}
 	pid, started, err := holder.Start(ctx, launch, process)
 	if pid == 0 {
 		ended()

@@ -3,13 +3,11 @@
 package monitor
 
 import (
-	"fmt"
 	"reflect"
 	"slices"
 	"strings"
 
 	"github.com/quicterm/quicterm/configs"
-	"github.com/quicterm/quicterm/quicterm/sshd"
 )
 
 // reloaded are the settings that Reload changes, for logins and sessions that begin after it. What the
@@ -32,25 +30,14 @@ func (s *Monitor) adopt(settings *configs.Server) error {
 	if err != nil {
 		return err
 	}
-	s.current.Store(settings)
-	s.own.Store(own)
-	s.warnReplaced()
-	return nil
-}
-
-// warnReplaced logs the settings that are not used because sshd's take their place.
-func (s *Monitor) warnReplaced() {
-	if !s.followsSSHD() || !s.sshd.Installed() {
-		return
-	}
-	given, usual := reflect.ValueOf(s.settings()).Elem(), reflect.ValueOf(configs.DefaultServer()).Elem()
-	for i := range given.NumField() {
-		key := given.Type().Field(i).Tag.Get("toml")
-		item := sshd.Replaced(key)
-		if item != "" && !reflect.DeepEqual(given.Field(i).Interface(), usual.Field(i).Interface()) {
-			s.log.Warn(fmt.Sprintf(`%s is not used: sshd's %s takes its place (sshd_policy = "follow")`, key, item))
+	if s.all {
+		if err := checkReplaced(settings, &s.sshd); err != nil {
+			return err
 		}
 	}
+	s.current.Store(settings)
+	s.own.Store(own)
+	return nil
 }
 
 // Reload makes the daemon use other settings, as far as it can without a restart, and logs which

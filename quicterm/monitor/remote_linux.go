@@ -248,11 +248,10 @@ func (r *Remote) answer(ctx context.Context, k kind, payload []byte, files []*os
 	if network == nil {
 		return nil, nil, errors.New("the network half has not started")
 	}
-	decode := func(v any) error { return channelDecoding.Unmarshal(payload, v) }
 	switch k {
 	case kindState:
 		var state State
-		if err := decode(&state); err != nil {
+		if err := decode(payload, &state); err != nil {
 			return nil, nil, err
 		}
 		network.Update(state)
@@ -268,13 +267,13 @@ func (r *Remote) answer(ctx context.Context, k kind, payload []byte, files []*os
 		return text, nil, err
 	case kindListen:
 		var s socketID
-		if err := errors.Join(decode(&s), one(files)); err != nil {
+		if err := errors.Join(decode(payload, &s), one(files)); err != nil {
 			return nil, nil, err
 		}
 		return nil, nil, r.serve(network, s, files[0])
 	case kindUnlisten:
 		var s socketID
-		err := decode(&s)
+		err := decode(payload, &s)
 		r.mu.Lock()
 		if end := r.serving[s.ID]; end != nil {
 			end()
@@ -283,7 +282,7 @@ func (r *Remote) answer(ctx context.Context, k kind, payload []byte, files []*os
 		return nil, nil, err
 	case kindLocal:
 		var client Local
-		if err := errors.Join(decode(&client), one(files)); err != nil {
+		if err := errors.Join(decode(payload, &client), one(files)); err != nil {
 			return nil, nil, err
 		}
 		c, err := net.FileConn(files[0])

@@ -3,32 +3,52 @@
 package monitor
 
 import (
-	"log/slog"
-	"strings"
+	"errors"
 	"testing"
 
 	"github.com/quicterm/quicterm/configs"
 	"github.com/quicterm/quicterm/quicterm/sshd"
 )
 
-// Settings whose place sshd's take are named in the log, unless they are as they are by default.
+// A setting whose place sshd's takes is a mistake, unless it is as it is by default.
 func TestReplacedSettings(t *testing.T) {
-	settings := configs.DefaultServer()
-	settings.StrictModes, settings.TrustedUserCAKeys, settings.DenyUsers = "off", "/etc/ca", []string{"jo"}
-	for _, test := range []struct {
-		policy, sshd string
-		want         int
-	}{
-		{"follow", "/", 2}, {"follow", "/none/sshd", 0}, {"ignore", "/", 0},
+	for key, change := range map[string]func(*configs.Server){
+		"":                           func(s *configs.Server) { s.DenyUsers = []string{"jo"} },
+		"authorized_keys_files":      func(s *configs.Server) { s.AuthorizedKeysFiles = []string{"/etc/keys/%u"} },
+		"strict_modes":               func(s *configs.Server) { s.StrictModes = "off" },
+		"trusted_user_ca_keys":       func(s *configs.Server) { s.TrustedUserCAKeys = "/etc/ca" },
+		"authorized_principals_file": func(s *configs.Server) { s.AuthorizedPrincipalsFile = "%h/names" },
 	} {
-		var text strings.Builder
-		s := &Monitor{all: true, log: slog.New(slog.NewTextHandler(&text, nil)), sshd: sshd.Daemon{Files: []string{test.sshd}}}
-		settings.SSHDPolicy = test.policy
-		if err := s.adopt(settings); err != nil {
-			t.Fatal(err)
+		for _, test := range []struct {
+			policy, sshd string
+			wrong        bool
+		}{
+			{"follow", "/", key != ""}, {"follow", "/none/sshd", false}, {"ignore", "/", false},
+		} {
+			settings := configs.DefaultServer()
+			change(settings)
+			settings.SSHDPolicy = test.policy
+			s := &Monitor{all: true, sshd: sshd.Daemon{Files: []string{test.sshd}}}
+			err := s.adopt(settings)
+			wrong, _ := errors.AsType[*configs.Wrong](err)
+			if (err != nil) != test.wrong || test.wrong && wrong.Key != key || (s.settings() == nil) != test.wrong {
+				t.Errorf("%s, %s, %s: %v", key, test.policy, test.sshd, err)
+			}
 		}
-		if got := strings.Count(text.String(), "is not used"); got != test.want {
-			t.Errorf("%s, %s: %d settings, want %d: %s", test.policy, test.sshd, got, test.want, text.String())
-		}
+	}
+}
+
+// A mistake in a rule names the element of the list.
+func TestCheckSettings(t *testing.T) {
+	settings := configs.DefaultServer()
+	settings.AllowUsers, settings.DenyUsers = []string{"jo"}, []string{"al", "jo@10.0.0.0/33"}
+	err := CheckSettings(settings, true)
+	if wrong, ok := errors.AsType[*configs.Wrong](err); !ok || wrong.Key != "deny_users" || wrong.Element != 1 {
+		t.Errorf("got %+v", err)
+	}
+	settings.DenyUsers, settings.AuthorizedKeysCommandUser = nil, "%h"
+	err = CheckSettings(settings, true)
+	if wrong, ok := errors.AsType[*configs.Wrong](err); !ok || wrong.Key != "authorized_keys_command_user" || wrong.Element >= 0 {
+		t.Errorf("got %+v", err)
 	}
 }

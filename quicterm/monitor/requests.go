@@ -45,14 +45,16 @@ func (s *Monitor) Describe(ctx context.Context, by *By) (*wire.Description, erro
 		Software:    s.software,
 		Time:        time.Now().UnixMilli(),
 		Client:      by.Path.String(),
-		Proof:       c.proof,
-		Sessions:    uint32(len(sessions)),
+		Proof:       c.credential.Proof,
 		MaxSessions: uint32(s.settings().MaxSessionsPerUser),
 		MaxMemory:   uint64(s.memory.limit),
 		Granted:     s.granted,
 	}
 	for _, e := range sessions {
 		d.Memory += e.state.Memory
+		if !e.state.Ended {
+			d.Sessions++
+		}
 	}
 	if d.Logout = wire.LogoutKeeps; systemd.EndsAtLogout(ctx) != "" {
 		d.Logout = wire.LogoutEnds
@@ -62,7 +64,7 @@ func (s *Monitor) Describe(ctx context.Context, by *By) (*wire.Description, erro
 
 // Pass passes a request on to the holder of the session with the given name or id.
 func (s *Monitor) Pass(ctx context.Context, p *Pass) (*Answer, error) {
-	if p.Type != wire.TypeKill && p.Type != wire.TypeClear || len(p.Payload) > wire.MaxMessage {
+	if p.Type != wire.TypeKill && p.Type != wire.TypeClear && p.Type != wire.TypeRename || len(p.Payload) > wire.MaxMessage {
 		return nil, fmt.Errorf("message %d is not passed on", p.Type)
 	}
 	c, err := s.changing(&p.By)
@@ -74,17 +76,60 @@ func (s *Monitor) Pass(ctx context.Context, p *Pass) (*Answer, error) {
 		return nil, err
 	}
 	defer end()
+	m := wire.Message{Type: p.Type, Payload: p.Payload}
+	if p.Type == wire.TypeRename {
+		return c.rename(ctx, p.Session, m)
+	}
 	e, err := c.findOrLost(ctx, p.Session, detached)
 	if err != nil {
 		return nil, err
 	}
-	m := wire.Message{Type: p.Type, Payload: p.Payload}
 	if e.record {
 		m, err = c.passToRecord(ctx, e, m)
-	} else {
-		m, err = s.holders.Ask(ctx, c.account.UID, e.id, c.open(), m)
+	} else if m, err = s.holders.Ask(ctx, c.account.UID, e.id, c.open(), m); err == nil && m.Type != wire.TypeError {
+		log := c.log.With("session", e.state.Name, "id", e.id.Short())
+		if p.Type == wire.TypeKill {
+			log.Info("client ends a session", "event", "kill")
+		} else {
+			log.Info("client has cleared the history of a session", "event", "clear")
+		}
 	}
 	return &Answer{m.Type, m.Payload}, ended(err)
+}
+
+// rename passes a Rename on to the holder of a session that lives. No new session gets the name meanwhile.
+func (c *client) rename(ctx context.Context, session string, m wire.Message) (*Answer, error) {
+	var req wire.Rename
+	if err := m.Decode(&req); err != nil {
+		return nil, err
+	}
+	if err := checkName(req.Name); err != nil {
+		return nil, err
+	}
+	s, uid := c.server, c.account.UID
+	release, err := s.creating.take(ctx, uid, 1)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	e, err := c.findOrLost(ctx, session, anyTerminal)
+	if err != nil {
+		return nil, err
+	}
+	if e.record {
+		return nil, lostError(e)
+	}
+	for _, other := range s.sessions(ctx, uid, c.open()) {
+		if other.state.Name == req.Name && other.id != e.id {
+			return nil, nameTaken(req.Name)
+		}
+	}
+	answer, err := s.holders.Ask(ctx, uid, e.id, c.open(), m)
+	if err == nil && answer.Type == wire.TypeDone {
+		c.log.Info("session renamed", "event", "rename", "session", e.state.Name, "id", e.id.Short(), "name", req.Name)
+		s.census.rename(e.id, req.Name)
+	}
+	return &Answer{answer.Type, answer.Payload}, ended(err)
 }
 
 // Attach finds or starts the session that a request is for, and passes the request on to
@@ -108,7 +153,6 @@ func (s *Monitor) Attach(ctx context.Context, req *Attach) (*Attached, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Older daemons refuse a Join, and holders need not know it: theirs is always an Attach.
 	m := wire.Message{Type: wire.TypeAttach, Payload: req.Payload}
 	answer, toHolder, err := s.holders.Carry(ctx, c.account.UID, id, c.open(), m, req.Datagrams)
 	if err != nil {
@@ -168,7 +212,7 @@ func (s *Monitor) resumed(
 		return nil, err
 	}
 	l := &admission{uid: req.UID, account: by.Account, key: string(by.Key), scope: by.Scope, noPTY: by.NoPTY}
-	p := &proven{resumed: l, at: s.provenAt(attachmentID{req.ID, req.Instance}, l)}
+	p := &proven{resumed: l, credential: credentialOf(&by), at: s.provenAt(attachmentID{req.ID, req.Instance}, l)}
 	if err := s.rights.refused(ctx, p.right(&r.Path)); err != nil {
 		return nil, err
 	}
@@ -180,13 +224,9 @@ func (s *Monitor) resumed(
 	if err != nil {
 		return nil, err
 	}
-	proof := ProofToken
-	if len(by.Key) > 0 {
-		proof = fingerprint(by.Key)
-	}
 	return &Resumed{
 		Answer: Answer{answer.Type, answer.Payload}, Carrier: toHolder, Session: s.sessionName(req.ID), Away: by.Away,
-		Login: Login{ID: id, Account: wire.Printable(by.Account, wire.MaxSummary), UID: req.UID, Proof: proof},
+		Login: Login{ID: id, Account: wire.Printable(l.account, wire.MaxSummary), UID: req.UID, Credential: p.credential},
 	}, nil
 }
 

@@ -5,8 +5,10 @@ package monitor
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/base64"
 	"errors"
 	"io/fs"
+	"log/slog"
 	"sync"
 
 	"github.com/quicterm/quicterm/quicterm/wire"
@@ -28,14 +30,32 @@ func (s *Monitor) Revoke(ctx context.Context, req *Revoke) (*wire.Revoked, error
 	case req.All != (len(req.Key) == 0), !req.All && len(req.Key) != sha256.Size:
 		return nil, &wire.Error{Text: "name one key, or all"}
 	}
-	use := c.server.accounts.of(c.account.UID)
+	use := s.accounts.of(c.account.UID)
 	end, err := use.begin(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer end()
-	ids := c.server.holders.Sessions(c.account.UID)
-	if err := use.asks.WaitN(ctx, leastAsks+len(ids)); err != nil {
+	revoked, err := s.revokeOf(ctx, c.log, c.account.UID, c.open(), m)
+	if err == nil {
+		c.log.Info("client has revoked access", "event", "revoke", "revoked", revokedName(req.All, req.Key),
+			"clients", revoked.Clients, "silent", revoked.Silent)
+	}
+	return revoked, err
+}
+
+// revokedName says in the log whose access is revoked.
+func revokedName(all bool, key []byte) string {
+	if all {
+		return "all"
+	}
+	return "SHA256:" + base64.RawStdEncoding.EncodeToString(key)
+}
+
+// revokeOf has all holders of an account do a Revoke. The caller has begun a use of the account.
+func (s *Monitor) revokeOf(ctx context.Context, log *slog.Logger, uid uint32, open *wire.Open, m wire.Message) (*wire.Revoked, error) {
+	ids := s.holders.Sessions(uid)
+	if err := s.accounts.of(uid).asks.WaitN(ctx, leastAsks+len(ids)); err != nil {
 		return nil, err
 	}
 	var revoked wire.Revoked
@@ -47,8 +67,8 @@ func (s *Monitor) Revoke(ctx context.Context, req *Revoke) (*wire.Revoked, error
 		wg.Go(func() {
 			defer func() { <-slots }()
 			var one wire.Revoked
-			err := s.contain(c.log, func() error {
-				answer, err := c.server.holders.Ask(ctx, c.account.UID, id, c.open(), m)
+			err := s.contain(log, func() error {
+				answer, err := s.holders.Ask(ctx, uid, id, open, m)
 				if err == nil {
 					err = answer.Decode(&one)
 				}
@@ -58,10 +78,10 @@ func (s *Monitor) Revoke(ctx context.Context, req *Revoke) (*wire.Revoked, error
 			defer mu.Unlock()
 			switch {
 			case err == nil:
-				revoked.Clients += min(one.Clients, uint32(c.server.settings().MaxWatchers)+1)
+				revoked.Clients += min(one.Clients, uint32(s.settings().MaxWatchers)+1)
 			case !errors.Is(err, fs.ErrNotExist):
 				if revoked.Silent++; revoked.Silent == 1 { // an account can have thousands such
-					c.log.Warn("holder does not revoke, and maybe others", "id", id.Short(), "error", err)
+					log.Warn("holder does not revoke, and maybe others", "id", id.Short(), "error", err)
 				}
 			}
 		})

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"time"
 
 	"github.com/quicterm/quicterm/quicterm/auth"
 )
@@ -16,13 +17,17 @@ import (
 // of the last one within a round trip that it is gone (RFC 9000, 10.3), and accepts the
 // address tokens that the last one gave out (RFC 9000, 8.1.3).
 type secrets struct {
+	file         string
 	reset        [32]byte
 	addressToken [32]byte
 }
 
+// secretsAge is how long they are used at least: what has seen them cannot end connections for much longer than that.
+const secretsAge = 7 * 24 * time.Hour
+
 // loadSecrets reads the secrets from a file. It makes the file if there is none.
 func loadSecrets(file string) (*secrets, error) {
-	s := new(secrets)
+	s := &secrets{file: file}
 	size := len(s.reset) + len(s.addressToken)
 	content, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -43,4 +48,14 @@ func loadSecrets(file string) (*secrets, error) {
 	}
 	copy(s.addressToken[:], content[copy(s.reset[:], content):])
 	return s, nil
+}
+
+// retire removes secrets that are old, at the end of a daemon that has told its clients: none of them waits for a
+// reset, so the next daemon can make others.
+func (s *secrets) retire(now time.Time) error {
+	info, err := os.Stat(s.file)
+	if err != nil || now.Sub(info.ModTime()) < secretsAge {
+		return err
+	}
+	return os.Remove(s.file)
 }

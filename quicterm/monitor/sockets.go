@@ -87,7 +87,7 @@ func (s *Monitor) newSockets() (*sockets, error) {
 			l.beside = append(l.beside, b.beside())
 		}
 	}
-	if err := l.fill(); err != nil && !l.hasUDP() && !s.all {
+	if err := l.fill(); err != nil && !l.has("udp") && !s.all {
 		l.close()
 		return nil, fmt.Errorf("%w: another qtd may be running: stop it, or listen on another port", err)
 	}
@@ -110,6 +110,7 @@ func (l *sockets) addLocked(b binding, c socket, wanted bool) {
 func (l *sockets) fill() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	defer l.tellLocked()
 	if l.whole {
 		return nil
 	}
@@ -159,14 +160,36 @@ func (l *sockets) assignedLocked(a netip.AddrPort) (netip.AddrPort, bool) {
 	return a, false
 }
 
-// hasUDP reports whether a UDP socket is open.
-func (l *sockets) hasUDP() bool {
+// has reports whether a socket of a protocol is open.
+func (l *sockets) has(protocol string) bool {
 	for b := range l.open {
-		if b.protocol() == "udp" {
+		if b.protocol() == protocol {
 			return true
 		}
 	}
 	return false
+}
+
+// unreachableLocked returns why no client can come over UDP or over TCP, or nothing.
+func (l *sockets) unreachableLocked() string {
+	var none []string
+	for _, protocol := range []string{"udp", "tcp"} {
+		if !l.has(protocol) {
+			none = append(none, strings.ToUpper(protocol))
+		}
+	}
+	if none == nil {
+		return ""
+	}
+	return "no " + strings.Join(none, " or ") + " socket is open: another process has the port, or the address is not one of this machine; the log says which"
+}
+
+// tellLocked tells both halves if that has changed.
+func (l *sockets) tellLocked() {
+	reason := l.unreachableLocked()
+	if last := l.server.unreachable.Swap(&reason); last != nil && *last != reason {
+		l.server.update()
+	}
 }
 
 // openGrantedLocked opens the sockets of a granted daemon at one of the given addresses, and

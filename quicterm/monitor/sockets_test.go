@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"net/netip"
 	"path/filepath"
 	"runtime"
@@ -171,6 +173,13 @@ func TestSomeAddressesTaken(t *testing.T) {
 	}
 }
 
+// health asks the daemon's control socket whether it takes clients.
+func (l *sockets) health() *httptest.ResponseRecorder {
+	w := httptest.NewRecorder()
+	l.server.controlling().ServeHTTP(w, httptest.NewRequest("GET", "/healthz", nil))
+	return w
+}
+
 // A daemon whose port is taken for TCP serves UDP, says so once, and takes the port when it can. A
 // granted daemon takes another port.
 func TestPortTakenForTCP(t *testing.T) {
@@ -182,6 +191,9 @@ func TestPortTakenForTCP(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 3 {
+		if w := l.health(); w.Code != http.StatusServiceUnavailable || !strings.HasPrefix(w.Body.String(), "no TCP socket is open") {
+			t.Errorf("health %d: %s", w.Code, w.Body)
+		}
 		if udp, tcp := at(l, "udp"), at(l, "tcp"); len(udp) != 1 || udp[0] != address || len(tcp) != 0 {
 			t.Errorf("it has %v, and for TCP %v", udp, tcp)
 		}
@@ -193,6 +205,9 @@ func TestPortTakenForTCP(t *testing.T) {
 	taken.Close()
 	if err := l.fill(); err != nil || !l.whole || !slices.Equal(at(l, "tcp"), []netip.AddrPort{address}) {
 		t.Errorf("later: %v, %v", err, at(l, "tcp"))
+	}
+	if w := l.health(); w.Code != http.StatusOK {
+		t.Errorf("later, health %d: %s", w.Code, w.Body)
 	}
 
 	udp, tcp, err := listenGranted(netip.AddrFrom4([4]byte{127, 0, 0, 1}))
@@ -218,6 +233,9 @@ func TestAllAddressesTaken(t *testing.T) {
 	if l != nil && l.server.all {
 		if _, err := l.local(); err == nil {
 			t.Error("an address for a grant, without a socket")
+		}
+		if w := l.health(); w.Code != http.StatusServiceUnavailable || !strings.HasPrefix(w.Body.String(), "no UDP socket is open") {
+			t.Errorf("without a socket, health %d: %s", w.Code, w.Body)
 		}
 		taken.Close()
 		if err := l.fill(); err != nil || len(at(l, "udp")) != 1 {

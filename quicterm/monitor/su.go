@@ -15,12 +15,14 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"github.com/quicterm/quicterm/quicterm/account"
+	"github.com/quicterm/quicterm/quicterm/doctor"
 	"github.com/quicterm/quicterm/quicterm/holder"
 	"github.com/quicterm/quicterm/quicterm/pam"
 )
 
-// refindTime is how long it counts that su does not work: an administrator may mend it.
-const refindTime = time.Minute
+// refindTime is how long it counts that su does not work: an administrator may mend it, and sessions wait for
+// that. A trial takes some 10 ms.
+const refindTime = 5 * time.Second
 
 // A suFinder finds the su that opens sessions of PAM.
 type suFinder struct {
@@ -29,7 +31,7 @@ type suFinder struct {
 
 	mu     sync.Mutex
 	path   string
-	reason error // why there is none, or why the helper does not work
+	reason error // why there is none
 	at     time.Time
 }
 
@@ -48,17 +50,20 @@ func (f *suFinder) find(ctx context.Context, start func(*exec.Cmd) error, log *s
 			return path, reason
 		}
 		path, err := pam.Find(context.WithoutCancel(ctx), start)
-		if _, ok := errors.AsType[pam.Unusable](err); err != nil && !ok {
+		_, absent := errors.AsType[pam.Absent](err)
+		_, unusable := errors.AsType[pam.Unusable](err)
+		if err != nil && !absent && !unusable {
 			return "", err
-		}
-		switch {
-		case err != nil && path != "":
-			log.Warn("the helper cannot open sessions of PAM", "reason", err)
-		case err != nil:
-			log.Warn("PAM cannot open sessions", "reason", err)
 		}
 		f.mu.Lock()
 		defer f.mu.Unlock()
+		switch {
+		case err == nil, f.reason != nil && f.reason.Error() == err.Error(): // which was logged
+		case absent && setting != "pam":
+			log.Warn("sessions start without PAM", "reason", err)
+		default:
+			log.Error("PAM cannot open sessions, so none start", "error", err)
+		}
 		f.path, f.reason, f.at = path, err, time.Now()
 		return path, err
 	})
@@ -74,43 +79,41 @@ func (f *suFinder) find(ctx context.Context, start func(*exec.Cmd) error, log *s
 func (f *suFinder) known() (path string, reason error, ok bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.path, f.reason, f.path != "" && f.reason == nil || f.reason != nil && time.Since(f.at) <= refindTime
+	return f.path, f.reason, !f.at.IsZero() && (f.reason == nil || time.Since(f.at) <= refindTime)
 }
 
 // decideLogin returns the path of su, an error if sessions must not start without it, or neither. path and
 // err are from [pam.Find].
 func decideLogin(setting, path string, err error) (string, error) {
-	if _, ok := errors.AsType[pam.Unusable](err); ok && setting != "pam" {
-		return path, nil // that of su, if only the helper does not work
+	if _, ok := errors.AsType[pam.Absent](err); ok && setting != "pam" {
+		return "", nil
 	}
 	if err != nil {
-		return "", fmt.Errorf("PAM cannot open sessions: %w", err)
+		return "", fmt.Errorf("PAM cannot open sessions, so none start: %w", err)
 	}
 	return path, nil
 }
 
-// howSessionsStart says whether PAM opens sessions, and with which su or why not; su is empty if it does not. ok is
-// false if sessions cannot start, or only without PAM although that was not asked for.
+// howSessionsStart says whether PAM opens sessions, and with which su or why not; su is empty if it does not. The state is
+// that sessions start as they should, without PAM although that was not asked for, or not at all.
 func howSessionsStart(
 	ctx context.Context, all bool, setting string, start func(*exec.Cmd) error,
-) (su, words string, ok bool) {
+) (su, words string, state doctor.State) {
 	switch {
 	case !all:
-		return "", "sessions have the rights of this process: only root's daemon asks PAM", true
+		return "", "sessions have the rights of this process: only root's daemon asks PAM", doctor.OK
 	case setting == "direct":
-		return "", "sessions start without PAM", true
+		return "", "sessions start without PAM", doctor.OK
 	}
 	path, reason := pam.Find(ctx, start)
 	su, err := decideLogin(setting, path, reason)
 	switch {
 	case err != nil:
-		return "", fmt.Sprintf("PAM cannot open sessions, so none start: %v", reason), false
+		return "", err.Error(), doctor.Fail
 	case su == "":
-		return "", fmt.Sprintf("sessions start without PAM: %v", reason), false
-	case reason != nil:
-		return su, fmt.Sprintf("PAM opens sessions, by %s: %v", su, reason), false
+		return "", fmt.Sprintf("sessions start without PAM: %v", reason), doctor.Warn
 	}
-	return su, "PAM opens sessions, by " + su, true
+	return su, "PAM opens sessions, by " + su, doctor.OK
 }
 
 // loginOf returns the session of PAM for an account, or nil if there is to be none: only root's daemon

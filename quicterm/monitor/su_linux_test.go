@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quicterm/quicterm/quicterm/doctor"
 	"github.com/quicterm/quicterm/quicterm/pam"
 )
 
@@ -52,11 +53,11 @@ func TestSuFailsByChance(t *testing.T) {
 	slow, _ := suAs(t, "exec sleep 60")
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if _, err := pam.Find(ctx, slow); err == nil || errors.As(err, new(pam.Unusable)) {
+	if _, err := pam.Find(ctx, slow); err == nil || errors.As(err, new(pam.Unusable)) || errors.As(err, new(pam.Absent)) {
 		t.Errorf("su that does not end: %v", err)
 	}
-	if _, words, ok := howSessionsStart(ctx, true, "auto", slow); ok || !strings.Contains(words, "so none start") {
-		t.Errorf("the doctor says %v, %s", ok, words)
+	if _, words, state := howSessionsStart(ctx, true, "auto", slow); state != doctor.Fail || !strings.Contains(words, "so none start") {
+		t.Errorf("the doctor says %v, %s", state, words)
 	}
 }
 
@@ -92,20 +93,32 @@ func TestSuClientLeaves(t *testing.T) {
 	}
 }
 
-// If su does not work for certain, the setting decides, and it is not tried for each client.
+// If PAM fails for certain, no session starts but where it is not wanted, and su is not tried for each client.
 func TestSuDoesNotWork(t *testing.T) {
 	t.Parallel()
 	start, count := suAs(t, "exit 1")
 	setting := "auto"
 	f := &suFinder{setting: func() string { return setting }}
+	var log strings.Builder
 	for _, want := range []string{"auto", "pam", "direct", "auto"} {
 		setting = want
-		path, err := f.find(t.Context(), start, slog.New(slog.DiscardHandler))
-		if path != "" || (err != nil) != (want == "pam") {
+		path, err := f.find(t.Context(), start, slog.New(slog.NewTextHandler(&log, nil)))
+		if path != "" || (err != nil) != (want != "direct") {
 			t.Errorf("%s: got %q, %v", setting, path, err)
+		}
+	}
+	for setting, want := range map[string]string{"auto": "", "pam": "so none start: there is no su"} {
+		path, err := decideLogin(setting, "", pam.Absent("there is no su"))
+		if path != "" || (err != nil) != (want != "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("without su, %s: got %q, %v", setting, path, err)
 		}
 	}
 	if *count != 1 {
 		t.Errorf("su was tried %d times", *count)
+	}
+	f.at = f.at.Add(-2 * refindTime)
+	f.find(t.Context(), start, slog.New(slog.NewTextHandler(&log, nil)))
+	if got := strings.Count(log.String(), "PAM cannot open sessions"); *count != 2 || got != 1 {
+		t.Errorf("the same is logged %d times by %d trials", got, *count)
 	}
 }

@@ -30,11 +30,15 @@ const (
 	SessionFlag = "--login"
 )
 
-// An Unusable says why [Find] has found no su that opens sessions, or no helper that does. It holds until somebody
-// changes the system.
+// An Unusable says why PAM cannot open sessions, although it is there. It holds until the system is changed.
 type Unusable string
 
 func (u Unusable) Error() string { return string(u) }
+
+// An Absent says why there is nothing that could ask PAM for sessions. It holds until the system is changed.
+type Absent string
+
+func (a Absent) Error() string { return string(a) }
 
 // A Program is what runs in a session.
 type Program struct {

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/quicterm/quicterm/quicterm/keyring"
 )
 
 // patience bounds how long su may take to answer.
@@ -22,62 +24,55 @@ const maxWords = 300
 // helper is the program that takes the place of su where it is installed: cmd/qtd-pam.
 const helper = "/usr/libexec/quicterm/qtd-pam"
 
-// Find returns the path of su, or of the helper if there is one, or an error that says why sessions cannot
-// be opened by it: an [Unusable], or another one that may pass by itself. If the helper is unusable and su is not,
-// it returns both the path of su and the error about the helper. It tries them with root's own account. start starts a
-// process; nil means the command's own Start.
+// Find returns the path of su, or of the helper if that is installed, or an error that says why sessions cannot
+// be opened by it: [Absent], [Unusable], or another one that may pass by itself. It tries them with root's own
+// account. start starts a process; nil means the command's own Start.
 func Find(ctx context.Context, start func(*exec.Cmd) error) (su string, err error) {
 	if os.Geteuid() != 0 {
 		return "", Unusable("only root can open sessions of PAM")
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	installed, broken := isRoots(helper)
-	if installed {
-		if broken = try(ctx, start, helper, "root", "", "/bin/true"); broken == nil {
-			return helper, nil
-		}
+	if installed, err := isRoots(helper); err != nil {
+		return "", err
+	} else if installed {
+		return helper, try(ctx, start, helper, "root", "", "/bin/true")
 	}
-	if _, ok := errors.AsType[Unusable](broken); broken != nil && !ok {
-		return "", broken
-	}
-	su, err = findSu(ctx, start)
-	if _, ok := errors.AsType[Unusable](err); broken != nil && (err == nil || ok) {
-		err = broken
-	}
-	return su, err
-}
-
-// findSu returns the path of su, or an error as Find does.
-func findSu(ctx context.Context, start func(*exec.Cmd) error) (su string, err error) {
 	// The program would get the context of the daemon, or none.
 	if enforce, err := os.ReadFile("/sys/fs/selinux/enforce"); err == nil && string(enforce) == "1" {
-		return "", Unusable("SELinux is enforcing: su gives a program the context of the daemon")
+		return "", Absent("SELinux is enforcing: su gives a program the context of the daemon")
 	}
 	for _, path := range []string{"/usr/bin/su", "/bin/su"} {
-		exists, err := isRoots(path)
-		if err != nil {
+		if exists, err := isRoots(path); err != nil {
 			return "", err
-		}
-		if exists {
+		} else if exists {
 			su = path
 			break
 		}
 	}
 	if su == "" {
-		return "", Unusable("there is no su")
+		return "", Absent("there is no su")
 	}
 	words, err := run(ctx, start, su, "--version")
 	switch {
 	case err != nil && !hasFailed(err):
 		return "", fmt.Errorf("%s could not be tried: %w", su, err)
+	case (err != nil || !strings.Contains(words, "util-linux")) && !hasRules():
+		return "", Absent(su + " is not that of util-linux, and PAM has no rules for it")
 	case err != nil || !strings.Contains(words, "util-linux"):
 		return "", Unusable(su + " is not that of util-linux")
 	}
-	if err := try(ctx, start, su, "-s", "/bin/sh", "--", "root", "-c", ":"); err != nil {
-		return "", err
+	return su, try(ctx, start, su, "-s", "/bin/sh", "--", "root", "-c", ":")
+}
+
+// hasRules reports whether PAM has rules for su.
+func hasRules() bool {
+	for _, file := range []string{"/etc/pam.d/su", "/usr/lib/pam.d/su", "/etc/pam.conf"} {
+		if _, err := os.Stat(file); err == nil {
+			return true
+		}
 	}
-	return su, nil
+	return false
 }
 
 // try returns an error if a program cannot open a session for root.
@@ -141,7 +136,7 @@ func run(ctx context.Context, start func(*exec.Cmd) error, path string, args ...
 	cmd.WaitDelay = time.Second
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // no terminal to ask at
 	if start == nil {
-		start = (*exec.Cmd).Start
+		start = keyring.Start
 	}
 	if err = start(cmd); err == nil {
 		err = cmd.Wait()

@@ -15,7 +15,7 @@ import (
 // A Session cannot be opened on this system.
 type Session struct{}
 
-const errSystem = Unusable("only Linux has a su that opens sessions for the daemon")
+const errSystem = Absent("only Linux has a su that opens sessions for the daemon")
 
 // Find returns an error.
 func Find(context.Context, func(*exec.Cmd) error) (su string, err error) { return "", errSystem }

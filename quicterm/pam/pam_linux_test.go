@@ -15,7 +15,10 @@ func TestProgram(t *testing.T) {
 		{Path: "/bin/sh", Argv: []string{"-sh"}, Env: []string{}, Dir: "/home/ann", Terminal: true},
 		{Path: "/bin/sh", Argv: []string{"sh", "-c", "echo \xff\n", ""}, Env: []string{"A=b=c", "EMPTY="}, Dir: ""},
 	} {
-		b := p.append(nil)
+		b, err := p.append(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
 		got, err := parseProgram(b)
 		if err != nil || !reflect.DeepEqual(got, p) {
 			t.Errorf("got %+v, %v; want %+v", got, err, p)
@@ -26,6 +29,14 @@ func TestProgram(t *testing.T) {
 			}
 		}
 	}
+	for _, p := range []*Program{ // which would have a variable more
+		{Path: "/bin/sh", Argv: []string{"sh", "-c", "true\x00LD_PRELOAD=/tmp/x"}},
+		{Path: "/bin/sh", Argv: []string{"sh"}, Env: []string{"A=b\x00LD_PRELOAD=/tmp/x"}},
+	} {
+		if b, err := p.append(nil); err == nil {
+			t.Errorf("%+v is sent as %q", p, b)
+		}
+	}
 	for _, b := range []string{"", "\x00", "/bin/sh\x00/\x00true\x000\x00sh\x00", "/bin/sh\x00/\x00true\x002\x00sh\x00", "/bin/sh\x00/\x00true\x00-1\x00sh\x00"} {
 		if got, err := parseProgram([]byte(b)); err == nil {
 			t.Errorf("%q is %+v", b, got)
@@ -34,13 +45,17 @@ func TestProgram(t *testing.T) {
 }
 
 func FuzzProgram(f *testing.F) {
-	f.Add((&Program{Path: "/bin/sh", Argv: []string{"sh", "-c", "true"}, Env: []string{"A=b"}, Dir: "/"}).append(nil))
+	f.Add([]byte("/bin/sh\x00/\x00false\x003\x00sh\x00-c\x00true\x00A=b\x00"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		p, err := parseProgram(b)
 		if err != nil {
 			return
 		}
-		again, err := parseProgram(p.append(nil))
+		sent, err := p.append(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := parseProgram(sent)
 		if err != nil || !reflect.DeepEqual(again, p) {
 			t.Errorf("%q is %+v, and then %+v, %v", b, p, again, err)
 		}

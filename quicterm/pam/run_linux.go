@@ -7,12 +7,15 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/quicterm/quicterm/quicterm/keyring"
 )
 
 // innerFD is the descriptor of the socket to the holder, which su passes on.
@@ -85,13 +88,17 @@ func receive(socket *os.File) (body []byte, files []*os.File, err error) {
 	return body, files, err
 }
 
-// append appends a program to b: strings that end in a zero byte, which none of them has.
-func (p *Program) append(b []byte) []byte {
+// append appends a program to b: strings that end in a zero byte. One with such a byte in it, which would become two, is
+// an error.
+func (p *Program) append(b []byte) ([]byte, error) {
 	fields := []string{p.Path, p.Dir, strconv.FormatBool(p.Terminal), strconv.Itoa(len(p.Argv))}
 	for _, field := range slices.Concat(fields, p.Argv, p.Env) {
+		if strings.Contains(field, "\x00") {
+			return nil, fmt.Errorf("%.40q has a zero byte", field)
+		}
 		b = append(append(b, field...), 0)
 	}
-	return b
+	return b, nil
 }
 
 // parseProgram parses what append has made.
@@ -137,6 +144,8 @@ func (p *Program) become(files []*os.File, report *os.File) error {
 	if err := binary.Write(report, binary.BigEndian, uint32(os.Getpid())); err != nil {
 		return err
 	}
+	runtime.LockOSThread() // what this thread has, the program inherits
+	keyring.Adopt()
 	return syscall.Exec(p.Path, p.Argv, env)
 }
 

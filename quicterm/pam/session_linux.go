@@ -147,12 +147,15 @@ func (s *Session) send(p *Program, files []*os.File) error {
 	for _, f := range files {
 		fds = append(fds, int(f.Fd()))
 	}
-	body := p.append(nil)
+	body, err := p.append(nil)
+	if err != nil {
+		return err
+	}
 	header := binary.BigEndian.AppendUint32(nil, uint32(len(body)))
 	if _, _, err := s.socket.WriteMsgUnix(header, unix.UnixRights(fds...), nil); err != nil {
 		return err
 	}
-	_, err := s.socket.Write(body)
+	_, err = s.socket.Write(body)
 	return err
 }
 

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/quicterm/quicterm/quicterm/screen"
+	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
 // An epoch is a run of keys without a boundary. Its predictions are drawn once it is confirmed: by a
@@ -114,6 +115,8 @@ func (p *Predictor) trusted(s *screen.Screen, x, y int) bool {
 		return true
 	case p.suspect || command(p.last):
 		return false
+	case h.model == cooked && behind && p.hint.Terminal&wire.Shell != 0 && promptAt(row, x) != "" && signsOnly(row, x):
+		return true // a shell that leaves its lines to the kernel asks nothing there
 	case h.model == cooked: // A program that has just begun may be about to turn the echo off.
 		asked := p.epoch.prompt != "" && !h.knows(p.epoch.prompt) // and it may do so behind its question
 		return h.epochs.hits >= 1 && h.epochs.misses <= provenMisses && !asked && !p.evidence.edits(h.context)

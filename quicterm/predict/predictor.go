@@ -8,6 +8,7 @@
 //	epoch   what may be drawn: confirmed by evidence         epoch.go, echo.go, evidence.go
 //	judge   which keys the output shows, which were wrong    judge.go
 //	show    the cells and the cursor to draw                 show.go
+//	ahead   that keys behind an Enter wait, in an outage     ahead.go
 //
 // The keys stand in one queue: those that are placed, all on one row; then, if there is one, a boundary,
 // which is a key that may do anything; and the keys behind it, which are held until the boundary is
@@ -69,7 +70,9 @@ type Predictor struct {
 	srtt      time.Duration
 	slow      bool // srtt is long enough to be felt
 	offline   bool
-	alternate bool // the screen of the last call
+	drawing   bool          // what is placed is drawn
+	took      time.Duration // from the newest key that was right to its answer
+	alternate bool          // the screen of the last call
 	score     Score
 	now       time.Time     // of the last call
 	wishes    []wish        // for wanted
@@ -120,7 +123,7 @@ func New(mode Mode) *Predictor { return &Predictor{mode: mode} }
 
 // SetMode changes when predictions are drawn. Never forgets all.
 func (p *Predictor) SetMode(mode Mode) {
-	p.mode = mode
+	p.mode, p.drawing = mode, false
 	p.forget()
 }
 
@@ -250,7 +253,8 @@ func (p *Predictor) Reset(now time.Time) {
 	p.start.set, p.typing = false, false
 	p.parser = parser{}
 	p.forget()
-	p.push(key{at: now, frame: p.frame, boundary: true})
+	// Without a key of ours before, nothing but a hint is to be awaited.
+	p.push(key{at: now, frame: p.frame, boundary: true, doubt: p.frame == 0})
 }
 
 // forget drops all keys.

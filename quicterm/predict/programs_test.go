@@ -137,6 +137,21 @@ func (c *cat) input(b byte) string {
 	return string(rune(b))
 }
 
+// dash is a shell whose lines the kernel edits.
+type dash struct{ cat }
+
+func (*dash) terminal() (wire.TerminalFlags, uint16) {
+	return wire.Canonical | wire.Echo | wire.Shell | usual, 1
+}
+
+func (d *dash) input(b byte) string {
+	out := d.cat.input(b)
+	if b == '\r' {
+		out += "$ "
+	}
+	return out
+}
+
 // A password is read without echo.
 type password struct{}
 

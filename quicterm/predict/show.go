@@ -49,15 +49,24 @@ func (p *Predictor) Overlay(now time.Time, s *screen.Screen) (o Overlay, until t
 	if len(p.keys) > 0 {
 		until = p.next(now)
 	}
+	visible := p.visible(now)
 	y, ok := p.row.find(s)
-	if !ok || !p.visible(now) {
+	if !ok || !visible {
 		return o, until
 	}
-	n := p.confident()
-	if n == 0 {
-		return o, until
+	n, t := p.confident(), stripAt(s, y)
+	if n > 0 {
+		p.draw(now, t, n, &o)
 	}
-	t, underline := stripAt(s, y), p.underlined(now)
+	if n == p.placed {
+		p.typedAhead(now, s, t, &o)
+	}
+	return o, until
+}
+
+// draw draws the first n keys.
+func (p *Predictor) draw(now time.Time, t strip, n int, o *Overlay) {
+	underline := p.underlined(now)
 	for x, want := range p.wanted(n) {
 		if !want.changed || want.Width <= 0 || x+want.Width > t.len || same(want.Cell, t.cell(x)) {
 			continue
@@ -65,7 +74,7 @@ func (p *Predictor) Overlay(now time.Time, s *screen.Screen) (o Overlay, until t
 		if underline && !blank(want.Cell) {
 			want.Style.Underline = screen.SingleUnderline
 		}
-		o.Cells = append(o.Cells, Cell{x % t.cols, y + x/t.cols, want.Cell})
+		o.Cells = append(o.Cells, Cell{x % t.cols, t.y + x/t.cols, want.Cell})
 	}
 	for i := range p.keys[:n] {
 		if k := &p.keys[i]; !k.shown {
@@ -76,7 +85,6 @@ func (p *Predictor) Overlay(now time.Time, s *screen.Screen) (o Overlay, until t
 	if x, here := t.cursor(); !here || x != p.column(n) {
 		o.Cursor = p.position(t, p.column(n))
 	}
-	return o, until
 }
 
 // position returns the place of a column. Behind the last one of a row the kernel leaves the cursor on it.
@@ -102,9 +110,17 @@ func (p *Predictor) confident() (n int) {
 	return n
 }
 
-// visible reports whether the round trip is felt.
+// visible reports whether predictions are drawn: from when a round trip is felt, or a key is overdue, until
+// no key waits any more and the last one was answered before that is felt. So what is drawn stays until its
+// answer where a fast path turns slow.
 func (p *Predictor) visible(now time.Time) bool {
-	return p.mode == Always || p.slow || p.offline || len(p.keys) > 0 && now.Sub(p.keys[0].at) >= stalled
+	switch {
+	case p.mode == Always, p.slow, p.offline, len(p.keys) > 0 && now.Sub(p.keys[0].at) >= stalled:
+		p.drawing = true
+	case len(p.keys) == 0 && p.took <= slowAbove:
+		p.drawing = false
+	}
+	return p.drawing
 }
 
 // underlined reports whether what is drawn is in doubt.
@@ -116,7 +132,7 @@ func (p *Predictor) underlined(now time.Time) bool {
 // next returns when what is drawn, or known, changes without output.
 func (p *Predictor) next(now time.Time) (until time.Time) {
 	at := p.keys[0].at
-	for _, d := range []time.Duration{p.srtt + askAfter, stalled, p.srtt + quiet, p.srtt + busy, doubtful} {
+	for _, d := range []time.Duration{p.srtt + askAfter, stalled, p.srtt + quiet, p.srtt + aheadAfter, p.srtt + busy, doubtful} {
 		if t := at.Add(d + time.Millisecond); t.After(now) && (until.IsZero() || t.Before(until)) {
 			until = t
 		}

@@ -232,6 +232,104 @@ func TestFastPathShowsNothing(t *testing.T) {
 	w.settle()
 }
 
+// TestRTTThatChanges types while a fast path turns slow and fast again. What is drawn stays until its answer,
+// and keys are drawn at once as soon as one was late.
+func TestRTTThatChanges(t *testing.T) {
+	for _, steps := range [][]time.Duration{
+		{20 * ms, 300 * ms, 20 * ms}, {5 * ms, 600 * ms, 5 * ms}, {20 * ms, 60 * ms, 120 * ms, 300 * ms, 120 * ms, 20 * ms},
+		{25 * ms, 35 * ms, 25 * ms}, {10 * ms, 260 * ms, 10 * ms, 260 * ms, 10 * ms},
+	} {
+		for _, gap := range []time.Duration{30 * ms, 100 * ms, 190 * ms} {
+			w := shellWorld(t, steps[0])
+			w.measured = steps[0]
+			for _, rtt := range steps {
+				w.rtt = rtt
+				before := w.prompt
+				w.types("abcdef", gap)
+				if rtt >= 300*ms && gap == 100*ms && w.prompt-before < 3 {
+					t.Errorf("%v, a key each %v: %d of 6 keys are drawn at once after the path turned slow", steps, gap, w.prompt-before)
+				}
+			}
+			w.settle()
+			if w.vanished != 0 || w.wrong != 0 {
+				t.Errorf("%v, a key each %v: %d letters vanished, %d wrong cells", steps, gap, w.vanished, w.wrong)
+			}
+			w.rtt, w.measured = 10*ms, 10*ms
+			w.types("xy", 100*ms) // is fast again
+			w.drawn = ""
+			w.types("z", 100*ms)
+			if w.drawn != "" {
+				t.Errorf("%v, a key each %v: %q is drawn on a path that is fast again", steps, gap, w.drawn)
+			}
+			w.settle()
+		}
+	}
+}
+
+// TestOutageBeforeAnythingIsLearned types into an outage that begins just after an attach, and again behind the
+// next prompt.
+func TestOutageBeforeAnythingIsLearned(t *testing.T) {
+	own := &shell{prompt: "~ $ "}
+	for name, far := range map[string]program{own.hello(): own, "$ ": new(dash)} {
+		w := newWorld(t, 10*ms, far, "")
+		w.ideal.Write([]byte(name))
+		w.screen.Write([]byte(name)) // a snapshot
+		w.p.Reset(w.now)
+		flags, context := far.terminal()
+		w.p.Hinted(w.now, w.screen, wire.Hint{Terminal: flags, Context: context})
+		for _, why := range []string{"after the attach", "after Enter"} {
+			w.rtt = 10 * time.Second
+			w.types("ls", 50*ms)
+			w.pass(300 * ms)
+			w.want(why)
+			w.pass(10 * time.Second)
+			w.rtt = 10 * ms
+			w.types("\r", time.Second)
+		}
+		w.settle()
+		if w.wrong != 0 {
+			t.Errorf("%q: %d wrong cells", name, w.wrong)
+		}
+	}
+}
+
+// TestTypedAheadInOutage types a line into an outage, and further ones: what these are is not drawn, because a
+// command may ask for a secret.
+func TestTypedAheadInOutage(t *testing.T) {
+	w := shellWorld(t, 10*ms)
+	w.types("ls\r", 300*ms)
+	row := func() string {
+		_, y := w.screen.Cursor()
+		return strings.TrimRight(strings.Split(w.view(), "\n")[y+1], " ")
+	}
+	w.rtt = 10 * time.Second
+	w.types("ls\rQWX\x7f", 50*ms)
+	w.pass(500 * ms)
+	if got := row(); got != "~ $ ls" {
+		t.Errorf("at first the person sees %q", got)
+	}
+	w.pass(time.Second)
+	w.types("\rQ", 50*ms)
+	if got := row(); got != "~ $ ls^M**^M*" {
+		t.Errorf("the person sees %q", got)
+	}
+	if strings.ContainsAny(w.drawn, "QWX") {
+		t.Errorf("drawn is %q", w.drawn)
+	}
+	w.pass(10 * time.Second)
+	w.rtt = 10 * ms
+	w.settle()
+
+	w.types("\x7f\x7f\x7fsudo\r", 300*ms)
+	w.rtt = 10 * time.Second
+	before := len(w.drawn)
+	w.types("QWX\rQ", 50*ms)
+	w.pass(5 * time.Second)
+	if got := w.drawn[before:]; got != "" {
+		t.Errorf("where a password is read, %q is drawn", got)
+	}
+}
+
 func TestOfflineKeepsWhatIsTyped(t *testing.T) {
 	w := shellWorld(t, 100*ms)
 	w.rtt = time.Hour

@@ -36,6 +36,10 @@ type world struct {
 
 	keys, prompt int // typed, and drawn within 5 ms
 	wrong        int // cells drawn that never came
+	vanished     int // right ones that were erased before they came
+	seen         string
+	measured     time.Duration // smoothed round trip, if the world follows it
+	there, back  time.Time     // when what was sent last each way arrives: what follows is not sooner
 	drawn        string
 }
 
@@ -63,6 +67,13 @@ func newWorld(t *testing.T, rtt time.Duration, far program, hello string) *world
 func (w *world) after(d time.Duration, do func()) {
 	w.events = append(w.events, event{w.now.Add(d), do})
 	slices.SortStableFunc(w.events, func(a, b event) int { return a.at.Compare(b.at) })
+}
+
+// travel does something when what is sent now has arrived. It does not overtake what was sent before.
+func (w *world) travel(last *time.Time, do func()) {
+	d := max(w.rtt/2, last.Sub(w.now))
+	*last = w.now.Add(d)
+	w.after(d, do)
 }
 
 // pass lets time pass.
@@ -98,6 +109,16 @@ func (w *world) paint() {
 	if !w.until.IsZero() && !w.until.After(w.now) {
 		w.t.Fatalf("the overlay changes at %v, which is not after %v", w.until, w.now)
 	}
+	view, ideal := []rune(w.view()), []rune(text(w.ideal, predict.Overlay{}))
+	if seen := []rune(w.seen); len(seen) == len(view) && len(seen) == len(ideal) {
+		for i, r := range seen {
+			if r == ideal[i] && r != view[i] {
+				w.vanished++
+				w.t.Logf("%v: %q is erased", w.now.Sub(time.Unix(1e9, 0)), r)
+			}
+		}
+	}
+	w.seen = string(view)
 	cols, rows := w.screen.Size()
 	for _, c := range w.overlay.Cells {
 		if c.X < 0 || c.Y < 0 || c.X+c.Width > cols || c.Y >= rows || c.Width < 1 {
@@ -135,6 +156,9 @@ func (w *world) press(key string) {
 		out += w.far.input(b)
 	}
 	w.ideal.Write([]byte(out))
+	if w.measured > 0 {
+		w.p.SetRTT(w.measured)
+	}
 	w.p.Typed(w.now, w.screen, []byte(key), frame)
 	w.keys++
 	w.paint()
@@ -142,7 +166,13 @@ func (w *world) press(key string) {
 		w.prompt++
 	}
 	flags, context := w.far.terminal()
-	w.after(w.rtt/2, func() {
+	pressed := w.now
+	w.travel(&w.there, func() {
+		w.travel(&w.back, func() {
+			if w.measured > 0 {
+				w.measured += (w.now.Sub(pressed) - w.measured) / 8
+			}
+		})
 		w.taken = append(w.taken, w.now)
 		w.send(out, flags, context)
 		w.after(35*time.Millisecond, func() { w.send("", flags, context) })
@@ -161,7 +191,7 @@ func (w *world) send(out string, flags wire.TerminalFlags, context uint16) {
 		w.out++
 	}
 	h := wire.Hint{Out: w.out, In: in, Terminal: flags, Context: context}
-	w.after(w.rtt/2, func() {
+	w.travel(&w.back, func() {
 		if out != "" {
 			w.screen.Write([]byte(out))
 			w.p.Output(w.now, w.screen)

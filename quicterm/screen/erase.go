@@ -53,7 +53,7 @@ func (s *Screen) eraseDisplay(what int, selective bool) {
 		}
 	case 3:
 		if !s.Alternate() {
-			s.history.clear()
+			s.ClearHistory()
 		}
 	}
 }

@@ -17,7 +17,7 @@ func (s *Screen) Memory() int {
 			cells += len(b.ring) * s.cols
 		}
 	}
-	return cells*int(unsafe.Sizeof(cell(0))) + s.history.size() +
+	return cells*int(unsafe.Sizeof(cell(0))) + s.history.size() + s.stay.memory() +
 		s.styles.size()*styleBytes + s.clusters.size()*clusterBytes + s.links.bytes()
 }
 

@@ -1,8 +1,9 @@
 package screen
 
-// Resize changes the size. The main screen and the scrollback are wrapped again, as xterm.js
-// does: lines keep their ids, the line with the cursor is cut off or padded instead, since the
-// program will draw it again. The scroll regions become the whole screens.
+// Resize changes the size. The main screen and the scrollback are wrapped again, as xterm.js does: lines keep
+// their ids, and the line with the cursor is cut off or padded instead, since the program will draw it again.
+// They are as before when an earlier size comes back and nothing was printed meanwhile. The scroll regions
+// become the whole screens.
 func (s *Screen) Resize(cols, rows int) {
 	cols, rows = clampSize(cols, rows)
 	if cols == s.cols && rows == s.rows {
@@ -11,10 +12,9 @@ func (s *Screen) Resize(cols, rows int) {
 	s.buf.x, s.buf.y = s.x, s.y
 	s.main.likeness = likeness{level: resized} // programs draw the alternate screen again
 	s.main.saved.unlike = true
-	r := resizer{s: s, b: s.main, cols: cols, rows: rows, maxLines: s.limits.Lines}
-	r.resize()
+	s.resizeMain(cols, rows)
 	if s.Alternate() {
-		r := resizer{s: s, b: s.alt, cols: cols, rows: rows}
+		r := resizer{s: s, b: s.alt, oldCols: s.cols, oldRows: s.rows, cols: cols, rows: rows}
 		r.resize()
 	} else if s.alt != nil { // it is blanked before it is shown again
 		alt := newBuffer(cols, rows)
@@ -26,15 +26,38 @@ func (s *Screen) Resize(cols, rows int) {
 	s.cols, s.rows = cols, rows
 	s.repeat = s.repeat && s.x == s.buf.x // else another character is before the cursor
 	s.x, s.y = s.buf.x, s.buf.y
-	s.clamp()
+	if s.x < cols { // else a wrap is pending
+		s.clamp()
+	}
+}
+
+// resizeMain changes the size of the main screen, from what it was before the last resizes if nothing has changed
+// since then.
+func (s *Screen) resizeMain(cols, rows int) {
+	if s.stay.unchanged(s) {
+		s.stay.comeBack(s)
+	} else {
+		s.stay = s.leave()
+	}
+	before := s.stay
+	if b := s.main; before.cols == cols && before.rows == rows {
+		b.top, b.bottom, b.left, b.right = 0, rows-1, 0, cols-1
+		s.stay = nil
+		return
+	}
+	r := resizer{s: s, b: s.main, oldCols: before.cols, oldRows: before.rows, cols: cols, rows: rows, maxLines: s.limits.Lines}
+	r.resize()
+	before.resized(s.main)
+	s.stay = before
 }
 
 // A resizer changes the size of one buffer. It works on the list of all rows, unpacked.
 type resizer struct {
-	s          *Screen
-	b          *buffer
-	cols, rows int // the new size
-	maxLines   int // of the scrollback, 0 without one
+	s                *Screen
+	b                *buffer
+	oldCols, oldRows int
+	cols, rows       int // the new size
+	maxLines         int // of the scrollback, 0 without one
 
 	all    []row
 	base   int // index of the top row of the screen
@@ -44,7 +67,7 @@ type resizer struct {
 
 func (r *resizer) resize() {
 	s, b := r.s, r.b
-	oldCols, oldRows := s.cols, s.rows
+	oldCols, oldRows := r.oldCols, r.oldRows
 	r.y = b.y
 	if r.maxLines > 0 {
 		for i := range s.history.lines {

@@ -44,6 +44,7 @@ type Screen struct {
 	buf       *buffer // the one that is shown
 	entered   int     // the private mode that showed the alternate screen
 	history   history
+	stay      *stay  // what the main screen and the history were before they were resized, nil if that does not matter
 	lastLine  uint64 // the newest line id
 
 	x, y     int // the cursor; x == cols while a wrap is pending
@@ -100,7 +101,7 @@ func (s *Screen) reset() {
 	for y := range s.rows {
 		s.main.row(y).line = s.newLine()
 	}
-	s.history.clear()
+	s.ClearHistory()
 	s.styles, s.clusters, s.links = newStyles(), clusters{}, links{}
 	s.x, s.y = 0, 0
 	s.setPen(Style{})
@@ -137,7 +138,10 @@ func (s *Screen) Alternate() bool { return s.buf != s.main }
 func (s *Screen) Cursor() (x, y int) { return s.x, s.y }
 
 // ClearHistory forgets the scrollback.
-func (s *Screen) ClearHistory() { s.history.clear() }
+func (s *Screen) ClearHistory() {
+	s.history.clear()
+	s.stay = nil
+}
 
 // newLine returns a new line id.
 func (s *Screen) newLine() uint64 {

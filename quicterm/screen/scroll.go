@@ -5,6 +5,7 @@ func (s *Screen) scrollUp(n int) {
 	if s.buf == s.main && s.buf.top == 0 && !s.margins() {
 		for range n {
 			s.history.push(s, s.buf.row(0))
+			s.stay = nil
 			s.shiftUp(0, 1, s.eraser())
 		}
 		return

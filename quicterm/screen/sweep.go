@@ -23,6 +23,7 @@ func (s *Screen) sweep() {
 // free frees what no cell has. It returns how many bytes the styles and links take that only the
 // scrollback has.
 func (s *Screen) free() (scrollback int) {
+	s.stay = nil // it has styles too
 	usedStyles := make([]bool, len(s.styles.list))
 	usedClusters := make([]bool, len(s.clusters.list))
 	usedLinks := make([]bool, max(len(s.links.list), 1))

@@ -4,6 +4,7 @@ package server
 
 import (
 	"context"
+	"log/slog"
 	"net/netip"
 	"slices"
 	"strings"
@@ -52,9 +53,7 @@ type attachmentID struct {
 // guards it.
 type attachment struct {
 	id      attachmentID
-	uid     uint32
-	account string
-	proof   string // see "The log" in docs/operate.md
+	login   *monitor.Login
 	session string // name
 	role    wire.Role
 	since   time.Time
@@ -73,7 +72,14 @@ type link struct {
 }
 
 // who returns the client of a link as the log has it.
-func (l *link) who() string { return l.attachment.account + "@" + l.conn.from() }
+func (l *link) who() string { return l.attachment.login.Account + "@" + l.conn.from() }
+
+// log returns a log whose lines say which client is attached to which session, and what it has shown.
+func (l *link) log() *slog.Logger {
+	a := l.attachment
+	log := l.conn.server.log.With("client", l.who(), "account", a.login.Account, "uid", a.login.UID)
+	return a.login.Credential.On(log).With("session", a.session, "id", a.id.session.Short(), "role", a.role.String())
+}
 
 // attach adds the first connection of a client that has attached.
 func (a *attachments) attach(c *conn, req *wire.Attach, id wire.SessionID, answer wire.Message) *link {
@@ -82,13 +88,12 @@ func (a *attachments) attach(c *conn, req *wire.Attach, id wire.SessionID, answe
 		attached.Name = ""
 	}
 	one := &attachment{
-		id: attachmentID{id, req.Instance}, uid: c.login.UID, account: c.login.Account, proof: c.login.Proof,
+		id: attachmentID{id, req.Instance}, login: c.login,
 		session: attached.Name, role: req.Role, since: time.Now(),
 	}
 	l, _, _ := a.add(c, one)
 	a.server.counts.attaches.Add(1)
-	a.server.log.Info("client attached", "event", "attach", "client", l.who(), "account", one.account, "proof", one.proof,
-		"session", one.session, "id", id.Short(), "role", one.role.String())
+	l.log().Info("client attached", "event", "attach")
 	return l
 }
 
@@ -96,11 +101,10 @@ func (a *attachments) attach(c *conn, req *wire.Attach, id wire.SessionID, answe
 func (a *attachments) resume(c *conn, req *wire.Resume, by *monitor.Resumed) *link {
 	s := a.server
 	unknown := &attachment{ // it has attached before this daemon was started
-		id: attachmentID{req.ID, req.Instance}, uid: req.UID, account: by.Login.Account,
-		proof: by.Login.Proof, session: by.Session, since: time.Now(),
+		id: attachmentID{req.ID, req.Instance}, login: &by.Login,
+		session: by.Session, since: time.Now(),
 	}
 	l, connected, before := a.add(c, unknown)
-	one := l.attachment
 	s.counts.resumes.Add(1)
 	s.counts.reconnect.Observe(by.Away.Seconds())
 	moved := before.IsValid() && before != l.address.Addr()
@@ -108,8 +112,7 @@ func (a *attachments) resume(c *conn, req *wire.Resume, by *monitor.Resumed) *li
 		s.counts.moves.Add(1)
 	}
 	if !connected || moved {
-		s.log.Info("client continues", "event", "resume", "client", l.who(), "account", one.account, "proof", one.proof,
-			"session", one.session, "id", req.ID.Short(), "role", one.role.String())
+		l.log().Info("client continues", "event", "resume")
 	}
 	return l
 }
@@ -123,7 +126,7 @@ func (a *attachments) add(c *conn, unknown *attachment) (l *link, connected bool
 	if !connected {
 		one, _ = a.left.get(unknown.id)
 	}
-	if one == nil || one.uid != unknown.uid {
+	if one == nil || one.login.UID != unknown.login.UID {
 		one = unknown
 	}
 	before = one.address
@@ -150,15 +153,7 @@ func (a *attachments) remove(l *link) {
 	if !last || a.server.ended.Load() {
 		return
 	}
-	reason := "the holder has closed it"
-	if l.conn.incoming.Context().Err() != nil {
-		reason = "connection ended"
-		if cause := context.Cause(l.conn.incoming.Context()); cause != nil && cause != context.Canceled {
-			reason = cause.Error()
-		}
-	}
-	a.server.log.Info("client detached", "event", "detach", "client", l.who(), "account", one.account, "proof", one.proof,
-		"session", one.session, "id", one.id.session.Short(), "role", one.role.String(), "reason", reason)
+	l.log().Info("client detached", "event", "detach", "reason", l.conn.ending.reason())
 }
 
 // all returns the connections that are.
@@ -219,12 +214,10 @@ func (a *attachments) look(l *link, live bool) {
 	if moved {
 		l.address, l.attachment.address = address, address.Addr()
 	}
-	one := l.attachment
 	a.mu.Unlock()
 	if moved {
 		c.moves.Add(1)
-		a.server.log.Info("client has another address", "event", "move", "client", l.who(), "account", one.account, "proof", one.proof,
-			"session", one.session, "id", one.id.session.Short(), "role", one.role.String())
+		l.log().Info("client has another address", "event", "move")
 	}
 }
 
@@ -251,7 +244,7 @@ func (a *attachments) of() map[wire.SessionID][]*attachment {
 
 func (a *attachment) status() monitor.ClientStatus {
 	latest := a.links[len(a.links)-1]
-	status := monitor.ClientStatus{Client: latest.who(), Proof: a.proof, Role: a.role.String(), Since: a.since.UTC(), Kind: latest.kind}
+	status := monitor.ClientStatus{Client: latest.who(), Credential: a.login.Credential, Role: a.role.String(), Since: a.since.UTC(), Kind: latest.kind}
 	if reader, ok := latest.conn.carrier.(carrier.StatsReader); ok {
 		status.RTT = monitor.Milliseconds(reader.Stats().RTT)
 	}

@@ -5,16 +5,11 @@ package server
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"slices"
 	"time"
 
-	"golang.org/x/crypto/ssh"
-
-	"github.com/quicterm/quicterm/migrate/carrier"
 	"github.com/quicterm/quicterm/quicterm/auth"
 	"github.com/quicterm/quicterm/quicterm/monitor"
 	"github.com/quicterm/quicterm/quicterm/wire"
@@ -61,6 +56,9 @@ func (c *conn) authenticate(ctx context.Context, first wire.Message) (request wi
 				return request, err
 			}
 			err := c.checkAnswer(ctx, hello, &answer)
+			if errors.As(err, &c.refusal) {
+				return request, err
+			}
 			if authenticated = err == nil; !authenticated {
 				if answers++; answers >= maxAnswers {
 					return request, fmt.Errorf("%d answers failed, the last: %w", answers, err)
@@ -154,7 +152,7 @@ func (c *conn) accepted(ctx context.Context, hello *wire.Hello) (*wire.Offer, er
 			break
 		}
 		if why := verdicts.Refused[i]; why != "" {
-			refused, c.tried = why, fingerprint(blob)
+			refused, c.tried = why, blob
 		} else {
 			offer.Keys = append(offer.Keys, blob)
 		}
@@ -162,18 +160,9 @@ func (c *conn) accepted(ctx context.Context, hello *wire.Hello) (*wire.Offer, er
 	if len(offer.Keys) == 0 {
 		return offer, fmt.Errorf("none of %d keys is accepted for %s, the last: %s", len(hello.Keys), hello.User, refused)
 	}
+	offer.Time = verdicts.Time               // only now: without keys, it would tell that the account exists
 	c.server.unauthenticated.know(c.pending) // its user may be asked for a touch or a passphrase
 	return offer, nil
-}
-
-// fingerprint returns the fingerprint of what a client has sent as a public key: of the key, if that
-// is a certificate.
-func fingerprint(blob []byte) string {
-	if key, err := auth.ParseUserKey(blob); err == nil {
-		return ssh.FingerprintSHA256(auth.PlainKey(key))
-	}
-	sum := sha256.Sum256(blob)
-	return "SHA256:" + base64.RawStdEncoding.EncodeToString(sum[:])
 }
 
 // offered returns what the monitor is asked about a client's keys.
@@ -183,20 +172,22 @@ func (c *conn) offered(hello *wire.Hello) *monitor.Offer {
 
 // checkAnswer accepts a signature as proof.
 func (c *conn) checkAnswer(ctx context.Context, hello *wire.Hello, answer *wire.Answer) error {
-	c.tried = fingerprint(answer.Key)
+	c.tried = answer.Key
 	i := slices.IndexFunc(hello.Keys, func(k []byte) bool { return bytes.Equal(k, answer.Key) })
 	if i < 0 {
 		return errors.New("answer by a key that was not offered")
 	}
-	keys, ok := c.carrier.(carrier.KeyExporter)
+	encrypted, ok := c.carrier.(auth.Encrypted)
 	if !ok {
 		return errors.New("signature on a carrier without keys")
 	}
-	statement, err := auth.Statement(keys, hello.User)
+	exporter, err := auth.Exporter(encrypted.TLS())
 	if err != nil {
 		return err
 	}
-	proof := &monitor.Proof{Offer: *c.offered(hello), Key: i, Statement: statement, Signature: answer.Signature}
+	proof := &monitor.Proof{
+		Offer: *c.offered(hello), Key: i, Host: answer.Host, Time: answer.Time, Exporter: exporter, Signature: answer.Signature,
+	}
 	c.login, err = c.server.monitor.Prove(ctx, proof)
 	c.provenAt = time.Now()
 	return err

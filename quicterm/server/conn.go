@@ -50,12 +50,17 @@ type conn struct {
 	log      *slog.Logger
 	attempt  uint64 // number of the connection
 	earlier  int    // keys of Hellos before the last one, none of which was accepted
-	tried    string // fingerprint of the last key that was not accepted, for the log
+	tried    []byte // the last key that was not accepted, for the log
+
+	refusal *wire.Error // what a client is told that has proven its key in vain, or nil
 
 	// Set by authenticate:
 	software string
 	login    *monitor.Login
 	provenAt time.Time
+
+	over   bool   // the client comes back to a session that is over, as far as it says
+	ending ending // why the connection ends
 
 	stays func() // ends the guard of a client that stays, or nil
 
@@ -90,11 +95,21 @@ func (s *Server) serveConn(ctx context.Context, incoming incoming) {
 	case err != nil && !peerGone(err) && !errors.As(err, new(*panics.Error)):
 		s.counts.refused(err)
 		log := c.log
-		if c.tried != "" {
-			log = log.With("proof", c.tried)
+		if c.tried != nil && c.login == nil {
+			log = monitor.KeyCredential(c.tried).On(log)
+		}
+		if c.over { // as each client does whose session has ended while it was away
+			s.deniedLog.LimitedInfo(time.Now(), log, "client comes back to a session that is over", "event", "gone")
+			return
 		}
 		s.deniedLog.Limited(time.Now(), log, "client refused", "event", "refuse", "error", err)
 	}
+}
+
+// loginLog returns a log whose lines say who has logged in, from where it does now, and how.
+func (c *conn) loginLog() *slog.Logger {
+	l := c.login
+	return l.Credential.On(c.server.log.With("client", l.Account+"@"+c.from(), "account", l.Account, "uid", l.UID))
 }
 
 // kindOfProof returns the value of a metric's label for a proof.
@@ -136,7 +151,11 @@ func (c *conn) serve(ctx context.Context) error {
 	if err != nil {
 		c.server.unauthenticated.leave(c.pending)
 		c.awaitDenial()
-		c.sendLast(&wire.Denied{})
+		if c.refusal != nil {
+			c.sendLast(c.refusal)
+		} else {
+			c.sendLast(&wire.Denied{})
+		}
 		return fmt.Errorf("%w: %w", errDenied, err)
 	}
 	c.server.unauthenticated.prove(c.pending)
@@ -145,9 +164,9 @@ func (c *conn) serve(ctx context.Context) error {
 	}
 	c.carrier.SetDeadline(c.provenAt.Add(monitor.RequestsTime))
 	c.carrier.SetWriteDeadline(time.Time{})
-	c.log = c.server.log.With("client", c.login.Account+"@"+c.from())
-	c.server.counts.logins.Of(kindOfProof(c.login.Proof)).Add(1)
-	c.log.Info("client logged in", "event", "login", "account", c.login.Account, "uid", c.login.UID, "proof", c.login.Proof, "software", c.software)
+	c.log = c.loginLog()
+	c.server.counts.logins.Of(kindOfProof(c.login.Credential.Proof)).Add(1)
+	c.log.Info("client logged in", "event", "login", "software", c.software)
 	return c.serveRequests(c.incoming.Context(), request)
 }
 

@@ -50,11 +50,12 @@ func (c *conn) guard(after time.Duration) (stop func()) {
 					return
 				case errors.As(err, new(*monitor.Withdrawn)):
 					c.server.counts.withdrawn.Add(1)
-					c.log.Warn("client has lost access", "event", "withdraw", "uid", c.login.UID, "reason", err.Error())
+					c.log.Warn("client has lost access", "event", "withdraw", "reason", err.Error())
+					c.ending.because(endedByCheck)
 					c.carrier.Close()
 					return
 				case err != nil:
-					c.log.Warn("cannot check a client's access", "uid", c.login.UID, "error", err)
+					c.log.Warn("cannot check a client's access", "error", err)
 					next = time.Now().Add(monitor.RetryInterval)
 				default:
 					next = time.Now().Add(monitor.RecheckInterval)

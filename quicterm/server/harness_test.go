@@ -121,6 +121,7 @@ func onHost(t *testing.T, f func(h *host)) {
 			h.holders.Kill()
 			h.holders.Wait()
 			h.net.Close()
+			checkLog(t, h.log.String())
 		})
 		f(h)
 	})
@@ -188,17 +189,20 @@ func clientTLS() *tls.Config {
 	}
 }
 
-// serve starts a daemon with the keys and the holders of the last one.
-func (h *host) serve() {
-	s, err := New(Config{Settings: h.settings, Log: h.logger, Granted: true, Holders: h.current, Recheck: h.recheck})
+// serve starts a daemon with the keys and the holders of the last one, at serverAddr and perhaps other addresses.
+func (h *host) serve(others ...netip.AddrPort) {
+	s, err := New(Config{Settings: h.settings, Software: "qtd 1.2", Log: h.logger, Granted: true, Holders: h.current, Recheck: h.recheck})
 	if err != nil {
 		h.t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	socket, done := h.net.Listen(serverAddr), make(chan struct{})
+	sockets, done := []net.PacketConn{h.net.Listen(serverAddr)}, make(chan struct{})
+	for _, address := range others {
+		sockets = append(sockets, h.net.Listen(address))
+	}
 	go func() {
 		defer close(done)
-		if err := s.Serve(ctx, socket); err != nil {
+		if err := s.Serve(ctx, sockets...); err != nil {
 			h.t.Error(err)
 		}
 	}()

@@ -18,7 +18,7 @@ func (s *Server) ServeLocal(ctx context.Context, c net.Conn, client *monitor.Loc
 	values := context.WithValue(context.Background(), memberKey{}, new(member))
 	values = context.WithValue(values, pendingKey{}, &pending{evicted: context.Background()})
 	conn := &localConn{Conn: pipe.New(c), client: client}
-	conn.ctx, conn.end = context.WithCancel(context.WithValue(values, localKey{}, client))
+	conn.ctx, conn.end = context.WithCancelCause(context.WithValue(values, localKey{}, client))
 	s.countConn(ctx, conn)
 }
 
@@ -30,7 +30,7 @@ type localConn struct {
 	*pipe.Conn
 	client *monitor.Local
 	ctx    context.Context
-	end    func()
+	end    context.CancelCauseFunc
 }
 
 func (c *localConn) Context() context.Context                       { return c.ctx }
@@ -52,14 +52,14 @@ var closed = func() chan struct{} {
 func (c *localConn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
 	if err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
-		c.end()
+		c.end(err)
 	}
 	return n, err
 }
 
 // Close implements [carrier.Carrier].
 func (c *localConn) Close() error {
-	c.end()
+	c.end(net.ErrClosed)
 	return c.Conn.Close()
 }
 

@@ -55,13 +55,13 @@ func TestLogKeys(t *testing.T) {
 }
 
 // logKeys returns the keys of the calls of a logger in a file, and the values of the key event. A
-// logger is anything whose name ends with log.
+// logger is anything whose name ends with log, and what a function with such a name, With or On returns.
 func logKeys(t *testing.T, file string) (keys, events []string) {
 	parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
 	if err != nil {
 		t.Fatal(err)
 	}
-	firstKey := map[string]int{"With": 0, "Debug": 1, "Info": 1, "Warn": 1, "Error": 1, "Log": 3, "Limited": 3}
+	firstKey := map[string]int{"With": 0, "Debug": 1, "Info": 1, "Warn": 1, "Error": 1, "Log": 3, "Limited": 3, "LimitedInfo": 3}
 	ast.Inspect(parsed, func(n ast.Node) bool {
 		call, ok := n.(*ast.CallExpr)
 		if !ok {
@@ -71,15 +71,8 @@ func logKeys(t *testing.T, file string) (keys, events []string) {
 		if !ok {
 			return true
 		}
-		name := ""
-		switch x := method.X.(type) {
-		case *ast.Ident:
-			name = x.Name
-		case *ast.SelectorExpr:
-			name = x.Sel.Name
-		}
 		first, ok := firstKey[method.Sel.Name]
-		if !ok || !strings.HasSuffix(strings.ToLower(name), "log") {
+		if name := nameOf(method.X); !ok || !strings.HasSuffix(strings.ToLower(name), "log") && name != "With" && name != "On" {
 			return true
 		}
 		for i := first; i < len(call.Args); i += 2 {
@@ -95,4 +88,44 @@ func logKeys(t *testing.T, file string) (keys, events []string) {
 		return true
 	})
 	return keys, events
+}
+
+// nameOf returns the name of a variable, a field or a function that is called.
+func nameOf(x ast.Expr) string {
+	switch x := x.(type) {
+	case *ast.Ident:
+		return x.Name
+	case *ast.SelectorExpr:
+		return x.Sel.Name
+	case *ast.CallExpr:
+		return nameOf(x.Fun)
+	}
+	return ""
+}
+
+// checkLog checks that no line of a log has a key twice, and that lines about a client that has logged in say
+// who it is, how it has proved that and, if they are about a session, which.
+func checkLog(t *testing.T, log string) {
+	t.Helper()
+	client := []string{"client", "account", "uid", "proof"}
+	session := append(slices.Clone(client), "session", "id")
+	want := map[string][]string{
+		"login": client, "revoke": client, "start": session, "attach": session, "resume": session, "move": session, "detach": session,
+		"withdraw": client, "kill": session, "clear": session, "rename": session, "refuse": {"client"}, "gone": {"client", "uid", "id"},
+	}
+	for line := range strings.Lines(log) {
+		fields := regexp.MustCompile(`(\w+)=("(?:[^"\\]|\\.)*"|\S*)`).FindAllStringSubmatch(line, -1)
+		values := make(map[string]string)
+		for _, f := range fields {
+			if _, twice := values[f[1]]; twice {
+				t.Errorf("a line has %s twice: %s", f[1], line)
+			}
+			values[f[1]] = f[2]
+		}
+		for _, key := range want[values["event"]] {
+			if _, ok := values[key]; !ok {
+				t.Errorf("a line lacks %s: %s", key, line)
+			}
+		}
+	}
 }

@@ -5,6 +5,7 @@ package server
 import (
 	"errors"
 	"runtime"
+	"strings"
 	"sync"
 	"time"
 
@@ -27,6 +28,8 @@ const (
 
 	proofKey = "key"
 
+	processMonitor, processNetwork = "monitor", "network"
+
 	versionSame, versionOther, versionUnknown = "same", "other", "unknown"
 )
 
@@ -38,6 +41,7 @@ type counts struct {
 	numbers   monitor.Numbers // that were added
 
 	draining, memory, goroutines, connections *counting.Gauge
+	cpu, descriptors                          *counting.Gauges
 
 	sessions, holders, carriers  *counting.Gauges
 	attachments, silent          *counting.Gauge
@@ -51,13 +55,18 @@ type counts struct {
 	reconnect, rtt *counting.Histogram
 }
 
-func newCounts(begun time.Time) *counts {
+func newCounts(begun time.Time, software string) *counts {
 	c := new(counts)
 	s := &c.set
 	s.Gauge("quicterm_start_time_seconds", "When the daemon was started, Unix time.").Set(float64(begun.Unix()))
+	_, version, _ := strings.Cut(software, " ")
+	s.Gauges("quicterm_build_info", "1, with the version of the daemon.", "version", version).Of(version).Set(1)
 	c.draining = s.Gauge("quicterm_draining", "1 if the daemon starts no new sessions.")
 	c.memory = s.Gauge("quicterm_memory_bytes", "Memory that the daemon has from the system.")
 	c.goroutines = s.Gauge("quicterm_goroutines", "Goroutines of the daemon.")
+	halves := []string{processMonitor, processNetwork}
+	c.cpu = s.Totals("quicterm_cpu_seconds_total", "CPU time of the daemon's processes; network is 0 if there is no such process.", "process", halves...)
+	c.descriptors = s.Gauges("quicterm_open_descriptors", "Descriptors that the daemon's processes have open; the same.", "process", halves...)
 
 	c.sessions = s.Gauges("quicterm_sessions", "Sessions by state.", "state", "attached", "detached", "exited")
 	c.silent = s.Gauge("quicterm_sessions_silent", "Sessions that did not answer, of which the other numbers know nothing.")
@@ -123,6 +132,12 @@ func refusalReason(err error) string {
 	return refusedProtocol
 }
 
+// use sets what a process of the daemon uses.
+func (c *counts) use(process string, u monitor.Usage) {
+	c.cpu.Of(process).Set(u.CPU.Seconds())
+	c.descriptors.Of(process).Set(float64(u.Descriptors))
+}
+
 // measure sets the numbers that are those of the moment, and adds what the monitor has counted.
 func (s *Server) measure(n *monitor.Numbers) {
 	c := s.counts
@@ -155,8 +170,10 @@ func (s *Server) measure(n *monitor.Numbers) {
 	}
 	c.connections.Set(float64(s.connections.Load()))
 	total := memory.OfProcess()
+	c.use(processMonitor, n.Usage)
 	if s.setup.Apart {
 		total += n.Memory
+		c.use(processNetwork, monitor.UsageOfProcess())
 	}
 	c.memory.Set(float64(total))
 	c.goroutines.Set(float64(runtime.NumGoroutine()))

@@ -29,7 +29,7 @@ func TestDashboard(t *testing.T) {
 		t.Fatal("the dashboard is no JSON")
 	}
 	var text bytes.Buffer
-	if err := newCounts(time.Now()).set.Write(&text); err != nil {
+	if err := newCounts(time.Now(), "qtd 1.2").set.Write(&text); err != nil {
 		t.Fatal(err)
 	}
 	var have, named []string
@@ -54,12 +54,12 @@ func TestDashboard(t *testing.T) {
 func TestWatched(t *testing.T) {
 	onHost(t, func(h *host) {
 		a := h.attach()
-		h.log.await(t, "event=detach client=", 1)
+		h.log.await(t, "event=detach ", 1)
 		c, _, _ := h.dialFrom(stranger, quic.Dial, false)
 		h.resume(c, a, 1, nil)
 		h.want("resume", c, wire.TypeResumed)
-		who := "client=" + selfName(t) + "@" + stranger.String()
-		h.log.await(t, "event=resume "+who, 1)
+		h.log.await(t, "event=resume", 1)
+		h.log.await(t, `msg="client continues" client=`+selfName(t)+"@"+stranger.String(), 1)
 		if status := h.server.Status(context.Background()); len(status.Sessions) != 1 || status.Sessions[0].Name != a.Name ||
 			len(status.Sessions[0].Clients) != 1 || status.Sessions[0].Clients[0].Kind != kindQUIC ||
 			!strings.Contains(status.Sessions[0].Clients[0].Client, stranger.String()) {
@@ -74,7 +74,8 @@ func TestWatched(t *testing.T) {
 		h.want("login", c, wire.TypeDenied)
 		h.log.await(t, "account=mallory? event=refuse", 1)
 		for _, line := range []string{
-			`event=login account=` + selfName(t) + ` uid=`, `event=start account=`, `event=attach client=`, `proof=token session=1 id=`,
+			`account=` + selfName(t) + ` uid=`, `proof=token event=login`, `proof=token event=start session=1 id=`, `role=writer event=attach`,
+			`role=writer event=detach reason="the client has closed the connection"`,
 		} {
 			h.log.await(t, line, 1)
 		}
@@ -88,8 +89,14 @@ func TestWatched(t *testing.T) {
 				t.Errorf("no line %s in\n%s", line, text)
 			}
 		}
+		for _, line := range []string{`quicterm_build_info{version="1.2"} 1`, `quicterm_open_descriptors{process="monitor"} [1-9]\d*`,
+			`quicterm_cpu_seconds_total{process="monitor"} [0-9.e-]+`} {
+			if !regexp.MustCompile("(?m)^" + line + "$").MatchString(text) {
+				t.Errorf("no line %s in\n%s", line, text)
+			}
+		}
 		var fresh bytes.Buffer
-		newCounts(time.Now()).set.Write(&fresh)
+		newCounts(time.Now(), "qtd 1.2").set.Write(&fresh)
 		if got, want := strings.Count(text, "\n"), bytes.Count(fresh.Bytes(), []byte("\n")); got != want {
 			t.Errorf("%d lines, %d before there was a client", got, want)
 		}

@@ -17,7 +17,10 @@ import (
 func (c *conn) relay(uid uint32, answer wire.Message, toHolder carrier.Carrier) error {
 	defer toHolder.Close()
 	// A holder that does not read must not keep a client that has gone.
-	defer context.AfterFunc(c.incoming.Context(), func() { toHolder.Close() })()
+	defer context.AfterFunc(c.incoming.Context(), func() {
+		c.ending.because(endWords(context.Cause(c.incoming.Context())))
+		toHolder.Close()
+	})()
 	c.toHolder.Store(&toHolder) // first: a client that has the answer may send frames
 	c.startDatagrams()
 	if err := wire.Write(c.carrier, answer); err != nil {
@@ -30,11 +33,16 @@ func (c *conn) relay(uid uint32, answer wire.Message, toHolder carrier.Carrier) 
 		c.spawn(&wg, func() { copyDatagrams(c.carrier, toHolder, processors) })
 	}
 	c.spawn(&wg, func() {
-		copyStream(toHolder, fromClient, borrowed, processors)
+		if readErr, _ := copyStream(toHolder, fromClient, borrowed, processors); readErr != nil {
+			c.ending.because(endWords(readErr))
+		}
 		toHolder.Close() // the client has closed its side
 		c.discard()
 	})
-	copyStream(c.carrier, toHolder, borrowed, processors)
+	if _, writeErr := copyStream(c.carrier, toHolder, borrowed, processors); writeErr != nil {
+		c.ending.because(endWords(writeErr))
+	}
+	c.ending.because(endedBySession)
 	c.awaitClose()
 	wg.Wait()
 	return nil
@@ -49,9 +57,9 @@ const (
 
 var largeBuffers = sync.Pool{New: func() any { return new([largeBuffer]byte) }}
 
-// copyStream copies until a read or a write fails. Borrowed has an element for each large buffer
+// copyStream copies until a read or a write fails, and returns the error of the one that did. Borrowed has an element for each large buffer
 // that is borrowed.
-func copyStream(dst io.Writer, src io.Reader, borrowed chan struct{}, processors *processors) {
+func copyStream(dst io.Writer, src io.Reader, borrowed chan struct{}, processors *processors) (readErr, writeErr error) {
 	small := make([]byte, smallBuffer)
 	var large *[largeBuffer]byte
 	giveBack := func() {
@@ -68,11 +76,11 @@ func copyStream(dst io.Writer, src io.Reader, borrowed chan struct{}, processors
 		if n > 0 {
 			processors.relayed(n)
 			if _, err := dst.Write(buf[:n]); err != nil {
-				return
+				return nil, err
 			}
 		}
 		if err != nil {
-			return
+			return err, nil
 		}
 		switch {
 		case large == nil && n == len(small):

@@ -42,7 +42,7 @@ func (c *conn) handle(ctx context.Context, m wire.Message) (done bool, err error
 			return false, err
 		}
 		return false, c.describe(ctx, &req)
-	case wire.TypeKill, wire.TypeClear:
+	case wire.TypeKill, wire.TypeClear, wire.TypeRename:
 		name, err := sessionOf(m)
 		if err != nil {
 			return false, err
@@ -62,15 +62,13 @@ func (c *conn) handle(ctx context.Context, m wire.Message) (done bool, err error
 			return false, wire.Send(c.carrier, asError(err))
 		}
 		return false, wire.Send(c.carrier, revoked)
-	case wire.TypeAttach, wire.TypeJoin:
-		m.Type = wire.TypeAttach // a Join has the same form
+	case wire.TypeAttach:
 		var req wire.Attach
 		if err := m.Decode(&req); err != nil {
 			return false, err
 		}
 		if err := c.attach(ctx, &req, m); err != nil {
-			c.server.counts.refusals.Of(sessionRefusal(err)).Add(1)
-			c.log.Warn("client gets no session", "event", "refuse", "account", c.login.Account, "proof", c.login.Proof, "error", err)
+			c.refusedSession(req.Session, err)
 			c.sendLast(asError(err))
 		}
 		return true, nil
@@ -83,10 +81,15 @@ func (c *conn) handle(ctx context.Context, m wire.Message) (done bool, err error
 
 // sessionOf returns the name of the session that a request is for.
 func sessionOf(m wire.Message) (string, error) {
-	if m.Type == wire.TypeClear {
+	switch m.Type {
+	case wire.TypeClear:
 		var clear wire.Clear
 		err := m.Decode(&clear)
 		return clear.Session, err
+	case wire.TypeRename:
+		var rename wire.Rename
+		err := m.Decode(&rename)
+		return rename.Session, err
 	}
 	var kill wire.Kill
 	err := m.Decode(&kill)
@@ -104,12 +107,30 @@ func (c *conn) attach(ctx context.Context, req *wire.Attach, m wire.Message) err
 		return err
 	}
 	c.carrier.SetDeadline(time.Time{})
-	defer c.guard(monitor.RightTime)()
 	answer := wire.Message(attached.Answer)
 	if answer.Type == wire.TypeAttached {
-		defer c.server.attachments.remove(c.server.attachments.attach(c, req, attached.ID, answer))
+		l := c.server.attachments.attach(c, req, attached.ID, answer)
+		defer c.server.attachments.remove(l)
+		c.log = l.log()
+	} else {
+		refusal := new(wire.Error)
+		if err := answer.Decode(refusal); err != nil {
+			return err
+		}
+		c.refusedSession(req.Session, refusal)
 	}
+	defer c.guard(monitor.RightTime)()
 	return c.relay(c.login.UID, answer, attached.Carrier)
+}
+
+// refusedSession records that a client gets no session, which it may have named.
+func (c *conn) refusedSession(name string, err error) {
+	c.server.counts.refusals.Of(sessionRefusal(err)).Add(1)
+	log := c.log
+	if name != "" {
+		log = log.With("session", wire.Printable(name, wire.MaxName))
+	}
+	log.Warn("client gets no session", "event", "refuse", "error", err)
 }
 
 // asError returns the message that tells an authenticated client of an error.

@@ -55,6 +55,7 @@ func (c *conn) resume(m wire.Message) error {
 	if errors.Is(err, errDenied) {
 		s.unauthenticated.leave(c.pending)
 		c.sendLast(&wire.Denied{Gone: resumed.Gone})
+		c.over = errors.Is(err, errNoSession) && req.Boot != wire.BootMark{}
 	}
 	var withdrawn *monitor.Withdrawn
 	if errors.As(err, &withdrawn) {
@@ -74,8 +75,10 @@ func (c *conn) resume(m wire.Message) error {
 		return c.relay(req.UID, answer, resumed.Carrier) // a refusal, which ends the carrier
 	}
 	c.login = &resumed.Login
+	attached := s.attachments.resume(c, &req, resumed)
+	defer s.attachments.remove(attached)
+	c.log = attached.log()
 	defer c.guard(0)()
-	defer s.attachments.remove(s.attachments.resume(c, &req, resumed))
 	return c.relay(req.UID, answer, resumed.Carrier)
 }
 

@@ -6,6 +6,8 @@ import (
 	"bytes"
 	"context"
 	"crypto"
+	"crypto/hkdf"
+	"crypto/sha256"
 	"crypto/tls"
 	"fmt"
 	"log/slog"
@@ -85,7 +87,7 @@ func NewServer(m Monitor, setup *monitor.Setup, log *slog.Logger) (*Server, erro
 		denied:          newLimiter[resumer](deniedRate, deniedResumes),
 		refusedLog:      floodlog.New(refusedBurst),
 		deniedLog:       floodlog.New(deniedBurst),
-		counts:          newCounts(setup.Begun),
+		counts:          newCounts(setup.Begun, setup.Software),
 	}
 	s.attachments = attachments{server: s, connected: make(map[attachmentID]*attachment)}
 	s.state.Store(new(monitor.State))
@@ -171,7 +173,7 @@ func (s *Server) watching() *http.ServeMux {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, r *http.Request) { monitor.ServeMetrics(w, r, s.Metrics) })
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
-		monitor.ServeHealth(w, s.state.Load().Draining)
+		monitor.ServeHealth(w, *s.state.Load())
 	})
 	return mux
 }
@@ -179,9 +181,13 @@ func (s *Server) watching() *http.ServeMux {
 // ServeQUIC accepts connections on a socket until ctx ends. It closes the socket.
 func (s *Server) ServeQUIC(ctx context.Context, socket net.PacketConn) error {
 	defer socket.Close()
+	key, err := resetKey(s.setup.ResetKey, socket.LocalAddr())
+	if err != nil {
+		return err
+	}
 	listener, err := quic.Listen(socket, quic.ListenConfig{
 		TLS:           s.tls,
-		ResetKey:      &s.setup.ResetKey,
+		ResetKey:      key,
 		TokenKey:      &s.setup.TokenKey,
 		VerifyAddress: s.mustValidate,
 		Drop:          s.unwanted,
@@ -206,6 +212,16 @@ func (s *Server) ServeQUIC(ctx context.Context, socket net.PacketConn) error {
 		}
 		wg.Go(func() { s.countConn(ctx, quicIncoming{incoming}) })
 	}
+}
+
+// resetKey returns the reset key of a socket. With one key for all, a socket would answer a packet for a connection of another
+// socket, which it does not know, and so tell an attacker the reset token (RFC 9000, 21.11).
+func resetKey(secret [32]byte, address net.Addr) (*[32]byte, error) {
+	key, err := hkdf.Key(sha256.New, secret[:], nil, "quicterm stateless reset at "+address.String(), len(secret))
+	if err != nil {
+		return nil, err
+	}
+	return (*[32]byte)(key), nil
 }
 
 // countConn serves a connection until it ends. The daemon is used meanwhile.

@@ -4,6 +4,8 @@ package server
 
 import (
 	"context"
+	"io"
+	"strings"
 	"testing"
 	"time"
 
@@ -59,6 +61,29 @@ func TestKilledSessionMakesRoom(t *testing.T) {
 			t.Fatalf("%d holders, want the one that waits", n)
 		}
 		h.attach()
+	})
+}
+
+// Sessions whose programs have ended do not count for max_sessions_per_user, while their clients are away and
+// have not seen the status. Their number has a bound of its own.
+func TestExitedSessionMakesRoom(t *testing.T) {
+	onHost(t, func(h *host) {
+		h.stop()
+		h.settings.MaxSessionsPerUser = 1
+		h.serve()
+		const most = 100
+		for range most {
+			h.attach()
+			h.program.In.CloseWithError(io.EOF)
+			time.Sleep(time.Second)
+		}
+		c, _, _ := h.dial(quic.Dial, false)
+		defer c.Close()
+		h.send(c, h.login(&wire.Attach{PTY: true})...)
+		m, err := wire.Read(c, wire.MaxMessage)
+		if err != nil || m.Type != wire.TypeError || !strings.Contains(string(m.Payload), "100 sessions that have exited") {
+			t.Errorf("one more: %d %q, %v; want an error", m.Type, m.Payload, err)
+		}
 	})
 }
 

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"sync"
@@ -73,7 +74,7 @@ type tcpIncoming struct {
 	*tcp.Conn
 	server *Server
 	ctx    context.Context
-	end    context.CancelFunc
+	end    context.CancelCauseFunc
 	socket net.Conn
 
 	// For the goroutine that reads:
@@ -84,10 +85,10 @@ type tcpIncoming struct {
 
 // newTCPIncoming returns a connection that was accepted, unless there are too many.
 func (s *Server) newTCPIncoming(socket net.Conn) (*tcpIncoming, error) {
-	ctx, end := context.WithCancel(context.Background())
+	ctx, end := context.WithCancelCause(context.Background())
 	ctx, err := s.admit(ctx, tcp.RemoteAddr(socket))
 	if err != nil {
-		end()
+		end(err)
 		return nil, err
 	}
 	i := &tcpIncoming{Conn: tcp.Server(socket, s.tls), server: s, ctx: ctx, end: end, socket: socket}
@@ -106,6 +107,7 @@ func (i *tcpIncoming) watch() {
 			return
 		case <-ticker.C:
 			if i.HungUp() {
+				i.end(io.EOF)
 				i.Close()
 			}
 		}
@@ -118,7 +120,7 @@ func (i *tcpIncoming) Context() context.Context { return i.ctx }
 // Carrier implements [incoming]. It does the TLS handshake.
 func (i *tcpIncoming) Carrier(ctx context.Context) (clientCarrier, error) {
 	if err := i.Handshake(ctx); err != nil {
-		i.end()
+		i.end(err)
 		return nil, fmt.Errorf("%w: %w", errNoHandshake, err)
 	}
 	return i, nil
@@ -147,7 +149,7 @@ func (i *tcpIncoming) Write(b []byte) (int, error) {
 // the client expects nothing more then.
 func (i *tcpIncoming) failed(err error) {
 	if err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
-		i.end()
+		i.end(err)
 	}
 }
 
@@ -171,12 +173,12 @@ func (i *tcpIncoming) grow(read int) {
 
 // Refuse implements [incoming].
 func (i *tcpIncoming) Refuse() error {
-	defer i.end()
+	defer i.end(net.ErrClosed)
 	return tcp.Refuse(i.socket)
 }
 
 // Close implements [incoming] and [carrier.Carrier].
 func (i *tcpIncoming) Close() error {
-	defer i.end()
+	defer i.end(net.ErrClosed)
 	return i.Conn.Close()
 }

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/netip"
+	"reflect"
 	"testing"
 	"time"
 
@@ -614,6 +615,26 @@ func TestDenialsTakeOneTime(t *testing.T) {
 			}
 			if d != first || d < denyInterval {
 				t.Errorf("%s: denied after %v, want %v", user, d, first)
+			}
+			c.Close()
+		}
+	})
+}
+
+// Who offers keys that no account accepts, and has more, is told the same for an account that exists and
+// for one that does not.
+func TestOfferWithoutKeysTellsNothing(t *testing.T) {
+	onHost(t, func(h *host) {
+		for _, user := range []string{selfName(t), "no-such-account", "nobody"} {
+			c, _, _ := h.dial(quic.Dial, false)
+			h.send(c, &wire.Hello{User: user, Keys: [][]byte{fmt.Append(nil, "key")}, More: true}, &wire.List{})
+			m, err := wire.Read(c, wire.MaxMessage)
+			var offer wire.Offer
+			if err == nil {
+				err = m.Decode(&offer)
+			}
+			if err != nil || !reflect.DeepEqual(offer, wire.Offer{}) {
+				t.Errorf("%s: %+v, %v; want an empty offer", user, offer, err)
 			}
 			c.Close()
 		}

@@ -45,6 +45,9 @@ func (e *Endpoint) appendAck(now time.Time, b []byte, c *carrier) []byte {
 	a := e.ackFor(now, c)
 	c.ackAt, c.ackSentAt, c.unackedBytes, c.ackSoon = time.Time{}, now, 0, false
 	c.sentConsumed, c.sentBacklog = a.consumed, a.backlog > longBacklog
+	if c.padsAnswer {
+		c.padsAnswer, c.padding = false, answersPadded
+	}
 	var array [maxAckBytes + MaxNote]byte
 	c.tellWindow(&a, e.windowSize)
 	frame := buffer.Frame{Type: ack}
@@ -144,6 +147,9 @@ func (e *Endpoint) oweAckAgain(now time.Time, c *carrier) {
 
 // ackDelay returns how long an ack may wait for a frame that shares its datagram.
 func (e *Endpoint) ackDelay(now time.Time, c *carrier) time.Duration {
+	if now.Before(c.asksUntil) {
+		return c.asksUntil.Sub(now) // an ack of its own would tell that there was a key
+	}
 	if !e.delayAcks || c.ackSoon || now.Sub(c.duplicateAt) <= duplicateMemory || now.Sub(c.bulkAt) <= bulkMemory {
 		return shortAckDelay
 	}

@@ -73,6 +73,11 @@ type carrier struct {
 	windowTold        uint64    // the window's end that the peer was told
 	windowTells       int       // how often
 
+	tickAt     time.Time // the next point of the grid, if packets go out on it
+	padsAnswer bool      // the next ack is filled
+	asksUntil  time.Time // until then the peer asks for acks on the grid
+	padding    Padding   // of what is sent now
+
 	parts []byte // of a snapshot whose gap has not come
 
 	unkeptBytes int // received and not kept, that the next kept frame may pin
@@ -215,6 +220,16 @@ func (e *Endpoint) Rate() (best float64) {
 		best = max(best, c.cwnd.rate())
 	}
 	return best
+}
+
+// Loss returns the part of the datagrams on a carrier that the network has lost on their way to the peer, lately or
+// since the carrier began, if enough were sent to tell.
+func (e *Endpoint) Loss(id CarrierID) (share float64, known bool) {
+	c := e.carriers[id]
+	if c == nil {
+		return 0, false
+	}
+	return c.loss.share()
 }
 
 // BestRTT returns the shortest smoothed round-trip time of the carriers, including

@@ -18,6 +18,12 @@ func (e *Endpoint) Datagram(now time.Time, id CarrierID, b []byte) []byte {
 		c.loss.sent(now)
 		return e.appendPing(now, b, c, false)
 	}
+	if e.obscures(now, c) {
+		if !due(now, e.tick(c)) {
+			return nil
+		}
+		return e.appendTick(now, b, c)
+	}
 	at, what := e.requestTime(now, c)
 	request := due(now, at)
 	if !request && !c.pingDue && !due(now, c.ackAt) {
@@ -42,6 +48,8 @@ func (e *Endpoint) datagramTime(now time.Time, c *carrier) time.Time {
 	switch {
 	case c.maxDatagram == 0:
 		return time.Time{}
+	case e.obscures(now, c):
+		return e.tick(c)
 	case c.pingDue:
 		return now
 	case c.standBy:
@@ -66,7 +74,7 @@ func (e *Endpoint) requestTime(now time.Time, c *carrier) (at time.Time, what re
 		return time.Time{}, tail
 	case e.acked == e.log.Next() || !e.tailFits(c):
 		return c.probeAt, probe
-	case e.log.Next() > c.firstUnsent() && e.tailOnStream(c):
+	case e.log.Next() > c.firstUnsent() && e.tailOnStream(now, c):
 		return time.Time{}, tail
 	case e.log.Next() > c.firstUnsent() && (c.heard || c.unheardSends == 0):
 		return now, tail
@@ -101,8 +109,8 @@ func (e *Endpoint) tailRoom(c *carrier) int {
 // tailOnStream reports whether the tail goes on the stream although it fits into a datagram, while
 // no loss is seen. QUIC repairs a first loss there, and its acks share the packet whether or not the peer
 // permits the claimer's stream (package quic).
-func (e *Endpoint) tailOnStream(c *carrier) bool {
-	return c.heard && c.loss.rate() < lightLoss && len(c.skipped) == 0 && c.gap == nil && !e.stuck(c)
+func (e *Endpoint) tailOnStream(now time.Time, c *carrier) bool {
+	return !e.obscures(now, c) && c.heard && c.loss.rate() < lightLoss && len(c.skipped) == 0 && c.gap == nil && !e.stuck(c)
 }
 
 // appendTail appends the tail to a datagram, and schedules when to send it again. While the stream is
@@ -110,7 +118,7 @@ func (e *Endpoint) tailOnStream(c *carrier) bool {
 func (e *Endpoint) appendTail(now time.Time, b []byte, c *carrier) []byte {
 	start, seq, room := len(b), e.acked, e.tailRoom(c)
 	fresh := e.log.Next() > c.firstUnsent()
-	if fresh && e.stuck(c) {
+	if fresh && (e.stuck(c) || e.obscures(now, c) && c.loss.rate() < lightLoss) {
 		seq = max(seq, c.firstUnsent())
 	}
 	if next := e.agedFrom(now, seq); next > 0 {

@@ -101,6 +101,8 @@ type Endpoint struct {
 	windowEnd    uint64    // the end of its flow-control window, as a position in log
 	unackedSince time.Time // since when it has owed an ack, or zero
 
+	obscure obscure
+
 	// The peer's log.
 	reorder       *buffer.ReorderWindow
 	reorderFrames uint64      // early frames that datagrams may bring
@@ -201,6 +203,7 @@ func (e *Endpoint) CountCorrupted() { e.counters.Corrupted++ }
 // Appended reports that frames were added to the log.
 func (e *Endpoint) Appended(now time.Time) {
 	e.awaitsSnapshot = false
+	e.obscure.appended(now)
 	if e.ages != nil {
 		e.ages.appended(now, e.log.Next())
 	}

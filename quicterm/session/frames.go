@@ -44,6 +44,9 @@ const (
 	pingStandBy byte = 2 // the same, and the carrier stands by until its receiver has an ack on it
 	pingStripe  byte = 3 // the carrier is a stripe
 	pingWhole   byte = 4 // it is none any more
+
+	// pingObscured asks for an ack too, in a packet that is as long as any (obscure.go).
+	pingObscured byte = 5
 )
 
 // pingBytes is the payload of a ping that this implementation sends: a flag and padding. A

@@ -84,6 +84,17 @@ func (l *loss) suspect() { l.suspectUntil = l.total + suspectSpan }
 // measured reports whether enough datagrams were sent to measure their loss.
 func (l *loss) measured() bool { return l.last.sent >= minLossSample }
 
+// share returns the part of the datagrams that the longest span has lost, for people: rate is rather too high, so
+// that too much is resent and not too little. It is not known while few were sent.
+func (l *loss) share() (share float64, known bool) {
+	start := l.spans[len(l.spans)-1].start
+	sent, arrived := l.last.sent-start.sent, l.last.arrived-start.arrived
+	if sent < minLossSample {
+		return 0, false
+	}
+	return max(0, 1-float64(arrived)/float64(sent)), true
+}
+
 // rate returns the part of the datagrams that is lost, from 0 to 1.
 func (l *loss) rate() (worst float64) {
 	if !l.measured() {

@@ -132,7 +132,7 @@ func TestStuckStream(t *testing.T) {
 		answer(200 * time.Millisecond)
 	}
 	for i, e := range w.ends {
-		if !e.endpoint.tailOnStream(e.endpoint.carriers[l.ids[i]]) {
+		if !e.endpoint.tailOnStream(w.now, e.endpoint.carriers[l.ids[i]]) {
 			t.Fatalf("end %d does not use the stream of a path that loses nothing", i)
 		}
 	}

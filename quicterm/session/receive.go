@@ -52,6 +52,7 @@ func (e *Endpoint) Receive(now time.Time, id CarrierID, lane Lane, f buffer.Fram
 	case ping:
 		if len(f.Payload) > 0 && f.Payload[0] != pingPlain {
 			c.windowTells = 0
+			c.obscured(now, f.Payload[0])
 			c.scheduleAck(now)
 		}
 		e.resendStuck(now, c)

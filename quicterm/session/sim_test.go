@@ -479,7 +479,7 @@ func (w *world) chaos(steps int) {
 		case 16:
 			if n := len(w.links); n > 0 {
 				client, id := w.ends[0].endpoint, w.links[w.rng.IntN(n)].ids[0]
-				switch w.rng.IntN(4) {
+				switch w.rng.IntN(5) {
 				case 0:
 					client.StandBy(w.now, id)
 				case 1:
@@ -488,6 +488,8 @@ func (w *world) chaos(steps int) {
 					client.Ping(id)
 				case 3:
 					client.AskAck()
+				case 4:
+					client.Secret(w.rng.IntN(2) == 0)
 				}
 			}
 		default:

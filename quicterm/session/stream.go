@@ -11,6 +11,7 @@ const (
 	streamIdle    streamStep = iota
 	streamBlocked            // frames wait for the congestion window or the flow-control window
 	streamPing
+	streamTick
 	streamRole
 	streamStuck // a stripe is
 	streamLimited
@@ -52,6 +53,8 @@ func (e *Endpoint) stream(now time.Time, c *carrier, limit int) []byte {
 		return e.appendStreamPing(nil, c)
 	case streamPing:
 		return e.appendStreamPing(nil, c)
+	case streamTick:
+		return e.streamTick(now, c, limit)
 	case streamAck:
 		c.greetingDue = false
 		return e.appendAck(now, nil, c)
@@ -65,7 +68,7 @@ func (e *Endpoint) stream(now time.Time, c *carrier, limit int) []byte {
 		c.aged = e.agedFrom(now, c.aged)
 		return appendAged(nil, c.aged)
 	case streamFrames:
-		sendsTail := e.tailFits(c) && e.tailOnStream(c)
+		sendsTail := e.tailFits(c) && e.tailOnStream(now, c)
 		b := e.sendFrames(now, c, space, limit)
 		if (c.maxDatagram == 0 || sendsTail) && e.carriesAck(now, c) || e.note != nil && c.streamCursor == e.log.Next() {
 			b = append(e.appendAck(now, nil, c), b...) // one write, and a packet less
@@ -86,6 +89,11 @@ func (e *Endpoint) nextStreamStep(now time.Time, c *carrier) (step streamStep, s
 		return streamPing, 0
 	case c.standBy:
 		return streamIdle, 0
+	case !c.greetingDue && e.obscuresStream(now, c):
+		if due(now, e.tick(c)) {
+			return streamTick, 0
+		}
+		return streamIdle, 0
 	case c.greetingDue || due(now, e.streamAckTime(c)):
 		return streamAck, 0
 	case c.unsentNotices != nil:
@@ -97,7 +105,7 @@ func (e *Endpoint) nextStreamStep(now time.Time, c *carrier) (step streamStep, s
 	}
 	from, to := e.nextOnStream(now, c)
 	switch {
-	case !c.ready || from >= to || e.tailFits(c) && !e.tailOnStream(c):
+	case !c.ready || from >= to || e.tailFits(c) && !e.tailOnStream(now, c):
 		return streamIdle, 0
 	case e.gapIsDue(c, from):
 		return streamGap, 0
@@ -124,8 +132,13 @@ func (e *Endpoint) streamTime(now time.Time, c *carrier) time.Time {
 		}
 		return at
 	case streamIdle:
-		if c.standBy {
+		switch {
+		case c.standBy:
 			return time.Time{}
+		case e.obscuresStream(now, c):
+			return e.tick(c)
+		case e.obscures(now, c): // then the tail may go on the stream again
+			return earlier(e.idleStreamTime(now, c), e.obscure.until)
 		}
 		return e.idleStreamTime(now, c)
 	}
@@ -180,7 +193,7 @@ func (e *Endpoint) sendFrames(now time.Time, c *carrier, space, limit int) []byt
 	from, to := e.nextOnStream(now, c)
 	to = min(to, e.endOfAhead(c))
 	b, next := e.log.Slice(from, min(limit, space, e.windowSpace(from, e.skippedInWindow(c)), e.span(from, to)))
-	tail := e.tailFits(c) && e.tailOnStream(c)
+	tail := e.tailFits(c) && e.tailOnStream(now, c)
 	sent := run{from: from, to: next}
 	switch {
 	case c.stripe:

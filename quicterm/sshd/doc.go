@@ -15,8 +15,10 @@
 //   - What cannot be obeyed refuses the account: ChrootDirectory, ForceCommand internal-sftp,
 //     AuthenticationMethods with more than a key, a configuration that sshd itself rejects.
 //
-// A login counts as one to the first port of sshd (Match LocalPort). The configuration is that
-// of sshd's default file: options on the command line of a running sshd are not known.
+// A login counts as one to the first port of sshd (Match LocalPort). sshd -T gets the options -f, -o, -p and -h of
+// the sshd that listens, at port 22 if there are several, from /proc. Where none runs, as one that is started with a
+// connection, it gets those of the file that its unit reads (SSHD_OPTS). If they cannot be told, no login gets in.
+// On macOS, options are not known.
 //
 // It does not promise that PAM is asked (UsePAM), or tcpwrappers.
 // A file name with a space in AuthorizedKeysFile is taken for two names: sshd -T does not

@@ -88,27 +88,43 @@ func newPolicy() *Policy {
 // A Setting is a keyword of sshd_config(5), in small letters, with a value.
 type Setting struct{ Keyword, Value string }
 
-// Own returns the policy of the daemon's own settings. An error names the setting with a mistake.
+// A SettingError is the error of one of several settings, which it names.
+type SettingError struct {
+	Index int // of the setting
+	Err   error
+}
+
+func (e *SettingError) Error() string { return e.Err.Error() }
+func (e *SettingError) Unwrap() error { return e.Err }
+
+// Own returns the policy of the daemon's own settings. The error of a mistake is a [SettingError].
 func Own(settings []Setting) (*Policy, error) {
 	p := newPolicy()
 	p.isOwn, p.pam, p.rootLogin = true, true, "yes"
-	for _, s := range settings {
+	for i, s := range settings {
 		if err := errors.Join(p.set(s.Keyword, s.Value), checkOwn(s)); err != nil {
-			return nil, fmt.Errorf("%s %.100q: %w", ownNames[s.Keyword], s.Value, err)
+			return nil, &SettingError{i, fmt.Errorf("%s %.100q: %w", ownNames[s.Keyword], s.Value, err)}
 		}
 	}
 	return p, nil
 }
 
-// checkOwn returns what is wrong with a setting that would fail only at a login.
+// checkOwn returns what is wrong with a setting that would fail only at a login, or that nothing can match.
 func checkOwn(s Setting) (err error) {
 	switch s.Keyword {
 	case "allowusers", "denyusers":
-		_, hosts, limited := strings.Cut(s.Value, "@")
+		user, hosts, limited := strings.Cut(s.Value, "@")
+		if err := checkName(user); err != nil {
+			return err
+		}
 		for pattern := range strings.SplitSeq(hosts, ",") {
-			if limited && err == nil {
-				_, err = matchAddress(strings.TrimPrefix(pattern, "!"), netip.IPv6Unspecified())
+			if pattern = strings.TrimPrefix(pattern, "!"); limited && err == nil {
+				err = checkHost(pattern)
 			}
+		}
+	case "allowgroups", "denygroups":
+		if s.Value == "" {
+			err = errors.New("an empty pattern")
 		}
 	case "authorizedkeyscommand":
 		if s.Value != "" {
@@ -120,6 +136,47 @@ func checkOwn(s Setting) (err error) {
 		_, err = Expand(s.Value, map[byte]string{'u': ""})
 	}
 	return err
+}
+
+// checkName returns why no account can match a pattern.
+func checkName(pattern string) error {
+	switch {
+	case pattern == "":
+		return errors.New("an empty pattern")
+	case strings.ContainsAny(pattern, " \t\n,"):
+		return errors.New("no account can match it: each pattern is a string of its own in the list")
+	}
+	return nil
+}
+
+// checkHost returns why no client can match a pattern behind an @.
+func checkHost(pattern string) error {
+	if _, err := matchAddress(pattern, netip.IPv6Unspecified()); err != nil {
+		return err
+	}
+	if _, err := netip.ParsePrefix(pattern); err != nil && strings.Contains(pattern, "/") {
+		return fmt.Errorf("%q is not a network", pattern)
+	}
+	if strings.ContainsAny(pattern, " \t\n@") {
+		return fmt.Errorf("no client can match %q", pattern)
+	}
+	return nil
+}
+
+// CheckPatterns returns the mistake in AllowUsers or DenyUsers for which sshd refuses an account that
+// the pattern names.
+func (p *Policy) CheckPatterns() error {
+	for _, s := range p.rules {
+		if s.Keyword != "allowusers" && s.Keyword != "denyusers" {
+			continue
+		}
+		if _, hosts, limited := strings.Cut(s.Value, "@"); limited {
+			if _, err := matchAddresses(hosts, netip.IPv6Unspecified()); err != nil {
+				return fmt.Errorf("%s %s: %w", s.Keyword, s.Value, err)
+			}
+		}
+	}
+	return nil
 }
 
 // with returns a policy in which the daemon's own settings hold as well. Its sources of keys are

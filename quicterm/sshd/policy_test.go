@@ -271,6 +271,13 @@ func TestOwn(t *testing.T) {
 	for setting, want := range map[Setting]string{
 		{"maxauthtries", "few"}:                         `max_auth_tries "few": `,
 		{"allowusers", "jo@!*,10.1.0.0/8"}:              `allow_users "jo@!*,10.1.0.0/8": "10.1.0.0/8" is not a network`,
+		{"allowusers", ""}:                              `allow_users "": an empty pattern`,
+		{"allowusers", "jo al"}:                         `allow_users "jo al": no account can match it`,
+		{"allowusers", "jo@10.0.0.0/8x"}:                `allow_users "jo@10.0.0.0/8x": "10.0.0.0/8x" is not a network`,
+		{"allowusers", "jo@300.0.0.0/8"}:                `allow_users "jo@300.0.0.0/8": "300.0.0.0/8" is not a network`,
+		{"allowusers", "jo@10.0.0.0/33"}:                `allow_users "jo@10.0.0.0/33": "10.0.0.0/33" is not a network`,
+		{"denygroups", ""}:                              `deny_groups "": an empty pattern`,
+		{"allowgroups", "domain users"}:                 "",
 		{"denyusers", "jo@"}:                            `deny_users "jo@": an empty pattern`,
 		{"authorizedkeyscommand", "/bin/keys %C"}:       `authorized_keys_command "/bin/keys %C": %C is not`,
 		{"authorizedkeyscommand", "/bin/keys \"a"}:      `authorized_keys_command "/bin/keys \"a": `,
@@ -282,6 +289,18 @@ func TestOwn(t *testing.T) {
 	} {
 		if _, err := Own([]Setting{setting}); (err == nil) != (want == "") || err != nil && !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%v: %v, want %s", setting, err, want)
+		}
+	}
+}
+
+// A pattern for which sshd refuses accounts is a mistake; one that it takes for a name is none.
+func TestCheckPatterns(t *testing.T) {
+	for line, wrong := range map[string]bool{
+		"allowusers jo@10.0.0.1/8": true, "denyusers jo@10.0.0.0/33": true, "allowusers jo@10.0.0.0/8,!10.1.0.0/16": false,
+		"denyusers jo@host": false, "allowusers jo": false, "allowgroups a@10.0.0.1/8": false,
+	} {
+		if err := parse(t, line).CheckPatterns(); (err != nil) != wrong {
+			t.Errorf("%s: %v", line, err)
 		}
 	}
 }

@@ -37,6 +37,9 @@ var ownNames = map[string]string{
 	"trustedusercakeys": "trusted_user_ca_keys", "authorizedprincipalsfile": "authorized_principals_file",
 }
 
+// OwnName returns the name of the daemon's own setting for an item of sshd, in small letters.
+func OwnName(keyword string) string { return ownNames[keyword] }
+
 // Replaced returns the item of sshd that takes the place of one of the daemon's own settings where
 // sshd's configuration is obeyed, or nothing if both hold.
 func Replaced(own string) string {

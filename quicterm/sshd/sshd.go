@@ -27,8 +27,8 @@ const (
 	// starved or the name service is asked.
 	askTimeout = 10 * time.Second
 
-	// answerTime is how long an answer is kept. A login asks for it two or three times. An
-	// administrator who changes the configuration waits no longer than for a restart of sshd.
+	// answerTime is how long an answer is kept. A login asks for it two or three times. One is not kept
+	// over a change of sshd's files or options; this bounds how long groups of a directory or names of the DNS are.
 	answerTime = 5 * time.Second
 
 	// nameTimeout bounds how long the DNS may take for a client's name. Without an answer the
@@ -66,6 +66,8 @@ type Daemon struct {
 	// those of the system. PATH is not used.
 	Files []string
 
+	variables []variable // nil means those of the system
+
 	once     sync.Once
 	running  chan struct{}
 	revoked  revokedFiles
@@ -75,6 +77,9 @@ type Daemon struct {
 	answers map[question]*answer
 	global  global // of the last answer
 
+	located   *Installation // that runs; see Locate
+	locatedAt time.Time
+
 	old atomic.Bool // it does not know -G
 }
 
@@ -82,6 +87,8 @@ type Daemon struct {
 type question struct {
 	user           string
 	client, server netip.Addr
+
+	state string // of sshd's files and options: see Installation
 }
 
 type answer struct {
@@ -107,19 +114,64 @@ func (d *Daemon) Ask(ctx context.Context, l *Login, own *Policy) (*Policy, error
 
 // Find returns the policy that Ask judges by, and the client's name. It blocks as Ask does.
 func (d *Daemon) Find(ctx context.Context, l *Login, own *Policy) (*Policy, string, error) {
-	file := d.find()
-	if file == "" {
+	sshd, err := d.Locate()
+	if err != nil {
+		return nil, "", fmt.Errorf("sshd's configuration is not known: %w; correct that, or set sshd_policy", err)
+	}
+	if sshd == nil {
 		return own, plain(l.Client).String(), nil
 	}
-	policy, host, err := d.answer(ctx, file, question{l.User, plain(l.Client), plain(l.Server)})
+	policy, host, err := d.answer(ctx, sshd, question{l.User, plain(l.Client), plain(l.Server), sshd.state()})
 	if err != nil {
 		return nil, "", err
 	}
 	return policy.with(own), host, nil
 }
 
+// Locate returns the sshd of this machine with the options that say who gets in: those of the process that
+// listens, otherwise those of the file that its unit or start script reads. It returns nil if none is
+// installed. The error says why the options cannot be told.
+func (d *Daemon) Locate() (*Installation, error) {
+	d.mu.Lock()
+	last, at := d.located, d.locatedAt
+	d.mu.Unlock()
+	if last != nil && last.runs() && time.Since(at) < answerTime {
+		return last, nil
+	}
+	file := d.find()
+	found, err := running(d.Files)
+	if err != nil {
+		return nil, err
+	}
+	if found != nil {
+		if _, err := os.Stat(found.File); err != nil { // it was replaced by a newer one
+			found.File = file
+		}
+		if found.File == "" {
+			return nil, fmt.Errorf("the program of %s is gone", found.From)
+		}
+		d.mu.Lock()
+		d.located, d.locatedAt = found, time.Now()
+		d.mu.Unlock()
+		return found, nil
+	}
+	if file == "" {
+		return nil, nil
+	}
+	variables := d.variables
+	if variables == nil {
+		variables = optionVariables
+	}
+	found = &Installation{File: file}
+	found.Options, found.From, err = fileOptions(variables)
+	return found, err
+}
+
 // Installed reports whether there is an sshd.
-func (d *Daemon) Installed() bool { return d.find() != "" }
+func (d *Daemon) Installed() bool {
+	sshd, err := d.Locate()
+	return sshd != nil || err != nil
+}
 
 // find returns the path of the installed sshd, or nothing.
 func (d *Daemon) find() string {
@@ -139,7 +191,7 @@ func (d *Daemon) find() string {
 func plain(a netip.Addr) netip.Addr { return a.Unmap().WithZone("") }
 
 // answer returns sshd's settings for a login, and the client's name.
-func (d *Daemon) answer(ctx context.Context, file string, q question) (*Policy, string, error) {
+func (d *Daemon) answer(ctx context.Context, sshd *Installation, q question) (*Policy, string, error) {
 	d.once.Do(func() {
 		d.running = make(chan struct{}, maxRunning)
 		d.answers = make(map[question]*answer)
@@ -158,7 +210,7 @@ func (d *Daemon) answer(ctx context.Context, file string, q question) (*Policy, 
 		return a.policy, a.host, a.err
 	}
 	a := new(answer)
-	a.policy, a.host, a.err = d.settings(ctx, file, q)
+	a.policy, a.host, a.err = d.settings(ctx, sshd, q)
 	if ctx.Err() != nil { // that is not sshd's fault
 		return nil, "", fmt.Errorf("sshd: %w", context.Cause(ctx))
 	}
@@ -185,7 +237,7 @@ func (d *Daemon) kept(q question) *answer {
 // settings asks sshd for its settings for a login. A Match block may depend on the client's
 // name and on the port of the login, so that these settings must be known first: sshd is
 // asked again if they are not those of the last answer.
-func (d *Daemon) settings(ctx context.Context, file string, q question) (*Policy, string, error) {
+func (d *Daemon) settings(ctx context.Context, sshd *Installation, q question) (*Policy, string, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, askTimeout, fmt.Errorf("no answer within %v", askTimeout))
 	defer cancel()
 	if !names.MatchString(q.user) {
@@ -200,7 +252,7 @@ func (d *Daemon) settings(ctx context.Context, file string, q question) (*Policy
 			host, unnamed = d.hostName(ctx, q.client)
 		}
 		login := fmt.Sprintf("user=%s,host=%s,addr=%v,laddr=%v,lport=%d", q.user, host, q.client, q.server, known.port)
-		out, err := d.print(ctx, file, login)
+		out, err := d.print(ctx, sshd, login)
 		if err != nil {
 			return nil, "", fmt.Errorf("sshd's configuration is not known: %w; see that sshd -T works, or set sshd_policy", err)
 		}
@@ -225,15 +277,16 @@ var names = regexp.MustCompile(`^[^\s,=]+$`)
 
 // print returns what sshd prints of its settings for a login. With -G, since OpenSSH 9.3, it
 // needs neither its host keys nor the directory of a running sshd, and is faster.
-func (d *Daemon) print(ctx context.Context, file, login string) ([]byte, error) {
+func (d *Daemon) print(ctx context.Context, sshd *Installation, login string) ([]byte, error) {
+	args := append([]string{"-G", "-T", "-C", login}, sshd.Options...)
 	if !d.old.Load() {
-		if out, err := run(ctx, file, "-G", "-T", "-C", login); err == nil {
+		if out, err := run(ctx, sshd.File, args...); err == nil {
 			return out, nil
 		}
 	}
-	out, err := run(ctx, file, "-T", "-C", login)
+	out, err := run(ctx, sshd.File, args[1:]...)
 	if err != nil && makeMissing(err) {
-		out, err = run(ctx, file, "-T", "-C", login)
+		out, err = run(ctx, sshd.File, args[1:]...)
 	}
 	d.old.Store(err == nil)
 	return out, err

@@ -30,7 +30,7 @@ func fake(t *testing.T, script string) (d *Daemon, runs func() []string) {
 	}
 	settings := put("settings", base)
 	file := put("sshd", "#!/bin/sh\necho \"$*\" >> "+log+"\nsettings() { /bin/cat "+settings+"; }\n"+script)
-	return &Daemon{Files: []string{filepath.Join(dir, "none"), file}}, func() []string {
+	return &Daemon{Files: []string{filepath.Join(dir, "none"), file}, variables: []variable{}}, func() []string {
 		t.Helper()
 		content, err := os.ReadFile(log)
 		if err != nil {
@@ -225,14 +225,18 @@ func TestAnswerWhileWaiting(t *testing.T) {
 		d.running <- struct{}{}
 	}
 	l := login("ann", 2, "10.0.0.1")
-	q := question{l.User, plain(l.Client), plain(l.Server)}
+	sshd, err := d.Locate()
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := question{l.User, plain(l.Client), plain(l.Server), sshd.state()}
 	asked := make(chan error)
 	go func() {
 		_, err := d.Ask(t.Context(), l, ownNothing)
 		asked <- err
 	}()
 	d.mu.Lock()
-	kept := *d.answers[question{"jo", q.client, q.server}]
+	kept := *d.answers[question{"jo", q.client, q.server, q.state}]
 	kept.until = time.Now().Add(time.Hour)
 	d.answers[q] = &kept
 	d.mu.Unlock()

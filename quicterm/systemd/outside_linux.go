@@ -4,10 +4,11 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"runtime"
 	"strconv"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/quicterm/quicterm/quicterm/keyring"
 )
 
 // firstMounts are the mounts that the service manager of the system sees.
@@ -40,35 +41,24 @@ func isService() bool {
 	return pid == strconv.Itoa(os.Getpid())
 }
 
-// startOutside starts a process with the mounts of process 1.
+// startOutside starts a process with the mounts of process 1, and a session keyring of its own.
 func startOutside(cmd *exec.Cmd) error { return DoOutside(cmd.Start) }
 
 // DoOutside calls f with the mounts of process 1, and returns its error. It is for processes for which Outside
 // returns a function.
 func DoOutside(f func() error) error {
-	done := make(chan error, 1)
-	go func() {
-		runtime.LockOSThread()
-		if unix.Gettid() == unix.Getpid() { // the first thread cannot end before the process
-			defer runtime.UnlockOSThread()
-			done <- DoOutside(f)
-			return
+	return keyring.Do(func() error { // on a thread that ends
+		mounts, err := os.Open(firstMounts)
+		if err != nil {
+			return err
 		}
-		// It stays locked, so it ends with the goroutine.
-		done <- func() error {
-			mounts, err := os.Open(firstMounts)
-			if err != nil {
-				return err
-			}
-			defer mounts.Close()
-			if err := unix.Unshare(unix.CLONE_FS); err != nil {
-				return fmt.Errorf("leave the working directory of other threads: %w", err)
-			}
-			if err := unix.Setns(int(mounts.Fd()), unix.CLONE_NEWNS); err != nil {
-				return fmt.Errorf("leave the mounts of the unit: %w", err)
-			}
-			return f()
-		}()
-	}()
-	return <-done
+		defer mounts.Close()
+		if err := unix.Unshare(unix.CLONE_FS); err != nil {
+			return fmt.Errorf("leave the working directory of other threads: %w", err)
+		}
+		if err := unix.Setns(int(mounts.Fd()), unix.CLONE_NEWNS); err != nil {
+			return fmt.Errorf("leave the mounts of the unit: %w", err)
+		}
+		return f()
+	})
 }

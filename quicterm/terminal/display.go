@@ -5,9 +5,9 @@ import (
 	"io"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
-	"github.com/quicterm/quicterm/migrate"
 	"github.com/quicterm/quicterm/quicterm/client"
 	"github.com/quicterm/quicterm/quicterm/predict"
 	"github.com/quicterm/quicterm/quicterm/screen"
@@ -34,6 +34,7 @@ const (
 
 	popProgramTitle = "\x1b[23;2t" // the title that updateTitleLocked has pushed
 
+	pushTitle  = "\x1b[22;0t"
 	popTitle   = "\x1b[23;0t" // the title that begin has pushed
 	eraseBelow = "\x1b[J"
 	home       = "\x1b[H"
@@ -47,6 +48,7 @@ type display struct {
 	mu         sync.Mutex
 	out        io.Writer
 	terminal   bool         // out is a terminal
+	aside      io.Writer    // takes our own text if out is none: a pipe gets the program's output, and nothing else
 	seen       *follower    // of all that was written to out, except titles of ours
 	guard      *watchdog    // or nil
 	painter    *painter     // or nil
@@ -57,6 +59,8 @@ type display struct {
 	titleLate  bool         // it is to be set after the control sequence
 	pending    []byte       // our text, to be written after the control sequence
 	skipping   bool         // the user asked to skip output
+	windowed   atomic.Bool  // a window is drawn: what is typed has no place on the terminal that is known
+	texts      atomic.Bool  // a text of ours was written
 	link       client.LinkState
 	noticed    string    // is in the title
 	noticeEnds time.Time // until then
@@ -79,7 +83,7 @@ func (d *display) begin(size wire.Size, terminal bool, guard *watchdog) {
 	d.setSizeLocked(size)
 	if terminal {
 		d.seen.ask((*screen.Screen).Displace)
-		io.WriteString(d.out, "\x1b[22;0t") // push the title
+		io.WriteString(d.out, pushTitle)
 	}
 	d.mu.Unlock()
 	d.updateGuard()
@@ -164,8 +168,12 @@ func (d *display) writePendingLocked() {
 		return
 	}
 	if len(d.pending) > 0 {
+		if d.windowed.Load() { // in place of the window
+			d.showLocked([]byte(home + "\x1b[2J"))
+		}
 		d.showLocked(d.pending)
 		d.pending = nil
+		d.texts.Store(true)
 		d.resetPainterLocked()
 	}
 	if d.titleLate {
@@ -193,6 +201,53 @@ func (d *display) endReplay() {
 	}
 }
 
+func (d *display) setReplay(replay bool) {
+	if replay {
+		d.beginReplay()
+	} else {
+		d.endReplay()
+	}
+}
+
+// copyScreen returns a screen that shows the same as the terminal, without what has scrolled off.
+func (d *display) copyScreen() (c *screen.Screen) {
+	d.seen.ask(func(s *screen.Screen) {
+		cols, rows := s.Size()
+		c = screen.New(cols, rows, screen.Limits{})
+		c.Write(s.Snapshot(screen.Snapshot{}))
+	})
+	return c
+}
+
+// beginWindow brings the terminal into its usual state, for a window. What is written until endWindow is not
+// the program's.
+func (d *display) beginWindow() {
+	d.endReplay()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.windowed.Store(true)
+	d.resetPainterLocked()
+	d.cancelSequenceLocked()
+	d.undoLocked()
+}
+
+// endWindow takes the window away and shows a snapshot of the program's screen. What follows is the program's
+// output, which may be old.
+func (d *display) endWindow(snapshot []byte, replay bool) {
+	d.showScreen(snapshot)
+	d.windowed.Store(false)
+	d.setReplay(replay)
+}
+
+// gapText describes a gap.
+func (d *display) gapText(g session.Gap) string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	skipped := d.skipping
+	d.skipping = false
+	return d.messages.Gap(g, skipped)
+}
+
 // print shows lines of our own between the program's output.
 func (d *display) print(text string) {
 	d.mu.Lock()
@@ -204,6 +259,10 @@ func (d *display) printLocked(text string) {
 	if len(d.pending) > maxPending {
 		return
 	}
+	if d.aside != nil {
+		fmt.Fprintf(d.aside, "qt: %s\r\n", strings.ReplaceAll(text, "\n", "\r\n")) // the keyboard's terminal may be raw
+		return
+	}
 	format := "\r\n[qt: %s]\r\n"
 	if strings.Contains(text, "\n") {
 		format = "\r\n[qt]\r\n%s\r\n"
@@ -212,13 +271,13 @@ func (d *display) printLocked(text string) {
 	d.writePendingLocked()
 }
 
-// notice shows a line of our own, in the title while a full-screen program runs.
+// notice shows a line of our own, in the title while a full-screen program runs or a window is drawn.
 func (d *display) notice(text string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	var alternate bool
 	d.seen.ask(func(s *screen.Screen) { alternate = s.Alternate() })
-	if !d.terminal || !alternate {
+	if !d.terminal || !alternate && !d.windowed.Load() {
 		d.printLocked(text)
 		return
 	}
@@ -276,7 +335,7 @@ func (d *display) showSnapshotLocked(snapshot []byte) {
 
 // cancelSequenceLocked ends an unfinished control sequence.
 func (d *display) cancelSequenceLocked() {
-	if !d.seen.ground() {
+	if d.aside == nil && !d.seen.ground() {
 		d.showLocked([]byte(cancel))
 	}
 }
@@ -309,75 +368,46 @@ func (d *display) updateGuardLocked() {
 	if d.guard == nil {
 		return
 	}
+	d.guard.set(d.departureLocked())
+}
+
+// departureLocked returns what brings the terminal back to the state from before the session, with the
+// cursor on an empty line.
+func (d *display) departureLocked() []byte {
 	restore := d.seen.undo()
 	if d.titled {
 		restore = append(restore, popProgramTitle...)
 	}
-	restore = append(restore, popTitle+"\r\n"+eraseBelow...)
-	d.guard.set(restore)
+	return append(restore, popTitle+"\r\n"+eraseBelow...)
 }
 
-// setLink updates the state of the link.
-func (d *display) setLink(l client.LinkState) {
+// yield leaves the terminal to others while use runs, which returns the size of the terminal afterwards, and
+// draws the screen anew. It reports whether the size has changed. What others have put onto the terminal
+// moves into the scrollback.
+func (d *display) yield(use func() wire.Size) (resized bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.link = l
-	if d.painter != nil {
-		d.painter.setOffline(l.State == migrate.Offline)
+	d.resetPainterLocked()
+	if d.terminal {
+		if !d.seen.ground() {
+			io.WriteString(d.out, cancel)
+		}
+		d.out.Write(d.departureLocked())
 	}
-	d.updateTitleLocked()
-}
-
-func (d *display) updateTitle() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.updateTitleLocked()
-}
-
-// updateTitleLocked puts the state of the link into the title, or the program's title back.
-func (d *display) updateTitleLocked() {
-	if !d.terminal {
-		return
-	}
-	if !d.seen.ground() {
-		d.titleLate = true
-		return
-	}
-	down := d.link.State > migrate.Live
-	noticeLeft := time.Until(d.noticeEnds)
-	if !down && d.link.Backlog == 0 && noticeLeft <= 0 {
-		d.titleTimer.Stop()
-		d.restoreTitleLocked()
-		return
-	}
-	text := d.messages.Title(d.link)
-	if noticeLeft > 0 {
-		text = "qt: " + d.noticed
-		d.titleTimer.Reset(noticeLeft)
-	} else if left := titleAfter - time.Since(d.link.Since); down && left > 0 && !d.titled {
-		d.titleTimer.Reset(left)
-		return
-	}
-	if !d.titled {
-		io.WriteString(d.out, "\x1b[22;2t") // push the program's title
-		d.titled = true
+	d.guard.set(nil)
+	d.guard.tell()
+	size := use()
+	resized = size != d.size
+	d.setSizeLocked(size)
+	if d.terminal {
+		io.WriteString(d.out, pushTitle)
+		d.titled = false
+		var snapshot []byte
+		d.seen.ask(func(s *screen.Screen) { snapshot = s.Snapshot(screen.Snapshot{}) })
+		d.showSnapshotLocked(snapshot)
 		d.updateGuardLocked()
 	}
-	fmt.Fprintf(d.out, "\x1b]2;%s\x1b\\", text)
-}
-
-func (d *display) restoreTitleLocked() {
-	if !d.titled {
-		return
-	}
-	d.titled = false
-	d.updateGuardLocked()
-	io.WriteString(d.out, popProgramTitle)
-	d.seen.ask(func(s *screen.Screen) {
-		if s.Title() != "" { // for terminals without a stack of titles
-			fmt.Fprintf(d.out, "\x1b]2;%s\x1b\\", s.Title())
-		}
-	})
+	return resized
 }
 
 // restore undoes what the program changed in the terminal and puts the title from before

@@ -41,7 +41,7 @@ func (d *display) paint() (inDoubt bool) {
 // and calls send. It does not wait for the terminal.
 func (d *display) typed(b []byte, take func([]byte) (n int, frame uint64, err error), send func()) (int, error) {
 	p := d.painter
-	if p == nil {
+	if p == nil || d.windowed.Load() {
 		n, _, err := take(b)
 		send()
 		return n, err

@@ -27,10 +27,17 @@ func (words) Title(l client.LinkState) string {
 func (words) Gap(g session.Gap, skipped bool) string {
 	return fmt.Sprintf("gap %d-%d %d %v", g.From, g.To, g.Bytes, skipped)
 }
+func (words) Ending(by string) string       { return "ended by " + by }
 func (words) Joined(p wire.Presence) string { return "joined " + p.Client }
 func (words) Left(p wire.Presence) string   { return "left " + p.Client }
 func (words) Clipped(s wire.Size, x, y int) string {
 	return fmt.Sprintf("%dx%d from %d,%d", s.Cols, s.Rows, x, y)
+}
+func (words) Window(s wire.Sizing, x, y int, whole bool, escape byte) string {
+	return fmt.Sprintf("%dx%d of %s from %d,%d", s.Cols, s.Rows, s.Client, x, y)
+}
+func (words) Sized(s wire.Sizing, own bool, escape byte) string {
+	return fmt.Sprintf("%dx%d %v", s.Cols, s.Rows, own)
 }
 func (words) Status(st client.Status) string { return "status of " + st.Name }
 func (words) Predictions(m predict.Mode, s predict.Score) string {
@@ -310,4 +317,27 @@ func TestSnapshot(t *testing.T) {
 			}
 		}
 	}
+}
+
+// What is no terminal gets the program's output alone, also if that ends within a control sequence.
+func TestPipeGetsOnlyOutput(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out, aside bytes.Buffer
+		d := newDisplay(&out, words{})
+		d.aside = &aside
+		d.begin(wire.Size{Cols: 80, Rows: 24}, false, nil)
+		d.endReplay()
+		d.notice("joined")
+		d.setLink(client.LinkState{State: migrate.Offline, Since: time.Now().Add(-time.Hour)})
+		d.Write([]byte("one\r\n\x1b]2;title"))
+		d.showGap(session.Gap{From: 2, To: 3, Bytes: 100})
+		d.Write([]byte("two\x1b["))
+		d.restore(true)
+		if got := out.String(); got != "one\r\n\x1b]2;titletwo\x1b[" {
+			t.Errorf("the output is %q", got)
+		}
+		if got := aside.String(); got != "qt: joined\r\nqt: gap 2-3 100 false\r\n" {
+			t.Errorf("beside it is %q", got)
+		}
+	})
 }

@@ -5,7 +5,7 @@ package terminal
 type escapeFilter struct {
 	char      byte // the escape character, 0 for none
 	lineStart bool
-	pending   bool // the escape character was typed at the start of a line
+	held      bool // the escape character was typed at the start of a line, and nothing since
 }
 
 // newEscapeFilter returns a filter for an escape character as the settings have it: a
@@ -19,40 +19,51 @@ func newEscapeFilter(char string) *escapeFilter {
 }
 
 // filter calls send for typed bytes that are no escapes and run for each escape, in the
-// order of typed. If run returns false, the escape is unknown, and filter sends it.
+// order of typed. If run returns false, the escape is unknown, and filter sends it. An
+// escape character is held until the next byte, with which it is sent in one call.
 func (f *escapeFilter) filter(typed []byte, send func([]byte), run func(escape byte) (known bool)) {
 	if f.char == 0 {
 		send(typed)
 		return
 	}
+	if f.held {
+		f.held = false
+		typed = append([]byte{f.char}, typed...)
+	}
 	start := 0
-	for i, c := range typed {
-		if f.pending {
-			f.pending = false
-			if c == f.char {
-				f.lineStart = false
-				send(typed[i : i+1])
-				start = i + 1
-				continue
-			}
-			if run(c) {
-				f.lineStart = true
-				start = i + 1
-				continue
-			}
-			send([]byte{f.char})
-			start = i
-		} else if f.lineStart && c == f.char {
-			if i > start {
-				send(typed[start:i])
-			}
-			f.pending = true
-			start = i + 1
+	sendUntil := func(end int) {
+		if end > start {
+			send(typed[start:end])
+		}
+	}
+	for i := 0; i < len(typed); i++ {
+		if !f.lineStart || typed[i] != f.char {
+			f.lineStart = typed[i] == '\r' || typed[i] == '\n'
 			continue
 		}
-		f.lineStart = c == '\r' || c == '\n'
+		sendUntil(i)
+		start = i
+		if i+1 == len(typed) {
+			f.held = true
+			return
+		}
+		switch next := typed[i+1]; {
+		case next == f.char:
+			start, i = i+1, i+1
+			f.lineStart = false
+		case run(next):
+			start, i = i+2, i+1
+		default:
+			f.lineStart = false
+		}
 	}
-	if start < len(typed) {
-		send(typed[start:])
+	sendUntil(len(typed))
+}
+
+// end sends what is held: no further byte comes.
+func (f *escapeFilter) end(send func([]byte)) {
+	if f.held {
+		f.held = false
+		send([]byte{f.char})
 	}
 }

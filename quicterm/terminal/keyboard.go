@@ -4,8 +4,6 @@ import (
 	"errors"
 	"io"
 	"sync"
-
-	"github.com/quicterm/quicterm/migrate"
 )
 
 // maxQueue bounds the input in bytes that waits for room in the session, which keeps 8 MiB
@@ -21,9 +19,10 @@ const maxQueue = 64 << 20
 type keyboard struct {
 	session  Session
 	display  *display
+	view     *view // or nil, if another way shows the session
 	messages Messages
 	escapes  *escapeFilter
-	hungUp   bool // by the escape that ends the session
+	suspend  func() // or nil
 
 	mu       sync.Mutex
 	queue    []input
@@ -41,8 +40,8 @@ type input struct {
 	do    func() error
 }
 
-func newKeyboard(s Session, d *display, m Messages, escape string) *keyboard {
-	return &keyboard{session: s, display: d, messages: m, escapes: newEscapeFilter(escape), max: maxQueue}
+func newKeyboard(s Session, d *display, v *view, m Messages, escape string) *keyboard {
+	return &keyboard{session: s, display: d, view: v, messages: m, escapes: newEscapeFilter(escape), max: maxQueue}
 }
 
 // read reads in until it fails. If in is a file or a pipe, read waits for the session and
@@ -60,6 +59,7 @@ func (k *keyboard) read(in io.Reader, isFile bool) {
 			k.escapes.filter(buf[:n], send, k.escape)
 		}
 		if errors.Is(err, io.EOF) && isFile {
+			k.escapes.end(send)
 			k.do(k.session.CloseWrite)
 			return
 		}
@@ -70,25 +70,30 @@ func (k *keyboard) read(in io.Reader, isFile bool) {
 	}
 }
 
-// escape runs an escape, if it is known.
+// escape runs an escape, if it is known. Escapes are symbols: a word that begins with a tilde, as
+// ~david/, is not one.
 func (k *keyboard) escape(c byte) bool {
 	switch c {
 	case '.':
-		if k.hungUp || k.session.Status().Link.State != migrate.Live {
-			k.session.Leave()
-			break
-		}
-		k.hungUp = true // the second time, leave at once
-		k.session.Hangup()
-	case 'd':
 		k.session.Leave()
-	case 's':
+	case 'Z' & 0x1f:
+		if k.suspend == nil {
+			return false
+		}
+		k.suspend()
+	case '#':
 		k.display.print(k.messages.Status(k.session.Status()) + k.display.predictions())
-	case 'p':
+	case '*':
 		return k.display.switchPredictions()
-	case 'n':
+	case '>':
 		k.display.skip()
 		k.do(k.session.Skip)
+	case '=':
+		if k.view == nil {
+			return false
+		}
+		size := k.view.takes()
+		k.do(func() error { return k.session.TakeSize(size) })
 	case '?':
 		k.display.print(k.messages.Help(k.escapes.char))
 	default:
@@ -103,6 +108,9 @@ func (k *keyboard) send(b []byte) {
 	defer k.mu.Unlock()
 	if k.closed {
 		return
+	}
+	if k.view != nil {
+		b = k.view.typed(b)
 	}
 	send := k.session.TryWrite
 	if k.draining {

@@ -37,6 +37,9 @@ func newSlowSession(size int) *slowSession {
 func (s *slowSession) Run(context.Context) (int, error) { panic("not run") }
 func (s *slowSession) Exit() wire.ExitStatus            { panic("not run") }
 func (s *slowSession) Resize(wire.Size) error           { panic("no terminal") }
+func (s *slowSession) TakeSize(wire.Size) error         { panic("no terminal") }
+func (s *slowSession) Sizing() wire.Sizing              { panic("no terminal") }
+func (s *slowSession) Number() uint64                   { panic("no terminal") }
 
 func (s *slowSession) TryWrite(b []byte) (n int, frame uint64, err error) {
 	s.mu.Lock()
@@ -81,7 +84,6 @@ func (s *slowSession) AskHint()           {}
 func (s *slowSession) RTT() time.Duration { return 0 }
 func (s *slowSession) CloseWrite() error  { s.event("close"); return nil }
 func (s *slowSession) Skip() error        { s.event("skip"); return nil }
-func (s *slowSession) Hangup()            { s.event("hangup") }
 func (s *slowSession) Leave()             { s.event("leave") }
 func (s *slowSession) Status() client.Status {
 	return client.Status{Name: "test", Link: client.LinkState{State: s.state}}
@@ -119,7 +121,7 @@ type typing struct {
 func newTyping(t *testing.T, room, queue int) *typing {
 	s := newSlowSession(room)
 	d, shown := live()
-	k := newKeyboard(s, d, words{}, "~")
+	k := newKeyboard(s, d, nil, words{}, "~")
 	k.max = queue
 	return &typing{t, s, shown, nil, k}
 }
@@ -163,12 +165,10 @@ func TestEscapesOfStoppedProgram(t *testing.T) {
 		k.wantShown("more", "\r\n[qt: full with 20\a]\r\n")
 		k.typed("~?")
 		k.wantShown("help", "\r\n[qt: help ~]\r\n")
-		k.typed("~s")
+		k.typed("~#")
 		k.wantShown("status", "\r\n[qt: status of test]\r\n")
 		k.typed("~.")
-		k.session.wantEvents(t, "the end", "hangup")
-		k.typed("~.")
-		k.session.wantEvents(t, "the end once more", "hangup leave")
+		k.session.wantEvents(t, "the end", "leave")
 		k.wantShown("the end", "")
 	})
 }
@@ -178,14 +178,14 @@ func TestPredictionEscape(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := newTyping(t, 10, 20)
 		defer k.end()
-		k.typed("~p")
+		k.typed("~*")
 		k.wantShown("no predictions", "")
-		if got := k.session.read(); got != "~p" {
+		if got := k.session.read(); got != "~*" {
 			t.Errorf("the program read %q, want what was typed", got)
 		}
 		k.typed("\r")
 		k.display.predict(&guesser{}, predict.Always, func() time.Duration { return 0 }, func() {}, nil)
-		k.typed("~p~s~p")
+		k.typed("~*~#~*")
 		k.wantShown("off, and on again", "\r\n[qt: mode 2 score {0 0 0 0}]\r\n\r\n[qt]\r\nstatus of test\r\n"+
 			"mode 2 score {0 0 0 0}\r\n\r\n[qt: mode 1 score {0 0 0 0}]\r\n")
 		k.display.restore(false)
@@ -203,7 +203,7 @@ func TestQueue(t *testing.T) {
 			want.WriteString(part)
 			k.typed(part)
 		}
-		k.typed("\r~n")
+		k.typed("\r~>")
 		want.WriteString("\r")
 		k.session.wantEvents(t, "before the input is read", "")
 		for got.Len() < want.Len() {
@@ -247,17 +247,6 @@ func TestInputDropped(t *testing.T) {
 		if got := k.session.read(); got != "a" {
 			t.Errorf("the program read %q, want a", got)
 		}
-	})
-}
-
-// Without contact, the escape for the end leaves at once.
-func TestEndWithoutContact(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		k := newTyping(t, 10, 20)
-		defer k.end()
-		k.session.state = migrate.Offline
-		k.typed("~.")
-		k.session.wantEvents(t, "the end", "leave")
 	})
 }
 

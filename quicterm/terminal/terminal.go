@@ -41,9 +41,15 @@ type Messages interface {
 	// Joined says that another client shares or watches the session; Left that it does so no more.
 	Joined(wire.Presence) string
 	Left(wire.Presence) string
+	// Ending says that the session is being ended, by whom and why.
+	Ending(by string) string
 	// Clipped says that a session that is watched has a larger screen than the terminal, which
 	// shows the part from a column and a row on, or the scrollback above, if that is below 0.
 	Clipped(session wire.Size, column, row int) string
+	// Window says the same of a session in which the user types: the terminal shows all of its screen, or
+	// the part from a column and a row on. Sized says that the size has another owner: this client or another one.
+	Window(session wire.Sizing, column, row int, whole bool, escape byte) string
+	Sized(session wire.Sizing, own bool, escape byte) string
 	// Status answers the escape for the state of the connection.
 	Status(client.Status) string
 	// Predictions says when typed keys are shown before the server answers, and how often
@@ -68,8 +74,10 @@ type Session interface {
 	RTT() time.Duration
 	CloseWrite() error
 	Resize(wire.Size) error
+	Sizing() wire.Sizing
+	Number() uint64
+	TakeSize(wire.Size) error
 	Skip() error
-	Hangup()
 	Leave()
 	Status() client.Status
 	Exit() wire.ExitStatus
@@ -79,26 +87,33 @@ type Session interface {
 type Terminal struct {
 	cfg     Config
 	display *display
+	view    *view // nil without Streams
 }
 
 // New returns a terminal. It changes nothing before Run.
 func New(cfg Config) *Terminal {
-	return &Terminal{cfg: cfg, display: newDisplay(cfg.Out, cfg.Messages)}
+	t := &Terminal{cfg: cfg, display: newDisplay(cfg.Out, cfg.Messages)}
+	if !term.IsTerminal(int(cfg.Out.Fd())) {
+		t.display.aside = os.Stderr
+	}
+	return t
 }
 
 // Streams returns where the session's output and events are to go.
 func (t *Terminal) Streams() client.Streams {
+	t.view = newView(t.display, t.cfg.Messages, newEscapeFilter(t.cfg.Escape).char)
 	return client.Streams{
-		Stdout:    t.display,
-		Replaying: t.display.beginReplay,
-		Replayed:  t.display.endReplay,
+		Stdout:    t.view,
+		Replaying: t.view.replaying,
+		Replayed:  t.view.replayed,
 		Changed:   t.display.setLink,
 		Joined:    func(p wire.Presence) { t.display.notice(t.cfg.Messages.Joined(p)) },
 		Left:      func(p wire.Presence) { t.display.notice(t.cfg.Messages.Left(p)) },
-		Lost:      t.display.showGap,
-		Began:     t.display.showScreen,
-		Resized:   t.display.setSessionSize,
-		Hinted:    t.display.hinted,
+		Ending:    func(by string) { t.display.notice(t.cfg.Messages.Ending(by)) },
+		Lost:      t.view.lost,
+		Began:     t.view.began,
+		Resized:   t.view.resized,
+		Hinted:    t.view.hinted,
 	}
 }
 
@@ -151,22 +166,55 @@ func (t *Terminal) Run(ctx context.Context, s Session, size wire.Size) (status i
 		}
 	}
 	t.display.begin(size, terminal, guard)
+	resize := t.display.setSize
+	if t.view != nil {
+		t.view.begin(s.Number(), s.Sizing(), size, terminal)
+		defer t.view.stop()
+		resize = t.view.resize
+	}
+	resized := func(size wire.Size) {
+		resize(size)
+		s.Resize(size)
+	}
 	if now := t.Size(); now != size { // a login may take long
-		t.display.setSize(now)
-		s.Resize(now)
+		resized(now)
 	}
 	stop := watchSize(func() {
 		defer onPanic()
-		size := t.Size()
-		t.display.setSize(size)
-		s.Resize(size)
+		resized(t.Size())
 	})
 	defer stop()
 	if raw && terminal {
 		t.display.predict(predict.New(t.cfg.Predict), t.cfg.Predict, s.RTT, s.AskHint, openDirect(t.cfg.Out))
 	}
-	k := newKeyboard(s, t.display, t.cfg.Messages, t.cfg.Escape)
+	k := newKeyboard(s, t.display, t.view, t.cfg.Messages, t.cfg.Escape)
 	defer k.close()
+	if raw {
+		// A stopped job leaves the terminal to a shell.
+		yield := func(use func()) {
+			defer onPanic()
+			changed := t.display.yield(func() wire.Size {
+				use()
+				return t.Size()
+			})
+			if changed {
+				resized(t.Size())
+			}
+		}
+		again := func() { makeRaw(int(t.cfg.In.Fd())) }
+		suspend, stop := watchStops(func() {
+			again() // stops a job in the background before it writes
+			yield(func() {})
+		}, func(stop func()) {
+			yield(func() {
+				reset()
+				stop()
+				again()
+			})
+		})
+		k.suspend = suspend
+		defer stop()
+	}
 	go func() {
 		defer onPanic()
 		k.read(in, !raw)

@@ -55,6 +55,9 @@ func terminalSize(f *os.File) (wire.Size, bool) {
 	return wire.Size{Cols: uint16(cols), Rows: uint16(rows)}, true
 }
 
+// watchStops returns no way to suspend: Windows has no jobs.
+func watchStops(func(), func(func())) (suspend, stop func()) { return nil, func() {} }
+
 // sizeInterval is the time between two looks at the size: Windows has no signal for it.
 const sizeInterval = 500 * time.Millisecond
 

@@ -26,7 +26,7 @@ type Viewer struct {
 	recorded wire.Size      // of the terminal that the output was for, at first
 	screen   *screen.Screen // of that terminal
 	clipped  func(size wire.Size, column, row int) string
-	drawn    *Watch // draws the screen; nil as long as the output itself does
+	drawn    *window // draws the screen; nil as long as the output itself does
 }
 
 // NewViewer makes the terminal in raw until Close, and reads keys from it if it is one. A goroutine
@@ -102,7 +102,7 @@ func (v *Viewer) Resize(size wire.Size) {
 	if v.drawn == nil {
 		v.display.restore(false)
 		v.beginDisplay()
-		v.drawn = newWatch(v.display, v.size, v.screen, v.clipped)
+		v.drawn = newWindow(v.display, v.size, v.screen, clippedBy(v.clipped))
 	}
 	v.drawn.resize(size)
 }

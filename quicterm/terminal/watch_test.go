@@ -16,7 +16,7 @@ import (
 // A watcher is a Watch, and the terminal that it draws on.
 type watcher struct {
 	t *testing.T
-	*Watch
+	Watch
 	out  *bytes.Buffer
 	sees *screen.Screen
 }
@@ -24,7 +24,7 @@ type watcher struct {
 func newWatcher(t *testing.T, window wire.Size) *watcher {
 	d, out := live()
 	w := (&Terminal{cfg: Config{Messages: words{}}, display: d}).Watch()
-	w.setWindow(window)
+	w.setSize(window)
 	return &watcher{t, w, out, screen.New(int(window.Cols), int(window.Rows), screen.Limits{})}
 }
 
@@ -51,7 +51,7 @@ func TestWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWatcher(t, wire.Size{Cols: 40, Rows: 10})
 		s := w.Streams()
-		s.Resized(wire.Size{Cols: 40, Rows: 10})
+		s.Resized(wire.Sizing{Size: wire.Size{Cols: 40, Rows: 10}})
 		s.Began([]byte("\x1b[31mscreen\r\n"))
 		w.want("the beginning", "", "screen", "")
 		s.Stdout.Write([]byte("\x1b[c\x1b]52;c;AAAA\a\x1b[?1000h\x1b]2;title\x1b\\more"))
@@ -66,7 +66,7 @@ func TestWatch(t *testing.T) {
 			t.Errorf("the cursor is at %d, %d", x, y)
 		}
 
-		s.Resized(wire.Size{Cols: 60, Rows: 20})
+		s.Resized(wire.Sizing{Size: wire.Size{Cols: 60, Rows: 20}})
 		w.want("a larger session", "60x20 from 0,0", "screen", "more")
 		s.Stdout.Write([]byte("\x1b[2J"))
 		for y := range 20 {
@@ -91,7 +91,7 @@ func TestWatch(t *testing.T) {
 		s.Lost(session.Gap{From: 1, To: 2, Bytes: 3, Snapshot: []byte("fresh")})
 		w.typed([]byte(" "))
 		w.want("a gap", "60x20 from 0,0", "fresh", "")
-		w.setWindow(wire.Size{Cols: 80, Rows: 30})
+		w.setSize(wire.Size{Cols: 80, Rows: 30})
 		w.sees = screen.New(80, 30, screen.Limits{})
 		w.want("a larger window", "", "fresh", "")
 		if w.typed([]byte("q")) || !w.typed([]byte("\x1b[A\x03")) {

@@ -61,6 +61,8 @@ func (endless) Flush()                 {}
 func (endless) RTT() time.Duration     { return 0 }
 func (endless) AskHint()               {}
 func (endless) Resize(wire.Size) error { return nil }
+func (endless) Sizing() wire.Sizing    { return wire.Sizing{} }
+func (endless) Number() uint64         { return 1 }
 func (endless) Exit() wire.ExitStatus  { return wire.ExitStatus{} }
 
 // TestMain runs a terminal instead of tests if a test asks for that.

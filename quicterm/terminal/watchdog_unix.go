@@ -90,7 +90,11 @@ func (d *watchdog) set(undo []byte) {
 	}
 }
 
+// tell tells it at once.
 func (d *watchdog) tell() {
+	if d == nil {
+		return
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.undo != d.told {

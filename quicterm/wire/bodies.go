@@ -52,6 +52,7 @@ const (
 	MaxEnv      = 64       // environment variables
 	MaxEnvBytes = 32 << 10 // of them all, as NAME=value: with the longest command, they fit into one message
 	MaxName     = 32       // bytes of a session's name
+	MaxMachine  = 64       // bytes of the name of a client's machine: longer ones are cut
 	MaxSummary  = 256      // bytes of a command line as listed
 )
 
@@ -74,13 +75,16 @@ type Hello struct {
 // account accepts.
 type Offer struct {
 	Keys [][]byte `cbor:"1,keyasint"`
+	Time []byte   `cbor:"2,keyasint"` // the server's, for the Answers that follow
 }
 
-// Answer proves that the client holds a key: its signature (SSHSIG) over the
-// TLS exporter of this connection.
+// Answer proves that the client holds a key: its signature (SSHSIG) over a statement
+// of the server's host key, the account, the time and this connection.
 type Answer struct {
 	Key       []byte `cbor:"1,keyasint"`
 	Signature []byte `cbor:"2,keyasint"`
+	Host      []byte `cbor:"3,keyasint"` // SHA-256 of the server's host key, as signed
+	Time      []byte `cbor:"4,keyasint"` // as signed: the client's, or that of the last Offer
 }
 
 // Token proves that the client has got a grant on the server's machine.
@@ -173,6 +177,12 @@ type Attach struct {
 
 	// Whole is for a client that only watches, and records: it gets all output that the holder has.
 	Whole bool `cbor:"13,keyasint,omitempty"`
+
+	// Own gives the session the size of the client's terminal, in role share: a writer's attach always does.
+	Own bool `cbor:"14,keyasint,omitempty"`
+
+	// Machine is what the client's machine calls itself, for the client that this one displaces.
+	Machine string `cbor:"15,keyasint,omitempty"`
 }
 
 // Attached answers Attach. It has what the client needs to resume.
@@ -193,6 +203,9 @@ type Attached struct {
 	Unseen  uint64    `cbor:"14,keyasint"` // about how many lines no client has seen that a snapshot leaves out
 
 	Recording Recording `cbor:"15,keyasint,omitempty"`
+
+	Number uint64 `cbor:"16,keyasint,omitempty"` // of this client in the session
+	Owner  uint64 `cbor:"17,keyasint,omitempty"` // the number of the client whose terminal gives the size
 }
 
 // A Recording is what the server says about recordings of a session.
@@ -216,6 +229,9 @@ type Resumed struct {
 
 	// Away is for how long the holder had not heard the client.
 	Away time.Duration `cbor:"5,keyasint,omitempty"`
+
+	Proof    string `cbor:"6,keyasint,omitempty"`
+	Reported string `cbor:"7,keyasint,omitempty"`
 }
 
 // Resume adds a carrier to an attachment. It has a fixed size and form: the daemon
@@ -320,6 +336,12 @@ type Kill struct {
 	Session string `cbor:"1,keyasint"` // name, or the start of an id
 }
 
+// Rename gives a session another name. Done answers it.
+type Rename struct {
+	Session string `cbor:"1,keyasint"` // name, or the start of an id
+	Name    string `cbor:"2,keyasint"` // the new one
+}
+
 // Revoke takes from clients of the account what they attached with: they can neither
 // continue nor resume. Revoked answers it.
 type Revoke struct {
@@ -414,6 +436,7 @@ func (*Resumed) Type() Type     { return TypeResumed }
 func (*List) Type() Type        { return TypeList }
 func (*Listing) Type() Type     { return TypeListing }
 func (*Kill) Type() Type        { return TypeKill }
+func (*Rename) Type() Type      { return TypeRename }
 func (*Done) Type() Type        { return TypeDone }
 func (*Error) Type() Type       { return TypeError }
 func (*Revoke) Type() Type      { return TypeRevoke }
@@ -432,3 +455,4 @@ func (*Inspect) Type() Type     { return TypeInspect }
 func (*Report) Type() Type      { return TypeReport }
 func (*Records) Type() Type     { return TypeRecords }
 func (*Started) Type() Type     { return TypeStarted }
+func (*End) Type() Type         { return TypeEnd }

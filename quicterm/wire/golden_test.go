@@ -72,13 +72,16 @@ var goldenBodies = []struct {
 		02 63 616e6e
 		03 82 42 0102 41 03
 		04 f5`},
-	{&Offer{Keys: [][]byte{{3}}},
-		`02 000005 a1
-		01 81 41 03`},
-	{&Answer{Key: []byte{3}, Signature: []byte{0xaa, 0xbb}},
-		`03 000008 a2
+	{&Offer{Keys: [][]byte{{3}}, Time: []byte{0xee}},
+		`02 000008 a2
+		01 81 41 03
+		02 41 ee`},
+	{&Answer{Key: []byte{3}, Signature: []byte{0xaa, 0xbb}, Host: []byte{0xcc}, Time: []byte{1, 0xee}},
+		`03 00000f a4
 		01 41 03
-		02 42 aabb`},
+		02 42 aabb
+		03 41 cc
+		04 42 01ee`},
 	{&Token{Token: []byte{0xcc, 0xdd}},
 		`04 000005 a1
 		01 42 ccdd`},
@@ -100,8 +103,10 @@ var goldenBodies = []struct {
 		Compression: 1,
 		Hints:       true,
 		Whole:       true,
+		Own:         true,
+		Machine:     "laptop",
 	},
-		`06 000055 ad
+		`06 00005f af
 		01 02
 		02 64 776f726b
 		03 50 0f0e0d0c0b0a09080706050403020100
@@ -117,7 +122,9 @@ var goldenBodies = []struct {
 		0a f5
 		0b 01
 		0c f5
-		0d f5`},
+		0d f5
+		0e f5
+		0f 66 6c6170746f70`},
 	{&Attached{
 		ID:      testID,
 		UID:     1000,
@@ -135,8 +142,10 @@ var goldenBodies = []struct {
 		Unseen:  7,
 
 		Recording: RecordingForbidden,
+		Number:    9,
+		Owner:     8,
 	},
-		`07 00004c af
+		`07 000050 b1
 		01 50 000102030405060708090a0b0c0d0e0f
 		02 1903e8
 		03 64 776f726b
@@ -151,7 +160,9 @@ var goldenBodies = []struct {
 		0c 84 1850 1818 00 00
 		0d 01
 		0e 07
-		0f 01`},
+		0f 01
+		10 09
+		11 08`},
 	{&Resume{UID: 1000, ID: testID, Instance: testInstance, Boot: testBoot, N: 0x0102030405060708, Proof: testProof},
 		`08 000054
 		000003e8
@@ -160,13 +171,15 @@ var goldenBodies = []struct {
 		b0b1b2b3b4b5b6b7
 		0102030405060708
 		eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee`},
-	{&Resumed{Account: "ann", Key: []byte("key"), Scope: "5348", NoPTY: true, Away: time.Second},
-		`09 000019 a5
+	{&Resumed{Account: "ann", Key: []byte("key"), Scope: "5348", NoPTY: true, Away: time.Second, Proof: "ssh", Reported: "password"},
+		`09 000028 a7
 		01 63 616e6e
 		02 43 6b6579
 		03 64 35333438
 		04 f5
-		05 1a3b9aca00`},
+		05 1a3b9aca00
+		06 63 737368
+		07 68 70617373776f7264`},
 	{&Revoke{Key: []byte("sum"), All: true},
 		`0f 000008 a2
 		01 43 73756d
@@ -209,18 +222,25 @@ var goldenBodies = []struct {
 		`0c 000007 a1
 		01 64 776f726b`},
 	{&Done{}, `0d 000001 a0`},
+	{&Rename{Session: "1", Name: "work"},
+		`13 00000a a2
+		01 61 31
+		02 64 776f726b`},
 	{&Error{Code: CodeDisplaced, Text: "by ann"},
 		`0e 00000b a2
 		01 02
 		02 66 627920616e6e`},
-	{&Open{Client: "ann@::1", Scope: "5348", NoPTY: true, Instance: testInstance, Account: "ann", Key: []byte("key")},
-		`20 00002e a6
+	{&Open{Client: "ann@::1", Scope: "5348", NoPTY: true, Instance: testInstance, Account: "ann", Key: []byte("key"), Proof: "ssh",
+		Reported: "password"},
+		`20 00003d a8
 		01 67 616e6e403a3a31
 		02 64 35333438
 		03 f5
 		04 50 0f0e0d0c0b0a09080706050403020100
 		05 63 616e6e
-		06 43 6b6579`},
+		06 43 6b6579
+		07 63 737368
+		08 68 70617373776f7264`},
 	{&Query{}, `21 000001 a0`},
 	{&State{
 		Memory:  4096,
@@ -231,7 +251,6 @@ var goldenBodies = []struct {
 		Own:     true,
 		Ended:   true,
 		Claimed: true,
-		Roles:   true,
 		Name:    "work",
 		Info:    rawInfo,
 	},
@@ -239,7 +258,7 @@ var goldenBodies = []struct {
 		0000000000001000
 		01
 		17979d157ea0e800
-		3f
+		1f
 		04 776f726b
 		` + infoHex},
 	{&Grant{Address: "127.0.0.1:4433", HostKey: []byte{1}, Token: []byte{2}, Software: "qtd 1", Protocol: "quicterm/1", Warning: "w"},
@@ -250,11 +269,12 @@ var goldenBodies = []struct {
 		04 65 7174642031
 		05 6a 717569637465726d2f31
 		06 61 77`},
-	{&Ask{Carrier: true, Client: "[::1]:2", Server: "[::1]:22"},
-		`25 000016 a3
+	{&Ask{Carrier: true, Client: "[::1]:2", Server: "[::1]:22", Reported: "password"},
+		`25 000020 a4
 		01 f5
 		02 67 5b3a3a315d3a32
-		03 68 5b3a3a315d3a3232`},
+		03 68 5b3a3a315d3a3232
+		04 68 70617373776f7264`},
 	{&Inspect{AtEnd: true},
 		`26 000003 a1
 		01 f5`},
@@ -291,6 +311,9 @@ var goldenBodies = []struct {
 		0d 03
 		0e 1881
 		0f 66 6b696c6c6564`},
+	{&End{Reason: "update"},
+		`2a 000009 a1
+		01 66 757064617465`},
 	{&Started{Process: 4711, Terminal: 3},
 		`29 000007 a2
 		01 191267

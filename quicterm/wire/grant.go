@@ -10,6 +10,8 @@ type Ask struct {
 	// client is reached. They are empty if these are not known.
 	Client string `cbor:"2,keyasint,omitempty"`
 	Server string `cbor:"3,keyasint,omitempty"`
+	// Reported says for the log by what sshd has let the client in, as far as the process knows that.
+	Reported string `cbor:"4,keyasint,omitempty"`
 }
 
 // Grant is a daemon's answer to an Ask: how to reach the daemon, and a token for the account.

@@ -25,6 +25,10 @@ type Open struct {
 	// logged in. There is no key if a token was its proof.
 	Account string `cbor:"5,keyasint"`
 	Key     []byte `cbor:"6,keyasint"`
+
+	// With Attach by a client without a key: "token" or "ssh", and what Ask has reported of its login.
+	Proof    string `cbor:"7,keyasint,omitempty"`
+	Reported string `cbor:"8,keyasint,omitempty"`
 }
 
 // Launch describes a new session to its holder.
@@ -92,6 +96,11 @@ type Started struct {
 	Terminal uint32 `cbor:"2,keyasint,omitempty"` // on Linux, n of /dev/pts/n
 }
 
+// End asks a holder to end its session, for an operator. Done answers it.
+type End struct {
+	Reason string `cbor:"1,keyasint,omitempty"` // for the people at its clients
+}
+
 // Query asks a holder for its State.
 type Query struct{}
 
@@ -127,9 +136,8 @@ type State struct {
 	Visible bool  // to clients of the scope in Open
 	PTY     bool  // it has a terminal
 	Own     bool  // it was made by a client of the scope in Open
-	Ended   bool  // it was killed and has ended: it is only kept to tell its client
+	Ended   bool  // its program has ended. One that was killed is not visible then: it is only kept to tell its client
 	Claimed bool  // the instance in Open has attached to it, or had it made
-	Roles   bool  // its holder knows roles: an older one takes every client for a writer
 	Name    string
 	Info    cbor.RawMessage // empty if not visible
 }
@@ -143,7 +151,6 @@ const (
 	flagOwn     = 1 << 2
 	flagEnded   = 1 << 3
 	flagClaimed = 1 << 4
-	flagRoles   = 1 << 5
 )
 
 func (s *State) encode() ([]byte, error) {
@@ -154,7 +161,7 @@ func (s *State) encode() ([]byte, error) {
 	b = append(b, byte(s.Phase))
 	b = binary.BigEndian.AppendUint64(b, uint64(s.Since))
 	flags := flag(s.Visible, flagVisible) | flag(s.PTY, flagPTY) | flag(s.Own, flagOwn) | flag(s.Ended, flagEnded) |
-		flag(s.Claimed, flagClaimed) | flag(s.Roles, flagRoles)
+		flag(s.Claimed, flagClaimed)
 	b = append(b, flags, byte(len(s.Name)))
 	b = append(b, s.Name...)
 	return append(b, s.Info...), nil
@@ -180,7 +187,7 @@ func (s *State) decode(b []byte) error {
 	s.Since = int64(binary.BigEndian.Uint64(b[9:]))
 	s.Visible, s.PTY = b[17]&flagVisible != 0, b[17]&flagPTY != 0
 	s.Own, s.Ended = b[17]&flagOwn != 0, b[17]&flagEnded != 0
-	s.Claimed, s.Roles = b[17]&flagClaimed != 0, b[17]&flagRoles != 0
+	s.Claimed = b[17]&flagClaimed != 0
 	name := stateFixed + int(b[stateFixed-1])
 	s.Name, s.Info = string(b[stateFixed:name]), cbor.RawMessage(b[name:])
 	return nil

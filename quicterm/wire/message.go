@@ -44,7 +44,8 @@ const (
 	TypeRevoked  Type = 16
 	TypeClear    Type = 17
 	TypeCleared  Type = 18
-	TypeJoin     Type = 19 // an Attach in another role than the writer's
+
+	TypeRename Type = 19
 
 	TypeDescribe    Type = 20
 	TypeDescription Type = 21
@@ -60,6 +61,7 @@ const (
 	TypeReport  Type = 39
 	TypeRecords Type = 40
 	TypeStarted Type = 41
+	TypeEnd     Type = 42
 )
 
 // A Message is one message as it travels:

@@ -59,7 +59,7 @@ func TestReadPassesErrorsOn(t *testing.T) {
 
 // Read returns a message of an unknown type.
 func TestReadUnknownType(t *testing.T) {
-	for _, typ := range []Type{0, TypeDescription + 1, TypeStarted + 1, 255} {
+	for _, typ := range []Type{0, TypeDescription + 1, TypeEnd + 1, 255} {
 		want := Message{Type: typ, Payload: []byte{1, 2, 3}}
 		if got, err := Read(bytes.NewReader(want.Append(nil)), MaxMessage); err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("Read = %v, %v; want %v", got, err, want)

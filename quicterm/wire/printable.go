@@ -8,7 +8,7 @@ import (
 
 // Limits of texts for people, in bytes. Decoding cuts longer ones.
 const (
-	MaxClient = 256  // account@address
+	MaxClient = 255  // account@address; a Sizing has one byte for the length
 	maxText   = 1024 // of an error: a few lines on a terminal
 )
 
@@ -43,9 +43,20 @@ func Printable(s string, limit int) string {
 // A message with texts that people see makes them printable when it is decoded.
 
 func (h *Hello) makePrintable()    { h.Software = Printable(h.Software, MaxSummary) }
+func (a *Attach) makePrintable()   { a.Machine = Printable(a.Machine, MaxMachine) }
 func (a *Attached) makePrintable() { a.Name = Printable(a.Name, MaxName) }
 func (e *Error) makePrintable()    { e.Text = Printable(e.Text, maxText) }
-func (o *Open) makePrintable()     { o.Client = Printable(o.Client, MaxClient) }
+func (e *End) makePrintable()      { e.Reason = Printable(e.Reason, MaxSummary) }
+func (a *Ask) makePrintable()      { a.Reported = Printable(a.Reported, MaxSummary) }
+
+func (o *Open) makePrintable() {
+	o.Client = Printable(o.Client, MaxClient)
+	o.Proof, o.Reported = Printable(o.Proof, MaxSummary), Printable(o.Reported, MaxSummary)
+}
+
+func (r *Resumed) makePrintable() {
+	r.Proof, r.Reported = Printable(r.Proof, MaxSummary), Printable(r.Reported, MaxSummary)
+}
 
 func (d *Description) makePrintable() {
 	d.Software, d.Client = Printable(d.Software, MaxSummary), Printable(d.Client, MaxClient)

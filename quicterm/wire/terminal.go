@@ -15,12 +15,13 @@ const (
 	Stdout buffer.Type = 0x01 // bytes that the program wrote, or what its terminal shows
 	Stderr buffer.Type = 0x02 // bytes that the program wrote to its standard error
 	Stdin  buffer.Type = 0x03 // bytes that were typed or piped in
-	Resize buffer.Type = 0x04 // the new Size of the terminal: what the client asks for, or what the output is for
+	Resize buffer.Type = 0x04 // the Size of a client's terminal; from the holder, the Sizing of the output that follows
 	Signal buffer.Type = 0x05 // the name of a signal for the program, without SIG (RFC 4254, 6.10)
 	EOF    buffer.Type = 0x06 // a Stream that its writer has ended
 	Closed buffer.Type = 0x07 // a Stream that its reader has closed
 	Exit   buffer.Type = 0x08 // the ExitStatus of the program; all its output is before this
 	Skip   buffer.Type = 0x09 // asks the holder to drop the output that it has not sent yet
+	Take   buffer.Type = 0x0a // the Size of a client's terminal, which the session is to have from now on
 )
 
 // A Stream is one of a program's standard streams, as the payload of EOF and
@@ -60,7 +61,7 @@ func (s Size) Append(b []byte) []byte {
 	return b
 }
 
-// ParseSize decodes the payload of a Resize frame. Bytes after it are ignored.
+// ParseSize decodes a Size, the payload of a client's Resize frame. Bytes after it are ignored.
 func ParseSize(b []byte) (Size, error) {
 	if len(b) < 8 {
 		return Size{}, errors.New("terminal size truncated")
@@ -69,26 +70,50 @@ func ParseSize(b []byte) (Size, error) {
 	return Size{Cols: u16(0), Rows: u16(2), XPixel: u16(4), YPixel: u16(6)}, nil
 }
 
+// A Sizing is the size of a session's terminal, and which client's terminal gives it: the owner of the size.
+type Sizing struct {
+	Size
+	Owner  uint64 // the client's number in the session
+	Client string // the owner, as account@address; empty if it has not come yet
+}
+
+// MaxSizing is the size of the longest encoded Sizing, in bytes.
+const MaxSizing = 8 + 8 + 1 + MaxClient
+
+// Append appends the payload of a holder's Resize frame to b.
+func (s Sizing) Append(b []byte) []byte {
+	b = binary.BigEndian.AppendUint64(s.Size.Append(b), s.Owner)
+	client := s.Client[:min(len(s.Client), MaxClient)]
+	return append(append(b, byte(len(client))), client...)
+}
+
+// ParseSizing decodes a Sizing, and returns what is behind it. The client is [Printable].
+func ParseSizing(b []byte) (s Sizing, rest []byte, err error) {
+	if s.Size, err = ParseSize(b); err != nil {
+		return s, nil, err
+	}
+	if len(b) < 17 || len(b) < 17+int(b[16]) {
+		return s, nil, errors.New("owner of the terminal's size truncated")
+	}
+	client, rest := b[17:17+int(b[16])], b[17+int(b[16]):]
+	s.Owner, s.Client = binary.BigEndian.Uint64(b[8:]), Printable(string(client), MaxClient)
+	return s, rest, nil
+}
+
 // A Snapshot takes the place of frames of a terminal's output in a gap: what a terminal of that
 // size that was just reset needs to show the same.
 type Snapshot struct {
-	Size   Size
+	Sizing Sizing
 	Screen []byte
 }
 
-// SizeBytes is how many bytes a Size takes in a snapshot and in a Resize frame.
-const SizeBytes = 8
-
 // Append appends the encoding of a snapshot to b.
-func (s Snapshot) Append(b []byte) []byte { return append(s.Size.Append(b), s.Screen...) }
+func (s Snapshot) Append(b []byte) []byte { return append(s.Sizing.Append(b), s.Screen...) }
 
 // ParseSnapshot decodes a snapshot, whose Screen is part of b.
-func ParseSnapshot(b []byte) (Snapshot, error) {
-	size, err := ParseSize(b)
-	if err != nil {
-		return Snapshot{}, err
-	}
-	return Snapshot{Size: size, Screen: b[8:]}, nil
+func ParseSnapshot(b []byte) (s Snapshot, err error) {
+	s.Sizing, s.Screen, err = ParseSizing(b)
+	return s, err
 }
 
 // The codes of notices.
@@ -102,14 +127,14 @@ const (
 	// the text is one byte, the Stream. A Closed frame could wait behind input that
 	// the program does not read.
 	NoticeReaderGone byte = 3
-	// NoticeHangup: the client's user ends the session: the holder hangs the
-	// program up. As a Signal frame it could wait behind input that the program
-	// does not read.
-	NoticeHangup byte = 4
 	// NoticeJoined: another client of the session shares or watches it, or does so already
 	// when the carrier begins. NoticeLeft: it has left. The text is a Presence.
-	NoticeJoined byte = 5
-	NoticeLeft   byte = 6
+	NoticeJoined byte = 4
+	NoticeLeft   byte = 5
+	// NoticeEnding: an operator ends the session; the text says who, and behind ": " why.
+	NoticeEnding byte = 6
+	// NoticeRenamed: the text is the name that the session has now.
+	NoticeRenamed byte = 7
 )
 
 // A Presence names another client of a session, as the text of NoticeJoined and NoticeLeft.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/hex"
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/quicterm/quicterm/buffer"
@@ -15,14 +16,14 @@ func TestTerminalNumbersGolden(t *testing.T) {
 		got, want buffer.Type
 	}{
 		{Stdout, 0x01}, {Stderr, 0x02}, {Stdin, 0x03}, {Resize, 0x04}, {Signal, 0x05},
-		{EOF, 0x06}, {Closed, 0x07}, {Exit, 0x08}, {Skip, 0x09},
+		{EOF, 0x06}, {Closed, 0x07}, {Exit, 0x08}, {Skip, 0x09}, {Take, 0x0a},
 	} {
 		if typ.got != typ.want {
 			t.Errorf("type %#x, want %#x", typ.got, typ.want)
 		}
 	}
-	notices := []byte{NoticeDisplaced, NoticeLeaving, NoticeReaderGone, NoticeHangup}
-	if want := []byte{1, 2, 3, 4}; !bytes.Equal(notices, want) {
+	notices := []byte{NoticeDisplaced, NoticeLeaving, NoticeReaderGone, NoticeJoined, NoticeLeft, NoticeEnding, NoticeRenamed}
+	if want := []byte{1, 2, 3, 4, 5, 6, 7}; !bytes.Equal(notices, want) {
 		t.Errorf("codes of notices are %v, want %v", notices, want)
 	}
 }
@@ -69,22 +70,30 @@ func FuzzTerminalPayloads(f *testing.F) {
 		if size, err := ParseSize(b); err == nil && !bytes.Equal(size.Append(nil), b[:8]) {
 			t.Errorf("%x is parsed as %+v", b, size)
 		}
+		if s, rest, err := ParseSizing(b); err == nil && len(rest) > len(b)-17 {
+			t.Errorf("%x is parsed as %+v and %x", b, s, rest)
+		}
 	})
 }
 
 func TestSnapshot(t *testing.T) {
-	s := Snapshot{Size: Size{Cols: 80, Rows: 24, XPixel: 640, YPixel: 384}, Screen: []byte("$ ")}
+	size := Size{Cols: 80, Rows: 24, XPixel: 640, YPixel: 384}
+	s := Snapshot{Sizing: Sizing{Size: size, Owner: 258, Client: "a@x"}, Screen: []byte("$ ")}
 	b := s.Append(nil)
-	if want := unhex("0050 0018 0280 0180 2420"); !bytes.Equal(b, want) {
+	if want := unhex("0050 0018 0280 0180 0000000000000102 03 614078 2420"); !bytes.Equal(b, want) {
 		t.Errorf("encoded as %x, want %x", b, want)
 	}
 	if got, err := ParseSnapshot(b); err != nil || !reflect.DeepEqual(got, s) {
 		t.Errorf("parsed %+v, %v", got, err)
 	}
-	for n := range 8 {
+	for n := range 20 {
 		if got, err := ParseSnapshot(b[:n]); err == nil {
 			t.Errorf("the first %d bytes are taken for %+v", n, got)
 		}
+	}
+	s.Sizing.Client = strings.Repeat("a", 300) // which is cut, and not taken for the screen
+	if got, err := ParseSnapshot(s.Append(nil)); err != nil || got.Sizing.Client != s.Sizing.Client[:MaxClient] || string(got.Screen) != "$ " {
+		t.Errorf("with a long name parsed %+v, %v", got, err)
 	}
 }
 

@@ -69,7 +69,6 @@ type Conn struct {
 var (
 	_ carrier.StatsReader = (*Conn)(nil)
 	_ carrier.Addressed   = (*Conn)(nil)
-	_ carrier.KeyExporter = (*Conn)(nil)
 )
 
 // Dial connects to a server through a socket and opens the stream. When it returns, the
@@ -130,14 +129,8 @@ func dial(ctx context.Context, socket net.PacketConn, addr netip.AddrPort, conf 
 	return q, nil
 }
 
-// TLS returns the state of the handshake, for its exporter (RFC 8446, 7.5).
+// TLS returns the state of the handshake. Its exporter (RFC 8446, 7.5) fails before that is complete.
 func (q *Conn) TLS() tls.ConnectionState { return q.conn.ConnectionState().TLS }
-
-// ExportKeyingMaterial implements [carrier.KeyExporter].
-func (q *Conn) ExportKeyingMaterial(label string, context []byte, length int) ([]byte, error) {
-	state := q.TLS()
-	return state.ExportKeyingMaterial(label, context, length)
-}
 
 // HandshakeComplete returns a channel that is closed when the handshake is complete.
 func (q *Conn) HandshakeComplete() <-chan struct{} { return q.conn.HandshakeComplete() }

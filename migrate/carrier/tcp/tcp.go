@@ -48,7 +48,6 @@ type Conn struct {
 var (
 	_ carrier.StatsReader = (*Conn)(nil)
 	_ carrier.Addressed   = (*Conn)(nil)
-	_ carrier.KeyExporter = (*Conn)(nil)
 )
 
 // Dial connects to a server by the function dial, which may lead through a proxy, and does the
@@ -154,14 +153,8 @@ func (c *Conn) Handshake(ctx context.Context) error {
 	return nil
 }
 
-// TLS returns the state of the handshake.
+// TLS returns the state of the handshake. Its exporter (RFC 8446, 7.5) fails before that is complete.
 func (c *Conn) TLS() tls.ConnectionState { return c.tls.ConnectionState() }
-
-// ExportKeyingMaterial implements [carrier.KeyExporter].
-func (c *Conn) ExportKeyingMaterial(label string, context []byte, length int) ([]byte, error) {
-	state := c.tls.ConnectionState()
-	return state.ExportKeyingMaterial(label, context, length)
-}
 
 // LocalAddr returns the address of the socket.
 func (c *Conn) LocalAddr() netip.AddrPort { return c.local }
@@ -204,11 +197,14 @@ func Refuse(conn net.Conn) error {
 
 // PeerGone reports whether a connection ended because the peer closed it, or answers no more. The
 // end of the stream, by [Conn.CloseWrite], is no such error.
-func PeerGone(err error) bool {
-	for _, gone := range []error{errHungUp, syscall.ECONNRESET, syscall.EPIPE, syscall.ETIMEDOUT} {
-		if errors.Is(err, gone) {
-			return true
-		}
-	}
-	return false
+func PeerGone(err error) bool { return PeerClosed(err) || errors.Is(err, syscall.ETIMEDOUT) }
+
+// PeerClosed reports whether a connection ended because the peer closed it.
+func PeerClosed(err error) bool {
+	return errors.Is(err, errHungUp) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
+}
+
+// ClosedHere reports whether a connection ended because this end closed it.
+func ClosedHere(err error) bool {
+	return errors.Is(err, net.ErrClosed) || errors.Is(err, io.ErrClosedPipe)
 }

@@ -93,11 +93,12 @@ func connect(t testing.TB, dial dialFunc) (client, server *Conn) {
 
 func TestAbilities(t *testing.T) {
 	client, server := connect(t, direct)
-	a, err := client.ExportKeyingMaterial("EXPERIMENTAL", []byte("context"), 32)
+	near, far := client.TLS(), server.TLS()
+	a, err := near.ExportKeyingMaterial("EXPERIMENTAL", []byte("context"), 32)
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := server.ExportKeyingMaterial("EXPERIMENTAL", []byte("context"), 32)
+	b, err := far.ExportKeyingMaterial("EXPERIMENTAL", []byte("context"), 32)
 	if err != nil || !bytes.Equal(a, b) {
 		t.Errorf("the ends export %x and %x, %v", a, b, err)
 	}

@@ -27,9 +27,12 @@ type Conn struct {
 }
 
 // New returns a carrier over a stream socket and a datagram socket, which may be nil. The
-// carrier owns and closes both.
+// carrier owns and closes both. From then on it takes no descriptors.
 func New(stream, datagrams *net.UnixConn) (*Conn, error) {
 	u := &Conn{stream: stream, datagrams: datagrams}
+	for _, socket := range u.Sockets() {
+		RefuseDescriptors(socket)
+	}
 	var err error
 	if u.bytes, err = nonblock.New(stream); err != nil {
 		return nil, err
@@ -62,7 +65,7 @@ func (u *Conn) Sockets() []*net.UnixConn {
 func DatagramPair() (*net.UnixConn, *os.File, error) {
 	// Not every system has SOCK_CLOEXEC: no other goroutine forks meanwhile.
 	syscall.ForkLock.RLock()
-	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_DGRAM, 0)
+	fds, err := unix.Socketpair(unix.AF_UNIX, packets, 0)
 	if err == nil {
 		unix.CloseOnExec(fds[0])
 		unix.CloseOnExec(fds[1])

@@ -9,16 +9,18 @@ import (
 	"io"
 	"sync/atomic"
 	"syscall"
+	"time"
 )
 
 // Status is the exit status of an Echo.
 const Status = 7
 
-// An Echo is a program that prints what it reads, until the end of its input. A signal
-// ends its input.
+// An Echo is a program that prints what it reads, unless the modes of its terminal say that it is a secret, until
+// the end of its input. A signal ends its input.
 type Echo struct {
 	*Stub
 	asleep atomic.Pointer[chan struct{}] // closed when it may read more, or nil
+	hidden atomic.Int64                  // bytes of secrets
 }
 
 // NewEcho returns a program that runs once Wait is called.
@@ -29,6 +31,9 @@ func (e *Echo) Hangup(sig syscall.Signal) { e.Signal(sig) }
 
 // Sleep makes the program read no more until the channel is closed.
 func (e *Echo) Sleep(until chan struct{}) { e.asleep.Store(&until) }
+
+// Hidden returns how many bytes of secrets the program has read.
+func (e *Echo) Hidden() int { return int(e.hidden.Load()) }
 
 // Wait is the program. On a terminal, ^D ends its input.
 func (e *Echo) Wait() (status byte, killed syscall.Signal) {
@@ -42,7 +47,11 @@ func (e *Echo) Wait() (status byte, killed syscall.Signal) {
 		if e.pty && end >= 0 {
 			n, err = end, io.EOF
 		}
-		e.Out.Write(buf[:n])
+		if flags, _, _ := e.Modes(time.Time{}); flags.Secret() {
+			e.hidden.Add(int64(n))
+		} else {
+			e.Out.Write(buf[:n])
+		}
 		if err != nil {
 			break
 		}

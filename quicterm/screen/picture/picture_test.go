@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -123,7 +124,7 @@ func TestPNG(t *testing.T) {
 	const cols, rows = 10, 4
 	s := show(cols, rows, "\x1b[41m \x1b[0;7m \x1b[0m█漢\x1b[8m█\x1b[0;48;2;1;2;3m \x1b[48;5;21;2m \x1b[0me\u0301\ufffdW\x1b[2;4Hx\x1b[1;4mx\x1b[0;53;9;21mx")
 	var b bytes.Buffer
-	if err := PNG(&b, s); err != nil {
+	if _, err := PNG(&b, s); err != nil {
 		t.Fatal(err)
 	}
 	picture, err := png.Decode(&b)
@@ -163,7 +164,7 @@ func TestCursorInPNG(t *testing.T) {
 	} {
 		var b bytes.Buffer
 		s := show(10, 4, output)
-		if err := PNG(&b, s); err != nil {
+		if _, err := PNG(&b, s); err != nil {
 			t.Fatal(err)
 		}
 		picture, err := png.Decode(&b)
@@ -179,7 +180,7 @@ func TestCursorInPNG(t *testing.T) {
 }
 
 func TestLargePNG(t *testing.T) {
-	if err := PNG(new(bytes.Buffer), screen.New(4000, 250, screen.Limits{})); err != ErrTooLarge {
+	if _, err := PNG(new(bytes.Buffer), screen.New(4000, 250, screen.Limits{})); err != ErrTooLarge {
 		t.Errorf("error %v, want %v", err, ErrTooLarge)
 	}
 }
@@ -197,8 +198,18 @@ func FuzzPicture(f *testing.F) {
 		if i := strings.IndexFunc(b.String(), func(r rune) bool { return r != '\n' && (r < ' ' || r >= 0x7f && r < 0xa0) }); i >= 0 {
 			t.Fatalf("%q shows %q", output, b.String())
 		}
-		if err := PNG(new(bytes.Buffer), s); err != nil {
+		if _, err := PNG(new(bytes.Buffer), s); err != nil {
 			t.Fatal(err)
 		}
 	})
+}
+
+// What the font does not have is told.
+func TestPNGTellsMissing(t *testing.T) {
+	s := screen.New(40, 3, screen.Limits{})
+	s.Write([]byte("│ é 終了 終 😀 e\u0301"))
+	missing, err := PNG(new(bytes.Buffer), s)
+	if want := []rune{'\u0301', '了', '終', '😀'}; err != nil || !slices.Equal(missing, want) {
+		t.Errorf("missing are %q, %v; want %q", missing, err, want)
+	}
 }

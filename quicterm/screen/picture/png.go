@@ -7,6 +7,8 @@ import (
 	"image/draw"
 	"image/png"
 	"io"
+	"maps"
+	"slices"
 
 	"golang.org/x/image/font"
 	"golang.org/x/image/font/gofont/gomono"
@@ -37,16 +39,16 @@ var (
 	background = color.RGBA{0x14, 0x14, 0x18, 0xff}
 )
 
-// PNG writes an image of the screen. Characters that the Go Mono font does not have are boxes. The
-// cursor is a block, unless it is hidden.
-func PNG(w io.Writer, s *screen.Screen) error {
+// PNG writes an image of the screen. Characters that the Go Mono font does not have, such as those of CJK and emoji, are
+// boxes, and marks over others are left out: it returns them all, in order. The cursor is a block, unless it is hidden.
+func PNG(w io.Writer, s *screen.Screen) (missing []rune, err error) {
 	cols, rows := s.Size()
 	if cols*rows > maxCells {
-		return ErrTooLarge
+		return nil, ErrTooLarge
 	}
 	d, err := newDrawing(cols, rows)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for y := range rows {
 		row := s.Row(y)
@@ -59,7 +61,7 @@ func PNG(w io.Writer, s *screen.Screen) error {
 	if !s.CursorHidden() {
 		d.cursor(s)
 	}
-	return png.Encode(w, d.image)
+	return slices.Sorted(maps.Keys(d.missing)), png.Encode(w, d.image)
 }
 
 // A drawing is an image of a screen.
@@ -68,10 +70,11 @@ type drawing struct {
 	regular, bold font.Face
 	width, height int // of a cell
 	ascent        int // of the font
+	missing       map[rune]bool
 }
 
 func newDrawing(cols, rows int) (*drawing, error) {
-	d := new(drawing)
+	d := &drawing{missing: make(map[rune]bool)}
 	for _, f := range []struct {
 		face *font.Face
 		data []byte
@@ -121,7 +124,11 @@ func (d *drawing) cell(x, y int, c screen.Cell) {
 		face = d.bold
 	}
 	for i, r := range text(c) { // combining marks are drawn over the character before
-		if drawn := d.glyph(area, face, fg, r); !drawn && i == 0 {
+		if d.glyph(area, face, fg, r) {
+			continue
+		}
+		d.missing[r] = true
+		if i == 0 {
 			d.box(area.Inset(2), fg)
 		}
 	}

@@ -1,0 +1,136 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/term"
+
+	"github.com/quicterm/quicterm/quicterm/wire"
+)
+
+// choiceTime bounds how old a listing may be for a request behind it: a server takes one on the same connection for
+// 30 s.
+const choiceTime = 20 * time.Second
+
+// errChoseLate means that the user has taken longer than choiceTime: the request needs a login of its own.
+var errChoseLate = errors.New("the connection does not wait for so long")
+
+// withSession is withClient for a session, which the user chooses if *session is empty.
+func withSession(ctx context.Context, host string, session *string, opts *options, f call) error {
+	try := func() error {
+		return withClient(ctx, host, opts, func(ctx context.Context, a *access) (err error) {
+			if *session == "" {
+				if *session, err = chooseSession(ctx, a, host, opts.role); err != nil {
+					return err
+				}
+			}
+			return f(ctx, a)
+		})
+	}
+	err := try()
+	if errors.Is(err, errChoseLate) {
+		err = try()
+	}
+	return err
+}
+
+// chooseSession returns the id of the session that a client without a name is for: the only one that it can have
+// without taking it from another client, or else one that the user picks. If there is none, the id is empty: the
+// server says why. With errChoseLate it is the user's choice.
+func chooseSession(ctx context.Context, a *access, host string, role wire.Role) (id string, err error) {
+	listed := time.Now()
+	infos, _, err := a.client.List(ctx)
+	if err != nil {
+		return "", err
+	}
+	infos = slices.DeleteFunc(infos, func(i wire.Info) bool {
+		return !i.PTY || i.Phase == wire.PhaseExited || i.Phase == wire.PhaseLost && role != wire.RoleWriter
+	})
+	slices.SortStableFunc(infos, func(a, b wire.Info) int { return attachedLast(a) - attachedLast(b) })
+	switch {
+	case len(infos) == 0:
+		return "", nil
+	case len(infos) == 1 && (role != wire.RoleWriter || infos[0].Phase != wire.PhaseAttached) && (role == wire.RolePeek || onTerminal()):
+		return infos[0].ID.String(), nil
+	}
+	picked, err := pick(host, infos, role)
+	if err != nil {
+		return "", err
+	}
+	if time.Since(listed) > choiceTime {
+		err = errChoseLate
+	}
+	return picked.ID.String(), err
+}
+
+// onTerminal reports whether the user can answer, and attach to a session.
+func onTerminal() bool { return term.IsTerminal(int(os.Stdin.Fd())) }
+
+// attachedLast orders sessions that have a client behind those that have none.
+func attachedLast(i wire.Info) int {
+	if i.Phase == wire.PhaseAttached {
+		return 1
+	}
+	return 0
+}
+
+// pick prints a table of sessions and asks for one of them.
+func pick(host string, infos []wire.Info, role wire.Role) (*wire.Info, error) {
+	if err := printTable(os.Stderr, infos, time.Now()); err != nil {
+		return nil, err
+	}
+	none := withHint(errNoSession, nameSession, verb(role), host)
+	if !onTerminal() {
+		return nil, none
+	}
+	var picked *wire.Info
+	err := ask(fmt.Sprintf(sessionQuestion, infos[0].Name), func(answer string) bool {
+		if picked = named(infos, answer); picked == nil && !declines(answer) {
+			say(noSuchChoice, answer)
+		}
+		return picked != nil
+	})
+	if err != nil && !errors.As(err, new(*signalError)) {
+		err = none
+	}
+	return picked, err
+}
+
+// verb returns the command by which a client has a role.
+func verb(role wire.Role) string {
+	switch role {
+	case wire.RoleShare:
+		return "attach --share"
+	case wire.RoleWatch, wire.RolePeek:
+		return role.String()
+	}
+	return "attach"
+}
+
+// named returns the session that an answer means: the first for an empty one, or that of this name, or the only one
+// whose name or id begins so. A no means none, unless it is a whole name.
+func named(infos []wire.Info, answer string) *wire.Info {
+	if answer == "" {
+		return &infos[0]
+	}
+	var begins []*wire.Info
+	for i := range infos {
+		switch info := &infos[i]; {
+		case info.Name == answer:
+			return info
+		case declines(answer):
+		case strings.HasPrefix(info.Name, answer), strings.HasPrefix(info.ID.String(), answer):
+			begins = append(begins, info)
+		}
+	}
+	if len(begins) != 1 {
+		return nil
+	}
+	return begins[0]
+}

@@ -1,0 +1,202 @@
+//go:build linux || darwin
+
+package main
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/quicterm/quicterm/quicterm/monitor"
+	"github.com/quicterm/quicterm/quicterm/version"
+	"github.com/quicterm/quicterm/quicterm/wire"
+)
+
+// The commands by which an operator, or an account with a daemon of its own, sees and ends what that daemon serves.
+
+// olderThanHelp is of the flag that selects sessions by the version that holds them.
+const olderThanHelp = "only sessions that a qtd older than a `version` holds, or one that does not tell its version"
+
+func lsCommand() *cobra.Command {
+	var config, olderThan string
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "ls",
+		Short: "List the sessions of all accounts that the daemon serves, and their clients",
+		Args:  cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			status, err := askStatus(c.Context(), config)
+			if err != nil {
+				return err
+			}
+			sessions, err := heldByOlder(status.Sessions, olderThan)
+			if err != nil {
+				return err
+			}
+			saySilent(c.ErrOrStderr(), status.Silent)
+			if asJSON {
+				return json.NewEncoder(c.OutOrStdout()).Encode(sessions)
+			}
+			return printSessions(c.OutOrStdout(), sessions, time.Now())
+		},
+	}
+	addConfigFlag(c, &config)
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	c.Flags().StringVar(&olderThan, "older-than", "", olderThanHelp)
+	return c
+}
+
+// saySilent says how many sessions are not listed.
+func saySilent(w io.Writer, silent int) {
+	if silent > 0 {
+		fmt.Fprintf(w, "qtd: %s not answer\n", number(silent, "session does", "sessions do"))
+	}
+}
+
+// heldByOlder returns the sessions whose holders are older than a version, or all if that is empty.
+func heldByOlder(sessions []monitor.SessionStatus, than string) ([]monitor.SessionStatus, error) {
+	if than == "" {
+		return sessions, nil
+	}
+	if !version.Valid(than) {
+		return nil, fmt.Errorf("%s is not a version such as 1.2.3: qtd ls shows those of the sessions", than)
+	}
+	return slices.DeleteFunc(sessions, func(s monitor.SessionStatus) bool {
+		_, held, _ := strings.Cut(s.Holder, " ")
+		return !version.Older(held, than)
+	}), nil
+}
+
+func endCommand() *cobra.Command {
+	var config, olderThan, reason string
+	c := &cobra.Command{
+		Use:   "end [flags] ID...",
+		Short: "End sessions of any account, and tell the people at them why",
+		Long: `End sessions, given by their ids or how these begin (qtd ls), or with --older-than all that an
+older qtd holds. Their programs get SIGHUP, and SIGKILL 5 s later. The people at their clients
+see who has ended them, and the reason. The log says so too.`,
+		RunE: func(c *cobra.Command, ids []string) error {
+			if (len(ids) == 0) == (olderThan == "") {
+				return errors.New("name sessions by their ids, or give --older-than: qtd ls lists them")
+			}
+			if olderThan != "" {
+				status, err := askStatus(c.Context(), config)
+				if err != nil {
+					return err
+				}
+				sessions, err := heldByOlder(status.Sessions, olderThan)
+				if err != nil {
+					return err
+				}
+				saySilent(c.ErrOrStderr(), status.Silent)
+				for _, one := range sessions {
+					ids = append(ids, one.ID)
+				}
+			}
+			return endSessions(c, config, ids, reason)
+		},
+	}
+	addConfigFlag(c, &config)
+	c.Flags().StringVar(&olderThan, "older-than", "", olderThanHelp)
+	c.Flags().StringVar(&reason, "reason", "", "`text` for the people at the sessions")
+	return c
+}
+
+// endSessions has the daemon end sessions, and prints what becomes of each.
+func endSessions(c *cobra.Command, config string, ids []string, reason string) error {
+	failed := 0
+	for some := range slices.Chunk(ids, 1000) { // what fits into a request
+		var ended []monitor.Ended
+		if err := ask(c.Context(), config, http.MethodPost, "/end", url.Values{"id": some, "reason": {reason}}, &ended); err != nil {
+			return err
+		}
+		for _, one := range ended {
+			if one.Error != "" {
+				failed++
+				fmt.Fprintf(c.ErrOrStderr(), "qtd: session %.8s does not end: %s\n", one.ID, one.Error)
+				continue
+			}
+			fmt.Fprintf(c.OutOrStdout(), "%.8s %s of %s ends\n", one.ID, cmp.Or(one.Name, "a session"), one.Account)
+		}
+	}
+	if failed > 0 {
+		return fmt.Errorf("%s not end", number(failed, "session does", "sessions do"))
+	}
+	return nil
+}
+
+func revokeCommand() *cobra.Command {
+	var config string
+	c := &cobra.Command{
+		Use:   "revoke ACCOUNT|KEY",
+		Short: "Take access from the clients of an account, or from those that a key has let in",
+		Long: `Take access from clients that are attached to sessions, or away and about to come back: from
+all of an account, or from those that have logged in with a key, to whichever account. A key is
+given by its fingerprint (SHA256:...) or by the file of the public key, whose name has a slash
+or ends in .pub. They are disconnected at once, and told why. Sessions with a terminal
+continue, detached; commands without one are hung up.
+
+Neither keeps a new login out: lock the account, or remove the key from authorized_keys, first.`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			form, err := revokeForm(args[0])
+			if err != nil {
+				return err
+			}
+			revoked := new(wire.Revoked)
+			if err := ask(c.Context(), config, http.MethodPost, "/revoke", form, revoked); err != nil {
+				return err
+			}
+			fmt.Fprintf(c.OutOrStdout(), "%s lost access\n", number(int(revoked.Clients), "client has", "clients have"))
+			if revoked.Silent > 0 {
+				return fmt.Errorf("%s not answer, and their clients keep access: qtd ls lists the others", number(int(revoked.Silent), "session does", "sessions do"))
+			}
+			return nil
+		},
+	}
+	addConfigFlag(c, &config)
+	return c
+}
+
+// revokeForm returns the form that names an account or a key.
+func revokeForm(name string) (url.Values, error) {
+	sum := []byte(nil)
+	if fingerprint, ok := strings.CutPrefix(name, "SHA256:"); ok {
+		var err error
+		if sum, err = base64.RawStdEncoding.DecodeString(fingerprint); err != nil || len(sum) != sha256.Size {
+			return nil, fmt.Errorf("%s is not the fingerprint of a key: ssh-keygen -l -f FILE shows it", name)
+		}
+	} else if strings.Contains(name, "/") || strings.HasSuffix(name, ".pub") {
+		content, err := os.ReadFile(name)
+		if err != nil {
+			return nil, err
+		}
+		// No key is parsed here, where root may run this: its hash suffices.
+		f := strings.Fields(string(content))
+		if len(f) < 2 || strings.Contains(f[0], "-cert-") {
+			return nil, fmt.Errorf("%s has no public key in one line: name the .pub file of a key, not of a certificate", name)
+		}
+		blob, err := base64.StdEncoding.DecodeString(f[1])
+		if err != nil {
+			return nil, fmt.Errorf("%s has no public key in one line: %w", name, err)
+		}
+		of := sha256.Sum256(blob)
+		sum = of[:]
+	} else {
+		return url.Values{"account": {name}}, nil
+	}
+	return url.Values{"key": {hex.EncodeToString(sum)}}, nil
+}

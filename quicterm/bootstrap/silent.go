@@ -1,0 +1,90 @@
+package bootstrap
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"sync"
+	"time"
+)
+
+const (
+	// knockAfter is how long a login that may ask is let alone, before something else looks whether its server is there:
+	// most servers have let the user in by then, and see one connection alone.
+	knockAfter = 500 * time.Millisecond
+
+	// knockTime is how long a server has to answer then. The user waits for the error. A round trip to a satellite and
+	// back takes 0.6 s.
+	knockTime = 4 * time.Second
+
+	// knockAgain is the time between connections, beside those that wait: TCP sends its first packet again after 1 and 3 s.
+	// Where a third of the packets are lost each way, all of the dozen packets get no answer in one of thousands of cases.
+	knockAgain = 500 * time.Millisecond
+
+	// maxKnocked bounds how many addresses of a server are connected to.
+	maxKnocked = 4
+)
+
+// unanswered returns a LoginError if nothing answers at the addresses of sshd, not even with a refusal. ssh alone waits
+// for 15 s then: it cannot tell such a host from one whose packets were lost.
+func (s *SSH) unanswered(ctx context.Context) *LoginError {
+	if s.Addresses == nil {
+		return nil
+	}
+	select {
+	case <-time.After(knockAfter):
+	case <-ctx.Done():
+		return nil
+	}
+	addrs, err := s.Addresses(ctx)
+	if err != nil || len(addrs) == 0 {
+		return nil // ssh says what is wrong
+	}
+	if !areSilent(ctx, addrs[:min(len(addrs), maxKnocked)]) {
+		return nil
+	}
+	return &LoginError{s.Host, fmt.Sprintf("connect to host %v port %d: Connection timed out", addrs[0].Addr(), addrs[0].Port())}
+}
+
+// areSilent reports whether no address answers by TCP within knockTime.
+func areSilent(ctx context.Context, addrs []netip.AddrPort) bool {
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	ctx, cancel := context.WithTimeout(ctx, knockTime)
+	defer cancel()
+	answered := make(chan struct{}, 1)
+	again := time.NewTicker(knockAgain)
+	defer again.Stop()
+	for {
+		for _, a := range addrs {
+			wg.Go(func() {
+				c, err := new(net.Dialer).DialContext(ctx, "tcp", a.String())
+				if err == nil {
+					c.Close()
+				}
+				// A connection may time out a moment before ctx does.
+				var network net.Error
+				if err == nil || ctx.Err() == nil && !(errors.As(err, &network) && network.Timeout()) {
+					select {
+					case answered <- struct{}{}:
+					default:
+					}
+				}
+			})
+		}
+		select {
+		case <-answered:
+			return false
+		case <-ctx.Done():
+			select {
+			case <-answered:
+				return false
+			default:
+				return errors.Is(ctx.Err(), context.DeadlineExceeded)
+			}
+		case <-again.C:
+		}
+	}
+}

@@ -1,0 +1,154 @@
+//go:build linux || darwin
+
+package holder
+
+import (
+	"slices"
+	"time"
+
+	"github.com/quicterm/quicterm/quicterm/wire"
+)
+
+// ownerGrace is how long the owner of the size may be away while another writer is connected: after that the
+// size is the other's. A move to another network takes less.
+const ownerGrace = 5 * time.Second
+
+// An ownership says which writer's terminal gives the session its size. It is pure: the time and the
+// writers are inputs.
+//
+// A writer takes the size by an attach, unless that shares the session, or by asking for it (take). The
+// owner keeps it until it is no writer any more, or is away for ownerGrace while another writer is
+// connected (settle). If both were away, as when the server had no network, the one that comes back first
+// waits that long for the owner. An owner that comes back later does not get it back by itself.
+type ownership struct {
+	owner uint64 // the client's number in the session; at first the one that it was made for, which is 1
+	size  wire.Size
+
+	shared bool      // there is more than one writer
+	again  time.Time // when it is settled once more
+}
+
+// A sizer is a writer, as an ownership sees it.
+type sizer struct {
+	number    uint64
+	size      wire.Size // of its terminal
+	connected bool
+	away      time.Time // since when it has had no carrier, or is silent and owes an ack; or zero
+	back      time.Time // when it came back from being without a carrier, or zero
+}
+
+// gone reports whether a writer has been away for long.
+func (w *sizer) gone(now time.Time) bool { return !w.away.IsZero() && now.Sub(w.away) >= ownerGrace }
+
+// take makes a writer the owner.
+func (o *ownership) take(number uint64) { o.owner = number }
+
+// settle returns what is true now, with the writers in the order in which they came, and when that may
+// change without another event, or zero.
+func (o *ownership) settle(now time.Time, writers []sizer) (next ownership, again time.Time) {
+	next = *o
+	owner := slices.IndexFunc(writers, func(w sizer) bool { return w.number == o.owner })
+	if owner < 0 || writers[owner].gone(now) {
+		for i, w := range slices.Backward(writers) {
+			if !w.connected || w.gone(now) {
+				continue
+			}
+			if at := w.back.Add(ownerGrace); owner >= 0 && !w.back.IsZero() && now.Before(at) {
+				if again.IsZero() || at.Before(again) {
+					again = at
+				}
+				continue
+			}
+			owner, again = i, time.Time{}
+			break
+		}
+	} else if away := writers[owner].away; !away.IsZero() {
+		again = away.Add(ownerGrace)
+	}
+	if owner >= 0 {
+		next.owner, next.size = writers[owner].number, writers[owner].size
+	}
+	return next, again
+}
+
+// fitTerminalLocked gives the terminal the size of its owner's, and each client the new size.
+func (h *Holder) fitTerminalLocked() {
+	if !h.launch.PTY {
+		if w := h.clients.writer(); w != nil { // a pipe has no size, but its program may ask for that later
+			h.program.Resize(w.size)
+		}
+		return
+	}
+	now := time.Now()
+	var writers []sizer
+	for w := range h.clients.writers() {
+		writers = append(writers, sizer{w.number, w.size, w.connected(), w.awaySince(), w.back})
+	}
+	h.ownership.shared = len(writers) > 1
+	next, again := h.ownership.settle(now, writers)
+	if !again.IsZero() && again != h.ownership.again {
+		next.again = again
+		h.afterLocked(again.Sub(now), h.fitTerminalLocked)
+	}
+	before := h.ownership
+	if h.ownership = next; next.owner == before.owner && next.size == before.size || h.life.exited {
+		return
+	}
+	sizing := h.sizingLocked()
+	h.logLocked(wire.Resize, sizing.Append(nil)) // does not wait for clients
+	h.program.Resize(next.size)
+	if next.owner != before.owner {
+		h.log.Info("the size has another owner", "client", sizing.Client, "columns", next.size.Cols, "rows", next.size.Rows)
+	}
+	if next.size.Cols == before.size.Cols && next.size.Rows == before.size.Rows {
+		return
+	}
+	// Terminals wrap lines for another size in different ways. Only that of an owner which stays the owner
+	// has changed its size itself: the others get the screen as it is now.
+	for _, a := range h.clients.all {
+		if a.role.receives() && a.takesSnapshots && !a.records && a.connected() && (a.number != next.owner || a.number != before.owner) {
+			h.skipToPresentLocked(a, 0)
+		}
+	}
+}
+
+// awaySince returns since when a client has had no carrier, or owes an ack and is not heard, or zero.
+func (a *attachment) awaySince() time.Time {
+	since := a.endpoint.UnackedSince()
+	switch {
+	case !a.connected():
+		return a.left
+	case !since.IsZero() && since.Before(a.heard):
+		return a.heard
+	}
+	return since
+}
+
+// lookForOwnerLocked finds out later whether the owner of a size that matters to others has got what was
+// appended now: of a client that has vanished, the carrier stays for a while.
+func (h *Holder) lookForOwnerLocked(now time.Time) {
+	if o := &h.ownership; o.shared && !o.again.After(now) {
+		o.again = now.Add(ownerGrace)
+		h.afterLocked(ownerGrace, h.fitTerminalLocked)
+	}
+}
+
+// sizingLocked returns the size of the terminal and its owner.
+func (h *Holder) sizingLocked() wire.Sizing {
+	sizing := wire.Sizing{Size: h.ownership.size, Owner: h.ownership.owner}
+	for w := range h.clients.writers() {
+		if w.number == h.ownership.owner {
+			sizing.Client = w.client
+		}
+	}
+	return sizing
+}
+
+// takeSizeLocked gives the session the size of a writer's terminal.
+func (h *Holder) takeSizeLocked(a *attachment, size wire.Size) {
+	if a.role.writes() {
+		a.size = size
+		h.ownership.take(a.number)
+		h.fitTerminalLocked()
+	}
+}

@@ -1,0 +1,140 @@
+//go:build linux || darwin
+
+package monitor
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/quicterm/quicterm/quicterm/auth"
+)
+
+const (
+	// verdictsTime is how long what an account allows the keys of an attempt is used: the answer to
+	// an Offer takes longer only if a person is asked for something, and then a key may have been
+	// removed since.
+	verdictsTime = 5 * time.Second
+
+	// maxAttempt bounds what is kept of an attempt, in bytes: 64 keys with short commands. What takes
+	// more, such as long commands, is looked up again.
+	maxAttempt = 8 << 10
+
+	// maxOfAccount bounds what is kept of an account, and maxKept what is kept in all, in bytes:
+	// strangers may ask. 128 KiB are hundreds of clients with a key or two that log in within
+	// verdictsTime.
+	maxOfAccount, maxKept = 128 << 10, 4 << 20
+
+	// attemptSize and verdictSize are what an attempt and a verdict take without texts, in bytes.
+	attemptSize, verdictSize = 200, 32
+)
+
+// verdicts have what accounts allowed the keys of the latest attempts. They are safe for concurrent use.
+type verdicts struct {
+	mu    sync.Mutex
+	kept  map[[sha256.Size]byte]attempt // by the hash of the Offer
+	order [][sha256.Size]byte           // the oldest first
+	bytes int                           // of all
+	of    map[uint32]int                // bytes of an account, by its user id
+}
+
+type attempt struct {
+	uid      uint32
+	verdicts []keptVerdict // in the order of the keys
+	bytes    int
+	at       time.Time
+}
+
+// A keptVerdict is an auth.Verdict without what only the log needs.
+type keptVerdict struct {
+	allowed *auth.Permissions
+	refused string // if it is not allowed
+}
+
+// get returns verdicts that are not too old.
+func (v *verdicts) get(key [sha256.Size]byte) (some []auth.Verdict) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	one, ok := v.kept[key]
+	if !ok || time.Since(one.at) >= verdictsTime {
+		return nil
+	}
+	for _, k := range one.verdicts {
+		if k.allowed != nil {
+			some = append(some, auth.Verdict{Allowed: k.allowed})
+		} else {
+			some = append(some, auth.Verdict{Refused: errors.New(k.refused)})
+		}
+	}
+	return some
+}
+
+// put keeps verdicts for verdictsTime, unless there are too many.
+func (v *verdicts) put(key [sha256.Size]byte, uid uint32, some []auth.Verdict) {
+	one := attempt{uid: uid, bytes: attemptSize, at: time.Now()}
+	for _, verdict := range some {
+		k := keptVerdict{allowed: verdict.Allowed}
+		one.bytes += verdictSize
+		if k.allowed == nil {
+			k.refused = verdict.Refused.Error()
+			one.bytes += len(k.refused)
+		} else {
+			one.bytes += k.allowed.Size()
+		}
+		if one.bytes > maxAttempt {
+			return
+		}
+		one.verdicts = append(one.verdicts, k)
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.expireLocked()
+	if _, known := v.kept[key]; known || v.bytes+one.bytes > maxKept || v.of[uid]+one.bytes > maxOfAccount {
+		return
+	}
+	if v.kept == nil {
+		v.kept, v.of = make(map[[sha256.Size]byte]attempt), make(map[uint32]int)
+	}
+	v.kept[key], v.order = one, append(v.order, key)
+	v.bytes += one.bytes
+	v.of[uid] += one.bytes
+}
+
+// expireLocked forgets old verdicts.
+func (v *verdicts) expireLocked() {
+	expired := 0
+	for _, key := range v.order {
+		one := v.kept[key]
+		if time.Since(one.at) < verdictsTime {
+			break
+		}
+		expired++
+		delete(v.kept, key)
+		v.bytes -= one.bytes
+		if v.of[one.uid] -= one.bytes; v.of[one.uid] == 0 {
+			delete(v.of, one.uid)
+		}
+	}
+	v.order = slices.Delete(v.order, 0, expired)
+}
+
+// hash returns the hash of all that verdicts depend on.
+func (o *Offer) hash() (sum [sha256.Size]byte) {
+	h := sha256.New()
+	add := func(b []byte) {
+		h.Write(binary.BigEndian.AppendUint32(nil, uint32(len(b))))
+		h.Write(b)
+	}
+	add(binary.BigEndian.AppendUint64(nil, o.Attempt))
+	add(binary.BigEndian.AppendUint64(nil, uint64(o.Earlier)))
+	add([]byte(o.User))
+	add(fmt.Append(nil, o.Path.from(), o.Path.at()))
+	for _, key := range o.Keys {
+		add(key)
+	}
+	return [sha256.Size]byte(h.Sum(nil))
+}
