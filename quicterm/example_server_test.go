@@ -10,7 +10,7 @@ import (
 	"os"
 
 	"github.com/quicterm/quicterm/configs"
-	"github.com/quicterm/quicterm/quicterm/bootstrap"
+	"github.com/quicterm/quicterm/quicterm/client/bootstrap"
 	"github.com/quicterm/quicterm/quicterm/server"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )

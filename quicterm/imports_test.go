@@ -80,25 +80,25 @@ var packages = []struct {
 
 	{
 		path: "quicterm", role: "the documentation and the examples of the whole",
-		tests: "bench/rig configs quicterm/bootstrap quicterm/client quicterm/holder/holdertest quicterm/server quicterm/wire golang.org/x/crypto",
+		tests: "bench/rig configs quicterm/client/bootstrap quicterm/client quicterm/holder/holdertest quicterm/server quicterm/wire golang.org/x/crypto",
 	},
-	{path: "quicterm/asciicast", role: "recordings in asciinema's formats; pure, takes the time as an argument"},
-	{path: "quicterm/gate", role: "a mutex whose holders wait with a context", tests: "bench/bubble"},
-	{path: "quicterm/logqueue", role: "a log that does not block those who log"},
-	{path: "quicterm/metrics", role: "counts, and writes the counts for Prometheus; knows nothing of what it counts"},
-	{path: "quicterm/proxy", role: "TCP connections through a proxy; knows nothing of what they are for"},
+	{path: "quicterm/screen/asciicast", role: "recordings in asciinema's formats; pure, takes the time as an argument"},
+	{path: "quicterm/session/gate", role: "a mutex whose holders wait with a context", tests: "bench/bubble"},
+	{path: "quicterm/machine/logqueue", role: "a log that does not block those who log"},
+	{path: "quicterm/monitor/metrics", role: "counts, and writes the counts for Prometheus; knows nothing of what it counts"},
+	{path: "quicterm/client/proxy", role: "TCP connections through a proxy; knows nothing of what they are for"},
 	{path: "quicterm/version", role: "the version of the programs"},
 	{
-		path: "quicterm/vt", role: "finds the control sequences in terminal output; knows no terminal",
+		path: "quicterm/screen/vt", role: "finds the control sequences in terminal output; knows no terminal",
 		tests: "pgregory.net/rapid",
 	},
 	{
 		path: "quicterm/screen", role: "what a terminal shows; pure, a holder and a client each have one",
-		imports: "quicterm/vt github.com/clipperhouse/displaywidth",
+		imports: "quicterm/screen/vt github.com/clipperhouse/displaywidth",
 		tests:   "pgregory.net/rapid",
 	},
 	{
-		path: "quicterm/predict", role: "what typed keys will show; pure, and knows no session",
+		path: "quicterm/terminal/predict", role: "what typed keys will show; pure, and knows no session",
 		imports: "quicterm/screen quicterm/wire",
 	},
 	{
@@ -114,7 +114,7 @@ var packages = []struct {
 		imports: "buffer",
 	},
 	{
-		path: "quicterm/driver", role: "runs a pure end of a session on carriers of any kind",
+		path: "quicterm/session/driver", role: "runs a pure end of a session on carriers of any kind",
 		imports: "buffer migrate/carrier quicterm/session github.com/klauspost/compress",
 		tests:   "bench/bubble quicterm/wire",
 	},
@@ -123,12 +123,12 @@ var packages = []struct {
 		imports: "buffer github.com/fxamacker/cbor/v2",
 	},
 	{
-		path: "quicterm/account", role: "the accounts of this machine",
+		path: "quicterm/machine/account", role: "the accounts of this machine",
 		imports: "golang.org/x/time",
 	},
 	{
-		path: "quicterm/keyfile", role: "reads authorized_keys files, in processes with the rights of the account",
-		imports: "quicterm/account quicterm/auth quicterm/keyring quicterm/memory golang.org/x/sys golang.org/x/time",
+		path: "quicterm/machine/keyfile", role: "reads authorized_keys files, in processes with the rights of the account",
+		imports: "quicterm/machine/account quicterm/auth quicterm/machine/keyring quicterm/machine/memory golang.org/x/sys golang.org/x/time",
 		tests:   "bench/rig golang.org/x/crypto",
 	},
 	{
@@ -136,128 +136,128 @@ var packages = []struct {
 		imports: "github.com/hiddeco/sshsig golang.org/x/crypto",
 	},
 	{
-		path: "quicterm/persist", role: "what is left of a session on disk; knows no session and no wire",
+		path: "quicterm/holder/persist", role: "what is left of a session on disk; knows no session and no wire",
 		imports: "buffer github.com/fxamacker/cbor/v2",
 	},
 	{
-		path: "quicterm/keyring", role: "the kernel's keyrings of processes; knows no key",
+		path: "quicterm/machine/keyring", role: "the kernel's keyrings of processes; knows no key",
 		imports: "golang.org/x/sys",
 	},
 	{
-		path: "quicterm/memory", role: "the memory of the machine, and what processes take of it",
+		path: "quicterm/machine/memory", role: "the memory of the machine, and what processes take of it",
 		imports: "golang.org/x/sys",
 	},
 	{
-		path: "quicterm/sshd", role: "what the sshd of this machine allows a login; reads no file of an account",
+		path: "quicterm/machine/sshd", role: "what the sshd of this machine allows a login; reads no file of an account",
 		imports: "quicterm/auth golang.org/x/crypto",
 	},
 	{
-		path: "quicterm/sshconfig", role: "what ssh's configuration says about a host; opens no connection",
+		path: "quicterm/client/sshconfig", role: "what ssh's configuration says about a host; opens no connection",
 		imports: "github.com/kevinburke/ssh_config",
 	},
 	{
-		path: "quicterm/sshlogin", role: "logs in by ssh where there is no ssh program; knows no daemon and no terminal",
+		path: "quicterm/client/sshlogin", role: "logs in by ssh where there is no ssh program; knows no daemon and no terminal",
 		imports: "quicterm/auth quicterm/wire golang.org/x/crypto",
 		tests:   "bench/bubble bench/rig",
 	},
 	{
-		path: "quicterm/pam", role: "starts programs in sessions of PAM, by su; knows no session of quicterm",
-		imports: "quicterm/confine quicterm/keyring golang.org/x/sys",
+		path: "quicterm/machine/pam", role: "starts programs in sessions of PAM, by su; knows no session of quicterm",
+		imports: "quicterm/machine/confine quicterm/machine/keyring golang.org/x/sys",
 	},
 	{
-		path: "quicterm/utmp", role: "writes the system's records of logins; knows no session",
+		path: "quicterm/machine/utmp", role: "writes the system's records of logins; knows no session",
 		imports: "golang.org/x/sys",
 	},
 	{
-		path: "quicterm/rundir", role: "the folder of the unix sockets, and who is at their other end",
+		path: "quicterm/machine/rundir", role: "the folder of the unix sockets, and who is at their other end",
 		imports: "golang.org/x/sys",
 	},
 	{
-		path: "quicterm/systemd", role: "what the service manager keeps for a daemon: sockets, and processes that outlive it",
-		imports: "quicterm/keyring github.com/godbus/dbus/v5 golang.org/x/sys",
+		path: "quicterm/machine/systemd", role: "what the service manager keeps for a daemon: sockets, and processes that outlive it",
+		imports: "quicterm/machine/keyring github.com/godbus/dbus/v5 golang.org/x/sys",
 	},
-	{path: "quicterm/systemd/systemdtest", role: "boots a real systemd for tests; knows nothing of what runs on it"},
+	{path: "quicterm/machine/systemd/systemdtest", role: "boots a real systemd for tests; knows nothing of what runs on it"},
 	{
 		path: "quicterm/holder", role: "owns the program of a session; knows no network",
-		imports: `buffer migrate/carrier migrate/carrier/nonblock migrate/carrier/sealed migrate/carrier/unixsock quicterm/asciicast quicterm/auth quicterm/driver quicterm/gate
-			quicterm/keyring quicterm/memory quicterm/pam quicterm/persist quicterm/rundir quicterm/screen quicterm/session quicterm/wire github.com/creack/pty golang.org/x/sys`,
+		imports: `buffer migrate/carrier migrate/carrier/nonblock migrate/carrier/sealed migrate/carrier/unixsock quicterm/screen/asciicast quicterm/auth quicterm/session/driver quicterm/session/gate
+			quicterm/machine/keyring quicterm/machine/memory quicterm/machine/pam quicterm/holder/persist quicterm/machine/rundir quicterm/screen quicterm/session quicterm/wire github.com/creack/pty golang.org/x/sys`,
 		tests: "bench/bubble migrate/carrier/carriertest quicterm/holder/programtest github.com/fxamacker/cbor/v2 golang.org/x/crypto",
 	},
 	{
 		path: "quicterm/holder/holdertest", role: "holders in memory, for tests of servers",
-		imports: "migrate/carrier migrate/carrier/carriertest migrate/carrier/pipe quicterm/account quicterm/holder quicterm/keyfile quicterm/wire",
+		imports: "migrate/carrier migrate/carrier/carriertest migrate/carrier/pipe quicterm/machine/account quicterm/holder quicterm/machine/keyfile quicterm/wire",
 		tests:   "quicterm/holder/programtest",
 	},
 	{
 		path: "quicterm/holder/programtest", role: "a program of a session without a process",
 		imports: "quicterm/wire",
 	},
-	{path: "quicterm/floodlog", role: "a log of events that others can cause without end", imports: "golang.org/x/time"},
-	{path: "quicterm/panics", role: "contains the panics of what works for one client", imports: "quicterm/floodlog"},
+	{path: "quicterm/machine/floodlog", role: "a log of events that others can cause without end", imports: "golang.org/x/time"},
+	{path: "quicterm/machine/panics", role: "contains the panics of what works for one client", imports: "quicterm/machine/floodlog"},
 	{
-		path: "quicterm/confine", role: "takes from this process what it does not need; knows nothing of what the process does",
+		path: "quicterm/machine/confine", role: "takes from this process what it does not need; knows nothing of what the process does",
 		imports: "golang.org/x/net golang.org/x/sys",
 	},
 	{
 		path: "quicterm/monitor", role: "decides who gets in, and reaches holders, with the daemon's rights; talks to no client",
-		imports: `configs migrate/carrier migrate/carrier/unixsock quicterm/account quicterm/auth quicterm/confine quicterm/doctor
-			quicterm/floodlog quicterm/holder quicterm/keyfile quicterm/keyring quicterm/memory quicterm/metrics quicterm/pam quicterm/panics
-			quicterm/rundir
-			quicterm/sshd quicterm/systemd quicterm/utmp quicterm/wire github.com/fxamacker/cbor/v2 golang.org/x/crypto golang.org/x/net
+		imports: `configs migrate/carrier migrate/carrier/unixsock quicterm/machine/account quicterm/auth quicterm/machine/confine quicterm/doctor
+			quicterm/machine/floodlog quicterm/holder quicterm/machine/keyfile quicterm/machine/keyring quicterm/machine/memory quicterm/monitor/metrics quicterm/machine/pam quicterm/machine/panics
+			quicterm/machine/rundir
+			quicterm/machine/sshd quicterm/machine/systemd quicterm/machine/utmp quicterm/wire github.com/fxamacker/cbor/v2 golang.org/x/crypto golang.org/x/net
 			golang.org/x/sync golang.org/x/sys golang.org/x/time`,
 		tests: "bench/bubble quicterm/holder/holdertest quicterm/holder/programtest pgregory.net/rapid",
 	},
 	{
 		path: "quicterm/server", role: "talks to clients and relays their bytes to holders, without rights; parses no frame",
-		imports: `migrate/carrier migrate/carrier/pipe migrate/carrier/quic migrate/carrier/tcp quicterm/auth quicterm/floodlog
-			quicterm/memory quicterm/metrics quicterm/monitor quicterm/panics quicterm/wire golang.org/x/time`,
-		tests: `bench/bubble bench/netem buffer configs migrate/carrier/carriertest migrate/carrier/sealed quicterm/account quicterm/holder
-			quicterm/holder/holdertest quicterm/holder/programtest quicterm/rundir quicterm/session golang.org/x/crypto`,
+		imports: `migrate/carrier migrate/carrier/pipe migrate/carrier/quic migrate/carrier/tcp quicterm/auth quicterm/machine/floodlog
+			quicterm/machine/memory quicterm/monitor/metrics quicterm/monitor quicterm/machine/panics quicterm/wire golang.org/x/time`,
+		tests: `bench/bubble bench/netem buffer configs migrate/carrier/carriertest migrate/carrier/sealed quicterm/machine/account quicterm/holder
+			quicterm/holder/holdertest quicterm/holder/programtest quicterm/machine/rundir quicterm/session golang.org/x/crypto`,
 	},
 	{
 		path: "quicterm/client", role: "the near end of sessions; knows no terminal and no command line",
 		imports: `buffer configs migrate migrate/carrier migrate/carrier/quic migrate/carrier/sealed migrate/carrier/tcp
-			migrate/netmon quicterm/auth quicterm/driver quicterm/gate quicterm/session quicterm/wire golang.org/x/crypto`,
+			migrate/netmon quicterm/auth quicterm/session/driver quicterm/session/gate quicterm/session quicterm/wire golang.org/x/crypto`,
 		tests: `bench/bubble bench/netem migrate/carrier/pipe quicterm/holder quicterm/holder/holdertest quicterm/holder/programtest
 			quicterm/server`,
 	},
 	{
 		path: "quicterm/e2e", role: "tests of the programs as people use them",
 		tests: `bench/netem bench/rig bench/work buffer configs migrate/carrier migrate/carrier/quic
-			migrate/carrier/sealed migrate/carrier/tcp quicterm/asciicast quicterm/auth quicterm/bootstrap quicterm/client
-			quicterm/holder quicterm/persist quicterm/screen quicterm/systemd/systemdtest quicterm/wire github.com/creack/pty
+			migrate/carrier/sealed migrate/carrier/tcp quicterm/screen/asciicast quicterm/auth quicterm/client/bootstrap quicterm/client
+			quicterm/holder quicterm/holder/persist quicterm/screen quicterm/machine/systemd/systemdtest quicterm/wire github.com/creack/pty
 			golang.org/x/crypto golang.org/x/sys golang.org/x/term`,
 	},
 
 	{
-		path: "quicterm/bootstrap", role: "the first access to a daemon: address, host key, token",
-		imports: "migrate/carrier migrate/carrier/pipe quicterm/rundir quicterm/wire golang.org/x/crypto",
+		path: "quicterm/client/bootstrap", role: "the first access to a daemon: address, host key, token",
+		imports: "migrate/carrier migrate/carrier/pipe quicterm/machine/rundir quicterm/wire golang.org/x/crypto",
 		tests:   "bench/bubble",
 	},
 	{path: "quicterm/doctor", role: "judges what was measured, in words; measures nothing"},
 	{
-		path: "quicterm/install", role: "copies qtd to another machine; the caller brings the login",
+		path: "quicterm/client/install", role: "copies qtd to another machine; the caller brings the login",
 		imports: "quicterm/version quicterm/wire",
 	},
 	{
 		path: "quicterm/terminal", role: "keyboard, escapes and display of a session, and the questions before it; has no words of its own",
-		imports: `migrate migrate/carrier/nonblock quicterm/client quicterm/predict quicterm/screen quicterm/screen/picture quicterm/session quicterm/vt quicterm/wire github.com/creack/pty
+		imports: `migrate migrate/carrier/nonblock quicterm/client quicterm/terminal/predict quicterm/screen quicterm/screen/picture quicterm/session quicterm/screen/vt quicterm/wire github.com/creack/pty
 			golang.org/x/sys golang.org/x/term`,
 		tests: "bench/bubble",
 	},
 
 	{
 		path: "cmd/qt", role: "the command line of the client",
-		imports: `configs migrate migrate/carrier/nonblock migrate/netmon quicterm/asciicast quicterm/auth quicterm/bootstrap quicterm/client quicterm/doctor quicterm/install
-			quicterm/predict quicterm/proxy
-			quicterm/rundir quicterm/screen quicterm/screen/picture quicterm/session
-			quicterm/sshconfig quicterm/sshlogin quicterm/terminal quicterm/version quicterm/wire github.com/spf13/cobra github.com/spf13/pflag golang.org/x/crypto golang.org/x/term`,
+		imports: `configs migrate migrate/carrier/nonblock migrate/netmon quicterm/screen/asciicast quicterm/auth quicterm/client/bootstrap quicterm/client quicterm/doctor quicterm/client/install
+			quicterm/terminal/predict quicterm/client/proxy
+			quicterm/machine/rundir quicterm/screen quicterm/screen/picture quicterm/session
+			quicterm/client/sshconfig quicterm/client/sshlogin quicterm/terminal quicterm/version quicterm/wire github.com/spf13/cobra github.com/spf13/pflag golang.org/x/crypto golang.org/x/term`,
 		tests: "bench/bubble bench/rig cmd/dist/man quicterm/holder github.com/rogpeppe/go-internal golang.org/x/net",
 	},
 	{
 		path: "cmd/qtd", role: "the command line of the daemon and of the holder",
-		imports: `configs quicterm/bootstrap quicterm/confine quicterm/doctor quicterm/holder quicterm/keyfile quicterm/logqueue
-			quicterm/memory quicterm/monitor quicterm/pam quicterm/rundir quicterm/server quicterm/systemd quicterm/utmp
+		imports: `configs quicterm/client/bootstrap quicterm/machine/confine quicterm/doctor quicterm/holder quicterm/machine/keyfile quicterm/machine/logqueue
+			quicterm/machine/memory quicterm/monitor quicterm/machine/pam quicterm/machine/rundir quicterm/server quicterm/machine/systemd quicterm/machine/utmp
 			quicterm/version quicterm/wire github.com/spf13/cobra`,
 		tests: "cmd/dist/man",
 	},
@@ -282,7 +282,7 @@ var packages = []struct {
 	},
 	{
 		path: "bench/demo", role: "records and draws the session that the README shows",
-		imports: "bench/measure bench/netem bench/rig bench/topology quicterm/asciicast quicterm/screen quicterm/screen/picture",
+		imports: "bench/measure bench/netem bench/rig bench/topology quicterm/screen/asciicast quicterm/screen quicterm/screen/picture",
 	},
 	{
 		path: "bench/event", role: "what can happen to sessions; knows nothing of what is measured",
@@ -302,7 +302,7 @@ var packages = []struct {
 	},
 	{
 		path: "bench/record", role: "types scripts in programs, and records traces",
-		imports: `bench/rig bench/trace bench/work quicterm/asciicast quicterm/client quicterm/screen quicterm/wire`,
+		imports: `bench/rig bench/trace bench/work quicterm/screen/asciicast quicterm/client quicterm/screen quicterm/wire`,
 	},
 	{
 		path: "bench/report", role: "tables, plots and comparisons of records; knows no scenario",
@@ -324,7 +324,7 @@ var packages = []struct {
 	},
 	{
 		path: "bench/trace", role: "replays traces in virtual time, and scores predictions; pure",
-		imports: "quicterm/asciicast quicterm/predict quicterm/screen quicterm/wire",
+		imports: "quicterm/screen/asciicast quicterm/terminal/predict quicterm/screen quicterm/wire",
 	},
 	{
 		path: "bench/topology", role: "lays out machines and links; knows no program",
@@ -334,8 +334,8 @@ var packages = []struct {
 	{
 		path: "bench/work", role: "what is done in sessions, and what is measured of it",
 		imports: `bench/barestream bench/measure bench/netem bench/program bench/rig bench/screen bench/topology buffer configs
-			migrate/carrier migrate/carrier/quic migrate/netmon quicterm/auth quicterm/bootstrap quicterm/client quicterm/holder
-			quicterm/holder/programtest quicterm/rundir quicterm/screen quicterm/session quicterm/wire golang.org/x/term`,
+			migrate/carrier migrate/carrier/quic migrate/netmon quicterm/auth quicterm/client/bootstrap quicterm/client quicterm/holder
+			quicterm/holder/programtest quicterm/machine/rundir quicterm/screen quicterm/session quicterm/wire golang.org/x/term`,
 		tests: "github.com/creack/pty",
 	},
 	{path: "bench/bubble", role: "lets tests run bubbles of synctest under the race detector"},
@@ -351,7 +351,7 @@ var packages = []struct {
 	{path: "bench/result", role: "the records that measurements leave"},
 	{
 		path: "bench/rig", role: "a host, a daemon and a terminal, for tests and measurements",
-		imports: `bench/netem quicterm/gate quicterm/holder quicterm/wire github.com/creack/pty
+		imports: `bench/netem quicterm/session/gate quicterm/holder quicterm/wire github.com/creack/pty
 			golang.org/x/crypto golang.org/x/sys`,
 	},
 }
@@ -360,32 +360,32 @@ var packages = []struct {
 // package outside the standard library that they depend on imports it.
 var barriers = []struct{ from, reach, why string }{
 	{
-		"buffer migrate quicterm/asciicast quicterm/session quicterm/screen quicterm/vt",
+		"buffer migrate quicterm/screen/asciicast quicterm/session quicterm/screen quicterm/screen/vt",
 		"context crypto/tls log log/slog math/rand net os os/exec sync syscall",
 		"it is pure: its caller owns sockets, files, goroutines, clocks and chance, so that tests simulate days in milliseconds",
 	},
 	{
-		"quicterm/predict",
+		"quicterm/terminal/predict",
 		"context crypto/tls log log/slog net os/exec syscall",
 		"it is pure: its caller owns sockets, goroutines and clocks; only the codec of the hints, which it does not use, knows more",
 	},
 	{
-		"migrate/carrier quicterm/wire quicterm/gate",
+		"migrate/carrier quicterm/wire quicterm/session/gate",
 		"crypto/tls log/slog net os/exec os/signal syscall",
 		"it is a leaf, and both ends and all tests may import it",
 	},
 	{
-		"quicterm/driver",
+		"quicterm/session/driver",
 		"crypto/tls net os os/exec syscall",
 		"it runs sessions on carriers of any kind, so it depends on none",
 	},
 	{
-		"configs migrate/netmon quicterm/rundir",
+		"configs migrate/netmon quicterm/machine/rundir",
 		"crypto/tls net/http os/exec",
 		"it asks the system, and starts nothing",
 	},
 	{
-		"quicterm/holder quicterm/auth quicterm/driver migrate/carrier/sealed migrate/carrier/unixsock",
+		"quicterm/holder quicterm/auth quicterm/session/driver migrate/carrier/sealed migrate/carrier/unixsock",
 		"github.com/quic-go/quic-go github.com/spf13/cobra",
 		"a holder runs once per session, for weeks: what it links, each session pays for",
 	},
@@ -487,14 +487,14 @@ func TestImports(t *testing.T) {
 // parsers parse what accounts have written: only a child that has the rights of the account may call
 // them (see package keyfile), and the command qtd check, for a file that its user names.
 var parsers = map[string]string{
-	"auth.NewSearch":         "quicterm/keyfile/message.go",
+	"auth.NewSearch":         "quicterm/machine/keyfile/message.go",
 	"ssh.ParseAuthorizedKey": "quicterm/monitor/check.go",
 }
 
 // The daemon, which may be root's, parses no key file, no list of principals and no output of a program.
 func TestRootParsesNoKeys(t *testing.T) {
 	used := make(map[string]bool)
-	for _, folder := range []string{"cmd/qtd", "quicterm/monitor", "quicterm/server", "quicterm/sshd", "quicterm/account", "quicterm/keyfile"} {
+	for _, folder := range []string{"cmd/qtd", "quicterm/monitor", "quicterm/server", "quicterm/machine/sshd", "quicterm/machine/account", "quicterm/machine/keyfile"} {
 		files, err := filepath.Glob(filepath.Join("..", folder, "*.go"))
 		if err != nil {
 			t.Fatal(err)

@@ -7,8 +7,8 @@ import (
 	"io"
 	"time"
 
-	"github.com/quicterm/quicterm/quicterm/asciicast"
 	"github.com/quicterm/quicterm/quicterm/screen"
+	"github.com/quicterm/quicterm/quicterm/screen/asciicast"
 	"github.com/quicterm/quicterm/quicterm/screen/picture"
 )
 

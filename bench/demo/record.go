@@ -15,8 +15,8 @@ import (
 	"github.com/quicterm/quicterm/bench/netem"
 	"github.com/quicterm/quicterm/bench/rig"
 	"github.com/quicterm/quicterm/bench/topology"
-	"github.com/quicterm/quicterm/quicterm/asciicast"
 	"github.com/quicterm/quicterm/quicterm/screen"
+	"github.com/quicterm/quicterm/quicterm/screen/asciicast"
 )
 
 // link is the network of both interfaces: that of a phone, 80 ms there and back.

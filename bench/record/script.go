@@ -17,7 +17,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/quicterm/quicterm/bench/trace"
-	"github.com/quicterm/quicterm/quicterm/asciicast"
+	"github.com/quicterm/quicterm/quicterm/screen/asciicast"
 )
 
 // A Script says what to run, and what is typed.

@@ -16,7 +16,7 @@ import (
 
 	"github.com/creack/pty"
 
-	"github.com/quicterm/quicterm/quicterm/gate"
+	"github.com/quicterm/quicterm/quicterm/session/gate"
 )
 
 // An Output is all that a process prints. The zero value is ready.

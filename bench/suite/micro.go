@@ -21,7 +21,7 @@ import (
 )
 
 // microPackages have Go benchmarks of what is computed most.
-var microPackages = []string{"buffer", "quicterm/session", "quicterm/driver"}
+var microPackages = []string{"buffer", "quicterm/session", "quicterm/session/driver"}
 
 const (
 	module     = "github.com/quicterm/quicterm/"

@@ -4,8 +4,8 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/quicterm/quicterm/quicterm/predict"
 	"github.com/quicterm/quicterm/quicterm/screen"
+	"github.com/quicterm/quicterm/quicterm/terminal/predict"
 )
 
 const (

@@ -3,8 +3,8 @@ package trace
 import (
 	"time"
 
-	"github.com/quicterm/quicterm/quicterm/predict"
 	"github.com/quicterm/quicterm/quicterm/screen"
+	"github.com/quicterm/quicterm/quicterm/terminal/predict"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 

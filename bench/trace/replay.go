@@ -4,9 +4,9 @@ import (
 	"container/heap"
 	"time"
 
-	"github.com/quicterm/quicterm/quicterm/asciicast"
-	"github.com/quicterm/quicterm/quicterm/predict"
 	"github.com/quicterm/quicterm/quicterm/screen"
+	"github.com/quicterm/quicterm/quicterm/screen/asciicast"
+	"github.com/quicterm/quicterm/quicterm/terminal/predict"
 )
 
 const (

@@ -7,7 +7,7 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/quicterm/quicterm/quicterm/asciicast"
+	"github.com/quicterm/quicterm/quicterm/screen/asciicast"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 

@@ -8,7 +8,7 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/quicterm/quicterm/quicterm/predict"
+	"github.com/quicterm/quicterm/quicterm/terminal/predict"
 )
 
 // Policies are those that are compared, by name, the best last.

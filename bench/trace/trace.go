@@ -15,7 +15,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/quicterm/quicterm/quicterm/asciicast"
+	"github.com/quicterm/quicterm/quicterm/screen/asciicast"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quicterm/quicterm/quicterm/asciicast"
-	"github.com/quicterm/quicterm/quicterm/predict"
+	"github.com/quicterm/quicterm/quicterm/screen/asciicast"
+	"github.com/quicterm/quicterm/quicterm/terminal/predict"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/quicterm/quicterm/quicterm/predict"
 	"github.com/quicterm/quicterm/quicterm/screen"
+	"github.com/quicterm/quicterm/quicterm/terminal/predict"
 )
 
 const (

@@ -18,10 +18,10 @@ import (
 	"github.com/quicterm/quicterm/configs"
 	"github.com/quicterm/quicterm/migrate"
 	"github.com/quicterm/quicterm/quicterm/auth"
-	"github.com/quicterm/quicterm/quicterm/bootstrap"
 	"github.com/quicterm/quicterm/quicterm/client"
-	"github.com/quicterm/quicterm/quicterm/proxy"
-	"github.com/quicterm/quicterm/quicterm/sshconfig"
+	"github.com/quicterm/quicterm/quicterm/client/bootstrap"
+	"github.com/quicterm/quicterm/quicterm/client/proxy"
+	"github.com/quicterm/quicterm/quicterm/client/sshconfig"
 	"github.com/quicterm/quicterm/quicterm/terminal"
 )
 

@@ -13,8 +13,8 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"github.com/quicterm/quicterm/quicterm/auth"
-	"github.com/quicterm/quicterm/quicterm/bootstrap"
-	"github.com/quicterm/quicterm/quicterm/sshconfig"
+	"github.com/quicterm/quicterm/quicterm/client/bootstrap"
+	"github.com/quicterm/quicterm/quicterm/client/sshconfig"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 

@@ -15,8 +15,8 @@ import (
 	"github.com/quicterm/quicterm/configs"
 	"github.com/quicterm/quicterm/migrate"
 	"github.com/quicterm/quicterm/quicterm/auth"
-	"github.com/quicterm/quicterm/quicterm/bootstrap"
 	"github.com/quicterm/quicterm/quicterm/client"
+	"github.com/quicterm/quicterm/quicterm/client/bootstrap"
 	"github.com/quicterm/quicterm/quicterm/doctor"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )

@@ -10,8 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/quicterm/quicterm/quicterm/bootstrap"
-	"github.com/quicterm/quicterm/quicterm/install"
+	"github.com/quicterm/quicterm/quicterm/client/bootstrap"
+	"github.com/quicterm/quicterm/quicterm/client/install"
 )
 
 func installCommand() *cobra.Command {

@@ -14,11 +14,11 @@ import (
 
 	"github.com/quicterm/quicterm/migrate"
 	"github.com/quicterm/quicterm/quicterm/auth"
-	"github.com/quicterm/quicterm/quicterm/bootstrap"
 	"github.com/quicterm/quicterm/quicterm/client"
-	"github.com/quicterm/quicterm/quicterm/install"
+	"github.com/quicterm/quicterm/quicterm/client/bootstrap"
+	"github.com/quicterm/quicterm/quicterm/client/install"
+	"github.com/quicterm/quicterm/quicterm/client/sshconfig"
 	"github.com/quicterm/quicterm/quicterm/session"
-	"github.com/quicterm/quicterm/quicterm/sshconfig"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/quicterm/quicterm/quicterm/sshconfig"
+	"github.com/quicterm/quicterm/quicterm/client/sshconfig"
 )
 
 // A login leads through the jump hosts that ssh would use, in its order, and not in circles.

@@ -6,7 +6,7 @@ import (
 	"io"
 	"time"
 
-	"github.com/quicterm/quicterm/quicterm/asciicast"
+	"github.com/quicterm/quicterm/quicterm/screen/asciicast"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 

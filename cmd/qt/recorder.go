@@ -10,8 +10,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/quicterm/quicterm/quicterm/asciicast"
 	"github.com/quicterm/quicterm/quicterm/client"
+	"github.com/quicterm/quicterm/quicterm/screen/asciicast"
 	"github.com/quicterm/quicterm/quicterm/session"
 	"github.com/quicterm/quicterm/quicterm/terminal"
 	"github.com/quicterm/quicterm/quicterm/wire"

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quicterm/quicterm/quicterm/asciicast"
 	"github.com/quicterm/quicterm/quicterm/client"
+	"github.com/quicterm/quicterm/quicterm/screen/asciicast"
 	"github.com/quicterm/quicterm/quicterm/session"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )

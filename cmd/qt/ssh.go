@@ -8,9 +8,9 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/quicterm/quicterm/quicterm/bootstrap"
-	"github.com/quicterm/quicterm/quicterm/install"
-	"github.com/quicterm/quicterm/quicterm/sshconfig"
+	"github.com/quicterm/quicterm/quicterm/client/bootstrap"
+	"github.com/quicterm/quicterm/quicterm/client/install"
+	"github.com/quicterm/quicterm/quicterm/client/sshconfig"
 	"github.com/quicterm/quicterm/quicterm/terminal"
 )
 

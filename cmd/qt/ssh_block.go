@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/quicterm/quicterm/quicterm/sshconfig"
+	"github.com/quicterm/quicterm/quicterm/client/sshconfig"
 )
 
 // A block is a part of ssh's configuration for some hosts.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/quicterm/quicterm/quicterm/sshconfig"
+	"github.com/quicterm/quicterm/quicterm/client/sshconfig"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 

@@ -19,7 +19,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/quicterm/quicterm/quicterm/rundir"
+	"github.com/quicterm/quicterm/quicterm/machine/rundir"
 )
 
 // Each client listens on a unix socket of its own in the directory of its account. To each

@@ -16,7 +16,7 @@ import (
 
 	"github.com/quicterm/quicterm/quicterm/client"
 	"github.com/quicterm/quicterm/quicterm/holder"
-	"github.com/quicterm/quicterm/quicterm/rundir"
+	"github.com/quicterm/quicterm/quicterm/machine/rundir"
 )
 
 // shortBase returns a directory for sockets with a short path, and that of our account in it.

@@ -21,10 +21,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/quicterm/quicterm/configs"
-	"github.com/quicterm/quicterm/quicterm/bootstrap"
+	"github.com/quicterm/quicterm/quicterm/client/bootstrap"
 	"github.com/quicterm/quicterm/quicterm/doctor"
+	"github.com/quicterm/quicterm/quicterm/machine/systemd"
 	"github.com/quicterm/quicterm/quicterm/monitor"
-	"github.com/quicterm/quicterm/quicterm/systemd"
 )
 
 func doctorCommand() *cobra.Command {

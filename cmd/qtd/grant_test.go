@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/quicterm/quicterm/configs"
-	"github.com/quicterm/quicterm/quicterm/bootstrap"
+	"github.com/quicterm/quicterm/quicterm/client/bootstrap"
 )
 
 func TestMain(m *testing.M) {

@@ -12,9 +12,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/quicterm/quicterm/configs"
-	"github.com/quicterm/quicterm/quicterm/confine"
 	"github.com/quicterm/quicterm/quicterm/holder"
-	"github.com/quicterm/quicterm/quicterm/logqueue"
+	"github.com/quicterm/quicterm/quicterm/machine/confine"
+	"github.com/quicterm/quicterm/quicterm/machine/logqueue"
 	"github.com/quicterm/quicterm/quicterm/monitor"
 	"github.com/quicterm/quicterm/quicterm/server"
 )

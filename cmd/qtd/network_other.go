@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/quicterm/quicterm/configs"
-	"github.com/quicterm/quicterm/quicterm/logqueue"
+	"github.com/quicterm/quicterm/quicterm/machine/logqueue"
 	"github.com/quicterm/quicterm/quicterm/monitor"
 	"github.com/quicterm/quicterm/quicterm/server"
 )

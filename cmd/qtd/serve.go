@@ -18,10 +18,10 @@ import (
 	"github.com/quicterm/quicterm/configs"
 	"github.com/quicterm/quicterm/quicterm/doctor"
 	"github.com/quicterm/quicterm/quicterm/holder"
-	"github.com/quicterm/quicterm/quicterm/memory"
+	"github.com/quicterm/quicterm/quicterm/machine/memory"
+	"github.com/quicterm/quicterm/quicterm/machine/systemd"
+	"github.com/quicterm/quicterm/quicterm/machine/utmp"
 	"github.com/quicterm/quicterm/quicterm/monitor"
-	"github.com/quicterm/quicterm/quicterm/systemd"
-	"github.com/quicterm/quicterm/quicterm/utmp"
 )
 
 func serveCommand() *cobra.Command {

@@ -22,8 +22,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/quicterm/quicterm/configs"
+	"github.com/quicterm/quicterm/quicterm/machine/rundir"
 	"github.com/quicterm/quicterm/quicterm/monitor"
-	"github.com/quicterm/quicterm/quicterm/rundir"
 )
 
 const (

@@ -9,7 +9,7 @@ import (
 	"net"
 	"os"
 
-	"github.com/quicterm/quicterm/quicterm/bootstrap"
+	"github.com/quicterm/quicterm/quicterm/client/bootstrap"
 )
 
 // carryStdio makes our standard input and output the carrier of a client, until the daemon ends

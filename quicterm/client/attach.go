@@ -11,9 +11,9 @@ import (
 
 	"github.com/quicterm/quicterm/buffer"
 	"github.com/quicterm/quicterm/migrate"
-	"github.com/quicterm/quicterm/quicterm/driver"
-	"github.com/quicterm/quicterm/quicterm/gate"
 	"github.com/quicterm/quicterm/quicterm/session"
+	"github.com/quicterm/quicterm/quicterm/session/driver"
+	"github.com/quicterm/quicterm/quicterm/session/gate"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/quicterm/quicterm/bench/rig"
-	"github.com/quicterm/quicterm/quicterm/asciicast"
+	"github.com/quicterm/quicterm/quicterm/screen/asciicast"
 )
 
 // On a host whose disk is full, or whose home runs no programs, qt connect and qt install end with

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/quicterm/quicterm/bench/rig"
-	"github.com/quicterm/quicterm/quicterm/systemd/systemdtest"
+	"github.com/quicterm/quicterm/quicterm/machine/systemd/systemdtest"
 )
 
 // A packageHost is a machine on which a package is installed.

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/quicterm/quicterm/bench/rig"
-	"github.com/quicterm/quicterm/quicterm/persist"
+	"github.com/quicterm/quicterm/quicterm/holder/persist"
 )
 
 // persistent returns a host whose sessions are kept on disk.

@@ -26,7 +26,7 @@ import (
 	"github.com/quicterm/quicterm/migrate/carrier/sealed"
 	"github.com/quicterm/quicterm/migrate/carrier/tcp"
 	"github.com/quicterm/quicterm/quicterm/auth"
-	"github.com/quicterm/quicterm/quicterm/bootstrap"
+	"github.com/quicterm/quicterm/quicterm/client/bootstrap"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 

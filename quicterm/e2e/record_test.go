@@ -18,7 +18,7 @@ import (
 	"github.com/creack/pty"
 
 	"github.com/quicterm/quicterm/bench/rig"
-	"github.com/quicterm/quicterm/quicterm/asciicast"
+	"github.com/quicterm/quicterm/quicterm/screen/asciicast"
 )
 
 // A session is recorded by one who watches: the screen, output, sizes, the exit status, and not

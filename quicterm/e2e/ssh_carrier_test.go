@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/quicterm/quicterm/bench/rig"
-	"github.com/quicterm/quicterm/quicterm/bootstrap"
+	"github.com/quicterm/quicterm/quicterm/client/bootstrap"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/quicterm/quicterm/bench/rig"
-	"github.com/quicterm/quicterm/quicterm/systemd/systemdtest"
+	"github.com/quicterm/quicterm/quicterm/machine/systemd/systemdtest"
 )
 
 // installed is where the daemon of a machine listens.

@@ -15,10 +15,10 @@ import (
 	"github.com/quicterm/quicterm/migrate/carrier"
 	"github.com/quicterm/quicterm/migrate/carrier/sealed"
 	"github.com/quicterm/quicterm/quicterm/auth"
-	"github.com/quicterm/quicterm/quicterm/driver"
-	"github.com/quicterm/quicterm/quicterm/gate"
 	"github.com/quicterm/quicterm/quicterm/screen"
 	"github.com/quicterm/quicterm/quicterm/session"
+	"github.com/quicterm/quicterm/quicterm/session/driver"
+	"github.com/quicterm/quicterm/quicterm/session/gate"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 

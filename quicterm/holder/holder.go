@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/quicterm/quicterm/buffer"
-	"github.com/quicterm/quicterm/quicterm/gate"
+	"github.com/quicterm/quicterm/quicterm/session/gate"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 

@@ -9,7 +9,7 @@ import (
 	"io/fs"
 	"time"
 
-	"github.com/quicterm/quicterm/quicterm/persist"
+	"github.com/quicterm/quicterm/quicterm/holder/persist"
 	"github.com/quicterm/quicterm/quicterm/screen"
 )
 

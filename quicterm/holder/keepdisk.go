@@ -11,8 +11,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/quicterm/quicterm/quicterm/persist"
-	"github.com/quicterm/quicterm/quicterm/rundir"
+	"github.com/quicterm/quicterm/quicterm/holder/persist"
+	"github.com/quicterm/quicterm/quicterm/machine/rundir"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 

@@ -8,7 +8,7 @@ import (
 	"sync"
 
 	"github.com/quicterm/quicterm/buffer"
-	"github.com/quicterm/quicterm/quicterm/persist"
+	"github.com/quicterm/quicterm/quicterm/holder/persist"
 	"github.com/quicterm/quicterm/quicterm/session"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )

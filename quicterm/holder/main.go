@@ -19,9 +19,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/quicterm/quicterm/quicterm/memory"
-	"github.com/quicterm/quicterm/quicterm/pam"
-	"github.com/quicterm/quicterm/quicterm/rundir"
+	"github.com/quicterm/quicterm/quicterm/machine/memory"
+	"github.com/quicterm/quicterm/quicterm/machine/pam"
+	"github.com/quicterm/quicterm/quicterm/machine/rundir"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/quicterm/quicterm/buffer"
-	"github.com/quicterm/quicterm/quicterm/memory"
+	"github.com/quicterm/quicterm/quicterm/machine/memory"
 )
 
 // When the machine is short of memory, the kernel ends processes, and their sessions with

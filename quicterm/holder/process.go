@@ -15,8 +15,8 @@ import (
 	"github.com/creack/pty"
 	"golang.org/x/sys/unix"
 
-	"github.com/quicterm/quicterm/quicterm/keyring"
-	"github.com/quicterm/quicterm/quicterm/pam"
+	"github.com/quicterm/quicterm/quicterm/machine/keyring"
+	"github.com/quicterm/quicterm/quicterm/machine/pam"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 

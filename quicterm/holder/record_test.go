@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/quicterm/quicterm/buffer"
-	"github.com/quicterm/quicterm/quicterm/asciicast"
+	"github.com/quicterm/quicterm/quicterm/screen/asciicast"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 

@@ -12,7 +12,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/quicterm/quicterm/quicterm/persist"
+	"github.com/quicterm/quicterm/quicterm/holder/persist"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 

@@ -11,8 +11,8 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/quicterm/quicterm/quicterm/pam"
-	"github.com/quicterm/quicterm/quicterm/persist"
+	"github.com/quicterm/quicterm/quicterm/holder/persist"
+	"github.com/quicterm/quicterm/quicterm/machine/pam"
 	"github.com/quicterm/quicterm/quicterm/screen"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )

@@ -10,8 +10,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/quicterm/quicterm/quicterm/pam"
-	"github.com/quicterm/quicterm/quicterm/persist"
+	"github.com/quicterm/quicterm/quicterm/holder/persist"
+	"github.com/quicterm/quicterm/quicterm/machine/pam"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 

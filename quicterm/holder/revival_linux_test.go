@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/quicterm/quicterm/quicterm/pam"
+	"github.com/quicterm/quicterm/quicterm/machine/pam"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 

@@ -19,7 +19,7 @@ import (
 	"github.com/fxamacker/cbor/v2"
 
 	"github.com/quicterm/quicterm/quicterm/holder/programtest"
-	"github.com/quicterm/quicterm/quicterm/rundir"
+	"github.com/quicterm/quicterm/quicterm/machine/rundir"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 

@@ -14,9 +14,9 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/quicterm/quicterm/quicterm/keyring"
-	"github.com/quicterm/quicterm/quicterm/memory"
-	"github.com/quicterm/quicterm/quicterm/pam"
+	"github.com/quicterm/quicterm/quicterm/machine/keyring"
+	"github.com/quicterm/quicterm/quicterm/machine/memory"
+	"github.com/quicterm/quicterm/quicterm/machine/pam"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 

@@ -8,8 +8,8 @@ import (
 	"os/exec"
 
 	"github.com/quicterm/quicterm/configs"
-	"github.com/quicterm/quicterm/quicterm/systemd"
-	"github.com/quicterm/quicterm/quicterm/utmp"
+	"github.com/quicterm/quicterm/quicterm/machine/systemd"
+	"github.com/quicterm/quicterm/quicterm/machine/utmp"
 )
 
 // Command is the argument that makes the daemon's executable its network half, on Linux.

@@ -24,12 +24,12 @@ import (
 	"time"
 
 	"github.com/quicterm/quicterm/configs"
-	"github.com/quicterm/quicterm/quicterm/account"
 	"github.com/quicterm/quicterm/quicterm/auth"
 	"github.com/quicterm/quicterm/quicterm/doctor"
-	"github.com/quicterm/quicterm/quicterm/floodlog"
-	"github.com/quicterm/quicterm/quicterm/memory"
-	"github.com/quicterm/quicterm/quicterm/rundir"
+	"github.com/quicterm/quicterm/quicterm/machine/account"
+	"github.com/quicterm/quicterm/quicterm/machine/floodlog"
+	"github.com/quicterm/quicterm/quicterm/machine/memory"
+	"github.com/quicterm/quicterm/quicterm/machine/rundir"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 

@@ -19,9 +19,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quicterm/quicterm/quicterm/account"
 	"github.com/quicterm/quicterm/quicterm/holder"
-	"github.com/quicterm/quicterm/quicterm/rundir"
+	"github.com/quicterm/quicterm/quicterm/machine/account"
+	"github.com/quicterm/quicterm/quicterm/machine/rundir"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 

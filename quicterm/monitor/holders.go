@@ -7,7 +7,7 @@ import (
 	"net/netip"
 
 	"github.com/quicterm/quicterm/migrate/carrier"
-	"github.com/quicterm/quicterm/quicterm/account"
+	"github.com/quicterm/quicterm/quicterm/machine/account"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 

@@ -14,10 +14,10 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
-	"github.com/quicterm/quicterm/quicterm/account"
 	"github.com/quicterm/quicterm/quicterm/auth"
-	"github.com/quicterm/quicterm/quicterm/keyfile"
-	"github.com/quicterm/quicterm/quicterm/sshd"
+	"github.com/quicterm/quicterm/quicterm/machine/account"
+	"github.com/quicterm/quicterm/quicterm/machine/keyfile"
+	"github.com/quicterm/quicterm/quicterm/machine/sshd"
 )
 
 // keyFile returns the path of a file of an account that a pattern names. An unknown token in it is an

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/quicterm/quicterm/quicterm/systemd"
+	"github.com/quicterm/quicterm/quicterm/machine/systemd"
 )
 
 // A granted daemon takes the first free port of the range that mosh uses. The usual port

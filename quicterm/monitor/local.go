@@ -8,7 +8,7 @@ import (
 	"net/netip"
 	"time"
 
-	"github.com/quicterm/quicterm/quicterm/account"
+	"github.com/quicterm/quicterm/quicterm/machine/account"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/quicterm/quicterm/configs"
-	"github.com/quicterm/quicterm/quicterm/account"
 	"github.com/quicterm/quicterm/quicterm/holder/holdertest"
+	"github.com/quicterm/quicterm/quicterm/machine/account"
 )
 
 // The network process has the group of its account, and no other with the number of its user id.

@@ -16,16 +16,16 @@ import (
 	"time"
 
 	"github.com/quicterm/quicterm/configs"
-	"github.com/quicterm/quicterm/quicterm/account"
 	"github.com/quicterm/quicterm/quicterm/auth"
-	"github.com/quicterm/quicterm/quicterm/floodlog"
 	"github.com/quicterm/quicterm/quicterm/holder"
-	"github.com/quicterm/quicterm/quicterm/keyfile"
-	"github.com/quicterm/quicterm/quicterm/panics"
-	"github.com/quicterm/quicterm/quicterm/rundir"
-	"github.com/quicterm/quicterm/quicterm/sshd"
-	"github.com/quicterm/quicterm/quicterm/systemd"
-	"github.com/quicterm/quicterm/quicterm/utmp"
+	"github.com/quicterm/quicterm/quicterm/machine/account"
+	"github.com/quicterm/quicterm/quicterm/machine/floodlog"
+	"github.com/quicterm/quicterm/quicterm/machine/keyfile"
+	"github.com/quicterm/quicterm/quicterm/machine/panics"
+	"github.com/quicterm/quicterm/quicterm/machine/rundir"
+	"github.com/quicterm/quicterm/quicterm/machine/sshd"
+	"github.com/quicterm/quicterm/quicterm/machine/systemd"
+	"github.com/quicterm/quicterm/quicterm/machine/utmp"
 )
 
 const (

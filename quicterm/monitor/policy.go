@@ -15,10 +15,10 @@ import (
 	"time"
 
 	"github.com/quicterm/quicterm/configs"
-	"github.com/quicterm/quicterm/quicterm/account"
 	"github.com/quicterm/quicterm/quicterm/auth"
-	"github.com/quicterm/quicterm/quicterm/keyfile"
-	"github.com/quicterm/quicterm/quicterm/sshd"
+	"github.com/quicterm/quicterm/quicterm/machine/account"
+	"github.com/quicterm/quicterm/quicterm/machine/keyfile"
+	"github.com/quicterm/quicterm/quicterm/machine/sshd"
 )
 
 // CheckSettings returns a mistake in the rules for logins, as a [configs.Wrong]: one that sshd would refuse, a pattern that

@@ -18,9 +18,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/quicterm/quicterm/quicterm/confine"
-	"github.com/quicterm/quicterm/quicterm/keyring"
-	"github.com/quicterm/quicterm/quicterm/rundir"
+	"github.com/quicterm/quicterm/quicterm/machine/confine"
+	"github.com/quicterm/quicterm/quicterm/machine/keyring"
+	"github.com/quicterm/quicterm/quicterm/machine/rundir"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 

@@ -21,13 +21,13 @@ import (
 	"time"
 
 	"github.com/quicterm/quicterm/migrate/carrier"
-	"github.com/quicterm/quicterm/quicterm/account"
-	"github.com/quicterm/quicterm/quicterm/floodlog"
 	"github.com/quicterm/quicterm/quicterm/holder"
-	"github.com/quicterm/quicterm/quicterm/keyring"
-	"github.com/quicterm/quicterm/quicterm/memory"
-	"github.com/quicterm/quicterm/quicterm/rundir"
-	"github.com/quicterm/quicterm/quicterm/systemd"
+	"github.com/quicterm/quicterm/quicterm/machine/account"
+	"github.com/quicterm/quicterm/quicterm/machine/floodlog"
+	"github.com/quicterm/quicterm/quicterm/machine/keyring"
+	"github.com/quicterm/quicterm/quicterm/machine/memory"
+	"github.com/quicterm/quicterm/quicterm/machine/rundir"
+	"github.com/quicterm/quicterm/quicterm/machine/systemd"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 

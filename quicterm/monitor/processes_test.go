@@ -14,11 +14,11 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/quicterm/quicterm/quicterm/account"
 	"github.com/quicterm/quicterm/quicterm/holder"
-	"github.com/quicterm/quicterm/quicterm/keyfile"
-	"github.com/quicterm/quicterm/quicterm/rundir"
-	"github.com/quicterm/quicterm/quicterm/systemd"
+	"github.com/quicterm/quicterm/quicterm/machine/account"
+	"github.com/quicterm/quicterm/quicterm/machine/keyfile"
+	"github.com/quicterm/quicterm/quicterm/machine/rundir"
+	"github.com/quicterm/quicterm/quicterm/machine/systemd"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 

@@ -12,9 +12,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/quicterm/quicterm/quicterm/account"
-	"github.com/quicterm/quicterm/quicterm/systemd"
-	"github.com/quicterm/quicterm/quicterm/utmp"
+	"github.com/quicterm/quicterm/quicterm/machine/account"
+	"github.com/quicterm/quicterm/quicterm/machine/systemd"
+	"github.com/quicterm/quicterm/quicterm/machine/utmp"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 

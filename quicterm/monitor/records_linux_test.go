@@ -18,10 +18,10 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/quicterm/quicterm/configs"
-	"github.com/quicterm/quicterm/quicterm/account"
-	"github.com/quicterm/quicterm/quicterm/floodlog"
-	"github.com/quicterm/quicterm/quicterm/panics"
-	"github.com/quicterm/quicterm/quicterm/utmp"
+	"github.com/quicterm/quicterm/quicterm/machine/account"
+	"github.com/quicterm/quicterm/quicterm/machine/floodlog"
+	"github.com/quicterm/quicterm/quicterm/machine/panics"
+	"github.com/quicterm/quicterm/quicterm/machine/utmp"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 

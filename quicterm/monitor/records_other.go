@@ -5,7 +5,7 @@ package monitor
 import (
 	"context"
 
-	"github.com/quicterm/quicterm/quicterm/account"
+	"github.com/quicterm/quicterm/quicterm/machine/account"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 

@@ -12,7 +12,7 @@ import (
 
 	"github.com/quicterm/quicterm/migrate/carrier"
 	"github.com/quicterm/quicterm/migrate/carrier/unixsock"
-	"github.com/quicterm/quicterm/quicterm/memory"
+	"github.com/quicterm/quicterm/quicterm/machine/memory"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 

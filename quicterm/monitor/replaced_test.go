@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/quicterm/quicterm/configs"
-	"github.com/quicterm/quicterm/quicterm/sshd"
+	"github.com/quicterm/quicterm/quicterm/machine/sshd"
 )
 
 // A setting whose place sshd's takes is a mistake, unless it is as it is by default.

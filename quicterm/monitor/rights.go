@@ -12,10 +12,10 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
-	"github.com/quicterm/quicterm/quicterm/account"
 	"github.com/quicterm/quicterm/quicterm/auth"
-	"github.com/quicterm/quicterm/quicterm/keyfile"
-	"github.com/quicterm/quicterm/quicterm/sshd"
+	"github.com/quicterm/quicterm/quicterm/machine/account"
+	"github.com/quicterm/quicterm/quicterm/machine/keyfile"
+	"github.com/quicterm/quicterm/quicterm/machine/sshd"
 )
 
 const (

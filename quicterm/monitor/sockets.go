@@ -15,7 +15,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/quicterm/quicterm/quicterm/systemd"
+	"github.com/quicterm/quicterm/quicterm/machine/systemd"
 )
 
 // bindInterval is the time between two attempts to open sockets that are missing: clients

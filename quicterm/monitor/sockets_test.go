@@ -19,7 +19,7 @@ import (
 
 	"github.com/quicterm/quicterm/configs"
 	"github.com/quicterm/quicterm/quicterm/holder/holdertest"
-	"github.com/quicterm/quicterm/quicterm/systemd"
+	"github.com/quicterm/quicterm/quicterm/machine/systemd"
 )
 
 // openSockets opens the sockets of a daemon, and closes them when the test ends.

@@ -14,10 +14,10 @@ import (
 
 	"golang.org/x/sync/singleflight"
 
-	"github.com/quicterm/quicterm/quicterm/account"
 	"github.com/quicterm/quicterm/quicterm/doctor"
 	"github.com/quicterm/quicterm/quicterm/holder"
-	"github.com/quicterm/quicterm/quicterm/pam"
+	"github.com/quicterm/quicterm/quicterm/machine/account"
+	"github.com/quicterm/quicterm/quicterm/machine/pam"
 )
 
 // refindTime is how long it counts that su does not work: an administrator may mend it, and sessions wait for

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/quicterm/quicterm/quicterm/doctor"
-	"github.com/quicterm/quicterm/quicterm/pam"
+	"github.com/quicterm/quicterm/quicterm/machine/pam"
 )
 
 // suAs returns a way to start su that runs a script in its place, and counts that.

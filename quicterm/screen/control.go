@@ -1,6 +1,6 @@
 package screen
 
-import "github.com/quicterm/quicterm/quicterm/vt"
+import "github.com/quicterm/quicterm/quicterm/screen/vt"
 
 // Execute obeys a control character.
 func (h *handler) Execute(c byte) {

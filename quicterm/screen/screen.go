@@ -13,7 +13,7 @@
 // A Screen has no goroutine and is not safe for concurrent use.
 package screen
 
-import "github.com/quicterm/quicterm/quicterm/vt"
+import "github.com/quicterm/quicterm/quicterm/screen/vt"
 
 // Limits bound the scrollback. Zero values stand for the defaults.
 type Limits struct {

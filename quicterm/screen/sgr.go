@@ -1,6 +1,6 @@
 package screen
 
-import "github.com/quicterm/quicterm/quicterm/vt"
+import "github.com/quicterm/quicterm/quicterm/screen/vt"
 
 // selectGraphics is SGR.
 func (s *Screen) selectGraphics(c *vt.Control) {

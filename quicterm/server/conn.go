@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"github.com/quicterm/quicterm/migrate/carrier"
+	"github.com/quicterm/quicterm/quicterm/machine/panics"
 	"github.com/quicterm/quicterm/quicterm/monitor"
-	"github.com/quicterm/quicterm/quicterm/panics"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 

@@ -9,9 +9,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/quicterm/quicterm/quicterm/memory"
-	counting "github.com/quicterm/quicterm/quicterm/metrics"
+	"github.com/quicterm/quicterm/quicterm/machine/memory"
 	"github.com/quicterm/quicterm/quicterm/monitor"
+	counting "github.com/quicterm/quicterm/quicterm/monitor/metrics"
 )
 
 // Values of labels.

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/quicterm/quicterm/migrate/carrier/quic"
-	"github.com/quicterm/quicterm/quicterm/metrics"
+	"github.com/quicterm/quicterm/quicterm/monitor/metrics"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 

@@ -11,8 +11,8 @@ import (
 
 	"github.com/quicterm/quicterm/migrate/carrier"
 	"github.com/quicterm/quicterm/migrate/carrier/quic"
+	"github.com/quicterm/quicterm/quicterm/machine/panics"
 	"github.com/quicterm/quicterm/quicterm/monitor"
-	"github.com/quicterm/quicterm/quicterm/panics"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 

@@ -21,9 +21,9 @@ import (
 
 	"github.com/quicterm/quicterm/migrate/carrier/quic"
 	"github.com/quicterm/quicterm/quicterm/auth"
-	"github.com/quicterm/quicterm/quicterm/floodlog"
+	"github.com/quicterm/quicterm/quicterm/machine/floodlog"
+	"github.com/quicterm/quicterm/quicterm/machine/panics"
 	"github.com/quicterm/quicterm/quicterm/monitor"
-	"github.com/quicterm/quicterm/quicterm/panics"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 

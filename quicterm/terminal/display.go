@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"github.com/quicterm/quicterm/quicterm/client"
-	"github.com/quicterm/quicterm/quicterm/predict"
 	"github.com/quicterm/quicterm/quicterm/screen"
+	"github.com/quicterm/quicterm/quicterm/screen/vt"
 	"github.com/quicterm/quicterm/quicterm/session"
-	"github.com/quicterm/quicterm/quicterm/vt"
+	"github.com/quicterm/quicterm/quicterm/terminal/predict"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 

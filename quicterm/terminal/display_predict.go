@@ -4,7 +4,7 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/quicterm/quicterm/quicterm/predict"
+	"github.com/quicterm/quicterm/quicterm/terminal/predict"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 

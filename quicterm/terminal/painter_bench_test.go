@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quicterm/quicterm/quicterm/predict"
+	"github.com/quicterm/quicterm/quicterm/terminal/predict"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 

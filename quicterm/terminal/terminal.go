@@ -17,8 +17,8 @@ import (
 	"golang.org/x/term"
 
 	"github.com/quicterm/quicterm/quicterm/client"
-	"github.com/quicterm/quicterm/quicterm/predict"
 	"github.com/quicterm/quicterm/quicterm/session"
+	"github.com/quicterm/quicterm/quicterm/terminal/predict"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 

@@ -8,7 +8,7 @@ import (
 	"os"
 
 	"github.com/quicterm/quicterm/quicterm/holder"
-	"github.com/quicterm/quicterm/quicterm/keyfile"
+	"github.com/quicterm/quicterm/quicterm/machine/keyfile"
 )
 
 // Child makes this process what a daemon starts its own executable as, a holder or a reader of keys, and does not
