@@ -88,7 +88,7 @@ func receiver(f *ast.FuncDecl) string {
 	return "" // of a generic type
 }
 
-// The pages link to files that exist, and the README to every package that is not part of
+// The pages link to files that exist, and ARCHITECTURE.md to every package that is not part of
 // another.
 func TestPages(t *testing.T) {
 	links := make(map[string][]string)
@@ -96,7 +96,7 @@ func TestPages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, page := range append(pages, "../README.md", "../CONTRIBUTING.md", "../CHANGELOG.md") {
+	for _, page := range append(pages, "../README.md", "../ARCHITECTURE.md", "../SECURITY.md", "../CONTRIBUTING.md", "../CHANGELOG.md") {
 		for _, m := range regexp.MustCompile(`\]\(([^)#:]+)(?:#[^)]*)?\)`).FindAllStringSubmatch(read(t, page), -1) {
 			links[page] = append(links[page], m[1])
 			if _, err := os.Stat(filepath.Join(filepath.Dir(page), m[1])); err != nil {
@@ -106,8 +106,8 @@ func TestPages(t *testing.T) {
 	}
 	for _, p := range packages {
 		linked := func(link string) bool { return link == p.path || strings.HasPrefix(p.path, link+"/") }
-		if p.path != "quicterm" && !slices.ContainsFunc(links["../README.md"], linked) {
-			t.Errorf("README.md does not link to %s: add it to the table of packages", p.path)
+		if p.path != "quicterm" && !slices.ContainsFunc(links["../ARCHITECTURE.md"], linked) {
+			t.Errorf("ARCHITECTURE.md does not link to %s: add it to the table of packages", p.path)
 		}
 	}
 }
