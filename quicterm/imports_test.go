@@ -153,12 +153,6 @@ var packages = []struct {
 	},
 	{
 		path: "quicterm/client/sshconfig", role: "what ssh's configuration says about a host; opens no connection",
-		imports: "github.com/kevinburke/ssh_config",
-	},
-	{
-		path: "quicterm/client/sshlogin", role: "logs in by ssh where there is no ssh program; knows no daemon and no terminal",
-		imports: "quicterm/auth quicterm/wire golang.org/x/crypto",
-		tests:   "bench/bubble bench/rig",
 	},
 	{
 		path: "quicterm/machine/pam", role: "starts programs in sessions of PAM, by su; knows no session of quicterm",
@@ -251,7 +245,7 @@ var packages = []struct {
 		imports: `configs migrate migrate/carrier/nonblock migrate/netmon quicterm/screen/asciicast quicterm/auth quicterm/client/bootstrap quicterm/client quicterm/doctor quicterm/client/install
 			quicterm/terminal/predict quicterm/client/proxy
 			quicterm/machine/rundir quicterm/screen quicterm/screen/picture quicterm/session
-			quicterm/client/sshconfig quicterm/client/sshlogin quicterm/terminal quicterm/version quicterm/wire github.com/spf13/cobra github.com/spf13/pflag golang.org/x/crypto golang.org/x/term`,
+			quicterm/client/sshconfig quicterm/terminal quicterm/version quicterm/wire github.com/spf13/cobra github.com/spf13/pflag golang.org/x/crypto golang.org/x/term`,
 		tests: "bench/bubble bench/rig cmd/dist/man quicterm/holder github.com/rogpeppe/go-internal golang.org/x/net",
 	},
 	{
@@ -396,7 +390,7 @@ var barriers = []struct{ from, reach, why string }{
 	},
 	{
 		"quicterm/client",
-		"github.com/creack/pty github.com/kevinburke/ssh_config github.com/spf13/cobra golang.org/x/term os/signal",
+		"github.com/creack/pty github.com/spf13/cobra golang.org/x/term os/signal",
 		"it is a library, and knows neither a terminal nor the command line that uses it",
 	},
 	{

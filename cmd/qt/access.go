@@ -193,10 +193,9 @@ func (a *access) withTunnel(ctx context.Context, f func(context.Context) error) 
 	defer stop()
 	t := a.target
 	a.tunnel = &bootstrap.SSH{
-		Host: t.name, Name: t.host, Args: t.sshArgs, Pipe: t.config.Connection.Piped,
-		Own: ownLoginTo(ctx, t, a.log), Say: sayForSSH, Log: a.log,
+		Host: t.name, Name: t.host, Args: t.sshArgs, Pipe: t.config.Piped, Say: sayForSSH, Log: a.log,
 	}
-	if c := t.config.Connection; !c.Piped && !c.Shared {
+	if !t.config.Piped && !t.config.Shared {
 		sshd := *t
 		sshd.port = t.config.Port
 		a.tunnel.Addresses = sshd.resolve

@@ -20,7 +20,7 @@ func machine(settings *configs.Client) (r doctor.Report) {
 	if file, err := exec.LookPath("ssh"); err == nil {
 		r.Add("ssh", doctor.OK, "", "%s", file)
 	} else {
-		r.Add("ssh", doctor.Warn, "install OpenSSH's client, for all that ssh's configuration may say", "there is no ssh program: qt logs in by itself")
+		r.Add("ssh", doctor.Warn, "install OpenSSH's client", "there is no ssh program: qt reaches only daemons that run already")
 	}
 	addKeys(&r, settings)
 	addLocalPaths(&r)

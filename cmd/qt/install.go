@@ -49,9 +49,9 @@ With --remove, it is removed again. Sessions that run there continue either way.
 // installOn copies qtd to a host.
 func installOn(ctx context.Context, host string, opts *options, from string) error {
 	var report *install.Report
-	err := atHost(ctx, host, opts, func(l install.Login) (err error) {
-		report, err = install.Install(l, func(p install.Platform) (*install.Binary, error) {
-			return findDaemon(from, p)
+	err := atHost(ctx, host, opts, func(p *install.Process) (err error) {
+		report, err = install.Install(p, func(platform install.Platform) (*install.Binary, error) {
+			return findDaemon(from, platform)
 		}, func(b *install.Binary) {
 			say(copying, b.Version, b.Platform, size(uint64(len(b.Content))), host)
 		})
@@ -121,8 +121,8 @@ func findDaemon(from string, p install.Platform) (*install.Binary, error) {
 // uninstall removes qtd from a host.
 func uninstall(ctx context.Context, host string, opts *options) error {
 	var removal *install.Removal
-	err := atHost(ctx, host, opts, func(l install.Login) (err error) {
-		removal, err = install.Remove(l)
+	err := atHost(ctx, host, opts, func(p *install.Process) (err error) {
+		removal, err = install.Remove(p)
 		return err
 	})
 	if err != nil {

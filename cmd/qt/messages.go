@@ -103,13 +103,11 @@ const (
 )
 
 var (
-	errNoSession        = errors.New("no session is named")
-	errNoTTYForSecret   = errors.New("a passphrase is needed, and there is no terminal to ask for it: use ssh-add")
-	errBatch            = errors.New("a passphrase is needed, and BatchMode is on: use ssh-add")
-	errNoTTYForPassword = errors.New("a password is needed, and there is no terminal to ask for it")
-	errNoPassword       = errors.New("no password was typed")
-	errNoSecret         = errors.New("no passphrase was typed")
-	errKeyDeclined      = errors.New("not connected: you did not accept the server's key")
+	errNoSession      = errors.New("no session is named")
+	errNoTTYForSecret = errors.New("a passphrase is needed, and there is no terminal to ask for it: use ssh-add")
+	errBatch          = errors.New("a passphrase is needed, and BatchMode is on: use ssh-add")
+	errNoSecret       = errors.New("no passphrase was typed")
+	errKeyDeclined    = errors.New("not connected: you did not accept the server's key")
 )
 
 // hintError is an error with a hint what to try.

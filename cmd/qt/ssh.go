@@ -17,9 +17,9 @@ import (
 // masterTime is how long an ssh connection stays for the next login.
 const masterTime = "30s"
 
-// atHost calls f with a login to a host that runs install.Command, by ssh, or by our own login
-// where there is no ssh program. If the login has failed, it returns why.
-func atHost(ctx context.Context, arg string, opts *options, f func(install.Login) error) error {
+// atHost calls f with an ssh process that runs install.Command on a host. If the login has failed, it
+// returns why.
+func atHost(ctx context.Context, arg string, opts *options, f func(*install.Process) error) error {
 	login, host, err := parseTarget(arg, opts)
 	if err != nil {
 		return err
@@ -30,80 +30,58 @@ func atHost(ctx context.Context, arg string, opts *options, f func(install.Login
 	if err != nil {
 		return err
 	}
-	t := &target{typed: arg, name: host, sshFile: opts.config}
-	t.apply(config)
-	if config.Connection.Shared {
+	if config.Shared {
 		opts.master = ""
 	}
-	t.sshArgs = append(config.Connection.Undo, sshArgs(login, host, opts)...)
-	if opts.master != "" {
-		master := []string{"-o", "ControlMaster=auto", "-o", "ControlPersist=" + masterTime}
-		t.sshArgs = append(master, t.sshArgs...)
+	// As ssh runs a command on a host, without a terminal there and without what the user's configuration
+	// adds to a shell: forwarded ports, agents and displays, or another command. It compresses.
+	args := []string{"-T", "-C", "-a", "-x", "-o", "ClearAllForwardings=yes", "-o", "RemoteCommand=none"}
+	if opts.verbose {
+		args = append(args, "-v")
 	}
+	if opts.master != "" {
+		args = append(args, "-o", "ControlMaster=auto", "-o", "ControlPersist="+masterTime)
+	}
+	args = append(append(args, config.Undo...), sshArgs(login, host, opts)...)
 	ctx, stop := untilSignal(ctx, syscall.SIGINT, syscall.SIGQUIT)
 	defer stop()
 	words := &bootstrap.LastWords{Show: sayForSSH}
-	if own := ownLoginTo(ctx, t, opts.log()); own != nil {
-		err = byOwnLogin(ctx, own, words, f)
-	} else {
-		err = byProgram(ctx, t, opts, words, f)
-	}
-	if ctx.Err() != nil {
+	err = withDialog(exec.CommandContext(ctx, "ssh", append(args, install.Command)...), words, f)
+	switch reason := words.Err(host); {
+	case ctx.Err() != nil:
 		return context.Cause(ctx)
-	}
-	if reason := words.Err(host); errors.Is(err, install.ErrLogin) && reason != nil {
+	case errors.Is(err, exec.ErrNotFound):
+		return bootstrap.ErrNoSSH
+	case errors.Is(err, install.ErrLogin) && reason != nil:
 		return reason
 	}
 	return err
 }
 
-func byOwnLogin(
-	ctx context.Context, own bootstrap.OwnLogin, words *bootstrap.LastWords, f func(install.Login) error,
-) error {
-	stream, err := own(ctx, true, install.Command, words)
-	if err != nil {
-		return err
-	}
-	defer stream.Close()
-	defer context.AfterFunc(ctx, func() { stream.Close() })()
-	return f(stream.(install.Login))
-}
-
-// byProgram uses ssh as it runs a command on a host, without a terminal there and without what the
-// user's configuration adds to a shell: forwarded ports, agents and displays, or another command.
-// It compresses.
-func byProgram(
-	ctx context.Context, t *target, opts *options, words *bootstrap.LastWords, f func(install.Login) error,
-) error {
-	args := []string{"-T", "-C", "-a", "-x", "-o", "ClearAllForwardings=yes", "-o", "RemoteCommand=none"}
-	if opts.verbose {
-		args = append(args, "-v")
-	}
-	cmd := exec.CommandContext(ctx, "ssh", append(append(args, t.sshArgs...), install.Command)...)
+// withDialog starts an ssh process, on a terminal of its own if this process has one, and calls f.
+func withDialog(cmd *exec.Cmd, words *bootstrap.LastWords, f func(*install.Process) error) error {
 	cmd.Stderr = words
 	cmd.WaitDelay = time.Second // a master of ControlPersist keeps standard error open
-	d, closeDialog, err := openDialog()
-	if err != nil { // then nobody is asked, or ssh does it
-		l, err := install.Start(cmd)
-		if err != nil {
-			return err
-		}
-		defer l.Close()
-		return f(l)
+	d, closeDialog, noDialog := openDialog()
+	if noDialog == nil { // else ssh asks nobody, or by itself
+		defer closeDialog()
+		d.Attach(cmd)
 	}
-	defer closeDialog()
-	d.Attach(cmd)
-	l, err := install.Start(cmd)
+	p, err := install.Start(cmd)
 	if err != nil {
 		return err
+	}
+	defer p.Close()
+	if noDialog != nil {
+		return f(p)
 	}
 	relayed := make(chan struct{})
 	go func() {
 		defer close(relayed)
 		d.Relay(words.Hear)
 	}()
-	err = f(l)
-	l.Close()
+	err = f(p)
+	p.Close()
 	select {
 	case <-relayed:
 	case <-time.After(cmd.WaitDelay):

@@ -32,7 +32,6 @@ type target struct {
 	local bool // this machine and account: a grant gives access
 
 	sshArgs []string // by which the ssh program reaches it
-	sshFile string   // of ssh's configuration, or empty
 
 	identities     []string
 	identitiesOnly bool
@@ -216,8 +215,7 @@ func findTarget(ctx context.Context, arg string, opts *options, defaultPort uint
 		return nil, err
 	}
 	t.apply(config)
-	t.sshArgs = append(config.Connection.Undo, sshArgs(login, host, opts)...)
-	t.sshFile = opts.config
+	t.sshArgs = append(config.Undo, sshArgs(login, host, opts)...)
 	return t, nil
 }
 

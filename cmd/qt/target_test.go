@@ -85,14 +85,11 @@ func TestNamedIdentities(t *testing.T) {
 	named, configured := write("named", ""), write("configured", "")
 	empty := write("empty", "")
 	config := write("config", "IdentityFile "+configured+"\nIdentitiesOnly yes\n")
-	for _, path := range []string{os.Getenv("PATH"), dir} { // with ssh, and without
-		t.Setenv("PATH", path)
-		for file, want := range map[string][]string{empty: {named}, config: {named, configured}} {
-			opts := &options{identities: []string{named}, config: file}
-			target, err := findTarget(t.Context(), "host", opts, 4433)
-			if err != nil || !slices.Equal(target.identities, want) || target.identitiesOnly != (file == config) {
-				t.Errorf("%s: %v, %v, %v; want %v", filepath.Base(file), target.identities, target.identitiesOnly, err, want)
-			}
+	for file, want := range map[string][]string{empty: {named}, config: {named, configured}} {
+		opts := &options{identities: []string{named}, config: file}
+		target, err := findTarget(t.Context(), "host", opts, 4433)
+		if err != nil || !slices.Equal(target.identities, want) || target.identitiesOnly != (file == config) {
+			t.Fatalf("%s: %+v, %v; want %v", filepath.Base(file), target, err, want)
 		}
 	}
 }

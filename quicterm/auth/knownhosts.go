@@ -180,29 +180,6 @@ func (k *KnownHosts) KeyTypes() []string {
 	return types
 }
 
-// Algorithms returns the algorithms of ssh to ask an sshd for, for the keys of KeyTypes.
-func (k *KnownHosts) Algorithms() []string {
-	var algorithms []string
-	for _, t := range k.KeyTypes() {
-		plain, withCertificate := strings.CutSuffix(t, certified)
-		names := []string{plain}
-		switch {
-		case plain == ssh.KeyAlgoRSA && withCertificate:
-			names = []string{ssh.CertAlgoRSASHA512v01, ssh.CertAlgoRSASHA256v01}
-		case plain == ssh.KeyAlgoRSA:
-			names = []string{ssh.KeyAlgoRSASHA512, ssh.KeyAlgoRSASHA256}
-		case withCertificate:
-			names = []string{certificateType[plain]}
-		}
-		for _, name := range names {
-			if k.rules.Algorithms == nil || slices.Contains(k.rules.Algorithms, name) {
-				algorithms = append(algorithms, name)
-			}
-		}
-	}
-	return algorithms
-}
-
 // Check returns nil if the key is known for the server, or is in a certificate by an
 // authority for it. The keys known for its port decide. If there is none, a key that ssh
 // knows for the host is accepted. Otherwise the error is an *UnknownHostError,

@@ -11,7 +11,6 @@
 //	bootstrap.go  an [Access] has what a client needs to dial and to log in
 //	ssh.go        an [SSH] runs qtd grant on another machine, and makes carriers
 //	process.go    the ssh program, and the stream behind the line
-//	own.go        an ssh connection of our own, where there is no ssh program
 package bootstrap
 
 import (

@@ -178,12 +178,10 @@ func (p *process) fail(err error) {
 	p.ssh.forget(p)
 }
 
-func (p *process) over() <-chan struct{} { return p.ended }
-
-func (s *SSH) forget(l login) {
+func (s *SSH) forget(p *process) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.logins, l)
+	delete(s.logins, p)
 }
 
 // stopAfter stops the process after a time, for a reason.

@@ -46,7 +46,6 @@ type SSH struct {
 	Name string            // as ssh's configuration has it; empty for any
 	Args []string          // of ssh, which say how to reach the host: options and, last, the host
 	Pipe bool              // a proxy leads there, to which ssh talks by a pipe
-	Own  OwnLogin          // takes the place of the ssh program where there is none; or nil
 	Say  func(line string) // shows what ssh says while it may ask the user something
 	Log  *slog.Logger
 
@@ -66,7 +65,7 @@ type SSH struct {
 	method   string        // by which sshd has let the user in, or empty
 	needs    string        // what the last login without the user has lacked
 	attempts int           // logins without the user
-	logins   map[login]bool
+	logins   map[*process]bool
 	closed   bool
 }
 
@@ -77,7 +76,7 @@ type SSH struct {
 // If ask is false, ssh asks the user for nothing, and fails if it had to.
 func (s *SSH) Dial(_ context.Context, ask bool) (carrier.Carrier, error) {
 	program, err := exec.LookPath("ssh")
-	if err != nil && s.Own == nil {
+	if err != nil {
 		return nil, ErrNoSSH
 	}
 	args := options
@@ -87,12 +86,7 @@ func (s *SSH) Dial(_ context.Context, ask bool) (carrier.Carrier, error) {
 		return nil, errClosed
 	}
 	if s.logins == nil {
-		s.logins = make(map[login]bool)
-	}
-	if err != nil {
-		o := startOwn(s, ask)
-		s.logins[o] = true
-		return pipe.New(o), nil
+		s.logins = make(map[*process]bool)
 	}
 	if !ask || !s.Pipe {
 		args = append(args[:len(args):len(args)], "-o", connectTimeout)
@@ -110,12 +104,6 @@ func (s *SSH) Dial(_ context.Context, ask bool) (carrier.Carrier, error) {
 	return pipe.New(p), nil
 }
 
-// A login is the stream of a carrier.
-type login interface {
-	pipe.Stream
-	over() <-chan struct{} // closed when nothing of it runs any more
-}
-
 // Close ends all carriers and waits for their processes.
 func (s *SSH) Close() {
 	s.mu.Lock()
@@ -126,7 +114,7 @@ func (s *SSH) Close() {
 		l.Close()
 	}
 	for _, l := range all {
-		<-l.over()
+		<-l.ended
 	}
 }
 

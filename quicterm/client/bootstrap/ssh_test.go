@@ -216,8 +216,8 @@ func TestSSHSilentDaemon(t *testing.T) {
 		t.Fatalf("%q, %v", b[:n], err)
 	}
 	s.mu.Lock()
-	for l := range s.logins {
-		if p := l.(*process); p.answer.Stop() {
+	for p := range s.logins {
+		if p.answer.Stop() {
 			t.Error("it would be given up though it has answered")
 		}
 	}

@@ -31,10 +31,10 @@ type Report struct {
 }
 
 // Install copies a qtd for the host's platform, unless the host has the same file already. It waits
-// until the login ends, and closes it. find returns the program to copy, and copying is called
+// until the process ends, and closes it. find returns the program to copy, and copying is called
 // before it is copied.
-func Install(login Login, find func(Platform) (*Binary, error), copying func(*Binary)) (*Report, error) {
-	d := begin(login, script(installScript), loginTimeout)
+func Install(p *Process, find func(Platform) (*Binary, error), copying func(*Binary)) (*Report, error) {
+	d := begin(p, script(installScript), loginTimeout)
 	defer d.end()
 	report := new(Report)
 	var sum string
@@ -92,8 +92,8 @@ var ErrNone = errors.New("there is no qtd to remove")
 
 // Remove removes what [Install] has copied and the directories that are empty then. It waits until
 // the login ends, and closes it.
-func Remove(login Login) (*Removal, error) {
-	d := begin(login, script(removeScript), loginTimeout)
+func Remove(p *Process) (*Removal, error) {
+	d := begin(p, script(removeScript), loginTimeout)
 	defer d.end()
 	removal := new(Removal)
 	for {

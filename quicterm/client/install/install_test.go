@@ -34,7 +34,7 @@ func newAccount(t *testing.T) *account {
 	return &account{home: t.TempDir(), path: os.Getenv("PATH"), shells: t.TempDir()}
 }
 
-func (a *account) start(t *testing.T) Login {
+func (a *account) start(t *testing.T) *Process {
 	t.Helper()
 	login := a.login
 	if login == nil {

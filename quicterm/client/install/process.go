@@ -7,20 +7,17 @@ import (
 	"sync"
 )
 
-// A Login is the standard input and output of [Command], which runs on the host.
-type Login interface {
-	io.ReadWriter
-	// CloseWrite ends the input.
-	CloseWrite() error
-	// ExitStatus waits until the command ends, and returns its status, or -1 if that is not known.
-	// All output has been read before.
-	ExitStatus() int
-	// Close ends the command and makes reads and writes return. It may be called several times.
-	Close() error
+// A Process runs [Command] on the host, such as ssh. It reads and writes the command's standard output
+// and input.
+type Process struct {
+	io.ReadCloser // its standard output
+	in            io.WriteCloser
+	cmd           *exec.Cmd
+	wait          func() error
 }
 
-// Start starts a program that runs [Command] on the host, such as ssh.
-func Start(cmd *exec.Cmd) (Login, error) {
+// Start starts the program of a process.
+func Start(cmd *exec.Cmd) (*Process, error) {
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		return nil, err
@@ -32,22 +29,18 @@ func Start(cmd *exec.Cmd) (Login, error) {
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	return &process{out, in, cmd, sync.OnceValue(cmd.Wait)}, nil
+	return &Process{out, in, cmd, sync.OnceValue(cmd.Wait)}, nil
 }
 
-// A process is the login of a program.
-type process struct {
-	io.ReadCloser // its standard output
-	in            io.WriteCloser
-	cmd           *exec.Cmd
-	wait          func() error
-}
+// Write writes to the command's standard input.
+func (p *Process) Write(b []byte) (int, error) { return p.in.Write(b) }
 
-func (p *process) Write(b []byte) (int, error) { return p.in.Write(b) }
+// CloseWrite ends the input.
+func (p *Process) CloseWrite() error { return p.in.Close() }
 
-func (p *process) CloseWrite() error { return p.in.Close() }
-
-func (p *process) ExitStatus() int {
+// ExitStatus waits until the command ends, and returns its status, or -1 if that is not known. All output
+// must have been read before.
+func (p *Process) ExitStatus() int {
 	var exit *exec.ExitError
 	if err := p.wait(); errors.As(err, &exit) {
 		return exit.ExitCode()
@@ -55,7 +48,8 @@ func (p *process) ExitStatus() int {
 	return 0
 }
 
-func (p *process) Close() error {
+// Close ends the command and makes reads and writes return. It may be called several times.
+func (p *Process) Close() error {
 	p.cmd.Process.Kill()
 	p.ReadCloser.Close() // a child may keep the other end
 	return p.wait()

@@ -41,7 +41,12 @@ type Host struct {
 	UserKeyAlgorithms []string
 	MinRSA            int // the size of the smallest RSA key, in bits
 
-	Connection Connection
+	Piped  bool // ssh itself talks to a proxy by a pipe
+	Shared bool // ssh shares connections of other ssh processes
+
+	// Undo has the flags of ssh that undo what the configuration says of a login: that ssh does not
+	// run a command, does not read, or goes to the background.
+	Undo []string
 }
 
 // A Policy says what to do about a server whose key is in no known_hosts file.
@@ -53,16 +58,6 @@ const (
 	Refuse
 )
 
-// Options are the options that a Host is made of.
-var Options = []string{
-	"addressfamily", "batchmode", "casignaturealgorithms", "certificatefile", "ciphers", "connecttimeout", "globalknownhostsfile",
-	"hashknownhosts", "hostkeyalgorithms", "hostkeyalias", "hostname", "identitiesonly", "identityagent", "identityfile",
-	"kbdinteractiveauthentication", "kexalgorithms", "knownhostscommand", "macs", "numberofpasswordprompts",
-	"passwordauthentication", "port", "preferredauthentications", "proxycommand", "proxyjump", "pubkeyacceptedalgorithms",
-	"pubkeyauthentication", "refuseconnection", "requiredrsasize", "revokedhostkeys", "stricthostkeychecking", "user",
-	"userknownhostsfile",
-}
-
 // The defaults of ssh.
 var (
 	defaultIdentities = []string{"~/.ssh/id_ed25519", "~/.ssh/id_ecdsa", "~/.ssh/id_rsa"}
@@ -70,9 +65,8 @@ var (
 	defaultGlobal     = []string{"/etc/ssh/ssh_known_hosts /etc/ssh/ssh_known_hosts2"}
 )
 
-// newHost returns the host that values describe. If they are of `ssh -G`, it has expanded
-// some of them.
-func newHost(q Query, v values, me *user.User, bySSH bool) (*Host, error) {
+// newHost returns the host that values describe. `ssh -G` has expanded some of them.
+func newHost(q Query, v values, me *user.User) (*Host, error) {
 	h := &Host{Name: q.Host, User: q.User}
 	if h.User == "" {
 		h.User = v.one("user", me.Username)
@@ -85,10 +79,7 @@ func newHost(q Query, v values, me *user.User, bySSH bool) (*Host, error) {
 		return nil, fmt.Errorf("ssh's configuration for %s: bad port %q", q.Host, v.one("port", ""))
 	}
 	h.Port = uint16(port)
-	h.Hostname = strings.NewReplacer("%%", "%", "%h", q.Host).Replace(v.one("hostname", q.Host))
-	if bySSH {
-		h.Hostname = v.one("hostname", q.Host)
-	}
+	h.Hostname = v.one("hostname", q.Host)
 	h.Alias = v.one("hostkeyalias", h.Hostname)
 	h.KnownAs = v.one("hostkeyalias", "")
 	if h.KnownAs == "" {
@@ -109,18 +100,13 @@ func newHost(q Query, v values, me *user.User, bySSH bool) (*Host, error) {
 	}
 
 	x := newExpander(h, me, v.one("hostkeyalias", q.Host))
-	expand := x.files
-	final := expand // for what ssh -G has expanded
-	if bySSH {
-		final = func(names []string) []string { return names }
-	}
 	if file := strings.Trim(v.one("revokedhostkeys", "none"), `"`); file != "none" {
 		// A name that cannot be expanded stays: what is revoked must not become unknown.
-		h.RevokedHostKeys = append(expand([]string{file}), file)[0]
+		h.RevokedHostKeys = append(x.files([]string{file}), file)[0]
 	}
-	h.HostKeyAlgorithms = Algorithms(v.one("hostkeyalgorithms", ""), keyAlgorithms)
-	h.CAAlgorithms = Algorithms(v.one("casignaturealgorithms", ""), keyAlgorithms)
-	h.UserKeyAlgorithms = Algorithms(v.one("pubkeyacceptedalgorithms", ""), keyAlgorithms)
+	h.HostKeyAlgorithms = v.names("hostkeyalgorithms")
+	h.CAAlgorithms = v.names("casignaturealgorithms")
+	h.UserKeyAlgorithms = v.names("pubkeyacceptedalgorithms")
 	if h.MinRSA, err = strconv.Atoi(v.one("requiredrsasize", "0")); err != nil {
 		return nil, fmt.Errorf("ssh's configuration for %s: RequiredRSASize: %w", q.Host, err)
 	}
@@ -131,15 +117,17 @@ func newHost(q Query, v values, me *user.User, bySSH bool) (*Host, error) {
 		configured = defaultIdentities
 	}
 	configured = slices.DeleteFunc(slices.Clone(configured), func(f string) bool { return f == "none" || slices.Contains(q.Identities, f) })
-	h.Identities = append(slices.Clone(q.Identities), expand(configured)...)
-	h.Certificates = expand(v["certificatefile"])
+	h.Identities = append(slices.Clone(q.Identities), x.files(configured)...)
+	h.Certificates = x.files(v["certificatefile"])
 	if len(v["certificatefile"]) == 0 {
 		for _, file := range h.Identities {
 			h.Certificates = append(h.Certificates, file+"-cert.pub")
 		}
 	}
-	h.KnownHosts = final(v.list("userknownhostsfile", defaultKnownHosts))
-	h.GlobalKnownHosts = expand(v.list("globalknownhostsfile", defaultGlobal))
+	for _, file := range v.list("userknownhostsfile", defaultKnownHosts) {
+		h.KnownHosts = append(h.KnownHosts, x.tilde(file))
+	}
+	h.GlobalKnownHosts = x.files(v.list("globalknownhostsfile", defaultGlobal))
 	switch agent := v.one("identityagent", "SSH_AUTH_SOCK"); {
 	case agent == "none":
 	case agent == "SSH_AUTH_SOCK":
@@ -147,16 +135,20 @@ func newHost(q Query, v values, me *user.User, bySSH bool) (*Host, error) {
 	case strings.HasPrefix(agent, "$") && !strings.HasPrefix(agent, "${"):
 		h.Agent = os.Getenv(agent[1:])
 	default:
-		for _, socket := range final([]string{agent}) {
-			h.Agent = socket
-		}
+		h.Agent = agent
 	}
 	if v.isOff("pubkeyauthentication") {
 		h.Agent, h.Identities, h.Certificates = "", nil, nil
 	}
 	h.KnownHostsCommand = x.knownHostsCommand(v.one("knownhostscommand", "none"))
-	if h.Connection, err = newConnection(v, x); err != nil {
-		return nil, fmt.Errorf("ssh's configuration for %s: %w", q.Host, err)
+	proxied := v.one("proxycommand", "none") != "none" || v.one("proxyjump", "none") != "none"
+	h.Piped = proxied && !v.isSet("proxyusefdpass")
+	h.Shared = v.one("controlpath", "none") != "none"
+	for _, option := range []string{"SessionType=default", "StdinNull=no", "ForkAfterAuthentication=no"} {
+		name, usual, _ := strings.Cut(option, "=")
+		if v.one(strings.ToLower(name), usual) != usual { // an older ssh does not know it
+			h.Undo = append(h.Undo, "-o", option)
+		}
 	}
 	return h, nil
 }

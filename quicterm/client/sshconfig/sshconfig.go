@@ -1,8 +1,7 @@
 // Package sshconfig reads what ssh's configuration says about a host (ssh_config(5)).
 //
-// The ssh program reads it: `ssh -G` knows every option, Match and Include. Where there is no
-// ssh, a library reads the user's file, which knows less: it rejects a file with Match exec,
-// originalhost or final. docs/ssh_config.md lists what becomes of each option.
+// The ssh program reads it: `ssh -G` knows every option, Match and Include. On a machine without
+// ssh, its defaults hold. docs/ssh_config.md lists what becomes of each option.
 package sshconfig
 
 import (
@@ -11,13 +10,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
 	"os/user"
-	"path/filepath"
 	"strings"
-
-	"github.com/kevinburke/ssh_config"
 )
 
 // A Query says what to read.
@@ -35,16 +30,17 @@ func Load(ctx context.Context, q Query) (*Host, error) {
 	if err != nil {
 		return nil, err
 	}
-	bySSH := true
 	values, err := ask(ctx, q)
 	if errors.Is(err, exec.ErrNotFound) {
-		bySSH = false
-		values, err = read(q)
+		if q.File != "" {
+			return nil, fmt.Errorf("there is no ssh on this machine to read %s", q.File)
+		}
+		return newHost(q, nil, me)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return newHost(q, values, me, bySSH)
+	return newHost(q, values, me)
 }
 
 // ask asks the ssh program.
@@ -82,39 +78,4 @@ func ask(ctx context.Context, q Query) (values, error) {
 		}
 	}
 	return v, lines.Err()
-}
-
-// read reads the user's file on a machine without ssh.
-func read(q Query) (values, error) {
-	file := q.File
-	if file == "" {
-		home, err := os.UserHomeDir()
-		if err != nil {
-			return nil, err
-		}
-		file = filepath.Join(home, ".ssh", "config")
-	}
-	v := make(values)
-	f, err := os.Open(file)
-	if errors.Is(err, os.ErrNotExist) && q.File == "" {
-		return v, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	config, err := ssh_config.Decode(f)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
-	}
-	for _, key := range Options {
-		found, err := config.GetAll(q.Host, key)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", file, err)
-		}
-		if len(found) > 0 {
-			v[key] = found
-		}
-	}
-	return v, nil
 }

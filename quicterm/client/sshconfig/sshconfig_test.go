@@ -4,33 +4,25 @@ import (
 	"context"
 	"os"
 	"os/exec"
+	"os/user"
 	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 )
 
-// load loads the configuration of a host from a file with some content, by ssh or without it.
-func load(t *testing.T, content string, q Query, bySSH bool) (*Host, error) {
+// load loads the configuration of a host from a file with some content.
+func load(t *testing.T, content string, q Query) (*Host, error) {
 	t.Helper()
 	q.File = filepath.Join(t.TempDir(), "config")
 	if err := os.WriteFile(q.File, []byte(content), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if !bySSH {
-		t.Setenv("PATH", t.TempDir())
-	} else if _, err := exec.LookPath("ssh"); err != nil {
+	if _, err := exec.LookPath("ssh"); err != nil {
 		t.Skip(err)
 	}
 	return Load(t.Context(), q)
-}
-
-// both runs a test with ssh and without.
-func both(t *testing.T, f func(t *testing.T, bySSH bool)) {
-	t.Run("ssh", func(t *testing.T) { f(t, true) })
-	t.Run("library", func(t *testing.T) { f(t, false) })
 }
 
 func TestLoad(t *testing.T) {
@@ -40,8 +32,7 @@ func TestLoad(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	both(t, func(t *testing.T, bySSH bool) {
-		h, err := load(t, `
+	h, err := load(t, `
 Host short
 	HostName %h.example
 	User ann
@@ -65,56 +56,42 @@ Host short
 	PubkeyAcceptedAlgorithms rsa-sha2-512
 	RequiredRSASize 3000
 	CertificateFile ~/%n-cert.pub
-	PreferredAuthentications password,publickey,hostbased,keyboard-interactive
-	KbdInteractiveAuthentication no
-	NumberOfPasswordPrompts 2
-	ConnectTimeout 1m10
 	ProxyJump ann@%h.one:23,ssh://two,[::1]:24
-	Ciphers aes128-ctr
-	KexAlgorithms curve25519-sha256
-	MACs hmac-sha2-256
 Host *
 	User bob
-`, Query{Host: "short"}, bySSH)
-		if err != nil {
-			t.Fatal(err)
-		}
-		want := &Host{
-			Name: "short", Hostname: "short.example", Alias: "alias", KnownAs: "alias", User: "ann", Port: 2222, Network: "ip6", Batch: true,
-			Identities: []string{home + "/ann", "/var/a key"}, IdentitiesOnly: true, Agent: "/var/short-%h",
-			KnownHosts: []string{home + "/known", "/alias-2222"}, Unknown: Accept, HashKnownHosts: true,
-			RevokedHostKeys: home + "/revoked", HostKeyAlgorithms: []string{"ssh-ed25519", "rsa-sha2-512"},
-			CAAlgorithms: []string{"ssh-ed25519"}, UserKeyAlgorithms: []string{"rsa-sha2-512"}, MinRSA: 3000,
-			Certificates: []string{home + "/short-cert.pub"},
-			Connection: Connection{
-				Methods: []string{"password", "publickey", "hostbased"}, Prompts: 2, Timeout: 70 * time.Second,
-				Piped: true, Jumps: []Jump{{Host: "short.example.one", User: "ann", Port: 23}, {Host: "two"}, {Host: "::1", Port: 24}},
-				Ciphers: "aes128-ctr", KeyExchanges: "curve25519-sha256", MACs: "hmac-sha2-256",
-			},
-		}
-		if !reflect.DeepEqual(h, want) {
-			t.Errorf("got  %+v\nwant %+v", h, want)
-		}
-	})
+`, Query{Host: "short"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &Host{
+		Name: "short", Hostname: "short.example", Alias: "alias", KnownAs: "alias", User: "ann", Port: 2222, Network: "ip6", Batch: true,
+		Identities: []string{home + "/ann", "/var/a key"}, IdentitiesOnly: true, Agent: "/var/short-%h",
+		KnownHosts: []string{home + "/known", "/alias-2222"}, Unknown: Accept, HashKnownHosts: true,
+		RevokedHostKeys: home + "/revoked", HostKeyAlgorithms: []string{"ssh-ed25519", "rsa-sha2-512"},
+		CAAlgorithms: []string{"ssh-ed25519"}, UserKeyAlgorithms: []string{"rsa-sha2-512"}, MinRSA: 3000,
+		Certificates: []string{home + "/short-cert.pub"},
+		Piped:        true,
+	}
+	if !reflect.DeepEqual(h, want) {
+		t.Errorf("got  %+v\nwant %+v", h, want)
+	}
 }
 
 func TestDefaults(t *testing.T) {
 	t.Setenv("SSH_AUTH_SOCK", "/agent")
-	both(t, func(t *testing.T, bySSH bool) {
-		h, err := load(t, "", Query{Host: "Host", User: "ann"}, bySSH)
-		if err != nil {
-			t.Fatal(err)
+	h, err := load(t, "", Query{Host: "Host", User: "ann"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if h.User != "ann" || h.Port != 22 || h.Network != "ip" || h.Batch || h.Unknown != Ask || h.Agent != "/agent" {
+		t.Errorf("got %+v", h)
+	}
+	for suffix, names := range map[string][]string{"/.ssh/id_ed25519": h.Identities, "/.ssh/known_hosts": h.KnownHosts[:1],
+		"/etc/ssh/ssh_known_hosts": h.GlobalKnownHosts[:1]} {
+		if !strings.HasSuffix(strings.Join(names, "\n")+"\n", suffix+"\n") && !strings.Contains(strings.Join(names, "\n"), suffix+"\n") {
+			t.Errorf("%q has no %s", names, suffix)
 		}
-		if h.User != "ann" || h.Port != 22 || h.Network != "ip" || h.Batch || h.Unknown != Ask || h.Agent != "/agent" {
-			t.Errorf("got %+v", h)
-		}
-		for suffix, names := range map[string][]string{"/.ssh/id_ed25519": h.Identities, "/.ssh/known_hosts": h.KnownHosts[:1],
-			"/etc/ssh/ssh_known_hosts": h.GlobalKnownHosts[:1]} {
-			if !strings.HasSuffix(strings.Join(names, "\n")+"\n", suffix+"\n") && !strings.Contains(strings.Join(names, "\n"), suffix+"\n") {
-				t.Errorf("%q has no %s", names, suffix)
-			}
-		}
-	})
+	}
 }
 
 // Tokens have the values that ssh gives them, for which UserKnownHostsFile is asked.
@@ -122,7 +99,7 @@ func TestTokens(t *testing.T) {
 	const all = "%C:%d:%h:%i:%k:%L:%l:%n:%p:%r:%u:%%h"
 	for _, alias := range []string{"", "HostKeyAlias other\n"} {
 		content := alias + "Port 99\nHostName real.example\nUserKnownHostsFile " + all + "\nIdentityFile " + all + "\n"
-		h, err := load(t, content, Query{Host: "typed", User: "ann"}, true)
+		h, err := load(t, content, Query{Host: "typed", User: "ann"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -135,15 +112,13 @@ func TestTokens(t *testing.T) {
 func TestAgent(t *testing.T) {
 	t.Setenv("SSH_AUTH_SOCK", "/default")
 	t.Setenv("OTHER_AGENT", "/other")
-	both(t, func(t *testing.T, bySSH bool) {
-		for setting, want := range map[string]string{"none": "", "SSH_AUTH_SOCK": "/default", "$OTHER_AGENT": "/other",
-			"${OTHER_AGENT}-2": "/other-2", "/agents/%r": "/agents/ann"} {
-			h, err := load(t, "IdentityAgent "+setting+"\n", Query{Host: "h", User: "ann"}, bySSH)
-			if err != nil || h.Agent != want {
-				t.Errorf("%s: got %+v, %v; want %q", setting, h, err, want)
-			}
+	for setting, want := range map[string]string{"none": "", "SSH_AUTH_SOCK": "/default", "$OTHER_AGENT": "/other",
+		"${OTHER_AGENT}-2": "/other-2", "/agents/%r": "/agents/ann"} {
+		h, err := load(t, "IdentityAgent "+setting+"\n", Query{Host: "h", User: "ann"})
+		if err != nil || h.Agent != want {
+			t.Errorf("%s: got %+v, %v; want %q", setting, h, err, want)
 		}
-	})
+	}
 }
 
 // ssh -G prints no quotes: a name with a space in it is known by its file.
@@ -153,41 +128,35 @@ func TestSpaceInName(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	both(t, func(t *testing.T, bySSH bool) {
-		h, err := load(t, `UserKnownHostsFile "`+file+`" /second`, Query{Host: "h"}, bySSH)
-		if err != nil || !reflect.DeepEqual(h.KnownHosts, []string{file, "/second"}) {
-			t.Errorf("got %+v, %v", h, err)
-		}
-	})
+	h, err := load(t, `UserKnownHostsFile "`+file+`" /second`, Query{Host: "h"})
+	if err != nil || !reflect.DeepEqual(h.KnownHosts, []string{file, "/second"}) {
+		t.Errorf("got %+v, %v", h, err)
+	}
 }
 
 // Changes of the list of algorithms have the meaning that they have for ssh.
 func TestAlgorithms(t *testing.T) {
-	both(t, func(t *testing.T, bySSH bool) {
-		for arg, want := range map[string]string{"-ecdsa-*,sk-*,*-cert-v01@openssh.com": "ssh-ed25519,rsa-sha2-512,rsa-sha2-256",
-			"rsa-sha2-256,ssh-ed25519": "rsa-sha2-256,ssh-ed25519"} {
-			h, err := load(t, "HostKeyAlgorithms "+arg+"\n", Query{Host: "h"}, bySSH)
-			if err != nil || strings.Join(h.HostKeyAlgorithms, ",") != want {
-				t.Errorf("%s: got %+v, %v; want %s", arg, h, err, want)
-			}
+	for arg, want := range map[string]string{"-ecdsa-*,sk-*,*-cert-v01@openssh.com": "ssh-ed25519,rsa-sha2-512,rsa-sha2-256",
+		"rsa-sha2-256,ssh-ed25519": "rsa-sha2-256,ssh-ed25519"} {
+		h, err := load(t, "HostKeyAlgorithms "+arg+"\n", Query{Host: "h"})
+		if err != nil || strings.Join(h.HostKeyAlgorithms, ",") != want {
+			t.Errorf("%s: got %+v, %v; want %s", arg, h, err, want)
 		}
-		for arg, want := range map[string]string{"+ssh-rsa": "ssh-rsa", "^rsa-sha2-256": "rsa-sha2-256"} {
-			h, err := load(t, "PubkeyAcceptedAlgorithms "+arg+"\n", Query{Host: "h"}, bySSH)
-			if err != nil || !slices.Contains(h.UserKeyAlgorithms, want) || !slices.Contains(h.UserKeyAlgorithms, "ssh-ed25519") {
-				t.Errorf("%s: got %+v, %v", arg, h, err)
-			}
+	}
+	for arg, want := range map[string]string{"+ssh-rsa": "ssh-rsa", "^rsa-sha2-256": "rsa-sha2-256"} {
+		h, err := load(t, "PubkeyAcceptedAlgorithms "+arg+"\n", Query{Host: "h"})
+		if err != nil || !slices.Contains(h.UserKeyAlgorithms, want) || !slices.Contains(h.UserKeyAlgorithms, "ssh-ed25519") {
+			t.Errorf("%s: got %+v, %v", arg, h, err)
 		}
-	})
+	}
 }
 
 // What names revoked keys must not be left out because it cannot be expanded.
 func TestRevokedKeysWithoutVariable(t *testing.T) {
-	both(t, func(t *testing.T, bySSH bool) {
-		h, err := load(t, "RevokedHostKeys ${QT_UNSET}/x\n", Query{Host: "h"}, bySSH)
-		if err != nil || h.RevokedHostKeys == "" {
-			t.Errorf("got %+v, %v", h, err)
-		}
-	})
+	h, err := load(t, "RevokedHostKeys ${QT_UNSET}/x\n", Query{Host: "h"})
+	if err != nil || h.RevokedHostKeys == "" {
+		t.Errorf("got %+v, %v", h, err)
+	}
 }
 
 // A command gives keys beside those of files. Its tokens are expanded, and its failure is one.
@@ -196,73 +165,89 @@ func TestKnownHostsCommand(t *testing.T) {
 	if err != nil {
 		t.Skip(err)
 	}
-	both(t, func(t *testing.T, bySSH bool) {
-		for command, want := range map[string]string{
-			echo + " %H %I %h %% ${QT_WORD}": "[h]:22 HOSTNAME h % word\n",
-			echo + ` "a  b"`:                 "a  b\n",
-			echo + " %t":                     "error",
-			echo + " ${QT_UNSET}":            "error",
-			"/none":                          "error",
-		} {
-			t.Setenv("QT_WORD", "word")
-			h, err := load(t, "KnownHostsCommand "+command+"\n", Query{Host: "h"}, bySSH)
-			if err != nil {
-				t.Fatal(err)
-			}
-			out, err := h.KnownHostsCommand("[h]:22")
-			if got := string(out); (err != nil) != (want == "error") || err == nil && got != want {
-				t.Errorf("%s: %q, %v; want %q", command, got, err, want)
-			}
+	for command, want := range map[string]string{
+		echo + " %H %I %h %% ${QT_WORD}": "[h]:22 HOSTNAME h % word\n",
+		echo + ` "a  b"`:                 "a  b\n",
+		echo + " %t":                     "error",
+		echo + " ${QT_UNSET}":            "error",
+		"/none":                          "error",
+	} {
+		t.Setenv("QT_WORD", "word")
+		h, err := load(t, "KnownHostsCommand "+command+"\n", Query{Host: "h"})
+		if err != nil {
+			t.Fatal(err)
 		}
-	})
+		out, err := h.KnownHostsCommand("[h]:22")
+		if got := string(out); (err != nil) != (want == "error") || err == nil && got != want {
+			t.Errorf("%s: %q, %v; want %q", command, got, err, want)
+		}
+	}
 }
 
 // Only later versions of ssh know RefuseConnection.
 func TestRefuseConnection(t *testing.T) {
-	_, err := load(t, "RefuseConnection \"use the other one\"\n", Query{Host: "h"}, false)
+	_, err := newHost(Query{Host: "h"}, values{"refuseconnection": {"use the other one"}}, new(user.User))
 	if err == nil || !strings.Contains(err.Error(), "use the other one") {
 		t.Errorf("got %v", err)
 	}
 }
 
-func TestBadConnections(t *testing.T) {
-	for _, content := range []string{"ProxyJump a:0", "ProxyJump a:b:c:x,[b", "ProxyJump -x", "ProxyJump ann@", "ConnectTimeout 1x",
-		"ConnectTimeout x", "NumberOfPasswordPrompts x", "ProxyJump %x"} {
-		if h, err := load(t, content+"\n", Query{Host: "h"}, false); err == nil {
-			t.Errorf("%s: got %+v", content, h.Connection)
-		}
+// Without an ssh program, its defaults hold, and a file cannot be named.
+func TestWithoutSSH(t *testing.T) {
+	t.Setenv("SSH_AUTH_SOCK", "/agent")
+	t.Setenv("PATH", t.TempDir())
+	me, err := user.Current()
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := Load(t.Context(), Query{Host: "host"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.KnownHostsCommand = nil
+	want := &Host{
+		Name: "host", Hostname: "host", Alias: "host", KnownAs: "host", User: me.Username, Port: 22, Network: "ip", Agent: "/agent",
+		GlobalKnownHosts: []string{"/etc/ssh/ssh_known_hosts", "/etc/ssh/ssh_known_hosts2"},
+		KnownHosts:       []string{me.HomeDir + "/.ssh/known_hosts", me.HomeDir + "/.ssh/known_hosts2"},
+	}
+	for _, name := range []string{"id_ed25519", "id_ecdsa", "id_rsa"} {
+		want.Identities = append(want.Identities, me.HomeDir+"/.ssh/"+name)
+		want.Certificates = append(want.Certificates, me.HomeDir+"/.ssh/"+name+"-cert.pub")
+	}
+	if !reflect.DeepEqual(h, want) {
+		t.Errorf("got  %+v\nwant %+v", h, want)
+	}
+	if h, err := Load(t.Context(), Query{Host: "host", Identities: []string{"/key"}}); err != nil || !slices.Equal(h.Identities, []string{"/key"}) {
+		t.Errorf("with a key: got %+v, %v", h, err)
+	}
+	if _, err := Load(t.Context(), Query{Host: "host", File: "/config"}); err == nil {
+		t.Error("a file is ignored")
 	}
 }
 
 func TestNoPublicKeys(t *testing.T) {
 	t.Setenv("SSH_AUTH_SOCK", "/agent")
-	both(t, func(t *testing.T, bySSH bool) {
-		h, err := load(t, "PubkeyAuthentication no\n", Query{Host: "h"}, bySSH)
-		if err != nil || h.Agent != "" || h.Identities != nil {
-			t.Errorf("got %+v, %v", h, err)
-		}
-	})
+	h, err := load(t, "PubkeyAuthentication no\n", Query{Host: "h"})
+	if err != nil || h.Agent != "" || h.Identities != nil {
+		t.Errorf("got %+v, %v", h, err)
+	}
 }
 
 func TestPolicies(t *testing.T) {
-	both(t, func(t *testing.T, bySSH bool) {
-		for content, want := range map[string]Policy{"": Ask, "StrictHostKeyChecking ask": Ask, "StrictHostKeyChecking yes": Refuse,
-			"StrictHostKeyChecking no": Accept, "StrictHostKeyChecking off": Accept, "StrictHostKeyChecking accept-new": Accept,
-			"BatchMode yes": Refuse, "BatchMode yes\nStrictHostKeyChecking accept-new": Accept} {
-			h, err := load(t, content+"\n", Query{Host: "h"}, bySSH)
-			if err != nil || h.Unknown != want {
-				t.Errorf("%q: got %+v, %v; want %v", content, h, err, want)
-			}
+	for content, want := range map[string]Policy{"": Ask, "StrictHostKeyChecking ask": Ask, "StrictHostKeyChecking yes": Refuse,
+		"StrictHostKeyChecking no": Accept, "StrictHostKeyChecking off": Accept, "StrictHostKeyChecking accept-new": Accept,
+		"BatchMode yes": Refuse, "BatchMode yes\nStrictHostKeyChecking accept-new": Accept} {
+		h, err := load(t, content+"\n", Query{Host: "h"})
+		if err != nil || h.Unknown != want {
+			t.Errorf("%q: got %+v, %v; want %v", content, h, err, want)
 		}
-	})
+	}
 }
 
 func TestRejected(t *testing.T) {
-	both(t, func(t *testing.T, bySSH bool) {
-		if _, err := load(t, "Port 99999\n", Query{Host: "h"}, bySSH); err == nil {
-			t.Error("a port that is none is accepted")
-		}
-	})
+	if _, err := load(t, "Port 99999\n", Query{Host: "h"}); err == nil {
+		t.Error("a port that is none is accepted")
+	}
 	if _, err := Load(t.Context(), Query{Host: "h", File: filepath.Join(t.TempDir(), "none")}); err == nil {
 		t.Error("a named file that does not exist is accepted")
 	}

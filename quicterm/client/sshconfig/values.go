@@ -42,6 +42,14 @@ func (v values) list(option string, fallback []string) []string {
 	return slices.DeleteFunc(names, func(name string) bool { return name == "none" })
 }
 
+// names returns the comma-separated names of an option, or nil.
+func (v values) names(option string) []string {
+	if arg := v.one(option, ""); arg != "" {
+		return strings.Split(arg, ",")
+	}
+	return nil
+}
+
 // words splits at space that is not within double quotes.
 func words(s string) []string {
 	var all []string

@@ -35,7 +35,7 @@ var ErrLogin = errors.New("ssh could not log in, or lost the connection")
 
 // A dialog is with a script that runs on the host.
 type dialog struct {
-	login    Login
+	process  *Process
 	out      *bufio.Reader
 	noise    int    // bytes
 	last     string // line that is not the script's
@@ -44,24 +44,24 @@ type dialog struct {
 	expired  atomic.Bool
 }
 
-// begin sends a login the script. The first answer has to come within timeout.
-func begin(l Login, script string, timeout time.Duration) *dialog {
-	d := &dialog{login: l, out: bufio.NewReader(l)}
+// begin sends a process the script. The first answer has to come within timeout.
+func begin(p *Process, script string, timeout time.Duration) *dialog {
+	d := &dialog{process: p, out: bufio.NewReader(p)}
 	d.watchdog = time.AfterFunc(timeout, func() {
 		d.expired.Store(true)
-		l.Close()
+		p.Close()
 	})
-	io.WriteString(l, script+"\n") // after an error, the output says more
+	io.WriteString(p, script+"\n") // after an error, the output says more
 	return d
 }
 
 // end waits until the login has ended, and returns its exit status.
 func (d *dialog) end() int {
-	d.login.CloseWrite()
+	d.process.CloseWrite()
 	io.Copy(io.Discard, d.out)
 	d.watchdog.Stop()
-	status := d.login.ExitStatus()
-	d.login.Close()
+	status := d.process.ExitStatus()
+	d.process.Close()
 	return status
 }
 
@@ -125,22 +125,22 @@ func (d *dialog) line() (string, error) {
 // send sends a program that says that it is of a version, and the end of the input. What fails
 // is in the output.
 func (d *dialog) send(b *Binary, version string) {
-	fmt.Fprintf(d.login, "%d %s %s\n", len(b.Content), b.sum(), version)
+	fmt.Fprintf(d.process, "%d %s %s\n", len(b.Content), b.sum(), version)
 	for rest := b.Content; len(rest) > 0; {
 		n := min(len(rest), chunk)
-		if _, err := d.login.Write(rest[:n]); err != nil {
+		if _, err := d.process.Write(rest[:n]); err != nil {
 			break
 		}
 		rest = rest[n:]
 		d.watchdog.Reset(idleTimeout)
 	}
-	d.login.CloseWrite()
+	d.process.CloseWrite()
 }
 
 // why returns why the script's output ended too early.
 func (d *dialog) why() error {
 	if d.noise > maxNoise {
-		d.login.Close()
+		d.process.Close()
 		return fmt.Errorf("the login prints without end, and does not run sh: %q", d.last)
 	}
 	status := d.end()

@@ -3,7 +3,6 @@ package e2e
 import (
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/quicterm/quicterm/bench/rig"
@@ -74,33 +73,4 @@ func TestSSHPassword(t *testing.T) {
 	if left, err := filepath.Glob("/tmp/qt-ssh-*"); err != nil || len(left) > 0 {
 		t.Errorf("left: %q, %v", left, err)
 	}
-}
-
-// A password lets in whom sshd lets in by it.
-func TestOwnLoginPassword(t *testing.T) {
-	if !inside(t) {
-		return
-	}
-	s := servePasswords(t)
-	connect := func() *rig.Terminal {
-		return rig.Open(t, s.withoutSSH(s.QT("connect", []string{"-l", "root", "--bootstrap", "ssh"}, "echo let in")))
-	}
-	x := connect()
-	x.Expect(`\(root@target\) password: `)
-	x.Send("wrong\r")
-	x.Expect(`\(root@target\) password: `)
-	x.Send("open sesame\r")
-	x.Expect("let in\r\n")
-	if x.Exit(); strings.Contains(x.Out.String(), "sesame") {
-		t.Error("the password was shown")
-	}
-	x = connect()
-	for range 3 {
-		x.Expect(`password: `)
-		x.Send("wrong\r")
-	}
-	x.Expect(`ssh to target: root: Permission denied \(publickey, password\)`)
-	cmd := s.withoutSSH(s.QT("connect", []string{"-l", "root", "--bootstrap", "ssh"}, "true"))
-	cmd.SysProcAttr = noTerminal
-	wantError(t, cmd, "a password is needed, and there is no terminal to ask for it")
 }
