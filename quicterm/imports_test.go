@@ -209,6 +209,11 @@ var packages = []struct {
 			quicterm/holder/holdertest quicterm/holder/programtest quicterm/machine/rundir quicterm/session golang.org/x/crypto`,
 	},
 	{
+		path: "quicterm/sim", role: "a server and a network in memory, for tests of the whole product on virtual time",
+		imports: `bench/netem configs migrate/netmon quicterm/holder quicterm/holder/holdertest quicterm/server quicterm/wire`,
+		tests:   "bench/bubble quicterm/client quicterm/holder/programtest golang.org/x/crypto",
+	},
+	{
 		path: "quicterm/client", role: "the near end of sessions; knows no terminal and no command line",
 		imports: `buffer configs migrate migrate/carrier migrate/carrier/quic migrate/carrier/sealed migrate/carrier/tcp
 			migrate/netmon quicterm/auth quicterm/session/driver quicterm/session/gate quicterm/session quicterm/wire golang.org/x/crypto`,

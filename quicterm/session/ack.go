@@ -75,7 +75,7 @@ func (c *carrier) tellWindow(a *ackInfo, size int) {
 	if a.windowEnd >= c.windowTold+uint64(size/16) {
 		c.windowTold, c.windowTells = a.windowEnd, 0
 	}
-	if c.windowTells++; c.windowTells > 3 {
+	if c.windowTells++; c.windowTells > 3 && !without(WindowOmission) {
 		a.windowEnd = 0
 	}
 }
@@ -105,7 +105,7 @@ func (e *Endpoint) carriesAck(now time.Time, c *carrier) bool {
 	if c.ackAt.IsZero() {
 		return e.toConsume != c.sentConsumed
 	}
-	return c.ackAt.Sub(now) <= ackAhead
+	return without(AckAhead) || c.ackAt.Sub(now) <= ackAhead
 }
 
 // oweAck schedules an ack for n bytes of new frames, or for a gap.
@@ -134,6 +134,10 @@ func (e *Endpoint) noteCopy(now time.Time, c *carrier, seq uint64) {
 // oweAckAgain schedules an ack for a frame that has come again: the ack before may be
 // lost, or on its way.
 func (e *Endpoint) oweAckAgain(now time.Time, c *carrier) {
+	if without(CopyAcks) {
+		c.scheduleAck(now)
+		return
+	}
 	c.ackSoon, c.duplicateAt = true, now
 	at := now.Add(shortAckDelay)
 	if next := c.ackSentAt.Add(c.rtt.smoothed * 11 / 10); at.Before(next) {
@@ -154,9 +158,9 @@ func (e *Endpoint) ackDelay(now time.Time, c *carrier) time.Duration {
 		return shortAckDelay
 	}
 	switch loss := c.loss.rate(); {
-	case loss < lightLoss:
+	case !without(LongAckDelay) && loss < lightLoss:
 		return longAckDelay
-	case loss < mediumLoss:
+	case !without(LossyAckDelay) && loss < mediumLoss:
 		return lossyAckDelay
 	}
 	return shortAckDelay

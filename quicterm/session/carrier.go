@@ -106,6 +106,9 @@ func (e *Endpoint) Up(now time.Time, maxDatagram int, ready bool) CarrierID {
 		c.cwnd.initial = min(initialCwnd, e.lastPath.sendWindow)
 		c.cwnd.previousMin = e.lastPath.minRTT
 	}
+	if without(ExpectedLoss) {
+		c.loss.expected, c.loss.suspectUntil = 0, 0
+	}
 	for _, f := range e.notices {
 		c.unsentNotices = buffer.AppendFrame(c.unsentNotices, f)
 	}
@@ -177,7 +180,7 @@ func (e *Endpoint) Ping(id CarrierID) {
 		return
 	}
 	c.pingDue = true
-	if e.acked == e.log.Next() || c.resendAt.IsZero() || !e.tailFits(c) {
+	if without(PingTails) || e.acked == e.log.Next() || c.resendAt.IsZero() || !e.tailFits(c) {
 		return
 	}
 	if size := e.log.Size(e.acked); size > maxPingTail {

@@ -77,7 +77,7 @@ func (w *cwnd) addRTT(now time.Time, rtt, smoothed time.Duration) {
 		w.longSamples = 0
 	}
 	late := least > 0 && rtt > least*7/4+shortAckDelay // later than pacing explains
-	if w.limited && (late || w.queued()) {
+	if !without(SlowStartEnds) && w.limited && (late || w.queued()) {
 		w.endSlowStart()
 	}
 	span := firstMinRTTSpan
@@ -92,7 +92,7 @@ func (w *cwnd) addRTT(now time.Time, rtt, smoothed time.Duration) {
 		w.drainDue = w.measured
 	}
 	w.currentMin = min(w.currentMin, rtt)
-	if w.drainDue {
+	if w.drainDue && !without(Drain) {
 		w.drainDue = false
 		w.drainUntil = now.Add(min(rtt, smoothed) * 5 / 4) // rtt may include an outage
 	}

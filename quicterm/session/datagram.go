@@ -86,6 +86,9 @@ func (e *Endpoint) requestTime(now time.Time, c *carrier) (at time.Time, what re
 // datagram, or into some if the stream is stuck, and into the peer's flow-control window.
 func (e *Endpoint) tailFits(c *carrier) bool {
 	size, room := e.log.Size(e.acked), e.tailRoom(c)
+	if without(TailDatagrams) {
+		return false
+	}
 	if c.maxDatagram == 0 || e.acked < e.first() || size > e.windowSpace(e.acked, 0) {
 		return false
 	}
@@ -110,7 +113,7 @@ func (e *Endpoint) tailRoom(c *carrier) int {
 // no loss is seen. QUIC repairs a first loss there, and its acks share the packet whether or not the peer
 // permits the claimer's stream (package quic).
 func (e *Endpoint) tailOnStream(now time.Time, c *carrier) bool {
-	return !e.obscures(now, c) && c.heard && c.loss.rate() < lightLoss && len(c.skipped) == 0 && c.gap == nil && !e.stuck(c)
+	return !without(StreamFirst) && !e.obscures(now, c) && c.heard && c.loss.rate() < lightLoss && len(c.skipped) == 0 && c.gap == nil && !e.stuck(c)
 }
 
 // appendTail appends the tail to a datagram, and schedules when to send it again. While the stream is

@@ -79,7 +79,12 @@ func (l *loss) acked(now time.Time, arrived uint64, rtt time.Duration) {
 
 // suspect records that something was lost that was no datagram. So few datagrams are sent while
 // no loss is known that these alone would not show it.
-func (l *loss) suspect() { l.suspectUntil = l.total + suspectSpan }
+func (l *loss) suspect() {
+	if without(Suspicion) {
+		return
+	}
+	l.suspectUntil = l.total + suspectSpan
+}
 
 // measured reports whether enough datagrams were sent to measure their loss.
 func (l *loss) measured() bool { return l.last.sent >= minLossSample }

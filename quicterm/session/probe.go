@@ -24,6 +24,9 @@ const (
 // restartProbes schedules the first of a row of probes.
 func (c *carrier) restartProbes(now time.Time) {
 	c.probes = 0
+	if without(Probes) {
+		return
+	}
 	c.probeAt = now.Add(min(2*c.rtt.timeout(), maxFirstProbe))
 }
 

@@ -33,8 +33,10 @@ var heavyIntervals = []float64{0.18, 0.24, 0.32, 1.2, 0.6}
 func (e *Endpoint) overdueAfter(c *carrier) time.Duration {
 	d := min(c.rtt.timeout(), maxResend)
 	switch {
-	case !e.peerDelaysAcks:
+	case !e.peerDelaysAcks || without(LongAckDelay) && without(LossyAckDelay):
 		return d
+	case without(LongAckDelay):
+		return d + lossyAckDelay
 	case c.loss.rate() < lightLoss:
 		return d + longAckDelay
 	}
@@ -49,10 +51,12 @@ func (e *Endpoint) resendAfter(c *carrier) time.Duration {
 	if rtt == 0 {
 		rtt = assumedRTT
 	}
-	if !c.heard { // the path may be dead, whatever the loss on the last one
+	if !c.heard && !without(EagerFirst) { // the path may be dead, whatever the loss on the last one
 		return min(firstCopy<<min(c.unheardSends-1, 10), maxResend)
 	}
 	switch {
+	case without(FirstCopy) && c.resends == 0:
+		return e.overdueAfter(c)
 	case loss < lightLoss && c.resends == 0, loss < mediumLoss && c.resends == 1:
 		return e.overdueAfter(c)
 	case c.resends == 0:
@@ -60,16 +64,16 @@ func (e *Endpoint) resendAfter(c *carrier) time.Duration {
 	}
 	d := rtt / 4 // the ack is overdue
 	switch {
-	case loss >= mediumLoss && loss < heavyLoss && c.resends == 1:
+	case !without(MediumCopies) && loss >= mediumLoss && loss < heavyLoss && c.resends == 1:
 		d = minResend
-	case loss >= mediumLoss && loss < heavyLoss && c.resends == 2:
+	case !without(MediumCopies) && loss >= mediumLoss && loss < heavyLoss && c.resends == 2:
 		d = c.rtt.timeout()
-	case loss >= heavyLoss:
+	case !without(HeavyCopies) && loss >= heavyLoss:
 		d = time.Duration(float64(rtt) * heavyIntervals[min(c.resends, len(heavyIntervals))-1])
 	}
 	d = max(d, minResend)
 	eager := eagerResends
-	if loss < lightLoss {
+	if !without(CleanResends) && loss < lightLoss {
 		eager = cleanResends
 	}
 	for n := eager; n < c.resends && d < maxResend; n++ {
@@ -85,6 +89,9 @@ const maxStuckTail = 4
 // again. What was lost on the stream is stuck until the transport finds that out as well, a round trip
 // later. What follows is sent in datagrams until the peer has it.
 func (e *Endpoint) resendStuck(now time.Time, c *carrier) {
+	if without(ResendStuck) {
+		return
+	}
 	overdue := !e.unackedSince.IsZero() && now.Sub(e.unackedSince) > e.overdueAfter(c)
 	if overdue && e.acked < c.firstUnsent() && now.Sub(c.tailSentAt) > c.rtt.smoothed {
 		c.stuckBelow = c.firstUnsent()

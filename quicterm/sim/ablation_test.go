@@ -1,0 +1,92 @@
+//go:build ablation && (linux || darwin)
+
+package sim_test
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/quicterm/quicterm/quicterm/client"
+	"github.com/quicterm/quicterm/quicterm/session"
+)
+
+var (
+	tableFlag = flag.String("table", "", "write the table of ablation to this file, as Markdown")
+	keysFlag  = flag.Int("keys", 1000, "keys of each cell")
+	cellsFlag = flag.String("cells", "", "only the cells whose names match")
+	onlyFlag  = flag.String("only", "", "only the mechanisms whose names match")
+)
+
+// mechanisms are what is switched off, one at a time.
+var mechanisms = []struct {
+	name      string
+	off       session.Mechanism
+	configure func(*client.Config)
+}{
+	{name: "everything on"},
+	{name: "the stream first", off: session.StreamFirst},
+	{name: "tails in datagrams", off: session.TailDatagrams},
+	{name: "first copy", off: session.FirstCopy},
+	{name: "copies at heavy loss", off: session.HeavyCopies},
+	{name: "copies at medium loss", off: session.MediumCopies},
+	{name: "suspected loss", off: session.Suspicion},
+	{name: "expected loss", off: session.ExpectedLoss},
+	{name: "stuck streams", off: session.ResendStuck},
+	{name: "tails on pings", off: session.PingTails},
+	{name: "probes", off: session.Probes},
+	{name: "ack delay 600 ms", off: session.LongAckDelay},
+	{name: "ack delays", off: session.LongAckDelay | session.LossyAckDelay},
+	{name: "ack ahead", off: session.AckAhead},
+	{name: "acks of copies", off: session.CopyAcks},
+	{name: "eager first tail", off: session.EagerFirst},
+	{name: "window left out", off: session.WindowOmission},
+	{name: "drain", off: session.Drain},
+	{name: "slow start ends", off: session.SlowStartEnds},
+	{name: "fewer copies in an outage", off: session.CleanResends},
+	{name: "redundant carrier on", configure: func(c *client.Config) { c.Settings.Paths = "redundant" }},
+}
+
+// TestAblation measures the cells with each mechanism switched off.
+func TestAblation(t *testing.T) {
+	if *tableFlag == "" {
+		t.Skip("without -table")
+	}
+	f, err := os.OpenFile(*tableFlag, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	wanted, only := regexp.MustCompile(*cellsFlag), regexp.MustCompile(*onlyFlag)
+	defer func() { session.Without = 0 }()
+	for _, c := range cells {
+		if !wanted.MatchString(c.name) {
+			continue
+		}
+		fmt.Fprintf(f, "\n%s\n\n| without | p50 ms | p99 ms | worst ms | gap ms | worst gap ms | bytes | packets | CPU µs |\n|---|---|---|---|---|---|---|---|---|\n", c.name)
+		for i, m := range mechanisms {
+			if i > 0 && !only.MatchString(m.name) {
+				continue
+			}
+			session.Without = m.off
+			t.Run(strings.ReplaceAll(c.name+"/"+m.name, " ", "-"), func(t *testing.T) {
+				keys := *keysFlag
+				if c.floods {
+					keys /= 16 // the program computes all the while
+				}
+				got := c.measure(t, keys, m.configure)
+				fmt.Fprintf(f, "| %s | %s |\n", m.name, got)
+			})
+		}
+	}
+}
+
+func (m measurement) String() string {
+	ms := func(d time.Duration) string { return fmt.Sprint(d.Round(time.Millisecond).Milliseconds()) }
+	return strings.Join([]string{ms(m.p50), ms(m.p99), ms(m.worst), ms(m.gap), ms(m.worstGap),
+		fmt.Sprintf("%.0f", m.bytes), fmt.Sprintf("%.1f", m.packets), fmt.Sprint(m.cpu.Microseconds())}, " | ")
+}
