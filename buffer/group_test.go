@@ -27,7 +27,7 @@ func TestGroupGolden(t *testing.T) {
 		for _, f := range g.frames {
 			whole = AppendFrame(whole, f)
 		}
-		codec := ShortCodec{Near: g.near, Groups: true}
+		codec := ShortCodec{Near: g.near}
 		got := codec.AppendStream(nil, whole)
 		if g.near > 0 {
 			got = codec.AppendDatagram(nil, whole)
@@ -41,7 +41,7 @@ func TestGroupGolden(t *testing.T) {
 
 // groups is two writes to a stream, the second of them a group, and the size of the first.
 func groups() (b []byte, first int) {
-	c := ShortCodec{Groups: true}
+	var c ShortCodec
 	b = c.AppendStream(nil, AppendFrame(nil, Frame{Seq: 7, Type: 1, Payload: []byte("payload")}))
 	first = len(b)
 	whole := AppendFrame(AppendFrame(nil, Frame{Type: 0x80, Payload: []byte("ack")}), Frame{Seq: 8, Type: 1, Payload: []byte("more")})
@@ -88,7 +88,7 @@ func wantRefused(t *testing.T, good []byte, bit int) {
 
 func TestGroupFlippedBits(t *testing.T) {
 	whole := AppendFrame(AppendFrame(nil, Frame{Type: 0x80, Payload: []byte("ack")}), Frame{Seq: 7, Type: 1, Payload: []byte("payload")})
-	good := (&ShortCodec{Near: 7, Groups: true}).AppendDatagram(nil, whole)
+	good := (&ShortCodec{Near: 7}).AppendDatagram(nil, whole)
 	for bit := range len(good) * 8 {
 		wantRefused(t, good, bit)
 	}

@@ -35,8 +35,6 @@ type ShortCodec struct {
 	// Near is a number near to those of a datagram's frames: the next frame that the receiver needs.
 	// On a stream it is 0, and frames without another before them have the whole form.
 	Near uint64
-	// Groups says that the peer reads groups.
-	Groups bool
 
 	previous uint64 // number of the sequenced frame before, or 0
 	grouped  bool   // the next frame to parse is of a group that was checked
@@ -49,10 +47,8 @@ func (c *ShortCodec) AppendStream(dst, frames []byte) []byte { return c.append(d
 func (c *ShortCodec) AppendDatagram(dst, frames []byte) []byte { return c.append(dst, frames, true) }
 
 func (c *ShortCodec) append(dst, frames []byte, datagram bool) []byte {
-	if c.Groups {
-		if group, ok := c.appendGroup(dst, frames, datagram); ok {
-			return group
-		}
+	if group, ok := c.appendGroup(dst, frames, datagram); ok {
+		return group
 	}
 	for len(frames) > 0 {
 		size, seq, typ := firstFrame(frames)

@@ -31,8 +31,8 @@ const (
 
 // ackOf encodes the payload of an ack.
 func ackOf(received, unconsumed, limit, highest uint64) string {
-	var b []byte
-	for _, v := range []uint64{received, unconsumed, limit, highest, 0, 0, 0} {
+	b := []byte{1<<0 | 1<<1 | 1<<2}
+	for _, v := range []uint64{received, unconsumed, limit, highest} {
 		b = binary.AppendUvarint(b, v)
 	}
 	return string(b)

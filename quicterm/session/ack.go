@@ -50,23 +50,11 @@ func (e *Endpoint) appendAck(now time.Time, b []byte, c *carrier) []byte {
 	}
 	var array [maxAckBytes + MaxNote]byte
 	c.tellWindow(&a, e.windowSize)
-	frame := buffer.Frame{Type: ack}
-	if c.briefAcks {
-		frame.Type, frame.Payload = briefAck, appendBriefAck(array[:0], a)
-	} else {
-		frame.Payload = appendAck(array[:0], a)
-	}
+	frame := buffer.Frame{Type: ack, Payload: appendAck(array[:0], a)}
 	if e.note != nil {
 		frame.Payload = append(frame.Payload, e.note(now)...)
 	}
 	return buffer.AppendFrame(b, frame)
-}
-
-// ReadsBriefAcks says that the peer reads brief acks on a carrier.
-func (e *Endpoint) ReadsBriefAcks(id CarrierID) {
-	if c := e.carriers[id]; c != nil {
-		c.briefAcks = true
-	}
 }
 
 // tellWindow leaves the window's end out of an ack if the peer was told three times of one that is

@@ -25,34 +25,14 @@ func ackOf(v [ackFields]uint64) (ackInfo, error) {
 		delay: delay, datagrams: v[5], backlog: v[6]}, nil
 }
 
-// appendAck appends the payload of an ack to b: all fields.
-func appendAck(b []byte, a ackInfo) []byte {
-	for _, v := range a.fields() {
-		b = binary.AppendUvarint(b, v)
-	}
-	return b
-}
-
-// parseAck decodes the payload of an ack. Bytes after it are a note.
-func parseAck(b []byte) (a ackInfo, note []byte, err error) {
-	var v [ackFields]uint64
-	if note, err = uvarints(v[:], b); err == nil {
-		a, err = ackOf(v)
-	}
-	if err != nil {
-		return ackInfo{}, nil, fmt.Errorf("ack: %w", err)
-	}
-	return a, note, nil
-}
-
-// usual returns the fields of a brief ack that has only the first: highest is the frame before it.
+// usual returns the fields of an ack that has only the first: highest is the frame before it.
 func usual(received uint64) [ackFields]uint64 {
 	return [...]uint64{received, 0, 0, received - 1, 0, 0, 0}
 }
 
-// appendBriefAck appends the payload of a brief ack to b: a byte, the first field, and those of the others that are not
+// appendAck appends the payload of an ack to b: a byte, the first field, and those of the others that are not
 // as usual. Bits of the byte say which these are.
-func appendBriefAck(b []byte, a ackInfo) []byte {
+func appendAck(b []byte, a ackInfo) []byte {
 	flags := len(b)
 	b = binary.AppendUvarint(append(b, 0), a.received)
 	fields, usual := a.fields(), usual(a.received)
@@ -65,10 +45,10 @@ func appendBriefAck(b []byte, a ackInfo) []byte {
 	return b
 }
 
-// parseBriefAck decodes the payload of a brief ack. Bytes after it are a note.
-func parseBriefAck(b []byte) (a ackInfo, note []byte, err error) {
+// parseAck decodes the payload of an ack. Bytes after it are a note.
+func parseAck(b []byte) (a ackInfo, note []byte, err error) {
 	if len(b) == 0 {
-		return ackInfo{}, nil, fmt.Errorf("brief ack: empty")
+		return ackInfo{}, nil, fmt.Errorf("ack: empty")
 	}
 	var v [ackFields]uint64
 	flags := b[0]
@@ -83,7 +63,7 @@ func parseBriefAck(b []byte) (a ackInfo, note []byte, err error) {
 		a, err = ackOf(v)
 	}
 	if err != nil {
-		return ackInfo{}, nil, fmt.Errorf("brief ack: %w", err)
+		return ackInfo{}, nil, fmt.Errorf("ack: %w", err)
 	}
 	return a, note, nil
 }

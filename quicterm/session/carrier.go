@@ -13,7 +13,6 @@ type carrier struct {
 	maxDatagram   int    // bytes in a datagram, 0 if there are none
 	ready         bool   // frames of the log may be sent
 	standBy       bool   // only pings are sent
-	standByDue    bool   // the peer is not told of that yet
 	heard         bool   // a frame has come over it
 	greetingDue   bool   // the ack that begins the stream is not sent yet
 	unsentNotices []byte // encoded, for the stream
@@ -69,7 +68,6 @@ type carrier struct {
 	ackSentAt         time.Time // when the last ack was sent
 	sentConsumed      uint64    // the Consumed of that ack
 	sentBacklog       bool      // it told of a long backlog
-	briefAcks         bool      // the peer reads them
 	windowTold        uint64    // the window's end that the peer was told
 	windowTells       int       // how often
 
@@ -117,7 +115,7 @@ func (e *Endpoint) Up(now time.Time, maxDatagram int, ready bool) CarrierID {
 }
 
 // StandBy sends only pings on a carrier from now on. The peer sends no frames of its log on it
-// either, because it waits for our ack. If it has had one, it is told with a ping.
+// either, because it waits for our ack. If it has had one, it is told so.
 func (e *Endpoint) StandBy(now time.Time, id CarrierID) {
 	c := e.carriers[id]
 	if c == nil || c.standBy {
@@ -125,7 +123,7 @@ func (e *Endpoint) StandBy(now time.Time, id CarrierID) {
 	}
 	c.standBy = true
 	if !c.greetingDue {
-		c.greetingDue, c.standByDue = true, true
+		c.greetingDue, c.roleDue = true, true
 		e.ackElsewhere(now, c)
 	}
 }
@@ -134,7 +132,7 @@ func (e *Endpoint) StandBy(now time.Time, id CarrierID) {
 func (e *Endpoint) Activate(now time.Time, id CarrierID) {
 	c := e.carriers[id]
 	if c != nil && c.standBy {
-		c.standBy, c.standByDue = false, false
+		c.standBy, c.roleDue = false, false
 		c.restartProbes(now)
 	}
 	if c != nil && c.stripe {

@@ -15,7 +15,7 @@ const (
 	Unsequenced buffer.Type = 0x80
 
 	ack    buffer.Type = 0x80 // an ackInfo
-	ping   buffer.Type = 0x81 // its first byte is one of the values below, or missing
+	ping   buffer.Type = 0x81 // its first byte is one of the values below, or missing: then it is 0
 	notice buffer.Type = 0x82 // a Notice
 	gap    buffer.Type = 0x83 // a gapInfo, in place of frames that will never come
 
@@ -24,29 +24,29 @@ const (
 	Compression buffer.Type = 0x84 // asks for Compressed frames; a byte says which
 	Compressed  buffer.Type = 0x85 // whole frames, compressed
 
-	// ShortForms says that its sender reads short forms of frames (buffer.ShortCodec). If its first byte is 1 or more, it
-	// reads groups of them and brief acks too.
-	ShortForms buffer.Type = 0x88
-
 	aged buffer.Type = 0x86 // the first frame of the log that is not old
 
 	snapshotPart buffer.Type = 0x87 // part of what the next gap on the stream has in place of frames
 
-	limitedFrame buffer.Type = 0x89 // the congestion window limits the sender
+	role buffer.Type = 0x88 // its first byte is one of the values below
 
-	briefAck buffer.Type = 0x8a // an ackInfo, in fewer bytes
+	limitedFrame buffer.Type = 0x89 // the congestion window limits the sender
 )
 
 // What the first byte of a ping means. Others are taken for a probe.
 const (
-	pingPlain   byte = 0 // nothing
-	pingProbe   byte = 1 // it asks for an ack
-	pingStandBy byte = 2 // the same, and the carrier stands by until its receiver has an ack on it
-	pingStripe  byte = 3 // the carrier is a stripe
-	pingWhole   byte = 4 // it is none any more
+	pingPlain byte = 0 // nothing
+	pingProbe byte = 1 // it asks for an ack
 
 	// pingObscured asks for an ack too, in a packet that is as long as any (obscure.go).
-	pingObscured byte = 5
+	pingObscured byte = 2
+)
+
+// What the first byte of a role frame says of the carrier on whose stream it comes. Others are ignored.
+const (
+	roleWhole   byte = 0 // it carries the whole log
+	roleStandBy byte = 1 // it stands by until its receiver has an ack on it
+	roleStripe  byte = 2 // it is a stripe
 )
 
 // pingBytes is the payload of a ping that this implementation sends: a flag and padding. A
@@ -92,7 +92,7 @@ type ackInfo struct {
 // measured.
 const maxReportedDelay = 10 * time.Second
 
-// maxAckBytes is the longest payload of an ack without a note, of either kind.
+// maxAckBytes is the longest payload of an ack without a note.
 const maxAckBytes = 1 + ackFields*binary.MaxVarintLen64
 
 // MaxNote is the longest note, in bytes. Datagrams keep it free.

@@ -27,10 +27,6 @@ var codecs = map[string]codec{
 		parse: func(b []byte) (any, error) { a, _, err := parseAck(b); return a, err },
 		make:  func(v any) []byte { return appendAck(nil, v.(ackInfo)) },
 	},
-	"brief ack": {
-		parse: func(b []byte) (any, error) { a, _, err := parseBriefAck(b); return a, err },
-		make:  func(v any) []byte { return appendBriefAck(nil, v.(ackInfo)) },
-	},
 	"aged": {
 		parse: func(b []byte) (any, error) { return parseAged(b) },
 		make:  func(v any) []byte { return binary.AppendUvarint(nil, v.(uint64)) },
@@ -53,14 +49,12 @@ var goldenPayloads = []struct {
 	{"notice", Notice{2, ""}, "02"},
 	{"notice", Notice{99, "\xff\x00"}, "63 ff00"},
 	{"notice", Notice{1, strings.Repeat("a", maxNotice)}, "01" + strings.Repeat("61", maxNotice)},
-	{"ack", ackInfo{received: 1, consumed: 1}, "01 00 00 00 00 00 00"},
-	{"ack", ackInfo{received: 300, consumed: 298, windowEnd: 1 << 20, highest: 299, delay: 7 * time.Millisecond, datagrams: 2, backlog: 128}, "ac02 02 808040 ab02 07 02 8001"},
 	{"ack", ackInfo{received: most, consumed: 1, windowEnd: most, highest: most, delay: maxReportedDelay, datagrams: most, backlog: most},
-		"ffffffffffffffffff01 feffffffffffffffff01 ffffffffffffffffff01 ffffffffffffffffff01" +
+		"3f ffffffffffffffffff01 feffffffffffffffff01 ffffffffffffffffff01 ffffffffffffffffff01" +
 			"904e ffffffffffffffffff01 ffffffffffffffffff01"},
-	{"brief ack", ackInfo{received: 1, consumed: 1}, "00 01"},
-	{"brief ack", ackInfo{received: 300, consumed: 300, highest: 299, delay: time.Millisecond, datagrams: 2}, "18 ac02 01 02"},
-	{"brief ack", ackInfo{received: 300, consumed: 298, windowEnd: 1 << 20, delay: 7 * time.Millisecond, datagrams: 2, backlog: 128}, "3f ac02 02 808040 00 07 02 8001"},
+	{"ack", ackInfo{received: 1, consumed: 1}, "00 01"},
+	{"ack", ackInfo{received: 300, consumed: 300, highest: 299, delay: time.Millisecond, datagrams: 2}, "18 ac02 01 02"},
+	{"ack", ackInfo{received: 300, consumed: 298, windowEnd: 1 << 20, delay: 7 * time.Millisecond, datagrams: 2, backlog: 128}, "3f ac02 02 808040 00 07 02 8001"},
 	{"aged", uint64(300), "ac02"},
 	{"gap", gapInfo{}, "00 00"},
 	{"gap", gapInfo{next: 300, offset: 1 << 20}, "ac02 808040"},
@@ -120,16 +114,14 @@ func TestPayloadsRefused(t *testing.T) {
 	endless := strings.Repeat("ff", 10) + "01" // a varint of more than 64 bits
 	tests := []struct{ why, codec, hex string }{
 		{"text too long", "notice", "01" + strings.Repeat("61", maxNotice+1)},
-		{"first frame missing is 0", "ack", "00 00 00 00"},
-		{"all unconsumed, with frame 0", "ack", "05 05 00 00"},
-		{"more unconsumed than received", "ack", "05 06 00 00"},
-		{"more unconsumed than any number", "ack", "01 ffffffffffffffffff01 00 00"},
-		{"received has more than 64 bits", "ack", endless + "00 00 00"},
-		{"limit has more than 64 bits", "ack", "01 00 ffffffffffffffffff02 00"},
-		{"highest has more than 64 bits", "ack", "01 00 00" + endless},
-		{"first frame missing is 0", "brief ack", "00 00"},
-		{"all unconsumed, with frame 0", "brief ack", "01 05 05"},
-		{"backlog has more than 64 bits", "brief ack", "20 01" + endless},
+		{"more unconsumed than received", "ack", "01 05 06"},
+		{"more unconsumed than any number", "ack", "01 01 ffffffffffffffffff01"},
+		{"received has more than 64 bits", "ack", "00" + endless},
+		{"limit has more than 64 bits", "ack", "02 01 ffffffffffffffffff02"},
+		{"highest has more than 64 bits", "ack", "04 01" + endless},
+		{"first frame missing is 0", "ack", "00 00"},
+		{"all unconsumed, with frame 0", "ack", "01 05 05"},
+		{"backlog has more than 64 bits", "ack", "20 01" + endless},
 		{"next has more than 64 bits", "gap", endless + "00"},
 		{"snapshot has more than 64 bits", "gap", "01 01" + endless},
 		{"offset has more than 64 bits", "gap", "01" + endless},
@@ -143,7 +135,7 @@ func TestPayloadsRefused(t *testing.T) {
 
 // A varint need not be in its shortest form.
 func TestPayloadsLongVarints(t *testing.T) {
-	if a, _, err := parseAck(unhex("8100 8000 8080808000 818000 00 00 00")); err != nil || a != (ackInfo{received: 1, consumed: 1, highest: 1}) {
+	if a, _, err := parseAck(unhex("07 8100 8000 8080808000 818000")); err != nil || a != (ackInfo{received: 1, consumed: 1, highest: 1}) {
 		t.Errorf("parseAck = %+v, %v", a, err)
 	}
 	if g, err := parseGap(unhex("8300 8400")); err != nil || g != (gapInfo{next: 3, offset: 4}) {
@@ -162,7 +154,7 @@ func TestNoticeIsCut(t *testing.T) {
 // maxAckBytes is what a datagram keeps free.
 func TestLargestAck(t *testing.T) {
 	a := ackInfo{received: most, consumed: 1, windowEnd: most, highest: most, delay: maxReportedDelay, datagrams: most, backlog: most}
-	if n := max(len(appendAck(nil, a)), len(appendBriefAck(nil, a))); n > maxAckBytes {
+	if n := len(appendAck(nil, a)); n > maxAckBytes {
 		t.Errorf("an ack takes %d bytes, more than %d", n, maxAckBytes)
 	}
 }
@@ -182,9 +174,8 @@ func TestFrameTypesGolden(t *testing.T) {
 		{Compressed, 0x85, "Compressed"},
 		{aged, 0x86, "aged"},
 		{snapshotPart, 0x87, "snapshotPart"},
-		{ShortForms, 0x88, "ShortForms"},
+		{role, 0x88, "role"},
 		{limitedFrame, 0x89, "limited"},
-		{briefAck, 0x8a, "briefAck"},
 	}
 	for _, typ := range types {
 		if typ.got != typ.want {

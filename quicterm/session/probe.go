@@ -57,22 +57,21 @@ func (e *Endpoint) appendPing(now time.Time, b []byte, c *carrier, probe bool) [
 // appendStreamPing appends a ping to what goes on a stream. It asks for an ack, because the
 // transport tells this end nothing of its own acknowledgements.
 func (e *Endpoint) appendStreamPing(b []byte, c *carrier) []byte {
-	flag := pingProbe
-	if c.standByDue {
-		flag = pingStandBy
-	}
-	c.pingDue, c.pingAsks, c.standByDue = false, false, false
-	return buffer.AppendFrame(b, buffer.Frame{Type: ping, Payload: []byte{flag}})
+	c.pingDue, c.pingAsks = false, false
+	return buffer.AppendFrame(b, buffer.Frame{Type: ping, Payload: []byte{pingProbe}})
 }
 
-// appendRole appends a ping that tells the peer whether a carrier is a stripe.
+// appendRole appends a frame that tells the peer a carrier's role.
 func (c *carrier) appendRole(b []byte) []byte {
-	flag := pingWhole
-	if c.stripe {
-		flag = pingStripe
+	is := roleWhole
+	switch {
+	case c.standBy:
+		is = roleStandBy
+	case c.stripe:
+		is = roleStripe
 	}
 	c.roleDue = false
-	return buffer.AppendFrame(b, buffer.Frame{Type: ping, Payload: []byte{flag}})
+	return buffer.AppendFrame(b, buffer.Frame{Type: role, Payload: []byte{is}})
 }
 
 // AppendPing appends a ping as it is sent on any carrier, also on one that does not carry a

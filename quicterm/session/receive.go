@@ -19,18 +19,14 @@ func (e *Endpoint) Receive(now time.Time, id CarrierID, lane Lane, f buffer.Fram
 	if f.Seq > maxNumber {
 		return protocolErrorf("frame %d, above the highest number", f.Seq)
 	}
-	if f.Type != ping && !c.standBy && !c.stripe {
+	if f.Type != ping && f.Type != role && !c.standBy && !c.stripe {
 		e.lastHeard = id
 	}
 	c.heard = true
 	c.countUnkept(f)
 	switch f.Type {
-	case ack, briefAck:
-		parse := parseAck
-		if f.Type == briefAck {
-			parse = parseBriefAck
-		}
-		a, note, err := parse(f.Payload)
+	case ack:
+		a, note, err := parseAck(f.Payload)
 		if err != nil {
 			return protocolErrorf("%v", err)
 		}
@@ -56,6 +52,7 @@ func (e *Endpoint) Receive(now time.Time, id CarrierID, lane Lane, f buffer.Fram
 			c.scheduleAck(now)
 		}
 		e.resendStuck(now, c)
+	case role:
 		e.handleRole(now, c, lane, f.Payload)
 	case notice:
 		n, err := parseNotice(f.Payload)
@@ -86,17 +83,17 @@ func (e *Endpoint) Receive(now time.Time, id CarrierID, lane Lane, f buffer.Fram
 	return nil
 }
 
-// handleRole handles what a ping says of the carrier's role.
+// handleRole handles what the peer says of the carrier's role.
 func (e *Endpoint) handleRole(now time.Time, c *carrier, lane Lane, payload []byte) {
 	if lane != StreamLane || len(payload) == 0 {
 		return
 	}
 	switch payload[0] {
-	case pingStandBy:
+	case roleStandBy:
 		c.pause()
-	case pingStripe:
+	case roleStripe:
 		c.stripe = true
-	case pingWhole:
+	case roleWhole:
 		if c.stripe {
 			e.becomeWhole(now, c)
 		}

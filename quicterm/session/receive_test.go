@@ -316,8 +316,6 @@ func checkSent(t *testing.T, b []byte) {
 		switch f.Type {
 		case ack:
 			_, _, err = parseAck(f.Payload)
-		case briefAck:
-			_, _, err = parseBriefAck(f.Payload)
 		case gap:
 			_, err = parseGap(f.Payload)
 		case notice:

@@ -81,7 +81,7 @@ func (e *Endpoint) stream(now time.Time, c *carrier, limit int) []byte {
 // nextStreamStep returns what a carrier's stream sends next and, for frames, the space in
 // the congestion window. It changes nothing.
 func (e *Endpoint) nextStreamStep(now time.Time, c *carrier) (step streamStep, space int) {
-	pingDue := c.standByDue || c.pingDue && c.maxDatagram == 0
+	pingDue := c.pingDue && c.maxDatagram == 0
 	switch {
 	case c.roleDue:
 		return streamRole, 0

@@ -8,10 +8,10 @@ import (
 	"github.com/quicterm/quicterm/buffer"
 )
 
-// wantOnWire checks that b is a ping with the given byte.
-func wantOnWire(t *testing.T, what string, b []byte, flag byte) {
+// wantOnWire checks that b is a frame with a payload of one byte.
+func wantOnWire(t *testing.T, what string, b []byte, typ buffer.Type, payload byte) {
 	t.Helper()
-	if want := buffer.AppendFrame(nil, buffer.Frame{Type: 0x81, Payload: []byte{flag}}); !bytes.Equal(b, want) {
+	if want := buffer.AppendFrame(nil, buffer.Frame{Type: typ, Payload: []byte{payload}}); !bytes.Equal(b, want) {
 		t.Errorf("%s is %x, want %x", what, b, want)
 	}
 }
@@ -66,7 +66,7 @@ func TestPingOnStream(t *testing.T) {
 	w.run(time.Second)
 	client, server := w.ends[0].endpoint, w.ends[1].endpoint
 	server.Ping(l.ids[1])
-	wantOnWire(t, "a ping", server.Stream(w.now, l.ids[1], 1000), 1)
+	wantOnWire(t, "a ping", server.Stream(w.now, l.ids[1], 1000), 0x81, 1)
 	w.writes = 0
 	client.Ping(l.ids[0])
 	w.run(2*w.delay - time.Millisecond)
@@ -97,9 +97,9 @@ func TestStandByAfterUse(t *testing.T) {
 	second := w.connect()
 	both(time.Second)
 	client.endpoint.StandBy(w.now, first.ids[0])
-	wantOnWire(t, "the ping that says so", client.endpoint.Stream(w.now, first.ids[0], 1000), 2)
+	wantOnWire(t, "the frame that says so", client.endpoint.Stream(w.now, first.ids[0], 1000), 0x88, 1)
 	w.at(w.delay, func() {
-		server.endpoint.Receive(w.now, first.ids[1], StreamLane, buffer.Frame{Type: ping, Payload: []byte{2}})
+		server.endpoint.Receive(w.now, first.ids[1], StreamLane, buffer.Frame{Type: role, Payload: []byte{1}})
 	})
 	both(4 * w.delay)
 	cursor := server.endpoint.carriers[first.ids[1]].streamCursor

@@ -111,8 +111,8 @@ func TestRolesWithoutEnd(t *testing.T) {
 		server := w.ends[1].endpoint
 		id := w.links[len(w.links)-1].ids[1]
 		for range 1000 {
-			for _, role := range []byte{pingStripe, pingWhole} {
-				f := buffer.Frame{Type: ping, Payload: []byte{role}}
+			for _, is := range []byte{roleStripe, roleWhole} {
+				f := buffer.Frame{Type: role, Payload: []byte{is}}
 				if err := server.Receive(w.now, id, StreamLane, f); err != nil {
 					t.Fatal(err)
 				}

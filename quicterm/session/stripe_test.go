@@ -90,16 +90,15 @@ func TestStripesEnd(t *testing.T) {
 	}
 }
 
-// What is said of a carrier's role is a ping on its stream, before anything else; and a Limited
-// frame is empty.
+// A Role comes on the stream before anything else, and a Limited frame is empty.
 func TestRolesOnWire(t *testing.T) {
 	w := newWorld(t, 1)
 	l := w.connectStripe()
 	client := w.ends[0].endpoint
-	wantOnWire(t, "becoming a stripe", client.Stream(w.now, l.ids[0], 1000), 3)
+	wantOnWire(t, "becoming a stripe", client.Stream(w.now, l.ids[0], 1000), 0x88, 2)
 	client.Stream(w.now, l.ids[0], 1000)
 	client.Activate(w.now, l.ids[0])
-	wantOnWire(t, "becoming whole", client.Stream(w.now, l.ids[0], 1000), 4)
+	wantOnWire(t, "becoming whole", client.Stream(w.now, l.ids[0], 1000), 0x88, 0)
 	if b, want := appendLimited(nil), buffer.AppendFrame(nil, buffer.Frame{Type: 0x89}); !bytes.Equal(b, want) {
 		t.Errorf("limited is %x, want %x", b, want)
 	}

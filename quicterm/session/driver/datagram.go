@@ -69,8 +69,8 @@ func (d *Driver) writeDatagrams(id session.CarrierID, c carrier.Carrier, r *runn
 			b = buf[:0]
 		case b == nil:
 			d.sleep(now, &r.datagrams)
-		case r.negotiation.short:
-			codec := buffer.ShortCodec{Near: d.endpoint.Acked(), Groups: r.negotiation.groups}
+		default:
+			codec := buffer.ShortCodec{Near: d.endpoint.Acked()}
 			b = codec.AppendDatagram(short[:0], b)
 		}
 		r.keepalive = false

@@ -92,7 +92,7 @@ func (d *Driver) Run(c carrier.Carrier, ready bool, started func(session.Carrier
 		stream:       newLane(id, session.StreamLane),
 		datagrams:    newLane(id, session.DatagramLane),
 		hasDatagrams: size > 0,
-		negotiation:  negotiation{accepts: d.compression, client: d.compression != asAsked},
+		negotiation:  negotiation{accepts: d.compression},
 	}
 	if d.asked != Off {
 		r.negotiation.asked(d.asked)

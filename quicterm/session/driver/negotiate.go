@@ -30,15 +30,7 @@ type negotiation struct {
 	accepts   Compression // what the peer may compress
 	announced bool        // the peer was told so
 	sends     Compression // what the peer has asked for
-
-	client         bool // announces first
-	shortAnnounced bool // the peer was told that this end reads short forms
-	short          bool // the peer reads them
-	groups         bool // and groups of them, and brief acks
 }
-
-// readsGroups is the payload of ShortForms from an end that reads groups, and brief acks. It may be longer.
-var readsGroups = []byte{1}
 
 // asked records what the peer accepts.
 func (n *negotiation) asked(what Compression) {
@@ -59,10 +51,6 @@ func (n *negotiation) announce(writing bool) (frames []byte) {
 	if !n.announced && n.accepts.enabled() && (writing || n.sends != Off) {
 		n.announced = true
 		frames = buffer.AppendFrame(frames, buffer.Frame{Type: session.Compression, Payload: []byte{byte(n.accepts)}})
-	}
-	if !n.shortAnnounced && (n.client && writing || n.short) {
-		n.shortAnnounced = true
-		frames = buffer.AppendFrame(frames, buffer.Frame{Type: session.ShortForms, Payload: readsGroups})
 	}
 	return frames
 }

@@ -63,14 +63,6 @@ func (d *Driver) receiveStream(id session.CarrierID, r *running, frames []buffer
 			r.negotiation.asked(Compression(f.Payload[0]))
 			r.stream.rouse() // the answer may be due
 		}
-		if f.Type == session.ShortForms {
-			r.negotiation.short = true
-			if len(f.Payload) > 0 && f.Payload[0] >= readsGroups[0] {
-				r.negotiation.groups = true
-				d.endpoint.ReadsBriefAcks(id)
-			}
-			r.stream.rouse() // the answer may be due
-		}
 	}
 	return nil
 }
@@ -126,7 +118,7 @@ func (d *Driver) writeStream(id session.CarrierID, c carrier.Carrier, r *running
 		if b != nil {
 			padding = d.endpoint.TakePadding(id)
 		}
-		out.mode, out.short, out.groups = r.negotiation.sends, r.negotiation.short, r.negotiation.groups
+		out.mode = r.negotiation.sends
 		out.rtt, out.rate = d.endpoint.Path(id)
 		announcement := r.negotiation.announce(b != nil)
 		if b == nil && announcement == nil {
@@ -172,8 +164,6 @@ func (d *Driver) writeStream(id session.CarrierID, c carrier.Carrier, r *running
 // An outgoing makes what is sent on a stream shorter.
 type outgoing struct {
 	mode   Compression
-	short  bool // the peer reads short forms
-	groups bool // and groups of them
 	rtt    time.Duration
 	rate   float64
 	policy policy
@@ -196,8 +186,7 @@ func (o *outgoing) next(now time.Time, b []byte) []byte {
 		o.policy.tried(n, len(b))
 	}
 	o.policy.sent(n, len(b))
-	if o.short && n > 0 && len(b) <= maxShortened {
-		o.codec.Groups = o.groups
+	if n > 0 && len(b) <= maxShortened {
 		o.buf = o.codec.AppendStream(o.buf[:0], b)
 		return o.buf
 	}
