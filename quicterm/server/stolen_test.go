@@ -65,7 +65,7 @@ func TestStolenTicketKeys(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer victim.Close()
-		ack := buffer.AppendFrame(nil, buffer.Frame{Type: session.Unsequenced, Payload: []byte{1, 0, 0xff, 0xff, 3, 0, 0, 0, 0}})
+		ack := buffer.AppendFrame(nil, buffer.Frame{Type: session.Unsequenced, Payload: []byte{1 << 1, 1, 0xff, 0xff, 3}})
 		lanes := h.resume(victim, attached, 1, append(typed(1, "password,"), ack...))
 		toVictim := <-accepted
 		resumption, err := wire.Read(toVictim, wire.MaxMessage)
