@@ -22,33 +22,20 @@ demo: build ## build bin/qt and bin/qtd, and open a session on this machine
 build: ## build bin/qt and bin/qtd
 	$(BUILD) -o bin/ ./cmd/qt ./cmd/qtd
 
-# The tests leave vetting to lint: each of them would vet all packages again. The longest begin first. On two
-# processors three packages are tested at a time, as tests mostly wait.
+# The tests leave vetting to lint: each of them would vet all packages again. They are built as the programs that
+# they build, so that each package is compiled once. The longest begin first. On two processors three packages are
+# tested at a time, as tests mostly wait.
+LONGEST := ./quicterm/e2e ./bench/suite ./quicterm/terminal/predict
+
 test: ## run the tests
-	go test $$([ "$$(nproc 2>/dev/null)" != 2 ] || echo -p 3) -vet=off ./quicterm/e2e ./...
+	CGO_ENABLED=0 go test $$([ "$$(nproc 2>/dev/null)" != 2 ] || echo -p 3) -trimpath -vet=off $(LONGEST) ./...
 
 # Without GORACE, each program lasts a second longer: the test programs, and all that tests start.
 race: ## run the tests with the race detector, with shorter simulations
 	CGO_ENABLED=1 GORACE="$$GORACE atexit_sleep_ms=0" go test -race -short -vet=off ./quicterm/e2e ./...
 
-# The targets of a package share a program, as linking takes a second; without debug data (-w) it takes less.
-# Before Go 1.27, a fuzzer may fail with only "context deadline exceeded" when its time ends
-# (https://go.dev/issue/75804). Then the target runs once more.
 fuzz: ## run each fuzz target for FUZZTIME
-	@work=$$(mktemp -d); trap 'rm -rf "$$work"' EXIT; \
-	cache=$$(go env GOCACHE)/fuzz/$$(go list -m) || exit 1; \
-	grep -rEo '^func Fuzz[A-Za-z0-9]+' --include='*_test.go' . | sed 's|/[^/]*:func | |' | sort | \
-	while read -r package target; do \
-		echo "$$package $$target"; \
-		program=$$work/$$(echo "$$package" | tr / _); \
-		[ -e "$$program" ] || go test -c -vet=off -ldflags=-w -fuzz=. -o "$$program" "$$package" || exit 1; \
-		for try in 1 2; do \
-			out=$$(cd "$$package" && "$$program" -test.run='^$$' -test.fuzz="^$$target$$" -test.fuzztime=$(FUZZTIME) \
-				-test.fuzzminimizetime=1x -test.fuzzcachedir="$$cache/$$package" 2>&1) && break; \
-			echo "$$out" | grep -q '^ *context deadline exceeded$$' && [ $$try = 1 ] || { echo "$$out"; exit 1; }; \
-		done; \
-		echo "$$out" | grep '^fuzz:' | tail -n 1; \
-	done
+	@.ci/fuzz $(FUZZTIME)
 
 lint: ## check formatting, and run go vet and staticcheck
 	@unformatted=$$(gofmt -l .); [ -z "$$unformatted" ] || { echo "gofmt would change: $$unformatted"; exit 1; }

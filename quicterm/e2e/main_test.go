@@ -74,14 +74,14 @@ func TestMain(m *testing.M) {
 	}())
 }
 
-// runMore makes twice as many tests run at once as usual: most of the time they wait. With the race
+// runMore makes three times as many tests run at once as usual: most of the time they wait. With the race
 // detector, they do not.
 func runMore() {
 	flag.Parse()
 	given := raceEnabled
 	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
 	if !given {
-		flag.Set("test.parallel", strconv.Itoa(2*runtime.GOMAXPROCS(0)))
+		flag.Set("test.parallel", strconv.Itoa(3*runtime.GOMAXPROCS(0)))
 	}
 }
 
