@@ -5,8 +5,6 @@ package main
 import (
 	"fmt"
 	"path/filepath"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -18,14 +16,13 @@ func predictCommand() *cobra.Command {
 	var rtts []time.Duration
 	var losses []float64
 	var jitter time.Duration
-	var names []string
 	var seeds, misses int
 	var each bool
 	c := &cobra.Command{
 		Use:   "predict [TRACE...]",
-		Short: "Score the prediction of keys on recorded typing, beside mosh's rules and VS Code's",
-		Long: `Replay recordings of typing in virtual time, and count which keys a policy draws before the
-server has answered, and what it draws wrong. Without arguments, the recordings are those of
+		Short: "Score the prediction of keys on recorded typing",
+		Long: `Replay recordings of typing in virtual time, and count which keys the client draws before
+the server has answered, and what it draws wrong. Without arguments, the recordings are those of
 bench/traces. bench/README.md defines the figures.`,
 		RunE: func(c *cobra.Command, files []string) error {
 			if len(files) == 0 {
@@ -48,34 +45,25 @@ bench/traces. bench/README.md defines the figures.`,
 				}
 			}
 			var lines []trace.Line
-			for _, p := range trace.Policies {
-				if len(names) > 0 && !slices.Contains(names, p.Name) {
-					continue
+			total := trace.Line{Name: "all", Result: new(trace.Result)}
+			for _, s := range studies {
+				r := trace.Score([]*trace.Study{s}, networks)
+				if misses > 0 && len(r.Misses) > 0 {
+					fmt.Fprintf(c.OutOrStdout(), "== %s\n", s.Name)
+					trace.WriteMisses(c.OutOrStdout(), r.Misses, misses)
 				}
-				total := trace.Line{Name: p.Name, Result: new(trace.Result)}
-				for _, s := range studies {
-					r := trace.Score([]*trace.Study{s}, networks, p.New)
-					if misses > 0 && len(r.Misses) > 0 {
-						fmt.Fprintf(c.OutOrStdout(), "== %s, %s\n", p.Name, s.Name)
-						trace.WriteMisses(c.OutOrStdout(), r.Misses, misses)
-					}
-					if each {
-						lines = append(lines, trace.Line{Name: s.Name, Result: r})
-					}
-					total.Add(r)
+				if each {
+					lines = append(lines, trace.Line{Name: s.Name, Result: r})
 				}
-				lines = append(lines, total)
+				total.Add(r)
 			}
-			if len(lines) == 0 {
-				return fmt.Errorf("no policy is called %s", strings.Join(names, " or "))
-			}
+			lines = append(lines, total)
 			return trace.WriteTable(c.OutOrStdout(), lines)
 		},
 	}
 	c.Flags().DurationSliceVar(&rtts, "rtt", []time.Duration{100 * time.Millisecond, 300 * time.Millisecond}, "round `trips`")
 	c.Flags().Float64SliceVar(&losses, "loss", []float64{0, 5}, "`percent` of the packets that are lost, each way")
 	c.Flags().DurationVar(&jitter, "jitter", 0, "added to each packet's way, up to this `time`")
-	c.Flags().StringSliceVar(&names, "policy", nil, "score these `policies` only: none, vscode, mosh, ours")
 	c.Flags().IntVar(&seeds, "seeds", 1, "how `often` each network is replayed, with other losses")
 	c.Flags().BoolVar(&each, "each", false, "a line for each recording")
 	c.Flags().IntVar(&misses, "misses", 0, "show the `n` worst misses of each recording")

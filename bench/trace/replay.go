@@ -83,14 +83,6 @@ func (t *Study) Replay(p Policy, n Network) *Result {
 	for _, d := range r.server.deliveries {
 		r.plan(d.at, func() { r.delivered(d) })
 	}
-	if e, ok := p.(EchoAcked); ok {
-		for _, d := range r.server.echoAcks {
-			r.plan(d.at, func() {
-				r.cost(func() { e.EchoAcked(r.time(), r.screen, d.echoAck) })
-				r.draw()
-			})
-		}
-	}
 	end := time.Duration(0)
 	for _, m := range r.agenda {
 		end = max(end, m.at)
@@ -128,11 +120,7 @@ func (r *replay) typed(i int) {
 func (r *replay) delivered(d delivery) {
 	switch d.event.Code {
 	case asciicast.Output:
-		b := []byte(d.event.Data)
-		if p, ok := r.policy.(Reader); ok {
-			r.cost(func() { p.Reads(r.time(), r.screen, b) })
-		}
-		r.screen.Write(b)
+		r.screen.Write([]byte(d.event.Data))
 		r.position++
 		r.cost(func() { r.policy.Output(r.time(), r.screen) })
 	case asciicast.Resize:

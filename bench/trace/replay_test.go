@@ -48,9 +48,22 @@ func typing() *Study {
 		"\x1b[A > \r$ make\x1b[K", "\r > \r\nall done\r\n$ ", "e > e")
 }
 
+// none predicts nothing.
+type none struct{}
+
+func (none) Typed(time.Time, *screen.Screen, []byte, uint64) {}
+func (none) Output(time.Time, *screen.Screen)                {}
+func (none) Hinted(time.Time, *screen.Screen, wire.Hint)     {}
+func (none) Reset(time.Time)                                 {}
+func (none) SetRTT(time.Duration)                            {}
+func (none) InDoubt() bool                                   { return false }
+func (none) Overlay(time.Time, *screen.Screen) (predict.Overlay, time.Time) {
+	return predict.Overlay{}, time.Time{}
+}
+
 // An oracle draws what each key does: all of the screen.
 type oracle struct {
-	None
+	none
 	u    *truth
 	keys int
 	got  int
@@ -98,7 +111,7 @@ func TestOracle(t *testing.T) {
 
 func TestNone(t *testing.T) {
 	for _, n := range networks {
-		r := typing().Replay(None{}, n)
+		r := typing().Replay(none{}, n)
 		if r.Keys != 9 || r.Typing != 6 || r.TypingDrawn != 0 || r.Wrong != 0 || r.Unequal != 0 {
 			t.Errorf("%+v: no prediction gets %+v", n, *r)
 		}
@@ -107,14 +120,14 @@ func TestNone(t *testing.T) {
 
 // Without a round trip, no key needs a prediction.
 func TestNoNetwork(t *testing.T) {
-	if r := typing().Replay(None{}, Network{}); r.Drawn != 9 {
+	if r := typing().Replay(none{}, Network{}); r.Drawn != 9 {
 		t.Errorf("without a network: %+v", *r)
 	}
 }
 
 // A liar draws a cell from one time until another.
 type liar struct {
-	None
+	none
 	cells    []predict.Cell
 	from, to time.Duration
 	cursor   *predict.Position
@@ -179,7 +192,7 @@ func TestRedrawn(t *testing.T) {
 
 // An echo draws every character that is typed.
 type echo struct {
-	None
+	none
 	typed string
 }
 
@@ -207,7 +220,7 @@ func TestSecret(t *testing.T) {
 			t.Errorf("a secret is in %q", m.Typed)
 		}
 	}
-	if r := s.Replay(None{}, Network{RTT: 100 * time.Millisecond}); r.Secrets != 3 || r.SecretsDrawn != 0 {
+	if r := s.Replay(none{}, Network{RTT: 100 * time.Millisecond}); r.Secrets != 3 || r.SecretsDrawn != 0 {
 		t.Errorf("no prediction gets %+v", *r)
 	}
 }
@@ -250,7 +263,7 @@ func TestEffects(t *testing.T) {
 
 // A log notes all that a policy is told.
 type log struct {
-	None
+	none
 	told  []string
 	doubt bool
 }
@@ -262,17 +275,12 @@ func (l *log) note(now time.Time, format string, a ...any) {
 func (l *log) Typed(now time.Time, _ *screen.Screen, b []byte, frame uint64) {
 	l.note(now, "typed %s %d", b, frame)
 }
-func (l *log) Reads(now time.Time, _ *screen.Screen, b []byte) { l.note(now, "reads %s", b) }
-func (l *log) Output(now time.Time, _ *screen.Screen)          { l.note(now, "output") }
-func (l *log) Reset(now time.Time)                             { l.note(now, "reset") }
-func (l *log) InDoubt() bool                                   { return l.doubt }
+func (l *log) Output(now time.Time, _ *screen.Screen) { l.note(now, "output") }
+func (l *log) Reset(now time.Time)                    { l.note(now, "reset") }
+func (l *log) InDoubt() bool                          { return l.doubt }
 func (l *log) Hinted(now time.Time, _ *screen.Screen, h wire.Hint) {
 	l.note(now, "hint %d %d %d %d", h.Out, h.In, h.Terminal, h.Context)
 }
-func (l *log) EchoAcked(now time.Time, _ *screen.Screen, frame uint64) {
-	l.note(now, "echo ack %d", frame)
-}
-
 func TestOrder(t *testing.T) {
 	ms := time.Millisecond
 	trace := &Trace{Cols: 20, Rows: 4, Events: []asciicast.Event{
@@ -285,9 +293,8 @@ func TestOrder(t *testing.T) {
 	l := &log{}
 	NewStudy(trace).Replay(l, Network{RTT: 80 * ms})
 	want := []string{
-		"40 reads $ ", "40 output", "40 hint 1 0 8 7",
-		"100 typed a 1", "184 reads A", "184 output", "184 hint 2 0 12 7", "190 reset",
-		"200 typed b 2", "230 echo ack 1", "310 hint 3 2 12 7", "330 echo ack 2",
+		"40 output", "40 hint 1 0 8 7", "100 typed a 1", "184 output", "184 hint 2 0 12 7", "190 reset",
+		"200 typed b 2", "310 hint 3 2 12 7",
 	}
 	if !reflect.DeepEqual(l.told, want) {
 		t.Errorf("told\n%s\nwant\n%s", strings.Join(l.told, "\n"), strings.Join(want, "\n"))

@@ -16,9 +16,6 @@ const (
 	// looked up a little later than that.
 	effective = 29 * time.Millisecond
 
-	// echoed is how long the program has had input that an echo ack of mosh's names.
-	echoed = 50 * time.Millisecond
-
 	// effectLate is how long after a control key the holder tells that the program has had it, if nothing
 	// else has told: at most, that is after a change of the terminal's modes.
 	effectLate = 50 * time.Millisecond
@@ -29,19 +26,17 @@ const (
 
 // A delivery is what the client gets from the server.
 type delivery struct {
-	at      time.Duration // when it arrives
-	sent    time.Duration
-	event   asciicast.Event
-	hint    wire.Hint // of an event with the code Hint
-	echoAck uint64    // if not 0: a frame, and there is no event
+	at    time.Duration // when it arrives
+	sent  time.Duration
+	event asciicast.Event
+	hint  wire.Hint // of an event with the code Hint
 }
 
 // A server is the other end in a replay: the program answers the keys as it did when the trace was
 // recorded, as long after they have come.
 type server struct {
 	arrived    []time.Duration // when the program got each input
-	deliveries []delivery      // without echo acks, in order
-	echoAcks   []delivery
+	deliveries []delivery      // in order
 	up, down   *lane
 }
 
@@ -54,9 +49,6 @@ func serve(t *Trace, n Network) *server {
 		}
 	}
 	s.arrived = s.up.arrivals(typed)
-	for i, at := range s.arrived {
-		s.echoAcks = append(s.echoAcks, delivery{sent: at + echoed, echoAck: uint64(i + 1)})
-	}
 	inputs, late, last := 0, time.Duration(0), time.Duration(0) // late is how much later than in the trace it is
 	out := uint64(0)
 	for _, e := range t.Events {
@@ -83,7 +75,6 @@ func serve(t *Trace, n Network) *server {
 	}
 	s.tellEffects(t)
 	arrive(s.deliveries, s.down)
-	arrive(s.echoAcks, s.down)
 	return s
 }
 

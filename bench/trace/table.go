@@ -11,18 +11,7 @@ import (
 	"github.com/quicterm/quicterm/quicterm/terminal/predict"
 )
 
-// Policies are those that are compared, by name, the best last.
-var Policies = []struct {
-	Name string
-	New  func() Policy
-}{
-	{"none", func() Policy { return None{} }},
-	{"vscode", func() Policy { return NewCode() }},
-	{"mosh", func() Policy { return NewMosh() }},
-	{"ours", func() Policy { return predict.New(predict.Adaptive) }},
-}
-
-// Networks are those over which policies are compared.
+// Networks are those over which predictions are scored.
 var Networks = []Network{
 	{RTT: 100 * time.Millisecond},
 	{RTT: 100 * time.Millisecond, Loss: 0.05},
@@ -30,13 +19,13 @@ var Networks = []Network{
 	{RTT: 300 * time.Millisecond, Loss: 0.05},
 }
 
-// Score replays traces over networks, each with a policy of its own, and adds up the results.
-func Score(studies []*Study, networks []Network, fresh func() Policy) *Result {
+// Score replays traces over networks with the client's predictions, and adds up the results.
+func Score(studies []*Study, networks []Network) *Result {
 	total := new(Result)
 	for i, t := range studies {
 		for _, n := range networks {
 			n.Seed += uint64(i)
-			total.Add(t.Replay(fresh(), n))
+			total.Add(t.Replay(predict.New(predict.Adaptive), n))
 		}
 	}
 	return total

