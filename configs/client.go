@@ -2,7 +2,6 @@ package configs
 
 import (
 	"errors"
-	"slices"
 	"time"
 )
 
@@ -14,26 +13,12 @@ type Client struct {
 	// "ssh" (by ssh, which starts a daemon if none runs), or "auto" (direct where that has
 	// worked recently, else by ssh).
 	Bootstrap string `toml:"bootstrap"`
-	// KeepSSH keeps the ssh connection of a session open beside a better one.
-	KeepSSH bool `toml:"keep_ssh"`
 	// Proxy is the URL of a proxy for connections by TCP: socks5://host:port or
 	// http://host:port, each with user:password@ if it needs that. Empty means none.
 	Proxy string `toml:"proxy"`
-	// KeepaliveInterval is the time between packets that keep a path open and
-	// prove that it works, while there was traffic within the last minute.
-	KeepaliveInterval Duration `toml:"keepalive_interval"`
-	// KeepaliveIdle is that time without traffic: below the 30 s after which many
-	// NATs forget a flow, and long enough for a radio to sleep.
+	// KeepaliveIdle is the time between packets that keep a path open without traffic: below the
+	// 30 s after which many NATs forget a flow, and long enough for a radio to sleep.
 	KeepaliveIdle Duration `toml:"keepalive_idle"`
-	// KeepaliveTimeoutMultiplier is the number of keepalive intervals without a
-	// packet from the server after which the client gives a path up.
-	KeepaliveTimeoutMultiplier int `toml:"keepalive_timeout_multiplier"`
-	// ReorderWindow is how many frames of output the reorder window spans, the first
-	// missing one included. For input, the server has its own fixed window.
-	ReorderWindow int `toml:"reorder_window"`
-	// ReconnectBackoff are the waits between attempts to reach a server that does
-	// not answer. The last one is repeated.
-	ReconnectBackoff []Duration `toml:"reconnect_backoff"`
 	// Paths is how many paths a session has: "failover" (one, replaced when it
 	// fails), "standby" (a second one over another interface, kept open),
 	// "redundant" (everything is sent over both) or "aggregate" (the second one carries
@@ -59,13 +44,6 @@ type Client struct {
 	EscapeChar string `toml:"escape_char"`
 	// Record is the directory where sessions on a terminal are recorded. Empty means nowhere.
 	Record string `toml:"record"`
-	// RecordInput records what is typed in these sessions as well, passwords included.
-	RecordInput bool `toml:"record_input"`
-	// IdentityFiles are private keys to offer. If empty, ssh's configuration names them.
-	IdentityFiles []string `toml:"identity_files"`
-	// KnownHostsFiles have the keys of hosts; newly accepted keys go into the first
-	// one. If empty, ssh's configuration names them.
-	KnownHostsFiles []string `toml:"known_hosts_files"`
 	// SendEnv are patterns of environment variables to offer to servers.
 	SendEnv []string `toml:"send_env"`
 }
@@ -81,16 +59,9 @@ type Interfaces struct {
 // DefaultClient returns the default settings of qt.
 func DefaultClient() *Client {
 	return &Client{
-		Port:                       DefaultPort,
-		Bootstrap:                  "auto",
-		KeepaliveInterval:          Duration{5 * time.Second},
-		KeepaliveIdle:              Duration{25 * time.Second},
-		KeepaliveTimeoutMultiplier: 3,
-		ReorderWindow:              100,
-		ReconnectBackoff: []Duration{
-			Duration{250 * time.Millisecond}, Duration{500 * time.Millisecond},
-			Duration{time.Second}, Duration{2 * time.Second},
-		},
+		Port:            DefaultPort,
+		Bootstrap:       "auto",
+		KeepaliveIdle:   Duration{25 * time.Second},
 		Paths:           "failover",
 		BulkConnections: "auto",
 		Compression:     "auto",
@@ -99,48 +70,6 @@ func DefaultClient() *Client {
 		EscapeChar:      "~",
 		SendEnv:         []string{"TERM", "COLORTERM", "LANG", "LC_*"},
 	}
-}
-
-// WithDefaults returns a copy of the settings in which no value means the default. c may be nil.
-func (c *Client) WithDefaults() *Client {
-	d := DefaultClient()
-	if c == nil {
-		return d
-	}
-	s := *c
-	setDefault(&s.Port, d.Port)
-	setDefault(&s.KeepaliveInterval.Duration, d.KeepaliveInterval.Duration)
-	setDefault(&s.KeepaliveIdle.Duration, max(d.KeepaliveIdle.Duration, s.KeepaliveInterval.Duration))
-	setDefault(&s.KeepaliveTimeoutMultiplier, d.KeepaliveTimeoutMultiplier)
-	setDefault(&s.ReorderWindow, d.ReorderWindow)
-	if slices.IndexFunc(s.ReconnectBackoff, func(d Duration) bool { return d.Duration <= 0 }) >= 0 || len(s.ReconnectBackoff) == 0 {
-		s.ReconnectBackoff = d.ReconnectBackoff
-	}
-	if s.Bootstrap == "" {
-		s.Bootstrap = d.Bootstrap
-	}
-	if s.Paths == "" {
-		s.Paths = d.Paths
-	}
-	if s.BulkConnections == "" {
-		s.BulkConnections = d.BulkConnections
-	}
-	if s.Compression == "" {
-		s.Compression = d.Compression
-	}
-	if s.Flood == "" {
-		s.Flood = d.Flood
-	}
-	if s.Predict == "" {
-		s.Predict = d.Predict
-	}
-	if s.EscapeChar == "" {
-		s.EscapeChar = d.EscapeChar
-	}
-	if s.SendEnv == nil {
-		s.SendEnv = d.SendEnv
-	}
-	return &s
 }
 
 // ClientFile returns the path of qt's settings file, which need not exist.
@@ -158,13 +87,9 @@ const maxKeepalive = time.Minute
 
 func (c *Client) check() error {
 	if err := first(
-		within("keepalive_interval", c.KeepaliveInterval.Duration, time.Second, maxKeepalive),
-		within("keepalive_idle", c.KeepaliveIdle.Duration, c.KeepaliveInterval.Duration, maxKeepalive),
-		within("keepalive_timeout_multiplier", c.KeepaliveTimeoutMultiplier, 2, 20),
-		within("reorder_window", c.ReorderWindow, 1, 10_000),
+		within("keepalive_idle", c.KeepaliveIdle.Duration, time.Second, maxKeepalive),
 		atLeast("port", c.Port, 1),
 		oneOf("bootstrap", c.Bootstrap, "auto", "ssh", "direct"),
-		notEmpty("reconnect_backoff", c.ReconnectBackoff),
 		oneOf("paths", c.Paths, "failover", "standby", "redundant", "aggregate"),
 		oneOf("bulk_connections", c.BulkConnections, "auto", "1", "2", "3", "4", "5", "6", "7", "8"),
 		oneOf("compression", c.Compression, "auto", "on", "off"),
@@ -175,11 +100,6 @@ func (c *Client) check() error {
 		patterns("send_env", c.SendEnv),
 	); err != nil {
 		return err
-	}
-	for i, d := range c.ReconnectBackoff {
-		if err := atLeast("reconnect_backoff", d.Duration, 100*time.Millisecond); err != nil {
-			return element(i, err)
-		}
 	}
 	if err := CheckEscapeChar(c.EscapeChar); err != nil {
 		return wrongf("escape_char", "escape_char is %q: %w", c.EscapeChar, err)

@@ -31,7 +31,8 @@ const (
 // Config has what a user can set. The zero value means the defaults.
 type Config struct {
 	// KeepaliveInterval is the time between pings on a silent path if there was traffic within
-	// the last minute, KeepaliveIdle if there was none. The defaults are 5 s and 25 s.
+	// the last minute, KeepaliveIdle if there was none. The defaults are 5 s, or KeepaliveIdle if
+	// that is shorter, and 25 s.
 	KeepaliveInterval, KeepaliveIdle time.Duration
 	// StallLimit is how long the server may be silent before the link counts as offline. The
 	// default is three times KeepaliveInterval.
@@ -51,16 +52,14 @@ type Config struct {
 	// RenewEarly is how much less than a day the keys of a carrier are used before a fresh one takes over. Drawn at
 	// random, it keeps apart the clients that came together, as after a restart of the daemon.
 	RenewEarly time.Duration
-	// KeepSSH keeps an SSH carrier that stands by when a better one has taken over.
-	KeepSSH bool
 }
 
 func (c Config) withDefaults() Config {
-	if c.KeepaliveInterval <= 0 {
-		c.KeepaliveInterval = 5 * time.Second
-	}
 	if c.KeepaliveIdle <= 0 {
 		c.KeepaliveIdle = 25 * time.Second
+	}
+	if c.KeepaliveInterval <= 0 {
+		c.KeepaliveInterval = min(5*time.Second, c.KeepaliveIdle)
 	}
 	if c.StallLimit <= 0 {
 		c.StallLimit = 3 * c.KeepaliveInterval

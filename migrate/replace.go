@@ -101,9 +101,8 @@ func (m *Manager) prune(now time.Time) {
 	}
 	for _, id := range ordered(m.paths) {
 		p := m.paths[id]
-		kept := m.cfg.KeepSSH && p.candidate.Transport == SSH
 		sound := m.trusted(now, p) && p.pingedFirst.IsZero()
-		if sound && (kept && p.standBy || !m.superfluous(now, p)) {
+		if sound && !m.superfluous(now, p) {
 			p.unsoundSince = time.Time{}
 			continue
 		}
@@ -111,11 +110,6 @@ func (m *Manager) prune(now time.Time) {
 			p.unsoundSince = now
 		}
 		if now.Before(p.unsoundSince.Add(pruneAfter)) {
-			continue
-		}
-		if kept && m.trusted(now, p) {
-			p.unsoundSince = time.Time{}
-			m.standBy(id)
 			continue
 		}
 		delete(m.paths, id)

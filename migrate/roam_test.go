@@ -491,7 +491,6 @@ func FuzzManager(f *testing.F) {
 		s := newStory(t)
 		s.manager.cfg.Paths = Paths(paths % 3)
 		s.manager.cfg.Avoid = []string{"wwan*"}
-		s.manager.cfg.KeepSSH = seed%2 == 0
 		s.tell(Started{[]Candidate{wifi, wifiTCP, viaSSH}[rng.IntN(3)]})
 		alive := map[ID]bool{0: true}
 		for range 300 {

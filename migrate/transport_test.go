@@ -300,24 +300,6 @@ func TestPingsOfReplacedPath(t *testing.T) {
 	}
 }
 
-func TestKeepSSH(t *testing.T) {
-	s := started(t, viaSSH, func(c *Config) { c.KeepSSH = true }, wifi, wifiTCP, viaSSH)
-	s.tell(Heard{ID: 1, RTT: 0})
-	s.wantWithoutPings("QUIC takes over", Dial{ID: 1, Candidate: wifi}, StandBy{0})
-	s.typing(10*time.Minute, 0, 1)
-	s.wantWithoutPings("SSH is kept")
-	s.tell(Unacked{s.now})
-	s.pass(260 * time.Millisecond)
-	s.wantState("the path is suspect, SSH works", Live)
-	s.wantWithoutPings("it takes over without a login", Activate{0})
-	s.tell(Unacked{})
-	s.typing(6*time.Second, 0, 1)
-	s.wantWithoutPings("the path was only slow", StandBy{0})
-	s.tell(Down{0})
-	s.typing(10*time.Minute, 1)
-	s.wantWithoutPings("SSH that ends is not replaced")
-}
-
 func TestFallToSSH(t *testing.T) {
 	s := started(t, wifi, nil, wifi, wifiTCP, viaSSH)
 	s.tell(Down{0})

@@ -13,7 +13,6 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
-	"github.com/quicterm/quicterm/configs"
 	"github.com/quicterm/quicterm/quicterm/client"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
@@ -23,8 +22,7 @@ func Example_client() {
 	grant, stop := serve()
 	defer stop()
 	c := client.New(client.Config{
-		Settings: configs.DefaultClient(),
-		Log:      slog.New(slog.DiscardHandler),
+		Log: slog.New(slog.DiscardHandler),
 		Resolve: func(context.Context) ([]netip.AddrPort, error) {
 			address, err := netip.ParseAddrPort(grant.Address)
 			return []netip.AddrPort{address}, err

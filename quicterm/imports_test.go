@@ -215,9 +215,9 @@ var packages = []struct {
 	},
 	{
 		path: "quicterm/client", role: "the near end of sessions; knows no terminal and no command line",
-		imports: `buffer configs migrate migrate/carrier migrate/carrier/quic migrate/carrier/sealed migrate/carrier/tcp
+		imports: `buffer migrate migrate/carrier migrate/carrier/quic migrate/carrier/sealed migrate/carrier/tcp
 			migrate/netmon quicterm/auth quicterm/session/driver quicterm/session/gate quicterm/session quicterm/wire golang.org/x/crypto`,
-		tests: `bench/bubble bench/netem migrate/carrier/pipe quicterm/holder quicterm/holder/holdertest quicterm/holder/programtest
+		tests: `configs bench/bubble bench/netem migrate/carrier/pipe quicterm/holder quicterm/holder/holdertest quicterm/holder/programtest
 			quicterm/server`,
 	},
 	{
@@ -332,7 +332,7 @@ var packages = []struct {
 	},
 	{
 		path: "bench/work", role: "what is done in sessions, and what is measured of it",
-		imports: `bench/barestream bench/measure bench/netem bench/program bench/rig bench/screen bench/topology buffer configs
+		imports: `bench/barestream bench/measure bench/netem bench/program bench/rig bench/screen bench/topology buffer
 			migrate/carrier migrate/carrier/quic migrate/netmon quicterm/auth quicterm/client/bootstrap quicterm/client quicterm/holder
 			quicterm/holder/programtest quicterm/machine/rundir quicterm/screen quicterm/session quicterm/wire golang.org/x/term`,
 		tests: "github.com/creack/pty",

@@ -52,16 +52,17 @@ func Build(dir string, args ...string) error {
 
 // A Host is a machine with a daemon, and a user with a key on the same machine.
 type Host struct {
-	T        T
-	Bin      string            // where qt and qtd are
-	Dir      string            // of all its files
-	Settings map[string]string // of the daemon, beyond the usual ones, as TOML
-	Client   map[string]string // of the client
-	Daemon   *exec.Cmd
-	Log      *Output                              // of the daemon and its holders
-	Addr     netip.AddrPort                       // of the daemon, where it listens unless the settings say otherwise
-	Key      ssh.PublicKey                        // of the user
-	In       interface{ In(*exec.Cmd) *exec.Cmd } // namespace of the daemon; nil means this process's
+	T          T
+	Bin        string            // where qt and qtd are
+	Dir        string            // of all its files
+	Settings   map[string]string // of the daemon, beyond the usual ones, as TOML
+	Client     map[string]string // of the client
+	Identities []string          // files with the client's private keys, in Dir
+	Daemon     *exec.Cmd
+	Log        *Output                              // of the daemon and its holders
+	Addr       netip.AddrPort                       // of the daemon, where it listens unless the settings say otherwise
+	Key        ssh.PublicKey                        // of the user
+	In         interface{ In(*exec.Cmd) *exec.Cmd } // namespace of the daemon; nil means this process's
 }
 
 // NewHost prepares a host. Its daemon is started by Start.
@@ -72,7 +73,7 @@ func NewHost(t T, bin string) *Host {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := &Host{T: t, Dir: dir, Bin: bin, Settings: map[string]string{}, Client: map[string]string{}, Log: new(Output), Addr: freeAddr(t)}
+	h := &Host{T: t, Dir: dir, Bin: bin, Settings: map[string]string{}, Client: map[string]string{}, Identities: []string{"id"}, Log: new(Output), Addr: freeAddr(t)}
 	t.Cleanup(func() {
 		if h.Daemon != nil {
 			h.Stop(syscall.SIGTERM)

@@ -4,12 +4,12 @@ package rig
 
 import (
 	"fmt"
-	"maps"
 	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 
 	"github.com/quicterm/quicterm/bench/netem"
 )
@@ -60,18 +60,24 @@ func (h *Host) Via(addr netip.AddrPort, subcommand string, flags []string, args 
 func (h *Host) To(name string, port uint16, subcommand string, flags []string, args ...string) *exec.Cmd {
 	h.T.Helper()
 	flags = append([]string{"-p", strconv.Itoa(int(port))}, flags...)
-	return h.Named(name, "/dev/null", subcommand, flags, args...)
+	return h.Named(name, h.sshConfig(), subcommand, flags, args...)
+}
+
+// sshConfig writes ssh's configuration with the user's keys and known hosts, and returns its file.
+func (h *Host) sshConfig() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "UserKnownHostsFile %s\nGlobalKnownHostsFile none\n", h.Path("known_hosts"))
+	for _, name := range h.Identities {
+		fmt.Fprintf(&b, "IdentityFile %s\n", h.Path(name))
+	}
+	h.Write("ssh_config_user", b.String())
+	return h.Path("ssh_config_user")
 }
 
 // Named returns a command of the client for a server that a file of ssh's configuration names.
 func (h *Host) Named(name, config, subcommand string, flags []string, args ...string) *exec.Cmd {
 	h.T.Helper()
-	settings := map[string]string{
-		"identity_files":    fmt.Sprintf("[%q]", h.Path("id")),
-		"known_hosts_files": fmt.Sprintf("[%q]", h.Path("known_hosts")),
-	}
-	maps.Copy(settings, h.Client)
-	h.Write("config/quicterm/qt.toml", toml(settings))
+	h.Write("config/quicterm/qt.toml", toml(h.Client))
 	all := append([]string{subcommand, "-F", config}, flags...)
 	all = append(all, name)
 	cmd := exec.Command(filepath.Join(h.Bin, "qt"), append(all, args...)...)

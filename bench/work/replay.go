@@ -16,7 +16,6 @@ import (
 	"github.com/quicterm/quicterm/bench/barestream"
 	"github.com/quicterm/quicterm/bench/measure"
 	"github.com/quicterm/quicterm/bench/rig"
-	"github.com/quicterm/quicterm/configs"
 	"github.com/quicterm/quicterm/quicterm/auth"
 	qtclient "github.com/quicterm/quicterm/quicterm/client"
 	"github.com/quicterm/quicterm/quicterm/wire"
@@ -130,7 +129,6 @@ func libraryConfig(addr netip.AddrPort, dir string) (cfg qtclient.Config, err er
 		return cfg, err
 	}
 	return qtclient.Config{
-		Settings:  configs.DefaultClient(),
 		Log:       slog.New(slog.DiscardHandler),
 		Resolve:   func(context.Context) ([]netip.AddrPort, error) { return []netip.AddrPort{addr}, nil },
 		CheckHost: known.Check,

@@ -85,7 +85,12 @@ func newAccess(ctx context.Context, name string, opts *options) (*access, client
 	if opts.inspect != nil {
 		t.unknownHosts = sshconfig.Refuse
 	}
-	cfg := client.Config{Settings: settings, Log: log, Software: software()}
+	cfg := client.Config{
+		Log: log, Software: software(),
+		Paths: settings.Paths, BulkConnections: settings.BulkConnections,
+		Prefer: settings.Interfaces.Prefer, Avoid: settings.Interfaces.Avoid,
+		KeepaliveIdle: settings.KeepaliveIdle.Duration, Compression: settings.Compression,
+	}
 	cfg.Machine, _ = os.Hostname() // unknown, it is not told
 	if settings.Proxy != "" {
 		through, err := proxy.Parse(settings.Proxy)
@@ -93,16 +98,6 @@ func newAccess(ctx context.Context, name string, opts *options) (*access, client
 			return nil, client.Config{}, fmt.Errorf("the setting proxy: %w", err)
 		}
 		cfg.DialTCP = through.Dial
-	}
-	if !t.local && len(settings.IdentityFiles) > 0 && len(opts.identities) == 0 {
-		t.identities = expandHome(settings.IdentityFiles)
-		for _, file := range t.identities { // as ssh does for its IdentityFile
-			t.config.Certificates = append(t.config.Certificates, file+"-cert.pub")
-		}
-	}
-	if !t.local && len(settings.KnownHostsFiles) > 0 {
-		t.knownHosts, t.globalHosts = expandHome(settings.KnownHostsFiles), nil
-		t.config.KnownHostsCommand = nil
 	}
 	return &access{settings: settings, target: t, log: log, inspect: opts.inspect}, cfg, nil
 }
@@ -127,7 +122,7 @@ func (a *access) reach(ctx context.Context, cfg client.Config, f call) error {
 	if a.before.Port != 0 && !a.before.NoLogin {
 		t.port = a.before.Port
 		return a.withTunnel(ctx, func(ctx context.Context) error {
-			cfg.Tunnel, cfg.KeepTunnel = a.tunnel, a.settings.KeepSSH
+			cfg.Tunnel = a.tunnel
 			return a.byKey(ctx, cfg, f)
 		})
 	}
@@ -230,7 +225,7 @@ func (a *access) withTunnel(ctx context.Context, f func(context.Context) error) 
 // bySSH calls f with an access over ssh, from which a session moves to the daemon's own port.
 func (a *access) bySSH(ctx context.Context, cfg client.Config, f call) error {
 	return a.withTunnel(ctx, func(ctx context.Context) error {
-		cfg.Tunnel, cfg.TunnelFirst, cfg.KeepTunnel = a.tunnel, true, a.settings.KeepSSH
+		cfg.Tunnel, cfg.TunnelFirst = a.tunnel, true
 		cfg.CheckHost = a.checkGranted(a.tunnel)
 		cfg.Resolve = a.resolve
 		return a.call(ctx, cfg, f)

@@ -263,8 +263,7 @@ func runTerminal(ctx context.Context, a *access, host string, opts *options, req
 	if opts.role.ReadOnly() {
 		use = watch.Session(s)
 	}
-	use, err = recording.start(s, host, use)
-	if err != nil {
+	if err := recording.start(s, host); err != nil {
 		abandon(ctx, s)
 		return err
 	}

@@ -68,7 +68,7 @@ The host's key is not accepted here, and nothing is changed on the host.`,
 			}
 			switch {
 			case len(args) == 0:
-				report = append(report, machine(settings)...)
+				report = append(report, machine()...)
 			case err == nil:
 				x := &examination{host: args[0], opts: &opts, settings: settings, quick: quick, long: long}
 				report = append(report, x.run(c.Context())...)

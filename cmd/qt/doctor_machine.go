@@ -8,28 +8,27 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/quicterm/quicterm/configs"
 	"github.com/quicterm/quicterm/migrate/netmon"
 	"github.com/quicterm/quicterm/quicterm/auth"
 	"github.com/quicterm/quicterm/quicterm/doctor"
 )
 
-// machine looks at this machine alone. The settings may be nil.
-func machine(settings *configs.Client) (r doctor.Report) {
+// machine looks at this machine alone.
+func machine() (r doctor.Report) {
 	r.Add("version", doctor.OK, "", "%s", software())
 	if file, err := exec.LookPath("ssh"); err == nil {
 		r.Add("ssh", doctor.OK, "", "%s", file)
 	} else {
 		r.Add("ssh", doctor.Warn, "install OpenSSH's client", "there is no ssh program: qt reaches only daemons that run already")
 	}
-	addKeys(&r, settings)
+	addKeys(&r)
 	addLocalPaths(&r)
 	addState(&r)
 	return r
 }
 
 // addKeys tells which keys there are to log in with, whatever ssh's configuration says of a host.
-func addKeys(r *doctor.Report, settings *configs.Client) {
+func addKeys(r *doctor.Report) {
 	agent := "no agent"
 	count := 0
 	if socket := os.Getenv("SSH_AUTH_SOCK"); socket != "" {
@@ -43,10 +42,7 @@ func addKeys(r *doctor.Report, settings *configs.Client) {
 		}
 	}
 	var files []string
-	if settings != nil {
-		files = expandHome(settings.IdentityFiles)
-	}
-	if home, err := os.UserHomeDir(); err == nil && len(files) == 0 {
+	if home, err := os.UserHomeDir(); err == nil {
 		for _, name := range []string{"id_ed25519", "id_ed25519_sk", "id_ecdsa", "id_ecdsa_sk", "id_rsa"} {
 			if file := filepath.Join(home, ".ssh", name); isFile(file) {
 				files = append(files, file)

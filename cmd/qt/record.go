@@ -13,7 +13,6 @@ import (
 
 	"github.com/quicterm/quicterm/configs"
 	"github.com/quicterm/quicterm/quicterm/client"
-	"github.com/quicterm/quicterm/quicterm/terminal"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -34,7 +33,7 @@ the server is older, the recording has a marker where output is missing, and
 the exit status is 255.
 
 What is typed is not recorded: it is sent to no one who watches. To record the
-sessions that you open yourself, use the settings record and record_input.`,
+sessions that you open yourself, use the setting record.`,
 		Args: usage(cobra.ExactArgs(3)),
 		RunE: func(c *cobra.Command, args []string) error {
 			version := 3
@@ -117,13 +116,12 @@ type ownRecording struct {
 	recorder
 	print func(text string) // shows a text in the session
 	dir   string            // empty if the session is not recorded
-	input bool
 }
 
 // prepareRecording makes the directory of recordings: if that fails, there shall be no session that
 // is not recorded.
 func prepareRecording(settings *configs.Client, skips bool, print func(string)) (*ownRecording, error) {
-	o := &ownRecording{print: print, input: settings.RecordInput}
+	o := &ownRecording{print: print}
 	o.skips = skips
 	if settings.Record == "" {
 		return o, nil
@@ -140,9 +138,8 @@ func prepareRecording(settings *configs.Client, skips bool, print func(string)) 
 	return o, nil
 }
 
-// start begins the recording of a session that was attached, and returns what the terminal is to use
-// for it.
-func (o *ownRecording) start(s *client.Session, host string, use terminal.Session) (terminal.Session, error) {
+// start begins the recording of a session that was attached.
+func (o *ownRecording) start(s *client.Session, host string) error {
 	switch {
 	case s.Recording() == wire.RecordingRequired:
 		o.print(fmt.Sprintf(recordedOnServer, s.Name(), place(host)))
@@ -151,19 +148,16 @@ func (o *ownRecording) start(s *client.Session, host string, use terminal.Sessio
 		o.dir = ""
 	}
 	if o.dir == "" {
-		return use, nil
+		return nil
 	}
 	file, err := recordingFile(o.dir, time.Now(), s.Name(), host)
 	if err == nil {
 		err = o.begin(file, header(s, host, 3))
 	}
 	if err != nil {
-		return nil, withHint(fmt.Errorf("%s: %w", o.dir, reason(err)), recordsThere)
+		return withHint(fmt.Errorf("%s: %w", o.dir, reason(err)), recordsThere)
 	}
-	if o.input {
-		use = typedSession{use, &o.recorder}
-	}
-	return use, nil
+	return nil
 }
 
 // finish ends the recording, and says where it is.

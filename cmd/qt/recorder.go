@@ -13,7 +13,6 @@ import (
 	"github.com/quicterm/quicterm/quicterm/client"
 	"github.com/quicterm/quicterm/quicterm/screen/asciicast"
 	"github.com/quicterm/quicterm/quicterm/session"
-	"github.com/quicterm/quicterm/quicterm/terminal"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -141,28 +140,6 @@ func (r *recorder) complete() error {
 		return nil
 	}
 	return fmt.Errorf(recordingHasGaps, r.missing)
-}
-
-// A typedSession records what is typed into it.
-type typedSession struct {
-	terminal.Session
-	recorder *recorder
-}
-
-func (s typedSession) TryWrite(b []byte) (int, uint64, error) {
-	n, frame, err := s.Session.TryWrite(b)
-	s.typed(b[:n])
-	return n, frame, err
-}
-
-func (s typedSession) Write(b []byte) (int, error) {
-	n, err := s.Session.Write(b)
-	s.typed(b[:n])
-	return n, err
-}
-
-func (s typedSession) typed(b []byte) {
-	s.recorder.record(func(now time.Time) error { return s.recorder.w.Input(now, b) })
 }
 
 // maxSameName bounds how many recordings of a session may begin in the same second.

@@ -26,6 +26,9 @@ const (
 	// fast, long path.
 	outputWindow = 4 << 20
 
+	// reorderWindow is how many frames of output may come before the first missing one: the holder has the same for input.
+	reorderWindow = 100
+
 	// goodbyeTimeout is how long a client that leaves waits for the server to learn that, and endTimeout
 	// how long one waits that knows how the program has ended, while the link seems alive: if the server
 	// does not learn it, it keeps the session as exited for a day. A loaded server takes seconds.
@@ -170,7 +173,7 @@ func (c *Client) Attach(ctx context.Context, req *wire.Attach, streams Streams) 
 		}
 	}
 	s.instance = req.Instance
-	compress := compression(c.cfg.Settings.Compression)
+	compress := compression(c.cfg.Compression)
 	req.Compression = uint8(compress)
 	req.Hints = streams.Hinted != nil
 	req.Machine = c.cfg.Machine
@@ -200,7 +203,7 @@ func (c *Client) Attach(ctx context.Context, req *wire.Attach, streams Streams) 
 		Acked:         1,
 		Next:          s.attached.First,
 		Offset:        s.attached.Offset,
-		Reorder:       c.cfg.Settings.ReorderWindow,
+		Reorder:       reorderWindow,
 		Window:        outputWindow,
 		DelayAcks:     true,
 		TakeSnapshots: s.attached.PTY,

@@ -25,7 +25,7 @@ func TestBulkOverSeveralConnections(t *testing.T) {
 	rate := func(connections string) (bytesPerSecond float64) {
 		inWorld(t, netem.Config{Delay: 25 * time.Millisecond, Rate: 100e6, Queue: 625_000, Loss: 0.002}, false, func(w *world) {
 			w.config = func(c *Config) {
-				c.Settings.BulkConnections, c.Settings.Compression = connections, "off"
+				c.BulkConnections, c.Compression = connections, "off"
 			}
 			var out bytes.Buffer
 			s := w.attach(Streams{Stdout: &out})
@@ -84,7 +84,7 @@ func TestKeyBehindStripes(t *testing.T) {
 	inWorld(t, link, true, func(w *world) {
 		w.floods = true
 		w.config = func(c *Config) {
-			c.Settings.BulkConnections, c.Settings.Compression = "4", "off"
+			c.BulkConnections, c.Compression = "4", "off"
 		}
 		shown := new(keyClock)
 		s := w.attach(Streams{Stdout: shown})

@@ -18,10 +18,10 @@ import (
 	"net"
 	"net/netip"
 	"sync"
+	"time"
 
 	"golang.org/x/crypto/ssh"
 
-	"github.com/quicterm/quicterm/configs"
 	"github.com/quicterm/quicterm/migrate"
 	"github.com/quicterm/quicterm/quicterm/auth"
 	"github.com/quicterm/quicterm/quicterm/wire"
@@ -30,9 +30,6 @@ import (
 // Config says which server a [Client] talks to, and as which user. Resolve, CheckHost, and
 // Keys, Token or Tunnel are required; everything else has a default.
 type Config struct {
-	// Settings are those of the settings file, with defaults as WithDefaults says. A name of
-	// Paths or Compression that does not exist means the default.
-	Settings *configs.Client
 	Log      *slog.Logger // nil discards
 	Software string       // name and version, told to the server
 	Machine  string       // what this machine calls itself, told to clients whose session this one takes over
@@ -62,9 +59,6 @@ type Config struct {
 	// in, and a session moves from there.
 	Tunnel      Tunnel
 	TunnelFirst bool
-	// KeepTunnel keeps a tunnel's carrier when a better one has taken over, so that another login
-	// is not needed.
-	KeepTunnel bool
 
 	// TCPFirst dials TCP together with QUIC, and not only when that has not answered for a
 	// moment: UDP is known to be blocked.
@@ -78,6 +72,20 @@ type Config struct {
 
 	// Waiting is called when the server has not answered for two seconds. Nil means nothing.
 	Waiting func()
+
+	// Paths is how many paths a session has: "failover", "standby", "redundant" or "aggregate", as the setting of that
+	// name says. Any other name means "failover".
+	Paths string
+	// BulkConnections is over how many connections bulk data is spread: a number, or "auto", the default.
+	BulkConnections string
+	// Prefer and Avoid are patterns of names of network interfaces, see path.Match. Prefer has the best one first;
+	// those of Avoid are used only if no other works.
+	Prefer, Avoid []string
+	// KeepaliveIdle is the time between packets that keep an idle path open. The default is 25 s.
+	KeepaliveIdle time.Duration
+	// Compression is when bulk data is compressed, in both directions: "off", "on" (if that makes it shorter) or "auto",
+	// the default (if the path is slower than compression).
+	Compression string
 
 	// Network is what is between here and the server. Nil means the network of this machine.
 	Network Network
@@ -95,7 +103,6 @@ type Client struct {
 
 // New returns a client. It connects to nothing yet.
 func New(cfg Config) *Client {
-	cfg.Settings = cfg.Settings.WithDefaults()
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}

@@ -9,7 +9,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/quicterm/quicterm/configs"
 	"github.com/quicterm/quicterm/migrate/carrier"
 	"github.com/quicterm/quicterm/migrate/carrier/pipe"
 	"github.com/quicterm/quicterm/quicterm/wire"
@@ -52,7 +51,7 @@ func withOlder(t *testing.T, f func(s *olderServer, c *Client)) {
 	synctest.Test(t, func(t *testing.T) {
 		s := new(olderServer)
 		f(s, New(Config{
-			Settings: configs.DefaultClient(), Tunnel: s, TunnelFirst: true,
+			Tunnel: s, TunnelFirst: true,
 			Resolve: func(ctx context.Context) ([]netip.AddrPort, error) {
 				<-ctx.Done()
 				return nil, ctx.Err()

@@ -70,25 +70,17 @@ type ended struct {
 }
 
 func newRoamer(s *Session) *roamer {
-	settings := s.client.cfg.Settings
-	var backoff []time.Duration
-	for _, d := range settings.ReconnectBackoff {
-		backoff = append(backoff, d.Duration)
-	}
+	cfg := s.client.cfg
 	return &roamer{
 		session: s,
 		manager: migrate.New(migrate.Config{
-			KeepaliveInterval: settings.KeepaliveInterval.Duration,
-			KeepaliveIdle:     settings.KeepaliveIdle.Duration,
-			StallLimit:        settings.KeepaliveInterval.Duration * time.Duration(settings.KeepaliveTimeoutMultiplier),
-			Backoff:           backoff,
-			Paths:             paths[settings.Paths],
-			Prefer:            settings.Interfaces.Prefer,
-			Avoid:             settings.Interfaces.Avoid,
-			Carriers:          bulkCarriers(settings.BulkConnections),
-			Adapt:             settings.BulkConnections == "auto",
-			RenewEarly:        rand.N(2 * time.Hour),
-			KeepSSH:           s.client.cfg.KeepTunnel,
+			KeepaliveIdle: cfg.KeepaliveIdle,
+			Paths:         paths[cfg.Paths],
+			Prefer:        cfg.Prefer,
+			Avoid:         cfg.Avoid,
+			Carriers:      bulkCarriers(cfg.BulkConnections),
+			Adapt:         cfg.BulkConnections == "" || cfg.BulkConnections == "auto",
+			RenewEarly:    rand.N(2 * time.Hour),
 		}),
 		events:     make(chan any),
 		carriers:   make(map[migrate.ID]*roamerCarrier),

@@ -3,7 +3,6 @@
 package client
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"net/netip"
@@ -152,49 +151,6 @@ func TestTunnelResolvesLater(t *testing.T) {
 		})
 		if status, err := s.Run(context.Background()); status != 7 || err != nil {
 			t.Errorf("status %d, %v", status, err)
-		}
-	})
-}
-
-// A tunnel that is kept takes over when UDP is blocked later, and gives way when it is free again.
-func TestKeepTunnel(t *testing.T) {
-	inWorld(t, netem.Config{Delay: trip / 2}, true, func(w *world) {
-		w.config = func(cfg *Config) {
-			w.overTunnel(cfg)
-			cfg.KeepTunnel = true
-		}
-		w.noTCP = true
-		out := new(echoClock)
-		s := w.attach(Streams{Stdout: out})
-		w.kept.Go(func() {
-			typeKeys(t, s, out, 100, 50*time.Millisecond, trip+20*time.Millisecond)
-			time.Sleep(10 * time.Minute)
-			paths := s.Status().Paths
-			if len(paths) != 2 || paths[0].Transport != migrate.SSH || paths[0].State != "standby" || paths[1].Transport != migrate.QUIC {
-				t.Errorf("the paths are %+v", paths)
-			}
-			sent, received := paths[0].Sent, paths[0].Received
-			s.Write(bytes.Repeat([]byte("x"), 100_000))
-			time.Sleep(10 * time.Second)
-			if p := s.Status().Paths[0]; p.Sent-sent+p.Received-received > 5000 {
-				t.Errorf("%d bytes went over a tunnel that stands by", p.Sent-sent+p.Received-received)
-			}
-			w.block(true)
-			typeKeys(t, s, out, 10, 50*time.Millisecond, 700*time.Millisecond)
-			time.Sleep(10 * time.Second)
-			wantTransport(t, "UDP is blocked", s, migrate.SSH)
-			w.block(false)
-			time.Sleep(5 * time.Minute)
-			if got := inUse(s); len(got) != 2 || got[1] != migrate.QUIC {
-				t.Errorf("UDP is free again: the paths are %v", got)
-			}
-			s.Write([]byte{4})
-		})
-		if status, err := s.Run(context.Background()); status != 7 || err != nil {
-			t.Errorf("status %d, %v", status, err)
-		}
-		if n := w.logins.Load(); n != 1 {
-			t.Errorf("%d logins", n)
 		}
 	})
 }

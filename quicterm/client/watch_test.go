@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/quicterm/quicterm/bench/netem"
-	"github.com/quicterm/quicterm/configs"
 )
 
 // watching runs a session in which a program prints every 100 ms, without input. It
@@ -56,7 +55,7 @@ func watching(t *testing.T, after time.Duration, fail func(w *world)) (pause tim
 }
 
 // keepalive is how often a client that receives nothing asks for a sign of life.
-var keepalive = configs.DefaultClient().KeepaliveInterval.Duration
+const keepalive = 5 * time.Second
 
 // A client that only watches output notices a restarted daemon by its next keepalive,
 // which the new daemon answers with a stateless reset. If the daemon does not listen yet at

@@ -191,19 +191,12 @@ func (w *world) attach(streams Streams) *Session {
 
 // tryAttach sends a request.
 func (w *world) tryAttach(req *wire.Attach, streams Streams) (*Session, error) {
-	settings := configs.DefaultClient()
-	if w.paths != "" {
-		settings.Paths = w.paths
-	}
-	if w.compression != "" {
-		settings.Compression = w.compression
-	}
 	token, err := w.server.IssueToken(uint32(os.Geteuid()))
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	cfg := Config{
-		Settings:  settings,
+		Paths: w.paths, Compression: w.compression,
 		Log:       slog.New(slog.DiscardHandler),
 		Resolve:   func(context.Context) ([]netip.AddrPort, error) { return []netip.AddrPort{serverAddr}, nil },
 		Network:   w,

@@ -235,7 +235,7 @@ func (h *Host) nat(r *Report) {
 		r.Add("nat", Warn, fmt.Sprintf("set keepalive_idle = %q in qt.toml (it is %v)", n.Lived, n.KeepaliveIdle),
 			"%sa silent UDP path lives for %v, and not for %v: output that comes later waits for your next key", behind, n.Lived, n.Died)
 	default:
-		r.Add("nat", Warn, fmt.Sprintf("set keepalive_idle and keepalive_interval below %v in qt.toml", n.Died),
+		r.Add("nat", Warn, fmt.Sprintf("set keepalive_idle below %v in qt.toml", n.Died),
 			"%sa silent UDP path does not live for %v: output that comes later waits for your next key", behind, n.Died)
 	}
 }

@@ -91,7 +91,7 @@ func TestHost(t *testing.T) {
 		{"a hasty NAT", func(h *Host) { h.NAT.Lived, h.NAT.Died = 15*time.Second, 25*time.Second },
 			`warn  nat       a NAT shows us as 192.0.2.99:5000: a silent UDP path lives for 15s, and not for 25s: output that comes later waits for your next key — set keepalive_idle = "15s" in qt.toml (it is 25s)`},
 		{"a very hasty one", func(h *Host) { h.NAT.Lived, h.NAT.Died = 0, 5*time.Second },
-			"warn  nat       a NAT shows us as 192.0.2.99:5000: a silent UDP path does not live for 5s: output that comes later waits for your next key — set keepalive_idle and keepalive_interval below 5s in qt.toml"},
+			"warn  nat       a NAT shows us as 192.0.2.99:5000: a silent UDP path does not live for 5s: output that comes later waits for your next key — set keepalive_idle below 5s in qt.toml"},
 		{"a NAT that was measured", func(h *Host) { h.NAT.Lived, h.NAT.Died = 40*time.Second, 60*time.Second },
 			"ok    nat       a NAT shows us as 192.0.2.99:5000: a silent UDP path lives for 40s at least, and not for 1m0s; qt sends something each 25s"},
 		{"a patient NAT", func(h *Host) { h.NAT.Lived, h.NAT.Longest = 85*time.Second, true },

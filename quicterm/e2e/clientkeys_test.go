@@ -9,7 +9,6 @@ import (
 	"os/exec"
 	"regexp"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 
@@ -25,18 +24,16 @@ func TestKeysOneByOne(t *testing.T) {
 	for i := range 8 {
 		name := fmt.Sprint("key", i)
 		h.NewKey(name)
-		files = append(files, fmt.Sprintf("%q", h.Path(name)))
-	}
-	keys := func(n int) string {
-		return "[" + strings.Join(append(slices.Clone(files[:n]), fmt.Sprintf("%q", h.Path("id"))), ", ") + "]"
+		files = append(files, name)
 	}
 	connect := func(addr netip.AddrPort, n int, known bool) *exec.Cmd {
-		h.Client = map[string]string{"identity_files": keys(n)}
+		h.Identities = append(slices.Clone(files[:n]), "id")
 		if !known {
 			h.Write("known_hosts", "")
 		}
-		h.Write("ssh_config", "StrictHostKeyChecking accept-new\n")
-		return h.Via(addr, "connect", []string{"-F", h.Path("ssh_config")}, "echo in")
+		cmd := h.Via(addr, "connect", nil, "echo in")
+		h.Write("ssh_config_user", "StrictHostKeyChecking accept-new\n"+h.Read("ssh_config_user"))
+		return cmd
 	}
 
 	// A server that accepts nothing.
@@ -105,7 +102,7 @@ func TestUnprotectedKey(t *testing.T) {
 	}
 	h.NewKey("second")
 	h.Write("authorized_keys", h.Read("second.pub"))
-	h.Client["identity_files"] = fmt.Sprintf("[%q, %q]", h.Path("id"), h.Path("second"))
+	h.Identities = []string{"id", "second"}
 	out, err = h.QT("connect", "echo in").CombinedOutput()
 	if err != nil || !regexp.MustCompile("^"+warning+"in\n$").Match(out) {
 		t.Errorf("with another key: %v, %q", err, out)

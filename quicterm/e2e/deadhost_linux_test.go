@@ -82,7 +82,7 @@ func TestOnlyDaemonAnswers(t *testing.T) {
 	s.Start()
 	s.SSHD = silentPort(t)
 	s.Client["port"] = fmt.Sprint(s.Addr.Port())
-	s.Client["known_hosts_files"] = fmt.Sprintf("[%q]", s.Path("known_hosts"))
+	s.SSH = append(s.SSH, "UserKnownHostsFile "+s.Path("known_hosts"))
 	began := time.Now()
 	wantOutput(t, s.QT("connect", nil, "echo in"), "in\n")
 	t.Logf("it takes %v", time.Since(began))

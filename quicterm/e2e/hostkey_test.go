@@ -56,8 +56,9 @@ func TestUnknownHostNotKept(t *testing.T) {
 	h := newHost(t)
 	h.Start()
 	for _, file := range []string{"/dev/null", "/proc/known_hosts"} {
-		h.Client = map[string]string{"known_hosts_files": fmt.Sprintf("[%q]", file)}
-		x := rig.Open(t, h.QT("connect", "echo let in"))
+		cmd := h.QT("connect", "echo let in")
+		h.Write("ssh_config_user", strings.Replace(h.Read("ssh_config_user"), h.Path("known_hosts"), file, 1))
+		x := rig.Open(t, cmd)
 		x.Expect(`\(yes/no\)\? `)
 		x.Send("yes\r")
 		x.Expect("qt: the key of .* is accepted for this connection only: it (was|could not be) saved.*\r\n")

@@ -64,9 +64,8 @@ func TestDaemonRestart(t *testing.T) {
 // A client that only receives output, without input, notices a restarted daemon by its
 // next keepalive.
 func TestDaemonRestartWatched(t *testing.T) {
-	const keepalive = 8 * time.Second
+	const keepalive = 5 * time.Second
 	h := newHost(t)
-	h.Client["keepalive_interval"] = fmt.Sprintf("%q", keepalive)
 	h.Start()
 	x := h.Shell(h.Addr)
 	// A shell of its own: an interactive one may start the next sleep between ^C and its signal.

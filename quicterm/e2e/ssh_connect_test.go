@@ -227,7 +227,7 @@ func TestDirectWithoutSSHD(t *testing.T) {
 	s.Start()
 	s.SSHD = netip.MustParseAddrPort("127.0.0.1:1")
 	s.Client["port"] = fmt.Sprint(s.Addr.Port())
-	s.Client["known_hosts_files"] = fmt.Sprintf("[%q]", s.Path("known_hosts"))
+	s.SSH = append(s.SSH, "UserKnownHostsFile "+s.Path("known_hosts"))
 	wantOutput(t, s.QT("connect", nil, "echo in"), "in\n")
 	s.Stop(syscall.SIGTERM)
 	wantError(t, s.QT("connect", nil, "true"), "ssh to target: connect to host 127.0.0.1 port 1: Connection refused; and nothing answers at port .*")

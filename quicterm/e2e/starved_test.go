@@ -17,7 +17,7 @@ import (
 // stopped: it dials nothing before the server had time to answer.
 func TestStoppedClient(t *testing.T) {
 	h := newHost(t)
-	h.Client["keepalive_interval"], h.Client["keepalive_timeout_multiplier"] = `"1s"`, "2"
+	h.Client["keepalive_idle"] = `"1s"`
 	h.Start()
 	cmd := h.Via(h.Addr, "connect", []string{"-v"}, "cat")
 	stdin, err := cmd.StdinPipe()

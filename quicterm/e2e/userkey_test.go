@@ -52,7 +52,7 @@ func TestAuthorizedKeysWritableByOthers(t *testing.T) {
 func TestSecondKey(t *testing.T) {
 	h := newHost(t)
 	h.NewKey("first")
-	h.Client["identity_files"] = `["` + h.Path("first") + `", "` + h.Path("id") + `"]`
+	h.Identities = []string{"first", "id"}
 	h.Start()
 	wantOutput(t, h.QT("connect", "echo in"), "in\n")
 }
