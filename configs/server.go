@@ -51,9 +51,6 @@ type Server struct {
 	// SSHDPolicy says whether root's daemon lets in whom the sshd of this machine lets in:
 	// follow or ignore.
 	SSHDPolicy string `toml:"sshd_policy"`
-	// Login is how root's daemon for all accounts starts sessions: "pam" (in a session that PAM
-	// opens), "direct" (PAM is not asked) or "auto" (by PAM where there is one).
-	Login string `toml:"login"`
 	// LoginRecords says whether root's daemon for all accounts records logins in the files utmp, wtmp
 	// and lastlog of the system: on or off.
 	LoginRecords string `toml:"login_records"`
@@ -139,7 +136,6 @@ func DefaultServer() *Server {
 		PermitRootLogin:     "prohibit-password",
 		MaxAuthTries:        64,
 		SSHDPolicy:          "follow",
-		Login:               "auto",
 		LoginRecords:        "on",
 		BufferSize:          Size{64 << 20},
 		ExitedTTL:           Duration{24 * time.Hour},
@@ -199,9 +195,6 @@ func (s *Server) WithDefaults() *Server {
 	}
 	if c.SSHDPolicy == "" {
 		c.SSHDPolicy = d.SSHDPolicy
-	}
-	if c.Login == "" {
-		c.Login = d.Login
 	}
 	if c.LoginRecords == "" {
 		c.LoginRecords = d.LoginRecords
@@ -289,7 +282,6 @@ func (s *Server) check() error {
 		oneOf("permit_root_login", s.PermitRootLogin, "yes", "prohibit-password", "forced-commands-only", "no"),
 		within("max_auth_tries", s.MaxAuthTries, 1, 1000),
 		oneOf("sshd_policy", s.SSHDPolicy, "follow", "ignore"),
-		oneOf("login", s.Login, "auto", "pam", "direct"),
 		oneOf("login_records", s.LoginRecords, "on", "off"),
 		oneOf("recording", s.Recording, "allow", "forbid", "require"),
 		absolute("recording_dir", strings.TrimPrefix(s.RecordingDir, "%h")),

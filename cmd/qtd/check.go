@@ -121,7 +121,7 @@ func printAccess(w io.Writer, access *monitor.Access, config string, from netip.
 		}
 		fmt.Fprintf(table, "%s\t%s\t%s\n", rule.Keyword, shorten(rule.Value), source)
 	}
-	fmt.Fprintf(table, "login\t%s\t%s\n", access.Login, sourceOf(config, string(content), "login"))
+	fmt.Fprintf(table, "session\t%s\t\n", access.Login)
 	if err := table.Flush(); err != nil {
 		return err
 	}

@@ -34,7 +34,9 @@ func TestDaemonLeavesNoCore(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, login := range []string{"pam", "direct"} {
-		h.Settings["login"] = `"` + login + `"`
+		if login == "direct" {
+			withoutSu(t)
+		}
 		h.Start()
 		h.KnowName("127.0.0.1", h.Addr.Port(), h.Path("host_key.pub"))
 		wantOutput(t, h.To("127.0.0.1", h.Addr.Port(), "connect", []string{"-l", "ann"}, "ulimit -Sc; ulimit -Hc"), "7\n9\n")

@@ -52,7 +52,9 @@ func TestLoginRecords(t *testing.T) {
 	h.Settings["login_records"] = `"on"`
 	ended := 0
 	for _, login := range []string{"pam", "direct"} {
-		h.Settings["login"] = fmt.Sprintf("%q", login)
+		if login == "direct" {
+			withoutSu(t)
+		}
 		h.Start()
 		h.KnowName("127.0.0.1", h.Addr.Port(), h.Path("host_key.pub"))
 		wantOutput(t, h.To("127.0.0.1", h.Addr.Port(), "connect", []string{"-l", "ann"}, "echo no terminal"), "no terminal\n")

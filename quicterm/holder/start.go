@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/netip"
 	"os"
 	"os/exec"
 	"syscall"
@@ -58,7 +57,6 @@ type Process struct {
 type Login struct {
 	Su      string // path of su
 	Account string
-	Client  netip.Addr // invalid if it is not known
 }
 
 // Start starts a holder as a process of its own, which outlives this one, and blocks until
@@ -100,7 +98,7 @@ func start(ctx context.Context, launch *wire.Launch, p Process) (pid int, reply 
 	defer r.Close()
 	args, credential := append([]string{Command}, p.Args...), p.Credential
 	if p.Login != nil {
-		args, credential = pam.OpenArgs(p.Login.Su, p.Login.Account, p.Login.Client, p.Credential, args), nil
+		args, credential = pam.OpenArgs(p.Login.Su, p.Login.Account, p.Credential, args), nil
 	}
 	cmd := exec.Command(exe, args...)
 	cmd.Args[0] = "qtd"

@@ -77,7 +77,7 @@ func Check(ctx context.Context, cfg Config, user string, from netip.Addr, key []
 		}
 	}
 	access.Rules = policy.Rules()
-	su, words, state := howSessionsStart(ctx, s.all, s.settings().Login, nil)
+	su, words, state := howSessionsStart(ctx, s.all, nil)
 	access.Login = words
 	if _, access.Refused = s.policy(ctx, a, from, at); access.Refused == nil && state == doctor.Fail {
 		access.Refused = errors.New(words)

@@ -61,8 +61,8 @@ type Config struct {
 	// with. Nil means that the daemon has them itself.
 	Within func(start func() error) error
 
-	// PAM says that the program does what the commands of package pam say. Without it, the setting
-	// login has no effect, and PAM is not asked.
+	// PAM says that the program does what the commands of package pam say. Without it, PAM is
+	// not asked.
 	PAM bool
 
 	// LoginRecords are the files in which root's daemon for all accounts records logins. Nil is none.

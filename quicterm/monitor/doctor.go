@@ -343,10 +343,10 @@ func (s *Monitor) examineLimits(r *doctor.Report) {
 
 // examineLogin tells whether PAM opens sessions.
 func (s *Monitor) examineLogin(ctx context.Context, r *doctor.Report) {
-	_, words, state := howSessionsStart(ctx, s.all, s.settings().Login, nil)
+	_, words, state := howSessionsStart(ctx, s.all, nil)
 	todo := ""
 	if state != doctor.OK {
-		todo = `correct that, or set login = "direct" if PAM is not wanted`
+		todo = "correct that: PAM's rules for su are in /etc/pam.d/su"
 	}
 	r.Add("login", state, todo, "%s", words)
 	account := s.self.UID

@@ -170,9 +170,7 @@ func New(cfg Config) (*Monitor, error) {
 		if s.processes.limits, err = scopeLimits(settings); err != nil {
 			return nil, err
 		}
-		if cfg.PAM {
-			s.processes.su.setting = func() string { return s.settings().Login }
-		}
+		s.processes.su.enabled = cfg.PAM
 		if !s.all {
 			s.processes.only = self
 		}

@@ -246,7 +246,7 @@ func (p *processes) Start(
 	if err != nil {
 		return started, err
 	}
-	login, err := p.loginOf(ctx, a, client)
+	login, err := p.loginOf(ctx, a)
 	if err != nil {
 		return started, err
 	}

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/netip"
 	"os/exec"
 	"sync"
 	"time"
@@ -26,7 +25,7 @@ const refindTime = 5 * time.Second
 
 // A suFinder finds the su that opens sessions of PAM.
 type suFinder struct {
-	setting func() string      // login
+	enabled bool               // otherwise PAM is not asked
 	trials  singleflight.Group // of su
 
 	mu     sync.Mutex
@@ -37,12 +36,8 @@ type suFinder struct {
 
 // find returns the path of su, an error if sessions must not start without it, or neither.
 func (f *suFinder) find(ctx context.Context, start func(*exec.Cmd) error, log *slog.Logger) (string, error) {
-	setting := f.setting()
-	if setting == "direct" {
-		return "", nil
-	}
 	if path, reason, ok := f.known(); ok {
-		return decideLogin(setting, path, reason)
+		return decideLogin(path, reason)
 	}
 	// What is found is for all clients, of which the first may leave.
 	trial := f.trials.DoChan("", func() (any, error) {
@@ -59,7 +54,7 @@ func (f *suFinder) find(ctx context.Context, start func(*exec.Cmd) error, log *s
 		defer f.mu.Unlock()
 		switch {
 		case err == nil, f.reason != nil && f.reason.Error() == err.Error(): // which was logged
-		case absent && setting != "pam":
+		case absent:
 			log.Warn("sessions start without PAM", "reason", err)
 		default:
 			log.Error("PAM cannot open sessions, so none start", "error", err)
@@ -69,7 +64,7 @@ func (f *suFinder) find(ctx context.Context, start func(*exec.Cmd) error, log *s
 	})
 	select {
 	case r := <-trial:
-		return decideLogin(setting, r.Val.(string), r.Err)
+		return decideLogin(r.Val.(string), r.Err)
 	case <-ctx.Done():
 		return "", context.Cause(ctx)
 	}
@@ -84,8 +79,8 @@ func (f *suFinder) known() (path string, reason error, ok bool) {
 
 // decideLogin returns the path of su, an error if sessions must not start without it, or neither. path and
 // err are from [pam.Find].
-func decideLogin(setting, path string, err error) (string, error) {
-	if _, ok := errors.AsType[pam.Absent](err); ok && setting != "pam" {
+func decideLogin(path string, err error) (string, error) {
+	if _, ok := errors.AsType[pam.Absent](err); ok {
 		return "", nil
 	}
 	if err != nil {
@@ -95,18 +90,15 @@ func decideLogin(setting, path string, err error) (string, error) {
 }
 
 // howSessionsStart says whether PAM opens sessions, and with which su or why not; su is empty if it does not. The state is
-// that sessions start as they should, without PAM although that was not asked for, or not at all.
+// that sessions start as they should, without PAM or not at all.
 func howSessionsStart(
-	ctx context.Context, all bool, setting string, start func(*exec.Cmd) error,
+	ctx context.Context, all bool, start func(*exec.Cmd) error,
 ) (su, words string, state doctor.State) {
-	switch {
-	case !all:
+	if !all {
 		return "", "sessions have the rights of this process: only root's daemon asks PAM", doctor.OK
-	case setting == "direct":
-		return "", "sessions start without PAM", doctor.OK
 	}
 	path, reason := pam.Find(ctx, start)
-	su, err := decideLogin(setting, path, reason)
+	su, err := decideLogin(path, reason)
 	switch {
 	case err != nil:
 		return "", err.Error(), doctor.Fail
@@ -118,13 +110,13 @@ func howSessionsStart(
 
 // loginOf returns the session of PAM for an account, or nil if there is to be none: only root's daemon
 // for all accounts lets people in; another one has the rights of its account already.
-func (p *processes) loginOf(ctx context.Context, a *account.Account, client netip.Addr) (*holder.Login, error) {
-	if p.only != nil || p.su.setting == nil {
+func (p *processes) loginOf(ctx context.Context, a *account.Account) (*holder.Login, error) {
+	if p.only != nil || !p.su.enabled {
 		return nil, nil
 	}
 	su, err := p.su.find(ctx, p.outside, p.log)
 	if su == "" || err != nil {
 		return nil, err
 	}
-	return &holder.Login{Su: su, Account: a.Name, Client: client}, nil
+	return &holder.Login{Su: su, Account: a.Name}, nil
 }

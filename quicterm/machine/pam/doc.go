@@ -9,14 +9,11 @@
 //
 // It promises:
 //   - No byte that a client or an account has chosen reaches a process of root, except the name of the
-//     account and, for qtd-pam, the client's address: su has an empty environment, no input, and the name as its
-//     only argument that differs. What to run comes over a socket from the holder to run-login, both of
+//     account: su has an empty environment, no input, and the name as its only argument that differs. What to run comes over a socket from the holder to run-login, both of
 //     which have the account's rights.
 //   - The holder is the parent of su. So it learns the program's status, whatever becomes of the daemon.
 //   - The limits of the session hold for the program, and not for the holder.
 //   - PAM may refuse the account. Then nothing was started, and [Session.Await] tells what PAM said.
-//
-// Where the command qtd-pam is installed, it takes the place of su. It gets the client's address as well.
 //
 // login(1) is not used: it ends with status 0 however the shell ends, takes no command, and hangs the
 // terminal up that the holder reads.

@@ -21,23 +21,14 @@ const patience = 10 * time.Second
 // maxWords bounds what is shown of su's words, in bytes.
 const maxWords = 300
 
-// helper is the program that takes the place of su where it is installed: cmd/qtd-pam.
-const helper = "/usr/libexec/quicterm/qtd-pam"
-
-// Find returns the path of su, or of the helper if that is installed, or an error that says why sessions cannot
-// be opened by it: [Absent], [Unusable], or another one that may pass by itself. It tries them with root's own
-// account. start starts a process; nil means the command's own Start.
+// Find returns the path of su, or an error that says why sessions cannot be opened by it: [Absent], [Unusable],
+// or another one that may pass by itself. It tries su with root's own account. start starts a process; nil means the command's own Start.
 func Find(ctx context.Context, start func(*exec.Cmd) error) (su string, err error) {
 	if os.Geteuid() != 0 {
 		return "", Unusable("only root can open sessions of PAM")
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	if installed, err := isRoots(helper); err != nil {
-		return "", err
-	} else if installed {
-		return helper, try(ctx, start, helper, "root", "", "/bin/true")
-	}
 	// The program would get the context of the daemon, or none.
 	if enforce, err := os.ReadFile("/sys/fs/selinux/enforce"); err == nil && string(enforce) == "1" {
 		return "", Absent("SELinux is enforcing: su gives a program the context of the daemon")
@@ -92,11 +83,7 @@ func try(ctx context.Context, start func(*exec.Cmd) error, path string, args ...
 func Check(ctx context.Context, su, name string) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	args := []string{"-s", "/bin/true", "--", name}
-	if su == helper {
-		args = []string{name, "", "/bin/true"}
-	}
-	words, err := run(ctx, nil, su, args...)
+	words, err := run(ctx, nil, su, "-s", "/bin/true", "--", name)
 	if err != nil {
 		return refusal(cmp.Or(words, err.Error()))
 	}

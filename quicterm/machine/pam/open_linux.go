@@ -3,7 +3,6 @@ package pam
 import (
 	"errors"
 	"fmt"
-	"net/netip"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -21,10 +20,9 @@ import (
 // self is the program of a process, also if its file was removed.
 const self = "/proc/self/exe"
 
-// OpenArgs returns the arguments of a process of root that opens a session for an account by su or the
-// helper, and then becomes a holder with the arguments hold. The helper tells PAM the client's address, which
-// may be empty. A nil credential means that it keeps its rights.
-func OpenArgs(su, name string, client netip.Addr, credential *syscall.Credential, hold []string) []string {
+// OpenArgs returns the arguments of a process of root that opens a session for an account by su, and
+// then becomes a holder with the arguments hold. A nil credential means that it keeps its rights.
+func OpenArgs(su, name string, credential *syscall.Credential, hold []string) []string {
 	ids := ""
 	if credential != nil {
 		all := []string{strconv.Itoa(int(credential.Uid)), strconv.Itoa(int(credential.Gid))}
@@ -33,21 +31,17 @@ func OpenArgs(su, name string, client netip.Addr, credential *syscall.Credential
 		}
 		ids = strings.Join(all, ",")
 	}
-	from := ""
-	if client.IsValid() {
-		from = client.WithZone("").String()
-	}
-	return append([]string{OpenCommand, su, name, from, ids}, hold...)
+	return append([]string{OpenCommand, su, name, ids}, hold...)
 }
 
 // Open does what OpenArgs says. It waits until standard input can be read, of which it reads nothing:
 // then the daemon has put the process where it belongs. The holder inherits the descriptors kept, as far as
 // this process did, and the session does not. It returns only on errors.
 func Open(args []string, kept ...int) error {
-	if len(args) < 5 {
+	if len(args) < 4 {
 		return errors.New("no session to open")
 	}
-	su, name, client, ids, hold := args[0], args[1], args[2], args[3], args[4:]
+	su, name, ids, hold := args[0], args[1], args[2], args[3:]
 	if name == "-" {
 		return errors.New("su has another meaning for the name -")
 	}
@@ -84,7 +78,7 @@ func Open(args []string, kept ...int) error {
 	// of the thread that starts it, and the holder that of the thread that becomes it.
 	runtime.LockOSThread()
 	os.WriteFile("/proc/thread-self/loginuid", []byte(strconv.FormatUint(uint64(uid), 10)), 0)
-	session, err := startSu(su, name, client, exe)
+	session, err := startSu(su, name, exe)
 	if err != nil {
 		return fmt.Errorf("open a session by %s: %w", su, err)
 	}
@@ -120,7 +114,7 @@ func awaitInput() error {
 
 // startSu starts su as a child of this process, and returns what a holder needs to know of it: its
 // process id, and the descriptors of the socket to [Run] and of what su prints.
-func startSu(su, name, client, exe string) (session string, err error) {
+func startSu(su, name, exe string) (session string, err error) {
 	ends, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return "", os.NewSyscallError("socketpair", err)
@@ -143,9 +137,6 @@ func startSu(su, name, client, exe string) (session string, err error) {
 		exe, files = fmt.Sprintf("/proc/self/fd/%d", programFD), append(files, program)
 	}
 	cmd := exec.Command(su, "-s", exe, "--", name, RunCommand)
-	if su == helper {
-		cmd = exec.Command(su, name, client, exe, RunCommand)
-	}
 	cmd.Env, cmd.Dir = []string{}, "/"
 	cmd.Stdout, cmd.Stderr = words, words
 	cmd.ExtraFiles = files

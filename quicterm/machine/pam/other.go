@@ -5,7 +5,6 @@ package pam
 import (
 	"context"
 	"log/slog"
-	"net/netip"
 	"os"
 	"os/exec"
 	"syscall"
@@ -24,7 +23,7 @@ func Find(context.Context, func(*exec.Cmd) error) (su string, err error) { retur
 func Check(context.Context, string, string) error { return errSystem }
 
 // OpenArgs is not used.
-func OpenArgs(string, string, netip.Addr, *syscall.Credential, []string) []string { return nil }
+func OpenArgs(string, string, *syscall.Credential, []string) []string { return nil }
 
 // Open returns an error.
 func Open([]string, ...int) error { return errSystem }

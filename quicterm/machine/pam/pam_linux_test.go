@@ -2,7 +2,6 @@ package pam
 
 import (
 	"log/slog"
-	"net/netip"
 	"reflect"
 	"slices"
 	"strings"
@@ -91,8 +90,8 @@ func TestCredential(t *testing.T) {
 			t.Errorf("%q is %v", ids, c)
 		}
 	}
-	args := OpenArgs("/bin/su", "ann", netip.MustParseAddr("fe80::1%eth0"), c, []string{"hold", "--own-log"})
-	if want := "open-login /bin/su ann fe80::1 1000,100,100,4294967295 hold --own-log"; strings.Join(args, " ") != want {
+	args := OpenArgs("/bin/su", "ann", c, []string{"hold", "--own-log"})
+	if want := "open-login /bin/su ann 1000,100,100,4294967295 hold --own-log"; strings.Join(args, " ") != want {
 		t.Errorf("the arguments are %q", args)
 	}
 }

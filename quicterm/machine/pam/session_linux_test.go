@@ -128,7 +128,7 @@ func TestWaitForStopped(t *testing.T) {
 // The name - has another meaning for su: no session is opened.
 func TestOpenDash(t *testing.T) {
 	t.Parallel()
-	if err := Open([]string{"/none/su", "-", "", "", "hold"}); err == nil || !strings.Contains(err.Error(), "the name -") {
+	if err := Open([]string{"/none/su", "-", "", "hold"}); err == nil || !strings.Contains(err.Error(), "the name -") {
 		t.Errorf("got %v", err)
 	}
 }
