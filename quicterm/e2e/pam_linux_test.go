@@ -241,6 +241,7 @@ func withoutSu(t *testing.T) {
 	t.Helper()
 	su, err := exec.LookPath("su")
 	if err == nil {
+		os.Remove("/etc/pam.conf")
 		err = os.Remove("/etc/pam.d/su")
 	}
 	if err == nil {

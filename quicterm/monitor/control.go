@@ -276,14 +276,10 @@ func ServeMetrics(w http.ResponseWriter, r *http.Request, get func(context.Conte
 	w.Write(text)
 }
 
-// ServeHealth answers whether a daemon takes new sessions, over UDP and over TCP.
+// ServeHealth answers whether a daemon takes new sessions.
 func ServeHealth(w http.ResponseWriter, state State) {
-	reason := state.Unreachable
 	if state.Draining {
-		reason = "draining"
-	}
-	if reason != "" {
-		http.Error(w, reason, http.StatusServiceUnavailable)
+		http.Error(w, "draining", http.StatusServiceUnavailable)
 		return
 	}
 	fmt.Fprintln(w, "ok")

@@ -124,10 +124,10 @@ func (s *Monitor) examinePorts(ctx context.Context, r *doctor.Report, running ne
 		}
 		for _, protocol := range []string{"udp", "tcp"} {
 			none := true
-			for _, t := range takers(protocol, uint16(port), func(string, netip.AddrPort) bool { return false }) {
+			for _, t := range takers(protocol, uint16(port)) {
 				none = false
 				if !running.IsValid() || t.uid != s.self.UID && t.uid != 0 {
-					taken = append(taken, fmt.Sprintf("%s %v, by process %d of user id %d", protocol, t.address, processOf(t.inode), t.uid))
+					taken = append(taken, t.String())
 				}
 			}
 			if none {

@@ -44,7 +44,7 @@ type grants struct {
 	server   *Monitor
 	listener *net.UnixListener // nil if the setting grants is off
 	lock     *os.File
-	address  func() (netip.AddrPort, error) // of the daemon, as seen from this machine
+	address  func() netip.AddrPort          // of the daemon, as seen from this machine
 	public   func() (netip.AddrPort, error) // the same, with the port for other machines
 
 	mu    sync.Mutex
@@ -277,17 +277,14 @@ func (g *grants) grant(
 		Software: g.server.software,
 		Protocol: wire.ALPN,
 	}
-	reach := g.address
+	address := g.address()
 	if ask.Carrier {
-		reach = g.public
-		client, err = g.server.admitLocal(ctx, a, ask)
+		if client, err = g.server.admitLocal(ctx, a, ask); err == nil {
+			address, err = g.public()
+		}
 	} else {
 		grant.Token, err = g.server.tokens.Issue(time.Now(), auth.Grantee{UID: a.UID, Reported: ask.Reported})
 	}
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	address, err := reach()
 	if err != nil {
 		return nil, nil, nil, err
 	}

@@ -59,9 +59,12 @@ func listened[S socket](c S, err error) (socket, error) {
 	return c, nil
 }
 
-// isOf reports whether a socket is one for all addresses of a family, or for one of them.
-func (b binding) isOf(all binding) bool {
-	return b.network == all.network && b.address.Port() == all.address.Port()
+// withoutIPv6 returns what a socket for all addresses is bound to on a machine without IPv6.
+func (b binding) withoutIPv6() binding {
+	if len(b.network) != len("udp") {
+		return b
+	}
+	return binding{b.network + "4", netip.AddrPortFrom(netip.IPv4Unspecified(), b.address.Port())}
 }
 
 // keptPrefix begins the names of sockets that this daemon keeps with the service manager.

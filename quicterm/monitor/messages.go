@@ -41,7 +41,6 @@ type State struct {
 	LogLevel    string        `cbor:"2,keyasint"`
 	TicketKeys  [][32]byte    `cbor:"3,keyasint"` // the one for new tickets first
 	Draining    bool          `cbor:"4,keyasint"`
-	Unreachable string        `cbor:"5,keyasint,omitempty"` // see sockets.unreachableLocked
 }
 
 // A LoginID names a login. It is random, and only the network half that has proven the login has it.

@@ -78,8 +78,6 @@ type Monitor struct {
 	census   census
 	draining atomic.Bool
 
-	unreachable atomic.Pointer[string] // see sockets.unreachableLocked; nil without sockets
-
 	life context.Context // ends with Run
 	stop func()
 	work sync.WaitGroup // what Run waits for beside its tasks

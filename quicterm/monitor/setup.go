@@ -23,14 +23,10 @@ func (s *Monitor) Setup() *Setup {
 
 // state returns what may change while the network half runs.
 func (s *Monitor) state() State {
-	state := State{
+	return State{
 		AuthTimeout: s.settings().AuthTimeout.Duration, LogLevel: s.settings().LogLevel,
 		TicketKeys: s.ticketKeys.current(), Draining: s.draining.Load(),
 	}
-	if reason := s.unreachable.Load(); reason != nil {
-		state.Unreachable = *reason
-	}
-	return state
 }
 
 // Sign signs for a host key. It signs nothing but what a server of TLS 1.3 signs in a handshake: the

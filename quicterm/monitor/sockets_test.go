@@ -4,12 +4,11 @@ package monitor
 
 import (
 	"errors"
-	"log/slog"
+	"fmt"
 	"math/rand/v2"
 	"net"
-	"net/http"
-	"net/http/httptest"
 	"net/netip"
+	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -43,7 +42,7 @@ func openSockets(t *testing.T, cfg Config, listen ...string) (*sockets, error) {
 // at returns the addresses of the sockets of a protocol.
 func at(l *sockets, protocol string) (found []netip.AddrPort) {
 	for _, c := range l.open {
-		if b := bindingOf(c.socket); b.protocol() == protocol {
+		if b := bindingOf(c); b.protocol() == protocol {
 			found = append(found, b.address)
 		}
 	}
@@ -115,9 +114,6 @@ func TestSocketOfUnit(t *testing.T) {
 		if a := onlySocket(t, l, err); a != want {
 			t.Errorf("it has %v, want %v", a, want)
 		}
-		if err := l.fill(); err != nil || !l.whole {
-			t.Errorf("something is missing: %v", err)
-		}
 	}
 }
 
@@ -149,101 +145,48 @@ func TestKeptSocket(t *testing.T) {
 	}
 }
 
-// A daemon serves what it can get, and takes the rest as soon as it can.
-func TestSomeAddressesTaken(t *testing.T) {
-	free := ownPort().String()
-	taken, err := net.ListenUDP("udp", ownPort())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer taken.Close()
-	l, err := openSockets(t, Config{}, taken.LocalAddr().String(), free)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if udp := at(l, "udp"); len(udp) != 1 || udp[0].String() != free {
-		t.Errorf("it has %v, want %v", udp, free)
-	}
-	if a, err := l.local(); err != nil || a.String() != free {
-		t.Errorf("a grant names %v, %v", a, err)
-	}
-	taken.Close()
-	if err := l.fill(); err != nil || !l.whole || len(at(l, "udp")) != 2 || len(at(l, "tcp")) != 2 {
-		t.Errorf("later: %v, %d sockets", err, len(l.open))
+// A daemon that cannot have one of its ports says which and why, opens nothing, and does not start.
+func TestPortTaken(t *testing.T) {
+	for _, protocol := range []string{"udp", "tcp"} {
+		t.Run(protocol, func(t *testing.T) {
+			t.Parallel()
+			var taken interface{ Close() error }
+			var address netip.AddrPort
+			if protocol == "udp" {
+				c := listenUDP(t)
+				taken, address = c, bindingOf(c).address
+			} else {
+				l := listenTCP(t, ownPort().AddrPort())
+				taken, address = l, bindingOf(l).address
+			}
+			free := ownPort()
+			l, err := openSockets(t, Config{}, free.String(), address.String())
+			if l != nil || !errors.Is(err, syscall.EADDRINUSE) || !strings.Contains(err.Error(), address.String()) {
+				t.Fatalf("got %v, %v", l, err)
+			}
+			want := fmt.Sprintf("taken: %s %v, by process %d of user id %d", protocol, address, os.Getpid(), os.Getuid())
+			if runtime.GOOS == "linux" && !strings.Contains(err.Error(), want) {
+				t.Errorf("got %v; want %s", err, want)
+			}
+			taken.Close()
+			l, err = openSockets(t, Config{}, free.String(), address.String())
+			if err != nil || len(at(l, "udp")) != 2 || len(at(l, "tcp")) != 2 {
+				t.Errorf("later: %v", err)
+			}
+		})
 	}
 }
 
-// health asks the daemon's control socket whether it takes clients.
-func (l *sockets) health() *httptest.ResponseRecorder {
-	w := httptest.NewRecorder()
-	l.server.controlling().ServeHTTP(w, httptest.NewRequest("GET", "/healthz", nil))
-	return w
-}
-
-// A daemon whose port is taken for TCP serves UDP, says so once, and takes the port when it can. A
-// granted daemon takes another port.
-func TestPortTakenForTCP(t *testing.T) {
-	taken := listenTCP(t, ownPort().AddrPort())
-	address := bindingOf(taken).address
-	var log notebook
-	l, err := openSockets(t, Config{Log: slog.New(slog.NewTextHandler(&log, nil))}, address.String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for range 3 {
-		if w := l.health(); w.Code != http.StatusServiceUnavailable || !strings.HasPrefix(w.Body.String(), "no TCP socket is open") {
-			t.Errorf("health %d: %s", w.Code, w.Body)
-		}
-		if udp, tcp := at(l, "udp"), at(l, "tcp"); len(udp) != 1 || udp[0] != address || len(tcp) != 0 {
-			t.Errorf("it has %v, and for TCP %v", udp, tcp)
-		}
-		l.fill()
-	}
-	if n := strings.Count(log.String(), "protocol=tcp"); n != 1 {
-		t.Errorf("%d lines:\n%s", n, &log)
-	}
-	taken.Close()
-	if err := l.fill(); err != nil || !l.whole || !slices.Equal(at(l, "tcp"), []netip.AddrPort{address}) {
-		t.Errorf("later: %v, %v", err, at(l, "tcp"))
-	}
-	if w := l.health(); w.Code != http.StatusOK {
-		t.Errorf("later, health %d: %s", w.Code, w.Body)
-	}
-
+// A granted daemon takes another port than one that is taken for TCP alone.
+func TestGrantedPortTakenForTCP(t *testing.T) {
 	udp, tcp, err := listenGranted(netip.AddrFrom4([4]byte{127, 0, 0, 1}))
 	if err != nil {
 		t.Fatal(err)
 	}
 	udp.Close() // its port is free for UDP now
 	defer tcp.Close()
-	l, err = openSockets(t, Config{Granted: true})
+	l, err := openSockets(t, Config{Granted: true})
 	if a := onlySocket(t, l, err); a == bindingOf(tcp).address {
 		t.Errorf("a granted daemon has %v, which is taken for TCP", a)
-	}
-}
-
-// A daemon that can get nothing tells so if a person may have started it; root's waits.
-func TestAllAddressesTaken(t *testing.T) {
-	taken, err := net.ListenUDP("udp", ownPort())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer taken.Close()
-	l, err := openSockets(t, Config{}, taken.LocalAddr().String())
-	if l != nil && l.server.all {
-		if _, err := l.local(); err == nil {
-			t.Error("an address for a grant, without a socket")
-		}
-		if w := l.health(); w.Code != http.StatusServiceUnavailable || !strings.HasPrefix(w.Body.String(), "no UDP socket is open") {
-			t.Errorf("without a socket, health %d: %s", w.Code, w.Body)
-		}
-		taken.Close()
-		if err := l.fill(); err != nil || len(at(l, "udp")) != 1 {
-			t.Errorf("later: %v, %d sockets", err, len(l.open))
-		}
-		return
-	}
-	if !errors.Is(err, syscall.EADDRINUSE) {
-		t.Errorf("%v, want %v", err, syscall.EADDRINUSE)
 	}
 }

@@ -11,10 +11,13 @@ import (
 	"strings"
 )
 
-// takers returns sockets of other processes at a port of a protocol, at most maxTakers, from the
+// maxTakers bounds the sockets that are returned: an account can take the port of any number of addresses.
+const maxTakers = 16
+
+// takers returns sockets at a port of a protocol, at most maxTakers, from the
 // system's table of sockets: see proc_net_udp and proc_net_tcp in the kernel's documentation. Of
 // TCP they are those that listen.
-func takers(protocol string, port uint16, ours func(string, netip.AddrPort) bool) (found []taker) {
+func takers(protocol string, port uint16) (found []taker) {
 	for _, table := range []string{"/proc/self/net/" + protocol, "/proc/self/net/" + protocol + "6"} {
 		f, err := os.Open(table)
 		if err != nil {
@@ -23,7 +26,7 @@ func takers(protocol string, port uint16, ours func(string, netip.AddrPort) bool
 		for lines := bufio.NewScanner(f); lines.Scan() && len(found) < maxTakers; {
 			t, state, ok := parseSocketLine(lines.Text())
 			t.protocol = protocol
-			if ok && t.address.Port() == port && (protocol == "udp" || state == listening) && !ours(protocol, t.address) {
+			if ok && t.address.Port() == port && (protocol == "udp" || state == listening) {
 				found = append(found, t)
 			}
 		}
