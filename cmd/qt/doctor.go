@@ -172,13 +172,8 @@ func (x *examination) look(ctx context.Context, a *access) error {
 		wg.Go(func() { x.reach(ctx, a) })
 	}
 	description, by, err := a.client.Describe(ctx)
-	var refusal *wire.Error
-	if older := errors.As(err, &refusal) && refusal.Code == wire.CodeUnknown; older {
-		x.facts.Server, err = &doctor.Server{Older: true}, nil
-	} else if err == nil {
-		x.describe(a, &description)
-	}
 	if err == nil {
+		x.describe(a, &description)
 		x.facts.Login.By = map[migrate.Transport]string{migrate.QUIC: "UDP", migrate.TCP: "TCP", migrate.SSH: "ssh"}[by]
 	}
 	x.facts.Port = a.target.port

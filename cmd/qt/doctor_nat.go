@@ -83,8 +83,6 @@ func (x *examination) mappingKeys(a *access) (keys []*auth.UserKey, closeKeys fu
 		return nil, none, "no answer by UDP"
 	case x.facts.Server == nil:
 		return nil, none, "it needs a login"
-	case x.facts.Server.Older:
-		return nil, none, "the server is older"
 	}
 	keys, closeKeys, err := userKeys(a.target, a.log)
 	keys = slices.DeleteFunc(keys, func(k *auth.UserKey) bool { return !k.Silent() })

@@ -123,12 +123,15 @@ func describe(infos []wire.Info) []sessionJSON {
 			Cols:    i.Cols,
 			Rows:    i.Rows,
 			PTY:     i.PTY,
-			Clients: append([]string{}, i.Clients...),
+			Clients: []string{},
 			Members: []member{},
 			More:    i.More,
 			Command: i.Command,
 		}
 		for _, m := range i.Members {
+			if !m.Role.ReadOnly() {
+				s.Clients = append(s.Clients, m.Client)
+			}
 			s.Members = append(s.Members, member{m.Client, roleName(m.Role), time.Unix(m.Since, 0)})
 		}
 		if i.Phase == wire.PhaseExited {
@@ -213,9 +216,6 @@ func (s *sessionJSON) who(now time.Time) string {
 			text += " (" + m.Role + ")"
 		}
 		who = append(who, text)
-	}
-	if len(who) == 0 { // the holder is of an older version
-		who = s.Clients
 	}
 	if len(who) == 0 {
 		return "-"

@@ -135,10 +135,8 @@ func explain(err error, t *target) error {
 	switch {
 	case errors.As(err, new(*bootstrap.MissingError)):
 		return withHint(err, "qt install %s puts it there", t.typed)
-	case errors.As(err, &version) && version.Older:
-		return withHint(err, "update it there with qt install %s", t.typed)
 	case errors.As(err, &version):
-		return withHint(err, "update qt here")
+		return withHint(err, "update qt here, or qtd there with qt install %s", t.typed)
 	case errors.Is(err, bootstrap.ErrNoSSH):
 		return withHint(err, "install it, or reach the daemon's port with --bootstrap direct")
 	case errors.Is(err, bootstrap.ErrNoProgram):

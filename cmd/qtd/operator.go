@@ -21,18 +21,17 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/quicterm/quicterm/quicterm/monitor"
-	"github.com/quicterm/quicterm/quicterm/version"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
 // The commands by which an operator, or an account with a daemon of its own, sees and ends what that daemon serves.
 
-// olderThanHelp is of the flag that selects sessions by the version that holds them.
-const olderThanHelp = "only sessions that a qtd older than a `version` holds, or one that does not tell its version"
+// outdatedHelp is of the flag that selects sessions by the version that holds them.
+const outdatedHelp = "only sessions that are held by another version of qtd than this one"
 
 func lsCommand() *cobra.Command {
-	var config, olderThan string
-	var asJSON bool
+	var config string
+	var asJSON, outdated bool
 	c := &cobra.Command{
 		Use:   "ls",
 		Short: "List the sessions of all accounts that the daemon serves, and their clients",
@@ -42,10 +41,7 @@ func lsCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			sessions, err := heldByOlder(status.Sessions, olderThan)
-			if err != nil {
-				return err
-			}
+			sessions := selected(status.Sessions, outdated)
 			saySilent(c.ErrOrStderr(), status.Silent)
 			if asJSON {
 				return json.NewEncoder(c.OutOrStdout()).Encode(sessions)
@@ -55,7 +51,7 @@ func lsCommand() *cobra.Command {
 	}
 	addConfigFlag(c, &config)
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	c.Flags().StringVar(&olderThan, "older-than", "", olderThanHelp)
+	c.Flags().BoolVar(&outdated, "outdated", false, outdatedHelp)
 	return c
 }
 
@@ -66,43 +62,31 @@ func saySilent(w io.Writer, silent int) {
 	}
 }
 
-// heldByOlder returns the sessions whose holders are older than a version, or all if that is empty.
-func heldByOlder(sessions []monitor.SessionStatus, than string) ([]monitor.SessionStatus, error) {
-	if than == "" {
-		return sessions, nil
-	}
-	if !version.Valid(than) {
-		return nil, fmt.Errorf("%s is not a version such as 1.2.3: qtd ls shows those of the sessions", than)
-	}
-	return slices.DeleteFunc(sessions, func(s monitor.SessionStatus) bool {
-		_, held, _ := strings.Cut(s.Holder, " ")
-		return !version.Older(held, than)
-	}), nil
+// selected returns all sessions or, if outdated is true, those that this version of qtd does not hold.
+func selected(sessions []monitor.SessionStatus, outdated bool) []monitor.SessionStatus {
+	return slices.DeleteFunc(sessions, func(s monitor.SessionStatus) bool { return outdated && s.Holder == software() })
 }
 
 func endCommand() *cobra.Command {
-	var config, olderThan, reason string
+	var config, reason string
+	var outdated bool
 	c := &cobra.Command{
 		Use:   "end [flags] ID...",
 		Short: "End sessions of any account, and tell the people at them why",
-		Long: `End sessions, given by their ids or how these begin (qtd ls), or with --older-than all that an
-older qtd holds. Their programs get SIGHUP, and SIGKILL 5 s later. The people at their clients
+		Long: `End sessions, given by their ids or how these begin (qtd ls), or with --outdated all that another
+version of qtd holds. Their programs get SIGHUP, and SIGKILL 5 s later. The people at their clients
 see who has ended them, and the reason. The log says so too.`,
 		RunE: func(c *cobra.Command, ids []string) error {
-			if (len(ids) == 0) == (olderThan == "") {
-				return errors.New("name sessions by their ids, or give --older-than: qtd ls lists them")
+			if (len(ids) == 0) != outdated {
+				return errors.New("name sessions by their ids, or give --outdated: qtd ls lists them")
 			}
-			if olderThan != "" {
+			if outdated {
 				status, err := askStatus(c.Context(), config)
 				if err != nil {
 					return err
 				}
-				sessions, err := heldByOlder(status.Sessions, olderThan)
-				if err != nil {
-					return err
-				}
 				saySilent(c.ErrOrStderr(), status.Silent)
-				for _, one := range sessions {
+				for _, one := range selected(status.Sessions, outdated) {
 					ids = append(ids, one.ID)
 				}
 			}
@@ -110,7 +94,7 @@ see who has ended them, and the reason. The log says so too.`,
 		},
 	}
 	addConfigFlag(c, &config)
-	c.Flags().StringVar(&olderThan, "older-than", "", olderThanHelp)
+	c.Flags().BoolVar(&outdated, "outdated", false, outdatedHelp)
 	c.Flags().StringVar(&reason, "reason", "", "`text` for the people at the sessions")
 	return c
 }

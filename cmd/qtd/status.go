@@ -189,7 +189,7 @@ func dialControl(base rundir.Base) (net.Conn, error) {
 	if uid != 0 {
 		return nil, fmt.Errorf("%w; that of root answers root only: use sudo", errNoControl)
 	}
-	return nil, fmt.Errorf("%w, or it is older than this qtd: qtd serve starts one", errNoControl)
+	return nil, fmt.Errorf("%w: qtd serve starts one", errNoControl)
 }
 
 // printStatus prints a status for people.
@@ -234,9 +234,6 @@ func printSessions(w io.Writer, sessions []monitor.SessionStatus, now time.Time)
 		account, holder := one.Account, one.Holder
 		if account == "" {
 			account = fmt.Sprint(one.UID)
-		}
-		if holder == "" {
-			holder = "an older qtd"
 		}
 		fmt.Fprintf(t, "%s\t%s\t%.8s\t%s\t%s\t%s\t%s\t%s\n", account, one.Name, one.ID, one.State,
 			now.Sub(one.Since).Round(time.Second), size(one.Memory), holder, strings.Join(all, ", "))

@@ -90,8 +90,7 @@ func (c *Client) Knock(ctx context.Context, to migrate.Candidate, size int) (boo
 	return quic.Knock(ctx, socket, to.Remote, size)
 }
 
-// Describe logs in and returns what the server says of itself, and what it was reached by. An
-// older server answers with a [wire.Error] of code CodeUnknown.
+// Describe logs in and returns what the server says of itself, and what it was reached by.
 func (c *Client) Describe(ctx context.Context) (d wire.Description, by migrate.Transport, err error) {
 	request, err := wire.New(&wire.Describe{})
 	if err != nil {

@@ -13,16 +13,11 @@ const (
 
 	// followTimeout bounds the wait for an answer. A path that takes longer is gone.
 	followTimeout = 15 * time.Second
-
-	// stayUnasked is how long an older server, which lets no client stay, keeps a connection at
-	// least.
-	stayUnasked = 20 * time.Second
 )
 
 // Follow lists the account's sessions each second, on one connection, and calls listed with what
 // List returns. It returns when ctx ends, or when the connection is lost: then the error is a
-// [BrokenOffError]. If an older server is about to end the connection, it returns nil: then it is to be
-// called again.
+// [BrokenOffError].
 func (c *Client) Follow(ctx context.Context, listed func(infos []wire.Info, more int)) error {
 	request, err := wire.New(&wire.List{Stay: true})
 	if err != nil {
@@ -34,16 +29,12 @@ func (c *Client) Follow(ctx context.Context, listed func(infos []wire.Info, more
 	}
 	defer l.Close()
 	defer context.AfterFunc(ctx, func() { l.Close() })()
-	began := time.Now()
 	for answer := l.answer; ; {
 		infos, listing, err := decodeListing(answer)
 		if err != nil {
 			return err
 		}
 		listed(infos, listing.More)
-		if !listing.Stays && time.Since(began) >= stayUnasked {
-			return nil
-		}
 		select {
 		case <-time.After(followInterval):
 		case <-ctx.Done():

@@ -68,7 +68,6 @@ type Login struct {
 
 // A Server has what the server says of itself.
 type Server struct {
-	Older    bool   // it says nothing: it is older
 	Software string // name and version
 	Proof    string // of the login
 	Granted  bool
@@ -334,12 +333,10 @@ func (h *Host) server(r *Report) {
 		r.Add("version", Fail, h.Login.Todo, "%s", h.Login.Err)
 	case s == nil:
 		r.Add("version", Skip, "", "%s; the server's is not known without a login", h.Client)
-	case s.Older:
-		r.Add("version", Warn, "update it with qt install, or the package", "%s; the server is older, and says nothing of itself", h.Client)
 	default:
 		r.Add("version", OK, "", "%s here, %s there", h.Client, s.Software)
 	}
-	if s == nil || s.Older {
+	if s == nil {
 		for _, id := range []string{"clock", "limits", "linger"} {
 			if id == h.Login.Of {
 				r.Add(id, Fail, h.Login.Todo, "%s", h.Login.Err)

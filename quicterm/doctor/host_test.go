@@ -111,7 +111,6 @@ func TestHost(t *testing.T) {
 		{"no qtd", func(h *Host) {
 			h.Login, h.Server = Login{Of: "version", Err: "there is no qtd", Todo: "qt install host"}, nil
 		}, "fail  version   there is no qtd — qt install host"},
-		{"an older one", func(h *Host) { h.Server = &Server{Older: true} }, "warn  version   qt 1; the server is older, and says nothing of itself — update it"},
 		{"a fast clock", func(h *Host) { h.Server.Ahead = time.Hour }, "warn  clock     the server's clock is 1h0m0s ahead of ours"},
 		{"a slow clock", func(h *Host) { h.Server.Ahead = -time.Minute }, "warn  clock     the server's clock is 1m0s behind ours: times in qt ls are wrong, and keys may seem expired — have both clocks"},
 		{"many sessions", func(h *Host) { h.Limits.Sessions = 80 }, "warn  limits    80 of 100 sessions; 4.0 MiB of 1024.0 MiB of output kept — end sessions"},

@@ -75,7 +75,7 @@ var controls = regexp.MustCompile("[\x00-\x09\x0b-\x1f\x7f-\u009f\u202a-\u202e\u
 func TestServerOfControlCharacters(t *testing.T) {
 	h := newHost(t)
 	const evil = "\x1b]0;title\a\x1b[2J\u009b6n\u202e\r\n"
-	info, err := wire.EncodeInfo(wire.Info{Name: evil, Command: evil, Clients: []string{evil}})
+	info, err := wire.EncodeInfo(wire.Info{Name: evil, Command: evil, Members: []wire.Member{{Client: evil}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -45,11 +45,11 @@ func TestBadBootstrap(t *testing.T) {
 		}, want: `qtd on target cannot be run: .*`},
 		{name: "old qtd", prepare: func(t *testing.T, s *sshHost) {
 			s.Write("remote/qtd", "#!/bin/sh\necho 'qtd: unknown flag: --stdio' >&2; exit 1\n")
-		}, want: `qtd on target is too old for this qt: .*qt install target`},
+		}, want: `qtd on target has another version than this qt: .*qt install target`},
 		{name: "qtd of another protocol", forced: `echo 'quicterm-grant {"protocol":"quicterm/9","software":"qtd 9\u001b[2J"}'; cat`,
-			want: `qtd 9\?\[2J on target is newer than this qt: update qt here`},
+			want: `qtd 9\?\[2J on target has another version than this qt: update qt here`},
 		{name: "qtd of an older protocol", forced: `echo 'quicterm-grant {"protocol":"quicterm/0","software":"qtd 0"}'; cat`,
-			want: `qtd 0 on target is too old for this qt: .*qt install target`},
+			want: `qtd 0 on target has another version than this qt: .*qt install target`},
 		{name: "no directory for sockets", prepare: func(t *testing.T, s *sshHost) {
 			s.Write("qtd.toml", "runtime_dir = \"/proc/none\"\n")
 		}, want: `qtd on target: directory for sockets: .*`},

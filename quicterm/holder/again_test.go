@@ -32,8 +32,8 @@ func TestAttachAgain(t *testing.T) {
 			if n, err := w.program.In.Read(got); err != nil || string(got[:n]) != "typed" {
 				t.Errorf("pty %v: the program was given %q, %v", pty, got[:n], err)
 			}
-			if _, info := w.state(); len(info.Clients) != 1 {
-				t.Errorf("pty %v: clients %q, want one", pty, info.Clients)
+			if _, info := w.state(); len(info.Members) != 1 {
+				t.Errorf("pty %v: members %v, want one", pty, info.Members)
 			}
 			w.program.End(3)
 			if got := a.awaitExit(); got != 3 {
@@ -57,8 +57,8 @@ func TestAttachAgainLater(t *testing.T) {
 			t.Errorf("told %+v", e)
 		}
 		synctest.Wait() // until b's carrier runs
-		if _, info := w.state(); len(info.Clients) != 1 || !strings.Contains(info.Clients[0], "b@x") {
-			t.Errorf("clients %q, want b alone", info.Clients)
+		if _, info := w.state(); len(info.Members) != 1 || info.Members[0].Client != "b@x" {
+			t.Errorf("members %v, want b alone", info.Members)
 		}
 	})
 	inBubble(t, wire.Launch{PTY: true}, func(w *world) {

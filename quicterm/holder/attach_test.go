@@ -121,8 +121,8 @@ func TestDisplaced(t *testing.T) {
 		if s := string(got[:n]); s != "given typed by b\n" {
 			t.Errorf("the program was given %q", s)
 		}
-		if _, info := w.state(); !slices.Equal(info.Clients, []string{"b@x"}) {
-			t.Errorf("clients %q, want b alone", info.Clients)
+		if _, info := w.state(); len(info.Members) != 1 || info.Members[0].Client != "b@x" {
+			t.Errorf("members %v, want b alone", info.Members)
 		}
 		start := time.Now()
 		a.awaitEnd()

@@ -186,9 +186,6 @@ func (h *Holder) awaitRoomLocked(n int) {
 	}
 }
 
-// maxNamed is how many writers Info names in Clients, for daemons that know no members.
-const maxNamed = 4
-
 // stateLocked describes the session.
 func (h *Holder) stateLocked() (*wire.State, error) {
 	size := h.program.Size()
@@ -206,9 +203,6 @@ func (h *Holder) stateLocked() (*wire.State, error) {
 		Status:  h.life.exit.Status,
 	}
 	for w := range h.clients.writers() {
-		if w.connected() && len(info.Clients) < maxNamed {
-			info.Clients = append(info.Clients, w.client)
-		}
 		if info.Phase == wire.PhaseAttached {
 			info.Heard = max(info.Heard, w.heard.Unix())
 		}

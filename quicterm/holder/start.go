@@ -74,8 +74,7 @@ func Start(ctx context.Context, launch *wire.Launch, p Process) (pid int, starte
 		}
 		return pid, started, errors.New(failed.Text)
 	}
-	reply.Decode(&started) // a holder of an older version says Done
-	return pid, started, nil
+	return pid, started, reply.Decode(&started)
 }
 
 // start starts a process, and returns its reply.

@@ -147,7 +147,7 @@ func TestAnswersAreBounded(t *testing.T) {
 	onHostile(t, func(h *host, bad *hostile) {
 		long := strings.Repeat("x", 1200)
 		for range maxSockets {
-			bad.state(t, func(_ *wire.State, i *wire.Info) { i.Clients = []string{long, long[:500]} })
+			bad.state(t, func(_ *wire.State, i *wire.Info) { i.Members = []wire.Member{{Client: long}, {Client: long[:500]}} })
 		}
 		uid := uint32(os.Geteuid())
 		entries, _ := h.server.ask(context.Background(), &wire.Open{}, uid, bad.Sessions(uid))

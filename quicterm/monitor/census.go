@@ -19,7 +19,7 @@ import (
 type inspected struct {
 	id     wire.SessionID
 	uid    uint32
-	report wire.Report // without Software if the holder does not know Inspect
+	report wire.Report
 }
 
 const (
@@ -211,8 +211,7 @@ func (s *Monitor) inspectAccount(ctx context.Context, uid uint32) (all []inspect
 	return all, silent
 }
 
-// inspect asks a holder for its report. Of a holder that does not know Inspect it makes one from its
-// State, which has fewer fields.
+// inspect asks a holder for its report.
 func (s *Monitor) inspect(ctx context.Context, uid uint32, id wire.SessionID) (r wire.Report, err error) {
 	request, err := wire.New(&wire.Inspect{})
 	if err != nil {
@@ -221,9 +220,6 @@ func (s *Monitor) inspect(ctx context.Context, uid uint32, id wire.SessionID) (r
 	answer, err := s.holders.Ask(ctx, uid, id, &wire.Open{}, request)
 	if err != nil {
 		return r, err
-	}
-	if answer.Type == wire.TypeError {
-		return s.inspectOlder(ctx, uid, id)
 	}
 	if err := answer.Decode(&r); err != nil {
 		return r, err
@@ -238,24 +234,6 @@ func (s *Monitor) inspect(ctx context.Context, uid uint32, id wire.SessionID) (r
 	r.Since, r.Created = min(max(r.Since, 0), now), min(max(r.Created, 0), now)
 	s.tally(uid, id, r)
 	return r, nil
-}
-
-func (s *Monitor) inspectOlder(ctx context.Context, uid uint32, id wire.SessionID) (r wire.Report, err error) {
-	query, err := wire.New(&wire.Query{})
-	if err != nil {
-		return r, err
-	}
-	answer, err := s.holders.Ask(ctx, uid, id, &wire.Open{}, query)
-	if err != nil {
-		return r, err
-	}
-	e, err := s.checkState(id, answer)
-	if err != nil {
-		return r, err
-	}
-	return wire.Report{
-		Name: e.state.Name, Phase: e.state.Phase, Since: e.state.Since / int64(time.Second), PTY: e.state.PTY, Memory: e.state.Memory,
-	}, nil
 }
 
 // tally adds what a session has counted since its report before. Of a session that is older than
@@ -358,10 +336,10 @@ func (s *Monitor) awaitEnd(uid uint32, id wire.SessionID, account string) {
 		s.census.setKilled(id, true)
 	}
 	var r wire.Report
-	switch {
-	case s.life.Err() != nil || answer.Type == wire.TypeError: // an older holder does not tell
+	if s.life.Err() != nil {
 		return
-	case err == nil:
+	}
+	if err == nil {
 		err = answer.Decode(&r)
 	}
 	log := s.log.With("session", s.sessionName(id), "id", id.Short(), "uid", uid)

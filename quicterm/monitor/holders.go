@@ -39,9 +39,8 @@ type Holders interface {
 	// Accounts returns the accounts that may have sessions, in any order.
 	Accounts() []uint32
 
-	// Await returns the Report of an account's session when that is over, or at once an Error of a
-	// holder that does not know Inspect. It blocks until then or until ctx ends. The error is
-	// [fs.ErrNotExist] as that of Ask, and [io.EOF] if the holder has ended without an answer.
+	// Await returns the Report of an account's session when that is over. It blocks until then or until ctx ends.
+	// The error is [fs.ErrNotExist] as that of Ask, and [io.EOF] if the holder has ended without an answer.
 	Await(ctx context.Context, uid uint32, id wire.SessionID) (wire.Message, error)
 
 	// Start starts the holder of a new session of an account. It returns when the

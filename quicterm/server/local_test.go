@@ -105,7 +105,11 @@ func TestLocalClient(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return strings.Join(info.Clients, " ")
+		all := ""
+		for _, m := range info.Members {
+			all += " " + m.Client
+		}
+		return all
 	}
 	await := func(client string) {
 		t.Helper()

@@ -34,7 +34,6 @@ func (c *conn) handle(ctx context.Context, m wire.Message) (done bool, err error
 		if c.stays != nil {
 			c.carrier.SetDeadline(time.Now().Add(stayTime))
 		}
-		listing.Stays = c.stays != nil
 		return false, wire.Send(c.carrier, listing)
 	case wire.TypeDescribe:
 		var req wire.Describe

@@ -145,7 +145,7 @@ type ReplayKind uint8
 
 // The kinds of replay. Receivers take others for ReplayRaw.
 const (
-	ReplayRaw    ReplayKind = 0 // the end of the output as it was: what older clients understand
+	ReplayRaw    ReplayKind = 0 // the end of the output as it was
 	ReplayScreen ReplayKind = 1 // a snapshot of the screen, with lines of the scrollback
 	ReplayNone   ReplayKind = 2 // nothing
 )
@@ -282,9 +282,8 @@ type List struct {
 
 // Listing answers List.
 type Listing struct {
-	Sessions []cbor.RawMessage `cbor:"1,keyasint"`           // each an Info
-	More     int               `cbor:"2,keyasint"`           // number of sessions that do not fit into the message
-	Stays    bool              `cbor:"3,keyasint,omitempty"` // the server lets a client stay
+	Sessions []cbor.RawMessage `cbor:"1,keyasint"` // each an Info
+	More     int               `cbor:"2,keyasint"` // number of sessions that do not fit into the message
 }
 
 // A Phase is a phase of the life of a session.
@@ -308,12 +307,11 @@ type Info struct {
 	PTY     bool      `cbor:"6,keyasint"`
 	Cols    uint16    `cbor:"7,keyasint"`
 	Rows    uint16    `cbor:"8,keyasint"`
-	Clients []string  `cbor:"9,keyasint"` // connected clients, as account@address
+	Members []Member  `cbor:"9,keyasint,omitempty"` // connected clients, the one that came first first
 	Command string    `cbor:"10,keyasint"`
 	Status  uint8     `cbor:"11,keyasint"`           // exit status, in PhaseExited
 	Heard   int64     `cbor:"12,keyasint,omitempty"` // when the writer was heard last, Unix seconds; 0 if that is not known
-	Members []Member  `cbor:"13,keyasint,omitempty"` // connected clients, the one that came first first
-	More    int       `cbor:"14,keyasint,omitempty"` // members that EncodeInfo has left out
+	More    int       `cbor:"13,keyasint,omitempty"` // members that EncodeInfo has left out
 }
 
 // A Member is a client that is connected to a session.

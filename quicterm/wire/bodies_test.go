@@ -131,7 +131,7 @@ func TestInfo(t *testing.T) {
 
 // A holder's answer has room for the longest Info: members that do not fit are counted.
 func TestInfoOfManyMembers(t *testing.T) {
-	info := Info{Name: strings.Repeat("n", MaxName), Command: strings.Repeat("c", MaxSummary), Clients: []string{strings.Repeat("a", MaxClient)}}
+	info := Info{Name: strings.Repeat("n", MaxName), Command: strings.Repeat("c", MaxSummary)}
 	for range 300 {
 		info.Members = append(info.Members, Member{Client: strings.Repeat("a", 60), Role: RoleWatch, Since: 1700000000})
 	}

@@ -32,7 +32,6 @@ var (
 		PTY:     true,
 		Cols:    80,
 		Rows:    24,
-		Clients: []string{"ann@192.0.2.1"},
 		Command: "bash",
 		Heard:   1700000150,
 		Members: []Member{{Client: "ann@192.0.2.1", Role: RoleWriter, Since: 1700000100}},
@@ -41,7 +40,7 @@ var (
 	rawInfo = cbor.RawMessage(unhex(infoHex))
 )
 
-const infoHex = `ae
+const infoHex = `ad
 	01 50 000102030405060708090a0b0c0d0e0f
 	02 64 776f726b
 	03 01
@@ -50,15 +49,14 @@ const infoHex = `ae
 	06 f5
 	07 1850
 	08 1818
-	09 81 6d 616e6e403139322e302e322e31
-	0a 64 62617368
-	0b 00
-	0c 1a 6553f196
-	0d 81 a3
+	09 81 a3
 		01 6d 616e6e403139322e302e322e31
 		02 00
 		03 1a 6553f164
-	0e 02`
+	0a 64 62617368
+	0b 00
+	0c 1a 6553f196
+	0d 02`
 
 // The bytes on the wire, one message of each type: a change here is a change of
 // the protocol. Maps are written a field a line.
@@ -191,9 +189,9 @@ var goldenBodies = []struct {
 	{&List{Stay: true},
 		`0a 000003 a1
 		01 f5`},
-	{&Listing{Sessions: []cbor.RawMessage{rawInfo}, More: 3, Stays: true},
-		`0b 000070 a3
-		01 81 ` + infoHex + ` 02 03 03 f5`},
+	{&Listing{Sessions: []cbor.RawMessage{rawInfo}, More: 3},
+		`0b 00005e a2
+		01 81 ` + infoHex + ` 02 03`},
 	{&Clear{Session: "work"},
 		`11 000007 a1
 		01 64 776f726b`},
@@ -254,7 +252,7 @@ var goldenBodies = []struct {
 		Name:    "work",
 		Info:    rawInfo,
 	},
-		`22 000080
+		`22 000070
 		0000000000001000
 		01
 		17979d157ea0e800

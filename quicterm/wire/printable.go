@@ -70,9 +70,6 @@ func (r *Report) makePrintable() {
 
 func (i *Info) makePrintable() {
 	i.Name, i.Command = Printable(i.Name, MaxName), Printable(i.Command, MaxSummary)
-	for n, client := range i.Clients {
-		i.Clients[n] = Printable(client, MaxClient)
-	}
 	for n, member := range i.Members {
 		i.Members[n].Client = Printable(member.Client, MaxClient)
 	}

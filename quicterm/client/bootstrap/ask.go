@@ -104,8 +104,5 @@ func askOn(c *net.UnixConn, ask *wire.Ask) (*wire.Grant, error) {
 	if err := errors.Join(m.Decode(grant), c.SetDeadline(time.Time{})); err != nil {
 		return nil, err
 	}
-	if ask.Carrier && len(grant.Token) > 0 {
-		return nil, errors.New("the daemon that runs is older than this qtd, and knows no carriers: end it, its sessions stay")
-	}
 	return grant, nil
 }

@@ -53,7 +53,6 @@ func TestOpenWithoutCarrier(t *testing.T) {
 		answer wire.Body
 		want   string
 	}{
-		{&wire.Grant{Address: "127.0.0.1:1", HostKey: []byte{1}, Token: []byte{1}}, "older than this qtd"},
 		{&wire.Error{Text: "closed"}, "closed"},
 		{&wire.Done{}, "message of type"},
 		{nil, "gives no grant"},

@@ -56,7 +56,6 @@ func (e *MissingError) Error() string { return "qtd is not installed on " + e.Ho
 type VersionError struct {
 	Host     string
 	Software string // of the server, printable; empty if not known
-	Older    bool   // the server is
 }
 
 func (e *VersionError) Error() string {
@@ -64,10 +63,7 @@ func (e *VersionError) Error() string {
 	if name == "" {
 		name = "qtd"
 	}
-	if e.Older {
-		return fmt.Sprintf("%s on %s is too old for this qt", name, e.Host)
-	}
-	return fmt.Sprintf("%s on %s is newer than this qt", name, e.Host)
+	return fmt.Sprintf("%s on %s has another version than this qt", name, e.Host)
 }
 
 // lastWords are how the last lines of ssh begin or what they have in them, before it ends
@@ -128,7 +124,7 @@ func programError(host string, status int, lines []string, last string) error {
 	text, ours := strings.CutPrefix(said, "qtd: ")
 	switch {
 	case ours && (strings.HasPrefix(text, "unknown flag") || strings.HasPrefix(text, "unknown command")):
-		return &VersionError{Host: host, Older: true}
+		return &VersionError{Host: host}
 	case ours:
 		return fmt.Errorf("qtd on %s: %s", host, text)
 	case status == 126:

@@ -10,7 +10,6 @@ import (
 	"net/netip"
 	"os/exec"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -159,7 +158,7 @@ func (s *SSH) Needs() string {
 // and the user is shown the grant's warning.
 func (s *SSH) learn(g *wire.Grant, ask bool) error {
 	if g.Protocol != "" && g.Protocol != wire.ALPN {
-		return &VersionError{Host: s.Host, Software: g.Software, Older: older(g.Protocol, wire.ALPN)}
+		return &VersionError{Host: s.Host, Software: g.Software}
 	}
 	address, err := netip.ParseAddrPort(g.Address)
 	if err != nil {
@@ -176,14 +175,4 @@ func (s *SSH) learn(g *wire.Grant, ask bool) error {
 		s.Say("qt: " + s.Host + ": " + g.Warning)
 	}
 	return nil
-}
-
-// older reports whether a protocol is one before another.
-func older(protocol, than string) bool {
-	number := func(s string) (n int) {
-		_, digits, _ := strings.Cut(s, "/")
-		fmt.Sscan(digits, &n)
-		return n
-	}
-	return number(protocol) < number(than)
 }
