@@ -85,7 +85,10 @@ var packages = []struct {
 	{path: "quicterm/screen/asciicast", role: "recordings in asciinema's formats; pure, takes the time as an argument"},
 	{path: "quicterm/session/gate", role: "a mutex whose holders wait with a context", tests: "bench/bubble"},
 	{path: "quicterm/machine/logqueue", role: "a log that does not block those who log"},
-	{path: "quicterm/monitor/metrics", role: "counts, and writes the counts for Prometheus; knows nothing of what it counts"},
+	{
+		path: "quicterm/monitor/metrics", role: "counts, and serves the counts for Prometheus; knows nothing of what it counts",
+		imports: "golang.org/x/net",
+	},
 	{path: "quicterm/client/proxy", role: "TCP connections through a proxy; knows nothing of what they are for"},
 	{path: "quicterm/version", role: "the version of the programs"},
 	{
@@ -194,17 +197,24 @@ var packages = []struct {
 	},
 	{
 		path: "quicterm/monitor", role: "decides who gets in, and reaches holders, with the daemon's rights; talks to no client",
-		imports: `configs migrate/carrier migrate/carrier/unixsock quicterm/machine/account quicterm/auth quicterm/machine/confine quicterm/doctor
-			quicterm/machine/floodlog quicterm/holder quicterm/machine/keyfile quicterm/machine/keyring quicterm/machine/memory quicterm/monitor/metrics quicterm/machine/pam quicterm/machine/panics
-			quicterm/machine/rundir
-			quicterm/machine/sshd quicterm/machine/systemd quicterm/machine/utmp quicterm/wire github.com/fxamacker/cbor/v2 golang.org/x/crypto golang.org/x/net
+		imports: `configs migrate/carrier quicterm/machine/account quicterm/auth quicterm/doctor
+			quicterm/machine/floodlog quicterm/holder quicterm/machine/keyfile quicterm/machine/keyring quicterm/machine/memory
+			quicterm/monitor/metrics quicterm/monitor/privsep quicterm/machine/pam quicterm/machine/panics quicterm/machine/rundir
+			quicterm/machine/sshd quicterm/machine/systemd quicterm/machine/utmp quicterm/wire golang.org/x/crypto
 			golang.org/x/sync golang.org/x/sys golang.org/x/time`,
-		tests: "bench/bubble quicterm/holder/holdertest quicterm/holder/programtest pgregory.net/rapid",
+		tests: `bench/bubble migrate/carrier/unixsock quicterm/holder/holdertest quicterm/holder/programtest github.com/fxamacker/cbor/v2
+			pgregory.net/rapid`,
+	},
+	{
+		path: "quicterm/monitor/privsep", role: "the calls between the two halves of root's daemon; decides nothing",
+		imports: `migrate/carrier migrate/carrier/unixsock quicterm/auth quicterm/machine/account quicterm/machine/confine
+			quicterm/machine/keyring quicterm/machine/memory quicterm/machine/panics quicterm/machine/rundir quicterm/wire
+			github.com/fxamacker/cbor/v2 golang.org/x/crypto golang.org/x/sys`,
 	},
 	{
 		path: "quicterm/server", role: "talks to clients and relays their bytes to holders, without rights; parses no frame",
 		imports: `migrate/carrier migrate/carrier/pipe migrate/carrier/quic migrate/carrier/tcp quicterm/auth quicterm/machine/floodlog
-			quicterm/machine/memory quicterm/monitor/metrics quicterm/monitor quicterm/machine/panics quicterm/wire golang.org/x/time`,
+			quicterm/machine/memory quicterm/monitor/metrics quicterm/monitor quicterm/monitor/privsep quicterm/machine/panics quicterm/wire golang.org/x/time`,
 		tests: `bench/bubble bench/netem buffer configs migrate/carrier/carriertest migrate/carrier/sealed quicterm/machine/account quicterm/holder
 			quicterm/holder/holdertest quicterm/holder/programtest quicterm/machine/rundir quicterm/session golang.org/x/crypto`,
 	},
@@ -256,7 +266,7 @@ var packages = []struct {
 	{
 		path: "cmd/qtd", role: "the command line of the daemon and of the holder",
 		imports: `configs quicterm/client/bootstrap quicterm/machine/confine quicterm/doctor quicterm/holder quicterm/machine/keyfile quicterm/machine/logqueue
-			quicterm/machine/memory quicterm/monitor quicterm/machine/pam quicterm/machine/rundir quicterm/server quicterm/machine/systemd quicterm/machine/utmp
+			quicterm/machine/memory quicterm/monitor quicterm/monitor/privsep quicterm/machine/pam quicterm/machine/rundir quicterm/server quicterm/machine/systemd quicterm/machine/utmp
 			quicterm/version quicterm/wire github.com/spf13/cobra`,
 		tests: "cmd/dist/man",
 	},
@@ -493,7 +503,7 @@ var parsers = map[string]string{
 // The daemon, which may be root's, parses no key file, no list of principals and no output of a program.
 func TestRootParsesNoKeys(t *testing.T) {
 	used := make(map[string]bool)
-	for _, folder := range []string{"cmd/qtd", "quicterm/monitor", "quicterm/server", "quicterm/machine/sshd", "quicterm/machine/account", "quicterm/machine/keyfile"} {
+	for _, folder := range []string{"cmd/qtd", "quicterm/monitor", "quicterm/monitor/*", "quicterm/server", "quicterm/machine/sshd", "quicterm/machine/account", "quicterm/machine/keyfile"} {
 		files, err := filepath.Glob(filepath.Join("..", folder, "*.go"))
 		if err != nil {
 			t.Fatal(err)

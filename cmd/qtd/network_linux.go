@@ -16,14 +16,15 @@ import (
 	"github.com/quicterm/quicterm/quicterm/machine/confine"
 	"github.com/quicterm/quicterm/quicterm/machine/logqueue"
 	"github.com/quicterm/quicterm/quicterm/monitor"
+	"github.com/quicterm/quicterm/quicterm/monitor/privsep"
 	"github.com/quicterm/quicterm/quicterm/server"
 )
 
 // networkOf returns the half of a daemon that talks to clients: a process without rights, if this one
 // is root's.
-func networkOf(ctx context.Context, m *monitor.Monitor, settings *configs.Server, log *logqueue.Queue) (monitor.Network, error) {
+func networkOf(ctx context.Context, m *monitor.Monitor, settings *configs.Server, log *logqueue.Queue) (privsep.Network, error) {
 	if os.Geteuid() != 0 {
-		s, err := server.NewServer(m, m.Setup(), log.Logger())
+		s, err := server.NewServer(m.Calls(), m.Setup(), log.Logger())
 		if err == nil {
 			s.SaveProcessors()
 		}
@@ -32,7 +33,7 @@ func networkOf(ctx context.Context, m *monitor.Monitor, settings *configs.Server
 	// What is left to this process is short, and waits for others: a second processor costs more time
 	// to wake up than it saves.
 	runtime.GOMAXPROCS(1)
-	return monitor.NewProcess(ctx, m, log, "--log-level", settings.LogLevel, "--log-format", settings.LogFormat)
+	return m.NewProcess(ctx, log, "--log-level", settings.LogLevel, "--log-format", settings.LogFormat)
 }
 
 // keepSecrets keeps the memory of root's daemon from others. It returns what starts a process with the limits that the
@@ -49,11 +50,11 @@ func networkCommand() *cobra.Command {
 	var level, format string
 	var cell confine.Cell
 	c := &cobra.Command{
-		Use:    monitor.Command,
+		Use:    privsep.Command,
 		Hidden: true,
 		Args:   cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			holder.CloseInherited(monitor.ChannelFD + 1)
+			holder.CloseInherited(privsep.ChannelFD + 1)
 			limitMemory()
 			os.WriteFile("/proc/self/comm", []byte("qtd-network"), 0) // for ps; its program is a link in /proc
 			missing, err := cell.Enter()
@@ -85,12 +86,12 @@ func serveNetwork(log *slog.Logger, level *slog.LevelVar) error {
 	defer stop()
 	signal.Ignore(syscall.SIGHUP)
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // a failed write to the log ends nothing
-	remote, err := monitor.Inherited()
+	remote, err := privsep.Inherited()
 	if err != nil {
 		return err
 	}
-	return remote.Run(ctx, func(setup *monitor.Setup) (monitor.Network, error) {
-		s, err := server.NewServer(remote, setup, log)
+	return remote.Run(ctx, func(setup *privsep.Setup) (privsep.Network, error) {
+		s, err := server.NewServer(&remote.Calls, setup, log)
 		if err != nil {
 			return nil, err
 		}
@@ -106,7 +107,7 @@ type leveled struct {
 }
 
 // Update implements [monitor.Network].
-func (l *leveled) Update(state monitor.State) {
+func (l *leveled) Update(state privsep.State) {
 	l.level.Set(levelOf(state.LogLevel))
 	l.Server.Update(state)
 }

@@ -22,8 +22,8 @@ func TestQuotes(t *testing.T) {
 	}
 	var calls []call
 	words := new(literals)
-	for _, pattern := range []string{"*.go", "../monitor/*.go", "../machine/*/*.go", "../auth/*.go", "../client/*.go",
-		"../client/*/*.go", "../../configs/*.go", "../../cmd/qt/*.go", "../../cmd/qtd/*.go"} {
+	for _, pattern := range []string{"*.go", "../monitor/*.go", "../monitor/*/*.go", "../machine/*/*.go", "../auth/*.go",
+		"../client/*.go", "../client/*/*.go", "../../configs/*.go", "../../cmd/qt/*.go", "../../cmd/qtd/*.go"} {
 		files, _ := filepath.Glob(pattern)
 		for _, name := range files {
 			if strings.HasSuffix(name, "_test.go") {

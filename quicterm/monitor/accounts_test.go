@@ -6,6 +6,8 @@ import (
 	"context"
 	"testing"
 	"time"
+
+	"github.com/quicterm/quicterm/quicterm/monitor/privsep"
 )
 
 // The holders that are asked, and those that are started, are so many a second, and the
@@ -37,7 +39,10 @@ func TestRequestsOfAccount(t *testing.T) {
 		}
 		for _, request := range []func() error{
 			func() error { _, err := h.server.List(h.t.Context(), h.by()); return err },
-			func() error { _, err := h.server.Revoke(h.t.Context(), &Revoke{By: *h.by(), All: true}); return err },
+			func() error {
+				_, err := h.server.Revoke(h.t.Context(), &privsep.Revoke{By: *h.by(), All: true})
+				return err
+			},
 		} {
 			time.AfterFunc(time.Minute, func() { <-use.requests })
 			start = time.Now()

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/quicterm/quicterm/quicterm/monitor/privsep"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -51,7 +52,7 @@ const leastAge = time.Second
 type census struct {
 	renewing sync.Mutex
 	renewed  time.Time
-	numbers  *Numbers
+	numbers  *privsep.Numbers
 
 	turn chan struct{} // holds one while all accounts are asked
 
@@ -122,7 +123,7 @@ func (c *census) finish(s *Monitor) {
 }
 
 // renew returns what f returns now, or has returned within leastAge.
-func (c *census) renew(f func() *Numbers) *Numbers {
+func (c *census) renew(f func() *privsep.Numbers) *privsep.Numbers {
 	c.renewing.Lock()
 	defer c.renewing.Unlock()
 	if time.Since(c.renewed) >= leastAge {

@@ -18,6 +18,7 @@ import (
 	"github.com/quicterm/quicterm/quicterm/machine/account"
 	"github.com/quicterm/quicterm/quicterm/machine/keyfile"
 	"github.com/quicterm/quicterm/quicterm/machine/sshd"
+	"github.com/quicterm/quicterm/quicterm/monitor/privsep"
 )
 
 // refusingServer returns a server that follows a fake sshd with a setting besides the usual ones,
@@ -69,7 +70,7 @@ func TestHolderLies(t *testing.T) {
 	for _, name := range []string{self.Name, "made-up-name", "a b", ""} {
 		for _, key := range []string{"", "nonsense", string(newUserKey(t).Marshal())} {
 			r := right{admission: admission{uid: self.UID, account: name, key: key}, from: local, at: local}
-			var w *Withdrawn
+			var w *privsep.Withdrawn
 			if err := denied.look(t.Context(), r); !errors.As(err, &w) || !w.Account || !strings.Contains(err.Error(), "DenyUsers") {
 				t.Errorf("account %q, key %.8q: %v", name, key, err)
 			}
@@ -86,7 +87,7 @@ func TestRefusedForAllClaims(t *testing.T) {
 	j := new(judge)
 	r := newRights(j.look)
 	claim := func(uid uint32, name string) right { return right{admission: admission{uid: uid, account: name}} }
-	j.says(&Withdrawn{"DenyUsers", true})
+	j.says(&privsep.Withdrawn{Reason: "DenyUsers", Account: true})
 	if err := r.check(t.Context(), claim(1, "ann")); !withdrawn(err) {
 		t.Fatal(err)
 	}

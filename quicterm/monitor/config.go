@@ -12,9 +12,6 @@ import (
 	"github.com/quicterm/quicterm/quicterm/machine/utmp"
 )
 
-// Command is the argument that makes the daemon's executable its network half, on Linux.
-const Command = "network"
-
 // Config configures a [Monitor]. The zero value is a daemon with default settings that
 // logs nothing.
 type Config struct {

@@ -9,23 +9,19 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"log"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"time"
-
-	"golang.org/x/net/netutil"
 
 	"github.com/quicterm/quicterm/configs"
 	"github.com/quicterm/quicterm/quicterm/machine/memory"
 	"github.com/quicterm/quicterm/quicterm/machine/rundir"
 	"github.com/quicterm/quicterm/quicterm/monitor/metrics"
+	"github.com/quicterm/quicterm/quicterm/monitor/privsep"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -41,13 +37,6 @@ import (
 const ControlSocket = "control.sock"
 
 const (
-	// maxWatching bounds the connections of those who look at a daemon: any account may connect to
-	// a loopback address.
-	maxWatching = 16
-
-	// headerTime and answerTime bound how long one of them may take.
-	headerTime, answerTime = 5 * time.Second, 15 * time.Second
-
 	// metricsPause is the time between two attempts to listen at the address of the setting metrics.
 	metricsPause = 5 * time.Second
 )
@@ -66,27 +55,17 @@ type Status struct {
 
 // A SessionStatus is what an operator sees of a session.
 type SessionStatus struct {
-	ID      string         `json:"id"`
-	Name    string         `json:"name"`
-	UID     uint32         `json:"uid"`
-	Account string         `json:"account,omitempty"` // empty if no account has the uid
-	State   string         `json:"state"`
-	Since   time.Time      `json:"since"`             // of the state
-	Created *time.Time     `json:"created,omitempty"` // nil if the holder is too old to say
-	Holder  string         `json:"holder,omitempty"`  // name and version; the same
-	Memory  uint64         `json:"memory_bytes"`      // of the output
-	RTT     float64        `json:"rtt_ms,omitempty"`  // end to end
-	Clients []ClientStatus `json:"clients"`
-}
-
-// A ClientStatus is what an operator sees of a client that is connected to a session.
-type ClientStatus struct {
-	Client string `json:"client"` // account@address:port
-	Credential
-	Role  string    `json:"role"`
-	Since time.Time `json:"since"`
-	Kind  string    `json:"kind"`             // of its latest connection: quic, tcp or ssh
-	RTT   float64   `json:"rtt_ms,omitempty"` // of that
+	ID      string                 `json:"id"`
+	Name    string                 `json:"name"`
+	UID     uint32                 `json:"uid"`
+	Account string                 `json:"account,omitempty"` // empty if no account has the uid
+	State   string                 `json:"state"`
+	Since   time.Time              `json:"since"`             // of the state
+	Created *time.Time             `json:"created,omitempty"` // nil if the holder is too old to say
+	Holder  string                 `json:"holder,omitempty"`  // name and version; the same
+	Memory  uint64                 `json:"memory_bytes"`      // of the output
+	RTT     float64                `json:"rtt_ms,omitempty"`  // end to end
+	Clients []privsep.ClientStatus `json:"clients"`
 }
 
 // Status returns what an operator sees of the daemon. It blocks for seconds if holders do not answer.
@@ -96,7 +75,7 @@ func (s *Monitor) Status(ctx context.Context) *Status {
 		Software: s.software, PID: os.Getpid(), Started: s.begun.UTC(), Draining: s.draining.Load(), Memory: memory.OfProcess(),
 		Silent: silent, Sessions: []SessionStatus{},
 	}
-	bySession := make(map[wire.SessionID][]ClientStatus)
+	bySession := make(map[wire.SessionID][]privsep.ClientStatus)
 	if clients, err := s.clients(ctx); err != nil {
 		s.log.Warn("the clients are not known", "error", err)
 	} else {
@@ -109,7 +88,7 @@ func (s *Monitor) Status(ctx context.Context) *Status {
 		r := one.report
 		session := SessionStatus{
 			ID: one.id.String(), Name: r.Name, UID: one.uid, State: stateName(r.Phase), Since: time.Unix(r.Since, 0).UTC(),
-			Holder: r.Software, Memory: r.Memory, RTT: Milliseconds(r.RTT), Clients: []ClientStatus{},
+			Holder: r.Software, Memory: r.Memory, RTT: Milliseconds(r.RTT), Clients: []privsep.ClientStatus{},
 		}
 		if r.Created != 0 {
 			created := time.Unix(r.Created, 0).UTC()
@@ -162,9 +141,9 @@ func (s *Monitor) Drain(on bool) {
 func (s *Monitor) controlling() *http.ServeMux {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, r *http.Request) {
-		ServeMetrics(w, r, (*s.network.Load()).Metrics)
+		metrics.ServeMetrics(w, r, (*s.network.Load()).Metrics)
 	})
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { ServeHealth(w, s.state()) })
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { metrics.ServeHealth(w, s.state().NotReady()) })
 	mux.HandleFunc("GET /status", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		json.NewEncoder(w).Encode(s.Status(r.Context()))
@@ -213,7 +192,7 @@ func (s *Monitor) serveMetrics(ctx context.Context) error {
 		l, err := listenMetrics(address)
 		if err == nil {
 			s.log.Info("metrics are served", "address", address)
-			err = (*s.network.Load()).Serve(ctx, Listener{ForMetrics, l.(socket)})
+			err = (*s.network.Load()).Serve(ctx, privsep.Listener{Purpose: privsep.ForMetrics, Socket: l.(socket)})
 			warned = false
 		}
 		if err != nil && !warned {
@@ -263,51 +242,4 @@ func listenSocket(path string) (*net.UnixListener, error) {
 		return nil, err
 	}
 	return rundir.Listen(path)
-}
-
-// ServeMetrics answers a request for metrics.
-func ServeMetrics(w http.ResponseWriter, r *http.Request, get func(context.Context) ([]byte, error)) {
-	text, err := get(r.Context())
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusServiceUnavailable)
-		return
-	}
-	w.Header().Set("Content-Type", metrics.ContentType)
-	w.Write(text)
-}
-
-// ServeHealth answers whether a daemon takes new sessions.
-func ServeHealth(w http.ResponseWriter, state State) {
-	if state.Draining {
-		http.Error(w, "draining", http.StatusServiceUnavailable)
-		return
-	}
-	fmt.Fprintln(w, "ok")
-}
-
-// ServeHTTP answers until ctx ends, and then returns nil. It closes the listener and all connections,
-// and waits for those who answer on them.
-func ServeHTTP(ctx context.Context, l net.Listener, handler http.Handler) error {
-	var connections sync.WaitGroup
-	defer connections.Wait()
-	server := &http.Server{
-		ConnState: func(_ net.Conn, state http.ConnState) {
-			switch state {
-			case http.StateNew: // within Serve
-				connections.Add(1)
-			case http.StateClosed:
-				connections.Done()
-			}
-		},
-		Handler: handler, ReadHeaderTimeout: headerTime, ReadTimeout: headerTime, WriteTimeout: answerTime, IdleTimeout: answerTime,
-		MaxHeaderBytes: 8 << 10, BaseContext: func(net.Listener) context.Context { return ctx },
-		ErrorLog: log.New(io.Discard, "", 0), // what those who connect do wrong is not worth a line
-	}
-	defer server.Close()
-	defer context.AfterFunc(ctx, func() { server.Close() })()
-	err := server.Serve(netutil.LimitListener(l, maxWatching))
-	if ctx.Err() != nil {
-		return nil
-	}
-	return err
 }

@@ -8,18 +8,16 @@ import (
 	"errors"
 	"log/slog"
 	"math"
-	"net"
-	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/quicterm/quicterm/configs"
 	"github.com/quicterm/quicterm/quicterm/holder/holdertest"
+	"github.com/quicterm/quicterm/quicterm/monitor/privsep"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -134,7 +132,7 @@ func TestMetricsPortTaken(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error)
-	var network Network = idle{}
+	var network privsep.Network = idle{}
 	s.network.Store(&network)
 	go func() { done <- s.serveMetrics(ctx) }()
 	log.await(t, "metrics are not served", 1)
@@ -144,52 +142,6 @@ func TestMetricsPortTaken(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Error(err)
 	}
-}
-
-// A server of metrics that ends waits for those who answer, and starts no more questions.
-func TestHTTPEnds(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	answering, goOn, done := make(chan bool), make(chan bool), make(chan error, 1)
-	var answered atomic.Bool
-	go func() {
-		done <- ServeHTTP(ctx, l, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
-			close(answering)
-			<-goOn
-			answered.Store(true)
-		}))
-	}()
-	c, err := net.Dial("tcp", l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	if _, err := c.Write([]byte("GET / HTTP/1.0\r\n\r\n")); err != nil {
-		t.Fatal(err)
-	}
-	<-answering
-	cancel()
-	c.Read(make([]byte, 1)) // the server has closed the connection
-	close(goOn)
-	if err := <-done; err != nil || !answered.Load() {
-		t.Errorf("ended with %v, after the answer: %v", err, answered.Load())
-	}
-
-	settings := configs.DefaultServer()
-	settings.StateDir = t.TempDir()
-	s, err := New(Config{Settings: settings, Holders: holdertest.New(nil)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.stop()
-	if s.census.begin(s, 1, func() { t.Error("an account is asked after the end") }, func() {}) {
-		t.Error("a question has begun after the end")
-	}
-	s.census.finish(s)
 }
 
 // The socket of metrics is for all, in a directory that only the daemon's account can write to: others
@@ -239,11 +191,26 @@ func TestControlSocket(t *testing.T) {
 }
 
 // measure returns the numbers of the moment.
-func (h *host) measure() *Numbers {
+func (h *host) measure() *privsep.Numbers {
 	h.t.Helper()
 	n, err := h.server.Measure(context.Background())
 	if err != nil {
 		h.t.Fatal(err)
 	}
 	return n
+}
+
+// After the end of a daemon no account is asked.
+func TestNoQuestionAfterEnd(t *testing.T) {
+	settings := configs.DefaultServer()
+	settings.StateDir = t.TempDir()
+	s, err := New(Config{Settings: settings, Holders: holdertest.New(nil)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.stop()
+	if s.census.begin(s, 1, func() { t.Error("an account is asked after the end") }, func() {}) {
+		t.Error("a question has begun after the end")
+	}
+	s.census.finish(s)
 }

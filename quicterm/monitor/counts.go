@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/quicterm/quicterm/quicterm/machine/memory"
+	"github.com/quicterm/quicterm/quicterm/monitor/privsep"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -16,20 +17,17 @@ type counts struct {
 	gaps, duplicates, corrupted     atomic.Uint64
 }
 
-// ErrDraining is the error of a client that asks for a new session while the daemon drains.
-var ErrDraining = &wire.Error{Code: wire.CodeFailed, Text: "the server is about to be shut down and starts no new sessions (qtd drain): use another one"}
-
 // Measure asks all sessions and returns the counts. What was measured less than leastAge ago counts.
-func (s *Monitor) Measure(context.Context) (*Numbers, error) {
-	return s.census.renew(func() *Numbers {
+func (s *Monitor) Measure(context.Context) (*privsep.Numbers, error) {
+	return s.census.renew(func() *privsep.Numbers {
 		// Not with the context of a request: its end would make the numbers wrong for all others.
 		return s.measure(s.inspectAll(s.life))
 	}), nil
 }
 
 // measure returns the numbers of the moment. Sessions are all that have answered.
-func (s *Monitor) measure(sessions []inspected, silent int) *Numbers {
-	n := &Numbers{Silent: silent, Memory: memory.OfProcess(), Usage: UsageOfProcess()}
+func (s *Monitor) measure(sessions []inspected, silent int) *privsep.Numbers {
+	n := &privsep.Numbers{Silent: silent, Memory: memory.OfProcess(), Usage: privsep.UsageOfProcess()}
 	for _, one := range sessions {
 		r := one.report
 		switch r.Phase {

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/quicterm/quicterm/quicterm/monitor/privsep"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -16,7 +17,7 @@ import (
 const maxExited = 100
 
 // findOrCreate returns the id of the session that a client asks for.
-func (c *client) findOrCreate(ctx context.Context, req *Attach) (wire.SessionID, error) {
+func (c *client) findOrCreate(ctx context.Context, req *privsep.Attach) (wire.SessionID, error) {
 	s, uid := c.server, c.account.UID
 	end, err := s.accounts.of(uid).begin(ctx)
 	if err != nil {
@@ -100,7 +101,7 @@ func nameTaken(name string) error {
 func (c *client) admit(ctx context.Context, ids []wire.SessionID, all []entry) error {
 	s, uid := c.server, c.account.UID
 	if s.draining.Load() {
-		return ErrDraining
+		return privsep.ErrDraining
 	}
 	count, exited := len(ids), 0 // including sessions whose holders do not answer
 	for _, e := range all {

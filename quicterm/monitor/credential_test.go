@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
+	"github.com/quicterm/quicterm/quicterm/monitor/privsep"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -24,15 +25,15 @@ func TestCredential(t *testing.T) {
 	}
 	print := ssh.FingerprintSHA256(key)
 	for _, test := range []struct {
-		c    Credential
+		c    privsep.Credential
 		want string
 	}{
-		{KeyCredential(key.Marshal()), "proof=" + print},
-		{KeyCredential(cert.Marshal()), "proof=" + print + " certificate=anna?@corp serial=7 ca=" + ssh.FingerprintSHA256(authority.PublicKey())},
-		{KeyCredential([]byte("no key")), "proof=SHA256:oZncjM5U2FOML7ng9B5o5agmvi+y6V/OZUzup347MDk"},
-		{credentialOf(&wire.Resumed{Key: key.Marshal(), Proof: ProofSSH, Reported: "password"}), "proof=" + print},
-		{credentialOf(&wire.Resumed{Proof: ProofSSH, Reported: "password"}), "proof=ssh reported=password"},
-		{credentialOf(&wire.Resumed{Proof: "SHA256:made up"}), "proof=token"},
+		{privsep.KeyCredential(key.Marshal()), "proof=" + print},
+		{privsep.KeyCredential(cert.Marshal()), "proof=" + print + " certificate=anna?@corp serial=7 ca=" + ssh.FingerprintSHA256(authority.PublicKey())},
+		{privsep.KeyCredential([]byte("no key")), "proof=SHA256:oZncjM5U2FOML7ng9B5o5agmvi+y6V/OZUzup347MDk"},
+		{privsep.CredentialOf(&wire.Resumed{Key: key.Marshal(), Proof: privsep.ProofSSH, Reported: "password"}), "proof=" + print},
+		{privsep.CredentialOf(&wire.Resumed{Proof: privsep.ProofSSH, Reported: "password"}), "proof=ssh reported=password"},
+		{privsep.CredentialOf(&wire.Resumed{Proof: "SHA256:made up"}), "proof=token"},
 	} {
 		var text bytes.Buffer
 		test.c.On(slog.New(slog.NewTextHandler(&text, nil))).Info("x")

@@ -37,17 +37,12 @@
 //     process says that the client has gone, and when the client has lost its access: if the network
 //     process does not ask for that, the monitor looks itself.
 //
-// The calls of the network process: Setup, Ready; Sign, Offer, Prove, Redeem, Leave, Check; List,
-// Describe, Pass (Kill, Clear), Revoke, Attach, Resume; Measure. Those of the monitor: State, Listen,
-// Unlisten, Local, Clients, Metrics. messages.go has what is in them, channel_linux.go how they travel.
+// Package privsep has the calls between the two, and how they travel.
 //
 // What is parsed with the daemon's rights: these calls, as bounded CBOR; the public keys and the
 // signature of a login, as OpenSSH's monitor does; the message of a process of this machine that asks
 // for a grant (1 KiB); and answers of holders and of readers of keys, which are bounded and of the
 // account. No message of a client is, and no file of an account.
-//
-// The network process may end at any time: it is started again, with the same sockets and keys. Clients
-// that type notice within a round trip, by a stateless reset, and resume.
 //
 // By file:
 //
@@ -59,7 +54,7 @@
 //	find.go, create.go         the session that an Attach names
 //	census.go                  what all sessions tell, and their ends
 //	control.go                 status, metrics and drain, for operators
-//	process_linux.go           the network process; remote_linux.go is its other end
+//	network.go                 the table of what the network half may ask
 //
 // docs/operate.md lists the keys of the log's lines, here and in a holder, and the events.
 package monitor

@@ -20,6 +20,7 @@ import (
 	"github.com/quicterm/quicterm/quicterm/auth"
 	"github.com/quicterm/quicterm/quicterm/machine/account"
 	"github.com/quicterm/quicterm/quicterm/machine/rundir"
+	"github.com/quicterm/quicterm/quicterm/monitor/privsep"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -216,7 +217,7 @@ func (g *grants) answer(ctx context.Context, c *net.UnixConn, uid uint32) error 
 
 // give answers the Ask on a connection. It returns the client whose carrier the connection is
 // now, or nil.
-func (g *grants) give(ctx context.Context, c *net.UnixConn, uid uint32) (*Local, error) {
+func (g *grants) give(ctx context.Context, c *net.UnixConn, uid uint32) (*privsep.Local, error) {
 	c.SetDeadline(time.Now().Add(grantTimeout))
 	ctx, cancel := context.WithTimeout(ctx, grantTimeout)
 	defer cancel()
@@ -237,11 +238,11 @@ func (g *grants) give(ctx context.Context, c *net.UnixConn, uid uint32) (*Local,
 		return nil, ignoreGone(err)
 	}
 	g.server.counts.grants.Add(1)
-	proof := ProofToken
+	proof := privsep.ProofToken
 	if ask.Carrier {
-		proof = ProofSSH
+		proof = privsep.ProofSSH
 	}
-	log := Credential{Proof: proof, Reported: ask.Reported}.On(g.server.log)
+	log := privsep.Credential{Proof: proof, Reported: ask.Reported}.On(g.server.log)
 	log.Info("grant given", "event", "grant", "account", a.Name, "uid", uid)
 	return client, c.SetDeadline(time.Time{})
 }
@@ -261,7 +262,7 @@ func ignoreGone(err error) error {
 // all rights of its account: a process that has fewer of them gets none.
 func (g *grants) grant(
 	ctx context.Context, c *net.UnixConn, uid uint32, ask *wire.Ask,
-) (grant *wire.Grant, client *Local, a *account.Account, err error) {
+) (grant *wire.Grant, client *privsep.Local, a *account.Account, err error) {
 	if err := checkConfinement(c, g.server.outside); err != nil {
 		return nil, nil, nil, err
 	}

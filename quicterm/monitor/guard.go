@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/quicterm/quicterm/quicterm/monitor/privsep"
 )
 
 // The network half asks again whether what let a client in still does: a while after an Attach, at once
@@ -16,12 +18,6 @@ import (
 // that it has handed over, and shuts that of a client that has lost its access.
 
 const (
-	// RecheckInterval is how often a login is checked again while its connection lasts.
-	RecheckInterval = 24 * time.Hour
-
-	// RetryInterval is when a check that told nothing is made again.
-	RetryInterval = 10 * time.Minute
-
 	// overdueTime is how much later than it should the network half may ask. Its clock for it has
 	// steps of a minute.
 	overdueTime = 2 * time.Minute
@@ -39,23 +35,23 @@ func (l leash) cut() {
 	unix.Close(int(l))
 }
 
-// hold gives a login a leash, which is cut with the end of the login. It fails, and cuts the leash, if
-// there is no such login any more.
-func (l *logins) hold(id LoginID, held leash) error {
+// Hold implements [privsep.Logins].
+func (l *logins) Hold(id privsep.LoginID, fd int) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	held := leash(fd)
 	p := l.byID[id]
 	if p == nil {
 		held.cut()
 		return errNoLogin
 	}
 	p.leashes = append(p.leashes, held)
-	p.due = time.Now().Add(RightTime + overdueTime)
+	p.due = time.Now().Add(privsep.RightTime + overdueTime)
 	return nil
 }
 
 // attach records that a login gets a session: each gets one, and at most once.
-func (l *logins) attach(id LoginID) error {
+func (l *logins) attach(id privsep.LoginID) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	p := l.byID[id]
@@ -67,7 +63,7 @@ func (l *logins) attach(id LoginID) error {
 }
 
 // checked records what a check of a login on a path has told.
-func (l *logins) checked(by *By, err error) {
+func (l *logins) checked(by *privsep.By, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	p := l.byID[by.Login]
@@ -76,19 +72,19 @@ func (l *logins) checked(by *By, err error) {
 	case withdrawn(err):
 		l.removeLocked(by.Login)
 	case err != nil:
-		p.due = time.Now().Add(RetryInterval + overdueTime)
+		p.due = time.Now().Add(privsep.RetryInterval + overdueTime)
 	default:
-		p.path, p.due = by.Path, time.Now().Add(RecheckInterval+overdueTime)
+		p.path, p.due = by.Path, time.Now().Add(privsep.RecheckInterval+overdueTime)
 	}
 }
 
 // overdue returns the logins that should have been checked by now, on their last known paths.
-func (l *logins) overdue(now time.Time) (overdue []By) {
+func (l *logins) overdue(now time.Time) (overdue []privsep.By) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for id, p := range l.byID {
 		if now.After(p.due) {
-			overdue = append(overdue, By{id, p.path})
+			overdue = append(overdue, privsep.By{Login: id, Path: p.path})
 		}
 	}
 	return overdue
@@ -131,7 +127,7 @@ func (s *Monitor) checkOverdue(ctx context.Context) {
 
 // Check returns nil if what let a client in still does. The error is a *[Withdrawn] if it does so no
 // more: then the client's connection to its holder has ended. Any other error says nothing about that.
-func (s *Monitor) Check(ctx context.Context, by *By) error {
+func (s *Monitor) Check(ctx context.Context, by *privsep.By) error {
 	p, err := s.logins.get(by.Login)
 	if err != nil {
 		return err

@@ -8,8 +8,11 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/quicterm/quicterm/migrate/carrier"
 	"github.com/quicterm/quicterm/migrate/carrier/unixsock"
+	"github.com/quicterm/quicterm/quicterm/monitor/privsep"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -20,22 +23,35 @@ type resuming struct {
 }
 
 func (r resuming) Carry(context.Context, uint32, wire.SessionID, *wire.Open, wire.Message, bool) (wire.Message, carrier.Carrier, error) {
-	ours, file, err := socketPair()
+	ours, theirs, err := unixPair()
 	if err != nil {
 		return wire.Message{}, nil, err
 	}
-	defer file.Close()
-	theirs, err := net.FileConn(file)
-	if err != nil {
-		return wire.Message{}, nil, err
-	}
-	r.holder <- theirs.(*net.UnixConn)
+	r.holder <- theirs
 	c, err := unixsock.New(ours, nil)
 	if err != nil {
 		return wire.Message{}, nil, err
 	}
 	m, err := wire.New(&wire.Resumed{})
 	return m, c, err
+}
+
+// unixPair returns two connected sockets.
+func unixPair() (a, b *net.UnixConn, err error) {
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	for i, c := range []**net.UnixConn{&a, &b} {
+		f := os.NewFile(uintptr(fds[i]), "pair")
+		defer f.Close()
+		conn, err := net.FileConn(f)
+		if err != nil {
+			return nil, nil, err
+		}
+		*c = conn.(*net.UnixConn)
+	}
+	return a, b, nil
 }
 
 // A network process that was taken over keeps no session of a client that has lost its access or
@@ -51,10 +67,10 @@ func TestGuardOfTakenOverProcess(t *testing.T) {
 	}
 	for _, test := range []struct {
 		when string
-		end  func(LoginID)
+		end  func(privsep.LoginID)
 	}{
-		{"left", r.Leave},
-		{"withdrawn", func(id LoginID) {
+		{"left", func(id privsep.LoginID) { r.Leave(t.Context(), &id) }},
+		{"withdrawn", func(id privsep.LoginID) {
 			m.checkOverdue(t.Context())
 			if n := j.looks.Load(); n != 0 {
 				t.Errorf("%d checks before they are due", n)
@@ -66,7 +82,7 @@ func TestGuardOfTakenOverProcess(t *testing.T) {
 			m.checkOverdue(t.Context())
 		}},
 	} {
-		resumed, err := r.Resume(t.Context(), &Resume{Payload: request.Payload})
+		resumed, err := r.Resume(t.Context(), &privsep.Resume{Payload: request.Payload})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -87,11 +103,11 @@ func TestGuardOfTakenOverProcess(t *testing.T) {
 		if _, err := resumed.Carrier.Write([]byte("x")); err == nil {
 			t.Errorf("%s: the network process can still write", test.when)
 		}
-		if r.Check(t.Context(), &By{Login: resumed.Login.ID}) == nil {
+		if second(r.Check(t.Context(), &privsep.By{Login: resumed.Login.ID})) == nil {
 			t.Errorf("%s: the login still counts", test.when)
 		}
 	}
-	if _, err := r.Resume(t.Context(), &Resume{Payload: request.Payload}); !withdrawn(err) {
+	if _, err := r.Resume(t.Context(), &privsep.Resume{Payload: request.Payload}); !withdrawn(err) {
 		t.Errorf("resumed without access: %v", err)
 	}
 }
@@ -107,7 +123,7 @@ func TestHandedOverCarrierEnds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	resumed, err := r.Resume(t.Context(), &Resume{Payload: request.Payload})
+	resumed, err := r.Resume(t.Context(), &privsep.Resume{Payload: request.Payload})
 	if err != nil {
 		t.Fatal(err)
 	}

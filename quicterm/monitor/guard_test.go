@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/quicterm/quicterm/quicterm/monitor/privsep"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -21,7 +22,7 @@ func TestOverdueLogins(t *testing.T) {
 		done := make(chan struct{})
 		go func() { defer close(done); h.server.guard(ctx) }()
 		defer func() { cancel(); <-done }()
-		in := func(by *By) bool { _, err := h.server.List(h.t.Context(), by); return err == nil }
+		in := func(by *privsep.By) bool { _, err := h.server.List(h.t.Context(), by); return err == nil }
 		looks := func(when string, want int32) {
 			t.Helper()
 			synctest.Wait()
@@ -30,7 +31,7 @@ func TestOverdueLogins(t *testing.T) {
 			}
 		}
 		asked, silent := h.by(), h.by()
-		time.Sleep(RightTime)
+		time.Sleep(privsep.RightTime)
 		if err := h.server.Check(h.t.Context(), asked); err != nil {
 			t.Fatal(err)
 		}
@@ -42,12 +43,12 @@ func TestOverdueLogins(t *testing.T) {
 			t.Error("a login ends for what is not known")
 		}
 		j.says(errGone)
-		time.Sleep(RetryInterval + overdueTime)
+		time.Sleep(privsep.RetryInterval + overdueTime)
 		looks("again", 1)
 		if in(silent) || !in(asked) {
 			t.Errorf("a login that has lost access: %v, another: %v", in(silent), in(asked))
 		}
-		time.Sleep(RecheckInterval)
+		time.Sleep(privsep.RecheckInterval)
 		looks("after a day", 1)
 		if in(asked) {
 			t.Error("it is not checked after a day")

@@ -18,6 +18,7 @@ import (
 	"github.com/quicterm/quicterm/quicterm/holder"
 	"github.com/quicterm/quicterm/quicterm/holder/holdertest"
 	"github.com/quicterm/quicterm/quicterm/holder/programtest"
+	"github.com/quicterm/quicterm/quicterm/monitor/privsep"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -85,27 +86,27 @@ func (h *host) setHolders(holders Holders) {
 }
 
 // by logs in by a token.
-func (h *host) by() *By {
+func (h *host) by() *privsep.By {
 	h.t.Helper()
 	token, err := h.server.IssueToken(uint32(os.Geteuid()))
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	login, err := h.server.Redeem(h.t.Context(), &Token{Token: token})
+	login, err := h.server.Redeem(h.t.Context(), &privsep.Token{Token: token})
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	return &By{Login: login.ID}
+	return &privsep.By{Login: login.ID}
 }
 
 // request returns what the network half asks for a client's Attach.
-func (h *host) request(req *wire.Attach) *Attach {
+func (h *host) request(req *wire.Attach) *privsep.Attach {
 	h.t.Helper()
 	m, err := wire.New(req)
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	return &Attach{
+	return &privsep.Attach{
 		By: *h.by(), Mode: req.Mode, Session: req.Session, Instance: req.Instance, PTY: req.PTY, Role: req.Role, Payload: m.Payload,
 	}
 }
@@ -137,15 +138,15 @@ func (h *host) list() *wire.Listing {
 // An idle is a network half that serves nobody.
 type idle struct{}
 
-var _ Network = idle{}
+var _ privsep.Network = idle{}
 
 func (idle) Run(ctx context.Context) error { <-ctx.Done(); return nil }
-func (idle) Update(State)                  {}
-func (idle) Serve(ctx context.Context, l Listener) error {
+func (idle) Update(privsep.State)          {}
+func (idle) Serve(ctx context.Context, l privsep.Listener) error {
 	defer l.Socket.Close()
 	<-ctx.Done()
 	return nil
 }
-func (idle) ServeLocal(_ context.Context, c net.Conn, _ *Local) { c.Close() }
-func (idle) Clients(context.Context) (*Clients, error)          { return new(Clients), nil }
-func (idle) Metrics(context.Context) ([]byte, error)            { return nil, nil }
+func (idle) ServeLocal(_ context.Context, c net.Conn, _ *privsep.Local) { c.Close() }
+func (idle) Clients(context.Context) (*privsep.Clients, error)          { return new(privsep.Clients), nil }
+func (idle) Metrics(context.Context) ([]byte, error)                    { return nil, nil }

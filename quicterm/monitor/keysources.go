@@ -18,6 +18,7 @@ import (
 	"github.com/quicterm/quicterm/quicterm/machine/account"
 	"github.com/quicterm/quicterm/quicterm/machine/keyfile"
 	"github.com/quicterm/quicterm/quicterm/machine/sshd"
+	"github.com/quicterm/quicterm/quicterm/monitor/privsep"
 )
 
 // keyFile returns the path of a file of an account that a pattern names. An unknown token in it is an
@@ -163,7 +164,7 @@ func keyTokens(a *account.Account, blob []byte) (map[byte]string, error) {
 	}
 	return map[byte]string{
 		'h': a.Home, 'u': a.Name, 'U': strconv.FormatUint(uint64(a.UID), 10),
-		'f': fingerprint(blob), 'k': base64.StdEncoding.EncodeToString(blob), 't': key.Type(),
+		'f': privsep.Fingerprint(blob), 'k': base64.StdEncoding.EncodeToString(blob), 't': key.Type(),
 	}, nil
 }
 
@@ -199,7 +200,7 @@ func (s *Monitor) askPrincipals(
 	content, err := sshd.ReadFile(from.Authorities, maxAuthorities)
 	asked := 0
 	for i, v := range verdicts {
-		cert := certificateOf(keys[i])
+		cert := privsep.CertificateOf(keys[i])
 		if cert == nil || v.Allowed != nil || asked >= policy.MaxTries() || policy.AcceptKey(cert) != nil {
 			continue
 		}
@@ -234,7 +235,7 @@ func (s *Monitor) runPrincipals(
 		return nil, err
 	}
 	tokens['i'], tokens['s'] = cert.KeyId, strconv.FormatUint(cert.Serial, 10)
-	tokens['F'], tokens['T'] = fingerprint(authority), cert.SignatureKey.Type()
+	tokens['F'], tokens['T'] = privsep.Fingerprint(authority), cert.SignatureKey.Type()
 	tokens['K'] = base64.StdEncoding.EncodeToString(authority)
 	p, err := s.program(ctx, by.account, from.PrincipalsProgram, from.PrincipalsAccount, tokens)
 	if err != nil {
@@ -242,16 +243,6 @@ func (s *Monitor) runPrincipals(
 	}
 	sources := &keyfile.Sources{CAAlgorithms: from.CAAlgorithms, Authorities: authorities, Program: p}
 	return s.keyFiles.Authorize(ctx, by.account, sources, by.queries([][]byte{blob})...)
-}
-
-// certificateOf returns a certificate that a client has offered, or nil if that is another key.
-func certificateOf(blob []byte) *ssh.Certificate {
-	key, err := auth.ParseUserKey(blob)
-	if err != nil {
-		return nil
-	}
-	cert, _ := key.(*ssh.Certificate)
-	return cert
 }
 
 // names reports whether a file of authorities has one. It does not parse the file: the child does, which

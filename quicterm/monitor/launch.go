@@ -17,12 +17,13 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/quicterm/quicterm/quicterm/monitor/privsep"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
 // launch describes a new session to its holder. The environment of the program is made
 // from scratch, as login(1) does: it does not depend on who started the daemon.
-func (c *client) launch(req *Attach, name string) (*wire.Launch, error) {
+func (c *client) launch(req *privsep.Attach, name string) (*wire.Launch, error) {
 	if req.PTY && c.allowed.NoPTY {
 		return nil, &wire.Error{Code: wire.CodeFailed, Text: "this key may not have a terminal: use qt connect -T"}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/quicterm/quicterm/quicterm/holder"
 	"github.com/quicterm/quicterm/quicterm/holder/holdertest"
 	"github.com/quicterm/quicterm/quicterm/holder/programtest"
+	"github.com/quicterm/quicterm/quicterm/monitor/privsep"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -51,12 +52,12 @@ func TestZeroBytes(t *testing.T) {
 		h.setHolders(holders)
 		defer holders.Wait()
 		defer holders.Kill()
-		for what, change := range map[string]func(*Attach){
-			"command": func(r *Attach) { r.Command = "true" + hidden },
-			"value":   func(r *Attach) { r.Env = [][2]string{{"LC_A", "b" + hidden}} },
-			"name":    func(r *Attach) { r.Env = [][2]string{{"LC_A" + hidden, ""}} },
-			"session": func(r *Attach) { r.Session = "a" + hidden },
-			"zone":    func(r *Attach) { r.By.Path.Client = netip.MustParseAddrPort("[fe80::1%0" + hidden + "]:1") },
+		for what, change := range map[string]func(*privsep.Attach){
+			"command": func(r *privsep.Attach) { r.Command = "true" + hidden },
+			"value":   func(r *privsep.Attach) { r.Env = [][2]string{{"LC_A", "b" + hidden}} },
+			"name":    func(r *privsep.Attach) { r.Env = [][2]string{{"LC_A" + hidden, ""}} },
+			"session": func(r *privsep.Attach) { r.Session = "a" + hidden },
+			"zone":    func(r *privsep.Attach) { r.By.Path.Client = netip.MustParseAddrPort("[fe80::1%0" + hidden + "]:1") },
 		} {
 			request := h.request(&wire.Attach{PTY: true})
 			change(request)

@@ -16,15 +16,11 @@ import (
 
 	"github.com/quicterm/quicterm/quicterm/auth"
 	"github.com/quicterm/quicterm/quicterm/machine/account"
+	"github.com/quicterm/quicterm/quicterm/monitor/privsep"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
 const (
-	// RequestsTime bounds how long after its proof a client may send requests that change something.
-	// qt sends its only one with the proof. What let the client in is not looked at again for List,
-	// Kill and Revoke.
-	RequestsTime = 30 * time.Second
-
 	// requestsSlack is how much later a request of that time may arrive here.
 	requestsSlack = 10 * time.Second
 
@@ -41,14 +37,14 @@ type proven struct {
 	scope   string // see wire.Open
 	at      time.Time
 
-	credential Credential
+	credential privsep.Credential
 	resumed    *admission // of a client that resumes: it may only be checked
 
 	// Guarded by logins.mu:
-	path     Path      // where it was good
-	due      time.Time // when it should have been checked again
-	attached bool      // it has asked for a session
-	leashes  []leash   // on the connection to its holder
+	path     privsep.Path // where it was good
+	due      time.Time    // when it should have been checked again
+	attached bool         // it has asked for a session
+	leashes  []leash      // on the connection to its holder
 
 	listing      sync.Mutex // guards the following
 	lostSessions []entry    // as listed last
@@ -59,20 +55,20 @@ type proven struct {
 // value is empty.
 type logins struct {
 	mu   sync.Mutex
-	byID map[LoginID]*proven
+	byID map[privsep.LoginID]*proven
 }
 
 // add keeps a login that is used on a path, and returns its id.
-func (l *logins) add(p *proven, path Path) (id LoginID, err error) {
+func (l *logins) add(p *proven, path privsep.Path) (id privsep.LoginID, err error) {
 	rand.Read(id[:])
-	p.path, p.due = path, time.Now().Add(RightTime+overdueTime)
+	p.path, p.due = path, time.Now().Add(privsep.RightTime+overdueTime)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.byID) >= maxLogins {
 		return id, errors.New("too many clients are logged in")
 	}
 	if l.byID == nil {
-		l.byID = make(map[LoginID]*proven)
+		l.byID = make(map[privsep.LoginID]*proven)
 	}
 	l.byID[id] = p
 	return id, nil
@@ -82,7 +78,7 @@ func (l *logins) add(p *proven, path Path) (id LoginID, err error) {
 var errNoLogin = errors.New("there is no such login, or it is too old for that")
 
 // get returns a login.
-func (l *logins) get(id LoginID) (*proven, error) {
+func (l *logins) get(id privsep.LoginID) (*proven, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if p := l.byID[id]; p != nil {
@@ -92,13 +88,13 @@ func (l *logins) get(id LoginID) (*proven, error) {
 }
 
 // remove forgets a login, and ends its connection to a holder.
-func (l *logins) remove(id LoginID) {
+func (l *logins) remove(id privsep.LoginID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.removeLocked(id)
 }
 
-func (l *logins) removeLocked(id LoginID) {
+func (l *logins) removeLocked(id privsep.LoginID) {
 	if p := l.byID[id]; p != nil {
 		for _, held := range p.leashes {
 			held.cut()
@@ -107,8 +103,8 @@ func (l *logins) removeLocked(id LoginID) {
 	}
 }
 
-// clear removes all logins.
-func (l *logins) clear() {
+// Clear removes all logins.
+func (l *logins) Clear() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for id := range l.byID {
@@ -117,20 +113,20 @@ func (l *logins) clear() {
 }
 
 // Leave forgets the login of a client whose connection has ended, as that to its holder does then.
-func (s *Monitor) Leave(id LoginID) { s.logins.remove(id) }
+func (s *Monitor) Leave(id privsep.LoginID) { s.logins.remove(id) }
 
 // login keeps a login that is used on a path, and returns what the network half knows of it.
-func (s *Monitor) login(p *proven, path Path) (*Login, error) {
+func (s *Monitor) login(p *proven, path privsep.Path) (*privsep.Login, error) {
 	id, err := s.logins.add(p, path)
 	if err != nil {
 		return nil, err
 	}
-	return &Login{ID: id, Account: p.account.Name, UID: p.account.UID, Credential: p.credential}, nil
+	return &privsep.Login{ID: id, Account: p.account.Name, UID: p.account.UID, Credential: p.credential}, nil
 }
 
 // Offer finds out which keys an account accepts. The error says why it accepts none, whichever they
 // are.
-func (s *Monitor) Offer(ctx context.Context, o *Offer) (*Verdicts, error) {
+func (s *Monitor) Offer(ctx context.Context, o *privsep.Offer) (*privsep.Verdicts, error) {
 	a, err := s.accountOf(ctx, o)
 	if err != nil {
 		return nil, err
@@ -139,7 +135,7 @@ func (s *Monitor) Offer(ctx context.Context, o *Offer) (*Verdicts, error) {
 	if err != nil {
 		return nil, err
 	}
-	answer := &Verdicts{Time: s.signatures.offer(time.Now(), time.Duration(uptime()))}
+	answer := &privsep.Verdicts{Time: s.signatures.offer(time.Now(), time.Duration(uptime()))}
 	for _, v := range verdicts {
 		text := ""
 		if v.Refused != nil {
@@ -151,7 +147,7 @@ func (s *Monitor) Offer(ctx context.Context, o *Offer) (*Verdicts, error) {
 }
 
 // Prove checks a signature by a key of an Offer, and logs the client in if it is good.
-func (s *Monitor) Prove(ctx context.Context, p *Proof) (*Login, error) {
+func (s *Monitor) Prove(ctx context.Context, p *privsep.Proof) (*privsep.Login, error) {
 	if p.Key < 0 || p.Key >= len(p.Offer.Keys) || len(p.Exporter) != auth.ExporterSize {
 		return nil, errors.New("proof of a key that was not offered, or over nothing")
 	}
@@ -186,12 +182,12 @@ func (s *Monitor) Prove(ctx context.Context, p *Proof) (*Login, error) {
 	}
 	return s.login(&proven{
 		account: a, allowed: *allowed, key: blob, scope: allowed.Scope(key),
-		credential: KeyCredential(blob), at: time.Now(),
+		credential: privsep.KeyCredential(blob), at: time.Now(),
 	}, p.Offer.Path)
 }
 
 // Redeem accepts a token as proof.
-func (s *Monitor) Redeem(ctx context.Context, t *Token) (*Login, error) {
+func (s *Monitor) Redeem(ctx context.Context, t *privsep.Token) (*privsep.Login, error) {
 	grantee, err := s.tokens.Redeem(time.Now(), t.Token)
 	if err != nil {
 		return nil, err
@@ -203,18 +199,18 @@ func (s *Monitor) Redeem(ctx context.Context, t *Token) (*Login, error) {
 	if err := checkExpired(a); err != nil {
 		return nil, err
 	}
-	allowed, err := s.tokenPermissions(ctx, a, t.Path.from(), t.Path.at())
+	allowed, err := s.tokenPermissions(ctx, a, t.Path.From(), t.Path.At())
 	if err != nil {
 		return nil, fmt.Errorf("account %s: %w", a.Name, err)
 	}
 	return s.login(&proven{
 		account: a, allowed: *allowed, scope: allowed.Scope(nil), at: time.Now(),
-		credential: Credential{Proof: ProofToken, Reported: grantee.Reported},
+		credential: privsep.Credential{Proof: privsep.ProofToken, Reported: grantee.Reported},
 	}, t.Path)
 }
 
 // accountOf returns the account of an Offer. It fails if the daemon does not serve it.
-func (s *Monitor) accountOf(ctx context.Context, o *Offer) (*account.Account, error) {
+func (s *Monitor) accountOf(ctx context.Context, o *privsep.Offer) (*account.Account, error) {
 	if len(o.Keys) > wire.MaxKeys {
 		return nil, fmt.Errorf("offer of %d keys, at most %d are accepted", len(o.Keys), wire.MaxKeys)
 	}
@@ -249,12 +245,12 @@ func checkExpired(a *account.Account) error {
 
 // judge returns what an account allows the keys of an Offer. It refuses the keys after too many that
 // are refused, as sshd does not look at them.
-func (s *Monitor) judge(ctx context.Context, a *account.Account, o *Offer) ([]auth.Verdict, error) {
-	hash := o.hash()
+func (s *Monitor) judge(ctx context.Context, a *account.Account, o *privsep.Offer) ([]auth.Verdict, error) {
+	hash := hashOffer(o)
 	if kept := s.verdicts.get(hash); kept != nil {
 		return kept, nil
 	}
-	decided, err := s.authorize(ctx, claim{account: a, from: o.Path.from(), at: o.Path.at(), tried: o.Earlier}, o.Keys...)
+	decided, err := s.authorize(ctx, claim{account: a, from: o.Path.From(), at: o.Path.At(), tried: o.Earlier}, o.Keys...)
 	if err != nil {
 		return nil, err
 	}
@@ -274,13 +270,13 @@ func (s *Monitor) judge(ctx context.Context, a *account.Account, o *Offer) ([]au
 type client struct {
 	*proven
 	server   *Monitor
-	path     Path
+	path     privsep.Path
 	instance wire.InstanceID // of an Attach
 	log      *slog.Logger
 }
 
 // client returns the client of a login for a request that only reads.
-func (s *Monitor) client(by *By) (*client, error) {
+func (s *Monitor) client(by *privsep.By) (*client, error) {
 	p, err := s.logins.get(by.Login)
 	if err != nil {
 		return nil, err
@@ -294,27 +290,19 @@ func (s *Monitor) client(by *By) (*client, error) {
 }
 
 // on returns a log whose lines say who has logged in, from where, and how.
-func (p *proven) on(log *slog.Logger, path *Path) *slog.Logger {
+func (p *proven) on(log *slog.Logger, path *privsep.Path) *slog.Logger {
 	by := p.admission()
 	name := wire.Printable(by.account, wire.MaxSummary)
 	return p.credential.On(log.With("client", name+"@"+path.String(), "account", name, "uid", by.uid))
 }
 
 // changing is client for a request that changes something, which a login may send for a while.
-func (s *Monitor) changing(by *By) (*client, error) {
+func (s *Monitor) changing(by *privsep.By) (*client, error) {
 	c, err := s.client(by)
-	if err == nil && time.Since(c.at) > RequestsTime+requestsSlack {
+	if err == nil && time.Since(c.at) > privsep.RequestsTime+requestsSlack {
 		return nil, errNoLogin
 	}
 	return c, err
-}
-
-// String says where a client is, for people: its address and port, or "ssh".
-func (p Path) String() string {
-	if p.Client.IsValid() {
-		return p.Client.String()
-	}
-	return "ssh"
 }
 
 // open returns the message that tells a holder on whose behalf it is asked.
@@ -348,8 +336,8 @@ func (p *proven) admission() admission {
 }
 
 // right returns the right by which the login is used on a path.
-func (p *proven) right(path *Path) right {
-	r := right{admission: p.admission(), from: path.from(), at: path.at()}
+func (p *proven) right(path *privsep.Path) right {
+	r := right{admission: p.admission(), from: path.From(), at: path.At()}
 	if auth.Certified([]byte(r.key)) {
 		r.proven = p.at
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/quicterm/quicterm/quicterm/monitor/privsep"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -127,7 +128,7 @@ func (c *client) findOrLost(ctx context.Context, name string, wanted func(*entry
 }
 
 // restoreFound is restore for a client that attaches to a session by its name or id.
-func (c *client) restoreFound(ctx context.Context, req *Attach, e *entry) error {
+func (c *client) restoreFound(ctx context.Context, req *privsep.Attach, e *entry) error {
 	if req.Role != wire.RoleWriter {
 		return lostError(e)
 	}
@@ -147,7 +148,7 @@ func (c *client) restoreFound(ctx context.Context, req *Attach, e *entry) error 
 
 // restore starts the holder of a lost session for a client that attaches to it. ids are the account's sessions, of
 // which those in all have answered.
-func (c *client) restore(ctx context.Context, req *Attach, e *entry, ids []wire.SessionID, all []entry) error {
+func (c *client) restore(ctx context.Context, req *privsep.Attach, e *entry, ids []wire.SessionID, all []entry) error {
 	s := c.server
 	ids = slices.DeleteFunc(ids, func(id wire.SessionID) bool { return id == e.id }) // what its holder has left
 	if err := c.admit(ctx, ids, all); err != nil {

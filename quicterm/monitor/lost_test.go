@@ -11,6 +11,7 @@ import (
 
 	"github.com/quicterm/quicterm/configs"
 	"github.com/quicterm/quicterm/quicterm/machine/account"
+	"github.com/quicterm/quicterm/quicterm/monitor/privsep"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -70,7 +71,7 @@ func TestRestoreIsAdmitted(t *testing.T) {
 			}
 			adopt(&kept)
 			h.server.draining.Store(true)
-			if err := attach(mode); !errors.Is(err, ErrDraining) || started {
+			if err := attach(mode); !errors.Is(err, privsep.ErrDraining) || started {
 				t.Errorf("mode %d, while the daemon drains: %v", mode, err)
 			}
 			h.server.draining.Store(false)

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
-	"net"
 	"os"
 	"path/filepath"
 	"sync"
@@ -26,6 +25,8 @@ import (
 	"github.com/quicterm/quicterm/quicterm/machine/sshd"
 	"github.com/quicterm/quicterm/quicterm/machine/systemd"
 	"github.com/quicterm/quicterm/quicterm/machine/utmp"
+	"github.com/quicterm/quicterm/quicterm/monitor/metrics"
+	"github.com/quicterm/quicterm/quicterm/monitor/privsep"
 )
 
 const (
@@ -58,7 +59,7 @@ type Monitor struct {
 	loginFiles *utmp.Files
 	manager    *systemd.Manager
 	passed     []systemd.Socket
-	network    atomic.Pointer[Network] // set by Run
+	network    atomic.Pointer[privsep.Network] // set by Run
 
 	logins     logins
 	verdicts   verdicts
@@ -85,29 +86,6 @@ type Monitor struct {
 	creating slots // one an account, taken while a new session gets its name
 	started  started
 	memory   memorySum
-}
-
-// A Network is the half of a daemon that talks to clients, in this process or in another one.
-type Network interface {
-	// Run does what the other half does all the time, until ctx ends.
-	Run(ctx context.Context) error
-
-	// Update tells the settings of the moment. It is called before all but Run, and when they
-	// have changed.
-	Update(State)
-
-	// Serve serves clients on a socket, until ctx ends or the socket fails. It closes the socket.
-	Serve(ctx context.Context, s Listener) error
-
-	// ServeLocal serves a client whose carrier is a connection of this machine, until that or ctx
-	// ends. It closes the connection.
-	ServeLocal(ctx context.Context, c net.Conn, client *Local)
-
-	// Clients returns the clients that are connected.
-	Clients(ctx context.Context) (*Clients, error)
-
-	// Metrics returns the counts of both halves in the format of Prometheus.
-	Metrics(ctx context.Context) ([]byte, error)
 }
 
 // New returns a monitor with the keys that its settings name. It makes those that do not
@@ -229,7 +207,7 @@ func (s *Monitor) IssueToken(uid uint32) ([]byte, error) {
 // has a network serve them until ctx ends or a socket fails. A granted daemon also stops when it is
 // not used any more. When ListenAndServe returns, all is closed and only the holders are
 // left.
-func (s *Monitor) ListenAndServe(ctx context.Context, network Network, ready func()) error {
+func (s *Monitor) ListenAndServe(ctx context.Context, network privsep.Network, ready func()) error {
 	grants, err := s.listenGrants() // first: it tells if another daemon runs
 	if err != nil {
 		return err
@@ -252,7 +230,7 @@ func (s *Monitor) ListenAndServe(ctx context.Context, network Network, ready fun
 	}
 	defer s.manager.Stopping()
 	watch := func(ctx context.Context) error { return s.manager.Watch(ctx, func() { s.pass(sockets) }) }
-	serveControl := func(ctx context.Context) error { return ServeHTTP(ctx, control, s.controlling()) }
+	serveControl := func(ctx context.Context) error { return metrics.ServeHTTP(ctx, control, s.controlling()) }
 	return s.Run(ctx, network, grants.serve, sockets.serve, watch, serveControl, s.serveMetrics)
 }
 
@@ -264,7 +242,7 @@ func (s *Monitor) pass(sockets *sockets) {
 
 // Run runs tasks of a daemon, and those that every daemon has, until ctx ends or one of them
 // returns.
-func (s *Monitor) Run(ctx context.Context, network Network, tasks ...func(context.Context) error) error {
+func (s *Monitor) Run(ctx context.Context, network privsep.Network, tasks ...func(context.Context) error) error {
 	s.network.Store(&network)
 	s.update()
 	tasks = append(tasks, network.Run, s.renewTicketKeys, s.followAll, s.followLogins, s.guard)
@@ -290,11 +268,11 @@ func (s *Monitor) update() {
 }
 
 // clients asks the network half for its clients.
-func (s *Monitor) clients(ctx context.Context) (*Clients, error) {
+func (s *Monitor) clients(ctx context.Context) (*privsep.Clients, error) {
 	if network := s.network.Load(); network != nil {
 		return (*network).Clients(ctx)
 	}
-	return new(Clients), nil
+	return new(privsep.Clients), nil
 }
 
 // runAll runs tasks until the first one returns, ends the context of the others, and

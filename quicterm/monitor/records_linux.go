@@ -15,6 +15,7 @@ import (
 	"github.com/quicterm/quicterm/quicterm/machine/account"
 	"github.com/quicterm/quicterm/quicterm/machine/systemd"
 	"github.com/quicterm/quicterm/quicterm/machine/utmp"
+	"github.com/quicterm/quicterm/quicterm/monitor/privsep"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -31,7 +32,7 @@ func (s *Monitor) recordsLogins() bool {
 }
 
 // recordLogin records the login of a session that was just started, and its end when that comes.
-func (s *Monitor) recordLogin(a *account.Account, started wire.Started, client Path) {
+func (s *Monitor) recordLogin(a *account.Account, started wire.Started, client privsep.Path) {
 	if !s.recordsLogins() || started.Process == 0 {
 		return
 	}

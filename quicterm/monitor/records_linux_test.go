@@ -22,6 +22,7 @@ import (
 	"github.com/quicterm/quicterm/quicterm/machine/floodlog"
 	"github.com/quicterm/quicterm/quicterm/machine/panics"
 	"github.com/quicterm/quicterm/quicterm/machine/utmp"
+	"github.com/quicterm/quicterm/quicterm/monitor/privsep"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -111,7 +112,7 @@ func TestLoginRecords(t *testing.T) {
 	}
 	r := newRecorder(t, files, "on")
 	own := &account.Account{Name: "ann", UID: uint32(os.Geteuid())}
-	client := Path{Client: netip.MustParseAddrPort("192.0.2.7:1")}
+	client := privsep.Path{Client: netip.MustParseAddrPort("192.0.2.7:1")}
 	one, endOne := onNewTerminal(t)
 	two, endTwo := onNewTerminal(t)
 	r.recordLogin(own, one, client)

@@ -6,11 +6,12 @@ import (
 	"context"
 
 	"github.com/quicterm/quicterm/quicterm/machine/account"
+	"github.com/quicterm/quicterm/quicterm/monitor/privsep"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
 // recordLogin does nothing.
-func (*Monitor) recordLogin(*account.Account, wire.Started, Path) {}
+func (*Monitor) recordLogin(*account.Account, wire.Started, privsep.Path) {}
 
 // followLogins does nothing until ctx ends.
 func (*Monitor) followLogins(ctx context.Context) error {

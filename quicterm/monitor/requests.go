@@ -12,11 +12,12 @@ import (
 	"github.com/quicterm/quicterm/migrate/carrier"
 	"github.com/quicterm/quicterm/quicterm/auth"
 	"github.com/quicterm/quicterm/quicterm/machine/systemd"
+	"github.com/quicterm/quicterm/quicterm/monitor/privsep"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
 // List returns the sessions that a client may see.
-func (s *Monitor) List(ctx context.Context, by *By) (*wire.Listing, error) {
+func (s *Monitor) List(ctx context.Context, by *privsep.By) (*wire.Listing, error) {
 	c, err := s.client(by)
 	if err != nil {
 		return nil, err
@@ -30,7 +31,7 @@ func (s *Monitor) List(ctx context.Context, by *By) (*wire.Listing, error) {
 }
 
 // Describe returns what a client may know of this server.
-func (s *Monitor) Describe(ctx context.Context, by *By) (*wire.Description, error) {
+func (s *Monitor) Describe(ctx context.Context, by *privsep.By) (*wire.Description, error) {
 	c, err := s.client(by)
 	if err != nil {
 		return nil, err
@@ -63,7 +64,7 @@ func (s *Monitor) Describe(ctx context.Context, by *By) (*wire.Description, erro
 }
 
 // Pass passes a request on to the holder of the session with the given name or id.
-func (s *Monitor) Pass(ctx context.Context, p *Pass) (*Answer, error) {
+func (s *Monitor) Pass(ctx context.Context, p *privsep.Pass) (*privsep.Answer, error) {
 	if p.Type != wire.TypeKill && p.Type != wire.TypeClear && p.Type != wire.TypeRename || len(p.Payload) > wire.MaxMessage {
 		return nil, fmt.Errorf("message %d is not passed on", p.Type)
 	}
@@ -94,11 +95,11 @@ func (s *Monitor) Pass(ctx context.Context, p *Pass) (*Answer, error) {
 			log.Info("client has cleared the history of a session", "event", "clear")
 		}
 	}
-	return &Answer{m.Type, m.Payload}, ended(err)
+	return answered(m, err)
 }
 
 // rename passes a Rename on to the holder of a session that lives. No new session gets the name meanwhile.
-func (c *client) rename(ctx context.Context, session string, m wire.Message) (*Answer, error) {
+func (c *client) rename(ctx context.Context, session string, m wire.Message) (*privsep.Answer, error) {
 	var req wire.Rename
 	if err := m.Decode(&req); err != nil {
 		return nil, err
@@ -129,12 +130,12 @@ func (c *client) rename(ctx context.Context, session string, m wire.Message) (*A
 		c.log.Info("session renamed", "event", "rename", "session", e.state.Name, "id", e.id.Short(), "name", req.Name)
 		s.census.rename(e.id, req.Name)
 	}
-	return &Answer{answer.Type, answer.Payload}, ended(err)
+	return answered(answer, err)
 }
 
 // Attach finds or starts the session that a request is for, and passes the request on to
 // its holder. The answer's carrier is that to the holder.
-func (s *Monitor) Attach(ctx context.Context, req *Attach) (*Attached, error) {
+func (s *Monitor) Attach(ctx context.Context, req *privsep.Attach) (*privsep.Attached, error) {
 	c, err := s.changing(&req.By)
 	if err != nil {
 		return nil, err
@@ -161,13 +162,13 @@ func (s *Monitor) Attach(ctx context.Context, req *Attach) (*Attached, error) {
 	if answer.Type == wire.TypeAttached && auth.Certified(c.key) {
 		s.attached.add(attachmentID{id, req.Instance}.hash(c.account.UID, c.key), c.at)
 	}
-	return &Attached{ID: id, Answer: Answer{answer.Type, answer.Payload}, Carrier: toHolder}, nil
+	return &privsep.Attached{ID: id, Answer: privsep.Answer(answer), Carrier: toHolder}, nil
 }
 
 // Resume passes a Resume on to the holder of its session. A client without a login is let in by the
 // holder alone, which checks the proof; what let it in is checked meanwhile, unless it is known to do
 // so no more.
-func (s *Monitor) Resume(ctx context.Context, r *Resume) (*Resumed, error) {
+func (s *Monitor) Resume(ctx context.Context, r *privsep.Resume) (*privsep.Resumed, error) {
 	m := wire.Message{Type: wire.TypeResume, Payload: r.Payload}
 	var req wire.Resume
 	if err := m.Decode(&req); err != nil {
@@ -179,14 +180,14 @@ func (s *Monitor) Resume(ctx context.Context, r *Resume) (*Resumed, error) {
 	answer, toHolder, err := s.holders.Carry(ctx, req.UID, req.ID, &wire.Open{}, m, r.Datagrams)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return &Resumed{NoSession: true, Gone: s.isGone(&req)}, nil
+		return &privsep.Resumed{NoSession: true, Gone: s.isGone(&req)}, nil
 	case err != nil:
 		return nil, err
 	case answer.Type == wire.TypeDenied:
 		toHolder.Close()
-		return &Resumed{Denied: true, Gone: s.isGone(&req)}, nil
+		return &privsep.Resumed{Denied: true, Gone: s.isGone(&req)}, nil
 	case answer.Type != wire.TypeResumed: // a refusal, which ends the carrier
-		return &Resumed{Answer: Answer{answer.Type, answer.Payload}, Carrier: toHolder}, nil
+		return &privsep.Resumed{Answer: privsep.Answer(answer), Carrier: toHolder}, nil
 	}
 	resumed, err := s.resumed(ctx, r, &req, answer, toHolder)
 	if err != nil {
@@ -205,14 +206,14 @@ func (s *Monitor) isGone(req *wire.Resume) bool {
 
 // resumed returns the answer to a client whose holder accepts its Resume.
 func (s *Monitor) resumed(
-	ctx context.Context, r *Resume, req *wire.Resume, answer wire.Message, toHolder carrier.Carrier,
-) (*Resumed, error) {
+	ctx context.Context, r *privsep.Resume, req *wire.Resume, answer wire.Message, toHolder carrier.Carrier,
+) (*privsep.Resumed, error) {
 	var by wire.Resumed
 	if err := answer.Decode(&by); err != nil {
 		return nil, err
 	}
 	l := &admission{uid: req.UID, account: by.Account, key: string(by.Key), scope: by.Scope, noPTY: by.NoPTY}
-	p := &proven{resumed: l, credential: credentialOf(&by), at: s.provenAt(attachmentID{req.ID, req.Instance}, l)}
+	p := &proven{resumed: l, credential: privsep.CredentialOf(&by), at: s.provenAt(attachmentID{req.ID, req.Instance}, l)}
 	if err := s.rights.refused(ctx, p.right(&r.Path)); err != nil {
 		return nil, err
 	}
@@ -224,10 +225,19 @@ func (s *Monitor) resumed(
 	if err != nil {
 		return nil, err
 	}
-	return &Resumed{
-		Answer: Answer{answer.Type, answer.Payload}, Carrier: toHolder, Session: s.sessionName(req.ID), Away: by.Away,
-		Login: Login{ID: id, Account: wire.Printable(l.account, wire.MaxSummary), UID: req.UID, Credential: p.credential},
+	return &privsep.Resumed{
+		Answer: privsep.Answer(answer), Carrier: toHolder, Session: s.sessionName(req.ID), Away: by.Away,
+		Login: privsep.Login{ID: id, Account: wire.Printable(l.account, wire.MaxSummary), UID: req.UID, Credential: p.credential},
 	}, nil
+}
+
+// answered returns what a holder has answered, or why it has not.
+func answered(m wire.Message, err error) (*privsep.Answer, error) {
+	if err != nil {
+		return nil, ended(err)
+	}
+	answer := privsep.Answer(m)
+	return &answer, nil
 }
 
 // ended returns the error for a client whose session has ended since it was found,

@@ -11,11 +11,12 @@ import (
 	"log/slog"
 	"sync"
 
+	"github.com/quicterm/quicterm/quicterm/monitor/privsep"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
 // Revoke has all holders of the account take rights to resume.
-func (s *Monitor) Revoke(ctx context.Context, req *Revoke) (*wire.Revoked, error) {
+func (s *Monitor) Revoke(ctx context.Context, req *privsep.Revoke) (*wire.Revoked, error) {
 	c, err := s.changing(&req.By)
 	if err != nil {
 		return nil, err

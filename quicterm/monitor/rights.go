@@ -16,14 +16,10 @@ import (
 	"github.com/quicterm/quicterm/quicterm/machine/account"
 	"github.com/quicterm/quicterm/quicterm/machine/keyfile"
 	"github.com/quicterm/quicterm/quicterm/machine/sshd"
+	"github.com/quicterm/quicterm/quicterm/monitor/privsep"
 )
 
 const (
-	// RightTime is how long it is used for other resumes that a check found no reason to
-	// refuse: a client without a path makes many. A refusal is never used again: the file of
-	// the keys may have been empty while it was written, and the client ends when it is told.
-	RightTime = 30 * time.Second
-
 	// missingTime is for how long an account must not be found before that counts: the
 	// name service says the same if it cannot reach the directory of a company.
 	missingTime = 10 * time.Minute
@@ -43,17 +39,8 @@ type admission struct {
 	noPTY   bool
 }
 
-// A Withdrawn says why a login does not let its client in any more. Every other error
-// of a check says nothing about that, and takes nothing from a client.
-type Withdrawn struct {
-	Reason  string
-	Account bool // no login of the account does, whatever key its holder names
-}
-
-func (e *Withdrawn) Error() string { return e.Reason }
-
 func withdrawn(err error) bool {
-	var w *Withdrawn
+	var w *privsep.Withdrawn
 	return errors.As(err, &w)
 }
 
@@ -97,7 +84,7 @@ func (r *rights) check(ctx context.Context, key right) error {
 	for {
 		r.mu.Lock()
 		known, first := r.results[key], false
-		if known == nil || known.ended() && (time.Since(known.at) >= RightTime || known.err != nil) {
+		if known == nil || known.ended() && (time.Since(known.at) >= privsep.RightTime || known.err != nil) {
 			r.forgetLocked()
 			known, first = &result{done: make(chan struct{}), at: time.Now()}, true
 			r.results[key] = known
@@ -133,7 +120,7 @@ func (r *rights) fill(ctx context.Context, key right, known *result) (err error)
 
 // record keeps what a check of a right has told.
 func (r *rights) record(key right, err error) {
-	var w *Withdrawn
+	var w *privsep.Withdrawn
 	if errors.As(err, &w) {
 		r.withdrawn.add(key, w.Account)
 	} else if err == nil {
@@ -165,7 +152,7 @@ func (r *rights) confirmLocked(uid uint32, err error) error {
 		r.missing[uid] = since
 	}
 	if time.Since(since) >= missingTime {
-		return &Withdrawn{fmt.Sprintf("the account of user id %d does not exist any more", uid), true}
+		return &privsep.Withdrawn{Reason: fmt.Sprintf("the account of user id %d does not exist any more", uid), Account: true}
 	}
 	return err
 }
@@ -227,30 +214,30 @@ func (s *Monitor) look(ctx context.Context, r right) error {
 	}
 	switch err := checkExpired(a); {
 	case errors.Is(err, errExpired):
-		return &Withdrawn{err.Error(), true}
+		return &privsep.Withdrawn{Reason: err.Error(), Account: true}
 	case err != nil:
 		return err
 	}
 	switch _, err := s.policy(ctx, a, r.from, r.at); {
 	case errors.Is(err, sshd.ErrRefused):
-		return &Withdrawn{err.Error(), true}
+		return &privsep.Withdrawn{Reason: err.Error(), Account: true}
 	case err != nil:
 		return err
 	case a.Name != r.account:
-		return &Withdrawn{Reason: fmt.Sprintf("the account of user id %d is %s now", a.UID, a.Name)}
+		return &privsep.Withdrawn{Reason: fmt.Sprintf("the account of user id %d is %s now", a.UID, a.Name)}
 	case r.key == "":
 		allowed, err := s.tokenPermissions(ctx, a, r.from, r.at)
 		switch {
 		case errors.Is(err, sshd.ErrRefused):
-			return &Withdrawn{Reason: err.Error()}
+			return &privsep.Withdrawn{Reason: err.Error()}
 		case err == nil && r.less(allowed):
-			return &Withdrawn{Reason: "a login by a token is allowed less than before"}
+			return &privsep.Withdrawn{Reason: "a login by a token is allowed less than before"}
 		}
 		return err
 	}
 	key, err := auth.ParseUserKey([]byte(r.key))
 	if err != nil {
-		return &Withdrawn{Reason: err.Error()}
+		return &privsep.Withdrawn{Reason: err.Error()}
 	}
 	decided, err := s.authorize(ctx, claim{account: a, from: r.from, at: r.at, proven: r.proven}, []byte(r.key))
 	if err != nil {
@@ -262,9 +249,9 @@ func (s *Monitor) look(ctx context.Context, r right) error {
 	case errors.Is(refused, keyfile.ErrUnread):
 		return refused
 	case allowed == nil:
-		return &Withdrawn{Reason: fmt.Sprintf("%s: %v", name, refused)}
+		return &privsep.Withdrawn{Reason: fmt.Sprintf("%s: %v", name, refused)}
 	case r.less(allowed):
-		return &Withdrawn{Reason: name + " is allowed less than before"}
+		return &privsep.Withdrawn{Reason: name + " is allowed less than before"}
 	}
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/quicterm/quicterm/quicterm/auth"
+	"github.com/quicterm/quicterm/quicterm/monitor/privsep"
 )
 
 // A judge answers checks of rights.
@@ -37,7 +38,7 @@ func (j *judge) look(ctx context.Context, _ right) error {
 	return nil
 }
 
-var errGone = &Withdrawn{Reason: "the key is not there any more"}
+var errGone = &privsep.Withdrawn{Reason: "the key is not there any more"}
 
 // An account that is not found counts as withdrawn after a while: the name service may not
 // reach its directory.
@@ -55,12 +56,12 @@ func TestAccountMissing(t *testing.T) {
 		if err := check(); !withdrawn(err) {
 			t.Errorf("after %v: %v", missingTime, err)
 		}
-		time.Sleep(RightTime)
+		time.Sleep(privsep.RightTime)
 		j.says(nil)
 		if err := check(); err != nil {
 			t.Errorf("found again: %v", err)
 		}
-		time.Sleep(RightTime)
+		time.Sleep(privsep.RightTime)
 		j.says(errMissing)
 		if err := check(); withdrawn(err) {
 			t.Errorf("missing anew: %v", err)

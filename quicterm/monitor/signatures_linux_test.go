@@ -18,6 +18,7 @@ import (
 
 	"github.com/quicterm/quicterm/configs"
 	"github.com/quicterm/quicterm/quicterm/auth"
+	"github.com/quicterm/quicterm/quicterm/monitor/privsep"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -51,7 +52,7 @@ func newProver(t testing.TB, account string) *prover {
 
 // sign returns what the network half asks when the client has signed, on a connection with a number, for
 // a host.
-func (p *prover) sign(host auth.HostID, connection uint64, at []byte) *Proof {
+func (p *prover) sign(host auth.HostID, connection uint64, at []byte) *privsep.Proof {
 	p.t.Helper()
 	statement := &auth.Statement{
 		Host: host, Account: p.account, Time: at, Exporter: exporterOf(connection),
@@ -60,8 +61,8 @@ func (p *prover) sign(host auth.HostID, connection uint64, at []byte) *Proof {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	return &Proof{
-		Offer: Offer{User: p.account, Keys: [][]byte{p.key.Public.Marshal()}},
+	return &privsep.Proof{
+		Offer: privsep.Offer{User: p.account, Keys: [][]byte{p.key.Public.Marshal()}},
 		Host:  host[:], Time: at, Exporter: statement.Exporter, Signature: signature,
 	}
 }
@@ -118,18 +119,18 @@ func TestSignatureInAnotherPlace(t *testing.T) {
 	m.all = true
 	r := takenOver(t, m)
 	host := m.hostKeys[0].ID
-	captured := func(change func(*Proof)) *Proof {
+	captured := func(change func(*privsep.Proof)) *privsep.Proof {
 		p := user.sign(host, 1, now())
 		change(p)
 		return p
 	}
 	elsewhere := user.sign(auth.HostID{1}, 2, now())
 	minutes := func(n int) []byte { return auth.ClientTime(time.Now().Add(time.Duration(n) * time.Minute)) }
-	for why, p := range map[string]*Proof{
-		"another account":              captured(func(p *Proof) { p.Offer.User = "root" }),
+	for why, p := range map[string]*privsep.Proof{
+		"another account":              captured(func(p *privsep.Proof) { p.Offer.User = "root" }),
 		"another server's":             elsewhere,
 		"another server's as our own":  {Offer: elsewhere.Offer, Host: host[:], Time: elsewhere.Time, Exporter: elsewhere.Exporter, Signature: elsewhere.Signature},
-		"another connection":           captured(func(p *Proof) { p.Exporter = bytes.Repeat([]byte{1}, auth.ExporterSize) }),
+		"another connection":           captured(func(p *privsep.Proof) { p.Exporter = bytes.Repeat([]byte{1}, auth.ExporterSize) }),
 		"an old one":                   user.sign(host, 3, minutes(-3)),
 		"an old one with another time": {Offer: elsewhere.Offer, Host: host[:], Time: now(), Exporter: elsewhere.Exporter, Signature: user.sign(host, 2, minutes(-3)).Signature},
 		"one of a time to come":        user.sign(host, 4, minutes(3)),
@@ -145,7 +146,7 @@ func TestSignatureInAnotherPlace(t *testing.T) {
 	if err != nil || login.Account != user.account {
 		t.Fatal(login, err)
 	}
-	for _, again := range []*Proof{sound, {Offer: sound.Offer, Host: sound.Host, Time: sound.Time, Exporter: sound.Exporter, Signature: user.sign(host, 1, sound.Time).Signature}} {
+	for _, again := range []*privsep.Proof{sound, {Offer: sound.Offer, Host: sound.Host, Time: sound.Time, Exporter: sound.Exporter, Signature: user.sign(host, 1, sound.Time).Signature}} {
 		if _, err := r.Prove(t.Context(), again); err == nil || !strings.Contains(err.Error(), errSignedTwice.Error()) {
 			t.Errorf("a used signature: %v", err)
 		}

@@ -13,6 +13,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/quicterm/quicterm/quicterm/monitor/privsep"
 )
 
 // sockets are the UDP sockets and the TCP listeners of a daemon, at the same addresses and ports.
@@ -199,11 +201,11 @@ func (l *sockets) serve(ctx context.Context) error {
 func (l *sockets) serveSocket(ctx context.Context, c socket) error {
 	b := bindingOf(c)
 	l.server.log.Info("listening", "address", b.address.String(), "protocol", b.protocol(), "serves", l.serves)
-	purpose := ForQUIC
+	purpose := privsep.ForQUIC
 	if b.protocol() == "tcp" {
-		purpose = ForTCP
+		purpose = privsep.ForTCP
 	}
-	return (*l.server.network.Load()).Serve(ctx, Listener{purpose, c})
+	return (*l.server.network.Load()).Serve(ctx, privsep.Listener{Purpose: purpose, Socket: c})
 }
 
 // close closes the sockets of a daemon that does not serve them.

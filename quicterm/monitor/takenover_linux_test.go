@@ -20,6 +20,7 @@ import (
 	"github.com/quicterm/quicterm/quicterm/holder/holdertest"
 	"github.com/quicterm/quicterm/quicterm/holder/programtest"
 	"github.com/quicterm/quicterm/quicterm/machine/account"
+	"github.com/quicterm/quicterm/quicterm/monitor/privsep"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -96,7 +97,7 @@ func (w *watchedHolders) Records(context.Context, *account.Account, *wire.Launch
 // same users.
 type takeover struct {
 	here, there *Monitor
-	network     *Remote
+	network     *privsep.Loopback
 	holders     *watchedHolders
 	provers     []*prover
 	accounts    map[string]*account.Account
@@ -110,7 +111,7 @@ type takeover struct {
 // A capture is a signature that the process has seen.
 type capture struct {
 	by         *prover
-	proof      *Proof
+	proof      *privsep.Proof
 	connection uint64
 	good       bool // it was made for this machine, and is of now
 }
@@ -149,7 +150,7 @@ func newTakeover(t *testing.T) *takeover {
 
 // attach starts the session of an account, for a client that has gone.
 func (h *takeover) attach(t *testing.T, a *account.Account) {
-	login, err := h.here.login(&proven{account: a, at: time.Now()}, Path{})
+	login, err := h.here.login(&proven{account: a, at: time.Now()}, privsep.Path{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -159,8 +160,8 @@ func (h *takeover) attach(t *testing.T, a *account.Account) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	attached, err := h.here.Attach(t.Context(), &Attach{
-		By: By{Login: login.ID}, Session: req.Session, Instance: req.Instance, PTY: true, Payload: m.Payload,
+	attached, err := h.here.Attach(t.Context(), &privsep.Attach{
+		By: privsep.By{Login: login.ID}, Session: req.Session, Instance: req.Instance, PTY: true, Payload: m.Payload,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -178,8 +179,8 @@ type attack struct {
 	*takeover
 	captures []capture
 	used     map[string]map[uint64]bool // connections of an account that were logged in
-	live     map[LoginID]string         // their accounts
-	ids      []LoginID                  // that it has ever had, and others
+	live     map[privsep.LoginID]string // their accounts
+	ids      []privsep.LoginID          // that it has ever had, and others
 	payloads [][]byte                   // of Resumes that were used
 }
 
@@ -269,7 +270,7 @@ func (h *attack) wantTouched(t *rapid.T, name string) {
 
 // use asks for something by an id: of a login, of one that has left, of another machine's, or made up.
 func (h *attack) use(t *rapid.T) {
-	by := By{Login: rapid.SampledFrom(h.ids).Draw(t, "login")}
+	by := privsep.By{Login: rapid.SampledFrom(h.ids).Draw(t, "login")}
 	name := h.live[by.Login]
 	target := "of-" + rapid.SampledFrom(h.provers).Draw(t, "session").account
 	h.holders.reset()
@@ -285,13 +286,13 @@ func (h *attack) use(t *rapid.T) {
 			t.Fatalf("a list for %q: %v", name, err)
 		}
 	case 1:
-		_, err = h.network.Pass(t.Context(), &Pass{By: by, Type: wire.TypeClear, Session: target, Payload: []byte{0xa0}})
+		_, err = h.network.Pass(t.Context(), &privsep.Pass{By: by, Type: wire.TypeClear, Session: target, Payload: []byte{0xa0}})
 	case 2:
-		_, err = h.network.Attach(t.Context(), &Attach{By: by, Mode: wire.ModeAttach, Session: target, Payload: []byte{0xa0}})
+		_, err = h.network.Attach(t.Context(), &privsep.Attach{By: by, Mode: wire.ModeAttach, Session: target, Payload: []byte{0xa0}})
 	case 3:
-		err = h.network.Check(t.Context(), &by)
+		_, err = h.network.Check(t.Context(), &by)
 	case 4:
-		_, err = h.network.Revoke(t.Context(), &Revoke{By: by, Key: make([]byte, 32)})
+		_, err = h.network.Revoke(t.Context(), &privsep.Revoke{By: by, Key: make([]byte, 32)})
 	}
 	if name == "" && err == nil {
 		t.Fatal("an id of no login is good for something")
@@ -302,7 +303,7 @@ func (h *attack) use(t *rapid.T) {
 // leave ends a login.
 func (h *attack) leave(t *rapid.T) {
 	id := rapid.SampledFrom(h.ids).Draw(t, "login")
-	h.network.Leave(id)
+	h.network.Leave(context.Background(), &id)
 	delete(h.live, id)
 }
 
@@ -341,7 +342,7 @@ func (h *attack) resume(t *rapid.T) {
 	}
 	h.holders.reset()
 	h.calls++
-	h.network.Resume(t.Context(), &Resume{Payload: payload}) // fails: the carrier of a holder in memory is no socket
+	h.network.Resume(t.Context(), &privsep.Resume{Payload: payload}) // fails: the carrier of a holder in memory is no socket
 	h.holders.mu.Lock()
 	defer h.holders.mu.Unlock()
 	if change != 0 && len(h.holders.resumed) > 0 {
@@ -360,14 +361,14 @@ func (h *attack) resume(t *rapid.T) {
 // place or time; and each call leaves few bytes.
 func TestHostileNetworkProcess(t *testing.T) {
 	h := newTakeover(t)
-	elsewhere, err := h.there.login(&proven{account: h.accounts[h.provers[0].account], at: time.Now()}, Path{})
+	elsewhere, err := h.there.login(&proven{account: h.accounts[h.provers[0].account], at: time.Now()}, privsep.Path{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	before := heap()
 	rapid.Check(t, func(t *rapid.T) {
 		one := &attack{
-			takeover: h, live: make(map[LoginID]string), ids: []LoginID{{}, {1}, elsewhere.ID},
+			takeover: h, live: make(map[privsep.LoginID]string), ids: []privsep.LoginID{{}, {1}, elsewhere.ID},
 			used: map[string]map[uint64]bool{h.provers[0].account: {}, h.provers[1].account: {}},
 		}
 		h.connections += 3
@@ -376,7 +377,7 @@ func TestHostileNetworkProcess(t *testing.T) {
 			"use": one.use, "leave": one.leave, "resume": one.resume,
 		})
 		for id := range one.live {
-			h.network.Leave(id)
+			h.network.Leave(context.Background(), &id)
 		}
 	})
 	kept := heap() - before

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/quicterm/quicterm/quicterm/auth"
+	"github.com/quicterm/quicterm/quicterm/monitor/privsep"
 )
 
 const (
@@ -122,8 +123,8 @@ func (v *verdicts) expireLocked() {
 	v.order = slices.Delete(v.order, 0, expired)
 }
 
-// hash returns the hash of all that verdicts depend on.
-func (o *Offer) hash() (sum [sha256.Size]byte) {
+// hashOffer returns the hash of all that verdicts depend on.
+func hashOffer(o *privsep.Offer) (sum [sha256.Size]byte) {
 	h := sha256.New()
 	add := func(b []byte) {
 		h.Write(binary.BigEndian.AppendUint32(nil, uint32(len(b))))
@@ -132,7 +133,7 @@ func (o *Offer) hash() (sum [sha256.Size]byte) {
 	add(binary.BigEndian.AppendUint64(nil, o.Attempt))
 	add(binary.BigEndian.AppendUint64(nil, uint64(o.Earlier)))
 	add([]byte(o.User))
-	add(fmt.Append(nil, o.Path.from(), o.Path.at()))
+	add(fmt.Append(nil, o.Path.From(), o.Path.At()))
 	for _, key := range o.Keys {
 		add(key)
 	}

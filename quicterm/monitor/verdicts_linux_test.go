@@ -14,6 +14,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"github.com/quicterm/quicterm/quicterm/auth"
+	"github.com/quicterm/quicterm/quicterm/monitor/privsep"
 )
 
 // What strangers ask about an account with much in its authorized_keys file leaves nothing behind that
@@ -35,7 +36,7 @@ func TestOffersLeaveLittle(t *testing.T) {
 	}
 	m := monitorWith(t, settings)
 	offer := func(i int) error {
-		v, err := m.Offer(t.Context(), &Offer{Attempt: uint64(i), User: user.account, Keys: blobs})
+		v, err := m.Offer(t.Context(), &privsep.Offer{Attempt: uint64(i), User: user.account, Keys: blobs})
 		if err == nil && v.Refused[keys-1] != "" {
 			err = fmt.Errorf("refused: %s", v.Refused[keys-1])
 		}
@@ -72,7 +73,7 @@ func TestVerdictsAreBounded(t *testing.T) {
 		n := 0
 		put := func(uid uint32, some ...auth.Verdict) (key [32]byte) {
 			n++
-			key = (&Offer{Attempt: uint64(n)}).hash()
+			key = hashOffer(&privsep.Offer{Attempt: uint64(n)})
 			v.put(key, uid, some)
 			return key
 		}

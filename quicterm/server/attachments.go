@@ -13,6 +13,7 @@ import (
 
 	"github.com/quicterm/quicterm/migrate/carrier"
 	"github.com/quicterm/quicterm/quicterm/monitor"
+	"github.com/quicterm/quicterm/quicterm/monitor/privsep"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -53,7 +54,7 @@ type attachmentID struct {
 // guards it.
 type attachment struct {
 	id      attachmentID
-	login   *monitor.Login
+	login   *privsep.Login
 	session string // name
 	role    wire.Role
 	since   time.Time
@@ -98,7 +99,7 @@ func (a *attachments) attach(c *conn, req *wire.Attach, id wire.SessionID, answe
 }
 
 // resume adds a further connection of a client.
-func (a *attachments) resume(c *conn, req *wire.Resume, by *monitor.Resumed) *link {
+func (a *attachments) resume(c *conn, req *wire.Resume, by *privsep.Resumed) *link {
 	s := a.server
 	unknown := &attachment{ // it has attached before this daemon was started
 		id: attachmentID{req.ID, req.Instance}, login: &by.Login,
@@ -242,9 +243,9 @@ func (a *attachments) of() map[wire.SessionID][]*attachment {
 	return by
 }
 
-func (a *attachment) status() monitor.ClientStatus {
+func (a *attachment) status() privsep.ClientStatus {
 	latest := a.links[len(a.links)-1]
-	status := monitor.ClientStatus{Client: latest.who(), Credential: a.login.Credential, Role: a.role.String(), Since: a.since.UTC(), Kind: latest.kind}
+	status := privsep.ClientStatus{Client: latest.who(), Credential: a.login.Credential, Role: a.role.String(), Since: a.since.UTC(), Kind: latest.kind}
 	if reader, ok := latest.conn.carrier.(carrier.StatsReader); ok {
 		status.RTT = monitor.Milliseconds(reader.Stats().RTT)
 	}

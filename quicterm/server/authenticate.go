@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/quicterm/quicterm/quicterm/auth"
-	"github.com/quicterm/quicterm/quicterm/monitor"
+	"github.com/quicterm/quicterm/quicterm/monitor/privsep"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -119,7 +119,7 @@ func decodeHello(m wire.Message) (*wire.Hello, error) {
 
 // redeem accepts a token as proof.
 func (c *conn) redeem(ctx context.Context, token []byte) (err error) {
-	c.login, err = c.server.monitor.Redeem(ctx, &monitor.Token{Token: token, Path: c.path()})
+	c.login, err = c.server.monitor.Redeem(ctx, &privsep.Token{Token: token, Path: c.path()})
 	c.provenAt = time.Now()
 	return err
 }
@@ -166,8 +166,8 @@ func (c *conn) accepted(ctx context.Context, hello *wire.Hello) (*wire.Offer, er
 }
 
 // offered returns what the monitor is asked about a client's keys.
-func (c *conn) offered(hello *wire.Hello) *monitor.Offer {
-	return &monitor.Offer{Attempt: c.attempt, Source: c.pending.site.String(), User: hello.User, Keys: hello.Keys, Path: c.path(), Earlier: c.earlier}
+func (c *conn) offered(hello *wire.Hello) *privsep.Offer {
+	return &privsep.Offer{Attempt: c.attempt, Source: c.pending.site.String(), User: hello.User, Keys: hello.Keys, Path: c.path(), Earlier: c.earlier}
 }
 
 // checkAnswer accepts a signature as proof.
@@ -185,7 +185,7 @@ func (c *conn) checkAnswer(ctx context.Context, hello *wire.Hello, answer *wire.
 	if err != nil {
 		return err
 	}
-	proof := &monitor.Proof{
+	proof := &privsep.Proof{
 		Offer: *c.offered(hello), Key: i, Host: answer.Host, Time: answer.Time, Exporter: exporter, Signature: answer.Signature,
 	}
 	c.login, err = c.server.monitor.Prove(ctx, proof)

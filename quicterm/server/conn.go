@@ -15,7 +15,7 @@ import (
 
 	"github.com/quicterm/quicterm/migrate/carrier"
 	"github.com/quicterm/quicterm/quicterm/machine/panics"
-	"github.com/quicterm/quicterm/quicterm/monitor"
+	"github.com/quicterm/quicterm/quicterm/monitor/privsep"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -42,7 +42,7 @@ var errDenied = errors.New("denied")
 type conn struct {
 	server   *Server
 	incoming incoming
-	local    *monitor.Local // or nil
+	local    *privsep.Local // or nil
 	carrier  clientCarrier
 	pending  *pending
 	member   *member
@@ -56,7 +56,7 @@ type conn struct {
 
 	// Set by authenticate:
 	software string
-	login    *monitor.Login
+	login    *privsep.Login
 	provenAt time.Time
 
 	over   bool   // the client comes back to a session that is over, as far as it says
@@ -80,7 +80,7 @@ func (s *Server) serveConn(ctx context.Context, incoming incoming) {
 	member := incoming.Context().Value(memberKey{}).(*member)
 	member.close = func() { incoming.Close() }
 	defer s.accounts.leave(member)
-	local, _ := incoming.Context().Value(localKey{}).(*monitor.Local)
+	local, _ := incoming.Context().Value(localKey{}).(*privsep.Local)
 	if local != nil {
 		s.accounts.join(local.Login.UID, member)
 	}
@@ -96,7 +96,7 @@ func (s *Server) serveConn(ctx context.Context, incoming incoming) {
 		s.counts.refused(err)
 		log := c.log
 		if c.tried != nil && c.login == nil {
-			log = monitor.KeyCredential(c.tried).On(log)
+			log = privsep.KeyCredential(c.tried).On(log)
 		}
 		if c.over { // as each client does whose session has ended while it was away
 			s.deniedLog.LimitedInfo(time.Now(), log, "client comes back to a session that is over", "event", "gone")
@@ -115,7 +115,7 @@ func (c *conn) loginLog() *slog.Logger {
 // kindOfProof returns the value of a metric's label for a proof.
 func kindOfProof(proof string) string {
 	switch proof {
-	case monitor.ProofToken, monitor.ProofSSH:
+	case privsep.ProofToken, privsep.ProofSSH:
 		return proof
 	}
 	return proofKey
@@ -162,7 +162,7 @@ func (c *conn) serve(ctx context.Context) error {
 	if c.local == nil {
 		c.server.accounts.join(c.login.UID, c.member)
 	}
-	c.carrier.SetDeadline(c.provenAt.Add(monitor.RequestsTime))
+	c.carrier.SetDeadline(c.provenAt.Add(privsep.RequestsTime))
 	c.carrier.SetWriteDeadline(time.Time{})
 	c.log = c.loginLog()
 	c.server.counts.logins.Of(kindOfProof(c.login.Credential.Proof)).Add(1)
@@ -202,8 +202,8 @@ func (c *conn) serveRequests(ctx context.Context, request wire.Message) error {
 	}()
 	for {
 		c.member.heard()
-		if c.stays == nil && time.Since(c.provenAt) >= monitor.RequestsTime { // also the first, which may come after the proof
-			return fmt.Errorf("request later than %v after the proof", monitor.RequestsTime)
+		if c.stays == nil && time.Since(c.provenAt) >= privsep.RequestsTime { // also the first, which may come after the proof
+			return fmt.Errorf("request later than %v after the proof", privsep.RequestsTime)
 		}
 		if done, err := c.handle(ctx, request); done || err != nil {
 			return err
@@ -260,17 +260,17 @@ const maxDiscarded = 64 << 10
 func (c *conn) discard() { io.CopyN(io.Discard, c.carrier, maxDiscarded) }
 
 // path returns the addresses of the connection as it is now.
-func (c *conn) path() monitor.Path {
-	return monitor.Path{Client: c.incoming.RemoteAddr(), Server: c.carrier.LocalAddr()}
+func (c *conn) path() privsep.Path {
+	return privsep.Path{Client: c.incoming.RemoteAddr(), Server: c.carrier.LocalAddr()}
 }
 
 // by returns on whose behalf something is asked.
-func (c *conn) by() *monitor.By { return &monitor.By{Login: c.login.ID, Path: c.path()} }
+func (c *conn) by() *privsep.By { return &privsep.By{Login: c.login.ID, Path: c.path()} }
 
 // leave has the monitor forget the client's login.
 func (c *conn) leave() {
 	if c.login != nil {
-		c.server.monitor.Leave(c.login.ID)
+		c.server.monitor.Leave(context.Background(), &c.login.ID) // an error is the end of all logins
 	}
 }
 

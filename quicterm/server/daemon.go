@@ -25,7 +25,7 @@ func New(cfg Config) (*Daemon, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := NewServer(m, m.Setup(), cfg.Log)
+	s, err := NewServer(m.Calls(), m.Setup(), cfg.Log)
 	if err != nil {
 		return nil, err
 	}

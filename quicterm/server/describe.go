@@ -6,7 +6,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/quicterm/quicterm/quicterm/monitor"
+	"github.com/quicterm/quicterm/quicterm/monitor/privsep"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -32,6 +32,6 @@ func (c *conn) describe(ctx context.Context, req *wire.Describe) error {
 // stay lets the client ask again for as long as it wants, while what let it in holds.
 func (c *conn) stay() {
 	if c.stays == nil {
-		c.stays = c.guard(monitor.RightTime)
+		c.stays = c.guard(privsep.RightTime)
 	}
 }

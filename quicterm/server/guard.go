@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/quicterm/quicterm/quicterm/monitor"
+	"github.com/quicterm/quicterm/quicterm/monitor/privsep"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -44,11 +44,11 @@ func (c *conn) guard(after time.Duration) (stop func()) {
 				now, next = moved, time.Now()
 			}
 			if !time.Now().Before(next) {
-				err := c.server.monitor.Check(ctx, c.by())
+				_, err := c.server.monitor.Check(ctx, c.by())
 				switch {
 				case ctx.Err() != nil:
 					return
-				case errors.As(err, new(*monitor.Withdrawn)):
+				case errors.As(err, new(*privsep.Withdrawn)):
 					c.server.counts.withdrawn.Add(1)
 					c.log.Warn("client has lost access", "event", "withdraw", "reason", err.Error())
 					c.ending.because(endedByCheck)
@@ -56,9 +56,9 @@ func (c *conn) guard(after time.Duration) (stop func()) {
 					return
 				case err != nil:
 					c.log.Warn("cannot check a client's access", "error", err)
-					next = time.Now().Add(monitor.RetryInterval)
+					next = time.Now().Add(privsep.RetryInterval)
 				default:
-					next = time.Now().Add(monitor.RecheckInterval)
+					next = time.Now().Add(privsep.RecheckInterval)
 				}
 			}
 			// All connections are looked at in the same moment: that is one wake-up a minute.

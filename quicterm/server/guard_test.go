@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/quicterm/quicterm/migrate/carrier/quic"
-	"github.com/quicterm/quicterm/quicterm/monitor"
+	"github.com/quicterm/quicterm/quicterm/monitor/privsep"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -56,7 +56,7 @@ func comeBack(h *host, attached wire.Attached, n, seq uint64) *quic.Conn {
 	return c
 }
 
-var errGone = &monitor.Withdrawn{Reason: "the key is not there any more"}
+var errGone = &privsep.Withdrawn{Reason: "the key is not there any more"}
 
 // A client that resumes is served before what let it in is checked, and for as long as that
 // is not known. It loses the connection when it is known to be withdrawn, and is refused
@@ -126,7 +126,7 @@ func TestProofIsNotKept(t *testing.T) {
 		h.send(late, h.login(&wire.List{})...)
 		h.want("list", late, wire.TypeListing)
 		start := time.Now()
-		for ; time.Since(start) < monitor.RequestsTime-time.Second; time.Sleep(time.Second) {
+		for ; time.Since(start) < privsep.RequestsTime-time.Second; time.Sleep(time.Second) {
 			h.want("list", busy, wire.TypeListing)
 			h.send(busy, &wire.List{})
 		}
@@ -183,10 +183,10 @@ func TestStay(t *testing.T) {
 				t.Error("a client that is silent, or kills, may stay")
 			}
 		}
-		list(monitor.RecheckInterval / 2)
+		list(privsep.RecheckInterval / 2)
 		j.says(errGone)
 		for start := time.Now(); good.Context().Err() == nil; time.Sleep(stayTime / 2) {
-			if time.Since(start) > monitor.RecheckInterval {
+			if time.Since(start) > privsep.RecheckInterval {
 				t.Fatal("not checked again")
 			}
 			wire.Send(good, &wire.List{})
@@ -223,7 +223,7 @@ func TestDescribeAfterSilence(t *testing.T) {
 		}
 		j.says(errGone)
 		for start := time.Now(); c.Context().Err() == nil; time.Sleep(stayTime / 2) {
-			if time.Since(start) > monitor.RecheckInterval {
+			if time.Since(start) > privsep.RecheckInterval {
 				t.Fatal("a client without access stays")
 			}
 			wire.Send(c, &wire.Describe{Wait: 1000})
@@ -247,7 +247,7 @@ func TestCheckedDaily(t *testing.T) {
 			t.Errorf("checked %d times in the first hour", n)
 		}
 		j.says(errGone)
-		stay(monitor.RecheckInterval - 2*time.Hour)
+		stay(privsep.RecheckInterval - 2*time.Hour)
 		if c.Context().Err() != nil {
 			t.Error("closed before a day has passed")
 		}

@@ -10,11 +10,11 @@ import (
 	"os"
 
 	"github.com/quicterm/quicterm/migrate/carrier/pipe"
-	"github.com/quicterm/quicterm/quicterm/monitor"
+	"github.com/quicterm/quicterm/quicterm/monitor/privsep"
 )
 
 // ServeLocal implements [monitor.Network].
-func (s *Server) ServeLocal(ctx context.Context, c net.Conn, client *monitor.Local) {
+func (s *Server) ServeLocal(ctx context.Context, c net.Conn, client *privsep.Local) {
 	values := context.WithValue(context.Background(), memberKey{}, new(member))
 	values = context.WithValue(values, pendingKey{}, &pending{evicted: context.Background()})
 	conn := &localConn{Conn: pipe.New(c), client: client}
@@ -28,7 +28,7 @@ type localKey struct{}
 // A localConn is the connection of a monitor.Local, and its carrier.
 type localConn struct {
 	*pipe.Conn
-	client *monitor.Local
+	client *privsep.Local
 	ctx    context.Context
 	end    context.CancelCauseFunc
 }

@@ -26,7 +26,7 @@ func TestLogKeys(t *testing.T) {
 	section, _, _ = strings.Cut(section, "\n## ")
 	events, keys, _ := strings.Cut(section, "\n| key |")
 	var used, usedEvents []string
-	for _, dir := range []string{".", "../monitor", "../floodlog", "../panics", "../holder", "../auth", "../account", "../rundir", "../../cmd/qtd"} {
+	for _, dir := range []string{".", "../monitor", "../monitor/*", "../machine/*", "../holder", "../auth", "../../cmd/qtd"} {
 		files, err := filepath.Glob(filepath.Join(dir, "*.go"))
 		if err != nil {
 			t.Fatal(err)

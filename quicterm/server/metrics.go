@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/quicterm/quicterm/quicterm/machine/memory"
-	"github.com/quicterm/quicterm/quicterm/monitor"
 	counting "github.com/quicterm/quicterm/quicterm/monitor/metrics"
+	"github.com/quicterm/quicterm/quicterm/monitor/privsep"
 )
 
 // Values of labels.
@@ -38,7 +38,7 @@ type counts struct {
 	set counting.Set
 
 	measuring sync.Mutex
-	numbers   monitor.Numbers // that were added
+	numbers   privsep.Numbers // that were added
 
 	draining, memory, goroutines, connections *counting.Gauge
 	cpu, descriptors                          *counting.Gauges
@@ -82,7 +82,7 @@ func newCounts(begun time.Time, software string) *counts {
 	c.attachments = s.Gauge("quicterm_attachments", "Clients that are connected to a session.")
 	c.carriers = s.Gauges("quicterm_carriers", "Connections that clients have to a session, by kind.", "kind", kinds...)
 	c.accepted = s.Counters("quicterm_carriers_total", "Connections that clients have had to a session, by kind.", "kind", kinds...)
-	c.logins = s.Counters("quicterm_logins_total", "Logins by proof.", "proof", proofKey, monitor.ProofToken, monitor.ProofSSH)
+	c.logins = s.Counters("quicterm_logins_total", "Logins by proof.", "proof", proofKey, privsep.ProofToken, privsep.ProofSSH)
 	c.grants = s.Counter("quicterm_grants_total", "Grants to processes of this machine.")
 	c.attaches = s.Counter("quicterm_attaches_total", "Clients that have attached to a session, new or not.")
 	c.resumes = s.Counter("quicterm_resumes_total", "Further connections by which clients have continued.")
@@ -110,7 +110,7 @@ func (c *counts) refused(err error) { c.refusals.Of(refusalReason(err)).Add(1) }
 
 // sessionRefusal returns the reason of a client that is logged in and gets no session.
 func sessionRefusal(err error) string {
-	if errors.Is(err, monitor.ErrDraining) {
+	if errors.Is(err, privsep.ErrDraining) {
 		return refusedDraining
 	}
 	return refusedSession
@@ -126,20 +126,20 @@ func refusalReason(err error) string {
 		return refusedResume
 	case errors.Is(err, errDenied):
 		return refusedLogin
-	case errors.As(err, new(*monitor.Withdrawn)):
+	case errors.As(err, new(*privsep.Withdrawn)):
 		return refusedWithdrawn
 	}
 	return refusedProtocol
 }
 
 // use sets what a process of the daemon uses.
-func (c *counts) use(process string, u monitor.Usage) {
+func (c *counts) use(process string, u privsep.Usage) {
 	c.cpu.Of(process).Set(u.CPU.Seconds())
 	c.descriptors.Of(process).Set(float64(u.Descriptors))
 }
 
 // measure sets the numbers that are those of the moment, and adds what the monitor has counted.
-func (s *Server) measure(n *monitor.Numbers) {
+func (s *Server) measure(n *privsep.Numbers) {
 	c := s.counts
 	c.measuring.Lock()
 	defer c.measuring.Unlock()
@@ -173,7 +173,7 @@ func (s *Server) measure(n *monitor.Numbers) {
 	c.use(processMonitor, n.Usage)
 	if s.setup.Apart {
 		total += n.Memory
-		c.use(processNetwork, monitor.UsageOfProcess())
+		c.use(processNetwork, privsep.UsageOfProcess())
 	}
 	c.memory.Set(float64(total))
 	c.goroutines.Set(float64(runtime.NumGoroutine()))

@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/quicterm/quicterm/quicterm/monitor"
+	"github.com/quicterm/quicterm/quicterm/monitor/privsep"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -46,7 +46,7 @@ func (c *conn) handle(ctx context.Context, m wire.Message) (done bool, err error
 		if err != nil {
 			return false, err
 		}
-		answer, err := c.server.monitor.Pass(ctx, &monitor.Pass{By: *c.by(), Session: name, Type: m.Type, Payload: m.Payload})
+		answer, err := c.server.monitor.Pass(ctx, &privsep.Pass{By: *c.by(), Session: name, Type: m.Type, Payload: m.Payload})
 		if err != nil {
 			return false, wire.Send(c.carrier, asError(err))
 		}
@@ -56,7 +56,7 @@ func (c *conn) handle(ctx context.Context, m wire.Message) (done bool, err error
 		if err := m.Decode(&req); err != nil {
 			return false, err
 		}
-		revoked, err := c.server.monitor.Revoke(ctx, &monitor.Revoke{By: *c.by(), All: req.All, Key: req.Key})
+		revoked, err := c.server.monitor.Revoke(ctx, &privsep.Revoke{By: *c.by(), All: req.All, Key: req.Key})
 		if err != nil {
 			return false, wire.Send(c.carrier, asError(err))
 		}
@@ -98,7 +98,7 @@ func sessionOf(m wire.Message) (string, error) {
 // attach has the monitor find or start the session that a request is for and pass the request on to
 // its holder, and relays until the client or the holder ends the carrier.
 func (c *conn) attach(ctx context.Context, req *wire.Attach, m wire.Message) error {
-	attached, err := c.server.monitor.Attach(ctx, &monitor.Attach{
+	attached, err := c.server.monitor.Attach(ctx, &privsep.Attach{
 		By: *c.by(), Mode: req.Mode, Session: req.Session, Instance: req.Instance, PTY: req.PTY, Size: req.Size,
 		Env: req.Env, Command: req.Command, Role: req.Role, Payload: m.Payload, Datagrams: c.carrier.Datagrams(),
 	})
@@ -118,7 +118,7 @@ func (c *conn) attach(ctx context.Context, req *wire.Attach, m wire.Message) err
 		}
 		c.refusedSession(req.Session, refusal)
 	}
-	defer c.guard(monitor.RightTime)()
+	defer c.guard(privsep.RightTime)()
 	return c.relay(c.login.UID, answer, attached.Carrier)
 }
 

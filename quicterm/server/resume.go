@@ -9,7 +9,7 @@ import (
 	"net/netip"
 	"time"
 
-	"github.com/quicterm/quicterm/quicterm/monitor"
+	"github.com/quicterm/quicterm/quicterm/monitor/privsep"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -47,7 +47,7 @@ func (c *conn) resume(m wire.Message) error {
 		return fmt.Errorf("resume: %w", errTooOften)
 	}
 	s.unauthenticated.move(time.Now(), c.pending, resumes)
-	resumed, err := s.resume(c.incoming.Context(), &monitor.Resume{Payload: m.Payload, Path: c.path(), Datagrams: c.carrier.Datagrams()})
+	resumed, err := s.resume(c.incoming.Context(), &privsep.Resume{Payload: m.Payload, Path: c.path(), Datagrams: c.carrier.Datagrams()})
 	if errors.Is(err, errNotAccepted) {
 		s.denied.allow(time.Now(), from)
 		s.unauthenticated.replays.allow(time.Now(), from.source)
@@ -57,7 +57,7 @@ func (c *conn) resume(m wire.Message) error {
 		c.sendLast(&wire.Denied{Gone: resumed.Gone})
 		c.over = errors.Is(err, errNoSession) && req.Boot != wire.BootMark{}
 	}
-	var withdrawn *monitor.Withdrawn
+	var withdrawn *privsep.Withdrawn
 	if errors.As(err, &withdrawn) {
 		s.unauthenticated.prove(c.pending)
 		c.sendLast(refusal(withdrawn))
@@ -84,7 +84,7 @@ func (c *conn) resume(m wire.Message) error {
 
 // resume has the monitor pass a Resume on to the holder of its session. The error is for the log; it is
 // errDenied if the client is to be told Denied, but not whether the session exists.
-func (s *Server) resume(ctx context.Context, r *monitor.Resume) (*monitor.Resumed, error) {
+func (s *Server) resume(ctx context.Context, r *privsep.Resume) (*privsep.Resumed, error) {
 	resumed, err := s.monitor.Resume(ctx, r)
 	switch {
 	case err != nil:

@@ -23,35 +23,18 @@ import (
 	"github.com/quicterm/quicterm/quicterm/auth"
 	"github.com/quicterm/quicterm/quicterm/machine/floodlog"
 	"github.com/quicterm/quicterm/quicterm/machine/panics"
-	"github.com/quicterm/quicterm/quicterm/monitor"
+	"github.com/quicterm/quicterm/quicterm/monitor/metrics"
+	"github.com/quicterm/quicterm/quicterm/monitor/privsep"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
-// A Monitor decides, signs and reaches holders for a Server. See [monitor.Monitor], which is one, and
-// [monitor.Remote], which is one in another process. Its methods may be called at any time.
-type Monitor interface {
-	Sign(context.Context, *monitor.Sign) ([]byte, error)
-	Offer(context.Context, *monitor.Offer) (*monitor.Verdicts, error)
-	Prove(context.Context, *monitor.Proof) (*monitor.Login, error)
-	Redeem(context.Context, *monitor.Token) (*monitor.Login, error)
-	Leave(monitor.LoginID)
-	Check(context.Context, *monitor.By) error
-	List(context.Context, *monitor.By) (*wire.Listing, error)
-	Describe(context.Context, *monitor.By) (*wire.Description, error)
-	Pass(context.Context, *monitor.Pass) (*monitor.Answer, error)
-	Revoke(context.Context, *monitor.Revoke) (*wire.Revoked, error)
-	Attach(context.Context, *monitor.Attach) (*monitor.Attached, error)
-	Resume(context.Context, *monitor.Resume) (*monitor.Resumed, error)
-	Measure(context.Context) (*monitor.Numbers, error)
-}
-
 // A Server talks to clients. It has no rights but those that its monitor gives it.
 type Server struct {
-	monitor Monitor
-	setup   *monitor.Setup
+	monitor *privsep.Calls
+	setup   *privsep.Setup
 	log     *slog.Logger
 	panics  *panics.Container
-	state   atomic.Pointer[monitor.State]
+	state   atomic.Pointer[privsep.State]
 	tls     *tls.Config
 
 	unauthenticated *unauthenticated
@@ -72,7 +55,7 @@ type Server struct {
 }
 
 // NewServer returns a server that does what a monitor lets it. It starts nothing.
-func NewServer(m Monitor, setup *monitor.Setup, log *slog.Logger) (*Server, error) {
+func NewServer(m *privsep.Calls, setup *privsep.Setup, log *slog.Logger) (*Server, error) {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
@@ -90,13 +73,17 @@ func NewServer(m Monitor, setup *monitor.Setup, log *slog.Logger) (*Server, erro
 		counts:          newCounts(setup.Begun, setup.Software),
 	}
 	s.attachments = attachments{server: s, connected: make(map[attachmentID]*attachment)}
-	s.state.Store(new(monitor.State))
+	s.state.Store(new(privsep.State))
 	var keys []*auth.HostKey
 	for i, c := range setup.Certificates {
 		key, err := auth.RemoteHostKey(c.Key, c.Plain, c.Certified, func(message []byte, hash crypto.Hash) ([]byte, error) {
 			ctx, cancel := context.WithTimeout(context.Background(), firstMessageTimeout)
 			defer cancel()
-			return m.Sign(ctx, &monitor.Sign{Key: i, Message: message, Hash: uint(hash)})
+			signature, err := m.Sign(ctx, &privsep.Sign{Key: i, Message: message, Hash: uint(hash)})
+			if err != nil {
+				return nil, err
+			}
+			return *signature, nil
 		})
 		if err != nil {
 			return nil, fmt.Errorf("host key: %w", err)
@@ -116,7 +103,7 @@ func NewServer(m Monitor, setup *monitor.Setup, log *slog.Logger) (*Server, erro
 }
 
 // Update implements [monitor.Network].
-func (s *Server) Update(state monitor.State) {
+func (s *Server) Update(state privsep.State) {
 	s.state.Store(&state)
 	if len(state.TicketKeys) > 0 {
 		s.tls.SetSessionTicketKeys(state.TicketKeys)
@@ -130,13 +117,13 @@ func (s *Server) Run(ctx context.Context) error {
 }
 
 // Serve implements [monitor.Network].
-func (s *Server) Serve(ctx context.Context, l monitor.Listener) error {
+func (s *Server) Serve(ctx context.Context, l privsep.Listener) error {
 	switch socket := l.Socket.(type) {
 	case *net.UDPConn:
 		return s.ServeQUIC(ctx, &quic.Socket{UDPConn: socket})
 	case net.Listener:
-		if l.Purpose == monitor.ForMetrics {
-			return monitor.ServeHTTP(ctx, socket, s.watching())
+		if l.Purpose == privsep.ForMetrics {
+			return metrics.ServeHTTP(ctx, socket, s.watching())
 		}
 		return s.ServeTCP(ctx, socket)
 	}
@@ -144,10 +131,10 @@ func (s *Server) Serve(ctx context.Context, l monitor.Listener) error {
 }
 
 // Clients implements [monitor.Network].
-func (s *Server) Clients(context.Context) (*monitor.Clients, error) {
-	clients := &monitor.Clients{Connections: s.connections.Load(), Unused: time.Duration(uptime() - s.usedAt.Load())}
+func (s *Server) Clients(context.Context) (*privsep.Clients, error) {
+	clients := &privsep.Clients{Connections: s.connections.Load(), Unused: time.Duration(uptime() - s.usedAt.Load())}
 	for id, some := range s.attachments.of() {
-		one := monitor.SessionClients{ID: id}
+		one := privsep.SessionClients{ID: id}
 		for _, a := range some {
 			one.Clients = append(one.Clients, a.status())
 		}
@@ -158,7 +145,7 @@ func (s *Server) Clients(context.Context) (*monitor.Clients, error) {
 
 // Metrics implements [monitor.Network].
 func (s *Server) Metrics(ctx context.Context) ([]byte, error) {
-	numbers, err := s.monitor.Measure(ctx)
+	numbers, err := s.monitor.Measure(ctx, new(privsep.None))
 	if err != nil {
 		return nil, err
 	}
@@ -171,9 +158,9 @@ func (s *Server) Metrics(ctx context.Context) ([]byte, error) {
 // watching returns what answers those who may see numbers, but no names.
 func (s *Server) watching() *http.ServeMux {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, r *http.Request) { monitor.ServeMetrics(w, r, s.Metrics) })
+	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, r *http.Request) { metrics.ServeMetrics(w, r, s.Metrics) })
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
-		monitor.ServeHealth(w, *s.state.Load())
+		metrics.ServeHealth(w, s.state.Load().NotReady())
 	})
 	return mux
 }

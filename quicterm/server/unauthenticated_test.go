@@ -16,7 +16,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"github.com/quicterm/quicterm/migrate/carrier/quic"
-	"github.com/quicterm/quicterm/quicterm/monitor"
+	"github.com/quicterm/quicterm/quicterm/monitor/privsep"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -266,13 +266,6 @@ func TestFloodOfFirstHellos(t *testing.T) {
 	}
 }
 
-// An accepting is a monitor that accepts all keys.
-type accepting struct{ Monitor }
-
-func (accepting) Offer(_ context.Context, o *monitor.Offer) (*monitor.Verdicts, error) {
-	return &monitor.Verdicts{Refused: make([]string, len(o.Keys))}, nil
-}
-
 // So does a person of an unknown source, once the account accepts a key.
 func TestSlowLoginWithAcceptedKey(t *testing.T) {
 	onHost(t, func(h *host) {
@@ -285,8 +278,10 @@ func TestSlowLoginWithAcceptedKey(t *testing.T) {
 			t.Fatal(err)
 		}
 		user := selfName(t)
-		h.server.Server.monitor = accepting{h.server.Monitor}
-		unknown := &localConn{client: new(monitor.Local)}
+		h.server.Server.monitor = &privsep.Calls{Offer: func(_ context.Context, o *privsep.Offer) (*privsep.Verdicts, error) {
+			return &privsep.Verdicts{Refused: make([]string, len(o.Keys))}, nil // the account accepts all keys
+		}}
+		unknown := &localConn{client: new(privsep.Local)}
 		c := &conn{server: h.server.Server, pending: person, incoming: unknown, carrier: unknown}
 		if _, err := c.accepted(t.Context(), &wire.Hello{User: user, Keys: [][]byte{key.Marshal()}}); err != nil {
 			t.Fatal(err)

@@ -1,4 +1,4 @@
-package monitor
+package privsep
 
 import (
 	"bufio"
@@ -12,11 +12,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/fxamacker/cbor/v2"
 	"golang.org/x/sys/unix"
 
 	"github.com/quicterm/quicterm/migrate/carrier/unixsock"
-	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
 // Between the two processes are frames on a unix socket of type stream:
@@ -52,161 +50,22 @@ type kind uint8
 const (
 	kindReply  kind = iota + 1
 	kindCancel      // of a call, which is answered nonetheless
-
-	// From the network half:
-	kindSetup
-	kindReady
-	kindSign
-	kindOffer
-	kindProve
-	kindRedeem
-	kindLeave
-	kindCheck
-	kindList
-	kindDescribe
-	kindPass
-	kindRevoke
-	kindAttach
-	kindResume
-	kindMeasure
-
-	// From the monitor:
-	kindState
-	kindListen
-	kindUnlisten
-	kindLocal
-	kindClients
-	kindMetrics
+	firstCall       // the first call of the other end's table
 )
-
-// quick reports whether a call is answered at once, before other frames are read: a goroutine for it
-// would take longer.
-func (k kind) quick() bool { return k == kindSign || k == kindLeave }
-
-var (
-	channelEncoding = func() cbor.EncMode {
-		m, err := cbor.EncOptions{Sort: cbor.SortCanonical, Time: cbor.TimeUnixMicro}.EncMode()
-		if err != nil {
-			panic(err)
-		}
-		return m
-	}()
-	channelDecoding = func() cbor.DecMode {
-		m, err := cbor.DecOptions{
-			UTF8: cbor.UTF8DecodeInvalid, DupMapKey: cbor.DupMapKeyEnforcedAPF, IndefLength: cbor.IndefLengthForbidden,
-			TagsMd: cbor.TagsForbidden, MaxNestedLevels: 16, MaxArrayElements: 1 << 15, MaxMapPairs: 1024,
-		}.DecMode()
-		if err != nil {
-			panic(err)
-		}
-		return m
-	}()
-)
-
-// decode decodes what the other half says. Texts that people see become [wire.Printable] here, so that nothing
-// behind it has to look at them.
-func decode(payload []byte, v any) error {
-	err := channelDecoding.Unmarshal(payload, v)
-	if text, ok := v.(interface{ makePrintable() }); err == nil && ok {
-		text.makePrintable()
-	}
-	return err
-}
-
-// maxShownText bounds a text of the other half that people see, in bytes: an error is a few lines on a terminal.
-const maxShownText = 1024
-
-func (f *failure) makePrintable() { f.Text = wire.Printable(f.Text, maxShownText) }
-
-func (r *reply) makePrintable() {
-	if r.Failure != nil {
-		r.Failure.makePrintable()
-	}
-}
-
-func (c *Clients) makePrintable() {
-	for _, session := range c.Sessions {
-		for i := range session.Clients {
-			one := &session.Clients[i]
-			one.Client = wire.Printable(one.Client, wire.MaxClient)
-			for _, text := range []*string{&one.Proof, &one.Certificate, &one.CA, &one.Reported} {
-				*text = wire.Printable(*text, wire.MaxSummary)
-			}
-			one.Role, one.Kind = wire.Printable(one.Role, wire.MaxSummary), wire.Printable(one.Kind, wire.MaxSummary)
-		}
-	}
-}
-
-// UnmarshalCBOR implements cbor.Unmarshaler. It drops the zones of addresses.
-func (p *Path) UnmarshalCBOR(b []byte) error {
-	type plain Path
-	err := channelDecoding.Unmarshal(b, (*plain)(p))
-	p.Client, p.Server = withoutZone(p.Client), withoutZone(p.Server)
-	return err
-}
-
-// A reply answers a call.
-type reply struct {
-	Failure *failure        `cbor:"1,keyasint,omitempty"`
-	Body    cbor.RawMessage `cbor:"2,keyasint,omitempty"`
-}
-
-// A failure is the error of a call.
-type failure struct {
-	Kind failureKind `cbor:"1,keyasint"`
-	Code wire.Code   `cbor:"2,keyasint"`
-	Text string      `cbor:"3,keyasint"`
-}
-
-type failureKind uint8
-
-const (
-	failedOther failureKind = iota
-	failedWire              // a *wire.Error
-	failedDraining
-	failedWithdrawn
-)
-
-// failureOf returns what the other end is told of an error.
-func failureOf(err error) *failure {
-	var refusal *wire.Error
-	var withdrawn *Withdrawn
-	switch {
-	case errors.Is(err, ErrDraining):
-		return &failure{Kind: failedDraining}
-	case errors.As(err, &refusal):
-		return &failure{failedWire, refusal.Code, refusal.Text}
-	case errors.As(err, &withdrawn):
-		return &failure{Kind: failedWithdrawn, Text: withdrawn.Reason}
-	}
-	return &failure{Text: err.Error()}
-}
-
-// err is the inverse of failureOf.
-func (f *failure) err() error {
-	switch f.Kind {
-	case failedDraining:
-		return ErrDraining
-	case failedWire:
-		return &wire.Error{Code: f.Code, Text: f.Text}
-	case failedWithdrawn:
-		return &Withdrawn{Reason: f.Text}
-	}
-	return errors.New(f.Text)
-}
 
 // errChannel is the error of a call when the other process is gone.
 var errChannel = errors.New("the other half of the daemon is gone")
 
-// A handler answers a call of the other end: it returns the body of the reply. It owns the files.
-// Those of the answer are closed when they have been sent.
-type handler func(ctx context.Context, k kind, payload []byte, files []*os.File) (answer any, send []int, err error)
+// A handler answers a call of the other end, by a function that decodes it and returns the answer. It returns the body
+// of the reply and the descriptors to send with it, which the channel closes then.
+type handler func(call func() (any, error)) (answer any, send []int, err error)
 
 // A channel is one end of the connection between the two processes.
 type channel struct {
 	socket *net.UnixConn
 	handle handler
-	trusts bool // descriptors of the other end are taken, and its answers are waited for
+	table  atomic.Pointer[table] // of the calls of the other end
+	trusts bool                  // descriptors of the other end are taken, and its answers are waited for
 
 	sendTime time.Duration
 
@@ -231,11 +90,16 @@ func newChannel(socket *net.UnixConn, trusts bool, handle handler) *channel {
 	if !trusts {
 		unixsock.RefuseDescriptors(socket)
 	}
-	return &channel{
+	c := &channel{
 		socket: socket, handle: handle, trusts: trusts, sendTime: sendTime,
 		calls: make(map[uint64]chan called), cancels: make(map[uint64]context.CancelFunc),
 	}
+	c.serve(nil)
+	return c
 }
+
+// serve sets what the other end may call.
+func (c *channel) serve(t table) { c.table.Store(&t) }
 
 // run answers the other end until it is gone, or sends what is no frame, or close is called. It
 // returns when all calls have been answered.
@@ -296,11 +160,16 @@ var errTooMany = errors.New("too many calls at once")
 
 // take takes a frame of the other end. On an error it does not own the files.
 func (c *channel) take(ctx context.Context, k kind, call uint64, payload []byte, files []*os.File) error {
-	if k.quick() {
-		answer, send, err := c.handle(ctx, k, payload, files)
-		if k != kindLeave { // which has no reply
-			c.reply(call, answer, send, err)
+	table := *c.table.Load()
+	answer := func(ctx context.Context) {
+		answer, send, err := c.handle(func() (any, error) { return table.serve(ctx, k, payload, files) })
+		c.reply(call, answer, send, err)
+		for _, fd := range send {
+			unix.Close(fd)
 		}
+	}
+	if row := table.row(k); row != nil && row.quick {
+		answer(ctx)
 		return nil
 	}
 	c.mu.Lock()
@@ -335,12 +204,8 @@ func (c *channel) take(ctx context.Context, k kind, call uint64, payload []byte,
 	c.cancels[call] = cancel
 	c.bytes += len(payload)
 	c.work.Go(func() {
-		answer, send, err := c.handle(ctx, k, payload, files)
+		answer(ctx)
 		cancel()
-		c.reply(call, answer, send, err)
-		for _, fd := range send {
-			unix.Close(fd)
-		}
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		delete(c.cancels, call)

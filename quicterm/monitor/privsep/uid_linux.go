@@ -1,4 +1,4 @@
-package monitor
+package privsep
 
 import (
 	"context"
@@ -21,15 +21,15 @@ const (
 // networkIDs returns the user id and the group id of the network process: those of networkAccount, in
 // which nobody may log in, or a number that no account has. They are not nobody's, with which other
 // programs run: they could send signals to the process, and it to them.
-func (s *Monitor) networkIDs(ctx context.Context) (uid, gid uint32, err error) {
-	a, err := s.names.Lookup(ctx, networkAccount)
+func networkIDs(ctx context.Context, names *account.NameService) (uid, gid uint32, err error) {
+	a, err := names.Lookup(ctx, networkAccount)
 	if err == nil && a.UID != 0 && a.GID != 0 {
 		if shell := filepath.Base(a.Shell); shell == "nologin" || shell == "false" {
 			return a.UID, a.GID, nil
 		}
 	}
 	for uid := uint32(firstUID); uid <= lastUID; uid++ {
-		if _, err = s.names.LookupID(ctx, uid); errors.Is(err, account.ErrUnknown) {
+		if _, err = names.LookupID(ctx, uid); errors.Is(err, account.ErrUnknown) {
 			return uid, uid, nil
 		}
 	}

@@ -1,6 +1,6 @@
 //go:build linux || darwin
 
-package monitor
+package privsep
 
 import (
 	"io"
@@ -25,7 +25,7 @@ type Setup struct {
 	MaxUnauthenticated int `cbor:"6,keyasint"`
 	MaxSessionsPerUser int `cbor:"7,keyasint"`
 
-	Apart bool `cbor:"8,keyasint"` // it is another process than the monitor
+	Apart bool `cbor:"-"` // it is another process than the monitor
 }
 
 // A Certificate is the public part of a host key.
@@ -43,6 +43,14 @@ type State struct {
 	Draining    bool          `cbor:"4,keyasint"`
 }
 
+// NotReady returns why the daemon takes no new sessions, or nothing.
+func (s State) NotReady() string {
+	if s.Draining {
+		return "draining"
+	}
+	return ""
+}
+
 // A LoginID names a login. It is random, and only the network half that has proven the login has it.
 type LoginID [16]byte
 
@@ -53,15 +61,23 @@ type Path struct {
 }
 
 // withoutZone returns an address without its zone, which may be any bytes.
-func withoutZone(a netip.AddrPort) netip.AddrPort {
+func WithoutZone(a netip.AddrPort) netip.AddrPort {
 	return netip.AddrPortFrom(a.Addr().WithZone(""), a.Port())
 }
 
 // from returns the address of the client, or that of this machine if it is unknown.
-func (p Path) from() netip.Addr { return orLoopback(p.Client.Addr()) }
+func (p Path) From() netip.Addr { return orLoopback(p.Client.Addr()) }
 
 // at returns the address of the server, or that of this machine if it is unknown.
-func (p Path) at() netip.Addr { return orLoopback(p.Server.Addr()) }
+func (p Path) At() netip.Addr { return orLoopback(p.Server.Addr()) }
+
+// String says where a client is, for people: its address and port, or "ssh".
+func (p Path) String() string {
+	if p.Client.IsValid() {
+		return p.Client.String()
+	}
+	return "ssh"
+}
 
 func orLoopback(a netip.Addr) netip.Addr {
 	if !a.IsValid() {
@@ -171,6 +187,8 @@ type Attached struct {
 	ID      wire.SessionID  `cbor:"1,keyasint"`
 	Answer  Answer          `cbor:"2,keyasint"`
 	Carrier carrier.Carrier `cbor:"-"`
+
+	login LoginID // of the request: the other half has the carrier as long as the login
 }
 
 // A Resume is that of a client, as the client has sent it.
@@ -238,6 +256,16 @@ type SessionClients struct {
 	Clients []ClientStatus `cbor:"2,keyasint"`
 }
 
+// A ClientStatus is what an operator sees of a client that is connected to a session.
+type ClientStatus struct {
+	Client string `json:"client"` // account@address:port
+	Credential
+	Role  string    `json:"role"`
+	Since time.Time `json:"since"`
+	Kind  string    `json:"kind"`             // of its latest connection: quic, tcp or ssh
+	RTT   float64   `json:"rtt_ms,omitempty"` // of that
+}
+
 // A Local is a client whose carrier a process of this machine passes on, such as one that sshd has
 // started for it. It is logged in: the kernel tells the account of the process.
 type Local struct {
@@ -245,13 +273,16 @@ type Local struct {
 	Path  Path  `cbor:"2,keyasint"`
 }
 
-// A Listener is a *net.UDPConn, or a *net.TCPListener or *net.UnixListener with its purpose.
+// A Listener is a socket with its purpose.
 type Listener struct {
 	Purpose Purpose
-	Socket  interface {
-		syscall.Conn
-		io.Closer
-	}
+	Socket  Socket
+}
+
+// A Socket is a *net.UDPConn, *net.TCPListener or *net.UnixListener.
+type Socket interface {
+	syscall.Conn
+	io.Closer
 }
 
 // A Purpose is what a socket is for.

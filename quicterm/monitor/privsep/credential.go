@@ -1,6 +1,6 @@
 //go:build linux || darwin
 
-package monitor
+package privsep
 
 import (
 	"crypto/sha256"
@@ -31,8 +31,8 @@ type Credential struct {
 
 // KeyCredential returns the credential of a client with a public key or a certificate, as it was sent.
 func KeyCredential(blob []byte) Credential {
-	c := Credential{Proof: fingerprint(blob)}
-	if cert := certificateOf(blob); cert != nil {
+	c := Credential{Proof: Fingerprint(blob)}
+	if cert := CertificateOf(blob); cert != nil {
 		c.Certificate, c.Serial = wire.Printable(cert.KeyId, wire.MaxSummary), cert.Serial
 		c.CA = ssh.FingerprintSHA256(cert.SignatureKey)
 	}
@@ -41,7 +41,7 @@ func KeyCredential(blob []byte) Credential {
 
 // fingerprint returns the fingerprint of what a client has sent as a public key: of the key, if that
 // is a certificate.
-func fingerprint(blob []byte) string {
+func Fingerprint(blob []byte) string {
 	if key, err := auth.ParseUserKey(blob); err == nil {
 		return ssh.FingerprintSHA256(auth.PlainKey(key))
 	}
@@ -50,7 +50,7 @@ func fingerprint(blob []byte) string {
 }
 
 // credentialOf returns the credential of a client that resumes, as its holder says.
-func credentialOf(by *wire.Resumed) Credential {
+func CredentialOf(by *wire.Resumed) Credential {
 	switch {
 	case len(by.Key) > 0:
 		return KeyCredential(by.Key)
@@ -70,4 +70,14 @@ func (c Credential) On(log *slog.Logger) *slog.Logger {
 		log = log.With("reported", c.Reported)
 	}
 	return log
+}
+
+// certificateOf returns a certificate that a client has offered, or nil if that is another key.
+func CertificateOf(blob []byte) *ssh.Certificate {
+	key, err := auth.ParseUserKey(blob)
+	if err != nil {
+		return nil
+	}
+	cert, _ := key.(*ssh.Certificate)
+	return cert
 }
