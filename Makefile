@@ -47,7 +47,7 @@ bench: ## measure sessions over emulated networks, in five minutes; BENCH has mo
 	go run ./bench run $(BENCH)
 
 bench-peers: ## measure ssh, mosh, et and tssh as well, if they are installed; needs root
-	go run ./bench peers $(BENCH)
+	go run ./bench run --peers $(BENCH)
 
 PLATFORMS := darwin/arm64 windows/amd64 android/arm64 freebsd/amd64 linux/amd64 linux/arm64
 

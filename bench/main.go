@@ -8,6 +8,7 @@ package main
 import (
 	"errors"
 	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -26,7 +27,7 @@ func main() {
 	}
 	group := new(measure.Group)
 	go group.EndOnSignal()
-	root.AddCommand(runCommand(group), scaleCommand(group), peersCommand(group), compareCommand(), reportCommand(), recordCommand(group), predictCommand(), demoCommand(group))
+	root.AddCommand(runCommand(group), compareCommand(), reportCommand(), recordCommand(group), predictCommand(), demoCommand(group))
 	for name, run := range work.Programs {
 		root.AddCommand(&cobra.Command{
 			Use: name, Hidden: true, DisableFlagParsing: true,
@@ -69,8 +70,12 @@ func compareCommand() *cobra.Command {
 
 func badArgument(_ *cobra.Command, err error) error { return report.NewBadInput(err) }
 
+// publishedFolder has the results that the project's pages show.
+const publishedFolder = "bench/results"
+
 func reportCommand() *cobra.Command {
 	o := report.Options{Scenarios: scenario.Names(), Programs: program.Names()}
+	var publish bool
 	c := &cobra.Command{
 		Use:   "report FILE",
 		Short: "Draw a file of results, and write its tables as Markdown",
@@ -80,13 +85,25 @@ each scenario as it was measured last.
 With --readme, the tables go into a page between the two comments
 <!-- results of NAME --> and <!-- end of NAME -->, where NAME is that of the file of
 results without its folder and ending; with --summary as well, a short table goes between
-<!-- summary of NAME --> and <!-- end of summary of NAME -->.`,
+<!-- summary of NAME --> and <!-- end of summary of NAME -->.
+
+With --publish, the results first replace those of the same scenarios and programs in the
+file of the same name in ` + publishedFolder + `, which is then the one that is drawn.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			return report.Write(c.OutOrStdout(), c.ErrOrStderr(), args[0], o)
+			file := args[0]
+			if publish {
+				published := filepath.Join(publishedFolder, filepath.Base(file))
+				if err := report.Publish(c.ErrOrStderr(), file, published); err != nil {
+					return err
+				}
+				file = published
+			}
+			return report.Write(c.OutOrStdout(), c.ErrOrStderr(), file, o)
 		},
 	}
 	c.Flags().StringVar(&o.Page, "readme", "", "put the tables into this `file`")
+	c.Flags().BoolVar(&publish, "publish", false, "keep the results in "+publishedFolder)
 	c.Flags().BoolVar(&o.Summary, "summary", false, "write one short table with one plot")
 	return c
 }

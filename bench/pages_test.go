@@ -17,9 +17,7 @@ import (
 	"github.com/quicterm/quicterm/bench/scenario"
 )
 
-// results is the folder of the project's own results, and pages are those that show them.
-const results = "bench/results"
-
+// pages are those that show the project's own results.
 var pages = []string{"README.md", "bench/README.md", "docs/performance.md"}
 
 // The tables of the pages are those that report writes: no figure was edited, and none is older than its results.
@@ -50,7 +48,7 @@ func TestPagesShowTheResults(t *testing.T) {
 			t.Errorf("%s shows no results", page)
 		}
 		for _, block := range blocks {
-			file := results + "/" + block[2] + ".jsonl"
+			file := publishedFolder + "/" + block[2] + ".jsonl"
 			copyFile(file)
 			err := report.Write(io.Discard, io.Discard, filepath.Join(root, file), report.Options{
 				Scenarios: scenario.Names(), Programs: program.Names(),
@@ -80,7 +78,7 @@ func TestResultsNameCommitsThatExist(t *testing.T) {
 	if err != nil || strings.TrimSpace(string(shallow)) != "false" {
 		t.Skip("there is no history here")
 	}
-	files, err := filepath.Glob(filepath.Join("..", results, "*.jsonl"))
+	files, err := filepath.Glob(filepath.Join("..", publishedFolder, "*.jsonl"))
 	if err != nil || len(files) == 0 {
 		t.Fatal("no results", err)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -25,13 +26,32 @@ const (
 	quickLimit    = 2 * time.Minute
 )
 
+// resultFolder gets the files of results. It is ignored by git: bench report takes what is to be published.
+const resultFolder = "bench/out"
+
+// compared are the scenarios in which programs are compared.
+var compared = []string{
+	"typing, no loss",
+	"typing, 5 % loss",
+	"typing, 29 % loss",
+	"another address",
+	"the NAT forgets",
+	"black hole of 3 s",
+	"outage of 30 s while output runs",
+	"Ctrl-C behind a flood, 1 Mbit/s",
+	"compiler log, 2 Mbit/s",
+	"50 MB of text, no limit",
+	"idle",
+	"connect to the prompt",
+}
+
 func runCommand(group *measure.Group) *cobra.Command {
 	s := &suite.Suite{Group: group, Places: suite.SideBySide}
-	var only []string
+	var only, programs []string
 	var list bool
 	c := &cobra.Command{
 		Use:   "run",
-		Short: "Measure scenarios with quicterm, and write one table",
+		Short: "Measure scenarios, and write one table",
 		Long: `Measure scenarios with quicterm: the released programs on terminals, read through a
 terminal emulator, over emulated links. Before them come the Go benchmarks of what is
 computed most, and the emulated network, compared with what it is asked to do.
@@ -44,70 +64,93 @@ The standard suite takes five minutes. --only names others, or any scenarios:
   screen    attaching to vim, 50 watchers: a minute
   attack    resumes, logins and typing while hostile clients do their worst: a minute, mostly needs root
   abuse     typing and logins while 500 addresses flood the daemon: two minutes, needs root
-  scale     how cost grows with sessions, rings, round trips and clients: as bench scale
+  scale     how cost grows with sessions, rings, round trips, and clients that come back at once: 15 minutes
   lean      bytes, CPU time and context switches beside ssh and mosh: ten minutes, mostly needs root
   bulk      copies over fast paths that lose packets, and beside TCP: eight minutes, needs root and sshd
   all       everything
 --quick measures a small part of all suites, in less than two minutes. Scenarios that need
-network namespaces, other accounts or file systems are skipped without root.
+network namespaces, other accounts or file systems are skipped without root, and those that
+do not fit the free memory.
+
+--peers measures those of OpenSSH, mosh, Eternal Terminal and tssh that are installed as well, in
+the scenarios that all can do, one after the other in network namespaces, as root. A program that
+cannot do what a scenario asks for gets "never", and why.
 
 If a bound is missed while this process was stalled for 20 ms, the scenario is measured
 again, at most twice and only if there is time; otherwise it is busy: not to be believed.
-Every figure goes to a file as soon as it is measured.
+Figures of --peers are measured again for any stall. Every figure goes to a file as soon as it is
+measured.
 
 The exit status is 0 also if bounds are missed, unless --strict is set.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
+			w, name, standard := c.OutOrStdout(), "latest", len(only) == 0 && !s.ComparesPrograms
+			switch {
+			case s.ComparesPrograms && len(only) == 0:
+				only, name = compared, "peers"
+			case s.ComparesPrograms:
+				name = "peers"
+			case len(only) == 1 && scenario.IsSuite(only[0]):
+				name = only[0]
+			}
+			if s.Out == "" {
+				s.Out = filepath.Join(resultFolder, name+".jsonl")
+			}
 			selected := scenario.Select(only, s.Quick)
+			if s.ComparesPrograms {
+				var err error
+				if selected, err = peers(w, selected, programs); err != nil {
+					return err
+				}
+				s.Places = 1
+			}
 			if len(selected) == 0 {
 				return fmt.Errorf("no scenario has %s in its name; bench run --only all --list shows all", quoted(only))
 			}
 			if list {
-				return s.List(c.OutOrStdout(), selected)
+				return s.List(w, selected)
 			}
-			selected = runnable(c.OutOrStdout(), selected)
-			if len(only) == 1 && scenario.IsSuite(only[0]) && !c.Flags().Changed("out") {
-				s.Out = resultFile(only[0])
-			}
+			selected = runnable(w, selected)
 			switch {
 			case s.Quick:
 				s.Limit = quickLimit
-			case len(only) == 0:
+			case standard:
 				s.Limit = standardLimit
 			}
-			return s.Run(c.OutOrStdout(), checks(s, selected, len(only) == 0), selected)
+			return s.Run(w, checks(s, selected, standard), selected)
 		},
 	}
-	flags(c, s, &only, &list, "latest")
+	c.Flags().StringArrayVar(&only, "only", nil, "measure the suite of this name, or the scenarios that have this `text` in their names; may be repeated")
+	c.Flags().StringVar(&s.Out, "out", "", "append results to this `file` rather than one in "+resultFolder)
+	c.Flags().BoolVar(&list, "list", false, "only list the scenarios and their bounds")
+	c.Flags().BoolVar(&s.Strict, "strict", false, "fail if a bound is missed")
+	c.Flags().Uint64Var(&s.Seed, "seed", 1, "seed of the links' losses")
 	c.Flags().BoolVar(&s.Quick, "quick", false, "measure few scenarios, with bounds that a busy machine keeps as well")
+	c.Flags().BoolVar(&s.ComparesPrograms, "peers", false, "measure the other programs that are installed as well")
+	c.Flags().StringSliceVar(&programs, "programs", nil, "compare these `programs` only, by name")
 	return c
 }
 
-func scaleCommand(group *measure.Group) *cobra.Command {
-	s := &suite.Suite{Group: group, Places: suite.SideBySide}
-	var only []string
-	var list bool
-	c := &cobra.Command{
-		Use:   "scale",
-		Short: "Measure how cost grows: with sessions, rings, round trips, and clients that come back at once",
-		Long: `Measure how cost grows: with sessions, of which a tenth types; with the size of rings; with the
-round trip; and with clients that come back in the same second after an outage. It writes one
-table, and draws a plot of each. What does not fit the free memory is skipped. It takes a quarter of an
-hour.`,
-		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			if len(only) == 0 {
-				only = []string{"scale"}
-			}
-			selected := scenario.Select(only, false)
-			if list {
-				return s.List(c.OutOrStdout(), selected)
-			}
-			return s.Run(c.OutOrStdout(), nil, runnable(c.OutOrStdout(), selected))
-		},
+// peers returns the scenarios in which programs are compared, once for each program that is installed.
+func peers(w io.Writer, all []scenario.Scenario, names []string) (selected []scenario.Scenario, err error) {
+	if err := topology.CheckNamespaces(); err != nil {
+		return nil, fmt.Errorf("programs cannot be compared here: %w", err)
 	}
-	flags(c, s, &only, &list, "scale")
-	return c
+	present, err := program.Installed(w, names)
+	if err != nil {
+		return nil, err
+	}
+	for _, sc := range all {
+		if !slices.Contains(compared, sc.Name) {
+			continue
+		}
+		for _, p := range present {
+			sc.Program, sc.Rivals = p, nil
+			selected = append(selected, sc)
+		}
+	}
+	fmt.Fprintf(w, "TCP's congestion control is %s.\n", topology.CongestionControl())
+	return selected, nil
 }
 
 // runnable returns the scenarios that can be measured here, and says which are skipped.
@@ -155,85 +198,5 @@ func checks(s *suite.Suite, scenarios []scenario.Scenario, standard bool) []suit
 	return checks
 }
 
-// flags are those of the commands that measure. Out names the file of the results.
-func flags(c *cobra.Command, s *suite.Suite, only *[]string, list *bool, out string) {
-	c.Flags().StringArrayVar(only, "only", nil, "measure the suite of this name, or the scenarios that have this `text` in their names; may be repeated")
-	c.Flags().StringVar(&s.Out, "out", resultFile(out), "append results to this `file`")
-	c.Flags().BoolVar(list, "list", false, "only list the scenarios and their bounds")
-	c.Flags().BoolVar(&s.Strict, "strict", false, "fail if a bound is missed")
-	c.Flags().Uint64Var(&s.Seed, "seed", 1, "seed of the links' losses")
-}
-
 // quoted joins texts for an error.
 func quoted(texts []string) string { return `"` + strings.Join(texts, `" or "`) + `"` }
-
-func resultFile(name string) string { return "bench/results/" + name + ".jsonl" }
-
-// compared are the scenarios in which programs are compared.
-var compared = []string{
-	"typing, no loss",
-	"typing, 5 % loss",
-	"typing, 29 % loss",
-	"another address",
-	"the NAT forgets",
-	"black hole of 3 s",
-	"outage of 30 s while output runs",
-	"Ctrl-C behind a flood, 1 Mbit/s",
-	"compiler log, 2 Mbit/s",
-	"50 MB of text, no limit",
-	"idle",
-	"connect to the prompt",
-}
-
-func peersCommand(group *measure.Group) *cobra.Command {
-	s := &suite.Suite{Group: group, Places: 1, ComparesPrograms: true}
-	var only []string
-	var list bool
-	var programs []string
-	c := &cobra.Command{
-		Use:   "peers",
-		Short: "Measure scenarios with quicterm, ssh, mosh, et and tssh in turn, and write one table",
-		Long: `Measure scenarios with quicterm, and with those of OpenSSH, mosh, Eternal Terminal and
-tssh that are installed. They run in network namespaces, one after the other, each over
-the same emulated network. Needs Linux and root.
-
-A program that cannot do what a scenario asks for gets "never", and why. What was measured
-while this process was stalled for 20 ms is measured again, at most twice, and otherwise is
-busy: not to be believed. Every figure goes to a file as soon as it is measured. Takes
-about five minutes for each program.`,
-		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			if err := topology.CheckNamespaces(); err != nil {
-				return fmt.Errorf("programs cannot be compared here: %w", err)
-			}
-			present, err := program.Installed(c.OutOrStdout(), programs)
-			if err != nil {
-				return err
-			}
-			if len(only) == 0 {
-				only = compared
-			}
-			var selected []scenario.Scenario
-			for _, sc := range scenario.Select(only, false) {
-				if !slices.Contains(compared, sc.Name) {
-					continue
-				}
-				for _, p := range present {
-					sc.Program, sc.Rivals = p, nil
-					selected = append(selected, sc)
-				}
-			}
-			switch {
-			case len(selected) == 0:
-				return fmt.Errorf("programs are compared in no scenario that has %s in its name", quoted(only))
-			case list:
-				return s.List(c.OutOrStdout(), selected)
-			}
-			fmt.Fprintf(c.OutOrStdout(), "TCP's congestion control is %s.\n", topology.CongestionControl())
-			return s.Run(c.OutOrStdout(), checks(s, selected, false), selected)
-		},
-	}
-	flags(c, s, &only, &list, "peers")
-	c.Flags().StringSliceVar(&programs, "programs", nil, "compare these `programs` only, by name")
-	return c
-}

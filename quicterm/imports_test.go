@@ -328,8 +328,8 @@ var packages = []struct {
 	{
 		path: "bench/suite", role: "measures scenarios and keeps their records",
 		imports: `bench/event bench/linkcheck bench/measure bench/netem bench/program bench/report bench/result bench/rig
-			bench/scenario bench/topology bench/work github.com/schollz/progressbar/v3 golang.org/x/perf
-			golang.org/x/sync golang.org/x/term`,
+			bench/scenario bench/topology bench/work golang.org/x/perf
+			golang.org/x/sync`,
 	},
 	{
 		path: "bench/trace", role: "replays traces in virtual time, and scores predictions; pure",

@@ -5,9 +5,11 @@
 package report
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -98,6 +100,36 @@ func read(warnings io.Writer, path string) ([]result.Record, error) {
 	return records, err
 }
 
+// Publish replaces, in a file of records, those of the scenarios and programs that another file has. Of these it
+// takes what was measured last.
+func Publish(warnings io.Writer, from, to string) error {
+	fresh, err := read(warnings, from)
+	if err != nil {
+		return err
+	}
+	old, err := result.Read(to)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	var whole bytes.Buffer
+	for _, r := range lastOf(append(old, fresh...)) {
+		if err := result.Append(&whole, r); err != nil {
+			return err
+		}
+	}
+	return replace(to, whole.Bytes())
+}
+
+// lastOf returns the records of each program in each scenario that were measured last.
+func lastOf(records []result.Record) []result.Record {
+	type key struct{ scenario, program string }
+	last := make(map[key]time.Time)
+	for _, r := range records {
+		last[key{r.Scenario, r.Program}] = r.Time
+	}
+	return selected(records, func(r result.Record) bool { return r.Time.Equal(last[key{r.Scenario, r.Program}]) })
+}
+
 // replaceIn replaces what a page has between two lines.
 func replaceIn(page, begin, end, text string) error {
 	b, err := os.ReadFile(page)
@@ -113,13 +145,17 @@ func replaceIn(page, begin, end, text string) error {
 	if whole == string(b) {
 		return nil
 	}
-	// A full disk leaves the page as it was.
-	next := page + ".new"
+	return replace(page, []byte(whole))
+}
+
+// replace writes a file. A full disk leaves it as it was.
+func replace(file string, content []byte) error {
+	next := file + ".new"
 	defer os.Remove(next)
-	if err := os.WriteFile(next, []byte(whole), 0o644); err != nil {
+	if err := os.WriteFile(next, content, 0o644); err != nil {
 		return err
 	}
-	return os.Rename(next, page)
+	return os.Rename(next, file)
 }
 
 // A report is what each program did last in each scenario.
@@ -133,17 +169,10 @@ type report struct {
 }
 
 func newReport(path string, records []result.Record, o Options) (*report, error) {
-	type key struct{ scenario, program string }
-	last := make(map[key]time.Time)
-	for _, r := range records {
-		last[key{r.Scenario, r.Program}] = r.Time
-	}
 	file := filepath.Base(path)
 	rep := &report{file: file, name: strings.TrimSuffix(file, filepath.Ext(file))}
-	for _, r := range records {
+	for _, r := range lastOf(records) {
 		switch {
-		case !r.Time.Equal(last[key{r.Scenario, r.Program}]):
-			continue
 		case r.Scenario == result.EmulatedLink:
 			rep.links = append(rep.links, r)
 			continue

@@ -4,6 +4,7 @@ package report
 
 import (
 	"bytes"
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -96,6 +97,41 @@ func wantCells(t *testing.T, got []string, want ...string) {
 	t.Helper()
 	if strings.Join(got, "|") != strings.Join(want, "|") {
 		t.Errorf("row %q, want %q", got, want)
+	}
+}
+
+// What is published replaces the same scenarios of the same programs, and keeps the others.
+func TestPublish(t *testing.T) {
+	dir := t.TempDir()
+	written := func(name string, records ...result.Record) string {
+		var b bytes.Buffer
+		for _, r := range records {
+			if err := result.Append(&b, r); err != nil {
+				t.Fatal(err)
+			}
+		}
+		file := filepath.Join(dir, name)
+		if err := os.WriteFile(file, b.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return file
+	}
+	old := played("quicterm")
+	fresh := old[0]
+	fresh.Time, fresh.Values, fresh.At = fresh.Time.Add(time.Hour), []float64{7}, nil
+	published := filepath.Join(dir, "published.jsonl")
+	for _, from := range []string{written("old.jsonl", old...), written("fresh.jsonl", fresh)} {
+		if err := Publish(io.Discard, from, published); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := result.Read(published)
+	if err != nil {
+		t.Fatal(err)
+	}
+	others := slices.DeleteFunc(slices.Clone(old), func(r result.Record) bool { return r.Scenario == fresh.Scenario })
+	if last := len(others); len(got) != last+1 || len(others) == 0 || got[0].Scenario != others[0].Scenario || got[last].Values[0] != 7 {
+		t.Errorf("%d records of %d others and 1: %+v", len(got), len(others), got)
 	}
 }
 

@@ -100,12 +100,13 @@ func (s *Suite) Run(w io.Writer, checks []Check, scenarios []scenario.Scenario) 
 		s.slack = quickSlack
 	}
 
-	bar, done := newBar(len(s.records))
-	defer done()
+	begun := time.Now()
+	step := func(i int, name string) {
+		fmt.Fprintf(os.Stderr, "%d of %d, after %.0f s: %s\n", i+1, len(s.records), time.Since(begun).Seconds(), name)
+	}
 	for i, c := range checks {
-		bar.Describe(c.Name)
+		step(i, c.Name)
 		s.keep(i, c.Measure())
-		bar.Add(1)
 	}
 	places := semaphore.NewWeighted(s.Places)
 	var running sync.WaitGroup
@@ -115,15 +116,13 @@ func (s *Suite) Run(w io.Writer, checks []Check, scenarios []scenario.Scenario) 
 			takes = s.Places
 		}
 		places.Acquire(context.Background(), takes) // in order, and never cancelled
-		bar.Describe(sc.Name + ", " + sc.Program.Name())
+		step(len(checks)+i, sc.Name+", "+sc.Program.Name())
 		running.Go(func() {
 			defer places.Release(takes)
 			s.keep(len(checks)+i, s.measure(sc))
-			bar.Add(1)
 		})
 	}
 	running.Wait()
-	done()
 	err = s.tell(w)
 	if failed := report.Draw(os.Stderr, s.Out, scenario.Names()); failed != nil {
 		err = errors.Join(err, fmt.Errorf("no plots: %w", failed))
