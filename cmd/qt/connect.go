@@ -233,11 +233,15 @@ func runTerminal(ctx context.Context, a *access, host string, opts *options, req
 		predicts = predict.Never
 	}
 	t := terminal.New(terminal.Config{
-		In:       os.Stdin,
-		Out:      os.Stdout,
-		Escape:   a.settings.EscapeChar,
-		Predict:  predicts,
-		Messages: messages{host, opts.role, skips, a.needs},
+		In:      os.Stdin,
+		Out:     os.Stdout,
+		Escape:  a.settings.EscapeChar,
+		Predict: predicts,
+		Host:    host,
+		Role:    opts.role,
+		Skips:   skips,
+		Needs:   a.needs,
+		Status:  func(st client.Status) string { return newReport(host, st).text(time.Now()) },
 	})
 	recording, err := prepareRecording(a.settings, skips, t.Print)
 	if err != nil {

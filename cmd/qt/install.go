@@ -12,6 +12,7 @@ import (
 
 	"github.com/quicterm/quicterm/quicterm/client/bootstrap"
 	"github.com/quicterm/quicterm/quicterm/client/install"
+	"github.com/quicterm/quicterm/quicterm/terminal"
 )
 
 func installCommand() *cobra.Command {
@@ -53,7 +54,7 @@ func installOn(ctx context.Context, host string, opts *options, from string) err
 		report, err = install.Install(p, func(platform install.Platform) (*install.Binary, error) {
 			return findDaemon(from, platform)
 		}, func(b *install.Binary) {
-			say(copying, b.Version, b.Platform, size(uint64(len(b.Content))), host)
+			say(copying, b.Version, b.Platform, terminal.Bytes(uint64(len(b.Content))), host)
 		})
 		return err
 	})

@@ -5,20 +5,17 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"runtime"
 	"strconv"
 	"strings"
 	"time"
 
 	"golang.org/x/crypto/ssh"
 
-	"github.com/quicterm/quicterm/migrate"
 	"github.com/quicterm/quicterm/quicterm/auth"
 	"github.com/quicterm/quicterm/quicterm/client"
 	"github.com/quicterm/quicterm/quicterm/client/bootstrap"
 	"github.com/quicterm/quicterm/quicterm/client/install"
 	"github.com/quicterm/quicterm/quicterm/client/sshconfig"
-	"github.com/quicterm/quicterm/quicterm/session"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -28,8 +25,7 @@ import (
 //   - What the user asked for goes to standard output; everything else goes to standard
 //     error, in one line that begins with "qt: "; a warning takes more.
 //   - An error says what failed, on what, and what to try.
-//   - While a terminal is raw, lines end in \r\n, and nothing is written inside a control
-//     sequence of the program that draws on it. Package terminal sees to both.
+//   - Package terminal has the texts of a session on a terminal.
 //   - Questions are asked on the terminal itself, and only if there is one.
 
 // place names a host in a sentence, in which "." would read as its end.
@@ -367,121 +363,4 @@ func appendFlag(words []string, name, value string) []string {
 		return words
 	}
 	return append(words, name, shellWord(value))
-}
-
-// messages has the texts that a terminal shows within a session on a host.
-type messages struct {
-	host  string
-	role  wire.Role
-	skips bool          // the server does not wait for this client
-	needs func() string // of ssh, which is to make a connection again; empty if nothing
-}
-
-func (m messages) Title(l client.LinkState) string {
-	if needs := m.needs(); l.State > migrate.Live && needs != "" {
-		return fmt.Sprintf("qt: no contact since %s, ssh needs you (%s): unlock a key, or qt attach %s elsewhere",
-			l.Since.Format(time.TimeOnly), needs, m.host)
-	}
-	if l.State > migrate.Live && l.Attempts == 0 {
-		return fmt.Sprintf("qt: no contact since %s", l.Since.Format(time.TimeOnly))
-	}
-	if l.State > migrate.Live {
-		return fmt.Sprintf("qt: no contact since %s, reconnecting (attempt %d)", l.Since.Format(time.TimeOnly), l.Attempts)
-	}
-	return fmt.Sprintf("qt: catching up, %s left", size(l.Backlog))
-}
-
-func (m messages) Gap(g session.Gap, skipped bool) string {
-	what := "lost, the server has kept no more"
-	switch {
-	case skipped:
-		what = "skipped"
-	case m.skips:
-		what = "left out, this client was too far behind"
-	}
-	return fmt.Sprintf("%d bytes of output %s (frames %d to %d)", g.Bytes, what, g.From, g.To)
-}
-
-func (messages) Joined(p wire.Presence) string {
-	if p.Role == wire.RoleShare {
-		return p.Client + " shares this session and can type"
-	}
-	return p.Client + " watches this session"
-}
-
-func (messages) Left(p wire.Presence) string { return p.Client + " has left this session" }
-
-func (messages) Ending(by string) string { return "this session is being ended by " + by }
-
-func (messages) Clipped(session wire.Size, column, row int) string {
-	return fmt.Sprintf("%dx%d from %d,%d: arrows move, space follows", session.Cols, session.Rows, column, row)
-}
-
-func (messages) Window(session wire.Sizing, column, row int, whole bool, escape byte) string {
-	hint := fmt.Sprintf("%dx%d", session.Cols, session.Rows)
-	if !whole {
-		hint += fmt.Sprintf(" from %d,%d", column, row)
-	}
-	hint += takeHint(escape)
-	if session.Client != "" { // at the end, which a narrow terminal cuts off
-		hint += ", the size of " + session.Client
-	}
-	return hint
-}
-
-func (messages) Sized(session wire.Sizing, own bool, escape byte) string {
-	if own {
-		return "the session has the size of this terminal now"
-	}
-	owner := session.Client
-	if owner == "" {
-		owner = "another client"
-	}
-	return fmt.Sprintf("the session has the size of %s now, %dx%d%s", owner, session.Cols, session.Rows, takeHint(escape))
-}
-
-// takeHint says how to take the size.
-func takeHint(escape byte) string {
-	if escape == 0 {
-		return ""
-	}
-	return fmt.Sprintf(" (%c= takes it)", escape)
-}
-
-func (m messages) Status(st client.Status) string {
-	return newReport(m.host, st).text(time.Now())
-}
-
-// suspendHelp is for systems whose shells have jobs.
-const suspendHelp = " ~^Z suspend qt, as a job of your shell: fg continues it\n"
-
-func (m messages) Help(escape byte) string {
-	help := `Escapes, at the start of a line:
- ~.  leave: the session continues, and qt attach resumes it
-` + suspendHelp + ` ~#  show the state of the connection
- ~>  skip the output that has piled up
- ~*  show keys before the server answers, or no longer
- ~=  give the session, if it is shared, the size of this terminal
- ~?  show this help
- ~~  type a ~`
-	if m.role == wire.RoleWatch {
-		help = `You watch: what you type does not reach the program. Ctrl-C leaves. The
-arrow keys and those for pages move the window over a larger screen and
-over what has scrolled off; space lets it follow the cursor. Escapes:
- ~.  leave
-` + suspendHelp + ` ~#  show the state of the connection
- ~?  show this help`
-	}
-	if runtime.GOOS == "windows" {
-		help = strings.Replace(help, suspendHelp, "", 1)
-	}
-	return strings.ReplaceAll(help, "~", string(escape))
-}
-
-func (messages) InputFull(waiting int) string {
-	return fmt.Sprintf("the program does not read its input: %s are waiting, further input is dropped", size(uint64(waiting)))
-}
-
-func (messages) InputDropped(bytes int) string {
-	return fmt.Sprintf("the program reads its input again; %s were dropped", size(uint64(bytes)))
 }

@@ -6,9 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quicterm/quicterm/migrate"
 	"github.com/quicterm/quicterm/quicterm/client"
-	"github.com/quicterm/quicterm/quicterm/session"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -54,26 +52,6 @@ func TestExplainEnd(t *testing.T) {
 	} {
 		if got := explainEnd(err, "host", "RESUME"); got.Error() != want || !errors.Is(got, err) {
 			t.Errorf("%q, want %q", got, want)
-		}
-	}
-}
-
-func TestTerminalMessages(t *testing.T) {
-	m := messages{"host", wire.RoleWriter, false, func() string { return "" }}
-	since := time.Date(2026, 11, 22, 14, 3, 5, 0, time.Local)
-	gap := session.Gap{From: 3, To: 7, Bytes: 12345}
-	for _, test := range []struct{ got, want string }{
-		{m.Title(client.LinkState{State: migrate.Offline, Since: since, Attempts: 2}), "qt: no contact since 14:03:05, reconnecting (attempt 2)"},
-		{m.Title(client.LinkState{State: migrate.Moving, Since: since}), "qt: no contact since 14:03:05"},
-		{m.Title(client.LinkState{State: migrate.Live, Backlog: 12_345_678}), "qt: catching up, 12.3 MB left"},
-		{m.Gap(gap, true), "12345 bytes of output skipped (frames 3 to 7)"},
-		{m.Gap(gap, false), "12345 bytes of output lost, the server has kept no more (frames 3 to 7)"},
-		{messages{skips: true}.Gap(gap, false), "12345 bytes of output left out, this client was too far behind (frames 3 to 7)"},
-		{m.InputFull(67_000_000), "the program does not read its input: 67.0 MB are waiting, further input is dropped"},
-		{m.InputDropped(1500), "the program reads its input again; 1.5 kB were dropped"},
-	} {
-		if test.got != test.want {
-			t.Errorf("%q, want %q", test.got, test.want)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 
 	"github.com/quicterm/quicterm/quicterm/client"
+	"github.com/quicterm/quicterm/quicterm/terminal"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -21,7 +22,7 @@ func runPipe(ctx context.Context, a *access, host string, opts *options, req *wi
 		// The writer of our input gets an error when the command closes its
 		// input. A blocked read keeps the file open until it returns.
 		InputClosed: func() { os.Stdin.Close() },
-		Ending:      func(by string) { say("%s", messages{}.Ending(by)) },
+		Ending:      func(by string) { say("%s", terminal.EndingText(by)) },
 	})
 	if err != nil {
 		return err

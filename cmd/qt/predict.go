@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -35,18 +34,3 @@ func (m *predictMode) Set(s string) error {
 func (m *predictMode) String() string { return "" }
 
 func (m *predictMode) Type() string { return "adaptive" }
-
-// Predictions says when keys show before the server answers, and how often that was right.
-func (messages) Predictions(m predict.Mode, s predict.Score) string {
-	if m == predict.Never {
-		return "predictions: off"
-	}
-	when := "on a slow path"
-	if m == predict.Always {
-		when = "always"
-	}
-	if s.Shown == 0 {
-		return "predictions: " + when + ", none so far"
-	}
-	return fmt.Sprintf("predictions: %s; %d of %d keys shown at once, %d wrong", when, s.Shown, s.Keys, s.Wrong)
-}

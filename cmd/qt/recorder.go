@@ -13,6 +13,7 @@ import (
 	"github.com/quicterm/quicterm/quicterm/client"
 	"github.com/quicterm/quicterm/quicterm/screen/asciicast"
 	"github.com/quicterm/quicterm/quicterm/session"
+	"github.com/quicterm/quicterm/quicterm/terminal"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -101,7 +102,7 @@ func (r *recorder) record(write func(now time.Time) error) {
 func (r *recorder) gap(now time.Time, g session.Gap) error {
 	const resetTerminal = "\x18\x1bc" // CAN, which ends an unfinished sequence, and RIS
 	r.missing += g.Bytes
-	if err := r.w.Marker(now, messages{skips: r.skips}.Gap(g, false)); err != nil || g.Snapshot == nil {
+	if err := r.w.Marker(now, terminal.GapText(g, false, r.skips)); err != nil || g.Snapshot == nil {
 		return err
 	}
 	return r.w.Output(now, append([]byte(resetTerminal), g.Snapshot...))

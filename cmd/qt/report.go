@@ -13,6 +13,7 @@ import (
 
 	"github.com/quicterm/quicterm/migrate"
 	"github.com/quicterm/quicterm/quicterm/client"
+	"github.com/quicterm/quicterm/quicterm/terminal"
 )
 
 // A report is the status of a client as qt status --json prints it, and as a client
@@ -154,7 +155,7 @@ func (r *report) text(now time.Time) string {
 	fmt.Fprintf(&b, "\n  round trip %s, resumes %d, input not acknowledged: %d frames\n",
 		roundTrip(r.RTT), r.Resumed, r.Unacknowledged)
 	fmt.Fprintf(&b, "  duplicates dropped %d, reordered %d, corrupted %d, gaps %d (%s), resends %d (%s)\n",
-		r.Duplicates, r.Reordered, r.Corrupted, r.Gaps, size(r.LostBytes), r.Resends, size(r.ResentBytes))
+		r.Duplicates, r.Reordered, r.Corrupted, r.Gaps, terminal.Bytes(r.LostBytes), r.Resends, terminal.Bytes(r.ResentBytes))
 	// Each path is a column: addresses are long, and terminals narrow.
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	row := func(name string, cell func(*pathReport) string) {
@@ -185,8 +186,8 @@ func (r *report) text(now time.Time) string {
 		}
 		return fmt.Sprintf("%.1f %%", 100*p.Loss)
 	})
-	row("sent", func(p *pathReport) string { return size(p.Sent) })
-	row("received", func(p *pathReport) string { return size(p.Received) })
+	row("sent", func(p *pathReport) string { return terminal.Bytes(p.Sent) })
+	row("received", func(p *pathReport) string { return terminal.Bytes(p.Received) })
 	row("moves", func(p *pathReport) string { return strconv.Itoa(p.Moved) })
 	row("last contact", func(p *pathReport) string { return ago(now, p.LastContact) })
 	t.Flush()
@@ -207,16 +208,4 @@ func roundTrip(ms float64) string {
 		return "-"
 	}
 	return fmt.Sprintf("%.1f ms", ms)
-}
-
-// size writes a number of bytes with a unit.
-func size(n uint64) string {
-	if n < 1000 {
-		return fmt.Sprintf("%d B", n)
-	}
-	v, units := float64(n)/1000, "kMGTPE"
-	for v >= 999.95 {
-		v, units = v/1000, units[1:]
-	}
-	return fmt.Sprintf("%.1f %cB", v, units[0])
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
-// A key is drawn when typed returns. If the terminal takes no output, or part of what is drawn, the key
+// A key is drawn before it is sent. If the terminal takes no output, or part of what is drawn, the key
 // goes to the session all the same, and nothing of the drawing is lost.
 func TestPaintAtOnce(t *testing.T) {
 	for _, room := range []int{1 << 10, 5, 0} { // in the pipe that is the terminal
@@ -26,7 +26,7 @@ func TestPaintAtOnce(t *testing.T) {
 		if _, err := unix.FcntlInt(w.Fd(), unix.F_SETPIPE_SZ, 4<<10); err != nil {
 			t.Fatal(err)
 		}
-		d := newDisplay(w, words{})
+		d := newDisplay(w, Config{})
 		d.begin(wire.Size{Cols: 80, Rows: 24}, true, nil)
 		d.endReplay()
 		way := openDirect(w)
@@ -48,14 +48,11 @@ func TestPaintAtOnce(t *testing.T) {
 			way.write([]byte(strings.Repeat("x", 4<<10-room)))
 		}
 		got.Reset()
-		before, sent := inPipe(t, r), false
-		d.typed([]byte("k"), func([]byte) (int, uint64, error) { return 1, 1, nil }, func() { sent = true })
-		if !sent {
-			t.Errorf("room for %d bytes: the key is not sent", room)
-		}
+		before := inPipe(t, r)
+		typeKeys(d, []byte("k"), 1)
 		want := "\x1b[?2026hk\x1b[?2026l"
 		if n := inPipe(t, r) - before; room > len(want) && n != len(want) {
-			t.Errorf("room for %d bytes: %d are drawn when typed returns, want %d", room, n, len(want))
+			t.Errorf("room for %d bytes: %d are drawn before it is sent, want %d", room, n, len(want))
 		}
 		done := make(chan error, 1)
 		go func() {

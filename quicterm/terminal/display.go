@@ -43,7 +43,7 @@ const (
 // A display is the output side of a terminal. It passes the program's output on, and
 // puts our own text and title between control sequences, never inside one.
 type display struct {
-	messages Messages
+	cfg Config
 
 	mu         sync.Mutex
 	out        io.Writer
@@ -67,8 +67,8 @@ type display struct {
 	titleTimer *time.Timer
 }
 
-func newDisplay(out io.Writer, messages Messages) *display {
-	d := &display{messages: messages, out: out, replay: new(vt.Stripper)}
+func newDisplay(out io.Writer, cfg Config) *display {
+	d := &display{cfg: cfg, out: out, replay: new(vt.Stripper)}
 	d.seen = newFollower(d.updateGuard)
 	d.titleTimer = time.AfterFunc(time.Hour, d.updateTitle)
 	d.titleTimer.Stop()
@@ -245,7 +245,7 @@ func (d *display) gapText(g session.Gap) string {
 	defer d.mu.Unlock()
 	skipped := d.skipping
 	d.skipping = false
-	return d.messages.Gap(g, skipped)
+	return GapText(g, skipped, d.cfg.Skips)
 }
 
 // print shows lines of our own between the program's output.
@@ -301,7 +301,7 @@ func (d *display) showGap(g session.Gap) {
 	if g.Snapshot != nil {
 		d.undoLocked()
 	}
-	d.printLocked(d.messages.Gap(g, d.skipping))
+	d.printLocked(GapText(g, d.skipping, d.cfg.Skips))
 	d.skipping = false
 	if g.Snapshot != nil {
 		d.showSnapshotLocked(g.Snapshot)

@@ -37,29 +37,47 @@ func (d *display) paint() (inDoubt bool) {
 	return p.predictor.InDoubt()
 }
 
-// typed passes typed bytes to take, which returns the frame that they are in, shows what they will show,
-// and calls send. It does not wait for the terminal.
-func (d *display) typed(b []byte, take func([]byte) (n int, frame uint64, err error), send func()) (int, error) {
-	p := d.painter
-	if p == nil || d.windowed.Load() {
-		n, _, err := take(b)
-		send()
-		return n, err
+// A typing is the drawing of typed bytes while they enter the log of the input.
+type typing struct {
+	display *display
+	painter *painter // or nil: what is typed has no place on the terminal that is known
+	later   bool     // another goroutine is to draw
+	inDoubt bool     // the server is to be asked for a hint
+}
+
+// beginTyping begins to draw bytes that are to enter the log. Until draw, no output is taken for their echo.
+func (d *display) beginTyping() typing {
+	t := typing{display: d}
+	if d.painter != nil && !d.windowed.Load() {
+		t.painter = d.painter
+		t.painter.mu.Lock()
 	}
-	n, predicts, err := p.typed(b, take)
-	painted, inDoubt := false, false
-	if predicts { // before the send, which wakes other threads
-		painted, inDoubt = d.paintAtOnce()
+	return t
+}
+
+// draw shows what typed bytes will show, of which n are in frames up to one. It does not wait for the terminal.
+func (t *typing) draw(b []byte, n int, frame uint64, err error) {
+	if t.painter == nil {
+		return
 	}
-	send()
-	switch {
-	case inDoubt:
-		p.ask()
-	case predicts && !painted:
-		p.paintSoon()
+	predicts := false
+	if err == nil {
+		predicts = t.painter.typedLocked(b, n, frame)
+	}
+	t.painter.mu.Unlock()
+	if predicts {
+		drawn := false
+		drawn, t.inDoubt = t.display.paintAtOnce()
+		t.later = !drawn
+	}
+}
+
+// finish lets another goroutine draw what draw could not.
+func (t *typing) finish() {
+	if t.later {
+		t.painter.paintSoon()
 		runtime.Gosched() // to the goroutine that paints
 	}
-	return n, err
 }
 
 // paintAtOnce shows what typed keys will show, unless that is for another goroutine: one that may wait
@@ -109,7 +127,7 @@ func (d *display) predictions() string {
 	if d.painter == nil {
 		return ""
 	}
-	return "\n" + d.messages.Predictions(d.painter.mode, d.painter.predictor.Score())
+	return "\n" + predictionsText(d.painter.mode, d.painter.predictor.Score())
 }
 
 // switchPredictions begins or ends to show predictions, if that is possible.
@@ -128,6 +146,6 @@ func (d *display) switchPredictions() bool {
 	default:
 		p.setMode(predict.Adaptive)
 	}
-	d.printLocked(d.messages.Predictions(p.mode, p.predictor.Score()))
+	d.printLocked(predictionsText(p.mode, p.predictor.Score()))
 	return true
 }

@@ -3,7 +3,6 @@ package terminal
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -14,43 +13,20 @@ import (
 	"github.com/quicterm/quicterm/quicterm/client"
 	"github.com/quicterm/quicterm/quicterm/screen"
 	"github.com/quicterm/quicterm/quicterm/session"
-	"github.com/quicterm/quicterm/quicterm/terminal/predict"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
-// words are messages that name their arguments.
-type words struct{}
-
-func (words) Title(l client.LinkState) string {
-	return fmt.Sprintf("title %v %d %d", l.State, l.Attempts, l.Backlog)
+// typeKeys types bytes that are all in one frame.
+func typeKeys(d *display, b []byte, frame uint64) {
+	t := d.beginTyping()
+	t.draw(b, len(b), frame, nil)
+	t.finish()
 }
-func (words) Gap(g session.Gap, skipped bool) string {
-	return fmt.Sprintf("gap %d-%d %d %v", g.From, g.To, g.Bytes, skipped)
-}
-func (words) Ending(by string) string       { return "ended by " + by }
-func (words) Joined(p wire.Presence) string { return "joined " + p.Client }
-func (words) Left(p wire.Presence) string   { return "left " + p.Client }
-func (words) Clipped(s wire.Size, x, y int) string {
-	return fmt.Sprintf("%dx%d from %d,%d", s.Cols, s.Rows, x, y)
-}
-func (words) Window(s wire.Sizing, x, y int, whole bool, escape byte) string {
-	return fmt.Sprintf("%dx%d of %s from %d,%d", s.Cols, s.Rows, s.Client, x, y)
-}
-func (words) Sized(s wire.Sizing, own bool, escape byte) string {
-	return fmt.Sprintf("%dx%d %v", s.Cols, s.Rows, own)
-}
-func (words) Status(st client.Status) string { return "status of " + st.Name }
-func (words) Predictions(m predict.Mode, s predict.Score) string {
-	return fmt.Sprint("mode ", m, " score ", s)
-}
-func (words) Help(escape byte) string      { return "help " + string(escape) }
-func (words) InputFull(waiting int) string { return fmt.Sprintf("full with %d", waiting) }
-func (words) InputDropped(n int) string    { return fmt.Sprintf("dropped %d", n) }
 
 // live returns the display of a terminal after the replay, and its output, empty.
 func live() (*display, *bytes.Buffer) {
 	out := new(bytes.Buffer)
-	d := newDisplay(out, words{})
+	d := newDisplay(out, Config{})
 	d.begin(wire.Size{Cols: 80, Rows: 24}, true, nil)
 	d.endReplay()
 	out.Reset()
@@ -86,7 +62,7 @@ func TestNotice(t *testing.T) {
 		d.setLink(client.LinkState{State: migrate.Offline, Since: time.Now()})
 		wantOut("without contact", "\x1b]2;qt: second\x1b\\")
 		time.Sleep(noticeTime / 2)
-		wantOut("later", "\x1b]2;title offline 0 0\x1b\\")
+		wantOut("later", "\x1b]2;"+d.cfg.titleText(d.link)+"\x1b\\")
 		d.setLink(client.LinkState{State: migrate.Live, Since: time.Now()})
 		wantOut("contact again", "\x1b[23;2t\x1b]2;vim\x1b\\")
 		d.notice("third")
@@ -115,7 +91,7 @@ func TestTitle(t *testing.T) {
 
 		set(migrate.Offline, 1)
 		time.Sleep(titleAfter)
-		wantOut("a second without contact", "\x1b[22;2t\x1b]2;title offline 1 0\x1b\\")
+		wantOut("a second without contact", "\x1b[22;2t\x1b]2;"+d.cfg.titleText(d.link)+"\x1b\\")
 		set(migrate.Live, 0)
 		wantOut("contact again", "\x1b[23;2t\x1b]2;vim\x1b\\")
 
@@ -126,7 +102,7 @@ func TestTitle(t *testing.T) {
 		d.print("text")
 		wantOut("inside a sequence of the program", "")
 		d.Write([]byte("1m"))
-		wantOut("after the sequence", "1m\r\n[qt: text]\r\n\x1b[22;2t\x1b]2;title offline 1 0\x1b\\")
+		wantOut("after the sequence", "1m\r\n[qt: text]\r\n\x1b[22;2t\x1b]2;"+d.cfg.titleText(d.link)+"\x1b\\")
 		d.restore(false)
 		wantOut("the end", "\x1b[23;2t\x1b]2;vim\x1b\\\x1b[m\x1b[23;0t")
 	})
@@ -151,7 +127,7 @@ func TestPendingText(t *testing.T) {
 
 func TestReplayHasNoQueries(t *testing.T) {
 	var out bytes.Buffer
-	d := newDisplay(&out, words{})
+	d := newDisplay(&out, Config{})
 	d.Write([]byte("old\x1b[c\x1b[6"))
 	d.Write([]byte("n \x1b[1"))
 	d.endReplay()
@@ -167,7 +143,7 @@ func TestGap(t *testing.T) {
 	d.showGap(session.Gap{From: 2, To: 3, Bytes: 9})
 	d.skip()
 	d.showGap(session.Gap{From: 5, To: 5, Bytes: 1})
-	want := "a\x1b[1\x18\r\n[qt: gap 2-3 9 false]\r\n\r\n[qt: gap 5-5 1 true]\r\n"
+	want := "a\x1b[1\x18\r\n[qt: 9 bytes of output lost, the server has kept no more (frames 2 to 3)]\r\n\r\n[qt: 1 bytes of output skipped (frames 5 to 5)]\r\n"
 	if got := out.String(); got != want {
 		t.Errorf("showed %q, want %q", got, want)
 	}
@@ -213,7 +189,7 @@ func TestRestore(t *testing.T) {
 // Output to a file has no control sequences of ours.
 func TestNoTerminal(t *testing.T) {
 	var out bytes.Buffer
-	d := newDisplay(&out, words{})
+	d := newDisplay(&out, Config{})
 	d.begin(wire.Size{Cols: 80, Rows: 24}, false, nil)
 	d.endReplay()
 	d.Write([]byte("\x1b[1mtext"))
@@ -292,12 +268,12 @@ func TestSnapshot(t *testing.T) {
 	} {
 		for _, lost := range []bool{false, true} {
 			terminal := screen.New(80, 24, screen.Limits{})
-			d := newDisplay(terminal, words{})
+			d := newDisplay(terminal, Config{})
 			d.begin(wire.Size{Cols: 80, Rows: 24}, true, nil)
 			d.Write([]byte(test.before))
 			want := test.screen
 			if lost {
-				want = append(test.lost, "[qt: gap 1-2 3 false]")
+				want = append(test.lost, "[qt: 3 bytes of output lost, the server has kept no more (frames 1 to 2)]")
 				d.showGap(session.Gap{From: 1, To: 2, Bytes: 3, Snapshot: []byte(snapshot)})
 			} else {
 				d.showScreen([]byte(snapshot))
@@ -323,7 +299,7 @@ func TestSnapshot(t *testing.T) {
 func TestPipeGetsOnlyOutput(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out, aside bytes.Buffer
-		d := newDisplay(&out, words{})
+		d := newDisplay(&out, Config{})
 		d.aside = &aside
 		d.begin(wire.Size{Cols: 80, Rows: 24}, false, nil)
 		d.endReplay()
@@ -336,7 +312,7 @@ func TestPipeGetsOnlyOutput(t *testing.T) {
 		if got := out.String(); got != "one\r\n\x1b]2;titletwo\x1b[" {
 			t.Errorf("the output is %q", got)
 		}
-		if got := aside.String(); got != "qt: joined\r\nqt: gap 2-3 100 false\r\n" {
+		if got := aside.String(); got != "qt: joined\r\nqt: 100 bytes of output lost, the server has kept no more (frames 2 to 3)\r\n" {
 			t.Errorf("beside it is %q", got)
 		}
 	})

@@ -43,7 +43,7 @@ func (d *display) updateTitleLocked() {
 		d.restoreTitleLocked()
 		return
 	}
-	text := d.messages.Title(d.link)
+	text := d.cfg.titleText(d.link)
 	if noticeLeft > 0 {
 		text = "qt: " + d.noticed
 		d.titleTimer.Reset(noticeLeft)

@@ -17,12 +17,12 @@ const maxQueue = 64 << 20
 // a queue. When the queue is full too, input is dropped and counted: one message says
 // so at the start, another how much it was when there is room again.
 type keyboard struct {
-	session  Session
-	display  *display
-	view     *view // or nil, if another way shows the session
-	messages Messages
-	escapes  *escapeFilter
-	suspend  func() // or nil
+	session Session
+	display *display
+	view    *view // or nil, if another way shows the session
+	cfg     Config
+	escapes *escapeFilter
+	suspend func() // or nil
 
 	mu       sync.Mutex
 	queue    []input
@@ -40,8 +40,8 @@ type input struct {
 	do    func() error
 }
 
-func newKeyboard(s Session, d *display, v *view, m Messages, escape string) *keyboard {
-	return &keyboard{session: s, display: d, view: v, messages: m, escapes: newEscapeFilter(escape), max: maxQueue}
+func newKeyboard(s Session, d *display, v *view, cfg Config) *keyboard {
+	return &keyboard{session: s, display: d, view: v, cfg: cfg, escapes: newEscapeFilter(cfg.Escape), max: maxQueue}
 }
 
 // read reads in until it fails. If in is a file or a pipe, read waits for the session and
@@ -82,7 +82,7 @@ func (k *keyboard) escape(c byte) bool {
 		}
 		k.suspend()
 	case '#':
-		k.display.print(k.messages.Status(k.session.Status()) + k.display.predictions())
+		k.display.print(k.cfg.Status(k.session.Status()) + k.display.predictions())
 	case '*':
 		return k.display.switchPredictions()
 	case '>':
@@ -95,7 +95,7 @@ func (k *keyboard) escape(c byte) bool {
 		size := k.view.takes()
 		k.do(func() error { return k.session.TakeSize(size) })
 	case '?':
-		k.display.print(k.messages.Help(k.escapes.char))
+		k.display.print(helpText(k.cfg.Role, k.escapes.char))
 	default:
 		return false
 	}
@@ -112,11 +112,14 @@ func (k *keyboard) send(b []byte) {
 	if k.view != nil {
 		b = k.view.typed(b)
 	}
-	send := k.session.TryWrite
-	if k.draining {
-		send = func([]byte) (int, uint64, error) { return 0, 0, nil }
+	t := k.display.beginTyping()
+	n, frame, err := k.tryWriteLocked(b)
+	t.draw(b, n, frame, err) // before the send, which wakes other threads
+	k.session.Flush()
+	if t.inDoubt {
+		k.session.AskHint()
 	}
-	n, err := k.display.typed(b, send, k.session.Flush)
+	t.finish()
 	if err != nil { // the session is over
 		return
 	}
@@ -126,12 +129,20 @@ func (k *keyboard) send(b []byte) {
 	}
 	if k.dropped > 0 || k.queued+len(b) > k.max {
 		if k.dropped == 0 {
-			k.display.print(k.messages.InputFull(k.queued) + "\a")
+			k.display.print(inputFullText(k.queued) + "\a")
 		}
 		k.dropped += len(b)
 		return
 	}
 	k.enqueueLocked(input{typed: append([]byte(nil), b...)})
+}
+
+// tryWriteLocked puts as much of b into the log of the input as there is room for: nothing while a queue waits.
+func (k *keyboard) tryWriteLocked(b []byte) (n int, frame uint64, err error) {
+	if k.draining {
+		return 0, 0, nil
+	}
+	return k.session.TryWrite(b)
 }
 
 // do calls f, which may block, after the input before has gone to the session.
@@ -173,7 +184,7 @@ func (k *keyboard) drain() {
 		}
 		k.queued -= len(next.typed)
 		if k.dropped > 0 && k.queued <= k.max/2 {
-			k.display.print(k.messages.InputDropped(k.dropped))
+			k.display.print(inputDroppedText(k.dropped))
 			k.dropped = 0
 		}
 	}

@@ -109,8 +109,8 @@ func (s *slowSession) wantEvents(t *testing.T, why, want string) {
 	}
 }
 
-// typing is a keyboard under test.
-type typing struct {
+// typist is a keyboard under test.
+type typist struct {
 	t       *testing.T
 	session *slowSession
 	shown   *bytes.Buffer
@@ -118,16 +118,16 @@ type typing struct {
 	*keyboard
 }
 
-func newTyping(t *testing.T, room, queue int) *typing {
+func newTyping(t *testing.T, room, queue int) *typist {
 	s := newSlowSession(room)
 	d, shown := live()
-	k := newKeyboard(s, d, nil, words{}, "~")
+	k := newKeyboard(s, d, nil, Config{Escape: "~", Status: func(st client.Status) string { return "status of " + st.Name }})
 	k.max = queue
-	return &typing{t, s, shown, nil, k}
+	return &typist{t, s, shown, nil, k}
 }
 
 // typed returns when the keyboard has read b. It must not wait for the session.
-func (k *typing) typed(b string) {
+func (k *typist) typed(b string) {
 	if k.keys == nil {
 		terminal, keys := io.Pipe()
 		k.keys = keys
@@ -137,7 +137,7 @@ func (k *typing) typed(b string) {
 	synctest.Wait()
 }
 
-func (k *typing) wantShown(why, want string) {
+func (k *typist) wantShown(why, want string) {
 	k.t.Helper()
 	synctest.Wait()
 	if got := k.shown.String(); got != want {
@@ -146,7 +146,7 @@ func (k *typing) wantShown(why, want string) {
 	k.shown.Reset()
 }
 
-func (k *typing) end() {
+func (k *typist) end() {
 	k.session.event("leave")
 	if k.keys != nil {
 		k.keys.Close()
@@ -162,9 +162,9 @@ func TestEscapesOfStoppedProgram(t *testing.T) {
 		k.typed(strings.Repeat("x", 30))
 		k.wantShown("as much as there is room for", "")
 		k.typed("x\r")
-		k.wantShown("more", "\r\n[qt: full with 20\a]\r\n")
+		k.wantShown("more", "\r\n[qt: the program does not read its input: 20 B are waiting, further input is dropped\a]\r\n")
 		k.typed("~?")
-		k.wantShown("help", "\r\n[qt: help ~]\r\n")
+		k.wantShown("help", "\r\n[qt]\r\n"+strings.ReplaceAll(helpText(wire.RoleWriter, '~'), "\n", "\r\n")+"\r\n")
 		k.typed("~#")
 		k.wantShown("status", "\r\n[qt: status of test]\r\n")
 		k.typed("~.")
@@ -186,8 +186,8 @@ func TestPredictionEscape(t *testing.T) {
 		k.typed("\r")
 		k.display.predict(&guesser{}, predict.Always, func() time.Duration { return 0 }, func() {}, nil)
 		k.typed("~*~#~*")
-		k.wantShown("off, and on again", "\r\n[qt: mode 2 score {0 0 0 0}]\r\n\r\n[qt]\r\nstatus of test\r\n"+
-			"mode 2 score {0 0 0 0}\r\n\r\n[qt: mode 1 score {0 0 0 0}]\r\n")
+		k.wantShown("off, and on again", "\r\n[qt: predictions: off]\r\n\r\n[qt]\r\nstatus of test\r\n"+
+			"predictions: off\r\n\r\n[qt: predictions: always, none so far]\r\n")
 		k.display.restore(false)
 	})
 }
@@ -232,7 +232,7 @@ func TestInputDropped(t *testing.T) {
 		k.wantShown("at the limit", "")
 		k.typed("z")
 		k.typed("zz")
-		k.wantShown("past the limit", "\r\n[qt: full with 20\a]\r\n")
+		k.wantShown("past the limit", "\r\n[qt: the program does not read its input: 20 B are waiting, further input is dropped\a]\r\n")
 		var got strings.Builder
 		for range 3 {
 			got.WriteString(k.session.read())
@@ -241,7 +241,7 @@ func TestInputDropped(t *testing.T) {
 		if want := strings.Repeat("x", 10) + strings.Repeat("y", 20); got.String() != want {
 			t.Errorf("the program read %q, want %q", got.String(), want)
 		}
-		k.wantShown("room again", "\r\n[qt: dropped 3]\r\n")
+		k.wantShown("room again", "\r\n[qt: the program reads its input again; 3 B were dropped]\r\n")
 		k.typed("a")
 		synctest.Wait()
 		if got := k.session.read(); got != "a" {

@@ -47,8 +47,8 @@ type predictor interface {
 }
 
 // A painter draws predictions over what a display shows. It erases them before anything else is written,
-// so that the terminal's scrollback gets only what programs have written. Except for typed, its methods are
-// called with the display locked.
+// so that the terminal's scrollback gets only what programs have written. Its methods are called with the
+// display locked, except for those that lock mu alone.
 type painter struct {
 	predictor predictor
 	out       io.Writer
@@ -91,17 +91,12 @@ type keys struct {
 	rtt   time.Duration
 }
 
-// typed calls take, which returns how many of the typed bytes are in frames up to the one that it
-// returns too. It reports whether there is then something to paint. It does not wait for the terminal.
-func (p *painter) typed(b []byte, take func([]byte) (int, uint64, error)) (n int, paint bool, err error) {
-	rtt := p.rtt()
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	n, frame, err := take(b)
-	if err != nil || p.off {
-		return n, false, err
+// typedLocked takes typed bytes, of which n are in frames up to one. It reports whether there is then something to paint.
+func (p *painter) typedLocked(b []byte, n int, frame uint64) bool {
+	if p.off {
+		return false
 	}
-	now := time.Now()
+	now, rtt := time.Now(), p.rtt()
 	if len(p.keys) > maxUntold {
 		p.forgetLocked()
 		p.forgot = true
@@ -112,7 +107,7 @@ func (p *painter) typed(b []byte, take func([]byte) (int, uint64, error)) (n int
 	if n < len(b) {
 		p.keys = append(p.keys, keys{bytes.Clone(b[n:]), 0, now, rtt})
 	}
-	return n, true, nil
+	return true
 }
 
 // forgetLocked forgets the keys that the predictor does not know yet.

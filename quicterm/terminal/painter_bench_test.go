@@ -11,7 +11,7 @@ import (
 
 // BenchmarkKey types a key at a shell's prompt, which echoes it and tells a hint.
 func BenchmarkKey(b *testing.B) {
-	d := newDisplay(io.Discard, words{})
+	d := newDisplay(io.Discard, Config{})
 	d.begin(wire.Size{Cols: 120, Rows: 40}, true, nil)
 	d.endReplay()
 	rtt := func() time.Duration { return 100 * time.Millisecond }
@@ -27,7 +27,7 @@ func BenchmarkKey(b *testing.B) {
 			d.Write([]byte("\r\n$ "))
 			hint()
 		}
-		d.typed([]byte("x"), func([]byte) (int, uint64, error) { return 1, frame, nil }, func() {})
+		typeKeys(d, []byte("x"), frame)
 		d.paint()
 		if d.painter.painted {
 			drawn++

@@ -112,7 +112,7 @@ func paintedTerminal(g *guesser) (terminal *countedTerminal, d *display, plain *
 	terminal.Screen.Write(before)
 	plain.Write(before)
 
-	d = newDisplay(terminal, words{})
+	d = newDisplay(terminal, Config{})
 	d.begin(wire.Size{Cols: uint16(cols), Rows: uint16(rows)}, true, nil)
 	plain.Write([]byte("\x1b[22;0t"))
 	d.endReplay()
@@ -133,7 +133,7 @@ func paintRandomly(t *testing.T, seed, i uint64) {
 			t.Fatalf("seed %d, case %d, part %d:\n got %q\nwant %q\noutput %q", seed, i, n, got, want, parts)
 		}
 		if r.IntN(2) == 0 {
-			d.typed([]byte("k"), func(b []byte) (int, uint64, error) { return 1, uint64(n + 1), nil }, func() {})
+			typeKeys(d, []byte("k"), uint64(n+1))
 			d.painter.repaint()
 		}
 		terminal.writes = 0
@@ -156,7 +156,7 @@ func TestResizePaintedTerminal(t *testing.T) {
 				d.Write(part)
 				plain.Write(part)
 			}
-			d.typed([]byte("k"), func(b []byte) (int, uint64, error) { return 1, 1, nil }, func() {})
+			typeKeys(d, []byte("k"), 1)
 			d.painter.repaint()
 			cols, rows := plain.Size()
 			cols, rows = max(2, cols+r.IntN(20)-10), max(2, rows+r.IntN(10)-5)
@@ -208,7 +208,7 @@ func painting(t *testing.T) (d *display, wantOut func(why, want string), typed f
 	d, out := live()
 	d.predict(&oneKey{}, predict.Always, func() time.Duration { return 0 }, func() {}, nil)
 	return d, wantWritten(t, d, out), func(key string, frame uint64) {
-		d.typed([]byte(key), func(b []byte) (int, uint64, error) { return len(b), frame, nil }, func() {})
+		typeKeys(d, []byte(key), frame)
 	}
 }
 

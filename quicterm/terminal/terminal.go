@@ -2,8 +2,6 @@
 // finds escapes in what is typed, shows the program's output, follows the size of the
 // window, and leaves the terminal as it was before the session. Before one, it asks the user, and
 // lets another program ask him.
-//
-// It has no words of its own: the caller brings them as [Messages].
 package terminal
 
 import (
@@ -17,51 +15,21 @@ import (
 	"golang.org/x/term"
 
 	"github.com/quicterm/quicterm/quicterm/client"
-	"github.com/quicterm/quicterm/quicterm/session"
 	"github.com/quicterm/quicterm/quicterm/terminal/predict"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
 // Config says which terminal to use, and how.
 type Config struct {
-	In, Out  *os.File     // need not be a terminal
-	Escape   string       // the setting escape_char
-	Predict  predict.Mode // when to show what typed keys will show
-	Messages Messages
-}
+	In, Out *os.File     // need not be a terminal
+	Escape  string       // the setting escape_char
+	Predict predict.Mode // when to show what typed keys will show
 
-// Messages returns the texts that a terminal shows to its user. Lines end in \n, the
-// last line without it.
-type Messages interface {
-	// Title is the title of the window while the link is down or much output is
-	// on its way.
-	Title(client.LinkState) string
-	// Gap describes output that is missing at this place.
-	Gap(gap session.Gap, skipped bool) string
-	// Joined says that another client shares or watches the session; Left that it does so no more.
-	Joined(wire.Presence) string
-	Left(wire.Presence) string
-	// Ending says that the session is being ended, by whom and why.
-	Ending(by string) string
-	// Clipped says that a session that is watched has a larger screen than the terminal, which
-	// shows the part from a column and a row on, or the scrollback above, if that is below 0.
-	Clipped(session wire.Size, column, row int) string
-	// Window says the same of a session in which the user types: the terminal shows all of its screen, or
-	// the part from a column and a row on. Sized says that the size has another owner: this client or another one.
-	Window(session wire.Sizing, column, row int, whole bool, escape byte) string
-	Sized(session wire.Sizing, own bool, escape byte) string
-	// Status answers the escape for the state of the connection.
-	Status(client.Status) string
-	// Predictions says when typed keys are shown before the server answers, and how often
-	// that was right.
-	Predictions(predict.Mode, predict.Score) string
-	// Help lists the escapes.
-	Help(escape byte) string
-	// InputFull says that what is typed from now on is dropped: the program does not
-	// read, and waiting bytes are kept already.
-	InputFull(waiting int) string
-	// InputDropped says how many bytes were dropped until now, when there is room again.
-	InputDropped(bytes int) string
+	Host   string                     // as the user named it
+	Role   wire.Role                  // of this client
+	Skips  bool                       // the server does not wait for this client
+	Needs  func() string              // what ssh needs of the user to connect again, or nothing; nil for nothing
+	Status func(client.Status) string // the answer to the escape for the state of the connection
 }
 
 // A Session is what a terminal needs of a [client.Session].
@@ -92,7 +60,7 @@ type Terminal struct {
 
 // New returns a terminal. It changes nothing before Run.
 func New(cfg Config) *Terminal {
-	t := &Terminal{cfg: cfg, display: newDisplay(cfg.Out, cfg.Messages)}
+	t := &Terminal{cfg: cfg, display: newDisplay(cfg.Out, cfg)}
 	if !term.IsTerminal(int(cfg.Out.Fd())) {
 		t.display.aside = os.Stderr
 	}
@@ -101,15 +69,15 @@ func New(cfg Config) *Terminal {
 
 // Streams returns where the session's output and events are to go.
 func (t *Terminal) Streams() client.Streams {
-	t.view = newView(t.display, t.cfg.Messages, newEscapeFilter(t.cfg.Escape).char)
+	t.view = newView(t.display, newEscapeFilter(t.cfg.Escape).char)
 	return client.Streams{
 		Stdout:    t.view,
 		Replaying: t.view.replaying,
 		Replayed:  t.view.replayed,
 		Changed:   t.display.setLink,
-		Joined:    func(p wire.Presence) { t.display.notice(t.cfg.Messages.Joined(p)) },
-		Left:      func(p wire.Presence) { t.display.notice(t.cfg.Messages.Left(p)) },
-		Ending:    func(by string) { t.display.notice(t.cfg.Messages.Ending(by)) },
+		Joined:    func(p wire.Presence) { t.display.notice(joinedText(p)) },
+		Left:      func(p wire.Presence) { t.display.notice(leftText(p)) },
+		Ending:    func(by string) { t.display.notice(EndingText(by)) },
 		Lost:      t.view.lost,
 		Began:     t.view.began,
 		Resized:   t.view.resized,
@@ -187,7 +155,7 @@ func (t *Terminal) Run(ctx context.Context, s Session, size wire.Size) (status i
 	if raw && terminal {
 		t.display.predict(predict.New(t.cfg.Predict), t.cfg.Predict, s.RTT, s.AskHint, openDirect(t.cfg.Out))
 	}
-	k := newKeyboard(s, t.display, t.view, t.cfg.Messages, t.cfg.Escape)
+	k := newKeyboard(s, t.display, t.view, t.cfg)
 	defer k.close()
 	if raw {
 		// A stopped job leaves the terminal to a shell.

@@ -14,9 +14,8 @@ import (
 // has the size that the output is for, or if that size follows the terminal's: then they differ for a moment only.
 // Otherwise it draws a window. The two alternate as the sizes and the owner of the session's size change.
 type view struct {
-	display  *display
-	messages Messages
-	escape   byte // 0 for none
+	display *display
+	escape  byte // 0 for none
 
 	keys  atomic.Pointer[window] // the window, for the goroutine of the keyboard
 	mouse mouseFilter            // of that goroutine
@@ -35,8 +34,8 @@ type view struct {
 	asked    bool        // the user has asked for the size
 }
 
-func newView(d *display, m Messages, escape byte) *view {
-	v := &view{display: d, messages: m, escape: escape, initial: true, replay: true}
+func newView(d *display, escape byte) *view {
+	v := &view{display: d, escape: escape, initial: true, replay: true}
 	v.timer = time.AfterFunc(time.Hour, func() {
 		v.mu.Lock()
 		defer v.mu.Unlock()
@@ -146,7 +145,7 @@ func (v *view) resized(s wire.Sizing) {
 	before := v.session
 	v.session = s
 	if s.Owner != before.Owner && !(v.asked && v.ownsLocked()) {
-		v.news = v.messages.Sized(s, v.ownsLocked(), v.escape)
+		v.news = sizedText(s, v.ownsLocked(), v.escape)
 	}
 	v.asked = v.asked && !v.ownsLocked()
 	v.timer.Reset(drawSoon) // a snapshot may follow
@@ -232,6 +231,6 @@ func (v *view) settleLocked(snapshot []byte) {
 func (v *view) hintLocked() func(wire.Size, int, int, bool) string {
 	session := v.session
 	return func(_ wire.Size, column, row int, whole bool) string {
-		return v.messages.Window(session, column, row, whole, v.escape)
+		return windowText(session, column, row, whole, v.escape)
 	}
 }

@@ -27,7 +27,7 @@ func share(t *testing.T, sizing wire.Sizing, own wire.Size) *sharing {
 	d, out := live()
 	d.setSize(own)
 	s := &sharing{
-		t: t, v: newView(d, words{}, '~'), out: out, sizing: sizing,
+		t: t, v: newView(d, '~'), out: out, sizing: sizing,
 		sees:    screen.New(int(own.Cols), int(own.Rows), screen.Limits{}),
 		session: screen.New(int(sizing.Cols), int(sizing.Rows), screen.Limits{}),
 	}
@@ -113,7 +113,7 @@ func TestView(t *testing.T) {
 		}
 		s.print("$ ")
 		s.want("a larger session", true, 0, 11)
-		if got := s.sees.Row(9).Text(); !strings.HasPrefix(got, "60x20 of a@x from 0,11") {
+		if got := s.sees.Row(9).Text(); !strings.HasPrefix(got, "60x20 from 0,11 (~= takes it), the size") {
 			t.Errorf("the hint is %q", got)
 		}
 		s.print("%s", strings.Repeat("typed ", 8))
@@ -188,7 +188,7 @@ func TestView(t *testing.T) {
 		s.want("resized", false, 0, 0)
 		s.resized(wire.Sizing{Size: small, Owner: 1, Client: "a@x"}, true)
 		s.want("lost to a smaller one", true, 0, 0)
-		if got := s.sees.Title(); !strings.Contains(got, "40x10 false") {
+		if got := s.sees.Title(); !strings.Contains(got, "the size of a@x now, 40x10 (~= takes it)") {
 			t.Errorf("it is told %q", got)
 		}
 		s.v.lost(session.Gap{Snapshot: []byte("after a gap")})
@@ -215,7 +215,8 @@ func TestOwnerAsks(t *testing.T) {
 		for _, owner := range []uint64{1, 2} {
 			s.resized(wire.Sizing{Size: small, Owner: owner}, false)
 			s.read()
-			if want := fmt.Sprintf("40x10 %v", owner == 2); !strings.Contains(screenText(s.sees), want) {
+			want := map[uint64]string{1: "client now, 40x10 (~= takes it)", 2: "the size of this te"}[owner]
+			if !strings.Contains(screenText(s.sees), want) {
 				t.Errorf("it is not told %q: %s", want, screenText(s.sees))
 			}
 		}

@@ -56,7 +56,7 @@ func (v *Viewer) begin() {
 }
 
 func (v *Viewer) beginDisplay() {
-	v.display = newDisplay(v.out, nil)
+	v.display = newDisplay(v.out, Config{})
 	v.display.begin(v.size, true, nil)
 }
 

@@ -17,7 +17,7 @@ type Watch struct{ *window }
 
 // Watch returns a way to show a session, in place of Streams: its Session is to be run.
 func (t *Terminal) Watch() Watch {
-	return Watch{newWindow(t.display, t.Size(), screen.New(80, 24, screen.Limits{}), clippedBy(t.cfg.Messages.Clipped))}
+	return Watch{newWindow(t.display, t.Size(), screen.New(80, 24, screen.Limits{}), clippedBy(clippedText))}
 }
 
 // clippedBy returns the hint of a window that is there only if a part is shown.
@@ -37,9 +37,9 @@ func (w Watch) Streams() client.Streams {
 		Stdout:   w,
 		Replayed: d.endReplay,
 		Changed:  d.setLink,
-		Ending:   func(by string) { d.notice(d.messages.Ending(by)) },
+		Ending:   func(by string) { d.notice(EndingText(by)) },
 		Lost: func(g session.Gap) {
-			d.notice(d.messages.Gap(g, false))
+			d.notice(GapText(g, false, d.cfg.Skips))
 			w.restart(g.Snapshot)
 		},
 		Began:   w.restart,

@@ -70,7 +70,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv("QUICTERM_TEST_TERMINAL") == "" {
 		os.Exit(m.Run())
 	}
-	t := New(Config{In: os.Stdin, Out: os.Stdout, Escape: "none", Messages: words{}})
+	t := New(Config{In: os.Stdin, Out: os.Stdout, Escape: "none"})
 	t.Run(context.Background(), endless{terminal: t, left: make(chan struct{})}, t.Size())
 	os.Stdout.WriteString("the end")
 }
