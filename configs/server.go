@@ -62,31 +62,12 @@ type Server struct {
 	ExitedTTL Duration `toml:"exited_ttl"`
 	// PipeTTL is how long a command without a terminal waits for its client.
 	PipeTTL Duration `toml:"pipe_ttl"`
-	// Recording is what holds for recordings of sessions: "allow", "forbid" (clients are asked
-	// to make none) or "require" (each session on a terminal is recorded by its holder).
-	Recording string `toml:"recording"`
-	// RecordingDir is the directory for that, in the rights of the account; %h is its home, %u
-	// its name, %% a percent sign.
-	RecordingDir string `toml:"recording_dir"`
 	// Persist is what a session on a terminal keeps on disk, for when its process or the machine
-	// is gone: "off", "screen" (the last screen and scrollback) or "log" (the output too).
+	// is gone: "off" or "screen" (the screen with its scrollback).
 	Persist string `toml:"persist"`
 	// PersistDir is the directory for that, in the rights of the account; %h is its home, %u its
 	// name, %% a percent sign.
 	PersistDir string `toml:"persist_dir"`
-	// PersistSize bounds what one session takes there.
-	PersistSize Size `toml:"persist_size"`
-	// PersistSync is whether it is written through to the disk: "on" or "off".
-	PersistSync string `toml:"persist_sync"`
-	// PersistKey is a file with a key of the account that encrypts it. If empty, it is not encrypted.
-	PersistKey string `toml:"persist_key"`
-	// PersistTTL is how long what a lost session has left is kept.
-	PersistTTL Duration `toml:"persist_ttl"`
-	// Resume is what happens when a client attaches to a lost session: "offer" (the person is
-	// asked whether its command is started again) or "start".
-	Resume string `toml:"resume"`
-	// ResumeCommand is the command for that. If empty, it is the session's own.
-	ResumeCommand string `toml:"resume_command"`
 	// AcceptEnv are patterns of environment variables that clients may set.
 	AcceptEnv []string `toml:"accept_env"`
 	// Grants is whether processes of this machine can ask the daemon for a token to
@@ -140,14 +121,8 @@ func DefaultServer() *Server {
 		BufferSize:          Size{64 << 20},
 		ExitedTTL:           Duration{24 * time.Hour},
 		PipeTTL:             Duration{time.Hour},
-		Recording:           "allow",
-		RecordingDir:        "%h/.local/state/quicterm/recordings",
 		Persist:             "off",
 		PersistDir:          "%h/.local/state/quicterm/sessions",
-		PersistSize:         Size{4 << 20},
-		PersistSync:         "on",
-		PersistTTL:          Duration{30 * 24 * time.Hour},
-		Resume:              "offer",
 		AcceptEnv:           []string{"TERM", "COLORTERM", "LANG", "LC_*"},
 		Grants:              "on",
 		MaxSessionsPerUser:  100,
@@ -174,8 +149,6 @@ func (s *Server) WithDefaults() *Server {
 	setDefault(&c.MaxWatchers, d.MaxWatchers)
 	setDefault(&c.MaxUnauthenticated, d.MaxUnauthenticated)
 	setDefault(&c.AuthTimeout.Duration, d.AuthTimeout.Duration)
-	setDefault(&c.PersistSize.Bytes, d.PersistSize.Bytes)
-	setDefault(&c.PersistTTL.Duration, d.PersistTTL.Duration)
 	setDefault(&c.DetachedTTL.Duration, d.DetachedTTL.Duration)
 	if c.MaxBufferTotal.Bytes <= 0 && c.MaxBufferTotal.Percent <= 0 {
 		c.MaxBufferTotal = d.MaxBufferTotal
@@ -199,23 +172,11 @@ func (s *Server) WithDefaults() *Server {
 	if c.LoginRecords == "" {
 		c.LoginRecords = d.LoginRecords
 	}
-	if c.Recording == "" {
-		c.Recording = d.Recording
-	}
-	if c.RecordingDir == "" {
-		c.RecordingDir = d.RecordingDir
-	}
 	if c.Persist == "" {
 		c.Persist = d.Persist
 	}
 	if c.PersistDir == "" {
 		c.PersistDir = d.PersistDir
-	}
-	if c.PersistSync == "" {
-		c.PersistSync = d.PersistSync
-	}
-	if c.Resume == "" {
-		c.Resume = d.Resume
 	}
 	if c.AcceptEnv == nil {
 		c.AcceptEnv = d.AcceptEnv
@@ -253,12 +214,6 @@ const (
 	MaxBuffer Bytes = 4 << 30
 )
 
-// The limits of persist_size.
-const (
-	MinPersist Bytes = 64 << 10
-	MaxPersist Bytes = 64 << 20
-)
-
 func (s *Server) check() error {
 	return first(
 		notEmpty("listen", s.Listen),
@@ -283,15 +238,8 @@ func (s *Server) check() error {
 		within("max_auth_tries", s.MaxAuthTries, 1, 1000),
 		oneOf("sshd_policy", s.SSHDPolicy, "follow", "ignore"),
 		oneOf("login_records", s.LoginRecords, "on", "off"),
-		oneOf("recording", s.Recording, "allow", "forbid", "require"),
-		absolute("recording_dir", strings.TrimPrefix(s.RecordingDir, "%h")),
-		oneOf("persist", s.Persist, "off", "screen", "log"),
+		oneOf("persist", s.Persist, "off", "screen"),
 		absolute("persist_dir", strings.TrimPrefix(s.PersistDir, "%h")),
-		within("persist_size", s.PersistSize.Bytes, MinPersist, MaxPersist),
-		oneOf("persist_sync", s.PersistSync, "on", "off"),
-		absolute("persist_key", strings.TrimPrefix(s.PersistKey, "%h")),
-		atLeast("persist_ttl", s.PersistTTL.Duration, time.Second),
-		oneOf("resume", s.Resume, "offer", "start"),
 		patterns("accept_env", s.AcceptEnv),
 		oneOf("grants", s.Grants, "on", "off"),
 		oneOf("log_level", s.LogLevel, "debug", "info", "warn", "error"),

@@ -139,8 +139,7 @@ var packages = []struct {
 		imports: "github.com/hiddeco/sshsig golang.org/x/crypto",
 	},
 	{
-		path: "quicterm/holder/persist", role: "what is left of a session on disk; knows no session and no wire",
-		imports: "buffer github.com/fxamacker/cbor/v2",
+		path: "quicterm/holder/persist", role: "a file a session, which a process holds; knows no session and no wire",
 	},
 	{
 		path: "quicterm/machine/keyring", role: "the kernel's keyrings of processes; knows no key",
@@ -176,7 +175,7 @@ var packages = []struct {
 	{path: "quicterm/machine/systemd/systemdtest", role: "boots a real systemd for tests; knows nothing of what runs on it"},
 	{
 		path: "quicterm/holder", role: "owns the program of a session; knows no network",
-		imports: `buffer migrate/carrier migrate/carrier/nonblock migrate/carrier/sealed migrate/carrier/unixsock quicterm/screen/asciicast quicterm/auth quicterm/session/driver quicterm/session/gate
+		imports: `buffer migrate/carrier migrate/carrier/nonblock migrate/carrier/sealed migrate/carrier/unixsock quicterm/auth quicterm/session/driver quicterm/session/gate
 			quicterm/machine/keyring quicterm/machine/memory quicterm/machine/pam quicterm/holder/persist quicterm/machine/rundir quicterm/screen quicterm/session quicterm/wire github.com/creack/pty golang.org/x/sys`,
 		tests: "bench/bubble migrate/carrier/carriertest quicterm/holder/programtest github.com/fxamacker/cbor/v2 golang.org/x/crypto",
 	},
@@ -234,7 +233,7 @@ var packages = []struct {
 		path: "quicterm/e2e", role: "tests of the programs as people use them",
 		tests: `bench/netem bench/rig bench/work buffer configs migrate/carrier migrate/carrier/quic
 			migrate/carrier/sealed migrate/carrier/tcp quicterm/screen/asciicast quicterm/auth quicterm/client/bootstrap quicterm/client
-			quicterm/holder quicterm/holder/persist quicterm/screen quicterm/machine/systemd/systemdtest quicterm/wire github.com/creack/pty
+			quicterm/holder quicterm/screen quicterm/machine/systemd/systemdtest quicterm/wire github.com/creack/pty
 			golang.org/x/crypto golang.org/x/sys golang.org/x/term`,
 	},
 

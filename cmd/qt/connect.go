@@ -257,6 +257,12 @@ func runTerminal(ctx context.Context, a *access, host string, opts *options, req
 		streams = t.Streams()
 	}
 	s, err := a.client.Attach(ctx, req, recording.streams(streams))
+	if lost := lostOf(err); lost != nil {
+		if err := printLost(os.Stdout, host, opts, lost); err != nil {
+			return err
+		}
+		return exitError(255) // there is no session to attach to
+	}
 	if err != nil {
 		return err
 	}

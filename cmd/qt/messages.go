@@ -211,15 +211,13 @@ const askingAgain = "the connection was lost before %s answered; asking again fo
 
 // Messages about recordings.
 const (
-	recordingNow       = "recording session %s on %s; Ctrl-C ends the recording"
-	recordedFor        = "recorded %s into %s"
-	recordedInto       = "recorded into %s"
-	recordingFailed    = "the recording %s ends here: %v"
-	recordingHasGaps   = "the recording is not complete: %d bytes of output are missing, where it has markers"
-	recordingExists    = "%s exists already: name another file"
-	recordsThere       = "the setting record says that sessions are recorded there"
-	recordingForbidden = "session %s is not recorded: %s forbids that"
-	recordedOnServer   = "session %s is recorded on %s"
+	recordingNow     = "recording session %s on %s; Ctrl-C ends the recording"
+	recordedFor      = "recorded %s into %s"
+	recordedInto     = "recorded into %s"
+	recordingFailed  = "the recording %s ends here: %v"
+	recordingHasGaps = "the recording is not complete: %d bytes of output are missing, where it has markers"
+	recordingExists  = "%s exists already: name another file"
+	recordsThere     = "the setting record says that sessions are recorded there"
 )
 
 // recordingIsLarger warns that a recording is of a larger terminal than ours.
@@ -248,6 +246,9 @@ const (
 	commandHungUp    = "the command is hung up, and its session ends"
 	signalPassed     = "SIG%s is passed on to the command; a second signal hangs it up and ends qt"
 )
+
+// sessionWasLost says what is above: a session, when it was seen last, why it is lost, and its directory.
+const sessionWasLost = "session %s was lost after %s: %s; above is what it showed last, in %s"
 
 const inputLost = "the last input did not reach the server and is lost"
 
@@ -335,16 +336,16 @@ func resumeCommand(host string, opts *options, session string) string {
 	}
 	words = appendFlag(words, "--predict", opts.predict)
 	words = appendFlag(words, "-e", opts.escape)
-	return withTarget(words, host, opts, session)
+	return withTarget(words, opts, host, session)
 }
 
 // endCommand returns the command that ends a session.
 func endCommand(host string, opts *options, session string) string {
-	return withTarget([]string{"qt", "kill"}, host, opts, session)
+	return withTarget([]string{"qt", "kill"}, opts, host, session)
 }
 
-// withTarget returns a command for a session with the flags that say how to reach its server.
-func withTarget(words []string, host string, opts *options, session string) string {
+// withTarget returns a command with the flags that say how to reach its server, and then its arguments.
+func withTarget(words []string, opts *options, args ...string) string {
 	if opts.port != 0 {
 		words = appendFlag(words, "-p", strconv.Itoa(int(opts.port)))
 	}
@@ -354,7 +355,7 @@ func withTarget(words []string, host string, opts *options, session string) stri
 		words = appendFlag(words, "-i", file)
 	}
 	words = appendFlag(words, "-F", opts.config)
-	return strings.Join(append(words, host, session), " ")
+	return strings.Join(append(words, args...), " ")
 }
 
 // appendFlag appends a flag unless its value is empty, quoted for a shell where that is needed.

@@ -69,10 +69,6 @@ func record(ctx context.Context, a *access, host, name, file string, version int
 		return err
 	}
 	defer a.observe(s)()
-	if s.Recording() == wire.RecordingForbidden {
-		abandon(ctx, s)
-		return fmt.Errorf(recordingForbidden, s.Name(), host)
-	}
 	out := os.Stdout
 	if file != "-" {
 		if out, err = newRecording(file); err != nil {
@@ -140,13 +136,6 @@ func prepareRecording(settings *configs.Client, skips bool, print func(string)) 
 
 // start begins the recording of a session that was attached.
 func (o *ownRecording) start(s *client.Session, host string) error {
-	switch {
-	case s.Recording() == wire.RecordingRequired:
-		o.print(fmt.Sprintf(recordedOnServer, s.Name(), place(host)))
-	case s.Recording() == wire.RecordingForbidden && o.dir != "":
-		o.print(fmt.Sprintf(recordingForbidden, s.Name(), host))
-		o.dir = ""
-	}
 	if o.dir == "" {
 		return nil
 	}

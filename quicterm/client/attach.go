@@ -255,9 +255,6 @@ func (s *Session) Sizing() wire.Sizing {
 // Number returns the number of this client in the session, by which a [wire.Sizing] names the owner.
 func (s *Session) Number() uint64 { return s.attached.Number }
 
-// Recording returns what the server says about recordings of the session.
-func (s *Session) Recording() wire.Recording { return s.attached.Recording }
-
 // Run keeps the session connected and writes its output until it is over. It returns the
 // exit status of the program: 128 and the signal's number if a signal killed it. The end of
 // the context is as if Leave were called. When Run returns, no goroutine of the session is

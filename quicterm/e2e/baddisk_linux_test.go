@@ -14,7 +14,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/quicterm/quicterm/bench/rig"
-	"github.com/quicterm/quicterm/quicterm/screen/asciicast"
 )
 
 // On a host whose disk is full, or whose home runs no programs, qt connect and qt install end with
@@ -121,39 +120,6 @@ func TestDoctorDiskFull(t *testing.T) {
 	}
 }
 
-// A session that must be recorded ends when the disk of the recordings is full, and says so. The
-// recording can be played up to there.
-func TestRecordingDiskFull(t *testing.T) {
-	if !inside(t) {
-		return
-	}
-	rig.IP(t, "link", "set", "lo", "up")
-	h := newHost(t)
-	dir := h.Path("recordings")
-	err := errors.Join(
-		unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""),
-		os.MkdirAll(dir, 0o700),
-		unix.Mount("tmpfs", dir, "tmpfs", 0, "size=128k,mode=700"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { unix.Unmount(dir, unix.MNT_DETACH) })
-	h.Settings["recording"] = `"require"`
-	h.Settings["recording_dir"] = `"` + dir + `"`
-	h.Start()
-	x := h.Shell(h.Addr, "-s", "work")
-	x.Send("seq 100000 999999\r")
-	x.Expect("session work on 127.0.0.1 was ended, because it could not be recorded: no space left on device")
-	x.Exit()
-	files, err := filepath.Glob(dir + "/*")
-	if err != nil || len(files) != 1 {
-		t.Fatalf("recordings: %q, %v; want 1", files, err)
-	}
-	if _, events := readRecording(t, files[0]); !strings.Contains(text(events, asciicast.Output), "100100") {
-		t.Errorf("%d events are recorded", len(events))
-	}
-}
-
 // A disk with the records of sessions that is full, or does not answer, costs sessions nothing but their records, and
 // the log says so once.
 func TestPersistBadDisk(t *testing.T) {
@@ -190,7 +156,7 @@ func TestPersistBadDisk(t *testing.T) {
 			if err := os.Mkdir(dir, 0o700); err != nil {
 				t.Fatal(err)
 			}
-			h.Settings["persist"] = `"log"`
+			h.Settings["persist"] = `"screen"`
 			h.Settings["persist_dir"] = `"` + dir + `"`
 			test.prepare(t, dir)
 			h.Start()

@@ -7,19 +7,18 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/quicterm/quicterm/bench/rig"
-	"github.com/quicterm/quicterm/quicterm/holder/persist"
+	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
 // persistent returns a host whose sessions are kept on disk.
-func persistent(t *testing.T, mode string) *rig.Host {
+func persistent(t *testing.T) *rig.Host {
 	h := newHost(t)
-	h.Settings["persist"] = `"` + mode + `"`
+	h.Settings["persist"] = `"screen"`
 	h.Settings["persist_dir"] = `"` + h.Path("sessions") + `"`
 	return h
 }
@@ -28,7 +27,7 @@ func persistent(t *testing.T, mode string) *rig.Host {
 func awaitRecord(t *testing.T, h *rig.Host, text string) {
 	t.Helper()
 	for until := time.Now().Add(rig.Patience); time.Now().Before(until); time.Sleep(20 * time.Millisecond) {
-		files, _ := filepath.Glob(h.Path("sessions/*/[0-9]*"))
+		files, _ := filepath.Glob(h.Path("sessions/*"))
 		for _, file := range files {
 			if b, err := os.ReadFile(file); err == nil && bytes.Contains(b, []byte(text)) {
 				return
@@ -77,134 +76,83 @@ func TestHolderKilled(t *testing.T) {
 	}
 }
 
-// A session whose holder was killed is listed as lost. Who attaches to it sees its last screen, and may
-// have its command started again, in its directory.
+// A session whose holder was killed is listed as lost. qt attach prints what it showed last and the command that starts
+// it again, which does so. qt kill removes what is left.
 func TestLostSession(t *testing.T) {
-	t.Parallel()
-	for _, mode := range []string{"screen", "log"} {
-		t.Run(mode, func(t *testing.T) {
-			h := persistent(t, mode)
-			h.Start()
-			x := h.Shell(h.Addr, "-s", "work")
-			x.Run("mkdir "+h.Path("here")+"; cd "+h.Path("here")+"; echo do''ne", "done")
-			x.Run("echo be''fore", "before")
-			awaitRecord(t, h, "before")
-			loseSession(t, h, x, syscall.SIGKILL)
+	h := persistent(t)
+	h.Start()
+	x := h.Shell(h.Addr, "-s", "work")
+	x.Run("mkdir "+h.Path("here")+"; cd "+h.Path("here")+"; echo do''ne", "done")
+	x.Run("for i in `seq 100`; do echo line$i; done; echo be''fore", "before")
+	awaitRecord(t, h, "before")
+	loseSession(t, h, x, syscall.SIGKILL)
 
-			awaitList(t, h, " work +lost ")
-			x = rig.Open(t, h.QT("attach", "work"))
-			x.Expect(`\[y/N\] `)
-			x.Send("~.") // its holder lives, and waits for the answer
-			x.Exit()
-			x = rig.Open(t, h.QT("attach", "work"))
-			x.Expect("before")
-			x.Expect("The session was lost after .*: its holder was killed")
-			x.Expect("Start .* again in .*/here.* \\[y/N\\] ")
-			x.Send("n\r")
-			x.Exit()
-			awaitList(t, h, " work +lost ") // its holder ends after the client
-
-			x = rig.Open(t, h.QT("attach", "work"))
-			x.Expect("before")
-			x.Expect(`\[y/N\] `)
-			x.Send("y\r")
-			x.Expect(`\$ `)
-			x.Run("pwd", h.Path("here"))
-			awaitRecord(t, h, "pwd")
-			x.Send("exit 3\r")
-			if status := x.Exit(); status != 3 {
-				t.Errorf("exit status %d, want 3", status)
-			}
-			awaitList(t, h, "^ID.*\n$")
-		})
+	awaitList(t, h, " work +lost ")
+	x = rig.Open(t, h.QT("attach", "work"))
+	x.Expect(`line1\r\n(.*\r\n)*.*line100\r\n.*before`)
+	x.Expect(`session work was lost after .*: its holder was killed; above is what it showed last, in .*/here\r\n`)
+	x.Expect("qt connect -t -s work .* starts it again, qt kill .*work removes what is left")
+	if status := x.Exit(); status != 255 {
+		t.Errorf("exit status %d, want 255", status)
+	}
+	x = h.Shell(h.Addr, "-s", "work")
+	x.Run("echo a''gain", "again")
+	x.Send("exit 3\r")
+	if status := x.Exit(); status != 3 {
+		t.Errorf("exit status %d, want 3", status)
+	}
+	awaitList(t, h, "^ID.*\n.* work +lost .*\n$") // only that
+	if out, err := h.QT("kill", "work").CombinedOutput(); err != nil {
+		t.Errorf("qt kill: %v\n%s", err, out)
+	}
+	awaitList(t, h, "^ID.*\n$")
+	if left, _ := filepath.Glob(h.Path("sessions/*")); left != nil {
+		t.Errorf("left %q", left)
 	}
 }
 
-// After a reboot, a session is shown as the system's SIGTERM has left it. Its record is encrypted: with another key,
-// a listing says so. qt kill removes the record.
+// After a reboot, a session is shown as the system's SIGTERM has left it, with its command.
 func TestRebootedSession(t *testing.T) {
-	h := persistent(t, "screen")
-	h.Settings["persist_key"] = `"` + h.Path("key") + `"`
-	key := strings.Repeat("k", 32)
-	h.Settings["recording"] = `"require"`
-	h.Settings["recording_dir"] = `"` + h.Path("recordings") + `"`
-	h.Write("key", key)
+	h := persistent(t)
 	h.Start()
 	x := h.Shell(h.Addr, "-s", "work")
 	x.Run("echo be''fore", "before")
 	loseSession(t, h, x, syscall.SIGTERM)
 	h.Stop(syscall.SIGKILL)
-	reboot(t, h, []byte(key))
+	reboot(t, h)
 	h.Start()
 
 	awaitList(t, h, " work +lost ")
 	x = rig.Open(t, h.QT("attach")) // it is the only session
 	x.Expect("before")
 	x.Expect("the machine was rebooted")
-	x.Expect(`\[y/N\] `)
-	if files, _ := filepath.Glob(h.Path("recordings/*-work-*.cast")); len(files) != 2 {
-		t.Errorf("recordings %q, want another one of the session that is shown", files)
-	}
-	x.Send("\r")
+	x.Expect(`qt connect -t -s work .* 'exec env PS1='.*' HISTFILE= sh' starts it again`)
 	x.Exit()
-
-	h.Write("key", strings.Repeat("K", 32))
-	out := awaitList(t, h, "record not readable: it was encrypted with another key than that of persist_key")
-	id := string(regexp.MustCompile(`(?m)^[0-9a-f]{8}`).Find(out))
-	x = rig.Open(t, h.QT("attach", id))
-	x.Expect("cannot be read: it was encrypted with another key")
-	if status := x.Exit(); status != 255 {
-		t.Errorf("exit status %d of an attach with another key, want 255", status)
-	}
-	h.Write("key", key)
-	x = rig.Open(t, h.QT("attach", "work"))
-	x.Expect(`\[y/N\] `)
-	x.Send("~.") // its holder removes the record
-	x.Exit()
-	if out, err := h.QT("kill", "work").CombinedOutput(); err != nil {
-		t.Errorf("qt kill: %v\n%s", err, out)
-	}
-	for until := time.Now().Add(rig.Patience); ; time.Sleep(20 * time.Millisecond) { // the holder ends a little later
-		left, _ := filepath.Glob(h.Path("sessions/*"))
-		if left == nil {
-			break
-		}
-		if time.Now().After(until) {
-			t.Fatalf("left %q", left)
-		}
-	}
 }
 
 // reboot makes a record that of an earlier run of the machine.
-func reboot(t *testing.T, h *rig.Host, key []byte) {
+func reboot(t *testing.T, h *rig.Host) {
 	t.Helper()
-	root, err := os.OpenRoot(h.Path("sessions"))
+	files, err := filepath.Glob(h.Path("sessions/*"))
+	if err != nil || len(files) != 1 {
+		t.Fatalf("records %q, %v; want one", files, err)
+	}
+	b, err := os.ReadFile(files[0])
 	if err != nil {
 		t.Fatal(err)
 	}
-	store, err := persist.New(root)
+	lost, err := wire.DecodeLost(b)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer store.Close()
-	ids, err := store.IDs()
-	if err != nil || len(ids) != 1 {
-		t.Fatalf("records %q, %v; want one", ids, err)
-	}
-	r, err := store.Take(ids[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
-	c, err := r.Load(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if c.Facts.Exited {
+	if lost.Exited {
 		t.Error("the session that the system has stopped counts as one that has exited")
 	}
-	c.Facts.Boot = []byte("another")
-	if err := r.Begin(&persist.State{Facts: c.Facts, Screen: c.Screen}, key, false, false); err != nil {
+	lost.Boot = wire.BootMark{1}
+	if b, err = wire.EncodeLost(lost); err == nil {
+		err = os.WriteFile(files[0], b, 0o600)
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 }

@@ -112,9 +112,8 @@ func (h *Holder) attachLocked(open *wire.Open, req *wire.Attach) (*attachment, e
 		Size:    h.program.Size(),
 		Role:    req.Role,
 
-		Recording: h.launch.Recording,
-		Number:    a.number,
-		Owner:     h.ownership.owner,
+		Number: a.number,
+		Owner:  h.ownership.owner,
 	}
 	return a, nil
 }

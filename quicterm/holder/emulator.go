@@ -27,9 +27,6 @@ const (
 	// screen: the echo of a key has left by then, and much of a flood has come.
 	drawDelay = 250 * time.Millisecond
 
-	// recordDelay is the same for a session that is recorded: its times are those of drawing.
-	recordDelay = 10 * time.Millisecond
-
 	// drawNow is how many bytes of frames are drawn at once, with the gate unlocked. That is some 20 times
 	// the text of a scrollback, which is not skipped, and takes 25 ms if nothing is skipped: as
 	// long a new client may wait.
@@ -90,9 +87,7 @@ type emulator struct {
 	apart  bool     // frames are drawn one by one, so that a fault names one
 	bad    []uint64 // frames that are not drawn
 
-	keeper    *keeper    // the same, nil if nothing is kept on disk
-	output    []byte     // memory for draw
-	recording *recording // gets all that is drawn; nil if the session is not recorded
+	output []byte // memory for draw
 }
 
 func newEmulator(size wire.Size) emulator {
@@ -119,11 +114,7 @@ func (h *Holder) drawLaterLocked() {
 		e.hurry()
 	case !e.due:
 		e.due = true
-		if e.recording != nil {
-			e.later.Reset(recordDelay)
-		} else {
-			e.later.Reset(drawDelay)
-		}
+		e.later.Reset(drawDelay)
 	}
 }
 
@@ -188,20 +179,15 @@ func (h *Holder) draw() {
 		if fault != nil {
 			h.drawFailedLocked(next, fault)
 		}
-		if err := e.recording.failure(); err != nil && !h.life.unrecorded {
-			h.notRecordedLocked(err)
-		}
 		h.markLocked()
-		h.keepChangedLocked()
+		h.keeper.change()
 		h.clients.drawn = e.next
 		h.clients.release()
 		if e.behind && !h.awaitsDrawingLocked() {
 			h.gate.Changed()
 		}
-		h.keepScreenLocked() // also within a flood
 		h.yieldLocked()
 	}
-	h.keepScreenLocked()
 }
 
 // undrawnFramesLocked returns slices of the ring with frames to draw, or nil if there are none.
@@ -242,10 +228,6 @@ func (e *emulator) draw(frames [][]byte) (next uint64, ended bool, fault error) 
 	for _, b := range frames {
 		for len(b) > 0 {
 			f, n, err := buffer.Parse(b)
-			if err == nil {
-				e.recording.frame(f)
-				e.keeper.frame(f)
-			}
 			if err != nil || f.Type == wire.Exit {
 				flush()
 				return next, err == nil, err

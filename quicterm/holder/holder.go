@@ -67,7 +67,6 @@ func New(launch wire.Launch, p Program, log *slog.Logger) *Holder {
 		pressure: pressure{grown: make(chan struct{}, 1), next: smallRing},
 	}
 	h.keeper = newKeeper(&launch, h.log)
-	h.emulator.keeper = h.keeper
 	if launch.PTY {
 		h.ownership = ownership{owner: 1, size: launch.Size}
 		h.logLocked(wire.Resize, h.sizingLocked().Append(nil))
@@ -95,15 +94,12 @@ func (h *Holder) Run() {
 		h.running.Go(h.memoryLoop)
 	}
 	if h.keeper != nil {
-		go h.keepLoop() // it may end after Run if the disk hangs, see finish
+		go h.keepLoop() // it may end after Run if the disk hangs
 	}
 	<-h.end
 	h.program.Close()
 	h.running.Wait()
-	h.keeper.finish(h.removesRecord())
-	h.gate.Lock()
-	h.emulator.recording.finish(h.ring)
-	h.gate.Unlock()
+	h.removeRecord()
 	h.log.Info("session is over", "status", h.life.exit.Status)
 }
 
@@ -143,10 +139,10 @@ func (h *Holder) afterLocked(d time.Duration, f func()) {
 
 // appendLocked adds a frame to the log and returns its number. It blocks while there is
 // no room. After the program's end it drops what would push the Exit frame out: output
-// of processes that the program has left behind. It drops what cannot be recorded and must be.
+// of processes that the program has left behind.
 func (h *Holder) appendLocked(t buffer.Type, payload []byte) (seq uint64) {
 	h.awaitRoomLocked(len(payload))
-	if h.life.exited && h.ring.Room() < max(len(payload), 1) || h.life.unrecorded {
+	if h.life.exited && h.ring.Room() < max(len(payload), 1) {
 		return 0
 	}
 	return h.logLocked(t, payload)

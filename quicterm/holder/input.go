@@ -33,11 +33,9 @@ func (h *Holder) inputLoop() {
 		d := w.endpoint.Take(0)[0]
 		h.clients.taken++
 		w.takenAt = h.clients.taken
-		drop, output := h.life.unrecorded, h.ring.Next()
+		output := h.ring.Next()
 		h.gate.Unlock()
-		if !drop {
-			h.give(d)
-		}
+		h.give(d)
 		h.gate.Lock()
 		if !w.role.writes() {
 			continue

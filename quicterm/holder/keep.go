@@ -3,25 +3,24 @@
 package holder
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
+	"os"
+	"runtime/debug"
 	"time"
 
 	"github.com/quicterm/quicterm/quicterm/holder/persist"
+	"github.com/quicterm/quicterm/quicterm/machine/rundir"
 	"github.com/quicterm/quicterm/quicterm/screen"
+	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
-// What is kept on disk goes beside the way of the output, as drawing does:
-//
-//	ring --> drawLoop --> (screen, output) --> keepLoop --> package persist
-//
-// drawLoop never waits for the disk: keepLoop asks for a screen when it can write one. A disk that is
-// slow, full or hung costs the session nothing but its record.
+// A session on a terminal may keep its screen on disk (package persist), for when its process is gone.
+// keepLoop alone writes it: a disk that is slow, full or hung costs the session nothing but its record.
 const (
-	// keepQuiet is how long a terminal must be silent before its screen is kept: a burst of output is
-	// one screen. A log is written that often, except in a flood.
+	// keepQuiet is how long a terminal must be silent before its screen is kept: a burst of output is one screen.
 	keepQuiet = time.Second
 
 	// keepMost is how old the kept screen of a busy terminal may be.
@@ -29,66 +28,49 @@ const (
 
 	// keepRetry is the time before a disk that has failed is tried again.
 	keepRetry = 30 * time.Second
+
+	// keepEnd bounds how long a holder that ends waits for the disk.
+	keepEnd = 2 * time.Second
+
+	// maxKeptScreen bounds the bytes of the screen with its scrollback, and maxKeptCommand those of the command:
+	// a record fits one message.
+	maxKeptScreen  = 128 << 10
+	maxKeptCommand = 32 << 10
 )
 
-// keepChangedLocked makes keepLoop write the record, unless that is of a lost session, which stays as it is.
-func (h *Holder) keepChangedLocked() {
-	if !h.life.lost {
-		h.keeper.change()
+// A keeper writes the record of a session.
+type keeper struct {
+	dir     string
+	log     *slog.Logger
+	changed chan struct{}      // wakes keepLoop; buffers one
+	flush   chan chan struct{} // asks keepLoop to write now, and to close the channel after that
+	done    chan struct{}      // closed when keepLoop has ended
+	cleared bool               // what was kept must not be kept any longer; the holder's gate guards it
+
+	// keepLoop alone uses these.
+	held   *os.File // the record, locked
+	failed bool
+}
+
+// newKeeper returns the keeper that a launch asks for, or nil.
+func newKeeper(launch *wire.Launch, log *slog.Logger) *keeper {
+	if launch.Persist == nil || !launch.PTY {
+		return nil
+	}
+	return &keeper{
+		dir: launch.Persist.Dir, log: log,
+		changed: make(chan struct{}, 1), flush: make(chan chan struct{}), done: make(chan struct{}),
 	}
 }
 
-// keepScreenLocked gives keepLoop the screen if it waits for that. It runs in drawLoop.
-func (h *Holder) keepScreenLocked() {
-	e, k := &h.emulator, h.keeper
-	if !k.wants() {
+// change makes keepLoop write what has changed.
+func (k *keeper) change() {
+	if k == nil {
 		return
 	}
-	s := kept{state: persist.State{Facts: h.factsLocked()}}
-	s.state.Facts.Cols, s.state.Facts.Rows = e.sizing.Cols, e.sizing.Rows
-	e.drawing = true
-	h.gate.Unlock()
-	var fault error
-	s.state.Screen, fault = e.keep(k.screenSize())
-	k.mu.Lock()
-	k.wanted = false
-	s.cleared, k.cleared = k.cleared, false
-	k.mu.Unlock()
-	s.events, s.skipped = k.take()
-	h.gate.Lock()
-	e.drawing = false
-	h.gate.Changed()
-	if fault != nil {
-		h.emulatorFailedLocked(fault)
-	}
-	k.screens <- s // it has room: there is one for each time that a screen is wanted
-}
-
-// keep returns the screen in at most size bytes, or nil if it takes more.
-func (e *emulator) keep(size int) (b []byte, fault error) {
-	defer func() {
-		if r := recover(); r != nil {
-			fault = fmt.Errorf("%v", r)
-		}
-	}()
-	return e.screen.Snapshot(screen.Snapshot{Lines: 1 << 20, Bytes: size}), nil
-}
-
-// A placed is a Program that knows its working directory.
-type placed interface{ Directory() string }
-
-// factsLocked returns what is known of the session now.
-func (h *Holder) factsLocked() persist.Facts {
-	dir := h.launch.Dir
-	if p, ok := h.program.(placed); ok && !h.life.exited {
-		if d := p.Directory(); d != "" {
-			dir = d
-		}
-	}
-	return persist.Facts{
-		Name: h.launch.Name, Scope: h.launch.Scope, Command: h.launch.Command, Argv: h.launch.Argv, Dir: dir,
-		Created: h.created.Unix(), Seen: time.Now().Unix(), Boot: h.boot[:],
-		Exited: h.life.exited && !h.life.stopping, Status: h.life.exit.Status, Reason: h.life.exit.Reason,
+	select {
+	case k.changed <- struct{}{}:
+	default:
 	}
 }
 
@@ -96,19 +78,14 @@ func (h *Holder) factsLocked() persist.Facts {
 func (h *Holder) keepLoop() {
 	k := h.keeper
 	defer close(k.done)
-	retry := time.NewTimer(time.Hour)
-	defer retry.Stop()
 	for {
 		var flushed chan struct{}
 		select {
 		case <-h.end:
 			return
 		case flushed = <-k.flush:
-		case <-retry.C:
 		case <-k.changed:
-			if flushed = h.awaitQuietScreen(); h.isOver() {
-				return
-			}
+			flushed = h.awaitQuietScreen()
 		}
 		err := h.keep()
 		if err != nil && !k.failed {
@@ -116,138 +93,206 @@ func (h *Holder) keepLoop() {
 		} else if err == nil && k.failed {
 			k.log.Info("the session is kept on disk again")
 		}
-		if k.failed = err != nil; k.failed {
-			retry.Reset(keepRetry)
-		}
 		if flushed != nil {
 			close(flushed)
 		}
-		if k.failed && flushed == nil { // changes wait for the retry
-			select {
-			case <-h.end:
-				return
-			case <-retry.C:
-				k.change()
-			case flushed = <-k.flush:
-				close(flushed)
-			}
+		if k.failed = err != nil; k.failed {
+			h.awaitRetry()
 		}
-	}
-}
-
-func (h *Holder) isOver() bool {
-	select {
-	case <-h.end:
-		return true
-	default:
-		return false
 	}
 }
 
 // awaitQuietScreen blocks until the terminal was silent for keepQuiet, at most for keepMost, or until
 // the record must be written at once. Then it returns the channel to be closed when that is done.
 func (h *Holder) awaitQuietScreen() (flushed chan struct{}) {
-	k := h.keeper
-	most := time.NewTimer(keepMost)
+	most, quiet := time.NewTimer(keepMost), time.NewTimer(keepQuiet)
 	defer most.Stop()
-	quiet := time.NewTimer(keepQuiet)
 	defer quiet.Stop()
 	for {
 		select {
 		case <-h.end:
 			return nil
-		case flushed = <-k.flush:
+		case flushed = <-h.keeper.flush:
 			return flushed
 		case <-quiet.C:
 			return nil
 		case <-most.C:
 			return nil
-		case <-k.changed:
-			if !k.config.Log || k.flooded() {
-				quiet.Reset(keepQuiet)
-			}
+		case <-h.keeper.changed:
+			quiet.Reset(keepQuiet)
 		}
 	}
 }
 
-// keep writes what is not kept yet.
-func (h *Holder) keep() error {
-	k := h.keeper
-	h.gate.Lock()
-	lost := h.life.lost
-	h.gate.Unlock()
-	if lost {
-		return nil
-	}
-	if k.record != nil && k.record.Removed() { // it is made anew
-		k.record.Close()
-		k.record = nil
-	}
-	if err := k.open(&h.launch); err != nil {
-		return err
-	}
-	k.mu.Lock()
-	anew := !k.config.Log || !k.record.Continues() || k.skipped || k.cleared
-	k.mu.Unlock()
-	if !anew {
-		events, skipped := k.take()
-		if !skipped {
-			h.gate.Lock()
-			facts := h.factsLocked()
-			facts.Cols, facts.Rows = h.emulator.drawn.Cols, h.emulator.drawn.Rows
-			h.gate.Unlock()
-			size, err := k.record.Append(events, &facts, k.config.Sync)
-			if err != nil || size < k.config.Bytes*3/8 {
-				return err
-			}
-		}
-		anew = skipped
-	}
-	k.mu.Lock()
-	k.wanted = true
-	k.mu.Unlock()
-	h.emulator.hurry()
-	var s kept
+// awaitRetry blocks until the disk may be tried again, and makes keepLoop do so.
+func (h *Holder) awaitRetry() {
+	retry := time.NewTimer(keepRetry)
+	defer retry.Stop()
 	select {
 	case <-h.end:
-		return nil
-	case s = <-k.screens:
+	case flushed := <-h.keeper.flush:
+		close(flushed)
+	case <-retry.C:
 	}
-	err := k.write(&s, anew || s.skipped || s.cleared)
-	if err == nil {
-		return nil
-	}
-	if s.cleared {
-		clearErr := k.record.Clear()
-		s.cleared = clearErr != nil
-		err = errors.Join(err, clearErr)
-	}
-	k.mu.Lock()
-	k.skipped, k.cleared = true, k.cleared || s.cleared // the next record is a whole screen
-	k.mu.Unlock()
-	if errors.Is(err, fs.ErrNotExist) { // its directory was removed, and the lock has another name
-		k.record.Close()
-		k.record = nil
-	}
-	return err
+	h.keeper.change()
 }
 
-// keepNow writes the record. It blocks until that is done or ctx ends.
-func (h *Holder) keepNow(ctx context.Context) {
-	if h.keeper == nil {
-		return
+// keep writes the record.
+func (h *Holder) keep() error {
+	k := h.keeper
+	lost, cleared, err := h.record()
+	if lost == nil || err != nil {
+		return err
 	}
+	b, err := wire.EncodeLost(lost)
+	if err != nil {
+		return err
+	}
+	store, err := openStore(k.dir)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	id := h.launch.ID.String()
+	if k.held == nil {
+		if _, err := store.Lost(time.Now()); err != nil {
+			k.log.Warn("old records cannot be removed", "error", err)
+		}
+	}
+	held, err := store.Write(id, b)
+	if err != nil {
+		if cleared {
+			h.gate.Lock()
+			k.cleared = true
+			h.gate.Unlock()
+			store.Discard(id)
+		}
+		return err
+	}
+	k.held.Close() // nothing if it is nil
+	k.held = held
+	return nil
+}
+
+// record returns what is kept of the session now, or nil if the screen is not known yet. Of the scrollback, it leaves
+// out the oldest lines that do not fit.
+func (h *Holder) record() (lost *wire.Lost, cleared bool, err error) {
+	h.gate.Lock()
+	defer h.gate.Unlock()
+	if !h.awaitDrawnLocked() {
+		h.keeper.change()
+		return nil, false, nil
+	}
+	cleared, h.keeper.cleared = h.keeper.cleared, false
+	e := &h.emulator
+	lost = h.factsLocked()
+	lost.Size = e.sizing.Size
+	err = recovered(func() {
+		lost.Screen = e.screen.Snapshot(screen.Snapshot{Lines: maxReplayLines, Bytes: maxKeptScreen})
+	})
+	if err != nil {
+		h.emulatorFailedLocked(err)
+		e.hurry()
+	} else if lost.Screen == nil {
+		lost.Screen = []byte("(The screen was too large to be kept.)")
+	}
+	return lost, cleared, err
+}
+
+// factsLocked returns what is known of the session now, without its screen.
+func (h *Holder) factsLocked() *wire.Lost {
+	dir := h.launch.Dir
+	if p, ok := h.program.(interface{ Directory() string }); ok && !h.life.exited {
+		if d := p.Directory(); d != "" {
+			dir = d
+		}
+	}
+	command := ""
+	if args := h.launch.Argv; len(args) == 3 { // shell -c command
+		if command = args[2]; len(command) > maxKeptCommand {
+			command = h.launch.Command + "..."
+		}
+	}
+	return &wire.Lost{
+		Name: h.launch.Name, Scope: h.launch.Scope, Summary: h.launch.Command, Command: command, Dir: dir,
+		Created: h.created.Unix(), Boot: h.boot,
+		Exited: h.life.exited && !h.life.stopping, Status: h.life.exit.Status, Reason: h.life.exit.Reason,
+	}
+}
+
+// keepNow writes the record. It blocks until that is done, at most for keepEnd.
+func (h *Holder) keepNow() {
+	timeout := time.After(keepEnd)
 	flushed := make(chan struct{})
 	select {
 	case h.keeper.flush <- flushed:
 	case <-h.end:
 		return
-	case <-ctx.Done():
+	case <-timeout:
 		return
 	}
 	select {
 	case <-flushed:
 	case <-h.end:
-	case <-ctx.Done():
+	case <-timeout:
 	}
+}
+
+// removeRecord removes the record of a session that is over. It blocks until that is done, at most for keepEnd: a disk
+// may hang.
+func (h *Holder) removeRecord() {
+	k := h.keeper
+	if k == nil {
+		return
+	}
+	removed := make(chan error, 1)
+	go func() { // it ends with the process, if the disk hangs
+		<-k.done
+		if k.held == nil {
+			removed <- nil
+			return
+		}
+		defer k.held.Close()
+		store, err := openStore(k.dir)
+		if err == nil {
+			err = store.Discard(h.launch.ID.String())
+			store.Close()
+		}
+		removed <- err
+	}()
+	select {
+	case <-time.After(keepEnd):
+		k.log.Error("the record of the session may be left: the disk does not answer")
+	case err := <-removed:
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			k.log.Error("the record of the session cannot be removed", "error", err)
+		}
+	}
+}
+
+// recovered calls a function of the screen, and returns its panic as an error.
+func recovered(f func()) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("%v\n%s", r, debug.Stack())
+		}
+	}()
+	f()
+	return nil
+}
+
+// openStore opens the directory of this account's records, and makes it.
+func openStore(dir string) (*persist.Store, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	root, err := rundir.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	store, err := persist.New(root)
+	if err != nil {
+		root.Close()
+	}
+	return store, err
 }

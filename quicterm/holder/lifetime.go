@@ -35,11 +35,7 @@ type lifetime struct {
 	killPending bool                    // SIGKILL follows
 	killed      bool                    // by a Kill, or by a Revoke of its only client
 	requested   map[syscall.Signal]bool // signals that are no news to the client
-	unrecorded  bool                    // its recording has failed: input and output are dropped
 	stopping    bool                    // the system stops, and with it the program
-	lost        bool                    // it was lost, and its command was not started again
-	lostExit    bool                    // and its program had ended before that
-	known       bool                    // a client that writes has consumed the Exit frame
 
 	exited  bool // the Exit frame is in the log
 	exitSeq uint64
@@ -62,8 +58,6 @@ func (h *Holder) phaseLocked() wire.Phase {
 		return wire.PhaseExited
 	case h.clients.present():
 		return wire.PhaseAttached
-	case h.life.lost:
-		return wire.PhaseLost
 	}
 	return wire.PhaseDetached
 }
@@ -80,7 +74,7 @@ func (h *Holder) presenceChangedLocked() {
 // stateChangedLocked makes waiters and limitLoop look at the session again.
 func (h *Holder) stateChangedLocked() {
 	h.gate.Changed()
-	h.keepChangedLocked()
+	h.keeper.change()
 	select {
 	case h.life.changed <- struct{}{}:
 	default:
@@ -171,7 +165,6 @@ func (h *Holder) endIfKnownLocked(a *attachment) {
 		h.endSoonLocked("a client knows its end")
 	}
 	if a.role.writes() {
-		h.life.known = true
 		a.close()
 	}
 }
@@ -254,7 +247,7 @@ func (h *Holder) enforceLimitLocked(now time.Time) (left time.Duration, limited 
 		return left, true
 	}
 	why := fmt.Sprintf("ended by %s (%s)", name, shortDuration(limit))
-	if h.life.exited || h.life.lost {
+	if h.life.exited {
 		h.finishLocked(why)
 		return 0, false
 	}
@@ -269,8 +262,6 @@ func (h *Holder) limitLocked() (name string, limit time.Duration) {
 	switch {
 	case h.clients.present():
 		return "", 0
-	case h.life.lost:
-		return "a limit for lost sessions without a client", lostTTL
 	case h.life.exited:
 		return "exited_ttl", h.launch.ExitedTTL
 	case h.life.hungUp:

@@ -4,7 +4,6 @@ package holder
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -45,7 +44,7 @@ func Main(log *slog.Logger, software, login string) error {
 	}
 	launch, readErr := readLaunch()
 	err = cmp.Or(err, readErr)
-	if err == nil && launch.Persist != nil && launch.Persist.Task >= wire.PersistList {
+	if err == nil && launch.Persist != nil && launch.Persist.Task != wire.PersistKeep {
 		return replyRecords(reply, launch, log)
 	}
 	var h *Holder
@@ -116,23 +115,13 @@ func (h *Holder) keepOnTerm() {
 		h.gate.Lock()
 		h.life.stopping = !h.life.exited
 		h.gate.Unlock()
-		ctx, cancel := context.WithTimeout(context.Background(), keepEnd)
-		defer cancel()
-		h.keepNow(ctx)
+		h.keepNow()
 		signal.Reset(syscall.SIGTERM)
 		syscall.Kill(os.Getpid(), syscall.SIGTERM)
 	}()
 }
 
 func begin(launch *wire.Launch, login *pam.Session, log *slog.Logger) (*Holder, *Socket, error) {
-	var taken *takenRecord
-	var err error
-	if launch.Persist != nil && launch.Persist.Task == wire.PersistRestore {
-		// Before the socket: a holder that lives has the record, and must keep its socket.
-		if taken, err = takeRecord(launch); err != nil {
-			return nil, nil, err
-		}
-	}
 	s, err := openSocket(launch)
 	if err != nil {
 		return nil, nil, fmt.Errorf("make socket: %w", err)
@@ -142,40 +131,20 @@ func begin(launch *wire.Launch, login *pam.Session, log *slog.Logger) (*Holder, 
 	} else if login != nil {
 		err = login.Await(time.Now().Add(loginTime))
 	}
-	if err != nil {
-		s.Close()
-		return nil, nil, err
-	}
-	var h *Holder
-	if taken != nil {
-		h, err = restore(launch, taken, login, log)
-	} else {
-		h, err = beginNew(launch, login, log)
+	var p Program
+	if err == nil {
+		p, err = startProgram(launch, login)
 	}
 	if err != nil {
 		s.Close()
 		return nil, nil, err
 	}
+	h := New(*launch, p, log)
 	// A limit for when the collector falls behind, well above what the ring and the usual
 	// garbage take.
 	debug.SetMemoryLimit(int64(launch.Buffer)*3/2 + 64<<20)
 	h.pressure.read = memory.Read
 	return h, s, nil
-}
-
-// beginNew starts the program of a new session.
-func beginNew(launch *wire.Launch, login *pam.Session, log *slog.Logger) (*Holder, error) {
-	r, err := newRecording(launch, time.Now(), log)
-	if err != nil {
-		return nil, err
-	}
-	p, err := startProgram(launch, login)
-	if err != nil {
-		return nil, err
-	}
-	h := New(*launch, p, log)
-	h.emulator.recording = r
-	return h, nil
 }
 
 // openSocket makes the socket, or takes over the one that the daemon has bound.

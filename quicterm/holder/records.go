@@ -3,57 +3,88 @@
 package holder
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"log/slog"
-	"slices"
 	"time"
 
 	"github.com/quicterm/quicterm/quicterm/holder/persist"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
-// DoRecords starts a process of the account that lists or removes records of lost sessions, and returns
-// its answer: Records, Done or Error. It blocks until then, at most for startTime.
-// If it returns a process id, even with an error, the caller waits for that process.
+// DoRecords starts a process of the account that lists, shows or removes records of lost sessions, and returns
+// its answer: Records, Done or Error, which shows a record with CodeLost. It blocks until then, at most for
+// startTime. If it returns a process id, even with an error, the caller waits for that process.
 func DoRecords(ctx context.Context, launch *wire.Launch, p Process) (pid int, answer wire.Message, err error) {
 	return start(ctx, launch, p)
 }
 
 // answerRecords does the task of a launch that is about records.
 func answerRecords(launch *wire.Launch, log *slog.Logger) (wire.Body, error) {
-	store, err := openStore(launch.Persist)
+	store, err := openStore(launch.Persist.Dir)
 	if err != nil {
 		return nil, err
 	}
 	defer store.Close()
-	if launch.Persist.Task == wire.PersistRemove {
-		return &wire.Done{}, removeRecord(store, launch)
+	if launch.Persist.Task == wire.PersistList {
+		return listRecords(store, launch.Scope, log)
 	}
-	if err := store.Prune(time.Now(), launch.Persist.TTL); err != nil {
-		log.Warn("old records cannot be removed", "error", err)
+	id := launch.ID.String()
+	lost, _, err := readRecord(store, id, launch.Scope)
+	if launch.Persist.Task == wire.PersistRemove && (err == nil || errors.Is(err, errUnreadable) && launch.Scope == "") {
+		return &wire.Done{}, store.Remove(id)
 	}
-	ids, err := store.IDs()
+	if errors.Is(err, persist.ErrLives) || errors.Is(err, fs.ErrNotExist) {
+		return &wire.Error{Code: wire.CodeNoSession, Text: "the record of the session is gone"}, nil
+	}
 	if err != nil {
 		return nil, err
 	}
-	var states []*wire.State
+	mark := CurrentBoot().Mark(launch.ID)
+	lost.Rebooted = mark.Differs(lost.Boot)
+	lost.Scope, lost.Boot = "", wire.BootMark{}
+	return wire.LostError(lost), nil
+}
+
+// errUnreadable means that a file is not a record.
+var errUnreadable = errors.New("its record is damaged")
+
+// readRecord returns the record of a lost session, for clients of a scope, and when it was written.
+func readRecord(store *persist.Store, id, scope string) (*wire.Lost, time.Time, error) {
+	b, written, err := store.Read(id)
+	if err != nil {
+		return nil, written, err
+	}
+	lost, err := wire.DecodeLost(b)
+	if err != nil {
+		return nil, written, errUnreadable
+	}
+	if scope != "" && scope != lost.Scope {
+		return nil, written, fs.ErrNotExist
+	}
+	lost.Seen = written.Unix()
+	return lost, written, nil
+}
+
+// listRecords lists the lost sessions for clients of a scope. A record that cannot be read shows why, as its command.
+func listRecords(store *persist.Store, scope string, log *slog.Logger) (wire.Body, error) {
+	ids, err := store.Lost(time.Now())
+	if err != nil {
+		log.Warn("the records of lost sessions cannot be listed or removed", "error", err)
+	}
+	answer, size := new(wire.Records), 0
 	for _, id := range ids {
-		state, err := lostState(store, id, launch)
+		lost, written, err := readRecord(store, id, scope)
 		switch {
 		case err == nil:
-			states = append(states, state)
-		case !errors.Is(err, persist.ErrBusy) && !errors.Is(err, fs.ErrNotExist):
-			log.Warn("a record cannot be read", "id", id, "error", err)
+		case scope == "" && errors.Is(err, errUnreadable):
+			lost = &wire.Lost{Name: id[:8], Summary: fmt.Sprintf("(%v)", err)}
+		default:
+			continue
 		}
-	}
-	slices.SortFunc(states, func(a, b *wire.State) int { return cmp.Compare(b.Since, a.Since) })
-	answer, size := new(wire.Records), 0
-	for _, s := range states {
-		m, err := wire.New(s)
+		m, err := lostState(id, lost, written, scope == lost.Scope)
 		if size += len(m.Payload) + 8; err != nil || size > wire.MaxMessage-64 {
 			break
 		}
@@ -62,56 +93,20 @@ func answerRecords(launch *wire.Launch, log *slog.Logger) (wire.Body, error) {
 	return answer, nil
 }
 
-// lostState describes a session that is gone to clients of the launch's scope. The error is ErrBusy if it lives. A
-// record that cannot be read shows why, as its command.
-func lostState(store *persist.Store, id string, launch *wire.Launch) (*wire.State, error) {
-	record, err := store.Look(id)
-	if err != nil {
-		return nil, err
-	}
-	defer record.Close()
+// lostState describes a lost session.
+func lostState(id string, lost *wire.Lost, written time.Time, own bool) (m wire.Message, err error) {
 	parsed, err := wire.ParseSessionID(id)
 	if err != nil {
-		return nil, err
-	}
-	scope := launch.Scope
-	var f *persist.Facts
-	key, err := readKey(launch.Persist.Key)
-	if err == nil {
-		if f, err = record.Head(key); errors.Is(err, fs.ErrNotExist) {
-			return nil, err
-		}
-	}
-	if err != nil {
-		if scope != "" {
-			return nil, err
-		}
-		f = &persist.Facts{Name: id[:8], Command: fmt.Sprintf("(record not readable: %v)", err)}
-	}
-	if scope != "" && scope != f.Scope || !wire.ValidName(f.Name) {
-		return nil, fs.ErrNotExist
+		return m, err
 	}
 	raw, err := wire.EncodeInfo(wire.Info{
-		ID: parsed, Name: f.Name, Phase: wire.PhaseLost, Since: f.Seen, Created: f.Created, PTY: true,
-		Cols: f.Cols, Rows: f.Rows, Command: wire.Printable(f.Command, wire.MaxSummary), Status: f.Status,
+		ID: parsed, Name: lost.Name, Phase: wire.PhaseLost, Since: written.Unix(), Created: lost.Created, PTY: true,
+		Cols: lost.Size.Cols, Rows: lost.Size.Rows, Command: lost.Summary, Status: lost.Status,
 	})
-	return &wire.State{
-		Phase: wire.PhaseLost, Since: time.Unix(f.Seen, 0).UnixNano(), Visible: true, Own: scope == f.Scope, PTY: true,
-		Name: f.Name, Info: raw,
-	}, err
-}
-
-// removeRecord removes the record of a lost session, for a client of the launch's scope.
-func removeRecord(store *persist.Store, launch *wire.Launch) error {
-	id := launch.ID.String()
-	if launch.Scope != "" {
-		if _, err := lostState(store, id, launch); err != nil {
-			return err
-		}
-	}
-	record, err := takeSoon(store, id)
 	if err != nil {
-		return err
+		return m, err
 	}
-	return record.Remove()
+	return wire.New(&wire.State{
+		Phase: wire.PhaseLost, Since: written.UnixNano(), Visible: true, Own: own, PTY: true, Name: lost.Name, Info: raw,
+	})
 }

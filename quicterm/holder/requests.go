@@ -100,7 +100,7 @@ func (h *Holder) renameLocked(client, name string) wire.Body {
 	for _, a := range h.clients.all {
 		a.tell(wire.NoticeRenamed, name)
 	}
-	h.keepChangedLocked()
+	h.keeper.change()
 	return &wire.Done{}
 }
 

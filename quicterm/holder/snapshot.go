@@ -5,7 +5,6 @@ package holder
 import (
 	"context"
 	"fmt"
-	"runtime/debug"
 	"slices"
 	"time"
 
@@ -59,19 +58,22 @@ func (h *Holder) snapshotLocked(a *attachment) (next uint64, data []byte, ready 
 // snapshot returns a snapshot with lines of the scrollback, at most, or nil if the screen needs more
 // than a snapshot may have: then the client is told of a gap.
 func (e *emulator) snapshot(lines int) (data []byte, fault error) {
-	defer func() {
-		if r := recover(); r != nil {
-			fault = fmt.Errorf("%v\n%s", r, debug.Stack())
-		}
-	}()
-	if s := &e.last; s.next != e.next || s.lines != lines {
-		b := e.screen.Snapshot(screen.Snapshot{Lines: lines, Bytes: session.MaxSnapshot - wire.MaxSizing})
-		*s = snapshot{next: e.next, lines: lines}
-		if b != nil {
-			s.data = wire.Snapshot{Sizing: e.sizing, Screen: b}.Append(nil)
-		}
+	s := &e.last
+	if s.next == e.next && s.lines == lines {
+		return s.data, nil
 	}
-	return e.last.data, nil
+	var b []byte
+	fault = recovered(func() {
+		b = e.screen.Snapshot(screen.Snapshot{Lines: lines, Bytes: session.MaxSnapshot - wire.MaxSizing})
+	})
+	if fault != nil {
+		return nil, fault
+	}
+	*s = snapshot{next: e.next, lines: lines}
+	if b != nil {
+		s.data = wire.Snapshot{Sizing: e.sizing, Screen: b}.Append(nil)
+	}
+	return s.data, nil
 }
 
 // serveSnapshotsLocked wakes the clients that wait for a snapshot, and blocks until each has it.
@@ -149,7 +151,10 @@ func (h *Holder) clearHistoryLocked(client string) wire.Body {
 	cleared.Lines = uint64(e.screen.Lines())
 	e.screen.ClearHistory()
 	e.memory, e.marks, e.last = e.screen.Memory(), nil, snapshot{}
-	h.keeper.clear()
+	if h.keeper != nil {
+		h.keeper.cleared = true
+		h.keeper.change()
+	}
 	h.markLocked()
 	h.log.Info("history cleared", "client", client, "bytes", cleared.Bytes)
 	return &cleared

@@ -34,7 +34,7 @@ func (c *client) findOrCreate(ctx context.Context, req *privsep.Attach) (wire.Se
 			return wire.SessionID{}, err
 		}
 		if e.record {
-			return e.id, c.restoreFound(ctx, req, e)
+			return e.id, c.showLost(ctx, e)
 		}
 		return e.id, nil
 	}
@@ -68,11 +68,6 @@ func (c *client) findOrCreate(ctx context.Context, req *privsep.Attach) (wire.Se
 			return all[named(name)].id, nil
 		}
 		return wire.SessionID{}, nameTaken(name)
-	case req.Mode == wire.ModeAttachOrCreate:
-		missing := errorf(wire.CodeNoSession, "there is no session %q", name)
-		if e, err := c.orLost(ctx, name, missing); err == nil && e.state.Name == name && req.PTY && req.Command == "" {
-			return e.id, c.restore(ctx, req, e, ids, all)
-		}
 	}
 	if err := c.admit(ctx, ids, all); err != nil {
 		return wire.SessionID{}, err

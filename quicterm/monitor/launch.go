@@ -54,13 +54,6 @@ func (c *client) launch(req *privsep.Attach, name string) (*wire.Launch, error) 
 		ExitedTTL:   settings.ExitedTTL.Duration,
 		PipeTTL:     settings.PipeTTL.Duration,
 	}
-	switch settings.Recording {
-	case "forbid":
-		launch.Recording = wire.RecordingForbidden
-	case "require":
-		launch.Recording = wire.RecordingRequired
-		launch.RecordingDir = c.expand(settings.RecordingDir)
-	}
 	if launch.PTY {
 		launch.Persist = c.persist(wire.PersistKeep)
 	}

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/quicterm/quicterm/quicterm/monitor/privsep"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -19,16 +18,7 @@ func (c *client) persist(task wire.PersistTask) *wire.Persist {
 	if settings.Persist == "off" {
 		return nil
 	}
-	return &wire.Persist{
-		Task:    task,
-		Log:     settings.Persist == "log",
-		Dir:     c.expand(settings.PersistDir),
-		Bytes:   int64(settings.PersistSize.Bytes),
-		Sync:    settings.PersistSync == "on",
-		Key:     c.expand(settings.PersistKey),
-		TTL:     settings.PersistTTL.Duration,
-		Unasked: settings.Resume == "start",
-	}
+	return &wire.Persist{Task: task, Dir: c.expand(settings.PersistDir)}
 }
 
 // expand replaces what stands for the account in the path of a setting.
@@ -127,56 +117,13 @@ func (c *client) findOrLost(ctx context.Context, name string, wanted func(*entry
 	return e, nil
 }
 
-// restoreFound is restore for a client that attaches to a session by its name or id.
-func (c *client) restoreFound(ctx context.Context, req *privsep.Attach, e *entry) error {
-	if req.Role != wire.RoleWriter {
-		return lostError(e)
-	}
-	s, uid := c.server, c.account.UID
-	release, err := s.creating.take(ctx, uid, 1)
-	if err != nil {
-		return err
-	}
-	defer release()
-	ids := s.holders.Sessions(uid)
-	all, _ := s.ask(ctx, c.open(), uid, ids)
-	if slices.ContainsFunc(all, func(other entry) bool { return other.id == e.id }) {
-		return nil // another client was faster
-	}
-	return c.restore(ctx, req, e, ids, all)
-}
-
-// restore starts the holder of a lost session for a client that attaches to it. ids are the account's sessions, of
-// which those in all have answered.
-func (c *client) restore(ctx context.Context, req *privsep.Attach, e *entry, ids []wire.SessionID, all []entry) error {
-	s := c.server
-	ids = slices.DeleteFunc(ids, func(id wire.SessionID) bool { return id == e.id }) // what its holder has left
-	if err := c.admit(ctx, ids, all); err != nil {
-		return err
-	}
-	anew := *req
-	anew.PTY = true
-	settings := s.settings()
-	if anew.Command = ""; settings.ResumeCommand != "" {
-		anew.Command = settings.ResumeCommand
-	}
-	launch, err := c.launch(&anew, e.state.Name)
-	if err != nil {
-		return err
-	}
-	launch.ID = e.id
-	launch.Persist = c.persist(wire.PersistRestore)
-	// What a key is for may have changed since.
-	launch.Persist.Replace = anew.Command != "" || c.allowed.Command != ""
-	err = c.start(ctx, launch, "lost session shown")
+// showLost returns what a lost session has left, as the refusal of an Attach.
+func (c *client) showLost(ctx context.Context, e *entry) error {
+	_, err := c.records(ctx, &wire.Launch{ID: e.id, Scope: c.scope, Persist: c.persist(wire.PersistShow)})
 	if err == nil {
-		return nil
+		err = lostError(e)
 	}
-	// Its holder may live: when the daemon asked, it was busy.
-	if _, none := s.find(ctx, c.account.UID, c.open(), e.id.String(), anyTerminal); none != nil {
-		return err
-	}
-	return nil
+	return err
 }
 
 // lostError tells a client what can be done with a record.

@@ -5,24 +5,20 @@ package monitor
 import (
 	"context"
 	"errors"
-	"net/netip"
-	"strings"
 	"testing"
 
-	"github.com/quicterm/quicterm/configs"
 	"github.com/quicterm/quicterm/quicterm/machine/account"
-	"github.com/quicterm/quicterm/quicterm/monitor/privsep"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
 // A recorded has holders of an account that has the record of a lost session.
-type recorded struct {
-	Holders
-	started *bool
-}
+type recorded struct{ Holders }
 
-func (r recorded) Records(context.Context, *account.Account, *wire.Launch) (wire.Message, error) {
+func (r recorded) Records(_ context.Context, _ *account.Account, launch *wire.Launch) (wire.Message, error) {
 	info := wire.Info{ID: wire.SessionID{7}, Name: "lost", Phase: wire.PhaseLost, PTY: true}
+	if launch.Persist.Task == wire.PersistShow && launch.ID == info.ID {
+		return wire.New(wire.LostError(&wire.Lost{Name: info.Name, Screen: []byte("last")}))
+	}
 	b, err := wire.EncodeInfo(info)
 	if err != nil {
 		return wire.Message{}, err
@@ -34,47 +30,28 @@ func (r recorded) Records(context.Context, *account.Account, *wire.Launch) (wire
 	return wire.New(&wire.Records{States: [][]byte{m.Payload}})
 }
 
-func (r recorded) Start(context.Context, *account.Account, netip.Addr, *wire.Launch) (wire.Started, error) {
-	*r.started = true
-	return wire.Started{}, context.Canceled
-}
-
-// A lost session counts as a new one when it is shown: not above max_sessions_per_user, and not while the
-// daemon drains.
-func TestRestoreIsAdmitted(t *testing.T) {
+// An attach to a lost session is told what that has left. A connect by its name starts another session.
+func TestLostIsShown(t *testing.T) {
 	onHost(t, func(h *host) {
-		adopt := func(settings *configs.Server) {
-			if err := h.server.adopt(settings); err != nil {
-				t.Fatal(err)
-			}
-		}
 		kept := *h.server.settings()
 		kept.Persist = "screen"
-		limited := kept
-		limited.MaxSessionsPerUser = 1
-		adopt(&kept)
-		h.attach()
-		var started bool
-		h.setHolders(recorded{h.holders, &started})
+		if err := h.server.adopt(&kept); err != nil {
+			t.Fatal(err)
+		}
+		h.setHolders(recorded{h.holders})
 		attach := func(mode wire.Mode) error {
-			_, err := h.server.Attach(h.t.Context(), h.request(&wire.Attach{Mode: mode, Session: "lost", PTY: true}))
+			a, err := h.server.Attach(h.t.Context(), h.request(&wire.Attach{Mode: mode, Session: "lost", PTY: true}))
+			if err == nil {
+				a.Carrier.Close()
+			}
 			return err
 		}
-		for _, mode := range []wire.Mode{wire.ModeAttach, wire.ModeAttachOrCreate} {
-			if started = false; attach(mode) == nil || !started {
-				t.Errorf("mode %d: not restored", mode)
-			}
-			started = false
-			adopt(&limited)
-			if err := attach(mode); err == nil || !strings.Contains(err.Error(), "max_sessions_per_user is 1") || started {
-				t.Errorf("mode %d, above the limit: %v", mode, err)
-			}
-			adopt(&kept)
-			h.server.draining.Store(true)
-			if err := attach(mode); !errors.Is(err, privsep.ErrDraining) || started {
-				t.Errorf("mode %d, while the daemon drains: %v", mode, err)
-			}
-			h.server.draining.Store(false)
+		var refusal *wire.Error
+		if err := attach(wire.ModeAttach); !errors.As(err, &refusal) || refusal.Code != wire.CodeLost || string(refusal.Lost.Screen) != "last" {
+			t.Errorf("attach: %v", err)
+		}
+		if err := attach(wire.ModeAttachOrCreate); err != nil {
+			t.Errorf("connect: %v", err)
 		}
 	})
 }

@@ -16,8 +16,8 @@ import (
 var reloaded = []string{
 	"authorized_keys_files", "authorized_keys_command", "authorized_keys_command_user", "trusted_user_ca_keys",
 	"authorized_principals_file", "revoked_keys", "strict_modes", "allow_users", "deny_users", "allow_groups", "deny_groups",
-	"permit_root_login", "max_auth_tries", "sshd_policy", "login_records", "buffer_size", "detached_ttl", "exited_ttl", "pipe_ttl", "recording", "recording_dir",
-	"persist", "persist_dir", "persist_size", "persist_sync", "persist_key", "persist_ttl", "resume", "resume_command",
+	"permit_root_login", "max_auth_tries", "sshd_policy", "login_records", "buffer_size", "detached_ttl", "exited_ttl", "pipe_ttl",
+	"persist", "persist_dir",
 	"accept_env", "max_watchers", "auth_timeout", "log_level",
 }
 

@@ -202,21 +202,9 @@ type Attached struct {
 	Role    Role      `cbor:"13,keyasint"` // of this client
 	Unseen  uint64    `cbor:"14,keyasint"` // about how many lines no client has seen that a snapshot leaves out
 
-	Recording Recording `cbor:"15,keyasint,omitempty"`
-
-	Number uint64 `cbor:"16,keyasint,omitempty"` // of this client in the session
-	Owner  uint64 `cbor:"17,keyasint,omitempty"` // the number of the client whose terminal gives the size
+	Number uint64 `cbor:"15,keyasint,omitempty"` // of this client in the session
+	Owner  uint64 `cbor:"16,keyasint,omitempty"` // the number of the client whose terminal gives the size
 }
-
-// A Recording is what the server says about recordings of a session.
-type Recording uint8
-
-// The values of Recording. Receivers take others for RecordingAllowed.
-const (
-	RecordingAllowed   Recording = 0
-	RecordingForbidden Recording = 1 // clients are asked to make none
-	RecordingRequired  Recording = 2 // the holder records the output of the session's terminal
-)
 
 // Resumed answers a Resume whose proof is valid. Frames follow. Its fields are for the
 // daemon only, which sends the client none: the holder repeats what Open said of the login
@@ -411,6 +399,7 @@ const (
 	CodeDisplaced Code = 2 // another client has become the writer; the text names it
 	CodeUnknown   Code = 3 // the server does not know the type of the message
 	CodeWithdrawn Code = 4 // what let the client in does so no more; the text says why
+	CodeLost      Code = 5 // the session is lost; Lost says what it has left
 )
 
 // An Error tells an authenticated client why a request failed. Clients return it as an
@@ -418,6 +407,7 @@ const (
 type Error struct {
 	Code Code   `cbor:"1,keyasint"`
 	Text string `cbor:"2,keyasint"`
+	Lost *Lost  `cbor:"3,keyasint,omitempty"` // with CodeLost
 }
 
 func (e *Error) Error() string { return e.Text }

@@ -139,11 +139,10 @@ var goldenBodies = []struct {
 		Role:    RoleShare,
 		Unseen:  7,
 
-		Recording: RecordingForbidden,
-		Number:    9,
-		Owner:     8,
+		Number: 9,
+		Owner:  8,
 	},
-		`07 000050 b1
+		`07 00004e b0
 		01 50 000102030405060708090a0b0c0d0e0f
 		02 1903e8
 		03 64 776f726b
@@ -158,9 +157,8 @@ var goldenBodies = []struct {
 		0c 84 1850 1818 00 00
 		0d 01
 		0e 07
-		0f 01
-		10 09
-		11 08`},
+		0f 09
+		10 08`},
 	{&Resume{UID: 1000, ID: testID, Instance: testInstance, Boot: testBoot, N: 0x0102030405060708, Proof: testProof},
 		`08 000054
 		000003e8
@@ -224,10 +222,6 @@ var goldenBodies = []struct {
 		`13 00000a a2
 		01 61 31
 		02 64 776f726b`},
-	{&Error{Code: CodeDisplaced, Text: "by ann"},
-		`0e 00000b a2
-		01 02
-		02 66 627920616e6e`},
 	{&Open{Client: "ann@::1", Scope: "5348", NoPTY: true, Instance: testInstance, Account: "ann", Key: []byte("key"), Proof: "ssh",
 		Reported: "password"},
 		`20 00003d a8
@@ -336,12 +330,9 @@ var goldenBodies = []struct {
 		Instance:    testInstance,
 		MaxWatchers: 50,
 
-		Recording:    RecordingRequired,
-		RecordingDir: "/rec",
-
-		Persist: &Persist{Task: PersistRestore, Log: true, Dir: "/p", Bytes: 1 << 20, Sync: true, Key: "/k", TTL: time.Hour, Unasked: true, Replace: true},
+		Persist: &Persist{Task: PersistShow, Dir: "/p"},
 	},
-		`24 0000af b5
+		`24 00008b b3
 		01 50 000102030405060708090a0b0c0d0e0f
 		02 64 776f726b
 		03 64 35333438
@@ -360,9 +351,29 @@ var goldenBodies = []struct {
 		10 62 2f73
 		11 50 0f0e0d0c0b0a09080706050403020100
 		12 1832
-		13 02
-		14 64 2f726563
-		15 a9 01 01 02 f5 03 62 2f70 04 1a00100000 05 f5 06 62 2f6b 07 1b0000034630b8a000 08 f5 09 f5`},
+		13 a2 01 02 02 62 2f70`},
+	{&Error{Code: CodeLost, Text: "t", Lost: &Lost{
+		Name: "work", Scope: "5348", Summary: "sh", Command: "sh -c x", Dir: "/h", Size: Size{Cols: 80, Rows: 24}, Created: 1,
+		Boot: testBoot, Exited: true, Status: 4, Reason: "r", Screen: []byte{0x1b}, Seen: 2, Rebooted: true,
+	}},
+		`0e 000047 a3
+		01 05
+		02 61 74
+		03 ae
+			01 64 776f726b
+			02 64 35333438
+			03 62 7368
+			04 67 7368202d632078
+			05 62 2f68
+			06 84 1850 1818 00 00
+			07 01
+			08 48 b0b1b2b3b4b5b6b7
+			09 f5
+			0a 04
+			0b 61 72
+			0c 41 1b
+			0d 02
+			0e f5`},
 	{&Records{States: [][]byte{{1, 2}}}, `28 000006 a1 01 81 42 0102`},
 }
 
@@ -469,6 +480,7 @@ func TestSpecIsComplete(t *testing.T) {
 		}
 	}
 	check("Info", &Info{})
+	check("Lost", &Lost{})
 	check("Member", &Member{})
 	check("Replay", &Replay{})
 	for _, g := range goldenBodies {

@@ -52,37 +52,24 @@ type Launch struct {
 	Instance    InstanceID    `cbor:"17,keyasint"` // for which the session is made
 	MaxWatchers int           `cbor:"18,keyasint"` // clients beside the writer; 0 for the default
 
-	Recording    Recording `cbor:"19,keyasint,omitempty"`
-	RecordingDir string    `cbor:"20,keyasint,omitempty"` // of RecordingRequired
-
-	Persist *Persist `cbor:"21,keyasint,omitempty"` // nil keeps nothing on disk
+	Persist *Persist `cbor:"19,keyasint,omitempty"` // nil keeps nothing on disk
 }
 
-// Persist says what the process is to do with records on disk, and how records are kept.
+// Persist says where the records of lost sessions are, and what the process is started for.
 type Persist struct {
-	Task  PersistTask   `cbor:"1,keyasint"`
-	Log   bool          `cbor:"2,keyasint"` // the output too, not only the screen
-	Dir   string        `cbor:"3,keyasint"` // absolute path of the account's records
-	Bytes int64         `cbor:"4,keyasint"` // that a session may take on disk
-	Sync  bool          `cbor:"5,keyasint"` // records are on the disk when they are written
-	Key   string        `cbor:"6,keyasint"` // absolute path of a file with a key, or empty
-	TTL   time.Duration `cbor:"7,keyasint"` // for which the record of a session that is gone is kept
-
-	// For PersistRestore: start the program without asking, and the one of Launch instead of
-	// the record's.
-	Unasked bool `cbor:"8,keyasint"`
-	Replace bool `cbor:"9,keyasint"`
+	Task PersistTask `cbor:"1,keyasint"`
+	Dir  string      `cbor:"2,keyasint"` // absolute path of the account's records
 }
 
 // A PersistTask is what a holder's process is started for.
 type PersistTask uint8
 
-// The tasks.
+// The tasks. For the last three, the process only answers.
 const (
-	PersistKeep    PersistTask = 0 // a new session
-	PersistRestore PersistTask = 1 // the session whose record has the ID of Launch
-	PersistList    PersistTask = 2 // to answer Records, and end
-	PersistRemove  PersistTask = 3 // to remove the record with the ID of Launch, answer Done, and end
+	PersistKeep   PersistTask = 0 // a new session, which keeps a record
+	PersistList   PersistTask = 1 // Records answers
+	PersistShow   PersistTask = 2 // the record with the ID of Launch: an Error with CodeLost answers
+	PersistRemove PersistTask = 3 // the same is removed: Done answers
 )
 
 // Records answers the task PersistList: the sessions that are gone, those that were written last first.

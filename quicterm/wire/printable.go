@@ -45,9 +45,15 @@ func Printable(s string, limit int) string {
 func (h *Hello) makePrintable()    { h.Software = Printable(h.Software, MaxSummary) }
 func (a *Attach) makePrintable()   { a.Machine = Printable(a.Machine, MaxMachine) }
 func (a *Attached) makePrintable() { a.Name = Printable(a.Name, MaxName) }
-func (e *Error) makePrintable()    { e.Text = Printable(e.Text, maxText) }
 func (e *End) makePrintable()      { e.Reason = Printable(e.Reason, MaxSummary) }
 func (a *Ask) makePrintable()      { a.Reported = Printable(a.Reported, MaxSummary) }
+
+func (e *Error) makePrintable() {
+	e.Text = Printable(e.Text, maxText)
+	if e.Lost != nil {
+		e.Lost.makePrintable()
+	}
+}
 
 func (o *Open) makePrintable() {
 	o.Client = Printable(o.Client, MaxClient)

@@ -3,53 +3,28 @@
 package persist
 
 import (
-	"bytes"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"reflect"
-	"strings"
+	"slices"
 	"testing"
 	"time"
 )
 
 const testID = "000102030405060708090a0b0c0d0e0f"
 
-var (
-	testKey   = bytes.Repeat([]byte{7}, 32)
-	testFacts = Facts{
-		Name: "work", Scope: "a scope", Command: "sh", Argv: []string{"-sh", "\xff"}, Dir: "/home", Cols: 80, Rows: 24, Created: 1, Seen: 2,
-		Boot: []byte{3}, Exited: true, Status: 4, Reason: "why",
-	}
-)
-
 func newStore(t testing.TB) (*Store, string) {
 	t.Helper()
 	dir := t.TempDir()
-	if err := os.Chmod(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Chmod(dir, 0o700))
 	root, err := os.OpenRoot(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	s, err := New(root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { s.Close() })
 	return s, dir
-}
-
-func create(t testing.TB, s *Store, id string) *Record {
-	t.Helper()
-	r, err := s.Create(id)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { r.Close() })
-	return r
 }
 
 func must(t testing.TB, err error) {
@@ -59,265 +34,141 @@ func must(t testing.TB, err error) {
 	}
 }
 
-func state(text string) *State { return &State{Facts: testFacts, Screen: []byte(text)} }
-
-func wantScreen(t *testing.T, why string, s *Store, key []byte, want string) *Contents {
+// lose writes the file of a session that is lost then.
+func lose(t testing.TB, s *Store, id, content string) {
 	t.Helper()
-	r, err := s.Take(testID)
+	held, err := s.Write(id, []byte(content))
 	must(t, err)
-	defer r.Close()
-	c, err := r.Load(key)
-	if err != nil || string(c.Screen) != want {
-		t.Fatalf("%s: %v, %+v; want the screen %q", why, err, c, want)
-	}
-	return c
+	must(t, held.Close())
 }
 
-// What was written is read, with a key and without, also if it takes many frames.
-func TestRecord(t *testing.T) {
-	for _, key := range [][]byte{nil, testKey} {
-		s, dir := newStore(t)
-		r := create(t, s, testID)
-		if _, err := s.Take(testID); !errors.Is(err, ErrBusy) {
-			t.Errorf("a record that is written: %v, want ErrBusy", err)
-		}
-		long := strings.Repeat("long ", 100_000)
-		must(t, r.Begin(state("first"), key, false, true))
-		must(t, r.Begin(state(long), key, false, false))
-		if files, _ := filepath.Glob(filepath.Join(dir, testID, "[0-9]*")); len(files) != 1 {
-			t.Errorf("files %v, want one", files)
-		}
-		_, err := r.Append([]Event{{Output: []byte("more")}, {Cols: 90, Rows: 30}}, &testFacts, true)
-		must(t, err)
-		must(t, r.Close())
-		c := wantScreen(t, "after all", s, key, long)
-		if want := []Event{{Output: []byte("more")}, {Cols: 90, Rows: 30}}; !reflect.DeepEqual(c.Events, want) ||
-			!reflect.DeepEqual(c.Facts, testFacts) || c.Cols != 80 || c.Rows != 24 {
-			t.Errorf("read %+v", c)
-		}
+func wantLost(t testing.TB, s *Store, why string, want ...string) {
+	t.Helper()
+	ids, err := s.Lost(time.Now())
+	if must(t, err); !slices.Equal(ids, want) {
+		t.Errorf("%s: lost are %q, want %q", why, ids, want)
 	}
 }
 
-// Several processes may look at a record at a time, and read no more of it than its first facts.
-func TestLook(t *testing.T) {
-	for _, key := range [][]byte{nil, testKey} {
-		s, dir := newStore(t)
-		r := create(t, s, testID)
-		must(t, r.Begin(state("screen"), key, false, false))
-		if _, err := s.Look(testID); !errors.Is(err, ErrBusy) {
-			t.Errorf("a record that is written: %v, want ErrBusy", err)
-		}
-		must(t, r.Close())
-		written := time.Unix(1000, 0)
-		must(t, os.Chtimes(filepath.Join(dir, testID, "1"), written, written))
-		first, err := s.Look(testID)
-		must(t, err)
-		defer first.Close()
-		r, err = s.Look(testID)
-		must(t, err)
-		defer r.Close()
-		want := testFacts
-		want.Seen = 1000
-		if f, err := r.Head(key); err != nil || !reflect.DeepEqual(*f, want) {
-			t.Errorf("facts %+v, %v; want %+v", f, err, want)
-		}
-		if _, err := r.Head(bytes.Repeat([]byte{8}, 32)); err == nil {
-			t.Error("with another key: no error")
-		}
-		if _, err := s.Take(testID); !errors.Is(err, ErrBusy) {
-			t.Errorf("a record that is read: %v, want ErrBusy", err)
-		}
-	}
-}
-
-// A log of two files is one, unless the first is not whole.
-func TestContinuedLog(t *testing.T) {
+// The file of a session that lives cannot be read or removed. When its process is gone, it has what was written last.
+func TestStore(t *testing.T) {
 	s, dir := newStore(t)
-	r := create(t, s, testID)
-	must(t, r.Begin(state("first"), nil, true, false))
-	_, err := r.Append([]Event{{Output: []byte("a")}}, nil, false)
+	wantLost(t, s, "an empty store")
+	held, err := s.Write(testID, []byte("first"))
 	must(t, err)
-	must(t, r.Begin(state("second"), nil, true, false))
-	_, err = r.Append([]Event{{Output: []byte("b")}}, nil, false)
+	if _, _, err := s.Read(testID); err != ErrLives {
+		t.Errorf("read of a session that lives: %v", err)
+	}
+	next, err := s.Write(testID, []byte("second"))
 	must(t, err)
-	must(t, r.Close())
-	if c := wantScreen(t, "two files", s, nil, "first"); len(c.Events) != 2 || string(c.Events[1].Output) != "b" {
-		t.Errorf("events %+v", c.Events)
+	must(t, held.Close())
+	if err := s.Remove(testID); err != ErrLives {
+		t.Errorf("removal of a session that lives: %v", err)
 	}
-	must(t, os.Truncate(filepath.Join(dir, testID, "1"), 150))
-	if c := wantScreen(t, "the first is cut", s, nil, "second"); len(c.Events) != 1 {
-		t.Errorf("events %+v", c.Events)
+	wantLost(t, s, "a session that lives")
+	must(t, next.Close())
+	wantLost(t, s, "a lost session", testID)
+	b, written, err := s.Read(testID)
+	if must(t, err); string(b) != "second" || time.Since(written) > time.Minute {
+		t.Errorf("read %q of %v", b, written)
 	}
-	for _, file := range []string{"1", "2"} {
-		must(t, os.Truncate(filepath.Join(dir, testID, file), 30))
+	info, err := os.Stat(filepath.Join(dir, testID))
+	if must(t, err); info.Mode() != 0o600 {
+		t.Errorf("mode %v", info.Mode())
 	}
-	r, err = s.Take(testID)
-	must(t, err)
-	if _, err := r.Load(nil); err == nil {
-		t.Error("both are cut: no error")
+	must(t, s.Remove(testID))
+	if _, _, err := s.Read(testID); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("read after the removal: %v", err)
 	}
-	must(t, r.Remove())
-	if ids, err := s.IDs(); err != nil || len(ids) != 0 {
-		t.Errorf("records %q, %v", ids, err)
+	for _, id := range []string{"", "..", "000102030405060708090A0B0C0D0E0F", testID + "00"} {
+		if _, _, err := s.Read(id); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("read of %q: %v", id, err)
+		}
 	}
 }
 
-// Another key, no key, and a file that is not encrypted are told from damage. A file is bound to its session
-// and its number.
-func TestKeys(t *testing.T) {
+// A crash while a state is written leaves the state before. What it has left is removed later.
+func TestCrash(t *testing.T) {
 	s, dir := newStore(t)
-	r := create(t, s, testID)
-	must(t, r.Begin(state("secret"), testKey, false, false))
-	must(t, r.Close())
-	file := filepath.Join(dir, testID, "1")
-	sealed, err := os.ReadFile(file)
-	must(t, err)
-	if bytes.Contains(sealed, []byte("secret")) || bytes.Contains(sealed, []byte("work")) {
-		t.Error("the file is not encrypted")
+	lose(t, s, testID, "whole")
+	torn := filepath.Join(dir, testID+temporary)
+	must(t, os.WriteFile(torn, []byte("to"), 0o600))
+	if b, _, err := s.Read(testID); err != nil || string(b) != "whole" {
+		t.Errorf("read %q, %v", b, err)
 	}
-	for _, test := range []struct {
-		why, place string
-		b, key     []byte
-		want       error
-	}{
-		{"its key", testID + "/1", sealed, testKey, nil},
-		{"another key", testID + "/1", sealed, bytes.Repeat([]byte{8}, 32), ErrOtherKey},
-		{"no key", testID + "/1", sealed, nil, ErrNoKey},
-		{"another number", testID + "/2", sealed, testKey, ErrDamaged},
-		{"another session", strings.Repeat("1", 32) + "/1", sealed, testKey, ErrDamaged},
-	} {
-		if _, err := decode(bytes.NewReader(test.b), test.key, test.place, MaxFile); !errors.Is(err, test.want) {
-			t.Errorf("%s: %v, want %v", test.why, err, test.want)
-		}
+	lose(t, s, testID, "next")
+	must(t, os.WriteFile(torn, []byte("to"), 0o600))
+	wantLost(t, s, "a write that may be under way", testID)
+	if _, err := os.Stat(torn); err != nil {
+		t.Error(err)
 	}
-	open, err := encoded(nil)
-	must(t, err)
-	if _, err := decode(bytes.NewReader(open), testKey, testID+"/1", MaxFile); !errors.Is(err, ErrNotEncrypted) {
-		t.Errorf("not encrypted: %v", err)
+	old := time.Now().Add(-2 * staleAge)
+	must(t, os.Chtimes(torn, old, old))
+	wantLost(t, s, "a write that was cut", testID)
+	if _, err := os.Stat(torn); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("what a crash has left is left: %v", err)
 	}
 }
 
-// encoded returns a file.
-func encoded(key []byte) ([]byte, error) {
-	e, err := newEncoder(key, testID+"/1")
-	if err == nil {
-		err = e.facts(&testFacts)
-	}
-	if err != nil {
-		return nil, err
-	}
-	e.addAll(typeScreen, []byte("screen"))
-	e.add(typeScreenEnd, nil)
-	e.addAll(typeOutput, []byte("output"))
-	e.resize(90, 30)
-	return e.b, nil
-}
-
-// A file that is cut at any byte has what is before the cut, or is damaged; so is one with any byte changed.
-func TestDamage(t *testing.T) {
-	for _, key := range [][]byte{nil, testKey} {
-		b, err := encoded(key)
-		must(t, err)
-		for n := range b {
-			c, err := decode(bytes.NewReader(b[:n]), key, testID+"/1", MaxFile)
-			if err == nil && string(c.Screen) != "screen" || err != nil && !errors.Is(err, ErrDamaged) {
-				t.Fatalf("cut at %d: %v, %+v", n, err, c)
-			}
-			bad := bytes.Clone(b)
-			bad[n]++
-			c, err = decode(bytes.NewReader(bad), key, testID+"/1", MaxFile)
-			if err == nil && (string(c.Screen) != "screen" || !reflect.DeepEqual(c.Facts, testFacts) || len(c.Events) == 2) {
-				t.Fatalf("byte %d changed: %+v", n, c)
-			}
-		}
-	}
-}
-
-// Records of sessions that live are never removed; others after their time, and above MaxRecords.
+// Old files and too many are removed, except those of sessions that live. None is old when the clock goes back.
 func TestPrune(t *testing.T) {
 	s, dir := newStore(t)
-	now := time.Now()
-	name := func(i int) string {
-		return strings.Repeat("0", 29) + string([]byte{'a', 'a' + byte(i/16)%6, "0123456789abcdef"[i%16]})
+	var want []string
+	for i := range MaxLost + 5 {
+		id := fmt.Sprintf("%032x", i)
+		lose(t, s, id, "x")
+		at := time.Now().Add(time.Duration(-i) * time.Minute)
+		must(t, os.Chtimes(filepath.Join(dir, id), at, at))
+		if i < MaxLost {
+			want = append(want, id)
+		}
 	}
-	living := create(t, s, testID)
-	must(t, living.Begin(state("lives"), nil, false, false))
-	for i := range MaxRecords - 10 {
-		r := create(t, s, name(i))
-		must(t, r.Begin(state("gone"), nil, false, false))
-		must(t, r.Close())
-		r, err := s.Take(name(i))
-		must(t, err)
-		must(t, r.Close())
+	held, err := s.Write(testID, []byte("lives"))
+	must(t, err)
+	defer held.Close()
+	old := time.Now().Add(-2 * MaxAge)
+	must(t, os.Chtimes(filepath.Join(dir, testID), old, old))
+	wantLost(t, s, "too many", want...)
+	if files, _ := os.ReadDir(dir); len(files) != MaxLost+1 {
+		t.Errorf("%d files are left, want %d and one that lives", len(files), MaxLost)
 	}
-	must(t, s.Prune(now.AddDate(-1, 0, 0), time.Hour)) // the clock is wrong
-	must(t, s.Prune(now, time.Hour))
-	if ids, _ := s.IDs(); len(ids) != MaxRecords-9 {
-		t.Errorf("%d records", len(ids))
+	for i, id := range want {
+		at := time.Now().Add(-MaxAge).Add(-time.Minute)
+		if i < 3 {
+			at = time.Now().Add(time.Duration(3-i) * time.Hour)
+		}
+		must(t, os.Chtimes(filepath.Join(dir, id), at, at))
 	}
-	must(t, os.Mkdir(filepath.Join(dir, "keep.me"), 0o700))
-	must(t, s.Prune(now.Add(2*time.Hour), time.Hour))
-	if ids, _ := s.IDs(); len(ids) != 1 || ids[0] != testID {
-		t.Errorf("records %q, want that of the session that lives", ids)
-	}
-	if _, err := os.Stat(filepath.Join(dir, "keep.me")); err != nil {
-		t.Errorf("what is no record: %v", err)
-	}
+	wantLost(t, s, "old ones", want[:3]...)
 }
 
-// No link is followed, and no directory used that others may enter.
+// No link is followed, and nothing but regular files is opened.
 func TestLinks(t *testing.T) {
 	s, dir := newStore(t)
-	r := create(t, s, testID)
-	must(t, r.Begin(state("screen"), nil, false, false))
-	must(t, r.Close())
-	file := filepath.Join(dir, testID, "1")
-	must(t, os.Rename(file, filepath.Join(dir, testID, "there")))
-	must(t, os.Symlink("there", file))
-	r, err := s.Take(testID)
-	must(t, err)
-	if _, err := r.Load(nil); err == nil || errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("a link to a file: %v", err)
+	secret := filepath.Join(t.TempDir(), "secret")
+	must(t, os.WriteFile(secret, []byte("secret"), 0o600))
+	must(t, os.WriteFile(filepath.Join(dir, "other"), []byte("other"), 0o600))
+	for _, target := range []string{secret, "other", testID} {
+		must(t, os.Symlink(target, filepath.Join(dir, testID)))
+		if b, _, err := s.Read(testID); err == nil {
+			t.Errorf("a link to %s was read: %q", target, b)
+		}
+		wantLost(t, s, "a link")
+		lose(t, s, testID, "mine")
+		if b, err := os.ReadFile(secret); err != nil || string(b) != "secret" {
+			t.Errorf("a write has followed the link: %q, %v", b, err)
+		}
+		must(t, s.Remove(testID))
 	}
-	must(t, r.Remove())
-	must(t, os.Symlink(t.TempDir(), filepath.Join(dir, testID)))
-	if _, err := s.Take(testID); err == nil {
-		t.Error("a link to a directory: no error")
+	must(t, os.Mkdir(filepath.Join(dir, testID), 0o700))
+	if _, _, err := s.Read(testID); err == nil {
+		t.Error("a directory was read")
 	}
 	must(t, os.Chmod(dir, 0o750))
-	root, err := os.OpenRoot(dir)
-	must(t, err)
-	defer root.Close()
-	if _, err := New(root); err == nil {
-		t.Error("mode 0750: no error")
+	if root, err := os.OpenRoot(dir); err == nil {
+		defer root.Close()
+		if _, err := New(root); err == nil {
+			t.Error("a store that others can enter was opened")
+		}
 	}
-}
-
-// No bytes make the reader fail in another way than with an error, or keep more than they have.
-func FuzzDecode(f *testing.F) {
-	for _, key := range [][]byte{nil, testKey} {
-		b, err := encoded(key)
-		if err != nil {
-			f.Fatal(err)
-		}
-		f.Add(b, key != nil)
-		f.Add(b[:len(b)/2], key != nil)
-	}
-	f.Fuzz(func(t *testing.T, b []byte, sealed bool) {
-		var key []byte
-		if sealed {
-			key = testKey
-		}
-		c, err := decode(bytes.NewReader(b), key, testID+"/1", MaxFile)
-		if err != nil {
-			return
-		}
-		size := len(c.Screen)
-		for _, e := range c.Events {
-			size += len(e.Output)
-		}
-		if size > len(b) {
-			t.Errorf("%d bytes of %d", size, len(b))
-		}
-	})
 }

@@ -81,6 +81,7 @@ type failure struct {
 	Kind failureKind `cbor:"1,keyasint"`
 	Code wire.Code   `cbor:"2,keyasint"`
 	Text string      `cbor:"3,keyasint"`
+	Lost *wire.Lost  `cbor:"4,keyasint,omitempty"`
 }
 
 type failureKind uint8
@@ -100,7 +101,7 @@ func failureOf(err error) *failure {
 	case errors.Is(err, ErrDraining):
 		return &failure{Kind: failedDraining}
 	case errors.As(err, &refusal):
-		return &failure{failedWire, refusal.Code, refusal.Text}
+		return &failure{failedWire, refusal.Code, refusal.Text, refusal.Lost}
 	case errors.As(err, &withdrawn):
 		return &failure{Kind: failedWithdrawn, Text: withdrawn.Reason}
 	}
@@ -113,7 +114,7 @@ func (f *failure) err() error {
 	case failedDraining:
 		return ErrDraining
 	case failedWire:
-		return &wire.Error{Code: f.Code, Text: f.Text}
+		return &wire.Error{Code: f.Code, Text: f.Text, Lost: f.Lost}
 	case failedWithdrawn:
 		return &Withdrawn{Reason: f.Text}
 	}
