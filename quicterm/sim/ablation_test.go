@@ -18,6 +18,7 @@ import (
 var (
 	tableFlag = flag.String("table", "", "write the table of ablation to this file, as Markdown")
 	keysFlag  = flag.Int("keys", 1000, "keys of each cell")
+	runsFlag  = flag.Int("runs", 4, "runs of each cell, with losses of their own")
 	cellsFlag = flag.String("cells", "", "only the cells whose names match")
 	onlyFlag  = flag.String("only", "", "only the mechanisms whose names match")
 )
@@ -67,7 +68,7 @@ func TestAblation(t *testing.T) {
 		if !wanted.MatchString(c.name) {
 			continue
 		}
-		fmt.Fprintf(f, "\n%s\n\n| without | p50 ms | p99 ms | worst ms | gap ms | worst gap ms | bytes | packets | CPU µs |\n|---|---|---|---|---|---|---|---|---|\n", c.name)
+		fmt.Fprintf(f, "\n%s\n\n| without | p50 ms | p99 ms | worst ms | gap ms | caught up ms | bytes | packets | CPU µs |\n|---|---|---|---|---|---|---|---|---|\n", c.name)
 		for i, m := range mechanisms {
 			if i > 0 && !only.MatchString(m.name) {
 				continue
@@ -78,7 +79,7 @@ func TestAblation(t *testing.T) {
 				if c.floods {
 					keys /= 16 // the program computes all the while
 				}
-				got := c.measure(t, keys, m.configure)
+				got := c.measure(t, *runsFlag, keys, m.configure)
 				fmt.Fprintf(f, "| %s | %s |\n", m.name, got)
 			})
 		}
@@ -87,6 +88,8 @@ func TestAblation(t *testing.T) {
 
 func (m measurement) String() string {
 	ms := func(d time.Duration) string { return fmt.Sprint(d.Round(time.Millisecond).Milliseconds()) }
-	return strings.Join([]string{ms(m.p50), ms(m.p99), ms(m.worst), ms(m.gap), ms(m.worstGap),
-		fmt.Sprintf("%.0f", m.bytes), fmt.Sprintf("%.1f", m.packets), fmt.Sprint(m.cpu.Microseconds())}, " | ")
+	n := uint64(m.keys)
+	return strings.Join([]string{ms(at(m.took, 0.5)), ms(at(m.took, 0.99)), ms(at(m.took, 1)), ms(at(m.gaps, 0.5)),
+		ms(at(m.caught, 0.5)), fmt.Sprint(m.bytes / n), fmt.Sprintf("%.1f", float64(m.packets)/float64(n)),
+		fmt.Sprint(m.cpu.Microseconds() / int64(n))}, " | ")
 }

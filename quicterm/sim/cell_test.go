@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"log/slog"
+	"math/rand/v2"
 	"net/netip"
 	"os"
 	"slices"
@@ -39,6 +40,7 @@ type cell struct {
 	name   string
 	link   netem.Config
 	floods bool
+	prints int // bytes that the program prints before each echo
 	// fail and repair are what happens to the network, again and again, and for how long, if that is not 0. A person
 	// types meanwhile. What is measured is the time from the repair to the first echo.
 	fail   func(w *sim.World, used int) // used is the interface that carries the session
@@ -48,10 +50,32 @@ type cell struct {
 
 // A measurement is what a cell shows.
 type measurement struct {
-	p50, p99, worst time.Duration // from a key to its echo
-	gap, worstGap   time.Duration // from a repair to the first echo
-	bytes, packets  float64       // for each key, both ways
-	cpu             time.Duration // for each key, of all processes and of the network between them
+	took           []time.Duration // from a key to its echo
+	gaps           []time.Duration // from a repair to the first echo
+	caught         []time.Duration // from a repair to the echo of the last key before it
+	keys           int
+	bytes, packets uint64        // both ways
+	cpu            time.Duration // of all processes and of the network between them
+}
+
+func (m *measurement) add(other measurement) {
+	m.took, m.gaps = append(m.took, other.took...), append(m.gaps, other.gaps...)
+	slices.Sort(m.took)
+	m.caught = append(m.caught, other.caught...)
+	slices.Sort(m.gaps)
+	slices.Sort(m.caught)
+	m.keys += other.keys
+	m.bytes += other.bytes
+	m.packets += other.packets
+	m.cpu += other.cpu
+}
+
+// at returns a quantile of sorted times, or 0 if there are none.
+func at(sorted []time.Duration, quantile float64) time.Duration {
+	if len(sorted) == 0 {
+		return 0
+	}
+	return sorted[int(quantile*float64(len(sorted)-1))]
 }
 
 // A keyClock records when each k arrived.
@@ -106,16 +130,55 @@ func (f flooder) Wait() (status byte, killed syscall.Signal) {
 	}
 }
 
-// measure types a number of keys in a cell.
-func (c cell) measure(t *testing.T, keys int, configure func(*client.Config)) (m measurement) {
+// A printer is a program that prints something before what it reads.
+type printer struct {
+	*programtest.Echo
+	bytes int
+}
+
+func (p printer) Wait() (status byte, killed syscall.Signal) {
+	b := make([]byte, 100)
+	for {
+		n, err := p.In.Read(b)
+		if err != nil || bytes.IndexByte(b[:n], 4) >= 0 {
+			p.Out.Close()
+			return programtest.Status, 0
+		}
+		for _, key := range b[:n] {
+			p.Out.Write(append(noise(p.bytes), key))
+		}
+	}
+}
+
+// noise returns bytes that are hard to compress, without a k.
+func noise(n int) []byte {
+	b := make([]byte, n)
+	for i := range b {
+		b[i] = "0123456789ABCDEF"[rand.IntN(16)]
+	}
+	return b
+}
+
+// measure types a number of keys in a cell, in some runs with losses of their own.
+func (c cell) measure(t *testing.T, runs, keys int, configure func(*client.Config)) measurement {
+	t.Helper()
+	var all measurement
+	for seed := range runs {
+		all.add(c.run(t, uint64(seed), keys/runs, configure))
+	}
+	return all
+}
+
+// run is one run of measure.
+func (c cell) run(t *testing.T, seed uint64, keys int, configure func(*client.Config)) (m measurement) {
 	t.Helper()
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
-		w, err := sim.New(dir, c.link, 1, func(*wire.Launch) holder.Program {
+		w, err := sim.New(dir, c.link, seed, func(*wire.Launch) holder.Program {
 			if c.floods {
 				return flooder{programtest.NewEcho(true)}
 			}
-			return programtest.NewEcho(true)
+			return printer{programtest.NewEcho(true), c.prints}
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -138,12 +201,10 @@ func (c cell) measure(t *testing.T, keys int, configure func(*client.Config)) (m
 		if c.fail == nil {
 			typed = c.typeKeys(s, keys)
 		} else {
-			typed = c.failures(w, s, out, keys, &m)
+			typed = c.failures(w, s, out, keys, seed, &m)
 		}
 		lastPackets, lastBytes := w.Sent()
-		n := float64(len(typed))
-		m.packets, m.bytes = float64(lastPackets-packets)/n, float64(lastBytes-bytes)/n
-		m.cpu = (cpuTime() - spent) / time.Duration(len(typed))
+		m.keys, m.packets, m.bytes, m.cpu = len(typed), lastPackets-packets, lastBytes-bytes, cpuTime()-spent
 		time.Sleep(30 * time.Second)
 		m.echoes(t, typed, out.times()[min(before, len(out.times())):])
 		w.Holders.Kill()
@@ -183,11 +244,10 @@ func (c cell) typeKeys(s *client.Session, keys int) (typed []time.Time) {
 }
 
 // failures lets the network fail and types all the while, at least a number of keys.
-func (c cell) failures(w *sim.World, s *client.Session, out *keyClock, keys int, m *measurement) (typed []time.Time) {
-	var gaps []time.Duration
+func (c cell) failures(w *sim.World, s *client.Session, out *keyClock, keys int, seed uint64, m *measurement) (typed []time.Time) {
 	for len(typed) < keys {
 		idle := [2]uint64{w.Packets(0), w.Packets(1)}
-		typed = append(typed, c.typeKeys(s, 20+len(gaps)%7)...)
+		typed = append(typed, c.typeKeys(s, 20+len(m.gaps)%7)...)
 		used := 0
 		if w.Packets(1)-idle[1] > w.Packets(0)-idle[0] {
 			used = 1
@@ -196,22 +256,17 @@ func (c cell) failures(w *sim.World, s *client.Session, out *keyClock, keys int,
 		failed := time.Now().Add(c.link.Delay) // echoes that were under way have arrived
 		time.Sleep(c.link.Delay)
 		typed = append(typed, c.typeKeys(s, int(c.down/pace))...)
-		time.Sleep(time.Duration(len(gaps)) * 13 * time.Millisecond) // another phase of timers
-		repaired := time.Now()
+		time.Sleep(time.Duration(len(m.gaps)+int(5*seed)) * 13 * time.Millisecond) // another phase of timers
+		repaired, before := time.Now(), warm+len(typed)
 		if c.repair != nil {
 			c.repair(w, c.link)
 		} else {
 			repaired = failed
 		}
 		typed = append(typed, c.typeKeys(s, 50)...)
-		gap := time.Since(repaired)
-		for _, at := range out.times() {
-			if at.After(repaired) {
-				gap = at.Sub(repaired)
-				break
-			}
-		}
-		gaps = append(gaps, gap)
+		first := slices.IndexFunc(out.times(), repaired.Before)
+		m.gaps = append(m.gaps, since(repaired, out, first))
+		m.caught = append(m.caught, since(repaired, out, before-1))
 		if c.repair == nil { // the other way round
 			w.Set(0, c.link)
 			w.Set(1, c.link)
@@ -219,9 +274,15 @@ func (c cell) failures(w *sim.World, s *client.Session, out *keyClock, keys int,
 			typed = append(typed, c.typeKeys(s, 100)...)
 		}
 	}
-	slices.Sort(gaps)
-	m.gap, m.worstGap = gaps[len(gaps)/2], gaps[len(gaps)-1]
 	return typed
+}
+
+// since returns how long after a time an echo came.
+func since(begun time.Time, out *keyClock, echo int) time.Duration {
+	if times := out.times(); echo >= 0 && echo < len(times) {
+		return max(0, times[echo].Sub(begun))
+	}
+	return time.Since(begun) // not yet
 }
 
 // echoes computes the times from the keys to their echoes.
@@ -232,12 +293,9 @@ func (m *measurement) echoes(t *testing.T, typed, echoed []time.Time) {
 		return
 	}
 	echoed = echoed[len(echoed)-len(typed):]
-	var took []time.Duration
 	for i, at := range typed {
-		took = append(took, echoed[i].Sub(at))
+		m.took = append(m.took, echoed[i].Sub(at))
 	}
-	slices.Sort(took)
-	m.p50, m.p99, m.worst = took[len(took)/2], took[len(took)*99/100], took[len(took)-1]
 }
 
 // cpuTime returns how long this process has computed.
