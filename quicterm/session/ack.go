@@ -11,14 +11,12 @@ const (
 	// longer than a terminal takes to echo a key, shorter than a person notices.
 	shortAckDelay = 5 * time.Millisecond
 
-	// longAckDelay is the same with Config.DelayAcks, for the acks of small output: the next keys
-	// carry them. QUIC repairs what is lost meanwhile. From the first loss on it does not, because
-	// frames go in datagrams: then acks wait for lossyAckDelay.
-	longAckDelay  = 600 * time.Millisecond
-	lossyAckDelay = 150 * time.Millisecond
-
-	// ackAhead is how long before an ack is due the next frames carry it: the time between two keys.
+	// ackAhead is the time between two keys: how long before an ack is due the next frames carry it. With
+	// Config.DelayAcks, the acks of small output wait as long for the next key if some loss is seen.
 	ackAhead = 250 * time.Millisecond
+
+	// longAckDelay is the same while none is seen, and QUIC repairs what is lost: then one ack in three keys is enough.
+	longAckDelay = 600 * time.Millisecond
 
 	// minOnce is how many frames must have come once before a copy says that the peer has seen
 	// loss. So two ends that have no loss do not go on to suspect it because of each other.
@@ -93,7 +91,7 @@ func (e *Endpoint) carriesAck(now time.Time, c *carrier) bool {
 	if c.ackAt.IsZero() {
 		return e.toConsume != c.sentConsumed
 	}
-	return without(AckAhead) || c.ackAt.Sub(now) <= ackAhead
+	return c.ackAt.Sub(now) <= ackAhead
 }
 
 // oweAck schedules an ack for n bytes of new frames, or for a gap.
@@ -114,7 +112,7 @@ func (e *Endpoint) noteCopy(now time.Time, c *carrier, seq uint64) {
 		}
 		c.cameOnce = 0
 	}
-	if !early || c.loss.rate() >= mediumLoss {
+	if !early || c.loss.copies() > 2 {
 		e.oweAckAgain(now, c)
 	}
 }
@@ -142,14 +140,19 @@ func (e *Endpoint) ackDelay(now time.Time, c *carrier) time.Duration {
 	if now.Before(c.asksUntil) {
 		return c.asksUntil.Sub(now) // an ack of its own would tell that there was a key
 	}
-	if !e.delayAcks || c.ackSoon || now.Sub(c.duplicateAt) <= duplicateMemory || now.Sub(c.bulkAt) <= bulkMemory {
+	if !e.delayAcks || without(AckDelays) || c.ackSoon || now.Sub(c.duplicateAt) <= duplicateMemory || now.Sub(c.bulkAt) <= bulkMemory {
 		return shortAckDelay
 	}
-	switch loss := c.loss.rate(); {
-	case !without(LongAckDelay) && loss < lightLoss:
+	return c.loss.ackDelay()
+}
+
+// ackDelay returns how long the acks of what a person types may wait on a path.
+func (l *loss) ackDelay() time.Duration {
+	switch l.copies() {
+	case 1:
 		return longAckDelay
-	case !without(LossyAckDelay) && loss < mediumLoss:
-		return lossyAckDelay
+	case 2:
+		return ackAhead
 	}
 	return shortAckDelay
 }

@@ -39,8 +39,6 @@ type carrier struct {
 	tailSentAt     time.Time // when the tail was sent last
 	resendAt       time.Time // when it is sent again if it is not acknowledged
 	resends        int       // of the same tail
-	unheardSends   int       // datagrams sent before a frame was heard: the path may be dead
-	stuckBelow     uint64    // frames below it wait for the stream to be repaired
 	pingTails      int       // bytes of long tails that went with pings since the last news
 	pingDue        bool
 	pingAsks       bool // that ping asks for an ack
@@ -98,7 +96,7 @@ func (e *Endpoint) Up(now time.Time, maxDatagram int, ready bool) CarrierID {
 	c.restartProbes(now)
 	// Until its path is measured, it is taken for one like the last.
 	c.rtt.smoothed, c.rtt.variation = e.lastPath.smoothed, e.lastPath.variation
-	c.loss.expected, c.cwnd.initial = heavyLoss, initialCwnd
+	c.loss.expected, c.cwnd.initial = unknownLoss, initialCwnd
 	if e.lastPath.smoothed > 0 {
 		c.loss.expected = max(e.lastPath.loss, lightLoss)
 		c.cwnd.initial = min(initialCwnd, e.lastPath.sendWindow)
@@ -132,7 +130,7 @@ func (e *Endpoint) StandBy(now time.Time, id CarrierID) {
 func (e *Endpoint) Activate(now time.Time, id CarrierID) {
 	c := e.carriers[id]
 	if c != nil && c.standBy {
-		c.standBy, c.roleDue = false, false
+		c.standBy = false // a role that is due is that of a stripe which has ended meanwhile, or does no harm
 		c.restartProbes(now)
 	}
 	if c != nil && c.stripe {

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"math"
 	"time"
 
 	"github.com/quicterm/quicterm/buffer"
@@ -76,32 +77,18 @@ func (e *Endpoint) requestTime(now time.Time, c *carrier) (at time.Time, what re
 		return c.probeAt, probe
 	case e.log.Next() > c.firstUnsent() && e.tailOnStream(now, c):
 		return time.Time{}, tail
-	case e.log.Next() > c.firstUnsent() && (c.heard || c.unheardSends == 0):
+	case e.log.Next() > c.firstUnsent():
 		return now, tail
 	}
 	return c.resendAt, tail
 }
 
 // tailFits reports whether the tail, all frames that are not acknowledged, fits into one
-// datagram, or into some if the stream is stuck, and into the peer's flow-control window.
+// datagram, and into the peer's flow-control window.
 func (e *Endpoint) tailFits(c *carrier) bool {
-	size, room := e.log.Size(e.acked), e.tailRoom(c)
-	if without(TailDatagrams) {
-		return false
-	}
-	if c.maxDatagram == 0 || e.acked < e.first() || size > e.windowSpace(e.acked, 0) {
-		return false
-	}
-	if !e.stuck(c) || size > maxStuckTail*room {
-		return size <= room
-	}
-	for seq := e.acked; seq < e.log.Next(); {
-		var frames []byte
-		if frames, seq = e.log.Slice(seq, room); len(frames) > room {
-			return false // a frame is too large
-		}
-	}
-	return true
+	size := e.log.Size(e.acked)
+	return !without(TailDatagrams) && c.maxDatagram > 0 && e.acked >= e.first() &&
+		size <= e.tailRoom(c) && size <= e.windowSpace(e.acked, 0)
 }
 
 // tailRoom returns how many bytes of frames fit into a datagram with an ack, a ping and what is old.
@@ -113,26 +100,23 @@ func (e *Endpoint) tailRoom(c *carrier) int {
 // no loss is seen. QUIC repairs a first loss there, and its acks share the packet whether or not the peer
 // permits the claimer's stream (package quic).
 func (e *Endpoint) tailOnStream(now time.Time, c *carrier) bool {
-	return !without(StreamFirst) && !e.obscures(now, c) && c.heard && c.loss.rate() < lightLoss && len(c.skipped) == 0 && c.gap == nil && !e.stuck(c)
+	return !without(StreamFirst) && !e.obscures(now, c) && c.heard && c.loss.rate() < lightLoss && len(c.skipped) == 0 && c.gap == nil
 }
 
-// appendTail appends the tail to a datagram, and schedules when to send it again. While the stream is
-// stuck, that is as much of it as fits, and only what is new if there is something new.
+// appendTail appends the tail to a datagram, and schedules when to send it again.
 func (e *Endpoint) appendTail(now time.Time, b []byte, c *carrier) []byte {
-	start, seq, room := len(b), e.acked, e.tailRoom(c)
+	start, seq := len(b), e.acked
 	fresh := e.log.Next() > c.firstUnsent()
-	if fresh && (e.stuck(c) || e.obscures(now, c) && c.loss.rate() < lightLoss) {
+	if fresh && e.obscures(now, c) && c.loss.rate() < lightLoss {
 		seq = max(seq, c.firstUnsent())
 	}
 	if next := e.agedFrom(now, seq); next > 0 {
 		b = appendAged(b, next)
 	}
 	for seq < e.log.Next() {
-		frames, next := e.log.Slice(seq, room)
-		if len(frames) > room {
-			break
-		}
-		b, seq, room = append(b, frames...), next, room-len(frames)
+		var frames []byte
+		frames, seq = e.log.Slice(seq, math.MaxInt)
+		b = append(b, frames...)
 	}
 	if fresh {
 		c.resends = 0
@@ -145,9 +129,6 @@ func (e *Endpoint) appendTail(now time.Time, b []byte, c *carrier) []byte {
 	}
 	c.datagramCursor, c.tailSentAt = max(c.datagramCursor, seq), now
 	e.firstUnsent = max(e.firstUnsent, c.datagramCursor)
-	if !c.heard {
-		c.unheardSends++
-	}
 	c.resendAt = now.Add(e.resendAfter(c))
 	return b
 }

@@ -19,8 +19,21 @@
 //   - Datagrams may be lost, duplicated and reordered. On a path that loses packets, while all
 //     unacknowledged frames, the tail of the log, fit into one datagram, each datagram carries all of
 //     them, so that each repairs every loss before it. It is sent again until it is acknowledged.
-//     After an outage, what the stream has lost is stuck there for a round trip or two: until the peer
-//     has it, what follows goes in datagrams.
+//
+// The policy of delivery, all of it. What is sent again depends only on the loss of the path (loss.go):
+//
+//	what                           lane       when                       again, until it is acknowledged
+//
+//	tail, no loss seen             stream     at once                    by QUIC; as a datagram when the ack is overdue
+//	tail, loss seen                datagram   at once                    2 to 8 copies within a round trip, then one
+//	                                                                     each time that the ack is overdue, up to 1 s
+//	more than a datagram           stream     as the windows allow       by QUIC; a ping asks for an overdue ack
+//	ack                            datagram,  with frames, or after 5 ms with the frames that come again
+//	                               or stream  (client: the next key)
+//	ping                           datagram   when the owner says so     by the owner; a short tail goes with it
+//	notice, gap, snapshot, role    stream     at once                    on the next carrier
+//
+// Mechanism lists the parts, and docs/decisions/delivery.md what each of them buys.
 //
 // The life of a frame:
 //

@@ -11,11 +11,11 @@ const (
 	// round trip while keys are resent.
 	lossTimes = 64
 
-	// From lightLoss on, which is one of suspectSpan, datagrams are sent twice, from mediumLoss
-	// on three times, and from heavyLoss on many times.
-	lightLoss  = 1.0 / 512
-	mediumLoss = 0.04
-	heavyLoss  = 0.12
+	// lightLoss is the least loss that counts as one: one datagram of twice suspectSpan.
+	lightLoss = 1.0 / 512
+
+	// unknownLoss is what is expected of the first path: three copies.
+	unknownLoss = 0.12
 
 	// suspectSpan is how many datagrams must show that a path loses none, after a loss on its stream
 	// was suspected.

@@ -108,65 +108,6 @@ func TestFirstRoundTripInOutage(t *testing.T) {
 	}
 }
 
-// When a path works again, what was lost on the stream waits there for a round trip or two. A ping
-// makes both ends go on in datagrams: what was typed, what was printed before and what is printed now.
-func TestStuckStream(t *testing.T) {
-	w := newWorld(t, 1)
-	for i, e := range w.ends {
-		e.endpoint = NewEndpoint(Config{Log: e.ring, Acked: 1, Next: 1, Reorder: 100, Window: 300 << 10, DelayAcks: i == 0, PeerDelaysAcks: i == 1})
-	}
-	l := w.connect()
-	client, server := w.ends[0], w.ends[1]
-	const echo = 20 // bytes
-	answer := func(d time.Duration) {
-		for until := w.now.Add(d); w.now.Before(until); w.step(until) {
-			for range server.got {
-				w.append(1, echo)
-			}
-			w.consume(1, len(server.got))
-			w.consume(0, len(client.got))
-		}
-	}
-	for range 100 {
-		w.append(0, 1)
-		answer(200 * time.Millisecond)
-	}
-	for i, e := range w.ends {
-		if !e.endpoint.tailOnStream(w.now, e.endpoint.carriers[l.ids[i]]) {
-			t.Fatalf("end %d does not use the stream of a path that loses nothing", i)
-		}
-	}
-	const outage = 20 * time.Second
-	w.loss = 1
-	for i := range l.ready {
-		l.ready[i] = w.now.Add(outage + 4*w.delay)
-	}
-	for range 3 {
-		w.append(1, echo)
-	}
-	for range 55 {
-		w.append(0, 1)
-	}
-	answer(outage)
-	w.loss = 0
-	client.endpoint.Ping(l.ids[0])
-	answer(2*w.delay + time.Millisecond)
-	if missing := client.endpoint.log.Next() + 3 - client.next; missing > 0 {
-		t.Errorf("a round trip after the ping, %d of 58 frames are missing", missing)
-	}
-	for i, e := range w.ends {
-		if c := e.endpoint.carriers[l.ids[i]]; e.endpoint.stuck(c) != (i == 1) {
-			t.Errorf("end %d is stuck: %v", i, i == 0)
-		}
-	}
-	w.append(0, 1)
-	answer(time.Second)
-	if c := server.endpoint.carriers[l.ids[1]]; server.endpoint.stuck(c) {
-		t.Error("the stream is stuck though nothing waits for it")
-	}
-	w.settle(time.Minute)
-}
-
 // While much is stuck at both ends, what one sends is no reason for the other to probe at once: each asks
 // for an ack once a round trip at most.
 func TestProbesWhileStuck(t *testing.T) {

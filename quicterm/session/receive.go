@@ -51,7 +51,6 @@ func (e *Endpoint) Receive(now time.Time, id CarrierID, lane Lane, f buffer.Fram
 			c.obscured(now, f.Payload[0])
 			c.scheduleAck(now)
 		}
-		e.resendStuck(now, c)
 	case role:
 		e.handleRole(now, c, lane, f.Payload)
 	case notice:
@@ -112,7 +111,6 @@ func (e *Endpoint) handleFrame(now time.Time, c *carrier, lane Lane, f buffer.Fr
 	if f.Seq >= next {
 		f = c.unpin(f)
 	}
-	e.resendStuck(now, c)
 	verdict := buffer.Beyond
 	if lane == StreamLane || f.Seq < next+e.reorderFrames {
 		verdict = e.reorder.Offer(f)

@@ -20,7 +20,6 @@ import (
 
 	_ "github.com/quicterm/quicterm/bench/bubble"
 	"github.com/quicterm/quicterm/bench/netem"
-	"github.com/quicterm/quicterm/configs"
 	"github.com/quicterm/quicterm/migrate/netmon"
 	"github.com/quicterm/quicterm/quicterm/client"
 	"github.com/quicterm/quicterm/quicterm/holder"
@@ -219,7 +218,6 @@ func attach(w *sim.World, out *keyClock, configure func(*client.Config)) (*clien
 		return nil, err
 	}
 	cfg := client.Config{
-		Settings:  configs.DefaultClient(),
 		Log:       slog.New(slog.DiscardHandler),
 		Resolve:   func(context.Context) ([]netip.AddrPort, error) { return []netip.AddrPort{sim.ServerAddr}, nil },
 		Network:   w,
