@@ -12,12 +12,6 @@ const (
 	// maxCandidates is how many candidates of a transport a round dials.
 	maxCandidates = 6
 
-	// firstPenalty is how long a transport over an interface ranks behind others after its path has failed while
-	// another worked. It doubles with each failure, up to maxPenalty: two weak networks take
-	// turns, but seldom.
-	firstPenalty = 30 * time.Second
-	maxPenalty   = 16 * time.Minute
-
 	// maxPenalties is how many penalties there are.
 	maxPenalties = 64
 )

@@ -6,31 +6,14 @@ import (
 )
 
 const (
-	// firstKnock is how long the first dials have to answer before the first knock.
-	firstKnock = 100 * time.Millisecond
-
-	// urgentKnock is the time between knocks while input waits: they cost 0.9 kB/s, and find a path
-	// soon after it works again.
-	urgentKnock = 100 * time.Millisecond
-
 	// knocksPerRound is how many knocks there are, while no input waits, from a round of dials to the next.
 	// After slowAfter there is one, except in the first wideRounds rounds after the network has changed.
 	knocksPerRound = 10
 
-	// pingedTurns is of how many turns of a candidate one has a knock for the first pingedFor of an
+	// pingedTurns is of how many turns of a candidate one has a knock for the first patientInterval of an
 	// outage, while a path of it is pinged as often: pings find out the same, unless the network lets
 	// only new connections through. Later the congestion window of QUIC may hold them back.
 	pingedTurns = 3
-	pingedFor   = 20 * time.Second
-
-	// minAnswered and maxAnswered bound the time between dials because a knock was answered, which
-	// doubles each time: perhaps something else than the server answers knocks.
-	minAnswered = 250 * time.Millisecond
-	maxAnswered = 2 * time.Second
-
-	// answerFor is the least time that a dial because of an answered knock has before its candidate
-	// is knocked on and dialed again: the network may have failed anew.
-	answerFor = time.Second
 )
 
 // knocks are sent on the candidates of QUIC in turn while no path is trusted. A candidate on which
@@ -48,7 +31,7 @@ func (m *Manager) knockAt() time.Time {
 	if len(m.candidates) == 0 {
 		return time.Time{}
 	}
-	if soon := k.last.Add(urgentKnock); m.inputWaits(soon) && soon.Before(k.next) && !k.last.IsZero() {
+	if soon := k.last.Add(urgentInterval); m.inputWaits(soon) && soon.Before(k.next) && !k.last.IsZero() {
 		return soon
 	}
 	return k.next
@@ -67,7 +50,7 @@ func (m *Manager) knock(now time.Time) {
 	}
 	interval := m.roundInterval(now)
 	if !m.slow(now) || m.redialing.rounds <= wideRounds {
-		interval = max(urgentKnock, interval/knocksPerRound)
+		interval = max(urgentInterval, interval/knocksPerRound)
 	}
 	k.last, k.next = now, now.Add(interval)
 	if n := len(candidates); n > 0 {
@@ -82,7 +65,7 @@ func (m *Manager) knock(now time.Time) {
 func (m *Manager) pings(now time.Time, c Candidate) bool {
 	for _, p := range m.paths {
 		if p.candidate == c {
-			return m.inputWaits(now) && now.Sub(m.redialing.since) < pingedFor
+			return m.inputWaits(now) && now.Sub(m.redialing.since) < patientInterval
 		}
 	}
 	return false
@@ -91,7 +74,7 @@ func (m *Manager) pings(now time.Time, c Candidate) bool {
 // unanswered returns the candidates of QUIC, without those that were dialed just now because a knock
 // was answered: the server may be slow because all its clients come back at once.
 func (m *Manager) unanswered(now time.Time) []Candidate {
-	recently := now.Add(-max(answerFor, 2*m.rtt))
+	recently := now.Add(-max(pingInterval, 2*m.rtt))
 	return slices.DeleteFunc(m.ranked(now, QUIC), func(c Candidate) bool {
 		for _, d := range m.dials {
 			if d.answered && d.candidate == c && d.since.After(recently) {
@@ -108,7 +91,7 @@ func (m *Manager) answered(now time.Time, c Candidate) {
 	if m.state == Live || !slices.Contains(m.candidates, c) || now.Before(k.answers.next) {
 		return
 	}
-	k.answers.again(now, minAnswered, maxAnswered)
+	k.answers.again(now, noticeable, maxRound)
 	m.dial(now, c, false)
 	d := m.dials[m.lastID]
 	d.answered, d.leastTime = true, limits[QUIC].timeout

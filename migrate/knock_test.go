@@ -30,7 +30,7 @@ func TestKnocksWhileInputWaits(t *testing.T) {
 		t.Errorf("%d dials in 20 s, want about one each 4 s", n)
 	}
 	s.did = nil
-	s.pass(10 * urgentKnock)
+	s.pass(10 * urgentInterval)
 	if on := s.knocked(); len(on) != 10 || !slices.Contains(on, wifi) || !slices.Contains(on, boundLTE) {
 		t.Errorf("knocks on %v, want ten, on both in turn", on)
 	}
@@ -38,7 +38,7 @@ func TestKnocksWhileInputWaits(t *testing.T) {
 	s.wantWithoutPings("LTE works", Dial{ID: s.manager.lastID, Candidate: boundLTE})
 	s.tell(Answered{boundLTE})
 	s.wantWithoutPings("it is being dialed")
-	s.pass(9 * urgentKnock)
+	s.pass(9 * urgentInterval)
 	if on := s.knocked(); slices.Contains(on, boundLTE) || len(on) != 9 {
 		t.Errorf("knocks on %v, want them on WiFi alone", on)
 	}
@@ -67,15 +67,15 @@ func TestKnocksBesidePings(t *testing.T) {
 		passesBefore time.Duration
 	}{
 		{"the user types", true, 1, 12, 0},
-		{"the user waits", false, 1, 6, typingFor},
-		{"QUIC may send no more pings", false, 3, 6, pingedFor},
+		{"the user waits", false, 1, 6, maxRound},
+		{"QUIC may send no more pings", false, 3, 6, patientInterval},
 	} {
 		s.pass(c.passesBefore)
 		if c.typed {
 			s.tell(Traffic{})
 		}
 		s.did = nil
-		s.pass(6 * urgentKnock)
+		s.pass(6 * urgentInterval)
 		pings := 0
 		for _, a := range s.did {
 			if a == (Ping{}) {
@@ -134,13 +134,13 @@ func TestKnockAnsweredThenLost(t *testing.T) {
 		return s
 	}
 	s := answered()
-	s.pass(answerFor - time.Millisecond)
+	s.pass(pingInterval - time.Millisecond)
 	if on := s.knocked(); len(on) > 0 {
 		t.Errorf("knocks on %v, want the dial to have time", on)
 	}
-	s.pass(2 * urgentKnock)
+	s.pass(2 * urgentInterval)
 	if on := s.knocked(); len(on) == 0 {
-		t.Errorf("no knock %v after the answer", answerFor+2*urgentKnock)
+		t.Errorf("no knock %v after the answer", pingInterval+2*urgentInterval)
 	}
 	s.tell(Answered{wifi})
 	s.wantWithoutPings("WiFi works again", Dial{ID: s.manager.lastID, Candidate: wifi})
@@ -149,12 +149,12 @@ func TestKnockAnsweredThenLost(t *testing.T) {
 	s.pass(100 * time.Millisecond)
 	s.did = nil
 	s.tell(NetworkChanged{[]Candidate{wifi}})
-	s.pass(minRound)
+	s.pass(urgentInterval)
 	if on := s.knocked(); len(on) == 0 {
 		t.Error("no knock when the network has changed")
 	}
 	dialed := s.manager.dials[s.manager.lastID]
-	if dialed.answered || dialed.since != s.now.Add(-minRound) {
+	if dialed.answered || dialed.since != s.now.Add(-urgentInterval) {
 		t.Errorf("the last dial began %v ago, want one when the network has changed", s.now.Sub(dialed.since))
 	}
 }
@@ -173,7 +173,7 @@ func TestKnockAnsweredInVain(t *testing.T) {
 		t.Errorf("%d dials in a minute, want about one a second", n)
 	}
 	s.tell(NetworkChanged{both})
-	s.pass(minRound)
+	s.pass(urgentInterval)
 	s.did = nil
 	s.tell(Answered{boundLTE})
 	s.wantWithoutPings("the network has changed", Dial{ID: s.manager.lastID, Candidate: boundLTE})

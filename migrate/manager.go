@@ -30,16 +30,9 @@ const (
 
 // Config has what a user can set. The zero value means the defaults.
 type Config struct {
-	// KeepaliveInterval is the time between pings on a silent path if there was traffic within
-	// the last minute, KeepaliveIdle if there was none. The defaults are 5 s, or KeepaliveIdle if
-	// that is shorter, and 25 s.
-	KeepaliveInterval, KeepaliveIdle time.Duration
-	// StallLimit is how long the server may be silent before the link counts as offline. The
-	// default is three times KeepaliveInterval.
-	StallLimit time.Duration
-	// Backoff has the times between rounds of dials to a server that does not answer. The last
-	// one is repeated. The default is 250 ms, 500 ms, 1 s, 2 s.
-	Backoff []time.Duration
+	// KeepaliveIdle is the time between pings on a silent path if there was no traffic within the last minute. The
+	// default is 25 s. With traffic it is 5 s, or KeepaliveIdle if that is shorter.
+	KeepaliveIdle time.Duration
 	// Paths says how many paths there are. The default is Failover.
 	Paths Paths
 	// Carriers is how many carriers bulk data is spread over, at most. The default is 1.
@@ -56,19 +49,13 @@ type Config struct {
 
 func (c Config) withDefaults() Config {
 	if c.KeepaliveIdle <= 0 {
-		c.KeepaliveIdle = 25 * time.Second
-	}
-	if c.KeepaliveInterval <= 0 {
-		c.KeepaliveInterval = min(5*time.Second, c.KeepaliveIdle)
-	}
-	if c.StallLimit <= 0 {
-		c.StallLimit = 3 * c.KeepaliveInterval
-	}
-	if len(c.Backoff) == 0 {
-		c.Backoff = []time.Duration{250 * time.Millisecond, 500 * time.Millisecond, time.Second, 2 * time.Second}
+		c.KeepaliveIdle = keepaliveIdle
 	}
 	return c
 }
+
+// keepaliveInterval is the time between pings on a silent path that is in use.
+func (c Config) keepaliveInterval() time.Duration { return min(keepaliveInterval, c.KeepaliveIdle) }
 
 // A Manager is the state of one client's link to its server. It is not safe for concurrent
 // use.
@@ -153,7 +140,7 @@ func (m *Manager) Handle(now time.Time, event Event) []Action {
 	m.actions = nil
 	switch e := event.(type) {
 	case Started:
-		m.paths[0] = &path{candidate: e.Candidate, born: now, since: now, heard: now, interval: m.cfg.KeepaliveInterval}
+		m.paths[0] = &path{candidate: e.Candidate, born: now, since: now, heard: now, interval: m.cfg.keepaliveInterval()}
 		m.inUse(e.Candidate)
 		if e.Candidate.Transport == SSH {
 			m.climb.next = now
@@ -227,7 +214,7 @@ func (m *Manager) nextDeadline(now time.Time) time.Time {
 		}
 		at(m.pingAt(now, p))
 		if !p.unsoundSince.IsZero() {
-			at(p.unsoundSince.Add(pruneAfter))
+			at(p.unsoundSince.Add(holdDown))
 		}
 		if t, ok := m.renewAt(p); ok && m.state == Live {
 			at(t)

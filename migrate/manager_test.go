@@ -17,12 +17,7 @@ type story struct {
 }
 
 func newStory(t *testing.T) *story {
-	s := &story{t: t, now: time.Unix(0, 0), manager: New(Config{
-		KeepaliveInterval: 5 * time.Second,
-		KeepaliveIdle:     25 * time.Second,
-		StallLimit:        15 * time.Second,
-		Backoff:           []time.Duration{250 * time.Millisecond, 500 * time.Millisecond, time.Second, 2 * time.Second},
-	})}
+	s := &story{t: t, now: time.Unix(0, 0), manager: New(Config{})}
 	return s
 }
 

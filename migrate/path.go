@@ -3,52 +3,9 @@ package migrate
 import "time"
 
 const (
-	// minAckTimeout is the least time that input may stay unacknowledged before the path is
-	// suspect: a person notices about then.
-	minAckTimeout = 250 * time.Millisecond
-
-	// ackSlack is added to two round trips for the same.
-	ackSlack = 50 * time.Millisecond
-
-	// activeFor is how long after traffic a path counts as in use.
-	activeFor = time.Minute
-
-	// minPingTimeout is the least time that a ping may stay unanswered before the path is
-	// suspect and another is dialed beside it. By then QUIC has probed the path a few times
-	// itself, so one lost packet is not enough.
-	minPingTimeout = time.Second
-
-	// shortPingSlack is added to one and a half round trips for how long the answer to a short ping may take
-	// before a whole one follows: QUIC delays acks by up to 25 ms.
-	shortPingSlack = 50 * time.Millisecond
-
-	// wholeInterval is how old the last whole ping may be when a short one is sent. The daemon answers short
-	// ones itself; the process that keeps the session must hear the client too, to know that it is there.
-	wholeInterval = 25 * time.Second
-
-	// pingInterval is the time between pings that are not answered.
-	pingInterval = time.Second
-
-	// urgentPing is the same while input waits: the tail of the input goes with each ping, and comes
-	// back a round trip after the path works again. It is typingPing until typingFor after traffic,
-	// for then the user types.
-	urgentPing = 100 * time.Millisecond
-	typingPing = 50 * time.Millisecond
-	typingFor  = 2 * time.Second
-
-	// probeInterval is the time between pings on a path that may have moved: the server learns
-	// the client's new address from what is sent there. There are at most maxProbes.
-	probeInterval = 50 * time.Millisecond
-	maxProbes     = 20
-
-	// compareAfter is how long one of several paths may be silent while there is traffic, before
-	// it is pinged: a dead one should be known before it is needed.
-	compareAfter = time.Second
-
-	// maxOverdue is how long an ack may be overdue while packets keep arriving. After that it is
-	// no reason to suspect the path: the process that keeps the session is stopped, and the
-	// network is not.
-	maxOverdue = time.Minute
+	// maxProbes is how many pings in a row go to a path that may have moved: the server learns the client's new
+	// address from what is sent there.
+	maxProbes = 20
 
 	// maxExcuses is how often in a row a starved client begins to wait anew for a packet on a
 	// path. A client that is always starved finds a dead path too, if late.
@@ -129,13 +86,13 @@ func (p *path) silentSince(t time.Time) time.Time {
 // ackTimeout returns how long an ack may take on a path.
 func (p *path) ackTimeout() time.Duration {
 	if p.candidate.Transport != QUIC {
-		return 2*p.rtt + streamAckSlack
+		return 2*p.rtt + tcpDelay
 	}
-	return max(minAckTimeout, 2*p.rtt+ackSlack)
+	return max(noticeable, 2*p.rtt+grace)
 }
 
 // pingTimeout returns how long the answer to a ping may take.
-func (p *path) pingTimeout() time.Duration { return max(minPingTimeout, 4*p.rtt) }
+func (p *path) pingTimeout() time.Duration { return max(pingInterval, 4*p.rtt) }
 
 // trusted reports whether a path is believed to work.
 func (m *Manager) trusted(now time.Time, p *path) bool {
@@ -163,7 +120,7 @@ func (m *Manager) pathState(now time.Time, p *path) State {
 
 // offlineAt returns when the link is offline with this path alone if no packet arrives before.
 func (m *Manager) offlineAt(p *path) time.Time {
-	return p.silentSince(p.heard).Add(m.cfg.StallLimit)
+	return p.silentSince(p.heard).Add(3 * m.cfg.keepaliveInterval())
 }
 
 // suspectAt returns when a path becomes suspect if no packet arrives before.
@@ -206,7 +163,7 @@ func later(a, b time.Time) time.Time {
 // overdueAt returns when the ack that is waited for becomes overdue on a path. It returns
 // zero if none is waited for, or for so long that it says nothing of the path.
 func (m *Manager) overdueAt(p *path) time.Time {
-	if m.unacked.IsZero() || p.standBy || p.heard.Sub(m.unacked) >= maxOverdue {
+	if m.unacked.IsZero() || p.standBy || p.heard.Sub(m.unacked) >= activeFor {
 		return time.Time{}
 	}
 	since := m.unacked
@@ -219,7 +176,7 @@ func (m *Manager) overdueAt(p *path) time.Time {
 // keepalive returns the time between pings at a time.
 func (m *Manager) keepalive(now time.Time) time.Duration {
 	if now.Sub(m.traffic) < activeFor {
-		return m.cfg.KeepaliveInterval
+		return m.cfg.keepaliveInterval()
 	}
 	return m.cfg.KeepaliveIdle
 }
@@ -232,7 +189,7 @@ func (m *Manager) ping(now time.Time) {
 			continue
 		}
 		p.pingedShort = p.suspected == 0 && !p.pingDue && p.pingedFirst.IsZero() && m.unacked.IsZero() &&
-			now.Sub(later(p.pingedWhole, p.since)) < wholeInterval
+			now.Sub(later(p.pingedWhole, p.since)) < keepaliveIdle
 		p.pinged, p.pingDue = now, false
 		if !p.pingedShort {
 			p.pingedWhole = now
@@ -251,15 +208,15 @@ func (m *Manager) pingAt(now time.Time, p *path) time.Time {
 	case p.suspected != 0 && p.probes == 0 || p.pingDue:
 		return now
 	case p.suspected != 0 && p.probes < maxProbes:
-		return p.pinged.Add(probeInterval)
+		return p.pinged.Add(grace)
 	case m.state != Live && p.candidate.Transport == QUIC && m.inputWaits(now):
-		interval := urgentPing
-		if now.Sub(m.traffic) < typingFor {
-			interval = typingPing
+		interval := urgentInterval
+		if now.Sub(m.traffic) < maxRound {
+			interval = grace
 		}
 		return later(p.pinged, m.redialing.since).Add(interval)
 	case !p.pingedFirst.IsZero() && p.pingedShort:
-		return p.pinged.Add(p.rtt*3/2 + shortPingSlack)
+		return p.pinged.Add(p.rtt*3/2 + grace)
 	case !p.pingedFirst.IsZero():
 		return p.pinged.Add(max(pingInterval, 2*p.rtt))
 	case !p.unsoundSince.IsZero() && p.pinged.Before(p.unsoundSince):
@@ -267,7 +224,7 @@ func (m *Manager) pingAt(now time.Time, p *path) time.Time {
 	case !p.unsoundSince.IsZero():
 		return p.pinged.Add(pingInterval)
 	case len(m.paths) > 1 && !p.standBy && !p.unheardSince.IsZero():
-		return p.unheardSince.Add(compareAfter)
+		return p.unheardSince.Add(pingInterval)
 	}
 	return p.heard.Add(m.keepalive(p.heard))
 }

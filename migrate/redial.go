@@ -6,63 +6,13 @@ import (
 )
 
 const (
-	// secondRound is the time from a first round of dials to the second: its packets are not
-	// lost together with those of the first.
-	secondRound = 250 * time.Millisecond
-
 	// wideRounds is how many rounds dial all candidates. Each later one dials one of them, in turn:
 	// a dial costs some packets of 1200 bytes, and knocks find the path that works. While input waits,
 	// knocks are frequent, and only every other round dials.
 	wideRounds = 2
 
-	// minRound is the least time between rounds, however often the network changes.
-	minRound = 100 * time.Millisecond
-
-	// urgentFor bounds how long waiting input makes knocks and pings frequent.
-	urgentFor = time.Minute
-
-	// typedRound is the time between rounds when something is typed after that.
-	typedRound = time.Second
-
-	// slowRound is the time between rounds, and between knocks, after slowAfter without contact: the
-	// user has probably left, and both cost battery.
-	slowRound = 10 * time.Second
-	slowAfter = 15 * time.Minute
-
-	// nextCandidate is how long a candidate has to answer before the next best is dialed as
-	// well: long enough that the better one wins if both work, too short to be noticed.
-	nextCandidate = 50 * time.Millisecond
-
 	// MaxDials is how many dials of QUIC run at once.
 	MaxDials = 16
-
-	// A dial of QUIC has one and a half round trips of the last path while no path is trusted, but at
-	// least firstDial in the first round, in which another path may be slower, and laterDial in later
-	// ones. QUIC sends the first packet of a dial again, twice, after 200 ms, and then after 600 ms.
-	firstDial = 550 * time.Millisecond
-	laterDial = 190 * time.Millisecond
-
-	// patientInterval is how often a dial of each candidate has patientDial, from the first after
-	// wideRounds on: the path may be much slower than the last, and something on it may drop knocks.
-	// QUIC would send its next packets after 1.4 s: every other such dial has the whole timeout.
-	patientInterval = 19 * time.Second
-	patientDial     = 1300 * time.Millisecond
-
-	// tcpDelay is how long QUIC has to answer before TCP is dialed as well, unless TCP worked
-	// last in this network: QUIC has sent its first packets twice by then.
-	tcpDelay = 300 * time.Millisecond
-
-	// tcpInterval is the least time between rounds of TCP dials. TCP itself sends the first
-	// packet of a connection again, the first time after a second.
-	tcpInterval = time.Second
-
-	// sshDelay is how long QUIC and TCP have to answer before SSH is dialed, unless SSH worked
-	// last in this network: a login takes longer than their handshakes.
-	sshDelay = 3 * time.Second
-
-	// firstSSH and maxSSH bound the time between dials of SSH, which doubles each time.
-	firstSSH = 5 * time.Second
-	maxSSH   = time.Minute
 )
 
 // A redialing is the rounds of dials while no path is trusted. Each round dials the candidates
@@ -77,7 +27,7 @@ type redialing struct {
 	nextRound time.Time
 	quic      sequence // what is left of this round
 
-	dialTime    time.Duration // the least that this round's dials have
+	least       time.Duration // the least that this round's dials have
 	patientLeft int           // how many more rounds have a patient dial
 	nextPatient time.Time     // when each candidate is to have such a dial again
 	wholeTime   bool          // these have the whole timeout
@@ -119,7 +69,7 @@ func (b *backoff) again(now time.Time, shortest, longest time.Duration) {
 func (r *redialing) start(now time.Time) {
 	r.since, r.rounds, r.attempts = now, 0, 0
 	r.nextTCP = time.Time{}
-	r.knocks = knocks{next: now.Add(firstKnock)}
+	r.knocks = knocks{next: now.Add(urgentInterval)}
 	r.retryNow(now)
 }
 
@@ -132,9 +82,9 @@ func (r *redialing) stop() {
 func (r *redialing) retryNow(now time.Time) {
 	r.quic.left, r.tcp.left, r.dialedOne = nil, nil, false
 	r.knocks.answers = backoff{}
-	r.knocks.next = earlier(r.knocks.next, now.Add(firstKnock))
+	r.knocks.next = earlier(r.knocks.next, now.Add(urgentInterval))
 	r.nextRound = now
-	if soonest := r.lastRound.Add(minRound); soonest.After(now) {
+	if soonest := r.lastRound.Add(urgentInterval); soonest.After(now) {
 		r.nextRound = soonest
 	}
 }
@@ -143,7 +93,7 @@ func (r *redialing) retryNow(now time.Time) {
 // offline. There is no need while input that waits makes knocks frequent.
 func (m *Manager) retrySoon(now time.Time) {
 	r := &m.redialing
-	if soon := r.lastRound.Add(typedRound); m.state == Offline && !m.inputWaits(now) && r.nextRound.After(soon) {
+	if soon := r.lastRound.Add(pingInterval); m.state == Offline && !m.inputWaits(now) && r.nextRound.After(soon) {
 		r.nextRound = soon
 	}
 }
@@ -164,7 +114,7 @@ func (m *Manager) redial(now time.Time) {
 		m.dialNext(now, &r.tcp)
 	}
 	if c, at, ok := m.sshDial(); ok && !now.Before(at) {
-		r.ssh.again(now, firstSSH, maxSSH)
+		r.ssh.again(now, holdDown, activeFor)
 		m.dial(now, c, false)
 	}
 	m.knock(now)
@@ -174,7 +124,7 @@ func (m *Manager) redial(now time.Time) {
 func (m *Manager) dialNext(now time.Time, s *sequence) {
 	if len(s.left) > 0 {
 		c := s.left[0]
-		s.left, s.next = s.left[1:], now.Add(nextCandidate)
+		s.left, s.next = s.left[1:], now.Add(grace)
 		m.dial(now, c, false)
 	}
 }
@@ -183,9 +133,9 @@ func (m *Manager) dialNext(now time.Time, s *sequence) {
 func (m *Manager) beginRound(now time.Time) {
 	r := &m.redialing
 	r.quic.left = m.unanswered(now)
-	r.dialTime = laterDial
+	r.least = laterDial
 	if r.rounds == 0 || m.rtt == 0 {
-		r.dialTime = firstDial
+		r.least = firstDial
 	}
 	switch n := len(r.quic.left); {
 	case r.rounds == 0:
@@ -203,7 +153,7 @@ func (m *Manager) beginRound(now time.Time) {
 		if m.worked < TCP {
 			r.nextTCP = now.Add(tcpDelay)
 		}
-		if soonest := r.lastTCP.Add(tcpInterval); soonest.After(r.nextTCP) {
+		if soonest := r.lastTCP.Add(pingInterval); soonest.After(r.nextTCP) {
 			r.nextTCP = soonest
 		}
 	}
@@ -225,9 +175,9 @@ func (r *redialing) dialOne(now time.Time, n int, knocks bool) {
 	}
 	switch {
 	case patient && r.wholeTime:
-		r.dialTime = limits[QUIC].timeout
+		r.least = limits[QUIC].timeout
 	case patient:
-		r.dialTime = patientDial
+		r.least = patientDial
 	}
 	r.dialedOne = true
 	r.quic.left = r.quic.left[r.turns%n:][:1]
@@ -245,7 +195,7 @@ func (m *Manager) beginTCP(now time.Time) {
 	}
 	r.nextTCP, r.lastTCP = time.Time{}, now // the next round sets it
 	if m.inputWaits(now) {
-		r.nextTCP = now.Add(tcpInterval)
+		r.nextTCP = now.Add(pingInterval)
 	}
 }
 
@@ -257,7 +207,7 @@ func (m *Manager) sshDial() (c Candidate, at time.Time, ok bool) {
 	}
 	at = m.redialing.since
 	if m.worked != SSH || len(m.paths) > 0 {
-		at = at.Add(sshDelay)
+		at = at.Add(dialTime)
 	}
 	if next := m.redialing.ssh.next; next.After(at) {
 		at = next
@@ -269,13 +219,13 @@ func (m *Manager) sshDial() (c Candidate, at time.Time, ok bool) {
 func (m *Manager) retrySSH(now time.Time) {
 	for _, id := range ordered(m.dials) {
 		d := m.dials[id]
-		if d.candidate.Transport == SSH && now.Sub(d.since) >= firstSSH {
+		if d.candidate.Transport == SSH && now.Sub(d.since) >= holdDown {
 			delete(m.dials, id)
 			m.do(Close{id})
 		}
 	}
-	if b := &m.redialing.ssh; b.interval > firstSSH {
-		b.next, b.interval = b.next.Add(firstSSH-b.interval), firstSSH
+	if b := &m.redialing.ssh; b.interval > holdDown {
+		b.next, b.interval = b.next.Add(holdDown-b.interval), holdDown
 	}
 }
 
@@ -284,11 +234,11 @@ func (m *Manager) roundInterval(now time.Time) time.Duration {
 	r := &m.redialing
 	switch {
 	case r.rounds == 0:
-		return secondRound
+		return noticeable
 	case m.slow(now):
 		return slowRound
 	}
-	return m.cfg.Backoff[min(r.rounds-1, len(m.cfg.Backoff)-1)]
+	return min(noticeable<<min(r.rounds-1, 8), maxRound)
 }
 
 // slow reports whether no path has been trusted for so long that the user has probably left.
@@ -297,7 +247,7 @@ func (m *Manager) slow(now time.Time) bool { return now.Sub(m.redialing.since) >
 // inputWaits reports whether input waits for an ack, and not for so long that the user has
 // left.
 func (m *Manager) inputWaits(now time.Time) bool {
-	return !m.unacked.IsZero() && now.Sub(m.unacked) < urgentFor
+	return !m.unacked.IsZero() && now.Sub(m.unacked) < activeFor
 }
 
 func (m *Manager) dial(now time.Time, c Candidate, second bool) {
@@ -309,7 +259,7 @@ func (m *Manager) begin(now time.Time, d dial) {
 	c := d.candidate
 	m.makeRoom(c.Transport)
 	m.lastID++
-	d.since, d.leastTime = now, m.redialing.dialTime
+	d.since, d.leastTime = now, m.redialing.least
 	if m.state == Live || c.Transport != QUIC {
 		d.leastTime = limits[c.Transport].timeout
 	}

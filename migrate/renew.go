@@ -2,18 +2,6 @@ package migrate
 
 import "time"
 
-const (
-	// renewAfter is how long the keys of a carrier are used: who breaks into an end can read at most the
-	// last day of what was recorded on the way. QUIC and TLS update keys too, but from the same exchange.
-	renewAfter = 24 * time.Hour
-
-	// maxRenewDelay bounds how long a carrier that is due is spared because there is traffic.
-	maxRenewDelay = time.Hour
-
-	// renewPause is the time before a dial for a fresh carrier that has failed is tried again.
-	renewPause = time.Hour
-)
-
 // renewAt returns when to dial for a carrier with fresh keys in the place of a path's, if ever. An
 // ssh connection is not renewed: that is a login, for which the user may be asked.
 func (m *Manager) renewAt(p *path) (at time.Time, ok bool) {
@@ -21,7 +9,7 @@ func (m *Manager) renewAt(p *path) (at time.Time, ok bool) {
 		return at, false
 	}
 	due := p.born.Add(renewAfter - m.cfg.RenewEarly)
-	at = later(due, earlier(m.traffic.Add(activeFor), due.Add(maxRenewDelay)))
+	at = later(due, earlier(m.traffic.Add(activeFor), due.Add(renewPause)))
 	if !p.renewed.IsZero() {
 		at = later(at, p.renewed.Add(renewPause))
 	}

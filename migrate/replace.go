@@ -5,10 +5,6 @@ import (
 	"time"
 )
 
-// pruneAfter is how long a path may be unsound beside one that works: time for some pings,
-// one of which gets through a bad path.
-const pruneAfter = 5 * time.Second
-
 // inUse records the candidate of the path that is in use from now on.
 func (m *Manager) inUse(c Candidate) {
 	m.worked, m.climb = c.Transport, climb{}
@@ -109,7 +105,7 @@ func (m *Manager) prune(now time.Time) {
 		if p.unsoundSince.IsZero() {
 			p.unsoundSince = now
 		}
-		if now.Before(p.unsoundSince.Add(pruneAfter)) {
+		if now.Before(p.unsoundSince.Add(holdDown)) {
 			continue
 		}
 		delete(m.paths, id)

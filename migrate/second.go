@@ -2,12 +2,8 @@ package migrate
 
 import "time"
 
-// firstSecond and maxSecond bound the time between dials for a second path, which doubles
+// maxRound and activeFor bound the time between dials for a second path, which doubles
 // each time.
-const (
-	firstSecond = 2 * time.Second
-	maxSecond   = time.Minute
-)
 
 // secondCandidate returns the candidate for a second path, if there is to be one and neither
 // a path nor a dial is there for it. It has the transport of the first.
@@ -40,7 +36,7 @@ func (m *Manager) secondCandidate(now time.Time) (c Candidate, ok bool) {
 func (m *Manager) ensureSecond(now time.Time) {
 	c, ok := m.secondCandidate(now)
 	if ok && !now.Before(m.second.next) {
-		m.second.again(now, firstSecond, maxSecond)
+		m.second.again(now, maxRound, activeFor)
 		m.dial(now, c, true)
 	}
 }

@@ -304,7 +304,7 @@ func TestFallToSSH(t *testing.T) {
 	s := started(t, wifi, nil, wifi, wifiTCP, viaSSH)
 	s.tell(Down{0})
 	s.tell(Unacked{s.now})
-	s.pass(sshDelay - 1)
+	s.pass(dialTime - 1)
 	if n := s.manager.count(SSH); n != 0 {
 		t.Error("SSH was dialed before the others had time to answer")
 	}

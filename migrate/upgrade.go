@@ -5,20 +5,6 @@ import (
 	"time"
 )
 
-const (
-	// holdDown is how long a path is used at least before it is left for a better interface
-	// while it works.
-	holdDown = 5 * time.Second
-
-	// firstClimb and maxClimb bound the time between dials of a better transport than the one
-	// in use, which doubles each time: a network that drops UDP packets does so for hours.
-	firstClimb = 15 * time.Second
-	maxClimb   = 5 * time.Minute
-
-	// minClimb is the same when the network has changed.
-	minClimb = time.Second
-)
-
 // bestPath returns the path in use with the best transport, the oldest of them, or nil.
 func (m *Manager) bestPath(now time.Time) (best *path) {
 	for _, id := range ordered(m.paths) {
@@ -78,7 +64,7 @@ type climb struct {
 func (c *climb) soon(now time.Time, changed bool) {
 	after := firstClimb
 	if changed {
-		after, c.interval = minClimb, 0
+		after, c.interval = pingInterval, 0
 	}
 	if next := c.last.Add(after); !c.next.IsZero() && next.Before(c.next) {
 		c.next = next
