@@ -15,8 +15,8 @@
 //	Unacked, Traffic, Starved, Answered,                  Ping, Knock
 //	Bulk, nil (time passed)
 //
-// Detection is in path.go, the order of candidates in candidate.go, dialing without a path in
-// redial.go and knock.go and beside one in upgrade.go and second.go; replace.go says which paths are kept, and renew.go
-// when a fresh one takes over for its keys;
-// bulk.go decides how many more carriers there are for bulk data (Dial with Stripe).
+// What is done when is one schedule (Manager.schedule), and all its times are in timers.go: rounds of dials and knocks
+// without a path in redial.go and knock.go, dials beside one in beside.go. Detection is in path.go, the order of
+// candidates in candidate.go; replace.go says which paths are kept, and bulk.go decides how many more carriers there
+// are for bulk data (Dial with Stripe).
 package migrate

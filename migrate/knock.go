@@ -25,12 +25,9 @@ type knocks struct {
 	answers backoff // of dials because of an answer
 }
 
-// knockAt returns when to send the next knock, or zero if there is no candidate.
+// knockAt returns when to send the next knock.
 func (m *Manager) knockAt() time.Time {
 	k := &m.redialing.knocks
-	if len(m.candidates) == 0 {
-		return time.Time{}
-	}
 	if soon := k.last.Add(urgentInterval); m.inputWaits(soon) && soon.Before(k.next) && !k.last.IsZero() {
 		return soon
 	}
@@ -41,9 +38,6 @@ func (m *Manager) knockAt() time.Time {
 // to avoid.
 func (m *Manager) knock(now time.Time) {
 	k := &m.redialing.knocks
-	if at := m.knockAt(); at.IsZero() || now.Before(at) {
-		return
-	}
 	candidates := m.unanswered(now)
 	if m.redialing.rounds < wideRounds {
 		candidates = m.withoutAvoided(candidates)

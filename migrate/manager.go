@@ -177,19 +177,17 @@ func (m *Manager) Handle(now time.Time, event Event) []Action {
 		m.retrySoon(now)
 	}
 	m.update(now)
-	m.expireDials(now)
-	if m.state == Live {
-		m.prune(now)
-		m.upgrade(now)
-		m.climbUp(now)
-		m.ensureSecond(now)
-		m.renew(now)
-	} else {
-		m.redial(now)
-	}
-	m.tendStripes(now)
-	m.ping(now)
-	m.deadline = m.nextDeadline(now)
+	m.schedule(now, func(at time.Time, do func()) {
+		if !at.After(now) {
+			do()
+		}
+	})
+	m.deadline = time.Time{}
+	m.schedule(now, func(at time.Time, _ func()) {
+		if at.After(now) && (m.deadline.IsZero() || at.Before(m.deadline)) {
+			m.deadline = at
+		}
+	})
 	return m.actions
 }
 
@@ -197,57 +195,33 @@ func (m *Manager) Handle(now time.Time, event Event) []Action {
 // anything.
 func (m *Manager) Deadline() time.Time { return m.deadline }
 
-// nextDeadline returns the first time after now at which Handle would do something or the
-// state would change without an event, or zero.
-func (m *Manager) nextDeadline(now time.Time) time.Time {
-	var next time.Time
-	at := func(t time.Time) {
-		if t.After(now) && (next.IsZero() || t.Before(next)) {
-			next = t
-		}
+// schedule calls at with all that is to be done, and when, in the order in which it is done: it is the rule of when
+// which candidate is dialed, knocked on or pinged.
+func (m *Manager) schedule(now time.Time, at func(time.Time, func())) {
+	for _, id := range ordered(m.dials) {
+		at(m.expiresAt(m.dials[id]), func() {
+			m.dialFailed(now, id)
+			m.do(Abandon{id})
+		})
 	}
-	for _, p := range m.paths {
-		if m.trusted(now, p) {
-			at(m.suspectAt(p))
-		} else {
-			at(m.offlineAt(p))
-		}
-		at(m.pingAt(now, p))
-		if !p.unsoundSince.IsZero() {
-			at(p.unsoundSince.Add(holdDown))
-		}
-		if t, ok := m.renewAt(p); ok && m.state == Live {
-			at(t)
-		}
+	if m.state == Live {
+		m.scheduleBeside(now, at)
+	} else {
+		m.scheduleRedial(now, at)
 	}
-	for _, d := range m.dials {
-		at(m.expiresAt(d))
-	}
+	at(now, func() { m.tendStripes(now) })
 	if t := m.stripesDeadline(); !t.IsZero() {
-		at(t)
+		at(t, func() {})
 	}
-	if m.state != Live {
-		r := &m.redialing
-		at(r.quic.at(r.nextRound))
-		at(r.tcp.at(r.nextTCP))
-		at(m.knockAt())
-		if _, t, ok := m.sshDial(); ok {
-			at(t)
+	for _, id := range ordered(m.paths) {
+		p := m.paths[id]
+		at(m.pingAt(now, p), func() { m.ping(now, id) })
+		if m.trusted(now, p) {
+			at(m.suspectAt(p), func() {})
+		} else {
+			at(m.offlineAt(p), func() {})
 		}
-		return next
 	}
-	if _, t, ok := m.upgradeTo(now); ok {
-		at(t)
-	}
-	at(m.climb.next)
-	at(m.climb.nextTCP)
-	if _, ok := m.secondCandidate(now); ok {
-		at(m.second.next)
-	}
-	for _, p := range m.penalties {
-		at(p.until)
-	}
-	return next
 }
 
 func (m *Manager) do(a Action) { m.actions = append(m.actions, a) }

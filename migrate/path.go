@@ -181,25 +181,20 @@ func (m *Manager) keepalive(now time.Time) time.Duration {
 	return m.cfg.KeepaliveIdle
 }
 
-// ping pings the paths for which it is time.
-func (m *Manager) ping(now time.Time) {
-	for _, id := range ordered(m.paths) {
-		p := m.paths[id]
-		if now.Before(m.pingAt(now, p)) {
-			continue
-		}
-		p.pingedShort = p.suspected == 0 && !p.pingDue && p.pingedFirst.IsZero() && m.unacked.IsZero() &&
-			now.Sub(later(p.pingedWhole, p.since)) < keepaliveIdle
-		p.pinged, p.pingDue = now, false
-		if !p.pingedShort {
-			p.pingedWhole = now
-		}
-		if p.pingedFirst.IsZero() {
-			p.pingedFirst = now
-		}
-		p.probes++
-		m.do(Ping{id, p.pingedShort})
+// ping pings a path.
+func (m *Manager) ping(now time.Time, id ID) {
+	p := m.paths[id]
+	p.pingedShort = p.suspected == 0 && !p.pingDue && p.pingedFirst.IsZero() && m.unacked.IsZero() &&
+		now.Sub(later(p.pingedWhole, p.since)) < keepaliveIdle
+	p.pinged, p.pingDue = now, false
+	if !p.pingedShort {
+		p.pingedWhole = now
 	}
+	if p.pingedFirst.IsZero() {
+		p.pingedFirst = now
+	}
+	p.probes++
+	m.do(Ping{id, p.pingedShort})
 }
 
 // pingAt returns when to ping a path.

@@ -83,10 +83,7 @@ func (r *redialing) retryNow(now time.Time) {
 	r.quic.left, r.tcp.left, r.dialedOne = nil, nil, false
 	r.knocks.answers = backoff{}
 	r.knocks.next = earlier(r.knocks.next, now.Add(urgentInterval))
-	r.nextRound = now
-	if soonest := r.lastRound.Add(urgentInterval); soonest.After(now) {
-		r.nextRound = soonest
-	}
+	r.nextRound = later(now, r.lastRound.Add(urgentInterval))
 }
 
 // retrySoon starts the next round soon: the user types although the link is known to be
@@ -98,26 +95,38 @@ func (m *Manager) retrySoon(now time.Time) {
 	}
 }
 
-// redial dials all candidates, in rounds.
-func (m *Manager) redial(now time.Time) {
+// scheduleRedial schedules what looks for a path while none is trusted: rounds of dials, and knocks.
+func (m *Manager) scheduleRedial(now time.Time, at func(time.Time, func())) {
 	r := &m.redialing
-	for !now.Before(r.quic.at(r.nextRound)) {
-		if len(r.quic.left) == 0 {
-			m.beginRound(now)
+	at(r.quic.at(r.nextRound), func() {
+		for !now.Before(r.quic.at(r.nextRound)) {
+			if len(r.quic.left) == 0 {
+				m.beginRound(now)
+			}
+			m.dialNext(now, &r.quic)
 		}
-		m.dialNext(now, &r.quic)
+	})
+	if t := r.tcp.at(r.nextTCP); !t.IsZero() {
+		at(t, func() {
+			if len(r.tcp.left) == 0 {
+				m.beginTCP(now)
+			}
+			m.dialNext(now, &r.tcp)
+		})
 	}
-	for at := r.tcp.at(r.nextTCP); !at.IsZero() && !now.Before(at); at = r.tcp.at(r.nextTCP) {
-		if len(r.tcp.left) == 0 {
-			m.beginTCP(now)
+	if c := (Candidate{Transport: SSH}); slices.Contains(m.candidates, c) && m.count(SSH) == 0 {
+		t := r.since
+		if m.worked != SSH || len(m.paths) > 0 {
+			t = t.Add(dialTime)
 		}
-		m.dialNext(now, &r.tcp)
+		at(later(t, r.ssh.next), func() {
+			r.ssh.again(now, holdDown, activeFor)
+			m.dial(now, c, false)
+		})
 	}
-	if c, at, ok := m.sshDial(); ok && !now.Before(at) {
-		r.ssh.again(now, holdDown, activeFor)
-		m.dial(now, c, false)
+	if len(m.candidates) > 0 {
+		at(m.knockAt(), func() { m.knock(now) })
 	}
-	m.knock(now)
 }
 
 // dialNext dials the next candidate of a sequence.
@@ -149,12 +158,9 @@ func (m *Manager) beginRound(now time.Time) {
 		r.lastRound = now
 	}
 	if r.nextTCP.IsZero() {
-		r.nextTCP = now
+		r.nextTCP = later(now, r.lastTCP.Add(pingInterval))
 		if m.worked < TCP {
-			r.nextTCP = now.Add(tcpDelay)
-		}
-		if soonest := r.lastTCP.Add(pingInterval); soonest.After(r.nextTCP) {
-			r.nextTCP = soonest
+			r.nextTCP = later(r.nextTCP, now.Add(tcpDelay))
 		}
 	}
 	r.nextRound = now.Add(m.roundInterval(now))
@@ -197,22 +203,6 @@ func (m *Manager) beginTCP(now time.Time) {
 	if m.inputWaits(now) {
 		r.nextTCP = now.Add(pingInterval)
 	}
-}
-
-// sshDial returns the candidate of SSH, and when to dial it, if there is one and it is not
-// being dialed.
-func (m *Manager) sshDial() (c Candidate, at time.Time, ok bool) {
-	if !slices.Contains(m.candidates, Candidate{Transport: SSH}) || m.count(SSH) > 0 {
-		return c, at, false
-	}
-	at = m.redialing.since
-	if m.worked != SSH || len(m.paths) > 0 {
-		at = at.Add(dialTime)
-	}
-	if next := m.redialing.ssh.next; next.After(at) {
-		at = next
-	}
-	return Candidate{Transport: SSH}, at, true
 }
 
 // retrySSH dials SSH anew in a network that has changed, if it was dialed some time ago.
@@ -317,16 +307,6 @@ func (m *Manager) expiresAt(d *dial) time.Time {
 		longest = min(longest, max(d.leastTime, m.rtt*3/2))
 	}
 	return d.since.Add(longest)
-}
-
-// expireDials ends the dials that take too long.
-func (m *Manager) expireDials(now time.Time) {
-	for _, id := range ordered(m.dials) {
-		if !now.Before(m.expiresAt(m.dials[id])) {
-			m.dialFailed(now, id)
-			m.do(Abandon{id})
-		}
-	}
 }
 
 // dialing reports whether there is a dial, for a second path or for the only one.
