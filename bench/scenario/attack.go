@@ -17,7 +17,7 @@ var attacks = []Scenario{
 		Name: "1000 silent connections of 50 sources", Link: far, Alone: true,
 		Program: attacked,
 		Work: work.Attacked{
-			Attack: work.Silent{Sources: 50, Connections: 1000},
+			Attack: work.Attack{What: "silent", Sources: 50, Connections: 1000},
 			Work:   work.Newcomers{Times: 9},
 		},
 		Bounds: []Bound{
@@ -29,7 +29,7 @@ var attacks = []Scenario{
 		Name: "hostile account", Link: far, Sessions: 4, Alone: true, Needs: work.NeedsRoot,
 		Program: attacked, Rivals: []program.Program{notAttacked},
 		Work: work.Attacked{
-			Attack: work.Hostile{Sockets: 400, Sources: 50, Connections: 400},
+			Attack: work.Attack{What: "hostile", Sockets: 400, Sources: 50, Connections: 400},
 			Work:   work.Typing{Pace: 40 * time.Millisecond, Spans: work.Keys(150, 40*time.Millisecond)},
 		},
 		Bounds: []Bound{
@@ -42,7 +42,7 @@ var attacks = []Scenario{
 		Program: program.HungHome{Quicterm: attacked},
 		Rivals:  []program.Program{program.HungHome{Quicterm: notAttacked}},
 		Work: work.Attacked{
-			Attack: work.HungLogins{Sources: 50, Connections: 200},
+			Attack: work.Attack{What: "hung", Sources: 50, Connections: 200},
 			Work:   work.Connect{Times: 9},
 		},
 		Bounds: []Bound{

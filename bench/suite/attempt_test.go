@@ -226,11 +226,11 @@ func TestAttemptOfAttack(t *testing.T) {
 		attack work.Attack
 		wrap   func(q program.Quicterm) program.Program
 	}{
-		{work.NeedsRoot, work.Hostile{Sockets: 5, Sources: 2, Connections: 30}, func(q program.Quicterm) program.Program { return q }},
-		{rig.CanHang, work.HungLogins{Sources: 2, Connections: 10}, func(q program.Quicterm) program.Program { return program.HungHome{Quicterm: q} }},
+		{work.NeedsRoot, work.Attack{What: "hostile", Sockets: 5, Sources: 2, Connections: 30}, func(q program.Quicterm) program.Program { return q }},
+		{rig.CanHang, work.Attack{What: "hung", Sources: 2, Connections: 10}, func(q program.Quicterm) program.Program { return program.HungHome{Quicterm: q} }},
 	} {
 		if err := c.needs(); err != nil {
-			t.Logf("%T: %v", c.attack, err)
+			t.Logf("%s: %v", c.attack.What, err)
 			continue
 		}
 		records := s.measure(scenario.Scenario{

@@ -19,8 +19,10 @@ import (
 	"time"
 
 	"github.com/quicterm/quicterm/bench/measure"
+	"github.com/quicterm/quicterm/bench/program"
 	"github.com/quicterm/quicterm/bench/rig"
 	"github.com/quicterm/quicterm/migrate/carrier/quic"
+	"github.com/quicterm/quicterm/quicterm/auth"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -42,23 +44,56 @@ func Calm(w Work) Work {
 	return w
 }
 
-// An Attack is what hostile clients or accounts do to a daemon.
-type Attack interface {
-	// Start starts the attack, and returns when it is at its worst. The attack ends with
-	// the measurement.
-	Start(t *measure.T, h *rig.Host)
+// An Attack is what connections from many addresses do to a daemon until the measurement ends. Those that are
+// refused or lost are made again.
+type Attack struct {
+	What        string // a name in attacks
+	Sources     int    // addresses 127.0.x.y
+	Connections int    // of all sources together
+	Sockets     int    // of a hostile account
+}
+
+// attacks are what each connection does, by the name of an attack. The connection is closed afterwards.
+var attacks = map[string]func(c *quic.Conn, key *auth.UserKey, number int64){
+	// A stranger who connects and sends nothing.
+	"silent": func(c *quic.Conn, _ *auth.UserKey, _ int64) { <-c.Context().Done() },
+
+	// A client that logs in to an account whose home does not answer: that of [program.HungHome].
+	"hung": func(c *quic.Conn, _ *auth.UserKey, _ int64) {
+		c.Write(append(message(&wire.Hello{User: program.Stranger, Keys: [][]byte{[]byte("key")}}), message(&wire.List{})...))
+		<-c.Context().Done()
+	},
+
+	// An account, [program.Stranger], that may log in. Its directory is full of sockets whose holders answer with
+	// as much as a message may have. Its connections ask for listings: a few at once again after each answer, on the
+	// others there is as much behind the request as the daemon takes.
+	"hostile": func(c *quic.Conn, key *auth.UserKey, number int64) {
+		const listers = 25 // one of so many connections lists without end
+		list(c, key, number%listers == 0)
+	},
+}
+
+// start starts the attack, and returns when it is at its worst.
+func (a Attack) start(t *measure.T, h *rig.Host) {
+	args := []string{a.What, h.Addr.String(), fmt.Sprint(a.Sources), fmt.Sprint(a.Connections), fmt.Sprint(a.Sockets), h.Path("id")}
+	if a.Sockets > 0 {
+		letStrangerIn(t, h)
+		dir := h.Path(fmt.Sprintf("run/%d", program.StrangerUID))
+		for _, err := range []error{os.Mkdir(dir, 0o700), os.Chown(dir, program.StrangerUID, program.StrangerUID)} {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		args = append(args, dir)
+	}
+	startBeside(t, "attacker", args...)
 }
 
 func (w Attacked) Run(j *Job) []Figure {
 	watch := watchDaemon(j.T, j.Host)
-	w.Attack.Start(j.T, j.Host)
+	w.Attack.start(j.T, j.Host)
 	figures := w.Work.Run(j)
 	return append(figures, watch.figures()...)
-}
-
-// startAttackers starts one of Programs, which writes a line when the attack is at its worst.
-func startAttackers(t *measure.T, program string, a attackers, args ...string) {
-	startBeside(t, program, append(a.args(), args...)...)
 }
 
 // A beside is a process beside those that are measured.
@@ -116,33 +151,35 @@ func (b *beside) await(t *measure.T, program string) {
 	}
 }
 
-// attackers are clients of a daemon at several addresses.
-type attackers struct {
-	server      string
-	sources     int // addresses 127.0.x.y
-	connections int // of all sources together
-}
-
-// args are the arguments of Programs.
-func (a attackers) args() []string {
-	return []string{a.server, fmt.Sprint(a.sources), fmt.Sprint(a.connections)}
-}
-
-// attack keeps connections, and calls use with each. Who is refused or loses the connection
-// connects again. It writes a line when each connection was tried once, and returns when standard input ends.
-func (a attackers) attack(w io.Writer, use func(c *quic.Conn)) {
-	server := netip.MustParseAddrPort(a.server)
-	var tried atomic.Int64
-	for n := range a.connections {
-		source := net.IPv4(127, 0, byte(1+n%a.sources/250), byte(1+n%a.sources%250))
+// run is the process of an attack. It writes a line when each connection was tried once, and returns when standard
+// input ends. With sockets, it begins as root and continues as the account; identity has the key that this accepts.
+func (a Attack) run(w io.Writer, address, identity, dir string) error {
+	use, ok := attacks[a.What]
+	if !ok {
+		return fmt.Errorf("no attack is called %q", a.What)
+	}
+	server, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return err
+	}
+	key, err := auth.IdentityFile(identity, nil)
+	if err == nil && a.Sockets > 0 {
+		err = fakeHolders(dir, a.Sockets)
+	}
+	if err != nil {
+		return err
+	}
+	var tried, number atomic.Int64
+	for n := range a.Connections {
+		source := net.IPv4(127, 0, byte(1+n%a.Sources/250), byte(1+n%a.Sources%250))
 		go func() {
 			for first := true; ; first = false {
 				c, err := dialFrom(source, server)
-				if first && tried.Add(1) == int64(a.connections) {
+				if first && tried.Add(1) == int64(a.Connections) {
 					fmt.Fprintln(w, "tried")
 				}
 				if err == nil {
-					use(c)
+					use(c, key, number.Add(1))
 					c.Close()
 				}
 				time.Sleep(time.Second)
@@ -150,6 +187,7 @@ func (a attackers) attack(w io.Writer, use func(c *quic.Conn)) {
 		}()
 	}
 	io.Copy(io.Discard, os.Stdin)
+	return nil
 }
 
 // dialFrom connects from a source.
@@ -163,16 +201,3 @@ func dialFrom(source net.IP, server netip.AddrPort) (*quic.Conn, error) {
 	conf := &tls.Config{InsecureSkipVerify: true, NextProtos: []string{wire.ALPN}}
 	return quic.Dial(ctx, &quic.Socket{UDPConn: socket}, server, conf)
 }
-
-// Silent is an attack by strangers who connect and send nothing.
-type Silent struct {
-	Sources     int // addresses 127.0.x.y
-	Connections int // of all sources together
-}
-
-func (s Silent) Start(t *measure.T, h *rig.Host) {
-	startAttackers(t, "silent", attackers{h.Addr.String(), s.Sources, s.Connections})
-}
-
-// silent is what each client of the attack Silent does.
-func silent(c *quic.Conn) { <-c.Context().Done() }

@@ -6,12 +6,10 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"os"
 	"path/filepath"
-	"sync/atomic"
 	"syscall"
 
 	"github.com/quicterm/quicterm/bench/measure"
@@ -32,27 +30,6 @@ func NeedsRoot() error {
 	return nil
 }
 
-// Hostile is an attack by an account, [program.Stranger], that may log in. Its directory is full of
-// sockets whose holders answer with as much as a message may have. Its connections ask for
-// listings; on some of them at once again after each answer, on the others there is as much
-// behind the request as the daemon takes.
-type Hostile struct {
-	Sockets     int
-	Sources     int // addresses 127.0.x.y
-	Connections int // of all sources together
-}
-
-func (a Hostile) Start(t *measure.T, h *rig.Host) {
-	letStrangerIn(t, h)
-	dir := h.Path(fmt.Sprintf("run/%d", program.StrangerUID))
-	for _, err := range []error{os.Mkdir(dir, 0o700), os.Chown(dir, program.StrangerUID, program.StrangerUID)} {
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	startAttackers(t, "hostile", attackers{h.Addr.String(), a.Sources, a.Connections}, fmt.Sprint(a.Sockets), dir, h.Path("id"))
-}
-
 // letStrangerIn lets [program.Stranger] log in with the key of the host's account.
 func letStrangerIn(t *measure.T, h *rig.Host) {
 	// The account's child gets to the file.
@@ -61,27 +38,15 @@ func letStrangerIn(t *measure.T, h *rig.Host) {
 	}
 }
 
-// hostile is the process of the attack Hostile. It begins as root, and knows the key that the
-// account accepts.
-func hostile(w io.Writer, a attackers, sockets int, dir, identity string) error {
-	key, err := auth.IdentityFile(identity, nil)
-	if err == nil {
-		err = errors.Join(syscall.Setgroups(nil), syscall.Setgid(program.StrangerUID), syscall.Setuid(program.StrangerUID))
-	}
-	if err != nil {
-		return err
-	}
-	for n := range sockets {
-		if err := fakeHolder(filepath.Join(dir, holder.SocketName(wire.SessionID{byte(n >> 8), byte(n)}))); err != nil {
-			return err
+// fakeHolders listens at a number of sockets as holders of sessions of [program.Stranger], which the process becomes.
+func fakeHolders(dir string, number int) error {
+	err := errors.Join(syscall.Setgroups(nil), syscall.Setgid(program.StrangerUID), syscall.Setuid(program.StrangerUID))
+	for n := range number {
+		if err == nil {
+			err = fakeHolder(filepath.Join(dir, holder.SocketName(wire.SessionID{byte(n >> 8), byte(n)})))
 		}
 	}
-	var number atomic.Int64
-	a.attack(w, func(c *quic.Conn) {
-		const listers = 25 // one of so many connections lists without end
-		list(c, key, number.Add(1)%listers == 0)
-	})
-	return nil
+	return err
 }
 
 // fakeHolder listens as the holder of a session, and answers with as much as a message may

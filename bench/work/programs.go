@@ -23,13 +23,14 @@ var Programs = map[string]func(args []string) error{
 		}
 		return flood(os.Stdout, rate)
 	},
-	"silent": func(args []string) error {
-		var a attackers
-		if err := scan(args, &a.server, &a.sources, &a.connections); err != nil {
+	"attacker": func(args []string) error {
+		var a Attack
+		var address, identity, dir string
+		args = append(args, "-") // the directory of sockets, if there are none
+		if err := scan(args, &a.What, &address, &a.Sources, &a.Connections, &a.Sockets, &identity, &dir); err != nil {
 			return err
 		}
-		a.attack(os.Stdout, silent)
-		return nil
+		return a.run(os.Stdout, address, identity, dir)
 	},
 	"flooder": func(args []string) error {
 		var what, server, session, identity string
@@ -46,23 +47,6 @@ var Programs = map[string]func(args []string) error{
 			return err
 		}
 		return f.run(os.Stdin, os.Stdout, what, rate, identity)
-	},
-	"hostile": func(args []string) error {
-		var a attackers
-		var sockets int
-		var dir, identity string
-		if err := scan(args, &a.server, &a.sources, &a.connections, &sockets, &dir, &identity); err != nil {
-			return err
-		}
-		return hostile(os.Stdout, a, sockets, dir, identity)
-	},
-	"hung": func(args []string) error {
-		var a attackers
-		if err := scan(args, &a.server, &a.sources, &a.connections); err != nil {
-			return err
-		}
-		a.attack(os.Stdout, hung)
-		return nil
 	},
 	"watchers": func(args []string) error {
 		var addr, dir string

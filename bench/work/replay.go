@@ -11,6 +11,8 @@ import (
 	"os/exec"
 	"os/user"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/quicterm/quicterm/bench/barestream"
@@ -56,25 +58,42 @@ func (w Replay) Run(j *Job) []Figure {
 
 // replay fills the ring of a session and takes it over.
 func replay(t *measure.T, h *rig.Host, name string) (bytesPerSecond float64) {
+	fillRing(t, h, name, replaySize)
+	return replaySize / takeOver(t, h, name, replaySize).took.Seconds()
+}
+
+// fillRing opens a session, leaves it, and lets it print. It returns how long the program was at that.
+func fillRing(t *measure.T, h *rig.Host, name string, size int) time.Duration {
 	x := h.Shell(h.Addr, "-s", name)
 	folder := h.Path(name)
 	x.Run(fmt.Sprintf("mkdir %s; cd %s; mkfifo go done; stty -opost", folder, folder), "mkfifo")
-	x.Send(fmt.Sprintf("read x < go; head -c %d /dev/zero | tr '\\0' x; echo > done; cat\r~.", replaySize))
+	x.Send(fmt.Sprintf("read x < go; s=$(date +%%s%%N); head -c %d /dev/zero | tr '\\0' x; echo $(($(date +%%s%%N) - s)) > done; cat\r~.", size))
 	x.Exit()
-	if out, err := h.QT("connect", fmt.Sprintf("cd %s; echo > go; cat done", folder)).CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
+	out, err := h.QT("connect", fmt.Sprintf("cd %s; echo > go; cat done", folder)).Output()
+	took, invalid := strconv.ParseInt(strings.TrimSpace(string(out)), 10, 64)
+	if err := errors.Join(err, invalid); err != nil {
+		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
+	return time.Duration(took)
+}
+
+// takeOver attaches to a session until a client in this process has a number of bytes.
+func takeOver(t *measure.T, h *rig.Host, name string, size int) *stopwatch {
+	const limit = 2 * time.Minute
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
-	out := &stopwatch{size: replaySize, done: cancel}
-	session, err := newClient(t, h).Attach(ctx, &wire.Attach{Mode: wire.ModeAttach, Session: name, PTY: true}, qtclient.Streams{Stdout: out})
+	all := &stopwatch{size: size, done: cancel}
+	session, err := newClient(t, h).Attach(ctx, &wire.Attach{Mode: wire.ModeAttach, Session: name, PTY: true}, qtclient.Streams{Stdout: all})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := session.Run(ctx); !errors.Is(err, qtclient.ErrLeft) {
 		t.Fatal(err)
 	}
-	return replaySize / out.took.Seconds()
+	if all.took == 0 {
+		t.Fatalf("%d of %d bytes came within %v", all.written, size, limit)
+	}
+	return all
 }
 
 // A stopwatch takes the time from the first to the last byte that is written to it.
