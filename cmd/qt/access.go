@@ -83,7 +83,7 @@ func newAccess(ctx context.Context, name string, opts *options) (*access, client
 		return nil, client.Config{}, err
 	}
 	if opts.inspect != nil {
-		t.unknownHosts = sshconfig.Refuse
+		t.Unknown = sshconfig.Refuse
 	}
 	cfg := client.Config{
 		Log: log, Software: software(),
@@ -120,7 +120,7 @@ func (a *access) reach(ctx context.Context, cfg client.Config, f call) error {
 		return a.bySSH(ctx, cfg, f)
 	}
 	if a.before.Port != 0 && !a.before.NoLogin {
-		t.port = a.before.Port
+		t.daemonPort = a.before.Port
 		return a.withTunnel(ctx, func(ctx context.Context) error {
 			cfg.Tunnel = a.tunnel
 			return a.byKey(ctx, cfg, f)
@@ -143,7 +143,7 @@ func (a *access) reach(ctx context.Context, cfg client.Config, f call) error {
 	if login != nil {
 		if none := <-found; errors.As(none, new(*client.UnreachableError)) && ctx.Err() == nil {
 			a.log.Debug("no daemon answers", "error", none)
-			return nothingAnswers(login, t.port)
+			return nothingAnswers(login, t.daemonPort)
 		}
 	}
 	direct := a.byKey(ctx, cfg, f)
@@ -152,7 +152,7 @@ func (a *access) reach(ctx context.Context, cfg client.Config, f call) error {
 		return login
 	case login != nil && errors.As(direct, new(*client.UnreachableError)):
 		a.log.Debug("no daemon answers", "error", direct)
-		return nothingAnswers(login, t.port)
+		return nothingAnswers(login, t.daemonPort)
 	}
 	return direct
 }
@@ -188,11 +188,11 @@ func (a *access) withTunnel(ctx context.Context, f func(context.Context) error) 
 	defer stop()
 	t := a.target
 	a.tunnel = &bootstrap.SSH{
-		Host: t.name, Name: t.host, Args: t.sshArgs, Pipe: t.config.Piped, Say: sayForSSH, Log: a.log,
+		Host: t.Name, Name: t.Hostname, Args: t.sshArgs, Pipe: t.Piped, Say: sayForSSH, Log: a.log,
 	}
-	if !t.config.Piped && !t.config.Shared {
+	if !t.Piped && !t.Shared {
 		sshd := *t
-		sshd.port = t.config.Port
+		sshd.daemonPort = t.Port
 		a.tunnel.Addresses = sshd.resolve
 	}
 	if tty, err := terminal.OpenTTY(); err == nil {
@@ -215,7 +215,7 @@ func (a *access) withTunnel(ctx context.Context, f func(context.Context) error) 
 			return denied // the daemon has answered, and there may be no sshd
 		}
 		if failed := new(client.TunnelError); errors.As(err, &failed) && failed.Unreachable && login != nil && login.Unreachable() {
-			return nothingAnswers(login, t.port)
+			return nothingAnswers(login, t.daemonPort)
 		}
 		return none.Err
 	}
@@ -255,7 +255,7 @@ func (a *access) checkGranted(tunnel *bootstrap.SSH) func(ssh.PublicKey) error {
 func (a *access) resolve(ctx context.Context) ([]netip.AddrPort, error) {
 	t := *a.target
 	if a.tunnel != nil && a.tunnel.Port() != 0 {
-		t.port = a.tunnel.Port()
+		t.daemonPort = a.tunnel.Port()
 	}
 	return t.resolve(ctx)
 }
@@ -332,7 +332,7 @@ func (a *access) hashKeys() string {
 	for _, k := range keys {
 		fmt.Fprintln(h, ssh.FingerprintSHA256(k.Public))
 	}
-	for _, file := range a.target.identities {
+	for _, file := range a.target.Identities {
 		if info, err := os.Stat(file); err == nil {
 			fmt.Fprintln(h, file, info.ModTime().UnixNano(), info.Size())
 		}
@@ -395,7 +395,7 @@ func (a *access) isKnown() bool {
 		return true
 	}
 	t, key := *a.target, a.tunnel.Key()
-	t.port = a.tunnel.Port()
+	t.daemonPort = a.tunnel.Port()
 	known, err := t.loadKnownHosts()
 	if err == nil {
 		err = known.Check(key)

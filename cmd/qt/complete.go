@@ -147,11 +147,11 @@ func listNames(ctx context.Context, host string, opts *options, names *[]string)
 	case a.settings.Bootstrap == "ssh" || a.before.Port == 0 || a.before.NoLogin:
 		return nil
 	default:
-		t.port = a.before.Port
+		t.daemonPort = a.before.Port
 	}
 	cfg.TCPFirst = a.before.NoUDP
-	t.batch, t.unknownHosts = true, sshconfig.Refuse
-	t.userRules.Algorithms = withoutTouch(t.userRules.Algorithms)
+	t.Batch, t.Unknown = true, sshconfig.Refuse
+	t.UserKeyAlgorithms = withoutTouch(t.UserKeyAlgorithms)
 	return a.byKey(ctx, cfg, list)
 }
 

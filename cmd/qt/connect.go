@@ -16,17 +16,11 @@ import (
 	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
-	"github.com/quicterm/quicterm/configs"
 	"github.com/quicterm/quicterm/quicterm/client"
 	"github.com/quicterm/quicterm/quicterm/terminal"
 	"github.com/quicterm/quicterm/quicterm/terminal/predict"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
-
-// addPathFlags adds the flags that say which paths a session uses.
-func addPathFlags(c *cobra.Command, opts *options) {
-	c.Flags().BoolVar(&opts.redundant, "redundant", false, "send everything over two network interfaces (see the setting paths)")
-}
 
 func connectCommand() *cobra.Command {
 	var opts options
@@ -63,11 +57,8 @@ Everything after the host is the command. The login shell runs it.`,
 	}
 	c.Flags().SetInterspersed(false) // what follows the host is the command
 	c.SetFlagErrorFunc(sshFlagError)
-	addTargetFlags(c, &opts)
-	addPathFlags(c, &opts)
-	addReplayFlag(c, &opts)
+	addSessionFlags(c, &opts)
 	addPredictFlag(c, &opts)
-	addEscapeFlag(c, &opts)
 	c.Flags().StringVarP(&name, "session", "s", "", "attach to the session with this `name`, or create it")
 	c.Flags().BoolVarP(&forceTTY, "tty", "t", false, "run a command on a terminal")
 	c.Flags().BoolVarP(&noTTY, "no-tty", "T", false, "run a shell without a terminal")
@@ -111,34 +102,13 @@ of another size you see a window that follows the cursor.`,
 			return runAttach(c, args, &opts)
 		},
 	}
-	addTargetFlags(c, &opts)
-	addPathFlags(c, &opts)
-	addReplayFlag(c, &opts)
+	addSessionFlags(c, &opts)
 	addPredictFlag(c, &opts)
-	addEscapeFlag(c, &opts)
 	c.Flags().BoolVar(&share, "share", false, "type beside the client that is attached, and do not take the session over")
 	c.Flags().StringVar(&size, "size", "", "whose size the session has: `own` is that of this terminal, also if you share the session")
 	complete(c, &opts, hostNames, sessionNames)
 	return c
 }
-
-// addEscapeFlag adds the flag that says what begins an escape.
-func addEscapeFlag(c *cobra.Command, opts *options) {
-	c.Flags().VarP((*escapeChar)(&opts.escape), "escape", "e",
-		"`character` (or none) that begins an escape at the start of a line (default: the setting escape_char, ~)")
-}
-
-// An escapeChar is the value of a flag.
-type escapeChar string
-
-func (e *escapeChar) Set(s string) error {
-	*e = escapeChar(s)
-	return configs.CheckEscapeChar(s)
-}
-
-func (e *escapeChar) String() string { return "" }
-
-func (e *escapeChar) Type() string { return "character" }
 
 // runAttach attaches to a session that exists, in the role of the options.
 func runAttach(c *cobra.Command, args []string, opts *options) error {
@@ -155,7 +125,7 @@ func runSession(ctx context.Context, host string, opts *options, req *wire.Attac
 	// What a session does is short, and waits for others: a second processor costs more time to wake up
 	// than it saves.
 	runtime.GOMAXPROCS(1)
-	return persist(ctx, host, func() error {
+	return retry(ctx, host, func() error {
 		open := func(f call) error { return withClient(ctx, host, opts, f) }
 		if req.Mode == wire.ModeAttach {
 			if req.Session != "" && !onTerminal() {
@@ -175,26 +145,26 @@ func runSession(ctx context.Context, host string, opts *options, req *wire.Attac
 }
 
 const (
-	// persistFor is how long an attach is repeated whose connection was lost before the
+	// retryFor is how long an attach is repeated whose connection was lost before the
 	// answer: the session may run, and only this client can continue it.
-	persistFor = time.Minute
+	retryFor = time.Minute
 
 	// firstPause and longestPause bound the time between two attempts, which doubles: each may be
 	// a login by ssh.
 	firstPause, longestPause = 500 * time.Millisecond, 8 * time.Second
 )
 
-// persist calls f, and again while its connection is lost before the server has answered, or
+// retry calls f, and again while its connection is lost before the server has answered, or
 // there is no other connection after that.
-func persist(ctx context.Context, host string, f func() error) error {
+func retry(ctx context.Context, host string, f func() error) error {
 	err := f()
 	var brokenOff *client.BrokenOffError
 	if !errors.As(err, &brokenOff) {
 		return err
 	}
-	say(askingAgain, host, persistFor)
+	say(askingAgain, host, retryFor)
 	pause := firstPause
-	for start := time.Now(); time.Since(start) < persistFor; pause = min(2*pause, longestPause) {
+	for start := time.Now(); time.Since(start) < retryFor; pause = min(2*pause, longestPause) {
 		select {
 		case <-time.After(pause):
 		case <-ctx.Done():
@@ -224,6 +194,9 @@ func sendEnv(patterns []string) [][2]string {
 	}
 	return env
 }
+
+// predictModes are the values of the setting predict.
+var predictModes = map[string]predict.Mode{"adaptive": predict.Adaptive, "always": predict.Always, "never": predict.Never}
 
 // runTerminal runs a session on our terminal.
 func runTerminal(ctx context.Context, a *access, host string, opts *options, req *wire.Attach) error {

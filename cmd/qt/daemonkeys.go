@@ -23,7 +23,7 @@ const maxDaemonKeys = maxReached
 func daemonKeysFile() (string, error) { return stateFile("known_daemons") }
 
 // daemonName names the target's account and host in that file.
-func daemonName(t *target) string { return strings.ToLower(t.user + "@" + t.alias) }
+func daemonName(t *target) string { return strings.ToLower(t.User + "@" + t.Alias) }
 
 // knownDaemon returns nil if a connection by ssh has brought the key of the daemon at the
 // target's port, else why it is not trusted.
@@ -32,7 +32,7 @@ func knownDaemon(t *target, key ssh.PublicKey) error {
 	if err != nil {
 		return err
 	}
-	known, err := auth.LoadKnownHosts(daemonName(t), t.port, []string{name})
+	known, err := auth.LoadKnownHosts(daemonName(t), t.daemonPort, []string{name})
 	if err != nil {
 		return err
 	}
@@ -45,7 +45,7 @@ func keepDaemonKey(t *target, key ssh.PublicKey) error {
 	if err != nil {
 		return err
 	}
-	host := knownhosts.Normalize(fmt.Sprintf("[%s]:%d", daemonName(t), t.port))
+	host := knownhosts.Normalize(fmt.Sprintf("[%s]:%d", daemonName(t), t.daemonPort))
 	return changeState(name, func(content []byte) ([]byte, error) {
 		var lines [][]byte
 		for line := range bytes.Lines(content) {

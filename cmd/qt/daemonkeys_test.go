@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"golang.org/x/crypto/ssh"
+
+	"github.com/quicterm/quicterm/quicterm/client/sshconfig"
 )
 
 // The key of a daemon takes the place of the one at the same port, and a bounded number is kept.
@@ -24,7 +26,9 @@ func TestDaemonKeys(t *testing.T) {
 		}
 		keys = append(keys, key)
 	}
-	at := func(alias string, port uint16) *target { return &target{user: "me", alias: alias, port: port} }
+	at := func(alias string, port uint16) *target {
+		return &target{Host: &sshconfig.Host{User: "me", Alias: alias}, daemonPort: port}
+	}
 	keep := func(to *target, key ssh.PublicKey) {
 		t.Helper()
 		if err := keepDaemonKey(to, key); err != nil {
@@ -34,7 +38,7 @@ func TestDaemonKeys(t *testing.T) {
 	want := func(to *target, key ssh.PublicKey, known bool) {
 		t.Helper()
 		if err := knownDaemon(to, key); (err == nil) != known {
-			t.Errorf("%s, port %d: %v, want a known key: %t", to.alias, to.port, err, known)
+			t.Errorf("%s, port %d: %v, want a known key: %t", to.Alias, to.daemonPort, err, known)
 		}
 	}
 	want(at("host", 60000), keys[0], false)
@@ -44,7 +48,7 @@ func TestDaemonKeys(t *testing.T) {
 	want(at("host", 60000), keys[0], true)
 	want(at("::1", 60000), keys[0], true)
 	want(at("host", 22), keys[0], true)
-	want(&target{user: "root", alias: "host", port: 60000}, keys[0], false)
+	want(&target{Host: &sshconfig.Host{User: "root", Alias: "host"}, daemonPort: 60000}, keys[0], false)
 	want(at("host", 60000), keys[1], false)
 	want(at("other", 60000), keys[0], false)
 	keep(at("host", 60000), keys[1])

@@ -118,7 +118,7 @@ func (x *examination) run(ctx context.Context) doctor.Report {
 	x.facts.Name = x.host
 	err := withClient(ctx, x.host, x.opts, func(ctx context.Context, a *access) error {
 		x.target = a.target
-		x.facts = doctor.Host{Name: a.target.name, Local: a.target.local, Client: software()}
+		x.facts = doctor.Host{Name: a.target.Name, Local: a.target.local, Client: software()}
 		return x.look(ctx, a)
 	})
 	x.facts.Client = software()
@@ -151,7 +151,7 @@ func (x *examination) otherKeyKnown() error {
 	if t.local {
 		return nil
 	}
-	t.port = x.facts.Port
+	t.daemonPort = x.facts.Port
 	known, err := t.loadKnownHosts()
 	if err != nil {
 		return err
@@ -176,7 +176,7 @@ func (x *examination) look(ctx context.Context, a *access) error {
 		x.describe(a, &description)
 		x.facts.Login.By = map[migrate.Transport]string{migrate.QUIC: "UDP", migrate.TCP: "TCP", migrate.SSH: "ssh"}[by]
 	}
-	x.facts.Port = a.target.port
+	x.facts.Port = a.target.daemonPort
 	if a.tunnel != nil {
 		x.facts.Jumped = a.tunnel.Pipe
 		if port := a.tunnel.Port(); port != 0 || a.before.Port == 0 {
@@ -197,7 +197,7 @@ func (x *examination) look(ctx context.Context, a *access) error {
 
 func (x *examination) describe(a *access, d *wire.Description) {
 	x.facts.Server = &doctor.Server{
-		Software: d.Software, Proof: d.Proof, Granted: d.Granted, Account: a.target.user,
+		Software: d.Software, Proof: d.Proof, Granted: d.Granted, Account: a.target.User,
 		Ahead: time.Until(time.UnixMilli(d.Time)),
 	}
 	switch d.Logout {

@@ -47,7 +47,7 @@ func (x *examination) outlive(ctx context.Context, a *access, keys []*auth.UserK
 	var wg sync.WaitGroup
 	for i, silence := range silences {
 		wg.Go(func() {
-			m, err := a.client.OpenMapping(ctx, a.target.user, keys)
+			m, err := a.client.OpenMapping(ctx, a.target.User, keys)
 			if err == nil {
 				lived[i], err = m.Outlives(ctx, silence)
 				m.Close()

@@ -35,7 +35,7 @@ func decideHost(t *target, err error) error {
 	switch {
 	case errors.As(err, &changed):
 		warnChanged(changed)
-		if !changed.OfSSH || t.unknownHosts != sshconfig.Ask {
+		if !changed.OfSSH || t.Unknown != sshconfig.Ask {
 			return err
 		}
 		return orDeclined(err, ask(otherKeyQuestion, func(answer string) bool {
@@ -43,9 +43,9 @@ func decideHost(t *target, err error) error {
 		}))
 	case !errors.As(err, &unknown):
 		return err
-	case t.unknownHosts == sshconfig.Accept:
+	case t.Unknown == sshconfig.Accept:
 		return nil
-	case t.unknownHosts == sshconfig.Refuse:
+	case t.Unknown == sshconfig.Refuse:
 		return err
 	}
 	fingerprint := ssh.FingerprintSHA256(unknown.Key)
@@ -95,16 +95,16 @@ func declines(answer string) bool {
 // keepHost adds an accepted key to the user's first known_hosts file, or says that it could
 // not.
 func keepHost(t *target, host string, key ssh.PublicKey) {
-	if len(t.knownHosts) == 0 {
+	if len(t.KnownHosts) == 0 {
 		say(keyNotKept, host, errors.New("UserKnownHostsFile is none"))
 		return
 	}
-	file := t.knownHosts[0]
-	if err := auth.AddKnownHost(file, host, key, t.hashHosts); err != nil {
+	file := t.KnownHosts[0]
+	if err := auth.AddKnownHost(file, host, key, t.HashKnownHosts); err != nil {
 		say(keyNotKept, host, err)
 	} else if known, err := t.loadKnownHosts(); err != nil || known.Check(key) != nil {
 		say(keyNotFound, host, file)
-	} else if t.unknownHosts == sshconfig.Accept {
+	} else if t.Unknown == sshconfig.Accept {
 		say(keyAdded, host, key.Type(), ssh.FingerprintSHA256(key), file)
 	}
 }

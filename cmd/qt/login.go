@@ -26,9 +26,9 @@ func (a *access) byKey(ctx context.Context, cfg client.Config, f call) error {
 		return err
 	}
 	defer closeAgent()
-	cfg.Resolve, cfg.User, cfg.Keys = a.resolve, t.user, keys
+	cfg.Resolve, cfg.User, cfg.Keys = a.resolve, t.User, keys
 	if a.tunnel == nil && term.IsTerminal(int(os.Stderr.Fd())) {
-		cfg.Waiting = func() { say(waiting, t.name, t.port) }
+		cfg.Waiting = func() { say(waiting, t.Name, t.daemonPort) }
 	}
 	var accepted ssh.PublicKey // by the user, maybe in no file
 	for {
@@ -110,7 +110,7 @@ func userKeys(t *target, log *slog.Logger) ([]*auth.UserKey, func(), error) {
 
 // withCertificates returns the certificates to offer, and keys behind them.
 func withCertificates(t *target, keys, agentKeys []*auth.UserKey, log *slog.Logger) []*auth.UserKey {
-	certificates, skipped := auth.Certificates(keys, agentKeys, t.config.Certificates, t.identitiesOnly)
+	certificates, skipped := auth.Certificates(keys, agentKeys, t.Certificates, t.IdentitiesOnly)
 	for _, err := range skipped {
 		log.Debug("certificate skipped", "error", err)
 	}
@@ -119,7 +119,8 @@ func withCertificates(t *target, keys, agentKeys []*auth.UserKey, log *slog.Logg
 
 // permitted returns the keys that ssh's configuration lets a target have.
 func permitted(t *target, keys []*auth.UserKey, log *slog.Logger) []*auth.UserKey {
-	keys = slices.DeleteFunc(keys, func(k *auth.UserKey) bool { return t.userRules.Check(k.Public) != nil })
+	rules := auth.KeyRules{Algorithms: t.UserKeyAlgorithms, MinRSA: t.MinRSA}
+	keys = slices.DeleteFunc(keys, func(k *auth.UserKey) bool { return rules.Check(k.Public) != nil })
 	for _, k := range keys {
 		log.Debug("key to offer", "source", k.Source, "key", ssh.FingerprintSHA256(k.Public))
 	}
@@ -129,10 +130,10 @@ func permitted(t *target, keys []*auth.UserKey, log *slog.Logger) []*auth.UserKe
 // agentKeys returns the keys and certificates of the agent, and a function that closes the
 // connection to it.
 func agentKeys(t *target, log *slog.Logger) ([]*auth.UserKey, func()) {
-	if t.agent == "" {
+	if t.Agent == "" {
 		return nil, func() {}
 	}
-	keys, closeAgent, err := auth.AgentKeys(t.agent)
+	keys, closeAgent, err := auth.AgentKeys(t.Agent)
 	if err != nil {
 		log.Debug("no agent", "error", err)
 		return nil, func() {}
@@ -143,10 +144,10 @@ func agentKeys(t *target, log *slog.Logger) ([]*auth.UserKey, func()) {
 // identityKeys returns the keys of the agent and of files, and why files were skipped.
 func identityKeys(t *target, agentKeys []*auth.UserKey, log *slog.Logger) (keys []*auth.UserKey, skipped []error) {
 	ask := askSecret
-	if t.batch {
+	if t.Batch {
 		ask = func(string) ([]byte, error) { return nil, errBatch }
 	}
-	keys, skipped = auth.UserKeys(agentKeys, t.identities, t.identitiesOnly, ask)
+	keys, skipped = auth.UserKeys(agentKeys, t.Identities, t.IdentitiesOnly, ask)
 	for _, err := range skipped {
 		log.Debug("identity file skipped", "error", err)
 	}

@@ -142,7 +142,7 @@ func explain(err error, t *target) error {
 			return withHint(changed, "if the daemon has a key of its own, connect once from a terminal to accept it (not with StrictHostKeyChecking on or accept-new); if not, this may be an attack")
 		}
 		return withHint(changed, "if the server has a new key, remove the old one (%s); if not, this may be an attack", where(changed.Known))
-	case errors.As(err, &unknown) && t.unknownHosts == sshconfig.Refuse:
+	case errors.As(err, &unknown) && t.Unknown == sshconfig.Refuse:
 		return withHint(unknown, "StrictHostKeyChecking or BatchMode is on: add the key to known_hosts")
 	case errors.As(err, &unknown):
 		return withHint(unknown, "connect once from a terminal to accept it, or add it to known_hosts")
@@ -151,15 +151,15 @@ func explain(err error, t *target) error {
 	case errors.Is(err, client.ErrNoKeys):
 		return withHint(err, "start an agent with ssh-add, or name a private key with -i")
 	case errors.As(err, &denied) && denied.Failed != nil:
-		return fmt.Errorf("permission denied by %s for %s: %w", t.name, t.user, denied.Failed)
+		return fmt.Errorf("permission denied by %s for %s: %w", t.Name, t.User, denied.Failed)
 	case errors.As(err, &denied):
-		return fmt.Errorf("permission denied by %s for %s: is one of your keys in the account's authorized_keys? qt connect -v shows which were offered", t.name, t.user)
+		return fmt.Errorf("permission denied by %s for %s: is one of your keys in the account's authorized_keys? qt connect -v shows which were offered", t.Name, t.User)
 	case errors.Is(err, client.ErrBusy):
 		return withHint(err, "try again in a moment")
 	case errors.As(err, &unresolved):
-		return withHint(fmt.Errorf("%s: %w", t.name, nameError{unresolved}), "check the name of the host and your network")
+		return withHint(fmt.Errorf("%s: %w", t.Name, nameError{unresolved}), "check the name of the host and your network")
 	case errors.As(err, &unreachable):
-		return withHint(fmt.Errorf("%s, UDP and TCP port %d: %w", t.name, t.port, err), "check that qtd runs there and that the port is open")
+		return withHint(fmt.Errorf("%s, UDP and TCP port %d: %w", t.Name, t.daemonPort, err), "check that qtd runs there and that the port is open")
 	}
 	return err
 }

@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"os"
-	"strconv"
 	"syscall"
 	"time"
 
@@ -19,9 +17,11 @@ import (
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
+// minIdle and maxIdle bound the flag --idle, in seconds.
+const minIdle, maxIdle = 0.001, 86400.0
+
 func playCommand() *cobra.Command {
-	var speed speedFlag = 1
-	var idle seconds
+	speed, idle := 1.0, 0.0
 	c := &cobra.Command{
 		Use:   "play [flags] file",
 		Short: "Play a recording of a terminal",
@@ -39,15 +39,15 @@ While it plays, these keys work:
   q       quit, as does Ctrl-C`,
 		Args: usage(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
-			err := playFile(c.Context(), args[0], &player{speed: float64(speed), idle: time.Duration(idle)})
+			err := playFile(c.Context(), args[0], &player{speed: speed, idle: time.Duration(idle * float64(time.Second))})
 			if err == nil || errors.As(err, new(*signalError)) {
 				return err
 			}
 			return fmt.Errorf("%s: %w", args[0], reason(err))
 		},
 	}
-	c.Flags().VarP(&speed, "speed", "s", "play this many times as fast")
-	c.Flags().VarP(&idle, "idle", "i", "shorten pauses to so many `seconds` (default: as the recording says)")
+	c.Flags().VarP(number(&speed, "number", "1", minSpeed, maxSpeed), "speed", "s", "play this many times as fast")
+	c.Flags().VarP(number(&idle, "seconds", "", minIdle, maxIdle), "idle", "i", "shorten pauses to so many `seconds` (default: as the recording says)")
 	return c
 }
 
@@ -105,35 +105,3 @@ func reason(err error) error {
 	}
 	return err
 }
-
-// A speedFlag is the value of a flag.
-type speedFlag float64
-
-func (f *speedFlag) Set(s string) error {
-	v, err := strconv.ParseFloat(s, 64)
-	if err != nil || !(v >= minSpeed && v <= maxSpeed) {
-		return fmt.Errorf("it must be a number from %v to %v", minSpeed, maxSpeed)
-	}
-	*f = speedFlag(v)
-	return nil
-}
-
-func (f *speedFlag) String() string { return strconv.FormatFloat(float64(*f), 'g', -1, 64) }
-
-func (f *speedFlag) Type() string { return "number" }
-
-// seconds is the value of a flag.
-type seconds time.Duration
-
-func (f *seconds) Set(s string) error {
-	v, err := strconv.ParseFloat(s, 64)
-	if err != nil || !(v > 0 && v <= math.MaxInt32) {
-		return errors.New("it must be a number of seconds, above 0")
-	}
-	*f = seconds(v * float64(time.Second))
-	return nil
-}
-
-func (f *seconds) String() string { return "" }
-
-func (f *seconds) Type() string { return "seconds" }

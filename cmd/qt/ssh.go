@@ -10,7 +10,6 @@ import (
 
 	"github.com/quicterm/quicterm/quicterm/client/bootstrap"
 	"github.com/quicterm/quicterm/quicterm/client/install"
-	"github.com/quicterm/quicterm/quicterm/client/sshconfig"
 	"github.com/quicterm/quicterm/quicterm/terminal"
 )
 
@@ -24,9 +23,7 @@ func atHost(ctx context.Context, arg string, opts *options, f func(*install.Proc
 	if err != nil {
 		return err
 	}
-	config, err := sshconfig.Load(ctx, sshconfig.Query{
-		Host: host, User: login, File: opts.config, Identities: opts.identities,
-	})
+	config, err := loadSSH(ctx, arg, opts)
 	if err != nil {
 		return err
 	}

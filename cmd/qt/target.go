@@ -1,8 +1,8 @@
 package main
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -13,7 +13,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/spf13/cobra"
 	"golang.org/x/crypto/ssh"
 
 	"github.com/quicterm/quicterm/quicterm/auth"
@@ -23,41 +22,30 @@ import (
 
 // A target is a server, and our account and keys there.
 type target struct {
-	typed string // [user@]name
-	name  string // as the user typed it
-	host  string // for DNS
-	alias string // for known_hosts
-	user  string
-	port  uint16
-	local bool // this machine and account: a grant gives access
+	*sshconfig.Host // of this machine and account, it has names alone
 
-	sshArgs []string // by which the ssh program reaches it
-
-	identities     []string
-	identitiesOnly bool
-	agent          string           // socket, or empty
-	knownHosts     []string         // files of the user; the first gets keys that are accepted
-	globalHosts    []string         // files of the system
-	unknownHosts   sshconfig.Policy // what to do about a key in no file
-	network        string           // IP versions to use, as net.Resolver.LookupNetIP has it
-	batch          bool             // ask the user nothing
-	hashHosts      bool             // add the names of hosts as hashes
-	config         *sshconfig.Host
-	hostRules      auth.HostRules
-	userRules      auth.KeyRules
+	typed      string // [user@]name
+	daemonPort uint16
+	local      bool     // this machine and account: a grant gives access
+	sshArgs    []string // by which the ssh program reaches it
 }
 
 // loadKnownHosts returns the keys that are known for the target.
 func (t *target) loadKnownHosts() (*auth.KnownHosts, error) {
-	known, err := auth.LoadKnownHosts(t.alias, t.port, slices.Concat(t.knownHosts, t.globalHosts))
+	known, err := auth.LoadKnownHosts(t.Alias, t.daemonPort, slices.Concat(t.KnownHosts, t.GlobalKnownHosts))
 	if err != nil {
 		return nil, err
 	}
-	if err := known.Restrict(t.hostRules); err != nil || t.config.KnownHostsCommand == nil {
+	err = known.Restrict(auth.HostRules{
+		KeyRules:     auth.KeyRules{Algorithms: t.HostKeyAlgorithms, MinRSA: t.MinRSA},
+		CAAlgorithms: t.CAAlgorithms,
+		RevokedKeys:  t.RevokedHostKeys,
+	})
+	if err != nil || t.KnownHostsCommand == nil {
 		return known, err
 	}
 	for _, host := range known.Hosts() {
-		lines, err := t.config.KnownHostsCommand(host)
+		lines, err := t.KnownHostsCommand(host)
 		if err != nil {
 			return nil, err
 		}
@@ -94,55 +82,6 @@ func (o *options) log() *slog.Logger {
 	}
 	return slog.New(slog.DiscardHandler)
 }
-
-// addTargetFlags adds the flags that say which server to reach.
-func addTargetFlags(c *cobra.Command, opts *options) {
-	f := c.Flags()
-	f.VarP((*port)(&opts.port), "port", "p", "UDP and TCP `port` of the daemon, which is reached directly (default: the setting port, 4433)")
-	f.Var((*bootstrapMode)(&opts.bootstrap), "bootstrap", "how to reach the server first: `auto`, ssh or direct (default: the setting bootstrap)")
-	addLoginFlags(c, opts)
-}
-
-// addLoginFlags adds those of them that ssh has too.
-func addLoginFlags(c *cobra.Command, opts *options) {
-	f := c.Flags()
-	f.StringVarP(&opts.user, "login", "l", "", "log in as this `user`")
-	f.StringArrayVarP(&opts.identities, "identity", "i", nil, "private key `file` to offer; may be repeated")
-	f.StringVarP(&opts.config, "config", "F", "", "`file` to read instead of ssh's own configuration files")
-	f.BoolVarP(&opts.verbose, "verbose", "v", false, "log to standard error")
-}
-
-// A bootstrapMode is the value of a flag.
-type bootstrapMode string
-
-func (m *bootstrapMode) Set(s string) error {
-	if !slices.Contains([]string{"auto", "ssh", "direct"}, s) {
-		return errors.New("it must be auto, ssh or direct")
-	}
-	*m = bootstrapMode(s)
-	return nil
-}
-
-func (m *bootstrapMode) String() string { return "" }
-
-func (m *bootstrapMode) Type() string { return "auto" }
-
-// A port is the value of a flag.
-type port uint16
-
-func (p *port) Set(s string) error {
-	n, err := strconv.ParseUint(s, 10, 16)
-	if err != nil || n == 0 {
-		return errors.New("a port is a number from 1 to 65535")
-	}
-	*p = port(n)
-	return nil
-}
-
-// String returns nothing for the default, which the help then does not show.
-func (p *port) String() string { return "" }
-
-func (p *port) Type() string { return "port" }
 
 // thisMachine is the argument that names this machine. Commands whose host may be left out are for it then.
 const thisMachine = "."
@@ -194,13 +133,10 @@ func findTarget(ctx context.Context, arg string, opts *options, defaultPort uint
 	if err != nil {
 		return nil, err
 	}
-	t := &target{typed: arg, name: host, host: host, user: login, port: defaultPort}
-	if opts.port != 0 {
-		t.port = opts.port
-	}
+	t := &target{typed: arg, daemonPort: cmp.Or(opts.port, defaultPort)}
 	isMe := login == "" || login == me.Username
 	if isLoopback(host) && opts.port == 0 && isMe && len(opts.identities) == 0 {
-		t.local, t.user = true, me.Username
+		t.local, t.Host = true, &sshconfig.Host{Name: host, Hostname: host, User: me.Username}
 		return t, nil
 	}
 	for _, file := range opts.identities {
@@ -210,12 +146,10 @@ func findTarget(ctx context.Context, arg string, opts *options, defaultPort uint
 			}
 		}
 	}
-	config, err := sshconfig.Load(ctx, sshconfig.Query{Host: host, User: login, File: opts.config, Identities: opts.identities})
-	if err != nil {
+	if t.Host, err = loadSSH(ctx, arg, opts); err != nil {
 		return nil, err
 	}
-	t.apply(config)
-	t.sshArgs = append(config.Undo, sshArgs(login, host, opts)...)
+	t.sshArgs = append(t.Undo, sshArgs(login, host, opts)...)
 	return t, nil
 }
 
@@ -240,22 +174,7 @@ func sshArgs(login, host string, opts *options) []string {
 // server names the target and our account there. Behind one address, each port of sshd may be
 // another machine.
 func (t *target) server() string {
-	return t.user + "@" + net.JoinHostPort(t.host, strconv.Itoa(int(t.config.Port)))
-}
-
-// apply fills in what ssh's configuration says.
-func (t *target) apply(h *sshconfig.Host) {
-	t.config = h
-	t.user, t.host, t.alias, t.network = h.User, h.Hostname, h.Alias, h.Network
-	t.identities, t.identitiesOnly, t.agent = h.Identities, h.IdentitiesOnly, h.Agent
-	t.knownHosts, t.globalHosts, t.unknownHosts = h.KnownHosts, h.GlobalKnownHosts, h.Unknown
-	t.batch, t.hashHosts = h.Batch, h.HashKnownHosts
-	t.hostRules = auth.HostRules{
-		KeyRules:     auth.KeyRules{Algorithms: h.HostKeyAlgorithms, MinRSA: h.MinRSA},
-		CAAlgorithms: h.CAAlgorithms,
-		RevokedKeys:  h.RevokedHostKeys,
-	}
-	t.userRules = auth.KeyRules{Algorithms: h.UserKeyAlgorithms, MinRSA: h.MinRSA}
+	return t.User + "@" + net.JoinHostPort(t.Hostname, strconv.Itoa(int(t.Port)))
 }
 
 func isLoopback(host string) bool {
@@ -266,13 +185,13 @@ func isLoopback(host string) bool {
 // resolve returns the addresses of the target, with the IP families in turn (RFC 8305,
 // 4).
 func (t *target) resolve(ctx context.Context) ([]netip.AddrPort, error) {
-	ips, err := newResolver().LookupNetIP(ctx, t.network, t.host)
+	ips, err := newResolver().LookupNetIP(ctx, t.Network, t.Hostname)
 	if err != nil {
 		return nil, err
 	}
 	var same, other []netip.AddrPort
 	for _, ip := range ips {
-		addr := netip.AddrPortFrom(ip.Unmap(), t.port)
+		addr := netip.AddrPortFrom(ip.Unmap(), t.daemonPort)
 		if ip.Unmap().Is4() == ips[0].Unmap().Is4() {
 			same = append(same, addr)
 		} else {

@@ -20,7 +20,7 @@ func TestMatchUser(t *testing.T) {
 	}
 	for login, want := range map[string]string{"alice": "hers.example", "bob": "host"} {
 		target, err := findTarget(t.Context(), "host", &options{user: login, config: config}, 4433)
-		if err != nil || target.host != want || target.user != login {
+		if err != nil || target.Hostname != want || target.User != login {
 			t.Errorf("for %s: got %+v, %v; want %s", login, target, err, want)
 		}
 	}
@@ -88,7 +88,7 @@ func TestNamedIdentities(t *testing.T) {
 	for file, want := range map[string][]string{empty: {named}, config: {named, configured}} {
 		opts := &options{identities: []string{named}, config: file}
 		target, err := findTarget(t.Context(), "host", opts, 4433)
-		if err != nil || !slices.Equal(target.identities, want) || target.identitiesOnly != (file == config) {
+		if err != nil || !slices.Equal(target.Identities, want) || target.IdentitiesOnly != (file == config) {
 			t.Fatalf("%s: %+v, %v; want %v", filepath.Base(file), target, err, want)
 		}
 	}

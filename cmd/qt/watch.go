@@ -2,10 +2,7 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"os"
-	"strconv"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -31,47 +28,7 @@ the arrow keys show another part. Ctrl-C leaves.`,
 			return runAttach(c, args, &opts)
 		},
 	}
-	addTargetFlags(c, &opts)
-	addPathFlags(c, &opts)
-	addReplayFlag(c, &opts)
-	addEscapeFlag(c, &opts)
+	addSessionFlags(c, &opts)
 	complete(c, &opts, hostNames, sessionNames)
 	return c
 }
-
-// addReplayFlag adds the flag that says what to show of the output from before the attach.
-func addReplayFlag(c *cobra.Command, opts *options) {
-	opts.replay = wire.Replay{Kind: wire.ReplayScreen, Lines: 1000}
-	c.Flags().Var((*replay)(&opts.replay), "replay", "what to show of the output from before: the `screen`, the screen after lines=N (default: 1000) lines, raw output, or none")
-}
-
-// maxReplay bounds the lines to ask for. Servers keep fewer.
-const maxReplay = 1_000_000
-
-// A replay is the value of a flag.
-type replay wire.Replay
-
-func (r *replay) Set(s string) error {
-	lines, counted := strings.CutPrefix(s, "lines=")
-	switch {
-	case s == "screen":
-		*r = replay{Kind: wire.ReplayScreen}
-	case s == "raw":
-		*r = replay{Kind: wire.ReplayRaw}
-	case s == "none":
-		*r = replay{Kind: wire.ReplayNone}
-	case counted:
-		n, err := strconv.ParseUint(lines, 10, 32)
-		if err != nil || n > maxReplay {
-			return fmt.Errorf("lines must be a number up to %d", maxReplay)
-		}
-		*r = replay{Kind: wire.ReplayScreen, Lines: uint32(n)}
-	default:
-		return errors.New("it must be screen, lines=N, raw or none")
-	}
-	return nil
-}
-
-func (r *replay) String() string { return "" }
-
-func (r *replay) Type() string { return "screen" }
