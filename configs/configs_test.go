@@ -113,20 +113,19 @@ func TestRelativeDirectory(t *testing.T) {
 // Each value that cannot be is an error that says where it is.
 func TestWrongServerValues(t *testing.T) {
 	for line, want := range map[string]string{
-		`max_watchers = 0`:                        "max_watchers is 0",
-		`buffer_size = "1B"`:                      "buffer_size is 1B",
-		`buffer_size = 5`:                         `buffer_size: "5" is not a size`,
-		`max_buffer_total = "0"`:                  "max_buffer_total is 0",
-		`permit_root_login = "maybe"`:             `permit_root_login is "maybe"`,
-		`persist_dir = "sessions"`:                `persist_dir is "sessions"`,
-		`metrics = ":1"`:                          `metrics is ":1"`,
-		`listen = [":1", "4433"]`:                 `listen has "4433"`,
-		`listen = [":1", "x:99999"]`:              `listen has "x:99999"`,
-		`listen = [":1", "[::1:1"]`:               `listen has "[::1:1"`,
-		`accept_env = ["A", "[a"]`:                `accept_env has "[a"`,
-		`authorized_keys_command_user = "nobody"`: "authorized_keys_command_user has no use",
-		`allow_users = ["a", "b"]`:                "not b", // by a further check
-		`tasks_max = -1`:                          "tasks_max is -1",
+		`max_watchers = 0`:           "max_watchers is 0",
+		`buffer_size = "1B"`:         "buffer_size is 1B",
+		`buffer_size = 5`:            `buffer_size: "5" is not a size`,
+		`max_buffer_total = "0"`:     "max_buffer_total is 0",
+		`sshd_policy = "maybe"`:      `sshd_policy is "maybe"`,
+		`persist_dir = "sessions"`:   `persist_dir is "sessions"`,
+		`metrics = ":1"`:             `metrics is ":1"`,
+		`listen = [":1", "4433"]`:    `listen has "4433"`,
+		`listen = [":1", "x:99999"]`: `listen has "x:99999"`,
+		`listen = [":1", "[::1:1"]`:  `listen has "[::1:1"`,
+		`accept_env = ["A", "[a"]`:   `accept_env has "[a"`,
+		`allow_users = ["a", "b"]`:   "not b", // by a further check
+		`tasks_max = -1`:             "tasks_max is -1",
 	} {
 		file := filepath.Join(t.TempDir(), "qtd.toml")
 		if err := os.WriteFile(file, []byte("# first\n"+line), 0o600); err != nil {
@@ -145,23 +144,6 @@ func TestWrongServerValues(t *testing.T) {
 		})
 		if err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%s: error %v, want %s", line, err, want)
-		}
-	}
-}
-
-// A setting that has no effect without another one is a mistake.
-func TestSettingWithoutAnother(t *testing.T) {
-	for content, want := range map[string]string{
-		`authorized_keys_command = "/bin/keys"`:   "authorized_keys_command needs authorized_keys_command_user",
-		`authorized_keys_command_user = "nobody"`: "authorized_keys_command_user has no use without",
-		`authorized_principals_file = "%h/names"`: "authorized_principals_file has no use without",
-	} {
-		file := filepath.Join(t.TempDir(), "qtd.toml")
-		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := LoadServer(file); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: error %v, want %s", content, err, want)
 		}
 	}
 }

@@ -23,31 +23,11 @@ type Server struct {
 	// AuthorizedKeysFiles have the public keys of an account; %h is its home, %u its
 	// name, %% a percent sign.
 	AuthorizedKeysFiles []string `toml:"authorized_keys_files"`
-	// AuthorizedKeysCommand prints further public keys of an account, and AuthorizedKeysCommandUser
-	// is the account that it runs as.
-	AuthorizedKeysCommand     string `toml:"authorized_keys_command"`
-	AuthorizedKeysCommandUser string `toml:"authorized_keys_command_user"`
 	// TrustedUserCAKeys is a file with the authorities whose certificates let users in.
 	TrustedUserCAKeys string `toml:"trusted_user_ca_keys"`
-	// AuthorizedPrincipalsFile has the principals that such certificates name for an account. If
-	// empty, they name the account.
-	AuthorizedPrincipalsFile string `toml:"authorized_principals_file"`
-	// RevokedKeys is a file with keys and certificates that are refused.
-	RevokedKeys string `toml:"revoked_keys"`
-	// StrictModes says whether the files of an account count if others may write to them: "on"
-	// or "off".
-	StrictModes string `toml:"strict_modes"`
-	// AllowUsers, DenyUsers, AllowGroups and DenyGroups are patterns of the accounts that get in,
-	// and of those that do not.
+	// AllowUsers and AllowGroups are patterns of the accounts that get in.
 	AllowUsers  []string `toml:"allow_users"`
-	DenyUsers   []string `toml:"deny_users"`
 	AllowGroups []string `toml:"allow_groups"`
-	DenyGroups  []string `toml:"deny_groups"`
-	// PermitRootLogin is whether root gets in: yes, no, forced-commands-only or
-	// prohibit-password, which is yes because there are no passwords.
-	PermitRootLogin string `toml:"permit_root_login"`
-	// MaxAuthTries bounds the keys that a client tries in vain.
-	MaxAuthTries int `toml:"max_auth_tries"`
 	// SSHDPolicy says whether root's daemon lets in whom the sshd of this machine lets in:
 	// follow or ignore.
 	SSHDPolicy string `toml:"sshd_policy"`
@@ -113,9 +93,6 @@ func DefaultServer() *Server {
 	return &Server{
 		Listen:              []string{":" + strconv.Itoa(DefaultPort)},
 		AuthorizedKeysFiles: []string{"%h/.ssh/authorized_keys"},
-		StrictModes:         "on",
-		PermitRootLogin:     "prohibit-password",
-		MaxAuthTries:        64,
 		SSHDPolicy:          "follow",
 		LoginRecords:        "on",
 		BufferSize:          Size{64 << 20},
@@ -158,13 +135,6 @@ func (s *Server) WithDefaults() *Server {
 	}
 	if c.AuthorizedKeysFiles == nil {
 		c.AuthorizedKeysFiles = d.AuthorizedKeysFiles
-	}
-	setDefault(&c.MaxAuthTries, d.MaxAuthTries)
-	if c.StrictModes == "" {
-		c.StrictModes = d.StrictModes
-	}
-	if c.PermitRootLogin == "" {
-		c.PermitRootLogin = d.PermitRootLogin
 	}
 	if c.SSHDPolicy == "" {
 		c.SSHDPolicy = d.SSHDPolicy
@@ -229,13 +199,7 @@ func (s *Server) check() error {
 		within("memory_high", s.MemoryHigh.Bytes, 0, math.MaxInt64),
 		within("max_unauthenticated", s.MaxUnauthenticated, 1, 10_000),
 		atLeast("auth_timeout", s.AuthTimeout.Duration, time.Second),
-		checkCommand(s.AuthorizedKeysCommand, s.AuthorizedKeysCommandUser),
 		absolute("trusted_user_ca_keys", s.TrustedUserCAKeys),
-		checkPrincipals(s.AuthorizedPrincipalsFile, s.TrustedUserCAKeys),
-		absolute("revoked_keys", s.RevokedKeys),
-		oneOf("strict_modes", s.StrictModes, "on", "off"),
-		oneOf("permit_root_login", s.PermitRootLogin, "yes", "prohibit-password", "forced-commands-only", "no"),
-		within("max_auth_tries", s.MaxAuthTries, 1, 1000),
 		oneOf("sshd_policy", s.SSHDPolicy, "follow", "ignore"),
 		oneOf("login_records", s.LoginRecords, "on", "off"),
 		oneOf("persist", s.Persist, "off", "screen"),
@@ -277,26 +241,6 @@ func checkMetrics(address string) error {
 	}
 	return wrongf("metrics", "metrics is %q: it must be a loopback address with a port, such as 127.0.0.1:9443, "+
 		"or unix: and an absolute path, because there is no login and no encryption", address)
-}
-
-// checkCommand checks authorized_keys_command: the program that its text begins with is root's, and it
-// needs an account, because an empty one could mean root.
-func checkCommand(command, user string) error {
-	if command != "" && user == "" {
-		return wrongf("authorized_keys_command", "authorized_keys_command needs authorized_keys_command_user, such as nobody")
-	}
-	if command == "" && user != "" {
-		return wrongf("authorized_keys_command_user", "authorized_keys_command_user has no use without authorized_keys_command")
-	}
-	return absolute("authorized_keys_command", command)
-}
-
-// checkPrincipals checks authorized_principals_file: principals are those of certificates by authorities.
-func checkPrincipals(principals, authorities string) error {
-	if principals != "" && authorities == "" {
-		return wrongf("authorized_principals_file", "authorized_principals_file has no use without trusted_user_ca_keys")
-	}
-	return nil
 }
 
 // absolute checks the path of a file or directory: a relative one would depend on where qtd is

@@ -114,11 +114,6 @@ func printAccess(w io.Writer, access *monitor.Access, config string, from netip.
 		if rule.Own {
 			source = sourceOf(config, string(content), rule.Keyword)
 		}
-		if rule.Replaced != "" && source == unset {
-			continue
-		} else if rule.Replaced != "" {
-			source += ", not used: sshd's " + rule.Replaced + " takes its place"
-		}
 		fmt.Fprintf(table, "%s\t%s\t%s\n", rule.Keyword, shorten(rule.Value), source)
 	}
 	fmt.Fprintf(table, "session\t%s\t\n", access.Login)

@@ -27,9 +27,9 @@ func TestSource(t *testing.T) {
 			t.Errorf("%s %s: %s, want %s", test.keyword, test.value, got, test.want)
 		}
 	}
-	settings := "# deny_users = []\nallow_users = []\n  permit_root_login = \"no\"\n"
+	settings := "# allow_groups = []\nallow_users = []\n  sshd_policy = \"ignore\"\n"
 	for setting, want := range map[string]string{
-		"allow_users": "qtd.toml:2", "permit_root_login": "qtd.toml:3", "deny_users": "default", "users": "default",
+		"allow_users": "qtd.toml:2", "sshd_policy": "qtd.toml:3", "allow_groups": "default", "users": "default",
 	} {
 		if got := sourceOf("qtd.toml", settings, setting); got != want {
 			t.Errorf("%s: %s, want %s", setting, got, want)

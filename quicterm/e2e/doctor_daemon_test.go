@@ -85,10 +85,10 @@ func TestServeTest(t *testing.T) {
 	}
 	for _, wrong := range []struct{ line, why string }{
 		{`allow_users = ["ann@10.0.0.0/33"]`, `qtd.toml:1:16: allow_users .*is not a network`},
-		{`deny_users = ["bob", "ann@10.0.0.0/33"]`, `qtd.toml:1:22: deny_users .*is not a network`},
+		{`allow_users = ["bob", "ann@10.0.0.0/33"]`, `qtd.toml:1:23: allow_users .*is not a network`},
 		{`allow_users = ["ann@300.0.0.0/8"]`, `allow_users .*is not a network`},
 		{`allow_users = ["ann bob"]`, `allow_users .*each pattern is a string of its own`},
-		{`deny_users = [""]`, `deny_users .*an empty pattern`},
+		{`allow_groups = [""]`, `allow_groups .*an empty pattern`},
 		{`max_watchers = 0`, `qtd.toml:1:16: max_watchers is 0`},
 		{`lisen = []`, `there is no setting "lisen"`},
 	} {

@@ -19,6 +19,7 @@ import (
 	"github.com/quicterm/quicterm/quicterm/auth"
 	"github.com/quicterm/quicterm/quicterm/machine/account"
 	"github.com/quicterm/quicterm/quicterm/machine/keyfile"
+	"github.com/quicterm/quicterm/quicterm/machine/sshd"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -34,6 +35,19 @@ func newAuthority(t *testing.T) ssh.Signer {
 		t.Fatal(err)
 	}
 	return authority
+}
+
+// obeying makes a monitor obey lines of what sshd -T prints.
+func obeying(t *testing.T, s *Monitor, lines ...string) {
+	t.Helper()
+	if err := s.adopt(configs.DefaultServer()); err != nil {
+		t.Fatal(err)
+	}
+	policy, err := sshd.Parse([]byte("port 22\npermitrootlogin yes\npubkeyauthentication yes\n" + strings.Join(lines, "\n") + "\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.own.Store(policy)
 }
 
 // A client keeps its access when the certificate expires with which it has logged in to this daemon,
@@ -54,15 +68,10 @@ func TestCertificateExpires(t *testing.T) {
 	if err := cert.SignCert(rand.Reader, authority); err != nil {
 		t.Fatal(err)
 	}
-	settings := configs.DefaultServer()
-	settings.AuthorizedKeysFiles = []string{filepath.Join(dir, "keys")}
-	settings.RevokedKeys = filepath.Join(dir, "revoked")
-	settings.StrictModes, settings.PermitRootLogin = "off", "yes"
+	keys, revoked := filepath.Join(dir, "keys"), filepath.Join(dir, "revoked")
 	s := &Monitor{names: names, self: self, keyFiles: keyfile.NewReader(names)}
 	defer s.keyFiles.Close()
-	if err := s.adopt(settings); err != nil {
-		t.Fatal(err)
-	}
+	obeying(t, s, "authorizedkeysfile "+keys, "revokedkeys "+revoked, "strictmodes no")
 	write := func(file, content string) {
 		t.Helper()
 		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
@@ -80,10 +89,10 @@ func TestCertificateExpires(t *testing.T) {
 		{"proven while it was valid", trusted, "", now.Add(-2 * time.Hour), ""},
 		{"proven afterwards", trusted, "", now, "expired"},
 		{"the authority is gone", "", "", now.Add(-2 * time.Hour), "authority"},
-		{"revoked", trusted, string(ssh.MarshalAuthorizedKey(cert)), now.Add(-2 * time.Hour), "revoked_keys"},
+		{"revoked", trusted, string(ssh.MarshalAuthorizedKey(cert)), now.Add(-2 * time.Hour), "RevokedKeys"},
 	} {
-		write(settings.AuthorizedKeysFiles[0], test.keys)
-		write(settings.RevokedKeys, test.revoked)
+		write(keys, test.keys)
+		write(revoked, test.revoked)
 		r := right{
 			admission: admission{uid: self.UID, account: self.Name, key: string(cert.Marshal())},
 			from:      local, at: local, proven: test.proven,
@@ -143,14 +152,9 @@ func TestProgramIsAskedSeldom(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	settings := configs.DefaultServer()
-	settings.AuthorizedKeysFiles, settings.MaxAuthTries, settings.PermitRootLogin = []string{}, 3, "yes"
-	settings.AuthorizedKeysCommand, settings.AuthorizedKeysCommandUser = "/bin/false %f", "%u"
 	s := &Monitor{names: names, self: self, keyFiles: keyfile.NewReader(names)}
 	defer s.keyFiles.Close()
-	if err := s.adopt(settings); err != nil {
-		t.Fatal(err)
-	}
+	obeying(t, s, "authorizedkeysfile none", "maxauthtries 3", "authorizedkeyscommand /bin/false %f", "authorizedkeyscommanduser %u")
 	keys := make([][]byte, 5)
 	for i := range keys {
 		keys[i] = newUserKey(t).Marshal()

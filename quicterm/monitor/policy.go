@@ -11,7 +11,6 @@ import (
 	"os"
 	"reflect"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/quicterm/quicterm/configs"
@@ -53,35 +52,25 @@ func checkReplaced(s *configs.Server, daemon *sshd.Daemon) error {
 
 // ownPolicy returns the policy of the daemon's own settings. The error of a mistake is a [configs.Wrong].
 func ownPolicy(s *configs.Server) (*sshd.Policy, error) {
-	settings := []sshd.Setting{
-		{Keyword: "permitrootlogin", Value: s.PermitRootLogin},
-		{Keyword: "maxauthtries", Value: strconv.Itoa(s.MaxAuthTries)},
-		{Keyword: "authorizedkeyscommand", Value: s.AuthorizedKeysCommand},
-		{Keyword: "authorizedkeyscommanduser", Value: s.AuthorizedKeysCommandUser},
-		{Keyword: "trustedusercakeys", Value: s.TrustedUserCAKeys},
-		{Keyword: "authorizedprincipalsfile", Value: s.AuthorizedPrincipalsFile},
-		{Keyword: "revokedkeys", Value: s.RevokedKeys},
-		{Keyword: "strictmodes", Value: map[string]string{"on": "yes", "off": "no"}[s.StrictModes]},
-	}
-	singles := len(settings)
+	var settings []sshd.Setting
 	for _, list := range []struct {
 		keyword string
 		values  []string
 	}{
 		{"allowusers", s.AllowUsers},
-		{"denyusers", s.DenyUsers},
 		{"allowgroups", s.AllowGroups},
-		{"denygroups", s.DenyGroups},
 		{"authorizedkeysfile", s.AuthorizedKeysFiles},
 	} {
 		for _, value := range list.values {
 			settings = append(settings, sshd.Setting{Keyword: list.keyword, Value: value})
 		}
 	}
+	lists := len(settings)
+	settings = append(settings, sshd.Setting{Keyword: "trustedusercakeys", Value: s.TrustedUserCAKeys})
 	policy, err := sshd.Own(settings)
 	if mistake, ok := errors.AsType[*sshd.SettingError](err); ok {
 		wrong := &configs.Wrong{Key: sshd.OwnName(settings[mistake.Index].Keyword), Element: -1, Err: err}
-		if mistake.Index >= singles { // an element of a list
+		if mistake.Index < lists { // an element of a list
 			wrong.Element = mistake.Index - slices.IndexFunc(settings, func(s sshd.Setting) bool {
 				return s.Keyword == settings[mistake.Index].Keyword
 			})
@@ -91,7 +80,7 @@ func ownPolicy(s *configs.Server) (*sshd.Policy, error) {
 	return policy, err
 }
 
-// policy returns what the daemon's settings and sshd's configuration, if the daemon follows that,
+// policy returns what sshd's configuration, or the daemon's settings where no sshd is followed,
 // allow an account, for a client at an address of a server at another. An error that wraps
 // sshd.ErrRefused says that the account does not get in; any other one, that this cannot be
 // known now.

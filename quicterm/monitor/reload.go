@@ -14,11 +14,9 @@ import (
 // others have made lasts as long as the daemon: sockets, keys, directories, and limits by which
 // connections are counted.
 var reloaded = []string{
-	"authorized_keys_files", "authorized_keys_command", "authorized_keys_command_user", "trusted_user_ca_keys",
-	"authorized_principals_file", "revoked_keys", "strict_modes", "allow_users", "deny_users", "allow_groups", "deny_groups",
-	"permit_root_login", "max_auth_tries", "sshd_policy", "login_records", "buffer_size", "detached_ttl", "exited_ttl", "pipe_ttl",
-	"persist", "persist_dir",
-	"accept_env", "max_watchers", "auth_timeout", "log_level",
+	"authorized_keys_files", "trusted_user_ca_keys", "allow_users", "allow_groups", "sshd_policy", "login_records",
+	"buffer_size", "detached_ttl", "persist", "persist_dir",
+	"accept_env", "auth_timeout", "log_level",
 }
 
 // settings returns the settings as they are now. The caller changes nothing of them.

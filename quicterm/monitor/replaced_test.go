@@ -13,11 +13,11 @@ import (
 // A setting whose place sshd's takes is a mistake, unless it is as it is by default.
 func TestReplacedSettings(t *testing.T) {
 	for key, change := range map[string]func(*configs.Server){
-		"":                           func(s *configs.Server) { s.DenyUsers = []string{"jo"} },
-		"authorized_keys_files":      func(s *configs.Server) { s.AuthorizedKeysFiles = []string{"/etc/keys/%u"} },
-		"strict_modes":               func(s *configs.Server) { s.StrictModes = "off" },
-		"trusted_user_ca_keys":       func(s *configs.Server) { s.TrustedUserCAKeys = "/etc/ca" },
-		"authorized_principals_file": func(s *configs.Server) { s.AuthorizedPrincipalsFile = "%h/names" },
+		"":                      func(s *configs.Server) { s.AcceptEnv = []string{"A"} },
+		"authorized_keys_files": func(s *configs.Server) { s.AuthorizedKeysFiles = []string{"/etc/keys/%u"} },
+		"trusted_user_ca_keys":  func(s *configs.Server) { s.TrustedUserCAKeys = "/etc/ca" },
+		"allow_users":           func(s *configs.Server) { s.AllowUsers = []string{"jo"} },
+		"allow_groups":          func(s *configs.Server) { s.AllowGroups = []string{"staff"} },
 	} {
 		for _, test := range []struct {
 			policy, sshd string
@@ -41,14 +41,9 @@ func TestReplacedSettings(t *testing.T) {
 // A mistake in a rule names the element of the list.
 func TestCheckSettings(t *testing.T) {
 	settings := configs.DefaultServer()
-	settings.AllowUsers, settings.DenyUsers = []string{"jo"}, []string{"al", "jo@10.0.0.0/33"}
+	settings.AllowUsers, settings.AllowGroups = []string{"al", "jo@10.0.0.0/33"}, []string{"staff"}
 	err := CheckSettings(settings, true)
-	if wrong, ok := errors.AsType[*configs.Wrong](err); !ok || wrong.Key != "deny_users" || wrong.Element != 1 {
-		t.Errorf("got %+v", err)
-	}
-	settings.DenyUsers, settings.AuthorizedKeysCommandUser = nil, "%h"
-	err = CheckSettings(settings, true)
-	if wrong, ok := errors.AsType[*configs.Wrong](err); !ok || wrong.Key != "authorized_keys_command_user" || wrong.Element >= 0 {
+	if wrong, ok := errors.AsType[*configs.Wrong](err); !ok || wrong.Key != "allow_users" || wrong.Element != 1 {
 		t.Errorf("got %+v", err)
 	}
 }

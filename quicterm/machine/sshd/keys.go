@@ -17,11 +17,6 @@ import (
 // AcceptKey returns why a key or certificate does not get in, or nil. Only an error that wraps
 // ErrRefused is definite.
 func (p *Policy) AcceptKey(key ssh.PublicKey) error {
-	if p.own != nil {
-		if err := p.own.AcceptKey(key); err != nil {
-			return err
-		}
-	}
 	accepted := func(algorithm string) bool { return auth.MatchList(p.algorithms, algorithm) > 0 }
 	switch {
 	case !p.keys:
@@ -59,11 +54,6 @@ func algorithms(key ssh.PublicKey) []string {
 
 // AcceptCommand returns why a login does not get in whose key has a command, or none, or nil.
 func (p *Policy) AcceptCommand(uid uint32, command string) error {
-	if p.own != nil {
-		if err := p.own.AcceptCommand(uid, command); err != nil {
-			return err
-		}
-	}
 	if uid == 0 && p.rootLogin == "forced-commands-only" && command == "" {
 		return p.refusal("PermitRootLogin forced-commands-only")
 	}
@@ -87,8 +77,5 @@ func (p *Policy) Restrict(allowed *auth.Permissions) *auth.Permissions {
 
 // MaxTries is how many keys a client may try in vain.
 func (p *Policy) MaxTries() int {
-	if p.own != nil {
-		return min(p.maxTries, p.own.maxTries)
-	}
 	return p.maxTries
 }

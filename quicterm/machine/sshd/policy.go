@@ -17,7 +17,7 @@ import (
 	"github.com/quicterm/quicterm/quicterm/auth"
 )
 
-// A Policy is what settings allow a login: those of sshd, or the daemon's own, which hold as well.
+// A Policy is what settings allow a login: those of sshd, or the daemon's own where no sshd's hold.
 type Policy struct {
 	Sources Sources
 
@@ -28,8 +28,7 @@ type Policy struct {
 	NoPTY    bool // there is no terminal
 	Verified bool // a security key must verify its user
 
-	own   *Policy // the daemon's own settings; nil if these are they
-	isOwn bool
+	isOwn bool      // these are the daemon's own settings
 	rules []Setting // those that were obeyed, as they were given
 
 	environment string // PermitUserEnvironment: yes, no or patterns of names
@@ -97,10 +96,14 @@ type SettingError struct {
 func (e *SettingError) Error() string { return e.Err.Error() }
 func (e *SettingError) Unwrap() error { return e.Err }
 
-// Own returns the policy of the daemon's own settings. The error of a mistake is a [SettingError].
+// ownMaxTries bounds the keys that a client may try in vain where no sshd says: an agent may have dozens.
+const ownMaxTries = 64
+
+// Own returns the policy of the daemon's own settings, which hold where no sshd's do. The error of a mistake is a
+// [SettingError].
 func Own(settings []Setting) (*Policy, error) {
 	p := newPolicy()
-	p.isOwn, p.pam, p.rootLogin = true, true, "yes"
+	p.isOwn, p.pam, p.rootLogin, p.maxTries = true, true, "yes", ownMaxTries
 	for i, s := range settings {
 		if err := errors.Join(p.set(s.Keyword, s.Value), checkOwn(s)); err != nil {
 			return nil, &SettingError{i, fmt.Errorf("%s %.100q: %w", ownNames[s.Keyword], s.Value, err)}
@@ -112,7 +115,7 @@ func Own(settings []Setting) (*Policy, error) {
 // checkOwn returns what is wrong with a setting that would fail only at a login, or that nothing can match.
 func checkOwn(s Setting) (err error) {
 	switch s.Keyword {
-	case "allowusers", "denyusers":
+	case "allowusers":
 		user, hosts, limited := strings.Cut(s.Value, "@")
 		if err := checkName(user); err != nil {
 			return err
@@ -122,18 +125,12 @@ func checkOwn(s Setting) (err error) {
 				err = checkHost(pattern)
 			}
 		}
-	case "allowgroups", "denygroups":
+	case "allowgroups":
 		if s.Value == "" {
 			err = errors.New("an empty pattern")
 		}
-	case "authorizedkeyscommand":
-		if s.Value != "" {
-			_, err = ProgramArgs(s.Value, map[byte]string{'f': "", 'h': "", 'k': "", 't': "", 'u': "", 'U': ""})
-		}
-	case "authorizedkeysfile", "authorizedprincipalsfile":
+	case "authorizedkeysfile":
 		_, err = Expand(s.Value, map[byte]string{'h': "", 'u': "", 'U': ""})
-	case "authorizedkeyscommanduser":
-		_, err = Expand(s.Value, map[byte]string{'u': ""})
 	}
 	return err
 }
@@ -177,14 +174,6 @@ func (p *Policy) CheckPatterns() error {
 		}
 	}
 	return nil
-}
-
-// with returns a policy in which the daemon's own settings hold as well. Its sources of keys are
-// those of sshd.
-func (p *Policy) with(own *Policy) *Policy {
-	both := *p
-	both.own = own
-	return &both
 }
 
 // set applies a line.
@@ -264,11 +253,7 @@ func (p *Policy) set(name, value string) (err error) {
 	case "maxauthtries":
 		p.maxTries, err = strconv.Atoi(value)
 	case "revokedkeys":
-		files := []string{value}
-		if !p.isOwn {
-			files = strings.Fields(value)
-		}
-		p.revokedKeys = slices.DeleteFunc(files, func(file string) bool { return file == "" || none(file) })
+		p.revokedKeys = slices.DeleteFunc(strings.Fields(value), none)
 	default:
 		return nil // it is not for logins, or for passwords
 	}
@@ -292,11 +277,6 @@ func none(value string) bool { return strings.EqualFold(value, "none") }
 // Admit returns why an account does not get in, or nil. It follows allowed_user and
 // auth_root_allowed of OpenSSH. The client's name is its address if the DNS is not asked.
 func (p *Policy) Admit(ctx context.Context, l *Login, host string) error {
-	if p.own != nil {
-		if err := p.own.Admit(ctx, l, host); err != nil {
-			return err
-		}
-	}
 	locked := false
 	if !p.pam {
 		var err error
@@ -367,7 +347,7 @@ var ErrRefused = errors.New("refused")
 // refusal is the error of a login that is refused because of a setting.
 func (p *Policy) refusal(setting string) error {
 	if p.isOwn {
-		return fmt.Errorf("%w by the setting %s", ErrRefused, ownName(setting))
+		return fmt.Errorf("%w by the setting %s", ErrRefused, ownNames[strings.ToLower(setting)])
 	}
 	return fmt.Errorf("%w as by sshd: %s", ErrRefused, setting)
 }

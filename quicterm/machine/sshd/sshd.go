@@ -98,7 +98,7 @@ type answer struct {
 	until  time.Time
 }
 
-// Ask returns what sshd and own settings allow a login: only the latter if no sshd is installed.
+// Ask returns what sshd allows a login, or the own settings if no sshd is installed.
 // The error says why the account does not get in; it is for the log. Ask blocks while sshd or the
 // name service is asked, until ctx ends.
 func (d *Daemon) Ask(ctx context.Context, l *Login, own *Policy) (*Policy, error) {
@@ -125,7 +125,7 @@ func (d *Daemon) Find(ctx context.Context, l *Login, own *Policy) (*Policy, stri
 	if err != nil {
 		return nil, "", err
 	}
-	return policy.with(own), host, nil
+	return policy, host, nil
 }
 
 // Locate returns the sshd of this machine with the options that say who gets in: those of the process that
