@@ -113,7 +113,7 @@ func TestRelativeDirectory(t *testing.T) {
 // Each value that cannot be is an error that says where it is.
 func TestWrongServerValues(t *testing.T) {
 	for line, want := range map[string]string{
-		`max_watchers = 0`:           "max_watchers is 0",
+		`max_unauthenticated = 0`:    "max_unauthenticated is 0",
 		`buffer_size = "1B"`:         "buffer_size is 1B",
 		`buffer_size = 5`:            `buffer_size: "5" is not a size`,
 		`max_buffer_total = "0"`:     "max_buffer_total is 0",
@@ -125,7 +125,6 @@ func TestWrongServerValues(t *testing.T) {
 		`listen = [":1", "[::1:1"]`:  `listen has "[::1:1"`,
 		`accept_env = ["A", "[a"]`:   `accept_env has "[a"`,
 		`allow_users = ["a", "b"]`:   "not b", // by a further check
-		`tasks_max = -1`:             "tasks_max is -1",
 	} {
 		file := filepath.Join(t.TempDir(), "qtd.toml")
 		if err := os.WriteFile(file, []byte("# first\n"+line), 0o600); err != nil {

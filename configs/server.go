@@ -1,7 +1,6 @@
 package configs
 
 import (
-	"math"
 	"net"
 	"net/netip"
 	"os"
@@ -38,10 +37,6 @@ type Server struct {
 	BufferSize Size `toml:"buffer_size"`
 	// DetachedTTL is how long a session lives without a client; 0 is for ever.
 	DetachedTTL Duration `toml:"detached_ttl"`
-	// ExitedTTL is how long the exit status of a session is kept for a client.
-	ExitedTTL Duration `toml:"exited_ttl"`
-	// PipeTTL is how long a command without a terminal waits for its client.
-	PipeTTL Duration `toml:"pipe_ttl"`
 	// Persist is what a session on a terminal keeps on disk, for when its process or the machine
 	// is gone: "off" or "screen" (the screen with its scrollback).
 	Persist string `toml:"persist"`
@@ -55,19 +50,10 @@ type Server struct {
 	Grants string `toml:"grants"`
 	// MaxSessionsPerUser bounds the sessions of an account whose programs run.
 	MaxSessionsPerUser int `toml:"max_sessions_per_user"`
-	// MaxWatchers bounds the clients of a session beside its writer: those that share, watch
-	// and peek.
-	MaxWatchers int `toml:"max_watchers"`
 	// MaxBufferTotal bounds the memory that all sessions use for output: above it, accounts
 	// that use more than their part of it get no new sessions. A percentage is of the
 	// memory that the daemon may use: the machine's or the container's.
 	MaxBufferTotal Share `toml:"max_buffer_total"`
-	// TasksMax bounds the processes and threads of a session, where systemd is; 0 leaves it to
-	// systemd.
-	TasksMax int `toml:"tasks_max"`
-	// MemoryHigh is how much memory a session may take before the kernel slows it down, where
-	// systemd is; 0 means no limit.
-	MemoryHigh Share `toml:"memory_high"`
 	// MaxUnauthenticated bounds the connections that have not logged in yet.
 	MaxUnauthenticated int `toml:"max_unauthenticated"`
 	// AuthTimeout bounds the time of a login: a user may have to touch a key or
@@ -75,8 +61,6 @@ type Server struct {
 	AuthTimeout Duration `toml:"auth_timeout"`
 	// LogLevel is debug, info, warn or error.
 	LogLevel string `toml:"log_level"`
-	// LogFormat is text or json.
-	LogFormat string `toml:"log_format"`
 	// Metrics is the address at which /metrics and /healthz are served over HTTP: a loopback
 	// address with a port, or unix: and the path of a socket. If empty, they are not.
 	Metrics string `toml:"metrics"`
@@ -96,19 +80,15 @@ func DefaultServer() *Server {
 		SSHDPolicy:          "follow",
 		LoginRecords:        "on",
 		BufferSize:          Size{64 << 20},
-		ExitedTTL:           Duration{24 * time.Hour},
-		PipeTTL:             Duration{time.Hour},
 		Persist:             "off",
 		PersistDir:          "%h/.local/state/quicterm/sessions",
 		AcceptEnv:           []string{"TERM", "COLORTERM", "LANG", "LC_*"},
 		Grants:              "on",
 		MaxSessionsPerUser:  100,
-		MaxWatchers:         50,
 		MaxBufferTotal:      Share{Percent: 25},
 		MaxUnauthenticated:  256,
 		AuthTimeout:         Duration{2 * time.Minute},
 		LogLevel:            "info",
-		LogFormat:           "text",
 	}
 }
 
@@ -120,10 +100,7 @@ func (s *Server) WithDefaults() *Server {
 	}
 	c := *s
 	setDefault(&c.BufferSize.Bytes, d.BufferSize.Bytes)
-	setDefault(&c.ExitedTTL.Duration, d.ExitedTTL.Duration)
-	setDefault(&c.PipeTTL.Duration, d.PipeTTL.Duration)
 	setDefault(&c.MaxSessionsPerUser, d.MaxSessionsPerUser)
-	setDefault(&c.MaxWatchers, d.MaxWatchers)
 	setDefault(&c.MaxUnauthenticated, d.MaxUnauthenticated)
 	setDefault(&c.AuthTimeout.Duration, d.AuthTimeout.Duration)
 	setDefault(&c.DetachedTTL.Duration, d.DetachedTTL.Duration)
@@ -157,9 +134,6 @@ func (s *Server) WithDefaults() *Server {
 	if c.LogLevel == "" {
 		c.LogLevel = d.LogLevel
 	}
-	if c.LogFormat == "" {
-		c.LogFormat = d.LogFormat
-	}
 	return &c
 }
 
@@ -190,13 +164,8 @@ func (s *Server) check() error {
 		checkListen(s.Listen),
 		within("buffer_size", s.BufferSize.Bytes, MinBuffer, MaxBuffer),
 		atLeast("detached_ttl", s.DetachedTTL.Duration, 0),
-		atLeast("exited_ttl", s.ExitedTTL.Duration, time.Second),
-		atLeast("pipe_ttl", s.PipeTTL.Duration, time.Second),
 		within("max_sessions_per_user", s.MaxSessionsPerUser, 1, 2000),
-		within("max_watchers", s.MaxWatchers, 1, 1000),
 		atLeast("max_buffer_total", s.MaxBufferTotal.Of(100), 1),
-		within("tasks_max", s.TasksMax, 0, 1<<22), // PID_MAX_LIMIT of the kernel
-		within("memory_high", s.MemoryHigh.Bytes, 0, math.MaxInt64),
 		within("max_unauthenticated", s.MaxUnauthenticated, 1, 10_000),
 		atLeast("auth_timeout", s.AuthTimeout.Duration, time.Second),
 		absolute("trusted_user_ca_keys", s.TrustedUserCAKeys),
@@ -207,7 +176,6 @@ func (s *Server) check() error {
 		patterns("accept_env", s.AcceptEnv),
 		oneOf("grants", s.Grants, "on", "off"),
 		oneOf("log_level", s.LogLevel, "debug", "info", "warn", "error"),
-		oneOf("log_format", s.LogFormat, "text", "json"),
 		checkMetrics(s.Metrics),
 		absolute("runtime_dir", s.RuntimeDir),
 		absolute("state_dir", s.StateDir),

@@ -41,8 +41,6 @@ func (h *Host) Start() {
 		"login_records":         `"off"`,    // in files of this machine
 		"log_level":             `"debug"`,
 		"detached_ttl":          `"10m"`, // nothing outlives a test that was killed
-		"pipe_ttl":              `"10m"`,
-		"exited_ttl":            `"10m"`,
 	}
 	maps.Copy(settings, h.Settings)
 	h.Write("qtd.toml", toml(settings))

@@ -31,7 +31,7 @@ RFC 3339.
   created              time when it was started
   cols, rows           size of its terminal, or 0
   pty                  whether it has one; a command without one has one client for ever, and
-                       is hung up when that has been detached for the server's pipe_ttl
+                       is hung up when that has been detached for an hour
   clients              names of the clients that can type: account@address
   members              an array with an object for each client: client (its name),
                        role (writer, share, watch or peek), since

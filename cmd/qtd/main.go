@@ -81,7 +81,7 @@ const (
 
 // holdCommand returns the hidden command that the daemon runs for each session.
 func holdCommand() *cobra.Command {
-	var level, format, base, login string
+	var level, base, login string
 	var ownLog bool
 	c := &cobra.Command{
 		Use:    holder.Command,
@@ -97,13 +97,12 @@ func holdCommand() *cobra.Command {
 					debug.SetCrashOutput(f.file, debug.CrashOptions{})
 				}
 			}
-			queue := newLog(log, levelOf(level), format)
+			queue := newLog(log, levelOf(level))
 			defer queue.Close()
 			return holder.Main(queue.Logger(), software(), login)
 		},
 	}
 	c.Flags().StringVar(&level, "log-level", "info", "")
-	c.Flags().StringVar(&format, "log-format", "text", "")
 	c.Flags().BoolVar(&ownLog, holder.OwnLogFlag[2:], false, "")
 	c.Flags().StringVar(&base, logBaseFlag, "", "")
 	c.Flags().StringVar(&login, pam.SessionFlag[2:], "", "")
@@ -155,14 +154,8 @@ func levelOf(name string) slog.Level {
 	return l
 }
 
-// newLog starts a log with a level and a format as in the settings. Sessions do not wait for
-// it: lines are written under their locks.
-func newLog(w io.Writer, level slog.Leveler, format string) *logqueue.Queue {
+// newLog starts a log. Sessions do not wait for it: lines are written under their locks.
+func newLog(w io.Writer, level slog.Leveler) *logqueue.Queue {
 	options := &slog.HandlerOptions{Level: level}
-	return logqueue.Start(w, func(w io.Writer) slog.Handler {
-		if format == "json" {
-			return slog.NewJSONHandler(w, options)
-		}
-		return slog.NewTextHandler(w, options)
-	})
+	return logqueue.Start(w, func(w io.Writer) slog.Handler { return slog.NewTextHandler(w, options) })
 }

@@ -33,7 +33,7 @@ func networkOf(ctx context.Context, m *monitor.Monitor, settings *configs.Server
 	// What is left to this process is short, and waits for others: a second processor costs more time
 	// to wake up than it saves.
 	runtime.GOMAXPROCS(1)
-	return m.NewProcess(ctx, log, "--log-level", settings.LogLevel, "--log-format", settings.LogFormat)
+	return m.NewProcess(ctx, log, "--log-level", settings.LogLevel)
 }
 
 // keepSecrets keeps the memory of root's daemon from others. It returns what starts a process with the limits that the
@@ -47,7 +47,7 @@ func keepSecrets() (within func(func() error) error, err error) {
 
 // networkCommand returns the hidden command that the daemon of root runs for its clients.
 func networkCommand() *cobra.Command {
-	var level, format string
+	var level string
 	var cell confine.Cell
 	c := &cobra.Command{
 		Use:    privsep.Command,
@@ -63,7 +63,7 @@ func networkCommand() *cobra.Command {
 			}
 			variable := new(slog.LevelVar)
 			variable.Set(levelOf(level))
-			queue := newLog(os.Stderr, variable, format)
+			queue := newLog(os.Stderr, variable)
 			defer queue.Close()
 			for _, err := range missing {
 				queue.Logger().Warn("the network process is confined less than it should be", "error", err)
@@ -72,7 +72,6 @@ func networkCommand() *cobra.Command {
 		},
 	}
 	c.Flags().StringVar(&level, "log-level", "info", "")
-	c.Flags().StringVar(&format, "log-format", "text", "")
 	c.Flags().Uint32Var(&cell.UID, "uid", 0, "")
 	c.Flags().Uint32Var(&cell.GID, "gid", 0, "")
 	c.Flags().StringVar(&cell.Root, "root", "", "")

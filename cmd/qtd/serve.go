@@ -113,7 +113,7 @@ func serve(config string, listen []string, granted bool, ready func()) error {
 	}
 	level := new(slog.LevelVar)
 	level.Set(levelOf(settings.LogLevel))
-	log := newLog(out, level, settings.LogFormat)
+	log := newLog(out, level)
 	defer log.Close()
 	if os.Geteuid() == 0 && !granted {
 		if err := memory.Protect(); err != nil {
@@ -129,7 +129,7 @@ func serve(config string, listen []string, granted bool, ready func()) error {
 	if passedErr != nil {
 		cfg.Log.Warn("socket of the service manager cannot be used", "error", passedErr)
 	}
-	cfg.HolderArgs = []string{"--log-level", settings.LogLevel, "--log-format", settings.LogFormat}
+	cfg.HolderArgs = []string{"--log-level", settings.LogLevel}
 	if granted { // the same is true of what holders inherit
 		cfg.HolderArgs = append(cfg.HolderArgs, holder.OwnLogFlag, "--"+logBaseFlag, settings.RuntimeDir)
 	}

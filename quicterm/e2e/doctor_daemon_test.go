@@ -89,7 +89,7 @@ func TestServeTest(t *testing.T) {
 		{`allow_users = ["ann@300.0.0.0/8"]`, `allow_users .*is not a network`},
 		{`allow_users = ["ann bob"]`, `allow_users .*each pattern is a string of its own`},
 		{`allow_groups = [""]`, `allow_groups .*an empty pattern`},
-		{`max_watchers = 0`, `qtd.toml:1:16: max_watchers is 0`},
+		{`max_sessions_per_user = 0`, `qtd.toml:1:25: max_sessions_per_user is 0`},
 		{`lisen = []`, `there is no setting "lisen"`},
 	} {
 		h.Write("qtd.toml", wrong.line+"\n"+string(settings))

@@ -211,7 +211,7 @@ func testPackage(t *testing.T, h *packageHost, dir string) {
 		}
 		h.run("rm /var/log/qtd.log.1")
 	}
-	h.run("cp /etc/quicterm/qtd.toml /saved; echo 'max_watchers = 0' >>/etc/quicterm/qtd.toml")
+	h.run("cp /etc/quicterm/qtd.toml /saved; echo 'max_sessions_per_user = 0' >>/etc/quicterm/qtd.toml")
 	if out, err := h.command("sh", "-c", h.reload).CombinedOutput(); err == nil {
 		t.Errorf("a reload with a mistake in the settings succeeds: %s", out)
 	}

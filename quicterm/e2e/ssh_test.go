@@ -41,7 +41,7 @@ func newSSHHostAlone(t *testing.T) *sshHost {
 		}
 	}
 	s := &sshHost{Host: newHostAlone(t)}
-	s.Write("qtd.toml", fmt.Sprintf("runtime_dir = %q\nstate_dir = %q\nsshd_policy = \"ignore\"\ndetached_ttl = \"10m\"\npipe_ttl = \"10m\"\nexited_ttl = \"10m\"\n",
+	s.Write("qtd.toml", fmt.Sprintf("runtime_dir = %q\nstate_dir = %q\nsshd_policy = \"ignore\"\ndetached_ttl = \"10m\"\n",
 		s.Path("run"), s.Path("state")))
 	s.Write("remote/qtd", fmt.Sprintf("#!/bin/sh\nexec %s \"$@\" --config %s\n", filepath.Join(bin, "qtd"), s.Path("qtd.toml")))
 	if err := os.Chmod(s.Path("remote/qtd"), 0o755); err != nil {

@@ -204,9 +204,9 @@ func TestOperate(t *testing.T) {
 		h.Daemon.Process.Signal(syscall.SIGHUP)
 		h.Log.Await(t, from, regexp.MustCompile(logged))
 	}
-	hangup(strings.Replace(right, `exited_ttl = "10m"`, `exited_ttl = "11m"`, 1), "event=reload settings=exited_ttl\n")
-	hangup("exited_ttl = 11\n", `the settings stay as they are" error="?.*is not a duration`)
-	hangup(right, "event=reload settings=exited_ttl\n")
+	hangup(strings.Replace(right, `detached_ttl = "10m"`, `detached_ttl = "11m"`, 1), "event=reload settings=detached_ttl\n")
+	hangup("detached_ttl = 11\n", `the settings stay as they are" error="?.*is not a duration`)
+	hangup(right, "event=reload settings=detached_ttl\n")
 
 	qtd("drain")
 	if out, err := h.QT("connect", "true").CombinedOutput(); err == nil || !strings.Contains(string(out), "starts no new sessions") {

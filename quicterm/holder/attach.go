@@ -52,7 +52,7 @@ func (h *Holder) mayAttachLocked(open *wire.Open, req *wire.Attach, again bool) 
 	case h.life.claimed && req.Command != "":
 		return fmt.Errorf("session %q runs already: attach to it without a command, or choose another name", name)
 	case req.Role != wire.RoleWriter && !h.clients.makeRoom(time.Now()):
-		return fmt.Errorf("session %q has %d clients beside its writer already (max_watchers): "+
+		return fmt.Errorf("session %q has %d clients beside its writer already: "+
 			"attach when one has left, qt ls shows them", name, h.clients.maxGuests)
 	}
 	return nil

@@ -95,7 +95,7 @@ func TestExitBehindOutput(t *testing.T) {
 	})
 }
 
-// A session whose end no client has seen is kept for exited_ttl.
+// A session whose end no client has seen is kept for ExitedTTL.
 func TestExitedTTL(t *testing.T) {
 	inBubble(t, wire.Launch{PTY: true, ExitedTTL: 3 * time.Hour}, func(w *world) {
 		w.attach("a@x").hangUp()
@@ -104,14 +104,14 @@ func TestExitedTTL(t *testing.T) {
 		w.program.End(4)
 		time.Sleep(3*time.Hour - time.Nanosecond)
 		if synctest.Wait(); w.over() {
-			t.Fatal("over before exited_ttl")
+			t.Fatal("over before ExitedTTL")
 		}
 		if _, info := w.state(); info.Phase != wire.PhaseExited || info.Status != 4 {
 			t.Errorf("%+v, want exited with 4", info)
 		}
 		time.Sleep(time.Nanosecond)
 		if synctest.Wait(); !w.over() {
-			t.Error("not over after exited_ttl")
+			t.Error("not over after ExitedTTL")
 		}
 	})
 }

@@ -68,7 +68,7 @@ func TestKillWithClientAway(t *testing.T) {
 	})
 }
 
-// The session waits for that client for exited_ttl.
+// The session waits for that client for ExitedTTL.
 func TestKilledClientNeverReturns(t *testing.T) {
 	inBubble(t, wire.Launch{PTY: true, ExitedTTL: time.Hour}, func(w *world) {
 		a, conn := w.join("a@x")
@@ -79,11 +79,11 @@ func TestKilledClientNeverReturns(t *testing.T) {
 		a.hangUp()
 		time.Sleep(time.Hour - time.Second)
 		if w.over() {
-			t.Fatal("over before exited_ttl")
+			t.Fatal("over before ExitedTTL")
 		}
 		time.Sleep(time.Second)
 		if synctest.Wait(); !w.over() {
-			t.Error("not over after exited_ttl")
+			t.Error("not over after ExitedTTL")
 		}
 	})
 }

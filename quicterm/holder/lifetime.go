@@ -256,18 +256,18 @@ func (h *Holder) enforceLimitLocked(now time.Time) (left time.Duration, limited 
 	return 0, false
 }
 
-// limitLocked returns the setting that limits the phase, and for how long the phase may
+// limitLocked returns the name of what limits the phase, and for how long the phase may
 // last, or 0 for no limit.
 func (h *Holder) limitLocked() (name string, limit time.Duration) {
 	switch {
 	case h.clients.present():
 		return "", 0
 	case h.life.exited:
-		return "exited_ttl", h.launch.ExitedTTL
+		return "the time for an exit status", h.launch.ExitedTTL
 	case h.life.hungUp:
 		return "", 0
 	case !h.launch.PTY:
-		return "pipe_ttl", h.launch.PipeTTL
+		return "the limit for a command without its client", h.launch.PipeTTL
 	}
 	return "detached_ttl", h.launch.DetachedTTL
 }

@@ -77,7 +77,7 @@ func TestClientIsToldLimit(t *testing.T) {
 		reason string
 	}{
 		{wire.Launch{PTY: true, DetachedTTL: time.Hour}, "ended by detached_ttl (1h)"},
-		{wire.Launch{PipeTTL: 90 * time.Minute}, "ended by pipe_ttl (1h30m)"},
+		{wire.Launch{PipeTTL: 90 * time.Minute}, "ended by the limit for a command without its client (1h30m)"},
 	}
 	for _, test := range tests {
 		inBubble(t, test.launch, func(w *world) {
@@ -97,16 +97,16 @@ func TestClientIsToldLimit(t *testing.T) {
 	}
 }
 
-// A command whose client is away is hung up after pipe_ttl.
+// A command whose client is away is hung up after PipeTTL.
 func TestPipeTTL(t *testing.T) {
 	inBubble(t, wire.Launch{PipeTTL: time.Hour}, func(w *world) {
 		a := w.attach("a@x")
 		time.Sleep(10 * time.Hour)
 		a.hangUp()
 		time.Sleep(time.Hour - time.Nanosecond)
-		w.wantSignals("before pipe_ttl")
+		w.wantSignals("before PipeTTL")
 		time.Sleep(time.Nanosecond)
-		w.wantSignals("after pipe_ttl", syscall.SIGHUP)
+		w.wantSignals("after PipeTTL", syscall.SIGHUP)
 		if w.over() {
 			t.Error("over before its client knows")
 		}
@@ -117,7 +117,7 @@ func TestPipeTTL(t *testing.T) {
 func TestPipeTTLWithoutClient(t *testing.T) {
 	inBubble(t, wire.Launch{PipeTTL: time.Hour}, func(w *world) {
 		time.Sleep(time.Hour)
-		w.wantSignals("after pipe_ttl", syscall.SIGHUP)
+		w.wantSignals("after PipeTTL", syscall.SIGHUP)
 		if !w.over() {
 			t.Error("a session that no client can see continues after its program")
 		}

@@ -15,10 +15,23 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/quicterm/quicterm/quicterm/monitor/privsep"
 	"github.com/quicterm/quicterm/quicterm/wire"
+)
+
+const (
+	// exitedTTL bounds how long a session keeps its exit status for a client: a laptop that is closed overnight.
+	exitedTTL = 24 * time.Hour
+
+	// pipeTTL bounds how long a command without a terminal waits for its client: longer than networks fail, and short
+	// enough that the commands of clients which are gone do not pile up.
+	pipeTTL = time.Hour
+
+	// maxWatchers bounds the clients of a session beside its writer, which share, watch or peek: an audience.
+	maxWatchers = 50
 )
 
 // launch describes a new session to its holder. The environment of the program is made
@@ -48,11 +61,11 @@ func (c *client) launch(req *privsep.Attach, name string) (*wire.Launch, error) 
 		Dir:         c.account.Home,
 		PTY:         req.PTY,
 		Size:        req.Size,
-		MaxWatchers: settings.MaxWatchers,
+		MaxWatchers: maxWatchers,
 		Buffer:      int(settings.BufferSize.Bytes),
 		DetachedTTL: settings.DetachedTTL.Duration,
-		ExitedTTL:   settings.ExitedTTL.Duration,
-		PipeTTL:     settings.PipeTTL.Duration,
+		ExitedTTL:   exitedTTL,
+		PipeTTL:     pipeTTL,
 	}
 	if launch.PTY {
 		launch.Persist = c.persist(wire.PersistKeep)

@@ -9,7 +9,6 @@ import (
 
 	"github.com/quicterm/quicterm/configs"
 	"github.com/quicterm/quicterm/quicterm/machine/memory"
-	"github.com/quicterm/quicterm/quicterm/machine/systemd"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -34,16 +33,6 @@ func memoryLimit(share configs.Share) (int64, error) {
 		return 0, fmt.Errorf("max_buffer_total is %v, and the memory is not known: %w", share, err)
 	}
 	return int64(share.Of(configs.Bytes(state.Total))), nil
-}
-
-// scopeLimits returns the limits of the scope of each session.
-func scopeLimits(settings *configs.Server) (systemd.Scope, error) {
-	high := settings.MemoryHigh
-	state, err := memory.Read()
-	if err != nil && high.Percent > 0 {
-		return systemd.Scope{}, fmt.Errorf("memory_high is %v, and the memory is not known: %w", high, err)
-	}
-	return systemd.Scope{TasksMax: uint64(settings.TasksMax), MemoryHigh: uint64(high.Of(configs.Bytes(state.Total)))}, nil
 }
 
 // checkMemory refuses an account a new session if the output of its sessions takes

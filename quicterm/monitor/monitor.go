@@ -143,9 +143,6 @@ func New(cfg Config) (*Monitor, error) {
 		if cfg.Scopes != nil {
 			s.processes.scopes = func() scopes { return cfg.Scopes() }
 		}
-		if s.processes.limits, err = scopeLimits(settings); err != nil {
-			return nil, err
-		}
 		s.processes.su.enabled = cfg.PAM
 		if !s.all {
 			s.processes.only = self

@@ -38,7 +38,6 @@ type processes struct {
 	only     *account.Account // nil if all accounts are served
 	args     []string         // for the holders
 	scopes   func() scopes    // for the holders; nil if they stay with the daemon
-	limits   systemd.Scope    // of each of them
 	outside  func(*exec.Cmd) error
 	within   func(start func() error) error
 	su       suFinder
@@ -55,11 +54,10 @@ type processes struct {
 // scopes is a [systemd.Scopes].
 type scopes interface {
 	Move(ctx context.Context, pid int, scope systemd.Scope) error
-	Limit(ctx context.Context, pid, uid int, scope systemd.Scope) error
 }
 
-// scopeTime is how long the service manager may take to put a session into its scope, and to limit it. It
-// does not end with the client's request: a client could go before the limits hold.
+// scopeTime is how long the service manager may take to put a session into its scope. It
+// does not end with the client's request: the session outlives that.
 const scopeTime = 10 * time.Second
 
 // An account can make any number of files in its directory.
@@ -292,7 +290,7 @@ func (p *processes) startAs(
 	}
 	names, err := os.ReadDir(dir)
 	if err == nil && len(names) >= maxSockets {
-		err = fmt.Errorf("%s has %d sockets already, of sessions that live or are kept for exited_ttl", dir, len(names))
+		err = fmt.Errorf("%s has %d sockets already, of sessions that live or wait for their clients", dir, len(names))
 	}
 	if err != nil {
 		return started, err
@@ -329,9 +327,6 @@ func (p *processes) run(
 		return started, err
 	}
 	p.children.add(pid, ended)
-	if err == nil && process.Login != nil {
-		p.limitLogin(ctx, pid, a, launch.ID)
-	}
 	return started, err
 }
 
@@ -345,25 +340,13 @@ func (p *processes) move(ctx context.Context, pid int, a *account.Account, id wi
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), scopeTime)
 	defer cancel()
-	scope := p.limits
-	scope.Unit = "qt-" + id.Short() + ".scope"
-	scope.Slice = fmt.Sprintf("quicterm-%d.slice", a.UID)
-	scope.Description = "quicterm session of " + a.Name
+	scope := systemd.Scope{
+		Unit:        "qt-" + id.Short() + ".scope",
+		Slice:       fmt.Sprintf("quicterm-%d.slice", a.UID),
+		Description: "quicterm session of " + a.Name,
+	}
 	if err := p.scopes().Move(ctx, pid, scope); err != nil {
 		p.log.Warn("session has no scope of its own", "account", a.Name, "id", id.Short(), "error", err)
-	}
-}
-
-// limitLogin limits what the program of a session may take, if PAM has moved it from the scope of its
-// holder to a login's.
-func (p *processes) limitLogin(ctx context.Context, pid int, a *account.Account, id wire.SessionID) {
-	if p.scopes == nil {
-		return
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), scopeTime)
-	defer cancel()
-	if err := p.scopes().Limit(ctx, pid, int(a.UID), p.limits); err != nil {
-		p.log.Warn("the login of a session has no limits", "account", a.Name, "id", id.Short(), "error", err)
 	}
 }
 

@@ -111,18 +111,15 @@ func (c *contexts) record(ctx context.Context) error {
 
 func (c *contexts) Move(ctx context.Context, _ int, _ systemd.Scope) error { return c.record(ctx) }
 
-func (c *contexts) Limit(ctx context.Context, _, _ int, _ systemd.Scope) error { return c.record(ctx) }
-
-// A client that goes while its session starts does not keep the session from its limits.
-func TestLimitsOfSessionWhoseClientHasGone(t *testing.T) {
+// A client that goes while its session starts does not keep the session from its scope.
+func TestScopeOfSessionWhoseClientHasGone(t *testing.T) {
 	recorded := new(contexts)
 	p := &processes{scopes: func() scopes { return recorded }, log: slog.New(slog.DiscardHandler)}
 	gone, leave := context.WithCancel(t.Context())
 	leave()
 	p.move(gone, 1, &account.Account{}, wire.SessionID{})
-	p.limitLogin(gone, 1, &account.Account{}, wire.SessionID{})
-	if !slices.Equal(*recorded, contexts{nil, nil}) {
-		t.Errorf("the scope and the limits: %v", *recorded)
+	if !slices.Equal(*recorded, contexts{nil}) {
+		t.Errorf("the scope: %v", *recorded)
 	}
 }
 

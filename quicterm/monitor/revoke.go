@@ -79,7 +79,7 @@ func (s *Monitor) revokeOf(ctx context.Context, log *slog.Logger, uid uint32, op
 			defer mu.Unlock()
 			switch {
 			case err == nil:
-				revoked.Clients += min(one.Clients, uint32(s.settings().MaxWatchers)+1)
+				revoked.Clients += min(one.Clients, maxWatchers+1)
 			case !errors.Is(err, fs.ErrNotExist):
 				if revoked.Silent++; revoked.Silent == 1 { // an account can have thousands such
 					log.Warn("holder does not revoke, and maybe others", "id", id.Short(), "error", err)

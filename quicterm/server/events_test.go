@@ -16,7 +16,8 @@ import (
 func TestEvents(t *testing.T) {
 	onHost(t, func(h *host) {
 		h.stop()
-		h.settings.MaxSessionsPerUser, h.settings.MaxWatchers = 2, 1
+		h.settings.MaxSessionsPerUser = 2
+		h.holders.Change = func(launch *wire.Launch) { launch.MaxWatchers = 1 }
 		h.serve()
 		ask := func(request wire.Body, want wire.Type) {
 			t.Helper()
@@ -43,7 +44,7 @@ func TestEvents(t *testing.T) {
 		ask(watch, wire.TypeAttached)
 		watch.Instance = wire.InstanceID{2}
 		ask(watch, wire.TypeError)
-		logged("WARN", "refuse", "max_watchers") // the holder's answer
+		logged("WARN", "refuse", "has 1 clients beside its writer already") // the holder's answer
 		h.server.Drain(true)
 		ask(&wire.Attach{PTY: true, Session: "later"}, wire.TypeError)
 		logged("WARN", "refuse", "session=later event=refuse error=\"the server")

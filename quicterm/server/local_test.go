@@ -79,7 +79,7 @@ func TestLocalClient(t *testing.T) {
 	defer holders.Kill()
 	var log notebook
 	settings := configs.DefaultServer()
-	settings.ExitedTTL.Duration = time.Millisecond
+	holders.Change = func(launch *wire.Launch) { launch.ExitedTTL = time.Millisecond }
 	cfg := Config{Settings: settings, Granted: true, Holders: holders, Software: "qtd test", Log: slog.New(slog.NewTextHandler(&log, nil))}
 	p := localPeer{t, grantingDaemon(t, cfg)}
 

@@ -41,7 +41,7 @@ func onTCP(t *testing.T, maxUnauthenticated int, change ...func(monitor.Holders)
 		holders = f(holders)
 	}
 	h.settings.MaxUnauthenticated = maxUnauthenticated
-	h.settings.ExitedTTL.Duration = time.Millisecond // killed sessions end in real time
+	h.holders.Change = func(launch *wire.Launch) { launch.ExitedTTL = time.Millisecond } // killed sessions end in real time
 	s, err := New(Config{Settings: h.settings, Log: h.logger, Granted: true, Holders: holders})
 	if err != nil {
 		t.Fatal(err)

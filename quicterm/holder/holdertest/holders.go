@@ -28,6 +28,9 @@ import (
 //
 // [monitor.Holders]: https://pkg.go.dev/github.com/quicterm/quicterm/quicterm/monitor#Holders
 type Holders struct {
+	// Change changes what new sessions are started with, before the first of them. Nil changes nothing.
+	Change func(*wire.Launch)
+
 	newProgram func(*wire.Launch) holder.Program
 
 	mu   sync.Mutex
@@ -153,6 +156,9 @@ func (h *Holders) Start(
 	defer h.mu.Unlock()
 	if h.byID[launch.ID] != nil {
 		return started, fmt.Errorf("session %s: %w", launch.ID, fs.ErrExist)
+	}
+	if h.Change != nil {
+		h.Change(launch)
 	}
 	keeper := holder.New(*launch, h.newProgram(launch), slog.New(slog.DiscardHandler))
 	h.byID[launch.ID] = keeper

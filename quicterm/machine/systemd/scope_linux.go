@@ -7,9 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strconv"
-	"strings"
 
 	"github.com/godbus/dbus/v5"
 )
@@ -26,8 +24,6 @@ type Scope struct {
 	Unit        string // its name, which ends in .scope
 	Slice       string // the unit above it, which ends in .slice
 	Description string
-	TasksMax    uint64 // processes and threads; 0 means what the manager sets
-	MemoryHigh  uint64 // bytes, above which the kernel slows the processes down; 0 means no limit
 }
 
 // FindScopes returns the scopes that this process can make and that outlive a login: of the
@@ -90,7 +86,6 @@ func (s *Scopes) Move(ctx context.Context, pid int, scope Scope) error {
 		{"SendSIGHUP", dbus.MakeVariant(true)},
 		{"CollectMode", dbus.MakeVariant("inactive-or-failed")},
 	}
-	properties = append(properties, scope.limits()...)
 	// One process that the kernel ends for its memory must not end the session. Managers before
 	// 253 never end a scope for that, and do not know the property.
 	err := s.start(ctx, scope.Unit, append(properties[:len(properties):len(properties)],
@@ -167,59 +162,4 @@ func (s *Scopes) connect(ctx context.Context, signals dbus.SignalHandler) (*dbus
 		return nil, fmt.Errorf("%s belongs to process %d of user id %d: it is not our service manager", s.socket, peer.Pid, peer.Uid)
 	}
 	return authenticate(ctx, c, signals)
-}
-
-// loginScope is the path of the control group that the login manager has for one login.
-var loginScope = regexp.MustCompile(`^/user\.slice/user-([0-9]+)\.slice/(session-[A-Za-z0-9_]+\.scope)$`)
-
-// Limit gives the limits of a scope to the login to which a child of a process belongs, if the login
-// manager has one for it: PAM has moved the child there. A nil Scopes limits nothing.
-func (s *Scopes) Limit(ctx context.Context, pid, uid int, scope Scope) error {
-	limits := scope.limits()
-	if s == nil || len(limits) == 0 {
-		return nil
-	}
-	// The kernel says whose child it is, whatever the account does.
-	lists, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
-	if err != nil {
-		return err
-	}
-	for _, list := range lists {
-		children, _ := os.ReadFile(list)
-		for child := range strings.FieldsSeq(string(children)) {
-			groups, _ := os.ReadFile("/proc/" + child + "/cgroup")
-			for line := range strings.Lines(string(groups)) {
-				path := strings.TrimSpace(line[strings.LastIndexByte(line, ':')+1:])
-				if m := loginScope.FindStringSubmatch(path); m != nil && m[1] == strconv.Itoa(uid) {
-					return s.set(ctx, m[2], limits)
-				}
-			}
-		}
-	}
-	return nil
-}
-
-// set changes properties of a unit until it ends.
-func (s *Scopes) set(ctx context.Context, unit string, properties []property) error {
-	c, err := s.connect(ctx, nil)
-	if err != nil {
-		return err
-	}
-	defer c.Close()
-	call := c.Object(managerName, managerPath).CallWithContext(ctx, managerInterface+".SetUnitProperties", 0, unit, true, properties)
-	if call.Err != nil {
-		return fmt.Errorf("limit %s: %w", unit, call.Err)
-	}
-	return nil
-}
-
-// limits returns the properties that limit what the processes take.
-func (s *Scope) limits() (properties []property) {
-	if s.TasksMax > 0 {
-		properties = append(properties, property{"TasksMax", dbus.MakeVariant(s.TasksMax)})
-	}
-	if s.MemoryHigh > 0 {
-		properties = append(properties, property{"MemoryHigh", dbus.MakeVariant(s.MemoryHigh)})
-	}
-	return properties
 }

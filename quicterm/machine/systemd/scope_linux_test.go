@@ -32,7 +32,7 @@ func TestMove(t *testing.T) {
 		{"a signal of another form", fakeManager{removed: []any{"a.scope"}}, "put process into a.scope: the service manager has closed the connection"},
 	} {
 		s := c.manager.start(t)
-		err := s.Move(t.Context(), 77, Scope{Unit: "a.scope", Slice: "b.slice", TasksMax: 5, MemoryHigh: 6})
+		err := s.Move(t.Context(), 77, Scope{Unit: "a.scope", Slice: "b.slice"})
 		if got := errorText(err); got != c.want {
 			t.Errorf("%s: %q, want %q", c.why, got, c.want)
 		}
@@ -138,8 +138,8 @@ func (m *fakeManager) serve(c net.Conn) error {
 	}
 	pids, _ := values["PIDs"].([]uint32)
 	if call.Headers[dbus.FieldMember].Value() != "StartTransientUnit" || unit != "a.scope" || mode != "fail" ||
-		len(pids) != 1 || pids[0] != 77 || values["Slice"] != "b.slice" || values["TasksMax"] != uint64(5) ||
-		values["MemoryHigh"] != uint64(6) || values["SendSIGHUP"] != true {
+		len(pids) != 1 || pids[0] != 77 || values["Slice"] != "b.slice" ||
+		values["SendSIGHUP"] != true {
 		return errors.New("the manager is asked for something else")
 	}
 	refuses := m.refuses

@@ -11,7 +11,6 @@ type Scopes struct{}
 // A Scope is what a process is put into.
 type Scope struct {
 	Unit, Slice, Description string
-	TasksMax, MemoryHigh     uint64
 }
 
 // FindScopes returns nil.
@@ -19,9 +18,6 @@ func FindScopes() *Scopes { return nil }
 
 // Move does nothing.
 func (*Scopes) Move(context.Context, int, Scope) error { return nil }
-
-// Limit does nothing.
-func (*Scopes) Limit(context.Context, int, int, Scope) error { return nil }
 
 // OwnLogin returns none.
 func OwnLogin() (Login, bool) { return Login{}, false }
