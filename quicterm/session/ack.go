@@ -38,13 +38,33 @@ const (
 	maxUnacked = 256 << 10
 )
 
+// acks is what a carrier knows of the acks that it sends.
+type acks struct {
+	highest   uint64    // the highest frame that arrived on this carrier
+	highestAt time.Time // when it arrived
+	datagrams uint64    // received
+
+	at          time.Time // when to send an ack at the latest, or zero
+	bytes       int       // received since the last ack
+	soon        bool      // that ack must not be delayed
+	bulkAt      time.Time // when the stream last brought more than a person types
+	duplicateAt time.Time // when a frame last came again
+	cameOnce    int       // frames since the last that came again at once
+
+	sentAt       time.Time // when the last ack was sent
+	sentConsumed uint64    // the Consumed of that ack
+	sentBacklog  bool      // it told of a long backlog
+	windowTold   uint64    // the window's end that the peer was told
+	windowTells  int       // how often
+}
+
 // appendAck appends an ack for a carrier to b.
 func (e *Endpoint) appendAck(now time.Time, b []byte, c *carrier) []byte {
 	a := e.ackFor(now, c)
-	c.ackAt, c.ackSentAt, c.unackedBytes, c.ackSoon = time.Time{}, now, 0, false
-	c.sentConsumed, c.sentBacklog = a.consumed, a.backlog > longBacklog
-	if c.padsAnswer {
-		c.padsAnswer, c.padding = false, answersPadded
+	c.acks.at, c.acks.sentAt, c.acks.bytes, c.acks.soon = time.Time{}, now, 0, false
+	c.acks.sentConsumed, c.acks.sentBacklog = a.consumed, a.backlog > longBacklog
+	if c.grid.padsAnswer {
+		c.grid.padsAnswer, c.grid.padding = false, answersPadded
 	}
 	var array [maxAckBytes + MaxNote]byte
 	c.tellWindow(&a, e.windowSize)
@@ -58,10 +78,10 @@ func (e *Endpoint) appendAck(now time.Time, b []byte, c *carrier) []byte {
 // tellWindow leaves the window's end out of an ack if the peer was told three times of one that is
 // hardly less.
 func (c *carrier) tellWindow(a *ackInfo, size int) {
-	if a.windowEnd >= c.windowTold+uint64(size/16) {
-		c.windowTold, c.windowTells = a.windowEnd, 0
+	if a.windowEnd >= c.acks.windowTold+uint64(size/16) {
+		c.acks.windowTold, c.acks.windowTells = a.windowEnd, 0
 	}
-	if c.windowTells++; c.windowTells > 3 && !without(WindowOmission) {
+	if c.acks.windowTells++; c.acks.windowTells > 3 && !without(WindowOmission) {
 		a.windowEnd = 0
 	}
 }
@@ -79,24 +99,24 @@ func (e *Endpoint) ackFor(now time.Time, c *carrier) ackInfo {
 		received:  e.reorder.Next(),
 		consumed:  e.toConsume,
 		windowEnd: position(e.reorder.Next(), e.offset) + uint64(e.windowSize-e.held),
-		highest:   c.highest,
-		delay:     now.Sub(c.highestAt),
-		datagrams: c.datagramsReceived,
+		highest:   c.acks.highest,
+		delay:     now.Sub(c.acks.highestAt),
+		datagrams: c.acks.datagrams,
 		backlog:   uint64(e.backlog(c)),
 	}
 }
 
 // carriesAck reports whether an ack goes with frames that are sent now.
 func (e *Endpoint) carriesAck(now time.Time, c *carrier) bool {
-	if c.ackAt.IsZero() {
-		return e.toConsume != c.sentConsumed
+	if c.acks.at.IsZero() {
+		return e.toConsume != c.acks.sentConsumed
 	}
-	return c.ackAt.Sub(now) <= ackAhead
+	return c.acks.at.Sub(now) <= ackAhead
 }
 
 // oweAck schedules an ack for n bytes of new frames, or for a gap.
 func (e *Endpoint) oweAck(now time.Time, c *carrier, n int) {
-	if c.unackedBytes += n; c.unackedBytes < maxUnacked {
+	if c.acks.bytes += n; c.acks.bytes < maxUnacked {
 		now = now.Add(e.ackDelay(now, c))
 	}
 	c.scheduleAck(now)
@@ -105,12 +125,12 @@ func (e *Endpoint) oweAck(now time.Time, c *carrier, n int) {
 // noteCopy records that a frame has come again. Soon after the highest it is a copy, sent because the
 // peer expects loss: then this end does too. Later it says that the peer has had no ack.
 func (e *Endpoint) noteCopy(now time.Time, c *carrier, seq uint64) {
-	early := now.Sub(c.highestAt) < c.rtt.smoothed/2
-	if early && seq == c.highest {
-		if c.loss.measured() && c.cameOnce >= minOnce && c.rtt.smoothed >= minLateRTT {
+	early := now.Sub(c.acks.highestAt) < c.rtt.smoothed/2
+	if early && seq == c.acks.highest {
+		if c.loss.measured() && c.acks.cameOnce >= minOnce && c.rtt.smoothed >= minLateRTT {
 			c.loss.suspect()
 		}
-		c.cameOnce = 0
+		c.acks.cameOnce = 0
 	}
 	if !early || c.loss.copies() > 2 {
 		e.oweAckAgain(now, c)
@@ -124,23 +144,23 @@ func (e *Endpoint) oweAckAgain(now time.Time, c *carrier) {
 		c.scheduleAck(now)
 		return
 	}
-	c.ackSoon, c.duplicateAt = true, now
+	c.acks.soon, c.acks.duplicateAt = true, now
 	at := now.Add(shortAckDelay)
-	if next := c.ackSentAt.Add(c.rtt.smoothed * 11 / 10); at.Before(next) {
+	if next := c.acks.sentAt.Add(c.rtt.smoothed * 11 / 10); at.Before(next) {
 		at = next // until then more copies are on their way
 	}
 	c.scheduleAck(at)
-	if e.acked < e.log.Next() && now.Sub(c.tailSentAt) > c.rtt.smoothed {
-		c.resendAt = earlier(c.resendAt, at) // the frames beside that ack have not arrived either
+	if e.acked < e.log.Next() && now.Sub(c.tail.sentAt) > c.rtt.smoothed {
+		c.tail.resendAt = earlier(c.tail.resendAt, at) // the frames beside that ack have not arrived either
 	}
 }
 
 // ackDelay returns how long an ack may wait for a frame that shares its datagram.
 func (e *Endpoint) ackDelay(now time.Time, c *carrier) time.Duration {
-	if now.Before(c.asksUntil) {
-		return c.asksUntil.Sub(now) // an ack of its own would tell that there was a key
+	if now.Before(c.grid.asksUntil) {
+		return c.grid.asksUntil.Sub(now) // an ack of its own would tell that there was a key
 	}
-	if !e.delayAcks || without(AckDelays) || c.ackSoon || now.Sub(c.duplicateAt) <= duplicateMemory || now.Sub(c.bulkAt) <= bulkMemory {
+	if !e.delayAcks || without(AckDelays) || c.acks.soon || now.Sub(c.acks.duplicateAt) <= duplicateMemory || now.Sub(c.acks.bulkAt) <= bulkMemory {
 		return shortAckDelay
 	}
 	return c.loss.ackDelay()
@@ -158,7 +178,7 @@ func (l *loss) ackDelay() time.Duration {
 }
 
 // scheduleAck makes the carrier send an ack at the given time or before.
-func (c *carrier) scheduleAck(at time.Time) { c.ackAt = earlier(c.ackAt, at) }
+func (c *carrier) scheduleAck(at time.Time) { c.acks.at = earlier(c.acks.at, at) }
 
 // handleAck handles an ack that came over a carrier.
 func (e *Endpoint) handleAck(now time.Time, c *carrier, a ackInfo) error {
@@ -207,7 +227,7 @@ func (e *Endpoint) handleAck(now time.Time, c *carrier, a ackInfo) error {
 		e.lastPath.sendWindow, e.lastPath.minRTT = c.cwnd.target(), c.cwnd.minRTT()
 	}
 	if news {
-		c.pingTails = 0
+		c.tail.pingBytes = 0
 		c.restartProbes(now)
 	}
 	c.cwnd.acked(now, max(a.highest, e.acked-1), c.delivered, c.writing)

@@ -18,25 +18,25 @@ func TestDelayedAcks(t *testing.T) {
 	echo := func() { w.receive(w.links[0], 0, StreamLane, w.frame(1, 1)) }
 
 	echo()
-	sent := c.ackSentAt
+	sent := c.acks.sentAt
 	w.run(100 * time.Millisecond)
-	if key(); c.ackSentAt != sent {
+	if key(); c.acks.sentAt != sent {
 		t.Error("a key carries an ack long before that is due")
 	}
 	w.run(longAckDelay - ackAhead - 50*time.Millisecond)
-	if key(); c.ackSentAt == sent {
+	if key(); c.acks.sentAt == sent {
 		t.Error("no ack with a key before that is due")
 	}
-	sent = c.ackSentAt
+	sent = c.acks.sentAt
 	echo()
 	w.run(longAckDelay + 10*time.Millisecond)
-	if c.ackSentAt == sent {
+	if c.acks.sentAt == sent {
 		t.Error("no ack without a key")
 	}
-	sent = c.ackSentAt
+	sent = c.acks.sentAt
 	w.receive(w.links[0], 0, StreamLane, w.frame(1, maxDelayed))
 	w.run(shortAckDelay)
-	if c.ackSentAt == sent {
+	if c.acks.sentAt == sent {
 		t.Error("the ack of much output waits")
 	}
 }
@@ -66,7 +66,7 @@ func TestTellWindow(t *testing.T) {
 	if !tell(2100) || !tell(2101) || !tell(2102) || tell(2103) {
 		t.Error("a larger one is not told three times")
 	}
-	if c.windowTells = 0; !tell(2104) {
+	if c.acks.windowTells = 0; !tell(2104) {
 		t.Error("not told although asked")
 	}
 }
@@ -81,17 +81,17 @@ func TestSuspectedLoss(t *testing.T) {
 	c := e.carriers[w.links[0].ids[1]]
 	c.loss.suspectUntil, c.loss.last.sent, c.rtt.smoothed = 0, minLossSample, 100*time.Millisecond
 	c.loss.last.arrived = minLossSample
-	c.cameOnce = minOnce
-	e.noteCopy(c.highestAt.Add(60*time.Millisecond), c, c.highest)
+	c.acks.cameOnce = minOnce
+	e.noteCopy(c.acks.highestAt.Add(60*time.Millisecond), c, c.acks.highest)
 	if c.loss.rate() > 0 {
 		t.Error("a copy that comes late shows loss")
 	}
-	e.noteCopy(c.highestAt.Add(10*time.Millisecond), c, c.highest)
+	e.noteCopy(c.acks.highestAt.Add(10*time.Millisecond), c, c.acks.highest)
 	if c.loss.rate() == 0 {
 		t.Error("a copy shows no loss")
 	}
 	c.loss.suspectUntil = 0
-	e.noteCopy(c.highestAt.Add(16*time.Millisecond), c, c.highest)
+	e.noteCopy(c.acks.highestAt.Add(16*time.Millisecond), c, c.acks.highest)
 	if c.loss.rate() > 0 {
 		t.Error("another copy shows loss again")
 	}
@@ -155,16 +155,16 @@ func TestCopyOfTailIsEarly(t *testing.T) {
 	w.run(time.Second)
 	e := w.ends[1].endpoint
 	c := e.carriers[w.links[0].ids[1]]
-	c.rtt.smoothed, c.highest = 100*time.Millisecond, 3
-	c.loss.suspectUntil, c.loss.expected, c.duplicateAt = 0, 0, time.Time{}
+	c.rtt.smoothed, c.acks.highest = 100*time.Millisecond, 3
+	c.loss.suspectUntil, c.loss.expected, c.acks.duplicateAt = 0, 0, time.Time{}
 	for _, seq := range []uint64{2, 3} {
-		e.noteCopy(c.highestAt.Add(6*time.Millisecond), c, seq)
+		e.noteCopy(c.acks.highestAt.Add(6*time.Millisecond), c, seq)
 	}
-	if !c.duplicateAt.IsZero() {
+	if !c.acks.duplicateAt.IsZero() {
 		t.Error("a copy after 6 ms counts as late")
 	}
-	e.noteCopy(c.highestAt.Add(60*time.Millisecond), c, 2)
-	if c.duplicateAt.IsZero() {
+	e.noteCopy(c.acks.highestAt.Add(60*time.Millisecond), c, 2)
+	if c.acks.duplicateAt.IsZero() {
 		t.Error("a copy after 60 ms does not count as late")
 	}
 }

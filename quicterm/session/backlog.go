@@ -34,9 +34,9 @@ func (e *Endpoint) backlogTime(c *carrier) time.Time {
 	switch {
 	case c.stripe: // others send what it does not
 	case long:
-		return c.ackSentAt.Add(backlogInterval)
-	case c.ready && c.sentBacklog:
-		return c.ackSentAt // it is over: tell at once
+		return c.acks.sentAt.Add(backlogInterval)
+	case c.ready && c.acks.sentBacklog:
+		return c.acks.sentAt // it is over: tell at once
 	}
 	return time.Time{}
 }

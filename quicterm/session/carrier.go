@@ -34,45 +34,17 @@ type carrier struct {
 	cwnd         cwnd
 	gap          *outgoingGap // that is being sent, or was before another carrier brought more
 
-	// Datagrams.
-	datagramCursor uint64    // the first frame that was in no datagram
-	tailSentAt     time.Time // when the tail was sent last
-	resendAt       time.Time // when it is sent again if it is not acknowledged
-	resends        int       // of the same tail
-	pingTails      int       // bytes of long tails that went with pings since the last news
-	pingDue        bool
-	pingAsks       bool // that ping asks for an ack
-	loss           loss
-
-	// Probes for an ack that is overdue.
-	probeAt time.Time // when to send the next, while an ack matters
-	probes  int       // in a row
+	tail  tail
+	ping  pingState
+	probe probe
+	acks  acks
+	grid  grid
+	loss  loss // of datagrams
 
 	// What the peer said about this carrier.
 	acked       uint64 // the first frame above all that arrived on it
 	rtt         rtt
 	peerBacklog uint64 // bytes of frames that the peer has not sent on it
-
-	// Acks to send.
-	highest           uint64    // the highest frame that arrived on this carrier
-	highestAt         time.Time // when it arrived
-	datagramsReceived uint64
-	unackedBytes      int       // received since the last ack
-	ackSoon           bool      // that ack must not be delayed
-	bulkAt            time.Time // when the stream last brought more than a person types
-	duplicateAt       time.Time // when a frame last came again
-	cameOnce          int       // frames since the last that came again at once
-	ackAt             time.Time // when to send an ack at the latest, or zero
-	ackSentAt         time.Time // when the last ack was sent
-	sentConsumed      uint64    // the Consumed of that ack
-	sentBacklog       bool      // it told of a long backlog
-	windowTold        uint64    // the window's end that the peer was told
-	windowTells       int       // how often
-
-	tickAt     time.Time // the next point of the grid, if packets go out on it
-	padsAnswer bool      // the next ack is filled
-	asksUntil  time.Time // until then the peer asks for acks on the grid
-	padding    Padding   // of what is sent now
 
 	parts []byte // of a snapshot whose gap has not come
 
@@ -85,12 +57,12 @@ type carrier struct {
 func (e *Endpoint) Up(now time.Time, maxDatagram int, ready bool) CarrierID {
 	e.lastID++
 	c := &carrier{
-		maxDatagram:    maxDatagram,
-		ready:          ready,
-		greetingDue:    true,
-		streamCursor:   e.acked,
-		datagramCursor: e.acked,
-		acked:          e.acked,
+		maxDatagram:  maxDatagram,
+		ready:        ready,
+		greetingDue:  true,
+		streamCursor: e.acked,
+		tail:         tail{cursor: e.acked},
+		acked:        e.acked,
 	}
 	c.loss.suspectUntil = firstSpan
 	c.restartProbes(now)
@@ -175,29 +147,29 @@ func (e *Endpoint) Ping(id CarrierID) {
 	if c == nil {
 		return
 	}
-	c.pingDue = true
-	if without(PingTails) || e.acked == e.log.Next() || c.resendAt.IsZero() || !e.tailFits(c) {
+	c.ping.due = true
+	if without(PingTails) || e.acked == e.log.Next() || c.tail.resendAt.IsZero() || !e.tailFits(c) {
 		return
 	}
 	if size := e.log.Size(e.acked); size > maxPingTail {
-		if c.pingTails += size; c.pingTails > maxPingTails {
+		if c.tail.pingBytes += size; c.tail.pingBytes > maxPingTails {
 			return
 		}
 	}
-	c.resendAt = c.tailSentAt
+	c.tail.resendAt = c.tail.sentAt
 }
 
 // AskAck asks the peer for an ack, on the carrier that is used now.
 func (e *Endpoint) AskAck() {
 	if c := e.current(); c != nil {
-		c.pingDue, c.pingAsks = true, true
+		c.ping.due, c.ping.asks = true, true
 	}
 }
 
 // DatagramReceived counts a datagram that came over a carrier.
 func (e *Endpoint) DatagramReceived(id CarrierID) {
 	if c := e.carriers[id]; c != nil {
-		c.datagramsReceived++
+		c.acks.datagrams++
 	}
 }
 
@@ -258,4 +230,4 @@ func (e *Endpoint) current() *carrier {
 }
 
 // firstUnsent returns the first frame that has not been sent on this carrier.
-func (c *carrier) firstUnsent() uint64 { return max(c.streamCursor, c.datagramCursor) }
+func (c *carrier) firstUnsent() uint64 { return max(c.streamCursor, c.tail.cursor) }

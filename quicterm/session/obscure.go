@@ -36,6 +36,14 @@ type obscure struct {
 	since, until time.Time // of the packets on the grid
 }
 
+// A grid is what a carrier knows of the packets that obscure when keys are pressed.
+type grid struct {
+	next       time.Time // the next point, if packets go out on it
+	padsAnswer bool      // the next ack is filled
+	asksUntil  time.Time // until then the peer asks for acks on the grid
+	padding    Padding   // of what is sent now
+}
+
 // Padding says how to fill what goes on a carrier next.
 type Padding byte
 
@@ -72,8 +80,8 @@ func (e *Endpoint) obscuresStream(now time.Time, c *carrier) bool {
 // tick returns when the next packet on the grid is due, or when others are again.
 func (e *Endpoint) tick(c *carrier) time.Time {
 	at := gridAfter(e.obscure.since)
-	if at.Before(c.tickAt) {
-		at = c.tickAt
+	if at.Before(c.grid.next) {
+		at = c.grid.next
 	}
 	return earlier(at, e.obscure.until)
 }
@@ -89,9 +97,9 @@ func gridAfter(t time.Time) time.Time {
 func (e *Endpoint) appendTick(now time.Time, b []byte, c *carrier) []byte {
 	at, what := e.requestTime(now, c)
 	c.loss.sent(now)
-	c.tickAt, c.padding, c.pingDue, c.pingAsks = gridAfter(now), askPadded, false, false
+	c.grid.next, c.grid.padding, c.ping.due, c.ping.asks = gridAfter(now), askPadded, false, false
 	b = e.appendAck(now, b, c)
-	if due(now, at) && what == tail {
+	if due(now, at) && what == requestTail {
 		b = e.appendTail(now, b, c)
 	}
 	return b
@@ -99,7 +107,7 @@ func (e *Endpoint) appendTick(now time.Time, b []byte, c *carrier) []byte {
 
 // streamTick is appendTick for a carrier without datagrams.
 func (e *Endpoint) streamTick(now time.Time, c *carrier, limit int) []byte {
-	c.tickAt, c.padding, c.pingDue, c.pingAsks = gridAfter(now), askPadded, false, false
+	c.grid.next, c.grid.padding, c.ping.due, c.ping.asks = gridAfter(now), askPadded, false, false
 	b := e.appendAck(now, nil, c)
 	from, to := e.nextOnStream(now, c)
 	space := c.cwnd.size(now) - e.inFlight(c)
@@ -112,14 +120,14 @@ func (e *Endpoint) streamTick(now time.Time, c *carrier, limit int) []byte {
 // obscured takes the flag of a ping that the peer has sent.
 func (c *carrier) obscured(now time.Time, flag byte) {
 	if flag == pingObscured {
-		c.padsAnswer, c.asksUntil = true, now.Add(asksFor)
+		c.grid.padsAnswer, c.grid.asksUntil = true, now.Add(asksFor)
 	}
 }
 
 // TakePadding returns how to fill what Stream or Datagram has just returned for a carrier: see [Padding.Fill].
 func (e *Endpoint) TakePadding(id CarrierID) (p Padding) {
 	if c := e.carriers[id]; c != nil {
-		p, c.padding = c.padding, NoPadding
+		p, c.grid.padding = c.grid.padding, NoPadding
 	}
 	return p
 }

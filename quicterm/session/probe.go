@@ -21,19 +21,31 @@ const (
 	maxPingTails = 16 << 10
 )
 
+// A pingState is whether a ping is due on a carrier.
+type pingState struct {
+	due  bool
+	asks bool // it asks for an ack
+}
+
+// A probe is a ping that a carrier sends by itself, because an ack is overdue.
+type probe struct {
+	at    time.Time // when to send the next, while an ack matters
+	count int       // in a row
+}
+
 // restartProbes schedules the first of a row of probes.
 func (c *carrier) restartProbes(now time.Time) {
-	c.probes = 0
+	c.probe.count = 0
 	if without(Probes) {
 		return
 	}
-	c.probeAt = now.Add(min(2*c.rtt.timeout(), maxFirstProbe))
+	c.probe.at = now.Add(min(2*c.rtt.timeout(), maxFirstProbe))
 }
 
 // delayProbe schedules the next probe anew because frames were sent, unless probes are
 // being sent.
 func (c *carrier) delayProbe(now time.Time) {
-	if c.probes == 0 {
+	if c.probe.count == 0 {
 		c.restartProbes(now)
 	}
 }
@@ -41,15 +53,15 @@ func (c *carrier) delayProbe(now time.Time) {
 // appendPing appends a ping to a datagram. A probe is a ping that asks for an ack: the
 // ack that would have unblocked the stream may have been lost.
 func (e *Endpoint) appendPing(now time.Time, b []byte, c *carrier, probe bool) []byte {
-	asks := probe || c.pingAsks || c.stalled
-	c.pingDue, c.pingAsks = false, false
+	asks := probe || c.ping.asks || c.stalled
+	c.ping.due, c.ping.asks = false, false
 	if probe {
-		c.probes++
+		c.probe.count++
 		longest := maxResend
 		if e.acked == e.log.Next() {
 			longest = maxConsumeProbe
 		}
-		c.probeAt = now.Add(min(c.rtt.timeout()<<min(c.probes+1, 16), longest))
+		c.probe.at = now.Add(min(c.rtt.timeout()<<min(c.probe.count+1, 16), longest))
 	}
 	return AppendPing(b, asks)
 }
@@ -57,7 +69,7 @@ func (e *Endpoint) appendPing(now time.Time, b []byte, c *carrier, probe bool) [
 // appendStreamPing appends a ping to what goes on a stream. It asks for an ack, because the
 // transport tells this end nothing of its own acknowledgements.
 func (e *Endpoint) appendStreamPing(b []byte, c *carrier) []byte {
-	c.pingDue, c.pingAsks = false, false
+	c.ping.due, c.ping.asks = false, false
 	return buffer.AppendFrame(b, buffer.Frame{Type: ping, Payload: []byte{pingProbe}})
 }
 

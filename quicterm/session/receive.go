@@ -47,7 +47,7 @@ func (e *Endpoint) Receive(now time.Time, id CarrierID, lane Lane, f buffer.Fram
 		return e.handlePart(c, lane, f.Payload)
 	case ping:
 		if len(f.Payload) > 0 && f.Payload[0] != pingPlain {
-			c.windowTells = 0
+			c.acks.windowTells = 0
 			c.obscured(now, f.Payload[0])
 			c.scheduleAck(now)
 		}
@@ -115,21 +115,21 @@ func (e *Endpoint) handleFrame(now time.Time, c *carrier, lane Lane, f buffer.Fr
 	if lane == StreamLane || f.Seq < next+e.reorderFrames {
 		verdict = e.reorder.Offer(f)
 	}
-	elsewhere := verdict == buffer.Duplicate && f.Seq > c.highest // another carrier was quicker
-	if verdict != buffer.Beyond && f.Seq > c.highest {
-		c.highest, c.highestAt = f.Seq, now
+	elsewhere := verdict == buffer.Duplicate && f.Seq > c.acks.highest // another carrier was quicker
+	if verdict != buffer.Beyond && f.Seq > c.acks.highest {
+		c.acks.highest, c.acks.highestAt = f.Seq, now
 	}
-	if lane == StreamLane && c.unackedBytes+frameBytes(f) > maxDelayed {
-		c.bulkAt = now
+	if lane == StreamLane && c.acks.bytes+frameBytes(f) > maxDelayed {
+		c.acks.bulkAt = now
 	}
-	c.ackSoon = c.ackSoon || verdict == buffer.Held
+	c.acks.soon = c.acks.soon || verdict == buffer.Held
 	switch {
 	case elsewhere:
 		e.oweAckAgain(now, c)
 	case verdict == buffer.Duplicate:
 		e.noteCopy(now, c, f.Seq)
 	default:
-		c.cameOnce++
+		c.acks.cameOnce++
 		e.oweAck(now, c, frameBytes(f))
 	}
 	switch verdict {
@@ -171,8 +171,8 @@ func (e *Endpoint) handleGap(now time.Time, c *carrier, lane Lane, g gapInfo) er
 	e.deliverGap(missing)
 	e.reorder.SkipTo(g.next)
 	e.offset = g.offset
-	c.highest, c.highestAt = max(c.highest, g.next-1), now
-	c.ackSoon = true
+	c.acks.highest, c.acks.highestAt = max(c.acks.highest, g.next-1), now
+	c.acks.soon = true
 	e.oweAck(now, c, 0)
 	e.deliver()
 	return nil

@@ -81,7 +81,7 @@ func (e *Endpoint) stream(now time.Time, c *carrier, limit int) []byte {
 // nextStreamStep returns what a carrier's stream sends next and, for frames, the space in
 // the congestion window. It changes nothing.
 func (e *Endpoint) nextStreamStep(now time.Time, c *carrier) (step streamStep, space int) {
-	pingDue := c.pingDue && c.maxDatagram == 0
+	pingDue := c.ping.due && c.maxDatagram == 0
 	switch {
 	case c.roleDue:
 		return streamRole, 0
@@ -155,7 +155,7 @@ func (e *Endpoint) idleStreamTime(now time.Time, c *carrier) time.Time {
 func (e *Endpoint) streamAckTime(c *carrier) time.Time {
 	at := e.backlogTime(c)
 	if c.maxDatagram == 0 {
-		at = earlier(at, c.ackAt)
+		at = earlier(at, c.acks.at)
 	}
 	return at
 }
@@ -220,8 +220,8 @@ func (e *Endpoint) sendFrames(now time.Time, c *carrier, space, limit int) []byt
 		c.cwnd.sent(now, next-1, c.delivered)
 	}
 	c.cwnd.noteUse(space-len(b), c.cwnd.size(now))
-	c.resends, c.tailSentAt = 0, now
-	c.resendAt = now.Add(e.overdueAfter(c))
+	c.tail.resends, c.tail.sentAt = 0, now
+	c.tail.resendAt = now.Add(e.overdueAfter(c))
 	c.delayProbe(now)
 	return b
 }

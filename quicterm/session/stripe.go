@@ -44,7 +44,7 @@ func (e *Endpoint) whole() (whole *carrier) {
 func (e *Endpoint) becomeWhole(now time.Time, c *carrier) {
 	e.abandon(c)
 	c.stripe, c.stalled = false, false
-	c.streamCursor, c.datagramCursor = e.acked, e.acked
+	c.streamCursor, c.tail.cursor = e.acked, e.acked
 	c.restartProbes(now)
 	c.scheduleAck(now) // while there were only stripes, nothing said what was consumed
 }
@@ -90,7 +90,7 @@ func (e *Endpoint) stalledTime(c *carrier) (at time.Time) {
 func (e *Endpoint) abandonStalled(now time.Time) {
 	for _, s := range e.carriers {
 		if due(now, s.stalledAt()) {
-			s.stalled, s.pingDue = true, true // an ack shows that it lives
+			s.stalled, s.ping.due = true, true // an ack shows that it lives
 			e.abandon(s)
 		}
 	}
