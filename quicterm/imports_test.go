@@ -197,12 +197,19 @@ var packages = []struct {
 	{
 		path: "quicterm/monitor", role: "decides who gets in, and reaches holders, with the daemon's rights; talks to no client",
 		imports: `configs migrate/carrier quicterm/machine/account quicterm/auth quicterm/doctor
-			quicterm/machine/floodlog quicterm/holder quicterm/machine/keyfile quicterm/machine/keyring quicterm/machine/memory
-			quicterm/monitor/metrics quicterm/monitor/privsep quicterm/machine/pam quicterm/machine/panics quicterm/machine/rundir
+			quicterm/machine/floodlog quicterm/holder quicterm/machine/keyfile quicterm/machine/memory
+			quicterm/monitor/metrics quicterm/monitor/privsep quicterm/monitor/processes quicterm/machine/pam quicterm/machine/panics quicterm/machine/rundir
 			quicterm/machine/sshd quicterm/machine/systemd quicterm/machine/utmp quicterm/wire golang.org/x/crypto
-			golang.org/x/sync golang.org/x/sys golang.org/x/time`,
+			golang.org/x/sys golang.org/x/time`,
 		tests: `bench/bubble migrate/carrier/unixsock quicterm/holder/holdertest quicterm/holder/programtest github.com/fxamacker/cbor/v2
 			pgregory.net/rapid`,
+	},
+	{
+		path: "quicterm/monitor/processes", role: "finds, asks and starts holders; decides nothing about who gets in",
+		imports: `migrate/carrier quicterm/doctor quicterm/holder quicterm/machine/account quicterm/machine/floodlog
+			quicterm/machine/keyring quicterm/machine/memory quicterm/machine/pam quicterm/machine/rundir
+			quicterm/machine/systemd quicterm/wire golang.org/x/sync`,
+		tests: "quicterm/holder/holdertest quicterm/machine/keyfile",
 	},
 	{
 		path: "quicterm/monitor/privsep", role: "the calls between the two halves of root's daemon; decides nothing",
@@ -215,7 +222,7 @@ var packages = []struct {
 		imports: `migrate/carrier migrate/carrier/pipe migrate/carrier/quic migrate/carrier/tcp quicterm/auth quicterm/machine/floodlog
 			quicterm/machine/memory quicterm/monitor/metrics quicterm/monitor quicterm/monitor/privsep quicterm/machine/panics quicterm/wire golang.org/x/time`,
 		tests: `bench/bubble bench/netem buffer configs migrate/carrier/carriertest migrate/carrier/sealed quicterm/machine/account quicterm/holder
-			quicterm/holder/holdertest quicterm/holder/programtest quicterm/machine/rundir quicterm/session golang.org/x/crypto`,
+			quicterm/holder/holdertest quicterm/holder/programtest quicterm/monitor/processes quicterm/machine/rundir quicterm/session golang.org/x/crypto`,
 	},
 	{
 		path: "quicterm/sim", role: "a server and a network in memory, for tests of the whole product on virtual time",

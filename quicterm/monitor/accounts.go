@@ -7,6 +7,8 @@ import (
 	"sync"
 
 	"golang.org/x/time/rate"
+
+	"github.com/quicterm/quicterm/quicterm/monitor/processes"
 )
 
 // What one account can have of the monitor, whose time is for all. Each limit is beyond what a person
@@ -53,7 +55,7 @@ func (a *accounts) of(uid uint32) *accountUse {
 	if u == nil {
 		u = &accountUse{
 			requests: make(chan struct{}, maxRequests),
-			asks:     rate.NewLimiter(rate.Limit(asksPerSession*a.sessions), 2*(leastAsks+maxSockets)),
+			asks:     rate.NewLimiter(rate.Limit(asksPerSession*a.sessions), 2*(leastAsks+processes.MaxSockets)),
 			starts:   rate.NewLimiter(rate.Limit(startsPerSession*float64(a.sessions)), a.sessions),
 		}
 		a.byUID[uid] = u

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/quicterm/quicterm/quicterm/monitor/processes"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -18,11 +19,8 @@ import (
 // sockets that never answer, or that answer anything. What that costs is bounded here, and
 // one of them does not spoil the answers of the others.
 const (
-	// maxAsks bounds how many holders are asked at once on behalf of one request.
-	maxAsks = 64
-
 	// askTime bounds how long all holders of an account are asked: as long as one may
-	// take to answer. If more than maxAsks of them are silent, each is given less, so that
+	// take to answer. If more than MaxAsks of them are silent, each is given less, so that
 	// all are asked.
 	askTime = 5 * time.Second
 
@@ -51,11 +49,11 @@ func (s *Monitor) ask(ctx context.Context, open *wire.Open, uid uint32, ids []wi
 	}
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
-	each := askTime * maxAsks / time.Duration(max(len(ids), maxAsks))
+	each := askTime * processes.MaxAsks / time.Duration(max(len(ids), processes.MaxAsks))
 	var mu sync.Mutex
 	collected := 0
 	var wg sync.WaitGroup
-	slots := make(chan struct{}, maxAsks)
+	slots := make(chan struct{}, processes.MaxAsks)
 	for _, id := range ids {
 		slots <- struct{}{}
 		wg.Go(func() {

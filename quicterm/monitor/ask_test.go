@@ -7,14 +7,13 @@ import (
 	"io/fs"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/quicterm/quicterm/quicterm/holder"
 	"github.com/quicterm/quicterm/quicterm/holder/holdertest"
+	"github.com/quicterm/quicterm/quicterm/monitor/processes"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -118,7 +117,7 @@ func TestBrokenHoldersAreLeftOut(t *testing.T) {
 func TestHoldersThatHang(t *testing.T) {
 	onHostile(t, func(h *host, bad *hostile) {
 		good := h.attach()
-		for range maxSockets - 1 {
+		for range processes.MaxSockets - 1 {
 			bad.add(func(ctx context.Context, _ wire.SessionID) (wire.Message, error) {
 				<-ctx.Done()
 				return wire.Message{}, ctx.Err()
@@ -146,7 +145,7 @@ func TestHoldersThatHang(t *testing.T) {
 func TestAnswersAreBounded(t *testing.T) {
 	onHostile(t, func(h *host, bad *hostile) {
 		long := strings.Repeat("x", 1200)
-		for range maxSockets {
+		for range processes.MaxSockets {
 			bad.state(t, func(_ *wire.State, i *wire.Info) { i.Members = []wire.Member{{Client: long}, {Client: long[:500]}} })
 		}
 		uid := uint32(os.Geteuid())
@@ -155,11 +154,11 @@ func TestAnswersAreBounded(t *testing.T) {
 		for _, e := range entries {
 			kept += len(e.state.Info)
 		}
-		if len(entries) != maxSockets || kept > maxCollected || kept < maxCollected-wire.MaxAnswer {
-			t.Errorf("%d bytes of %d sessions are kept, want %d of %d", kept, len(entries), maxCollected, maxSockets)
+		if len(entries) != processes.MaxSockets || kept > maxCollected || kept < maxCollected-wire.MaxAnswer {
+			t.Errorf("%d bytes of %d sessions are kept, want %d of %d", kept, len(entries), maxCollected, processes.MaxSockets)
 		}
-		if l := h.list(); len(l.Sessions)+l.More != maxSockets {
-			t.Errorf("%d sessions are listed and %d left out, want %d", len(l.Sessions), l.More, maxSockets)
+		if l := h.list(); len(l.Sessions)+l.More != processes.MaxSockets {
+			t.Errorf("%d sessions are listed and %d left out, want %d", len(l.Sessions), l.More, processes.MaxSockets)
 		}
 	})
 }
@@ -182,22 +181,5 @@ func TestPickPrefersOwn(t *testing.T) {
 		if (err == nil) != (want != 0) || err == nil && e.id[0] != want {
 			t.Errorf("%q picks %v, %v; want %d", name, e, err, want)
 		}
-	}
-}
-
-// The names that are read from an account's directory are bounded.
-func TestSocketsAreBounded(t *testing.T) {
-	dir := t.TempDir()
-	const names = 2 * readNames
-	for i := range names + 10 {
-		name := holder.SocketName(wire.SessionID{byte(i), byte(i >> 8)})
-		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	found := make(map[wire.SessionID]struct{})
-	complete, err := addSessions(found, dir, names)
-	if complete || err != nil || len(found) != names {
-		t.Errorf("%d sessions, all of them: %v, %v", len(found), complete, err)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/quicterm/quicterm/quicterm/monitor/privsep"
+	"github.com/quicterm/quicterm/quicterm/monitor/processes"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -190,7 +191,7 @@ func (s *Monitor) inspectAccount(ctx context.Context, uid uint32) (all []inspect
 	}
 	var mu sync.Mutex
 	var wg sync.WaitGroup
-	slots := make(chan struct{}, maxAsks)
+	slots := make(chan struct{}, processes.MaxAsks)
 	for _, id := range ids {
 		slots <- struct{}{}
 		wg.Go(func() {

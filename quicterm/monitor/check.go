@@ -18,6 +18,7 @@ import (
 	"github.com/quicterm/quicterm/quicterm/machine/keyfile"
 	"github.com/quicterm/quicterm/quicterm/machine/pam"
 	"github.com/quicterm/quicterm/quicterm/machine/sshd"
+	"github.com/quicterm/quicterm/quicterm/monitor/processes"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -77,7 +78,7 @@ func Check(ctx context.Context, cfg Config, user string, from netip.Addr, key []
 		}
 	}
 	access.Rules = policy.Rules()
-	su, words, state := howSessionsStart(ctx, s.all, nil)
+	su, words, state := processes.HowSessionsStart(ctx, s.all, nil)
 	access.Login = words
 	if _, access.Refused = s.policy(ctx, a, from, at); access.Refused == nil && state == doctor.Fail {
 		access.Refused = errors.New(words)

@@ -10,6 +10,7 @@ import (
 	"github.com/quicterm/quicterm/configs"
 	"github.com/quicterm/quicterm/quicterm/machine/systemd"
 	"github.com/quicterm/quicterm/quicterm/machine/utmp"
+	"github.com/quicterm/quicterm/quicterm/monitor/processes"
 )
 
 // Config configures a [Monitor]. The zero value is a daemon with default settings that
@@ -32,7 +33,7 @@ type Config struct {
 
 	// Holders finds and starts holders. Nil means processes on this machine, which
 	// outlive the server.
-	Holders Holders
+	Holders processes.Holders
 
 	// Recheck decides whether clients keep their access, in place of the accounts, keys and policies
 	// of this machine. It is for servers in memory; nil looks at the machine.

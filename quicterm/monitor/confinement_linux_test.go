@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/quicterm/quicterm/quicterm/holder/holdertest"
 	"github.com/quicterm/quicterm/quicterm/machine/rundir"
 )
 
@@ -34,7 +35,7 @@ func init() {
 	}
 	exe, err := os.Executable()
 	if err == nil {
-		err = syscall.Exec(exe, []string{exe}, []string{grantVar + "=" + os.Getenv(grantVar), quickExit})
+		err = syscall.Exec(exe, []string{exe}, []string{grantVar + "=" + os.Getenv(grantVar), holdertest.QuickExit})
 	}
 	fmt.Println(err)
 	os.Exit(1)
@@ -91,7 +92,7 @@ func TestSandboxGetsNoGrant(t *testing.T) {
 				t.Skip("this process is confined so itself")
 			}
 			cmd := exec.Command(exe)
-			cmd.Env = []string{grantVar + "=" + path, confineVar + "=" + test.how, quickExit}
+			cmd.Env = []string{grantVar + "=" + path, confineVar + "=" + test.how, holdertest.QuickExit}
 			cmd.SysProcAttr = &test.attr
 			out, err := cmd.CombinedOutput()
 			if errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.ENOSPC) || strings.HasPrefix(string(out), "skip:") {
@@ -106,7 +107,7 @@ func TestSandboxGetsNoGrant(t *testing.T) {
 
 // A process whose number another one may have by now gets no grant.
 func TestGrantOfEndedProcess(t *testing.T) {
-	dir := reachableDir(t)
+	dir := holdertest.ReachableDir(t)
 	path := filepath.Join(dir, "s")
 	l, err := rundir.Listen(path)
 	if err != nil {
@@ -118,7 +119,7 @@ func TestGrantOfEndedProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(exe)
-	cmd.Env = []string{grantVar + "=" + path, quickExit}
+	cmd.Env = []string{grantVar + "=" + path, holdertest.QuickExit}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

@@ -38,7 +38,7 @@ func (c *client) findOrCreate(ctx context.Context, req *privsep.Attach) (wire.Se
 		}
 		return e.id, nil
 	}
-	release, err := s.creating.take(ctx, uid, 1)
+	release, err := s.creating.Take(ctx, uid, 1)
 	if err != nil {
 		return wire.SessionID{}, err
 	}

@@ -27,9 +27,9 @@ import (
 	"github.com/quicterm/quicterm/quicterm/auth"
 	"github.com/quicterm/quicterm/quicterm/doctor"
 	"github.com/quicterm/quicterm/quicterm/machine/account"
-	"github.com/quicterm/quicterm/quicterm/machine/floodlog"
 	"github.com/quicterm/quicterm/quicterm/machine/memory"
 	"github.com/quicterm/quicterm/quicterm/machine/rundir"
+	"github.com/quicterm/quicterm/quicterm/monitor/processes"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -343,7 +343,7 @@ func (s *Monitor) examineLimits(r *doctor.Report) {
 
 // examineLogin tells whether PAM opens sessions.
 func (s *Monitor) examineLogin(ctx context.Context, r *doctor.Report) {
-	_, words, state := howSessionsStart(ctx, s.all, nil)
+	_, words, state := processes.HowSessionsStart(ctx, s.all, nil)
 	todo := ""
 	if state != doctor.OK {
 		todo = "correct that: PAM's rules for su are in /etc/pam.d/su"
@@ -369,7 +369,7 @@ func (s *Monitor) examineHolders(ctx context.Context, r *doctor.Report) {
 			}
 		}
 	}
-	p := &processes{base: s.base, names: s.names, log: slog.New(slog.DiscardHandler), warnings: floodlog.New(accountBurst)}
+	p := processes.New(processes.Config{Base: s.base, Names: s.names, Log: slog.New(slog.DiscardHandler)})
 	inspect, err := wire.New(&wire.Inspect{})
 	if err != nil {
 		r.Add("holders", doctor.Skip, "", "%v", err)

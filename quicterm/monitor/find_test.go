@@ -7,6 +7,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/quicterm/quicterm/quicterm/monitor/processes"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -16,7 +17,7 @@ func TestListFits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	entries := make([]entry, maxSockets)
+	entries := make([]entry, processes.MaxSockets)
 	for i := range entries {
 		entries[i].state.Info = info
 	}

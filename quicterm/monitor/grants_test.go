@@ -30,7 +30,7 @@ func grantingDaemon(t *testing.T, cfg Config) string {
 	if cfg.Settings == nil {
 		cfg.Settings = configs.DefaultServer()
 	}
-	dir := reachableDir(t)
+	dir := holdertest.ReachableDir(t)
 	cfg.Settings.StateDir, cfg.Settings.RuntimeDir = filepath.Join(dir, "state"), filepath.Join(dir, "run")
 	cfg.Settings.Listen = []string{"127.0.0.1:0"}
 	if cfg.Holders == nil {
@@ -62,10 +62,10 @@ func grantingDaemon(t *testing.T, cfg Config) string {
 
 // An account whose shell lets nobody in gets no grant.
 func TestNologinGetsNoGrant(t *testing.T) {
-	if !inCopy(t) {
+	if !holdertest.InCopy(t) {
 		return
 	}
-	a, err := new(account.NameService).LookupID(t.Context(), nobody(t).UID)
+	a, err := new(account.NameService).LookupID(t.Context(), holdertest.Nobody(t).UID)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +78,7 @@ func TestNologinGetsNoGrant(t *testing.T) {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(exe)
-	cmd.Env = []string{grantVar + "=" + path, quickExit}
+	cmd.Env = []string{grantVar + "=" + path, holdertest.QuickExit}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: a.UID, Gid: a.GID}}
 	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "refused: the account nobody may not log in") {
 		t.Errorf("%q, %v; want a refusal", out, err)

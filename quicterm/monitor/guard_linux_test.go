@@ -13,12 +13,13 @@ import (
 	"github.com/quicterm/quicterm/migrate/carrier"
 	"github.com/quicterm/quicterm/migrate/carrier/unixsock"
 	"github.com/quicterm/quicterm/quicterm/monitor/privsep"
+	"github.com/quicterm/quicterm/quicterm/monitor/processes"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
 // A resuming has holders that accept each Resume, on a new connection.
 type resuming struct {
-	Holders
+	processes.Holders
 	holder chan *net.UnixConn // their ends
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/quicterm/quicterm/quicterm/holder/holdertest"
 	"github.com/quicterm/quicterm/quicterm/holder/programtest"
 	"github.com/quicterm/quicterm/quicterm/monitor/privsep"
+	"github.com/quicterm/quicterm/quicterm/monitor/processes"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -80,7 +81,7 @@ func onHost(t *testing.T, f func(h *host)) {
 
 // setHolders replaces the holders. The goroutines that wait for the end of sessions have read them
 // before.
-func (h *host) setHolders(holders Holders) {
+func (h *host) setHolders(holders processes.Holders) {
 	synctest.Wait()
 	h.server.holders = holders
 }

@@ -8,11 +8,12 @@ import (
 	"testing"
 
 	"github.com/quicterm/quicterm/quicterm/machine/account"
+	"github.com/quicterm/quicterm/quicterm/monitor/processes"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
 // A recorded has holders of an account that has the record of a lost session.
-type recorded struct{ Holders }
+type recorded struct{ processes.Holders }
 
 func (r recorded) Records(_ context.Context, _ *account.Account, launch *wire.Launch) (wire.Message, error) {
 	info := wire.Info{ID: wire.SessionID{7}, Name: "lost", Phase: wire.PhaseLost, PTY: true}

@@ -27,6 +27,7 @@ import (
 	"github.com/quicterm/quicterm/quicterm/machine/utmp"
 	"github.com/quicterm/quicterm/quicterm/monitor/metrics"
 	"github.com/quicterm/quicterm/quicterm/monitor/privsep"
+	"github.com/quicterm/quicterm/quicterm/monitor/processes"
 )
 
 const (
@@ -49,8 +50,8 @@ type Monitor struct {
 	sshd       sshd.Daemon
 	self       *account.Account
 	all        bool // every account is served, not only self
-	holders    Holders
-	processes  *processes // the holders, if they are processes of this machine
+	holders    processes.Holders
+	processes  *processes.Local // the holders, if they are processes of this machine
 	hostKeys   []*auth.HostKey
 	secrets    *secrets
 	ticketKeys *ticketKeys
@@ -83,7 +84,7 @@ type Monitor struct {
 	stop func()
 	work sync.WaitGroup // what Run waits for beside its tasks
 
-	creating slots // one an account, taken while a new session gets its name
+	creating processes.Slots // one an account, taken while a new session gets its name
 	started  started
 	memory   memorySum
 }
@@ -136,17 +137,16 @@ func New(cfg Config) (*Monitor, error) {
 		s.rights.look = func(ctx context.Context, _ right) error { return cfg.Recheck(ctx) }
 	}
 	if s.holders == nil {
-		s.processes = &processes{
-			base: s.base, names: names, args: cfg.HolderArgs, log: log, warnings: floodlog.New(accountBurst),
-			outside: cfg.Outside, within: cfg.Within,
+		local := processes.Config{
+			Base: s.base, Names: names, Args: cfg.HolderArgs, PAM: cfg.PAM, Outside: cfg.Outside, Within: cfg.Within, Log: log,
 		}
 		if cfg.Scopes != nil {
-			s.processes.scopes = func() scopes { return cfg.Scopes() }
+			local.Scopes = func() processes.Scopes { return cfg.Scopes() }
 		}
-		s.processes.su.enabled = cfg.PAM
 		if !s.all {
-			s.processes.only = self
+			local.Only = self
 		}
+		s.processes = processes.New(local)
 		s.holders = s.processes
 	}
 	state, err := s.stateDir()
@@ -246,7 +246,7 @@ func (s *Monitor) Run(ctx context.Context, network privsep.Network, tasks ...fun
 	defer context.AfterFunc(ctx, s.stop)()
 	defer s.census.finish(s)
 	if s.processes != nil {
-		tasks = append(tasks, s.processes.children.run)
+		tasks = append(tasks, s.processes.Run)
 	}
 	if s.granted {
 		s.use()

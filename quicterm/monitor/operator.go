@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/quicterm/quicterm/quicterm/machine/rundir"
+	"github.com/quicterm/quicterm/quicterm/monitor/processes"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -140,7 +141,7 @@ func (s *Monitor) end(ctx context.Context, by operator, ids []string, reason str
 	reason = wire.Printable(reason, maxEndReason)
 	answers := make([]Ended, len(ids))
 	var wg sync.WaitGroup
-	slots := make(chan struct{}, maxAsks)
+	slots := make(chan struct{}, processes.MaxAsks)
 	for i, prefix := range ids {
 		one, err := locate(all, prefix)
 		if err != nil {

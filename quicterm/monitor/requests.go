@@ -108,7 +108,7 @@ func (c *client) rename(ctx context.Context, session string, m wire.Message) (*p
 		return nil, err
 	}
 	s, uid := c.server, c.account.UID
-	release, err := s.creating.take(ctx, uid, 1)
+	release, err := s.creating.Take(ctx, uid, 1)
 	if err != nil {
 		return nil, err
 	}

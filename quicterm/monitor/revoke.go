@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/quicterm/quicterm/quicterm/monitor/privsep"
+	"github.com/quicterm/quicterm/quicterm/monitor/processes"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -62,7 +63,7 @@ func (s *Monitor) revokeOf(ctx context.Context, log *slog.Logger, uid uint32, op
 	var revoked wire.Revoked
 	var mu sync.Mutex
 	var wg sync.WaitGroup
-	slots := make(chan struct{}, maxAsks)
+	slots := make(chan struct{}, processes.MaxAsks)
 	for _, id := range ids {
 		slots <- struct{}{}
 		wg.Go(func() {

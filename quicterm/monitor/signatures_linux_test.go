@@ -18,6 +18,7 @@ import (
 
 	"github.com/quicterm/quicterm/configs"
 	"github.com/quicterm/quicterm/quicterm/auth"
+	"github.com/quicterm/quicterm/quicterm/holder/holdertest"
 	"github.com/quicterm/quicterm/quicterm/monitor/privsep"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
@@ -112,7 +113,7 @@ func TestSignatureInAnotherPlace(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root's daemon has several accounts")
 	}
-	user := newProver(t, nobody(t).Name)
+	user := newProver(t, holdertest.Nobody(t).Name)
 	root := &prover{t, "root", user.key} // who uses the same key there
 	settings := keysOf(t, user, root)
 	m := monitorWith(t, settings)

@@ -21,6 +21,7 @@ import (
 	"github.com/quicterm/quicterm/quicterm/holder/programtest"
 	"github.com/quicterm/quicterm/quicterm/machine/account"
 	"github.com/quicterm/quicterm/quicterm/monitor/privsep"
+	"github.com/quicterm/quicterm/quicterm/monitor/processes"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -29,7 +30,7 @@ func init() { flag.Set("rapid.seed", "1") }
 
 // watchedHolders are the holders of several accounts, which record whose are asked for what.
 type watchedHolders struct {
-	Holders
+	processes.Holders
 	of map[uint32]*holdertest.Holders
 
 	mu      sync.Mutex
@@ -120,7 +121,7 @@ func newTakeover(t *testing.T) *takeover {
 	if os.Geteuid() != 0 {
 		t.Skip("only root's daemon has several accounts")
 	}
-	ann, bob := newProver(t, nobody(t).Name), newProver(t, "daemon")
+	ann, bob := newProver(t, holdertest.Nobody(t).Name), newProver(t, "daemon")
 	shared := newProver(t, ann.account)
 	h := &takeover{
 		provers:  []*prover{ann, bob, shared, {t, bob.account, shared.key}, {t, bob.account, ann.key}}, // bob's account does not accept the last

@@ -31,7 +31,7 @@ import (
 	"github.com/quicterm/quicterm/quicterm/holder/holdertest"
 	"github.com/quicterm/quicterm/quicterm/holder/programtest"
 	"github.com/quicterm/quicterm/quicterm/machine/account"
-	"github.com/quicterm/quicterm/quicterm/monitor"
+	"github.com/quicterm/quicterm/quicterm/monitor/processes"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -129,7 +129,7 @@ func onHost(t *testing.T, f func(h *host)) {
 
 // A current is holders that can be replaced.
 type current struct {
-	atomic.Pointer[monitor.Holders]
+	atomic.Pointer[processes.Holders]
 }
 
 func (c *current) Memory() map[uint32]uint64 { return (*c.Load()).Memory() }
@@ -163,7 +163,7 @@ func (c *current) Records(ctx context.Context, a *account.Account, launch *wire.
 }
 
 // setHolders replaces the daemon's holders.
-func (h *host) setHolders(holders monitor.Holders) { h.current.Store(&holders) }
+func (h *host) setHolders(holders processes.Holders) { h.current.Store(&holders) }
 
 // newHost returns a host without a network and a daemon.
 func newHost(t *testing.T) *host {

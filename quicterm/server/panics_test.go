@@ -12,13 +12,13 @@ import (
 	"github.com/quicterm/quicterm/migrate/carrier"
 	"github.com/quicterm/quicterm/migrate/carrier/quic"
 	"github.com/quicterm/quicterm/quicterm/machine/panics"
-	"github.com/quicterm/quicterm/quicterm/monitor"
+	"github.com/quicterm/quicterm/quicterm/monitor/processes"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
 // A clumsy has holders, and code that panics at some point of a connection.
 type clumsy struct {
-	monitor.Holders
+	processes.Holders
 	ask, carry, lane bool
 }
 
@@ -44,7 +44,7 @@ type clumsyLink struct{ carrier.Carrier }
 
 func (clumsyLink) Write([]byte) (int, error) { panic("in a lane of a relay") }
 
-var _ monitor.Holders = (*clumsy)(nil)
+var _ processes.Holders = (*clumsy)(nil)
 
 // A panic at any point of a connection ends that connection, and is logged with its stack.
 // The others, and the daemon, go on.

@@ -14,12 +14,12 @@ import (
 	"github.com/quicterm/quicterm/migrate/carrier"
 	"github.com/quicterm/quicterm/migrate/carrier/carriertest"
 	"github.com/quicterm/quicterm/migrate/carrier/quic"
-	"github.com/quicterm/quicterm/quicterm/monitor"
+	"github.com/quicterm/quicterm/quicterm/monitor/processes"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
 // A deaf has holders that neither read what a client sends nor close its carrier.
-type deaf struct{ monitor.Holders }
+type deaf struct{ processes.Holders }
 
 func (d deaf) Carry(ctx context.Context, uid uint32, id wire.SessionID, open *wire.Open, m wire.Message, datagrams bool) (wire.Message, carrier.Carrier, error) {
 	answer, link, err := d.Holders.Carry(ctx, uid, id, open, m, datagrams)

@@ -20,7 +20,7 @@ import (
 
 	"github.com/quicterm/quicterm/migrate/carrier"
 	"github.com/quicterm/quicterm/migrate/carrier/tcp"
-	"github.com/quicterm/quicterm/quicterm/monitor"
+	"github.com/quicterm/quicterm/quicterm/monitor/processes"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -34,9 +34,9 @@ type tcpHost struct {
 }
 
 // onTCP returns a host whose daemon runs until the test ends.
-func onTCP(t *testing.T, maxUnauthenticated int, change ...func(monitor.Holders) monitor.Holders) *tcpHost {
+func onTCP(t *testing.T, maxUnauthenticated int, change ...func(processes.Holders) processes.Holders) *tcpHost {
 	h := &tcpHost{host: newHost(t)}
-	holders := monitor.Holders(h.holders)
+	holders := processes.Holders(h.holders)
 	for _, f := range change {
 		holders = f(holders)
 	}
@@ -374,7 +374,7 @@ func TestRefusedOverTCP(t *testing.T) {
 
 // A growingDeaf has holders that are deaf from some time on.
 type growingDeaf struct {
-	monitor.Holders
+	processes.Holders
 	now *atomic.Bool
 }
 
@@ -391,7 +391,7 @@ func (d growingDeaf) Carry(
 func TestRelayOverTCPEndsWithItsClient(t *testing.T) {
 	t.Parallel()
 	var deafNow atomic.Bool
-	h := onTCP(t, 64, func(h monitor.Holders) monitor.Holders { return growingDeaf{h, &deafNow} })
+	h := onTCP(t, 64, func(h processes.Holders) processes.Holders { return growingDeaf{h, &deafNow} })
 	first, attached := h.attach()
 	deafNow.Store(true)
 	c := h.dial(localhost)

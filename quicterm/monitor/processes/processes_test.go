@@ -1,6 +1,6 @@
 //go:build linux || darwin
 
-package monitor
+package processes
 
 import (
 	"context"
@@ -69,12 +69,12 @@ func TestSessionDoesNotExist(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer os.RemoveAll(root)
-		p := &processes{base: rundir.Base(root)}
-		s, err := holder.Listen(p.base, holder.SocketName(id))
+		p := New(Config{Base: rundir.Base(root)})
+		s, err := holder.Listen(p.Base, holder.SocketName(id))
 		if err != nil {
 			t.Fatal(err)
 		}
-		dir := p.base.Dirs(uid)[0]
+		dir := p.Base.Dirs(uid)[0]
 		err = test.change(dir, filepath.Join(dir, holder.SocketName(id)))
 		if uid != 0 && errors.Is(err, fs.ErrPermission) {
 			s.Close()
@@ -114,7 +114,7 @@ func (c *contexts) Move(ctx context.Context, _ int, _ systemd.Scope) error { ret
 // A client that goes while its session starts does not keep the session from its scope.
 func TestScopeOfSessionWhoseClientHasGone(t *testing.T) {
 	recorded := new(contexts)
-	p := &processes{scopes: func() scopes { return recorded }, log: slog.New(slog.DiscardHandler)}
+	p := New(Config{Scopes: func() Scopes { return recorded }, Log: slog.New(slog.DiscardHandler)})
 	gone, leave := context.WithCancel(t.Context())
 	leave()
 	p.move(gone, 1, &account.Account{}, wire.SessionID{})
@@ -127,14 +127,14 @@ func TestScopeOfSessionWhoseClientHasGone(t *testing.T) {
 // answer, keep a number of callers. No further one is told that there is no session, and
 // other accounts do not wait.
 func TestStuckHolders(t *testing.T) {
-	p := &processes{base: rundir.Base(t.TempDir())}
-	if _, err := p.base.Make(); err != nil {
+	p := New(Config{Base: rundir.Base(t.TempDir())})
+	if _, err := p.Base.Make(); err != nil {
 		t.Fatal(err)
 	}
 	uid, id := uint32(os.Geteuid()), wire.SessionID{1}
 	stuck, answer := make(chan struct{}), make(chan struct{})
 	var wg sync.WaitGroup
-	for range maxAsks {
+	for range MaxAsks {
 		wg.Go(func() {
 			p.connect(t.Context(), uid, id, func(string) error {
 				stuck <- struct{}{}

@@ -1,6 +1,6 @@
 //go:build linux || darwin
 
-package monitor
+package processes
 
 import (
 	"context"
@@ -25,8 +25,7 @@ const refindTime = 5 * time.Second
 
 // A suFinder finds the su that opens sessions of PAM.
 type suFinder struct {
-	enabled bool               // otherwise PAM is not asked
-	trials  singleflight.Group // of su
+	trials singleflight.Group // of su
 
 	mu     sync.Mutex
 	path   string
@@ -89,9 +88,9 @@ func decideLogin(path string, err error) (string, error) {
 	return path, nil
 }
 
-// howSessionsStart says whether PAM opens sessions, and with which su or why not; su is empty if it does not. The state is
+// HowSessionsStart says whether PAM opens sessions, and with which su or why not; su is empty if it does not. The state is
 // that sessions start as they should, without PAM or not at all.
-func howSessionsStart(
+func HowSessionsStart(
 	ctx context.Context, all bool, start func(*exec.Cmd) error,
 ) (su, words string, state doctor.State) {
 	if !all {
@@ -110,11 +109,11 @@ func howSessionsStart(
 
 // loginOf returns the session of PAM for an account, or nil if there is to be none: only root's daemon
 // for all accounts lets people in; another one has the rights of its account already.
-func (p *processes) loginOf(ctx context.Context, a *account.Account) (*holder.Login, error) {
-	if p.only != nil || !p.su.enabled {
+func (p *Local) loginOf(ctx context.Context, a *account.Account) (*holder.Login, error) {
+	if p.Only != nil || !p.PAM {
 		return nil, nil
 	}
-	su, err := p.su.find(ctx, p.outside, p.log)
+	su, err := p.su.find(ctx, p.Outside, p.Log)
 	if su == "" || err != nil {
 		return nil, err
 	}

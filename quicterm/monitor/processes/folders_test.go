@@ -1,6 +1,6 @@
 //go:build linux || darwin
 
-package monitor
+package processes
 
 import (
 	"context"
@@ -10,41 +10,23 @@ import (
 	"maps"
 	"net/netip"
 	"os"
-	"os/user"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/quicterm/quicterm/quicterm/holder"
+	"github.com/quicterm/quicterm/quicterm/holder/holdertest"
 	"github.com/quicterm/quicterm/quicterm/machine/account"
 	"github.com/quicterm/quicterm/quicterm/machine/rundir"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
-// nobody returns an account that is not root.
-func nobody(t *testing.T) *account.Account {
-	t.Helper()
-	u, err := user.Lookup("nobody")
-	if err != nil {
-		t.Skip(err)
-	}
-	id := func(s string) uint32 {
-		n, err := strconv.ParseInt(s, 10, 64) // on macOS it is -2
-		if err != nil {
-			t.Fatal(err)
-		}
-		return uint32(n)
-	}
-	return &account.Account{Name: "nobody", UID: id(u.Uid), GID: id(u.Gid), Home: "/", Shell: "/bin/sh"}
-}
-
 // startCat starts a session that lives until its input ends, and returns the process of
 // its holder.
-func startCat(t *testing.T, p *processes, a *account.Account, id wire.SessionID) (pid int) {
+func startCat(t *testing.T, p *Local, a *account.Account, id wire.SessionID) (pid int) {
 	t.Helper()
 	before := p.children.all()
 	launch := &wire.Launch{ID: id, Name: "cat", Path: "/bin/cat", Argv: []string{"cat"}, Dir: "/",
@@ -82,12 +64,12 @@ func awaitGone(t *testing.T, path string) {
 // The holder of another account serves a socket that root has made, where the account
 // can make nothing; and root removes it, however the holder ended.
 func TestSocketsOfAnotherAccount(t *testing.T) {
-	if !inCopy(t) {
+	if !holdertest.InCopy(t) {
 		return
 	}
-	a := nobody(t)
-	base := rundir.Base(filepath.Join(reachableDir(t), "run"))
-	p := &processes{base: base, names: new(account.NameService), log: slog.New(slog.DiscardHandler)}
+	a := holdertest.Nobody(t)
+	base := rundir.Base(filepath.Join(holdertest.ReachableDir(t), "run"))
+	p := New(Config{Base: base, Names: new(account.NameService), Log: slog.New(slog.DiscardHandler)})
 	query, err := wire.New(&wire.Query{})
 	if err != nil {
 		t.Fatal(err)
@@ -112,7 +94,7 @@ func TestSocketsOfAnotherAccount(t *testing.T) {
 	// A holder that was started by an earlier daemon is killed: who asks next removes
 	// its socket.
 	syscall.Kill(pid, syscall.SIGKILL)
-	next := &processes{base: base, log: p.log}
+	next := New(Config{Base: base, Log: p.Log})
 	for until := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
 		if _, err := next.Ask(t.Context(), a.UID, first, &wire.Open{}, query); errors.Is(err, fs.ErrNotExist) {
 			break
@@ -138,12 +120,12 @@ func TestSocketsOfAnotherAccount(t *testing.T) {
 
 // A socket that does not listen yet is not taken for one whose holder was killed.
 func TestStartingHolderKeepsItsSocket(t *testing.T) {
-	base := rundir.Base(filepath.Join(reachableDir(t), "run"))
+	base := rundir.Base(filepath.Join(holdertest.ReachableDir(t), "run"))
 	dir, err := base.Make()
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &processes{base: base, log: slog.New(slog.DiscardHandler)}
+	p := New(Config{Base: base, Log: slog.New(slog.DiscardHandler)})
 	query, err := wire.New(&wire.Query{})
 	if err != nil {
 		t.Fatal(err)
@@ -173,8 +155,8 @@ func TestRootRemovesNothingOfAnAccount(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root reaches the directories of others")
 	}
-	a := nobody(t)
-	base := rundir.Base(filepath.Join(reachableDir(t), "run"))
+	a := holdertest.Nobody(t)
+	base := rundir.Base(filepath.Join(holdertest.ReachableDir(t), "run"))
 	dir, err := base.MakeFor(a.UID, a.GID)
 	if err != nil {
 		t.Fatal(err)
@@ -193,11 +175,28 @@ func TestRootRemovesNothingOfAnAccount(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.Close()
-	p := &processes{base: base, log: slog.New(slog.DiscardHandler)}
+	p := New(Config{Base: base, Log: slog.New(slog.DiscardHandler)})
 	if _, err := p.Ask(t.Context(), a.UID, id, &wire.Open{}, query); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("asked a dead socket: %v", err)
 	}
 	if _, err := os.Lstat(path); err != nil {
 		t.Errorf("root has removed a file of the account: %v", err)
+	}
+}
+
+// The names that are read from an account's directory are bounded.
+func TestSocketsAreBounded(t *testing.T) {
+	dir := t.TempDir()
+	const names = 2 * readNames
+	for i := range names + 10 {
+		name := holder.SocketName(wire.SessionID{byte(i), byte(i >> 8)})
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	found := make(map[wire.SessionID]struct{})
+	complete, err := addSessions(found, dir, names)
+	if complete || err != nil || len(found) != names {
+		t.Errorf("%d sessions, all of them: %v, %v", len(found), complete, err)
 	}
 }

@@ -1,15 +1,15 @@
 //go:build linux || darwin
 
-package monitor
+package processes
 
 import (
 	"context"
 	"sync"
 )
 
-// slots bound how much is done for each account at once, so that no account waits for another
+// Slots bound how much is done for each account at once, so that no account waits for another
 // one. They are safe for concurrent use.
-type slots struct {
+type Slots struct {
 	mu       sync.Mutex
 	accounts map[uint32]*accountSlots
 }
@@ -19,9 +19,9 @@ type accountSlots struct {
 	users int // that have a slot or wait for one
 }
 
-// take blocks while the account has limit slots, which is always the same number, or returns
+// Take blocks while the account has limit Slots, which is always the same number, or returns
 // why ctx has ended.
-func (s *slots) take(ctx context.Context, uid uint32, limit int) (release func(), err error) {
+func (s *Slots) Take(ctx context.Context, uid uint32, limit int) (release func(), err error) {
 	s.mu.Lock()
 	a := s.accounts[uid]
 	if a == nil {

@@ -1,6 +1,6 @@
 //go:build linux || darwin
 
-package monitor
+package processes
 
 import (
 	"context"

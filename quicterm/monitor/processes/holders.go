@@ -1,6 +1,6 @@
 //go:build linux || darwin
 
-package monitor
+package processes
 
 import (
 	"context"
@@ -20,7 +20,7 @@ type Holders interface {
 
 	// Sessions returns the ids of an account's sessions, in any order. The holder
 	// of one may not answer. Sessions blocks while the account's file system does, so
-	// callers bound how many ask for an account at once: see [accountUse.begin].
+	// callers bound how many ask for an account at once.
 	Sessions(uid uint32) []wire.SessionID
 
 	// Ask sends a request to the holder of an account's session, with open before

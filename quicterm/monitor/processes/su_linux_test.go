@@ -1,4 +1,4 @@
-package monitor
+package processes
 
 import (
 	"context"
@@ -54,7 +54,7 @@ func TestSuFailsByChance(t *testing.T) {
 	if _, err := pam.Find(ctx, slow); err == nil || errors.As(err, new(pam.Unusable)) || errors.As(err, new(pam.Absent)) {
 		t.Errorf("su that does not end: %v", err)
 	}
-	if _, words, state := howSessionsStart(ctx, true, slow); state != doctor.Fail || !strings.Contains(words, "so none start") {
+	if _, words, state := HowSessionsStart(ctx, true, slow); state != doctor.Fail || !strings.Contains(words, "so none start") {
 		t.Errorf("the doctor says %v, %s", state, words)
 	}
 }
