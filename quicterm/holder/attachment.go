@@ -114,7 +114,7 @@ func (h *Holder) newAttachment(open *wire.Open, req *wire.Attach, secret []byte,
 	}
 	if h.launch.PTY && req.Hints && a.role.writes() {
 		a.hinting = new(hinting)
-		cfg.Note = func(now time.Time) []byte { return h.noteLocked(now, a) }
+		cfg.Note = func(now time.Time) []byte { return h.hints.noteLocked(now, a) }
 	}
 	a.endpoint = session.NewEndpoint(cfg)
 	a.driver = driver.New(&h.gate, a.endpoint, func() { h.receivedLocked(a) })

@@ -8,13 +8,14 @@ import (
 	"slices"
 	"time"
 
+	"github.com/quicterm/quicterm/buffer"
 	"github.com/quicterm/quicterm/quicterm/session"
+	"github.com/quicterm/quicterm/quicterm/session/gate"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
-// Hints tell the writers how their terminal shows keys, with the acks that they get (SPEC.md, 7.9).
-// The modes are looked up when an ack is made. So what hintLoop adds are acks that nothing else
-// would send: it sleeps while a key is followed by its echo.
+// Hints tell the writers, with their acks, how their terminal shows keys (SPEC.md, 7.9). Each ack looks the modes up.
+// Where no ack would tell of a change, loop sends one; it sleeps while each key is followed by its echo.
 const (
 	// effectTime is how long a program has for the effect of input. A hint does not count input
 	// that is younger. changeTime takes its place for settledAfter after a change of the modes: a
@@ -33,8 +34,8 @@ const (
 	// echoTime is how long after input output counts as the answer to it.
 	echoTime = 100 * time.Millisecond
 
-	// givenStep is how exactly the time of input is recorded.
-	givenStep = 5 * time.Millisecond
+	// batchTime is how exactly the time of input is recorded.
+	batchTime = 5 * time.Millisecond
 )
 
 // modes are what the kernel knows of the terminal.
@@ -43,8 +44,14 @@ type modes struct {
 	context uint16
 }
 
-// hints are what the hints to all writers have in common. The gate guards them.
+// hints look the modes up and decide when the writers are told. The holder's gate guards them.
 type hints struct {
+	gate    *gate.Gate
+	ring    *buffer.Ring
+	program Program
+	clients *clients
+	reading *reading
+
 	modes     modes
 	changedAt time.Time     // of the modes
 	silentAt  time.Time     // when to look them up because of silence, or zero
@@ -60,59 +67,60 @@ type hinting struct {
 	number    uint64 // of the last hint
 	last      wire.Hint
 	effective uint64  // the last frame of input that the next hint counts
-	given     []given // and those after it, oldest first
+	given     []batch // input after that, oldest first
 	buf       [session.MaxNote]byte
 }
 
-// A given is some input, the last frame of which the program was given at a time.
-type given struct {
-	frame uint64
-	began time.Time // when it was given the first
-	at    time.Time
+// A batch is input that the program was given within batchTime.
+type batch struct {
+	frame uint64 // the last one
+	first time.Time
+	last  time.Time
 }
 
-// maxGiven is more input than is younger than changeTime.
-const maxGiven = 2 * int(changeTime/givenStep)
+// maxBatches is more input than is younger than changeTime.
+const maxBatches = 2 * int(changeTime/batchTime)
 
-func newHints() hints {
+// newHints returns the hints of a session on a terminal.
+func newHints(h *Holder) hints {
 	timer := time.NewTimer(time.Hour)
 	timer.Stop()
-	return hints{timer: timer}
+	return hints{gate: &h.gate, ring: h.ring, program: h.program, clients: &h.clients, reading: &h.reading, timer: timer}
 }
 
-// hintLoop sends hints until the session is over.
-func (h *Holder) hintLoop() {
-	defer h.hints.timer.Stop()
+// loop sends hints until the session is over.
+func (t *hints) loop(end <-chan struct{}) {
+	defer t.timer.Stop()
 	for {
 		select {
-		case <-h.end:
+		case <-end:
 			return
-		case <-h.hints.timer.C:
-			h.gate.Lock()
-			h.hintLocked(time.Now())
-			h.gate.Unlock()
+		case <-t.timer.C:
+			t.gate.Lock()
+			t.sendLocked(time.Now())
+			t.gate.Unlock()
 		}
 	}
 }
 
 // hintLocked sends the hints that are due.
-func (h *Holder) hintLocked(now time.Time) {
-	silent, effect := due(now, &h.hints.silentAt), due(now, &h.hints.effectAt)
-	if (silent || effect) && h.lookLocked(now) {
-		for w := range h.clients.hinted() {
+func (t *hints) sendLocked(now time.Time) {
+	silent, effect := due(now, &t.silentAt), due(now, &t.effectAt)
+	if (silent || effect) && t.lookLocked(now) {
+		for w := range t.clients.hinted() {
 			last := w.hinting.last
-			if silent && h.hints.modes != (modes{last.Terminal, last.Context}) ||
-				effect && !h.hints.modes.flags.Secret() && h.effectiveLocked(now, w) > last.In {
+			if silent && t.modes != (modes{last.Terminal, last.Context}) ||
+				effect && !t.modes.flags.Secret() && t.effectiveLocked(now, w) > last.In {
 				w.endpoint.AckNow(now)
 				w.driver.Wake()
 			}
 		}
 	}
-	if silent && !h.hints.plain && h.hints.silence < maxSilentTime {
-		h.hints.silence *= 4
-		h.hints.silentAt = now.Add(h.hints.silence)
+	if silent && !t.plain && t.silence < maxSilentTime {
+		t.silence *= 4
+		t.silentAt = now.Add(t.silence)
 	}
-	h.awaitHintLocked(now)
+	t.awaitHintLocked(now)
 }
 
 // due reports whether a time has come, and if so makes it zero.
@@ -125,21 +133,21 @@ func due(now time.Time, at *time.Time) bool {
 }
 
 // awaitSilenceLocked records that the terminal is not silent.
-func (h *Holder) awaitSilenceLocked(now time.Time) {
-	h.hints.silence = silentTime
-	h.hints.silentAt = now.Add(silentTime)
+func (t *hints) awaitSilenceLocked(now time.Time) {
+	t.silence = silentTime
+	t.silentAt = now.Add(silentTime)
 }
 
 // awaitHintLocked sets the timer.
-func (h *Holder) awaitHintLocked(now time.Time) {
-	at := h.hints.silentAt
-	if e := h.hints.effectAt; at.IsZero() || !e.IsZero() && e.Before(at) {
+func (t *hints) awaitHintLocked(now time.Time) {
+	at := t.silentAt
+	if e := t.effectAt; at.IsZero() || !e.IsZero() && e.Before(at) {
 		at = e
 	}
 	if at.IsZero() {
-		h.hints.timer.Stop()
+		t.timer.Stop()
 	} else {
-		h.hints.timer.Reset(at.Sub(now))
+		t.timer.Reset(at.Sub(now))
 	}
 }
 
@@ -162,33 +170,33 @@ func (s *clients) wantHints() bool {
 }
 
 // lookLaterLocked looks the modes up when the terminal is silent, which it is not now.
-func (h *Holder) lookLaterLocked(now time.Time) {
-	if !h.clients.wantHints() {
+func (t *hints) lookLaterLocked(now time.Time) {
+	if !t.clients.wantHints() {
 		return
 	}
-	h.hints.plain = h.hints.plain && now.Sub(h.hints.givenAt) < echoTime
-	if h.hints.plain {
-		h.hints.effectAt = time.Time{} // the hint with the next key's echo will do
+	t.plain = t.plain && now.Sub(t.givenAt) < echoTime
+	if t.plain {
+		t.effectAt = time.Time{} // the hint with the next key's echo will do
 	}
-	h.awaitSilenceLocked(now)
-	h.awaitHintLocked(now)
+	t.awaitSilenceLocked(now)
+	t.awaitHintLocked(now)
 }
 
 // gaveLocked records that the program has got some input of a writer. The output had ended
 // before a frame when it was given.
-func (h *Holder) gaveLocked(now time.Time, w *attachment, d session.Delivered, output uint64) {
+func (t *hints) gaveLocked(now time.Time, w *attachment, d session.Delivered, output uint64) {
 	if w.hinting == nil {
 		return
 	}
 	w.hinting.gave(now, d.After()-1)
-	h.hints.plain, h.hints.givenAt = plain(d.Payload), now
-	if !h.hints.plain {
-		h.awaitSilenceLocked(now)
+	t.plain, t.givenAt = plain(d.Payload), now
+	if !t.plain {
+		t.awaitSilenceLocked(now)
 	}
-	if !h.hints.plain || output == h.ring.Next() {
-		h.hints.effectAt = now.Add(h.effectTimeLocked(now))
+	if !t.plain || output == t.ring.Next() {
+		t.effectAt = now.Add(t.effectTimeLocked(now))
 	}
-	h.awaitHintLocked(now)
+	t.awaitHintLocked(now)
 }
 
 // plain reports whether input is keys that start no program.
@@ -196,19 +204,19 @@ func plain(b []byte) bool {
 	return !bytes.ContainsFunc(b, func(r rune) bool { return r < ' ' })
 }
 
-func (t *hinting) gave(now time.Time, frame uint64) {
-	if n := len(t.given); n > 0 && now.Sub(t.given[n-1].began) < givenStep {
-		t.given[n-1].frame, t.given[n-1].at = frame, now
+func (w *hinting) gave(now time.Time, frame uint64) {
+	if n := len(w.given); n > 0 && now.Sub(w.given[n-1].first) < batchTime {
+		w.given[n-1].frame, w.given[n-1].last = frame, now
 		return
 	}
-	if len(t.given) == maxGiven {
-		t.given = slices.Delete(t.given, 0, 1)
+	if len(w.given) == maxBatches {
+		w.given = slices.Delete(w.given, 0, 1)
 	}
-	t.given = append(t.given, given{frame, now, now})
+	w.given = append(w.given, batch{frame, now, now})
 }
 
-func (h *Holder) effectTimeLocked(now time.Time) time.Duration {
-	if now.Sub(h.hints.changedAt) < settledAfter {
+func (t *hints) effectTimeLocked(now time.Time) time.Duration {
+	if now.Sub(t.changedAt) < settledAfter {
 		return changeTime
 	}
 	return effectTime
@@ -216,44 +224,44 @@ func (h *Holder) effectTimeLocked(now time.Time) time.Duration {
 
 // effectiveLocked returns the last frame of a writer's input that the program has had for long
 // enough, if all that it has printed is in the log. Otherwise it is as before.
-func (h *Holder) effectiveLocked(now time.Time, w *attachment) uint64 {
-	t := w.hinting
-	before := now.Add(-h.effectTimeLocked(now))
+func (t *hints) effectiveLocked(now time.Time, w *attachment) uint64 {
+	own := w.hinting
+	before := now.Add(-t.effectTimeLocked(now))
 	n := 0
-	for n < len(t.given) && !t.given[n].at.After(before) {
+	for n < len(own.given) && !own.given[n].last.After(before) {
 		n++
 	}
-	if n > 0 && h.program.Drained(h.reading.bytes) {
-		t.effective = t.given[n-1].frame
-		t.given = slices.Delete(t.given, 0, n)
+	if n > 0 && t.program.Drained(t.reading.bytes) {
+		own.effective = own.given[n-1].frame
+		own.given = slices.Delete(own.given, 0, n)
 	}
-	return t.effective
+	return own.effective
 }
 
 // lookLocked looks the modes of the terminal up.
-func (h *Holder) lookLocked(now time.Time) (ok bool) {
-	flags, context, ok := h.program.Modes(now)
-	if m := (modes{flags, context}); ok && m != h.hints.modes {
-		h.hints.modes, h.hints.changedAt = m, now
+func (t *hints) lookLocked(now time.Time) (ok bool) {
+	flags, context, ok := t.program.Modes(now)
+	if m := (modes{flags, context}); ok && m != t.modes {
+		t.modes, t.changedAt = m, now
 	}
 	return ok
 }
 
 // noteLocked returns the hint for an ack to a writer.
-func (h *Holder) noteLocked(now time.Time, a *attachment) []byte {
-	t := a.hinting
-	if !a.role.writes() || !h.lookLocked(now) {
+func (t *hints) noteLocked(now time.Time, a *attachment) []byte {
+	own := a.hinting
+	if !a.role.writes() || !t.lookLocked(now) {
 		return nil
 	}
 	hint := wire.Hint{
-		Out:      h.ring.Next() - 1,
-		In:       h.effectiveLocked(now, a),
-		Terminal: h.hints.modes.flags,
-		Context:  h.hints.modes.context,
+		Out:      t.ring.Next() - 1,
+		In:       t.effectiveLocked(now, a),
+		Terminal: t.modes.flags,
+		Context:  t.modes.context,
 	}
-	if t.number == 0 || hint != t.last {
-		t.number, t.last = t.number+1, hint
+	if own.number == 0 || hint != own.last {
+		own.number, own.last = own.number+1, hint
 	}
 	received, _ := a.endpoint.Next()
-	return hint.Append(t.buf[:0], t.number, received)
+	return hint.Append(own.buf[:0], own.number, received)
 }

@@ -61,11 +61,11 @@ func New(launch wire.Launch, p Program, log *slog.Logger) *Holder {
 		ring:     ring,
 		clients:  newClients(ring, &launch),
 		emulator: newEmulator(launch.Size),
-		hints:    newHints(),
 		life:     lifetime{since: now, changed: make(chan struct{}, 1), requested: make(map[syscall.Signal]bool)},
 		end:      make(chan struct{}),
 		pressure: pressure{grown: make(chan struct{}, 1), next: smallRing},
 	}
+	h.hints = newHints(h)
 	h.keeper = newKeeper(&launch, h.log)
 	if launch.PTY {
 		h.ownership = ownership{owner: 1, size: launch.Size}
@@ -88,7 +88,7 @@ func (h *Holder) Run() {
 	h.running.Go(h.limitLoop)
 	if h.launch.PTY {
 		h.running.Go(h.drawLoop)
-		h.running.Go(h.hintLoop)
+		h.running.Go(func() { h.hints.loop(h.end) })
 	}
 	if h.pressure.read != nil {
 		h.running.Go(h.memoryLoop)

@@ -44,7 +44,7 @@ func (h *Holder) inputLoop() {
 			h.skipLocked(w)
 		}
 		now := time.Now()
-		h.gaveLocked(now, w, d, output)
+		h.hints.gaveLocked(now, w, d, output)
 		w.endpoint.Consume(now, d)
 		w.driver.Wake()
 	}

@@ -43,7 +43,7 @@ func (h *Holder) cameLocked(a *attachment) {
 	}
 	if a.role.writes() {
 		h.presenceChangedLocked()
-		h.lookLaterLocked(time.Now())
+		h.hints.lookLaterLocked(time.Now())
 		h.fitTerminalLocked()
 	}
 	if a.announced || a.role != roleShare && a.role != roleWatch {

@@ -89,7 +89,7 @@ func (h *Holder) readOutput(r io.Reader, t buffer.Type) {
 			h.reading.blocked = true
 			h.appendLocked(t, buf[:n])
 			h.reading = reading{last: time.Now(), bytes: h.reading.bytes + uint64(n)}
-			h.lookLaterLocked(h.reading.last)
+			h.hints.lookLaterLocked(h.reading.last)
 			h.gate.Unlock()
 		}
 		if err != nil {
