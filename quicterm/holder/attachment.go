@@ -110,7 +110,7 @@ func (h *Holder) newAttachment(open *wire.Open, req *wire.Attach, secret []byte,
 		TellAge:        h.launch.PTY,
 	}
 	if a.takesSnapshots = h.launch.PTY && req.Replay.Kind != wire.ReplayRaw; a.takesSnapshots {
-		cfg.Snapshot = func() (uint64, []byte, bool) { return h.snapshotLocked(a) }
+		cfg.Snapshot = func() (uint64, []byte, bool) { return h.emulator.snapshotLocked(a) }
 	}
 	if h.launch.PTY && req.Hints && a.role.writes() {
 		a.hinting = new(hinting)

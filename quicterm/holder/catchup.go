@@ -56,7 +56,7 @@ func (h *Holder) beginningLocked(req *wire.Attach, created bool) (b beginning) {
 		b.first = h.presentLocked()
 		b.offset = h.ring.Offset(b.first)
 	default:
-		b.first, b.screen, b.unseen = 1, true, h.hiddenLinesLocked(int(min(req.Replay.Lines, maxReplayLines)))
+		b.first, b.screen, b.unseen = 1, true, h.emulator.hiddenLinesLocked(int(min(req.Replay.Lines, maxReplayLines)))
 	}
 	return b
 }

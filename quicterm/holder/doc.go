@@ -27,7 +27,7 @@
 //
 //	 program                                                       clients
 //	+--------+ stdout, stderr  readOutput (1 or 2) --> ring --> driver, per carrier -->
-//	|        |                                      gate  \--> drawLoop
+//	|        |                                      gate  \--> emulator
 //	|        | stdin           inputLoop <------- endpoint <-- driver, per carrier <--
 //	+--------+
 //	   end: programLoop       presence: limitLoop      daemons: Serve, one per connection

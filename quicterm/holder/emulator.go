@@ -4,12 +4,14 @@ package holder
 
 import (
 	"fmt"
+	"log/slog"
 	"runtime/debug"
 	"slices"
 	"time"
 
 	"github.com/quicterm/quicterm/buffer"
 	"github.com/quicterm/quicterm/quicterm/screen"
+	"github.com/quicterm/quicterm/quicterm/session/gate"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -17,7 +19,7 @@ import (
 //
 //	readOutput --> ring --> driver, per carrier --> clients
 //	                  \                         /
-//	                   drawLoop --> screen --> snapshots
+//	                   loop --> screen --> snapshots
 //
 // It draws what is in the ring a little later, and much at once: the screen skips what scrolls by
 // within that. If it falls far behind, reading the program's output waits for it, so that it draws all
@@ -41,40 +43,39 @@ const (
 	maxRedrawn = 3
 )
 
-// A canvas is a [screen.Screen], or what a test has in its place.
-type canvas interface {
-	Write(b []byte) (int, error)
-	Resize(cols, rows int)
-	Memory() int
-	Scrolled() uint64
-	Lines() int
-	Snapshot(screen.Snapshot) []byte
-	ClearHistory()
-}
-
-// newCanvas returns the screen of a terminal of a size; one whose size is not known has the
-// usual one.
-func newCanvas(size wire.Size) canvas {
+// newScreen returns the screen of a terminal of a size; one whose size is not known has the usual one.
+func newScreen(size wire.Size) *screen.Screen {
 	if size.Cols == 0 || size.Rows == 0 {
 		size.Cols, size.Rows = 80, 24
 	}
 	return screen.New(int(size.Cols), int(size.Rows), screen.Limits{})
 }
 
-// The gate guards an emulator, except that drawLoop alone uses the screen and its size while
+// The gate guards an emulator, except that loop alone uses the screen and its size while
 // drawing is true.
 type emulator struct {
-	newCanvas func(wire.Size) canvas
-	screen    canvas
-	sizing    wire.Sizing
-	drawn     wire.Size // its size, when all was drawn before; others than drawLoop may use it
-	drawing   bool
+	gate    *gate.Gate
+	ring    *buffer.Ring // whose frames are drawn
+	clients *clients     // who get snapshots
+	keeper  *keeper      // told of what was drawn
+	life    *lifetime
+	owned   func() wire.Sizing // size and owner, with the gate locked
+	log     *slog.Logger
+	pty     bool
+
+	screen  *screen.Screen
+	sizing  wire.Sizing
+	drawing bool
+
+	// Tests make these fail.
+	write    func(*screen.Screen, []byte) (int, error)
+	snapshot func(*screen.Screen, screen.Snapshot) []byte
 
 	next   uint64 // the first frame that is not drawn
 	ended  bool   // it is that of the program's end, behind which nothing is drawn
 	memory int    // of the screen
 
-	wake    chan struct{} // wakes drawLoop; buffers one
+	wake    chan struct{} // wakes loop; buffers one
 	later   *time.Timer   // does so
 	due     bool          // later is set
 	behind  bool          // output waits until more is drawn
@@ -90,14 +91,18 @@ type emulator struct {
 	output []byte // memory for draw
 }
 
-func newEmulator(size wire.Size) emulator {
-	e := emulator{newCanvas: newCanvas, next: 1, sizing: wire.Sizing{Size: size}, drawn: size, wake: make(chan struct{}, 1)}
+func newEmulator(h *Holder) emulator {
+	e := emulator{
+		gate: &h.gate, ring: h.ring, clients: &h.clients, keeper: h.keeper, life: &h.life, owned: h.sizingLocked,
+		log: h.log, pty: h.launch.PTY, sizing: wire.Sizing{Size: h.launch.Size}, next: 1, wake: make(chan struct{}, 1),
+		write: (*screen.Screen).Write, snapshot: (*screen.Screen).Snapshot,
+	}
 	e.later = time.AfterFunc(time.Hour, e.hurry)
 	e.later.Stop()
 	return e
 }
 
-// hurry makes drawLoop draw.
+// hurry makes loop draw.
 func (e *emulator) hurry() {
 	select {
 	case e.wake <- struct{}{}:
@@ -105,12 +110,11 @@ func (e *emulator) hurry() {
 	}
 }
 
-// drawLaterLocked makes drawLoop draw what was appended, a little later.
-func (h *Holder) drawLaterLocked() {
-	e := &h.emulator
+// drawLaterLocked makes loop draw what was appended, a little later.
+func (e *emulator) drawLaterLocked() {
 	switch {
-	case !h.launch.PTY || e.ended:
-	case h.undrawnLocked() >= min(drawNow, h.mostUndrawnLocked()/2):
+	case !e.pty || e.ended:
+	case e.undrawnLocked() >= min(drawNow, e.mostUndrawnLocked()/2):
 		e.hurry()
 	case !e.due:
 		e.due = true
@@ -119,83 +123,82 @@ func (h *Holder) drawLaterLocked() {
 }
 
 // undrawnLocked returns how many bytes of frames wait to be drawn.
-func (h *Holder) undrawnLocked() int {
-	if !h.launch.PTY || h.emulator.ended {
+func (e *emulator) undrawnLocked() int {
+	if !e.pty || e.ended {
 		return 0
 	}
-	return h.ring.Size(h.emulator.next)
+	return e.ring.Size(e.next)
 }
 
 // mostUndrawnLocked returns how many bytes of frames may wait to be drawn.
-func (h *Holder) mostUndrawnLocked() int { return min(maxBehind, h.clients.buffer/2) }
+func (e *emulator) mostUndrawnLocked() int { return min(maxBehind, e.clients.buffer/2) }
 
 // awaitsDrawingLocked reports whether output waits for the emulator.
-func (h *Holder) awaitsDrawingLocked() bool {
-	switch n, most := h.undrawnLocked(), h.mostUndrawnLocked(); {
+func (e *emulator) awaitsDrawingLocked() bool {
+	switch n, most := e.undrawnLocked(), e.mostUndrawnLocked(); {
 	case n > most:
-		h.emulator.behind = true
+		e.behind = true
 	case n <= most/2:
-		h.emulator.behind = false
+		e.behind = false
 	}
-	return h.emulator.behind
+	return e.behind
 }
 
-// drawLoop draws the output until the session is over.
-func (h *Holder) drawLoop() {
-	defer h.emulator.later.Stop()
+// loop draws the output until the session is over.
+func (e *emulator) loop(end <-chan struct{}) {
+	defer e.later.Stop()
 	for {
 		select {
-		case <-h.end:
+		case <-end:
 			return
-		case <-h.emulator.wake:
-			h.draw()
+		case <-e.wake:
+			e.drawAll()
 		}
 	}
 }
 
-// draw draws all output that there is.
-func (h *Holder) draw() {
-	h.gate.Lock()
-	defer h.gate.Unlock()
-	e := &h.emulator
+// drawAll draws all output that there is.
+func (e *emulator) drawAll() {
+	e.gate.Lock()
+	defer e.gate.Unlock()
 	e.due = false
 	if e.screen == nil {
-		e.screen = e.newCanvas(e.sizing.Size)
+		e.screen = newScreen(e.sizing.Size)
 	}
-	for h.serveSnapshotsLocked(); !h.life.over && !e.ended; h.serveSnapshotsLocked() {
-		if first := h.ring.First(); e.next < first { // by a shortage of memory
+	for e.serveSnapshotsLocked(); !e.life.over && !e.ended; e.serveSnapshotsLocked() {
+		if first := e.ring.First(); e.next < first { // by a shortage of memory
 			e.next = first
 		}
-		frames := h.undrawnFramesLocked()
+		frames := e.undrawnFramesLocked()
 		if frames == nil {
 			break
 		}
 		e.drawing = true
-		h.gate.Unlock()
+		e.gate.Unlock()
 		next, ended, fault := e.draw(frames)
 		memory := e.screen.Memory()
-		h.gate.Lock()
-		e.drawing, e.next, e.ended, e.memory, e.drawn = false, next, ended, memory, e.sizing.Size
+		e.gate.Lock()
+		e.drawing, e.next, e.ended, e.memory = false, next, ended, memory
 		if fault != nil {
-			h.drawFailedLocked(next, fault)
+			e.drawFailedLocked(next, fault)
 		}
-		h.markLocked()
-		h.keeper.change()
-		h.clients.drawn = e.next
-		h.clients.release()
-		if e.behind && !h.awaitsDrawingLocked() {
-			h.gate.Changed()
+		e.markLocked()
+		e.keeper.change()
+		e.clients.drawn = e.next
+		e.clients.release()
+		if e.behind && !e.awaitsDrawingLocked() {
+			e.gate.Changed()
 		}
-		h.yieldLocked()
+		e.yieldLocked()
 	}
 }
 
 // undrawnFramesLocked returns slices of the ring with frames to draw, or nil if there are none.
-func (h *Holder) undrawnFramesLocked() (frames [][]byte) {
-	next := h.emulator.next
+func (e *emulator) undrawnFramesLocked() (frames [][]byte) {
+	next := e.next
 	for left := drawNow; left > 0; {
 		var b []byte
-		if b, next = h.ring.Slice(next, left); b == nil {
+		if b, next = e.ring.Slice(next, left); b == nil {
 			break
 		}
 		frames = append(frames, b)
@@ -222,7 +225,7 @@ func (e *emulator) draw(frames [][]byte) (next uint64, ended bool, fault error) 
 	}
 	e.output = slices.Grow(e.output, size)
 	flush := func() {
-		e.screen.Write(e.output)
+		e.write(e.screen, e.output)
 		e.output = e.output[:0]
 	}
 	for _, b := range frames {
@@ -258,32 +261,30 @@ func (e *emulator) resize(payload []byte) {
 }
 
 // drawFailedLocked begins a new screen after a fault of drawing. next is the first frame that was not drawn.
-func (h *Holder) drawFailedLocked(next uint64, fault error) {
-	e := &h.emulator
+func (e *emulator) drawFailedLocked(next uint64, fault error) {
 	if e.apart {
 		e.bad = append(e.bad, next)
 		e.next = next + 1
-		h.emulatorFailedLocked(fault)
+		e.failedLocked(fault)
 		return
 	}
 	e.apart = true // find the frame
 	e.restart()
-	e.next = h.ring.First()
+	e.next = e.ring.First()
 }
 
-// emulatorFailedLocked begins a new screen after a fault.
-func (h *Holder) emulatorFailedLocked(fault error) {
-	e := &h.emulator
+// failedLocked begins a new screen after a fault.
+func (e *emulator) failedLocked(fault error) {
 	e.restart()
 	e.faults++
 	if e.faults <= maxRedrawn {
-		h.log.Error("the screen of the session has failed and is drawn again", "error", fault)
-		e.next = h.ring.First()
+		e.log.Error("the screen of the session has failed and is drawn again", "error", fault)
+		e.next = e.ring.First()
 	} else {
 		e.bad = nil
 	}
 }
 
 func (e *emulator) restart() {
-	e.screen, e.marks, e.ended = e.newCanvas(e.sizing.Size), nil, false
+	e.screen, e.marks, e.ended = newScreen(e.sizing.Size), nil, false
 }

@@ -14,24 +14,15 @@ import (
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
-// A faultyScreen fails at some output.
-type faultyScreen struct {
-	*screen.Screen
-	at func(b []byte) bool
-}
-
-func (f faultyScreen) Write(b []byte) (int, error) {
-	if f.at(b) {
-		panic("this is a test")
-	}
-	return f.Screen.Write(b)
-}
-
-// failAt makes all screens of a holder fail at some output.
+// failAt makes the screen of a holder fail at some output.
 func (w *world) failAt(at func(b []byte) bool) {
 	w.locked(func(h *Holder) {
-		make := h.emulator.newCanvas
-		h.emulator.newCanvas = func(size wire.Size) canvas { return faultyScreen{make(size).(*screen.Screen), at} }
+		h.emulator.write = func(s *screen.Screen, b []byte) (int, error) {
+			if at(b) {
+				panic("this is a test")
+			}
+			return s.Write(b)
+		}
 	})
 }
 
@@ -41,7 +32,7 @@ func (w *world) drawn() (text string) {
 	time.Sleep(drawDelay)
 	synctest.Wait()
 	w.locked(func(h *Holder) {
-		if n := h.undrawnLocked(); n > 0 || h.emulator.drawing {
+		if n := h.emulator.undrawnLocked(); n > 0 || h.emulator.drawing {
 			w.t.Errorf("%d bytes are not drawn", n)
 		}
 		text = textOf(h.emulator.screen)
@@ -50,12 +41,8 @@ func (w *world) drawn() (text string) {
 }
 
 // textOf returns the lines of a screen, without blanks at the end.
-func textOf(c canvas) string {
+func textOf(s *screen.Screen) string {
 	var b strings.Builder
-	s, ok := c.(*screen.Screen)
-	if !ok {
-		s = c.(faultyScreen).Screen
-	}
 	_, rows := s.Size()
 	for y := range rows {
 		var line strings.Builder

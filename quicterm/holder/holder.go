@@ -60,13 +60,13 @@ func New(launch wire.Launch, p Program, log *slog.Logger) *Holder {
 		program:  p,
 		ring:     ring,
 		clients:  newClients(ring, &launch),
-		emulator: newEmulator(launch.Size),
 		life:     lifetime{since: now, changed: make(chan struct{}, 1), requested: make(map[syscall.Signal]bool)},
 		end:      make(chan struct{}),
 		pressure: pressure{grown: make(chan struct{}, 1), next: smallRing},
 	}
 	h.hints = newHints(h)
 	h.keeper = newKeeper(&launch, h.log)
+	h.emulator = newEmulator(h)
 	if launch.PTY {
 		h.ownership = ownership{owner: 1, size: launch.Size}
 		h.logLocked(wire.Resize, h.sizingLocked().Append(nil))
@@ -87,7 +87,7 @@ func (h *Holder) Run() {
 	h.running.Go(h.programLoop)
 	h.running.Go(h.limitLoop)
 	if h.launch.PTY {
-		h.running.Go(h.drawLoop)
+		h.running.Go(func() { h.emulator.loop(h.end) })
 		h.running.Go(func() { h.hints.loop(h.end) })
 	}
 	if h.pressure.read != nil {
@@ -156,7 +156,7 @@ func (h *Holder) logLocked(t buffer.Type, payload []byte) (seq uint64) {
 	h.clients.appended(now)
 	h.lookForOwnerLocked(now)
 	h.skipFloodLocked(now)
-	h.drawLaterLocked()
+	h.emulator.drawLaterLocked()
 	return seq
 }
 
@@ -166,7 +166,7 @@ func (h *Holder) awaitRoomLocked(n int) {
 		if h.life.over {
 			return 0
 		}
-		if h.awaitsDrawingLocked() {
+		if h.emulator.awaitsDrawingLocked() {
 			return forever
 		}
 		return h.clients.wait(time.Now(), n, h.life.hungUp)

@@ -179,7 +179,7 @@ func (h *Holder) keep() error {
 func (h *Holder) record() (lost *wire.Lost, cleared bool, err error) {
 	h.gate.Lock()
 	defer h.gate.Unlock()
-	if !h.awaitDrawnLocked() {
+	if !h.emulator.awaitDrawnLocked() {
 		h.keeper.change()
 		return nil, false, nil
 	}
@@ -191,7 +191,7 @@ func (h *Holder) record() (lost *wire.Lost, cleared bool, err error) {
 		lost.Screen = e.screen.Snapshot(screen.Snapshot{Lines: maxReplayLines, Bytes: maxKeptScreen})
 	})
 	if err != nil {
-		h.emulatorFailedLocked(err)
+		e.failedLocked(err)
 		e.hurry()
 	} else if lost.Screen == nil {
 		lost.Screen = []byte("(The screen was too large to be kept.)")

@@ -111,7 +111,7 @@ func (h *Holder) fitLocked(state memory.State) (again time.Duration) {
 	case percent >= plentyMemory, percent >= scarceMemory && state.Available > state.Total/2:
 		h.ring.SetCapacity(full)
 	case percent < criticalMemory && h.launch.PTY:
-		keep := max(held/2, smallRing, h.clients.outstanding(time.Now()), h.undrawnLocked()+2*buffer.MaxSegment)
+		keep := max(held/2, smallRing, h.clients.outstanding(time.Now()), h.emulator.undrawnLocked()+2*buffer.MaxSegment)
 		h.ring.SetCapacity(min(keep, full, max(held, smallRing)))
 	case percent < scarceMemory:
 		h.ring.SetCapacity(min(full, max(held, smallRing)))

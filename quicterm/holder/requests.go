@@ -111,7 +111,7 @@ func (h *Holder) handleAttachLocked(open *wire.Open, m wire.Message) (answer wir
 	}
 	a := h.attachmentLocked(req.Instance)
 	if a == nil && h.launch.PTY && h.life.claimed && req.Replay.Kind == wire.ReplayScreen {
-		h.awaitDrawnLocked()
+		h.emulator.awaitDrawnLocked()
 		a = h.attachmentLocked(req.Instance)
 	}
 	if err := h.mayAttachLocked(open, &req, a != nil); err != nil {

@@ -30,41 +30,40 @@ type snapshot struct {
 }
 
 // snapshotLocked is [session.Config.Snapshot] of an attachment.
-func (h *Holder) snapshotLocked(a *attachment) (next uint64, data []byte, ready bool) {
-	e := &h.emulator
+func (e *emulator) snapshotLocked(a *attachment) (next uint64, data []byte, ready bool) {
 	a.wantsSnapshot = true
 	if a.resting || e.drawing || e.screen == nil || e.next < a.endpoint.First() {
 		e.hurry()
 		return 0, nil, false
 	}
-	if now := h.sizingLocked(); now.Owner == e.sizing.Owner {
+	if now := e.owned(); now.Owner == e.sizing.Owner {
 		e.sizing.Client = now.Client // it had not come when that was logged
 	}
-	data, fault := e.snapshot(a.lines)
+	data, fault := e.takeSnapshot(a.lines)
 	if fault != nil {
-		h.emulatorFailedLocked(fault)
+		e.failedLocked(fault)
 		e.hurry()
 		return 0, nil, false
 	}
 	a.wantsSnapshot, a.lines = false, a.usualLines
 	if e.parked {
-		h.gate.Changed()
+		e.gate.Changed()
 	} else {
 		e.last = snapshot{}
 	}
 	return e.next, data, true
 }
 
-// snapshot returns a snapshot with lines of the scrollback, at most, or nil if the screen needs more
+// takeSnapshot returns a snapshot with lines of the scrollback, at most, or nil if the screen needs more
 // than a snapshot may have: then the client is told of a gap.
-func (e *emulator) snapshot(lines int) (data []byte, fault error) {
+func (e *emulator) takeSnapshot(lines int) (data []byte, fault error) {
 	s := &e.last
 	if s.next == e.next && s.lines == lines {
 		return s.data, nil
 	}
 	var b []byte
 	fault = recovered(func() {
-		b = e.screen.Snapshot(screen.Snapshot{Lines: lines, Bytes: session.MaxSnapshot - wire.MaxSizing})
+		b = e.snapshot(e.screen, screen.Snapshot{Lines: lines, Bytes: session.MaxSnapshot - wire.MaxSizing})
 	})
 	if fault != nil {
 		return nil, fault
@@ -77,10 +76,9 @@ func (e *emulator) snapshot(lines int) (data []byte, fault error) {
 }
 
 // serveSnapshotsLocked wakes the clients that wait for a snapshot, and blocks until each has it.
-func (h *Holder) serveSnapshotsLocked() {
-	e := &h.emulator
+func (e *emulator) serveSnapshotsLocked() {
 	var served []*attachment
-	for _, a := range h.clients.all {
+	for _, a := range e.clients.all {
 		if a.wantsSnapshot && !a.resting && a.role.receives() && a.endpoint.First() <= e.next {
 			served = append(served, a)
 			a.endpoint.SnapshotReady()
@@ -93,8 +91,8 @@ func (h *Holder) serveSnapshotsLocked() {
 	e.parked = true
 	ctx, cancel := context.WithTimeout(context.Background(), parkTime)
 	defer cancel()
-	h.gate.Wait(ctx, func() bool {
-		return h.life.over || !slices.ContainsFunc(served, func(a *attachment) bool { return a.wantsSnapshot })
+	e.gate.Wait(ctx, func() bool {
+		return e.life.over || !slices.ContainsFunc(served, func(a *attachment) bool { return a.wantsSnapshot })
 	})
 	for _, a := range served {
 		a.wantsSnapshot = false // it may be gone; if not, it asks again
@@ -104,8 +102,8 @@ func (h *Holder) serveSnapshotsLocked() {
 
 // awaitDrawnLocked blocks until all output that there is now is drawn, but not for long. It
 // reports whether the caller may use the screen now.
-func (h *Holder) awaitDrawnLocked() bool {
-	e, next := &h.emulator, h.ring.Next()
+func (e *emulator) awaitDrawnLocked() bool {
+	next := e.ring.Next()
 	ctx, cancel := context.WithTimeout(context.Background(), drawnTime)
 	defer cancel()
 	e.hurry()
@@ -113,24 +111,23 @@ func (h *Holder) awaitDrawnLocked() bool {
 	defer func() {
 		i := slices.Index(e.awaited, next)
 		e.awaited = slices.Delete(e.awaited, i, i+1)
-		h.gate.Changed()
+		e.gate.Changed()
 	}()
 	drawn := func() bool { return !e.drawing && e.screen != nil && (e.ended || e.next >= next) }
-	h.gate.Wait(ctx, func() bool { return h.life.over || drawn() })
+	e.gate.Wait(ctx, func() bool { return e.life.over || drawn() })
 	return drawn()
 }
 
 // yieldLocked lets those go on that wait until more is drawn, if that is drawn now.
-func (h *Holder) yieldLocked() {
-	e := &h.emulator
+func (e *emulator) yieldLocked() {
 	if len(e.awaited) == 0 {
 		return
 	}
-	h.gate.Changed()
+	e.gate.Changed()
 	ctx, cancel := context.WithTimeout(context.Background(), parkTime)
 	defer cancel()
-	h.gate.Wait(ctx, func() bool {
-		return h.life.over || !slices.ContainsFunc(e.awaited, func(next uint64) bool { return e.ended || next <= e.next })
+	e.gate.Wait(ctx, func() bool {
+		return e.life.over || !slices.ContainsFunc(e.awaited, func(next uint64) bool { return e.ended || next <= e.next })
 	})
 }
 
@@ -139,7 +136,7 @@ func (h *Holder) clearHistoryLocked(client string) wire.Body {
 	if !h.launch.PTY {
 		return &wire.Error{Text: fmt.Sprintf("session %q has no terminal, and keeps no history", h.launch.Name)}
 	}
-	if !h.awaitDrawnLocked() {
+	if !h.emulator.awaitDrawnLocked() {
 		return &wire.Error{Text: fmt.Sprintf("session %q is busy: try again", h.launch.Name)}
 	}
 	e, ring := &h.emulator, h.ring
@@ -155,7 +152,7 @@ func (h *Holder) clearHistoryLocked(client string) wire.Body {
 		h.keeper.cleared = true
 		h.keeper.change()
 	}
-	h.markLocked()
+	e.markLocked()
 	h.log.Info("history cleared", "client", client, "bytes", cleared.Bytes)
 	return &cleared
 }
@@ -170,13 +167,12 @@ type mark struct {
 }
 
 // markLocked adds a mark where the emulator is.
-func (h *Holder) markLocked() {
-	e := &h.emulator
-	m := mark{e.next, h.ring.Offset(e.next), e.screen.Scrolled()}
-	for len(e.marks) > 1 && e.marks[1].next <= h.clients.seen {
+func (e *emulator) markLocked() {
+	m := mark{e.next, e.ring.Offset(e.next), e.screen.Scrolled()}
+	for len(e.marks) > 1 && e.marks[1].next <= e.clients.seen {
 		e.marks = e.marks[1:]
 	}
-	for len(e.marks) > 2 && e.marks[2].next <= h.ring.First() { // no client will have seen only these
+	for len(e.marks) > 2 && e.marks[2].next <= e.ring.First() { // no client will have seen only these
 		e.marks = slices.Delete(e.marks, 1, 2)
 	}
 	if n := len(e.marks); n > 1 && m.offset-e.marks[n-2].offset < markBytes {
@@ -187,24 +183,23 @@ func (h *Holder) markLocked() {
 }
 
 // hiddenLinesLocked returns about how many lines no client has seen that a snapshot leaves out.
-func (h *Holder) hiddenLinesLocked(lines int) uint64 {
-	e := &h.emulator
+func (e *emulator) hiddenLinesLocked(lines int) uint64 {
 	if e.drawing || e.screen == nil || len(e.marks) == 0 {
 		return 0
 	}
 	seen := e.marks[0].scrolled
 	for i, m := range e.marks[1:] {
 		before := e.marks[i]
-		if before.next > h.clients.seen {
+		if before.next > e.clients.seen {
 			break
 		}
 		// Between two marks, rows are taken to scroll evenly.
-		frames := min(h.clients.seen, m.next) - before.next
+		frames := min(e.clients.seen, m.next) - before.next
 		seen = before.scrolled + (m.scrolled-before.scrolled)*frames/max(m.next-before.next, 1)
 	}
-	if h.clients.seen > 1 {
+	if e.clients.seen > 1 {
 		seen += uint64(e.sizing.Rows) // the screen itself was seen
 	}
 	left := e.screen.Scrolled() - min(e.screen.Scrolled(), uint64(min(lines, e.screen.Lines())))
-	return h.clients.hidden + left - min(left, seen)
+	return e.clients.hidden + left - min(left, seen)
 }

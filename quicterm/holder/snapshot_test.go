@@ -320,12 +320,7 @@ func TestSnapshotFails(t *testing.T) {
 		w.attach("a@x")
 		w.print("text")
 		failed := false
-		w.locked(func(h *Holder) {
-			make := h.emulator.newCanvas
-			h.emulator.newCanvas = func(size wire.Size) canvas {
-				return failingSnapshot{make(size).(*screen.Screen), &failed}
-			}
-		})
+		w.failSnapshot(&failed)
 		b := w.attachWith("b@x", w.wantingScreen(wire.RoleWatch, 0))
 		b.wantScreen("after a fault", "text")
 		if !failed || len(w.log.lines("failed", "no snapshot")) != 1 {
@@ -342,9 +337,7 @@ func TestSnapshotFailsAfterTheEnd(t *testing.T) {
 		w.program.End(0)
 		w.drawn()
 		failed := false
-		w.locked(func(h *Holder) {
-			h.emulator.screen = failingSnapshot{h.emulator.screen.(*screen.Screen), &failed}
-		})
+		w.failSnapshot(&failed)
 		b := w.attachWith("b@x", w.wantingScreen(wire.RoleWatch, 0))
 		b.wantScreen("after a fault", "text")
 		if !failed {
@@ -376,7 +369,7 @@ func TestScreenTooLarge(t *testing.T) {
 		w.print("text")
 		w.drawn()
 		w.locked(func(h *Holder) {
-			h.emulator.screen = tooLarge{h.emulator.screen.(*screen.Screen)}
+			h.emulator.snapshot = func(*screen.Screen, screen.Snapshot) []byte { return nil }
 		})
 		b := w.attachWith("b@x", w.wantingScreen(wire.RoleWatch, 0))
 		synctest.Wait() // else the gap may have more too
@@ -388,24 +381,18 @@ func TestScreenTooLarge(t *testing.T) {
 	})
 }
 
-// A failingSnapshot fails to make its first snapshot.
-type failingSnapshot struct {
-	*screen.Screen
-	failed *bool
+// failSnapshot makes the next snapshot fail.
+func (w *world) failSnapshot(failed *bool) {
+	w.locked(func(h *Holder) {
+		h.emulator.snapshot = func(s *screen.Screen, o screen.Snapshot) []byte {
+			if !*failed {
+				*failed = true
+				panic("no snapshot")
+			}
+			return s.Snapshot(o)
+		}
+	})
 }
-
-func (f failingSnapshot) Snapshot(o screen.Snapshot) []byte {
-	if !*f.failed {
-		*f.failed = true
-		panic("no snapshot")
-	}
-	return f.Screen.Snapshot(o)
-}
-
-// tooLarge is a screen that no snapshot can hold.
-type tooLarge struct{ *screen.Screen }
-
-func (tooLarge) Snapshot(screen.Snapshot) []byte { return nil }
 
 // Lines that were seen, or that the snapshot shows, are not told as unseen.
 func TestUnseenLines(t *testing.T) {
