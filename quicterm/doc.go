@@ -52,7 +52,7 @@
 //	                    buffer.Ring.Append           if the ring is full, the oldest frames leave
 //	        3 schedule  session.Endpoint.Appended    as 3 above, for the client that receives
 //	        4 send      session.Endpoint.Datagram    as 4 above; with the ack of the key
-//	                    holder.Holder.noteLocked     and with what the kernel knows of the terminal
+//	                    holder.hints.noteLocked      and with what the kernel knows of the terminal
 //	qtd     5 relay     server.copyDatagrams
 //	qt      6 receive   session.Endpoint.Receive     as 6 above; the ack may wait up to 600 ms
 //	                                                 for later keys (session.Config.DelayAcks)

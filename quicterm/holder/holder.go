@@ -37,8 +37,7 @@ type Holder struct {
 	life      lifetime
 	keeper    *keeper // nil if nothing is kept on disk
 
-	deniedAt         time.Time // of the last line about a resume that was denied
-	deniedSuppressed int       // such lines since
+	denials denials
 
 	end     chan struct{}  // closed when the session is over
 	running sync.WaitGroup // goroutines that Run waits for
@@ -53,20 +52,20 @@ func New(launch wire.Launch, p Program, log *slog.Logger) *Holder {
 	now := time.Now()
 	ring := buffer.NewRing(launch.Buffer)
 	h := &Holder{
-		launch:   launch,
-		log:      log.With("session", launch.Name, "id", launch.ID.String()[:8]),
-		created:  now,
-		boot:     CurrentBoot().Mark(launch.ID),
-		program:  p,
-		ring:     ring,
-		clients:  newClients(ring, &launch),
-		life:     lifetime{since: now, changed: make(chan struct{}, 1), requested: make(map[syscall.Signal]bool)},
-		end:      make(chan struct{}),
-		pressure: pressure{grown: make(chan struct{}, 1), next: smallRing},
+		launch:  launch,
+		log:     log.With("session", launch.Name, "id", launch.ID.String()[:8]),
+		created: now,
+		boot:    CurrentBoot().Mark(launch.ID),
+		program: p,
+		ring:    ring,
+		clients: newClients(ring, &launch),
+		life:    lifetime{since: now, changed: make(chan struct{}, 1), requested: make(map[syscall.Signal]bool)},
+		end:     make(chan struct{}),
 	}
 	h.hints = newHints(h)
-	h.keeper = newKeeper(&launch, h.log)
+	h.keeper = newKeeper(h)
 	h.emulator = newEmulator(h)
+	h.pressure = newPressure(h)
 	if launch.PTY {
 		h.ownership = ownership{owner: 1, size: launch.Size}
 		h.logLocked(wire.Resize, h.sizingLocked().Append(nil))
@@ -91,15 +90,15 @@ func (h *Holder) Run() {
 		h.running.Go(func() { h.hints.loop(h.end) })
 	}
 	if h.pressure.read != nil {
-		h.running.Go(h.memoryLoop)
+		h.running.Go(func() { h.pressure.loop(h.end) })
 	}
 	if h.keeper != nil {
-		go h.keepLoop() // it may end after Run if the disk hangs
+		go h.keeper.loop() // it may end after Run if the disk hangs
 	}
 	<-h.end
 	h.program.Close()
 	h.running.Wait()
-	h.removeRecord()
+	h.keeper.remove()
 	h.log.Info("session is over", "status", h.life.exit.Status)
 }
 
@@ -151,7 +150,7 @@ func (h *Holder) appendLocked(t buffer.Type, payload []byte) (seq uint64) {
 // logLocked adds a frame to the log and returns its number. It waits for nothing.
 func (h *Holder) logLocked(t buffer.Type, payload []byte) (seq uint64) {
 	seq = h.ring.Append(t, payload)
-	h.grownLocked()
+	h.pressure.grownLocked()
 	now := time.Now()
 	h.clients.appended(now)
 	h.lookForOwnerLocked(now)

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"runtime/debug"
+	"sync/atomic"
 	"time"
 
 	"github.com/quicterm/quicterm/quicterm/holder/persist"
@@ -18,7 +19,7 @@ import (
 )
 
 // A session on a terminal may keep its screen on disk (package persist), for when its process is gone.
-// keepLoop alone writes it: a disk that is slow, full or hung costs the session nothing but its record.
+// loop alone writes it: a disk that is slow, full or hung costs the session nothing but its record.
 const (
 	// keepQuiet is how long a terminal must be silent before its screen is kept: a burst of output is one screen.
 	keepQuiet = time.Second
@@ -41,29 +42,32 @@ const (
 // A keeper writes the record of a session.
 type keeper struct {
 	dir     string
+	id      string // of the session
 	log     *slog.Logger
-	changed chan struct{}      // wakes keepLoop; buffers one
-	flush   chan chan struct{} // asks keepLoop to write now, and to close the channel after that
-	done    chan struct{}      // closed when keepLoop has ended
-	cleared bool               // what was kept must not be kept any longer; the holder's gate guards it
+	end     <-chan struct{}                     // closed when the session is over
+	record  func() (lost *wire.Lost, err error) // what is to be kept; nil if the screen is not known yet
+	changed chan struct{}                       // wakes loop; buffers one
+	flush   chan chan struct{}                  // asks loop to write now, and to close the channel after that
+	done    chan struct{}                       // closed when loop has ended
+	cleared atomic.Bool                         // what was kept must not be kept any longer
 
-	// keepLoop alone uses these.
+	// loop alone uses these.
 	held   *os.File // the record, locked
 	failed bool
 }
 
-// newKeeper returns the keeper that a launch asks for, or nil.
-func newKeeper(launch *wire.Launch, log *slog.Logger) *keeper {
-	if launch.Persist == nil || !launch.PTY {
+// newKeeper returns the keeper that a session's launch asks for, or nil.
+func newKeeper(h *Holder) *keeper {
+	if h.launch.Persist == nil || !h.launch.PTY {
 		return nil
 	}
 	return &keeper{
-		dir: launch.Persist.Dir, log: log,
+		dir: h.launch.Persist.Dir, id: h.launch.ID.String(), log: h.log, end: h.end, record: h.record,
 		changed: make(chan struct{}, 1), flush: make(chan chan struct{}), done: make(chan struct{}),
 	}
 }
 
-// change makes keepLoop write what has changed.
+// change makes the loop write what has changed.
 func (k *keeper) change() {
 	if k == nil {
 		return
@@ -74,20 +78,19 @@ func (k *keeper) change() {
 	}
 }
 
-// keepLoop writes the record until the session is over.
-func (h *Holder) keepLoop() {
-	k := h.keeper
+// loop writes the record until the session is over.
+func (k *keeper) loop() {
 	defer close(k.done)
 	for {
 		var flushed chan struct{}
 		select {
-		case <-h.end:
+		case <-k.end:
 			return
 		case flushed = <-k.flush:
 		case <-k.changed:
-			flushed = h.awaitQuietScreen()
+			flushed = k.awaitQuiet()
 		}
-		err := h.keep()
+		err := k.write()
 		if err != nil && !k.failed {
 			k.log.Error("the session is not kept on disk, and continues", "error", err)
 		} else if err == nil && k.failed {
@@ -97,51 +100,52 @@ func (h *Holder) keepLoop() {
 			close(flushed)
 		}
 		if k.failed = err != nil; k.failed {
-			h.awaitRetry()
+			k.awaitRetry()
 		}
 	}
 }
 
-// awaitQuietScreen blocks until the terminal was silent for keepQuiet, at most for keepMost, or until
+// awaitQuiet blocks until the terminal was silent for keepQuiet, at most for keepMost, or until
 // the record must be written at once. Then it returns the channel to be closed when that is done.
-func (h *Holder) awaitQuietScreen() (flushed chan struct{}) {
+func (k *keeper) awaitQuiet() (flushed chan struct{}) {
 	most, quiet := time.NewTimer(keepMost), time.NewTimer(keepQuiet)
 	defer most.Stop()
 	defer quiet.Stop()
 	for {
 		select {
-		case <-h.end:
+		case <-k.end:
 			return nil
-		case flushed = <-h.keeper.flush:
+		case flushed = <-k.flush:
 			return flushed
 		case <-quiet.C:
 			return nil
 		case <-most.C:
 			return nil
-		case <-h.keeper.changed:
+		case <-k.changed:
 			quiet.Reset(keepQuiet)
 		}
 	}
 }
 
-// awaitRetry blocks until the disk may be tried again, and makes keepLoop do so.
-func (h *Holder) awaitRetry() {
+// awaitRetry blocks until the disk may be tried again, and makes loop do so.
+func (k *keeper) awaitRetry() {
 	retry := time.NewTimer(keepRetry)
 	defer retry.Stop()
 	select {
-	case <-h.end:
-	case flushed := <-h.keeper.flush:
+	case <-k.end:
+	case flushed := <-k.flush:
 		close(flushed)
 	case <-retry.C:
 	}
-	h.keeper.change()
+	k.change()
 }
 
-// keep writes the record.
-func (h *Holder) keep() error {
-	k := h.keeper
-	lost, cleared, err := h.record()
-	if lost == nil || err != nil {
+// write writes the record.
+func (k *keeper) write() error {
+	cleared := k.cleared.Swap(false)
+	lost, err := k.record()
+	if err != nil || lost == nil {
+		k.cleared.Store(cleared)
 		return err
 	}
 	b, err := wire.EncodeLost(lost)
@@ -153,19 +157,15 @@ func (h *Holder) keep() error {
 		return err
 	}
 	defer store.Close()
-	id := h.launch.ID.String()
 	if k.held == nil {
 		if _, err := store.Lost(time.Now()); err != nil {
 			k.log.Warn("old records cannot be removed", "error", err)
 		}
 	}
-	held, err := store.Write(id, b)
+	held, err := store.Write(k.id, b)
 	if err != nil {
 		if cleared {
-			h.gate.Lock()
-			k.cleared = true
-			h.gate.Unlock()
-			store.Discard(id)
+			store.Discard(k.id)
 		}
 		return err
 	}
@@ -176,15 +176,14 @@ func (h *Holder) keep() error {
 
 // record returns what is kept of the session now, or nil if the screen is not known yet. Of the scrollback, it leaves
 // out the oldest lines that do not fit.
-func (h *Holder) record() (lost *wire.Lost, cleared bool, err error) {
+func (h *Holder) record() (lost *wire.Lost, err error) {
 	h.gate.Lock()
 	defer h.gate.Unlock()
-	if !h.emulator.awaitDrawnLocked() {
-		h.keeper.change()
-		return nil, false, nil
-	}
-	cleared, h.keeper.cleared = h.keeper.cleared, false
 	e := &h.emulator
+	if !e.awaitDrawnLocked() {
+		h.keeper.change()
+		return nil, nil
+	}
 	lost = h.factsLocked()
 	lost.Size = e.sizing.Size
 	err = recovered(func() {
@@ -196,7 +195,7 @@ func (h *Holder) record() (lost *wire.Lost, cleared bool, err error) {
 	} else if lost.Screen == nil {
 		lost.Screen = []byte("(The screen was too large to be kept.)")
 	}
-	return lost, cleared, err
+	return lost, err
 }
 
 // factsLocked returns what is known of the session now, without its screen.
@@ -220,28 +219,27 @@ func (h *Holder) factsLocked() *wire.Lost {
 	}
 }
 
-// keepNow writes the record. It blocks until that is done, at most for keepEnd.
-func (h *Holder) keepNow() {
+// flushNow writes the record. It blocks until that is done, at most for keepEnd.
+func (k *keeper) flushNow() {
 	timeout := time.After(keepEnd)
 	flushed := make(chan struct{})
 	select {
-	case h.keeper.flush <- flushed:
-	case <-h.end:
+	case k.flush <- flushed:
+	case <-k.end:
 		return
 	case <-timeout:
 		return
 	}
 	select {
 	case <-flushed:
-	case <-h.end:
+	case <-k.end:
 	case <-timeout:
 	}
 }
 
-// removeRecord removes the record of a session that is over. It blocks until that is done, at most for keepEnd: a disk
+// remove removes the record of a session that is over. It blocks until that is done, at most for keepEnd: a disk
 // may hang.
-func (h *Holder) removeRecord() {
-	k := h.keeper
+func (k *keeper) remove() {
 	if k == nil {
 		return
 	}
@@ -255,7 +253,7 @@ func (h *Holder) removeRecord() {
 		defer k.held.Close()
 		store, err := openStore(k.dir)
 		if err == nil {
-			err = store.Discard(h.launch.ID.String())
+			err = store.Discard(k.id)
 			store.Close()
 		}
 		removed <- err

@@ -115,7 +115,7 @@ func (h *Holder) keepOnTerm() {
 		h.gate.Lock()
 		h.life.stopping = !h.life.exited
 		h.gate.Unlock()
-		h.keepNow()
+		h.keeper.flushNow()
 		signal.Reset(syscall.SIGTERM)
 		syscall.Kill(os.Getpid(), syscall.SIGTERM)
 	}()

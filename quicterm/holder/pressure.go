@@ -3,11 +3,13 @@
 package holder
 
 import (
+	"log/slog"
 	"runtime/debug"
 	"time"
 
 	"github.com/quicterm/quicterm/buffer"
 	"github.com/quicterm/quicterm/quicterm/machine/memory"
+	"github.com/quicterm/quicterm/quicterm/session/gate"
 )
 
 // When the machine is short of memory, the kernel ends processes, and their sessions with
@@ -48,51 +50,66 @@ const (
 	criticalInterval = time.Second
 )
 
-// A pressure is what a holder knows of the memory of its machine.
+// A pressure fits a session's ring to the memory of its machine. The holder's gate guards next and the ring.
 type pressure struct {
-	read  func() (memory.State, error) // nil if the holder takes no care of it
-	grown chan struct{}                // wakes memoryLoop; buffers one
+	gate     *gate.Gate
+	ring     *buffer.Ring
+	clients  *clients
+	emulator *emulator
+	log      *slog.Logger
+	pty      bool
+	full     int // capacity of the ring while memory is plenty
+
+	read  func() (memory.State, error) // nil if nothing is done
+	grown chan struct{}                // wakes loop; buffers one
 	next  int                          // size of the ring at which it is woken
 }
 
-// grownLocked wakes memoryLoop when the ring has grown enough for another look.
-func (h *Holder) grownLocked() {
-	if h.pressure.read == nil || h.ring.Memory() < h.pressure.next {
+func newPressure(h *Holder) pressure {
+	return pressure{
+		gate: &h.gate, ring: h.ring, clients: &h.clients, emulator: &h.emulator, log: h.log, pty: h.launch.PTY,
+		full: max(h.launch.Buffer, buffer.MinCapacity), grown: make(chan struct{}, 1), next: smallRing,
+	}
+}
+
+// grownLocked wakes loop when the ring has grown enough for another look.
+func (p *pressure) grownLocked() {
+	if p.read == nil || p.ring.Memory() < p.next {
 		return
 	}
 	select {
-	case h.pressure.grown <- struct{}{}:
+	case p.grown <- struct{}{}:
 	default:
 	}
 }
 
-// memoryLoop keeps the capacity of the ring to what the machine can bear.
-func (h *Holder) memoryLoop() {
+// loop keeps the capacity of the ring to what the machine can bear.
+func (p *pressure) loop(end <-chan struct{}) {
 	timer := time.NewTimer(0)
 	timer.Stop()
 	defer timer.Stop()
 	for {
 		select {
-		case <-h.end:
+		case <-end:
 			return
-		case <-h.pressure.grown:
+		case <-p.grown:
 		case <-timer.C:
 		}
-		state, err := h.pressure.read()
+		state, err := p.read()
 		if err != nil {
-			h.log.Warn("memory is not known", "error", err)
+			p.log.Warn("memory is not known", "error", err)
 		}
-		h.gate.Lock()
-		before := h.ring.Memory()
+		p.gate.Lock()
+		before := p.ring.Memory()
 		again := checkInterval
 		if err == nil {
-			again = h.fitLocked(state)
+			again = p.fitLocked(state)
 		}
-		freed := before - h.ring.Memory()
-		h.pressure.next = max(h.ring.Memory()+checkGrowth, smallRing)
-		h.gate.Unlock()
+		freed := before - p.ring.Memory()
+		p.next = max(p.ring.Memory()+checkGrowth, smallRing)
+		p.gate.Unlock()
 		if freed > 0 {
-			h.log.Info("output dropped, because the machine is short of memory", "bytes", freed)
+			p.log.Info("output dropped, because the machine is short of memory", "bytes", freed)
 			debug.FreeOSMemory()
 		}
 		if timer.Stop(); again > 0 {
@@ -103,30 +120,30 @@ func (h *Holder) memoryLoop() {
 
 // fitLocked changes the capacity of the ring to what fits the memory of the machine, and
 // returns when to look again, or 0 for when the ring has grown.
-func (h *Holder) fitLocked(state memory.State) (again time.Duration) {
-	held, full := h.ring.Memory(), max(h.launch.Buffer, buffer.MinCapacity)
+func (p *pressure) fitLocked(state memory.State) (again time.Duration) {
+	held, full := p.ring.Memory(), p.full
 	percent := state.Available * 100 / max(state.Total, 1)
 	percent = min(percent, state.Available*criticalMemory/leastMemory)
 	switch {
 	case percent >= plentyMemory, percent >= scarceMemory && state.Available > state.Total/2:
-		h.ring.SetCapacity(full)
-	case percent < criticalMemory && h.launch.PTY:
-		keep := max(held/2, smallRing, h.clients.outstanding(time.Now()), h.emulator.undrawnLocked()+2*buffer.MaxSegment)
-		h.ring.SetCapacity(min(keep, full, max(held, smallRing)))
+		p.ring.SetCapacity(full)
+	case percent < criticalMemory && p.pty:
+		keep := max(held/2, smallRing, p.clients.outstanding(time.Now()), p.emulator.undrawnLocked()+2*buffer.MaxSegment)
+		p.ring.SetCapacity(min(keep, full, max(held, smallRing)))
 	case percent < scarceMemory:
-		h.ring.SetCapacity(min(full, max(held, smallRing)))
+		p.ring.SetCapacity(min(full, max(held, smallRing)))
 	}
-	if h.clients.buffer = full; h.ring.Capacity() < full {
+	if p.clients.buffer = full; p.ring.Capacity() < full {
 		// Less output is outstanding than the ring has, also while it still has the large
 		// segments of before.
-		h.clients.buffer = h.ring.Capacity() / 2
+		p.clients.buffer = p.ring.Capacity() / 2
 	}
-	h.clients.appended(time.Now()) // the oldest frames may be gone
-	h.gate.Changed()               // there may be room
-	switch held = h.ring.Memory(); {
-	case held <= smallRing && h.ring.Capacity() == full:
+	p.clients.appended(time.Now()) // the oldest frames may be gone
+	p.gate.Changed()               // there may be room
+	switch held = p.ring.Memory(); {
+	case held <= smallRing && p.ring.Capacity() == full:
 		return 0
-	case held > smallRing && percent < criticalMemory && h.launch.PTY:
+	case held > smallRing && percent < criticalMemory && p.pty:
 		return criticalInterval
 	}
 	return checkInterval

@@ -4,6 +4,7 @@ package holder
 
 import (
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/quicterm/quicterm/migrate/carrier"
@@ -138,7 +139,7 @@ func (h *Holder) handleResumeLocked(m wire.Message) (answer wire.Body, carry fun
 	}
 	a, err := h.resumeLocked(&req)
 	if err != nil {
-		h.logDeniedLocked(err)
+		h.denials.log(h.log, err)
 		return &wire.Denied{}, nil, nil
 	}
 	if refusal := h.refusalLocked(a); refusal != nil {
@@ -154,13 +155,19 @@ func (h *Holder) handleResumeLocked(m wire.Message) (answer wire.Body, carry fun
 // knows a session's id can cause any number of them, and a person reads one a second.
 const deniedInterval = time.Second
 
-// logDeniedLocked logs that a resume was denied, unless it has done so just now.
-func (h *Holder) logDeniedLocked(reason error) {
+// denials log resumes that are denied.
+type denials struct {
+	at         time.Time // of the last line
+	suppressed int       // lines since
+}
+
+// log logs that a resume was denied, unless it has done so within deniedInterval.
+func (d *denials) log(log *slog.Logger, reason error) {
 	now := time.Now()
-	if !h.deniedAt.IsZero() && now.Sub(h.deniedAt) < deniedInterval {
-		h.deniedSuppressed++
+	if !d.at.IsZero() && now.Sub(d.at) < deniedInterval {
+		d.suppressed++
 		return
 	}
-	h.log.Warn("resume denied", "error", reason, "suppressed", h.deniedSuppressed)
-	h.deniedAt, h.deniedSuppressed = now, 0
+	log.Warn("resume denied", "error", reason, "suppressed", d.suppressed)
+	d.at, d.suppressed = now, 0
 }

@@ -149,7 +149,7 @@ func (h *Holder) clearHistoryLocked(client string) wire.Body {
 	e.screen.ClearHistory()
 	e.memory, e.marks, e.last = e.screen.Memory(), nil, snapshot{}
 	if h.keeper != nil {
-		h.keeper.cleared = true
+		h.keeper.cleared.Store(true)
 		h.keeper.change()
 	}
 	e.markLocked()
