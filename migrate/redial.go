@@ -30,7 +30,6 @@ type redialing struct {
 	least       time.Duration // the least that this round's dials have
 	patientLeft int           // how many more rounds have a patient dial
 	nextPatient time.Time     // when each candidate is to have such a dial again
-	wholeTime   bool          // these have the whole timeout
 
 	nextTCP time.Time // when to dial the candidates of TCP, or zero
 	lastTCP time.Time // when that was done last
@@ -172,18 +171,14 @@ func (m *Manager) beginRound(now time.Time) {
 func (r *redialing) dialOne(now time.Time, n int, knocks bool) {
 	if r.turns == 0 || !now.Before(r.nextPatient) {
 		r.patientLeft, r.nextPatient = n, now.Add(patientInterval)
-		r.wholeTime = r.turns > 0 && !r.wholeTime
 	}
 	patient := r.patientLeft > 0
 	if knocks && !patient && r.dialedOne {
 		r.quic.left, r.dialedOne = nil, false
 		return
 	}
-	switch {
-	case patient && r.wholeTime:
-		r.least = limits[QUIC].timeout
-	case patient:
-		r.least = patientDial
+	if patient {
+		r.least = dialTime
 	}
 	r.dialedOne = true
 	r.quic.left = r.quic.left[r.turns%n:][:1]

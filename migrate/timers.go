@@ -38,10 +38,6 @@ const (
 	// maxRound is the longest time between rounds while the user may be there, and how long a user counts as typing.
 	maxRound = 8 * noticeable
 
-	// patientDial is what some dials have: the path may be much slower than the last, and something on it may drop knocks.
-	// QUIC sends its next packets after 1.4 s. Every other such dial has dialTime.
-	patientDial = 1300 * time.Millisecond
-
 	// dialTime is how long a dial of QUIC may take beside a trusted path: some round trips on the slowest ones. TCP needs
 	// twice as many round trips, and SSH is dialed after both had this time, because each dial is a login.
 	dialTime = 3 * time.Second
@@ -59,7 +55,8 @@ const (
 	slowRound = 2 * keepaliveInterval
 	slowAfter = 15 * time.Minute
 
-	// patientInterval is how often a dial of each candidate has patientDial. For as long from the beginning of an outage,
+	// patientInterval is how often a dial of each candidate has dialTime: the path may be much slower than the last, and
+	// something on it may drop knocks. For as long from the beginning of an outage,
 	// the congestion window of QUIC does not hold pings back.
 	patientInterval = 4*keepaliveInterval - pingInterval
 
