@@ -7,8 +7,7 @@ import (
 
 const (
 	// wideRounds is how many rounds dial all candidates. Each later one dials one of them, in turn:
-	// a dial costs some packets of 1200 bytes, and knocks find the path that works. While input waits,
-	// knocks are frequent, and only every other round dials.
+	// a dial costs some packets of 1200 bytes, and knocks find the path that works.
 	wideRounds = 2
 
 	// MaxDials is how many dials of QUIC run at once.
@@ -22,7 +21,6 @@ type redialing struct {
 	rounds    int       // since then
 	attempts  int       // rounds that had a candidate
 	turns     int       // rounds that dialed one of the candidates, since the candidates changed
-	dialedOne bool      // the last round was one of them
 	lastRound time.Time // the last one that had a candidate
 	nextRound time.Time
 	quic      sequence // what is left of this round
@@ -79,7 +77,7 @@ func (r *redialing) stop() {
 
 // retryNow starts the next round at once, or soon after one that has just started.
 func (r *redialing) retryNow(now time.Time) {
-	r.quic.left, r.tcp.left, r.dialedOne = nil, nil, false
+	r.quic.left, r.tcp.left = nil, nil
 	r.knocks.answers = backoff{}
 	r.knocks.next = earlier(r.knocks.next, now.Add(urgentInterval))
 	r.nextRound = later(now, r.lastRound.Add(urgentInterval))
@@ -150,7 +148,7 @@ func (m *Manager) beginRound(now time.Time) {
 		r.turns = 0
 		r.quic.left = m.withoutAvoided(r.quic.left)
 	case r.rounds >= wideRounds && n > 0:
-		r.dialOne(now, n, m.inputWaits(now))
+		r.dialOne(now, n)
 	}
 	if len(r.quic.left) > 0 {
 		r.attempts++
@@ -166,21 +164,15 @@ func (m *Manager) beginRound(now time.Time) {
 	r.rounds++
 }
 
-// dialOne leaves one of n candidates in the round, in turn, or none in every other round if knocks are
-// frequent.
-func (r *redialing) dialOne(now time.Time, n int, knocks bool) {
+// dialOne leaves one of n candidates in the round, in turn.
+func (r *redialing) dialOne(now time.Time, n int) {
 	if r.turns == 0 || !now.Before(r.nextPatient) {
 		r.patientLeft, r.nextPatient = n, now.Add(patientInterval)
 	}
 	patient := r.patientLeft > 0
-	if knocks && !patient && r.dialedOne {
-		r.quic.left, r.dialedOne = nil, false
-		return
-	}
 	if patient {
 		r.least = dialTime
 	}
-	r.dialedOne = true
 	r.quic.left = r.quic.left[r.turns%n:][:1]
 	r.patientLeft--
 	r.turns++
@@ -223,7 +215,11 @@ func (m *Manager) roundInterval(now time.Time) time.Duration {
 	case m.slow(now):
 		return slowRound
 	}
-	return min(noticeable<<min(r.rounds-1, 8), maxRound)
+	longest := maxRound
+	if m.inputWaits(now) {
+		longest *= 2 // knocks are frequent
+	}
+	return min(noticeable<<min(r.rounds-1, 8), longest)
 }
 
 // slow reports whether no path has been trusted for so long that the user has probably left.
