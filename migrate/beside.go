@@ -104,7 +104,7 @@ func (m *Manager) scheduleClimb(now time.Time, at func(time.Time, func())) {
 		if m.dialBetter(now, inUse, QUIC) {
 			c.climbed(now)
 			if inUse.candidate.Transport == SSH {
-				c.nextTCP = now.Add(tcpDelay)
+				c.nextTCP = now.Add(TCPDelay)
 			}
 		}
 	})

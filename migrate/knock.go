@@ -10,7 +10,7 @@ const (
 	// After slowAfter there is one, except in the first wideRounds rounds after the network has changed.
 	knocksPerRound = 10
 
-	// pingedTurns is of how many turns of a candidate one has a knock for the first patientInterval of an
+	// pingedTurns is of how many turns of a candidate one has a knock for the first pingedFor of an
 	// outage, while a path of it is pinged as often: pings find out the same, unless the network lets
 	// only new connections through. Later the congestion window of QUIC may hold them back.
 	pingedTurns = 3
@@ -59,7 +59,7 @@ func (m *Manager) knock(now time.Time) {
 func (m *Manager) pings(now time.Time, c Candidate) bool {
 	for _, p := range m.paths {
 		if p.candidate == c {
-			return m.inputWaits(now) && now.Sub(m.redialing.since) < patientInterval
+			return m.inputWaits(now) && now.Sub(m.redialing.since) < pingedFor
 		}
 	}
 	return false

@@ -68,7 +68,7 @@ func TestKnocksBesidePings(t *testing.T) {
 	}{
 		{"the user types", true, 1, 12, 0},
 		{"the user waits", false, 1, 6, maxRound},
-		{"QUIC may send no more pings", false, 3, 6, patientInterval},
+		{"QUIC may send no more pings", false, 3, 6, pingedFor},
 	} {
 		s.pass(c.passesBefore)
 		if c.typed {

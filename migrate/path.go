@@ -86,7 +86,7 @@ func (p *path) silentSince(t time.Time) time.Time {
 // ackTimeout returns how long an ack may take on a path.
 func (p *path) ackTimeout() time.Duration {
 	if p.candidate.Transport != QUIC {
-		return 2*p.rtt + tcpDelay
+		return 2*p.rtt + TCPDelay
 	}
 	return max(noticeable, 2*p.rtt+grace)
 }

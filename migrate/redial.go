@@ -157,7 +157,7 @@ func (m *Manager) beginRound(now time.Time) {
 	if r.nextTCP.IsZero() {
 		r.nextTCP = later(now, r.lastTCP.Add(pingInterval))
 		if m.worked < TCP {
-			r.nextTCP = later(r.nextTCP, now.Add(tcpDelay))
+			r.nextTCP = later(r.nextTCP, now.Add(TCPDelay))
 		}
 	}
 	r.nextRound = now.Add(m.roundInterval(now))
@@ -170,7 +170,10 @@ func (r *redialing) dialOne(now time.Time, n int) {
 		r.patientLeft, r.nextPatient = n, now.Add(patientInterval)
 	}
 	patient := r.patientLeft > 0
-	if patient {
+	switch {
+	case patient && r.turns < n:
+		r.least = patientDial
+	case patient:
 		r.least = dialTime
 	}
 	r.quic.left = r.quic.left[r.turns%n:][:1]
@@ -215,11 +218,11 @@ func (m *Manager) roundInterval(now time.Time) time.Duration {
 	case m.slow(now):
 		return slowRound
 	}
-	longest := maxRound
-	if m.inputWaits(now) {
-		longest *= 2 // knocks are frequent
+	interval := min(noticeable<<min(r.rounds-1, 8), maxRound)
+	if r.rounds >= wideRounds && r.patientLeft <= 0 && m.inputWaits(now) {
+		interval *= 2 // knocks are frequent
 	}
-	return min(noticeable<<min(r.rounds-1, 8), longest)
+	return interval
 }
 
 // slow reports whether no path has been trusted for so long that the user has probably left.

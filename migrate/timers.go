@@ -26,9 +26,9 @@ const (
 	// of the first. Intervals of further rounds double from it.
 	noticeable = 250 * time.Millisecond
 
-	// tcpDelay is how long QUIC has to answer before TCP is dialed as well: QUIC has sent its first packets twice by then.
+	// TCPDelay is how long QUIC has to answer before TCP is dialed as well: QUIC has sent its first packets twice by then.
 	// It is also the slack of acks over TCP, which sends a lost packet again after 200 ms.
-	tcpDelay = 300 * time.Millisecond
+	TCPDelay = 300 * time.Millisecond
 
 	// pingInterval is the time between pings that are not answered, in which QUIC probes the path a few times itself, so
 	// that one lost packet is not enough. After it a path without an answer is suspect, or one of several is pinged, TCP
@@ -37,6 +37,10 @@ const (
 
 	// maxRound is the longest time between rounds while the user may be there, and how long a user counts as typing.
 	maxRound = 8 * noticeable
+
+	// patientDial is what the first dial of each candidate alone has: the path may be much slower than the last, and
+	// something on it may drop knocks. QUIC sends its next packets after 1.4 s.
+	patientDial = 1300 * time.Millisecond
 
 	// dialTime is how long a dial of QUIC may take beside a trusted path: some round trips on the slowest ones. TCP needs
 	// twice as many round trips, and SSH is dialed after both had this time, because each dial is a login.
@@ -55,10 +59,12 @@ const (
 	slowRound = 2 * keepaliveInterval
 	slowAfter = 15 * time.Minute
 
-	// patientInterval is how often a dial of each candidate has dialTime: the path may be much slower than the last, and
-	// something on it may drop knocks. For as long from the beginning of an outage,
-	// the congestion window of QUIC does not hold pings back.
-	patientInterval = 4*keepaliveInterval - pingInterval
+	// pingedFor is for how long from the beginning of an outage the congestion window of QUIC does not hold pings back.
+	pingedFor = 4 * keepaliveInterval
+
+	// patientInterval is how often a later dial of each candidate has dialTime, for the same reason as the first has
+	// patientDial. The next round may be two maxRound away: it is within 20 s.
+	patientInterval = pingedFor - 2*maxRound
 
 	// keepaliveIdle is the time between pings if there was no traffic for activeFor: NATs forget a silent path of UDP after
 	// 30 s (RFC 4787, REQ-5, asks for 2 minutes). As often the process that keeps the session must hear the client.

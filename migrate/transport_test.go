@@ -94,7 +94,7 @@ func TestUDPBlockedInMidSession(t *testing.T) {
 func TestQUICAnswersLate(t *testing.T) {
 	s := started(t, wifi, nil, wifi, wifiTCP)
 	s.tell(Down{0})
-	s.pass(tcpDelay)
+	s.pass(TCPDelay)
 	s.wantWithoutPings("all are tried", Dial{ID: 1, Candidate: wifi}, Dial{ID: 2, Candidate: wifi}, Dial{ID: 3, Candidate: wifiTCP})
 	s.tell(Heard{ID: 3, RTT: 0})
 	s.pass(100 * time.Millisecond)

@@ -13,15 +13,8 @@ import (
 	"github.com/quicterm/quicterm/migrate/netmon"
 )
 
-const (
-	// maxAddresses is how many addresses of the server are tried.
-	maxAddresses = 4
-
-	// resolveInterval is the time between two requests to resolve the server's name, and
-	// resolveTimeout is how long one may take.
-	resolveInterval = 2 * time.Second
-	resolveTimeout  = 10 * time.Second
-)
+// maxAddresses is how many addresses of the server are tried.
+const maxAddresses = 4
 
 // candidates are all ways to a server that there are: its addresses, over each interface that
 // leads there and by each transport, and the tunnel. The roamer's loop owns them.
@@ -125,7 +118,7 @@ func logInterfaces(log *slog.Logger, err error) {
 
 // mayResolve reports whether it is time to resolve the server's name again.
 func (c *candidates) mayResolve() bool {
-	return !c.resolving && (c.resolvedAt.IsZero() || time.Since(c.resolvedAt) >= resolveInterval)
+	return !c.resolving && (c.resolvedAt.IsZero() || time.Since(c.resolvedAt) >= patience)
 }
 
 // startResolve returns a function that resolves the server's name, for another goroutine. The
@@ -134,7 +127,7 @@ func (c *candidates) startResolve() func(context.Context) resolved {
 	c.resolving, c.resolvedAt = true, time.Now()
 	resolve := c.client.cfg.Resolve
 	return func(ctx context.Context) resolved {
-		ctx, cancel := context.WithTimeout(ctx, resolveTimeout)
+		ctx, cancel := context.WithTimeout(ctx, 2*connectTime)
 		defer cancel()
 		addrs, err := resolve(ctx)
 		return resolved{addrs, err}

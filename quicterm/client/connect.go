@@ -13,23 +13,9 @@ import (
 	"github.com/quicterm/quicterm/quicterm/auth"
 )
 
-// nextAddress is how long an address has to answer before the next one is dialed as well
-// (RFC 8305, 5).
-const nextAddress = 250 * time.Millisecond
-
-const (
-	// nextDial is how long an address that was dialed by QUIC has before it is dialed once more, beside the dials that
-	// run: QUIC waits twice as long for each further packet of a handshake, 10 s for some of 30 % loss.
-	nextDial = 500 * time.Millisecond
-
-	// maxDials bounds how often an address is dialed at a time. All of five handshakes fail that lose a third of their packets
-	// for 4 s in one of some thousand cases.
-	maxDials = 5
-
-	// connectTime is how long the server has to answer, over all addresses. A user waits for the error: a round trip to
-	// a satellite and back takes 0.6 s, and a handshake two or three of these.
-	connectTime = 5 * time.Second
-)
+// maxDials bounds how often an address is dialed at a time. All of five handshakes fail that lose a third of their packets
+// for 4 s in one of some thousand cases.
+const maxDials = 5
 
 // errNoAnswer is why a server is not dialed any longer.
 var errNoAnswer = fmt.Errorf("no answer within %v", connectTime)

@@ -58,11 +58,8 @@ func (system) Dial(ctx context.Context, iface string, remote netip.AddrPort) (ne
 	return d.DialContext(ctx, "tcp", remote.String())
 }
 
-// refusalTime bounds the wait for a system to say that no program has a port: a round trip.
-const refusalTime = 500 * time.Millisecond
-
 // Refuses reports whether the system at an address says that no program there has the UDP port. Only a socket that is
-// connected hears that. It blocks for at most refusalTime.
+// connected hears that. It blocks for at most nextDial.
 func (system) Refuses(ctx context.Context, remote netip.AddrPort) bool {
 	var d net.Dialer
 	c, err := d.DialContext(ctx, "udp", remote.String())
@@ -70,7 +67,7 @@ func (system) Refuses(ctx context.Context, remote netip.AddrPort) bool {
 		return false
 	}
 	defer c.Close()
-	c.SetDeadline(time.Now().Add(refusalTime))
+	c.SetDeadline(time.Now().Add(nextDial))
 	_, err = c.Write([]byte{0}) // no packet of QUIC: a daemon drops it
 	if err == nil {
 		_, err = c.Read(make([]byte, 1))

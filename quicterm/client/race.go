@@ -18,25 +18,6 @@ import (
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
-const (
-	// tcpDelay is how long QUIC has to connect before TCP is dialed as well.
-	tcpDelay = 300 * time.Millisecond
-
-	// tunnelDelay is how long both have before the tunnel is used as well: it logs in, for which
-	// the user may be asked.
-	tunnelDelay = time.Second
-
-	// busyPause is the time before a login that a busy server refused is tried again, twice as long each
-	// time up to maxBusyPause, and half of it at random: so hundreds that came at once do not come
-	// back at once. They are tried again until busyTime is over, in which a server does thousands of logins.
-	busyPause    = 100 * time.Millisecond
-	maxBusyPause = 2 * time.Second
-	busyTime     = 30 * time.Second
-
-	// waitingTime is how long the user is told nothing: more than a server takes that answers.
-	waitingTime = 2 * time.Second
-)
-
 // A loggedIn is a carrier on which the user is logged in and a request is answered. Everything
 // behind the answer comes on it. The owner closes it.
 type loggedIn struct {
@@ -86,7 +67,7 @@ func (c *Client) loginAnew(ctx context.Context, request wire.Message) (*loggedIn
 	defer cancelDirect()
 	r := c.newRace(all, request)
 	if c.cfg.Waiting != nil {
-		timer := time.AfterFunc(waitingTime, func() {
+		timer := time.AfterFunc(patience, func() {
 			select {
 			case <-r.connected:
 			default:
@@ -236,9 +217,9 @@ func (r *race) attempt(ctx context.Context, t migrate.Transport) (*loggedIn, err
 	if err := r.begin(ctx, t); err != nil {
 		return nil, err
 	}
-	patience := time.Now().Add(busyTime)
+	until := time.Now().Add(busyTime)
 	var lost error // the first connection, after the request was sent
-	for pause := busyPause; ; pause = min(2*pause, maxBusyPause) {
+	for pause := busyPause; ; pause = min(2*pause, patience) {
 		l, err := r.try(ctx, t)
 		brokenOff := errors.As(err, new(*BrokenOffError))
 		if brokenOff && !errors.Is(err, ErrBusy) && t == migrate.QUIC && r.client.cfg.Token == nil && lost == nil && ctx.Err() == nil {
@@ -250,7 +231,7 @@ func (r *race) attempt(ctx context.Context, t migrate.Transport) (*loggedIn, err
 			return nil, lost // the server may have done what it was asked
 		}
 		sent := r.client.cfg.Token != nil && brokenOff // a token is good for one attempt
-		if !errors.Is(err, ErrBusy) || sent || time.Now().Add(pause).After(patience) {
+		if !errors.Is(err, ErrBusy) || sent || time.Now().Add(pause).After(until) {
 			return l, err
 		}
 		r.once.connected.Do(func() { close(r.connected) }) // no other transport leads to a server that is less busy
@@ -306,7 +287,7 @@ func (r *race) begin(ctx context.Context, t migrate.Transport) error {
 	case t == migrate.SSH && cfg.TunnelFirst:
 		return nil
 	case t == migrate.SSH:
-		wait(ctx, tunnelDelay, r.failed[migrate.QUIC], r.failed[migrate.TCP])
+		wait(ctx, loginPing, r.failed[migrate.QUIC], r.failed[migrate.TCP])
 		select {
 		case <-r.connected: // one login is enough
 			return wait(ctx, 0, r.failed[migrate.QUIC], r.failed[migrate.TCP])
@@ -316,7 +297,7 @@ func (r *race) begin(ctx context.Context, t migrate.Transport) error {
 	case cfg.Token == nil && len(cfg.Keys) == 0:
 		return ErrNoKeys
 	case t == migrate.TCP && !cfg.TCPFirst:
-		wait(ctx, tcpDelay, r.failed[migrate.QUIC])
+		wait(ctx, migrate.TCPDelay, r.failed[migrate.QUIC])
 		select {
 		case <-r.connected: // by QUIC
 			select {

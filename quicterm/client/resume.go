@@ -15,16 +15,6 @@ import (
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
-const (
-	// goneAfter is how long a server may deny that it has the session before the session
-	// counts as gone: a holder whose socket was removed makes it again within a minute.
-	goneAfter = 130 * time.Second
-
-	// confirmedAfter is the same if the server also says each time that the session is gone. One such
-	// answer may be wrong, and what a pipe has not delivered is lost with it.
-	confirmedAfter = 3 * time.Second
-)
-
 // resume asks the server, first on a new carrier, to continue the session. The answer comes
 // before the frames, and is read with the first of them. On an error, the carrier is closed.
 func (s *Session) resume(c carrier.Carrier) (*resumedCarrier, error) {

@@ -9,10 +9,6 @@ import (
 )
 
 const (
-	// loginPing is the time between pings while the server owes the answer to a login. The
-	// server's transport acknowledges each, also while its daemon is busy.
-	loginPing = time.Second
-
 	// maxUnheard is how many pings in a row may stay without a packet of the server before
 	// the connection counts as lost. They are counted, not timed: a client that was stopped
 	// has sent none meanwhile.

@@ -4,16 +4,11 @@ import (
 	"context"
 	"crypto/tls"
 	"net"
-	"time"
 
 	"github.com/quicterm/quicterm/migrate"
 	"github.com/quicterm/quicterm/migrate/carrier"
 	"github.com/quicterm/quicterm/migrate/carrier/tcp"
 )
-
-// connectTimeout bounds how long TCP may take to connect: some round trips on the slowest paths.
-// The system's own timeout is minutes.
-const connectTimeout = 6 * time.Second
 
 // A tcpDialer makes connections of TLS on TCP. Each has a whole handshake, whether there is a
 // session already or not: a ticket would save nothing, because the server answers before the
@@ -25,8 +20,6 @@ type tcpDialer struct {
 }
 
 func (d *tcpDialer) dial(ctx context.Context, to migrate.Candidate) (carrier.Carrier, error) {
-	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
-	defer cancel()
 	dial := d.proxy
 	if dial == nil {
 		dial = func(ctx context.Context, _, _ string) (net.Conn, error) {

@@ -166,7 +166,7 @@ func TestTunnelBesideDirect(t *testing.T) {
 		most   time.Duration
 	}{
 		{"the daemon answers", func(*world, *Config) {}, migrate.QUIC, 0, 3 * trip},
-		{"nobody answers", func(w *world, _ *Config) { w.noUDP, w.noTCP = true, true }, migrate.SSH, 1, tunnelDelay + sshLogin + 3*trip},
+		{"nobody answers", func(w *world, _ *Config) { w.noUDP, w.noTCP = true, true }, migrate.SSH, 1, loginPing + sshLogin + 3*trip},
 		{"the daemon denies", func(_ *world, cfg *Config) { cfg.Token = []byte("wrong") }, migrate.SSH, 1, sshLogin + 7*trip},
 		{"there is no key", func(_ *world, cfg *Config) { cfg.Token = nil }, migrate.SSH, 1, sshLogin + 3*trip},
 		{"its key is not known", func(_ *world, cfg *Config) {

@@ -1,0 +1,41 @@
+package client
+
+import "time"
+
+// The times of logins and of dials, in order. Those of a session that has begun are in package migrate.
+const (
+	// busyPause is the time before a login that a busy server refused is tried again, twice as long each
+	// time up to patience, and half of it at random: so hundreds that came at once do not come
+	// back at once. They are tried again until busyTime is over, in which a server does thousands of logins.
+	busyPause = 100 * time.Millisecond
+	busyTime  = 30 * time.Second
+
+	// nextAddress is how long an address has to answer before the next one is dialed as well (RFC 8305, 5).
+	nextAddress = 250 * time.Millisecond
+
+	// nextDial is how long an address that was dialed by QUIC has before it is dialed once more, beside the dials that
+	// run: QUIC waits twice as long for each further packet of a handshake, 10 s for some of 30 % loss. It also bounds the
+	// wait for a system to say that no program has a port, which takes a round trip.
+	nextDial = 2 * nextAddress
+
+	// loginPing is the time between pings while the server owes the answer to a login. The server's transport
+	// acknowledges each, also while its daemon is busy. After the same time without an answer by QUIC or TCP the tunnel
+	// is used as well: it logs in, for which the user may be asked.
+	loginPing = time.Second
+
+	// patience is how long the user is told nothing, more than a server takes that answers. It is also the least time
+	// between two requests to resolve the server's name.
+	patience = 2 * loginPing
+
+	// confirmedAfter is how long a server must say that a session is gone before that counts. One such answer may be
+	// wrong, and what a pipe has not delivered is lost with it.
+	confirmedAfter = 3 * time.Second
+
+	// connectTime is how long the server has to answer, over all addresses. A user waits for the error: a round trip to
+	// a satellite and back takes 0.6 s, and a handshake two or three of these. Resolving a name may take twice as long.
+	connectTime = 5 * time.Second
+
+	// goneAfter is how long a server may deny that it has the session, without saying that it is gone, before the session
+	// counts as gone: a holder whose socket was removed makes it again within a minute.
+	goneAfter = 130 * time.Second
+)
