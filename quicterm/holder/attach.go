@@ -8,6 +8,8 @@ import (
 	"os"
 	"time"
 
+	"github.com/quicterm/quicterm/migrate/carrier"
+	"github.com/quicterm/quicterm/migrate/carrier/sealed"
 	"github.com/quicterm/quicterm/quicterm/auth"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
@@ -15,20 +17,6 @@ import (
 // displacedGrace is how long a displaced client has to read that it is, before its
 // carriers are closed.
 const displacedGrace = 5 * time.Second
-
-// attachmentLocked returns the attachment of an instance that has asked before, or nil.
-func (h *Holder) attachmentLocked(id wire.InstanceID) *attachment {
-	if id == (wire.InstanceID{}) {
-		return nil
-	}
-	return h.clients.find(id)
-}
-
-// knowsLocked reports whether an instance has attached to the session, or the session was
-// made for it.
-func (h *Holder) knowsLocked(id wire.InstanceID) bool {
-	return h.attachmentLocked(id) != nil || id != (wire.InstanceID{}) && id == h.launch.Instance
-}
 
 // mayAttachLocked returns why a client may not attach, or nil. A client that asks again was
 // told yes.
@@ -58,16 +46,32 @@ func (h *Holder) mayAttachLocked(open *wire.Open, req *wire.Attach, again bool) 
 	return nil
 }
 
-// attachLocked adds a client in the role that it has asked for.
-func (h *Holder) attachLocked(open *wire.Open, req *wire.Attach) (*attachment, error) {
+// attachLocked adds a client in the role that it asks for. The answer is Attached or Error. A client that lost the
+// connection before the answer asks again, and gets the same one.
+func (h *Holder) attachLocked(open *wire.Open, req *wire.Attach) (answer wire.Body, carry func(carrier.Carrier), err error) {
+	a := h.clients.find(req.Instance)
+	if a == nil && h.launch.PTY && h.life.claimed && req.Replay.Kind == wire.ReplayScreen {
+		h.emulator.awaitDrawnLocked()
+		a = h.clients.find(req.Instance)
+	}
+	if err := h.mayAttachLocked(open, req, a != nil); err != nil {
+		return &wire.Error{Text: err.Error()}, nil, nil
+	}
+	if a != nil {
+		if refusal := h.refusalLocked(a); refusal != nil {
+			return refusal, nil, nil
+		}
+		a.login = loginOf(open)
+		return a.answer, func(c carrier.Carrier) { h.carry(a, c, false) }, nil
+	}
 	secret, err := auth.NewSecret()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	created := !h.life.claimed && !req.Role.ReadOnly()
 	h.life.claimed = h.life.claimed || created
 	begin := h.beginningLocked(req, created)
-	a := h.newAttachment(open, req, secret, begin.first)
+	a = h.newAttachment(open, req, secret, begin.first)
 	if created {
 		a.size = h.launch.Size // its own, and that of the program's terminal already
 	}
@@ -115,7 +119,7 @@ func (h *Holder) attachLocked(open *wire.Open, req *wire.Attach) (*attachment, e
 		Number: a.number,
 		Owner:  h.ownership.owner,
 	}
-	return a, nil
+	return a.answer, func(c carrier.Carrier) { h.carry(a, c, true) }, nil
 }
 
 // displacedLocked tells a client that it is not a writer any more, and drops its input
@@ -129,16 +133,26 @@ func (h *Holder) displacedLocked(a *attachment) {
 	h.afterLocked(displacedGrace, a.close) // if the client does not
 }
 
-// resumeLocked returns the attachment that a Resume proves to be of.
-func (h *Holder) resumeLocked(r *wire.Resume) (*attachment, error) {
+// resumeLocked gives a client another carrier, sealed with its secret. The answer is Resumed, Denied or Error.
+func (h *Holder) resumeLocked(r *wire.Resume) (answer wire.Body, carry func(carrier.Carrier), err error) {
 	a := h.clients.find(r.Instance)
-	if a == nil || r.ID != h.launch.ID {
-		return nil, errors.New("resume by an unknown client")
+	switch {
+	case a == nil || r.ID != h.launch.ID:
+		err = errors.New("resume by an unknown client")
+	case !a.verifier.Verify(r.N, r.Statement(), r.Proof):
+		err = fmt.Errorf("resume with a proof, number %d, that does not hold", r.N)
 	}
-	if !a.verifier.Verify(r.N, r.Statement(), r.Proof) {
-		return nil, fmt.Errorf("resume with a proof, number %d, that does not hold", r.N)
+	if err != nil {
+		h.denials.log(h.log, err)
+		return &wire.Denied{}, nil, nil
 	}
-	return a, nil
+	if refusal := h.refusalLocked(a); refusal != nil {
+		return refusal, nil, nil
+	}
+	fromClient, fromHolder := a.verifier.SealKeys(r.Statement())
+	login := a.login
+	login.Away = time.Since(a.heard)
+	return &login, func(c carrier.Carrier) { h.carry(a, sealed.New(c, fromHolder, fromClient), false) }, nil
 }
 
 // leaveLocked forgets a client that will not come back.

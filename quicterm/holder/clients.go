@@ -96,11 +96,11 @@ type clients struct {
 
 	drawn uint64 // the first frame that the emulator of a terminal needs
 
-	// The first frame that no writer has consumed, and its offset. A writer that began with a
-	// snapshot has not seen what that has left out.
+	// unseen is the first frame that no writer was sent and has consumed, and its offset. Of a writer that began
+	// with a snapshot, this leaves out the output before that: about hidden lines.
 	unseen, unseenOffset uint64
-	hidden               uint64 // about how many lines those were
-	seen                 uint64 // the first frame that no writer has consumed any frame behind
+	hidden               uint64
+	seen                 uint64 // the furthest position up to which any writer has consumed
 }
 
 func newClients(ring *buffer.Ring, launch *wire.Launch) clients {
@@ -204,8 +204,11 @@ func (s *clients) remove(a *attachment) {
 	s.all = slices.DeleteFunc(s.all, func(other *attachment) bool { return other == a })
 }
 
-// find returns the attachment of a client process, or nil.
+// find returns the attachment of a client process, or nil. A client without an instance has none.
 func (s *clients) find(id wire.InstanceID) *attachment {
+	if id == (wire.InstanceID{}) {
+		return nil
+	}
 	for _, a := range slices.Backward(s.all) {
 		if a.instance == id {
 			return a

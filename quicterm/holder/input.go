@@ -97,8 +97,10 @@ func (h *Holder) handleUrgentLocked(a *attachment, f buffer.Frame) {
 			h.fitTerminalLocked()
 		}
 	case wire.Take:
-		if size, err := wire.ParseSize(f.Payload); err == nil {
-			h.takeSizeLocked(a, size)
+		if size, err := wire.ParseSize(f.Payload); err == nil && a.role.writes() {
+			a.size = size
+			h.ownership.take(a.number)
+			h.fitTerminalLocked()
 		}
 	case wire.Signal:
 		sig, ok := signals[string(f.Payload)]

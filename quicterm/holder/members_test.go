@@ -91,7 +91,7 @@ func TestWatcherChangesNothing(t *testing.T) {
 				t.Errorf("size %v, signals %v", got, w.program.Signals())
 			}
 			w.locked(func(h *Holder) {
-				if n := h.attachmentLocked(b.instance).endpoint.Pending(); n > 0 {
+				if n := h.clients.find(b.instance).endpoint.Pending(); n > 0 {
 					t.Errorf("%d frames of its input are kept", n)
 				}
 			})

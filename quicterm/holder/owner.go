@@ -143,12 +143,3 @@ func (h *Holder) sizingLocked() wire.Sizing {
 	}
 	return sizing
 }
-
-// takeSizeLocked gives the session the size of a writer's terminal.
-func (h *Holder) takeSizeLocked(a *attachment, size wire.Size) {
-	if a.role.writes() {
-		a.size = size
-		h.ownership.take(a.number)
-		h.fitTerminalLocked()
-	}
-}

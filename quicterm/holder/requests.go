@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/quicterm/quicterm/migrate/carrier"
-	"github.com/quicterm/quicterm/migrate/carrier/sealed"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -47,10 +46,15 @@ func (h *Holder) dispatch(open *wire.Open, m wire.Message) (answer wire.Body, ca
 		default:
 			state.Own = h.launch.Scope == open.Scope
 		}
-		state.Claimed = inScope && h.knowsLocked(open.Instance)
+		state.Claimed = inScope && open.Instance != (wire.InstanceID{}) &&
+			(open.Instance == h.launch.Instance || h.clients.find(open.Instance) != nil)
 		return state, nil, nil
 	case wire.TypeResume:
-		return h.handleResumeLocked(m)
+		var req wire.Resume
+		if err := m.Decode(&req); err != nil {
+			return nil, nil, err
+		}
+		return h.resumeLocked(&req)
 	}
 	if !inScope {
 		return &wire.Error{Code: wire.CodeNoSession, Text: "there is no such session"}, nil, nil
@@ -75,7 +79,11 @@ func (h *Holder) dispatch(open *wire.Open, m wire.Message) (answer wire.Body, ca
 		}
 		return h.renameLocked(open.Client, req.Name), nil, nil
 	case wire.TypeAttach:
-		return h.handleAttachLocked(open, m)
+		var req wire.Attach
+		if err := m.Decode(&req); err != nil {
+			return nil, nil, err
+		}
+		return h.attachLocked(open, &req)
 	case wire.TypeInspect:
 		if err := m.Decode(new(wire.Inspect)); err != nil {
 			return nil, nil, err
@@ -103,52 +111,6 @@ func (h *Holder) renameLocked(client, name string) wire.Body {
 	}
 	h.keeper.change()
 	return &wire.Done{}
-}
-
-func (h *Holder) handleAttachLocked(open *wire.Open, m wire.Message) (answer wire.Body, carry func(carrier.Carrier), err error) {
-	var req wire.Attach
-	if err := m.Decode(&req); err != nil {
-		return nil, nil, err
-	}
-	a := h.attachmentLocked(req.Instance)
-	if a == nil && h.launch.PTY && h.life.claimed && req.Replay.Kind == wire.ReplayScreen {
-		h.emulator.awaitDrawnLocked()
-		a = h.attachmentLocked(req.Instance)
-	}
-	if err := h.mayAttachLocked(open, &req, a != nil); err != nil {
-		return &wire.Error{Text: err.Error()}, nil, nil
-	}
-	if a == nil {
-		if a, err = h.attachLocked(open, &req); err != nil {
-			return nil, nil, err
-		}
-		return a.answer, func(c carrier.Carrier) { h.carry(a, c, true) }, nil
-	}
-	if refusal := h.refusalLocked(a); refusal != nil {
-		return refusal, nil, nil
-	}
-	// The client asks again, because it lost the connection before the answer.
-	a.login = loginOf(open)
-	return a.answer, func(c carrier.Carrier) { h.carry(a, c, false) }, nil
-}
-
-func (h *Holder) handleResumeLocked(m wire.Message) (answer wire.Body, carry func(carrier.Carrier), err error) {
-	var req wire.Resume
-	if err := m.Decode(&req); err != nil {
-		return nil, nil, err
-	}
-	a, err := h.resumeLocked(&req)
-	if err != nil {
-		h.denials.log(h.log, err)
-		return &wire.Denied{}, nil, nil
-	}
-	if refusal := h.refusalLocked(a); refusal != nil {
-		return refusal, nil, nil
-	}
-	fromClient, fromHolder := a.verifier.SealKeys(req.Statement())
-	login := a.login
-	login.Away = time.Since(a.heard)
-	return &login, func(c carrier.Carrier) { h.carry(a, sealed.New(c, fromHolder, fromClient), false) }, nil
 }
 
 // deniedInterval is the least time between two lines about resumes that are denied. Who
