@@ -39,7 +39,8 @@ type cell struct {
 	name   string
 	link   netem.Config
 	floods bool
-	prints int // bytes that the program prints before each echo
+	later  *netem.Config // what the links do after the first keys, or nil
+	prints int           // bytes that the program prints before each echo
 	// fail and repair are what happens to the network, again and again, and for how long, if that is not 0. A person
 	// types meanwhile. What is measured is the time from the repair to the first echo.
 	fail   func(w *sim.World, used int) // used is the interface that carries the session
@@ -194,6 +195,10 @@ func (c cell) run(t *testing.T, seed uint64, keys int, configure func(*client.Co
 			s.Run(context.Background())
 		}()
 		c.typeKeys(s, warm)
+		if c.later != nil {
+			w.Set(0, *c.later)
+			w.Set(1, *c.later)
+		}
 		before, spent := len(out.times()), cpuTime()
 		packets, bytes := w.Sent()
 		var typed []time.Time
