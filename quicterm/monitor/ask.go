@@ -6,6 +6,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"io/fs"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -39,7 +41,7 @@ type entry struct {
 // ask asks holders of an account for the state of their sessions, until all have answered
 // or the time for that is over. It returns the answers, the session that was the latest to
 // change its phase first, and how many did not answer in time.
-func (s *Monitor) ask(ctx context.Context, open *wire.Open, uid uint32, ids []wire.SessionID) (entries []entry, silent int) {
+func (s *Sessions) ask(ctx context.Context, open *wire.Open, uid uint32, ids []wire.SessionID) (entries []entry, silent int) {
 	query, err := wire.New(&wire.Query{})
 	if err != nil {
 		panic(err) // a Query is empty
@@ -96,7 +98,7 @@ func (s *Monitor) ask(ctx context.Context, open *wire.Open, uid uint32, ids []wi
 
 // checkState reads a holder's answer. What the client will be sent of it is encoded again:
 // it is well-formed whatever the holder has sent.
-func (s *Monitor) checkState(id wire.SessionID, answer wire.Message) (entry, error) {
+func (s *Sessions) checkState(id wire.SessionID, answer wire.Message) (entry, error) {
 	e := entry{id: id}
 	if err := answer.Decode(&e.state); err != nil {
 		return entry{}, err
@@ -116,4 +118,42 @@ func (s *Monitor) checkState(id wire.SessionID, answer wire.Message) (entry, err
 	}
 	e.state.Info, err = wire.EncodeInfo(info)
 	return e, err
+}
+
+// revokeOf has all holders of an account do a Revoke. The caller has begun a use of the account.
+func (s *Sessions) revokeOf(ctx context.Context, log *slog.Logger, uid uint32, open *wire.Open, m wire.Message) (*wire.Revoked, error) {
+	ids := s.holders.Sessions(uid)
+	if err := s.accounts.of(uid).asks.WaitN(ctx, leastAsks+len(ids)); err != nil {
+		return nil, err
+	}
+	var revoked wire.Revoked
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	slots := make(chan struct{}, processes.MaxAsks)
+	for _, id := range ids {
+		slots <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-slots }()
+			var one wire.Revoked
+			err := s.contain(log, func() error {
+				answer, err := s.holders.Ask(ctx, uid, id, open, m)
+				if err == nil {
+					err = answer.Decode(&one)
+				}
+				return err
+			})
+			mu.Lock()
+			defer mu.Unlock()
+			switch {
+			case err == nil:
+				revoked.Clients += min(one.Clients, maxWatchers+1)
+			case !errors.Is(err, fs.ErrNotExist):
+				if revoked.Silent++; revoked.Silent == 1 { // an account can have thousands such
+					log.Warn("holder does not revoke, and maybe others", "id", id.Short(), "error", err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	return &revoked, nil
 }

@@ -75,7 +75,7 @@ func newCensus() census {
 // inspectAll returns the sessions of all accounts, and how many have not answered. It blocks while it
 // runs elsewhere, as that would make accounts look silent, and then for at most censusTime, whatever
 // the accounts have in place of their holders.
-func (s *Monitor) inspectAll(ctx context.Context) (all []inspected, silent int) {
+func (s *Sessions) inspectAll(ctx context.Context) (all []inspected, silent int) {
 	select {
 	case s.census.turn <- struct{}{}:
 		defer func() { <-s.census.turn }()
@@ -115,14 +115,6 @@ func (s *Monitor) inspectAll(ctx context.Context) (all []inspected, silent int) 
 	return all, silent
 }
 
-// finish ends all that a server does beside its tasks, and waits for it.
-func (c *census) finish(s *Monitor) {
-	c.mu.Lock()
-	s.stop() // nothing begins after this
-	c.mu.Unlock()
-	s.work.Wait()
-}
-
 // renew returns what f returns now, or has returned within leastAge.
 func (c *census) renew(f func() *privsep.Numbers) *privsep.Numbers {
 	c.renewing.Lock()
@@ -136,7 +128,7 @@ func (c *census) renew(f func() *privsep.Numbers) *privsep.Numbers {
 
 // begin calls ask in a goroutine, and answered when the account can be asked again, unless an earlier question to the
 // account is not answered yet or the daemon ends.
-func (c *census) begin(s *Monitor, uid uint32, ask, answered func()) bool {
+func (c *census) begin(s *Sessions, uid uint32, ask, answered func()) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.asking[uid] || s.life.Err() != nil {
@@ -175,7 +167,7 @@ func (c *census) forget(uid uint32, ids []wire.SessionID) {
 }
 
 // inspectAccount returns the sessions of an account, and how many have not answered.
-func (s *Monitor) inspectAccount(ctx context.Context, uid uint32) (all []inspected, silent int) {
+func (s *Sessions) inspectAccount(ctx context.Context, uid uint32) (all []inspected, silent int) {
 	ctx, cancel := context.WithTimeout(ctx, inspectTime)
 	defer cancel()
 	use := s.accounts.of(uid)
@@ -214,7 +206,7 @@ func (s *Monitor) inspectAccount(ctx context.Context, uid uint32) (all []inspect
 }
 
 // inspect asks a holder for its report.
-func (s *Monitor) inspect(ctx context.Context, uid uint32, id wire.SessionID) (r wire.Report, err error) {
+func (s *Sessions) inspect(ctx context.Context, uid uint32, id wire.SessionID) (r wire.Report, err error) {
 	request, err := wire.New(&wire.Inspect{})
 	if err != nil {
 		return r, err
@@ -240,7 +232,7 @@ func (s *Monitor) inspect(ctx context.Context, uid uint32, id wire.SessionID) (r
 
 // tally adds what a session has counted since its report before. Of a session that is older than
 // the daemon, the first report adds nothing: an earlier daemon has counted that.
-func (s *Monitor) tally(uid uint32, id wire.SessionID, r wire.Report) {
+func (s *Sessions) tally(uid uint32, id wire.SessionID, r wire.Report) {
 	s.census.mu.Lock()
 	defer s.census.mu.Unlock()
 	known := s.census.known[uid]
@@ -260,7 +252,7 @@ func (s *Monitor) tally(uid uint32, id wire.SessionID, r wire.Report) {
 }
 
 // followAll follows the sessions that are older than the daemon.
-func (s *Monitor) followAll(ctx context.Context) error {
+func (s *Sessions) followAll(ctx context.Context) error {
 	all, _ := s.inspectAll(ctx)
 	for _, one := range all {
 		s.follow(one.uid, one.id, one.report.Name, "")
@@ -270,7 +262,7 @@ func (s *Monitor) followAll(ctx context.Context) error {
 }
 
 // follow logs the end of a session when it comes, unless the session is followed already.
-func (s *Monitor) follow(uid uint32, id wire.SessionID, name, account string) {
+func (s *Sessions) follow(uid uint32, id wire.SessionID, name, account string) {
 	c := &s.census
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -292,7 +284,7 @@ func (s *Monitor) follow(uid uint32, id wire.SessionID, name, account string) {
 }
 
 // sessionName returns the name of a session that is followed.
-func (s *Monitor) sessionName(id wire.SessionID) string {
+func (s *Sessions) sessionName(id wire.SessionID) string {
 	s.census.mu.Lock()
 	defer s.census.mu.Unlock()
 	return s.census.followed[id]
@@ -325,7 +317,7 @@ func (c *census) setKilled(id wire.SessionID, killed bool) {
 }
 
 // awaitEnd blocks until a session is over, and logs that.
-func (s *Monitor) awaitEnd(uid uint32, id wire.SessionID, account string) {
+func (s *Sessions) awaitEnd(uid uint32, id wire.SessionID, account string) {
 	answer, err := s.holders.Await(s.life, uid, id)
 	for err != nil && s.life.Err() == nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, io.EOF) {
 		select {

@@ -209,8 +209,8 @@ func TestNoQuestionAfterEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.stop()
-	if s.census.begin(s, 1, func() { t.Error("an account is asked after the end") }, func() {}) {
+	if s.census.begin(s.Sessions, 1, func() { t.Error("an account is asked after the end") }, func() {}) {
 		t.Error("a question has begun after the end")
 	}
-	s.census.finish(s)
+	s.finish()
 }

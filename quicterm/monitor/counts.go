@@ -4,18 +4,11 @@ package monitor
 
 import (
 	"context"
-	"sync/atomic"
 
 	"github.com/quicterm/quicterm/quicterm/machine/memory"
 	"github.com/quicterm/quicterm/quicterm/monitor/privsep"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
-
-// counts are what a monitor counts. See Numbers.
-type counts struct {
-	started, ended, grants, refused atomic.Uint64
-	gaps, duplicates, corrupted     atomic.Uint64
-}
 
 // Measure asks all sessions and returns the counts. What was measured less than leastAge ago counts.
 func (s *Monitor) Measure(context.Context) (*privsep.Numbers, error) {

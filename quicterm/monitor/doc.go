@@ -51,8 +51,8 @@
 //	requests.go                List, Describe, Pass, Attach, Resume
 //	policy.go, keysources.go   what settings, sshd and authorized_keys allow
 //	rights.go, withdrawals.go  whether what let a client in still does; guard.go, who asks, and what ends then
-//	find.go, create.go         the session that an Attach names
-//	census.go                  what all sessions tell, and their ends
+//	sessions.go                finds, asks, follows and counts sessions: census.go, ask.go, find.go
+//	create.go                  the session that an Attach names
 //	control.go                 status, metrics and drain, for operators
 //	network.go                 the table of what the network half may ask
 //

@@ -13,7 +13,7 @@ import (
 
 // sessions returns the sessions of an account that a client may see, the latest to
 // change its phase first. It leaves out holders that do not answer, or not well.
-func (s *Monitor) sessions(ctx context.Context, uid uint32, open *wire.Open) []entry {
+func (s *Sessions) sessions(ctx context.Context, uid uint32, open *wire.Open) []entry {
 	entries, _ := s.ask(ctx, open, uid, s.holders.Sessions(uid))
 	return visible(entries)
 }
@@ -34,7 +34,7 @@ func detached(e *entry) bool {
 
 // find returns the session with the given name or start of an id. Without a name it
 // returns, of those that are wanted, the one that was the latest to change its phase.
-func (s *Monitor) find(ctx context.Context, uid uint32, open *wire.Open, name string, wanted func(*entry) bool) (*entry, error) {
+func (s *Sessions) find(ctx context.Context, uid uint32, open *wire.Open, name string, wanted func(*entry) bool) (*entry, error) {
 	var ids []wire.SessionID
 	if id, err := wire.ParseSessionID(name); err == nil { // a whole id: ask its holder only
 		ids = append(ids, id)

@@ -72,7 +72,7 @@ func onHost(t *testing.T, f func(h *host)) {
 		t.Cleanup(func() {
 			h.holders.Kill()
 			h.holders.Wait()
-			h.server.census.finish(h.server)
+			h.server.finish()
 			h.server.keyFiles.Close()
 		})
 		f(h)

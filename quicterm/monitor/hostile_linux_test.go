@@ -33,7 +33,7 @@ func monitorWith(t testing.TB, settings *configs.Server) *Monitor {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		m.census.finish(m)
+		m.finish()
 		m.keyFiles.Close()
 	})
 	return m

@@ -40,7 +40,7 @@ func memoryLimit(share configs.Share) (int64, error) {
 // each account. So an account is refused only for what its own holders take. The holders of
 // other accounts are not asked: the system says what they take. What the account's own
 // holders claim can only add to that.
-func (s *Monitor) checkMemory(uid uint32, own []entry) error {
+func (s *Sessions) checkMemory(uid uint32, own []entry) error {
 	var claimed uint64
 	for _, e := range own {
 		claimed += e.state.Memory
@@ -63,7 +63,7 @@ func (s *Monitor) checkMemory(uid uint32, own []entry) error {
 }
 
 // accountMemory returns the memory that the holders of each account take.
-func (s *Monitor) accountMemory() map[uint32]uint64 {
+func (s *Sessions) accountMemory() map[uint32]uint64 {
 	s.memory.mu.Lock()
 	defer s.memory.mu.Unlock()
 	if now := time.Now(); now.Sub(s.memory.readAt) >= memoryAge {

@@ -24,7 +24,6 @@ import (
 	"github.com/quicterm/quicterm/quicterm/machine/rundir"
 	"github.com/quicterm/quicterm/quicterm/machine/sshd"
 	"github.com/quicterm/quicterm/quicterm/machine/systemd"
-	"github.com/quicterm/quicterm/quicterm/machine/utmp"
 	"github.com/quicterm/quicterm/quicterm/monitor/metrics"
 	"github.com/quicterm/quicterm/quicterm/monitor/privsep"
 	"github.com/quicterm/quicterm/quicterm/monitor/processes"
@@ -38,6 +37,7 @@ const (
 
 // A Monitor is the half of a daemon that has its rights.
 type Monitor struct {
+	*Sessions
 	current    atomic.Pointer[configs.Server] // see settings
 	granted    bool
 	software   string
@@ -49,15 +49,12 @@ type Monitor struct {
 	keyFiles   *keyfile.Reader
 	sshd       sshd.Daemon
 	self       *account.Account
-	all        bool // every account is served, not only self
-	holders    processes.Holders
+	all        bool             // every account is served, not only self
 	processes  *processes.Local // the holders, if they are processes of this machine
 	hostKeys   []*auth.HostKey
 	secrets    *secrets
 	ticketKeys *ticketKeys
 	tokens     auth.Tokens
-	outside    bool // sessions do not inherit what confines the daemon
-	loginFiles *utmp.Files
 	manager    *systemd.Manager
 	passed     []systemd.Socket
 	network    atomic.Pointer[privsep.Network] // set by Run
@@ -67,26 +64,16 @@ type Monitor struct {
 	signatures *signatures
 	attached   memo // attachments by certificates, and when these were proven
 	rights     *rights
-	accounts   *accounts
 	deniedLog  *floodlog.Log
-	loginLog   *floodlog.Log
 
 	usedAt     atomic.Int64                 // uptime
 	own        atomic.Pointer[sshd.Policy]  // of the settings
 	keySources atomic.Pointer[sshd.Sources] // at the last login
 
-	begun    time.Time
-	counts   counts
-	census   census
 	draining atomic.Bool
-
-	life context.Context // ends with Run
-	stop func()
-	work sync.WaitGroup // what Run waits for beside its tasks
 
 	creating processes.Slots // one an account, taken while a new session gets its name
 	started  started
-	memory   memorySum
 }
 
 // New returns a monitor with the keys that its settings name. It makes those that do not
@@ -103,51 +90,39 @@ func New(cfg Config) (*Monitor, error) {
 		log = slog.New(slog.DiscardHandler)
 	}
 	s := &Monitor{
-		granted:    cfg.Granted,
-		software:   cfg.Software,
-		log:        log,
-		panics:     panics.New(),
-		base:       rundir.Base(settings.RuntimeDir),
-		boot:       holder.CurrentBoot(),
-		names:      names,
-		keyFiles:   keyfile.NewReader(names),
-		self:       self,
-		all:        self.UID == 0 && !cfg.Granted,
-		holders:    cfg.Holders,
-		outside:    cfg.Outside != nil,
-		loginFiles: cfg.LoginRecords,
-		manager:    cfg.Manager,
-		passed:     cfg.Passed,
+		granted:  cfg.Granted,
+		software: cfg.Software,
+		log:      log,
+		panics:   panics.New(),
+		base:     rundir.Base(settings.RuntimeDir),
+		boot:     holder.CurrentBoot(),
+		names:    names,
+		keyFiles: keyfile.NewReader(names),
+		self:     self,
+		all:      self.UID == 0 && !cfg.Granted,
+		manager:  cfg.Manager,
+		passed:   cfg.Passed,
 
-		accounts:  newAccounts(settings.MaxSessionsPerUser),
 		deniedLog: floodlog.New(deniedBurst),
-		loginLog:  floodlog.New(accountBurst),
 	}
 	if err := s.adopt(settings); err != nil {
-		return nil, err
-	}
-	s.begun = time.Now()
-	s.census = newCensus()
-	s.life, s.stop = context.WithCancel(context.Background())
-	if s.memory.limit, err = memoryLimit(settings.MaxBufferTotal); err != nil {
 		return nil, err
 	}
 	s.rights = newRights(s.look)
 	if cfg.Recheck != nil {
 		s.rights.look = func(ctx context.Context, _ right) error { return cfg.Recheck(ctx) }
 	}
-	if s.holders == nil {
-		local := processes.Config{
-			Base: s.base, Names: names, Args: cfg.HolderArgs, PAM: cfg.PAM, Outside: cfg.Outside, Within: cfg.Within, Log: log,
-		}
-		if cfg.Scopes != nil {
-			local.Scopes = func() processes.Scopes { return cfg.Scopes() }
-		}
-		if !s.all {
-			local.Only = self
-		}
-		s.processes = processes.New(local)
-		s.holders = s.processes
+	holders := cfg.Holders
+	if holders == nil {
+		s.processes = s.localHolders(cfg)
+		holders = s.processes
+	}
+	if s.Sessions, err = newSessions(holders, s.settings, log, s.panics); err != nil {
+		return nil, err
+	}
+	s.outside = cfg.Outside != nil
+	if s.all {
+		s.loginFiles = cfg.LoginRecords // only a daemon for all accounts lets people in
 	}
 	state, err := s.stateDir()
 	if err != nil {
@@ -172,6 +147,20 @@ func New(cfg Config) (*Monitor, error) {
 	s.ticketKeys = &ticketKeys{file: filepath.Join(state, "ticket_keys"), log: log}
 	s.ticketKeys.renew(time.Now())
 	return s, nil
+}
+
+// localHolders returns the holders of this machine.
+func (s *Monitor) localHolders(cfg Config) *processes.Local {
+	local := processes.Config{
+		Base: s.base, Names: s.names, Args: cfg.HolderArgs, PAM: cfg.PAM, Outside: cfg.Outside, Within: cfg.Within, Log: s.log,
+	}
+	if cfg.Scopes != nil {
+		local.Scopes = func() processes.Scopes { return cfg.Scopes() }
+	}
+	if !s.all {
+		local.Only = s.self
+	}
+	return processes.New(local)
 }
 
 // stateDir returns the directory of the keys that outlive the daemon.
@@ -244,7 +233,7 @@ func (s *Monitor) Run(ctx context.Context, network privsep.Network, tasks ...fun
 	s.update()
 	tasks = append(tasks, network.Run, s.renewTicketKeys, s.followAll, s.followLogins, s.guard)
 	defer context.AfterFunc(ctx, s.stop)()
-	defer s.census.finish(s)
+	defer s.finish()
 	if s.processes != nil {
 		tasks = append(tasks, s.processes.Run)
 	}

@@ -26,13 +26,13 @@ const terminalMajor = 136
 // firstEndPause, and then after twice as long each time, up to lastEndPause. Then the next daemon does it.
 const firstEndPause, lastEndPause = time.Minute, 32 * time.Minute
 
-// recordsLogins reports whether logins are recorded: only a daemon for all accounts lets people in.
-func (s *Monitor) recordsLogins() bool {
-	return s.loginFiles != nil && s.all && s.settings().LoginRecords == "on"
+// recordsLogins reports whether logins are recorded.
+func (s *Sessions) recordsLogins() bool {
+	return s.loginFiles != nil && s.settings().LoginRecords == "on"
 }
 
 // recordLogin records the login of a session that was just started, and its end when that comes.
-func (s *Monitor) recordLogin(a *account.Account, started wire.Started, client privsep.Path) {
+func (s *Sessions) recordLogin(a *account.Account, started wire.Started, client privsep.Path) {
 	if !s.recordsLogins() || started.Process == 0 {
 		return
 	}
@@ -68,7 +68,7 @@ func (s *Monitor) recordLogin(a *account.Account, started wire.Started, client p
 }
 
 // followLogins records the ends of logins that an earlier daemon has recorded, until ctx ends.
-func (s *Monitor) followLogins(ctx context.Context) error {
+func (s *Sessions) followLogins(ctx context.Context) error {
 	if s.recordsLogins() {
 		logins, err := s.loginFiles.Living(ctx)
 		if err != nil {
@@ -93,7 +93,7 @@ func (s *Monitor) followLogins(ctx context.Context) error {
 
 // followLogin blocks until the process of a login is over, and records that; nil is one that is over. It returns before
 // if the daemon ends.
-func (s *Monitor) followLogin(l *utmp.Login, process *os.File) {
+func (s *Sessions) followLogin(l *utmp.Login, process *os.File) {
 	if process != nil {
 		defer process.Close()
 		if onTerminal(l.Process, l.Terminal) {
@@ -115,7 +115,7 @@ func (s *Monitor) followLogin(l *utmp.Login, process *os.File) {
 
 // writeLogin writes records, with the mounts of the system: to those of the daemon's unit nothing can be
 // written. It logs the error that it returns.
-func (s *Monitor) writeLogin(l *utmp.Login, write func() error) error {
+func (s *Sessions) writeLogin(l *utmp.Login, write func() error) error {
 	var err error
 	if s.outside {
 		err = systemd.DoOutside(write)

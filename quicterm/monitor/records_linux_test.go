@@ -1,7 +1,6 @@
 package monitor
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -19,26 +18,27 @@ import (
 
 	"github.com/quicterm/quicterm/configs"
 	"github.com/quicterm/quicterm/quicterm/machine/account"
-	"github.com/quicterm/quicterm/quicterm/machine/floodlog"
 	"github.com/quicterm/quicterm/quicterm/machine/panics"
 	"github.com/quicterm/quicterm/quicterm/machine/utmp"
 	"github.com/quicterm/quicterm/quicterm/monitor/privsep"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
-// A recorder is a monitor that records logins in files of its own.
+// A recorder is a Sessions that records logins in files of its own.
 type recorder struct {
-	*Monitor
+	*Sessions
 	t *testing.T
 }
 
 func newRecorder(t *testing.T, files *utmp.Files, setting string) *recorder {
-	s := &Monitor{all: true, loginFiles: files, loginLog: floodlog.New(accountBurst), log: slog.New(slog.DiscardHandler), panics: panics.New()}
 	settings := configs.DefaultServer()
 	settings.LoginRecords = setting
-	s.current.Store(settings)
-	s.life, s.stop = context.WithCancel(t.Context())
-	t.Cleanup(func() { s.stop(); s.work.Wait() })
+	s, err := newSessions(nil, func() *configs.Server { return settings }, slog.New(slog.DiscardHandler), panics.New())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.loginFiles = files
+	t.Cleanup(s.finish)
 	return &recorder{s, t}
 }
 

@@ -11,10 +11,10 @@ import (
 )
 
 // recordLogin does nothing.
-func (*Monitor) recordLogin(*account.Account, wire.Started, privsep.Path) {}
+func (*Sessions) recordLogin(*account.Account, wire.Started, privsep.Path) {}
 
 // followLogins does nothing until ctx ends.
-func (*Monitor) followLogins(ctx context.Context) error {
+func (*Sessions) followLogins(ctx context.Context) error {
 	<-ctx.Done()
 	return nil
 }

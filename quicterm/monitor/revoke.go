@@ -6,13 +6,8 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
-	"errors"
-	"io/fs"
-	"log/slog"
-	"sync"
 
 	"github.com/quicterm/quicterm/quicterm/monitor/privsep"
-	"github.com/quicterm/quicterm/quicterm/monitor/processes"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -52,42 +47,4 @@ func revokedName(all bool, key []byte) string {
 		return "all"
 	}
 	return "SHA256:" + base64.RawStdEncoding.EncodeToString(key)
-}
-
-// revokeOf has all holders of an account do a Revoke. The caller has begun a use of the account.
-func (s *Monitor) revokeOf(ctx context.Context, log *slog.Logger, uid uint32, open *wire.Open, m wire.Message) (*wire.Revoked, error) {
-	ids := s.holders.Sessions(uid)
-	if err := s.accounts.of(uid).asks.WaitN(ctx, leastAsks+len(ids)); err != nil {
-		return nil, err
-	}
-	var revoked wire.Revoked
-	var mu sync.Mutex
-	var wg sync.WaitGroup
-	slots := make(chan struct{}, processes.MaxAsks)
-	for _, id := range ids {
-		slots <- struct{}{}
-		wg.Go(func() {
-			defer func() { <-slots }()
-			var one wire.Revoked
-			err := s.contain(log, func() error {
-				answer, err := s.holders.Ask(ctx, uid, id, open, m)
-				if err == nil {
-					err = answer.Decode(&one)
-				}
-				return err
-			})
-			mu.Lock()
-			defer mu.Unlock()
-			switch {
-			case err == nil:
-				revoked.Clients += min(one.Clients, maxWatchers+1)
-			case !errors.Is(err, fs.ErrNotExist):
-				if revoked.Silent++; revoked.Silent == 1 { // an account can have thousands such
-					log.Warn("holder does not revoke, and maybe others", "id", id.Short(), "error", err)
-				}
-			}
-		})
-	}
-	wg.Wait()
-	return &revoked, nil
 }
