@@ -193,8 +193,7 @@ func (m *Manager) replaced(now time.Time, d *dial, fresh *path) bool {
 	}
 	fresh.standBy = old.standBy
 	if fresh.standBy {
-		delete(m.paths, d.renews)
-		m.do(Close{d.renews})
+		m.end(d.renews)
 		return true
 	}
 	m.standBy(d.renews)

@@ -2,19 +2,15 @@ package migrate
 
 import (
 	"cmp"
+	"maps"
 	"net/netip"
 	glob "path"
 	"slices"
 	"time"
 )
 
-const (
-	// maxCandidates is how many candidates of a transport a round dials.
-	maxCandidates = 6
-
-	// maxPenalties is how many penalties there are.
-	maxPenalties = 64
-)
+// maxCandidates is how many candidates of a transport a round dials.
+const maxCandidates = 6
 
 // A Candidate is a way from here to the server, as in ICE (RFC 8445): a transport, an address
 // of the server, and the interface and address that packets leave from. With SSH it has none
@@ -93,11 +89,7 @@ func (m *Manager) refresh(now time.Time, candidates []Candidate) {
 		p.suspect(Moving)
 		m.worked = QUIC
 	}
-	for key, p := range m.penalties {
-		if len(m.penalties) >= maxPenalties && !now.Before(p.until) {
-			delete(m.penalties, key)
-		}
-	}
+	maps.DeleteFunc(m.penalties, func(_ penaltyKey, p *penalty) bool { return now.Sub(p.until) > maxPenalty })
 	if m.state != Live {
 		m.redialing.retryNow(now)
 		for _, d := range m.dials {
@@ -124,9 +116,6 @@ func (m *Manager) penalize(now time.Time, c Candidate) {
 	key := penaltyKey{c.Interface, c.Transport}
 	p := m.penalties[key]
 	if p == nil {
-		if len(m.penalties) >= maxPenalties {
-			return
-		}
 		p = new(penalty)
 		m.penalties[key] = p
 	}

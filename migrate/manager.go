@@ -224,6 +224,13 @@ func (m *Manager) schedule(now time.Time, at func(time.Time, func())) {
 	}
 }
 
+// end closes a path, or a dial.
+func (m *Manager) end(id ID) {
+	delete(m.paths, id)
+	delete(m.dials, id)
+	m.do(Close{id})
+}
+
 func (m *Manager) do(a Action) { m.actions = append(m.actions, a) }
 
 // ordered returns the keys of a map, oldest first.

@@ -200,8 +200,7 @@ func (m *Manager) retrySSH(now time.Time) {
 	for _, id := range ordered(m.dials) {
 		d := m.dials[id]
 		if d.candidate.Transport == SSH && now.Sub(d.since) >= holdDown {
-			delete(m.dials, id)
-			m.do(Close{id})
+			m.end(id)
 		}
 	}
 	if b := &m.redialing.ssh; b.interval > holdDown {
@@ -260,8 +259,7 @@ func (m *Manager) makeRoom(t Transport) {
 	}
 	ids := slices.DeleteFunc(ordered(m.dials), func(id ID) bool { return m.dials[id].candidate.Transport != t })
 	id := ids[min(1, len(ids)-1)]
-	delete(m.dials, id)
-	m.do(Close{id})
+	m.end(id)
 }
 
 // count returns how many dials of a transport run.

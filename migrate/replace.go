@@ -40,15 +40,13 @@ func (m *Manager) adopt(now time.Time, fresh *path, second bool) bool {
 		case !answering && elsewhere(p):
 			m.penalize(now, p.candidate)
 		}
-		delete(m.paths, id)
-		m.do(Close{id})
+		m.end(id)
 	}
 	for _, id := range ordered(m.dials) {
 		if m.dials[id].candidate.Transport < fresh.candidate.Transport {
 			continue // it may only be slower
 		}
-		delete(m.dials, id)
-		m.do(Close{id})
+		m.end(id)
 	}
 	m.inUse(fresh.candidate)
 	m.redialing.ssh = backoff{}
@@ -108,8 +106,7 @@ func (m *Manager) prune(now time.Time) {
 		if now.Before(p.unsoundSince.Add(holdDown)) {
 			continue
 		}
-		delete(m.paths, id)
-		m.do(Close{id})
+		m.end(id)
 		if !sound {
 			m.penalize(now, p.candidate)
 		}

@@ -28,9 +28,8 @@ start, the output and the sizes of the terminal. The file - is the standard
 output.
 
 The server keeps the output that this client has not got yet, up to its setting
-buffer_size, but the program does not wait for it. If that was not enough, or
-the server is older, the recording has a marker where output is missing, and
-the exit status is 255.
+buffer_size, but the program does not wait for it. If that was not enough, the
+recording has a marker where output is missing, and the exit status is 255.
 
 What is typed is not recorded: it is sent to no one who watches. To record the
 sessions that you open yourself, use the setting record.`,

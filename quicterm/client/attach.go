@@ -68,8 +68,8 @@ type Streams struct {
 	// Ending is called by it when an operator ends the session, with who does that and why.
 	Ending func(by string)
 	// Hinted is called with what the server knows of the terminal, as soon as the output up to its
-	// Out is written, and before any later output. Of several that are due it gets the newest. A
-	// server that is older sends none. Without the function, the client asks for none.
+	// Out is written, and before any later output. Of several that are due it gets the newest.
+	// Without the function, the client asks for none.
 	Hinted func(wire.Hint)
 	// InputClosed is called when the program no longer reads its input.
 	InputClosed func()
