@@ -45,11 +45,11 @@ type keeper struct {
 	id      string // of the session
 	log     *slog.Logger
 	end     <-chan struct{}                     // closed when the session is over
-	record  func() (lost *wire.Lost, err error) // what is to be kept; nil if the screen is not known yet
+	record  func() (lost *wire.Lost, err error) // the record; nil if the screen is not known yet
 	changed chan struct{}                       // wakes loop; buffers one
 	flush   chan chan struct{}                  // asks loop to write now, and to close the channel after that
 	done    chan struct{}                       // closed when loop has ended
-	cleared atomic.Bool                         // what was kept must not be kept any longer
+	cleared atomic.Bool                         // the record on disk has history that a client has cleared
 
 	// loop alone uses these.
 	held   *os.File // the record, locked
@@ -67,7 +67,7 @@ func newKeeper(h *Holder) *keeper {
 	}
 }
 
-// change makes the loop write what has changed.
+// change makes the loop write the record again.
 func (k *keeper) change() {
 	if k == nil {
 		return
@@ -174,8 +174,8 @@ func (k *keeper) write() error {
 	return nil
 }
 
-// record returns what is kept of the session now, or nil if the screen is not known yet. Of the scrollback, it leaves
-// out the oldest lines that do not fit.
+// record returns the session's record, or nil if the screen is not known yet. It leaves out the oldest lines that do
+// not fit.
 func (h *Holder) record() (lost *wire.Lost, err error) {
 	h.gate.Lock()
 	defer h.gate.Unlock()
@@ -198,7 +198,7 @@ func (h *Holder) record() (lost *wire.Lost, err error) {
 	return lost, err
 }
 
-// factsLocked returns what is known of the session now, without its screen.
+// factsLocked returns the session's record without the screen.
 func (h *Holder) factsLocked() *wire.Lost {
 	dir := h.launch.Dir
 	if p, ok := h.program.(interface{ Directory() string }); ok && !h.life.exited {

@@ -34,7 +34,7 @@ type lifetime struct {
 	hangup      reason                  // why, unless its client asked for it
 	killPending bool                    // SIGKILL follows
 	killed      bool                    // by a Kill, or by a Revoke of its only client
-	requested   map[syscall.Signal]bool // signals that are no news to the client
+	requested   map[syscall.Signal]bool // signals that the client has sent or typed
 	stopping    bool                    // the system stops, and with it the program
 
 	exited  bool // the Exit frame is in the log

@@ -17,7 +17,7 @@ const ownerGrace = 5 * time.Second
 // writers are inputs.
 //
 // A writer takes the size by an attach, unless that shares the session, or by asking for it (take). The
-// owner keeps it until it is no writer any more, or is away for ownerGrace while another writer is
+// owner keeps it until it stops being a writer, or is away for ownerGrace while another writer is
 // connected (settle). If both were away, as when the server had no network, the one that comes back first
 // waits that long for the owner. An owner that comes back later does not get it back by itself.
 type ownership struct {
@@ -43,8 +43,8 @@ func (w *sizer) gone(now time.Time) bool { return !w.away.IsZero() && now.Sub(w.
 // take makes a writer the owner.
 func (o *ownership) take(number uint64) { o.owner = number }
 
-// settle returns what is true now, with the writers in the order in which they came, and when that may
-// change without another event, or zero.
+// settle returns the owner and the size now, given the writers in the order in which they came, and when these
+// may change without another event, or zero.
 func (o *ownership) settle(now time.Time, writers []sizer) (next ownership, again time.Time) {
 	next = *o
 	owner := slices.IndexFunc(writers, func(w sizer) bool { return w.number == o.owner })
@@ -124,8 +124,8 @@ func (a *attachment) awaySince() time.Time {
 	return since
 }
 
-// lookForOwnerLocked finds out later whether the owner of a size that matters to others has got what was
-// appended now: of a client that has vanished, the carrier stays for a while.
+// lookForOwnerLocked checks after ownerGrace whether the owner of a shared size has acknowledged the output: the
+// carrier of a client that has vanished stays open for a while.
 func (h *Holder) lookForOwnerLocked(now time.Time) {
 	if o := &h.ownership; o.shared && !o.again.After(now) {
 		o.again = now.Add(ownerGrace)

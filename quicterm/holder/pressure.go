@@ -13,7 +13,7 @@ import (
 )
 
 // When the machine is short of memory, the kernel ends processes, and their sessions with
-// them. Before that a holder gives up what is worth less:
+// them. Before that, a holder gives up output:
 //
 //   - when memory is scarce, the ring does not grow: new output takes the place of the
 //     oldest, as in any full ring, and the program on a pipe waits;

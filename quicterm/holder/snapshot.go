@@ -22,7 +22,7 @@ const (
 	parkTime = 100 * time.Millisecond
 )
 
-// A snapshot is what was last made while drawing waits, for several clients.
+// A snapshot is the last one that was made while drawing waits. Clients that ask meanwhile get the same.
 type snapshot struct {
 	next  uint64
 	lines int

@@ -15,7 +15,7 @@ import (
 
 // A Socket is the unix socket of a holder. It can be made again when its name is gone:
 // systems clean temporary directories. It is made again in the account's own directory,
-// whoever has made it first.
+// also if the daemon has made the first one.
 type Socket struct {
 	base rundir.Base
 	name string

@@ -46,7 +46,7 @@ func New(newProgram func(*wire.Launch) holder.Program) *Holders {
 	return &Holders{newProgram: newProgram, byID: make(map[wire.SessionID]*holder.Holder)}
 }
 
-// Memory returns nothing: the holders are no processes.
+// Memory returns nothing: these holders are not processes.
 func (h *Holders) Memory() map[uint32]uint64 { return nil }
 
 // Sessions returns the ids of all sessions.

@@ -3,6 +3,8 @@ package holder
 import (
 	"bytes"
 	"errors"
+	"io"
+	"os"
 
 	"golang.org/x/sys/unix"
 )
@@ -21,3 +23,11 @@ func processName(pid int) ([]byte, error) {
 
 // terminalNumber returns an error: terminals have no numbers that other programs know.
 func terminalNumber(int) (uint32, error) { return 0, errors.ErrUnsupported }
+
+// growing returns a pipe as it is: the kernel makes it larger if much is written to it.
+func growing(pipe *os.File) io.ReadCloser { return pipe }
+
+func bootID() (string, error) { return unix.Sysctl("kern.bootsessionuuid") }
+
+// dup2 makes newfd the same file as oldfd.
+func dup2(oldfd, newfd int) error { return unix.Dup2(oldfd, newfd) }

@@ -1,5 +1,0 @@
-package holder
-
-import "golang.org/x/sys/unix"
-
-func bootID() (string, error) { return unix.Sysctl("kern.bootsessionuuid") }
