@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"log/slog"
 	"slices"
@@ -52,41 +53,31 @@ func (s *Sessions) ask(ctx context.Context, open *wire.Open, uid uint32, ids []w
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
 	each := askTime * processes.MaxAsks / time.Duration(max(len(ids), processes.MaxAsks))
-	var mu sync.Mutex
 	collected := 0
-	var wg sync.WaitGroup
-	slots := make(chan struct{}, processes.MaxAsks)
-	for _, id := range ids {
-		slots <- struct{}{}
-		wg.Go(func() {
-			defer func() { <-slots }()
-			asking, cancel := context.WithTimeout(ctx, each)
-			defer cancel()
-			var e entry
-			err := s.contain(s.log, func() error {
-				answer, err := s.holders.Ask(asking, uid, id, open, query)
-				if err == nil {
-					e, err = s.checkState(id, answer)
-				}
-				return err
-			})
-			timedOut := asking.Err() != nil
-			mu.Lock()
-			defer mu.Unlock()
-			if err != nil {
-				if timedOut {
-					silent++
-				}
-				s.log.Debug("session left out", "id", id.Short(), "uid", uid, "error", err)
-				return
+	askEach(s, s.log, ids, func(id wire.SessionID) (e entry, err error) {
+		asking, cancel := context.WithTimeout(ctx, each)
+		defer cancel()
+		answer, err := s.holders.Ask(asking, uid, id, open, query)
+		if err == nil {
+			e, err = s.checkState(id, answer)
+		}
+		if err != nil && asking.Err() != nil {
+			err = fmt.Errorf("%w: %w", errSilent, err)
+		}
+		return e, err
+	}, func(id wire.SessionID, e entry, err error) {
+		if err != nil {
+			if errors.Is(err, errSilent) {
+				silent++
 			}
-			if collected += len(e.state.Info); collected > maxCollected {
-				e.state.Info = nil
-			}
-			entries = append(entries, e)
-		})
-	}
-	wg.Wait()
+			s.log.Debug("session left out", "id", id.Short(), "uid", uid, "error", err)
+			return
+		}
+		if collected += len(e.state.Info); collected > maxCollected {
+			e.state.Info = nil
+		}
+		entries = append(entries, e)
+	})
 	slices.SortFunc(entries, func(a, b entry) int {
 		if a.state.Since != b.state.Since {
 			return cmp.Compare(b.state.Since, a.state.Since)
@@ -94,6 +85,29 @@ func (s *Sessions) ask(ctx context.Context, open *wire.Open, uid uint32, ids []w
 		return strings.Compare(a.id.String(), b.id.String())
 	})
 	return entries, silent
+}
+
+// errSilent is the error of a holder that has not answered in time.
+var errSilent = errors.New("the holder does not answer")
+
+// askEach asks the holders of some sessions, at most [processes.MaxAsks] at once. It calls done with each answer, or
+// with why there is none, one at a time. It blocks until all are done.
+func askEach[T, A any](s *Sessions, log *slog.Logger, some []T, ask func(T) (A, error), done func(T, A, error)) {
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	slots := make(chan struct{}, processes.MaxAsks)
+	for _, one := range some {
+		slots <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-slots }()
+			var answer A
+			err := s.contain(log, func() (err error) { answer, err = ask(one); return err })
+			mu.Lock()
+			defer mu.Unlock()
+			done(one, answer, err)
+		})
+	}
 }
 
 // checkState reads a holder's answer. What the client will be sent of it is encoded again:
@@ -127,33 +141,21 @@ func (s *Sessions) revokeOf(ctx context.Context, log *slog.Logger, uid uint32, o
 		return nil, err
 	}
 	var revoked wire.Revoked
-	var mu sync.Mutex
-	var wg sync.WaitGroup
-	slots := make(chan struct{}, processes.MaxAsks)
-	for _, id := range ids {
-		slots <- struct{}{}
-		wg.Go(func() {
-			defer func() { <-slots }()
-			var one wire.Revoked
-			err := s.contain(log, func() error {
-				answer, err := s.holders.Ask(ctx, uid, id, open, m)
-				if err == nil {
-					err = answer.Decode(&one)
-				}
-				return err
-			})
-			mu.Lock()
-			defer mu.Unlock()
-			switch {
-			case err == nil:
-				revoked.Clients += min(one.Clients, maxWatchers+1)
-			case !errors.Is(err, fs.ErrNotExist):
-				if revoked.Silent++; revoked.Silent == 1 { // an account can have thousands such
-					log.Warn("holder does not revoke, and maybe others", "id", id.Short(), "error", err)
-				}
+	askEach(s, log, ids, func(id wire.SessionID) (one wire.Revoked, err error) {
+		answer, err := s.holders.Ask(ctx, uid, id, open, m)
+		if err == nil {
+			err = answer.Decode(&one)
+		}
+		return one, err
+	}, func(id wire.SessionID, one wire.Revoked, err error) {
+		switch {
+		case err == nil:
+			revoked.Clients += min(one.Clients, maxWatchers+1)
+		case !errors.Is(err, fs.ErrNotExist):
+			if revoked.Silent++; revoked.Silent == 1 { // an account can have thousands such
+				log.Warn("holder does not revoke, and maybe others", "id", id.Short(), "error", err)
 			}
-		})
-	}
-	wg.Wait()
+		}
+	})
 	return &revoked, nil
 }

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/quicterm/quicterm/quicterm/monitor/privsep"
-	"github.com/quicterm/quicterm/quicterm/monitor/processes"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -181,26 +180,16 @@ func (s *Sessions) inspectAccount(ctx context.Context, uid uint32) (all []inspec
 	if err := use.asks.WaitN(ctx, leastAsks+len(ids)); err != nil {
 		return nil, len(ids)
 	}
-	var mu sync.Mutex
-	var wg sync.WaitGroup
-	slots := make(chan struct{}, processes.MaxAsks)
-	for _, id := range ids {
-		slots <- struct{}{}
-		wg.Go(func() {
-			defer func() { <-slots }()
-			var r wire.Report
-			err := s.contain(s.log, func() (err error) { r, err = s.inspect(ctx, uid, id); return err })
-			mu.Lock()
-			defer mu.Unlock()
-			switch {
-			case err == nil:
-				all = append(all, inspected{id, uid, r})
-			case !errors.Is(err, fs.ErrNotExist):
-				silent++
-			}
-		})
-	}
-	wg.Wait()
+	askEach(s, s.log, ids, func(id wire.SessionID) (wire.Report, error) {
+		return s.inspect(ctx, uid, id)
+	}, func(id wire.SessionID, r wire.Report, err error) {
+		switch {
+		case err == nil:
+			all = append(all, inspected{id, uid, r})
+		case !errors.Is(err, fs.ErrNotExist):
+			silent++
+		}
+	})
 	slices.SortFunc(all, func(a, b inspected) int { return slices.Compare(a.id[:], b.id[:]) })
 	return all, silent
 }

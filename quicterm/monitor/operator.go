@@ -11,11 +11,9 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/quicterm/quicterm/quicterm/machine/rundir"
-	"github.com/quicterm/quicterm/quicterm/monitor/processes"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -140,24 +138,24 @@ func (s *Monitor) end(ctx context.Context, by operator, ids []string, reason str
 	all, _ := s.inspectAll(ctx) // within a time: the directories of an account may not answer
 	reason = wire.Printable(reason, maxEndReason)
 	answers := make([]Ended, len(ids))
-	var wg sync.WaitGroup
-	slots := make(chan struct{}, processes.MaxAsks)
+	found := make([]inspected, len(ids))
+	var named []int
 	for i, prefix := range ids {
 		one, err := locate(all, prefix)
 		if err != nil {
 			answers[i] = Ended{ID: wire.Printable(prefix, maxEndReason), Error: err.Error()}
 			continue
 		}
+		found[i], named = one, append(named, i)
 		answers[i] = Ended{ID: one.id.String(), Name: one.report.Name, Account: s.accountName(ctx, one.uid)}
-		slots <- struct{}{}
-		wg.Go(func() {
-			defer func() { <-slots }()
-			if err := s.contain(s.log, func() error { return s.endOne(ctx, by, one, &answers[i], reason) }); err != nil {
-				answers[i].Error = err.Error()
-			}
-		})
 	}
-	wg.Wait()
+	askEach(s.Sessions, s.log, named, func(i int) (struct{}, error) {
+		return struct{}{}, s.endOne(ctx, by, found[i], &answers[i], reason)
+	}, func(i int, _ struct{}, err error) {
+		if err != nil {
+			answers[i].Error = err.Error()
+		}
+	})
 	return answers
 }
 
