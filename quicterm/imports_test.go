@@ -321,7 +321,7 @@ var packages = []struct {
 	},
 	{
 		path: "bench/report", role: "tables, plots and comparisons of records; knows no scenario",
-		imports: "bench/plot bench/result github.com/aclements/go-moremath golang.org/x/term",
+		imports: "bench/plot bench/result github.com/aclements/go-moremath",
 	},
 	{
 		path: "bench/scenario", role: "lists what is measured, and the bounds",

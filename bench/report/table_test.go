@@ -45,7 +45,7 @@ func wantTable(t *testing.T, got, want string) {
 }
 
 func TestTable(t *testing.T) {
-	wantTable(t, Table(tableRecords(), 0), `
+	wantTable(t, Table(tableRecords()), `
 SCENARIO       MEASURED      P50  P90  P99  MAX  UNIT  WIRE kB/s  CPU s  MEM MB  BOUND             VERDICT
 emulated link  rtt           100                 ms                              100 +- 3          ok
 typing         feel, truth   150  190  199  200  ms         1.58  0.250    9.00  p50 110, p99 120  MISSED
@@ -59,7 +59,7 @@ func TestTableOfPrograms(t *testing.T) {
 	records[0].Values = hundred(5)
 	records[1].Verdict = ""
 	never := result.Record{Scenario: "typing", Program: "ssh", Metric: "truth", Verdict: result.Never, Why: "1 of 2 keys are not answered"}
-	wantTable(t, Table(append(records, never), 0), `
+	wantTable(t, Table(append(records, never)), `
 SCENARIO  PROGRAM   MEASURED   P50   P90  P99  MAX  UNIT  BOUND             VERDICT
 typing    quicterm  feel      54.0  94.0  103  104  ms
                     truth      150   190  199  200  ms    p50 110, p99 120
@@ -68,29 +68,8 @@ typing, ssh: never: 1 of 2 keys are not answered
 `)
 }
 
-// A narrow terminal has fewer columns, but a table.
-func TestTableIsNotWiderThanTheScreen(t *testing.T) {
-	records := tableRecords()
-	for width := 60; width < 120; width++ {
-		text := Table(records, width)
-		for line := range strings.Lines(text) {
-			if n := len(strings.TrimSuffix(line, "\n")); n > width {
-				t.Fatalf("%d columns: a line of %d: %q", width, n, line)
-			}
-		}
-		for _, kept := range []string{"SCENARIO", "MEASURED", "P50", "P99", "MAX", "VERDICT"} {
-			if !strings.Contains(text, kept) {
-				t.Errorf("%d columns: no column %s", width, kept)
-			}
-		}
-	}
-	if text := Table(records, 10); !strings.Contains(text, "VERDICT") {
-		t.Errorf("10 columns: %q", text)
-	}
-}
-
 func TestTableOfNothing(t *testing.T) {
-	if text := Table(nil, 80); strings.Count(text, "\n") > 1 {
+	if text := Table(nil); strings.Count(text, "\n") > 1 {
 		t.Errorf("%q", text)
 	}
 }

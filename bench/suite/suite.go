@@ -171,7 +171,7 @@ func (s *Suite) tell(w io.Writer) error {
 		return errors.New("nothing was measured")
 	}
 	fmt.Fprintf(w, "%s, commit %s, seed %d; %s\n", time.Now().UTC().Format(time.DateOnly), cmp.Or(s.commit, "unknown"), s.Seed, s.machine)
-	io.WriteString(w, report.Table(records, report.ScreenWidth(w)))
+	io.WriteString(w, report.Table(records))
 	missed, bounds, busy := 0, 0, 0
 	stall, again := 0.0, make(map[string]bool)
 	for _, r := range records {
@@ -248,6 +248,6 @@ func (s *Suite) List(w io.Writer, scenarios []scenario.Scenario) error {
 			records = append(records, result.Record{Scenario: sc.Name, Program: sc.Program.Name()})
 		}
 	}
-	_, err := io.WriteString(w, report.Table(records, report.ScreenWidth(w)))
+	_, err := io.WriteString(w, report.Table(records))
 	return err
 }
