@@ -14,7 +14,6 @@ import (
 
 	"github.com/quicterm/quicterm/bench/measure"
 	"github.com/quicterm/quicterm/bench/rig"
-	"github.com/quicterm/quicterm/bench/screen"
 	"github.com/quicterm/quicterm/quicterm/holder"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
@@ -56,21 +55,19 @@ func (w Flooded) Run(j *Job) []Figure {
 	newcomers.Terminal.Cmd.Process.Kill()
 	j.Clients = j.Clients[:last]
 
-	quiet := Figure{Metric: "quiet", Unit: "ms", Portable: true}
-	truth := Figure{Metric: "truth", Unit: "ms", Portable: true}
+	typing := Typing{Pace: w.Pace, Spans: Keys(w.Keys, w.Pace)}
 	login := Figure{Metric: "login", Unit: "ms", Portable: true}
-	typists := &typists{job: j, pace: w.Pace}
-	typists.keys(warmupKeys, new(Figure))
 	daemon := j.Host.Processes()
 	watch := watchDaemon(j.T, j.Host)
 	j.Begin()
-	typists.keys(w.Keys, &quiet)
+	quiet := j.truth(j.Clients, typing)
+	quiet.Metric = "quiet"
 
 	flood := w.Flood.start(j)
 	time.Sleep(Settle)
 	began, cpu := time.Now(), measure.CPUTime(j.T, daemon...)
 	floodCPU := measure.CPUTime(j.T, flood.pid)
-	typists.keys(w.Keys, &truth)
+	truth := j.truth(j.Clients, typing)
 	seconds := time.Since(began).Seconds()
 	daemonShare := (measure.CPUTime(j.T, daemon...) - cpu).Seconds() / seconds
 	floodShare := (measure.CPUTime(j.T, flood.pid) - floodCPU).Seconds() / seconds
@@ -82,7 +79,8 @@ func (w Flooded) Run(j *Job) []Figure {
 	sent, answered := flood.end(j.T)
 
 	time.Sleep(Settle)
-	typists.keys(w.Keys, &quiet)
+	after := j.truth(j.Clients, typing)
+	quiet.Values, quiet.At = append(quiet.Values, after.Values...), append(quiet.At, after.At...)
 	j.End()
 	p99 := func(f Figure) float64 { return slices.Sorted(slices.Values(f.Values))[len(f.Values)*99/100] }
 	of := one("of quiet", "x", p99(truth)/p99(quiet))
@@ -91,38 +89,6 @@ func (w Flooded) Run(j *Job) []Figure {
 	rate.Note = fmt.Sprintf("%.0f a second are answered", answered)
 	return append([]Figure{quiet, truth, of, login, rate,
 		one("flood share", "%", 100*floodShare), one("daemon share", "%", 100*daemonShare)}, watch.figures()...)
-}
-
-// typists type in all sessions of a job at an even pace, interleaved.
-type typists struct {
-	job   *Job
-	pace  time.Duration
-	typed int // keys of each
-}
-
-// keys types a number of keys in each session, and adds to a figure how long the answers take.
-func (t *typists) keys(keys int, to *Figure) {
-	j := t.job
-	strokes := make([][]keystroke, len(j.Clients))
-	start := time.Now()
-	j.each(func(c *Client) {
-		late := time.Duration(c.Number) * t.pace / time.Duration(len(j.Clients))
-		for n := range keys {
-			time.Sleep(time.Until(start.Add(time.Duration(n)*t.pace + late)))
-			strokes[c.Number] = append(strokes[c.Number], c.press(t.typed+n))
-		}
-	})
-	t.typed += keys
-	until := time.Now().Add(rig.Patience)
-	for _, all := range strokes {
-		for _, k := range all {
-			shown := screen.Await(k.truth, until)
-			if shown.IsZero() {
-				j.T.Fatalf("a key is not answered within %v", rig.Patience)
-			}
-			to.add(shown.Sub(k.at), j.since(k.at))
-		}
-	}
 }
 
 // A runningFlood is the process of a flood.

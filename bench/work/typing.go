@@ -124,8 +124,10 @@ type keystroke struct {
 	vanished    <-chan time.Time // nil if that is not watched
 }
 
-// press types key number n.
-func (c *Client) press(n int) keystroke {
+// press types the next key.
+func (c *Client) press() keystroke {
+	n := c.typed
+	c.typed++
 	row, column := place(n)
 	k := keystroke{
 		feel:  c.Screen.Watch(func(v screen.View) bool { return v.At(row, column) == rune(key(n)) }),
@@ -136,9 +138,10 @@ func (c *Client) press(n int) keystroke {
 	return k
 }
 
-// press types key number n for a client.
-func (w Typing) press(c *Client, n int) keystroke {
-	k := c.press(n)
+// press types the next key for a client.
+func (w Typing) press(c *Client) keystroke {
+	n := c.typed
+	k := c.press()
 	if w.Steady {
 		row, column := place(n)
 		shown := false
@@ -170,7 +173,7 @@ func (w Typing) Run(j *Job) []Figure {
 		}
 		for n := range warmupKeys {
 			time.Sleep(time.Until(start.Add(time.Duration(n)*pace + interleaved(pace, c))))
-			typed[c.Number] = append(typed[c.Number], w.press(c, n))
+			typed[c.Number] = append(typed[c.Number], w.press(c))
 		}
 	})
 	time.Sleep(time.Until(start.Add(warmupKeys * pace)))
@@ -187,7 +190,7 @@ func (w Typing) Run(j *Job) []Figure {
 					at += w.Pace
 				case <-recovers:
 				}
-				typed[c.Number] = append(typed[c.Number], w.press(c, len(typed[c.Number])))
+				typed[c.Number] = append(typed[c.Number], w.press(c))
 			}
 		}
 	})

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"sync"
 	"time"
 
@@ -126,6 +127,13 @@ func (j *Job) happened(c *Client) []happened {
 	return j.events[c][:len(j.events[c]):len(j.events[c])]
 }
 
+// truth returns the figure of that name of typing in the sessions of some clients, which is a part of the work.
+func (j *Job) truth(clients []*Client, w Typing) Figure {
+	part := &Job{T: j.T, Host: j.Host, Server: j.Server, Link: j.Link, Clients: clients, OnBegin: func() {}, OnEnd: func() {}}
+	figures := w.Run(part)
+	return figures[slices.IndexFunc(figures, func(f Figure) bool { return f.Metric == "truth" })]
+}
+
 // each does something with all clients side by side.
 func (j *Job) each(do func(c *Client)) {
 	j.T.SideBySide(len(j.Clients), func(_ *measure.T, i int) { do(j.Clients[i]) })
@@ -138,6 +146,7 @@ type Client struct {
 	Terminal *rig.Terminal
 	Screen   *screen.Screen
 
+	typed    int           // keys of Typing
 	command  *exec.Cmd     // never started: each session starts a copy
 	recovers chan struct{} // gets a value when an event has ended a disturbance; capacity 1
 }
