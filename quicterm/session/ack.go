@@ -7,32 +7,13 @@ import (
 )
 
 const (
-	// shortAckDelay is how long an ack waits for a frame that shares its datagram:
-	// longer than a terminal takes to echo a key, shorter than a person notices.
-	shortAckDelay = 5 * time.Millisecond
-
-	// ackAhead is the time between two keys: how long before an ack is due the next frames carry it. With
-	// Config.DelayAcks, the acks of small output wait as long for the next key if some loss is seen.
-	ackAhead = 250 * time.Millisecond
-
-	// longAckDelay is the same while none is seen, and QUIC repairs what is lost: then one ack in three keys is enough.
-	longAckDelay = 600 * time.Millisecond
-
 	// minOnce is how many frames must have come once before a copy says that the peer has seen
 	// loss. So two ends that have no loss do not go on to suspect it because of each other.
 	minOnce = 4
 
-	// duplicateMemory is how long acks are not delayed after a frame has come twice.
-	duplicateMemory = 2 * time.Second
-
 	// maxDelayed is how many bytes of frames on a stream wait for a delayed ack: what a person
 	// types, and its echo. The sender of more waits for acks, until bulkMemory later.
 	maxDelayed = 1 << 10
-	bulkMemory = time.Second
-
-	// minLateRTT is the shortest round trip on which a late ack or a copy shows a loss. On shorter ones
-	// nobody notices how late a resend is, and acks are late because a machine is busy.
-	minLateRTT = 20 * time.Millisecond
 
 	// maxUnacked is how many received bytes are acknowledged at once.
 	maxUnacked = 256 << 10
@@ -111,7 +92,7 @@ func (e *Endpoint) carriesAck(now time.Time, c *carrier) bool {
 	if c.acks.at.IsZero() {
 		return e.toConsume != c.acks.sentConsumed
 	}
-	return c.acks.at.Sub(now) <= ackAhead
+	return c.acks.at.Sub(now) <= keyGap
 }
 
 // oweAck schedules an ack for n bytes of new frames, or for a gap.
@@ -172,7 +153,7 @@ func (l *loss) ackDelay() time.Duration {
 	case 1:
 		return longAckDelay
 	case 2:
-		return ackAhead
+		return keyGap
 	}
 	return shortAckDelay
 }

@@ -23,7 +23,7 @@ func TestDelayedAcks(t *testing.T) {
 	if key(); c.acks.sentAt != sent {
 		t.Error("a key carries an ack long before that is due")
 	}
-	w.run(longAckDelay - ackAhead - 50*time.Millisecond)
+	w.run(longAckDelay - keyGap - 50*time.Millisecond)
 	if key(); c.acks.sentAt == sent {
 		t.Error("no ack with a key before that is due")
 	}

@@ -2,13 +2,8 @@ package session
 
 import "time"
 
-const (
-	// longBacklog is how many unsent bytes the peer is told about.
-	longBacklog = 64 << 10
-
-	// backlogInterval is how often it is told about them.
-	backlogInterval = time.Second
-)
+// longBacklog is how many unsent bytes the peer is told about.
+const longBacklog = 64 << 10
 
 // PeerBacklog returns how many bytes of frames the peer had not sent when it last
 // said so, or 0 if those were few.

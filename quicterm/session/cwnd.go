@@ -25,15 +25,6 @@ const (
 	// steadySamples is how many samples in a row without growth end slow start: the transport limits
 	// what is sent.
 	steadySamples = 3
-
-	// minRTTSpan is how long the shortest round trip counts at least: the path may have
-	// become longer. While it is measured anew, less is sent.
-	minRTTSpan = 15 * time.Second
-
-	// firstMinRTTSpan is the same for the first measurement: what has piled up in an
-	// outage arrives at once and hides how short the path is, and it may not be like
-	// the last one.
-	firstMinRTTSpan = 250 * time.Millisecond
 )
 
 // A cwnd is the congestion window of a carrier's stream. It limits the bytes in flight

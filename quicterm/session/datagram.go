@@ -5,7 +5,7 @@ import (
 )
 
 // Datagram appends to b the datagram to send next on a carrier and returns the longer
-// slice, or nil if there is nothing to send now. An ack that is due in more than ackAhead waits for
+// slice, or nil if there is nothing to send now. An ack that is due in more than keyGap waits for
 // a later one, except beside the tail if there are notes.
 func (e *Endpoint) Datagram(now time.Time, id CarrierID, b []byte) []byte {
 	c := e.carriers[id]

@@ -33,7 +33,7 @@
 //	ping                           datagram   when the owner says so     by the owner; a short tail goes with it
 //	notice, gap, snapshot, role    stream     at once                    on the next carrier
 //
-// Mechanism lists the parts, and docs/decisions/delivery.md what each of them buys.
+// timers.go has its times, Mechanism its parts, and docs/decisions/delivery.md what each of them buys.
 //
 // The life of a frame:
 //

@@ -15,11 +15,6 @@ import (
 //	packets   |.....#.....#.....o.....o..  ..o     #: with keys, o: a dummy
 //	answers      |.....#.....#.....#.....  ...#
 const (
-	// obscureGrid is the time between two packets, and obscureFor how long dummies follow the last key. Both
-	// are as ssh's ObscureKeystrokeTiming has them: keys are 80 ms apart at least, and a second is a long pause.
-	obscureGrid = 20 * time.Millisecond
-	obscureFor  = time.Second
-
 	// asksFor is how long after one such packet others are expected: some may be lost.
 	asksFor = 5 * obscureGrid
 

@@ -7,14 +7,6 @@ import (
 )
 
 const (
-	// maxFirstProbe bounds the time until the first probe: the measured round trip may
-	// include an outage.
-	maxFirstProbe = 2 * time.Second
-
-	// maxConsumeProbe bounds the time between two probes for frames that have arrived
-	// and are not consumed, as with a stopped terminal.
-	maxConsumeProbe = 30 * time.Second
-
 	// maxPingTail is the longest tail that goes with each ping, in bytes: some ten keys. Of longer
 	// ones, maxPingTails bytes go with pings: what was typed in the last seconds of an outage.
 	maxPingTail  = 200

@@ -2,13 +2,6 @@ package session
 
 import "time"
 
-// initialTimeout is how long the first ack may take: twice the round trip of a long
-// path, so that a slow one is not flooded before it is measured.
-const initialTimeout = 250 * time.Millisecond
-
-// minVariation keeps timers above the jitter of a busy machine.
-const minVariation = 5 * time.Millisecond
-
 // maxGrowth bounds a sample, in smoothed round trips: it may include an outage. A path that
 // has become longer than that is known after a few samples. An estimate that is more than
 // this many times longer than a sample is dropped for it.

@@ -8,21 +8,12 @@ import (
 )
 
 const (
-	// firstCopy is the time from a datagram to its first copy, where loss is seen: longer than shortAckDelay, so that
-	// the ack of what has arrived soon makes copies needless on a short path, and short beside any round trip that a
-	// person feels. The time to the next copy doubles, so that few bursts of loss take all of them.
-	firstCopy = 6 * time.Millisecond
-
 	// maxCopies is how often a datagram goes within a round trip at most: what a loss of 50 % needs.
 	maxCopies = 8
 
-	// allLost is the share of tails of which all copies may be lost: 99 % of keys and their echoes need no second round
-	// trip then.
+	// allLost is the share of tails of which all copies may be lost: about 99 % of keys and their echoes need no second
+	// round trip then.
 	allLost = 1.0 / 150
-
-	// maxResend is the longest time between two resends: a dead path costs little then, and one that works again is
-	// known soon enough.
-	maxResend = time.Second
 )
 
 // A tail is what a carrier knows of the datagrams that carry all frames that are not acknowledged.

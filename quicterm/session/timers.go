@@ -1,0 +1,67 @@
+package session
+
+import "time"
+
+// All times of this package but those of stripes follow. Three are chosen: what a person does not notice
+// (shortAckDelay), the time from key to key (keyGap), and how soon a path that works again must be known (maxResend).
+// With them, everything is computed from the round trip that is measured (rtt.timeout).
+const (
+	// shortAckDelay is how long an ack waits for a frame that shares its datagram: longer than a terminal takes to
+	// echo a key, shorter than a person notices.
+	shortAckDelay = 5 * time.Millisecond
+
+	// minVariation keeps timers above the jitter of a busy machine.
+	minVariation = shortAckDelay
+
+	// firstCopy is the time from a datagram to its first copy, where loss is seen: longer than shortAckDelay, so that
+	// the ack of what has arrived makes copies needless on a short path, and short beside any round trip that a person
+	// feels. The time to the next copy doubles, so that few bursts of loss take all of them.
+	firstCopy = shortAckDelay + time.Millisecond
+
+	// minLateRTT is the shortest round trip on which a late ack or a copy shows a loss. On shorter ones a person does
+	// not notice how late a resend is, and acks are late because a machine is busy.
+	minLateRTT = 4 * shortAckDelay
+
+	// keyGap is the time from one key to the next of a person who types slowly. Frames carry an ack that is due within
+	// it, and the acks of small output wait as long if some loss is seen (Config.DelayAcks).
+	keyGap = 250 * time.Millisecond
+
+	// longAckDelay is the same while no loss is seen, and QUIC repairs what is lost: one ack in three keys is enough.
+	longAckDelay = 600 * time.Millisecond
+
+	// initialTimeout is how long the first ack may take: twice the round trip of a long path, so that a slow one is
+	// not flooded before it is measured.
+	initialTimeout = 250 * time.Millisecond
+
+	// firstMinRTTSpan is how long the shortest round trip of a new path counts at least: what has piled up in an outage
+	// arrives at once and hides how short the path is, and it may not be like the last one.
+	firstMinRTTSpan = initialTimeout
+
+	// minRTTSpan is the same later: the path may have become longer. While it is measured anew, less is sent.
+	minRTTSpan = 15 * time.Second
+
+	// maxResend is the longest time between two resends: a dead path costs little then, and one that works again is
+	// known soon enough.
+	maxResend = time.Second
+
+	// maxFirstProbe bounds the time until the first probe: the measured round trip may include an outage.
+	maxFirstProbe = 2 * maxResend
+
+	// maxConsumeProbe bounds the time between two probes for frames that have arrived and are not consumed, as with a
+	// stopped terminal: some 50 bytes in half a minute.
+	maxConsumeProbe = 30 * maxResend
+
+	// backlogInterval is how often the peer is told of a long backlog, for a person who watches it.
+	backlogInterval = time.Second
+
+	// bulkMemory is how long acks are not delayed after more than a person types came: the sender waits for them.
+	bulkMemory = time.Second
+
+	// duplicateMemory is how long acks are not delayed after a frame has come twice: the sender expects loss.
+	duplicateMemory = 2 * maxResend
+
+	// obscureGrid is the time between two packets, and obscureFor how long dummies follow the last key. Both
+	// are as ssh's ObscureKeystrokeTiming has them: keys are 80 ms apart at least, and a second is a long pause.
+	obscureGrid = 20 * time.Millisecond
+	obscureFor  = time.Second
+)
