@@ -255,17 +255,17 @@ var packages = []struct {
 		imports: "quicterm/version quicterm/wire",
 	},
 	{
-		path: "quicterm/terminal", role: "keyboard, escapes and display of a session, and the questions before it; has no words of its own",
-		imports: `migrate migrate/carrier/nonblock quicterm/client quicterm/terminal/predict quicterm/screen quicterm/screen/picture quicterm/session quicterm/screen/vt quicterm/wire github.com/creack/pty
+		path: "quicterm/terminal", role: "keyboard, escapes, display and texts of a session, and the questions before it",
+		imports: `migrate/carrier/nonblock quicterm/client quicterm/terminal/predict quicterm/screen quicterm/screen/picture quicterm/screen/vt quicterm/wire github.com/creack/pty
 			golang.org/x/sys golang.org/x/term`,
 		tests: "bench/bubble",
 	},
 
 	{
 		path: "cmd/qt", role: "the command line of the client",
-		imports: `configs migrate migrate/carrier/nonblock migrate/netmon quicterm/screen/asciicast quicterm/auth quicterm/client/bootstrap quicterm/client quicterm/doctor quicterm/client/install
+		imports: `configs migrate/carrier/nonblock migrate/netmon quicterm/screen/asciicast quicterm/auth quicterm/client/bootstrap quicterm/client quicterm/doctor quicterm/client/install
 			quicterm/terminal/predict quicterm/client/proxy
-			quicterm/machine/rundir quicterm/screen quicterm/screen/picture quicterm/session
+			quicterm/machine/rundir quicterm/screen quicterm/screen/picture
 			quicterm/client/sshconfig quicterm/terminal quicterm/version quicterm/wire github.com/spf13/cobra github.com/spf13/pflag golang.org/x/crypto golang.org/x/term`,
 		tests: "bench/bubble bench/rig cmd/dist/man quicterm/holder github.com/rogpeppe/go-internal golang.org/x/net",
 	},
@@ -350,7 +350,7 @@ var packages = []struct {
 		path: "bench/work", role: "what is done in sessions, and what is measured of it",
 		imports: `bench/barestream bench/measure bench/netem bench/program bench/rig bench/screen bench/topology buffer
 			migrate/carrier migrate/carrier/quic migrate/netmon quicterm/auth quicterm/client/bootstrap quicterm/client quicterm/holder
-			quicterm/holder/programtest quicterm/machine/rundir quicterm/screen quicterm/session quicterm/wire golang.org/x/term`,
+			quicterm/holder/programtest quicterm/machine/rundir quicterm/screen quicterm/wire golang.org/x/term`,
 		tests: "github.com/creack/pty",
 	},
 	{path: "bench/bubble", role: "lets tests run bubbles of synctest under the race detector"},

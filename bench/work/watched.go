@@ -19,7 +19,6 @@ import (
 	"github.com/quicterm/quicterm/bench/measure"
 	"github.com/quicterm/quicterm/bench/rig"
 	qtclient "github.com/quicterm/quicterm/quicterm/client"
-	"github.com/quicterm/quicterm/quicterm/session"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -192,7 +191,7 @@ func (l *lastOutput) streams() qtclient.Streams {
 		l.mu.Unlock()
 		l.Write(b)
 	}
-	return qtclient.Streams{Stdout: l, Began: snapshot, Lost: func(g session.Gap) { snapshot(g.Snapshot) }}
+	return qtclient.Streams{Stdout: l, Began: snapshot, Lost: func(g qtclient.Gap) { snapshot(g.Snapshot) }}
 }
 
 func (l *lastOutput) Write(b []byte) (int, error) {

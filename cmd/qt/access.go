@@ -16,7 +16,6 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"github.com/quicterm/quicterm/configs"
-	"github.com/quicterm/quicterm/migrate"
 	"github.com/quicterm/quicterm/quicterm/auth"
 	"github.com/quicterm/quicterm/quicterm/client"
 	"github.com/quicterm/quicterm/quicterm/client/bootstrap"
@@ -129,7 +128,7 @@ func (a *access) reach(ctx context.Context, cfg client.Config, f call) error {
 	found, stop := a.findDaemon(ctx, cfg)
 	defer stop()
 	learn := cfg.LoggedIn
-	cfg.LoggedIn = func(by migrate.Transport, server netip.AddrPort) {
+	cfg.LoggedIn = func(by client.Transport, server netip.AddrPort) {
 		stop()
 		if learn != nil {
 			learn(by, server)
@@ -300,19 +299,19 @@ func (a *access) needs() string {
 
 // learn remembers what a login tells of the way to the server, also for a command that ends before a session moves. It
 // runs before anything else of the command.
-func (a *access) learn(by migrate.Transport, server netip.AddrPort) {
-	now := reached{Server: a.target.server(), Port: server.Port(), NoUDP: by == migrate.TCP}
+func (a *access) learn(by client.Transport, server netip.AddrPort) {
+	now := reached{Server: a.target.server(), Port: server.Port(), NoUDP: by == client.TCP}
 	switch {
-	case by == migrate.SSH && a.before.NoLogin:
+	case by == client.SSH && a.before.NoLogin:
 		// The user has got in by a password before, and now by a key: the daemon may accept that too.
 		if a.tunnel.Method() != "publickey" || a.before.Method == "publickey" {
 			return
 		}
 		now.Port = a.tunnel.Port()
-	case by == migrate.SSH && a.before.Port != 0: // which was dialed
+	case by == client.SSH && a.before.Port != 0: // which was dialed
 		now.Port, now.NoUDP = a.before.Port, a.before.NoUDP
 		now.NoLogin, now.Method, now.Keys = true, a.tunnel.Method(), a.hashKeys()
-	case by == migrate.SSH: // the daemon is there; the next command finds out whether it can be reached
+	case by == client.SSH: // the daemon is there; the next command finds out whether it can be reached
 		now.Port = a.tunnel.Port()
 	}
 	if now.Port == 0 || !a.isKnown() {
@@ -370,10 +369,10 @@ func (a *access) observe(s *client.Session) (stop func()) {
 func (a *access) look(s *client.Session, settled bool) {
 	now, live, st := reached{Server: a.target.server()}, false, s.Status()
 	for _, p := range st.Paths {
-		if p.State == migrate.Live.String() {
+		if p.State == client.Live.String() {
 			live = true
-			if p.Transport != migrate.SSH && a.isKnown() {
-				now.Port, now.NoUDP = p.Remote.Port(), p.Transport == migrate.TCP
+			if p.Transport != client.SSH && a.isKnown() {
+				now.Port, now.NoUDP = p.Remote.Port(), p.Transport == client.TCP
 			}
 		}
 	}

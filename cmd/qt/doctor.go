@@ -13,7 +13,6 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"github.com/quicterm/quicterm/configs"
-	"github.com/quicterm/quicterm/migrate"
 	"github.com/quicterm/quicterm/quicterm/auth"
 	"github.com/quicterm/quicterm/quicterm/client"
 	"github.com/quicterm/quicterm/quicterm/client/bootstrap"
@@ -174,7 +173,7 @@ func (x *examination) look(ctx context.Context, a *access) error {
 	description, by, err := a.client.Describe(ctx)
 	if err == nil {
 		x.describe(a, &description)
-		x.facts.Login.By = map[migrate.Transport]string{migrate.QUIC: "UDP", migrate.TCP: "TCP", migrate.SSH: "ssh"}[by]
+		x.facts.Login.By = map[client.Transport]string{client.QUIC: "UDP", client.TCP: "TCP", client.SSH: "ssh"}[by]
 	}
 	x.facts.Port = a.target.daemonPort
 	if a.tunnel != nil {
@@ -213,7 +212,7 @@ func (x *examination) describe(a *access, d *wire.Description) {
 }
 
 // candidates returns how the server may be reached, and records what its name stands for.
-func (x *examination) candidates(ctx context.Context, a *access) []migrate.Candidate {
+func (x *examination) candidates(ctx context.Context, a *access) []client.Candidate {
 	candidates, err := a.client.Candidates(ctx)
 	var unresolved *net.DNSError
 	if errors.As(err, &unresolved) {
@@ -247,7 +246,7 @@ func (x *examination) reach(ctx context.Context, a *access) {
 				err = errNoAnswer
 			}
 			tried[i] = doctor.Candidate{
-				UDP: candidate.Transport == migrate.QUIC, Interface: candidate.Interface,
+				UDP: candidate.Transport == client.QUIC, Interface: candidate.Interface,
 				Remote: candidate.Remote, RTT: rtt, Err: unwrapped(err),
 			}
 		})
@@ -278,14 +277,14 @@ func unwrapped(err error) error {
 }
 
 // knock finds out whether it is the size of the packets that keeps UDP from working.
-func (x *examination) knock(ctx context.Context, a *access, candidates []migrate.Candidate) {
+func (x *examination) knock(ctx context.Context, a *access, candidates []client.Candidate) {
 	for i, candidate := range candidates {
-		if candidate.Transport == migrate.QUIC && x.facts.Candidates[i].Err == nil {
+		if candidate.Transport == client.QUIC && x.facts.Candidates[i].Err == nil {
 			return
 		}
 	}
 	for _, candidate := range candidates {
-		if candidate.Transport != migrate.QUIC {
+		if candidate.Transport != client.QUIC {
 			continue
 		}
 		k := new(doctor.Knock)

@@ -15,7 +15,6 @@ import (
 	"github.com/quicterm/quicterm/quicterm/client"
 	"github.com/quicterm/quicterm/quicterm/screen"
 	"github.com/quicterm/quicterm/quicterm/screen/picture"
-	"github.com/quicterm/quicterm/quicterm/session"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -107,7 +106,7 @@ func peek(ctx context.Context, c *client.Client, name string) (*screen.Screen, e
 	s, err := c.Attach(ctx, req, client.Streams{
 		Stdout:   writerFunc(func(b []byte) (int, error) { return shown.Write(b) }),
 		Began:    fresh,
-		Lost:     func(g session.Gap) { fresh(g.Snapshot) },
+		Lost:     func(g client.Gap) { fresh(g.Snapshot) },
 		Resized:  resize,
 		Replayed: func() { s.Leave() },
 	})

@@ -12,7 +12,6 @@ import (
 
 	"github.com/quicterm/quicterm/quicterm/client"
 	"github.com/quicterm/quicterm/quicterm/screen/asciicast"
-	"github.com/quicterm/quicterm/quicterm/session"
 	"github.com/quicterm/quicterm/quicterm/terminal"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
@@ -71,7 +70,7 @@ func (r *recorder) streams(to client.Streams) client.Streams {
 			next.Began(snapshot)
 		}
 	}
-	to.Lost = func(g session.Gap) {
+	to.Lost = func(g client.Gap) {
 		r.record(func(now time.Time) error { return r.gap(now, g) })
 		if next.Lost != nil {
 			next.Lost(g)
@@ -99,7 +98,7 @@ func (r *recorder) record(write func(now time.Time) error) {
 }
 
 // gap records that output is missing. A snapshot in its place is for a terminal that was just reset.
-func (r *recorder) gap(now time.Time, g session.Gap) error {
+func (r *recorder) gap(now time.Time, g client.Gap) error {
 	const resetTerminal = "\x18\x1bc" // CAN, which ends an unfinished sequence, and RIS
 	r.missing += g.Bytes
 	if err := r.w.Marker(now, terminal.GapText(g, false, r.skips)); err != nil || g.Snapshot == nil {

@@ -11,7 +11,6 @@ import (
 
 	"github.com/quicterm/quicterm/quicterm/client"
 	"github.com/quicterm/quicterm/quicterm/screen/asciicast"
-	"github.com/quicterm/quicterm/quicterm/session"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -28,7 +27,7 @@ func TestRecorder(t *testing.T) {
 	s := r.streams(client.Streams{
 		Stdout:  &shown,
 		Began:   func(snapshot []byte) { shown.Write(snapshot) },
-		Lost:    func(g session.Gap) { shown.Write(g.Snapshot) },
+		Lost:    func(g client.Gap) { shown.Write(g.Snapshot) },
 		Resized: func(wire.Sizing) { shown.WriteString("size") },
 	})
 	s.Stdout.Write([]byte("too early "))
@@ -39,8 +38,8 @@ func TestRecorder(t *testing.T) {
 	s.Began([]byte(" began "))
 	s.Stdout.Write([]byte("live "))
 	s.Resized(wire.Sizing{Size: wire.Size{Cols: 90, Rows: 24}})
-	s.Lost(session.Gap{From: 3, To: 7, Bytes: 99, Snapshot: []byte("again ")})
-	s.Lost(session.Gap{From: 8, To: 8, Bytes: 1})
+	s.Lost(client.Gap{From: 3, To: 7, Bytes: 99, Snapshot: []byte("again ")})
+	s.Lost(client.Gap{From: 8, To: 8, Bytes: 1})
 	if err := r.end(true, 7); err != nil {
 		t.Fatal(err)
 	}

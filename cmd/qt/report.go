@@ -11,7 +11,6 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/quicterm/quicterm/migrate"
 	"github.com/quicterm/quicterm/quicterm/client"
 	"github.com/quicterm/quicterm/quicterm/terminal"
 )
@@ -108,7 +107,7 @@ func carrierName(transport string) string {
 	switch transport {
 	case "":
 		return "-"
-	case migrate.TCP.String():
+	case client.TCP.String():
 		return "tcp (udp blocked)"
 	}
 	return transport
@@ -181,7 +180,7 @@ func (r *report) text(now time.Time) string {
 	row("since", func(p *pathReport) string { return ago(now, p.Since) })
 	row("round trip", func(p *pathReport) string { return roundTrip(p.RTT) })
 	row("loss", func(p *pathReport) string {
-		if p.Transport != migrate.QUIC.String() {
+		if p.Transport != client.QUIC.String() {
 			return "-" // the system sends what is lost again, and does not tell
 		}
 		return fmt.Sprintf("%.1f %%", 100*p.Loss)

@@ -9,9 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quicterm/quicterm/migrate"
 	"github.com/quicterm/quicterm/quicterm/client"
-	"github.com/quicterm/quicterm/quicterm/session"
 )
 
 // golden returns a status, the current time, and how the status is shown.
@@ -19,7 +17,7 @@ func golden() (now time.Time, st client.Status, text, asJSON string) {
 	now = time.Date(2026, 11, 21, 14, 3, 5, 678_900_000, time.Local)
 	st = client.Status{
 		Name:    "work",
-		Link:    client.LinkState{State: migrate.Suspect, Since: now.Add(-3 * time.Minute), Attempts: 2},
+		Link:    client.LinkState{State: client.Suspect, Since: now.Add(-3 * time.Minute), Attempts: 2},
 		RTT:     23456 * time.Microsecond,
 		Resumed: 3,
 		Unacked: 4,
@@ -36,17 +34,17 @@ func golden() (now time.Time, st client.Status, text, asJSON string) {
 			Heard:     now.Add(-3 * time.Second),
 			Moved:     1,
 		}, {
-			Transport: migrate.TCP,
+			Transport: client.TCP,
 			State:     "standby",
 			Local:     netip.AddrPortFrom(netip.Addr{}, 51235),
 			Remote:    netip.MustParseAddrPort("[2001:db8::7]:4433"),
 			Sent:      1 << 60,
 		}, {
-			Transport: migrate.SSH,
+			Transport: client.SSH,
 			State:     "live",
 			RTT:       30 * time.Millisecond,
 		}},
-		Counters: session.Counters{Duplicates: 5, Reordered: 6, Corrupted: 7, Gaps: 8, GapFrames: 9,
+		Counters: client.Counters{Duplicates: 5, Reordered: 6, Corrupted: 7, Gaps: 8, GapFrames: 9,
 			GapBytes: 12345, Resends: 10, ResentBytes: 0},
 	}
 	text = `anna@server, process PID, session work: suspect since 14:00:05, 3m ago, attempts 2

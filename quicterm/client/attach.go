@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/quicterm/quicterm/buffer"
-	"github.com/quicterm/quicterm/migrate"
 	"github.com/quicterm/quicterm/quicterm/session"
 	"github.com/quicterm/quicterm/quicterm/session/driver"
 	"github.com/quicterm/quicterm/quicterm/session/gate"
@@ -51,7 +50,7 @@ type Streams struct {
 	// Lost is called with output that will never come, because it was skipped or is no longer
 	// kept. If it has a Snapshot, that is what a terminal of the session's size that was just
 	// reset needs in its place. A session without a terminal ends after it.
-	Lost func(session.Gap)
+	Lost func(Gap)
 	// Began is called first, with such a snapshot in place of the output from before the attach, and when the
 	// session's terminal has another size, unless this client's terminal gives it.
 	Began func(snapshot []byte)
@@ -77,7 +76,7 @@ type Streams struct {
 
 // A LinkState describes the connection of a session to its server.
 type LinkState struct {
-	State    migrate.State
+	State    State
 	Since    time.Time
 	Attempts int // to reach the server since contact was lost
 	// Backlog is about how many bytes of output the server has not sent, if they are many.
@@ -358,7 +357,7 @@ func (s *Session) waitLocked(ctx context.Context, done func() bool) error {
 func (s *Session) sayGoodbye() {
 	s.gate.Lock()
 	defer s.gate.Unlock()
-	lost := func() bool { return s.link.State > migrate.Live }
+	lost := func() bool { return s.link.State > Live }
 	closed := func() bool { return s.driver.Carriers() == 0 }
 	switch {
 	case s.cause == nil:

@@ -5,6 +5,17 @@
 // writes the program's output to [Streams] until the program ends; Write and the other
 // methods of the session send input. List, Kill and Revoke are for the sessions of the account.
 //
+// Errors:
+//
+//	[ErrNoKeys], [ErrBusy], *[DeniedError]      no login
+//	*[UnreachableError], *[TunnelError]         no server
+//	*[BrokenOffError]                           no answer to a request, which may have been done
+//	[ErrGone], [ErrLeft], [ErrLost],            the end of a session's Run,
+//	*[DisplacedError], *[WithdrawnError]        without that of its program
+//	*[wire.Error]                               the server's refusal
+//
+// and what Config.CheckHost and Config.Resolve return, wrapped.
+//
 // The package knows no terminal. It has the goroutines and the sockets; what to do about the
 // network is decided by package migrate, and what to send by package session. Carriers come
 // from a dialer for each transport: quicdialer.go and streamdialer.go.
@@ -68,7 +79,7 @@ type Config struct {
 
 	// LoggedIn is called after each login, with the transport by which the answer has come and, unless that is SSH, the
 	// address of the server. Nil means nothing.
-	LoggedIn func(by migrate.Transport, server netip.AddrPort)
+	LoggedIn func(by Transport, server netip.AddrPort)
 
 	// Waiting is called when the server has not answered for two seconds. Nil means nothing.
 	Waiting func()

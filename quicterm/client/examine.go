@@ -14,17 +14,17 @@ import (
 
 // Candidates returns what a session would dial now: each address of the server, by UDP and TCP, over
 // each interface that leads there.
-func (c *Client) Candidates(ctx context.Context) ([]migrate.Candidate, error) {
+func (c *Client) Candidates(ctx context.Context) ([]Candidate, error) {
 	addrs, err := c.cfg.Resolve(ctx)
 	if err != nil {
 		return nil, err
 	}
 	all := candidates{client: c, addrs: addrs[:min(len(addrs), maxAddresses)]}
 	all.refresh(c.cfg.Log)
-	var list []migrate.Candidate
+	var list []Candidate
 	for _, to := range all.list {
 		if to.Transport != migrate.SSH {
-			list = append(list, to)
+			list = append(list, publicCandidate(to))
 		}
 	}
 	return list, nil
@@ -33,11 +33,11 @@ func (c *Client) Candidates(ctx context.Context) ([]migrate.Candidate, error) {
 // Reach dials a candidate, without a login, and returns the time of a round trip.
 // Its error is an [UnreachableError] if nothing answers, [ErrBusy], or says what is wrong with the
 // host's key.
-func (c *Client) Reach(ctx context.Context, to migrate.Candidate) (rtt time.Duration, err error) {
+func (c *Client) Reach(ctx context.Context, to Candidate) (rtt time.Duration, err error) {
 	began := time.Now()
-	conn, err := c.dialers[to.Transport].dial(ctx, to)
+	conn, err := c.dialers[migrate.Transport(to.Transport)].dial(ctx, to.internal())
 	if err != nil {
-		return 0, c.connectError(to.Transport, err)
+		return 0, c.connectError(migrate.Transport(to.Transport), err)
 	}
 	defer conn.Close()
 	if s, ok := conn.(carrier.StatsReader); ok {
@@ -81,8 +81,8 @@ func (c *Client) Find(ctx context.Context) error {
 
 // Knock reports whether the server answers a UDP packet with a payload of some size, at least 64
 // bytes. It says nothing about who answers.
-func (c *Client) Knock(ctx context.Context, to migrate.Candidate, size int) (bool, error) {
-	socket, err := c.network.Listen(interfaceOf(to))
+func (c *Client) Knock(ctx context.Context, to Candidate, size int) (bool, error) {
+	socket, err := c.network.Listen(interfaceOf(to.internal()))
 	if err != nil {
 		return false, err
 	}
@@ -91,7 +91,7 @@ func (c *Client) Knock(ctx context.Context, to migrate.Candidate, size int) (boo
 }
 
 // Describe logs in and returns what the server says of itself, and what it was reached by.
-func (c *Client) Describe(ctx context.Context) (d wire.Description, by migrate.Transport, err error) {
+func (c *Client) Describe(ctx context.Context) (d wire.Description, by Transport, err error) {
 	request, err := wire.New(&wire.Describe{})
 	if err != nil {
 		return d, by, err
@@ -101,7 +101,7 @@ func (c *Client) Describe(ctx context.Context) (d wire.Description, by migrate.T
 		return d, by, err
 	}
 	defer l.Close()
-	return d, l.transport, l.answer.Decode(&d)
+	return d, Transport(l.transport), l.answer.Decode(&d)
 }
 
 // A Mapping is a UDP connection that measures for how long the network, most often a NAT, keeps a

@@ -142,7 +142,7 @@ func (s *Session) showGap(g session.Gap, begins bool) {
 		return
 	}
 	if s.streams.Lost != nil {
-		s.streams.Lost(g)
+		s.streams.Lost(Gap(g))
 	}
 	if !s.attached.PTY {
 		s.end(ErrLost)

@@ -356,7 +356,7 @@ func (r *roamer) report() {
 	s.gate.Lock()
 	defer s.gate.Unlock()
 	s.alarm.set(r.manager.Steady(), r.manager.AckTimeout())
-	link := LinkState{State: state, Since: since, Attempts: r.manager.Attempts(), Backlog: s.endpoint.PeerBacklog()}
+	link := LinkState{State: State(state), Since: since, Attempts: r.manager.Attempts(), Backlog: s.endpoint.PeerBacklog()}
 	if s.link != link {
 		s.link = link
 		s.gate.Changed() // to who says goodbye

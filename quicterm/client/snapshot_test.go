@@ -57,7 +57,7 @@ func TestSnapshotsAndSizes(t *testing.T) {
 				return len(b), nil
 			}),
 			Began:   func(b []byte) { got = append(got, "began "+string(b)) },
-			Lost:    func(g session.Gap) { got = append(got, fmt.Sprintf("lost %d-%d %s", g.From, g.To, g.Snapshot)) },
+			Lost:    func(g Gap) { got = append(got, fmt.Sprintf("lost %d-%d %s", g.From, g.To, g.Snapshot)) },
 			Resized: func(size wire.Sizing) { got = append(got, fmt.Sprintf("%dx%d", size.Cols, size.Rows)) },
 		}}
 		for batch := test.batch; len(batch) > 0; {

@@ -6,7 +6,6 @@ import (
 
 	"github.com/quicterm/quicterm/migrate"
 	"github.com/quicterm/quicterm/migrate/carrier"
-	"github.com/quicterm/quicterm/quicterm/session"
 )
 
 // A Status says how a session is doing.
@@ -17,12 +16,12 @@ type Status struct {
 	Resumed  int           // how often another connection has taken over
 	Paths    []Path
 	Unacked  int // frames of input that the server has not acknowledged
-	Counters session.Counters
+	Counters Counters
 }
 
 // A Path is one of the connections of a session.
 type Path struct {
-	Transport migrate.Transport
+	Transport Transport
 	State     string         // live, moving, suspect, offline or standby
 	Interface string         // over which packets leave, "" if not known
 	Local     netip.AddrPort // not valid for SSH, like Remote
@@ -67,7 +66,7 @@ func (s *Session) Status() Status {
 		Resumed:  roamer.resumed,
 		Paths:    roamer.paths,
 		Unacked:  int(s.ring.Next() - s.endpoint.Acked()),
-		Counters: s.endpoint.Counters(),
+		Counters: Counters(s.endpoint.Counters()),
 	}
 }
 
@@ -95,7 +94,7 @@ func (r *roamer) status() roamerStatus {
 			port = a.LocalAddr().Port()
 		}
 		status.paths = append(status.paths, Path{
-			Transport: p.Candidate.Transport,
+			Transport: Transport(p.Candidate.Transport),
 			State:     state,
 			Interface: p.Candidate.Interface,
 			Local:     netip.AddrPortFrom(p.Candidate.Source, port),

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/quicterm/quicterm/bench/netem"
-	"github.com/quicterm/quicterm/migrate"
 )
 
 // Status returns at once while Run runs, in every state of the link and also while Changed
@@ -21,7 +20,7 @@ func TestStatus(t *testing.T) {
 		stuck := make(chan struct{})
 		freed := make(chan struct{})
 		s := w.attach(Streams{Changed: func(l LinkState) {
-			if l.State == migrate.Offline {
+			if l.State == Offline {
 				<-stuck
 			}
 		}})
@@ -46,7 +45,7 @@ func TestStatus(t *testing.T) {
 		time.Sleep(time.Second)
 		st := status("live", 0, 1)
 		route, _ := w.Lookup(serverAddr, "")
-		if p := st.Paths[0]; st.Link.State != migrate.Live || p.State != "live" || p.Interface != route.Interface ||
+		if p := st.Paths[0]; st.Link.State != Live || p.State != "live" || p.Interface != route.Interface ||
 			p.Local.Addr() != route.Source || p.Remote != serverAddr || p.RTT < 60*time.Millisecond ||
 			p.Sent == 0 || p.Received == 0 || p.Heard.IsZero() {
 			t.Errorf("got %+v", st)
@@ -54,14 +53,14 @@ func TestStatus(t *testing.T) {
 		w.set(netem.Config{Down: true})
 		s.Write([]byte("x"))
 		time.Sleep(time.Second)
-		if st := status("suspect", 0, 1); st.Link.State != migrate.Suspect || st.Unacked == 0 {
+		if st := status("suspect", 0, 1); st.Link.State != Suspect || st.Unacked == 0 {
 			t.Errorf("got %+v", st)
 		}
 		time.Sleep(time.Minute)
 		status("stuck", 0, 1)
 		close(stuck)
 		time.Sleep(time.Second)
-		if st := s.Status(); st.Link.State != migrate.Offline {
+		if st := s.Status(); st.Link.State != Offline {
 			t.Errorf("got %+v", st)
 		}
 		s.Leave()

@@ -33,7 +33,7 @@ func (w *world) overTunnel(cfg *Config) {
 // inUse returns the transports of the paths of a session.
 func inUse(s *Session) (transports []migrate.Transport) {
 	for _, p := range s.Status().Paths {
-		transports = append(transports, p.Transport)
+		transports = append(transports, migrate.Transport(p.Transport))
 	}
 	return transports
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/quicterm/quicterm/quicterm/client"
 	"github.com/quicterm/quicterm/quicterm/screen"
 	"github.com/quicterm/quicterm/quicterm/screen/vt"
-	"github.com/quicterm/quicterm/quicterm/session"
 	"github.com/quicterm/quicterm/quicterm/terminal/predict"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
@@ -240,7 +239,7 @@ func (d *display) endWindow(snapshot []byte, replay bool) {
 }
 
 // gapText describes a gap.
-func (d *display) gapText(g session.Gap) string {
+func (d *display) gapText(g client.Gap) string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	skipped := d.skipping
@@ -293,7 +292,7 @@ func (d *display) skip() {
 }
 
 // showGap says that output is missing here, and shows what the screen is without it.
-func (d *display) showGap(g session.Gap) {
+func (d *display) showGap(g client.Gap) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.resetPainterLocked()

@@ -9,10 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/quicterm/quicterm/migrate"
 	"github.com/quicterm/quicterm/quicterm/client"
 	"github.com/quicterm/quicterm/quicterm/screen"
-	"github.com/quicterm/quicterm/quicterm/session"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -59,11 +57,11 @@ func TestNotice(t *testing.T) {
 		d.notice("second")
 		wantOut("in an editor", "\x1b[22;2t\x1b]2;qt: second\x1b\\")
 		time.Sleep(noticeTime / 2)
-		d.setLink(client.LinkState{State: migrate.Offline, Since: time.Now()})
+		d.setLink(client.LinkState{State: client.Offline, Since: time.Now()})
 		wantOut("without contact", "\x1b]2;qt: second\x1b\\")
 		time.Sleep(noticeTime / 2)
 		wantOut("later", "\x1b]2;"+d.cfg.titleText(d.link)+"\x1b\\")
-		d.setLink(client.LinkState{State: migrate.Live, Since: time.Now()})
+		d.setLink(client.LinkState{State: client.Live, Since: time.Now()})
 		wantOut("contact again", "\x1b[23;2t\x1b]2;vim\x1b\\")
 		d.notice("third")
 		wantOut("in an editor again", "\x1b[22;2t\x1b]2;qt: third\x1b\\")
@@ -77,25 +75,25 @@ func TestTitle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, out := live()
 		wantOut := wantWritten(t, d, out)
-		set := func(state migrate.State, attempts int) {
+		set := func(state client.State, attempts int) {
 			d.setLink(client.LinkState{State: state, Since: time.Now(), Attempts: attempts})
 		}
 		d.Write([]byte("\x1b]2;vim\a"))
 		out.Reset()
 
-		set(migrate.Suspect, 0)
+		set(client.Suspect, 0)
 		time.Sleep(titleAfter / 2)
-		set(migrate.Live, 0)
+		set(client.Live, 0)
 		time.Sleep(time.Hour)
 		wantOut("a short outage", "")
 
-		set(migrate.Offline, 1)
+		set(client.Offline, 1)
 		time.Sleep(titleAfter)
 		wantOut("a second without contact", "\x1b[22;2t\x1b]2;"+d.cfg.titleText(d.link)+"\x1b\\")
-		set(migrate.Live, 0)
+		set(client.Live, 0)
 		wantOut("contact again", "\x1b[23;2t\x1b]2;vim\x1b\\")
 
-		set(migrate.Offline, 1)
+		set(client.Offline, 1)
 		d.Write([]byte("\x1b[3"))
 		out.Reset()
 		time.Sleep(titleAfter)
@@ -140,9 +138,9 @@ func TestReplayHasNoQueries(t *testing.T) {
 func TestGap(t *testing.T) {
 	d, out := live()
 	d.Write([]byte("a\x1b[1"))
-	d.showGap(session.Gap{From: 2, To: 3, Bytes: 9})
+	d.showGap(client.Gap{From: 2, To: 3, Bytes: 9})
 	d.skip()
-	d.showGap(session.Gap{From: 5, To: 5, Bytes: 1})
+	d.showGap(client.Gap{From: 5, To: 5, Bytes: 1})
 	want := "a\x1b[1\x18\r\n[qt: 9 bytes of output lost, the server has kept no more (frames 2 to 3)]\r\n\r\n[qt: 1 bytes of output skipped (frames 5 to 5)]\r\n"
 	if got := out.String(); got != want {
 		t.Errorf("showed %q, want %q", got, want)
@@ -193,7 +191,7 @@ func TestNoTerminal(t *testing.T) {
 	d.begin(wire.Size{Cols: 80, Rows: 24}, false, nil)
 	d.endReplay()
 	d.Write([]byte("\x1b[1mtext"))
-	d.setLink(client.LinkState{State: migrate.Live, Backlog: 1 << 20})
+	d.setLink(client.LinkState{State: client.Live, Backlog: 1 << 20})
 	d.restore(true)
 	if got, want := out.String(), "\x1b[1mtext"; got != want {
 		t.Errorf("wrote %q, want %q", got, want)
@@ -274,7 +272,7 @@ func TestSnapshot(t *testing.T) {
 			want := test.screen
 			if lost {
 				want = append(test.lost, "[qt: 3 bytes of output lost, the server has kept no more (frames 1 to 2)]")
-				d.showGap(session.Gap{From: 1, To: 2, Bytes: 3, Snapshot: []byte(snapshot)})
+				d.showGap(client.Gap{From: 1, To: 2, Bytes: 3, Snapshot: []byte(snapshot)})
 			} else {
 				d.showScreen([]byte(snapshot))
 			}
@@ -304,9 +302,9 @@ func TestPipeGetsOnlyOutput(t *testing.T) {
 		d.begin(wire.Size{Cols: 80, Rows: 24}, false, nil)
 		d.endReplay()
 		d.notice("joined")
-		d.setLink(client.LinkState{State: migrate.Offline, Since: time.Now().Add(-time.Hour)})
+		d.setLink(client.LinkState{State: client.Offline, Since: time.Now().Add(-time.Hour)})
 		d.Write([]byte("one\r\n\x1b]2;title"))
-		d.showGap(session.Gap{From: 2, To: 3, Bytes: 100})
+		d.showGap(client.Gap{From: 2, To: 3, Bytes: 100})
 		d.Write([]byte("two\x1b["))
 		d.restore(true)
 		if got := out.String(); got != "one\r\n\x1b]2;titletwo\x1b[" {

@@ -5,7 +5,6 @@ import (
 	"io"
 	"time"
 
-	"github.com/quicterm/quicterm/migrate"
 	"github.com/quicterm/quicterm/quicterm/client"
 	"github.com/quicterm/quicterm/quicterm/screen"
 )
@@ -16,7 +15,7 @@ func (d *display) setLink(l client.LinkState) {
 	defer d.mu.Unlock()
 	d.link = l
 	if d.painter != nil {
-		d.painter.setOffline(l.State == migrate.Offline)
+		d.painter.setOffline(l.State == client.Offline)
 	}
 	d.updateTitleLocked()
 }
@@ -36,7 +35,7 @@ func (d *display) updateTitleLocked() {
 		d.titleLate = true
 		return
 	}
-	down := d.link.State > migrate.Live
+	down := d.link.State > client.Live
 	noticeLeft := time.Until(d.noticeEnds)
 	if !down && d.link.Backlog == 0 && noticeLeft <= 0 {
 		d.titleTimer.Stop()

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	_ "github.com/quicterm/quicterm/bench/bubble"
-	"github.com/quicterm/quicterm/migrate"
 	"github.com/quicterm/quicterm/quicterm/client"
 	"github.com/quicterm/quicterm/quicterm/terminal/predict"
 	"github.com/quicterm/quicterm/quicterm/wire"
@@ -23,13 +22,13 @@ type slowSession struct {
 	input  bytes.Buffer
 	size   int // room for input
 	room   *sync.Cond
-	state  migrate.State
+	state  client.State
 	events []string
 	over   bool
 }
 
 func newSlowSession(size int) *slowSession {
-	s := &slowSession{size: size, state: migrate.Live}
+	s := &slowSession{size: size, state: client.Live}
 	s.room = sync.NewCond(&s.mu)
 	return s
 }

@@ -6,9 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/quicterm/quicterm/migrate"
 	"github.com/quicterm/quicterm/quicterm/client"
-	"github.com/quicterm/quicterm/quicterm/session"
 	"github.com/quicterm/quicterm/quicterm/terminal/predict"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
@@ -21,14 +19,14 @@ func (c *Config) titleText(l client.LinkState) string {
 	if c.Needs != nil {
 		needs = c.Needs()
 	}
-	if l.State > migrate.Live && needs != "" {
+	if l.State > client.Live && needs != "" {
 		return fmt.Sprintf("qt: no contact since %s, ssh needs you (%s): unlock a key, or qt attach %s elsewhere",
 			l.Since.Format(time.TimeOnly), needs, c.Host)
 	}
-	if l.State > migrate.Live && l.Attempts == 0 {
+	if l.State > client.Live && l.Attempts == 0 {
 		return fmt.Sprintf("qt: no contact since %s", l.Since.Format(time.TimeOnly))
 	}
-	if l.State > migrate.Live {
+	if l.State > client.Live {
 		return fmt.Sprintf("qt: no contact since %s, reconnecting (attempt %d)", l.Since.Format(time.TimeOnly), l.Attempts)
 	}
 	return fmt.Sprintf("qt: catching up, %s left", Bytes(l.Backlog))
@@ -36,7 +34,7 @@ func (c *Config) titleText(l client.LinkState) string {
 
 // GapText describes output that is missing: skipped by the user, or left out because the server does not wait for a
 // client that is too far behind, or lost.
-func GapText(g session.Gap, skipped, leftOut bool) string {
+func GapText(g client.Gap, skipped, leftOut bool) string {
 	what := "lost, the server has kept no more"
 	switch {
 	case skipped:

@@ -4,19 +4,17 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quicterm/quicterm/migrate"
 	"github.com/quicterm/quicterm/quicterm/client"
-	"github.com/quicterm/quicterm/quicterm/session"
 )
 
 func TestMessages(t *testing.T) {
 	c := new(Config)
 	since := time.Date(2026, 11, 22, 14, 3, 5, 0, time.Local)
-	gap := session.Gap{From: 3, To: 7, Bytes: 12345}
+	gap := client.Gap{From: 3, To: 7, Bytes: 12345}
 	for _, test := range []struct{ got, want string }{
-		{c.titleText(client.LinkState{State: migrate.Offline, Since: since, Attempts: 2}), "qt: no contact since 14:03:05, reconnecting (attempt 2)"},
-		{c.titleText(client.LinkState{State: migrate.Moving, Since: since}), "qt: no contact since 14:03:05"},
-		{c.titleText(client.LinkState{State: migrate.Live, Backlog: 12_345_678}), "qt: catching up, 12.3 MB left"},
+		{c.titleText(client.LinkState{State: client.Offline, Since: since, Attempts: 2}), "qt: no contact since 14:03:05, reconnecting (attempt 2)"},
+		{c.titleText(client.LinkState{State: client.Moving, Since: since}), "qt: no contact since 14:03:05"},
+		{c.titleText(client.LinkState{State: client.Live, Backlog: 12_345_678}), "qt: catching up, 12.3 MB left"},
 		{GapText(gap, true, false), "12345 bytes of output skipped (frames 3 to 7)"},
 		{GapText(gap, false, false), "12345 bytes of output lost, the server has kept no more (frames 3 to 7)"},
 		{GapText(gap, false, true), "12345 bytes of output left out, this client was too far behind (frames 3 to 7)"},

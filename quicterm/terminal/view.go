@@ -5,8 +5,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/quicterm/quicterm/quicterm/client"
 	"github.com/quicterm/quicterm/quicterm/screen"
-	"github.com/quicterm/quicterm/quicterm/session"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -113,7 +113,7 @@ func (v *view) began(snapshot []byte) {
 }
 
 // lost says that output is missing, and shows the screen without it if it is known.
-func (v *view) lost(g session.Gap) {
+func (v *view) lost(g client.Gap) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.settleLocked(nil)

@@ -3,13 +3,13 @@ package terminal
 import (
 	"bytes"
 	"fmt"
+	"github.com/quicterm/quicterm/quicterm/client"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/quicterm/quicterm/quicterm/screen"
-	"github.com/quicterm/quicterm/quicterm/session"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -191,7 +191,7 @@ func TestView(t *testing.T) {
 		if got := s.sees.Title(); !strings.Contains(got, "the size of a@x now, 40x10 (~= takes it)") {
 			t.Errorf("it is told %q", got)
 		}
-		s.v.lost(session.Gap{Snapshot: []byte("after a gap")})
+		s.v.lost(client.Gap{Snapshot: []byte("after a gap")})
 		s.session = screen.New(40, 10, screen.Limits{})
 		s.session.Write([]byte("after a gap"))
 		s.want("a gap", true, 0, 0)

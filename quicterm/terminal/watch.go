@@ -7,7 +7,6 @@ import (
 
 	"github.com/quicterm/quicterm/quicterm/client"
 	"github.com/quicterm/quicterm/quicterm/screen"
-	"github.com/quicterm/quicterm/quicterm/session"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -38,7 +37,7 @@ func (w Watch) Streams() client.Streams {
 		Replayed: d.endReplay,
 		Changed:  d.setLink,
 		Ending:   func(by string) { d.notice(EndingText(by)) },
-		Lost: func(g session.Gap) {
+		Lost: func(g client.Gap) {
 			d.notice(GapText(g, false, d.cfg.Skips))
 			w.restart(g.Snapshot)
 		},

@@ -3,13 +3,13 @@ package terminal
 import (
 	"bytes"
 	"fmt"
+	"github.com/quicterm/quicterm/quicterm/client"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/quicterm/quicterm/quicterm/screen"
-	"github.com/quicterm/quicterm/quicterm/session"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -88,7 +88,7 @@ func TestWatch(t *testing.T) {
 		s.Stdout.Write([]byte("\r\nnew 3"))
 		w.want("stays with what is read", "60x20 from 0,-3", "row 0", "row 1")
 
-		s.Lost(session.Gap{From: 1, To: 2, Bytes: 3, Snapshot: []byte("fresh")})
+		s.Lost(client.Gap{From: 1, To: 2, Bytes: 3, Snapshot: []byte("fresh")})
 		w.typed([]byte(" "))
 		w.want("a gap", "60x20 from 0,0", "fresh", "")
 		w.setSize(wire.Size{Cols: 80, Rows: 30})

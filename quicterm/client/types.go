@@ -1,0 +1,72 @@
+package client
+
+import (
+	"net/netip"
+
+	"github.com/quicterm/quicterm/migrate"
+)
+
+// A State says how the link of a session is. From Live on, each is worse than the one before.
+type State int
+
+const (
+	Connecting = State(migrate.Connecting) // there has been no connection yet
+	Live       = State(migrate.Live)       // packets arrive
+	Moving     = State(migrate.Moving)     // the network has changed
+	Suspect    = State(migrate.Suspect)    // an answer is overdue
+	Offline    = State(migrate.Offline)    // no path works
+)
+
+func (s State) String() string { return migrate.State(s).String() }
+
+// A Transport is what a connection runs over.
+type Transport int
+
+const (
+	QUIC = Transport(migrate.QUIC)
+	TCP  = Transport(migrate.TCP)
+	SSH  = Transport(migrate.SSH) // a [Tunnel]
+)
+
+func (t Transport) String() string { return migrate.Transport(t).String() }
+
+// A Candidate is a way to dial a server.
+type Candidate struct {
+	Transport Transport
+	Remote    netip.AddrPort // of the server
+	Interface string         // over which packets leave, "" if not known
+	Source    netip.Addr     // from which they leave
+	Bound     bool           // the socket is bound to the interface, which the system may change otherwise
+}
+
+func publicCandidate(c migrate.Candidate) Candidate {
+	return Candidate{Transport(c.Transport), c.Remote, c.Interface, c.Source, c.Bound}
+}
+
+func (c Candidate) internal() migrate.Candidate {
+	return migrate.Candidate{
+		Transport: migrate.Transport(c.Transport), Remote: c.Remote, Interface: c.Interface, Source: c.Source, Bound: c.Bound,
+	}
+}
+
+// A Gap is output that will never come.
+type Gap struct {
+	From, To uint64 // the first and the last frame
+	Bytes    uint64
+
+	// Snapshot is what a terminal that was just reset needs to be where it would be after them, or nil.
+	Snapshot []byte
+}
+
+// Counters count what a session has seen.
+type Counters struct {
+	Duplicates  uint64 // frames received again, and dropped
+	Reordered   uint64 // frames received before an earlier one
+	Gaps        uint64 // gaps received
+	GapFrames   uint64 // frames in those gaps
+	GapBytes    uint64 // bytes of payload in those gaps
+	Evicted     uint64 // gaps sent because frames had left the log before the server had them
+	Corrupted   uint64 // datagrams and streams with bytes that are not a frame
+	Resends     uint64 // datagrams that carried nothing new
+	ResentBytes uint64 // bytes in those
+}
