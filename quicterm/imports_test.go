@@ -195,10 +195,15 @@ var packages = []struct {
 		imports: "golang.org/x/net golang.org/x/sys",
 	},
 	{
-		path: "quicterm/monitor", role: "decides who gets in, and reaches holders, with the daemon's rights; talks to no client",
+		path: "quicterm/monitor/access", role: "decides who gets in, and who stays; talks to no client and knows no holder",
+		imports: `configs quicterm/auth quicterm/machine/account quicterm/machine/keyfile quicterm/machine/panics
+			quicterm/machine/rundir quicterm/machine/sshd quicterm/monitor/privsep quicterm/wire golang.org/x/crypto`,
+	},
+	{
+		path: "quicterm/monitor", role: "the half of a daemon that has its rights: lets clients in, and reaches holders; talks to no client",
 		imports: `configs migrate/carrier quicterm/machine/account quicterm/auth quicterm/doctor
-			quicterm/machine/floodlog quicterm/holder quicterm/machine/keyfile quicterm/machine/memory
-			quicterm/monitor/metrics quicterm/monitor/privsep quicterm/monitor/processes quicterm/machine/pam quicterm/machine/panics quicterm/machine/rundir
+			quicterm/machine/floodlog quicterm/holder quicterm/machine/memory
+			quicterm/monitor/access quicterm/monitor/metrics quicterm/monitor/privsep quicterm/monitor/processes quicterm/machine/pam quicterm/machine/panics quicterm/machine/rundir
 			quicterm/machine/sshd quicterm/machine/systemd quicterm/machine/utmp quicterm/wire golang.org/x/crypto
 			golang.org/x/sys golang.org/x/time`,
 		tests: `bench/bubble migrate/carrier/unixsock quicterm/holder/holdertest quicterm/holder/programtest github.com/fxamacker/cbor/v2
@@ -272,7 +277,7 @@ var packages = []struct {
 	{
 		path: "cmd/qtd", role: "the command line of the daemon and of the holder",
 		imports: `configs quicterm/client/bootstrap quicterm/machine/confine quicterm/doctor quicterm/holder quicterm/machine/keyfile quicterm/machine/logqueue
-			quicterm/machine/memory quicterm/monitor quicterm/monitor/privsep quicterm/machine/pam quicterm/machine/rundir quicterm/server quicterm/machine/systemd quicterm/machine/utmp
+			quicterm/machine/memory quicterm/monitor quicterm/monitor/access quicterm/monitor/privsep quicterm/machine/pam quicterm/machine/rundir quicterm/server quicterm/machine/systemd quicterm/machine/utmp
 			quicterm/version quicterm/wire github.com/spf13/cobra`,
 		tests: "cmd/dist/man",
 	},

@@ -22,6 +22,7 @@ import (
 	"github.com/quicterm/quicterm/quicterm/machine/systemd"
 	"github.com/quicterm/quicterm/quicterm/machine/utmp"
 	"github.com/quicterm/quicterm/quicterm/monitor"
+	"github.com/quicterm/quicterm/quicterm/monitor/access"
 )
 
 func serveCommand() *cobra.Command {
@@ -57,7 +58,7 @@ func serveCommand() *cobra.Command {
 
 // loadSettings reads the settings of a daemon and checks them. listen takes the place of the setting, if there is any.
 func loadSettings(config string, listen []string, granted bool) (*configs.Server, error) {
-	settings, err := configs.LoadServer(config, func(s *configs.Server) error { return monitor.CheckSettings(s, granted) })
+	settings, err := configs.LoadServer(config, func(s *configs.Server) error { return access.CheckSettings(s, granted) })
 	if err == nil && len(listen) > 0 {
 		settings.Listen = listen
 	}

@@ -5,21 +5,13 @@ package monitor
 import (
 	"crypto/ed25519"
 	"crypto/rand"
-	"errors"
-	"net/netip"
 	"os"
-	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
 	"golang.org/x/crypto/ssh"
 
-	"github.com/quicterm/quicterm/configs"
-	"github.com/quicterm/quicterm/quicterm/auth"
-	"github.com/quicterm/quicterm/quicterm/machine/account"
-	"github.com/quicterm/quicterm/quicterm/machine/keyfile"
-	"github.com/quicterm/quicterm/quicterm/machine/sshd"
+	"github.com/quicterm/quicterm/quicterm/monitor/access"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -35,73 +27,6 @@ func newAuthority(t *testing.T) ssh.Signer {
 		t.Fatal(err)
 	}
 	return authority
-}
-
-// obeying makes a monitor obey lines of what sshd -T prints.
-func obeying(t *testing.T, s *Monitor, lines ...string) {
-	t.Helper()
-	if err := s.adopt(configs.DefaultServer()); err != nil {
-		t.Fatal(err)
-	}
-	policy, err := sshd.Parse([]byte("port 22\npermitrootlogin yes\npubkeyauthentication yes\n" + strings.Join(lines, "\n") + "\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.own.Store(policy)
-}
-
-// A client keeps its access when the certificate expires with which it has logged in to this daemon,
-// and loses it when the certificate or its authority is not trusted any more.
-func TestCertificateExpires(t *testing.T) {
-	authority := newAuthority(t)
-	names := new(account.NameService)
-	self, err := names.Current(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	now, dir := time.Now(), t.TempDir()
-	cert := &ssh.Certificate{
-		Key: newUserKey(t), CertType: ssh.UserCert, ValidPrincipals: []string{self.Name},
-		ValidBefore: uint64(now.Add(-time.Hour).Unix()),
-		Permissions: ssh.Permissions{Extensions: map[string]string{"permit-pty": ""}},
-	}
-	if err := cert.SignCert(rand.Reader, authority); err != nil {
-		t.Fatal(err)
-	}
-	keys, revoked := filepath.Join(dir, "keys"), filepath.Join(dir, "revoked")
-	s := &Monitor{names: names, self: self, keyFiles: keyfile.NewReader(names)}
-	defer s.keyFiles.Close()
-	obeying(t, s, "authorizedkeysfile "+keys, "revokedkeys "+revoked, "strictmodes no")
-	write := func(file, content string) {
-		t.Helper()
-		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	trusted := "cert-authority " + string(ssh.MarshalAuthorizedKey(authority.PublicKey()))
-	local := netip.MustParseAddr("127.0.0.1")
-	for _, test := range []struct {
-		why, keys, revoked string
-		proven             time.Time
-		want               string
-	}{
-		{"another daemon has served the login", trusted, "", time.Time{}, "expired"},
-		{"proven while it was valid", trusted, "", now.Add(-2 * time.Hour), ""},
-		{"proven afterwards", trusted, "", now, "expired"},
-		{"the authority is gone", "", "", now.Add(-2 * time.Hour), "authority"},
-		{"revoked", trusted, string(ssh.MarshalAuthorizedKey(cert)), now.Add(-2 * time.Hour), "RevokedKeys"},
-	} {
-		write(keys, test.keys)
-		write(revoked, test.revoked)
-		r := right{
-			admission: admission{uid: self.UID, account: self.Name, key: string(cert.Marshal())},
-			from:      local, at: local, proven: test.proven,
-		}
-		err := s.look(t.Context(), r)
-		if (err != nil) != (test.want != "") || err != nil && (!withdrawn(err) || !strings.Contains(err.Error(), test.want)) {
-			t.Errorf("%s: %v, want %q", test.why, err, test.want)
-		}
-	}
 }
 
 // When a certificate was proven is known to the next daemon, for the attachment and the key that it
@@ -127,13 +52,13 @@ func TestProvenAt(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer next.keyFiles.Close()
+		defer next.access.Close()
 		id := attachmentID{a.ID, request.Instance}
 		uid, key := uint32(os.Geteuid()), string(cert.Marshal())
-		if got := next.provenAt(id, &admission{uid: uid, key: key}); !got.Equal(before) {
+		if got := next.provenAt(id, &access.Admission{UID: uid, Key: key}); !got.Equal(before) {
 			t.Errorf("proven at %v, want %v", got, before)
 		}
-		for _, other := range []admission{{uid: uid, key: "another"}, {uid: uid + 1, key: key}} {
+		for _, other := range []access.Admission{{UID: uid, Key: "another"}, {UID: uid + 1, Key: key}} {
 			if got := next.provenAt(id, &other); !got.IsZero() {
 				t.Errorf("%+v is proven at %v", other, got)
 			}
@@ -141,35 +66,15 @@ func TestProvenAt(t *testing.T) {
 	})
 }
 
-// A program that names keys in its arguments is not asked about more than a client may try in vain, and
-// one that fails allows nothing.
-func TestProgramIsAskedSeldom(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("needs root: the program belongs to root")
-	}
-	names := new(account.NameService)
-	self, err := names.Current(t.Context())
+func newUserKey(t *testing.T) ssh.PublicKey {
+	t.Helper()
+	public, _, err := ed25519.GenerateKey(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &Monitor{names: names, self: self, keyFiles: keyfile.NewReader(names)}
-	defer s.keyFiles.Close()
-	obeying(t, s, "authorizedkeysfile none", "maxauthtries 3", "authorizedkeyscommand /bin/false %f", "authorizedkeyscommanduser %u")
-	keys := make([][]byte, 5)
-	for i := range keys {
-		keys[i] = newUserKey(t).Marshal()
-	}
-	local := netip.MustParseAddr("127.0.0.1")
-	d, err := s.authorize(t.Context(), claim{account: self, from: local, at: local, tried: 1}, keys...)
+	key, err := ssh.NewPublicKey(public)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, v := range d.verdicts {
-		if asked := errors.Is(v.Refused, keyfile.ErrProgram); asked != (i < 2) || errors.Is(v.Refused, keyfile.ErrUnread) {
-			t.Errorf("key %d: %v", i, v.Refused)
-		}
-		if !errors.Is(v.Refused, auth.ErrNotAuthorized) {
-			t.Errorf("key %d: %v", i, v.Refused)
-		}
-	}
+	return key
 }

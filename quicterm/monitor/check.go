@@ -15,9 +15,10 @@ import (
 	"github.com/quicterm/quicterm/quicterm/auth"
 	"github.com/quicterm/quicterm/quicterm/doctor"
 	"github.com/quicterm/quicterm/quicterm/machine/account"
-	"github.com/quicterm/quicterm/quicterm/machine/keyfile"
 	"github.com/quicterm/quicterm/quicterm/machine/pam"
+	"github.com/quicterm/quicterm/quicterm/machine/panics"
 	"github.com/quicterm/quicterm/quicterm/machine/sshd"
+	"github.com/quicterm/quicterm/quicterm/monitor/access"
 	"github.com/quicterm/quicterm/quicterm/monitor/processes"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
@@ -55,8 +56,9 @@ func Check(ctx context.Context, cfg Config, user string, from netip.Addr, key []
 			return nil, fmt.Errorf("account %s: %w", user, err)
 		}
 	}
-	s := &Monitor{names: names, self: self, all: self.UID == 0, keyFiles: keyfile.NewReader(names), log: slog.New(slog.DiscardHandler)}
-	defer s.keyFiles.Close()
+	s := &Monitor{names: names, self: self, all: self.UID == 0, log: slog.New(slog.DiscardHandler)}
+	s.access = access.New(names, s.all, panics.New(), s.log)
+	defer s.access.Close()
 	if !s.serves(a.UID) {
 		return nil, fmt.Errorf("account %s: only root can ask about another account than %s", a.Name, self.Name)
 	}
@@ -67,50 +69,41 @@ func Check(ctx context.Context, cfg Config, user string, from netip.Addr, key []
 	if from.Unmap().Is4() {
 		at = netip.AddrFrom4([4]byte{127, 0, 0, 1})
 	}
-	access := &Access{Account: a}
-	policy := s.own.Load()
-	if s.followsSSHD() {
-		if access.SSHD, err = s.sshd.Locate(); err != nil {
-			return nil, fmt.Errorf("sshd: %w", err)
-		}
-		if policy, _, err = s.sshd.Find(ctx, s.loginOf(a, from, at), policy); err != nil {
-			return nil, err
-		}
+	policy, installed, err := s.access.Find(ctx, a, from, at)
+	if err != nil {
+		return nil, err
 	}
-	access.Rules = policy.Rules()
+	found := &Access{Account: a, SSHD: installed, Rules: policy.Rules()}
 	su, words, state := processes.HowSessionsStart(ctx, s.all, nil)
-	access.Login = words
-	if _, access.Refused = s.policy(ctx, a, from, at); access.Refused == nil && state == doctor.Fail {
-		access.Refused = errors.New(words)
+	found.Login = words
+	if found.Refused = s.access.Admit(ctx, a, from, at); found.Refused == nil && state == doctor.Fail {
+		found.Refused = errors.New(words)
 	}
-	if err := checkExpired(a); err != nil {
-		access.Refused = err
+	if err := access.CheckExpired(a); err != nil {
+		found.Refused = err
 	}
-	if closed := nologin(s.all, a.UID); closed != nil && access.Refused == nil {
-		access.Refused = errors.New("logins are forbidden now: " + closed.Text)
+	if closed := nologin(s.all, a.UID); closed != nil && found.Refused == nil {
+		found.Refused = errors.New("logins are forbidden now: " + closed.Text)
 	}
-	if su != "" && access.Refused == nil {
-		access.Refused = pam.Check(ctx, su, a.Name)
+	if su != "" && found.Refused == nil {
+		found.Refused = pam.Check(ctx, su, a.Name)
 	}
 	if key == nil {
-		return access, nil
+		return found, nil
 	}
 	parsed, _, _, _, err := ssh.ParseAuthorizedKey(key)
 	if err != nil {
 		return nil, fmt.Errorf("not a public key or certificate: %w", err)
 	}
-	access.Key = &KeyAccess{Fingerprint: parsed.Type() + " " + ssh.FingerprintSHA256(auth.PlainKey(parsed))}
-	decided, err := s.authorize(ctx, claim{account: a, from: from, at: at}, parsed.Marshal())
-	if err != nil {
-		access.Key.Refused = err
-	} else {
-		access.Key.Verdict = decided.verdicts[0]
+	found.Key = &KeyAccess{Fingerprint: parsed.Type() + " " + ssh.FingerprintSHA256(auth.PlainKey(parsed))}
+	if found.Key.Verdict, err = s.access.Key(ctx, a, from, at, parsed.Marshal()); err != nil {
+		found.Key.Refused = err
 	}
-	if refused := access.Key.Refused; refused != nil { // the account may have made names in it
-		access.Key.Refused = errors.New(wire.Printable(refused.Error(), maxShown))
+	if refused := found.Key.Refused; refused != nil { // the account may have made names in it
+		found.Key.Refused = errors.New(wire.Printable(refused.Error(), maxShown))
 	}
-	access.Key.Where = wire.Printable(access.Key.Where, maxShown)
-	return access, nil
+	found.Key.Where = wire.Printable(found.Key.Where, maxShown)
+	return found, nil
 }
 
 // maxShown bounds a text about a key, in bytes.

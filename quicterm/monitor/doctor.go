@@ -88,17 +88,16 @@ func (s *Monitor) examineSSHD(ctx context.Context, r *doctor.Report) {
 	switch {
 	case !s.all:
 		return
-	case !s.followsSSHD():
+	case !s.access.FollowsSSHD():
 		r.Add("sshd", doctor.OK, "", `its configuration is not obeyed: sshd_policy = "ignore"`)
 		return
 	}
-	sshd, err := s.sshd.Locate()
+	loopback := netip.AddrFrom4([4]byte{127, 0, 0, 1})
+	policy, sshd, err := s.access.Find(ctx, s.self, loopback, loopback)
 	if err == nil && sshd == nil {
 		r.Add("sshd", doctor.OK, "", "none is installed: the settings say who gets in")
 		return
 	}
-	loopback := netip.AddrFrom4([4]byte{127, 0, 0, 1})
-	policy, _, err := s.sshd.Find(ctx, s.loginOf(s.self, loopback, loopback), s.own.Load())
 	if err == nil {
 		err = policy.CheckPatterns()
 	}

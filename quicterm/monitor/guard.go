@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/quicterm/quicterm/quicterm/monitor/access"
 	"github.com/quicterm/quicterm/quicterm/monitor/privsep"
 )
 
@@ -69,7 +70,7 @@ func (l *logins) checked(by *privsep.By, err error) {
 	p := l.byID[by.Login]
 	switch {
 	case p == nil:
-	case withdrawn(err):
+	case access.IsWithdrawn(err):
 		l.removeLocked(by.Login)
 	case err != nil:
 		p.due = time.Now().Add(privsep.RetryInterval + overdueTime)
@@ -118,7 +119,7 @@ func (s *Monitor) checkOverdue(ctx context.Context) {
 			}
 			log := p.on(s.log, &by.Path)
 			err = s.contain(log, func() error { return s.Check(ctx, &by) })
-			if withdrawn(err) {
+			if access.IsWithdrawn(err) {
 				log.Warn("client has lost access, and the network process has not asked", "event", "withdraw", "reason", err.Error())
 			}
 		})
@@ -132,8 +133,8 @@ func (s *Monitor) Check(ctx context.Context, by *privsep.By) error {
 	if err != nil {
 		return err
 	}
-	err = s.rights.check(ctx, p.right(&by.Path))
-	if ctx.Err() == nil || withdrawn(err) {
+	err = s.rights.Check(ctx, p.right(&by.Path))
+	if ctx.Err() == nil || access.IsWithdrawn(err) {
 		s.logins.checked(by, err)
 	}
 	return err

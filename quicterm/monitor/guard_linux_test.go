@@ -12,6 +12,7 @@ import (
 
 	"github.com/quicterm/quicterm/migrate/carrier"
 	"github.com/quicterm/quicterm/migrate/carrier/unixsock"
+	"github.com/quicterm/quicterm/quicterm/monitor/access"
 	"github.com/quicterm/quicterm/quicterm/monitor/privsep"
 	"github.com/quicterm/quicterm/quicterm/monitor/processes"
 	"github.com/quicterm/quicterm/quicterm/wire"
@@ -60,7 +61,7 @@ func unixPair() (a, b *net.UnixConn, err error) {
 func TestGuardOfTakenOverProcess(t *testing.T) {
 	m, j := newMonitor(t), new(judge)
 	holders := resuming{m.holders, make(chan *net.UnixConn, 1)}
-	m.holders, m.rights.look = holders, j.look
+	m.holders, m.rights.Look = holders, j.look
 	r := takenOver(t, m)
 	request, err := wire.New(&wire.Resume{UID: uint32(os.Geteuid())})
 	if err != nil {
@@ -108,7 +109,7 @@ func TestGuardOfTakenOverProcess(t *testing.T) {
 			t.Errorf("%s: the login still counts", test.when)
 		}
 	}
-	if _, err := r.Resume(t.Context(), &privsep.Resume{Payload: request.Payload}); !withdrawn(err) {
+	if _, err := r.Resume(t.Context(), &privsep.Resume{Payload: request.Payload}); !access.IsWithdrawn(err) {
 		t.Errorf("resumed without access: %v", err)
 	}
 }

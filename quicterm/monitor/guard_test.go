@@ -5,10 +5,12 @@ package monitor
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/quicterm/quicterm/quicterm/monitor/access"
 	"github.com/quicterm/quicterm/quicterm/monitor/privsep"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
@@ -17,7 +19,7 @@ import (
 func TestOverdueLogins(t *testing.T) {
 	onHost(t, func(h *host) {
 		j := new(judge)
-		h.server.rights.look = j.look
+		h.server.rights.Look = j.look
 		ctx, cancel := context.WithCancel(h.t.Context())
 		done := make(chan struct{})
 		go func() { defer close(done); h.server.guard(ctx) }()
@@ -70,3 +72,27 @@ func TestOneSessionOfLogin(t *testing.T) {
 		}
 	})
 }
+
+// A judge answers checks of rights.
+type judge struct {
+	err   atomic.Pointer[error]
+	looks atomic.Int32
+	slow  time.Duration
+}
+
+func (j *judge) says(err error) { j.err.Store(&err) }
+
+func (j *judge) look(ctx context.Context, _ access.Right) error {
+	j.looks.Add(1)
+	select {
+	case <-time.After(j.slow):
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	if err := j.err.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+var errGone = &privsep.Withdrawn{Reason: "the key is not there any more"}

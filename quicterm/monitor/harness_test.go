@@ -73,7 +73,7 @@ func onHost(t *testing.T, f func(h *host)) {
 			h.holders.Kill()
 			h.holders.Wait()
 			h.server.finish()
-			h.server.keyFiles.Close()
+			h.server.access.Close()
 		})
 		f(h)
 	})

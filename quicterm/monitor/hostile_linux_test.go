@@ -14,6 +14,7 @@ import (
 	"github.com/quicterm/quicterm/configs"
 	"github.com/quicterm/quicterm/quicterm/auth"
 	"github.com/quicterm/quicterm/quicterm/holder/holdertest"
+	"github.com/quicterm/quicterm/quicterm/monitor/access"
 	"github.com/quicterm/quicterm/quicterm/monitor/privsep"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
@@ -34,7 +35,7 @@ func monitorWith(t testing.TB, settings *configs.Server) *Monitor {
 	}
 	t.Cleanup(func() {
 		m.finish()
-		m.keyFiles.Close()
+		m.access.Close()
 	})
 	return m
 }
@@ -70,7 +71,7 @@ func TestTakenOverNetworkProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	var guessed privsep.By
-	resumed, err := m.login(&proven{account: m.self, resumed: new(admission), at: time.Now()}, privsep.Path{})
+	resumed, err := m.login(&proven{account: m.self, resumed: new(access.Admission), at: time.Now()}, privsep.Path{})
 	if err != nil {
 		t.Fatal(err)
 	}

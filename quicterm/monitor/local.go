@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/quicterm/quicterm/quicterm/machine/account"
+	"github.com/quicterm/quicterm/quicterm/monitor/access"
 	"github.com/quicterm/quicterm/quicterm/monitor/privsep"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
@@ -16,7 +17,7 @@ import (
 // admitLocal returns the client that an account's process asks a carrier for, or why it gets
 // none.
 func (s *Monitor) admitLocal(ctx context.Context, a *account.Account, ask *wire.Ask) (*privsep.Local, error) {
-	if err := checkExpired(a); err != nil {
+	if err := access.CheckExpired(a); err != nil {
 		return nil, err
 	}
 	l := new(privsep.Local)
@@ -25,7 +26,7 @@ func (s *Monitor) admitLocal(ctx context.Context, a *account.Account, ask *wire.
 	if errors.Join(err, err2) == nil {
 		l.Path = privsep.Path{Client: privsep.WithoutZone(client), Server: privsep.WithoutZone(server)}
 	}
-	allowed, err := s.tokenPermissions(ctx, a, l.Path.From(), l.Path.At())
+	allowed, err := s.access.TokenPermissions(ctx, a, l.Path.From(), l.Path.At())
 	if err != nil {
 		return nil, err
 	}

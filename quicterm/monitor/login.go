@@ -16,6 +16,7 @@ import (
 
 	"github.com/quicterm/quicterm/quicterm/auth"
 	"github.com/quicterm/quicterm/quicterm/machine/account"
+	"github.com/quicterm/quicterm/quicterm/monitor/access"
 	"github.com/quicterm/quicterm/quicterm/monitor/privsep"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
@@ -38,7 +39,7 @@ type proven struct {
 	at      time.Time
 
 	credential privsep.Credential
-	resumed    *admission // of a client that resumes: it may only be checked
+	resumed    *access.Admission // of a client that resumes: it may only be checked
 
 	// Guarded by logins.mu:
 	path     privsep.Path // where it was good
@@ -131,11 +132,11 @@ func (s *Monitor) Offer(ctx context.Context, o *privsep.Offer) (*privsep.Verdict
 	if err != nil {
 		return nil, err
 	}
-	verdicts, err := s.judge(ctx, a, o)
+	verdicts, err := s.access.Judge(ctx, a, o)
 	if err != nil {
 		return nil, err
 	}
-	answer := &privsep.Verdicts{Time: s.signatures.offer(time.Now(), time.Duration(uptime()))}
+	answer := &privsep.Verdicts{Time: s.signatures.Offer(time.Now(), time.Duration(uptime()))}
 	for _, v := range verdicts {
 		text := ""
 		if v.Refused != nil {
@@ -163,7 +164,7 @@ func (s *Monitor) Prove(ctx context.Context, p *privsep.Proof) (*privsep.Login, 
 	if err != nil {
 		return nil, err
 	}
-	verdicts, err := s.judge(ctx, a, &p.Offer)
+	verdicts, err := s.access.Judge(ctx, a, &p.Offer)
 	if err != nil {
 		return nil, err
 	}
@@ -177,7 +178,7 @@ func (s *Monitor) Prove(ctx context.Context, p *privsep.Proof) (*privsep.Login, 
 	if err := statement.Verify(key, p.Signature, allowed.Verified); err != nil {
 		return nil, err
 	}
-	if err := s.signatures.accept(a.UID, statement, time.Now(), time.Duration(uptime())); err != nil {
+	if err := s.signatures.Accept(a.UID, statement, time.Now(), time.Duration(uptime())); err != nil {
 		return nil, fmt.Errorf("account %s: %w", a.Name, err)
 	}
 	return s.login(&proven{
@@ -196,10 +197,10 @@ func (s *Monitor) Redeem(ctx context.Context, t *privsep.Token) (*privsep.Login,
 	if err != nil {
 		return nil, fmt.Errorf("token of user id %d: %w", grantee.UID, err)
 	}
-	if err := checkExpired(a); err != nil {
+	if err := access.CheckExpired(a); err != nil {
 		return nil, err
 	}
-	allowed, err := s.tokenPermissions(ctx, a, t.Path.From(), t.Path.At())
+	allowed, err := s.access.TokenPermissions(ctx, a, t.Path.From(), t.Path.At())
 	if err != nil {
 		return nil, fmt.Errorf("account %s: %w", a.Name, err)
 	}
@@ -221,49 +222,10 @@ func (s *Monitor) accountOf(ctx context.Context, o *privsep.Offer) (*account.Acc
 	if !s.serves(a.UID) {
 		return nil, fmt.Errorf("account %s: this daemon serves %s only", a.Name, s.self.Name)
 	}
-	if err := checkExpired(a); err != nil {
+	if err := access.CheckExpired(a); err != nil {
 		return nil, err
 	}
 	return a, nil
-}
-
-// errExpired is the error of an account whose expiration date has passed.
-var errExpired = errors.New("account has expired")
-
-// checkExpired returns nil if an account has not expired. An error other than errExpired says that
-// this cannot be known now.
-func checkExpired(a *account.Account) error {
-	expired, err := a.Expired(time.Now())
-	if expired {
-		err = errExpired
-	}
-	if err != nil {
-		return fmt.Errorf("account %s: %w", a.Name, err)
-	}
-	return nil
-}
-
-// judge returns what an account allows the keys of an Offer. It refuses the keys after too many that
-// are refused, as sshd does not look at them.
-func (s *Monitor) judge(ctx context.Context, a *account.Account, o *privsep.Offer) ([]auth.Verdict, error) {
-	hash := hashOffer(o)
-	if kept := s.verdicts.get(hash); kept != nil {
-		return kept, nil
-	}
-	decided, err := s.authorize(ctx, claim{account: a, from: o.Path.From(), at: o.Path.At(), tried: o.Earlier}, o.Keys...)
-	if err != nil {
-		return nil, err
-	}
-	tried := o.Earlier
-	for i, v := range decided.verdicts {
-		if v.Allowed != nil && tried >= decided.tries {
-			decided.verdicts[i] = auth.Verdict{Refused: fmt.Errorf("%d keys before it are refused: MaxAuthTries", tried)}
-		} else if v.Allowed == nil {
-			tried++
-		}
-	}
-	s.verdicts.put(hash, a.UID, decided.verdicts)
-	return decided.verdicts, nil
 }
 
 // A client is a login with which something is asked now.
@@ -292,8 +254,8 @@ func (s *Monitor) client(by *privsep.By) (*client, error) {
 // on returns a log whose lines say who has logged in, from where, and how.
 func (p *proven) on(log *slog.Logger, path *privsep.Path) *slog.Logger {
 	by := p.admission()
-	name := wire.Printable(by.account, wire.MaxSummary)
-	return p.credential.On(log.With("client", name+"@"+path.String(), "account", name, "uid", by.uid))
+	name := wire.Printable(by.Account, wire.MaxSummary)
+	return p.credential.On(log.With("client", name+"@"+path.String(), "account", name, "uid", by.UID))
 }
 
 // changing is client for a request that changes something, which a login may send for a while.
@@ -326,20 +288,20 @@ func (c *client) open() *wire.Open {
 }
 
 // admission returns what let the client in.
-func (p *proven) admission() admission {
+func (p *proven) admission() access.Admission {
 	if p.resumed != nil {
 		return *p.resumed
 	}
-	return admission{
-		uid: p.account.UID, account: p.account.Name, key: string(p.key), scope: p.scope, noPTY: p.allowed.NoPTY,
+	return access.Admission{
+		UID: p.account.UID, Account: p.account.Name, Key: string(p.key), Scope: p.scope, NoPTY: p.allowed.NoPTY,
 	}
 }
 
 // right returns the right by which the login is used on a path.
-func (p *proven) right(path *privsep.Path) right {
-	r := right{admission: p.admission(), from: path.From(), at: path.At()}
-	if auth.Certified([]byte(r.key)) {
-		r.proven = p.at
+func (p *proven) right(path *privsep.Path) access.Right {
+	r := access.Right{Admission: p.admission(), From: path.From(), At: path.At()}
+	if auth.Certified([]byte(r.Key)) {
+		r.Proven = p.at
 	}
 	return r
 }
@@ -358,6 +320,6 @@ func (id attachmentID) hash(uid uint32, key []byte) [sha256.Size]byte {
 
 // provenAt returns when the client of an attachment has logged in with a certificate, or zero if that is
 // not known. The certificate is what its holder says: it counts only if it is that one.
-func (s *Monitor) provenAt(id attachmentID, by *admission) time.Time {
-	return s.attached.at(id.hash(by.uid, []byte(by.key)))
+func (s *Monitor) provenAt(id attachmentID, by *access.Admission) time.Time {
+	return s.attached.At(id.hash(by.UID, []byte(by.Key)))
 }

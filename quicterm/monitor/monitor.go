@@ -19,11 +19,10 @@ import (
 	"github.com/quicterm/quicterm/quicterm/holder"
 	"github.com/quicterm/quicterm/quicterm/machine/account"
 	"github.com/quicterm/quicterm/quicterm/machine/floodlog"
-	"github.com/quicterm/quicterm/quicterm/machine/keyfile"
 	"github.com/quicterm/quicterm/quicterm/machine/panics"
 	"github.com/quicterm/quicterm/quicterm/machine/rundir"
-	"github.com/quicterm/quicterm/quicterm/machine/sshd"
 	"github.com/quicterm/quicterm/quicterm/machine/systemd"
+	"github.com/quicterm/quicterm/quicterm/monitor/access"
 	"github.com/quicterm/quicterm/quicterm/monitor/metrics"
 	"github.com/quicterm/quicterm/quicterm/monitor/privsep"
 	"github.com/quicterm/quicterm/quicterm/monitor/processes"
@@ -46,8 +45,7 @@ type Monitor struct {
 	base       rundir.Base
 	boot       holder.Boot
 	names      *account.NameService
-	keyFiles   *keyfile.Reader
-	sshd       sshd.Daemon
+	access     *access.Decider
 	self       *account.Account
 	all        bool             // every account is served, not only self
 	processes  *processes.Local // the holders, if they are processes of this machine
@@ -60,15 +58,12 @@ type Monitor struct {
 	network    atomic.Pointer[privsep.Network] // set by Run
 
 	logins     logins
-	verdicts   verdicts
-	signatures *signatures
-	attached   memo // attachments by certificates, and when these were proven
-	rights     *rights
+	signatures *access.Signatures
+	attached   access.Memo // attachments by certificates, and when these were proven
+	rights     *access.Rights
 	deniedLog  *floodlog.Log
 
-	usedAt     atomic.Int64                 // uptime
-	own        atomic.Pointer[sshd.Policy]  // of the settings
-	keySources atomic.Pointer[sshd.Sources] // at the last login
+	usedAt atomic.Int64 // uptime
 
 	draining atomic.Bool
 
@@ -97,7 +92,6 @@ func New(cfg Config) (*Monitor, error) {
 		base:     rundir.Base(settings.RuntimeDir),
 		boot:     holder.CurrentBoot(),
 		names:    names,
-		keyFiles: keyfile.NewReader(names),
 		self:     self,
 		all:      self.UID == 0 && !cfg.Granted,
 		manager:  cfg.Manager,
@@ -105,12 +99,13 @@ func New(cfg Config) (*Monitor, error) {
 
 		deniedLog: floodlog.New(deniedBurst),
 	}
+	s.access = access.New(names, s.all, s.panics, log)
 	if err := s.adopt(settings); err != nil {
 		return nil, err
 	}
-	s.rights = newRights(s.look)
+	s.rights = access.NewRights(s.access.Look)
 	if cfg.Recheck != nil {
-		s.rights.look = func(ctx context.Context, _ right) error { return cfg.Recheck(ctx) }
+		s.rights.Look = func(ctx context.Context, _ access.Right) error { return cfg.Recheck(ctx) }
 	}
 	holders := cfg.Holders
 	if holders == nil {
@@ -141,9 +136,9 @@ func New(cfg Config) (*Monitor, error) {
 	if s.granted { // there may be another daemon of root
 		suffix = "_granted"
 	}
-	s.rights.withdrawn = loadWithdrawals(filepath.Join(state, "withdrawn"+suffix), log)
-	s.signatures = loadSignatures(filepath.Join(state, "signed_until"+suffix), time.Now(), log)
-	s.attached.load(filepath.Join(state, "attached"+suffix), log)
+	s.rights.Load(filepath.Join(state, "withdrawn"+suffix), log)
+	s.signatures = access.LoadSignatures(filepath.Join(state, "signed_until"+suffix), time.Now(), log)
+	s.attached.Load(filepath.Join(state, "attached"+suffix), log)
 	s.ticketKeys = &ticketKeys{file: filepath.Join(state, "ticket_keys"), log: log}
 	s.ticketKeys.renew(time.Now())
 	return s, nil
@@ -241,7 +236,7 @@ func (s *Monitor) Run(ctx context.Context, network privsep.Network, tasks ...fun
 		s.use()
 		tasks = append(tasks, s.awaitDisuse)
 	}
-	defer s.keyFiles.Close()
+	defer s.access.Close()
 	defer s.retireSecrets()
 	return runAll(ctx, tasks...)
 }

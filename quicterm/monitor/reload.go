@@ -24,17 +24,10 @@ func (s *Monitor) settings() *configs.Server { return s.current.Load() }
 
 // adopt makes the daemon use settings.
 func (s *Monitor) adopt(settings *configs.Server) error {
-	own, err := ownPolicy(settings)
-	if err != nil {
+	if err := s.access.Adopt(settings); err != nil {
 		return err
 	}
-	if s.all {
-		if err := checkReplaced(settings, &s.sshd); err != nil {
-			return err
-		}
-	}
 	s.current.Store(settings)
-	s.own.Store(own)
 	return nil
 }
 

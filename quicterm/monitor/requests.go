@@ -12,6 +12,7 @@ import (
 	"github.com/quicterm/quicterm/migrate/carrier"
 	"github.com/quicterm/quicterm/quicterm/auth"
 	"github.com/quicterm/quicterm/quicterm/machine/systemd"
+	"github.com/quicterm/quicterm/quicterm/monitor/access"
 	"github.com/quicterm/quicterm/quicterm/monitor/privsep"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
@@ -160,7 +161,7 @@ func (s *Monitor) Attach(ctx context.Context, req *privsep.Attach) (*privsep.Att
 		return nil, ended(err)
 	}
 	if answer.Type == wire.TypeAttached && auth.Certified(c.key) {
-		s.attached.add(attachmentID{id, req.Instance}.hash(c.account.UID, c.key), c.at)
+		s.attached.Add(attachmentID{id, req.Instance}.hash(c.account.UID, c.key), c.at)
 	}
 	return &privsep.Attached{ID: id, Answer: privsep.Answer(answer), Carrier: toHolder}, nil
 }
@@ -212,9 +213,9 @@ func (s *Monitor) resumed(
 	if err := answer.Decode(&by); err != nil {
 		return nil, err
 	}
-	l := &admission{uid: req.UID, account: by.Account, key: string(by.Key), scope: by.Scope, noPTY: by.NoPTY}
+	l := &access.Admission{UID: req.UID, Account: by.Account, Key: string(by.Key), Scope: by.Scope, NoPTY: by.NoPTY}
 	p := &proven{resumed: l, credential: privsep.CredentialOf(&by), at: s.provenAt(attachmentID{req.ID, req.Instance}, l)}
-	if err := s.rights.refused(ctx, p.right(&r.Path)); err != nil {
+	if err := s.rights.Refused(ctx, p.right(&r.Path)); err != nil {
 		return nil, err
 	}
 	id, err := s.logins.add(p, r.Path)
@@ -227,7 +228,7 @@ func (s *Monitor) resumed(
 	}
 	return &privsep.Resumed{
 		Answer: privsep.Answer(answer), Carrier: toHolder, Session: s.sessionName(req.ID), Away: by.Away,
-		Login: privsep.Login{ID: id, Account: wire.Printable(l.account, wire.MaxSummary), UID: req.UID, Credential: p.credential},
+		Login: privsep.Login{ID: id, Account: wire.Printable(l.Account, wire.MaxSummary), UID: req.UID, Credential: p.credential},
 	}, nil
 }
 

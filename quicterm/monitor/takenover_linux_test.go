@@ -192,7 +192,7 @@ func (h *attack) sign(t *rapid.T) {
 	connection := h.connections + rapid.Uint64Range(0, 2).Draw(t, "connection")
 	clock := func(d time.Duration) []byte { return auth.ClientTime(time.Now().Add(d)) }
 	told := func(m *Monitor) []byte {
-		return auth.ServerTime(m.signatures.offer(time.Now(), time.Duration(uptime())))
+		return auth.ServerTime(m.signatures.Offer(time.Now(), time.Duration(uptime())))
 	}
 	forged := told(h.here)
 	forged[len(forged)-1]++

@@ -15,6 +15,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/quicterm/quicterm/quicterm/machine/rundir"
 )
 
 const (
@@ -105,7 +107,7 @@ func (t *ticketKeys) renewFileLocked(now time.Time) error {
 	}
 	keys := rotate(append(kept, t.keys...), now)
 	if next := formatTicketKeys(keys); string(next) != string(content) {
-		if err := replaceFile(t.file, next); err != nil {
+		if err := rundir.ReplaceFile(t.file, next); err != nil {
 			return err
 		}
 	}
@@ -150,19 +152,4 @@ func formatTicketKeys(keys []ticketKey) []byte {
 		b = append(b, k.key[:]...)
 	}
 	return b
-}
-
-// replaceFile replaces a file, or makes it, readable by its owner only. Other processes
-// read either the old content or the new one, whole.
-func replaceFile(file string, content []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(file), ".new-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name())
-	_, err = f.Write(content)
-	if err := errors.Join(err, f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), file)
 }

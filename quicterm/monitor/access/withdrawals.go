@@ -1,6 +1,6 @@
 //go:build linux || darwin
 
-package monitor
+package access
 
 import (
 	"crypto/sha256"
@@ -12,14 +12,16 @@ import (
 	"os"
 	"slices"
 	"sync"
+
+	"github.com/quicterm/quicterm/quicterm/machine/rundir"
 )
 
 // maxWithdrawals bounds how many withdrawals are kept, and maxAccountWithdrawals those of an
 // account, whose holders can make admissions up. The oldest are forgotten.
 const maxWithdrawals, maxAccountWithdrawals = 1024, 16
 
-// withdrawals are the rights that were none when they were checked last. A file keeps them for
-// the next daemon: otherwise each restart would give such clients a moment of access. Without a
+// withdrawals are the rights that the last check has refused. A file keeps them for
+// the next daemon: otherwise each restart would give such clients access until their first check. Without a
 // file they are in memory only. They are safe for concurrent use.
 type withdrawals struct {
 	file string
@@ -32,7 +34,7 @@ type withdrawals struct {
 	failed bool       // the file could not be written, and that was logged
 }
 
-// A withdrawal is that of one admission of an account, or of all, from one address.
+// A withdrawal refuses one admission of an account, or all of them. It was found for one address.
 type withdrawal struct {
 	uid       uint32
 	admission [sha256.Size]byte // hash of it; zeros for all
@@ -42,16 +44,15 @@ type withdrawal struct {
 // withdrawalSize is the size of a withdrawal in the file, in bytes: the fields in their order.
 const withdrawalSize = 4 + 2*sha256.Size
 
-func withdrawalOf(r right) withdrawal {
+func withdrawalOf(r Right) withdrawal {
 	return withdrawal{
-		uid:       r.uid,
-		admission: sha256.Sum256(fmt.Appendf(nil, "%q %q %q %t", r.account, r.key, r.scope, r.noPTY)),
-		place:     sha256.Sum256(fmt.Appendf(nil, "%v %v", r.from, r.at)),
+		uid:       r.UID,
+		admission: sha256.Sum256(fmt.Appendf(nil, "%q %q %q %t", r.Account, r.Key, r.Scope, r.NoPTY)),
+		place:     sha256.Sum256(fmt.Appendf(nil, "%v %v", r.From, r.At)),
 	}
 }
 
-// covers reports whether a withdrawal is of the same admission as another one, or of its whole
-// account.
+// covers reports whether a withdrawal refuses the admission of another one, alone or with its whole account.
 func (w withdrawal) covers(other withdrawal) bool {
 	return w.uid == other.uid && (w.admission == other.admission || w.admission == [sha256.Size]byte{})
 }
@@ -76,17 +77,16 @@ func (w *withdrawals) warn(err error) {
 		"file", w.file, "error", err)
 }
 
-// has reports whether the admission of a right was withdrawn, or its whole account, from any
-// address.
-func (w *withdrawals) has(r right) bool {
+// has reports whether the admission of a right, or its whole account, is refused for any address.
+func (w *withdrawals) has(r Right) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	asked := withdrawalOf(r)
 	return slices.ContainsFunc(w.kept, func(one withdrawal) bool { return one.covers(asked) })
 }
 
-// add records that a right is none, or that no right of its account is one from its address.
-func (w *withdrawals) add(r right, account bool) {
+// add records that a right is refused or, with account, all rights of its account from its address.
+func (w *withdrawals) add(r Right, account bool) {
 	added := withdrawalOf(r)
 	if account {
 		added.admission = [sha256.Size]byte{}
@@ -118,8 +118,8 @@ func (w *withdrawals) keep(added withdrawal) bool {
 	return true
 }
 
-// remove records that a right is one.
-func (w *withdrawals) remove(r right) {
+// remove records that a right lets its client in: it removes the withdrawals for its address.
+func (w *withdrawals) remove(r Right) {
 	removed := withdrawalOf(r)
 	w.mu.Lock()
 	before := len(w.kept)
@@ -138,7 +138,7 @@ func (w *withdrawals) save() {
 	}
 	w.saving.Lock()
 	defer w.saving.Unlock()
-	err := replaceFile(w.file, w.content())
+	err := rundir.ReplaceFile(w.file, w.content())
 	if err != nil && !w.failed {
 		w.warn(err)
 	}

@@ -1,10 +1,11 @@
 //go:build linux || darwin
 
-package monitor
+package access
 
 import (
 	"crypto/ed25519"
 	"errors"
+	"log/slog"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -17,13 +18,14 @@ import (
 	"github.com/quicterm/quicterm/quicterm/auth"
 	"github.com/quicterm/quicterm/quicterm/machine/account"
 	"github.com/quicterm/quicterm/quicterm/machine/keyfile"
+	"github.com/quicterm/quicterm/quicterm/machine/panics"
 	"github.com/quicterm/quicterm/quicterm/machine/sshd"
 	"github.com/quicterm/quicterm/quicterm/monitor/privsep"
 )
 
-// refusingServer returns a server that follows a fake sshd with a setting besides the usual ones,
+// refusing returns a decider that follows a fake sshd with a setting besides the usual ones,
 // and that cannot read the keys of its account.
-func refusingServer(t *testing.T, setting string) *Monitor {
+func refusing(t *testing.T, setting string) (*Decider, *account.Account) {
 	t.Helper()
 	names := new(account.NameService)
 	self, err := names.Current(t.Context())
@@ -42,11 +44,13 @@ END
 	if err := os.WriteFile(program, []byte(script), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	s := &Monitor{names: names, self: self, all: true, keyFiles: keyfile.NewReader(names)}
-	s.adopt(configs.DefaultServer())
-	s.sshd.Files = []string{program}
-	s.keyFiles.Close()
-	return s
+	d := New(names, true, panics.New(), slog.New(slog.DiscardHandler))
+	d.sshd.Files = []string{program}
+	if err := d.Adopt(configs.DefaultServer()); err != nil {
+		t.Fatal(err)
+	}
+	d.Close()
+	return d, self
 }
 
 func newUserKey(t *testing.T) ssh.PublicKey {
@@ -65,17 +69,18 @@ func newUserKey(t *testing.T) ssh.PublicKey {
 // The daemon finds the account of a client that resumes by its user id: no name or key that its
 // holder makes up evades what refuses the account.
 func TestHolderLies(t *testing.T) {
-	denied, allowed := refusingServer(t, "denyusers SELF"), refusingServer(t, "")
-	local, self := netip.MustParseAddr("127.0.0.1"), denied.self
+	denied, self := refusing(t, "denyusers SELF")
+	allowed, _ := refusing(t, "")
+	local := netip.MustParseAddr("127.0.0.1")
 	for _, name := range []string{self.Name, "made-up-name", "a b", ""} {
 		for _, key := range []string{"", "nonsense", string(newUserKey(t).Marshal())} {
-			r := right{admission: admission{uid: self.UID, account: name, key: key}, from: local, at: local}
+			r := Right{Admission: Admission{UID: self.UID, Account: name, Key: key}, From: local, At: local}
 			var w *privsep.Withdrawn
-			if err := denied.look(t.Context(), r); !errors.As(err, &w) || !w.Account || !strings.Contains(err.Error(), "DenyUsers") {
+			if err := denied.Look(t.Context(), r); !errors.As(err, &w) || !w.Account || !strings.Contains(err.Error(), "DenyUsers") {
 				t.Errorf("account %q, key %.8q: %v", name, key, err)
 			}
-			err := allowed.look(t.Context(), r)
-			if refused := name != self.Name || key == "nonsense"; withdrawn(err) != refused {
+			err := allowed.Look(t.Context(), r)
+			if refused := name != self.Name || key == "nonsense"; IsWithdrawn(err) != refused {
 				t.Errorf("account %q, key %.8q, and sshd lets the account in: %v", name, key, err)
 			}
 		}
@@ -85,16 +90,16 @@ func TestHolderLies(t *testing.T) {
 // An account that was refused is checked before it is let in again, whatever its holder says.
 func TestRefusedForAllClaims(t *testing.T) {
 	j := new(judge)
-	r := newRights(j.look)
-	claim := func(uid uint32, name string) right { return right{admission: admission{uid: uid, account: name}} }
+	r := NewRights(j.look)
+	claim := func(uid uint32, name string) Right { return Right{Admission: Admission{UID: uid, Account: name}} }
 	j.says(&privsep.Withdrawn{Reason: "DenyUsers", Account: true})
-	if err := r.check(t.Context(), claim(1, "ann")); !withdrawn(err) {
+	if err := r.Check(t.Context(), claim(1, "ann")); !IsWithdrawn(err) {
 		t.Fatal(err)
 	}
-	if err := r.refused(t.Context(), claim(1, "made-up")); !withdrawn(err) {
+	if err := r.Refused(t.Context(), claim(1, "made-up")); !IsWithdrawn(err) {
 		t.Errorf("another claim: %v", err)
 	}
-	if err := r.refused(t.Context(), claim(2, "bob")); err != nil {
+	if err := r.Refused(t.Context(), claim(2, "bob")); err != nil {
 		t.Errorf("another account: %v", err)
 	}
 }
@@ -110,16 +115,16 @@ func TestRefusedKeyUnread(t *testing.T) {
 	for setting, want := range map[string]bool{
 		"pubkeyacceptedalgorithms ssh-rsa": true, "revokedkeys " + revoked: true, "": false,
 	} {
-		s := refusingServer(t, setting)
-		r := right{admission: admission{uid: s.self.UID, account: s.self.Name, key: string(key.Marshal())}, from: local, at: local}
-		if err := s.look(t.Context(), r); err == nil || withdrawn(err) != want {
+		d, self := refusing(t, setting)
+		r := Right{Admission: Admission{UID: self.UID, Account: self.Name, Key: string(key.Marshal())}, From: local, At: local}
+		if err := d.Look(t.Context(), r); err == nil || IsWithdrawn(err) != want {
 			t.Errorf("%q, the files cannot be read: %v", setting, err)
 		}
-		policy, err := s.policy(t.Context(), s.self, local, local)
+		policy, err := d.policy(t.Context(), self, local, local)
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = obey(policy, s.self.UID, key.Marshal(), auth.Verdict{Refused: keyfile.ErrUnread})
+		_, err = obey(policy, self.UID, key.Marshal(), auth.Verdict{Refused: keyfile.ErrUnread})
 		if errors.Is(err, sshd.ErrRefused) != want || errors.Is(err, keyfile.ErrUnread) == want {
 			t.Errorf("%q, one of the files was not read: %v", setting, err)
 		}
@@ -129,8 +134,9 @@ func TestRefusedKeyUnread(t *testing.T) {
 // While the list of revoked keys cannot be read, no key logs in, and none loses its access but one
 // that is in no file any more.
 func TestRevokedKeysUnread(t *testing.T) {
-	s, key, local := refusingServer(t, "revokedkeys /none"), newUserKey(t), netip.MustParseAddr("127.0.0.1")
-	policy, err := s.policy(t.Context(), s.self, local, local)
+	d, self := refusing(t, "revokedkeys /none")
+	key, local := newUserKey(t), netip.MustParseAddr("127.0.0.1")
+	policy, err := d.policy(t.Context(), self, local, local)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,7 +149,7 @@ func TestRevokedKeysUnread(t *testing.T) {
 		{"removed", auth.Verdict{Refused: auth.ErrNotAuthorized}, false},
 		{"not read", auth.Verdict{Refused: keyfile.ErrUnread}, true},
 	} {
-		allowed, err := obey(policy, s.self.UID, key.Marshal(), test.file)
+		allowed, err := obey(policy, self.UID, key.Marshal(), test.file)
 		if allowed != nil || err == nil || errors.Is(err, keyfile.ErrUnread) != test.unread {
 			t.Errorf("%s: %v, %v", test.why, allowed, err)
 		}

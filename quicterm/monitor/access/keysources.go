@@ -1,6 +1,6 @@
 //go:build linux || darwin
 
-package monitor
+package access
 
 import (
 	"context"
@@ -40,7 +40,7 @@ func (by claim) queries(keys [][]byte) (queries []auth.Query) {
 }
 
 // readKeys returns what the files of an account allow keys, and the authorities of certificates.
-func (s *Monitor) readKeys(
+func (d *Decider) readKeys(
 	ctx context.Context, by claim, from *sshd.Sources, keys [][]byte,
 ) ([]auth.Verdict, error) {
 	a, sources := by.account, &keyfile.Sources{CAAlgorithms: from.CAAlgorithms, Lax: from.Lax}
@@ -68,7 +68,7 @@ func (s *Monitor) readKeys(
 			sources.Authorities = &keyfile.Authorities{Name: from.Authorities, Keys: authorities}
 		}
 	}
-	verdicts, err := s.keyFiles.Authorize(ctx, a, sources, by.queries(keys)...)
+	verdicts, err := d.keyFiles.Authorize(ctx, a, sources, by.queries(keys)...)
 	for i := range verdicts {
 		switch {
 		case verdicts[i].Allowed != nil:
@@ -87,7 +87,7 @@ const maxAuthorities = 1 << 20
 // askProgram asks the program of a policy (AuthorizedKeysCommand of sshd) for the keys that no file
 // allows, and changes the verdicts about them. As sshd, it does not ask about keys after too many that
 // are refused.
-func (s *Monitor) askProgram(
+func (d *Decider) askProgram(
 	ctx context.Context, by claim, policy *sshd.Policy, keys [][]byte, verdicts []auth.Verdict,
 ) {
 	line := policy.Sources.Program
@@ -104,7 +104,7 @@ func (s *Monitor) askProgram(
 		for _, i := range batch {
 			blobs = append(blobs, keys[i])
 		}
-		got, err := s.runProgram(ctx, by, policy, blobs)
+		got, err := d.runProgram(ctx, by, policy, blobs)
 		for n, i := range batch {
 			if err != nil {
 				verdicts[i] = auth.Verdict{Refused: fmt.Errorf("%w: AuthorizedKeysCommand: %w", keyfile.ErrUnread, err)}
@@ -137,7 +137,7 @@ func (s *Monitor) askProgram(
 
 // runProgram runs the program of a policy once, and returns what it allows keys. If its arguments
 // name a key, that is the first one.
-func (s *Monitor) runProgram(
+func (d *Decider) runProgram(
 	ctx context.Context, by claim, policy *sshd.Policy, keys [][]byte,
 ) ([]auth.Verdict, error) {
 	from := &policy.Sources
@@ -145,7 +145,7 @@ func (s *Monitor) runProgram(
 	if err != nil {
 		return nil, err
 	}
-	p, err := s.program(ctx, by.account, from.Program, from.ProgramAccount, tokens)
+	p, err := d.program(ctx, by.account, from.Program, from.ProgramAccount, tokens)
 	if err != nil {
 		return nil, err
 	}
@@ -153,7 +153,7 @@ func (s *Monitor) runProgram(
 		p.Argv = append(p.Argv, by.account.Name)
 	}
 	sources := &keyfile.Sources{CAAlgorithms: from.CAAlgorithms, Program: p}
-	return s.keyFiles.Authorize(ctx, by.account, sources, by.queries(keys)...)
+	return d.keyFiles.Authorize(ctx, by.account, sources, by.queries(keys)...)
 }
 
 // keyTokens returns the tokens of sshd_config(5) for an account and a key.
@@ -169,14 +169,14 @@ func keyTokens(a *account.Account, blob []byte) (map[byte]string, error) {
 }
 
 // program returns the program of a line, and the account as which it runs.
-func (s *Monitor) program(
+func (d *Decider) program(
 	ctx context.Context, a *account.Account, line, user string, tokens map[byte]string,
 ) (*keyfile.Program, error) {
 	user, err := sshd.Expand(user, map[byte]string{'u': a.Name})
 	if err != nil {
 		return nil, fmt.Errorf("account of the program: %w", err)
 	}
-	as, err := s.names.Lookup(ctx, user)
+	as, err := d.names.Lookup(ctx, user)
 	if err != nil {
 		return nil, fmt.Errorf("account %q of the program: %w", user, err)
 	}
@@ -190,7 +190,7 @@ func (s *Monitor) program(
 // askPrincipals asks the program of a policy (AuthorizedPrincipalsCommand of sshd) for the principals
 // whose certificates are good for the account, and changes the verdicts about certificates that no file
 // allows. As sshd, it asks only about certificates that a trusted authority has signed.
-func (s *Monitor) askPrincipals(
+func (d *Decider) askPrincipals(
 	ctx context.Context, by claim, policy *sshd.Policy, keys [][]byte, verdicts []auth.Verdict,
 ) {
 	from := &policy.Sources
@@ -212,7 +212,7 @@ func (s *Monitor) askPrincipals(
 		unread := err
 		var got []auth.Verdict
 		if unread == nil {
-			got, unread = s.runPrincipals(ctx, by, policy, cert, &keyfile.Authorities{Name: from.Authorities, Keys: content})
+			got, unread = d.runPrincipals(ctx, by, policy, cert, &keyfile.Authorities{Name: from.Authorities, Keys: content})
 		}
 		switch {
 		case unread != nil:
@@ -226,7 +226,7 @@ func (s *Monitor) askPrincipals(
 }
 
 // runPrincipals runs that program for a certificate, and returns whether it is good.
-func (s *Monitor) runPrincipals(
+func (d *Decider) runPrincipals(
 	ctx context.Context, by claim, policy *sshd.Policy, cert *ssh.Certificate, authorities *keyfile.Authorities,
 ) ([]auth.Verdict, error) {
 	from, blob, authority := &policy.Sources, cert.Marshal(), cert.SignatureKey.Marshal()
@@ -237,12 +237,12 @@ func (s *Monitor) runPrincipals(
 	tokens['i'], tokens['s'] = cert.KeyId, strconv.FormatUint(cert.Serial, 10)
 	tokens['F'], tokens['T'] = privsep.Fingerprint(authority), cert.SignatureKey.Type()
 	tokens['K'] = base64.StdEncoding.EncodeToString(authority)
-	p, err := s.program(ctx, by.account, from.PrincipalsProgram, from.PrincipalsAccount, tokens)
+	p, err := d.program(ctx, by.account, from.PrincipalsProgram, from.PrincipalsAccount, tokens)
 	if err != nil {
 		return nil, err
 	}
 	sources := &keyfile.Sources{CAAlgorithms: from.CAAlgorithms, Authorities: authorities, Program: p}
-	return s.keyFiles.Authorize(ctx, by.account, sources, by.queries([][]byte{blob})...)
+	return d.keyFiles.Authorize(ctx, by.account, sources, by.queries([][]byte{blob})...)
 }
 
 // names reports whether a file of authorities has one. It does not parse the file: the child does, which

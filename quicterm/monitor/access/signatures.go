@@ -1,6 +1,6 @@
 //go:build linux || darwin
 
-package monitor
+package access
 
 import (
 	"bytes"
@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/quicterm/quicterm/quicterm/auth"
+	"github.com/quicterm/quicterm/quicterm/machine/rundir"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -42,14 +43,14 @@ const (
 	offeredSize = 16 + sha256.Size
 )
 
-// signatures are those that have let clients in within the last minutes: each counts once. They are
+// Signatures are those that have let clients in within the last minutes: each counts once. They are
 // safe for concurrent use.
 //
 // A signature has the time of the client's clock. No signature from before floor is accepted, where
 // older ones are forgotten: so neither a clock that is set back nor a restart makes one good again. A client
 // whose time is not accepted signs the time of an Offer, whose age the monitor knows without a clock
 // that can be set. A network process cannot make up such a time, to use the signature later.
-type signatures struct {
+type Signatures struct {
 	file   string
 	log    *slog.Logger
 	secret [32]byte // of the MAC
@@ -72,10 +73,10 @@ type signed struct {
 // A signedID is that of the connection on which a signature was made: it is good for one login.
 type signedID [16]byte
 
-// loadSignatures returns the signatures of a daemon. The file says until when the last daemon may have
+// LoadSignatures returns the signatures of a daemon. The file says until when the last daemon may have
 // accepted some.
-func loadSignatures(file string, now time.Time, log *slog.Logger) *signatures {
-	s := &signatures{file: file, log: log}
+func LoadSignatures(file string, now time.Time, log *slog.Logger) *Signatures {
+	s := &Signatures{file: file, log: log}
 	rand.Read(s.secret[:])
 	switch content, err := os.ReadFile(file); {
 	case errors.Is(err, fs.ErrNotExist): // the first daemon here
@@ -89,27 +90,28 @@ func loadSignatures(file string, now time.Time, log *slog.Logger) *signatures {
 	return s
 }
 
-// offer returns the time for clients whose own one is not accepted.
-func (s *signatures) offer(now time.Time, uptime time.Duration) []byte {
+// Offer returns the time for clients whose own one is not accepted.
+func (s *Signatures) Offer(now time.Time, uptime time.Duration) []byte {
 	b := binary.BigEndian.AppendUint64(nil, uint64(now.Unix()))
 	return s.mac(binary.BigEndian.AppendUint64(b, uint64(uptime)))
 }
 
 // mac returns a time with its MAC behind it.
-func (s *signatures) mac(b []byte) []byte {
+func (s *Signatures) mac(b []byte) []byte {
 	h := hmac.New(sha256.New, s.secret[:])
 	h.Write(b)
 	return h.Sum(b)
 }
 
+// The errors of a signature that is not accepted.
 var (
-	errSignedTime  = errors.New("the signature's time is not that of this machine: the client is asked for another one")
-	errSignedTwice = errors.New("the signature was used before")
+	ErrSignedTime  = errors.New("the signature's time is not that of this machine: the client is asked for another one")
+	ErrSignedTwice = errors.New("the signature was used before")
 )
 
-// accept records a valid signature. It fails if that is not of now, or was used before. The error is
+// Accept records a valid signature. It fails if that is not of now, or was used before. The error is
 // a *wire.Error if the account has too many.
-func (s *signatures) accept(uid uint32, statement *auth.Statement, now time.Time, uptime time.Duration) error {
+func (s *Signatures) Accept(uid uint32, statement *auth.Statement, now time.Time, uptime time.Duration) error {
 	clock, offered, err := auth.ParseTime(statement.Time)
 	if err != nil {
 		return err
@@ -119,10 +121,10 @@ func (s *signatures) accept(uid uint32, statement *auth.Statement, now time.Time
 	s.forgetLocked(uptime)
 	if offered != nil {
 		if !s.offeredNow(offered, uptime) {
-			return errSignedTime
+			return ErrSignedTime
 		}
 	} else if now.Sub(clock).Abs() > signedWindow || !clock.After(s.floor) || !s.promiseLocked(clock) {
-		return errSignedTime
+		return ErrSignedTime
 	}
 	id := signedID(statement.Exporter)
 	recent := s.recent.of[uid]
@@ -130,7 +132,7 @@ func (s *signatures) accept(uid uint32, statement *auth.Statement, now time.Time
 	_, usedBefore := s.old.of[uid][id]
 	switch {
 	case used || usedBefore:
-		return errSignedTwice
+		return ErrSignedTwice
 	case len(recent)+len(s.old.of[uid]) >= maxSigned:
 		wait := s.turned + keptWindow - uptime
 		if len(s.old.of[uid]) == 0 {
@@ -150,7 +152,7 @@ func (s *signatures) accept(uid uint32, statement *auth.Statement, now time.Time
 }
 
 // offeredNow reports whether a time was in an Offer of this monitor a moment ago.
-func (s *signatures) offeredNow(offered []byte, uptime time.Duration) bool {
+func (s *Signatures) offeredNow(offered []byte, uptime time.Duration) bool {
 	if len(offered) != offeredSize {
 		return false
 	}
@@ -161,7 +163,7 @@ func (s *signatures) offeredNow(offered []byte, uptime time.Duration) bool {
 }
 
 // forgetLocked forgets old signatures, and accepts no more of their time.
-func (s *signatures) forgetLocked(uptime time.Duration) {
+func (s *Signatures) forgetLocked(uptime time.Duration) {
 	for s.recent.of == nil || uptime-s.turned >= keptWindow {
 		if s.old.latest.After(s.floor) {
 			s.floor = s.old.latest
@@ -173,13 +175,13 @@ func (s *signatures) forgetLocked(uptime time.Duration) {
 	}
 }
 
-// promiseLocked has the file say that a time of a client may be accepted. It reports whether it does.
-func (s *signatures) promiseLocked(clock time.Time) bool {
+// promiseLocked makes the file say that a time of a client may be accepted. It reports whether it does.
+func (s *Signatures) promiseLocked(clock time.Time) bool {
 	if !clock.After(s.written) {
 		return true
 	}
 	until := clock.Add(signedStep)
-	err := replaceFile(s.file, binary.BigEndian.AppendUint64(nil, uint64(until.Unix())))
+	err := rundir.ReplaceFile(s.file, binary.BigEndian.AppendUint64(nil, uint64(until.Unix())))
 	if err == nil {
 		s.written = until
 	} else if !s.failed {

@@ -1,6 +1,6 @@
 //go:build linux || darwin
 
-package monitor
+package access
 
 import (
 	"errors"
@@ -17,14 +17,14 @@ func TestWithdrawals(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "withdrawn")
 	log := slog.New(slog.DiscardHandler)
 	w := loadWithdrawals(file, log)
-	at := func(uid uint32, key string, host int) right {
-		return right{admission: admission{uid: uid, key: key}, from: netip.AddrFrom4([4]byte{10, 0, byte(host >> 8), byte(host)})}
+	at := func(uid uint32, key string, host int) Right {
+		return Right{Admission: Admission{UID: uid, Key: key}, From: netip.AddrFrom4([4]byte{10, 0, byte(host >> 8), byte(host)})}
 	}
-	check := func(when string, r right, want bool) {
+	check := func(when string, r Right, want bool) {
 		t.Helper()
 		for _, w := range []*withdrawals{w, loadWithdrawals(file, log)} {
 			if w.has(r) != want {
-				t.Errorf("%s: account %d, key %s: %v", when, r.uid, r.key, !want)
+				t.Errorf("%s: account %d, key %s: %v", when, r.UID, r.Key, !want)
 			}
 		}
 	}
@@ -65,18 +65,18 @@ func TestWithdrawals(t *testing.T) {
 // A result that is forgotten for others leaves the withdrawal.
 func TestWithdrawnIsKept(t *testing.T) {
 	j := new(judge)
-	r := newRights(j.look)
+	r := NewRights(j.look)
 	j.says(errGone)
-	lost := right{admission: admission{uid: 1}}
-	if err := r.check(t.Context(), lost); !errors.Is(err, errGone) {
+	lost := Right{Admission: Admission{UID: 1}}
+	if err := r.Check(t.Context(), lost); !errors.Is(err, errGone) {
 		t.Fatal(err)
 	}
 	j.says(nil)
 	for uid := range uint32(2 * maxRights) {
-		r.check(t.Context(), right{admission: admission{uid: 2 + uid}})
+		r.Check(t.Context(), Right{Admission: Admission{UID: 2 + uid}})
 	}
 	j.says(errGone)
-	if err := r.refused(t.Context(), lost); !withdrawn(err) {
+	if err := r.Refused(t.Context(), lost); !IsWithdrawn(err) {
 		t.Errorf("let in: %v", err)
 	}
 }

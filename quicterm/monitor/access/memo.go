@@ -1,6 +1,6 @@
 //go:build linux || darwin
 
-package monitor
+package access
 
 import (
 	"crypto/sha256"
@@ -22,9 +22,9 @@ const (
 	memoEntrySize = sha256.Size + 8
 )
 
-// A memo has the latest of many events, with their times. With a file, the next daemon knows them. It is
+// A Memo has the latest of many events, with their times. With a file, the next daemon knows them. It is
 // safe for concurrent use. The zero value has no file.
-type memo struct {
+type Memo struct {
 	file string // of recent; that of old is oldMemo
 	log  *slog.Logger
 
@@ -38,13 +38,13 @@ type memo struct {
 // oldMemo is what the name of a memo's file of older events has more.
 const oldMemo = ".old"
 
-// load reads what the last daemon has kept in a file, and makes the memo keep events there.
-func (m *memo) load(file string, log *slog.Logger) {
+// Load reads what the last daemon has kept in a file, and makes the memo keep events there.
+func (m *Memo) Load(file string, log *slog.Logger) {
 	m.file, m.log = file, log
 	m.recent, m.old = m.read(file), m.read(file+oldMemo)
 }
 
-func (m *memo) read(file string) map[[sha256.Size]byte]time.Time {
+func (m *Memo) read(file string) map[[sha256.Size]byte]time.Time {
 	events := make(map[[sha256.Size]byte]time.Time)
 	f, err := os.Open(file)
 	if err == nil {
@@ -62,26 +62,26 @@ func (m *memo) read(file string) map[[sha256.Size]byte]time.Time {
 	return events
 }
 
-func (m *memo) warn(err error) {
+func (m *Memo) warn(err error) {
 	m.log.Warn("the next daemon will not know which logins there were", "file", m.file, "error", err)
 }
 
-// at returns when an event was, or zero if that is not known.
-func (m *memo) at(event [sha256.Size]byte) time.Time {
+// At returns when an event was, or zero if that is not known.
+func (m *Memo) At(event [sha256.Size]byte) time.Time {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.atLocked(event)
 }
 
-func (m *memo) atLocked(event [sha256.Size]byte) time.Time {
+func (m *Memo) atLocked(event [sha256.Size]byte) time.Time {
 	if at, ok := m.recent[event]; ok {
 		return at
 	}
 	return m.old[event]
 }
 
-// add adds an event, unless it is known. It reports whether it is new.
-func (m *memo) add(event [sha256.Size]byte, at time.Time) bool {
+// Add adds an event, unless it is known. It reports whether it is new.
+func (m *Memo) Add(event [sha256.Size]byte, at time.Time) bool {
 	m.mu.Lock()
 	if !m.atLocked(event).IsZero() {
 		m.mu.Unlock()
@@ -100,7 +100,7 @@ func (m *memo) add(event [sha256.Size]byte, at time.Time) bool {
 }
 
 // save appends an entry to the file, which is a new one if the last one is full.
-func (m *memo) save(entry []byte, full bool) {
+func (m *Memo) save(entry []byte, full bool) {
 	m.saving.Lock()
 	defer m.saving.Unlock()
 	var err error

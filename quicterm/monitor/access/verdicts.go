@@ -1,6 +1,6 @@
 //go:build linux || darwin
 
-package monitor
+package access
 
 import (
 	"crypto/sha256"

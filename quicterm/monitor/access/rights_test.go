@@ -1,6 +1,6 @@
 //go:build linux || darwin
 
-package monitor
+package access
 
 import (
 	"context"
@@ -25,7 +25,7 @@ type judge struct {
 
 func (j *judge) says(err error) { j.err.Store(&err) }
 
-func (j *judge) look(ctx context.Context, _ right) error {
+func (j *judge) look(ctx context.Context, _ Right) error {
 	j.looks.Add(1)
 	select {
 	case <-time.After(j.slow):
@@ -45,15 +45,15 @@ var errGone = &privsep.Withdrawn{Reason: "the key is not there any more"}
 func TestAccountMissing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := new(judge)
-		r := newRights(j.look)
-		check := func() error { return r.check(t.Context(), right{admission: admission{account: "ann"}}) }
+		r := NewRights(j.look)
+		check := func() error { return r.Check(t.Context(), Right{Admission: Admission{Account: "ann"}}) }
 		j.says(errMissing)
 		for start := time.Now(); time.Since(start) < missingTime; time.Sleep(time.Minute) {
-			if err := check(); !errors.Is(err, errMissing) || withdrawn(err) {
+			if err := check(); !errors.Is(err, errMissing) || IsWithdrawn(err) {
 				t.Fatalf("after %v: %v", time.Since(start), err)
 			}
 		}
-		if err := check(); !withdrawn(err) {
+		if err := check(); !IsWithdrawn(err) {
 			t.Errorf("after %v: %v", missingTime, err)
 		}
 		time.Sleep(privsep.RightTime)
@@ -63,7 +63,7 @@ func TestAccountMissing(t *testing.T) {
 		}
 		time.Sleep(privsep.RightTime)
 		j.says(errMissing)
-		if err := check(); withdrawn(err) {
+		if err := check(); IsWithdrawn(err) {
 			t.Errorf("missing anew: %v", err)
 		}
 	})
@@ -73,19 +73,19 @@ func TestAccountMissing(t *testing.T) {
 // one: who has lost access gets no moment of it at each new address.
 func TestWithdrawnFromAllAddresses(t *testing.T) {
 	j := new(judge)
-	r := newRights(j.look)
-	at := func(account, from string) right {
-		return right{admission: admission{account: account}, from: netip.MustParseAddr(from)}
+	r := NewRights(j.look)
+	at := func(account, from string) Right {
+		return Right{Admission: Admission{Account: account}, From: netip.MustParseAddr(from)}
 	}
 	j.says(errGone)
-	if err := r.check(t.Context(), at("ann", "10.0.0.1")); !withdrawn(err) {
+	if err := r.Check(t.Context(), at("ann", "10.0.0.1")); !IsWithdrawn(err) {
 		t.Fatal(err)
 	}
-	if err := r.refused(t.Context(), at("ann", "10.0.0.2")); !withdrawn(err) {
+	if err := r.Refused(t.Context(), at("ann", "10.0.0.2")); !IsWithdrawn(err) {
 		t.Errorf("from another address: %v", err)
 	}
 	looks := j.looks.Load()
-	if err := r.refused(t.Context(), at("bob", "10.0.0.2")); err != nil || j.looks.Load() != looks {
+	if err := r.Refused(t.Context(), at("bob", "10.0.0.2")); err != nil || j.looks.Load() != looks {
 		t.Errorf("another account: %v after %d checks", err, j.looks.Load()-looks)
 	}
 }
@@ -93,7 +93,7 @@ func TestWithdrawnFromAllAddresses(t *testing.T) {
 // A check that panics keeps none that follows it from a result.
 func TestCheckPanics(t *testing.T) {
 	panics := true
-	r := newRights(func(context.Context, right) error {
+	r := NewRights(func(context.Context, Right) error {
 		if panics {
 			panic("in a check")
 		}
@@ -101,12 +101,12 @@ func TestCheckPanics(t *testing.T) {
 	})
 	func() {
 		defer func() { recover() }()
-		r.check(t.Context(), right{})
+		r.Check(t.Context(), Right{})
 	}()
 	panics = false
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	if err := r.check(ctx, right{}); err != nil {
+	if err := r.Check(ctx, Right{}); err != nil {
 		t.Error(err)
 	}
 }
@@ -116,15 +116,15 @@ func TestCheckPanics(t *testing.T) {
 func TestLess(t *testing.T) {
 	for _, test := range []struct {
 		why  string
-		by   admission
+		by   Admission
 		now  auth.Permissions
 		want bool
 	}{
-		{"the same", admission{scope: "k", noPTY: true}, auth.Permissions{Command: "k", NoPTY: true}, false},
-		{"a command", admission{}, auth.Permissions{Command: "k"}, true},
-		{"no command any more", admission{scope: "k"}, auth.Permissions{}, false},
-		{"no terminal", admission{}, auth.Permissions{NoPTY: true}, true},
-		{"a terminal again", admission{noPTY: true}, auth.Permissions{}, false},
+		{"the same", Admission{Scope: "k", NoPTY: true}, auth.Permissions{Command: "k", NoPTY: true}, false},
+		{"a command", Admission{}, auth.Permissions{Command: "k"}, true},
+		{"no command any more", Admission{Scope: "k"}, auth.Permissions{}, false},
+		{"no terminal", Admission{}, auth.Permissions{NoPTY: true}, true},
+		{"a terminal again", Admission{NoPTY: true}, auth.Permissions{}, false},
 	} {
 		if got := test.by.less(&test.now); got != test.want {
 			t.Errorf("%s: %v", test.why, got)
@@ -136,13 +136,13 @@ func TestLess(t *testing.T) {
 func TestChecksAreShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := &judge{slow: time.Second}
-		r := newRights(j.look)
+		r := NewRights(j.look)
 		gone, leave := context.WithCancel(t.Context())
-		go r.check(gone, right{})
+		go r.Check(gone, Right{})
 		synctest.Wait()
 		results := make(chan error)
 		for range 20 {
-			go func() { results <- r.check(t.Context(), right{}) }()
+			go func() { results <- r.Check(t.Context(), Right{}) }()
 		}
 		synctest.Wait()
 		leave()
@@ -155,7 +155,7 @@ func TestChecksAreShared(t *testing.T) {
 			t.Errorf("%d checks, want 2", n)
 		}
 		for i := range 2 * maxRights {
-			r.check(t.Context(), right{admission: admission{account: strings.Repeat("a", i)}})
+			r.Check(t.Context(), Right{Admission: Admission{Account: strings.Repeat("a", i)}})
 		}
 		if n := len(r.results); n > maxRights {
 			t.Errorf("%d results are kept", n)

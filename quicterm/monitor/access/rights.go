@@ -1,11 +1,12 @@
 //go:build linux || darwin
 
-package monitor
+package access
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/netip"
 	"sync"
 	"time"
@@ -28,40 +29,43 @@ const (
 	maxRights = 1024
 )
 
-// An admission is what let a client in: an account, and what one of its keys was allowed. There
-// is no key if a token let it in. Of a client that resumes all but uid is what the holder says,
+// An Admission is what let a client in: an account, and what one of its keys was allowed. There
+// is no key if a token let it in. Of a client that resumes all except UID is what the holder says,
 // which the account may have made: the name says only which of several accounts with this uid.
-type admission struct {
-	uid     uint32
-	account string
-	key     string // RFC 4253, 6.6
-	scope   string // see wire.Open
-	noPTY   bool
+type Admission struct {
+	UID     uint32
+	Account string
+	Key     string // RFC 4253, 6.6
+	Scope   string // see wire.Open
+	NoPTY   bool
 }
 
-func withdrawn(err error) bool {
+// IsWithdrawn reports whether an error says that a client has lost its access.
+func IsWithdrawn(err error) bool {
 	var w *privsep.Withdrawn
 	return errors.As(err, &w)
 }
 
-// rights know which logins still let their clients in. They are safe for concurrent use.
-type rights struct {
-	look      func(context.Context, right) error // slow
+// Rights says which logins still let their clients in. It keeps the results of checks for a while. It is safe for
+// concurrent use.
+type Rights struct {
+	Look func(context.Context, Right) error // checks a right; may take seconds
+
 	withdrawn *withdrawals
 
 	mu      sync.Mutex
-	results map[right]*result
+	results map[Right]*result
 	missing map[uint32]time.Time // since when an account is not found
 }
 
-// A right is an admission that is used from an address, at an address of the server.
-type right struct {
-	admission
-	from, at netip.Addr
+// A Right is an admission that is used from an address, at an address of the server.
+type Right struct {
+	Admission
+	From, At netip.Addr
 
-	// proven is when the client has proven that it has the certificate with which it has logged
+	// Proven is when the client has proven that it has the certificate with which it has logged
 	// in. It is zero for a plain key or a token, and if another daemon has served that login.
-	proven time.Time
+	Proven time.Time
 }
 
 // A result is that of a check, which may be under way.
@@ -71,16 +75,20 @@ type result struct {
 	err  error
 }
 
-func newRights(look func(context.Context, right) error) *rights {
-	return &rights{
-		look: look, withdrawn: new(withdrawals),
-		results: make(map[right]*result), missing: make(map[uint32]time.Time),
+// NewRights returns rights that are checked by look. Without a file, they are forgotten with the daemon.
+func NewRights(look func(context.Context, Right) error) *Rights {
+	return &Rights{
+		Look: look, withdrawn: new(withdrawals),
+		results: make(map[Right]*result), missing: make(map[uint32]time.Time),
 	}
 }
 
-// check returns nil if a right is one now, or was at most RightTime ago. It blocks until that
-// is known or ctx ends. Checks of one right share one look.
-func (r *rights) check(ctx context.Context, key right) error {
+// Load makes the rights keep in a file which of them were withdrawn, after it has read what the last daemon has kept there.
+func (r *Rights) Load(file string, log *slog.Logger) { r.withdrawn = loadWithdrawals(file, log) }
+
+// Check returns nil if a right still lets its client in, or did at most privsep.RightTime ago. It blocks until that is
+// known or ctx ends. Concurrent checks of one right share one look.
+func (r *Rights) Check(ctx context.Context, key Right) error {
 	for {
 		r.mu.Lock()
 		known, first := r.results[key], false
@@ -105,21 +113,21 @@ func (r *rights) check(ctx context.Context, key right) error {
 }
 
 // fill makes a check and keeps its result.
-func (r *rights) fill(ctx context.Context, key right, known *result) (err error) {
+func (r *Rights) fill(ctx context.Context, key Right, known *result) (err error) {
 	err = errors.New("the check has panicked") // which ends only the connection that makes it
 	defer func() {
 		defer close(known.done)
 		r.mu.Lock()
-		err = r.confirmLocked(key.uid, err)
+		err = r.confirmLocked(key.UID, err)
 		r.mu.Unlock()
 		known.err = err
 		r.record(key, err)
 	}()
-	return r.look(ctx, key)
+	return r.Look(ctx, key)
 }
 
 // record keeps what a check of a right has told.
-func (r *rights) record(key right, err error) {
+func (r *Rights) record(key Right, err error) {
 	var w *privsep.Withdrawn
 	if errors.As(err, &w) {
 		r.withdrawn.add(key, w.Account)
@@ -137,11 +145,11 @@ func (r *result) ended() bool {
 	}
 }
 
-// confirmLocked takes it as withdrawn that an account does not exist when that was so for
-// long enough.
-func (r *rights) confirmLocked(uid uint32, err error) error {
+// confirmLocked turns the error of an account that is not found into a withdrawal after missingTime. It returns
+// other errors as they are.
+func (r *Rights) confirmLocked(uid uint32, err error) error {
 	if !errors.Is(err, errMissing) {
-		if err == nil || withdrawn(err) {
+		if err == nil || IsWithdrawn(err) {
 			delete(r.missing, uid)
 		}
 		return err
@@ -158,7 +166,7 @@ func (r *rights) confirmLocked(uid uint32, err error) error {
 }
 
 // forgetLocked makes room for a result.
-func (r *rights) forgetLocked() {
+func (r *Rights) forgetLocked() {
 	for key, known := range r.results {
 		if len(r.results) < maxRights {
 			return
@@ -172,61 +180,60 @@ func (r *rights) forgetLocked() {
 	}
 }
 
-// refused returns why a right is none, if the same admission, or its whole account, was withdrawn
-// when it was checked last, from any address: then it is checked again first. Otherwise it returns
-// nil at once: the client is let in, and checked meanwhile.
-func (r *rights) refused(ctx context.Context, key right) error {
+// Refused checks a right at once if the last check of the same admission, or of its whole account, has withdrawn it, from
+// any address, and returns why it is refused. Otherwise it returns nil without a check: the client continues, and is
+// checked soon.
+func (r *Rights) Refused(ctx context.Context, key Right) error {
 	if !r.withdrawn.has(key) {
 		return nil
 	}
-	if err := r.check(ctx, key); withdrawn(err) {
+	if err := r.Check(ctx, key); IsWithdrawn(err) {
 		return err
 	}
 	return nil
 }
 
-// errMissing is the error of an account that is not found.
+// errMissing is the error of an account that the name service does not find.
 var errMissing = errors.New("account is not found")
 
-// lookup returns the account of an admission: that of its uid. Of several it is the one that was
-// logged in to, as the holder says.
-func (s *Monitor) lookup(ctx context.Context, by admission) (*account.Account, error) {
-	a, err := s.names.LookupID(ctx, by.uid)
-	if err != nil || a.Name == by.account {
+// lookup returns the account with the user id of an admission: of several, the one that the holder names.
+func (d *Decider) lookup(ctx context.Context, by Admission) (*account.Account, error) {
+	a, err := d.names.LookupID(ctx, by.UID)
+	if err != nil || a.Name == by.Account {
 		return a, err
 	}
-	if named, err := s.names.Lookup(ctx, by.account); err == nil && named.UID == by.uid {
+	if named, err := d.names.Lookup(ctx, by.Account); err == nil && named.UID == by.UID {
 		return named, nil
 	}
 	return a, nil
 }
 
-// look checks whether a client would be let in now, as logging in does. What holds for the whole
+// Look checks whether a client would be let in now, as logging in does. What holds for the whole
 // account comes first: it does not depend on what the holder says. Only nologin(5) is not looked
 // at: as with sshd, it keeps new logins out and ends none.
-func (s *Monitor) look(ctx context.Context, r right) error {
-	a, err := s.lookup(ctx, r.admission)
+func (d *Decider) Look(ctx context.Context, r Right) error {
+	a, err := d.lookup(ctx, r.Admission)
 	if errors.Is(err, account.ErrUnknown) {
-		return fmt.Errorf("user id %d: %w", r.uid, errMissing)
+		return fmt.Errorf("user id %d: %w", r.UID, errMissing)
 	}
 	if err != nil {
 		return err
 	}
-	switch err := checkExpired(a); {
-	case errors.Is(err, errExpired):
+	switch err := CheckExpired(a); {
+	case errors.Is(err, ErrExpired):
 		return &privsep.Withdrawn{Reason: err.Error(), Account: true}
 	case err != nil:
 		return err
 	}
-	switch _, err := s.policy(ctx, a, r.from, r.at); {
+	switch _, err := d.policy(ctx, a, r.From, r.At); {
 	case errors.Is(err, sshd.ErrRefused):
 		return &privsep.Withdrawn{Reason: err.Error(), Account: true}
 	case err != nil:
 		return err
-	case a.Name != r.account:
+	case a.Name != r.Account:
 		return &privsep.Withdrawn{Reason: fmt.Sprintf("the account of user id %d is %s now", a.UID, a.Name)}
-	case r.key == "":
-		allowed, err := s.tokenPermissions(ctx, a, r.from, r.at)
+	case r.Key == "":
+		allowed, err := d.TokenPermissions(ctx, a, r.From, r.At)
 		switch {
 		case errors.Is(err, sshd.ErrRefused):
 			return &privsep.Withdrawn{Reason: err.Error()}
@@ -235,11 +242,11 @@ func (s *Monitor) look(ctx context.Context, r right) error {
 		}
 		return err
 	}
-	key, err := auth.ParseUserKey([]byte(r.key))
+	key, err := auth.ParseUserKey([]byte(r.Key))
 	if err != nil {
 		return &privsep.Withdrawn{Reason: err.Error()}
 	}
-	decided, err := s.authorize(ctx, claim{account: a, from: r.from, at: r.at, proven: r.proven}, []byte(r.key))
+	decided, err := d.authorize(ctx, claim{account: a, from: r.From, at: r.At, proven: r.Proven}, []byte(r.Key))
 	if err != nil {
 		return err
 	}
@@ -257,6 +264,6 @@ func (s *Monitor) look(ctx context.Context, r right) error {
 }
 
 // less reports whether permissions are less than those that let the client in.
-func (a admission) less(allowed *auth.Permissions) bool {
-	return allowed.Command != "" && a.scope == "" || allowed.NoPTY && !a.noPTY
+func (a Admission) less(allowed *auth.Permissions) bool {
+	return allowed.Command != "" && a.Scope == "" || allowed.NoPTY && !a.NoPTY
 }

@@ -1,6 +1,6 @@
 //go:build linux || darwin
 
-package monitor
+package access
 
 import (
 	"errors"
@@ -28,10 +28,10 @@ func TestReplacedSettings(t *testing.T) {
 			settings := configs.DefaultServer()
 			change(settings)
 			settings.SSHDPolicy = test.policy
-			s := &Monitor{all: true, sshd: sshd.Daemon{Files: []string{test.sshd}}}
-			err := s.adopt(settings)
+			d := &Decider{all: true, sshd: sshd.Daemon{Files: []string{test.sshd}}}
+			err := d.Adopt(settings)
 			wrong, _ := errors.AsType[*configs.Wrong](err)
-			if (err != nil) != test.wrong || test.wrong && wrong.Key != key || (s.settings() == nil) != test.wrong {
+			if (err != nil) != test.wrong || test.wrong && wrong.Key != key || (d.own.Load() == nil) != test.wrong {
 				t.Errorf("%s, %s, %s: %v", key, test.policy, test.sshd, err)
 			}
 		}

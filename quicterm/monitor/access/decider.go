@@ -1,0 +1,277 @@
+//go:build linux || darwin
+
+package access
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"net/netip"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/quicterm/quicterm/configs"
+	"github.com/quicterm/quicterm/quicterm/auth"
+	"github.com/quicterm/quicterm/quicterm/machine/account"
+	"github.com/quicterm/quicterm/quicterm/machine/keyfile"
+	"github.com/quicterm/quicterm/quicterm/machine/panics"
+	"github.com/quicterm/quicterm/quicterm/machine/sshd"
+	"github.com/quicterm/quicterm/quicterm/monitor/privsep"
+)
+
+// A Decider decides which accounts get in, and what it allows their keys. It is safe for concurrent use.
+type Decider struct {
+	all      bool // every account is served, not only that of this process
+	names    *account.NameService
+	keyFiles *keyfile.Reader
+	sshd     sshd.Daemon
+	panics   *panics.Container
+	log      *slog.Logger
+
+	follows  atomic.Bool                  // see FollowsSSHD
+	own      atomic.Pointer[sshd.Policy]  // of the settings
+	sources  atomic.Pointer[sshd.Sources] // at the last login
+	verdicts verdicts
+}
+
+// New returns a decider, which Adopt gives its settings. all says whether the daemon serves every account. Close ends the
+// processes that it has started.
+func New(names *account.NameService, all bool, panics *panics.Container, log *slog.Logger) *Decider {
+	return &Decider{all: all, names: names, keyFiles: keyfile.NewReader(names), panics: panics, log: log}
+}
+
+// Close ends the processes that read keys.
+func (d *Decider) Close() { d.keyFiles.Close() }
+
+// Adopt makes the decider use settings. If there is a mistake in them, it continues with the last ones.
+func (d *Decider) Adopt(settings *configs.Server) error {
+	own, err := ownPolicy(settings)
+	if err != nil {
+		return err
+	}
+	if d.all {
+		if err := checkReplaced(settings, &d.sshd); err != nil {
+			return err
+		}
+	}
+	d.own.Store(own)
+	d.follows.Store(d.all && settings.SSHDPolicy == "follow")
+	return nil
+}
+
+// policy returns what sshd's configuration, or the daemon's settings where no sshd is followed,
+// allow an account, for a client at an address of a server at another. An error that wraps
+// sshd.ErrRefused says that the account does not get in; any other one, that this cannot be
+// known now.
+//
+// A login by a token has a policy too, although sshd or the system's own login has let the
+// process in that got the token: the rules for an account hold whatever way it takes. The
+// rules for how it proves who it is (PubkeyAuthentication, AuthenticationMethods) do not:
+// they were for that login.
+func (d *Decider) policy(ctx context.Context, a *account.Account, client, server netip.Addr) (*sshd.Policy, error) {
+	login := d.loginOf(a, client, server)
+	if d.FollowsSSHD() {
+		return d.sshd.Ask(ctx, login, d.own.Load())
+	}
+	own := d.own.Load()
+	return own, own.Admit(ctx, login, client.Unmap().WithZone("").String())
+}
+
+// FollowsSSHD reports whether the daemon obeys sshd's configuration.
+func (d *Decider) FollowsSSHD() bool { return d.follows.Load() }
+
+// Admit returns why an account does not get in, whatever its keys are, or nil. The errors are those of policy.
+func (d *Decider) Admit(ctx context.Context, a *account.Account, client, server netip.Addr) error {
+	_, err := d.policy(ctx, a, client, server)
+	return err
+}
+
+// Find returns the policy by which Admit decides, and the sshd that it is of, or nil if it is the daemon's own.
+func (d *Decider) Find(ctx context.Context, a *account.Account, client, server netip.Addr) (*sshd.Policy, *sshd.Installation, error) {
+	if !d.FollowsSSHD() {
+		return d.own.Load(), nil, nil
+	}
+	installed, err := d.sshd.Locate()
+	if err != nil {
+		return nil, nil, fmt.Errorf("sshd: %w", err)
+	}
+	policy, _, err := d.sshd.Find(ctx, d.loginOf(a, client, server), d.own.Load())
+	return policy, installed, err
+}
+
+// Key returns what an account allows a key or a certificate of a client. An error says nothing about the key.
+func (d *Decider) Key(ctx context.Context, a *account.Account, client, server netip.Addr, blob []byte) (auth.Verdict, error) {
+	decided, err := d.authorize(ctx, claim{account: a, from: client, at: server}, blob)
+	if err != nil {
+		return auth.Verdict{}, err
+	}
+	return decided.verdicts[0], nil
+}
+
+// loginOf describes a login to a policy.
+func (d *Decider) loginOf(a *account.Account, client, server netip.Addr) *sshd.Login {
+	return &sshd.Login{
+		User: a.Name, UID: a.UID, Shell: a.Shell, Client: client, Server: server,
+		Locked: a.Locked,
+		Groups: func(ctx context.Context) ([]string, error) { return d.names.GroupNames(ctx, a) },
+	}
+}
+
+// A claim is that of a client to log in to an account.
+type claim struct {
+	account *account.Account
+	from    netip.Addr // of the client
+	at      netip.Addr // of the server
+	proven  time.Time  // see auth.Query
+	tried   int        // keys of the client that were refused before
+}
+
+// valid returns when the certificates of the claim must be valid.
+func (by claim) valid() time.Time {
+	if by.proven.IsZero() {
+		return time.Now()
+	}
+	return by.proven
+}
+
+// A decision is what is decided about the keys of a client.
+type decision struct {
+	verdicts []auth.Verdict // in the order of the keys
+	tries    int            // how many keys the client may try in vain
+}
+
+// authorize decides what an account allows the keys of a client now: by the settings, sshd's
+// configuration, and the sources of keys that these name. An error says nothing about the keys (see
+// keyfile.Reader), as a refusal that wraps keyfile.ErrUnread.
+//
+// It asks for policy and keys at once, because each takes a process. The sources are
+// nearly always those of the last login; otherwise they are read again.
+func (d *Decider) authorize(ctx context.Context, by claim, keys ...[]byte) (*decision, error) {
+	type result struct {
+		verdicts []auth.Verdict
+		err      error
+	}
+	sources := d.sources.Load()
+	if sources == nil {
+		sources = &d.own.Load().Sources
+	}
+	early := make(chan result, 1)
+	reading, stop := context.WithCancel(ctx)
+	go func() {
+		var r result
+		r.err = d.panics.Contain(d.log, func() (err error) {
+			r.verdicts, err = d.readKeys(reading, by, sources, keys)
+			return err
+		})
+		early <- r
+	}()
+	policy, err := d.policy(ctx, by.account, by.from, by.at)
+	if err != nil {
+		stop()
+	}
+	read := <-early
+	stop()
+	switch {
+	case errors.Is(err, sshd.ErrRefused):
+		return &decision{slices.Repeat([]auth.Verdict{{Refused: err}}, len(keys)), math.MaxInt}, nil
+	case err != nil:
+		return nil, err
+	}
+	if !sources.SameFiles(&policy.Sources) {
+		d.sources.Store(&policy.Sources)
+		read.verdicts, read.err = d.readKeys(ctx, by, &policy.Sources, keys)
+	}
+	if read.err != nil { // it takes nothing from what the policy refuses
+		unread := fmt.Errorf("%w: %w", keyfile.ErrUnread, read.err)
+		read.verdicts = slices.Repeat([]auth.Verdict{{Refused: unread}}, len(keys))
+	}
+	d.askPrincipals(ctx, by, policy, keys, read.verdicts)
+	d.askProgram(ctx, by, policy, keys, read.verdicts)
+	decided := &decision{make([]auth.Verdict, len(keys)), policy.MaxTries()}
+	for i, v := range read.verdicts {
+		v.Allowed, v.Refused = obey(policy, by.account.UID, keys[i], v)
+		decided.verdicts[i] = v
+	}
+	return decided, nil
+}
+
+// TokenPermissions returns what an account is allowed that logs in with a token. The error is
+// that of policy.
+func (d *Decider) TokenPermissions(
+	ctx context.Context, a *account.Account, client, server netip.Addr,
+) (*auth.Permissions, error) {
+	policy, err := d.policy(ctx, a, client, server)
+	if err != nil {
+		return new(auth.Permissions), err
+	}
+	if err := policy.AcceptCommand(a.UID, ""); err != nil {
+		return nil, err
+	}
+	return policy.Restrict(new(auth.Permissions)), nil
+}
+
+// obey returns what is left of what a source allows a key, and why it is nothing. A refusal by the
+// policy comes first: the account itself can make its files unreadable, which is no definite one.
+// That the policy is not known comes last.
+func obey(policy *sshd.Policy, uid uint32, blob []byte, v auth.Verdict) (*auth.Permissions, error) {
+	key, err := auth.ParseUserKey(blob)
+	if err != nil {
+		return nil, err
+	}
+	unknown := policy.AcceptKey(key)
+	if errors.Is(unknown, sshd.ErrRefused) {
+		return nil, unknown
+	}
+	if v.Allowed == nil {
+		return nil, v.Refused
+	}
+	if err := policy.AcceptCommand(uid, v.Allowed.Command); err != nil {
+		return nil, err
+	}
+	if unknown != nil {
+		return nil, fmt.Errorf("%w: %w", keyfile.ErrUnread, unknown)
+	}
+	return policy.Restrict(v.Allowed), nil
+}
+
+// Judge returns what an account allows the keys of an Offer. It refuses the keys after too many that
+// are refused, as sshd does not look at them.
+func (d *Decider) Judge(ctx context.Context, a *account.Account, o *privsep.Offer) ([]auth.Verdict, error) {
+	hash := hashOffer(o)
+	if kept := d.verdicts.get(hash); kept != nil {
+		return kept, nil
+	}
+	decided, err := d.authorize(ctx, claim{account: a, from: o.Path.From(), at: o.Path.At(), tried: o.Earlier}, o.Keys...)
+	if err != nil {
+		return nil, err
+	}
+	tried := o.Earlier
+	for i, v := range decided.verdicts {
+		if v.Allowed != nil && tried >= decided.tries {
+			decided.verdicts[i] = auth.Verdict{Refused: fmt.Errorf("%d keys before it are refused: MaxAuthTries", tried)}
+		} else if v.Allowed == nil {
+			tried++
+		}
+	}
+	d.verdicts.put(hash, a.UID, decided.verdicts)
+	return decided.verdicts, nil
+}
+
+// ErrExpired is the error of an account whose expiration date has passed.
+var ErrExpired = errors.New("account has expired")
+
+// CheckExpired returns nil if an account has not expired. An error other than ErrExpired says that
+// this cannot be known now.
+func CheckExpired(a *account.Account) error {
+	expired, err := a.Expired(time.Now())
+	if expired {
+		err = ErrExpired
+	}
+	if err != nil {
+		return fmt.Errorf("account %s: %w", a.Name, err)
+	}
+	return nil
+}

@@ -1,0 +1,74 @@
+//go:build linux || darwin
+
+package access
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"reflect"
+	"slices"
+
+	"github.com/quicterm/quicterm/configs"
+	"github.com/quicterm/quicterm/quicterm/machine/sshd"
+)
+
+// CheckSettings returns a mistake in the rules for logins, as a [configs.Wrong]: one that sshd would refuse, a pattern that
+// nothing can match, or a setting that has no effect beside an sshd whose configuration is obeyed. granted says
+// whether they are for a granted daemon, which serves only its own account.
+func CheckSettings(s *configs.Server, granted bool) error {
+	if _, err := ownPolicy(s); err != nil {
+		return err
+	}
+	if os.Geteuid() != 0 || granted {
+		return nil
+	}
+	return checkReplaced(s, new(sshd.Daemon))
+}
+
+// checkReplaced returns the error of a setting that has no effect because sshd's takes its place, if there is one.
+func checkReplaced(s *configs.Server, daemon *sshd.Daemon) error {
+	if s.SSHDPolicy != "follow" {
+		return nil
+	}
+	given, usual := reflect.ValueOf(s).Elem(), reflect.ValueOf(configs.DefaultServer()).Elem()
+	for i := range given.NumField() {
+		key := given.Type().Field(i).Tag.Get("toml")
+		item := sshd.Replaced(key)
+		if item != "" && !reflect.DeepEqual(given.Field(i).Interface(), usual.Field(i).Interface()) && daemon.Installed() {
+			return &configs.Wrong{Key: key, Element: -1, Err: fmt.Errorf(
+				`%s has no effect: sshd's %s takes its place; remove it, or set sshd_policy = "ignore"`, key, item)}
+		}
+	}
+	return nil
+}
+
+// ownPolicy returns the policy of the daemon's own settings. The error of a mistake is a [configs.Wrong].
+func ownPolicy(s *configs.Server) (*sshd.Policy, error) {
+	var settings []sshd.Setting
+	for _, list := range []struct {
+		keyword string
+		values  []string
+	}{
+		{"allowusers", s.AllowUsers},
+		{"allowgroups", s.AllowGroups},
+		{"authorizedkeysfile", s.AuthorizedKeysFiles},
+	} {
+		for _, value := range list.values {
+			settings = append(settings, sshd.Setting{Keyword: list.keyword, Value: value})
+		}
+	}
+	lists := len(settings)
+	settings = append(settings, sshd.Setting{Keyword: "trustedusercakeys", Value: s.TrustedUserCAKeys})
+	policy, err := sshd.Own(settings)
+	if mistake, ok := errors.AsType[*sshd.SettingError](err); ok {
+		wrong := &configs.Wrong{Key: sshd.OwnName(settings[mistake.Index].Keyword), Element: -1, Err: err}
+		if mistake.Index < lists { // an element of a list
+			wrong.Element = mistake.Index - slices.IndexFunc(settings, func(s sshd.Setting) bool {
+				return s.Keyword == settings[mistake.Index].Keyword
+			})
+		}
+		return nil, wrong
+	}
+	return policy, err
+}
