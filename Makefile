@@ -45,6 +45,7 @@ fuzz: ## run each fuzz target for FUZZTIME
 lint: ## check formatting, and run go vet and staticcheck
 	@unformatted=$$(gofmt -l .); [ -z "$$unformatted" ] || { echo "gofmt would change: $$unformatted"; exit 1; }
 	go vet ./...
+	go vet -tags ablation ./quicterm/session ./quicterm/sim
 	$(STATICCHECK) ./...
 
 bench: ## measure sessions over emulated networks, in five minutes; BENCH has more flags
