@@ -1,4 +1,4 @@
-// Package monitor is the half of the daemon that has its rights: it decides who gets in, signs with
+// Package monitor is the half of the daemon that has its rights: it lets clients in as package access decides, signs with
 // the host keys, and starts and reaches the holders of sessions. The other half, package server, talks
 // to clients: QUIC, TLS, TCP and the messages on them. Of root's daemon on Linux that is a process of
 // its own, without rights, as in OpenSSH's privilege separation; elsewhere both are in one process, and

@@ -63,7 +63,7 @@ func (d *Decider) Adopt(settings *configs.Server) error {
 }
 
 // policy returns what sshd's configuration, or the daemon's settings where no sshd is followed,
-// allow an account, for a client at an address of a server at another. An error that wraps
+// allow an account, for a client at one address and the daemon at another. An error that wraps
 // sshd.ErrRefused says that the account does not get in; any other one, that this cannot be
 // known now.
 //
@@ -124,7 +124,7 @@ func (d *Decider) loginOf(a *account.Account, client, server netip.Addr) *sshd.L
 type claim struct {
 	account *account.Account
 	from    netip.Addr // of the client
-	at      netip.Addr // of the server
+	at      netip.Addr // of the daemon
 	proven  time.Time  // see auth.Query
 	tried   int        // keys of the client that were refused before
 }

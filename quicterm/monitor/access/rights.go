@@ -58,7 +58,7 @@ type Rights struct {
 	missing map[uint32]time.Time // since when an account is not found
 }
 
-// A Right is an admission that is used from an address, at an address of the server.
+// A Right is an admission that is used from an address, at an address of the daemon.
 type Right struct {
 	Admission
 	From, At netip.Addr

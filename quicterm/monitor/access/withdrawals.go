@@ -38,7 +38,7 @@ type withdrawals struct {
 type withdrawal struct {
 	uid       uint32
 	admission [sha256.Size]byte // hash of it; zeros for all
-	place     [sha256.Size]byte // hash of the addresses of the client and of the server
+	place     [sha256.Size]byte // hash of the addresses of the client and of the daemon
 }
 
 // withdrawalSize is the size of a withdrawal in the file, in bytes: the fields in their order.

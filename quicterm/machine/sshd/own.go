@@ -1,0 +1,120 @@
+//go:build linux || darwin
+
+package sshd
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"strings"
+)
+
+// A SettingError is the error of one of several settings, which it names.
+type SettingError struct {
+	Index int // of the setting
+	Err   error
+}
+
+func (e *SettingError) Error() string { return e.Err.Error() }
+func (e *SettingError) Unwrap() error { return e.Err }
+
+// ownMaxTries bounds the keys that a client may try in vain where no sshd says: an agent may have dozens.
+const ownMaxTries = 64
+
+// Own returns the policy of the daemon's own settings, which hold where no sshd's do. The error of a mistake is a
+// [SettingError].
+func Own(settings []Setting) (*Policy, error) {
+	p := newPolicy()
+	p.isOwn, p.pam, p.rootLogin, p.maxTries = true, true, "yes", ownMaxTries
+	for i, s := range settings {
+		if err := errors.Join(p.set(s.Keyword, s.Value), checkOwn(s)); err != nil {
+			return nil, &SettingError{i, fmt.Errorf("%s %.100q: %w", ownNames[s.Keyword], s.Value, err)}
+		}
+	}
+	return p, nil
+}
+
+// checkOwn returns what is wrong with a setting that would fail only at a login, or that nothing can match.
+func checkOwn(s Setting) (err error) {
+	switch s.Keyword {
+	case "allowusers":
+		user, hosts, limited := strings.Cut(s.Value, "@")
+		if err := checkName(user); err != nil {
+			return err
+		}
+		for pattern := range strings.SplitSeq(hosts, ",") {
+			if pattern = strings.TrimPrefix(pattern, "!"); limited && err == nil {
+				err = checkHost(pattern)
+			}
+		}
+	case "allowgroups":
+		if s.Value == "" {
+			err = errors.New("an empty pattern")
+		}
+	case "authorizedkeysfile":
+		_, err = Expand(s.Value, map[byte]string{'h': "", 'u': "", 'U': ""})
+	}
+	return err
+}
+
+// checkName returns why no account can match a pattern.
+func checkName(pattern string) error {
+	switch {
+	case pattern == "":
+		return errors.New("an empty pattern")
+	case strings.ContainsAny(pattern, " \t\n,"):
+		return errors.New("no account can match it: each pattern is a string of its own in the list")
+	}
+	return nil
+}
+
+// checkHost returns why no client can match a pattern behind an @.
+func checkHost(pattern string) error {
+	if _, err := matchAddress(pattern, netip.IPv6Unspecified()); err != nil {
+		return err
+	}
+	if _, err := netip.ParsePrefix(pattern); err != nil && strings.Contains(pattern, "/") {
+		return fmt.Errorf("%q is not a network", pattern)
+	}
+	if strings.ContainsAny(pattern, " \t\n@") {
+		return fmt.Errorf("no client can match %q", pattern)
+	}
+	return nil
+}
+
+// A Rule is a setting that is in force.
+type Rule struct {
+	Setting
+	Own bool // of the daemon, by its own name; else of sshd
+}
+
+// Rules returns the settings, in the order in which they were given.
+func (p *Policy) Rules() (rules []Rule) {
+	for _, s := range p.rules {
+		if p.isOwn {
+			s.Keyword = ownNames[s.Keyword]
+		}
+		rules = append(rules, Rule{Setting: s, Own: p.isOwn})
+	}
+	return rules
+}
+
+// ownNames are the names of the daemon's own settings for those of sshd that take their place.
+var ownNames = map[string]string{
+	"allowusers": "allow_users", "allowgroups": "allow_groups",
+	"authorizedkeysfile": "authorized_keys_files", "trustedusercakeys": "trusted_user_ca_keys",
+}
+
+// OwnName returns the name of the daemon's own setting for an item of sshd, in small letters.
+func OwnName(keyword string) string { return ownNames[keyword] }
+
+// Replaced returns the item of sshd that takes the place of one of the daemon's own settings where
+// sshd's configuration is obeyed, in small letters, or nothing.
+func Replaced(own string) string {
+	for item, name := range ownNames {
+		if name == own {
+			return item
+		}
+	}
+	return ""
+}
