@@ -73,7 +73,10 @@ func NewHost(t T, bin string) *Host {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := &Host{T: t, Dir: dir, Bin: bin, Settings: map[string]string{}, Client: map[string]string{}, Identities: []string{"id"}, Log: new(Output), Addr: freeAddr(t)}
+	h := &Host{
+		T: t, Dir: dir, Bin: bin, Settings: map[string]string{}, Client: map[string]string{}, Identities: []string{"id"},
+		Log: new(Output), Addr: freeAddr(t),
+	}
 	t.Cleanup(func() {
 		if h.Daemon != nil {
 			h.Stop(syscall.SIGTERM)

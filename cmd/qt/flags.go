@@ -78,7 +78,8 @@ func addLoginFlags(c *cobra.Command, opts *options) {
 
 // addPathFlags adds the flags that say which paths a session uses.
 func addPathFlags(c *cobra.Command, opts *options) {
-	c.Flags().BoolVar(&opts.redundant, "redundant", false, "send everything over two network interfaces (see the setting paths)")
+	c.Flags().BoolVar(&opts.redundant, "redundant", false,
+		"send everything over two network interfaces (see the setting paths)")
 }
 
 // maxReplay bounds the lines to ask for. Servers keep fewer.
@@ -109,15 +110,18 @@ func addSessionFlags(c *cobra.Command, opts *options) {
 	addPathFlags(c, opts)
 	opts.replay = wire.Replay{Kind: wire.ReplayScreen, Lines: 1000}
 	c.Flags().Var(flagValue{set: opts.setReplay, kind: "screen"}, "replay",
-		"what to show of the output from before: the `screen`, the screen after lines=N (default: 1000) lines, raw output, or none")
+		"what to show of the output from before: the `screen`, the screen after lines=N "+
+			"(default: 1000) lines, raw output, or none")
 	c.Flags().VarP(flagValue{kind: "character", set: func(s string) error {
 		opts.escape = s
 		return configs.CheckEscapeChar(s)
-	}}, "escape", "e", "`character` (or none) that begins an escape at the start of a line (default: the setting escape_char, ~)")
+	}}, "escape", "e", "`character` (or none) that begins an escape at the start of a line "+
+		"(default: the setting escape_char, ~)")
 }
 
 // addPredictFlag adds the flag that says when keys show before the server answers.
 func addPredictFlag(c *cobra.Command, opts *options) {
 	c.Flags().Var(oneOf(&opts.predict, "adaptive", "always", "never"), "predict",
-		"when keys show before the server answers: `adaptive` (where that takes long), always or never (default: the setting predict)")
+		"when keys show before the server answers: `adaptive` (where that takes long), always or never "+
+			"(default: the setting predict)")
 }

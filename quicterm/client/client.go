@@ -94,8 +94,8 @@ type Config struct {
 	Prefer, Avoid []string
 	// KeepaliveIdle is the time between packets that keep an idle path open. The default is 25 s.
 	KeepaliveIdle time.Duration
-	// Compression is when bulk data is compressed, in both directions: "off", "on" (if that makes it shorter) or "auto",
-	// the default (if the path is slower than compression).
+	// Compression is when bulk data is compressed, in both directions: "off", "on" (if that makes it
+	// shorter) or "auto", the default (if the path is slower than compression).
 	Compression string
 
 	// Network is what is between here and the server. Nil means the network of this machine.

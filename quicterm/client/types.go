@@ -45,7 +45,8 @@ func publicCandidate(c migrate.Candidate) Candidate {
 
 func (c Candidate) internal() migrate.Candidate {
 	return migrate.Candidate{
-		Transport: migrate.Transport(c.Transport), Remote: c.Remote, Interface: c.Interface, Source: c.Source, Bound: c.Bound,
+		Transport: migrate.Transport(c.Transport), Remote: c.Remote,
+		Interface: c.Interface, Source: c.Source, Bound: c.Bound,
 	}
 }
 

@@ -91,7 +91,8 @@ type keys struct {
 	rtt   time.Duration
 }
 
-// typedLocked takes typed bytes, of which n are in frames up to one. It reports whether there is then something to paint.
+// typedLocked takes typed bytes, of which n are in frames up to one. It reports whether there is then
+// something to paint.
 func (p *painter) typedLocked(b []byte, n int, frame uint64) bool {
 	if p.off {
 		return false
