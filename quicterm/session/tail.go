@@ -11,9 +11,9 @@ const (
 	// maxCopies is how often a datagram goes within a round trip at most: what a loss of 50 % needs.
 	maxCopies = 8
 
-	// allLost is the share of tails of which all copies may be lost: about 99 % of keys and their echoes need no second
-	// round trip then.
-	allLost = 1.0 / 150
+	// allLost is the share of tails of which all copies may be lost: then 99 % of keys and their echoes need no second
+	// round trip.
+	allLost = 1.0 / 200
 )
 
 // A tail is what a carrier knows of the datagrams that carry all frames that are not acknowledged.
