@@ -28,7 +28,9 @@ import (
 	"github.com/quicterm/quicterm/quicterm/doctor"
 	"github.com/quicterm/quicterm/quicterm/machine/account"
 	"github.com/quicterm/quicterm/quicterm/machine/memory"
+	"github.com/quicterm/quicterm/quicterm/machine/panics"
 	"github.com/quicterm/quicterm/quicterm/machine/rundir"
+	"github.com/quicterm/quicterm/quicterm/monitor/access"
 	"github.com/quicterm/quicterm/quicterm/monitor/processes"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
@@ -69,6 +71,7 @@ func examined(ctx context.Context, cfg Config) (s *Monitor, r doctor.Report) {
 		software: cfg.Software, names: names, self: self, all: self.UID == 0, base: rundir.Base(cfg.Settings.RuntimeDir),
 		log: slog.New(slog.DiscardHandler),
 	}
+	s.access = access.New(names, s.all, panics.New(), s.log) // it reads no keys: there is nothing to close
 	if err := s.adopt(cfg.Settings); err != nil {
 		r.Add("settings", doctor.Fail, "correct the file", "%v", err)
 		return nil, r

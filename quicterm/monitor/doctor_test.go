@@ -5,10 +5,12 @@ package monitor
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 
+	"github.com/quicterm/quicterm/configs"
 	"github.com/quicterm/quicterm/quicterm/doctor"
 	"github.com/quicterm/quicterm/quicterm/holder"
 	"github.com/quicterm/quicterm/quicterm/machine/account"
@@ -82,5 +84,15 @@ func TestDoctorOfSilentHolders(t *testing.T) {
 	}
 	if n := int(asked.Load()); n > int(accountPatience/holderPatience)+1 {
 		t.Errorf("%d were asked, each for %v", n, holderPatience)
+	}
+}
+
+// The doctor looks at a daemon that does not run, with the settings that it would have.
+func TestDoctorWithoutDaemon(t *testing.T) {
+	settings := configs.DefaultServer()
+	settings.StateDir, settings.RuntimeDir, settings.SSHDPolicy = t.TempDir(), t.TempDir(), "ignore"
+	r := Test(t.Context(), Config{Settings: settings})
+	if !slices.ContainsFunc(r, func(f doctor.Finding) bool { return f.ID == "hostkey" }) {
+		t.Errorf("it says %+v", r)
 	}
 }
