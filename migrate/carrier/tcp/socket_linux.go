@@ -8,6 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// congestionControl is that which the kernel is asked for. Others take each lost packet for congestion.
+const congestionControl = "bbr"
+
 // A lowConn is a connection whose kernel takes few bytes more than it can send.
 type lowConn struct {
 	*net.TCPConn
@@ -15,9 +18,13 @@ type lowConn struct {
 }
 
 // bounded returns the connection with a bound on the bytes that the kernel takes and has not
-// sent: those, and one write. Without it, writes would fill a buffer of megabytes.
+// sent: those, and one write. Without it, writes would fill a buffer of megabytes. It also sets
+// congestionControl where the kernel allows that.
 func bounded(c *net.TCPConn, raw syscall.RawConn, bytes int) net.Conn {
-	raw.Control(func(fd uintptr) { unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_NOTSENT_LOWAT, bytes) })
+	raw.Control(func(fd uintptr) {
+		unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_NOTSENT_LOWAT, bytes)
+		unix.SetsockoptString(int(fd), unix.IPPROTO_TCP, unix.TCP_CONGESTION, congestionControl)
+	})
 	return &lowConn{c, raw}
 }
 

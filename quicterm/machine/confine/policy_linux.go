@@ -89,6 +89,7 @@ func socketOptions() (uses []use) {
 		{unix.IPPROTO_UDP, unix.UDP_GRO},
 		{unix.IPPROTO_TCP, unix.TCP_NODELAY}, {unix.IPPROTO_TCP, unix.TCP_KEEPIDLE}, {unix.IPPROTO_TCP, unix.TCP_KEEPINTVL},
 		{unix.IPPROTO_TCP, unix.TCP_KEEPCNT}, {unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT}, {unix.IPPROTO_TCP, unix.TCP_NOTSENT_LOWAT},
+		{unix.IPPROTO_TCP, unix.TCP_CONGESTION},
 	} {
 		uses = append(uses, use{is(1, option[0]), is(2, option[1])})
 	}
