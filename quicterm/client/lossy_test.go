@@ -29,21 +29,15 @@ func TestLoginAtLoss(t *testing.T) {
 		w.net.Do(func() { w.noTCP = true })
 		var took []time.Duration
 		for range logins {
-			token, err := w.server.IssueToken(uint32(os.Geteuid()))
-			if err != nil {
-				t.Fatal(err)
-			}
-			c := New(Config{
-				Resolve:   func(context.Context) ([]netip.AddrPort, error) { return []netip.AddrPort{serverAddr}, nil },
-				CheckHost: func(ssh.PublicKey) error { return nil },
-				Network:   w, Token: token,
-			})
 			began := time.Now()
-			if _, _, err := c.List(context.Background()); err != nil {
+			err := w.listOnce()
+			if errors.As(err, new(*BrokenOffError)) { // with a key, the client itself tries once more
+				err = w.listOnce()
+			}
+			if err != nil {
 				t.Errorf("after %v: %v", time.Since(began), err)
 			}
 			took = append(took, time.Since(began))
-			c.Close()
 		}
 		slices.Sort(took)
 		at := func(percent int) time.Duration { return took[len(took)*percent/100].Round(time.Millisecond) }
@@ -52,6 +46,22 @@ func TestLoginAtLoss(t *testing.T) {
 			t.Errorf("99 %% take up to %v", at(99))
 		}
 	})
+}
+
+// listOnce logs in with a token of its own, and lists the sessions.
+func (w *world) listOnce() error {
+	token, err := w.server.IssueToken(uint32(os.Geteuid()))
+	if err != nil {
+		return err
+	}
+	c := New(Config{
+		Resolve:   func(context.Context) ([]netip.AddrPort, error) { return []netip.AddrPort{serverAddr}, nil },
+		CheckHost: func(ssh.PublicKey) error { return nil },
+		Network:   w, Token: token,
+	})
+	defer c.Close()
+	_, _, err = c.List(context.Background())
+	return err
 }
 
 // The error of a host that does not answer comes soon.
