@@ -269,7 +269,7 @@ func TestDoctorBySSH(t *testing.T) {
 	s.Write("known_hosts_ssh", before)
 
 	s.Write("remote/qtd", "#!/bin/sh\necho 'qtd: unknown command grant' >&2\nexit 1\n")
-	want(t, quick, "version fail .* — update it there with qt install", "auth skip not tried: see version",
+	want(t, quick, "version fail .* — update qt here, or qtd there with qt install", "auth skip not tried: see version",
 		"udp skip not tried: the daemon's port is not known")
 	s.Write("authorized_keys", "")
 	want(t, quick, "auth fail ssh to .*Permission denied", "udp skip ", "name ok ")

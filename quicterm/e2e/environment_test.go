@@ -3,8 +3,10 @@
 package e2e
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
+	"os"
 	"os/exec"
 	"regexp"
 	"strings"
@@ -56,13 +58,15 @@ func TestOwnVariables(t *testing.T) {
 	h.Client["send_env"] = `["*"]`
 	names := []string{"HOME", "USER", "LOGNAME", "SHELL", "PATH", "QUICTERM_SESSION", "QUICTERM_NEW",
 		"SSH_CONNECTION", "SSH_CLIENT", "SSH_ORIGINAL_COMMAND", "SSH_AUTH_SOCK", "SSH_TTY"}
+	value := map[string]string{"PATH": "/forged:" + os.Getenv("PATH")} // qt finds ssh in it
 	var forged []string
 	for _, name := range names {
-		forged = append(forged, name+"=/forged")
+		value[name] = cmp.Or(value[name], "/forged")
+		forged = append(forged, name+"="+value[name])
 	}
 	env := environment(t, h.QT("connect", "env"), append(forged, "OTHER=accepted")...)
 	for _, name := range names {
-		if _, set := own[name]; env[name] == "/forged" || set != (env[name] != "") {
+		if _, set := own[name]; env[name] == value[name] || set != (env[name] != "") {
 			t.Errorf("%s is %q, and %q without the client's", name, env[name], own[name])
 		}
 	}

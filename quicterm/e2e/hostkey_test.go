@@ -193,8 +193,11 @@ func TestHostKeysAsSSH(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sshAccepted := sshServer(t, h.Addr, signer)
-	h.Start() // with UDP only, because TCP's port is taken
+	h.Start()
+	sshPort := freePort(t)
+	sshAccepted := sshServer(t, netip.AddrPortFrom(h.Addr.Addr(), uint16(sshPort)), signer)
+	// ssh takes the server for one at the daemon's port.
+	toServer := fmt.Sprintf("ProxyCommand=bash -c 'exec 3<>/dev/tcp/%v/%d; cat <&0 >&3 & exec cat <&3'", h.Addr.Addr(), sshPort)
 	const no, yes, stricter, added = "no", "yes", "stricter", "added"
 	h.Write("none_revoked", "")
 	h.Write("by_command", fmt.Sprintf("[127.0.0.1]:%d %s", h.Addr.Port(), h.Read("host_key.pub")))
@@ -238,7 +241,7 @@ func TestHostKeysAsSSH(t *testing.T) {
 		line := func() string {
 			return keys.ReplaceAllString(strings.Replace(h.Read("known_hosts"), content, "", 1), "$1$2 $3")
 		}
-		run(exec.Command("ssh", "-F", h.Path("ssh_config"), "-o", "BatchMode=yes", "-p", fmt.Sprint(h.Addr.Port()), "127.0.0.1", "true"))
+		run(exec.Command("ssh", "-F", h.Path("ssh_config"), "-o", "BatchMode=yes", "-o", toServer, "-p", fmt.Sprint(h.Addr.Port()), "127.0.0.1", "true"))
 		bySSH, addedBySSH := sshAccepted(), line()
 		cmd := h.Via(h.Addr, "connect", []string{"-F", h.Path("ssh_config")}, "true")
 		h.Write("config/quicterm/qt.toml", "")

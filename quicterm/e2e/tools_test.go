@@ -21,7 +21,7 @@ func TestTools(t *testing.T) {
 	content := random(1 << 20)
 	h.Write("src/a file", string(content))
 	h.Write("src/dir/b", "b\n")
-	qt := fmt.Sprintf("%s connect -F /dev/null -p %d", filepath.Join(bin, "qt"), p.Addr().Port())
+	qt := fmt.Sprintf("%s connect -F %s -p %d", filepath.Join(bin, "qt"), h.Path("ssh_config_user"), p.Addr().Port())
 	shell := func(t *testing.T, script string) {
 		t.Helper()
 		cmd := exec.Command("sh", "-ec", script)
@@ -32,7 +32,7 @@ func TestTools(t *testing.T) {
 			t.Fatalf("%v\n%s", err, out)
 		}
 	}
-	h.Via(p.Addr(), "connect", nil) // writes the client's settings file
+	h.Via(p.Addr(), "connect", nil) // writes the client's settings, and ssh's
 	same := func(t *testing.T, dir string) {
 		t.Helper()
 		got, err := os.ReadFile(h.Path(dir + "/a file"))
