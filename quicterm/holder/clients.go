@@ -204,11 +204,8 @@ func (s *clients) remove(a *attachment) {
 	s.all = slices.DeleteFunc(s.all, func(other *attachment) bool { return other == a })
 }
 
-// find returns the attachment of a client process, or nil. A client without an instance has none.
+// find returns the last attachment of a client process, or nil.
 func (s *clients) find(id wire.InstanceID) *attachment {
-	if id == (wire.InstanceID{}) {
-		return nil
-	}
 	for _, a := range slices.Backward(s.all) {
 		if a.instance == id {
 			return a

@@ -47,7 +47,7 @@ func (h *Holder) dispatch(open *wire.Open, m wire.Message) (answer wire.Body, ca
 			state.Own = h.launch.Scope == open.Scope
 		}
 		state.Claimed = inScope && open.Instance != (wire.InstanceID{}) &&
-			(open.Instance == h.launch.Instance || h.clients.find(open.Instance) != nil)
+			(open.Instance == h.launch.Instance || h.askedBeforeLocked(open.Instance) != nil)
 		return state, nil, nil
 	case wire.TypeResume:
 		var req wire.Resume
