@@ -16,9 +16,7 @@ const (
 
 // A ReorderWindow is the receiving half of a log: frames arrive in any
 // order and any number of times, over any number of paths, and are popped in order,
-// once. It holds a bounded number of frames and bytes: its owner sets both, 100 frames by
-// default (configs.Client.ReorderWindow for output, package holder for input). It is not safe for concurrent
-// use.
+// once. It holds a bounded number of frames and bytes: its owner sets both. It is not safe for concurrent use.
 type ReorderWindow struct {
 	next     uint64 // the frame to pop next
 	frames   int

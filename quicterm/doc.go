@@ -14,7 +14,8 @@
 //
 //	qt      1 read      terminal.keyboard.read       raw bytes of the terminal
 //	                    terminal.escapeFilter.filter takes out the escapes, such as ~.
-//	        2 log       client.Session.TryWrite      one frame, or more if the ring is nearly full
+//	                    terminal.keyboard.send       one pass of the keys: log, draw, send
+//	        2 log       client.Session.TryWrite      one frame, or more of over 16 KiB
 //	                    buffer.Ring.Append           gives it its number and checksum, once
 //	                    session.Endpoint.Appended    the log has grown
 //	            draw    terminal.painter.render      draws what the key will show

@@ -49,8 +49,7 @@
 //	grants.go, local.go        the socket for processes of this machine: grants, and clients over ssh
 //	login.go                   Offer, Prove, Redeem: which keys an account accepts, and who has proven one
 //	requests.go                List, Describe, Pass, Attach, Resume
-//	policy.go, keysources.go   what settings, sshd and authorized_keys allow
-//	rights.go, withdrawals.go  whether what let a client in still does; guard.go, who asks, and what ends then
+//	guard.go, revoke.go        who asks whether what let a client in still does, and what ends if not (package access decides)
 //	sessions.go                finds, asks, follows and counts sessions: census.go, ask.go, find.go
 //	create.go                  the session that an Attach names
 //	control.go                 status, metrics and drain, for operators

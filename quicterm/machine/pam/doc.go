@@ -9,8 +9,8 @@
 //
 // It promises:
 //   - No byte that a client or an account has chosen reaches a process of root, except the name of the
-//     account: su has an empty environment, no input, and the name as its only argument that differs. What to run comes over a socket from the holder to run-login, both of
-//     which have the account's rights.
+//     account: su has an empty environment, no input, and the name as its only argument that differs. What to run
+//     comes over a socket from the holder to run-login, both of which have the account's rights.
 //   - The holder is the parent of su. So it learns the program's status, whatever becomes of the daemon.
 //   - The limits of the session hold for the program, and not for the holder.
 //   - PAM may refuse the account. Then nothing was started, and [Session.Await] tells what PAM said.

@@ -49,7 +49,7 @@ func Fingerprint(blob []byte) string {
 	return "SHA256:" + base64.RawStdEncoding.EncodeToString(sum[:])
 }
 
-// credentialOf returns the credential of a client that resumes, as its holder says.
+// CredentialOf returns the credential of a client that resumes, as its holder says.
 func CredentialOf(by *wire.Resumed) Credential {
 	switch {
 	case len(by.Key) > 0:
@@ -72,7 +72,7 @@ func (c Credential) On(log *slog.Logger) *slog.Logger {
 	return log
 }
 
-// certificateOf returns a certificate that a client has offered, or nil if that is another key.
+// CertificateOf returns a certificate that a client has offered, or nil if that is another key.
 func CertificateOf(blob []byte) *ssh.Certificate {
 	key, err := auth.ParseUserKey(blob)
 	if err != nil {

@@ -60,7 +60,7 @@ type Path struct {
 	Server netip.AddrPort `cbor:"2,keyasint"`
 }
 
-// withoutZone returns an address without its zone, which may be any bytes.
+// WithoutZone returns an address without its zone, which may be any bytes.
 func WithoutZone(a netip.AddrPort) netip.AddrPort {
 	return netip.AddrPortFrom(a.Addr().WithZone(""), a.Port())
 }
