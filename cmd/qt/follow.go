@@ -146,14 +146,6 @@ func follow(ctx context.Context, w io.Writer, host string, opts *options, asJSON
 	defer stopSignals()
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	ended := func() error {
-		cause := context.Cause(ctx)
-		var signaled *signalError
-		if errors.As(cause, &signaled) && signaled.signal == syscall.SIGINT {
-			return nil
-		}
-		return cause
-	}
 	pause := firstPause
 	for {
 		err := withClient(ctx, host, opts, func(ctx context.Context, a *access) error {
@@ -165,12 +157,15 @@ func follow(ctx context.Context, w io.Writer, host string, opts *options, asJSON
 			})
 		})
 		if ctx.Err() != nil {
-			return ended()
+			err = context.Cause(ctx)
 		}
 		if err == nil {
 			continue
 		}
-		if !f.began || !contactLost(err) {
+		if signaled := new(signalError); errors.As(err, &signaled) && signaled.signal == syscall.SIGINT {
+			return nil // the login may see the signal before this function's context ends
+		}
+		if ctx.Err() != nil || !f.began || !contactLost(err) {
 			return err
 		}
 		if err := f.unreachable(time.Now()); err != nil {
@@ -179,7 +174,6 @@ func follow(ctx context.Context, w io.Writer, host string, opts *options, asJSON
 		select {
 		case <-time.After(pause):
 		case <-ctx.Done():
-			return ended()
 		}
 		pause = min(2*pause, longestPause)
 	}

@@ -28,7 +28,7 @@ func Own(settings []Setting) (*Policy, error) {
 	p.isOwn, p.pam, p.rootLogin, p.maxTries = true, true, "yes", ownMaxTries
 	for i, s := range settings {
 		if err := errors.Join(p.set(s.Keyword, s.Value), checkOwn(s)); err != nil {
-			return nil, &SettingError{i, fmt.Errorf("%s %.100q: %w", OwnName(s.Keyword), s.Value, err)}
+			return nil, &SettingError{i, fmt.Errorf("%s %.100q: %w", ownNames[s.Keyword], s.Value, err)}
 		}
 	}
 	return p, nil
@@ -92,34 +92,27 @@ type Rule struct {
 func (p *Policy) Rules() (rules []Rule) {
 	for _, s := range p.rules {
 		if p.isOwn {
-			s.Keyword = OwnName(s.Keyword)
+			s.Keyword = ownNames[s.Keyword]
 		}
 		rules = append(rules, Rule{Setting: s, Own: p.isOwn})
 	}
 	return rules
 }
 
-// ownNames are the names of the daemon's own settings for the items of sshd that take their place.
+// ownNames are the names of the daemon's own settings for those of sshd that take their place.
 var ownNames = map[string]string{
-	"AllowUsers": "allow_users", "AllowGroups": "allow_groups",
-	"AuthorizedKeysFile": "authorized_keys_files", "TrustedUserCAKeys": "trusted_user_ca_keys",
+	"allowusers": "allow_users", "allowgroups": "allow_groups",
+	"authorizedkeysfile": "authorized_keys_files", "trustedusercakeys": "trusted_user_ca_keys",
 }
 
-// OwnName returns the name of the daemon's own setting for an item of sshd, in any letters, or nothing.
-func OwnName(keyword string) string {
-	for item, name := range ownNames {
-		if strings.EqualFold(item, keyword) {
-			return name
-		}
-	}
-	return ""
-}
+// OwnName returns the name of the daemon's own setting for an item of sshd, in small letters.
+func OwnName(keyword string) string { return ownNames[keyword] }
 
 // Replaced returns the item of sshd that takes the place of one of the daemon's own settings where
 // sshd's configuration is obeyed, or nothing.
 func Replaced(own string) string {
-	for item, name := range ownNames {
-		if name == own {
+	for _, item := range []string{"AllowUsers", "AllowGroups", "AuthorizedKeysFile", "TrustedUserCAKeys"} {
+		if own != "" && ownNames[strings.ToLower(item)] == own {
 			return item
 		}
 	}
