@@ -23,10 +23,9 @@ type sockets struct {
 	serves string // see Log in the package's documentation
 	opened chan socket
 
-	mu     sync.Mutex
-	open   []socket
-	served int            // the first sockets of open that serve has begun with
-	all    netip.AddrPort // where a granted daemon listens on all addresses, if it does
+	mu   sync.Mutex
+	open []socket
+	all  netip.AddrPort // where a granted daemon listens on all addresses, if it does
 }
 
 // newSockets opens the sockets that the settings name, or that of a granted daemon. Sockets that the service manager
