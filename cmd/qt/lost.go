@@ -49,7 +49,7 @@ func printLost(w io.Writer, host string, opts *options, lost *wire.Lost) error {
 		}
 	}
 	say(sessionWasLost, lost.Name, seen, why, lost.Dir)
-	say("%s starts it again, %s removes what is left", startCommand(host, opts, lost), endCommand(host, opts, lost.Name))
+	say("%s removes what is left; %s starts it again", endCommand(host, opts, lost.Name), startCommand(host, opts, lost))
 	return nil
 }
 

@@ -91,7 +91,7 @@ func TestLostSession(t *testing.T) {
 	x = rig.Open(t, h.QT("attach", "work"))
 	x.Expect(`line1\r\n(.*\r\n)*.*line100\r\n.*before`)
 	x.Expect(`session work was lost after .*: its holder was killed; above is what it showed last, in .*/here\r\n`)
-	x.Expect("qt connect -t -s work .* starts it again, qt kill .*work removes what is left")
+	x.Expect("qt kill .*work removes what is left; qt connect -t -s work .* starts it again")
 	if status := x.Exit(); status != 255 {
 		t.Errorf("exit status %d, want 255", status)
 	}

@@ -133,19 +133,24 @@ func (k *keeper) awaitRetry() {
 	defer retry.Stop()
 	select {
 	case <-k.end:
-	case flushed := <-k.flush:
+	case flushed := <-k.flush: // the program ends: one more try
+		_ = k.write() // its failure is in the log already
 		close(flushed)
 	case <-retry.C:
 	}
 	k.change()
 }
 
-// write writes the record.
-func (k *keeper) write() error {
+// write writes the record. If it cannot, and the history was cleared, it removes the old one or tries that again.
+func (k *keeper) write() (err error) {
 	cleared := k.cleared.Swap(false)
-	lost, err := k.record()
-	if err != nil || lost == nil {
-		k.cleared.Store(cleared)
+	var lost *wire.Lost
+	defer func() {
+		if cleared && (err != nil || lost == nil) {
+			k.cleared.Store(true)
+		}
+	}()
+	if lost, err = k.record(); err != nil || lost == nil {
 		return err
 	}
 	b, err := wire.EncodeLost(lost)
@@ -185,7 +190,8 @@ func (h *Holder) record() (lost *wire.Lost, err error) {
 		return nil, nil
 	}
 	lost = h.factsLocked()
-	lost.Size = e.sizing.Size
+	cols, rows := e.screen.Size()
+	lost.Size = wire.Size{Cols: uint16(cols), Rows: uint16(rows)}
 	err = recovered(func() {
 		lost.Screen = e.screen.Snapshot(screen.Snapshot{Lines: maxReplayLines, Bytes: maxKeptScreen})
 	})

@@ -322,6 +322,9 @@ func (s *Sessions) awaitEnd(uid uint32, id wire.SessionID, account string) {
 	if s.life.Err() != nil {
 		return
 	}
+	if err == nil && answer.Type == wire.TypeError {
+		return // it does not tell, as a program of the account in the holder's place may
+	}
 	if err == nil {
 		err = answer.Decode(&r)
 	}

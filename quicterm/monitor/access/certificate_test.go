@@ -46,7 +46,7 @@ func obeying(t *testing.T, names *account.NameService, lines ...string) *Decider
 	}
 	d := New(names, false, panics.New(), slog.New(slog.DiscardHandler))
 	t.Cleanup(d.Close)
-	d.own.Store(policy)
+	d.rules.Store(&rules{own: policy})
 	return d
 }
 

@@ -31,10 +31,18 @@ type Decider struct {
 	panics   *panics.Container
 	log      *slog.Logger
 
-	follows  atomic.Bool                  // see FollowsSSHD
-	own      atomic.Pointer[sshd.Policy]  // of the settings
+	rules    atomic.Pointer[rules]
 	sources  atomic.Pointer[sshd.Sources] // at the last login
 	verdicts verdicts
+}
+
+// rules are what the settings say.
+type rules struct {
+	own     *sshd.Policy
+	follows bool // see FollowsSSHD
+	// replaced is why the own policy has no effect beside an sshd that is followed, or nil if it says nothing. An sshd may
+	// be installed while the daemon runs.
+	replaced error
 }
 
 // New returns a decider, which Adopt gives its settings. all says whether the daemon serves every account. Close ends the
@@ -52,13 +60,13 @@ func (d *Decider) Adopt(settings *configs.Server) error {
 	if err != nil {
 		return err
 	}
-	if d.all {
-		if err := checkReplaced(settings, &d.sshd); err != nil {
-			return err
+	r := &rules{own: own, follows: d.all && settings.SSHDPolicy == "follow"}
+	if r.follows {
+		if r.replaced = replaced(settings); r.replaced != nil && d.sshd.Installed() {
+			return r.replaced
 		}
 	}
-	d.own.Store(own)
-	d.follows.Store(d.all && settings.SSHDPolicy == "follow")
+	d.rules.Store(r)
 	return nil
 }
 
@@ -73,15 +81,18 @@ func (d *Decider) Adopt(settings *configs.Server) error {
 // they were for that login.
 func (d *Decider) policy(ctx context.Context, a *account.Account, client, server netip.Addr) (*sshd.Policy, error) {
 	login := d.loginOf(a, client, server)
-	if d.FollowsSSHD() {
-		return d.sshd.Ask(ctx, login, d.own.Load())
+	r := d.rules.Load()
+	switch {
+	case r.replaced != nil && d.sshd.Installed():
+		return nil, r.replaced
+	case r.follows:
+		return d.sshd.Ask(ctx, login, r.own)
 	}
-	own := d.own.Load()
-	return own, own.Admit(ctx, login, client.Unmap().WithZone("").String())
+	return r.own, r.own.Admit(ctx, login, client.Unmap().WithZone("").String())
 }
 
 // FollowsSSHD reports whether the daemon obeys sshd's configuration.
-func (d *Decider) FollowsSSHD() bool { return d.follows.Load() }
+func (d *Decider) FollowsSSHD() bool { return d.rules.Load().follows }
 
 // Admit returns why an account does not get in, whatever its keys are, or nil. The errors are those of policy.
 func (d *Decider) Admit(ctx context.Context, a *account.Account, client, server netip.Addr) error {
@@ -91,14 +102,15 @@ func (d *Decider) Admit(ctx context.Context, a *account.Account, client, server 
 
 // Find returns the policy by which Admit decides, and the sshd that it is of, or nil if it is the daemon's own.
 func (d *Decider) Find(ctx context.Context, a *account.Account, client, server netip.Addr) (*sshd.Policy, *sshd.Installation, error) {
-	if !d.FollowsSSHD() {
-		return d.own.Load(), nil, nil
+	r := d.rules.Load()
+	if !r.follows {
+		return r.own, nil, nil
 	}
 	installed, err := d.sshd.Locate()
 	if err != nil {
 		return nil, nil, fmt.Errorf("sshd: %w", err)
 	}
-	policy, _, err := d.sshd.Find(ctx, d.loginOf(a, client, server), d.own.Load())
+	policy, _, err := d.sshd.Find(ctx, d.loginOf(a, client, server), r.own)
 	return policy, installed, err
 }
 
@@ -156,7 +168,7 @@ func (d *Decider) authorize(ctx context.Context, by claim, keys ...[]byte) (*dec
 	}
 	sources := d.sources.Load()
 	if sources == nil {
-		sources = &d.own.Load().Sources
+		sources = &d.rules.Load().own.Sources
 	}
 	early := make(chan result, 1)
 	reading, stop := context.WithCancel(ctx)

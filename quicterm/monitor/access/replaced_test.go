@@ -4,9 +4,11 @@ package access
 
 import (
 	"errors"
+	"net/netip"
 	"testing"
 
 	"github.com/quicterm/quicterm/configs"
+	"github.com/quicterm/quicterm/quicterm/machine/account"
 	"github.com/quicterm/quicterm/quicterm/machine/sshd"
 )
 
@@ -31,8 +33,15 @@ func TestReplacedSettings(t *testing.T) {
 			d := &Decider{all: true, sshd: sshd.Daemon{Files: []string{test.sshd}}}
 			err := d.Adopt(settings)
 			wrong, _ := errors.AsType[*configs.Wrong](err)
-			if (err != nil) != test.wrong || test.wrong && wrong.Key != key || (d.own.Load() == nil) != test.wrong {
+			if (err != nil) != test.wrong || test.wrong && wrong.Key != key || (d.rules.Load() == nil) != test.wrong {
 				t.Errorf("%s, %s, %s: %v", key, test.policy, test.sshd, err)
+			}
+			if key == "" || test.policy != "follow" || test.wrong {
+				continue
+			}
+			d.sshd.Files = []string{"/"} // is installed now
+			if _, err := d.policy(t.Context(), new(account.Account), netip.Addr{}, netip.Addr{}); !errors.As(err, &wrong) {
+				t.Errorf("%s: with an sshd that is installed later: %v", key, err)
 			}
 		}
 	}

@@ -23,19 +23,20 @@ func CheckSettings(s *configs.Server, granted bool) error {
 	if os.Geteuid() != 0 || granted {
 		return nil
 	}
-	return checkReplaced(s, new(sshd.Daemon))
+	if err := replaced(s); err != nil && s.SSHDPolicy == "follow" && new(sshd.Daemon).Installed() {
+		return err
+	}
+	return nil
 }
 
-// checkReplaced returns the error of a setting that has no effect because sshd's takes its place, if there is one.
-func checkReplaced(s *configs.Server, daemon *sshd.Daemon) error {
-	if s.SSHDPolicy != "follow" {
-		return nil
-	}
+// replaced returns the error of a setting that has no effect beside an sshd whose configuration is obeyed, or nil if
+// none is set.
+func replaced(s *configs.Server) error {
 	given, usual := reflect.ValueOf(s).Elem(), reflect.ValueOf(configs.DefaultServer()).Elem()
 	for i := range given.NumField() {
 		key := given.Type().Field(i).Tag.Get("toml")
 		item := sshd.Replaced(key)
-		if item != "" && !reflect.DeepEqual(given.Field(i).Interface(), usual.Field(i).Interface()) && daemon.Installed() {
+		if item != "" && !reflect.DeepEqual(given.Field(i).Interface(), usual.Field(i).Interface()) {
 			return &configs.Wrong{Key: key, Element: -1, Err: fmt.Errorf(
 				`%s has no effect: sshd's %s takes its place; remove it, or set sshd_policy = "ignore"`, key, item)}
 		}

@@ -25,8 +25,8 @@ func TestShortForms(t *testing.T) {
 		client, holder := newEnd(), newEnd()
 		x, y := newDelayed(time.Millisecond, 0, true)
 		hangUp := runOver(client, holder, &formed{x, t}, &formed{y, t}, x.Close)
-		defer hangUp()
 		typeKeys(client, holder, 10, time.Second)
+		hangUp()
 		for i, e := range []*end{client, holder} {
 			if n := e.endpoint.Counters().Corrupted; n > 0 {
 				t.Errorf("end %d counts %d as corrupted", i, n)
