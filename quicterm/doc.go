@@ -9,8 +9,8 @@
 // # The way of a key
 //
 // Type.method names are as in the code; names that begin with a small letter are not exported.
-// Between the processes, a frame travels on one of a carrier's two lanes: as a datagram
-// (here) if the path loses packets and all unacknowledged frames fit into one, or else on the stream.
+// Between the processes, a frame travels on the stream of a carrier (here). Only where the path loses packets, and all
+// unacknowledged frames fit into one packet, they travel as datagrams, as drawn below.
 //
 //	qt      1 read      terminal.keyboard.read       raw bytes of the terminal
 //	                    terminal.escapeFilter.filter takes out the escapes, such as ~.
@@ -22,19 +22,18 @@
 //	        3 schedule  client.Session.Flush
 //	                    driver.Driver.Wake           wakes only the lane that is due, which it
 //	                    session.Endpoint.SendTime    asks the endpoint for
-//	        4 send      driver.Driver.writeDatagrams
-//	                    session.Endpoint.Datagram    an ack and all unacknowledged frames
-//	                    quic.Conn.SendDatagram       one QUIC packet; repeated until acknowledged
+//	        4 send      driver.Driver.writeStream
+//	                    session.Endpoint.Stream      the frames that were not sent, and an ack if it is due
+//	                    quic.Conn.Write              QUIC repeats what is lost
 //	                          |
 //	                       network
 //	                          |
 //	qtd     5 relay     server.conn.relay
-//	                    server.copyDatagrams         copies, parses nothing
-//	                    unixsock.Conn.SendDatagram
+//	                    server.copyStream            copies, parses nothing
 //	                          |
 //	                     unix sockets
 //	                          |
-//	holder  6 receive   driver.Driver.readDatagrams  parses the frames, checks the checksums
+//	holder  6 receive   driver.Driver.readStream     parses the frames, checks the checksums
 //	                    session.Endpoint.Receive     handles acks, drops duplicates
 //	                    buffer.ReorderWindow.Offer   reorder window: keeps frames that come early
 //	                    session.Endpoint.deliver     appends them to the consumer's queue, in order
@@ -52,9 +51,9 @@
 //	        2 log       holder.Holder.appendLocked
 //	                    buffer.Ring.Append           if the ring is full, the oldest frames leave
 //	        3 schedule  session.Endpoint.Appended    as 3 above, for the client that receives
-//	        4 send      session.Endpoint.Datagram    as 4 above; with the ack of the key
+//	        4 send      session.Endpoint.Stream      as 4 above; with the ack of the key
 //	                    holder.hints.noteLocked      and with what the kernel knows of the terminal
-//	qtd     5 relay     server.copyDatagrams
+//	qtd     5 relay     server.copyStream
 //	qt      6 receive   session.Endpoint.Receive     as 6 above; the ack may wait up to 600 ms
 //	                                                 for later keys (session.Config.DelayAcks)
 //	        7 output    client.Session.deliver       takes all frames that have arrived
@@ -62,6 +61,15 @@
 //	                    client.hints.pop             what the kernel knows, in its place
 //	        8 show      terminal.display.Write       puts our own text between control sequences
 //	                    terminal.painter.show        erases before the output what it has drawn
+//
+// # Where packets are lost
+//
+// The same stages by datagrams: each one has all unacknowledged frames, so that any that arrives is enough.
+//
+//	4 send      driver.Driver.writeDatagrams, session.Endpoint.Datagram, quic.Conn.SendDatagram
+//	            as many copies within a round trip as the loss needs, then repeated until acknowledged
+//	5 relay     server.copyDatagrams, unixsock.Conn.SendDatagram
+//	6 receive   driver.Driver.readDatagrams
 //
 // # Beside the data
 //
