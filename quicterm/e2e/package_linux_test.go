@@ -141,7 +141,7 @@ func testPackage(t *testing.T, h *packageHost, dir string) {
 	install("1.0.0")
 	first := h.run(h.main)
 	h.run("dpkg -L quicterm | grep -q /man1/qt-connect.1 && dpkg -L quicterm | grep -q /man8/qtd-serve.8")
-	const settings = `qtd doctor | grep settings; grep '^[^#]' /etc/quicterm/qtd.toml || true`
+	const settings = `qtd doctor | grep ' settings '; grep '^[^#]' /etc/quicterm/qtd.toml || true`
 	if got := h.run(settings); got != "ok    settings  /etc/quicterm/qtd.toml has no errors" {
 		t.Errorf("the settings file, which has only comments:\n%s", got)
 	}

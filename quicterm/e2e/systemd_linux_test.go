@@ -207,6 +207,13 @@ func (s *systemdHost) bySSH(account, subcommand string, flags []string, args ...
 	return s.inside(s.Named("machine", s.Path("ssh_config"), subcommand, flags, args...))
 }
 
+func needSSHD(t *testing.T) {
+	t.Helper()
+	if _, err := os.Stat(sshdFile); err != nil {
+		t.Skip(err)
+	}
+}
+
 // Logins end all their processes (KillUserProcesses=yes). A session that an ssh login has started lives
 // on where the system allows it; otherwise the first connection says what to do.
 func TestSystemdLogout(t *testing.T) {
@@ -214,6 +221,7 @@ func TestSystemdLogout(t *testing.T) {
 	if !s.hasLogins() {
 		t.Skip("libpam-systemd is not installed: logins have no session")
 	}
+	needSSHD(t)
 	s.Run("systemctl start sshd")
 	s.KnowName("127.0.0.1", 2222, s.Path("host_key.pub"))
 	loggedOut := func(account string) {
@@ -284,6 +292,7 @@ func TestSystemdLogout(t *testing.T) {
 // A reload to settings that would keep all out fails, and changes nothing. A daemon that cannot start is
 // tried again until it can, without end, and not more than once in 5 s.
 func TestSystemdMistakes(t *testing.T) {
+	needSSHD(t)
 	s := newSystemdHost(t, "")
 	s.Run("systemctl start qtd")
 	fails := func(command, why string) {

@@ -94,7 +94,10 @@ func (w *world) start(launch wire.Launch, p Program) {
 	}
 	w.h = New(launch, p, w.log.logger())
 	w.h.pressure.read = w.memory
-	w.wg.Go(w.h.Run)
+	w.wg.Go(func() {
+		w.h.Run()
+		w.h.Forget()
+	})
 }
 
 // end ends the session, and blocks until none of its goroutines is left.

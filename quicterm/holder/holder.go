@@ -79,8 +79,8 @@ func New(launch wire.Launch, p Program, log *slog.Logger) *Holder {
 func (h *Holder) Done() <-chan struct{} { return h.end }
 
 // Run keeps the session until it is over. When it returns, no goroutine and no timer
-// of the session is left except carriers, which the callers of Handle run; they are
-// closed.
+// of the session is left except carriers, which the callers of Handle run, and the writer
+// of its record: Forget waits for that. The carriers are closed.
 func (h *Holder) Run() {
 	h.running.Go(h.inputLoop)
 	h.running.Go(h.programLoop)
@@ -98,9 +98,11 @@ func (h *Holder) Run() {
 	<-h.end
 	h.program.Close()
 	h.running.Wait()
-	h.keeper.remove()
 	h.log.Info("session is over", "status", h.life.exit.Status)
 }
+
+// Forget removes what the disk has of a session whose Run has returned. It waits for a slow disk.
+func (h *Holder) Forget() { h.keeper.remove() }
 
 // finishLocked ends the session: Run returns.
 func (h *Holder) finishLocked(reason string) {

@@ -30,8 +30,12 @@ const (
 	// keepRetry is the time before a disk that has failed is tried again.
 	keepRetry = 30 * time.Second
 
-	// keepEnd bounds how long a holder that ends waits for the disk.
+	// keepEnd bounds how long a holder that the system stops waits for the disk.
 	keepEnd = 2 * time.Second
+
+	// removeTimeout bounds how long a holder waits for the disk when its session is over. Nothing waits for the
+	// holder then, and a record that is left would show a session that has exited as lost.
+	removeTimeout = time.Minute
 
 	// maxKeptScreen bounds the bytes of the screen with its scrollback, and maxKeptCommand those of the command:
 	// a record fits one message.
@@ -243,8 +247,8 @@ func (k *keeper) flushNow() {
 	}
 }
 
-// remove removes the record of a session that is over. It blocks until that is done, at most for keepEnd: a disk
-// may hang.
+// remove removes the record of a session that is over. It blocks until that is done, at most for removeTimeout: a
+// disk may hang.
 func (k *keeper) remove() {
 	if k == nil {
 		return
@@ -265,7 +269,7 @@ func (k *keeper) remove() {
 		removed <- err
 	}()
 	select {
-	case <-time.After(keepEnd):
+	case <-time.After(removeTimeout):
 		k.log.Error("the record of the session may be left: the disk does not answer")
 	case err := <-removed:
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {

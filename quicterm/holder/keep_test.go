@@ -88,6 +88,28 @@ func TestKept(t *testing.T) {
 	}
 }
 
+// A session that ends while a slow disk writes its record leaves none.
+func TestEndWhileWriting(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "sessions")
+	inBubble(t, keptIn(dir), func(w *world) {
+		record := w.h.keeper.record
+		w.h.keeper.record = func() (*wire.Lost, error) {
+			time.Sleep(10 * time.Second)
+			return record()
+		}
+		w.print("hello")
+		time.Sleep(20 * time.Second)
+		if content := records(t, dir); !strings.Contains(content, "hello") {
+			t.Errorf("the record is %q", content)
+		}
+		w.print(", world")
+		time.Sleep(2 * keepQuiet)
+	})
+	if left, _ := filepath.Glob(filepath.Join(dir, "*")); left != nil {
+		t.Errorf("left %q", left)
+	}
+}
+
 // What was cleared is not left on disk when no other screen can be written.
 func TestClearedWithoutScreen(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "sessions")

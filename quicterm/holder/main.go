@@ -69,6 +69,7 @@ func Main(log *slog.Logger, software, login string) error {
 	h.Run()
 	s.Close()
 	wg.Wait()
+	h.Forget() // while this process lives, the record counts as that of a session that lives
 	return nil
 }
 

@@ -164,6 +164,7 @@ func (h *Holders) Start(
 	h.byID[launch.ID] = keeper
 	h.wg.Go(func() {
 		keeper.Run()
+		keeper.Forget()
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		delete(h.byID, launch.ID)
