@@ -90,6 +90,10 @@ var packages = []struct {
 		imports: "golang.org/x/net",
 	},
 	{path: "quicterm/client/proxy", role: "TCP connections through a proxy; knows nothing of what they are for"},
+	{
+		path: "quicterm/quota", role: "the fair shares of rates, places and turns; pure, takes the time as an argument",
+		imports: "golang.org/x/time", tests: "pgregory.net/rapid",
+	},
 	{path: "quicterm/version", role: "the version of the programs"},
 	{
 		path: "quicterm/screen/vt", role: "finds the control sequences in terminal output; knows no terminal",
@@ -127,11 +131,11 @@ var packages = []struct {
 	},
 	{
 		path: "quicterm/machine/account", role: "the accounts of this machine",
-		imports: "golang.org/x/time",
+		imports: "quicterm/quota golang.org/x/time",
 	},
 	{
 		path: "quicterm/machine/keyfile", role: "reads authorized_keys files, in processes with the rights of the account",
-		imports: "quicterm/machine/account quicterm/auth quicterm/machine/keyring quicterm/machine/memory golang.org/x/sys golang.org/x/time",
+		imports: "quicterm/machine/account quicterm/auth quicterm/machine/keyring quicterm/machine/memory quicterm/quota golang.org/x/sys",
 		tests:   "bench/rig golang.org/x/crypto",
 	},
 	{
@@ -204,8 +208,8 @@ var packages = []struct {
 		imports: `configs migrate/carrier quicterm/machine/account quicterm/auth quicterm/doctor
 			quicterm/machine/floodlog quicterm/holder quicterm/machine/memory
 			quicterm/monitor/access quicterm/monitor/metrics quicterm/monitor/privsep quicterm/monitor/processes quicterm/machine/pam quicterm/machine/panics quicterm/machine/rundir
-			quicterm/machine/sshd quicterm/machine/systemd quicterm/machine/utmp quicterm/wire golang.org/x/crypto
-			golang.org/x/sys golang.org/x/time`,
+			quicterm/machine/sshd quicterm/machine/systemd quicterm/machine/utmp quicterm/quota quicterm/wire golang.org/x/crypto
+			golang.org/x/sys`,
 		tests: `bench/bubble migrate/carrier/unixsock quicterm/holder/holdertest quicterm/holder/programtest github.com/fxamacker/cbor/v2
 			pgregory.net/rapid`,
 	},
@@ -213,7 +217,7 @@ var packages = []struct {
 		path: "quicterm/monitor/processes", role: "finds, asks and starts holders; decides nothing about who gets in",
 		imports: `migrate/carrier quicterm/doctor quicterm/holder quicterm/machine/account quicterm/machine/floodlog
 			quicterm/machine/keyring quicterm/machine/memory quicterm/machine/pam quicterm/machine/rundir
-			quicterm/machine/systemd quicterm/wire golang.org/x/sync`,
+			quicterm/machine/systemd quicterm/quota quicterm/wire golang.org/x/sync`,
 		tests: "quicterm/holder/holdertest quicterm/machine/keyfile",
 	},
 	{
@@ -225,7 +229,7 @@ var packages = []struct {
 	{
 		path: "quicterm/server", role: "talks to clients and relays their bytes to holders, without rights; parses no frame",
 		imports: `migrate/carrier migrate/carrier/pipe migrate/carrier/quic migrate/carrier/tcp quicterm/auth quicterm/machine/floodlog
-			quicterm/machine/memory quicterm/monitor/metrics quicterm/monitor quicterm/monitor/privsep quicterm/machine/panics quicterm/wire golang.org/x/time`,
+			quicterm/machine/memory quicterm/monitor/metrics quicterm/monitor quicterm/monitor/privsep quicterm/machine/panics quicterm/quota quicterm/wire golang.org/x/time`,
 		tests: `bench/bubble bench/netem buffer configs migrate/carrier/carriertest migrate/carrier/sealed quicterm/machine/account quicterm/holder
 			quicterm/holder/holdertest quicterm/holder/programtest quicterm/monitor/processes quicterm/machine/rundir quicterm/session golang.org/x/crypto`,
 	},

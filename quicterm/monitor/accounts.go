@@ -3,12 +3,8 @@
 package monitor
 
 import (
-	"context"
-	"sync"
-
-	"golang.org/x/time/rate"
-
 	"github.com/quicterm/quicterm/quicterm/monitor/processes"
+	"github.com/quicterm/quicterm/quicterm/quota"
 )
 
 // What one account can have of the monitor, whose time is for all. Each limit is beyond what a person
@@ -30,46 +26,17 @@ const (
 
 // accounts limits what each account has. It is safe for concurrent use.
 type accounts struct {
-	sessions int // max_sessions_per_user
-
-	mu    sync.Mutex
-	byUID map[uint32]*accountUse // of accounts that have logged in since the start
+	requests     *quota.Turns[uint32] // that are served
+	creating     *quota.Turns[uint32] // one an account, taken while a session gets its name
+	asks, starts *quota.Rates[uint32] // of holders
 }
 
+// newAccounts returns the limits of accounts that may have a number of sessions.
 func newAccounts(sessions int) *accounts {
-	return &accounts{sessions: sessions, byUID: make(map[uint32]*accountUse)}
-}
-
-// An accountUse is what an account has.
-type accountUse struct {
-	requests chan struct{} // an element for each that is served
-	asks     *rate.Limiter // of holders
-	starts   *rate.Limiter // of holders
-}
-
-// of returns what an account has.
-func (a *accounts) of(uid uint32) *accountUse {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	u := a.byUID[uid]
-	if u == nil {
-		u = &accountUse{
-			requests: make(chan struct{}, maxRequests),
-			asks:     rate.NewLimiter(rate.Limit(asksPerSession*a.sessions), 2*(leastAsks+processes.MaxSockets)),
-			starts:   rate.NewLimiter(rate.Limit(startsPerSession*float64(a.sessions)), a.sessions),
-		}
-		a.byUID[uid] = u
-	}
-	return u
-}
-
-// begin waits until a request of the account may be served, or ctx ends. The caller calls
-// end after it.
-func (u *accountUse) begin(ctx context.Context) (end func(), err error) {
-	select {
-	case u.requests <- struct{}{}:
-		return func() { <-u.requests }, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	return &accounts{
+		requests: quota.NewTurns[uint32](0, maxRequests),
+		creating: quota.NewTurns[uint32](0, 1),
+		asks:     quota.NewRates[uint32](float64(asksPerSession*sessions), 2*(leastAsks+processes.MaxSockets)),
+		starts:   quota.NewRates[uint32](startsPerSession*float64(sessions), sessions),
 	}
 }

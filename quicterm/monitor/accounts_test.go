@@ -15,15 +15,15 @@ import (
 func TestRequestsOfAccount(t *testing.T) {
 	onHost(t, func(h *host) {
 		first := h.attach()
-		use := h.server.accounts.of(first.UID)
-		for use.starts.Allow() {
+		use, uid := h.server.accounts, first.UID
+		for use.starts.Of(uid).Allow() {
 		}
 		start := time.Now()
 		h.attach()
 		if d := time.Since(start); d < 100*time.Millisecond || d > time.Second {
 			t.Errorf("a session beyond the rate takes %v, want a tenth of a second", d)
 		}
-		for use.asks.Allow() {
+		for use.asks.Of(uid).Allow() {
 		}
 		start = time.Now()
 		if l := h.list(); len(l.Sessions) != 2 {
@@ -32,10 +32,16 @@ func TestRequestsOfAccount(t *testing.T) {
 		if d := time.Since(start); d < (leastAsks+2)*time.Millisecond || d > time.Second {
 			t.Errorf("a listing beyond the rate takes %v", d)
 		}
-		for range maxRequests {
-			if _, err := use.begin(context.Background()); err != nil {
+		var ends []func()
+		begin := func() {
+			end, err := use.requests.Take(context.Background(), uid)
+			if err != nil {
 				t.Fatal(err)
 			}
+			ends = append(ends, end)
+		}
+		for range maxRequests {
+			begin()
 		}
 		for _, request := range []func() error{
 			func() error { _, err := h.server.List(h.t.Context(), h.by()); return err },
@@ -44,7 +50,8 @@ func TestRequestsOfAccount(t *testing.T) {
 				return err
 			},
 		} {
-			time.AfterFunc(time.Minute, func() { <-use.requests })
+			time.AfterFunc(time.Minute, ends[0])
+			ends = ends[1:]
 			start = time.Now()
 			if err := request(); err != nil {
 				t.Error(err)
@@ -52,9 +59,7 @@ func TestRequestsOfAccount(t *testing.T) {
 			if d := time.Since(start); d < time.Minute {
 				t.Errorf("a request too many was served after %v", d)
 			}
-			if _, err := use.begin(context.Background()); err != nil {
-				t.Fatal(err)
-			}
+			begin()
 		}
 	})
 }

@@ -47,7 +47,7 @@ func (s *Sessions) ask(ctx context.Context, open *wire.Open, uid uint32, ids []w
 	if err != nil {
 		panic(err) // a Query is empty
 	}
-	if err := s.accounts.of(uid).asks.WaitN(ctx, leastAsks+len(ids)); err != nil {
+	if err := s.accounts.asks.Of(uid).WaitN(ctx, leastAsks+len(ids)); err != nil {
 		return nil, len(ids) // the client is gone
 	}
 	ctx, cancel := context.WithTimeout(ctx, askTime)
@@ -137,7 +137,7 @@ func (s *Sessions) checkState(id wire.SessionID, answer wire.Message) (entry, er
 // revokeOf has all holders of an account do a Revoke. The caller has begun a use of the account.
 func (s *Sessions) revokeOf(ctx context.Context, log *slog.Logger, uid uint32, open *wire.Open, m wire.Message) (*wire.Revoked, error) {
 	ids := s.holders.Sessions(uid)
-	if err := s.accounts.of(uid).asks.WaitN(ctx, leastAsks+len(ids)); err != nil {
+	if err := s.accounts.asks.Of(uid).WaitN(ctx, leastAsks+len(ids)); err != nil {
 		return nil, err
 	}
 	var revoked wire.Revoked

@@ -169,15 +169,14 @@ func (c *census) forget(uid uint32, ids []wire.SessionID) {
 func (s *Sessions) inspectAccount(ctx context.Context, uid uint32) (all []inspected, silent int) {
 	ctx, cancel := context.WithTimeout(ctx, inspectTime)
 	defer cancel()
-	use := s.accounts.of(uid)
-	end, err := use.begin(ctx)
+	end, err := s.accounts.requests.Take(ctx, uid)
 	if err != nil {
 		return nil, 1
 	}
 	defer end()
 	ids := s.holders.Sessions(uid)
 	s.census.forget(uid, ids)
-	if err := use.asks.WaitN(ctx, leastAsks+len(ids)); err != nil {
+	if err := s.accounts.asks.Of(uid).WaitN(ctx, leastAsks+len(ids)); err != nil {
 		return nil, len(ids)
 	}
 	askEach(s, s.log, ids, func(id wire.SessionID) (wire.Report, error) {

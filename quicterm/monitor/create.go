@@ -19,7 +19,7 @@ const maxExited = 100
 // findOrCreate returns the id of the session that a client asks for.
 func (c *client) findOrCreate(ctx context.Context, req *privsep.Attach) (wire.SessionID, error) {
 	s, uid := c.server, c.account.UID
-	end, err := s.accounts.of(uid).begin(ctx)
+	end, err := s.accounts.requests.Take(ctx, uid)
 	if err != nil {
 		return wire.SessionID{}, err
 	}
@@ -38,7 +38,7 @@ func (c *client) findOrCreate(ctx context.Context, req *privsep.Attach) (wire.Se
 		}
 		return e.id, nil
 	}
-	release, err := s.creating.Take(ctx, uid, 1)
+	release, err := s.accounts.creating.Take(ctx, uid)
 	if err != nil {
 		return wire.SessionID{}, err
 	}
@@ -119,7 +119,7 @@ func (c *client) admit(ctx context.Context, ids []wire.SessionID, all []entry) e
 	if err := s.checkMemory(uid, all); err != nil {
 		return err
 	}
-	return s.accounts.of(uid).starts.Wait(ctx)
+	return s.accounts.starts.Of(uid).Wait(ctx)
 }
 
 // start starts a holder. The log tells what was done by it.

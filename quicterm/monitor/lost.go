@@ -70,7 +70,7 @@ func (c *client) records(ctx context.Context, launch *wire.Launch) (answer wire.
 	s := c.server
 	ctx, cancel := context.WithTimeout(ctx, recordsTime)
 	defer cancel()
-	if err := s.accounts.of(c.account.UID).starts.Wait(ctx); err != nil {
+	if err := s.accounts.starts.Of(c.account.UID).Wait(ctx); err != nil {
 		return answer, err
 	}
 	if answer, err = s.holders.Records(ctx, c.account, launch); err != nil {

@@ -67,8 +67,7 @@ type Monitor struct {
 
 	draining atomic.Bool
 
-	creating processes.Slots // one an account, taken while a new session gets its name
-	started  started
+	started started
 }
 
 // New returns a monitor with the keys that its settings name. It makes those that do not
@@ -218,7 +217,7 @@ func (s *Monitor) ListenAndServe(ctx context.Context, network privsep.Network, r
 // pass returns when it has had each lock that a login needs.
 func (s *Monitor) pass(sockets *sockets) {
 	sockets.local()
-	s.accounts.of(s.self.UID)
+	s.accounts.asks.Of(s.self.UID)
 }
 
 // Run runs tasks of a daemon, and those that every daemon has, until ctx ends or one of them

@@ -215,7 +215,7 @@ func (s *Monitor) revokeAccess(ctx context.Context, by operator, account string,
 				case <-asking.Done():
 					return asking.Err()
 				}
-				end, err := s.accounts.of(uid).begin(asking)
+				end, err := s.accounts.requests.Take(asking, uid)
 				if err != nil {
 					return err
 				}

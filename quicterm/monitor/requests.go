@@ -23,7 +23,7 @@ func (s *Monitor) List(ctx context.Context, by *privsep.By) (*wire.Listing, erro
 	if err != nil {
 		return nil, err
 	}
-	end, err := s.accounts.of(c.account.UID).begin(ctx)
+	end, err := s.accounts.requests.Take(ctx, c.account.UID)
 	if err != nil {
 		return nil, err
 	}
@@ -37,7 +37,7 @@ func (s *Monitor) Describe(ctx context.Context, by *privsep.By) (*wire.Descripti
 	if err != nil {
 		return nil, err
 	}
-	end, err := s.accounts.of(c.account.UID).begin(ctx)
+	end, err := s.accounts.requests.Take(ctx, c.account.UID)
 	if err != nil {
 		return nil, err
 	}
@@ -73,7 +73,7 @@ func (s *Monitor) Pass(ctx context.Context, p *privsep.Pass) (*privsep.Answer, e
 	if err != nil {
 		return nil, err
 	}
-	end, err := s.accounts.of(c.account.UID).begin(ctx)
+	end, err := s.accounts.requests.Take(ctx, c.account.UID)
 	if err != nil {
 		return nil, err
 	}
@@ -109,7 +109,7 @@ func (c *client) rename(ctx context.Context, session string, m wire.Message) (*p
 		return nil, err
 	}
 	s, uid := c.server, c.account.UID
-	release, err := s.creating.Take(ctx, uid, 1)
+	release, err := s.accounts.creating.Take(ctx, uid)
 	if err != nil {
 		return nil, err
 	}

@@ -27,8 +27,7 @@ func (s *Monitor) Revoke(ctx context.Context, req *privsep.Revoke) (*wire.Revoke
 	case req.All != (len(req.Key) == 0), !req.All && len(req.Key) != sha256.Size:
 		return nil, &wire.Error{Text: "name one key, or all"}
 	}
-	use := s.accounts.of(c.account.UID)
-	end, err := use.begin(ctx)
+	end, err := s.accounts.requests.Take(ctx, c.account.UID)
 	if err != nil {
 		return nil, err
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/quicterm/quicterm/migrate/carrier"
 	"github.com/quicterm/quicterm/quicterm/monitor"
 	"github.com/quicterm/quicterm/quicterm/monitor/privsep"
+	"github.com/quicterm/quicterm/quicterm/quota"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -42,7 +43,7 @@ type attachments struct {
 
 	mu        sync.Mutex
 	connected map[attachmentID]*attachment
-	left      generations[attachmentID, *attachment] // that have no connection any more, and may come back
+	left      quota.Recent[attachmentID, *attachment] // that have no connection any more, and may come back
 }
 
 type attachmentID struct {
@@ -125,7 +126,7 @@ func (a *attachments) add(c *conn, unknown *attachment) (l *link, connected bool
 	defer a.mu.Unlock()
 	one, connected := a.connected[unknown.id]
 	if !connected {
-		one, _ = a.left.get(unknown.id)
+		one, _ = a.left.Get(unknown.id)
 	}
 	if one == nil || one.login.UID != unknown.login.UID {
 		one = unknown
@@ -148,7 +149,7 @@ func (a *attachments) remove(l *link) {
 	last := len(one.links) == 0
 	if last {
 		delete(a.connected, one.id)
-		a.left.put(one.id, one)
+		a.left.Put(one.id, one)
 	}
 	a.mu.Unlock()
 	if !last || a.server.ended.Load() {

@@ -167,7 +167,7 @@ func (c *conn) accepted(ctx context.Context, hello *wire.Hello) (*wire.Offer, er
 
 // offered returns what the monitor is asked about a client's keys.
 func (c *conn) offered(hello *wire.Hello) *privsep.Offer {
-	return &privsep.Offer{Attempt: c.attempt, Source: c.pending.site.String(), User: hello.User, Keys: hello.Keys, Path: c.path(), Earlier: c.earlier}
+	return &privsep.Offer{Attempt: c.attempt, Source: c.pending.Site.String(), User: hello.User, Keys: hello.Keys, Path: c.path(), Earlier: c.earlier}
 }
 
 // checkAnswer accepts a signature as proof.

@@ -137,7 +137,7 @@ func (c *conn) serve(ctx context.Context) error {
 	if first.Type == wire.TypeResume {
 		return c.resume(first)
 	}
-	c.server.unauthenticated.move(time.Now(), c.pending, logins)
+	c.server.unauthenticated.speaks(time.Now(), c.pending)
 	c.startDatagrams()
 	// Early data may be a replay. Only a Resume has a proof that is good once.
 	select {

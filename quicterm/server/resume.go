@@ -6,17 +6,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/netip"
 	"time"
 
 	"github.com/quicterm/quicterm/quicterm/monitor/privsep"
 	"github.com/quicterm/quicterm/quicterm/wire"
-)
-
-const (
-	// deniedRate and deniedResumes limit the resumes of a session by one source that
-	// its holder denies, per second and at once. A holder is asked no more then.
-	deniedRate, deniedResumes = 5, 50
 )
 
 // errNotAccepted is the error of a resume that the holder denies.
@@ -24,12 +17,6 @@ var errNotAccepted = fmt.Errorf("%w: the holder does not accept the resume", err
 
 // errNoSession is the error of a resume without a holder.
 var errNoSession = fmt.Errorf("%w: resume of a session that does not exist", errDenied)
-
-// A resumer is a source that resumes a session.
-type resumer struct {
-	id     wire.SessionID
-	source netip.Prefix
-}
 
 // resume makes the connection another carrier of an attachment. Until the holder has
 // accepted the proof, it is sent nothing but the Resume, and the client nothing. The client
@@ -41,16 +28,16 @@ func (c *conn) resume(m wire.Message) error {
 	if err := m.Decode(&req); err != nil {
 		return err
 	}
-	s, from := c.server, resumer{req.ID, c.pending.source}
+	s, from := c.server, resumer{req.ID, c.pending.Source}
 	c.log = c.log.With("uid", req.UID, "id", req.ID.Short())
-	if s.denied.empty(time.Now(), from) {
+	if s.unauthenticated.denied.Empty(time.Now(), from) {
 		return fmt.Errorf("resume: %w", errTooOften)
 	}
-	s.unauthenticated.move(time.Now(), c.pending, resumes)
+	s.unauthenticated.speaks(time.Now(), c.pending)
 	resumed, err := s.resume(c.incoming.Context(), &privsep.Resume{Payload: m.Payload, Path: c.path(), Datagrams: c.carrier.Datagrams()})
 	if errors.Is(err, errNotAccepted) {
-		s.denied.allow(time.Now(), from)
-		s.unauthenticated.replays.allow(time.Now(), from.source)
+		s.unauthenticated.denied.Allow(time.Now(), from)
+		s.unauthenticated.replays.Allow(time.Now(), from.source)
 	}
 	if errors.Is(err, errDenied) {
 		s.unauthenticated.leave(c.pending)

@@ -17,8 +17,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/time/rate"
-
 	"github.com/quicterm/quicterm/migrate/carrier/quic"
 	"github.com/quicterm/quicterm/quicterm/auth"
 	"github.com/quicterm/quicterm/quicterm/machine/floodlog"
@@ -39,8 +37,6 @@ type Server struct {
 
 	unauthenticated *unauthenticated
 	accounts        *accounts
-	rsa             *rate.Limiter // signatures by an RSA host key
-	denied          *limiter[resumer]
 	refusedLog      *floodlog.Log
 	deniedLog       *floodlog.Log
 
@@ -66,8 +62,6 @@ func NewServer(m *privsep.Calls, setup *privsep.Setup, log *slog.Logger) (*Serve
 		panics:          panics.New(),
 		unauthenticated: newUnauthenticated(setup.MaxUnauthenticated),
 		accounts:        newAccounts(setup.MaxSessionsPerUser),
-		rsa:             rate.NewLimiter(rsaRate, rsaRate),
-		denied:          newLimiter[resumer](deniedRate, deniedResumes),
 		refusedLog:      floodlog.New(refusedBurst),
 		deniedLog:       floodlog.New(deniedBurst),
 		counts:          newCounts(setup.Begun, setup.Software),

@@ -21,6 +21,7 @@ import (
 	"github.com/quicterm/quicterm/migrate/carrier"
 	"github.com/quicterm/quicterm/migrate/carrier/tcp"
 	"github.com/quicterm/quicterm/quicterm/monitor/processes"
+	"github.com/quicterm/quicterm/quicterm/quota"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -152,11 +153,9 @@ func (h *tcpHost) await(connections, unauthenticated int) {
 	var n int64
 	var pending int
 	for start := time.Now(); time.Since(start) < patience; time.Sleep(5 * time.Millisecond) {
-		n, pending = h.server.connections.Load(), 0
+		n = h.server.connections.Load()
 		h.server.unauthenticated.mu.Lock()
-		for _, r := range h.server.unauthenticated.classes {
-			pending += len(r.members)
-		}
+		pending = h.server.unauthenticated.strangers.Len() + h.server.unauthenticated.others.Len()
 		h.server.unauthenticated.mu.Unlock()
 		if int(n) == connections && pending == unauthenticated {
 			return
@@ -365,7 +364,7 @@ func TestRefusedOverTCP(t *testing.T) {
 	}
 	later := time.Now().Add(time.Minute) // the bucket stays empty until then
 	for range sourceBurst {
-		h.server.unauthenticated.sources.allow(later, sourceOf(localhost))
+		h.server.unauthenticated.sources.Allow(later, quota.Source(localhost))
 	}
 	if _, err := h.tryDial(localhost); !tcp.PeerGone(err) {
 		t.Errorf("a client above its rate: %v", err)

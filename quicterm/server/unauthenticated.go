@@ -11,6 +11,9 @@ import (
 	"time"
 
 	"golang.org/x/time/rate"
+
+	"github.com/quicterm/quicterm/quicterm/quota"
+	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
 const (
@@ -21,33 +24,34 @@ const (
 	sourceRate, sourceBurst = 200, 400
 	siteTimes               = 4
 
-	// totalRate and totalBurst limit the connections of all sources together,
-	// because each handshake takes a millisecond of CPU time. Sites within fairRate and
-	// fairBurst have spareRate and spareBurst for themselves, whatever the others do: no more,
-	// as a flood may have any number of sites. A source where clients have logged in is
-	// always admitted.
-	totalRate, totalBurst = 100, 400
-	spareRate, spareBurst = 100, 400
-	fairRate, fairBurst   = 0.5, 16
+	// totalRate and totalBurst limit the connections of strangers of all sources together,
+	// because each handshake takes a millisecond of CPU time. The last protectedBurst are for
+	// strangers that are protected.
+	totalRate, totalBurst = 100, 800
+	protectedBurst        = 400
 
-	// firstRate and firstBurst limit the strangers of a site that are protected: in a flood from many
-	// addresses, few are. One that is not counts unprotectedCost times for fairRate.
+	// firstRate and firstBurst limit the strangers of a site that are protected, for protectedTime,
+	// which is some round trips: in a flood from many addresses, few are.
 	firstRate, firstBurst = 0.125, 4
-	unprotectedCost       = 4
+	protectedTime         = time.Second
 
-	// begunRate and begunBurst are how many packets a second that may begin a connection are looked at,
+	// packetRate and packetBurst are how many packets a second that may begin a connection are looked at,
 	// and at once: more than strangers may make, with a second try each. Above that, each site
-	// has siteBegunRate and siteBegunBurst: a client needs two packets to connect, and some
-	// more that are lost. The sites that have used these up share spareBegunRate and spareBegunBurst:
-	// who forges packets of a client's address must forge as many to keep the client out.
-	begunRate, begunBurst           = 500, 2000
-	siteBegunRate, siteBegunBurst   = 1, 8
-	spareBegunRate, spareBegunBurst = 100, 100
+	// has sitePacketRate and sitePacketBurst: a client needs two packets to connect, and some
+	// more that are lost. The sites that have used these up share the last spentPackets, so
+	// who forges packets of a client's address must forge as many as all to keep the client out.
+	packetRate, packetBurst         = 600, 2100
+	sitePacketRate, sitePacketBurst = 1, 8
+	spentPackets                    = 100
 
 	// replayRate and replayBurst limit the denied resumes of a source. From half of
 	// that on, its clients must validate their addresses: whoever recorded packets
 	// can send them again from forged addresses.
 	replayRate, replayBurst = 2, 20
+
+	// deniedRate and deniedResumes limit the resumes of a session by one source that
+	// its holder denies, per second and at once. A holder is asked no more then.
+	deniedRate, deniedResumes = 5, 50
 
 	// maxClosing bounds the evicted connections that are not closed yet, and
 	// maxSiteClosing those of a site. QUIC can only close a connection whose
@@ -58,9 +62,9 @@ const (
 	// 4096 bits takes 5 ms of CPU time.
 	rsaRate = 20
 
-	// maxSilent is how many silent clients a source has before its next ones must
+	// maxWaiting is how many clients without a login a source has before its next ones must
 	// validate their addresses. A roaming client dials 4 at once.
-	maxSilent = 8
+	maxWaiting = 8
 
 	// refusedBurst and deniedBurst are how many lines are logged at once, before it is one a
 	// second: of connections that are refused, and of clients that are accepted but prove nothing.
@@ -73,141 +77,132 @@ var (
 	errTooOften = errors.New("too many attempts")
 )
 
-// A class is the unauthenticated clients that have come equally far. Each class has
-// places of its own: silent strangers cannot use up those of clients that resume.
-type class int
-
-const (
-	strangers class = iota // they have sent no message
-	regulars               // the same, of a source where clients have logged in
-	logins                 // they have sent a Hello
-	resumes                // they have sent a Resume
-	classes
-)
-
-// unauthenticated limits the clients that have not proven anything yet. It refuses those
-// that come too often. If a class is full, a new client takes the place of an older one.
-// It is safe for concurrent use.
-type unauthenticated struct {
-	sources, replays   *limiter[netip.Prefix]
-	sites, fair, first *limiter[netip.Prefix] // of sites
-	total, spare       *rate.Limiter
-	begun, spareBegun  *rate.Limiter // packets
-	begunBySite        *limiter[netip.Prefix]
-
-	mu      sync.Mutex
-	classes [classes]*roster
-	closing *roster
-	proven  generations[netip.Prefix, struct{}] // sources where clients have logged in
+// A pending is a client that has not proven anything yet.
+type pending struct {
+	quota.Place
+	evicted context.Context // ends when the client loses its place
 }
 
-// newUnauthenticated returns one with a number of places: half of them for strangers, and
-// a sixth for each other class.
+// A resumer is a source that resumes a session.
+type resumer struct {
+	id     wire.SessionID
+	source netip.Prefix
+}
+
+// unauthenticated limits the clients that have not proven anything yet. It refuses those
+// that come too often. If there are too many, a new client takes the place of an older one.
+// It is safe for concurrent use.
+type unauthenticated struct {
+	sources, sites, first *quota.Rates[netip.Prefix] // first: of sites
+	total                 *rate.Limiter
+	packets               *rate.Limiter
+	packetsBySite         *quota.Rates[netip.Prefix]
+	replays               *quota.Rates[netip.Prefix]
+	denied                *quota.Rates[resumer]
+	rsa                   *rate.Limiter
+
+	mu        sync.Mutex
+	strangers *quota.Places                        // clients that are silent, of sources where none has logged in
+	others    *quota.Places                        // strangers cannot use up their places
+	closing   *quota.Places                        // evicted, and not closed yet
+	proven    quota.Recent[netip.Prefix, struct{}] // sources where clients have logged in
+}
+
+// newUnauthenticated returns one with a number of places: half of them for strangers.
 func newUnauthenticated(places int) *unauthenticated {
-	u := &unauthenticated{
-		sources:     newLimiter[netip.Prefix](sourceRate, sourceBurst),
-		sites:       newLimiter[netip.Prefix](siteTimes*sourceRate, siteTimes*sourceBurst),
-		fair:        newLimiter[netip.Prefix](fairRate, fairBurst),
-		first:       newLimiter[netip.Prefix](firstRate, firstBurst),
-		replays:     newLimiter[netip.Prefix](replayRate, replayBurst),
-		total:       rate.NewLimiter(totalRate, totalBurst),
-		spare:       rate.NewLimiter(spareRate, spareBurst),
-		closing:     newRoster(maxClosing),
-		begun:       rate.NewLimiter(begunRate, begunBurst),
-		begunBySite: newLimiter[netip.Prefix](siteBegunRate, siteBegunBurst),
-		spareBegun:  rate.NewLimiter(spareBegunRate, spareBegunBurst),
+	return &unauthenticated{
+		sources:       quota.NewRates[netip.Prefix](sourceRate, sourceBurst),
+		sites:         quota.NewRates[netip.Prefix](siteTimes*sourceRate, siteTimes*sourceBurst),
+		first:         quota.NewRates[netip.Prefix](firstRate, firstBurst),
+		total:         rate.NewLimiter(totalRate, totalBurst),
+		packets:       rate.NewLimiter(packetRate, packetBurst),
+		packetsBySite: quota.NewRates[netip.Prefix](sitePacketRate, sitePacketBurst),
+		replays:       quota.NewRates[netip.Prefix](replayRate, replayBurst),
+		denied:        quota.NewRates[resumer](deniedRate, deniedResumes),
+		rsa:           rate.NewLimiter(rsaRate, rsaRate),
+		strangers:     quota.NewPlaces(max(places/2, 1)),
+		others:        quota.NewPlaces(max(places/2, 1)),
+		closing:       quota.NewPlaces(maxClosing),
 	}
-	for c := range u.classes {
-		u.classes[c] = newRoster(max(places/6, 1))
-	}
-	u.classes[strangers].limit = max(places/2, 1)
-	return u
 }
 
 // add counts a client, or returns why it is refused. The caller calls remove for each
 // client that was counted.
 func (u *unauthenticated) add(now time.Time, client netip.Addr) (*pending, error) {
-	p := &pending{source: sourceOf(client), site: siteOf(client)}
-	if !u.sources.allow(now, p.source) || !u.sites.allow(now, p.site) {
+	p := &pending{Place: quota.Place{Source: quota.Source(client), Site: quota.Site(client)}}
+	if !u.sources.Allow(now, p.Source) || !u.sites.Allow(now, p.Site) {
 		return nil, errTooOften
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	c := strangers
-	if _, p.known = u.proven.get(p.source); p.known {
-		c = regulars
-	} else {
-		cost := unprotectedCost
-		if u.first.allow(now, p.site) {
-			p.protected, cost = now.Add(protectedTime), 1
+	places := u.strangers
+	if _, p.Known = u.proven.Get(p.Source); p.Known {
+		places = u.others
+	}
+	closing := u.closing.Count(p.Site)
+	if closing >= maxSiteClosing || u.closing.Full() && closing+places.Count(p.Site) > 0 {
+		return nil, errBusy
+	}
+	if !p.Known {
+		reserve := float64(protectedBurst)
+		if u.first.Allow(now, p.Site) {
+			p.Protected, reserve = now.Add(protectedTime), 0
 		}
-		if !u.total.AllowN(now, 1) && !(u.fair.allowN(now, p.site, cost) && u.spare.AllowN(now, 1)) {
+		if !quota.AllowAbove(u.total, now, reserve) {
 			return nil, errTooOften
 		}
 	}
-	closing := u.closing.counts[p.site]
-	if closing >= maxSiteClosing || u.closing.full() && closing+u.classes[c].counts[p.site] > 0 {
-		return nil, errBusy
-	}
-	p.evicted, p.evict = context.WithCancel(context.Background())
-	u.enterLocked(now, p, c)
+	p.evicted, p.Evict = context.WithCancel(context.Background())
+	u.enterLocked(now, p, places)
 	return p, nil
 }
 
-// move counts a client as one of another class, unless it is evicted. It is not protected there: the new
+// speaks counts a client that has sent its first message, unless it is evicted. It is not protected then: the new
 // clients of one source, if they come fast enough, would take the places of all slow ones.
-func (u *unauthenticated) move(now time.Time, p *pending, c class) {
+func (u *unauthenticated) speaks(now time.Time, p *pending) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if p.roster != nil && p.roster != u.closing {
-		p.roster.remove(p)
-		p.protected = time.Time{}
-		u.enterLocked(now, p, c)
+	if p.In(u.strangers) || p.In(u.others) {
+		p.Protected = time.Time{}
+		u.enterLocked(now, p, u.others)
 	}
 }
 
 // enterLocked gives a client a place, which may be that of another client.
-func (u *unauthenticated) enterLocked(now time.Time, p *pending, c class) {
-	r := u.classes[c]
-	if r.full() {
-		victim := r.victim(now)
-		r.remove(victim)
-		u.closing.add(victim)
-		victim.evict()
+func (u *unauthenticated) enterLocked(now time.Time, p *pending, places *quota.Places) {
+	if victim := places.Enter(now, &p.Place); victim != nil {
+		u.closing.Add(victim)
+		victim.Evict()
 	}
-	p.since = now
-	r.add(p)
 }
 
 // leave makes a client that is denied the first to lose its place.
 func (u *unauthenticated) leave(p *pending) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	p.leaving = true
+	p.Leaving = true
 }
 
 // know makes a client keep its place against unknown ones.
 func (u *unauthenticated) know(p *pending) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	p.known = true
+	p.Known = true
 }
 
 // prove stops counting a client, and makes its source known.
 func (u *unauthenticated) prove(p *pending) {
-	u.remove(p)
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.proven.put(p.source, struct{}{})
+	p.Leave()
+	u.proven.Put(p.Source, struct{}{})
 }
 
 // remove stops counting a client. It may be called more than once.
 func (u *unauthenticated) remove(p *pending) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if p.roster != nil {
-		p.roster.remove(p)
-	}
+	p.Leave()
 }
 
 // mustValidate reports whether a client must validate its address (RFC 9000, 8.1.2):
@@ -215,34 +210,27 @@ func (u *unauthenticated) remove(p *pending) {
 // forged addresses can neither use the limits up nor have others refused; for packets that are dropped before,
 // see unwanted.
 func (u *unauthenticated) mustValidate(now time.Time, client netip.Addr) bool {
-	source := sourceOf(client)
-	if u.sources.low(now, source) || u.sites.low(now, siteOf(client)) || u.replays.low(now, source) ||
-		u.total.TokensAt(now) < totalBurst/2 {
+	source := quota.Source(client)
+	if u.sources.Low(now, source) || u.sites.Low(now, quota.Site(client)) || u.replays.Low(now, source) ||
+		u.total.TokensAt(now) < (totalBurst+protectedBurst)/2 {
 		return true
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	silent := 0
-	for _, c := range []class{strangers, regulars} {
-		r := u.classes[c]
-		if silent += r.counts[source]; 2*len(r.members) > r.limit {
-			return true
-		}
-	}
-	return silent >= maxSilent
+	return u.strangers.HalfFull() || u.others.HalfFull() || u.strangers.Count(source)+u.others.Count(source) >= maxWaiting
 }
 
 // unwanted reports whether a packet that may begin a connection is dropped: many come, many from its site,
 // where no client has logged in, and many from such sites. The address may be forged, as nothing is known yet
 // of what the packet proves: so limits for a site alone would let others use up those of a client.
 func (u *unauthenticated) unwanted(now time.Time, client netip.Addr) bool {
-	if u.begun.AllowN(now, 1) {
+	if quota.AllowAbove(u.packets, now, spentPackets) {
 		return false
 	}
 	u.mu.Lock()
-	_, known := u.proven.get(sourceOf(client))
+	_, known := u.proven.Get(quota.Source(client))
 	u.mu.Unlock()
-	return !known && !u.begunBySite.allow(now, siteOf(client)) && !u.spareBegun.AllowN(now, 1)
+	return !known && !u.packetsBySite.Allow(now, quota.Site(client)) && !quota.AllowAbove(u.packets, now, 0)
 }
 
 // pendingKey is the key of a connection's context for its *pending.
@@ -286,5 +274,5 @@ func (s *Server) unwanted(client netip.AddrPort) (drop bool) {
 // the client must validate its address.
 func (s *Server) allowRSA(hello *tls.ClientHelloInfo) bool {
 	client, err := netip.ParseAddrPort(hello.Conn.RemoteAddr().String())
-	return err == nil && !s.mustValidate(client) && s.rsa.Allow()
+	return err == nil && !s.mustValidate(client) && s.unauthenticated.rsa.Allow()
 }

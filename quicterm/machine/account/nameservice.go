@@ -14,6 +14,10 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"golang.org/x/time/rate"
+
+	"github.com/quicterm/quicterm/quicterm/quota"
 )
 
 // A NameService looks accounts up in the files of this machine, and in the directory
@@ -27,10 +31,10 @@ type NameService struct {
 	// not used.
 	Dirs []string
 
-	turns turns // of commands that look for a name that may not exist
-
 	mu      sync.Mutex
-	answers map[string]*answer // by command line
+	answers map[string]*answer   // by command line
+	turns   *quota.Turns[string] // of sources, for commands that look for a name that may not exist
+	starts  *rate.Limiter        // of these commands
 }
 
 const (
@@ -44,7 +48,27 @@ const (
 
 	// maxAnswers bounds how many answers are kept, some hundred bytes each.
 	maxAnswers = 1024
+
+	// maxCommands bounds how many commands run at a time for names that were not found
+	// before, and sourceCommands those of one source. commandRate bounds how many start per
+	// second, and commandBurst how many at once. A machine finds some hundred names per second;
+	// a server with a login of a new name more often than this has its clients wait.
+	maxCommands, sourceCommands = 4, 2
+	commandRate, commandBurst   = 20, 40
 )
+
+type sourceKey struct{}
+
+// WithSource returns a context for lookups on behalf of a source of the network: lookups of
+// many unknown names by some sources delay those of another one little.
+func WithSource(ctx context.Context, source string) context.Context {
+	return context.WithValue(ctx, sourceKey{}, source)
+}
+
+func sourceOf(ctx context.Context) string {
+	source, _ := ctx.Value(sourceKey{}).(string)
+	return source
+}
 
 // An answer is what a command of the system printed.
 type answer struct {
@@ -55,7 +79,8 @@ type answer struct {
 	until  time.Time // when it is no longer valid; set with out
 	asking int       // callers that wait for it
 	cancel func()    // ends the command
-	turn   *turn     // that it waits for or has; nil if it needs none
+
+	turn *quota.Turn[string] // that it waits for or has; nil if it needs none
 }
 
 // fresh reports whether an answer is still to come, or valid.
@@ -125,13 +150,11 @@ func (n *NameService) join(key, source, command string, args []string) *answer {
 	old := n.answers[key]
 	if old != nil && old.fresh(now, files) {
 		if old.asking++; old.turn != nil && !old.ended() {
-			n.turns.share(old.turn, source)
+			n.turns.Share(old.turn, source)
 		}
 		return old
 	}
-	if n.answers == nil {
-		n.answers = make(map[string]*answer)
-	}
+	n.initLocked()
 	if old == nil && len(n.answers) >= maxAnswers {
 		n.forgetLocked(now, files)
 	}
@@ -140,7 +163,7 @@ func (n *NameService) join(key, source, command string, args []string) *answer {
 	a := &answer{done: make(chan struct{}), files: files, asking: 1, cancel: cancel}
 	n.answers[key] = a
 	if known := old != nil && old.err == nil; !known && command == "getent" {
-		a.turn = n.turns.enter(source)
+		a.turn = n.turns.Enter(source)
 	}
 	go func() {
 		defer cancel()
@@ -162,6 +185,14 @@ func (n *NameService) join(key, source, command string, args []string) *answer {
 		}
 	}()
 	return a
+}
+
+func (n *NameService) initLocked() {
+	if n.answers == nil {
+		n.answers = make(map[string]*answer)
+		n.turns = quota.NewTurns[string](maxCommands, sourceCommands)
+		n.starts = rate.NewLimiter(commandRate, commandBurst)
+	}
 }
 
 // leave ends a caller's wait for an answer. Without callers its command ends.
@@ -196,18 +227,16 @@ func (n *NameService) forgetLocked(now time.Time, files string) {
 // run runs a command of the system, whose environment is empty, and returns what it
 // prints. When ctx ends, it is killed. Before, it waits for its turn unless that is nil. A panic
 // is an error: nobody asks for this command alone.
-func (n *NameService) run(ctx context.Context, turn *turn, command string, args []string) (out []byte, err error) {
+func (n *NameService) run(ctx context.Context, turn *quota.Turn[string], command string, args []string) (out []byte, err error) {
 	defer func() {
 		if value := recover(); value != nil {
 			out, err = nil, fmt.Errorf("%s: panic: %v\n%.4096s", command, value, debug.Stack())
 		}
 	}()
 	if turn != nil {
-		defer n.turns.leave(turn)
-		select {
-		case <-turn.ready:
-		case <-ctx.Done():
-			return nil, fmt.Errorf("%s: %w", command, context.Cause(ctx))
+		defer n.turns.Leave(turn)
+		if err := n.await(ctx, turn); err != nil {
+			return nil, fmt.Errorf("%s: %w", command, err)
 		}
 	}
 	path, err := n.find(command)
@@ -223,4 +252,14 @@ func (n *NameService) run(ctx context.Context, turn *turn, command string, args 
 		return nil, fmt.Errorf("%s: %w", command, context.Cause(ctx))
 	}
 	return b, err
+}
+
+// await blocks until a command may start.
+func (n *NameService) await(ctx context.Context, turn *quota.Turn[string]) error {
+	select {
+	case <-turn.Ready():
+		return n.starts.Wait(ctx)
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }

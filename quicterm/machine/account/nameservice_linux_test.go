@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -144,12 +145,13 @@ func TestNameServiceSlowSource(t *testing.T) {
 func TestNameServicePanics(t *testing.T) {
 	n := nameService(t, "exit 2")
 	var none context.Context
-	turn := n.turns.enter("")
+	n.initLocked()
+	turn := n.turns.Enter("")
 	if _, err := n.run(none, turn, "getent", nil); err == nil || !strings.Contains(err.Error(), "panic") {
 		t.Errorf("%v, want the panic", err)
 	}
-	if n.turns.running != 0 {
-		t.Error("its turn has no end")
+	for range sourceCommands {
+		<-n.turns.Enter("").Ready() // its turn has ended
 	}
 }
 
@@ -196,4 +198,25 @@ func TestNameServiceIgnoresPath(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dir, "ran")); err == nil {
 		t.Error("a command from PATH ran")
 	}
+}
+
+// So many commands start a second.
+func TestLookupsASecond(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := new(NameService)
+		n.initLocked()
+		start := time.Now()
+		const commands = 2048
+		for i := range commands {
+			turn := n.turns.Enter(fmt.Sprint(i))
+			if err := n.await(t.Context(), turn); err != nil {
+				t.Fatal(err)
+			}
+			n.turns.Leave(turn)
+		}
+		want := time.Second * (commands - commandBurst) / commandRate
+		if d := time.Since(start); d < want || d > want+want/10+time.Second {
+			t.Errorf("%d commands take %v, want %v", commands, d, want)
+		}
+	})
 }

@@ -11,10 +11,9 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/time/rate"
-
 	"github.com/quicterm/quicterm/quicterm/auth"
 	"github.com/quicterm/quicterm/quicterm/machine/account"
+	"github.com/quicterm/quicterm/quicterm/quota"
 )
 
 const (
@@ -69,7 +68,9 @@ type Reader struct {
 	names  *account.NameService
 	ctx    context.Context // ended by Close
 	close  context.CancelCauseFunc
-	places chan struct{} // filled by children
+	places chan struct{}        // filled by children
+	turns  *quota.Turns[uint32] // one an account: its second child is for when the first cannot be killed
+	starts *quota.Rates[uint32] // of the reads of an account
 	reads  sync.WaitGroup
 
 	// The constants; tests set others.
@@ -103,11 +104,9 @@ type client struct {
 
 // A state is that of an account's reads.
 type state struct {
-	children int           // that have neither answered nor ended
-	hung     bool          // the last read was given up
-	answered bool          // a read was answered
-	starts   *rate.Limiter // of reads
-	reading  chan struct{} // filled by the source that is read
+	children int  // that have neither answered nor ended
+	hung     bool // the last read was given up
+	answered bool // a read was answered
 }
 
 // NewReader returns a Reader. The caller closes it.
@@ -121,6 +120,8 @@ func NewReader(names *account.NameService) *Reader {
 		ctx:      ctx,
 		close:    cancel,
 		places:   make(chan struct{}, maxPlaces),
+		turns:    quota.NewTurns[uint32](0, 1),
+		starts:   quota.NewRates[uint32](readRate, readBurst),
 		queues:   make(map[source]*queue),
 		accounts: make(map[uint32]*state),
 	}
@@ -205,12 +206,12 @@ func (r *Reader) stateLocked(uid uint32) *state {
 	if st == nil {
 		if len(r.accounts) >= 1024 {
 			for other, st := range r.accounts {
-				if st.children == 0 && st.starts.Tokens() >= readBurst {
+				if st.children == 0 {
 					delete(r.accounts, other)
 				}
 			}
 		}
-		st = &state{starts: rate.NewLimiter(readRate, readBurst), reading: make(chan struct{}, 1)}
+		st = new(state)
 		r.accounts[uid] = st
 	}
 	return st
@@ -219,7 +220,10 @@ func (r *Reader) stateLocked(uid uint32) *state {
 // serve reads a source until no client waits.
 func (r *Reader) serve(s source, q *queue) {
 	for {
-		end := r.turn(s.UID)
+		end, err := r.turns.Take(r.ctx, s.UID)
+		if err != nil {
+			end = func() {} // next fails
+		}
 		batch, child, err := r.next(s, q)
 		if len(batch) == 0 {
 			end()
@@ -239,20 +243,6 @@ func (r *Reader) serve(s source, q *queue) {
 	}
 }
 
-// turn waits until no other source of an account is read: the children of an account are few, and
-// the second one is for when the first cannot be killed. The caller calls end.
-func (r *Reader) turn(uid uint32) (end func()) {
-	r.mu.Lock()
-	reading := r.stateLocked(uid).reading
-	r.mu.Unlock()
-	select {
-	case reading <- struct{}{}:
-		return func() { <-reading }
-	case <-r.ctx.Done():
-		return func() {}
-	}
-}
-
 // next waits until a child may read a source, and returns it with the clients to read for.
 // If it returns an error, that is for these clients. Without clients it closes the queue.
 func (r *Reader) next(s source, q *queue) ([]*client, *child, error) {
@@ -268,7 +258,7 @@ func (r *Reader) next(s source, q *queue) ([]*client, *child, error) {
 		return q.take(len(q.waiting)), nil, errHung
 	}
 	r.mu.Unlock()
-	err := st.starts.Wait(r.ctx)
+	err := r.starts.Of(s.UID).Wait(r.ctx)
 	if err == nil {
 		select {
 		case r.places <- struct{}{}:

@@ -26,6 +26,7 @@ import (
 	"github.com/quicterm/quicterm/quicterm/machine/memory"
 	"github.com/quicterm/quicterm/quicterm/machine/rundir"
 	"github.com/quicterm/quicterm/quicterm/machine/systemd"
+	"github.com/quicterm/quicterm/quicterm/quota"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -52,8 +53,8 @@ type Local struct {
 	su       suFinder
 	children reaper
 	warnings *floodlog.Log // of what an account has in its directory
-	asks     Slots
-	readers  Slots // processes of accounts that read records, also those that a disk keeps
+	asks     *quota.Turns[uint32]
+	readers  *quota.Turns[uint32] // processes of accounts that read records, also those that a disk keeps
 
 	mu       sync.Mutex
 	starting map[wire.SessionID]bool // holders that do not listen yet
@@ -61,7 +62,10 @@ type Local struct {
 
 // New returns the holders of this machine. Run must run while it starts some.
 func New(c Config) *Local {
-	return &Local{Config: c, warnings: floodlog.New(warningBurst)}
+	return &Local{
+		Config: c, warnings: floodlog.New(warningBurst),
+		asks: quota.NewTurns[uint32](0, MaxAsks), readers: quota.NewTurns[uint32](0, maxReaders),
+	}
 }
 
 // Run waits for the ends of the processes that were started, until ctx ends.
@@ -214,7 +218,7 @@ func (p *Local) Await(ctx context.Context, uid uint32, id wire.SessionID) (answe
 // blocks, until ctx ends, while MaxAsks holders of the account are asked: each may keep a
 // thread in a file system of the account that never answers.
 func (p *Local) connect(ctx context.Context, uid uint32, id wire.SessionID, f func(path string) error) error {
-	release, err := p.asks.Take(ctx, uid, MaxAsks)
+	release, err := p.asks.Take(ctx, uid)
 	if err != nil {
 		return err
 	}

@@ -55,7 +55,7 @@ func (p *Local) Records(ctx context.Context, a *account.Account, launch *wire.La
 	if err != nil {
 		return answer, err
 	}
-	release, err := p.readers.Take(ctx, a.UID, maxReaders)
+	release, err := p.readers.Take(ctx, a.UID)
 	if err != nil {
 		return answer, fmt.Errorf("the directory of the account's records does not answer, and %d processes wait for it", maxReaders)
 	}

@@ -1,0 +1,112 @@
+package quota
+
+import (
+	"context"
+	"slices"
+	"sync"
+)
+
+// Turns bound how much is done at a time, in all and for each key. The key that had its last turn longest ago has the
+// next one, and of its turns the one that waits longest.
+type Turns[K comparable] struct {
+	all, each int // 0 is no bound
+
+	mu      sync.Mutex
+	waiting []*Turn[K] // in the order of their arrival
+	running int
+	byKey   map[K]int         // that run
+	served  Recent[K, uint64] // count at the last turn of a key
+	count   uint64            // of turns so far
+}
+
+// NewTurns returns Turns of which at most all are taken at a time, and each for a key; 0 is no bound.
+func NewTurns[K comparable](all, each int) *Turns[K] {
+	return &Turns[K]{all: all, each: each, byKey: make(map[K]int)}
+}
+
+// A Turn waits, then is taken, then ends.
+type Turn[K comparable] struct {
+	ready chan struct{}
+	keys  []K
+	key   K // whose turn it is, once it is ready
+}
+
+// Ready returns a channel that is closed when the turn has come.
+func (w *Turn[K]) Ready() <-chan struct{} { return w.ready }
+
+// Take blocks until a turn of a key has come. The caller calls end. An error is that of ctx.
+func (t *Turns[K]) Take(ctx context.Context, key K) (end func(), err error) {
+	w := t.Enter(key)
+	select {
+	case <-w.ready:
+		return func() { t.Leave(w) }, nil
+	case <-ctx.Done():
+		t.Leave(w)
+		return nil, context.Cause(ctx)
+	}
+}
+
+// Enter begins to wait for a turn. The caller calls Leave.
+func (t *Turns[K]) Enter(key K) *Turn[K] {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	w := &Turn[K]{ready: make(chan struct{}), keys: []K{key}}
+	t.waiting = append(t.waiting, w)
+	t.startLocked()
+	return w
+}
+
+// Share makes a turn that waits one of another key as well.
+func (t *Turns[K]) Share(w *Turn[K], key K) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !slices.Contains(w.keys, key) {
+		w.keys = append(w.keys, key)
+		t.startLocked()
+	}
+}
+
+// Leave ends a turn, or the wait for it.
+func (t *Turns[K]) Leave(w *Turn[K]) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if i := slices.Index(t.waiting, w); i >= 0 {
+		t.waiting = slices.Delete(t.waiting, i, i+1)
+		return
+	}
+	t.running--
+	if t.byKey[w.key]--; t.byKey[w.key] == 0 {
+		delete(t.byKey, w.key)
+	}
+	t.startLocked()
+}
+
+// startLocked lets as many turns come as may.
+func (t *Turns[K]) startLocked() {
+	for t.all == 0 || t.running < t.all {
+		next := t.nextLocked()
+		if next == nil {
+			return
+		}
+		t.waiting = slices.DeleteFunc(t.waiting, func(w *Turn[K]) bool { return w == next })
+		t.running++
+		t.byKey[next.key]++
+		t.count++
+		t.served.Put(next.key, t.count)
+		close(next.ready)
+	}
+}
+
+// nextLocked returns the turn that comes next, and sets its key.
+func (t *Turns[K]) nextLocked() (next *Turn[K]) {
+	var last uint64
+	for _, w := range t.waiting {
+		for _, key := range w.keys {
+			served, _ := t.served.Get(key)
+			if (t.each == 0 || t.byKey[key] < t.each) && (next == nil || served < last) {
+				next, w.key, last = w, key, served
+			}
+		}
+	}
+	return next
+}
