@@ -49,30 +49,16 @@ func (b *buffer) rotate(top, bottom, n int) {
 		b.first = (b.first + n + len(b.ring)) % len(b.ring)
 		return
 	}
-	if n < 0 {
-		for range -n {
-			last := *b.row(bottom)
-			for y := bottom; y > top; y-- {
-				*b.row(y) = *b.row(y - 1)
-			}
-			*b.row(top) = last
-		}
-		return
-	}
-	if n == 1 {
-		first := *b.row(top)
-		for y := top; y < bottom; y++ {
-			*b.row(y) = *b.row(y + 1)
-		}
-		*b.row(bottom) = first
-		return
-	}
-	moved := make([]row, height)
-	for i := range moved {
-		moved[i] = *b.row(top + (i+n)%height)
-	}
-	for i := range moved {
-		*b.row(top + i) = moved[i]
+	n = (n + height) % height
+	b.reverse(top, top+n-1)
+	b.reverse(top+n, bottom)
+	b.reverse(top, bottom)
+}
+
+func (b *buffer) reverse(top, bottom int) {
+	for ; top < bottom; top, bottom = top+1, bottom-1 {
+		upper, lower := b.row(top), b.row(bottom)
+		*upper, *lower = *lower, *upper
 	}
 }
 

@@ -16,30 +16,13 @@ type Cell struct {
 // Row returns the row y of the screen. y < 0 is the scrollback, of which -1 is the newest row. If there
 // is no such row, it returns an empty one.
 func (s *Screen) Row(y int) Row {
-	if y < 0 {
-		return s.historyRow(s.history.lines + y)
+	switch {
+	case y >= 0 && y < s.rows:
+		return Row{s, *s.buf.row(y)}
+	case y < 0 && y >= -s.history.lines:
+		return Row{s, s.history.row(s, s.history.lines+y, s.cols)}
 	}
-	if y >= s.rows {
-		return Row{s: s}
-	}
-	return Row{s, *s.buf.row(y)}
-}
-
-// MainRow returns the row y of the main screen, also while the alternate screen is shown.
-func (s *Screen) MainRow(y int) Row {
-	if y < 0 || y >= s.rows {
-		return Row{s: s}
-	}
-	return Row{s, *s.main.row(y)}
-}
-
-// historyRow returns the row i after the oldest one of the scrollback.
-func (s *Screen) historyRow(i int) Row {
-	if i < 0 || i >= s.history.lines {
-		return Row{s: s}
-	}
-	b, k := s.history.find(i)
-	return Row{s, s.history.unpack(s, b, k, s.cols)}
+	return Row{s: s}
 }
 
 // Lines returns the number of rows of the scrollback.
@@ -62,7 +45,7 @@ func (r Row) Text() string {
 	for _, c := range r.r.cells {
 		switch {
 		case c&contentMask != 0:
-			b = r.s.clusters.appendText(b, c)
+			b = r.s.appendText(b, c)
 			if c&contentMask != ' ' {
 				end = len(b)
 			}
@@ -77,7 +60,7 @@ func (r Row) Text() string {
 func (r Row) Cell(x int) Cell {
 	c := r.r.cells[x]
 	var buf [maxCluster]byte
-	out := Cell{Text: string(r.s.clusters.appendText(buf[:0], c)), Width: 1, Style: r.s.styles.get(c.style())}
+	out := Cell{Text: string(r.s.appendText(buf[:0], c)), Width: 1, Style: r.s.styles.get(c.style())}
 	switch {
 	case c&wideFlag != 0:
 		out.Width = 2

@@ -5,30 +5,23 @@ import "github.com/quicterm/quicterm/quicterm/screen/vt"
 // Execute obeys a control character.
 func (h *handler) Execute(c byte) {
 	s := (*Screen)(h)
-	switch c {
-	case '\b':
+	switch {
+	case c == '\b':
 		s.backspace()
-	case '\t':
+	case c == '\t':
 		s.tab(1)
-	case '\n', '\v', '\f':
+	case c == '\n', c == '\v', c == '\f':
 		if s.modes&modeNewLine != 0 {
 			s.x = 0
 		}
 		s.lineFeed()
-	case '\r':
-		s.x = s.lineStart()
+	case c == '\r':
+		s.x = s.leftEdge()
 		s.aligned()
-	case 0x0e, 0x0f: // SO, SI
+	case c == 0x0e, c == 0x0f: // SO, SI
 		s.charsets.level = 0x0f - int(c)
-	case 0x84: // IND
-		s.index()
-	case 0x85: // NEL
-		s.x = s.lineStart()
-		s.index()
-	case 0x88: // HTS
-		s.setTab()
-	case 0x8d: // RI
-		s.reverseIndex()
+	case c >= 0x80: // C1 stands for ESC and a byte
+		s.escape(c - 0x40)
 	}
 	s.repeat = false
 }
@@ -55,38 +48,31 @@ func (h *handler) Escape(intermediates uint16, final byte) {
 	}
 }
 
+// escapes are the escape sequences by their final bytes.
+var escapes = [128]func(*Screen){
+	'6': (*Screen).backIndex,
+	'7': (*Screen).saveCursor,
+	'8': (*Screen).recallCursor,
+	'9': (*Screen).forwardIndex,
+	'=': func(s *Screen) { s.setModes(modeKeypad, true) },
+	'>': func(s *Screen) { s.setModes(modeKeypad, false) },
+	'D': (*Screen).index,
+	'E': (*Screen).nextLine,
+	'H': (*Screen).setTab,
+	'M': (*Screen).reverseIndex,
+	'V': func(s *Screen) { s.protect(true) },
+	'W': func(s *Screen) { s.protect(false) },
+	'c': (*Screen).reset,
+	'n': func(s *Screen) { s.charsets.level = 2 },
+	'o': func(s *Screen) { s.charsets.level = 3 },
+	'|': func(s *Screen) { s.charsets.level = 3 },
+	'}': func(s *Screen) { s.charsets.level = 2 },
+	'~': func(s *Screen) { s.charsets.level = 1 },
+}
+
 func (s *Screen) escape(final byte) {
-	switch final {
-	case '7':
-		s.saveCursor()
-	case '8':
-		s.restoreCursor()
-		s.restored()
-	case 'D':
-		s.index()
-	case 'E':
-		s.x = s.lineStart()
-		s.index()
-	case 'H':
-		s.setTab()
-	case 'M':
-		s.reverseIndex()
-	case '=', '>':
-		s.setModes(modeKeypad, final == '=')
-	case '6':
-		s.backIndex()
-	case '9':
-		s.forwardIndex()
-	case 'V', 'W': // SPA, EPA
-		s.protect(final == 'V')
-	case 'c':
-		s.reset()
-	case 'n', '}':
-		s.charsets.level = 2
-	case 'o', '|':
-		s.charsets.level = 3
-	case '~':
-		s.charsets.level = 1
+	if f := escapes[final]; f != nil {
+		f(s)
 	}
 }
 
@@ -95,7 +81,11 @@ func (h *handler) Control(c *vt.Control) {
 	s := (*Screen)(h)
 	switch {
 	case c.Prefix == 0 && c.Intermediates == 0:
-		s.control(c)
+		if f := counted[c.Final]; f != nil {
+			f(s, c.Count(0))
+		} else {
+			s.control(c)
+		}
 	case c.Prefix == '?' && c.Intermediates == 0:
 		s.privateControl(c)
 	case c.Prefix == 0:
@@ -106,60 +96,45 @@ func (h *handler) Control(c *vt.Control) {
 	s.repeat = false
 }
 
+// counted are the CSI sequences with one count, by their final bytes.
+var counted = [128]func(s *Screen, n int){
+	'@': (*Screen).insertCells,
+	'A': (*Screen).moveUp,
+	'B': (*Screen).moveDown,
+	'C': (*Screen).moveRight,
+	'D': (*Screen).moveLeft,
+	'E': (*Screen).nextLines,
+	'F': (*Screen).previousLines,
+	'G': (*Screen).moveToColumn,
+	'I': (*Screen).tab,
+	'L': (*Screen).insertLines,
+	'M': (*Screen).deleteLines,
+	'P': (*Screen).deleteCells,
+	'S': (*Screen).scrollRegion,
+	'X': (*Screen).eraseCells,
+	'Z': (*Screen).backTab,
+	'`': (*Screen).moveToColumn,
+	'a': (*Screen).moveRight,
+	'b': (*Screen).repeatLast,
+	'd': (*Screen).moveToRow,
+	'e': (*Screen).moveRows,
+}
+
 func (s *Screen) control(c *vt.Control) {
-	n := c.Count(0)
+	first, second := c.Param(0), c.Param(1)
 	switch c.Final {
-	case '@':
-		s.insertCells(n)
-	case 'A':
-		s.moveUp(n)
-	case 'B':
-		s.moveDown(n)
-	case 'C', 'a':
-		s.moveBy(n, 0)
-	case 'D':
-		s.moveBy(-n, 0)
-	case 'E':
-		s.moveDown(n)
-		s.x = s.lineStart()
-	case 'F':
-		s.moveUp(n)
-		s.x = s.lineStart()
-	case 'G', '`':
-		s.moveToColumn(n - 1)
 	case 'H', 'f':
-		s.moveTo(c.Count(1)-1, n-1)
-	case 'I':
-		s.tab(n)
+		s.moveTo(c.Count(1)-1, c.Count(0)-1)
 	case 'J':
-		s.eraseDisplay(c.Param(0), false)
+		s.eraseDisplay(first, false)
 	case 'K':
-		s.eraseLine(c.Param(0), false)
-	case 'L':
-		s.insertLines(n)
-	case 'M':
-		s.deleteLines(n)
-	case 'P':
-		s.deleteCells(n)
-	case 'S':
-		s.scrollRegion(n)
+		s.eraseLine(first, false)
 	case 'T':
 		if c.Len() == 1 { // with more, it is highlight mouse tracking
-			s.scrollDown(n)
+			s.scrollDown(c.Count(0))
 		}
-	case 'X':
-		s.eraseCells(n)
-	case 'Z':
-		s.backTab(n)
-	case 'b':
-		s.repeatLast(n)
-	case 'd':
-		s.moveToRow(n - 1)
-	case 'e':
-		s.moving(n)
-		s.moveBy(0, n)
 	case 'g':
-		s.clearTabs(c.Param(0))
+		s.clearTabs(first)
 	case 'h', 'l':
 		for i := range c.Len() {
 			s.setMode(c.Param(i), c.Final == 'h')
@@ -167,18 +142,17 @@ func (s *Screen) control(c *vt.Control) {
 	case 'm':
 		s.selectGraphics(c)
 	case 'r':
-		s.setRegion(c.Param(0), c.Param(1))
+		s.setRegion(first, second)
 	case 's':
 		if s.modes&modeMargins != 0 {
-			s.setMargins(c.Param(0), c.Param(1))
+			s.setMargins(first, second)
 		} else {
 			s.saveCursor()
 		}
 	case 't':
-		s.windowOperation(c.Param(0), c.Param(1))
+		s.windowOperation(first, second)
 	case 'u':
-		s.restoreCursor()
-		s.restored()
+		s.recallCursor()
 	}
 }
 
@@ -231,20 +205,20 @@ func (s *Screen) controlIntermediate(c *vt.Control) {
 
 // extension obeys kitty's and xterm's keyboard modes.
 func (s *Screen) extension(c *vt.Control) {
-	k := &s.buf.keyboard
-	switch {
-	case c.Final == 'u' && c.Prefix == '>':
-		k.push(c.Param(0))
-	case c.Final == 'u' && c.Prefix == '<':
+	k, p := &s.buf.keyboard, c.Param(0)
+	switch [2]byte{c.Prefix, c.Final} {
+	case [2]byte{'>', 'u'}:
+		k.push(p)
+	case [2]byte{'<', 'u'}:
 		k.pop(c.Count(0))
-	case c.Final == 'u' && c.Prefix == '=':
-		k.set(c.Param(0), c.Param(1))
-	case c.Final == 'm' && c.Prefix == '>':
-		if p := c.Param(0); p == 4 || p == 0 {
+	case [2]byte{'=', 'u'}:
+		k.set(p, c.Param(1))
+	case [2]byte{'>', 'm'}:
+		if p == 4 || p == 0 {
 			s.modifyKeys = min(c.Param(1), 3)
 		}
-	case c.Final == 'n' && c.Prefix == '>':
-		if p := c.Param(0); p == 4 {
+	case [2]byte{'>', 'n'}:
+		if p == 4 {
 			s.modifyKeys = 0
 		}
 	}

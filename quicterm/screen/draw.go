@@ -56,7 +56,7 @@ func (s *Screen) CanDraw(c Placed) bool {
 	if c.Text != "" {
 		r, n := utf8.DecodeRuneInString(c.Text)
 		control := r < ' ' || r >= 0x7f && r < 0xa0
-		if n != len(c.Text) || r == utf8.RuneError || control || runeWidth(r) != c.Width {
+		if n != len(c.Text) || r == utf8.RuneError || control || RuneWidth(r) != c.Width {
 			return false
 		}
 	}

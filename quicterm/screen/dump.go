@@ -58,14 +58,14 @@ func (s *Screen) Dump() Dump {
 		Scrollback: []DumpRow{},
 	}
 	if !d.Alternate {
-		for i := range s.history.lines {
-			d.Scrollback = append(d.Scrollback, s.historyRow(i).dump(s.cols))
+		for y := -s.history.lines; y < 0; y++ {
+			d.Scrollback = append(d.Scrollback, s.Row(y).dump(s.cols))
 		}
 	}
 	for y := range s.rows {
 		d.Screen = append(d.Screen, s.Row(y).dump(s.cols))
 		if d.Alternate {
-			d.Main = append(d.Main, s.MainRow(y).dump(s.cols))
+			d.Main = append(d.Main, Row{s, *s.main.row(y)}.dump(s.cols))
 		}
 	}
 	return d
@@ -110,18 +110,14 @@ func (c Color) dump() string {
 }
 
 func (s Style) dump() string {
-	var letters []byte
-	for _, a := range []struct {
-		on     bool
-		letter byte
-	}{
-		{s.Attributes&Bold != 0, 'B'}, {s.Attributes&Dim != 0, 'D'}, {s.Attributes&Italic != 0, 'I'},
-		{s.Underline != 0 || s.Link != 0, 'U'}, {s.Attributes&Blink != 0, 'K'},
-		{s.Attributes&Inverse != 0, 'R'}, {s.Attributes&Hidden != 0, 'H'}, {s.Attributes&Strike != 0, 'S'},
+	letters := ""
+	for i, on := range []bool{
+		s.Attributes&Bold != 0, s.Attributes&Dim != 0, s.Attributes&Italic != 0, s.Underline != 0 || s.Link != 0,
+		s.Attributes&Blink != 0, s.Attributes&Inverse != 0, s.Attributes&Hidden != 0, s.Attributes&Strike != 0,
 	} {
-		if a.on {
-			letters = append(letters, a.letter)
+		if on {
+			letters += "BDIUKRHS"[i : i+1]
 		}
 	}
-	return string(letters)
+	return letters
 }

@@ -140,7 +140,7 @@ func checkInvariants(t testing.TB, s *Screen) {
 		}
 	}
 	for i := range s.history.lines {
-		r := s.historyRow(i)
+		r := s.Row(i - s.history.lines)
 		checkRow(t, s, &r.r)
 	}
 }

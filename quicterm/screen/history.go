@@ -56,12 +56,16 @@ func (h *history) push(s *Screen, r *row) {
 	}
 	s.packed = data
 
-	b := h.last()
-	if b == nil || len(b.data)+len(data) > cap(b.data) || len(b.rows) == blockRows {
-		b = &block{data: make([]byte, 0, max(h.blockSize(), len(data)))}
-		h.blocks = append(h.blocks, b)
-		h.bytes += cap(b.data)
+	n = len(h.blocks)
+	if n == 0 || len(h.blocks[n-1].data)+len(data) > cap(h.blocks[n-1].data) || len(h.blocks[n-1].rows) == blockRows {
+		size := max(blockBytes, len(data))
+		if n == 0 { // the history of a session that prints little stays small
+			size = max(blockBytes/8, len(data))
+		}
+		h.blocks = append(h.blocks, &block{data: make([]byte, 0, size)})
+		h.bytes += size
 	}
+	b := h.blocks[len(h.blocks)-1]
 	b.data = append(b.data, data...)
 	b.rows = append(b.rows, packed{end: uint32(len(b.data)), wrapped: r.wrapped, line: r.line})
 	h.lines++
@@ -81,18 +85,10 @@ func (s *Screen) packRun(cells []cell, x int, data []byte) (end int, _ []byte) {
 		case c >= 1<<styleShift:
 			return x, data
 		case c&spacerFlag == 0:
-			data = s.clusters.appendText(data, c)
+			data = s.appendText(data, c)
 		}
 	}
 	return x, data
-}
-
-// blockSize lets the history of a session that prints little stay small.
-func (h *history) blockSize() int {
-	if len(h.blocks) == 0 {
-		return blockBytes / 8
-	}
-	return blockBytes
 }
 
 // setLength writes the length of the text after mark into the byte at mark: it moves the text
@@ -109,13 +105,6 @@ func setLength(data []byte, mark int) []byte {
 	copy(data[mark+size:], data[mark+1:mark+1+n])
 	copy(data[mark:], length[:size])
 	return data
-}
-
-func (h *history) last() *block {
-	if len(h.blocks) == 0 {
-		return nil
-	}
-	return h.blocks[len(h.blocks)-1]
 }
 
 // trim drops the oldest rows beyond the limits.
@@ -159,31 +148,25 @@ func (b *block) start(i int) uint32 {
 	return b.rows[i-1].end
 }
 
-// find returns the block and the index there of the row that is i after the oldest one.
-func (h *history) find(i int) (*block, int) {
+// row returns the row i after the oldest one, with at least cols cells.
+func (h *history) row(s *Screen, i, cols int) row {
 	i += h.gone
-	for _, b := range h.blocks {
-		if i < len(b.rows) {
-			return b, i
-		}
-		i -= len(b.rows)
+	n := 0
+	for ; i >= len(h.blocks[n].rows); n++ {
+		i -= len(h.blocks[n].rows)
 	}
-	return nil, 0
-}
-
-// unpack returns a row with at least cols cells.
-func (h *history) unpack(s *Screen, b *block, i, cols int) row {
+	b := h.blocks[n]
 	r := row{cells: make([]cell, 0, cols), wrapped: b.rows[i].wrapped, line: b.rows[i].line}
 	eachRun(b.data[b.start(i):b.rows[i].end], func(id styleID, text []byte) {
 		for len(text) > 0 {
 			c, size := utf8.DecodeRune(text)
 			text = text[size:]
-			width := runeWidth(c)
+			width := RuneWidth(c)
 			if n := len(r.cells); width == 0 && n > 0 {
 				if r.cells[n-1]&spacerFlag != 0 {
 					n--
 				}
-				r.cells[n-1] = s.clusters.add(r.cells[n-1], c)
+				r.cells[n-1] = s.combined(r.cells[n-1], c)
 				continue
 			}
 			r.cells = append(r.cells, newCell(c, id))
@@ -193,8 +176,8 @@ func (h *history) unpack(s *Screen, b *block, i, cols int) row {
 			}
 		}
 	})
-	for len(r.cells) < cols {
-		r.cells = append(r.cells, 0)
+	if n := len(r.cells); n < cols {
+		r.cells = append(r.cells, make([]cell, cols-n)...)
 	}
 	return r
 }

@@ -17,20 +17,17 @@ func (s *Screen) Memory() int {
 			cells += len(b.ring) * s.cols
 		}
 	}
-	return cells*int(unsafe.Sizeof(cell(0))) + s.history.size() + s.stay.memory() +
-		s.styles.size()*styleBytes + s.clusters.size()*clusterBytes + s.links.bytes()
+	n := cells*int(unsafe.Sizeof(cell(0))) + s.history.size() + s.stay.memory() +
+		s.styles.size()*styleBytes + s.clusters.size()*clusterBytes
+	for _, h := range s.links.list {
+		n += h.bytes()
+	}
+	return n
 }
 
 // Scrolled returns how many rows have left the main screen at its top, also those that are not
 // in the scrollback any more.
 func (s *Screen) Scrolled() uint64 { return s.history.pushed }
-
-func (l *links) bytes() (n int) {
-	for _, h := range l.list {
-		n += h.bytes()
-	}
-	return n
-}
 
 // bytes returns what a link takes, in list and map.
 func (h Hyperlink) bytes() int { return 2*int(unsafe.Sizeof(h)) + len(h.URI) + len(h.Parameters) }

@@ -42,6 +42,17 @@ type mouse struct {
 	encoding int // 1005, 1006, 1015 or 1016, or 0
 }
 
+// part returns what a private mode sets of the mouse, or nil.
+func (m *mouse) part(number int) *int {
+	switch number {
+	case 9, 1000, 1002, 1003:
+		return &m.tracking
+	case 1005, 1006, 1015, 1016:
+		return &m.encoding
+	}
+	return nil
+}
+
 // savedModes are those that XTSAVE saved.
 type savedModes struct {
 	modes     modes
@@ -109,20 +120,17 @@ func (s *Screen) setMode(number int, on bool) {
 // setPrivateMode is DECSET and DECRST.
 func (s *Screen) setPrivateMode(number int, on bool) {
 	s.changed.set(number, on)
+	if part := s.mouse.part(number); part != nil {
+		*part = 0
+		if on {
+			*part = number
+		}
+		return
+	}
 	switch number {
 	case 2:
 		if on {
 			s.charsets.g = [4]byte{}
-		}
-	case 9, 1000, 1002, 1003:
-		s.mouse.tracking = 0
-		if on {
-			s.mouse.tracking = number
-		}
-	case 1005, 1006, 1015, 1016:
-		s.mouse.encoding = 0
-		if on {
-			s.mouse.encoding = number
 		}
 	case 47, 1047, 1048, 1049:
 		s.setAlternate(number, on)
@@ -183,15 +191,16 @@ func (s *Screen) setAlternate(number int, on bool) {
 	}
 }
 
+// alternate reports whether a private mode shows the alternate screen.
+func alternate(number int) bool { return number == 47 || number == 1047 || number == 1049 }
+
 // savePrivateMode is XTSAVE.
 func (s *Screen) savePrivateMode(number int) {
 	saved := &s.savedModes
-	switch number {
-	case 9, 1000, 1002, 1003:
-		saved.mouse.tracking = s.mouse.tracking
-	case 1005, 1006, 1015, 1016:
-		saved.mouse.encoding = s.mouse.encoding
-	case 47, 1047, 1049:
+	switch part := saved.mouse.part(number); {
+	case part != nil:
+		*part = *s.mouse.part(number)
+	case alternate(number):
 		saved.alternate = s.Alternate()
 	default:
 		m := privateMode(number)
@@ -202,12 +211,10 @@ func (s *Screen) savePrivateMode(number int) {
 // restorePrivateMode is XTRESTORE.
 func (s *Screen) restorePrivateMode(number int) {
 	saved := &s.savedModes
-	switch number {
-	case 9, 1000, 1002, 1003:
-		s.mouse.tracking = saved.mouse.tracking
-	case 1005, 1006, 1015, 1016:
-		s.mouse.encoding = saved.mouse.encoding
-	case 47, 1047, 1049:
+	switch part := s.mouse.part(number); {
+	case part != nil:
+		*part = *saved.mouse.part(number)
+	case alternate(number):
 		s.setPrivateMode(number, saved.alternate)
 	default:
 		if m := privateMode(number); m != 0 {

@@ -11,16 +11,13 @@ func (s *Screen) rightEdge() int {
 	return s.cols
 }
 
-// leftEdge returns the column where a wrapped line continues.
+// leftEdge returns the column where CR goes and where a wrapped line continues.
 func (s *Screen) leftEdge() int {
 	if s.x > s.buf.left {
 		return s.buf.left
 	}
 	return 0
 }
-
-// lineStart returns the column where CR goes.
-func (s *Screen) lineStart() int { return s.leftEdge() }
 
 // clamp moves the cursor onto the screen: in origin mode into the scroll region.
 func (s *Screen) clamp() {
@@ -44,20 +41,22 @@ func (s *Screen) moveTo(x, y int) {
 	s.jumped()
 }
 
-func (s *Screen) moveToColumn(x int) {
+// moveToColumn moves the cursor to a column, counted from 1.
+func (s *Screen) moveToColumn(n int) {
+	s.x = n - 1
 	if s.modes&modeOrigin != 0 {
-		x += s.buf.left
+		s.x += s.buf.left
 	}
-	s.x = x
 	s.clamp()
 	s.aligned()
 }
 
-func (s *Screen) moveToRow(y int) {
+// moveToRow moves the cursor to a row, counted from 1.
+func (s *Screen) moveToRow(n int) {
+	s.y = n - 1
 	if s.modes&modeOrigin != 0 {
-		y += s.buf.top
+		s.y += s.buf.top
 	}
-	s.y = y
 	s.clamp()
 	s.jumped()
 }
@@ -76,6 +75,9 @@ func (s *Screen) moveBy(dx, dy int) {
 	s.clamp()
 }
 
+func (s *Screen) moveLeft(n int)  { s.moveBy(-n, 0) }
+func (s *Screen) moveRight(n int) { s.moveBy(n, 0) }
+
 func (s *Screen) moveUp(n int) {
 	s.moving(-n)
 	if s.y >= s.buf.top {
@@ -89,6 +91,22 @@ func (s *Screen) moveDown(n int) {
 	if s.y <= s.buf.bottom {
 		n = min(n, s.buf.bottom-s.y)
 	}
+	s.moveBy(0, n)
+}
+
+func (s *Screen) nextLines(n int) {
+	s.moveDown(n)
+	s.x = s.leftEdge()
+}
+
+func (s *Screen) previousLines(n int) {
+	s.moveUp(n)
+	s.x = s.leftEdge()
+}
+
+// moveRows moves the cursor down, also across a margin.
+func (s *Screen) moveRows(n int) {
+	s.moving(n)
 	s.moveBy(0, n)
 }
 
@@ -126,37 +144,44 @@ func (s *Screen) unwrap(r *row) {
 
 // lineFeed moves down, and scrolls at the bottom of the scroll region.
 func (s *Screen) lineFeed() {
+	if s.descend() {
+		s.unwrap(s.buf.row(s.y))
+	}
+	s.x = min(s.x, s.cols-1)
+}
+
+// descend moves the cursor to the next row, and reports whether it did. At the bottom of the scroll region the
+// rows move instead.
+func (s *Screen) descend() bool {
 	switch {
 	case s.y == s.buf.bottom:
 		s.scrollUp(1)
 		s.descended(true)
 	case s.y < s.rows-1:
 		s.y++
-		s.unwrap(s.buf.row(s.y))
 		s.descended(false)
+		return true
 	}
-	if s.x >= s.cols {
-		s.x = s.cols - 1
-	}
+	return false
 }
 
 // index is IND. Unlike a line feed it leaves a continued row one.
 func (s *Screen) index() {
 	s.clamp()
-	if s.y == s.buf.bottom {
-		s.scrollUp(1)
-		s.descended(true)
-	} else if s.y < s.rows-1 {
-		s.y++
-		s.descended(false)
-	}
+	s.descend()
+}
+
+// nextLine is NEL.
+func (s *Screen) nextLine() {
+	s.x = s.leftEdge()
+	s.index()
 }
 
 func (s *Screen) reverseIndex() {
 	s.clamp()
 	s.moving(-1)
 	if s.y == s.buf.top {
-		s.shiftDown(s.buf.top, 1, s.eraser())
+		s.shift(s.buf.top, -1, s.eraser())
 	} else if s.y > 0 {
 		s.y--
 	}
@@ -192,6 +217,12 @@ func (s *Screen) restoreCursor() {
 	c.pen.Link = s.pen.Link
 	s.setPen(c.pen)
 	s.clamp()
+}
+
+// recallCursor is DECRC.
+func (s *Screen) recallCursor() {
+	s.restoreCursor()
+	s.restored()
 }
 
 const tabWidth = 8

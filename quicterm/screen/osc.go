@@ -147,13 +147,6 @@ type Hyperlink struct {
 	Parameters string // as OSC 8 has them, with an id
 }
 
-// links are the hyperlinks by Link.
-type links struct {
-	list []Hyperlink // index 0 is not used
-	ids  map[Hyperlink]Link
-	free []Link
-}
-
 // maxLinks bounds the hyperlinks on the screen and in the scrollback. Further ones are
 // shown as text.
 const maxLinks = 1024
@@ -175,42 +168,8 @@ func (s *Screen) setLink(value string) {
 	pen := s.pen
 	pen.Link = 0
 	if uri != "" {
-		pen.Link = s.links.add(Hyperlink{URI: uri, Parameters: strings.TrimSpace(parameters)})
+		id, _ := s.links.id(Hyperlink{URI: uri, Parameters: strings.TrimSpace(parameters)}, maxLinks)
+		pen.Link = Link(id)
 	}
 	s.setPen(pen)
-}
-
-func (l *links) add(h Hyperlink) Link {
-	if id, ok := l.ids[h]; ok {
-		return id
-	}
-	if l.ids == nil {
-		l.ids, l.list = make(map[Hyperlink]Link), make([]Hyperlink, 1)
-	}
-	var id Link
-	switch n := len(l.free); {
-	case n > 0:
-		id, l.free = l.free[n-1], l.free[:n-1]
-	case len(l.list) > maxLinks:
-		return 0
-	default:
-		id = Link(len(l.list))
-		l.list = append(l.list, Hyperlink{})
-	}
-	l.list[id], l.ids[h] = h, id
-	return id
-}
-
-func (l *links) size() int { return len(l.list) - len(l.free) }
-
-// sweep frees the links that are not in use.
-func (l *links) sweep(used []bool) {
-	l.free = l.free[:0]
-	for id := len(l.list) - 1; id > 0; id-- {
-		if !used[id] {
-			delete(l.ids, l.list[id])
-			l.list[id] = Hyperlink{}
-			l.free = append(l.free, Link(id))
-		}
-	}
 }

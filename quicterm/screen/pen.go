@@ -2,15 +2,6 @@ package screen
 
 import "fmt"
 
-// attributeCodes are the parameters of SGR that set and reset attributes.
-var attributeCodes = []struct {
-	attribute Attributes
-	on, off   int
-}{
-	{Bold, 1, 22}, {Dim, 2, 22}, {Italic, 3, 23}, {Blink, 5, 25}, {Inverse, 7, 27}, {Hidden, 8, 28},
-	{Strike, 9, 29}, {Overline, 53, 55},
-}
-
 // style makes the pen of the terminal draw in a style.
 func (r *renderer) style(to Style) {
 	if to == r.pen {

@@ -41,7 +41,7 @@ func (h *handler) Rune(r rune) { (*Screen)(h).put(r) }
 
 // put shows a character.
 func (s *Screen) put(r rune) {
-	width := runeWidth(r)
+	width := RuneWidth(r)
 	if width == 0 {
 		s.combine(r)
 		return
@@ -85,14 +85,19 @@ func (s *Screen) place(content cell, width int) {
 
 // combine adds a combining character to the one before the cursor.
 func (s *Screen) combine(r rune) {
-	line := s.buf.row(s.y)
-	x := s.x - 1
+	line, x := s.before()
+	if x >= 0 && line.cells[x]&contentMask != 0 {
+		line.cells[x] = s.combined(line.cells[x], r)
+	}
+}
+
+// before returns the row of the cursor, and the column of the character before it.
+func (s *Screen) before() (line *row, x int) {
+	line, x = s.buf.row(s.y), s.x-1
 	if x > 0 && line.isSpacer(x) {
 		x--
 	}
-	if x >= 0 && line.cells[x]&contentMask != 0 {
-		line.cells[x] = s.clusters.add(line.cells[x], r)
-	}
+	return line, x
 }
 
 // wrap moves the cursor to the start of the next row, if autowrap is on.
@@ -108,13 +113,7 @@ func (s *Screen) wrap() bool {
 	}
 	line := old.line
 	s.x = s.leftEdge()
-	if s.y == s.buf.bottom {
-		s.scrollUp(1)
-		s.descended(true)
-	} else if s.y < s.rows-1 {
-		s.y++
-		s.descended(false)
-	}
+	s.descend()
 	next := s.buf.row(s.y)
 	if !s.margins() {
 		next.wrapped, next.line = true, line
@@ -127,11 +126,7 @@ func (s *Screen) repeatLast(n int) {
 	if !s.repeat || s.x == 0 {
 		return
 	}
-	line := s.buf.row(s.y)
-	x := s.x - 1
-	if x > 0 && line.isSpacer(x) {
-		x--
-	}
+	line, x := s.before()
 	content, width := line.cells[x]&contentMask, 1
 	if line.isWide(x) {
 		width = 2

@@ -71,8 +71,7 @@ func (r *resizer) resize() {
 	r.y = b.y
 	if r.maxLines > 0 {
 		for i := range s.history.lines {
-			block, k := s.history.find(i)
-			r.all = append(r.all, fit(s.history.unpack(s, block, k, oldCols), oldCols))
+			r.all = append(r.all, fit(s.history.row(s, i, oldCols), oldCols))
 		}
 	}
 	r.base = len(r.all)

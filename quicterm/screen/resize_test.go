@@ -98,6 +98,7 @@ func TestAsTerminalsDo(t *testing.T) {
 		{"a saved cursor keeps its place", "\n\x1b7\n\n\n\x1b8x", "|x"},
 		{"a saved cursor keeps the character set", "\x1b)0\x0e\x1b7\x0f\x1b8q", "─"},
 		{"a relative move in origin mode", "\x1b[2;3r\x1b[?6h\x1b[Bx", "||x"},
+		{"lines inserted between margins", "\x1b[?69habcd\r\nefgh\r\nijkl\x1b[2;3s\x1b[3;2H\x1b[L", "abcd|efgh|i  l"},
 		{"left and right margins", "\x1b[?69h\x1b[2;4s\x1b[1;2Habcd", " abc| d"},
 		{"the first half of a wide character", "宽\x1b[1;2Hx", " x"},
 		{"the second half of a wide character", "宽\x1b[1;1Hx", "x"},

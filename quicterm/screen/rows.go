@@ -21,7 +21,7 @@ func (r *renderer) rows(b *buffer, lines int) {
 		if i >= lines {
 			return *b.row(i - lines)
 		}
-		this := s.historyRow(s.history.lines - lines + i).r
+		this := s.Row(i - lines).r
 		this.cells = this.cells[:s.cols]
 		return this
 	}
@@ -178,6 +178,6 @@ func (r *renderer) text(c cell) {
 	case c&contentMask == 0:
 		r.b = append(r.b, ' ')
 	default:
-		r.b = r.s.clusters.appendText(r.b, c)
+		r.b = r.s.appendText(r.b, c)
 	}
 }

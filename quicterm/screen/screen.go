@@ -53,8 +53,8 @@ type Screen struct {
 	penKnown bool    // penID is the pen's
 	eraseID  styleID // of blanks: the pen's background; valid with penKnown
 	styles   styles
-	clusters clusters
-	links    links
+	clusters pool[string] // characters with combining marks
+	links    pool[Hyperlink]
 
 	charsets   charsets
 	tabs       []bool // stops, by column
@@ -102,7 +102,7 @@ func (s *Screen) reset() {
 		s.main.row(y).line = s.newLine()
 	}
 	s.ClearHistory()
-	s.styles, s.clusters, s.links = newStyles(), clusters{}, links{}
+	s.styles, s.clusters, s.links = styles{pool: newPool[Style]()}, newPool[string](), newPool[Hyperlink]()
 	s.x, s.y = 0, 0
 	s.setPen(Style{})
 	s.charsets = charsets{}

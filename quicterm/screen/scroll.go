@@ -6,53 +6,46 @@ func (s *Screen) scrollUp(n int) {
 		for range n {
 			s.history.push(s, s.buf.row(0))
 			s.stay = nil
-			s.shiftUp(0, 1, s.eraser())
+			s.shift(0, 1, s.eraser())
 		}
 		return
 	}
-	s.shiftUp(s.buf.top, n, s.eraser())
+	s.shift(s.buf.top, n, s.eraser())
 }
 
 // scrollRegion is SU: what leaves is lost.
 func (s *Screen) scrollRegion(n int) {
-	s.shiftUp(s.buf.top, n, s.eraser())
+	s.shift(s.buf.top, n, s.eraser())
 	s.lose()
 }
 
 // scrollDown is SD, which leaves blanks without background.
 func (s *Screen) scrollDown(n int) {
-	s.shiftDown(s.buf.top, n, 0)
+	s.shift(s.buf.top, -n, 0)
 	s.lose()
 }
 
-// shiftUp moves the rows from top to the end of the scroll region up.
-func (s *Screen) shiftUp(top, n int, c cell) {
+// shift moves the rows from top to the end of the scroll region up by n, or down by -n. Blanks come in.
+func (s *Screen) shift(top, n int, c cell) {
 	b := s.buf
-	n = min(n, b.bottom-top+1)
+	height := b.bottom - top + 1
+	n = max(min(n, height), -height)
 	if s.margins() {
-		for y := top; y <= b.bottom; y++ {
-			s.copyColumns(y, y+n, c)
+		for i := range height {
+			y := top + i
+			if n < 0 {
+				y = b.bottom - i
+			}
+			s.copyColumns(y, y+n, top, c)
 		}
 		return
 	}
 	b.rotate(top, b.bottom, n)
-	for y := b.bottom - n + 1; y <= b.bottom; y++ {
-		s.renew(b.row(y), c)
+	from, to := b.bottom-n+1, b.bottom
+	if n < 0 {
+		from, to = top, top-n-1
 	}
-}
-
-// shiftDown moves the rows from top to the end of the scroll region down.
-func (s *Screen) shiftDown(top, n int, c cell) {
-	b := s.buf
-	n = min(n, b.bottom-top+1)
-	if s.margins() {
-		for y := b.bottom; y >= top; y-- {
-			s.copyColumns(y, y-n, c)
-		}
-		return
-	}
-	b.rotate(top, b.bottom, -n)
-	for y := top; y < top+n; y++ {
+	for y := from; y <= to; y++ {
 		s.renew(b.row(y), c)
 	}
 }
@@ -64,13 +57,13 @@ func (s *Screen) renew(r *row, c cell) {
 }
 
 // copyColumns copies the columns between the margins from one row to another, or blanks them
-// if the source is not in the scroll region.
-func (s *Screen) copyColumns(to, from int, c cell) {
+// if the source is above top or below the scroll region.
+func (s *Screen) copyColumns(to, from, top int, c cell) {
 	b := s.buf
 	dst := b.row(to)
 	dst.split(b.left, c)
 	dst.split(b.right+1, c)
-	if from < b.top || from > b.bottom {
+	if from < top || from > b.bottom {
 		dst.erase(b.left, b.right+1, c)
 		return
 	}
@@ -81,21 +74,17 @@ func (s *Screen) copyColumns(to, from int, c cell) {
 }
 
 // insertLines is IL.
-func (s *Screen) insertLines(n int) {
-	s.clamp()
-	s.inserting()
-	if s.inRegion() {
-		s.shiftDown(s.y, n, s.eraser())
-		s.x = s.buf.left
-	}
-}
+func (s *Screen) insertLines(n int) { s.shiftLines(-n) }
 
 // deleteLines is DL.
-func (s *Screen) deleteLines(n int) {
+func (s *Screen) deleteLines(n int) { s.shiftLines(n) }
+
+// shiftLines moves the rows from that of the cursor on up by n, or down by -n.
+func (s *Screen) shiftLines(n int) {
 	s.clamp()
 	s.inserting()
 	if s.inRegion() {
-		s.shiftUp(s.y, n, s.eraser())
+		s.shift(s.y, n, s.eraser())
 		s.x = s.buf.left
 	}
 }

@@ -149,7 +149,7 @@ func (f *flow) other(part []byte) {
 		f.penEnd = f.at + len(part)
 	default:
 		r, _ := utf8.DecodeRune(part)
-		width := runeWidth(r)
+		width := RuneWidth(r)
 		if width == 2 && f.x == f.s.cols-1 {
 			f.x++ // it does not fit
 		}

@@ -334,11 +334,7 @@ func (r *renderer) cursor() {
 // printed returns the column of the character before the cursor, and whether a combining mark or REP would be
 // for that one.
 func (s *Screen) printed() (x int, ok bool) {
-	line := s.buf.row(s.y)
-	x = s.x - 1
-	if x > 0 && line.isSpacer(x) {
-		x--
-	}
+	line, x := s.before()
 	return x, s.repeat && x >= 0 && line.cells[x]&contentMask != 0 && line.isWide(x) == (x == s.x-2)
 }
 

@@ -34,7 +34,7 @@ func diffScreens(got, want *Screen) string {
 		return fmt.Sprintf("%d rows of scrollback, want %d", g, w)
 	}
 	for i := range want.history.lines {
-		if d := rows("scrollback", i, got.historyRow(i).r, want.historyRow(i).r); d != "" {
+		if d := rows("scrollback", i, got.Row(i-got.history.lines).r, want.Row(i-want.history.lines).r); d != "" {
 			return d
 		}
 	}
@@ -76,7 +76,7 @@ func sameCell(got, want *Screen, g, w cell) bool {
 	}
 	g, w = content(g, gs), content(w, ws)
 	if g&clusterFlag != 0 && w&clusterFlag != 0 {
-		return string(got.clusters.appendText(nil, g)) == string(want.clusters.appendText(nil, w))
+		return string(got.appendText(nil, g)) == string(want.appendText(nil, w))
 	}
 	return g == w
 }

@@ -6,9 +6,6 @@ func (s *Screen) Pen() Style { return s.pen }
 // CursorHidden reports whether the program hides the cursor.
 func (s *Screen) CursorHidden() bool { return s.modes&modeCursor == 0 }
 
-// MouseTracking reports whether the program asks for reports of the mouse.
-func (s *Screen) MouseTracking() bool { return s.mouse.tracking != 0 }
-
 // BracketedPaste reports whether the program asks for pastes to be marked.
 func (s *Screen) BracketedPaste() bool { return s.modes&modePaste != 0 }
 
@@ -25,6 +22,3 @@ func (s *Screen) setZone(mark string) {
 		s.zone = mark[0]
 	}
 }
-
-// RuneWidth returns how many columns a printable character takes: 0 combines with the one before it.
-func RuneWidth(r rune) int { return runeWidth(r) }

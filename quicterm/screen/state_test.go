@@ -6,7 +6,7 @@ func TestStateFollowsTheProgram(t *testing.T) {
 	s := New(20, 3, Limits{})
 	state := func() [5]bool {
 		in, _ := s.InputZone()
-		return [5]bool{s.CursorHidden(), s.MouseTracking(), s.BracketedPaste(), s.Synchronized(), in}
+		return [5]bool{s.CursorHidden(), s.mouse.tracking != 0, s.BracketedPaste(), s.Synchronized(), in}
 	}
 	if _, known := s.InputZone(); known || state() != [5]bool{} {
 		t.Errorf("a new screen has the state %v", state())

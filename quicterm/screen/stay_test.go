@@ -29,7 +29,7 @@ func contents(s *Screen) string {
 // mainRow returns a row of the main screen, or of the scrollback above it.
 func (s *Screen) mainRow(y int) row {
 	if y < 0 {
-		return s.historyRow(s.history.lines + y).r
+		return s.Row(y).r
 	}
 	return *s.main.row(y)
 }

@@ -1,5 +1,7 @@
 package screen
 
+import "math"
+
 // A Color is a colour of a cell: the zero value is the terminal's default.
 type Color uint32
 
@@ -15,9 +17,6 @@ func Palette(i uint8) Color { return paletteColor | Color(i) }
 func RGB(r, g, b uint8) Color {
 	return rgbColor | Color(r)<<16 | Color(g)<<8 | Color(b)
 }
-
-// Default reports whether c is the terminal's default.
-func (c Color) Default() bool { return c == 0 }
 
 // Palette returns the index in the palette, and whether c is a colour of the palette.
 func (c Color) Palette() (i uint8, ok bool) { return uint8(c), c&paletteColor != 0 }
@@ -71,17 +70,11 @@ type styleID uint32
 
 // styles keeps each style once, so that a cell is 8 bytes and styles are compared by id.
 type styles struct {
-	list   []Style
-	ids    map[Style]styleID
-	free   []styleID
+	pool[Style]
 	recent [64]struct { // a cache: programs alternate between few styles
 		style Style
 		id    styleID
 	}
-}
-
-func newStyles() styles {
-	return styles{list: make([]Style, 1)}
 }
 
 func (s *styles) get(id styleID) Style { return s.list[id] }
@@ -94,49 +87,15 @@ func (s *styles) id(style Style) styleID {
 	h := uint32(style.Fg)*0x9e3779b1 ^ uint32(style.Bg)*0x85ebca6b ^ uint32(style.Attributes)*0xc2b2ae35 ^
 		uint32(style.Underline)<<28 ^ uint32(style.Link)*0x27d4eb2f
 	r := &s.recent[h>>26]
-	if r.style == style && r.id != 0 {
-		return r.id
+	if r.style != style || r.id == 0 {
+		id, _ := s.pool.id(style, math.MaxInt)
+		r.style, r.id = style, styleID(id)
 	}
-	id, ok := s.ids[style]
-	if !ok {
-		id = s.add(style)
-	}
-	r.style, r.id = style, id
-	return id
+	return r.id
 }
-
-func (s *styles) add(style Style) styleID {
-	if s.ids == nil {
-		s.ids = make(map[Style]styleID)
-	}
-	var id styleID
-	if n := len(s.free); n > 0 {
-		id = s.free[n-1]
-		s.free = s.free[:n-1]
-		s.list[id] = style
-	} else {
-		id = styleID(len(s.list))
-		s.list = append(s.list, style)
-	}
-	s.ids[style] = id
-	return id
-}
-
-// size returns the number of styles in use or not yet swept.
-func (s *styles) size() int { return len(s.list) - len(s.free) }
 
 // sweep frees the styles that are not in use.
 func (s *styles) sweep(used []bool) {
-	s.free = s.free[:0]
-	for id := len(s.list) - 1; id > 0; id-- {
-		if !used[id] {
-			delete(s.ids, s.list[id])
-			s.list[id] = Style{}
-			s.free = append(s.free, styleID(id))
-		}
-	}
-	s.recent = [64]struct {
-		style Style
-		id    styleID
-	}{}
+	s.pool.sweep(used)
+	clear(s.recent[:])
 }

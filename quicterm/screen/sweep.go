@@ -26,7 +26,7 @@ func (s *Screen) free() (scrollback int) {
 	s.stay = nil // it has styles too
 	usedStyles := make([]bool, len(s.styles.list))
 	usedClusters := make([]bool, len(s.clusters.list))
-	usedLinks := make([]bool, max(len(s.links.list), 1))
+	usedLinks := make([]bool, len(s.links.list))
 	usedLinks[s.pen.Link] = true
 	for _, b := range []*buffer{s.main, s.alt} {
 		if b == nil {

@@ -1,7 +1,6 @@
 package screen
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -15,19 +14,19 @@ import (
 //
 // It asks nothing of the position on the terminal, which may have had text before.
 func (s *Screen) Undo() []byte {
-	u := undoer{s: s}
-	u.add(!s.Ground(), "\x18") // CAN
+	u := undoer{renderer{s: s}}
+	u.addIf(!s.Ground(), "\x18") // CAN
 	u.private(2026)
 	if s.Alternate() {
 		u.keyboard(s.alt.keyboard) // terminals have flags for each screen
 		u.addf("\x1b[?%dl", s.entered)
 	}
-	u.add(s.modes&modeInsert != 0, "\x1b[4l")
-	u.add(s.modes&modeNewLine != 0, "\x1b[20l")
+	u.addIf(s.modes&modeInsert != 0, "\x1b[4l")
+	u.addIf(s.modes&modeNewLine != 0, "\x1b[20l")
 	u.private(5, 6, 7, 69)
 	u.position()
 	u.private(25, 12)
-	u.add(s.shape != 0, "\x1b[ q")
+	u.addIf(s.shape != 0, "\x1b[ q")
 	u.pen()
 	for _, key := range slices.Sorted(maps.Keys(s.colors)) {
 		u.addf("\x1b]1%s\x1b\\", resetOf(key))
@@ -35,7 +34,7 @@ func (s *Screen) Undo() []byte {
 	u.charsets()
 	u.tabs()
 	u.private(1, 45, 66)
-	u.add(s.modifyKeys != 0, "\x1b[>4m")
+	u.addIf(s.modifyKeys != 0, "\x1b[>4m")
 	u.keyboard(s.main.keyboard)
 	for i, number := range mouseModes {
 		if s.changed.mouse&(1<<i) != 0 || number == s.mouse.tracking || number == s.mouse.encoding {
@@ -57,19 +56,14 @@ func resetOf(key string) string {
 	return key
 }
 
-// An undoer collects the output.
-type undoer struct {
-	s *Screen
-	b []byte
-}
+// An undoer writes that output.
+type undoer struct{ renderer }
 
-func (u *undoer) add(changed bool, sequence string) {
+func (u *undoer) addIf(changed bool, sequence string) {
 	if changed {
-		u.b = append(u.b, sequence...)
+		u.add(sequence)
 	}
 }
-
-func (u *undoer) addf(format string, args ...any) { u.b = fmt.Appendf(u.b, format, args...) }
 
 // private gives private modes their usual values.
 func (u *undoer) private(numbers ...int) {
@@ -78,7 +72,7 @@ func (u *undoer) private(numbers ...int) {
 		switch {
 		case (u.s.modes^usualModes|u.s.changed.modes)&mode == 0:
 		case mode == modeKeypad:
-			u.add(true, "\x1b>")
+			u.add("\x1b>")
 		case usualModes&mode == 0:
 			u.addf("\x1b[?%dl", number)
 		default:
@@ -96,11 +90,11 @@ func (u *undoer) position() {
 	region := !s.main.whole(s.cols) || !s.buf.whole(s.cols)
 	switch {
 	case region && restored:
-		u.add(true, "\x1b7\x1b[r\x1b8") // DECSTBM moves the cursor
+		u.add("\x1b7\x1b[r\x1b8") // DECSTBM moves the cursor
 	case region:
-		u.add(true, "\x1b[r\x1b[999;1H")
+		u.add("\x1b[r\x1b[999;1H")
 	case !restored:
-		u.add(s.Alternate() || moved, "\x1b[999;1H")
+		u.addIf(s.Alternate() || moved, "\x1b[999;1H")
 	}
 }
 
@@ -112,9 +106,9 @@ func (u *undoer) pen() {
 	if u.s.Alternate() {
 		saved = u.s.main.saved.pen
 	}
-	u.add(pen != Style{} || u.s.Alternate(), "\x1b[m")
-	u.add((pen.Attributes|saved.Attributes)&Protected != 0, "\x1b[\"q") // is not reset by SGR 0 everywhere
-	u.add(link != 0, "\x1b]8;;\x1b\\")
+	u.addIf(pen != Style{} || u.s.Alternate(), "\x1b[m")
+	u.addIf((pen.Attributes|saved.Attributes)&Protected != 0, "\x1b[\"q") // is not reset by SGR 0 everywhere
+	u.addIf(link != 0, "\x1b]8;;\x1b\\")
 }
 
 // charsets makes G0 to G3 ASCII. Leaving the alternate screen restores those of before.
@@ -128,15 +122,15 @@ func (u *undoer) charsets() {
 			u.addf("\x1b%cB", intermediate)
 		}
 	}
-	u.add(now != charsets{} || saved != charsets{}, "\x0f")
+	u.addIf(now != charsets{} || saved != charsets{}, "\x0f")
 }
 
 // tabs resets the tab stops that are not the usual ones.
 func (u *undoer) tabs() {
-	r := renderer{s: u.s}
-	r.moveTabs(u.s.tabs, defaultTabs(u.s.cols))
-	if len(r.b) > 0 {
-		u.b = append(append(append(u.b, "\x1b7"...), r.b...), "\x1b8"...)
+	if usual := defaultTabs(u.s.cols); !slices.Equal(u.s.tabs, usual) {
+		u.add("\x1b7")
+		u.moveTabs(u.s.tabs, usual)
+		u.add("\x1b8")
 	}
 }
 
@@ -144,5 +138,5 @@ func (u *undoer) keyboard(k keyboard) {
 	if n := len(k.stack); n > 0 {
 		u.addf("\x1b[<%du", n)
 	}
-	u.add(k.base() != 0, "\x1b[=0u")
+	u.addIf(k.base() != 0, "\x1b[=0u")
 }

@@ -2,9 +2,9 @@ package screen
 
 import "github.com/clipperhouse/displaywidth"
 
-// runeWidth returns how many columns a printable character takes: 0 combines with the one
+// RuneWidth returns how many columns a printable character takes: 0 combines with the one
 // before it. As xterm and tmux it looks at each character alone, not at grapheme clusters.
-func runeWidth(r rune) int {
+func RuneWidth(r rune) int {
 	switch {
 	case r < 0x300:
 		return 1
