@@ -180,6 +180,7 @@ var packages = []struct {
 	{
 		path: "quicterm/holder", role: "owns the program of a session; knows no network",
 		imports: `buffer migrate/carrier migrate/carrier/nonblock migrate/carrier/sealed migrate/carrier/unixsock quicterm/auth quicterm/session/driver quicterm/session/gate
+			quicterm/machine/floodlog
 			quicterm/machine/keyring quicterm/machine/memory quicterm/machine/pam quicterm/holder/persist quicterm/machine/rundir quicterm/screen quicterm/session quicterm/wire github.com/creack/pty golang.org/x/sys`,
 		tests: "bench/bubble migrate/carrier/carriertest quicterm/holder/programtest github.com/fxamacker/cbor/v2 golang.org/x/crypto",
 	},

@@ -152,7 +152,7 @@ func (h *Holder) resumeLocked(r *wire.Resume) (answer wire.Body, carry func(carr
 		err = fmt.Errorf("resume with a proof, number %d, that does not hold", r.N)
 	}
 	if err != nil {
-		h.denials.log(h.log, err)
+		h.denials.Limited(time.Now(), h.log, "resume denied", "error", err)
 		return &wire.Denied{}, nil, nil
 	}
 	if refusal := h.refusalLocked(a); refusal != nil {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/quicterm/quicterm/buffer"
+	"github.com/quicterm/quicterm/quicterm/machine/floodlog"
 	"github.com/quicterm/quicterm/quicterm/session/gate"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
@@ -37,7 +38,7 @@ type Holder struct {
 	life      lifetime
 	keeper    *keeper // nil if nothing is kept on disk
 
-	denials denials
+	denials *floodlog.Log // of resumes: who knows the session's id can cause any number of them
 
 	end     chan struct{}  // closed when the session is over
 	running sync.WaitGroup // goroutines that Run waits for
@@ -57,6 +58,7 @@ func New(launch wire.Launch, p Program, log *slog.Logger) *Holder {
 		created: now,
 		boot:    CurrentBoot().Mark(launch.ID),
 		program: p,
+		denials: floodlog.New(1),
 		ring:    ring,
 		clients: newClients(ring, &launch),
 		life:    lifetime{since: now, changed: make(chan struct{}, 1), requested: make(map[syscall.Signal]bool)},

@@ -51,13 +51,10 @@ type keeper struct {
 	end     <-chan struct{}                     // closed when the session is over
 	record  func() (lost *wire.Lost, err error) // the record; nil if the screen is not known yet
 	changed chan struct{}                       // wakes loop; buffers one
-	flush   chan chan struct{}                  // asks loop to write now, and to close the channel after that
+	last    chan struct{}                       // closed when loop shall write at once, and then end
 	done    chan struct{}                       // closed when loop has ended
 	cleared atomic.Bool                         // the record on disk has history that a client has cleared
-
-	// loop alone uses these.
-	held   *os.File // the record, locked
-	failed bool
+	held    *os.File                            // the record, locked; loop's until it has ended
 }
 
 // newKeeper returns the keeper that a session's launch asks for, or nil.
@@ -67,7 +64,7 @@ func newKeeper(h *Holder) *keeper {
 	}
 	return &keeper{
 		dir: h.launch.Persist.Dir, id: h.launch.ID.String(), log: h.log, end: h.end, record: h.record,
-		changed: make(chan struct{}, 1), flush: make(chan chan struct{}), done: make(chan struct{}),
+		changed: make(chan struct{}, 1), last: make(chan struct{}), done: make(chan struct{}),
 	}
 }
 
@@ -82,67 +79,38 @@ func (k *keeper) change() {
 	}
 }
 
-// loop writes the record until the session is over.
+// loop writes the record when it has changed and the terminal was silent for keepQuiet, at most keepMost later,
+// until the session is over.
 func (k *keeper) loop() {
 	defer close(k.done)
-	for {
-		var flushed chan struct{}
+	changed, failed, last := k.changed, false, false
+	var quiet, most <-chan time.Time
+	for !last {
 		select {
 		case <-k.end:
 			return
-		case flushed = <-k.flush:
-		case <-k.changed:
-			flushed = k.awaitQuiet()
+		case <-changed:
+			if quiet = time.After(keepQuiet); most == nil {
+				most = time.After(keepMost)
+			}
+			continue
+		case <-quiet:
+		case <-most:
+		case <-k.last:
+			last = true
 		}
+		changed, quiet, most = k.changed, nil, nil
 		err := k.write()
-		if err != nil && !k.failed {
+		if err != nil {
+			changed, quiet = nil, time.After(keepRetry)
+		}
+		if err != nil && !failed {
 			k.log.Error("the session is not kept on disk, and continues", "error", err)
-		} else if err == nil && k.failed {
+		} else if err == nil && failed {
 			k.log.Info("the session is kept on disk again")
 		}
-		if flushed != nil {
-			close(flushed)
-		}
-		if k.failed = err != nil; k.failed {
-			k.awaitRetry()
-		}
+		failed = err != nil
 	}
-}
-
-// awaitQuiet blocks until the terminal was silent for keepQuiet, at most for keepMost, or until
-// the record must be written at once. Then it returns the channel to be closed when that is done.
-func (k *keeper) awaitQuiet() (flushed chan struct{}) {
-	most, quiet := time.NewTimer(keepMost), time.NewTimer(keepQuiet)
-	defer most.Stop()
-	defer quiet.Stop()
-	for {
-		select {
-		case <-k.end:
-			return nil
-		case flushed = <-k.flush:
-			return flushed
-		case <-quiet.C:
-			return nil
-		case <-most.C:
-			return nil
-		case <-k.changed:
-			quiet.Reset(keepQuiet)
-		}
-	}
-}
-
-// awaitRetry blocks until the disk may be tried again, and makes loop do so.
-func (k *keeper) awaitRetry() {
-	retry := time.NewTimer(keepRetry)
-	defer retry.Stop()
-	select {
-	case <-k.end:
-	case flushed := <-k.flush: // the program ends: one more try
-		_ = k.write() // its failure is in the log already
-		close(flushed)
-	case <-retry.C:
-	}
-	k.change()
 }
 
 // write writes the record. If it cannot, and the history was cleared, it removes the old one or tries that again.
@@ -229,21 +197,12 @@ func (h *Holder) factsLocked() *wire.Lost {
 	}
 }
 
-// flushNow writes the record. It blocks until that is done, at most for keepEnd.
-func (k *keeper) flushNow() {
-	timeout := time.After(keepEnd)
-	flushed := make(chan struct{})
+// writeLast writes the record for the last time. It blocks until that is done, at most for keepEnd.
+func (k *keeper) writeLast() {
+	close(k.last)
 	select {
-	case k.flush <- flushed:
-	case <-k.end:
-		return
-	case <-timeout:
-		return
-	}
-	select {
-	case <-flushed:
-	case <-k.end:
-	case <-timeout:
+	case <-k.done:
+	case <-time.After(keepEnd):
 	}
 }
 

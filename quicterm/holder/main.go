@@ -116,7 +116,7 @@ func (h *Holder) keepOnTerm() {
 		h.gate.Lock()
 		h.life.stopping = !h.life.exited
 		h.gate.Unlock()
-		h.keeper.flushNow()
+		h.keeper.writeLast()
 		signal.Reset(syscall.SIGTERM)
 		syscall.Kill(os.Getpid(), syscall.SIGTERM)
 	}()

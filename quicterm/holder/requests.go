@@ -4,8 +4,6 @@ package holder
 
 import (
 	"fmt"
-	"log/slog"
-	"time"
 
 	"github.com/quicterm/quicterm/migrate/carrier"
 	"github.com/quicterm/quicterm/quicterm/wire"
@@ -30,73 +28,77 @@ func (h *Holder) Handle(open *wire.Open, m wire.Message) (answer wire.Message, c
 }
 
 func (h *Holder) dispatch(open *wire.Open, m wire.Message) (answer wire.Body, carry func(carrier.Carrier), err error) {
+	request := bodyOf(m.Type)
+	if request != nil {
+		if err := m.Decode(request); err != nil {
+			return nil, nil, err
+		}
+	}
 	h.gate.Lock()
 	defer h.gate.Unlock()
 	inScope := h.launch.Scope == open.Scope || open.Scope == ""
-	switch m.Type {
-	case wire.TypeQuery:
-		state, err := h.stateLocked()
-		switch {
-		case err != nil:
-			return nil, nil, err
-		case h.hiddenLocked():
-			state = &wire.State{Memory: state.Memory, Ended: true} // another session may have the name
-		case !inScope:
-			state = &wire.State{Memory: state.Memory, Ended: state.Ended}
-		default:
-			state.Own = h.launch.Scope == open.Scope
-		}
-		state.Claimed = inScope && open.Instance != (wire.InstanceID{}) &&
-			(open.Instance == h.launch.Instance || h.askedBeforeLocked(open.Instance) != nil)
-		return state, nil, nil
-	case wire.TypeResume:
-		var req wire.Resume
-		if err := m.Decode(&req); err != nil {
-			return nil, nil, err
-		}
-		return h.resumeLocked(&req)
+	switch request := request.(type) {
+	case *wire.Query:
+		answer, err := h.stateForLocked(open, inScope)
+		return answer, nil, err
+	case *wire.Resume:
+		return h.resumeLocked(request)
 	}
 	if !inScope {
 		return &wire.Error{Code: wire.CodeNoSession, Text: "there is no such session"}, nil, nil
 	}
-	switch m.Type {
-	case wire.TypeKill:
+	switch request := request.(type) {
+	case *wire.Attach:
+		return h.attachLocked(open, request)
+	case *wire.Kill:
 		h.killLocked("killed", open.Client)
-		return &wire.Done{}, nil, nil
-	case wire.TypeEnd:
-		var req wire.End
-		if err := m.Decode(&req); err != nil {
-			return nil, nil, err
-		}
-		h.endForLocked(open.Client, req.Reason)
-		return &wire.Done{}, nil, nil
-	case wire.TypeClear:
-		return h.clearHistoryLocked(open.Client), nil, nil
-	case wire.TypeRename:
-		var req wire.Rename
-		if err := m.Decode(&req); err != nil {
-			return nil, nil, err
-		}
-		return h.renameLocked(open.Client, req.Name), nil, nil
-	case wire.TypeAttach:
-		var req wire.Attach
-		if err := m.Decode(&req); err != nil {
-			return nil, nil, err
-		}
-		return h.attachLocked(open, &req)
-	case wire.TypeInspect:
-		if err := m.Decode(new(wire.Inspect)); err != nil {
-			return nil, nil, err
-		}
-		return h.reportLocked(), nil, nil
-	case wire.TypeRevoke:
-		var req wire.Revoke
-		if err := m.Decode(&req); err != nil {
-			return nil, nil, err
-		}
-		return &wire.Revoked{Clients: h.revokeLocked(open.Client, &req)}, nil, nil
+		answer = &wire.Done{}
+	case *wire.End:
+		h.endForLocked(open.Client, request.Reason)
+		answer = &wire.Done{}
+	case *wire.Clear:
+		answer = h.clearHistoryLocked(open.Client)
+	case *wire.Rename:
+		answer = h.renameLocked(open.Client, request.Name)
+	case *wire.Inspect:
+		answer = h.reportLocked()
+	case *wire.Revoke:
+		answer = &wire.Revoked{Clients: h.revokeLocked(open.Client, request)}
+	default:
+		answer = &wire.Error{Code: wire.CodeUnknown, Text: fmt.Sprintf("message %d is not known", m.Type)}
 	}
-	return &wire.Error{Code: wire.CodeUnknown, Text: fmt.Sprintf("message %d is not known", m.Type)}, nil, nil
+	return answer, nil, nil
+}
+
+// bodyOf returns the body of a request, or nil if its type is unknown.
+func bodyOf(t wire.Type) wire.Body {
+	for _, body := range []wire.Body{
+		new(wire.Query), new(wire.Resume), new(wire.Attach), new(wire.Kill), new(wire.End), new(wire.Clear),
+		new(wire.Rename), new(wire.Inspect), new(wire.Revoke),
+	} {
+		if body.Type() == t {
+			return body
+		}
+	}
+	return nil
+}
+
+// stateForLocked describes the session to a client of a scope that may not know of it.
+func (h *Holder) stateForLocked(open *wire.Open, inScope bool) (*wire.State, error) {
+	state, err := h.stateLocked()
+	switch {
+	case err != nil:
+		return nil, err
+	case h.hiddenLocked():
+		state = &wire.State{Memory: state.Memory, Ended: true} // another session may have the name
+	case !inScope:
+		state = &wire.State{Memory: state.Memory, Ended: state.Ended}
+	default:
+		state.Own = h.launch.Scope == open.Scope
+	}
+	state.Claimed = inScope && open.Instance != (wire.InstanceID{}) &&
+		(open.Instance == h.launch.Instance || h.askedBeforeLocked(open.Instance) != nil)
+	return state, nil
 }
 
 // renameLocked gives the session another name. The daemon sees to it that no other session of the account has it.
@@ -111,25 +113,4 @@ func (h *Holder) renameLocked(client, name string) wire.Body {
 	}
 	h.keeper.change()
 	return &wire.Done{}
-}
-
-// deniedInterval is the least time between two lines about resumes that are denied. Who
-// knows a session's id can cause any number of them, and a person reads one a second.
-const deniedInterval = time.Second
-
-// denials log resumes that are denied.
-type denials struct {
-	at         time.Time // of the last line
-	suppressed int       // lines since
-}
-
-// log logs that a resume was denied, unless it has done so within deniedInterval.
-func (d *denials) log(log *slog.Logger, reason error) {
-	now := time.Now()
-	if !d.at.IsZero() && now.Sub(d.at) < deniedInterval {
-		d.suppressed++
-		return
-	}
-	log.Warn("resume denied", "error", reason, "suppressed", d.suppressed)
-	d.at, d.suppressed = now, 0
 }

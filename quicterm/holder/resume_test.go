@@ -129,7 +129,7 @@ func TestDeniedResumesFillNoLog(t *testing.T) {
 		if n := len(w.log.lines("resume denied")); n != 1 {
 			t.Errorf("%d lines in a second, want 1", n)
 		}
-		time.Sleep(deniedInterval)
+		time.Sleep(time.Second)
 		w.ask(&wire.Open{}, wrong)
 		if n := len(w.log.lines("resume denied", "suppressed=999")); n != 1 {
 			t.Errorf("%d lines that count those that were not logged, want 1", n)
