@@ -114,7 +114,6 @@ func NewShortReader(r io.Reader) *Reader {
 	return &Reader{r: r, size: minChunk, short: new(ShortCodec)}
 }
 
-// parse is Parse for the frames of this Reader.
 func (r *Reader) parse() (Frame, int, error) {
 	if r.short != nil {
 		return r.short.Parse(r.chunk)
@@ -157,7 +156,6 @@ func (r *Reader) Ready() bool {
 	return err != nil && err != ErrTruncated || err == nil && len(r.chunk) >= size
 }
 
-// fill reads once, behind the bytes of the chunk or into a new chunk.
 func (r *Reader) fill() error {
 	if cap(r.chunk)-len(r.chunk) < r.minRead() {
 		chunk := make([]byte, len(r.chunk), max(r.size, len(r.chunk)+r.minRead()))

@@ -214,7 +214,6 @@ func (r *Ring) spare() int {
 	return (r.capacity - r.held - indexEntry) / (perEntry + indexEntry) * perEntry
 }
 
-// drop removes the oldest segment and its frames, and returns it.
 func (r *Ring) drop() *segment {
 	s := r.segments[0]
 	r.segments[0] = nil

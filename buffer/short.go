@@ -79,7 +79,6 @@ func firstFrame(frames []byte) (size int, seq uint64, typ Type) {
 	return size, binary.BigEndian.Uint64(frames), Type(frames[8])
 }
 
-// form returns the first byte of the short form of a frame, if it has one.
 func (c *ShortCodec) form(seq uint64, typ Type) (form byte, ok bool) {
 	form = shortForm | byte(typ)&shortType
 	switch {
@@ -103,7 +102,6 @@ func appendForm(dst []byte, form byte, seq uint64) []byte {
 	return dst
 }
 
-// follow records the number of a frame.
 func (c *ShortCodec) follow(seq uint64) {
 	if seq > 0 {
 		c.previous = seq

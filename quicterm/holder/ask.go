@@ -4,7 +4,6 @@ package holder
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -26,70 +25,77 @@ const answerTime = 5 * time.Second
 // answerTime.
 func Ask(ctx context.Context, path string, uid uint32, open *wire.Open, request wire.Message) (wire.Message, error) {
 	c, answer, err := ask(ctx, path, uid, open, request, nil)
-	if err != nil {
-		return wire.Message{}, err
+	if err == nil {
+		c.Close()
 	}
-	c.Close()
-	return answer, nil
+	return answer, err
 }
 
 // Carry is Ask for an Attach or a Resume: after Attached or Resumed the connection is a
 // carrier, with datagrams if that is asked for. The caller closes it, whatever the answer is.
 func Carry(
 	ctx context.Context, path string, uid uint32, open *wire.Open, request wire.Message, datagrams bool,
-) (wire.Message, *unixsock.Conn, error) {
-	if !datagrams {
-		c, answer, err := ask(ctx, path, uid, open, request, nil)
-		if err != nil {
-			return wire.Message{}, nil, err
+) (answer wire.Message, u *unixsock.Conn, err error) {
+	var ours *net.UnixConn
+	var theirs *os.File
+	if datagrams {
+		if ours, theirs, err = unixsock.DatagramPair(); err != nil {
+			return answer, nil, err
 		}
-		u, err := unixsock.New(c, nil)
-		return answer, u, err
-	}
-	ours, theirs, err := unixsock.DatagramPair()
-	if err != nil {
-		return wire.Message{}, nil, err
+		defer theirs.Close()
+		defer func() {
+			if err != nil {
+				ours.Close()
+			}
+		}()
 	}
 	c, answer, err := ask(ctx, path, uid, open, request, theirs)
-	theirs.Close()
 	if err != nil {
-		ours.Close()
-		return wire.Message{}, nil, err
+		return answer, nil, err
 	}
-	u, err := unixsock.New(c, ours)
-	if err != nil {
+	if u, err = unixsock.New(c, ours); err != nil {
 		c.Close()
-		ours.Close()
-		return wire.Message{}, nil, err
 	}
-	return answer, u, nil
+	return answer, u, err
 }
 
 // AskAtEnd asks the holder that listens at a socket as the account uid for its Report when the session
 // is over, which then comes on the connection. The caller closes it.
 func AskAtEnd(path string, uid uint32) (net.Conn, error) {
+	request, err := wire.New(&wire.Inspect{AtEnd: true})
+	if err != nil {
+		return nil, err
+	}
 	c, err := rundir.Dial(path, uid)
 	if err != nil {
 		return nil, err
 	}
 	c.SetDeadline(time.Now().Add(answerTime))
-	_, err = c.Write([]byte{0})
-	if err == nil {
-		err = errors.Join(wire.Send(c, &wire.Open{}), wire.Send(c, &wire.Inspect{AtEnd: true}))
-	}
-	if err != nil {
+	if err := send(c, &wire.Open{}, request, nil); err != nil {
 		c.Close()
 		return nil, fmt.Errorf("ask holder: %w", err)
 	}
 	return c, c.SetDeadline(time.Time{})
 }
 
-func ask(ctx context.Context, path string, uid uint32, open *wire.Open, request wire.Message, descriptor *os.File) (*net.UnixConn, wire.Message, error) {
+// ask returns the connection on which the answer came. It is nil after an error.
+func ask(
+	ctx context.Context, path string, uid uint32, open *wire.Open, request wire.Message, descriptor *os.File,
+) (*net.UnixConn, wire.Message, error) {
 	c, err := rundir.Dial(path, uid)
 	if err != nil {
 		return nil, wire.Message{}, err
 	}
-	answer, err := exchange(ctx, c, open, request, descriptor)
+	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
+	stop := context.AfterFunc(ctx, func() { c.SetDeadline(time.Now()) })
+	var answer wire.Message
+	if err = send(c, open, request, descriptor); err == nil {
+		answer, err = wire.Read(c, wire.MaxAnswer)
+	}
+	if !stop() { // the connection has a deadline now, whatever came
+		err = fmt.Errorf("no answer: %w", ctx.Err())
+	}
 	if err != nil {
 		c.Close()
 		return nil, wire.Message{}, fmt.Errorf("ask holder: %w", err)
@@ -97,27 +103,16 @@ func ask(ctx context.Context, path string, uid uint32, open *wire.Open, request 
 	return c, answer, nil
 }
 
-func exchange(ctx context.Context, c *net.UnixConn, open *wire.Open, request wire.Message, descriptor *os.File) (answer wire.Message, err error) {
-	ctx, cancel := context.WithTimeout(ctx, answerTime)
-	defer cancel()
-	stop := context.AfterFunc(ctx, func() { c.SetDeadline(time.Now()) })
-	defer func() {
-		if !stop() { // the connection has a deadline now, whatever came
-			err = fmt.Errorf("no answer: %w", ctx.Err())
-		}
-	}()
+func send(c *net.UnixConn, open *wire.Open, request wire.Message, descriptor *os.File) error {
 	var rights []byte
 	if descriptor != nil {
 		rights = unix.UnixRights(int(descriptor.Fd()))
 	}
 	if _, _, err := c.WriteMsgUnix([]byte{0}, rights, nil); err != nil {
-		return wire.Message{}, err
+		return err
 	}
 	if err := wire.Send(c, open); err != nil {
-		return wire.Message{}, err
+		return err
 	}
-	if err := wire.Write(c, request); err != nil {
-		return wire.Message{}, err
-	}
-	return wire.Read(c, wire.MaxAnswer)
+	return wire.Write(c, request)
 }

@@ -122,7 +122,7 @@ func (h *Holder) attachLocked(open *wire.Open, req *wire.Attach) (answer wire.Bo
 		Live:    live,
 		Trim:    begin.trim,
 		Unseen:  begin.unseen,
-		Size:    h.program.Size(),
+		Size:    h.ownership.size,
 		Role:    req.Role,
 
 		Number: a.number,

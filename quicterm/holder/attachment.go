@@ -130,7 +130,6 @@ func (a *attachment) displacer() string {
 	return a.client + " (its machine says that it is " + a.machine + ")"
 }
 
-// connected reports whether the client has a carrier.
 func (a *attachment) connected() bool { return a.driver.Carriers() > 0 }
 
 // away reports whether the client has had no carrier for awayGrace. A client that has just
@@ -185,7 +184,6 @@ func misbehaved(err error) bool {
 		errors.Is(err, buffer.ErrChecksum) || errors.Is(err, buffer.ErrTooLong)
 }
 
-// receivedLocked handles what the carriers of a client have brought.
 func (h *Holder) receivedLocked(a *attachment) {
 	a.heard = time.Now()
 	if !a.role.writes() {

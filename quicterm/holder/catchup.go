@@ -47,7 +47,6 @@ type beginning struct {
 	unseen        uint64 // lines that no client has seen and the snapshot leaves out
 }
 
-// beginningLocked returns where the output for a new client begins.
 func (h *Holder) beginningLocked(req *wire.Attach, created bool) (b beginning) {
 	switch kind := req.Replay.Kind; {
 	case !h.launch.PTY, created, kind != wire.ReplayScreen && kind != wire.ReplayNone:
@@ -131,7 +130,6 @@ func (h *Holder) skipToPresentLocked(a *attachment, lines int) {
 	a.driver.Wake()
 }
 
-// skipFloodLocked skips output for the clients that are not waited for and are far behind.
 func (h *Holder) skipFloodLocked(now time.Time) {
 	for _, a := range h.clients.all {
 		if !a.skips || a.resting || !a.role.receives() || !a.connected() ||
@@ -145,7 +143,6 @@ func (h *Holder) skipFloodLocked(now time.Time) {
 	}
 }
 
-// restLocked sends nothing to a client for restTime.
 func (h *Holder) restLocked(a *attachment) {
 	a.resting = true
 	h.afterLocked(restTime, func() {

@@ -121,7 +121,6 @@ func (s *clients) writer() *attachment {
 	return nil
 }
 
-// writers returns all attachments that write.
 func (s *clients) writers() iter.Seq[*attachment] {
 	return func(yield func(*attachment) bool) {
 		for _, a := range s.all {
@@ -143,7 +142,6 @@ func (s *clients) nextInput() (next *attachment) {
 	return next
 }
 
-// untold reports whether a client has lost its access and was not told so yet.
 func (s *clients) untold() bool {
 	return slices.ContainsFunc(s.all, func(a *attachment) bool { return a.role == roleRevoked && !a.toldRevoked })
 }
@@ -204,7 +202,6 @@ func (s *clients) remove(a *attachment) {
 	s.all = slices.DeleteFunc(s.all, func(other *attachment) bool { return other == a })
 }
 
-// find returns the last attachment of a client process, or nil.
 func (s *clients) find(id wire.InstanceID) *attachment {
 	for _, a := range slices.Backward(s.all) {
 		if a.instance == id {

@@ -102,15 +102,8 @@ func newEmulator(h *Holder) emulator {
 	return e
 }
 
-// hurry makes loop draw.
-func (e *emulator) hurry() {
-	select {
-	case e.wake <- struct{}{}:
-	default:
-	}
-}
+func (e *emulator) hurry() { wake(e.wake) }
 
-// drawLaterLocked makes loop draw what was appended, a little later.
 func (e *emulator) drawLaterLocked() {
 	switch {
 	case !e.pty || e.ended:
@@ -122,7 +115,6 @@ func (e *emulator) drawLaterLocked() {
 	}
 }
 
-// undrawnLocked returns how many bytes of frames wait to be drawn.
 func (e *emulator) undrawnLocked() int {
 	if !e.pty || e.ended {
 		return 0
@@ -130,10 +122,8 @@ func (e *emulator) undrawnLocked() int {
 	return e.ring.Size(e.next)
 }
 
-// mostUndrawnLocked returns how many bytes of frames may wait to be drawn.
 func (e *emulator) mostUndrawnLocked() int { return min(maxBehind, e.clients.buffer/2) }
 
-// awaitsDrawingLocked reports whether output waits for the emulator.
 func (e *emulator) awaitsDrawingLocked() bool {
 	switch n, most := e.undrawnLocked(), e.mostUndrawnLocked(); {
 	case n > most:
@@ -144,7 +134,6 @@ func (e *emulator) awaitsDrawingLocked() bool {
 	return e.behind
 }
 
-// loop draws the output until the session is over.
 func (e *emulator) loop(end <-chan struct{}) {
 	defer e.later.Stop()
 	for {
@@ -157,7 +146,6 @@ func (e *emulator) loop(end <-chan struct{}) {
 	}
 }
 
-// drawAll draws all output that there is.
 func (e *emulator) drawAll() {
 	e.gate.Lock()
 	defer e.gate.Unlock()
@@ -273,7 +261,6 @@ func (e *emulator) drawFailedLocked(next uint64, fault error) {
 	e.next = e.ring.First()
 }
 
-// failedLocked begins a new screen after a fault.
 func (e *emulator) failedLocked(fault error) {
 	e.restart()
 	e.faults++

@@ -81,14 +81,12 @@ type batch struct {
 // maxBatches is more input than is younger than changeTime.
 const maxBatches = 2 * int(changeTime/batchTime)
 
-// newHints returns the hints of a session on a terminal.
 func newHints(h *Holder) hints {
 	timer := time.NewTimer(time.Hour)
 	timer.Stop()
 	return hints{gate: &h.gate, ring: h.ring, program: h.program, clients: &h.clients, reading: &h.reading, timer: timer}
 }
 
-// loop sends hints until the session is over.
 func (t *hints) loop(end <-chan struct{}) {
 	defer t.timer.Stop()
 	for {
@@ -103,7 +101,6 @@ func (t *hints) loop(end <-chan struct{}) {
 	}
 }
 
-// hintLocked sends the hints that are due.
 func (t *hints) sendLocked(now time.Time) {
 	silent, effect := due(now, &t.silentAt), due(now, &t.effectAt)
 	if (silent || effect) && t.lookLocked(now) {
@@ -138,7 +135,6 @@ func (t *hints) awaitSilenceLocked(now time.Time) {
 	t.silentAt = now.Add(silentTime)
 }
 
-// awaitHintLocked sets the timer.
 func (t *hints) awaitHintLocked(now time.Time) {
 	at := t.silentAt
 	if e := t.effectAt; at.IsZero() || !e.IsZero() && e.Before(at) {
@@ -238,7 +234,6 @@ func (t *hints) effectiveLocked(now time.Time, w *attachment) uint64 {
 	return own.effective
 }
 
-// lookLocked looks the modes of the terminal up.
 func (t *hints) lookLocked(now time.Time) (ok bool) {
 	flags, context, ok := t.program.Modes(now)
 	if m := (modes{flags, context}); ok && m != t.modes {

@@ -4,7 +4,6 @@ package holder
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"sync"
 	"syscall"
@@ -106,7 +105,6 @@ func (h *Holder) Run() {
 // Forget removes what the disk has of a session whose Run has returned. It waits for a slow disk.
 func (h *Holder) Forget() { h.keeper.remove() }
 
-// finishLocked ends the session: Run returns.
 func (h *Holder) finishLocked(reason string) {
 	if h.life.over {
 		return
@@ -125,12 +123,10 @@ func (h *Holder) afterLocked(d time.Duration, f func()) {
 		return
 	}
 	h.running.Go(func() {
-		timer := time.NewTimer(d)
-		defer timer.Stop()
 		select {
 		case <-h.end:
 			return
-		case <-timer.C:
+		case <-time.After(d):
 		}
 		h.gate.Lock()
 		defer h.gate.Unlock()
@@ -138,6 +134,14 @@ func (h *Holder) afterLocked(d time.Duration, f func()) {
 			f()
 		}
 	})
+}
+
+// wake wakes the loop that waits for a channel, which buffers one.
+func wake(c chan<- struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
 }
 
 // appendLocked adds a frame to the log and returns its number. It blocks while there is
@@ -183,41 +187,4 @@ func (h *Holder) awaitRoomLocked(n int) {
 		h.gate.Wait(ctx, func() bool { return wait() == 0 })
 		cancel()
 	}
-}
-
-// stateLocked describes the session.
-func (h *Holder) stateLocked() (*wire.State, error) {
-	size := h.program.Size()
-	info := wire.Info{
-		ID:      h.launch.ID,
-		Name:    h.launch.Name,
-		Phase:   h.phaseLocked(),
-		Since:   h.life.since.Unix(),
-		Created: h.created.Unix(),
-		PTY:     h.launch.PTY,
-		Cols:    size.Cols,
-		Rows:    size.Rows,
-		Members: h.clients.members(),
-		Command: h.launch.Command,
-		Status:  h.life.exit.Status,
-	}
-	for w := range h.clients.writers() {
-		if info.Phase == wire.PhaseAttached {
-			info.Heard = max(info.Heard, w.heard.Unix())
-		}
-	}
-	raw, err := wire.EncodeInfo(info)
-	if err != nil {
-		return nil, fmt.Errorf("describe session: %w", err)
-	}
-	return &wire.State{
-		Memory:  uint64(h.ring.Memory() + h.emulator.memory),
-		Phase:   info.Phase,
-		Since:   h.life.since.UnixNano(),
-		Visible: true,
-		Ended:   h.life.exited,
-		PTY:     h.launch.PTY,
-		Name:    h.launch.Name,
-		Info:    raw,
-	}, nil
 }

@@ -67,7 +67,7 @@ func (h *Holder) give(d session.Delivered) {
 		if stream, err := wire.ParseStream(d.Payload); err != nil || stream != wire.StreamStdin {
 			return
 		}
-		if p.Terminal() {
+		if h.launch.PTY {
 			p.Stdin().Write([]byte{endOfFile})
 		} else {
 			p.Stdin().Close()
@@ -122,7 +122,7 @@ func (h *Holder) handleUrgentLocked(a *attachment, f buffer.Frame) {
 // not read any more: the program's next write to it fails.
 func (h *Holder) closeOutputLocked(payload []byte) {
 	stream, err := wire.ParseStream(payload)
-	if err != nil || h.program.Terminal() {
+	if err != nil || h.launch.PTY {
 		return
 	}
 	h.life.requested[syscall.SIGPIPE] = true

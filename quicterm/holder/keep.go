@@ -57,7 +57,6 @@ type keeper struct {
 	held    *os.File                            // the record, locked; loop's until it has ended
 }
 
-// newKeeper returns the keeper that a session's launch asks for, or nil.
 func newKeeper(h *Holder) *keeper {
 	if h.launch.Persist == nil || !h.launch.PTY {
 		return nil
@@ -68,14 +67,9 @@ func newKeeper(h *Holder) *keeper {
 	}
 }
 
-// change makes the loop write the record again.
 func (k *keeper) change() {
-	if k == nil {
-		return
-	}
-	select {
-	case k.changed <- struct{}{}:
-	default:
+	if k != nil {
+		wake(k.changed)
 	}
 }
 

@@ -31,7 +31,7 @@ type lifetime struct {
 	changed chan struct{} // wakes limitLoop; buffers one
 
 	hungUp      bool                    // the program was hung up
-	hangup      reason                  // why, unless its client asked for it
+	hangup      wire.ExitStatus         // why and when, unless its client asked for it
 	killPending bool                    // SIGKILL follows
 	killed      bool                    // by a Kill, or by a Revoke of its only client
 	requested   map[syscall.Signal]bool // signals that the client has sent or typed
@@ -45,13 +45,6 @@ type lifetime struct {
 	over   bool
 }
 
-// A reason tells what ended a program, and when.
-type reason struct {
-	text string
-	at   time.Time
-}
-
-// phaseLocked returns the phase of the session.
 func (h *Holder) phaseLocked() wire.Phase {
 	switch {
 	case h.life.exited:
@@ -75,21 +68,15 @@ func (h *Holder) presenceChangedLocked() {
 func (h *Holder) stateChangedLocked() {
 	h.gate.Changed()
 	h.keeper.change()
-	select {
-	case h.life.changed <- struct{}{}:
-	default:
-	}
+	wake(h.life.changed)
 }
 
 // exitedLocked appends the Exit frame of a program that ended at the given time, killed
 // by sig if that is not 0. It blocks while there is no room.
 func (h *Holder) exitedLocked(status byte, sig syscall.Signal, at time.Time) {
 	h.awaitRoomLocked(wire.MaxExit) // which may take long: the program may be hung up meanwhile
-	exit := wire.ExitStatus{Status: status}
-	switch {
-	case h.life.hungUp:
-		exit.Reason, exit.At = h.life.hangup.text, h.life.hangup.at
-	case sig != 0 && !h.life.requested[sig]:
+	exit := h.life.hangup
+	if exit.Status = status; !h.life.hungUp && sig != 0 && !h.life.requested[sig] {
 		exit.Reason, exit.At = "killed by "+unix.SignalName(sig), at
 	}
 	h.life.exitSeq = h.ring.Next()
@@ -108,7 +95,7 @@ func (h *Holder) exitedLocked(status byte, sig syscall.Signal, at time.Time) {
 // first reason is told to the client; it is empty if the client asked for the hangup.
 func (h *Holder) hangupLocked(why string) {
 	if !h.life.hungUp {
-		h.life.hungUp, h.life.hangup = true, reason{why, time.Now()}
+		h.life.hungUp, h.life.hangup = true, wire.ExitStatus{Reason: why, At: time.Now()}
 	}
 	h.program.Hangup(syscall.SIGHUP)
 	if !h.life.killPending {
@@ -215,45 +202,40 @@ func (s *clients) know(seq uint64) bool {
 	})
 }
 
-// limitLoop ends the program, or the session, when a limit is reached.
 func (h *Holder) limitLoop() {
-	timer := time.NewTimer(0)
-	defer timer.Stop()
 	for {
+		h.gate.Lock()
+		left := h.enforceLimitLocked(time.Now())
+		h.gate.Unlock()
+		var limit <-chan time.Time
+		if left > 0 {
+			limit = time.After(left)
+		}
 		select {
 		case <-h.end:
 			return
 		case <-h.life.changed:
-		case <-timer.C:
-		}
-		h.gate.Lock()
-		left, limited := h.enforceLimitLocked(time.Now())
-		h.gate.Unlock()
-		timer.Stop()
-		if limited {
-			timer.Reset(left)
+		case <-limit:
 		}
 	}
 }
 
 // enforceLimitLocked does what the limit of the phase asks for if it is reached.
-// Otherwise it returns how much time is left, if there is a limit.
-func (h *Holder) enforceLimitLocked(now time.Time) (left time.Duration, limited bool) {
+// Otherwise it returns how much time is left, or 0 if there is no limit.
+func (h *Holder) enforceLimitLocked(now time.Time) (left time.Duration) {
 	name, limit := h.limitLocked()
-	if limit == 0 {
-		return 0, false
-	}
-	if left := limit - now.Sub(h.life.since); left > 0 {
-		return left, true
+	left = limit - now.Sub(h.life.since)
+	if limit == 0 || left > 0 {
+		return max(left, 0)
 	}
 	why := fmt.Sprintf("ended by %s (%s)", name, shortDuration(limit))
 	if h.life.exited {
 		h.finishLocked(why)
-		return 0, false
+	} else {
+		h.log.Info("hanging up", "reason", why)
+		h.hangupLocked(why)
 	}
-	h.log.Info("hanging up", "reason", why)
-	h.hangupLocked(why)
-	return 0, false
+	return 0
 }
 
 // limitLocked returns the name of what limits the phase, and for how long the phase may

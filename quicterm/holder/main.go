@@ -94,7 +94,6 @@ func readLaunch() (*wire.Launch, error) {
 	return launch, nil
 }
 
-// replyRecords answers a launch that is about records only.
 func replyRecords(reply *os.File, launch *wire.Launch, log *slog.Logger) error {
 	CloseInherited(replyFD + 1)
 	answer, err := answerRecords(launch, log)

@@ -36,7 +36,6 @@ func (h *Holder) newCarrierLocked(a *attachment) {
 	}
 }
 
-// cameLocked notes that a client has a carrier, after it had none.
 func (h *Holder) cameLocked(a *attachment) {
 	if !a.left.Equal(a.since) { // not at its attach
 		a.back = time.Now()
@@ -54,7 +53,6 @@ func (h *Holder) cameLocked(a *attachment) {
 	h.tellWritersLocked(wire.NoticeJoined, a)
 }
 
-// wentLocked notes that a client has no carrier any more.
 func (h *Holder) wentLocked(a *attachment) {
 	if a.role.writes() {
 		h.presenceChangedLocked()

@@ -44,7 +44,7 @@ type reading struct {
 func (h *Holder) programLoop() {
 	p := h.program
 	var readers sync.WaitGroup
-	if p.Terminal() {
+	if h.launch.PTY {
 		readers.Go(func() { h.readOutput(p.Stdout(), wire.Stdout) })
 	} else {
 		readers.Go(func() {
@@ -63,7 +63,7 @@ func (h *Holder) programLoop() {
 	})
 	status, sig := p.Wait()
 	at := time.Now()
-	if p.Terminal() {
+	if h.launch.PTY {
 		h.awaitQuiet(drained)
 	} else {
 		<-drained

@@ -40,7 +40,6 @@ type sizer struct {
 // gone reports whether a writer has been away for long.
 func (w *sizer) gone(now time.Time) bool { return !w.away.IsZero() && now.Sub(w.away) >= ownerGrace }
 
-// take makes a writer the owner.
 func (o *ownership) take(number uint64) { o.owner = number }
 
 // settle returns the owner and the size now, given the writers in the order in which they came, and when these
@@ -71,12 +70,8 @@ func (o *ownership) settle(now time.Time, writers []sizer) (next ownership, agai
 	return next, again
 }
 
-// fitTerminalLocked gives the terminal the size of its owner's, and each client the new size.
 func (h *Holder) fitTerminalLocked() {
 	if !h.launch.PTY {
-		if w := h.clients.writer(); w != nil { // a pipe has no size, but its program may ask for that later
-			h.program.Resize(w.size)
-		}
 		return
 	}
 	now := time.Now()
@@ -91,6 +86,9 @@ func (h *Holder) fitTerminalLocked() {
 		h.afterLocked(again.Sub(now), h.fitTerminalLocked)
 	}
 	before := h.ownership
+	if h.life.exited {
+		next.size = before.size
+	}
 	if h.ownership = next; next.owner == before.owner && next.size == before.size || h.life.exited {
 		return
 	}
@@ -133,7 +131,6 @@ func (h *Holder) lookForOwnerLocked(now time.Time) {
 	}
 }
 
-// sizingLocked returns the size of the terminal and its owner.
 func (h *Holder) sizingLocked() wire.Sizing {
 	sizing := wire.Sizing{Size: h.ownership.size, Owner: h.ownership.owner}
 	for w := range h.clients.writers() {

@@ -72,28 +72,20 @@ func newPressure(h *Holder) pressure {
 	}
 }
 
-// grownLocked wakes loop when the ring has grown enough for another look.
 func (p *pressure) grownLocked() {
-	if p.read == nil || p.ring.Memory() < p.next {
-		return
-	}
-	select {
-	case p.grown <- struct{}{}:
-	default:
+	if p.read != nil && p.ring.Memory() >= p.next {
+		wake(p.grown)
 	}
 }
 
-// loop keeps the capacity of the ring to what the machine can bear.
 func (p *pressure) loop(end <-chan struct{}) {
-	timer := time.NewTimer(0)
-	timer.Stop()
-	defer timer.Stop()
+	var due <-chan time.Time
 	for {
 		select {
 		case <-end:
 			return
 		case <-p.grown:
-		case <-timer.C:
+		case <-due:
 		}
 		state, err := p.read()
 		if err != nil {
@@ -112,8 +104,8 @@ func (p *pressure) loop(end <-chan struct{}) {
 			p.log.Info("output dropped, because the machine is short of memory", "bytes", freed)
 			debug.FreeOSMemory()
 		}
-		if timer.Stop(); again > 0 {
-			timer.Reset(again)
+		if due = nil; again > 0 {
+			due = time.After(again)
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/creack/pty"
 	"golang.org/x/sys/unix"
@@ -33,12 +34,10 @@ type process struct {
 	shell bool // it is a login shell, in which a person types
 
 	mu         sync.Mutex
-	size       wire.Size
 	foreground foreground
 	reaped     bool // another process may have its id now
 }
 
-// startProgram runs the program of a session, in a session of PAM if login is not nil.
 func startProgram(launch *wire.Launch, login *pam.Session) (Program, error) {
 	cmd := &exec.Cmd{Path: launch.Path, Args: launch.Argv, Env: launch.Env, Dir: launch.Dir}
 	if cmd.Env == nil {
@@ -53,7 +52,6 @@ func startProgram(launch *wire.Launch, login *pam.Session) (Program, error) {
 	return startPipes(cmd, login)
 }
 
-// enterable reports whether a program can run in a directory.
 func enterable(dir string) bool {
 	info, err := os.Stat(dir)
 	return err == nil && info.IsDir() && unix.Access(dir, unix.X_OK) == nil
@@ -158,7 +156,6 @@ func (p *process) begin(cmd *exec.Cmd, login *pam.Session, files ...*os.File) (e
 	return err
 }
 
-// started tells a daemon of a program.
 func started(program Program) *wire.Started {
 	s := new(wire.Started)
 	if p, ok := program.(*process); ok && p.terminal != nil {
@@ -178,7 +175,6 @@ func (p *process) setReaped() {
 	p.reaped = true
 }
 
-// waitFor waits for a command that was started.
 func waitFor(cmd *exec.Cmd) (status byte, killed syscall.Signal) {
 	cmd.Wait() // ProcessState has what it returns
 	state := cmd.ProcessState
@@ -205,8 +201,6 @@ func (p *process) Wait() (status byte, killed syscall.Signal) {
 	p.setReaped()
 	return status, killed
 }
-
-func (p *process) Terminal() bool { return p.terminal != nil }
 
 func (p *process) Stdin() io.WriteCloser {
 	if p.terminal != nil {
@@ -276,20 +270,11 @@ func (p *process) Resize(s wire.Size) error {
 	if p.terminal == nil {
 		return nil
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.size = s
 	return control(p.terminal, func(fd int) error {
 		return unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{
 			Row: s.Rows, Col: s.Cols, Xpixel: s.XPixel, Ypixel: s.YPixel,
 		})
 	})
-}
-
-func (p *process) Size() wire.Size {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.size
 }
 
 // control calls f with the descriptor of a file, which stays nonblocking.
@@ -303,4 +288,30 @@ func control(file *os.File, f func(fd int) error) error {
 		return err
 	}
 	return inner
+}
+
+// A Program is what runs in a session, with our ends of its streams. All methods except
+// Wait and the streams return at once.
+type Program interface {
+	// On a terminal, Stdin and Stdout are the terminal, and Stderr is nil.
+	Stdin() io.WriteCloser
+	Stdout() io.ReadCloser
+	Stderr() io.ReadCloser
+	// Drained reports whether all that was printed on the terminal so far are the first n bytes
+	// that Reads of Stdout have returned.
+	Drained(n uint64) bool
+	// Modes returns what a [wire.Hint] tells of the terminal, unless there is none or it was
+	// closed.
+	Modes(now time.Time) (flags wire.TerminalFlags, context uint16, ok bool)
+	// Resize changes the size of the terminal and tells the program.
+	Resize(wire.Size) error
+	// Signal sends a signal to the processes in the foreground.
+	Signal(syscall.Signal)
+	// Hangup sends a signal to the whole program, and continues what is stopped.
+	Hangup(syscall.Signal)
+	// Wait blocks until the program ends. It returns the exit status as a shell has it,
+	// and the signal that killed the program, or 0. It is called once.
+	Wait() (status byte, killed syscall.Signal)
+	// Close closes our ends of the streams: reads and writes that block fail.
+	Close()
 }

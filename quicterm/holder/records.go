@@ -4,6 +4,7 @@ package holder
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -21,7 +22,6 @@ func DoRecords(ctx context.Context, launch *wire.Launch, p Process) (pid int, an
 	return start(ctx, launch, p)
 }
 
-// answerRecords does the task of a launch that is about records.
 func answerRecords(launch *wire.Launch, log *slog.Logger) (wire.Body, error) {
 	store, err := openStore(launch.Persist.Dir)
 	if err != nil {
@@ -93,7 +93,6 @@ func listRecords(store *persist.Store, scope string, log *slog.Logger) (wire.Bod
 	return answer, nil
 }
 
-// lostState describes a lost session.
 func lostState(id string, lost *wire.Lost, written time.Time, own bool) (m wire.Message, err error) {
 	parsed, err := wire.ParseSessionID(id)
 	if err != nil {
@@ -109,4 +108,27 @@ func lostState(id string, lost *wire.Lost, written time.Time, own bool) (m wire.
 	return wire.New(&wire.State{
 		Phase: wire.PhaseLost, Since: written.UnixNano(), Visible: true, Own: own, PTY: true, Name: lost.Name, Info: raw,
 	})
+}
+
+// A Boot identifies one run of this machine, from its start to the next. It is empty if it
+// is not known.
+type Boot string
+
+// CurrentBoot returns the present run of this machine. A process calls it once, at its
+// start: later the system may not answer, for example for lack of descriptors.
+func CurrentBoot() Boot {
+	id, err := bootID()
+	if err != nil {
+		return ""
+	}
+	return Boot(id)
+}
+
+// Mark returns the mark of this run for a session, or zeros if the run is not known.
+func (b Boot) Mark(id wire.SessionID) (mark wire.BootMark) {
+	if b != "" {
+		sum := sha256.Sum256([]byte("quicterm boot\x00" + string(b) + id.String()))
+		copy(mark[:], sum[:])
+	}
+	return mark
 }

@@ -166,7 +166,6 @@ type mark struct {
 	scrolled     uint64
 }
 
-// markLocked adds a mark where the emulator is.
 func (e *emulator) markLocked() {
 	m := mark{e.next, e.ring.Offset(e.next), e.screen.Scrolled()}
 	for len(e.marks) > 1 && e.marks[1].next <= e.clients.seen {

@@ -3,11 +3,9 @@
 package holder
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"syscall"
@@ -103,8 +101,10 @@ func start(ctx context.Context, launch *wire.Launch, p Process) (pid int, reply 
 	cmd.Args[0] = "qtd"
 	cmd.Dir = "/"
 	cmd.Env = []string{}
-	unprotected := make(chan struct{})
-	cmd.Stdin = &laterReader{unprotected, bytes.NewReader(m.Append(nil))}
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		return 0, reply, err
+	}
 	if p.Credential == nil {
 		cmd.Stderr = os.Stderr
 	}
@@ -119,6 +119,7 @@ func start(ctx context.Context, launch *wire.Launch, p Process) (pid int, reply 
 	err = p.Start(cmd)
 	w.Close()
 	if err != nil {
+		stdin.Close()
 		return 0, reply, fmt.Errorf("start holder: %w", err)
 	}
 	pid = cmd.Process.Pid
@@ -127,11 +128,15 @@ func start(ctx context.Context, launch *wire.Launch, p Process) (pid int, reply 
 	if err == nil && p.Move != nil {
 		p.Move(pid)
 	}
-	close(unprotected)
 	if err != nil {
+		stdin.Close()
 		cmd.Process.Kill()
 		return pid, reply, fmt.Errorf("start holder: %w", err)
 	}
+	go func() {
+		wire.Write(stdin, m) // fails if the process has ended: then there is no reply
+		stdin.Close()
+	}()
 	defer cmd.Process.Release()
 	r.SetReadDeadline(time.Now().Add(startTime))
 	stop := context.AfterFunc(ctx, func() { r.SetReadDeadline(time.Now()) })
@@ -160,17 +165,6 @@ func checkParent(args []string) error {
 		return fmt.Errorf("the program does not do what its argument %s says: see Main in the packages holder and keyfile", args[1])
 	}
 	return nil
-}
-
-// A laterReader reads nothing before a channel is closed.
-type laterReader struct {
-	open <-chan struct{}
-	r    io.Reader
-}
-
-func (l *laterReader) Read(b []byte) (int, error) {
-	<-l.open
-	return l.r.Read(b)
 }
 
 // executable returns the file of this process's program, or the program as it runs if the

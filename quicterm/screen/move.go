@@ -142,7 +142,6 @@ func (s *Screen) unwrap(r *row) {
 	}
 }
 
-// lineFeed moves down, and scrolls at the bottom of the scroll region.
 func (s *Screen) lineFeed() {
 	if s.descend() {
 		s.unwrap(s.buf.row(s.y))
@@ -235,7 +234,6 @@ func defaultTabs(cols int) []bool {
 	return tabs
 }
 
-// tab moves n stops to the right.
 func (s *Screen) tab(n int) {
 	for ; n > 0 && s.x < s.cols-1; n-- {
 		s.x++
@@ -245,7 +243,6 @@ func (s *Screen) tab(n int) {
 	}
 }
 
-// backTab moves n stops to the left.
 func (s *Screen) backTab(n int) {
 	if s.x >= s.cols {
 		return

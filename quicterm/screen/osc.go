@@ -110,7 +110,6 @@ func (s *Screen) popTitle(other int) {
 	}
 }
 
-// setPalette obeys pairs of an index and a colour.
 func (s *Screen) setPalette(pairs string) {
 	list := strings.Split(pairs, ";")
 	for i := 0; i+1 < len(list); i += 2 {

@@ -39,7 +39,6 @@ func (h *handler) Print(text []byte) {
 // Rune shows a character that is not ASCII.
 func (h *handler) Rune(r rune) { (*Screen)(h).put(r) }
 
-// put shows a character.
 func (s *Screen) put(r rune) {
 	width := RuneWidth(r)
 	if width == 0 {
@@ -83,7 +82,6 @@ func (s *Screen) place(content cell, width int) {
 	s.repeat = true
 }
 
-// combine adds a combining character to the one before the cursor.
 func (s *Screen) combine(r rune) {
 	line, x := s.before()
 	if x >= 0 && line.cells[x]&contentMask != 0 {

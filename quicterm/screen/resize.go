@@ -221,7 +221,6 @@ func (r *resizer) widen(oldCols int) {
 	r.savedY = max(r.savedY-removed, 0)
 }
 
-// replace puts cells into the rows of a line.
 func (r *resizer) replace(rows []row, parts [][]cell) []row {
 	for k := range rows {
 		rows[k].cells = make([]cell, r.cols)
@@ -285,7 +284,6 @@ func (r *resizer) settle() {
 	}
 }
 
-// store puts the rows into the buffer and into the scrollback.
 func (r *resizer) store() {
 	r.settle()
 	b := r.b

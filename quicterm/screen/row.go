@@ -7,7 +7,6 @@ type row struct {
 	wrapped bool   // the row continues the one above
 }
 
-// fill sets all cells.
 func (r *row) fill(c cell) {
 	if c == 0 {
 		clear(r.cells)

@@ -52,7 +52,6 @@ func (r *renderer) rows(b *buffer, lines int) {
 	}
 }
 
-// blank reports whether the row is empty.
 func (r *row) blank() bool {
 	return !slices.ContainsFunc(r.cells, func(c cell) bool { return c != 0 })
 }

@@ -143,13 +143,11 @@ func (s *Screen) ClearHistory() {
 	s.stay = nil
 }
 
-// newLine returns a new line id.
 func (s *Screen) newLine() uint64 {
 	s.lastLine++
 	return s.lastLine
 }
 
-// setPen sets how the next characters look.
 func (s *Screen) setPen(style Style) {
 	s.pen, s.penKnown = style, false
 }

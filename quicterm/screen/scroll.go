@@ -50,7 +50,6 @@ func (s *Screen) shift(top, n int, c cell) {
 	}
 }
 
-// renew makes a row a blank line.
 func (s *Screen) renew(r *row, c cell) {
 	r.fill(c)
 	r.wrapped, r.line = false, s.newLine()
@@ -89,7 +88,6 @@ func (s *Screen) shiftLines(n int) {
 	}
 }
 
-// inRegion reports whether the cursor is in the scroll region.
 func (s *Screen) inRegion() bool {
 	return s.y >= s.buf.top && s.y <= s.buf.bottom && s.x >= s.buf.left && s.x <= s.buf.right
 }

@@ -117,7 +117,6 @@ func (r *renderer) moveTo(x, y int) {
 	}
 }
 
-// right moves the cursor n columns to the right.
 func (r *renderer) right(n int) {
 	switch {
 	case n == 1:
@@ -338,7 +337,6 @@ func (s *Screen) printed() (x int, ok bool) {
 	return x, s.repeat && x >= 0 && line.cells[x]&contentMask != 0 && line.isWide(x) == (x == s.x-2)
 }
 
-// all reports whether all cells of a row are the same.
 func (r *row) all(c cell) bool {
 	return !slices.ContainsFunc(r.cells, func(o cell) bool { return o != c })
 }

@@ -67,7 +67,6 @@ func (v *stay) unchanged(s *Screen) bool {
 	return true
 }
 
-// memory returns about how many bytes a stay takes.
 func (v *stay) memory() int {
 	if v == nil {
 		return 0

@@ -65,7 +65,6 @@ func (u *undoer) addIf(changed bool, sequence string) {
 	}
 }
 
-// private gives private modes their usual values.
 func (u *undoer) private(numbers ...int) {
 	for _, number := range numbers {
 		mode := privateMode(number)
@@ -125,7 +124,6 @@ func (u *undoer) charsets() {
 	u.addIf(now != charsets{} || saved != charsets{}, "\x0f")
 }
 
-// tabs resets the tab stops that are not the usual ones.
 func (u *undoer) tabs() {
 	if usual := defaultTabs(u.s.cols); !slices.Equal(u.s.tabs, usual) {
 		u.add("\x1b7")

@@ -50,7 +50,6 @@ func NewStub(pty bool) *Stub {
 	return p
 }
 
-func (p *Stub) Terminal() bool        { return p.pty }
 func (p *Stub) Stdin() io.WriteCloser { return p.stdin }
 func (p *Stub) Stdout() io.ReadCloser { return p.stdout }
 func (p *Stub) Drained(uint64) bool   { return !p.busy.Load() }

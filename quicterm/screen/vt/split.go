@@ -24,7 +24,6 @@ type splitter struct {
 	pieces int    // of the sequence that were handed out, because it exceeds maxSequence
 }
 
-// ground reports whether the output so far ends outside of a control sequence.
 func (s *splitter) ground() bool { return s.phase == inText }
 
 // feed calls sequence for each whole control sequence, and plain for the bytes
