@@ -87,8 +87,51 @@ func (s *Sessions) ask(ctx context.Context, open *wire.Open, uid uint32, ids []w
 	return entries, silent
 }
 
-// errSilent is the error of a holder that has not answered in time.
+// errSilent is the error of a holder, or of all those of an account, that has not answered in time.
 var errSilent = errors.New("the holder does not answer")
+
+// askAccounts asks accounts, all at once, and returns the answers that come within a time, and how many there are none
+// of. The directories of an account may never answer: it keeps no more than maxRequests goroutines.
+func askAccounts[T any](
+	ctx context.Context, s *Sessions, patience time.Duration, uids []uint32, ask func(context.Context, uint32) (T, error),
+) (answers []T, silent int) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	answered := make(chan *T, len(uids)) // nil if the account does not answer
+	waiting := 0
+	for _, uid := range uids {
+		if s.spawn(func() {
+			var answer *T
+			defer func() { answered <- answer }()
+			s.contain(s.log, func() error {
+				end, err := s.accounts.requests.Take(ctx, uid)
+				if err != nil {
+					return err
+				}
+				defer end()
+				one, err := ask(ctx, uid)
+				if err == nil {
+					answer = &one
+				}
+				return err
+			})
+		}) {
+			waiting++
+		}
+	}
+	for ; waiting > 0; waiting-- {
+		select {
+		case answer := <-answered:
+			if answer != nil {
+				answers = append(answers, *answer)
+			}
+			continue
+		case <-ctx.Done():
+		}
+		break
+	}
+	return answers, len(uids) - len(answers)
+}
 
 // askEach asks the holders of some sessions, at most [processes.MaxAsks] at once. It calls done with each answer, or
 // with why there is none, one at a time. It blocks until all are done.

@@ -4,6 +4,7 @@ package monitor
 
 import (
 	"context"
+	"time"
 
 	"github.com/quicterm/quicterm/quicterm/machine/memory"
 	"github.com/quicterm/quicterm/quicterm/monitor/privsep"
@@ -12,10 +13,15 @@ import (
 
 // Measure asks all sessions and returns the counts. What was measured less than leastAge ago counts.
 func (s *Monitor) Measure(context.Context) (*privsep.Numbers, error) {
-	return s.census.renew(func() *privsep.Numbers {
+	c := &s.census
+	c.measuring.Lock()
+	defer c.measuring.Unlock()
+	if time.Since(c.measured) >= leastAge {
 		// Not with the context of a request: its end would make the numbers wrong for all others.
-		return s.measure(s.inspectAll(s.life))
-	}), nil
+		c.numbers = s.measure(s.inspectAll(s.life))
+		c.measured = time.Now()
+	}
+	return c.numbers, nil
 }
 
 // measure returns the numbers of the moment. Sessions are all that have answered.

@@ -134,6 +134,6 @@ func (c *client) start(ctx context.Context, launch *wire.Launch, done string) er
 	s.counts.started.Add(1)
 	c.log.Info(done, "event", "start", "session", launch.Name, "id", launch.ID.Short())
 	s.census.setKilled(launch.ID, false)
-	s.follow(c.account.UID, launch.ID, launch.Name, c.account.Name)
+	s.follow(launch.ID, &followed{uid: c.account.UID, account: c.account.Name, name: launch.Name})
 	return nil
 }

@@ -12,7 +12,7 @@ import (
 // That a holder was killed learns who knows the mark of its session, until it is restored. Others learn nothing from
 // an answer, and the memory for it is bounded.
 func TestKilledIsTold(t *testing.T) {
-	s := &Monitor{boot: holder.CurrentBoot(), Sessions: &Sessions{census: newCensus()}}
+	s := &Monitor{boot: holder.CurrentBoot(), Sessions: new(Sessions)}
 	id := wire.SessionID{1}
 	own := s.boot.Mark(id)
 	if own == (wire.BootMark{}) {

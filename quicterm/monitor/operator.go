@@ -26,9 +26,6 @@ const (
 
 	// maxEndReason is how many bytes of an operator's reason are told: with a name it fits into a notice.
 	maxEndReason = 200
-
-	// maxOperatorAccounts is how many accounts are asked at once.
-	maxOperatorAccounts = 16
 )
 
 // An Ended is what has become of a session that the operator ends.
@@ -200,45 +197,12 @@ func (s *Monitor) revokeAccess(ctx context.Context, by operator, account string,
 		}
 		uids, log = []uint32{a.UID}, log.With("account", a.Name, "uid", a.UID)
 	}
-	asking, cancel := context.WithTimeout(ctx, askTime)
-	defer cancel()
-	answers := make(chan *wire.Revoked, len(uids)) // nil of an account that does not answer
-	slots := make(chan struct{}, maxOperatorAccounts)
-	for _, uid := range uids {
-		go func() {
-			var one *wire.Revoked
-			defer func() { answers <- one }()
-			s.contain(log, func() error {
-				select {
-				case slots <- struct{}{}:
-					defer func() { <-slots }()
-				case <-asking.Done():
-					return asking.Err()
-				}
-				end, err := s.accounts.requests.Take(asking, uid)
-				if err != nil {
-					return err
-				}
-				defer end()
-				one, err = s.revokeOf(asking, log, uid, &wire.Open{Client: by.name}, m)
-				return err
-			})
-		}()
-	}
-	total := new(wire.Revoked)
-	for left := len(uids); left > 0; left-- {
-		select {
-		case one := <-answers:
-			if one == nil {
-				total.Silent++
-				continue
-			}
-			total.Clients, total.Silent = total.Clients+one.Clients, total.Silent+one.Silent
-			continue
-		case <-ctx.Done(): // the directories of an account may not answer
-			total.Silent += uint32(left)
-		}
-		break
+	answers, silent := askAccounts(ctx, s.Sessions, askTime, uids, func(ctx context.Context, uid uint32) (*wire.Revoked, error) {
+		return s.revokeOf(ctx, log, uid, &wire.Open{Client: by.name}, m)
+	})
+	total := &wire.Revoked{Silent: uint32(silent)}
+	for _, one := range answers {
+		total.Clients, total.Silent = total.Clients+one.Clients, total.Silent+one.Silent
 	}
 	log.Info("operator has revoked access", "event", "revoke", "revoked", revokedName(account != "", key), "clients", total.Clients,
 		"silent", total.Silent)

@@ -17,13 +17,20 @@ import (
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
+// serve returns the client of a request, which find finds, when the account may be served. The caller calls end.
+func (s *Monitor) serve(
+	ctx context.Context, find func(*privsep.By) (*client, error), by *privsep.By,
+) (c *client, end func(), err error) {
+	if c, err = find(by); err != nil {
+		return nil, nil, err
+	}
+	end, err = s.accounts.requests.Take(ctx, c.account.UID)
+	return c, end, err
+}
+
 // List returns the sessions that a client may see.
 func (s *Monitor) List(ctx context.Context, by *privsep.By) (*wire.Listing, error) {
-	c, err := s.client(by)
-	if err != nil {
-		return nil, err
-	}
-	end, err := s.accounts.requests.Take(ctx, c.account.UID)
+	c, end, err := s.serve(ctx, s.client, by)
 	if err != nil {
 		return nil, err
 	}
@@ -33,11 +40,7 @@ func (s *Monitor) List(ctx context.Context, by *privsep.By) (*wire.Listing, erro
 
 // Describe returns what a client may know of this server.
 func (s *Monitor) Describe(ctx context.Context, by *privsep.By) (*wire.Description, error) {
-	c, err := s.client(by)
-	if err != nil {
-		return nil, err
-	}
-	end, err := s.accounts.requests.Take(ctx, c.account.UID)
+	c, end, err := s.serve(ctx, s.client, by)
 	if err != nil {
 		return nil, err
 	}
@@ -69,11 +72,7 @@ func (s *Monitor) Pass(ctx context.Context, p *privsep.Pass) (*privsep.Answer, e
 	if p.Type != wire.TypeKill && p.Type != wire.TypeClear && p.Type != wire.TypeRename || len(p.Payload) > wire.MaxMessage {
 		return nil, fmt.Errorf("message %d is not passed on", p.Type)
 	}
-	c, err := s.changing(&p.By)
-	if err != nil {
-		return nil, err
-	}
-	end, err := s.accounts.requests.Take(ctx, c.account.UID)
+	c, end, err := s.serve(ctx, s.changing, &p.By)
 	if err != nil {
 		return nil, err
 	}

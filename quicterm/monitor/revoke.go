@@ -13,10 +13,11 @@ import (
 
 // Revoke has all holders of the account take rights to resume.
 func (s *Monitor) Revoke(ctx context.Context, req *privsep.Revoke) (*wire.Revoked, error) {
-	c, err := s.changing(&req.By)
+	c, end, err := s.serve(ctx, s.changing, &req.By)
 	if err != nil {
 		return nil, err
 	}
+	defer end()
 	m, err := wire.New(&wire.Revoke{All: req.All, Key: req.Key})
 	if err != nil {
 		return nil, err
@@ -27,11 +28,6 @@ func (s *Monitor) Revoke(ctx context.Context, req *privsep.Revoke) (*wire.Revoke
 	case req.All != (len(req.Key) == 0), !req.All && len(req.Key) != sha256.Size:
 		return nil, &wire.Error{Text: "name one key, or all"}
 	}
-	end, err := s.accounts.requests.Take(ctx, c.account.UID)
-	if err != nil {
-		return nil, err
-	}
-	defer end()
 	revoked, err := s.revokeOf(ctx, c.log, c.account.UID, c.open(), m)
 	if err == nil {
 		c.log.Info("client has revoked access", "event", "revoke", "revoked", revokedName(req.All, req.Key),

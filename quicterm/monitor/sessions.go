@@ -33,16 +33,17 @@ type Sessions struct {
 	census   census
 	memory   memorySum
 
-	life context.Context // ends with the daemon
-	stop func()
-	work sync.WaitGroup // what finish waits for
+	life     context.Context // ends with the daemon
+	stop     func()
+	spawning sync.Mutex     // held while work begins
+	work     sync.WaitGroup // what finish waits for
 }
 
 // newSessions returns the sessions that holders have.
 func newSessions(holders processes.Holders, settings func() *configs.Server, log *slog.Logger, contained *panics.Container) (*Sessions, error) {
 	s := &Sessions{
 		holders: holders, settings: settings, log: log, panics: contained, begun: time.Now(),
-		loginLog: floodlog.New(accountBurst), accounts: newAccounts(settings().MaxSessionsPerUser), census: newCensus(),
+		loginLog: floodlog.New(accountBurst), accounts: newAccounts(settings().MaxSessionsPerUser),
 	}
 	s.life, s.stop = context.WithCancel(context.Background())
 	var err error
@@ -53,11 +54,22 @@ func newSessions(holders processes.Holders, settings func() *configs.Server, log
 // contain calls a function that works for one session, and returns its error, also if it panics.
 func (s *Sessions) contain(log *slog.Logger, f func() error) error { return s.panics.Contain(log, f) }
 
+// spawn calls f in a goroutine that finish waits for. After finish it does nothing, and returns false.
+func (s *Sessions) spawn(f func()) bool {
+	s.spawning.Lock()
+	defer s.spawning.Unlock()
+	if s.life.Err() != nil {
+		return false
+	}
+	s.work.Go(f)
+	return true
+}
+
 // finish ends all that runs beside the daemon's tasks, and waits for it.
 func (s *Sessions) finish() {
-	s.census.mu.Lock()
-	s.stop() // nothing begins after this
-	s.census.mu.Unlock()
+	s.spawning.Lock()
+	s.stop()
+	s.spawning.Unlock()
 	s.work.Wait()
 }
 
