@@ -6,9 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net/netip"
-	"os"
 
 	"golang.org/x/crypto/ssh"
 
@@ -16,7 +14,6 @@ import (
 	"github.com/quicterm/quicterm/quicterm/doctor"
 	"github.com/quicterm/quicterm/quicterm/machine/account"
 	"github.com/quicterm/quicterm/quicterm/machine/pam"
-	"github.com/quicterm/quicterm/quicterm/machine/panics"
 	"github.com/quicterm/quicterm/quicterm/machine/sshd"
 	"github.com/quicterm/quicterm/quicterm/monitor/access"
 	"github.com/quicterm/quicterm/quicterm/monitor/processes"
@@ -43,27 +40,22 @@ type KeyAccess struct {
 // name, this process's) from an address, with a key if there is one: the content of a file with a
 // public key or a certificate. It asks as the daemon does:
 // processes that read keys, sshd -T and the program of AuthorizedKeysCommand run, the directory that
-// sshd -T needs is made if it does not exist, and PAM opens a session and closes it. Only root can ask about other accounts. An error says that nothing is known.
+// sshd -T needs is made if it does not exist, and PAM opens a session and closes it. Only root can ask
+// about other accounts. An error says that nothing is known.
 func Check(ctx context.Context, cfg Config, user string, from netip.Addr, key []byte) (*Access, error) {
-	names := new(account.NameService)
-	self, err := names.Current(ctx)
+	s, err := look(ctx, cfg)
 	if err != nil {
-		return nil, fmt.Errorf("account of user id %d: %w", os.Getuid(), err)
+		return nil, err
 	}
-	a := self
+	defer s.access.Close()
+	a := s.self
 	if user != "" {
-		if a, err = names.Lookup(ctx, user); err != nil {
+		if a, err = s.names.Lookup(ctx, user); err != nil {
 			return nil, fmt.Errorf("account %s: %w", user, err)
 		}
 	}
-	s := &Monitor{names: names, self: self, all: self.UID == 0, log: slog.New(slog.DiscardHandler)}
-	s.access = access.New(names, s.all, panics.New(), s.log)
-	defer s.access.Close()
 	if !s.serves(a.UID) {
-		return nil, fmt.Errorf("account %s: only root can ask about another account than %s", a.Name, self.Name)
-	}
-	if err := s.adopt(cfg.Settings.WithDefaults()); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("account %s: only root can ask about another account than %s", a.Name, s.self.Name)
 	}
 	at := netip.IPv6Loopback()
 	if from.Unmap().Is4() {

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"log/slog"
 	"maps"
 	"math"
 	"net"
@@ -26,13 +25,9 @@ import (
 	"github.com/quicterm/quicterm/configs"
 	"github.com/quicterm/quicterm/quicterm/auth"
 	"github.com/quicterm/quicterm/quicterm/doctor"
-	"github.com/quicterm/quicterm/quicterm/machine/account"
 	"github.com/quicterm/quicterm/quicterm/machine/memory"
-	"github.com/quicterm/quicterm/quicterm/machine/panics"
 	"github.com/quicterm/quicterm/quicterm/machine/rundir"
-	"github.com/quicterm/quicterm/quicterm/monitor/access"
 	"github.com/quicterm/quicterm/quicterm/monitor/processes"
-	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
 // Doctor looks at what a daemon of this account needs of the machine, ports, keys, directories and
@@ -61,23 +56,13 @@ func Test(ctx context.Context, cfg Config) doctor.Report {
 
 // examined returns a monitor to look at, or nil, and what Test has found of it.
 func examined(ctx context.Context, cfg Config) (s *Monitor, r doctor.Report) {
-	names := new(account.NameService)
-	self, err := names.Current(ctx)
+	s, err := look(ctx, cfg) // it reads no keys: there is nothing to close
+	if err == nil {
+		s.Sessions, err = newSessions(s.localHolders(cfg), s.settings, s.log, s.panics)
+	}
 	if err != nil {
-		r.Add("account", doctor.Fail, "give the user id an account", "user id %d: %v", os.Getuid(), err)
-		return nil, r
-	}
-	s = &Monitor{
-		software: cfg.Software, names: names, self: self, all: self.UID == 0, base: rundir.Base(cfg.Settings.RuntimeDir),
-		log: slog.New(slog.DiscardHandler),
-	}
-	s.access = access.New(names, s.all, panics.New(), s.log) // it reads no keys: there is nothing to close
-	if err := s.adopt(cfg.Settings); err != nil {
 		r.Add("settings", doctor.Fail, "correct the file", "%v", err)
 		return nil, r
-	}
-	if _, err := memoryLimit(cfg.Settings.MaxBufferTotal); err != nil {
-		r.Add("settings", doctor.Fail, "set max_buffer_total to a size", "%v", err)
 	}
 	s.examineKeys(&r)
 	s.examineDirs(&r)
@@ -332,10 +317,7 @@ func (s *Monitor) examineLimits(r *doctor.Report) {
 			"a process may open %d files, and %d sessions need %d", files.Max, s.settings().MaxSessionsPerUser, need)
 		return
 	}
-	limit, err := memoryLimit(s.settings().MaxBufferTotal)
-	if err != nil {
-		return // see examined
-	}
+	limit := s.memory.limit
 	if state, err := memory.Read(); err == nil && uint64(limit) > state.Total {
 		r.Add("limits", doctor.Warn, "lower max_buffer_total", "%s: more than the %d MiB that this machine has", found, state.Total>>20)
 		return
@@ -362,45 +344,10 @@ func (s *Monitor) examineLogin(ctx context.Context, r *doctor.Report) {
 
 // examineHolders asks the holders that run for their versions.
 func (s *Monitor) examineHolders(ctx context.Context, r *doctor.Report) {
-	uids := []uint32{s.self.UID}
-	if s.all {
-		entries, _ := os.ReadDir(s.base.System())
-		for _, e := range entries {
-			if uid, err := strconv.ParseUint(e.Name(), 10, 32); err == nil && uid != 0 {
-				uids = append(uids, uint32(uid))
-			}
-		}
-	}
-	p := processes.New(processes.Config{Base: s.base, Names: s.names, Log: slog.New(slog.DiscardHandler)})
-	inspect, err := wire.New(&wire.Inspect{})
-	if err != nil {
-		r.Add("holders", doctor.Skip, "", "%v", err)
-		return
-	}
+	all, silent := s.inspectAll(ctx)
 	versions := make(map[string]int)
-	silent := 0
-	for _, uid := range uids {
-		whole, cancel := context.WithTimeout(ctx, accountPatience)
-		defer cancel()
-		for _, id := range p.Sessions(uid) {
-			if whole.Err() != nil {
-				silent++
-				continue
-			}
-			asking, cancel := context.WithTimeout(whole, holderPatience)
-			answer, err := p.Ask(asking, uid, id, &wire.Open{}, inspect)
-			cancel()
-			var report wire.Report
-			switch {
-			case errors.Is(err, fs.ErrNotExist):
-			case err != nil:
-				silent++
-			case answer.Decode(&report) != nil:
-				versions["a version that is too old to tell"]++
-			default:
-				versions[report.Software]++
-			}
-		}
+	for _, one := range all {
+		versions[one.report.Software]++
 	}
 	var lines []string
 	for _, version := range slices.Sorted(maps.Keys(versions)) {
@@ -417,12 +364,3 @@ func (s *Monitor) examineHolders(ctx context.Context, r *doctor.Report) {
 		r.Add("holders", doctor.OK, "", "%s", cmp.Or(found, "no session"))
 	}
 }
-
-const (
-	// holderPatience is how long a holder may take to answer: those of a busy machine take less.
-	holderPatience = 2 * time.Second
-
-	// accountPatience is how long all those of an account may take, after which the rest counts as
-	// silent: an account can make thousands of sockets that do not answer.
-	accountPatience = 5 * time.Second
-)

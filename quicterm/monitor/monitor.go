@@ -70,11 +70,10 @@ type Monitor struct {
 	started started
 }
 
-// New returns a monitor with the keys that its settings name. It makes those that do not
-// exist. It starts nothing.
-func New(cfg Config) (*Monitor, error) {
+// look returns a monitor that can look at the machine, and has made and started nothing: it has no keys and no sessions.
+func look(ctx context.Context, cfg Config) (*Monitor, error) {
 	names := new(account.NameService)
-	self, err := names.Current(context.Background())
+	self, err := names.Current(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("account of user id %d: %w", os.Getuid(), err)
 	}
@@ -99,9 +98,17 @@ func New(cfg Config) (*Monitor, error) {
 		deniedLog: floodlog.New(deniedBurst),
 	}
 	s.access = access.New(names, s.all, s.panics, log)
-	if err := s.adopt(settings); err != nil {
+	return s, s.adopt(settings)
+}
+
+// New returns a monitor with the keys that its settings name. It makes those that do not
+// exist. It starts nothing.
+func New(cfg Config) (*Monitor, error) {
+	s, err := look(context.Background(), cfg)
+	if err != nil {
 		return nil, err
 	}
+	log := s.log
 	s.rights = access.NewRights(s.access.Look)
 	if cfg.Recheck != nil {
 		s.rights.Look = func(ctx context.Context, _ access.Right) error { return cfg.Recheck(ctx) }
@@ -125,7 +132,7 @@ func New(cfg Config) (*Monitor, error) {
 	if err := rundir.MakeSystemDir(state, 0o700); err != nil {
 		return nil, fmt.Errorf("state_dir: %w", err)
 	}
-	if s.hostKeys, err = loadHostKeys(log, settings.HostKey, s.all, filepath.Join(state, "host_key")); err != nil {
+	if s.hostKeys, err = loadHostKeys(log, s.settings().HostKey, s.all, filepath.Join(state, "host_key")); err != nil {
 		return nil, err
 	}
 	if s.secrets, err = loadSecrets(filepath.Join(state, "secrets")); err != nil {
