@@ -208,11 +208,15 @@ var packages = []struct {
 		path: "quicterm/monitor", role: "the half of a daemon that has its rights: lets clients in, and reaches holders; talks to no client",
 		imports: `configs migrate/carrier quicterm/machine/account quicterm/auth quicterm/doctor
 			quicterm/machine/floodlog quicterm/holder quicterm/machine/memory
-			quicterm/monitor/access quicterm/monitor/metrics quicterm/monitor/privsep quicterm/monitor/processes quicterm/machine/pam quicterm/machine/panics quicterm/machine/rundir
-			quicterm/machine/sshd quicterm/machine/systemd quicterm/machine/utmp quicterm/quota quicterm/wire golang.org/x/crypto
-			golang.org/x/sys`,
+			quicterm/monitor/access quicterm/monitor/metrics quicterm/monitor/ports quicterm/monitor/privsep quicterm/monitor/processes
+			quicterm/machine/pam quicterm/machine/panics quicterm/machine/rundir quicterm/machine/sshd quicterm/machine/systemd
+			quicterm/machine/utmp quicterm/quota quicterm/wire golang.org/x/crypto golang.org/x/sys`,
 		tests: `bench/bubble migrate/carrier/unixsock quicterm/holder/holdertest quicterm/holder/programtest github.com/fxamacker/cbor/v2
 			pgregory.net/rapid`,
+	},
+	{
+		path: "quicterm/monitor/ports", role: "opens the sockets of a daemon; reads nothing from them",
+		imports: "quicterm/machine/systemd quicterm/monitor/privsep golang.org/x/sync",
 	},
 	{
 		path: "quicterm/monitor/processes", role: "finds, asks and starts holders; decides nothing about who gets in",

@@ -192,7 +192,7 @@ func (s *Monitor) serveMetrics(ctx context.Context) error {
 		l, err := listenMetrics(address)
 		if err == nil {
 			s.log.Info("metrics are served", "address", address)
-			err = (*s.network.Load()).Serve(ctx, privsep.Listener{Purpose: privsep.ForMetrics, Socket: l.(socket)})
+			err = (*s.network.Load()).Serve(ctx, privsep.Listener{Purpose: privsep.ForMetrics, Socket: l.(privsep.Socket)})
 			warned = false
 		}
 		if err != nil && !warned {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"log/slog"
 	"math"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -122,7 +123,10 @@ func TestMetricsOfEndedRequest(t *testing.T) {
 
 // Another account's process that has the port ends nothing. The port is taken when it is free.
 func TestMetricsPortTaken(t *testing.T) {
-	l := listenTCP(t, ownPort().AddrPort())
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
 	var log notebook
 	settings := configs.DefaultServer()
 	settings.StateDir, settings.Metrics = t.TempDir(), l.Addr().String()

@@ -37,7 +37,8 @@
 //     process says that the client has gone, and when the client has lost its access: if the network
 //     process does not ask for that, the monitor looks itself.
 //
-// Package privsep has the calls between the two, and how they travel.
+// Package privsep has the calls between the two, and how they travel; package access decides who gets in, package ports
+// opens the sockets, and package processes reaches the holders.
 //
 // What is parsed with the daemon's rights: these calls, as bounded CBOR; the public keys and the
 // signature of a login, as OpenSSH's monitor does; the message of a process of this machine that asks

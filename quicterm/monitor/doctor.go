@@ -27,6 +27,7 @@ import (
 	"github.com/quicterm/quicterm/quicterm/doctor"
 	"github.com/quicterm/quicterm/quicterm/machine/memory"
 	"github.com/quicterm/quicterm/quicterm/machine/rundir"
+	"github.com/quicterm/quicterm/quicterm/monitor/ports"
 	"github.com/quicterm/quicterm/quicterm/monitor/processes"
 )
 
@@ -111,9 +112,9 @@ func (s *Monitor) examinePorts(ctx context.Context, r *doctor.Report, running ne
 		}
 		for _, protocol := range []string{"udp", "tcp"} {
 			none := true
-			for _, t := range takers(protocol, uint16(port)) {
+			for _, t := range ports.Takers(protocol, uint16(port)) {
 				none = false
-				if !running.IsValid() || t.uid != s.self.UID && t.uid != 0 {
+				if !running.IsValid() || t.UID != s.self.UID && t.UID != 0 {
 					taken = append(taken, t.String())
 				}
 			}
@@ -163,7 +164,7 @@ func dialTCP(ctx context.Context, a netip.AddrPort) error {
 // isGranted reports whether the daemon that runs has another port than the settings name: that of
 // one that was started by a grant.
 func isGranted(settings *configs.Server, running netip.AddrPort) bool {
-	if !running.IsValid() || running.Port() < firstGrantedPort || running.Port() > lastGrantedPort {
+	if !ports.IsGranted(running.Port()) {
 		return false
 	}
 	for _, address := range settings.Listen {

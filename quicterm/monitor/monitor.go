@@ -24,6 +24,7 @@ import (
 	"github.com/quicterm/quicterm/quicterm/machine/systemd"
 	"github.com/quicterm/quicterm/quicterm/monitor/access"
 	"github.com/quicterm/quicterm/quicterm/monitor/metrics"
+	"github.com/quicterm/quicterm/quicterm/monitor/ports"
 	"github.com/quicterm/quicterm/quicterm/monitor/privsep"
 	"github.com/quicterm/quicterm/quicterm/monitor/processes"
 )
@@ -199,7 +200,13 @@ func (s *Monitor) ListenAndServe(ctx context.Context, network privsep.Network, r
 	if err != nil {
 		return err
 	}
-	sockets, err := s.newSockets()
+	serves := s.self.Name
+	if s.all {
+		serves = "all accounts"
+	}
+	sockets, err := ports.Open(ports.Config{
+		Granted: s.granted, Listen: s.settings().Listen, Passed: s.passed, Manager: s.manager, Log: s.log, Serves: serves,
+	})
 	if err != nil {
 		grants.close()
 		return err
@@ -207,23 +214,24 @@ func (s *Monitor) ListenAndServe(ctx context.Context, network privsep.Network, r
 	control, err := s.listenControl()
 	if err != nil {
 		grants.close()
-		sockets.close()
+		sockets.Close()
 		return err
 	}
-	grants.address, grants.public = sockets.local, sockets.public
+	grants.address, grants.public = sockets.Local, sockets.Public
 	ready()
 	if err := s.manager.Ready(); err != nil {
 		s.log.Warn("the service manager does not know that the daemon is ready", "error", err)
 	}
 	defer s.manager.Stopping()
 	watch := func(ctx context.Context) error { return s.manager.Watch(ctx, func() { s.pass(sockets) }) }
+	serveSockets := func(ctx context.Context) error { return sockets.Serve(ctx, network.Serve) }
 	serveControl := func(ctx context.Context) error { return metrics.ServeHTTP(ctx, control, s.controlling()) }
-	return s.Run(ctx, network, grants.serve, sockets.serve, watch, serveControl, s.serveMetrics)
+	return s.Run(ctx, network, grants.serve, serveSockets, watch, serveControl, s.serveMetrics)
 }
 
 // pass returns when it has had each lock that a login needs.
-func (s *Monitor) pass(sockets *sockets) {
-	sockets.local()
+func (s *Monitor) pass(sockets *ports.Sockets) {
+	sockets.Local()
 	s.accounts.asks.Of(s.self.UID)
 }
 

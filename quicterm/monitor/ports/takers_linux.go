@@ -1,4 +1,4 @@
-package monitor
+package ports
 
 import (
 	"bufio"
@@ -14,10 +14,10 @@ import (
 // maxTakers bounds the sockets that are returned: an account can take the port of any number of addresses.
 const maxTakers = 16
 
-// takers returns sockets at a port of a protocol, at most maxTakers, from the
+// Takers returns sockets at a port of a protocol, at most maxTakers, from the
 // system's table of sockets: see proc_net_udp and proc_net_tcp in the kernel's documentation. Of
 // TCP they are those that listen.
-func takers(protocol string, port uint16) (found []taker) {
+func Takers(protocol string, port uint16) (found []Taker) {
 	for _, table := range []string{"/proc/self/net/" + protocol, "/proc/self/net/" + protocol + "6"} {
 		f, err := os.Open(table)
 		if err != nil {
@@ -41,7 +41,7 @@ const listening = "0A"
 // parseSocketLine parses a line of the table. It has the local address in the second
 // field, as hexadecimal words in the machine's byte order, the state in the fourth, and the user
 // id and the inode in the eighth and the tenth.
-func parseSocketLine(line string) (t taker, state string, ok bool) {
+func parseSocketLine(line string) (t Taker, state string, ok bool) {
 	f := strings.Fields(line)
 	if len(f) < 10 {
 		return t, "", false
@@ -60,7 +60,7 @@ func parseSocketLine(line string) (t taker, state string, ok bool) {
 	if !ok || err != nil || uidErr != nil {
 		return t, "", false
 	}
-	return taker{address: netip.AddrPortFrom(addr, uint16(n)), uid: uint32(uid), inode: f[9]}, f[3], true
+	return Taker{UID: uint32(uid), address: netip.AddrPortFrom(addr, uint16(n)), inode: f[9]}, f[3], true
 }
 
 // processOf returns the process that has a socket open, or 0 if this process may not see
