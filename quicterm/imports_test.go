@@ -167,6 +167,7 @@ var packages = []struct {
 	{
 		path: "quicterm/machine/utmp", role: "writes the system's records of logins; knows no session",
 		imports: "golang.org/x/sys",
+		tests:   "bench/bubble",
 	},
 	{
 		path: "quicterm/machine/rundir", role: "the folder of the unix sockets, and who is at their other end",

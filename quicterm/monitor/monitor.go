@@ -22,6 +22,7 @@ import (
 	"github.com/quicterm/quicterm/quicterm/machine/panics"
 	"github.com/quicterm/quicterm/quicterm/machine/rundir"
 	"github.com/quicterm/quicterm/quicterm/machine/systemd"
+	"github.com/quicterm/quicterm/quicterm/machine/utmp"
 	"github.com/quicterm/quicterm/quicterm/monitor/access"
 	"github.com/quicterm/quicterm/quicterm/monitor/metrics"
 	"github.com/quicterm/quicterm/quicterm/monitor/ports"
@@ -123,8 +124,8 @@ func New(cfg Config) (*Monitor, error) {
 		return nil, err
 	}
 	s.outside = cfg.Outside != nil
-	if s.all {
-		s.loginFiles = cfg.LoginRecords // only a daemon for all accounts lets people in
+	if s.all && cfg.LoginRecords != nil { // only a daemon for all accounts lets people in
+		s.records = s.recorder(cfg.LoginRecords)
 	}
 	state, err := s.stateDir()
 	if err != nil {
@@ -149,6 +150,21 @@ func New(cfg Config) (*Monitor, error) {
 	s.ticketKeys = &ticketKeys{file: filepath.Join(state, "ticket_keys"), log: log}
 	s.ticketKeys.renew(time.Now())
 	return s, nil
+}
+
+// recorder returns what records logins in files of the system: with the mounts of the daemon's unit nothing can be
+// written to them.
+func (s *Monitor) recorder(files *utmp.Files) *utmp.Recorder {
+	limit := floodlog.New(accountBurst)
+	r := &utmp.Recorder{
+		Files:  files,
+		Within: func(write func() error) error { return write() },
+		Warn:   func(text string, args ...any) { limit.Limited(time.Now(), s.log, text, args...) },
+	}
+	if s.outside {
+		r.Within = systemd.DoOutside
+	}
+	return r
 }
 
 // localHolders returns the holders of this machine.

@@ -15,6 +15,13 @@ package utmp
 
 import "net/netip"
 
+// A Recorder records logins, and their ends when these come. Any goroutine may use it.
+type Recorder struct {
+	Files  *Files
+	Within func(write func() error) error // calls write where the files can be written, and returns its error
+	Warn   func(text string, args ...any) // says why something is not recorded
+}
+
 // Files are the paths of the files. They are not followed if they are links.
 type Files struct{ Utmp, Wtmp, Lastlog string }
 
