@@ -121,18 +121,21 @@ func serve(config string, listen []string, granted bool, ready func()) error {
 			log.Logger().Info("the kernel may end this daemon when memory is short", "error", err)
 		}
 	}
-	if cfg.Within, err = keepSecrets(); err != nil {
+	if cfg.Local.Within, err = keepSecrets(); err != nil {
 		log.Logger().Warn("other processes may read the daemon's memory", "error", err)
 	}
-	cfg.Scopes, cfg.Outside = systemd.FindScopes, systemd.Outside()
+	cfg.Local.Outside = systemd.Outside()
+	cfg.Local.Move = func(ctx context.Context, pid int, scope systemd.Scope) error {
+		return systemd.FindScopes().Move(ctx, pid, scope)
+	}
 	cfg.LoginRecords = utmp.System()
-	cfg.Settings, cfg.Log, cfg.Software, cfg.PAM = settings, log.Logger(), software(), true
+	cfg.Settings, cfg.Log, cfg.Software, cfg.Local.PAM = settings, log.Logger(), software(), true
 	if passedErr != nil {
 		cfg.Log.Warn("socket of the service manager cannot be used", "error", passedErr)
 	}
-	cfg.HolderArgs = []string{"--log-level", settings.LogLevel}
+	cfg.Local.Args = []string{"--log-level", settings.LogLevel}
 	if granted { // the same is true of what holders inherit
-		cfg.HolderArgs = append(cfg.HolderArgs, holder.OwnLogFlag, "--"+logBaseFlag, settings.RuntimeDir)
+		cfg.Local.Args = append(cfg.Local.Args, holder.OwnLogFlag, "--"+logBaseFlag, settings.RuntimeDir)
 	}
 	daemon, err := monitor.New(cfg)
 	if err != nil {

@@ -5,7 +5,6 @@ package monitor
 import (
 	"context"
 	"log/slog"
-	"os/exec"
 
 	"github.com/quicterm/quicterm/configs"
 	"github.com/quicterm/quicterm/quicterm/machine/systemd"
@@ -47,25 +46,9 @@ type Config struct {
 	// setting listen.
 	Passed []systemd.Socket
 
-	// Scopes finds where the process that holds a new session is put: an account may linger only
-	// since the last one. Nil, from it or for it, leaves the process with the daemon.
-	Scopes func() *systemd.Scopes
-
-	// Outside starts a process that does not inherit what confines the daemon. Nil means that
-	// nothing does.
-	Outside func(*exec.Cmd) error
-
-	// Within calls a function that starts a session's process, which inherits the limits that the daemon was started
-	// with. Nil means that the daemon has them itself.
-	Within func(start func() error) error
-
-	// PAM says that the program does what the commands of package pam say. Without it, PAM is
-	// not asked.
-	PAM bool
+	// Local says how the holders of this machine are started. The monitor knows the rest: Base, Names, Only and Log.
+	Local processes.Config
 
 	// LoginRecords are the files in which root's daemon for all accounts records logins. Nil is none.
 	LoginRecords *utmp.Files
-
-	// HolderArgs are additional arguments of the processes that hold sessions.
-	HolderArgs []string
 }

@@ -59,7 +59,7 @@ func Test(ctx context.Context, cfg Config) doctor.Report {
 func examined(ctx context.Context, cfg Config) (s *Monitor, r doctor.Report) {
 	s, err := look(ctx, cfg) // it reads no keys: there is nothing to close
 	if err == nil {
-		s.Sessions, err = newSessions(s.localHolders(cfg), s.settings, s.log, s.panics)
+		s.Sessions, err = newSessions(s.localHolders(cfg.Local), s.settings, s.log, s.panics)
 	}
 	if err != nil {
 		r.Add("settings", doctor.Fail, "correct the file", "%v", err)

@@ -117,13 +117,13 @@ func New(cfg Config) (*Monitor, error) {
 	}
 	holders := cfg.Holders
 	if holders == nil {
-		s.processes = s.localHolders(cfg)
+		s.processes = s.localHolders(cfg.Local)
 		holders = s.processes
 	}
 	if s.Sessions, err = newSessions(holders, s.settings, log, s.panics); err != nil {
 		return nil, err
 	}
-	s.outside = cfg.Outside != nil
+	s.outside = cfg.Local.Outside != nil
 	if s.all && cfg.LoginRecords != nil { // only a daemon for all accounts lets people in
 		s.records = s.recorder(cfg.LoginRecords)
 	}
@@ -168,13 +168,8 @@ func (s *Monitor) recorder(files *utmp.Files) *utmp.Recorder {
 }
 
 // localHolders returns the holders of this machine.
-func (s *Monitor) localHolders(cfg Config) *processes.Local {
-	local := processes.Config{
-		Base: s.base, Names: s.names, Args: cfg.HolderArgs, PAM: cfg.PAM, Outside: cfg.Outside, Within: cfg.Within, Log: s.log,
-	}
-	if cfg.Scopes != nil {
-		local.Scopes = func() processes.Scopes { return cfg.Scopes() }
-	}
+func (s *Monitor) localHolders(local processes.Config) *processes.Local {
+	local.Base, local.Names, local.Log = s.base, s.names, s.log
 	if !s.all {
 		local.Only = s.self
 	}

@@ -32,19 +32,22 @@ import (
 
 // A Config configures [Local].
 type Config struct {
-	Base   rundir.Base
-	Names  *account.NameService
-	Only   *account.Account // nil if all accounts are served
-	Args   []string         // for the holders
-	Scopes func() Scopes    // for the holders; nil if they stay with the daemon
-	PAM    bool             // sessions of accounts are opened by su, where it works
+	Base  rundir.Base
+	Names *account.NameService
+	Only  *account.Account // nil if all accounts are served
+	Log   *slog.Logger
+
+	Args []string // further ones of the holders
+	PAM  bool     // sessions of accounts are opened by su, where it works
+
+	// Move puts a holder into a scope of its own. An account may linger only since the last one. Nil leaves the holder
+	// with the daemon.
+	Move func(ctx context.Context, pid int, scope systemd.Scope) error
 
 	// Outside starts a process that does not inherit what confines the daemon, and Within calls a function that starts
 	// one with the limits that the daemon was started with. Nil means that nothing confines or limits the daemon.
 	Outside func(*exec.Cmd) error
 	Within  func(start func() error) error
-
-	Log *slog.Logger
 }
 
 // Local are the holders of this machine: each is a process with a unix socket. It implements [Holders].
@@ -70,11 +73,6 @@ func New(c Config) *Local {
 
 // Run waits for the ends of the processes that were started, until ctx ends.
 func (p *Local) Run(ctx context.Context) error { return p.children.run(ctx) }
-
-// Scopes is a [systemd.Scopes].
-type Scopes interface {
-	Move(ctx context.Context, pid int, scope systemd.Scope) error
-}
 
 // An account can make any number of files in its directory.
 const (

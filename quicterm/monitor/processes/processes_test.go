@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -97,29 +96,21 @@ func TestSessionDoesNotExist(t *testing.T) {
 	}
 }
 
-// A contexts records whether the contexts of its calls had ended, and no deadline.
-type contexts []error
-
-func (c *contexts) record(ctx context.Context) error {
-	err := ctx.Err()
-	if _, ok := ctx.Deadline(); !ok {
-		err = errors.New("no deadline")
-	}
-	*c = append(*c, err)
-	return err
-}
-
-func (c *contexts) Move(ctx context.Context, _ int, _ systemd.Scope) error { return c.record(ctx) }
-
-// A client that goes while its session starts does not keep the session from its scope.
+// A client that goes while its session starts does not keep the session from its scope, which waits for a bounded time.
 func TestScopeOfSessionWhoseClientHasGone(t *testing.T) {
-	recorded := new(contexts)
-	p := New(Config{Scopes: func() Scopes { return recorded }, Log: slog.New(slog.DiscardHandler)})
+	moved := false
+	p := New(Config{Log: slog.New(slog.DiscardHandler), Move: func(ctx context.Context, _ int, _ systemd.Scope) error {
+		if _, ok := ctx.Deadline(); !ok || ctx.Err() != nil {
+			t.Errorf("the context of the move has a deadline: %t, and has ended: %v", ok, ctx.Err())
+		}
+		moved = true
+		return nil
+	}})
 	gone, leave := context.WithCancel(t.Context())
 	leave()
-	p.move(gone, 1, &account.Account{}, wire.SessionID{})
-	if !slices.Equal(*recorded, contexts{nil}) {
-		t.Errorf("the scope: %v", *recorded)
+	p.putAside(gone, 1, &account.Account{}, wire.SessionID{})
+	if !moved {
+		t.Error("it has no scope")
 	}
 }
 

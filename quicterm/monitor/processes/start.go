@@ -110,7 +110,7 @@ func (p *Local) run(
 	if start == nil {
 		start = keyring.Start
 	}
-	process.Start, process.Move = start, func(pid int) { p.move(ctx, pid, a, launch.ID) }
+	process.Start, process.Move = start, func(pid int) { p.putAside(ctx, pid, a, launch.ID) }
 	if p.Within != nil {
 		process.Start = func(cmd *exec.Cmd) error { return p.Within(func() error { return start(cmd) }) }
 	}
@@ -123,12 +123,12 @@ func (p *Local) run(
 	return started, err
 }
 
-// move puts a holder into a scope of its own, in a slice for the sessions of its account. That is
+// putAside puts a holder into a scope of its own, in a slice for the sessions of its account. That is
 // not the slice in which the login manager keeps the logins of the account, as some versions stop
 // that one at the last logout. If it fails, the holder stays with the daemon: it outlives a restart,
 // but not a unit or a login that ends with all its processes.
-func (p *Local) move(ctx context.Context, pid int, a *account.Account, id wire.SessionID) {
-	if p.Scopes == nil {
+func (p *Local) putAside(ctx context.Context, pid int, a *account.Account, id wire.SessionID) {
+	if p.Move == nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), scopeTime)
@@ -138,7 +138,7 @@ func (p *Local) move(ctx context.Context, pid int, a *account.Account, id wire.S
 		Slice:       fmt.Sprintf("quicterm-%d.slice", a.UID),
 		Description: "quicterm session of " + a.Name,
 	}
-	if err := p.Scopes().Move(ctx, pid, scope); err != nil {
+	if err := p.Move(ctx, pid, scope); err != nil {
 		p.Log.Warn("session has no scope of its own", "account", a.Name, "id", id.Short(), "error", err)
 	}
 }
