@@ -40,17 +40,17 @@ type counts struct {
 	measuring sync.Mutex
 	numbers   privsep.Numbers // that were added
 
-	draining, memory, goroutines, connections *counting.Gauge
-	cpu, descriptors                          *counting.Gauges
+	draining, memory, goroutines, connections *counting.Value
+	cpu, descriptors                          *counting.Values
 
-	sessions, holders, carriers  *counting.Gauges
-	attachments, silent          *counting.Gauge
-	ringBytes, ringLimit, output *counting.Gauge
+	sessions, holders, carriers  *counting.Values
+	attachments, silent          *counting.Value
+	ringBytes, ringLimit, output *counting.Value
 
-	logins, accepted, refusals                  *counting.Counters
-	started, ended, attaches, resumes, moves    *counting.Counter
-	gaps, duplicates, corrupted                 *counting.Counter
-	packetsSent, packetsLost, grants, withdrawn *counting.Counter
+	logins, accepted, refusals                  *counting.Values
+	started, ended, attaches, resumes, moves    *counting.Value
+	gaps, duplicates, corrupted                 *counting.Value
+	packetsSent, packetsLost, grants, withdrawn *counting.Value
 
 	reconnect, rtt *counting.Histogram
 }

@@ -45,90 +45,72 @@ func (s *Set) add(name, help, kind string, all ...series) {
 	s.families = append(s.families, family{name, help, kind, all})
 }
 
-// A Counter counts from the start of the process on.
-type Counter struct {
+// A Value is one number: it is added to, if it counts from the start of the process on, or it is set.
+type Value struct {
 	labels string
-	n      atomic.Uint64
+	counts bool
+	bits   atomic.Uint64 // of a float64, unless it counts
 }
 
-// Counter adds a counter without labels.
-func (s *Set) Counter(name, help string) *Counter {
-	c := new(Counter)
-	s.add(name, help, "counter", c)
-	return c
-}
+// Add adds n to what counts.
+func (v *Value) Add(n uint64) { v.bits.Add(n) }
 
-// Add adds n.
-func (c *Counter) Add(n uint64) { c.n.Add(n) }
+// Set sets what does not count.
+func (v *Value) Set(n float64) { v.bits.Store(math.Float64bits(n)) }
 
-func (c *Counter) write(b *bytes.Buffer, name string) {
-	line(b, name, c.labels, strconv.FormatUint(c.n.Load(), 10))
-}
-
-// Counters are a counter for each value of a label.
-type Counters struct{ byValue map[string]*Counter }
-
-// Counters adds a counter for each value of a label.
-func (s *Set) Counters(name, help, label string, values ...string) *Counters {
-	c := &Counters{make(map[string]*Counter)}
-	var all []series
-	for _, v := range values {
-		c.byValue[v] = &Counter{labels: pair(label, v)}
-		all = append(all, c.byValue[v])
+func (v *Value) write(b *bytes.Buffer, name string) {
+	if v.counts {
+		line(b, name, v.labels, strconv.FormatUint(v.bits.Load(), 10))
+	} else {
+		line(b, name, v.labels, number(math.Float64frombits(v.bits.Load())))
 	}
-	s.add(name, help, "counter", all...)
-	return c
 }
 
-// Of returns the counter of a value, which must be one of those that Counters was given.
-func (c *Counters) Of(value string) *Counter { return c.byValue[value] }
-
-// A Gauge is a number that was set last.
-type Gauge struct {
-	labels string
-	bits   atomic.Uint64
+// Counter adds a metric that counts.
+func (s *Set) Counter(name, help string) *Value {
+	v := &Value{counts: true}
+	s.add(name, help, "counter", v)
+	return v
 }
 
-// Gauge adds a gauge without labels.
-func (s *Set) Gauge(name, help string) *Gauge {
-	g := new(Gauge)
-	s.add(name, help, "gauge", g)
-	return g
+// Gauge adds a metric that is set.
+func (s *Set) Gauge(name, help string) *Value {
+	v := new(Value)
+	s.add(name, help, "gauge", v)
+	return v
 }
 
-// Set sets the number.
-func (g *Gauge) Set(v float64) { g.bits.Store(math.Float64bits(v)) }
+// Values are one for each value of a label.
+type Values struct{ of map[string]*Value }
 
-func (g *Gauge) write(b *bytes.Buffer, name string) {
-	line(b, name, g.labels, number(math.Float64frombits(g.bits.Load())))
-}
+// Of returns the one of a label's value, which must be one of those that are known.
+func (v *Values) Of(label string) *Value { return v.of[label] }
 
-// Gauges are a gauge for each value of a label.
-type Gauges struct{ byValue map[string]*Gauge }
-
-// Gauges adds a gauge for each value of a label.
-func (s *Set) Gauges(name, help, label string, values ...string) *Gauges {
-	g := &Gauges{make(map[string]*Gauge)}
+func (s *Set) values(name, help, kind string, counts bool, label string, known []string) *Values {
+	v := &Values{make(map[string]*Value)}
 	var all []series
-	for _, v := range values {
-		g.byValue[v] = &Gauge{labels: pair(label, v)}
-		all = append(all, g.byValue[v])
+	for _, value := range known {
+		v.of[value] = &Value{labels: pair(label, value), counts: counts}
+		all = append(all, v.of[value])
 	}
-	s.add(name, help, "gauge", all...)
-	return g
+	s.add(name, help, kind, all...)
+	return v
+}
+
+// Counters is Counter for each value of a label.
+func (s *Set) Counters(name, help, label string, values ...string) *Values {
+	return s.values(name, help, "counter", true, label, values)
+}
+
+// Gauges is Gauge for each value of a label.
+func (s *Set) Gauges(name, help, label string, values ...string) *Values {
+	return s.values(name, help, "gauge", false, label, values)
 }
 
 // Totals is Gauges for numbers that only grow, and that something else counts.
-func (s *Set) Totals(name, help, label string, values ...string) *Gauges {
-	g := s.Gauges(name, help, label, values...)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.families[len(s.families)-1].kind = "counter"
-	return g
+func (s *Set) Totals(name, help, label string, values ...string) *Values {
+	return s.values(name, help, "counter", false, label, values)
 }
-
-// Of returns the gauge of a value, which must be one of those that Gauges was given.
-func (g *Gauges) Of(value string) *Gauge { return g.byValue[value] }
 
 // A Histogram counts observations by size.
 type Histogram struct {
