@@ -211,7 +211,7 @@ var packages = []struct {
 			quicterm/machine/floodlog quicterm/holder quicterm/machine/memory
 			quicterm/monitor/access quicterm/monitor/metrics quicterm/monitor/ports quicterm/monitor/privsep quicterm/monitor/processes
 			quicterm/machine/pam quicterm/machine/panics quicterm/machine/rundir quicterm/machine/sshd quicterm/machine/systemd
-			quicterm/machine/utmp quicterm/quota quicterm/wire golang.org/x/crypto golang.org/x/sys`,
+			quicterm/machine/utmp quicterm/quota quicterm/wire golang.org/x/crypto golang.org/x/sync golang.org/x/sys`,
 		tests: `bench/bubble migrate/carrier/unixsock quicterm/holder/holdertest quicterm/holder/programtest github.com/fxamacker/cbor/v2
 			pgregory.net/rapid`,
 	},

@@ -14,6 +14,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/quicterm/quicterm/quicterm/monitor/processes"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
@@ -137,18 +139,17 @@ func askAccounts[T any](
 // with why there is none, one at a time. It blocks until all are done.
 func askEach[T, A any](s *Sessions, log *slog.Logger, some []T, ask func(T) (A, error), done func(T, A, error)) {
 	var mu sync.Mutex
-	var wg sync.WaitGroup
-	defer wg.Wait()
-	slots := make(chan struct{}, processes.MaxAsks)
+	var asks errgroup.Group
+	asks.SetLimit(processes.MaxAsks)
+	defer asks.Wait()
 	for _, one := range some {
-		slots <- struct{}{}
-		wg.Go(func() {
-			defer func() { <-slots }()
+		asks.Go(func() error {
 			var answer A
 			err := s.contain(log, func() (err error) { answer, err = ask(one); return err })
 			mu.Lock()
 			defer mu.Unlock()
 			done(one, answer, err)
+			return nil
 		})
 	}
 }

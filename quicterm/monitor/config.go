@@ -41,10 +41,8 @@ type Config struct {
 	// Manager keeps the sockets while the daemon restarts. Nil is none.
 	Manager *systemd.Manager
 
-	// Passed are sockets that the manager has passed. Those that a daemon has kept
-	// with it are used if the settings name their addresses; others replace the
-	// setting listen.
-	Passed []systemd.Socket
+	// Passed are the sockets that the manager has kept. They are used if the settings name their addresses.
+	Passed []systemd.Conn
 
 	// Local says how the holders of this machine are started. The monitor knows the rest: Base, Names, Only and Log.
 	Local processes.Config

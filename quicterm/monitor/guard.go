@@ -4,9 +4,9 @@ package monitor
 
 import (
 	"context"
-	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
 
 	"github.com/quicterm/quicterm/quicterm/monitor/access"
@@ -106,22 +106,21 @@ func (s *Monitor) guard(ctx context.Context) error {
 }
 
 func (s *Monitor) checkOverdue(ctx context.Context) {
-	var wg sync.WaitGroup
-	defer wg.Wait()
-	slots := make(chan struct{}, maxOverdue)
+	var checks errgroup.Group
+	checks.SetLimit(maxOverdue)
+	defer checks.Wait()
 	for _, by := range s.logins.overdue(time.Now()) {
-		slots <- struct{}{}
-		wg.Go(func() {
-			defer func() { <-slots }()
+		checks.Go(func() error {
 			p, err := s.logins.get(by.Login)
 			if err != nil {
-				return
+				return nil
 			}
 			log := p.on(s.log, &by.Path)
 			err = s.contain(log, func() error { return s.Check(ctx, &by) })
 			if access.IsWithdrawn(err) {
 				log.Warn("client has lost access, and the network process has not asked", "event", "withdraw", "reason", err.Error())
 			}
+			return nil
 		})
 	}
 }

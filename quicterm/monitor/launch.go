@@ -164,14 +164,6 @@ func acceptEnv(patterns []string, offered [][2]string) []string {
 	return env
 }
 
-// checkNologin refuses accounts while logins are forbidden.
-func (c *client) checkNologin() error {
-	if closed := nologin(c.server.all, c.account.UID); closed != nil {
-		return closed
-	}
-	return nil
-}
-
 // nologin refuses all accounts but root while logins are forbidden: by nologin(5) or, of a daemon of
 // all accounts, by the file that the system makes while it starts and stops (pam_nologin(8)).
 // The client is told the first line of the file.

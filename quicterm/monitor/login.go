@@ -88,13 +88,7 @@ func (l *logins) get(id privsep.LoginID) (*proven, error) {
 	return nil, errNoLogin
 }
 
-// remove forgets a login, and ends its connection to a holder.
-func (l *logins) remove(id privsep.LoginID) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.removeLocked(id)
-}
-
+// removeLocked forgets a login, and ends its connection to a holder.
 func (l *logins) removeLocked(id privsep.LoginID) {
 	if p := l.byID[id]; p != nil {
 		for _, held := range p.leashes {
@@ -114,7 +108,11 @@ func (l *logins) Clear() {
 }
 
 // Leave forgets the login of a client whose connection has ended, as that to its holder does then.
-func (s *Monitor) Leave(id privsep.LoginID) { s.logins.remove(id) }
+func (s *Monitor) Leave(id privsep.LoginID) {
+	s.logins.mu.Lock()
+	defer s.logins.mu.Unlock()
+	s.logins.removeLocked(id)
+}
 
 // login keeps a login that is used on a path, and returns what the network half knows of it.
 func (s *Monitor) login(p *proven, path privsep.Path) (*privsep.Login, error) {

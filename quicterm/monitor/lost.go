@@ -18,12 +18,8 @@ func (c *client) persist(task wire.PersistTask) *wire.Persist {
 	if settings.Persist == "off" {
 		return nil
 	}
-	return &wire.Persist{Task: task, Dir: c.expand(settings.PersistDir)}
-}
-
-// expand replaces what stands for the account in the path of a setting.
-func (c *client) expand(path string) string {
-	return strings.NewReplacer("%%", "%", "%h", c.account.Home, "%u", c.account.Name).Replace(path)
+	expanded := strings.NewReplacer("%%", "%", "%h", c.account.Home, "%u", c.account.Name).Replace(settings.PersistDir)
+	return &wire.Persist{Task: task, Dir: expanded}
 }
 
 // lost returns the sessions that are gone and have a record, as far as the client may see them, those
@@ -83,38 +79,26 @@ func (c *client) records(ctx context.Context, launch *wire.Launch) (answer wire.
 	return answer, nil
 }
 
-// orLost returns the lost session that a client names, or without a name the one that was seen last, if
-// the error of a search says that there is no such session that lives.
-func (c *client) orLost(ctx context.Context, name string, err error) (*entry, error) {
-	var missing *wire.Error
-	if !errors.As(err, &missing) || missing.Code != wire.CodeNoSession {
-		return nil, err
+// findOrLost is find, also among the lost sessions if there is no such session that lives: without a name, it is the
+// one that was seen last.
+func (c *client) findOrLost(ctx context.Context, name string, wanted func(*entry) bool) (*entry, error) {
+	e, err := c.server.find(ctx, c.account.UID, c.open(), name, wanted)
+	if missing, ok := errors.AsType[*wire.Error](err); !ok || missing.Code != wire.CodeNoSession {
+		return e, err
 	}
 	entries, failed := c.lost(ctx)
 	if failed != nil {
 		c.log.Warn("the records of an account cannot be read", "error", failed)
 		return nil, err
 	}
-	if len(entries) == 0 {
-		return nil, err
-	}
 	e, none := pick(entries, name, func(*entry) bool { return true })
-	if none != nil && none.Code == wire.CodeNoSession {
+	switch {
+	case none == nil:
+		return e, nil
+	case none.Code == wire.CodeNoSession:
 		return nil, err
 	}
-	if none != nil {
-		return nil, none
-	}
-	return e, nil
-}
-
-// findOrLost is find, also among the lost sessions.
-func (c *client) findOrLost(ctx context.Context, name string, wanted func(*entry) bool) (*entry, error) {
-	e, err := c.server.find(ctx, c.account.UID, c.open(), name, wanted)
-	if err != nil {
-		return c.orLost(ctx, name, err)
-	}
-	return e, nil
+	return nil, none
 }
 
 // showLost returns what a lost session has left, as the refusal of an Attach.

@@ -56,7 +56,7 @@ type Monitor struct {
 	ticketKeys *ticketKeys
 	tokens     auth.Tokens
 	manager    *systemd.Manager
-	passed     []systemd.Socket
+	passed     []systemd.Conn
 	network    atomic.Pointer[privsep.Network] // set by Run
 
 	logins     logins

@@ -146,8 +146,8 @@ func (s *Monitor) Attach(ctx context.Context, req *privsep.Attach) (*privsep.Att
 	if err := s.logins.attach(req.By.Login); err != nil {
 		return nil, err
 	}
-	if err := c.checkNologin(); err != nil {
-		return nil, err
+	if closed := nologin(s.all, c.account.UID); closed != nil {
+		return nil, closed
 	}
 	c.instance = req.Instance
 	id, err := c.findOrCreate(ctx, req)

@@ -44,7 +44,7 @@ type ticketKey struct {
 const ticketKeySize = 8 + 32
 
 // ticketKeys are the ticket keys that all daemons of one state directory share, later
-// ones too. Only one goroutine may use it at a time.
+// ones too.
 type ticketKeys struct {
 	file string
 	log  *slog.Logger
@@ -54,10 +54,9 @@ type ticketKeys struct {
 	failed bool        // the last renewFileLocked failed, and that was logged
 }
 
-// renew returns the current keys, the one for new tickets first. It makes one if the
-// newest is older than a day. If the file cannot be used, the keys live in memory
+// renew makes a key if the newest is older than a day. If the file cannot be used, the keys live in memory
 // until the daemon ends.
-func (t *ticketKeys) renew(now time.Time) [][32]byte {
+func (t *ticketKeys) renew(now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	err := t.renewFileLocked(now)
@@ -68,18 +67,12 @@ func (t *ticketKeys) renew(now time.Time) [][32]byte {
 		}
 	}
 	t.failed = err != nil
-	return t.currentLocked()
 }
 
-// current returns the keys as they were renewed last.
-func (t *ticketKeys) current() [][32]byte {
+// current returns the keys as they were renewed last, the one for new tickets first.
+func (t *ticketKeys) current() (keys [][32]byte) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.currentLocked()
-}
-
-func (t *ticketKeys) currentLocked() [][32]byte {
-	var keys [][32]byte
 	for _, k := range t.keys {
 		keys = append(keys, k.key)
 	}

@@ -44,6 +44,12 @@ func TestTicketKeysRotate(t *testing.T) {
 	}
 }
 
+// renewed renews keys, and returns them.
+func renewed(t *ticketKeys, now time.Time) [][32]byte {
+	t.renew(now)
+	return t.current()
+}
+
 func newTicketKeys(file string) (*ticketKeys, *bytes.Buffer) {
 	log := new(bytes.Buffer)
 	return &ticketKeys{file: file, log: slog.New(slog.NewTextHandler(log, nil))}, log
@@ -52,21 +58,21 @@ func newTicketKeys(file string) (*ticketKeys, *bytes.Buffer) {
 func TestTicketKeysFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "ticket_keys")
 	one, log := newTicketKeys(file)
-	first := one.renew(today)
+	first := renewed(one, today)
 	info, err := os.Stat(file)
 	if err != nil || info.Mode().Perm() != 0o600 {
 		t.Fatalf("file: %v, %v; want mode 0600", info.Mode(), err)
 	}
 	other, _ := newTicketKeys(file)
-	if got := other.renew(today.Add(time.Minute)); !slices.Equal(got, first) {
+	if got := renewed(other, today.Add(time.Minute)); !slices.Equal(got, first) {
 		t.Error("a second daemon has other keys")
 	}
 	tomorrow := today.Add(25 * time.Hour)
-	second := other.renew(tomorrow)
+	second := renewed(other, tomorrow)
 	if len(second) != 2 || second[1] != first[0] {
 		t.Errorf("%d keys on the second day, want a new one and the first", len(second))
 	}
-	if got := one.renew(tomorrow.Add(time.Minute)); !slices.Equal(got, second) {
+	if got := renewed(one, tomorrow.Add(time.Minute)); !slices.Equal(got, second) {
 		t.Error("two daemons have different keys after both have renewed them")
 	}
 	for what, content := range map[string]string{
@@ -74,18 +80,18 @@ func TestTicketKeysFile(t *testing.T) {
 	} {
 		log.Reset()
 		os.WriteFile(file, []byte(content), 0o600)
-		if got := one.renew(tomorrow); !slices.Equal(got, second) {
+		if got := renewed(one, tomorrow); !slices.Equal(got, second) {
 			t.Errorf("a file that is %s: the daemon loses its keys", what)
 		}
 		if what != "nonsense" && strings.Count(log.String(), "damaged") != 1 {
 			t.Errorf("a file that is %s: log %q", what, log)
 		}
-		if third, _ := newTicketKeys(file); !slices.Equal(third.renew(tomorrow), second) {
+		if third, _ := newTicketKeys(file); !slices.Equal(renewed(third, tomorrow), second) {
 			t.Errorf("a file that is %s: it is not replaced", what)
 		}
 	}
 	os.Remove(file)
-	if got := one.renew(tomorrow); !slices.Equal(got, second) {
+	if got := renewed(one, tomorrow); !slices.Equal(got, second) {
 		t.Error("keys are lost with their file")
 	}
 }
@@ -94,13 +100,13 @@ func TestTicketKeysFile(t *testing.T) {
 func TestTicketKeysInMemory(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "gone")
 	keys, log := newTicketKeys(filepath.Join(dir, "ticket_keys"))
-	first := keys.renew(today)
+	first := renewed(keys, today)
 	for hour := range 24 {
-		if got := keys.renew(today.Add(time.Duration(hour) * time.Hour)); !slices.Equal(got, first) {
+		if got := renewed(keys, today.Add(time.Duration(hour)*time.Hour)); !slices.Equal(got, first) {
 			t.Fatalf("other keys after %d hours", hour)
 		}
 	}
-	second := keys.renew(today.Add(24 * time.Hour))
+	second := renewed(keys, today.Add(24*time.Hour))
 	if len(second) != 2 || second[1] != first[0] {
 		t.Errorf("%d keys on the second day, want a new one and the first", len(second))
 	}
@@ -110,9 +116,9 @@ func TestTicketKeysInMemory(t *testing.T) {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	keys.renew(today.Add(25 * time.Hour))
+	renewed(keys, today.Add(25*time.Hour))
 	next, _ := newTicketKeys(filepath.Join(dir, "ticket_keys"))
-	if !slices.Equal(next.renew(today.Add(26*time.Hour)), second) {
+	if !slices.Equal(renewed(next, today.Add(26*time.Hour)), second) {
 		t.Error("the keys are not written when there is a directory again")
 	}
 }

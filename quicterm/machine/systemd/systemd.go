@@ -16,7 +16,6 @@ import (
 	"net"
 	"os"
 	"strconv"
-	"strings"
 	"syscall"
 	"time"
 
@@ -29,16 +28,10 @@ const firstFD = 3
 // maxFDs bounds how many sockets are taken over: a daemon has a few.
 const maxFDs = 64
 
-// A Conn is a *net.UDPConn or a *net.TCPListener.
+// A Conn is a bound *net.UDPConn, or a *net.TCPListener.
 type Conn interface {
 	syscall.Conn
 	io.Closer
-}
-
-// A Socket is a bound UDP socket, or a TCP socket that listens, which the manager has passed.
-type Socket struct {
-	Conn Conn
-	Name string // that Keep gave it, or that of the unit of type socket
 }
 
 // A Manager is the service manager of this process. A nil Manager is none.
@@ -50,7 +43,7 @@ type Manager struct {
 // Start returns the manager that the environment names, and the sockets that it has
 // passed. It must be called before this process starts another one, which could inherit
 // them. The error tells which sockets cannot be used: they are closed.
-func Start() (*Manager, []Socket, error) {
+func Start() (*Manager, []Conn, error) {
 	m := &Manager{notify: os.Getenv("NOTIFY_SOCKET")}
 	if pid := os.Getenv("WATCHDOG_PID"); pid == "" || pid == strconv.Itoa(os.Getpid()) {
 		usec, _ := strconv.ParseUint(os.Getenv("WATCHDOG_USEC"), 10, 40) // at most 12 days
@@ -63,8 +56,7 @@ func Start() (*Manager, []Socket, error) {
 	if err != nil || n < 0 || n > maxFDs {
 		return m, nil, fmt.Errorf("LISTEN_FDS is %q: it must be a number up to %d", os.Getenv("LISTEN_FDS"), maxFDs)
 	}
-	names := strings.Split(os.Getenv("LISTEN_FDNAMES"), ":")
-	var sockets []Socket
+	var sockets []Conn
 	var failures []error
 	for i := range n {
 		fd := firstFD + i
@@ -74,11 +66,7 @@ func Start() (*Manager, []Socket, error) {
 			failures = append(failures, fmt.Errorf("descriptor %d that the service manager has passed: %w", fd, err))
 			continue
 		}
-		s := Socket{Conn: conn}
-		if i < len(names) {
-			s.Name = names[i]
-		}
-		sockets = append(sockets, s)
+		sockets = append(sockets, conn)
 	}
 	return m, sockets, errors.Join(failures...)
 }
@@ -115,8 +103,7 @@ func takeOver(fd int) (Conn, error) {
 	return conn, nil
 }
 
-// Keep has the manager keep a socket while this process restarts: the next one is passed
-// it with the name.
+// Keep has the manager keep a socket, under a name, while this process restarts: the next one is passed it.
 func (m *Manager) Keep(name string, c Conn) error {
 	raw, err := c.SyscallConn()
 	if err != nil {

@@ -64,12 +64,9 @@ func (b binding) withoutIPv6() binding {
 	return binding{b.network + "4", netip.AddrPortFrom(netip.IPv4Unspecified(), b.address.Port())}
 }
 
-// keptPrefix begins the names of sockets that this daemon keeps with the service manager.
-const keptPrefix = "qtd-"
-
 // keptName returns the name of a socket at the service manager, which may have no colon.
 func (b binding) keptName() string {
-	return keptPrefix + b.network + "-" + strings.ReplaceAll(b.address.String(), ":", "_")
+	return "qtd-" + b.network + "-" + strings.ReplaceAll(b.address.String(), ":", "_")
 }
 
 // udpAt returns the binding of a UDP socket at an address. That for all addresses of IPv6 means those of IPv4 as well.

@@ -13,7 +13,6 @@ import (
 	"net"
 	"net/netip"
 	"slices"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -35,7 +34,7 @@ func IsGranted(port uint16) bool { return port >= firstGranted && port <= lastGr
 type Config struct {
 	Granted bool             // it has a port of its own, at the loopback interface, and no address of Listen
 	Listen  []string         // the setting
-	Passed  []systemd.Socket // by the manager, see monitor.Config
+	Passed  []systemd.Conn   // by the manager: they are used if Listen names their addresses
 	Manager *systemd.Manager // keeps the sockets
 	Log     *slog.Logger     // says what is open
 	Serves  string           // key of the log
@@ -65,13 +64,8 @@ func Open(c Config) (l *Sockets, err error) {
 		return l, err
 	}
 	kept := make(map[binding]socket)
-	var wanted []binding
-	for _, p := range c.Passed {
-		b := bindingOf(p.Conn)
-		kept[b] = p.Conn
-		if !strings.HasPrefix(p.Name, keptPrefix) { // of a unit of type socket, which replaces the setting
-			wanted = append(wanted, b)
-		}
+	for _, one := range c.Passed {
+		kept[bindingOf(one)] = one
 	}
 	defer func() {
 		for b, one := range kept { // the settings have changed
@@ -79,20 +73,12 @@ func Open(c Config) (l *Sockets, err error) {
 			c.Manager.Forget(b.keptName())
 		}
 	}()
-	if wanted == nil {
-		for _, address := range c.Listen {
-			resolved, err := net.ResolveUDPAddr("udp", address)
-			if err != nil {
-				return l, fmt.Errorf("address to listen on: %w", err)
-			}
-			wanted = append(wanted, udpAt(resolved.AddrPort()))
+	for _, address := range c.Listen {
+		resolved, err := net.ResolveUDPAddr("udp", address)
+		if err != nil {
+			return l, fmt.Errorf("address to listen on: %w", err)
 		}
-	}
-	for _, b := range wanted {
-		if slices.ContainsFunc(l.open, func(c socket) bool { return bindingOf(c) == b }) {
-			continue // a unit of type socket may have both protocols
-		}
-		if err := l.openBoth(b, kept); err != nil {
+		if err := l.openBoth(udpAt(resolved.AddrPort()), kept); err != nil {
 			return l, err
 		}
 	}

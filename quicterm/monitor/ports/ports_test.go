@@ -91,31 +91,12 @@ func TestGrantedDaemonTakesNoUsualPort(t *testing.T) {
 	}
 }
 
-// A socket of a unit replaces the settings. The daemon opens that of the other protocol beside it.
-func TestSocketOfUnit(t *testing.T) {
-	tcpOnly := listenTCP(t, ownPort().AddrPort())
-	both := listenUDP(t)
-	beside := listenTCP(t, bindingOf(both).address)
-	for _, passed := range [][]systemd.Conn{{listenUDP(t)}, {tcpOnly}, {both, beside}} {
-		cfg, want := Config{}, bindingOf(passed[0]).address
-		for _, c := range passed {
-			cfg.Passed = append(cfg.Passed, systemd.Socket{Conn: c, Name: "qtd.socket"})
-		}
-		l, err := openSockets(t, cfg, ownPort().String())
-		if a := onlySocket(t, l, err); a != want {
-			t.Errorf("it has %v, want %v", a, want)
-		}
-	}
-}
-
 // A socket that was kept is used if the settings name its address, else it is given back.
 func TestKeptSocket(t *testing.T) {
 	kept := func() (Config, netip.AddrPort, *net.UDPConn, *net.TCPListener) {
 		udp := listenUDP(t)
 		tcp := listenTCP(t, bindingOf(udp).address)
-		return Config{Passed: []systemd.Socket{
-			{Conn: udp, Name: bindingOf(udp).keptName()}, {Conn: tcp, Name: bindingOf(tcp).keptName()},
-		}}, bindingOf(udp).address, udp, tcp
+		return Config{Passed: []systemd.Conn{udp, tcp}}, bindingOf(udp).address, udp, tcp
 	}
 	cfg, address, _, _ := kept()
 	l, err := openSockets(t, cfg, address.String())
