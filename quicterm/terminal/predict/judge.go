@@ -77,7 +77,6 @@ func (p *Predictor) right(s *screen.Screen, n int) {
 		return
 	}
 	steady := p.steady(s)
-	p.took = p.now.Sub(p.keys[n-1].at)
 	for i := range n {
 		k := &p.keys[i]
 		p.epoch.records[k.placed].add(true)

@@ -68,11 +68,9 @@ type Predictor struct {
 	evidence evidence
 
 	srtt      time.Duration
-	slow      bool // srtt is long enough to be felt
 	offline   bool
-	drawing   bool          // what is placed is drawn
-	took      time.Duration // from the newest key that was right to its answer
-	alternate bool          // the screen of the last call
+	drawing   bool // what is placed is drawn
+	alternate bool // the screen of the last call
 	score     Score
 	now       time.Time     // of the last call
 	wishes    []wish        // for wanted
@@ -128,15 +126,7 @@ func (p *Predictor) SetMode(mode Mode) {
 }
 
 // SetRTT sets the smoothed round trip time, 0 while it is not known.
-func (p *Predictor) SetRTT(srtt time.Duration) {
-	p.srtt = srtt
-	switch {
-	case srtt > slowAbove:
-		p.slow = true
-	case srtt < slowBelow:
-		p.slow = false
-	}
-}
+func (p *Predictor) SetRTT(srtt time.Duration) { p.srtt = srtt }
 
 // SetOffline says whether the server is out of reach.
 func (p *Predictor) SetOffline(offline bool) { p.offline = offline }

@@ -110,14 +110,13 @@ func (p *Predictor) confident() (n int) {
 	return n
 }
 
-// visible reports whether predictions are drawn: from when a round trip is felt, or a key is overdue, until
-// no key waits any more and the last one was answered before that is felt. So what is drawn stays until its
-// answer where a fast path turns slow.
+// visible reports whether predictions are drawn: from when a round trip is felt or a key is overdue, until the path is
+// fast and no key waits any more. So what is drawn stays until its answer.
 func (p *Predictor) visible(now time.Time) bool {
 	switch {
-	case p.mode == Always, p.slow, p.offline, len(p.keys) > 0 && now.Sub(p.keys[0].at) >= stalled:
+	case p.mode == Always, p.srtt > slowAbove, p.offline, len(p.keys) > 0 && now.Sub(p.keys[0].at) >= stalled:
 		p.drawing = true
-	case len(p.keys) == 0 && p.took <= slowAbove:
+	case len(p.keys) == 0 && p.srtt < slowBelow:
 		p.drawing = false
 	}
 	return p.drawing

@@ -254,6 +254,13 @@ func TestRTTThatChanges(t *testing.T) {
 			if w.vanished != 0 || w.wrong != 0 {
 				t.Errorf("%v, a key each %v: %d letters vanished, %d wrong cells", steps, gap, w.vanished, w.wrong)
 			}
+			w.rtt, w.measured = 25*ms, 35*ms
+			w.types("t", 100*ms) // is felt, and then nearly
+			w.measured = 25 * ms
+			w.types("u", 100*ms)
+			w.press("v")
+			w.want("neither felt nor fast")
+			w.settle()
 			w.rtt, w.measured = 10*ms, 10*ms
 			w.types("xy", 100*ms) // is fast again
 			w.drawn = ""
