@@ -41,8 +41,7 @@ func withSession(ctx context.Context, host string, session *string, opts *option
 }
 
 // chooseSession returns the id of the session that a client without a name is for: the only one that it can have
-// without taking it from another client, or else one that the user picks. If there is none, the id is empty: the
-// server says why. With errChoseLate it is the user's choice.
+// without taking it from another client, or else one that the user picks. With errChoseLate it is the user's choice.
 func chooseSession(ctx context.Context, a *access, host string, role wire.Role) (id string, err error) {
 	listed := time.Now()
 	infos, _, err := a.client.List(ctx)
@@ -55,7 +54,7 @@ func chooseSession(ctx context.Context, a *access, host string, role wire.Role) 
 	slices.SortStableFunc(infos, func(a, b wire.Info) int { return attachedLast(a) - attachedLast(b) })
 	switch {
 	case len(infos) == 0:
-		return "", nil
+		return "", errNoneRuns
 	case len(infos) == 1 && (role != wire.RoleWriter || infos[0].Phase != wire.PhaseAttached) && (role == wire.RolePeek || onTerminal()):
 		return infos[0].ID.String(), nil
 	}

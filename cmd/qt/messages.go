@@ -100,6 +100,7 @@ const (
 
 var (
 	errNoSession      = errors.New("no session is named")
+	errNoneRuns       = errors.New("no session runs on a terminal: qt connect opens one")
 	errNoTTYForSecret = errors.New("a passphrase is needed, and there is no terminal to ask for it: use ssh-add")
 	errBatch          = errors.New("a passphrase is needed, and BatchMode is on: use ssh-add")
 	errNoSecret       = errors.New("no passphrase was typed")

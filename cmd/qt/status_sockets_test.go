@@ -4,10 +4,12 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"io/fs"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"sync/atomic"
@@ -151,6 +153,42 @@ func TestHangingEnds(t *testing.T) {
 		t.Errorf("got %+v, %v; want the client that hangs", reports, err)
 	}
 	stop()
+}
+
+// A client that is stopped is named, and not waited for, where /proc tells that it is.
+func TestStoppedClient(t *testing.T) {
+	base, dir := shortBase(t)
+	process := exec.Command("sh", "-c", "kill -STOP $$")
+	if err := process.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer process.Wait()
+	defer process.Process.Kill()
+	pid := process.Process.Pid
+	for until := time.Now().Add(10 * askTimeout); !stopped(pid); time.Sleep(time.Millisecond) {
+		if time.Now().After(until) {
+			t.Skip("no state of processes")
+		}
+	}
+	l, err := rundir.Listen(filepath.Join(dir, fmt.Sprintf("client-%d-STOPPED-work.sock", pid)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	for try := 1; ; try++ { // on a busy machine one may take longer
+		begun := time.Now()
+		reports, err := askClientsIn(base)
+		took := time.Since(begun)
+		if err != nil || len(reports) != 1 || reports[0].State != stateStopped || reports[0].PID != pid || reports[0].Session != "work" {
+			t.Fatalf("got %+v, %v", reports, err)
+		}
+		if took < askTimeout {
+			return
+		}
+		if try == 5 {
+			t.Fatalf("asked for %v", took)
+		}
+	}
 }
 
 // Other accounts get no answer.

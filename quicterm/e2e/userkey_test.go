@@ -151,7 +151,7 @@ func TestRestrictedKeyLearnsNoNames(t *testing.T) {
 	if out := mustOutput(t, h.QT("ls")); strings.Contains(string(out), "secret") || strings.Contains(string(out), short) {
 		t.Errorf("the listing has sessions of other keys:\n%s", out)
 	}
-	rig.Open(t, h.QT("attach")).Expect("there is no session: qt connect opens one")
+	rig.Open(t, h.QT("attach")).Expect("no session runs on a terminal: qt connect opens one")
 	for _, name := range []string{"secret", "1", short} {
 		why := fmt.Sprintf("there is no session %q", name)
 		rig.Open(t, h.QT("attach", name)).Expect(why)
