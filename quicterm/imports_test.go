@@ -109,10 +109,6 @@ var packages = []struct {
 		imports: "quicterm/screen quicterm/wire",
 	},
 	{
-		path: "quicterm/screen/dump", role: "prints what a terminal shows after a recording",
-		imports: "quicterm/screen",
-	},
-	{
 		path: "quicterm/screen/picture", role: "shows a screen as text and as an image",
 		imports: "quicterm/screen golang.org/x/image",
 	},

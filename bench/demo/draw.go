@@ -9,7 +9,6 @@ import (
 
 	"github.com/quicterm/quicterm/quicterm/screen"
 	"github.com/quicterm/quicterm/quicterm/screen/asciicast"
-	"github.com/quicterm/quicterm/quicterm/screen/picture"
 )
 
 const (
@@ -26,10 +25,7 @@ func Draw(w io.Writer, recording io.Reader) error {
 	if err != nil {
 		return err
 	}
-	movie, err := picture.NewMovie(header.Cols, header.Rows)
-	if err != nil {
-		return err
-	}
+	movie := newMovie(header.Cols, header.Rows)
 	s := screen.New(header.Cols, header.Rows, screen.Limits{})
 	var caption string
 	for i, e := range events {
@@ -40,8 +36,8 @@ func Draw(w io.Writer, recording io.Reader) error {
 			caption = e.Data
 		}
 		if i+1 == len(events) || events[i+1].At-e.At >= shortest {
-			movie.Show(e.At, s, s.Title(), caption)
+			movie.show(e.At, s, s.Title(), caption)
 		}
 	}
-	return movie.Write(w, lastFrame)
+	return movie.write(w, lastFrame)
 }

@@ -111,7 +111,7 @@ func rowOf(s *screen.Screen, y int) []screen.Cell {
 	var cells []screen.Cell
 	for x := range width(row, true) {
 		c := row.Cell(x)
-		c.Text = text(c)
+		c.Text = Shown(c)
 		if c.Style = look(c.Style); c.Width == 0 {
 			c.Style = screen.Style{} // of the character before
 		}

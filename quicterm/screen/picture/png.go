@@ -105,16 +105,10 @@ func (d *drawing) fill(r image.Rectangle, c color.Color) {
 func (d *drawing) cell(x, y int, c screen.Cell) {
 	at := image.Pt(margin+x*d.width, margin+y*d.height)
 	area := image.Rectangle{at, at.Add(image.Pt(c.Width*d.width, d.height))}
-	fg, bg := rgb(c.Style.Fg, foreground), rgb(c.Style.Bg, background)
+	fg, bg := Colors(c.Style)
 	has := func(a screen.Attributes) bool { return c.Style.Attributes&a != 0 }
-	if has(screen.Inverse) {
-		fg, bg = bg, fg
-	}
 	if bg != background {
 		d.fill(area, bg)
-	}
-	if has(screen.Dim) {
-		fg = mix(fg, bg)
 	}
 	if has(screen.Hidden) {
 		return
@@ -123,7 +117,7 @@ func (d *drawing) cell(x, y int, c screen.Cell) {
 	if has(screen.Bold) {
 		face = d.bold
 	}
-	for i, r := range text(c) { // combining marks are drawn over the character before
+	for i, r := range Shown(c) { // combining marks are drawn over the character before
 		if d.glyph(area, face, fg, r) {
 			continue
 		}
@@ -158,10 +152,7 @@ func (d *drawing) cursor(s *screen.Screen) {
 		c = row.Cell(x)
 	}
 	c.Style.Attributes ^= screen.Inverse
-	under := rgb(c.Style.Bg, background)
-	if c.Style.Attributes&screen.Inverse != 0 {
-		under = rgb(c.Style.Fg, foreground)
-	}
+	_, under := Colors(c.Style)
 	at := image.Pt(margin+x*d.width, margin+y*d.height)
 	d.fill(image.Rectangle{at, at.Add(image.Pt(c.Width*d.width, d.height))}, under) // cell draws no usual background
 	d.cell(x, y, c)
@@ -194,6 +185,18 @@ func (d *drawing) box(r image.Rectangle, c color.Color) {
 	d.fill(image.Rect(r.Min.X, r.Max.Y-1, r.Max.X, r.Max.Y), c)
 	d.fill(image.Rect(r.Min.X, r.Min.Y, r.Min.X+1, r.Max.Y), c)
 	d.fill(image.Rect(r.Max.X-1, r.Min.Y, r.Max.X, r.Max.Y), c)
+}
+
+// Colors returns the colours of characters in a style, and of what is behind them.
+func Colors(style screen.Style) (fg, bg color.RGBA) {
+	fg, bg = rgb(style.Fg, foreground), rgb(style.Bg, background)
+	if style.Attributes&screen.Inverse != 0 {
+		fg, bg = bg, fg
+	}
+	if style.Attributes&screen.Dim != 0 {
+		fg = mix(fg, bg)
+	}
+	return fg, bg
 }
 
 // mix returns the colour between two.

@@ -61,7 +61,7 @@ func appendColumns(line []byte, row screen.Row, from, to int, styled bool) []byt
 		if half {
 			line = append(line, ' ')
 		} else {
-			line = append(line, text(c)...)
+			line = append(line, Shown(c)...)
 		}
 	}
 	if pen != (screen.Style{}) {
@@ -78,7 +78,7 @@ func width(row screen.Row, styled bool) int {
 		style := look(c.Style)
 		style.Fg, style.UnderlineColor = 0, 0
 		style.Attributes &= screen.Inverse | screen.Strike | screen.Overline
-		if c.Width == 0 || text(c) != " " || styled && style != (screen.Style{}) {
+		if c.Width == 0 || Shown(c) != " " || styled && style != (screen.Style{}) {
 			break
 		}
 		n--
@@ -93,8 +93,8 @@ func look(style screen.Style) screen.Style {
 	return style
 }
 
-// text returns the character that a cell shows.
-func text(c screen.Cell) string {
+// Shown returns the character that a cell shows, or blanks.
+func Shown(c screen.Cell) string {
 	first, _ := utf8.DecodeRuneInString(c.Text)
 	switch {
 	case c.Text == "" || unicode.IsControl(first):

@@ -1,4 +1,6 @@
-package picture
+//go:build linux
+
+package demo
 
 import (
 	"bytes"
@@ -11,14 +13,15 @@ import (
 	"time"
 
 	"github.com/quicterm/quicterm/quicterm/screen"
+	"github.com/quicterm/quicterm/quicterm/screen/picture"
 )
 
-// A Movie is an animated SVG image of a screen: CSS moves it, without a script, so that it plays
+// A movie is an animated SVG image of a screen: CSS moves it, without a script, so that it plays
 // where scripts are not allowed.
 //
 // Each row of the screen is a strip of all that the row ever shows, one below the other, behind a
 // window of one row. At a change the strip jumps to the new content. What comes again is drawn once.
-type Movie struct {
+type movie struct {
 	cols, rows int
 	strips     []strip // of the title, of the rows, and of the caption
 	cursor     []jump
@@ -46,17 +49,17 @@ const (
 	off = -1000
 )
 
-// NewMovie returns a movie of screens with a size.
-func NewMovie(cols, rows int) (*Movie, error) {
-	if cols*rows > maxCells {
-		return nil, ErrTooLarge
-	}
-	return &Movie{cols: cols, rows: rows, strips: make([]strip, rows+2)}, nil
+// newMovie returns a movie of screens with a size.
+func newMovie(cols, rows int) *movie {
+	return &movie{cols: cols, rows: rows, strips: make([]strip, rows+2)}
 }
 
-// Show adds what is seen from a time on, which is not before the last one: a screen with its title
+// The usual colours.
+var foreground, background = picture.Colors(screen.Style{})
+
+// show adds what is seen from a time on, which is not before the last one: a screen with its title
 // above it, and a caption below. Rows and columns beyond the size are left out.
-func (m *Movie) Show(at time.Duration, s *screen.Screen, title, caption string) {
+func (m *movie) show(at time.Duration, s *screen.Screen, title, caption string) {
 	m.at = at
 	m.strips[0].show(at, label(title, m.cols*cellWidth/2, `class="t"`))
 	cols, rows := s.Size()
@@ -92,8 +95,8 @@ func addJump(jumps []jump, j jump) []jump {
 	return append(jumps, j)
 }
 
-// Write writes the movie. It shows the last frame for a time, and then begins again.
-func (m *Movie) Write(w io.Writer, last time.Duration) error {
+// write writes the movie. It shows the last frame for a time, and then begins again.
+func (m *movie) write(w io.Writer, last time.Duration) error {
 	const pad = 12
 	total := m.at + last
 	width, height := m.cols*cellWidth+2*pad, (m.rows+2)*cellHeight+3*pad
@@ -154,13 +157,12 @@ func label(s string, x int, attributes string) string {
 // svgRow returns the columns of a row: a text for each piece in one style, as wide as its columns.
 func svgRow(row screen.Row, cols int) string {
 	var b strings.Builder
-	cols = min(cols, width(row, true))
 	for x := 0; x < cols; {
-		style, from, piece := look(row.Cell(x).Style), x, ""
-		for x < cols && look(row.Cell(x).Style) == style {
+		style, from, piece := row.Cell(x).Style, x, ""
+		for x < cols && row.Cell(x).Style == style {
 			c := row.Cell(x)
 			if c.Width > 0 {
-				piece += text(c)
+				piece += picture.Shown(c)
 			}
 			x += max(c.Width, 1)
 		}
@@ -171,13 +173,7 @@ func svgRow(row screen.Row, cols int) string {
 
 func appendPiece(b *strings.Builder, style screen.Style, from, columns int, piece string) {
 	has := func(a screen.Attributes) bool { return style.Attributes&a != 0 }
-	fg, bg := rgb(style.Fg, foreground), rgb(style.Bg, background)
-	if has(screen.Inverse) {
-		fg, bg = bg, fg
-	}
-	if has(screen.Dim) {
-		fg = mix(fg, bg)
-	}
+	fg, bg := picture.Colors(style)
 	if bg != background {
 		fmt.Fprintf(b, `<rect x="%d" width="%d" height="%d" fill="%s"/>`, from*cellWidth, columns*cellWidth, cellHeight, hex(bg))
 	}
