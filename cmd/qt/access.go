@@ -30,7 +30,6 @@ type access struct {
 	settings *configs.Client
 	target   *target
 	before   reached        // how the target was reached, or zero
-	learned  reached        // how a login has reached it, or zero
 	tunnel   *bootstrap.SSH // nil if ssh is not used
 	log      *slog.Logger
 	inspect  func(key ssh.PublicKey, err error) // as in options
@@ -128,10 +127,10 @@ func (a *access) reach(ctx context.Context, cfg client.Config, f call) error {
 	found, stop := a.findDaemon(ctx, cfg)
 	defer stop()
 	learn := cfg.LoggedIn
-	cfg.LoggedIn = func(by client.Transport, server netip.AddrPort) {
+	cfg.LoggedIn = func(by client.Transport, server netip.AddrPort, direct error) {
 		stop()
 		if learn != nil {
-			learn(by, server)
+			learn(by, server, direct)
 		}
 	}
 	err := a.bySSH(ctx, cfg, f)
@@ -298,29 +297,47 @@ func (a *access) needs() string {
 }
 
 // learn remembers what a login tells of the way to the server, also for a command that ends before a session moves. It
-// runs before anything else of the command.
-func (a *access) learn(by client.Transport, server netip.AddrPort) {
+// runs before anything else of the command. direct says why no login without ssh has succeeded before it, if one has
+// failed.
+func (a *access) learn(by client.Transport, server netip.AddrPort, direct error) {
 	now := reached{Server: a.target.server(), Port: server.Port(), NoUDP: by == client.TCP}
-	switch {
-	case by == client.SSH && a.before.NoLogin:
-		// The user has got in by a password before, and now by a key: the daemon may accept that too.
-		if a.tunnel.Method() != "publickey" || a.before.Method == "publickey" {
-			return
+	if by == client.SSH {
+		now.Port = a.tunnel.Port()
+		// A daemon that did not run, or had another port, is dialed the next time.
+		dialed := a.before.Port == now.Port && !errors.Is(direct, syscall.ECONNREFUSED)
+		switch {
+		case a.before.NoLogin && (a.tunnel.Method() != "publickey" || a.before.Method == "publickey"):
+			return // unless the user had got in by a password, and now by a key: the daemon may accept that too
+		case dialed && !a.before.NoLogin:
+			now.NoUDP, now.NoLogin = a.before.NoUDP, true
+			now.Method, now.Keys = a.tunnel.Method(), a.hashKeys()
 		}
-		now.Port = a.tunnel.Port()
-	case by == client.SSH && a.before.Port != 0: // which was dialed
-		now.Port, now.NoUDP = a.before.Port, a.before.NoUDP
-		now.NoLogin, now.Method, now.Keys = true, a.tunnel.Method(), a.hashKeys()
-	case by == client.SSH: // the daemon is there; the next command finds out whether it can be reached
-		now.Port = a.tunnel.Port()
 	}
-	if now.Port == 0 || !a.isKnown() {
+	var known bool
+	if now.Key, known = a.daemonKey(); now.Port == 0 || !known {
 		return
 	}
-	a.learned = now
 	if err := remember(now); err != nil {
 		a.log.Debug("how the server was reached is not remembered", "error", err)
 	}
+}
+
+// daemonKey returns the fingerprint of the daemon's host key if only ssh has brought it, and whether the daemon can be
+// reached without ssh next time: whether its key is known then.
+func (a *access) daemonKey() (fingerprint string, known bool) {
+	if a.tunnel == nil || a.tunnel.Port() == 0 {
+		return a.before.Key, true
+	}
+	t, key := *a.target, a.tunnel.Key()
+	t.daemonPort = a.tunnel.Port()
+	hosts, err := t.loadKnownHosts()
+	if err == nil {
+		err = hosts.Check(key)
+	}
+	if _, candidate := acceptable(err); candidate == nil {
+		return "", err == nil
+	}
+	return ssh.FingerprintSHA256(key), true
 }
 
 // hashKeys returns a hash of the keys that a login has: those of the agent, and the files as they are.
@@ -337,74 +354,4 @@ func (a *access) hashKeys() string {
 		}
 	}
 	return hex.EncodeToString(h.Sum(nil)[:8])
-}
-
-// observe remembers how a session reaches its server. It looks soon after the start, when a
-// session that has begun over ssh has had some round trips to move, and later again: other
-// transports are slower.
-func (a *access) observe(s *client.Session) (stop func()) {
-	if a.target.local || a.settings.Bootstrap == "ssh" {
-		return func() {}
-	}
-	done := make(chan struct{})
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		for i, wait := range []time.Duration{time.Second, 9 * time.Second} {
-			select {
-			case <-time.After(wait):
-				a.look(s, i == 1)
-			case <-done:
-				return
-			}
-		}
-	})
-	return func() {
-		close(done)
-		wg.Wait()
-	}
-}
-
-// look remembers how a session reaches its server now. That it is by ssh alone counts only if it
-// is settled.
-func (a *access) look(s *client.Session, settled bool) {
-	now, live, st := reached{Server: a.target.server()}, false, s.Status()
-	for _, p := range st.Paths {
-		if p.State == client.Live.String() {
-			live = true
-			if p.Transport != client.SSH && a.isKnown() {
-				now.Port, now.NoUDP = p.Remote.Port(), p.Transport == client.TCP
-			}
-		}
-	}
-	// Where a login has failed, none is tried for a day.
-	auto := a.settings.Bootstrap == "auto"
-	if !live || now.Port == 0 && !settled || auto && a.before.NoLogin {
-		return
-	}
-	now.NoLogin, now.Method, now.Keys = a.learned.NoLogin, a.learned.Method, a.learned.Keys
-	if err := remember(now); err != nil {
-		a.log.Debug("how the server was reached is not remembered", "error", err)
-	}
-}
-
-// isKnown reports whether the daemon can be reached without ssh next time: whether its host key is
-// known. It keeps the key that ssh has brought.
-func (a *access) isKnown() bool {
-	if a.tunnel == nil || a.tunnel.Port() == 0 {
-		return true
-	}
-	t, key := *a.target, a.tunnel.Key()
-	t.daemonPort = a.tunnel.Port()
-	known, err := t.loadKnownHosts()
-	if err == nil {
-		err = known.Check(key)
-	}
-	if _, candidate := acceptable(err); candidate == nil {
-		return err == nil
-	}
-	if err := keepDaemonKey(&t, key); err != nil {
-		a.log.Debug("the daemon's key is not kept", "error", err)
-		return false
-	}
-	return true
 }

@@ -250,7 +250,6 @@ func runTerminal(ctx context.Context, a *access, host string, opts *options, req
 		abandon(ctx, s)
 		return err
 	}
-	defer a.observe(s)()
 	defer showStatus(host, s, opts.verbose)()
 	// A raw terminal sends no signals: these come from other processes.
 	ctx, stop := untilSignal(ctx, syscall.SIGINT, syscall.SIGQUIT)

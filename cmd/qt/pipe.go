@@ -27,7 +27,6 @@ func runPipe(ctx context.Context, a *access, host string, opts *options, req *wi
 	if err != nil {
 		return err
 	}
-	defer a.observe(s)()
 	defer showStatus(host, s, opts.verbose)()
 	readFailed := make(chan error, 1)
 	go func() { // ends with the process at the latest

@@ -15,13 +15,11 @@ const (
 	// reachedTime is how long it counts how a server was reached. Servers and networks change.
 	reachedTime = 24 * time.Hour
 
-	// maxReached bounds how many servers are kept, and maxReachedFile the size of their file in
-	// bytes: each takes about 150.
-	maxReached, maxReachedFile = 200, 128 << 10
+	// maxReached bounds how many servers are kept.
+	maxReached = 200
 )
 
-// A reached says how the daemon of a server was reached without ssh, or can be if a grant is right. It only says what to try
-// first: whoever changes it can make qt wait, and trust no other server.
+// A reached says how the daemon of a server was reached without ssh, or can be if a grant is right.
 type reached struct {
 	Server  string    `json:"server"` // account, name and port of sshd
 	Network string    `json:"network"`
@@ -29,6 +27,11 @@ type reached struct {
 	NoUDP   bool      `json:"no_udp,omitempty"`   // by TCP, because QUIC did not work
 	NoLogin bool      `json:"no_login,omitempty"` // only after a login by ssh
 	At      time.Time `json:"at"`
+
+	// Key is the fingerprint of the daemon's host key, if only ssh has brought it: a daemon that serves one account has
+	// one of its own, which no known_hosts file lists. The port may be another daemon's tomorrow. Then another key is
+	// no reason for an alarm, but only to go by ssh again.
+	Key string `json:"key,omitempty"`
 
 	// What a login without ssh has failed with: it is tried again when something else is there.
 	Method string `json:"method,omitempty"` // by which ssh has let the user in then
@@ -80,7 +83,7 @@ func loadReached() []reached {
 
 func parseReached(content []byte) []reached {
 	all := []reached{}
-	if err := json.Unmarshal(content[:min(len(content), maxReachedFile)], &all); err != nil {
+	if err := json.Unmarshal(content, &all); err != nil {
 		return []reached{}
 	}
 	now := time.Now()

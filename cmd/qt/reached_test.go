@@ -44,10 +44,10 @@ func TestReached(t *testing.T) {
 
 	now := time.Now()
 	for _, r := range []reached{
-		{"old", currentNetwork(), 1, false, false, now.Add(-reachedTime - time.Minute), "", ""},
-		{"early", currentNetwork(), 1, false, false, now.Add(time.Hour), "", ""},
-		{"away", "another network", 1, false, false, now, "", ""},
-		{"none", currentNetwork(), 0, false, false, now, "", ""},
+		{Server: "old", Network: currentNetwork(), Port: 1, At: now.Add(-reachedTime - time.Minute)},
+		{Server: "early", Network: currentNetwork(), Port: 1, At: now.Add(time.Hour)},
+		{Server: "away", Network: "another network", Port: 1, At: now},
+		{Server: "none", Network: currentNetwork(), Port: 0, At: now},
 	} {
 		content, err := json.Marshal([]reached{r})
 		check(errors.Join(err, os.WriteFile(file, content, 0o600)))
@@ -73,7 +73,7 @@ func TestReached(t *testing.T) {
 	}
 	info, err := os.Stat(file)
 	check(err)
-	if info.Mode().Perm()&0o077 != 0 || info.Size() > maxReachedFile {
+	if info.Mode().Perm()&0o077 != 0 || info.Size() > maxState {
 		t.Errorf("%v of %d bytes", info.Mode(), info.Size())
 	}
 

@@ -67,7 +67,6 @@ func record(ctx context.Context, a *access, host, name, file string, version int
 	if err != nil {
 		return err
 	}
-	defer a.observe(s)()
 	out := os.Stdout
 	if file != "-" {
 		if out, err = newRecording(file); err != nil {

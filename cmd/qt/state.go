@@ -7,9 +7,8 @@ import (
 	"path/filepath"
 )
 
-// maxState bounds the size of such a file in bytes: 200 host keys take 20 KiB, or 300 KiB if they are
-// large.
-const maxState = 1 << 20
+// maxState bounds the size of such a file in bytes: a server takes about 250.
+const maxState = 128 << 10
 
 // stateFile returns the path of a file in the directory for what programs keep.
 func stateFile(name string) (string, error) {

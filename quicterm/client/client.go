@@ -78,8 +78,8 @@ type Config struct {
 	DialTCP func(ctx context.Context, network, address string) (net.Conn, error)
 
 	// LoggedIn is called after each login, with the transport by which the answer has come and, unless that is SSH, the
-	// address of the server. Nil means nothing.
-	LoggedIn func(by Transport, server netip.AddrPort)
+	// address of the server; with SSH, direct says why a login by QUIC and TCP has failed, if it has. Nil means nothing.
+	LoggedIn func(by Transport, server netip.AddrPort, direct error)
 
 	// Waiting is called when the server has not answered for two seconds. Nil means nothing.
 	Waiting func()

@@ -115,7 +115,7 @@ func (c *Client) loginAnew(ctx context.Context, request wire.Message) (*loggedIn
 					if a, ok := res.carrier.Carrier.(carrier.Addressed); ok {
 						server = a.RemoteAddr()
 					}
-					c.cfg.LoggedIn(Transport(res.transport), server)
+					c.cfg.LoggedIn(Transport(res.transport), server, c.loginError(errs))
 				}
 				return res.carrier, res.err
 			}

@@ -262,25 +262,34 @@ func TestGrantedReachedBefore(t *testing.T) {
 	x.Send("exit\r")
 	x.Exit()
 
+	// Once it has ended, ssh starts another one, which is dialed the next time as well.
+	reached := "client-state/quicterm/reached.json"
+	s.endGranted()
+	wantOutput(t, s.QT("connect", nil, "echo in"), "in\n")
+	if content := s.Read(reached); strings.Contains(content, "no_login") {
+		t.Errorf("a daemon that did not run is not dialed again: %s", content)
+	}
+
 	// Another port of sshd may lead to another machine. It has a daemon's key only if it was reached.
 	sshd := s.SSHD
 	s.SSHD = netip.MustParseAddrPort("127.0.0.1:1")
 	wantError(t, s.QT("connect", nil, "true"), "Connection refused")
-	reached := "client-state/quicterm/reached.json"
 	s.Write(reached, strings.Replace(s.Read(reached), sshd.String(), s.SSHD.String(), 1))
 	wantOutput(t, s.QT("connect", nil, "echo in"), "in\n")
 
 	// Another daemon at that port is not trusted, and ssh is asked again, without an alarm.
 	s.Write("known_hosts_ssh", s.Read("known_hosts_ssh")+"127.0.0.1 "+s.Read("host_key.pub"))
-	file := "client-state/quicterm/known_daemons"
-	host, key, _ := strings.Cut(s.Read(file), " ")
-	s.Write(file, host+" "+s.Read("id.pub"))
+	s.Write(reached, regexp.MustCompile(`"key":"SHA256:[^"]+"`).ReplaceAllString(s.Read(reached), `"key":"SHA256:another"`))
 	wantError(t, s.QT("connect", nil, "true"), "Connection refused")
 	s.SSHD = sshd
 	wantOutput(t, s.QT("connect", nil, "echo in"), "in\n")
 
 	// A key that the user's files revoke is not trusted, even if a grant brings it.
-	s.Write("known_hosts_ssh", s.Read("known_hosts_ssh")+"@revoked * "+key)
+	daemon, err := ssh.ParsePrivateKey([]byte(s.Read("state/host_key")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Write("known_hosts_ssh", s.Read("known_hosts_ssh")+"@revoked * "+string(ssh.MarshalAuthorizedKey(daemon.PublicKey())))
 	s.Write("client-state/quicterm/reached.json", "[]")
 	cmd := s.QT("connect", []string{"-v"}, "cat") // which lasts until the daemon's port was tried
 	stdin, log := inputPipe(t, cmd), new(rig.Output)
