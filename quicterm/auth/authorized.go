@@ -143,7 +143,7 @@ func readOptions(options []string, from netip.Addr, now time.Time) (*line, error
 		case "no-verify-required":
 			l.Verified = false
 		case "from":
-			matches, err := matchAddress(value, from)
+			matches, err := matchFrom(value, from)
 			if err != nil {
 				return nil, refuse(err.Error())
 			}
@@ -162,15 +162,10 @@ func readOptions(options []string, from netip.Addr, now time.Time) (*line, error
 			if !forwards(name, value) {
 				return nil, refuse("is malformed")
 			}
-		case "agent-forwarding", "no-agent-forwarding",
-			"port-forwarding", "no-port-forwarding",
-			"x11-forwarding", "no-x11-forwarding",
-			"user-rc", "no-user-rc",
-			"touch-required", "no-touch-required":
-			// This server has no forwarding, tunnels or rc files, and always
-			// requires a touch.
-		default:
-			return nil, refuse("is not supported by quicterm")
+		default: // this server has no forwarding, tunnels or rc files, and always requires a touch
+			if !slices.Contains(flags, name) {
+				return nil, refuse("is not supported by quicterm")
+			}
 		}
 	}
 	if l.principals != nil && !l.authority {
@@ -232,47 +227,20 @@ func splitOption(option string) (name, value string, err error) {
 	return name, strings.ReplaceAll(value, `\"`, `"`), nil
 }
 
-// matchAddress matches an address against the patterns of a from option: glob patterns,
-// addresses and address/length, with ! before those that must not match. Host names match
-// no address: there is no reverse lookup. Like sshd, it accepts no network whose address
-// has bits beyond the length: 10.1.2.3/8 may mean one host or all of 10.0.0.0/8.
-func matchAddress(patterns string, addr netip.Addr) (bool, error) {
-	addr = addr.Unmap().WithZone("")
-	matched := false
-	for pattern := range strings.SplitSeq(strings.ToLower(patterns), ",") {
-		pattern, negated := strings.CutPrefix(strings.TrimSpace(pattern), "!")
-		var matches bool
-		if prefix, err := netip.ParsePrefix(pattern); err == nil {
-			if prefix != prefix.Masked() {
-				return false, fmt.Errorf("%s is not a network: %v is", pattern, prefix.Masked())
-			}
-			matches = prefix.Contains(addr)
-		} else if isBadPrefix(pattern) {
-			return false, fmt.Errorf("%s is not a network", pattern)
-		} else if one, err := netip.ParseAddr(pattern); err == nil {
-			matches = one.Unmap().WithZone("") == addr
-		} else {
-			// A pattern that is not of addresses may be the name of this
-			// client. Negated, it counts as a match: the line may mean to
-			// refuse this client.
-			matches = MatchPattern(pattern, addr.String()) || negated && !isAddressGlob(pattern)
-		}
-		if matches && negated {
-			return false, nil
-		}
-		matched = matched || matches
+// matchFrom matches an address against the patterns of a from option. Host names match no address: there is no reverse
+// lookup. Behind an !, a pattern that is not of addresses may be the name of this client, so it refuses the client.
+func matchFrom(list string, addr netip.Addr) (bool, error) {
+	var patterns []string
+	named := false
+	for pattern := range strings.SplitSeq(strings.ToLower(list), ",") {
+		pattern = strings.TrimSpace(pattern)
+		patterns = append(patterns, pattern)
+		name, negated := strings.CutPrefix(pattern, "!")
+		network, err := ParseNetwork(name)
+		named = named || negated && err == nil && !network.IsValid() && !isAddressGlob(name)
 	}
-	return matched, nil
-}
-
-// isBadPrefix reports whether a pattern that is not a network has the form of one.
-func isBadPrefix(pattern string) bool {
-	address, _, found := strings.Cut(pattern, "/")
-	if !found {
-		return false
-	}
-	_, err := netip.ParseAddr(address)
-	return err == nil
+	matched, err := MatchAddresses(strings.Join(patterns, ","), addr)
+	return matched > 0 && !named, err
 }
 
 // isAddressGlob reports whether a pattern can only match addresses.
@@ -282,29 +250,6 @@ func isAddressGlob(pattern string) bool {
 		digits = "0123456789abcdef.:"
 	}
 	return strings.ContainsAny(pattern, "*?") && strings.Trim(pattern, digits+"*?") == ""
-}
-
-// MatchPattern matches a string against a pattern of ssh (PATTERNS in ssh_config(5)): * matches
-// any bytes, ? one byte.
-func MatchPattern(pattern, s string) bool {
-	p, i := 0, 0
-	star, from := -1, 0 // the last *, and the end of the bytes that it matches
-	for i < len(s) {
-		switch {
-		case p < len(pattern) && pattern[p] == '*':
-			star, from = p, i
-			p++
-		case p < len(pattern) && (pattern[p] == '?' || pattern[p] == s[i]):
-			p++
-			i++
-		case star >= 0: // it matches one byte more
-			from++
-			p, i = star+1, from
-		default:
-			return false
-		}
-	}
-	return strings.Trim(pattern[p:], "*") == ""
 }
 
 // parseExpiry parses expiry-time: YYYYMMDD, YYYYMMDDHHMM or YYYYMMDDHHMMSS, in the

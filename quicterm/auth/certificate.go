@@ -61,11 +61,8 @@ func CheckCertificate(cert *ssh.Certificate, algorithms string, from netip.Addr,
 func inNetworks(list string, addr netip.Addr) bool {
 	in := false
 	for text := range strings.SplitSeq(list, ",") {
-		network, err := netip.ParsePrefix(text)
-		if one, oneErr := netip.ParseAddr(text); oneErr == nil {
-			network, err = netip.PrefixFrom(one, one.BitLen()), nil
-		}
-		if err != nil || network != network.Masked() {
+		network, err := ParseNetwork(text)
+		if err != nil || !network.IsValid() {
 			return false
 		}
 		in = in || network.Contains(addr.Unmap().WithZone(""))
@@ -85,21 +82,4 @@ func merge(byLine, byCertificate *Permissions) (*Permissions, error) {
 	p.NoPTY = p.NoPTY || byCertificate.NoPTY
 	p.Verified = p.Verified || byCertificate.Verified
 	return &p, nil
-}
-
-// MatchList returns 1 if a text matches a list of patterns, which commas separate, -1 if it
-// matches one with an !, else 0.
-func MatchList(patterns, text string) int {
-	matched := 0
-	for pattern := range strings.SplitSeq(patterns, ",") {
-		pattern, negated := strings.CutPrefix(pattern, "!")
-		switch {
-		case !MatchPattern(pattern, text):
-		case negated:
-			return -1
-		default:
-			matched = 1
-		}
-	}
-	return matched
 }

@@ -99,24 +99,12 @@ func (k *KnownHosts) Add(source string, content []byte) {
 	}
 }
 
-// matchHost matches a host against the patterns of a line, with ! before those that must
-// not match, or against the hash that the line has instead.
+// matchHost matches a host against the patterns of a line, or against the hash that the line has instead.
 func matchHost(patterns []string, host string) bool {
-	matched := false
-	for _, pattern := range patterns {
-		if strings.HasPrefix(pattern, "|") {
-			return len(patterns) == 1 && matchHash(pattern, host)
-		}
-		pattern, negated := strings.CutPrefix(strings.ToLower(pattern), "!")
-		if !MatchPattern(pattern, host) {
-			continue
-		}
-		if negated {
-			return false
-		}
-		matched = true
+	if len(patterns) == 1 && strings.HasPrefix(patterns[0], "|") {
+		return matchHash(patterns[0], host)
 	}
-	return matched
+	return MatchList(strings.ToLower(strings.Join(patterns, ",")), host) > 0
 }
 
 // matchHash matches a host against |1|salt|HMAC-SHA1(salt, host), both in base64.
@@ -187,7 +175,7 @@ func (k *KnownHosts) KeyTypes() []string {
 func (k *KnownHosts) Check(key ssh.PublicKey) error {
 	var invalid error
 	if k.isRevoked(key) {
-		return &RevokedHostError{Host: k.host, Key: plain(key)}
+		return &RevokedHostError{Host: k.host, Key: PlainKey(key)}
 	}
 	if cert, ok := key.(*ssh.Certificate); ok {
 		key = cert.Key
@@ -223,14 +211,6 @@ func (k *KnownHosts) isRevoked(key ssh.PublicKey) bool {
 		return contains(k.revoked, cert.Key) || contains(k.revoked, cert.SignatureKey)
 	}
 	return contains(k.revoked, key)
-}
-
-// plain returns the key of a certificate, or the key itself.
-func plain(key ssh.PublicKey) ssh.PublicKey {
-	if cert, ok := key.(*ssh.Certificate); ok {
-		return cert.Key
-	}
-	return key
 }
 
 func contains(keys []ssh.PublicKey, key ssh.PublicKey) bool {

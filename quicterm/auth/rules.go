@@ -21,34 +21,32 @@ func (r KeyRules) Check(key ssh.PublicKey) error {
 	if !r.allows(key.Type()) {
 		return fmt.Errorf("keys of type %s are not allowed", key.Type())
 	}
-	if cert, ok := key.(*ssh.Certificate); ok {
-		key = cert.Key
-	}
-	if size := bitsRSA(key); size > 0 && size < r.MinRSA {
+	if size := BitsRSA(key); size > 0 && size < r.MinRSA {
 		return fmt.Errorf("an RSA key of %d bits is smaller than %d", size, r.MinRSA)
 	}
 	return nil
 }
 
-// allows reports whether a type of keys may be used. For an RSA key it asks for an algorithm
-// with SHA-2: signatures with SHA-1 are not made and not accepted.
+// allows reports whether a type of keys may be used.
 func (r KeyRules) allows(keyType string) bool {
-	if r.Algorithms == nil {
-		return true
-	}
-	algorithms := []string{keyType}
-	switch keyType {
-	case ssh.KeyAlgoRSA:
-		algorithms = []string{ssh.KeyAlgoRSASHA256, ssh.KeyAlgoRSASHA512}
-	case ssh.CertAlgoRSAv01:
-		algorithms = []string{ssh.CertAlgoRSASHA256v01, ssh.CertAlgoRSASHA512v01}
-	}
-	return slices.ContainsFunc(algorithms, func(a string) bool { return slices.Contains(r.Algorithms, a) })
+	return r.Algorithms == nil ||
+		slices.ContainsFunc(Algorithms(keyType), func(a string) bool { return slices.Contains(r.Algorithms, a) })
 }
 
-// bitsRSA returns the size of an RSA key, or 0 for another one.
-func bitsRSA(key ssh.PublicKey) int {
-	if k, ok := key.(ssh.CryptoPublicKey); ok {
+// Algorithms returns the signature algorithms of a type of keys or certificates, without SHA-1.
+func Algorithms(keyType string) []string {
+	switch keyType {
+	case ssh.KeyAlgoRSA:
+		return []string{ssh.KeyAlgoRSASHA512, ssh.KeyAlgoRSASHA256}
+	case ssh.CertAlgoRSAv01:
+		return []string{ssh.CertAlgoRSASHA512v01, ssh.CertAlgoRSASHA256v01}
+	}
+	return []string{keyType}
+}
+
+// BitsRSA returns the size of an RSA key or that of a certificate, or 0 for another one.
+func BitsRSA(key ssh.PublicKey) int {
+	if k, ok := PlainKey(key).(ssh.CryptoPublicKey); ok {
 		if public, ok := k.CryptoPublicKey().(*rsa.PublicKey); ok {
 			return public.N.BitLen()
 		}

@@ -24,8 +24,8 @@ func TestKeyRules(t *testing.T) {
 		{KeyRules{Algorithms: []string{"ssh-ed25519-cert-v01@openssh.com", "new"}}, []ssh.PublicKey{cert}},
 		{KeyRules{Algorithms: []string{"rsa-sha2-512", "rsa-sha2-256-cert-v01@openssh.com"}}, []ssh.PublicKey{rsa, rsaCert}},
 		{KeyRules{Algorithms: []string{"ssh-rsa", "ssh-rsa-cert-v01@openssh.com"}}, nil}, // SHA-1
-		{KeyRules{MinRSA: bitsRSA(rsa)}, []ssh.PublicKey{ed, rsa, cert, rsaCert}},
-		{KeyRules{MinRSA: bitsRSA(rsa) + 1}, []ssh.PublicKey{ed, cert}},
+		{KeyRules{MinRSA: BitsRSA(rsa)}, []ssh.PublicKey{ed, rsa, cert, rsaCert}},
+		{KeyRules{MinRSA: BitsRSA(rsa) + 1}, []ssh.PublicKey{ed, cert}},
 	} {
 		for _, key := range []ssh.PublicKey{ed, rsa, cert, rsaCert} {
 			if err := test.rules.Check(key); (err == nil) != contains(test.allowed, key) {

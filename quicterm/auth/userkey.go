@@ -57,7 +57,7 @@ func ParseUserKey(blob []byte) (ssh.PublicKey, error) {
 		ssh.KeyAlgoSKED25519, ssh.KeyAlgoSKECDSA256:
 		return parsed, nil
 	case ssh.KeyAlgoRSA:
-		if bitsRSA(key) >= minRSA {
+		if BitsRSA(key) >= minRSA {
 			return parsed, nil
 		}
 		return nil, fmt.Errorf("RSA keys need at least %d bits", minRSA)

@@ -3,7 +3,6 @@
 package sshd
 
 import (
-	"crypto/rsa"
 	"fmt"
 	"slices"
 	"strconv"
@@ -23,13 +22,11 @@ func (p *Policy) AcceptKey(key ssh.PublicKey) error {
 		return p.refusal("PubkeyAuthentication no")
 	case !slices.Contains(p.methods, "any") && !slices.Contains(p.methods, "publickey"):
 		return unsupported("AuthenticationMethods " + strings.Join(p.methods, " "))
-	case p.algorithms != "" && !slices.ContainsFunc(algorithms(key), accepted):
+	case p.algorithms != "" && !slices.ContainsFunc(auth.Algorithms(key.Type()), accepted):
 		return p.refusal("PubkeyAcceptedAlgorithms does not have " + key.Type())
 	}
-	if wrapped, ok := auth.PlainKey(key).(ssh.CryptoPublicKey); ok {
-		if public, ok := wrapped.CryptoPublicKey().(*rsa.PublicKey); ok && public.N.BitLen() < p.minRSA {
-			return p.refusal("RequiredRSASize " + strconv.Itoa(p.minRSA))
-		}
+	if size := auth.BitsRSA(key); size > 0 && size < p.minRSA {
+		return p.refusal("RequiredRSASize " + strconv.Itoa(p.minRSA))
 	}
 	revoked, err := p.revoked.has(p.revokedKeys, key)
 	if err != nil {
@@ -39,17 +36,6 @@ func (p *Policy) AcceptKey(key ssh.PublicKey) error {
 		return p.refusal("RevokedKeys has it")
 	}
 	return nil
-}
-
-// algorithms returns the names of the signatures that a key makes.
-func algorithms(key ssh.PublicKey) []string {
-	switch key.Type() {
-	case ssh.KeyAlgoRSA:
-		return []string{ssh.KeyAlgoRSASHA512, ssh.KeyAlgoRSASHA256}
-	case ssh.CertAlgoRSAv01:
-		return []string{ssh.CertAlgoRSASHA512v01, ssh.CertAlgoRSASHA256v01}
-	}
-	return []string{key.Type()}
 }
 
 // AcceptCommand returns why a login does not get in whose key has a command, or none, or nil.

@@ -5,8 +5,9 @@ package sshd
 import (
 	"errors"
 	"fmt"
-	"net/netip"
 	"strings"
+
+	"github.com/quicterm/quicterm/quicterm/auth"
 )
 
 // A SettingError is the error of one of several settings, which it names.
@@ -70,13 +71,13 @@ func checkName(pattern string) error {
 
 // checkHost returns why no client can match a pattern behind an @.
 func checkHost(pattern string) error {
-	if _, err := matchAddress(pattern, netip.IPv6Unspecified()); err != nil {
+	network, err := auth.ParseNetwork(pattern)
+	switch {
+	case err != nil:
 		return err
-	}
-	if _, err := netip.ParsePrefix(pattern); err != nil && strings.Contains(pattern, "/") {
+	case !network.IsValid() && strings.Contains(pattern, "/"):
 		return fmt.Errorf("%q is not a network", pattern)
-	}
-	if strings.ContainsAny(pattern, " \t\n@") {
+	case strings.ContainsAny(pattern, " \t\n@"):
 		return fmt.Errorf("no client can match %q", pattern)
 	}
 	return nil

@@ -95,7 +95,7 @@ func (p *Policy) CheckPatterns() error {
 			continue
 		}
 		if _, hosts, limited := strings.Cut(s.Value, "@"); limited {
-			if _, err := matchAddresses(hosts, netip.IPv6Unspecified()); err != nil {
+			if _, err := auth.MatchAddresses(hosts, netip.IPv6Unspecified()); err != nil {
 				return fmt.Errorf("%s %s: %w", s.Keyword, s.Value, err)
 			}
 		}
