@@ -3,8 +3,6 @@ package auth
 import (
 	"crypto/rsa"
 	"fmt"
-	"io"
-	"os"
 	"slices"
 
 	"golang.org/x/crypto/ssh"
@@ -68,15 +66,7 @@ func (k *KnownHosts) Restrict(rules HostRules) error {
 	if rules.RevokedKeys == "" {
 		return nil
 	}
-	f, err := os.Open(rules.RevokedKeys)
-	if err != nil {
-		return fmt.Errorf("revoked host keys: %w", err)
-	}
-	defer f.Close()
-	content, err := io.ReadAll(io.LimitReader(f, MaxRevoked+1))
-	if err == nil && len(content) > MaxRevoked {
-		err = fmt.Errorf("larger than %d bytes", MaxRevoked)
-	}
+	content, _, err := ReadFile(rules.RevokedKeys, MaxRevoked)
 	if err == nil {
 		k.revokedFile, err = ParseRevokedKeys(content)
 	}

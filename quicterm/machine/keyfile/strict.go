@@ -5,39 +5,15 @@ package keyfile
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"syscall"
+
+	"github.com/quicterm/quicterm/quicterm/auth"
 )
 
 // maxFile is the size of the largest file that is read, in bytes.
 const maxFile = 1 << 20
-
-// readRegular reads a regular file with the rights of this process. It does not wait
-// for a writer, as opening a pipe does, and reads at most maxFile bytes.
-func readRegular(name string) ([]byte, os.FileInfo, error) {
-	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, nil, fmt.Errorf("%s: not a regular file", name)
-	}
-	b, err := io.ReadAll(io.LimitReader(f, maxFile+1))
-	if err != nil {
-		return nil, nil, err
-	}
-	if len(b) > maxFile {
-		return nil, nil, fmt.Errorf("%s: larger than %d bytes", name, maxFile)
-	}
-	return b, info, nil
-}
 
 // errWritable is the error of a file that other accounts may change.
 var errWritable = errors.New("others may write to it: chmod go-w")
@@ -60,7 +36,7 @@ func readOwn(name string, uid uint32, home string, lax bool) ([]byte, error) {
 	if !lax {
 		return readStrict(name, uid, home)
 	}
-	content, _, err := readRegular(name)
+	content, _, err := auth.ReadFile(name, maxFile)
 	return content, err
 }
 
@@ -71,7 +47,7 @@ func readStrict(name string, uid uint32, home string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	content, info, err := readRegular(real)
+	content, info, err := auth.ReadFile(real, maxFile)
 	if err != nil {
 		return nil, err
 	}

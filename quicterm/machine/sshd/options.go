@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/quicterm/quicterm/quicterm/auth"
 )
 
 // An Installation is the sshd of this machine.
@@ -155,7 +157,7 @@ var optionVariables = []variable{
 // with the first connection.
 func fileOptions(variables []variable) (options []string, from string, err error) {
 	for _, v := range variables {
-		content, err := ReadFile(v.file, maxOutput)
+		content, _, err := auth.ReadFile(v.file, maxOutput)
 		if errors.Is(err, os.ErrNotExist) {
 			continue
 		}

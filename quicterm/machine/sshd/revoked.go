@@ -5,10 +5,8 @@ package sshd
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"sync"
-	"syscall"
 
 	"golang.org/x/crypto/ssh"
 
@@ -45,18 +43,17 @@ func (r *revokedFiles) has(names []string, key ssh.PublicKey) (bool, error) {
 
 // read returns the keys that a file revokes.
 func (r *revokedFiles) read(name string) (*auth.RevokedKeys, error) {
-	f, info, err := open(name)
+	info, err := os.Stat(name)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	known := r.files[name]
 	if known != nil && os.SameFile(known.info, info) && known.info.ModTime().Equal(info.ModTime()) && known.info.Size() == info.Size() {
 		return known.keys, nil
 	}
-	content, err := readAll(f, auth.MaxRevoked)
+	content, info, err := auth.ReadFile(name, auth.MaxRevoked)
 	if err != nil {
 		return nil, err
 	}
@@ -69,36 +66,4 @@ func (r *revokedFiles) read(name string) (*auth.RevokedKeys, error) {
 	}
 	r.files[name] = &revokedFile{info, keys}
 	return keys, nil
-}
-
-// open opens a file that a setting names. It does not wait for a writer, as opening a pipe does.
-func open(name string) (*os.File, os.FileInfo, error) {
-	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0)
-	if err != nil {
-		return nil, nil, err
-	}
-	info, err := f.Stat()
-	if err != nil {
-		return nil, nil, errors.Join(err, f.Close())
-	}
-	return f, info, nil
-}
-
-// readAll reads a file of at most some bytes.
-func readAll(f *os.File, most int64) ([]byte, error) {
-	content, err := io.ReadAll(io.LimitReader(f, most+1))
-	if err == nil && int64(len(content)) > most {
-		err = fmt.Errorf("%s: larger than %d bytes", f.Name(), most)
-	}
-	return content, err
-}
-
-// ReadFile reads a file that a setting names, of at most some bytes.
-func ReadFile(name string, most int64) ([]byte, error) {
-	f, _, err := open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return readAll(f, most)
 }

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+
+	"github.com/quicterm/quicterm/quicterm/auth"
 )
 
 // usualConfigs are the files that programs of sshd read without -f, depending on how they were built.
@@ -67,7 +69,7 @@ func (s *stamps) addConfig(file string) {
 	if !s.add(file) {
 		return
 	}
-	content, err := ReadFile(file, maxConfig)
+	content, _, err := auth.ReadFile(file, maxConfig)
 	if err != nil {
 		return // sshd -T says so
 	}

@@ -54,7 +54,7 @@ func (d *Decider) readKeys(
 		sources.Files = append(sources.Files, file)
 	}
 	if from.Authorities != "" && (from.Principals != "" || from.PrincipalsProgram == "") { // or askPrincipals does all
-		authorities, err := sshd.ReadFile(from.Authorities, maxAuthorities)
+		authorities, _, err := auth.ReadFile(from.Authorities, maxAuthorities)
 		if err != nil {
 			err = fmt.Errorf("TrustedUserCAKeys: %w", err)
 		} else if from.Principals != "" {
@@ -197,7 +197,7 @@ func (d *Decider) askPrincipals(
 	if from.PrincipalsProgram == "" || from.Authorities == "" {
 		return
 	}
-	content, err := sshd.ReadFile(from.Authorities, maxAuthorities)
+	content, _, err := auth.ReadFile(from.Authorities, maxAuthorities)
 	asked := 0
 	for i, v := range verdicts {
 		cert := privsep.CertificateOf(keys[i])
