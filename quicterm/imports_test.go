@@ -127,7 +127,7 @@ var packages = []struct {
 	},
 	{
 		path: "quicterm/machine/account", role: "the accounts of this machine",
-		imports: "quicterm/quota golang.org/x/time",
+		imports: "quicterm/machine/command quicterm/quota golang.org/x/time",
 	},
 	{
 		path: "quicterm/machine/keyfile", role: "reads authorized_keys files, in processes with the rights of the account",
@@ -146,19 +146,23 @@ var packages = []struct {
 		imports: "golang.org/x/sys",
 	},
 	{
+		path: "quicterm/machine/command", role: "runs programs of the system; knows none of them",
+		imports: "quicterm/machine/keyring",
+	},
+	{
 		path: "quicterm/machine/memory", role: "the memory of the machine, and what processes take of it",
 		imports: "golang.org/x/sys",
 	},
 	{
 		path: "quicterm/machine/sshd", role: "what the sshd of this machine allows a login; reads no file of an account",
-		imports: "quicterm/auth golang.org/x/crypto",
+		imports: "quicterm/auth quicterm/machine/command golang.org/x/crypto",
 	},
 	{
 		path: "quicterm/client/sshconfig", role: "what ssh's configuration says about a host; opens no connection",
 	},
 	{
 		path: "quicterm/machine/pam", role: "starts programs in sessions of PAM, by su; knows no session of quicterm",
-		imports: "quicterm/machine/confine quicterm/machine/keyring golang.org/x/sys",
+		imports: "quicterm/machine/command quicterm/machine/confine quicterm/machine/keyring golang.org/x/sys",
 	},
 	{
 		path: "quicterm/machine/utmp", role: "writes the system's records of logins; knows no session",

@@ -17,6 +17,7 @@ import (
 
 	"golang.org/x/time/rate"
 
+	"github.com/quicterm/quicterm/quicterm/machine/command"
 	"github.com/quicterm/quicterm/quicterm/quota"
 )
 
@@ -227,31 +228,27 @@ func (n *NameService) forgetLocked(now time.Time, files string) {
 // run runs a command of the system, whose environment is empty, and returns what it
 // prints. When ctx ends, it is killed. Before, it waits for its turn unless that is nil. A panic
 // is an error: nobody asks for this command alone.
-func (n *NameService) run(ctx context.Context, turn *quota.Turn[string], command string, args []string) (out []byte, err error) {
+func (n *NameService) run(ctx context.Context, turn *quota.Turn[string], name string, args []string) (out []byte, err error) {
 	defer func() {
 		if value := recover(); value != nil {
-			out, err = nil, fmt.Errorf("%s: panic: %v\n%.4096s", command, value, debug.Stack())
+			out, err = nil, fmt.Errorf("%s: panic: %v\n%.4096s", name, value, debug.Stack())
 		}
 	}()
 	if turn != nil {
 		defer n.turns.Leave(turn)
 		if err := n.await(ctx, turn); err != nil {
-			return nil, fmt.Errorf("%s: %w", command, err)
+			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 	}
-	path, err := n.find(command)
+	path, err := n.find(name)
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.CommandContext(ctx, path, args...)
-	cmd.Env = []string{}
-	cmd.Dir = "/"
-	cmd.WaitDelay = time.Second // a child of the command may keep its output open
-	b, err := cmd.Output()
-	if ctx.Err() != nil {
-		return nil, fmt.Errorf("%s: %w", command, context.Cause(ctx))
+	out, _, err = command.Run(ctx, nil, path, args...)
+	if err != nil {
+		err = fmt.Errorf("%s: %w", name, err)
 	}
-	return b, err
+	return out, err
 }
 
 // await blocks until a command may start.

@@ -1,7 +1,6 @@
 package pam
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -12,7 +11,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/quicterm/quicterm/quicterm/machine/keyring"
+	"github.com/quicterm/quicterm/quicterm/machine/command"
 )
 
 // patience bounds how long su may take to answer.
@@ -114,24 +113,10 @@ func isRoots(path string) (exists bool, err error) {
 	return true, nil
 }
 
-// run runs a program without environment and input, and returns what it prints.
+// run runs a program, and returns what it prints as one line.
 func run(ctx context.Context, start func(*exec.Cmd) error, path string, args ...string) (words string, err error) {
-	var out bytes.Buffer
-	cmd := exec.CommandContext(ctx, path, args...)
-	cmd.Env, cmd.Dir = []string{}, "/"
-	cmd.Stdout, cmd.Stderr = &out, &out
-	cmd.WaitDelay = time.Second
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // no terminal to ask at
-	if start == nil {
-		start = keyring.Start
-	}
-	if err = start(cmd); err == nil {
-		err = cmd.Wait()
-	}
-	if errors.Is(err, exec.ErrWaitDelay) {
-		err = nil // a module of PAM has left a process behind
-	}
-	return brief(out.Bytes()), err
+	out, complaint, err := command.Run(ctx, start, path, args...)
+	return brief(append(out, complaint...)), err
 }
 
 // brief returns the beginning of some text as one line.

@@ -3,6 +3,7 @@
 package sshd
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -49,11 +50,9 @@ func (p *Policy) AcceptCommand(uid uint32, command string) error {
 // Restrict returns permissions of a key with those of the policy.
 func (p *Policy) Restrict(allowed *auth.Permissions) *auth.Permissions {
 	restricted := *allowed
-	if p.Command != "" {
-		restricted.Command = p.Command
-	}
-	restricted.NoPTY = restricted.NoPTY || p.NoPTY
-	restricted.Verified = restricted.Verified || p.Verified
+	restricted.Command = cmp.Or(p.command, restricted.Command)
+	restricted.NoPTY = restricted.NoPTY || p.noTerminal
+	restricted.Verified = restricted.Verified || slices.Contains(p.keyOptions, "verify-required")
 	restricted.Environment = slices.DeleteFunc(slices.Clone(allowed.Environment), func(variable string) bool {
 		name, _, _ := strings.Cut(variable, "=")
 		return p.environment != "yes" && (p.environment == "no" || auth.MatchList(p.environment, name) <= 0)

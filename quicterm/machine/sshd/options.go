@@ -157,7 +157,7 @@ var optionVariables = []variable{
 // with the first connection.
 func fileOptions(variables []variable) (options []string, from string, err error) {
 	for _, v := range variables {
-		content, _, err := auth.ReadFile(v.file, maxOutput)
+		content, _, err := auth.ReadFile(v.file, maxConfig)
 		if errors.Is(err, os.ErrNotExist) {
 			continue
 		}

@@ -10,29 +10,27 @@ import (
 	"github.com/quicterm/quicterm/quicterm/auth"
 )
 
-// A SettingError is the error of one of several settings, which it names.
-type SettingError struct {
-	Index int // of the setting
-	Err   error
-}
-
-func (e *SettingError) Error() string { return e.Err.Error() }
-func (e *SettingError) Unwrap() error { return e.Err }
-
 // ownMaxTries bounds the keys that a client may try in vain where no sshd says: an agent may have dozens.
 const ownMaxTries = 64
 
-// Own returns the policy of the daemon's own settings, which hold where no sshd's do. The error of a mistake is a
-// [SettingError].
-func Own(settings []Setting) (*Policy, error) {
+// NewOwn returns the policy of the daemon's own settings, which hold where no sshd's do.
+func NewOwn() *Policy {
 	p := newPolicy()
 	p.isOwn, p.pam, p.rootLogin, p.maxTries = true, true, "yes", ownMaxTries
-	for i, s := range settings {
-		if err := errors.Join(p.set(s.Keyword, s.Value), checkOwn(s)); err != nil {
-			return nil, &SettingError{i, fmt.Errorf("%s %.100q: %w", ownNames[s.Keyword], s.Value, err)}
-		}
+	return p
+}
+
+// Add adds one of the daemon's own settings, of a list one element. The error says what is wrong with it.
+func (p *Policy) Add(s Setting) error {
+	files := p.Sources.Files
+	err := errors.Join(p.set(s.Keyword, s.Value), checkOwn(s))
+	if s.Keyword == "authorizedkeysfile" { // one of several, and not words
+		p.Sources.Files = append(files, s.Value)
 	}
-	return p, nil
+	if err != nil {
+		return fmt.Errorf("%s %.100q: %w", ownNames[s.Keyword], s.Value, err)
+	}
+	return nil
 }
 
 // checkOwn returns what is wrong with a setting that would fail only at a login, or that nothing can match.

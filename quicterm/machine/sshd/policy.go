@@ -21,34 +21,30 @@ import (
 type Policy struct {
 	Sources Sources
 
-	// Command runs instead of what the client asks for, and instead of a key's command,
-	// unless it is empty.
-	Command string
-
-	NoPTY    bool // there is no terminal
-	Verified bool // a security key must verify its user
-
 	isOwn bool      // these are the daemon's own settings
 	rules []Setting // those that were obeyed, as they were given
 
-	environment string // PermitUserEnvironment: yes, no or patterns of names
-	maxTries    int
-
+	// Settings of sshd_config(5), with nothing for none.
 	allowUsers, denyUsers   []string
 	allowGroups, denyGroups []string
 	rootLogin               string
-	chroot                  bool
-	sessions                bool
+	chroot                  string
+	command                 string // runs in place of what the client asks for, and of a key's command
+	maxSessions             string
 	refused                 bool
 	pam                     bool
+	noTerminal              bool
+	environment             string // PermitUserEnvironment: yes, no or patterns of names
+	maxTries                int
+	keys                    bool
+	keyOptions              []string
+	methods                 []string
+	algorithms              string
+	minRSA                  int      // bits
+	revokedKeys             []string // files
 
-	keys        bool
-	methods     []string
-	algorithms  string
-	minRSA      int      // bits
-	revokedKeys []string // files
-	revoked     *revokedFiles
-	unnamed     error // why the client's name is not known, if the settings may depend on it
+	revoked *revokedFiles
+	unnamed error // why the client's name is not known, if the settings may depend on it
 
 	global
 }
@@ -79,9 +75,7 @@ func Parse(output []byte) (*Policy, error) {
 }
 
 func newPolicy() *Policy {
-	return &Policy{
-		keys: true, sessions: true, methods: []string{"any"}, environment: "no", maxTries: math.MaxInt, revoked: new(revokedFiles),
-	}
+	return &Policy{keys: true, methods: []string{"any"}, environment: "no", maxTries: math.MaxInt, revoked: new(revokedFiles)}
 }
 
 // A Setting is a keyword of sshd_config(5), in small letters, with a value.
@@ -103,99 +97,87 @@ func (p *Policy) CheckPatterns() error {
 	return nil
 }
 
-// set applies a line.
+// The kinds of settings whose values are no plain text, number, yes or no, or one of a list.
+type (
+	not   *bool     // yes means no
+	words *[]string // all on one line
+)
+
+// items are the settings that count for logins by key, with where their values go.
+var items = map[string]func(*Policy) any{
+	"usedns":                          func(p *Policy) any { return &p.dns },
+	"usepam":                          func(p *Policy) any { return &p.pam },
+	"allowusers":                      func(p *Policy) any { return &p.allowUsers },
+	"denyusers":                       func(p *Policy) any { return &p.denyUsers },
+	"allowgroups":                     func(p *Policy) any { return &p.allowGroups },
+	"denygroups":                      func(p *Policy) any { return &p.denyGroups },
+	"permitrootlogin":                 func(p *Policy) any { return &p.rootLogin },
+	"refuseconnection":                func(p *Policy) any { return &p.refused },
+	"maxsessions":                     func(p *Policy) any { return &p.maxSessions },
+	"chrootdirectory":                 func(p *Policy) any { return &p.chroot },
+	"forcecommand":                    func(p *Policy) any { return &p.command },
+	"permittty":                       func(p *Policy) any { return not(&p.noTerminal) },
+	"permituserenvironment":           func(p *Policy) any { return &p.environment },
+	"maxauthtries":                    func(p *Policy) any { return &p.maxTries },
+	"pubkeyauthentication":            func(p *Policy) any { return &p.keys },
+	"pubkeyauthoptions":               func(p *Policy) any { return words(&p.keyOptions) },
+	"authenticationmethods":           func(p *Policy) any { return words(&p.methods) },
+	"pubkeyacceptedalgorithms":        func(p *Policy) any { return &p.algorithms },
+	"pubkeyacceptedkeytypes":          func(p *Policy) any { return &p.algorithms }, // before OpenSSH 8.5
+	"requiredrsasize":                 func(p *Policy) any { return &p.minRSA },
+	"revokedkeys":                     func(p *Policy) any { return words(&p.revokedKeys) },
+	"authorizedkeysfile":              func(p *Policy) any { return words(&p.Sources.Files) },
+	"authorizedkeyscommand":           func(p *Policy) any { return &p.Sources.Program },
+	"authorizedkeyscommanduser":       func(p *Policy) any { return &p.Sources.ProgramAccount },
+	"trustedusercakeys":               func(p *Policy) any { return &p.Sources.Authorities },
+	"authorizedprincipalsfile":        func(p *Policy) any { return &p.Sources.Principals },
+	"authorizedprincipalscommand":     func(p *Policy) any { return &p.Sources.PrincipalsProgram },
+	"authorizedprincipalscommanduser": func(p *Policy) any { return &p.Sources.PrincipalsAccount },
+	"casignaturealgorithms":           func(p *Policy) any { return &p.Sources.CAAlgorithms },
+	"strictmodes":                     func(p *Policy) any { return not(&p.Sources.Lax) },
+}
+
+// set applies a line. Those that do not count for logins by key are left out.
 func (p *Policy) set(name, value string) (err error) {
-	is := func(set bool) bool { return value == "yes" == set }
-	switches := []string{"pubkeyauthentication", "permittty", "refuseconnection", "strictmodes", "usepam", "usedns"}
-	if slices.Contains(switches, name) && value != "yes" && value != "no" {
-		return errors.New("neither yes nor no")
+	if name == "port" && p.port == 0 { // the first one, and no rule
+		port, err := strconv.ParseUint(value, 10, 16)
+		p.port = int(port)
+		return err
 	}
-	switch name {
-	case "port":
-		if p.port == 0 {
-			var port uint64
-			port, err = strconv.ParseUint(value, 10, 16)
-			p.port = int(port)
-		}
-	case "usedns":
-		p.dns = is(true)
-	case "usepam":
-		p.pam = is(true)
-	case "allowusers":
-		p.allowUsers = append(p.allowUsers, value)
-	case "denyusers":
-		p.denyUsers = append(p.denyUsers, value)
-	case "allowgroups":
-		p.allowGroups = append(p.allowGroups, value)
-	case "denygroups":
-		p.denyGroups = append(p.denyGroups, value)
-	case "permitrootlogin":
-		p.rootLogin = value
-	case "refuseconnection":
-		p.refused = is(true)
-	case "maxsessions":
-		p.sessions = value != "0"
-	case "chrootdirectory":
-		p.chroot = !none(value)
-	case "forcecommand":
-		if !none(value) {
-			p.Command = value
-		}
-	case "permittty":
-		p.NoPTY = is(false)
-	case "pubkeyauthentication":
-		p.keys = is(true)
-	case "authenticationmethods":
-		p.methods = strings.Fields(value)
-	case "pubkeyacceptedalgorithms", "pubkeyacceptedkeytypes": // before OpenSSH 8.5
-		p.algorithms = value
-	case "pubkeyauthoptions":
-		p.Verified = slices.Contains(strings.Fields(value), "verify-required")
-	case "requiredrsasize":
-		p.minRSA, err = strconv.Atoi(value)
-	case "authorizedkeysfile":
-		if p.isOwn { // one file
-			p.Sources.Files = append(p.Sources.Files, value)
-		} else {
-			p.Sources.Files = slices.DeleteFunc(strings.Fields(value), none)
-		}
-	case "authorizedkeyscommand":
-		p.Sources.Program = orNone(value)
-	case "authorizedkeyscommanduser":
-		p.Sources.ProgramAccount = orNone(value)
-	case "trustedusercakeys":
-		p.Sources.Authorities = orNone(value)
-	case "authorizedprincipalsfile":
-		p.Sources.Principals = orNone(value)
-	case "authorizedprincipalscommand":
-		p.Sources.PrincipalsProgram = orNone(value)
-	case "authorizedprincipalscommanduser":
-		p.Sources.PrincipalsAccount = orNone(value)
-	case "casignaturealgorithms":
-		p.Sources.CAAlgorithms = value
-	case "strictmodes":
-		p.Sources.Lax = is(false)
-	case "permituserenvironment":
-		p.environment = value
-	case "maxauthtries":
-		p.maxTries, err = strconv.Atoi(value)
-	case "revokedkeys":
-		p.revokedKeys = slices.DeleteFunc(strings.Fields(value), none)
-	default:
-		return nil // it is not for logins, or for passwords
+	item := items[name]
+	if item == nil {
+		return nil
 	}
-	if value != "" && !none(value) && name != "port" {
+	text := value
+	if none(value) {
+		text = ""
+	}
+	switch field := item(p).(type) {
+	case *bool:
+		err = setSwitch(field, value, "yes", "no")
+	case not:
+		err = setSwitch(field, value, "no", "yes")
+	case *int:
+		*field, err = strconv.Atoi(value)
+	case *string:
+		*field = text
+	case *[]string:
+		*field = append(*field, value)
+	case words:
+		*field = slices.DeleteFunc(strings.Fields(value), none)
+	}
+	if text != "" {
 		p.rules = append(p.rules, Setting{name, value})
 	}
 	return err
 }
 
-// orNone returns the value of a setting, or nothing if it means that there is none.
-func orNone(value string) string {
-	if none(value) {
-		return ""
+func setSwitch(field *bool, value, on, off string) error {
+	if value != on && value != off {
+		return errors.New("neither yes nor no")
 	}
-	return value
+	*field = value == on
+	return nil
 }
 
 // none reports whether the value of a setting means that there is none.
@@ -216,16 +198,16 @@ func (p *Policy) Admit(ctx context.Context, l *Login, host string) error {
 		return p.refusal("RefuseConnection")
 	case locked:
 		return p.refusal("a locked password without UsePAM")
-	case p.chroot:
+	case p.chroot != "":
 		return unsupported("ChrootDirectory")
-	case !p.sessions:
+	case p.maxSessions == "0":
 		return p.refusal("MaxSessions 0")
 	case l.UID == 0 && p.rootLogin == "forced-commands-only":
 		// The key decides: see AcceptCommand.
 	case l.UID == 0 && !slices.Contains([]string{"yes", "prohibit-password", "without-password"}, p.rootLogin):
 		return p.refusal("PermitRootLogin " + p.rootLogin)
 	}
-	if strings.HasPrefix(p.Command, "internal-sftp") {
+	if strings.HasPrefix(p.command, "internal-sftp") {
 		return unsupported("ForceCommand internal-sftp")
 	}
 	if !p.isOwn {

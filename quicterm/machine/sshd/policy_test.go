@@ -11,6 +11,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -183,11 +184,11 @@ func TestAcceptKey(t *testing.T) {
 func TestParse(t *testing.T) {
 	p := parse(t, "authorizedkeysfile /etc/keys/%u .ssh/authorized_keys none", "forcecommand sh -c 'a  b'", "permittty no",
 		"pubkeyauthoptions touch-required verify-required", "authorizedkeyscommand /bin/keys", "unknown thing", "port 2222")
-	if len(p.Sources.Files) != 2 || p.Sources.Files[0] != "/etc/keys/%u" || p.Command != "sh -c 'a  b'" ||
-		!p.NoPTY || !p.Verified || p.Sources.Program != "/bin/keys" || p.port != 22 {
+	if len(p.Sources.Files) != 2 || p.Sources.Files[0] != "/etc/keys/%u" || p.command != "sh -c 'a  b'" ||
+		!p.noTerminal || len(p.keyOptions) != 2 || p.Sources.Program != "/bin/keys" || p.port != 22 {
 		t.Errorf("got %+v", *p)
 	}
-	if p := parse(t, "authorizedkeysfile none", "forcecommand none", "authorizedkeyscommand none"); len(p.Sources.Files) > 0 || p.Command != "" || p.Sources.Program != "" {
+	if p := parse(t, "authorizedkeysfile none", "forcecommand none", "authorizedkeyscommand none"); len(p.Sources.Files) > 0 || p.command != "" || p.Sources.Program != "" {
 		t.Errorf("got %+v", *p)
 	}
 	for line := range strings.Lines(base) {
@@ -230,16 +231,18 @@ func FuzzParse(f *testing.F) {
 }
 
 // ownNothing has no own settings.
-var ownNothing, _ = Own(nil)
+var ownNothing = NewOwn()
 
 // The daemon's own settings, without an sshd.
 func TestOwn(t *testing.T) {
-	own, err := Own([]Setting{
+	own := NewOwn()
+	for _, setting := range []Setting{
 		{"allowusers", "jo"}, {"allowusers", "al@10.0.0.0/8"}, {"allowgroups", "domain users"},
-		{"authorizedkeysfile", "a"}, {"authorizedkeysfile", "b"},
-	})
-	if err != nil {
-		t.Fatal(err)
+		{"authorizedkeysfile", "a"}, {"authorizedkeysfile", "b c"},
+	} {
+		if err := own.Add(setting); err != nil {
+			t.Fatal(err)
+		}
 	}
 	for _, test := range []struct {
 		login *Login
@@ -257,7 +260,7 @@ func TestOwn(t *testing.T) {
 			t.Errorf("%s@%v: %q, want %q", test.login.User, test.login.Client, got, test.want)
 		}
 	}
-	if len(own.Sources.Files) != 2 {
+	if !slices.Equal(own.Sources.Files, []string{"a", "b c"}) {
 		t.Errorf("files %q", own.Sources.Files)
 	}
 	for setting, want := range map[Setting]string{
@@ -274,7 +277,7 @@ func TestOwn(t *testing.T) {
 		{"authorizedkeysfile", "%h/names%"}:    `authorized_keys_files "%h/names%": % at the end`,
 		{"allowusers", "*@host,10.*,::/0"}:     "",
 	} {
-		if _, err := Own([]Setting{setting}); (err == nil) != (want == "") || err != nil && !strings.HasPrefix(err.Error(), want) {
+		if err := NewOwn().Add(setting); (err == nil) != (want == "") || err != nil && !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%v: %v, want %s", setting, err, want)
 		}
 	}

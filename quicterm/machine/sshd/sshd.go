@@ -3,20 +3,20 @@
 package sshd
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"net"
 	"net/netip"
 	"os"
-	"os/exec"
 	"regexp"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/quicterm/quicterm/quicterm/machine/command"
 )
 
 // systemFiles are the paths that sshd is installed at, the one that systems use most first.
@@ -40,10 +40,6 @@ const (
 
 	// maxRunning bounds how many processes run at a time, about 10 ms each. Others wait.
 	maxRunning = 4
-
-	// maxOutput bounds what is read of a process, in bytes: 100 times what sshd prints
-	// of a usual configuration.
-	maxOutput = 1 << 20
 )
 
 // A Login is an attempt to log in.
@@ -302,42 +298,15 @@ func makeMissing(complaint error) bool {
 	return found != nil && os.Mkdir(found[1], 0o755) == nil
 }
 
-// run returns what a process prints. When ctx ends or the process prints too much, it is
-// killed. The error has what it says.
+// run returns what a process prints. The error has what it says.
 func run(ctx context.Context, file string, args ...string) ([]byte, error) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	cmd := exec.CommandContext(ctx, file, args...)
-	cmd.Env = []string{}
-	cmd.Dir = "/"
-	cmd.WaitDelay = time.Second // a child of it may keep its output open
-	out, complaint := output{end: cancel}, output{end: cancel}
-	cmd.Stdout, cmd.Stderr = &out, &complaint
-	err := cmd.Run()
-	if ctx.Err() != nil {
-		return nil, fmt.Errorf("%s: %w", file, context.Cause(ctx))
-	}
+	out, complaint, err := command.Run(ctx, nil, file, args...)
 	if err != nil {
 		endsLine := func(r rune) bool { return r == '\r' || r == '\n' }
-		lines := strings.Join(strings.FieldsFunc(complaint.text.String(), endsLine), "; ")
+		lines := strings.Join(strings.FieldsFunc(string(complaint), endsLine), "; ")
 		return nil, fmt.Errorf("%s: %w: %.500s", file, err, lines)
 	}
-	return out.text.Bytes(), nil
-}
-
-// An output keeps what a process prints, up to maxOutput bytes, and ends it if it is more.
-type output struct {
-	text bytes.Buffer
-	end  context.CancelCauseFunc
-}
-
-func (o *output) Write(b []byte) (int, error) {
-	if o.text.Len()+len(b) > maxOutput {
-		err := fmt.Errorf("it prints more than %d bytes", maxOutput)
-		o.end(err)
-		return 0, err
-	}
-	return o.text.Write(b)
+	return out, nil
 }
 
 // hostName returns the client's name in the DNS, as sshd has it with UseDNS: one that leads

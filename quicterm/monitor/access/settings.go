@@ -3,11 +3,9 @@
 package access
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"reflect"
-	"slices"
 
 	"github.com/quicterm/quicterm/configs"
 	"github.com/quicterm/quicterm/quicterm/machine/sshd"
@@ -46,30 +44,16 @@ func replaced(s *configs.Server) error {
 
 // ownPolicy returns the policy of the daemon's own settings. The error of a mistake is a [configs.Wrong].
 func ownPolicy(s *configs.Server) (*sshd.Policy, error) {
-	var settings []sshd.Setting
+	policy := sshd.NewOwn()
 	for _, list := range []struct {
 		keyword string
 		values  []string
-	}{
-		{"allowusers", s.AllowUsers},
-		{"allowgroups", s.AllowGroups},
-		{"authorizedkeysfile", s.AuthorizedKeysFiles},
-	} {
-		for _, value := range list.values {
-			settings = append(settings, sshd.Setting{Keyword: list.keyword, Value: value})
+	}{{"allowusers", s.AllowUsers}, {"allowgroups", s.AllowGroups}, {"authorizedkeysfile", s.AuthorizedKeysFiles}} {
+		for i, value := range list.values {
+			if err := policy.Add(sshd.Setting{Keyword: list.keyword, Value: value}); err != nil {
+				return nil, &configs.Wrong{Key: sshd.OwnName(list.keyword), Element: i, Err: err}
+			}
 		}
 	}
-	lists := len(settings)
-	settings = append(settings, sshd.Setting{Keyword: "trustedusercakeys", Value: s.TrustedUserCAKeys})
-	policy, err := sshd.Own(settings)
-	if mistake, ok := errors.AsType[*sshd.SettingError](err); ok {
-		wrong := &configs.Wrong{Key: sshd.OwnName(settings[mistake.Index].Keyword), Element: -1, Err: err}
-		if mistake.Index < lists { // an element of a list
-			wrong.Element = mistake.Index - slices.IndexFunc(settings, func(s sshd.Setting) bool {
-				return s.Keyword == settings[mistake.Index].Keyword
-			})
-		}
-		return nil, wrong
-	}
-	return policy, err
+	return policy, policy.Add(sshd.Setting{Keyword: "trustedusercakeys", Value: s.TrustedUserCAKeys})
 }

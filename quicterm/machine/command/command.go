@@ -1,0 +1,63 @@
+//go:build linux || darwin
+
+// Package command runs programs of the system, and returns what they print. They have no environment, no input, no
+// terminal and no key of this process's session, and are killed when they take too long or print too much.
+package command
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"syscall"
+	"time"
+
+	"github.com/quicterm/quicterm/quicterm/machine/keyring"
+)
+
+// maxOutput bounds what a program prints, in bytes: 100 times what sshd -T prints of a usual configuration.
+const maxOutput = 1 << 20
+
+// Run runs a program until it or ctx ends, and returns what it has printed to standard output and to standard error. If
+// ctx has ended, the error is its cause. start starts the process; nil means with a session keyring of its own.
+func Run(
+	ctx context.Context, start func(*exec.Cmd) error, path string, args ...string,
+) (out, complaint []byte, err error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	cmd := exec.CommandContext(ctx, path, args...)
+	cmd.Env, cmd.Dir = []string{}, "/"
+	printed, complained := output{end: cancel}, output{end: cancel}
+	cmd.Stdout, cmd.Stderr = &printed, &complained
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	cmd.WaitDelay = time.Second // a child of it may keep its output open
+	if start == nil {
+		start = keyring.Start
+	}
+	if err = start(cmd); err == nil {
+		err = cmd.Wait()
+	}
+	switch {
+	case ctx.Err() != nil:
+		err = context.Cause(ctx)
+	case errors.Is(err, exec.ErrWaitDelay): // it has ended well, and has left such a child
+		err = nil
+	}
+	return printed.text.Bytes(), complained.text.Bytes(), err
+}
+
+// An output keeps what a program prints, and ends it if that is too much.
+type output struct {
+	text bytes.Buffer
+	end  context.CancelCauseFunc
+}
+
+func (o *output) Write(b []byte) (int, error) {
+	if o.text.Len()+len(b) > maxOutput {
+		err := fmt.Errorf("it prints more than %d bytes", maxOutput)
+		o.end(err)
+		return 0, err
+	}
+	return o.text.Write(b)
+}
