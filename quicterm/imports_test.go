@@ -255,7 +255,7 @@ var packages = []struct {
 		path: "quicterm/e2e", role: "tests of the programs as people use them",
 		tests: `bench/netem bench/rig bench/work buffer configs migrate/carrier migrate/carrier/quic
 			migrate/carrier/sealed migrate/carrier/tcp quicterm/screen/asciicast quicterm/auth quicterm/client/bootstrap quicterm/client
-			quicterm/holder quicterm/screen quicterm/machine/systemd/systemdtest quicterm/wire github.com/creack/pty
+			quicterm/holder quicterm/screen quicterm/machine/keyring quicterm/machine/systemd/systemdtest quicterm/wire github.com/creack/pty
 			golang.org/x/crypto golang.org/x/sys golang.org/x/term`,
 	},
 
