@@ -389,6 +389,18 @@ func TestSSHDOptions(t *testing.T) {
 	says("plain", "-o ForceCommand=echo 1: what follows may be part of it or not")
 	stop()
 
+	// Of several that listen, the one at the usual port counts. Without one there, none can be told from the others.
+	stop = startMachineSSHD(t, "-o", "ForceCommand=echo by option")
+	stopSecond := startMachineSSHD(t, "-p", "2201", "-o", "ForceCommand=echo by the second")
+	stopThird := startMachineSSHD(t, "-p", "2202")
+	logins(true, "plain", "by option\n")
+	stop()
+	logins(false, "plain", "")
+	says("plain", "listen with other options, and port 22 does not tell which of them is this machine's")
+	stopThird()
+	logins(false, "plain", "by the second\n")
+	stopSecond()
+
 	// No sshd runs: its unit's file counts.
 	write("/etc/default/ssh", "# options\nSSHD_OPTS=\"-o DenyUsers=plain\"\n")
 	logins(false, "plain", "")
