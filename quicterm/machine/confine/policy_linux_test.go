@@ -297,6 +297,43 @@ func classes() []class {
 			refused("take its descriptors", func(fd int) error { _, err := unix.PidfdGetfd(fd, 0, 0); return err }),
 			refused("enter its namespaces", func(fd int) error { return unix.Setns(fd, unix.CLONE_NEWNET) }),
 		}},
+		{"a listener of unix sockets", func() int {
+			l, err := net.ListenUnix("unix", &net.UnixAddr{Name: abstract.Name + "-listener", Net: "unix"})
+			need(0, err)
+			f, err := l.File()
+			need(0, err)
+			return int(f.Fd())
+		}, []trial{
+			refused("listen again", func(fd int) error { return unix.Listen(fd, 1) }),
+			refused("take credentials of what comes", setInt(unix.SOL_SOCKET, unix.SO_PASSCRED, 1)),
+		}},
+		{"a socket of netlink", func() int { return need(unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_ROUTE)) }, []trial{
+			refused("bind", func(fd int) error { return unix.Bind(fd, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}) }),
+			refused("join a group", setInt(unix.SOL_NETLINK, unix.NETLINK_ADD_MEMBERSHIP, 1)),
+		}},
+		{"a raw socket", func() int { return need(unix.Socket(unix.AF_INET, unix.SOCK_RAW, unix.IPPROTO_ICMP)) }, []trial{
+			refused("connect", func(fd int) error { return unix.Connect(fd, to) }),
+			refused("write headers", setInt(unix.IPPROTO_IP, unix.IP_HDRINCL, 1)),
+		}},
+		{"an event poll", func() int { return need(unix.EpollCreate1(0)) }, []trial{
+			{"add", func(fd int) error { return unix.EpollCtl(fd, unix.EPOLL_CTL_ADD, receiver, &unix.EpollEvent{}) }, nil},
+		}},
+		{"a counter of events", func() int { return need(unix.Eventfd(0, 0)) }, []trial{
+			{"count", func(fd int) error { _, err := unix.Write(fd, make([]byte, 8)); return err }, nil},
+		}},
+		{"a timer", func() int { return need(unix.TimerfdCreate(unix.CLOCK_MONOTONIC, 0)) }, []trial{refused("set", raw(unix.SYS_TIMERFD_SETTIME))}},
+		{"a namespace", func() int { return need(unix.Open("/proc/self/ns/net", unix.O_RDONLY, 0)) }, []trial{
+			refused("enter", func(fd int) error { return unix.Setns(fd, 0) }),
+			refused("ask for its parent", func(fd int) error { return unix.IoctlSetInt(fd, unix.NS_GET_PARENT, 0) }),
+		}},
+		{"a ring of system calls", func() int {
+			fd, _, _ := unix.Syscall(unix.SYS_IO_URING_SETUP, 1, uintptr(unsafe.Pointer(new([128]byte))), 0)
+			return int(fd) // -1 where the kernel has none
+		}, []trial{refused("enter", raw(unix.SYS_IO_URING_ENTER)), refused("register", raw(unix.SYS_IO_URING_REGISTER))}},
+		{"a handler of page faults", func() int {
+			fd, _, _ := unix.Syscall(unix.SYS_USERFAULTFD, 0, 0, 0)
+			return int(fd) // -1 where the kernel has none
+		}, []trial{refused("handle", func(fd int) error { return unix.IoctlSetInt(fd, 0xc018aa3f, 0) })}},
 		{"a watch of files", func() int { return need(unix.InotifyInit1(0)) }, []trial{
 			refused("watch", func(fd int) error { _, err := unix.InotifyAddWatch(fd, "/", unix.IN_ALL_EVENTS); return err }),
 		}},
