@@ -35,14 +35,6 @@ func (f *hostile) Ask(ctx context.Context, uid uint32, id wire.SessionID, open *
 	return f.Holders.Ask(ctx, uid, id, open, m)
 }
 
-func (f *hostile) Await(ctx context.Context, uid uint32, id wire.SessionID) (wire.Message, error) {
-	if f.answers[id] != nil {
-		<-ctx.Done()
-		return wire.Message{}, ctx.Err()
-	}
-	return f.Holders.Await(ctx, uid, id)
-}
-
 func (f *hostile) Memory() map[uint32]uint64 { return f.memory }
 
 // add adds a session whose holder answers its query by what f returns.

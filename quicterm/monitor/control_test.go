@@ -44,7 +44,7 @@ func TestHostileReports(t *testing.T) {
 		bad.answers[wire.SessionID{3}] = func(context.Context) (wire.Message, error) {
 			return wire.New(&wire.Error{Code: wire.CodeUnknown})
 		}
-		h.setHolders(bad)
+		h.setHolders(endless{bad})
 		h.server.follow(wire.SessionID{1}, &followed{uid: h.server.self.UID})
 		for range 3 {
 			h.measure()
@@ -66,6 +66,14 @@ func TestHostileReports(t *testing.T) {
 			t.Errorf("no operator gets the status: %v", err)
 		}
 	})
+}
+
+// An endless has sessions that do not end.
+type endless struct{ *hostile }
+
+func (endless) Await(ctx context.Context, _ uint32, _ wire.SessionID) (wire.Message, error) {
+	<-ctx.Done()
+	return wire.Message{}, ctx.Err()
 }
 
 // An account that makes and removes sockets without end does not make the daemon remember them all.
