@@ -21,13 +21,9 @@ type Client struct {
 	KeepaliveIdle Duration `toml:"keepalive_idle"`
 	// Paths is how many paths a session has: "failover" (one, replaced when it
 	// fails), "standby" (a second one over another interface, kept open),
-	// "redundant" (everything is sent over both) or "aggregate" (the second one carries
-	// what the first has no room for).
+	// "redundant" (everything is sent over both) or "aggregate" (bulk data
+	// goes over both).
 	Paths string `toml:"paths"`
-	// BulkConnections is over how many connections bulk data is spread where one does not fill
-	// the path: a number from "1" to "8", or "auto": up to four, while the path has no queue.
-	// The number counts the first connection. Only over QUIC, and not with Paths "redundant".
-	BulkConnections string `toml:"bulk_connections"`
 	// Compression is when bulk data is compressed, in both directions: "off", "on"
 	// (if that makes it shorter) or "auto" (if the path is slower than compression).
 	Compression string `toml:"compression"`
@@ -59,16 +55,15 @@ type Interfaces struct {
 // DefaultClient returns the default settings of qt.
 func DefaultClient() *Client {
 	return &Client{
-		Port:            DefaultPort,
-		Bootstrap:       "auto",
-		KeepaliveIdle:   Duration{25 * time.Second},
-		Paths:           "failover",
-		BulkConnections: "auto",
-		Compression:     "auto",
-		Flood:           "pace",
-		Predict:         "adaptive",
-		EscapeChar:      "~",
-		SendEnv:         []string{"TERM", "COLORTERM", "LANG", "LC_*"},
+		Port:          DefaultPort,
+		Bootstrap:     "auto",
+		KeepaliveIdle: Duration{25 * time.Second},
+		Paths:         "failover",
+		Compression:   "auto",
+		Flood:         "pace",
+		Predict:       "adaptive",
+		EscapeChar:    "~",
+		SendEnv:       []string{"TERM", "COLORTERM", "LANG", "LC_*"},
 	}
 }
 
@@ -91,7 +86,6 @@ func (c *Client) check() error {
 		atLeast("port", c.Port, 1),
 		oneOf("bootstrap", c.Bootstrap, "auto", "ssh", "direct"),
 		oneOf("paths", c.Paths, "failover", "standby", "redundant", "aggregate"),
-		oneOf("bulk_connections", c.BulkConnections, "auto", "1", "2", "3", "4", "5", "6", "7", "8"),
 		oneOf("compression", c.Compression, "auto", "on", "off"),
 		oneOf("flood", c.Flood, "pace", "skip"),
 		oneOf("predict", c.Predict, "adaptive", "always", "never"),

@@ -1,141 +1,145 @@
 package migrate
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 const (
-	// BulkInterval is how often Bulk is reported while much is sent.
-	BulkInterval = 250 * time.Millisecond
+	// BulkInterval is how often Bulk is reported while a backlog lasts.
+	BulkInterval = noticeable
 
-	// stripesIdle is how long stripes are kept that are not needed: a second bulk often follows.
-	stripesIdle = 5 * time.Second
+	// maxBulk is how many bulk carriers there are at most: four connections of TCP with cubic fill a quarter of
+	// 100 Mbit/s at a round trip of 50 ms and a loss of 0.1 %, BBR needs one.
+	maxBulk = 4
 
-	// firstStripe and maxStripe bound the time between dials of stripes after one has failed, which
-	// doubles until one is answered.
-	firstStripe = time.Second
-	maxStripe   = time.Minute
+	// bulkIdle is how long bulk carriers are kept that are not needed: a second backlog often follows.
+	bulkIdle = holdDown
 
-	// With Config.Adapt, the number of carriers follows the queue of the path: with less than
-	// noQueue of the shortest round trip in it there are all, with longQueue or more half as many
+	// The number of bulk carriers follows the queue of the path, once in adaptAfter, in which it shows what the path
+	// carries. With less than noQueue of the shortest round trip in it there are all, with longQueue or more half as many
 	// as before. queueSlack is added to both, above the jitter of a busy machine.
+	adaptAfter = 2 * noticeable
 	noQueue    = 0.1
 	longQueue  = 0.25
 	queueSlack = 3 * time.Millisecond
 
-	// manyLost is the part of packets above which there are no more carriers either: the path may
-	// have no queue that could tell.
-	manyLost = 0.02
-
-	// growAfter is the least time from a change or the beginning to more carriers, shrinkAfter to
-	// less: some round trips in which it shows what the path carries.
-	growAfter   = 400 * time.Millisecond
-	shrinkAfter = 500 * time.Millisecond
-
-	// firstHold and maxHold bound how long the path must be without a queue before there are more
-	// carriers again, which doubles each time that they were too many.
-	firstHold = time.Second
-	maxHold   = time.Minute
+	// nearRTT is the round trip from which on more than one bulk carrier may be needed. On shorter ones TCP makes up for
+	// a loss soon.
+	nearRTT = 10 * time.Millisecond
 )
 
-// A bulk is what much data needs: stripes, carriers beside the one in use, on the same path.
-// They are no paths of their own: they end with the path.
+// A bulk is what a backlog needs: carriers of TCP for bulk data, beside those of paths and with no path of their own.
 type bulk struct {
-	limited time.Time // when the sender was limited last
-	wanted  int       // stripes
-	changed time.Time // when that was changed last
-	held    backoff   // until when there are to be no more
-	stripes map[ID]*stripe
-	failed  backoff
+	limited  time.Time // when the sender was limited last
+	wanted   int       // carriers
+	changed  time.Time // when that was changed last
+	held     backoff   // until when there are to be no more, after there were too many
+	carriers map[ID]*bulkCarrier
+	failed   backoff
 }
 
-// A stripe is a carrier beside the one in use, or the dial that is to bring it.
-type stripe struct {
-	candidate Candidate
-	since     time.Time
-	heard     bool
+// A bulkCarrier is a carrier beside that of a path, or the dial that is to bring it.
+type bulkCarrier struct {
+	path  ID
+	since time.Time
+	heard bool
 }
 
-// handleBulk decides how many stripes there are to be.
-func (m *Manager) handleBulk(now time.Time, e Bulk) {
-	b := &m.bulk
-	if !e.Limited {
+// handleBulk decides how many bulk carriers there are to be.
+func (m *Manager) handleBulk(now time.Time, limited bool) {
+	b, inUse := &m.bulk, m.bestPath(now)
+	if !limited {
 		return
 	}
-	if now.Sub(b.limited) >= stripesIdle {
-		b.changed = now // it may only begin
+	if b.wanted == 0 {
+		b.wanted, b.changed = 1, now
 	}
 	b.limited = now
-	most := m.cfg.Carriers - 1
-	if !m.cfg.Adapt {
-		b.wanted = most
-		return
-	}
-	inUse := m.bestPath(now)
 	if inUse == nil {
 		return
 	}
-	queue := inUse.rtt - inUse.minRTT - queueSlack
-	since := now.Sub(b.changed)
+	queue, shortest := float64(inUse.rtt-inUse.minRTT-queueSlack), float64(inUse.minRTT)
+	settled := now.Sub(b.changed) >= max(adaptAfter, 4*inUse.rtt)
 	switch {
-	case queue >= time.Duration(longQueue*float64(inUse.minRTT)) || e.Lost > manyLost:
-		if b.wanted == most && since >= shrinkAfter {
-			b.held.again(now, firstHold, maxHold)
-		}
-		if b.wanted > 0 && since >= shrinkAfter {
+	case queue >= longQueue*shortest:
+		if b.wanted > 1 && settled {
+			if b.wanted == maxBulk {
+				b.held.again(now, pingInterval, activeFor)
+			}
 			b.wanted, b.changed = b.wanted/2, now
 		}
 		b.held.next = now.Add(b.held.interval)
-	case queue < time.Duration(noQueue*float64(inUse.minRTT)):
-		if b.wanted < most && since >= max(growAfter, 4*inUse.rtt) && !now.Before(b.held.next) {
-			b.wanted, b.changed = most, now
-		}
+	case queue < noQueue*shortest && inUse.minRTT >= nearRTT && settled && !now.Before(b.held.next):
+		b.wanted, b.changed = maxBulk, now
 	}
 }
 
-// tendStripes dials the stripes that are wanted, and closes those that are not, that are on
-// another path, or whose dials take too long.
-func (m *Manager) tendStripes(now time.Time) {
-	b := &m.bulk
-	inUse := m.bestPath(now)
-	usable := m.state == Live && inUse != nil && inUse.candidate.Transport == QUIC && m.cfg.Paths != Redundant
-	if now.Sub(b.limited) >= stripesIdle {
-		b.wanted, b.held = 0, backoff{}
+// besideBulk returns how many bulk carriers there are to be beside each path: that in use and, with Aggregate, the other.
+func (m *Manager) besideBulk(now time.Time) map[ID]int {
+	beside := make(map[ID]int)
+	if m.state != Live || m.cfg.Paths == Redundant {
+		return beside
 	}
-	for i, id := range ordered(b.stripes) {
-		s := b.stripes[id]
-		late := !s.heard && now.Sub(s.since) >= limits[QUIC].timeout
-		if late {
-			b.failed.again(now, firstStripe, maxStripe)
+	inUse := m.bestPath(now)
+	for id, p := range m.paths {
+		second := m.cfg.Paths == Aggregate && m.trusted(now, p)
+		if (p == inUse || second) && slices.Contains(m.candidates, p.candidate.overTCP()) {
+			beside[id] = m.bulk.wanted
 		}
-		if !usable || late || i >= b.wanted || s.candidate != inUse.candidate {
-			delete(b.stripes, id)
+	}
+	return beside
+}
+
+// tendBulk dials the bulk carriers that are wanted, and closes those that are not, whose path is not used, or whose
+// dials take too long.
+func (m *Manager) tendBulk(now time.Time) {
+	b := &m.bulk
+	if now.Sub(b.limited) >= bulkIdle {
+		*b = bulk{limited: b.limited, carriers: b.carriers}
+	}
+	beside := m.besideBulk(now)
+	for _, id := range ordered(b.carriers) {
+		c := b.carriers[id]
+		late := !c.heard && now.Sub(c.since) >= limits[TCP].timeout
+		if late {
+			b.failed.again(now, pingInterval, activeFor)
+		}
+		if beside[c.path]--; late || beside[c.path] < 0 {
+			delete(b.carriers, id)
 			m.do(Close{id})
 		}
 	}
-	for usable && len(b.stripes) < b.wanted && !now.Before(b.failed.next) {
-		m.lastID++
-		b.stripes[m.lastID] = &stripe{candidate: inUse.candidate, since: now}
-		m.do(Dial{ID: m.lastID, Candidate: inUse.candidate, Stripe: true})
+	for _, path := range ordered(beside) {
+		for n := beside[path]; n > 0 && !now.Before(b.failed.next); n-- {
+			m.lastID++
+			b.carriers[m.lastID] = &bulkCarrier{path: path, since: now}
+			m.do(Dial{ID: m.lastID, Candidate: m.paths[path].candidate.overTCP(), Bulk: true})
+		}
 	}
 }
 
-// stripeEnded removes a stripe that has ended by itself. The next one waits.
-func (m *Manager) stripeEnded(now time.Time, id ID) {
-	if m.bulk.stripes[id] != nil {
-		delete(m.bulk.stripes, id)
-		m.bulk.failed.again(now, firstStripe, maxStripe)
+// bulkEnded removes a bulk carrier that has ended by itself. The next one waits.
+func (m *Manager) bulkEnded(now time.Time, id ID) {
+	if m.bulk.carriers[id] != nil {
+		delete(m.bulk.carriers, id)
+		m.bulk.failed.again(now, pingInterval, activeFor)
 	}
 }
 
-// stripesDeadline returns when tendStripes closes a stripe, or zero.
-func (m *Manager) stripesDeadline() (at time.Time) {
-	for _, s := range m.bulk.stripes {
-		end := m.bulk.limited.Add(stripesIdle)
-		if late := s.since.Add(limits[QUIC].timeout); !s.heard && late.Before(end) {
-			end = late
-		}
-		if at.IsZero() || end.Before(at) {
-			at = end
+// scheduleBulk schedules when tendBulk closes carriers. It dials when Bulk is reported.
+func (m *Manager) scheduleBulk(now time.Time, at func(time.Time, func())) {
+	at(now, func() { m.tendBulk(now) })
+	for _, c := range m.bulk.carriers {
+		at(m.bulk.limited.Add(bulkIdle), func() {})
+		if !c.heard {
+			at(c.since.Add(limits[TCP].timeout), func() {})
 		}
 	}
-	return at
+}
+
+// overTCP returns the candidate of TCP with the same address, over the same interface.
+func (c Candidate) overTCP() Candidate {
+	c.Transport = TCP
+	return c
 }

@@ -1,152 +1,138 @@
 package migrate
 
 import (
+	"slices"
 	"testing"
 	"time"
 )
 
-// bulkStory begins a story in which up to four carriers carry much data.
-func bulkStory(t *testing.T) *story {
-	s := roaming(t, func(c *Config) { c.Carriers = 4 })
+// withTCP are the candidates of both interfaces, by QUIC and TCP.
+var withTCP = append(slices.Clone(both), wifiTCP, lteTCP)
+
+// bulkStory begins a story over QUIC, to a server that TCP reaches too.
+func bulkStory(t *testing.T, change func(*Config)) *story {
+	s := started(t, wifi, change, withTCP...)
+	s.tell(Heard{ID: 0, RTT: 50 * time.Millisecond})
 	s.typing(time.Second, 0)
 	s.did = nil
 	return s
 }
 
-// send sends much for a time, while some carriers are heard.
-func (s *story) send(d time.Duration, heard ...ID) {
+// send sends much for a time over the path, on which round trips take so long, while bulk carriers are heard.
+func (s *story) send(d, rtt time.Duration) {
 	for range d / BulkInterval {
 		s.pass(BulkInterval)
-		for _, id := range heard {
+		s.tell(Heard{ID: 0, RTT: rtt})
+		for id := range s.manager.bulk.carriers {
 			s.tell(Heard{ID: id})
 		}
 		s.tell(Bulk{Limited: true})
 	}
 }
 
-func stripeOf(id ID, c Candidate) Dial { return Dial{ID: id, Candidate: c, Stripe: true} }
+func bulkOver(id ID, c Candidate) Dial { return Dial{ID: id, Candidate: c, Bulk: true} }
 
-func TestStripesForBulk(t *testing.T) {
-	s := bulkStory(t)
-	s.send(BulkInterval, 0)
-	s.wantWithoutPings("much is sent", stripeOf(1, wifi), stripeOf(2, wifi), stripeOf(3, wifi))
-	s.send(10*time.Second, 0, 1, 2, 3)
-	s.wantWithoutPings("they are kept while that lasts")
+const (
+	short = 50 * time.Millisecond
+	some  = 60 * time.Millisecond // a queue that one carrier has
+	long  = 70 * time.Millisecond
+)
+
+func TestBulkRidesTCP(t *testing.T) {
+	s := bulkStory(t, nil)
+	s.send(BulkInterval, some)
+	s.wantWithoutPings("a backlog lasts", bulkOver(1, wifiTCP))
+	s.send(10*time.Second, some)
+	s.wantWithoutPings("the carrier is kept while that is so")
 	s.tell(Bulk{})
 	s.typing(4*time.Second, 0)
 	s.wantWithoutPings("and a little longer")
 	s.typing(2*time.Second, 0)
-	s.wantWithoutPings("and then closed", Close{1}, Close{2}, Close{3})
+	s.wantWithoutPings("and then closed", Close{1})
 }
 
-func TestStripesDoNotRoam(t *testing.T) {
-	s := bulkStory(t)
-	s.send(BulkInterval, 0)
-	s.send(BulkInterval, 0, 1, 2, 3)
+func TestBulkWithoutTCP(t *testing.T) {
+	s := roaming(t, nil)
+	s.typing(time.Second, 0)
 	s.did = nil
-	s.tell(NetworkChanged{[]Candidate{lte, boundLTE}})
-	s.wantWithoutPings("the path is gone, and with it its stripes", Dial{ID: 4, Candidate: lte}, Close{1}, Close{2}, Close{3})
-	s.tell(Heard{ID: 4})
-	s.wantWithoutPings("there is another path", Close{0}, stripeOf(5, lte), stripeOf(6, lte), stripeOf(7, lte))
+	s.send(10*time.Second, short)
+	s.wantWithoutPings("there is no candidate")
 }
 
-func TestStripesThatFail(t *testing.T) {
-	s := bulkStory(t)
-	s.send(BulkInterval, 0)
+func TestBulkDoesNotRoam(t *testing.T) {
+	s := bulkStory(t, nil)
+	s.send(2*BulkInterval, some)
 	s.did = nil
-	for id := ID(1); id <= 3; id++ {
-		s.tell(Down{ID: id})
+	s.tell(NetworkChanged{[]Candidate{lte, over(TCP, lte), boundLTE}})
+	s.wantWithoutPings("the path is gone, and with it what was beside it", Dial{ID: 2, Candidate: lte}, Close{1})
+	s.tell(Heard{ID: 2})
+	s.wantWithoutPings("there is another path", Close{0}, bulkOver(3, over(TCP, lte)))
+}
+
+// Where TCP does not open, there are few dials, and QUIC goes on.
+func TestBulkDialsThatFail(t *testing.T) {
+	s := bulkStory(t, nil)
+	for range time.Minute / BulkInterval {
+		s.send(BulkInterval, some)
+		for id := range s.manager.bulk.carriers {
+			s.tell(Down{ID: id})
+		}
 	}
-	s.send(time.Minute, 0)
-	if n := dials(s.did); n < 3 || n > 12 {
-		t.Errorf("%d dials of stripes in a minute, none of which is answered", n)
+	if n := dials(s.did); n < 3 || n > 8 {
+		t.Errorf("%d dials in a minute, all of which fail", n)
 	}
 	s.wantState("the path works", Live)
 }
 
+// A dial that nobody answers ends.
+func TestBulkDialIsSilent(t *testing.T) {
+	s := bulkStory(t, nil)
+	for range 7 * time.Second / BulkInterval {
+		s.pass(BulkInterval)
+		s.tell(Heard{ID: 0, RTT: some})
+		s.tell(Bulk{Limited: true})
+	}
+	s.wantWithoutPings("it has had 6 s", bulkOver(1, wifiTCP), Close{1})
+}
+
 func TestAggregate(t *testing.T) {
-	s := roaming(t, func(c *Config) { c.Paths = Aggregate })
-	s.wantWithoutPings("a second path is opened over the other interface", stripeOf(1, boundLTE))
+	s := bulkStory(t, func(c *Config) { c.Paths = Aggregate })
 	s.tell(Heard{ID: 1})
-	s.typing(10*time.Second, 0, 1)
-	s.wantWithoutPings("and kept")
+	s.typing(time.Second, 0, 1)
+	s.did = nil
+	s.send(BulkInterval, some)
+	s.wantWithoutPings("a backlog goes over both interfaces", bulkOver(2, wifiTCP), bulkOver(3, lteTCP))
+	s.tell(Bulk{})
 	s.typing(260 * time.Millisecond)
 	s.wantState("the first is suspect, the second works", Live)
-	s.wantWithoutPings("it takes over without a handshake", Activate{1})
+	s.wantWithoutPings("it takes over without a handshake", Activate{1}, Close{2})
 }
 
-// sendAt sends much for a time over the only path, on which round trips take so long.
-func (s *story) sendAt(rtt, d time.Duration, lost float64) {
-	for range d / BulkInterval {
-		s.pass(BulkInterval)
-		s.tell(Heard{ID: 0, RTT: rtt})
-		for id := range s.manager.bulk.stripes {
-			s.tell(Heard{ID: id})
-		}
-		s.tell(Bulk{Limited: true, Lost: lost})
-	}
-}
-
-// With Adapt, there are stripes while the path has no queue, and few or none while it has one or
-// loses much.
-func TestStripesAdapt(t *testing.T) {
-	const short, long = 50 * time.Millisecond, 64 * time.Millisecond
-	s := roaming(t, func(c *Config) { c.Carriers, c.Adapt = 4, true })
-	s.typing(time.Second, 0)
-	s.did = nil
-	s.sendAt(long, time.Second, 0)
-	s.sendAt(short, BulkInterval, 0)
-	s.wantWithoutPings("no queue", stripeOf(1, wifi), stripeOf(2, wifi), stripeOf(3, wifi))
-	s.sendAt(short+3*time.Millisecond, 10*time.Second, 0.01)
+// There are more carriers while the path has no queue, and half as many, down to one, while it has one.
+func TestBulkCarriersAdapt(t *testing.T) {
+	s := bulkStory(t, nil)
+	s.send(BulkInterval, short)
+	s.wantWithoutPings("it may only begin", bulkOver(1, wifiTCP))
+	s.send(2*BulkInterval, short)
+	s.wantWithoutPings("no queue", bulkOver(2, wifiTCP), bulkOver(3, wifiTCP), bulkOver(4, wifiTCP))
+	s.send(10*time.Second, short+3*time.Millisecond)
 	s.wantWithoutPings("nothing that matters has changed")
-	s.sendAt(long+3*time.Millisecond, 500*time.Millisecond, 0)
-	s.wantWithoutPings("a queue", Close{2}, Close{3})
-	s.sendAt(long+3*time.Millisecond, 500*time.Millisecond, 0)
-	s.wantWithoutPings("which stays", Close{1})
-	s.sendAt(short, 750*time.Millisecond, 0)
+	s.send(500*time.Millisecond, long)
+	s.wantWithoutPings("a queue", Close{3}, Close{4})
+	s.send(500*time.Millisecond, long)
+	s.wantWithoutPings("which stays", Close{2})
+	s.send(5*time.Second, long)
+	s.wantWithoutPings("one carrier stays too")
+	s.send(750*time.Millisecond, short)
 	s.wantWithoutPings("it has gone, for now")
-	s.sendAt(short, time.Second, 0)
-	s.wantWithoutPings("and stays away", stripeOf(4, wifi), stripeOf(5, wifi), stripeOf(6, wifi))
-	s.sendAt(short, time.Second, 0.03)
-	s.wantWithoutPings("much is lost", Close{5}, Close{6}, Close{4})
+	s.send(time.Second, short)
+	s.wantWithoutPings("and stays away", bulkOver(5, wifiTCP), bulkOver(6, wifiTCP), bulkOver(7, wifiTCP))
 }
 
-// A moment without a path is no reason for more stripes than a path with a queue has.
-func TestStripesAdaptWithoutPath(t *testing.T) {
-	const short, long = 50 * time.Millisecond, 70 * time.Millisecond
-	s := roaming(t, func(c *Config) { c.Carriers, c.Adapt = 4, true })
-	s.typing(time.Second, 0)
-	s.sendAt(short, time.Second, 0)
-	s.sendAt(long, 3*time.Second, 0)
-	if n := len(s.manager.bulk.stripes); n != 0 {
-		t.Fatalf("%d stripes on a path with a queue", n)
-	}
-	s.tell(NetworkChanged{[]Candidate{lte, boundLTE}})
-	s.wantState("the path may be gone", Moving)
-	s.tell(Bulk{Limited: true})
-	s.did = nil
-	s.tell(NetworkChanged{both})
-	s.tell(Heard{ID: 0, RTT: long})
-	s.wantState("it is not", Live)
-	for _, a := range s.withoutPings() {
-		if d, ok := a.(Dial); ok && d.Stripe {
-			t.Errorf("dialed %v", d)
-		}
-	}
-}
-
-// A stripe that is answered makes the wait after the next failure short again.
-func TestStripesAfterFailures(t *testing.T) {
-	s := roaming(t, func(c *Config) { c.Carriers = 2 })
-	s.send(5*time.Minute, 0) // no dial of a stripe is answered
-	s.did = nil
-	for dials(s.did) == 0 {
-		s.send(BulkInterval, 0)
-	}
-	id := s.manager.lastID
-	s.send(time.Minute, 0, id)
-	s.tell(Down{id})
-	s.did = nil
-	s.send(firstStripe+BulkInterval, 0)
-	s.wantWithoutPings("one failure", stripeOf(id+1, wifi))
+// On a short path one carrier is enough.
+func TestBulkOnShortPath(t *testing.T) {
+	s := bulkStory(t, nil)
+	s.tell(Heard{ID: 0, RTT: time.Millisecond})
+	s.send(5*time.Second, time.Millisecond)
+	s.wantWithoutPings("a backlog lasts", bulkOver(1, wifiTCP))
 }

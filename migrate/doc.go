@@ -18,5 +18,5 @@
 // What is done when is one schedule (Manager.schedule), and all its times are in timers.go: rounds of dials and knocks
 // without a path in redial.go and knock.go, dials beside one in beside.go. Detection is in path.go, the order of
 // candidates in candidate.go; replace.go says which paths are kept, and bulk.go decides how many more carriers there
-// are for bulk data (Dial with Stripe).
+// are for bulk data (Dial with Bulk).
 package migrate

@@ -51,13 +51,9 @@ type (
 	Down struct{ ID ID }
 	// Unacked says since when input waits for an ack of the server, or zero if none does.
 	Unacked struct{ Since time.Time }
-	// Bulk says whether the sender of much data, at either end, is limited by its congestion
-	// window, and so would more carriers help. The owner repeats it, at intervals of BulkInterval,
-	// from when it becomes true until it is false.
-	Bulk struct {
-		Limited bool
-		Lost    float64 // the part of recent packets to the server that was lost, as far as that is known
-	}
+	// Bulk says whether a backlog lasts at either end. The owner repeats it, at intervals of BulkInterval, from when it
+	// becomes true until it is false.
+	Bulk struct{ Limited bool }
 	// Traffic says that input was sent or output was received.
 	Traffic struct{}
 )
@@ -73,13 +69,13 @@ type (
 		ID        ID
 		Candidate Candidate
 		StandBy   bool
-		Stripe    bool // it carries only what others have no room for
+		Bulk      bool // it carries bulk data only, beside another
 		Fresh     bool // a whole handshake is to make its keys, without those of an earlier one
 	}
 	// Knock sends a small packet, outside of any connection, that a server answers. A dial to one
 	// that cannot be reached costs many times as much.
 	Knock struct{ Candidate Candidate }
-	// Activate makes a carrier that stands by, or is a stripe, carry all frames.
+	// Activate makes a carrier that stands by carry all frames.
 	Activate struct{ ID ID }
 	// Close ends a carrier or a dial.
 	Close struct{ ID ID }

@@ -23,8 +23,7 @@ const (
 	// Redundant is a second path over another interface, which carries everything that the
 	// first carries.
 	Redundant
-	// Aggregate is a second path over another interface, which carries what the first has no
-	// room for.
+	// Aggregate is Standby, with bulk data over both interfaces.
 	Aggregate
 )
 
@@ -35,10 +34,6 @@ type Config struct {
 	KeepaliveIdle time.Duration
 	// Paths says how many paths there are. The default is Failover.
 	Paths Paths
-	// Carriers is how many carriers bulk data is spread over, at most. The default is 1.
-	Carriers int
-	// Adapt uses as many of these as help: none more while the path has a queue, or loses much.
-	Adapt bool
 	// Prefer and Avoid are patterns of interface names (see path.Match). The first match in
 	// Prefer is the best interface. Interfaces in Avoid are used only if no other works.
 	Prefer, Avoid []string
@@ -104,7 +99,7 @@ func New(cfg Config) *Manager {
 		penalties: make(map[penaltyKey]*penalty),
 		paths:     make(map[ID]*path),
 		dials:     make(map[ID]*dial),
-		bulk:      bulk{stripes: make(map[ID]*stripe)},
+		bulk:      bulk{carriers: make(map[ID]*bulkCarrier)},
 	}
 }
 
@@ -159,14 +154,14 @@ func (m *Manager) Handle(now time.Time, event Event) []Action {
 		m.hear(now, e)
 	case Down:
 		delete(m.paths, e.ID)
-		m.stripeEnded(now, e.ID)
+		m.bulkEnded(now, e.ID)
 		m.dialFailed(now, e.ID)
 	case Answered:
 		m.answered(now, e.Candidate)
 	case Unacked:
 		m.unacked = e.Since
 	case Bulk:
-		m.handleBulk(now, e)
+		m.handleBulk(now, e.Limited)
 	case Traffic:
 		m.traffic = now
 		for _, p := range m.paths {
@@ -209,10 +204,7 @@ func (m *Manager) schedule(now time.Time, at func(time.Time, func())) {
 	} else {
 		m.scheduleRedial(now, at)
 	}
-	at(now, func() { m.tendStripes(now) })
-	if t := m.stripesDeadline(); !t.IsZero() {
-		at(t, func() {})
-	}
+	m.scheduleBulk(now, at)
 	for _, id := range ordered(m.paths) {
 		p := m.paths[id]
 		at(m.pingAt(now, p), func() { m.ping(now, id) })
@@ -238,10 +230,8 @@ func ordered[V any](m map[ID]V) []ID { return slices.Sorted(maps.Keys(m)) }
 
 // hear records that a packet arrived on a carrier, or on a dial, which becomes a path.
 func (m *Manager) hear(now time.Time, e Heard) {
-	if s := m.bulk.stripes[e.ID]; s != nil {
-		if !s.heard {
-			s.heard, m.bulk.failed.interval = true, 0
-		}
+	if c := m.bulk.carriers[e.ID]; c != nil {
+		c.heard = true
 		return
 	}
 	p := m.paths[e.ID]

@@ -247,8 +247,7 @@ func (m *Manager) begin(now time.Time, d dial) {
 		d.leastTime = limits[c.Transport].timeout
 	}
 	m.dials[m.lastID] = &d
-	m.do(Dial{ID: m.lastID, Candidate: c, Fresh: d.renewing,
-		StandBy: d.second && m.cfg.Paths == Standby, Stripe: d.second && m.cfg.Paths == Aggregate})
+	m.do(Dial{ID: m.lastID, Candidate: c, Fresh: d.renewing, StandBy: d.second && m.cfg.Paths != Redundant})
 }
 
 // makeRoom ends a dial if there are as many of a transport as may be. It spares the oldest, for a

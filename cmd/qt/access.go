@@ -85,7 +85,7 @@ func newAccess(ctx context.Context, name string, opts *options) (*access, client
 	}
 	cfg := client.Config{
 		Log: log, Software: software(),
-		Paths: settings.Paths, BulkConnections: settings.BulkConnections,
+		Paths: settings.Paths,
 		Prefer: settings.Interfaces.Prefer, Avoid: settings.Interfaces.Avoid,
 		KeepaliveIdle: settings.KeepaliveIdle.Duration, Compression: settings.Compression,
 	}

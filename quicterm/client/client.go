@@ -87,8 +87,6 @@ type Config struct {
 	// Paths is how many paths a session has: "failover", "standby", "redundant" or "aggregate", as the setting of that
 	// name says. Any other name means "failover".
 	Paths string
-	// BulkConnections is over how many connections bulk data is spread: a number, or "auto", the default.
-	BulkConnections string
 	// Prefer and Avoid are patterns of names of network interfaces, see path.Match. Prefer has the best one first;
 	// those of Avoid are used only if no other works.
 	Prefer, Avoid []string

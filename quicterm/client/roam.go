@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"net/netip"
 	"slices"
-	"strconv"
 	"sync"
 	"time"
 
@@ -25,11 +24,7 @@ type roamer struct {
 	carriers map[migrate.ID]*roamerCarrier
 	dials    map[migrate.ID]context.CancelFunc
 	unacked  time.Time // as reported to the manager
-	bulk     bool      // the same: much is sent
-	counted  struct {  // packets, see lost
-		sent, lost uint64
-		share      float64
-	}
+	bulk     bool      // the same: a backlog lasts
 	host       netip.AddrPort // at which the session was last reached; not valid if only by a tunnel
 	candidates candidates
 	knocker    *knocker
@@ -78,8 +73,6 @@ func newRoamer(s *Session) *roamer {
 			Paths:         paths[cfg.Paths],
 			Prefer:        cfg.Prefer,
 			Avoid:         cfg.Avoid,
-			Carriers:      bulkCarriers(cfg.BulkConnections),
-			Adapt:         cfg.BulkConnections == "" || cfg.BulkConnections == "auto",
 			RenewEarly:    rand.N(2 * time.Hour),
 		}),
 		events:     make(chan any),
@@ -95,18 +88,6 @@ var paths = map[string]migrate.Paths{
 	"standby":   migrate.Standby,
 	"redundant": migrate.Redundant,
 	"aggregate": migrate.Aggregate,
-}
-
-// autoCarriers is over how many carriers bulk data is spread at most, unless the setting says
-// how many.
-const autoCarriers = 4
-
-// bulkCarriers returns what the setting bulk_connections means.
-func bulkCarriers(setting string) int {
-	if n, err := strconv.Atoi(setting); err == nil {
-		return n
-	}
-	return autoCarriers
 }
 
 // run keeps the session connected until the context ends. It closes all carriers and waits
@@ -227,7 +208,6 @@ func (r *roamer) look(ctx context.Context) {
 	}
 	// By a smaller RTT, an ack that the same packets brought would be overdue: it is told after the ack.
 	var faster []migrate.Heard
-	// What stripes have heard comes last: it says nothing about the paths that others have.
 	for _, id := range slices.Sorted(maps.Keys(r.carriers)) {
 		c := r.carriers[id]
 		stats := c.stats()
@@ -265,28 +245,9 @@ func (r *roamer) look(ctx context.Context) {
 	}
 	if limited || r.bulk {
 		r.bulk = limited
-		r.handle(ctx, migrate.Bulk{Limited: limited, Lost: r.lost()})
+		r.handle(ctx, migrate.Bulk{Limited: limited})
 	}
 	r.report()
-}
-
-// lost returns the part of the packets to the server that was lost since some hundred packets ago,
-// over all carriers, or 0 if there were few.
-func (r *roamer) lost() float64 {
-	const enough = 200
-	var sent, lost uint64
-	for _, c := range r.carriers {
-		stats := c.stats()
-		sent, lost = sent+stats.PacketsSent, lost+stats.PacketsLost
-	}
-	if sent < r.counted.sent || lost < r.counted.lost { // a carrier has ended
-		r.counted.sent, r.counted.lost = sent, lost
-	}
-	if n := sent - r.counted.sent; n >= enough {
-		r.counted.share = float64(lost-r.counted.lost) / float64(n)
-		r.counted.sent, r.counted.lost = sent, lost
-	}
-	return r.counted.share
 }
 
 // rtt returns the round trip of a carrier: what its transport has measured or, if that tells
@@ -480,8 +441,8 @@ func (r *roamer) carry(ctx context.Context, d migrate.Dial, c *roamerCarrier, la
 			switch {
 			case d.StandBy:
 				s.endpoint.StandBy(time.Now(), number)
-			case d.Stripe:
-				s.endpoint.Stripe(time.Now(), number)
+			case d.Bulk:
+				s.endpoint.Bulk(number)
 			}
 		})
 		s.log.Debug("carrier ended", "number", d.ID, "error", err)

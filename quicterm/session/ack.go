@@ -180,14 +180,13 @@ func (e *Endpoint) handleAck(now time.Time, c *carrier, a ackInfo) error {
 	if news {
 		for _, other := range e.carriers {
 			other.forgetSkipped(e.acked)
-			other.leftOut, other.missed = trim(other.leftOut, e.acked), trim(other.missed, e.acked)
+			other.out.missed = trim(other.out.missed, e.acked)
 			e.noteArrivals(now, other)
 		}
 	}
 
 	c.ready = true
-	c.acked = max(c.acked, a.highest+1)
-	c.stalled = false
+	c.out.acked = max(c.out.acked, a.highest+1)
 	if e.noteArrivals(now, c) && !e.unackedSince.IsZero() {
 		e.unackedSince = now // if others are late, only their carriers are
 	}
@@ -203,7 +202,7 @@ func (e *Endpoint) handleAck(now time.Time, c *carrier, a ackInfo) error {
 		}
 	}
 	c.loss.acked(now, a.datagrams, c.rtt.smoothed)
-	if !c.stripe {
+	if c.role == roleWhole {
 		e.lastPath.smoothed, e.lastPath.variation, e.lastPath.loss = c.rtt.smoothed, c.rtt.variation, c.loss.rate()
 		e.lastPath.sendWindow, e.lastPath.minRTT = c.cwnd.target(), c.cwnd.minRTT()
 	}
@@ -211,6 +210,6 @@ func (e *Endpoint) handleAck(now time.Time, c *carrier, a ackInfo) error {
 		c.tail.pingBytes = 0
 		c.restartProbes(now)
 	}
-	c.cwnd.acked(now, max(a.highest, e.acked-1), c.delivered, c.writing)
+	c.cwnd.acked(now, max(a.highest, e.acked-1), c.out.delivered, c.out.writing)
 	return nil
 }

@@ -44,7 +44,7 @@ func TestDelayedAcks(t *testing.T) {
 // frame adds a frame to the log of end i, which does not send it, and returns it.
 func (w *world) frame(i, size int) []byte {
 	e := w.ends[i]
-	e.endpoint.carriers[w.links[0].ids[i]].standBy = true
+	e.endpoint.carriers[w.links[0].ids[i]].role = roleStandBy
 	w.append(i, size)
 	b, _ := e.ring.Slice(e.ring.Next()-1, maxCwnd)
 	return b

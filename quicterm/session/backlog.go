@@ -27,7 +27,7 @@ func (e *Endpoint) backlog(c *carrier) int {
 func (e *Endpoint) backlogTime(c *carrier) time.Time {
 	long := c.ready && e.backlog(c) > longBacklog
 	switch {
-	case c.stripe: // others send what it does not
+	case c.role != roleWhole: // others send what it does not
 	case long:
 		return c.acks.sentAt.Add(backlogInterval)
 	case c.ready && c.acks.sentBacklog:

@@ -10,45 +10,30 @@ import (
 
 // A carrier is what an endpoint knows of one of its carriers.
 type carrier struct {
+	id            CarrierID
 	maxDatagram   int    // bytes in a datagram, 0 if there are none
+	role          byte   // at this end
+	roleDue       bool   // the peer is not told of it yet
 	ready         bool   // frames of the log may be sent
-	standBy       bool   // only pings are sent
-	heard         bool   // a frame has come over it
 	greetingDue   bool   // the ack that begins the stream is not sent yet
 	unsentNotices []byte // encoded, for the stream
-	stripe        bool   // its stream carries only runs that others leave out
-	roleDue       bool   // the peer is not told of that, or of its end, yet
 
-	// The stream.
-	streamCursor uint64         // the first frame that was not put on the stream
-	leftOut      []run          // that stripes have taken, in order
-	missed       []run          // of these, those that stripes have not delivered, in order
-	flight       []run          // on their way on the stream, in the order of it
-	top          uint64         // the first frame above all that were put on the stream
-	delivered    uint64         // bytes that have arrived
-	progressAt   time.Time      // when something arrived last, or was sent while nothing was on its way
-	stalled      bool           // a stripe that delivers nothing
-	writing      bool           // what Stream returned last is not written yet
-	skipped      []skippedRange // that the stream left out, and the peer may not know of
-	aged         uint64         // the first frame that was not called old
-	cwnd         cwnd
-	gap          *outgoingGap // that is being sent, or was before another carrier brought more
+	out     outStream
+	gap     *outgoingGap   // that is being sent, or was before another carrier brought more
+	skipped []skippedRange // that the stream left out, and the peer may not know of
+	tail    tail
+	ping    pingState
+	probe   probe
+	acks    acks
+	grid    grid
+	loss    loss // of datagrams
+	rtt     rtt
+	cwnd    cwnd
 
-	tail  tail
-	ping  pingState
-	probe probe
-	acks  acks
-	grid  grid
-	loss  loss // of datagrams
-
-	// What the peer said about this carrier.
-	acked       uint64 // the first frame above all that arrived on it
-	rtt         rtt
-	peerBacklog uint64 // bytes of frames that the peer has not sent on it
-
-	parts []byte // of a snapshot whose gap has not come
-
-	unkeptBytes int // received and not kept, that the next kept frame may pin
+	heardAt     time.Time // when a frame came over it last, or zero
+	peerBacklog uint64    // bytes of frames that the peer has not sent on it
+	parts       []byte    // of a snapshot whose gap has not come
+	unkeptBytes int       // received and not kept, that the next kept frame may pin
 }
 
 // Up adds a carrier with datagrams of at most maxDatagram bytes, or without any if that
@@ -57,12 +42,12 @@ type carrier struct {
 func (e *Endpoint) Up(now time.Time, maxDatagram int, ready bool) CarrierID {
 	e.lastID++
 	c := &carrier{
-		maxDatagram:  maxDatagram,
-		ready:        ready,
-		greetingDue:  true,
-		streamCursor: e.acked,
-		tail:         tail{cursor: e.acked},
-		acked:        e.acked,
+		id:          e.lastID,
+		maxDatagram: maxDatagram,
+		ready:       ready,
+		greetingDue: true,
+		out:         outStream{cursor: e.acked, acked: e.acked},
+		tail:        tail{cursor: e.acked},
 	}
 	c.loss.suspectUntil = firstSpan
 	c.restartProbes(now)
@@ -88,26 +73,21 @@ func (e *Endpoint) Up(now time.Time, maxDatagram int, ready bool) CarrierID {
 // either, because it waits for our ack. If it has had one, it is told so.
 func (e *Endpoint) StandBy(now time.Time, id CarrierID) {
 	c := e.carriers[id]
-	if c == nil || c.standBy {
+	if c == nil || c.role != roleWhole {
 		return
 	}
-	c.standBy = true
+	c.role = roleStandBy
 	if !c.greetingDue {
 		c.greetingDue, c.roleDue = true, true
 		e.ackElsewhere(now, c)
 	}
 }
 
-// Activate ends StandBy and Stripe.
+// Activate ends StandBy.
 func (e *Endpoint) Activate(now time.Time, id CarrierID) {
-	c := e.carriers[id]
-	if c != nil && c.standBy {
-		c.standBy = false // a role that is due is that of a stripe which has ended meanwhile, or does no harm
+	if c := e.carriers[id]; c != nil && c.role == roleStandBy {
+		c.role, c.roleDue = roleWhole, false
 		c.restartProbes(now)
-	}
-	if c != nil && c.stripe {
-		c.roleDue = true
-		e.becomeWhole(now, c)
 	}
 }
 
@@ -123,7 +103,7 @@ func (c *carrier) pause() {
 func (e *Endpoint) Down(now time.Time, id CarrierID) {
 	c := e.carriers[id]
 	delete(e.carriers, id)
-	if c != nil && c.stripe {
+	if c != nil {
 		e.abandon(c)
 	}
 	e.ackElsewhere(now, c)
@@ -218,11 +198,11 @@ func (e *Endpoint) BestRTT() time.Duration {
 // current returns the carrier that brought the last frame. If that has ended or stands by, it
 // is the oldest that carries the whole log, or nil.
 func (e *Endpoint) current() *carrier {
-	if c := e.carriers[e.lastHeard]; c != nil && !c.standBy && !c.stripe {
+	if c := e.carriers[e.lastHeard]; c != nil && c.role == roleWhole {
 		return c
 	}
 	for _, id := range slices.Sorted(maps.Keys(e.carriers)) {
-		if c := e.carriers[id]; !c.standBy && !c.stripe {
+		if c := e.carriers[id]; c.role == roleWhole {
 			return c
 		}
 	}
@@ -230,4 +210,4 @@ func (e *Endpoint) current() *carrier {
 }
 
 // firstUnsent returns the first frame that has not been sent on this carrier.
-func (c *carrier) firstUnsent() uint64 { return max(c.streamCursor, c.tail.cursor) }
+func (c *carrier) firstUnsent() uint64 { return max(c.out.cursor, c.tail.cursor) }

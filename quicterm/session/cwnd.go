@@ -180,24 +180,24 @@ func (w *cwnd) acked(now time.Time, seq, delivered uint64, blocked bool) {
 	}
 }
 
-// SendWindow returns how many unacknowledged bytes of frames keep the best carrier and the
-// stripes busy.
+// SendWindow returns how many unacknowledged bytes of frames keep the bulk carriers busy or, without any, the best carrier.
 // More than that is better not appended yet: an interrupt can still discard it. Without
 // carriers, the next one is taken for one like the last.
 func (e *Endpoint) SendWindow(now time.Time) int {
-	best := max(minCwnd, e.lastPath.sendWindow)
-	if len(e.carriers) > 0 {
-		best = minCwnd
+	if len(e.carriers) == 0 {
+		return max(minCwnd, e.lastPath.sendWindow)
 	}
-	stripes := 0
+	best, bulk := 0, 0
 	for _, c := range e.carriers {
 		switch {
-		case c.standBy || c.stalled:
-		case c.stripe:
-			stripes += c.cwnd.size(now)
-		default:
+		case c.role == roleWhole:
 			best = max(best, c.cwnd.size(now))
+		case c.role == roleBulk && c.ready && e.source(c) != nil:
+			bulk += c.cwnd.size(now)
 		}
 	}
-	return min(best+stripes, maxCwnd)
+	if bulk > 0 {
+		best = bulk
+	}
+	return max(minCwnd, min(best, maxCwnd))
 }

@@ -9,10 +9,10 @@ import (
 // a later one, except beside the tail if there are notes.
 func (e *Endpoint) Datagram(now time.Time, id CarrierID, b []byte) []byte {
 	c := e.carriers[id]
-	if c == nil || c.maxDatagram == 0 || c.standBy && !c.ping.due {
+	if c == nil || c.maxDatagram == 0 || c.role == roleStandBy && !c.ping.due {
 		return nil
 	}
-	if c.standBy {
+	if c.role == roleStandBy {
 		c.loss.sent(now)
 		return e.appendPing(now, b, c, false)
 	}
@@ -50,7 +50,7 @@ func (e *Endpoint) datagramTime(now time.Time, c *carrier) time.Time {
 		return e.tick(c)
 	case c.ping.due:
 		return now
-	case c.standBy:
+	case c.role == roleStandBy:
 		return time.Time{}
 	}
 	at, _ := e.requestTime(now, c)
@@ -68,7 +68,7 @@ const (
 // requestTime returns when to send the tail or a probe, or zero while the peer owes no ack.
 func (e *Endpoint) requestTime(now time.Time, c *carrier) (at time.Time, what request) {
 	switch {
-	case !c.ready || c.stripe || e.consumed == e.log.Next():
+	case !c.ready || c.role != roleWhole || e.consumed == e.log.Next():
 		return time.Time{}, requestTail
 	case e.acked == e.log.Next() || !e.tailFits(c):
 		return c.probe.at, requestProbe

@@ -17,7 +17,7 @@ func TestChaos(t *testing.T) {
 		w := newWorld(t, uint64(seed))
 		w.datagrams = seed%4 != 0
 		w.skips = seed%3 == 0
-		w.stripes = seed%5 < 2
+		w.bulkCarriers = seed%5 < 2
 		if seed%2 == 1 {
 			w.takeSnapshots()
 		}
@@ -33,7 +33,7 @@ func FuzzChaos(f *testing.F) {
 	f.Add(uint64(2), uint16(300), false, true)
 	f.Fuzz(func(t *testing.T, seed uint64, steps uint16, datagrams, snapshots bool) {
 		w := newWorld(t, seed)
-		w.datagrams, w.stripes = datagrams, seed%5 < 2
+		w.datagrams, w.bulkCarriers = datagrams, seed%5 < 2
 		if w.skips = snapshots; snapshots {
 			w.takeSnapshots()
 		}

@@ -13,8 +13,21 @@ type run struct {
 	snapshot int    // its bytes, or 0
 }
 
-// putOnStream records that a run is on its way on a carrier's stream.
-func (c *carrier) putOnStream(r run) {
+// An outStream is what a carrier's stream has sent of the log, and what of it has arrived.
+type outStream struct {
+	cursor     uint64    // the first frame that was put neither on the stream nor on that of a bulk carrier beside it
+	missed     []run     // before the cursor, that bulk carriers have not delivered, in order
+	flight     []run     // on their way, in the order of the stream
+	top        uint64    // the first frame above all that were put on the stream
+	acked      uint64    // the first frame above all that arrived on it
+	delivered  uint64    // bytes that have arrived
+	progressAt time.Time // when something arrived last, or was sent while nothing was on its way
+	writing    bool      // what Stream returned last is not written yet
+	aged       uint64    // the first frame that was not called old
+}
+
+// put records that a run is on its way.
+func (c *outStream) put(r run) {
 	r.again = r.from < c.top
 	c.top = max(c.top, r.to)
 	if n := len(c.flight); n > 0 && r.snapshot == 0 {
@@ -34,13 +47,10 @@ func (e *Endpoint) runBytes(r run) int {
 	return e.span(r.from, r.to)
 }
 
-// inFlight returns how many bytes are on their way on a carrier's stream. Beside stripes it does not count
-// what they missed: whether this has arrived is known late, and it is little.
+// inFlight returns how many bytes are on their way on a carrier's stream.
 func (e *Endpoint) inFlight(c *carrier) (bytes int) {
-	for _, r := range c.flight {
-		if !r.again || len(c.leftOut) == 0 {
-			bytes += e.runBytes(r)
-		}
+	for _, r := range c.out.flight {
+		bytes += e.runBytes(r)
 	}
 	return bytes
 }
@@ -51,34 +61,34 @@ func (e *Endpoint) inFlight(c *carrier) (bytes int) {
 // nothing is measured then.
 func (e *Endpoint) noteArrivals(now time.Time, c *carrier) (any bool) {
 	highest := -1
-	for i, r := range c.flight {
-		if !r.again && r.from < c.acked {
+	for i, r := range c.out.flight {
+		if !r.again && r.from < c.out.acked {
 			highest = i
 		}
 	}
-	before, evicted := c.delivered, false
-	left := c.flight[:0]
-	for i, r := range c.flight {
+	before, evicted := c.out.delivered, false
+	left := c.out.flight[:0]
+	for i, r := range c.out.flight {
 		bytes, from := e.runBytes(r), r.from
 		switch r.from = max(r.from, e.acked); {
 		case i < highest:
 			r.from = r.to
 		case i == highest:
-			r.from = max(r.from, c.acked)
+			r.from = max(r.from, c.out.acked)
 		}
 		if r.from < r.to {
 			bytes -= e.runBytes(r)
 			left = append(left, r)
 		}
-		c.delivered += uint64(bytes)
+		c.out.delivered += uint64(bytes)
 		evicted = evicted || r.from > from && from < e.log.First()
 	}
-	c.flight = left
+	c.out.flight = left
 	if evicted {
 		c.cwnd.dropSample()
 	}
-	if c.delivered > before {
-		c.progressAt = now
+	if c.out.delivered > before {
+		c.out.progressAt = now
 		return true
 	}
 	return false

@@ -42,11 +42,13 @@ const (
 	pingObscured byte = 2
 )
 
-// What the first byte of a role frame says of the carrier on whose stream it comes. Others are ignored.
+// The roles of a carrier. The first byte of a role frame, on the carrier's stream, is roleStandBy or roleBulk; others are
+// ignored.
 const (
 	roleWhole   byte = 0 // it carries the whole log
 	roleStandBy byte = 1 // it stands by until its receiver has an ack on it
-	roleStripe  byte = 2 // it is a stripe
+	roleBulk    byte = 2 // it carries bulk data only
+	roleDead    byte = 3 // it did, and is to be closed
 )
 
 // pingBytes is the payload of a ping that this implementation sends: a flag and padding. A

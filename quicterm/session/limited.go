@@ -49,7 +49,7 @@ func (e *Endpoint) PeerLimited(now time.Time) bool {
 
 // limitedTime returns when to tell the peer on a carrier, or zero.
 func (e *Endpoint) limitedTime(now time.Time, c *carrier) time.Time {
-	if !e.tellLimited || !e.Limited(now) || c.stripe || e.whole() != c {
+	if !e.tellLimited || !e.Limited(now) || e.whole() != c {
 		return time.Time{}
 	}
 	at := e.limited.told.Add(limitedInterval)

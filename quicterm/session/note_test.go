@@ -76,7 +76,7 @@ func TestNoteStandsBeforeFrames(t *testing.T) {
 
 	w.append(1, 3000)
 	w.append(1, 3000)
-	for e.carriers[id].streamCursor < 4 {
+	for e.carriers[id].out.cursor < 4 {
 		if b := e.Stream(w.now, id, 3000); parseAll(t, b)[0].Type == ack {
 			t.Error("an ack in the middle of what goes to the stream")
 		}

@@ -64,12 +64,12 @@ func (o *obscure) appended(now time.Time) {
 
 // obscures reports whether only packets on the grid go out on a carrier now.
 func (e *Endpoint) obscures(now time.Time, c *carrier) bool {
-	return now.Before(e.obscure.until) && c.ready && !c.stripe && !c.standBy
+	return now.Before(e.obscure.until) && c.ready && c.role == roleWhole
 }
 
 // obscuresStream is the same for the stream of a carrier without datagrams. Much that is pasted goes as always.
 func (e *Endpoint) obscuresStream(now time.Time, c *carrier) bool {
-	return c.maxDatagram == 0 && e.obscures(now, c) && e.log.Size(max(c.streamCursor, e.acked)) <= obscuredSize
+	return c.maxDatagram == 0 && e.obscures(now, c) && e.log.Size(max(c.out.cursor, e.acked)) <= obscuredSize
 }
 
 // tick returns when the next packet on the grid is due, or when others are again.
@@ -104,7 +104,7 @@ func (e *Endpoint) appendTick(now time.Time, b []byte, c *carrier) []byte {
 func (e *Endpoint) streamTick(now time.Time, c *carrier, limit int) []byte {
 	c.grid.next, c.grid.padding, c.ping.due, c.ping.asks = gridAfter(now), askPadded, false, false
 	b := e.appendAck(now, nil, c)
-	from, to := e.nextOnStream(now, c)
+	from, to := e.nextOnStream(c)
 	space := c.cwnd.size(now) - e.inFlight(c)
 	if from < to && from >= e.first() && space > 0 && e.span(from, from+1) <= e.windowSpace(from, 0) {
 		b = append(b, e.sendFrames(now, c, space, limit)...)

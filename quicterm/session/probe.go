@@ -45,7 +45,7 @@ func (c *carrier) delayProbe(now time.Time) {
 // appendPing appends a ping to a datagram. A probe is a ping that asks for an ack: the
 // ack that would have unblocked the stream may have been lost.
 func (e *Endpoint) appendPing(now time.Time, b []byte, c *carrier, probe bool) []byte {
-	asks := probe || c.ping.asks || c.stalled
+	asks := probe || c.ping.asks
 	c.ping.due, c.ping.asks = false, false
 	if probe {
 		c.probe.count++
@@ -63,19 +63,6 @@ func (e *Endpoint) appendPing(now time.Time, b []byte, c *carrier, probe bool) [
 func (e *Endpoint) appendStreamPing(b []byte, c *carrier) []byte {
 	c.ping.due, c.ping.asks = false, false
 	return buffer.AppendFrame(b, buffer.Frame{Type: ping, Payload: []byte{pingProbe}})
-}
-
-// appendRole appends a frame that tells the peer a carrier's role.
-func (c *carrier) appendRole(b []byte) []byte {
-	is := roleWhole
-	switch {
-	case c.standBy:
-		is = roleStandBy
-	case c.stripe:
-		is = roleStripe
-	}
-	c.roleDue = false
-	return buffer.AppendFrame(b, buffer.Frame{Type: role, Payload: []byte{is}})
 }
 
 // AppendPing appends a ping as it is sent on any carrier, also on one that does not carry a

@@ -19,10 +19,10 @@ func (e *Endpoint) Receive(now time.Time, id CarrierID, lane Lane, f buffer.Fram
 	if f.Seq > maxNumber {
 		return protocolErrorf("frame %d, above the highest number", f.Seq)
 	}
-	if f.Type != ping && f.Type != role && !c.standBy && !c.stripe {
+	if f.Type != ping && f.Type != role && c.role == roleWhole {
 		e.lastHeard = id
 	}
-	c.heard = true
+	c.heardAt = now
 	c.countUnkept(f)
 	switch f.Type {
 	case ack:
@@ -52,7 +52,7 @@ func (e *Endpoint) Receive(now time.Time, id CarrierID, lane Lane, f buffer.Fram
 			c.scheduleAck(now)
 		}
 	case role:
-		e.handleRole(now, c, lane, f.Payload)
+		e.handleRole(c, lane, f.Payload)
 	case notice:
 		n, err := parseNotice(f.Payload)
 		if err != nil {
@@ -83,19 +83,15 @@ func (e *Endpoint) Receive(now time.Time, id CarrierID, lane Lane, f buffer.Fram
 }
 
 // handleRole handles what the peer says of the carrier's role.
-func (e *Endpoint) handleRole(now time.Time, c *carrier, lane Lane, payload []byte) {
+func (e *Endpoint) handleRole(c *carrier, lane Lane, payload []byte) {
 	if lane != StreamLane || len(payload) == 0 {
 		return
 	}
-	switch payload[0] {
-	case roleStandBy:
+	switch {
+	case payload[0] == roleStandBy:
 		c.pause()
-	case roleStripe:
-		c.stripe = true
-	case roleWhole:
-		if c.stripe {
-			e.becomeWhole(now, c)
-		}
+	case payload[0] == roleBulk && !c.ready:
+		c.role = roleBulk
 	}
 }
 

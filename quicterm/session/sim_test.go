@@ -31,7 +31,7 @@ type world struct {
 	writes        int // to streams
 	skips         bool
 	snapshots     bool
-	stripes       bool
+	bulkCarriers  bool
 	rate          int       // of streams, in bytes per second, 0 for no limit
 	frozen        time.Time // until then nothing that is sent arrives
 }
@@ -140,10 +140,10 @@ func (w *world) connect() *link {
 	return l
 }
 
-// connectStripe adds a carrier that is a stripe.
-func (w *world) connectStripe() *link {
+// connectBulk adds a carrier for bulk data.
+func (w *world) connectBulk() *link {
 	l := w.connect()
-	w.ends[0].endpoint.Stripe(w.now, l.ids[0])
+	w.ends[0].endpoint.Bulk(l.ids[0])
 	return l
 }
 
@@ -449,8 +449,8 @@ func (w *world) chaos(steps int) {
 			w.consume(i, w.rng.IntN(len(w.ends[i].got)+1))
 		case 11:
 			if len(w.links) < 4 {
-				if w.stripes && w.rng.IntN(2) == 0 {
-					w.connectStripe()
+				if w.bulkCarriers && w.rng.IntN(2) == 0 {
+					w.connectBulk()
 				} else {
 					w.connect()
 				}
@@ -507,14 +507,11 @@ func (w *world) chaos(steps int) {
 	if w.rng.IntN(2) == 0 {
 		w.keepOne(w.rng.IntN(len(w.links)))
 	}
-	whole := 0 // what stripes carry, this one does not
-	if w.stripes {
-		whole = w.rng.IntN(len(w.links))
+	if w.bulkCarriers {
+		w.connect() // those that are left may be for bulk data alone
 	}
-	for i, l := range w.links {
-		if !w.stripes || i == whole || w.rng.IntN(2) == 0 {
-			w.ends[0].endpoint.Activate(w.now, l.ids[0])
-		}
+	for _, l := range w.links {
+		w.ends[0].endpoint.Activate(w.now, l.ids[0])
 	}
 	w.settle(5 * time.Minute)
 }

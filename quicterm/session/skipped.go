@@ -16,7 +16,7 @@ const maxSkipped = 16
 func (e *Endpoint) skip(c *carrier, from, to uint64, snapshot int) {
 	c.skipped = append(c.skipped, skippedRange{from, to, min(max(from, e.firstUnsent), to)})
 	if snapshot > 0 {
-		c.putOnStream(run{from: to - 1, to: to, snapshot: snapshot})
+		c.out.put(run{from: to - 1, to: to, snapshot: snapshot})
 		c.cwnd.dropSample() // a snapshot is not held back for the window
 	}
 }

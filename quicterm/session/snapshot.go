@@ -71,7 +71,7 @@ func (e *Endpoint) gapIsDue(c *carrier, from uint64) bool {
 // sendGap returns the gap in place of the frames up to the first that can be sent, or the next
 // parts of its snapshot, of about limit bytes.
 func (e *Endpoint) sendGap(now time.Time, c *carrier, limit int) (b []byte) {
-	from, _ := e.nextOnWhole(c)
+	from, _ := e.nextOnStream(c)
 	if c.gap == nil || from >= c.gap.next {
 		if c.gap = e.newGap(); c.gap == nil {
 			return nil
@@ -91,7 +91,8 @@ func (e *Endpoint) sendGap(now time.Time, c *carrier, limit int) (b []byte) {
 		e.counters.Evicted++
 	}
 	e.skip(c, from, g.next, len(g.snapshot))
-	c.streamCursor, c.gap, c.missed = max(c.streamCursor, g.next), nil, trim(c.missed, g.next)
+	c.gap = nil
+	c.out.cursor, c.out.missed = max(c.out.cursor, g.next), trim(c.out.missed, g.next)
 	info := gapInfo{next: g.next, offset: g.offset, snapshot: uint64(len(g.snapshot))}
 	return buffer.AppendFrame(b, buffer.Frame{Type: gap, Payload: appendGap(nil, info)})
 }

@@ -2,6 +2,8 @@ package session
 
 import (
 	"time"
+
+	"github.com/quicterm/quicterm/buffer"
 )
 
 // A streamStep is what a carrier's stream sends next.
@@ -13,7 +15,7 @@ const (
 	streamPing
 	streamTick
 	streamRole
-	streamStuck // a stripe is
+	streamDead // a bulk carrier is
 	streamLimited
 	streamAck
 	streamNotices
@@ -31,26 +33,27 @@ func (e *Endpoint) Stream(now time.Time, id CarrierID, limit int) []byte {
 		return nil
 	}
 	b := e.stream(now, c, limit)
-	c.writing = b != nil
+	c.out.writing = b != nil
 	return b
 }
 
 func (e *Endpoint) stream(now time.Time, c *carrier, limit int) []byte {
-	c.writing = false
+	c.out.writing = false
 	switch step, space := e.nextStreamStep(now, c); step {
 	case streamBlocked:
 		c.cwnd.noteUse(space, c.cwnd.size(now))
-		if space <= 0 && !c.stripe {
+		if space <= 0 {
 			e.limited.note(now)
 		}
 	case streamLimited:
 		e.limited.told = now
 		return appendLimited(nil)
 	case streamRole:
-		return c.appendRole(nil)
-	case streamStuck:
-		e.abandonStalled(now)
-		return e.appendStreamPing(nil, c)
+		c.roleDue = false
+		return buffer.AppendFrame(nil, buffer.Frame{Type: role, Payload: []byte{c.role}})
+	case streamDead:
+		e.bury(now)
+		return e.appendStreamPing(nil, c) // what others have brought of it is known then
 	case streamPing:
 		return e.appendStreamPing(nil, c)
 	case streamTick:
@@ -65,12 +68,15 @@ func (e *Endpoint) stream(now time.Time, c *carrier, limit int) []byte {
 	case streamGap:
 		return e.sendGap(now, c, limit)
 	case streamAged:
-		c.aged = e.agedFrom(now, c.aged)
-		return appendAged(nil, c.aged)
+		c.out.aged = e.agedFrom(now, c.out.aged)
+		return appendAged(nil, c.out.aged)
 	case streamFrames:
 		sendsTail := e.tailFits(c) && e.tailOnStream(now, c)
 		b := e.sendFrames(now, c, space, limit)
-		if (c.maxDatagram == 0 || sendsTail) && e.carriesAck(now, c) || e.note != nil && c.streamCursor == e.log.Next() {
+		if from, to := e.nextOnStream(c); from < to && e.fits(c, from) {
+			e.limited.note(now)
+		}
+		if (c.maxDatagram == 0 || sendsTail) && e.carriesAck(now, c) || e.note != nil && c.out.cursor == e.log.Next() {
 			b = append(e.appendAck(now, nil, c), b...) // one write, and a packet less
 		}
 		return b
@@ -85,9 +91,9 @@ func (e *Endpoint) nextStreamStep(now time.Time, c *carrier) (step streamStep, s
 	switch {
 	case c.roleDue:
 		return streamRole, 0
-	case pingDue && (c.standBy || !c.greetingDue):
+	case pingDue && (c.role == roleStandBy || !c.greetingDue):
 		return streamPing, 0
-	case c.standBy:
+	case c.role == roleStandBy || c.role == roleDead:
 		return streamIdle, 0
 	case !c.greetingDue && e.obscuresStream(now, c):
 		if due(now, e.tick(c)) {
@@ -98,12 +104,12 @@ func (e *Endpoint) nextStreamStep(now time.Time, c *carrier) (step streamStep, s
 		return streamAck, 0
 	case c.unsentNotices != nil:
 		return streamNotices, 0
-	case due(now, e.stalledTime(c)):
-		return streamStuck, 0
+	case due(now, e.deathTime(c)):
+		return streamDead, 0
 	case due(now, e.limitedTime(now, c)):
 		return streamLimited, 0
 	}
-	from, to := e.nextOnStream(now, c)
+	from, to := e.nextOnStream(c)
 	switch {
 	case !c.ready || from >= to || e.tailFits(c) && !e.tailOnStream(now, c):
 		return streamIdle, 0
@@ -113,10 +119,10 @@ func (e *Endpoint) nextStreamStep(now time.Time, c *carrier) (step streamStep, s
 		return streamIdle, 0
 	}
 	space = c.cwnd.size(now) - e.inFlight(c)
-	if space <= 0 || from >= e.endOfAhead(c) || e.span(from, from+1) > e.windowSpace(from, e.skippedInWindow(c)) {
+	if space <= 0 || from >= e.endOfAhead() || !e.fits(c, from) {
 		return streamBlocked, space
 	}
-	if e.agedFrom(now, max(from, c.aged)) > 0 {
+	if e.agedFrom(now, max(from, c.out.aged)) > 0 {
 		return streamAged, 0
 	}
 	return streamFrames, space
@@ -133,7 +139,7 @@ func (e *Endpoint) streamTime(now time.Time, c *carrier) time.Time {
 		return at
 	case streamIdle:
 		switch {
-		case c.standBy:
+		case c.role == roleStandBy || c.role == roleDead:
 			return time.Time{}
 		case e.obscuresStream(now, c):
 			return e.tick(c)
@@ -147,7 +153,7 @@ func (e *Endpoint) streamTime(now time.Time, c *carrier) time.Time {
 
 // idleStreamTime returns when a stream that has no frames to send has something else, or zero.
 func (e *Endpoint) idleStreamTime(now time.Time, c *carrier) time.Time {
-	return earlier(e.streamAckTime(c), earlier(e.stalledTime(c), e.limitedTime(now, c)))
+	return earlier(e.streamAckTime(c), earlier(e.deathTime(c), e.limitedTime(now, c)))
 }
 
 // streamAckTime returns when to send an ack on a carrier's stream, or zero: because there
@@ -160,77 +166,29 @@ func (e *Endpoint) streamAckTime(c *carrier) time.Time {
 	return at
 }
 
-// nextOnStream returns the next frames for a carrier's stream, from one up to another, which may
-// have been skipped. They are none if both are the same.
-func (e *Endpoint) nextOnStream(now time.Time, c *carrier) (from, to uint64) {
-	if c.stripe {
-		return e.nextOnStripe(now, c)
-	}
-	return e.nextOnWhole(c)
-}
-
-// nextOnWhole is nextOnStream for a carrier that carries the whole log: first what stripes have
-// not delivered, then what no stripe has taken.
-func (e *Endpoint) nextOnWhole(c *carrier) (from, to uint64) {
-	if len(c.missed) > 0 {
-		return c.missed[0].from, c.missed[0].to
-	}
-	from, to = max(c.streamCursor, e.acked), e.log.Next()
-	for _, r := range c.leftOut {
-		switch {
-		case from < r.from:
-			return from, r.from
-		case from < r.to:
-			from = r.to
-		}
-	}
-	return from, to
-}
-
 // sendFrames returns the next frames, as both windows allow; space is that of the
 // congestion window.
 func (e *Endpoint) sendFrames(now time.Time, c *carrier, space, limit int) []byte {
-	from, to := e.nextOnStream(now, c)
-	to = min(to, e.endOfAhead(c))
+	from, to := e.nextOnStream(c)
+	to = min(to, e.endOfAhead())
 	b, next := e.log.Slice(from, min(limit, space, e.windowSpace(from, e.skippedInWindow(c)), e.span(from, to)))
 	tail := e.tailFits(c) && e.tailOnStream(now, c)
-	sent := run{from: from, to: next}
-	switch {
-	case c.stripe:
-		whole := e.whole()
-		whole.leftOut = append(whole.leftOut, sent)
-		c.streamCursor = next
-	case len(c.missed) > 0:
-		if c.missed[0].from = next; next >= c.missed[0].to {
-			c.missed = c.missed[1:]
-		}
-	default:
-		c.streamCursor = next
+	e.source(c).sent(next)
+	if len(c.out.flight) == 0 {
+		c.out.progressAt = now
 	}
-	if len(c.flight) == 0 {
-		c.progressAt = now
-	}
-	fresh := from >= c.top
-	c.putOnStream(sent)
+	fresh := from >= c.out.top
+	c.out.put(run{from: from, to: next})
 	e.firstUnsent = max(e.firstUnsent, next)
 	if fresh {
 		c.rtt.start(now, next-1)
 	}
 	if fresh && !tail { // what a person types shows no rate
-		c.cwnd.sent(now, next-1, c.delivered)
+		c.cwnd.sent(now, next-1, c.out.delivered)
 	}
 	c.cwnd.noteUse(space-len(b), c.cwnd.size(now))
 	c.tail.resends, c.tail.sentAt = 0, now
 	c.tail.resendAt = now.Add(e.overdueAfter(c))
 	c.delayProbe(now)
 	return b
-}
-
-// endOfAhead returns the first frame that is too far ahead for a carrier's stream. A stream that
-// leaves nothing to stripes is in order, so that its frames are never early.
-func (e *Endpoint) endOfAhead(c *carrier) uint64 {
-	if !c.stripe && len(c.leftOut) == 0 {
-		return maxNumber
-	}
-	return e.acked + MaxAhead
 }

@@ -102,7 +102,7 @@ func TestStandByAfterUse(t *testing.T) {
 		server.endpoint.Receive(w.now, first.ids[1], StreamLane, buffer.Frame{Type: role, Payload: []byte{1}})
 	})
 	both(4 * w.delay)
-	cursor := server.endpoint.carriers[first.ids[1]].streamCursor
+	cursor := server.endpoint.carriers[first.ids[1]].out.cursor
 	w.links, w.writes = []*link{first}, 0 // what is sent on the second only stays unsent for a moment
 	w.run(time.Second)
 	if w.writes != 0 {
@@ -112,7 +112,7 @@ func TestStandByAfterUse(t *testing.T) {
 	both(10 * time.Second)
 	client.endpoint.Ping(first.ids[0])
 	both(time.Second)
-	if now := server.endpoint.carriers[first.ids[1]].streamCursor; now != cursor {
+	if now := server.endpoint.carriers[first.ids[1]].out.cursor; now != cursor {
 		t.Errorf("%d frames went over a carrier that stands by", now-cursor)
 	}
 
@@ -128,7 +128,7 @@ func TestStandByAfterUse(t *testing.T) {
 	}
 }
 
-// A stream that is in order is not limited by how far ahead stripes may be: a gap over many frames costs
+// A stream that is in order is not limited by how far ahead bulk carriers may be: a gap over many frames costs
 // no round trip, and small frames fill the window.
 func TestInOrderStreamIsNotAhead(t *testing.T) {
 	w := newWorld(t, 1)

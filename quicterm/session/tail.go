@@ -72,7 +72,7 @@ func (e *Endpoint) tailRoom(c *carrier) int {
 // no loss is seen. QUIC repairs a first loss there, and its acks share the packet whether or not the peer
 // permits the claimer's stream (package quic).
 func (e *Endpoint) tailOnStream(now time.Time, c *carrier) bool {
-	return !without(StreamFirst) && !e.obscures(now, c) && c.heard && c.loss.rate() < lightLoss && len(c.skipped) == 0 && c.gap == nil
+	return !without(StreamFirst) && !e.obscures(now, c) && !c.heardAt.IsZero() && c.loss.rate() < lightLoss && len(c.skipped) == 0 && c.gap == nil
 }
 
 // appendTail appends the tail to a datagram, and schedules when to send it again.

@@ -2,7 +2,7 @@ package session
 
 import "time"
 
-// All times of this package but those of stripes follow. Three are chosen: what a person does not notice
+// All times of this package follow. Three are chosen: what a person does not notice
 // (shortAckDelay), the time from key to key (keyGap), and how soon a path that works again must be known (maxResend).
 // With them, everything is computed from the round trip that is measured (rtt.timeout).
 const (
@@ -50,6 +50,10 @@ const (
 	// maxConsumeProbe bounds the time between two probes for frames that have arrived and are not consumed, as with a
 	// stopped terminal: some 50 bytes in half a minute.
 	maxConsumeProbe = 30 * maxResend
+
+	// minDead is how long at least a bulk carrier may deliver nothing while others do, before it is closed: TCP repairs
+	// what it has lost earlier, most often.
+	minDead = time.Second
 
 	// backlogInterval is how often the peer is told of a long backlog, for a person who watches it.
 	backlogInterval = time.Second

@@ -27,6 +27,11 @@ func (e *Endpoint) windowSpace(from uint64, skipped int) int {
 	return int(min(end-at, math.MaxInt32))
 }
 
+// fits reports whether the peer's flow-control window has room for a frame on a carrier's stream.
+func (e *Endpoint) fits(c *carrier, seq uint64) bool {
+	return e.span(seq, seq+1) <= e.windowSpace(seq, e.skippedInWindow(c))
+}
+
 // position returns where the frame seq begins in a log, in bytes of encoded frames,
 // from its offset.
 func position(seq, offset uint64) uint64 { return offset + buffer.Overhead*(seq-1) }

@@ -38,6 +38,7 @@ type running struct {
 	datagrams    lane
 	negotiation  negotiation
 	hasDatagrams bool
+	close        func() error
 	keepalive    bool // a datagram is due, if only an empty one
 }
 
@@ -74,6 +75,15 @@ func (d *Driver) Keepalive(id session.CarrierID) bool {
 	return true
 }
 
+// closeDead closes the bulk carriers that deliver nothing while others do.
+func (d *Driver) closeDead() {
+	for id, r := range d.running {
+		if d.endpoint.Dead(id) {
+			r.close()
+		}
+	}
+}
+
 // Carriers returns how many carriers run. The mutex must be held.
 func (d *Driver) Carriers() int { return len(d.running) }
 
@@ -92,6 +102,7 @@ func (d *Driver) Run(c carrier.Carrier, ready bool, started func(session.Carrier
 		stream:       newLane(id, session.StreamLane),
 		datagrams:    newLane(id, session.DatagramLane),
 		hasDatagrams: size > 0,
+		close:        c.Close,
 		negotiation:  negotiation{accepts: d.compression},
 	}
 	if d.asked != Off {

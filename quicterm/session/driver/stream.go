@@ -126,7 +126,8 @@ func (d *Driver) writeStream(id session.CarrierID, c carrier.Carrier, r *running
 		}
 		switch {
 		case b != nil && len(d.running) > 1:
-			d.Wake() // stripes take what this carrier has no room for
+			d.closeDead()
+			d.Wake() // bulk carriers share what is to be sent
 		case b != nil:
 			d.schedule(now, &r.datagrams) // an ack that waited there may have gone with b
 		}

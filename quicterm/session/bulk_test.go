@@ -28,21 +28,25 @@ func (w *world) bulk(d time.Duration) float64 {
 	return float64(end-half) / (d / 2).Seconds()
 }
 
-// Stripes add what their paths carry, each frame comes over one of them, and keys do not wait.
-func TestStripesAddUp(t *testing.T) {
+// Bulk carriers add what their paths carry, each frame comes over one of them, and keys do not wait: they go on the
+// carrier beside them, which has nothing else.
+func TestBulkCarriersAddUp(t *testing.T) {
 	w := newWorld(t, 1)
 	w.rate = 250_000
 	w.connect()
 	alone := w.bulk(4 * time.Second)
 	for range 3 {
-		w.connectStripe()
+		w.connectBulk()
 	}
 	together := w.bulk(4 * time.Second)
-	if together < 3.6*alone {
-		t.Errorf("four carriers bring %.0f bytes a second, one %.0f", together, alone)
+	if together < 2.7*alone {
+		t.Errorf("three carriers bring %.0f bytes a second, one %.0f", together, alone)
 	}
 	if n := w.ends[0].endpoint.Counters().Duplicates; n > 5 {
 		t.Errorf("%d frames came twice", n)
+	}
+	if n := len(w.ends[1].endpoint.carriers[w.links[0].ids[1]].out.flight); n > 0 {
+		t.Errorf("%d runs of bulk data are on the way on the carrier for keys", n)
 	}
 	typed := w.now
 	w.append(0, 1)
@@ -55,34 +59,75 @@ func TestStripesAddUp(t *testing.T) {
 	w.settle(time.Minute)
 }
 
-// A stripe that dies without a word costs a moment, and no frame.
-func TestStripeDies(t *testing.T) {
+// A bulk carrier that dies without a word is to be closed after a second, and costs no frame.
+func TestBulkCarrierDies(t *testing.T) {
 	w := newWorld(t, 1)
 	w.rate = 250_000
 	w.connect()
-	stripe := w.connectStripe()
+	l := w.connectBulk()
 	w.bulk(2 * time.Second)
-	stripe.up = [2]bool{} // nothing arrives, and nobody is told
+	server := w.ends[1].endpoint
+	if server.Dead(l.ids[1]) {
+		t.Error("a carrier that delivers is dead")
+	}
+	l.up = [2]bool{} // nothing arrives, and nobody is told
 	at, _ := w.ends[0].endpoint.Next()
-	w.bulk(2 * time.Second)
-	if now, _ := w.ends[0].endpoint.Next(); now < at+20 {
-		t.Errorf("%d frames in two seconds after a stripe has died", now-at)
+	w.bulk(900 * time.Millisecond)
+	if server.Dead(l.ids[1]) {
+		t.Error("it is dead in less than a second")
+	}
+	w.bulk(1600 * time.Millisecond)
+	if now, _ := w.ends[0].endpoint.Next(); now < at+20 || !server.Dead(l.ids[1]) {
+		t.Errorf("%d frames in 2.5 s after a carrier has died, dead %v", now-at, server.Dead(l.ids[1]))
 	}
 	w.settle(time.Minute)
-	w.cut(stripe)
+	w.cut(l)
 	w.bulk(time.Second)
 	w.settle(time.Minute)
 }
 
-// What several stripes had that end together goes over the carrier that is left, in any order.
-func TestStripesEnd(t *testing.T) {
+// In an outage of the whole network no bulk carrier is dead.
+func TestBulkCarrierOutlivesOutage(t *testing.T) {
+	w := newWorld(t, 1)
+	w.rate = 250_000
+	w.connect()
+	l := w.connectBulk()
+	w.bulk(2 * time.Second)
+	w.frozen = w.now.Add(5 * time.Second)
+	w.bulk(4 * time.Second)
+	if w.ends[1].endpoint.Dead(l.ids[1]) {
+		t.Error("a carrier is dead that is as silent as the others")
+	}
+	w.settle(time.Minute)
+}
+
+// What bulk carriers had of an old path does not wait for them on a new one, on which they are not used.
+func TestBulkCarrierOfOldPath(t *testing.T) {
+	w := newWorld(t, 1)
+	w.rate = 250_000
+	old := []*link{w.connect(), w.connectBulk()}
+	w.bulk(2 * time.Second)
+	for _, l := range old {
+		l.up = [2]bool{}
+	}
+	w.connect()
+	at, _ := w.ends[0].endpoint.Next()
+	w.bulk(600 * time.Millisecond)
+	if now, _ := w.ends[0].endpoint.Next(); now < at+10 {
+		t.Errorf("%d frames in 600 ms on the new path", now-at)
+	}
+	w.settle(time.Minute)
+}
+
+// What several bulk carriers had that end together goes over the carrier that is left, in any order.
+func TestBulkCarriersEnd(t *testing.T) {
 	for seed := range uint64(10) {
 		w := newWorld(t, seed)
 		w.rate, w.jitter = 250_000, 20*time.Millisecond
 		w.connect()
-		stripes := []*link{w.connectStripe(), w.connectStripe(), w.connectStripe()}
+		carriers := []*link{w.connectBulk(), w.connectBulk(), w.connectBulk()}
 		w.bulk(2 * time.Second)
-		for _, l := range stripes {
+		for _, l := range carriers {
 			w.cut(l)
 		}
 		w.bulk(2 * time.Second)
@@ -93,12 +138,9 @@ func TestStripesEnd(t *testing.T) {
 // A Role comes on the stream before anything else, and a Limited frame is empty.
 func TestRolesOnWire(t *testing.T) {
 	w := newWorld(t, 1)
-	l := w.connectStripe()
+	l := w.connectBulk()
 	client := w.ends[0].endpoint
-	wantOnWire(t, "becoming a stripe", client.Stream(w.now, l.ids[0], 1000), 0x88, 2)
-	client.Stream(w.now, l.ids[0], 1000)
-	client.Activate(w.now, l.ids[0])
-	wantOnWire(t, "becoming whole", client.Stream(w.now, l.ids[0], 1000), 0x88, 0)
+	wantOnWire(t, "a carrier for bulk data", client.Stream(w.now, l.ids[0], 1000), 0x88, 2)
 	if b, want := appendLimited(nil), buffer.AppendFrame(nil, buffer.Frame{Type: 0x89}); !bytes.Equal(b, want) {
 		t.Errorf("limited is %x, want %x", b, want)
 	}
