@@ -17,9 +17,9 @@ const (
 	bulkIdle = holdDown
 
 	// The number of bulk carriers follows the queue of the path, once in adaptAfter, in which it shows what the path
-	// carries. With less than noQueue of the shortest round trip in it there are all, with longQueue or more half as many
-	// as before. queueSlack is added to both, above the jitter of a busy machine.
-	adaptAfter = 2 * noticeable
+	// carries. With less than noQueue of the shortest round trip in it there are twice as many as before, with longQueue
+	// or more half as many. queueSlack is added to both, above the jitter of a busy machine.
+	adaptAfter = pingInterval
 	noQueue    = 0.1
 	longQueue  = 0.25
 	queueSlack = 3 * time.Millisecond
@@ -64,14 +64,12 @@ func (m *Manager) handleBulk(now time.Time, limited bool) {
 	switch {
 	case queue >= longQueue*shortest:
 		if b.wanted > 1 && settled {
-			if b.wanted == maxBulk {
-				b.held.again(now, pingInterval, activeFor)
-			}
+			b.held.again(now, pingInterval, activeFor)
 			b.wanted, b.changed = b.wanted/2, now
 		}
 		b.held.next = now.Add(b.held.interval)
-	case queue < noQueue*shortest && inUse.minRTT >= nearRTT && settled && !now.Before(b.held.next):
-		b.wanted, b.changed = maxBulk, now
+	case b.wanted < maxBulk && queue < noQueue*shortest && inUse.minRTT >= nearRTT && settled && !now.Before(b.held.next):
+		b.wanted, b.changed = 2*b.wanted, now
 	}
 }
 
@@ -84,7 +82,7 @@ func (m *Manager) besideBulk(now time.Time) map[ID]int {
 	inUse := m.bestPath(now)
 	for id, p := range m.paths {
 		second := m.cfg.Paths == Aggregate && m.trusted(now, p)
-		if (p == inUse || second) && slices.Contains(m.candidates, p.candidate.overTCP()) {
+		if (p == inUse || second) && p.candidate.Transport == QUIC && slices.Contains(m.candidates, p.candidate.overTCP()) {
 			beside[id] = m.bulk.wanted
 		}
 	}
@@ -95,8 +93,11 @@ func (m *Manager) besideBulk(now time.Time) map[ID]int {
 // dials take too long.
 func (m *Manager) tendBulk(now time.Time) {
 	b := &m.bulk
-	if now.Sub(b.limited) >= bulkIdle {
+	switch idle := now.Sub(b.limited); {
+	case idle >= activeFor:
 		*b = bulk{limited: b.limited, carriers: b.carriers}
+	case idle >= bulkIdle:
+		b.wanted = 0
 	}
 	beside := m.besideBulk(now)
 	for _, id := range ordered(b.carriers) {

@@ -112,7 +112,7 @@ func SwitchToIPv6(at time.Duration) Event {
 
 // BlockUDP makes the networks of clients drop UDP packets. The system sees no event.
 func BlockUDP(at time.Duration) Event {
-	return Event{At: at, What: "UDP blocked", Ends: true, Client: func(c Client) { c.BlockUDP(true) }}
+	return Event{At: at, What: "UDP blocked", Ends: true, Client: func(c Client) { c.Block(syscall.IPPROTO_UDP) }}
 }
 
 // FreeUDP lets networks that block UDP pass it again when the second interface, which is down for
@@ -121,7 +121,7 @@ func FreeUDP(from, until time.Duration) []Event {
 	return []Event{
 		{At: from, What: "second interface down", Client: func(c Client) { c.Interface(1).Down() }},
 		{At: until, What: "UDP passes, second interface up", Ends: true, Client: func(c Client) {
-			c.BlockUDP(false)
+			c.Block(0)
 			c.Interface(1).Up()
 		}},
 	}

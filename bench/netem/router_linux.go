@@ -26,7 +26,7 @@ type Port struct {
 	tun      *os.File
 	networks []netip.Prefix
 	nat      *nat // between the interface and the router, or nil
-	noUDP    bool
+	blocked  byte // a protocol over IP, or 0
 	duplex
 }
 
@@ -73,12 +73,12 @@ func (p *Port) Forget() {
 	p.nat.forget()
 }
 
-// BlockUDP makes the port drop UDP packets in both directions from now on, or pass them. Nothing
-// tells the sender.
-func (p *Port) BlockUDP(block bool) {
+// Block makes the port drop the packets of a protocol over IP, such as syscall.IPPROTO_UDP, in both directions from now
+// on, and pass those of others. 0 passes all. Nothing tells the sender.
+func (p *Port) Block(protocol byte) {
 	p.router.mu.Lock()
 	defer p.router.mu.Unlock()
-	p.noUDP = block
+	p.blocked = protocol
 }
 
 // Close removes all interfaces and ends the router.
@@ -119,7 +119,7 @@ func (r *Router) forward(from *Port, to netip.Addr, packet []byte) {
 	if out == nil || out == from {
 		return
 	}
-	if (from.noUDP || out.noUDP) && isUDP(packet) {
+	if p := protocolOf(packet); p != 0 && (from.blocked == p || out.blocked == p) {
 		return
 	}
 	if from.nat != nil && !from.nat.out(packet) {
@@ -157,8 +157,13 @@ func (r *Router) port(to netip.Addr) *Port {
 	return nil
 }
 
-// isUDP reports whether an IP packet carries UDP. IPv6 extension headers are not looked into.
-func isUDP(b []byte) bool { return b[0]>>4 == 4 && b[9] == udp || b[0]>>4 == 6 && b[6] == udp }
+// protocolOf returns the protocol that an IP packet carries. IPv6 extension headers are not looked into.
+func protocolOf(b []byte) byte {
+	if b[0]>>4 == 4 {
+		return b[9]
+	}
+	return b[6]
+}
 
 // destination returns where an IP packet wants to go (RFC 791, RFC 8200).
 func destination(b []byte) (netip.Addr, error) {

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"syscall"
 	"testing"
 	"time"
 
@@ -137,8 +138,8 @@ func TestRouterTCP(t *testing.T) {
 	}
 }
 
-// A port that blocks UDP drops it both ways, and nothing else.
-func TestBlockUDP(t *testing.T) {
+// A port that blocks a protocol drops it both ways, and nothing else.
+func TestBlock(t *testing.T) {
 	router := newRouter(t)
 	clientSpace, port := attach(t, router, "c", "10.99.1.", netem.Config{})
 	serverSpace, _ := attach(t, router, "s", "10.99.2.", netem.Config{})
@@ -162,9 +163,9 @@ func TestBlockUDP(t *testing.T) {
 		udp.WriteTo([]byte(text), client.LocalAddr())
 		connect()
 	}
-	port.BlockUDP(true)
+	port.Block(syscall.IPPROTO_UDP)
 	send("blocked")
-	port.BlockUDP(false)
+	port.Block(0)
 	send("passes")
 	for _, c := range []*net.UDPConn{client, udp} {
 		buf := make([]byte, 100)

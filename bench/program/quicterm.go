@@ -28,7 +28,8 @@ type Quicterm struct {
 
 	BySSH     bool // clients know a host only by ssh's configuration
 	Remembers bool // and remember how they have reached its daemon
-	NoUDP     bool // the networks of clients block UDP
+	Blocked   byte // a protocol that the networks of clients block, such as syscall.IPPROTO_UDP, or 0
+	Cubic     bool // the server has no congestion control for TCP but the usual one
 	Predicts  bool // clients show typed keys at once, as the usual setting says; else only what the server sends
 }
 
@@ -51,6 +52,9 @@ func (Quicterm) Missing() string { return "" }
 
 func (q Quicterm) Serve(t *measure.T, on topology.Topology) Server {
 	h := on.Host()
+	if q.Cubic {
+		on.(*topology.Namespaces).Server.Batch("route replace default dev eth0 congctl lock cubic")
+	}
 	maps.Copy(h.Settings, daemonSettings)
 	maps.Copy(h.Settings, q.Daemon)
 	if !q.Predicts {
@@ -107,8 +111,8 @@ func (s quictermServer) Pipe(m *topology.Machine, shell string) *exec.Cmd {
 }
 
 func (s quictermServer) connect(m *topology.Machine, flags []string, shell string) *exec.Cmd {
-	if s.NoUDP {
-		m.BlockUDP(true)
+	if s.Blocked != 0 {
+		m.Block(s.Blocked)
 	}
 	if !s.BySSH {
 		return s.host.To(m.Server, m.Port, "connect", flags, shell)

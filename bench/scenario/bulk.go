@@ -3,6 +3,7 @@
 package scenario
 
 import (
+	"syscall"
 	"time"
 
 	"github.com/quicterm/quicterm/bench/netem"
@@ -21,31 +22,28 @@ var (
 	// shared is a link with a queue of one round trip before it.
 	shared = netem.Config{Delay: 25 * time.Millisecond, Rate: sharedRate, Queue: sharedQueue}
 
-	one       = connections("1")
-	four      = connections("4")
-	adapting  = connections("auto")
+	withBBR   = program.Quicterm{}
+	withCubic = program.Quicterm{Variant: "cubic", Cubic: true}
+	noTCP     = program.Quicterm{Variant: "TCP blocked", Blocked: syscall.IPPROTO_TCP}
 	aggregate = program.Quicterm{Variant: "two interfaces", Settings: map[string]string{"paths": `"aggregate"`}}
 )
 
-// connections is quicterm with so many connections for bulk data.
-func connections(n string) program.Quicterm {
-	return program.Quicterm{Variant: n + " for bulk", Settings: map[string]string{"bulk_connections": `"` + n + `"`}}
-}
-
 // bulk is much data that cannot be compressed, over fast paths that lose packets and beside other
-// traffic. It needs root and takes eight minutes.
+// traffic. It needs root and takes five minutes.
 var bulk = []Scenario{
-	copied("copy, 100 Mbit/s, 50 ms, no loss", 0, 50_000_000, Bound{Plus: 0.9 * fastRate / 1e6}),
-	copied("copy, 100 Mbit/s, 50 ms, 0.1 % loss", 0.001, 50_000_000, Bound{Rival: "ssh", Times: 4}),
-	copied("copy, 100 Mbit/s, 50 ms, 1 % loss", 0.01, 15_000_000, Bound{Rival: "ssh", Times: 4}),
+	copied("copy, 100 Mbit/s, 50 ms, no loss", withBBR, 0, 50_000_000, Bound{Rival: "ssh", Times: 1}),
+	copied("copy, 100 Mbit/s, 50 ms, 0.1 % loss", withBBR, 0.001, 50_000_000, within(7*time.Second)),
+	copied("copy with cubic, 100 Mbit/s, 50 ms, 0.1 % loss", withCubic, 0.001, 50_000_000, within(12*time.Second)),
+	copied("copy, TCP blocked, 100 Mbit/s, 50 ms, 0.1 % loss", noTCP, 0.001, 10_000_000, Bound{Plus: 8}),
+	copied("copy, 100 Mbit/s, 50 ms, 1 % loss", withBBR, 0.01, 15_000_000, Bound{Rival: "ssh", Times: 4}),
 	{
-		Name: "copy beside TCP, 20 Mbit/s, 50 ms", Namespaces: true, Alone: true, Link: shared, Program: adapting, Needs: program.NeedsSSH,
+		Name: "copy beside TCP, 20 Mbit/s, 50 ms", Namespaces: true, Alone: true, Link: shared, Program: withCubic, Needs: program.NeedsSSH,
 		Work:   work.BesideTCP{First: 4 * time.Second, Share: 4 * time.Second, Lasts: 20 * time.Second},
-		Rivals: []program.Program{program.SSH{}, one, four},
+		Rivals: []program.Program{program.SSH{}},
 		Bounds: []Bound{{Metric: "tcp share", Quantile: 0, Plus: 0.4, AtLeast: true}},
 	},
 	{
-		Name: "Ctrl-C behind a flood over four connections", Namespaces: true, Alone: true, Link: shared, Program: four,
+		Name: "Ctrl-C behind a flood over TCP", Namespaces: true, Alone: true, Link: shared, Program: withCubic,
 		Work:   work.CtrlC{Command: work.Flood(0), Times: 10, Lead: 3 * time.Second, Used: time.Second, Exact: true},
 		Bounds: []Bound{{Metric: "prompt", Quantile: 0.5, RTTs: 2, Plus: 60}, allOutput},
 	},
@@ -57,14 +55,17 @@ var bulk = []Scenario{
 	},
 }
 
+// within is the bound of a copy of 50 MB that takes at most a time.
+func within(d time.Duration) Bound { return Bound{Plus: 8 * 50 / d.Seconds()} }
+
 // copied is a copy beside ssh, with a bound of its rate.
-func copied(name string, loss float64, size int, bound Bound) Scenario {
+func copied(name string, p program.Program, loss float64, size int, bound Bound) Scenario {
 	bound.Metric, bound.Quantile, bound.AtLeast = "rate", 0.5, true
 	return Scenario{
-		Name: name, Namespaces: true, Alone: true, Program: adapting, Needs: program.NeedsSSH,
+		Name: name, Namespaces: true, Alone: true, Program: p, Needs: program.NeedsSSH,
 		Link:   netem.Config{Delay: 25 * time.Millisecond, Loss: loss, Rate: fastRate, Queue: fastQueue},
 		Work:   work.Bulk{Size: size, Times: 1},
-		Rivals: []program.Program{program.SSH{}, one, four},
+		Rivals: []program.Program{program.SSH{}},
 		Bounds: []Bound{bound},
 	}
 }

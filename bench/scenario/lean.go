@@ -58,7 +58,7 @@ var lean = []Scenario{
 		Name: "pipe of 1 GB on loopback", Alone: true,
 		Work:   work.Pipe{Blocks: 10, Times: 2},
 		Rivals: []program.Program{sshGCM},
-		Bounds: []Bound{{Metric: "rate", Quantile: 0.5, Rival: sshGCM.Name(), Times: 1, AtLeast: true}},
+		Bounds: []Bound{{Metric: "rate", Quantile: 0.5, Rival: sshGCM.Name(), Times: 0.7, AtLeast: true}},
 	},
 }
 

@@ -3,6 +3,7 @@
 package scenario
 
 import (
+	"syscall"
 	"time"
 
 	"github.com/quicterm/quicterm/bench/event"
@@ -42,7 +43,7 @@ var reach = []Scenario{
 	},
 	{
 		Name: "connect where UDP is known to be blocked", Link: far, Namespaces: true, Alone: true, Needs: program.NeedsSSH,
-		Program: program.Quicterm{BySSH: true, Remembers: true, NoUDP: true},
+		Program: program.Quicterm{BySSH: true, Remembers: true, Blocked: syscall.IPPROTO_UDP},
 		Work:    work.Connect{Times: 5},
 		Rivals:  []program.Program{known},
 		Bounds:  []Bound{{Metric: "prompt", Quantile: 0.5, Rival: known.Name(), Times: 1, Plus: 100}},
@@ -84,7 +85,7 @@ var (
 	// direct reaches the daemon by its address. noUDP does so where UDP is blocked. known reaches it
 	// by a name, and remembers how.
 	direct = program.Quicterm{Variant: "UDP passes"}
-	noUDP  = program.Quicterm{NoUDP: true}
+	noUDP  = program.Quicterm{Blocked: syscall.IPPROTO_UDP}
 	known  = program.Quicterm{Variant: "UDP passes", BySSH: true, Remembers: true}
 
 	exactKeys = work.Typing{Pace: pace, Exact: true, Spans: work.Keys(40, pace)}

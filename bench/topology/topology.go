@@ -84,9 +84,9 @@ func (m *Machine) Received() (bytes uint64) {
 // Interface returns interface number i of a machine in a namespace.
 func (m *Machine) Interface(i int) *Interface { return m.Links[i].(*Interface) }
 
-// BlockUDP makes the networks of a machine in a namespace drop UDP packets silently, or pass them.
-func (m *Machine) BlockUDP(block bool) {
+// Block makes the networks of a machine in a namespace drop the packets of a protocol silently. 0 passes all.
+func (m *Machine) Block(protocol byte) {
 	for i := range m.Links {
-		m.Interface(i).BlockUDP(block)
+		m.Interface(i).Block(protocol)
 	}
 }

@@ -53,9 +53,6 @@ func TestBulkRidesTCP(t *testing.T) {
 			if !bytes.Equal(out.Bytes(), in) {
 				t.Errorf("%d bytes came back, not the %d that were sent", out.Len(), len(in))
 			}
-			if n := w.sockets.Load(); n > 1 {
-				t.Errorf("%d sockets of UDP", n)
-			}
 		})
 	}
 }

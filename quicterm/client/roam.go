@@ -18,13 +18,13 @@ import (
 // A roamer keeps a session connected: it does what a [migrate.Manager] decides. Its loop runs
 // at the manager's deadline, on events, and when the session's alarm wakes it.
 type roamer struct {
-	session  *Session
-	manager  *migrate.Manager
-	events   chan any // migrate.Down, migrate.Answered, knockFailed, netmon.Event, dialed, ended or resolved
-	carriers map[migrate.ID]*roamerCarrier
-	dials    map[migrate.ID]context.CancelFunc
-	unacked  time.Time // as reported to the manager
-	bulk     bool      // the same: a backlog lasts
+	session    *Session
+	manager    *migrate.Manager
+	events     chan any // migrate.Down, migrate.Answered, knockFailed, netmon.Event, dialed, ended or resolved
+	carriers   map[migrate.ID]*roamerCarrier
+	dials      map[migrate.ID]context.CancelFunc
+	unacked    time.Time      // as reported to the manager
+	bulk       bool           // the same: a backlog lasts
 	host       netip.AddrPort // at which the session was last reached; not valid if only by a tunnel
 	candidates candidates
 	knocker    *knocker

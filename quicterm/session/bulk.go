@@ -20,9 +20,13 @@ const (
 // was there before it, its stream carries all frames of which there are many.
 func (e *Endpoint) Bulk(id CarrierID) {
 	if c := e.carriers[id]; c != nil {
-		c.role, c.roleDue = roleBulk, true
+		c.becomeBulk()
+		c.roleDue = true
 	}
 }
+
+// becomeBulk makes a carrier one for bulk data. It begins with less than others: it shares its path with them.
+func (c *carrier) becomeBulk() { c.role, c.cwnd.initial = roleBulk, max(minCwnd, c.cwnd.initial/4) }
 
 // whole returns the only carrier that carries the whole log. While there are others, as in a move, it is nil.
 func (e *Endpoint) whole() (whole *carrier) {

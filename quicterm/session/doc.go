@@ -13,9 +13,8 @@
 //     which is at most the next that the peer needs. It leaves out frames that the peer
 //     has acknowledged, and ranges that it replaces by a gap: frames that the ring
 //     has evicted, or that Skip dropped. A gap may have a snapshot, whose parts come on the
-//     stream before it. A stripe is a carrier whose stream carries only runs of frames for which
-//     another carrier's congestion window has no room. The other one leaves these out, and sends
-//     them after all if the stripe does not deliver them (stripe.go).
+//     stream before it. A bulk carrier's stream carries only frames of which there are many, for the
+//     carrier that it is beside, and no others (bulk.go).
 //   - Datagrams may be lost, duplicated and reordered. On a path that loses packets, while all
 //     unacknowledged frames, the tail of the log, fit into one datagram, each datagram carries all of
 //     them, so that each repairs every loss before it. It is sent again until it is acknowledged.
@@ -28,6 +27,8 @@
 //	tail, loss seen                datagram   at once                    2 to 8 copies within a round trip, then one
 //	                                                                     each time that the ack is overdue, up to 1 s
 //	more than a datagram           stream     as the windows allow       by QUIC; a ping asks for an overdue ack
+//	a backlog that lasts           streams    as the windows allow       by TCP; on others when the carrier ends, or
+//	                               of TCP                                is silent for max(1 s, 4 RTT) as the only one
 //	ack                            datagram,  with frames, or after 5 ms with the frames that come again
 //	                               or stream  (client: the next key)
 //	ping                           datagram   when the owner says so     by the owner; a short tail goes with it
