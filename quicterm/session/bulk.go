@@ -20,13 +20,23 @@ const (
 // was there before it, its stream carries all frames of which there are many.
 func (e *Endpoint) Bulk(id CarrierID) {
 	if c := e.carriers[id]; c != nil {
-		c.becomeBulk()
+		e.becomeBulk(c)
 		c.roleDue = true
 	}
 }
 
-// becomeBulk makes a carrier one for bulk data. It begins with less than others: it shares its path with them.
-func (c *carrier) becomeBulk() { c.role, c.cwnd.initial = roleBulk, max(minCwnd, c.cwnd.initial/4) }
+// becomeBulk makes a carrier one for bulk data. It begins with the window that its path has shown, which it shares with
+// those that are there.
+func (e *Endpoint) becomeBulk(c *carrier) {
+	sharing := 1
+	for _, b := range e.carriers {
+		if b.role == roleBulk {
+			sharing++
+		}
+	}
+	c.role = roleBulk
+	c.cwnd.initial = max(minCwnd, e.lastPath.sendWindow/sharing)
+}
 
 // whole returns the only carrier that carries the whole log. While there are others, as in a move, it is nil.
 func (e *Endpoint) whole() (whole *carrier) {

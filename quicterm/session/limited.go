@@ -7,9 +7,9 @@ import (
 )
 
 const (
-	// limitedFor is how long the congestion window must have limited what is sent, before that
-	// counts: some round trips of most paths.
-	limitedFor = 200 * time.Millisecond
+	// limitedFor is how long frames must have waited to be sent, before that counts as a backlog that lasts: longer than
+	// a screen of a program takes on most paths.
+	limitedFor = 100 * time.Millisecond
 
 	// limitedGap is the longest time between two moments at which it did.
 	limitedGap = 300 * time.Millisecond

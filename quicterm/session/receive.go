@@ -91,7 +91,7 @@ func (e *Endpoint) handleRole(c *carrier, lane Lane, payload []byte) {
 	case payload[0] == roleStandBy:
 		c.pause()
 	case payload[0] == roleBulk && !c.ready:
-		c.becomeBulk()
+		e.becomeBulk(c)
 	}
 }
 
