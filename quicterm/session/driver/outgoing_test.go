@@ -21,7 +21,7 @@ func TestShortFormAfterLongWrite(t *testing.T) {
 	}
 	var out outgoing
 	var sent []byte
-	for _, b := range [][]byte{frames(7, 1, 10), frames(9, 20, 100), frames(8, 1, 10)} { // 8 was on a stripe that has ended
+	for _, b := range [][]byte{frames(7, 1, 10), frames(9, 20, 100), frames(8, 1, 10)} { // 8 was on another carrier that has ended
 		sent = append(sent, out.next(time.Now(), b)...)
 	}
 	r := buffer.NewShortReader(bytes.NewReader(sent))
