@@ -40,6 +40,7 @@ type world struct {
 	server      *server.Daemon
 	holders     *holdertest.Holders
 	program     *programtest.Echo
+	pty         bool // the program has a terminal
 	kept        sync.WaitGroup
 	stop        func() // kills the daemon
 	starting    func() // called when a session starts, unless nil
@@ -77,7 +78,7 @@ const sshLogin = 500 * time.Millisecond
 // inWorld calls f in a bubble with a world whose links have the given configuration.
 func inWorld(t *testing.T, link netem.Config, pty bool, f func(w *world)) {
 	synctest.Test(t, func(t *testing.T) {
-		w := &world{t: t, events: make(chan netmon.Event, 1)}
+		w := &world{t: t, pty: pty, events: make(chan netmon.Event, 1)}
 		for i, name := range []string{"wlan0", "wwan0"} {
 			seed := uint64(2 * i)
 			w.ports = append(w.ports, &port{
@@ -182,7 +183,7 @@ func (t tunnel) Dial(ctx context.Context, _ bool) (carrier.Carrier, error) {
 
 // attach opens the session.
 func (w *world) attach(streams Streams) *Session {
-	s, err := w.tryAttach(&wire.Attach{Session: "world", PTY: w.program.Terminal()}, streams)
+	s, err := w.tryAttach(&wire.Attach{Session: "world", PTY: w.pty}, streams)
 	if err != nil {
 		w.t.Fatal(err)
 	}
