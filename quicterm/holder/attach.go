@@ -163,18 +163,3 @@ func (h *Holder) resumeLocked(r *wire.Resume) (answer wire.Body, carry func(carr
 	login.Away = time.Since(a.heard)
 	return &login, func(c carrier.Carrier) { h.carry(a, sealed.New(c, fromHolder, fromClient), false) }, nil
 }
-
-// leaveLocked forgets a client that will not come back.
-func (h *Holder) leaveLocked(a *attachment) {
-	h.log.Info("client left", "client", a.client)
-	wrote := a.role.writes()
-	h.clients.remove(a)
-	h.announceLeftLocked(a)
-	if !h.launch.PTY && !h.life.hungUp { // no other client can attach
-		h.hangupLocked("")
-	}
-	if wrote {
-		h.fitTerminalLocked()
-		h.presenceChangedLocked()
-	}
-}

@@ -83,3 +83,16 @@ func (b *burstReader) drained(n uint64) bool {
 	})
 	return !readable
 }
+
+// control calls f with the descriptor of a file, which stays nonblocking.
+func control(file *os.File, f func(fd int) error) error {
+	raw, err := file.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var inner error
+	if err := raw.Control(func(fd uintptr) { inner = f(int(fd)) }); err != nil {
+		return err
+	}
+	return inner
+}

@@ -346,3 +346,21 @@ func (s *clients) forgetHistory(drawn uint64) (first uint64) {
 	s.hidden = 0
 	return first
 }
+
+func sum(a, b session.Counters) session.Counters {
+	a.Evicted += b.Evicted
+	a.Duplicates += b.Duplicates
+	a.Corrupted += b.Corrupted
+	return a
+}
+
+// outstanding returns the size of what a writer is about to get that is connected and does
+// not owe an ack for long: the most of any.
+func (s *clients) outstanding(now time.Time) (most int) {
+	for w := range s.writers() {
+		if n := w.endpoint.Unacked(); w.connected() && n > 0 && now.Sub(w.endpoint.UnackedSince()) <= stallLimit {
+			most = max(most, n+2*buffer.MaxSegment)
+		}
+	}
+	return most
+}

@@ -3,7 +3,6 @@
 package holder
 
 import (
-	"context"
 	"log/slog"
 	"sync"
 	"syscall"
@@ -104,87 +103,3 @@ func (h *Holder) Run() {
 
 // Forget removes what the disk has of a session whose Run has returned. It waits for a slow disk.
 func (h *Holder) Forget() { h.keeper.remove() }
-
-func (h *Holder) finishLocked(reason string) {
-	if h.life.over {
-		return
-	}
-	h.log.Info("ending session", "reason", reason)
-	h.life.over = true
-	close(h.end)
-	h.gate.Changed()
-	h.clients.close()
-}
-
-// afterLocked calls f, with the gate locked, when d has passed, unless the session is
-// over by then.
-func (h *Holder) afterLocked(d time.Duration, f func()) {
-	if h.life.over {
-		return
-	}
-	h.running.Go(func() {
-		select {
-		case <-h.end:
-			return
-		case <-time.After(d):
-		}
-		h.gate.Lock()
-		defer h.gate.Unlock()
-		if !h.life.over {
-			f()
-		}
-	})
-}
-
-// wake wakes the loop that waits for a channel, which buffers one.
-func wake(c chan<- struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
-	}
-}
-
-// appendLocked adds a frame to the log and returns its number. It blocks while there is
-// no room. After the program's end it drops what would push the Exit frame out: output
-// of processes that the program has left behind.
-func (h *Holder) appendLocked(t buffer.Type, payload []byte) (seq uint64) {
-	h.awaitRoomLocked(len(payload))
-	if h.life.exited && h.ring.Room() < max(len(payload), 1) {
-		return 0
-	}
-	return h.logLocked(t, payload)
-}
-
-// logLocked adds a frame to the log and returns its number. It waits for nothing.
-func (h *Holder) logLocked(t buffer.Type, payload []byte) (seq uint64) {
-	seq = h.ring.Append(t, payload)
-	h.pressure.grownLocked()
-	now := time.Now()
-	h.clients.appended(now)
-	h.lookForOwnerLocked(now)
-	h.skipFloodLocked(now)
-	h.emulator.drawLaterLocked()
-	return seq
-}
-
-// awaitRoomLocked blocks while n bytes of output must wait for the clients or the emulator.
-func (h *Holder) awaitRoomLocked(n int) {
-	wait := func() time.Duration {
-		if h.life.over {
-			return 0
-		}
-		if h.emulator.awaitsDrawingLocked() {
-			return forever
-		}
-		return h.clients.wait(time.Now(), n, h.life.hungUp)
-	}
-	for {
-		d := wait()
-		if d == 0 {
-			return
-		}
-		ctx, cancel := context.WithTimeout(context.Background(), d)
-		h.gate.Wait(ctx, func() bool { return wait() == 0 })
-		cancel()
-	}
-}

@@ -4,17 +4,14 @@ package holder
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"log/slog"
 	"os"
-	"runtime/debug"
 	"sync/atomic"
 	"time"
 
 	"github.com/quicterm/quicterm/quicterm/holder/persist"
 	"github.com/quicterm/quicterm/quicterm/machine/rundir"
-	"github.com/quicterm/quicterm/quicterm/screen"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -55,16 +52,6 @@ type keeper struct {
 	done    chan struct{}                       // closed when loop has ended
 	cleared atomic.Bool                         // the record on disk has history that a client has cleared
 	held    *os.File                            // the record, locked; loop's until it has ended
-}
-
-func newKeeper(h *Holder) *keeper {
-	if h.launch.Persist == nil || !h.launch.PTY {
-		return nil
-	}
-	return &keeper{
-		dir: h.launch.Persist.Dir, id: h.launch.ID.String(), log: h.log, end: h.end, record: h.record,
-		changed: make(chan struct{}, 1), last: make(chan struct{}), done: make(chan struct{}),
-	}
 }
 
 func (k *keeper) change() {
@@ -145,52 +132,6 @@ func (k *keeper) write() (err error) {
 	return nil
 }
 
-// record returns the session's record, or nil if the screen is not known yet. It leaves out the oldest lines that do
-// not fit.
-func (h *Holder) record() (lost *wire.Lost, err error) {
-	h.gate.Lock()
-	defer h.gate.Unlock()
-	e := &h.emulator
-	if !e.awaitDrawnLocked() {
-		h.keeper.change()
-		return nil, nil
-	}
-	lost = h.factsLocked()
-	cols, rows := e.screen.Size()
-	lost.Size = wire.Size{Cols: uint16(cols), Rows: uint16(rows)}
-	err = recovered(func() {
-		lost.Screen = e.screen.Snapshot(screen.Snapshot{Lines: maxReplayLines, Bytes: maxKeptScreen})
-	})
-	if err != nil {
-		e.failedLocked(err)
-		e.hurry()
-	} else if lost.Screen == nil {
-		lost.Screen = []byte("(The screen was too large to be kept.)")
-	}
-	return lost, err
-}
-
-// factsLocked returns the session's record without the screen.
-func (h *Holder) factsLocked() *wire.Lost {
-	dir := h.launch.Dir
-	if p, ok := h.program.(interface{ Directory() string }); ok && !h.life.exited {
-		if d := p.Directory(); d != "" {
-			dir = d
-		}
-	}
-	command := ""
-	if args := h.launch.Argv; len(args) == 3 { // shell -c command
-		if command = args[2]; len(command) > maxKeptCommand {
-			command = h.launch.Command + "..."
-		}
-	}
-	return &wire.Lost{
-		Name: h.launch.Name, Scope: h.launch.Scope, Summary: h.launch.Command, Command: command, Dir: dir,
-		Created: h.created.Unix(), Boot: h.boot,
-		Exited: h.life.exited && !h.life.stopping, Status: h.life.exit.Status, Reason: h.life.exit.Reason,
-	}
-}
-
 // writeLast writes the record for the last time. It blocks until that is done, at most for keepEnd.
 func (k *keeper) writeLast() {
 	close(k.last)
@@ -231,17 +172,6 @@ func (k *keeper) remove() {
 	}
 }
 
-// recovered calls a function of the screen, and returns its panic as an error.
-func recovered(f func()) (err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("%v\n%s", r, debug.Stack())
-		}
-	}()
-	f()
-	return nil
-}
-
 // openStore opens the directory of this account's records, and makes it.
 func openStore(dir string) (*persist.Store, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -256,4 +186,12 @@ func openStore(dir string) (*persist.Store, error) {
 		root.Close()
 	}
 	return store, err
+}
+
+// wake wakes the loop that waits for a channel, which buffers one.
+func wake(c chan<- struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
 }

@@ -88,12 +88,17 @@ func (h *Holder) tellWritersLocked(code byte, about *attachment) {
 	}
 }
 
-func (a *attachment) presence() wire.Presence {
-	return wire.Presence{Number: a.number, Role: a.asked, Client: a.client}
-}
-
-// tell sends a notice on the carriers that there are.
-func (a *attachment) tell(code byte, text string) {
-	a.endpoint.Announce(code, text)
-	a.driver.Wake()
+// leaveLocked forgets a client that will not come back.
+func (h *Holder) leaveLocked(a *attachment) {
+	h.log.Info("client left", "client", a.client)
+	wrote := a.role.writes()
+	h.clients.remove(a)
+	h.announceLeftLocked(a)
+	if !h.launch.PTY && !h.life.hungUp { // no other client can attach
+		h.hangupLocked("")
+	}
+	if wrote {
+		h.fitTerminalLocked()
+		h.presenceChangedLocked()
+	}
 }

@@ -88,8 +88,11 @@ func (h *Holder) readOutput(r io.Reader, t buffer.Type) {
 			h.gate.Lock()
 			h.reading.blocked = true
 			h.appendLocked(t, buf[:n])
-			h.reading = reading{last: time.Now(), bytes: h.reading.bytes + uint64(n)}
-			h.hints.lookLaterLocked(h.reading.last)
+			now := time.Now()
+			h.reading = reading{last: now, bytes: h.reading.bytes + uint64(n)}
+			h.lookForOwnerLocked(now)
+			h.skipFloodLocked(now)
+			h.hints.lookLaterLocked(now)
 			h.gate.Unlock()
 		}
 		if err != nil {
@@ -145,10 +148,4 @@ func (h *Holder) awaitQuiet(drained <-chan struct{}) {
 			waited += drainPoll
 		}
 	}
-}
-
-func (h *Holder) append(t buffer.Type, payload []byte) {
-	h.gate.Lock()
-	defer h.gate.Unlock()
-	h.appendLocked(t, payload)
 }

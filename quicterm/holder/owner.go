@@ -70,67 +70,6 @@ func (o *ownership) settle(now time.Time, writers []sizer) (next ownership, agai
 	return next, again
 }
 
-func (h *Holder) fitTerminalLocked() {
-	if !h.launch.PTY {
-		return
-	}
-	now := time.Now()
-	var writers []sizer
-	for w := range h.clients.writers() {
-		writers = append(writers, sizer{w.number, w.size, w.connected(), w.awaySince(), w.back})
-	}
-	h.ownership.shared = len(writers) > 1
-	next, again := h.ownership.settle(now, writers)
-	if !again.IsZero() && again != h.ownership.again {
-		next.again = again
-		h.afterLocked(again.Sub(now), h.fitTerminalLocked)
-	}
-	before := h.ownership
-	if h.life.exited {
-		next.size = before.size
-	}
-	if h.ownership = next; next.owner == before.owner && next.size == before.size || h.life.exited {
-		return
-	}
-	sizing := h.sizingLocked()
-	h.logLocked(wire.Resize, sizing.Append(nil)) // does not wait for clients
-	h.program.Resize(next.size)
-	if next.owner != before.owner {
-		h.log.Info("the size has another owner", "client", sizing.Client, "columns", next.size.Cols, "rows", next.size.Rows)
-	}
-	if next.size.Cols == before.size.Cols && next.size.Rows == before.size.Rows {
-		return
-	}
-	// Terminals wrap lines for another size in different ways. Only that of an owner which stays the owner
-	// has changed its size itself: the others get the screen as it is now.
-	for _, a := range h.clients.all {
-		if a.role.receives() && a.takesSnapshots && !a.records && a.connected() && (a.number != next.owner || a.number != before.owner) {
-			h.skipToPresentLocked(a, 0)
-		}
-	}
-}
-
-// awaySince returns since when a client has had no carrier, or owes an ack and is not heard, or zero.
-func (a *attachment) awaySince() time.Time {
-	since := a.endpoint.UnackedSince()
-	switch {
-	case !a.connected():
-		return a.left
-	case !since.IsZero() && since.Before(a.heard):
-		return a.heard
-	}
-	return since
-}
-
-// lookForOwnerLocked checks after ownerGrace whether the owner of a shared size has acknowledged the output: the
-// carrier of a client that has vanished stays open for a while.
-func (h *Holder) lookForOwnerLocked(now time.Time) {
-	if o := &h.ownership; o.shared && !o.again.After(now) {
-		o.again = now.Add(ownerGrace)
-		h.afterLocked(ownerGrace, h.fitTerminalLocked)
-	}
-}
-
 func (h *Holder) sizingLocked() wire.Sizing {
 	sizing := wire.Sizing{Size: h.ownership.size, Owner: h.ownership.owner}
 	for w := range h.clients.writers() {

@@ -140,14 +140,3 @@ func (p *pressure) fitLocked(state memory.State) (again time.Duration) {
 	}
 	return checkInterval
 }
-
-// outstanding returns the size of what a writer is about to get that is connected and does
-// not owe an ack for long: the most of any.
-func (s *clients) outstanding(now time.Time) (most int) {
-	for w := range s.writers() {
-		if n := w.endpoint.Unacked(); w.connected() && n > 0 && now.Sub(w.endpoint.UnackedSince()) <= stallLimit {
-			most = max(most, n+2*buffer.MaxSegment)
-		}
-	}
-	return most
-}

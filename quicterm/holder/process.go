@@ -277,19 +277,6 @@ func (p *process) Resize(s wire.Size) error {
 	})
 }
 
-// control calls f with the descriptor of a file, which stays nonblocking.
-func control(file *os.File, f func(fd int) error) error {
-	raw, err := file.SyscallConn()
-	if err != nil {
-		return err
-	}
-	var inner error
-	if err := raw.Control(func(fd uintptr) { inner = f(int(fd)) }); err != nil {
-		return err
-	}
-	return inner
-}
-
 // A Program is what runs in a session, with our ends of its streams. All methods except
 // Wait and the streams return at once.
 type Program interface {

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/quicterm/quicterm/migrate/carrier"
-	"github.com/quicterm/quicterm/quicterm/session"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -179,13 +178,6 @@ func (h *Holder) reportLocked() *wire.Report {
 		r.RTT = w.endpoint.BestRTT()
 	}
 	return r
-}
-
-func sum(a, b session.Counters) session.Counters {
-	a.Evicted += b.Evicted
-	a.Duplicates += b.Duplicates
-	a.Corrupted += b.Corrupted
-	return a
 }
 
 // awaitEnd blocks until the session is over, if an Inspect asks for that. It reports false if the

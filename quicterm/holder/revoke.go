@@ -3,11 +3,8 @@
 package holder
 
 import (
-	"bytes"
-	"crypto/sha256"
 	"fmt"
 
-	"github.com/quicterm/quicterm/quicterm/auth"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -39,25 +36,6 @@ func (h *Holder) revokeLocked(by string, req *wire.Revoke) (n uint32) {
 	h.fitTerminalLocked()
 	h.presenceChangedLocked()
 	return n
-}
-
-// loginOf returns what the daemon is told of a client's login when it resumes.
-func loginOf(open *wire.Open) wire.Resumed {
-	return wire.Resumed{Account: open.Account, Key: open.Key, Scope: open.Scope, NoPTY: open.NoPTY, Proof: open.Proof, Reported: open.Reported}
-}
-
-// loggedInWith reports whether the client has logged in with the key that has a SHA-256, or with a
-// certificate of that key.
-func (a *attachment) loggedInWith(sum []byte) bool {
-	if len(a.login.Key) == 0 {
-		return false
-	}
-	blob := a.login.Key
-	if key, err := auth.ParseUserKey(blob); err == nil {
-		blob = auth.PlainKey(key).Marshal()
-	}
-	got := sha256.Sum256(blob)
-	return bytes.Equal(got[:], sum)
 }
 
 // refusalLocked returns what a client is told that comes back and is not the writer, or nil.

@@ -4,7 +4,6 @@ package holder
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
@@ -129,32 +128,6 @@ func (e *emulator) yieldLocked() {
 	e.gate.Wait(ctx, func() bool {
 		return e.life.over || !slices.ContainsFunc(e.awaited, func(next uint64) bool { return e.ended || next <= e.next })
 	})
-}
-
-// clearHistoryLocked forgets the output that the writers have consumed, and the scrollback.
-func (h *Holder) clearHistoryLocked(client string) wire.Body {
-	if !h.launch.PTY {
-		return &wire.Error{Text: fmt.Sprintf("session %q has no terminal, and keeps no history", h.launch.Name)}
-	}
-	if !h.emulator.awaitDrawnLocked() {
-		return &wire.Error{Text: fmt.Sprintf("session %q is busy: try again", h.launch.Name)}
-	}
-	e, ring := &h.emulator, h.ring
-	var cleared wire.Cleared
-	before := ring.Offset(ring.First())
-	ring.Release(h.clients.forgetHistory(e.next))
-	first := ring.Offset(ring.First())
-	cleared.Bytes, cleared.Kept = first-before, ring.Offset(ring.Next())-first
-	cleared.Lines = uint64(e.screen.Lines())
-	e.screen.ClearHistory()
-	e.memory, e.marks, e.last = e.screen.Memory(), nil, snapshot{}
-	if h.keeper != nil {
-		h.keeper.cleared.Store(true)
-		h.keeper.change()
-	}
-	e.markLocked()
-	h.log.Info("history cleared", "client", client, "bytes", cleared.Bytes)
-	return &cleared
 }
 
 // markBytes is how many bytes of output one mark stands for, at most, if no client has seen them.

@@ -1,0 +1,139 @@
+//go:build linux || darwin
+
+package holder
+
+import (
+	"fmt"
+	"runtime/debug"
+	"slices"
+
+	"github.com/quicterm/quicterm/buffer"
+	"github.com/quicterm/quicterm/quicterm/wire"
+)
+
+func (e *emulator) loop(end <-chan struct{}) {
+	defer e.later.Stop()
+	for {
+		select {
+		case <-end:
+			return
+		case <-e.wake:
+			e.drawAll()
+		}
+	}
+}
+
+func (e *emulator) drawAll() {
+	e.gate.Lock()
+	defer e.gate.Unlock()
+	e.due = false
+	if e.screen == nil {
+		e.screen = newScreen(e.sizing.Size)
+	}
+	for e.serveSnapshotsLocked(); !e.life.over && !e.ended; e.serveSnapshotsLocked() {
+		if first := e.ring.First(); e.next < first { // by a shortage of memory
+			e.next = first
+		}
+		frames := e.undrawnFramesLocked()
+		if frames == nil {
+			break
+		}
+		e.drawing = true
+		e.gate.Unlock()
+		next, ended, fault := e.draw(frames)
+		memory := e.screen.Memory()
+		e.gate.Lock()
+		e.drawing, e.next, e.ended, e.memory = false, next, ended, memory
+		if fault != nil {
+			e.drawFailedLocked(next, fault)
+		}
+		e.markLocked()
+		e.keeper.change()
+		e.clients.drawn = e.next
+		e.clients.release()
+		if e.behind && !e.awaitsDrawingLocked() {
+			e.gate.Changed()
+		}
+		e.yieldLocked()
+	}
+}
+
+// undrawnFramesLocked returns slices of the ring with frames to draw, or nil if there are none.
+func (e *emulator) undrawnFramesLocked() (frames [][]byte) {
+	next := e.next
+	for left := drawNow; left > 0; {
+		var b []byte
+		if b, next = e.ring.Slice(next, left); b == nil {
+			break
+		}
+		frames = append(frames, b)
+		left -= len(b)
+	}
+	return frames
+}
+
+// draw draws frames up to the program's end, and output of several frames at once. It returns the first
+// that is not drawn, and why the screen has failed: if frames are drawn apart, at that one.
+func (e *emulator) draw(frames [][]byte) (next uint64, ended bool, fault error) {
+	next = e.next
+	defer func() {
+		if r := recover(); r != nil {
+			fault = fmt.Errorf("%v\n%s", r, debug.Stack())
+		}
+	}()
+	size := 0
+	for _, b := range frames {
+		size += len(b)
+	}
+	if e.output = e.output[:0]; size < drawNow/8 && cap(e.output) > drawNow/8 {
+		e.output = nil // the flood is over: keep no memory for it
+	}
+	e.output = slices.Grow(e.output, size)
+	flush := func() {
+		e.write(e.screen, e.output)
+		e.output = e.output[:0]
+	}
+	for _, b := range frames {
+		for len(b) > 0 {
+			f, n, err := buffer.Parse(b)
+			if err != nil || f.Type == wire.Exit {
+				flush()
+				return next, err == nil, err
+			}
+			switch {
+			case slices.Contains(e.bad, f.Seq):
+			case f.Type == wire.Stdout:
+				e.output = append(e.output, f.Payload...)
+			case f.Type == wire.Resize:
+				flush()
+				e.resize(f.Payload)
+			}
+			if e.apart {
+				flush()
+			}
+			b, next = b[n:], f.Seq+1
+		}
+	}
+	flush()
+	return next, false, nil
+}
+
+func (e *emulator) resize(payload []byte) {
+	if sizing, _, err := wire.ParseSizing(payload); err == nil && sizing.Cols > 0 && sizing.Rows > 0 {
+		e.sizing = sizing
+		e.screen.Resize(int(sizing.Cols), int(sizing.Rows))
+	}
+}
+
+// drawFailedLocked begins a new screen after a fault of drawing. next is the first frame that was not drawn.
+func (e *emulator) drawFailedLocked(next uint64, fault error) {
+	if e.apart {
+		e.bad = append(e.bad, next)
+		e.next = next + 1
+		e.failedLocked(fault)
+		return
+	}
+	e.apart = true // find the frame
+	e.restart()
+	e.next = e.ring.First()
+}
