@@ -3,6 +3,7 @@
 package holder
 
 import (
+	"cmp"
 	"iter"
 	"math"
 	"slices"
@@ -96,19 +97,18 @@ type clients struct {
 
 	drawn uint64 // the first frame that the emulator of a terminal needs
 
-	// unseen is the first frame that no writer was sent and has consumed, and its offset. Of a writer that began
-	// with a snapshot, this leaves out the output before that: about hidden lines.
+	// unseen is the frame after the last that a writer was sent and has consumed, and its offset. A writer that
+	// began with a snapshot was not sent the output before that, of which about hidden lines are missing.
 	unseen, unseenOffset uint64
 	hidden               uint64
-	seen                 uint64 // the furthest position up to which any writer has consumed
+	seen                 uint64 // the frame after the last that a writer has consumed, sent or not
 }
 
 func newClients(ring *buffer.Ring, launch *wire.Launch) clients {
-	maxGuests := launch.MaxWatchers
-	if maxGuests == 0 {
-		maxGuests = defaultMaxGuests
+	return clients{
+		ring: ring, pty: launch.PTY, buffer: max(launch.Buffer, buffer.MinCapacity),
+		maxGuests: cmp.Or(launch.MaxWatchers, defaultMaxGuests), unseen: 1, seen: 1, drawn: 1,
 	}
-	return clients{ring: ring, pty: launch.PTY, buffer: max(launch.Buffer, buffer.MinCapacity), maxGuests: maxGuests, unseen: 1, seen: 1, drawn: 1}
 }
 
 // writer returns the attachment that writes and came last, or nil.
@@ -129,6 +129,16 @@ func (s *clients) writers() iter.Seq[*attachment] {
 			}
 		}
 	}
+}
+
+// numbered returns the attachment that writes and has a number, or nil.
+func (s *clients) numbered(number uint64) *attachment {
+	for w := range s.writers() {
+		if w.number == number {
+			return w
+		}
+	}
+	return nil
 }
 
 // nextInput returns the attachment whose input the program gets next, or nil if there is
@@ -168,9 +178,7 @@ func (s *clients) makeRoom(now time.Time) bool {
 // add adds an attachment. It returns those that it displaces.
 func (s *clients) add(a *attachment) (displaced []*attachment) {
 	if a.role == roleWriter {
-		for before := range s.writers() {
-			displaced = append(displaced, before)
-		}
+		displaced = slices.Collect(s.writers())
 	}
 	for _, before := range displaced {
 		before.role, before.displacedBy = roleDisplaced, a.displacer()
@@ -322,18 +330,18 @@ func (s *clients) release() {
 	}
 	keep := consumed
 	if s.pty {
-		keep = min(s.ring.Find(s.unseenOffset-min(history, s.unseenOffset)), s.drawn)
+		keep = min(keep, s.ring.Find(s.unseenOffset-min(history, s.unseenOffset)), s.drawn)
 	}
 	for _, a := range s.all {
 		if a.records && a.role.receives() && (a.connected() || time.Since(a.left) < recorderGrace) {
 			keep = min(keep, max(a.endpoint.Consumed(), a.endpoint.First()))
 		}
 	}
-	s.ring.Release(min(keep, consumed))
+	s.ring.Release(keep)
 }
 
-// forgetHistory makes all output before a frame history that no client gets: that frame is the
-// first that a writer needs, or that is not drawn.
+// forgetHistory makes no client get the output before the frame that it returns: the first that a writer needs or
+// that is not drawn.
 func (s *clients) forgetHistory(drawn uint64) (first uint64) {
 	first = min(s.seen, drawn)
 	for w := range s.writers() {

@@ -58,9 +58,7 @@ type emulator struct {
 	clients *clients     // who get snapshots
 	keeper  *keeper      // told of what was drawn
 	life    *lifetime
-	owned   func() wire.Sizing // size and owner, with the gate locked
 	log     *slog.Logger
-	pty     bool
 
 	screen  *screen.Screen
 	sizing  wire.Sizing
@@ -71,7 +69,7 @@ type emulator struct {
 	snapshot func(*screen.Screen, screen.Snapshot) []byte
 
 	next   uint64 // the first frame that is not drawn
-	ended  bool   // it is that of the program's end, behind which nothing is drawn
+	ended  bool   // it is that of the program's end, behind which nothing is drawn; or there is no terminal
 	memory int    // of the screen
 
 	wake    chan struct{} // wakes loop; buffers one
@@ -92,8 +90,8 @@ type emulator struct {
 
 func newEmulator(h *Holder) emulator {
 	e := emulator{
-		gate: &h.gate, ring: h.ring, clients: &h.clients, keeper: h.keeper, life: &h.life, owned: h.sizingLocked,
-		log: h.log, pty: h.launch.PTY, sizing: wire.Sizing{Size: h.launch.Size}, next: 1, wake: make(chan struct{}, 1),
+		gate: &h.gate, ring: h.ring, clients: &h.clients, keeper: h.keeper, life: &h.life, log: h.log,
+		sizing: wire.Sizing{Size: h.launch.Size}, next: 1, ended: !h.launch.PTY, wake: make(chan struct{}, 1),
 		write: (*screen.Screen).Write, snapshot: (*screen.Screen).Snapshot,
 	}
 	e.later = time.AfterFunc(time.Hour, e.hurry)
@@ -105,7 +103,7 @@ func (e *emulator) hurry() { wake(e.wake) }
 
 func (e *emulator) drawLaterLocked() {
 	switch {
-	case !e.pty || e.ended:
+	case e.ended:
 	case e.undrawnLocked() >= min(drawNow, e.mostUndrawnLocked()/2):
 		e.hurry()
 	case !e.due:
@@ -115,7 +113,7 @@ func (e *emulator) drawLaterLocked() {
 }
 
 func (e *emulator) undrawnLocked() int {
-	if !e.pty || e.ended {
+	if e.ended {
 		return 0
 	}
 	return e.ring.Size(e.next)

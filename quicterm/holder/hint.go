@@ -4,7 +4,6 @@ package holder
 
 import (
 	"bytes"
-	"iter"
 	"slices"
 	"time"
 
@@ -34,8 +33,8 @@ const (
 	// echoTime is how long after input output counts as the answer to it.
 	echoTime = 100 * time.Millisecond
 
-	// batchTime is how exactly the time of input is recorded.
-	batchTime = 5 * time.Millisecond
+	// maxGiven bounds the input of a writer that is recorded: more than a person types within changeTime.
+	maxGiven = 20
 )
 
 // modes are what the kernel knows of the terminal.
@@ -67,19 +66,15 @@ type hinting struct {
 	number    uint64 // of the last hint
 	last      wire.Hint
 	effective uint64  // the last frame of input that the next hint counts
-	given     []batch // input after that, oldest first
+	given     []arrival // input after that, oldest first
 	buf       [session.MaxNote]byte
 }
 
-// A batch is input that the program was given within batchTime.
-type batch struct {
-	frame uint64 // the last one
-	first time.Time
-	last  time.Time
+// An arrival is a frame of input and when the program got it.
+type arrival struct {
+	frame uint64
+	at    time.Time
 }
-
-// maxBatches is more input than is younger than changeTime.
-const maxBatches = 2 * int(changeTime/batchTime)
 
 func newHints(h *Holder) hints {
 	timer := time.NewTimer(time.Hour)
@@ -104,7 +99,7 @@ func (t *hints) loop(end <-chan struct{}) {
 func (t *hints) sendLocked(now time.Time) {
 	silent, effect := due(now, &t.silentAt), due(now, &t.effectAt)
 	if (silent || effect) && t.lookLocked(now) {
-		for w := range t.clients.hinted() {
+		for _, w := range t.clients.hinted() {
 			last := w.hinting.last
 			if silent && t.modes != (modes{last.Terminal, last.Context}) ||
 				effect && !t.modes.flags.Secret() && t.effectiveLocked(now, w) > last.In {
@@ -148,26 +143,18 @@ func (t *hints) awaitHintLocked(now time.Time) {
 }
 
 // hinted returns the writers that are connected and get hints.
-func (s *clients) hinted() iter.Seq[*attachment] {
-	return func(yield func(*attachment) bool) {
-		for w := range s.writers() {
-			if w.hinting != nil && w.connected() && !yield(w) {
-				return
-			}
+func (s *clients) hinted() (hinted []*attachment) {
+	for w := range s.writers() {
+		if w.hinting != nil && w.connected() {
+			hinted = append(hinted, w)
 		}
 	}
-}
-
-func (s *clients) wantHints() bool {
-	for range s.hinted() {
-		return true
-	}
-	return false
+	return hinted
 }
 
 // lookLaterLocked looks the modes up when the terminal is silent, which it is not now.
 func (t *hints) lookLaterLocked(now time.Time) {
-	if !t.clients.wantHints() {
+	if len(t.clients.hinted()) == 0 {
 		return
 	}
 	t.plain = t.plain && now.Sub(t.givenAt) < echoTime
@@ -201,14 +188,10 @@ func plain(b []byte) bool {
 }
 
 func (w *hinting) gave(now time.Time, frame uint64) {
-	if n := len(w.given); n > 0 && now.Sub(w.given[n-1].first) < batchTime {
-		w.given[n-1].frame, w.given[n-1].last = frame, now
-		return
+	if len(w.given) == maxGiven {
+		w.given = w.given[:maxGiven-1] // the hint will count it with this frame
 	}
-	if len(w.given) == maxBatches {
-		w.given = slices.Delete(w.given, 0, 1)
-	}
-	w.given = append(w.given, batch{frame, now, now})
+	w.given = append(w.given, arrival{frame, now})
 }
 
 func (t *hints) effectTimeLocked(now time.Time) time.Duration {
@@ -223,9 +206,9 @@ func (t *hints) effectTimeLocked(now time.Time) time.Duration {
 func (t *hints) effectiveLocked(now time.Time, w *attachment) uint64 {
 	own := w.hinting
 	before := now.Add(-t.effectTimeLocked(now))
-	n := 0
-	for n < len(own.given) && !own.given[n].last.After(before) {
-		n++
+	n := slices.IndexFunc(own.given, func(in arrival) bool { return in.at.After(before) })
+	if n < 0 {
+		n = len(own.given)
 	}
 	if n > 0 && t.program.Drained(t.reading.bytes) {
 		own.effective = own.given[n-1].frame

@@ -284,7 +284,7 @@ func TestHintMemory(t *testing.T) {
 		now = now.Add(time.Duration(frame%7) * time.Millisecond)
 	}
 	first := h.given[0]
-	if len(h.given) > maxBatches || now.Sub(first.last) < changeTime {
+	if len(h.given) > maxGiven || now.Sub(first.at) < changeTime {
 		t.Errorf("%d times of input, the first of frame %d", len(h.given), first.frame)
 	}
 }

@@ -72,10 +72,8 @@ func (o *ownership) settle(now time.Time, writers []sizer) (next ownership, agai
 
 func (h *Holder) sizingLocked() wire.Sizing {
 	sizing := wire.Sizing{Size: h.ownership.size, Owner: h.ownership.owner}
-	for w := range h.clients.writers() {
-		if w.number == h.ownership.owner {
-			sizing.Client = w.client
-		}
+	if owner := h.clients.numbered(sizing.Owner); owner != nil {
+		sizing.Client = owner.client
 	}
 	return sizing
 }

@@ -35,8 +35,8 @@ func (e *emulator) snapshotLocked(a *attachment) (next uint64, data []byte, read
 		e.hurry()
 		return 0, nil, false
 	}
-	if now := e.owned(); now.Owner == e.sizing.Owner {
-		e.sizing.Client = now.Client // it had not come when that was logged
+	if owner := e.clients.numbered(e.sizing.Owner); owner != nil {
+		e.sizing.Client = owner.client // it had not come when that was logged
 	}
 	data, fault := e.takeSnapshot(a.lines)
 	if fault != nil {
