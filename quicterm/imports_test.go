@@ -179,11 +179,16 @@ var packages = []struct {
 	},
 	{path: "quicterm/machine/systemd/systemdtest", role: "boots a real systemd for tests; knows nothing of what runs on it"},
 	{
-		path: "quicterm/holder", role: "owns the program of a session; knows no network",
-		imports: `buffer migrate/carrier migrate/carrier/nonblock migrate/carrier/sealed migrate/carrier/unixsock quicterm/auth quicterm/session/driver quicterm/session/gate
-			quicterm/machine/floodlog
-			quicterm/machine/keyring quicterm/machine/memory quicterm/machine/pam quicterm/holder/persist quicterm/machine/rundir quicterm/screen quicterm/session quicterm/wire github.com/creack/pty golang.org/x/sys`,
+		path: "quicterm/holder", role: "keeps a session; knows no network",
+		imports: `buffer migrate/carrier migrate/carrier/sealed migrate/carrier/unixsock quicterm/auth quicterm/holder/persist
+			quicterm/holder/program quicterm/machine/floodlog quicterm/machine/keyring quicterm/machine/memory quicterm/machine/pam
+			quicterm/machine/rundir quicterm/screen quicterm/session quicterm/session/driver quicterm/session/gate quicterm/wire golang.org/x/sys`,
 		tests: "bench/bubble migrate/carrier/carriertest quicterm/holder/programtest github.com/fxamacker/cbor/v2 golang.org/x/crypto",
+	},
+	{
+		path: "quicterm/holder/program", role: "a program as a process, on a terminal or on pipes; knows no session",
+		imports: `migrate/carrier/nonblock quicterm/machine/keyring quicterm/machine/pam quicterm/wire github.com/creack/pty
+			golang.org/x/sys`,
 	},
 	{
 		path: "quicterm/holder/holdertest", role: "holders in memory, for tests of servers",
@@ -448,7 +453,7 @@ var owners = []struct{ module, by, why string }{
 		"another kind of carrier must be able to take its place",
 	},
 	{
-		"github.com/creack/pty", "quicterm/holder quicterm/terminal quicterm/e2e bench/rig bench/work",
+		"github.com/creack/pty", "quicterm/holder/program quicterm/terminal quicterm/e2e bench/rig bench/work",
 		"the terminal of a session belongs to the process that outlives all others",
 	},
 	{

@@ -65,7 +65,7 @@ type hints struct {
 type hinting struct {
 	number    uint64 // of the last hint
 	last      wire.Hint
-	effective uint64  // the last frame of input that the next hint counts
+	effective uint64    // the last frame of input that the next hint counts
 	given     []arrival // input after that, oldest first
 	buf       [session.MaxNote]byte
 }

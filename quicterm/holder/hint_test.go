@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/quicterm/quicterm/quicterm/holder/program"
 	"github.com/quicterm/quicterm/quicterm/session"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
@@ -312,34 +313,6 @@ func TestModesOfTerminal(t *testing.T) {
 	}
 }
 
-// The context is that of a program which a shell's child becomes long after it has come to the foreground.
-func TestContextOfSlowProgram(t *testing.T) {
-	program := exec.Command("sh", "-c", "read x; exec sleep 1000")
-	in, err := program.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := program.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer program.Wait()
-	defer program.Process.Kill()
-	shell, err := processName(program.Process.Pid)
-	if err != nil {
-		t.Fatal(err)
-	}
-	now := time.Now()
-	f := foreground{group: 1, context: contextOf(shell)}
-	f.update(now, program.Process.Pid)
-	in.Write([]byte("\n"))
-	for until := now.Add(20 * time.Second); f.context != contextOf([]byte("sleep")); time.Sleep(time.Millisecond) {
-		if time.Now().After(until) {
-			t.Fatal("the context is not that of the program")
-		}
-		f.update(now.Add(2*execTime), program.Process.Pid)
-	}
-}
-
 // The context is that of the program in the foreground, and Shell that of the session's shell.
 func TestContextOfTerminal(t *testing.T) {
 	bash, err := exec.LookPath("bash")
@@ -351,12 +324,12 @@ func TestContextOfTerminal(t *testing.T) {
 	launch.Env = append(launch.Env, "PS1=ready: ", "TERM=xterm")
 	a := running(t, launch).attachHinted("a@x", wire.RoleWriter)
 	inShell := func(h wire.Hint) bool {
-		return h.Terminal&(wire.Shell|wire.Canonical|wire.Echo) == wire.Shell && h.Context == contextOf([]byte("bash"))
+		return h.Terminal&(wire.Shell|wire.Canonical|wire.Echo) == wire.Shell && h.Context == program.ContextOf([]byte("bash"))
 	}
 	a.awaitHint("a shell", inShell)
 	a.write("sleep 1000\n")
 	a.awaitHint("a program", func(h wire.Hint) bool {
-		return h.Terminal == ordinary && h.Context == contextOf([]byte("sleep"))
+		return h.Terminal == ordinary && h.Context == program.ContextOf([]byte("sleep"))
 	})
 	a.write("\x03")
 	a.awaitHint("the shell again", inShell)

@@ -18,6 +18,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/quicterm/quicterm/quicterm/holder/program"
 	"github.com/quicterm/quicterm/quicterm/machine/memory"
 	"github.com/quicterm/quicterm/quicterm/machine/pam"
 	"github.com/quicterm/quicterm/quicterm/machine/rundir"
@@ -49,8 +50,9 @@ func Main(log *slog.Logger, software, login string) error {
 	}
 	var h *Holder
 	var s *Socket
+	var started *wire.Started
 	if err == nil {
-		h, s, err = begin(launch, opened, log)
+		h, s, started, err = begin(launch, opened, log)
 	}
 	if err != nil {
 		return errors.Join(err, wire.Send(reply, &wire.Error{Text: err.Error()}))
@@ -60,7 +62,7 @@ func Main(log *slog.Logger, software, login string) error {
 	runtime.GOMAXPROCS(1)
 	h.software = software
 	h.keepOnTerm()
-	if err := wire.Send(reply, started(h.program)); err != nil {
+	if err := wire.Send(reply, started); err != nil {
 		log.Warn("daemon is gone before the session has started", "error", err)
 	}
 	reply.Close()
@@ -121,30 +123,30 @@ func (h *Holder) keepOnTerm() {
 	}()
 }
 
-func begin(launch *wire.Launch, login *pam.Session, log *slog.Logger) (*Holder, *Socket, error) {
+func begin(launch *wire.Launch, login *pam.Session, log *slog.Logger) (*Holder, *Socket, *wire.Started, error) {
 	s, err := openSocket(launch)
 	if err != nil {
-		return nil, nil, fmt.Errorf("make socket: %w", err)
+		return nil, nil, nil, fmt.Errorf("make socket: %w", err)
 	}
 	if err = freeStdin(); err != nil {
 		err = fmt.Errorf("free standard input: %w", err)
 	} else if login != nil {
 		err = login.Await(time.Now().Add(loginTime))
 	}
-	var p Program
+	var p *program.Process
 	if err == nil {
-		p, err = startProgram(launch, login)
+		p, err = program.Start(launch, login)
 	}
 	if err != nil {
 		s.Close()
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	h := New(*launch, p, log)
 	// A limit for when the collector falls behind, well above what the ring and the usual
 	// garbage take.
 	debug.SetMemoryLimit(int64(launch.Buffer)*3/2 + 64<<20)
 	h.pressure.read = memory.Read
-	return h, s, nil
+	return h, s, p.Started(), nil
 }
 
 // openSocket makes the socket, or takes over the one that the daemon has bound.

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quicterm/quicterm/quicterm/holder/program"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -33,7 +34,7 @@ func shell(t testing.TB, pty bool, script string) wire.Launch {
 // running returns a holder of a real process.
 func running(t testing.TB, launch wire.Launch) *world {
 	t.Helper()
-	p, err := startProgram(&launch, nil)
+	p, err := program.Start(&launch, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -235,7 +236,7 @@ func TestDirectory(t *testing.T) {
 func TestStartWithNUL(t *testing.T) {
 	launch := shell(t, false, "true")
 	launch.Env = append(launch.Env, "A=1\x002")
-	if p, err := startProgram(&launch, nil); err == nil {
+	if p, err := program.Start(&launch, nil); err == nil {
 		p.Close()
 		t.Error("no error")
 	}

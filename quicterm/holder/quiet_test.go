@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/quicterm/quicterm/quicterm/holder/program"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -38,7 +39,7 @@ func (r lateReader) Read(p []byte) (int, error) {
 // before, and the reader in between.
 func TestLastOutputReadLate(t *testing.T) {
 	launch := shell(t, true, "sleep 1000 & echo last words")
-	p, err := startProgram(&launch, nil)
+	p, err := program.Start(&launch, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

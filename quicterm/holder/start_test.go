@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/quicterm/quicterm/quicterm/holder/program"
 	"github.com/quicterm/quicterm/quicterm/machine/rundir"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
@@ -85,7 +86,7 @@ func TestProgramThatCannotStart(t *testing.T) {
 			launch.Path = path
 			launch.Base = filepath.Join(shortDir(t), "run")
 			want := fmt.Sprintf("start %s: %s", path, why)
-			if _, err := startProgram(&launch, nil); err == nil || err.Error() != want {
+			if _, err := program.Start(&launch, nil); err == nil || err.Error() != want {
 				t.Errorf("startProgram: %v, want %s", err, want)
 			}
 			if _, _, err := Start(context.Background(), &launch, Process{}); err == nil || err.Error() != want {

@@ -1,31 +1,6 @@
 package holder
 
-import (
-	"bytes"
-	"errors"
-	"io"
-	"os"
-
-	"golang.org/x/sys/unix"
-)
-
-const getTermios, setTermios = unix.TIOCGETA, unix.TIOCSETA
-
-// processName returns the name that the kernel shows of a process.
-func processName(pid int) ([]byte, error) {
-	info, err := unix.SysctlKinfoProc("kern.proc.pid", pid)
-	if err != nil {
-		return nil, err
-	}
-	name, _, _ := bytes.Cut(info.Proc.P_comm[:], []byte{0})
-	return name, nil
-}
-
-// terminalNumber returns an error: terminals have no numbers that other programs know.
-func terminalNumber(int) (uint32, error) { return 0, errors.ErrUnsupported }
-
-// growing returns a pipe as it is: the kernel makes it larger if much is written to it.
-func growing(pipe *os.File) io.ReadCloser { return pipe }
+import "golang.org/x/sys/unix"
 
 func bootID() (string, error) { return unix.Sysctl("kern.bootsessionuuid") }
 

@@ -1,6 +1,6 @@
 //go:build linux || darwin
 
-package holder
+package program
 
 import (
 	"hash/fnv"
@@ -66,26 +66,26 @@ func (f *foreground) update(now time.Time, group int) {
 		return
 	}
 	if name, err := processName(group); err == nil { // it may have ended before the others
-		f.context = contextOf(name)
+		f.context = ContextOf(name)
 	}
 }
 
-// contextOf returns the hash of a name, which is not 0.
-func contextOf(name []byte) uint16 {
+// ContextOf returns the hash of a name, which is not 0.
+func ContextOf(name []byte) uint16 {
 	h := fnv.New32a()
 	h.Write(name)
 	sum := h.Sum32()
 	return max(uint16(sum>>16)^uint16(sum), 1)
 }
 
-// Modes implements Program.
-func (p *process) Modes(now time.Time) (flags wire.TerminalFlags, context uint16, ok bool) {
+// Modes returns what a [wire.Hint] tells of the terminal.
+func (p *Process) Modes(now time.Time) (flags wire.TerminalFlags, context uint16, ok bool) {
 	if p.terminal == nil {
 		return 0, 0, false
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.output.raw.Control(func(fd uintptr) { // not called when it is closed
+	p.terminal.raw.Control(func(fd uintptr) { // not called when it is closed
 		termios, err := nonblock.IoctlGetTermios(fd, getTermios)
 		if ok = err == nil; !ok {
 			return

@@ -1,6 +1,7 @@
 //go:build linux || darwin
 
-package holder
+// Package program runs the program of a session, as a process on a terminal or on pipes.
+package program
 
 import (
 	"errors"
@@ -11,7 +12,6 @@ import (
 	"strings"
 	"sync"
 	"syscall"
-	"time"
 
 	"github.com/creack/pty"
 	"golang.org/x/sys/unix"
@@ -21,24 +21,25 @@ import (
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
-// A process is a Program that is a process, with those that it starts.
-type process struct {
-	pid      int // of its first process
+// A Process is the first process of a program, with those that it starts. It implements [holder.Program].
+//
+// [holder.Program]: https://pkg.go.dev/github.com/quicterm/quicterm/quicterm/holder#Program
+type Process struct {
+	pid      int
 	wait     func() (status byte, killed syscall.Signal)
-	terminal *os.File     // the streams of a program on a terminal
-	output   *burstReader // of the terminal
-	stdin    *os.File     // without a terminal
-	stdout   *os.File
-	stderr   *os.File
-
-	shell bool // it is a login shell, in which a person types
+	terminal *burstReader // nil without one
+	stdin    io.WriteCloser
+	stdout   io.ReadCloser
+	stderr   io.ReadCloser // nil on a terminal
+	shell    bool          // it is a login shell, in which a person types
 
 	mu         sync.Mutex
 	foreground foreground
 	reaped     bool // another process may have its id now
 }
 
-func startProgram(launch *wire.Launch, login *pam.Session) (Program, error) {
+// Start runs the program of a session, in a session of PAM if login is not nil.
+func Start(launch *wire.Launch, login *pam.Session) (*Process, error) {
 	cmd := &exec.Cmd{Path: launch.Path, Args: launch.Argv, Env: launch.Env, Dir: launch.Dir}
 	if cmd.Env == nil {
 		cmd.Env = []string{} // nil would inherit ours
@@ -57,7 +58,7 @@ func enterable(dir string) bool {
 	return err == nil && info.IsDir() && unix.Access(dir, unix.X_OK) == nil
 }
 
-func startTerminal(cmd *exec.Cmd, launch *wire.Launch, login *pam.Session) (Program, error) {
+func startTerminal(cmd *exec.Cmd, launch *wire.Launch, login *pam.Session) (*Process, error) {
 	master, tty, err := pty.Open()
 	if err != nil {
 		return nil, fmt.Errorf("no terminal available: %w", err)
@@ -79,7 +80,7 @@ func startTerminal(cmd *exec.Cmd, launch *wire.Launch, login *pam.Session) (Prog
 		terminal.Close()
 		return nil, err
 	}
-	p := &process{terminal: terminal, output: output, shell: strings.HasPrefix(launch.Argv[0], "-")}
+	p := &Process{terminal: output, stdin: output, stdout: output, shell: strings.HasPrefix(launch.Argv[0], "-")}
 	if err := p.Resize(launch.Size); err != nil {
 		terminal.Close()
 		return nil, err
@@ -104,7 +105,7 @@ func pollable(f *os.File) (*os.File, error) {
 	return os.NewFile(uintptr(fd), f.Name()), nil
 }
 
-func startPipes(cmd *exec.Cmd, login *pam.Session) (Program, error) {
+func startPipes(cmd *exec.Cmd, login *pam.Session) (*Process, error) {
 	var files []*os.File
 	closeAll := func(files []*os.File) {
 		for _, f := range files {
@@ -121,7 +122,7 @@ func startPipes(cmd *exec.Cmd, login *pam.Session) (Program, error) {
 	}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = files[0], files[3], files[5]
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	p := &process{stdin: files[1], stdout: files[2], stderr: files[4]}
+	p := &Process{stdin: files[1], stdout: growing(files[2]), stderr: files[4]}
 	theirs := []*os.File{files[0], files[3], files[5]}
 	if err := p.begin(cmd, login, theirs...); err != nil {
 		closeAll(files)
@@ -132,7 +133,7 @@ func startPipes(cmd *exec.Cmd, login *pam.Session) (Program, error) {
 }
 
 // begin starts a command that has the files as its standard files.
-func (p *process) begin(cmd *exec.Cmd, login *pam.Session, files ...*os.File) (err error) {
+func (p *Process) begin(cmd *exec.Cmd, login *pam.Session, files ...*os.File) (err error) {
 	if login == nil {
 		err = keyring.Do(func() error {
 			keyring.Adopt()
@@ -156,10 +157,11 @@ func (p *process) begin(cmd *exec.Cmd, login *pam.Session, files ...*os.File) (e
 	return err
 }
 
-func started(program Program) *wire.Started {
+// Started returns what the daemon is told of the process.
+func (p *Process) Started() *wire.Started {
 	s := new(wire.Started)
-	if p, ok := program.(*process); ok && p.terminal != nil {
-		control(p.terminal, func(fd int) (err error) {
+	if p.terminal != nil {
+		control(p.terminal.File, func(fd int) (err error) {
 			if s.Terminal, err = terminalNumber(fd); err == nil {
 				s.Process = uint32(p.pid)
 			}
@@ -169,7 +171,7 @@ func started(program Program) *wire.Started {
 	return s
 }
 
-func (p *process) setReaped() {
+func (p *Process) setReaped() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.reaped = true
@@ -196,42 +198,29 @@ func startError(cmd *exec.Cmd, err error) error {
 }
 
 // Wait waits for the program's first process.
-func (p *process) Wait() (status byte, killed syscall.Signal) {
+func (p *Process) Wait() (status byte, killed syscall.Signal) {
 	status, killed = p.wait()
 	p.setReaped()
 	return status, killed
 }
 
-func (p *process) Stdin() io.WriteCloser {
-	if p.terminal != nil {
-		return p.output
-	}
-	return p.stdin
-}
-
-func (p *process) Stdout() io.ReadCloser {
-	if p.terminal != nil {
-		return p.output
-	}
-	return growing(p.stdout)
-}
-
-func (p *process) Drained(n uint64) bool { return p.output == nil || p.output.drained(n) }
-
-func (p *process) Stderr() io.ReadCloser { return p.stderr }
+func (p *Process) Stdin() io.WriteCloser { return p.stdin }
+func (p *Process) Stdout() io.ReadCloser { return p.stdout }
+func (p *Process) Stderr() io.ReadCloser { return p.stderr }
+func (p *Process) Drained(n uint64) bool { return p.terminal == nil || p.terminal.drained(n) }
 
 // Close also makes the kernel hang up the processes that are left on the terminal.
-func (p *process) Close() {
-	for _, f := range []*os.File{p.terminal, p.stdin, p.stdout, p.stderr} {
-		if f != nil {
-			f.Close()
-		}
+func (p *Process) Close() {
+	p.stdin.Close()
+	p.stdout.Close()
+	if p.stderr != nil {
+		p.stderr.Close()
 	}
 }
 
 // Signal sends a signal to the processes in the foreground of the program's
 // terminal, or to all of its first process group.
-func (p *process) Signal(sig syscall.Signal) {
+func (p *Process) Signal(sig syscall.Signal) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.reaped {
@@ -239,7 +228,7 @@ func (p *process) Signal(sig syscall.Signal) {
 	}
 	group := p.pid
 	if p.terminal != nil {
-		control(p.terminal, func(fd int) error {
+		control(p.terminal.File, func(fd int) error {
 			foreground, err := unix.IoctlGetInt(fd, unix.TIOCGPGRP)
 			if err == nil && foreground > 1 {
 				group = foreground
@@ -253,7 +242,7 @@ func (p *process) Signal(sig syscall.Signal) {
 // Hangup sends a signal to the foreground and to the group of the first process, as the
 // kernel does when a terminal is closed. If the first process has ended, SIGKILL closes
 // the streams, which processes that it left behind may hold.
-func (p *process) Hangup(sig syscall.Signal) {
+func (p *Process) Hangup(sig syscall.Signal) {
 	p.Signal(sig)
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -266,39 +255,13 @@ func (p *process) Hangup(sig syscall.Signal) {
 	}
 }
 
-func (p *process) Resize(s wire.Size) error {
+func (p *Process) Resize(s wire.Size) error {
 	if p.terminal == nil {
 		return nil
 	}
-	return control(p.terminal, func(fd int) error {
+	return control(p.terminal.File, func(fd int) error {
 		return unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{
 			Row: s.Rows, Col: s.Cols, Xpixel: s.XPixel, Ypixel: s.YPixel,
 		})
 	})
-}
-
-// A Program is what runs in a session, with our ends of its streams. All methods except
-// Wait and the streams return at once.
-type Program interface {
-	// On a terminal, Stdin and Stdout are the terminal, and Stderr is nil.
-	Stdin() io.WriteCloser
-	Stdout() io.ReadCloser
-	Stderr() io.ReadCloser
-	// Drained reports whether all that was printed on the terminal so far are the first n bytes
-	// that Reads of Stdout have returned.
-	Drained(n uint64) bool
-	// Modes returns what a [wire.Hint] tells of the terminal, unless there is none or it was
-	// closed.
-	Modes(now time.Time) (flags wire.TerminalFlags, context uint16, ok bool)
-	// Resize changes the size of the terminal and tells the program.
-	Resize(wire.Size) error
-	// Signal sends a signal to the processes in the foreground.
-	Signal(syscall.Signal)
-	// Hangup sends a signal to the whole program, and continues what is stopped.
-	Hangup(syscall.Signal)
-	// Wait blocks until the program ends. It returns the exit status as a shell has it,
-	// and the signal that killed the program, or 0. It is called once.
-	Wait() (status byte, killed syscall.Signal)
-	// Close closes our ends of the streams: reads and writes that block fail.
-	Close()
 }
