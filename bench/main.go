@@ -27,7 +27,7 @@ func main() {
 	}
 	group := new(measure.Group)
 	go group.EndOnSignal()
-	root.AddCommand(runCommand(group), compareCommand(), reportCommand(), recordCommand(group), predictCommand(), demoCommand(group))
+	root.AddCommand(runCommand(group), compareCommand(), reportCommand(), predictCommand(), demoCommand(group))
 	for name, run := range work.Programs {
 		root.AddCommand(&cobra.Command{
 			Use: name, Hidden: true, DisableFlagParsing: true,
@@ -78,9 +78,8 @@ func reportCommand() *cobra.Command {
 	var publish bool
 	c := &cobra.Command{
 		Use:   "report FILE",
-		Short: "Draw a file of results, and write its tables as Markdown",
-		Long: `Draw a file of results, beside which the plots go, and write its tables as Markdown: of
-each scenario as it was measured last.
+		Short: "Write the tables of a file of results as Markdown",
+		Long: `Write the tables of a file of results as Markdown: of each scenario as it was measured last.
 
 With --readme, the tables go into a page between the two comments
 <!-- results of NAME --> and <!-- end of NAME -->, where NAME is that of the file of
@@ -88,7 +87,7 @@ results without its folder and ending; with --summary as well, a short table goe
 <!-- summary of NAME --> and <!-- end of summary of NAME -->.
 
 With --publish, the results first replace those of the same scenarios and programs in the
-file of the same name in ` + publishedFolder + `, which is then the one that is drawn.`,
+file of the same name in ` + publishedFolder + `, which is then the one that is reported.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			file := args[0]
@@ -104,6 +103,6 @@ file of the same name in ` + publishedFolder + `, which is then the one that is 
 	}
 	c.Flags().StringVar(&o.Page, "readme", "", "put the tables into this `file`")
 	c.Flags().BoolVar(&publish, "publish", false, "keep the results in "+publishedFolder)
-	c.Flags().BoolVar(&o.Summary, "summary", false, "write one short table with one plot")
+	c.Flags().BoolVar(&o.Summary, "summary", false, "write one short table")
 	return c
 }

@@ -13,7 +13,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/quicterm/quicterm/bench/linkcheck"
 	"github.com/quicterm/quicterm/bench/measure"
 	"github.com/quicterm/quicterm/bench/program"
 	"github.com/quicterm/quicterm/bench/scenario"
@@ -53,8 +52,7 @@ func runCommand(group *measure.Group) *cobra.Command {
 		Use:   "run",
 		Short: "Measure scenarios, and write one table",
 		Long: `Measure scenarios with quicterm: the released programs on terminals, read through a
-terminal emulator, over emulated links. Before them come the Go benchmarks of what is
-computed most, and the emulated network, compared with what it is asked to do.
+terminal emulator, over emulated links.
 
 The standard suite takes five minutes. --only names others, or any scenarios:
   roam      two interfaces, outages, sleep, chaos: 20 minutes, needs root
@@ -117,7 +115,7 @@ The exit status is 0 also if bounds are missed, unless --strict is set.`,
 			case standard:
 				s.Limit = standardLimit
 			}
-			return s.Run(w, checks(s, selected, standard), selected)
+			return s.Run(w, selected)
 		},
 	}
 	c.Flags().StringArrayVar(&only, "only", nil, "measure the suite of this name, or the scenarios that have this `text` in their names; may be repeated")
@@ -175,27 +173,6 @@ func runnable(w io.Writer, all []scenario.Scenario) (can []scenario.Scenario) {
 		fmt.Fprintf(w, "%d of %d scenarios are skipped: %s.\n", skipped[why], len(all), why)
 	}
 	return can
-}
-
-// checks returns what is measured before the scenarios: the emulated networks that they use.
-// Before the standard suite, these are the loopback's, and Go benchmarks.
-func checks(s *suite.Suite, scenarios []scenario.Scenario, standard bool) []suite.Check {
-	loopback, namespaces := false, s.ComparesPrograms
-	for _, sc := range scenarios {
-		loopback = loopback || !sc.Namespaces && !s.ComparesPrograms
-		namespaces = namespaces || sc.Namespaces
-	}
-	var checks []suite.Check
-	if standard && !s.Quick {
-		checks = append(checks, s.MicroCheck())
-	}
-	if loopback {
-		checks = append(checks, s.LinkCheck("proxy", linkcheck.Proxy))
-	}
-	if namespaces && !standard {
-		checks = append(checks, s.LinkCheck("namespaces", linkcheck.Namespaces))
-	}
-	return checks
 }
 
 // quoted joins texts for an error.

@@ -307,7 +307,7 @@ var packages = []struct {
 
 	{
 		path: "bench", role: "the command line of measurements",
-		imports: `bench/demo bench/linkcheck bench/measure bench/program bench/record bench/report bench/rig bench/scenario bench/suite bench/topology
+		imports: `bench/demo bench/measure bench/program bench/report bench/rig bench/scenario bench/suite bench/topology
 			bench/trace bench/work github.com/spf13/cobra`,
 		tests: "bench/result",
 	},
@@ -324,10 +324,6 @@ var packages = []struct {
 		imports: "bench/netem bench/rig bench/topology",
 	},
 	{
-		path: "bench/linkcheck", role: "checks the emulated networks",
-		imports: "bench/measure bench/netem bench/rig bench/topology",
-	},
-	{
 		path: "bench/measure", role: "the life of a measurement, and what processes cost",
 		imports: "bench/rig golang.org/x/sys",
 	},
@@ -336,12 +332,8 @@ var packages = []struct {
 		imports: "bench/measure bench/rig bench/topology",
 	},
 	{
-		path: "bench/record", role: "types scripts in programs, and records traces",
-		imports: `bench/rig bench/trace bench/work quicterm/screen/asciicast quicterm/client quicterm/screen quicterm/wire`,
-	},
-	{
-		path: "bench/report", role: "tables, plots and comparisons of records; knows no scenario",
-		imports: "bench/plot bench/result github.com/aclements/go-moremath",
+		path: "bench/report", role: "tables and comparisons of records; knows no scenario",
+		imports: "bench/result github.com/aclements/go-moremath",
 	},
 	{
 		path: "bench/scenario", role: "lists what is measured, and the bounds",
@@ -353,8 +345,8 @@ var packages = []struct {
 	},
 	{
 		path: "bench/suite", role: "measures scenarios and keeps their records",
-		imports: `bench/event bench/linkcheck bench/measure bench/netem bench/program bench/report bench/result bench/rig
-			bench/scenario bench/topology bench/work golang.org/x/perf
+		imports: `bench/event bench/measure bench/netem bench/program bench/report bench/result bench/rig
+			bench/scenario bench/topology bench/work
 			golang.org/x/sync`,
 	},
 	{
@@ -369,7 +361,7 @@ var packages = []struct {
 	{
 		path: "bench/work", role: "what is done in sessions, and what is measured of it",
 		imports: `bench/barestream bench/measure bench/netem bench/program bench/rig bench/screen bench/topology buffer
-			migrate/carrier migrate/carrier/quic migrate/netmon quicterm/auth quicterm/client/bootstrap quicterm/client quicterm/holder
+			migrate/carrier migrate/carrier/quic migrate/netmon quicterm/auth quicterm/client quicterm/holder
 			quicterm/holder/programtest quicterm/machine/rundir quicterm/screen quicterm/wire golang.org/x/term`,
 		tests: "github.com/creack/pty",
 	},
@@ -378,10 +370,6 @@ var packages = []struct {
 		path: "bench/netem", role: "emulates links; knows nothing of what it carries",
 		imports: "golang.org/x/sys",
 		tests:   "bench/bubble bench/rig",
-	},
-	{
-		path: "bench/plot", role: "draws results",
-		imports: "bench/result gonum.org/v1/plot",
 	},
 	{path: "bench/result", role: "the records that measurements leave"},
 	{

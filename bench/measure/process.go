@@ -49,23 +49,6 @@ func Switches(pids ...int) (sum int) {
 
 var voluntary = regexp.MustCompile(`(?m)^voluntary_ctxt_switches:\s+(\d+)$`)
 
-// Name returns what a process is: the name of its program and, if that is a subcommand, its first
-// argument.
-func Name(pid int) string {
-	b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
-	words := strings.FieldsFunc(string(b), func(c rune) bool { return c == 0 || c == ' ' })
-	if len(words) == 0 {
-		return strconv.Itoa(pid)
-	}
-	name := strings.TrimRight(filepath.Base(words[0]), ":")
-	if len(words) > 1 && subcommand.MatchString(words[1]) {
-		name += " " + words[1]
-	}
-	return name
-}
-
-var subcommand = regexp.MustCompile(`^[a-z]+$`)
-
 // Gone reports whether a process has ended. A zombie has no memory.
 func Gone(pid int) bool {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))

@@ -29,7 +29,7 @@ is that of all their values. Its interval, if the scenario were measured again, 
     their spread is not known.
 With fewer than %d values in all it is the median and %.0f %% of it on each side.
 Two medians differ if their intervals have nothing in common. Figures of a busy machine
-are left out, and so are those of the emulated network. Several files can be concatenated
+are left out. Several files can be concatenated
 to one of several runs.
 
 If there are enough values for such an interval of the worst %.0f %%, it is compared in the
@@ -94,7 +94,7 @@ func outcomesOf(records []result.Record, portable bool) outcomes {
 			continue
 		}
 		lost := r.Verdict == result.Never || r.Verdict == result.Failed
-		if r.Scenario == result.EmulatedLink || r.Verdict == result.Busy || !lost && (len(r.Values) == 0 || portable && !r.Portable) {
+		if r.Verdict == result.Busy || !lost && (len(r.Values) == 0 || portable && !r.Portable) {
 			continue
 		}
 		s := subject{r.Scenario, r.Program, r.Metric}

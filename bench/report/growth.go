@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/quicterm/quicterm/bench/plot"
 	"github.com/quicterm/quicterm/bench/result"
 )
 
@@ -89,23 +88,4 @@ func (r *report) growthTable(w io.Writer, growth string) {
 		tableRow(w, append(row, bound, verdict)...)
 		records = records[n:]
 	}
-}
-
-// growthChart draws what growthTable shows.
-func (r *report) growthChart(growth string) *plot.Chart {
-	records := r.grown(growth)
-	var series []plot.Series
-	for i, c := range growthColumns {
-		s := plot.Series{Color: plot.Step(i, len(growthColumns))}
-		for _, one := range records {
-			if one.Metric == c.metric && len(one.Values) > 0 {
-				s.Name = c.title(one.Unit)
-				s.At, s.Values = append(s.At, one.Size), append(s.Values, one.Quantile(c.quantile))
-			}
-		}
-		if s.Name != "" {
-			series = append(series, s)
-		}
-	}
-	return plot.Growth("how cost grows with "+growth, growth, series)
 }

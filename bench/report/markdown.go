@@ -15,7 +15,7 @@ import (
 )
 
 // markdown returns the report as Markdown.
-func (r *report) markdown(plots []drawing) string {
+func (r *report) markdown() string {
 	var b strings.Builder
 	r.origin(&b)
 	growths := r.growths()
@@ -35,25 +35,10 @@ func (r *report) markdown(plots []drawing) string {
 		r.costs(&b)
 	}
 	b.WriteByte('\n')
-	for _, note := range slices.Concat(r.reasons(), r.meanings(), r.checks()) {
+	for _, note := range slices.Concat(r.reasons(), r.meanings()) {
 		fmt.Fprintf(&b, "- %s\n", note)
 	}
-	if len(r.micro) > 0 {
-		b.WriteByte('\n')
-		r.microTable(&b)
-	}
-	if len(plots) > 0 {
-		b.WriteByte('\n')
-	}
-	r.images(&b, plots)
 	return b.String()
-}
-
-// images shows plots in half the width of the page.
-func (r *report) images(w io.Writer, plots []drawing) {
-	for _, d := range plots {
-		fmt.Fprintf(w, "<img alt=\"%s\" src=\"%s\" width=\"49%%\">\n", d.title, r.link(d.file))
-	}
 }
 
 // link returns the link from the page to a file beside the results.
@@ -290,30 +275,6 @@ func costCell(records []result.Record, program string) string {
 		return "-"
 	}
 	return strings.Join(parts, ", ")
-}
-
-// microTable writes the table of Go benchmarks.
-func (r *report) microTable(w io.Writer) {
-	fmt.Fprint(w, "| Go benchmark | | median | worst | bound | |\n|---|---|---|---|---|---|\n")
-	for _, one := range r.micro {
-		tableRow(w, one.Scenario, what(one), quantileText(one, 0.5), quantileText(one, 1), one.Bound, verdictText(one))
-	}
-}
-
-// checks say what the emulated network did, and what it was asked to do.
-func (r *report) checks() []string {
-	if len(r.links) == 0 {
-		return nil
-	}
-	var all []string
-	for _, one := range r.links {
-		text := one.Metric + " " + verdictText(one)
-		if len(one.Values) > 0 {
-			text = fmt.Sprintf("%s %s %s (%s, %s)", one.Metric, quantileText(one, 0.5), one.Unit, one.Bound, verdictText(one))
-		}
-		all = append(all, text)
-	}
-	return []string{"the emulated network, checked first: " + strings.Join(all, ", ")}
 }
 
 // reasons say why programs did not do scenarios, and which figures are not to be believed.

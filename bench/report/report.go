@@ -1,6 +1,6 @@
 //go:build linux
 
-// Package report turns records into tables and plots: for the terminal, as Markdown
+// Package report turns records into tables: for the terminal, as Markdown
 // between two comments of a page, and as a comparison of two files.
 package report
 
@@ -12,7 +12,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -25,16 +24,20 @@ type Options struct {
 	Scenarios []string // names, in the order of the tables
 	Programs  []string
 	Page      string // Markdown file that gets the tables; "" means they are written out
-	Summary   bool   // a short table, and one plot
+	Summary   bool   // a short table
 }
 
-// Write draws a file of records, beside which the plots go, and writes its tables as
+// Write writes the tables of a file of records as
 // Markdown: of each scenario as it was measured last. They go to out, or into a page between
 // <!-- results of NAME --> and <!-- end of NAME -->, where NAME is that of the file without
 // its folder and ending. A summary goes between <!-- summary of NAME --> and
 // <!-- end of summary of NAME -->.
 func Write(out, warnings io.Writer, path string, o Options) error {
-	r, plots, err := drawn(warnings, path, o)
+	records, err := read(warnings, path)
+	if err != nil {
+		return err
+	}
+	r, err := newReport(path, records, o)
 	if err != nil {
 		return err
 	}
@@ -45,7 +48,7 @@ func Write(out, warnings io.Writer, path string, o Options) error {
 	if o.Summary {
 		markdown, begin, end = r.summary, "summary of", "end of summary of"
 	}
-	text := markdown(plots)
+	text := markdown()
 	if o.Page == "" {
 		_, err := io.WriteString(out, text)
 		return err
@@ -64,27 +67,6 @@ func relative(folder, path string) (string, error) {
 		return "", err
 	}
 	return filepath.Rel(from, to)
-}
-
-// Draw draws the plots of a file of records beside it. Scenarios are in the order of the
-// plots.
-func Draw(warnings io.Writer, path string, scenarios []string) error {
-	_, _, err := drawn(warnings, path, Options{Scenarios: scenarios})
-	return err
-}
-
-// drawn returns a report of a file, and its plots, which are beside the file.
-func drawn(warnings io.Writer, path string, o Options) (*report, []drawing, error) {
-	records, err := read(warnings, path)
-	if err != nil {
-		return nil, nil, err
-	}
-	r, err := newReport(path, records, o)
-	if err != nil {
-		return nil, nil, err
-	}
-	plots, err := r.draw(filepath.Dir(path))
-	return r, plots, err
 }
 
 // read reads a file of records, and warns of half a line at its end.
@@ -164,22 +146,12 @@ type report struct {
 	folder              string // of the file, seen from the page
 	scenarios, programs []string
 	records             []result.Record
-
-	links, micro []result.Record // of the emulated network, and of Go benchmarks
 }
 
 func newReport(path string, records []result.Record, o Options) (*report, error) {
 	file := filepath.Base(path)
 	rep := &report{file: file, name: strings.TrimSuffix(file, filepath.Ext(file))}
 	for _, r := range lastOf(records) {
-		switch {
-		case r.Scenario == result.EmulatedLink:
-			rep.links = append(rep.links, r)
-			continue
-		case goBenchmark.MatchString(r.Scenario):
-			rep.micro = append(rep.micro, r)
-			continue
-		}
 		rep.records = append(rep.records, r)
 		rep.scenarios = appendNew(rep.scenarios, r.Scenario)
 		rep.programs = appendNew(rep.programs, r.Program)
@@ -210,9 +182,6 @@ func sortAs(names, list []string) {
 	}
 	slices.SortStableFunc(names, func(a, b string) int { return place(a) - place(b) })
 }
-
-// goBenchmark matches the names of Go benchmarks, which begin with their package.
-var goBenchmark = regexp.MustCompile(`^[a-z/]+ [A-Z][a-z]+`)
 
 // bounded reports whether the records are of a program that is to keep bounds. Otherwise
 // programs are compared.

@@ -61,15 +61,14 @@ func unbounded(records []result.Record) []result.Record {
 	return records
 }
 
-// reported returns a report of records, and where the file is.
-func reported(t *testing.T, records []result.Record) (file, out string) {
+// reported returns a report of records.
+func reported(t *testing.T, records []result.Record) string {
 	t.Helper()
-	file = kept(t, "peers.jsonl", "", records...)
-	out, err := reportOf(file, Options{})
+	out, err := reportOf(kept(t, "peers.jsonl", "", records...), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return file, out
+	return out
 }
 
 func reportOf(file string, o Options) (string, error) {
@@ -135,7 +134,7 @@ func TestPublish(t *testing.T) {
 	}
 }
 
-// What grows has a table with a row for each size, and a plot.
+// What grows has a table with a row for each size.
 func TestReportOfGrowth(t *testing.T) {
 	var records []result.Record
 	add := func(size float64, metric, unit string, values ...float64) {
@@ -150,20 +149,17 @@ func TestReportOfGrowth(t *testing.T) {
 	add(1, "own memory", "MiB", 5)
 	add(10, "back", "ms", 900)
 	records[4].Bound, records[4].Verdict = "max 3000", result.OK
-	file, out := reported(t, records)
+	out := reported(t, records)
 	wantCells(t, cellsOf(t, out, "1"), "1", "1.00", "3.00", "", "", "5.00", "", "")
 	wantCells(t, cellsOf(t, out, "10"), "10", "", "", "900", "900", "", "back max 3000", "ok")
 	wantCells(t, cellsOf(t, out, "100"), "100", "2.00", "9.00", "", "", "4.40", "", "")
-	if !strings.Contains(out, "| sessions | truth, p50, ms | truth, p99, ms |") || !strings.Contains(out, "peers-sessions.svg") {
-		t.Errorf("no titles or no plot in\n%s", out)
-	}
-	if _, err := os.Stat(filepath.Join(filepath.Dir(file), "peers-sessions.svg")); err != nil {
-		t.Error(err)
+	if !strings.Contains(out, "| sessions | truth, p50, ms | truth, p99, ms |") {
+		t.Errorf("no titles in\n%s", out)
 	}
 }
 
 func TestReportOfOneProgram(t *testing.T) {
-	file, out := reported(t, played("quicterm"))
+	out := reported(t, played("quicterm"))
 	calm := cellsOf(t, out, "typing, 5 % loss")
 	if len(calm) != 9 || calm[1] != "truth, ms" || !strings.HasPrefix(calm[2], "10") || calm[6] != "1480 B/s" || calm[7] != "p50 <= 110 ms" || calm[8] != "ok" {
 		t.Errorf("row %q", calm)
@@ -178,22 +174,10 @@ func TestReportOfOneProgram(t *testing.T) {
 	if strings.Contains(out, "feel") {
 		t.Errorf("what is not in the table is explained:\n%s", out)
 	}
-	for _, name := range []string{"peers-echoes", "peers-another-address"} {
-		if _, err := os.Stat(filepath.Join(filepath.Dir(file), name+".svg")); err != nil {
-			t.Error(err)
-		}
-		if strings.Count(out, name+".svg\"") != 1 {
-			t.Errorf("no plot %s in\n%s", name, out)
-		}
-	}
-	svg, err := os.ReadFile(filepath.Join(filepath.Dir(file), "peers-echoes.svg"))
-	if err != nil || !bytes.Contains(svg, []byte(">typing, 5 % loss<")) || bytes.Contains(svg, []byte(">another address<")) {
-		t.Errorf("the plot of links on which nothing happens: %v\n%s", err, svg)
-	}
 }
 
 func TestReportSideBySide(t *testing.T) {
-	file, out := reported(t, unbounded(played("quicterm", "ssh")))
+	out := reported(t, unbounded(played("quicterm", "ssh")))
 	tables := strings.Split(out, "\n\n")
 	if len(tables) < 3 {
 		t.Fatal(out)
@@ -216,20 +200,6 @@ func TestReportSideBySide(t *testing.T) {
 			t.Errorf("not one %q in\n%s", want, out)
 		}
 	}
-	for name, want := range map[string][]string{
-		"typing-5-loss":   {"quicterm", "quicterm, predicted", "ssh", "round trip, 100 ms"},
-		"another-address": {"quicterm", "ssh: never", "another address"},
-	} {
-		svg, err := os.ReadFile(filepath.Join(filepath.Dir(file), "peers-"+name+".svg"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, text := range want {
-			if !bytes.Contains(svg, []byte(">"+text+"<")) {
-				t.Errorf("%s does not show %q", name, text)
-			}
-		}
-	}
 }
 
 func TestReportOfWhatFailed(t *testing.T) {
@@ -238,26 +208,26 @@ func TestReportOfWhatFailed(t *testing.T) {
 	failed.Program, failed.Metric, failed.Values, failed.At = "et", "complete", nil, nil
 	failed.Bound, failed.Verdict, failed.Why = "", result.Failed, "no prompt | at all"
 	failed.Time = failed.Time.Add(time.Hour)
-	_, out := reported(t, append(records, failed))
+	out := reported(t, append(records, failed))
 	if row := cellsOf(t, strings.Split(out, "\n\n")[1], "typing, 5 % loss"); row[3] != "failed" {
 		t.Errorf("row %q, but et failed when it was measured last", row)
 	}
 	// It failed first, and not when it was measured again.
 	failed.Time = failed.Time.Add(-2 * time.Hour)
-	_, out = reported(t, append([]result.Record{failed}, records...))
+	out = reported(t, append([]result.Record{failed}, records...))
 	if row := cellsOf(t, strings.Split(out, "\n\n")[1], "typing, 5 % loss"); !strings.HasPrefix(row[3], "10") || strings.Contains(out, "at all") {
 		t.Errorf("row %q, but et did it when it was measured last:\n%s", row, out)
 	}
 	alone := failed
 	alone.Program = "quicterm"
-	_, out = reported(t, []result.Record{alone})
+	out = reported(t, []result.Record{alone})
 	wantCells(t, cellsOf(t, out, alone.Scenario), alone.Scenario, "complete, ms", "", "", "", "", "", "", "**failed**")
 }
 
 func TestReportSaysWhatABusyMachineMeasured(t *testing.T) {
 	records := unbounded(played("quicterm", "ssh"))
 	records[0].Verdict = result.Busy
-	_, out := reported(t, records)
+	out := reported(t, records)
 	if row := cellsOf(t, strings.Split(out, "\n\n")[1], records[0].Scenario); !strings.HasSuffix(row[2], " (busy)") || strings.Contains(row[3], "busy") {
 		t.Errorf("row %q", row)
 	}
@@ -284,28 +254,8 @@ func TestReportOfRates(t *testing.T) {
 	for i := range 100 {
 		r.Values = append(r.Values, float64(101+i))
 	}
-	_, out := reported(t, []result.Record{r})
+	out := reported(t, []result.Record{r})
 	wantCells(t, cellsOf(t, out, "bulk"), "bulk", "rate, MB/s", "150", "110", "101", "101", "", r.Bound, "ok")
-}
-
-func TestReportOfWhatElseWasMeasured(t *testing.T) {
-	link := result.Record{Scenario: result.EmulatedLink, Program: "proxy", Metric: "rtt", Unit: "ms", Values: []float64{100.3}, Bound: "100 +- 3", Verdict: result.OK}
-	micro := result.Record{Scenario: "buffer Append/4096", Program: "quicterm", Metric: "rate", Unit: "MB/s", Values: []float64{900, 1000, 1100}}
-	records := append([]result.Record{micro, link}, played("quicterm")...)
-	_, out := reported(t, records)
-	if !strings.Contains(out, "| quicterm |") || !strings.Contains(out, "checked first: rtt 100 ms (100 +- 3, ok)\n") {
-		t.Errorf("the report is\n%s", out)
-	}
-	wantCells(t, cellsOf(t, out, micro.Scenario), micro.Scenario, "rate, MB/s", "1000", "900", "", "")
-	if _, err := reportOf(kept(t, "peers.jsonl", "", link), Options{}); err == nil || !strings.Contains(err.Error(), "no sessions") {
-		t.Errorf("without sessions: %v", err)
-	}
-	// It is no result of the product that the network is as it is.
-	slow := link
-	slow.Values = []float64{200}
-	if out, bad := compared(t, append(records, link), append(records, slow), false); bad || strings.Contains(out, "proxy") {
-		t.Errorf("networks are compared:\n%s", out)
-	}
 }
 
 // A program that is to keep bounds has those of its rivals below its own figures.
@@ -313,12 +263,12 @@ func TestReportOfRivals(t *testing.T) {
 	rate := result.Record{Scenario: "cat", Program: "quicterm", Metric: "rate", Unit: "MB/s", Values: []float64{40, 50}, Bound: "p50 >= 1 x ssh", Verdict: result.Missed}
 	rival := rate
 	rival.Program, rival.Values, rival.Bound, rival.Verdict = "ssh", []float64{60, 70}, "", ""
-	_, out := reported(t, []result.Record{rival, rate})
+	out := reported(t, []result.Record{rival, rate})
 	wantCells(t, cellsOf(t, out, "cat"), "cat", "rate, MB/s", "40.0", "", "", "40.0", "", rate.Bound, "**missed**")
 	wantCells(t, cellsOf(t, out, ""), "", "rate, MB/s, of ssh", "60.0", "", "", "60.0", "", "", "")
 	striped := rate
 	striped.Scenario, striped.Program = "copy", "quicterm, auto for bulk"
-	_, out = reported(t, []result.Record{rival, rate, striped})
+	out = reported(t, []result.Record{rival, rate, striped})
 	wantCells(t, cellsOf(t, out, "copy"), "copy", "rate, MB/s, of quicterm, auto for bulk", "40.0", "", "", "40.0", "", rate.Bound, "**missed**")
 }
 
@@ -367,8 +317,8 @@ func TestReportGoesIntoAFile(t *testing.T) {
 		t.Errorf("the page is\n%s", first)
 	}
 	cellsOf(t, strings.Split(first, "\n\n")[2], "another address")
-	if !strings.Contains(first, `src="../peers-another-address.svg"`) {
-		t.Errorf("the plots are not linked from the page's folder:\n%s", first)
+	if !strings.Contains(first, "[peers.jsonl](../peers.jsonl)") {
+		t.Errorf("the results are not linked from the page's folder:\n%s", first)
 	}
 	if _, err := reportOf(file, Options{Page: readme}); err != nil || read() != first {
 		t.Errorf("the second time: %v\n%s", err, read())

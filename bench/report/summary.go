@@ -4,7 +4,6 @@ package report
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/quicterm/quicterm/bench/result"
@@ -25,11 +24,8 @@ var summaryRows = []struct {
 	{"50 MB of text", "50 MB of text, no limit", "rate", 0.5},
 }
 
-// summaryPlot is the scenario whose plot a summary shows.
-const summaryPlot = "typing, 29 % loss"
-
-// summary returns a short table of all programs, and a plot.
-func (r *report) summary(plots []drawing) string {
+// summary returns a short table of all programs.
+func (r *report) summary() string {
 	var b strings.Builder
 	r.programsTable(&b, "")
 	for _, row := range summaryRows {
@@ -38,7 +34,6 @@ func (r *report) summary(plots []drawing) string {
 	}
 	b.WriteByte('\n')
 	r.origin(&b)
-	r.images(&b, slices.DeleteFunc(plots, func(d drawing) bool { return d.title != summaryPlot }))
 	return b.String()
 }
 

@@ -107,13 +107,7 @@ func formatted(b *strings.Builder, rows [][]string, programs bool) {
 
 // compares reports whether records are of several programs.
 func compares(records []result.Record) bool {
-	programs := make(map[string]bool)
-	for _, r := range records {
-		if r.Scenario != result.EmulatedLink {
-			programs[r.Program] = true
-		}
-	}
-	return len(programs) > 1
+	return slices.ContainsFunc(records, func(r result.Record) bool { return r.Program != records[0].Program })
 }
 
 // rowsOf returns the rows of what a program did in a scenario. Costs without a bound are

@@ -1,9 +1,5 @@
 package result
 
-// EmulatedLink is the scenario of records of what the emulated network does to packets.
-// Their program is what emulates it.
-const EmulatedLink = "emulated link"
-
 // A Metric is what is measured.
 type Metric struct {
 	Meaning      string // for people
@@ -20,7 +16,7 @@ var metrics = map[string]Metric{
 	"gap":            {Meaning: "the longest time without a new line of output after an event"},
 	"prompt":         {Meaning: "until the prompt is on the client's screen: from Ctrl-C, or from the start of the client"},
 	"moved":          {Meaning: "from an event until the session is reached by the transport that it is to be"},
-	"resume":         {Meaning: "from the dial of a client that has lost its path until it may send; of a ring, until all that it keeps has arrived"},
+	"resume":         {Meaning: "from the start of a client that returns until all that the ring keeps has arrived"},
 	"append":         {Meaning: "output that a session takes while no client is there", MoreIsBetter: true},
 	"login":          {Meaning: "from the start of a client until the first prompt of a new session"},
 	"rate":           {Meaning: "output that arrives; in Mbit/s, everything that arrives over the link", MoreIsBetter: true},
@@ -34,8 +30,6 @@ var metrics = map[string]Metric{
 	"sessions":       {Meaning: "more sessions after the work than before"},
 
 	"wire":           {Cost: true, Meaning: "what is sent, both ways, with the headers of IP and UDP or TCP"},
-	"packets up":     {Cost: true, Meaning: "packets from the client"},
-	"packets down":   {Cost: true, Meaning: "packets to the client"},
 	"resent":         {Cost: true, Meaning: "share of the bytes from the clients that were sent before"},
 	"client cpu":     {Cost: true, Meaning: "CPU time of the client's processes for the whole work"},
 	"server cpu":     {Cost: true, Meaning: "the same on the server (holder and daemon), without what runs in the session"},
@@ -54,10 +48,7 @@ var metrics = map[string]Metric{
 	"daemon growth":  {Cost: true, Meaning: "resident memory of the daemon during an attack, at its most, beyond what it was before"},
 	"daemon threads": {Cost: true, Meaning: "threads of the daemon during an attack, at their most, beyond those before"},
 	"children":       {Cost: true, Meaning: "processes of the daemon that hold no session, at their most"},
-	"quiet":          {Meaning: "truth before and after a flood"},
-	"of quiet":       {Meaning: "the 99th percentile of truth during a flood, compared with that of quiet"},
 	"flood rate":     {Meaning: "packets or connections a second that a flood sends", MoreIsBetter: true},
-	"flood share":    {Cost: true, Meaning: "share of a core that the flood's process takes"},
 	"daemon share":   {Cost: true, Meaning: "share of a core that the daemon takes"},
 }
 

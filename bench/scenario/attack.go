@@ -14,16 +14,16 @@ import (
 // attack, a work that is done meanwhile, and the bounds of the work's figures.
 var attacks = []Scenario{
 	{
-		Name: "1000 silent connections of 50 sources", Link: far, Alone: true,
+		Name: "1000 silent connections of 50 sources, connect", Link: far, Alone: true,
 		Program: attacked,
-		Work: work.Attacked{
-			Attack: work.Attack{What: "silent", Sources: 50, Connections: 1000},
-			Work:   work.Newcomers{Times: 9},
-		},
-		Bounds: []Bound{
-			{Metric: "resume", Quantile: 1, RTTs: 2, Plus: 200},
-			{Metric: "login", Quantile: 1, Plus: 2000},
-		},
+		Work:    work.Attacked{Attack: silence, Work: work.Connect{Times: 9}},
+		Bounds:  []Bound{{Metric: "prompt", Quantile: 1, Plus: 2000}},
+	},
+	{
+		Name: "1000 silent connections of 50 sources, return", Alone: true,
+		Program: attacked,
+		Work:    work.Attacked{Attack: silence, Work: work.Returning{Clients: 10, Outage: 3 * time.Second}},
+		Bounds:  []Bound{{Metric: "back", Quantile: 1, Plus: 1000 + 200}}, // they type within a second
 	},
 	{
 		Name: "hostile account", Link: far, Sessions: 4, Alone: true, Needs: work.NeedsRoot,
@@ -52,6 +52,8 @@ var attacks = []Scenario{
 		},
 	},
 }
+
+var silence = work.Attack{What: "silent", Sources: 50, Connections: 1000}
 
 // attacked has the default settings that limit attackers. Beside it, notAttacked is measured
 // without the attack. SHLVL keeps a login shell that is bash from reading the account's .bashrc,

@@ -63,7 +63,7 @@ func (s Scenario) Bounded(metric string) bool {
 const quickClients = 3
 
 // quickened returns the scenario with fewer clients that come one after the other, with half
-// the keys if nothing happens, and with one newcomer.
+// the keys if nothing happens.
 func (s Scenario) quickened() Scenario {
 	if s.Stagger > 0 {
 		s.Sessions = min(s.Sessions, quickClients)
@@ -72,10 +72,6 @@ func (s Scenario) quickened() Scenario {
 		all := t.Spans[0].Until
 		t.Spans = []work.Span{{From: 0, Until: all / 2}}
 		s.Work = t
-	}
-	if b, ok := s.Work.(work.Flooded); ok {
-		b.Keys, b.Logins = b.Keys/2, 1
-		s.Work = b
 	}
 	return s
 }

@@ -65,7 +65,7 @@ func TestSelect(t *testing.T) {
 	if n := count("typing, 29 %"); n != 2 {
 		t.Errorf("%d scenarios with a text, want 2", n)
 	}
-	if n := count("idle for", "feel"); n != 1+len(feel) {
+	if n := count("idle, pings each 25 s", "feel"); n != 1+len(feel) {
 		t.Errorf("%d scenarios with a text and a suite, want %d", n, 1+len(feel))
 	}
 	if n := count("no such thing"); n != 0 {

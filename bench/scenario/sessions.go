@@ -63,10 +63,6 @@ var sessions = []Scenario{
 		},
 	},
 	{
-		Name: "idle for minutes", Link: far, Work: work.Idle{After: 65 * time.Second, Rest: 100 * time.Second},
-		Bounds: []Bound{{Metric: "wire", Quantile: 1, Plus: 8}},
-	},
-	{
 		Name: "socket folder removed, daemon restarted",
 		Work: work.Typing{Pace: time.Second, Recovery: true, Spans: work.Keys(140, time.Second)},
 		Events: event.KillDaemon(2*time.Second, 2500*time.Millisecond, func(h *rig.Host) {

@@ -254,6 +254,34 @@ func TestAttemptOfAttack(t *testing.T) {
 	}
 }
 
+// Floods come at their rate, and newcomers log in meanwhile.
+func TestAttemptOfFloods(t *testing.T) {
+	if err := topology.CheckNamespaces(); err != nil {
+		t.Skip(err)
+	}
+	t.Parallel()
+	s := testSuite(t)
+	const pace, rate = 20 * time.Millisecond, 50
+	for _, flood := range []string{"junk", "logins"} { // one of packets, one of connections
+		records := s.measure(quicterm(scenario.Scenario{
+			Name: "flood of " + flood, Namespaces: true, Sessions: 2, Link: netem.Config{Delay: 5 * time.Millisecond},
+			Work: work.Attacked{
+				Attack: work.Attack{What: flood, Sources: 10, Rate: rate},
+				Work:   work.Newcomers{Typing: work.Typing{Pace: pace, Spans: work.Keys(20, pace)}, Logins: 1},
+			},
+		}))
+		if r := wantMetric(t, records, "truth"); len(r.Values) != 20 {
+			t.Errorf("%s: %+v", flood, r)
+		}
+		if r := wantMetric(t, records, "login"); len(r.Values) != 1 {
+			t.Errorf("%s: %+v", flood, r)
+		}
+		if r := wantMetric(t, records, "flood rate"); r.Values[0] < rate/4 || r.Values[0] > 2*rate {
+			t.Errorf("%s: %+v", flood, r)
+		}
+	}
+}
+
 // quicterm returns a scenario that quicterm does.
 func quicterm(s scenario.Scenario) scenario.Scenario {
 	s.Program = program.Quicterm{}

@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -19,7 +18,6 @@ import (
 
 	"golang.org/x/sync/semaphore"
 
-	"github.com/quicterm/quicterm/bench/linkcheck"
 	"github.com/quicterm/quicterm/bench/measure"
 	"github.com/quicterm/quicterm/bench/report"
 	"github.com/quicterm/quicterm/bench/result"
@@ -57,21 +55,14 @@ type Suite struct {
 	retryUntil time.Time
 
 	mu      sync.Mutex
-	records [][]result.Record // by check and scenario, in the order of the table
+	records [][]result.Record // by scenario, in the order of the table
 	file    *os.File
 	lost    error // why the file does not have all records
 }
 
-// A Check is measured before the scenarios.
-type Check struct {
-	Name    string
-	Measure func() []result.Record
-}
-
-// Run measures the checks one after the other, and then the scenarios, as many at once as have
-// places: one that is to be alone, or has more sessions, takes all. It writes a table, and
+// Run measures the scenarios, as many at once as have places: one that is to be alone, or has more sessions, takes all. It writes a table, and
 // returns an error if records are lost or, if it is strict, a bound is missed.
-func (s *Suite) Run(w io.Writer, checks []Check, scenarios []scenario.Scenario) error {
+func (s *Suite) Run(w io.Writer, scenarios []scenario.Scenario) error {
 	if err := s.open(); err != nil {
 		return err
 	}
@@ -81,7 +72,7 @@ func (s *Suite) Run(w io.Writer, checks []Check, scenarios []scenario.Scenario) 
 		return err
 	}
 	defer os.RemoveAll(dir)
-	s.records = make([][]result.Record, len(checks)+len(scenarios))
+	s.records = make([][]result.Record, len(scenarios))
 	s.Group.OnSignal(func() {
 		os.RemoveAll(dir)
 		fmt.Fprintln(os.Stderr)
@@ -101,13 +92,6 @@ func (s *Suite) Run(w io.Writer, checks []Check, scenarios []scenario.Scenario) 
 	}
 
 	begun := time.Now()
-	step := func(i int, name string) {
-		fmt.Fprintf(os.Stderr, "%d of %d, after %.0f s: %s\n", i+1, len(s.records), time.Since(begun).Seconds(), name)
-	}
-	for i, c := range checks {
-		step(i, c.Name)
-		s.keep(i, c.Measure())
-	}
 	places := semaphore.NewWeighted(s.Places)
 	var running sync.WaitGroup
 	for i, sc := range scenarios {
@@ -116,18 +100,15 @@ func (s *Suite) Run(w io.Writer, checks []Check, scenarios []scenario.Scenario) 
 			takes = s.Places
 		}
 		places.Acquire(context.Background(), takes) // in order, and never cancelled
-		step(len(checks)+i, sc.Name+", "+sc.Program.Name())
+		fmt.Fprintf(os.Stderr, "%d of %d, after %.0f s: %s, %s\n",
+			i+1, len(scenarios), time.Since(begun).Seconds(), sc.Name, sc.Program.Name())
 		running.Go(func() {
 			defer places.Release(takes)
-			s.keep(len(checks)+i, s.measure(sc))
+			s.keep(i, s.measure(sc))
 		})
 	}
 	running.Wait()
-	err = s.tell(w)
-	if failed := report.Draw(os.Stderr, s.Out, scenario.Names()); failed != nil {
-		err = errors.Join(err, fmt.Errorf("no plots: %w", failed))
-	}
-	return err
+	return s.tell(w)
 }
 
 // open opens the file of records.
@@ -201,34 +182,6 @@ func (s *Suite) tell(w io.Writer) error {
 		return fmt.Errorf("%d of %d bounds are missed", missed, bounds)
 	}
 	return nil
-}
-
-// LinkCheck returns a check of the emulated network.
-func (s *Suite) LinkCheck(name string, open func(t *measure.T, seed uint64) linkcheck.Link) Check {
-	measured := func(repeats int) ([]result.Record, time.Duration) {
-		stalls := measure.WatchStalls()
-		var checks []linkcheck.Check
-		err := s.Group.Run(result.EmulatedLink+", "+name, s.bin, func(t *measure.T) { checks = open(t, s.Seed).Checks(t) })
-		stall := stalls()
-		record := s.record(result.EmulatedLink, name)
-		record.Portable, record.StallMS, record.Repeats = true, measure.Milliseconds(stall), repeats
-		if err != nil {
-			record.Metric, record.Verdict, record.Why = "complete", result.Failed, oneLine(err)
-			return []result.Record{record}, stall
-		}
-		var records []result.Record
-		for _, c := range checks {
-			r := record
-			r.Metric, r.Unit, r.Values = c.Metric, c.Unit, []float64{c.Got}
-			r.Bound, r.Verdict = fmt.Sprintf("%.4g +- %.2g", c.Asked, c.Tolerance), result.OK
-			if math.Abs(c.Got-c.Asked) > c.Tolerance {
-				r.Verdict = result.Missed
-			}
-			records = append(records, r)
-		}
-		return records, stall
-	}
-	return Check{"emulated link, " + name, func() []result.Record { return s.retryIfBusy(measured) }}
 }
 
 // List writes the scenarios and their bounds.

@@ -1,7 +1,8 @@
 package trace
 
 import (
-	"container/heap"
+	"slices"
+	"sort"
 	"time"
 
 	"github.com/quicterm/quicterm/quicterm/screen"
@@ -25,23 +26,8 @@ var epoch = time.Unix(1_700_000_000, 0)
 
 // A moment is when something happens in a replay.
 type moment struct {
-	at    time.Duration
-	order int // of those at the same time
-	do    func()
-}
-
-type agenda []moment
-
-func (a agenda) Len() int { return len(a) }
-func (a agenda) Less(i, j int) bool {
-	return a[i].at < a[j].at || a[i].at == a[j].at && a[i].order < a[j].order
-}
-func (a agenda) Swap(i, j int) { a[i], a[j] = a[j], a[i] }
-func (a *agenda) Push(m any)   { *a = append(*a, m.(moment)) }
-func (a *agenda) Pop() any {
-	m := (*a)[len(*a)-1]
-	*a = (*a)[:len(*a)-1]
-	return m
+	at time.Duration
+	do func()
 }
 
 // A replay is a client of a trace's session.
@@ -50,8 +36,7 @@ type replay struct {
 	policy  Policy
 	rtt     time.Duration
 	server  *server
-	agenda  agenda
-	order   int
+	agenda  []moment // the next first
 	now     time.Duration
 	screen  *screen.Screen
 	overlay predict.Overlay
@@ -83,13 +68,13 @@ func (t *Study) Replay(p Policy, n Network) *Result {
 	for _, d := range r.server.deliveries {
 		r.plan(d.at, func() { r.delivered(d) })
 	}
-	end := time.Duration(0)
-	for _, m := range r.agenda {
-		end = max(end, m.at)
+	end := afterwards
+	if n := len(r.agenda); n > 0 {
+		end += r.agenda[n-1].at
 	}
-	end += afterwards
 	for len(r.agenda) > 0 && r.agenda[0].at <= end {
-		m := heap.Pop(&r.agenda).(moment)
+		m := r.agenda[0]
+		r.agenda = r.agenda[1:]
 		r.now = m.at
 		m.do()
 	}
@@ -99,9 +84,10 @@ func (t *Study) Replay(p Policy, n Network) *Result {
 
 func (r *replay) time() time.Time { return epoch.Add(r.now) }
 
+// plan makes something happen, after what was planned for the same time before.
 func (r *replay) plan(at time.Duration, do func()) {
-	r.order++
-	heap.Push(&r.agenda, moment{at, r.order, do})
+	n := sort.Search(len(r.agenda), func(i int) bool { return r.agenda[i].at > at })
+	r.agenda = slices.Insert(r.agenda, n, moment{at, do})
 }
 
 // cost adds the time that the policy takes.

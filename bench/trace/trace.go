@@ -19,7 +19,7 @@ import (
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
-// Hint is the code of an event with a hint, as FormatHint writes it.
+// Hint is the code of an event with a hint, which ParseHint reads.
 const Hint asciicast.Code = "h"
 
 // Labels of markers: the keys between the two are a secret.
@@ -72,14 +72,9 @@ func Read(r io.Reader, name string) (*Trace, error) {
 	return t, nil
 }
 
-// FormatHint returns the text of an event: the number of the last input that the program had had
+// ParseHint reads the text of a hint: the number of the last input that the program had had
 // for a while, the terminal's flags and the context, the latter two in hexadecimal. Which output
 // the hint is about, its place among the events says.
-func FormatHint(h wire.Hint) string {
-	return fmt.Sprintf("%d %02x %04x", h.In, uint8(h.Terminal), h.Context)
-}
-
-// ParseHint reads what FormatHint writes.
 func ParseHint(text string) (h wire.Hint, err error) {
 	if _, err := fmt.Sscanf(text, "%d %x %x", &h.In, (*uint8)(&h.Terminal), &h.Context); err != nil {
 		return wire.Hint{}, fmt.Errorf("%q is not a hint: %w", text, err)

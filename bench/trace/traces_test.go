@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -138,7 +139,7 @@ func secretStory(chance *rand.Rand, hints bool) *Study {
 	}
 	hint := func(flags wire.TerminalFlags, context uint16) {
 		if hints {
-			add(0, Hint, FormatHint(wire.Hint{In: inputs, Terminal: flags, Context: context}))
+			add(0, Hint, fmt.Sprintf("%d %02x %04x", inputs, uint8(flags), context))
 		}
 	}
 	add(0, asciicast.Output, "$ ")

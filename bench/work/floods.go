@@ -10,8 +10,6 @@ import (
 	"io"
 	"math/rand/v2"
 	"net"
-	"net/netip"
-	"sync/atomic"
 	"time"
 
 	"github.com/quicterm/quicterm/bench/program"
@@ -20,61 +18,28 @@ import (
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
-// A flooder is the process of a [NetworkFlood]: clients of one daemon at many addresses, which do something
-// at a rate until standard input ends.
-type flooder struct {
-	server   netip.AddrPort
-	sources  int
-	sent     atomic.Int64 // packets, or connections that were dialed
-	answered atomic.Int64 // connections that got an answer, also a refusal
-
-	hello   []byte         // of [clientHello]
-	udp     []*net.UDPConn // one a source
-	dialing atomic.Int64   // connections that exist
-
-	session wire.SessionID // of the flood of resumes
-	uid     uint32
-	user    string // of the flood of refused logins
-	key     *auth.UserKey
-}
-
 // floods are what happens at once, by the name of a flood. What number n does must not block if it
 // sends packets.
-var floods = map[string]func(f *flooder, n int64){
-	"junk":    (*flooder).junk,
-	"halves":  (*flooder).half,
-	"resumes": (*flooder).resume,
-	"refused": (*flooder).refused,
-	"logins":  (*flooder).login,
+var floods = map[string]func(a *attacker, n int64){
+	"junk":    (*attacker).junk,
+	"halves":  (*attacker).half,
+	"resumes": (*attacker).resume,
+	"refused": (*attacker).refused,
+	"logins":  (*attacker).login,
 }
 
-// source returns address number n of the attackers.
-func (f *flooder) source(n int64) net.IP {
-	n %= int64(f.sources)
-	return net.IPv4(10, 200, byte(1+n/250), byte(1+n%250))
-}
-
-// run is the process of a flood. It writes a line when the flood begins and another one, with what
-// it has done, when it is over.
-func (f *flooder) run(in io.Reader, out io.Writer, what string, rate int, identity string) error {
-	one, ok := floods[what]
-	if !ok {
-		return fmt.Errorf("no flood is called %q", what)
-	}
-	var err error
-	if f.key, err = auth.IdentityFile(identity, nil); err != nil {
+// flood writes a line when it begins, and another one, with what it has done, when it is over.
+func (a *attacker) flood(in io.Reader, out io.Writer, one func(*attacker, int64)) (err error) {
+	if a.hello, err = clientHello(); err != nil {
 		return err
 	}
-	if f.hello, err = clientHello(); err != nil {
-		return err
-	}
-	for n := range f.sources {
-		c, err := net.DialUDP("udp", &net.UDPAddr{IP: f.source(int64(n))}, net.UDPAddrFromAddrPort(f.server))
+	for n := range a.Sources {
+		c, err := net.DialUDP("udp", &net.UDPAddr{IP: a.source(int64(n))}, net.UDPAddrFromAddrPort(a.server))
 		if err != nil {
 			return err
 		}
-		f.udp = append(f.udp, c)
-		go f.receive(c)
+		a.udp = append(a.udp, c)
+		go a.receive(c)
 	}
 	over := make(chan struct{})
 	go func() {
@@ -82,8 +47,8 @@ func (f *flooder) run(in io.Reader, out io.Writer, what string, rate int, identi
 		io.Copy(io.Discard, in)
 	}()
 	fmt.Fprintln(out, "begins")
-	pace(rate, func(n int64) { one(f, n) }, over)
-	fmt.Fprintln(out, f.sent.Load(), f.answered.Load())
+	pace(a.Rate, func(n int64) { one(a, n) }, over)
+	fmt.Fprintln(out, a.sent.Load(), a.answered.Load())
 	return nil
 }
 
@@ -107,7 +72,7 @@ func pace(rate int, one func(n int64), over <-chan struct{}) {
 }
 
 // receive answers Retry with an Initial that has its token, and nothing else.
-func (f *flooder) receive(c *net.UDPConn) {
+func (a *attacker) receive(c *net.UDPConn) {
 	b := make([]byte, 2048)
 	for {
 		n, err := c.Read(b)
@@ -115,16 +80,16 @@ func (f *flooder) receive(c *net.UDPConn) {
 			return
 		}
 		if id, token, ok := retried(b[:n]); err == nil && ok {
-			f.answered.Add(1)
-			c.Write(initial(id, token, f.hello))
+			a.answered.Add(1)
+			c.Write(initial(id, token, a.hello))
 		}
 	}
 }
 
 // send sends a packet from one of the sources.
-func (f *flooder) send(n int64, packet []byte) {
-	if _, err := f.udp[n%int64(len(f.udp))].Write(packet); err == nil {
-		f.sent.Add(1)
+func (a *attacker) send(n int64, packet []byte) {
+	if _, err := a.udp[n%int64(len(a.udp))].Write(packet); err == nil {
+		a.sent.Add(1)
 	}
 }
 
@@ -140,7 +105,7 @@ func random(n int) []byte {
 
 // junk sends a packet that no client sends: random bytes, packets of connections that do not exist,
 // and Initials of which some have the right form. One in 200 is a TCP connection with random bytes.
-func (f *flooder) junk(n int64) {
+func (a *attacker) junk(n int64) {
 	const perTCP = 200
 	id := random(idSize)
 	long := func(first byte, version uint32) []byte {
@@ -153,44 +118,44 @@ func (f *flooder) junk(n int64) {
 	}
 	switch rand.IntN(8) { // not by n, which says the address
 	case 0:
-		f.send(n, random(1+rand.IntN(initialSize)))
+		a.send(n, random(1+rand.IntN(initialSize)))
 	case 1: // a packet of a connection
-		f.send(n, append([]byte{0x40}, random(80)...))
+		a.send(n, append([]byte{0x40}, random(80)...))
 	case 2:
-		f.send(n, long(firstInitial, version1))
+		a.send(n, long(firstInitial, version1))
 	case 3:
-		f.send(n, long(firstInitial, 0x1a2a3a4a))
+		a.send(n, long(firstInitial, 0x1a2a3a4a))
 	case 4:
-		f.send(n, long(firstZeroRTT, version1))
+		a.send(n, long(firstZeroRTT, version1))
 	case 5:
-		f.send(n, long(firstHandshake, version1))
+		a.send(n, long(firstHandshake, version1))
 	case 6:
-		f.send(n, initial(id, nil, random(300)))
+		a.send(n, initial(id, nil, random(300)))
 	case 7:
-		f.send(n, initial(id, random(60), f.hello))
+		a.send(n, initial(id, random(60), a.hello))
 	}
 	if n%perTCP == 0 {
-		go f.overTCP(n/perTCP, func(c net.Conn) { c.Write(random(4 << 10)) })
+		go a.overTCP(n/perTCP, func(c net.Conn) { c.Write(random(4 << 10)) })
 	}
 }
 
 // half begins a handshake: over QUIC, or one in 20 over TCP, and only waits then.
-func (f *flooder) half(n int64) {
+func (a *attacker) half(n int64) {
 	const perTCP = 20
 	if n%perTCP > 0 {
-		f.send(n, initial(random(idSize), nil, f.hello))
+		a.send(n, initial(random(idSize), nil, a.hello))
 		return
 	}
-	f.sent.Add(1)
-	go f.overTCP(n/perTCP, func(c net.Conn) {
+	a.sent.Add(1)
+	go a.overTCP(n/perTCP, func(c net.Conn) {
 		tls.Client(mute{c}, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{wire.ALPN}, ServerName: auth.ServerName(nil)}).Handshake()
 	})
 }
 
 // overTCP connects, sends something and waits until the daemon closes the connection.
-func (f *flooder) overTCP(n int64, send func(c net.Conn)) {
-	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: f.source(n)}, Timeout: 5 * time.Second}
-	c, err := d.Dial("tcp", f.server.String())
+func (a *attacker) overTCP(n int64, send func(c net.Conn)) {
+	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: a.source(n)}, Timeout: 5 * time.Second}
+	c, err := d.Dial("tcp", a.server.String())
 	if err != nil {
 		return
 	}
@@ -207,28 +172,28 @@ func (m mute) Read([]byte) (int, error) {
 	return 0, io.EOF
 }
 
-// maxDialing bounds the connections that a flooder has at once.
+// maxDialing bounds the connections that a flood has at once.
 const maxDialing = 500
 
 // connect makes a connection from one of the sources, unless there are too many, sends messages and
 // waits for an answer. A daemon that has too many clients refuses the connection instead.
-func (f *flooder) connect(n int64, messages func(c *quic.Conn) ([]byte, error)) {
-	if f.dialing.Add(1) > maxDialing {
-		f.dialing.Add(-1)
+func (a *attacker) connect(n int64, messages func(c *quic.Conn) ([]byte, error)) {
+	if a.dialing.Add(1) > maxDialing {
+		a.dialing.Add(-1)
 		return
 	}
-	f.sent.Add(1)
+	a.sent.Add(1)
 	go func() {
-		defer f.dialing.Add(-1)
-		if err := f.exchange(n, messages); err == nil || quic.Refused(err) {
-			f.answered.Add(1)
+		defer a.dialing.Add(-1)
+		if err := a.exchange(n, messages); err == nil || quic.Refused(err) {
+			a.answered.Add(1)
 		}
 	}()
 }
 
 // exchange connects, sends messages and reads the answer.
-func (f *flooder) exchange(n int64, messages func(c *quic.Conn) ([]byte, error)) error {
-	c, err := dialFrom(f.source(n), f.server)
+func (a *attacker) exchange(n int64, messages func(c *quic.Conn) ([]byte, error)) error {
+	c, err := a.dial(n)
 	if err != nil {
 		return err
 	}
@@ -245,26 +210,26 @@ func (f *flooder) exchange(n int64, messages func(c *quic.Conn) ([]byte, error))
 }
 
 // resume tries to resume the session with a proof that is wrong.
-func (f *flooder) resume(n int64) {
-	f.connect(n, func(*quic.Conn) ([]byte, error) {
-		m := &wire.Resume{UID: f.uid, ID: f.session, N: uint64(n), Proof: [32]byte(random(32))}
+func (a *attacker) resume(n int64) {
+	a.connect(n, func(*quic.Conn) ([]byte, error) {
+		m := &wire.Resume{UID: a.uid, ID: a.session, N: uint64(n), Proof: [32]byte(random(32))}
 		return message(m), nil
 	})
 }
 
 // refused logs in with a key that the account does not accept.
-func (f *flooder) refused(n int64) {
-	f.connect(n, func(*quic.Conn) ([]byte, error) {
-		blob := f.key.Public.Marshal()
+func (a *attacker) refused(n int64) {
+	a.connect(n, func(*quic.Conn) ([]byte, error) {
+		blob := a.key.Public.Marshal()
 		blob[len(blob)-1]++
-		return append(message(&wire.Hello{User: f.user, Keys: [][]byte{blob}}), message(&wire.List{})...), nil
+		return append(message(&wire.Hello{User: a.user, Keys: [][]byte{blob}}), message(&wire.List{})...), nil
 	})
 }
 
 // login logs in as [program.Stranger], which accepts the key, and asks for a listing.
-func (f *flooder) login(n int64) {
-	f.connect(n, func(c *quic.Conn) ([]byte, error) {
-		answer, err := answer(c, f.key)
+func (a *attacker) login(n int64) {
+	a.connect(n, func(c *quic.Conn) ([]byte, error) {
+		answer, err := answer(c, a.key)
 		if err != nil {
 			return nil, err
 		}

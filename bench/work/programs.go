@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/quicterm/quicterm/bench/barestream"
+	"github.com/quicterm/quicterm/quicterm/auth"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -24,29 +25,24 @@ var Programs = map[string]func(args []string) error{
 		return flood(os.Stdout, rate)
 	},
 	"attacker": func(args []string) error {
-		var a Attack
-		var address, identity, dir string
-		args = append(args, "-") // the directory of sockets, if there are none
-		if err := scan(args, &a.What, &address, &a.Sources, &a.Connections, &a.Sockets, &identity, &dir); err != nil {
+		var a attacker
+		var server, session, identity string
+		err := scan(args, &a.What, &server, &a.Sources, &a.Connections, &a.Sockets, &a.Rate, &a.uid, &a.user, &session, &identity, &a.dir)
+		if err != nil {
 			return err
 		}
-		return a.run(os.Stdout, address, identity, dir)
-	},
-	"flooder": func(args []string) error {
-		var what, server, session, identity string
-		var rate int
-		var f flooder
-		if err := scan(args, &what, &server, &f.sources, &rate, &f.uid, &session, &f.user, &identity); err != nil {
+		if a.server, err = netip.ParseAddrPort(server); err != nil {
 			return err
 		}
-		var err error
-		if f.server, err = netip.ParseAddrPort(server); err != nil {
+		if a.key, err = auth.IdentityFile(identity, nil); err != nil {
 			return err
 		}
-		if f.session, err = wire.ParseSessionID(session); err != nil {
-			return err
+		if a.Rate > 0 {
+			if a.session, err = wire.ParseSessionID(session); err != nil {
+				return err
+			}
 		}
-		return f.run(os.Stdin, os.Stdout, what, rate, identity)
+		return a.run(os.Stdin, os.Stdout)
 	},
 	"watchers": func(args []string) error {
 		var addr, dir string

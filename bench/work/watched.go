@@ -101,7 +101,7 @@ type watchers struct {
 
 // startWatchers starts watchers, and returns when they have attached.
 func startWatchers(t *measure.T, h *rig.Host, n int) *watchers {
-	b := startBeside(t, "watchers", h.Addr.String(), h.Dir, strconv.Itoa(n))
+	b := startBeside(t, nil, "watchers", h.Addr.String(), h.Dir, strconv.Itoa(n))
 	return &watchers{ask: b.in, answers: b.out}
 }
 

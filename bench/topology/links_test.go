@@ -1,44 +1,74 @@
 //go:build linux
 
-// Package linkcheck measures emulated links, and compares how they treat packets with
-// their configuration.
-package linkcheck
+package topology
 
 import (
 	"encoding/binary"
+	"fmt"
+	"math"
 	"net"
 	"slices"
+	"strings"
 	"sync"
+	"testing"
 	"time"
 
 	"github.com/quicterm/quicterm/bench/measure"
 	"github.com/quicterm/quicterm/bench/netem"
 	"github.com/quicterm/quicterm/bench/rig"
-	"github.com/quicterm/quicterm/bench/topology"
 )
 
-// A Link is to be checked: two sockets, of which the client's is connected to the
+// The links of both topologies treat packets as they are asked to.
+func TestLinks(t *testing.T) {
+	for name, open := range map[string]func(t *measure.T) checkedLink{"proxy": proxied, "namespaces": routed} {
+		t.Run(name, func(t *testing.T) {
+			if err := CheckNamespaces(); err != nil && name == "namespaces" {
+				t.Skip(err)
+			}
+			t.Parallel()
+			const tries = 2
+			for n := 1; ; n++ {
+				var wrong []string
+				stalls := measure.WatchStalls()
+				err := new(measure.Group).Run(t.Name(), "", func(m *measure.T) { wrong = open(m).check(m) })
+				busy := stalls() >= measure.MaxStall
+				switch {
+				case err != nil:
+					t.Fatal(err)
+				case len(wrong) == 0:
+					return
+				case !busy:
+					t.Fatal(strings.Join(wrong, "\n"))
+				case n == tries:
+					t.Skip("the machine is too busy to see what a link does")
+				}
+			}
+		})
+	}
+}
+
+// A checkedLink is to be checked: two sockets, of which the client's is connected to the
 // server's over the link.
-type Link struct {
+type checkedLink struct {
 	client, server *net.UDPConn
 	set            func(netem.Config)
-	tcp            func(t *measure.T) []Check // checks TCP; nil if the link has none
+	tcp            func(t *measure.T) []check // checks TCP; nil if the link has none
 }
 
-// A Check is one property of a link.
-type Check struct {
-	Metric, Unit          string
-	Got, Asked, Tolerance float64
+// A check is one property of a link.
+type check struct {
+	what                  string
+	got, asked, tolerance float64
 }
 
-// Proxy returns a link through a proxy.
-func Proxy(t *measure.T, seed uint64) Link {
+// proxied returns a link through a proxy.
+func proxied(t *measure.T) checkedLink {
 	server, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { server.Close() })
-	p, err := netem.NewProxy(server.LocalAddr().(*net.UDPAddr).AddrPort(), netem.Config{}, seed)
+	p, err := netem.NewProxy(server.LocalAddr().(*net.UDPAddr).AddrPort(), netem.Config{}, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,17 +78,17 @@ func Proxy(t *measure.T, seed uint64) Link {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { client.Close() })
-	return Link{client: client, server: server, set: p.Set}
+	return checkedLink{client: client, server: server, set: p.Set}
 }
 
-// Namespaces returns a link between two namespaces.
-func Namespaces(t *measure.T, seed uint64) Link {
-	n := topology.NewNamespaces(t, topology.Options{Seed: seed})
+// routed returns a link between two namespaces.
+func routed(t *measure.T) checkedLink {
+	n := NewNamespaces(t, Options{Seed: 1})
 	m := n.Machine(t, 0, netem.Config{})
-	l := Link{set: m.Set}
-	l.tcp = func(t *measure.T) []Check { return checkTCP(t, n.Server, m) }
+	l := checkedLink{set: m.Set}
+	l.tcp = func(t *measure.T) []check { return checkTCP(t, n.Server, m) }
 	l.server = rig.Inside(n.Server, func() (*net.UDPConn, error) {
-		return net.ListenUDP("udp", &net.UDPAddr{IP: net.ParseIP(topology.ServerIP)})
+		return net.ListenUDP("udp", &net.UDPAddr{IP: net.ParseIP(ServerIP)})
 	})
 	t.Cleanup(func() { l.server.Close() })
 	l.client = rig.Inside(m.Namespace, func() (*net.UDPConn, error) {
@@ -76,25 +106,30 @@ var (
 	askedSlow  = netem.Config{Rate: 2_000_000, Queue: 256 << 10}
 )
 
-// Checks measures the link.
-func (l Link) Checks(t *measure.T) []Check {
+// check measures the link, and returns what it does otherwise than asked.
+func (l checkedLink) check(t *measure.T) (wrong []string) {
 	rtt, up, down := l.lossy(t)
 	share, length := l.bursts(t)
 	rate, queue := l.slow(t)
 	asked := askedBurst.Burst
-	checks := []Check{
-		{"rtt", "ms", measure.Milliseconds(rtt), measure.Milliseconds(2 * askedLossy.Delay), 3},
-		{"loss up", "%", 100 * up, 100 * askedLossy.Loss, 5},
-		{"loss down", "%", 100 * down, 100 * askedLossy.Loss, 5},
-		{"bursts", "%", 100 * share, 100 * asked.Share, 7},
-		{"burst", "ms", measure.Milliseconds(length), measure.Milliseconds(asked.Mean), 2},
-		{"rate", "Mbit/s", rate / 1e6, float64(askedSlow.Rate) / 1e6, 0.1},
-		{"queue", "KiB", queue / 1024, float64(askedSlow.Queue) / 1024, 13},
+	checks := []check{
+		{"rtt, ms", measure.Milliseconds(rtt), measure.Milliseconds(2 * askedLossy.Delay), 3},
+		{"loss up, %", 100 * up, 100 * askedLossy.Loss, 5},
+		{"loss down, %", 100 * down, 100 * askedLossy.Loss, 5},
+		{"bursts, %", 100 * share, 100 * asked.Share, 7},
+		{"burst, ms", measure.Milliseconds(length), measure.Milliseconds(asked.Mean), 2},
+		{"rate, Mbit/s", rate / 1e6, float64(askedSlow.Rate) / 1e6, 0.1},
+		{"queue, KiB", queue / 1024, float64(askedSlow.Queue) / 1024, 13},
 	}
 	if l.tcp != nil {
 		checks = append(checks, l.tcp(t)...)
 	}
-	return checks
+	for _, c := range checks {
+		if math.Abs(c.got-c.asked) > c.tolerance {
+			wrong = append(wrong, fmt.Sprintf("%s: %.4g, want %.4g +- %.2g", c.what, c.got, c.asked, c.tolerance))
+		}
+	}
+	return wrong
 }
 
 // A packet arrived.
@@ -107,7 +142,7 @@ type packet struct {
 
 // stream sends packets over the link at a pace, and returns which arrived at the server
 // and, if that echoes them, back at the client, until a time after the last.
-func (l Link) stream(t *measure.T, packets, size int, pace, late time.Duration, echo bool) (there, here []packet) {
+func (l checkedLink) stream(t *measure.T, packets, size int, pace, late time.Duration, echo bool) (there, here []packet) {
 	start := time.Now()
 	until := start.Add(time.Duration(packets)*pace + late)
 	receive := func(c *net.UDPConn, to *[]packet, arrived func(b []byte, from net.Addr)) {
@@ -150,7 +185,7 @@ func (l Link) stream(t *measure.T, packets, size int, pace, late time.Duration, 
 	return there, here
 }
 
-func (l Link) lossy(t *measure.T) (rtt time.Duration, up, down float64) {
+func (l checkedLink) lossy(t *measure.T) (rtt time.Duration, up, down float64) {
 	const packets = 1500
 	l.set(askedLossy)
 	there, here := l.stream(t, packets, 100, 2*time.Millisecond, 200*time.Millisecond, true)
@@ -162,7 +197,7 @@ func (l Link) lossy(t *measure.T) (rtt time.Duration, up, down float64) {
 	return times[len(times)/2], 1 - float64(len(there))/packets, 1 - float64(len(here))/float64(len(there))
 }
 
-func (l Link) bursts(t *measure.T) (share float64, length time.Duration) {
+func (l checkedLink) bursts(t *measure.T) (share float64, length time.Duration) {
 	const (
 		packets = 4000
 		pace    = time.Millisecond
@@ -186,7 +221,7 @@ func (l Link) bursts(t *measure.T) (share float64, length time.Duration) {
 }
 
 // slow fills the queue faster than it empties, and then measures how fast that is.
-func (l Link) slow(t *measure.T) (rate, queue float64) {
+func (l checkedLink) slow(t *measure.T) (rate, queue float64) {
 	const (
 		size = 1000
 		pace = 200 * time.Microsecond
@@ -209,13 +244,13 @@ func (l Link) slow(t *measure.T) (rate, queue float64) {
 const tcpShare = (1500 - 52) / 1500.
 
 // checkTCP measures how long a machine takes to connect, and its rate.
-func checkTCP(t *measure.T, server *rig.Namespace, m *topology.Machine) []Check {
+func checkTCP(t *measure.T, server *rig.Namespace, m *Machine) []check {
 	const (
 		filling   = time.Second // until the queue is full
 		measuring = 2 * time.Second
 	)
 	m.Set(netem.Config{Delay: askedLossy.Delay})
-	listener := rig.Inside(server, func() (net.Listener, error) { return net.Listen("tcp", net.JoinHostPort(topology.ServerIP, "0")) })
+	listener := rig.Inside(server, func() (net.Listener, error) { return net.Listen("tcp", net.JoinHostPort(ServerIP, "0")) })
 	defer listener.Close()
 	go func() {
 		c, err := listener.Accept()
@@ -248,8 +283,8 @@ func checkTCP(t *measure.T, server *rig.Namespace, m *topology.Machine) []Check 
 	receive(filling)
 	start := time.Now()
 	rate := 8 * float64(receive(measuring)) / time.Since(start).Seconds() / 1e6
-	return []Check{
-		{"tcp rtt", "ms", measure.Milliseconds(took), measure.Milliseconds(2 * askedLossy.Delay), 3},
-		{"tcp rate", "Mbit/s", rate, tcpShare * float64(askedSlow.Rate) / 1e6, 0.1},
+	return []check{
+		{"tcp rtt, ms", measure.Milliseconds(took), measure.Milliseconds(2 * askedLossy.Delay), 3},
+		{"tcp rate, Mbit/s", rate, tcpShare * float64(askedSlow.Rate) / 1e6, 0.1},
 	}
 }
