@@ -101,19 +101,33 @@ func (h handedOver) Close() error {
 	return h.Conn.Close()
 }
 
+// socketOf returns the unix socket of a file, which it closes.
+func socketOf(f *os.File) (*net.UnixConn, error) {
+	defer f.Close()
+	c, err := net.FileConn(f)
+	if err != nil {
+		return nil, err
+	}
+	socket, ok := c.(*net.UnixConn)
+	if !ok {
+		return nil, errors.Join(errors.New("not a unix socket"), c.Close())
+	}
+	return socket, nil
+}
+
 // carrierOf returns the carrier of the files of its stream and, if it has them, its datagrams.
 func carrierOf(files []*os.File) (carrier.Carrier, error) {
 	defer closeFiles(files)
 	var sockets []*net.UnixConn
 	for _, f := range files {
-		c, err := net.FileConn(f)
+		s, err := socketOf(f)
 		if err != nil {
 			for _, s := range sockets {
 				s.Close()
 			}
 			return nil, err
 		}
-		sockets = append(sockets, c.(*net.UnixConn))
+		sockets = append(sockets, s)
 	}
 	var datagrams *net.UnixConn
 	switch len(sockets) {

@@ -41,7 +41,12 @@ func decode(payload []byte, v any) error {
 // maxShownText bounds a text of the other half that people see, in bytes: an error is a few lines on a terminal.
 const maxShownText = 1024
 
-func (f *failure) makePrintable() { f.Text = wire.Printable(f.Text, maxShownText) }
+func (f *failure) makePrintable() {
+	f.Text = wire.Printable(f.Text, maxShownText)
+	if f.Refusal != nil {
+		f.Refusal.Text = wire.Printable(f.Refusal.Text, maxShownText)
+	}
+}
 
 func (r *reply) makePrintable() {
 	if r.Failure != nil {
@@ -78,44 +83,30 @@ type reply struct {
 
 // A failure is the error of a call.
 type failure struct {
-	Kind failureKind `cbor:"1,keyasint"`
-	Code wire.Code   `cbor:"2,keyasint"`
-	Text string      `cbor:"3,keyasint"`
-	Lost *wire.Lost  `cbor:"4,keyasint,omitempty"`
+	Text      string      `cbor:"1,keyasint"`
+	Withdrawn bool        `cbor:"2,keyasint,omitempty"`
+	Draining  bool        `cbor:"3,keyasint,omitempty"`
+	Refusal   *wire.Error `cbor:"4,keyasint,omitempty"`
 }
-
-type failureKind uint8
-
-const (
-	failedOther failureKind = iota
-	failedWire              // a *wire.Error
-	failedDraining
-	failedWithdrawn
-)
 
 // failureOf returns what the other end is told of an error.
 func failureOf(err error) *failure {
-	var refusal *wire.Error
-	var withdrawn *Withdrawn
-	switch {
-	case errors.Is(err, ErrDraining):
-		return &failure{Kind: failedDraining}
-	case errors.As(err, &refusal):
-		return &failure{failedWire, refusal.Code, refusal.Text, refusal.Lost}
-	case errors.As(err, &withdrawn):
-		return &failure{Kind: failedWithdrawn, Text: withdrawn.Reason}
+	f := &failure{Text: err.Error(), Draining: errors.Is(err, ErrDraining)}
+	errors.As(err, &f.Refusal)
+	if withdrawn, ok := errors.AsType[*Withdrawn](err); ok {
+		f.Withdrawn, f.Text = true, withdrawn.Reason
 	}
-	return &failure{Text: err.Error()}
+	return f
 }
 
 // err is the inverse of failureOf.
 func (f *failure) err() error {
-	switch f.Kind {
-	case failedDraining:
+	switch {
+	case f.Draining:
 		return ErrDraining
-	case failedWire:
-		return &wire.Error{Code: f.Code, Text: f.Text, Lost: f.Lost}
-	case failedWithdrawn:
+	case f.Refusal != nil:
+		return f.Refusal
+	case f.Withdrawn:
 		return &Withdrawn{Reason: f.Text}
 	}
 	return errors.New(f.Text)

@@ -2,7 +2,7 @@ package privsep
 
 import (
 	"context"
-	"net"
+	"errors"
 	"sync"
 )
 
@@ -19,13 +19,11 @@ func NewLoopback(host *Host, network Network) (*Loopback, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer file.Close()
-	theirs, err := net.FileConn(file)
+	theirs, err := socketOf(file)
 	if err != nil {
-		ours.Close()
-		return nil, err
+		return nil, errors.Join(err, ours.Close())
 	}
-	l := &Loopback{Remote: NewRemote(theirs.(*net.UnixConn)), process: newProcess(host)}
+	l := &Loopback{Remote: NewRemote(theirs), process: newProcess(host)}
 	l.running = l.process.newRunning(ours)
 	l.channel.serve(tableOf(l.calls(network)))
 	return l, nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"slices"
 	"syscall"
 	"time"
 
@@ -78,42 +79,32 @@ func (p *Process) Serve(ctx context.Context, l Listener) error {
 		unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, udpBuffer)
 		unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUFFORCE, udpBuffer)
 	}
-	id := p.add(ctx, &held{l.Purpose, fd})
+	socket := &listeningSocket{Purpose: l.Purpose, passed: passed{fd: fd}}
+	p.add(ctx, socket)
 	<-ctx.Done()
-	p.telling.Lock()
+	p.telling.Lock() // no process is told of the descriptor after it is closed
 	defer p.telling.Unlock()
 	p.mu.Lock()
-	delete(p.sockets, id)
-	n := p.current
-	p.mu.Unlock()
-	if n != nil {
-		tell(context.WithoutCancel(ctx), n, n.Unlisten, &id)
-	}
+	defer p.mu.Unlock()
+	p.sockets = slices.DeleteFunc(p.sockets, func(s *listeningSocket) bool { return s == socket })
 	return nil
 }
 
 // add adds a socket, and has the process that runs serve it.
-func (p *Process) add(ctx context.Context, s *held) (id uint64) {
+func (p *Process) add(ctx context.Context, s *listeningSocket) {
 	p.telling.Lock()
 	defer p.telling.Unlock()
 	p.mu.Lock()
-	p.last++
-	id = p.last
-	p.sockets[id] = s
+	p.sockets = append(p.sockets, s)
 	n := p.current
 	p.mu.Unlock()
-	if n != nil {
-		if err := tell(ctx, n, n.Listen, s.listening(id)); err != nil && ctx.Err() == nil {
-			p.host.Log.Warn("the network process does not serve a socket", "error", err)
-			n.close() // another process may
-		}
+	if n == nil {
+		return
 	}
-	return id
-}
-
-// listening returns what a process is told of a socket.
-func (s *held) listening(id uint64) *listeningSocket {
-	return &listeningSocket{ID: id, Purpose: s.purpose, passed: passed{fd: s.fd}}
+	if err := tell(ctx, n, n.Listen, s); err != nil && ctx.Err() == nil {
+		p.host.Log.Warn("the network process does not serve a socket", "error", err)
+		n.close() // another process may
+	}
 }
 
 // ServeLocal implements [Network]. The connection is the process's then.

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"maps"
 	"net"
+	"slices"
 	"sync"
 	"time"
 
@@ -63,21 +63,13 @@ type Process struct {
 	current *running      // or nil
 	arrived chan struct{} // closed when current is set
 	state   State
-	sockets map[uint64]*held
-	last    uint64
+	sockets []*listeningSocket
 }
 
 // A running is a network process that runs.
 type running struct {
 	*channel
 	networkCalls
-}
-
-// A held is a socket that is kept while network processes come and go. It is a descriptor alone:
-// with the runtime's poller, this process would wake up for each packet.
-type held struct {
-	purpose Purpose
-	fd      int
 }
 
 // NewProcess returns a network half. Its log goes to output. Base is the directory of the daemon's sockets, and args are
@@ -102,7 +94,7 @@ func NewProcess(
 }
 
 func newProcess(host *Host) *Process {
-	return &Process{host: host, arrived: make(chan struct{}), sockets: make(map[uint64]*held)}
+	return &Process{host: host, arrived: make(chan struct{})}
 }
 
 // newRunning returns a process with the other end of a socket, which it owns. The caller runs its channel.
@@ -245,7 +237,7 @@ func (p *Process) ready(ctx context.Context, n *running) error {
 	p.telling.Lock()
 	defer p.telling.Unlock()
 	p.mu.Lock()
-	known, sockets, state := p.current == n, maps.Clone(p.sockets), p.state
+	known, sockets, state := p.current == n, slices.Clone(p.sockets), p.state
 	p.mu.Unlock()
 	if known {
 		return errReady
@@ -253,8 +245,8 @@ func (p *Process) ready(ctx context.Context, n *running) error {
 	if err := tell(ctx, n, n.State, &state); err != nil {
 		return err
 	}
-	for id, s := range sockets {
-		if err := tell(ctx, n, n.Listen, s.listening(id)); err != nil {
+	for _, s := range sockets {
+		if err := tell(ctx, n, n.Listen, s); err != nil {
 			return err
 		}
 	}

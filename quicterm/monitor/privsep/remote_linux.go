@@ -19,15 +19,12 @@ type Remote struct {
 	channel *channel
 	life    context.Context // of Run
 	failed  func(error)     // ends Run
-
-	mu      sync.Mutex
-	serving map[uint64]context.CancelFunc // sockets
 	work    sync.WaitGroup
 }
 
 // NewRemote returns the monitor at the other end of a socket, which it owns.
 func NewRemote(socket *net.UnixConn) *Remote {
-	r := &Remote{serving: make(map[uint64]context.CancelFunc)}
+	r := new(Remote)
 	r.channel = newChannel(socket, true, func(answer func() (any, error)) (any, []int, error) {
 		a, err := answer()
 		return a, nil, err
@@ -38,19 +35,9 @@ func NewRemote(socket *net.UnixConn) *Remote {
 
 // Inherited returns the monitor that has started this process.
 func Inherited() (*Remote, error) {
-	f := os.NewFile(ChannelFD, "monitor")
-	if f == nil {
-		return nil, errors.New("the daemon of root starts this command")
-	}
-	defer f.Close()
-	c, err := net.FileConn(f)
+	socket, err := socketOf(os.NewFile(ChannelFD, "monitor"))
 	if err != nil {
-		return nil, err
-	}
-	socket, ok := c.(*net.UnixConn)
-	if !ok {
-		c.Close()
-		return nil, errors.New("the daemon of root starts this command")
+		return nil, fmt.Errorf("the daemon of root starts this command: %w", err)
 	}
 	return NewRemote(socket), nil
 }
@@ -120,18 +107,7 @@ func (r *Remote) calls(network Network) *networkCalls {
 			text, err := network.Metrics(ctx)
 			return &text, err
 		}),
-		Listen: Done(func(_ context.Context, s *listeningSocket) error {
-			defer s.file.Close()
-			return r.serve(network, s)
-		}),
-		Unlisten: Done(func(_ context.Context, id *uint64) error {
-			r.mu.Lock()
-			defer r.mu.Unlock()
-			if end := r.serving[*id]; end != nil {
-				end()
-			}
-			return nil
-		}),
+		Listen: Done(func(_ context.Context, s *listeningSocket) error { return r.serve(network, s) }),
 		Local: Done(func(_ context.Context, l *handedClient) error {
 			defer l.file.Close()
 			c, err := net.FileConn(l.file)
@@ -143,43 +119,21 @@ func (r *Remote) calls(network Network) *networkCalls {
 	}
 }
 
-// serve has a socket served, until the monitor says otherwise.
-func (r *Remote) serve(network Network, s *listeningSocket) error {
-	l := Listener{Purpose: s.Purpose}
+// serve has a socket served for the life of this process.
+func (r *Remote) serve(network Network, s *listeningSocket) (err error) {
+	defer s.file.Close()
+	var socket any
 	if s.Purpose == ForQUIC {
-		c, err := net.FilePacketConn(s.file)
-		if err != nil {
-			return err
-		}
-		udp, ok := c.(*net.UDPConn)
-		if !ok {
-			c.Close()
-			return errors.New("not a UDP socket")
-		}
-		l.Socket = udp
+		socket, err = net.FilePacketConn(s.file)
 	} else {
-		c, err := net.FileListener(s.file)
-		if err != nil {
-			return err
-		}
-		socket, ok := c.(Socket)
-		if !ok {
-			c.Close()
-			return errors.New("not a socket")
-		}
-		l.Socket = socket
+		socket, err = net.FileListener(s.file)
 	}
-	ctx, cancel := context.WithCancel(r.life)
-	r.mu.Lock()
-	r.serving[s.ID] = cancel
-	r.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	l := Listener{Purpose: s.Purpose, Socket: socket.(Socket)} // net has no others
 	r.work.Go(func() {
-		defer cancel()
-		err := network.Serve(ctx, l)
-		r.mu.Lock()
-		delete(r.serving, s.ID)
-		r.mu.Unlock()
-		if err != nil {
+		if err := network.Serve(r.life, l); err != nil {
 			r.failed(fmt.Errorf("serve: %w", err))
 		}
 	})

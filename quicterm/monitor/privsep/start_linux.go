@@ -49,14 +49,12 @@ func socketPair() (*net.UnixConn, *os.File, error) {
 	if err != nil {
 		return nil, nil, os.NewSyscallError("socketpair", err)
 	}
-	ours, theirs := os.NewFile(uintptr(fds[0]), "network"), os.NewFile(uintptr(fds[1]), "monitor")
-	defer ours.Close()
-	c, err := net.FileConn(ours)
+	theirs := os.NewFile(uintptr(fds[1]), "monitor")
+	ours, err := socketOf(os.NewFile(uintptr(fds[0]), "network"))
 	if err != nil {
-		theirs.Close()
-		return nil, nil, err
+		return nil, nil, errors.Join(err, theirs.Close())
 	}
-	return c.(*net.UnixConn), theirs, nil
+	return ours, theirs, nil
 }
 
 // passedOn are the variables of the environment that the process gets: those of Go's runtime.
