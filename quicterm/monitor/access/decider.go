@@ -196,18 +196,22 @@ func (d *Decider) authorize(ctx context.Context, by claim, keys ...[]byte) (*dec
 		d.sources.Store(&policy.Sources)
 		read.verdicts, read.err = d.readKeys(ctx, by, &policy.Sources, keys)
 	}
-	if read.err != nil { // it takes nothing from what the policy refuses
-		unread := fmt.Errorf("%w: %w", keyfile.ErrUnread, read.err)
-		read.verdicts = slices.Repeat([]auth.Verdict{{Refused: unread}}, len(keys))
+	return &decision{d.decide(ctx, by, policy, keys, read.verdicts, read.err), policy.MaxTries()}, nil
+}
+
+// decide returns what a policy allows keys, after what its files do, or why they could not be read.
+func (d *Decider) decide(
+	ctx context.Context, by claim, policy *sshd.Policy, keys [][]byte, read []auth.Verdict, err error,
+) []auth.Verdict {
+	if err != nil { // it takes nothing from what the policy refuses
+		read = slices.Repeat([]auth.Verdict{{Refused: fmt.Errorf("%w: %w", keyfile.ErrUnread, err)}}, len(keys))
 	}
-	d.askPrincipals(ctx, by, policy, keys, read.verdicts)
-	d.askProgram(ctx, by, policy, keys, read.verdicts)
-	decided := &decision{make([]auth.Verdict, len(keys)), policy.MaxTries()}
-	for i, v := range read.verdicts {
-		v.Allowed, v.Refused = obey(policy, by.account.UID, keys[i], v)
-		decided.verdicts[i] = v
+	d.askPrincipals(ctx, by, policy, keys, read)
+	d.askProgram(ctx, by, policy, keys, read)
+	for i := range read {
+		read[i].Allowed, read[i].Refused = obey(policy, by.account.UID, keys[i], read[i])
 	}
-	return decided, nil
+	return read
 }
 
 // TokenPermissions returns what an account is allowed that logs in with a token. The error is
@@ -217,9 +221,13 @@ func (d *Decider) TokenPermissions(
 ) (*auth.Permissions, error) {
 	policy, err := d.policy(ctx, a, client, server)
 	if err != nil {
-		return new(auth.Permissions), err
+		return nil, err
 	}
-	if err := policy.AcceptCommand(a.UID, ""); err != nil {
+	return byToken(policy, a.UID)
+}
+
+func byToken(policy *sshd.Policy, uid uint32) (*auth.Permissions, error) {
+	if err := policy.AcceptCommand(uid, ""); err != nil {
 		return nil, err
 	}
 	return policy.Restrict(new(auth.Permissions)), nil

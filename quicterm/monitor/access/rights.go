@@ -11,8 +11,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/crypto/ssh"
-
 	"github.com/quicterm/quicterm/quicterm/auth"
 	"github.com/quicterm/quicterm/quicterm/machine/account"
 	"github.com/quicterm/quicterm/quicterm/machine/keyfile"
@@ -225,38 +223,31 @@ func (d *Decider) Look(ctx context.Context, r Right) error {
 	case err != nil:
 		return err
 	}
-	switch _, err := d.policy(ctx, a, r.From, r.At); {
+	policy, err := d.policy(ctx, a, r.From, r.At)
+	switch {
 	case errors.Is(err, sshd.ErrRefused):
 		return &privsep.Withdrawn{Reason: err.Error(), Account: true}
 	case err != nil:
 		return err
 	case a.Name != r.Account:
 		return &privsep.Withdrawn{Reason: fmt.Sprintf("the account of user id %d is %s now", a.UID, a.Name)}
-	case r.Key == "":
-		allowed, err := d.TokenPermissions(ctx, a, r.From, r.At)
-		switch {
-		case errors.Is(err, sshd.ErrRefused):
-			return &privsep.Withdrawn{Reason: err.Error()}
-		case err == nil && r.less(allowed):
-			return &privsep.Withdrawn{Reason: "a login by a token is allowed less than before"}
-		}
-		return err
 	}
-	key, err := auth.ParseUserKey([]byte(r.Key))
-	if err != nil {
-		return &privsep.Withdrawn{Reason: err.Error()}
+	var allowed *auth.Permissions
+	name := "a login by a token"
+	if r.Key == "" {
+		allowed, err = byToken(policy, a.UID)
+	} else {
+		name = privsep.Fingerprint([]byte(r.Key))
+		by, keys := claim{account: a, from: r.From, at: r.At, proven: r.Proven}, [][]byte{[]byte(r.Key)}
+		read, unread := d.readKeys(ctx, by, &policy.Sources, keys)
+		v := d.decide(ctx, by, policy, keys, read, unread)[0]
+		allowed, err = v.Allowed, v.Refused
 	}
-	decided, err := d.authorize(ctx, claim{account: a, from: r.From, at: r.At, proven: r.Proven}, []byte(r.Key))
-	if err != nil {
-		return err
-	}
-	name := ssh.FingerprintSHA256(auth.PlainKey(key))
-	allowed, refused := decided.verdicts[0].Allowed, decided.verdicts[0].Refused
 	switch {
-	case errors.Is(refused, keyfile.ErrUnread):
-		return refused
-	case allowed == nil:
-		return &privsep.Withdrawn{Reason: fmt.Sprintf("%s: %v", name, refused)}
+	case errors.Is(err, keyfile.ErrUnread):
+		return err
+	case err != nil:
+		return &privsep.Withdrawn{Reason: fmt.Sprintf("%s: %v", name, err)}
 	case r.less(allowed):
 		return &privsep.Withdrawn{Reason: name + " is allowed less than before"}
 	}

@@ -31,7 +31,7 @@ const (
 	maxOfAccount, maxKept = 128 << 10, 4 << 20
 
 	// attemptSize and verdictSize are what an attempt and a verdict take without texts, in bytes.
-	attemptSize, verdictSize = 200, 32
+	attemptSize, verdictSize = 200, 80
 )
 
 // verdicts have what accounts allowed the keys of the latest attempts. They are safe for concurrent use.
@@ -45,51 +45,39 @@ type verdicts struct {
 
 type attempt struct {
 	uid      uint32
-	verdicts []keptVerdict // in the order of the keys
+	verdicts []auth.Verdict // in the order of the keys, without what only the log needs
 	bytes    int
 	at       time.Time
 }
 
-// A keptVerdict is an auth.Verdict without what only the log needs.
-type keptVerdict struct {
-	allowed *auth.Permissions
-	refused string // if it is not allowed
-}
-
-// get returns verdicts that are not too old.
-func (v *verdicts) get(key [sha256.Size]byte) (some []auth.Verdict) {
+// get returns verdicts that are not too old. The caller does not change them.
+func (v *verdicts) get(key [sha256.Size]byte) []auth.Verdict {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	one, ok := v.kept[key]
 	if !ok || time.Since(one.at) >= verdictsTime {
 		return nil
 	}
-	for _, k := range one.verdicts {
-		if k.allowed != nil {
-			some = append(some, auth.Verdict{Allowed: k.allowed})
-		} else {
-			some = append(some, auth.Verdict{Refused: errors.New(k.refused)})
-		}
-	}
-	return some
+	return one.verdicts
 }
 
 // put keeps verdicts for verdictsTime, unless there are too many.
 func (v *verdicts) put(key [sha256.Size]byte, uid uint32, some []auth.Verdict) {
 	one := attempt{uid: uid, bytes: attemptSize, at: time.Now()}
 	for _, verdict := range some {
-		k := keptVerdict{allowed: verdict.Allowed}
 		one.bytes += verdictSize
-		if k.allowed == nil {
-			k.refused = verdict.Refused.Error()
-			one.bytes += len(k.refused)
+		kept := auth.Verdict{Allowed: verdict.Allowed}
+		if kept.Allowed == nil {
+			text := verdict.Refused.Error()
+			kept.Refused = errors.New(text)
+			one.bytes += len(text)
 		} else {
-			one.bytes += k.allowed.Size()
+			one.bytes += kept.Allowed.Size()
 		}
 		if one.bytes > maxAttempt {
 			return
 		}
-		one.verdicts = append(one.verdicts, k)
+		one.verdicts = append(one.verdicts, kept)
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
