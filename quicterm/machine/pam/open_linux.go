@@ -1,6 +1,7 @@
 package pam
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -9,7 +10,6 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
-	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -23,15 +23,11 @@ const self = "/proc/self/exe"
 // OpenArgs returns the arguments of a process of root that opens a session for an account by su, and
 // then becomes a holder with the arguments hold. A nil credential means that it keeps its rights.
 func OpenArgs(su, name string, credential *syscall.Credential, hold []string) []string {
-	ids := ""
-	if credential != nil {
-		all := []string{strconv.Itoa(int(credential.Uid)), strconv.Itoa(int(credential.Gid))}
-		for _, gid := range credential.Groups {
-			all = append(all, strconv.Itoa(int(gid)))
-		}
-		ids = strings.Join(all, ",")
+	rights, err := json.Marshal(credential)
+	if err != nil {
+		panic(err) // of numbers only
 	}
-	return append([]string{OpenCommand, su, name, ids}, hold...)
+	return append([]string{OpenCommand, su, name, string(rights)}, hold...)
 }
 
 // Open does what OpenArgs says. It waits until standard input can be read, of which it reads nothing:
@@ -41,7 +37,7 @@ func Open(args []string, kept ...int) error {
 	if len(args) < 4 {
 		return errors.New("no session to open")
 	}
-	su, name, ids, hold := args[0], args[1], args[2], args[3:]
+	su, name, rights, hold := args[0], args[1], args[2], args[3:]
 	if name == "-" {
 		return errors.New("su has another meaning for the name -")
 	}
@@ -52,7 +48,7 @@ func Open(args []string, kept ...int) error {
 	for _, fd := range kept {
 		unix.CloseOnExec(fd)
 	}
-	credential, err := parseCredential(ids)
+	credential, err := parseCredential(rights)
 	if err != nil {
 		return err
 	}
@@ -112,6 +108,9 @@ func awaitInput() error {
 	}
 }
 
+// sessionForm is the form of what a holder needs to know of a session: see startSu.
+const sessionForm = "%d,%d,%d"
+
 // startSu starts su as a child of this process, and returns what a holder needs to know of it: its
 // process id, and the descriptors of the socket to [Run] and of what su prints.
 func startSu(su, name, exe string) (session string, err error) {
@@ -143,32 +142,19 @@ func startSu(su, name, exe string) (session string, err error) {
 	if err := cmd.Start(); err != nil {
 		return "", err
 	}
-	numbers := []string{strconv.Itoa(cmd.Process.Pid)}
-	for _, fd := range []int{ends[0], memory} {
-		kept, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD, 0)
-		if err != nil {
+	for _, fd := range []*int{&ends[0], &memory} { // without close-on-exec
+		if *fd, err = unix.FcntlInt(uintptr(*fd), unix.F_DUPFD, 0); err != nil {
 			return "", os.NewSyscallError("dup", err)
 		}
-		numbers = append(numbers, strconv.Itoa(kept))
 	}
-	return strings.Join(numbers, ","), nil
+	return fmt.Sprintf(sessionForm, cmd.Process.Pid, ends[0], memory), nil
 }
 
-// parseCredential parses a user id, a group id and further group ids. It returns nil for none.
-func parseCredential(ids string) (*syscall.Credential, error) {
-	if ids == "" {
-		return nil, nil
+// parseCredential parses what OpenArgs has made of a credential.
+func parseCredential(rights string) (c *syscall.Credential, err error) {
+	err = json.Unmarshal([]byte(rights), &c)
+	if err == nil && c != nil && c.Uid == 0 {
+		err = fmt.Errorf("%q are no rights of an account", rights)
 	}
-	var all []uint32
-	for _, field := range strings.Split(ids, ",") {
-		id, err := strconv.ParseUint(field, 10, 32)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, uint32(id))
-	}
-	if len(all) < 2 || all[0] == 0 {
-		return nil, fmt.Errorf("%q are no rights of an account", ids)
-	}
-	return &syscall.Credential{Uid: all[0], Gid: all[1], Groups: all[2:]}, nil
+	return c, err
 }

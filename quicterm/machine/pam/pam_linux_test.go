@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -78,21 +79,21 @@ func TestMerge(t *testing.T) {
 
 // A process never becomes that of an account with root's rights, or keeps some.
 func TestCredential(t *testing.T) {
-	if c, err := parseCredential(""); c != nil || err != nil {
-		t.Errorf("no rights are %v, %v", c, err)
-	}
-	c, err := parseCredential("1000,100,100,4294967295")
-	if err != nil || c.Uid != 1000 || c.Gid != 100 || !slices.Equal(c.Groups, []uint32{100, 1<<32 - 1}) {
-		t.Errorf("got %v, %v", c, err)
-	}
-	for _, ids := range []string{"0,0", "0,100,100", "1000", ",", "1000,", "-1,1", "1000,4294967296", "a,b"} {
-		if c, err := parseCredential(ids); err == nil {
-			t.Errorf("%q is %v", ids, c)
+	for _, want := range []*syscall.Credential{nil, {Uid: 1000, Gid: 100, Groups: []uint32{100, 1<<32 - 1}}} {
+		args := OpenArgs("/bin/su", "ann", want, []string{"hold", "--own-log"})
+		if got := append(args[:3:3], args[4:]...); strings.Join(got, " ") != "open-login /bin/su ann hold --own-log" {
+			t.Errorf("the arguments are %q", args)
+		}
+		if got, err := parseCredential(args[3]); err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%v is %v, %v", want, got, err)
 		}
 	}
-	args := OpenArgs("/bin/su", "ann", c, []string{"hold", "--own-log"})
-	if want := "open-login /bin/su ann 1000,100,100,4294967295 hold --own-log"; strings.Join(args, " ") != want {
-		t.Errorf("the arguments are %q", args)
+	for _, rights := range []string{
+		"", "{}", `{"Uid":0,"Gid":0}`, `{"Uid":0,"Gid":100,"Groups":[100]}`, `{"Uid":-1,"Gid":1}`, `{"Uid":4294967296,"Gid":1}`, `[1000,1000]`, `{"Uid":1000`,
+	} {
+		if c, err := parseCredential(rights); err == nil {
+			t.Errorf("%q is %v", rights, c)
+		}
 	}
 }
 

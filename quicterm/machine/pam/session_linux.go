@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"net"
 	"os"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -37,24 +36,18 @@ type Session struct {
 
 // Adopt takes over the session that a value of SessionFlag names. It starts a goroutine that ends with su.
 func Adopt(value string, log *slog.Logger) (*Session, error) {
-	var numbers []int
-	for _, field := range strings.Split(value, ",") {
-		n, err := strconv.Atoi(field)
-		if err != nil || n < 3 {
-			return nil, fmt.Errorf("%q is no session", value)
-		}
-		numbers = append(numbers, n)
-	}
-	if len(numbers) != 3 {
+	var pid, conversation, printed int
+	n, err := fmt.Sscanf(value, sessionForm, &pid, &conversation, &printed)
+	if err != nil || n != 3 || fmt.Sprintf(sessionForm, pid, conversation, printed) != value || min(pid, conversation, printed) < 3 {
 		return nil, fmt.Errorf("%q is no session", value)
 	}
-	su, err := os.FindProcess(numbers[0])
+	su, err := os.FindProcess(pid)
 	if err != nil {
 		return nil, err
 	}
-	unix.CloseOnExec(numbers[1])
-	unix.CloseOnExec(numbers[2])
-	file := os.NewFile(uintptr(numbers[1]), "session")
+	unix.CloseOnExec(conversation)
+	unix.CloseOnExec(printed)
+	file := os.NewFile(uintptr(conversation), "session")
 	conn, err := net.FileConn(file)
 	file.Close()
 	if err != nil {
@@ -65,7 +58,7 @@ func Adopt(value string, log *slog.Logger) (*Session, error) {
 		return nil, errors.New("the session has no socket")
 	}
 	s := &Session{
-		su: su, socket: socket, words: os.NewFile(uintptr(numbers[2]), "words"), log: log,
+		su: su, socket: socket, words: os.NewFile(uintptr(printed), "words"), log: log,
 		ended: make(chan struct{}), over: make(chan struct{}), limit: patience,
 	}
 	go func() {
