@@ -4,6 +4,7 @@ import (
 	"crypto"
 	"crypto/ed25519"
 	"crypto/rand"
+	"crypto/rsa"
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
@@ -145,39 +146,34 @@ var ErrExpensive = errors.New("no CPU time for a signature by an RSA key")
 // client gets another key that it lists. If it lists none, the handshake fails with
 // ErrExpensive: the client would take any other key for that of a stranger.
 func Certificate(keys []*HostKey, allowRSA func(*tls.ClientHelloInfo) bool) func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
-	onlyRSA := true
-	var all []choice
-	for _, k := range keys {
-		c := choice{k.plain, k.Public.Type() == ssh.KeyAlgoRSA}
-		onlyRSA = onlyRSA && c.rsa
-		all = append(all, c)
-	}
+	onlyRSA := !slices.ContainsFunc(keys, func(k *HostKey) bool { return !isRSA(k.plain) })
 	return func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
-		if len(keys) == 0 {
-			return nil, errors.New("no host key")
-		}
 		choices := listed(keys, hello.ServerName)
 		if len(choices) == 0 {
-			choices = slices.Clone(all)
+			for _, k := range keys {
+				choices = append(choices, k.plain)
+			}
 		}
-		if choices[0].rsa && !onlyRSA && allowRSA != nil && !allowRSA(hello) {
-			choices = slices.DeleteFunc(choices, func(c choice) bool { return c.rsa })
+		if len(choices) > 0 && isRSA(choices[0]) && !onlyRSA && allowRSA != nil && !allowRSA(hello) {
+			choices = slices.DeleteFunc(choices, isRSA)
 		}
-		if len(choices) == 0 {
+		switch {
+		case len(keys) == 0:
+			return nil, errors.New("no host key")
+		case len(choices) == 0:
 			return nil, ErrExpensive
 		}
-		return choices[0].certificate, nil
+		return choices[0], nil
 	}
 }
 
-// A choice is a certificate that a client may get.
-type choice struct {
-	certificate *tls.Certificate
-	rsa         bool
+func isRSA(c *tls.Certificate) bool {
+	_, ok := c.PrivateKey.(crypto.Signer).Public().(*rsa.PublicKey)
+	return ok
 }
 
 // listed returns the certificates that a server name lists, in its order.
-func listed(keys []*HostKey, serverName string) (choices []choice) {
+func listed(keys []*HostKey, serverName string) (choices []*tls.Certificate) {
 	wanted, ours := strings.CutSuffix(serverName, "."+serverNameSuffix)
 	if !ours {
 		return nil
@@ -185,12 +181,12 @@ func listed(keys []*HostKey, serverName string) (choices []choice) {
 	for label := range strings.SplitSeq(wanted, ".") {
 		t, withCertificate := strings.CutSuffix(label, certified)
 		for _, k := range keys {
-			c := choice{k.plain, t == ssh.KeyAlgoRSA}
-			if withCertificate {
-				c.certificate = k.certified
-			}
-			if k.Public.Type() == t && c.certificate != nil {
-				choices = append(choices, c)
+			switch {
+			case k.Public.Type() != t:
+			case !withCertificate:
+				choices = append(choices, k.plain)
+			case k.certified != nil:
+				choices = append(choices, k.certified)
 			}
 		}
 	}

@@ -65,21 +65,7 @@ func CheckProgram(name string) error {
 	if err != nil {
 		return err
 	}
-	for path := real; ; path = filepath.Dir(path) {
-		info, err := os.Stat(path)
-		if err != nil {
-			return err
-		}
-		if stat, ok := info.Sys().(*syscall.Stat_t); !ok || stat.Uid != 0 {
-			return fmt.Errorf("%s: does not belong to root", path)
-		}
-		if info.Mode().Perm()&0o022 != 0 {
-			return fmt.Errorf("%s: %w", path, errWritable)
-		}
-		if path == filepath.Dir(path) {
-			return nil
-		}
-	}
+	return checkUp(real, "/", 0, false)
 }
 
 // A running is a program that was started.

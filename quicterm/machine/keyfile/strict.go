@@ -18,17 +18,31 @@ const maxFile = 1 << 20
 // errWritable is the error of a file that other accounts may change.
 var errWritable = errors.New("others may write to it: chmod go-w")
 
-// checkOwner refuses a file or directory that other accounts than this one and root
-// may change. It accepts a directory with the sticky bit, such as /tmp.
-func checkOwner(name string, uid uint32, info os.FileInfo) error {
+// checkOwner refuses a file or directory that other accounts than this one and root may change. sticky accepts a directory
+// with the sticky bit, such as /tmp.
+func checkOwner(name string, uid uint32, sticky bool, info os.FileInfo) error {
 	stat, ok := info.Sys().(*syscall.Stat_t)
-	if !ok || stat.Uid != 0 && stat.Uid != uid {
+	switch {
+	case !ok || stat.Uid != 0 && stat.Uid != uid:
 		return fmt.Errorf("%s: belongs to another account", name)
-	}
-	if info.Mode().Perm()&0o022 != 0 && (!info.IsDir() || info.Mode()&os.ModeSticky == 0) {
+	case info.IsDir() && info.Mode()&os.ModeSticky != 0 && sticky:
+	case info.Mode().Perm()&0o022 != 0:
 		return fmt.Errorf("%s: %w", name, errWritable)
 	}
 	return nil
+}
+
+// checkUp is checkOwner of a path and of all above it, up to top or the root.
+func checkUp(path, top string, uid uint32, sticky bool) error {
+	for ; ; path = filepath.Dir(path) {
+		info, err := os.Stat(path)
+		if err == nil {
+			err = checkOwner(path, uid, sticky, info)
+		}
+		if err != nil || path == top || path == filepath.Dir(path) {
+			return err
+		}
+	}
 }
 
 // readOwn reads a file of an account, with the checks of readStrict unless it is lax.
@@ -51,20 +65,12 @@ func readStrict(name string, uid uint32, home string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := checkOwner(real, uid, info); err != nil {
+	if err := checkOwner(real, uid, true, info); err != nil {
 		return nil, err
 	}
 	home, _ = filepath.EvalSymlinks(home)
-	for dir := filepath.Dir(real); ; dir = filepath.Dir(dir) {
-		info, err := os.Stat(dir)
-		if err != nil {
-			return nil, err
-		}
-		if err := checkOwner(dir, uid, info); err != nil {
-			return nil, err
-		}
-		if dir == home || dir == filepath.Dir(dir) {
-			return content, nil
-		}
+	if err := checkUp(filepath.Dir(real), home, uid, true); err != nil {
+		return nil, err
 	}
+	return content, nil
 }
