@@ -121,8 +121,10 @@ func TestSessionIsAsLoginOfSSHD(t *testing.T) {
 			both := maps.Clone(login)
 			maps.Copy(both, session)
 			for _, name := range slices.Sorted(maps.Keys(both)) {
-				if login[name] != session[name] && differences[name] == "" {
-					t.Errorf("%s, daemon started by %s: %s is %q, and by sshd %q", mode, by.name, name, session[name], login[name])
+				bySSH, has := login[name]
+				byQt, also := session[name]
+				if (bySSH != byQt || has != also) && differences[name] == "" {
+					t.Errorf("%s, daemon started by %s: %s is %q (%t), and by sshd %q (%t)", mode, by.name, name, byQt, also, bySSH, has)
 				}
 			}
 			if len(login) < 60 {
