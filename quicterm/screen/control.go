@@ -162,19 +162,15 @@ func (s *Screen) privateControl(c *vt.Control) {
 		s.eraseDisplay(c.Param(0), true)
 	case 'K':
 		s.eraseLine(c.Param(0), true)
-	case 'h', 'l', 's', 'r':
+	case 'h', 'l':
 		for i := range c.Len() {
-			if c.Sub(i) {
-				continue
+			if !c.Sub(i) {
+				s.setPrivateMode(c.Value(i), c.Final == 'h')
 			}
-			switch n := c.Value(i); c.Final {
-			case 's':
-				s.savePrivateMode(n)
-			case 'r':
-				s.restorePrivateMode(n)
-			default:
-				s.setPrivateMode(n, c.Final == 'h')
-			}
+		}
+	case 'r':
+		for i := range c.Len() {
+			s.changed.set(c.Value(i), usualModes&privateMode(c.Value(i)) == 0)
 		}
 	}
 }

@@ -53,19 +53,12 @@ func (m *mouse) part(number int) *int {
 	return nil
 }
 
-// savedModes are those that XTSAVE saved.
-type savedModes struct {
-	modes     modes
-	mouse     mouse
-	alternate bool
-}
-
 // mouseModes are the private modes that set mouse.
 var mouseModes = []int{9, 1000, 1002, 1003, 1005, 1006, 1015, 1016}
 
 // changedModes are the private modes that a program has given unusual values, and no usual ones
 // since. In some terminals they are on although Screen has them off: several kinds of mouse
-// tracking are on at once there, or DECSTR leaves modes on.
+// tracking are on at once there, DECSTR leaves modes on, or XTRESTORE, which Screen does not obey, sets them.
 type changedModes struct {
 	modes modes
 	mouse uint8 // bits by the index in mouseModes
@@ -188,38 +181,6 @@ func (s *Screen) setAlternate(number int, on bool) {
 		s.restored()
 	case from == s.alt && from != nil:
 		s.stayed(from)
-	}
-}
-
-// alternate reports whether a private mode shows the alternate screen.
-func alternate(number int) bool { return number == 47 || number == 1047 || number == 1049 }
-
-// savePrivateMode is XTSAVE.
-func (s *Screen) savePrivateMode(number int) {
-	saved := &s.savedModes
-	switch part := saved.mouse.part(number); {
-	case part != nil:
-		*part = *s.mouse.part(number)
-	case alternate(number):
-		saved.alternate = s.Alternate()
-	default:
-		m := privateMode(number)
-		saved.modes = saved.modes&^m | s.modes&m
-	}
-}
-
-// restorePrivateMode is XTRESTORE.
-func (s *Screen) restorePrivateMode(number int) {
-	saved := &s.savedModes
-	switch part := s.mouse.part(number); {
-	case part != nil:
-		*part = *saved.mouse.part(number)
-	case alternate(number):
-		s.setPrivateMode(number, saved.alternate)
-	default:
-		if m := privateMode(number); m != 0 {
-			s.setPrivateMode(number, saved.modes&m != 0)
-		}
 	}
 }
 

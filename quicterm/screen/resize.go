@@ -130,9 +130,6 @@ func (r *resizer) newRow() row { return row{cells: make([]cell, r.cols), line: r
 // A lower one loses rows below the cursor first.
 func (r *resizer) setRows(oldRows int) (down int) {
 	for n := oldRows; n < r.rows; n++ {
-		if len(r.all) >= r.rows+r.base {
-			break
-		}
 		if r.base > 0 && len(r.all) <= r.base+r.y+down+1 {
 			r.base--
 			down++
@@ -141,9 +138,6 @@ func (r *resizer) setRows(oldRows int) (down int) {
 		}
 	}
 	for n := oldRows; n > r.rows; n-- {
-		if len(r.all) <= r.rows+r.base {
-			break
-		}
 		if len(r.all) > r.base+r.y+1 {
 			r.all = r.all[:len(r.all)-1]
 		} else {
@@ -204,9 +198,6 @@ func (r *resizer) widen(oldCols int) {
 		rows := r.all[i:end]
 		if len(rows) > 1 && (cursor < i || cursor >= end) {
 			parts := layout(text(rows, oldCols), r.cols)
-			for n := len(parts) - 1; n > 0 && length(parts[n]) == 0; n-- {
-				parts = parts[:n]
-			}
 			if i < cursor {
 				removed += len(rows) - len(parts)
 			}
@@ -230,8 +221,6 @@ func (r *resizer) replace(rows []row, parts [][]cell) []row {
 	}
 	return rows
 }
-
-func length(cells []cell) int { r := row{cells: cells}; return r.length() }
 
 // narrow wraps lines for fewer columns. Rows above the cursor move the cursor down while there is room
 // on the screen, and then the rows at the top into the scrollback.

@@ -59,7 +59,6 @@ type Screen struct {
 	charsets   charsets
 	tabs       []bool // stops, by column
 	modes      modes
-	savedModes savedModes
 	changed    changedModes
 	mouse      mouse
 	modifyKeys int // xterm's modifyOtherKeys
@@ -107,7 +106,7 @@ func (s *Screen) reset() {
 	s.setPen(Style{})
 	s.charsets = charsets{}
 	s.tabs = defaultTabs(s.cols)
-	s.modes, s.savedModes, s.changed = usualModes, savedModes{}, changedModes{}
+	s.modes, s.changed = usualModes, changedModes{}
 	s.mouse, s.modifyKeys, s.shape = mouse{}, 0, 0
 	s.colors = nil
 	s.zone = 0

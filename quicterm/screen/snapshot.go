@@ -21,8 +21,8 @@ type Snapshot struct {
 // colours, then the bytes of an unfinished control sequence or character, so that the program's further
 // output can follow. What is as after a reset takes no bytes.
 //
-// The terminal cannot be told of everything: line ids, what XTSAVE saved of the alternate screen, and
-// that the first row continues one that is not in the snapshot. A blank with attributes but a background
+// The terminal cannot be told of everything: line ids, and that the first row continues one that is not in the
+// snapshot. A blank with attributes but a background
 // becomes a space. Of an alternate screen that is hidden, there is only the saved cursor and the keyboard:
 // the rest is lost anyway when it is shown again.
 func (s *Screen) Snapshot(o Snapshot) []byte {
@@ -50,7 +50,6 @@ type renderer struct {
 
 func (r *renderer) snapshot(lines int) {
 	s := r.s
-	r.savedModes()
 	r.hidden()
 	r.rows(s.main, lines)
 	r.private(69, s.modes&modeMargins != 0)
@@ -254,28 +253,6 @@ func (r *renderer) modes() {
 	}
 	if s.mouse.encoding != 0 {
 		r.private(s.mouse.encoding, true)
-	}
-}
-
-// savedModes lets the terminal save what XTSAVE has saved. All modes have their usual values.
-func (r *renderer) savedModes() {
-	saved := &r.s.savedModes
-	save := func(number int, usual bool) {
-		if usual {
-			r.addf("\x1b[?%ds", number)
-		} else {
-			r.addf("\x1b[?%dh\x1b[?%ds\x1b[?%dl", number, number, number)
-		}
-	}
-	for _, m := range privateModes {
-		if saved.modes&m.mode != 0 {
-			save(m.number, usualModes&m.mode != 0)
-		}
-	}
-	for _, number := range []int{saved.mouse.tracking, saved.mouse.encoding} {
-		if number != 0 {
-			save(number, false)
-		}
 	}
 }
 

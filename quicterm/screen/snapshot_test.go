@@ -89,15 +89,13 @@ func stateOf(s *Screen) string {
 		return fmt.Sprint(style, h)
 	}
 	_, repeat := s.printed()
-	saved := s.savedModes
-	saved.alternate = false
 	pushed := slices.Clone(s.titles)
 	for i := range pushed {
 		if pushed[i].which == 1 {
 			pushed[i].title = "" // is not used
 		}
 	}
-	text := fmt.Sprint(s.x, s.y, s.Alternate(), linked(s.pen), s.charsets, s.tabs, s.modes, saved, s.mouse, s.modifyKeys, s.shape,
+	text := fmt.Sprint(s.x, s.y, s.Alternate(), linked(s.pen), s.charsets, s.tabs, s.modes, s.mouse, s.modifyKeys, s.shape,
 		repeat, s.colors)
 	if s.Alternate() {
 		text += fmt.Sprint(" ", s.entered)
