@@ -95,45 +95,23 @@ const (
 	maxChunk = 256 << 10 // larger than the largest frame
 )
 
-// A Reader reads frames from a byte stream. It reads ahead, and never overwrites
+// A Reader reads frames, of any form, from a byte stream. It reads ahead, and never overwrites
 // bytes that it has returned, so a frame's payload stays valid.
 type Reader struct {
 	r     io.Reader
-	short *ShortCodec // or nil if all frames have the whole form
-	chunk []byte      // read and not yet returned; its spare capacity is read into
-	size  int         // of the next chunk: adapts to how much arrives at once
+	codec ShortCodec
+	chunk []byte // read and not yet returned; its spare capacity is read into
+	size  int    // of the next chunk: adapts to how much arrives at once
 }
 
 // NewReader returns a Reader of the frames in r.
-func NewReader(r io.Reader) *Reader {
-	return &Reader{r: r, size: minChunk}
-}
-
-// NewShortReader returns a Reader of the frames in r, which may have the short form.
-func NewShortReader(r io.Reader) *Reader {
-	return &Reader{r: r, size: minChunk, short: new(ShortCodec)}
-}
-
-func (r *Reader) parse() (Frame, int, error) {
-	if r.short != nil {
-		return r.short.Parse(r.chunk)
-	}
-	return Parse(r.chunk)
-}
-
-// nextSize returns the size of the frame that the chunk begins with.
-func (r *Reader) nextSize() (int, error) {
-	if r.short != nil {
-		return r.short.size(r.chunk)
-	}
-	return encodedSize(r.chunk)
-}
+func NewReader(r io.Reader) *Reader { return &Reader{r: r, size: minChunk} }
 
 // Next returns the next frame. It blocks while the underlying reader does. At
 // the end of the stream it returns io.EOF, or ErrTruncated inside a frame.
 func (r *Reader) Next() (Frame, error) {
 	for {
-		f, n, err := r.parse()
+		f, n, err := r.codec.Parse(r.chunk)
 		if err == nil {
 			r.chunk = r.chunk[n:]
 			return f, nil
@@ -152,8 +130,13 @@ func (r *Reader) Next() (Frame, error) {
 
 // Ready reports whether Next would return at once.
 func (r *Reader) Ready() bool {
-	size, err := r.nextSize()
-	return err != nil && err != ErrTruncated || err == nil && len(r.chunk) >= size
+	if isShort(r.chunk) {
+		c := r.codec
+		_, _, err := c.Parse(r.chunk)
+		return err != ErrTruncated
+	}
+	size, err := encodedSize(r.chunk)
+	return err != ErrTruncated && len(r.chunk) >= size
 }
 
 func (r *Reader) fill() error {
@@ -183,9 +166,9 @@ func (r *Reader) fill() error {
 // frame that has begun, or a few small frames.
 func (r *Reader) minRead() int {
 	const few = 512
-	size, err := r.nextSize()
-	if err != nil {
+	if isShort(r.chunk) {
 		return few
 	}
+	size, _ := encodedSize(r.chunk)
 	return max(size-len(r.chunk), few)
 }

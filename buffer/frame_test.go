@@ -159,10 +159,11 @@ func FuzzParse(f *testing.F) {
 		if err == nil && !bytes.Equal(AppendFrame(nil, frame), b[:n]) {
 			t.Errorf("%v does not encode to the bytes that it was parsed from", frame)
 		}
-		// A reader finds the same frames in the same bytes.
+		// A reader finds the same frames in the same bytes as a codec that has all of them.
+		var codec ShortCodec
 		r := NewReader(iotest.HalfReader(bytes.NewReader(b)))
 		for {
-			want, n, wantErr := Parse(b)
+			want, n, wantErr := codec.Parse(b)
 			got, err := r.Next()
 			if wantErr == ErrTruncated && len(b) == 0 {
 				wantErr = io.EOF

@@ -51,7 +51,7 @@ func groups() (b []byte, first int) {
 func TestGroupTruncatedAtEachByte(t *testing.T) {
 	b, first := groups()
 	for n := first + 1; n < len(b); n++ {
-		r := NewShortReader(iotest.OneByteReader(bytes.NewReader(b[:n])))
+		r := NewReader(iotest.OneByteReader(bytes.NewReader(b[:n])))
 		if _, err := r.Next(); err != nil {
 			t.Fatal(err)
 		}
@@ -59,7 +59,7 @@ func TestGroupTruncatedAtEachByte(t *testing.T) {
 			t.Errorf("Reader on the first %d bytes: %v, %v", n, f, err)
 		}
 	}
-	r := NewShortReader(iotest.OneByteReader(bytes.NewReader(b)))
+	r := NewReader(iotest.OneByteReader(bytes.NewReader(b)))
 	for range 3 {
 		if _, err := r.Next(); err != nil {
 			t.Fatal(err)
@@ -97,7 +97,7 @@ func TestGroupFlippedBits(t *testing.T) {
 // A group without an end is refused before it fills the memory.
 func TestEndlessGroup(t *testing.T) {
 	b := append(unhex(t, "e0 00"), bytes.Repeat(unhex(t, "c0 00"), maxGroup)...)
-	r := NewShortReader(iotest.OneByteReader(bytes.NewReader(b)))
+	r := NewReader(iotest.OneByteReader(bytes.NewReader(b)))
 	if f, err := r.Next(); err != ErrTooLong || len(r.chunk) > maxGroup+2 {
 		t.Errorf("%v, %v, with %d bytes kept", f, err, len(r.chunk))
 	}

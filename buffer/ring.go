@@ -18,7 +18,8 @@ const (
 	// indexStride is how many frames share one entry of a segment's index. A
 	// look-up visits at most this many headers.
 	indexStride = 16
-	indexEntry  = 4 // bytes
+	indexEntry  = 4                      // bytes
+	indexBytes  = Overhead * indexStride // of frames at least, for each entry
 )
 
 // A Ring is the sending half of a log: it numbers and encodes frames as they
@@ -199,7 +200,7 @@ func (r *Ring) grow(need int) *segment {
 	if s == nil || s.read || cap(s.buf) != size {
 		s = &segment{
 			buf:   make([]byte, 0, size),
-			index: make([]uint32, 0, indexSize(size)/indexEntry),
+			index: make([]uint32, 0, size/indexBytes+1),
 		}
 	}
 	*s = segment{first: r.next, offset: r.offset, buf: s.buf[:0], index: s.index[:0]}
@@ -210,8 +211,7 @@ func (r *Ring) grow(need int) *segment {
 
 // spare returns the size of the largest segment that can be added.
 func (r *Ring) spare() int {
-	const perEntry = Overhead * indexStride
-	return (r.capacity - r.held - indexEntry) / (perEntry + indexEntry) * perEntry
+	return (r.capacity - r.held - indexEntry) / (indexBytes + indexEntry) * indexBytes
 }
 
 func (r *Ring) drop() *segment {
@@ -258,9 +258,4 @@ func frameSize(b []byte) int {
 		panic(fmt.Sprintf("buffer: corrupt ring: %v: %x", err, binary.BigEndian.Uint64(b)))
 	}
 	return size
-}
-
-// indexSize returns the largest size of the index of a segment, in bytes.
-func indexSize(segment int) int {
-	return indexEntry * (segment/(Overhead*indexStride) + 1)
 }

@@ -133,7 +133,7 @@ func checkRing(t *rapid.T) {
 				t.Fatalf("takes %d bytes, says %d, may take %d", held, r.Memory(), capacity)
 			}
 			for _, s := range r.segments {
-				if len(s.index) > indexSize(cap(s.buf))/indexEntry {
+				if len(s.index) > cap(s.buf)/indexBytes+1 {
 					t.Fatalf("index of %d entries outgrew its segment", len(s.index))
 				}
 			}

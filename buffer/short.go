@@ -40,6 +40,9 @@ type ShortCodec struct {
 	grouped  bool   // the next frame to parse is of a group that was checked
 }
 
+// isShort reports whether b begins with the short form of a frame.
+func isShort(b []byte) bool { return len(b) > 0 && b[0]&shortForm != 0 }
+
 // AppendStream appends whole frames to dst, those that can be shorter in the short form.
 func (c *ShortCodec) AppendStream(dst, frames []byte) []byte { return c.append(dst, frames, false) }
 
@@ -116,7 +119,7 @@ func nearest(near uint64, low uint16) uint64 { return near + uint64(int16(low-ui
 func (c *ShortCodec) Parse(b []byte) (Frame, int, error) {
 	switch {
 	case c.grouped: // it was checked
-	case len(b) == 0 || b[0]&shortForm == 0:
+	case !isShort(b):
 		f, n, err := Parse(b)
 		if err == nil {
 			c.follow(f.Seq)
@@ -155,16 +158,36 @@ func checksum(sum uint32, f Frame) uint32 {
 }
 
 // parseShort decodes the short form at the start of b, alone or in a group, and checks no CRC.
-func (c *ShortCodec) parseShort(b []byte, inGroup bool) (Frame, int, error) {
-	header, payload, size, err := c.shortSize(b, inGroup)
-	if err != nil {
-		return Frame{}, 0, err
+func (c *ShortCodec) parseShort(b []byte, inGroup bool) (f Frame, size int, err error) {
+	header, last, datagram := 1, b[0]&shortToEnd != 0, c.Near > 0
+	kind := b[0] & shortKind
+	if kind == shortNumber {
+		header += 2
 	}
-	if len(b) < size {
-		return Frame{}, 0, ErrTruncated
+	switch {
+	case kind == shortNumber && !datagram, kind == shortNext && c.previous == 0, last && !inGroup && !datagram: // a stream has no end
+		return f, 0, ErrChecksum
+	case len(b) <= header:
+		return f, 0, ErrTruncated
 	}
-	f := Frame{Type: Type(b[0] & shortType), Payload: b[header : header+payload : header+payload]}
-	switch b[0] & shortKind {
+	trailer := trailerSize
+	if inGroup && !last {
+		trailer = 0
+	}
+	payload := int(b[header])
+	if last && datagram {
+		payload = len(b) - header - trailer
+	} else {
+		header++
+	}
+	switch size = header + payload + trailer; {
+	case payload > maxShort:
+		return f, 0, ErrTooLong
+	case payload < 0, len(b) < size:
+		return f, 0, ErrTruncated
+	}
+	f = Frame{Type: Type(b[0] & shortType), Payload: b[header : header+payload : header+payload]}
+	switch kind {
 	case shortNumber:
 		f.Seq = nearest(c.Near, binary.BigEndian.Uint16(b[1:]))
 	case shortNext:
@@ -173,58 +196,4 @@ func (c *ShortCodec) parseShort(b []byte, inGroup bool) (Frame, int, error) {
 		f.Type |= unsequenced
 	}
 	return f, size, nil
-}
-
-// size returns the size of the encoding of the frame at the start of b, in any form, or of the group there.
-func (c *ShortCodec) size(b []byte) (int, error) {
-	switch {
-	case c.grouped:
-	case len(b) == 0 || b[0]&shortForm == 0:
-		return encodedSize(b)
-	case b[0]&shortKind == shortGroup:
-		return c.checkGroup(b)
-	}
-	_, _, size, err := c.shortSize(b, c.grouped)
-	return size, err
-}
-
-// shortSize returns the sizes of a short form's header, of its payload and of all of it.
-func (c *ShortCodec) shortSize(b []byte, inGroup bool) (header, payload, size int, err error) {
-	header = 1
-	switch b[0] & shortKind {
-	case shortNumber:
-		header += 2
-		if c.Near == 0 {
-			return 0, 0, 0, ErrChecksum
-		}
-	case shortNext:
-		if c.previous == 0 {
-			return 0, 0, 0, ErrChecksum
-		}
-	}
-	last, trailer := b[0]&shortToEnd != 0, trailerSize
-	if inGroup && !last {
-		trailer = 0
-	}
-	if last && !inGroup && c.Near == 0 {
-		return 0, 0, 0, ErrChecksum // a stream has no end
-	}
-	if last && c.Near > 0 {
-		if payload = len(b) - header - trailerSize; payload < 0 {
-			return 0, 0, 0, ErrTruncated
-		}
-		if payload > maxShort {
-			return 0, 0, 0, ErrTooLong
-		}
-		return header, payload, len(b), nil
-	}
-	if len(b) <= header {
-		return 0, 0, 0, ErrTruncated
-	}
-	payload = int(b[header])
-	header++
-	if payload > maxShort {
-		return 0, 0, 0, ErrTooLong
-	}
-	return header, payload, header + payload + trailer, nil
 }

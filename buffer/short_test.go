@@ -90,7 +90,7 @@ func TestShortTruncatedAtEachByte(t *testing.T) {
 	whole := AppendFrame(AppendFrame(nil, Frame{Seq: 7, Type: 1, Payload: []byte("payload")}), Frame{Seq: 8, Type: 1, Payload: []byte("more")})
 	b := new(ShortCodec).AppendStream(nil, whole)
 	for n := range b {
-		r := NewShortReader(bytes.NewReader(b[:n]))
+		r := NewReader(bytes.NewReader(b[:n]))
 		var err error
 		for err == nil {
 			_, err = r.Next()
@@ -122,7 +122,7 @@ func TestShortRefuses(t *testing.T) {
 		if _, _, err := new(ShortCodec).Parse(b); err != ErrChecksum {
 			t.Errorf("%x on a stream: %v", b, err)
 		}
-		if r := NewShortReader(bytes.NewReader(b)); r.fill() != nil || !r.Ready() {
+		if r := NewReader(bytes.NewReader(b)); r.fill() != nil || !r.Ready() {
 			t.Errorf("Reader not ready to tell of %x", b)
 		}
 	}
@@ -167,7 +167,7 @@ func FuzzShort(f *testing.F) {
 		if len(datagram) > len(whole) || len(stream) > len(whole) {
 			t.Errorf("%d bytes became %d and %d", len(whole), len(datagram), len(stream))
 		}
-		r := NewShortReader(iotest.HalfReader(bytes.NewReader(stream)))
+		r := NewReader(iotest.HalfReader(bytes.NewReader(stream)))
 		for _, w := range frames {
 			if got, err := r.Next(); err != nil || !equalFrames(got, w) {
 				t.Fatalf("Reader: %v, %v; want %v", got, err, w)

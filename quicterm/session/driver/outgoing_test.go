@@ -24,7 +24,7 @@ func TestShortFormAfterLongWrite(t *testing.T) {
 	for _, b := range [][]byte{frames(7, 1, 10), frames(9, 20, 100), frames(8, 1, 10)} { // 8 was on another carrier that has ended
 		sent = append(sent, out.next(time.Now(), b)...)
 	}
-	r := buffer.NewShortReader(bytes.NewReader(sent))
+	r := buffer.NewReader(bytes.NewReader(sent))
 	var last uint64
 	for {
 		f, err := r.Next()

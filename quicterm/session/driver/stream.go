@@ -24,7 +24,7 @@ const (
 )
 
 func (d *Driver) readStream(id session.CarrierID, c carrier.Carrier, r *running) error {
-	in := incoming{frames: buffer.NewShortReader(c)}
+	in := incoming{frames: buffer.NewReader(c)}
 	batch := make([]buffer.Frame, 0, maxBatch)
 	d.mu.Lock()
 	defer d.mu.Unlock()
