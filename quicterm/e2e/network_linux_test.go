@@ -108,6 +108,24 @@ func TestLogOfNetworkProcessIsHeld(t *testing.T) {
 	x.Exit()
 }
 
+// A daemon whose network process does not answer is not healthy, and the doctor says so.
+func TestNetworkProcessStopped(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root's daemon has such a process")
+	}
+	h := newHost(t)
+	h.Start()
+	stopped := h.Network()
+	if err := syscall.Kill(stopped, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	want(t, qtdDoctor(h), "daemon fail it starts no new sessions: .*clients are not served: ")
+	if err := syscall.Kill(stopped, syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	want(t, qtdDoctor(h), "daemon ok ")
+}
+
 // When the network process is killed, who types notices nothing but a moment, and the daemon itself
 // goes on.
 func TestNetworkProcessKilled(t *testing.T) {

@@ -39,6 +39,9 @@ const ControlSocket = "control.sock"
 const (
 	// metricsPause is the time between two attempts to listen at the address of the setting metrics.
 	metricsPause = 5 * time.Second
+
+	// healthTime bounds how long the network half may take to answer: it does so in milliseconds.
+	healthTime = 2 * time.Second
 )
 
 // A Status is what an operator sees of a daemon.
@@ -137,13 +140,23 @@ func (s *Monitor) Drain(on bool) {
 	}
 }
 
+// notReady returns why the daemon takes no new sessions, or nothing.
+func (s *Monitor) notReady(ctx context.Context) string {
+	ctx, cancel := context.WithTimeout(ctx, healthTime)
+	defer cancel()
+	if _, err := s.clients(ctx); err != nil {
+		return "clients are not served: " + err.Error()
+	}
+	return s.state().NotReady()
+}
+
 // controlling returns what answers the daemon's account.
 func (s *Monitor) controlling() *http.ServeMux {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, r *http.Request) {
 		metrics.ServeMetrics(w, r, (*s.network.Load()).Metrics)
 	})
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { metrics.ServeHealth(w, s.state().NotReady()) })
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, r *http.Request) { metrics.ServeHealth(w, s.notReady(r.Context())) })
 	mux.HandleFunc("GET /status", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		json.NewEncoder(w).Encode(s.Status(r.Context()))
