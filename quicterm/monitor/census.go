@@ -12,7 +12,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/quicterm/quicterm/quicterm/machine/memory"
 	"github.com/quicterm/quicterm/quicterm/monitor/privsep"
+	"github.com/quicterm/quicterm/quicterm/quota"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -35,10 +37,6 @@ const (
 	// followPause is the time before a holder that could not be asked is asked again.
 	followPause = time.Minute
 
-	// maxKilled bounds the sessions of which it is known that their holders were killed: their clients
-	// come back within seconds, and learn it.
-	maxKilled = 1024
-
 	// maxCount bounds what one report adds to a count: an account can make its holders claim
 	// anything, and the sum must stay a number that grows.
 	maxCount = 1 << 32
@@ -56,7 +54,7 @@ type census struct {
 
 	mu       sync.Mutex
 	followed map[wire.SessionID]*followed
-	killed   []wire.SessionID // of which the holders were killed, the last maxKilled
+	killed   quota.Recent[wire.SessionID, bool] // holders; their clients come back within seconds, and learn it
 }
 
 // A followed is a session whose end is waited for.
@@ -208,17 +206,15 @@ func (c *census) rename(id wire.SessionID, name string) {
 func (c *census) wasKilled(id wire.SessionID) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return slices.Contains(c.killed, id)
+	killed, _ := c.killed.Get(id)
+	return killed
 }
 
 // setKilled says whether the holder of a session was killed.
 func (c *census) setKilled(id wire.SessionID, killed bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.killed = slices.DeleteFunc(c.killed, func(other wire.SessionID) bool { return other == id })
-	if killed {
-		c.killed = append(c.killed[max(len(c.killed)-maxKilled+1, 0):], id)
-	}
+	c.killed.Put(id, killed)
 }
 
 // awaitEnd blocks until a session is over, and logs that.
@@ -252,4 +248,46 @@ func (s *Sessions) awaitEnd(id wire.SessionID, f *followed) {
 		log.Info("session is over", "event", "end", "status", r.Status, "reason", r.Reason)
 	}
 	s.counts.ended.Add(1)
+}
+
+// Measure asks all sessions and returns the counts. What was measured less than leastAge ago counts.
+func (s *Monitor) Measure(context.Context) (*privsep.Numbers, error) {
+	c := &s.census
+	c.measuring.Lock()
+	defer c.measuring.Unlock()
+	if time.Since(c.measured) >= leastAge {
+		// Not with the context of a request: its end would make the numbers wrong for all others.
+		c.numbers = s.measure(s.inspectAll(s.life))
+		c.measured = time.Now()
+	}
+	return c.numbers, nil
+}
+
+// measure returns the numbers of the moment. Sessions are all that have answered.
+func (s *Monitor) measure(sessions []inspected, silent int) *privsep.Numbers {
+	n := &privsep.Numbers{Silent: silent, Memory: memory.OfProcess(), Usage: privsep.UsageOfProcess()}
+	for _, one := range sessions {
+		r := one.report
+		switch r.Phase {
+		case wire.PhaseAttached:
+			n.Attached++
+		case wire.PhaseDetached:
+			n.Detached++
+		case wire.PhaseExited:
+			n.Exited++
+		}
+		switch r.Software { // a holder can claim any: the name of the version is no label
+		case "":
+			n.Unknown++
+		case s.software:
+			n.Same++
+		default:
+			n.Other++
+		}
+		n.Ring, n.RingLimit, n.Output = n.Ring+r.Ring, n.RingLimit+r.Capacity, n.Output+r.Memory
+	}
+	c := &s.counts
+	n.Started, n.Ended, n.Grants, n.Refused = c.started.Load(), c.ended.Load(), c.grants.Load(), c.refused.Load()
+	n.Gaps, n.Duplicates, n.Corrupted = c.gaps.Load(), c.duplicates.Load(), c.corrupted.Load()
+	return n
 }

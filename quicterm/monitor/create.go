@@ -6,9 +6,10 @@ import (
 	"context"
 	"slices"
 	"strconv"
-	"time"
+	"sync"
 
 	"github.com/quicterm/quicterm/quicterm/monitor/privsep"
+	"github.com/quicterm/quicterm/quicterm/quota"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -48,7 +49,7 @@ func (c *client) findOrCreate(ctx context.Context, req *privsep.Attach) (wire.Se
 	if i := slices.IndexFunc(all, isClaimed); i >= 0 {
 		return all[i].id, nil
 	}
-	if s.started.has(starter{uid, c.instance}) {
+	if s.started.has(uid, c.instance) {
 		return wire.SessionID{}, errorf(wire.CodeFailed, "the session is over")
 	}
 	// Each scope has its own names: a restricted key does not learn others by trying.
@@ -122,6 +123,36 @@ func (c *client) admit(ctx context.Context, ids []wire.SessionID, all []entry) e
 	return s.accounts.starts.Of(uid).Wait(ctx)
 }
 
+// A starter is the client for which a session was started.
+type starter struct {
+	uid      uint32
+	instance wire.InstanceID
+}
+
+// started remembers for which clients sessions were started. A client sends its request again when a connection is
+// lost or another one is faster, within seconds: if its program has ended already, that must not run again.
+type started struct {
+	mu      sync.Mutex
+	clients quota.Recent[starter, bool]
+}
+
+// add remembers a client. One without an instance does not ask again.
+func (s *started) add(uid uint32, instance wire.InstanceID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if instance != (wire.InstanceID{}) {
+		s.clients.Put(starter{uid, instance}, true)
+	}
+}
+
+// has reports whether a session was started for a client.
+func (s *started) has(uid uint32, instance wire.InstanceID) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	known, _ := s.clients.Get(starter{uid, instance})
+	return known
+}
+
 // start starts a holder. The log tells what was done by it.
 func (c *client) start(ctx context.Context, launch *wire.Launch, done string) error {
 	s := c.server
@@ -130,7 +161,7 @@ func (c *client) start(ctx context.Context, launch *wire.Launch, done string) er
 		return err
 	}
 	s.recordLogin(c.account, running, c.path)
-	s.started.add(time.Now(), starter{c.account.UID, c.instance})
+	s.started.add(c.account.UID, c.instance)
 	s.counts.started.Add(1)
 	c.log.Info(done, "event", "start", "session", launch.Name, "id", launch.ID.Short())
 	s.census.setKilled(launch.ID, false)

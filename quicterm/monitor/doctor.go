@@ -192,15 +192,11 @@ func (s *Monitor) examineKeys(r *doctor.Report) {
 		if optional && errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
-		info, statErr := os.Stat(file)
-		switch {
-		case errors.Is(err, fs.ErrPermission):
-			r.Add("hostkey", doctor.Fail, "run qtd as its owner, or name another key in host_key", "%v", err)
+		if err != nil {
+			r.Add("hostkey", doctor.Fail, "correct host_key, make the key again (ssh-keygen -A), or run qtd as its owner", "%v", err)
 			return
-		case err != nil:
-			r.Add("hostkey", doctor.Fail, "correct host_key, or make the key again (ssh-keygen -A)", "%v", err)
-			return
-		case statErr == nil && info.Mode().Perm()&0o077 != 0:
+		}
+		if info, err := os.Stat(file); err == nil && info.Mode().Perm()&0o077 != 0 {
 			r.Add("hostkey", doctor.Fail, "chmod 600 "+file+", and make a new key if others may have read it",
 				"%s has mode %04o: other accounts can use it or read it", file, info.Mode().Perm())
 			return
@@ -243,10 +239,8 @@ func (s *Monitor) examineDirs(r *doctor.Report) {
 		r.Add("state", doctor.Fail, "set state_dir to a directory of this account", "%v", err)
 	case !info.IsDir():
 		r.Add("state", doctor.Fail, "remove it, or set state_dir", "%s is no directory", state)
-	case syscall.Access(state, 7) != nil: // read, write and enter
-		r.Add("state", doctor.Fail, "give it to this account, or set state_dir", "%s cannot be written", state)
-	case writeErr != nil: // of a full disk
-		r.Add("state", doctor.Fail, "make room, or set state_dir to a directory of another file system", "%v", writeErr)
+	case writeErr != nil:
+		r.Add("state", doctor.Fail, "give it to this account, make room, or set state_dir", "%s cannot be written: %v", state, writeErr)
 	case info.Mode().Perm()&0o077 != 0:
 		r.Add("state", doctor.Warn, "chmod 700 "+state, "%s has mode %04o: others may read names in it", state, info.Mode().Perm())
 	default:

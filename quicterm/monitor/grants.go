@@ -21,6 +21,7 @@ import (
 	"github.com/quicterm/quicterm/quicterm/machine/account"
 	"github.com/quicterm/quicterm/quicterm/machine/rundir"
 	"github.com/quicterm/quicterm/quicterm/monitor/privsep"
+	"github.com/quicterm/quicterm/quicterm/quota"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -47,10 +48,7 @@ type grants struct {
 	lock     *os.File
 	address  func() netip.AddrPort          // of the daemon, as seen from this machine
 	public   func() (netip.AddrPort, error) // the same, with the port for other machines
-
-	mu    sync.Mutex
-	given map[uint32]int // how many grants each account is being given
-	all   int
+	turns    *quota.Turns[uint32]           // of accounts that are being given a grant
 }
 
 // listenGrants makes the socket. It fails if another daemon of the account runs.
@@ -63,7 +61,7 @@ func (s *Monitor) listenGrants() (*grants, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &grants{server: s, lock: lock, given: make(map[uint32]int)}
+	g := &grants{server: s, lock: lock, turns: quota.NewTurns[uint32](maxAllGrants, maxGrants)}
 	if g.listener, err = s.listenGrantSocket(filepath.Join(dir, rundir.DaemonSocket)); err != nil {
 		lock.Close()
 		return nil, fmt.Errorf("socket for grants: %w", err)
@@ -174,24 +172,15 @@ func (g *grants) serve(ctx context.Context) error {
 	}
 }
 
-// begin counts a grant that is being given, or reports that there are too many.
-func (g *grants) begin(uid uint32) bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.given[uid] >= maxGrants || g.all >= maxAllGrants {
-		return false
-	}
-	g.given[uid]++
-	g.all++
-	return true
-}
-
-func (g *grants) end(uid uint32) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.all--
-	if g.given[uid]--; g.given[uid] == 0 {
-		delete(g.given, uid)
+// begin begins to give a grant, or reports that there are too many. The caller calls end.
+func (g *grants) begin(uid uint32) (end func(), ok bool) {
+	turn := g.turns.Enter(uid)
+	select {
+	case <-turn.Ready():
+		return func() { g.turns.Leave(turn) }, true
+	default:
+		g.turns.Leave(turn)
+		return nil, false
 	}
 }
 
@@ -201,11 +190,12 @@ func (g *grants) answer(ctx context.Context, c *net.UnixConn, uid uint32) error 
 	if !g.server.serves(uid) {
 		return fmt.Errorf("this daemon serves user id %d only", g.server.self.UID)
 	}
-	if !g.begin(uid) {
+	end, ok := g.begin(uid)
+	if !ok {
 		return errTooOften
 	}
 	client, err := g.give(ctx, c, uid)
-	g.end(uid)
+	end()
 	if err != nil {
 		return err
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/quicterm/quicterm/quicterm/holder/holdertest"
 	"github.com/quicterm/quicterm/quicterm/machine/account"
 	"github.com/quicterm/quicterm/quicterm/machine/rundir"
+	"github.com/quicterm/quicterm/quicterm/quota"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -116,20 +117,23 @@ func TestLockOfAnotherDaemon(t *testing.T) {
 
 // Processes of an account that ask for nothing keep it from grants only while they wait.
 func TestSilentAsks(t *testing.T) {
-	g := &grants{given: make(map[uint32]int)}
+	g := &grants{turns: quota.NewTurns[uint32](maxAllGrants, maxGrants)}
+	var ends []func()
 	for range maxGrants {
-		if !g.begin(1) {
+		end, ok := g.begin(1)
+		if !ok {
 			t.Fatal("an account gets too few grants at once")
 		}
+		ends = append(ends, end)
 	}
-	if g.begin(1) {
+	if _, ok := g.begin(1); ok {
 		t.Errorf("an account gets more than %d grants at once", maxGrants)
 	}
-	if !g.begin(2) {
+	if _, ok := g.begin(2); !ok {
 		t.Error("another account gets none")
 	}
-	g.end(1)
-	if !g.begin(1) {
+	ends[0]()
+	if _, ok := g.begin(1); !ok {
 		t.Error("the place of a grant that was given stays taken")
 	}
 }

@@ -93,16 +93,7 @@ func (l *logins) overdue(now time.Time) (overdue []privsep.By) {
 
 // guard checks logins for which that is overdue, until ctx ends.
 func (s *Monitor) guard(ctx context.Context) error {
-	ticker := time.NewTicker(overdueTime / 2)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-ticker.C:
-			s.checkOverdue(ctx)
-		}
-	}
+	return every(ctx, overdueTime/2, func() bool { s.checkOverdue(ctx); return false })
 }
 
 func (s *Monitor) checkOverdue(ctx context.Context) {

@@ -32,11 +32,4 @@ func TestKilledIsTold(t *testing.T) {
 		want(wire.BootMark{}, false)
 		want(other, true)
 	}
-	for n := range maxKilled + 10 {
-		s.census.setKilled(wire.SessionID{2, byte(n), byte(n >> 8)}, true)
-		s.census.setKilled(wire.SessionID{2}, true)
-	}
-	if n := len(s.census.killed); n != maxKilled {
-		t.Errorf("%d sessions are kept, want %d", n, maxKilled)
-	}
 }

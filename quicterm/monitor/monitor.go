@@ -299,20 +299,30 @@ func runAll(ctx context.Context, tasks ...func(context.Context) error) error {
 	return err
 }
 
-// renewTicketKeys makes new connections use the ticket keys of the day, until ctx
-// ends.
-func (s *Monitor) renewTicketKeys(ctx context.Context) error {
-	ticker := time.NewTicker(renewInterval)
+// every calls f at an interval, until ctx ends or f is done.
+func every(ctx context.Context, interval time.Duration, f func() (done bool)) error {
+	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-ticker.C:
-			s.ticketKeys.renew(time.Now())
-			s.update()
+			if f() {
+				return nil
+			}
 		}
 	}
+}
+
+// renewTicketKeys makes new connections use the ticket keys of the day, until ctx
+// ends.
+func (s *Monitor) renewTicketKeys(ctx context.Context) error {
+	return every(ctx, renewInterval, func() bool {
+		s.ticketKeys.renew(time.Now())
+		s.update()
+		return false
+	})
 }
 
 // retireSecrets lets the next daemon make new secrets.
@@ -336,14 +346,7 @@ func (s *Monitor) use() { s.usedAt.Store(uptime()) }
 
 // awaitDisuse returns when the daemon was not used for MaxUnused.
 func (s *Monitor) awaitDisuse(ctx context.Context) error {
-	ticker := time.NewTicker(MaxUnused / 10)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-ticker.C:
-		}
+	return every(ctx, MaxUnused/10, func() bool {
 		clients, err := s.clients(ctx)
 		if err == nil {
 			s.usedAt.Store(max(s.usedAt.Load(), uptime()-int64(clients.Unused)))
@@ -351,9 +354,10 @@ func (s *Monitor) awaitDisuse(ctx context.Context) error {
 		if err != nil || clients.Connections > 0 || len(s.holders.Sessions(s.self.UID)) > 0 {
 			s.use()
 		}
-		if uptime()-s.usedAt.Load() >= int64(MaxUnused) {
-			s.log.Info("stopping", "reason", fmt.Sprintf("no client and no session for %v", MaxUnused))
-			return nil
+		if uptime()-s.usedAt.Load() < int64(MaxUnused) {
+			return false
 		}
-	}
+		s.log.Info("stopping", "reason", fmt.Sprintf("no client and no session for %v", MaxUnused))
+		return true
+	})
 }

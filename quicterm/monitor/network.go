@@ -4,6 +4,8 @@ package monitor
 
 import (
 	"context"
+	"crypto"
+	"errors"
 
 	"github.com/quicterm/quicterm/quicterm/monitor/privsep"
 )
@@ -26,4 +28,35 @@ func (s *Monitor) Calls() *privsep.Calls {
 		Resume:   s.Resume,
 		Measure:  privsep.Told(s.Measure),
 	}
+}
+
+// Setup returns what the network half has for its whole life.
+func (s *Monitor) Setup() *privsep.Setup {
+	setup := &privsep.Setup{
+		Software: s.software, Begun: s.begun, ResetKey: s.secrets.reset, TokenKey: s.secrets.addressToken,
+		MaxUnauthenticated: s.settings().MaxUnauthenticated, MaxSessionsPerUser: s.settings().MaxSessionsPerUser,
+	}
+	for _, k := range s.hostKeys {
+		plain, certified := k.Certificates()
+		setup.Certificates = append(setup.Certificates, privsep.Certificate{Key: k.Public.Marshal(), Plain: plain, Certified: certified})
+	}
+	return setup
+}
+
+// state returns what may change while the network half runs.
+func (s *Monitor) state() privsep.State {
+	return privsep.State{
+		AuthTimeout: s.settings().AuthTimeout.Duration, LogLevel: s.settings().LogLevel,
+		TicketKeys: s.ticketKeys.current(), Draining: s.draining.Load(),
+	}
+}
+
+// Sign signs for a host key. It signs nothing but what a server of TLS 1.3 signs in a handshake: the
+// network half cannot have it sign an ssh handshake, a host certificate, or for a client.
+func (s *Monitor) Sign(_ context.Context, r *privsep.Sign) (*[]byte, error) {
+	if r.Key < 0 || r.Key >= len(s.hostKeys) {
+		return nil, errors.New("there is no such host key")
+	}
+	signature, err := s.hostKeys[r.Key].SignHandshake(r.Message, crypto.Hash(r.Hash))
+	return &signature, err
 }
