@@ -2,8 +2,8 @@
 // defaults and limits, and how they are read from TOML files.
 //
 // A setting that a file leaves out has its default. An unknown setting and a value of the
-// wrong form or out of range are errors that name the file, the line, the column and the setting. Sizes and durations have units: "64MiB",
-// "1h30m".
+// wrong form or out of range are errors that name the file, the line, the column and the setting. Sizes
+// and durations have units: "64MiB", "1h30m".
 //
 // In a struct that no file was read into, a zero or negative number, an empty name and a nil
 // list mean the default: see WithDefaults.
@@ -196,11 +196,4 @@ func patterns(key string, list []string) error {
 		}
 	}
 	return nil
-}
-
-// setDefault replaces a value that means the default.
-func setDefault[T number](v *T, preset T) {
-	if *v <= 0 {
-		*v = preset
-	}
 }

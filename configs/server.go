@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strconv"
 	"strings"
 	"time"
@@ -99,42 +100,29 @@ func (s *Server) WithDefaults() *Server {
 		return d
 	}
 	c := *s
-	setDefault(&c.BufferSize.Bytes, d.BufferSize.Bytes)
-	setDefault(&c.MaxSessionsPerUser, d.MaxSessionsPerUser)
-	setDefault(&c.MaxUnauthenticated, d.MaxUnauthenticated)
-	setDefault(&c.AuthTimeout.Duration, d.AuthTimeout.Duration)
-	setDefault(&c.DetachedTTL.Duration, d.DetachedTTL.Duration)
-	if c.MaxBufferTotal.Bytes <= 0 && c.MaxBufferTotal.Percent <= 0 {
-		c.MaxBufferTotal = d.MaxBufferTotal
-	}
-	if len(c.Listen) == 0 {
-		c.Listen = d.Listen
-	}
-	if c.AuthorizedKeysFiles == nil {
-		c.AuthorizedKeysFiles = d.AuthorizedKeysFiles
-	}
-	if c.SSHDPolicy == "" {
-		c.SSHDPolicy = d.SSHDPolicy
-	}
-	if c.LoginRecords == "" {
-		c.LoginRecords = d.LoginRecords
-	}
-	if c.Persist == "" {
-		c.Persist = d.Persist
-	}
-	if c.PersistDir == "" {
-		c.PersistDir = d.PersistDir
-	}
-	if c.AcceptEnv == nil {
-		c.AcceptEnv = d.AcceptEnv
-	}
-	if c.Grants == "" {
-		c.Grants = d.Grants
-	}
-	if c.LogLevel == "" {
-		c.LogLevel = d.LogLevel
+	v, preset := reflect.ValueOf(&c).Elem(), reflect.ValueOf(d).Elem()
+	for i := range v.NumField() {
+		if meansDefault(v.Field(i)) {
+			v.Field(i).Set(preset.Field(i))
+		}
 	}
 	return &c
+}
+
+// meansDefault reports whether a value is a zero or negative number, an empty name, a nil list, or made of such.
+func meansDefault(v reflect.Value) bool {
+	switch v.Kind() {
+	case reflect.Int, reflect.Int64:
+		return v.Int() <= 0
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if !meansDefault(v.Field(i)) {
+				return false
+			}
+		}
+		return true
+	}
+	return v.IsZero()
 }
 
 // ServerFile returns the path of qtd's settings file, which need not exist.

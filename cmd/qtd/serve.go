@@ -189,7 +189,7 @@ func reload(s *monitor.Monitor, log *slog.Logger, config string, listen []string
 
 // leaveLogin makes a daemon that was started in a login outlive it, if the system allows that.
 func leaveLogin(log *slog.Logger) {
-	if _, ok := systemd.OwnLogin(); !ok {
+	if !systemd.InLogin() {
 		return
 	}
 	scopes := systemd.FindScopes()

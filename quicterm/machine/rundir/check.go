@@ -60,16 +60,8 @@ func belongs(info fs.FileInfo, uid uint32) bool {
 	return ok && stat.Uid == uid
 }
 
-// checkOwn refuses what is not the own directory of an account, which no other account
+// checkOwnInfo refuses what is not the own directory of an account, which no other account
 // can enter.
-func checkOwn(dir string, uid uint32) error {
-	info, err := os.Lstat(dir)
-	if err != nil {
-		return err
-	}
-	return checkOwnInfo(dir, info, uid)
-}
-
 func checkOwnInfo(dir string, info fs.FileInfo, uid uint32) error {
 	err := checkInfo(dir, info, uid)
 	if err == nil && info.Mode().Perm() != 0o700 {
@@ -78,16 +70,8 @@ func checkOwnInfo(dir string, info fs.FileInfo, uid uint32) error {
 	return err
 }
 
-// checkOwner refuses what is not a directory that belongs to an account and no other
+// checkInfo refuses what is not a directory that belongs to an account and no other
 // account can write to.
-func checkOwner(dir string, uid uint32) error {
-	info, err := os.Lstat(dir)
-	if err != nil {
-		return err
-	}
-	return checkInfo(dir, info, uid)
-}
-
 func checkInfo(dir string, info fs.FileInfo, uid uint32) error {
 	switch {
 	case !info.IsDir():

@@ -1,27 +1,11 @@
 package rundir
 
-import (
-	"net"
+import "golang.org/x/sys/unix"
 
-	"golang.org/x/sys/unix"
-)
-
-// PeerUID returns the user id of the process at the other end of a connection,
-// as it was when it connected or listened.
-func PeerUID(c *net.UnixConn) (uint32, error) {
-	raw, err := c.SyscallConn()
+func peerUID(socket int) (uint32, error) {
+	cred, err := unix.GetsockoptUcred(socket, unix.SOL_SOCKET, unix.SO_PEERCRED)
 	if err != nil {
 		return 0, err
-	}
-	var cred *unix.Ucred
-	var credErr error
-	if err := raw.Control(func(fd uintptr) {
-		cred, credErr = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
-	}); err != nil {
-		return 0, err
-	}
-	if credErr != nil {
-		return 0, credErr
 	}
 	return cred.Uid, nil
 }

@@ -109,7 +109,11 @@ func (b Base) Make() (string, error) {
 	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return "", err
 	}
-	return dir, checkOwn(dir, uid)
+	info, err := os.Lstat(dir)
+	if err == nil {
+		err = checkOwnInfo(dir, info, uid)
+	}
+	return dir, err
 }
 
 // MakeFor returns the directory of the holders that this process, as root, starts as
@@ -157,8 +161,12 @@ func MakeSystemDir(dir string, mode fs.FileMode) error {
 	if err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	if os.Geteuid() == 0 {
-		return errors.Join(checkOwner(dir, 0), checkAbove(dir, 0))
+	if os.Geteuid() != 0 {
+		return nil
 	}
-	return nil
+	info, err := os.Lstat(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(checkInfo(dir, info, 0), checkAbove(dir, 0))
 }

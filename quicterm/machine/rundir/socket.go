@@ -102,6 +102,17 @@ func Dial(path string, uids ...uint32) (*net.UnixConn, error) {
 	return c, nil
 }
 
+// PeerUID returns the user id of the process at the other end of a connection,
+// as it was when it connected or listened.
+func PeerUID(c *net.UnixConn) (uid uint32, err error) {
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return 0, err
+	}
+	controlErr := raw.Control(func(fd uintptr) { uid, err = peerUID(int(fd)) })
+	return uid, errors.Join(controlErr, err)
+}
+
 func checkPath(path string) error {
 	if len(path) > maxPath {
 		return fmt.Errorf("socket path is %d bytes long, at most %d can be used: %s", len(path), maxPath, path)

@@ -8,7 +8,6 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 )
 
@@ -21,68 +20,59 @@ func lingers(name string) bool {
 	return err == nil && filepath.IsLocal(name)
 }
 
-func accountName(uid int) string {
-	u, err := user.LookupId(strconv.Itoa(uid))
+func accountName(uid string) string {
+	u, err := user.LookupId(uid)
 	if err != nil {
 		return ""
 	}
 	return u.Username
 }
 
-// A Login says to which login a process belongs, as the system's login manager sees it. The zero
+// A login says to which login a process belongs, as the system's login manager sees it. The zero
 // value is none.
-type Login struct {
-	UID     int  // of the account that has logged in
-	Manager bool // it belongs to the service manager of the account, not to one login
+type login struct {
+	uid     string // of the account that has logged in
+	manager bool   // it belongs to the service manager of the account, not to one login
 }
 
-// loginGroup is the path of the control groups of logins.
-var loginGroup = regexp.MustCompile(`^/user\.slice/user-([0-9]+)\.slice/(session-|user@)`)
+// loginGroup matches the control group of a login in /proc/PID/cgroup, cgroups(7).
+var loginGroup = regexp.MustCompile(`(?m)^\d+:(?:name=systemd)?:/user\.slice/user-([0-9]{1,10})\.slice/(session-|user@)`)
 
-// OwnLogin returns the login that this process belongs to, and whether there is one.
-func OwnLogin() (Login, bool) {
-	groups, err := os.ReadFile("/proc/self/cgroup")
-	if err != nil {
-		return Login{}, false
-	}
+// InLogin reports whether this process belongs to a login.
+func InLogin() bool { return ownLogin() != login{} }
+
+func ownLogin() login {
+	groups, _ := os.ReadFile("/proc/self/cgroup")
 	return parseLogin(string(groups))
 }
 
-// parseLogin takes the login from /proc/PID/cgroup, cgroups(7).
-func parseLogin(groups string) (Login, bool) {
-	for line := range strings.Lines(groups) {
-		f := strings.SplitN(strings.TrimSpace(line), ":", 3)
-		if len(f) != 3 || f[1] != "" && f[1] != "name=systemd" {
-			continue
-		}
-		if m := loginGroup.FindStringSubmatch(f[2]); m != nil {
-			if uid, err := strconv.ParseUint(m[1], 10, 32); err == nil {
-				return Login{UID: int(uid), Manager: m[2] == "user@"}, true
-			}
-		}
+// parseLogin takes the login from control groups.
+func parseLogin(groups string) login {
+	if m := loginGroup.FindStringSubmatch(groups); m != nil {
+		return login{uid: m[1], manager: m[2] == "user@"}
 	}
-	return Login{}, false
+	return login{}
 }
 
 // EndsAtLogout returns, in one line, why sessions that this process has started end when its
 // account logs out, and what to do. It is empty if they live on. It takes at most seconds.
 func EndsAtLogout(ctx context.Context) string {
-	login, ok := OwnLogin()
-	if !ok || FindScopes() != nil {
+	in := ownLogin()
+	if in == (login{}) || FindScopes() != nil {
 		return ""
 	}
-	name := accountName(login.UID)
+	name := accountName(in.uid)
 	why := "KillUserProcesses=yes"
 	switch {
-	case login.Manager && !lingers(name):
+	case in.manager && !lingers(name):
 		why = "the service manager of the account ends then"
-	case login.Manager || !killsAtLogout(ctx, name):
+	case in.manager || !killsAtLogout(ctx, name):
 		return ""
 	}
 	todo := "run loginctl enable-linger"
 	if uid := os.Geteuid(); uid == 0 {
 		todo = "run qtd as a service of the system"
-	} else if own := accountName(uid); own != name {
+	} else if own := accountName(strconv.Itoa(uid)); own != name {
 		todo = "log in as " + own + ", and run loginctl enable-linger"
 	}
 	return "sessions end when " + name + " logs out (" + why + "): " + todo

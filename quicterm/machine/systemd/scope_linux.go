@@ -33,7 +33,7 @@ func FindScopes() *Scopes {
 	uid := os.Geteuid()
 	s := &Scopes{socket: systemSocket, pid: func(pid int32) bool { return pid == 1 }}
 	if uid != 0 {
-		if name := accountName(uid); name == "" || !lingers(name) {
+		if name := accountName(strconv.Itoa(uid)); name == "" || !lingers(name) {
 			return nil
 		}
 		// A manager that cannot be seen would take our process ids for those of others.

@@ -112,26 +112,21 @@ func replace(ctx context.Context, path string, record []byte, id string, may fun
 
 // appendTo appends a record to a file, if there is one.
 func appendTo(ctx context.Context, path string, record []byte) error {
-	err := open(ctx, path, os.O_RDWR, func(file *os.File, size int64) error {
-		if size%int64(len(record)) != 0 {
-			return errForm
-		}
-		_, err := file.WriteAt(record, size)
-		return err
-	})
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return err
+	return writeAt(ctx, path, record, func(size int64) int64 { return size })
 }
 
 // writeLast writes the record of an account to lastlog, if there is one.
 func writeLast(ctx context.Context, path string, record []byte, uid uint32) error {
+	return writeAt(ctx, path, record, func(int64) int64 { return int64(uid) * int64(len(record)) })
+}
+
+// writeAt writes a record to a place in a file of such records, if there is one. The place may depend on the file's size.
+func writeAt(ctx context.Context, path string, record []byte, place func(size int64) int64) error {
 	err := open(ctx, path, os.O_RDWR, func(file *os.File, size int64) error {
 		if size%int64(len(record)) != 0 {
 			return errForm
 		}
-		_, err := file.WriteAt(record, int64(uid)*int64(len(record)))
+		_, err := file.WriteAt(record, place(size))
 		return err
 	})
 	if errors.Is(err, fs.ErrNotExist) {
