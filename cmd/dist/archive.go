@@ -45,11 +45,11 @@ func (r *release) document(bin string) error {
 	return nil
 }
 
-// A file is one in an archive.
+// A file is one in an archive, which belongs to root.
 type file struct {
-	name string // in the archive
-	from string
-	mode fs.FileMode
+	name    string
+	content []byte
+	mode    fs.FileMode
 }
 
 // archive makes an archive of each target: its programs, manual pages, completions and samples.
@@ -57,11 +57,15 @@ func (r *release) archive() error {
 	for _, t := range targets {
 		base := fmt.Sprintf("quicterm_%s_%v", r.version, t)
 		var files []file
-		add := func(name, from string, mode fs.FileMode) {
-			files = append(files, file{path.Join(base, name), from, mode})
+		add := func(name, from string, mode fs.FileMode) error {
+			content, err := os.ReadFile(from)
+			files = append(files, file{path.Join(base, name), content, mode})
+			return err
 		}
 		for _, name := range t.programs() {
-			add(name, filepath.Join(r.dir(t), name), 0o755)
+			if err := add(name, filepath.Join(r.dir(t), name), 0o755); err != nil {
+				return err
+			}
 		}
 		samples := []string{"LICENSE", "README.md", "CHANGELOG.md", "configs/qt.toml"}
 		if t.daemon {
@@ -71,7 +75,9 @@ func (r *release) archive() error {
 			samples = append(samples, "configs/package/sysusers.conf")
 		}
 		for _, name := range samples {
-			add(path.Base(name), filepath.Join(r.src, name), 0o644)
+			if err := add(path.Base(name), filepath.Join(r.src, name), 0o644); err != nil {
+				return err
+			}
 		}
 		for _, kind := range []string{"man", "completions"} {
 			entries, err := os.ReadDir(filepath.Join(r.share, kind))
@@ -79,26 +85,49 @@ func (r *release) archive() error {
 				return err
 			}
 			for _, e := range entries {
-				add(path.Join(kind, e.Name()), filepath.Join(r.share, kind, e.Name()), 0o644)
+				if err := add(path.Join(kind, e.Name()), filepath.Join(r.share, kind, e.Name()), 0o644); err != nil {
+					return err
+				}
 			}
 		}
 		write, name := writeTarGz, base+".tar.gz"
 		if t.os == "windows" {
 			write, name = writeZip, base+".zip"
 		}
-		f, err := os.Create(filepath.Join(r.out, name))
-		if err != nil {
-			return err
-		}
-		defer f.Close()
-		if err := write(f, files, r.date); err != nil {
-			return err
-		}
-		if err := f.Close(); err != nil {
+		if err := r.create(name, func(w io.Writer) error { return write(w, files, r.date) }); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// create makes a file of the release.
+func (r *release) create(name string, write func(io.Writer) error) error {
+	f, err := os.Create(filepath.Join(r.out, name))
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := write(f); err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+func writeTar(w io.Writer, files []file, date time.Time) error {
+	t := tar.NewWriter(w)
+	for _, f := range files {
+		header := &tar.Header{
+			Typeflag: tar.TypeReg, Name: f.name, Size: int64(len(f.content)), Mode: int64(f.mode), ModTime: date, Format: tar.FormatUSTAR,
+		}
+		if err := t.WriteHeader(header); err != nil {
+			return err
+		}
+		if _, err := t.Write(f.content); err != nil {
+			return err
+		}
+	}
+	return t.Close()
 }
 
 func writeTarGz(w io.Writer, files []file, date time.Time) error {
@@ -106,48 +135,22 @@ func writeTarGz(w io.Writer, files []file, date time.Time) error {
 	if err != nil {
 		return err
 	}
-	t := tar.NewWriter(z)
-	for _, f := range files {
-		content, err := os.ReadFile(f.from)
-		if err != nil {
-			return err
-		}
-		if err := addToTar(t, f.name, content, f.mode, date); err != nil {
-			return err
-		}
-	}
-	if err := t.Close(); err != nil {
+	if err := writeTar(z, files, date); err != nil {
 		return err
 	}
 	return z.Close()
 }
 
-// addToTar adds a file of root.
-func addToTar(t *tar.Writer, name string, content []byte, mode fs.FileMode, date time.Time) error {
-	header := &tar.Header{
-		Typeflag: tar.TypeReg, Name: name, Size: int64(len(content)), Mode: int64(mode), ModTime: date, Format: tar.FormatUSTAR,
-	}
-	if err := t.WriteHeader(header); err != nil {
-		return err
-	}
-	_, err := t.Write(content)
-	return err
-}
-
 func writeZip(w io.Writer, files []file, date time.Time) error {
 	z := zip.NewWriter(w)
 	for _, f := range files {
-		content, err := os.ReadFile(f.from)
-		if err != nil {
-			return err
-		}
 		header := &zip.FileHeader{Name: f.name, Method: zip.Deflate, Modified: date}
 		header.SetMode(f.mode)
 		entry, err := z.CreateHeader(header)
 		if err != nil {
 			return err
 		}
-		if _, err := entry.Write(content); err != nil {
+		if _, err := entry.Write(f.content); err != nil {
 			return err
 		}
 	}

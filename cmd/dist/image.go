@@ -1,13 +1,12 @@
 package main
 
 import (
-	"archive/tar"
 	"bytes"
-	"compress/gzip"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 )
@@ -39,23 +38,11 @@ type platform struct {
 
 // image makes the image, for all processors of Linux.
 func (r *release) image() error {
-	f, err := os.Create(filepath.Join(r.out, fmt.Sprintf("quicterm_%s_image.tar", r.version)))
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	layout := tar.NewWriter(f)
-	add := func(mediaType string, content []byte) (descriptor, error) {
+	layout := []file{{"oci-layout", []byte(`{"imageLayoutVersion":"1.0.0"}`), 0o644}}
+	add := func(mediaType string, content []byte) descriptor {
 		sum := digest(content)
-		err := addToTar(layout, "blobs/sha256/"+sum, content, 0o644, r.date)
-		return descriptor{MediaType: mediaType, Digest: "sha256:" + sum, Size: len(content)}, err
-	}
-	addJSON := func(mediaType string, v any) (descriptor, error) {
-		content, err := json.Marshal(v)
-		if err != nil {
-			return descriptor{}, err
-		}
-		return add(mediaType, content)
+		layout = append(layout, file{"blobs/sha256/" + sum, content, 0o644})
+		return descriptor{MediaType: mediaType, Digest: "sha256:" + sum, Size: len(content)}
 	}
 	var manifests []descriptor
 	for _, t := range targets {
@@ -66,77 +53,57 @@ func (r *release) image() error {
 		if err != nil {
 			return err
 		}
-		layer, err := add(typeLayer, compressed)
-		if err != nil {
-			return err
-		}
 		p := &platform{OS: t.os, Arch: t.arch}
 		if t.arch == "arm" {
 			p.Variant = "v7"
 		}
-		config, err := addJSON(typeConfig, map[string]any{
+		config := add(typeConfig, asJSON(map[string]any{
 			"os": p.OS, "architecture": p.Arch, "variant": p.Variant, "created": r.date,
 			"config": map[string]any{"Entrypoint": []string{"/usr/bin/qt"}, "Env": []string{"PATH=/usr/bin"}},
 			"rootfs": map[string]any{"type": "layers", "diff_ids": []string{"sha256:" + digest(plain)}},
-		})
-		if err != nil {
-			return err
-		}
-		manifest, err := addJSON(typeManifest, map[string]any{
-			"schemaVersion": 2, "mediaType": typeManifest, "config": config, "layers": []descriptor{layer},
-		})
-		if err != nil {
-			return err
-		}
+		}))
+		manifest := add(typeManifest, asJSON(map[string]any{
+			"schemaVersion": 2, "mediaType": typeManifest, "config": config, "layers": []descriptor{add(typeLayer, compressed)},
+		}))
 		manifest.Platform = p
 		manifests = append(manifests, manifest)
 	}
-	index, err := addJSON(typeIndex, map[string]any{"schemaVersion": 2, "mediaType": typeIndex, "manifests": manifests})
-	if err != nil {
-		return err
-	}
+	index := add(typeIndex, indexOf(manifests...))
 	index.Annotations = map[string]string{"org.opencontainers.image.ref.name": r.version}
-	top, err := json.Marshal(map[string]any{"schemaVersion": 2, "mediaType": typeIndex, "manifests": []descriptor{index}})
+	layout = append(layout, file{"index.json", indexOf(index), 0o644})
+	return r.create(fmt.Sprintf("quicterm_%s_image.tar", r.version), func(w io.Writer) error {
+		return writeTar(w, layout, r.date)
+	})
+}
+
+func indexOf(manifests ...descriptor) []byte {
+	return asJSON(map[string]any{"schemaVersion": 2, "mediaType": typeIndex, "manifests": manifests})
+}
+
+// asJSON encodes a value of strings, numbers and times.
+func asJSON(v any) []byte {
+	b, err := json.Marshal(v)
 	if err != nil {
-		return err
+		panic(err)
 	}
-	if err := addToTar(layout, "index.json", top, 0o644, r.date); err != nil {
-		return err
-	}
-	if err := addToTar(layout, "oci-layout", []byte(`{"imageLayoutVersion":"1.0.0"}`), 0o644, r.date); err != nil {
-		return err
-	}
-	if err := layout.Close(); err != nil {
-		return err
-	}
-	return f.Close()
+	return b
 }
 
 // layer returns the file system of a target's image as a tar file, plain and compressed.
 func (r *release) layer(t target) (plain, compressed []byte, err error) {
-	var b, z bytes.Buffer
-	w := tar.NewWriter(&b)
+	files := []file{{"etc/passwd", []byte("root:x:0:0:root:/:/sbin/nologin\n"), 0o644}} // qt asks for the account it runs as
 	for _, name := range t.programs() {
 		content, err := os.ReadFile(filepath.Join(r.dir(t), name))
 		if err != nil {
 			return nil, nil, err
 		}
-		if err := addToTar(w, "usr/bin/"+name, content, 0o755, r.date); err != nil {
-			return nil, nil, err
-		}
+		files = append(files, file{"usr/bin/" + name, content, 0o755})
 	}
-	passwd := "root:x:0:0:root:/:/sbin/nologin\n" // qt asks for the account it runs as
-	if err := addToTar(w, "etc/passwd", []byte(passwd), 0o644, r.date); err != nil {
+	var b, z bytes.Buffer
+	if err := writeTar(&b, files, r.date); err != nil {
 		return nil, nil, err
 	}
-	if err := w.Close(); err != nil {
-		return nil, nil, err
-	}
-	gz := gzip.NewWriter(&z)
-	if _, err := gz.Write(b.Bytes()); err != nil {
-		return nil, nil, err
-	}
-	if err := gz.Close(); err != nil {
+	if err := writeTarGz(&z, files, r.date); err != nil {
 		return nil, nil, err
 	}
 	return b.Bytes(), z.Bytes(), nil

@@ -4,6 +4,7 @@ import (
 	"debug/buildinfo"
 	"encoding/json"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -102,20 +103,14 @@ func (r *release) sums() error {
 		if !ok {
 			continue
 		}
-		f, err := os.Create(filepath.Join(r.out, name))
-		if err != nil {
-			return err
-		}
-		defer f.Close()
-		err = t.Execute(f, map[string]string{
-			"Version": r.version,
-			"Arch":    strings.ReplaceAll(r.version, "-", "_"), // Arch Linux forbids the hyphen
-			"URL":     "https://github.com/quicterm/quicterm/releases/download/" + r.tag,
+		err := r.create(name, func(w io.Writer) error {
+			return t.Execute(w, map[string]string{
+				"Version": r.version,
+				"Arch":    strings.ReplaceAll(r.version, "-", "_"), // Arch Linux forbids the hyphen
+				"URL":     "https://github.com/quicterm/quicterm/releases/download/" + r.tag,
+			})
 		})
 		if err != nil {
-			return err
-		}
-		if err := f.Close(); err != nil {
 			return err
 		}
 	}

@@ -4,7 +4,6 @@ package main
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -53,14 +52,11 @@ is 0 if the login gets in, and 1 if not.`,
 					return err
 				}
 			}
-			ctx, user := c.Context(), ""
-			if ctx == nil {
-				ctx = context.Background()
-			}
+			user := ""
 			if len(args) > 0 {
 				user = args[0]
 			}
-			access, err := monitor.Check(ctx, monitor.Config{Settings: settings}, user, address, content)
+			access, err := monitor.Check(c.Context(), monitor.Config{Settings: settings}, user, address, content)
 			if err != nil {
 				return err
 			}

@@ -75,9 +75,6 @@ if there is nothing to do).
 var errChecks = errors.New("a check has failed")
 
 func examine(ctx context.Context, config string) (r doctor.Report) {
-	if ctx == nil {
-		ctx = context.Background()
-	}
 	settings, err := loadSettings(config, nil, false)
 	if err != nil {
 		r.Add("settings", doctor.Fail, "correct the file", "%v", err)

@@ -41,13 +41,25 @@ func command() *cobra.Command {
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return fmt.Errorf("%w: %s --help lists the flags", err, c.CommandPath())
 	})
-	root.AddCommand(serveCommand(), grantCommand(), statusCommand(), lsCommand(), endCommand(), revokeCommand(), drainCommand(), doctorCommand(), checkCommand(),
-		holdCommand(), openLoginCommand(), runLoginCommand(), readKeysCommand(), networkCommand(), relayCommand(), &cobra.Command{
+	root.AddCommand(serveCommand(), grantCommand(), statusCommand(), lsCommand(), endCommand(), revokeCommand(), drainCommand(),
+		doctorCommand(), checkCommand(), holdCommand(), networkCommand(), &cobra.Command{
 			Use:   "version",
 			Short: "Print the version",
 			Args:  cobra.NoArgs,
 			Run:   func(c *cobra.Command, _ []string) { fmt.Fprintln(c.OutOrStdout(), software()) },
 		})
+	hidden := func(use string, args cobra.PositionalArgs, run func(args []string) error) *cobra.Command {
+		c := &cobra.Command{Use: use, Hidden: true, Args: args, RunE: func(_ *cobra.Command, args []string) error { return run(args) }}
+		root.AddCommand(c)
+		return c
+	}
+	hidden(relayUsage, cobra.MinimumNArgs(1), relay)
+	hidden(pam.RunCommand, cobra.NoArgs, func([]string) error { return pam.Run() })
+	hidden(keyfile.Command, cobra.NoArgs, func([]string) error {
+		holder.CloseInherited(keyfile.Output + 1)
+		return keyfile.Main()
+	})
+	hidden(pam.OpenCommand, nil, holder.OpenLogin).DisableFlagParsing = true
 	showUsage(root)
 	return root
 }
@@ -107,39 +119,6 @@ func holdCommand() *cobra.Command {
 	c.Flags().StringVar(&base, logBaseFlag, "", "")
 	c.Flags().StringVar(&login, pam.SessionFlag[2:], "", "")
 	return c
-}
-
-// openLoginCommand returns the hidden command that the daemon runs for each session of PAM, as root.
-func openLoginCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:                pam.OpenCommand,
-		Hidden:             true,
-		DisableFlagParsing: true,
-		RunE:               func(_ *cobra.Command, args []string) error { return holder.OpenLogin(args) },
-	}
-}
-
-// runLoginCommand returns the hidden command that becomes the program of such a session.
-func runLoginCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:    pam.RunCommand,
-		Hidden: true,
-		Args:   cobra.NoArgs,
-		RunE:   func(*cobra.Command, []string) error { return pam.Run() },
-	}
-}
-
-// readKeysCommand returns the hidden command that the daemon runs for each read of keys.
-func readKeysCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:    keyfile.Command,
-		Hidden: true,
-		Args:   cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			holder.CloseInherited(keyfile.Output + 1)
-			return keyfile.Main()
-		},
-	}
 }
 
 // software returns the name and the version of this program.

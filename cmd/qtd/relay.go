@@ -10,26 +10,11 @@ import (
 	"os"
 	"strings"
 	"time"
-
-	"github.com/spf13/cobra"
 )
 
-// relayCommand returns the hidden command that plain ssh reaches sshd by, within a session of
-// qt: standard input and output are the connection.
-func relayCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:    "relay port...",
-		Hidden: true,
-		Args:   cobra.MinimumNArgs(1),
-		RunE: func(_ *cobra.Command, ports []string) error {
-			c, err := dialSSHD(ports)
-			if err != nil {
-				return err
-			}
-			return relay(c)
-		},
-	}
-}
+// relayUsage is the hidden command that plain ssh reaches sshd by, within a session of qt: standard input and output
+// are the connection.
+const relayUsage = "relay port..."
 
 // dialTimeout bounds a connection to an address of this machine.
 const dialTimeout = 5 * time.Second
@@ -54,13 +39,17 @@ func dialSSHD(ports []string) (*net.TCPConn, error) {
 	return nil, fmt.Errorf("no sshd on this machine: %w", errors.Join(errs...))
 }
 
-// relay copies standard input to the connection, and the connection to standard output until
+// relay copies standard input to the sshd of this machine, and what that sends to standard output until
 // its end.
-func relay(c *net.TCPConn) error {
+func relay(ports []string) error {
+	c, err := dialSSHD(ports)
+	if err != nil {
+		return err
+	}
 	go func() { // ends with the process at the latest
 		io.Copy(c, os.Stdin)
 		c.CloseWrite()
 	}()
-	_, err := io.Copy(os.Stdout, c)
+	_, err = io.Copy(os.Stdout, c)
 	return err
 }

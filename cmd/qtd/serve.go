@@ -71,9 +71,6 @@ func testServe(ctx context.Context, config string, listen []string) error {
 	if err != nil {
 		return err
 	}
-	if ctx == nil {
-		ctx = context.Background()
-	}
 	var failures []error
 	for _, f := range monitor.Test(ctx, monitor.Config{Settings: settings, Software: software()}) {
 		if f.State == doctor.Fail {

@@ -136,9 +136,6 @@ func control(ctx context.Context, config, method, path string, form url.Values) 
 		return c, dialErr
 	}}
 	defer transport.CloseIdleConnections()
-	if ctx == nil {
-		ctx = context.Background()
-	}
 	ctx, cancel := context.WithTimeout(ctx, controlTime)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, method, "http://qtd"+path, strings.NewReader(form.Encode()))
