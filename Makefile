@@ -80,5 +80,5 @@ dist-check: dist ## make it again, from nothing and elsewhere, and compare the b
 	@again=$$(mktemp -d); trap 'rm -rf "$$again"' EXIT; \
 	GOCACHE=$$again/cache go run ./cmd/dist $$again/dist && diff -r dist $$again/dist && echo "the same bytes twice"
 
-demo-svg: ## record the session that the README shows, and draw it; needs root
-	go run ./bench demo docs/demo.cast docs/demo.svg
+demo-svg: ## draw docs/demo.cast, the session that the README shows
+	go test ./bench/demo -update

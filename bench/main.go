@@ -27,7 +27,7 @@ func main() {
 	}
 	group := new(measure.Group)
 	go group.EndOnSignal()
-	root.AddCommand(runCommand(group), compareCommand(), reportCommand(), predictCommand(), demoCommand(group))
+	root.AddCommand(runCommand(group), compareCommand(), reportCommand(), predictCommand())
 	for name, run := range work.Programs {
 		root.AddCommand(&cobra.Command{
 			Use: name, Hidden: true, DisableFlagParsing: true,

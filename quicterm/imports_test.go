@@ -307,7 +307,7 @@ var packages = []struct {
 
 	{
 		path: "bench", role: "the command line of measurements",
-		imports: `bench/demo bench/measure bench/program bench/report bench/rig bench/scenario bench/suite bench/topology
+		imports: `bench/measure bench/program bench/report bench/scenario bench/suite bench/topology
 			bench/trace bench/work github.com/spf13/cobra`,
 		tests: "bench/result",
 	},
@@ -316,8 +316,8 @@ var packages = []struct {
 		imports: "bench/measure migrate/carrier/quic quicterm/auth",
 	},
 	{
-		path: "bench/demo", role: "records and draws the session that the README shows",
-		imports: "bench/measure bench/netem bench/rig bench/topology quicterm/screen/asciicast quicterm/screen quicterm/screen/picture",
+		path: "bench/demo", role: "draws the session that the README shows",
+		tests: "quicterm/screen quicterm/screen/asciicast quicterm/screen/picture",
 	},
 	{
 		path: "bench/event", role: "what can happen to sessions; knows nothing of what is measured",
