@@ -64,7 +64,8 @@ func compareCommand() *cobra.Command {
 		},
 	}
 	c.SetFlagErrorFunc(badArgument)
-	c.Flags().BoolVar(&portable, "portable", false, "compare only what does not depend on the machine, such as ratios to the round trip")
+	c.Flags().BoolVar(&portable, "portable", false,
+		"compare only what does not depend on the machine, such as ratios to the round trip")
 	return c
 }
 

@@ -61,7 +61,8 @@ bench/traces. bench/README.md defines the figures.`,
 			return trace.WriteTable(c.OutOrStdout(), lines)
 		},
 	}
-	c.Flags().DurationSliceVar(&rtts, "rtt", []time.Duration{100 * time.Millisecond, 300 * time.Millisecond}, "round `trips`")
+	c.Flags().DurationSliceVar(&rtts, "rtt", []time.Duration{100 * time.Millisecond, 300 * time.Millisecond},
+		"round `trips`")
 	c.Flags().Float64SliceVar(&losses, "loss", []float64{0, 5}, "`percent` of the packets that are lost, each way")
 	c.Flags().DurationVar(&jitter, "jitter", 0, "added to each packet's way, up to this `time`")
 	c.Flags().IntVar(&seeds, "seeds", 1, "how `often` each network is replayed, with other losses")

@@ -118,7 +118,8 @@ The exit status is 0 also if bounds are missed, unless --strict is set.`,
 			return s.Run(w, selected)
 		},
 	}
-	c.Flags().StringArrayVar(&only, "only", nil, "measure the suite of this name, or the scenarios that have this `text` in their names; may be repeated")
+	c.Flags().StringArrayVar(&only, "only", nil,
+		"measure the suite of this name, or the scenarios that have this `text` in their names; may be repeated")
 	c.Flags().StringVar(&s.Out, "out", "", "append results to this `file` rather than one in "+resultFolder)
 	c.Flags().BoolVar(&list, "list", false, "only list the scenarios and their bounds")
 	c.Flags().BoolVar(&s.Strict, "strict", false, "fail if a bound is missed")

@@ -128,8 +128,10 @@ g.s{animation-duration:%.3fs;animation-timing-function:step-end;animation-iterat
 		}
 		b.WriteString("</g></svg>\n")
 	}
-	fmt.Fprintf(&b, `<svg x="%d" y="%d" width="%d" height="%d"><g class="s" style="animation-name:k">`, pad, top, m.cols*cellWidth, m.rows*cellHeight)
-	fmt.Fprintf(&b, `<rect width="%d" height="%d" fill="%s" fill-opacity=".6"/></g></svg>`+"\n</svg>\n", cellWidth, cellHeight, hex(foreground))
+	fmt.Fprintf(&b, `<svg x="%d" y="%d" width="%d" height="%d"><g class="s" style="animation-name:k">`, pad, top,
+		m.cols*cellWidth, m.rows*cellHeight)
+	fmt.Fprintf(&b, `<rect width="%d" height="%d" fill="%s" fill-opacity=".6"/></g></svg>`+"\n</svg>\n", cellWidth,
+		cellHeight, hex(foreground))
 	_, err := w.Write(b.Bytes())
 	return err
 }
@@ -173,7 +175,8 @@ func appendPiece(b *strings.Builder, style screen.Style, from, columns int, piec
 	has := func(a screen.Attributes) bool { return style.Attributes&a != 0 }
 	fg, bg := picture.Colors(style)
 	if bg != background {
-		fmt.Fprintf(b, `<rect x="%d" width="%d" height="%d" fill="%s"/>`, from*cellWidth, columns*cellWidth, cellHeight, hex(bg))
+		fmt.Fprintf(b, `<rect x="%d" width="%d" height="%d" fill="%s"/>`, from*cellWidth, columns*cellWidth, cellHeight,
+			hex(bg))
 	}
 	plain := style.Underline == screen.NoUnderline
 	if blanks := len(piece) - len(strings.TrimLeft(piece, " ")); plain && blanks > 0 {
@@ -195,7 +198,8 @@ func appendPiece(b *strings.Builder, style screen.Style, from, columns int, piec
 			classes = append(classes, c.name)
 		}
 	}
-	fmt.Fprintf(b, `<text x="%d" y="%d" textLength="%d" lengthAdjust="spacingAndGlyphs"`, from*cellWidth, baseline, columns*cellWidth)
+	fmt.Fprintf(b, `<text x="%d" y="%d" textLength="%d" lengthAdjust="spacingAndGlyphs"`, from*cellWidth, baseline,
+		columns*cellWidth)
 	if len(classes) > 0 {
 		fmt.Fprintf(b, ` class="%s"`, strings.Join(classes, " "))
 	}

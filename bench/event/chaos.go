@@ -52,14 +52,15 @@ func Chaos(seed uint64, count int, from, interval time.Duration) (events []Event
 	for i := range events {
 		events[i].Ends = false
 	}
-	return append(events, Event{At: from + time.Duration(count)*interval, What: "all is well", Ends: true, Client: func(c Client) {
-		for i, p := range paths {
-			if p.down {
-				c.Interface(i).Up()
+	return append(events, Event{At: from + time.Duration(count)*interval, What: "all is well", Ends: true,
+		Client: func(c Client) {
+			for i, p := range paths {
+				if p.down {
+					c.Interface(i).Up()
+				}
+				c.Interface(i).Set(c.Usual)
 			}
-			c.Interface(i).Set(c.Usual)
-		}
-	}})
+		}})
 }
 
 // A path is what Chaos has made of an interface.

@@ -57,7 +57,8 @@ func (n *nat) out(packet []byte) bool {
 	if !ok {
 		return false
 	}
-	source := inside{packet[9], netip.AddrPortFrom(netip.AddrFrom4([4]byte(packet[12:16])), binary.BigEndian.Uint16(header))}
+	source := inside{packet[9], netip.AddrPortFrom(netip.AddrFrom4([4]byte(packet[12:16])),
+		binary.BigEndian.Uint16(header))}
 	port := n.ports[source]
 	if port == 0 {
 		port = n.next

@@ -117,7 +117,9 @@ func TestRouterTCP(t *testing.T) {
 		c.Write(sent)
 	}()
 	start := time.Now()
-	c := rig.Inside(client, func() (net.Conn, error) { return net.DialTimeout("tcp", listener.Addr().String(), rig.Patience) })
+	c := rig.Inside(client, func() (net.Conn, error) {
+		return net.DialTimeout("tcp", listener.Addr().String(), rig.Patience)
+	})
 	defer c.Close()
 	c.SetDeadline(time.Now().Add(rig.Patience))
 	got, err := io.ReadAll(c)

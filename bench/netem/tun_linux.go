@@ -20,7 +20,8 @@ func openTUN(name string) (*os.File, error) {
 	request, err := unix.NewIfreq(name)
 	if err == nil {
 		request.SetUint16(unix.IFF_TUN | unix.IFF_NO_PI)
-		if _, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.TUNSETIFF, uintptr(unsafe.Pointer(request))); errno != 0 {
+		if _, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.TUNSETIFF,
+			uintptr(unsafe.Pointer(request))); errno != 0 {
 			err = errno
 		}
 	}

@@ -19,7 +19,8 @@ func TestInstalled(t *testing.T) {
 	if len(present) != 1 || present[0].Name() != "quicterm" {
 		t.Errorf("%v are there, want quicterm", present)
 	}
-	for _, want := range []string{"ssh is left out: ssh is not installed.\n", "mosh is left out", "et is left out", "tssh is left out", "tssh-kcp is left out"} {
+	for _, want := range []string{"ssh is left out: ssh is not installed.\n", "mosh is left out", "et is left out",
+		"tssh is left out", "tssh-kcp is left out"} {
 		if !strings.Contains(told.String(), want) {
 			t.Errorf("%q is not told: %q", want, told.String())
 		}
@@ -27,7 +28,8 @@ func TestInstalled(t *testing.T) {
 	if _, err := Installed(io.Discard, []string{"mosh"}); err == nil {
 		t.Error("nothing can be compared, and no error")
 	}
-	if _, err := Installed(io.Discard, []string{"quicterm", "telnet"}); err == nil || !strings.Contains(err.Error(), "telnet") {
+	if _, err := Installed(io.Discard, []string{"quicterm", "telnet"}); err == nil ||
+		!strings.Contains(err.Error(), "telnet") {
 		t.Errorf("an unknown program: %v", err)
 	}
 }

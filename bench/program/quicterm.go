@@ -73,13 +73,15 @@ func (q Quicterm) Serve(t *measure.T, on topology.Topology) Server {
 // which clients know the host as byName.
 func serveBySSH(t *measure.T, on *topology.Namespaces) (config string) {
 	h := on.Host()
-	h.Write("remote/qtd", fmt.Sprintf("#!/bin/sh\nexec %s \"$@\" --config %s\n", filepath.Join(h.Bin, "qtd"), h.Path("qtd.toml")))
+	h.Write("remote/qtd", fmt.Sprintf("#!/bin/sh\nexec %s \"$@\" --config %s\n", filepath.Join(h.Bin, "qtd"),
+		h.Path("qtd.toml")))
 	if err := os.Chmod(h.Path("remote/qtd"), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	// The shell of the session reads the user's startup files, as that of a login by ssh does. They
 	// may be slow here: they are not in the HOME of the other shell, which starts qtd.
-	d := sshdIn(t, on, "-o", fmt.Sprintf("SetEnv=PATH=%s:%s HOME=%s", h.Path("remote"), os.Getenv("PATH"), h.Path("remote")))
+	d := sshdIn(t, on, "-o", fmt.Sprintf("SetEnv=PATH=%s:%s HOME=%s", h.Path("remote"), os.Getenv("PATH"),
+		h.Path("remote")))
 	lines := []string{"Host " + byName, "HostName=" + d.addr.Addr().String(), "User=" + d.user}
 	h.Write("ssh_config", strings.Join(append(lines, d.options()...), "\n")+"\n")
 	return h.Path("ssh_config")

@@ -89,7 +89,8 @@ const etPort = 2022
 // etFlags are those of etserver and et. etterminal, which ssh starts, finds the server by
 // the FIFO.
 func etFlags(h *rig.Host) []string {
-	return []string{"--port", strconv.Itoa(etPort), "--serverfifo", h.Path("etserver.fifo"), "--logdir", h.Path("et"), "--telemetry=false"}
+	return []string{"--port", strconv.Itoa(etPort), "--serverfifo", h.Path("etserver.fifo"), "--logdir", h.Path("et"),
+		"--telemetry=false"}
 }
 
 // etSession makes et type the command at a login shell: et has no other way.

@@ -42,7 +42,8 @@ less.
 
 The exit status is 0 if nothing got worse, 1 if something did, and 2 if the files
 cannot be read, or have nothing in common.`,
-	100*confidence, fewRuns, 100*runSpread, fewValues, 100*fewSpread, 100*(1-tail), 100*tailSpread, fewRuns, 100*significant)
+	100*confidence, fewRuns, 100*runSpread, fewValues, 100*fewSpread, 100*(1-tail), 100*tailSpread, fewRuns,
+	100*significant)
 
 // tail is the quantile that is looked at beside the median, where less is better.
 const tail = 0.99
@@ -236,7 +237,8 @@ func verdictOf(before, after estimate, moreIsBetter bool) string {
 
 // text returns the estimate with its interval.
 func (e estimate) text(unit string) string {
-	return strings.TrimSpace(fmt.Sprintf("%s (%s to %s) %s", figureText(e.value), figureText(e.low), figureText(e.high), unit))
+	return strings.TrimSpace(fmt.Sprintf("%s (%s to %s) %s", figureText(e.value), figureText(e.low), figureText(e.high),
+		unit))
 }
 
 // figureText returns a figure with three digits at least.

@@ -19,7 +19,8 @@ import (
 // makes them.
 func measuredEchoes(seed uint64, median float64) result.Record {
 	rng := rand.New(rand.NewPCG(seed, 0))
-	r := result.Record{Scenario: "typing, 5 % loss", Program: "quicterm", Metric: "truth", Unit: "ms", Loss: 0.05, RTT: 100, Verdict: result.OK, Portable: true}
+	r := result.Record{Scenario: "typing, 5 % loss", Program: "quicterm", Metric: "truth", Unit: "ms", Loss: 0.05,
+		RTT: 100, Verdict: result.OK, Portable: true}
 	for i := range 200 {
 		v := median + 3*rng.ExpFloat64()
 		if rng.Float64() < 0.1 { // sent again
@@ -48,11 +49,13 @@ func compared(t *testing.T, old, new []result.Record, portable bool) (string, bo
 
 func TestCompareFindsASleepInTheEcho(t *testing.T) {
 	for seed := range uint64(20) {
-		out, bad := compared(t, []result.Record{measuredEchoes(seed, 101)}, []result.Record{measuredEchoes(seed+100, 151)}, true)
+		out, bad := compared(t, []result.Record{measuredEchoes(seed, 101)}, []result.Record{measuredEchoes(seed+100, 151)},
+			true)
 		if !bad || !strings.Contains(out, worse) || !strings.Contains(out, "1.4") {
 			t.Errorf("a sleep of 50 ms is not found:\n%s", out)
 		}
-		out, bad = compared(t, []result.Record{measuredEchoes(seed, 151)}, []result.Record{measuredEchoes(seed+100, 101)}, true)
+		out, bad = compared(t, []result.Record{measuredEchoes(seed, 151)}, []result.Record{measuredEchoes(seed+100, 101)},
+			true)
 		if bad || !strings.Contains(out, "better") {
 			t.Errorf("that a sleep of 50 ms is gone is not found:\n%s", out)
 		}
@@ -62,7 +65,8 @@ func TestCompareFindsASleepInTheEcho(t *testing.T) {
 func TestCompareIsQuietAboutNoise(t *testing.T) {
 	for seed := range uint64(200) {
 		old, new := measuredEchoes(seed, 101), measuredEchoes(seed+1000, 101)
-		if out, bad := compared(t, []result.Record{old}, []result.Record{new}, false); bad || !strings.HasSuffix(out, "same\n") {
+		if out, bad := compared(t, []result.Record{old}, []result.Record{new}, false); bad ||
+			!strings.HasSuffix(out, "same\n") {
 			t.Errorf("two runs of the same differ:\n%s", out)
 		}
 	}
@@ -145,7 +149,8 @@ func TestCompareSingleFigures(t *testing.T) {
 		{"wire", 0, 0, "same"},
 		{"wire", 0, 10, "WORSE"},
 	} {
-		out, bad := compared(t, []result.Record{one("quicterm", c.metric, c.old)}, []result.Record{one("quicterm", c.metric, c.new)}, false)
+		out, bad := compared(t, []result.Record{one("quicterm", c.metric, c.old)},
+			[]result.Record{one("quicterm", c.metric, c.new)}, false)
 		if !strings.HasSuffix(out, c.want+"\n") || bad != (c.want == worse) {
 			t.Errorf("%s from %v to %v, want %s:\n%s", c.metric, c.old, c.new, c.want, out)
 		}
@@ -154,7 +159,8 @@ func TestCompareSingleFigures(t *testing.T) {
 
 func TestCompareWhatFails(t *testing.T) {
 	did := measuredEchoes(1, 100)
-	failed := result.Record{Scenario: did.Scenario, Program: "quicterm", Metric: "complete", Verdict: result.Failed, Why: "no prompt"}
+	failed := result.Record{Scenario: did.Scenario, Program: "quicterm", Metric: "complete", Verdict: result.Failed,
+		Why: "no prompt"}
 	never := did
 	never.Verdict, never.Why = result.Never, "3 keys are never answered"
 	for _, lost := range []result.Record{failed, never} {
@@ -164,10 +170,12 @@ func TestCompareWhatFails(t *testing.T) {
 				t.Errorf("what was done and is %s:\n%s", lost.Verdict, out)
 			}
 		}
-		if out, bad := compared(t, []result.Record{lost}, []result.Record{did}, false); bad || !strings.Contains(out, "better") {
+		if out, bad := compared(t, []result.Record{lost}, []result.Record{did}, false); bad ||
+			!strings.Contains(out, "better") {
 			t.Errorf("what was %s and is done:\n%s", lost.Verdict, out)
 		}
-		if out, bad := compared(t, []result.Record{lost}, []result.Record{lost}, false); bad || !strings.Contains(out, "same") {
+		if out, bad := compared(t, []result.Record{lost}, []result.Record{lost}, false); bad ||
+			!strings.Contains(out, "same") {
 			t.Errorf("what was and is %s:\n%s", lost.Verdict, out)
 		}
 	}
@@ -181,25 +189,30 @@ func TestCompareLeavesOut(t *testing.T) {
 	echoes, slow := measuredEchoes(1, 100), measuredEchoes(2, 300)
 	slow.Verdict = result.Busy
 	cpu, more := one("quicterm", "server cpu", 1), one("quicterm", "server cpu", 9)
-	if out, bad := compared(t, []result.Record{echoes, cpu}, []result.Record{slow, cpu}, false); bad || strings.Contains(out, "truth") {
+	if out, bad := compared(t, []result.Record{echoes, cpu}, []result.Record{slow, cpu}, false); bad ||
+		strings.Contains(out, "truth") {
 		t.Errorf("a busy machine's figures count:\n%s", out)
 	}
-	if out, bad := compared(t, []result.Record{echoes, cpu}, []result.Record{echoes, more}, true); bad || strings.Contains(out, "cpu") {
+	if out, bad := compared(t, []result.Record{echoes, cpu}, []result.Record{echoes, more}, true); bad ||
+		strings.Contains(out, "cpu") {
 		t.Errorf("what depends on the machine is among what does not:\n%s", out)
 	}
 	if out, bad := compared(t, []result.Record{echoes, cpu}, []result.Record{echoes, more}, false); !bad {
 		t.Errorf("nine times the computing is not found:\n%s", out)
 	}
-	out, bad := compared(t, []result.Record{echoes, cpu}, []result.Record{echoes, one("ssh", "rate", 3), one("ssh", "wire", 3)}, false)
+	out, bad := compared(t, []result.Record{echoes, cpu},
+		[]result.Record{echoes, one("ssh", "rate", 3), one("ssh", "wire", 3)}, false)
 	if bad || !strings.Contains(out, "Only in the old file: 1, only in the new one: 2.") {
 		t.Errorf("what is in one file only:\n%s", out)
 	}
 	elsewhere := echoes
 	elsewhere.Machine.CPU = "another"
-	if out, _ := compared(t, []result.Record{echoes}, []result.Record{elsewhere}, false); !strings.Contains(out, "The machines differ") {
+	if out, _ := compared(t, []result.Record{echoes}, []result.Record{elsewhere}, false); !strings.Contains(out,
+		"The machines differ") {
 		t.Errorf("machines that differ:\n%s", out)
 	}
-	if out, _ := compared(t, []result.Record{echoes}, []result.Record{elsewhere}, true); strings.Contains(out, "The machines differ") {
+	if out, _ := compared(t, []result.Record{echoes}, []result.Record{elsewhere}, true); strings.Contains(out,
+		"The machines differ") {
 		t.Errorf("machines that differ do not matter:\n%s", out)
 	}
 }
@@ -232,7 +245,8 @@ func TestCompareFiles(t *testing.T) {
 		text      string
 	}{
 		{"same", old, false, false, "same"},
-		{"a run that was broken off", kept(t, "new.jsonl", `{"scen`, good), false, false, "new.jsonl:2: the file ends within a line"},
+		{"a run that was broken off", kept(t, "new.jsonl", `{"scen`, good), false, false,
+			"new.jsonl:2: the file ends within a line"},
 		{"worse", kept(t, "new.jsonl", "", bad), false, true, "1 of 1 got worse"},
 		{"no file", "none.jsonl", true, true, "none.jsonl: no such file"},
 		{"bad line", kept(t, "new.jsonl", "what\n", good), true, true, "new.jsonl:2: not a record"},

@@ -58,7 +58,8 @@ func (r *report) growthTable(w io.Writer, growth string) {
 	var titles []string
 	var columns []growthColumn
 	for _, c := range growthColumns {
-		if i := slices.IndexFunc(records, func(one result.Record) bool { return one.Metric == c.metric && len(one.Values) > 0 }); i >= 0 {
+		measured := func(one result.Record) bool { return one.Metric == c.metric && len(one.Values) > 0 }
+		if i := slices.IndexFunc(records, measured); i >= 0 {
 			columns = append(columns, c)
 			titles = append(titles, c.title(records[i].Unit))
 		}

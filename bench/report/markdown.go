@@ -65,9 +65,11 @@ func (r *report) origin(w io.Writer) {
 	case r.name == "latest":
 		how = "make bench"
 	}
-	parts := []string{"Measured on " + latest.Format(time.DateOnly), distinct(commits), "on " + distinct(machines), "seed " + distinct(seeds)}
+	parts := []string{"Measured on " + latest.Format(time.DateOnly), distinct(commits), "on " + distinct(machines),
+		"seed " + distinct(seeds)}
 	parts = slices.DeleteFunc(parts, func(s string) bool { return s == "" })
-	fmt.Fprintf(w, "%s. To reproduce it: `%s`. Every value is in [%s](%s).\n\n", strings.Join(parts, ", "), how, r.file, r.link(r.file))
+	fmt.Fprintf(w, "%s. To reproduce it: `%s`. Every value is in [%s](%s).\n\n", strings.Join(parts, ", "), how, r.file,
+		r.link(r.file))
 }
 
 // distinct lists what differs.
@@ -103,7 +105,8 @@ func tableRow(w io.Writer, cells ...string) {
 // metrics. Programs that are not the first scenario's are named.
 func (r *report) boundsTable(w io.Writer) {
 	program := measured(r.of(r.scenarios[0]))
-	fmt.Fprintf(w, "| %s | | p50 | p90 | p99 | worst | on the wire | bound | |\n|---|---|---|---|---|---|---|---|---|\n", program)
+	fmt.Fprintf(w, "| %s | | p50 | p90 | p99 | worst | on the wire | bound | |\n|---|---|---|---|---|---|---|---|---|\n",
+		program)
 	for _, scenario := range r.scenarios {
 		records := r.of(scenario)
 		own := measured(records)
@@ -116,7 +119,8 @@ func (r *report) boundsTable(w io.Writer) {
 			if one.Program != program {
 				what += ", of " + one.Program
 			}
-			tableRow(w, name, what, quantileText(one, 0.5), quantileText(one, 0.9), quantileText(one, tail), quantileText(one, 1),
+			tableRow(w, name, what, quantileText(one, 0.5), quantileText(one, 0.9), quantileText(one, tail),
+				quantileText(one, 1),
 				wire, one.Bound, verdictText(one))
 		}
 		for _, one := range chief(selected(records, func(one result.Record) bool { return one.Program == own })) {
@@ -199,7 +203,8 @@ func (r *report) sideBySide(w io.Writer) {
 		records := r.of(scenario)
 		name := scenario
 		for _, example := range given(records) {
-			r.programsRow(w, func(program string) string { return programCell(records, program, example.Metric) }, name, what(example))
+			r.programsRow(w, func(program string) string { return programCell(records, program, example.Metric) }, name,
+				what(example))
 			name = ""
 		}
 	}
@@ -285,7 +290,8 @@ func (r *report) reasons() (all []string) {
 		case result.Never, result.Failed:
 			note = fmt.Sprintf("%s, %s: %s: %s", one.Scenario, one.Program, one.Verdict, one.Why)
 		case result.Busy:
-			note = fmt.Sprintf("%s, %s: the machine was busy, for %s ms at a time", one.Scenario, one.Program, figureText(one.StallMS))
+			note = fmt.Sprintf("%s, %s: the machine was busy, for %s ms at a time", one.Scenario, one.Program,
+				figureText(one.StallMS))
 		}
 		if note != "" {
 			all = appendNew(all, note)

@@ -53,7 +53,8 @@ func Write(out, warnings io.Writer, path string, o Options) error {
 		_, err := io.WriteString(out, text)
 		return err
 	}
-	return replaceIn(o.Page, fmt.Sprintf("<!-- %s %s -->\n", begin, r.name), fmt.Sprintf("<!-- %s %s -->\n", end, r.name), text)
+	return replaceIn(o.Page, fmt.Sprintf("<!-- %s %s -->\n", begin, r.name), fmt.Sprintf("<!-- %s %s -->\n", end, r.name),
+		text)
 }
 
 // relative returns a path from a folder.

@@ -129,7 +129,8 @@ func TestPublish(t *testing.T) {
 		t.Fatal(err)
 	}
 	others := slices.DeleteFunc(slices.Clone(old), func(r result.Record) bool { return r.Scenario == fresh.Scenario })
-	if last := len(others); len(got) != last+1 || len(others) == 0 || got[0].Scenario != others[0].Scenario || got[last].Values[0] != 7 {
+	if last := len(others); len(got) != last+1 || len(others) == 0 || got[0].Scenario != others[0].Scenario ||
+		got[last].Values[0] != 7 {
 		t.Errorf("%d records of %d others and 1: %+v", len(got), len(others), got)
 	}
 }
@@ -161,12 +162,15 @@ func TestReportOfGrowth(t *testing.T) {
 func TestReportOfOneProgram(t *testing.T) {
 	out := reported(t, played("quicterm"))
 	calm := cellsOf(t, out, "typing, 5 % loss")
-	if len(calm) != 9 || calm[1] != "truth, ms" || !strings.HasPrefix(calm[2], "10") || calm[6] != "1480 B/s" || calm[7] != "p50 <= 110 ms" || calm[8] != "ok" {
+	if len(calm) != 9 || calm[1] != "truth, ms" || !strings.HasPrefix(calm[2], "10") || calm[6] != "1480 B/s" ||
+		calm[7] != "p50 <= 110 ms" || calm[8] != "ok" {
 		t.Errorf("row %q", calm)
 	}
-	wantCells(t, cellsOf(t, out, "another address"), "another address", "back, ms", "190", "", "", "200", "", "p50 <= 150 ms", "**missed**")
+	wantCells(t, cellsOf(t, out, "another address"), "another address", "back, ms", "190", "", "", "200", "",
+		"p50 <= 150 ms", "**missed**")
 	wantCells(t, cellsOf(t, out, "idle"), "idle", "wire, B/s", "4.00", "", "", "", "4.00 B/s", "max <= 30 B/s", "ok")
-	for _, want := range []string{"2026-11-21", "0123456789ab", "a processor, 2 cores, linux, amd64, go1", "seed 7", "`go run ./bench run --only peers`", "- truth: from a key", "- wire: what is sent"} {
+	for _, want := range []string{"2026-11-21", "0123456789ab", "a processor, 2 cores, linux, amd64, go1", "seed 7",
+		"`go run ./bench run --only peers`", "- truth: from a key", "- wire: what is sent"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("no %q in\n%s", want, out)
 		}
@@ -215,7 +219,8 @@ func TestReportOfWhatFailed(t *testing.T) {
 	// It failed first, and not when it was measured again.
 	failed.Time = failed.Time.Add(-2 * time.Hour)
 	out = reported(t, append([]result.Record{failed}, records...))
-	if row := cellsOf(t, strings.Split(out, "\n\n")[1], "typing, 5 % loss"); !strings.HasPrefix(row[3], "10") || strings.Contains(out, "at all") {
+	if row := cellsOf(t, strings.Split(out, "\n\n")[1], "typing, 5 % loss"); !strings.HasPrefix(row[3], "10") ||
+		strings.Contains(out, "at all") {
 		t.Errorf("row %q, but et did it when it was measured last:\n%s", row, out)
 	}
 	alone := failed
@@ -228,7 +233,8 @@ func TestReportSaysWhatABusyMachineMeasured(t *testing.T) {
 	records := unbounded(played("quicterm", "ssh"))
 	records[0].Verdict = result.Busy
 	out := reported(t, records)
-	if row := cellsOf(t, strings.Split(out, "\n\n")[1], records[0].Scenario); !strings.HasSuffix(row[2], " (busy)") || strings.Contains(row[3], "busy") {
+	if row := cellsOf(t, strings.Split(out, "\n\n")[1], records[0].Scenario); !strings.HasSuffix(row[2], " (busy)") ||
+		strings.Contains(row[3], "busy") {
 		t.Errorf("row %q", row)
 	}
 }
@@ -250,7 +256,8 @@ func TestReportHasTheOrderOfTheScenarios(t *testing.T) {
 }
 
 func TestReportOfRates(t *testing.T) {
-	r := result.Record{Scenario: "bulk", Program: "quicterm", Metric: "rate", Unit: "MB/s", Bound: "p50 >= 5 MB/s", Verdict: result.OK}
+	r := result.Record{Scenario: "bulk", Program: "quicterm", Metric: "rate", Unit: "MB/s", Bound: "p50 >= 5 MB/s",
+		Verdict: result.OK}
 	for i := range 100 {
 		r.Values = append(r.Values, float64(101+i))
 	}
@@ -260,7 +267,8 @@ func TestReportOfRates(t *testing.T) {
 
 // A program that is to keep bounds has those of its rivals below its own figures.
 func TestReportOfRivals(t *testing.T) {
-	rate := result.Record{Scenario: "cat", Program: "quicterm", Metric: "rate", Unit: "MB/s", Values: []float64{40, 50}, Bound: "p50 >= 1 x ssh", Verdict: result.Missed}
+	rate := result.Record{Scenario: "cat", Program: "quicterm", Metric: "rate", Unit: "MB/s", Values: []float64{40, 50},
+		Bound: "p50 >= 1 x ssh", Verdict: result.Missed}
 	rival := rate
 	rival.Program, rival.Values, rival.Bound, rival.Verdict = "ssh", []float64{60, 70}, "", ""
 	out := reported(t, []result.Record{rival, rate})
@@ -269,7 +277,8 @@ func TestReportOfRivals(t *testing.T) {
 	striped := rate
 	striped.Scenario, striped.Program = "copy", "quicterm, auto for bulk"
 	out = reported(t, []result.Record{rival, rate, striped})
-	wantCells(t, cellsOf(t, out, "copy"), "copy", "rate, MB/s, of quicterm, auto for bulk", "40.0", "", "", "40.0", "", rate.Bound, "**missed**")
+	wantCells(t, cellsOf(t, out, "copy"), "copy", "rate, MB/s, of quicterm, auto for bulk", "40.0", "", "", "40.0", "",
+		rate.Bound, "**missed**")
 }
 
 func TestSummary(t *testing.T) {
@@ -279,7 +288,8 @@ func TestSummary(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantCells(t, cellsOf(t, out, "the next echo after the address changes"), "the next echo after the address changes", "190 ms", "never")
+	wantCells(t, cellsOf(t, out, "the next echo after the address changes"), "the next echo after the address changes",
+		"190 ms", "never")
 	wantCells(t, cellsOf(t, out, "an idle session on the wire"), "an idle session on the wire", "4 B/s", "4 B/s")
 	if rows := strings.Count(out, "\n| "); rows != len(summaryRows) {
 		t.Errorf("%d rows in\n%s", rows, out)
@@ -330,7 +340,8 @@ func TestReportGoesIntoAFile(t *testing.T) {
 		"twice":       before + after + before + after,
 	} {
 		write(text)
-		if _, err := reportOf(file, Options{Page: readme}); err == nil || !strings.Contains(err.Error(), "<!-- end of peers -->") || read() != text {
+		if _, err := reportOf(file, Options{Page: readme}); err == nil ||
+			!strings.Contains(err.Error(), "<!-- end of peers -->") || read() != text {
 			t.Errorf("%s: error %v, and the page is\n%s", what, err, read())
 		}
 	}

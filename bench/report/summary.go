@@ -30,7 +30,8 @@ func (r *report) summary() string {
 	r.programsTable(&b, "")
 	for _, row := range summaryRows {
 		records := r.of(row.scenario)
-		r.programsRow(&b, func(program string) string { return summaryCell(records, program, row.metric, row.quantile) }, row.text)
+		r.programsRow(&b, func(program string) string { return summaryCell(records, program, row.metric, row.quantile) },
+			row.text)
 	}
 	b.WriteByte('\n')
 	r.origin(&b)

@@ -13,7 +13,8 @@ import (
 
 // The columns of the table of results. What a session cost, both sides together, is beside its scenario's
 // first metric.
-var columns = []string{"SCENARIO", "PROGRAM", "MEASURED", "P50", "P90", "P99", "MAX", "UNIT", "WIRE kB/s", "CPU s", "MEM MB", "BOUND", "VERDICT"}
+var columns = []string{"SCENARIO", "PROGRAM", "MEASURED", "P50", "P90", "P99", "MAX", "UNIT", "WIRE kB/s", "CPU s",
+	"MEM MB", "BOUND", "VERDICT"}
 
 // Places of columns.
 const (
@@ -59,7 +60,8 @@ func Table(records []result.Record) string {
 	var rows [][]string
 	for first := 0; first < len(records); {
 		last := first
-		for last < len(records) && records[last].Scenario == records[first].Scenario && records[last].Program == records[first].Program {
+		for last < len(records) && records[last].Scenario == records[first].Scenario &&
+			records[last].Program == records[first].Program {
 			last++
 		}
 		rows = append(rows, rowsOf(records[first:last])...)
@@ -69,7 +71,8 @@ func Table(records []result.Record) string {
 	formatted(&b, rows, compares(records))
 	for i, r := range records {
 		if r.Why != "" && (i == 0 || records[i-1].Why != r.Why) {
-			parts := slices.DeleteFunc([]string{r.Scenario + ", " + r.Program, r.Verdict, r.Why}, func(s string) bool { return s == "" })
+			parts := slices.DeleteFunc([]string{r.Scenario + ", " + r.Program, r.Verdict, r.Why},
+				func(s string) bool { return s == "" })
 			fmt.Fprintln(&b, strings.Join(parts, ": "))
 		}
 	}
@@ -138,7 +141,8 @@ func rowsOf(records []result.Record) [][]string {
 // verdict: what the program shows at once is true.
 func joined(rows [][]string) [][]string {
 	figures := func(row []string) []string { return row[firstFigure : lastFigure+1] }
-	if len(rows) < 2 || rows[0][firstFigure] == "" || rows[0][verdictColumn] != "" || !slices.Equal(figures(rows[0]), figures(rows[1])) {
+	if len(rows) < 2 || rows[0][firstFigure] == "" || rows[0][verdictColumn] != "" ||
+		!slices.Equal(figures(rows[0]), figures(rows[1])) {
 		return rows
 	}
 	rows[0][metricColumn] += ", " + rows[1][metricColumn]

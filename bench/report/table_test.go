@@ -21,7 +21,8 @@ func hundred(first float64) []float64 {
 // tableRecords are of all kinds.
 func tableRecords() []result.Record {
 	r := func(scenario, program, metric, unit string, values []float64, bound, verdict, why string) result.Record {
-		return result.Record{Scenario: scenario, Program: program, Metric: metric, Unit: unit, Values: values, Bound: bound, Verdict: verdict, Why: why}
+		return result.Record{Scenario: scenario, Program: program, Metric: metric, Unit: unit, Values: values, Bound: bound,
+			Verdict: verdict, Why: why}
 	}
 	return []result.Record{
 		r("typing", "quicterm", "feel", "ms", hundred(101), "", "", ""),
@@ -56,7 +57,8 @@ func TestTableOfPrograms(t *testing.T) {
 	records := tableRecords()[:2]
 	records[0].Values = hundred(5)
 	records[1].Verdict = ""
-	never := result.Record{Scenario: "typing", Program: "ssh", Metric: "truth", Verdict: result.Never, Why: "1 of 2 keys are not answered"}
+	never := result.Record{Scenario: "typing", Program: "ssh", Metric: "truth", Verdict: result.Never,
+		Why: "1 of 2 keys are not answered"}
 	wantTable(t, Table(append(records, never)), `
 SCENARIO  PROGRAM   MEASURED   P50   P90  P99  MAX  UNIT  BOUND             VERDICT
 typing    quicterm  feel      54.0  94.0  103  104  ms

@@ -49,7 +49,8 @@ func Commit() string {
 		return ""
 	}
 	commit := strings.TrimSpace(string(out))
-	changed := exec.Command("git", "diff", "--quiet", "HEAD", "--", ":(top)", ":(top,exclude)README.md", ":(top,exclude)bench/README.md", ":(top,exclude)bench/results")
+	changed := exec.Command("git", "diff", "--quiet", "HEAD", "--", ":(top)", ":(top,exclude)README.md",
+		":(top,exclude)bench/README.md", ":(top,exclude)bench/results")
 	if changed.Run() != nil {
 		commit += "+"
 	}

@@ -152,7 +152,8 @@ func TestBadLinesAreNamed(t *testing.T) {
 	} {
 		path := written(t, bad.line+"\n", good, good)
 		records, err := Read(path)
-		if err == nil || records != nil || !strings.HasPrefix(err.Error(), path+":3: ") || !strings.Contains(err.Error(), bad.want) {
+		if err == nil || records != nil || !strings.HasPrefix(err.Error(), path+":3: ") ||
+			!strings.Contains(err.Error(), bad.want) {
 			t.Errorf("%.20q: %d records, error %v, want %q", bad.line, len(records), err, bad.want)
 		}
 		if f, err := Open(path); err == nil {
@@ -188,7 +189,8 @@ func TestMachineAndCommit(t *testing.T) {
 	git := func(args ...string) {
 		t.Helper()
 		c := exec.Command("git", args...)
-		c.Env = append(os.Environ(), "GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@example.org", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@example.org")
+		c.Env = append(os.Environ(), "GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@example.org", "GIT_COMMITTER_NAME=a",
+			"GIT_COMMITTER_EMAIL=a@example.org")
 		if out, err := c.CombinedOutput(); err != nil {
 			t.Skipf("git %v: %v %s", args, err, out)
 		}
@@ -246,7 +248,8 @@ func FuzzRead(f *testing.F) {
 }
 
 func TestWhichIsBetter(t *testing.T) {
-	for metric, more := range map[string]bool{"rate": true, "complete": true, "truth": false, "wire": false, "server memory": false} {
+	for metric, more := range map[string]bool{"rate": true, "complete": true, "truth": false, "wire": false,
+		"server memory": false} {
 		if About(metric).MoreIsBetter != more {
 			t.Errorf("more %s is better: %v", metric, !more)
 		}

@@ -85,7 +85,8 @@ var (
 func freeAddr(t T) netip.AddrPort {
 	t.Helper()
 	for tries := 1; ; tries++ {
-		addr := netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), uint16(firstPort+(startPort+int(triedPorts.Add(1)))%portCount))
+		addr := netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"),
+			uint16(firstPort+(startPort+int(triedPorts.Add(1)))%portCount))
 		err := free(addr)
 		if err == nil {
 			return addr

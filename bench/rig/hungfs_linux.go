@@ -71,7 +71,8 @@ func (h *HungFS) Mount(dir string) {
 // mounted on a directory.
 func (h *HungFS) In(dir string, cmd *exec.Cmd) *exec.Cmd {
 	mount := fmt.Sprintf(`mount -i -t fuse -o %s hung "$0" && exec "$@" 3<&-`, options(3))
-	in := exec.Command("unshare", append([]string{"--mount", "--propagation", "private", "sh", "-c", mount, dir, cmd.Path}, cmd.Args[1:]...)...)
+	in := exec.Command("unshare", append([]string{"--mount", "--propagation", "private", "sh", "-c", mount, dir, cmd.Path},
+		cmd.Args[1:]...)...)
 	in.ExtraFiles = []*os.File{h.fuse}
 	return in
 }
@@ -83,7 +84,8 @@ func (h *HungFS) Trap(trapped func()) {
 	const headerSize, opcodeInit, opcodeInterrupt = 40, 26, 36
 	request := make([]byte, 64<<10)
 	fd := int(h.fuse.Fd())
-	if n, err := unix.Read(fd, request); err != nil || n < headerSize || binary.NativeEndian.Uint32(request[4:]) != opcodeInit {
+	if n, err := unix.Read(fd, request); err != nil || n < headerSize ||
+		binary.NativeEndian.Uint32(request[4:]) != opcodeInit {
 		h.t.Fatalf("the kernel does not begin with INIT: %v", err)
 	}
 	answer := make([]byte, 16+64) // fuse_out_header, fuse_init_out

@@ -137,7 +137,8 @@ func (h *Host) Shell(addr netip.AddrPort, flags ...string) *Terminal {
 // of [Host.Shell]. Between the two may be su, which has opened the session.
 func (x *Terminal) Holder() (pid int) {
 	x.T.Helper()
-	x.Send(`p=$PPID; [ "$(cat /proc/$p/comm 2>/dev/null)" = su ] && p=$(awk '/^PPid:/ { print $2 }' /proc/$p/status); echo hol''der $p` + "\r")
+	x.Send(`p=$PPID; [ "$(cat /proc/$p/comm 2>/dev/null)" = su ] && ` +
+		`p=$(awk '/^PPid:/ { print $2 }' /proc/$p/status); echo hol''der $p` + "\r")
 	fmt.Sscan(x.Expect(`holder (\d+)\r`)[1], &pid)
 	x.Expect(`\$ `)
 	return pid

@@ -87,7 +87,8 @@ func (h *Host) Named(name, config, subcommand string, flags []string, args ...st
 
 // Env returns the environment of the user's programs.
 func (h *Host) Env() []string {
-	env := []string{"XDG_CONFIG_HOME=" + h.Path("config"), "XDG_STATE_HOME=" + h.Path("client-state"), "TERM=xterm", "SHLVL=1", "LC_NAME=carried over", "SECRET=not"}
+	env := []string{"XDG_CONFIG_HOME=" + h.Path("config"), "XDG_STATE_HOME=" + h.Path("client-state"), "TERM=xterm",
+		"SHLVL=1", "LC_NAME=carried over", "SECRET=not"}
 	for _, name := range []string{"PATH", "HOME", "USER", "GORACE"} {
 		env = append(env, name+"="+os.Getenv(name))
 	}

@@ -32,7 +32,9 @@ var allOutput = Bound{Metric: "complete", Plus: 1, AtLeast: true}
 
 // Verdict returns the bounds of a record as text, and what came of them. With slack, they
 // are wider by a factor. Rivals are the records of the other programs.
-func Verdict(r result.Record, bounds []Bound, rtt time.Duration, slack float64, rivals []result.Record) (text, verdict string) {
+func Verdict(
+	r result.Record, bounds []Bound, rtt time.Duration, slack float64, rivals []result.Record,
+) (text, verdict string) {
 	var texts []string
 	for _, b := range bounds {
 		if b.Metric != r.Metric {

@@ -37,7 +37,8 @@ var bulk = []Scenario{
 	copied("copy, TCP blocked, 100 Mbit/s, 50 ms, 0.1 % loss", noTCP, 0.001, 10_000_000, Bound{Plus: 8}),
 	copied("copy, 100 Mbit/s, 50 ms, 1 % loss", withBBR, 0.01, 15_000_000, Bound{Rival: "ssh", Times: 4}),
 	{
-		Name: "copy beside TCP, 20 Mbit/s, 50 ms", Namespaces: true, Alone: true, Link: shared, Program: withCubic, Needs: program.NeedsSSH,
+		Name: "copy beside TCP, 20 Mbit/s, 50 ms", Namespaces: true, Alone: true, Link: shared, Program: withCubic,
+		Needs:  program.NeedsSSH,
 		Work:   work.BesideTCP{First: 4 * time.Second, Share: 4 * time.Second, Lasts: 20 * time.Second},
 		Rivals: []program.Program{program.SSH{}},
 		Bounds: []Bound{{Metric: "tcp share", Quantile: 0, Plus: 0.4, AtLeast: true}},

@@ -38,7 +38,8 @@ var lean = []Scenario{
 		Bounds: []Bound{{Metric: "wire", Quantile: 1, Plus: 16}},
 	},
 	{
-		Name: "idle, pings each 25 s", Link: far, Sessions: 2, Work: work.Idle{After: 70 * time.Second, Rest: 100 * time.Second},
+		Name: "idle, pings each 25 s", Link: far, Sessions: 2,
+		Work:   work.Idle{After: 70 * time.Second, Rest: 100 * time.Second},
 		Bounds: []Bound{{Metric: "wire", Quantile: 1, Plus: 3.5}},
 	},
 	{
@@ -64,7 +65,8 @@ var lean = []Scenario{
 
 // keys is a number of keys of each of some clients.
 func keys(name string, link netem.Config, clients int, pace time.Duration, count int, bounds ...Bound) Scenario {
-	return Scenario{Name: name, Link: link, Sessions: clients, Work: work.Typing{Pace: pace, Spans: work.Keys(count, pace)}, Bounds: bounds}
+	return Scenario{Name: name, Link: link, Sessions: clients,
+		Work: work.Typing{Pace: pace, Spans: work.Keys(count, pace)}, Bounds: bounds}
 }
 
 // beside measures rivals too. All of them need a network that carries TCP.

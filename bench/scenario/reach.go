@@ -60,7 +60,8 @@ var reach = []Scenario{
 		},
 	},
 	{
-		Name: "UDP is blocked in mid-session", Link: far, Namespaces: true, Sessions: 5, Stagger: 200 * time.Millisecond, Quick: true,
+		Name: "UDP is blocked in mid-session", Link: far, Namespaces: true, Sessions: 5, Stagger: 200 * time.Millisecond,
+		Quick:  true,
 		Work:   work.Carried{By: "tcp", Work: exactKeys},
 		Events: []event.Event{event.BlockUDP(3 * time.Second)},
 		Bounds: []Bound{{Metric: "back", Quantile: 1, Plus: 1500}, allOutput},

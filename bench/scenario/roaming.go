@@ -65,7 +65,8 @@ var roaming = []Scenario{
 	},
 	long(outage("10 min outage, event", 10*time.Minute, event.AllDown, most("recovery", 1, 150, 2500))),
 	long(outage("10 min outage, no event", 10*time.Minute, event.BlackHole, most("recovery", 0, 2000, 2500))),
-	silent(long(outage("10 min outage, no event, nobody types", 10*time.Minute, event.BlackHole, most("back", 0, 1500, 2500)))),
+	silent(long(outage("10 min outage, no event, nobody types", 10*time.Minute, event.BlackHole,
+		most("back", 0, 1500, 2500)))),
 }
 
 var roamLink = netem.Config{Delay: roamRTT / 2}
@@ -89,7 +90,8 @@ func roam(name string, what event.Event, bounds []Bound) Scenario {
 
 // outage is a scenario in which clients are away for a time. They type a little when that
 // begins, so that input waits, and again when it is nearly over.
-func outage(name string, lasts time.Duration, away func(from, until time.Duration) []event.Event, bounds []Bound) Scenario {
+func outage(name string, lasts time.Duration, away func(from, until time.Duration) []event.Event,
+	bounds []Bound) Scenario {
 	s := roam(name, event.Event{}, bounds)
 	s.Events = away(roamAt, roamAt+lasts)
 	t := s.Work.(work.Typing)

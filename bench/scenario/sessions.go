@@ -33,16 +33,19 @@ var sessions = []Scenario{
 		Bounds: []Bound{{Metric: "prompt", Quantile: 0.5, Rival: "ssh", Times: 0.5}},
 	},
 	{
-		Name:   "daemon killed and restarted",
-		Work:   work.Typing{Pace: 50 * time.Millisecond, Recovery: true, Exact: true, Spans: []work.Span{{From: 0, Until: 60 * time.Second}}},
+		Name: "daemon killed and restarted",
+		Work: work.Typing{Pace: 50 * time.Millisecond, Recovery: true, Exact: true,
+			Spans: []work.Span{{From: 0, Until: 60 * time.Second}}},
 		Events: restarts(10),
 		Bounds: []Bound{{Metric: "recovery", Quantile: 1, Plus: 1000}, allOutput},
 	},
 	{
 		Name: "daemon restarted by its manager", Link: far,
-		Work:   work.Typing{Pace: 20 * time.Millisecond, Exact: true, Spans: []work.Span{{From: 2 * time.Second, Until: 24 * time.Second}}},
+		Work: work.Typing{Pace: 20 * time.Millisecond, Exact: true,
+			Spans: []work.Span{{From: 2 * time.Second, Until: 24 * time.Second}}},
 		Events: managed(10),
-		Bounds: []Bound{{Metric: "truth", Quantile: 1, Plus: 2*100 + 200}, allOutput}, // the round trip of a key, and another one
+		// the round trip of a key, and another one
+		Bounds: []Bound{{Metric: "truth", Quantile: 1, Plus: 2*100 + 200}, allOutput},
 	},
 	{
 		Name:   "daemon restarted, nobody types",

@@ -56,7 +56,8 @@ var standard = []Scenario{
 		Bound{Metric: "wire", Quantile: 1, Plus: 6000 + 5*countBytes})), // it goes five times
 	typing("typing, jitter of 30 ms", netem.Config{Delay: rtt / 2, Jitter: 30 * time.Millisecond},
 		Bound{Metric: "truth", Quantile: 0.99, RTTs: 1.2, Plus: 2 * 30}),
-	typing("typing, bursts of 100 ms, 5 %", netem.Config{Delay: rtt / 2, Burst: netem.Burst{Mean: 100 * time.Millisecond, Share: 0.05}},
+	typing("typing, bursts of 100 ms, 5 %",
+		netem.Config{Delay: rtt / 2, Burst: netem.Burst{Mean: 100 * time.Millisecond, Share: 0.05}},
 		Bound{Metric: "truth", Quantile: 0.99, RTTs: 6}),
 	typing("typing, 20 % reordered", netem.Config{Delay: rtt / 2, Reorder: 0.2, Early: 30 * time.Millisecond},
 		Bound{Metric: "truth", Quantile: 0.99, RTTs: 1.2}),

@@ -184,7 +184,8 @@ func (a *attempt) happen(j *work.Job, cost *cost, stop <-chan struct{}) {
 }
 
 // records returns the records of an attempt, which may have failed.
-func (a *attempt) records(p program.Program, bounds []scenario.Bound, rivals []result.Record, repeats int, err error) []result.Record {
+func (a *attempt) records(p program.Program, bounds []scenario.Bound, rivals []result.Record, repeats int,
+	err error) []result.Record {
 	record := a.suite.record(a.Name, p.Name())
 	record.Loss, record.RTT = a.Link.Loss, measure.Milliseconds(a.RTT())
 	record.Stagger = a.Stagger.Seconds()

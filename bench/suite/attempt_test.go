@@ -124,13 +124,15 @@ func TestAttempt(t *testing.T) {
 	})
 	t.Run("a ring, and clients that return", func(t *testing.T) {
 		t.Parallel()
-		records := s.measure(quicterm(scenario.Scenario{Name: "ring", Work: work.Ring{Size: 1 << 20}, Growth: "MiB of ring", Size: 1}))
+		records := s.measure(quicterm(scenario.Scenario{Name: "ring", Work: work.Ring{Size: 1 << 20}, Growth: "MiB of ring",
+			Size: 1}))
 		for _, metric := range []string{"append", "own memory", "resume"} {
 			if r := wantMetric(t, records, metric); len(r.Values) != 1 || r.Values[0] <= 0 || r.Size != 1 {
 				t.Errorf("%+v", r)
 			}
 		}
-		records = s.measure(quicterm(scenario.Scenario{Name: "return", Work: work.Returning{Clients: 3, Outage: 300 * time.Millisecond}}))
+		records = s.measure(quicterm(scenario.Scenario{Name: "return",
+			Work: work.Returning{Clients: 3, Outage: 300 * time.Millisecond}}))
 		if r := wantMetric(t, records, "back"); len(r.Values) != 3 || r.Why != "" {
 			t.Errorf("%+v", r)
 		}
@@ -182,7 +184,8 @@ func TestAttemptOfRestart(t *testing.T) {
 	s := testSuite(t)
 	const pace = 50 * time.Millisecond
 	records := s.measure(quicterm(scenario.Scenario{
-		Name: "restart", Work: work.Leaks{Settle: time.Second, Work: work.Typing{Pace: pace, Spans: work.Keys(60, pace), Recovery: true, Exact: true}},
+		Name: "restart", Work: work.Leaks{Settle: time.Second,
+			Work: work.Typing{Pace: pace, Spans: work.Keys(60, pace), Recovery: true, Exact: true}},
 		Events: event.KillDaemon(500*time.Millisecond, time.Second, nil),
 		Bounds: []scenario.Bound{{Metric: "recovery", Quantile: 1, Plus: 1000}},
 	}))
@@ -226,8 +229,10 @@ func TestAttemptOfAttack(t *testing.T) {
 		attack work.Attack
 		wrap   func(q program.Quicterm) program.Program
 	}{
-		{work.NeedsRoot, work.Attack{What: "hostile", Sockets: 5, Sources: 2, Connections: 30}, func(q program.Quicterm) program.Program { return q }},
-		{rig.CanHang, work.Attack{What: "hung", Sources: 2, Connections: 10}, func(q program.Quicterm) program.Program { return program.HungHome{Quicterm: q} }},
+		{work.NeedsRoot, work.Attack{What: "hostile", Sockets: 5, Sources: 2, Connections: 30},
+			func(q program.Quicterm) program.Program { return q }},
+		{rig.CanHang, work.Attack{What: "hung", Sources: 2, Connections: 10},
+			func(q program.Quicterm) program.Program { return program.HungHome{Quicterm: q} }},
 	} {
 		if err := c.needs(); err != nil {
 			t.Logf("%s: %v", c.attack.What, err)
@@ -246,9 +251,10 @@ func TestAttemptOfAttack(t *testing.T) {
 				t.Errorf("%+v", r)
 			}
 		}
-		if last := records[len(records)-1]; last.Program != calm.Name() || slices.ContainsFunc(records, func(r result.Record) bool {
-			return r.Program == calm.Name() && r.Metric == "children"
-		}) {
+		if last := records[len(records)-1]; last.Program != calm.Name() ||
+			slices.ContainsFunc(records, func(r result.Record) bool {
+				return r.Program == calm.Name() && r.Metric == "children"
+			}) {
 			t.Errorf("%+v", last)
 		}
 	}
@@ -317,8 +323,10 @@ func TestRetryIfBusy(t *testing.T) {
 		{"kept on a busy machine", []time.Duration{busy}, []string{result.OK}, time.Time{}, result.OK, 1},
 		{"missed", []time.Duration{calm}, []string{result.Missed}, time.Time{}, result.Missed, 1},
 		{"missed, then kept", []time.Duration{busy, busy}, []string{result.Missed, result.OK}, time.Time{}, result.OK, 2},
-		{"missed, then calm", []time.Duration{busy, calm}, []string{result.Missed, result.Missed}, time.Time{}, result.Missed, 2},
-		{"busy", []time.Duration{busy, busy, busy}, []string{result.Missed, result.Missed, result.Missed}, time.Time{}, result.Busy, 3},
+		{"missed, then calm", []time.Duration{busy, calm}, []string{result.Missed, result.Missed}, time.Time{}, result.Missed,
+			2},
+		{"busy", []time.Duration{busy, busy, busy}, []string{result.Missed, result.Missed, result.Missed}, time.Time{},
+			result.Busy, 3},
 		{"no time for another", []time.Duration{busy}, []string{result.Missed}, time.Now(), result.Busy, 1},
 		{"failed", []time.Duration{busy}, []string{result.Failed}, time.Time{}, result.Failed, 1},
 	} {

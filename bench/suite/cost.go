@@ -151,7 +151,8 @@ func (c *cost) countResent() (resent, sent int) {
 	return 0, 0
 }
 
-// figures are of one session: "wire", bytes a second both ways; "client cpu" and "server cpu", seconds for the whole work; "client
+// figures are of one session: "wire", bytes a second both ways; "client cpu" and "server cpu", seconds for the whole
+// work; "client
 // memory" and "server memory", MB at its end; if keys were typed, "cpu a key" and "switches a
 // key" of both sides; and, only if they have bounds, "cpu" of both sides, "outage wire", and
 // "resent", the share of what clients sent that they had sent before. What is not known is

@@ -12,11 +12,12 @@ import (
 )
 
 func TestList(t *testing.T) {
-	typing := quicterm(scenario.Scenario{Name: "typing", Link: netem.Config{Delay: 50 * time.Millisecond}, Bounds: []scenario.Bound{
-		{Metric: "truth", Quantile: 0.5, RTTs: 1, Plus: 10},
-		{Metric: "wire", Quantile: 1, Plus: 12000},
-		{Metric: "truth", Quantile: 0.99, RTTs: 1.25},
-	}})
+	typing := quicterm(scenario.Scenario{Name: "typing", Link: netem.Config{Delay: 50 * time.Millisecond},
+		Bounds: []scenario.Bound{
+			{Metric: "truth", Quantile: 0.5, RTTs: 1, Plus: 10},
+			{Metric: "wire", Quantile: 1, Plus: 12000},
+			{Metric: "truth", Quantile: 0.99, RTTs: 1.25},
+		}})
 	var out strings.Builder
 	if err := new(Suite).List(&out, []scenario.Scenario{typing, quicterm(scenario.Scenario{Name: "idle"})}); err != nil {
 		t.Fatal(err)

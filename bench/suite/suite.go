@@ -60,7 +60,8 @@ type Suite struct {
 	lost    error // why the file does not have all records
 }
 
-// Run measures the scenarios, as many at once as have places: one that is to be alone, or has more sessions, takes all. It writes a table, and
+// Run measures the scenarios, as many at once as have places: one that is to be alone, or has more sessions, takes all.
+// It writes a table, and
 // returns an error if records are lost or, if it is strict, a bound is missed.
 func (s *Suite) Run(w io.Writer, scenarios []scenario.Scenario) error {
 	if err := s.open(); err != nil {
@@ -151,7 +152,8 @@ func (s *Suite) tell(w io.Writer) error {
 	if len(records) == 0 {
 		return errors.New("nothing was measured")
 	}
-	fmt.Fprintf(w, "%s, commit %s, seed %d; %s\n", time.Now().UTC().Format(time.DateOnly), cmp.Or(s.commit, "unknown"), s.Seed, s.machine)
+	fmt.Fprintf(w, "%s, commit %s, seed %d; %s\n", time.Now().UTC().Format(time.DateOnly), cmp.Or(s.commit, "unknown"),
+		s.Seed, s.machine)
 	io.WriteString(w, report.Table(records))
 	missed, bounds, busy := 0, 0, 0
 	stall, again := 0.0, make(map[string]bool)
@@ -195,7 +197,8 @@ func (s *Suite) List(w io.Writer, scenarios []scenario.Scenario) error {
 				records[first+i].Bound += ", " + text
 				continue
 			}
-			records = append(records, result.Record{Scenario: sc.Name, Program: sc.Program.Name(), Metric: b.Metric, Bound: text})
+			records = append(records, result.Record{Scenario: sc.Name, Program: sc.Program.Name(), Metric: b.Metric,
+				Bound: text})
 		}
 		if len(records) == first {
 			records = append(records, result.Record{Scenario: sc.Name, Program: sc.Program.Name()})

@@ -142,7 +142,8 @@ type packet struct {
 
 // stream sends packets over the link at a pace, and returns which arrived at the server
 // and, if that echoes them, back at the client, until a time after the last.
-func (l checkedLink) stream(t *measure.T, packets, size int, pace, late time.Duration, echo bool) (there, here []packet) {
+func (l checkedLink) stream(t *measure.T, packets, size int, pace, late time.Duration, echo bool) (there,
+	here []packet) {
 	start := time.Now()
 	until := start.Add(time.Duration(packets)*pace + late)
 	receive := func(c *net.UDPConn, to *[]packet, arrived func(b []byte, from net.Addr)) {
@@ -250,7 +251,10 @@ func checkTCP(t *measure.T, server *rig.Namespace, m *Machine) []check {
 		measuring = 2 * time.Second
 	)
 	m.Set(netem.Config{Delay: askedLossy.Delay})
-	listener := rig.Inside(server, func() (net.Listener, error) { return net.Listen("tcp", net.JoinHostPort(ServerIP, "0")) })
+	listener := rig.Inside(server, func() (net.Listener,
+		error) {
+		return net.Listen("tcp", net.JoinHostPort(ServerIP, "0"))
+	})
 	defer listener.Close()
 	go func() {
 		c, err := listener.Accept()

@@ -74,7 +74,8 @@ func NewNamespaces(t *measure.T, o Options) *Namespaces {
 func (s *Namespaces) Host() *rig.Host { return s.host }
 
 // attach gives a namespace an interface of the router, without addresses and down.
-func (s *Namespaces) attach(t *measure.T, ns *rig.Namespace, name string, cfg netem.Config, networks ...string) *netem.Port {
+func (s *Namespaces) attach(t *measure.T, ns *rig.Namespace, name string, cfg netem.Config,
+	networks ...string) *netem.Port {
 	outside := ns.Name + name[1:2] // of at most 15 bytes
 	var prefixes []netip.Prefix
 	for _, n := range networks {

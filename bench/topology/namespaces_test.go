@@ -30,7 +30,10 @@ func TestNamespaces(t *testing.T) {
 		s := NewNamespaces(m, Options{Seed: 1})
 		at := s.Machine(m, 0, netem.Config{Delay: delay})
 		wlan := at.Interface(0)
-		listener := rig.Inside(s.Server, func() (net.Listener, error) { return net.Listen("tcp", net.JoinHostPort(at.Server, "2222")) })
+		listener := rig.Inside(s.Server, func() (net.Listener,
+			error) {
+			return net.Listen("tcp", net.JoinHostPort(at.Server, "2222"))
+		})
 		defer listener.Close()
 		from := make(chan net.Addr)
 		go func() {

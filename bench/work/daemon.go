@@ -75,7 +75,8 @@ func daemonThreads(t *measure.T, pids []int) (sum int) {
 func helpers(daemon int) (n int) {
 	for _, pid := range measure.Children(daemon) {
 		args, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
-		if fields := bytes.Split(args, []byte{0}); err == nil && (len(fields) < 2 || string(fields[1]) != holder.Command && string(fields[1]) != "network") {
+		if fields := bytes.Split(args, []byte{0}); err == nil &&
+			(len(fields) < 2 || string(fields[1]) != holder.Command && string(fields[1]) != "network") {
 			n++
 		}
 	}

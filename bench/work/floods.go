@@ -148,7 +148,8 @@ func (a *attacker) half(n int64) {
 	}
 	a.sent.Add(1)
 	go a.overTCP(n/perTCP, func(c net.Conn) {
-		tls.Client(mute{c}, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{wire.ALPN}, ServerName: auth.ServerName(nil)}).Handshake()
+		tls.Client(mute{c}, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{wire.ALPN},
+			ServerName: auth.ServerName(nil)}).Handshake()
 	})
 }
 
@@ -246,5 +247,6 @@ func answer(c *quic.Conn, key *auth.UserKey) (*wire.Answer, error) {
 		return nil, err
 	}
 	signature, err := key.Sign(statement)
-	return &wire.Answer{Key: key.Public.Marshal(), Signature: signature, Host: statement.Host[:], Time: statement.Time}, err
+	return &wire.Answer{Key: key.Public.Marshal(), Signature: signature, Host: statement.Host[:], Time: statement.Time},
+		err
 }

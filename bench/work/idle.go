@@ -67,5 +67,6 @@ func (w Memory) Run(j *Job) []Figure {
 	}
 	growth := float64(daemonRSS(j.T, daemon)-before) / float64(w.More)
 	j.End()
-	return []Figure{one("holder rss", "MiB", float64(holder)/mib), one("client rss", "MiB", float64(client)/mib), one("daemon rss", "MiB", growth/mib)}
+	return []Figure{one("holder rss", "MiB", float64(holder)/mib), one("client rss", "MiB", float64(client)/mib),
+		one("daemon rss", "MiB", growth/mib)}
 }

@@ -27,7 +27,8 @@ var Programs = map[string]func(args []string) error{
 	"attacker": func(args []string) error {
 		var a attacker
 		var server, session, identity string
-		err := scan(args, &a.What, &server, &a.Sources, &a.Connections, &a.Sockets, &a.Rate, &a.uid, &a.user, &session, &identity, &a.dir)
+		err := scan(args, &a.What, &server, &a.Sources, &a.Connections, &a.Sockets, &a.Rate, &a.uid, &a.user, &session,
+			&identity, &a.dir)
 		if err != nil {
 			return err
 		}

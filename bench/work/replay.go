@@ -67,7 +67,8 @@ func fillRing(t *measure.T, h *rig.Host, name string, size int) time.Duration {
 	x := h.Shell(h.Addr, "-s", name)
 	folder := h.Path(name)
 	x.Run(fmt.Sprintf("mkdir %s; cd %s; mkfifo go done; stty -opost", folder, folder), "mkfifo")
-	x.Send(fmt.Sprintf("read x < go; s=$(date +%%s%%N); head -c %d /dev/zero | tr '\\0' x; echo $(($(date +%%s%%N) - s)) > done; cat\r~.", size))
+	x.Send(fmt.Sprintf("read x < go; s=$(date +%%s%%N); head -c %d /dev/zero | tr '\\0' x; "+
+		"echo $(($(date +%%s%%N) - s)) > done; cat\r~.", size))
 	x.Exit()
 	out, err := h.QT("connect", fmt.Sprintf("cd %s; echo > go; cat done", folder)).Output()
 	took, invalid := strconv.ParseInt(strings.TrimSpace(string(out)), 10, 64)
@@ -83,7 +84,8 @@ func takeOver(t *measure.T, h *rig.Host, name string, size int) *stopwatch {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
 	all := &stopwatch{size: size, done: cancel}
-	session, err := newClient(t, h).Attach(ctx, &wire.Attach{Mode: wire.ModeAttach, Session: name, PTY: true}, qtclient.Streams{Stdout: all})
+	session, err := newClient(t, h).Attach(ctx, &wire.Attach{Mode: wire.ModeAttach, Session: name, PTY: true},
+		qtclient.Streams{Stdout: all})
 	if err != nil {
 		t.Fatal(err)
 	}

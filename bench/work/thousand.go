@@ -75,7 +75,8 @@ func newInside(t *measure.T, h *rig.Host, client *qtclient.Client) *inside {
 func (i *inside) open(streams qtclient.Streams) *qtclient.Session {
 	n := i.opened
 	i.opened++
-	launch := wire.Launch{ID: wire.SessionID{byte(n >> 8), byte(n)}, Name: fmt.Sprintf("inside%d", n), Buffer: 1 << 20, PTY: true, ExitedTTL: time.Second}
+	launch := wire.Launch{ID: wire.SessionID{byte(n >> 8), byte(n)}, Name: fmt.Sprintf("inside%d", n), Buffer: 1 << 20,
+		PTY: true, ExitedTTL: time.Second}
 	socket, err := holder.Listen(rundir.Base(i.host.Path("run")), holder.SocketName(launch.ID))
 	if err != nil {
 		i.t.Fatal(err)

@@ -129,7 +129,8 @@ func (j *Job) happened(c *Client) []happened {
 
 // truth returns the figure of that name of typing in the sessions of some clients, which is a part of the work.
 func (j *Job) truth(clients []*Client, w Typing) Figure {
-	part := &Job{T: j.T, Host: j.Host, Server: j.Server, Link: j.Link, Clients: clients, OnBegin: func() {}, OnEnd: func() {}}
+	part := &Job{T: j.T, Host: j.Host, Server: j.Server, Link: j.Link, Clients: clients, OnBegin: func() {},
+		OnEnd: func() {}}
 	figures := w.Run(part)
 	return figures[slices.IndexFunc(figures, func(f Figure) bool { return f.Metric == "truth" })]
 }
