@@ -283,7 +283,7 @@ var packages = []struct {
 
 	{
 		path: "cmd/qt", role: "the command line of the client",
-		imports: `configs migrate/carrier/nonblock migrate/netmon quicterm/screen/asciicast quicterm/auth quicterm/client/bootstrap quicterm/client quicterm/doctor quicterm/client/install
+		imports: `configs migrate/netmon quicterm/screen/asciicast quicterm/auth quicterm/client/bootstrap quicterm/client quicterm/doctor quicterm/client/install
 			quicterm/terminal/predict quicterm/client/proxy
 			quicterm/machine/rundir quicterm/screen quicterm/screen/picture
 			quicterm/client/sshconfig quicterm/terminal quicterm/version quicterm/wire github.com/spf13/cobra github.com/spf13/pflag golang.org/x/crypto golang.org/x/term`,

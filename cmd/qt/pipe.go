@@ -13,6 +13,30 @@ import (
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
+// A polledPipe is a pipe that is open twice. Its reader sees the end when both are closed.
+type polledPipe struct {
+	io.WriteCloser
+	first *os.File
+}
+
+// Close implements [io.Closer].
+func (p *polledPipe) Close() error {
+	p.WriteCloser.Close()
+	return p.first.Close()
+}
+
+// polled returns a writer to our standard output, which it owns. A write to a pipe may block, so the scheduler of Go
+// hands the processor to another thread if it takes 20 µs. Therefore the pipe is opened once more, where that is possible.
+func polled(stdout *os.File) io.WriteCloser {
+	if info, err := stdout.Stat(); err != nil || info.Mode()&fs.ModeNamedPipe == 0 {
+		return stdout
+	}
+	if again := terminal.Polled(stdout, os.O_WRONLY); again != nil {
+		return &polledPipe{again, stdout}
+	}
+	return stdout
+}
+
 // runPipe runs a command without a terminal: our standard streams are the command's.
 func runPipe(ctx context.Context, a *access, host string, opts *options, req *wire.Attach) error {
 	s, err := a.client.Attach(ctx, req, client.Streams{

@@ -419,7 +419,6 @@ func (d *display) restore(newLine bool) {
 	d.titleTimer.Stop()
 	if d.painter != nil {
 		d.painter.setMode(predict.Never)
-		d.painter.closeDirect()
 	}
 	d.cancelSequenceLocked()
 	d.titleLate = false

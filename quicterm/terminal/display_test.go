@@ -16,9 +16,10 @@ import (
 
 // typeKeys types bytes that are all in one frame.
 func typeKeys(d *display, b []byte, frame uint64) {
-	t := d.beginTyping()
-	t.draw(b, len(b), frame, nil)
-	t.finish()
+	if p := d.typing(); p != nil {
+		p.typedLocked(b, len(b), frame)
+		p.mu.Unlock()
+	}
 }
 
 // live returns the display of a terminal after the replay, and its output, empty.

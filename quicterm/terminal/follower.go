@@ -21,9 +21,6 @@ const (
 	readEchoAfter = time.Second
 	maxEcho       = 256
 
-	// maxCalm is how many bytes are read in much less time than a user sees.
-	maxCalm = 16 << 10
-
 	// maxUnread bounds the output in bytes that waits. Who writes more reads it.
 	maxUnread = 1 << 20
 )
@@ -100,13 +97,6 @@ func onlyMoves(b []byte) bool {
 		}
 	}
 	return true
-}
-
-// calm reports whether little output is still to be read.
-func (f *follower) calm() bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return len(f.unread)+f.parsing <= maxCalm
 }
 
 // ask calls do with a screen that has read all output.

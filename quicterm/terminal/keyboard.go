@@ -112,14 +112,15 @@ func (k *keyboard) send(b []byte) {
 	if k.view != nil {
 		b = k.view.typed(b)
 	}
-	t := k.display.beginTyping()
+	p := k.display.typing()
 	n, frame, err := k.tryWriteLocked(b)
-	t.draw(b, n, frame, err) // before the send, which wakes other threads
-	k.session.Flush()
-	if t.inDoubt {
-		k.session.AskHint()
+	if p != nil {
+		if err == nil {
+			p.typedLocked(b, n, frame)
+		}
+		p.mu.Unlock()
 	}
-	t.finish()
+	k.session.Flush()
 	if err != nil { // the session is over
 		return
 	}

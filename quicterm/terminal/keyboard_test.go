@@ -183,7 +183,7 @@ func TestPredictionEscape(t *testing.T) {
 			t.Errorf("the program read %q, want what was typed", got)
 		}
 		k.typed("\r")
-		k.display.predict(&guesser{}, predict.Always, func() time.Duration { return 0 }, func() {}, nil)
+		k.display.predict(&guesser{}, predict.Always, func() time.Duration { return 0 }, func() {})
 		k.typed("~*~#~*")
 		k.wantShown("off, and on again", "\r\n[qt: predictions: off]\r\n\r\n[qt]\r\nstatus of test\r\n"+
 			"predictions: off\r\n\r\n[qt: predictions: always, none so far]\r\n")

@@ -52,7 +52,6 @@ type predictor interface {
 type painter struct {
 	predictor predictor
 	out       io.Writer
-	direct    *direct   // to out, or nil
 	seen      *follower // of all that is written to out, except what is drawn
 	rtt       func() time.Duration
 	ask       func()      // asks the server for a hint
@@ -91,11 +90,10 @@ type keys struct {
 	rtt   time.Duration
 }
 
-// typedLocked takes typed bytes, of which n are in frames up to one. It reports whether there is then
-// something to paint.
-func (p *painter) typedLocked(b []byte, n int, frame uint64) bool {
+// typedLocked takes typed bytes, of which n are in frames up to one, and has the predictions painted.
+func (p *painter) typedLocked(b []byte, n int, frame uint64) {
 	if p.off {
-		return false
+		return
 	}
 	now, rtt := time.Now(), p.rtt()
 	if len(p.keys) > maxUntold {
@@ -108,7 +106,7 @@ func (p *painter) typedLocked(b []byte, n int, frame uint64) bool {
 	if n < len(b) {
 		p.keys = append(p.keys, keys{bytes.Clone(b[n:]), 0, now, rtt})
 	}
-	return true
+	p.wakeLocked(now)
 }
 
 // forgetLocked forgets the keys that the predictor does not know yet.
@@ -346,14 +344,6 @@ func (p *painter) setMode(m predict.Mode) {
 	if p.off = m == predict.Never; p.off {
 		p.timer.Stop()
 		p.due = time.Time{}
-	}
-}
-
-// closeDirect closes the direct way to the terminal.
-func (p *painter) closeDirect() {
-	if p.direct != nil {
-		p.direct.close()
-		p.direct = nil
 	}
 }
 

@@ -15,7 +15,7 @@ func BenchmarkKey(b *testing.B) {
 	d.begin(wire.Size{Cols: 120, Rows: 40}, true, nil)
 	d.endReplay()
 	rtt := func() time.Duration { return 100 * time.Millisecond }
-	d.predict(predict.New(predict.Always), predict.Always, rtt, func() {}, nil)
+	d.predict(predict.New(predict.Always), predict.Always, rtt, func() {})
 	frame := uint64(0)
 	hint := func() {
 		d.hinted(wire.Hint{In: frame, Out: frame, Terminal: wire.Shell | wire.UsualKeys, Context: 7})

@@ -116,7 +116,7 @@ func paintedTerminal(g *guesser) (terminal *countedTerminal, d *display, plain *
 	d.begin(wire.Size{Cols: uint16(cols), Rows: uint16(rows)}, true, nil)
 	plain.Write([]byte("\x1b[22;0t"))
 	d.endReplay()
-	d.predict(g, predict.Always, func() time.Duration { return 0 }, func() {}, nil)
+	d.predict(g, predict.Always, func() time.Duration { return 0 }, func() {})
 	d.painter.wake = func() {}
 	d.painter.timer = time.AfterFunc(time.Hour, d.painter.wake)
 	return terminal, d, plain
@@ -206,7 +206,7 @@ func (p *oneKey) Overlay(_ time.Time, s *screen.Screen) (o predict.Overlay, unti
 // painting returns a display that paints, and a function that types a key in a frame.
 func painting(t *testing.T) (d *display, wantOut func(why, want string), typed func(key string, frame uint64)) {
 	d, out := live()
-	d.predict(&oneKey{}, predict.Always, func() time.Duration { return 0 }, func() {}, nil)
+	d.predict(&oneKey{}, predict.Always, func() time.Duration { return 0 }, func() {})
 	return d, wantWritten(t, d, out), func(key string, frame uint64) {
 		typeKeys(d, []byte(key), frame)
 	}

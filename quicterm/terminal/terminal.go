@@ -123,13 +123,13 @@ func (t *Terminal) Run(ctx context.Context, s Session, size wire.Size) (status i
 		}
 	}
 	if terminal {
-		if out := polled(t.cfg.Out, os.O_WRONLY); out != nil {
+		if out := Polled(t.cfg.Out, os.O_WRONLY); out != nil {
 			t.display.out = out
 		}
 	}
 	in := io.Reader(t.cfg.In)
 	if raw {
-		if again := polled(t.cfg.In, os.O_RDONLY); again != nil {
+		if again := Polled(t.cfg.In, os.O_RDONLY); again != nil {
 			in = again
 		}
 	}
@@ -153,7 +153,7 @@ func (t *Terminal) Run(ctx context.Context, s Session, size wire.Size) (status i
 	})
 	defer stop()
 	if raw && terminal {
-		t.display.predict(predict.New(t.cfg.Predict), t.cfg.Predict, s.RTT, s.AskHint, openDirect(t.cfg.Out))
+		t.display.predict(predict.New(t.cfg.Predict), t.cfg.Predict, s.RTT, s.AskHint)
 	}
 	k := newKeyboard(s, t.display, t.view, t.cfg)
 	defer k.close()
