@@ -282,12 +282,18 @@ var packages = []struct {
 	},
 
 	{
+		path: "quicterm/client/reach", role: "finds a way to a server, asks what a login needs, and remembers it",
+		imports: `configs migrate/netmon quicterm/auth quicterm/client quicterm/client/bootstrap quicterm/client/proxy quicterm/client/sshconfig
+			quicterm/machine/rundir quicterm/terminal quicterm/version quicterm/wire golang.org/x/crypto golang.org/x/term`,
+		tests: "golang.org/x/net",
+	},
+
+	{
 		path: "cmd/qt", role: "the command line of the client",
-		imports: `configs migrate/netmon quicterm/screen/asciicast quicterm/auth quicterm/client/bootstrap quicterm/client quicterm/doctor quicterm/client/install
-			quicterm/terminal/predict quicterm/client/proxy
-			quicterm/machine/rundir quicterm/screen quicterm/screen/picture
+		imports: `configs migrate/netmon quicterm/screen/asciicast quicterm/auth quicterm/client/bootstrap quicterm/client quicterm/client/reach
+			quicterm/doctor quicterm/client/install quicterm/terminal/predict quicterm/machine/rundir quicterm/screen quicterm/screen/picture
 			quicterm/client/sshconfig quicterm/terminal quicterm/version quicterm/wire github.com/spf13/cobra github.com/spf13/pflag golang.org/x/crypto golang.org/x/term`,
-		tests: "bench/bubble bench/rig cmd/dist/man quicterm/holder github.com/rogpeppe/go-internal golang.org/x/net",
+		tests: "bench/bubble bench/rig cmd/dist/man quicterm/holder github.com/rogpeppe/go-internal",
 	},
 	{
 		path: "cmd/qtd", role: "the command line of the daemon and of the holder",

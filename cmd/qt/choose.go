@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/term"
 
+	"github.com/quicterm/quicterm/quicterm/client/reach"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -22,9 +23,9 @@ const choiceTime = 20 * time.Second
 var errChoseLate = errors.New("the connection does not wait for so long")
 
 // withSession is withClient for a session, which the user chooses if *session is empty.
-func withSession(ctx context.Context, host string, session *string, opts *options, f call) error {
+func withSession(ctx context.Context, host string, session *string, opts *options, f reach.Call) error {
 	try := func() error {
-		return withClient(ctx, host, opts, func(ctx context.Context, a *access) (err error) {
+		return reach.With(ctx, host, &opts.Options, func(ctx context.Context, a *reach.Access) (err error) {
 			if *session == "" {
 				if *session, err = chooseSession(ctx, a, host, opts.role); err != nil {
 					return err
@@ -42,9 +43,9 @@ func withSession(ctx context.Context, host string, session *string, opts *option
 
 // chooseSession returns the id of the session that a client without a name is for: the only one that it can have
 // without taking it from another client, or else one that the user picks. With errChoseLate it is the user's choice.
-func chooseSession(ctx context.Context, a *access, host string, role wire.Role) (id string, err error) {
+func chooseSession(ctx context.Context, a *reach.Access, host string, role wire.Role) (id string, err error) {
 	listed := time.Now()
-	infos, _, err := a.client.List(ctx)
+	infos, _, err := a.Client.List(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -84,18 +85,18 @@ func pick(host string, infos []wire.Info, role wire.Role) (*wire.Info, error) {
 	if err := printTable(os.Stderr, infos, time.Now()); err != nil {
 		return nil, err
 	}
-	none := withHint(errNoSession, nameSession, verb(role), host)
+	none := reach.WithHint(errNoSession, nameSession, verb(role), host)
 	if !onTerminal() {
 		return nil, none
 	}
 	var picked *wire.Info
-	err := ask(fmt.Sprintf(sessionQuestion, infos[0].Name), func(answer string) bool {
-		if picked = named(infos, answer); picked == nil && !declines(answer) {
+	err := reach.Ask(fmt.Sprintf(sessionQuestion, infos[0].Name), func(answer string) bool {
+		if picked = named(infos, answer); picked == nil && !reach.Declines(answer) {
 			say(noSuchChoice, answer)
 		}
 		return picked != nil
 	})
-	if err != nil && !errors.As(err, new(*signalError)) {
+	if err != nil && !errors.As(err, new(*reach.SignalError)) {
 		err = none
 	}
 	return picked, err
@@ -123,7 +124,7 @@ func named(infos []wire.Info, answer string) *wire.Info {
 		switch info := &infos[i]; {
 		case info.Name == answer:
 			return info
-		case declines(answer):
+		case reach.Declines(answer):
 		case strings.HasPrefix(info.Name, answer), strings.HasPrefix(info.ID.String(), answer):
 			begins = append(begins, info)
 		}

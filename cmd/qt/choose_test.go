@@ -6,7 +6,7 @@ import (
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
-// A no declines, also where the name of a session begins so. A whole name is that session.
+// A no reach.Declines, also where the name of a session begins so. A whole name is that session.
 func TestNamedNo(t *testing.T) {
 	infos := []wire.Info{{Name: "work"}, {Name: "notes"}}
 	for answer, want := range map[string]*wire.Info{"": &infos[0], "not": &infos[1], "no": nil, "N": nil, "x": nil} {

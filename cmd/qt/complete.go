@@ -10,10 +10,9 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/crypto/ssh"
 
 	"github.com/quicterm/quicterm/quicterm/auth"
-	"github.com/quicterm/quicterm/quicterm/client/bootstrap"
+	"github.com/quicterm/quicterm/quicterm/client/reach"
 	"github.com/quicterm/quicterm/quicterm/client/sshconfig"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
@@ -76,8 +75,8 @@ func hostNames(_ context.Context, _ []string, opts *options) []string {
 		return []string{"localhost"}
 	}
 	configs, known := []string{filepath.Join(home, ".ssh", "config"), "/etc/ssh/ssh_config"}, []string{"/etc/ssh/ssh_known_hosts"}
-	if opts.config != "" {
-		configs = []string{opts.config}
+	if opts.Config != "" {
+		configs = []string{opts.Config}
 	}
 	for _, name := range []string{"known_hosts", "known_hosts2"} {
 		known = append(known, filepath.Join(home, ".ssh", name))
@@ -113,55 +112,16 @@ func sessionNames(ctx context.Context, before []string, opts *options) []string 
 	}
 	ctx, stop := context.WithTimeout(ctx, completeTimeout)
 	defer stop()
-	listNames(ctx, host, opts, &names) // without an answer, there are fewer names
-	names = slices.DeleteFunc(names, func(name string) bool { return slices.Contains(before[1:], name) })
-	slices.Sort(names)
-	return slices.Compact(names)
-}
-
-// listNames adds the names of the sessions on a host.
-func listNames(ctx context.Context, host string, opts *options, names *[]string) error {
-	a, cfg, err := newAccess(ctx, host, opts)
-	if err != nil {
-		return err
-	}
-	t := a.target
-	list := func(ctx context.Context, a *access) error {
-		infos, _, err := a.client.List(ctx)
+	reach.Quietly(ctx, host, &opts.Options, func(ctx context.Context, a *reach.Access) error {
+		infos, _, err := a.Client.List(ctx)
 		for _, i := range infos {
 			if i.Phase != wire.PhaseExited {
-				*names = append(*names, i.Name)
+				names = append(names, i.Name)
 			}
 		}
 		return err
-	}
-	if t.local {
-		if !daemonRuns() { // a grant would start one
-			return nil
-		}
-		return a.byGrant(ctx, new(bootstrap.Local), cfg, list)
-	}
-	a.before, _ = recall(t.server())
-	switch {
-	case a.settings.Bootstrap == "direct":
-	case a.settings.Bootstrap == "ssh" || a.before.Port == 0 || a.before.NoLogin:
-		return nil
-	default:
-		t.daemonPort = a.before.Port
-	}
-	cfg.TCPFirst = a.before.NoUDP
-	t.Batch, t.Unknown = true, sshconfig.Refuse
-	t.UserKeyAlgorithms = withoutTouch(t.UserKeyAlgorithms)
-	return a.byKey(ctx, cfg, list)
-}
-
-// withoutTouch returns those of the permitted algorithms whose keys do not wait for the user to
-// touch a token. Nil permits all.
-func withoutTouch(permitted []string) []string {
-	all := []string{
-		ssh.KeyAlgoED25519, ssh.KeyAlgoECDSA256, ssh.KeyAlgoECDSA384, ssh.KeyAlgoECDSA521, ssh.KeyAlgoRSASHA256, ssh.KeyAlgoRSASHA512,
-		ssh.CertAlgoED25519v01, ssh.CertAlgoECDSA256v01, ssh.CertAlgoECDSA384v01, ssh.CertAlgoECDSA521v01,
-		ssh.CertAlgoRSASHA256v01, ssh.CertAlgoRSASHA512v01,
-	}
-	return slices.DeleteFunc(all, func(a string) bool { return permitted != nil && !slices.Contains(permitted, a) })
+	}) // without an answer, there are fewer names
+	names = slices.DeleteFunc(names, func(name string) bool { return slices.Contains(before[1:], name) })
+	slices.Sort(names)
+	return slices.Compact(names)
 }

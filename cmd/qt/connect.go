@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,6 +18,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/quicterm/quicterm/quicterm/client"
+	"github.com/quicterm/quicterm/quicterm/client/reach"
 	"github.com/quicterm/quicterm/quicterm/terminal"
 	"github.com/quicterm/quicterm/quicterm/terminal/predict"
 	"github.com/quicterm/quicterm/quicterm/wire"
@@ -126,17 +128,17 @@ func runSession(ctx context.Context, host string, opts *options, req *wire.Attac
 	// than it saves.
 	runtime.GOMAXPROCS(1)
 	return retry(ctx, host, func() error {
-		open := func(f call) error { return withClient(ctx, host, opts, f) }
+		open := func(f reach.Call) error { return reach.With(ctx, host, &opts.Options, f) }
 		if req.Mode == wire.ModeAttach {
 			if req.Session != "" && !onTerminal() {
 				return fmt.Errorf(needsTerminal, verb(opts.role))
 			}
-			open = func(f call) error { return withSession(ctx, host, &req.Session, opts, f) }
+			open = func(f reach.Call) error { return withSession(ctx, host, &req.Session, opts, f) }
 		}
-		return open(func(ctx context.Context, a *access) error {
-			req.Env = sendEnv(a.settings.SendEnv)
+		return open(func(ctx context.Context, a *reach.Access) error {
+			req.Env = sendEnv(a.Settings.SendEnv)
 			if req.PTY {
-				req.Role, req.Own, req.Replay, req.Skip = opts.role, opts.ownSize, opts.replay, a.settings.Flood == "skip"
+				req.Role, req.Own, req.Replay, req.Skip = opts.role, opts.ownSize, opts.replay, a.Settings.Flood == "skip"
 				return runTerminal(ctx, a, host, opts, req)
 			}
 			return runPipe(ctx, a, host, opts, req)
@@ -199,24 +201,24 @@ func sendEnv(patterns []string) [][2]string {
 var predictModes = map[string]predict.Mode{"adaptive": predict.Adaptive, "always": predict.Always, "never": predict.Never}
 
 // runTerminal runs a session on our terminal.
-func runTerminal(ctx context.Context, a *access, host string, opts *options, req *wire.Attach) error {
+func runTerminal(ctx context.Context, a *reach.Access, host string, opts *options, req *wire.Attach) error {
 	skips := req.Skip || opts.role.ReadOnly()
-	predicts := predictModes[a.settings.Predict]
+	predicts := predictModes[cmp.Or(opts.predict, a.Settings.Predict)]
 	if opts.role.ReadOnly() {
 		predicts = predict.Never
 	}
 	t := terminal.New(terminal.Config{
 		In:      os.Stdin,
 		Out:     os.Stdout,
-		Escape:  a.settings.EscapeChar,
+		Escape:  cmp.Or(opts.escape, a.Settings.EscapeChar),
 		Predict: predicts,
 		Host:    host,
 		Role:    opts.role,
 		Skips:   skips,
-		Needs:   a.needs,
+		Needs:   a.Needs,
 		Status:  func(st client.Status) string { return newReport(host, st).text(time.Now()) },
 	})
-	recording, err := prepareRecording(a.settings, skips, t.Print)
+	recording, err := prepareRecording(a.Settings, skips, t.Print)
 	if err != nil {
 		return err
 	}
@@ -229,7 +231,7 @@ func runTerminal(ctx context.Context, a *access, host string, opts *options, req
 	} else {
 		streams = t.Streams()
 	}
-	s, err := a.client.Attach(ctx, req, recording.streams(streams))
+	s, err := a.Client.Attach(ctx, req, recording.streams(streams))
 	if lost := lostOf(err); lost != nil {
 		if err := printLost(os.Stdout, host, opts, lost); err != nil {
 			return err
@@ -250,9 +252,9 @@ func runTerminal(ctx context.Context, a *access, host string, opts *options, req
 		abandon(ctx, s)
 		return err
 	}
-	defer showStatus(host, s, opts.verbose)()
+	defer showStatus(host, s, opts.Verbose)()
 	// A raw terminal sends no signals: these come from other processes.
-	ctx, stop := untilSignal(ctx, syscall.SIGINT, syscall.SIGQUIT)
+	ctx, stop := reach.UntilSignal(ctx, syscall.SIGINT, syscall.SIGQUIT)
 	defer stop()
 	status, err := t.Run(ctx, use, req.Size)
 	recording.finish(err == nil, status)
@@ -260,9 +262,9 @@ func runTerminal(ctx context.Context, a *access, host string, opts *options, req
 		if s.Status().Unacked > 0 {
 			defer say(inputLost)
 		}
-		var signaled *signalError
+		var signaled *reach.SignalError
 		if errors.As(context.Cause(ctx), &signaled) {
-			return &signalError{signaled.signal, sessionContinues + resumeCommand(host, opts, s.Name())}
+			return &reach.SignalError{Signal: signaled.Signal, Effect: sessionContinues + resumeCommand(host, opts, s.Name())}
 		}
 		say("%s", left(host, opts, s.Name()))
 		return nil

@@ -16,6 +16,7 @@ import (
 	"github.com/quicterm/quicterm/quicterm/auth"
 	"github.com/quicterm/quicterm/quicterm/client"
 	"github.com/quicterm/quicterm/quicterm/client/bootstrap"
+	"github.com/quicterm/quicterm/quicterm/client/reach"
 	"github.com/quicterm/quicterm/quicterm/doctor"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
@@ -96,7 +97,7 @@ type examination struct {
 	settings    *configs.Client
 	quick, long bool
 
-	target *target
+	target *reach.Target
 	facts  doctor.Host
 
 	mu     sync.Mutex
@@ -109,18 +110,18 @@ const reachTime = 4 * time.Second
 
 // run logs in as every other command does, and tries all candidates as soon as the port is known.
 func (x *examination) run(ctx context.Context) doctor.Report {
-	x.opts.inspect = func(key ssh.PublicKey, err error) {
+	x.opts.Inspect = func(key ssh.PublicKey, err error) {
 		x.mu.Lock()
 		defer x.mu.Unlock()
 		x.key, x.keyErr = key, err
 	}
 	x.facts.Name = x.host
-	err := withClient(ctx, x.host, x.opts, func(ctx context.Context, a *access) error {
-		x.target = a.target
-		x.facts = doctor.Host{Name: a.target.Name, Local: a.target.local, Client: software()}
+	err := reach.With(ctx, x.host, &x.opts.Options, func(ctx context.Context, a *reach.Access) error {
+		x.target = a.Target
+		x.facts = doctor.Host{Name: a.Target.Name, Local: a.Target.Local, Client: reach.Software()}
 		return x.look(ctx, a)
 	})
-	x.facts.Client = software()
+	x.facts.Client = reach.Software()
 	if err != nil {
 		x.facts.Login.Of = checkOf(err)
 		x.facts.Login.Err, x.facts.Login.Todo = split(err)
@@ -137,7 +138,7 @@ func (x *examination) run(ctx context.Context) doctor.Report {
 			err = x.otherKeyKnown()
 		}
 		if err != nil {
-			x.facts.Key.Err, x.facts.Key.Todo = split(explain(err, x.target))
+			x.facts.Key.Err, x.facts.Key.Todo = split(reach.Explain(err, x.target))
 		}
 	}
 	return x.facts.Report()
@@ -147,11 +148,11 @@ func (x *examination) run(ctx context.Context) doctor.Report {
 // has brought the key, does not look there.
 func (x *examination) otherKeyKnown() error {
 	t := *x.target
-	if t.local {
+	if t.Local {
 		return nil
 	}
-	t.daemonPort = x.facts.Port
-	known, err := t.loadKnownHosts()
+	t.DaemonPort = x.facts.Port
+	known, err := t.LoadKnownHosts()
 	if err != nil {
 		return err
 	}
@@ -164,21 +165,21 @@ func (x *examination) otherKeyKnown() error {
 
 // look collects what there is to know with one access to the server. It returns why the login
 // failed, so that another access may be tried.
-func (x *examination) look(ctx context.Context, a *access) error {
+func (x *examination) look(ctx context.Context, a *reach.Access) error {
 	var wg sync.WaitGroup
 	defer wg.Wait()
-	if a.tunnel == nil { // no login has to tell the port first
+	if a.Tunnel == nil { // no login has to tell the port first
 		wg.Go(func() { x.reach(ctx, a) })
 	}
-	description, by, err := a.client.Describe(ctx)
+	description, by, err := a.Client.Describe(ctx)
 	if err == nil {
 		x.describe(a, &description)
 		x.facts.Login.By = map[client.Transport]string{client.QUIC: "UDP", client.TCP: "TCP", client.SSH: "ssh"}[by]
 	}
-	x.facts.Port = a.target.daemonPort
-	if a.tunnel != nil {
-		x.facts.Jumped = a.tunnel.Pipe
-		if port := a.tunnel.Port(); port != 0 || a.before.Port == 0 {
+	x.facts.Port = a.Target.DaemonPort
+	if a.Tunnel != nil {
+		x.facts.Jumped = a.Tunnel.Pipe
+		if port := a.Tunnel.Port(); port != 0 || !a.WasReached() {
 			x.facts.Port = port
 		}
 	}
@@ -186,7 +187,7 @@ func (x *examination) look(ctx context.Context, a *access) error {
 		x.candidates(ctx, a)
 		return err
 	}
-	if a.tunnel != nil {
+	if a.Tunnel != nil {
 		x.reach(ctx, a)
 	}
 	wg.Wait()
@@ -194,9 +195,9 @@ func (x *examination) look(ctx context.Context, a *access) error {
 	return err
 }
 
-func (x *examination) describe(a *access, d *wire.Description) {
+func (x *examination) describe(a *reach.Access, d *wire.Description) {
 	x.facts.Server = &doctor.Server{
-		Software: d.Software, Proof: d.Proof, Granted: d.Granted, Account: a.target.User,
+		Software: d.Software, Proof: d.Proof, Granted: d.Granted, Account: a.Target.User,
 		Ahead: time.Until(time.UnixMilli(d.Time)),
 	}
 	switch d.Logout {
@@ -212,11 +213,11 @@ func (x *examination) describe(a *access, d *wire.Description) {
 }
 
 // candidates returns how the server may be reached, and records what its name stands for.
-func (x *examination) candidates(ctx context.Context, a *access) []client.Candidate {
-	candidates, err := a.client.Candidates(ctx)
+func (x *examination) candidates(ctx context.Context, a *reach.Access) []client.Candidate {
+	candidates, err := a.Client.Candidates(ctx)
 	var unresolved *net.DNSError
 	if errors.As(err, &unresolved) {
-		err = nameError{unresolved}
+		err = reach.NameError{Err: unresolved}
 	}
 	x.facts.NameErr = err
 	for _, candidate := range candidates {
@@ -228,7 +229,7 @@ func (x *examination) candidates(ctx context.Context, a *access) []client.Candid
 }
 
 // reach tries all candidates at once.
-func (x *examination) reach(ctx context.Context, a *access) {
+func (x *examination) reach(ctx context.Context, a *reach.Access) {
 	candidates := x.candidates(ctx, a)
 	if x.facts.NameErr != nil {
 		return
@@ -239,7 +240,7 @@ func (x *examination) reach(ctx context.Context, a *access) {
 		wg.Go(func() {
 			ctx, cancel := context.WithTimeoutCause(ctx, reachTime, errNoAnswer)
 			defer cancel()
-			rtt, err := a.client.Reach(ctx, candidate)
+			rtt, err := a.Client.Reach(ctx, candidate)
 			if !errors.As(err, new(*client.UnreachableError)) {
 				err = nil // an error about a key shows that the candidate works
 			} else if ctx.Err() != nil {
@@ -277,7 +278,7 @@ func unwrapped(err error) error {
 }
 
 // knock finds out whether it is the size of the packets that keeps UDP from working.
-func (x *examination) knock(ctx context.Context, a *access, candidates []client.Candidate) {
+func (x *examination) knock(ctx context.Context, a *reach.Access, candidates []client.Candidate) {
 	for i, candidate := range candidates {
 		if candidate.Transport == client.QUIC && x.facts.Candidates[i].Err == nil {
 			return
@@ -288,9 +289,9 @@ func (x *examination) knock(ctx context.Context, a *access, candidates []client.
 			continue
 		}
 		k := new(doctor.Knock)
-		k.Small, _ = a.client.Knock(ctx, candidate, smallPacket)
+		k.Small, _ = a.Client.Knock(ctx, candidate, smallPacket)
 		if k.Small {
-			k.Large, _ = a.client.Knock(ctx, candidate, largePacket)
+			k.Large, _ = a.Client.Knock(ctx, candidate, largePacket)
 		}
 		if i, err := net.InterfaceByName(candidate.Interface); err == nil {
 			k.MTU = i.MTU
@@ -329,9 +330,9 @@ func checkOf(err error) string {
 
 // split returns an error and its hint in one line each.
 func split(err error) (what, todo string) {
-	var hint *hintError
+	var hint *reach.HintError
 	if errors.As(err, &hint) {
-		err, todo = hint.err, hint.hint
+		err, todo = hint.Err, hint.Hint
 	}
 	return strings.Join(strings.Fields(err.Error()), " "), todo
 }

@@ -10,12 +10,13 @@ import (
 
 	"github.com/quicterm/quicterm/migrate/netmon"
 	"github.com/quicterm/quicterm/quicterm/auth"
+	"github.com/quicterm/quicterm/quicterm/client/reach"
 	"github.com/quicterm/quicterm/quicterm/doctor"
 )
 
 // machine looks at this machine alone.
 func machine() (r doctor.Report) {
-	r.Add("version", doctor.OK, "", "%s", software())
+	r.Add("version", doctor.OK, "", "%s", reach.Software())
 	if file, err := exec.LookPath("ssh"); err == nil {
 		r.Add("ssh", doctor.OK, "", "%s", file)
 	} else {
@@ -102,13 +103,10 @@ func addLocalPaths(r *doctor.Report) {
 
 // addState tells whether qt can keep what it learns of servers.
 func addState(r *doctor.Report) {
-	file, err := reachedFile()
-	if err == nil {
-		err = changeState(file, func(content []byte) ([]byte, error) { return content, nil })
-	}
+	dir, err := reach.StateDir()
 	if err != nil {
 		r.Add("state", doctor.Warn, "make it writable, or set XDG_STATE_HOME: without it, each connection begins by ssh", "%v", err)
 		return
 	}
-	r.Add("state", doctor.OK, "", "%s can be written", filepath.Dir(file))
+	r.Add("state", doctor.OK, "", "%s can be written", dir)
 }

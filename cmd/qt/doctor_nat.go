@@ -8,13 +8,14 @@ import (
 	"time"
 
 	"github.com/quicterm/quicterm/quicterm/auth"
+	"github.com/quicterm/quicterm/quicterm/client/reach"
 	"github.com/quicterm/quicterm/quicterm/doctor"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
 // measureNAT finds out how long the path of a silent UDP connection lives: whether it does for
 // keepalive_idle, and if not, or if it is to be known, for how long.
-func (x *examination) measureNAT(ctx context.Context, a *access) {
+func (x *examination) measureNAT(ctx context.Context, a *reach.Access) {
 	n := &x.facts.NAT
 	n.KeepaliveIdle = x.settings.KeepaliveIdle.Duration
 	keys, closeKeys, why := x.mappingKeys(a)
@@ -42,12 +43,12 @@ func (x *examination) measureNAT(ctx context.Context, a *access) {
 
 // outlive measures for some silences, each on a connection of its own and all at once, whether the
 // path outlives them.
-func (x *examination) outlive(ctx context.Context, a *access, keys []*auth.UserKey, silences []time.Duration) error {
+func (x *examination) outlive(ctx context.Context, a *reach.Access, keys []*auth.UserKey, silences []time.Duration) error {
 	lived, errs := make([]bool, len(silences)), make([]error, len(silences))
 	var wg sync.WaitGroup
 	for i, silence := range silences {
 		wg.Go(func() {
-			m, err := a.client.OpenMapping(ctx, a.target.User, keys)
+			m, err := a.Client.OpenMapping(ctx, a.Target.User, keys)
 			if err == nil {
 				lived[i], err = m.Outlives(ctx, silence)
 				m.Close()
@@ -71,11 +72,11 @@ func (x *examination) outlive(ctx context.Context, a *access, keys []*auth.UserK
 
 // mappingKeys returns the keys for connections by which a NAT is measured, or why it is not.
 // Each connection is a login: none of them asks the user to touch a key.
-func (x *examination) mappingKeys(a *access) (keys []*auth.UserKey, closeKeys func(), why string) {
+func (x *examination) mappingKeys(a *reach.Access) (keys []*auth.UserKey, closeKeys func(), why string) {
 	none := func() {}
 	udp := slices.ContainsFunc(x.facts.Candidates, func(c doctor.Candidate) bool { return c.UDP && c.Err == nil })
 	switch {
-	case x.target.local:
+	case x.target.Local:
 		return nil, none, "it is this machine"
 	case x.quick:
 		return nil, none, "left out"
@@ -84,7 +85,7 @@ func (x *examination) mappingKeys(a *access) (keys []*auth.UserKey, closeKeys fu
 	case x.facts.Server == nil:
 		return nil, none, "it needs a login"
 	}
-	keys, closeKeys, err := userKeys(a.target, a.log)
+	keys, closeKeys, err := a.UserKeys()
 	keys = slices.DeleteFunc(keys, func(k *auth.UserKey) bool { return !k.Silent() })
 	if err != nil || len(keys) == 0 {
 		closeKeys()

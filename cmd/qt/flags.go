@@ -53,7 +53,7 @@ func (opts *options) setPort(s string) error {
 	if err != nil || n == 0 {
 		return errors.New("a port is a number from 1 to 65535")
 	}
-	opts.port = uint16(n)
+	opts.Port = uint16(n)
 	return nil
 }
 
@@ -62,7 +62,7 @@ func addTargetFlags(c *cobra.Command, opts *options) {
 	f := c.Flags()
 	f.VarP(flagValue{set: opts.setPort, kind: "port"}, "port", "p",
 		"UDP and TCP `port` of the daemon, which is reached directly (default: the setting port, 4433)")
-	f.Var(oneOf(&opts.bootstrap, "auto", "ssh", "direct"), "bootstrap",
+	f.Var(oneOf(&opts.Bootstrap, "auto", "ssh", "direct"), "bootstrap",
 		"how to reach the server first: `auto`, ssh or direct (default: the setting bootstrap)")
 	addLoginFlags(c, opts)
 }
@@ -70,15 +70,15 @@ func addTargetFlags(c *cobra.Command, opts *options) {
 // addLoginFlags adds those of them that ssh has too.
 func addLoginFlags(c *cobra.Command, opts *options) {
 	f := c.Flags()
-	f.StringVarP(&opts.user, "login", "l", "", "log in as this `user`")
-	f.StringArrayVarP(&opts.identities, "identity", "i", nil, "private key `file` to offer; may be repeated")
-	f.StringVarP(&opts.config, "config", "F", "", "`file` to read instead of ssh's own configuration files")
-	f.BoolVarP(&opts.verbose, "verbose", "v", false, "log to standard error")
+	f.StringVarP(&opts.User, "login", "l", "", "log in as this `user`")
+	f.StringArrayVarP(&opts.Identities, "identity", "i", nil, "private key `file` to offer; may be repeated")
+	f.StringVarP(&opts.Config, "config", "F", "", "`file` to read instead of ssh's own configuration files")
+	f.BoolVarP(&opts.Verbose, "verbose", "v", false, "log to standard error")
 }
 
 // addPathFlags adds the flags that say which paths a session uses.
 func addPathFlags(c *cobra.Command, opts *options) {
-	c.Flags().BoolVar(&opts.redundant, "redundant", false,
+	c.Flags().BoolVar(&opts.Redundant, "redundant", false,
 		"send everything over two network interfaces (see the setting paths)")
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/quicterm/quicterm/quicterm/client"
 	"github.com/quicterm/quicterm/quicterm/client/bootstrap"
+	"github.com/quicterm/quicterm/quicterm/client/reach"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -142,14 +143,14 @@ func follow(ctx context.Context, w io.Writer, host string, opts *options, asJSON
 		_, err := fmt.Fprintln(w, e.text())
 		return err
 	})
-	ctx, stopSignals := untilSignal(ctx, syscall.SIGINT)
+	ctx, stopSignals := reach.UntilSignal(ctx, syscall.SIGINT)
 	defer stopSignals()
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	pause := firstPause
 	for {
-		err := withClient(ctx, host, opts, func(ctx context.Context, a *access) error {
-			return a.client.Follow(ctx, func(infos []wire.Info, more int) {
+		err := reach.With(ctx, host, &opts.Options, func(ctx context.Context, a *reach.Access) error {
+			return a.Client.Follow(ctx, func(infos []wire.Info, more int) {
 				pause = firstPause
 				if err := f.listing(time.Now(), infos, more); err != nil {
 					stop(err)
@@ -162,7 +163,7 @@ func follow(ctx context.Context, w io.Writer, host string, opts *options, asJSON
 		if err == nil {
 			continue
 		}
-		if signaled := new(signalError); errors.As(err, &signaled) && signaled.signal == syscall.SIGINT {
+		if signaled := new(reach.SignalError); errors.As(err, &signaled) && signaled.Signal == syscall.SIGINT {
 			return nil // the login may see the signal before this function's context ends
 		}
 		if ctx.Err() != nil || !f.began || !contactLost(err) {

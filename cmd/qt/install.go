@@ -12,6 +12,7 @@ import (
 
 	"github.com/quicterm/quicterm/quicterm/client/bootstrap"
 	"github.com/quicterm/quicterm/quicterm/client/install"
+	"github.com/quicterm/quicterm/quicterm/client/reach"
 	"github.com/quicterm/quicterm/quicterm/terminal"
 )
 
@@ -84,8 +85,8 @@ func offerInstall(ctx context.Context, host string, opts *options, connect func(
 		return err
 	}
 	yes := func(answer string) bool { return strings.EqualFold(answer, "yes") || strings.EqualFold(answer, "y") }
-	asked := ask(fmt.Sprintf(installQuestion, missing.Host), yes)
-	if errors.As(asked, new(*signalError)) {
+	asked := reach.Ask(fmt.Sprintf(installQuestion, missing.Host), yes)
+	if errors.As(asked, new(*reach.SignalError)) {
 		return asked
 	} else if asked != nil {
 		return err
@@ -95,8 +96,8 @@ func offerInstall(ctx context.Context, host string, opts *options, connect func(
 		return err
 	}
 	defer os.RemoveAll(dir)
-	opts.master = filepath.Join(dir, "master") // so that the user is not asked for a password again
-	defer endMaster(opts.master)
+	opts.Master = filepath.Join(dir, "master") // so that the user is not asked for a password again
+	defer endMaster(opts.Master)
 	if err := installOn(ctx, host, opts, ""); err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/quicterm/quicterm/quicterm/client/reach"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -58,8 +59,8 @@ sessions are looked at each second. With --json, a line is an object:
 			if watch {
 				return follow(c.Context(), c.OutOrStdout(), host, &opts, asJSON)
 			}
-			return withClient(c.Context(), host, &opts, func(ctx context.Context, a *access) error {
-				infos, more, err := a.client.List(ctx)
+			return reach.With(c.Context(), host, &opts.Options, func(ctx context.Context, a *reach.Access) error {
+				infos, more, err := a.Client.List(ctx)
 				if err != nil {
 					return err
 				}

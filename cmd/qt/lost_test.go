@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/quicterm/quicterm/quicterm/client/reach"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -26,7 +27,7 @@ func TestStartCommand(t *testing.T) {
 		"make test":      "qt connect -t -s work -p 2222 host 'make test'",
 		"it's\n\x1b\xff": `qt connect -t -s work -p 2222 host $'it\'s\n\x1b\xff'`,
 	} {
-		if got := startCommand("host", &options{port: 2222}, &wire.Lost{Name: "work", Command: command}); got != want {
+		if got := startCommand("host", &options{Options: reach.Options{Port: 2222}}, &wire.Lost{Name: "work", Command: command}); got != want {
 			t.Errorf("%q: %s, want %s", command, got, want)
 		}
 	}

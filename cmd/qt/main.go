@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/quicterm/quicterm/quicterm/client/reach"
 	"github.com/quicterm/quicterm/quicterm/version"
 )
 
@@ -30,7 +31,7 @@ func (exitError) Error() string { return "the remote command failed" }
 const failure = 255
 
 func run(args []string) int {
-	ctx, stop := untilSignal(context.Background(), syscall.SIGTERM, syscall.SIGHUP)
+	ctx, stop := reach.UntilSignal(context.Background(), syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	root := command()
 	root.SetArgs(args)
@@ -39,7 +40,7 @@ func run(args []string) int {
 		err = unknown
 	}
 	var exit exitError
-	var signaled *signalError
+	var signaled *reach.SignalError
 	switch {
 	case err == nil:
 		return 0
@@ -47,7 +48,7 @@ func run(args []string) int {
 		return int(exit)
 	case errors.As(err, &signaled):
 		complain(signaled)
-		return signaled.status()
+		return signaled.Status()
 	}
 	complain(err)
 	return failure
@@ -61,14 +62,14 @@ func command() *cobra.Command {
 		SilenceUsage:  true,
 		Version:       version.String(),
 	}
-	root.SetVersionTemplate(software() + "\n")
+	root.SetVersionTemplate(reach.Software() + "\n")
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(connectCommand(), attachCommand(), watchCommand(), peekCommand(), listCommand(), killCommand(), renameCommand(), clearCommand(), revokeCommand(), statusCommand(),
 		doctorCommand(), installCommand(), sshConfigCommand(), proxyCommand(), recordCommand(), playCommand(), &cobra.Command{
 			Use:   "version",
 			Short: "Print the version",
 			Args:  cobra.NoArgs,
-			Run:   func(c *cobra.Command, _ []string) { fmt.Fprintln(c.OutOrStdout(), software()) },
+			Run:   func(c *cobra.Command, _ []string) { fmt.Fprintln(c.OutOrStdout(), reach.Software()) },
 		})
 	return root
 }
@@ -81,13 +82,13 @@ func unknownCommand(root *cobra.Command, args []string) error {
 	}
 	like := root.SuggestionsFor(args[word])
 	if len(like) == 0 {
-		return withHint(fmt.Errorf("unknown command %q", args[word]), "qt --help lists the commands")
+		return reach.WithHint(fmt.Errorf("unknown command %q", args[word]), "qt --help lists the commands")
 	}
 	return fmt.Errorf("unknown command %q: did you mean %s?", args[word], strings.Join(like, " or "))
 }
 
 func flagError(c *cobra.Command, err error) error {
-	return withHint(err, "%s --help lists the flags", c.CommandPath())
+	return reach.WithHint(err, "%s --help lists the flags", c.CommandPath())
 }
 
 // usage returns a check of arguments whose error shows the usage.
@@ -99,6 +100,3 @@ func usage(check cobra.PositionalArgs) cobra.PositionalArgs {
 		return nil
 	}
 }
-
-// software names this program to servers.
-func software() string { return "qt " + version.String() }

@@ -3,19 +3,13 @@ package main
 import (
 	"errors"
 	"fmt"
-	"net"
-	"os"
 	"strconv"
 	"strings"
 	"time"
 
-	"golang.org/x/crypto/ssh"
-
-	"github.com/quicterm/quicterm/quicterm/auth"
 	"github.com/quicterm/quicterm/quicterm/client"
-	"github.com/quicterm/quicterm/quicterm/client/bootstrap"
 	"github.com/quicterm/quicterm/quicterm/client/install"
-	"github.com/quicterm/quicterm/quicterm/client/sshconfig"
+	"github.com/quicterm/quicterm/quicterm/client/reach"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -25,24 +19,19 @@ import (
 //   - What the user asked for goes to standard output; everything else goes to standard
 //     error, in one line that begins with "qt: "; a warning takes more.
 //   - An error says what failed, on what, and what to try.
-//   - Package terminal has the texts of a session on a terminal.
+//   - Package terminal has the texts of a session on a terminal, and package reach those of a login.
 //   - Questions are asked on the terminal itself, and only if there is one.
 
 // place names a host in a sentence, in which "." would read as its end.
 func place(host string) string {
-	if host == thisMachine {
+	if host == reach.ThisMachine {
 		return "this machine"
 	}
 	return host
 }
 
-// sayForSSH prints a line of ssh, or of the program that starts the daemon.
-func sayForSSH(line string) { fmt.Fprintln(os.Stderr, line) }
-
 // say prints a line for the user.
-func say(format string, args ...any) {
-	fmt.Fprintf(os.Stderr, "qt: "+format+"\n", args...)
-}
+func say(format string, args ...any) { reach.Say(format, args...) }
 
 // complain prints an error in one line.
 func complain(err error) {
@@ -77,6 +66,11 @@ const (
 // flagOfSSH tells what to use in place of a flag of ssh.
 const flagOfSSH = `-%s is a flag of ssh: use it through "ssh HOST.qt", which goes through qt; qt ssh-config HOST prints the block for ~/.ssh/config`
 
+var (
+	errNoSession = errors.New("no session is named")
+	errNoneRuns  = errors.New("no session runs on a terminal: qt connect opens one")
+)
+
 // Messages about sessions that are not named.
 const (
 	nameSession     = "name it, as in qt %s %s NAME; qt ls lists the sessions, and \".\" is this machine"
@@ -88,124 +82,6 @@ const (
 
 // linesUnseen tells of what the screen at an attach leaves out.
 const linesUnseen = "about %d lines that were printed while no client was attached are not shown; what the server kept of them: qt attach --replay raw %s %s"
-
-// Messages about the server's key and the user's secrets.
-const (
-	unknownHostQuestion = "The server %s is not known. Its key is\n%s %s\nIs this the right key, and do you want to connect (yes/no)? "
-	otherKeyQuestion    = "If you know that this is the key of the daemon, type its fingerprint to connect;\notherwise type no: "
-	keyAdded            = "the key of %s, %s %s, was not known and is added to %s"
-	keyNotKept          = "the key of %s is accepted for this connection only: it could not be saved: %v"
-	keyNotFound         = "the key of %s is accepted for this connection only: it was saved to %s but is not found there"
-)
-
-var (
-	errNoSession      = errors.New("no session is named")
-	errNoneRuns       = errors.New("no session runs on a terminal: qt connect opens one")
-	errNoTTYForSecret = errors.New("a passphrase is needed, and there is no terminal to ask for it: use ssh-add")
-	errBatch          = errors.New("a passphrase is needed, and BatchMode is on: use ssh-add")
-	errNoSecret       = errors.New("no passphrase was typed")
-	errKeyDeclined    = errors.New("not connected: you did not accept the server's key")
-)
-
-// hintError is an error with a hint what to try.
-type hintError struct {
-	err  error
-	hint string
-}
-
-func (e *hintError) Error() string { return e.err.Error() + ": " + e.hint }
-func (e *hintError) Unwrap() error { return e.err }
-
-func withHint(err error, format string, args ...any) error {
-	return &hintError{err, fmt.Sprintf(format, args...)}
-}
-
-// explain adds to an error of connecting to a target what to try.
-func explain(err error, t *target) error {
-	var unreachable *client.UnreachableError
-	var changed *auth.ChangedHostError
-	var unknown *auth.UnknownHostError
-	var refused *auth.RefusedHostError
-	var denied *client.DeniedError
-	var unresolved *net.DNSError
-	var version *bootstrap.VersionError
-	switch {
-	case errors.As(err, new(*bootstrap.MissingError)):
-		return withHint(err, "qt install %s puts it there", t.typed)
-	case errors.As(err, &version):
-		return withHint(err, "update qt here, or qtd there with qt install %s", t.typed)
-	case errors.Is(err, bootstrap.ErrNoSSH):
-		return withHint(err, "install it, or reach the daemon's port with --bootstrap direct")
-	case errors.Is(err, bootstrap.ErrNoProgram):
-		return withHint(err, "install it beside qt, or in a directory of PATH")
-	case errors.As(err, &changed):
-		if changed.OfSSH {
-			return withHint(changed, "if the daemon has a key of its own, connect once from a terminal to accept it (not with StrictHostKeyChecking on or accept-new); if not, this may be an attack")
-		}
-		return withHint(changed, "if the server has a new key, remove the old one (%s); if not, this may be an attack", where(changed.Known))
-	case errors.As(err, &unknown) && t.Unknown == sshconfig.Refuse:
-		return withHint(unknown, "StrictHostKeyChecking or BatchMode is on: add the key to known_hosts")
-	case errors.As(err, &unknown):
-		return withHint(unknown, "connect once from a terminal to accept it, or add it to known_hosts")
-	case errors.As(err, &refused):
-		return withHint(refused, "see HostKeyAlgorithms and RequiredRSASize in ssh's configuration")
-	case errors.Is(err, client.ErrNoKeys):
-		return withHint(err, "start an agent with ssh-add, or name a private key with -i")
-	case errors.As(err, &denied) && denied.Failed != nil:
-		return fmt.Errorf("permission denied by %s for %s: %w", t.Name, t.User, denied.Failed)
-	case errors.As(err, &denied):
-		return fmt.Errorf("permission denied by %s for %s: is one of your keys in the account's authorized_keys? qt connect -v shows which were offered", t.Name, t.User)
-	case errors.Is(err, client.ErrBusy):
-		return withHint(err, "try again in a moment")
-	case errors.As(err, &unresolved):
-		return withHint(fmt.Errorf("%s: %w", t.Name, nameError{unresolved}), "check the name of the host and your network")
-	case errors.As(err, &unreachable):
-		return withHint(fmt.Errorf("%s, UDP and TCP port %d: %w", t.Name, t.daemonPort, err), "check that qtd runs there and that the port is open")
-	}
-	return err
-}
-
-// nothingAnswers adds to the error of a host where sshd is not reached that the daemon is not either.
-func nothingAnswers(login error, port uint16) error {
-	return fmt.Errorf("%w; and nothing answers at port %d, by UDP or TCP", login, port)
-}
-
-// A nameError is an error of resolving a name, without the name and the server that was asked.
-type nameError struct{ err *net.DNSError }
-
-func (e nameError) Error() string { return e.err.Err }
-func (e nameError) Unwrap() error { return e.err }
-
-// where lists the places of known keys.
-func where(known []auth.KnownKey) string {
-	var places []string
-	for _, k := range known {
-		places = append(places, k.Where)
-	}
-	return strings.Join(places, ", ")
-}
-
-// warnChanged warns, in several lines, that a server has another key than the known one.
-func warnChanged(e *auth.ChangedHostError) {
-	title := "THE KEY OF THE SERVER HAS CHANGED"
-	reason := "or the server was installed anew."
-	if e.OfSSH {
-		title = "THE SERVER HAS ANOTHER KEY THAN SSH KNOWS FOR THIS HOST"
-		reason = "or the daemon has another key than sshd."
-	}
-	say("@@@ WARNING: %s @@@", title)
-	say("the key of %s is %s %s", e.Host, e.Key.Type(), ssh.FingerprintSHA256(e.Key))
-	for _, k := range e.Known {
-		say("known is %s %s (%s)", k.Key.Type(), ssh.FingerprintSHA256(k.Key), k.Where)
-	}
-	say("An attacker may be intercepting the connection, to read everything that you type, %s", reason)
-}
-
-// warnUnprotected warns, as loudly as ssh, that others may know a private key.
-func warnUnprotected(e *auth.UnprotectedError) {
-	say("@@@ WARNING: UNPROTECTED PRIVATE KEY FILE @@@")
-	say("permissions %04o of %s are too open: others may read it, so this key is not used; try chmod 600", e.Mode, e.File)
-}
 
 // askingAgain says why a client still tries to attach.
 const askingAgain = "the connection was lost before %s answered; asking again for %v at most"
@@ -228,9 +104,6 @@ const recordingIsLarger = "[qt: the recording is of a terminal with %d columns a
 func partShown(size wire.Size, column, row int) string {
 	return fmt.Sprintf("%dx%d from %d,%d", size.Cols, size.Rows, column, row)
 }
-
-// waiting says what a client does that has no answer yet.
-const waiting = "no answer yet from %s, UDP and TCP port %d"
 
 // left says that the session continues without this client, and how it is resumed and ended.
 func left(host string, opts *options, session string) string {
@@ -259,11 +132,11 @@ func explainEnd(err error, host, resume string) error {
 	var withdrawn *client.WithdrawnError
 	switch {
 	case errors.As(err, &withdrawn):
-		return withHint(err, "the session continues without you; qt ls %s lists it if you may log in again", host)
+		return reach.WithHint(err, "the session continues without you; qt ls %s lists it if you may log in again", host)
 	case errors.As(err, &displaced):
 		return fmt.Errorf("%w; take it back with: %s", err, resume)
 	case errors.Is(err, client.ErrGone):
-		return withHint(err, "qt ls %s lists the sessions, and qt attach shows what is left of a lost one", host)
+		return reach.WithHint(err, "qt ls %s lists the sessions, and qt attach shows what is left of a lost one", host)
 	}
 	return err
 }
@@ -275,7 +148,7 @@ func revoked(clients, silent int) error {
 		what = "1 client has lost access"
 	}
 	if silent > 0 {
-		return withHint(fmt.Errorf("%s, and %d sessions did not answer", what, silent), "their clients keep access; end them with qt kill")
+		return reach.WithHint(fmt.Errorf("%s, and %d sessions did not answer", what, silent), "their clients keep access; end them with qt kill")
 	}
 	say("%s", what)
 	return nil
@@ -347,15 +220,15 @@ func endCommand(host string, opts *options, session string) string {
 
 // withTarget returns a command with the flags that say how to reach its server, and then its arguments.
 func withTarget(words []string, opts *options, args ...string) string {
-	if opts.port != 0 {
-		words = appendFlag(words, "-p", strconv.Itoa(int(opts.port)))
+	if opts.Port != 0 {
+		words = appendFlag(words, "-p", strconv.Itoa(int(opts.Port)))
 	}
-	words = appendFlag(words, "-l", opts.user)
-	words = appendFlag(words, "--bootstrap", opts.bootstrap)
-	for _, file := range opts.identities {
+	words = appendFlag(words, "-l", opts.User)
+	words = appendFlag(words, "--bootstrap", opts.Bootstrap)
+	for _, file := range opts.Identities {
 		words = appendFlag(words, "-i", file)
 	}
-	words = appendFlag(words, "-F", opts.config)
+	words = appendFlag(words, "-F", opts.Config)
 	return strings.Join(append(words, args...), " ")
 }
 

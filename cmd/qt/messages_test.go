@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/quicterm/quicterm/quicterm/client"
+	"github.com/quicterm/quicterm/quicterm/client/reach"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -32,10 +33,10 @@ func TestWhyEnded(t *testing.T) {
 // The command that resumes a session has the options that reach its server.
 func TestResumeCommand(t *testing.T) {
 	for want, opts := range map[string]options{
-		"qt attach anna@host work": {verbose: true, redundant: true},
-		"qt attach -p 5000 -l bob -i a -i b -F config anna@host work": {
-			port: 5000, user: "bob", identities: []string{"a", "b"}, config: "config",
-		},
+		"qt attach anna@host work": {Options: reach.Options{Verbose: true, Redundant: true}},
+		"qt attach -p 5000 -l bob -i a -i b -F config anna@host work": {Options: reach.Options{
+			Port: 5000, User: "bob", Identities: []string{"a", "b"}, Config: "config",
+		}},
 	} {
 		if got := resumeCommand("anna@host", &opts, "work"); got != want {
 			t.Errorf("%q, want %q", got, want)

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/quicterm/quicterm/quicterm/client"
+	"github.com/quicterm/quicterm/quicterm/client/reach"
 	"github.com/quicterm/quicterm/quicterm/screen"
 	"github.com/quicterm/quicterm/quicterm/screen/picture"
 	"github.com/quicterm/quicterm/quicterm/wire"
@@ -62,8 +63,8 @@ With --json, print an object:
 			}
 			host, rest := splitHost(args)
 			name := strings.Join(rest, "")
-			return withSession(c.Context(), host, &name, &opts, func(ctx context.Context, a *access) error {
-				s, err := peek(ctx, a.client, name)
+			return withSession(c.Context(), host, &name, &opts, func(ctx context.Context, a *reach.Access) error {
+				s, err := peek(ctx, a.Client, name)
 				if err != nil {
 					return err
 				}

@@ -9,6 +9,7 @@ import (
 	"os"
 
 	"github.com/quicterm/quicterm/quicterm/client"
+	"github.com/quicterm/quicterm/quicterm/client/reach"
 	"github.com/quicterm/quicterm/quicterm/terminal"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
@@ -26,7 +27,7 @@ func (p *polledPipe) Close() error {
 }
 
 // polled returns a writer to our standard output, which it owns. A write to a pipe may block, so the scheduler of Go
-// hands the processor to another thread if it takes 20 µs. Therefore the pipe is opened once more, where that is possible.
+// hands the processor to another thread if it takes 20 µs. Therefore the pipe is opened once more, if possible.
 func polled(stdout *os.File) io.WriteCloser {
 	if info, err := stdout.Stat(); err != nil || info.Mode()&fs.ModeNamedPipe == 0 {
 		return stdout
@@ -38,8 +39,8 @@ func polled(stdout *os.File) io.WriteCloser {
 }
 
 // runPipe runs a command without a terminal: our standard streams are the command's.
-func runPipe(ctx context.Context, a *access, host string, opts *options, req *wire.Attach) error {
-	s, err := a.client.Attach(ctx, req, client.Streams{
+func runPipe(ctx context.Context, a *reach.Access, host string, opts *options, req *wire.Attach) error {
+	s, err := a.Client.Attach(ctx, req, client.Streams{
 		Stdout: polled(os.Stdout),
 		// Without Close: standard error stays open for messages of qt.
 		Stderr: struct{ io.Writer }{os.Stderr},
@@ -51,7 +52,7 @@ func runPipe(ctx context.Context, a *access, host string, opts *options, req *wi
 	if err != nil {
 		return err
 	}
-	defer showStatus(host, s, opts.verbose)()
+	defer showStatus(host, s, opts.Verbose)()
 	readFailed := make(chan error, 1)
 	go func() { // ends with the process at the latest
 		_, err := io.Copy(s, os.Stdin)
@@ -70,7 +71,7 @@ func runPipe(ctx context.Context, a *access, host string, opts *options, req *wi
 	default:
 	}
 	if errors.Is(err, client.ErrLeft) {
-		return &signalError{sig, commandHungUp}
+		return &reach.SignalError{Signal: sig, Effect: commandHungUp}
 	}
 	return result(host, opts, s, status, err)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"github.com/quicterm/quicterm/quicterm/client/reach"
 	"github.com/quicterm/quicterm/quicterm/screen/asciicast"
 	"github.com/quicterm/quicterm/quicterm/terminal"
 	"github.com/quicterm/quicterm/quicterm/wire"
@@ -40,7 +41,7 @@ While it plays, these keys work:
 		Args: usage(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
 			err := playFile(c.Context(), args[0], &player{speed: speed, idle: time.Duration(idle * float64(time.Second))})
-			if err == nil || errors.As(err, new(*signalError)) {
+			if err == nil || errors.As(err, new(*reach.SignalError)) {
 				return err
 			}
 			return fmt.Errorf("%s: %w", args[0], reason(err))
@@ -67,7 +68,7 @@ func playFile(ctx context.Context, name string, p *player) (err error) {
 	if p.idle == 0 {
 		p.idle = header.IdleLimit
 	}
-	ctx, stop := untilSignal(ctx, syscall.SIGINT, syscall.SIGQUIT)
+	ctx, stop := reach.UntilSignal(ctx, syscall.SIGINT, syscall.SIGQUIT)
 	defer stop()
 	if !term.IsTerminal(int(os.Stdout.Fd())) {
 		p.out = os.Stdout

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
@@ -13,6 +15,7 @@ import (
 
 	"github.com/quicterm/quicterm/configs"
 	"github.com/quicterm/quicterm/quicterm/client"
+	"github.com/quicterm/quicterm/quicterm/client/reach"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -39,7 +42,7 @@ sessions that you open yourself, use the setting record.`,
 			if v2 {
 				version = 2
 			}
-			return withClient(c.Context(), args[0], &opts, func(ctx context.Context, a *access) error {
+			return reach.With(c.Context(), args[0], &opts.Options, func(ctx context.Context, a *reach.Access) error {
 				return record(ctx, a, args[0], args[1], args[2], version, &opts)
 			})
 		},
@@ -52,18 +55,18 @@ sessions that you open yourself, use the setting record.`,
 }
 
 // record records a session until it ends, or a signal does.
-func record(ctx context.Context, a *access, host, name, file string, version int, opts *options) error {
+func record(ctx context.Context, a *reach.Access, host, name, file string, version int, opts *options) error {
 	if _, err := os.Lstat(file); err == nil && file != "-" {
 		return fmt.Errorf(recordingExists, file)
 	}
 	// What ends the recording, and not because of an error of the session.
-	ctx, stop := untilSignal(ctx, syscall.SIGINT)
+	ctx, stop := reach.UntilSignal(ctx, syscall.SIGINT)
 	defer stop()
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
 	r := &recorder{failed: fail, skips: true}
 	req := &wire.Attach{Mode: wire.ModeAttach, Session: name, Role: opts.role, Replay: opts.replay, Whole: true}
-	s, err := a.client.Attach(ctx, req, r.streams(client.Streams{}))
+	s, err := a.Client.Attach(ctx, req, r.streams(client.Streams{}))
 	if err != nil {
 		return err
 	}
@@ -78,7 +81,7 @@ func record(ctx context.Context, a *access, host, name, file string, version int
 	if err := r.begin(out, header(s, host, version)); err != nil {
 		fail(err)
 	}
-	defer showStatus(host, s, opts.verbose)()
+	defer showStatus(host, s, opts.Verbose)()
 	if file != "-" || !term.IsTerminal(int(os.Stdout.Fd())) {
 		say(recordingNow, s.Name(), place(host))
 	}
@@ -89,8 +92,8 @@ func record(ctx context.Context, a *access, host, name, file string, version int
 	if err != nil && !errors.Is(err, client.ErrLeft) {
 		return explainEnd(err, host, "")
 	}
-	var signaled *signalError
-	if errors.As(context.Cause(ctx), &signaled) && signaled.signal != syscall.SIGINT {
+	var signaled *reach.SignalError
+	if errors.As(context.Cause(ctx), &signaled) && signaled.Signal != syscall.SIGINT {
 		return signaled
 	}
 	if file != "-" {
@@ -120,14 +123,14 @@ func prepareRecording(settings *configs.Client, skips bool, print func(string)) 
 	if settings.Record == "" {
 		return o, nil
 	}
-	o.dir = expandHome([]string{settings.Record})[0]
+	o.dir = expandHome(settings.Record)
 	o.failed = func(err error) { print(fmt.Sprintf(recordingFailed, o.file.Name(), err)) }
 	err := os.MkdirAll(o.dir, 0o700)
 	if err == nil {
 		err = writable(o.dir)
 	}
 	if err != nil {
-		return nil, withHint(fmt.Errorf("%s: %w", o.dir, reason(err)), recordsThere)
+		return nil, reach.WithHint(fmt.Errorf("%s: %w", o.dir, reason(err)), recordsThere)
 	}
 	return o, nil
 }
@@ -142,7 +145,7 @@ func (o *ownRecording) start(s *client.Session, host string) error {
 		err = o.begin(file, header(s, host, 3))
 	}
 	if err != nil {
-		return withHint(fmt.Errorf("%s: %w", o.dir, reason(err)), recordsThere)
+		return reach.WithHint(fmt.Errorf("%s: %w", o.dir, reason(err)), recordsThere)
 	}
 	return nil
 }
@@ -166,4 +169,13 @@ func writable(dir string) error {
 		return err
 	}
 	return errors.Join(f.Close(), os.Remove(f.Name()))
+}
+
+// expandHome replaces ~ at the start of a file's name.
+func expandHome(file string) string {
+	home, err := os.UserHomeDir()
+	if rest, ok := strings.CutPrefix(file, "~/"); ok && err == nil {
+		return filepath.Join(home, rest)
+	}
+	return file
 }

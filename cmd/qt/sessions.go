@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/crypto/ssh"
 
+	"github.com/quicterm/quicterm/quicterm/client/reach"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -30,9 +31,9 @@ machine if no host is given.`,
 			case allDetached && len(names) > 0:
 				return errors.New("--all-detached takes no names of sessions")
 			case !allDetached && len(names) == 0:
-				return withHint(errNoSession, nameSession, c.Name(), host)
+				return reach.WithHint(errNoSession, nameSession, c.Name(), host)
 			}
-			return withClient(c.Context(), host, &opts, func(ctx context.Context, a *access) (err error) {
+			return reach.With(c.Context(), host, &opts.Options, func(ctx context.Context, a *reach.Access) (err error) {
 				if allDetached {
 					if names, err = detachedSessions(ctx, a); err != nil {
 						return err
@@ -41,7 +42,7 @@ machine if no host is given.`,
 						say(noneDetached, place(host))
 					}
 				}
-				return each(names, func(name string) error { return a.client.Kill(ctx, name) })
+				return each(names, func(name string) error { return a.Client.Kill(ctx, name) })
 			})
 		},
 	}
@@ -52,8 +53,8 @@ machine if no host is given.`,
 }
 
 // detachedSessions returns the ids of the sessions to which a client could attach, and none is.
-func detachedSessions(ctx context.Context, a *access) (ids []string, err error) {
-	infos, _, err := a.client.List(ctx)
+func detachedSessions(ctx context.Context, a *reach.Access) (ids []string, err error) {
+	infos, _, err := a.Client.List(ctx)
 	for _, i := range infos {
 		if i.PTY && i.Phase == wire.PhaseDetached {
 			ids = append(ids, i.ID.String())
@@ -81,10 +82,10 @@ dashes and underscores. Its clients stay attached. Without a host, the session i
 		Args: usage(cobra.RangeArgs(2, 3)),
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) == 2 {
-				args = append([]string{thisMachine}, args...)
+				args = append([]string{reach.ThisMachine}, args...)
 			}
-			return withClient(c.Context(), args[0], &opts, func(ctx context.Context, a *access) error {
-				return a.client.Rename(ctx, args[1], args[2])
+			return reach.With(c.Context(), args[0], &opts.Options, func(ctx context.Context, a *reach.Access) error {
+				return a.Client.Rename(ctx, args[1], args[2])
 			})
 		},
 	}
@@ -103,9 +104,9 @@ show it to the next client. The screen stays, and so does output that no client 
 scrollback of your own terminal, and recordings.`,
 		Args: usage(cobra.MinimumNArgs(2)),
 		RunE: func(c *cobra.Command, args []string) error {
-			return withClient(c.Context(), args[0], &opts, func(ctx context.Context, a *access) error {
+			return reach.With(c.Context(), args[0], &opts.Options, func(ctx context.Context, a *reach.Access) error {
 				return each(args[1:], func(name string) error {
-					cleared, err := a.client.Clear(ctx, name)
+					cleared, err := a.Client.Clear(ctx, name)
 					if err != nil {
 						return err
 					}
@@ -145,8 +146,8 @@ The key can still log in as long as it is in authorized_keys: remove it there fi
 				return err
 			}
 			host, _ := splitHost(args[1:])
-			return withClient(c.Context(), host, &opts, func(ctx context.Context, a *access) error {
-				clients, silent, err := a.client.Revoke(ctx, sum)
+			return reach.With(c.Context(), host, &opts.Options, func(ctx context.Context, a *reach.Access) error {
+				clients, silent, err := a.Client.Revoke(ctx, sum)
 				if err != nil {
 					return err
 				}
@@ -174,7 +175,7 @@ func keySum(key string) ([]byte, error) {
 	}
 	content, err := os.ReadFile(key)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, withHint(err, "name a file with a public key, a fingerprint (SHA256:...), or all")
+		return nil, reach.WithHint(err, "name a file with a public key, a fingerprint (SHA256:...), or all")
 	}
 	if err != nil {
 		return nil, err

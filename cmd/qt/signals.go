@@ -1,57 +1,14 @@
 package main
 
 import (
-	"context"
 	"os"
 	"os/signal"
 	"sync"
 	"syscall"
 
 	"github.com/quicterm/quicterm/quicterm/client"
+	"github.com/quicterm/quicterm/quicterm/client/reach"
 )
-
-// signalNames has the signals that end qt, by their names without SIG.
-var signalNames = map[syscall.Signal]string{
-	syscall.SIGHUP:  "HUP",
-	syscall.SIGINT:  "INT",
-	syscall.SIGQUIT: "QUIT",
-	syscall.SIGTERM: "TERM",
-}
-
-// A signalError ends qt because it received a signal. Its exit status is as of a program
-// that the signal killed.
-type signalError struct {
-	signal syscall.Signal
-	effect string // on the session, or empty if there is none
-}
-
-func (e *signalError) Error() string {
-	text := "ended by SIG" + signalNames[e.signal]
-	if e.effect != "" {
-		text += "; " + e.effect
-	}
-	return text
-}
-
-func (e *signalError) status() int { return 128 + int(e.signal) }
-
-// untilSignal returns a context that the first of the given signals ends, with a
-// *signalError as the cause. A second signal ends qt at once: its output may block, as on a
-// terminal that no program reads.
-func untilSignal(ctx context.Context, signals ...os.Signal) (_ context.Context, stop func()) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	received := make(chan os.Signal, 1)
-	signal.Notify(received, signals...)
-	go func() {
-		defer signal.Stop(received)
-		select {
-		case s := <-received:
-			cancel(&signalError{signal: s.(syscall.Signal)})
-		case <-ctx.Done():
-		}
-	}()
-	return ctx, func() { cancel(nil) }
-}
 
 // passSignals passes the first signal that would end qt on to the command. SIGHUP and a
 // second signal end qt at once, and the holder hangs the command up. Stop is to be
@@ -73,9 +30,9 @@ func passSignals(s *client.Session) (stop func() syscall.Signal) {
 					continue
 				}
 				if sig != syscall.SIGINT { // which the user types, and the command is to answer
-					say(signalPassed, signalNames[sig])
+					say(signalPassed, reach.SignalNames[sig])
 				}
-				wg.Go(func() { s.Signal(signalNames[sig]) }) // blocks while there is no room for input
+				wg.Go(func() { s.Signal(reach.SignalNames[sig]) }) // blocks while there is no room for input
 			case <-done:
 				return
 			}

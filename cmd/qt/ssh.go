@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"syscall"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/quicterm/quicterm/quicterm/client/bootstrap"
 	"github.com/quicterm/quicterm/quicterm/client/install"
+	"github.com/quicterm/quicterm/quicterm/client/reach"
 	"github.com/quicterm/quicterm/quicterm/terminal"
 )
 
@@ -19,30 +21,30 @@ const masterTime = "30s"
 // atHost calls f with an ssh process that runs install.Command on a host. If the login has failed, it
 // returns why.
 func atHost(ctx context.Context, arg string, opts *options, f func(*install.Process) error) error {
-	login, host, err := parseTarget(arg, opts)
+	login, host, err := reach.ParseTarget(arg, &opts.Options)
 	if err != nil {
 		return err
 	}
-	config, err := loadSSH(ctx, arg, opts)
+	config, err := reach.LoadSSH(ctx, arg, &opts.Options)
 	if err != nil {
 		return err
 	}
 	if config.Shared {
-		opts.master = ""
+		opts.Master = ""
 	}
 	// As ssh runs a command on a host, without a terminal there and without what the user's configuration
 	// adds to a shell: forwarded ports, agents and displays, or another command. It compresses.
 	args := []string{"-T", "-C", "-a", "-x", "-o", "ClearAllForwardings=yes", "-o", "RemoteCommand=none"}
-	if opts.verbose {
+	if opts.Verbose {
 		args = append(args, "-v")
 	}
-	if opts.master != "" {
+	if opts.Master != "" {
 		args = append(args, "-o", "ControlMaster=auto", "-o", "ControlPersist="+masterTime)
 	}
-	args = append(append(args, config.Undo...), sshArgs(login, host, opts)...)
-	ctx, stop := untilSignal(ctx, syscall.SIGINT, syscall.SIGQUIT)
+	args = append(append(args, config.Undo...), reach.SSHArgs(login, host, &opts.Options)...)
+	ctx, stop := reach.UntilSignal(ctx, syscall.SIGINT, syscall.SIGQUIT)
 	defer stop()
-	words := &bootstrap.LastWords{Show: sayForSSH}
+	words := &bootstrap.LastWords{Show: func(line string) { fmt.Fprintln(os.Stderr, line) }}
 	err = withDialog(exec.CommandContext(ctx, "ssh", append(args, install.Command)...), words, f)
 	switch reason := words.Err(host); {
 	case ctx.Err() != nil:

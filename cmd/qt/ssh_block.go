@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/quicterm/quicterm/quicterm/client/reach"
 	"github.com/quicterm/quicterm/quicterm/client/sshconfig"
 )
 
@@ -43,16 +44,16 @@ func (b *block) addProxy(host string, opts *options, flags ...string) error {
 		return err
 	}
 	words := []string{exe, "ssh-proxy"}
-	if opts.port != 0 {
-		words = append(words, "-p", strconv.Itoa(int(opts.port)))
+	if opts.Port != 0 {
+		words = append(words, "-p", strconv.Itoa(int(opts.Port)))
 	}
-	if opts.bootstrap != "" {
-		words = append(words, "--bootstrap", opts.bootstrap)
+	if opts.Bootstrap != "" {
+		words = append(words, "--bootstrap", opts.Bootstrap)
 	}
-	if opts.config != "" {
-		words = append(words, "-F", opts.config)
+	if opts.Config != "" {
+		words = append(words, "-F", opts.Config)
 	}
-	for _, file := range opts.identities {
+	for _, file := range opts.Identities {
 		words = append(words, "-i", file)
 	}
 	for i, w := range words {
@@ -78,19 +79,19 @@ func shellWord(s string) string {
 
 // absolute makes the names of files in the flags absolute.
 func (opts *options) absolute() error {
-	if opts.config != "" && opts.config != "none" {
-		file, err := filepath.Abs(opts.config)
+	if opts.Config != "" && opts.Config != "none" {
+		file, err := filepath.Abs(opts.Config)
 		if err != nil {
 			return err
 		}
-		opts.config = file
+		opts.Config = file
 	}
-	for i, file := range opts.identities {
+	for i, file := range opts.Identities {
 		file, err := filepath.Abs(file)
 		if err != nil {
 			return err
 		}
-		opts.identities[i] = file
+		opts.Identities[i] = file
 	}
 	return nil
 }
@@ -106,10 +107,10 @@ func patternBlock(opts *options) (*block, error) {
 		"# qt has authenticated the host when ssh first sees the key of its sshd.",
 		"StrictHostKeyChecking accept-new",
 	}}
-	if opts.user != "" {
-		b.add("User", opts.user)
+	if opts.User != "" {
+		b.add("User", opts.User)
 	}
-	for _, file := range opts.identities {
+	for _, file := range opts.Identities {
 		b.addFiles("IdentityFile", []string{file})
 	}
 	return b, b.addProxy("%n", opts, "-l", "%r")
@@ -120,15 +121,15 @@ func hostBlock(ctx context.Context, arg string, opts *options) (*block, error) {
 	if err := opts.absolute(); err != nil {
 		return nil, err
 	}
-	login, host, err := parseTarget(arg, opts)
+	login, host, err := reach.ParseTarget(arg, &opts.Options)
 	if err != nil {
 		return nil, err
 	}
-	h, err := loadSSH(ctx, arg, opts)
+	h, err := reach.LoadSSH(ctx, arg, &opts.Options)
 	if err != nil {
 		return nil, err
 	}
-	usual, err := loadSSH(ctx, "host.invalid", &options{config: opts.config})
+	usual, err := reach.LoadSSH(ctx, "host.invalid", &reach.Options{Config: opts.Config})
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/quicterm/quicterm/quicterm/client/reach"
 )
 
 // The block for a host has what ssh's configuration has for it, and nothing that holds for all
@@ -52,7 +54,7 @@ Host *
     ServerAliveInterval 0
     ProxyCommand ` + proxy + `-F '` + file + `' one.qt
 `},
-		{host: "bob@two", opts: options{port: 4000}, want: `Host two.qt
+		{host: "bob@two", opts: options{Options: reach.Options{Port: 4000}}, want: `Host two.qt
     HostName 2001:db8::2
     HostKeyAlias [2001:db8::2]:2222
     User bob
@@ -73,7 +75,7 @@ Host *
     ProxyCommand ` + proxy + `-F '` + file + `' three.qt
 `},
 	} {
-		test.opts.config = file
+		test.opts.Config = file
 		b, err := hostBlock(t.Context(), test.host, &test.opts)
 		if err != nil {
 			t.Fatal(err)

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strconv"
@@ -9,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/quicterm/quicterm/quicterm/client/sshconfig"
+	"github.com/quicterm/quicterm/quicterm/client/reach"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -64,16 +63,16 @@ func proxyCommand() *cobra.Command {
 			if !ok {
 				return fmt.Errorf("%s does not end in %s", args[0], proxySuffix)
 			}
-			h, err := loadSSH(c.Context(), host, &opts)
+			h, err := reach.LoadSSH(c.Context(), host, &opts.Options)
 			if err != nil {
 				return err
 			}
 			err = offerInstall(c.Context(), host, &opts, func() error {
 				return runSession(c.Context(), host, &opts, &wire.Attach{Command: relayCommand(h.Port)})
 			})
-			var signaled *signalError
+			var signaled *reach.SignalError
 			if errors.As(err, &signaled) { // ssh ends its proxies by SIGHUP
-				return exitError(signaled.status())
+				return exitError(signaled.Status())
 			}
 			return err
 		},
@@ -90,13 +89,4 @@ func relayCommand(port uint16) string {
 		ports += " 22"
 	}
 	return "sh -c 'PATH=$PATH:$HOME/.local/bin:${QUICTERM_BIN:-/usr/local/bin}; exec qtd relay " + ports + "'"
-}
-
-// loadSSH returns what ssh's configuration says about a host.
-func loadSSH(ctx context.Context, arg string, opts *options) (*sshconfig.Host, error) {
-	login, host, err := parseTarget(arg, opts)
-	if err != nil {
-		return nil, err
-	}
-	return sshconfig.Load(ctx, sshconfig.Query{Host: host, User: login, File: opts.config, Identities: opts.identities})
 }

@@ -9,5 +9,3 @@ var errNoStatus = errors.New("status is not available on this system")
 func serveStatus(string, func() *report) (stop func(), err error) { return nil, errNoStatus }
 
 func askClients() ([]*report, error) { return nil, errNoStatus }
-
-func daemonRuns() bool { return false }

@@ -177,12 +177,3 @@ func stopped(pid int) bool {
 	_, state, _ := bytes.Cut(stat, []byte(") ")) // behind the name of the program
 	return bytes.HasPrefix(state, []byte("T"))
 }
-
-// daemonRuns reports whether a daemon has a socket for our account.
-func daemonRuns() bool {
-	base := rundir.Base("")
-	return slices.ContainsFunc(append(base.Dirs(uint32(os.Geteuid())), base.System()), func(dir string) bool {
-		_, err := os.Stat(filepath.Join(dir, rundir.DaemonSocket))
-		return err == nil
-	})
-}

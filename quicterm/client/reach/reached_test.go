@@ -1,4 +1,4 @@
-package main
+package reach
 
 import (
 	"encoding/json"

@@ -1,4 +1,4 @@
-package main
+package reach
 
 import (
 	"bytes"
@@ -6,9 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"slices"
-	"strings"
 
 	"golang.org/x/crypto/ssh"
 	"golang.org/x/term"
@@ -19,20 +17,20 @@ import (
 
 // byKey calls f with access by the user's keys, to a host that the known_hosts files or the user
 // know, or ssh.
-func (a *access) byKey(ctx context.Context, cfg client.Config, f call) error {
-	t := a.target
-	keys, closeAgent, err := userKeys(t, a.log)
-	if err != nil && a.tunnel == nil {
+func (a *Access) byKey(ctx context.Context, cfg client.Config, f Call) error {
+	t := a.Target
+	keys, closeAgent, err := a.UserKeys()
+	if err != nil && a.Tunnel == nil {
 		return err
 	}
 	defer closeAgent()
 	cfg.Resolve, cfg.User, cfg.Keys = a.resolve, t.User, keys
-	if a.tunnel == nil && term.IsTerminal(int(os.Stderr.Fd())) {
-		cfg.Waiting = func() { say(waiting, t.Name, t.daemonPort) }
+	if a.Tunnel == nil && term.IsTerminal(int(os.Stderr.Fd())) {
+		cfg.Waiting = func() { Say(waiting, t.Name, t.DaemonPort) }
 	}
 	var accepted ssh.PublicKey // by the user, maybe in no file
 	for {
-		known, err := t.loadKnownHosts()
+		known, err := t.LoadKnownHosts()
 		if err != nil {
 			return err
 		}
@@ -42,7 +40,7 @@ func (a *access) byKey(ctx context.Context, cfg client.Config, f call) error {
 			if err == nil || errors.As(err, new(*auth.RevokedHostError)) {
 				return err
 			}
-			if a.tunnel != nil && a.tunnel.CheckHost(key) == nil {
+			if a.Tunnel != nil && a.Tunnel.CheckHost(key) == nil {
 				return nil
 			}
 			host, candidate := acceptable(err)
@@ -51,15 +49,15 @@ func (a *access) byKey(ctx context.Context, cfg client.Config, f call) error {
 				return err
 			case accepted != nil && bytes.Equal(candidate.Marshal(), accepted.Marshal()):
 				return nil
-			case a.before.Port == t.daemonPort && a.before.Key == ssh.FingerprintSHA256(key):
+			case a.before.Port == t.DaemonPort && a.before.Key == ssh.FingerprintSHA256(key):
 				return nil
-			case a.tunnel != nil: // no alarm: a grant can tell the key, if it is the daemon's
+			case a.Tunnel != nil: // no alarm: a grant can tell the key, if it is the daemon's
 				return &auth.UnknownHostError{Host: host, Key: candidate}
 			}
 			return err
 		}
 		err = a.call(ctx, cfg, f)
-		if a.tunnel != nil && !errors.As(err, new(*auth.ChangedHostError)) {
+		if a.Tunnel != nil && !errors.As(err, new(*auth.ChangedHostError)) {
 			return err
 		}
 		host, key := acceptable(err)
@@ -74,25 +72,10 @@ func (a *access) byKey(ctx context.Context, cfg client.Config, f call) error {
 	}
 }
 
-// expandHome replaces ~ at the start of file names.
-func expandHome(files []string) []string {
-	home, err := os.UserHomeDir()
-	if err != nil {
-		return files
-	}
-	var expanded []string
-	for _, f := range files {
-		if strings.HasPrefix(f, "~/") {
-			f = filepath.Join(home, f[2:])
-		}
-		expanded = append(expanded, f)
-	}
-	return expanded
-}
-
-// userKeys returns the certificates and keys to offer, of the agent and of files, and a function
+// UserKeys returns the certificates and keys to offer, of the agent and of files, and a function
 // that closes the connection to the agent.
-func userKeys(t *target, log *slog.Logger) ([]*auth.UserKey, func(), error) {
+func (a *Access) UserKeys() ([]*auth.UserKey, func(), error) {
+	t, log := a.Target, a.Log
 	ofAgent, closeAgent := agentKeys(t, log)
 	keys, skipped := identityKeys(t, ofAgent, log)
 	for _, err := range skipped {
@@ -109,7 +92,7 @@ func userKeys(t *target, log *slog.Logger) ([]*auth.UserKey, func(), error) {
 }
 
 // withCertificates returns the certificates to offer, and keys behind them.
-func withCertificates(t *target, keys, agentKeys []*auth.UserKey, log *slog.Logger) []*auth.UserKey {
+func withCertificates(t *Target, keys, agentKeys []*auth.UserKey, log *slog.Logger) []*auth.UserKey {
 	certificates, skipped := auth.Certificates(keys, agentKeys, t.Certificates, t.IdentitiesOnly)
 	for _, err := range skipped {
 		log.Debug("certificate skipped", "error", err)
@@ -118,7 +101,7 @@ func withCertificates(t *target, keys, agentKeys []*auth.UserKey, log *slog.Logg
 }
 
 // permitted returns the keys that ssh's configuration lets a target have.
-func permitted(t *target, keys []*auth.UserKey, log *slog.Logger) []*auth.UserKey {
+func permitted(t *Target, keys []*auth.UserKey, log *slog.Logger) []*auth.UserKey {
 	rules := auth.KeyRules{Algorithms: t.UserKeyAlgorithms, MinRSA: t.MinRSA}
 	keys = slices.DeleteFunc(keys, func(k *auth.UserKey) bool { return rules.Check(k.Public) != nil })
 	for _, k := range keys {
@@ -129,7 +112,7 @@ func permitted(t *target, keys []*auth.UserKey, log *slog.Logger) []*auth.UserKe
 
 // agentKeys returns the keys and certificates of the agent, and a function that closes the
 // connection to it.
-func agentKeys(t *target, log *slog.Logger) ([]*auth.UserKey, func()) {
+func agentKeys(t *Target, log *slog.Logger) ([]*auth.UserKey, func()) {
 	if t.Agent == "" {
 		return nil, func() {}
 	}
@@ -142,7 +125,7 @@ func agentKeys(t *target, log *slog.Logger) ([]*auth.UserKey, func()) {
 }
 
 // identityKeys returns the keys of the agent and of files, and why files were skipped.
-func identityKeys(t *target, agentKeys []*auth.UserKey, log *slog.Logger) (keys []*auth.UserKey, skipped []error) {
+func identityKeys(t *Target, agentKeys []*auth.UserKey, log *slog.Logger) (keys []*auth.UserKey, skipped []error) {
 	ask := askSecret
 	if t.Batch {
 		ask = func(string) ([]byte, error) { return nil, errBatch }
@@ -152,4 +135,16 @@ func identityKeys(t *target, agentKeys []*auth.UserKey, log *slog.Logger) (keys 
 		log.Debug("identity file skipped", "error", err)
 	}
 	return keys, skipped
+}
+
+// withoutTouch returns those of the permitted algorithms whose keys do not wait for the user to
+// touch a token. Nil permits all.
+func withoutTouch(permitted []string) []string {
+	all := []string{
+		ssh.KeyAlgoED25519, ssh.KeyAlgoECDSA256, ssh.KeyAlgoECDSA384, ssh.KeyAlgoECDSA521,
+		ssh.KeyAlgoRSASHA256, ssh.KeyAlgoRSASHA512,
+		ssh.CertAlgoED25519v01, ssh.CertAlgoECDSA256v01, ssh.CertAlgoECDSA384v01, ssh.CertAlgoECDSA521v01,
+		ssh.CertAlgoRSASHA256v01, ssh.CertAlgoRSASHA512v01,
+	}
+	return slices.DeleteFunc(all, func(a string) bool { return permitted != nil && !slices.Contains(permitted, a) })
 }

@@ -1,10 +1,11 @@
-package main
+package reach
 
 import (
 	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/netip"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -90,6 +91,15 @@ func parseReached(content []byte) []reached {
 	return slices.DeleteFunc(all, func(r reached) bool {
 		return r.Port == 0 || r.At.After(now) || now.Sub(r.At) > reachedTime
 	})
+}
+
+// StateDir returns the directory of what is remembered, or why nothing can be.
+func StateDir() (string, error) {
+	file, err := reachedFile()
+	if err == nil {
+		err = changeState(file, func(content []byte) ([]byte, error) { return content, nil })
+	}
+	return filepath.Dir(file), err
 }
 
 func reachedFile() (string, error) { return stateFile("reached.json") }

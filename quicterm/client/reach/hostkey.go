@@ -1,4 +1,4 @@
-package main
+package reach
 
 import (
 	"errors"
@@ -29,7 +29,7 @@ func acceptable(err error) (host string, key ssh.PublicKey) {
 // decideHost decides whether to connect to a server again whose key was not accepted: it
 // asks the user, or does what StrictHostKeyChecking says. Without an error, the key is
 // accepted. Other errors are returned as they are.
-func decideHost(t *target, err error) error {
+func decideHost(t *Target, err error) error {
 	var unknown *auth.UnknownHostError
 	var changed *auth.ChangedHostError
 	switch {
@@ -38,7 +38,7 @@ func decideHost(t *target, err error) error {
 		if !changed.OfSSH || t.Unknown != sshconfig.Ask {
 			return err
 		}
-		return orDeclined(err, ask(otherKeyQuestion, func(answer string) bool {
+		return orDeclined(err, Ask(otherKeyQuestion, func(answer string) bool {
 			return answer == ssh.FingerprintSHA256(changed.Key)
 		}))
 	case !errors.As(err, &unknown):
@@ -50,7 +50,7 @@ func decideHost(t *target, err error) error {
 	}
 	fingerprint := ssh.FingerprintSHA256(unknown.Key)
 	question := fmt.Sprintf(unknownHostQuestion, unknown.Host, unknown.Key.Type(), fingerprint)
-	return orDeclined(err, ask(question, func(answer string) bool {
+	return orDeclined(err, Ask(question, func(answer string) bool {
 		return strings.EqualFold(answer, "yes") || answer == fingerprint
 	}))
 }
@@ -58,15 +58,15 @@ func decideHost(t *target, err error) error {
 // orDeclined returns what follows from asking the user after an error: that error if nobody
 // could be asked.
 func orDeclined(err, asked error) error {
-	if asked != nil && !errors.Is(asked, errKeyDeclined) && !errors.As(asked, new(*signalError)) {
+	if asked != nil && !errors.Is(asked, errKeyDeclined) && !errors.As(asked, new(*SignalError)) {
 		return err
 	}
 	return asked
 }
 
-// ask repeats a question until the answer is accepted or "no". Its error is errKeyDeclined if the answer is
+// Ask repeats a question until the answer is accepted or "no". Its error is errKeyDeclined if the answer is
 // no, or another one if there is no terminal to ask on.
-func ask(question string, accept func(answer string) bool) error {
+func Ask(question string, accept func(answer string) bool) error {
 	tty, err := terminal.OpenTTY()
 	if err != nil {
 		return err
@@ -81,30 +81,30 @@ func ask(question string, accept func(answer string) bool) error {
 			return unanswered(err, errKeyDeclined)
 		case accept(answer):
 			return nil
-		case declines(answer):
+		case Declines(answer):
 			return errKeyDeclined
 		}
 	}
 }
 
-// declines reports whether an answer is no.
-func declines(answer string) bool {
+// Declines reports whether an answer is no.
+func Declines(answer string) bool {
 	return strings.EqualFold(answer, "no") || strings.EqualFold(answer, "n")
 }
 
 // keepHost adds an accepted key to the user's first known_hosts file, or says that it could
 // not.
-func keepHost(t *target, host string, key ssh.PublicKey) {
+func keepHost(t *Target, host string, key ssh.PublicKey) {
 	if len(t.KnownHosts) == 0 {
-		say(keyNotKept, host, errors.New("UserKnownHostsFile is none"))
+		Say(keyNotKept, host, errors.New("UserKnownHostsFile is none"))
 		return
 	}
 	file := t.KnownHosts[0]
 	if err := auth.AddKnownHost(file, host, key, t.HashKnownHosts); err != nil {
-		say(keyNotKept, host, err)
-	} else if known, err := t.loadKnownHosts(); err != nil || known.Check(key) != nil {
-		say(keyNotFound, host, file)
+		Say(keyNotKept, host, err)
+	} else if known, err := t.LoadKnownHosts(); err != nil || known.Check(key) != nil {
+		Say(keyNotFound, host, file)
 	} else if t.Unknown == sshconfig.Accept {
-		say(keyAdded, host, key.Type(), ssh.FingerprintSHA256(key), file)
+		Say(keyAdded, host, key.Type(), ssh.FingerprintSHA256(key), file)
 	}
 }

@@ -1,4 +1,4 @@
-package main
+package reach
 
 import (
 	"errors"
@@ -19,7 +19,7 @@ func TestMatchUser(t *testing.T) {
 		t.Fatal(err)
 	}
 	for login, want := range map[string]string{"alice": "hers.example", "bob": "host"} {
-		target, err := findTarget(t.Context(), "host", &options{user: login, config: config}, 4433)
+		target, err := findTarget(t.Context(), "host", &Options{User: login, Config: config}, 4433)
 		if err != nil || target.Hostname != want || target.User != login {
 			t.Errorf("for %s: got %+v, %v; want %s", login, target, err, want)
 		}
@@ -34,7 +34,7 @@ func TestServerByPort(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]string{"a": "ann@router.example:22", "b": "ann@router.example:2202"} {
-		target, err := findTarget(t.Context(), name, &options{config: config}, 4433)
+		target, err := findTarget(t.Context(), name, &Options{Config: config}, 4433)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -45,7 +45,7 @@ func TestServerByPort(t *testing.T) {
 }
 
 func TestNamedIdentityMissing(t *testing.T) {
-	opts := &options{identities: []string{filepath.Join(t.TempDir(), "none")}, config: os.DevNull}
+	opts := &Options{Identities: []string{filepath.Join(t.TempDir(), "none")}, Config: os.DevNull}
 	if _, err := findTarget(t.Context(), "host", opts, 4433); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("got %v, want an error", err)
 	}
@@ -55,17 +55,17 @@ func TestNamedIdentityMissing(t *testing.T) {
 func TestHostOfControlCharacters(t *testing.T) {
 	for _, host := range []string{"", "-v", "a b", "a\tb", "a/b", "ho\x1b[2Jst", "a\u009bb", "a\xffb", "a\u202eb",
 		"$(id)", "`id`", "a;b", "a|b", "a'b", `a"b`, `a\b`, "a&b", "a>b"} {
-		if _, _, err := parseTarget("ann@"+host, new(options)); err == nil {
+		if _, _, err := ParseTarget("ann@"+host, new(Options)); err == nil {
 			t.Errorf("%q is taken for a host", host)
 		}
 	}
 	for _, user := range []string{"-oProxyCommand=x", "$(id)", "`id`", "a;b", "a'b", "a\nb"} {
-		if _, _, err := parseTarget(user+"@host", new(options)); err == nil {
+		if _, _, err := ParseTarget(user+"@host", new(Options)); err == nil {
 			t.Errorf("%q is taken for an account", user)
 		}
 	}
 	for _, arg := range []string{`DOMAIN\ann@host`, "ann@fe80::1%eth0", "ann@example.org@host", "ann@[::1]", "first.last+x@h_1"} {
-		if _, _, err := parseTarget(arg, new(options)); err != nil {
+		if _, _, err := ParseTarget(arg, new(Options)); err != nil {
 			t.Error(err)
 		}
 	}
@@ -86,7 +86,7 @@ func TestNamedIdentities(t *testing.T) {
 	empty := write("empty", "")
 	config := write("config", "IdentityFile "+configured+"\nIdentitiesOnly yes\n")
 	for file, want := range map[string][]string{empty: {named}, config: {named, configured}} {
-		opts := &options{identities: []string{named}, config: file}
+		opts := &Options{Identities: []string{named}, Config: file}
 		target, err := findTarget(t.Context(), "host", opts, 4433)
 		if err != nil || !slices.Equal(target.Identities, want) || target.IdentitiesOnly != (file == config) {
 			t.Fatalf("%s: %+v, %v; want %v", filepath.Base(file), target, err, want)

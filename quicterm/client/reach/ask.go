@@ -1,4 +1,4 @@
-package main
+package reach
 
 import (
 	"errors"
@@ -24,7 +24,7 @@ func askSecret(prompt string) ([]byte, error) {
 func unanswered(err, none error) error {
 	switch {
 	case errors.Is(err, terminal.ErrInterrupted):
-		return &signalError{signal: syscall.SIGINT}
+		return &SignalError{Signal: syscall.SIGINT}
 	case errors.Is(err, io.EOF):
 		return none
 	}

@@ -1,4 +1,4 @@
-package main
+package reach
 
 import (
 	"cmp"
@@ -21,18 +21,18 @@ import (
 )
 
 // A target is a server, and our account and keys there.
-type target struct {
+type Target struct {
 	*sshconfig.Host // of this machine and account, it has names alone
 
 	typed      string // [user@]name
-	daemonPort uint16
-	local      bool     // this machine and account: a grant gives access
+	DaemonPort uint16
+	Local      bool     // this machine and account: a grant gives access
 	sshArgs    []string // by which the ssh program reaches it
 }
 
-// loadKnownHosts returns the keys that are known for the target.
-func (t *target) loadKnownHosts() (*auth.KnownHosts, error) {
-	known, err := auth.LoadKnownHosts(t.Alias, t.daemonPort, slices.Concat(t.KnownHosts, t.GlobalKnownHosts))
+// LoadKnownHosts returns the keys that are known for the target.
+func (t *Target) LoadKnownHosts() (*auth.KnownHosts, error) {
+	known, err := auth.LoadKnownHosts(t.Alias, t.DaemonPort, slices.Concat(t.KnownHosts, t.GlobalKnownHosts))
 	if err != nil {
 		return nil, err
 	}
@@ -54,57 +54,44 @@ func (t *target) loadKnownHosts() (*auth.KnownHosts, error) {
 	return known, nil
 }
 
-// options are the flags that say how to reach a server.
-type options struct {
-	user       string
-	port       uint16
-	identities []string
-	config     string // of ssh
-	verbose    bool
-	redundant  bool
-	bootstrap  string // or empty: as the setting says
-	predict    string // or empty: as the setting says
-	escape     string // or empty: as the setting says
-	master     string // socket of an ssh connection that another login may use, or empty
-	role       wire.Role
-	ownSize    bool // with role share: the session takes the size of our terminal
-	replay     wire.Replay
+// Options are what a command line says about how to reach a server. Empty means as the settings and ssh's
+// configuration say.
+type Options struct {
+	User       string
+	Port       uint16
+	Identities []string
+	Config     string // of ssh
+	Verbose    bool
+	Redundant  bool
+	Bootstrap  string
+	Master     string // socket of an ssh connection that another login may use, or empty
 
-	// inspect is told of the daemon's keys, and why they are not accepted. The user can then
+	// Inspect is told of the daemon's keys, and why they are not accepted. The user can then
 	// accept none. It may be nil.
-	inspect func(key ssh.PublicKey, err error)
+	Inspect func(key ssh.PublicKey, err error)
 }
 
 // log returns where to log to.
-func (o *options) log() *slog.Logger {
-	if o.verbose {
+func (o *Options) log() *slog.Logger {
+	if o.Verbose {
 		return slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	}
 	return slog.New(slog.DiscardHandler)
 }
 
-// thisMachine is the argument that names this machine. Commands whose host may be left out are for it then.
-const thisMachine = "."
+// ThisMachine is the argument that names this machine. Commands whose host may be left out are for it then.
+const ThisMachine = "."
 
-// splitHost separates the host, with which arguments begin, from the rest. A lone argument is a host, never a
-// session; without any, the host is this machine.
-func splitHost(args []string) (host string, rest []string) {
-	if len(args) == 0 {
-		return thisMachine, nil
-	}
-	return args[0], args[1:]
-}
-
-// parseTarget splits [user@]host.
-func parseTarget(s string, opts *options) (user, host string, err error) {
+// ParseTarget splits [user@]host.
+func ParseTarget(s string, opts *Options) (user, host string, err error) {
 	host = s
 	if i := strings.LastIndexByte(s, '@'); i >= 0 {
 		user, host = s[:i], s[i+1:]
 	}
-	if opts.user != "" {
-		user = opts.user
+	if opts.User != "" {
+		user = opts.User
 	}
-	if host == thisMachine {
+	if host == ThisMachine {
 		host = "localhost"
 	}
 	if strings.HasPrefix(host, "[") && strings.HasSuffix(host, "]") {
@@ -116,7 +103,8 @@ func parseTarget(s string, opts *options) (user, host string, err error) {
 	if strings.HasPrefix(user, "-") || strings.ContainsAny(user, ofShells) || user != wire.Printable(user, len(user)) {
 		return "", "", fmt.Errorf("%q is not the name of an account", user)
 	}
-	if host == "" || strings.HasPrefix(host, "-") || strings.ContainsAny(host, ` /$\`+ofShells) || host != wire.Printable(host, len(host)) {
+	if host == "" || strings.HasPrefix(host, "-") || strings.ContainsAny(host, ` /$\`+ofShells) ||
+		host != wire.Printable(host, len(host)) {
 		return "", "", fmt.Errorf("%q is not a host", s)
 	}
 	return user, host, nil
@@ -124,8 +112,8 @@ func parseTarget(s string, opts *options) (user, host string, err error) {
 
 // findTarget returns a target as the flags, the settings and ssh's configuration describe
 // it.
-func findTarget(ctx context.Context, arg string, opts *options, defaultPort uint16) (*target, error) {
-	login, host, err := parseTarget(arg, opts)
+func findTarget(ctx context.Context, arg string, opts *Options, defaultPort uint16) (*Target, error) {
+	login, host, err := ParseTarget(arg, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -133,39 +121,39 @@ func findTarget(ctx context.Context, arg string, opts *options, defaultPort uint
 	if err != nil {
 		return nil, err
 	}
-	t := &target{typed: arg, daemonPort: cmp.Or(opts.port, defaultPort)}
+	t := &Target{typed: arg, DaemonPort: cmp.Or(opts.Port, defaultPort)}
 	isMe := login == "" || login == me.Username
-	if isLoopback(host) && opts.port == 0 && isMe && len(opts.identities) == 0 {
-		t.local, t.Host = true, &sshconfig.Host{Name: host, Hostname: host, User: me.Username}
+	if isLoopback(host) && opts.Port == 0 && isMe && len(opts.Identities) == 0 {
+		t.Local, t.Host = true, &sshconfig.Host{Name: host, Hostname: host, User: me.Username}
 		return t, nil
 	}
-	for _, file := range opts.identities {
+	for _, file := range opts.Identities {
 		if _, err := os.Stat(file); err != nil {
 			if _, pubErr := os.Stat(file + ".pub"); pubErr != nil {
 				return nil, fmt.Errorf("identity: %w", err)
 			}
 		}
 	}
-	if t.Host, err = loadSSH(ctx, arg, opts); err != nil {
+	if t.Host, err = LoadSSH(ctx, arg, opts); err != nil {
 		return nil, err
 	}
-	t.sshArgs = append(t.Undo, sshArgs(login, host, opts)...)
+	t.sshArgs = append(t.Undo, SSHArgs(login, host, opts)...)
 	return t, nil
 }
 
-// sshArgs returns the arguments by which ssh reaches a host as these options say.
-func sshArgs(login, host string, opts *options) []string {
+// SSHArgs returns the arguments by which ssh reaches a host as these options say.
+func SSHArgs(login, host string, opts *Options) []string {
 	var args []string
-	if opts.master != "" {
-		args = append(args, "-o", "ControlPath="+opts.master)
+	if opts.Master != "" {
+		args = append(args, "-o", "ControlPath="+opts.Master)
 	}
-	if opts.config != "" {
-		args = append(args, "-F", opts.config)
+	if opts.Config != "" {
+		args = append(args, "-F", opts.Config)
 	}
 	if login != "" {
 		args = append(args, "-l", login)
 	}
-	for _, file := range opts.identities {
+	for _, file := range opts.Identities {
 		args = append(args, "-i", file)
 	}
 	return append(args, "--", host)
@@ -173,7 +161,7 @@ func sshArgs(login, host string, opts *options) []string {
 
 // server names the target and our account there. Behind one address, each port of sshd may be
 // another machine.
-func (t *target) server() string {
+func (t *Target) server() string {
 	return t.User + "@" + net.JoinHostPort(t.Hostname, strconv.Itoa(int(t.Port)))
 }
 
@@ -184,14 +172,14 @@ func isLoopback(host string) bool {
 
 // resolve returns the addresses of the target, with the IP families in turn (RFC 8305,
 // 4).
-func (t *target) resolve(ctx context.Context) ([]netip.AddrPort, error) {
+func (t *Target) resolve(ctx context.Context) ([]netip.AddrPort, error) {
 	ips, err := newResolver().LookupNetIP(ctx, t.Network, t.Hostname)
 	if err != nil {
 		return nil, err
 	}
 	var same, other []netip.AddrPort
 	for _, ip := range ips {
-		addr := netip.AddrPortFrom(ip.Unmap(), t.daemonPort)
+		addr := netip.AddrPortFrom(ip.Unmap(), t.DaemonPort)
 		if ip.Unmap().Is4() == ips[0].Unmap().Is4() {
 			same = append(same, addr)
 		} else {
@@ -208,4 +196,13 @@ func (t *target) resolve(ctx context.Context) ([]netip.AddrPort, error) {
 		}
 	}
 	return addrs, nil
+}
+
+// LoadSSH returns what ssh's configuration says about a host.
+func LoadSSH(ctx context.Context, arg string, opts *Options) (*sshconfig.Host, error) {
+	login, host, err := ParseTarget(arg, opts)
+	if err != nil {
+		return nil, err
+	}
+	return sshconfig.Load(ctx, sshconfig.Query{Host: host, User: login, File: opts.Config, Identities: opts.Identities})
 }

@@ -1,0 +1,5 @@
+//go:build android || !(linux || darwin)
+
+package reach
+
+func daemonRuns() bool { return false }

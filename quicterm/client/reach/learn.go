@@ -1,0 +1,75 @@
+package reach
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"syscall"
+
+	"golang.org/x/crypto/ssh"
+
+	"github.com/quicterm/quicterm/quicterm/client"
+)
+
+// learn remembers what a login tells of the way to the server, also for a command that ends before a session moves. It
+// runs before anything else of the command. direct says why no login without ssh has succeeded before it, if one has
+// failed.
+func (a *Access) learn(by client.Transport, server netip.AddrPort, direct error) {
+	now := reached{Server: a.Target.server(), Port: server.Port(), NoUDP: by == client.TCP}
+	if by == client.SSH {
+		now.Port = a.Tunnel.Port()
+		// A daemon that did not run, or had another port, is dialed the next time.
+		dialed := a.before.Port == now.Port && !errors.Is(direct, syscall.ECONNREFUSED)
+		switch {
+		case a.before.NoLogin && (a.Tunnel.Method() != "publickey" || a.before.Method == "publickey"):
+			return // unless the user had got in by a password, and now by a key: the daemon may accept that too
+		case dialed && !a.before.NoLogin:
+			now.NoUDP, now.NoLogin = a.before.NoUDP, true
+			now.Method, now.Keys = a.Tunnel.Method(), a.hashKeys()
+		}
+	}
+	var known bool
+	if now.Key, known = a.daemonKey(); now.Port == 0 || !known {
+		return
+	}
+	if err := remember(now); err != nil {
+		a.Log.Debug("how the server was reached is not remembered", "error", err)
+	}
+}
+
+// daemonKey returns the fingerprint of the daemon's host key if only ssh has brought it, and whether the daemon can be
+// reached without ssh next time: whether its key is known then.
+func (a *Access) daemonKey() (fingerprint string, known bool) {
+	if a.Tunnel == nil || a.Tunnel.Port() == 0 {
+		return a.before.Key, true
+	}
+	t, key := *a.Target, a.Tunnel.Key()
+	t.DaemonPort = a.Tunnel.Port()
+	hosts, err := t.LoadKnownHosts()
+	if err == nil {
+		err = hosts.Check(key)
+	}
+	if _, candidate := acceptable(err); candidate == nil {
+		return "", err == nil
+	}
+	return ssh.FingerprintSHA256(key), true
+}
+
+// hashKeys returns a hash of the keys that a login has: those of the agent, and the files as they are.
+func (a *Access) hashKeys() string {
+	h := sha256.New()
+	keys, closeAgent := agentKeys(a.Target, a.Log)
+	defer closeAgent()
+	for _, k := range keys {
+		fmt.Fprintln(h, ssh.FingerprintSHA256(k.Public))
+	}
+	for _, file := range a.Target.Identities {
+		if info, err := os.Stat(file); err == nil {
+			fmt.Fprintln(h, file, info.ModTime().UnixNano(), info.Size())
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil)[:8])
+}
