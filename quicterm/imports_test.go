@@ -214,11 +214,15 @@ var packages = []struct {
 		path: "quicterm/monitor", role: "the half of a daemon that has its rights: lets clients in, and reaches holders; talks to no client",
 		imports: `configs migrate/carrier quicterm/machine/account quicterm/auth quicterm/doctor
 			quicterm/machine/floodlog quicterm/holder quicterm/machine/memory
-			quicterm/monitor/access quicterm/monitor/metrics quicterm/monitor/ports quicterm/monitor/privsep quicterm/monitor/processes
+			quicterm/monitor/access quicterm/monitor/keys quicterm/monitor/metrics quicterm/monitor/ports quicterm/monitor/privsep quicterm/monitor/processes
 			quicterm/machine/pam quicterm/machine/panics quicterm/machine/rundir quicterm/machine/sshd quicterm/machine/systemd
 			quicterm/machine/utmp quicterm/quota quicterm/wire golang.org/x/crypto golang.org/x/sync golang.org/x/sys`,
 		tests: `bench/bubble migrate/carrier/unixsock quicterm/holder/holdertest quicterm/holder/programtest github.com/fxamacker/cbor/v2
 			pgregory.net/rapid`,
+	},
+	{
+		path: "quicterm/monitor/keys", role: "the secret keys that outlive a daemon, and their files",
+		imports: "quicterm/auth quicterm/machine/rundir",
 	},
 	{
 		path: "quicterm/monitor/ports", role: "opens the sockets of a daemon; reads nothing from them",

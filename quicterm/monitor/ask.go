@@ -44,7 +44,9 @@ type entry struct {
 // ask asks holders of an account for the state of their sessions, until all have answered
 // or the time for that is over. It returns the answers, the session that was the latest to
 // change its phase first, and how many did not answer in time.
-func (s *Sessions) ask(ctx context.Context, open *wire.Open, uid uint32, ids []wire.SessionID) (entries []entry, silent int) {
+func (s *Sessions) ask(
+	ctx context.Context, open *wire.Open, uid uint32, ids []wire.SessionID,
+) (entries []entry, silent int) {
 	query, err := wire.New(&wire.Query{})
 	if err != nil {
 		panic(err) // a Query is empty
@@ -179,7 +181,9 @@ func (s *Sessions) checkState(id wire.SessionID, answer wire.Message) (entry, er
 }
 
 // revokeOf has all holders of an account do a Revoke. The caller has begun a use of the account.
-func (s *Sessions) revokeOf(ctx context.Context, log *slog.Logger, uid uint32, open *wire.Open, m wire.Message) (*wire.Revoked, error) {
+func (s *Sessions) revokeOf(
+	ctx context.Context, log *slog.Logger, uid uint32, open *wire.Open, m wire.Message,
+) (*wire.Revoked, error) {
 	ids := s.holders.Sessions(uid)
 	if err := s.accounts.asks.Of(uid).WaitN(ctx, leastAsks+len(ids)); err != nil {
 		return nil, err

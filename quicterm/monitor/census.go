@@ -72,10 +72,11 @@ func (s *Sessions) inspectAll(ctx context.Context) (all []inspected, silent int)
 		sessions []inspected
 		silent   int
 	}
-	answers, silent := askAccounts(ctx, s, censusTime, s.holders.Accounts(), func(ctx context.Context, uid uint32) (answer, error) {
+	inspect := func(ctx context.Context, uid uint32) (answer, error) {
 		sessions, silent := s.inspectAccount(ctx, uid)
 		return answer{sessions, silent}, nil
-	})
+	}
+	answers, silent := askAccounts(ctx, s, censusTime, s.holders.Accounts(), inspect)
 	for _, one := range answers {
 		all, silent = append(all, one.sessions...), silent+one.silent
 	}

@@ -38,7 +38,7 @@ func TestProvenAt(t *testing.T) {
 			t.Fatal(err)
 		}
 		by := h.by()
-		h.server.logins.byID[by.Login].key = cert.Marshal()
+		h.server.logins.byID[by.Login].Key = string(cert.Marshal())
 		request := h.request(&wire.Attach{PTY: true, Instance: wire.InstanceID{1}})
 		request.By = *by
 		before := time.Now()
@@ -55,11 +55,11 @@ func TestProvenAt(t *testing.T) {
 		defer next.access.Close()
 		id := attachmentID{a.ID, request.Instance}
 		uid, key := uint32(os.Geteuid()), string(cert.Marshal())
-		if got := next.provenAt(id, &access.Admission{UID: uid, Key: key}); !got.Equal(before) {
+		if got := next.attached.At(id.hash(uid, key)); !got.Equal(before) {
 			t.Errorf("proven at %v, want %v", got, before)
 		}
 		for _, other := range []access.Admission{{UID: uid, Key: "another"}, {UID: uid + 1, Key: key}} {
-			if got := next.provenAt(id, &other); !got.IsZero() {
+			if got := next.attached.At(id.hash(other.UID, other.Key)); !got.IsZero() {
 				t.Errorf("%+v is proven at %v", other, got)
 			}
 		}

@@ -63,11 +63,11 @@ type SessionStatus struct {
 	UID     uint32                 `json:"uid"`
 	Account string                 `json:"account,omitempty"` // empty if no account has the uid
 	State   string                 `json:"state"`
-	Since   time.Time              `json:"since"`             // of the state
-	Created *time.Time             `json:"created,omitempty"` // nil if the holder is too old to say
-	Holder  string                 `json:"holder,omitempty"`  // name and version; the same
-	Memory  uint64                 `json:"memory_bytes"`      // of the output
-	RTT     float64                `json:"rtt_ms,omitempty"`  // end to end
+	Since   time.Time              `json:"since"` // of the state
+	Created time.Time              `json:"created"`
+	Holder  string                 `json:"holder"`           // name and version
+	Memory  uint64                 `json:"memory_bytes"`     // of the output
+	RTT     float64                `json:"rtt_ms,omitempty"` // end to end
 	Clients []privsep.ClientStatus `json:"clients"`
 }
 
@@ -75,8 +75,8 @@ type SessionStatus struct {
 func (s *Monitor) Status(ctx context.Context) *Status {
 	sessions, silent := s.inspectAll(ctx)
 	status := &Status{
-		Software: s.software, PID: os.Getpid(), Started: s.begun.UTC(), Draining: s.draining.Load(), Memory: memory.OfProcess(),
-		Silent: silent, Sessions: []SessionStatus{},
+		Software: s.software, PID: os.Getpid(), Started: s.begun.UTC(), Draining: s.draining.Load(),
+		Memory: memory.OfProcess(), Silent: silent, Sessions: []SessionStatus{},
 	}
 	bySession := make(map[wire.SessionID][]privsep.ClientStatus)
 	if clients, err := s.clients(ctx); err != nil {
@@ -90,12 +90,9 @@ func (s *Monitor) Status(ctx context.Context) *Status {
 	for _, one := range sessions {
 		r := one.report
 		session := SessionStatus{
-			ID: one.id.String(), Name: r.Name, UID: one.uid, State: stateName(r.Phase), Since: time.Unix(r.Since, 0).UTC(),
-			Holder: r.Software, Memory: r.Memory, RTT: Milliseconds(r.RTT), Clients: []privsep.ClientStatus{},
-		}
-		if r.Created != 0 {
-			created := time.Unix(r.Created, 0).UTC()
-			session.Created = &created
+			ID: one.id.String(), Name: r.Name, UID: one.uid, State: stateName(r.Phase), Holder: r.Software,
+			Since: time.Unix(r.Since, 0).UTC(), Created: time.Unix(r.Created, 0).UTC(),
+			Memory: r.Memory, RTT: Milliseconds(r.RTT), Clients: []privsep.ClientStatus{},
 		}
 		if a, err := s.names.LookupID(ctx, one.uid); err == nil {
 			session.Account = a.Name
@@ -133,11 +130,11 @@ func (s *Monitor) Drain(on bool) {
 		return
 	}
 	s.update()
-	if on {
-		s.log.Info("draining: no new sessions are started", "event", "drain")
-	} else {
-		s.log.Info("the draining has ended: new sessions are started", "event", "drain")
+	text := "draining: no new sessions are started"
+	if !on {
+		text = "the draining has ended: new sessions are started"
 	}
+	s.log.Info(text, "event", "drain")
 }
 
 // notReady returns why the daemon takes no new sessions, or nothing.
@@ -156,7 +153,9 @@ func (s *Monitor) controlling() *http.ServeMux {
 	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, r *http.Request) {
 		metrics.ServeMetrics(w, r, (*s.network.Load()).Metrics)
 	})
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, r *http.Request) { metrics.ServeHealth(w, s.notReady(r.Context())) })
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, r *http.Request) {
+		metrics.ServeHealth(w, s.notReady(r.Context()))
+	})
 	mux.HandleFunc("GET /status", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		json.NewEncoder(w).Encode(s.Status(r.Context()))
@@ -176,10 +175,11 @@ func (s *Monitor) controlling() *http.ServeMux {
 	}))
 	mux.HandleFunc("POST /revoke", s.operate(func(ctx context.Context, by operator, r *http.Request) (any, error) {
 		key, err := hex.DecodeString(r.FormValue("key"))
-		if account := r.FormValue("account"); err != nil || (account == "") == (len(key) == 0) || account == "" && len(key) != sha256.Size {
+		account := r.FormValue("account")
+		if err != nil || (account == "") == (len(key) == 0) || account == "" && len(key) != sha256.Size {
 			return nil, errors.New("name one account, or one key")
 		}
-		return s.revokeAccess(ctx, by, r.FormValue("account"), key)
+		return s.revokeAccess(ctx, by, account, key)
 	}))
 	return mux
 }

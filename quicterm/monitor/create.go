@@ -85,7 +85,8 @@ func checkName(name string) error {
 	if wire.ValidName(name) {
 		return nil
 	}
-	return errorf(wire.CodeFailed, "%q cannot be a session's name: use up to 32 letters, digits, dots, dashes and underscores", name)
+	return errorf(wire.CodeFailed,
+		"%q cannot be a session's name: use up to 32 letters, digits, dots, dashes and underscores", name)
 }
 
 func nameTaken(name string) error {

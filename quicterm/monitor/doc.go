@@ -1,5 +1,5 @@
-// Package monitor is the half of the daemon that has its rights: it lets clients in as package access decides, signs with
-// the host keys, and starts and reaches the holders of sessions. The other half, package server, talks
+// Package monitor is the half of the daemon that has its rights: it lets clients in as package access decides, signs
+// with the host keys, and starts and reaches the holders of sessions. The other half, package server, talks
 // to clients: QUIC, TLS, TCP and the messages on them. Of root's daemon on Linux that is a process of
 // its own, without rights, as in OpenSSH's privilege separation; elsewhere both are in one process, and
 // the server calls the methods of a [Monitor] directly.
@@ -37,8 +37,8 @@
 //     process says that the client has gone, and when the client has lost its access: if the network
 //     process does not ask for that, the monitor looks itself.
 //
-// Package privsep has the calls between the two, and how they travel; package access decides who gets in, package ports
-// opens the sockets, and package processes reaches the holders.
+// Package privsep has the calls between the two, and how they travel; package access decides who gets in, package keys
+// has the secret keys, package ports opens the sockets, and package processes reaches the holders.
 //
 // What is parsed with the daemon's rights: these calls, as bounded CBOR; the public keys and the
 // signature of a login, as OpenSSH's monitor does; the message of a process of this machine that asks
@@ -47,13 +47,13 @@
 //
 // By file:
 //
-//	grants.go, local.go        the socket for processes of this machine: grants, and clients over ssh
+//	grants.go                  the socket for processes of this machine: grants, and clients over ssh
 //	login.go                   Offer, Prove, Redeem: which keys an account accepts, and who has proven one
-//	requests.go                List, Describe, Pass, Attach, Resume
-//	guard.go, revoke.go        who asks whether what let a client in still does, and what ends if not (package access decides)
+//	requests.go                List, Describe, Pass, Revoke, Attach, Resume
+//	guard.go                   asks whether what let a client in still does, and ends what it let in if not
 //	sessions.go                finds, asks, follows and counts sessions: census.go, ask.go, find.go
 //	create.go                  the session that an Attach names
-//	control.go                 status, metrics and drain, for operators
+//	control.go, operator.go    status, metrics, drain, end and revoke, for operators
 //	network.go                 the table of what the network half may ask
 //
 // docs/operate.md lists the keys of the log's lines, here and in a holder, and the events.

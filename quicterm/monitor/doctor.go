@@ -27,6 +27,7 @@ import (
 	"github.com/quicterm/quicterm/quicterm/doctor"
 	"github.com/quicterm/quicterm/quicterm/machine/memory"
 	"github.com/quicterm/quicterm/quicterm/machine/rundir"
+	"github.com/quicterm/quicterm/quicterm/monitor/keys"
 	"github.com/quicterm/quicterm/quicterm/monitor/ports"
 	"github.com/quicterm/quicterm/quicterm/monitor/processes"
 )
@@ -139,7 +140,8 @@ func (s *Monitor) examinePorts(ctx context.Context, r *doctor.Report, running ne
 		r.Add("ports", doctor.Fail, "let it through: clients come by TCP where a network drops UDP",
 			"a firewall or a rule of this machine keeps TCP from the daemon: %v", blocked)
 	case running.IsValid() && len(missing) > 0:
-		r.Add("ports", doctor.Fail, "restart the daemon: it has other settings, or its log says why", "the daemon does not listen at %s", strings.Join(missing, ", "))
+		r.Add("ports", doctor.Fail, "restart the daemon: it has other settings, or its log says why",
+			"the daemon does not listen at %s", strings.Join(missing, ", "))
 	case len(missing) > 0:
 		r.Add("ports", doctor.OK, "", "free: %s", strings.Join(missing, ", "))
 	default:
@@ -180,7 +182,7 @@ func (s *Monitor) examineKeys(r *doctor.Report) {
 	files, optional := s.settings().HostKey, len(s.settings().HostKey) == 0
 	if optional {
 		if s.all {
-			files = sshHostKeys
+			files = keys.SSHHostKeys
 		}
 		if state, err := s.stateDir(); err == nil {
 			files = append(files[:len(files):len(files)], filepath.Join(state, "host_key"))
@@ -193,7 +195,8 @@ func (s *Monitor) examineKeys(r *doctor.Report) {
 			continue
 		}
 		if err != nil {
-			r.Add("hostkey", doctor.Fail, "correct host_key, make the key again (ssh-keygen -A), or run qtd as its owner", "%v", err)
+			r.Add("hostkey", doctor.Fail,
+				"correct host_key, make the key again (ssh-keygen -A), or run qtd as its owner", "%v", err)
 			return
 		}
 		if info, err := os.Stat(file); err == nil && info.Mode().Perm()&0o077 != 0 {
@@ -242,7 +245,8 @@ func (s *Monitor) examineDirs(r *doctor.Report) {
 	case writeErr != nil:
 		r.Add("state", doctor.Fail, "give it to this account, make room, or set state_dir", "%s cannot be written: %v", state, writeErr)
 	case info.Mode().Perm()&0o077 != 0:
-		r.Add("state", doctor.Warn, "chmod 700 "+state, "%s has mode %04o: others may read names in it", state, info.Mode().Perm())
+		r.Add("state", doctor.Warn, "chmod 700 "+state,
+			"%s has mode %04o: others may read names in it", state, info.Mode().Perm())
 	default:
 		r.Add("state", doctor.OK, "", "%s", state)
 	}
@@ -288,7 +292,8 @@ func examineBuffers(r *doctor.Report, dir string) {
 	case !known:
 		r.Add("buffers", doctor.Skip, "", "the system does not say how large UDP buffers may be")
 	case len(small) > 0 && os.Geteuid() != 0:
-		r.Add("buffers", doctor.Warn, fmt.Sprintf("sysctl -w net.core.rmem_max=%d net.core.wmem_max=%d", wantedBuffer, wantedBuffer),
+		r.Add("buffers", doctor.Warn,
+			fmt.Sprintf("sysctl -w net.core.rmem_max=%d net.core.wmem_max=%d", wantedBuffer, wantedBuffer),
 			"%s: bursts of packets are lost on fast networks", strings.Join(small, ", "))
 	case len(small) > 0:
 		r.Add("buffers", doctor.OK, "", "%s, which the daemon of root may exceed", strings.Join(small, ", "))
@@ -314,7 +319,8 @@ func (s *Monitor) examineLimits(r *doctor.Report) {
 	}
 	limit := s.memory.limit
 	if state, err := memory.Read(); err == nil && uint64(limit) > state.Total {
-		r.Add("limits", doctor.Warn, "lower max_buffer_total", "%s: more than the %d MiB that this machine has", found, state.Total>>20)
+		r.Add("limits", doctor.Warn, "lower max_buffer_total",
+			"%s: more than the %d MiB that this machine has", found, state.Total>>20)
 		return
 	}
 	r.Add("limits", doctor.OK, "", "%s (%d MiB)", found, limit>>20)
@@ -333,7 +339,8 @@ func (s *Monitor) examineLogin(ctx context.Context, r *doctor.Report) {
 		account = math.MaxUint32 // any but root
 	}
 	if closed := nologin(s.all, account); closed != nil {
-		r.Add("login", doctor.Fail, "remove that file, or wait until the system has started", "nologin(5) lets only root in: %s", closed.Text)
+		r.Add("login", doctor.Fail, "remove that file, or wait until the system has started",
+			"nologin(5) lets only root in: %s", closed.Text)
 	}
 }
 

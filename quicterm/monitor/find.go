@@ -34,7 +34,9 @@ func detached(e *entry) bool {
 
 // find returns the session with the given name or start of an id. Without a name it
 // returns, of those that are wanted, the one that was the latest to change its phase.
-func (s *Sessions) find(ctx context.Context, uid uint32, open *wire.Open, name string, wanted func(*entry) bool) (*entry, error) {
+func (s *Sessions) find(
+	ctx context.Context, uid uint32, open *wire.Open, name string, wanted func(*entry) bool,
+) (*entry, error) {
 	var ids []wire.SessionID
 	if id, err := wire.ParseSessionID(name); err == nil { // a whole id: ask its holder only
 		ids = append(ids, id)

@@ -109,7 +109,8 @@ func (s *Monitor) checkOverdue(ctx context.Context) {
 			log := p.on(s.log, &by.Path)
 			err = s.contain(log, func() error { return s.Check(ctx, &by) })
 			if access.IsWithdrawn(err) {
-				log.Warn("client has lost access, and the network process has not asked", "event", "withdraw", "reason", err.Error())
+				log.Warn("client has lost access, and the network process has not asked",
+					"event", "withdraw", "reason", err.Error())
 			}
 			return nil
 		})

@@ -14,7 +14,6 @@ import (
 	"github.com/quicterm/quicterm/configs"
 	"github.com/quicterm/quicterm/quicterm/auth"
 	"github.com/quicterm/quicterm/quicterm/holder/holdertest"
-	"github.com/quicterm/quicterm/quicterm/monitor/access"
 	"github.com/quicterm/quicterm/quicterm/monitor/privsep"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
@@ -71,7 +70,7 @@ func TestTakenOverNetworkProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	var guessed privsep.By
-	resumed, err := m.login(&proven{account: m.self, resumed: new(access.Admission), at: time.Now()}, privsep.Path{})
+	resumed, err := m.login(&proven{at: time.Now()}, privsep.Path{})
 	if err != nil {
 		t.Fatal(err)
 	}

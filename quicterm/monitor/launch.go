@@ -37,7 +37,7 @@ const (
 // launch describes a new session to its holder. The environment of the program is made
 // from scratch, as login(1) does: it does not depend on who started the daemon.
 func (c *client) launch(req *privsep.Attach, name string) (*wire.Launch, error) {
-	if req.PTY && c.allowed.NoPTY {
+	if req.PTY && c.NoPTY {
 		return nil, &wire.Error{Code: wire.CodeFailed, Text: "this key may not have a terminal: use qt connect -T"}
 	}
 	if len(req.Env) > wire.MaxEnv {
@@ -55,7 +55,7 @@ func (c *client) launch(req *privsep.Attach, name string) (*wire.Launch, error) 
 	settings := c.server.settings()
 	launch := &wire.Launch{
 		Name:        name,
-		Scope:       c.scope,
+		Scope:       c.Scope,
 		Instance:    c.instance,
 		Path:        c.account.Shell,
 		Dir:         c.account.Home,

@@ -15,6 +15,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/crypto/ssh"
+
 	"github.com/quicterm/quicterm/quicterm/auth"
 	"github.com/quicterm/quicterm/quicterm/machine/account"
 	"github.com/quicterm/quicterm/quicterm/monitor/access"
@@ -33,14 +35,11 @@ const (
 
 // A proven is a login that was proven, or that of a client that resumes, as its holder says.
 type proven struct {
-	account *account.Account
-	allowed auth.Permissions
-	key     []byte // that proved the client, or nil
-	scope   string // see wire.Open
-	at      time.Time
-
+	access.Admission
+	account    *account.Account // nil of a client that resumes: it may only be checked
+	allowed    auth.Permissions
+	at         time.Time
 	credential privsep.Credential
-	resumed    *access.Admission // of a client that resumes: it may only be checked
 
 	// Guarded by logins.mu:
 	path     privsep.Path // where it was good
@@ -115,13 +114,27 @@ func (s *Monitor) Leave(id privsep.LoginID) {
 	s.logins.removeLocked(id)
 }
 
-// login keeps a login that is used on a path, and returns what the network half knows of it.
+// prove logs a client in, by a key unless that is nil, and returns what the network half knows of the login.
+func (s *Monitor) prove(
+	a *account.Account, allowed *auth.Permissions, key ssh.PublicKey, blob []byte, credential privsep.Credential, path privsep.Path,
+) (*privsep.Login, error) {
+	return s.login(&proven{
+		Admission: access.Admission{
+			UID: a.UID, Account: a.Name, Key: string(blob), Scope: allowed.Scope(key), NoPTY: allowed.NoPTY,
+		},
+		account: a, allowed: *allowed, at: time.Now(), credential: credential,
+	}, path)
+}
+
+// login keeps a login that is used on a path.
 func (s *Monitor) login(p *proven, path privsep.Path) (*privsep.Login, error) {
 	id, err := s.logins.add(p, path)
 	if err != nil {
 		return nil, err
 	}
-	return &privsep.Login{ID: id, Account: p.account.Name, UID: p.account.UID, Credential: p.credential}, nil
+	return &privsep.Login{
+		ID: id, Account: wire.Printable(p.Account, wire.MaxSummary), UID: p.UID, Credential: p.credential,
+	}, nil
 }
 
 // Offer finds out which keys an account accepts. The error says why it accepts none, whichever they
@@ -180,10 +193,7 @@ func (s *Monitor) Prove(ctx context.Context, p *privsep.Proof) (*privsep.Login, 
 	if err := s.signatures.Accept(a.UID, statement, time.Now(), time.Duration(uptime())); err != nil {
 		return nil, fmt.Errorf("account %s: %w", a.Name, err)
 	}
-	return s.login(&proven{
-		account: a, allowed: *allowed, key: blob, scope: allowed.Scope(key),
-		credential: privsep.KeyCredential(blob), at: time.Now(),
-	}, p.Offer.Path)
+	return s.prove(a, allowed, key, blob, privsep.KeyCredential(blob), p.Offer.Path)
 }
 
 // Redeem accepts a token as proof.
@@ -203,10 +213,7 @@ func (s *Monitor) Redeem(ctx context.Context, t *privsep.Token) (*privsep.Login,
 	if err != nil {
 		return nil, fmt.Errorf("account %s: %w", a.Name, err)
 	}
-	return s.login(&proven{
-		account: a, allowed: *allowed, scope: allowed.Scope(nil), at: time.Now(),
-		credential: privsep.Credential{Proof: privsep.ProofToken, Reported: grantee.Reported},
-	}, t.Path)
+	return s.prove(a, allowed, nil, nil, privsep.Credential{Proof: privsep.ProofToken, Reported: grantee.Reported}, t.Path)
 }
 
 // admitLocal returns the client that an account's process asks a carrier for, or why it gets
@@ -225,8 +232,7 @@ func (s *Monitor) admitLocal(ctx context.Context, a *account.Account, ask *wire.
 	if err != nil {
 		return nil, err
 	}
-	p := &proven{account: a, allowed: *allowed, scope: allowed.Scope(nil), credential: privsep.Credential{Proof: privsep.ProofSSH, Reported: ask.Reported}, at: time.Now()}
-	login, err := s.login(p, l.Path)
+	login, err := s.prove(a, allowed, nil, nil, privsep.Credential{Proof: privsep.ProofSSH, Reported: ask.Reported}, l.Path)
 	if err != nil {
 		return nil, err
 	}
@@ -277,7 +283,7 @@ func (s *Monitor) client(by *privsep.By) (*client, error) {
 	if err != nil {
 		return nil, err
 	}
-	if p.resumed != nil {
+	if p.account == nil {
 		return nil, errNoLogin
 	}
 	c := &client{proven: p, server: s, path: by.Path}
@@ -287,9 +293,8 @@ func (s *Monitor) client(by *privsep.By) (*client, error) {
 
 // on returns a log whose lines say who has logged in, from where, and how.
 func (p *proven) on(log *slog.Logger, path *privsep.Path) *slog.Logger {
-	by := p.admission()
-	name := wire.Printable(by.Account, wire.MaxSummary)
-	return p.credential.On(log.With("client", name+"@"+path.String(), "account", name, "uid", by.UID))
+	name := wire.Printable(p.Account, wire.MaxSummary)
+	return p.credential.On(log.With("client", name+"@"+path.String(), "account", name, "uid", p.UID))
 }
 
 // changing is client for a request that changes something, which a login may send for a while.
@@ -309,31 +314,21 @@ func (c *client) open() *wire.Open {
 	}
 	open := &wire.Open{
 		Client:   name,
-		Scope:    c.scope,
-		NoPTY:    c.allowed.NoPTY,
+		Scope:    c.Scope,
+		NoPTY:    c.NoPTY,
 		Instance: c.instance,
 		Account:  c.account.Name,
-		Key:      c.key,
+		Key:      []byte(c.Key),
 	}
-	if len(c.key) == 0 {
+	if c.Key == "" {
 		open.Proof, open.Reported = c.credential.Proof, c.credential.Reported
 	}
 	return open
 }
 
-// admission returns what let the client in.
-func (p *proven) admission() access.Admission {
-	if p.resumed != nil {
-		return *p.resumed
-	}
-	return access.Admission{
-		UID: p.account.UID, Account: p.account.Name, Key: string(p.key), Scope: p.scope, NoPTY: p.allowed.NoPTY,
-	}
-}
-
 // right returns the right by which the login is used on a path.
 func (p *proven) right(path *privsep.Path) access.Right {
-	r := access.Right{Admission: p.admission(), From: path.From(), At: path.At()}
+	r := access.Right{Admission: p.Admission, From: path.From(), At: path.At()}
 	if auth.Certified([]byte(r.Key)) {
 		r.Proven = p.at
 	}
@@ -347,13 +342,7 @@ type attachmentID struct {
 }
 
 // hash returns the hash of an attachment to which a key has let its client in.
-func (id attachmentID) hash(uid uint32, key []byte) [sha256.Size]byte {
+func (id attachmentID) hash(uid uint32, key string) [sha256.Size]byte {
 	b := append(id.session[:], id.instance[:]...)
 	return sha256.Sum256(append(binary.BigEndian.AppendUint32(b, uid), key...))
-}
-
-// provenAt returns when the client of an attachment has logged in with a certificate, or zero if that is
-// not known. The certificate is what its holder says: it counts only if it is that one.
-func (s *Monitor) provenAt(id attachmentID, by *access.Admission) time.Time {
-	return s.attached.At(id.hash(by.UID, []byte(by.Key)))
 }

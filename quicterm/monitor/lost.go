@@ -29,7 +29,7 @@ func (c *client) lost(ctx context.Context) ([]entry, error) {
 	if persist == nil {
 		return nil, nil
 	}
-	answer, err := c.records(ctx, &wire.Launch{Persist: persist, Scope: c.scope})
+	answer, err := c.records(ctx, &wire.Launch{Persist: persist, Scope: c.Scope})
 	if err != nil {
 		return nil, err
 	}
@@ -103,7 +103,7 @@ func (c *client) findOrLost(ctx context.Context, name string, wanted func(*entry
 
 // showLost returns what a lost session has left, as the refusal of an Attach.
 func (c *client) showLost(ctx context.Context, e *entry) error {
-	_, err := c.records(ctx, &wire.Launch{ID: e.id, Scope: c.scope, Persist: c.persist(wire.PersistShow)})
+	_, err := c.records(ctx, &wire.Launch{ID: e.id, Scope: c.Scope, Persist: c.persist(wire.PersistShow)})
 	if err == nil {
 		err = lostError(e)
 	}
@@ -112,7 +112,8 @@ func (c *client) showLost(ctx context.Context, e *entry) error {
 
 // lostError tells a client what can be done with a record.
 func lostError(e *entry) error {
-	return errorf(wire.CodeFailed, "session %q was lost: qt attach shows it, qt kill removes what is left of it", e.state.Name)
+	return errorf(wire.CodeFailed,
+		"session %q was lost: qt attach shows it, qt kill removes what is left of it", e.state.Name)
 }
 
 // passToRecord does a request on the record of a lost session: only a Kill, which removes it.
@@ -121,7 +122,7 @@ func (c *client) passToRecord(ctx context.Context, e *entry, m wire.Message) (wi
 		return m, lostError(e)
 	}
 	c.log.Info("lost session removed", "event", "kill", "session", e.state.Name, "id", e.id.Short())
-	return c.records(ctx, &wire.Launch{ID: e.id, Scope: c.scope, Persist: c.persist(wire.PersistRemove)})
+	return c.records(ctx, &wire.Launch{ID: e.id, Scope: c.Scope, Persist: c.persist(wire.PersistRemove)})
 }
 
 // lostAge is how old the list of lost sessions may be for a client that asks again and again: each list

@@ -24,6 +24,7 @@ import (
 	"github.com/quicterm/quicterm/quicterm/machine/systemd"
 	"github.com/quicterm/quicterm/quicterm/machine/utmp"
 	"github.com/quicterm/quicterm/quicterm/monitor/access"
+	"github.com/quicterm/quicterm/quicterm/monitor/keys"
 	"github.com/quicterm/quicterm/quicterm/monitor/metrics"
 	"github.com/quicterm/quicterm/quicterm/monitor/ports"
 	"github.com/quicterm/quicterm/quicterm/monitor/privsep"
@@ -52,8 +53,8 @@ type Monitor struct {
 	all        bool             // every account is served, not only self
 	processes  *processes.Local // the holders, if they are processes of this machine
 	hostKeys   []*auth.HostKey
-	secrets    *secrets
-	ticketKeys *ticketKeys
+	secrets    *keys.Secrets
+	ticketKeys *keys.Tickets
 	tokens     auth.Tokens
 	manager    *systemd.Manager
 	passed     []systemd.Conn
@@ -134,10 +135,10 @@ func New(cfg Config) (*Monitor, error) {
 	if err := rundir.MakeSystemDir(state, 0o700); err != nil {
 		return nil, fmt.Errorf("state_dir: %w", err)
 	}
-	if s.hostKeys, err = loadHostKeys(log, s.settings().HostKey, s.all, filepath.Join(state, "host_key")); err != nil {
+	if s.hostKeys, err = keys.LoadHostKeys(log, s.settings().HostKey, s.all, filepath.Join(state, "host_key")); err != nil {
 		return nil, err
 	}
-	if s.secrets, err = loadSecrets(filepath.Join(state, "secrets")); err != nil {
+	if s.secrets, err = keys.LoadSecrets(filepath.Join(state, "secrets")); err != nil {
 		return nil, err
 	}
 	suffix := ""
@@ -147,8 +148,7 @@ func New(cfg Config) (*Monitor, error) {
 	s.rights.Load(filepath.Join(state, "withdrawn"+suffix), log)
 	s.signatures = access.LoadSignatures(filepath.Join(state, "signed_until"+suffix), time.Now(), log)
 	s.attached.Load(filepath.Join(state, "attached"+suffix), log)
-	s.ticketKeys = &ticketKeys{file: filepath.Join(state, "ticket_keys"), log: log}
-	s.ticketKeys.renew(time.Now())
+	s.ticketKeys = keys.NewTickets(filepath.Join(state, "ticket_keys"), log)
 	return s, nil
 }
 
@@ -318,8 +318,8 @@ func every(ctx context.Context, interval time.Duration, f func() (done bool)) er
 // renewTicketKeys makes new connections use the ticket keys of the day, until ctx
 // ends.
 func (s *Monitor) renewTicketKeys(ctx context.Context) error {
-	return every(ctx, renewInterval, func() bool {
-		s.ticketKeys.renew(time.Now())
+	return every(ctx, keys.RenewInterval, func() bool {
+		s.ticketKeys.Renew(time.Now())
 		s.update()
 		return false
 	})
@@ -327,7 +327,7 @@ func (s *Monitor) renewTicketKeys(ctx context.Context) error {
 
 // retireSecrets lets the next daemon make new secrets.
 func (s *Monitor) retireSecrets() {
-	if err := s.secrets.retire(time.Now()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := s.secrets.Retire(time.Now()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		s.log.Warn("the keys of QUIC stay as they are", "error", err)
 	}
 }

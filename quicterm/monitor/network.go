@@ -33,12 +33,13 @@ func (s *Monitor) Calls() *privsep.Calls {
 // Setup returns what the network half has for its whole life.
 func (s *Monitor) Setup() *privsep.Setup {
 	setup := &privsep.Setup{
-		Software: s.software, Begun: s.begun, ResetKey: s.secrets.reset, TokenKey: s.secrets.addressToken,
+		Software: s.software, Begun: s.begun, ResetKey: s.secrets.Reset, TokenKey: s.secrets.AddressToken,
 		MaxUnauthenticated: s.settings().MaxUnauthenticated, MaxSessionsPerUser: s.settings().MaxSessionsPerUser,
 	}
 	for _, k := range s.hostKeys {
 		plain, certified := k.Certificates()
-		setup.Certificates = append(setup.Certificates, privsep.Certificate{Key: k.Public.Marshal(), Plain: plain, Certified: certified})
+		one := privsep.Certificate{Key: k.Public.Marshal(), Plain: plain, Certified: certified}
+		setup.Certificates = append(setup.Certificates, one)
 	}
 	return setup
 }
@@ -47,7 +48,7 @@ func (s *Monitor) Setup() *privsep.Setup {
 func (s *Monitor) state() privsep.State {
 	return privsep.State{
 		AuthTimeout: s.settings().AuthTimeout.Duration, LogLevel: s.settings().LogLevel,
-		TicketKeys: s.ticketKeys.current(), Draining: s.draining.Load(),
+		TicketKeys: s.ticketKeys.Current(), Draining: s.draining.Load(),
 	}
 }
 

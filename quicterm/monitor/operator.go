@@ -129,8 +129,8 @@ func locate(some []inspected, prefix string) (found inspected, err error) {
 	return found, errors.New("more than one session has an id that begins so: give more digits")
 }
 
-// end ends sessions, given by the beginnings of their ids, and tells their clients who does so and why. The answers are in
-// the order of the ids.
+// end ends sessions, given by the beginnings of their ids, and tells their clients who does so and why. The answers are
+// in the order of the ids.
 func (s *Monitor) end(ctx context.Context, by operator, ids []string, reason string) []Ended {
 	all, _ := s.inspectAll(ctx) // within a time: the directories of an account may not answer
 	reason = wire.Printable(reason, maxEndReason)
@@ -197,14 +197,15 @@ func (s *Monitor) revokeAccess(ctx context.Context, by operator, account string,
 		}
 		uids, log = []uint32{a.UID}, log.With("account", a.Name, "uid", a.UID)
 	}
-	answers, silent := askAccounts(ctx, s.Sessions, askTime, uids, func(ctx context.Context, uid uint32) (*wire.Revoked, error) {
+	revoke := func(ctx context.Context, uid uint32) (*wire.Revoked, error) {
 		return s.revokeOf(ctx, log, uid, &wire.Open{Client: by.name}, m)
-	})
+	}
+	answers, silent := askAccounts(ctx, s.Sessions, askTime, uids, revoke)
 	total := &wire.Revoked{Silent: uint32(silent)}
 	for _, one := range answers {
 		total.Clients, total.Silent = total.Clients+one.Clients, total.Silent+one.Silent
 	}
-	log.Info("operator has revoked access", "event", "revoke", "revoked", revokedName(account != "", key), "clients", total.Clients,
-		"silent", total.Silent)
+	log.Info("operator has revoked access", "event", "revoke", "revoked", revokedName(account != "", key),
+		"clients", total.Clients, "silent", total.Silent)
 	return total, nil
 }

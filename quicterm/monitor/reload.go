@@ -55,6 +55,7 @@ func (s *Monitor) Reload(settings *configs.Server) {
 	s.update()
 	s.log.Info("settings are read again", "event", "reload", "settings", strings.Join(changed, " "))
 	if len(waiting) > 0 {
-		s.log.Warn("these settings have changed and take effect after a restart of the daemon", "settings", strings.Join(waiting, " "))
+		s.log.Warn("these settings have changed and take effect after a restart of the daemon",
+			"settings", strings.Join(waiting, " "))
 	}
 }

@@ -147,7 +147,7 @@ func (s *Monitor) Revoke(ctx context.Context, req *privsep.Revoke) (*wire.Revoke
 		return nil, err
 	}
 	switch {
-	case c.scope != "":
+	case c.Scope != "":
 		return nil, &wire.Error{Text: "a key with a command may revoke nothing"}
 	case req.All != (len(req.Key) == 0), !req.All && len(req.Key) != sha256.Size:
 		return nil, &wire.Error{Text: "name one key, or all"}
@@ -194,8 +194,8 @@ func (s *Monitor) Attach(ctx context.Context, req *privsep.Attach) (*privsep.Att
 	if err != nil {
 		return nil, ended(err)
 	}
-	if answer.Type == wire.TypeAttached && auth.Certified(c.key) {
-		s.attached.Add(attachmentID{id, req.Instance}.hash(c.account.UID, c.key), c.at)
+	if answer.Type == wire.TypeAttached && auth.Certified([]byte(c.Key)) {
+		s.attached.Add(attachmentID{id, req.Instance}.hash(c.UID, c.Key), c.at)
 	}
 	return &privsep.Attached{ID: id, Answer: privsep.Answer(answer), Carrier: toHolder}, nil
 }
@@ -247,12 +247,15 @@ func (s *Monitor) resumed(
 	if err := answer.Decode(&by); err != nil {
 		return nil, err
 	}
-	l := &access.Admission{UID: req.UID, Account: by.Account, Key: string(by.Key), Scope: by.Scope, NoPTY: by.NoPTY}
-	p := &proven{resumed: l, credential: privsep.CredentialOf(&by), at: s.provenAt(attachmentID{req.ID, req.Instance}, l)}
+	l := access.Admission{UID: req.UID, Account: by.Account, Key: string(by.Key), Scope: by.Scope, NoPTY: by.NoPTY}
+	// When a certificate was proven counts only for that one: the holder says which that is.
+	p := &proven{
+		Admission: l, credential: privsep.CredentialOf(&by), at: s.attached.At(attachmentID{req.ID, req.Instance}.hash(l.UID, l.Key)),
+	}
 	if err := s.rights.Refused(ctx, p.right(&r.Path)); err != nil {
 		return nil, err
 	}
-	id, err := s.logins.add(p, r.Path)
+	login, err := s.login(p, r.Path)
 	if err != nil {
 		return nil, err
 	}
@@ -262,7 +265,7 @@ func (s *Monitor) resumed(
 	}
 	return &privsep.Resumed{
 		Answer: privsep.Answer(answer), Carrier: toHolder, Session: s.sessionName(req.ID), Away: by.Away,
-		Login: privsep.Login{ID: id, Account: wire.Printable(l.Account, wire.MaxSummary), UID: req.UID, Credential: p.credential},
+		Login: *login,
 	}, nil
 }
 

@@ -41,7 +41,9 @@ type Sessions struct {
 }
 
 // newSessions returns the sessions that holders have.
-func newSessions(holders processes.Holders, settings func() *configs.Server, log *slog.Logger, contained *panics.Container) (*Sessions, error) {
+func newSessions(
+	holders processes.Holders, settings func() *configs.Server, log *slog.Logger, contained *panics.Container,
+) (*Sessions, error) {
 	s := &Sessions{
 		holders: holders, settings: settings, log: log, panics: contained, begun: time.Now(),
 		accounts: newAccounts(settings().MaxSessionsPerUser),

@@ -1,6 +1,6 @@
 //go:build linux || darwin
 
-package monitor
+package keys
 
 import (
 	"crypto/rand"
@@ -27,9 +27,9 @@ const (
 	// away for two days, whenever in a key's day it got its ticket.
 	maxTicketKeys = 3
 
-	// renewInterval is the time between two reads of the key file: another daemon
+	// RenewInterval is the time between two reads of the key file: another daemon
 	// may have made a key.
-	renewInterval = time.Hour
+	RenewInterval = time.Hour
 )
 
 // A ticketKey encrypts TLS session tickets (RFC 8446, 4.6.1), by which clients resume
@@ -43,9 +43,9 @@ type ticketKey struct {
 // seconds, and the key.
 const ticketKeySize = 8 + 32
 
-// ticketKeys are the ticket keys that all daemons of one state directory share, later
+// Tickets are the ticket keys that all daemons of one state directory share, later
 // ones too.
-type ticketKeys struct {
+type Tickets struct {
 	file string
 	log  *slog.Logger
 
@@ -54,23 +54,31 @@ type ticketKeys struct {
 	failed bool        // the last renewFileLocked failed, and that was logged
 }
 
-// renew makes a key if the newest is older than a day. If the file cannot be used, the keys live in memory
+// NewTickets returns the ticket keys of a file, renewed.
+func NewTickets(file string, log *slog.Logger) *Tickets {
+	t := &Tickets{file: file, log: log}
+	t.Renew(time.Now())
+	return t
+}
+
+// Renew makes a key if the newest is older than a day. If the file cannot be used, the keys live in memory
 // until the daemon ends.
-func (t *ticketKeys) renew(now time.Time) {
+func (t *Tickets) Renew(now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	err := t.renewFileLocked(now)
 	if err != nil {
 		t.keys = rotate(t.keys, now)
 		if !t.failed {
-			t.log.Warn("TLS ticket keys are in memory only: after a restart of the daemon, resuming takes a round trip more", "error", err)
+			t.log.Warn("TLS ticket keys are in memory only: after a restart of the daemon, resuming takes a round trip more",
+				"error", err)
 		}
 	}
 	t.failed = err != nil
 }
 
-// current returns the keys as they were renewed last, the one for new tickets first.
-func (t *ticketKeys) current() (keys [][32]byte) {
+// Current returns the keys as they were renewed last, the one for new tickets first.
+func (t *Tickets) Current() (keys [][32]byte) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, k := range t.keys {
@@ -81,7 +89,7 @@ func (t *ticketKeys) current() (keys [][32]byte) {
 
 // renewFileLocked merges the keys with those in the file, and renews both. It locks the
 // directory, so that only one of several daemons makes a new key.
-func (t *ticketKeys) renewFileLocked(now time.Time) error {
+func (t *Tickets) renewFileLocked(now time.Time) error {
 	dir, err := os.Open(filepath.Dir(t.file))
 	if err != nil {
 		return err

@@ -1,6 +1,8 @@
 //go:build linux || darwin
 
-package monitor
+// Package keys has the secret keys that outlive a daemon, and their files: those of the host, those of TLS tickets, and
+// those of QUIC. It makes what does not exist.
+package keys
 
 import (
 	"errors"
@@ -10,22 +12,22 @@ import (
 	"github.com/quicterm/quicterm/quicterm/auth"
 )
 
-// sshHostKeys are the host keys of sshd, in the order in which the daemon prefers
+// SSHHostKeys are the host keys of sshd, in the order in which the daemon prefers
 // them.
-var sshHostKeys = []string{
+var SSHHostKeys = []string{
 	"/etc/ssh/ssh_host_ed25519_key",
 	"/etc/ssh/ssh_host_ecdsa_key",
 	"/etc/ssh/ssh_host_rsa_key",
 }
 
-// loadHostKeys reads the given files. Without files it reads those of sshd that exist,
+// LoadHostKeys reads the given files. Without files it reads those of sshd that exist,
 // if shared is set. If there is no key then, it reads the file own, and makes it if
 // it does not exist. A key gets the ssh certificate that is beside it, as ssh-keygen -s
 // writes it.
-func loadHostKeys(log *slog.Logger, files []string, shared bool, own string) ([]*auth.HostKey, error) {
+func LoadHostKeys(log *slog.Logger, files []string, shared bool, own string) ([]*auth.HostKey, error) {
 	optional := len(files) == 0
 	if optional && shared {
-		files = sshHostKeys
+		files = SSHHostKeys
 	}
 	var keys []*auth.HostKey
 	add := func(file string, load func(string) (*auth.HostKey, error)) error {

@@ -1,6 +1,6 @@
 //go:build linux || darwin
 
-package monitor
+package keys
 
 import (
 	"os"
@@ -12,16 +12,16 @@ import (
 // The next daemon has the secrets of the last one, unless that has ended orderly after they were old.
 func TestSecretsRotate(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "secrets")
-	load := func() *secrets {
+	load := func() *Secrets {
 		t.Helper()
-		s, err := loadSecrets(file)
+		s, err := LoadSecrets(file)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return s
 	}
 	first := load()
-	if err := first.retire(time.Now()); err != nil {
+	if err := first.Retire(time.Now()); err != nil {
 		t.Fatal(err)
 	}
 	if *load() != *first {
@@ -34,10 +34,10 @@ func TestSecretsRotate(t *testing.T) {
 	if *load() != *first {
 		t.Error("they change at a start: clients of a daemon that was killed wait for a reset")
 	}
-	if err := first.retire(time.Now()); err != nil {
+	if err := first.Retire(time.Now()); err != nil {
 		t.Fatal(err)
 	}
-	if next := load(); next.reset == first.reset || next.addressToken == first.addressToken {
+	if next := load(); next.Reset == first.Reset || next.AddressToken == first.AddressToken {
 		t.Error("they are the same after an orderly end")
 	}
 }

@@ -1,6 +1,6 @@
 //go:build linux || darwin
 
-package monitor
+package keys
 
 import (
 	"crypto/rand"
@@ -16,19 +16,19 @@ import (
 // secrets are QUIC keys that outlive a daemon. With them the next daemon tells clients
 // of the last one within a round trip that it is gone (RFC 9000, 10.3), and accepts the
 // address tokens that the last one gave out (RFC 9000, 8.1.3).
-type secrets struct {
+type Secrets struct {
 	file         string
-	reset        [32]byte
-	addressToken [32]byte
+	Reset        [32]byte
+	AddressToken [32]byte
 }
 
 // secretsAge is how long they are used at least: what has seen them cannot end connections for much longer than that.
 const secretsAge = 7 * 24 * time.Hour
 
-// loadSecrets reads the secrets from a file. It makes the file if there is none.
-func loadSecrets(file string) (*secrets, error) {
-	s := &secrets{file: file}
-	size := len(s.reset) + len(s.addressToken)
+// LoadSecrets reads the secrets from a file. It makes the file if there is none.
+func LoadSecrets(file string) (*Secrets, error) {
+	s := &Secrets{file: file}
+	size := len(s.Reset) + len(s.AddressToken)
 	content, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		content = make([]byte, size)
@@ -46,13 +46,13 @@ func loadSecrets(file string) (*secrets, error) {
 	if len(content) != size {
 		return nil, fmt.Errorf("%s has %d bytes, not %d: remove it, and the daemon makes a new one", file, len(content), size)
 	}
-	copy(s.addressToken[:], content[copy(s.reset[:], content):])
+	copy(s.AddressToken[:], content[copy(s.Reset[:], content):])
 	return s, nil
 }
 
-// retire removes secrets that are old, at the end of a daemon that has told its clients: none of them waits for a
+// Retire removes secrets that are old, at the end of a daemon that has told its clients: none of them waits for a
 // reset, so the next daemon can make others.
-func (s *secrets) retire(now time.Time) error {
+func (s *Secrets) Retire(now time.Time) error {
 	info, err := os.Stat(s.file)
 	if err != nil || now.Sub(info.ModTime()) < secretsAge {
 		return err

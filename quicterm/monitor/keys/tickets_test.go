@@ -1,6 +1,6 @@
 //go:build linux || darwin
 
-package monitor
+package keys
 
 import (
 	"bytes"
@@ -45,14 +45,14 @@ func TestTicketKeysRotate(t *testing.T) {
 }
 
 // renewed renews keys, and returns them.
-func renewed(t *ticketKeys, now time.Time) [][32]byte {
-	t.renew(now)
-	return t.current()
+func renewed(t *Tickets, now time.Time) [][32]byte {
+	t.Renew(now)
+	return t.Current()
 }
 
-func newTicketKeys(file string) (*ticketKeys, *bytes.Buffer) {
+func newTicketKeys(file string) (*Tickets, *bytes.Buffer) {
 	log := new(bytes.Buffer)
-	return &ticketKeys{file: file, log: slog.New(slog.NewTextHandler(log, nil))}, log
+	return &Tickets{file: file, log: slog.New(slog.NewTextHandler(log, nil))}, log
 }
 
 func TestTicketKeysFile(t *testing.T) {
