@@ -145,7 +145,6 @@ func plainError(bad *toml.DecodeError) error {
 	return errors.New(text)
 }
 
-// first returns the first error that is not nil.
 func first(errs ...error) error {
 	for _, err := range errs {
 		if err != nil {

@@ -101,7 +101,6 @@ func (r *release) archive() error {
 	return nil
 }
 
-// create makes a file of the release.
 func (r *release) create(name string, write func(io.Writer) error) error {
 	f, err := os.Create(filepath.Join(r.out, name))
 	if err != nil {

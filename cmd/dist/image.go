@@ -36,7 +36,6 @@ type platform struct {
 	Variant string `json:"variant,omitempty"`
 }
 
-// image makes the image, for all processors of Linux.
 func (r *release) image() error {
 	layout := []file{{"oci-layout", []byte(`{"imageLayoutVersion":"1.0.0"}`), 0o644}}
 	add := func(mediaType string, content []byte) descriptor {

@@ -61,7 +61,6 @@ var here = target{os: runtime.GOOS, arch: runtime.GOARCH}
 
 func (t target) String() string { return t.os + "_" + t.arch }
 
-// programs returns the files of the target's programs.
 func (t target) programs() []string {
 	switch {
 	case t.os == "windows":
@@ -106,7 +105,6 @@ func makeDebs(out, bin string, versions []string) error {
 	return nil
 }
 
-// makeAll makes a release.
 func makeAll(out string) error {
 	if changes, err := output(".", "git", "status", "--porcelain"); err != nil || changes != "" {
 		return errors.Join(err, fmt.Errorf("commit the changes first: %s", changes))
@@ -187,7 +185,6 @@ func output(dir, name string, args ...string) (string, error) {
 // dir returns the directory of a target's programs, where qt install looks for qtd.
 func (r *release) dir(t target) string { return filepath.Join(r.out, t.os, t.arch) }
 
-// build builds the programs of all targets, and checks them.
 func (r *release) build() error {
 	for _, t := range targets {
 		cmd := []string{"env", "CGO_ENABLED=0", "GOOS=" + t.os, "GOARCH=" + t.arch, "GOARM=7", "go", "build", "-trimpath", "-buildvcs=true",

@@ -10,7 +10,6 @@ import (
 // nfpm makes packages.
 const nfpm = "github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.44.0"
 
-// pack makes the packages for Linux.
 func (r *release) pack() error {
 	for _, t := range targets {
 		if t.os != "linux" {

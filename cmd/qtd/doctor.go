@@ -118,9 +118,11 @@ func addDaemon(ctx context.Context, r *doctor.Report, settings *configs.Server, 
 	}
 	switch {
 	case health != nil:
-		r.Add("daemon", doctor.Fail, "qtd drain --off ends a draining; see its log otherwise", "it starts no new sessions: %v", health)
+		r.Add("daemon", doctor.Fail, "qtd drain --off ends a draining; see its log otherwise",
+			"it starts no new sessions: %v", health)
 	case errors.Is(err, errNotStarted):
-		r.Add("daemon", doctor.Warn, "qtd serve starts one; qt connect does too, by ssh, for one account", "none runs for this account")
+		r.Add("daemon", doctor.Warn, "qtd serve starts one; qt connect does too, by ssh, for one account",
+			"none runs for this account")
 	case err != nil:
 		r.Add("daemon", doctor.Fail, "see its log; a restart ends no session", "it does not answer: %v", err)
 	case program != software():
@@ -131,7 +133,6 @@ func addDaemon(ctx context.Context, r *doctor.Report, settings *configs.Server, 
 	return address
 }
 
-// ownDaemon returns the name and version of the daemon of this account.
 func ownDaemon(ctx context.Context, config string) (string, error) {
 	raw, err := control(ctx, config, http.MethodGet, "/status", nil)
 	if errors.Is(err, errNoControl) {
@@ -214,7 +215,8 @@ func addFirewall(ctx context.Context, r *doctor.Report, settings *configs.Server
 // two with a colon between.
 func droppedBy(rules, port string) string {
 	name := strings.Replace(port, ":", "-", 1)
-	named := regexp.MustCompile(`^(?:tcp|udp|th|meta l4proto \S+ (?:tcp|udp|th)) dport (?:` + name + `|\{[^}]*\b` + name + `\b[^}]*\})` +
+	named := regexp.MustCompile(`^(?:tcp|udp|th|meta l4proto \S+ (?:tcp|udp|th)) dport ` +
+		`(?:` + name + `|\{[^}]*\b` + name + `\b[^}]*\})` +
 		`(?: counter(?: packets \d+ bytes \d+)?)? (?:drop|reject)\b`)
 	input := false
 	for line := range strings.Lines(rules) {

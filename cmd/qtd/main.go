@@ -78,7 +78,6 @@ func showUsage(root *cobra.Command) {
 	}
 }
 
-// addConfigFlag adds the flag that names the settings file.
 func addConfigFlag(c *cobra.Command, config *string) {
 	c.Flags().StringVar(config, "config", "", "settings `file` to read instead of the default one")
 }
@@ -121,10 +120,8 @@ func holdCommand() *cobra.Command {
 	return c
 }
 
-// software returns the name and the version of this program.
 func software() string { return "qtd " + version.String() }
 
-// levelOf returns the level that a setting names.
 func levelOf(name string) slog.Level {
 	var l slog.Level
 	if err := l.UnmarshalText([]byte(name)); err != nil {

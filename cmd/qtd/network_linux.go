@@ -22,7 +22,9 @@ import (
 
 // networkOf returns the half of a daemon that talks to clients: a process without rights, if this one
 // is root's.
-func networkOf(ctx context.Context, m *monitor.Monitor, settings *configs.Server, log *logqueue.Queue) (privsep.Network, error) {
+func networkOf(
+	ctx context.Context, m *monitor.Monitor, settings *configs.Server, log *logqueue.Queue,
+) (privsep.Network, error) {
 	if os.Geteuid() != 0 {
 		s, err := server.NewServer(m.Calls(), m.Setup(), log.Logger())
 		if err == nil {

@@ -104,7 +104,8 @@ func endSessions(c *cobra.Command, config string, ids []string, reason string) e
 	failed := 0
 	for some := range slices.Chunk(ids, 1000) { // what fits into a request
 		var ended []monitor.Ended
-		if err := ask(c.Context(), config, http.MethodPost, "/end", url.Values{"id": some, "reason": {reason}}, &ended); err != nil {
+		form := url.Values{"id": some, "reason": {reason}}
+		if err := ask(c.Context(), config, http.MethodPost, "/end", form, &ended); err != nil {
 			return err
 		}
 		for _, one := range ended {
@@ -146,7 +147,8 @@ Neither keeps a new login out: lock the account, or remove the key from authoriz
 			}
 			fmt.Fprintf(c.OutOrStdout(), "%s lost access\n", number(int(revoked.Clients), "client has", "clients have"))
 			if revoked.Silent > 0 {
-				return fmt.Errorf("%s not answer, and their clients keep access: qtd ls lists the others", number(int(revoked.Silent), "session does", "sessions do"))
+				return fmt.Errorf("%s not answer, and their clients keep access: qtd ls lists the others",
+					number(int(revoked.Silent), "session does", "sessions do"))
 			}
 			return nil
 		},

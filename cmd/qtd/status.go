@@ -72,7 +72,8 @@ come back to them. qtd status shows how many are left; --wait returns when none 
 a restart of the daemon ends the draining.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if _, err := control(c.Context(), config, http.MethodPost, fmt.Sprintf("/drain?on=%t", !off), nil); err != nil || !wait || off {
+			_, err := control(c.Context(), config, http.MethodPost, fmt.Sprintf("/drain?on=%t", !off), nil)
+			if err != nil || !wait || off {
 				return err
 			}
 			return awaitDrained(c.Context(), c.ErrOrStderr(), config)
@@ -105,7 +106,6 @@ func awaitDrained(ctx context.Context, w io.Writer, config string) error {
 	}
 }
 
-// askStatus asks the daemon of this account for its status.
 func askStatus(ctx context.Context, config string) (*monitor.Status, error) {
 	status := new(monitor.Status)
 	return status, ask(ctx, config, http.MethodGet, "/status", nil, status)
@@ -167,7 +167,6 @@ func control(ctx context.Context, config, method, path string, form url.Values) 
 // errNoControl is the error of a control socket without a listener.
 var errNoControl = errors.New("no daemon of this account runs here")
 
-// dialControl connects to the control socket of the daemon of this account.
 func dialControl(base rundir.Base) (net.Conn, error) {
 	uid := uint32(os.Geteuid())
 	dirs := base.Dirs(uid)
@@ -189,7 +188,6 @@ func dialControl(base rundir.Base) (net.Conn, error) {
 	return nil, fmt.Errorf("%w: qtd serve starts one", errNoControl)
 }
 
-// printStatus prints a status for people.
 func printStatus(w io.Writer, s *monitor.Status) {
 	drains := ""
 	if s.Draining {
@@ -209,7 +207,6 @@ func printStatus(w io.Writer, s *monitor.Status) {
 	}
 }
 
-// printSessions prints sessions for people.
 func printSessions(w io.Writer, sessions []monitor.SessionStatus, now time.Time) error {
 	if len(sessions) == 0 {
 		return nil
@@ -249,7 +246,6 @@ func number(n int, noun string, several ...string) string {
 	return fmt.Sprint(n, " ", noun)
 }
 
-// size returns a number of bytes for people.
 func size(bytes uint64) string {
 	if bytes < 1<<20 {
 		return fmt.Sprintf("%d KiB", (bytes+1<<10-1)>>10)

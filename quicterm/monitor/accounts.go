@@ -31,7 +31,6 @@ type accounts struct {
 	asks, starts *quota.Rates[uint32] // of holders
 }
 
-// newAccounts returns the limits of accounts that may have a number of sessions.
 func newAccounts(sessions int) *accounts {
 	return &accounts{
 		requests: quota.NewTurns[uint32](0, maxRequests),

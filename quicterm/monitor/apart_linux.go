@@ -13,7 +13,6 @@ func (s *Monitor) NewProcess(ctx context.Context, output io.Writer, args ...stri
 	return privsep.NewProcess(ctx, s.host(), s.names, s.base, output, args...)
 }
 
-// host returns what a network process gets.
 func (s *Monitor) host() *privsep.Host {
 	return &privsep.Host{Calls: s.Calls(), Logins: &s.logins, Log: s.log, Panics: s.panics}
 }

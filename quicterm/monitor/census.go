@@ -105,7 +105,6 @@ func (s *Sessions) inspectAccount(ctx context.Context, uid uint32) (all []inspec
 	return all, silent
 }
 
-// inspect asks a holder for its report.
 func (s *Sessions) inspect(ctx context.Context, uid uint32, id wire.SessionID) (r wire.Report, err error) {
 	request, err := wire.New(&wire.Inspect{})
 	if err != nil {
@@ -184,7 +183,6 @@ func (s *Sessions) follow(id wire.SessionID, f *followed) {
 	}
 }
 
-// sessionName returns the name of a session that is followed.
 func (s *Sessions) sessionName(id wire.SessionID) string {
 	s.census.mu.Lock()
 	defer s.census.mu.Unlock()
@@ -211,7 +209,6 @@ func (c *census) wasKilled(id wire.SessionID) bool {
 	return killed
 }
 
-// setKilled says whether the holder of a session was killed.
 func (c *census) setKilled(id wire.SessionID, killed bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

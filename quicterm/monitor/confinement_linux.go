@@ -83,7 +83,8 @@ func peerProcess(c *net.UnixConn) (p peer, err error) {
 			return
 		}
 		p.number = int(cred.Pid)
-		if fd, fdErr = unix.GetsockoptInt(int(socket), unix.SOL_SOCKET, unix.SO_PEERPIDFD); errors.Is(fdErr, unix.ENOPROTOOPT) {
+		fd, fdErr = unix.GetsockoptInt(int(socket), unix.SOL_SOCKET, unix.SO_PEERPIDFD)
+		if errors.Is(fdErr, unix.ENOPROTOOPT) {
 			fd, fdErr = unix.PidfdOpen(p.number, 0) // before Linux 6.5
 		}
 	}); err != nil {
@@ -129,7 +130,6 @@ func field(content, name string) string {
 	return ""
 }
 
-// readConfinement reads the confinement of a process.
 func readConfinement(pid string) (c confinement, err error) {
 	dir := "/proc/" + pid + "/"
 	status, err := os.ReadFile(dir + "status")

@@ -184,7 +184,6 @@ func (s *Monitor) controlling() *http.ServeMux {
 	return mux
 }
 
-// listenControl makes the control socket.
 func (s *Monitor) listenControl() (net.Listener, error) {
 	dir, err := s.grantDir()
 	if err != nil {
@@ -221,7 +220,6 @@ func (s *Monitor) serveMetrics(ctx context.Context) error {
 	return nil
 }
 
-// listenMetrics listens at the address of the setting metrics.
 func listenMetrics(address string) (net.Listener, error) {
 	path, ok := strings.CutPrefix(address, configs.UnixPrefix)
 	if !ok {

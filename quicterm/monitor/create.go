@@ -146,7 +146,6 @@ func (s *started) add(uid uint32, instance wire.InstanceID) {
 	}
 }
 
-// has reports whether a session was started for a client.
 func (s *started) has(uid uint32, instance wire.InstanceID) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

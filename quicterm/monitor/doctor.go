@@ -177,7 +177,6 @@ func isGranted(settings *configs.Server, running netip.AddrPort) bool {
 	return true
 }
 
-// examineKeys looks at the private keys of the host.
 func (s *Monitor) examineKeys(r *doctor.Report) {
 	files, optional := s.settings().HostKey, len(s.settings().HostKey) == 0
 	if optional {
@@ -224,7 +223,6 @@ func tryWrite(dir string) error {
 	return errors.Join(err, f.Close()) // some file systems tell at the end
 }
 
-// examineDirs looks at the directories of keys and of sockets.
 func (s *Monitor) examineDirs(r *doctor.Report) {
 	state, err := s.stateDir()
 	var info fs.FileInfo
@@ -306,7 +304,6 @@ func examineBuffers(r *doctor.Report, dir string) {
 // connections each.
 const filesPerSession = 12
 
-// examineLimits looks at what the sessions of one account may need.
 func (s *Monitor) examineLimits(r *doctor.Report) {
 	found := fmt.Sprintf("max_sessions_per_user %d, buffer_size %v, max_buffer_total %v",
 		s.settings().MaxSessionsPerUser, s.settings().BufferSize, s.settings().MaxBufferTotal)
@@ -326,7 +323,6 @@ func (s *Monitor) examineLimits(r *doctor.Report) {
 	r.Add("limits", doctor.OK, "", "%s (%d MiB)", found, limit>>20)
 }
 
-// examineLogin tells whether PAM opens sessions.
 func (s *Monitor) examineLogin(ctx context.Context, r *doctor.Report) {
 	_, words, state := processes.HowSessionsStart(ctx, s.all, nil)
 	todo := ""
@@ -344,7 +340,6 @@ func (s *Monitor) examineLogin(ctx context.Context, r *doctor.Report) {
 	}
 }
 
-// examineHolders asks the holders that run for their versions.
 func (s *Monitor) examineHolders(ctx context.Context, r *doctor.Report) {
 	all, silent := s.inspectAll(ctx)
 	versions := make(map[string]int)

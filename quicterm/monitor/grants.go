@@ -121,7 +121,6 @@ func lockFile(name string) (*os.File, error) {
 	return f, nil
 }
 
-// close closes the socket and the lock.
 func (g *grants) close() {
 	if g.listener != nil {
 		g.listener.Close()

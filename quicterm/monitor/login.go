@@ -78,7 +78,6 @@ func (l *logins) add(p *proven, path privsep.Path) (id privsep.LoginID, err erro
 // errNoLogin is the error of a request by a login that is not known, or that may not make it.
 var errNoLogin = errors.New("there is no such login, or it is too old for that")
 
-// get returns a login.
 func (l *logins) get(id privsep.LoginID) (*proven, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -116,7 +115,8 @@ func (s *Monitor) Leave(id privsep.LoginID) {
 
 // prove logs a client in, by a key unless that is nil, and returns what the network half knows of the login.
 func (s *Monitor) prove(
-	a *account.Account, allowed *auth.Permissions, key ssh.PublicKey, blob []byte, credential privsep.Credential, path privsep.Path,
+	a *account.Account, allowed *auth.Permissions, key ssh.PublicKey, blob []byte,
+	credential privsep.Credential, path privsep.Path,
 ) (*privsep.Login, error) {
 	return s.login(&proven{
 		Admission: access.Admission{
@@ -213,7 +213,8 @@ func (s *Monitor) Redeem(ctx context.Context, t *privsep.Token) (*privsep.Login,
 	if err != nil {
 		return nil, fmt.Errorf("account %s: %w", a.Name, err)
 	}
-	return s.prove(a, allowed, nil, nil, privsep.Credential{Proof: privsep.ProofToken, Reported: grantee.Reported}, t.Path)
+	credential := privsep.Credential{Proof: privsep.ProofToken, Reported: grantee.Reported}
+	return s.prove(a, allowed, nil, nil, credential, t.Path)
 }
 
 // admitLocal returns the client that an account's process asks a carrier for, or why it gets
@@ -232,7 +233,8 @@ func (s *Monitor) admitLocal(ctx context.Context, a *account.Account, ask *wire.
 	if err != nil {
 		return nil, err
 	}
-	login, err := s.prove(a, allowed, nil, nil, privsep.Credential{Proof: privsep.ProofSSH, Reported: ask.Reported}, l.Path)
+	credential := privsep.Credential{Proof: privsep.ProofSSH, Reported: ask.Reported}
+	login, err := s.prove(a, allowed, nil, nil, credential, l.Path)
 	if err != nil {
 		return nil, err
 	}

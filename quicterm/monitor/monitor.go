@@ -73,7 +73,8 @@ type Monitor struct {
 	started started
 }
 
-// look returns a monitor that can look at the machine, and has made and started nothing: it has no keys and no sessions.
+// look returns a monitor that can look at the machine, and has made and started nothing: it has no keys and no
+// sessions.
 func look(ctx context.Context, cfg Config) (*Monitor, error) {
 	names := new(account.NameService)
 	self, err := names.Current(ctx)
@@ -135,7 +136,8 @@ func New(cfg Config) (*Monitor, error) {
 	if err := rundir.MakeSystemDir(state, 0o700); err != nil {
 		return nil, fmt.Errorf("state_dir: %w", err)
 	}
-	if s.hostKeys, err = keys.LoadHostKeys(log, s.settings().HostKey, s.all, filepath.Join(state, "host_key")); err != nil {
+	own := filepath.Join(state, "host_key")
+	if s.hostKeys, err = keys.LoadHostKeys(log, s.settings().HostKey, s.all, own); err != nil {
 		return nil, err
 	}
 	if s.secrets, err = keys.LoadSecrets(filepath.Join(state, "secrets")); err != nil {
@@ -167,7 +169,6 @@ func (s *Monitor) recorder(files *utmp.Files) *utmp.Recorder {
 	return r
 }
 
-// localHolders returns the holders of this machine.
 func (s *Monitor) localHolders(local processes.Config) *processes.Local {
 	local.Base, local.Names, local.Log = s.base, s.names, s.log
 	if !s.all {
@@ -341,7 +342,6 @@ var processStart = time.Now()
 // uptime returns for how long this process has run, in nanoseconds. Unlike the time of day, nobody sets it.
 func uptime() int64 { return int64(time.Since(processStart)) }
 
-// use records that the daemon is used.
 func (s *Monitor) use() { s.usedAt.Store(uptime()) }
 
 // awaitDisuse returns when the daemon was not used for MaxUnused.

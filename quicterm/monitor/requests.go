@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"time"
 
 	"github.com/quicterm/quicterm/migrate/carrier"
@@ -71,7 +72,8 @@ func (s *Monitor) Describe(ctx context.Context, by *privsep.By) (*wire.Descripti
 
 // Pass passes a request on to the holder of the session with the given name or id.
 func (s *Monitor) Pass(ctx context.Context, p *privsep.Pass) (*privsep.Answer, error) {
-	if p.Type != wire.TypeKill && p.Type != wire.TypeClear && p.Type != wire.TypeRename || len(p.Payload) > wire.MaxMessage {
+	passed := []wire.Type{wire.TypeKill, wire.TypeClear, wire.TypeRename}
+	if !slices.Contains(passed, p.Type) || len(p.Payload) > wire.MaxMessage {
 		return nil, fmt.Errorf("message %d is not passed on", p.Type)
 	}
 	c, end, err := s.serve(ctx, s.changing, &p.By)
@@ -250,7 +252,8 @@ func (s *Monitor) resumed(
 	l := access.Admission{UID: req.UID, Account: by.Account, Key: string(by.Key), Scope: by.Scope, NoPTY: by.NoPTY}
 	// When a certificate was proven counts only for that one: the holder says which that is.
 	p := &proven{
-		Admission: l, credential: privsep.CredentialOf(&by), at: s.attached.At(attachmentID{req.ID, req.Instance}.hash(l.UID, l.Key)),
+		Admission: l, credential: privsep.CredentialOf(&by),
+		at: s.attached.At(attachmentID{req.ID, req.Instance}.hash(l.UID, l.Key)),
 	}
 	if err := s.rights.Refused(ctx, p.right(&r.Path)); err != nil {
 		return nil, err

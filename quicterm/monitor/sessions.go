@@ -40,7 +40,6 @@ type Sessions struct {
 	work     sync.WaitGroup // what finish waits for
 }
 
-// newSessions returns the sessions that holders have.
 func newSessions(
 	holders processes.Holders, settings func() *configs.Server, log *slog.Logger, contained *panics.Container,
 ) (*Sessions, error) {

@@ -70,7 +70,6 @@ func (q *Queue) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// rouse wakes run.
 func (q *Queue) rouse() {
 	select {
 	case q.wake <- struct{}{}:

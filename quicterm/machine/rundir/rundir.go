@@ -39,7 +39,6 @@ func (b Base) System() string {
 	return string(b)
 }
 
-// shared returns the directory in System of an account.
 func (b Base) shared(uid uint32) string {
 	return filepath.Join(b.System(), strconv.FormatUint(uint64(uid), 10))
 }

@@ -60,7 +60,6 @@ func (l layout) record(kind uint16, login *Login, at time.Time) []byte {
 	return b
 }
 
-// last returns the record of lastlog.
 func (l layout) last(login *Login, at time.Time) []byte {
 	b := make([]byte, l.lastSize())
 	l.put(b, at.Unix())
@@ -71,7 +70,6 @@ func (l layout) last(login *Login, at time.Time) []byte {
 	return b
 }
 
-// put writes a number as a word.
 func (l layout) put(b []byte, n int64) {
 	if l.word == 4 {
 		binary.LittleEndian.PutUint32(b, uint32(n))

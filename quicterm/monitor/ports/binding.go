@@ -36,7 +36,6 @@ func (b binding) beside() binding {
 	return binding{"udp" + b.family(), b.address}
 }
 
-// listen opens a socket.
 func (b binding) listen() (socket, error) {
 	at := b.address.String()
 	if b.family() == "" {
@@ -81,7 +80,6 @@ func udpAt(address netip.AddrPort) binding {
 	return binding{"udp", netip.AddrPortFrom(netip.IPv6Unspecified(), address.Port())}
 }
 
-// bindingOf returns what a socket is bound to.
 func bindingOf(c socket) (b binding) {
 	switch c := c.(type) {
 	case *net.UDPConn:
