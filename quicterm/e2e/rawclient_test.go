@@ -231,7 +231,7 @@ func (c *rawClient) wantOutput(want string) {
 		}
 	}
 	go func() {
-		r := buffer.NewShortReader(c.conn)
+		r := buffer.NewReader(c.conn)
 		for {
 			f, err := r.Next()
 			if err != nil {
