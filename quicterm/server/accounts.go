@@ -7,8 +7,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/quicterm/quicterm/migrate/carrier"
 )
 
 // What one account can have of the daemon, whose memory and time are for all. Each limit is
@@ -80,6 +78,7 @@ type member struct {
 	close   func()
 	heardAt atomic.Int64 // uptime
 	bulkAt  atomic.Int64 // the same, when it had brought bulkBytes again, or its window has grown
+	read    int          // bytes since bulkAt
 
 	// Guarded by accounts.mu:
 	account *accountUse // nil before the login, and after the end
@@ -94,6 +93,15 @@ func uptime() int64 { return int64(time.Since(processStart)) }
 
 // heard records that the client has sent something.
 func (m *member) heard() { m.heardAt.Store(uptime()) }
+
+// brought records that a stream has brought bytes. It is called by one goroutine at a time.
+func (m *member) brought(bytes int) {
+	m.heard()
+	if m.read += bytes; m.read >= bulkBytes {
+		m.read = 0
+		m.bulkAt.Store(m.heardAt.Load())
+	}
+}
 
 // join makes a connection one of an account. If the account has too many, it closes the
 // one that was silent for longest: its client has others, or resumes.
@@ -170,35 +178,8 @@ func (u *accountUse) idleLocked(m *member) (idle *member) {
 	return idle
 }
 
-// memberKey is the key of a connection's context for its *member.
-type memberKey struct{}
-
 // grow reports whether the receive window of the connection with the given context may
 // grow.
 func (s *Server) grow(ctx context.Context, bytes uint64) bool {
-	m, ok := ctx.Value(memberKey{}).(*member)
-	may := false
-	s.contain(s.log, func() error {
-		may = ok && s.accounts.grow(m, bytes)
-		return nil
-	})
-	return may
-}
-
-// A heardCarrier is a client's carrier that records when it brings something. Only one goroutine
-// at a time may read.
-type heardCarrier struct {
-	carrier.Carrier
-	member *member
-	read   int // bytes since bulkAt
-}
-
-func (c *heardCarrier) Read(b []byte) (int, error) {
-	n, err := c.Carrier.Read(b)
-	c.member.heard()
-	if c.read += n; c.read >= bulkBytes {
-		c.read = 0
-		c.member.bulkAt.Store(uptime())
-	}
-	return n, err
+	return contained(s, false, func() bool { return s.accounts.grow(guestOf(ctx).member, bytes) })
 }

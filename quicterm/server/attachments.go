@@ -3,8 +3,10 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
+	"maps"
 	"net/netip"
 	"slices"
 	"strings"
@@ -174,9 +176,7 @@ func (a *attachments) count() (clients int, byKind map[string]int) {
 	for _, l := range a.all() {
 		byKind[l.kind]++
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return len(a.connected), byKind
+	return len(a.clients()), byKind
 }
 
 // run looks at all connections every sampleInterval until ctx ends.
@@ -223,30 +223,41 @@ func (a *attachments) look(l *link, live bool) {
 	}
 }
 
-// of returns the clients that are connected to each session, the one that came first first.
-func (a *attachments) of() map[wire.SessionID][]*attachment {
+// clients returns the clients that are connected, the one that came first first.
+func (a *attachments) clients() []*attachment {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	by := make(map[wire.SessionID][]*attachment)
-	for _, one := range a.connected {
-		copied := *one
-		copied.links = slices.Clone(one.links)
-		by[one.id.session] = append(by[one.id.session], &copied)
-	}
-	for _, some := range by {
-		slices.SortFunc(some, func(x, y *attachment) int {
-			if c := x.since.Compare(y.since); c != 0 {
-				return c
-			}
-			return strings.Compare(string(x.id.instance[:]), string(y.id.instance[:]))
-		})
-	}
-	return by
+	return slices.SortedFunc(maps.Values(a.connected), func(x, y *attachment) int {
+		return cmp.Or(x.since.Compare(y.since), strings.Compare(string(x.id.instance[:]), string(y.id.instance[:])))
+	})
 }
 
-func (a *attachment) status() privsep.ClientStatus {
-	latest := a.links[len(a.links)-1]
-	status := privsep.ClientStatus{Client: latest.who(), Credential: a.login.Credential, Role: a.role.String(), Since: a.since.UTC(), Kind: latest.kind}
+// status returns what an operator sees of the clients of each session.
+func (a *attachments) status() (sessions []privsep.SessionClients) {
+	places := make(map[wire.SessionID]int)
+	for _, one := range a.clients() {
+		a.mu.Lock()
+		links := slices.Clone(one.links)
+		a.mu.Unlock()
+		if len(links) == 0 {
+			continue // it has gone meanwhile
+		}
+		n, known := places[one.id.session]
+		if !known {
+			n = len(sessions)
+			places[one.id.session] = n
+			sessions = append(sessions, privsep.SessionClients{ID: one.id.session})
+		}
+		sessions[n].Clients = append(sessions[n].Clients, one.status(links[len(links)-1]))
+	}
+	return sessions
+}
+
+// status returns what an operator sees of a client, by its latest connection.
+func (a *attachment) status(latest *link) privsep.ClientStatus {
+	status := privsep.ClientStatus{
+		Client: latest.who(), Credential: a.login.Credential, Role: a.role.String(), Since: a.since.UTC(), Kind: latest.kind,
+	}
 	if reader, ok := latest.conn.carrier.(carrier.StatsReader); ok {
 		status.RTT = monitor.Milliseconds(reader.Stats().RTT)
 	}

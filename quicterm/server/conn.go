@@ -40,12 +40,10 @@ var errDenied = errors.New("denied")
 
 // A conn is the connection of a client.
 type conn struct {
+	*guest
 	server   *Server
 	incoming incoming
-	local    *privsep.Local // or nil
 	carrier  clientCarrier
-	pending  *pending
-	member   *member
 	askedAt  time.Time // when the client's latest message before its login was read
 	log      *slog.Logger
 	attempt  uint64 // number of the connection
@@ -72,24 +70,19 @@ type conn struct {
 // serveConn serves a connection until it ends.
 func (s *Server) serveConn(ctx context.Context, incoming incoming) {
 	defer incoming.Close()
-	stop := context.AfterFunc(ctx, func() { incoming.Close() })
-	defer stop()
-	pending := incoming.Context().Value(pendingKey{}).(*pending)
-	stopRefusing := context.AfterFunc(pending.evicted, func() { incoming.Refuse() })
-	defer stopRefusing()
-	member := incoming.Context().Value(memberKey{}).(*member)
-	member.close = func() { incoming.Close() }
-	defer s.accounts.leave(member)
-	local, _ := incoming.Context().Value(localKey{}).(*privsep.Local)
-	if local != nil {
-		s.accounts.join(local.Login.UID, member)
+	defer context.AfterFunc(ctx, func() { incoming.Close() })()
+	c := &conn{server: s, incoming: incoming, guest: guestOf(incoming.Context()), attempt: s.attempts.Add(1)}
+	defer context.AfterFunc(c.pending.evicted, func() { incoming.Refuse() })()
+	c.member.close = func() { incoming.Close() }
+	defer s.accounts.leave(c.member)
+	if c.local != nil {
+		s.accounts.join(c.local.Login.UID, c.member)
 	}
-	c := &conn{server: s, incoming: incoming, local: local, pending: pending, member: member, attempt: s.attempts.Add(1)}
 	defer c.leave()
 	c.log = s.log.With("client", c.from())
 	err := s.contain(c.log, func() error { return c.serve(ctx) })
 	switch {
-	case pending.evicted.Err() != nil:
+	case c.pending.evicted.Err() != nil:
 		s.counts.refused(errBusy)
 		s.refusedLog.Limited(time.Now(), c.log, "client refused", "event", "refuse", "error", errBusy)
 	case err != nil && !peerGone(err) && !errors.As(err, new(*panics.Error)):

@@ -15,15 +15,11 @@ import (
 
 // ServeLocal implements [monitor.Network].
 func (s *Server) ServeLocal(ctx context.Context, c net.Conn, client *privsep.Local) {
-	values := context.WithValue(context.Background(), memberKey{}, new(member))
-	values = context.WithValue(values, pendingKey{}, &pending{evicted: context.Background()})
 	conn := &localConn{Conn: pipe.New(c), client: client}
-	conn.ctx, conn.end = context.WithCancelCause(context.WithValue(values, localKey{}, client))
+	guest := newGuest(context.Background(), &pending{evicted: context.Background()}, client)
+	conn.ctx, conn.end = context.WithCancelCause(guest)
 	s.countConn(ctx, conn)
 }
-
-// localKey is the key of a connection's context for its *monitor.Local.
-type localKey struct{}
 
 // A localConn is the connection of a monitor.Local, and its carrier.
 type localConn struct {

@@ -114,7 +114,7 @@ func TestPanicOutsideConnections(t *testing.T) {
 		if ctx, err := h.server.admit(context.Background(), serverAddr); ctx != nil || !errors.As(err, new(*panics.Error)) {
 			t.Errorf("a client is admitted: %v", err)
 		}
-		if h.server.grow(context.WithValue(context.Background(), memberKey{}, (*member)(nil)), 1) {
+		if h.server.grow(context.WithValue(context.Background(), guestKey{}, (*guest)(nil)), 1) {
 			t.Error("a receive window grows")
 		}
 		if _, err := h.server.tls.GetCertificate(nil); !errors.As(err, new(*panics.Error)) {

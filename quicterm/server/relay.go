@@ -26,20 +26,23 @@ func (c *conn) relay(uid uint32, answer wire.Message, toHolder carrier.Carrier) 
 	if err := wire.Write(c.carrier, answer); err != nil {
 		return err
 	}
-	fromClient := &heardCarrier{Carrier: c.carrier, member: c.member}
 	borrowed, processors := c.server.accounts.of(uid).borrowed, &c.server.processors
+	fromClient := func(n int) {
+		c.member.brought(n)
+		processors.relayed(n)
+	}
 	var wg sync.WaitGroup
 	if c.carrier.Datagrams() {
-		c.spawn(&wg, func() { copyDatagrams(c.carrier, toHolder, processors) })
+		c.spawn(&wg, func() { copyDatagrams(c.carrier, toHolder, processors.relayed) })
 	}
 	c.spawn(&wg, func() {
-		if readErr, _ := copyStream(toHolder, fromClient, borrowed, processors); readErr != nil {
+		if readErr, _ := copyStream(toHolder, c.carrier, borrowed, fromClient); readErr != nil {
 			c.ending.because(endWords(readErr))
 		}
 		toHolder.Close() // the client has closed its side
 		c.discard()
 	})
-	if _, writeErr := copyStream(c.carrier, toHolder, borrowed, processors); writeErr != nil {
+	if _, writeErr := copyStream(c.carrier, toHolder, borrowed, processors.relayed); writeErr != nil {
 		c.ending.because(endWords(writeErr))
 	}
 	c.ending.because(endedBySession)
@@ -57,9 +60,9 @@ const (
 
 var largeBuffers = sync.Pool{New: func() any { return new([largeBuffer]byte) }}
 
-// copyStream copies until a read or a write fails, and returns the error of the one that did. Borrowed has an element for each large buffer
-// that is borrowed.
-func copyStream(dst io.Writer, src io.Reader, borrowed chan struct{}, processors *processors) (readErr, writeErr error) {
+// copyStream copies until a read or a write fails, and returns the error of the one that did. It calls copies with how
+// much each read has brought. Borrowed has an element for each large buffer that is borrowed.
+func copyStream(dst io.Writer, src io.Reader, borrowed chan struct{}, copies func(int)) (readErr, writeErr error) {
 	small := make([]byte, smallBuffer)
 	var large *[largeBuffer]byte
 	giveBack := func() {
@@ -74,7 +77,7 @@ func copyStream(dst io.Writer, src io.Reader, borrowed chan struct{}, processors
 	for {
 		n, err := src.Read(buf)
 		if n > 0 {
-			processors.relayed(n)
+			copies(n)
 			if _, err := dst.Write(buf[:n]); err != nil {
 				return nil, err
 			}
@@ -131,13 +134,13 @@ func (c *conn) receiveDatagrams() {
 }
 
 // copyDatagrams copies until a receive or a send fails.
-func copyDatagrams(dst, src carrier.Carrier, processors *processors) {
+func copyDatagrams(dst, src carrier.Carrier, copies func(int)) {
 	for {
 		b, err := src.ReceiveDatagram()
 		if err != nil {
 			return
 		}
-		processors.relayed(len(b))
+		copies(len(b))
 		if err := passDatagram(dst, b); err != nil {
 			return
 		}

@@ -79,7 +79,7 @@ func TestLargeBuffersOfAccount(t *testing.T) {
 		for range 2 * maxLarge {
 			relays.Go(func() {
 				s := stuck{new(int), &large, end}
-				copyStream(s, s, account.borrowed, new(processors))
+				copyStream(s, s, account.borrowed, func(int) {})
 			})
 		}
 		synctest.Wait()

@@ -42,11 +42,12 @@ func (c *conn) handle(ctx context.Context, m wire.Message) (done bool, err error
 		}
 		return false, c.describe(ctx, &req)
 	case wire.TypeKill, wire.TypeClear, wire.TypeRename:
-		name, err := sessionOf(m)
-		if err != nil {
+		var named wire.Kill // all three begin with the name of the session
+		if err := (wire.Message{Type: wire.TypeKill, Payload: m.Payload}).Decode(&named); err != nil {
 			return false, err
 		}
-		answer, err := c.server.monitor.Pass(ctx, &privsep.Pass{By: *c.by(), Session: name, Type: m.Type, Payload: m.Payload})
+		pass := &privsep.Pass{By: *c.by(), Session: named.Session, Type: m.Type, Payload: m.Payload}
+		answer, err := c.server.monitor.Pass(ctx, pass)
 		if err != nil {
 			return false, wire.Send(c.carrier, asError(err))
 		}
@@ -76,23 +77,6 @@ func (c *conn) handle(ctx context.Context, m wire.Message) (done bool, err error
 		Code: wire.CodeUnknown,
 		Text: fmt.Sprintf("the server does not know message %d: it may be older than this client", m.Type),
 	})
-}
-
-// sessionOf returns the name of the session that a request is for.
-func sessionOf(m wire.Message) (string, error) {
-	switch m.Type {
-	case wire.TypeClear:
-		var clear wire.Clear
-		err := m.Decode(&clear)
-		return clear.Session, err
-	case wire.TypeRename:
-		var rename wire.Rename
-		err := m.Decode(&rename)
-		return rename.Session, err
-	}
-	var kill wire.Kill
-	err := m.Decode(&kill)
-	return kill.Session, err
 }
 
 // attach has the monitor find or start the session that a request is for and pass the request on to
@@ -139,4 +123,30 @@ func asError(err error) *wire.Error {
 		return refusal
 	}
 	return &wire.Error{Text: err.Error()}
+}
+
+// describe answers a Describe, after the silence that it asks for. A client that waits stays: it
+// measures how long a NAT keeps a mapping.
+func (c *conn) describe(ctx context.Context, req *wire.Describe) error {
+	if wait := min(time.Duration(req.Wait)*time.Millisecond, wire.MaxWait); wait > 0 {
+		c.stay()
+		c.carrier.SetDeadline(time.Now().Add(wait + stayTime))
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	description, err := c.server.monitor.Describe(ctx, c.by())
+	if err != nil {
+		return err
+	}
+	return wire.Send(c.carrier, description)
+}
+
+// stay lets the client ask again for as long as it wants, while what let it in holds.
+func (c *conn) stay() {
+	if c.stays == nil {
+		c.stays = c.guard(privsep.RightTime)
+	}
 }

@@ -126,15 +126,9 @@ func (s *Server) Serve(ctx context.Context, l privsep.Listener) error {
 
 // Clients implements [monitor.Network].
 func (s *Server) Clients(context.Context) (*privsep.Clients, error) {
-	clients := &privsep.Clients{Connections: s.connections.Load(), Unused: time.Duration(uptime() - s.usedAt.Load())}
-	for id, some := range s.attachments.of() {
-		one := privsep.SessionClients{ID: id}
-		for _, a := range some {
-			one.Clients = append(one.Clients, a.status())
-		}
-		clients.Sessions = append(clients.Sessions, one)
-	}
-	return clients, nil
+	return &privsep.Clients{
+		Connections: s.connections.Load(), Unused: time.Duration(uptime() - s.usedAt.Load()), Sessions: s.attachments.status(),
+	}, nil
 }
 
 // Metrics implements [monitor.Network].
@@ -218,6 +212,13 @@ func (s *Server) countConn(ctx context.Context, incoming incoming) {
 // an error in our program ends one connection, not those of all. What QUIC calls in its own
 // goroutines calls contain too.
 func (s *Server) contain(log *slog.Logger, f func() error) error { return s.panics.Contain(log, f) }
+
+// contained returns what a function returns, or a value if it panics.
+func contained[V any](s *Server, failed V, f func() V) V {
+	v := failed
+	s.contain(s.log, func() error { v = f(); return nil })
+	return v
+}
 
 // spawn runs f in a goroutine of the connection, which ends if f panics.
 func (c *conn) spawn(wg *sync.WaitGroup, f func()) {

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/time/rate"
 
+	"github.com/quicterm/quicterm/quicterm/monitor/privsep"
 	"github.com/quicterm/quicterm/quicterm/quota"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
@@ -233,8 +234,21 @@ func (u *unauthenticated) unwanted(now time.Time, client netip.Addr) bool {
 	return !known && !u.packetsBySite.Allow(now, quota.Site(client)) && !quota.AllowAbove(u.packets, now, 0)
 }
 
-// pendingKey is the key of a connection's context for its *pending.
-type pendingKey struct{}
+// A guest is what the limits know of a connection.
+type guest struct {
+	pending *pending
+	member  *member
+	local   *privsep.Local // that it is of, or nil
+}
+
+type guestKey struct{}
+
+// newGuest returns the context of a connection.
+func newGuest(ctx context.Context, p *pending, local *privsep.Local) context.Context {
+	return context.WithValue(ctx, guestKey{}, &guest{p, new(member), local})
+}
+
+func guestOf(ctx context.Context) *guest { return ctx.Value(guestKey{}).(*guest) }
 
 // admit counts a new connection as unauthenticated until it has proven who it is or ends,
 // or refuses it.
@@ -250,24 +264,17 @@ func (s *Server) admit(ctx context.Context, client netip.AddrPort) (context.Cont
 	context.AfterFunc(ctx, func() {
 		s.contain(s.log, func() error { s.unauthenticated.remove(p); return nil })
 	})
-	ctx = context.WithValue(ctx, memberKey{}, new(member))
-	return context.WithValue(ctx, pendingKey{}, p), nil
+	return newGuest(ctx, p, nil), nil
 }
 
 // mustValidate reports whether a client must validate its address.
 func (s *Server) mustValidate(client netip.AddrPort) bool {
-	must := true
-	s.contain(s.log, func() error {
-		must = s.unauthenticated.mustValidate(time.Now(), client.Addr())
-		return nil
-	})
-	return must
+	return contained(s, true, func() bool { return s.unauthenticated.mustValidate(time.Now(), client.Addr()) })
 }
 
 // unwanted reports whether a packet that may begin a connection is dropped.
-func (s *Server) unwanted(client netip.AddrPort) (drop bool) {
-	s.contain(s.log, func() error { drop = s.unauthenticated.unwanted(time.Now(), client.Addr()); return nil })
-	return drop
+func (s *Server) unwanted(client netip.AddrPort) bool {
+	return contained(s, false, func() bool { return s.unauthenticated.unwanted(time.Now(), client.Addr()) })
 }
 
 // allowRSA reports whether there is CPU time for a signature by an RSA host key: never while
