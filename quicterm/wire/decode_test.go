@@ -24,17 +24,10 @@ func TestDecodeIntoAnotherType(t *testing.T) {
 func TestDecodeTruncatedAtEachByte(t *testing.T) {
 	for _, g := range goldenBodies {
 		whole := goldenMessage(t, g.hex)
-		end := len(whole.Payload)
-		if s, ok := g.body.(*State); ok {
-			end -= len(s.Info) // which is not decoded
-		}
-		for n := range end {
+		for n := range whole.Payload {
 			if err := (Message{whole.Type, whole.Payload[:n]}).Decode(empty(g.body)); err == nil {
 				t.Errorf("the first %d bytes of %T were accepted", n, g.body)
 			}
-		}
-		if end < len(whole.Payload) {
-			continue
 		}
 		if err := (Message{whole.Type, append(whole.Payload, 0)}).Decode(empty(g.body)); err == nil {
 			t.Errorf("%T with a byte behind it was accepted", g.body)

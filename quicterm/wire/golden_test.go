@@ -246,13 +246,17 @@ var goldenBodies = []struct {
 		Name:    "work",
 		Info:    rawInfo,
 	},
-		`22 000070
-		0000000000001000
-		01
-		17979d157ea0e800
-		1f
-		04 776f726b
-		` + infoHex},
+		`22 00007d aa
+		01 19 1000
+		02 01
+		03 1b 17979d157ea0e800
+		04 f5
+		05 f5
+		06 f5
+		07 f5
+		08 f5
+		09 64 776f726b
+		0a 58 59 ` + infoHex},
 	{&Grant{Address: "127.0.0.1:4433", HostKey: []byte{1}, Token: []byte{2}, Software: "qtd 1", Protocol: "quicterm/1", Warning: "w"},
 		`23 00002d a6
 		01 6e 3132372e302e302e313a34343333

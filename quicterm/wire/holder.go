@@ -1,9 +1,6 @@
 package wire
 
 import (
-	"encoding/binary"
-	"errors"
-	"fmt"
 	"time"
 
 	"github.com/fxamacker/cbor/v2"
@@ -115,73 +112,23 @@ type Report struct {
 	Reason     string        `cbor:"15,keyasint"` // why the program was ended, as in Exit; may be empty
 }
 
-// State answers Query. Its first part has a fixed form.
+// State answers Query.
 type State struct {
-	Memory  uint64 // bytes of memory that the output takes
-	Phase   Phase
-	Since   int64 // start of the phase, Unix nanoseconds
-	Visible bool  // to clients of the scope in Open
-	PTY     bool  // it has a terminal
-	Own     bool  // it was made by a client of the scope in Open
-	Ended   bool  // its program has ended. One that was killed is not visible then: it is only kept to tell its client
-	Claimed bool  // the instance in Open has attached to it, or had it made
-	Name    string
-	Info    cbor.RawMessage // empty if not visible
+	Memory  uint64 `cbor:"1,keyasint"` // bytes of memory that the output takes
+	Phase   Phase  `cbor:"2,keyasint"`
+	Since   int64  `cbor:"3,keyasint"` // start of the phase, Unix nanoseconds
+	Visible bool   `cbor:"4,keyasint"` // to clients of the scope in Open
+	PTY     bool   `cbor:"5,keyasint"` // it has a terminal
+	Own     bool   `cbor:"6,keyasint"` // it was made by a client of the scope in Open
+	// Ended is that its program has ended. One that was killed is not visible then: it is only kept to tell its client.
+	Ended   bool   `cbor:"7,keyasint"`
+	Claimed bool   `cbor:"8,keyasint"` // the instance in Open has attached to it, or had it made
+	Name    string `cbor:"9,keyasint"`
+	Info    []byte `cbor:"10,keyasint"` // an encoded Info; empty if not visible
 }
 
-const stateFixed = 8 + 1 + 8 + 1 + 1
-
-// The flags of a State.
-const (
-	flagVisible = 1 << 0
-	flagPTY     = 1 << 1
-	flagOwn     = 1 << 2
-	flagEnded   = 1 << 3
-	flagClaimed = 1 << 4
-)
-
-func (s *State) encode() ([]byte, error) {
-	if len(s.Name) > MaxName {
-		return nil, fmt.Errorf("name of %d bytes", len(s.Name))
-	}
-	b := binary.BigEndian.AppendUint64(nil, s.Memory)
-	b = append(b, byte(s.Phase))
-	b = binary.BigEndian.AppendUint64(b, uint64(s.Since))
-	flags := flag(s.Visible, flagVisible) | flag(s.PTY, flagPTY) | flag(s.Own, flagOwn) | flag(s.Ended, flagEnded) |
-		flag(s.Claimed, flagClaimed)
-	b = append(b, flags, byte(len(s.Name)))
-	b = append(b, s.Name...)
-	return append(b, s.Info...), nil
-}
-
-// flag returns the bit of a flag if it is set.
-func flag(set bool, bit byte) byte {
-	if set {
-		return bit
-	}
-	return 0
-}
-
-func (s *State) decode(b []byte) error {
-	if len(b) < stateFixed || len(b) < stateFixed+int(b[stateFixed-1]) {
-		return errors.New("state truncated")
-	}
-	if n := int(b[stateFixed-1]); n > MaxName {
-		return fmt.Errorf("name of %d bytes", n)
-	}
-	s.Memory = binary.BigEndian.Uint64(b)
-	s.Phase = Phase(b[8])
-	s.Since = int64(binary.BigEndian.Uint64(b[9:]))
-	s.Visible, s.PTY = b[17]&flagVisible != 0, b[17]&flagPTY != 0
-	s.Own, s.Ended = b[17]&flagOwn != 0, b[17]&flagEnded != 0
-	s.Claimed = b[17]&flagClaimed != 0
-	name := stateFixed + int(b[stateFixed-1])
-	s.Name, s.Info = string(b[stateFixed:name]), cbor.RawMessage(b[name:])
-	return nil
-}
-
-// maxInfo is the size of an encoded Info in bytes: what a State has room for.
-const maxInfo = MaxAnswer - stateFixed - MaxName
+// maxInfo is the size of an encoded Info in bytes: what a State with the longest name has room for.
+const maxInfo = MaxAnswer - 40 - MaxName
 
 // EncodeInfo encodes an Info for a State. It leaves out the last members if there is no room
 // for all.

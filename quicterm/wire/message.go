@@ -68,8 +68,8 @@ const (
 //
 //	type u8 | length u24 | payload
 //
-// The payload is a CBOR map with integer keys (RFC 8949), except of Resume and State,
-// which have a fixed form.
+// The payload is a CBOR map with integer keys (RFC 8949), except of Resume,
+// which has a fixed form.
 type Message struct {
 	Type    Type
 	Payload []byte
