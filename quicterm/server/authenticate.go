@@ -167,7 +167,8 @@ func (c *conn) accepted(ctx context.Context, hello *wire.Hello) (*wire.Offer, er
 
 // offered returns what the monitor is asked about a client's keys.
 func (c *conn) offered(hello *wire.Hello) *privsep.Offer {
-	return &privsep.Offer{Attempt: c.attempt, Source: c.pending.Site.String(), User: hello.User, Keys: hello.Keys, Path: c.path(), Earlier: c.earlier}
+	return &privsep.Offer{Attempt: c.attempt, Source: c.pending.Site.String(), User: hello.User, Keys: hello.Keys,
+		Path: c.path(), Earlier: c.earlier}
 }
 
 // checkAnswer accepts a signature as proof.
@@ -186,7 +187,8 @@ func (c *conn) checkAnswer(ctx context.Context, hello *wire.Hello, answer *wire.
 		return err
 	}
 	proof := &privsep.Proof{
-		Offer: *c.offered(hello), Key: i, Host: answer.Host, Time: answer.Time, Exporter: exporter, Signature: answer.Signature,
+		Offer: *c.offered(hello), Key: i, Host: answer.Host, Time: answer.Time, Exporter: exporter,
+		Signature: answer.Signature,
 	}
 	c.login, err = c.server.monitor.Prove(ctx, proof)
 	c.provenAt = time.Now()

@@ -195,7 +195,8 @@ func (c *conn) serveRequests(ctx context.Context, request wire.Message) error {
 	}()
 	for {
 		c.member.heard()
-		if c.stays == nil && time.Since(c.provenAt) >= privsep.RequestsTime { // also the first, which may come after the proof
+		// also the first, which may come after the proof
+		if c.stays == nil && time.Since(c.provenAt) >= privsep.RequestsTime {
 			return fmt.Errorf("request later than %v after the proof", privsep.RequestsTime)
 		}
 		if done, err := c.handle(ctx, request); done || err != nil {

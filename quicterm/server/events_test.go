@@ -30,7 +30,8 @@ func TestEvents(t *testing.T) {
 			t.Helper()
 			h.log.await(t, "event="+event, 1)
 			for line := range strings.Lines(h.log.String()) {
-				if strings.Contains(line, "event="+event) && strings.Contains(line, words) && strings.Contains(line, "level="+level) {
+				if strings.Contains(line, "event="+event) && strings.Contains(line, words) &&
+					strings.Contains(line, "level="+level) {
 					return
 				}
 			}
@@ -40,7 +41,8 @@ func TestEvents(t *testing.T) {
 		ask(&wire.Attach{PTY: true, Session: "other"}, wire.TypeAttached)
 		ask(&wire.Attach{PTY: true, Session: "third"}, wire.TypeError)
 		logged("WARN", "refuse", "session=third event=refuse error=") // max_sessions_per_user
-		watch := &wire.Attach{PTY: true, Role: wire.RoleWatch, Mode: wire.ModeAttach, Session: a.Name, Instance: wire.InstanceID{1}}
+		watch := &wire.Attach{PTY: true, Role: wire.RoleWatch, Mode: wire.ModeAttach, Session: a.Name,
+			Instance: wire.InstanceID{1}}
 		ask(watch, wire.TypeAttached)
 		watch.Instance = wire.InstanceID{2}
 		ask(watch, wire.TypeError)

@@ -138,7 +138,9 @@ func (c *current) Sessions(uid uint32) []wire.SessionID { return (*c.Load()).Ses
 
 func (c *current) Accounts() []uint32 { return (*c.Load()).Accounts() }
 
-func (c *current) Ask(ctx context.Context, uid uint32, id wire.SessionID, open *wire.Open, m wire.Message) (wire.Message, error) {
+func (c *current) Ask(
+	ctx context.Context, uid uint32, id wire.SessionID, open *wire.Open, m wire.Message,
+) (wire.Message, error) {
 	return (*c.Load()).Ask(ctx, uid, id, open, m)
 }
 
@@ -191,7 +193,8 @@ func clientTLS() *tls.Config {
 
 // serve starts a daemon with the keys and the holders of the last one, at serverAddr and perhaps other addresses.
 func (h *host) serve(others ...netip.AddrPort) {
-	s, err := New(Config{Settings: h.settings, Software: "qtd 1.2", Log: h.logger, Granted: true, Holders: h.current, Recheck: h.recheck})
+	s, err := New(Config{Settings: h.settings, Software: "qtd 1.2", Log: h.logger, Granted: true, Holders: h.current,
+		Recheck: h.recheck})
 	if err != nil {
 		h.t.Fatal(err)
 	}

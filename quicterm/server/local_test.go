@@ -80,7 +80,8 @@ func TestLocalClient(t *testing.T) {
 	var log notebook
 	settings := configs.DefaultServer()
 	holders.Change = func(launch *wire.Launch) { launch.ExitedTTL = time.Millisecond }
-	cfg := Config{Settings: settings, Granted: true, Holders: holders, Software: "qtd test", Log: slog.New(slog.NewTextHandler(&log, nil))}
+	cfg := Config{Settings: settings, Granted: true, Holders: holders, Software: "qtd test",
+		Log: slog.New(slog.NewTextHandler(&log, nil))}
 	p := localPeer{t, grantingDaemon(t, cfg)}
 
 	grant, c := p.carrier("192.0.2.7:1000", &wire.Hello{Software: "qt test"}, &wire.Attach{PTY: true})

@@ -26,7 +26,8 @@ func TestLogKeys(t *testing.T) {
 	section, _, _ = strings.Cut(section, "\n## ")
 	events, keys, _ := strings.Cut(section, "\n| key |")
 	var used, usedEvents []string
-	for _, dir := range []string{".", "../monitor", "../monitor/*", "../machine/*", "../holder", "../auth", "../../cmd/qtd"} {
+	for _, dir := range []string{".", "../monitor", "../monitor/*", "../machine/*", "../holder", "../auth",
+		"../../cmd/qtd"} {
 		files, err := filepath.Glob(filepath.Join(dir, "*.go"))
 		if err != nil {
 			t.Fatal(err)
@@ -61,7 +62,8 @@ func logKeys(t *testing.T, file string) (keys, events []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	firstKey := map[string]int{"With": 0, "Debug": 1, "Info": 1, "Warn": 1, "Error": 1, "Log": 3, "Limited": 3, "LimitedInfo": 3}
+	firstKey := map[string]int{"With": 0, "Debug": 1, "Info": 1, "Warn": 1, "Error": 1, "Log": 3, "Limited": 3,
+		"LimitedInfo": 3}
 	ast.Inspect(parsed, func(n ast.Node) bool {
 		call, ok := n.(*ast.CallExpr)
 		if !ok {
@@ -72,7 +74,8 @@ func logKeys(t *testing.T, file string) (keys, events []string) {
 			return true
 		}
 		first, ok := firstKey[method.Sel.Name]
-		if name := nameOf(method.X); !ok || !strings.HasSuffix(strings.ToLower(name), "log") && name != "With" && name != "On" {
+		if name := nameOf(method.X); !ok || !strings.HasSuffix(strings.ToLower(name), "log") && name != "With" &&
+			name != "On" {
 			return true
 		}
 		for i := first; i < len(call.Args); i += 2 {
@@ -110,8 +113,10 @@ func checkLog(t *testing.T, log string) {
 	client := []string{"client", "account", "uid", "proof"}
 	session := append(slices.Clone(client), "session", "id")
 	want := map[string][]string{
-		"login": client, "revoke": client, "start": session, "attach": session, "resume": session, "move": session, "detach": session,
-		"withdraw": client, "kill": session, "clear": session, "rename": session, "refuse": {"client"}, "gone": {"client", "uid", "id"},
+		"login": client, "revoke": client, "start": session, "attach": session, "resume": session, "move": session,
+		"detach":   session,
+		"withdraw": client, "kill": session, "clear": session, "rename": session, "refuse": {"client"},
+		"gone": {"client", "uid", "id"},
 	}
 	for line := range strings.Lines(log) {
 		fields := regexp.MustCompile(`(\w+)=("(?:[^"\\]|\\.)*"|\S*)`).FindAllStringSubmatch(line, -1)

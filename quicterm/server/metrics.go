@@ -65,12 +65,16 @@ func newCounts(begun time.Time, software string) *counts {
 	c.memory = s.Gauge("quicterm_memory_bytes", "Memory that the daemon has from the system.")
 	c.goroutines = s.Gauge("quicterm_goroutines", "Goroutines of the daemon.")
 	halves := []string{processMonitor, processNetwork}
-	c.cpu = s.Totals("quicterm_cpu_seconds_total", "CPU time of the daemon's processes; network is 0 if there is no such process.", "process", halves...)
-	c.descriptors = s.Gauges("quicterm_open_descriptors", "Descriptors that the daemon's processes have open; the same.", "process", halves...)
+	c.cpu = s.Totals("quicterm_cpu_seconds_total",
+		"CPU time of the daemon's processes; network is 0 if there is no such process.", "process", halves...)
+	c.descriptors = s.Gauges("quicterm_open_descriptors", "Descriptors that the daemon's processes have open; the same.",
+		"process", halves...)
 
 	c.sessions = s.Gauges("quicterm_sessions", "Sessions by state.", "state", "attached", "detached", "exited")
-	c.silent = s.Gauge("quicterm_sessions_silent", "Sessions that did not answer, of which the other numbers know nothing.")
-	c.holders = s.Gauges("quicterm_holders", "Sessions by the version that holds them: the daemon's, another, or one too old to say.",
+	c.silent = s.Gauge("quicterm_sessions_silent",
+		"Sessions that did not answer, of which the other numbers know nothing.")
+	c.holders = s.Gauges("quicterm_holders",
+		"Sessions by the version that holds them: the daemon's, another, or one too old to say.",
 		"version", versionSame, versionOther, versionUnknown)
 	c.started = s.Counter("quicterm_sessions_started_total", "Sessions that were started.")
 	c.ended = s.Counter("quicterm_sessions_ended_total", "Sessions that are over.")
@@ -81,15 +85,19 @@ func newCounts(begun time.Time, software string) *counts {
 	c.connections = s.Gauge("quicterm_connections", "Connections of any kind, also before their login.")
 	c.attachments = s.Gauge("quicterm_attachments", "Clients that are connected to a session.")
 	c.carriers = s.Gauges("quicterm_carriers", "Connections that clients have to a session, by kind.", "kind", kinds...)
-	c.accepted = s.Counters("quicterm_carriers_total", "Connections that clients have had to a session, by kind.", "kind", kinds...)
-	c.logins = s.Counters("quicterm_logins_total", "Logins by proof.", "proof", proofKey, privsep.ProofToken, privsep.ProofSSH)
+	c.accepted = s.Counters("quicterm_carriers_total", "Connections that clients have had to a session, by kind.", "kind",
+		kinds...)
+	c.logins = s.Counters("quicterm_logins_total", "Logins by proof.", "proof", proofKey, privsep.ProofToken,
+		privsep.ProofSSH)
 	c.grants = s.Counter("quicterm_grants_total", "Grants to processes of this machine.")
 	c.attaches = s.Counter("quicterm_attaches_total", "Clients that have attached to a session, new or not.")
 	c.resumes = s.Counter("quicterm_resumes_total", "Further connections by which clients have continued.")
 	c.moves = s.Counter("quicterm_moves_total", "Changes of the address of a client that was connected.")
 	c.refusals = s.Counters("quicterm_refusals_total", "What was refused, by reason.", "reason",
-		refusedBusy, refusedRate, refusedLogin, refusedResume, refusedWithdrawn, refusedSession, refusedDraining, refusedGrant, refusedProtocol)
-	c.withdrawn = s.Counter("quicterm_withdrawn_total", "Connections that were ended because what let the client in does so no more.")
+		refusedBusy, refusedRate, refusedLogin, refusedResume, refusedWithdrawn, refusedSession, refusedDraining,
+		refusedGrant, refusedProtocol)
+	c.withdrawn = s.Counter("quicterm_withdrawn_total",
+		"Connections that were ended because what let the client in does so no more.")
 
 	c.reconnect = s.Histogram("quicterm_reconnect_seconds",
 		"For how long a client that resumes had not been heard. An idle one is heard every 5 to 25 s.",
@@ -101,7 +109,8 @@ func newCounts(begun time.Time, software string) *counts {
 
 	c.gaps = s.Counter("quicterm_gaps_total", "How often output had left a ring before a client had it.")
 	c.duplicates = s.Counter("quicterm_duplicates_total", "Frames of input that came again, and were dropped.")
-	c.corrupted = s.Counter("quicterm_crc_faults_total", "Datagrams and streams with a bad CRC, or with bytes that are no frame.")
+	c.corrupted = s.Counter("quicterm_crc_faults_total",
+		"Datagrams and streams with a bad CRC, or with bytes that are no frame.")
 	return c
 }
 

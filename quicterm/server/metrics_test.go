@@ -74,22 +74,26 @@ func TestWatched(t *testing.T) {
 		h.want("login", c, wire.TypeDenied)
 		h.log.await(t, "account=mallory? event=refuse", 1)
 		for _, line := range []string{
-			`account=` + selfName(t) + ` uid=`, `proof=token event=login`, `proof=token event=start session=1 id=`, `role=writer event=attach`,
+			`account=` + selfName(t) + ` uid=`, `proof=token event=login`, `proof=token event=start session=1 id=`,
+			`role=writer event=attach`,
 			`role=writer event=detach reason="the client has closed the connection"`,
 		} {
 			h.log.await(t, line, 1)
 		}
 		text := h.metrics()
 		for _, line := range []string{
-			`quicterm_logins_total{proof="token"} 1`, `quicterm_attaches_total 1`, `quicterm_resumes_total 1`, `quicterm_moves_total 1`,
+			`quicterm_logins_total{proof="token"} 1`, `quicterm_attaches_total 1`, `quicterm_resumes_total 1`,
+			`quicterm_moves_total 1`,
 			`quicterm_reconnect_seconds_count 1`, `quicterm_sessions_started_total 1`, `quicterm_sessions_ended_total 1`,
-			`quicterm_carriers_total{kind="quic"} 2`, `quicterm_refusals_total{reason="login"} 1`, `quicterm_sessions{state="attached"} 0`,
+			`quicterm_carriers_total{kind="quic"} 2`, `quicterm_refusals_total{reason="login"} 1`,
+			`quicterm_sessions{state="attached"} 0`,
 		} {
 			if !strings.Contains(text, "\n"+line+"\n") {
 				t.Errorf("no line %s in\n%s", line, text)
 			}
 		}
-		for _, line := range []string{`quicterm_build_info{version="1.2"} 1`, `quicterm_open_descriptors{process="monitor"} [1-9]\d*`,
+		for _, line := range []string{`quicterm_build_info{version="1.2"} 1`,
+			`quicterm_open_descriptors{process="monitor"} [1-9]\d*`,
 			`quicterm_cpu_seconds_total{process="monitor"} [0-9.e-]+`} {
 			if !regexp.MustCompile("(?m)^" + line + "$").MatchString(text) {
 				t.Errorf("no line %s in\n%s", line, text)

@@ -22,14 +22,18 @@ type clumsy struct {
 	ask, carry, lane bool
 }
 
-func (c *clumsy) Ask(ctx context.Context, uid uint32, id wire.SessionID, open *wire.Open, m wire.Message) (wire.Message, error) {
+func (c *clumsy) Ask(
+	ctx context.Context, uid uint32, id wire.SessionID, open *wire.Open, m wire.Message,
+) (wire.Message, error) {
 	if c.ask {
 		panic("in a goroutine that asks a holder")
 	}
 	return c.Holders.Ask(ctx, uid, id, open, m)
 }
 
-func (c *clumsy) Carry(ctx context.Context, uid uint32, id wire.SessionID, open *wire.Open, m wire.Message, datagrams bool) (wire.Message, carrier.Carrier, error) {
+func (c *clumsy) Carry(
+	ctx context.Context, uid uint32, id wire.SessionID, open *wire.Open, m wire.Message, datagrams bool,
+) (wire.Message, carrier.Carrier, error) {
 	if c.carry {
 		panic("in the connection's own goroutine")
 	}
@@ -65,7 +69,8 @@ func TestPanicEndsOneConnection(t *testing.T) {
 			answered bool
 		}{
 			{"in a goroutine that asks a holder", clumsy{ask: true}, func() []wire.Body { return h.login(&wire.List{}) }, true},
-			{"in the connection's own goroutine", clumsy{carry: true}, func() []wire.Body { return []wire.Body{resume(attached, n)} }, false},
+			{"in the connection's own goroutine", clumsy{carry: true},
+				func() []wire.Body { return []wire.Body{resume(attached, n)} }, false},
 			{"in a lane of a relay", clumsy{lane: true}, func() []wire.Body { return []wire.Body{resume(attached, n)} }, true},
 		} {
 			n++

@@ -21,7 +21,9 @@ import (
 // A deaf has holders that neither read what a client sends nor close its carrier.
 type deaf struct{ processes.Holders }
 
-func (d deaf) Carry(ctx context.Context, uid uint32, id wire.SessionID, open *wire.Open, m wire.Message, datagrams bool) (wire.Message, carrier.Carrier, error) {
+func (d deaf) Carry(
+	ctx context.Context, uid uint32, id wire.SessionID, open *wire.Open, m wire.Message, datagrams bool,
+) (wire.Message, carrier.Carrier, error) {
 	answer, link, err := d.Holders.Carry(ctx, uid, id, open, m, datagrams)
 	if err == nil {
 		link.Close()

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// A packet of a connection that a socket does not know is answered with a token, which ends the connection. The token of
-// another socket would end one that lives there. The next daemon has the same for the same socket.
+// A packet of a connection that a socket does not know is answered with a token, which ends the connection. The token
+// of another socket would end one that lives there. The next daemon has the same for the same socket.
 func TestResetKeyOfEachSocket(t *testing.T) {
 	onHost(t, func(h *host) {
 		other := netip.AddrPortFrom(serverAddr.Addr(), serverAddr.Port()+1)

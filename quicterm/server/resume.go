@@ -34,7 +34,8 @@ func (c *conn) resume(m wire.Message) error {
 		return fmt.Errorf("resume: %w", errTooOften)
 	}
 	s.unauthenticated.speaks(time.Now(), c.pending)
-	resumed, err := s.resume(c.incoming.Context(), &privsep.Resume{Payload: m.Payload, Path: c.path(), Datagrams: c.carrier.Datagrams()})
+	resumed, err := s.resume(c.incoming.Context(),
+		&privsep.Resume{Payload: m.Payload, Path: c.path(), Datagrams: c.carrier.Datagrams()})
 	if errors.Is(err, errNotAccepted) {
 		s.unauthenticated.denied.Allow(time.Now(), from)
 		s.unauthenticated.replays.Allow(time.Now(), from.source)

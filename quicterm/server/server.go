@@ -127,7 +127,8 @@ func (s *Server) Serve(ctx context.Context, l privsep.Listener) error {
 // Clients implements [monitor.Network].
 func (s *Server) Clients(context.Context) (*privsep.Clients, error) {
 	return &privsep.Clients{
-		Connections: s.connections.Load(), Unused: time.Duration(uptime() - s.usedAt.Load()), Sessions: s.attachments.status(),
+		Connections: s.connections.Load(), Unused: time.Duration(uptime() - s.usedAt.Load()),
+		Sessions: s.attachments.status(),
 	}, nil
 }
 
@@ -189,8 +190,8 @@ func (s *Server) ServeQUIC(ctx context.Context, socket net.PacketConn) error {
 	}
 }
 
-// resetKey returns the reset key of a socket. With one key for all, a socket would answer a packet for a connection of another
-// socket, which it does not know, and so tell an attacker the reset token (RFC 9000, 21.11).
+// resetKey returns the reset key of a socket. With one key for all, a socket would answer a packet for a connection of
+// another socket, which it does not know, and so tell an attacker the reset token (RFC 9000, 21.11).
 func resetKey(secret [32]byte, address net.Addr) (*[32]byte, error) {
 	key, err := hkdf.Key(sha256.New, secret[:], nil, "quicterm stateless reset at "+address.String(), len(secret))
 	if err != nil {

@@ -19,7 +19,8 @@ import (
 func TestZeroSettings(t *testing.T) {
 	onHost(t, func(h *host) {
 		h.stop()
-		h.settings = &configs.Server{StateDir: h.settings.StateDir, RuntimeDir: h.settings.RuntimeDir, MaxUnauthenticated: -1, BufferSize: configs.Size{Bytes: -1}}
+		h.settings = &configs.Server{StateDir: h.settings.StateDir, RuntimeDir: h.settings.RuntimeDir, MaxUnauthenticated: -1,
+			BufferSize: configs.Size{Bytes: -1}}
 		h.logger = nil
 		h.serve()
 		if attached := h.attach(); !attached.PTY {

@@ -32,7 +32,8 @@ func (h *host) intercept() <-chan *quic.Conn {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	conf := &tls.Config{MinVersion: tls.VersionTLS13, NextProtos: []string{wire.ALPN}, GetCertificate: auth.Certificate([]*auth.HostKey{own}, nil)}
+	conf := &tls.Config{MinVersion: tls.VersionTLS13, NextProtos: []string{wire.ALPN},
+		GetCertificate: auth.Certificate([]*auth.HostKey{own}, nil)}
 	conf.SetSessionTicketKeys(h.server.state.Load().TicketKeys)
 	socket := h.net.Listen(interceptor)
 	listener, err := quic.Listen(socket, quic.ListenConfig{TLS: conf})

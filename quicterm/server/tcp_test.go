@@ -42,7 +42,8 @@ func onTCP(t *testing.T, maxUnauthenticated int, change ...func(processes.Holder
 		holders = f(holders)
 	}
 	h.settings.MaxUnauthenticated = maxUnauthenticated
-	h.holders.Change = func(launch *wire.Launch) { launch.ExitedTTL = time.Millisecond } // killed sessions end in real time
+	// killed sessions end in real time
+	h.holders.Change = func(launch *wire.Launch) { launch.ExitedTTL = time.Millisecond }
 	s, err := New(Config{Settings: h.settings, Log: h.logger, Granted: true, Holders: holders})
 	if err != nil {
 		t.Fatal(err)

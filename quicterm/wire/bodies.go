@@ -297,9 +297,10 @@ type Info struct {
 	Rows    uint16    `cbor:"8,keyasint"`
 	Members []Member  `cbor:"9,keyasint,omitempty"` // connected clients, the one that came first first
 	Command string    `cbor:"10,keyasint"`
-	Status  uint8     `cbor:"11,keyasint"`           // exit status, in PhaseExited
-	Heard   int64     `cbor:"12,keyasint,omitempty"` // when the writer was heard last, Unix seconds; 0 if that is not known
-	More    int       `cbor:"13,keyasint,omitempty"` // members that EncodeInfo has left out
+	Status  uint8     `cbor:"11,keyasint"` // exit status, in PhaseExited
+	// when the writer was heard last, Unix seconds; 0 if that is not known
+	Heard int64 `cbor:"12,keyasint,omitempty"`
+	More  int   `cbor:"13,keyasint,omitempty"` // members that EncodeInfo has left out
 }
 
 // A Member is a client that is connected to a session.

@@ -51,7 +51,8 @@ func TestTextsOfAnyBytes(t *testing.T) {
 
 func TestResumeStatement(t *testing.T) {
 	r := Resume{UID: 1000, ID: testID, Instance: testInstance, Boot: testBoot, N: 7, Proof: testProof}
-	want := unhex("000003e8 000102030405060708090a0b0c0d0e0f 0f0e0d0c0b0a09080706050403020100 b0b1b2b3b4b5b6b7 0000000000000007")
+	want := unhex("000003e8 000102030405060708090a0b0c0d0e0f 0f0e0d0c0b0a09080706050403020100 " +
+		"b0b1b2b3b4b5b6b7 0000000000000007")
 	if got := r.Statement(); !bytes.Equal(got, want) {
 		t.Errorf("Statement() = %x, want %x", got, want)
 	}
@@ -140,7 +141,8 @@ func TestParseSessionID(t *testing.T) {
 	if id, err := ParseSessionID(text); err != nil || id != testID {
 		t.Errorf("ParseSessionID(%s) = %v, %v", text, id, err)
 	}
-	for _, bad := range []string{"", text[:31], text[:30], text + "00", " " + text[1:], strings.Repeat("g", 32), "../" + text[3:]} {
+	for _, bad := range []string{"", text[:31], text[:30], text + "00", " " + text[1:], strings.Repeat("g", 32),
+		"../" + text[3:]} {
 		if id, err := ParseSessionID(bad); err == nil {
 			t.Errorf("ParseSessionID(%q) = %v, want an error", bad, id)
 		}

@@ -124,7 +124,8 @@ func TestDecodeStrangeCBOR(t *testing.T) {
 		hex  string
 		want Body
 	}{
-		{"longer forms of numbers", "b90002 1801 1b0000000000000002 02 7a00000001 61", &Error{Code: CodeDisplaced, Text: "a"}},
+		{"longer forms of numbers", "b90002 1801 1b0000000000000002 02 7a00000001 61",
+			&Error{Code: CodeDisplaced, Text: "a"}},
 		{"keys in another order", "a2 02 6161 01 02", &Error{Code: CodeDisplaced, Text: "a"}},
 		{"null for a field", "a2 01 f6 02 6161", &Error{Text: "a"}},
 		{"null for all fields", "f6", &Error{}},

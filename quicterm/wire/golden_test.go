@@ -167,7 +167,8 @@ var goldenBodies = []struct {
 		b0b1b2b3b4b5b6b7
 		0102030405060708
 		eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee`},
-	{&Resumed{Account: "ann", Key: []byte("key"), Scope: "5348", NoPTY: true, Away: time.Second, Proof: "ssh", Reported: "password"},
+	{&Resumed{Account: "ann", Key: []byte("key"), Scope: "5348", NoPTY: true, Away: time.Second, Proof: "ssh",
+		Reported: "password"},
 		`09 000028 a7
 		01 63 616e6e
 		02 43 6b6579
@@ -222,7 +223,8 @@ var goldenBodies = []struct {
 		`13 00000a a2
 		01 61 31
 		02 64 776f726b`},
-	{&Open{Client: "ann@::1", Scope: "5348", NoPTY: true, Instance: testInstance, Account: "ann", Key: []byte("key"), Proof: "ssh",
+	{&Open{Client: "ann@::1", Scope: "5348", NoPTY: true, Instance: testInstance, Account: "ann", Key: []byte("key"),
+		Proof:    "ssh",
 		Reported: "password"},
 		`20 00003d a8
 		01 67 616e6e403a3a31
@@ -257,7 +259,8 @@ var goldenBodies = []struct {
 		08 f5
 		09 64 776f726b
 		0a 58 59 ` + infoHex},
-	{&Grant{Address: "127.0.0.1:4433", HostKey: []byte{1}, Token: []byte{2}, Software: "qtd 1", Protocol: "quicterm/1", Warning: "w"},
+	{&Grant{Address: "127.0.0.1:4433", HostKey: []byte{1}, Token: []byte{2}, Software: "qtd 1", Protocol: "quicterm/1",
+		Warning: "w"},
 		`23 00002d a6
 		01 6e 3132372e302e302e313a34343333
 		02 41 01

@@ -30,10 +30,11 @@ type Open struct {
 
 // Launch describes a new session to its holder.
 type Launch struct {
-	ID          SessionID     `cbor:"1,keyasint"`
-	Name        string        `cbor:"2,keyasint"`
-	Scope       string        `cbor:"3,keyasint"`
-	Base        string        `cbor:"4,keyasint"` // replaces /run/quicterm; empty for the default directories (package rundir)
+	ID    SessionID `cbor:"1,keyasint"`
+	Name  string    `cbor:"2,keyasint"`
+	Scope string    `cbor:"3,keyasint"`
+	// replaces /run/quicterm; empty for the default directories (package rundir)
+	Base        string        `cbor:"4,keyasint"`
 	Argv        []string      `cbor:"5,keyasint"` // arguments of the program, its own name first
 	Path        string        `cbor:"6,keyasint"` // file of the program
 	Env         []string      `cbor:"7,keyasint"`

@@ -54,7 +54,8 @@ func FuzzPrintable(f *testing.F) {
 func TestTextsAreDecodedPrintable(t *testing.T) {
 	kept := []string{
 		"Hello.User", "Attach.Session", "Clear.Session", "Attach.Env", "Attach.Command",
-		"Kill.Session", "Rename.Session", "Rename.Name", "Open.Scope", "Open.Account", "Resumed.Account", "Resumed.Scope", "State.Name",
+		"Kill.Session", "Rename.Session", "Rename.Name", "Open.Scope", "Open.Account", "Resumed.Account", "Resumed.Scope",
+		"State.Name",
 	}
 	const evil = "\x1b]0;\u202e\x9b"
 	var raw []string

@@ -22,7 +22,8 @@ func TestTerminalNumbersGolden(t *testing.T) {
 			t.Errorf("type %#x, want %#x", typ.got, typ.want)
 		}
 	}
-	notices := []byte{NoticeDisplaced, NoticeLeaving, NoticeReaderGone, NoticeJoined, NoticeLeft, NoticeEnding, NoticeRenamed}
+	notices := []byte{NoticeDisplaced, NoticeLeaving, NoticeReaderGone, NoticeJoined, NoticeLeft, NoticeEnding,
+		NoticeRenamed}
 	if want := []byte{1, 2, 3, 4, 5, 6, 7}; !bytes.Equal(notices, want) {
 		t.Errorf("codes of notices are %v, want %v", notices, want)
 	}
@@ -52,7 +53,8 @@ func TestSizeGolden(t *testing.T) {
 }
 
 func TestParseStream(t *testing.T) {
-	for b, ok := range map[string]bool{"": false, "\x00": true, "\x01": true, "\x02more": true, "\x03": false, "\xff": false} {
+	for b, ok := range map[string]bool{"": false, "\x00": true, "\x01": true, "\x02more": true, "\x03": false,
+		"\xff": false} {
 		stream, err := ParseStream([]byte(b))
 		if (err == nil) != ok {
 			t.Errorf("%x: %v", b, err)
@@ -92,7 +94,8 @@ func TestSnapshot(t *testing.T) {
 		}
 	}
 	s.Sizing.Client = strings.Repeat("a", 300) // which is cut, and not taken for the screen
-	if got, err := ParseSnapshot(s.Append(nil)); err != nil || got.Sizing.Client != s.Sizing.Client[:MaxClient] || string(got.Screen) != "$ " {
+	if got, err := ParseSnapshot(s.Append(nil)); err != nil || got.Sizing.Client != s.Sizing.Client[:MaxClient] ||
+		string(got.Screen) != "$ " {
 		t.Errorf("with a long name parsed %+v, %v", got, err)
 	}
 }

@@ -228,7 +228,9 @@ func (n *NameService) forgetLocked(now time.Time, files string) {
 // run runs a command of the system, whose environment is empty, and returns what it
 // prints. When ctx ends, it is killed. Before, it waits for its turn unless that is nil. A panic
 // is an error: nobody asks for this command alone.
-func (n *NameService) run(ctx context.Context, turn *quota.Turn[string], name string, args []string) (out []byte, err error) {
+func (n *NameService) run(
+	ctx context.Context, turn *quota.Turn[string], name string, args []string,
+) (out []byte, err error) {
 	defer func() {
 		if value := recover(); value != nil {
 			out, err = nil, fmt.Errorf("%s: panic: %v\n%.4096s", name, value, debug.Stack())
