@@ -4,8 +4,6 @@
 package account
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -74,25 +72,15 @@ func parsePasswd(line string) (*Account, error) {
 
 // scanPasswd returns the first account in passwd lines that matches.
 func scanPasswd(b []byte, match func(*Account) bool) *Account {
-	lines := bufio.NewScanner(bytes.NewReader(b))
-	for lines.Scan() {
-		if a, err := parsePasswd(lines.Text()); err == nil && match(a) {
+	for line := range strings.Lines(string(b)) {
+		if a, err := parsePasswd(strings.TrimRight(line, "\r\n")); err == nil && match(a) {
 			return a
 		}
 	}
 	return nil
 }
 
-// groups returns the ids of all groups that an account is in. It blocks as Lookup
-// does.
-func (n *NameService) groups(ctx context.Context, a *Account) ([]uint32, error) {
-	if uint32(os.Geteuid()) == a.UID {
-		return currentGroups()
-	}
-	return n.groupIDs(ctx, a)
-}
-
-// groupIDs is groups, also for the account of this process, whose groups may be others.
+// groupIDs returns the ids of all groups that an account is in; this process of it may have others. It blocks as Lookup does.
 func (n *NameService) groupIDs(ctx context.Context, a *Account) ([]uint32, error) {
 	out, err := n.ask(ctx, "id", "-G", "--", a.Name)
 	if err != nil {
@@ -109,18 +97,6 @@ func (n *NameService) groupIDs(ctx context.Context, a *Account) ([]uint32, error
 	return groups, nil
 }
 
-func currentGroups() ([]uint32, error) {
-	ids, err := os.Getgroups()
-	if err != nil {
-		return nil, err
-	}
-	groups := make([]uint32, len(ids))
-	for i, id := range ids {
-		groups[i] = uint32(id)
-	}
-	return groups, nil
-}
-
 // Credential returns the user id, group id and supplementary groups for a child
 // process that runs as an account. It returns nil if this process runs as the
 // account. It blocks as Lookup does.
@@ -128,7 +104,7 @@ func (n *NameService) Credential(ctx context.Context, a *Account) (*syscall.Cred
 	if uint32(os.Geteuid()) == a.UID {
 		return nil, nil
 	}
-	groups, err := n.groups(ctx, a)
+	groups, err := n.groupIDs(ctx, a)
 	if err != nil {
 		return nil, err
 	}

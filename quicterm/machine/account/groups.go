@@ -3,8 +3,6 @@
 package account
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"fmt"
 	"strconv"
@@ -33,10 +31,8 @@ func (n *NameService) GroupNames(ctx context.Context, a *Account) ([]string, err
 
 // scanGroups returns the name of the group with an id in lines of group(5), or nothing.
 func scanGroups(b []byte, id uint32) string {
-	lines := bufio.NewScanner(bytes.NewReader(b))
-	lines.Buffer(nil, len(b)+1) // a group may have any number of members
-	for lines.Scan() {
-		f := strings.Split(lines.Text(), ":")
+	for line := range strings.Lines(string(b)) {
+		f := strings.Split(line, ":")
 		if len(f) != 4 || f[0] == "" || f[0][0] == '#' {
 			continue
 		}

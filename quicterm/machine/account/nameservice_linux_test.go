@@ -194,7 +194,7 @@ func TestNameServiceIgnoresPath(t *testing.T) {
 	t.Setenv("PATH", dir)
 	n := new(NameService)
 	n.Lookup(t.Context(), "no-such-account")
-	n.groups(t.Context(), &Account{Name: "nobody", UID: 1<<32 - 2})
+	n.groupIDs(t.Context(), &Account{Name: "nobody", UID: 1<<32 - 2})
 	if _, err := os.Stat(filepath.Join(dir, "ran")); err == nil {
 		t.Error("a command from PATH ran")
 	}
