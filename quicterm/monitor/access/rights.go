@@ -16,16 +16,12 @@ import (
 	"github.com/quicterm/quicterm/quicterm/machine/keyfile"
 	"github.com/quicterm/quicterm/quicterm/machine/sshd"
 	"github.com/quicterm/quicterm/quicterm/monitor/privsep"
+	"github.com/quicterm/quicterm/quicterm/quota"
 )
 
-const (
-	// missingTime is for how long an account must not be found before that counts: the
-	// name service says the same if it cannot reach the directory of a company.
-	missingTime = 10 * time.Minute
-
-	// maxRights bounds how many results are kept.
-	maxRights = 1024
-)
+// missingTime is for how long an account must not be found before that counts: the name service says the same if it
+// cannot reach the directory of a company.
+const missingTime = 10 * time.Minute
 
 // An Admission is what let a client in: an account, and what one of its keys was allowed. There
 // is no key if a token let it in. Of a client that resumes all except UID is what the holder says,
@@ -52,8 +48,8 @@ type Rights struct {
 	withdrawn *withdrawals
 
 	mu      sync.Mutex
-	results map[Right]*result
-	missing map[uint32]time.Time // since when an account is not found
+	results quota.Recent[Right, *result]
+	missing quota.Recent[uint32, time.Time] // since when an account is not found; zero if it was found since
 }
 
 // A Right is an admission that is used from an address, at an address of the daemon.
@@ -75,10 +71,7 @@ type result struct {
 
 // NewRights returns rights that are checked by look. Without a file, they are forgotten with the daemon.
 func NewRights(look func(context.Context, Right) error) *Rights {
-	return &Rights{
-		Look: look, withdrawn: new(withdrawals),
-		results: make(map[Right]*result), missing: make(map[uint32]time.Time),
-	}
+	return &Rights{Look: look, withdrawn: new(withdrawals)}
 }
 
 // Load makes the rights keep in a file which of them were withdrawn, after it has read what the last daemon has kept there.
@@ -89,11 +82,11 @@ func (r *Rights) Load(file string, log *slog.Logger) { r.withdrawn = loadWithdra
 func (r *Rights) Check(ctx context.Context, key Right) error {
 	for {
 		r.mu.Lock()
-		known, first := r.results[key], false
-		if known == nil || known.ended() && (time.Since(known.at) >= privsep.RightTime || known.err != nil) {
-			r.forgetLocked()
-			known, first = &result{done: make(chan struct{}), at: time.Now()}, true
-			r.results[key] = known
+		known, _ := r.results.Get(key)
+		first := known == nil || known.ended() && (time.Since(known.at) >= privsep.RightTime || known.err != nil)
+		if first {
+			known = &result{done: make(chan struct{}), at: time.Now()}
+			r.results.Put(key, known)
 		}
 		r.mu.Unlock()
 		if first {
@@ -146,36 +139,21 @@ func (r *result) ended() bool {
 // confirmLocked turns the error of an account that is not found into a withdrawal after missingTime. It returns
 // other errors as they are.
 func (r *Rights) confirmLocked(uid uint32, err error) error {
+	since, _ := r.missing.Get(uid)
 	if !errors.Is(err, errMissing) {
-		if err == nil || IsWithdrawn(err) {
-			delete(r.missing, uid)
+		if !since.IsZero() && (err == nil || IsWithdrawn(err)) {
+			r.missing.Put(uid, time.Time{})
 		}
 		return err
 	}
-	since, known := r.missing[uid]
-	if !known {
+	if since.IsZero() {
 		since = time.Now()
-		r.missing[uid] = since
+		r.missing.Put(uid, since)
 	}
 	if time.Since(since) >= missingTime {
 		return &privsep.Withdrawn{Reason: fmt.Sprintf("the account of user id %d does not exist any more", uid), Account: true}
 	}
 	return err
-}
-
-// forgetLocked makes room for a result.
-func (r *Rights) forgetLocked() {
-	for key, known := range r.results {
-		if len(r.results) < maxRights {
-			return
-		}
-		if known.ended() {
-			delete(r.results, key)
-		}
-	}
-	if len(r.missing) >= maxRights {
-		clear(r.missing)
-	}
 }
 
 // Refused checks a right at once if the last check of the same admission, or of its whole account, has withdrawn it, from
