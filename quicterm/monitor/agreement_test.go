@@ -3,13 +3,18 @@
 package monitor
 
 import (
+	"bytes"
 	"fmt"
+	"log/slog"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/quicterm/quicterm/quicterm/auth"
+	"github.com/quicterm/quicterm/quicterm/monitor/access"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -289,6 +294,86 @@ func TestAgreementOnLogins(t *testing.T) {
 	} {
 		attacks, states := attacksOn(test.design, len(test.want))
 		wantAttacks(t, test.why, attacks, states, test.want...)
+	}
+}
+
+// What the model assumes of statements and of times is what the code does: no two statements are signed by one text, and
+// a monitor accepts the times that the model says it accepts.
+func TestModelIsCode(t *testing.T) {
+	moment := func(at uint8) (time.Time, time.Duration) {
+		d := time.Duration(at) * time.Hour
+		return time.Unix(1_900_000_000, 0).Add(d), 10*time.Minute + d
+	}
+	exporters := byte(0)
+	start := func(file string, at uint8) *access.Signatures {
+		now, _ := moment(at)
+		return access.LoadSignatures(file, now, slog.New(slog.DiscardHandler))
+	}
+	dir := t.TempDir()
+	foreign := []*access.Signatures{start(filepath.Join(dir, "a"), 0), start(filepath.Join(dir, "b"), 0)} // of the other server, by boot
+	for server := range uint8(2) {
+		for restarted := range 3 { // in the first moment, in the second, or not
+			file := filepath.Join(t.TempDir(), "signatures")
+			monitors := []*access.Signatures{start(file, 0), start(file, 0)} // by boot
+			accept := func(m *access.Signatures, text []byte, at uint8) error {
+				now, uptime := moment(at)
+				exporters++
+				return m.Accept(1, &auth.Statement{Time: text, Exporter: bytes.Repeat([]byte{exporters}, auth.ExporterSize)}, now, uptime)
+			}
+			state := loginState{}
+			if at := uint8(restarted); server == 0 && at < 2 {
+				now, _ := moment(at)
+				if err := accept(monitors[0], auth.ClientTime(now), at); err != nil {
+					t.Fatal(err)
+				}
+				monitors[1] = start(file, at)
+				state.boot, state.now, state.floor = 1, at, at+1
+			}
+			texts := make([][]byte, len(claimedTimes))
+			for i, c := range claimedTimes {
+				now, uptime := moment(c.at)
+				switch {
+				case c.by == byClock:
+					texts[i] = auth.ClientTime(now)
+				case c.by == byNetwork:
+					texts[i] = auth.ServerTime(make([]byte, len(foreign[0].Offer(now, uptime))))
+				case c.server == server:
+					texts[i] = auth.ServerTime(monitors[c.boot].Offer(now, uptime))
+				default:
+					texts[i] = auth.ServerTime(foreign[c.boot].Offer(now, uptime))
+				}
+			}
+			wantOneTextEach(t, texts)
+			for ; state.now < 2; state.now++ {
+				for i, c := range claimedTimes {
+					if c.by == byMonitor && c.at > state.now {
+						continue // nobody has it yet
+					}
+					err := accept(monitors[state.boot], texts[i], state.now)
+					if want := (loginDesign{}).fresh(state, server, c); (err == nil) != want {
+						t.Errorf("server %d, %+v, time %+v: %v, in the model %v", server, state, c, err, want)
+					}
+				}
+			}
+		}
+	}
+}
+
+// wantOneTextEach checks that statements of different places, accounts, times and connections are different texts.
+func wantOneTextEach(t *testing.T, times [][]byte) {
+	t.Helper()
+	texts := make(map[string]bool)
+	for place := range byte(8) {
+		for i, at := range times {
+			s := auth.Statement{
+				Host: auth.HostID{place & 1}, Account: []string{"ann", "bob"}[place>>1&1], Time: at,
+				Exporter: bytes.Repeat([]byte{place >> 2}, auth.ExporterSize),
+			}
+			if texts[string(s.Bytes())] {
+				t.Errorf("two statements have one text: %+v, time %+v", s, claimedTimes[i])
+			}
+			texts[string(s.Bytes())] = true
+		}
 	}
 }
 
