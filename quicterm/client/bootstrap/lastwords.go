@@ -26,21 +26,18 @@ func (l *LastWords) Write(b []byte) (int, error) {
 			l.line = append(l.line, c)
 		}
 		if c == '\n' || len(l.line) == maxShown {
-			l.Hear(string(bytes.TrimSpace(l.line)), false)
+			l.hear(string(bytes.TrimSpace(l.line)))
 			l.line = l.line[:0]
 		}
 	}
 	return len(b), nil
 }
 
-// Hear takes a line, and whether it is shown already, as [Dialog] has it.
-func (l *LastWords) Hear(line string, shown bool) {
+func (l *LastWords) hear(line string) {
 	line = wire.Printable(line, maxShown)
 	switch {
 	case !isLastWord(line):
-		if !shown {
-			l.Show(line)
-		}
+		l.Show(line)
 	case len(l.kept) < maxTail:
 		l.kept = append(l.kept, line)
 	}
