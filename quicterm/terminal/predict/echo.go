@@ -45,21 +45,6 @@ func (p *Predictor) noticed(s *screen.Screen, n int) {
 	}
 }
 
-// echoes reports whether the screen shows the boundary, a character whose place could not be told, and
-// perhaps characters behind it: the program continues to echo.
-func (p *Predictor) echoes(s *screen.Screen) bool {
-	x, y := s.Cursor()
-	for i, k := range p.keys {
-		if k.class != printable || k.obeyed || i >= x {
-			break
-		}
-		if typedAt(s.Row(y), x-i-1, p.keys[:i+1]) {
-			return true
-		}
-	}
-	return false
-}
-
 // shows reports whether keys have a character that is seen where it is echoed.
 func shows(keys []key) bool {
 	return slices.ContainsFunc(keys, func(k key) bool { return k.r != ' ' })

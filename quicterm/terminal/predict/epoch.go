@@ -53,32 +53,18 @@ func (p *Predictor) begin(s *screen.Screen) bool {
 		return false
 	}
 	h := p.evidence.of(p.hint.Context, p.alternate, m)
-	if m == editor && p.start.x == 0 && row.part == 0 && h.knows(h.promptAt(s.Row(y), x)) {
-		p.start.set = false // the prompt came behind a key that showed nothing
-		p.findStart(s, y, x)
-	}
 	if m == editor && h.epochs.hits == 0 && x == 0 {
 		p.start.set = false
 		return false // the prompt is not there yet
 	}
 	if h != p.epoch.history || p.epoch.row != row || p.epoch.x != x {
-		p.epoch = epoch{history: h, prompt: p.promptOf(h, s, y)}
+		p.epoch = epoch{history: h, prompt: h.promptAt(s.Row(y), p.start.x)}
 		p.epoch.confirmed = p.trusted(s, x, y) || p.goesOn(s, before) || p.wrote ||
 			p.ahead && m != cooked && (p.epoch.prompt != "" || searches(s))
 		p.epoch.erases = m == editor && h.knows(p.epoch.prompt)
 	}
 	p.epoch.row, p.epoch.x = row, x
 	return true
-}
-
-// promptOf returns the prompt of the line in the row y, which may have begun in a row above.
-func (p *Predictor) promptOf(h *history, s *screen.Screen, y int) string {
-	if part := p.start.row.part; p.start.x == 0 && part > 0 && part <= y && p.prompt != "" {
-		if head := s.Row(y - part); textBefore(head, p.promptEnd) == p.prompt {
-			return h.promptAt(head, p.promptEnd)
-		}
-	}
-	return h.promptAt(s.Row(y), p.start.x)
 }
 
 // findStart keeps where the typing began in the row of the cursor.
@@ -119,7 +105,7 @@ func (p *Predictor) trusted(s *screen.Screen, x, y int) bool {
 		return true // a shell that leaves its lines to the kernel asks nothing there
 	case h.model == cooked: // A program that has just begun may be about to turn the echo off.
 		asked := p.epoch.prompt != "" && !h.knows(p.epoch.prompt) // and it may do so behind its question
-		return h.epochs.hits >= 1 && h.epochs.misses <= provenMisses && !asked && !p.evidence.edits(h.context)
+		return h.epochs.hits >= 1 && h.epochs.misses <= provenMisses && !asked
 	case h.knows(p.epoch.prompt), behind && p.editing(s, h):
 		return true
 	case behind && !p.alternate && h.model == application && endsLine(p.last) && signsOnly(s.Row(y), x):
@@ -198,9 +184,9 @@ func emptyRow(s *screen.Screen, x, y int) bool {
 	return y < rows-1 && restBlank(row, x) && strings.TrimLeft(textBefore(row, x), " │|") == ""
 }
 
-// restBlank reports whether a row is blank from the column x on, up to a frame.
+// restBlank reports whether a row is blank from the column x on.
 func restBlank(row screen.Row, x int) bool {
-	for ; x < row.Len() && !frame(row.Cell(x)); x++ {
+	for ; x < row.Len(); x++ {
 		if !blank(row.Cell(x)) {
 			return false
 		}
@@ -243,7 +229,8 @@ func (p *Predictor) place(s *screen.Screen, k *key) bool {
 	if e.x >= len(e.cells) {
 		return false
 	}
-	k.sure = p.epoch.model == editor && e.plain(k.class)
+	// Editors differ in what they do to the text behind the cursor.
+	k.sure = p.epoch.model == editor && k.class == killStart && e.x == e.textEnd()
 	var c class
 	if p.epoch.model == cooked {
 		c, ok = e.pressCooked(k.stroke, p.hint.Terminal)
@@ -294,7 +281,7 @@ func (p *Predictor) expire(now time.Time, s *screen.Screen) {
 			return
 		}
 		p.leave(s)
-		p.ahead, p.wrote = false, p.epoch.hits > 0 && p.echoes(s)
+		p.ahead, p.wrote = false, false
 		if b := p.keys[0]; !b.doubt {
 			p.epoch = epoch{}
 			p.gone(b)

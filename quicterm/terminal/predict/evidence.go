@@ -84,14 +84,6 @@ func (e *evidence) of(context uint16, alternate bool, m model) *history {
 	return h
 }
 
-// edits reports whether a program reads lines with an editor of its own: what is typed ahead of it, the
-// kernel echoes, and the program once more.
-func (e evidence) edits(context uint16) bool {
-	return slices.ContainsFunc(e, func(h *history) bool {
-		return h.context == context && h.model != cooked && h.epochs.hits > 0
-	})
-}
-
 // began records whether the first key of an epoch, behind a prompt, was echoed.
 func (h *history) began(text string, hit bool) {
 	h.epochs.add(hit)

@@ -103,11 +103,6 @@ func (p *Predictor) right(s *screen.Screen, n int) {
 	p.base = p.column(n)
 	p.epoch.x = p.base
 	p.drop(n)
-	if x, y := s.Cursor(); p.placed == 0 { // it may have gone on in the row below
-		if cols, _ := s.Size(); p.base >= cols && p.base == cols+x {
-			p.epoch.row, p.epoch.x = anchorOf(s, y), x
-		}
-	}
 }
 
 // steady reports whether what is left of the typing is as it was. Where it changes, as in a search of the

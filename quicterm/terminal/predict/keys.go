@@ -20,13 +20,9 @@ const (
 	home
 	end
 	deleteKey
-	wordLeft
-	wordRight
 	killEnd
 	killStart
-	killWord     // back to a blank
-	killWordLeft // back to the start of a word
-	killWordRight
+	killWord // back to a blank
 	// What follows is told from printable and backspace by where the cursor is.
 	insert
 	backspaceInside
@@ -144,14 +140,6 @@ func (p *parser) escape(c byte) (stroke, bool) {
 		return stroke{}, false
 	case 0x1b:
 		p.state = escaped
-	case 'b':
-		return stroke{wordLeft, metaKey + 'b'}, true
-	case 'f':
-		return stroke{wordRight, metaKey + 'f'}, true
-	case 'd':
-		return stroke{killWordRight, metaKey + 'd'}, true
-	case 0x7f, '\b':
-		return stroke{class: killWordLeft}, true
 	}
 	return stroke{other, metaKey + rune(c)}, true
 }
@@ -175,7 +163,6 @@ func (p *parser) sequence(c byte) (stroke, bool) {
 // sequences are the keys behind CSI and SS3.
 var sequences = map[string]class{
 	"D": left, "C": right, "H": home, "F": end, "1~": home, "7~": home, "4~": end, "8~": end, "3~": deleteKey,
-	"1;5D": wordLeft, "1;5C": wordRight, "1;3D": wordLeft, "1;3C": wordRight,
 }
 
 // control returns the stroke of an ASCII character.

@@ -60,24 +60,11 @@ func same(a, b screen.Cell) bool {
 	return a == unknown || a.Width == b.Width && (a.Text == b.Text || blank(a) && blank(b))
 }
 
-// frame reports whether a cell belongs to a frame or a scroll bar that text does not move.
-func frame(c screen.Cell) bool {
-	for _, r := range c.Text {
-		return r >= 0x2500 && r < 0x25a0
-	}
-	return false
-}
-
-// wall returns the column right of the cursor that text must not reach: a frame, or the last column.
+// wall returns the column right of the cursor that text must not reach.
 func (l *line) wall() int {
 	wall := len(l.cells) - 1
 	if l.right > 0 && l.right >= l.x {
 		wall = min(wall, l.right)
-	}
-	for x := l.x; x < wall; x++ {
-		if frame(l.cells[x]) {
-			return x
-		}
 	}
 	return wall
 }
@@ -244,37 +231,10 @@ func (l *line) wordLeft(letters bool) int {
 	return x
 }
 
-// plain reports whether all line editors do the same for a key of a class here: they differ in what a
-// word is, in what becomes of the text behind the cursor, and in what they suggest where a word was.
-func (l *line) plain(c class) bool {
-	switch c {
-	case killStart:
-		return l.x == l.textEnd()
-	case wordLeft:
-		return l.x == l.textEnd() && l.wordLeft(false) == l.wordLeft(true)
-	}
-	return false
-}
-
 // indent returns the column where the text left of the cursor begins.
 func (l *line) indent() int {
-	x := min(l.x, l.cols)
-	for x > 0 && !frame(l.cells[x-1]) {
-		x--
-	}
+	x := 0
 	for x < l.x && blank(l.cells[x]) {
-		x++
-	}
-	return x
-}
-
-// wordRight returns where the word behind the cursor ends.
-func (l *line) wordRight() int {
-	x, stop := l.x, l.textEnd()
-	for x < stop && !inWord(l.cells[x], true) {
-		x++
-	}
-	for x < stop && inWord(l.cells[x], true) {
 		x++
 	}
 	return x

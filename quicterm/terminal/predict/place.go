@@ -25,10 +25,6 @@ func (e *edit) press(k stroke) (class, bool) {
 		e.x = e.start
 	case end:
 		e.x = e.textEnd()
-	case wordLeft:
-		e.x = e.wordLeft(true)
-	case wordRight:
-		e.x = e.wordRight()
 	default:
 		return e.kill(k.class)
 	}
@@ -60,14 +56,10 @@ func (e *edit) kill(c class) (class, bool) {
 		}
 	case killEnd:
 		to = e.textEnd()
-	case killWordRight:
-		to = e.wordRight()
 	case killStart:
 		from = e.start
 	case killWord:
 		from = e.wordLeft(false)
-	case killWordLeft:
-		from = e.wordLeft(true)
 	}
 	if from == to {
 		return other, false
