@@ -1,6 +1,9 @@
 package vt
 
-import "bytes"
+import (
+	"bytes"
+	"unicode/utf8"
+)
 
 // A Stripper removes the queries that a terminal would answer from old output: when
 // that is replayed, the program no longer waits for the answer, and a shell would
@@ -32,7 +35,7 @@ func StripAfter(begun []byte) *Stripper {
 // Strip returns b without queries. It holds an unfinished sequence back until that
 // ends. The result is valid until the next call.
 func (s *Stripper) Strip(b []byte) []byte {
-	if s.split.ground() && s.shown.ground() && s.c1.ground() && plainText(b) {
+	if s.split.ground() && s.shown.ground() && len(s.c1.held) == 0 && plainText(b) {
 		return b
 	}
 	s.out = s.out[:0]
@@ -103,9 +106,7 @@ func (s *Stripper) Rest() []byte {
 	if dropped {
 		rest = nil // its beginning was removed
 	}
-	if s.c1.pending {
-		rest = append(rest, c1Lead)
-	}
+	rest = append(rest, s.c1.held...)
 	s.c1, s.shown, s.drop, s.known = c1Filter{}, splitter{}, false, 0
 	return rest
 }
@@ -115,78 +116,38 @@ func plainText(b []byte) bool {
 	return !bytes.ContainsFunc(b, func(r rune) bool { return r >= 0x80 || r == esc || r == enq })
 }
 
-// c1Lead is the first byte of a C1 control character in UTF-8.
-const c1Lead = 0xc2
-
 // A c1Filter removes ENQ and C1 control characters. Those in UTF-8, which terminals obey,
 // and any ST, which may end a string, become their forms of 7 bits.
 type c1Filter struct {
-	low, high byte // the range of the next byte of a character in UTF-8
-	left      int  // how many more bytes it has
-	pending   bool // c1Lead is held back
-	out       []byte
+	held []byte // the beginning of a character
+	out  []byte
 }
-
-// ground reports whether the bytes so far end with a whole character.
-func (f *c1Filter) ground() bool { return !f.pending && f.left == 0 }
 
 // filter returns b filtered. The result is valid until the next call.
 func (f *c1Filter) filter(b []byte) []byte {
 	f.out = f.out[:0]
-	for _, c := range b {
-		if f.pending {
-			f.pending, f.left = false, 0
-			if c >= 0x80 && c < 0xa0 {
-				f.out = append(f.out, esc, c-0x40)
-				continue
-			}
-			f.out = append(f.out, c1Lead)
-			if c >= 0xa0 && c < 0xc0 {
-				f.out = append(f.out, c)
-				continue
-			}
+	if len(f.held) > 0 {
+		b = append(f.held, b...)
+		f.held = nil
+	}
+	for len(b) > 0 {
+		if !utf8.FullRune(b) {
+			f.held = bytes.Clone(b)
+			break
 		}
-		if f.left > 0 && c >= f.low && c <= f.high {
-			f.left--
-			f.low, f.high = 0x80, 0xbf
-			f.out = append(f.out, c)
-			continue
-		}
-		f.left = 0
+		r, n := utf8.DecodeRune(b)
+		c := b[0]
 		switch {
 		case c == enq:
-		case c == 0x9c:
+		case r == utf8.RuneError && n == 1 && c == 0x9c, r == 0x9c:
 			f.out = append(f.out, esc, '\\')
-		case c >= 0x80 && c < 0xa0:
-		case c == c1Lead:
-			f.pending = true
+		case r == utf8.RuneError && n == 1 && c < 0xa0:
+		case r >= 0x80 && r < 0xa0:
+			f.out = append(f.out, esc, byte(r-0x40))
 		default:
-			f.begin(c)
-			f.out = append(f.out, c)
+			f.out = append(f.out, b[:n]...)
 		}
+		b = b[n:]
 	}
 	return f.out
-}
-
-// begin begins a character of several bytes if c is the first byte of one (RFC 3629, 4).
-func (f *c1Filter) begin(c byte) {
-	f.low, f.high = 0x80, 0xbf
-	switch {
-	case c > 0xc2 && c < 0xe0:
-		f.left = 1
-	case c >= 0xe0 && c < 0xf0:
-		f.left = 2
-	case c >= 0xf0 && c < 0xf5:
-		f.left = 3
-	}
-	switch c {
-	case 0xe0:
-		f.low = 0xa0
-	case 0xed:
-		f.high = 0x9f
-	case 0xf0:
-		f.low = 0x90
-	case 0xf4:
-		f.high = 0x8f
-	}
 }
