@@ -165,7 +165,9 @@ func (c *ShortCodec) parseShort(b []byte, inGroup bool) (f Frame, size int, err 
 		header += 2
 	}
 	switch {
-	case kind == shortNumber && !datagram, kind == shortNext && c.previous == 0, last && !inGroup && !datagram: // a stream has no end
+	case kind == shortNumber && !datagram, kind == shortNext && c.previous == 0:
+		return f, 0, ErrChecksum
+	case last && !inGroup && !datagram: // a stream has no end
 		return f, 0, ErrChecksum
 	case len(b) <= header:
 		return f, 0, ErrTruncated

@@ -49,7 +49,8 @@ func TestFilesBuildOnThoseBefore(t *testing.T) {
 		for use, object := range info.Uses {
 			if f, ok := object.(*types.Func); ok && f.Pkg() != nil && f.Pkg().Path() == module+path {
 				if found++; place(f.Pos()) > place(use.Pos()) {
-					t.Errorf("%s uses %s of %s.go, which is behind it in the order of files", fset.Position(use.Pos()), f.Name(), order[place(f.Pos())])
+					t.Errorf("%s uses %s of %s.go, which is behind it in the order of files",
+						fset.Position(use.Pos()), f.Name(), order[place(f.Pos())])
 				}
 			}
 		}

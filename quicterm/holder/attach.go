@@ -57,7 +57,9 @@ func (h *Holder) askedBeforeLocked(id wire.InstanceID) *attachment {
 
 // attachLocked adds a client in the role that it asks for. The answer is Attached or Error. A client that lost the
 // connection before the answer asks again, and gets the same one.
-func (h *Holder) attachLocked(open *wire.Open, req *wire.Attach) (answer wire.Body, carry func(carrier.Carrier), err error) {
+func (h *Holder) attachLocked(
+	open *wire.Open, req *wire.Attach,
+) (answer wire.Body, carry func(carrier.Carrier), err error) {
 	a := h.askedBeforeLocked(req.Instance)
 	if a == nil && h.launch.PTY && h.life.claimed && req.Replay.Kind == wire.ReplayScreen {
 		h.emulator.awaitDrawnLocked()

@@ -97,7 +97,10 @@ func (a *attachment) close() {
 
 // loginOf returns what the daemon is told of a client's login when it resumes.
 func loginOf(open *wire.Open) wire.Resumed {
-	return wire.Resumed{Account: open.Account, Key: open.Key, Scope: open.Scope, NoPTY: open.NoPTY, Proof: open.Proof, Reported: open.Reported}
+	return wire.Resumed{
+		Account: open.Account, Key: open.Key, Scope: open.Scope, NoPTY: open.NoPTY, Proof: open.Proof,
+		Reported: open.Reported,
+	}
 }
 
 // loggedInWith reports whether the client has logged in with the key that has a SHA-256, or with a

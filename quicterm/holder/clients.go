@@ -69,12 +69,6 @@ func (r role) writes() bool { return r == roleWriter || r == roleShare }
 // receives reports whether output is sent to a role.
 func (r role) receives() bool { return r <= rolePeek }
 
-// guest reports whether a role is that of a client beside the writer.
-func (r role) guest() bool { return r.receives() && r != roleWriter }
-
-// lost reports whether a role is that of a client which has to be told why it has none.
-func (r role) lost() bool { return r == roleDisplaced || r == roleRevoked }
-
 // clients are all attachments of a session. They decide together
 //
 //   - presence: whether a client is connected that the session is kept for,
@@ -152,16 +146,12 @@ func (s *clients) nextInput() (next *attachment) {
 	return next
 }
 
-func (s *clients) untold() bool {
-	return slices.ContainsFunc(s.all, func(a *attachment) bool { return a.role == roleRevoked && !a.toldRevoked })
-}
-
-// makeRoom reports whether another guest may come. For one above the limit, the guest that
-// came first of those that are away is forgotten.
+// makeRoom reports whether another guest may come, a client beside the writer. For one above the limit, the guest
+// that came first of those that are away is forgotten.
 func (s *clients) makeRoom(now time.Time) bool {
 	guests, away := 0, -1
 	for i, a := range s.all {
-		if !a.role.guest() {
+		if a.role == roleWriter || !a.role.receives() {
 			continue
 		}
 		if guests++; a.away(now) && away < 0 {
@@ -193,7 +183,7 @@ func (s *clients) add(a *attachment) (displaced []*attachment) {
 func (s *clients) forgetLost() {
 	lost := 0
 	for _, a := range slices.Backward(slices.Clone(s.all)) {
-		if !a.role.lost() {
+		if a.role != roleDisplaced && a.role != roleRevoked {
 			continue
 		}
 		if lost++; lost > maxLost {

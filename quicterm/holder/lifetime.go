@@ -160,7 +160,8 @@ func (h *Holder) endIfKnownLocked(a *attachment) {
 // client will come to see that. A pipe also waits for a client that lost its access: without
 // an answer, that client would look for the session for minutes.
 func (h *Holder) endIfUnseenLocked() {
-	if h.life.exited && h.life.hungUp && h.clients.writer() == nil && (h.launch.PTY || !h.clients.untold()) {
+	untold := func(a *attachment) bool { return !h.launch.PTY && a.role == roleRevoked && !a.toldRevoked }
+	if h.life.exited && h.life.hungUp && h.clients.writer() == nil && !slices.ContainsFunc(h.clients.all, untold) {
 		h.endSoonLocked("hung up, and no client is left to see it")
 	}
 }
@@ -191,7 +192,8 @@ func (h *Holder) endLaterLocked(reason string) {
 // recordersLack reports whether a client that records has not consumed a frame, and was heard lately.
 func (s *clients) recordersLack(seq uint64) bool {
 	return slices.ContainsFunc(s.all, func(a *attachment) bool {
-		return a.records && a.role.receives() && a.connected() && a.endpoint.Consumed() <= seq && time.Since(a.heard) < stallLimit
+		return a.records && a.role.receives() && a.connected() && a.endpoint.Consumed() <= seq &&
+			time.Since(a.heard) < stallLimit
 	})
 }
 

@@ -42,7 +42,8 @@ func (h *Holder) fitTerminalLocked() {
 	// Terminals wrap lines for another size in different ways. Only that of an owner which stays the owner
 	// has changed its size itself: the others get the screen as it is now.
 	for _, a := range h.clients.all {
-		if a.role.receives() && a.takesSnapshots && !a.records && a.connected() && (a.number != next.owner || a.number != before.owner) {
+		stays := a.number == next.owner && a.number == before.owner
+		if a.role.receives() && a.takesSnapshots && !a.records && a.connected() && !stays {
 			h.skipToPresentLocked(a, 0)
 		}
 	}

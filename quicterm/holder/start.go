@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"syscall"
 	"time"
 
@@ -161,8 +162,9 @@ const readKeysCommand = "read-keys"
 // ignores the argument by which it was started, and children would start children without
 // end.
 func checkParent(args []string) error {
-	if len(args) > 1 && (args[1] == Command || args[1] == readKeysCommand || args[1] == pam.OpenCommand || args[1] == pam.RunCommand) {
-		return fmt.Errorf("the program does not do what its argument %s says: see Main in the packages holder and keyfile", args[1])
+	if len(args) > 1 && slices.Contains([]string{Command, readKeysCommand, pam.OpenCommand, pam.RunCommand}, args[1]) {
+		return fmt.Errorf("the program does not do what its argument %s says: "+
+			"see Main in the packages holder and keyfile", args[1])
 	}
 	return nil
 }

@@ -37,9 +37,11 @@ func (s *Screen) combined(c cell, r rune) cell {
 	if len(text) > maxCluster {
 		return c
 	}
-	id, ok := s.clusters.id(string(text), maxClusters)
+	id, ok := s.clusters.ids[string(text)] // this alone needs no memory for the string
 	if !ok {
-		return c
+		if id, ok = s.clusters.id(string(text), maxClusters); !ok {
+			return c
+		}
 	}
 	return c&^contentMask | clusterFlag | cell(id)
 }

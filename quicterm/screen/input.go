@@ -29,7 +29,8 @@ func (s *Screen) InputModes() []byte {
 }
 
 // UsualInput undoes any InputModes.
-const UsualInput = "\x1b[?1l\x1b>\x1b[>4m\x1b[=0u\x1b[?1004l\x1b[?2004l\x1b[?2031l\x1b[?9l\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l"
+const UsualInput = "\x1b[?1l\x1b>\x1b[>4m\x1b[=0u\x1b[?1004l\x1b[?2004l\x1b[?2031l" +
+	"\x1b[?9l\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l"
 
 // ReportsMouse reports whether InputModes has the terminal report the mouse.
 func (s *Screen) ReportsMouse() bool {

@@ -76,7 +76,9 @@ func (h *Holders) Fail(err error) {
 }
 
 // Ask asks a holder.
-func (h *Holders) Ask(_ context.Context, _ uint32, id wire.SessionID, open *wire.Open, request wire.Message) (wire.Message, error) {
+func (h *Holders) Ask(
+	_ context.Context, _ uint32, id wire.SessionID, open *wire.Open, request wire.Message,
+) (wire.Message, error) {
 	answer, _, err := h.handle(id, open, request)
 	return answer, err
 }
@@ -131,7 +133,9 @@ func (h *Holders) Carry(
 	return answer, ours, nil
 }
 
-func (h *Holders) handle(id wire.SessionID, open *wire.Open, request wire.Message) (wire.Message, func(carrier.Carrier), error) {
+func (h *Holders) handle(
+	id wire.SessionID, open *wire.Open, request wire.Message,
+) (wire.Message, func(carrier.Carrier), error) {
 	h.mu.Lock()
 	keeper, away := h.byID[id], h.away
 	h.asks++

@@ -44,18 +44,13 @@ func Start(launch *wire.Launch, login *pam.Session) (*Process, error) {
 	if cmd.Env == nil {
 		cmd.Env = []string{} // nil would inherit ours
 	}
-	if !enterable(launch.Dir) {
+	if info, err := os.Stat(cmd.Dir); err != nil || !info.IsDir() || unix.Access(cmd.Dir, unix.X_OK) != nil {
 		cmd.Dir = "/"
 	}
 	if launch.PTY {
 		return startTerminal(cmd, launch, login)
 	}
 	return startPipes(cmd, login)
-}
-
-func enterable(dir string) bool {
-	info, err := os.Stat(dir)
-	return err == nil && info.IsDir() && unix.Access(dir, unix.X_OK) == nil
 }
 
 func startTerminal(cmd *exec.Cmd, launch *wire.Launch, login *pam.Session) (*Process, error) {
