@@ -91,44 +91,34 @@ func cutFunction(body string) (prefix, first, intermediates string, final byte, 
 	return prefix, strings.TrimLeft(first, "0"), intermediates, final, rest
 }
 
+// queryMarks are the prefixes and intermediate bytes that make a CSI sequence a query, by its final byte.
+var queryMarks = map[byte]string{
+	'p': "$",           // DECRQM
+	'q': ">",           // XTVERSION
+	'm': "?", 'g': "?", // XTQMODKEYS, XTQFMTKEYS
+	'u': "?&$",           // kitty keyboard flags, DECRQUPSS, DECRQTSR
+	'v': `"`,             // DECRQDE
+	'R': "#",             // XTREPORTCOLORS
+	'S': "?#",            // XTSMGRAPHICS, XTTITLEPOS
+	'w': "$*", 'y': "$*", // DECRQPSR, DECRQCRA
+	'|': "#'", // XTREPORTSGR, DECRQLP
+}
+
 // isControlQuery reports whether a CSI sequence, given without ESC [, is a query.
 func isControlQuery(body string) bool {
 	prefix, first, intermediates, final, _ := cutFunction(body)
+	marks := prefix + intermediates
 	switch final {
 	case 'c': // DA1, DA2, DA3
 		return true
 	case 'n': // DSR; with > it disables key modifiers
 		return prefix != ">"
-	case 'p': // DECRQM
-		return intermediates == "$"
-	case 'q': // XTVERSION
-		return prefix == ">"
-	case 'm', 'g': // XTQMODKEYS, XTQFMTKEYS
-		return prefix == "?"
-	case 'u': // kitty keyboard flags, DECRQUPSS, DECRQTSR
-		return prefix == "?" || intermediates == "&" || intermediates == "$"
-	case 'v': // DECRQDE
-		return intermediates == `"`
 	case 'x': // DECREQTPARM
-		return prefix == "" && intermediates == "" && (first == "" || first == "1")
-	case 'R': // XTREPORTCOLORS
-		return intermediates == "#"
-	case 'S': // XTSMGRAPHICS, XTTITLEPOS
-		return prefix == "?" || intermediates == "#"
-	case 'w', 'y': // DECRQPSR, DECRQCRA
-		return intermediates == "$" || intermediates == "*"
-	case '|': // XTREPORTSGR, DECRQLP
-		return intermediates == "#" || intermediates == "'"
+		return marks == "" && (first == "" || first == "1")
 	case 't': // reports of XTWINOPS
-		if prefix != "" || intermediates != "" {
-			return false // DECRARA and others
-		}
-		switch first {
-		case "11", "13", "14", "15", "16", "18", "19", "20", "21":
-			return true
-		}
+		return marks == "" && slices.Contains([]string{"11", "13", "14", "15", "16", "18", "19", "20", "21"}, first)
 	}
-	return false
+	return strings.ContainsAny(marks, queryMarks[final])
 }
 
 // isText reports whether an OSC of a number holds text that may contain question marks: a

@@ -22,6 +22,7 @@ type splitter struct {
 	ending bool   // the last byte is an ESC that may end a string
 	seq    []byte // the begun sequence, without the part already handed out
 	pieces int    // of the sequence that were handed out, because it exceeds maxSequence
+	cut    bool   // the last sequence was cut off: it has no end
 }
 
 func (s *splitter) ground() bool { return s.phase == inText }
@@ -54,9 +55,9 @@ func (s *splitter) feed(b []byte, plain, sequence func([]byte)) {
 			s.add(c, plain)
 		case last:
 			s.add(c, plain)
-			s.finish(plain, sequence)
+			s.finish(false, plain, sequence)
 		case beyond:
-			s.finish(plain, sequence)
+			s.finish(true, plain, sequence)
 			continue // c is the first byte after the sequence
 		}
 		b = b[1:]
@@ -88,8 +89,8 @@ func (s *splitter) add(c byte, plain func([]byte)) {
 	s.seq = append(s.seq[:0], s.seq[n:]...)
 }
 
-func (s *splitter) finish(plain, sequence func([]byte)) {
-	s.phase, s.ending = inText, false
+func (s *splitter) finish(cut bool, plain, sequence func([]byte)) {
+	s.phase, s.ending, s.cut = inText, false, cut
 	switch {
 	case s.pieces == 0:
 		sequence(s.seq)
@@ -103,7 +104,7 @@ func (s *splitter) finish(plain, sequence func([]byte)) {
 // restart ends a string before its last ESC, which begins another sequence.
 func (s *splitter) restart(plain, sequence func([]byte)) {
 	s.seq = s.seq[:len(s.seq)-1]
-	s.finish(plain, sequence)
+	s.finish(true, plain, sequence)
 	s.begin()
 }
 

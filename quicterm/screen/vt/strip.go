@@ -15,9 +15,9 @@ import (
 type Stripper struct {
 	c1    c1Filter
 	split splitter
-	shown splitter // state after the bytes that Strip has returned
-	drop  bool     // the sequence that is too long to be handed out whole is removed
-	known int      // bytes of the begun sequence that the terminal has already
+	open  bool // what Strip has returned ends within a sequence
+	drop  bool // the sequence that is too long to be handed out whole is removed
+	known int  // bytes of the begun sequence that the terminal has already
 	out   []byte
 }
 
@@ -25,17 +25,15 @@ type Stripper struct {
 // the terminal has: all of it or the beginning, as [Parser.Continuation] returns it.
 func StripAfter(begun []byte) *Stripper {
 	s := new(Stripper)
-	for _, split := range []*splitter{&s.split, &s.shown} {
-		split.feed(begun, func([]byte) {}, func([]byte) {})
-	}
-	s.known = len(s.split.seq)
+	s.split.feed(begun, func([]byte) {}, func([]byte) {})
+	s.known, s.open = len(s.split.seq), !s.split.ground()
 	return s
 }
 
 // Strip returns b without queries. It holds an unfinished sequence back until that
 // ends. The result is valid until the next call.
 func (s *Stripper) Strip(b []byte) []byte {
-	if s.split.ground() && s.shown.ground() && len(s.c1.held) == 0 && plainText(b) {
+	if s.split.ground() && !s.open && len(s.c1.held) == 0 && plainText(b) {
 		return b
 	}
 	s.out = s.out[:0]
@@ -44,11 +42,12 @@ func (s *Stripper) Strip(b []byte) []byte {
 			if s.split.pieces == 1 {
 				s.drop = isLongQuery(plain)
 			}
+			open := s.split.pieces > 0 && (!s.split.ground() || s.split.cut)
 			switch {
 			case s.split.pieces == 0 || !s.drop && s.split.pieces > 1:
-				s.showRest(plain)
+				s.showRest(plain, open)
 			case !s.drop:
-				s.showSilent(plain)
+				s.showSilent(plain, open)
 			case s.split.pieces == 1:
 				s.endCutOff()
 			}
@@ -57,7 +56,7 @@ func (s *Stripper) Strip(b []byte) []byte {
 			if isQuery(sequence) || nearlyLong(silenceImage(sequence)) && isLongQuery(sequence) {
 				s.endCutOff()
 			} else {
-				s.showSilent(sequence)
+				s.showSilent(sequence, s.split.cut)
 			}
 		})
 	return s.out
@@ -73,29 +72,26 @@ func nearlyLong(sequence []byte) bool {
 // swallow the bytes that follow or form a query with them.
 func (s *Stripper) endCutOff() {
 	s.known = 0
-	if !s.shown.ground() {
-		s.show([]byte("\x1b\\"))
+	if s.open {
+		s.out = append(s.out, "\x1b\\"...)
+		s.open = false
 	}
 }
 
 // showSilent shows a sequence, or the beginning of one, that the terminal does not answer.
-func (s *Stripper) showSilent(sequence []byte) {
+func (s *Stripper) showSilent(sequence []byte, open bool) {
 	if s.known == 0 {
 		sequence = silenceImage(sequence)
 	}
-	s.showRest(sequence)
+	s.showRest(sequence, open)
 }
 
-// showRest shows what the terminal does not have of b.
-func (s *Stripper) showRest(b []byte) {
+// showRest shows what the terminal does not have of b, behind which it is within a sequence if open is true.
+func (s *Stripper) showRest(b []byte, open bool) {
 	n := min(s.known, len(b))
 	s.known -= n
-	s.show(b[n:])
-}
-
-func (s *Stripper) show(b []byte) {
-	s.shown.feed(b, func([]byte) {}, func([]byte) {})
-	s.out = append(s.out, b...)
+	s.out = append(s.out, b[n:]...)
+	s.open = open
 }
 
 // Rest returns the bytes that Strip holds back, and resets the Stripper.
@@ -107,7 +103,7 @@ func (s *Stripper) Rest() []byte {
 		rest = nil // its beginning was removed
 	}
 	rest = append(rest, s.c1.held...)
-	s.c1, s.shown, s.drop, s.known = c1Filter{}, splitter{}, false, 0
+	s.c1, s.open, s.drop, s.known = c1Filter{}, false, false, 0
 	return rest
 }
 
