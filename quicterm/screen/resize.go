@@ -89,13 +89,8 @@ func (r *resizer) resize() {
 	b.x = min(b.x, r.cols-1)
 	r.y = min(r.y, r.rows-1) + added
 	b.saved.x = min(b.saved.x, r.cols-1)
-	if r.maxLines > 0 {
-		switch {
-		case r.cols > oldCols:
-			r.widen(oldCols)
-		case r.cols < oldCols:
-			r.narrow(oldCols)
-		}
+	if r.maxLines > 0 && r.cols != oldCols {
+		r.rewrap(oldCols)
 	}
 	if r.cols < oldCols {
 		r.fitAll()
@@ -188,70 +183,42 @@ func layout(cells []cell, cols int) (rows [][]cell) {
 	return append(rows, cells)
 }
 
-// widen joins the rows of lines for more columns. Rows above the cursor that are no longer needed
-// bring rows of the scrollback back, or move the cursor up.
-func (r *resizer) widen(oldCols int) {
-	var kept []row
-	cursor, removed := r.base+r.y, 0
+// rewrap wraps lines anew, except the one with the cursor. For more columns, rows above the cursor that are no
+// longer needed bring rows of the scrollback back, or move the cursor up. For fewer, they move the cursor down while
+// there is room on the screen, and then the rows at the top into the scrollback.
+func (r *resizer) rewrap(oldCols int) {
+	var all []row
+	cursor, added := r.base+r.y, 0
 	for i, end := 0, 0; i < len(r.all); i = end {
 		end = r.group(i)
 		rows := r.all[i:end]
-		if len(rows) > 1 && (cursor < i || cursor >= end) {
-			parts := layout(text(rows, oldCols), r.cols)
+		fits := len(rows) == 1 && rows[0].length() <= r.cols
+		if !fits && (cursor < i || cursor >= end) {
+			first := rows[0]
+			rows = nil
+			for k, part := range layout(text(r.all[i:end], oldCols), r.cols) {
+				cells := make([]cell, r.cols)
+				copy(cells, part)
+				rows = append(rows, row{cells: cells, line: first.line, wrapped: k > 0 || first.wrapped})
+			}
 			if i < cursor {
-				removed += len(rows) - len(parts)
+				added += len(rows) - (end - i)
 			}
-			rows = r.replace(rows[:len(parts)], parts)
 		}
-		kept = append(kept, rows...)
+		all = append(all, rows...)
 	}
-	r.all = kept
-	fromHistory := min(removed, r.base)
-	r.base -= fromHistory
-	r.y = max(r.y-(removed-fromHistory), 0)
-	r.savedY = max(r.savedY-removed, 0)
-}
-
-func (r *resizer) replace(rows []row, parts [][]cell) []row {
-	for k := range rows {
-		rows[k].cells = make([]cell, r.cols)
-		if k < len(parts) {
-			copy(rows[k].cells, parts[k])
-		}
+	r.all = all
+	down := max(added, -r.base) // of the top row of the screen
+	switch {
+	case added < 0:
+		r.y = max(r.y+added-down, 0)
+	case r.base == 0:
+		room := min(added, r.rows-1-r.y)
+		r.y += room
+		down -= room
 	}
-	return rows
-}
-
-// narrow wraps lines for fewer columns. Rows above the cursor move the cursor down while there is room
-// on the screen, and then the rows at the top into the scrollback.
-func (r *resizer) narrow(oldCols int) {
-	var wrapped []row
-	cursor := r.base + r.y
-	base := r.base
-	for i, end := 0, 0; i < len(r.all); i = end {
-		end = r.group(i)
-		rows := r.all[i:end]
-		wrapped = append(wrapped, rows...)
-		if len(rows) == 1 && rows[0].length() <= r.cols || cursor >= i && cursor < end {
-			continue
-		}
-		parts := layout(text(rows, oldCols), r.cols)
-		for k := len(rows); k < len(parts); k++ {
-			wrapped = append(wrapped, row{line: rows[0].line, wrapped: true})
-		}
-		r.replace(wrapped[len(wrapped)-max(len(parts), len(rows)):], parts)
-		if added := max(len(parts)-len(rows), 0); i < cursor {
-			if base == 0 {
-				room := min(added, r.rows-1-r.y)
-				r.y += room
-				added -= room
-			}
-			base += added
-			r.savedY += max(len(parts)-len(rows), 0)
-		}
-	}
-	r.all, r.base = wrapped, base
-	r.savedY = min(r.savedY, r.base+r.rows-1)
+	r.base += down
+	r.savedY = min(max(r.savedY+added, 0), r.base+r.rows-1)
 }
 
 // settle drops blank rows below the screen, and then moves rows into the scrollback as long as the

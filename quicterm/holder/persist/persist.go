@@ -9,7 +9,6 @@
 package persist
 
 import (
-	"cmp"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -86,15 +85,11 @@ func (s *Store) Write(id string, b []byte) (held *os.File, err error) {
 		s.root.Remove(name)
 		return nil, err
 	}
-	s.sync() // without it, a failure of power may leave the state before
-	return held, nil
-}
-
-func (s *Store) sync() {
 	if dir, err := s.root.Open("."); err == nil {
-		dir.Sync()
+		dir.Sync() // without it, a failure of power may leave the state before
 		dir.Close()
 	}
+	return held, nil
 }
 
 // Discard removes the file of a session that the caller holds.
@@ -112,11 +107,7 @@ func (s *Store) Lost(now time.Time) (ids []string, err error) {
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
 	}
-	type lost struct {
-		id      string
-		written time.Time
-	}
-	var all []lost
+	var lost []fs.FileInfo
 	for _, name := range names {
 		id, unfinished := strings.CutSuffix(name, temporary)
 		if !isID(id) {
@@ -126,20 +117,18 @@ func (s *Store) Lost(now time.Time) (ids []string, err error) {
 			if info, err := s.root.Lstat(name); err == nil && now.Sub(info.ModTime()) > staleAge {
 				s.root.Remove(name)
 			}
-			continue
-		}
-		if f, info, err := s.open(id); err == nil {
+		} else if f, info, err := s.open(id); err == nil {
 			f.Close()
-			all = append(all, lost{id, info.ModTime()})
+			lost = append(lost, info)
 		}
 	}
-	slices.SortFunc(all, func(a, b lost) int { return cmp.Compare(b.written.UnixNano(), a.written.UnixNano()) })
+	slices.SortFunc(lost, func(a, b fs.FileInfo) int { return b.ModTime().Compare(a.ModTime()) })
 	err = nil
-	for i, l := range all {
-		if i >= MaxLost || now.Sub(l.written) > MaxAge {
-			err = errors.Join(err, s.Remove(l.id))
+	for i, info := range lost {
+		if i >= MaxLost || now.Sub(info.ModTime()) > MaxAge {
+			err = errors.Join(err, s.Remove(info.Name()))
 		} else {
-			ids = append(ids, l.id)
+			ids = append(ids, info.Name())
 		}
 	}
 	return ids, err
