@@ -46,24 +46,15 @@ func (h *Holder) mayAttachLocked(open *wire.Open, req *wire.Attach, again bool) 
 	return nil
 }
 
-// askedBeforeLocked returns the attachment of an instance that has asked for it before, or nil. A client that names no
-// instance asks for another one each time.
-func (h *Holder) askedBeforeLocked(id wire.InstanceID) *attachment {
-	if id == (wire.InstanceID{}) {
-		return nil
-	}
-	return h.clients.find(id)
-}
-
 // attachLocked adds a client in the role that it asks for. The answer is Attached or Error. A client that lost the
 // connection before the answer asks again, and gets the same one.
 func (h *Holder) attachLocked(
 	open *wire.Open, req *wire.Attach,
 ) (answer wire.Body, carry func(carrier.Carrier), err error) {
-	a := h.askedBeforeLocked(req.Instance)
+	a := h.clients.askedBefore(req.Instance)
 	if a == nil && h.launch.PTY && h.life.claimed && req.Replay.Kind == wire.ReplayScreen {
 		h.emulator.awaitDrawnLocked()
-		a = h.askedBeforeLocked(req.Instance)
+		a = h.clients.askedBefore(req.Instance)
 	}
 	if err := h.mayAttachLocked(open, req, a != nil); err != nil {
 		return &wire.Error{Text: err.Error()}, nil, nil

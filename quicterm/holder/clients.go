@@ -209,6 +209,23 @@ func (s *clients) find(id wire.InstanceID) *attachment {
 	return nil
 }
 
+// askedBefore returns the attachment of a client process that asks again, or nil. A client that names no instance
+// asks for another one each time.
+func (s *clients) askedBefore(id wire.InstanceID) *attachment {
+	if id == (wire.InstanceID{}) {
+		return nil
+	}
+	return s.find(id)
+}
+
+func (s *clients) tellWriters(code byte, about *attachment) {
+	for w := range s.writers() {
+		if w != about {
+			w.tell(code, about.presence().String())
+		}
+	}
+}
+
 // close closes all carriers, also those to come.
 func (s *clients) close() {
 	for _, a := range s.all {

@@ -50,7 +50,7 @@ func (h *Holder) cameLocked(a *attachment) {
 	}
 	a.announced = true
 	h.clients.left = slices.DeleteFunc(h.clients.left, func(p wire.Presence) bool { return p.Number == a.number })
-	h.tellWritersLocked(wire.NoticeJoined, a)
+	h.clients.tellWriters(wire.NoticeJoined, a)
 }
 
 func (h *Holder) wentLocked(a *attachment) {
@@ -73,18 +73,10 @@ func (h *Holder) announceLeftLocked(a *attachment) {
 		return
 	}
 	a.announced = false
-	h.tellWritersLocked(wire.NoticeLeft, a)
+	h.clients.tellWriters(wire.NoticeLeft, a)
 	s := &h.clients
 	if s.left = append(s.left, a.presence()); len(s.left) > maxLeft {
 		s.left = s.left[1:]
-	}
-}
-
-func (h *Holder) tellWritersLocked(code byte, about *attachment) {
-	for w := range h.clients.writers() {
-		if w != about {
-			w.tell(code, about.presence().String())
-		}
 	}
 }
 

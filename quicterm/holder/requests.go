@@ -42,7 +42,7 @@ func (h *Holder) dispatch(open *wire.Open, m wire.Message) (answer wire.Body, ca
 	inScope := h.launch.Scope == open.Scope || open.Scope == ""
 	switch request := request.(type) {
 	case *wire.Query:
-		answer, err := h.stateForLocked(open, inScope)
+		answer, err := h.stateLocked(open, inScope)
 		return answer, nil, err
 	case *wire.Resume:
 		return h.resumeLocked(request)
@@ -86,24 +86,6 @@ func bodyOf(t wire.Type) wire.Body {
 	return nil
 }
 
-// stateForLocked describes the session to a client of a scope that may not know of it.
-func (h *Holder) stateForLocked(open *wire.Open, inScope bool) (*wire.State, error) {
-	state, err := h.stateLocked()
-	switch {
-	case err != nil:
-		return nil, err
-	case h.hiddenLocked():
-		state = &wire.State{Memory: state.Memory, Ended: true} // another session may have the name
-	case !inScope:
-		state = &wire.State{Memory: state.Memory, Ended: state.Ended}
-	default:
-		state.Own = h.launch.Scope == open.Scope
-	}
-	state.Claimed = inScope && open.Instance != (wire.InstanceID{}) &&
-		(open.Instance == h.launch.Instance || h.askedBeforeLocked(open.Instance) != nil)
-	return state, nil
-}
-
 // renameLocked gives the session another name. The daemon sees to it that no other session of the account has it.
 func (h *Holder) renameLocked(client, name string) wire.Body {
 	if !wire.ValidName(name) {
@@ -118,7 +100,15 @@ func (h *Holder) renameLocked(client, name string) wire.Body {
 	return &wire.Done{}
 }
 
-func (h *Holder) stateLocked() (*wire.State, error) {
+// stateLocked describes the session. Of one that the client may not see, or that is kept only to tell why it ended, it
+// says what the account's limits need: another session may have its name.
+func (h *Holder) stateLocked(open *wire.Open, inScope bool) (*wire.State, error) {
+	memory := uint64(h.ring.Memory() + h.emulator.memory)
+	claimed := inScope && open.Instance != (wire.InstanceID{}) &&
+		(open.Instance == h.launch.Instance || h.clients.askedBefore(open.Instance) != nil)
+	if !inScope || h.hiddenLocked() {
+		return &wire.State{Memory: memory, Ended: h.life.exited, Claimed: claimed}, nil
+	}
 	info := wire.Info{
 		ID:      h.launch.ID,
 		Name:    h.launch.Name,
@@ -142,7 +132,9 @@ func (h *Holder) stateLocked() (*wire.State, error) {
 		return nil, fmt.Errorf("describe session: %w", err)
 	}
 	return &wire.State{
-		Memory:  uint64(h.ring.Memory() + h.emulator.memory),
+		Memory:  memory,
+		Own:     h.launch.Scope == open.Scope,
+		Claimed: claimed,
 		Phase:   info.Phase,
 		Since:   h.life.since.UnixNano(),
 		Visible: true,

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
@@ -36,7 +37,7 @@ const (
 func (h *Holder) Serve(s *Socket) {
 	var wg sync.WaitGroup
 	defer wg.Wait()
-	wg.Go(func() { h.keepSocket(s) })
+	wg.Go(func() { s.keep(h.end, h.log) })
 	for {
 		c, err := s.accept()
 		if errors.Is(err, os.ErrClosed) {
@@ -57,22 +58,6 @@ func (h *Holder) Serve(s *Socket) {
 				h.log.Warn("daemon refused", "error", err)
 			}
 		})
-	}
-}
-
-// keepSocket makes the socket again when its name is gone.
-func (h *Holder) keepSocket(s *Socket) {
-	ticker := time.NewTicker(restoreInterval)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-h.end:
-			return
-		case <-ticker.C:
-			if err := s.restore(); err != nil {
-				h.log.Warn("socket is gone and cannot be made again", "error", err)
-			}
-		}
 	}
 }
 
@@ -227,6 +212,22 @@ func (s *Socket) restore() error {
 	}
 	s.listener, s.path, s.file = l, path, file
 	return nil
+}
+
+// keep makes the socket again when its name is gone.
+func (s *Socket) keep(end <-chan struct{}, log *slog.Logger) {
+	ticker := time.NewTicker(restoreInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-end:
+			return
+		case <-ticker.C:
+			if err := s.restore(); err != nil {
+				log.Warn("socket is gone and cannot be made again", "error", err)
+			}
+		}
+	}
 }
 
 func (s *Socket) ours() bool {
