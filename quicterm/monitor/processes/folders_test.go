@@ -94,6 +94,7 @@ func TestSocketsOfAnotherAccount(t *testing.T) {
 	// A holder that was started by an earlier daemon is killed: who asks next removes
 	// its socket.
 	syscall.Kill(pid, syscall.SIGKILL)
+	age(t, path)
 	next := New(Config{Base: base, Log: p.Log})
 	for until := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
 		if _, err := next.Ask(t.Context(), a.UID, first, &wire.Open{}, query); errors.Is(err, fs.ErrNotExist) {
@@ -118,6 +119,15 @@ func TestSocketsOfAnotherAccount(t *testing.T) {
 	awaitGone(t, filepath.Join(dir, holder.SocketName(second)))
 }
 
+// age makes a socket one whose holder would listen by now.
+func age(t *testing.T, path string) {
+	t.Helper()
+	old := time.Now().Add(-listenTime)
+	if err := os.Chtimes(path, old, old); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // A socket that does not listen yet is not taken for one whose holder was killed.
 func TestStartingHolderKeepsItsSocket(t *testing.T) {
 	base := rundir.Base(filepath.Join(holdertest.ReachableDir(t), "run"))
@@ -137,12 +147,11 @@ func TestStartingHolderKeepsItsSocket(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	p.setStarting(id, true)
 	p.Ask(t.Context(), uid, id, &wire.Open{}, query)
 	if _, err := os.Lstat(path); err != nil {
 		t.Errorf("while it starts: %v", err)
 	}
-	p.setStarting(id, false)
+	age(t, path)
 	p.Ask(t.Context(), uid, id, &wire.Open{}, query)
 	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("later: %v, want it removed", err)
@@ -175,6 +184,7 @@ func TestRootRemovesNothingOfAnAccount(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.Close()
+	age(t, path)
 	p := New(Config{Base: base, Log: slog.New(slog.DiscardHandler)})
 	if _, err := p.Ask(t.Context(), a.UID, id, &wire.Open{}, query); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("asked a dead socket: %v", err)

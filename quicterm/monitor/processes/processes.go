@@ -15,7 +15,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"sync"
 	"syscall"
 	"time"
 
@@ -58,9 +57,6 @@ type Local struct {
 	warnings *floodlog.Log // of what an account has in its directory
 	asks     *quota.Turns[uint32]
 	readers  *quota.Turns[uint32] // processes of accounts that read records, also those that a disk keeps
-
-	mu       sync.Mutex
-	starting map[wire.SessionID]bool // holders that do not listen yet
 }
 
 // New returns the holders of this machine. Run must run while it starts some.
@@ -163,7 +159,7 @@ func (p *Local) Ask(
 	err = p.connect(ctx, uid, id, func(path string) (err error) {
 		answer, err = holder.Ask(ctx, path, uid, open, request)
 		if errors.Is(err, syscall.ECONNREFUSED) {
-			p.removeRefused(path, id) // its holder was killed
+			removeRefused(path) // its holder was killed
 		}
 		return err
 	})
@@ -233,12 +229,12 @@ func (p *Local) connect(ctx context.Context, uid uint32, id wire.SessionID, f fu
 	return fs.ErrNotExist
 }
 
-// removeRefused removes a socket that refuses connections, unless its holder is about to
-// listen.
-func (p *Local) removeRefused(path string, id wire.SessionID) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if !p.starting[id] {
+// listenTime is how old a socket may be before its holder listens: three times what a start may take.
+const listenTime = time.Minute
+
+// removeRefused removes a socket that refuses connections, unless its holder may be about to listen.
+func removeRefused(path string) {
+	if info, err := os.Lstat(path); err == nil && time.Since(info.ModTime()) > listenTime {
 		removeName(path)
 	}
 }

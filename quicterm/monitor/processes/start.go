@@ -88,8 +88,6 @@ func (p *Local) startAs(
 	if err != nil {
 		return started, err
 	}
-	p.setStarting(launch.ID, true)
-	defer p.setStarting(launch.ID, false)
 	launch.Socket = filepath.Join(dir, holder.SocketName(launch.ID))
 	socket, err := rundir.Bind(launch.Socket, a.UID, a.GID)
 	if err != nil {
@@ -141,17 +139,4 @@ func (p *Local) putAside(ctx context.Context, pid int, a *account.Account, id wi
 	if err := p.Move(ctx, pid, scope); err != nil {
 		p.Log.Warn("session has no scope of its own", "account", a.Name, "id", id.Short(), "error", err)
 	}
-}
-
-func (p *Local) setStarting(id wire.SessionID, starting bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if !starting {
-		delete(p.starting, id)
-		return
-	}
-	if p.starting == nil {
-		p.starting = make(map[wire.SessionID]bool)
-	}
-	p.starting[id] = true
 }
