@@ -4,17 +4,14 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
-	"net"
 	"net/http"
 	"net/netip"
 	"os/exec"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -95,25 +92,16 @@ func examine(ctx context.Context, config string) (r doctor.Report) {
 var errNotStarted = errors.New("none runs")
 
 // addDaemon tells whether a daemon runs that serves this account, and returns its address.
-func addDaemon(ctx context.Context, r *doctor.Report, settings *configs.Server, config string) (address netip.AddrPort) {
-	program := ""
-	var err error
-	if settings.Grants == "off" { // only its own account can ask it for something then
-		program, err = ownDaemon(ctx, config)
-		if _, port, portErr := net.SplitHostPort(settings.Listen[0]); err == nil && portErr == nil {
-			number, _ := strconv.ParseUint(port, 10, 16)
-			address = netip.AddrPortFrom(netip.IPv4Unspecified(), uint16(number))
-		}
-	} else if grant, askErr := bootstrap.Ask(settings.RuntimeDir, func() error { return errNotStarted }); askErr != nil {
-		err = askErr
-	} else {
-		program = grant.Software
-		address, err = netip.ParseAddrPort(grant.Address)
-	}
+func addDaemon(ctx context.Context, r *doctor.Report, settings *configs.Server, config string) netip.AddrPort {
 	var health error
+	status, err := askStatus(ctx, config)
 	if err == nil {
-		if _, health = control(ctx, config, http.MethodGet, "/healthz", nil); errors.Is(health, errNoControl) {
-			health = nil // the one that gives grants is another account's
+		_, health = control(ctx, config, http.MethodGet, "/healthz", nil)
+	} else if errors.Is(err, errNoControl) { // that of root may serve this account
+		grant, askErr := bootstrap.Ask(settings.RuntimeDir, func() error { return errNotStarted })
+		if err = askErr; err == nil {
+			status.Software = grant.Software
+			status.Address, err = netip.ParseAddrPort(grant.Address)
 		}
 	}
 	switch {
@@ -125,24 +113,12 @@ func addDaemon(ctx context.Context, r *doctor.Report, settings *configs.Server, 
 			"none runs for this account")
 	case err != nil:
 		r.Add("daemon", doctor.Fail, "see its log; a restart ends no session", "it does not answer: %v", err)
-	case program != software():
-		r.Add("daemon", doctor.Warn, "restart it: no session ends", "%s runs, and this is %s", program, software())
+	case status.Software != software():
+		r.Add("daemon", doctor.Warn, "restart it: no session ends", "%s runs, and this is %s", status.Software, software())
 	default:
-		r.Add("daemon", doctor.OK, "", "%s runs, at %v", program, address)
+		r.Add("daemon", doctor.OK, "", "%s runs, at %v", status.Software, status.Address)
 	}
-	return address
-}
-
-func ownDaemon(ctx context.Context, config string) (string, error) {
-	raw, err := control(ctx, config, http.MethodGet, "/status", nil)
-	if errors.Is(err, errNoControl) {
-		return "", errNotStarted
-	}
-	var status monitor.Status
-	if err == nil {
-		err = json.Unmarshal(raw, &status)
-	}
-	return status.Software, err
+	return status.Address
 }
 
 // firewallTime bounds how long a program of a firewall may take.

@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"runtime"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -36,6 +37,9 @@ func TestDoctorOfDaemon(t *testing.T) {
 	want(t, qtdDoctor(h), "settings ok .*qtd.toml has no errors", "daemon ok qtd .* runs, at 127.0.0.1", ports,
 		"hostkey ok .*host_key", "state ok ", "runtime ok .*run", "buffers ok|warn|skip ", "firewall ok|warn|skip ", "limits ok max_sessions_per_user 100",
 		"linger ok|warn ", "holders ok 1 of qtd ")
+	if strings.Contains(h.Log.String(), "event=grant") {
+		t.Error("the doctor takes one of the tokens that an account may have")
+	}
 
 	if err := syscall.Kill(holder, syscall.SIGSTOP); err != nil {
 		t.Fatal(err)

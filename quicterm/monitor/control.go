@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
@@ -50,6 +51,7 @@ type Status struct {
 	PID         int             `json:"pid"`
 	Started     time.Time       `json:"started"`
 	Draining    bool            `json:"draining"`
+	Address     netip.AddrPort  `json:"address"` // at which programs of this machine reach it
 	Memory      uint64          `json:"memory_bytes"`
 	Connections int64           `json:"connections"` // also before their login
 	Silent      int             `json:"silent"`      // sessions that did not answer
@@ -77,6 +79,9 @@ func (s *Monitor) Status(ctx context.Context) *Status {
 	status := &Status{
 		Software: s.software, PID: os.Getpid(), Started: s.begun.UTC(), Draining: s.draining.Load(),
 		Memory: memory.OfProcess(), Silent: silent, Sessions: []SessionStatus{},
+	}
+	if s.address != nil {
+		status.Address = s.address()
 	}
 	bySession := make(map[wire.SessionID][]privsep.ClientStatus)
 	if clients, err := s.clients(ctx); err != nil {

@@ -46,8 +46,7 @@ type grants struct {
 	server   *Monitor
 	listener *net.UnixListener // nil if the setting grants is off
 	lock     *os.File
-	address  func() netip.AddrPort          // of the daemon, as seen from this machine
-	public   func() (netip.AddrPort, error) // the same, with the port for other machines
+	public   func() (netip.AddrPort, error) // the daemon's address, with the port for other machines
 	turns    *quota.Turns[uint32]           // of accounts that are being given a grant
 }
 
@@ -267,7 +266,7 @@ func (g *grants) grant(
 		Software: g.server.software,
 		Protocol: wire.ALPN,
 	}
-	address := g.address()
+	address := g.server.address()
 	if ask.Carrier {
 		if client, err = g.server.admitLocal(ctx, a, ask); err == nil {
 			address, err = g.public()

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"sync"
@@ -59,6 +60,7 @@ type Monitor struct {
 	manager    *systemd.Manager
 	passed     []systemd.Conn
 	network    atomic.Pointer[privsep.Network] // set by Run
+	address    func() netip.AddrPort           // at which programs of this machine reach the daemon, if it listens
 
 	logins     logins
 	signatures *access.Signatures
@@ -229,7 +231,7 @@ func (s *Monitor) ListenAndServe(ctx context.Context, network privsep.Network, r
 		sockets.Close()
 		return err
 	}
-	grants.address, grants.public = sockets.Local, sockets.Public
+	s.address, grants.public = sockets.Local, sockets.Public
 	ready()
 	if err := s.manager.Ready(); err != nil {
 		s.log.Warn("the service manager does not know that the daemon is ready", "error", err)
