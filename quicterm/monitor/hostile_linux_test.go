@@ -138,7 +138,7 @@ func second[T any](_ T, err error) error { return err }
 func FuzzCalls(f *testing.F) {
 	m := newMonitor(f)
 	l := takenOver(f, m)
-	for place := range l.Calls() {
+	for place := range placesOf(l.Remote) {
 		f.Add(byte(place), []byte{0xa0})
 		f.Add(byte(place), []byte{0xff})
 	}

@@ -280,10 +280,12 @@ func (c *channel) call(ctx context.Context, k kind, body, answer any, files ...i
 	}
 	c.calls[number] = answered
 	c.mu.Unlock()
-	if err := c.send(k, number, body, files); err != nil {
+	defer func() {
 		c.mu.Lock()
+		defer c.mu.Unlock()
 		delete(c.calls, number)
-		c.mu.Unlock()
+	}()
+	if err := c.send(k, number, body, files); err != nil {
 		return nil, fmt.Errorf("%w: %w", errChannel, err)
 	}
 	var r called
@@ -292,9 +294,6 @@ func (c *channel) call(ctx context.Context, k kind, body, answer any, files ...i
 	case r, ok = <-answered:
 	case <-ctx.Done():
 		if !c.trusts {
-			c.mu.Lock()
-			delete(c.calls, number)
-			c.mu.Unlock()
 			return nil, context.Cause(ctx)
 		}
 		c.send(kindCancel, number, nil, nil)

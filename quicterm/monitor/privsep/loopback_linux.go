@@ -39,9 +39,6 @@ func (l *Loopback) Run(ctx context.Context) {
 	wg.Wait()
 }
 
-// Calls is the number of calls that it may make.
-func (l *Loopback) Calls() int { return len(tableOf(&l.Remote.Calls)) }
-
 // Try makes the monitor answer a call, by its place in [Calls], with a request of any bytes. It returns what is sent.
 func (l *Loopback) Try(ctx context.Context, place int, request []byte) (reply []byte, descriptors []int, err error) {
 	table := *l.running.table.Load()

@@ -138,26 +138,25 @@ func (p *Process) serveLocal(ctx context.Context, conn net.Conn, client *Local) 
 
 // Clients implements [Network].
 func (p *Process) Clients(ctx context.Context) (*Clients, error) {
-	ctx, cancel := context.WithTimeout(ctx, replyTime)
-	defer cancel()
-	n, err := p.await(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return n.Clients(ctx, new(None))
+	return await(ctx, p, func(n *running) Call[None, Clients] { return n.Clients })
 }
 
 // Metrics implements [Network].
 func (p *Process) Metrics(ctx context.Context) ([]byte, error) {
+	text, err := await(ctx, p, func(n *running) Call[None, []byte] { return n.Metrics })
+	if err != nil {
+		return nil, err
+	}
+	return printableLines(*text), nil
+}
+
+// await asks the process that runs, when there is one.
+func await[A any](ctx context.Context, p *Process, call func(*running) Call[None, A]) (*A, error) {
 	ctx, cancel := context.WithTimeout(ctx, replyTime)
 	defer cancel()
 	n, err := p.await(ctx)
 	if err != nil {
 		return nil, err
 	}
-	text, err := n.Metrics(ctx, new(None))
-	if err != nil {
-		return nil, err
-	}
-	return printableLines(*text), nil
+	return call(n)(ctx, new(None))
 }
