@@ -54,7 +54,6 @@ func NewHostKey(private crypto.Signer) (*HostKey, error) {
 	return &HostKey{Public: public, ID: HostIDOf(public), private: private, plain: plain}, nil
 }
 
-// certify returns a TLS certificate over a host key.
 func certify(private crypto.Signer, extensions ...pkix.Extension) (*tls.Certificate, error) {
 	// Clients look at the key and the extension only. The times are those of a certificate
 	// that does not expire (RFC 5280, 4.1.2.5).

@@ -169,7 +169,6 @@ func (r *krlReader) join(part krlReader) {
 	}
 }
 
-// next returns the next n bytes.
 func (r *krlReader) next(n uint64) []byte {
 	if n > uint64(len(r.rest)) {
 		r.fail(errKRL)

@@ -25,7 +25,6 @@ func (r KeyRules) Check(key ssh.PublicKey) error {
 	return nil
 }
 
-// allows reports whether a type of keys may be used.
 func (r KeyRules) allows(keyType string) bool {
 	return r.Algorithms == nil ||
 		slices.ContainsFunc(Algorithms(keyType), func(a string) bool { return slices.Contains(r.Algorithms, a) })

@@ -8,7 +8,6 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// certified reports whether the key is a certificate.
 func (k *UserKey) certified() bool {
 	_, ok := k.Public.(*ssh.Certificate)
 	return ok

@@ -49,7 +49,6 @@ func (n *NameService) Current(ctx context.Context) (*Account, error) {
 	return n.LookupID(ctx, uint32(os.Getuid()))
 }
 
-// parsePasswd parses a line of passwd(5).
 func parsePasswd(line string) (*Account, error) {
 	f := strings.Split(line, ":")
 	if len(f) != 7 || f[0] == "" {

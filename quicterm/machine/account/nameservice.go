@@ -101,7 +101,6 @@ func (a *answer) ended() bool {
 // systemDirs are the directories that only root can change and that have the commands.
 var systemDirs = []string{"/usr/bin", "/bin", "/usr/sbin", "/sbin", "/run/current-system/sw/bin"}
 
-// find returns the path of a command.
 func (n *NameService) find(command string) (string, error) {
 	dirs := n.Dirs
 	if dirs == nil {

@@ -60,7 +60,6 @@ func (c *Cell) Enter() (missing []error, err error) {
 	return missing, nil
 }
 
-// lower lowers both limits of a resource.
 func lower(resource int, value uint64) error {
 	var limit unix.Rlimit
 	if err := unix.Getrlimit(resource, &limit); err != nil {

@@ -96,7 +96,6 @@ func socketOptions() (uses []use) {
 	return uses
 }
 
-// commands are those of fcntl.
 func commands() (uses []use) {
 	for _, command := range []int{unix.F_DUPFD_CLOEXEC, unix.F_GETFD, unix.F_SETFD, unix.F_GETFL, unix.F_SETFL} {
 		uses = append(uses, use{is(1, command)})

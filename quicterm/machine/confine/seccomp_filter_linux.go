@@ -24,7 +24,6 @@ const (
 	answerAbsent = 0x00050000 | uint32(unix.ENOSYS)
 )
 
-// program returns the filter for some rules.
 func program(rules []rule) []bpf.Instruction {
 	p := []bpf.Instruction{
 		bpf.LoadAbsolute{Off: offsetArch, Size: 4},

@@ -6,5 +6,4 @@ import "os"
 // by the account.
 func hideProcess() error { return nil }
 
-// program returns the program of this process.
 func program() (string, error) { return os.Executable() }

@@ -298,7 +298,6 @@ func (r *Reader) fullLocked(st *state) bool {
 	return st.children >= maxChildren
 }
 
-// take removes the first clients of a queue.
 func (q *queue) take(n int) []*client {
 	taken := slices.Clone(q.waiting[:n])
 	q.waiting = slices.Delete(q.waiting, 0, n)

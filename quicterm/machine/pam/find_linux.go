@@ -55,7 +55,6 @@ func Find(ctx context.Context, start func(*exec.Cmd) error) (su string, err erro
 	return su, try(ctx, start, su, "-s", "/bin/sh", "--", "root", "-c", ":")
 }
 
-// hasRules reports whether PAM has rules for su.
 func hasRules() bool {
 	for _, file := range []string{"/etc/pam.d/su", "/usr/lib/pam.d/su", "/etc/pam.conf"} {
 		if _, err := os.Stat(file); err == nil {

@@ -54,7 +54,6 @@ func Run() error {
 	return err
 }
 
-// receive receives a request and the files that come with it.
 func receive(socket *os.File) (body []byte, files []*os.File, err error) {
 	header, control := make([]byte, 4), make([]byte, unix.CmsgSpace(4*4))
 	n, controls, flags, _, err := unix.Recvmsg(int(socket.Fd()), header, control, unix.MSG_CMSG_CLOEXEC|unix.MSG_WAITALL)
@@ -101,7 +100,6 @@ func (p *Program) append(b []byte) ([]byte, error) {
 	return b, nil
 }
 
-// parseProgram parses what append has made.
 func parseProgram(b []byte) (*Program, error) {
 	malformed := errors.New("malformed request")
 	if !bytes.HasSuffix(b, []byte{0}) {

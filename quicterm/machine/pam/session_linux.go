@@ -134,7 +134,6 @@ func (s *Session) Start(p *Program, files ...*os.File) (pid int, err error) {
 	return pid, nil
 }
 
-// send sends a request with files.
 func (s *Session) send(p *Program, files []*os.File) error {
 	var fds []int
 	for _, f := range files {

@@ -136,7 +136,6 @@ func parseTitle(cmdline string) (args []string, joined, ok bool, err error) {
 	return nil, false, false, nil
 }
 
-// cutLast cuts a string around the last instance of a separator.
 func cutLast(s, separator string) (before, after string, found bool) {
 	i := strings.LastIndex(s, separator)
 	if i < 0 {

@@ -180,7 +180,6 @@ func setSwitch(field *bool, value, on, off string) error {
 	return nil
 }
 
-// none reports whether the value of a setting means that there is none.
 func none(value string) bool { return strings.EqualFold(value, "none") }
 
 // Admit returns why an account does not get in, or nil. It follows allowed_user and
@@ -273,7 +272,6 @@ func (p *Policy) refuseUser(setting string, patterns []string, user string, caus
 	return p.refusal(setting)
 }
 
-// unsupported is the error of a login that sshd would treat in a way that this daemon cannot.
 func unsupported(setting string) error {
 	return fmt.Errorf(
 		`%w as by sshd: %s, which is not supported: a Match block without it, or sshd_policy = "ignore", lets the account in`,
@@ -295,7 +293,6 @@ func (p *Policy) checkShell(shell string) error {
 	return nil
 }
 
-// matchUsers reports whether a pattern of AllowUsers or DenyUsers matches a login.
 func matchUsers(patterns []string, user, host string, client netip.Addr) (bool, error) {
 	for _, pattern := range patterns {
 		name, hosts, limited := strings.Cut(pattern, "@")

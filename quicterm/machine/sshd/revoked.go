@@ -41,7 +41,6 @@ func (r *revokedFiles) has(names []string, key ssh.PublicKey) (bool, error) {
 	return false, unread
 }
 
-// read returns the keys that a file revokes.
 func (r *revokedFiles) read(name string) (*auth.RevokedKeys, error) {
 	info, err := os.Stat(name)
 	if err != nil {

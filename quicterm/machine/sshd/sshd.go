@@ -169,7 +169,6 @@ func (d *Daemon) Installed() bool {
 	return sshd != nil || err != nil
 }
 
-// find returns the path of the installed sshd, or nothing.
 func (d *Daemon) find() string {
 	files := d.Files
 	if files == nil {

@@ -123,7 +123,6 @@ func (d *Decider) Key(ctx context.Context, a *account.Account, client, server ne
 	return decided.verdicts[0], nil
 }
 
-// loginOf describes a login to a policy.
 func (d *Decider) loginOf(a *account.Account, client, server netip.Addr) *sshd.Login {
 	return &sshd.Login{
 		User: a.Name, UID: a.UID, Shell: a.Shell, Client: client, Server: server,

@@ -31,7 +31,6 @@ func keyFile(pattern string, a *account.Account) (string, error) {
 	return file, err
 }
 
-// queries returns what is asked about keys.
 func (by claim) queries(keys [][]byte) (queries []auth.Query) {
 	for _, key := range keys {
 		queries = append(queries, auth.Query{Key: key, From: by.from, Proven: by.proven})

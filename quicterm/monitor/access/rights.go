@@ -103,7 +103,6 @@ func (r *Rights) Check(ctx context.Context, key Right) error {
 	}
 }
 
-// fill makes a check and keeps its result.
 func (r *Rights) fill(ctx context.Context, key Right, known *result) (err error) {
 	err = errors.New("the check has panicked") // which ends only the connection that makes it
 	defer func() {

@@ -96,7 +96,6 @@ func (s *Signatures) Offer(now time.Time, uptime time.Duration) []byte {
 	return s.mac(binary.BigEndian.AppendUint64(b, uint64(uptime)))
 }
 
-// mac returns a time with its MAC behind it.
 func (s *Signatures) mac(b []byte) []byte {
 	h := hmac.New(sha256.New, s.secret[:])
 	h.Write(b)

@@ -93,7 +93,6 @@ func (v *verdicts) put(key [sha256.Size]byte, uid uint32, some []auth.Verdict) {
 	v.of[uid] += one.bytes
 }
 
-// expireLocked forgets old verdicts.
 func (v *verdicts) expireLocked() {
 	expired := 0
 	for _, key := range v.order {

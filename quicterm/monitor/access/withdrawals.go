@@ -131,7 +131,6 @@ func (w *withdrawals) remove(r Right) {
 	}
 }
 
-// save writes the file.
 func (w *withdrawals) save() {
 	if w.file == "" {
 		return
@@ -145,7 +144,6 @@ func (w *withdrawals) save() {
 	w.failed = err != nil
 }
 
-// content returns what the file has.
 func (w *withdrawals) content() (content []byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -119,7 +119,6 @@ func (c *channel) run(ctx context.Context) error {
 	return err
 }
 
-// close ends the channel.
 func (c *channel) close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -127,14 +126,12 @@ func (c *channel) close() {
 	c.socket.Close()
 }
 
-// ended reports whether close was called.
 func (c *channel) ended() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.closed
 }
 
-// read reads frames until that fails.
 func (c *channel) read(ctx context.Context) error {
 	r := &frameReader{socket: c.socket, trusts: c.trusts, ahead: bufio.NewReader(c.socket)}
 	defer r.close()
@@ -214,7 +211,6 @@ func (c *channel) take(ctx context.Context, k kind, call uint64, payload []byte,
 	return nil
 }
 
-// reply answers a call.
 func (c *channel) reply(call uint64, answer any, send []int, err error) {
 	var r reply
 	if err == nil && answer != nil {

@@ -106,7 +106,6 @@ func (p *Process) newRunning(socket *net.UnixConn) *running {
 	return n
 }
 
-// tableFor returns what a process may ask.
 func (p *Process) tableFor(n *running) table {
 	calls := *p.host.Calls
 	calls.Ready = Done(func(ctx context.Context, _ *None) error { return p.ready(ctx, n) })

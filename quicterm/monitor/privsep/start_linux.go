@@ -43,7 +43,6 @@ func end(cmd *exec.Cmd, exited <-chan error) error {
 	}
 }
 
-// socketPair returns the two ends of a stream socket.
 func socketPair() (*net.UnixConn, *os.File, error) {
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {

@@ -31,7 +31,6 @@ type asker func(ctx context.Context, k kind, request, answer any) error
 // A fileTaker is a request or an answer with which descriptors come. It owns the files.
 type fileTaker interface{ takeFiles([]*os.File) error }
 
-// tableOf returns the calls of a struct.
 func tableOf(calls any) (t table) {
 	v := reflect.ValueOf(calls).Elem()
 	for i := range v.NumField() {
