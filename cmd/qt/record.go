@@ -21,7 +21,6 @@ import (
 
 func recordCommand() *cobra.Command {
 	opts := options{role: wire.RoleWatch, replay: wire.Replay{Kind: wire.ReplayScreen}}
-	var v2 bool
 	c := &cobra.Command{
 		Use:   "record [flags] [user@]host session file",
 		Short: "Record a session into a file, as one who watches it",
@@ -38,24 +37,19 @@ What is typed is not recorded: it is sent to no one who watches. To record the
 sessions that you open yourself, use the setting record.`,
 		Args: usage(cobra.ExactArgs(3)),
 		RunE: func(c *cobra.Command, args []string) error {
-			version := 3
-			if v2 {
-				version = 2
-			}
 			return reach.With(c.Context(), args[0], &opts.Options, func(ctx context.Context, a *reach.Access) error {
-				return record(ctx, a, args[0], args[1], args[2], version, &opts)
+				return record(ctx, a, args[0], args[1], args[2], &opts)
 			})
 		},
 	}
 	addTargetFlags(c, &opts)
 	addPathFlags(c, &opts)
-	c.Flags().BoolVar(&v2, "v2", false, "write version 2 of asciicast, for older players")
 	complete(c, &opts, hostNames, sessionNames, nil)
 	return c
 }
 
 // record records a session until it ends, or a signal does.
-func record(ctx context.Context, a *reach.Access, host, name, file string, version int, opts *options) error {
+func record(ctx context.Context, a *reach.Access, host, name, file string, opts *options) error {
 	if _, err := os.Lstat(file); err == nil && file != "-" {
 		return fmt.Errorf(recordingExists, file)
 	}
@@ -78,7 +72,7 @@ func record(ctx context.Context, a *reach.Access, host, name, file string, versi
 		}
 	}
 	start := time.Now()
-	if err := r.begin(out, header(s, host, version)); err != nil {
+	if err := r.begin(out, header(s, host)); err != nil {
 		fail(err)
 	}
 	defer showStatus(host, s, opts.Verbose)()
@@ -142,7 +136,7 @@ func (o *ownRecording) start(s *client.Session, host string) error {
 	}
 	file, err := recordingFile(o.dir, time.Now(), s.Name(), host)
 	if err == nil {
-		err = o.begin(file, header(s, host, 3))
+		err = o.begin(file, header(s, host))
 	}
 	if err != nil {
 		return reach.WithHint(fmt.Errorf("%s: %w", o.dir, reason(err)), recordsThere)

@@ -40,17 +40,16 @@ func (r *recorder) begin(file *os.File, h asciicast.Header) error {
 }
 
 // header describes a recording of a session, from now on.
-func header(s *client.Session, host string, version int) asciicast.Header {
+func header(s *client.Session, host string) asciicast.Header {
 	size := s.Sizing().Size
 	if size.Cols == 0 || size.Rows == 0 { // the server does not tell it
 		size = wire.Size{Cols: 80, Rows: 24}
 	}
 	return asciicast.Header{
-		Version: version,
-		Cols:    int(size.Cols),
-		Rows:    int(size.Rows),
-		Start:   time.Now(),
-		Title:   s.Name() + " on " + host,
+		Cols:  int(size.Cols),
+		Rows:  int(size.Rows),
+		Start: time.Now(),
+		Title: s.Name() + " on " + host,
 	}
 }
 

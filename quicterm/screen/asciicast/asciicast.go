@@ -1,5 +1,5 @@
-// Package asciicast reads and writes recordings of terminals in asciinema's file formats
-// asciicast v3 and v2. (The formats: https://docs.asciinema.org/manual/asciicast/v3/.)
+// Package asciicast writes recordings of terminals in asciinema's file format asciicast v3, and reads that
+// and v2. (The formats: https://docs.asciinema.org/manual/asciicast/v3/.)
 //
 // A recording is a file of lines. The first is a JSON object, the [Header]; each further line
 // is a JSON array with a time, a code and a text, the [Event]. Version 3 has times since the
@@ -23,7 +23,7 @@ import (
 
 // A Header describes a recording.
 type Header struct {
-	Version    int // 2 or 3; a Writer takes 0 for 3
+	Version    int // 2 or 3; a Writer has version 3
 	Cols, Rows int // of the terminal at the start
 	Start      time.Time
 	// IdleLimit bounds the pauses of a player, 0 if it does not.

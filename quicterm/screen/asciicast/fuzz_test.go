@@ -19,7 +19,7 @@ func FuzzReader(f *testing.F) {
 			return
 		}
 		var b bytes.Buffer
-		header.Start = start
+		header.Start, header.Version = start, 3
 		w, err := NewWriter(&b, header)
 		if err != nil {
 			t.Fatalf("header %+v: %v", header, err)

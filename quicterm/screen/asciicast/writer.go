@@ -16,24 +16,21 @@ const maxText = 64 << 10
 // A Writer writes a recording. It is not safe for concurrent use. Its methods return the error
 // of the underlying writer; after one, all do.
 type Writer struct {
-	lines   *json.Encoder // writes each line in one call
-	version int
-	start   time.Time
-	last    time.Duration // the time of the last event
-	output  []byte        // the start of a character that continues in the next output
-	input   []byte        // of input, likewise
+	lines  *json.Encoder // writes each line in one call
+	start  time.Time
+	last   time.Duration // the time of the last event
+	output []byte        // the start of a character that continues in the next output
+	input  []byte        // of input, likewise
 }
 
-// NewWriter writes the header of a recording. The times of its events count from h.Start.
+// NewWriter writes the header of a recording, in version 3. The times of its events count from h.Start.
 func NewWriter(w io.Writer, h Header) (*Writer, error) {
-	if h.Version == 0 {
-		h.Version = 3
-	}
 	if !validSide(h.Cols) || !validSide(h.Rows) {
 		return nil, fmt.Errorf("asciicast: %s is not the size of a terminal", formatSize(h.Cols, h.Rows))
 	}
 	line := headerJSON{
-		Version:   h.Version,
+		Version:   3,
+		Term:      &termJSON{h.Cols, h.Rows, h.Term},
 		IdleLimit: h.IdleLimit.Seconds(),
 		Command:   h.Command,
 		Title:     h.Title,
@@ -41,20 +38,9 @@ func NewWriter(w io.Writer, h Header) (*Writer, error) {
 	if !h.Start.IsZero() {
 		line.Timestamp = h.Start.Unix()
 	}
-	switch h.Version {
-	case 3:
-		line.Term = &termJSON{h.Cols, h.Rows, h.Term}
-	case 2:
-		line.Width, line.Height = h.Cols, h.Rows
-		if h.Term != "" {
-			line.Env = map[string]string{"TERM": h.Term}
-		}
-	default:
-		return nil, errors.New("asciicast: there is no such version: " + strconv.Itoa(h.Version))
-	}
 	lines := json.NewEncoder(w)
 	lines.SetEscapeHTML(false)
-	return &Writer{lines: lines, version: h.Version, start: h.Start}, lines.Encode(line)
+	return &Writer{lines: lines, start: h.Start}, lines.Encode(line)
 }
 
 // Output records output of the program.
@@ -82,9 +68,8 @@ func (w *Writer) Marker(at time.Time, label string) error { return w.event(at, M
 func (w *Writer) Event(at time.Time, code Code, data string) error { return w.event(at, code, data) }
 
 // Exit records the exit status of the program, after the rest of its output. It is the last event.
-// Version 2 has none.
 func (w *Writer) Exit(at time.Time, status int) error {
-	if err := w.Close(at); err != nil || w.version == 2 {
+	if err := w.Close(at); err != nil {
 		return err
 	}
 	return w.event(at, Exit, strconv.Itoa(status))
@@ -141,10 +126,7 @@ func incomplete(b []byte) int {
 // event writes a line.
 func (w *Writer) event(at time.Time, code Code, data string) error {
 	now := max(at.Sub(w.start).Truncate(time.Microsecond), w.last)
-	t := now
-	if w.version == 3 {
-		t -= w.last
-	}
+	t := now - w.last
 	w.last = now
 	seconds := fmt.Sprintf("%d.%06d", t/time.Second, t%time.Second/time.Microsecond)
 	return w.lines.Encode([3]any{json.Number(seconds), code, data})
