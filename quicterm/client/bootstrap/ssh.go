@@ -160,13 +160,9 @@ func (s *SSH) learn(g *wire.Grant, ask bool) error {
 	if g.Protocol != "" && g.Protocol != wire.ALPN {
 		return &VersionError{Host: s.Host, Software: g.Software}
 	}
-	address, err := netip.ParseAddrPort(g.Address)
+	address, key, err := parse(g)
 	if err != nil {
-		return fmt.Errorf("grant of %s: bad address", s.Host)
-	}
-	key, err := ssh.ParsePublicKey(g.HostKey)
-	if err != nil {
-		return fmt.Errorf("grant of %s: bad host key", s.Host)
+		return fmt.Errorf("%s: %w", s.Host, err)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

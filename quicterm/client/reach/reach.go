@@ -47,7 +47,7 @@ func With(ctx context.Context, name string, opts *Options, f Call) error {
 		return err
 	}
 	if a.Target.Local {
-		return Explain(a.byGrant(ctx, &bootstrap.Local{Say: sayForSSH}, cfg, f), a.Target)
+		return Explain(a.byGrant(ctx, sayForSSH, cfg, f), a.Target)
 	}
 	return Explain(a.reach(ctx, cfg, f), a.Target)
 }
@@ -63,7 +63,7 @@ func Quietly(ctx context.Context, name string, opts *Options, f Call) error {
 		if !daemonRuns() { // a grant would start one
 			return nil
 		}
-		return a.byGrant(ctx, new(bootstrap.Local), cfg, f)
+		return a.byGrant(ctx, nil, cfg, f)
 	}
 	a.before, _ = recall(t.server())
 	switch {
@@ -297,8 +297,8 @@ func (a *Access) call(ctx context.Context, cfg client.Config, f Call) error {
 }
 
 // byGrant calls f with access by a grant: it brings address, host key and token.
-func (a *Access) byGrant(ctx context.Context, source bootstrap.Source, cfg client.Config, f Call) error {
-	grant, err := bootstrap.NewAccess(ctx, source, cfg.Log)
+func (a *Access) byGrant(ctx context.Context, say func(string), cfg client.Config, f Call) error {
+	grant, err := bootstrap.NewLocal(ctx, say, cfg.Log)
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}

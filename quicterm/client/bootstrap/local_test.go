@@ -46,7 +46,7 @@ func TestAnotherDaemon(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		mine := grant("127.0.0.1:1000")
-		access, err := NewAccess(t.Context(), new(Local), slog.New(slog.DiscardHandler))
+		access, err := NewLocal(t.Context(), nil, slog.New(slog.DiscardHandler))
 		if err != nil {
 			t.Fatal(err)
 		}
