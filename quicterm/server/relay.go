@@ -52,10 +52,10 @@ func (c *conn) relay(uid uint32, answer wire.Message, toHolder carrier.Carrier) 
 }
 
 // An idle carrier has a small buffer in each direction. A busy one borrows a large one from
-// largeBuffers, if fewer than maxLarge of its account are borrowed.
+// largeBuffers, if fewer than maxLarge of its account are borrowed. It takes all that a holder writes at once, sealed.
 const (
 	smallBuffer = 2 << 10
-	largeBuffer = 64 << 10
+	largeBuffer = 66 << 10
 )
 
 var largeBuffers = sync.Pool{New: func() any { return new([largeBuffer]byte) }}

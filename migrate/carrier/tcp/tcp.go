@@ -8,6 +8,7 @@
 package tcp
 
 import (
+	"bufio"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -27,6 +28,10 @@ const (
 	// with 1 Mbit/s. On a fast link it is enough for the time until the writer runs again: at
 	// 1 Gbit/s that is 130 µs.
 	notSentLowat = 16 << 10
+
+	// readSize is how many bytes a client reads from the kernel at once: some records of TLS, which reads each in two
+	// parts. A server has too many connections for that.
+	readSize = 64 << 10
 
 	// deadTime is how long a server keeps a connection whose client answers nothing: as long as a
 	// QUIC connection. It asks after idleTime of silence, and then each probeTime.
@@ -63,7 +68,7 @@ func Dial(
 	if socket, ok := conn.(*net.TCPConn); ok {
 		socket.SetKeepAlive(false) // the client sends pings, when it needs an answer
 	}
-	c := newConn(conn, addr, tls.Client, conf)
+	c := newConn(conn, bufio.NewReaderSize(conn, readSize), addr, tls.Client, conf)
 	if err := c.Handshake(ctx); err != nil {
 		return nil, err
 	}
@@ -78,14 +83,16 @@ func Server(conn net.Conn, conf *tls.Config) *Conn {
 			Enable: true, Idle: idleTime, Interval: probeTime, Count: int((deadTime - idleTime) / probeTime),
 		})
 	}
-	c := newConn(conn, RemoteAddr(conn), tls.Server, conf)
+	c := newConn(conn, conn, RemoteAddr(conn), tls.Server, conf)
 	if c.raw != nil {
 		setUserTimeout(c.raw, deadTime)
 	}
 	return c
 }
 
-func newConn(conn net.Conn, remote netip.AddrPort, end func(net.Conn, *tls.Config) *tls.Conn, conf *tls.Config) *Conn {
+func newConn(
+	conn net.Conn, in io.Reader, remote netip.AddrPort, end func(net.Conn, *tls.Config) *tls.Conn, conf *tls.Config,
+) *Conn {
 	c := &Conn{local: addrPort(conn.LocalAddr()), remote: netip.AddrPortFrom(remote.Addr().Unmap(), remote.Port())}
 	if tcp, ok := conn.(*net.TCPConn); ok {
 		tcp.SetNoDelay(true)
@@ -97,7 +104,7 @@ func newConn(conn net.Conn, remote netip.AddrPort, end func(net.Conn, *tls.Confi
 	conf = conf.Clone()
 	conf.MinVersion = tls.VersionTLS13 // that of QUIC
 	conf.SessionTicketsDisabled = true // they save no round trip
-	s := &socket{conn}
+	s := &socket{conn, in}
 	c.tls = end(s, conf)
 	c.Conn = pipe.New(&stream{c.tls, s})
 	return c
@@ -119,10 +126,13 @@ var errHungUp = errors.New("the peer has closed the connection")
 
 // A socket is what TLS runs on. TLS does not tell its end from that of the stream, so it has an
 // error of its own.
-type socket struct{ net.Conn }
+type socket struct {
+	net.Conn
+	in io.Reader // of the same
+}
 
 func (s *socket) Read(b []byte) (int, error) {
-	n, err := s.Conn.Read(b)
+	n, err := s.in.Read(b)
 	if err == io.EOF {
 		err = errHungUp
 	}
