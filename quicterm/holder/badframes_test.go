@@ -87,17 +87,14 @@ var badStreams = []struct {
 	{"empty notice", frame(0, noticeType, ""), "protocol error: notice"},
 	{"long notice", frame(0, noticeType, strings.Repeat("x", 1000)), "protocol error: notice"},
 	{"more than the window", flood(), "protocol error: frame"},
-	{"compression without a byte", frame(0, session.Compression, ""), "protocol error: compression request"},
 	{"compressed unasked", frame(0, session.Compressed, "\x01\x00\x00\x00"), "protocol error: compressed frame"},
 	{"compressed garbage", packed("\x01\x00\x01\x00garbage"), "bad compressed frame"},
 	{"compressed beyond bounds", packed("\x01\xff\xff\xff"), "bad compressed frame"},
 	{"compressed without end", packed("\x01\x02\x00\x00" + bomb), "bad compressed frame"},
 }
 
-// packed requests compression and brings a compressed frame.
-func packed(payload string) []byte {
-	return append(frame(0, session.Compression, "\x01"), frame(0, session.Compressed, payload)...)
-}
+// packed is a compressed frame.
+func packed(payload string) []byte { return frame(0, session.Compressed, payload) }
 
 // bomb is a zstd stream of 1000 blocks, each of 128 KiB of the same byte.
 var bomb = "\x28\xb5\x2f\xfd\x00\x40" + strings.Repeat("\x02\x00\x10x", 1000)

@@ -61,7 +61,7 @@ func (h *Holder) newAttachment(open *wire.Open, req *wire.Attach, secret []byte,
 	}
 	a.endpoint = session.NewEndpoint(cfg)
 	a.driver = driver.New(&h.gate, a.endpoint, func() { h.receivedLocked(a) })
-	a.driver.Asked(driver.Compression(req.Compression))
+	a.driver.Compress(driver.Compression(req.Compression))
 	return a
 }
 

@@ -19,10 +19,9 @@ const (
 	notice buffer.Type = 0x82 // a Notice
 	gap    buffer.Type = 0x83 // a gapInfo, in place of frames that will never come
 
-	// Package driver sends and handles these.
+	// Package driver sends and handles this one.
 
-	Compression buffer.Type = 0x84 // asks for Compressed frames; a byte says which
-	Compressed  buffer.Type = 0x85 // whole frames, compressed
+	Compressed buffer.Type = 0x85 // whole frames, compressed
 
 	aged buffer.Type = 0x86 // the first frame of the log that is not old
 

@@ -170,7 +170,6 @@ func TestFrameTypesGolden(t *testing.T) {
 		{ping, 0x81, "ping"},
 		{notice, 0x82, "notice"},
 		{gap, 0x83, "gap"},
-		{Compression, 0x84, "Compression"},
 		{Compressed, 0x85, "Compressed"},
 		{aged, 0x86, "aged"},
 		{snapshotPart, 0x87, "snapshotPart"},

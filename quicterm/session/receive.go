@@ -69,10 +69,6 @@ func (e *Endpoint) Receive(now time.Time, id CarrierID, lane Lane, f buffer.Fram
 		e.peerAged = max(e.peerAged, next)
 	case limitedFrame:
 		e.peerLimitedAt = now
-	case Compression:
-		if len(f.Payload) < 1 {
-			return protocolErrorf("compression request without a mode")
-		}
 	case Compressed:
 		return protocolErrorf("compressed frame in a datagram, in another or without a request")
 	}

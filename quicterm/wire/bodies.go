@@ -169,8 +169,7 @@ type Attach struct {
 	Replay   Replay      `cbor:"9,keyasint"`
 	Skip     bool        `cbor:"10,keyasint"` // a client that falls far behind gets a snapshot
 
-	// Compression is what the client accepts on the carrier that the Attach comes on, as the byte
-	// of a Compression frame.
+	// Compression is what both ends may compress: 0 nothing, 1 what their policies select, 2 all.
 	Compression uint8 `cbor:"11,keyasint"`
 
 	Hints bool `cbor:"12,keyasint"` // the client wants hints of the terminal

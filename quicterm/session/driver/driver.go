@@ -5,7 +5,7 @@
 // until its lane has something to send: [Driver.Wake] asks the endpoint, and wakes no
 // other. One that receives gives frames to the endpoint and calls the owner's function.
 //
-// Frames on a carrier's stream may be compressed (negotiate.go, policy.go, codec.go).
+// Frames on a carrier's stream may be compressed (policy.go, codec.go).
 package driver
 
 import (
@@ -24,8 +24,7 @@ type Driver struct {
 	mu          sync.Locker
 	endpoint    *session.Endpoint
 	received    func()
-	compression Compression // to ask for on the carriers to come
-	asked       Compression // by the peer, for the next carrier
+	compression Compression
 
 	// Guarded by mu.
 	running map[session.CarrierID]*running
@@ -36,7 +35,6 @@ type Driver struct {
 type running struct {
 	stream       lane
 	datagrams    lane
-	negotiation  negotiation
 	hasDatagrams bool
 	close        func() error
 	keepalive    bool // a datagram is due, if only an empty one
@@ -46,22 +44,19 @@ type running struct {
 // time after it has given frames to the endpoint.
 func New(mu sync.Locker, endpoint *session.Endpoint, received func()) *Driver {
 	return &Driver{
-		mu:          mu,
-		endpoint:    endpoint,
-		received:    received,
-		compression: asAsked,
-		running:     make(map[session.CarrierID]*running),
+		mu:       mu,
+		endpoint: endpoint,
+		received: received,
+		running:  make(map[session.CarrierID]*running),
 	}
 }
 
-// Compress sets what to ask the peer to compress, and to compress for it, on the carriers
-// to come. Without a call of Compress, the peer decides for both directions. The mutex
-// must be held.
-func (d *Driver) Compress(what Compression) { d.compression = what }
-
-// Asked records that the peer has asked, before the next carrier begins, for what it would ask
-// for on that. The mutex must be held.
-func (d *Driver) Asked(what Compression) { d.asked = what }
+// Compress sets what both ends compress, before the first carrier. Without a call, that is nothing.
+func (d *Driver) Compress(what Compression) {
+	if d.compression = what; what > On {
+		d.compression = Auto
+	}
+}
 
 // Keepalive sends an empty datagram on a carrier, which its transport acknowledges, unless another is due.
 // It returns false if the carrier has no datagrams. The mutex must be held.
@@ -103,11 +98,6 @@ func (d *Driver) Run(c carrier.Carrier, ready bool, started func(session.Carrier
 		datagrams:    newLane(id, session.DatagramLane),
 		hasDatagrams: size > 0,
 		close:        c.Close,
-		negotiation:  negotiation{accepts: d.compression},
-	}
-	if d.asked != Off {
-		r.negotiation.asked(d.asked)
-		d.asked = Off
 	}
 	d.running[id] = r
 	started(id)
@@ -127,7 +117,7 @@ func (d *Driver) Run(c carrier.Carrier, ready bool, started func(session.Carrier
 			})
 		})
 	}
-	run(func() error { return d.readStream(id, c, r) })
+	run(func() error { return d.readStream(id, c) })
 	run(func() error { return d.writeStream(id, c, r, done) })
 	if size > 0 {
 		run(func() error { return d.readDatagrams(id, c) })

@@ -169,6 +169,7 @@ func TestNoLaneSleepsWithWork(t *testing.T) {
 			client, holder := newEnd(), newEnd()
 			if seed%3 == 0 {
 				client.driver.Compress(On)
+				holder.driver.Compress(On)
 			}
 			said := [2]int{}
 			for range 4 {

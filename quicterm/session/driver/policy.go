@@ -2,6 +2,17 @@ package driver
 
 import "time"
 
+// A Compression says which writes to the streams of an attachment are compressed. Its Attach tells the holder that,
+// and both ends decide for each write, so plain and compressed frames come in any order.
+type Compression byte
+
+// The compressions. Values of a later version are taken for Auto.
+const (
+	Off  Compression = 0 // none
+	Auto Compression = 1 // those that policy selects
+	On   Compression = 2 // all of at least minOn bytes that get shorter
+)
+
 // With Auto, a write to the stream is compressed if the path limits the throughput, and
 // not the processor:
 const (

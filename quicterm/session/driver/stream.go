@@ -3,7 +3,6 @@ package driver
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/quicterm/quicterm/buffer"
@@ -23,18 +22,17 @@ const (
 	idleStream = 10 * time.Second
 )
 
-func (d *Driver) readStream(id session.CarrierID, c carrier.Carrier, r *running) error {
-	in := incoming{frames: buffer.NewReader(c)}
+func (d *Driver) readStream(id session.CarrierID, c carrier.Carrier) error {
+	in := incoming{frames: buffer.NewReader(c), accepts: d.compression != Off}
 	batch := make([]buffer.Frame, 0, maxBatch)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for {
-		in.accepts = r.negotiation.accepts.enabled()
 		d.mu.Unlock()
 		var ended error
 		batch, ended = in.next(batch[:0])
 		d.mu.Lock()
-		err := d.receiveStream(id, r, batch)
+		err := d.receiveStream(id, batch)
 		if err == nil {
 			err = ended
 		}
@@ -53,15 +51,11 @@ func (d *Driver) readStream(id session.CarrierID, c carrier.Carrier, r *running)
 }
 
 // receiveStream gives frames that came on a stream to the endpoint.
-func (d *Driver) receiveStream(id session.CarrierID, r *running, frames []buffer.Frame) error {
+func (d *Driver) receiveStream(id session.CarrierID, frames []buffer.Frame) error {
 	now := time.Now()
 	for _, f := range frames {
 		if err := d.endpoint.Receive(now, id, session.StreamLane, f); err != nil {
 			return err
-		}
-		if f.Type == session.Compression {
-			r.negotiation.asked(Compression(f.Payload[0]))
-			r.stream.rouse() // the answer may be due
 		}
 	}
 	return nil
@@ -98,7 +92,7 @@ func (in *incoming) next(batch []buffer.Frame) ([]buffer.Frame, error) {
 		} else if err == nil {
 			batch = append(batch, f)
 		}
-		if err != nil || f.Type == session.Compression { // it changes what may come next
+		if err != nil {
 			return batch, err
 		}
 	}
@@ -106,7 +100,7 @@ func (in *incoming) next(batch []buffer.Frame) ([]buffer.Frame, error) {
 }
 
 func (d *Driver) writeStream(id session.CarrierID, c carrier.Carrier, r *running, done <-chan struct{}) error {
-	var out outgoing
+	out := outgoing{mode: d.compression}
 	idle := time.NewTimer(idleStream)
 	defer idle.Stop()
 	defer r.stream.timer.Stop()
@@ -118,24 +112,18 @@ func (d *Driver) writeStream(id session.CarrierID, c carrier.Carrier, r *running
 		if b != nil {
 			padding = d.endpoint.TakePadding(id)
 		}
-		out.mode = r.negotiation.sends
 		out.rtt, out.rate = d.endpoint.Path(id)
-		announcement := r.negotiation.announce(b != nil)
-		if b == nil && announcement == nil {
-			d.sleep(now, &r.stream)
-		}
 		switch {
-		case b != nil && len(d.running) > 1:
+		case b == nil:
+			d.sleep(now, &r.stream)
+		case len(d.running) > 1:
 			d.closeDead()
 			d.Wake() // bulk carriers share what is to be sent
-		case b != nil:
+		default:
 			d.schedule(now, &r.datagrams) // an ack that waited there may have gone with b
 		}
 		d.mu.Unlock()
-		if b = padding.Fill(out.next(now, b)); announcement != nil {
-			b = slices.Concat(b, announcement)
-		}
-		if b == nil {
+		if b = padding.Fill(out.next(now, b)); b == nil {
 			var unused <-chan time.Time
 			if out.packer.zstd != nil {
 				idle.Reset(out.packer.usedAt.Add(idleStream).Sub(now))

@@ -125,20 +125,17 @@ func TestStreams(t *testing.T) {
 	for _, test := range []struct {
 		why       string
 		mode      Compression
-		asks      bool
 		less      int // how many times less than was said is written at least
 		writesAll bool
 	}{
-		{"on", On, true, 3, false},
-		{"auto", Auto, true, 0, false}, // as the machine's load has it
-		{"off", Off, true, 0, true},
-		{"not asked for", Off, false, 0, true},
+		{"on", On, 3, false},
+		{"auto", Auto, 0, false}, // as the machine's load has it
+		{"off", Off, 0, true},
 	} {
 		t.Run(test.why, func(t *testing.T) {
 			client, holder := newEnd(), newEnd()
-			if test.asks {
-				client.driver.Compress(test.mode)
-			}
+			client.driver.Compress(test.mode)
+			holder.driver.Compress(test.mode)
 			rng := rand.New(rand.NewPCG(1, 0))
 			var said bytes.Buffer
 			for range 8 {
@@ -199,6 +196,7 @@ func TestStreamsIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client, holder := newEnd(), newEnd()
 		client.driver.Compress(On)
+		holder.driver.Compress(On)
 		hangUp := connect(t, client, holder)
 		defer hangUp()
 		log := buildLog(rand.New(rand.NewPCG(1, 0)), 10_000)
@@ -270,28 +268,27 @@ func TestStreamsBadInput(t *testing.T) {
 		return bytes.Clone(frame)
 	}
 	frames := framed(1, bytes.Repeat([]byte("all work and no play\n"), 1000))
-	ask := control(session.Compression, byte(Auto))
 	bad := frames[:len(frames)-1]
 	flipped := bytes.Clone(frames)
 	flipped[100] ^= 1
 	var protocol *session.ProtocolError
 	for _, test := range []struct {
 		why      string
+		mode     Compression
 		said     []byte
 		protocol bool
 		want     error
 	}{
-		{"not asked for", packed(frames), true, nil},
-		{"for nothing", append(control(session.Compression, byte(Off)), packed(frames)...), true, nil},
-		{"does not say for what", control(session.Compression), true, nil},
-		{"in another", append(bytes.Clone(ask), packed(append(packed(frames), frames...))...), true, nil},
-		{"garbage", append(bytes.Clone(ask), control(session.Compressed, []byte("garbage")...)...), false, ErrCompressed},
-		{"half a frame in it", append(bytes.Clone(ask), packed(bad)...), false, ErrCompressed},
-		{"a bit is wrong", append(bytes.Clone(ask), packed(flipped)...), false, buffer.ErrChecksum},
-		{"as it should be", append(bytes.Clone(ask), packed(frames)...), false, io.EOF},
-		{"of a later version", append(control(session.Compression, 77, 1, 2), packed(frames)...), false, io.EOF},
+		{"not asked for", Off, packed(frames), true, nil},
+		{"in another", Auto, packed(append(packed(frames), frames...)), true, nil},
+		{"garbage", Auto, control(session.Compressed, []byte("garbage")...), false, ErrCompressed},
+		{"half a frame in it", Auto, packed(bad), false, ErrCompressed},
+		{"a bit is wrong", Auto, packed(flipped), false, buffer.ErrChecksum},
+		{"as it should be", Auto, packed(frames), false, io.EOF},
+		{"of a later version", 77, packed(frames), false, io.EOF},
 	} {
 		e := newEnd()
+		e.driver.Compress(test.mode)
 		err := e.hear(test.said)
 		if test.protocol && !errors.As(err, &protocol) || test.want != nil && !errors.Is(err, test.want) {
 			t.Errorf("%s: %v", test.why, err)
@@ -307,20 +304,21 @@ func TestStreamsBadInput(t *testing.T) {
 		t.Errorf("in a datagram: %v", err)
 	}
 	// Whatever is cut off, what came before it is there.
-	said := append(bytes.Clone(ask), packed(frames)...)
+	said := packed(frames)
 	for n := range said {
 		e := newEnd()
+		e.driver.Compress(Auto)
 		if err := e.hear(said[:n]); !errors.Is(err, io.EOF) && !errors.Is(err, buffer.ErrTruncated) || e.got.Len() > 0 {
 			t.Errorf("%d of %d bytes: %v, %d came through", n, len(said), err, e.got.Len())
 		}
 	}
 }
 
-// What the peer has asked for before its carrier begins counts for the first write.
+// The first write is compressed.
 func TestFirstWriteIsCompressed(t *testing.T) {
 	near, holder := newEnd(), newEnd()
 	near.driver.Compress(Auto)
-	holder.driver.Asked(Auto)
+	holder.driver.Compress(Auto)
 	log := bytes.Repeat([]byte("a screen with much text "), 2000)
 	holder.say(log)
 	hangUp := connect(t, near, holder)
