@@ -13,13 +13,9 @@ const (
 	// 100 Mbit/s at a round trip of 50 ms and a loss of 0.1 %, BBR needs one.
 	maxBulk = 4
 
-	// bulkIdle is how long bulk carriers are kept that are not needed: a second backlog often follows.
-	bulkIdle = holdDown
-
-	// The number of bulk carriers follows the queue of the path, once in adaptAfter, in which it shows what the path
+	// The number of bulk carriers follows the queue of the path, once in pingInterval, in which it shows what the path
 	// carries. With less than noQueue of the shortest round trip in it there are twice as many as before, with longQueue
 	// or more half as many. queueSlack is added to both, above the jitter of a busy machine.
-	adaptAfter = pingInterval
 	noQueue    = 0.1
 	longQueue  = 0.25
 	queueSlack = 3 * time.Millisecond
@@ -60,7 +56,7 @@ func (m *Manager) handleBulk(now time.Time, limited bool) {
 		return
 	}
 	queue, shortest := float64(inUse.rtt-inUse.minRTT-queueSlack), float64(inUse.minRTT)
-	settled := now.Sub(b.changed) >= max(adaptAfter, 4*inUse.rtt)
+	settled := now.Sub(b.changed) >= max(pingInterval, 4*inUse.rtt)
 	switch {
 	case queue >= longQueue*shortest:
 		if b.wanted > 1 && settled {
@@ -96,7 +92,7 @@ func (m *Manager) tendBulk(now time.Time) {
 	switch idle := now.Sub(b.limited); {
 	case idle >= activeFor:
 		*b = bulk{limited: b.limited, carriers: b.carriers}
-	case idle >= bulkIdle:
+	case idle >= holdDown: // a second backlog often follows sooner
 		b.wanted = 0
 	}
 	beside := m.besideBulk(now)
@@ -132,7 +128,7 @@ func (m *Manager) bulkEnded(now time.Time, id ID) {
 func (m *Manager) scheduleBulk(now time.Time, at func(time.Time, func())) {
 	at(now, func() { m.tendBulk(now) })
 	for _, c := range m.bulk.carriers {
-		at(m.bulk.limited.Add(bulkIdle), func() {})
+		at(m.bulk.limited.Add(holdDown), func() {})
 		if !c.heard {
 			at(c.since.Add(limits[TCP].timeout), func() {})
 		}

@@ -84,6 +84,7 @@ func (e *Endpoint) ackFor(now time.Time, c *carrier) ackInfo {
 		delay:     now.Sub(c.acks.highestAt),
 		datagrams: c.acks.datagrams,
 		backlog:   uint64(e.backlog(c)),
+		limited:   e.tellLimited && e.Limited(now),
 	}
 }
 
@@ -191,6 +192,9 @@ func (e *Endpoint) handleAck(now time.Time, c *carrier, a ackInfo) error {
 		e.unackedSince = now // if others are late, only their carriers are
 	}
 	c.peerBacklog = a.backlog
+	if a.limited {
+		e.peerLimitedAt = now
+	}
 	late, long := max(c.rtt.smoothed*7/4, c.rtt.timeout()), c.rtt.smoothed >= minLateRTT
 	if sample := c.rtt.acked(now, a.highest, a.delay); sample > 0 {
 		c.cwnd.addRTT(now, sample, c.rtt.smoothed)

@@ -6,6 +6,9 @@ import (
 	"time"
 )
 
+// limitedFlag is the bit of the flags of an ack that says limited.
+const limitedFlag = 1 << (ackFields - 1)
+
 // ackFields is how many fields an ack has: unsigned varints (as in Protocol Buffers, at most 10 bytes each).
 const ackFields = 7
 
@@ -42,6 +45,9 @@ func appendAck(b []byte, a ackInfo) []byte {
 			b = binary.AppendUvarint(b, fields[i])
 		}
 	}
+	if a.limited {
+		b[flags] |= limitedFlag
+	}
 	return b
 }
 
@@ -61,6 +67,7 @@ func parseAck(b []byte) (a ackInfo, note []byte, err error) {
 	}
 	if err == nil {
 		a, err = ackOf(v)
+		a.limited = flags&limitedFlag != 0
 	}
 	if err != nil {
 		return ackInfo{}, nil, fmt.Errorf("ack: %w", err)

@@ -1,11 +1,8 @@
 package session
 
 import (
-	"bytes"
 	"testing"
 	"time"
-
-	"github.com/quicterm/quicterm/buffer"
 )
 
 // bulk makes end 1 send for a time, and returns how many bytes a second arrived in the second half of
@@ -135,15 +132,12 @@ func TestBulkCarriersEnd(t *testing.T) {
 	}
 }
 
-// A Role comes on the stream before anything else, and a Limited frame is empty.
+// A Role comes on the stream before anything else.
 func TestRolesOnWire(t *testing.T) {
 	w := newWorld(t, 1)
 	l := w.connectBulk()
 	client := w.ends[0].endpoint
 	wantOnWire(t, "a carrier for bulk data", client.Stream(w.now, l.ids[0], 1000), 0x88, 2)
-	if b, want := appendLimited(nil), buffer.AppendFrame(nil, buffer.Frame{Type: 0x89}); !bytes.Equal(b, want) {
-		t.Errorf("limited is %x, want %x", b, want)
-	}
 }
 
 // The sender tells its peer while its window limits it, and no longer.

@@ -28,8 +28,6 @@ const (
 	snapshotPart buffer.Type = 0x87 // part of what the next gap on the stream has in place of frames
 
 	role buffer.Type = 0x88 // its first byte is one of the values below
-
-	limitedFrame buffer.Type = 0x89 // the congestion window limits the sender
 )
 
 // What the first byte of a ping means. Others are taken for a probe.
@@ -87,6 +85,7 @@ type ackInfo struct {
 	delay     time.Duration // for how long it has had highest
 	datagrams uint64        // that it has received on this carrier, 0 if it does not count them
 	backlog   uint64        // bytes of frames of its own log that it has not sent on this carrier
+	limited   bool          // frames of that have waited for long
 }
 
 // maxReportedDelay is the longest delay that an ack reports: no longer round trip is

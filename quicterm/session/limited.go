@@ -1,10 +1,6 @@
 package session
 
-import (
-	"time"
-
-	"github.com/quicterm/quicterm/buffer"
-)
+import "time"
 
 const (
 	// limitedFor is how long frames must have waited to be sent, before that counts as a backlog that lasts: longer than
@@ -47,17 +43,11 @@ func (e *Endpoint) PeerLimited(now time.Time) bool {
 	return !e.peerLimitedAt.IsZero() && now.Sub(e.peerLimitedAt) < peerLimitedFor
 }
 
-// limitedTime returns when to tell the peer on a carrier, or zero.
-func (e *Endpoint) limitedTime(now time.Time, c *carrier) time.Time {
-	if !e.tellLimited || !e.Limited(now) || e.whole() != c {
-		return time.Time{}
+// noteLimited records that frames wait now, and tells the peer of a backlog that lasts.
+func (e *Endpoint) noteLimited(now time.Time) {
+	e.limited.note(now)
+	if c := e.whole(); c != nil && e.tellLimited && e.Limited(now) && now.Sub(e.limited.told) >= limitedInterval {
+		e.limited.told = now
+		c.scheduleAck(now)
 	}
-	at := e.limited.told.Add(limitedInterval)
-	if at.After(e.limited.last.Add(limitedGap)) {
-		return time.Time{}
-	}
-	return at
 }
-
-// appendLimited appends a Limited frame to b.
-func appendLimited(b []byte) []byte { return buffer.AppendFrame(b, buffer.Frame{Type: limitedFrame}) }

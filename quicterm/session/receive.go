@@ -67,8 +67,6 @@ func (e *Endpoint) Receive(now time.Time, id CarrierID, lane Lane, f buffer.Fram
 			return protocolErrorf("%v", err)
 		}
 		e.peerAged = max(e.peerAged, next)
-	case limitedFrame:
-		e.peerLimitedAt = now
 	case Compressed:
 		return protocolErrorf("compressed frame in a datagram, in another or without a request")
 	}

@@ -16,7 +16,6 @@ const (
 	streamTick
 	streamRole
 	streamDead // a bulk carrier is
-	streamLimited
 	streamAck
 	streamNotices
 	streamGap
@@ -43,11 +42,8 @@ func (e *Endpoint) stream(now time.Time, c *carrier, limit int) []byte {
 	case streamBlocked:
 		c.cwnd.noteUse(space, c.cwnd.size(now))
 		if space <= 0 {
-			e.limited.note(now)
+			e.noteLimited(now)
 		}
-	case streamLimited:
-		e.limited.told = now
-		return appendLimited(nil)
 	case streamRole:
 		c.roleDue = false
 		return buffer.AppendFrame(nil, buffer.Frame{Type: role, Payload: []byte{c.role}})
@@ -74,7 +70,7 @@ func (e *Endpoint) stream(now time.Time, c *carrier, limit int) []byte {
 		sendsTail := e.tailFits(c) && e.tailOnStream(now, c)
 		b := e.sendFrames(now, c, space, limit)
 		if from, to := e.nextOnStream(c); from < to && e.fits(c, from) {
-			e.limited.note(now)
+			e.noteLimited(now)
 		}
 		if (c.maxDatagram == 0 || sendsTail) && e.carriesAck(now, c) || e.note != nil && c.out.cursor == e.log.Next() {
 			b = append(e.appendAck(now, nil, c), b...) // one write, and a packet less
@@ -106,8 +102,6 @@ func (e *Endpoint) nextStreamStep(now time.Time, c *carrier) (step streamStep, s
 		return streamNotices, 0
 	case due(now, e.deathTime(c)):
 		return streamDead, 0
-	case due(now, e.limitedTime(now, c)):
-		return streamLimited, 0
 	}
 	from, to := e.nextOnStream(c)
 	switch {
@@ -153,7 +147,7 @@ func (e *Endpoint) streamTime(now time.Time, c *carrier) time.Time {
 
 // idleStreamTime returns when a stream that has no frames to send has something else, or zero.
 func (e *Endpoint) idleStreamTime(now time.Time, c *carrier) time.Time {
-	return earlier(e.streamAckTime(c), earlier(e.deathTime(c), e.limitedTime(now, c)))
+	return earlier(e.streamAckTime(c), e.deathTime(c))
 }
 
 // streamAckTime returns when to send an ack on a carrier's stream, or zero: because there

@@ -113,14 +113,14 @@ func (d *Driver) writeStream(id session.CarrierID, c carrier.Carrier, r *running
 			padding = d.endpoint.TakePadding(id)
 		}
 		out.rtt, out.rate = d.endpoint.Path(id)
-		switch {
-		case b == nil:
+		if b == nil {
 			d.sleep(now, &r.stream)
-		case len(d.running) > 1:
+		}
+		if len(d.running) > 1 {
 			d.closeDead()
 			d.Wake() // bulk carriers share what is to be sent
-		default:
-			d.schedule(now, &r.datagrams) // an ack that waited there may have gone with b
+		} else {
+			d.schedule(now, &r.datagrams) // an ack that waited there may have gone with b, or tells of a backlog
 		}
 		d.mu.Unlock()
 		if b = padding.Fill(out.next(now, b)); b == nil {
