@@ -55,14 +55,6 @@ func (a *ages) aged(now time.Time) uint64 {
 	return a.list[0].next
 }
 
-// agedBytes returns how many bytes a datagram keeps free for an Aged frame.
-func (e *Endpoint) agedBytes() int {
-	if e.ages == nil {
-		return 0
-	}
-	return maxAgedBytes
-}
-
 // agedFrom returns what to tell the peer before it gets the frames from one on: the first
 // frame that is not old, or 0 if none of these is.
 func (e *Endpoint) agedFrom(now time.Time, from uint64) uint64 {

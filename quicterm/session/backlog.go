@@ -20,7 +20,7 @@ func (e *Endpoint) backlog(c *carrier) int {
 	if c.gap != nil {
 		snapshot = len(c.gap.snapshot) - c.gap.sent
 	}
-	return snapshot + e.span(max(c.firstUnsent(), e.acked, e.first()), e.log.Next())
+	return snapshot + e.span(max(c.firstUnsent(), e.acked, e.First()), e.log.Next())
 }
 
 // backlogTime returns when to send an ack that tells of the backlog, or zero.

@@ -85,7 +85,7 @@ func (e *Endpoint) nextOnStream(c *carrier) (from, to uint64) {
 	if len(w.out.missed) > 0 {
 		from, to = w.out.missed[0].from, w.out.missed[0].to
 	}
-	isGap := from < e.first() || w.gap != nil // only the whole carrier sends it
+	isGap := from < e.First() || w.gap != nil // only the whole carrier sends it
 	isBulk := !isGap && e.span(from, e.log.Next()) > minBulk && (c != w || e.hasBulk(c))
 	if from >= to || isBulk != (c != w) {
 		return from, from

@@ -91,14 +91,6 @@ func (e *Endpoint) Activate(now time.Time, id CarrierID) {
 	}
 }
 
-// pause stops sending frames of the log on a carrier until there is an ack on it. What was
-// being measured would show how long that takes.
-func (c *carrier) pause() {
-	c.ready = false
-	c.rtt.drop()
-	c.cwnd.dropSample()
-}
-
 // Down removes a carrier.
 func (e *Endpoint) Down(now time.Time, id CarrierID) {
 	c := e.carriers[id]

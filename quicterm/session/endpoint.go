@@ -232,9 +232,7 @@ func (e *Endpoint) Skip(last uint64) {
 }
 
 // First returns the first frame that can still be sent.
-func (e *Endpoint) First() uint64 { return e.first() }
-
-func (e *Endpoint) first() uint64 { return max(e.log.First(), e.skipTo) }
+func (e *Endpoint) First() uint64 { return max(e.log.First(), e.skipTo) }
 
 // Notify sends a notice on the streams of all carriers, also of those to come. The
 // peer may get it more than once.

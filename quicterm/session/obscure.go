@@ -106,7 +106,7 @@ func (e *Endpoint) streamTick(now time.Time, c *carrier, limit int) []byte {
 	b := e.appendAck(now, nil, c)
 	from, to := e.nextOnStream(c)
 	space := c.cwnd.size(now) - e.inFlight(c)
-	if from < to && from >= e.first() && space > 0 && e.span(from, from+1) <= e.windowSpace(from, 0) {
+	if from < to && from >= e.First() && space > 0 && e.span(from, from+1) <= e.windowSpace(from, 0) {
 		b = append(b, e.sendFrames(now, c, space, limit)...)
 	}
 	return b

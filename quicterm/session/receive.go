@@ -82,8 +82,10 @@ func (e *Endpoint) handleRole(c *carrier, lane Lane, payload []byte) {
 		return
 	}
 	switch {
-	case payload[0] == roleStandBy:
-		c.pause()
+	case payload[0] == roleStandBy: // until there is an ack; what is being measured would show how long that takes
+		c.ready = false
+		c.rtt.drop()
+		c.cwnd.dropSample()
 	case payload[0] == roleBulk && !c.ready:
 		e.becomeBulk(c)
 	}

@@ -29,7 +29,7 @@ type outgoingGap struct {
 // kept once.
 func (e *Endpoint) newGap() *outgoingGap {
 	if e.snapshot == nil {
-		return &outgoingGap{next: e.first(), offset: e.log.Offset(e.first())}
+		return &outgoingGap{next: e.First(), offset: e.log.Offset(e.First())}
 	}
 	var last outgoingGap
 	for _, c := range e.carriers {
@@ -37,12 +37,12 @@ func (e *Endpoint) newGap() *outgoingGap {
 			last = *g
 		}
 	}
-	if last.next >= e.first() && e.span(last.next, e.log.Next()) < len(last.snapshot) {
+	if last.next >= e.First() && e.span(last.next, e.log.Next()) < len(last.snapshot) {
 		last.sent = 0
 		return &last
 	}
 	next, snapshot, ready := e.snapshot()
-	if !ready || next < e.first() || next > e.log.Next() {
+	if !ready || next < e.First() || next > e.log.Next() {
 		e.awaitsSnapshot = true
 		return nil
 	}
@@ -62,7 +62,7 @@ func (e *Endpoint) gapIsDue(c *carrier, from uint64) bool {
 	switch {
 	case c.gap != nil && from < c.gap.next:
 		return true
-	case from >= e.first() || len(c.skipped) == maxSkipped:
+	case from >= e.First() || len(c.skipped) == maxSkipped:
 		return false
 	}
 	return e.snapshot == nil || !e.awaitsSnapshot && e.consumed >= from

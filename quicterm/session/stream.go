@@ -109,7 +109,7 @@ func (e *Endpoint) nextStreamStep(now time.Time, c *carrier) (step streamStep, s
 		return streamIdle, 0
 	case e.gapIsDue(c, from):
 		return streamGap, 0
-	case from < e.first(): // waits for a snapshot, which says nothing about the path
+	case from < e.First(): // waits for a snapshot, which says nothing about the path
 		return streamIdle, 0
 	}
 	space = c.cwnd.size(now) - e.inFlight(c)

@@ -59,13 +59,13 @@ func (e *Endpoint) resendAfter(c *carrier) time.Duration {
 // datagram, and into the peer's flow-control window.
 func (e *Endpoint) tailFits(c *carrier) bool {
 	size := e.log.Size(e.acked)
-	return !without(TailDatagrams) && c.maxDatagram > 0 && e.acked >= e.first() &&
-		size <= e.tailRoom(c) && size <= e.windowSpace(e.acked, 0)
+	return !without(TailDatagrams) && c.maxDatagram > 0 && e.acked >= e.First() &&
+		size <= c.tailRoom() && size <= e.windowSpace(e.acked, 0)
 }
 
 // tailRoom returns how many bytes of frames fit into a datagram with an ack, a ping and what is old.
-func (e *Endpoint) tailRoom(c *carrier) int {
-	return c.maxDatagram - 2*buffer.Overhead - maxAckBytes - MaxNote - pingBytes - e.agedBytes()
+func (c *carrier) tailRoom() int {
+	return c.maxDatagram - 2*buffer.Overhead - maxAckBytes - MaxNote - pingBytes - maxAgedBytes
 }
 
 // tailOnStream reports whether the tail goes on the stream although it fits into a datagram, while
