@@ -13,6 +13,7 @@ import (
 	"github.com/quicterm/quicterm/buffer"
 	"github.com/quicterm/quicterm/migrate/carrier"
 	"github.com/quicterm/quicterm/quicterm/session"
+	"github.com/quicterm/quicterm/quicterm/session/driver"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -109,7 +110,11 @@ func TestBadStreams(t *testing.T) {
 			good := w.attach("good@x")
 			good.ping()
 			for _, role := range []string{"writer", "displaced"} {
+				if w.compression = driver.On; test.why == "compressed unasked" {
+					w.compression = driver.Off
+				}
 				bad, conn := w.join("bad@x")
+				w.compression = driver.Off
 				if role == "displaced" {
 					good.hangUp()
 					good = w.attach("good@x")

@@ -68,7 +68,9 @@ func (w *world) join(name string) (*client, carrier.Carrier) {
 // joinAs is join for an instance that may have attached before.
 func (w *world) joinAs(name string, instance wire.InstanceID) (*client, carrier.Carrier) {
 	w.t.Helper()
-	return w.joinWith(name, &wire.Attach{Instance: instance, PTY: w.h.launch.PTY, Size: wire.Size{Cols: 80, Rows: 24}})
+	return w.joinWith(name, &wire.Attach{
+		Instance: instance, PTY: w.h.launch.PTY, Size: wire.Size{Cols: 80, Rows: 24}, Compression: byte(w.compression),
+	})
 }
 
 // joinWith is join with a request.
@@ -89,6 +91,7 @@ func (w *world) joinWith(name string, req *wire.Attach) (*client, carrier.Carrie
 		TakeNote:      c.takeNote,
 	})
 	c.driver = driver.New(&c.gate, c.endpoint, c.receivedLocked)
+	c.driver.Compress(driver.Compression(req.Compression))
 	return c, conn
 }
 

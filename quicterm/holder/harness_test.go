@@ -20,6 +20,7 @@ import (
 	"github.com/quicterm/quicterm/quicterm/holder/programtest"
 	"github.com/quicterm/quicterm/quicterm/machine/memory"
 	"github.com/quicterm/quicterm/quicterm/machine/pam"
+	"github.com/quicterm/quicterm/quicterm/session/driver"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -50,15 +51,16 @@ func TestMain(m *testing.M) {
 
 // A world is a holder with its program and its socket.
 type world struct {
-	t       testing.TB
-	h       *Holder
-	log     *logbook
-	program *programtest.Stub // nil if it is a real one
-	socket  *Socket           // nil if there is none
-	path    string            // of the socket
-	timeout time.Duration
-	memory  func() (memory.State, error) // of the machine, or nil
-	bubble  bool                         // on virtual time
+	compression driver.Compression // of the clients that join
+	t           testing.TB
+	h           *Holder
+	log         *logbook
+	program     *programtest.Stub // nil if it is a real one
+	socket      *Socket           // nil if there is none
+	path        string            // of the socket
+	timeout     time.Duration
+	memory      func() (memory.State, error) // of the machine, or nil
+	bubble      bool                         // on virtual time
 
 	instances int // of clients
 	wg        sync.WaitGroup
