@@ -121,20 +121,19 @@ var counted = [128]func(s *Screen, n int){
 }
 
 func (s *Screen) control(c *vt.Control) {
-	first, second := c.Param(0), c.Param(1)
 	switch c.Final {
 	case 'H', 'f':
 		s.moveTo(c.Count(1)-1, c.Count(0)-1)
 	case 'J':
-		s.eraseDisplay(first, false)
+		s.eraseDisplay(c.Param(0), false)
 	case 'K':
-		s.eraseLine(first, false)
+		s.eraseLine(c.Param(0), false)
 	case 'T':
 		if c.Len() == 1 { // with more, it is highlight mouse tracking
 			s.scrollDown(c.Count(0))
 		}
 	case 'g':
-		s.clearTabs(first)
+		s.clearTabs(c.Param(0))
 	case 'h', 'l':
 		for i := range c.Len() {
 			s.setMode(c.Param(i), c.Final == 'h')
@@ -142,15 +141,15 @@ func (s *Screen) control(c *vt.Control) {
 	case 'm':
 		s.selectGraphics(c)
 	case 'r':
-		s.setRegion(first, second)
+		s.setRegion(c.Param(0), c.Param(1))
 	case 's':
 		if s.modes&modeMargins != 0 {
-			s.setMargins(first, second)
+			s.setMargins(c.Param(0), c.Param(1))
 		} else {
 			s.saveCursor()
 		}
 	case 't':
-		s.windowOperation(first, second)
+		s.windowOperation(c.Param(0), c.Param(1))
 	case 'u':
 		s.recallCursor()
 	}

@@ -109,9 +109,7 @@ func setLength(data []byte, mark int) []byte {
 
 // trim drops the oldest rows beyond the limits.
 func (h *history) trim(l Limits) {
-	for h.lines > l.Lines {
-		h.drop(1)
-	}
+	h.drop(h.lines - l.Lines)
 	for h.size() > l.Bytes && len(h.blocks) > 1 {
 		h.drop(len(h.blocks[0].rows) - h.gone)
 	}
@@ -119,24 +117,19 @@ func (h *history) trim(l Limits) {
 
 func (h *history) size() int { return h.bytes + packedBytes*h.lines }
 
-// drop forgets the n oldest rows, which are in the first block.
+// drop forgets the n oldest rows.
 func (h *history) drop(n int) {
-	h.lines -= n
-	h.gone += n
-	if b := h.blocks[0]; h.gone == len(b.rows) {
-		h.bytes -= cap(b.data)
-		h.blocks[0] = nil
-		h.blocks = h.blocks[1:]
-		h.gone = 0
-	}
-}
-
-// dropOldest forgets the n oldest rows.
-func (h *history) dropOldest(n int) {
 	for n > 0 {
-		k := min(n, len(h.blocks[0].rows)-h.gone)
-		h.drop(k)
+		b := h.blocks[0]
+		k := min(n, len(b.rows)-h.gone)
 		n -= k
+		h.lines -= k
+		if h.gone += k; h.gone == len(b.rows) {
+			h.bytes -= cap(b.data)
+			h.blocks[0] = nil
+			h.blocks = h.blocks[1:]
+			h.gone = 0
+		}
 	}
 }
 

@@ -7,13 +7,15 @@ type row struct {
 	wrapped bool   // the row continues the one above
 }
 
-func (r *row) fill(c cell) {
+func (r *row) fill(c cell) { fill(r.cells, c) }
+
+func fill(cells []cell, c cell) {
 	if c == 0 {
-		clear(r.cells)
+		clear(cells)
 		return
 	}
-	for i := range r.cells {
-		r.cells[i] = c
+	for i := range cells {
+		cells[i] = c
 	}
 }
 
@@ -41,14 +43,7 @@ func (r *row) erase(start, end int, c cell) {
 	}
 	r.split(start, c)
 	r.split(end, c)
-	cells := r.cells[start:end]
-	if c == 0 {
-		clear(cells)
-		return
-	}
-	for i := range cells {
-		cells[i] = c
-	}
+	fill(r.cells[start:end], c)
 }
 
 // eraseUnprotected blanks the cells from start up to end that are not protected.
@@ -70,9 +65,7 @@ func (r *row) insert(x, end, n int, c cell) {
 	r.split(end, c)
 	r.split(end-n, c)
 	copy(r.cells[x+n:end], r.cells[x:end-n])
-	for i := x; i < x+n; i++ {
-		r.cells[i] = c
-	}
+	fill(r.cells[x:x+n], c)
 }
 
 // remove removes n cells at x, moves the ones up to end to the left and blanks the rest.
@@ -85,9 +78,7 @@ func (r *row) remove(x, end, n int, c cell) {
 	r.split(x+n, c)
 	r.split(end, c)
 	copy(r.cells[x:end-n], r.cells[x+n:end])
-	for i := end - n; i < end; i++ {
-		r.cells[i] = c
-	}
+	fill(r.cells[end-n:end], c)
 }
 
 // length returns the number of columns up to the last character.

@@ -13,7 +13,7 @@ func (s *Screen) sweep() {
 	}
 	// There are at most twice as many at the next sweep.
 	for s.free() > s.limits.Bytes/2 {
-		s.history.dropOldest((s.history.lines + 1) / 2)
+		s.history.drop((s.history.lines + 1) / 2)
 	}
 	// The next sweep is due after as many new ones as are left, so that its cost is in
 	// proportion to what the program sends.
