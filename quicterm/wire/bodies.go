@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
+	"reflect"
 	"regexp"
 	"time"
 
@@ -65,10 +66,10 @@ func ValidName(name string) bool { return names.MatchString(name) }
 // Hello is the first message of a client that has to authenticate. After one with More set,
 // and an Offer, the client may send another one with other keys.
 type Hello struct {
-	Software string   `cbor:"1,keyasint"` // name and version, for logs
-	User     string   `cbor:"2,keyasint"` // account; ignored with a token
-	Keys     [][]byte `cbor:"3,keyasint"` // public keys (RFC 4253, 6.6) that the client can sign with, best first
-	More     bool     `cbor:"4,keyasint"` // the client has other keys as well
+	Software string   `cbor:"1,keyasint" text:"summary"` // name and version, for logs
+	User     string   `cbor:"2,keyasint"`                // account; ignored with a token
+	Keys     [][]byte `cbor:"3,keyasint"`                // public keys (RFC 4253, 6.6) of the client, best first
+	More     bool     `cbor:"4,keyasint"`                // the client has other keys as well
 }
 
 // Offer answers a Hello, or an Answer that failed. It lists the keys of Hello that the
@@ -181,14 +182,14 @@ type Attach struct {
 	Own bool `cbor:"14,keyasint,omitempty"`
 
 	// Machine is what the client's machine calls itself, for the client that this one displaces.
-	Machine string `cbor:"15,keyasint,omitempty"`
+	Machine string `cbor:"15,keyasint,omitempty" text:"machine"`
 }
 
 // Attached answers Attach. It has what the client needs to resume.
 type Attached struct {
 	ID      SessionID `cbor:"1,keyasint"`
 	UID     uint32    `cbor:"2,keyasint"` // the account's
-	Name    string    `cbor:"3,keyasint"`
+	Name    string    `cbor:"3,keyasint" text:"name"`
 	Secret  []byte    `cbor:"4,keyasint"` // for the proofs of this instance's resumes
 	PTY     bool      `cbor:"5,keyasint"`
 	Created bool      `cbor:"6,keyasint"`
@@ -217,8 +218,8 @@ type Resumed struct {
 	// Away is for how long the holder had not heard the client.
 	Away time.Duration `cbor:"5,keyasint,omitempty"`
 
-	Proof    string `cbor:"6,keyasint,omitempty"`
-	Reported string `cbor:"7,keyasint,omitempty"`
+	Proof    string `cbor:"6,keyasint,omitempty" text:"summary"`
+	Reported string `cbor:"7,keyasint,omitempty" text:"summary"`
 }
 
 // Resume adds a carrier to an attachment. It has a fixed size and form: the daemon
@@ -287,7 +288,7 @@ const (
 // Info describes a session to people.
 type Info struct {
 	ID      SessionID `cbor:"1,keyasint"`
-	Name    string    `cbor:"2,keyasint"`
+	Name    string    `cbor:"2,keyasint" text:"name"`
 	Phase   Phase     `cbor:"3,keyasint"`
 	Since   int64     `cbor:"4,keyasint"` // start of the phase, Unix seconds
 	Created int64     `cbor:"5,keyasint"` // Unix seconds
@@ -295,7 +296,7 @@ type Info struct {
 	Cols    uint16    `cbor:"7,keyasint"`
 	Rows    uint16    `cbor:"8,keyasint"`
 	Members []Member  `cbor:"9,keyasint,omitempty"` // connected clients, the one that came first first
-	Command string    `cbor:"10,keyasint"`
+	Command string    `cbor:"10,keyasint" text:"summary"`
 	Status  uint8     `cbor:"11,keyasint"` // exit status, in PhaseExited
 	// when the writer was heard last, Unix seconds; 0 if that is not known
 	Heard int64 `cbor:"12,keyasint,omitempty"`
@@ -304,7 +305,7 @@ type Info struct {
 
 // A Member is a client that is connected to a session.
 type Member struct {
-	Client string `cbor:"1,keyasint"` // account@address
+	Client string `cbor:"1,keyasint" text:"client"` // account@address
 	Role   Role   `cbor:"2,keyasint"`
 	Since  int64  `cbor:"3,keyasint"` // when it attached, Unix seconds
 }
@@ -313,7 +314,7 @@ type Member struct {
 func DecodeInfo(raw cbor.RawMessage) (Info, error) {
 	var info Info
 	err := decMode.Unmarshal(raw, &info)
-	info.makePrintable()
+	makePrintable(reflect.ValueOf(&info))
 	return info, err
 }
 
@@ -364,11 +365,11 @@ const MaxWait = 85 * time.Second
 
 // Description answers Describe.
 type Description struct {
-	Software    string `cbor:"1,keyasint"` // name and version
-	Time        int64  `cbor:"2,keyasint"` // the server's clock, Unix milliseconds
-	Client      string `cbor:"3,keyasint"` // address and port at which the server sees the client; "ssh" over ssh
-	Proof       string `cbor:"4,keyasint"` // of the login: the fingerprint of a key, "token" or "ssh"
-	Sessions    uint32 `cbor:"5,keyasint"` // of the account that the client may see
+	Software    string `cbor:"1,keyasint" text:"summary"` // name and version
+	Time        int64  `cbor:"2,keyasint"`                // the server's clock, Unix milliseconds
+	Client      string `cbor:"3,keyasint" text:"client"`  // address and port of the client as seen here, or "ssh"
+	Proof       string `cbor:"4,keyasint" text:"summary"` // of the login: the fingerprint of a key, "token" or "ssh"
+	Sessions    uint32 `cbor:"5,keyasint"`                // of the account that the client may see
 	MaxSessions uint32 `cbor:"6,keyasint"`
 	Memory      uint64 `cbor:"7,keyasint"` // bytes that these sessions keep of their output
 	MaxMemory   uint64 `cbor:"8,keyasint"` // bytes that the sessions of all accounts may keep
@@ -406,7 +407,7 @@ const (
 // error.
 type Error struct {
 	Code Code   `cbor:"1,keyasint"`
-	Text string `cbor:"2,keyasint"`
+	Text string `cbor:"2,keyasint" text:"error"`
 	Lost *Lost  `cbor:"3,keyasint,omitempty"` // with CodeLost
 }
 

@@ -11,7 +11,7 @@ type Ask struct {
 	Client string `cbor:"2,keyasint,omitempty"`
 	Server string `cbor:"3,keyasint,omitempty"`
 	// Reported says for the log by what sshd has let the client in, as far as the process knows that.
-	Reported string `cbor:"4,keyasint,omitempty"`
+	Reported string `cbor:"4,keyasint,omitempty" text:"summary"`
 }
 
 // Grant is a daemon's answer to an Ask: how to reach the daemon, and a token for the account.

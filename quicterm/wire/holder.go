@@ -11,9 +11,9 @@ import (
 // Open is the first message of a daemon to a holder. A request follows: Attach, Resume,
 // Kill or Query. A descriptor that is passed before it is the datagram lane.
 type Open struct {
-	Client string `cbor:"1,keyasint"` // account@address of the client, for people
-	Scope  string `cbor:"2,keyasint"` // the request is only for a session of this scope; empty for any
-	NoPTY  bool   `cbor:"3,keyasint"` // the client may not have a terminal
+	Client string `cbor:"1,keyasint" text:"client"` // account@address of the client, for people
+	Scope  string `cbor:"2,keyasint"`               // the request is only for a session of this scope; empty for any
+	NoPTY  bool   `cbor:"3,keyasint"`               // the client may not have a terminal
 
 	// Instance is that of an Attach, or zeros: State tells whether it asks again.
 	Instance InstanceID `cbor:"4,keyasint"`
@@ -24,8 +24,8 @@ type Open struct {
 	Key     []byte `cbor:"6,keyasint"`
 
 	// With Attach by a client without a key: "token" or "ssh", and what Ask has reported of its login.
-	Proof    string `cbor:"7,keyasint,omitempty"`
-	Reported string `cbor:"8,keyasint,omitempty"`
+	Proof    string `cbor:"7,keyasint,omitempty" text:"summary"`
+	Reported string `cbor:"8,keyasint,omitempty" text:"summary"`
 }
 
 // Launch describes a new session to its holder.
@@ -83,7 +83,7 @@ type Started struct {
 
 // End asks a holder to end its session, for an operator. Done answers it.
 type End struct {
-	Reason string `cbor:"1,keyasint,omitempty"` // for the people at its clients
+	Reason string `cbor:"1,keyasint,omitempty" text:"summary"` // for the people at its clients
 }
 
 // Query asks a holder for its State.
@@ -96,21 +96,21 @@ type Inspect struct {
 
 // Report answers Inspect: what an operator sees of a session. Counts are since the session began.
 type Report struct {
-	Software   string        `cbor:"1,keyasint"` // name and version of the holder
-	Name       string        `cbor:"2,keyasint"`
+	Software   string        `cbor:"1,keyasint" text:"summary"` // name and version of the holder
+	Name       string        `cbor:"2,keyasint" text:"name"`
 	Phase      Phase         `cbor:"3,keyasint"`
 	Since      int64         `cbor:"4,keyasint"` // start of the phase, Unix seconds
 	Created    int64         `cbor:"5,keyasint"` // Unix seconds
 	PTY        bool          `cbor:"6,keyasint"`
-	Memory     uint64        `cbor:"7,keyasint"`  // bytes that the output takes, as in State
-	Ring       uint64        `cbor:"8,keyasint"`  // bytes of those that the ring takes
-	Capacity   uint64        `cbor:"9,keyasint"`  // bytes that the ring may take
-	RTT        time.Duration `cbor:"10,keyasint"` // end to end, of the writer; 0 if not known
-	Gaps       uint64        `cbor:"11,keyasint"` // output that had left the ring before a client had it
-	Duplicates uint64        `cbor:"12,keyasint"` // frames of input that came again
-	Corrupted  uint64        `cbor:"13,keyasint"` // datagrams and streams with a bad CRC, or no frames
-	Status     uint8         `cbor:"14,keyasint"` // exit status, in PhaseExited
-	Reason     string        `cbor:"15,keyasint"` // why the program was ended, as in Exit; may be empty
+	Memory     uint64        `cbor:"7,keyasint"`                 // bytes that the output takes, as in State
+	Ring       uint64        `cbor:"8,keyasint"`                 // bytes of those that the ring takes
+	Capacity   uint64        `cbor:"9,keyasint"`                 // bytes that the ring may take
+	RTT        time.Duration `cbor:"10,keyasint"`                // end to end, of the writer; 0 if not known
+	Gaps       uint64        `cbor:"11,keyasint"`                // output that had left the ring before a client had it
+	Duplicates uint64        `cbor:"12,keyasint"`                // frames of input that came again
+	Corrupted  uint64        `cbor:"13,keyasint"`                // datagrams and streams with a bad CRC, or no frames
+	Status     uint8         `cbor:"14,keyasint"`                // exit status, in PhaseExited
+	Reason     string        `cbor:"15,keyasint" text:"summary"` // why the program was ended, as in Exit; may be empty
 }
 
 // State answers Query.

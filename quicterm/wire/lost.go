@@ -2,36 +2,28 @@ package wire
 
 import (
 	"fmt"
+	"reflect"
 )
 
 // Lost is what a lost session has left: the record of its holder, and what a client gets of that. The session's program
 // may have chosen any text and the screen.
 type Lost struct {
-	Name    string   `cbor:"1,keyasint"`
-	Scope   string   `cbor:"2,keyasint,omitempty"` // not for clients
-	Summary string   `cbor:"3,keyasint"`           // the start of the command, for people
-	Command string   `cbor:"4,keyasint"`           // the whole command; empty for the login shell
-	Dir     string   `cbor:"5,keyasint"`           // working directory of the program in the foreground
-	Size    Size     `cbor:"6,keyasint"`           // of the terminal
-	Created int64    `cbor:"7,keyasint"`           // Unix seconds
-	Boot    BootMark `cbor:"8,keyasint"`           // not for clients
-	Exited  bool     `cbor:"9,keyasint"`           // the program has ended, and no client has seen that
+	Name    string   `cbor:"1,keyasint" text:"name"`
+	Scope   string   `cbor:"2,keyasint,omitempty"`      // not for clients
+	Summary string   `cbor:"3,keyasint" text:"summary"` // the start of the command, for people
+	Command string   `cbor:"4,keyasint"`                // the whole command; empty for the login shell
+	Dir     string   `cbor:"5,keyasint" text:"error"`   // working directory of the program in the foreground
+	Size    Size     `cbor:"6,keyasint"`                // of the terminal
+	Created int64    `cbor:"7,keyasint"`                // Unix seconds
+	Boot    BootMark `cbor:"8,keyasint"`                // not for clients
+	Exited  bool     `cbor:"9,keyasint"`                // the program has ended, and no client has seen that
 	Status  uint8    `cbor:"10,keyasint"`
-	Reason  string   `cbor:"11,keyasint"` // why the program was ended, or empty
-	Screen  []byte   `cbor:"12,keyasint"` // output that brings a new terminal of Size to the screen, with scrollback
+	Reason  string   `cbor:"11,keyasint" text:"summary"` // why the program was ended, or empty
+	Screen  []byte   `cbor:"12,keyasint"`                // output that shows the screen with scrollback on a terminal of Size
 
 	// For clients alone.
 	Seen     int64 `cbor:"13,keyasint,omitempty"` // when the record was written, Unix seconds
 	Rebooted bool  `cbor:"14,keyasint,omitempty"` // the machine was started anew since; else the holder was killed
-}
-
-// maxCommand is more than a record has of a command, in bytes.
-const maxCommand = 64 << 10
-
-func (l *Lost) makePrintable() {
-	l.Name, l.Summary = Printable(l.Name, MaxName), Printable(l.Summary, MaxSummary)
-	l.Dir, l.Reason = Printable(l.Dir, maxText), Printable(l.Reason, MaxSummary)
-	l.Command = l.Command[:min(len(l.Command), maxCommand)]
 }
 
 // EncodeLost encodes a record.
@@ -46,7 +38,7 @@ func DecodeLost(b []byte) (*Lost, error) {
 	if !ValidName(l.Name) {
 		return nil, fmt.Errorf("a record with the name %q", Printable(l.Name, MaxName))
 	}
-	l.makePrintable()
+	makePrintable(reflect.ValueOf(l))
 	return l, nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 
 	"github.com/fxamacker/cbor/v2"
 )
@@ -167,9 +168,7 @@ func (m Message) Decode(v Body) error {
 	if err != nil {
 		return fmt.Errorf("message of type %d: %w", m.Type, err)
 	}
-	if text, ok := v.(interface{ makePrintable() }); ok {
-		text.makePrintable()
-	}
+	makePrintable(reflect.ValueOf(v))
 	return nil
 }
 

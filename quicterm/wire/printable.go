@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"reflect"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -40,43 +41,29 @@ func Printable(s string, limit int) string {
 	}, s)
 }
 
-// A message with texts that people see makes them printable when it is decoded.
-
-func (h *Hello) makePrintable()    { h.Software = Printable(h.Software, MaxSummary) }
-func (a *Attach) makePrintable()   { a.Machine = Printable(a.Machine, MaxMachine) }
-func (a *Attached) makePrintable() { a.Name = Printable(a.Name, MaxName) }
-func (e *End) makePrintable()      { e.Reason = Printable(e.Reason, MaxSummary) }
-func (a *Ask) makePrintable()      { a.Reported = Printable(a.Reported, MaxSummary) }
-
-func (e *Error) makePrintable() {
-	e.Text = Printable(e.Text, maxText)
-	if e.Lost != nil {
-		e.Lost.makePrintable()
-	}
+// textLimits are the limits of texts that people see, by the tag "text" of a field: decoding makes these printable.
+var textLimits = map[string]int{
+	"name": MaxName, "machine": MaxMachine, "client": MaxClient, "summary": MaxSummary, "error": maxText,
 }
 
-func (o *Open) makePrintable() {
-	o.Client = Printable(o.Client, MaxClient)
-	o.Proof, o.Reported = Printable(o.Proof, MaxSummary), Printable(o.Reported, MaxSummary)
-}
-
-func (r *Resumed) makePrintable() {
-	r.Proof, r.Reported = Printable(r.Proof, MaxSummary), Printable(r.Reported, MaxSummary)
-}
-
-func (d *Description) makePrintable() {
-	d.Software, d.Client = Printable(d.Software, MaxSummary), Printable(d.Client, MaxClient)
-	d.Proof = Printable(d.Proof, MaxSummary)
-}
-
-func (r *Report) makePrintable() {
-	r.Software, r.Reason = Printable(r.Software, MaxSummary), Printable(r.Reason, MaxSummary)
-	r.Name = Printable(r.Name, MaxName)
-}
-
-func (i *Info) makePrintable() {
-	i.Name, i.Command = Printable(i.Name, MaxName), Printable(i.Command, MaxSummary)
-	for n, member := range i.Members {
-		i.Members[n].Client = Printable(member.Client, MaxClient)
+// makePrintable makes the texts of a decoded struct printable, and of those that it has.
+func makePrintable(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.Pointer:
+		if !v.IsNil() {
+			makePrintable(v.Elem())
+		}
+	case reflect.Slice:
+		for i := 0; v.Type().Elem().Kind() == reflect.Struct && i < v.Len(); i++ {
+			makePrintable(v.Index(i))
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if limit, is := textLimits[v.Type().Field(i).Tag.Get("text")]; is {
+				v.Field(i).SetString(Printable(v.Field(i).String(), limit))
+			} else {
+				makePrintable(v.Field(i))
+			}
+		}
 	}
 }
