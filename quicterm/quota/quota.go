@@ -3,11 +3,12 @@
 //	Rates   how often something happens, for each key
 //	Places  how many wait at a time; when there are too many, who goes
 //	Turns   how much is done at a time, and what comes next
+//	Shares  how much of the memory each has, and who gives it back
 //	Recent  what is remembered of keys, within a bound
 //
 // It has no clock, no goroutine and no socket: the caller passes the time. What is kept for keys is bounded, and a key
-// that is forgotten is as one that was never seen. Rates and Turns are safe for concurrent use, Places and Recent are
-// not.
+// that is forgotten is as one that was never seen. Rates, Turns and Shares are safe for concurrent use, Places and
+// Recent are not.
 package quota
 
 import "net/netip"

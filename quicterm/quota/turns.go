@@ -46,6 +46,18 @@ func (t *Turns[K]) Take(ctx context.Context, key K) (end func(), err error) {
 	}
 }
 
+// Try is Take if a turn of a key can come at once.
+func (t *Turns[K]) Try(key K) (end func(), ok bool) {
+	w := t.Enter(key)
+	select {
+	case <-w.ready:
+		return func() { t.Leave(w) }, true
+	default:
+		t.Leave(w)
+		return nil, false
+	}
+}
+
 // Enter begins to wait for a turn. The caller calls Leave.
 func (t *Turns[K]) Enter(key K) *Turn[K] {
 	t.mu.Lock()

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/quicterm/quicterm/migrate/carrier/quic"
+	"github.com/quicterm/quicterm/quicterm/quota"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -19,16 +20,16 @@ func TestConnectionsOfAccount(t *testing.T) {
 		const limit = 10*connectionsPerSession + spareConnections
 		var closed []int
 		members := make([]*member, 2*limit)
-		other := &member{close: func() { t.Error("a connection of another account is closed") }}
+		other := &member{Member: quota.Member[uint32]{Close: func() { t.Error("a connection of another account is closed") }}}
 		a.join(2, other)
 		for i := range members {
-			members[i] = &member{close: func() { closed = append(closed, i) }}
+			members[i] = &member{Member: quota.Member[uint32]{Close: func() { closed = append(closed, i) }}}
 			time.Sleep(time.Second)
 			members[0].heard()
 			a.join(1, members[i])
 		}
-		if len(closed) != limit || len(a.of(1).members) != limit || len(a.of(2).members) != 1 {
-			t.Fatalf("%d connections are closed and %d left, want %d each", len(closed), len(a.of(1).members), limit)
+		if len(closed) != limit || a.connections.Len(1) != limit || a.connections.Len(2) != 1 {
+			t.Fatalf("%d connections are closed and %d left, want %d each", len(closed), a.connections.Len(1), limit)
 		}
 		for i, n := range closed {
 			if n != i+1 {
@@ -39,7 +40,7 @@ func TestConnectionsOfAccount(t *testing.T) {
 			a.leave(m)
 			a.leave(m)
 		}
-		if n := len(a.of(1).members); n != 0 {
+		if n := a.connections.Len(1); n != 0 {
 			t.Errorf("%d connections count after their end", n)
 		}
 	})
@@ -77,7 +78,7 @@ func TestWindowIsGivenBack(t *testing.T) {
 		a := newAccounts(10)
 		closed := make(chan string, 10)
 		connect := func(name string, grown uint64) *member {
-			m := &member{close: func() { closed <- name }}
+			m := &member{Member: quota.Member[uint32]{Close: func() { closed <- name }}}
 			a.join(1, m)
 			if grown > 0 && !a.grow(m, grown) {
 				t.Errorf("%s has no window", name)
@@ -113,9 +114,9 @@ func TestClosedForOthers(t *testing.T) {
 		c, _, _ := h.dial(quic.Dial, false)
 		h.send(c, resume(attached, 1))
 		h.want("resume", c, wire.TypeResumed)
-		for range connectionsPerSession*h.server.accounts.sessions + spareConnections {
+		for range connectionsPerSession*h.settings.MaxSessionsPerUser + spareConnections {
 			time.Sleep(time.Millisecond)
-			h.server.accounts.join(attached.UID, &member{close: func() {}})
+			h.server.accounts.join(attached.UID, &member{Member: quota.Member[uint32]{Close: func() {}}})
 		}
 		<-c.Context().Done()
 		again, _, _ := h.dial(quic.Dial, false)

@@ -73,7 +73,7 @@ func (s *Server) serveConn(ctx context.Context, incoming incoming) {
 	defer context.AfterFunc(ctx, func() { incoming.Close() })()
 	c := &conn{server: s, incoming: incoming, guest: guestOf(incoming.Context()), attempt: s.attempts.Add(1)}
 	defer context.AfterFunc(c.pending.evicted, func() { incoming.Refuse() })()
-	c.member.close = func() { incoming.Close() }
+	c.member.Close = func() { incoming.Close() }
 	defer s.accounts.leave(c.member)
 	if c.local != nil {
 		s.accounts.join(c.local.Login.UID, c.member)

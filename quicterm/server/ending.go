@@ -6,7 +6,7 @@ import (
 	"errors"
 	"io"
 	"strings"
-	"sync"
+	"sync/atomic"
 
 	"github.com/quicterm/quicterm/migrate/carrier/quic"
 	"github.com/quicterm/quicterm/migrate/carrier/tcp"
@@ -24,24 +24,13 @@ const (
 
 // An ending keeps the first reason why a connection ends: what else fails then is only its consequence.
 // It is safe for concurrent use. The zero value has no reason.
-type ending struct {
-	mu   sync.Mutex
-	text string
-}
+type ending struct{ first atomic.Pointer[string] }
 
-func (e *ending) because(reason string) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.text == "" {
-		e.text = reason
-	}
-}
+func (e *ending) because(reason string) { e.first.CompareAndSwap(nil, &reason) }
 
 func (e *ending) reason() string {
 	e.because(endedHere)
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.text
+	return *e.first.Load()
 }
 
 // endWords says for people what an error of the connection to a client means.

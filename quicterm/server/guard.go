@@ -62,7 +62,7 @@ func (c *conn) guard(after time.Duration) (stop func()) {
 				}
 			}
 			// All connections are looked at in the same moment: that is one wake-up a minute.
-			timer.Reset(addressInterval - time.Duration(uptime())%addressInterval)
+			timer.Reset(addressInterval - uptime()%addressInterval)
 		}
 	})
 	return func() {

@@ -26,7 +26,8 @@ func (c *conn) relay(uid uint32, answer wire.Message, toHolder carrier.Carrier) 
 	if err := wire.Write(c.carrier, answer); err != nil {
 		return err
 	}
-	borrowed, processors := c.server.accounts.of(uid).borrowed, &c.server.processors
+	processors := &c.server.processors
+	borrow := func() (giveBack func(), ok bool) { return c.server.accounts.large.Try(uid) }
 	fromClient := func(n int) {
 		c.member.brought(n)
 		processors.relayed(n)
@@ -36,13 +37,13 @@ func (c *conn) relay(uid uint32, answer wire.Message, toHolder carrier.Carrier) 
 		c.spawn(&wg, func() { copyDatagrams(c.carrier, toHolder, processors.relayed) })
 	}
 	c.spawn(&wg, func() {
-		if readErr, _ := copyStream(toHolder, c.carrier, borrowed, fromClient); readErr != nil {
+		if readErr, _ := copyStream(toHolder, c.carrier, borrow, fromClient); readErr != nil {
 			c.ending.because(endWords(readErr))
 		}
 		toHolder.Close() // the client has closed its side
 		c.discard()
 	})
-	if _, writeErr := copyStream(c.carrier, toHolder, borrowed, processors.relayed); writeErr != nil {
+	if _, writeErr := copyStream(c.carrier, toHolder, borrow, processors.relayed); writeErr != nil {
 		c.ending.because(endWords(writeErr))
 	}
 	c.ending.because(endedBySession)
@@ -61,18 +62,14 @@ const (
 var largeBuffers = sync.Pool{New: func() any { return new([largeBuffer]byte) }}
 
 // copyStream copies until a read or a write fails, and returns the error of the one that did. It calls copies with how
-// much each read has brought. Borrowed has an element for each large buffer that is borrowed.
-func copyStream(dst io.Writer, src io.Reader, borrowed chan struct{}, copies func(int)) (readErr, writeErr error) {
+// much each read has brought, and borrow for a large buffer.
+func copyStream(
+	dst io.Writer, src io.Reader, borrow func() (giveBack func(), ok bool), copies func(int),
+) (readErr, writeErr error) {
 	small := make([]byte, smallBuffer)
 	var large *[largeBuffer]byte
-	giveBack := func() {
-		if large != nil {
-			largeBuffers.Put(large)
-			large = nil
-			<-borrowed
-		}
-	}
-	defer giveBack()
+	giveBack := func() {}
+	defer func() { giveBack() }()
 	buf := small
 	for {
 		n, err := src.Read(buf)
@@ -87,15 +84,17 @@ func copyStream(dst io.Writer, src io.Reader, borrowed chan struct{}, copies fun
 		}
 		switch {
 		case large == nil && n == len(small):
-			select {
-			case borrowed <- struct{}{}:
+			if end, ok := borrow(); ok {
 				large = largeBuffers.Get().(*[largeBuffer]byte)
 				buf = large[:]
-			default:
+				giveBack = func() {
+					largeBuffers.Put(large)
+					end()
+				}
 			}
 		case large != nil && n < len(small):
 			giveBack()
-			buf = small
+			large, buf, giveBack = nil, small, func() {}
 		}
 	}
 }

@@ -74,14 +74,14 @@ func (s stuck) Write(b []byte) (int, error) {
 // give them back.
 func TestLargeBuffersOfAccount(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		account := newAccounts(1).of(0)
+		account := newAccounts(1)
 		var large atomic.Int64
 		end := make(chan struct{})
 		var relays sync.WaitGroup
 		for range 2 * maxLarge {
 			relays.Go(func() {
 				s := stuck{new(int), &large, end}
-				copyStream(s, s, account.borrowed, func(int) {})
+				copyStream(s, s, func() (func(), bool) { return account.large.Try(0) }, func(int) {})
 			})
 		}
 		synctest.Wait()
@@ -90,8 +90,10 @@ func TestLargeBuffersOfAccount(t *testing.T) {
 		}
 		close(end)
 		relays.Wait()
-		if n := len(account.borrowed); n != 0 {
-			t.Errorf("%d large buffers are not given back", n)
+		for n := range maxLarge {
+			if _, ok := account.large.Try(0); !ok {
+				t.Errorf("%d large buffers are not given back", maxLarge-n)
+			}
 		}
 	})
 }

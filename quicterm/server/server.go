@@ -127,7 +127,7 @@ func (s *Server) Serve(ctx context.Context, l privsep.Listener) error {
 // Clients implements [monitor.Network].
 func (s *Server) Clients(context.Context) (*privsep.Clients, error) {
 	return &privsep.Clients{
-		Connections: s.connections.Load(), Unused: time.Duration(uptime() - s.usedAt.Load()),
+		Connections: s.connections.Load(), Unused: uptime() - time.Duration(s.usedAt.Load()),
 		Sessions: s.attachments.status(),
 	}, nil
 }
@@ -204,7 +204,7 @@ func resetKey(secret [32]byte, address net.Addr) (*[32]byte, error) {
 func (s *Server) countConn(ctx context.Context, incoming incoming) {
 	s.connections.Add(1)
 	s.processors.did(acceptWork)
-	defer func() { s.usedAt.Store(uptime()) }()
+	defer func() { s.usedAt.Store(int64(uptime())) }()
 	defer s.connections.Add(-1)
 	s.contain(s.log, func() error { s.serveConn(ctx, incoming); return nil })
 }

@@ -408,12 +408,7 @@ func TestRelayOverTCPEndsWithItsClient(t *testing.T) {
 func TestWindowsOverTCP(t *testing.T) {
 	h := onTCP(t, 64)
 	c, _ := h.attach()
-	u := h.server.accounts.of(uint32(os.Geteuid()))
-	grown := func() uint64 {
-		h.server.accounts.mu.Lock()
-		defer h.server.accounts.mu.Unlock()
-		return u.grown
-	}
+	grown := func() uint64 { return h.server.accounts.connections.Taken(uint32(os.Geteuid())) }
 	for seq := range uint64(10) {
 		if _, err := c.Write(typed(seq+1, "x")); err != nil {
 			t.Fatal(err)

@@ -19,7 +19,7 @@ type Lost struct {
 	Exited  bool     `cbor:"9,keyasint"`                // the program has ended, and no client has seen that
 	Status  uint8    `cbor:"10,keyasint"`
 	Reason  string   `cbor:"11,keyasint" text:"summary"` // why the program was ended, or empty
-	Screen  []byte   `cbor:"12,keyasint"`                // output that shows the screen with scrollback on a terminal of Size
+	Screen  []byte   `cbor:"12,keyasint"`                // output that shows screen and scrollback at Size
 
 	// For clients alone.
 	Seen     int64 `cbor:"13,keyasint,omitempty"` // when the record was written, Unix seconds
