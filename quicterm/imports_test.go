@@ -89,7 +89,10 @@ var packages = []struct {
 		path: "quicterm/monitor/metrics", role: "counts, and serves the counts for Prometheus; knows nothing of what it counts",
 		imports: "golang.org/x/net",
 	},
-	{path: "quicterm/client/proxy", role: "TCP connections through a proxy; knows nothing of what they are for"},
+	{
+		path: "quicterm/client/proxy", role: "TCP connections through a proxy; knows nothing of what they are for",
+		imports: "golang.org/x/net",
+	},
 	{
 		path: "quicterm/quota", role: "the fair shares of rates, places and turns; pure, takes the time as an argument",
 		imports: "golang.org/x/time", tests: "pgregory.net/rapid",

@@ -64,7 +64,7 @@ func TestDial(t *testing.T) {
 		{"SOCKS to IPv6, which answers with a name", "socks5", "", "[2001:db8::1]:443",
 			[]string{"\x05\x01\x00", socksOK, "\x05\x01\x00\x04\x20\x01\x0d\xb8" + strings.Repeat("\x00", 11) + "\x01\x01\xbb", "\x05\x00\x00\x03\x01a\x00\x00"}},
 		{"SOCKS with a password", "socks5", "me:se%20cret@", "192.0.2.1:443",
-			[]string{"\x05\x01\x02", "\x05\x02", "\x01\x02me\x07se cret", "\x01\x00", "\x05\x01\x00\x01\xc0\x00\x02\x01\x01\xbb", socksDone}},
+			[]string{"\x05\x02\x00\x02", "\x05\x02", "\x01\x02me\x07se cret", "\x01\x00", "\x05\x01\x00\x01\xc0\x00\x02\x01\x01\xbb", socksDone}},
 		{"HTTP", "http", "", "192.0.2.1:443", []string{httpHead + "\r\n", "HTTP/1.1 200 Connected\r\nVia: x\r\n\r\n"}},
 		{"HTTP with a password", "http", "me:secret@", "192.0.2.1:443",
 			[]string{httpHead + "Proxy-Authorization: Basic bWU6c2VjcmV0\r\n\r\n", "HTTP/1.0 200 OK\r\n\r\n"}},
@@ -107,11 +107,11 @@ func TestRefused(t *testing.T) {
 		scheme, want string
 		dialog       []string
 	}{
-		{"socks5", "speaks no SOCKS", []string{"\x05\x01\x00", "HT"}},
-		{"socks5", "another authentication", []string{"\x05\x01\x00", "\x05\xff"}},
+		{"socks5", "unexpected protocol version 72", []string{"\x05\x01\x00", "HT"}},
+		{"socks5", "no acceptable authentication methods", []string{"\x05\x01\x00", "\x05\xff"}},
 		{"socks5", "connection refused", []string{"\x05\x01\x00", socksOK, socks, "\x05\x05\x00\x01\x00\x00"}},
-		{"socks5", "error 200", []string{"\x05\x01\x00", socksOK, socks, "\x05\xc8\x00\x01\x00\x00"}},
-		{"socks5", "unknown kind", []string{"\x05\x01\x00", socksOK, socks, "\x05\x00\x00\x07\x00\x00"}},
+		{"socks5", "unknown code: 200", []string{"\x05\x01\x00", socksOK, socks, "\x05\xc8\x00\x01\x00\x00"}},
+		{"socks5", "unknown address type 7", []string{"\x05\x01\x00", socksOK, socks, "\x05\x00\x00\x07\x00\x00"}},
 		{"http", "status 407 Proxy Authentication Required", []string{httpHead + "\r\n", "HTTP/1.1 407 \x1b[2J\r\n\r\n"}},
 		{"http", "no HTTP", []string{httpHead + "\r\n", "SSH-2.0\r\n\r\n"}},
 		{"http", "too long", []string{httpHead + "\r\n", "HTTP/1.1 200 OK\r\nx: " + strings.Repeat("x", maxAnswer)}},
@@ -121,8 +121,8 @@ func TestRefused(t *testing.T) {
 			t.Errorf("%v, want %q", err, test.want)
 		}
 	}
-	if err := fails(t, "socks5://me:secret@"+serve(t, "\x05\x01\x02", "\x05\x02", "\x01\x02me\x06secret", "\x01\x01")); err == nil ||
-		strings.Contains(err.Error(), "secret") || !strings.Contains(err.Error(), "refuses the user") {
+	if err := fails(t, "socks5://me:secret@"+serve(t, "\x05\x02\x00\x02", "\x05\x02", "\x01\x02me\x06secret", "\x01\x01")); err == nil ||
+		strings.Contains(err.Error(), "secret") || !strings.Contains(err.Error(), "username/password authentication failed") {
 		t.Errorf("%v; want a refusal without the password", err)
 	}
 }
