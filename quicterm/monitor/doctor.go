@@ -36,72 +36,76 @@ import (
 // limits, and at the holders that run. running is the address of the daemon that runs, or the zero
 // value. It makes nothing, except the directory that sshd -T needs, and starts sshd -T and su, to see whether
 // PAM opens sessions.
-func Doctor(ctx context.Context, cfg Config, running netip.AddrPort) (r doctor.Report) {
-	s, r := examined(ctx, cfg)
-	if s == nil {
-		return r
+func Doctor(ctx context.Context, cfg Config, running netip.AddrPort) doctor.Report {
+	e := examined(ctx, cfg)
+	if e.Monitor != nil {
+		e.ports(ctx, running)
+		examineBuffers(&e.Report, "/proc/sys/net/core")
+		e.limits()
+		e.login(ctx)
+		e.holders(ctx)
 	}
-	s.examinePorts(ctx, &r, running)
-	examineBuffers(&r, "/proc/sys/net/core")
-	s.examineLimits(&r)
-	s.examineLogin(ctx, &r)
-	s.examineHolders(ctx, &r)
-	return r
+	return e.Report
 }
 
 // Test looks at what keeps a daemon with these settings from starting, and at what makes it refuse every login.
 // It starts sshd -T, and not su, which would delay each start.
-func Test(ctx context.Context, cfg Config) doctor.Report {
-	_, r := examined(ctx, cfg)
-	return r
+func Test(ctx context.Context, cfg Config) doctor.Report { return examined(ctx, cfg).Report }
+
+// An examination looks at the machine as a daemon would.
+type examination struct {
+	*Monitor // nil if the settings have none
+	doctor.Report
 }
 
-// examined returns a monitor to look at, or nil, and what Test has found of it.
-func examined(ctx context.Context, cfg Config) (s *Monitor, r doctor.Report) {
+// examined returns what Test has found.
+func examined(ctx context.Context, cfg Config) *examination {
+	e := new(examination)
 	s, err := look(ctx, cfg) // it reads no keys: there is nothing to close
 	if err == nil {
 		s.Sessions, err = newSessions(s.localHolders(cfg.Local), s.settings, s.log, s.panics)
 	}
 	if err != nil {
-		r.Add("settings", doctor.Fail, "correct the file", "%v", err)
-		return nil, r
+		e.Add("settings", doctor.Fail, "correct the file", "%v", err)
+		return e
 	}
-	s.examineKeys(&r)
-	s.examineDirs(&r)
-	s.examineSSHD(ctx, &r)
-	return s, r
+	e.Monitor = s
+	e.keys()
+	e.dirs()
+	e.sshd(ctx)
+	return e
 }
 
-// examineSSHD tells whether sshd says what it lets in. If it does not, no login is accepted.
-func (s *Monitor) examineSSHD(ctx context.Context, r *doctor.Report) {
+// sshd tells whether sshd says what it lets in. If it does not, no login is accepted.
+func (e *examination) sshd(ctx context.Context) {
 	const todo = `correct it, or set sshd_policy = "ignore" if this machine's sshd has another purpose`
 	switch {
-	case !s.all:
+	case !e.all:
 		return
-	case !s.access.FollowsSSHD():
-		r.Add("sshd", doctor.OK, "", `its configuration is not obeyed: sshd_policy = "ignore"`)
+	case !e.access.FollowsSSHD():
+		e.Add("sshd", doctor.OK, "", `its configuration is not obeyed: sshd_policy = "ignore"`)
 		return
 	}
 	loopback := netip.AddrFrom4([4]byte{127, 0, 0, 1})
-	policy, sshd, err := s.access.Find(ctx, s.self, loopback, loopback)
+	policy, sshd, err := e.access.Find(ctx, e.self, loopback, loopback)
 	if err == nil && sshd == nil {
-		r.Add("sshd", doctor.OK, "", "none is installed: the settings say who gets in")
+		e.Add("sshd", doctor.OK, "", "none is installed: the settings say who gets in")
 		return
 	}
 	if err == nil {
 		err = policy.CheckPatterns()
 	}
 	if err != nil {
-		r.Add("sshd", doctor.Fail, todo, "no login is accepted: %v", err)
+		e.Add("sshd", doctor.Fail, todo, "no login is accepted: %v", err)
 		return
 	}
-	r.Add("sshd", doctor.OK, "", "%v says who gets in", sshd)
+	e.Add("sshd", doctor.OK, "", "%v says who gets in", sshd)
 }
 
-// examinePorts tells who has the ports, as far as the system says.
-func (s *Monitor) examinePorts(ctx context.Context, r *doctor.Report, running netip.AddrPort) {
-	addresses := s.settings().Listen
-	if isGranted(s.settings(), running) {
+// ports tells who has the ports, as far as the system says.
+func (e *examination) ports(ctx context.Context, running netip.AddrPort) {
+	addresses := e.settings().Listen
+	if isGranted(e.settings(), running) {
 		addresses = []string{":" + strconv.Itoa(int(running.Port()))}
 	}
 	var open, missing, taken []string
@@ -115,7 +119,7 @@ func (s *Monitor) examinePorts(ctx context.Context, r *doctor.Report, running ne
 			none := true
 			for _, t := range ports.Takers(protocol, uint16(port)) {
 				none = false
-				if !running.IsValid() || t.UID != s.self.UID && t.UID != 0 {
+				if !running.IsValid() || t.UID != e.self.UID && t.UID != 0 {
 					taken = append(taken, t.String())
 				}
 			}
@@ -133,19 +137,19 @@ func (s *Monitor) examinePorts(ctx context.Context, r *doctor.Report, running ne
 	const other = "end that process, or name another port in listen"
 	switch {
 	case runtime.GOOS != "linux":
-		r.Add("ports", doctor.Skip, "", "this system does not say who has a port")
+		e.Add("ports", doctor.Skip, "", "this system does not say who has a port")
 	case len(taken) > 0:
-		r.Add("ports", doctor.Fail, other, "taken: %s", strings.Join(taken, "; "))
+		e.Add("ports", doctor.Fail, other, "taken: %s", strings.Join(taken, "; "))
 	case blocked != nil:
-		r.Add("ports", doctor.Fail, "let it through: clients come by TCP where a network drops UDP",
+		e.Add("ports", doctor.Fail, "let it through: clients come by TCP where a network drops UDP",
 			"a firewall or a rule of this machine keeps TCP from the daemon: %v", blocked)
 	case running.IsValid() && len(missing) > 0:
-		r.Add("ports", doctor.Fail, "restart the daemon: it has other settings, or its log says why",
+		e.Add("ports", doctor.Fail, "restart the daemon: it has other settings, or its log says why",
 			"the daemon does not listen at %s", strings.Join(missing, ", "))
 	case len(missing) > 0:
-		r.Add("ports", doctor.OK, "", "free: %s", strings.Join(missing, ", "))
+		e.Add("ports", doctor.OK, "", "free: %s", strings.Join(missing, ", "))
 	default:
-		r.Add("ports", doctor.OK, "", "open: %s", strings.Join(open, ", "))
+		e.Add("ports", doctor.OK, "", "open: %s", strings.Join(open, ", "))
 	}
 }
 
@@ -177,13 +181,13 @@ func isGranted(settings *configs.Server, running netip.AddrPort) bool {
 	return true
 }
 
-func (s *Monitor) examineKeys(r *doctor.Report) {
-	files, optional := s.settings().HostKey, len(s.settings().HostKey) == 0
+func (e *examination) keys() {
+	files, optional := e.settings().HostKey, len(e.settings().HostKey) == 0
 	if optional {
-		if s.all {
+		if e.all {
 			files = keys.SSHHostKeys
 		}
-		if state, err := s.stateDir(); err == nil {
+		if state, err := e.stateDir(); err == nil {
 			files = append(files[:len(files):len(files)], filepath.Join(state, "host_key"))
 		}
 	}
@@ -194,22 +198,22 @@ func (s *Monitor) examineKeys(r *doctor.Report) {
 			continue
 		}
 		if err != nil {
-			r.Add("hostkey", doctor.Fail,
+			e.Add("hostkey", doctor.Fail,
 				"correct host_key, make the key again (ssh-keygen -A), or run qtd as its owner", "%v", err)
 			return
 		}
 		if info, err := os.Stat(file); err == nil && info.Mode().Perm()&0o077 != 0 {
-			r.Add("hostkey", doctor.Fail, "chmod 600 "+file+", and make a new key if others may have read it",
+			e.Add("hostkey", doctor.Fail, "chmod 600 "+file+", and make a new key if others may have read it",
 				"%s has mode %04o: other accounts can use it or read it", file, info.Mode().Perm())
 			return
 		}
 		good = append(good, file)
 	}
 	if len(good) == 0 {
-		r.Add("hostkey", doctor.OK, "", "there is none, and the daemon makes one when it starts")
+		e.Add("hostkey", doctor.OK, "", "there is none, and the daemon makes one when it starts")
 		return
 	}
-	r.Add("hostkey", doctor.OK, "", "%s", strings.Join(good, ", "))
+	e.Add("hostkey", doctor.OK, "", "%s", strings.Join(good, ", "))
 }
 
 // tryWrite writes a file into a directory, as large as any of the daemon's there, and removes it.
@@ -223,8 +227,8 @@ func tryWrite(dir string) error {
 	return errors.Join(err, f.Close()) // some file systems tell at the end
 }
 
-func (s *Monitor) examineDirs(r *doctor.Report) {
-	state, err := s.stateDir()
+func (e *examination) dirs() {
+	state, err := e.stateDir()
 	var info fs.FileInfo
 	if err == nil {
 		info, err = os.Stat(state)
@@ -235,36 +239,36 @@ func (s *Monitor) examineDirs(r *doctor.Report) {
 	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		r.Add("state", doctor.OK, "", "%s does not exist, and the daemon makes it", state)
+		e.Add("state", doctor.OK, "", "%s does not exist, and the daemon makes it", state)
 	case err != nil:
-		r.Add("state", doctor.Fail, "set state_dir to a directory of this account", "%v", err)
+		e.Add("state", doctor.Fail, "set state_dir to a directory of this account", "%v", err)
 	case !info.IsDir():
-		r.Add("state", doctor.Fail, "remove it, or set state_dir", "%s is no directory", state)
+		e.Add("state", doctor.Fail, "remove it, or set state_dir", "%s is no directory", state)
 	case writeErr != nil:
-		r.Add("state", doctor.Fail, "give it to this account, make room, or set state_dir", "%s cannot be written: %v", state, writeErr)
+		e.Add("state", doctor.Fail, "give it to this account, make room, or set state_dir", "%s cannot be written: %v", state, writeErr)
 	case info.Mode().Perm()&0o077 != 0:
-		r.Add("state", doctor.Warn, "chmod 700 "+state,
+		e.Add("state", doctor.Warn, "chmod 700 "+state,
 			"%s has mode %04o: others may read names in it", state, info.Mode().Perm())
 	default:
-		r.Add("state", doctor.OK, "", "%s", state)
+		e.Add("state", doctor.OK, "", "%s", state)
 	}
-	err = s.base.Unsafe(s.self.UID)
-	dirs := s.base.Dirs(s.self.UID)
-	if s.all && err == nil {
+	err = e.base.Unsafe(e.self.UID)
+	dirs := e.base.Dirs(e.self.UID)
+	if e.all && err == nil {
 		var root *os.Root
-		if root, err = rundir.Open(s.base.System()); err == nil {
+		if root, err = rundir.Open(e.base.System()); err == nil {
 			root.Close()
-			dirs = []string{s.base.System()}
+			dirs = []string{e.base.System()}
 		} else if errors.Is(err, fs.ErrNotExist) {
 			err = nil
 		}
 	}
 	if err != nil {
-		r.Add("runtime", doctor.Fail, "mend its owner and mode, or remove it: the daemon makes it again", "%v", err)
+		e.Add("runtime", doctor.Fail, "mend its owner and mode, or remove it: the daemon makes it again", "%v", err)
 	} else if len(dirs) > 0 {
-		r.Add("runtime", doctor.OK, "", "%s", strings.Join(dirs, ", "))
+		e.Add("runtime", doctor.OK, "", "%s", strings.Join(dirs, ", "))
 	} else {
-		r.Add("runtime", doctor.OK, "", "there is no directory of sockets yet, and the daemon makes it")
+		e.Add("runtime", doctor.OK, "", "there is no directory of sockets yet, and the daemon makes it")
 	}
 }
 
@@ -304,44 +308,44 @@ func examineBuffers(r *doctor.Report, dir string) {
 // connections each.
 const filesPerSession = 12
 
-func (s *Monitor) examineLimits(r *doctor.Report) {
+func (e *examination) limits() {
 	found := fmt.Sprintf("max_sessions_per_user %d, buffer_size %v, max_buffer_total %v",
-		s.settings().MaxSessionsPerUser, s.settings().BufferSize, s.settings().MaxBufferTotal)
+		e.settings().MaxSessionsPerUser, e.settings().BufferSize, e.settings().MaxBufferTotal)
 	var files syscall.Rlimit
-	need := uint64(filesPerSession * s.settings().MaxSessionsPerUser)
+	need := uint64(filesPerSession * e.settings().MaxSessionsPerUser)
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err == nil && uint64(files.Max) < need {
-		r.Add("limits", doctor.Warn, fmt.Sprintf("raise LimitNOFILE= of the unit, or ulimit -n, to %d", need),
-			"a process may open %d files, and %d sessions need %d", files.Max, s.settings().MaxSessionsPerUser, need)
+		e.Add("limits", doctor.Warn, fmt.Sprintf("raise LimitNOFILE= of the unit, or ulimit -n, to %d", need),
+			"a process may open %d files, and %d sessions need %d", files.Max, e.settings().MaxSessionsPerUser, need)
 		return
 	}
-	limit := s.memory.limit
+	limit := e.memory.limit
 	if state, err := memory.Read(); err == nil && uint64(limit) > state.Total {
-		r.Add("limits", doctor.Warn, "lower max_buffer_total",
+		e.Add("limits", doctor.Warn, "lower max_buffer_total",
 			"%s: more than the %d MiB that this machine has", found, state.Total>>20)
 		return
 	}
-	r.Add("limits", doctor.OK, "", "%s (%d MiB)", found, limit>>20)
+	e.Add("limits", doctor.OK, "", "%s (%d MiB)", found, limit>>20)
 }
 
-func (s *Monitor) examineLogin(ctx context.Context, r *doctor.Report) {
-	_, words, state := processes.HowSessionsStart(ctx, s.all, nil)
+func (e *examination) login(ctx context.Context) {
+	_, words, state := processes.HowSessionsStart(ctx, e.all, nil)
 	todo := ""
 	if state != doctor.OK {
 		todo = "correct that: PAM's rules for su are in /etc/pam.d/su"
 	}
-	r.Add("login", state, todo, "%s", words)
-	account := s.self.UID
-	if s.all {
+	e.Add("login", state, todo, "%s", words)
+	account := e.self.UID
+	if e.all {
 		account = math.MaxUint32 // any but root
 	}
-	if closed := nologin(s.all, account); closed != nil {
-		r.Add("login", doctor.Fail, "remove that file, or wait until the system has started",
+	if closed := nologin(e.all, account); closed != nil {
+		e.Add("login", doctor.Fail, "remove that file, or wait until the system has started",
 			"nologin(5) lets only root in: %s", closed.Text)
 	}
 }
 
-func (s *Monitor) examineHolders(ctx context.Context, r *doctor.Report) {
-	all, silent := s.inspectAll(ctx)
+func (e *examination) holders(ctx context.Context) {
+	all, silent := e.inspectAll(ctx)
 	versions := make(map[string]int)
 	for _, one := range all {
 		versions[one.report.Software]++
@@ -353,11 +357,11 @@ func (s *Monitor) examineHolders(ctx context.Context, r *doctor.Report) {
 	found := strings.Join(lines, ", ")
 	switch {
 	case silent > 0:
-		r.Add("holders", doctor.Warn, "look at their processes: they are stopped, or wait for a file system or for memory",
+		e.Add("holders", doctor.Warn, "look at their processes: they are stopped, or wait for a file system or for memory",
 			"sessions that do not answer: %d; others: %s", silent, cmp.Or(found, "none"))
-	case len(versions) > 1 || len(versions) == 1 && versions[s.software] == 0:
-		r.Add("holders", doctor.OK, "", "%s; the daemon serves other versions until their sessions end", found)
+	case len(versions) > 1 || len(versions) == 1 && versions[e.software] == 0:
+		e.Add("holders", doctor.OK, "", "%s; the daemon serves other versions until their sessions end", found)
 	default:
-		r.Add("holders", doctor.OK, "", "%s", cmp.Or(found, "no session"))
+		e.Add("holders", doctor.OK, "", "%s", cmp.Or(found, "no session"))
 	}
 }

@@ -66,11 +66,10 @@ func TestDoctorOfSilentHolders(t *testing.T) {
 	}
 	settings := configs.DefaultServer()
 	settings.RuntimeDir, settings.StateDir, settings.SSHDPolicy = string(base), t.TempDir(), "ignore"
-	s, _ := examined(t.Context(), Config{Settings: settings})
-	var r doctor.Report
+	e := examined(t.Context(), Config{Settings: settings})
 	start := time.Now()
-	s.examineHolders(t.Context(), &r)
-	if got := r[0].String(); !strings.Contains(got, "sessions that do not answer: 100") {
+	e.holders(t.Context())
+	if got := e.Report[len(e.Report)-1].String(); !strings.Contains(got, "sessions that do not answer: 100") {
 		t.Errorf("got %s", got)
 	}
 	if took := time.Since(start); took > 2*censusTime {
