@@ -51,9 +51,11 @@ func TestMovie(t *testing.T) {
 		">two  words</text>":                              1,
 		"animation-duration:5.000s":                       1,
 		"@keyframes r1{0%{transform:translate(0px,0px)}}": 1,
-		"@keyframes r3{0%{transform:translate(0px,0px)}60%{transform:translate(0px,-19px)}80%{transform:translate(0px,0px)}}":                   1,
-		`textLength="36" lengthAdjust="spacingAndGlyphs">日本</text>`:                                                                             1,
-		`<rect x="36" width="18" height="19" fill="#d8d8d8"/><text x="36" y="14" textLength="18" lengthAdjust="spacingAndGlyphs" style="fill:#`: 1,
+		"@keyframes r3{0%{transform:translate(0px,0px)}60%{transform:translate(0px,-19px)}" +
+			"80%{transform:translate(0px,0px)}}": 1,
+		`textLength="36" lengthAdjust="spacingAndGlyphs">日本</text>`: 1,
+		`<rect x="36" width="18" height="19" fill="#d8d8d8"/>` +
+			`<text x="36" y="14" textLength="18" lengthAdjust="spacingAndGlyphs" style="fill:#`: 1,
 	} {
 		if got := strings.Count(image, want); got != times {
 			t.Errorf("%q is there %d times, want %d", want, got, times)

@@ -33,7 +33,7 @@ var metrics = map[string]Metric{
 	"wire":           {Cost: true, Meaning: "what is sent, both ways, with the headers of IP and UDP or TCP"},
 	"resent":         {Cost: true, Meaning: "share of the bytes from the clients that were sent before"},
 	"client cpu":     {Cost: true, Meaning: "CPU time of the client's processes for the whole work"},
-	"server cpu":     {Cost: true, Meaning: "the same on the server (holder and daemon), without what runs in the session"},
+	"server cpu":     {Cost: true, Meaning: "the same on the server (holder, daemon), without what runs in the session"},
 	"cpu":            {Cost: true, Meaning: "CPU time of both sides for the whole work"},
 	"cpu a key":      {Cost: true, Meaning: "CPU time of both sides, for each key"},
 	"switches a key": {Cost: true, Meaning: "how often both sides' processes give up the CPU, for each key"},

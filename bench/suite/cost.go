@@ -152,9 +152,9 @@ func (c *cost) countResent() (resent, sent int) {
 }
 
 // figures are of one session: "wire", bytes a second both ways; "client cpu" and "server cpu", seconds for the whole
-// work; "client memory" and "server memory", MB at its end; if keys were typed, "cpu a key" and "switches a key" of both
-// sides; and, only if they have bounds, "cpu" of both sides, "outage wire", and "resent", the share of what clients sent
-// that they had sent before. What is not known is left out.
+// work; "client memory" and "server memory", MB at its end; if keys were typed, "cpu a key" and "switches a key" of
+// both sides; and, only if they have bounds, "cpu" of both sides, "outage wire", and "resent", the share of what
+// clients sent that they had sent before. What is not known is left out.
 func (c *cost) figures() (figures []work.Figure) {
 	n := float64(len(c.job.Clients))
 	add := func(metric, unit string, value float64, portable bool) {
