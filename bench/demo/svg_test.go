@@ -101,8 +101,8 @@ func (m *movie) write(w io.Writer, last time.Duration) error {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" height="%d">
 <style>
-text{white-space:pre;font:%dpx ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono","Liberation Mono",monospace}
-text{fill:%s}.t,.c{text-anchor:middle}.t{fill:#9a9aa2}.c{font-weight:bold;fill:#ffd75f}
+text{font:%dpx ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono","Liberation Mono",monospace}
+text{white-space:pre;fill:%s}.t,.c{text-anchor:middle}.t{fill:#9a9aa2}.c{font-weight:bold;fill:#ffd75f}
 .b{font-weight:bold}.i{font-style:italic}.u{text-decoration:underline}
 g.s{animation-duration:%.3fs;animation-timing-function:step-end;animation-iteration-count:infinite}
 `, width, height, width, height, svgFontSize, hex(foreground), total.Seconds())
