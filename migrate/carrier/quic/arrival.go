@@ -4,8 +4,6 @@ import (
 	"net"
 	"sync/atomic"
 	"time"
-
-	"golang.org/x/net/ipv4"
 )
 
 // An arrivalClock holds when a socket received its last packet. quic-go counts the packets
@@ -17,8 +15,9 @@ type arrivalClock struct {
 
 func newArrivalClock() *arrivalClock { return &arrivalClock{begun: time.Now()} }
 
+// record records that a read has returned. A nil clock records nothing.
 func (a *arrivalClock) record(err error) {
-	if err == nil {
+	if a != nil && err == nil {
 		a.last.Store(max(int64(time.Since(a.begun)), 1))
 	}
 }
@@ -29,14 +28,6 @@ func (a *arrivalClock) lastArrival() time.Time {
 		return a.begun.Add(time.Duration(n))
 	}
 	return time.Time{}
-}
-
-// watch returns socket with its reads recorded.
-func (a *arrivalClock) watch(socket net.PacketConn) net.PacketConn {
-	if s, ok := socket.(*batchedSocket); ok {
-		return &timedSocket{s, a}
-	}
-	return &timedPacketConn{socket, a}
 }
 
 // timedPacketConn is any socket that a test brings along.
@@ -55,24 +46,3 @@ func (c *timedPacketConn) ReadFrom(b []byte) (int, net.Addr, error) {
 
 func (c *timedPacketConn) SetReadBuffer(int) error  { return nil }
 func (c *timedPacketConn) SetWriteBuffer(int) error { return nil }
-
-// timedSocket is a UDP socket. It keeps the ways in which quic-go reads several packets or
-// their ancillary data with one system call.
-type timedSocket struct {
-	*batchedSocket
-	clock *arrivalClock
-}
-
-// ReadBatch is how quic-go reads on unix.
-func (s *timedSocket) ReadBatch(messages []ipv4.Message, flags int) (int, error) {
-	n, err := s.batchedSocket.ReadBatch(messages, flags)
-	s.clock.record(err)
-	return n, err
-}
-
-// ReadMsgUDP is how quic-go reads on Windows.
-func (s *timedSocket) ReadMsgUDP(b, oob []byte) (n, oobn, flags int, addr *net.UDPAddr, err error) {
-	n, oobn, flags, addr, err = s.Socket.ReadMsgUDP(b, oob)
-	s.clock.record(err)
-	return n, oobn, flags, addr, err
-}

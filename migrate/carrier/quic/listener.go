@@ -49,7 +49,7 @@ type Listener struct {
 // Listen returns a listener on a socket. The caller owns the socket, and closes it after the
 // listener.
 func Listen(socket net.PacketConn, cfg ListenConfig) (*Listener, error) {
-	packets, err := batched(socket, false)
+	packets, err := batched(socket, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -90,13 +90,13 @@ func DialEarly(ctx context.Context, socket net.PacketConn, addr netip.AddrPort, 
 }
 
 func dial(ctx context.Context, socket net.PacketConn, addr netip.AddrPort, conf *tls.Config, early bool) (*Conn, error) {
-	packets, err := batched(socket, true)
+	arrivals := newArrivalClock()
+	packets, err := batched(socket, arrivals)
 	if err != nil {
 		socket.Close()
 		return nil, err
 	}
-	arrivals := newArrivalClock()
-	transport := &quicgo.Transport{Conn: arrivals.watch(packets), ConnectionIDGenerator: noIDs{}}
+	transport := &quicgo.Transport{Conn: packets, ConnectionIDGenerator: noIDs{}}
 	dial := transport.Dial
 	if early {
 		dial = transport.DialEarly

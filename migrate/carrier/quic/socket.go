@@ -48,25 +48,39 @@ func (s *Socket) WriteTo(b []byte, addr net.Addr) (int, error) {
 // A batchedSocket is a Socket that receives several packets with one system call.
 type batchedSocket struct {
 	*Socket
-	batch *batch
+	batch    *batch
+	arrivals *arrivalClock // or nil
 }
 
-// batched returns socket, as a batchedSocket if it is a Socket. If coalesce is set, much comes in bursts.
-func batched(socket net.PacketConn, coalesce bool) (net.PacketConn, error) {
+// batched returns socket, as a batchedSocket if it is a Socket. With a clock it is a client's, to which much comes in
+// bursts.
+func batched(socket net.PacketConn, arrivals *arrivalClock) (net.PacketConn, error) {
 	s, ok := socket.(*Socket)
-	if !ok {
+	switch {
+	case !ok && arrivals == nil:
 		return socket, nil
+	case !ok:
+		return &timedPacketConn{socket, arrivals}, nil
 	}
-	batch, err := newBatch(s.UDPConn, coalesce)
+	batch, err := newBatch(s.UDPConn, arrivals != nil)
 	if err != nil {
 		return nil, err
 	}
-	return &batchedSocket{s, batch}, nil
+	return &batchedSocket{s, batch, arrivals}, nil
 }
 
 // ReadBatch is how quic-go reads on unix.
 func (s *batchedSocket) ReadBatch(messages []ipv4.Message, _ int) (int, error) {
-	return s.batch.receive(messages)
+	n, err := s.batch.receive(messages)
+	s.arrivals.record(err)
+	return n, err
+}
+
+// ReadMsgUDP is how quic-go reads on Windows.
+func (s *batchedSocket) ReadMsgUDP(b, oob []byte) (n, oobn, flags int, addr *net.UDPAddr, err error) {
+	n, oobn, flags, addr, err = s.Socket.ReadMsgUDP(b, oob)
+	s.arrivals.record(err)
+	return n, oobn, flags, addr, err
 }
 
 // WriteMsgUDP sends a packet.
