@@ -25,9 +25,6 @@ const (
 	// fast, long path.
 	outputWindow = 4 << 20
 
-	// reorderWindow is how many frames of output may come before the first missing one: the holder has the same for input.
-	reorderWindow = 100
-
 	// goodbyeTimeout is how long a client that leaves waits for the server to learn that, and endTimeout
 	// how long one waits that knows how the program has ended, while the link seems alive: if the server
 	// does not learn it, it keeps the session as exited for a day. A loaded server takes seconds.
@@ -202,7 +199,6 @@ func (c *Client) Attach(ctx context.Context, req *wire.Attach, streams Streams) 
 		Acked:         1,
 		Next:          s.attached.First,
 		Offset:        s.attached.Offset,
-		Reorder:       reorderWindow,
 		Window:        outputWindow,
 		DelayAcks:     true,
 		TakeSnapshots: s.attached.PTY,

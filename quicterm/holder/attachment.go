@@ -27,9 +27,6 @@ const (
 
 	// maxReplayLines is how many lines of scrollback a client may ask for; the screen has fewer.
 	maxReplayLines = 1 << 20
-
-	// reorderWindow is how many frames of input may arrive out of order.
-	reorderWindow = 100
 )
 
 // An attachment is a client process that attached to the session. The holder's gate

@@ -162,7 +162,7 @@ func TestBadDatagrams(t *testing.T) {
 		{}, {0}, random(1), random(15), random(16), random(carrier.MaxDatagram), random(carrier.MaxDatagram + 1), random(5000),
 		make([]byte, 16), corrupted(22 * 8), corrupted(0), frame(1, wire.Stdin, "cut")[:18],
 		append(binary.BigEndian.AppendUint64(nil, 1), 3, 1, 0, 1),
-		frame(1+reorderWindow, wire.Stdin, "early"), frame(1<<62, wire.Stdin, "last"),
+		frame(1+session.MaxEarly, wire.Stdin, "early"), frame(1<<62, wire.Stdin, "last"),
 		append(frame(0, pingType, "\x01"), random(50)...),
 		frame(0, 0xfe, "unknown"), frame(0, pingType, ""), frame(0, noticeType, "\xc8unknown"),
 	}

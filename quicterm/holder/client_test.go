@@ -80,12 +80,11 @@ func (w *world) joinWith(name string, req *wire.Attach) (*client, carrier.Carrie
 	m, conn := w.ask(&wire.Open{Client: name}, req)
 	w.want("attach", m, &c.attached)
 	c.endpoint = session.NewEndpoint(session.Config{
-		Log:     c.input,
-		Acked:   1,
-		Next:    c.attached.First,
-		Offset:  c.attached.Offset,
-		Reorder: 100,
-		Window:  4 << 20,
+		Log:    c.input,
+		Acked:  1,
+		Next:   c.attached.First,
+		Offset: c.attached.Offset,
+		Window: 4 << 20,
 
 		TakeSnapshots: true,
 		TakeNote:      c.takeNote,

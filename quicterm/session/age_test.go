@@ -40,7 +40,7 @@ func TestAgedFramesAreMarked(t *testing.T) {
 	now := time.Unix(1000, 0)
 	for _, maxDatagram := range []int{0, 1100} {
 		ring := buffer.NewRing(1 << 20)
-		e := NewEndpoint(Config{Log: ring, Acked: 1, Next: 1, Reorder: 100, Window: 1 << 20, TellAge: true})
+		e := NewEndpoint(Config{Log: ring, Acked: 1, Next: 1, Window: 1 << 20, TellAge: true})
 		size := 1 // so small that it goes by datagram
 		if maxDatagram == 0 {
 			size = 2000

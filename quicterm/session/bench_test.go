@@ -23,7 +23,7 @@ func newPair(b *testing.B) *pair {
 	p := &pair{b: b, now: time.Unix(0, 0)}
 	for i := range p.endpoints {
 		p.rings[i] = buffer.NewRing(0)
-		p.endpoints[i] = NewEndpoint(Config{Log: p.rings[i], Acked: 1, Next: 1, Reorder: 100, Window: 4 << 20, DelayAcks: i == 0, PeerDelaysAcks: i == 1})
+		p.endpoints[i] = NewEndpoint(Config{Log: p.rings[i], Acked: 1, Next: 1, Window: 4 << 20, DelayAcks: i == 0, PeerDelaysAcks: i == 1})
 	}
 	for i, e := range p.endpoints {
 		p.ids[i] = e.Up(p.now, 1100, i == 0)

@@ -11,6 +11,9 @@ const (
 	// usual flow-control window, 4 MiB, as a terminal is read on Linux, 4 KiB at a time.
 	MaxAhead = 1024
 
+	// MaxEarly is the same in datagrams, which carry tails of a few frames only.
+	MaxEarly = 100
+
 	// minBulk is how many unsent bytes at least go on bulk carriers. Fewer are keys and their echo, or the prompt after
 	// a flood.
 	minBulk = 1 << 10

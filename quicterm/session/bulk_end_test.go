@@ -131,7 +131,7 @@ func TestLimitedOutlivesNoCarrier(t *testing.T) {
 	w := newWorld(t, 1)
 	w.rate = 250_000
 	server := w.ends[1]
-	server.endpoint = NewEndpoint(Config{Log: server.ring, Acked: 1, Next: 1, Reorder: 100, Window: 300 << 10,
+	server.endpoint = NewEndpoint(Config{Log: server.ring, Acked: 1, Next: 1, Window: 300 << 10,
 		TellLimited: true})
 	l := w.connect()
 	w.bulk(2 * time.Second)

@@ -145,7 +145,7 @@ func TestLimitedIsTold(t *testing.T) {
 	w := newWorld(t, 1)
 	w.rate = 250_000
 	for i, e := range w.ends {
-		e.endpoint = NewEndpoint(Config{Log: e.ring, Acked: 1, Next: 1, Reorder: 100, Window: 300 << 10, TellLimited: i == 1})
+		e.endpoint = NewEndpoint(Config{Log: e.ring, Acked: 1, Next: 1, Window: 300 << 10, TellLimited: i == 1})
 	}
 	w.connect()
 	w.append(1, 1000)

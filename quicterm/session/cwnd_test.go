@@ -13,8 +13,8 @@ func TestSlowStart(t *testing.T) {
 	w.rate, w.delay = 12_500_000, 25*time.Millisecond
 	server, client := w.ends[1], w.ends[0]
 	server.ring = buffer.NewRing(8 << 20)
-	server.endpoint = NewEndpoint(Config{Log: server.ring, Acked: 1, Next: 1, Reorder: 100, Window: 300 << 10})
-	client.endpoint = NewEndpoint(Config{Log: client.ring, Acked: 1, Next: 1, Reorder: 100, Window: 4 << 20})
+	server.endpoint = NewEndpoint(Config{Log: server.ring, Acked: 1, Next: 1, Window: 300 << 10})
+	client.endpoint = NewEndpoint(Config{Log: client.ring, Acked: 1, Next: 1, Window: 4 << 20})
 	link := w.connect()
 	for range 20 {
 		w.append(1, 3000)

@@ -18,9 +18,6 @@ type Config struct {
 	// Next is the first frame of the peer's log to receive, and Offset its offset
 	// there.
 	Next, Offset uint64
-	// Reorder is how many frames the reorder window spans for datagrams: an early frame is
-	// kept if it is less than this many after the next one. For streams it spans more.
-	Reorder int
 	// Window is the size of the flow-control window in bytes: how many bytes of
 	// frames this end holds until they are consumed. At least 256 KiB are granted.
 	Window int
@@ -104,16 +101,15 @@ type Endpoint struct {
 	obscure obscure
 
 	// The peer's log.
-	reorder       *buffer.ReorderWindow
-	reorderFrames uint64      // early frames that datagrams may bring
-	offset        uint64      // of the frame to receive next
-	windowSize    int         // bytes of frames that this end holds at most
-	held          int         // bytes of frames that are delivered and not consumed
-	toConsume     uint64      // the first frame that is not consumed
-	pending       []Delivered // delivered and not taken, in order
-	arrivedUntil  int         // how many of pending Arrived has returned
-	inNotices     []Notice    // received and not taken
-	peerAged      uint64      // see Aged
+	reorder      *buffer.ReorderWindow
+	offset       uint64      // of the frame to receive next
+	windowSize   int         // bytes of frames that this end holds at most
+	held         int         // bytes of frames that are delivered and not consumed
+	toConsume    uint64      // the first frame that is not consumed
+	pending      []Delivered // delivered and not taken, in order
+	arrivedUntil int         // how many of pending Arrived has returned
+	inNotices    []Notice    // received and not taken
+	peerAged     uint64      // see Aged
 
 	carriers  map[CarrierID]*carrier
 	lastID    CarrierID
@@ -154,8 +150,7 @@ func NewEndpoint(cfg Config) *Endpoint {
 		acked:          cfg.Acked,
 		consumed:       cfg.Acked,
 		windowEnd:      position(cfg.Acked, cfg.Log.Offset(cfg.Acked)) + initialWindow,
-		reorder:        buffer.NewReorderWindow(cfg.Next, max(cfg.Reorder, MaxAhead), cfg.Window),
-		reorderFrames:  uint64(max(cfg.Reorder, 1)),
+		reorder:        buffer.NewReorderWindow(cfg.Next, MaxAhead, cfg.Window),
 		offset:         cfg.Offset,
 		windowSize:     max(cfg.Window, initialWindow),
 		toConsume:      cfg.Next,

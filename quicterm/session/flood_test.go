@@ -32,7 +32,7 @@ func TestFlood(t *testing.T) {
 			w.rate = path.bits / 8
 			server := w.ends[1]
 			server.ring = buffer.NewRing(4 << 20)
-			server.endpoint = NewEndpoint(Config{Log: server.ring, Acked: 1, Next: 1, Reorder: 100, Window: 300 << 10})
+			server.endpoint = NewEndpoint(Config{Log: server.ring, Acked: 1, Next: 1, Window: 300 << 10})
 			w.connect()
 			w.append(1, 10)
 			w.run(time.Second)
@@ -83,7 +83,7 @@ func newSlowWorld(t *testing.T) (w *world, server, client *end) {
 	w.rate = 100_000
 	server, client = w.ends[1], w.ends[0]
 	server.ring = buffer.NewRing(4 << 20)
-	server.endpoint = NewEndpoint(Config{Log: server.ring, Acked: 1, Next: 1, Reorder: 100, Window: 300 << 10})
+	server.endpoint = NewEndpoint(Config{Log: server.ring, Acked: 1, Next: 1, Window: 300 << 10})
 	w.connect()
 	return w, server, client
 }
@@ -153,7 +153,7 @@ func TestSkipsAmongFloods(t *testing.T) {
 		w.datagrams = seed%4 != 0
 		server, client := w.ends[1], w.ends[0]
 		server.ring = buffer.NewRing([]int{0, 8 << 20}[seed%2])
-		server.endpoint = NewEndpoint(Config{Log: server.ring, Acked: 1, Next: 1, Reorder: 100, Window: 300 << 10})
+		server.endpoint = NewEndpoint(Config{Log: server.ring, Acked: 1, Next: 1, Window: 300 << 10})
 		w.rate = []int{0, 100_000, 2_000_000}[seed%3]
 		w.connect()
 		for range steps {
@@ -235,8 +235,8 @@ func TestSkipsInARow(t *testing.T) {
 	w.rate, w.delay = 100_000, 150*time.Millisecond
 	server, client := w.ends[1], w.ends[0]
 	server.ring = buffer.NewRing(8 << 20)
-	server.endpoint = NewEndpoint(Config{Log: server.ring, Acked: 1, Next: 1, Reorder: 100, Window: 300 << 10})
-	client.endpoint = NewEndpoint(Config{Log: client.ring, Acked: 1, Next: 1, Reorder: 100, Window: 4 << 20})
+	server.endpoint = NewEndpoint(Config{Log: server.ring, Acked: 1, Next: 1, Window: 300 << 10})
+	client.endpoint = NewEndpoint(Config{Log: client.ring, Acked: 1, Next: 1, Window: 4 << 20})
 	w.connect()
 	bulk := func() {
 		for range 40 {

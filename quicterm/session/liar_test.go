@@ -22,7 +22,7 @@ type target struct {
 func newTarget(t *testing.T, maxDatagram int) *target {
 	log := buffer.NewRing(16 << 20)
 	now := time.Unix(1e9, 0)
-	p := NewEndpoint(Config{Log: log, Acked: 1, Next: 1, Reorder: 100, Window: 1 << 20})
+	p := NewEndpoint(Config{Log: log, Acked: 1, Next: 1, Window: 1 << 20})
 	return &target{t: t, now: now, log: log, endpoint: p, id: p.Up(now, maxDatagram, true)}
 }
 

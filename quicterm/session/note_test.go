@@ -14,11 +14,11 @@ import (
 func (w *world) takeNotes() (highest *uint64) {
 	highest = new(uint64)
 	a, b := w.ends[0], w.ends[1]
-	b.endpoint = NewEndpoint(Config{Log: b.ring, Acked: 1, Next: 1, Reorder: 100, Window: 300 << 10, PeerDelaysAcks: true,
+	b.endpoint = NewEndpoint(Config{Log: b.ring, Acked: 1, Next: 1, Window: 300 << 10, PeerDelaysAcks: true,
 		Note: func(time.Time) []byte {
 			return append(binary.BigEndian.AppendUint64(nil, b.ring.Next()-1), make([]byte, MaxNote-8)...)
 		}})
-	a.endpoint = NewEndpoint(Config{Log: a.ring, Acked: 1, Next: 1, Reorder: 100, Window: 300 << 10, DelayAcks: true,
+	a.endpoint = NewEndpoint(Config{Log: a.ring, Acked: 1, Next: 1, Window: 300 << 10, DelayAcks: true,
 		TakeNote: func(received uint64, note []byte) {
 			out := binary.BigEndian.Uint64(note)
 			if received > a.ring.Next() || out >= b.ring.Next() || len(note) != MaxNote {

@@ -29,8 +29,8 @@ func progressAfterOutage(t *testing.T, seed int) {
 	w.delay = time.Duration(1+w.rng.IntN(100)) * time.Millisecond
 	server, client := w.ends[1], w.ends[0]
 	server.ring = buffer.NewRing([]int{0, 1 << 20, 8 << 20}[seed%3])
-	server.endpoint = NewEndpoint(Config{Log: server.ring, Acked: 1, Next: 1, Reorder: 100, Window: 300 << 10, PeerDelaysAcks: true})
-	client.endpoint = NewEndpoint(Config{Log: client.ring, Acked: 1, Next: 1, Reorder: 100, Window: 4 << 20, DelayAcks: true})
+	server.endpoint = NewEndpoint(Config{Log: server.ring, Acked: 1, Next: 1, Window: 300 << 10, PeerDelaysAcks: true})
+	client.endpoint = NewEndpoint(Config{Log: client.ring, Acked: 1, Next: 1, Window: 4 << 20, DelayAcks: true})
 	w.connect()
 	print := func() {
 		for range w.rng.IntN(40) {

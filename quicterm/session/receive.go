@@ -104,7 +104,7 @@ func (e *Endpoint) handleFrame(now time.Time, c *carrier, lane Lane, f buffer.Fr
 		f = c.unpin(f)
 	}
 	verdict := buffer.Beyond
-	if lane == StreamLane || f.Seq < next+e.reorderFrames {
+	if lane == StreamLane || f.Seq < next+MaxEarly {
 		verdict = e.reorder.Offer(f)
 	}
 	elsewhere := verdict == buffer.Duplicate && f.Seq > c.acks.highest // another carrier was quicker

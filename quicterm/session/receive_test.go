@@ -37,7 +37,7 @@ func FuzzReceive(f *testing.F) {
 	f.Fuzz(func(t *testing.T, script []byte) {
 		log := buffer.NewRing(0)
 		now := time.Unix(1e9, 0)
-		p := NewEndpoint(Config{Log: log, Acked: 1, Next: 1, Reorder: 100, Window: 1 << 20, TakeSnapshots: true,
+		p := NewEndpoint(Config{Log: log, Acked: 1, Next: 1, Window: 1 << 20, TakeSnapshots: true,
 			Snapshot: func() (uint64, []byte, bool) {
 				return log.Next(), make([]byte, log.Next()%7*30_000), log.Next()%5 > 0
 			}})
@@ -129,7 +129,7 @@ func TestEndOfAllLogs(t *testing.T) {
 		{"offset", []buffer.Frame{gapTo(2, maxNumber+1)}},
 		{"frame behind the last", []buffer.Frame{gapTo(maxNumber, 0), {Seq: maxNumber, Type: input}, {Seq: maxNumber + 1, Type: input}}},
 	} {
-		p := NewEndpoint(Config{Log: buffer.NewRing(0), Acked: 1, Next: 1, Reorder: 100, Window: 1 << 20})
+		p := NewEndpoint(Config{Log: buffer.NewRing(0), Acked: 1, Next: 1, Window: 1 << 20})
 		id := p.Up(now, 0, true)
 		for i, f := range test.frames {
 			var protocol *ProtocolError
@@ -145,7 +145,7 @@ func TestEndOfAllLogs(t *testing.T) {
 func TestEndlessWindow(t *testing.T) {
 	now := time.Unix(1e9, 0)
 	log := buffer.NewRing(0)
-	p := NewEndpoint(Config{Log: log, Acked: 1, Next: 1, Reorder: 100, Window: 1 << 20})
+	p := NewEndpoint(Config{Log: log, Acked: 1, Next: 1, Window: 1 << 20})
 	id := p.Up(now, 0, true)
 	endless := buffer.Frame{Type: ack, Payload: appendAck(nil, ackInfo{received: 1, consumed: 1, windowEnd: math.MaxUint64})}
 	if err := p.Receive(now, id, StreamLane, endless); err != nil {
@@ -172,7 +172,7 @@ func gapTo(next, offset uint64) buffer.Frame {
 // Any number of gaps that are not taken are one.
 func TestGapsAreJoined(t *testing.T) {
 	now := time.Unix(1e9, 0)
-	p := NewEndpoint(Config{Log: buffer.NewRing(0), Acked: 1, Next: 1, Reorder: 100, Window: 1 << 20})
+	p := NewEndpoint(Config{Log: buffer.NewRing(0), Acked: 1, Next: 1, Window: 1 << 20})
 	id := p.Up(now, 0, true)
 	for n := range uint64(1000) {
 		if err := p.Receive(now, id, StreamLane, gapTo(n+2, 10*(n+1))); err != nil {
@@ -193,7 +193,7 @@ func TestGapsAreJoined(t *testing.T) {
 // end, DropPending empties it.
 func TestPending(t *testing.T) {
 	now := time.Unix(1e9, 0)
-	p := NewEndpoint(Config{Log: buffer.NewRing(0), Acked: 1, Next: 1, Reorder: 100, Window: 1 << 20})
+	p := NewEndpoint(Config{Log: buffer.NewRing(0), Acked: 1, Next: 1, Window: 1 << 20})
 	id := p.Up(now, 0, true)
 	receive := func(seqs ...uint64) {
 		for _, seq := range seqs {
@@ -247,7 +247,7 @@ func TestMemoryOfWhatWaits(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.why, func(t *testing.T) {
 			now := time.Unix(1e9, 0)
-			p := NewEndpoint(Config{Log: buffer.NewRing(0), Acked: 1, Next: 2, Reorder: 100, Window: 1 << 20})
+			p := NewEndpoint(Config{Log: buffer.NewRing(0), Acked: 1, Next: 2, Window: 1 << 20})
 			id := p.Up(now, 0, true)
 			old := buffer.AppendFrame(nil, buffer.Frame{Seq: 1, Type: input, Payload: make([]byte, 60_000)})
 			r, w := io.Pipe()
@@ -292,7 +292,7 @@ func heapSize() int {
 // A bulk of frames is not copied.
 func TestBulkIsNotCopied(t *testing.T) {
 	now := time.Unix(1e9, 0)
-	p := NewEndpoint(Config{Log: buffer.NewRing(0), Acked: 1, Next: 1, Reorder: 100, Window: 1 << 20})
+	p := NewEndpoint(Config{Log: buffer.NewRing(0), Acked: 1, Next: 1, Window: 1 << 20})
 	id := p.Up(now, 0, true)
 	for seq := range uint64(200) {
 		f := buffer.Frame{Seq: seq + 1, Type: input, Payload: make([]byte, 4096)}

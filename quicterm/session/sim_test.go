@@ -54,7 +54,7 @@ type end struct {
 func (w *world) takeSnapshots() {
 	w.snapshots = true
 	for _, e := range w.ends {
-		e.endpoint = NewEndpoint(Config{Log: e.ring, Acked: 1, Next: 1, Reorder: 100, Window: 300 << 10,
+		e.endpoint = NewEndpoint(Config{Log: e.ring, Acked: 1, Next: 1, Window: 300 << 10,
 			Snapshot: e.snapshot, TakeSnapshots: true})
 	}
 }
@@ -114,7 +114,7 @@ func newWorld(t testing.TB, seed uint64) *world {
 		w.ends[i] = &end{
 			ring:     ring,
 			next:     1,
-			endpoint: NewEndpoint(Config{Log: ring, Acked: 1, Next: 1, Reorder: 100, Window: 300 << 10}),
+			endpoint: NewEndpoint(Config{Log: ring, Acked: 1, Next: 1, Window: 300 << 10}),
 		}
 	}
 	w.datagrams = true

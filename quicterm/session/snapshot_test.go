@@ -118,7 +118,7 @@ func TestSnapshotIsShared(t *testing.T) {
 		asked++
 		return ring.Next(), make([]byte, 3*maxPart), true
 	}
-	p := NewEndpoint(Config{Log: ring, Acked: 1, Next: 1, Reorder: 100, Window: 1 << 20, Snapshot: snapshot})
+	p := NewEndpoint(Config{Log: ring, Acked: 1, Next: 1, Window: 1 << 20, Snapshot: snapshot})
 	p.Skip(0)
 	begin := func(want int) {
 		t.Helper()
@@ -244,7 +244,7 @@ func TestHostileSnapshots(t *testing.T) {
 		{"as long as allowed", whole(part(end, MaxSnapshot-end), gapWith(3, 20, MaxSnapshot)), StreamLane, false},
 		{"longer than allowed", whole(part(end, MaxSnapshot-end+1)), StreamLane, true},
 	} {
-		p := NewEndpoint(Config{Log: buffer.NewRing(0), Acked: 1, Next: 1, Reorder: 100, Window: 1 << 20, TakeSnapshots: true})
+		p := NewEndpoint(Config{Log: buffer.NewRing(0), Acked: 1, Next: 1, Window: 1 << 20, TakeSnapshots: true})
 		id := p.Up(time.Time{}, 1100, true)
 		for i, f := range test.frames {
 			lane, last := StreamLane, i == len(test.frames)-1
@@ -267,7 +267,7 @@ func TestHostileSnapshots(t *testing.T) {
 // All carriers of an attachment together keep no more than one snapshot may have.
 func TestMemoryOfSnapshots(t *testing.T) {
 	now := time.Unix(1e9, 0)
-	p := NewEndpoint(Config{Log: buffer.NewRing(0), Acked: 1, Next: 1, Reorder: 100, Window: 1 << 20, TakeSnapshots: true})
+	p := NewEndpoint(Config{Log: buffer.NewRing(0), Acked: 1, Next: 1, Window: 1 << 20, TakeSnapshots: true})
 	const size = 60_000
 	before := heapSize()
 	kept := 0
@@ -297,7 +297,7 @@ func TestMemoryOfSnapshots(t *testing.T) {
 // Of the snapshots that are not taken only the last is kept.
 func TestPendingSnapshots(t *testing.T) {
 	now := time.Unix(1e9, 0)
-	p := NewEndpoint(Config{Log: buffer.NewRing(0), Acked: 1, Next: 1, Reorder: 100, Window: 1 << 20, TakeSnapshots: true})
+	p := NewEndpoint(Config{Log: buffer.NewRing(0), Acked: 1, Next: 1, Window: 1 << 20, TakeSnapshots: true})
 	id := p.Up(now, 0, true)
 	say := func(frames ...buffer.Frame) {
 		t.Helper()
@@ -348,7 +348,7 @@ func TestSnapshotInParts(t *testing.T) {
 		log.Append(output, []byte("x"))
 	}
 	data := bytes.Repeat([]byte("snapshot"), 100_000)
-	p := NewEndpoint(Config{Log: log, Acked: 1, Next: 1, Reorder: 100, Window: 1 << 20,
+	p := NewEndpoint(Config{Log: log, Acked: 1, Next: 1, Window: 1 << 20,
 		Snapshot: func() (uint64, []byte, bool) { return 3, data, true }})
 	p.Skip(0)
 	id := p.Up(now, 0, true)

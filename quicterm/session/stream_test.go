@@ -22,7 +22,7 @@ func newStreamWorld(t *testing.T) *world {
 	w := newWorld(t, 1)
 	w.datagrams = false
 	for i, e := range w.ends {
-		e.endpoint = NewEndpoint(Config{Log: e.ring, Acked: 1, Next: 1, Reorder: 100, Window: 300 << 10, DelayAcks: i == 0, PeerDelaysAcks: i == 1})
+		e.endpoint = NewEndpoint(Config{Log: e.ring, Acked: 1, Next: 1, Window: 300 << 10, DelayAcks: i == 0, PeerDelaysAcks: i == 1})
 	}
 	return w
 }

@@ -23,7 +23,7 @@ func (c typing) run(t *testing.T) {
 	w := newWorld(t, 1)
 	for i, e := range w.ends {
 		e.ring = buffer.NewRing(0)
-		cfg := Config{Log: e.ring, Acked: 1, Next: 1, Reorder: 100, Window: 300 << 10, DelayAcks: i == 0, PeerDelaysAcks: i == 1}
+		cfg := Config{Log: e.ring, Acked: 1, Next: 1, Window: 300 << 10, DelayAcks: i == 0, PeerDelaysAcks: i == 1}
 		if i == 1 {
 			cfg.Note = func(time.Time) []byte { return make([]byte, 9) } // a hint costs no datagram
 		}

@@ -100,7 +100,7 @@ func FuzzRun(f *testing.F) {
 		}
 		var mu sync.Mutex
 		log := buffer.NewRing(0)
-		endpoint := session.NewEndpoint(session.Config{Log: log, Acked: 1, Next: 1, Reorder: 100, Window: 1 << 20})
+		endpoint := session.NewEndpoint(session.Config{Log: log, Acked: 1, Next: 1, Window: 1 << 20})
 		next, waiting := uint64(1), []session.Delivered(nil)
 		var p *driver.Driver
 		p = driver.New(&mu, endpoint, func() {

@@ -140,8 +140,8 @@ func typeKeys(client, holder *end, keys int, pace time.Duration) {
 func TestWakeUpsOfKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client, holder := newEnd(), newEnd()
-		client.endpoint = session.NewEndpoint(session.Config{Log: client.log, Acked: 1, Next: 1, Reorder: 100, Window: 4 << 20, DelayAcks: true})
-		holder.endpoint = session.NewEndpoint(session.Config{Log: holder.log, Acked: 1, Next: 1, Reorder: 100, Window: 4 << 20, PeerDelaysAcks: true})
+		client.endpoint = session.NewEndpoint(session.Config{Log: client.log, Acked: 1, Next: 1, Window: 4 << 20, DelayAcks: true})
+		holder.endpoint = session.NewEndpoint(session.Config{Log: holder.log, Acked: 1, Next: 1, Window: 4 << 20, PeerDelaysAcks: true})
 		client.driver.endpoint, holder.driver.endpoint = client.endpoint, holder.endpoint
 		x, y := newDelayed(time.Millisecond, 0, true)
 		hangUp := runDelayed(client, holder, x, y)

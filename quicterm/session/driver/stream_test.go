@@ -52,7 +52,7 @@ type end struct {
 func newEnd() *end {
 	e := &end{log: buffer.NewRing(64 << 20)}
 	e.changed = sync.NewCond(&e.mu)
-	e.endpoint = session.NewEndpoint(session.Config{Log: e.log, Acked: 1, Next: 1, Reorder: 100, Window: 4 << 20})
+	e.endpoint = session.NewEndpoint(session.Config{Log: e.log, Acked: 1, Next: 1, Window: 4 << 20})
 	e.driver = New(&e.mu, e.endpoint, func() {
 		frames := e.endpoint.Take(math.MaxInt)
 		for _, d := range frames {
