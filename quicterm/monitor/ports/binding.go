@@ -3,6 +3,7 @@
 package ports
 
 import (
+	"context"
 	"net"
 	"net/netip"
 	"strconv"
@@ -36,13 +37,16 @@ func (b binding) beside() binding {
 	return binding{"udp" + b.family(), b.address}
 }
 
+// listen opens a socket, of TCP one without Multipath TCP, which net.Listen would allow.
 func (b binding) listen() (socket, error) {
 	at := b.address.String()
 	if b.family() == "" {
 		at = ":" + strconv.Itoa(int(b.address.Port())) // also where there is no IPv6
 	}
 	if b.protocol() == "tcp" {
-		l, err := net.Listen(b.network, at)
+		var lc net.ListenConfig
+		lc.SetMultipathTCP(false)
+		l, err := lc.Listen(context.Background(), b.network, at)
 		if err != nil {
 			return nil, err
 		}

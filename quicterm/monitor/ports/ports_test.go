@@ -149,6 +149,21 @@ func TestPortTaken(t *testing.T) {
 	}
 }
 
+// A client's connection has one path: what it sends on others would count for no source.
+func TestOnePathForTCP(t *testing.T) {
+	l, err := openSockets(t, Config{}, ownPort().String())
+	var d net.Dialer
+	d.SetMultipathTCP(true)
+	c, err := d.DialContext(t.Context(), "tcp", onlySocket(t, l, err).String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if multipath, err := c.(*net.TCPConn).MultipathTCP(); multipath || err != nil {
+		t.Errorf("a client may use Multipath TCP: %t, %v", multipath, err)
+	}
+}
+
 // A granted daemon takes another port than one that is taken for TCP alone.
 func TestGrantedPortTakenForTCP(t *testing.T) {
 	first, err := openSockets(t, Config{Granted: true})
