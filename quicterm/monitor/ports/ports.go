@@ -78,7 +78,11 @@ func Open(c Config) (l *Sockets, err error) {
 		if err != nil {
 			return l, fmt.Errorf("address to listen on: %w", err)
 		}
-		if err := l.openBoth(udpAt(resolved.AddrPort()), kept); err != nil {
+		b := udpAt(resolved.AddrPort())
+		if slices.ContainsFunc(l.open, func(c socket) bool { return bindingOf(c) == b }) {
+			continue // two names may mean one address
+		}
+		if err := l.openBoth(b, kept); err != nil {
 			return l, err
 		}
 	}

@@ -91,6 +91,15 @@ func TestGrantedDaemonTakesNoUsualPort(t *testing.T) {
 	}
 }
 
+// An address that the setting names twice is opened once.
+func TestAddressNamedTwice(t *testing.T) {
+	own := ownPort().String()
+	l, err := openSockets(t, Config{}, own, own)
+	if a := onlySocket(t, l, err); a.String() != own {
+		t.Errorf("it has %v, want %s", a, own)
+	}
+}
+
 // A socket that was kept is used if the settings name its address, else it is given back.
 func TestKeptSocket(t *testing.T) {
 	kept := func() (Config, netip.AddrPort, *net.UDPConn, *net.TCPListener) {
