@@ -54,7 +54,7 @@ func Test(ctx context.Context, cfg Config) doctor.Report { return examined(ctx, 
 
 // An examination looks at the machine as a daemon would.
 type examination struct {
-	*Monitor // nil if the settings have none
+	*Monitor // nil if the account or the settings have none
 	doctor.Report
 }
 
@@ -65,7 +65,11 @@ func examined(ctx context.Context, cfg Config) *examination {
 	if err == nil {
 		s.Sessions, err = newSessions(s.localHolders(cfg.Local), s.settings, s.log, s.panics)
 	}
-	if err != nil {
+	switch {
+	case s == nil:
+		e.Add("account", doctor.Fail, "give the user id an account", "%v", err)
+		return e
+	case err != nil:
 		e.Add("settings", doctor.Fail, "correct the file", "%v", err)
 		return e
 	}

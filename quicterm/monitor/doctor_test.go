@@ -3,10 +3,14 @@
 package monitor
 
 import (
+	"math"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -40,6 +44,27 @@ func TestDoctorOfBuffers(t *testing.T) {
 		if got := r[0].String(); !strings.HasPrefix(got, want) {
 			t.Errorf("%q: %s, want %s", rmem, got, want)
 		}
+	}
+}
+
+// Without an account of its user id, no settings help.
+func TestDoctorWithoutAccount(t *testing.T) {
+	const inside = "MONITOR_TEST_NO_ACCOUNT"
+	if os.Getenv(inside) == "" {
+		if os.Geteuid() != 0 || runtime.GOOS != "linux" {
+			t.Skip("only root can take a user id without an account, and /proc has the program")
+		}
+		cmd := exec.Command("/proc/self/exe", "-test.run=^"+t.Name()+"$")
+		cmd.Env, cmd.Dir = append(os.Environ(), inside+"=1"), "/"
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: math.MaxUint32 - 7, Gid: math.MaxUint32 - 7}}
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("%v\n%s", err, out)
+		}
+		return
+	}
+	got := Test(t.Context(), Config{Settings: configs.DefaultServer()})
+	if len(got) != 1 || !strings.HasPrefix(got[0].String(), "fail  account ") {
+		t.Errorf("got %v", got)
 	}
 }
 

@@ -170,25 +170,13 @@ func (g *grants) serve(ctx context.Context) error {
 	}
 }
 
-// begin begins to give a grant, or reports that there are too many. The caller calls end.
-func (g *grants) begin(uid uint32) (end func(), ok bool) {
-	turn := g.turns.Enter(uid)
-	select {
-	case <-turn.Ready():
-		return func() { g.turns.Leave(turn) }, true
-	default:
-		g.turns.Leave(turn)
-		return nil, false
-	}
-}
-
 // answer sends a grant for the account at the other end of a connection, or why there is none,
 // and serves the client whose carrier the connection then is, if it is to be one.
 func (g *grants) answer(ctx context.Context, c *net.UnixConn, uid uint32) error {
 	if !g.server.serves(uid) {
 		return fmt.Errorf("this daemon serves user id %d only", g.server.self.UID)
 	}
-	end, ok := g.begin(uid)
+	end, ok := g.turns.Try(uid)
 	if !ok {
 		return errTooOften
 	}

@@ -120,20 +120,20 @@ func TestSilentAsks(t *testing.T) {
 	g := &grants{turns: quota.NewTurns[uint32](maxAllGrants, maxGrants)}
 	var ends []func()
 	for range maxGrants {
-		end, ok := g.begin(1)
+		end, ok := g.turns.Try(1)
 		if !ok {
 			t.Fatal("an account gets too few grants at once")
 		}
 		ends = append(ends, end)
 	}
-	if _, ok := g.begin(1); ok {
+	if _, ok := g.turns.Try(1); ok {
 		t.Errorf("an account gets more than %d grants at once", maxGrants)
 	}
-	if _, ok := g.begin(2); !ok {
+	if _, ok := g.turns.Try(2); !ok {
 		t.Error("another account gets none")
 	}
 	ends[0]()
-	if _, ok := g.begin(1); !ok {
+	if _, ok := g.turns.Try(1); !ok {
 		t.Error("the place of a grant that was given stays taken")
 	}
 }
