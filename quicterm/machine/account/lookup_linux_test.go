@@ -79,3 +79,11 @@ func TestNameServiceHangs(t *testing.T) {
 		}
 	}
 }
+
+// A group of a directory may have a hundred thousand members.
+func TestLargeGroup(t *testing.T) {
+	n := nameService(t, `echo "many:x:70000:$(head -c 2000000 /dev/zero | tr '\0' m)"`)
+	if name, err := n.groupName(t.Context(), 70000); name != "many" || err != nil {
+		t.Errorf("got %q, %v", name, err)
+	}
+}

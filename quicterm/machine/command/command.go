@@ -16,8 +16,8 @@ import (
 	"github.com/quicterm/quicterm/quicterm/machine/keyring"
 )
 
-// maxOutput bounds what a program prints, in bytes: 100 times what sshd -T prints of a usual configuration.
-const maxOutput = 1 << 20
+// maxOutput bounds what a program prints, in bytes: a group of a directory with a million members.
+const maxOutput = 16 << 20
 
 // Run runs a program until it or ctx ends, and returns what it has printed to standard output and to standard error. If
 // ctx has ended, the error is its cause. start starts the process; nil means with a session keyring of its own.
