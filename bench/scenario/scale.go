@@ -40,7 +40,7 @@ var scale = slices.Concat(
 	}),
 	grow("clients that return", []int{1, 10, 100, 500}, func(n int) Scenario {
 		return Scenario{
-			Alone: true, Work: work.Returning{Clients: n, Outage: 10 * time.Second},
+			Alone: true, Work: work.Returning{Clients: n, Outage: 10 * time.Second, Within: time.Second},
 			Bounds: []Bound{{Metric: "back", Quantile: 1, Plus: 3000}},
 		}
 	}),

@@ -18,20 +18,18 @@ import (
 
 // Returning is clients, each with an address of its own in 127.0.0.0/8 (only Linux has all of these), whose
 // network fails for all at once. It comes back after Outage with other ports, so that each needs a new
-// connection, and in the second after that each client types a key. It yields "back", milliseconds from the end
-// of the outage until a client has the answer: how soon the last of them is live again. Holders and clients
+// connection, and in the time Within after that each client types a key. It yields "back", milliseconds from the
+// end of the outage until a client has the answer: how soon the last of them is live again. Holders and clients
 // are in this process.
 type Returning struct {
 	ownSessions
 	Clients int
 	Outage  time.Duration
+	Within  time.Duration
 }
 
 func (w Returning) Run(j *Job) []Figure {
-	const (
-		settle = time.Second
-		within = time.Second // in which all type
-	)
+	const settle = time.Second
 	cfg, err := libraryConfig(j.Host.Addr, j.Host.Dir)
 	if err != nil {
 		j.T.Fatal(err)
@@ -56,7 +54,7 @@ func (w Returning) Run(j *Job) []Figure {
 	var typing sync.WaitGroup
 	for i, s := range sessions {
 		typing.Go(func() {
-			time.Sleep(time.Until(ended.Add(time.Duration(i) * within / time.Duration(w.Clients))))
+			time.Sleep(time.Until(ended.Add(time.Duration(i) * w.Within / time.Duration(w.Clients))))
 			outs[i].wait()
 			s.Write([]byte("x"))
 		})
