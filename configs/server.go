@@ -178,7 +178,8 @@ func checkListen(addresses []string) error {
 			_, err = strconv.ParseUint(port, 10, 16)
 		}
 		if err != nil {
-			return element(i, wrongf("listen", "listen has %q: it must be an address with a port, such as :4433 or 192.0.2.1:4433", address))
+			return element(i, wrongf("listen",
+				"listen has %q: it must be an address with a port, such as :4433 or 192.0.2.1:4433", address))
 		}
 	}
 	return nil

@@ -41,15 +41,16 @@ func command() *cobra.Command {
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return fmt.Errorf("%w: %s --help lists the flags", err, c.CommandPath())
 	})
-	root.AddCommand(serveCommand(), grantCommand(), statusCommand(), lsCommand(), endCommand(), revokeCommand(), drainCommand(),
-		doctorCommand(), checkCommand(), holdCommand(), networkCommand(), &cobra.Command{
+	root.AddCommand(serveCommand(), grantCommand(), statusCommand(), lsCommand(), endCommand(), revokeCommand(),
+		drainCommand(), doctorCommand(), checkCommand(), holdCommand(), networkCommand(), &cobra.Command{
 			Use:   "version",
 			Short: "Print the version",
 			Args:  cobra.NoArgs,
 			Run:   func(c *cobra.Command, _ []string) { fmt.Fprintln(c.OutOrStdout(), software()) },
 		})
 	hidden := func(use string, args cobra.PositionalArgs, run func(args []string) error) *cobra.Command {
-		c := &cobra.Command{Use: use, Hidden: true, Args: args, RunE: func(_ *cobra.Command, args []string) error { return run(args) }}
+		c := &cobra.Command{Use: use, Hidden: true, Args: args}
+		c.RunE = func(_ *cobra.Command, args []string) error { return run(args) }
 		root.AddCommand(c)
 		return c
 	}

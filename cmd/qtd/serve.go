@@ -52,7 +52,8 @@ func serveCommand() *cobra.Command {
 	c.Flags().StringArrayVar(&listen, "listen", nil,
 		"`address:port` to serve over UDP and TCP, instead of the setting listen; may be repeated")
 	c.Flags().BoolVar(&test, "test", false,
-		"serve nothing, and fail if a daemon would not start or would refuse all logins: a mistake in the settings, or in sshd's")
+		"serve nothing, and fail if a daemon would not start or would refuse all logins: "+
+			"a mistake in the settings, or in sshd's")
 	c.Flags().BoolVar(&granted, "granted", false, "")
 	c.Flags().MarkHidden("granted")
 	return c

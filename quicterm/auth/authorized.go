@@ -51,7 +51,8 @@ func (p *Permissions) Valid() bool {
 			return false
 		}
 	}
-	return len(p.Command) <= maxCommand && validText(p.Command) && len(p.Environment) <= maxEnvironment && size <= maxCommand
+	return len(p.Command) <= maxCommand && validText(p.Command) &&
+		len(p.Environment) <= maxEnvironment && size <= maxCommand
 }
 
 // isVariable reports whether sshd accepts the name of a variable in a line.

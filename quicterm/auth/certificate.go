@@ -16,8 +16,8 @@ import (
 var criticalOptions = []string{"force-command", "source-address", "verify-required"}
 
 // checkUserCertificate returns what a user certificate allows a client at an address, whose
-// authority is trusted to name one of some principals, and which is valid at a time. Unlike some versions of sshd, it refuses a
-// certificate without principals whoever has signed it.
+// authority is trusted to name one of some principals, and which is valid at a time. Unlike some versions of sshd, it
+// refuses a certificate without principals whoever has signed it.
 func checkUserCertificate(
 	cert *ssh.Certificate, principals []string, algorithms string, from netip.Addr, valid time.Time,
 ) (*Permissions, error) {

@@ -74,7 +74,10 @@ func RemoteHostKey(
 		return nil, err
 	}
 	signer := &remoteSigner{leaf.PublicKey, sign}
-	k := &HostKey{Public: public, ID: HostIDOf(public), private: signer, plain: &tls.Certificate{Certificate: [][]byte{plain}, PrivateKey: signer}}
+	k := &HostKey{
+		Public: public, ID: HostIDOf(public), private: signer,
+		plain: &tls.Certificate{Certificate: [][]byte{plain}, PrivateKey: signer},
+	}
 	if len(certified) > 0 {
 		k.certified = &tls.Certificate{Certificate: [][]byte{certified}, PrivateKey: signer}
 	}

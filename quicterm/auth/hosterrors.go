@@ -37,9 +37,11 @@ type ChangedHostError struct {
 
 func (e *ChangedHostError) Error() string {
 	if e.OfSSH {
-		return fmt.Sprintf("ssh knows another key for the host of %s, whose key is %s %s", e.Host, e.Key.Type(), ssh.FingerprintSHA256(e.Key))
+		return fmt.Sprintf("ssh knows another key for the host of %s, whose key is %s %s",
+			e.Host, e.Key.Type(), ssh.FingerprintSHA256(e.Key))
 	}
-	return fmt.Sprintf("the key of %s has changed: it is %s %s, and known_hosts has another one", e.Host, e.Key.Type(), ssh.FingerprintSHA256(e.Key))
+	return fmt.Sprintf("the key of %s has changed: it is %s %s, and known_hosts has another one",
+		e.Host, e.Key.Type(), ssh.FingerprintSHA256(e.Key))
 }
 
 // A RevokedHostError is the error of a server whose key, or its authority's, is marked as

@@ -144,7 +144,9 @@ var ErrExpensive = errors.New("no CPU time for a signature by an RSA key")
 // another key, allowRSA is asked before an RSA key is used; nil allows it. If it says no, the
 // client gets another key that it lists. If it lists none, the handshake fails with
 // ErrExpensive: the client would take any other key for that of a stranger.
-func Certificate(keys []*HostKey, allowRSA func(*tls.ClientHelloInfo) bool) func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+func Certificate(
+	keys []*HostKey, allowRSA func(*tls.ClientHelloInfo) bool,
+) func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	onlyRSA := !slices.ContainsFunc(keys, func(k *HostKey) bool { return !isRSA(k.plain) })
 	return func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 		choices := listed(keys, hello.ServerName)

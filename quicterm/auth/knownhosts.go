@@ -141,8 +141,8 @@ var certificateType = map[string]string{
 	ssh.KeyAlgoRSA:      ssh.CertAlgoRSAv01,
 }
 
-// KeyTypes returns the types of keys to ask the server for, of those that the rules allow: first those with a certificate,
-// if there is an authority for the server, then those of its known keys, then the others.
+// KeyTypes returns the types of keys to ask the server for, of those that the rules allow: first those with a
+// certificate, if there is an authority for the server, then those of its known keys, then the others.
 func (k *KnownHosts) KeyTypes() []string {
 	var types []string
 	if len(k.authorities) > 0 {

@@ -80,7 +80,8 @@ func PlainKey(key ssh.PublicKey) ssh.PublicKey {
 	return key
 }
 
-// AgentKeys returns the keys and certificates of the ssh agent at a unix socket. The connection stays open for signing until the caller calls close.
+// AgentKeys returns the keys and certificates of the ssh agent at a unix socket. The connection stays open for signing
+// until the caller calls close.
 func AgentKeys(socket string) (keys []*UserKey, close func(), err error) {
 	conn, err := net.Dial("unix", socket)
 	if err != nil {
@@ -155,7 +156,8 @@ func IdentityFile(file string, ask func(prompt string) ([]byte, error)) (*UserKe
 	public := missing.PublicKey
 	if public == nil { // an old format, which encrypts the public key too
 		if public, err = publicFile(file + ".pub"); err != nil {
-			return nil, fmt.Errorf("identity file %s is encrypted, and its public key is not beside it: make it with ssh-keygen -y: %w", file, err)
+			return nil, fmt.Errorf(
+				"identity file %s is encrypted, and its public key is not beside it: make it with ssh-keygen -y: %w", file, err)
 		}
 	}
 	return &UserKey{
@@ -196,7 +198,9 @@ func publicFile(file string) (ssh.PublicKey, error) {
 // agent and in an identity file, then the other keys of the agent unless only is set, then
 // the other files. It skips files that do not exist, and those that are in skipped with the
 // reason.
-func UserKeys(agentKeys []*UserKey, files []string, only bool, ask func(prompt string) ([]byte, error)) (keys []*UserKey, skipped []error) {
+func UserKeys(
+	agentKeys []*UserKey, files []string, only bool, ask func(prompt string) ([]byte, error),
+) (keys []*UserKey, skipped []error) {
 	var both, rest, fromFiles []*UserKey
 	inFiles := make(map[string]bool)
 	inAgent := make(map[string]*UserKey)

@@ -249,7 +249,8 @@ func (e *examination) dirs() {
 	case !info.IsDir():
 		e.Add("state", doctor.Fail, "remove it, or set state_dir", "%s is no directory", state)
 	case writeErr != nil:
-		e.Add("state", doctor.Fail, "give it to this account, make room, or set state_dir", "%s cannot be written: %v", state, writeErr)
+		e.Add("state", doctor.Fail, "give it to this account, make room, or set state_dir",
+			"%s cannot be written: %v", state, writeErr)
 	case info.Mode().Perm()&0o077 != 0:
 		e.Add("state", doctor.Warn, "chmod 700 "+state,
 			"%s has mode %04o: others may read names in it", state, info.Mode().Perm())

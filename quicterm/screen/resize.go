@@ -45,7 +45,9 @@ func (s *Screen) resizeMain(cols, rows int) {
 		s.stay = nil
 		return
 	}
-	r := resizer{s: s, b: s.main, oldCols: before.cols, oldRows: before.rows, cols: cols, rows: rows, maxLines: s.limits.Lines}
+	r := resizer{
+		s: s, b: s.main, oldCols: before.cols, oldRows: before.rows, cols: cols, rows: rows, maxLines: s.limits.Lines,
+	}
 	r.resize()
 	before.resized(s.main)
 	s.stay = before

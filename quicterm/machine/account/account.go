@@ -79,7 +79,8 @@ func scanPasswd(b []byte, match func(*Account) bool) *Account {
 	return nil
 }
 
-// groupIDs returns the ids of all groups that an account is in; this process of it may have others. It blocks as Lookup does.
+// groupIDs returns the ids of all groups that an account is in; this process of it may have others. It blocks as Lookup
+// does.
 func (n *NameService) groupIDs(ctx context.Context, a *Account) ([]uint32, error) {
 	out, err := n.ask(ctx, "id", "-G", "--", a.Name)
 	if err != nil {

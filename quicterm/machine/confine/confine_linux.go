@@ -14,7 +14,9 @@ import (
 // Namespaces are what a process that is to be confined may be cloned with, best first: containers may
 // have no right to the first. In namespaces of its own it sees no mount and no network device, also
 // if a check of the kernel fails.
-var Namespaces = []uintptr{unix.CLONE_NEWNS | unix.CLONE_NEWNET | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS, unix.CLONE_NEWNS, 0}
+var Namespaces = []uintptr{
+	unix.CLONE_NEWNS | unix.CLONE_NEWNET | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS, unix.CLONE_NEWNS, 0,
+}
 
 // maxFiles bounds the open files of the process: each connection has up to three.
 const maxFiles = 1 << 16
@@ -43,7 +45,10 @@ func (c *Cell) Enter() (missing []error, err error) {
 	for _, limit := range []struct {
 		resource int
 		value    uint64
-	}{{unix.RLIMIT_NOFILE, maxFiles}, {unix.RLIMIT_FSIZE, 0}, {unix.RLIMIT_CORE, 0}, {unix.RLIMIT_MEMLOCK, 0}, {unix.RLIMIT_MSGQUEUE, 0}} {
+	}{
+		{unix.RLIMIT_NOFILE, maxFiles}, {unix.RLIMIT_FSIZE, 0}, {unix.RLIMIT_CORE, 0}, {unix.RLIMIT_MEMLOCK, 0},
+		{unix.RLIMIT_MSGQUEUE, 0},
+	} {
 		if err := lower(limit.resource, limit.value); err != nil {
 			return nil, fmt.Errorf("limit %d: %w", limit.resource, err)
 		}
@@ -88,7 +93,8 @@ func (c *Cell) pivot() error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return err
 	}
-	if err := unix.Mount("none", c.Root, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "mode=555,nr_inodes=1"); err != nil {
+	err := unix.Mount("none", c.Root, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "mode=555,nr_inodes=1")
+	if err != nil {
 		return err
 	}
 	if err := unix.Chdir(c.Root); err != nil {
@@ -103,7 +109,8 @@ func (c *Cell) pivot() error {
 	if err := unix.Chdir("/"); err != nil {
 		return err
 	}
-	return unix.Mount("", "/", "", unix.MS_REMOUNT|unix.MS_BIND|unix.MS_RDONLY|unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "")
+	const flags = unix.MS_REMOUNT | unix.MS_BIND | unix.MS_RDONLY | unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC
+	return unix.Mount("", "/", "", flags, "")
 }
 
 // filter forbids new privileges and most system calls, to all threads.

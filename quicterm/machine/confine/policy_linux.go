@@ -35,8 +35,8 @@ func is(argument, value int) match { return match{argument, 1<<32 - 1, uint32(va
 func without(argument int, flags uint32) []use { return []use{{{argument, flags, 0}}} }
 func with(argument int, flags uint32) []use    { return []use{{{argument, flags, flags}}} }
 
-// policy returns what a process in a cell may do: use the descriptors that it has. No rule opens a file or a socket, starts a
-// program, or makes memory executable.
+// policy returns what a process in a cell may do: use the descriptors that it has. No rule opens a file or a socket,
+// starts a program, or makes memory executable.
 func policy() []rule {
 	var rules []rule
 	for _, call := range append(unconditional, more...) {
@@ -57,18 +57,20 @@ func policy() []rule {
 	)
 }
 
-// unconditional are the calls that Go's runtime and its network poller need on each machine, with any arguments; those that
-// only one machine has are in more.
+// unconditional are the calls that Go's runtime and its network poller need on each machine, with any arguments; those
+// that only one machine has are in more.
 var unconditional = []int{
 	// memory
 	unix.SYS_BRK, unix.SYS_MADVISE, unix.SYS_MUNMAP, unix.SYS_MINCORE,
 	// threads, time and signals
-	unix.SYS_EXIT, unix.SYS_EXIT_GROUP, unix.SYS_FUTEX, unix.SYS_GETTID, unix.SYS_GETPID, unix.SYS_GETUID, unix.SYS_GETEUID,
+	unix.SYS_EXIT, unix.SYS_EXIT_GROUP, unix.SYS_FUTEX, unix.SYS_GETTID, unix.SYS_GETPID, unix.SYS_GETUID,
+	unix.SYS_GETEUID,
 	unix.SYS_GETGID, unix.SYS_GETEGID, unix.SYS_NANOSLEEP,
 	unix.SYS_CLOCK_NANOSLEEP, unix.SYS_CLOCK_GETTIME, unix.SYS_GETTIMEOFDAY, unix.SYS_RESTART_SYSCALL,
 	unix.SYS_RT_SIGACTION, unix.SYS_RT_SIGPROCMASK, unix.SYS_RT_SIGRETURN, unix.SYS_SIGALTSTACK, unix.SYS_SCHED_YIELD,
 	unix.SYS_SCHED_GETAFFINITY, unix.SYS_SET_ROBUST_LIST, unix.SYS_RSEQ, unix.SYS_MEMBARRIER, unix.SYS_TIMER_CREATE,
-	unix.SYS_TIMER_SETTIME, unix.SYS_TIMER_DELETE, unix.SYS_SETITIMER, unix.SYS_GETRANDOM, unix.SYS_UNAME, unix.SYS_SYSINFO,
+	unix.SYS_TIMER_SETTIME, unix.SYS_TIMER_DELETE, unix.SYS_SETITIMER, unix.SYS_GETRANDOM, unix.SYS_UNAME,
+	unix.SYS_SYSINFO,
 	unix.SYS_GETRUSAGE,
 	// open files
 	unix.SYS_READ, unix.SYS_READV, unix.SYS_WRITE, unix.SYS_WRITEV, unix.SYS_CLOSE, unix.SYS_DUP, unix.SYS_DUP3,
@@ -88,7 +90,8 @@ func socketOptions() (uses []use) {
 		{unix.IPPROTO_IP, unix.IP_MTU_DISCOVER}, {unix.IPPROTO_IPV6, unix.IPV6_MTU_DISCOVER},
 		{unix.IPPROTO_UDP, unix.UDP_GRO},
 		{unix.IPPROTO_TCP, unix.TCP_NODELAY}, {unix.IPPROTO_TCP, unix.TCP_KEEPIDLE}, {unix.IPPROTO_TCP, unix.TCP_KEEPINTVL},
-		{unix.IPPROTO_TCP, unix.TCP_KEEPCNT}, {unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT}, {unix.IPPROTO_TCP, unix.TCP_NOTSENT_LOWAT},
+		{unix.IPPROTO_TCP, unix.TCP_KEEPCNT}, {unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT},
+		{unix.IPPROTO_TCP, unix.TCP_NOTSENT_LOWAT},
 		{unix.IPPROTO_TCP, unix.TCP_CONGESTION},
 	} {
 		uses = append(uses, use{is(1, option[0]), is(2, option[1])})

@@ -15,15 +15,17 @@ func Become(c *syscall.Credential) error {
 	for i, id := range c.Groups {
 		groups[i] = int(id)
 	}
-	if err := errors.Join(syscall.Setgroups(groups), syscall.Setresgid(gid, gid, gid), syscall.Setresuid(uid, uid, uid)); err != nil {
+	err := errors.Join(syscall.Setgroups(groups), syscall.Setresgid(gid, gid, gid), syscall.Setresuid(uid, uid, uid))
+	if err != nil {
 		return fmt.Errorf("user id %d, group id %d: %w", uid, gid, err)
 	}
 	own, err := syscall.Getgroups()
 	slices.Sort(own)
 	slices.Sort(groups)
-	if err != nil || !slices.Equal(slices.Compact(own), slices.Compact(groups)) || os.Getuid() != uid || os.Geteuid() != uid ||
-		os.Getgid() != gid || os.Getegid() != gid || syscall.Setresuid(-1, 0, -1) == nil {
-		return fmt.Errorf("this process does not have the rights of user id %d, group id %d and groups %d alone", uid, gid, groups)
+	if err != nil || !slices.Equal(slices.Compact(own), slices.Compact(groups)) ||
+		os.Getuid() != uid || os.Geteuid() != uid || os.Getgid() != gid || os.Getegid() != gid || syscall.Setresuid(-1, 0, -1) == nil {
+		return fmt.Errorf("this process does not have the rights of user id %d, group id %d and groups %d alone",
+			uid, gid, groups)
 	}
 	return nil
 }

@@ -72,7 +72,8 @@ func become(uid, gid uint32, groups []uint32) error {
 	); err != nil {
 		return err
 	}
-	if os.Getuid() != int(uid) || os.Geteuid() != int(uid) || os.Getegid() != int(gid) || uid != 0 && syscall.Setuid(0) == nil {
+	if os.Getuid() != int(uid) || os.Geteuid() != int(uid) || os.Getegid() != int(gid) ||
+		uid != 0 && syscall.Setuid(0) == nil {
 		return unix.EPERM
 	}
 	return nil

@@ -97,7 +97,8 @@ func readAnswer(r io.Reader, queries int) ([]auth.Verdict, error) {
 	verdicts := make([]auth.Verdict, queries)
 	for i, v := range a.Verdicts {
 		switch {
-		case v.Allowed < 0, v.Allowed > len(allowed), len(v.Refused) > maxReason, len(v.Where) > maxReason, (v.Allowed == 0) != (v.Refused != ""):
+		case v.Allowed < 0, v.Allowed > len(allowed), len(v.Refused) > maxReason, len(v.Where) > maxReason,
+			(v.Allowed == 0) != (v.Refused != ""):
 			return nil, errAnswer
 		case v.Allowed > 0:
 			p := allowed[v.Allowed-1]

@@ -18,8 +18,8 @@ const maxFile = 1 << 20
 // errWritable is the error of a file that other accounts may change.
 var errWritable = errors.New("others may write to it: chmod go-w")
 
-// checkOwner refuses a file or directory that other accounts than this one and root may change. sticky accepts a directory
-// with the sticky bit, such as /tmp.
+// checkOwner refuses a file or directory that other accounts than this one and root may change. sticky accepts a
+// directory with the sticky bit, such as /tmp.
 func checkOwner(name string, uid uint32, sticky bool, info os.FileInfo) error {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	switch {

@@ -37,23 +37,25 @@ func Do(f func() error) error {
 	return <-done
 }
 
-// quotaTime is how long join waits for room: the kernel frees the keyrings of processes that have ended in milliseconds.
+// quotaTime is how long join waits for room: the kernel frees the keyrings of processes that have ended in
+// milliseconds.
 const quotaTime = time.Second
 
 // join gives this thread a new session keyring. Where the kernel has no keys, or a container forbids their use, no
-// process has any. An account may have as many keyrings as it may have keys: its own processes share one then. Root of a
-// container is such an account, and must not have its processes share one.
+// process has any. An account may have as many keyrings as it may have keys: its own processes share one then. Root of
+// a container is such an account, and must not have its processes share one.
 func join() error {
 	for start := time.Now(); ; time.Sleep(10 * time.Millisecond) {
-		_, err := unix.KeyctlInt(unix.KEYCTL_JOIN_SESSION_KEYRING, 0, 0, 0, 0) // without a name: another process cannot join it
+		// Without a name: another process cannot join it.
+		_, err := unix.KeyctlInt(unix.KEYCTL_JOIN_SESSION_KEYRING, 0, 0, 0, 0)
 		switch {
 		case err == nil || os.Geteuid() != 0 || errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EPERM):
 			return nil
 		case !errors.Is(err, unix.EDQUOT):
 			return fmt.Errorf("new session keyring: %w", err)
 		case time.Since(start) >= quotaTime:
-			return fmt.Errorf("new session keyring: %w: each session has one; raise kernel.keys.maxkeys and kernel.keys.maxbytes "+
-				"of this machine (sysctl), or root_maxkeys and root_maxbytes outside of containers", err)
+			return fmt.Errorf("new session keyring: %w: each session has one; raise kernel.keys.maxkeys and "+
+				"kernel.keys.maxbytes of this machine (sysctl), or root_maxkeys and root_maxbytes outside of containers", err)
 		}
 	}
 }

@@ -60,7 +60,9 @@ type groupVersion struct {
 }
 
 var (
-	version1 = groupVersion{"sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"}
+	version1 = groupVersion{
+		"sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file",
+	}
 	version2 = groupVersion{"sys/fs/cgroup", "memory.max", "memory.current", "inactive_file"}
 )
 

@@ -21,7 +21,8 @@ const patience = 10 * time.Second
 const maxWords = 300
 
 // Find returns the path of su, or an error that says why sessions cannot be opened by it: [Absent], [Unusable],
-// or another one that may pass by itself. It tries su with root's own account. start starts a process; nil means the command's own Start.
+// or another one that may pass by itself. It tries su with root's own account. start starts a process; nil means the
+// command's own Start.
 func Find(ctx context.Context, start func(*exec.Cmd) error) (su string, err error) {
 	if os.Geteuid() != 0 {
 		return "", Unusable("only root can open sessions of PAM")

@@ -87,8 +87,8 @@ func receive(socket *os.File) (body []byte, files []*os.File, err error) {
 	return body, files, err
 }
 
-// append appends a program to b: strings that end in a zero byte. One with such a byte in it, which would become two, is
-// an error.
+// append appends a program to b: strings that end in a zero byte. One with such a byte in it, which would become two,
+// is an error.
 func (p *Program) append(b []byte) ([]byte, error) {
 	fields := []string{p.Path, p.Dir, strconv.FormatBool(p.Terminal), strconv.Itoa(len(p.Argv))}
 	for _, field := range slices.Concat(fields, p.Argv, p.Env) {

@@ -38,7 +38,8 @@ type Session struct {
 func Adopt(value string, log *slog.Logger) (*Session, error) {
 	var pid, conversation, printed int
 	n, err := fmt.Sscanf(value, sessionForm, &pid, &conversation, &printed)
-	if err != nil || n != 3 || fmt.Sprintf(sessionForm, pid, conversation, printed) != value || min(pid, conversation, printed) < 3 {
+	same := fmt.Sprintf(sessionForm, pid, conversation, printed) == value
+	if err != nil || n != 3 || !same || min(pid, conversation, printed) < 3 {
 		return nil, fmt.Errorf("%q is no session", value)
 	}
 	su, err := os.FindProcess(pid)

@@ -76,8 +76,8 @@ func listeners(files []string) (found []listener, err error) {
 	return found, nil
 }
 
-// listening returns the ports of the TCP sockets that listen, by what descriptors of them are links to: see proc_net_tcp
-// in the kernel's documentation.
+// listening returns the ports of the TCP sockets that listen, by what descriptors of them are links to: see
+// proc_net_tcp in the kernel's documentation.
 func listening() map[string]uint16 {
 	sockets := make(map[string]uint16)
 	for _, table := range []string{"/proc/self/net/tcp", "/proc/self/net/tcp6"} {
@@ -141,7 +141,8 @@ func running(files []string) (*Installation, error) {
 			return nil, fmt.Errorf("the options of process %s cannot be told: %w", l.pid, err)
 		}
 		if first != nil && (first.File != one.File || !slices.Equal(first.Options, one.Options)) {
-			return nil, fmt.Errorf("%s and %s listen with other options, and port %d does not tell which of them is this machine's", first.From, one.From, usualPort)
+			return nil, fmt.Errorf("%s and %s listen with other options, "+
+				"and port %d does not tell which of them is this machine's", first.From, one.From, usualPort)
 		}
 		if first == nil {
 			first = one

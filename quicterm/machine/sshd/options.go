@@ -43,7 +43,8 @@ const (
 
 // freeText are the settings in small letters whose values may have words like options of sshd.
 var freeText = []string{
-	"forcecommand", "authorizedkeyscommand", "authorizedprincipalscommand", "subsystem", "setenv", "match", "versionaddendum",
+	"forcecommand", "authorizedkeyscommand", "authorizedprincipalscommand", "subsystem", "setenv", "match",
+	"versionaddendum",
 }
 
 // parseOptions returns the options of a command line, without the name of the program, that sshd -T is to be given.
@@ -149,7 +150,8 @@ type variable struct{ file, name string }
 
 // optionVariables are those of Debian, Red Hat, SUSE and Alpine.
 var optionVariables = []variable{
-	{"/etc/default/ssh", "SSHD_OPTS"}, {"/etc/sysconfig/sshd", "OPTIONS"}, {"/etc/sysconfig/ssh", "SSHD_OPTS"}, {"/etc/conf.d/sshd", "SSHD_OPTS"},
+	{"/etc/default/ssh", "SSHD_OPTS"}, {"/etc/sysconfig/sshd", "OPTIONS"}, {"/etc/sysconfig/ssh", "SSHD_OPTS"},
+	{"/etc/conf.d/sshd", "SSHD_OPTS"},
 }
 
 // fileOptions returns the options that the first of some files has. They count while no sshd runs: it may be started

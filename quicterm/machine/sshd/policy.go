@@ -75,7 +75,9 @@ func Parse(output []byte) (*Policy, error) {
 }
 
 func newPolicy() *Policy {
-	return &Policy{keys: true, methods: []string{"any"}, environment: "no", maxTries: math.MaxInt, revoked: new(revokedFiles)}
+	return &Policy{
+		keys: true, methods: []string{"any"}, environment: "no", maxTries: math.MaxInt, revoked: new(revokedFiles),
+	}
 }
 
 // A Setting is a keyword of sshd_config(5), in small letters, with a value.

@@ -49,7 +49,8 @@ func (r *revokedFiles) read(name string) (*auth.RevokedKeys, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	known := r.files[name]
-	if known != nil && os.SameFile(known.info, info) && known.info.ModTime().Equal(info.ModTime()) && known.info.Size() == info.Size() {
+	if known != nil && os.SameFile(known.info, info) && known.info.Size() == info.Size() &&
+		known.info.ModTime().Equal(info.ModTime()) {
 		return known.keys, nil
 	}
 	content, info, err := auth.ReadFile(name, auth.MaxRevoked)

@@ -13,7 +13,9 @@ import (
 )
 
 // usualConfigs are the files that programs of sshd read without -f, depending on how they were built.
-var usualConfigs = []string{"/etc/ssh/sshd_config", "/usr/local/etc/ssh/sshd_config", "/usr/etc/ssh/sshd_config", "/etc/sshd_config"}
+var usualConfigs = []string{
+	"/etc/ssh/sshd_config", "/usr/local/etc/ssh/sshd_config", "/usr/etc/ssh/sshd_config", "/etc/sshd_config",
+}
 
 // otherFiles are those that Match Group and Match User depend on, as far as they are on this machine.
 var otherFiles = []string{"/etc/passwd", "/etc/group"}
@@ -26,8 +28,8 @@ const (
 	maxConfig = 1 << 20
 )
 
-// state returns a text that changes when what sshd -T answers may change: the program, its options, and the files of its
-// configuration, also those that it includes.
+// state returns a text that changes when what sshd -T answers may change: the program, its options, and the files of
+// its configuration, also those that it includes.
 func (i *Installation) state() string {
 	configs := usualConfigs
 	for n, option := range i.Options {

@@ -27,7 +27,9 @@ func dial(ctx context.Context, socket string) (*net.UnixConn, *unix.Ucred, error
 	var peer *unix.Ucred
 	var peerErr error
 	if err == nil {
-		err = raw.Control(func(fd uintptr) { peer, peerErr = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) })
+		err = raw.Control(func(fd uintptr) {
+			peer, peerErr = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
+		})
 	}
 	if err == nil {
 		err = peerErr

@@ -36,7 +36,8 @@ type login struct {
 }
 
 // loginGroup matches the control group of a login in /proc/PID/cgroup, cgroups(7).
-var loginGroup = regexp.MustCompile(`(?m)^\d+:(?:name=systemd)?:/user\.slice/user-([0-9]{1,10})\.slice/(session-|user@)`)
+var loginGroup = regexp.MustCompile(
+	`(?m)^\d+:(?:name=systemd)?:/user\.slice/user-([0-9]{1,10})\.slice/(session-|user@)`)
 
 // InLogin reports whether this process belongs to a login.
 func InLogin() bool { return ownLogin() != login{} }

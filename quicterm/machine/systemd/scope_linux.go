@@ -159,7 +159,8 @@ func (s *Scopes) connect(ctx context.Context, signals dbus.SignalHandler) (*dbus
 	}
 	if !s.pid(peer.Pid) || peer.Uid != 0 && int(peer.Uid) != os.Geteuid() {
 		c.Close()
-		return nil, fmt.Errorf("%s belongs to process %d of user id %d: it is not our service manager", s.socket, peer.Pid, peer.Uid)
+		return nil, fmt.Errorf("%s belongs to process %d of user id %d: it is not our service manager",
+			s.socket, peer.Pid, peer.Uid)
 	}
 	return authenticate(ctx, c, signals)
 }

@@ -120,7 +120,8 @@ func writeLast(ctx context.Context, path string, record []byte, uid uint32) erro
 	return writeAt(ctx, path, record, func(int64) int64 { return int64(uid) * int64(len(record)) })
 }
 
-// writeAt writes a record to a place in a file of such records, if there is one. The place may depend on the file's size.
+// writeAt writes a record to a place in a file of such records, if there is one. The place may depend on the file's
+// size.
 func writeAt(ctx context.Context, path string, record []byte, place func(size int64) int64) error {
 	err := open(ctx, path, os.O_RDWR, func(file *os.File, size int64) error {
 		if size%int64(len(record)) != 0 {

@@ -117,7 +117,8 @@ func ownerOf(n uint32) (uid uint32, err error) {
 		return 0, err
 	}
 	stat, ok := info.Sys().(*syscall.Stat_t)
-	if !ok || stat.Mode&syscall.S_IFMT != syscall.S_IFCHR || unix.Major(stat.Rdev) != terminalMajor || unix.Minor(stat.Rdev) != n {
+	if !ok || stat.Mode&syscall.S_IFMT != syscall.S_IFCHR ||
+		unix.Major(stat.Rdev) != terminalMajor || unix.Minor(stat.Rdev) != n {
 		return 0, fmt.Errorf("%s is no terminal", info.Name())
 	}
 	return stat.Uid, nil

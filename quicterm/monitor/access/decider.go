@@ -45,8 +45,8 @@ type rules struct {
 	replaced error
 }
 
-// New returns a decider, which Adopt gives its settings. all says whether the daemon serves every account. Close ends the
-// processes that it has started.
+// New returns a decider, which Adopt gives its settings. all says whether the daemon serves every account. Close ends
+// the processes that it has started.
 func New(names *account.NameService, all bool, panics *panics.Container, log *slog.Logger) *Decider {
 	return &Decider{all: all, names: names, keyFiles: keyfile.NewReader(names), panics: panics, log: log}
 }
@@ -101,7 +101,9 @@ func (d *Decider) Admit(ctx context.Context, a *account.Account, client, server 
 }
 
 // Find returns the policy by which Admit decides, and the sshd that it is of, or nil if it is the daemon's own.
-func (d *Decider) Find(ctx context.Context, a *account.Account, client, server netip.Addr) (*sshd.Policy, *sshd.Installation, error) {
+func (d *Decider) Find(
+	ctx context.Context, a *account.Account, client, server netip.Addr,
+) (*sshd.Policy, *sshd.Installation, error) {
 	r := d.rules.Load()
 	if !r.follows {
 		return r.own, nil, nil
@@ -115,7 +117,9 @@ func (d *Decider) Find(ctx context.Context, a *account.Account, client, server n
 }
 
 // Key returns what an account allows a key or a certificate of a client. An error says nothing about the key.
-func (d *Decider) Key(ctx context.Context, a *account.Account, client, server netip.Addr, blob []byte) (auth.Verdict, error) {
+func (d *Decider) Key(
+	ctx context.Context, a *account.Account, client, server netip.Addr, blob []byte,
+) (auth.Verdict, error) {
 	decided, err := d.authorize(ctx, claim{account: a, from: client, at: server}, blob)
 	if err != nil {
 		return auth.Verdict{}, err

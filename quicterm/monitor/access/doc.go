@@ -1,5 +1,5 @@
-// Package access decides who gets in to a daemon: which accounts, from where, by which keys, certificates and tokens, and
-// whether a client that is in keeps its access.
+// Package access decides who gets in to a daemon: which accounts, from where, by which keys, certificates and tokens,
+// and whether a client that is in keeps its access.
 //
 //   - [Decider] asks the machine's sshd or the daemon's own settings, and reads keys in the rights of their account.
 //   - [Signatures] makes each signature of a client count once.

@@ -24,7 +24,8 @@ import (
 // keyFile returns the path of a file of an account that a pattern names. An unknown token in it is an
 // error.
 func keyFile(pattern string, a *account.Account) (string, error) {
-	file, err := sshd.Expand(pattern, map[byte]string{'h': a.Home, 'u': a.Name, 'U': strconv.FormatUint(uint64(a.UID), 10)})
+	uid := strconv.FormatUint(uint64(a.UID), 10)
+	file, err := sshd.Expand(pattern, map[byte]string{'h': a.Home, 'u': a.Name, 'U': uid})
 	if err == nil && !filepath.IsAbs(file) {
 		file = filepath.Join(a.Home, file)
 	}

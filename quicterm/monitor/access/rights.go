@@ -74,7 +74,8 @@ func NewRights(look func(context.Context, Right) error) *Rights {
 	return &Rights{Look: look, withdrawn: new(withdrawals)}
 }
 
-// Load makes the rights keep in a file which of them were withdrawn, after it has read what the last daemon has kept there.
+// Load makes the rights keep in a file which of them were withdrawn, after it has read what the last daemon has kept
+// there.
 func (r *Rights) Load(file string, log *slog.Logger) { r.withdrawn = loadWithdrawals(file, log) }
 
 // Check returns nil if a right still lets its client in, or did at most privsep.RightTime ago. It blocks until that is
@@ -150,14 +151,16 @@ func (r *Rights) confirmLocked(uid uint32, err error) error {
 		r.missing.Put(uid, since)
 	}
 	if time.Since(since) >= missingTime {
-		return &privsep.Withdrawn{Reason: fmt.Sprintf("the account of user id %d does not exist any more", uid), Account: true}
+		return &privsep.Withdrawn{
+			Reason: fmt.Sprintf("the account of user id %d does not exist any more", uid), Account: true,
+		}
 	}
 	return err
 }
 
-// Refused checks a right at once if the last check of the same admission, or of its whole account, has withdrawn it, from
-// any address, and returns why it is refused. Otherwise it returns nil without a check: the client continues, and is
-// checked soon.
+// Refused checks a right at once if the last check of the same admission, or of its whole account, has withdrawn it,
+// from any address, and returns why it is refused. Otherwise it returns nil without a check: the client continues, and
+// is checked soon.
 func (r *Rights) Refused(ctx context.Context, key Right) error {
 	if !r.withdrawn.has(key) {
 		return nil

@@ -11,8 +11,8 @@ import (
 	"github.com/quicterm/quicterm/quicterm/machine/sshd"
 )
 
-// CheckSettings returns a mistake in the rules for logins, as a [configs.Wrong]: one that sshd would refuse, a pattern that
-// nothing can match, or a setting that has no effect beside an sshd whose configuration is obeyed. granted says
+// CheckSettings returns a mistake in the rules for logins, as a [configs.Wrong]: one that sshd would refuse, a pattern
+// that nothing can match, or a setting that has no effect beside an sshd whose configuration is obeyed. granted says
 // whether they are for a granted daemon, which serves only its own account.
 func CheckSettings(s *configs.Server, granted bool) error {
 	if _, err := ownPolicy(s); err != nil {

@@ -184,7 +184,8 @@ func (s *Signatures) promiseLocked(clock time.Time) bool {
 	if err == nil {
 		s.written = until
 	} else if !s.failed {
-		s.log.Warn("each login takes one more round trip: the next daemon could not know which signatures were used", "file", s.file, "error", err)
+		s.log.Warn("each login takes one more round trip: the next daemon could not know which signatures were used",
+			"file", s.file, "error", err)
 	}
 	s.failed = err != nil
 	return err == nil

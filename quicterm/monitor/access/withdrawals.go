@@ -123,7 +123,9 @@ func (w *withdrawals) remove(r Right) {
 	removed := withdrawalOf(r)
 	w.mu.Lock()
 	before := len(w.kept)
-	w.kept = slices.DeleteFunc(w.kept, func(one withdrawal) bool { return one.covers(removed) && one.place == removed.place })
+	w.kept = slices.DeleteFunc(w.kept, func(one withdrawal) bool {
+		return one.covers(removed) && one.place == removed.place
+	})
 	changed := len(w.kept) < before
 	w.mu.Unlock()
 	if changed {

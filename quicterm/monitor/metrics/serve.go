@@ -56,7 +56,8 @@ func ServeHTTP(ctx context.Context, l net.Listener, handler http.Handler) error 
 				connections.Done()
 			}
 		},
-		Handler: handler, ReadHeaderTimeout: headerTime, ReadTimeout: headerTime, WriteTimeout: answerTime, IdleTimeout: answerTime,
+		Handler: handler, ReadHeaderTimeout: headerTime, ReadTimeout: headerTime,
+		WriteTimeout: answerTime, IdleTimeout: answerTime,
 		MaxHeaderBytes: 8 << 10, BaseContext: func(net.Listener) context.Context { return ctx },
 		ErrorLog: log.New(io.Discard, "", 0), // what those who connect do wrong is not worth a line
 	}

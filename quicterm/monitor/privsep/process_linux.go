@@ -72,8 +72,8 @@ type running struct {
 	networkCalls
 }
 
-// NewProcess returns a network half. Its log goes to output. Base is the directory of the daemon's sockets, and args are
-// further arguments of the process.
+// NewProcess returns a network half. Its log goes to output. Base is the directory of the daemon's sockets, and args
+// are further arguments of the process.
 func NewProcess(
 	ctx context.Context, host *Host, names *account.NameService, base rundir.Base, output io.Writer, args ...string,
 ) (*Process, error) {

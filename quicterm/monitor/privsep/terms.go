@@ -31,7 +31,10 @@ const (
 )
 
 // ErrDraining is the error of a client that asks for a new session while the daemon drains.
-var ErrDraining = &wire.Error{Code: wire.CodeFailed, Text: "the server is about to be shut down and starts no new sessions (qtd drain): use another one"}
+var ErrDraining = &wire.Error{
+	Code: wire.CodeFailed,
+	Text: "the server is about to be shut down and starts no new sessions (qtd drain): use another one",
+}
 
 // A Withdrawn says why a login does not let its client in any more. Every other error
 // of a check says nothing about that, and takes nothing from a client.

@@ -57,7 +57,8 @@ func (p *Local) Records(ctx context.Context, a *account.Account, launch *wire.La
 	}
 	release, err := p.readers.Take(ctx, a.UID)
 	if err != nil {
-		return answer, fmt.Errorf("the directory of the account's records does not answer, and %d processes wait for it", maxReaders)
+		return answer, fmt.Errorf(
+			"the directory of the account's records does not answer, and %d processes wait for it", maxReaders)
 	}
 	args := p.Args
 	if credential != nil {

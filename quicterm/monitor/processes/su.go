@@ -88,8 +88,8 @@ func decideLogin(path string, err error) (string, error) {
 	return path, nil
 }
 
-// HowSessionsStart says whether PAM opens sessions, and with which su or why not; su is empty if it does not. The state is
-// that sessions start as they should, without PAM or not at all.
+// HowSessionsStart says whether PAM opens sessions, and with which su or why not; su is empty if it does not. The state
+// is that sessions start as they should, without PAM or not at all.
 func HowSessionsStart(
 	ctx context.Context, all bool, start func(*exec.Cmd) error,
 ) (su, words string, state doctor.State) {

@@ -39,8 +39,9 @@ var (
 	background = color.RGBA{0x14, 0x14, 0x18, 0xff}
 )
 
-// PNG writes an image of the screen. Characters that the Go Mono font does not have, such as those of CJK and emoji, are
-// boxes, and marks over others are left out: it returns them all, in order. The cursor is a block, unless it is hidden.
+// PNG writes an image of the screen. Characters that the Go Mono font does not have, such as those of CJK and emoji,
+// are boxes, and marks over others are left out: it returns them all, in order. The cursor is a block, unless it is
+// hidden.
 func PNG(w io.Writer, s *screen.Screen) (missing []rune, err error) {
 	cols, rows := s.Size()
 	if cols*rows > maxCells {

@@ -44,8 +44,9 @@ func Boot(t testing.TB, prepare string, dirs ...string) *Machine {
 			t.Skip("systemd and dbus are not installed: ", err)
 		}
 	}
-	if out, err := exec.Command("unshare", "--mount", "--cgroup", "--pid", "--fork", "--uts", "--ipc", "--net", "sh", "-ec",
-		`mount --make-rprivate / && mount -t tmpfs tmpfs /tmp && mount -t cgroup2 cgroup2 /tmp && rmdir "$(mktemp --directory /tmp/qt-test-XXXXXX)"`,
+	if out, err := exec.Command("unshare", "--mount", "--cgroup", "--pid", "--fork", "--uts", "--ipc", "--net",
+		"sh", "-ec", `mount --make-rprivate / && mount -t tmpfs tmpfs /tmp && mount -t cgroup2 cgroup2 /tmp &&
+			rmdir "$(mktemp --directory /tmp/qt-test-XXXXXX)"`,
 	).CombinedOutput(); err != nil {
 		t.Skipf("systemd cannot run in namespaces here: %v\n%s", err, out)
 	}
