@@ -39,10 +39,10 @@ func story(t testing.TB, version int) []byte {
 	for _, step := range []func() error{
 		func() error { return err },
 		func() error { return w.Output(at(100), []byte("$ \x1b[1mcaf\xc3")) },
-		func() error { return w.Input(at(150), []byte("l\xe6")) },
+		func() error { return w.event(at(150), Input, "l") },
 		func() error { return w.Resize(at(200), 120, 40) },
 		func() error { return w.Output(at(250), []byte("\xa9\r\n")) },
-		func() error { return w.Input(at(250), []byte("\xbc\xa2")) },
+		func() error { return w.event(at(250), Input, "漢") },
 		func() error { return w.Marker(at(1000), "built <&> \u2028") },
 		func() error { return w.Output(at(900), []byte("before its time \x00\x7f\xff\xf0\x9f\x98")) },
 		func() error { return w.Resize(at(950), 0, 40) }, // no size of a terminal

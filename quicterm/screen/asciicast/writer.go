@@ -2,7 +2,6 @@ package asciicast
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -16,11 +15,10 @@ const maxText = 64 << 10
 // A Writer writes a recording. It is not safe for concurrent use. Its methods return the error
 // of the underlying writer; after one, all do.
 type Writer struct {
-	lines  *json.Encoder // writes each line in one call
-	start  time.Time
-	last   time.Duration // the time of the last event
-	output []byte        // the start of a character that continues in the next output
-	input  []byte        // of input, likewise
+	lines *json.Encoder // writes each line in one call
+	start time.Time
+	last  time.Duration // the time of the last event
+	rest  []byte        // the start of a character that continues in the next output
 }
 
 // NewWriter writes the header of a recording, in version 3. The times of its events count from h.Start.
@@ -43,14 +41,22 @@ func NewWriter(w io.Writer, h Header) (*Writer, error) {
 	return &Writer{lines: lines, start: h.Start}, lines.Encode(line)
 }
 
-// Output records output of the program.
+// Output records output of the program. A character of which only the start has come waits for the rest.
 func (w *Writer) Output(at time.Time, b []byte) error {
-	return w.text(at, Output, &w.output, b)
-}
-
-// Input records what was typed.
-func (w *Writer) Input(at time.Time, b []byte) error {
-	return w.text(at, Input, &w.input, b)
+	for len(b) > 0 {
+		n := min(len(b), maxText)
+		text := append(w.rest, b[:n]...)
+		b = b[n:]
+		whole := len(text) - incomplete(text)
+		w.rest = append([]byte(nil), text[whole:]...)
+		if whole == 0 {
+			continue
+		}
+		if err := w.event(at, Output, string(text[:whole])); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Resize records a new size of the terminal.
@@ -64,9 +70,6 @@ func (w *Writer) Resize(at time.Time, cols, rows int) error {
 // Marker records a place that players can jump to.
 func (w *Writer) Marker(at time.Time, label string) error { return w.event(at, Marker, label) }
 
-// Event records an event of a code that only some readers know. Its data is valid UTF-8.
-func (w *Writer) Event(at time.Time, code Code, data string) error { return w.event(at, code, data) }
-
 // Exit records the exit status of the program, after the rest of its output. It is the last event.
 func (w *Writer) Exit(at time.Time, status int) error {
 	if err := w.Close(at); err != nil {
@@ -77,36 +80,12 @@ func (w *Writer) Exit(at time.Time, status int) error {
 
 // Close records the start of a character whose end has never come. It closes no file.
 func (w *Writer) Close(at time.Time) error {
-	var err error
-	for _, text := range []struct {
-		code Code
-		rest *[]byte
-	}{{Input, &w.input}, {Output, &w.output}} {
-		if len(*text.rest) > 0 {
-			err = errors.Join(err, w.event(at, text.code, string(*text.rest)))
-			*text.rest = nil
-		}
+	if len(w.rest) == 0 {
+		return nil
 	}
-	return err
-}
-
-// text records text. Rest has what was kept of the text before, because it is only the start
-// of a character.
-func (w *Writer) text(at time.Time, code Code, rest *[]byte, b []byte) error {
-	for len(b) > 0 {
-		n := min(len(b), maxText)
-		text := append(*rest, b[:n]...)
-		b = b[n:]
-		whole := len(text) - incomplete(text)
-		*rest = append([]byte(nil), text[whole:]...)
-		if whole == 0 {
-			continue
-		}
-		if err := w.event(at, code, string(text[:whole])); err != nil {
-			return err
-		}
-	}
-	return nil
+	rest := string(w.rest)
+	w.rest = nil
+	return w.event(at, Output, rest)
 }
 
 // incomplete returns how many bytes at the end of b are the start of a character whose end may
