@@ -274,12 +274,9 @@ func (s *Monitor) measure(sessions []inspected, silent int) *privsep.Numbers {
 		case wire.PhaseExited:
 			n.Exited++
 		}
-		switch r.Software { // a holder can claim any: the name of the version is no label
-		case "":
-			n.Unknown++
-		case s.software:
+		if r.Software == s.software { // a holder can claim any: the name of the version is no label
 			n.Same++
-		default:
+		} else {
 			n.Other++
 		}
 		n.Ring, n.RingLimit, n.Output = n.Ring+r.Ring, n.RingLimit+r.Capacity, n.Output+r.Memory

@@ -51,7 +51,8 @@ func TestHostileReports(t *testing.T) {
 			time.Sleep(time.Minute)
 		}
 		n, limit := h.measure(), uint64(h.settings.BufferSize.Bytes)
-		if n.Attached != 0 || n.Detached != 1 || n.Silent != 2 || n.Same != 0 || n.Gaps != maxCount || n.Duplicates != maxCount {
+		if n.Attached != 0 || n.Detached != 1 || n.Silent != 2 || n.Same != 1 || n.Other != 1 || n.Gaps != maxCount ||
+			n.Duplicates != maxCount {
 			t.Errorf("got %+v", n)
 		}
 		for _, bytes := range []uint64{n.Ring, n.RingLimit, n.Output} {

@@ -30,7 +30,7 @@ const (
 
 	processMonitor, processNetwork = "monitor", "network"
 
-	versionSame, versionOther, versionUnknown = "same", "other", "unknown"
+	versionSame, versionOther = "same", "other"
 )
 
 // counts are the metrics of a daemon.
@@ -73,9 +73,8 @@ func newCounts(begun time.Time, software string) *counts {
 	c.sessions = s.Gauges("quicterm_sessions", "Sessions by state.", "state", "attached", "detached", "exited")
 	c.silent = s.Gauge("quicterm_sessions_silent",
 		"Sessions that did not answer, of which the other numbers know nothing.")
-	c.holders = s.Gauges("quicterm_holders",
-		"Sessions by the version that holds them: the daemon's, another, or one too old to say.",
-		"version", versionSame, versionOther, versionUnknown)
+	c.holders = s.Gauges("quicterm_holders", "Sessions by the version that holds them: the daemon's, or another.",
+		"version", versionSame, versionOther)
 	c.started = s.Counter("quicterm_sessions_started_total", "Sessions that were started.")
 	c.ended = s.Counter("quicterm_sessions_ended_total", "Sessions that are over.")
 	c.output = s.Gauge("quicterm_output_bytes", "Memory that the output and screens of all sessions take.")
@@ -168,7 +167,6 @@ func (s *Server) measure(n *privsep.Numbers) {
 	c.silent.Set(float64(n.Silent))
 	c.holders.Of(versionSame).Set(float64(n.Same))
 	c.holders.Of(versionOther).Set(float64(n.Other))
-	c.holders.Of(versionUnknown).Set(float64(n.Unknown))
 	c.ringBytes.Set(float64(n.Ring))
 	c.ringLimit.Set(float64(n.RingLimit))
 	c.output.Set(float64(n.Output))

@@ -233,13 +233,12 @@ type Numbers struct {
 	Exited    int    `cbor:"10,keyasint"`
 	Same      int    `cbor:"11,keyasint"` // sessions by the version of their holder
 	Other     int    `cbor:"12,keyasint"`
-	Unknown   int    `cbor:"13,keyasint"`
-	Silent    int    `cbor:"14,keyasint"`
-	Ring      uint64 `cbor:"15,keyasint"` // bytes
-	RingLimit uint64 `cbor:"16,keyasint"`
-	Output    uint64 `cbor:"17,keyasint"`
-	Memory    uint64 `cbor:"18,keyasint"` // of the monitor
-	Usage     Usage  `cbor:"19,keyasint"` // the same
+	Silent    int    `cbor:"13,keyasint"`
+	Ring      uint64 `cbor:"14,keyasint"` // bytes
+	RingLimit uint64 `cbor:"15,keyasint"`
+	Output    uint64 `cbor:"16,keyasint"`
+	Memory    uint64 `cbor:"17,keyasint"` // of the monitor
+	Usage     Usage  `cbor:"18,keyasint"` // the same
 }
 
 // Clients are the clients that the network half is connected to.
