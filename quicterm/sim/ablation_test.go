@@ -1,6 +1,6 @@
 //go:build ablation && (linux || darwin)
 
-package sim_test
+package main
 
 import (
 	"flag"

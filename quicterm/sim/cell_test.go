@@ -1,6 +1,6 @@
-//go:build linux || darwin
+//go:build linux || darwin || wasip1
 
-package sim_test
+package main
 
 import (
 	"bytes"
@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"net/netip"
-	"os"
 	"slices"
 	"sync"
 	"syscall"
@@ -24,7 +23,6 @@ import (
 	"github.com/quicterm/quicterm/quicterm/client"
 	"github.com/quicterm/quicterm/quicterm/holder"
 	"github.com/quicterm/quicterm/quicterm/holder/programtest"
-	"github.com/quicterm/quicterm/quicterm/sim"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -43,8 +41,8 @@ type cell struct {
 	prints int           // bytes that the program prints before each echo
 	// fail and repair are what happens to the network, again and again, and for how long, if that is not 0. A person
 	// types meanwhile. What is measured is the time from the repair to the first echo.
-	fail   func(w *sim.World, used int) // used is the interface that carries the session
-	repair func(w *sim.World, link netem.Config)
+	fail   func(w *world, used int) // used is the interface that carries the session
+	repair func(w *world, link netem.Config)
 	down   time.Duration
 }
 
@@ -133,6 +131,7 @@ func (f flooder) Wait() (status byte, killed syscall.Signal) {
 // A printer is a program that prints something before what it reads.
 type printer struct {
 	*programtest.Echo
+	rng   *rand.Rand
 	bytes int
 }
 
@@ -145,18 +144,9 @@ func (p printer) Wait() (status byte, killed syscall.Signal) {
 			return programtest.Status, 0
 		}
 		for _, key := range b[:n] {
-			p.Out.Write(append(noise(p.bytes), key))
+			p.Out.Write(append(noise(p.rng, p.bytes), key))
 		}
 	}
-}
-
-// noise returns bytes that are hard to compress, without a k.
-func noise(n int) []byte {
-	b := make([]byte, n)
-	for i := range b {
-		b[i] = "0123456789ABCDEF"[rand.IntN(16)]
-	}
-	return b
 }
 
 // measure types a number of keys in a cell, in some runs with losses of their own.
@@ -174,16 +164,16 @@ func (c cell) run(t *testing.T, seed uint64, keys int, configure func(*client.Co
 	t.Helper()
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
-		w, err := sim.New(dir, c.link, seed, func(*wire.Launch) holder.Program {
+		w := newWorld(seed, dir)
+		w.newMachine("m", c.link, c.link)
+		w.program = func(*wire.Launch) holder.Program {
 			if c.floods {
 				return flooder{programtest.NewEcho(true)}
 			}
-			return printer{programtest.NewEcho(true), c.prints}
-		})
-		if err != nil {
-			t.Fatal(err)
+			return printer{programtest.NewEcho(true), rand.New(rand.NewPCG(seed, 0)), c.prints}
 		}
-		defer w.Close()
+		w.startDaemon()
+		defer w.end()
 		out := new(keyClock)
 		s, err := attach(w, out, configure)
 		if err != nil {
@@ -196,38 +186,81 @@ func (c cell) run(t *testing.T, seed uint64, keys int, configure func(*client.Co
 		}()
 		c.typeKeys(s, warm)
 		if c.later != nil {
-			w.Set(0, *c.later)
-			w.Set(1, *c.later)
+			w.set(0, *c.later)
+			w.set(1, *c.later)
 		}
 		before, spent := len(out.times()), cpuTime()
-		packets, bytes := w.Sent()
+		packets, bytes := w.sent()
 		var typed []time.Time
 		if c.fail == nil {
 			typed = c.typeKeys(s, keys)
 		} else {
 			typed = c.failures(w, s, out, keys, seed, &m)
 		}
-		lastPackets, lastBytes := w.Sent()
+		lastPackets, lastBytes := w.sent()
 		m.keys, m.packets, m.bytes, m.cpu = len(typed), lastPackets-packets, lastBytes-bytes, cpuTime()-spent
 		time.Sleep(30 * time.Second)
 		m.echoes(t, typed, out.times()[min(before, len(out.times())):])
-		w.Holders.Kill()
+		w.host.holders.Kill()
 		<-ended
 	})
 	return m
 }
 
-func attach(w *sim.World, out *keyClock, configure func(*client.Config)) (*client.Session, error) {
-	token, err := w.Server.IssueToken(uint32(os.Geteuid()))
-	if err != nil {
-		return nil, err
-	}
+// set changes the links of an interface.
+func (w *world) set(number int, link netem.Config) {
+	p := w.machines[0].ports[number]
+	w.net.Do(func() {
+		p.base = link
+		p.settle()
+	})
+}
+
+// ipAndUDP is how many bytes of headers netem does not count.
+const ipAndUDP = 28
+
+// sent returns the number of packets and bytes that both ends have sent, with IP and UDP.
+func (w *world) sent() (packets, bytes uint64) {
+	w.net.Do(func() {
+		for _, p := range w.machines[0].ports {
+			up, down := p.to.Counters(), p.from.Counters()
+			packets += up.Packets + down.Packets
+			bytes += up.Bytes + down.Bytes
+		}
+	})
+	return packets, bytes + ipAndUDP*packets
+}
+
+// packets returns how many packets the client has sent over an interface.
+func (w *world) packets(number int) (n uint64) {
+	w.net.Do(func() { n = w.machines[0].ports[number].to.Counters().Packets })
+	return n
+}
+
+// plug takes all interfaces up or down.
+func (w *world) plug(up bool) {
+	w.net.Do(func() {
+		for _, p := range w.machines[0].ports {
+			p.gone = !up
+		}
+	})
+	w.machines[0].tell(netmon.Changed)
+}
+
+// end ends a world whose sessions are over.
+func (w *world) end() {
+	w.host.stop()
+	w.host.holders.Wait()
+	w.net.Close()
+}
+
+func attach(w *world, out *keyClock, configure func(*client.Config)) (*client.Session, error) {
 	cfg := client.Config{
 		Log:       slog.New(slog.DiscardHandler),
-		Resolve:   func(context.Context) ([]netip.AddrPort, error) { return []netip.AddrPort{sim.ServerAddr}, nil },
-		Network:   w,
+		Resolve:   func(context.Context) ([]netip.AddrPort, error) { return []netip.AddrPort{serverAddrs[0]}, nil },
+		Network:   w.machines[0].newProcess(),
 		CheckHost: func(ssh.PublicKey) error { return nil },
-		Token:     token,
+		Token:     w.host.token(),
 	}
 	if configure != nil {
 		configure(&cfg)
@@ -247,12 +280,12 @@ func (c cell) typeKeys(s *client.Session, keys int) (typed []time.Time) {
 }
 
 // failures lets the network fail and types all the while, at least a number of keys.
-func (c cell) failures(w *sim.World, s *client.Session, out *keyClock, keys int, seed uint64, m *measurement) (typed []time.Time) {
+func (c cell) failures(w *world, s *client.Session, out *keyClock, keys int, seed uint64, m *measurement) (typed []time.Time) {
 	for len(typed) < keys {
-		idle := [2]uint64{w.Packets(0), w.Packets(1)}
+		idle := [2]uint64{w.packets(0), w.packets(1)}
 		typed = append(typed, c.typeKeys(s, 20+len(m.gaps)%7)...)
 		used := 0
-		if w.Packets(1)-idle[1] > w.Packets(0)-idle[0] {
+		if w.packets(1)-idle[1] > w.packets(0)-idle[0] {
 			used = 1
 		}
 		c.fail(w, used)
@@ -271,9 +304,9 @@ func (c cell) failures(w *sim.World, s *client.Session, out *keyClock, keys int,
 		m.gaps = append(m.gaps, since(repaired, out, first))
 		m.caught = append(m.caught, since(repaired, out, before-1))
 		if c.repair == nil { // the other way round
-			w.Set(0, c.link)
-			w.Set(1, c.link)
-			w.Tell(netmon.Changed)
+			w.set(0, c.link)
+			w.set(1, c.link)
+			w.machines[0].tell(netmon.Changed)
 			typed = append(typed, c.typeKeys(s, 100)...)
 		}
 	}

@@ -1,14 +1,12 @@
-//go:build linux || darwin
+//go:build linux || darwin || wasip1
 
-package sim_test
+package main
 
 import (
 	"testing"
 	"time"
 
 	"github.com/quicterm/quicterm/bench/netem"
-	"github.com/quicterm/quicterm/migrate/netmon"
-	"github.com/quicterm/quicterm/quicterm/sim"
 )
 
 // cells are the networks, one factor at a time around a path of 100 ms that loses nothing.
@@ -43,39 +41,31 @@ var cells = []cell{
 
 func lossy(share float64) netem.Config { return netem.Config{Delay: trip / 2, Loss: share} }
 
-func holes(w *sim.World, _ int) {
-	w.Set(0, netem.Config{Down: true})
-	w.Set(1, netem.Config{Down: true})
+func holes(w *world, _ int) {
+	w.set(0, netem.Config{Down: true})
+	w.set(1, netem.Config{Down: true})
 }
 
 // deafens drops what comes to the client.
-func deafens(w *sim.World, _ int) {
-	w.Net.Do(func() {
-		for _, p := range w.Ports {
-			p.From.Set(netem.Config{Down: true})
+func deafens(w *world, _ int) {
+	w.net.Do(func() {
+		for _, p := range w.machines[0].ports {
+			p.from.Set(netem.Config{Down: true})
 		}
 	})
 }
 
-func heals(w *sim.World, link netem.Config) {
-	w.Set(0, link)
-	w.Set(1, link)
+func heals(w *world, link netem.Config) {
+	w.set(0, link)
+	w.set(1, link)
 }
 
-func unplug(w *sim.World, _ int) {
-	w.Plug(0, false)
-	w.Plug(1, false)
-	w.Tell(netmon.Changed)
-}
+func unplug(w *world, _ int) { w.plug(false) }
 
-func plug(w *sim.World, _ netem.Config) {
-	w.Plug(0, true)
-	w.Plug(1, true)
-	w.Tell(netmon.Changed)
-}
+func plug(w *world, _ netem.Config) { w.plug(true) }
 
 // dies makes the path that is in use a black hole.
-func dies(w *sim.World, used int) { w.Set(used, netem.Config{Down: true}) }
+func dies(w *world, used int) { w.set(used, netem.Config{Down: true}) }
 
 // Typing at the bounds of the bench: p99 of 130 ms where 1 % of the packets is lost each way, and of 200 ms at 29 %.
 func TestTyping(t *testing.T) {

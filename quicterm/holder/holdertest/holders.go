@@ -8,12 +8,14 @@ package holdertest
 import (
 	"context"
 	"fmt"
+	"io"
 	"io/fs"
 	"log/slog"
 	"net"
 	"net/netip"
 	"os"
 	"sync"
+	"time"
 
 	"github.com/quicterm/quicterm/migrate/carrier"
 	"github.com/quicterm/quicterm/migrate/carrier/carriertest"
@@ -35,6 +37,7 @@ type Holders struct {
 
 	mu   sync.Mutex
 	byID map[wire.SessionID]*holder.Holder
+	lost map[wire.SessionID]bool
 	asks int
 	away error // of every request, or nil
 	wg   sync.WaitGroup
@@ -43,7 +46,7 @@ type Holders struct {
 // New returns an account without holders. A new session runs the program that newProgram
 // returns.
 func New(newProgram func(*wire.Launch) holder.Program) *Holders {
-	return &Holders{newProgram: newProgram, byID: make(map[wire.SessionID]*holder.Holder)}
+	return &Holders{newProgram: newProgram, byID: make(map[wire.SessionID]*holder.Holder), lost: make(map[wire.SessionID]bool)}
 }
 
 // Memory returns nothing: these holders are not processes.
@@ -103,6 +106,12 @@ func (h *Holders) Await(ctx context.Context, uid uint32, id wire.SessionID) (wir
 	case <-keeper.Done():
 	case <-ctx.Done():
 		return wire.Message{}, ctx.Err()
+	}
+	h.mu.Lock()
+	lost := h.lost[id]
+	h.mu.Unlock()
+	if lost {
+		return wire.Message{}, io.EOF
 	}
 	inspect, err := wire.New(&wire.Inspect{AtEnd: true})
 	if err != nil {
@@ -174,6 +183,33 @@ func (h *Holders) Start(
 		delete(h.byID, launch.ID)
 	})
 	return started, nil
+}
+
+// Lose ends the holder of a session as SIGKILL does: it answers nobody any more, and its program sees its terminal or its
+// pipes closed. The caller has closed its connections.
+func (h *Holders) Lose(id wire.SessionID) {
+	h.mu.Lock()
+	keeper := h.byID[id]
+	delete(h.byID, id)
+	h.lost[id] = true
+	h.mu.Unlock()
+	if keeper == nil {
+		return
+	}
+	kill, err := wire.New(&wire.Kill{})
+	if err != nil {
+		panic(err) // a Kill without a name is always the same
+	}
+	h.wg.Go(func() {
+		for {
+			keeper.Handle(&wire.Open{Client: "test"}, kill) // once its program has ended, this ends it
+			select {
+			case <-keeper.Done():
+				return
+			case <-time.After(time.Second):
+			}
+		}
+	})
 }
 
 // Kill kills all sessions.

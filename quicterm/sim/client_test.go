@@ -1,0 +1,384 @@
+//go:build linux || darwin || wasip1
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"net/netip"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+
+	"github.com/quicterm/quicterm/quicterm/client"
+	"github.com/quicterm/quicterm/quicterm/screen"
+	"github.com/quicterm/quicterm/quicterm/wire"
+)
+
+// An actor is a client: a process that attaches to a session, types, and shows what comes.
+type actor struct {
+	world   *world
+	name    string
+	session *session
+	role    wire.Role
+	whole   bool // it records
+	paths   string
+	process *process
+	rng     *rand.Rand
+	request wire.InstanceID
+
+	leave  context.CancelFunc
+	ended  chan struct{}
+	typing sync.WaitGroup
+
+	mu       sync.Mutex
+	s        *client.Session // nil before it is attached
+	typed    int             // keys that it has typed
+	state    client.State    // of its link
+	terminal *screen.Screen  // what its terminal shows
+	size     wire.Size
+	received uint64 // bytes of output
+	gaps     uint64 // bytes that it was told to have lost
+	snapshot bool   // a snapshot stands for some output
+	last     int    // number of the last line of a flood
+	slow     chan struct{}
+	killed   bool
+	left     bool
+	over     bool // Run has returned, or it has given up
+	status   int
+	err      error
+}
+
+// newActor puts a client on a machine. It does nothing before run.
+func (w *world) newActor(name string, m *machine, s *session, role wire.Role) *actor {
+	a := &actor{
+		world: w, name: name, session: s, role: role, process: m.newProcess(), ended: make(chan struct{}),
+		rng: rand.New(rand.NewPCG(w.rng.Uint64(), 0)), terminal: screen.New(80, 24, screen.Limits{}),
+		paths: []string{"failover", "failover", "standby", "redundant"}[w.rng.IntN(4)],
+		size:  wire.Size{Cols: uint16(20 + w.rng.IntN(160)), Rows: uint16(5 + w.rng.IntN(50))},
+	}
+	for i := range a.request {
+		a.request[i] = byte(w.rng.Uint32())
+	}
+	w.mu.Lock()
+	w.actors = append(w.actors, a)
+	w.mu.Unlock()
+	return a
+}
+
+// run attaches, again and again until that succeeds, and stays until the session is over.
+func (a *actor) run() {
+	defer close(a.ended)
+	ctx, leave := context.WithCancel(context.Background())
+	defer leave()
+	a.mu.Lock()
+	a.leave = leave
+	killed := a.killed
+	a.mu.Unlock()
+	if killed {
+		return
+	}
+	s := a.attach(ctx)
+	if s == nil {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.over = true
+		return
+	}
+	if a.session.pty() {
+		if a.role.ReadOnly() {
+			a.world.count("watcher")
+		} else {
+			a.typing.Go(func() { a.typeKeys(ctx, s) })
+		}
+	} else {
+		a.typing.Go(func() { a.feed(s) })
+	}
+	status, err := s.Run(ctx)
+	a.mu.Lock()
+	a.status, a.err, a.over = status, err, true
+	a.mu.Unlock()
+	a.world.trace("%s ends: status %d, %v", a.name, status, err)
+	leave()
+	a.typing.Wait()
+}
+
+// attach returns nil if the client gives up: it was killed, or the session is no more.
+func (a *actor) attach(ctx context.Context) *client.Session {
+	for ctx.Err() == nil {
+		token := a.world.host.token()
+		if token == nil {
+			a.sleep(ctx, time.Second)
+			continue
+		}
+		c := client.New(client.Config{
+			Log:       slog.New(slog.DiscardHandler),
+			Resolve:   func(context.Context) ([]netip.AddrPort, error) { return serverAddrs, nil },
+			Network:   a.process,
+			CheckHost: func(ssh.PublicKey) error { return nil },
+			Token:     token,
+			Paths:     a.paths,
+		})
+		request := &wire.Attach{
+			Mode: wire.ModeAttachOrCreate, Session: a.session.name, Instance: a.request, PTY: a.session.pty(), Size: a.size,
+			Role: a.role, Whole: a.whole,
+		}
+		existed := a.session.isCreated()
+		if a.role != wire.RoleWriter || existed {
+			request.Mode = wire.ModeAttach
+		} else {
+			request.Command = a.session.script
+		}
+		if a.session.pty() && !a.whole {
+			request.Replay = wire.Replay{Kind: wire.ReplayScreen, Lines: 100}
+		}
+		s, err := c.Attach(ctx, request, a.streams())
+		var refusal *wire.Error
+		switch {
+		case err == nil:
+			a.attached(s)
+			return s
+		case errors.As(err, &refusal) && existed:
+			a.world.trace("%s gives up: %v", a.name, err)
+			a.refused(err)
+			return nil
+		}
+		a.world.trace("%s cannot attach: %v", a.name, err)
+		a.sleep(ctx, time.Duration(a.rng.IntN(int(5*time.Second))))
+	}
+	return nil
+}
+
+// refused checks that the session is refused only when it is no more.
+func (a *actor) refused(err error) {
+	if a.session.lives() && !strings.Contains(err.Error(), "pipe") {
+		a.world.failf("%s is refused session %s, which lives: %v", a.name, a.session.name, err)
+	}
+}
+
+func (s *session) isCreated() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.created
+}
+
+// lives reports whether a client may expect the session to be there.
+func (s *session) lives() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.started && !s.ended && !s.lost
+}
+
+func (a *actor) attached(s *client.Session) {
+	a.session.mu.Lock()
+	a.session.created = true
+	a.session.mu.Unlock()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.s = s
+	if !a.session.pty() {
+		return
+	}
+	if size := s.Sizing().Size; size.Cols > 0 && !a.snapshot {
+		a.terminal = screen.New(int(size.Cols), int(size.Rows), screen.Limits{})
+	}
+	a.world.trace("%s is attached to %s as %v", a.name, a.session.name, a.role)
+}
+
+func (a *actor) sleep(ctx context.Context, d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-ctx.Done():
+	}
+}
+
+// streams shows the output on a screen.
+func (a *actor) streams() client.Streams {
+	reset := func(snapshot []byte) {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		cols, rows := a.terminal.Size()
+		a.terminal = screen.New(cols, rows, screen.Limits{})
+		a.terminal.Write(snapshot)
+		a.snapshot, a.last = true, 0
+	}
+	st := client.Streams{
+		Stdout:  a,
+		Changed: func(l client.LinkState) { a.mu.Lock(); a.state = l.State; a.mu.Unlock() },
+		Lost: func(g client.Gap) {
+			a.world.count("gap told")
+			a.mu.Lock()
+			a.gaps += g.Bytes
+			a.last = 0
+			a.mu.Unlock()
+			a.world.trace("%s: gap of frames %d to %d, %d bytes", a.name, g.From, g.To, g.Bytes)
+			if g.Snapshot != nil {
+				reset(g.Snapshot)
+			}
+		},
+	}
+	if a.session.pty() {
+		st.Began = reset
+		st.Resized = func(z wire.Sizing) {
+			a.mu.Lock()
+			defer a.mu.Unlock()
+			if z.Cols > 0 {
+				a.terminal.Resize(int(z.Cols), int(z.Rows))
+			}
+		}
+	}
+	return st
+}
+
+// Write takes output. It may be slow.
+func (a *actor) Write(b []byte) (int, error) {
+	a.mu.Lock()
+	slow := a.slow
+	a.mu.Unlock()
+	if slow != nil {
+		<-slow
+	}
+	a.process.await()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.killed {
+		return len(b), nil
+	}
+	if a.session.pty() {
+		a.terminal.Write(b)
+		a.checkLines(b)
+	} else if want := a.output(int(a.received), len(b)); !bytes.Equal(b, want) {
+		a.world.failf("%s: output from byte %d is not what the program printed", a.name, a.received)
+	}
+	a.received += uint64(len(b))
+	return len(b), nil
+}
+
+// output returns what the program of a pipe prints.
+func (a *actor) output(from, n int) []byte {
+	if a.session.script == "sink" {
+		return []byte("end")[min(from, 3):min(from+n, 3)]
+	}
+	return content(a.session.seed, from, n)
+}
+
+// checkLines checks that no line of a flood comes twice, or is left out without a word.
+func (a *actor) checkLines(b []byte) {
+	for {
+		i := bytes.Index(b, []byte("line "))
+		if i < 0 || len(b) < i+13 {
+			return
+		}
+		n := 0
+		if _, err := fmt.Sscanf(string(b[i+5:i+13]), "%08d", &n); err == nil && n > 0 {
+			if a.last != 0 && n <= a.last {
+				a.world.failf("%s: line %d comes after line %d", a.name, n, a.last)
+			}
+			a.last = n
+		}
+		b = b[i+13:]
+	}
+}
+
+// typeKeys types until the session or the simulation is over.
+func (a *actor) typeKeys(ctx context.Context, s *client.Session) {
+	for ctx.Err() == nil && !a.world.isQuiet() {
+		pause := time.Duration(a.rng.IntN(int(400 * time.Millisecond)))
+		if a.rng.IntN(100) == 0 {
+			pause = time.Duration(a.rng.IntN(int(2 * time.Minute)))
+		}
+		a.sleep(ctx, pause)
+		if a.process.await() && ctx.Err() == nil && !a.world.isQuiet() {
+			a.typeKey(s)
+		}
+	}
+}
+
+// typeKey types the next key.
+func (a *actor) typeKey(s *client.Session) {
+	a.mu.Lock()
+	key := fmt.Sprintf("%s.%d;", a.name, a.typed+1)
+	a.mu.Unlock()
+	if _, err := s.Write([]byte(key)); err != nil {
+		return
+	}
+	a.world.keys.Add(1)
+	a.mu.Lock()
+	a.typed++
+	a.mu.Unlock()
+}
+
+// feed writes a pipe's input.
+func (a *actor) feed(s *client.Session) {
+	if a.session.script != "source" {
+		for at := 0; at < a.session.size; {
+			n := min(1+a.rng.IntN(8192), a.session.size-at)
+			if _, err := s.Write(content(a.session.seed, at, n)); err != nil {
+				return
+			}
+			if at += n; a.rng.IntN(8) == 0 {
+				time.Sleep(time.Duration(a.rng.IntN(int(2 * time.Second))))
+			}
+			a.process.await()
+		}
+	}
+	s.CloseWrite()
+}
+
+// kill ends the client as SIGKILL does.
+func (a *actor) kill() {
+	a.mu.Lock()
+	a.killed = true
+	leave := a.leave
+	if a.slow != nil {
+		close(a.slow)
+		a.slow = nil
+	}
+	a.mu.Unlock()
+	a.process.kill()
+	if leave != nil {
+		leave()
+	}
+	<-a.ended
+}
+
+// slowDown makes the client read no output, or read it again.
+func (a *actor) slowDown(on bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if on && a.slow == nil && !a.killed {
+		a.slow = make(chan struct{})
+	} else if !on && a.slow != nil {
+		close(a.slow)
+		a.slow = nil
+	}
+}
+
+// present reports whether the client runs.
+func (a *actor) present() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return !a.killed && !a.over
+}
+
+func (a *actor) current() *client.Session {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.killed || a.over {
+		return nil
+	}
+	return a.s
+}
+
+// typist reports whether the client types, and how much it has typed.
+func (a *actor) typist() (typed int, ok bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.typed, a.s != nil && !a.killed && !a.over && a.session.pty() && !a.role.ReadOnly()
+}

@@ -1,0 +1,391 @@
+//go:build linux || darwin || wasip1
+
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/quicterm/quicterm/bench/netem"
+	"github.com/quicterm/quicterm/migrate/netmon"
+	"github.com/quicterm/quicterm/quicterm/client"
+	"github.com/quicterm/quicterm/quicterm/holder"
+	"github.com/quicterm/quicterm/quicterm/wire"
+)
+
+// settleTime is how long after the last fault everything must be well: the longest pause between two dials of a client that
+// was offline for long, a login, and an echo.
+const settleTime = 2 * time.Minute
+
+// A world is a server's machine, clients' machines and the network between them, on virtual time. It must be used in a
+// bubble of testing/synctest.
+type world struct {
+	seed     uint64
+	rng      *rand.Rand // for drawing, before the world begins
+	net      *netem.Net
+	host     *host
+	machines []*machine
+	sessions []*session
+	faults   []*fault
+	begun    time.Time
+	running  sync.WaitGroup
+	quiet    atomic.Bool  // clients type no more
+	spoils   atomic.Int64 // share of the messages in the relay that are changed, in millionths
+	keys     atomic.Int64
+	program  func(*wire.Launch) holder.Program // starts the program of a session
+
+	mu       sync.Mutex
+	actors   []*actor
+	counts   map[string]int
+	failures []string
+	story    func(line string) // nil for none
+}
+
+// newWorld returns a world without clients, whose daemon keeps its keys in a directory.
+func newWorld(seed uint64, dir string) *world {
+	w := &world{seed: seed, rng: rand.New(rand.NewPCG(seed, 0)), counts: make(map[string]int), begun: time.Now()}
+	w.net, w.program = netem.NewNet(w.route), w.newProgram
+	w.host = newHost(w, dir)
+	return w
+}
+
+// scripts are what programs do.
+var scripts = []string{"shell", "shell", "full", "full", "flood", "silent", "stops", "ends", "cat", "source", "sink"}
+
+// populate draws machines, sessions and clients.
+func (w *world) populate() {
+	rng := w.rng
+	for i := range 1 + rng.IntN(4) {
+		var links []netem.Config
+		for range 1 + rng.IntN(3) {
+			links = append(links, netem.Config{Delay: time.Duration(rng.IntN(int(150 * time.Millisecond)))})
+		}
+		w.newMachine(fmt.Sprintf("m%d", i), links...)
+	}
+	for i := range 1 + rng.IntN(4) {
+		s := &session{
+			world: w, name: fmt.Sprintf("s%d", i), script: scripts[rng.IntN(len(scripts))], seed: rng.Uint64(),
+			size: rng.IntN(1 << 20), status: byte(rng.IntN(100)), took: make(map[string]int),
+		}
+		if rng.IntN(3) == 0 {
+			s.ring = 64<<10 + rng.IntN(256<<10)
+		}
+		w.sessions = append(w.sessions, s)
+		w.newActor(fmt.Sprintf("c%d", len(w.actors)), w.anyMachine(), s, wire.RoleWriter)
+		if !s.pty() {
+			continue
+		}
+		for range rng.IntN(3) {
+			role := []wire.Role{wire.RoleShare, wire.RoleWatch, wire.RoleWatch}[rng.IntN(3)]
+			a := w.newActor(fmt.Sprintf("c%d", len(w.actors)), w.anyMachine(), s, role)
+			a.whole = role == wire.RoleWatch && rng.IntN(2) == 0
+		}
+	}
+}
+
+func (w *world) anyMachine() *machine { return w.machines[w.rng.IntN(len(w.machines))] }
+
+// plan draws faults over a time. Some worlds are quiet, others terrible.
+func (w *world) plan(lasts time.Duration) {
+	rng := w.rng
+	total := 0
+	for _, k := range kinds {
+		total += k.weight
+	}
+	// The mean time between two faults is from some seconds to some minutes.
+	mean := time.Duration(float64(2*time.Second) * float64(uint64(1)<<rng.IntN(7)))
+	for at := time.Duration(0); ; {
+		at += time.Duration(rng.ExpFloat64() * float64(mean))
+		if at > lasts {
+			break
+		}
+		f := &fault{number: len(w.faults), at: at, target: rng.Uint64() >> 8, x: rng.Float64()}
+		n := rng.IntN(total)
+		for _, k := range kinds {
+			if n -= k.weight; n < 0 {
+				f.kind = k
+				break
+			}
+		}
+		if f.kind.most > 0 {
+			f.lasts = time.Duration(rng.Float64() * rng.Float64() * float64(f.kind.most))
+		}
+		w.faults = append(w.faults, f)
+	}
+}
+
+// play lets everything happen, and then checks what must hold.
+func (w *world) play() {
+	w.startDaemon()
+	for _, a := range w.everyone() {
+		w.running.Go(a.run)
+	}
+	type moment struct {
+		at    time.Duration
+		do    func(*fault)
+		fault *fault
+	}
+	var moments []moment
+	for _, f := range w.faults {
+		moments = append(moments, moment{f.at, w.begin, f}, moment{f.at + f.lasts, w.undo, f})
+	}
+	slices.SortStableFunc(moments, func(a, b moment) int { return cmp.Compare(a.at, b.at) })
+	for _, m := range moments {
+		time.Sleep(m.at - time.Since(w.begun))
+		m.do(m.fault)
+	}
+	w.heal()
+	w.check()
+	w.close()
+}
+
+// heal ends all faults, and makes what is left of the world a good one.
+func (w *world) heal() {
+	for _, f := range w.faults {
+		w.undo(f)
+	}
+	w.spoils.Store(0)
+	w.startDaemon()
+	w.trace("all is well again")
+	if w.seed%2 == 0 { // half of the worlds hear of it
+		for _, m := range w.machines {
+			m.tell(netmon.Changed)
+		}
+	}
+	time.Sleep(settleTime)
+	w.quiet.Store(true)
+	time.Sleep(settleTime)
+}
+
+// check checks that everybody is connected, and sees the truth.
+func (w *world) check() {
+	for _, a := range w.everyone() {
+		a.mu.Lock()
+		s, state, over := a.s, a.state, a.over || a.killed
+		a.mu.Unlock()
+		if over {
+			continue
+		}
+		if s == nil && a.session.lives() {
+			w.failf("%s is not attached to session %s, %v after the last fault", a.name, a.session.name, 2*settleTime)
+		} else if s != nil && state > client.Live && a.session.lives() {
+			w.failf("%s is %v, %v after the last fault", a.name, state, 2*settleTime)
+		}
+	}
+	for _, s := range w.sessions {
+		if s.pty() && s.lives() {
+			w.checkTerminal(s)
+		}
+	}
+}
+
+// checkTerminal checks that all keys have arrived, that they are echoed, and that all clients show the same.
+func (w *world) checkTerminal(s *session) {
+	for _, a := range w.everyone() {
+		if _, ok := a.typist(); ok && a.session == s {
+			a.typeKey(a.current())
+		}
+	}
+	time.Sleep(10 * time.Second)
+	for _, a := range w.everyone() {
+		if typed, ok := a.typist(); ok && a.session == s && s.script != "stops" {
+			s.mu.Lock()
+			took := s.took[a.name]
+			s.mu.Unlock()
+			if took != typed {
+				w.failf("%s has typed %d keys, and the program has read %d", a.name, typed, took)
+			}
+		}
+	}
+	if s.script == "flood" || s.script == "stops" { // it may print at this moment
+		return
+	}
+	truth := w.newActor(fmt.Sprintf("truth of %s", s.name), w.machines[0], s, wire.RoleWatch)
+	w.running.Go(truth.run)
+	time.Sleep(10 * time.Second)
+	want := truth.view()
+	for _, a := range w.everyone() {
+		if a.session == s && a.current() != nil {
+			if diff := differ(a.view(), want); diff != "" {
+				w.failf("%s does not show what session %s has: %s", a.name, s.name, diff)
+			}
+		}
+	}
+}
+
+// view returns what a client's terminal shows, a line for each row, without its scrollback: an attach brings only some of that.
+func (a *actor) view() (lines []string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	d := a.terminal.Dump()
+	rows := append(d.Screen, d.Main...)
+	d.Scrollback, d.Screen, d.Main = nil, nil, nil
+	lines = append(lines, fmt.Sprintf("%+v", d))
+	for _, row := range rows {
+		line := ""
+		for _, run := range row.Runs {
+			line += fmt.Sprintf("%q%v", run[0], run[1:])
+		}
+		lines = append(lines, line+fmt.Sprint(row.Wrap))
+	}
+	return lines
+}
+
+// differ returns the first lines that differ.
+func differ(a, b []string) string {
+	for i := range max(len(a), len(b)) {
+		x, y := "", ""
+		if i < len(a) {
+			x = a[i]
+		}
+		if i < len(b) {
+			y = b[i]
+		}
+		if x != y {
+			return fmt.Sprintf("line %d:\n  %s\n  %s", i, x, y)
+		}
+	}
+	return ""
+}
+
+// close ends the sessions, then the clients that are left, and checks how they end and that nothing is left.
+func (w *world) close() {
+	for _, s := range w.sessions {
+		s.mu.Lock()
+		p := s.program
+		s.mu.Unlock()
+		if p != nil && s.pty() {
+			p.end()
+		}
+	}
+	time.Sleep(settleTime)
+	for _, a := range w.everyone() {
+		if a.present() && a.session.pty() {
+			w.failf("%s has not ended, though its program has", a.name)
+		}
+		a.judge()
+	}
+	for _, a := range w.everyone() {
+		a.slowDown(false)
+		a.process.resume()
+		a.mu.Lock()
+		leave := a.leave
+		a.mu.Unlock()
+		if leave != nil {
+			leave()
+		}
+	}
+	w.running.Wait()
+	if n := w.net.Sockets() + w.net.Streams(); n > 2*len(serverAddrs) {
+		w.failf("%d sockets are open, when all clients have ended: those of the server are %d", n, len(serverAddrs))
+	}
+	w.host.stop()
+	w.host.holders.Kill()
+	w.host.holders.Wait()
+	w.net.Close()
+}
+
+// judge checks how a client has ended.
+func (a *actor) judge() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.killed || !a.over || a.s == nil {
+		return
+	}
+	s := a.session
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var displaced *client.DisplacedError
+	switch {
+	case a.err == nil && (a.status == int(s.status)) && s.ended:
+		if !s.pty() && s.script != "sink" && a.received != s.printed {
+			a.world.failf("%s has got %d of %d bytes", a.name, a.received, s.printed)
+		}
+	case errors.As(a.err, &displaced) && !a.role.ReadOnly():
+		if !slices.ContainsFunc(a.world.everyone(), func(b *actor) bool { return b != a && b.tookOver(a) }) {
+			a.world.failf("%s was displaced by nobody: %v", a.name, a.err)
+		}
+	case errors.Is(a.err, client.ErrGone) && (s.lost || s.ended):
+	case errors.Is(a.err, client.ErrLeft) && a.left:
+	default:
+		a.world.failf("%s at session %s (%s) ends with status %d, %v; the program: ended %v, status %d", a.name, s.name, s.script, a.status,
+			a.err, s.ended, s.status)
+	}
+}
+
+func (a *actor) tookOver(b *actor) bool {
+	return a.session == b.session && a.role == wire.RoleWriter
+}
+
+func (w *world) isQuiet() bool { return w.quiet.Load() }
+
+func (w *world) everyone() []*actor {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.actors)
+}
+
+func (w *world) client(name string) *actor {
+	for _, a := range w.everyone() {
+		if a.name == name {
+			return a
+		}
+	}
+	return nil
+}
+
+func (w *world) session(name string) *session {
+	for _, s := range w.sessions {
+		if s.name == name {
+			return s
+		}
+	}
+	return nil
+}
+
+func (w *world) count(what string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.counts[what]++
+}
+
+// failf records a violation.
+func (w *world) failf(format string, args ...any) {
+	line := fmt.Sprintf("seed %d, after %v: ", w.seed, time.Since(w.begun).Round(time.Millisecond)) + fmt.Sprintf(format, args...)
+	w.trace("VIOLATION %s", line)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.failures = append(w.failures, line)
+}
+
+// trace tells the story.
+func (w *world) trace(format string, args ...any) {
+	if w.story != nil {
+		w.story(fmt.Sprintf("%12v ", time.Since(w.begun).Round(time.Millisecond)) + fmt.Sprintf(format, args...))
+	}
+}
+
+// simulate plays the world of a seed, and returns it.
+func simulate(t *testing.T, seed uint64, story func(string)) (w *world) {
+	t.Helper()
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		w = newWorld(seed, dir)
+		w.story = story
+		w.populate()
+		w.plan(time.Duration(1+w.rng.IntN(30)) * time.Minute)
+		w.play()
+	})
+	for _, failure := range w.failures {
+		t.Error(failure)
+	}
+	return w
+}
