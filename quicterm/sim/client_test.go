@@ -111,10 +111,10 @@ func (a *actor) run() {
 
 // attach returns nil if the client gives up: it was killed, or the session is no more.
 func (a *actor) attach(ctx context.Context) *client.Session {
-	for ctx.Err() == nil {
+	for pause := time.Second; ctx.Err() == nil; a.sleep(ctx, time.Duration(a.rng.IntN(int(pause)))) {
+		pause = min(2*pause, 20*time.Minute)
 		token := a.world.host.token()
 		if token == nil {
-			a.sleep(ctx, time.Second)
 			continue
 		}
 		c := client.New(client.Config{
@@ -150,7 +150,6 @@ func (a *actor) attach(ctx context.Context) *client.Session {
 			return nil
 		}
 		a.world.trace("%s cannot attach: %v", a.name, err)
-		a.sleep(ctx, time.Duration(a.rng.IntN(int(5*time.Second))))
 	}
 	return nil
 }
@@ -194,6 +193,8 @@ func (a *actor) attached(s *client.Session) {
 func (a *actor) sleep(ctx context.Context, d time.Duration) {
 	select {
 	case <-time.After(d):
+	case <-a.world.healed:
+		time.Sleep(min(d, time.Second))
 	case <-ctx.Done():
 	}
 }

@@ -99,7 +99,7 @@ var kinds = []*kind{
 			}
 		}
 	}},
-	{name: "partition", weight: 1, most: 5 * time.Hour, happen: func(w *world, f *fault) {
+	{name: "partition", weight: 1, most: time.Hour, happen: func(w *world, f *fault) {
 		m, _ := f.port(w)
 		w.net.Do(func() {
 			for _, p := range m.ports {

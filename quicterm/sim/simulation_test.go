@@ -37,8 +37,9 @@ type world struct {
 	faults   []*fault
 	begun    time.Time
 	running  sync.WaitGroup
-	quiet    atomic.Bool  // clients type no more
-	spoils   atomic.Int64 // share of the messages in the relay that are changed, in millionths
+	healed   chan struct{} // closed when all faults have ended
+	quiet    atomic.Bool   // clients type no more
+	spoils   atomic.Int64  // share of the messages in the relay that are changed, in millionths
 	keys     atomic.Int64
 	program  func(*wire.Launch) holder.Program // starts the program of a session
 
@@ -51,7 +52,7 @@ type world struct {
 
 // newWorld returns a world without clients, whose daemon keeps its keys in a directory.
 func newWorld(seed uint64, dir string) *world {
-	w := &world{seed: seed, rng: rand.New(rand.NewPCG(seed, 0)), counts: make(map[string]int), begun: time.Now()}
+	w := &world{seed: seed, rng: rand.New(rand.NewPCG(seed, 0)), counts: make(map[string]int), begun: time.Now(), healed: make(chan struct{})}
 	w.net, w.program = netem.NewNet(w.route), w.newProgram
 	w.host = newHost(w, dir)
 	return w
@@ -101,7 +102,7 @@ func (w *world) plan(lasts time.Duration) {
 		total += k.weight
 	}
 	// The mean time between two faults is from some seconds to some minutes.
-	mean := time.Duration(float64(2*time.Second) * float64(uint64(1)<<rng.IntN(7)))
+	mean := time.Duration(float64(2*time.Second) * float64(uint64(1)<<rng.IntN(6)))
 	for at := time.Duration(0); ; {
 		at += time.Duration(rng.ExpFloat64() * float64(mean))
 		if at > lasts {
@@ -155,6 +156,7 @@ func (w *world) heal() {
 	w.spoils.Store(0)
 	w.startDaemon()
 	w.trace("all is well again")
+	close(w.healed)
 	if w.seed%2 == 0 { // half of the worlds hear of it
 		for _, m := range w.machines {
 			m.tell(netmon.Changed)
@@ -381,7 +383,7 @@ func simulate(t *testing.T, seed uint64, story func(string)) (w *world) {
 		w = newWorld(seed, dir)
 		w.story = story
 		w.populate()
-		w.plan(time.Duration(1+w.rng.IntN(30)) * time.Minute)
+		w.plan(time.Duration(1+w.rng.IntN(15)) * time.Minute)
 		w.play()
 	})
 	for _, failure := range w.failures {
