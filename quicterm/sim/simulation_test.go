@@ -231,7 +231,8 @@ func (a *actor) view() (lines []string) {
 	rows := append(d.Screen, d.Main...)
 	d.Scrollback, d.Screen, d.Main = nil, nil, nil
 	lines = append(lines, fmt.Sprintf("%+v", d))
-	for _, row := range rows {
+	for i, row := range rows {
+		row.Wrap = row.Wrap && i > 0 // the row above the first one is not shown
 		line := ""
 		for _, run := range row.Runs {
 			line += fmt.Sprintf("%q%v", run[0], run[1:])
