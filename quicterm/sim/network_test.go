@@ -185,10 +185,21 @@ func (p *process) await() bool {
 	return !p.killed
 }
 
-func (p *process) isStopped() bool {
+// halted returns a channel that is closed when the process continues, or nil if it runs.
+func (p *process) halted() chan struct{} {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.stopped != nil
+	return p.stopped
+}
+
+// continued is halted with a closed channel if the process runs.
+func (p *process) continued() chan struct{} {
+	if c := p.halted(); c != nil {
+		return c
+	}
+	c := make(chan struct{})
+	close(c)
+	return c
 }
 
 // keep records a socket of the process. Scarce descriptors, or its end, close it.
@@ -255,7 +266,7 @@ func (p *process) Dial(ctx context.Context, iface string, remote netip.AddrPort)
 	if err != nil {
 		return nil, err
 	}
-	s := &stream{Conn: c, process: p, port: port}
+	s := &stream{Conn: c, process: p, port: port, closed: make(chan struct{})}
 	return s, p.keep(s)
 }
 
@@ -381,7 +392,7 @@ func (s *socket) rebind(p *port) {
 }
 
 func (s *socket) WriteTo(b []byte, addr net.Addr) (int, error) {
-	if s.process.isStopped() { // it is lost, as no lock may be held while virtual time passes
+	if s.process.halted() != nil { // it is lost, as no lock may be held while virtual time passes
 		return len(b), nil
 	}
 	w, err := s.way(addr.(*net.UDPAddr).AddrPort())
@@ -399,11 +410,13 @@ func (s *socket) ReadFrom(b []byte) (int, net.Addr, error) {
 		s.mu.Lock()
 		expired := s.expired
 		s.mu.Unlock()
+		arrived, resumed := s.received, s.process.halted()
+		if resumed != nil {
+			arrived = nil // what arrives waits
+		}
 		select {
-		case r := <-s.received:
-			if !s.process.await() {
-				return 0, nil, net.ErrClosed
-			}
+		case <-resumed:
+		case r := <-arrived:
 			return copy(b, r.data), r.from, nil
 		case <-s.closed:
 			return 0, nil, net.ErrClosed
@@ -477,12 +490,15 @@ type stream struct {
 	net.Conn
 	process *process
 	port    *port
+	closed  chan struct{}
+	once    sync.Once
 }
 
 func (s *stream) Read(b []byte) (int, error) {
 	n, err := s.Conn.Read(b)
-	if !s.process.await() {
-		return 0, net.ErrClosed
+	select {
+	case <-s.closed:
+	case <-s.process.continued():
 	}
 	s.process.machine.world.net.Do(func() { // TCP's checksum misses some of what changes
 		if s.port.corrupts > 0 && n > 0 && rand.Float64() < s.port.corrupts/100 {
@@ -493,6 +509,7 @@ func (s *stream) Read(b []byte) (int, error) {
 }
 
 func (s *stream) Close() error {
+	s.once.Do(func() { close(s.closed) })
 	s.process.forget(s)
 	return s.Conn.Close()
 }
