@@ -1,4 +1,197 @@
-// The sim program plays worlds of bad networks and dying processes.
+// Sim plays worlds of bad networks and dying processes: the real clients, daemon and holders over emulated links, on
+// virtual time. A seed draws a world: machines, interfaces, sessions, clients, and what happens to them. What the
+// README promises is checked all the while, and once more when all is well again.
+//
+//	go run ./quicterm/sim -seed 7 -trace       the world of a seed, told line by line
+//	go run ./quicterm/sim -for 10m             worlds of fresh seeds
+//	go run ./quicterm/sim -seed 7 -shrink      the fewest faults with which it fails
+//	go run ./quicterm/sim -mutations           defects put in one by one: each must be found
+//
+// The simulation is this package's test; this program builds it, and runs it. A world is drawn from its seed alone, but
+// goroutines, maps and keys are not: the same seed is the same story with other details. So a failure that comes once
+// counts, also if another run of its seed passes. What is not seen here: the kernel, terminals and disks, for which there is
+// package e2e.
 package main
 
-func main() {}
+import (
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// The flags.
+var (
+	seed                     uint64
+	lasts                    time.Duration
+	trace, shrink, mutations bool
+)
+
+func main() {
+	// They are not defined before, as the tests have some of the same names.
+	flag.Uint64Var(&seed, "seed", 0, "play the world of this seed (default: fresh ones)")
+	flag.DurationVar(&lasts, "for", time.Minute, "play worlds of fresh seeds for this long")
+	flag.BoolVar(&trace, "trace", false, "tell the story")
+	flag.BoolVar(&shrink, "shrink", false, "find the fewest faults of the seed's world with which it fails")
+	flag.BoolVar(&mutations, "mutations", false, "check that the simulation finds each defect of mutations.go within -for")
+	flag.Parse()
+	if err := run(); err != nil {
+		fmt.Fprintln(os.Stderr, "sim:", err)
+		os.Exit(1)
+	}
+}
+
+func run() error {
+	dir, err := os.MkdirTemp("", "sim")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	if mutations {
+		return mutate(dir)
+	}
+	program := filepath.Join(dir, "sim.test")
+	if err := build(program); err != nil {
+		return err
+	}
+	switch {
+	case shrink && seed == 0:
+		return errors.New("-shrink needs the seed of a world that fails: -seed N")
+	case shrink:
+		return reduce(program)
+	case seed != 0:
+		return play(program, os.Stdout, "-seed", fmt.Sprint(seed))
+	}
+	return play(program, os.Stdout, "-for", lasts.String(), "-first", fmt.Sprint(rand.Uint64()>>1))
+}
+
+// build builds the simulation.
+func build(program string, flags ...string) error {
+	cmd := exec.Command("go", append(append([]string{"test", "-c", "-o", program}, flags...), "./quicterm/sim")...)
+	cmd.Stderr = os.Stderr
+	return cmd.Run()
+}
+
+// play runs the simulation.
+func play(program string, out *os.File, flags ...string) error {
+	flags = append([]string{"-test.run", "^TestSimulation$", "-test.v", "-test.timeout", "24h"}, flags...)
+	if trace {
+		flags = append(flags, "-trace")
+	}
+	cmd := exec.Command(program, flags...)
+	cmd.Stdout, cmd.Stderr = out, out
+	return cmd.Run()
+}
+
+// tries is how often a world must pass before it counts as one that does: its details differ.
+const tries = 3
+
+// reduce leaves out faults of a world as long as it fails without them, and says which are left.
+func reduce(program string) error {
+	fails := func(without []string) bool {
+		for range tries {
+			if play(program, nil, "-seed", fmt.Sprint(seed), "-without", strings.Join(without, ",")) != nil {
+				return true
+			}
+		}
+		return false
+	}
+	out, err := exec.Command(program, "-test.run", "^TestSimulation$", "-seed", fmt.Sprint(seed), "-plan").Output()
+	if err != nil {
+		return err
+	}
+	plan := regexp.MustCompile(`(?m)^(\d+): .*$`).FindAllStringSubmatch(string(out), -1)
+	if !fails(nil) {
+		return fmt.Errorf("the world of seed %d has passed %d times", seed, tries)
+	}
+	var without []string
+	left := make([]bool, len(plan))
+	for size := len(plan); size > 0; size /= 2 {
+		for at := 0; at < len(plan); at += size {
+			more := without
+			for i := at; i < min(at+size, len(plan)); i++ {
+				if !left[i] {
+					more = append(more, strconv.Itoa(i))
+				}
+			}
+			if len(more) > len(without) && fails(more) {
+				for i := at; i < min(at+size, len(plan)); i++ {
+					left[i] = true
+				}
+				without = more
+			}
+		}
+	}
+	fmt.Printf("it fails with these faults alone (-without %s):\n", strings.Join(without, ","))
+	for i, line := range plan {
+		if !left[i] {
+			fmt.Println(line[0])
+		}
+	}
+	return nil
+}
+
+// mutate puts in the defects one by one, and reports those that are not found.
+func mutate(dir string) error {
+	missed := 0
+	for _, m := range defects {
+		begun := time.Now()
+		found, err := m.found(dir)
+		if err != nil {
+			return fmt.Errorf("%s: %w", m.name, err)
+		}
+		if !found {
+			missed++
+		}
+		fmt.Printf("%-60s found %-5v %v\n", m.name, found, time.Since(begun).Round(time.Second))
+	}
+	if missed > 0 {
+		return fmt.Errorf("%d of %d defects are not found", missed, len(defects))
+	}
+	return nil
+}
+
+// A defect is a change of the product that the simulation must find.
+type defect struct {
+	name, file string
+	was, is    string // text of the file; was stands there once
+}
+
+// found plays worlds of a product with the defect, until one fails or the time is over.
+func (d *defect) found(dir string) (bool, error) {
+	file, err := filepath.Abs(d.file)
+	if err != nil {
+		return false, err
+	}
+	b, err := os.ReadFile(file)
+	if err != nil {
+		return false, err
+	}
+	if n := strings.Count(string(b), d.was); n != 1 {
+		return false, fmt.Errorf("%s has the text %q %d times", d.file, d.was, n)
+	}
+	changed, overlay := filepath.Join(dir, "changed.go"), filepath.Join(dir, "overlay.json")
+	list, err := json.Marshal(map[string]map[string]string{"Replace": {file: changed}})
+	if err != nil {
+		return false, err
+	}
+	err = errors.Join(os.WriteFile(changed, []byte(strings.Replace(string(b), d.was, d.is, 1)), 0o600),
+		os.WriteFile(overlay, list, 0o600))
+	if err != nil {
+		return false, err
+	}
+	program := filepath.Join(dir, "mutant.test")
+	if err := build(program, "-overlay", overlay); err != nil {
+		return false, err
+	}
+	// A hang is a finding too.
+	return play(program, nil, "-for", lasts.String(), "-first", "1", "-test.timeout", (2*lasts).String()) != nil, nil
+}

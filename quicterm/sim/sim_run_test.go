@@ -1,10 +1,16 @@
-//go:build linux || darwin || wasip1
+//go:build linux || darwin
 
 package main
 
 import (
+	"bufio"
 	"flag"
 	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -12,26 +18,86 @@ import (
 )
 
 var (
-	seedFlag  = flag.Uint64("seed", 0, "play the world of this seed only")
-	forFlag   = flag.Duration("for", 0, "play worlds for this long")
-	traceFlag = flag.Bool("trace", false, "tell the story")
+	seedFlag    = flag.Uint64("seed", 0, "play the world of this seed only")
+	firstFlag   = flag.Uint64("first", 1, "with -for: the first seed")
+	forFlag     = flag.Duration("for", 0, "play worlds for this long")
+	traceFlag   = flag.Bool("trace", false, "tell the story")
+	withoutFlag = flag.String("without", "", "with -seed: numbers of faults that are left out, with commas")
+	planFlag    = flag.Bool("plan", false, "with -seed: print what will happen, and play nothing")
 )
 
+// TestSimulation plays the worlds of testdata/seeds, each of which has shown a fault of the product, and some others. For what
+// its flags are for, see main.go.
 func TestSimulation(t *testing.T) {
 	var story func(string)
 	if *traceFlag {
 		story = func(line string) { fmt.Println(line) }
 	}
+	var all totals
+	defer func() { all.log(t) }()
 	if *seedFlag != 0 {
-		simulate(t, *seedFlag, story)
+		all.add(simulate(t, *seedFlag, story))
 		return
 	}
-	begun := time.Now()
-	for seed := uint64(1); seed <= 3 || time.Since(begun) < *forFlag; seed++ {
-		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			at := time.Now()
-			w := simulate(t, seed, story)
-			t.Logf("%d faults, %d clients, %d keys, %v", len(w.faults), len(w.actors), w.keys.Load(), time.Since(at))
-		})
+	if *forFlag == 0 {
+		for _, seed := range keptSeeds(t) {
+			all.add(simulate(t, seed, story))
+		}
+		return
 	}
+	for begun, seed := time.Now(), *firstFlag; time.Since(begun) < *forFlag; seed++ {
+		all.add(simulate(t, seed, story))
+		if t.Failed() {
+			return
+		}
+	}
+}
+
+// totals are what some worlds have seen.
+type totals struct {
+	worlds, clients, faults int
+	keys                    int64
+	packets                 uint64
+	counts                  map[string]int
+}
+
+func (s *totals) add(w *world) {
+	s.worlds++
+	s.clients += len(w.actors)
+	s.keys += w.keys.Load()
+	s.packets += w.sentPackets
+	if s.counts == nil {
+		s.counts = make(map[string]int)
+	}
+	for what, n := range w.counts {
+		s.counts[what] += n
+		s.faults += n
+	}
+}
+
+func (s *totals) log(t *testing.T) {
+	t.Logf("%d worlds, %d clients, %d keys, %d packets, %d events:", s.worlds, s.clients, s.keys, s.packets, s.faults)
+	for _, what := range slices.Sorted(maps.Keys(s.counts)) {
+		t.Logf("%8d %s", s.counts[what], what)
+	}
+}
+
+// keptSeeds returns the seeds of testdata/seeds: a number each line, and what it was that it has shown.
+func keptSeeds(t *testing.T) (seeds []uint64) {
+	t.Helper()
+	f, err := os.Open("testdata/seeds")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		if number, _, _ := strings.Cut(lines.Text(), " "); number != "" && number != "#" {
+			seed, err := strconv.ParseUint(number, 10, 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			seeds = append(seeds, seed)
+		}
+	}
+	return seeds
 }

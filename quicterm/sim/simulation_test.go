@@ -1,4 +1,4 @@
-//go:build linux || darwin || wasip1
+//go:build linux || darwin
 
 package main
 
@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -41,7 +43,9 @@ type world struct {
 	quiet    atomic.Bool   // clients type no more
 	spoils   atomic.Int64  // share of the messages in the relay that are changed, in millionths
 	keys     atomic.Int64
-	program  func(*wire.Launch) holder.Program // starts the program of a session
+	// sentPackets is how many packets and segments were in the network, once it is closed.
+	sentPackets uint64
+	program     func(*wire.Launch) holder.Program // starts the program of a session
 
 	mu       sync.Mutex
 	actors   []*actor
@@ -297,6 +301,11 @@ func (w *world) close() {
 	w.host.holders.Kill()
 	w.host.holders.Wait()
 	w.net.Close()
+	for _, m := range w.machines {
+		for _, p := range m.ports {
+			w.sentPackets += p.to.Counters().Packets + p.from.Counters().Packets
+		}
+	}
 }
 
 // judge checks how a client has ended.
@@ -388,6 +397,15 @@ func simulate(t *testing.T, seed uint64, story func(string)) (w *world) {
 		w.story = story
 		w.populate()
 		w.plan(time.Duration(1+w.rng.IntN(15)) * time.Minute)
+		if *planFlag {
+			for _, f := range w.faults {
+				fmt.Println(f)
+			}
+			w.net.Close()
+			return
+		}
+		without := strings.Split(*withoutFlag, ",")
+		w.faults = slices.DeleteFunc(w.faults, func(f *fault) bool { return slices.Contains(without, strconv.Itoa(f.number)) })
 		w.play()
 	})
 	for _, failure := range w.failures {

@@ -1,0 +1,4 @@
+package main
+
+// defects are realistic mistakes.
+var defects = []defect{}
