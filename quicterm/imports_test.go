@@ -252,9 +252,9 @@ var packages = []struct {
 			quicterm/holder/holdertest quicterm/holder/programtest quicterm/monitor/processes quicterm/machine/rundir quicterm/session golang.org/x/crypto`,
 	},
 	{
-		path: "quicterm/sim", role: "a server and a network in memory, for tests of the whole product on virtual time",
-		imports: `bench/netem configs migrate/netmon quicterm/holder quicterm/holder/holdertest quicterm/server quicterm/wire`,
-		tests:   "bench/bubble quicterm/client quicterm/holder/programtest golang.org/x/crypto",
+		path: "quicterm/sim", role: "plays worlds of faults on virtual time; the product is in its tests",
+		tests: `bench/bubble bench/netem configs migrate/carrier migrate/netmon quicterm/client quicterm/holder
+			quicterm/holder/holdertest quicterm/holder/programtest quicterm/screen quicterm/server quicterm/wire golang.org/x/crypto`,
 	},
 	{
 		path: "quicterm/client", role: "the near end of sessions; knows no terminal and no command line",

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/quicterm/quicterm/quicterm/client"
-	"github.com/quicterm/quicterm/quicterm/session"
+	delivery "github.com/quicterm/quicterm/quicterm/session"
 )
 
 var (
@@ -26,22 +26,22 @@ var (
 // mechanisms are what is switched off, one at a time.
 var mechanisms = []struct {
 	name      string
-	off       session.Mechanism
+	off       delivery.Mechanism
 	configure func(*client.Config)
 }{
 	{name: "everything on"},
-	{name: "the stream first", off: session.StreamFirst},
-	{name: "tails in datagrams", off: session.TailDatagrams},
-	{name: "copies", off: session.Copies},
-	{name: "suspected loss", off: session.Suspicion},
-	{name: "expected loss", off: session.ExpectedLoss},
-	{name: "tails beside pings", off: session.PingTails},
-	{name: "probes", off: session.Probes},
-	{name: "ack delays", off: session.AckDelays},
-	{name: "spaced acks of copies", off: session.CopyAcks},
-	{name: "window left out of acks", off: session.WindowOmission},
-	{name: "drain", off: session.Drain},
-	{name: "slow start ends early", off: session.SlowStartEnds},
+	{name: "the stream first", off: delivery.StreamFirst},
+	{name: "tails in datagrams", off: delivery.TailDatagrams},
+	{name: "copies", off: delivery.Copies},
+	{name: "suspected loss", off: delivery.Suspicion},
+	{name: "expected loss", off: delivery.ExpectedLoss},
+	{name: "tails beside pings", off: delivery.PingTails},
+	{name: "probes", off: delivery.Probes},
+	{name: "ack delays", off: delivery.AckDelays},
+	{name: "spaced acks of copies", off: delivery.CopyAcks},
+	{name: "window left out of acks", off: delivery.WindowOmission},
+	{name: "drain", off: delivery.Drain},
+	{name: "slow start ends early", off: delivery.SlowStartEnds},
 	{name: "redundant carrier on", configure: func(c *client.Config) { c.Paths = "redundant" }},
 }
 
@@ -56,7 +56,7 @@ func TestAblation(t *testing.T) {
 	}
 	defer f.Close()
 	wanted, only := regexp.MustCompile(*cellsFlag), regexp.MustCompile(*onlyFlag)
-	defer func() { session.Without = 0 }()
+	defer func() { delivery.Without = 0 }()
 	for _, c := range cells {
 		if !wanted.MatchString(c.name) {
 			continue
@@ -66,7 +66,7 @@ func TestAblation(t *testing.T) {
 			if i > 0 && !only.MatchString(m.name) {
 				continue
 			}
-			session.Without = m.off
+			delivery.Without = m.off
 			t.Run(strings.ReplaceAll(c.name+"/"+m.name, " ", "-"), func(t *testing.T) {
 				keys := *keysFlag
 				if c.floods {

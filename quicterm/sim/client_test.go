@@ -45,6 +45,8 @@ type actor struct {
 	size     wire.Size
 	received uint64 // bytes of output
 	gaps     uint64 // bytes that it was told to have lost
+	lostTo   uint64 // the last frame of these
+	creates  bool   // it has made the session, and so has seen all of its output
 	snapshot bool   // a snapshot stands for some output
 	last     int    // number of the last line of a flood
 	slow     chan struct{}
@@ -180,7 +182,7 @@ func (a *actor) attached(s *client.Session) {
 	a.session.mu.Unlock()
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.s = s
+	a.s, a.creates = s, s.Created()
 	if !a.session.pty() {
 		return
 	}
@@ -215,7 +217,10 @@ func (a *actor) streams() client.Streams {
 		Lost: func(g client.Gap) {
 			a.world.count("gap told")
 			a.mu.Lock()
-			a.gaps += g.Bytes
+			if g.From <= a.lostTo || g.To < g.From {
+				a.world.failf("%s is told of a gap of frames %d to %d after one up to %d", a.name, g.From, g.To, a.lostTo)
+			}
+			a.gaps, a.lostTo = a.gaps+g.Bytes, g.To
 			a.last = 0
 			a.mu.Unlock()
 			a.world.trace("%s: gap of frames %d to %d, %d bytes", a.name, g.From, g.To, g.Bytes)
@@ -225,7 +230,12 @@ func (a *actor) streams() client.Streams {
 		},
 	}
 	if a.session.pty() {
-		st.Began = reset
+		st.Began = func(snapshot []byte) {
+			a.mu.Lock()
+			a.creates = false // a snapshot stands for output, as the session has another size
+			a.mu.Unlock()
+			reset(snapshot)
+		}
 		st.Resized = func(z wire.Sizing) {
 			a.mu.Lock()
 			defer a.mu.Unlock()
@@ -252,6 +262,7 @@ func (a *actor) Write(b []byte) (int, error) {
 		return len(b), nil
 	}
 	if a.session.pty() {
+		a.checkOutput(b)
 		a.terminal.Write(b)
 		a.checkLines(b)
 	} else if want := a.output(int(a.received), len(b)); !bytes.Equal(b, want) {
@@ -259,6 +270,19 @@ func (a *actor) Write(b []byte) (int, error) {
 	}
 	a.received += uint64(len(b))
 	return len(b), nil
+}
+
+// checkOutput checks that the output is what the program has printed, if the client has seen all of it.
+func (a *actor) checkOutput(b []byte) {
+	if !a.creates || a.gaps > 0 {
+		return
+	}
+	a.session.mu.Lock()
+	defer a.session.mu.Unlock()
+	if at := int(a.received); !bytes.HasPrefix(a.session.log[min(at, len(a.session.log)):], b) {
+		a.world.failf("%s: output from byte %d is not what the program printed: %q", a.name, at, b)
+		a.creates = false
+	}
 }
 
 // output returns what the program of a pipe prints.

@@ -175,6 +175,11 @@ var kinds = []*kind{
 			f.undo = func() { a.process.setScarce(false) }
 		}
 	}},
+	{name: "packets replayed", weight: 3, happen: func(w *world, f *fault) {
+		if a := f.actor(w); a != nil {
+			a.process.replay()
+		}
+	}},
 	{name: "daemon killed", weight: 3, most: time.Minute, happen: func(w *world, f *fault) {
 		w.host.kill()
 		f.undo = w.startDaemon

@@ -127,6 +127,38 @@ type process struct {
 	scarce  bool          // it gets no more descriptors
 	stopped chan struct{} // closed when it continues, or nil
 	open    map[interface{ Close() error }]bool
+	heard   []received // by an attacker: the last packets that begin a connection
+}
+
+// maxHeard is how many packets an attacker keeps.
+const maxHeard = 20
+
+// record lets an attacker hear a packet that begins a connection, with what is sent in it at once (RFC 9000, 17.2).
+func (p *process) record(packet []byte, to net.Addr) {
+	if packet[0]&0x80 == 0 {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.heard = append(p.heard, received{append([]byte(nil), packet...), to}); len(p.heard) > maxHeard {
+		p.heard = p.heard[1:]
+	}
+}
+
+// replay sends what an attacker has heard once more, from another port.
+func (p *process) replay() {
+	p.mu.Lock()
+	heard := p.heard
+	p.mu.Unlock()
+	up := p.machine.look()
+	if len(up) == 0 {
+		return
+	}
+	attacker := p.machine.world.net.Listen(netip.AddrPortFrom(up[0].v4, 0))
+	for _, packet := range heard {
+		attacker.WriteTo(packet.data, packet.from)
+	}
+	attacker.Close()
 }
 
 func (m *machine) newProcess() *process {
@@ -399,7 +431,9 @@ func (s *socket) WriteTo(b []byte, addr net.Addr) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	if packet := append([]byte(nil), b...); s.passes(w.port, packet) {
+	packet := append([]byte(nil), b...)
+	s.process.record(packet, addr)
+	if s.passes(w.port, packet) {
 		w.conn.WriteTo(packet, addr)
 	}
 	return len(b), nil

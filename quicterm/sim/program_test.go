@@ -33,6 +33,7 @@ type session struct {
 	program  *program
 	started  bool
 	printed  uint64         // bytes that the program has printed
+	log      []byte         // these bytes
 	took     map[string]int // number of the last key that the program has read, by client
 	order    []string       // clients that have typed, each when it began to
 	consumed int            // bytes of a pipe's input
@@ -98,6 +99,7 @@ func (p *program) print(b []byte) bool {
 	defer func() { <-p.printing }()
 	p.session.mu.Lock()
 	p.session.printed += uint64(len(b))
+	p.session.log = append(p.session.log, b...)
 	p.session.mu.Unlock()
 	_, err := p.Out.Write(b)
 	return err == nil
@@ -216,9 +218,14 @@ func (p *program) background(rng *rand.Rand, stop <-chan struct{}) {
 		}
 	case "flood":
 		for line := 0; wait(time.Duration(rng.IntN(int(30 * time.Second)))); {
-			for range 20 + rng.IntN(200) { // lines come in bursts
+			lines, pause := 20+rng.IntN(200), 5*time.Millisecond // they come in bursts
+			if rng.IntN(4) == 0 {
+				lines, pause = 10*lines, 0
+			}
+			for range lines {
 				line++
-				if !p.print(fmt.Appendf(nil, "\x1b[32mline %08d\x1b[m %s\r\n", line, noise(rng, rng.IntN(120)))) || !wait(5*time.Millisecond) {
+				text := fmt.Appendf(nil, "\x1b[32mline %08d\x1b[m %s\r\n", line, noise(rng, rng.IntN(120)))
+				if !p.print(text) || pause > 0 && !wait(pause) {
 					return
 				}
 			}
@@ -294,7 +301,7 @@ func (p *program) source() {
 		if !p.print(chunk) {
 			return
 		}
-		if sent += len(chunk); sent%(64<<10) == 0 && !p.pause(100*time.Millisecond) {
+		if sent += len(chunk); s.seed%2 == 0 && sent%(64<<10) == 0 && !p.pause(100*time.Millisecond) {
 			return
 		}
 	}

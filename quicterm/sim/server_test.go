@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"encoding/binary"
 	"math/rand/v2"
 	"net"
 	"os"
@@ -45,7 +46,7 @@ func newHost(w *world, dir string) *host {
 	settings.StateDir = dir
 	h := &host{world: w, settings: settings}
 	h.holders = &holders{Holders: holdertest.New(func(l *wire.Launch) holder.Program { return w.program(l) }), host: h, ends: make(map[wire.SessionID]map[*end]bool),
-		names: make(map[wire.SessionID]string)}
+		names: make(map[wire.SessionID]string), proofs: make(map[[32]byte]bool)}
 	h.holders.Change = func(l *wire.Launch) {
 		h.holders.mu.Lock()
 		h.holders.names[l.ID] = l.Name
@@ -193,6 +194,8 @@ type holders struct {
 	mu    sync.Mutex
 	names map[wire.SessionID]string
 	ends  map[wire.SessionID]map[*end]bool
+	// proofs are those of resumes that holders have accepted.
+	proofs map[[32]byte]bool
 }
 
 // Carry connects the daemon with a holder. The kernel closes the connection with either process.
@@ -207,6 +210,10 @@ func (h *holders) Carry(
 		return answer, c, err
 	}
 	e := &end{Carrier: c, holders: h, id: id, daemon: d}
+	if request.Type == wire.TypeResume && answer.Type == wire.TypeResumed {
+		e.sealed = true
+		h.checkProof(request)
+	}
 	h.mu.Lock()
 	if h.ends[id] == nil {
 		h.ends[id] = make(map[*end]bool)
@@ -217,6 +224,22 @@ func (h *holders) Carry(
 		e.Close()
 	}
 	return answer, e, err
+}
+
+// checkProof checks that no proof of a resume counts twice.
+func (h *holders) checkProof(request wire.Message) {
+	r := new(wire.Resume)
+	if err := request.Decode(r); err != nil {
+		h.host.world.failf("a holder has accepted a resume that cannot be read: %v", err)
+		return
+	}
+	h.mu.Lock()
+	used := h.proofs[r.Proof]
+	h.proofs[r.Proof] = true
+	h.mu.Unlock()
+	if used {
+		h.host.world.failf("a holder has accepted a proof, number %d, twice", r.N)
+	}
 }
 
 // kill ends the holder of a session as SIGKILL does.
@@ -249,6 +272,22 @@ type end struct {
 	holders *holders
 	id      wire.SessionID
 	daemon  *daemon
+	sealed  bool
+	// lastNonce is one more than the number of the last sealed datagram to the client. It is a nonce of a key that belongs to
+	// this carrier alone.
+	lastNonce uint64
+}
+
+// checkNonce checks that the number of a sealed datagram of the holder has not been used. A carrier of one machine keeps their order.
+func (e *end) checkNonce(b []byte) {
+	if !e.sealed || len(b) < 8 {
+		return
+	}
+	n := binary.BigEndian.Uint64(b)
+	if n < e.lastNonce {
+		e.holders.host.world.failf("a nonce, %d, is used twice", n)
+	}
+	e.lastNonce = n + 1
 }
 
 func (e *end) Close() error {
@@ -277,6 +316,7 @@ func (e *end) Read(b []byte) (int, error) {
 
 func (e *end) ReceiveDatagram() ([]byte, error) {
 	b, err := e.Carrier.ReceiveDatagram()
+	e.checkNonce(b)
 	e.spoil(b)
 	return b, err
 }
