@@ -248,9 +248,10 @@ func (e *examination) dirs() {
 		e.Add("state", doctor.Fail, "set state_dir to a directory of this account", "%v", err)
 	case !info.IsDir():
 		e.Add("state", doctor.Fail, "remove it, or set state_dir", "%s is no directory", state)
-	case writeErr != nil:
-		e.Add("state", doctor.Fail, "give it to this account, make room, or set state_dir",
-			"%s cannot be written: %v", state, writeErr)
+	case errors.Is(writeErr, fs.ErrPermission):
+		e.Add("state", doctor.Fail, "give it to this account, or set state_dir", "%s cannot be written", state)
+	case writeErr != nil: // of a full disk
+		e.Add("state", doctor.Fail, "make room, or set state_dir to a directory of another file system", "%v", writeErr)
 	case info.Mode().Perm()&0o077 != 0:
 		e.Add("state", doctor.Warn, "chmod 700 "+state,
 			"%s has mode %04o: others may read names in it", state, info.Mode().Perm())
