@@ -17,10 +17,11 @@ type hints struct {
 	written uint64      // the last frame of output that was written
 }
 
-// take takes what came behind an ack. A later version may have put something else there.
+// take takes what came behind an ack. A later version may have put something else there. The last hint that comes again
+// still holds: it is told again.
 func (h *hints) take(received uint64, note []byte) {
 	hint, number, err := wire.ParseHint(note, received)
-	if err != nil || number <= h.number {
+	if err != nil || number < h.number {
 		return
 	}
 	h.secret = hint.Terminal.Secret() // what is typed next is one, whatever the output is that it stands behind

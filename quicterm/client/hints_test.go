@@ -6,6 +6,7 @@ import (
 	"context"
 	"math/rand/v2"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -46,7 +47,9 @@ func TestHintsInOrder(t *testing.T) {
 	h.wrote(7)
 	want("the newest", wire.Hint{Out: 7, In: 4})
 	take(5, 7, 4)
-	want("came again")
+	want("it still holds", wire.Hint{Out: 7, In: 4})
+	take(4, 7, 3)
+	want("an older one came late")
 	take(6, 7, 5)
 	want("without output", wire.Hint{Out: 7, In: 5})
 	take(7, 8, 5)
@@ -156,6 +159,28 @@ func TestNoHints(t *testing.T) {
 		if status, err := s.Run(context.Background()); status != 7 || err != nil {
 			t.Errorf("status %d, %v", status, err)
 		}
+	})
+}
+
+// A hint that is asked for is told, although nothing has changed since the last: the predictor may have lost that.
+func TestAskHintIsAnswered(t *testing.T) {
+	inWorld(t, netem.Config{Delay: 30 * time.Millisecond}, true, func(w *world) {
+		var told atomic.Int32
+		s := w.attach(Streams{Hinted: func(wire.Hint) { told.Add(1) }})
+		w.kept.Go(func() {
+			s.Write([]byte("x"))
+			time.Sleep(10 * time.Second)
+			for range 3 {
+				before := told.Load()
+				s.AskHint()
+				time.Sleep(time.Second)
+				if told.Load() == before {
+					t.Error("a hint was asked for, and none was told")
+				}
+			}
+			s.CloseWrite()
+		})
+		s.Run(context.Background())
 	})
 }
 
