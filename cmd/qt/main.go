@@ -69,7 +69,10 @@ func command() *cobra.Command {
 			Use:   "version",
 			Short: "Print the version",
 			Args:  cobra.NoArgs,
-			Run:   func(c *cobra.Command, _ []string) { fmt.Fprintln(c.OutOrStdout(), reach.Software()) },
+			RunE: func(c *cobra.Command, _ []string) error {
+				_, err := fmt.Fprintln(c.OutOrStdout(), reach.Software())
+				return err
+			},
 		})
 	return root
 }

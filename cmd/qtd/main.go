@@ -46,7 +46,10 @@ func command() *cobra.Command {
 			Use:   "version",
 			Short: "Print the version",
 			Args:  cobra.NoArgs,
-			Run:   func(c *cobra.Command, _ []string) { fmt.Fprintln(c.OutOrStdout(), software()) },
+			RunE: func(c *cobra.Command, _ []string) error {
+				_, err := fmt.Fprintln(c.OutOrStdout(), software())
+				return err
+			},
 		})
 	hidden := func(use string, args cobra.PositionalArgs, run func(args []string) error) *cobra.Command {
 		c := &cobra.Command{Use: use, Hidden: true, Args: args}
