@@ -38,7 +38,7 @@ func awaitRecord(t *testing.T, h *rig.Host, text string) {
 }
 
 // regexpEnd matches what the daemon logs when a session is over.
-var regexpEnd = regexp.MustCompile("event=end")
+var regexpEnd = regexp.MustCompile(`event=end (status|error="its holder was killed")`)
 
 // loseSession ends the holder of a session that is attached by a signal, and waits until that is gone.
 func loseSession(t *testing.T, h *rig.Host, x *rig.Terminal, sig syscall.Signal) {

@@ -230,6 +230,7 @@ func (s *Sessions) awaitEnd(id wire.SessionID, f *followed) {
 	}
 	if errors.Is(err, io.EOF) {
 		s.census.setKilled(id, true)
+		err = errors.New("its holder was killed")
 	}
 	var r wire.Report
 	if err == nil {

@@ -111,7 +111,7 @@ func (s *Monitor) operate(do func(ctx context.Context, by operator, r *http.Requ
 // locate returns the session whose id begins so, of all in some, or an error for people.
 func locate(some []inspected, prefix string) (found inspected, err error) {
 	if len(prefix) < minIDPrefix {
-		return found, fmt.Errorf("an id has at least %d digits", minIDPrefix)
+		return found, fmt.Errorf("an id has at least %d digits: qtd ls lists them", minIDPrefix)
 	}
 	n := 0
 	for _, one := range some {
