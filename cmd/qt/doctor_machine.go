@@ -104,8 +104,11 @@ func addLocalPaths(r *doctor.Report) {
 // addState tells whether qt can keep what it learns of servers.
 func addState(r *doctor.Report) {
 	dir, err := reach.StateDir()
+	if err == nil {
+		err = doctor.TryWrite(dir)
+	}
 	if err != nil {
-		r.Add("state", doctor.Warn, "make it writable, or set XDG_STATE_HOME: without it, each connection begins by ssh", "%v", err)
+		r.Add("state", doctor.Warn, "make it writable, make room, or set XDG_STATE_HOME: without it, each connection begins by ssh", "%v", err)
 		return
 	}
 	r.Add("state", doctor.OK, "", "%s can be written", dir)

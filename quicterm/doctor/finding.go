@@ -4,6 +4,7 @@ package doctor
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -74,4 +75,15 @@ func (r Report) Print(w io.Writer, asJSON bool) error {
 		}
 	}
 	return nil
+}
+
+// TryWrite writes a file into a directory, as large as most of qt's and qtd's are, and removes it.
+func TryWrite(dir string) error {
+	f, err := os.CreateTemp(dir, ".doctor-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	_, err = f.Write(make([]byte, 4096))
+	return errors.Join(err, f.Close()) // some file systems tell at the end
 }

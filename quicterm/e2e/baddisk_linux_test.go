@@ -92,7 +92,8 @@ func TestBadDisk(t *testing.T) {
 	}
 }
 
-// The daemon's doctor says that the disk of its keys is full: a daemon that has none yet does not start.
+// The daemon's doctor says that the disk of its keys is full: a daemon that has none yet does not start. The client's
+// says it of its own.
 func TestDoctorDiskFull(t *testing.T) {
 	if !inside(t) {
 		return
@@ -114,7 +115,12 @@ func TestDoctorDiskFull(t *testing.T) {
 	if err := os.WriteFile(full, make([]byte, 1<<20), 0o600); !errors.Is(err, syscall.ENOSPC) {
 		t.Fatal(err)
 	}
-	want(t, qtdDoctor(h), "state fail write .*: no space left on device — make room")
+	want(t, qtdDoctor(h), "state fail .* cannot be written: write .*: no space left on device — give it to this account, make room")
+	want(t, func() *exec.Cmd {
+		cmd := h.QT("doctor")
+		cmd.Args, cmd.Env = cmd.Args[:2], append(cmd.Env, "XDG_STATE_HOME="+dir)
+		return cmd
+	}, "state warn write .*: no space left on device — make it writable, make room")
 	if left, err := filepath.Glob(dir + "/.doctor-*"); err != nil || left != nil {
 		t.Errorf("left %q, %v", left, err)
 	}

@@ -220,17 +220,6 @@ func (e *examination) keys() {
 	e.Add("hostkey", doctor.OK, "", "%s", strings.Join(good, ", "))
 }
 
-// tryWrite writes a file into a directory, as large as any of the daemon's there, and removes it.
-func tryWrite(dir string) error {
-	f, err := os.CreateTemp(dir, ".doctor-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name())
-	_, err = f.Write(make([]byte, 4096))
-	return errors.Join(err, f.Close()) // some file systems tell at the end
-}
-
 func (e *examination) dirs() {
 	state, err := e.stateDir()
 	var info fs.FileInfo
@@ -239,7 +228,7 @@ func (e *examination) dirs() {
 	}
 	writeErr := err
 	if err == nil && info.IsDir() {
-		writeErr = tryWrite(state)
+		writeErr = doctor.TryWrite(state)
 	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
