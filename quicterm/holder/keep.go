@@ -32,7 +32,7 @@ const (
 
 	// removeTimeout bounds how long a holder waits for the disk when its session is over. Nothing waits for the
 	// holder then, and a record that is left would show a session that has exited as lost.
-	removeTimeout = time.Minute
+	removeTimeout = 10 * time.Second
 
 	// maxKeptScreen bounds the bytes of the screen with its scrollback, and maxKeptCommand those of the command:
 	// a record fits one message.
