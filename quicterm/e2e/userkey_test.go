@@ -175,8 +175,8 @@ func TestForcedCommandChanged(t *testing.T) {
 	old.Send("~.")
 	old.Exit()
 	h.Write("authorized_keys", `command="echo new" `+key)
-	for _, name := range []string{"", "work"} {
-		rig.Open(t, h.QT("attach", name)).Expect("there is no session")
+	for name, want := range map[string]string{"": "no session runs on a terminal", "work": "there is no session"} {
+		rig.Open(t, h.QT("attach", name)).Expect(want)
 	}
 	wantOutput(t, h.Via(h.Addr, "connect", []string{"-s", "work"}), "new\n")
 }
