@@ -37,9 +37,8 @@ type bulk struct {
 
 // A bulkCarrier is a carrier beside that of a path, or the dial that is to bring it.
 type bulkCarrier struct {
-	path  ID
-	since time.Time
-	heard bool
+	path    ID
+	heardAt time.Time // or dialed
 }
 
 // handleBulk decides how many bulk carriers there are to be.
@@ -85,8 +84,8 @@ func (m *Manager) besideBulk(now time.Time) map[ID]int {
 	return beside
 }
 
-// tendBulk dials the bulk carriers that are wanted, and closes those that are not, whose path is not used, or whose
-// dials take too long.
+// tendBulk dials the bulk carriers that are wanted, and closes those that are not, whose path is not used, or that are
+// silent for too long: an end that only receives does not notice otherwise that one has died.
 func (m *Manager) tendBulk(now time.Time) {
 	b := &m.bulk
 	switch idle := now.Sub(b.limited); {
@@ -98,11 +97,11 @@ func (m *Manager) tendBulk(now time.Time) {
 	beside := m.besideBulk(now)
 	for _, id := range ordered(b.carriers) {
 		c := b.carriers[id]
-		late := !c.heard && now.Sub(c.since) >= limits[TCP].timeout
-		if late {
+		silent := now.Sub(c.heardAt) >= limits[TCP].timeout
+		if silent {
 			b.failed.again(now, pingInterval, activeFor)
 		}
-		if beside[c.path]--; late || beside[c.path] < 0 {
+		if beside[c.path]--; silent || beside[c.path] < 0 {
 			delete(b.carriers, id)
 			m.do(Close{id})
 		}
@@ -110,7 +109,7 @@ func (m *Manager) tendBulk(now time.Time) {
 	for _, path := range ordered(beside) {
 		for n := beside[path]; n > 0 && !now.Before(b.failed.next); n-- {
 			m.lastID++
-			b.carriers[m.lastID] = &bulkCarrier{path: path, since: now}
+			b.carriers[m.lastID] = &bulkCarrier{path: path, heardAt: now}
 			m.do(Dial{ID: m.lastID, Candidate: m.paths[path].candidate.overTCP(), Bulk: true})
 		}
 	}
@@ -129,9 +128,7 @@ func (m *Manager) scheduleBulk(now time.Time, at func(time.Time, func())) {
 	at(now, func() { m.tendBulk(now) })
 	for _, c := range m.bulk.carriers {
 		at(m.bulk.limited.Add(holdDown), func() {})
-		if !c.heard {
-			at(c.since.Add(limits[TCP].timeout), func() {})
-		}
+		at(c.heardAt.Add(limits[TCP].timeout), func() {})
 	}
 }
 

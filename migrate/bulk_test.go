@@ -84,6 +84,19 @@ func TestBulkDialsThatFail(t *testing.T) {
 	s.wantState("the path works", Live)
 }
 
+// A carrier that dies without a word is replaced.
+func TestBulkCarrierIsSilent(t *testing.T) {
+	s := bulkStory(t, nil)
+	s.send(10*time.Second, some)
+	s.wantWithoutPings("it is heard", bulkOver(1, wifiTCP))
+	for range 7 * time.Second / BulkInterval {
+		s.pass(BulkInterval)
+		s.tell(Heard{ID: 0, RTT: some})
+		s.tell(Bulk{Limited: true})
+	}
+	s.wantWithoutPings("it has brought nothing for 6 s", Close{1}, bulkOver(2, wifiTCP))
+}
+
 // A dial that nobody answers ends.
 func TestBulkDialIsSilent(t *testing.T) {
 	s := bulkStory(t, nil)

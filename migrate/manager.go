@@ -231,7 +231,7 @@ func ordered[V any](m map[ID]V) []ID { return slices.Sorted(maps.Keys(m)) }
 // hear records that a packet arrived on a carrier, or on a dial, which becomes a path.
 func (m *Manager) hear(now time.Time, e Heard) {
 	if c := m.bulk.carriers[e.ID]; c != nil {
-		c.heard = true
+		c.heardAt = now
 		return
 	}
 	p := m.paths[e.ID]
