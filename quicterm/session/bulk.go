@@ -161,10 +161,24 @@ func (e *Endpoint) Dead(id CarrierID) bool {
 // abandon gives what is on its way on a bulk carrier to the carriers that it was beside.
 func (e *Endpoint) abandon(b *carrier) {
 	for _, c := range e.carriers {
-		if b.role == roleBulk && c.role != roleBulk && c.id < b.id && len(b.out.flight) > 0 {
-			c.out.missed = append(c.out.missed, b.out.flight...)
-			slices.SortFunc(c.out.missed, func(a, b run) int { return cmp.Compare(a.from, b.from) })
+		if b.role == roleBulk && c.role != roleBulk && c.id < b.id {
+			c.out.missed = joined(append(c.out.missed, b.out.flight...))
 		}
 	}
 	b.out.flight = nil
+}
+
+// joined sorts runs, and joins those that meet or overlap: bulk carriers that come and go without end miss the same frames
+// again and again, for a carrier that sends none.
+func joined(runs []run) []run {
+	slices.SortFunc(runs, func(a, b run) int { return cmp.Compare(a.from, b.from) })
+	out := runs[:0]
+	for _, r := range runs {
+		if n := len(out); n > 0 && r.from <= out[n-1].to {
+			out[n-1].to = max(out[n-1].to, r.to)
+			continue
+		}
+		out = append(out, r)
+	}
+	return out
 }

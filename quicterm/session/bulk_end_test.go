@@ -147,3 +147,37 @@ func TestLimitedOutlivesNoCarrier(t *testing.T) {
 		t.Error("a peer is limited that has just begun to send")
 	}
 }
+
+// A peer that makes bulk carriers again and again, and acknowledges nothing, takes no memory.
+func TestBulkCarriersWithoutEnd(t *testing.T) {
+	w := newWorld(t, 1)
+	first := w.connect()
+	w.connect()
+	w.run(time.Second)
+	for range 30 {
+		w.append(1, 8<<10)
+	}
+	server := w.ends[1].endpoint
+	receive := func(id CarrierID, of buffer.Type, payload []byte) {
+		if err := server.Receive(w.now, id, StreamLane, buffer.Frame{Type: of, Payload: payload}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	received := appendAck(nil, ackInfo{received: server.acked, consumed: server.acked})
+	receive(first.ids[1], role, []byte{roleStandBy})
+	for range 500 {
+		id := server.Up(w.now, 0, false)
+		receive(id, role, []byte{roleBulk})
+		receive(id, ack, received)
+		for range 10 {
+			server.Stream(w.now, id, 64<<10)
+		}
+		server.Down(w.now, id)
+	}
+	for id, c := range server.carriers {
+		if n := len(c.out.missed); n > 100 {
+			t.Errorf("carrier %d has missed %d runs", id, n)
+		}
+	}
+	w.settle(time.Minute)
+}
