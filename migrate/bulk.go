@@ -68,7 +68,8 @@ func (m *Manager) handleBulk(now time.Time, limited bool) {
 	}
 }
 
-// besideBulk returns how many bulk carriers there are to be beside each path: that in use and, with Aggregate, the other.
+// besideBulk returns how many bulk carriers there are to be beside each path: that in use and, with Aggregate, the
+// other.
 func (m *Manager) besideBulk(now time.Time) map[ID]int {
 	beside := make(map[ID]int)
 	if m.state != Live || m.cfg.Paths == Redundant {

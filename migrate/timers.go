@@ -66,8 +66,8 @@ const (
 	// patientDial. The next round may be two maxRound away: it is within 20 s.
 	patientInterval = pingedFor - 2*maxRound
 
-	// keepaliveIdle is the time between pings if there was no traffic for activeFor: NATs forget a silent path of UDP after
-	// 30 s (RFC 4787, REQ-5, asks for 2 minutes). As often the process that keeps the session must hear the client.
+	// keepaliveIdle is the time between pings if there was no traffic for activeFor: NATs forget a silent path of UDP
+	// after 30 s (RFC 4787, REQ-5, asks for 2 minutes). As often the process that keeps the session must hear the client.
 	keepaliveIdle = 5 * keepaliveInterval
 
 	// activeFor is how long after traffic a path counts as in use, and after input the user as there. It bounds the time

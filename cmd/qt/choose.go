@@ -56,7 +56,8 @@ func chooseSession(ctx context.Context, a *reach.Access, host string, role wire.
 	switch {
 	case len(infos) == 0:
 		return "", errNoneRuns
-	case len(infos) == 1 && (role != wire.RoleWriter || infos[0].Phase != wire.PhaseAttached) && (role == wire.RolePeek || onTerminal()):
+	case len(infos) == 1 && (role != wire.RoleWriter || infos[0].Phase != wire.PhaseAttached) &&
+		(role == wire.RolePeek || onTerminal()):
 		return infos[0].ID.String(), nil
 	}
 	picked, err := pick(host, infos, role)

@@ -74,7 +74,8 @@ func hostNames(_ context.Context, _ []string, opts *options) []string {
 	if err != nil {
 		return []string{"localhost"}
 	}
-	configs, known := []string{filepath.Join(home, ".ssh", "config"), "/etc/ssh/ssh_config"}, []string{"/etc/ssh/ssh_known_hosts"}
+	configs := []string{filepath.Join(home, ".ssh", "config"), "/etc/ssh/ssh_config"}
+	known := []string{"/etc/ssh/ssh_known_hosts"}
 	if opts.Config != "" {
 		configs = []string{opts.Config}
 	}

@@ -71,8 +71,10 @@ Everything after the host is the command. The login shell runs it.`,
 // sshFlagError explains flags of ssh that qt connect does not have: what they are for works by ssh, through qt.
 func sshFlagError(c *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
-	if errors.As(err, &unknown) && len(unknown.GetSpecifiedName()) == 1 && strings.Contains(sshFlags, unknown.GetSpecifiedName()) {
-		return fmt.Errorf(flagOfSSH, unknown.GetSpecifiedName())
+	if errors.As(err, &unknown) {
+		if name := unknown.GetSpecifiedName(); len(name) == 1 && strings.Contains(sshFlags, name) {
+			return fmt.Errorf(flagOfSSH, name)
+		}
 	}
 	return flagError(c, err)
 }
@@ -107,7 +109,8 @@ of another size you see a window that follows the cursor.`,
 	addSessionFlags(c, &opts)
 	addPredictFlag(c, &opts)
 	c.Flags().BoolVar(&share, "share", false, "type beside the client that is attached, and do not take the session over")
-	c.Flags().StringVar(&size, "size", "", "whose size the session has: `own` is that of this terminal, also if you share the session")
+	c.Flags().StringVar(&size, "size", "",
+		"whose size the session has: `own` is that of this terminal, also if you share the session")
 	complete(c, &opts, hostNames, sessionNames)
 	return c
 }
@@ -198,7 +201,9 @@ func sendEnv(patterns []string) [][2]string {
 }
 
 // predictModes are the values of the setting predict.
-var predictModes = map[string]predict.Mode{"adaptive": predict.Adaptive, "always": predict.Always, "never": predict.Never}
+var predictModes = map[string]predict.Mode{
+	"adaptive": predict.Adaptive, "always": predict.Always, "never": predict.Never,
+}
 
 // runTerminal runs a session on our terminal.
 func runTerminal(ctx context.Context, a *reach.Access, host string, opts *options, req *wire.Attach) error {

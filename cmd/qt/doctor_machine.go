@@ -20,7 +20,8 @@ func machine() (r doctor.Report) {
 	if file, err := exec.LookPath("ssh"); err == nil {
 		r.Add("ssh", doctor.OK, "", "%s", file)
 	} else {
-		r.Add("ssh", doctor.Warn, "install OpenSSH's client", "there is no ssh program: qt reaches only daemons that run already")
+		r.Add("ssh", doctor.Warn, "install OpenSSH's client",
+			"there is no ssh program: qt reaches only daemons that run already")
 	}
 	addKeys(&r)
 	addLocalPaths(&r)
@@ -55,7 +56,8 @@ func addKeys(r *doctor.Report) {
 		found = agent + "; " + strings.Join(files, ", ")
 	}
 	if count == 0 && len(files) == 0 {
-		r.Add("keys", doctor.Warn, "make a key with ssh-keygen, and put it on servers with ssh-copy-id; qt doctor HOST looks at the keys that ssh's configuration names for HOST", "%s", found)
+		r.Add("keys", doctor.Warn, "make a key with ssh-keygen, and put it on servers with ssh-copy-id; "+
+			"qt doctor HOST looks at the keys that ssh's configuration names for HOST", "%s", found)
 		return
 	}
 	r.Add("keys", doctor.OK, "", "%s", found)
@@ -74,7 +76,8 @@ func addLocalPaths(r *doctor.Report) {
 		return
 	}
 	if len(names) == 0 {
-		r.Add("paths", doctor.Warn, "connect to a network", "no interface has an address for other networks: only this machine is reached")
+		r.Add("paths", doctor.Warn, "connect to a network",
+			"no interface has an address for other networks: only this machine is reached")
 		return
 	}
 	var lines []string
@@ -108,7 +111,8 @@ func addState(r *doctor.Report) {
 		err = doctor.TryWrite(dir)
 	}
 	if err != nil {
-		r.Add("state", doctor.Warn, "make it writable, make room, or set XDG_STATE_HOME: without it, each connection begins by ssh", "%v", err)
+		r.Add("state", doctor.Warn,
+			"make it writable, make room, or set XDG_STATE_HOME: without it, each connection begins by ssh", "%v", err)
 		return
 	}
 	r.Add("state", doctor.OK, "", "%s can be written", dir)

@@ -43,7 +43,9 @@ func (x *examination) measureNAT(ctx context.Context, a *reach.Access) {
 
 // outlive measures for some silences, each on a connection of its own and all at once, whether the
 // path outlives them.
-func (x *examination) outlive(ctx context.Context, a *reach.Access, keys []*auth.UserKey, silences []time.Duration) error {
+func (x *examination) outlive(
+	ctx context.Context, a *reach.Access, keys []*auth.UserKey, silences []time.Duration,
+) error {
 	lived, errs := make([]bool, len(silences)), make([]error, len(silences))
 	var wg sync.WaitGroup
 	for i, silence := range silences {

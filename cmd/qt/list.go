@@ -183,7 +183,8 @@ func printTable(w io.Writer, infos []wire.Info, now time.Time) error {
 		if s.Cols > 0 {
 			size = fmt.Sprintf("%dx%d", s.Cols, s.Rows)
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", s.ID[:8], s.Name, s.state(now), duration(now.Sub(s.Since)), size, s.who(now), s.Command)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n",
+			s.ID[:8], s.Name, s.state(now), duration(now.Sub(s.Since)), size, s.who(now), s.Command)
 	}
 	return t.Flush()
 }

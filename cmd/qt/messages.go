@@ -54,7 +54,8 @@ func notDrawn(missing []rune) string {
 	if more := len(missing) - len(names); more > 0 {
 		names = append(names, fmt.Sprintf("%d more", more))
 	}
-	return fmt.Sprintf("characters that the font of images does not have: %d, drawn as boxes or left out (%s); --ansi and --json have them", len(missing), strings.Join(names, ", "))
+	return fmt.Sprintf("characters that the font of images does not have: %d, drawn as boxes or left out (%s); "+
+		"--ansi and --json have them", len(missing), strings.Join(names, ", "))
 }
 
 // What qt clear-history tells.
@@ -64,7 +65,8 @@ const (
 )
 
 // flagOfSSH tells what to use in place of a flag of ssh.
-const flagOfSSH = `-%s is a flag of ssh: use it through "ssh HOST.qt", which goes through qt; qt ssh-config HOST prints the block for ~/.ssh/config`
+const flagOfSSH = `-%s is a flag of ssh: use it through "ssh HOST.qt", which goes through qt; ` +
+	"qt ssh-config HOST prints the block for ~/.ssh/config"
 
 var (
 	errNoSession = errors.New("no session is named")
@@ -81,7 +83,8 @@ const (
 )
 
 // linesUnseen tells of what the screen at an attach leaves out.
-const linesUnseen = "about %d lines that were printed while no client was attached are not shown; what the server kept of them: qt attach --replay raw %s %s"
+const linesUnseen = "about %d lines that were printed while no client was attached are not shown; " +
+	"what the server kept of them: qt attach --replay raw %s %s"
 
 // askingAgain says why a client still tries to attach.
 const askingAgain = "the connection was lost before %s answered; asking again for %v at most"
@@ -148,7 +151,8 @@ func revoked(clients, silent int) error {
 		what = "1 client has lost access"
 	}
 	if silent > 0 {
-		return reach.WithHint(fmt.Errorf("%s, and %d sessions did not answer", what, silent), "their clients keep access; end them with qt kill")
+		return reach.WithHint(fmt.Errorf("%s, and %d sessions did not answer", what, silent),
+			"their clients keep access; end them with qt kill")
 	}
 	say("%s", what)
 	return nil
@@ -179,7 +183,8 @@ func installed(r *install.Report, host string) string {
 
 // removed says what qt install --remove has done on a host.
 func removed(r *install.Removal, host string) string {
-	text := fmt.Sprintf("removed %s from %s; sessions that run there continue, and qt reaches them again after qt install", r.File, host)
+	text := fmt.Sprintf("removed %s from %s; sessions that run there continue, and qt reaches them again after qt install",
+		r.File, host)
 	if r.Kept != "" {
 		text += "; the keys of the daemon stay in " + r.Kept
 	}

@@ -48,7 +48,8 @@ While it plays, these keys work:
 		},
 	}
 	c.Flags().VarP(number(&speed, "number", "1", minSpeed, maxSpeed), "speed", "s", "play this many times as fast")
-	c.Flags().VarP(number(&idle, "seconds", "", minIdle, maxIdle), "idle", "i", "shorten pauses to so many `seconds` (default: as the recording says)")
+	c.Flags().VarP(number(&idle, "seconds", "", minIdle, maxIdle), "idle", "i",
+		"shorten pauses to so many `seconds` (default: as the recording says)")
 	return c
 }
 

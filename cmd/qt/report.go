@@ -139,7 +139,8 @@ func printReports(w io.Writer, reports []*report) error {
 func (r *report) text(now time.Time) string {
 	switch r.State {
 	case stateStopped:
-		return fmt.Sprintf("process %d, session %s: stopped; fg in its shell, or kill -CONT %d, continues it", r.PID, r.Session, r.PID)
+		return fmt.Sprintf("process %d, session %s: stopped; fg in its shell, or kill -CONT %d, continues it",
+			r.PID, r.Session, r.PID)
 	case stateSilent:
 		return fmt.Sprintf("process %d, session %s: does not answer", r.PID, r.Session)
 	}

@@ -74,7 +74,8 @@ func routeInterface(to netip.Addr, index, flags uint32) (uint32, error) {
 		return 0, err
 	}
 	defer unix.Close(fd)
-	if err := unix.Sendto(fd, routeRequest(to, index, flags), 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
+	kernel := &unix.SockaddrNetlink{Family: unix.AF_NETLINK}
+	if err := unix.Sendto(fd, routeRequest(to, index, flags), 0, kernel); err != nil {
 		return 0, err
 	}
 	answer := make([]byte, 4<<10)

@@ -189,7 +189,8 @@ func (c *Client) Attach(ctx context.Context, req *wire.Attach, streams Streams) 
 		first.Close()
 		return nil, err
 	}
-	if s.attached.First == 0 || len(s.attached.Secret) == 0 || !wire.ValidName(s.attached.Name) || s.attached.Role != req.Role {
+	if s.attached.First == 0 || len(s.attached.Secret) == 0 || !wire.ValidName(s.attached.Name) ||
+		s.attached.Role != req.Role {
 		first.Close()
 		return nil, errors.New("the server's answer makes no sense")
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/quicterm/quicterm/quicterm/auth"
 )
 
-// maxDials bounds how often an address is dialed at a time. All of five handshakes fail that lose a third of their packets
-// for 4 s in one of some thousand cases.
+// maxDials bounds how often an address is dialed at a time. All of five handshakes fail that lose a third of their
+// packets for 4 s in one of some thousand cases.
 const maxDials = 5
 
 // errNoAnswer is why a server is not dialed any longer.

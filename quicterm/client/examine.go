@@ -49,8 +49,8 @@ func (c *Client) Reach(ctx context.Context, to Candidate) (rtt time.Duration, er
 	return rtt, nil
 }
 
-// Find reports whether a daemon answers at the server's addresses, by UDP or TCP, as soon as a login would know that. It
-// logs in to none: its error is an [UnreachableError] if nothing answers.
+// Find reports whether a daemon answers at the server's addresses, by UDP or TCP, as soon as a login would know that.
+// It logs in to none: its error is an [UnreachableError] if nothing answers.
 func (c *Client) Find(ctx context.Context) error {
 	addrs, err := c.cfg.Resolve(ctx)
 	if err != nil {
@@ -114,7 +114,8 @@ func (c *Client) OpenMapping(ctx context.Context, user string, keys []*auth.User
 	if err != nil {
 		return nil, err
 	}
-	direct := &Client{cfg: c.cfg, network: c.network, dialers: map[migrate.Transport]dialer{migrate.QUIC: c.dialers[migrate.QUIC]}}
+	byQUIC := map[migrate.Transport]dialer{migrate.QUIC: c.dialers[migrate.QUIC]}
+	direct := &Client{cfg: c.cfg, network: c.network, dialers: byQUIC}
 	direct.cfg.User, direct.cfg.Keys, direct.cfg.Token, direct.cfg.OneByOne = user, keys, nil, false
 	direct.cfg.Tunnel, direct.cfg.TunnelFirst, direct.cfg.Waiting = nil, false, nil
 	l, err := direct.login(ctx, request)

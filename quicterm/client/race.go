@@ -211,8 +211,9 @@ func (c *Client) newRace(ctx context.Context, request wire.Message) *race {
 	return r
 }
 
-// attempt logs in by one transport, when it is its turn, and again while the server is busy. QUIC has a second connection
-// if the first one is lost: all packets that a login sends in some seconds may be lost, and the request is done once.
+// attempt logs in by one transport, when it is its turn, and again while the server is busy. QUIC has a second
+// connection if the first one is lost: all packets that a login sends in some seconds may be lost, and the request is
+// done once.
 func (r *race) attempt(ctx context.Context, t migrate.Transport) (*loggedIn, error) {
 	if err := r.begin(ctx, t); err != nil {
 		return nil, err
@@ -222,7 +223,8 @@ func (r *race) attempt(ctx context.Context, t migrate.Transport) (*loggedIn, err
 	for pause := busyPause; ; pause = min(2*pause, patience) {
 		l, err := r.try(ctx, t)
 		brokenOff := errors.As(err, new(*BrokenOffError))
-		if brokenOff && !errors.Is(err, ErrBusy) && t == migrate.QUIC && r.client.cfg.Token == nil && lost == nil && ctx.Err() == nil {
+		if brokenOff && !errors.Is(err, ErrBusy) && t == migrate.QUIC && r.client.cfg.Token == nil && lost == nil &&
+			ctx.Err() == nil {
 			lost = err
 			r.once.silent.Do(func() { close(r.silent) }) // TCP need not wait
 			continue

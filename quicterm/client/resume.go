@@ -162,6 +162,7 @@ func (s *Session) carrierEndedLocked(err error, from responder) {
 		s.endLocked(fmt.Errorf("%w: its holder was killed, or its machine was restarted", ErrGone))
 	}
 	if now.Sub(s.deniedSince) > goneAfter {
-		s.endLocked(fmt.Errorf("%w: the server has it no more: its machine was restarted, or another client ended it", ErrGone))
+		s.endLocked(fmt.Errorf("%w: the server has it no more: its machine was restarted, or another client ended it",
+			ErrGone))
 	}
 }

@@ -142,7 +142,8 @@ func (e *Endpoint) ackDelay(now time.Time, c *carrier) time.Duration {
 	if now.Before(c.grid.asksUntil) {
 		return c.grid.asksUntil.Sub(now) // an ack of its own would tell that there was a key
 	}
-	if !e.delayAcks || without(AckDelays) || c.acks.soon || now.Sub(c.acks.duplicateAt) <= duplicateMemory || now.Sub(c.acks.bulkAt) <= bulkMemory {
+	if !e.delayAcks || without(AckDelays) || c.acks.soon ||
+		now.Sub(c.acks.duplicateAt) <= duplicateMemory || now.Sub(c.acks.bulkAt) <= bulkMemory {
 		return shortAckDelay
 	}
 	return c.loss.ackDelay()

@@ -77,8 +77,8 @@ func (e *Endpoint) hasBulk(c *carrier) bool {
 	return false
 }
 
-// nextOnStream returns the next frames for a carrier's stream, from one up to another, which may have been skipped. They
-// are none if both are the same.
+// nextOnStream returns the next frames for a carrier's stream, from one up to another, which may have been skipped.
+// They are none if both are the same.
 func (e *Endpoint) nextOnStream(c *carrier) (from, to uint64) {
 	w := e.source(c)
 	if w == nil {
@@ -168,8 +168,8 @@ func (e *Endpoint) abandon(b *carrier) {
 	b.out.flight = nil
 }
 
-// joined sorts runs, and joins those that meet or overlap: bulk carriers that come and go without end miss the same frames
-// again and again, for a carrier that sends none.
+// joined sorts runs, and joins those that meet or overlap: bulk carriers that come and go without end miss the same
+// frames again and again, for a carrier that sends none.
 func joined(runs []run) []run {
 	slices.SortFunc(runs, func(a, b run) int { return cmp.Compare(a.from, b.from) })
 	out := runs[:0]

@@ -53,7 +53,7 @@ type cwnd struct {
 	limited bool // the window was nearly full during this sample
 	growing bool // the last sample was better than those before
 
-	currentMin, previousMin time.Duration // shortest round trips in this span and the one before; at first of the last path
+	currentMin, previousMin time.Duration // shortest round trips in this span and before; at first of the last path
 	spanStart               time.Time
 	measuredAnew            bool      // this is not the first span
 	drainDue                bool      // the network's queue is to empty, so that they show
@@ -180,9 +180,9 @@ func (w *cwnd) acked(now time.Time, seq, delivered uint64, blocked bool) {
 	}
 }
 
-// SendWindow returns how many unacknowledged bytes of frames keep the bulk carriers busy or, without any, the best carrier.
-// More than that is better not appended yet: an interrupt can still discard it. Without
-// carriers, the next one is taken for one like the last.
+// SendWindow returns how many unacknowledged bytes of frames keep the bulk carriers busy or, without any, the best
+// carrier. More than that is better not appended yet: an interrupt can still discard it. Without carriers, the next one
+// is taken for one like the last.
 func (e *Endpoint) SendWindow(now time.Time) int {
 	if len(e.carriers) == 0 {
 		return max(minCwnd, e.lastPath.sendWindow)

@@ -39,8 +39,8 @@ const (
 	pingObscured byte = 2
 )
 
-// The roles of a carrier. The first byte of a role frame, on the carrier's stream, is roleStandBy or roleBulk; others are
-// ignored.
+// The roles of a carrier. The first byte of a role frame, on the carrier's stream, is roleStandBy or roleBulk; others
+// are ignored.
 const (
 	roleWhole   byte = 0 // it carries the whole log
 	roleStandBy byte = 1 // it stands by until its receiver has an ack on it

@@ -43,9 +43,9 @@ func (e *Endpoint) overdueAfter(c *carrier) time.Duration {
 	return d
 }
 
-// resendAfter returns how long to wait for an ack before the tail is sent again. As many copies as the loss needs go within
-// a round trip. Then one goes each time the ack is overdue, each time twice as late. That is a quarter of a round trip
-// later than for a frame that goes once: the peer lets that much time pass between acks of copies.
+// resendAfter returns how long to wait for an ack before the tail is sent again. As many copies as the loss needs go
+// within a round trip. Then one goes each time the ack is overdue, each time twice as late. That is a quarter of a round
+// trip later than for a frame that goes once: the peer lets that much time pass between acks of copies.
 func (e *Endpoint) resendAfter(c *carrier) time.Duration {
 	copies := c.loss.copies()
 	if c.tail.resends < copies-1 {
@@ -72,7 +72,8 @@ func (c *carrier) tailRoom() int {
 // no loss is seen. QUIC repairs a first loss there, and its acks share the packet whether or not the peer
 // permits the claimer's stream (package quic).
 func (e *Endpoint) tailOnStream(now time.Time, c *carrier) bool {
-	return !without(StreamFirst) && !e.obscures(now, c) && !c.heardAt.IsZero() && c.loss.rate() < lightLoss && len(c.skipped) == 0 && c.gap == nil
+	return !without(StreamFirst) && !e.obscures(now, c) && !c.heardAt.IsZero() && c.loss.rate() < lightLoss &&
+		len(c.skipped) == 0 && c.gap == nil
 }
 
 // appendTail appends the tail to a datagram, and schedules when to send it again.

@@ -128,7 +128,8 @@ over what has scrolled off; space lets it follow the cursor. Escapes:
 // inputFullText says that what is typed from now on is dropped: the program does not
 // read, and waiting bytes are kept already.
 func inputFullText(waiting int) string {
-	return fmt.Sprintf("the program does not read its input: %s are waiting, further input is dropped", Bytes(uint64(waiting)))
+	return fmt.Sprintf("the program does not read its input: %s are waiting, further input is dropped",
+		Bytes(uint64(waiting)))
 }
 
 // inputDroppedText says how many bytes were dropped until now, when there is room again.

@@ -32,7 +32,9 @@ type Viewer struct {
 // NewViewer makes the terminal in raw until Close, and reads keys from it if it is one. A goroutine
 // reads, and stays in Read until the next key: a Viewer is for programs that end after it. The output
 // was for a terminal of a size; clipped says what part of it is drawn.
-func NewViewer(in, out *os.File, recorded wire.Size, clipped func(size wire.Size, column, row int) string) (*Viewer, error) {
+func NewViewer(
+	in, out *os.File, recorded wire.Size, clipped func(size wire.Size, column, row int) string,
+) (*Viewer, error) {
 	v := &Viewer{
 		out: out, size: windowSize(), reset: func() {}, keys: make(chan byte),
 		recorded: recorded, clipped: clipped,

@@ -52,7 +52,9 @@ type window struct {
 	over   bool
 }
 
-func newWindow(d *display, size wire.Size, s *screen.Screen, hint func(size wire.Size, column, row int, whole bool) string) *window {
+func newWindow(
+	d *display, size wire.Size, s *screen.Screen, hint func(size wire.Size, column, row int, whole bool) string,
+) *window {
 	w := &window{display: d, size: size, screen: s, since: s.Scrolled(), hint: hint}
 	w.timer = time.AfterFunc(time.Hour, w.draw)
 	w.timer.Stop()

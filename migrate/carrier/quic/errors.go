@@ -20,7 +20,8 @@ func Refused(err error) bool {
 	const internalError = 0x100 + 80 // a TLS alert (RFC 9001, 4.8; RFC 8446, 6.2)
 	if errors.As(err, &transport) {
 		code := transport.ErrorCode
-		return code == quicgo.ConnectionRefused || transport.Remote && (code == internalError || code == quicgo.ApplicationErrorErrorCode)
+		return code == quicgo.ConnectionRefused ||
+			transport.Remote && (code == internalError || code == quicgo.ApplicationErrorErrorCode)
 	}
 	return errors.As(err, &application) && application.Remote && application.ErrorCode == refused
 }
@@ -52,7 +53,8 @@ func PeerClosed(err error) bool {
 // ClosedHere reports whether a connection ended because this end closed it.
 func ClosedHere(err error) bool {
 	var closed *quicgo.ApplicationError
-	return errors.As(err, &closed) && !closed.Remote || errors.Is(err, quicgo.ErrServerClosed) || errors.Is(err, quicgo.ErrTransportClosed)
+	return errors.As(err, &closed) && !closed.Remote ||
+		errors.Is(err, quicgo.ErrServerClosed) || errors.Is(err, quicgo.ErrTransportClosed)
 }
 
 // maxReason bounds the length in bytes of a peer's reason to close, as errors show it.

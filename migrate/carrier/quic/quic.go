@@ -89,7 +89,9 @@ func DialEarly(ctx context.Context, socket net.PacketConn, addr netip.AddrPort, 
 	return dial(ctx, socket, addr, conf, true)
 }
 
-func dial(ctx context.Context, socket net.PacketConn, addr netip.AddrPort, conf *tls.Config, early bool) (*Conn, error) {
+func dial(
+	ctx context.Context, socket net.PacketConn, addr netip.AddrPort, conf *tls.Config, early bool,
+) (*Conn, error) {
 	arrivals := newArrivalClock()
 	packets, err := batched(socket, arrivals)
 	if err != nil {

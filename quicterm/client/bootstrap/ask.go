@@ -30,7 +30,8 @@ func Ask(base string, start func() error) (*wire.Grant, error) {
 // carrier's stream.
 func Open(base string, start func() error) (*wire.Grant, *net.UnixConn, error) {
 	login := currentLogin()
-	return exchange(base, &wire.Ask{Carrier: true, Client: login.client, Server: login.server, Reported: login.reported}, start)
+	ask := &wire.Ask{Carrier: true, Client: login.client, Server: login.server, Reported: login.reported}
+	return exchange(base, ask, start)
 }
 
 func exchange(base string, ask *wire.Ask, start func() error) (*wire.Grant, *net.UnixConn, error) {

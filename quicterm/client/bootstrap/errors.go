@@ -41,7 +41,8 @@ func (e *LoginError) Unreachable() bool { return strings.HasPrefix(e.Reason, "co
 
 // NeedsUser reports whether the login may succeed if the user answers a question, or touches a key.
 func (e *LoginError) NeedsUser() bool {
-	return e.Reason == maybeTouch || strings.Contains(e.Reason, "Permission denied (") || strings.Contains(e.Reason, "Host key verification failed")
+	return e.Reason == maybeTouch || strings.Contains(e.Reason, "Permission denied (") ||
+		strings.Contains(e.Reason, "Host key verification failed")
 }
 
 // A MissingError means that the server has no qtd.
@@ -69,7 +70,8 @@ func (e *VersionError) Error() string {
 // lastWords are how the last lines of ssh begin or what they have in them, before it ends
 // because it could not log in.
 var lastWords = []string{
-	"ssh: ", "Connection ", "kex_exchange_identification: ", "banner exchange: ", "Received disconnect from ", "Disconnected from ",
+	"ssh: ", "Connection ", "kex_exchange_identification: ", "banner exchange: ",
+	"Received disconnect from ", "Disconnected from ",
 	"Host key verification failed", "Bad configuration option", "command-line: ", "Too many authentication failures",
 	"qtd: ", "sh: ", "/bin/sh: ", // over a connection that was there already, nothing tells when the login is done
 }

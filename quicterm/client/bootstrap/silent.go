@@ -19,8 +19,9 @@ const (
 	// back takes 0.6 s.
 	knockTime = 4 * time.Second
 
-	// knockAgain is the time between connections, beside those that wait: TCP sends its first packet again after 1 and 3 s.
-	// Where a third of the packets are lost each way, all of the dozen packets get no answer in one of thousands of cases.
+	// knockAgain is the time between connections, beside those that wait: TCP sends its first packet again after 1 and
+	// 3 s. Where a third of the packets are lost each way, none of the dozen packets is answered in one of thousands of
+	// cases.
 	knockAgain = 500 * time.Millisecond
 
 	// maxKnocked bounds how many addresses of a server are connected to.
@@ -45,7 +46,8 @@ func (s *SSH) unanswered(ctx context.Context) *LoginError {
 	if !areSilent(ctx, addrs[:min(len(addrs), maxKnocked)]) {
 		return nil
 	}
-	return &LoginError{s.Host, fmt.Sprintf("connect to host %v port %d: Connection timed out", addrs[0].Addr(), addrs[0].Port())}
+	first := addrs[0]
+	return &LoginError{s.Host, fmt.Sprintf("connect to host %v port %d: Connection timed out", first.Addr(), first.Port())}
 }
 
 // areSilent reports whether no address answers by TCP within knockTime.

@@ -14,7 +14,8 @@ import (
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
-// An sshLogin is what sshd tells the programs of a login in their environment. Its fields are empty if that is not known.
+// An sshLogin is what sshd tells the programs of a login in their environment. Its fields are empty if that is not
+// known.
 type sshLogin struct {
 	client, server string // the two ends of the connection, as address:port
 	reported       string // by what sshd has let the client in: methods, and the keys of those that have one

@@ -101,7 +101,7 @@ func Find(dir string, p Platform) (*Binary, error) {
 			return b, nil
 		}
 	}
-	return nil, fmt.Errorf("no qtd for %v beside this qt, nor in %s: take it from the release's archive for that system, or build it "+
-		"with make cross, and name the file with --from",
+	return nil, fmt.Errorf("no qtd for %v beside this qt, nor in %s: take it from the release's archive for that system, "+
+		"or build it with make cross, and name the file with --from",
 		p, filepath.Dir(places[2]))
 }

@@ -20,7 +20,7 @@ import (
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
-// A target is a server, and our account and keys there.
+// A Target is a server, and our account and keys there.
 type Target struct {
 	*sshconfig.Host // of this machine and account, it has names alone
 

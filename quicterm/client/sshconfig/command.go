@@ -25,7 +25,8 @@ func (x *expander) knownHostsCommand(command string) func(host string) ([]byte, 
 	return func(host string) ([]byte, error) {
 		args := words(command)
 		for i, arg := range args {
-			if slices.ContainsFunc(ofKey, func(token string) bool { return strings.Contains(strings.ReplaceAll(arg, "%%", ""), token) }) {
+			tokens := strings.ReplaceAll(arg, "%%", "")
+			if slices.ContainsFunc(ofKey, func(token string) bool { return strings.Contains(tokens, token) }) {
 				return nil, errors.New("KnownHostsCommand: the tokens %f, %K and %t are not supported")
 			}
 			expanded, ok := x.replace(arg, map[string]string{"%H": host, "%I": "HOSTNAME"})

@@ -116,7 +116,9 @@ func newHost(q Query, v values, me *user.User) (*Host, error) {
 	if len(configured) == 0 && len(q.Identities) == 0 {
 		configured = defaultIdentities
 	}
-	configured = slices.DeleteFunc(slices.Clone(configured), func(f string) bool { return f == "none" || slices.Contains(q.Identities, f) })
+	configured = slices.DeleteFunc(slices.Clone(configured), func(f string) bool {
+		return f == "none" || slices.Contains(q.Identities, f)
+	})
 	h.Identities = append(slices.Clone(q.Identities), x.files(configured)...)
 	h.Certificates = x.files(v["certificatefile"])
 	if len(v["certificatefile"]) == 0 {

@@ -131,7 +131,9 @@ func (p *Predictor) underlined(now time.Time) bool {
 // next returns when what is drawn, or known, changes without output.
 func (p *Predictor) next(now time.Time) (until time.Time) {
 	at := p.keys[0].at
-	for _, d := range []time.Duration{p.srtt + askAfter, stalled, p.srtt + quiet, p.srtt + aheadAfter, p.srtt + busy, doubtful} {
+	for _, d := range []time.Duration{
+		p.srtt + askAfter, stalled, p.srtt + quiet, p.srtt + aheadAfter, p.srtt + busy, doubtful,
+	} {
 		if t := at.Add(d + time.Millisecond); t.After(now) && (until.IsZero() || t.Before(until)) {
 			until = t
 		}
