@@ -65,7 +65,8 @@ func command() *cobra.Command {
 	root.SetVersionTemplate(reach.Software() + "\n")
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(connectCommand(), attachCommand(), watchCommand(), peekCommand(), listCommand(), killCommand(),
-		renameCommand(), clearCommand(), revokeCommand(), statusCommand(), doctorCommand(), installCommand(), sshConfigCommand(), proxyCommand(), recordCommand(), playCommand(), &cobra.Command{
+		renameCommand(), clearCommand(), revokeCommand(), statusCommand(), doctorCommand(), installCommand(),
+		sshConfigCommand(), proxyCommand(), recordCommand(), playCommand(), &cobra.Command{
 			Use:   "version",
 			Short: "Print the version",
 			Args:  cobra.NoArgs,

@@ -15,8 +15,8 @@ import (
 const (
 	// connectionsPerSession is how many connections an account may have for each session that
 	// it may have: with redundant paths, a client keeps two. spareConnections is how many it
-	// may have besides: those that clients have dialed and not chosen yet, and dead ones. A
-	// connection costs 130 KiB.
+	// may have besides: those for bulk data, four for each client that has much, those that
+	// clients have dialed and not chosen yet, and dead ones. A connection costs 130 KiB.
 	connectionsPerSession = 2
 	spareConnections      = 64
 
