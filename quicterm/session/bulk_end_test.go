@@ -181,3 +181,34 @@ func TestBulkCarriersWithoutEnd(t *testing.T) {
 	}
 	w.settle(time.Minute)
 }
+
+// What a bulk carrier had when it ended may have arrived. Its ack, which comes as soon as another carrier has sent it
+// again, does not make that one's path look fast.
+func TestAbandonedFramesShowNoRate(t *testing.T) {
+	w := newWorld(t, 1)
+	whole := w.connect().ids[1]
+	w.run(time.Second)
+	for range 5 {
+		w.append(1, 8<<10)
+	}
+	server := w.ends[1].endpoint
+	receive := func(id CarrierID, of buffer.Type, payload []byte) {
+		if err := server.Receive(w.now, id, StreamLane, buffer.Frame{Type: of, Payload: payload}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	bulk := server.Up(w.now, 0, false)
+	receive(bulk, role, []byte{roleBulk})
+	receive(bulk, ack, appendAck(nil, ackInfo{received: 1, consumed: 1}))
+	for server.Stream(w.now, bulk, 64<<10) != nil {
+	}
+	sent := server.carriers[bulk].out.top
+	server.Down(w.now, bulk)
+	for server.Stream(w.now, whole, 64<<10) != nil {
+	}
+	w.now = w.now.Add(time.Millisecond)
+	receive(whole, ack, appendAck(nil, ackInfo{received: sent, consumed: 1, highest: sent - 1}))
+	if c := server.carriers[whole]; sent < 3 || c.cwnd.rate() > 0 {
+		t.Errorf("an ack of %d frames after a millisecond shows a rate of %.0f bytes a second", sent-1, c.cwnd.rate())
+	}
+}

@@ -167,11 +167,13 @@ func (e *Endpoint) sendFrames(now time.Time, c *carrier, space, limit int) []byt
 	to = min(to, e.endOfAhead())
 	b, next := e.log.Slice(from, min(limit, space, e.windowSpace(from, e.skippedInWindow(c)), e.span(from, to)))
 	tail := e.tailFits(c) && e.tailOnStream(now, c)
-	e.source(c).sent(next)
+	w := e.source(c)
+	again := len(w.out.missed) > 0 // a bulk carrier may have delivered them
+	w.sent(next)
 	if len(c.out.flight) == 0 {
 		c.out.progressAt = now
 	}
-	fresh := from >= c.out.top
+	fresh := from >= c.out.top && !again
 	c.out.put(run{from: from, to: next})
 	e.firstUnsent = max(e.firstUnsent, next)
 	if fresh {
