@@ -164,3 +164,25 @@ func TestLimitedIsTold(t *testing.T) {
 		t.Error("a peer that has nothing to send is limited")
 	}
 }
+
+// A program whose output is taken only as far as there is room in the windows has a backlog as well.
+func TestLimitedByWhatIsTaken(t *testing.T) {
+	w := newWorld(t, 1)
+	w.rate = 250_000
+	for i, e := range w.ends {
+		e.endpoint = NewEndpoint(Config{Log: e.ring, Acked: 1, Next: 1, Window: 300 << 10, TellLimited: i == 1})
+	}
+	w.connect()
+	w.connectBulk()
+	client, server := w.ends[0], w.ends[1].endpoint
+	for start := w.now; w.now.Before(start.Add(10 * time.Second)); {
+		for server.Unacked() < server.SendWindow(w.now) {
+			w.append(1, 2<<10)
+		}
+		w.step(w.now.Add(5 * time.Millisecond))
+		w.consume(0, len(client.got))
+		if w.now.Sub(start) > 3*time.Second && !client.endpoint.PeerLimited(w.now) {
+			t.Fatalf("the client does not know of the backlog after %v", w.now.Sub(start))
+		}
+	}
+}

@@ -69,7 +69,8 @@ func (e *Endpoint) stream(now time.Time, c *carrier, limit int) []byte {
 	case streamFrames:
 		sendsTail := e.tailFits(c) && e.tailOnStream(now, c)
 		b := e.sendFrames(now, c, space, limit)
-		if from, to := e.nextOnStream(c); from < to && e.fits(c, from) {
+		from, to := e.nextOnStream(c)
+		if waits := from < to && e.fits(c, from); waits || c.cwnd.limited { // the owner appends what there is room for
 			e.noteLimited(now)
 		}
 		if (c.maxDatagram == 0 || sendsTail) && e.carriesAck(now, c) || e.note != nil && c.out.cursor == e.log.Next() {
