@@ -140,7 +140,10 @@ func (a *actor) attach(ctx context.Context) *client.Session {
 		if a.session.pty() && !a.whole {
 			request.Replay = wire.Replay{Kind: wire.ReplayScreen, Lines: 100}
 		}
-		s, err := c.Attach(ctx, request, a.streams())
+		// A person ends what takes so long. What ends it without them is the kernel's keepalive of TCP, which is not played here.
+		tried, giveUp := context.WithTimeout(ctx, settleTime)
+		s, err := c.Attach(tried, request, a.streams())
+		giveUp()
 		var refusal *wire.Error
 		switch {
 		case err == nil:

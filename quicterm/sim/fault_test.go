@@ -61,6 +61,7 @@ var kinds = []*kind{
 	{name: "1 kbit/s", weight: 1, most: time.Minute, change: func(_ *fault, _ *port, l *netem.Config) { l.Rate, l.Queue = 1000, 16<<10 }},
 	{name: "dead network", weight: 6, most: 2 * time.Minute, change: func(_ *fault, _ *port, l *netem.Config) { l.Down = true }},
 	{name: "UDP blocked", weight: 4, most: 10 * time.Minute, change: func(_ *fault, p *port, _ *netem.Config) { p.noUDP = true }},
+	{name: "TCP blocked", weight: 4, most: time.Minute, change: func(_ *fault, p *port, _ *netem.Config) { p.noTCP = true }},
 	{name: "IPv4 gone", weight: 2, most: 10 * time.Minute, change: func(_ *fault, p *port, _ *netem.Config) { p.noV4 = true }},
 	{name: "interface down", weight: 6, most: 5 * time.Minute, happen: func(w *world, f *fault) {
 		m, p := f.port(w)

@@ -33,6 +33,7 @@ var (
 	seed                     uint64
 	lasts                    time.Duration
 	trace, shrink, mutations bool
+	only                     string
 )
 
 func main() {
@@ -42,6 +43,7 @@ func main() {
 	flag.BoolVar(&trace, "trace", false, "tell the story")
 	flag.BoolVar(&shrink, "shrink", false, "find the fewest faults of the seed's world with which it fails")
 	flag.BoolVar(&mutations, "mutations", false, "check that the simulation finds each defect of mutations.go within -for")
+	flag.StringVar(&only, "only", "", "with -mutations: only those whose names have this text")
 	flag.Parse()
 	if err := run(); err != nil {
 		fmt.Fprintln(os.Stderr, "sim:", err)
@@ -143,6 +145,9 @@ func reduce(program string) error {
 func mutate(dir string) error {
 	missed := 0
 	for _, m := range defects {
+		if !strings.Contains(m.name, only) {
+			continue
+		}
 		begun := time.Now()
 		found, err := m.found(dir)
 		if err != nil {

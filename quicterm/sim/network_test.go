@@ -38,6 +38,7 @@ type port struct {
 	faults   map[*fault]bool // that change the links now
 	gone     bool            // it is down
 	noUDP    bool
+	noTCP    bool
 	noV4     bool
 	mtu      int     // largest UDP payload that passes, or 0
 	corrupts float64 // share of the packets of which a bit changes
@@ -67,12 +68,16 @@ func (p *port) address(machine, number int) {
 
 func (p *port) has(addr netip.Addr) bool { return addr == p.v4 || addr == p.v6 }
 
-// route returns the link that a packet takes, if there is one.
-func (w *world) route(from, to netip.AddrPort) *netem.Link {
+// route returns the link that a packet takes, if there is one, and routeStreams the same of TCP.
+func (w *world) route(from, to netip.AddrPort) *netem.Link { return w.link(from, to, false) }
+
+func (w *world) routeStreams(from, to netip.AddrPort) *netem.Link { return w.link(from, to, true) }
+
+func (w *world) link(from, to netip.AddrPort, isTCP bool) *netem.Link {
 	for _, m := range w.machines {
 		for _, p := range m.ports {
 			switch {
-			case p.gone:
+			case p.gone || isTCP && p.noTCP:
 			case p.has(from.Addr()):
 				return p.to
 			case p.has(to.Addr()):
@@ -86,7 +91,7 @@ func (w *world) route(from, to netip.AddrPort) *netem.Link {
 // settle makes the links of a port what its faults leave of them.
 func (p *port) settle() {
 	link := p.base
-	p.mtu, p.corrupts, p.noUDP, p.noV4 = 0, 0, false, false
+	p.mtu, p.corrupts, p.noUDP, p.noTCP, p.noV4 = 0, 0, false, false, false
 	for f := range p.faults {
 		f.kind.change(f, p, &link)
 	}

@@ -64,6 +64,7 @@ func newWorld(seed uint64, dir string) *world {
 	time.Sleep(40 * 365 * 24 * time.Hour)
 	w := &world{seed: seed, rng: rand.New(rand.NewPCG(seed, 0)), counts: make(map[string]int), begun: time.Now(), healed: make(chan struct{})}
 	w.net, w.program = netem.NewNet(w.route), w.newProgram
+	w.net.RouteStreams(w.routeStreams)
 	w.host = newHost(w, dir)
 	return w
 }
@@ -77,7 +78,11 @@ func (w *world) populate() {
 	for i := range 1 + rng.IntN(4) {
 		var links []netem.Config
 		for range 1 + rng.IntN(3) {
-			links = append(links, netem.Config{Delay: time.Duration(rng.IntN(int(150 * time.Millisecond)))})
+			link := netem.Config{Delay: time.Duration(rng.IntN(int(150 * time.Millisecond)))}
+			if rng.IntN(2) == 0 {
+				link.Rate, link.Queue = 1_000_000+rng.IntN(20_000_000), 256<<10
+			}
+			links = append(links, link)
 		}
 		w.newMachine(fmt.Sprintf("m%d", i), links...)
 	}
