@@ -26,18 +26,21 @@ func (l *LastWords) Write(b []byte) (int, error) {
 			l.line = append(l.line, c)
 		}
 		if c == '\n' || len(l.line) == maxShown {
-			l.hear(string(bytes.TrimSpace(l.line)))
+			l.Hear(string(bytes.TrimSpace(l.line)), false)
 			l.line = l.line[:0]
 		}
 	}
 	return len(b), nil
 }
 
-func (l *LastWords) hear(line string) {
+// Hear takes a line, and whether it is shown already, as [Dialog] has it.
+func (l *LastWords) Hear(line string, shown bool) {
 	line = wire.Printable(line, maxShown)
 	switch {
 	case !isLastWord(line):
-		l.Show(line)
+		if !shown {
+			l.Show(line)
+		}
 	case len(l.kept) < maxTail:
 		l.kept = append(l.kept, line)
 	}
