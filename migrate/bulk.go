@@ -16,7 +16,7 @@ const (
 	// The number of bulk carriers follows the queue of the path, once in pingInterval, in which it shows what the path
 	// carries. With less than noQueue of the shortest round trip in it there are twice as many as before, with longQueue
 	// or more half as many. queueSlack is added to both, above the jitter of a busy machine.
-	noQueue    = 0.1
+	noQueue    = 0.05
 	longQueue  = 0.25
 	queueSlack = 3 * time.Millisecond
 
@@ -59,7 +59,7 @@ func (m *Manager) handleBulk(now time.Time, limited bool) {
 	switch {
 	case queue >= longQueue*shortest:
 		if b.wanted > 1 && settled {
-			b.held.again(now, pingInterval, activeFor)
+			b.held.again(now, activeFor, activeFor) // each try to have more makes a key wait
 			b.wanted, b.changed = b.wanted/2, now
 		}
 		b.held.next = now.Add(b.held.interval)

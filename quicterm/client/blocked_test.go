@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	mrand "math/rand/v2"
+	"slices"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -228,14 +229,23 @@ func testKeyBehindFlood(t *testing.T, noUDP bool) {
 		})})
 		w.kept.Go(func() {
 			time.Sleep(10 * time.Second)
+			most := 2*trip + 150*time.Millisecond
+			if !noUDP {
+				most += 100 * time.Millisecond // while a second carrier for bulk data is tried
+			}
+			var all []time.Duration
 			for range 20 {
 				typed := time.Now()
 				s.Write([]byte("C"))
 				time.Sleep(2 * time.Second)
 				took := time.Unix(0, echoed.Load()).Sub(typed)
-				if took < 0 || took > 2*trip+150*time.Millisecond {
+				if all = append(all, took); took < 0 || took > most {
 					t.Errorf("UDP blocked %v: the key came back after %v", noUDP, took)
 				}
+			}
+			slices.Sort(all)
+			if median := all[len(all)/2]; median > 2*trip+50*time.Millisecond {
+				t.Errorf("UDP blocked %v: half of the keys come back after %v or later", noUDP, median)
 			}
 			if noUDP {
 				wantTransport(t, "UDP is blocked", s, migrate.TCP)

@@ -37,7 +37,7 @@ func (e *Endpoint) becomeBulk(c *carrier) {
 			sharing++
 		}
 	}
-	c.role = roleBulk
+	c.role, c.cwnd.ackDelay = roleBulk, 0
 	c.cwnd.initial = max(minCwnd, e.lastPath.sendWindow/sharing)
 }
 

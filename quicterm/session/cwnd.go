@@ -36,12 +36,13 @@ const (
 // Before that, in slow start, it grows by what is delivered while round trips are short. A queue, or a
 // loss that delays what follows, ends slow start.
 type cwnd struct {
-	initial     int    // bytes, at the beginning of slow start
-	grownBytes  int    // bytes that slow start has added
-	delivered   uint64 // bytes, at the last ack
-	measured    bool   // slow start is over
-	longSamples int    // round trips in a row that were longer than without a queue
-	steadyCount int    // samples in a row without growth, while there was more to send
+	initial     int           // bytes, at the beginning of slow start
+	ackDelay    time.Duration // that is allowed for: none where much comes, of which every ack goes at once
+	grownBytes  int           // bytes that slow start has added
+	delivered   uint64        // bytes, at the last ack
+	measured    bool          // slow start is over
+	longSamples int           // round trips in a row that were longer than without a queue
+	steadyCount int           // samples in a row without growth, while there was more to send
 
 	rates    [rateSamples]float64 // bytes per second
 	nextRate int                  // index of the sample to replace
@@ -133,7 +134,7 @@ func (w *cwnd) target() int {
 	if w.growing && !w.queued() {
 		gain = 2
 	}
-	n := gain * w.rate() * (w.minRTT() + shortAckDelay).Seconds()
+	n := gain * w.rate() * (w.minRTT() + w.ackDelay).Seconds()
 	return int(max(min(n, maxCwnd), minCwnd))
 }
 

@@ -27,11 +27,11 @@ func Say(format string, args ...any) {
 const (
 	unknownHostQuestion = "The server %s is not known. Its key is\n%s %s\n" +
 		"Is this the right key, and do you want to connect (yes/no)? "
-	otherKeyQuestion    = "If you know that this is the key of the daemon, type its fingerprint to connect;\n" +
+	otherKeyQuestion = "If you know that this is the key of the daemon, type its fingerprint to connect;\n" +
 		"otherwise type no: "
-	keyAdded            = "the key of %s, %s %s, was not known and is added to %s"
-	keyNotKept          = "the key of %s is accepted for this connection only: it could not be saved: %v"
-	keyNotFound         = "the key of %s is accepted for this connection only: it was saved to %s but is not found there"
+	keyAdded    = "the key of %s, %s %s, was not known and is added to %s"
+	keyNotKept  = "the key of %s is accepted for this connection only: it could not be saved: %v"
+	keyNotFound = "the key of %s is accepted for this connection only: it was saved to %s but is not found there"
 )
 
 var (
