@@ -59,7 +59,8 @@ func (system) Dial(ctx context.Context, iface string, remote netip.AddrPort) (ne
 }
 
 // Refuses reports whether the system at an address says that no program there has the UDP port. Only a socket that is
-// connected hears that. It blocks for at most nextDial.
+// connected hears that. It blocks for at most 2 nextDial. It asks again and again: systems answer about once a second, and the
+// packets of QUIC, which does not hear the answer, take some of these (RFC 4443, 2.4 (f)).
 func (system) Refuses(ctx context.Context, remote netip.AddrPort) bool {
 	var d net.Dialer
 	c, err := d.DialContext(ctx, "udp", remote.String())
@@ -67,12 +68,17 @@ func (system) Refuses(ctx context.Context, remote netip.AddrPort) bool {
 		return false
 	}
 	defer c.Close()
-	c.SetDeadline(time.Now().Add(nextDial))
-	_, err = c.Write([]byte{0}) // no packet of QUIC: a daemon drops it
-	if err == nil {
-		_, err = c.Read(make([]byte, 1))
+	for until := time.Now().Add(2 * nextDial); time.Now().Before(until) && ctx.Err() == nil; {
+		c.SetDeadline(time.Now().Add(nextDial / 10))
+		_, err = c.Write([]byte{0}) // no packet of QUIC: a daemon drops it
+		if err == nil {
+			_, err = c.Read(make([]byte, 1))
+		}
+		if errors.Is(err, syscall.ECONNREFUSED) {
+			return true
+		}
 	}
-	return errors.Is(err, syscall.ECONNREFUSED)
+	return false
 }
 
 func (system) Interfaces() ([]string, error) { return netmon.Interfaces() }
