@@ -37,7 +37,7 @@ func (e *Endpoint) becomeBulk(c *carrier) {
 			sharing++
 		}
 	}
-	c.role, c.cwnd.ackDelay = roleBulk, 0
+	c.role, c.cwnd.prompt = roleBulk, true
 	c.cwnd.initial = max(minCwnd, e.lastPath.sendWindow/sharing)
 }
 

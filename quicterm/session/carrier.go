@@ -53,7 +53,7 @@ func (e *Endpoint) Up(now time.Time, maxDatagram int, ready bool) CarrierID {
 	c.restartProbes(now)
 	// Until its path is measured, it is taken for one like the last.
 	c.rtt.smoothed, c.rtt.variation = e.lastPath.smoothed, e.lastPath.variation
-	c.loss.expected, c.cwnd.initial, c.cwnd.ackDelay = unknownLoss, initialCwnd, shortAckDelay
+	c.loss.expected, c.cwnd.initial = unknownLoss, initialCwnd
 	if e.lastPath.smoothed > 0 {
 		c.loss.expected = max(e.lastPath.loss, lightLoss)
 		c.cwnd.initial = min(initialCwnd, e.lastPath.sendWindow)

@@ -36,13 +36,13 @@ const (
 // Before that, in slow start, it grows by what is delivered while round trips are short. A queue, or a
 // loss that delays what follows, ends slow start.
 type cwnd struct {
-	initial     int           // bytes, at the beginning of slow start
-	ackDelay    time.Duration // that is allowed for: none where much comes, of which every ack goes at once
-	grownBytes  int           // bytes that slow start has added
-	delivered   uint64        // bytes, at the last ack
-	measured    bool          // slow start is over
-	longSamples int           // round trips in a row that were longer than without a queue
-	steadyCount int           // samples in a row without growth, while there was more to send
+	initial     int    // bytes, at the beginning of slow start
+	prompt      bool   // the peer acknowledges at once, as it does bulk data: longer trips leave no room for a delay
+	grownBytes  int    // bytes that slow start has added
+	delivered   uint64 // bytes, at the last ack
+	measured    bool   // slow start is over
+	longSamples int    // round trips in a row that were longer than without a queue
+	steadyCount int    // samples in a row without growth, while there was more to send
 
 	rates    [rateSamples]float64 // bytes per second
 	nextRate int                  // index of the sample to replace
@@ -134,7 +134,11 @@ func (w *cwnd) target() int {
 	if w.growing && !w.queued() {
 		gain = 2
 	}
-	n := gain * w.rate() * (w.minRTT() + w.ackDelay).Seconds()
+	trip := w.minRTT() + shortAckDelay
+	if w.prompt {
+		trip = max(w.minRTT(), shortAckDelay)
+	}
+	n := gain * w.rate() * trip.Seconds()
 	return int(max(min(n, maxCwnd), minCwnd))
 }
 
