@@ -26,7 +26,7 @@ func TestLinks(t *testing.T) {
 				t.Skip(err)
 			}
 			t.Parallel()
-			const tries = 2
+			const tries = 3 // what a link does is right if it once is: other programs disturb what measures it
 			for n := 1; ; n++ {
 				var wrong []string
 				stalls := measure.WatchStalls()
@@ -37,10 +37,10 @@ func TestLinks(t *testing.T) {
 					t.Fatal(err)
 				case len(wrong) == 0:
 					return
-				case !busy:
-					t.Fatal(strings.Join(wrong, "\n"))
-				case n == tries:
+				case n == tries && busy:
 					t.Skip("the machine is too busy to see what a link does")
+				case n == tries:
+					t.Fatal(strings.Join(wrong, "\n"))
 				}
 			}
 		})
