@@ -40,7 +40,11 @@ func TestSimulation(t *testing.T) {
 		return
 	}
 	if *forFlag == 0 {
-		for _, seed := range keptSeeds(t) {
+		seeds := keptSeeds(t)
+		if testing.Short() {
+			seeds = seeds[:1]
+		}
+		for _, seed := range seeds {
 			all.add(simulate(t, seed, story))
 		}
 		return
