@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"net/netip"
+	"os"
 	"syscall"
 	"time"
 
@@ -59,8 +60,8 @@ func (system) Dial(ctx context.Context, iface string, remote netip.AddrPort) (ne
 }
 
 // Refuses reports whether the system at an address says that no program there has the UDP port. Only a socket that is
-// connected hears that. It blocks for at most 2 nextDial. It asks again and again: systems answer about once a second, and the
-// packets of QUIC, which does not hear the answer, take some of these (RFC 4443, 2.4 (f)).
+// connected hears that. It blocks for at most twice nextDial. It asks again and again: systems answer about once a second,
+// and the packets of QUIC, which does not hear the answer, take some of these (RFC 4443, 2.4 (f)).
 func (system) Refuses(ctx context.Context, remote netip.AddrPort) bool {
 	var d net.Dialer
 	c, err := d.DialContext(ctx, "udp", remote.String())
@@ -74,8 +75,8 @@ func (system) Refuses(ctx context.Context, remote netip.AddrPort) bool {
 		if err == nil {
 			_, err = c.Read(make([]byte, 1))
 		}
-		if errors.Is(err, syscall.ECONNREFUSED) {
-			return true
+		if !errors.Is(err, os.ErrDeadlineExceeded) {
+			return errors.Is(err, syscall.ECONNREFUSED)
 		}
 	}
 	return false
