@@ -95,7 +95,7 @@ func (a *actor) run() {
 	}
 	if a.session.pty() {
 		if a.role.ReadOnly() {
-			a.world.count("watcher")
+			a.world.reached("watcher")
 		} else {
 			a.typing.Go(func() { a.typeKeys(ctx, s) })
 		}
@@ -106,6 +106,7 @@ func (a *actor) run() {
 	a.mu.Lock()
 	a.status, a.err, a.over = status, err, true
 	a.mu.Unlock()
+	a.world.countEnd(s, err)
 	a.world.trace("%s ends: status %d, %v", a.name, status, err)
 	leave()
 	a.typing.Wait()
@@ -151,6 +152,7 @@ func (a *actor) attach(ctx context.Context) *client.Session {
 			return s
 		case errors.As(err, &refusal) && existed:
 			a.world.trace("%s gives up: %v", a.name, err)
+			a.world.reached("given up: refused")
 			a.refused(err)
 			return nil
 		}
@@ -215,10 +217,19 @@ func (a *actor) streams() client.Streams {
 		a.snapshot, a.last = true, 0
 	}
 	st := client.Streams{
-		Stdout:  a,
-		Changed: func(l client.LinkState) { a.mu.Lock(); a.state = l.State; a.mu.Unlock() },
+		Stdout: a,
+		Changed: func(l client.LinkState) {
+			a.world.reached("link " + l.State.String())
+			a.mu.Lock()
+			defer a.mu.Unlock()
+			a.state = l.State
+		},
+		Replaying: func() { a.world.reached("replay") },
 		Lost: func(g client.Gap) {
-			a.world.count("gap told")
+			a.world.reached("gap told")
+			if g.Snapshot != nil {
+				a.world.reached("gap with snapshot")
+			}
 			a.mu.Lock()
 			if g.From <= a.lostTo || g.To < g.From {
 				a.world.failf("%s is told of a gap of frames %d to %d after one up to %d", a.name, g.From, g.To, a.lostTo)

@@ -130,6 +130,7 @@ type process struct {
 	mu      sync.Mutex
 	killed  bool
 	scarce  bool          // it gets no more descriptors
+	starved bool          // it is stopped for a moment: what it sends waits
 	stopped chan struct{} // closed when it continues, or nil
 	open    map[interface{ Close() error }]bool
 	heard   []received // by an attacker: the last packets that begin a connection
@@ -191,6 +192,7 @@ func (p *process) kill() {
 func (p *process) stop() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.starved = false
 	if p.stopped == nil && !p.killed {
 		p.stopped = make(chan struct{})
 	}
@@ -227,6 +229,13 @@ func (p *process) halted() chan struct{} {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.stopped
+}
+
+// waits is halted, and reports whether what the process sends is sent when it continues.
+func (p *process) waits() (resumed chan struct{}, waits bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.stopped, p.stopped != nil && p.starved
 }
 
 // continued is halted with a closed channel if the process runs.
@@ -429,7 +438,14 @@ func (s *socket) rebind(p *port) {
 }
 
 func (s *socket) WriteTo(b []byte, addr net.Addr) (int, error) {
-	if s.process.halted() != nil { // it is lost, as no lock may be held while virtual time passes
+	if resumed, waits := s.process.waits(); waits {
+		packet := append([]byte(nil), b...)
+		go func() {
+			<-resumed
+			s.WriteTo(packet, addr)
+		}()
+		return len(b), nil
+	} else if resumed != nil { // it is lost, as no lock may be held while virtual time passes
 		return len(b), nil
 	}
 	w, err := s.way(addr.(*net.UDPAddr).AddrPort())

@@ -55,6 +55,7 @@ func TestSimulation(t *testing.T) {
 			return
 		}
 	}
+	all.demand(t, *forFlag)
 }
 
 // totals are what some worlds have seen.
@@ -62,7 +63,7 @@ type totals struct {
 	worlds, clients, faults int
 	keys                    int64
 	packets                 uint64
-	counts                  map[string]int
+	counts, states          map[string]int
 }
 
 func (s *totals) add(w *world) {
@@ -71,18 +72,25 @@ func (s *totals) add(w *world) {
 	s.keys += w.keys.Load()
 	s.packets += w.sentPackets
 	if s.counts == nil {
-		s.counts = make(map[string]int)
+		s.counts, s.states = make(map[string]int), make(map[string]int)
 	}
 	for what, n := range w.counts {
 		s.counts[what] += n
 		s.faults += n
 	}
+	for what, n := range w.states {
+		s.states[what] += n
+	}
 }
 
 func (s *totals) log(t *testing.T) {
-	t.Logf("%d worlds, %d clients, %d keys, %d packets, %d events:", s.worlds, s.clients, s.keys, s.packets, s.faults)
+	t.Logf("%d worlds, %d clients, %d keys, %d packets, %d faults:", s.worlds, s.clients, s.keys, s.packets, s.faults)
 	for _, what := range slices.Sorted(maps.Keys(s.counts)) {
 		t.Logf("%8d %s", s.counts[what], what)
+	}
+	t.Log("states:")
+	for _, what := range slices.Sorted(maps.Keys(s.states)) {
+		t.Logf("%8d %s", s.states[what], what)
 	}
 }
 

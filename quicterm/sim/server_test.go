@@ -191,9 +191,10 @@ type holders struct {
 	*holdertest.Holders
 	host *host
 
-	mu    sync.Mutex
-	names map[wire.SessionID]string
-	ends  map[wire.SessionID]map[*end]bool
+	mu     sync.Mutex
+	names  map[wire.SessionID]string
+	ends   map[wire.SessionID]map[*end]bool
+	passed map[direction][]passed // for a relay that lies
 	// proofs are those of resumes that holders have accepted.
 	proofs map[[32]byte]bool
 }
@@ -209,7 +210,10 @@ func (h *holders) Carry(
 	if c == nil {
 		return answer, c, err
 	}
-	e := &end{Carrier: c, holders: h, id: id, daemon: d}
+	e := &end{Carrier: c, holders: h, id: id, daemon: d, lane: "frames by stream"}
+	if !datagrams {
+		e.lane = "frames by TCP"
+	}
 	if request.Type == wire.TypeResume && answer.Type == wire.TypeResumed {
 		e.sealed = true
 		h.checkProof(request)
@@ -273,6 +277,7 @@ type end struct {
 	id      wire.SessionID
 	daemon  *daemon
 	sealed  bool
+	lane    string // by which what is written goes on
 	// lastNonce is one more than the number of the last sealed datagram to the client. It is a nonce of a key that belongs to
 	// this carrier alone.
 	lastNonce uint64
@@ -303,32 +308,44 @@ func (e *end) Close() error {
 // spoil changes a bit, as bad memory in the relay does, while a fault says so.
 func (e *end) spoil(b []byte) {
 	if share := e.holders.host.world.spoils.Load(); len(b) > 0 && share > 0 && rand.Int64N(1e6) < share {
-		e.holders.host.world.count("bit changed in the relay")
+		e.holders.host.world.reached("bit changed in the relay")
 		b[rand.IntN(len(b))] ^= 1 << rand.IntN(8)
 	}
 }
 
 func (e *end) Read(b []byte) (int, error) {
 	n, err := e.Carrier.Read(b)
+	e.holders.host.world.reached(e.lane)
 	e.spoil(b[:n])
 	return n, err
 }
 
 func (e *end) ReceiveDatagram() ([]byte, error) {
 	b, err := e.Carrier.ReceiveDatagram()
+	e.holders.host.world.reached("frames by datagrams")
 	e.checkNonce(b)
+	if old := e.old(b, false); old != nil {
+		return old, err
+	}
 	e.spoil(b)
-	return b, err
+	return e.cut(b), err
 }
 
 func (e *end) Write(b []byte) (int, error) {
+	n := len(b)
 	b = append([]byte(nil), b...)
 	e.spoil(b)
-	return e.Carrier.Write(b)
+	if _, err := e.Carrier.Write(e.cut(b)); err != nil {
+		return 0, err
+	}
+	return n, nil
 }
 
 func (e *end) SendDatagram(b []byte) error {
+	if old := e.old(b, true); old != nil {
+		e.Carrier.SendDatagram(old)
+	}
 	b = append([]byte(nil), b...)
 	e.spoil(b)
-	return e.Carrier.SendDatagram(b)
+	return e.Carrier.SendDatagram(e.cut(b))
 }

@@ -45,6 +45,7 @@ type world struct {
 	healed   chan struct{} // closed when all faults have ended
 	quiet    atomic.Bool   // clients type no more
 	spoils   atomic.Int64  // share of the messages in the relay that are changed, in millionths
+	lies     atomic.Int64  // share of those that it cuts or repeats, in millionths
 	keys     atomic.Int64
 	// sentPackets is how many packets and segments were in the network, once it is closed.
 	sentPackets uint64
@@ -52,7 +53,8 @@ type world struct {
 
 	mu       sync.Mutex
 	actors   []*actor
-	counts   map[string]int
+	counts   map[string]int // faults
+	states   map[string]int // of the machines
 	failures []string
 	story    func(line string) // nil for none
 }
@@ -62,7 +64,8 @@ func newWorld(seed uint64, dir string) *world {
 	// A bubble begins in 2000, before this program has started. quic-go counts from its start, and takes 0 for no time: with
 	// times below 0, it never gives up a probe of a path that was lost.
 	time.Sleep(40 * 365 * 24 * time.Hour)
-	w := &world{seed: seed, rng: rand.New(rand.NewPCG(seed, 0)), counts: make(map[string]int), begun: time.Now(), healed: make(chan struct{})}
+	w := &world{seed: seed, rng: rand.New(rand.NewPCG(seed, 0)), counts: make(map[string]int),
+		states: make(map[string]int), begun: time.Now(), healed: make(chan struct{})}
 	w.net, w.program = netem.NewNet(w.route), w.newProgram
 	w.net.RouteStreams(w.routeStreams)
 	w.host = newHost(w, dir)
@@ -111,13 +114,25 @@ func (w *world) anyMachine() *machine { return w.machines[w.rng.IntN(len(w.machi
 
 // plan draws faults over a time. Some worlds are quiet, others terrible.
 func (w *world) plan(lasts time.Duration) {
-	rng := w.rng
+	// The mean time between two faults is from some seconds to some minutes.
+	mean := time.Duration(float64(2*time.Second) * float64(uint64(1)<<w.rng.IntN(6)))
+	w.draw(w.rng, kinds, mean, lasts)
+	rng := rand.New(rand.NewPCG(w.seed, 1))
+	w.draw(rng, resourceKinds, 4*mean, lasts)
+	if f := w.faults; len(f) > 0 && rng.IntN(3) == 0 {
+		if f := f[rng.IntN(len(f))]; f.kind.change != nil {
+			f.at = 0 // the network is bad before anybody logs in
+			w.reached("bad network from the beginning")
+		}
+	}
+}
+
+// draw draws faults of some kinds, with a mean time between two of them.
+func (w *world) draw(rng *rand.Rand, kinds []*kind, mean, lasts time.Duration) {
 	total := 0
 	for _, k := range kinds {
 		total += k.weight
 	}
-	// The mean time between two faults is from some seconds to some minutes.
-	mean := time.Duration(float64(2*time.Second) * float64(uint64(1)<<rng.IntN(6)))
 	for at := time.Duration(0); ; {
 		at += time.Duration(rng.ExpFloat64() * float64(mean))
 		if at > lasts {
@@ -169,6 +184,7 @@ func (w *world) heal() {
 		w.undo(f)
 	}
 	w.spoils.Store(0)
+	w.lies.Store(0)
 	w.startDaemon()
 	w.trace("all is well again")
 	close(w.healed)
