@@ -45,7 +45,7 @@ func (s *Session) deliver() {
 			s.endpoint.Consume(time.Now(), batch[:n]...)
 			s.driver.Wake()
 			if last.Gap == nil && last.Type == wire.Exit {
-				s.endpoint.AckNow(time.Now()) // the session ends when the holder knows
+				s.endpoint.AckEnd(time.Now()) // the session ends when the holder knows
 				s.driver.Wake()
 				s.endLocked(nil)
 			}

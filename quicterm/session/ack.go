@@ -74,6 +74,15 @@ func (e *Endpoint) AckNow(now time.Time) {
 	}
 }
 
+// AckEnd is AckNow for the end of the peer's log, behind which the carriers end: the ack goes on their streams too. One
+// in a datagram may come when its carrier has ended, and is dropped then.
+func (e *Endpoint) AckEnd(now time.Time) {
+	e.AckNow(now)
+	for _, c := range e.carriers {
+		c.greetingDue = true
+	}
+}
+
 // ackFor returns what this end has to say to the peer on a carrier.
 func (e *Endpoint) ackFor(now time.Time, c *carrier) ackInfo {
 	return ackInfo{

@@ -41,6 +41,22 @@ func TestDelayedAcks(t *testing.T) {
 	}
 }
 
+// The ack of the end arrives before the end of the stream, also if that comes before any datagram.
+func TestAckOfEnd(t *testing.T) {
+	w := newWorld(t, 1)
+	l := w.connect()
+	w.run(time.Second)
+	w.receive(l, 0, StreamLane, w.frame(1, 1))
+	w.consume(0, 1)
+	w.ends[0].endpoint.AckEnd(w.now)
+	w.loss = 1 // of datagrams
+	w.flush()
+	w.run(time.Second)
+	if server := w.ends[1].endpoint; server.Consumed() != server.log.Next() {
+		t.Errorf("the peer knows that frames up to %d are consumed, want %d", server.Consumed()-1, server.log.Next()-1)
+	}
+}
+
 // frame adds a frame to the log of end i, which does not send it, and returns it.
 func (w *world) frame(i, size int) []byte {
 	e := w.ends[i]
