@@ -20,7 +20,7 @@ import (
 // and of those before it. So a reader can begin at the first, or at the last, and meets nothing twice. Files of a
 // system stand for those of all systems.
 var orders = map[string]string{
-	"quicterm/holder": `doc program attachment clients owner
+	"quicterm/holder": `doc timers program attachment clients owner
 		keep emulator snapshot draw hint pressure log record
 		catchup lifetime size members input output
 		revoke carry attach requests

@@ -16,10 +16,6 @@ import (
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
-// answerTime is how long a daemon waits for a holder's answer. A holder answers at once,
-// unless its user has stopped it.
-const answerTime = 5 * time.Second
-
 // Ask sends a request to the holder that listens at a socket as the account uid, and
 // returns its answer, of at most wire.MaxAnswer bytes. It blocks until ctx ends, at most for
 // answerTime.

@@ -14,10 +14,6 @@ import (
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
-// displacedGrace is how long a displaced client has to read that it is, before its
-// carriers are closed.
-const displacedGrace = 5 * time.Second
-
 // mayAttachLocked returns why a client may not attach, or nil. A client that asks again was
 // told yes.
 func (h *Holder) mayAttachLocked(open *wire.Open, req *wire.Attach, again bool) error {

@@ -19,10 +19,6 @@ import (
 //     snapshot in place of the output that waits for it.
 
 const (
-	// skipGrace is how long a program may act on the input before a Skip. What it prints
-	// meanwhile is read and skipped, to get to the prompt.
-	skipGrace = 10 * time.Millisecond
-
 	// skipKeep is how many of the last bytes of output are not skipped for a client that takes
 	// no snapshots: they hold the prompt. The frame that holds the first of them is sent whole.
 	skipKeep = 1 << 10
@@ -33,10 +29,6 @@ const (
 
 	// watchedBytes bounds the same for all clients together that only watch.
 	watchedBytes = 4 << 20
-
-	// restTime is how long a client that only watches and is behind is sent nothing: in
-	// a flood it gets a snapshot that often, and the processor is the program's.
-	restTime = 300 * time.Millisecond
 )
 
 // A beginning is where the output for a new client begins.

@@ -19,14 +19,6 @@ const (
 	// next client of a terminal: some screens full.
 	history = 256 << 10
 
-	// stallLimit is how long a program on a terminal waits for a client that owes an
-	// ack: after that the client counts as away.
-	stallLimit = 15 * time.Second
-
-	// recorderGrace is how long output is kept for a client that records and is away, and an ended
-	// session for one that has not got the rest.
-	recorderGrace = time.Hour
-
 	// maxLost is how many clients are kept that were displaced or lost their access, to be
 	// told by whom when they come back.
 	maxLost = 16

@@ -24,10 +24,6 @@ import (
 // within that. If it falls far behind, reading the program's output waits for it, so that it draws all
 // output. A fault of the screen costs the session nothing: a new screen is drawn from the ring.
 const (
-	// drawDelay is how much later than it is sent output is drawn, unless a client waits for the
-	// screen: the echo of a key has left by then, and much of a flood has come.
-	drawDelay = 250 * time.Millisecond
-
 	// drawNow is how many bytes of frames are drawn at once, with the gate unlocked. That is some 20 times
 	// the text of a scrollback, which is not skipped, and takes 25 ms if nothing is skipped: as
 	// long a new client may wait.
@@ -94,7 +90,7 @@ func newEmulator(h *Holder) emulator {
 		sizing: wire.Sizing{Size: h.launch.Size}, next: 1, ended: !h.launch.PTY, wake: make(chan struct{}, 1),
 		write: (*screen.Screen).Write, snapshot: (*screen.Screen).Snapshot,
 	}
-	e.later = time.AfterFunc(time.Hour, e.hurry)
+	e.later = time.AfterFunc(drawDelay, e.hurry)
 	e.later.Stop()
 	return e
 }

@@ -13,29 +13,8 @@ import (
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
-// Hints tell the writers, with their acks, how their terminal shows keys (SPEC.md, 7.9). Each ack looks the modes up.
-// Where no ack would tell of a change, loop sends one; it sleeps while each key is followed by its echo.
-const (
-	// effectTime is how long a program has for the effect of input. A hint does not count input
-	// that is younger. changeTime takes its place for settledAfter after a change of the modes: a
-	// program that starts does not read yet.
-	effectTime   = 30 * time.Millisecond
-	changeTime   = 50 * time.Millisecond
-	settledAfter = time.Second
-
-	// silentTime is how long the terminal must be silent before its modes are looked up: a
-	// program may turn the echo off just after it has asked for a password. A program may start
-	// slowly too: except after plain keys, they are looked up again after four times as long, up
-	// to maxSilentTime.
-	silentTime    = 5 * time.Millisecond
-	maxSilentTime = 1280 * time.Millisecond
-
-	// echoTime is how long after input output counts as the answer to it.
-	echoTime = 100 * time.Millisecond
-
-	// maxGiven bounds the input of a writer that is recorded: more than a person types within changeTime.
-	maxGiven = 20
-)
+// maxGiven bounds the input of a writer that is recorded: more than a person types within changeTime.
+const maxGiven = 20
 
 // modes are what the kernel knows of the terminal.
 type modes struct {
@@ -43,7 +22,9 @@ type modes struct {
 	context uint16
 }
 
-// hints look the modes up and decide when the writers are told. The holder's gate guards them.
+// Hints tell the writers, with their acks, how their terminal shows keys (SPEC.md, 7.9). Each ack looks the modes up.
+// Where no ack would tell of a change, loop sends one; it sleeps while each key is followed by its echo. The holder's
+// gate guards them.
 type hints struct {
 	gate    *gate.Gate
 	ring    *buffer.Ring
@@ -77,7 +58,7 @@ type arrival struct {
 }
 
 func newHints(h *Holder) hints {
-	timer := time.NewTimer(time.Hour)
+	timer := time.NewTimer(effectTime)
 	timer.Stop()
 	return hints{gate: &h.gate, ring: h.ring, program: h.program, clients: &h.clients, reading: &h.reading, timer: timer}
 }

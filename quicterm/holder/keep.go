@@ -18,22 +18,6 @@ import (
 // A session on a terminal may keep its screen on disk (package persist), for when its process is gone.
 // loop alone writes it: a disk that is slow, full or hung costs the session nothing but its record.
 const (
-	// keepQuiet is how long a terminal must be silent before its screen is kept: a burst of output is one screen.
-	keepQuiet = time.Second
-
-	// keepMost is how old the kept screen of a busy terminal may be.
-	keepMost = 10 * time.Second
-
-	// keepRetry is the time before a disk that has failed is tried again.
-	keepRetry = 30 * time.Second
-
-	// keepEnd bounds how long a holder that the system stops waits for the disk.
-	keepEnd = 2 * time.Second
-
-	// removeTimeout bounds how long a holder waits for the disk when its session is over. Nothing waits for the
-	// holder then, and a record that is left would show a session that has exited as lost.
-	removeTimeout = 10 * time.Second
-
 	// maxKeptScreen bounds the bytes of the screen with its scrollback, and maxKeptCommand those of the command:
 	// a record fits one message.
 	maxKeptScreen  = 128 << 10
@@ -60,30 +44,27 @@ func (k *keeper) change() {
 	}
 }
 
-// loop writes the record when it has changed and the terminal was silent for keepQuiet, at most keepMost later,
-// until the session is over.
+// loop writes the record keepDelay after a change, until the session is over. It tries a disk that has failed as often.
 func (k *keeper) loop() {
 	defer close(k.done)
-	changed, failed, last := k.changed, false, false
-	var quiet, most <-chan time.Time
-	for !last {
+	var due <-chan time.Time
+	for failed, last := false, false; !last; {
 		select {
 		case <-k.end:
 			return
-		case <-changed:
-			if quiet = time.After(keepQuiet); most == nil {
-				most = time.After(keepMost)
+		case <-k.changed:
+			if due == nil {
+				due = time.After(keepDelay)
 			}
 			continue
-		case <-quiet:
-		case <-most:
+		case <-due:
 		case <-k.last:
 			last = true
 		}
-		changed, quiet, most = k.changed, nil, nil
+		due = nil
 		err := k.write()
 		if err != nil {
-			changed, quiet = nil, time.After(keepRetry)
+			due = time.After(keepDelay)
 		}
 		if err != nil && !failed {
 			k.log.Error("the session is not kept on disk, and continues", "error", err)
@@ -94,22 +75,8 @@ func (k *keeper) loop() {
 	}
 }
 
-// write writes the record. If it cannot, and the history was cleared, it removes the old one or tries that again.
-func (k *keeper) write() (err error) {
-	cleared := k.cleared.Swap(false)
-	var lost *wire.Lost
-	defer func() {
-		if cleared && (err != nil || lost == nil) {
-			k.cleared.Store(true)
-		}
-	}()
-	if lost, err = k.record(); err != nil || lost == nil {
-		return err
-	}
-	b, err := wire.EncodeLost(lost)
-	if err != nil {
-		return err
-	}
+// write writes the record. Before that it removes one with history that was cleared.
+func (k *keeper) write() error {
 	store, err := openStore(k.dir)
 	if err != nil {
 		return err
@@ -120,29 +87,49 @@ func (k *keeper) write() (err error) {
 			k.log.Warn("old records cannot be removed", "error", err)
 		}
 	}
-	held, err := store.Write(k.id, b)
-	if err != nil {
-		if cleared {
-			store.Discard(k.id)
+	if k.cleared.Swap(false) {
+		if err := k.discard(store); err != nil {
+			k.cleared.Store(true)
+			return err
 		}
+	}
+	lost, err := k.record()
+	if err != nil || lost == nil {
 		return err
 	}
-	k.held.Close() // nothing if it is nil
-	k.held = held
+	b, err := wire.EncodeLost(lost)
+	if err != nil {
+		return err
+	}
+	held, err := store.Write(k.id, b)
+	if err == nil {
+		k.held.Close() // nothing if it is nil
+		k.held = held
+	}
+	return err
+}
+
+// discard removes the record, if there is one.
+func (k *keeper) discard(store *persist.Store) error {
+	if k.held == nil {
+		return nil
+	}
+	if err := store.Discard(k.id); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
 	return nil
 }
 
-// writeLast writes the record for the last time. It blocks until that is done, at most for keepEnd.
+// writeLast writes the record for the last time. It blocks until that is done, at most for diskTime.
 func (k *keeper) writeLast() {
 	close(k.last)
 	select {
 	case <-k.done:
-	case <-time.After(keepEnd):
+	case <-time.After(diskTime):
 	}
 }
 
-// remove removes the record of a session that is over. It blocks until that is done, at most for removeTimeout: a
-// disk may hang.
+// remove removes the record of a session that is over. It blocks until that is done, at most for diskTime.
 func (k *keeper) remove() {
 	if k == nil {
 		return
@@ -150,23 +137,19 @@ func (k *keeper) remove() {
 	removed := make(chan error, 1)
 	go func() { // it ends with the process, if the disk hangs
 		<-k.done
-		if k.held == nil {
-			removed <- nil
-			return
-		}
-		defer k.held.Close()
 		store, err := openStore(k.dir)
 		if err == nil {
-			err = store.Discard(k.id)
+			err = k.discard(store)
 			store.Close()
 		}
+		k.held.Close()
 		removed <- err
 	}()
 	select {
-	case <-time.After(removeTimeout):
+	case <-time.After(diskTime):
 		k.log.Error("the record of the session may be left: the disk does not answer")
 	case err := <-removed:
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err != nil {
 			k.log.Error("the record of the session cannot be removed", "error", err)
 		}
 	}

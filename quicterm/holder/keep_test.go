@@ -55,7 +55,7 @@ func TestKept(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new", "sessions")
 	inBubble(t, keptIn(dir), func(w *world) {
 		w.print("hello")
-		time.Sleep(2 * keepQuiet)
+		time.Sleep(2 * keepDelay)
 		if content := records(t, dir); !strings.Contains(content, "hello") {
 			t.Errorf("the record is %q", content)
 		}
@@ -72,13 +72,13 @@ func TestKept(t *testing.T) {
 				t.Errorf("after %d lines the record has none of the last 110", i)
 			}
 		}
-		time.Sleep(2 * keepQuiet)
+		time.Sleep(2 * keepDelay)
 		if content := records(t, dir); !strings.Contains(content, "599 text") {
 			t.Error("the record has not the end of the output")
 		}
 		w.locked(func(h *Holder) { h.clearHistoryLocked("a@x") })
 		w.print("\x1b[2J\x1b[Hafter")
-		time.Sleep(keepMost)
+		time.Sleep(2 * keepDelay)
 		if content := records(t, dir); strings.Contains(content, "560 text") || !strings.Contains(content, "after") {
 			t.Error("the record has what was cleared")
 		}
@@ -103,7 +103,7 @@ func TestEndWhileWriting(t *testing.T) {
 			t.Errorf("the record is %q", content)
 		}
 		w.print(", world")
-		time.Sleep(2 * keepQuiet)
+		time.Sleep(2 * keepDelay)
 	})
 	if left, _ := filepath.Glob(filepath.Join(dir, "*")); left != nil {
 		t.Errorf("left %q", left)
@@ -115,7 +115,7 @@ func TestClearedWithoutScreen(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "sessions")
 	inBubble(t, keptIn(dir), func(w *world) {
 		w.print("secret")
-		time.Sleep(2 * keepQuiet)
+		time.Sleep(2 * keepDelay)
 		if content := records(t, dir); !strings.Contains(content, "secret") {
 			t.Fatalf("the record is %q", content)
 		}
@@ -124,7 +124,7 @@ func TestClearedWithoutScreen(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.locked(func(h *Holder) { h.clearHistoryLocked("a@x") })
-		time.Sleep(2 * keepRetry)
+		time.Sleep(3 * keepDelay)
 		if _, err := os.Stat(filepath.Join(dir, w.h.launch.ID.String())); err == nil {
 			t.Error("the record has what was cleared")
 		}
@@ -143,7 +143,7 @@ func TestKeptAgain(t *testing.T) {
 	inBubble(t, keptIn(filepath.Join(file, "sessions")), func(w *world) {
 		for range 10 {
 			w.print("hello")
-			time.Sleep(keepMost)
+			time.Sleep(2 * keepDelay)
 		}
 		if n := len(w.log.lines("the session is not kept on disk")); n != 1 {
 			t.Errorf("%d lines", n)
@@ -151,7 +151,7 @@ func TestKeptAgain(t *testing.T) {
 		if err := os.Remove(file); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(2 * keepRetry)
+		time.Sleep(3 * keepDelay)
 		if content := records(t, filepath.Join(file, "sessions")); !strings.Contains(content, "hello") {
 			t.Errorf("the record is %q", content)
 		}
@@ -163,12 +163,12 @@ func TestKeptAnew(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "sessions")
 	inBubble(t, keptIn(dir), func(w *world) {
 		w.print("before")
-		time.Sleep(2 * keepQuiet)
+		time.Sleep(2 * keepDelay)
 		if err := os.RemoveAll(dir); err != nil {
 			t.Fatal(err)
 		}
 		w.print("after")
-		time.Sleep(2 * keepRetry)
+		time.Sleep(3 * keepDelay)
 		if content := records(t, dir); !strings.Contains(content, "beforeafter") {
 			t.Errorf("the record is %q", content)
 		}

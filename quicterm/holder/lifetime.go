@@ -3,6 +3,7 @@
 package holder
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,15 +13,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/quicterm/quicterm/quicterm/wire"
-)
-
-const (
-	// killGrace is how long a program has between SIGHUP and SIGKILL.
-	killGrace = 5 * time.Second
-
-	// exitGrace is how long clients have to read the program's end after one of them has
-	// done so.
-	exitGrace = 2 * time.Second
 )
 
 // A lifetime is what decides when a session is over.
@@ -122,6 +114,17 @@ func (h *Holder) killLocked(done, by string) {
 		why += " by " + by
 	}
 	h.hangupLocked(why)
+}
+
+// awaitKilledLocked blocks until the program has ended, at most for killWait, and returns the answer.
+func (h *Holder) awaitKilledLocked() wire.Body {
+	ctx, cancel := context.WithTimeout(context.Background(), killWait)
+	defer cancel()
+	if h.gate.Wait(ctx, func() bool { return h.life.exited || h.life.over }) != nil {
+		return &wire.Error{Text: fmt.Sprintf("session %q was killed, but has not ended after %v: "+
+			"see on the server what its program waits for", h.launch.Name, killWait)}
+	}
+	return &wire.Done{}
 }
 
 // endForLocked is killLocked for an operator. Its clients are told at once, while the program may still run.

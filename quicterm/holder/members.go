@@ -9,10 +9,6 @@ import (
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
-// awayGrace is how long a client may have no carrier before the writers are told that it has left,
-// and another one may have its place: a move to another network takes less.
-const awayGrace = 10 * time.Second
-
 // maxLeft is how many clients that have left a writer is told of on a new carrier: those that left
 // while a carrier was dead.
 const maxLeft = 16

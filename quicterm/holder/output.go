@@ -17,20 +17,9 @@ const (
 	maxRead     = 16<<10 - buffer.Overhead
 	maxPipeRead = 64<<10 - buffer.Overhead
 
-	// quietTime is how long a terminal must be silent after its program's end, if other
-	// processes keep it open: for what they print about the end.
-	quietTime = 100 * time.Millisecond
-
-	// maxDrain is how long it is read for that silence, not counting the time that
-	// output waits for a client.
-	maxDrain = 2 * time.Second
-
 	// maxOwn is more than the kernel keeps of a terminal's output: what is read after that
 	// since the program's end is not the program's.
 	maxOwn = 256 << 10
-
-	// drainPoll is how often the kernel is asked.
-	drainPoll = 10 * time.Millisecond
 )
 
 // reading is what awaitQuiet needs to know of readOutput.

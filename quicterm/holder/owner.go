@@ -9,10 +9,6 @@ import (
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
-// ownerGrace is how long the owner of the size may be away while another writer is connected: after that the
-// size is the other's. A move to another network takes less.
-const ownerGrace = 5 * time.Second
-
 // An ownership says which writer's terminal gives the session its size. It is pure: the time and the
 // writers are inputs.
 //

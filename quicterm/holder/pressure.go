@@ -41,13 +41,6 @@ const (
 	// checkGrowth is how many bytes a ring grows between two looks at the memory of the
 	// machine. A look costs less than reading that much output.
 	checkGrowth = 4 << 20
-
-	// checkInterval is the time between two looks while a ring is not small and does not
-	// grow. A holder with a small ring does not wake up for this.
-	checkInterval = time.Minute
-
-	// criticalInterval is the same while memory is critical.
-	criticalInterval = time.Second
 )
 
 // A pressure fits a session's ring to the memory of its machine. The holder's gate guards next and the ring.
@@ -93,7 +86,7 @@ func (p *pressure) loop(end <-chan struct{}) {
 		}
 		p.gate.Lock()
 		before := p.ring.Memory()
-		again := checkInterval
+		again := sweepInterval
 		if err == nil {
 			again = p.fitLocked(state)
 		}
@@ -138,5 +131,5 @@ func (p *pressure) fitLocked(state memory.State) (again time.Duration) {
 	case held > smallRing && percent < criticalMemory && p.pty:
 		return criticalInterval
 	}
-	return checkInterval
+	return sweepInterval
 }

@@ -51,18 +51,18 @@ func TestTerminalUnderPressure(t *testing.T) {
 			t.Fatalf("the ring takes %d bytes of 4 MiB of output", held)
 		}
 		m.percent.Store(scarceMemory - 1)
-		pass(checkInterval)
+		pass(sweepInterval)
 		w.print(all[4<<20 : 6<<20])
 		if n := w.ringSize(); n > held || n < held/2 {
 			t.Errorf("while memory is scarce the ring takes %d bytes, want at most the %d of before", n, held)
 		}
 		m.percent.Store(criticalMemory - 1)
-		pass(checkInterval + 10*criticalInterval)
+		pass(sweepInterval + 10*criticalInterval)
 		if n := w.ringSize(); n > smallRing || n < smallRing/2 {
 			t.Errorf("while memory is critical the ring takes %d bytes, want about %d", n, smallRing)
 		}
 		m.percent.Store(plentyMemory)
-		pass(checkInterval)
+		pass(sweepInterval)
 		w.print(all[6<<20:])
 		if n := w.ringSize(); n < 2<<20 {
 			t.Errorf("with plenty of memory the ring takes %d bytes, and 2 MiB were printed", n)
@@ -89,7 +89,7 @@ func TestSmallGroupUnderPressure(t *testing.T) {
 			t.Errorf("while memory is critical the ring takes %d bytes, want at most %d", n, smallRing)
 		}
 		available.Store(18 << 20)
-		pass(checkInterval)
+		pass(sweepInterval)
 		w.print(lines(3 << 20))
 		if n := w.ringSize(); n < 3<<20 {
 			t.Errorf("with plenty of memory the ring takes %d bytes, and 3 MiB were printed", n)
@@ -105,7 +105,7 @@ func TestPipeUnderPressure(t *testing.T) {
 		m.percent.Store(50)
 		w.print(all[:2<<20])
 		m.percent.Store(0)
-		pass(checkInterval)
+		pass(sweepInterval)
 		done := w.printing(all[2<<20:])
 		pass(time.Hour)
 		if n := w.ringSize(); done() || n > checkGrowth {
@@ -121,7 +121,7 @@ func TestPipeUnderPressure(t *testing.T) {
 		done = w.printing(all)
 		c.awaitOutput(all + all)
 		m.percent.Store(plentyMemory)
-		pass(checkInterval)
+		pass(sweepInterval)
 		if !done() {
 			t.Error("the program waits")
 		}

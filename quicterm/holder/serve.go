@@ -21,17 +21,6 @@ import (
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
-const (
-	// requestTime is how long a daemon may take to send its request.
-	requestTime = 10 * time.Second
-
-	// restoreInterval is how often the socket's name is checked.
-	restoreInterval = time.Minute
-
-	// acceptPause is the time between two attempts to accept after one failed.
-	acceptPause = time.Second
-)
-
 // Serve serves the daemons that connect to a socket. It returns when the session is over,
 // the caller has closed the socket and all connections have ended.
 func (h *Holder) Serve(s *Socket) {
@@ -216,7 +205,7 @@ func (s *Socket) restore() error {
 
 // keep makes the socket again when its name is gone.
 func (s *Socket) keep(end <-chan struct{}, log *slog.Logger) {
-	ticker := time.NewTicker(restoreInterval)
+	ticker := time.NewTicker(sweepInterval)
 	defer ticker.Stop()
 	for {
 		select {

@@ -5,20 +5,10 @@ package holder
 import (
 	"context"
 	"slices"
-	"time"
 
 	"github.com/quicterm/quicterm/quicterm/screen"
 	"github.com/quicterm/quicterm/quicterm/session"
 	"github.com/quicterm/quicterm/quicterm/wire"
-)
-
-const (
-	// drawnTime bounds how long an attach waits until the output is drawn.
-	drawnTime = time.Second
-
-	// parkTime bounds how long drawing waits for the carriers that send a snapshot: in a flood
-	// there is always more to draw.
-	parkTime = 100 * time.Millisecond
 )
 
 // A snapshot is the last one that was made while drawing waits. Clients that ask meanwhile get the same.

@@ -119,7 +119,7 @@ func TestSocketRestoredEachMinute(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			time.Sleep(restoreInterval)
+			time.Sleep(sweepInterval)
 			synctest.Wait()
 			if !reachable() {
 				t.Errorf("not reachable a minute after %s was removed", gone)
@@ -130,7 +130,7 @@ func TestSocketRestoredEachMinute(t *testing.T) {
 		if err := os.WriteFile(path, nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(restoreInterval)
+		time.Sleep(sweepInterval)
 		synctest.Wait()
 		if !reachable() {
 			t.Error("not reachable a minute after a file was put in its place")
@@ -145,7 +145,7 @@ func TestSocketRestoredEachMinute(t *testing.T) {
 		if err := os.WriteFile(filepath.Dir(path), nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(restoreInterval)
+		time.Sleep(sweepInterval)
 		synctest.Wait()
 		if n := len(w.log.lines("socket is gone")); n != 1 {
 			t.Errorf("%d lines about a socket that cannot be made, want 1", n)
@@ -153,7 +153,7 @@ func TestSocketRestoredEachMinute(t *testing.T) {
 		if err := os.Remove(filepath.Dir(path)); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(restoreInterval)
+		time.Sleep(sweepInterval)
 		synctest.Wait()
 		if !reachable() {
 			t.Error("not reachable a minute after the place is safe")
@@ -346,6 +346,7 @@ func TestVersionSkew(t *testing.T) {
 	if w.want("attach", m, &attached); attached.Name != "world" || len(attached.Secret) == 0 {
 		t.Errorf("%+v", attached)
 	}
+	w.program.End(0)
 	w.want("kill", answer(open, futureMessage(t, wire.TypeKill, map[any]any{1: "x"})), &wire.Done{})
 	w.awaitLog(0, "daemon refused")
 }

@@ -25,16 +25,6 @@ const Command = "hold"
 // not write to the log of a daemon of root.
 const OwnLogFlag = "--own-log"
 
-// startTime is how long a holder may take to start.
-const startTime = 20 * time.Second
-
-// loginTime is how much of it PAM and the process in its session may take, and 2 seconds more
-// after a late answer of PAM. The rest is for the holder to begin and to answer.
-const loginTime = startTime - 4*time.Second
-
-// suEndTime is how long su may take to end a session after a SIGTERM: it gives its child 2 seconds.
-const suEndTime = 3 * time.Second
-
 // replyFD is the descriptor on which a new holder reports that it has started, or why not.
 const replyFD = 3
 
@@ -146,7 +136,7 @@ func start(ctx context.Context, launch *wire.Launch, p Process) (pid int, reply 
 	if err != nil {
 		if p.Login != nil { // then su ends what it has started
 			syscall.Kill(-pid, syscall.SIGTERM)
-			time.Sleep(suEndTime)
+			time.Sleep(killGrace)
 		}
 		syscall.Kill(-pid, syscall.SIGKILL)
 		return pid, reply, fmt.Errorf("holder did not start: %w", err)

@@ -18,7 +18,7 @@ type lane struct {
 }
 
 func newLane(id session.CarrierID, which session.Lane) lane {
-	timer := time.NewTimer(time.Hour)
+	timer := time.NewTimer(idleStream)
 	timer.Stop()
 	return lane{id: id, which: which, wake: make(chan struct{}, 1), timer: timer}
 }

@@ -1,0 +1,110 @@
+//go:build linux || darwin
+
+package holder
+
+import "time"
+
+// All times of this package follow. Five are chosen: what a program takes to act on a key (turn), what a person does not
+// notice (blink), how long a process of this machine may take to answer (answerTime), how long a program may take to
+// end (killGrace), and how often what hardly ever happens is looked for (sweepInterval).
+const (
+	// turn is how long a program may turn the echo off after it has asked for a password.
+	turn = 5 * time.Millisecond
+
+	// silentTime is how long the terminal must be silent before its modes are looked up. A program may start slowly
+	// too: except after plain keys, they are looked up again after four times as long, up to maxSilentTime.
+	silentTime    = turn
+	maxSilentTime = 256 * turn
+
+	// skipGrace is how long a program may act on the input before a Skip. What it prints meanwhile is read and
+	// skipped, to get to the prompt.
+	skipGrace = 2 * turn
+
+	// drainPoll is how often the kernel is asked for output after the program's end.
+	drainPoll = 2 * turn
+
+	// effectTime is how long a program has for the effect of input. A hint does not count input that is younger.
+	// changeTime takes its place for settledAfter after a change of the modes: a program that starts does not read yet.
+	effectTime   = 6 * turn
+	changeTime   = 10 * turn
+	settledAfter = 10 * blink
+
+	blink = 100 * time.Millisecond
+
+	// echoTime is how long after input output counts as the answer to it.
+	echoTime = blink
+
+	// quietTime is how long a terminal must be silent after its program's end, if other processes keep it open: for
+	// what they print about the end. maxDrain is how long it is read for that silence, not counting the time that
+	// output waits for a client.
+	quietTime = blink
+	maxDrain  = exitGrace
+
+	// parkTime bounds how long drawing waits for the carriers that send a snapshot: in a flood there is always more
+	// to draw.
+	parkTime = blink
+
+	// restTime is how long a client that only watches and is behind is sent nothing: in a flood it gets a snapshot
+	// that often, and the processor is the program's.
+	restTime = 3 * blink
+
+	// drawDelay is how much later than it is sent output is drawn, unless a client waits for the screen: the echo of
+	// a key has left by then, and much of a flood has come.
+	drawDelay = 5 * blink / 2
+
+	// drawnTime bounds how long an attach waits until the output is drawn.
+	drawnTime = 10 * blink
+
+	// exitGrace is how long clients have to read the program's end after one of them has done so.
+	exitGrace = 20 * blink
+
+	// answerTime is how long a daemon waits for a holder's answer. A holder answers at once, unless its user has
+	// stopped it. requestTime is how long a daemon may take to send its request.
+	answerTime  = 5 * time.Second
+	requestTime = 2 * answerTime
+
+	// startTime is how long a holder may take to start. loginTime is how much of it PAM and the process in its
+	// session may take, and 2 seconds more after a late answer of PAM.
+	startTime = 4 * answerTime
+	loginTime = 3 * answerTime
+
+	// keepDelay is how much later than a change the record of a session is written: a burst of output is one screen.
+	keepDelay = answerTime
+
+	// diskTime bounds how long the end of a session waits for the disk with its record: it may hang. Nothing waits
+	// for the holder then, and a record that is left would show a session that has exited as lost.
+	diskTime = 2 * answerTime
+
+	// displacedGrace is how long a displaced client has to read that it is, before its carriers are closed.
+	displacedGrace = answerTime
+
+	// awayGrace is how long a client may have no carrier before the writers are told that it has left, and another
+	// one may have its place: a move to another network takes less.
+	awayGrace = 2 * answerTime
+
+	// ownerGrace is how long the owner of the size may be away while another writer is connected: after that the
+	// size is the other's. Most moves take less, and a wrong size is seen.
+	ownerGrace = awayGrace / 2
+
+	// stallLimit is how long a program on a terminal waits for a client that owes an ack: after that the client
+	// counts as away.
+	stallLimit = awayGrace + ownerGrace
+
+	// killGrace is how long a program has between SIGHUP and SIGKILL, and su between SIGTERM and SIGKILL: it gives its
+	// child 2 seconds. killWait is how long a Kill waits for the program's end, within answerTime.
+	killGrace = 3 * time.Second
+	killWait  = killGrace + 10*blink
+
+	// sweepInterval is how often the socket's name is checked, and the memory of the machine while a ring is not small
+	// and does not grow. A holder with a small ring does not wake up for that.
+	sweepInterval = time.Minute
+
+	// criticalInterval is the time between two looks while memory is critical. acceptPause is the time between two
+	// attempts to accept after one failed.
+	criticalInterval = sweepInterval / 60
+	acceptPause      = criticalInterval
+
+	// recorderGrace is how long output is kept for a client that records and is away, and an ended session for one
+	// that has not got the rest.
+	recorderGrace = 60 * sweepInterval
+)
