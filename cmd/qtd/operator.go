@@ -74,7 +74,7 @@ func endCommand() *cobra.Command {
 		Use:   "end [flags] ID...",
 		Short: "End sessions of any account, and tell the people at them why",
 		Long: `End sessions, given by their ids or how these begin (qtd ls), or with --outdated all that another
-version of qtd holds. Their programs get SIGHUP, and SIGKILL 5 s later. The people at their clients
+version of qtd holds. Their programs get SIGHUP, and SIGKILL 3 s later. The people at their clients
 see who has ended them, and the reason. The log says so too.`,
 		RunE: func(c *cobra.Command, ids []string) error {
 			if (len(ids) == 0) != outdated {

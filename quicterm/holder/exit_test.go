@@ -224,7 +224,7 @@ func TestNothingOutlivesRun(t *testing.T) {
 		w.attach("a@x")
 		b := w.attach("b@x") // displaces a, and the terminal has another size for a moment
 		b.send(wire.Skip, "")
-		w.kill() // SIGKILL follows
+		w.locked(func(h *Holder) { h.killLocked("killed", "killer@x") }) // SIGKILL follows
 		w.end()
 		size, signals := w.program.Size(), w.program.Signals()
 		time.Sleep(time.Hour)

@@ -13,11 +13,16 @@ import (
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
-// kill kills the session. The answer comes at once, before the program has ended.
+// kill kills the session, and checks that its program has ended when the answer comes.
 func (w *world) kill() {
 	w.t.Helper()
 	m, _ := w.ask(&wire.Open{Client: "killer@x"}, &wire.Kill{Session: "whatever"})
 	w.want("kill", m, &wire.Done{})
+	w.locked(func(h *Holder) {
+		if !h.life.exited {
+			w.t.Error("the answer to a kill came before the program has ended")
+		}
+	})
 	synctest.Wait()
 }
 
@@ -109,14 +114,24 @@ func TestKillWithoutClient(t *testing.T) {
 func TestKillOfStubbornProgram(t *testing.T) {
 	inBubble(t, wire.Launch{PTY: true}, func(w *world) {
 		w.program.IgnoreSignals()
+		start := time.Now()
+		go func() {
+			time.Sleep(killGrace - time.Nanosecond)
+			w.wantSignals("at first", syscall.SIGHUP)
+			time.Sleep(time.Nanosecond)
+			w.wantSignals("after a while", syscall.SIGHUP, syscall.SIGKILL)
+		}()
+		m, _ := w.ask(&wire.Open{Client: "killer@x"}, &wire.Kill{})
+		var e wire.Error
+		if w.want("kill", m, &e); !strings.Contains(e.Text, "has not ended") || time.Since(start) != killWait {
+			t.Errorf("told %q after %v", e.Text, time.Since(start))
+		}
+		go func() {
+			time.Sleep(killGrace)
+			w.wantSignals("when it is killed again", syscall.SIGHUP, syscall.SIGKILL, syscall.SIGHUP, syscall.SIGKILL)
+			w.program.End(137)
+		}()
 		w.kill()
-		time.Sleep(killGrace - time.Nanosecond)
-		w.wantSignals("at first", syscall.SIGHUP)
-		time.Sleep(time.Nanosecond)
-		w.wantSignals("after a while", syscall.SIGHUP, syscall.SIGKILL)
-		w.kill()
-		time.Sleep(killGrace)
-		w.wantSignals("when it is killed again", syscall.SIGHUP, syscall.SIGKILL, syscall.SIGHUP, syscall.SIGKILL)
 	})
 }
 

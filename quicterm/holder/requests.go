@@ -12,8 +12,8 @@ import (
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
-// Handle answers a request that a daemon makes for a client. It needs no socket and does
-// not block on the client or the program.
+// Handle answers a request that a daemon makes for a client. It needs no socket, and does not block on the client. It
+// blocks on the program for a Kill or an End only, at most for killWait.
 //
 // If the answer is Attached or Resumed, carry is not nil: the caller sends the answer,
 // and calls carry at most once with the carrier on which the client's frames follow.
@@ -55,10 +55,10 @@ func (h *Holder) dispatch(open *wire.Open, m wire.Message) (answer wire.Body, ca
 		return h.attachLocked(open, request)
 	case *wire.Kill:
 		h.killLocked("killed", open.Client)
-		answer = &wire.Done{}
+		answer = h.awaitKilledLocked()
 	case *wire.End:
 		h.endForLocked(open.Client, request.Reason)
-		answer = &wire.Done{}
+		answer = h.awaitKilledLocked()
 	case *wire.Clear:
 		answer = h.clearHistoryLocked(open.Client)
 	case *wire.Rename:
