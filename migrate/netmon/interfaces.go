@@ -16,59 +16,44 @@ const MaxInterfaces = 16
 // up, running, not loopback, and with an address that is valid beyond their link.
 // Of more than MaxInterfaces it returns those that the system created first.
 func Interfaces() ([]string, error) {
-	all, err := interfaces()
+	all, err := net.Interfaces()
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("list the interfaces: %w", err)
 	}
+	slices.SortFunc(all, func(a, b net.Interface) int { return cmp.Compare(a.Index, b.Index) })
 	var names []string
 	for _, i := range all {
-		if i.usable() && len(names) < MaxInterfaces {
-			names = append(names, i.name)
+		if len(names) < MaxInterfaces && usable(i) {
+			names = append(names, i.Name)
 		}
 	}
 	return names, nil
 }
 
-// A netInterface is an interface with its addresses.
-type netInterface struct {
-	name  string
-	flags net.Flags
-	addrs []netip.Addr
-}
-
 // usable reports whether an interface may lead to another network.
-func (i netInterface) usable() bool {
-	return i.flags&net.FlagUp != 0 && i.flags&net.FlagRunning != 0 && i.flags&net.FlagLoopback == 0 &&
-		slices.ContainsFunc(i.addrs, netip.Addr.IsGlobalUnicast)
+func usable(i net.Interface) bool {
+	return i.Flags&net.FlagUp != 0 && i.Flags&net.FlagRunning != 0 && i.Flags&net.FlagLoopback == 0 &&
+		slices.ContainsFunc(addresses(i), netip.Addr.IsGlobalUnicast)
 }
 
-// interfaces returns all interfaces, sorted by the system's index.
-func interfaces() ([]netInterface, error) {
-	list, err := net.Interfaces()
-	if err != nil {
-		return nil, fmt.Errorf("list the interfaces: %w", err)
+// addresses returns the addresses of an interface, none if it is gone by now.
+func addresses(i net.Interface) (found []netip.Addr) {
+	all, _ := i.Addrs()
+	for _, a := range all {
+		if n, ok := a.(*net.IPNet); ok {
+			addr, _ := netip.AddrFromSlice(n.IP)
+			found = append(found, addr.Unmap())
+		}
 	}
-	addrs, err := addresses(list)
-	if err != nil {
-		return nil, fmt.Errorf("list the addresses: %w", err)
-	}
-	slices.SortFunc(list, func(a, b net.Interface) int { return cmp.Compare(a.Index, b.Index) })
-	all := make([]netInterface, len(list))
-	for n, i := range list {
-		all[n] = netInterface{i.Name, i.Flags, addrs[i.Index]}
-	}
-	return all, nil
+	return found
 }
 
 // interfaceWith returns the name of the interface that has an address, or "".
 func interfaceWith(addr netip.Addr) string {
-	all, err := interfaces()
-	if err != nil {
-		return ""
-	}
+	all, _ := net.Interfaces()
 	for _, i := range all {
-		if slices.Contains(i.addrs, addr) {
-			return i.name
+		if slices.Contains(addresses(i), addr) {
+			return i.Name
 		}
 	}
 	return ""

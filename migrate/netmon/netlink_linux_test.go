@@ -28,33 +28,19 @@ func TestRouteRequest(t *testing.T) {
 	}
 }
 
-// No truncated message causes a panic, and a message that cannot be parsed counts as
-// a change.
+// No truncated message causes a panic.
 func TestTruncatedMessages(t *testing.T) {
-	for kind, name := range map[int]string{
-		unix.RTM_GETLINK: "links", unix.RTM_GETADDR: "addresses", unix.RTM_GETROUTE: "routes",
-	} {
-		b, err := syscall.NetlinkRIB(kind, unix.AF_UNSPEC)
-		if err != nil {
-			t.Skipf("the kernel does not list %s: %v", name, err)
-		}
-		if !relevant(b) {
-			t.Errorf("%s are not relevant", name)
-		}
-		for n := range min(len(b), 2000) {
-			_, errAddresses := parseAddresses(b[:n])
-			_, errRoute := parseRoute(b[:n])
-			if !relevant(b[:n]) && n >= unix.SizeofNlMsghdr {
-				t.Errorf("the first %d bytes of %s are not relevant: %v, %v", n, name, errAddresses, errRoute)
-			}
-			// The same with the right length in the header.
-			if n >= unix.SizeofNlMsghdr {
-				short := append([]byte(nil), b[:n]...)
-				binary.NativeEndian.PutUint32(short, uint32(n))
-				relevant(short)
-				parseAddresses(short)
-				parseRoute(short)
-			}
+	b, err := syscall.NetlinkRIB(unix.RTM_GETROUTE, unix.AF_UNSPEC)
+	if err != nil {
+		t.Skipf("the kernel does not list routes: %v", err)
+	}
+	for n := range min(len(b), 2000) {
+		parseRoute(b[:n])
+		// The same with the right length in the header.
+		if n >= unix.SizeofNlMsghdr {
+			short := append([]byte(nil), b[:n]...)
+			binary.NativeEndian.PutUint32(short, uint32(n))
+			parseRoute(short)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package netmon
 import (
 	"context"
 	"fmt"
+	"net"
 	"net/netip"
 	"time"
 )
@@ -31,6 +32,10 @@ func poll(remote func() netip.AddrPort, interval time.Duration) source {
 // system permits: two snapshots differ if any of it has changed.
 func snapshot(remote netip.AddrPort) string {
 	route, err := Lookup(remote, "")
-	all, _ := interfaces()
-	return fmt.Sprint(route, err != nil, all)
+	all, _ := net.Interfaces()
+	text := fmt.Sprint(route, err != nil)
+	for _, i := range all {
+		text += fmt.Sprint(i.Name, i.Flags, addresses(i))
+	}
+	return text
 }
