@@ -19,7 +19,6 @@ import (
 func installCommand() *cobra.Command {
 	var opts options
 	var from string
-	var remove bool
 	c := &cobra.Command{
 		Use:   "install [flags] [user@]host",
 		Short: "Copy qtd to an account on a host, by ssh",
@@ -28,21 +27,14 @@ your configuration. It needs no rights but those of the account. qt connect find
 and starts it when needed.
 
 The qtd for the host's platform is taken from beside qt, from the directory of its
-platform in a release, or from the file that --from names.
-
-With --remove, it is removed again. Sessions that run there continue either way.`,
+platform in a release, or from the file that --from names. Sessions that run there continue.`,
 		Args: usage(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
-			if remove {
-				return uninstall(c.Context(), args[0], &opts)
-			}
 			return installOn(c.Context(), args[0], &opts, from)
 		},
 	}
 	addLoginFlags(c, &opts)
 	c.Flags().StringVar(&from, "from", "", "copy this `file`")
-	c.Flags().BoolVar(&remove, "remove", false, "remove qtd instead")
-	c.MarkFlagsMutuallyExclusive("from", "remove")
 	c.MarkFlagFilename("from")
 	complete(c, &opts, hostNames)
 	return c
@@ -118,18 +110,4 @@ func findDaemon(from string, p install.Platform) (*install.Binary, error) {
 		return nil, err
 	}
 	return install.Find(filepath.Dir(exe), p)
-}
-
-// uninstall removes qtd from a host.
-func uninstall(ctx context.Context, host string, opts *options) error {
-	var removal *install.Removal
-	err := atHost(ctx, host, opts, func(p *install.Process) (err error) {
-		removal, err = install.Remove(p)
-		return err
-	})
-	if err != nil {
-		return fmt.Errorf("could not remove qtd from %s: %w", host, err)
-	}
-	say("%s", removed(removal, host))
-	return nil
 }

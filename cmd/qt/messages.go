@@ -181,16 +181,6 @@ func installed(r *install.Report, host string) string {
 	return text
 }
 
-// removed says what qt install --remove has done on a host.
-func removed(r *install.Removal, host string) string {
-	text := fmt.Sprintf("removed %s from %s; sessions that run there continue, and qt reaches them again after qt install",
-		r.File, host)
-	if r.Kept != "" {
-		text += "; the keys of the daemon stay in " + r.Kept
-	}
-	return text
-}
-
 // whyEnded says why a session ended whose program did not end by itself, and nothing
 // of other sessions.
 func whyEnded(name, host string, exit wire.ExitStatus, now time.Time) string {

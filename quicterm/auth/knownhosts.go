@@ -64,11 +64,6 @@ func LoadKnownHosts(host string, port uint16, files []string) (*KnownHosts, erro
 	return k, nil
 }
 
-// Hosts returns how the server is named in known_hosts: at its port, and as ssh's.
-func (k *KnownHosts) Hosts() []string {
-	return slices.Compact([]string{k.host, k.sshHost})
-}
-
 // Add adds the keys that lines as in a known_hosts file list for the server. Source says where
 // they are from, for people.
 func (k *KnownHosts) Add(source string, content []byte) {

@@ -200,7 +200,6 @@ func TestHostKeysAsSSH(t *testing.T) {
 	toServer := fmt.Sprintf("ProxyCommand=bash -c 'exec 3<>/dev/tcp/%v/%d; cat <&0 >&3 & exec cat <&3'", h.Addr.Addr(), sshPort)
 	const no, yes, stricter, added = "no", "yes", "stricter", "added"
 	h.Write("none_revoked", "")
-	h.Write("by_command", fmt.Sprintf("[127.0.0.1]:%d %s", h.Addr.Port(), h.Read("host_key.pub")))
 	for _, test := range []struct{ name, knownHosts, strict, want string }{
 		{"known", "{port} {key}", "yes", yes},
 		{"known by ssh", "{host} {key}", "yes", yes},
@@ -222,9 +221,6 @@ func TestHostKeysAsSSH(t *testing.T) {
 		{"another revoked in a file", "{port} {key}", "yes\nRevokedHostKeys " + h.Path("other.pub"), yes},
 		{"nothing revoked in a file", "{port} {key}", "yes\nRevokedHostKeys " + h.Path("none_revoked"), yes},
 		{"no file of revoked keys", "{port} {key}", "yes\nRevokedHostKeys " + h.Path("none"), no},
-		{"by a command", "", "yes\nKnownHostsCommand /bin/cat " + h.Path("by_command"), yes},
-		{"not by a command", "", "yes\nKnownHostsCommand /bin/cat " + h.Path("none_revoked"), no},
-		{"a command that fails", "{port} {key}", "yes\nKnownHostsCommand /bin/cat " + h.Path("none"), no},
 		{"hashed", "", "accept-new\nHashKnownHosts yes", added},
 	} {
 		name := fmt.Sprintf("%s, StrictHostKeyChecking %s", test.name, test.strict)

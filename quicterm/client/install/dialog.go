@@ -83,19 +83,9 @@ func (d *dialog) next() (key, text string, err error) {
 		d.watchdog.Reset(idleTimeout)
 		key, text, _ = strings.Cut(strings.TrimSpace(line), " ")
 		if key == "failed" {
-			return "", "", failure(text)
+			return "", "", errors.New(wire.Printable(text, maxText))
 		}
 		return key, text, nil
-	}
-}
-
-// await returns the text of the line with a key.
-func (d *dialog) await(want string) (string, error) {
-	for {
-		key, text, err := d.next()
-		if err != nil || key == want {
-			return text, err
-		}
 	}
 }
 
@@ -160,32 +150,4 @@ func (d *dialog) why() error {
 		return fmt.Errorf("the login does not run sh, but prints %q", d.last)
 	}
 	return fmt.Errorf("the login does not run sh, and ends with status %d", status)
-}
-
-// failure returns the error of a step of the script.
-func failure(text string) error {
-	step, text, _ := strings.Cut(text, " ")
-	text = wire.Printable(text, maxText)
-	switch step {
-	case "home":
-		return fmt.Errorf("the account has no home directory there (HOME is %q)", text)
-	case "directory":
-		return fmt.Errorf("no directory for qtd: %s", text)
-	case "write":
-		return fmt.Errorf("the copy cannot be written: %s", text)
-	case "size":
-		return fmt.Errorf("the copy was cut off after %s bytes", text)
-	case "checksum":
-		return errors.New("the copy has another checksum than the original")
-	case "version":
-		return fmt.Errorf("the copy says that it is another version, %q", text)
-	case "run":
-		if strings.Contains(text, "Permission denied") {
-			text += ": the file system of the home does not let programs run (noexec)"
-		}
-		return fmt.Errorf("the copied qtd does not run there: %s", text)
-	case "remove":
-		return fmt.Errorf("it cannot be removed: %s", text)
-	}
-	return fmt.Errorf("the host's answer is not understood: %s", step)
 }

@@ -1,4 +1,4 @@
-// Package install puts qtd into an account's ~/.local/bin on another machine, and removes it.
+// Package install puts qtd into an account's ~/.local/bin on another machine.
 // It needs one login, for example by ssh, that runs a command in the account's login shell:
 //
 //	client                            host
@@ -14,7 +14,6 @@
 package install
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 )
@@ -34,7 +33,7 @@ type Report struct {
 // until the process ends, and closes it. find returns the program to copy, and copying is called
 // before it is copied.
 func Install(p *Process, find func(Platform) (*Binary, error), copying func(*Binary)) (*Report, error) {
-	d := begin(p, script(installScript), loginTimeout)
+	d := begin(p, script, loginTimeout)
 	defer d.end()
 	report := new(Report)
 	var sum string
@@ -74,42 +73,11 @@ func Install(p *Process, find func(Platform) (*Binary, error), copying func(*Bin
 	}
 	copying(binary)
 	d.send(binary, report.Version)
-	if sum, err = d.await("done"); err != nil {
-		return nil, err
+	for key := ""; key != "done"; {
+		if key, sum, err = d.next(); err != nil {
+			return nil, err
+		}
 	}
 	report.Copied, report.Checked = true, sum == binary.sum()
 	return report, nil
-}
-
-// A Removal says what was removed from a host.
-type Removal struct {
-	File string
-	Kept string // directory with the daemon's keys, or empty if there is none
-}
-
-// ErrNone means that there was nothing to remove.
-var ErrNone = errors.New("there is no qtd to remove")
-
-// Remove removes what [Install] has copied and the directories that are empty then. It waits until
-// the login ends, and closes it.
-func Remove(p *Process) (*Removal, error) {
-	d := begin(p, script(removeScript), loginTimeout)
-	defer d.end()
-	removal := new(Removal)
-	for {
-		key, text, err := d.next()
-		if err != nil {
-			return nil, err
-		}
-		switch key {
-		case "file":
-			removal.File = text
-		case "kept":
-			removal.Kept = text
-		case "none":
-			return nil, fmt.Errorf("%w: no %s", ErrNone, removal.File)
-		case "done":
-			return removal, nil
-		}
-	}
 }

@@ -4,7 +4,6 @@ package install
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -74,7 +73,7 @@ func (a *account) wantHome(t *testing.T, want ...string) {
 	}
 }
 
-// Every login shell runs the scripts.
+// Every login shell runs the script.
 func TestShells(t *testing.T) {
 	for _, shell := range []string{"sh", "dash", "bash", "zsh", "fish", "tcsh", "mksh", "busybox sh"} {
 		t.Run(shell, func(t *testing.T) {
@@ -107,34 +106,8 @@ func TestShells(t *testing.T) {
 				}
 			}
 			a.wantHome(t, "/.local", "/.local/bin", "/.local/bin/qtd")
-			if r, err := Remove(a.start(t)); err != nil || *r != (Removal{File: a.file()}) {
-				t.Errorf("removed %+v, %v", r, err)
-			}
-			a.wantHome(t)
-			if _, err := Remove(a.start(t)); !errors.Is(err, ErrNone) {
-				t.Errorf("removed again: %v", err)
-			}
 		})
 	}
-}
-
-// Remove leaves what others have made.
-func TestRemoveLeaves(t *testing.T) {
-	a := newAccount(t)
-	if _, err := a.put(t, fake("v1")); err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range []string{".local/bin/other", ".local/bin/.qtd.123", ".local/state/quicterm/host_key"} {
-		os.MkdirAll(filepath.Dir(filepath.Join(a.home, name)), 0o700)
-		if err := os.WriteFile(filepath.Join(a.home, name), nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	r, err := Remove(a.start(t))
-	if err != nil || r.Kept != filepath.Join(a.home, ".local/state/quicterm") {
-		t.Errorf("%+v, %v", r, err)
-	}
-	a.wantHome(t, "/.local", "/.local/bin", "/.local/bin/other", "/.local/state", "/.local/state/quicterm", "/.local/state/quicterm/host_key")
 }
 
 func TestPlatform(t *testing.T) {

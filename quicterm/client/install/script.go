@@ -9,56 +9,36 @@ const Command = `sh -c 'read -r script; eval "$script"'`
 // mark begins the lines of the scripts, and tells them from all else that a login prints.
 const mark = "quicterm-install "
 
-// script returns the one line that Command reads. Lines of a script end in what ends a
-// command of sh.
-func script(lines string) string {
-	return strings.Join(strings.Fields(prelude+lines), " ")
-}
-
-// echo is the start of each script, by which a login is known that returns its input.
-const echo = "LC_ALL=C; export LC_ALL;"
-
-// prelude is common to the scripts. sum prints nothing on a system without a program that
-// computes SHA-256.
-const prelude = echo + `
+// script is the one line that Command reads: its own lines end in what ends a command of sh. It replaces the file by a
+// rename: processes that run the old one keep it. A copy that does not run is removed before it takes the old one's place.
+// sum prints nothing on a system without a program that computes SHA-256.
+var script = strings.Join(strings.Fields(echo+`
 d=$HOME/.local/bin; f=$d/qtd; t=$d/.qtd.$$;
-say() { printf '` + mark + `%s\n' "$(printf '%s ' "$@" | tr '\n' ' ')"; };
+say() { printf '`+mark+`%s\n' "$(printf '%s ' "$@" | tr '\n' ' ')"; };
 fail() { say failed "$@"; exit 1; };
 sum() { { sha256sum <"$1" || shasum -a 256 <"$1"; } 2>/dev/null | { read -r s x; echo "$s"; }; };
-[ -d "${HOME:-/none}" ] || fail home "$HOME";
+[ -d "${HOME:-/none}" ] || fail "the account has no home directory there (HOME is \"$HOME\")";
 say file "$f";
-`
-
-// installScript replaces the file by a rename: processes that run the old one keep it. A copy
-// that does not run is removed before it takes the old one's place.
-const installScript = `
 say platform "$(uname -sm)";
 say path "$(command -v qtd)";
 [ -f "$f" ] && say has "$(sum "$f")" "$("$f" version 2>&1)";
 say ready;
 read -r size want version || exit 0;
-e=$(mkdir -p "$d" 2>&1) || fail directory "$e";
-[ -d "$f" ] && fail directory "$f is a directory";
+e=$(mkdir -p "$d" 2>&1) || fail "no directory for qtd: $e";
+[ -d "$f" ] && fail "no directory for qtd: $f is a directory";
 trap 'rm -f "$t"' EXIT;
 trap 'exit 1' HUP INT TERM PIPE;
-e=$({ cat >"$t"; } 2>&1) || fail write "$e";
+e=$({ cat >"$t"; } 2>&1) || fail "the copy cannot be written: $e";
 n=$(wc -c <"$t"); n=$((n));
-[ "$n" = "$size" ] || fail size "$n";
+[ "$n" = "$size" ] || fail "the copy was cut off after $n bytes";
 s=$(sum "$t");
-[ "${s:-$want}" = "$want" ] || fail checksum;
-e=$(chmod 755 "$t" 2>&1) || fail write "$e";
-v=$("$t" version 2>&1) || fail run "$v";
-[ "$v" = "$version" ] || fail version "$v";
-e=$(mv -f "$t" "$f" 2>&1) || fail write "$e";
+[ "${s:-$want}" = "$want" ] || fail "the copy has another checksum than the original";
+e=$(chmod 755 "$t" 2>&1) || fail "the copy cannot be written: $e";
+v=$("$t" version 2>&1) || fail "the copied qtd does not run there (is the file system mounted with noexec?): $v";
+[ "$v" = "$version" ] || fail "the copy says that it is another version, \"$v\"";
+e=$(mv -f "$t" "$f" 2>&1) || fail "the copy cannot be written: $e";
 say done "$s";
-`
+`), " ")
 
-// removeScript removes copies that were cut off as well.
-const removeScript = `
-[ -e "$f" ] || [ -L "$f" ] || { say none; exit 0; };
-e=$(rm -f "$f" "$d"/.qtd.[0-9]* 2>&1) || fail remove "$e";
-rmdir "$d" "$HOME/.local" 2>/dev/null;
-k=${XDG_STATE_HOME:-$HOME/.local/state}/quicterm;
-[ -d "$k" ] && say kept "$k";
-say done;
-`
+// echo is the start of the script, by which a login is known that returns its input.
+const echo = "LC_ALL=C; export LC_ALL;"

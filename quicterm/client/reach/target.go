@@ -36,22 +36,11 @@ func (t *Target) LoadKnownHosts() (*auth.KnownHosts, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = known.Restrict(auth.HostRules{
+	return known, known.Restrict(auth.HostRules{
 		KeyRules:     auth.KeyRules{Algorithms: t.HostKeyAlgorithms, MinRSA: t.MinRSA},
 		CAAlgorithms: t.CAAlgorithms,
 		RevokedKeys:  t.RevokedHostKeys,
 	})
-	if err != nil || t.KnownHostsCommand == nil {
-		return known, err
-	}
-	for _, host := range known.Hosts() {
-		lines, err := t.KnownHostsCommand(host)
-		if err != nil {
-			return nil, err
-		}
-		known.Add("KnownHostsCommand", lines)
-	}
-	return known, nil
 }
 
 // Options are what a command line says about how to reach a server. Empty means as the settings and ssh's

@@ -49,22 +49,18 @@ var replaceable = regexp.MustCompile(`%.|\$\{[^}]*\}`)
 func (x *expander) files(names []string) []string {
 	var expanded []string
 	for _, name := range names {
-		if name, known := x.replace(x.tilde(name), nil); known {
+		if name, known := x.replace(x.tilde(name)); known {
 			expanded = append(expanded, name)
 		}
 	}
 	return expanded
 }
 
-// replace replaces tokens, also those in more, and variables. It reports whether all have a
-// value.
-func (x *expander) replace(arg string, more map[string]string) (replaced string, known bool) {
+// replace replaces tokens and variables. It reports whether all have a value.
+func (x *expander) replace(arg string) (replaced string, known bool) {
 	known = true
 	replaced = replaceable.ReplaceAllStringFunc(arg, func(s string) string {
 		value, ok := x.tokens[s]
-		if !ok {
-			value, ok = more[s]
-		}
 		if s[0] == '$' {
 			value, ok = os.LookupEnv(s[2 : len(s)-1])
 		}

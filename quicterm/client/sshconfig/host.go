@@ -31,10 +31,6 @@ type Host struct {
 	HashKnownHosts   bool
 	RevokedHostKeys  string // a file, or empty
 
-	// KnownHostsCommand returns lines as in a known_hosts file, for a host as it is named
-	// there. It is nil if there is no command.
-	KnownHostsCommand func(host string) ([]byte, error)
-
 	// Algorithms as ssh names them; nil for all.
 	HostKeyAlgorithms []string
 	CAAlgorithms      []string // by which authorities sign
@@ -142,7 +138,6 @@ func newHost(q Query, v values, me *user.User) (*Host, error) {
 	if v.isOff("pubkeyauthentication") {
 		h.Agent, h.Identities, h.Certificates = "", nil, nil
 	}
-	h.KnownHostsCommand = x.knownHostsCommand(v.one("knownhostscommand", "none"))
 	proxied := v.one("proxycommand", "none") != "none" || v.one("proxyjump", "none") != "none"
 	h.Piped = proxied && !v.isSet("proxyusefdpass")
 	h.Shared = v.one("controlpath", "none") != "none"

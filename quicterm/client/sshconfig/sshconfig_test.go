@@ -159,31 +159,6 @@ func TestRevokedKeysWithoutVariable(t *testing.T) {
 	}
 }
 
-// A command gives keys beside those of files. Its tokens are expanded, and its failure is one.
-func TestKnownHostsCommand(t *testing.T) {
-	echo, err := exec.LookPath("echo")
-	if err != nil {
-		t.Skip(err)
-	}
-	for command, want := range map[string]string{
-		echo + " %H %I %h %% ${QT_WORD}": "[h]:22 HOSTNAME h % word\n",
-		echo + ` "a  b"`:                 "a  b\n",
-		echo + " %t":                     "error",
-		echo + " ${QT_UNSET}":            "error",
-		"/none":                          "error",
-	} {
-		t.Setenv("QT_WORD", "word")
-		h, err := load(t, "KnownHostsCommand "+command+"\n", Query{Host: "h"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		out, err := h.KnownHostsCommand("[h]:22")
-		if got := string(out); (err != nil) != (want == "error") || err == nil && got != want {
-			t.Errorf("%s: %q, %v; want %q", command, got, err, want)
-		}
-	}
-}
-
 // Only later versions of ssh know RefuseConnection.
 func TestRefuseConnection(t *testing.T) {
 	_, err := newHost(Query{Host: "h"}, values{"refuseconnection": {"use the other one"}}, new(user.User))
@@ -204,7 +179,6 @@ func TestWithoutSSH(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.KnownHostsCommand = nil
 	want := &Host{
 		Name: "host", Hostname: "host", Alias: "host", KnownAs: "host", User: me.Username, Port: 22, Network: "ip", Agent: "/agent",
 		GlobalKnownHosts: []string{"/etc/ssh/ssh_known_hosts", "/etc/ssh/ssh_known_hosts2"},
