@@ -288,11 +288,6 @@ func (p *process) hear(line string, shown bool) {
 	switch {
 	case strings.HasPrefix(line, authenticated):
 		if p.ssh.isOurs(line) {
-			_, method, _ := strings.Cut(line, ` using "`)
-			method, _, _ = strings.Cut(method, `"`)
-			p.ssh.mu.Lock()
-			p.ssh.method = method
-			p.ssh.mu.Unlock()
 			p.login()
 		}
 		return

@@ -61,7 +61,6 @@ type SSH struct {
 	mu       sync.Mutex
 	port     uint16        // of the daemon, 0 if there was no grant yet
 	key      ssh.PublicKey // of the daemon
-	method   string        // by which sshd has let the user in, or empty
 	needs    string        // what the last login without the user has lacked
 	attempts int           // logins without the user
 	logins   map[*process]bool
@@ -115,14 +114,6 @@ func (s *SSH) Close() {
 	for _, l := range all {
 		<-l.ended
 	}
-}
-
-// Method returns how the last login has proved the user to sshd, as RFC 4252 names it: "publickey", "password". It is
-// empty if ssh did not say, as with a connection that another ssh has made.
-func (s *SSH) Method() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.method
 }
 
 // Port returns the port of the daemon, by UDP and TCP. It is 0 before the first login.

@@ -1,12 +1,8 @@
 package reach
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
-	"fmt"
 	"net/netip"
-	"os"
 	"syscall"
 
 	"golang.org/x/crypto/ssh"
@@ -20,15 +16,13 @@ import (
 func (a *Access) learn(by client.Transport, server netip.AddrPort, direct error) {
 	now := reached{Server: a.Target.server(), Port: server.Port(), NoUDP: by == client.TCP}
 	if by == client.SSH {
+		if a.before.NoLogin {
+			return // for a day from when it was found out
+		}
 		now.Port = a.Tunnel.Port()
 		// A daemon that did not run, or had another port, is dialed the next time.
-		dialed := a.before.Port == now.Port && !errors.Is(direct, syscall.ECONNREFUSED)
-		switch {
-		case a.before.NoLogin && (a.Tunnel.Method() != "publickey" || a.before.Method == "publickey"):
-			return // unless the user had got in by a password, and now by a key: the daemon may accept that too
-		case dialed && !a.before.NoLogin:
+		if a.before.Port == now.Port && !errors.Is(direct, syscall.ECONNREFUSED) {
 			now.NoUDP, now.NoLogin = a.before.NoUDP, true
-			now.Method, now.Keys = a.Tunnel.Method(), a.hashKeys()
 		}
 	}
 	var known bool
@@ -56,20 +50,4 @@ func (a *Access) daemonKey() (fingerprint string, known bool) {
 		return "", err == nil
 	}
 	return ssh.FingerprintSHA256(key), true
-}
-
-// hashKeys returns a hash of the keys that a login has: those of the agent, and the files as they are.
-func (a *Access) hashKeys() string {
-	h := sha256.New()
-	keys, closeAgent := agentKeys(a.Target, a.Log)
-	defer closeAgent()
-	for _, k := range keys {
-		fmt.Fprintln(h, ssh.FingerprintSHA256(k.Public))
-	}
-	for _, file := range a.Target.Identities {
-		if info, err := os.Stat(file); err == nil {
-			fmt.Fprintln(h, file, info.ModTime().UnixNano(), info.Size())
-		}
-	}
-	return hex.EncodeToString(h.Sum(nil)[:8])
 }

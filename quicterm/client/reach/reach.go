@@ -127,9 +127,6 @@ func newAccess(ctx context.Context, name string, opts *Options) (*Access, client
 func (a *Access) reach(ctx context.Context, cfg client.Config, f Call) error {
 	t := a.Target
 	a.before, _ = recall(t.server())
-	if a.before.NoLogin && a.before.Keys != a.hashKeys() {
-		a.before.NoLogin = false
-	}
 	cfg.TCPFirst = a.before.NoUDP
 	if a.inspect == nil && a.Settings.Bootstrap != "ssh" {
 		cfg.LoggedIn = a.learn

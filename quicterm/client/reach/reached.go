@@ -3,8 +3,11 @@ package reach
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"net/netip"
+	"os"
 	"path/filepath"
 	"slices"
 	"time"
@@ -18,6 +21,11 @@ const (
 
 	// maxReached bounds how many servers are kept.
 	maxReached = 200
+
+	// maxState bounds the size of their file in bytes: a server takes about 250.
+	maxState = 128 << 10
+
+	reachedFile = "reached.json"
 )
 
 // A reached says how the daemon of a server was reached without ssh, or can be if a grant is right.
@@ -33,10 +41,6 @@ type reached struct {
 	// one of its own, which no known_hosts file lists. The port may be another daemon's tomorrow. Then another key is
 	// no reason for an alarm, but only to go by ssh again.
 	Key string `json:"key,omitempty"`
-
-	// What a login without ssh has failed with: it is tried again when something else is there.
-	Method string `json:"method,omitempty"` // by which ssh has let the user in then
-	Keys   string `json:"keys,omitempty"`   // a hash of the user's keys
 }
 
 // recall returns how a server was reached from the network of this machine, if it was recently.
@@ -50,42 +54,52 @@ func recall(server string) (r reached, ok bool) {
 	return r, false
 }
 
-// remember keeps how a server was reached now, from the network of this machine. With port 0, it
-// was not.
+// remember keeps how a server was reached now, from the network of this machine. With port 0, it was not. Other clients
+// read a whole file at any time; of two that change it at once, one may be forgotten.
 func remember(r reached) error {
 	r.Network, r.At = currentNetwork(), time.Now().UTC().Truncate(time.Second)
-	name, err := reachedFile()
+	dir, err := StateDir()
 	if err != nil {
 		return err
 	}
-	return changeState(name, func(content []byte) ([]byte, error) {
-		all := slices.DeleteFunc(parseReached(content), func(other reached) bool {
-			return other.Server == r.Server && other.Network == r.Network
-		})
-		if r.Port != 0 {
-			all = append(all, r)
-		}
-		return json.Marshal(all[max(len(all)-maxReached, 0):])
+	all := slices.DeleteFunc(loadReached(), func(other reached) bool {
+		return other.Server == r.Server && other.Network == r.Network
 	})
+	if r.Port != 0 {
+		all = append(all, r)
+	}
+	content, err := json.Marshal(all[max(len(all)-maxReached, 0):])
+	if err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(dir, ".new-*") // for its owner alone
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(content)
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(f.Name(), filepath.Join(dir, reachedFile))
+	}
+	if err != nil {
+		os.Remove(f.Name())
+	}
+	return err
 }
 
 // loadReached returns all that counts, the oldest first. A file that cannot be read is none.
 func loadReached() []reached {
-	name, err := reachedFile()
+	dir, err := stateDir()
 	if err != nil {
 		return nil
 	}
-	content, err := readState(name)
+	f, err := os.Open(filepath.Join(dir, reachedFile))
 	if err != nil {
 		return nil
 	}
-	return parseReached(content)
-}
-
-func parseReached(content []byte) []reached {
-	all := []reached{}
-	if err := json.Unmarshal(content, &all); err != nil {
-		return []reached{}
+	defer f.Close()
+	var all []reached
+	if err := json.NewDecoder(io.LimitReader(f, maxState)).Decode(&all); err != nil {
+		return nil
 	}
 	now := time.Now()
 	return slices.DeleteFunc(all, func(r reached) bool {
@@ -93,16 +107,27 @@ func parseReached(content []byte) []reached {
 	})
 }
 
-// StateDir returns the directory of what is remembered, or why nothing can be.
-func StateDir() (string, error) {
-	file, err := reachedFile()
-	if err == nil {
-		err = changeState(file, func(content []byte) ([]byte, error) { return content, nil })
+// stateDir returns the directory for what programs keep.
+func stateDir() (string, error) {
+	dir := os.Getenv("XDG_STATE_HOME")
+	if !filepath.IsAbs(dir) {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return "", err
+		}
+		dir = filepath.Join(home, ".local", "state")
 	}
-	return filepath.Dir(file), err
+	return filepath.Join(dir, "quicterm"), nil
 }
 
-func reachedFile() (string, error) { return stateFile("reached.json") }
+// StateDir returns the directory of what is remembered, which it makes, or why nothing can be.
+func StateDir() (string, error) {
+	dir, err := stateDir()
+	if err == nil {
+		err = os.MkdirAll(dir, 0o700)
+	}
+	return dir, err
+}
 
 // currentNetwork names the network of this machine: the interface to the internet and its prefix
 // there. Two networks may have one name.
