@@ -23,7 +23,7 @@ import (
 
 func doctorCommand() *cobra.Command {
 	var opts options
-	var asJSON, quick, long bool
+	var asJSON bool
 	c := &cobra.Command{
 		Use:   "doctor [flags] [[user@]host]",
 		Short: "Find out what works from here to a host, and what to do about the rest",
@@ -40,9 +40,7 @@ id, state, found, todo (left out if there is nothing to do).
   name       the host's name resolves
   udp, tcp   the daemon answers
   mtu        packets of QUIC are not too large for the path
-  nat        whether the network keeps a silent path for as long as keepalive_idle; this
-             takes that time (25 s). --quick leaves it out, --nat measures for up to 85 s
-             how long the network keeps it
+  nat        whether a NAT is between here and the server
   paths      what each network interface can do
   hostkey    the daemon's key is known
   auth       the login works
@@ -55,11 +53,8 @@ id, state, found, todo (left out if there is nothing to do).
 The host's key is not accepted here, and nothing is changed on the host.`,
 		Args: usage(cobra.MaximumNArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
-			if quick && long {
-				return errors.New("--quick and --nat exclude each other")
-			}
 			var report doctor.Report
-			settings, err := configs.LoadClient("")
+			_, err := configs.LoadClient("")
 			if err != nil {
 				report.Add("settings", doctor.Fail, "correct the file", "%v", err)
 			} else {
@@ -70,7 +65,7 @@ The host's key is not accepted here, and nothing is changed on the host.`,
 			case len(args) == 0:
 				report = append(report, machine()...)
 			case err == nil:
-				x := &examination{host: args[0], opts: &opts, settings: settings, quick: quick, long: long}
+				x := &examination{host: args[0], opts: &opts}
 				report = append(report, x.run(c.Context())...)
 			}
 			if err := report.Print(c.OutOrStdout(), asJSON); err != nil {
@@ -85,17 +80,13 @@ The host's key is not accepted here, and nothing is changed on the host.`,
 	addTargetFlags(c, &opts)
 	complete(c, &opts, hostNames)
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	c.Flags().BoolVar(&quick, "quick", false, "leave out what takes longer than a few seconds")
-	c.Flags().BoolVar(&long, "nat", false, "measure for a minute and a half how long a NAT keeps a UDP path")
 	return c
 }
 
 // An examination looks at a host.
 type examination struct {
-	host        string
-	opts        *options
-	settings    *configs.Client
-	quick, long bool
+	host string
+	opts *options
 
 	target *reach.Target
 	facts  doctor.Host
@@ -191,7 +182,6 @@ func (x *examination) look(ctx context.Context, a *reach.Access) error {
 		x.reach(ctx, a)
 	}
 	wg.Wait()
-	x.measureNAT(ctx, a)
 	return err
 }
 

@@ -8,7 +8,6 @@ import (
 	"github.com/quicterm/quicterm/migrate"
 	"github.com/quicterm/quicterm/migrate/carrier"
 	"github.com/quicterm/quicterm/migrate/carrier/quic"
-	"github.com/quicterm/quicterm/quicterm/auth"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -103,54 +102,3 @@ func (c *Client) Describe(ctx context.Context) (d wire.Description, by Transport
 	defer l.Close()
 	return d, Transport(l.transport), l.answer.Decode(&d)
 }
-
-// A Mapping is a UDP connection that measures for how long the network, most often a NAT, keeps a
-// silent path.
-type Mapping struct{ conn *loggedIn }
-
-// OpenMapping logs in by one of some keys, over UDP. The caller closes the mapping.
-func (c *Client) OpenMapping(ctx context.Context, user string, keys []*auth.UserKey) (*Mapping, error) {
-	request, err := wire.New(&wire.Describe{})
-	if err != nil {
-		return nil, err
-	}
-	byQUIC := map[migrate.Transport]dialer{migrate.QUIC: c.dialers[migrate.QUIC]}
-	direct := &Client{cfg: c.cfg, network: c.network, dialers: byQUIC}
-	direct.cfg.User, direct.cfg.Keys, direct.cfg.Token, direct.cfg.OneByOne = user, keys, nil, false
-	direct.cfg.Tunnel, direct.cfg.TunnelFirst, direct.cfg.Waiting = nil, false, nil
-	l, err := direct.login(ctx, request)
-	if err != nil {
-		return nil, err
-	}
-	return &Mapping{l}, nil
-}
-
-// lateness bounds how much later than asked for an answer may come: the path loses packets, or the
-// server is busy.
-const lateness = 3 * time.Second
-
-// Outlives reports whether the server's packet arrives after a silence of at most [wire.MaxWait]. It
-// blocks until then. After false or an error, the caller can only close the mapping.
-func (m *Mapping) Outlives(ctx context.Context, silence time.Duration) (bool, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, silence+lateness, errSilent)
-	defer cancel()
-	defer context.AfterFunc(ctx, func() { m.conn.Close() })()
-	if err := wire.Send(m.conn, &wire.Describe{Wait: uint32(silence.Milliseconds())}); err != nil {
-		return false, err
-	}
-	answer, err := wire.Read(m.conn, wire.MaxMessage)
-	switch {
-	case errors.Is(context.Cause(ctx), errSilent):
-		return false, nil
-	case ctx.Err() != nil:
-		return false, context.Cause(ctx)
-	case err != nil:
-		return false, &BrokenOffError{err}
-	}
-	return true, answer.Decode(new(wire.Description))
-}
-
-var errSilent = errors.New("the server's packets do not arrive")
-
-// Close closes the mapping's connection.
-func (m *Mapping) Close() { m.conn.Close() }

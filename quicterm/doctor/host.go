@@ -43,14 +43,10 @@ type Knock struct {
 	MTU          int // of the interface, 0 if that is not known
 }
 
-// A NAT has how long the path of a silent UDP connection was seen to live.
+// A NAT has our address, as the server sees it and here.
 type NAT struct {
-	Skipped       string        // why it was not measured, or empty
-	Lived, Died   time.Duration // it lived for the first, and not for the second; 0 if not seen
-	KeepaliveIdle time.Duration // the setting
-	Longest       bool          // no longer time is measured
-	Client        string        // our address as the server sees it
-	Local         netip.Addr    // our address here
+	Client string
+	Local  netip.Addr
 }
 
 // A HostKey is the key that the server has shown.
@@ -209,33 +205,14 @@ func (h *Host) mtu(r *Report) {
 }
 
 func (h *Host) nat(r *Report) {
-	n := h.NAT
-	behind := ""
-	if seen, err := netip.ParseAddrPort(n.Client); err == nil && n.Local.IsValid() {
-		if behind = "no NAT: "; seen.Addr().Unmap() != n.Local.Unmap() {
-			behind = fmt.Sprintf("a NAT shows us as %v: ", seen)
-		}
-	}
+	seen, err := netip.ParseAddrPort(h.NAT.Client)
 	switch {
-	case n.Skipped != "":
-		r.Add("nat", Skip, "", "%snot measured: %s", behind, n.Skipped)
-	case n.Lived == 0 && n.Died == 0:
-		r.Add("nat", Skip, "", "%snot measured", behind)
-	case n.Died == 0:
-		found := fmt.Sprintf("a silent UDP path lives for %v at least", n.Lived)
-		if !n.Longest {
-			found += ", as keepalive_idle needs"
-		}
-		r.Add("nat", OK, "", "%s%s", behind, found)
-	case n.Lived >= n.KeepaliveIdle:
-		r.Add("nat", OK, "", "%sa silent UDP path lives for %v at least, and not for %v; qt sends something each %v",
-			behind, n.Lived, n.Died, n.KeepaliveIdle)
-	case n.Lived > 0:
-		r.Add("nat", Warn, fmt.Sprintf("set keepalive_idle = %q in qt.toml (it is %v)", n.Lived, n.KeepaliveIdle),
-			"%sa silent UDP path lives for %v, and not for %v: output that comes later waits for your next key", behind, n.Lived, n.Died)
+	case err != nil || !h.NAT.Local.IsValid():
+		r.Add("nat", Skip, "", "not known: the server has not said where it sees us")
+	case seen.Addr().Unmap() == h.NAT.Local.Unmap():
+		r.Add("nat", OK, "", "no NAT")
 	default:
-		r.Add("nat", Warn, fmt.Sprintf("set keepalive_idle below %v in qt.toml", n.Died),
-			"%sa silent UDP path does not live for %v: output that comes later waits for your next key", behind, n.Died)
+		r.Add("nat", OK, "", "a NAT shows us as %v", seen)
 	}
 }
 

@@ -194,39 +194,19 @@ func TestStay(t *testing.T) {
 	})
 }
 
-// A client may have the server wait before it describes itself, again and again while what let it
-// in holds, and not for longer than QUIC bears.
-func TestDescribeAfterSilence(t *testing.T) {
-	judged(t, func(h *host, j *judge, _ wire.Attached) {
+// The server describes itself.
+func TestDescribe(t *testing.T) {
+	judged(t, func(h *host, _ *judge, _ wire.Attached) {
 		c, _, _ := h.dial(quic.Dial, false)
-		ask := func(wait time.Duration, messages ...wire.Body) (d wire.Description) {
-			t.Helper()
-			start := time.Now()
-			h.send(c, messages...)
-			m, err := wire.Read(c, wire.MaxMessage)
-			if err := errors.Join(err, m.Decode(&d)); err != nil {
-				t.Fatal(err)
-			}
-			if took := time.Since(start); took < wait || took > wait+time.Second {
-				t.Errorf("after %v: answered after %v", wait, took)
-			}
-			return d
+		h.send(c, h.login(&wire.Describe{})...)
+		var d wire.Description
+		m, err := wire.Read(c, wire.MaxMessage)
+		if err := errors.Join(err, m.Decode(&d)); err != nil {
+			t.Fatal(err)
 		}
-		d := ask(0, h.login(&wire.Describe{})...)
 		if d.MaxSessions != 100 || d.Sessions != 1 || d.MaxMemory == 0 || d.Proof != "token" || d.Client == "" ||
 			time.Since(time.UnixMilli(d.Time)).Abs() > time.Second {
 			t.Errorf("got %+v", d)
-		}
-		ask(30*time.Second, &wire.Describe{Wait: 30_000})
-		for range 3 {
-			ask(wire.MaxWait, &wire.Describe{Wait: 3_600_000})
-		}
-		j.says(errGone)
-		for start := time.Now(); c.Context().Err() == nil; time.Sleep(stayTime / 2) {
-			if time.Since(start) > privsep.RecheckInterval {
-				t.Fatal("a client without access stays")
-			}
-			wire.Send(c, &wire.Describe{Wait: 1000})
 		}
 	})
 }

@@ -15,8 +15,8 @@ import (
 // handle serves one request of an authenticated client. It reports whether the
 // connection is at its end.
 func (c *conn) handle(ctx context.Context, m wire.Message) (done bool, err error) {
-	if c.stays != nil && m.Type != wire.TypeList && m.Type != wire.TypeDescribe {
-		return true, fmt.Errorf("message %d from a client that stays for List or Describe", m.Type)
+	if c.stays != nil && m.Type != wire.TypeList {
+		return true, fmt.Errorf("message %d from a client that stays for List", m.Type)
 	}
 	switch m.Type {
 	case wire.TypeList:
@@ -36,11 +36,14 @@ func (c *conn) handle(ctx context.Context, m wire.Message) (done bool, err error
 		}
 		return false, wire.Send(c.carrier, listing)
 	case wire.TypeDescribe:
-		var req wire.Describe
-		if err := m.Decode(&req); err != nil {
+		if err := m.Decode(&wire.Describe{}); err != nil {
 			return false, err
 		}
-		return false, c.describe(ctx, &req)
+		description, err := c.server.monitor.Describe(ctx, c.by())
+		if err != nil {
+			return false, err
+		}
+		return false, wire.Send(c.carrier, description)
 	case wire.TypeKill, wire.TypeClear, wire.TypeRename:
 		var named wire.Kill // all three begin with the name of the session
 		if err := (wire.Message{Type: wire.TypeKill, Payload: m.Payload}).Decode(&named); err != nil {
@@ -123,25 +126,6 @@ func asError(err error) *wire.Error {
 		return refusal
 	}
 	return &wire.Error{Text: err.Error()}
-}
-
-// describe answers a Describe, after the silence that it asks for. A client that waits stays: it
-// measures how long a NAT keeps a mapping.
-func (c *conn) describe(ctx context.Context, req *wire.Describe) error {
-	if wait := min(time.Duration(req.Wait)*time.Millisecond, wire.MaxWait); wait > 0 {
-		c.stay()
-		c.carrier.SetDeadline(time.Now().Add(wait + stayTime))
-		select {
-		case <-time.After(wait):
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	}
-	description, err := c.server.monitor.Describe(ctx, c.by())
-	if err != nil {
-		return err
-	}
-	return wire.Send(c.carrier, description)
 }
 
 // stay lets the client ask again for as long as it wants, while what let it in holds.

@@ -354,14 +354,8 @@ type Cleared struct {
 	Kept  uint64 `cbor:"3,keyasint"` // bytes of output that are not: a client has not had them
 }
 
-// Describe asks the server to describe itself, after a silence.
-type Describe struct {
-	Wait uint32 `cbor:"1,keyasint,omitempty"` // milliseconds until the answer, at most MaxWait
-}
-
-// MaxWait bounds the silence before a Description: QUIC gives a connection up that is silent for
-// longer (90 s).
-const MaxWait = 85 * time.Second
+// Describe asks the server to describe itself.
+type Describe struct{}
 
 // Description answers Describe.
 type Description struct {

@@ -199,9 +199,7 @@ var goldenBodies = []struct {
 		01 1903e8
 		02 14
 		03 03`},
-	{&Describe{Wait: 25000},
-		`14 000005 a1
-		01 1961a8`},
+	{&Describe{}, `14 000001 a0`},
 	{&Description{Software: "qtd 1", Time: 1700000100000, Client: "[::1]:2", Proof: "token", Sessions: 3, MaxSessions: 100,
 		Memory: 4096, MaxMemory: 1 << 30, Logout: LogoutEnds, Granted: true},
 		`15 000035 aa

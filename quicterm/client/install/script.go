@@ -34,7 +34,9 @@ n=$(wc -c <"$t"); n=$((n));
 s=$(sum "$t");
 [ "${s:-$want}" = "$want" ] || fail "the copy has another checksum than the original";
 e=$(chmod 755 "$t" 2>&1) || fail "the copy cannot be written: $e";
-v=$("$t" version 2>&1) || fail "the copied qtd does not run there (is the file system mounted with noexec?): $v";
+v=$("$t" version 2>&1) || {
+	case $v in *"Permission denied"*) v="$v: the file system of the home does not let programs run (noexec)";; esac;
+	fail "the copied qtd does not run there: $v"; };
 [ "$v" = "$version" ] || fail "the copy says that it is another version, \"$v\"";
 e=$(mv -f "$t" "$f" 2>&1) || fail "the copy cannot be written: $e";
 say done "$s";
