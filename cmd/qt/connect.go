@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"os/signal"
 	"path"
@@ -18,6 +19,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/quicterm/quicterm/quicterm/client"
+	"github.com/quicterm/quicterm/quicterm/client/bootstrap"
 	"github.com/quicterm/quicterm/quicterm/client/reach"
 	"github.com/quicterm/quicterm/quicterm/terminal"
 	"github.com/quicterm/quicterm/quicterm/terminal/predict"
@@ -290,4 +292,14 @@ func result(host string, opts *options, s *client.Session, status int, err error
 		return exitError(status)
 	}
 	return nil
+}
+
+// contactLost reports whether an error says that a server is not reached now, and may be later.
+func contactLost(err error) bool {
+	var brokenOff *client.BrokenOffError
+	var unreachable *client.UnreachableError
+	var login *bootstrap.LoginError
+	var unresolved *net.DNSError
+	return errors.As(err, &brokenOff) || errors.As(err, &unreachable) || errors.Is(err, client.ErrBusy) ||
+		errors.As(err, &unresolved) || errors.As(err, &login) && login.Unreachable()
 }

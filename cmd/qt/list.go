@@ -17,7 +17,7 @@ import (
 
 func listCommand() *cobra.Command {
 	var opts options
-	var asJSON, watch bool
+	var asJSON bool
 	c := &cobra.Command{
 		Use:   "ls [flags] [[user@]host]",
 		Short: "List your sessions on a host, or on this machine",
@@ -38,27 +38,10 @@ RFC 3339.
                        role (writer, share, watch or peek), since
   more_members         how many clients are not in it, if there are very many
   heard                time when the server heard such a client last
-  exit_status          of the program that has ended
-
-With --watch, print what happens, as a line for each event, until Ctrl-C. The
-sessions are looked at each second. With --json, a line is an object:
-
-  time                 when it was noticed here
-  event                exists      at the start, for each session
-                       started     a new session
-                       attached, detached   of a client
-                       resized     the session's terminal
-                       exited      the program, and no client knows yet
-                       ended       the session is not listed any more
-                       lost, back  the host is not reached, and is again
-  client, role         of attached and detached, as in members
-  session              as above; not of lost and back`,
+  exit_status          of the program that has ended`,
 		Args: usage(cobra.MaximumNArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
 			host, _ := splitHost(args)
-			if watch {
-				return follow(c.Context(), c.OutOrStdout(), host, &opts, asJSON)
-			}
 			return reach.With(c.Context(), host, &opts.Options, func(ctx context.Context, a *reach.Access) error {
 				infos, more, err := a.Client.List(ctx)
 				if err != nil {
@@ -76,7 +59,6 @@ sessions are looked at each second. With --json, a line is an object:
 	}
 	addTargetFlags(c, &opts)
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	c.Flags().BoolVar(&watch, "watch", false, "print what happens to the sessions, until Ctrl-C")
 	complete(c, &opts, hostNames)
 	return c
 }

@@ -237,7 +237,6 @@ type leave struct {
 var leaves = []leave{
 	{regexp.MustCompile(`^(sudo )?qtd serve`), regexp.MustCompile(`listening address=`), ""},
 	{regexp.MustCompile(`^qt (watch|record) `), regexp.MustCompile(`\$|recording session`), "\x03"},
-	{regexp.MustCompile(`^qt ls --watch`), regexp.MustCompile(`exists`), "\x03"},
 	{regexp.MustCompile(`^qt (connect|attach)`), regexp.MustCompile(`\$ `), "~."},
 	{regexp.MustCompile(`^ssh `), regexp.MustCompile(`\$ `), "exit\r"},
 }

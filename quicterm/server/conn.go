@@ -27,9 +27,6 @@ const closeTimeout = 3 * time.Second
 // with the end of its handshake; packets may be lost.
 const firstMessageTimeout = 5 * time.Second
 
-// stayTime is how long a client that stays may be silent after an answer.
-const stayTime = time.Minute
-
 // denyInterval is the unit of the time that a denied login takes, so that it does not tell
 // whether the account exists, or has keys. Looking that up takes less.
 const denyInterval = 200 * time.Millisecond
@@ -59,8 +56,6 @@ type conn struct {
 
 	over   bool   // the client comes back to a session that is over, as far as it says
 	ending ending // why the connection ends
-
-	stays func() // ends the guard of a client that stays, or nil
 
 	receiving bool                            // datagrams are received
 	datagrams sync.WaitGroup                  // of receiveDatagrams
@@ -186,17 +181,12 @@ func (c *conn) awaitDenial() {
 }
 
 // serveRequests answers the requests of an authenticated client, until one makes the
-// connection a carrier, the client ends its side or, unless it stays, monitor.RequestsTime has passed.
+// connection a carrier, the client ends its side or monitor.RequestsTime has passed.
 func (c *conn) serveRequests(ctx context.Context, request wire.Message) error {
-	defer func() {
-		if c.stays != nil {
-			c.stays()
-		}
-	}()
 	for {
 		c.member.heard()
 		// also the first, which may come after the proof
-		if c.stays == nil && time.Since(c.provenAt) >= privsep.RequestsTime {
+		if time.Since(c.provenAt) >= privsep.RequestsTime {
 			return fmt.Errorf("request later than %v after the proof", privsep.RequestsTime)
 		}
 		if done, err := c.handle(ctx, request); done || err != nil {

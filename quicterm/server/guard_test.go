@@ -155,45 +155,6 @@ func TestProofIsNotKept(t *testing.T) {
 	})
 }
 
-// A client that stays for List may list, and nothing else, while what let it in holds.
-func TestStay(t *testing.T) {
-	judged(t, func(h *host, j *judge, _ wire.Attached) {
-		dial := func() *quic.Conn {
-			c, _, _ := h.dial(quic.Dial, false)
-			h.send(c, h.login(&wire.List{Stay: true})...)
-			var listing wire.Listing
-			m, err := wire.Read(c, wire.MaxMessage)
-			if err := errors.Join(err, m.Decode(&listing)); err != nil {
-				t.Errorf("the server does not say that the client may stay: %v", err)
-			}
-			return c
-		}
-		good, silent, greedy := dial(), dial(), dial()
-		list := func(d time.Duration) {
-			t.Helper()
-			for start := time.Now(); time.Since(start) < d; time.Sleep(stayTime / 2) {
-				h.send(good, &wire.List{})
-				h.want("list", good, wire.TypeListing)
-			}
-		}
-		h.send(greedy, &wire.Kill{Session: "work"})
-		list(stayTime + closeTimeout)
-		for _, c := range []*quic.Conn{silent, greedy} {
-			if c.Context().Err() == nil {
-				t.Error("a client that is silent, or kills, may stay")
-			}
-		}
-		list(privsep.RecheckInterval / 2)
-		j.says(errGone)
-		for start := time.Now(); good.Context().Err() == nil; time.Sleep(stayTime / 2) {
-			if time.Since(start) > privsep.RecheckInterval {
-				t.Fatal("not checked again")
-			}
-			wire.Send(good, &wire.List{})
-		}
-	})
-}
-
 // The server describes itself.
 func TestDescribe(t *testing.T) {
 	judged(t, func(h *host, _ *judge, _ wire.Attached) {

@@ -15,24 +15,14 @@ import (
 // handle serves one request of an authenticated client. It reports whether the
 // connection is at its end.
 func (c *conn) handle(ctx context.Context, m wire.Message) (done bool, err error) {
-	if c.stays != nil && m.Type != wire.TypeList {
-		return true, fmt.Errorf("message %d from a client that stays for List", m.Type)
-	}
 	switch m.Type {
 	case wire.TypeList:
-		var req wire.List
-		if err := m.Decode(&req); err != nil {
+		if err := m.Decode(&wire.List{}); err != nil {
 			return false, err
 		}
 		listing, err := c.server.monitor.List(ctx, c.by())
 		if err != nil {
 			return false, err
-		}
-		if req.Stay {
-			c.stay()
-		}
-		if c.stays != nil {
-			c.carrier.SetDeadline(time.Now().Add(stayTime))
 		}
 		return false, wire.Send(c.carrier, listing)
 	case wire.TypeDescribe:
@@ -126,11 +116,4 @@ func asError(err error) *wire.Error {
 		return refusal
 	}
 	return &wire.Error{Text: err.Error()}
-}
-
-// stay lets the client ask again for as long as it wants, while what let it in holds.
-func (c *conn) stay() {
-	if c.stays == nil {
-		c.stays = c.guard(privsep.RightTime)
-	}
 }

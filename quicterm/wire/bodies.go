@@ -264,9 +264,7 @@ func (r *Resume) decode(b []byte) error {
 }
 
 // List asks for the account's sessions.
-type List struct {
-	Stay bool `cbor:"1,keyasint,omitempty"` // the client asks again on this connection, for as long as it wants
-}
+type List struct{}
 
 // Listing answers List.
 type Listing struct {

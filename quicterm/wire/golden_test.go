@@ -185,9 +185,7 @@ var goldenBodies = []struct {
 		`10 000005 a2
 		01 02
 		02 01`},
-	{&List{Stay: true},
-		`0a 000003 a1
-		01 f5`},
+	{&List{}, `0a 000001 a0`},
 	{&Listing{Sessions: []cbor.RawMessage{rawInfo}, More: 3},
 		`0b 00005e a2
 		01 81 ` + infoHex + ` 02 03`},
