@@ -31,9 +31,6 @@ type Server struct {
 	// SSHDPolicy says whether root's daemon lets in whom the sshd of this machine lets in:
 	// follow or ignore.
 	SSHDPolicy string `toml:"sshd_policy"`
-	// LoginRecords says whether root's daemon for all accounts records logins in the files utmp, wtmp
-	// and lastlog of the system: on or off.
-	LoginRecords string `toml:"login_records"`
 	// BufferSize bounds the output that a session keeps until the client has it.
 	BufferSize Size `toml:"buffer_size"`
 	// DetachedTTL is how long a session lives without a client; 0 is for ever.
@@ -79,7 +76,6 @@ func DefaultServer() *Server {
 		Listen:              []string{":" + strconv.Itoa(DefaultPort)},
 		AuthorizedKeysFiles: []string{"%h/.ssh/authorized_keys"},
 		SSHDPolicy:          "follow",
-		LoginRecords:        "on",
 		BufferSize:          Size{64 << 20},
 		Persist:             "off",
 		PersistDir:          "%h/.local/state/quicterm/sessions",
@@ -158,7 +154,6 @@ func (s *Server) check() error {
 		atLeast("auth_timeout", s.AuthTimeout.Duration, time.Second),
 		absolute("trusted_user_ca_keys", s.TrustedUserCAKeys),
 		oneOf("sshd_policy", s.SSHDPolicy, "follow", "ignore"),
-		oneOf("login_records", s.LoginRecords, "on", "off"),
 		oneOf("persist", s.Persist, "off", "screen"),
 		absolute("persist_dir", strings.TrimPrefix(s.PersistDir, "%h")),
 		patterns("accept_env", s.AcceptEnv),

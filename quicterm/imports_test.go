@@ -168,11 +168,6 @@ var packages = []struct {
 		imports: "quicterm/machine/command quicterm/machine/confine quicterm/machine/keyring golang.org/x/sys",
 	},
 	{
-		path: "quicterm/machine/utmp", role: "writes the system's records of logins; knows no session",
-		imports: "golang.org/x/sys",
-		tests:   "bench/bubble",
-	},
-	{
 		path: "quicterm/machine/rundir", role: "the folder of the unix sockets, and who is at their other end",
 		imports: "golang.org/x/sys",
 	},
@@ -219,7 +214,7 @@ var packages = []struct {
 			quicterm/machine/floodlog quicterm/holder quicterm/machine/memory
 			quicterm/monitor/access quicterm/monitor/keys quicterm/monitor/metrics quicterm/monitor/ports quicterm/monitor/privsep quicterm/monitor/processes
 			quicterm/machine/pam quicterm/machine/panics quicterm/machine/rundir quicterm/machine/sshd quicterm/machine/systemd
-			quicterm/machine/utmp quicterm/quota quicterm/wire golang.org/x/crypto golang.org/x/sync golang.org/x/sys`,
+			quicterm/quota quicterm/wire golang.org/x/crypto golang.org/x/sync golang.org/x/sys`,
 		tests: `bench/bubble migrate/carrier/unixsock quicterm/holder/holdertest quicterm/holder/programtest github.com/fxamacker/cbor/v2
 			pgregory.net/rapid`,
 	},
@@ -305,7 +300,7 @@ var packages = []struct {
 	{
 		path: "cmd/qtd", role: "the command line of the daemon and of the holder",
 		imports: `configs quicterm/client/bootstrap quicterm/machine/confine quicterm/doctor quicterm/holder quicterm/machine/keyfile quicterm/machine/logqueue
-			quicterm/machine/memory quicterm/monitor quicterm/monitor/access quicterm/monitor/privsep quicterm/machine/pam quicterm/machine/rundir quicterm/server quicterm/machine/systemd quicterm/machine/utmp
+			quicterm/machine/memory quicterm/monitor quicterm/monitor/access quicterm/monitor/privsep quicterm/machine/pam quicterm/machine/rundir quicterm/server quicterm/machine/systemd
 			quicterm/version quicterm/wire github.com/spf13/cobra`,
 		tests: "cmd/dist/man",
 	},

@@ -38,7 +38,6 @@ func (h *Host) Start() {
 		"host_key":              fmt.Sprintf("[%q]", h.Path("host_key")),
 		"authorized_keys_files": fmt.Sprintf("[%q]", h.Path("authorized_keys")),
 		"sshd_policy":           `"ignore"`, // that of this machine
-		"login_records":         `"off"`,    // in files of this machine
 		"log_level":             `"debug"`,
 		"detached_ttl":          `"10m"`, // nothing outlives a test that was killed
 	}

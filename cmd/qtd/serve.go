@@ -20,7 +20,6 @@ import (
 	"github.com/quicterm/quicterm/quicterm/holder"
 	"github.com/quicterm/quicterm/quicterm/machine/memory"
 	"github.com/quicterm/quicterm/quicterm/machine/systemd"
-	"github.com/quicterm/quicterm/quicterm/machine/utmp"
 	"github.com/quicterm/quicterm/quicterm/monitor"
 	"github.com/quicterm/quicterm/quicterm/monitor/access"
 )
@@ -128,7 +127,6 @@ func serve(config string, listen []string, granted bool, ready func()) error {
 	cfg.Local.Move = func(ctx context.Context, pid int, scope systemd.Scope) error {
 		return systemd.FindScopes().Move(ctx, pid, scope)
 	}
-	cfg.LoginRecords = utmp.System()
 	cfg.Settings, cfg.Log, cfg.Software, cfg.Local.PAM = settings, log.Logger(), software(), true
 	if passedErr != nil {
 		cfg.Log.Warn("socket of the service manager cannot be used", "error", passedErr)

@@ -102,7 +102,7 @@ var differences = map[string]string{
 
 // A session has what a login by sshd has, whoever has started the daemon. What differs is listed above, with the reason.
 func TestSessionIsAsLoginOfSSHD(t *testing.T) {
-	s := newSystemdHost(t, "login_records = \"off\"\n")
+	s := newSystemdHost(t, "")
 	for _, program := range []string{"ssh", "sudo", "cron"} {
 		if _, err := exec.LookPath(program); err != nil {
 			t.Skip(err)

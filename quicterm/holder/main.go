@@ -50,9 +50,8 @@ func Main(log *slog.Logger, software, login string) error {
 	}
 	var h *Holder
 	var s *Socket
-	var started *wire.Started
 	if err == nil {
-		h, s, started, err = begin(launch, opened, log)
+		h, s, err = begin(launch, opened, log)
 	}
 	if err != nil {
 		return errors.Join(err, wire.Send(reply, &wire.Error{Text: err.Error()}))
@@ -62,7 +61,7 @@ func Main(log *slog.Logger, software, login string) error {
 	runtime.GOMAXPROCS(1)
 	h.software = software
 	h.keepOnTerm()
-	if err := wire.Send(reply, started); err != nil {
+	if err := wire.Send(reply, new(wire.Started)); err != nil {
 		log.Warn("daemon is gone before the session has started", "error", err)
 	}
 	reply.Close()
@@ -123,10 +122,10 @@ func (h *Holder) keepOnTerm() {
 	}()
 }
 
-func begin(launch *wire.Launch, login *pam.Session, log *slog.Logger) (*Holder, *Socket, *wire.Started, error) {
+func begin(launch *wire.Launch, login *pam.Session, log *slog.Logger) (*Holder, *Socket, error) {
 	s, err := openSocket(launch)
 	if err != nil {
-		return nil, nil, nil, fmt.Errorf("make socket: %w", err)
+		return nil, nil, fmt.Errorf("make socket: %w", err)
 	}
 	if err = freeStdin(); err != nil {
 		err = fmt.Errorf("free standard input: %w", err)
@@ -139,14 +138,14 @@ func begin(launch *wire.Launch, login *pam.Session, log *slog.Logger) (*Holder, 
 	}
 	if err != nil {
 		s.Close()
-		return nil, nil, nil, err
+		return nil, nil, err
 	}
 	h := New(*launch, p, log)
 	// A limit for when the collector falls behind, well above what the ring and the usual
 	// garbage take.
 	debug.SetMemoryLimit(int64(launch.Buffer)*3/2 + 64<<20)
 	h.pressure.read = memory.Read
-	return h, s, p.Started(), nil
+	return h, s, nil
 }
 
 // openSocket makes the socket, or takes over the one that the daemon has bound.

@@ -49,21 +49,21 @@ type Login struct {
 }
 
 // Start starts a holder as a process of its own, which outlives this one, and blocks until
-// its program runs and its socket listens. It returns what the holder says of the program.
+// its program runs and its socket listens.
 // If it returns a process id, even with an error, the caller waits for that process.
-func Start(ctx context.Context, launch *wire.Launch, p Process) (pid int, started wire.Started, err error) {
+func Start(ctx context.Context, launch *wire.Launch, p Process) (pid int, err error) {
 	pid, reply, err := start(ctx, launch, p)
 	if err != nil {
-		return pid, started, err
+		return pid, err
 	}
 	failed := new(wire.Error)
 	if err := reply.Decode(failed); err == nil {
 		if p.Login != nil { // PAM may still work on the session, or close it
 			syscall.Kill(-pid, syscall.SIGTERM)
 		}
-		return pid, started, errors.New(failed.Text)
+		return pid, errors.New(failed.Text)
 	}
-	return pid, started, reply.Decode(&started)
+	return pid, reply.Decode(new(wire.Started))
 }
 
 // start starts a process, and returns its reply.

@@ -26,7 +26,7 @@ func TestStuckLogin(t *testing.T) {
 			time.Sleep(time.Millisecond)
 		}
 	}()
-	pid, _, err := Start(ctx, new(wire.Launch), Process{Login: &Login{Su: file, Account: "ann"}})
+	pid, err := Start(ctx, new(wire.Launch), Process{Login: &Login{Su: file, Account: "ann"}})
 	if pid == 0 || err == nil {
 		t.Fatalf("process %d, %v", pid, err)
 	}

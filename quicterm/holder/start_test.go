@@ -45,7 +45,7 @@ func startHolder(t *testing.T, launch wire.Launch) (output string, status byte) 
 	t.Helper()
 	launch.ID, launch.Name, launch.ExitedTTL, launch.PipeTTL = wire.SessionID{9}, "process", time.Minute, time.Minute
 	launch.Base = filepath.Join(shortDir(t), "run")
-	if _, _, err := Start(context.Background(), &launch, Process{}); err != nil {
+	if _, err := Start(context.Background(), &launch, Process{}); err != nil {
 		t.Fatal(err)
 	}
 	dir, err := rundir.Base(launch.Base).Make()
@@ -89,7 +89,7 @@ func TestProgramThatCannotStart(t *testing.T) {
 			if _, err := program.Start(&launch, nil); err == nil || err.Error() != want {
 				t.Errorf("startProgram: %v, want %s", err, want)
 			}
-			if _, _, err := Start(context.Background(), &launch, Process{}); err == nil || err.Error() != want {
+			if _, err := Start(context.Background(), &launch, Process{}); err == nil || err.Error() != want {
 				t.Errorf("Start: %v, want %s", err, want)
 			}
 			w := &world{t: t, timeout: 20 * time.Second}
@@ -134,7 +134,7 @@ func TestChildStartsNoHolder(t *testing.T) {
 		os.Args = []string{"qtd", command, "more"}
 		launch := shell(t, false, "true")
 		launch.Base = filepath.Join(shortDir(t), "run")
-		if pid, _, err := Start(context.Background(), &launch, Process{}); pid != 0 || err == nil || !strings.Contains(err.Error(), "its argument "+command) {
+		if pid, err := Start(context.Background(), &launch, Process{}); pid != 0 || err == nil || !strings.Contains(err.Error(), "its argument "+command) {
 			t.Errorf("%s: process %d, %v", command, pid, err)
 		}
 	}
@@ -146,7 +146,7 @@ func TestStartGivenUp(t *testing.T) {
 	cancel()
 	launch := shell(t, false, "sleep 1000")
 	launch.Base = filepath.Join(shortDir(t), "run")
-	if _, _, err := Start(ctx, &launch, Process{}); err == nil {
+	if _, err := Start(ctx, &launch, Process{}); err == nil {
 		t.Error("no error")
 	}
 }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/quicterm/quicterm/configs"
 	"github.com/quicterm/quicterm/quicterm/machine/systemd"
-	"github.com/quicterm/quicterm/quicterm/machine/utmp"
 	"github.com/quicterm/quicterm/quicterm/monitor/processes"
 )
 
@@ -46,7 +45,4 @@ type Config struct {
 
 	// Local says how the holders of this machine are started. The monitor knows the rest: Base, Names, Only and Log.
 	Local processes.Config
-
-	// LoginRecords are the files in which root's daemon for all accounts records logins. Nil is none.
-	LoginRecords *utmp.Files
 }

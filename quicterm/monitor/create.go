@@ -156,11 +156,9 @@ func (s *started) has(uid uint32, instance wire.InstanceID) bool {
 // start starts a holder. The log tells what was done by it.
 func (c *client) start(ctx context.Context, launch *wire.Launch, done string) error {
 	s := c.server
-	running, err := s.holders.Start(ctx, c.account, unmapped(c.path.Client).Addr(), launch)
-	if err != nil {
+	if err := s.holders.Start(ctx, c.account, unmapped(c.path.Client).Addr(), launch); err != nil {
 		return err
 	}
-	s.recordLogin(c.account, running, c.path)
 	s.started.add(c.account.UID, c.instance)
 	s.counts.started.Add(1)
 	c.log.Info(done, "event", "start", "session", launch.Name, "id", launch.ID.Short())

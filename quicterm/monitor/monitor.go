@@ -23,7 +23,6 @@ import (
 	"github.com/quicterm/quicterm/quicterm/machine/panics"
 	"github.com/quicterm/quicterm/quicterm/machine/rundir"
 	"github.com/quicterm/quicterm/quicterm/machine/systemd"
-	"github.com/quicterm/quicterm/quicterm/machine/utmp"
 	"github.com/quicterm/quicterm/quicterm/monitor/access"
 	"github.com/quicterm/quicterm/quicterm/monitor/keys"
 	"github.com/quicterm/quicterm/quicterm/monitor/metrics"
@@ -33,9 +32,8 @@ import (
 )
 
 const (
-	// deniedBurst and accountBurst are how many lines are logged at once, before it is one a
-	// second: of grants that are refused, and of what accounts have in their directories.
-	deniedBurst, accountBurst = 64, 4
+	// deniedBurst is how many lines about refused grants are logged at once, before it is one a second.
+	deniedBurst = 64
 )
 
 // A Monitor is the half of a daemon that has its rights.
@@ -128,9 +126,6 @@ func New(cfg Config) (*Monitor, error) {
 		return nil, err
 	}
 	s.outside = cfg.Local.Outside != nil
-	if s.all && cfg.LoginRecords != nil { // only a daemon for all accounts lets people in
-		s.records = s.recorder(cfg.LoginRecords)
-	}
 	state, err := s.stateDir()
 	if err != nil {
 		return nil, err
@@ -154,21 +149,6 @@ func New(cfg Config) (*Monitor, error) {
 	s.attached.Load(filepath.Join(state, "attached"+suffix), log)
 	s.ticketKeys = keys.NewTickets(filepath.Join(state, "ticket_keys"), log)
 	return s, nil
-}
-
-// recorder returns what records logins in files of the system: with the mounts of the daemon's unit nothing can be
-// written to them.
-func (s *Monitor) recorder(files *utmp.Files) *utmp.Recorder {
-	limit := floodlog.New(accountBurst)
-	r := &utmp.Recorder{
-		Files:  files,
-		Within: func(write func() error) error { return write() },
-		Warn:   func(text string, args ...any) { limit.Limited(time.Now(), s.log, text, args...) },
-	}
-	if s.outside {
-		r.Within = systemd.DoOutside
-	}
-	return r
 }
 
 func (s *Monitor) localHolders(local processes.Config) *processes.Local {
@@ -254,7 +234,7 @@ func (s *Monitor) pass(sockets *ports.Sockets) {
 func (s *Monitor) Run(ctx context.Context, network privsep.Network, tasks ...func(context.Context) error) error {
 	s.network.Store(&network)
 	s.update()
-	tasks = append(tasks, network.Run, s.renewTicketKeys, s.followAll, s.followLogins, s.guard)
+	tasks = append(tasks, network.Run, s.renewTicketKeys, s.followAll, s.guard)
 	defer context.AfterFunc(ctx, s.stop)()
 	defer s.finish()
 	if s.processes != nil {

@@ -14,7 +14,7 @@ import (
 // others have made lasts as long as the daemon: sockets, keys, directories, and limits by which
 // connections are counted.
 var reloaded = []string{
-	"authorized_keys_files", "trusted_user_ca_keys", "allow_users", "allow_groups", "sshd_policy", "login_records",
+	"authorized_keys_files", "trusted_user_ca_keys", "allow_users", "allow_groups", "sshd_policy",
 	"buffer_size", "detached_ttl", "persist", "persist_dir",
 	"accept_env", "auth_timeout", "log_level",
 }

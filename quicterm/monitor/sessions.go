@@ -10,12 +10,8 @@ import (
 	"time"
 
 	"github.com/quicterm/quicterm/configs"
-	"github.com/quicterm/quicterm/quicterm/machine/account"
 	"github.com/quicterm/quicterm/quicterm/machine/panics"
-	"github.com/quicterm/quicterm/quicterm/machine/utmp"
-	"github.com/quicterm/quicterm/quicterm/monitor/privsep"
 	"github.com/quicterm/quicterm/quicterm/monitor/processes"
-	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
 // Sessions are those of all accounts. It finds them, asks their holders, waits for their ends, and counts.
@@ -26,8 +22,7 @@ type Sessions struct {
 	panics   *panics.Container
 	begun    time.Time // when the daemon was started
 
-	records *utmp.Recorder // nil if logins are not recorded
-	outside bool           // sessions do not inherit what confines the daemon
+	outside bool // sessions do not inherit what confines the daemon
 
 	accounts *accounts
 	counts   counts
@@ -73,32 +68,6 @@ func (s *Sessions) finish() {
 	s.stop()
 	s.spawning.Unlock()
 	s.work.Wait()
-}
-
-// recordLogin records the login of a session that was just started, and its end when that comes.
-func (s *Sessions) recordLogin(a *account.Account, started wire.Started, client privsep.Path) {
-	if s.records == nil || s.settings().LoginRecords != "on" || started.Process == 0 {
-		return
-	}
-	l := &utmp.Login{
-		Terminal: started.Terminal, Process: int(started.Process), Account: a.Name, UID: a.UID, Client: client.Client.Addr(),
-	}
-	s.spawn(func() { s.contain(s.log, func() error { s.records.Record(s.life, l); return nil }) })
-}
-
-// followLogins records the ends of logins that an earlier daemon has recorded, until ctx ends.
-func (s *Sessions) followLogins(ctx context.Context) error {
-	if s.records != nil && s.settings().LoginRecords == "on" {
-		logins, err := s.records.Files.Living(ctx)
-		if err != nil {
-			s.log.Warn("the logins of before are not known", "error", err)
-		}
-		for _, l := range logins {
-			s.spawn(func() { s.contain(s.log, func() error { s.records.Follow(s.life, &l); return nil }) })
-		}
-	}
-	<-ctx.Done()
-	return nil
 }
 
 // counts are what a monitor counts. See Numbers.

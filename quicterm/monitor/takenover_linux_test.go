@@ -86,7 +86,7 @@ func (w *watchedHolders) Await(ctx context.Context, uid uint32, id wire.SessionI
 	return w.of[uid].Await(ctx, uid, id)
 }
 
-func (w *watchedHolders) Start(ctx context.Context, a *account.Account, at netip.Addr, launch *wire.Launch) (wire.Started, error) {
+func (w *watchedHolders) Start(ctx context.Context, a *account.Account, at netip.Addr, launch *wire.Launch) error {
 	return w.touch(a.UID, new(wire.Open)).Start(ctx, a, at, launch)
 }
 

@@ -156,7 +156,7 @@ func (c *current) Await(ctx context.Context, uid uint32, id wire.SessionID) (wir
 
 func (c *current) Start(
 	ctx context.Context, a *account.Account, client netip.Addr, launch *wire.Launch,
-) (wire.Started, error) {
+) error {
 	return (*c.Load()).Start(ctx, a, client, launch)
 }
 

@@ -309,10 +309,7 @@ var goldenBodies = []struct {
 	{&End{Reason: "update"},
 		`2a 000009 a1
 		01 66 757064617465`},
-	{&Started{Process: 4711, Terminal: 3},
-		`29 000007 a2
-		01 191267
-		02 03`},
+	{&Started{}, `29 000001 a0`},
 	{&Launch{
 		ID:          testID,
 		Name:        "work",

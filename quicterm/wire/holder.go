@@ -75,11 +75,8 @@ type Records struct {
 	States [][]byte `cbor:"1,keyasint"` // each as the payload of a State, in PhaseLost
 }
 
-// Started tells that a holder has started. It names the program, if that runs on a terminal.
-type Started struct {
-	Process  uint32 `cbor:"1,keyasint,omitempty"` // id of its first process; 0 if there is none, or no terminal
-	Terminal uint32 `cbor:"2,keyasint,omitempty"` // on Linux, n of /dev/pts/n
-}
+// Started tells that a holder has started.
+type Started struct{}
 
 // End asks a holder to end its session, for an operator. Done answers it.
 type End struct {

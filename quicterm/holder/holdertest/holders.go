@@ -161,14 +161,14 @@ func (h *Holders) handle(
 // Start starts the holder of a new session. It ends with its session.
 func (h *Holders) Start(
 	ctx context.Context, _ *account.Account, _ netip.Addr, launch *wire.Launch,
-) (started wire.Started, err error) {
+) error {
 	if err := ctx.Err(); err != nil {
-		return started, err
+		return err
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.byID[launch.ID] != nil {
-		return started, fmt.Errorf("session %s: %w", launch.ID, fs.ErrExist)
+		return fmt.Errorf("session %s: %w", launch.ID, fs.ErrExist)
 	}
 	if h.Change != nil {
 		h.Change(launch)
@@ -182,7 +182,7 @@ func (h *Holders) Start(
 		defer h.mu.Unlock()
 		delete(h.byID, launch.ID)
 	})
-	return started, nil
+	return nil
 }
 
 // Lose ends the holder of a session as SIGKILL does: it answers nobody any more, and its program sees its terminal or its

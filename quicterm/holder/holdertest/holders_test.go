@@ -16,7 +16,7 @@ func TestRefusalClosesCarrier(t *testing.T) {
 	h := New(func(l *wire.Launch) holder.Program { return programtest.NewStub(l.PTY) })
 	defer h.Wait()
 	launch := &wire.Launch{ID: wire.SessionID{1}, PTY: true}
-	if _, err := h.Start(t.Context(), nil, netip.Addr{}, launch); err != nil {
+	if err := h.Start(t.Context(), nil, netip.Addr{}, launch); err != nil {
 		t.Fatal(err)
 	}
 	defer h.Kill()

@@ -152,20 +152,6 @@ func (p *Process) begin(cmd *exec.Cmd, login *pam.Session, files ...*os.File) (e
 	return err
 }
 
-// Started returns what the daemon is told of the process.
-func (p *Process) Started() *wire.Started {
-	s := new(wire.Started)
-	if p.terminal != nil {
-		control(p.terminal.File, func(fd int) (err error) {
-			if s.Terminal, err = terminalNumber(fd); err == nil {
-				s.Process = uint32(p.pid)
-			}
-			return err
-		})
-	}
-	return s
-}
-
 func (p *Process) setReaped() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

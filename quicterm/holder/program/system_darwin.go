@@ -2,7 +2,6 @@ package program
 
 import (
 	"bytes"
-	"errors"
 	"io"
 	"os"
 
@@ -20,9 +19,6 @@ func processName(pid int) ([]byte, error) {
 	name, _, _ := bytes.Cut(info.Proc.P_comm[:], []byte{0})
 	return name, nil
 }
-
-// terminalNumber returns an error: terminals have no numbers that other programs know.
-func terminalNumber(int) (uint32, error) { return 0, errors.ErrUnsupported }
 
 // growing returns a pipe as it is: the kernel makes it larger if much is written to it.
 func growing(pipe *os.File) io.ReadCloser { return pipe }

@@ -18,9 +18,6 @@ func processName(pid int) ([]byte, error) {
 	return bytes.TrimSuffix(name, []byte("\n")), err
 }
 
-// terminalNumber returns n of the terminal /dev/pts/n.
-func terminalNumber(master int) (uint32, error) { return unix.IoctlGetUint32(master, unix.TIOCGPTN) }
-
 // Directory returns the working directory of the first process in the foreground, or of the program's
 // if that is of another account, or an empty string.
 func (p *Process) Directory() string {

@@ -42,11 +42,7 @@ func isService() bool {
 }
 
 // startOutside starts a process with the mounts of process 1, and a session keyring of its own.
-func startOutside(cmd *exec.Cmd) error { return DoOutside(cmd.Start) }
-
-// DoOutside calls f with the mounts of process 1, and returns its error. It is for processes for which Outside
-// returns a function.
-func DoOutside(f func() error) error {
+func startOutside(cmd *exec.Cmd) error {
 	return keyring.Do(func() error { // on a thread that ends
 		mounts, err := os.Open(firstMounts)
 		if err != nil {
@@ -59,6 +55,6 @@ func DoOutside(f func() error) error {
 		if err := unix.Setns(int(mounts.Fd()), unix.CLONE_NEWNS); err != nil {
 			return fmt.Errorf("leave the mounts of the unit: %w", err)
 		}
-		return f()
+		return cmd.Start()
 	})
 }

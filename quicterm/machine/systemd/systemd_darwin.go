@@ -25,8 +25,5 @@ func InLogin() bool { return false }
 // EndsAtLogout returns nothing: no process ends with a login.
 func EndsAtLogout(context.Context) string { return "" }
 
-// DoOutside calls f, and returns its error.
-func DoOutside(f func() error) error { return f() }
-
 // Outside returns nil.
 func Outside() func(*exec.Cmd) error { return nil }

@@ -45,8 +45,8 @@ type Holders interface {
 
 	// Start starts the holder of a new session of an account. It returns when the
 	// program runs and the holder can be asked, or when ctx ends. PAM may learn the client's
-	// address. What it returns was said by a process of the account.
-	Start(ctx context.Context, a *account.Account, client netip.Addr, launch *wire.Launch) (wire.Started, error)
+	// address.
+	Start(ctx context.Context, a *account.Account, client netip.Addr, launch *wire.Launch) error
 
 	// Records has a process of an account list or remove records of lost sessions, as
 	// launch.Persist says, and returns its answer: Records, Done or Error. It blocks until then or

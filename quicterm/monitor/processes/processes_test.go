@@ -26,7 +26,7 @@ import (
 func TestKeyReaderStartsNoHolder(t *testing.T) {
 	defer func(args []string) { os.Args = args }(os.Args)
 	os.Args = []string{"qtd", keyfile.Command}
-	if pid, _, err := holder.Start(t.Context(), &wire.Launch{}, holder.Process{}); pid != 0 || err == nil || !strings.Contains(err.Error(), keyfile.Command) {
+	if pid, err := holder.Start(t.Context(), &wire.Launch{}, holder.Process{}); pid != 0 || err == nil || !strings.Contains(err.Error(), keyfile.Command) {
 		t.Errorf("process %d, %v", pid, err)
 	}
 }

@@ -32,14 +32,14 @@ const maxReaders = 4
 // Start implements [Holders].
 func (p *Local) Start(
 	ctx context.Context, a *account.Account, client netip.Addr, launch *wire.Launch,
-) (started wire.Started, err error) {
+) error {
 	credential, err := p.Names.Credential(ctx, a)
 	if err != nil {
-		return started, err
+		return err
 	}
 	login, err := p.loginOf(ctx, a)
 	if err != nil {
-		return started, err
+		return err
 	}
 	local := *launch
 	local.Base = string(p.Base)
@@ -77,22 +77,22 @@ func (p *Local) Records(ctx context.Context, a *account.Account, launch *wire.La
 // account can make nothing.
 func (p *Local) startAs(
 	ctx context.Context, a *account.Account, credential *syscall.Credential, login *holder.Login, launch *wire.Launch,
-) (started wire.Started, err error) {
+) error {
 	dir, err := p.Base.MakeFor(a.UID, a.GID)
 	if err != nil {
-		return started, fmt.Errorf("directory for sockets: %w", err)
+		return fmt.Errorf("directory for sockets: %w", err)
 	}
 	names, err := os.ReadDir(dir)
 	if err == nil && len(names) >= MaxSockets {
 		err = fmt.Errorf("%s has %d sockets already, of sessions that live or wait for their clients", dir, len(names))
 	}
 	if err != nil {
-		return started, err
+		return err
 	}
 	launch.Socket = filepath.Join(dir, holder.SocketName(launch.ID))
 	socket, err := rundir.Bind(launch.Socket, a.UID, a.GID)
 	if err != nil {
-		return started, fmt.Errorf("make socket: %w", err)
+		return fmt.Errorf("make socket: %w", err)
 	}
 	defer socket.Close()
 	process := holder.Process{
@@ -104,7 +104,7 @@ func (p *Local) startAs(
 // run starts a holder in a scope of its own. It calls ended when the process has ended, or does not start.
 func (p *Local) run(
 	ctx context.Context, a *account.Account, launch *wire.Launch, process holder.Process, ended func(),
-) (started wire.Started, err error) {
+) error {
 	start := p.Outside
 	if start == nil {
 		start = keyring.Start
@@ -113,13 +113,13 @@ func (p *Local) run(
 	if p.Within != nil {
 		process.Start = func(cmd *exec.Cmd) error { return p.Within(func() error { return start(cmd) }) }
 	}
-	pid, started, err := holder.Start(ctx, launch, process)
+	pid, err := holder.Start(ctx, launch, process)
 	if pid == 0 {
 		ended()
-		return started, err
+		return err
 	}
 	p.children.add(pid, ended)
-	return started, err
+	return err
 }
 
 // putAside puts a holder into a scope of its own, in a slice for the sessions of its account. That is
