@@ -33,15 +33,6 @@ type Permissions struct {
 // maxEnvironment bounds the variables that a line sets, as sshd does.
 const maxEnvironment = 1024
 
-// Size returns how much memory they take, in bytes.
-func (p *Permissions) Size() int {
-	size := 64 + len(p.Command)
-	for _, variable := range p.Environment {
-		size += 16 + len(variable)
-	}
-	return size
-}
-
 // Valid reports whether a line of authorized_keys can allow this.
 func (p *Permissions) Valid() bool {
 	size := 0

@@ -156,7 +156,7 @@ func (s *started) has(uid uint32, instance wire.InstanceID) bool {
 // start starts a holder. The log tells what was done by it.
 func (c *client) start(ctx context.Context, launch *wire.Launch, done string) error {
 	s := c.server
-	if err := s.holders.Start(ctx, c.account, unmapped(c.path.Client).Addr(), launch); err != nil {
+	if err := s.holders.Start(ctx, c.account, launch); err != nil {
 		return err
 	}
 	s.started.add(c.account.UID, c.instance)

@@ -148,7 +148,9 @@ func (s *Monitor) Offer(ctx context.Context, o *privsep.Offer) (*privsep.Verdict
 	if err != nil {
 		return nil, err
 	}
-	answer := &privsep.Verdicts{Time: s.signatures.Offer(time.Now(), time.Duration(uptime()))}
+	answer := &privsep.Verdicts{
+		Time: s.signatures.Offer(time.Now(), time.Duration(uptime())), Sealed: s.access.Seal(o, verdicts),
+	}
 	for _, v := range verdicts {
 		text := ""
 		if v.Refused != nil {
@@ -176,13 +178,9 @@ func (s *Monitor) Prove(ctx context.Context, p *privsep.Proof) (*privsep.Login, 
 	if err != nil {
 		return nil, err
 	}
-	verdicts, err := s.access.Judge(ctx, a, &p.Offer)
+	allowed, err := s.access.Allowed(ctx, a, &p.Offer, p.Key)
 	if err != nil {
 		return nil, err
-	}
-	allowed := verdicts[p.Key].Allowed
-	if allowed == nil {
-		return nil, verdicts[p.Key].Refused
 	}
 	// All of it is known here except the time and the exporter: the network half could say that
 	// another account, or another server, was meant.

@@ -86,8 +86,8 @@ func (w *watchedHolders) Await(ctx context.Context, uid uint32, id wire.SessionI
 	return w.of[uid].Await(ctx, uid, id)
 }
 
-func (w *watchedHolders) Start(ctx context.Context, a *account.Account, at netip.Addr, launch *wire.Launch) error {
-	return w.touch(a.UID, new(wire.Open)).Start(ctx, a, at, launch)
+func (w *watchedHolders) Start(ctx context.Context, a *account.Account, launch *wire.Launch) error {
+	return w.touch(a.UID, new(wire.Open)).Start(ctx, a, launch)
 }
 
 func (w *watchedHolders) Records(context.Context, *account.Account, *wire.Launch) (wire.Message, error) {

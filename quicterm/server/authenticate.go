@@ -146,6 +146,7 @@ func (c *conn) accepted(ctx context.Context, hello *wire.Hello) (*wire.Offer, er
 	if err != nil {
 		return offer, err
 	}
+	c.sealed = verdicts.Sealed
 	refused := ""
 	for i, blob := range hello.Keys {
 		if i >= len(verdicts.Refused) {
@@ -168,7 +169,7 @@ func (c *conn) accepted(ctx context.Context, hello *wire.Hello) (*wire.Offer, er
 // offered returns what the monitor is asked about a client's keys.
 func (c *conn) offered(hello *wire.Hello) *privsep.Offer {
 	return &privsep.Offer{Attempt: c.attempt, Source: c.pending.Site.String(), User: hello.User, Keys: hello.Keys,
-		Path: c.path(), Earlier: c.earlier}
+		Path: c.path(), Earlier: c.earlier, Sealed: c.sealed}
 }
 
 // checkAnswer accepts a signature as proof.

@@ -45,6 +45,7 @@ type conn struct {
 	log      *slog.Logger
 	attempt  uint64 // number of the connection
 	earlier  int    // keys of Hellos before the last one, none of which was accepted
+	sealed   []byte // of the last Offer: see privsep.Verdicts
 	tried    []byte // the last key that was not accepted, for the log
 
 	refusal *wire.Error // what a client is told that has proven its key in vain, or nil
@@ -146,6 +147,7 @@ func (c *conn) serve(ctx context.Context) error {
 		}
 		return fmt.Errorf("%w: %w", errDenied, err)
 	}
+	c.sealed = nil
 	c.server.unauthenticated.prove(c.pending)
 	if c.local == nil {
 		c.server.accounts.join(c.login.UID, c.member)

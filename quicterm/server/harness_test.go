@@ -154,10 +154,8 @@ func (c *current) Await(ctx context.Context, uid uint32, id wire.SessionID) (wir
 	return (*c.Load()).Await(ctx, uid, id)
 }
 
-func (c *current) Start(
-	ctx context.Context, a *account.Account, client netip.Addr, launch *wire.Launch,
-) error {
-	return (*c.Load()).Start(ctx, a, client, launch)
+func (c *current) Start(ctx context.Context, a *account.Account, launch *wire.Launch) error {
+	return (*c.Load()).Start(ctx, a, launch)
 }
 
 func (c *current) Records(ctx context.Context, a *account.Account, launch *wire.Launch) (wire.Message, error) {

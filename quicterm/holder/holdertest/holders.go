@@ -12,7 +12,6 @@ import (
 	"io/fs"
 	"log/slog"
 	"net"
-	"net/netip"
 	"os"
 	"sync"
 	"time"
@@ -159,9 +158,7 @@ func (h *Holders) handle(
 }
 
 // Start starts the holder of a new session. It ends with its session.
-func (h *Holders) Start(
-	ctx context.Context, _ *account.Account, _ netip.Addr, launch *wire.Launch,
-) error {
+func (h *Holders) Start(ctx context.Context, _ *account.Account, launch *wire.Launch) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}

@@ -3,7 +3,6 @@
 package holdertest
 
 import (
-	"net/netip"
 	"testing"
 
 	"github.com/quicterm/quicterm/quicterm/holder"
@@ -16,7 +15,7 @@ func TestRefusalClosesCarrier(t *testing.T) {
 	h := New(func(l *wire.Launch) holder.Program { return programtest.NewStub(l.PTY) })
 	defer h.Wait()
 	launch := &wire.Launch{ID: wire.SessionID{1}, PTY: true}
-	if err := h.Start(t.Context(), nil, netip.Addr{}, launch); err != nil {
+	if err := h.Start(t.Context(), nil, launch); err != nil {
 		t.Fatal(err)
 	}
 	defer h.Kill()

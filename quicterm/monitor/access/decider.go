@@ -31,9 +31,9 @@ type Decider struct {
 	panics   *panics.Container
 	log      *slog.Logger
 
-	rules    atomic.Pointer[rules]
-	sources  atomic.Pointer[sshd.Sources] // at the last login
-	verdicts verdicts
+	rules   atomic.Pointer[rules]
+	sources atomic.Pointer[sshd.Sources] // at the last login
+	sealer  sealer
 }
 
 // rules are what the settings say.
@@ -48,7 +48,9 @@ type rules struct {
 // New returns a decider, which Adopt gives its settings. all says whether the daemon serves every account. Close ends
 // the processes that it has started.
 func New(names *account.NameService, all bool, panics *panics.Container, log *slog.Logger) *Decider {
-	return &Decider{all: all, names: names, keyFiles: keyfile.NewReader(names), panics: panics, log: log}
+	return &Decider{
+		all: all, names: names, keyFiles: keyfile.NewReader(names), panics: panics, log: log, sealer: newSealer(),
+	}
 }
 
 // Close ends the processes that read keys.
@@ -263,10 +265,6 @@ func obey(policy *sshd.Policy, uid uint32, blob []byte, v auth.Verdict) (*auth.P
 // Judge returns what an account allows the keys of an Offer. It refuses the keys after too many that
 // are refused, as sshd does not look at them.
 func (d *Decider) Judge(ctx context.Context, a *account.Account, o *privsep.Offer) ([]auth.Verdict, error) {
-	hash := hashOffer(o)
-	if kept := d.verdicts.get(hash); kept != nil {
-		return kept, nil
-	}
 	decided, err := d.authorize(ctx, claim{account: a, from: o.Path.From(), at: o.Path.At(), tried: o.Earlier}, o.Keys...)
 	if err != nil {
 		return nil, err
@@ -279,8 +277,27 @@ func (d *Decider) Judge(ctx context.Context, a *account.Account, o *privsep.Offe
 			tried++
 		}
 	}
-	d.verdicts.put(hash, a.UID, decided.verdicts)
 	return decided.verdicts, nil
+}
+
+// Seal seals the verdicts about an Offer.
+func (d *Decider) Seal(o *privsep.Offer, verdicts []auth.Verdict) []byte {
+	return d.sealer.seal(o, verdicts)
+}
+
+// Allowed returns what an account allows a key of an Offer: as was sealed a moment ago, or as Judge says now. The error
+// says why the key is refused, or that nothing is known.
+func (d *Decider) Allowed(
+	ctx context.Context, a *account.Account, o *privsep.Offer, key int,
+) (allowed *auth.Permissions, err error) {
+	if sealed := d.sealer.open(o); sealed != nil && sealed[key] != nil {
+		return sealed[key], nil
+	}
+	verdicts, err := d.Judge(ctx, a, o)
+	if err != nil {
+		return nil, err
+	}
+	return verdicts[key].Allowed, verdicts[key].Refused
 }
 
 // ErrExpired is the error of an account whose expiration date has passed.

@@ -3,12 +3,13 @@
 package access
 
 import (
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/binary"
-	"errors"
+	"encoding/json"
 	"fmt"
-	"slices"
-	"sync"
 	"time"
 
 	"github.com/quicterm/quicterm/quicterm/auth"
@@ -21,97 +22,63 @@ const (
 	// removed since.
 	verdictsTime = 5 * time.Second
 
-	// maxAttempt bounds what is kept of an attempt, in bytes: 64 keys with short commands. What takes
-	// more, such as long commands, is looked up again.
-	maxAttempt = 8 << 10
-
-	// maxOfAccount bounds what is kept of an account, and maxKept what is kept in all, in bytes:
-	// strangers may ask. 128 KiB are hundreds of clients with a key or two that log in within
-	// verdictsTime.
-	maxOfAccount, maxKept = 128 << 10, 4 << 20
-
-	// attemptSize and verdictSize are what an attempt and a verdict take without texts, in bytes.
-	attemptSize, verdictSize = 200, 80
+	// maxSealed bounds what is sealed, in bytes: 64 keys with short commands. What takes more, such as long commands, is
+	// looked up again. The network half has it as long as a client without a login.
+	maxSealed = 8 << 10
 )
 
-// verdicts have what accounts allowed the keys of the latest attempts. They are safe for concurrent use.
-type verdicts struct {
-	mu    sync.Mutex
-	kept  map[[sha256.Size]byte]attempt // by the hash of the Offer
-	order [][sha256.Size]byte           // the oldest first
-	bytes int                           // of all
-	of    map[uint32]int                // bytes of an account, by its user id
+// A sealer makes the network half keep verdicts between an Offer and its Proof, so that the monitor keeps nothing for
+// strangers. That half can neither read nor change them, and cannot use them for another Offer.
+type sealer struct {
+	aead  cipher.AEAD
+	begun time.Time
 }
 
-type attempt struct {
-	uid      uint32
-	verdicts []auth.Verdict // in the order of the keys, without what only the log needs
-	bytes    int
-	at       time.Time
+// A sealed is what accounts allowed the keys of an Offer: nil for those that are refused.
+type sealed struct {
+	At      time.Duration // since the sealer began
+	Allowed []*auth.Permissions
 }
 
-// get returns verdicts that are not too old. The caller does not change them.
-func (v *verdicts) get(key [sha256.Size]byte) []auth.Verdict {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	one, ok := v.kept[key]
-	if !ok || time.Since(one.at) >= verdictsTime {
+func newSealer() sealer {
+	key := make([]byte, 32)
+	rand.Read(key)
+	block, err := aes.NewCipher(key)
+	if err != nil {
+		panic(err) // for keys of another size only
+	}
+	aead, err := cipher.NewGCMWithRandomNonce(block)
+	if err != nil {
+		panic(err) // for other ciphers than AES only
+	}
+	return sealer{aead, time.Now()}
+}
+
+// seal returns sealed verdicts, or nothing if they are too long.
+func (s *sealer) seal(o *privsep.Offer, verdicts []auth.Verdict) []byte {
+	plain := sealed{At: time.Since(s.begun)}
+	for _, v := range verdicts {
+		plain.Allowed = append(plain.Allowed, v.Allowed)
+	}
+	text, err := json.Marshal(plain)
+	if err != nil || len(text) > maxSealed {
 		return nil
 	}
-	return one.verdicts
+	return s.aead.Seal(nil, nil, text, hashOffer(o))
 }
 
-// put keeps verdicts for verdictsTime, unless there are too many.
-func (v *verdicts) put(key [sha256.Size]byte, uid uint32, some []auth.Verdict) {
-	one := attempt{uid: uid, bytes: attemptSize, at: time.Now()}
-	for _, verdict := range some {
-		one.bytes += verdictSize
-		kept := auth.Verdict{Allowed: verdict.Allowed}
-		if kept.Allowed == nil {
-			text := verdict.Refused.Error()
-			kept.Refused = errors.New(text)
-			one.bytes += len(text)
-		} else {
-			one.bytes += kept.Allowed.Size()
-		}
-		if one.bytes > maxAttempt {
-			return
-		}
-		one.verdicts = append(one.verdicts, kept)
+// open returns what was sealed for an Offer, unless that is too old or there is nothing.
+func (s *sealer) open(o *privsep.Offer) []*auth.Permissions {
+	text, err := s.aead.Open(nil, nil, o.Sealed, hashOffer(o))
+	var plain sealed
+	if err != nil || json.Unmarshal(text, &plain) != nil || time.Since(s.begun)-plain.At >= verdictsTime {
+		return nil
 	}
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.expireLocked()
-	if _, known := v.kept[key]; known || v.bytes+one.bytes > maxKept || v.of[uid]+one.bytes > maxOfAccount {
-		return
-	}
-	if v.kept == nil {
-		v.kept, v.of = make(map[[sha256.Size]byte]attempt), make(map[uint32]int)
-	}
-	v.kept[key], v.order = one, append(v.order, key)
-	v.bytes += one.bytes
-	v.of[uid] += one.bytes
-}
-
-func (v *verdicts) expireLocked() {
-	expired := 0
-	for _, key := range v.order {
-		one := v.kept[key]
-		if time.Since(one.at) < verdictsTime {
-			break
-		}
-		expired++
-		delete(v.kept, key)
-		v.bytes -= one.bytes
-		if v.of[one.uid] -= one.bytes; v.of[one.uid] == 0 {
-			delete(v.of, one.uid)
-		}
-	}
-	v.order = slices.Delete(v.order, 0, expired)
+	return plain.Allowed
 }
 
 // hashOffer returns the hash of all that verdicts depend on.
-func hashOffer(o *privsep.Offer) (sum [sha256.Size]byte) {
+func hashOffer(o *privsep.Offer) []byte {
 	h := sha256.New()
 	add := func(b []byte) {
 		h.Write(binary.BigEndian.AppendUint32(nil, uint32(len(b))))
@@ -124,5 +91,5 @@ func hashOffer(o *privsep.Offer) (sum [sha256.Size]byte) {
 	for _, key := range o.Keys {
 		add(key)
 	}
-	return [sha256.Size]byte(h.Sum(nil))
+	return h.Sum(nil)
 }

@@ -3,7 +3,9 @@
 package access
 
 import (
-	"fmt"
+	"bytes"
+	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -13,55 +15,47 @@ import (
 	"github.com/quicterm/quicterm/quicterm/monitor/privsep"
 )
 
-// Verdicts are kept for a moment, as many bytes as they may have in all and for an account, and none of
-// what takes many.
-func TestVerdictsAreBounded(t *testing.T) {
+// Sealed verdicts count for the Offer that they are about, for a moment, and what takes many bytes is not sealed.
+func TestSealedVerdicts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var v verdicts
-		n := 0
-		put := func(uid uint32, some ...auth.Verdict) (key [32]byte) {
-			n++
-			key = hashOffer(&privsep.Offer{Attempt: uint64(n)})
-			v.put(key, uid, some)
-			return key
+		s := newSealer()
+		o := privsep.Offer{Attempt: 1, User: "ann", Keys: [][]byte{{1}, {2}}}
+		verdicts := []auth.Verdict{{Refused: auth.ErrNotAuthorized}, {Allowed: &auth.Permissions{Command: "date", NoPTY: true}}}
+		o.Sealed = s.seal(&o, verdicts)
+		if bytes.Contains(o.Sealed, []byte("date")) {
+			t.Error("the network half can read what is sealed")
 		}
-		refused := auth.Verdict{Refused: auth.ErrNotAuthorized, Where: "a file"}
-		allowed := auth.Verdict{Allowed: &auth.Permissions{Command: "date", NoPTY: true, Environment: []string{"A=b"}}}
-		first := put(1, refused, allowed)
-		got := v.get(first)
-		if len(got) != 2 || got[0].Allowed != nil || got[0].Refused.Error() != auth.ErrNotAuthorized.Error() ||
-			got[1].Allowed.Command != "date" || got[1].Allowed.Environment[0] != "A=b" || got[1].Refused != nil {
-			t.Fatalf("kept are %v", got)
+		opened := func(change func(o *privsep.Offer)) []*auth.Permissions {
+			changed := o
+			changed.Sealed = bytes.Clone(o.Sealed)
+			change(&changed)
+			return s.open(&changed)
 		}
-		for why, some := range map[string]auth.Verdict{
-			"a long command":     {Allowed: &auth.Permissions{Command: strings.Repeat("x", maxAttempt)}},
-			"a long environment": {Allowed: &auth.Permissions{Environment: []string{strings.Repeat("x", maxAttempt)}}},
-			"a long refusal":     {Refused: fmt.Errorf("%s", strings.Repeat("x", maxAttempt))},
+		got := opened(func(*privsep.Offer) {})
+		if len(got) != 2 || got[0] != nil || got[1].Command != "date" || !got[1].NoPTY {
+			t.Fatalf("sealed are %v", got)
+		}
+		for why, change := range map[string]func(o *privsep.Offer){
+			"another connection": func(o *privsep.Offer) { o.Attempt++ },
+			"another account":    func(o *privsep.Offer) { o.User = "bob" },
+			"another address":    func(o *privsep.Offer) { o.Path.Client = netip.MustParseAddrPort("192.0.2.1:1") },
+			"other keys":         func(o *privsep.Offer) { o.Keys = [][]byte{{2}, {1}} },
+			"fewer tries":        func(o *privsep.Offer) { o.Earlier++ },
+			"a changed bit":      func(o *privsep.Offer) { o.Sealed[len(o.Sealed)/2] ^= 1 },
+			"nothing sealed":     func(o *privsep.Offer) { o.Sealed = nil },
+			"another monitor":    func(o *privsep.Offer) { other := newSealer(); o.Sealed = other.seal(o, verdicts) },
 		} {
-			if v.get(put(2, some)) != nil {
-				t.Errorf("%s is kept", why)
+			if opened(change) != nil {
+				t.Errorf("%s: verdicts count", why)
 			}
 		}
-		for range 2 * maxOfAccount / 100 {
-			put(1, refused)
-		}
-		if v.get(put(1, refused)) != nil || v.of[1] > maxOfAccount || len(v.get(put(2, refused))) != 1 {
-			t.Errorf("%d bytes of an account are kept", v.of[1])
-		}
-		for uid := range uint32(2 * maxKept / maxOfAccount) {
-			for range maxOfAccount / 100 {
-				put(100+uid, refused)
-			}
-		}
-		if v.bytes > maxKept || v.get(put(7, refused)) != nil {
-			t.Errorf("%d bytes are kept", v.bytes)
+		long := []auth.Verdict{{Allowed: &auth.Permissions{Command: strings.Repeat("x", maxSealed)}}}
+		if s.seal(&o, long) != nil || s.seal(&o, slices.Repeat(verdicts, 1000)) != nil {
+			t.Error("much is sealed")
 		}
 		time.Sleep(verdictsTime)
-		if v.get(first) != nil {
+		if opened(func(*privsep.Offer) {}) != nil {
 			t.Error("old verdicts count")
-		}
-		if v.get(put(1, refused)) == nil || len(v.kept) != 1 || len(v.order) != 1 || len(v.of) != 1 || v.bytes != v.of[1] {
-			t.Errorf("%d old verdicts are kept", len(v.kept)-1)
 		}
 	})
 }

@@ -101,6 +101,9 @@ type Offer struct {
 	Keys    [][]byte `cbor:"4,keyasint"` // RFC 4253, 6.6
 	Path    Path     `cbor:"5,keyasint"`
 	Earlier int      `cbor:"6,keyasint"` // keys that the client has tried before, in vain
+
+	// Sealed is that of the Verdicts of the same Offer, in a Proof, or nothing.
+	Sealed []byte `cbor:"7,keyasint"`
 }
 
 // Verdicts say for each key of an Offer why the account does not accept it; empty texts are of
@@ -108,6 +111,9 @@ type Offer struct {
 type Verdicts struct {
 	Refused []string `cbor:"1,keyasint"`
 	Time    []byte   `cbor:"2,keyasint"` // the monitor's: see wire.Offer
+
+	// Sealed are the verdicts for the monitor alone, which keeps none, or nothing.
+	Sealed []byte `cbor:"3,keyasint"`
 }
 
 // A Proof is a signature by one of the keys of an Offer.

@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"log/slog"
 	"maps"
-	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
@@ -31,7 +30,7 @@ func startCat(t *testing.T, p *Local, a *account.Account, id wire.SessionID) (pi
 	before := p.children.all()
 	launch := &wire.Launch{ID: id, Name: "cat", Path: "/bin/cat", Argv: []string{"cat"}, Dir: "/",
 		Buffer: 1 << 20, ExitedTTL: time.Hour, PipeTTL: time.Hour}
-	if err := p.Start(t.Context(), a, netip.Addr{}, launch); err != nil {
+	if err := p.Start(t.Context(), a, launch); err != nil {
 		t.Fatal(err)
 	}
 	for _, child := range p.children.all() {

@@ -4,7 +4,6 @@ package processes
 
 import (
 	"context"
-	"net/netip"
 
 	"github.com/quicterm/quicterm/migrate/carrier"
 	"github.com/quicterm/quicterm/quicterm/machine/account"
@@ -44,9 +43,8 @@ type Holders interface {
 	Await(ctx context.Context, uid uint32, id wire.SessionID) (wire.Message, error)
 
 	// Start starts the holder of a new session of an account. It returns when the
-	// program runs and the holder can be asked, or when ctx ends. PAM may learn the client's
-	// address.
-	Start(ctx context.Context, a *account.Account, client netip.Addr, launch *wire.Launch) error
+	// program runs and the holder can be asked, or when ctx ends.
+	Start(ctx context.Context, a *account.Account, launch *wire.Launch) error
 
 	// Records has a process of an account list or remove records of lost sessions, as
 	// launch.Persist says, and returns its answer: Records, Done or Error. It blocks until then or

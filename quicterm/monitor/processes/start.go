@@ -5,7 +5,6 @@ package processes
 import (
 	"context"
 	"fmt"
-	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -30,9 +29,7 @@ const scopeTime = 10 * time.Second
 const maxReaders = 4
 
 // Start implements [Holders].
-func (p *Local) Start(
-	ctx context.Context, a *account.Account, client netip.Addr, launch *wire.Launch,
-) error {
+func (p *Local) Start(ctx context.Context, a *account.Account, launch *wire.Launch) error {
 	credential, err := p.Names.Credential(ctx, a)
 	if err != nil {
 		return err
