@@ -30,6 +30,9 @@ func (i *Installation) String() string {
 	return line
 }
 
+// maxConfig bounds what is read of a file with options, in bytes.
+const maxConfig = 1 << 20
+
 const (
 	// options are those of sshd(8), with a colon behind each that has an argument.
 	options = "46DdeqrC:E:b:c:f:g:h:k:o:p:u:GRTVQ:it"

@@ -27,9 +27,8 @@ const (
 	// starved or the name service is asked.
 	askTimeout = 10 * time.Second
 
-	// answerTime is how long an answer is kept. A login asks for it two or three times. One is not kept
-	// over a change of sshd's files or options; this bounds how long groups of a directory or names of the DNS are.
-	answerTime = 5 * time.Second
+	// locatedTime is how long the sshd that runs is taken for the only one: to look at all processes takes milliseconds.
+	locatedTime = 5 * time.Second
 
 	// nameTimeout bounds how long the DNS may take for a client's name. Without an answer the
 	// name is the address, as for sshd.
@@ -38,7 +37,7 @@ const (
 	// maxAnswers bounds how many answers are kept, some kilobytes each.
 	maxAnswers = 512
 
-	// maxRunning bounds how many processes run at a time, about 10 ms each. Others wait.
+	// maxRunning bounds how many processes run at a time, about 10 ms each. Others wait, and share an answer.
 	maxRunning = 4
 )
 
@@ -83,15 +82,13 @@ type Daemon struct {
 type question struct {
 	user           string
 	client, server netip.Addr
-
-	state string // of sshd's files and options: see Installation
 }
 
 type answer struct {
 	policy *Policy
 	host   string // the client's name
 	err    error
-	until  time.Time
+	asked  time.Time
 }
 
 // Ask returns what sshd allows a login, or the own settings if no sshd is installed.
@@ -110,18 +107,14 @@ func (d *Daemon) Ask(ctx context.Context, l *Login, own *Policy) (*Policy, error
 
 // Find returns the policy that Ask judges by, and the client's name. It blocks as Ask does.
 func (d *Daemon) Find(ctx context.Context, l *Login, own *Policy) (*Policy, string, error) {
-	sshd, err := d.Locate()
-	if err != nil {
-		return nil, "", fmt.Errorf("sshd's configuration is not known: %w; correct that, or set sshd_policy", err)
-	}
-	if sshd == nil {
+	a, err := d.answer(ctx, question{l.User, plain(l.Client), plain(l.Server)})
+	switch {
+	case err != nil:
+		return nil, "", err
+	case a.policy == nil:
 		return own, plain(l.Client).String(), nil
 	}
-	policy, host, err := d.answer(ctx, sshd, question{l.User, plain(l.Client), plain(l.Server), sshd.state()})
-	if err != nil {
-		return nil, "", err
-	}
-	return policy, host, nil
+	return a.policy, a.host, nil
 }
 
 // Locate returns the sshd of this machine with the options that say who gets in: those of the process that
@@ -131,7 +124,7 @@ func (d *Daemon) Locate() (*Installation, error) {
 	d.mu.Lock()
 	last, at := d.located, d.locatedAt
 	d.mu.Unlock()
-	if last != nil && last.runs() && time.Since(at) < answerTime {
+	if last != nil && last.runs() && time.Since(at) < locatedTime {
 		return last, nil
 	}
 	file := d.find()
@@ -185,54 +178,53 @@ func (d *Daemon) find() string {
 // plain returns an address in the form in which sshd has it.
 func plain(a netip.Addr) netip.Addr { return a.Unmap().WithZone("") }
 
-// answer returns sshd's settings for a login, and the client's name.
-func (d *Daemon) answer(ctx context.Context, sshd *Installation, q question) (*Policy, string, error) {
+// answer returns sshd's settings for a login, and the client's name, or no settings if no sshd is installed. Logins that
+// wait share one answer: it is that of an sshd which was started after each of them began, and so knows each change
+// that was made before.
+func (d *Daemon) answer(ctx context.Context, q question) (*answer, error) {
+	begun := time.Now()
 	d.once.Do(func() {
 		d.running = make(chan struct{}, maxRunning)
 		d.answers = make(map[question]*answer)
 		d.global = global{port: 22}
 	})
-	if a := d.kept(q); a != nil {
-		return a.policy, a.host, a.err
-	}
 	select {
 	case d.running <- struct{}{}:
 		defer func() { <-d.running }()
 	case <-ctx.Done():
-		return nil, "", fmt.Errorf("sshd: %w", context.Cause(ctx))
+		return nil, fmt.Errorf("sshd: %w", context.Cause(ctx))
 	}
-	if a := d.kept(q); a != nil { // another login has asked meanwhile
-		return a.policy, a.host, a.err
+	d.mu.Lock()
+	a := d.answers[q]
+	d.mu.Unlock()
+	if a != nil && a.asked.After(begun) {
+		return a, a.err
 	}
-	a := new(answer)
-	a.policy, a.host, a.err = d.settings(ctx, sshd, q)
+	a = &answer{asked: time.Now()}
+	a.policy, a.host, a.err = d.settings(ctx, q)
 	if ctx.Err() != nil { // that is not sshd's fault
-		return nil, "", fmt.Errorf("sshd: %w", context.Cause(ctx))
+		return nil, fmt.Errorf("sshd: %w", context.Cause(ctx))
 	}
-	a.until = time.Now().Add(answerTime)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if len(d.answers) >= maxAnswers {
 		clear(d.answers)
 	}
 	d.answers[q] = a
-	return a.policy, a.host, a.err
-}
-
-// kept returns the answer to a question if it is kept and not too old, or nil.
-func (d *Daemon) kept(q question) *answer {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if a := d.answers[q]; a != nil && time.Now().Before(a.until) {
-		return a
-	}
-	return nil
+	return a, a.err
 }
 
 // settings asks sshd for its settings for a login. A Match block may depend on the client's
 // name and on the port of the login, so that these settings must be known first: sshd is
 // asked again if they are not those of the last answer.
-func (d *Daemon) settings(ctx context.Context, sshd *Installation, q question) (*Policy, string, error) {
+func (d *Daemon) settings(ctx context.Context, q question) (*Policy, string, error) {
+	sshd, err := d.Locate()
+	switch {
+	case err != nil:
+		return nil, "", fmt.Errorf("sshd's configuration is not known: %w; correct that, or set sshd_policy", err)
+	case sshd == nil:
+		return nil, "", nil
+	}
 	ctx, cancel := context.WithTimeoutCause(ctx, askTimeout, fmt.Errorf("no answer within %v", askTimeout))
 	defer cancel()
 	if !names.MatchString(q.user) {

@@ -55,7 +55,7 @@ func TestAsk(t *testing.T) {
 			t.Fatalf("%v, %v", p, err)
 		}
 	}
-	if got := runs(); len(got) != 1 || got[0] != "-G -T -C user=jo,host=10.0.0.1,addr=10.0.0.1,laddr=10.0.0.1,lport=22" {
+	if got := runs(); len(got) != 3 || got[0] != "-G -T -C user=jo,host=10.0.0.1,addr=10.0.0.1,laddr=10.0.0.1,lport=22" {
 		t.Errorf("sshd was run with %q", got)
 	}
 	for _, name := range []string{"jo,user=root", "a b", "a\nb", "a=b", ""} {
@@ -67,7 +67,7 @@ func TestAsk(t *testing.T) {
 	if p, err := d.Ask(ctx, login("root", 0, "10.0.0.1"), ownNothing); err != nil || p.AcceptCommand(0, "") != nil {
 		t.Errorf("%v, %v", p, err)
 	}
-	if got := runs(); len(got) != 2 {
+	if got := runs(); len(got) != 4 {
 		t.Errorf("sshd was run with %q", got)
 	}
 }
@@ -165,8 +165,8 @@ func TestBrokenSSHD(t *testing.T) {
 				t.Errorf("%s: %v, %.1100v; want %q", script, p, err, want)
 			}
 		}
-		if n := len(runs()); n > 2 {
-			t.Errorf("%s: %d runs, want the answer to be kept", script, n)
+		if n := len(runs()); n > 2*2 { // with -G and without
+			t.Errorf("%s: %d runs for 2 logins", script, n)
 		}
 	}
 }
@@ -218,27 +218,20 @@ func TestPoliciesAreBounded(t *testing.T) {
 // A login that waits for its turn takes the answer that another one has got meanwhile.
 func TestAnswerWhileWaiting(t *testing.T) {
 	d, runs := fake(t, "settings")
-	if _, err := d.Ask(t.Context(), login("jo", 1, "10.0.0.1"), ownNothing); err != nil {
+	l := login("ann", 2, "10.0.0.1")
+	if _, err := d.Ask(t.Context(), l, ownNothing); err != nil {
 		t.Fatal(err)
 	}
 	for range maxRunning {
 		d.running <- struct{}{}
 	}
-	l := login("ann", 2, "10.0.0.1")
-	sshd, err := d.Locate()
-	if err != nil {
-		t.Fatal(err)
-	}
-	q := question{l.User, plain(l.Client), plain(l.Server), sshd.state()}
 	asked := make(chan error)
 	go func() {
 		_, err := d.Ask(t.Context(), l, ownNothing)
 		asked <- err
 	}()
 	d.mu.Lock()
-	kept := *d.answers[question{"jo", q.client, q.server, q.state}]
-	kept.until = time.Now().Add(time.Hour)
-	d.answers[q] = &kept
+	d.answers[question{l.User, plain(l.Client), plain(l.Server)}].asked = time.Now().Add(time.Hour)
 	d.mu.Unlock()
 	for range maxRunning {
 		<-d.running
@@ -248,5 +241,15 @@ func TestAnswerWhileWaiting(t *testing.T) {
 	}
 	if got := runs(); len(got) != 1 {
 		t.Errorf("sshd was run with %q", got)
+	}
+}
+
+// An answer is that of settings after each change that was made before the login.
+func TestChangedSettings(t *testing.T) {
+	d, runs := fake(t, "settings")
+	for n := range 3 {
+		if _, err := d.Ask(t.Context(), login("jo", 1, "10.0.0.1"), ownNothing); err != nil || len(runs()) != n+1 {
+			t.Errorf("%v, and sshd was run with %q", err, runs())
+		}
 	}
 }
