@@ -159,14 +159,12 @@ func TestBrokenSSHD(t *testing.T) {
 		"/usr/bin/head -c 300000 /dev/zero >&2; exit 1": "exit status 1",
 	} {
 		d, runs := fake(t, script)
-		for range 2 {
-			p, err := d.Ask(t.Context(), login("jo", 1, "10.0.0.1"), ownNothing)
-			if p != nil || err == nil || !strings.Contains(err.Error(), want) || len(err.Error()) > 1000 {
-				t.Errorf("%s: %v, %.1100v; want %q", script, p, err, want)
-			}
+		p, err := d.Ask(t.Context(), login("jo", 1, "10.0.0.1"), ownNothing)
+		if p != nil || err == nil || !strings.Contains(err.Error(), want) || len(err.Error()) > 1000 {
+			t.Errorf("%s: %v, %.1100v; want %q", script, p, err, want)
 		}
-		if n := len(runs()); n > 2*2 { // with -G and without
-			t.Errorf("%s: %d runs for 2 logins", script, n)
+		if n := len(runs()); n > 2 { // with -G and without
+			t.Errorf("%s: %d runs for a login", script, n)
 		}
 	}
 }
