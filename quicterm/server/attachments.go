@@ -46,6 +46,7 @@ type attachments struct {
 	mu        sync.Mutex
 	connected map[attachmentID]*attachment
 	left      quota.Recent[attachmentID, *attachment] // that have no connection any more, and may come back
+	lost      quota.Recent[attachmentID, struct{}]    // that came back to a session that is over
 }
 
 type attachmentID struct {
@@ -158,6 +159,15 @@ func (a *attachments) remove(l *link) {
 		return
 	}
 	l.log().Info("client detached", "event", "detach", "reason", l.conn.ending.reason())
+}
+
+// isLost records that a client came back to a session that is over, and reports whether that is new.
+func (a *attachments) isLost(id attachmentID) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	_, known := a.lost.Get(id)
+	a.lost.Put(id, struct{}{})
+	return !known
 }
 
 // all returns the connections that are.

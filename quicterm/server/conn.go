@@ -55,8 +55,8 @@ type conn struct {
 	login    *privsep.Login
 	provenAt time.Time
 
-	over   bool   // the client comes back to a session that is over, as far as it says
-	ending ending // why the connection ends
+	over   *attachmentID // the client comes back to a session that is over, as far as it says; or nil
+	ending ending        // why the connection ends
 
 	receiving bool                            // datagrams are received
 	datagrams sync.WaitGroup                  // of receiveDatagrams
@@ -81,14 +81,18 @@ func (s *Server) serveConn(ctx context.Context, incoming incoming) {
 	case c.pending.evicted.Err() != nil:
 		s.counts.refused(errBusy)
 		s.refusedLog.Limited(time.Now(), c.log, "client refused", "event", "refuse", "error", errBusy)
-	case err != nil && !peerGone(err) && !errors.As(err, new(*panics.Error)):
+	case peerGone(err):
+		c.log.Debug("client has gone", "error", err)
+	case err != nil && !errors.As(err, new(*panics.Error)):
 		s.counts.refused(err)
 		log := c.log
 		if c.tried != nil && c.login == nil {
 			log = privsep.KeyCredential(c.tried).On(log)
 		}
-		if c.over { // as each client does whose session has ended while it was away
-			s.deniedLog.LimitedInfo(time.Now(), log, "client comes back to a session that is over", "event", "gone")
+		if c.over != nil { // as each client does whose session has ended while it was away, on all its paths at once
+			if s.attachments.isLost(*c.over) {
+				s.deniedLog.LimitedInfo(time.Now(), log, "client comes back to a session that is over", "event", "gone")
+			}
 			return
 		}
 		s.deniedLog.Limited(time.Now(), log, "client refused", "event", "refuse", "error", err)

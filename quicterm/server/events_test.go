@@ -71,6 +71,21 @@ func TestEvents(t *testing.T) {
 		h.send(c, r)
 		h.want("resume", c, wire.TypeDenied)
 		logged("INFO", "gone", "id="+a.ID.Short())
+		for range 12 { // its other paths
+			c, _, _ := h.dial(quic.Dial, false)
+			h.send(c, r)
+			h.want("resume", c, wire.TypeDenied)
+			c.Close()
+		}
+		r.Instance[0]++
+		other, _, _ := h.dial(quic.Dial, false)
+		defer other.Close()
+		h.send(other, r)
+		h.want("resume of another client", other, wire.TypeDenied)
+		h.log.await(t, "event=gone", 2)
+		if n := strings.Count(h.log.String(), "event=gone"); n != 2 {
+			t.Errorf("%d lines for two clients that come back in vain", n)
+		}
 		if n := strings.Count(h.log.String(), "level=WARN"); n > warnings {
 			t.Errorf("%d warnings for a client that comes back in vain", n-warnings)
 		}

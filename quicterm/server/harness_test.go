@@ -175,7 +175,7 @@ func newHost(t *testing.T) *host {
 	})
 	h.current = new(current)
 	h.setHolders(h.holders)
-	h.logger = slog.New(slog.NewTextHandler(&h.log, nil))
+	h.logger = slog.New(slog.NewTextHandler(&h.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	return h
 }
 

@@ -5,6 +5,7 @@ package server
 import (
 	"context"
 	"errors"
+	"io"
 	"net/netip"
 	"time"
 
@@ -54,7 +55,7 @@ func (i quicIncoming) Carrier(ctx context.Context) (clientCarrier, error) {
 }
 
 // peerGone reports whether a connection ended because the client closed it, became silent, or did
-// not complete the handshake.
+// not complete the handshake: such as one that has only looked whether a daemon answers.
 func peerGone(err error) bool {
-	return quic.PeerGone(err) || tcp.PeerGone(err) || errors.Is(err, errNoHandshake)
+	return errors.Is(err, io.EOF) || quic.PeerGone(err) || tcp.PeerGone(err) || errors.Is(err, errNoHandshake)
 }

@@ -43,7 +43,9 @@ func (c *conn) resume(m wire.Message) error {
 	if errors.Is(err, errDenied) {
 		s.unauthenticated.leave(c.pending)
 		c.sendLast(&wire.Denied{Gone: resumed.Gone})
-		c.over = errors.Is(err, errNoSession) && req.Boot != wire.BootMark{}
+		if errors.Is(err, errNoSession) && req.Boot != (wire.BootMark{}) {
+			c.over = &attachmentID{req.ID, req.Instance}
+		}
 	}
 	var withdrawn *privsep.Withdrawn
 	if errors.As(err, &withdrawn) {

@@ -432,3 +432,20 @@ func TestWindowsOverTCP(t *testing.T) {
 		t.Errorf("%d bytes are left to a connection that has ended", n)
 	}
 }
+
+// A client that only looks whether a daemon answers is nothing to warn of.
+func TestLookOverTCP(t *testing.T) {
+	t.Parallel()
+	h := onTCP(t, 64)
+	c := tls.Client(h.plain(source(1)), clientTLS())
+	if err := c.HandshakeContext(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	h.log.await(t, "client has gone", 1)
+	if log := h.log.String(); strings.Contains(log, "level=WARN") || !strings.Contains(log, "level=DEBUG msg=\"client has gone\"") {
+		t.Errorf("the log is\n%s", log)
+	}
+}
