@@ -206,7 +206,8 @@ var packages = []struct {
 	{
 		path: "quicterm/monitor/access", role: "decides who gets in, and who stays; talks to no client and knows no holder",
 		imports: `configs quicterm/auth quicterm/machine/account quicterm/machine/keyfile quicterm/machine/panics
-			quicterm/machine/rundir quicterm/machine/sshd quicterm/monitor/privsep quicterm/quota quicterm/wire golang.org/x/crypto`,
+			quicterm/machine/rundir quicterm/machine/sshd quicterm/monitor/privsep quicterm/quota quicterm/wire`,
+		tests: "golang.org/x/crypto",
 	},
 	{
 		path: "quicterm/monitor", role: "the half of a daemon that has its rights: lets clients in, and reaches holders; talks to no client",

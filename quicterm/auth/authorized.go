@@ -25,25 +25,11 @@ type Permissions struct {
 	Command  string // runs instead of the command that the client asks for
 	NoPTY    bool
 	Verified bool // a security key must verify its user
-
-	// Environment has variables for the session, as NAME=value, if the server permits that.
-	Environment []string
 }
-
-// maxEnvironment bounds the variables that a line sets, as sshd does.
-const maxEnvironment = 1024
 
 // Valid reports whether a line of authorized_keys can allow this.
 func (p *Permissions) Valid() bool {
-	size := 0
-	for _, variable := range p.Environment {
-		size += len(variable)
-		if name, _, _ := strings.Cut(variable, "="); !isVariable(name) || !validText(variable) {
-			return false
-		}
-	}
-	return len(p.Command) <= maxCommand && validText(p.Command) &&
-		len(p.Environment) <= maxEnvironment && size <= maxCommand
+	return len(p.Command) <= maxCommand && utf8.ValidString(p.Command) && !strings.Contains(p.Command, "\x00")
 }
 
 // isVariable reports whether sshd accepts the name of a variable in a line.
@@ -52,8 +38,6 @@ func isVariable(name string) bool {
 		return r != '_' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
 	})
 }
-
-func validText(s string) bool { return utf8.ValidString(s) && !strings.Contains(s, "\x00") }
 
 // Scope returns the scope of a key with a command: such a key can only use sessions that
 // were made with the same key and the same command, since sessions made before the command
@@ -116,11 +100,8 @@ func readOptions(options []string, from netip.Addr, now time.Time) (*line, error
 				return nil, refuse(fmt.Sprintf("must be UTF-8, without NUL, of at most %d bytes", maxCommand))
 			}
 		case "environment":
-			if variable, _, found := strings.Cut(value, "="); found && !hasVariable(l.Environment, variable) {
-				l.Environment = append(l.Environment, value) // of a variable that is set twice, the first value counts
-			}
-			if !strings.Contains(value, "=") || !l.Valid() {
-				return nil, refuse("must be NAME=value")
+			if variable, _, found := strings.Cut(value, "="); !found || !isVariable(variable) {
+				return nil, refuse("must be NAME=value") // it sets nothing, as PermitUserEnvironment no in sshd
 			}
 		case "cert-authority":
 			l.authority = true
@@ -168,10 +149,6 @@ func readOptions(options []string, from netip.Addr, now time.Time) (*line, error
 
 // once are the options that a line has once.
 var once = []string{"command", "from", "principals"}
-
-func hasVariable(environment []string, name string) bool {
-	return slices.ContainsFunc(environment, func(v string) bool { return strings.HasPrefix(v, name+"=") })
-}
 
 // forwards reports whether the value of an option about forwarding is one that sshd accepts.
 func forwards(name, value string) bool {

@@ -49,13 +49,6 @@ func checkUserCertificate(
 	return p, nil
 }
 
-// CheckCertificate returns why a user certificate is good for nothing that it names, whatever authority is
-// trusted, or nil.
-func CheckCertificate(cert *ssh.Certificate, algorithms string, from netip.Addr, valid time.Time) error {
-	_, err := checkUserCertificate(cert, cert.ValidPrincipals, algorithms, from, valid)
-	return err
-}
-
 // inNetworks reports whether an address is in a list of addresses and networks. A malformed list
 // has none.
 func inNetworks(list string, addr netip.Addr) bool {

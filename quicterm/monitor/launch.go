@@ -72,7 +72,7 @@ func (c *client) launch(req *privsep.Attach, name string) (*wire.Launch, error) 
 	}
 	rand.Read(launch.ID[:])
 	from, at := unmapped(c.path.Client), unmapped(c.path.Server)
-	launch.Env = append(acceptEnv(settings.AcceptEnv, req.Env), c.allowed.Environment...)
+	launch.Env = acceptEnv(settings.AcceptEnv, req.Env)
 	launch.Env = append(launch.Env, // the last value of a variable counts
 		"HOME="+c.account.Home,
 		"USER="+c.account.Name,

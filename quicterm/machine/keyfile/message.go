@@ -140,11 +140,7 @@ func (r *request) search() (*answer, error) {
 		if err != nil {
 			return nil, err
 		}
-		if name := program.Argv[0]; authorities != nil {
-			s.TrustPrincipals(name, authorities.Keys, content)
-		} else {
-			s.Read(name, content)
-		}
+		s.Read(program.Argv[0], content)
 	case authorities == nil:
 	case r.Sources.Principals == "":
 		s.Trust(authorities.Name, authorities.Keys)

@@ -37,7 +37,7 @@ type Authorities struct {
 	Keys []byte
 }
 
-// A Program prints lines of authorized_keys or, if there are Authorities, principals of their certificates.
+// A Program prints lines of authorized_keys.
 type Program struct {
 	Argv    []string // the first is its path
 	Account *account.Account

@@ -9,9 +9,10 @@
 //     password without UsePAM, a shell that cannot be executed.
 //   - A key or certificate gets in only if PubkeyAuthentication, PubkeyAcceptedAlgorithms,
 //     RequiredRSASize, AuthenticationMethods and RevokedKeys let it in, and only by the [Sources]:
-//     AuthorizedKeysFile, TrustedUserCAKeys, AuthorizedKeysCommand and AuthorizedPrincipalsCommand, which the
+//     AuthorizedKeysFile, TrustedUserCAKeys, AuthorizedPrincipalsFile and AuthorizedKeysCommand, which the
 //     caller asks.
-//   - ForceCommand, PermitTTY, PermitUserEnvironment and PubkeyAuthOptions hold for what it gets.
+//   - ForceCommand, PermitTTY and PubkeyAuthOptions hold for what it gets.
+//   - AuthorizedPrincipalsCommand is not run: it lets no certificate in.
 //   - What cannot be obeyed refuses the account: ChrootDirectory, ForceCommand internal-sftp,
 //     AuthenticationMethods with more than a key, a configuration that sshd itself rejects.
 //

@@ -53,10 +53,6 @@ func (p *Policy) Restrict(allowed *auth.Permissions) *auth.Permissions {
 	restricted.Command = cmp.Or(p.command, restricted.Command)
 	restricted.NoPTY = restricted.NoPTY || p.noTerminal
 	restricted.Verified = restricted.Verified || slices.Contains(p.keyOptions, "verify-required")
-	restricted.Environment = slices.DeleteFunc(slices.Clone(allowed.Environment), func(variable string) bool {
-		name, _, _ := strings.Cut(variable, "=")
-		return p.environment != "yes" && (p.environment == "no" || auth.MatchList(p.environment, name) <= 0)
-	})
 	return &restricted
 }
 

@@ -34,7 +34,6 @@ type Policy struct {
 	refused                 bool
 	pam                     bool
 	noTerminal              bool
-	environment             string // PermitUserEnvironment: yes, no or patterns of names
 	maxTries                int
 	keys                    bool
 	keyOptions              []string
@@ -76,7 +75,7 @@ func Parse(output []byte) (*Policy, error) {
 
 func newPolicy() *Policy {
 	return &Policy{
-		keys: true, methods: []string{"any"}, environment: "no", maxTries: math.MaxInt, revoked: new(revokedFiles),
+		keys: true, methods: []string{"any"}, maxTries: math.MaxInt, revoked: new(revokedFiles),
 	}
 }
 
@@ -107,36 +106,34 @@ type (
 
 // items are the settings that count for logins by key, with where their values go.
 var items = map[string]func(*Policy) any{
-	"usedns":                          func(p *Policy) any { return &p.dns },
-	"usepam":                          func(p *Policy) any { return &p.pam },
-	"allowusers":                      func(p *Policy) any { return &p.allowUsers },
-	"denyusers":                       func(p *Policy) any { return &p.denyUsers },
-	"allowgroups":                     func(p *Policy) any { return &p.allowGroups },
-	"denygroups":                      func(p *Policy) any { return &p.denyGroups },
-	"permitrootlogin":                 func(p *Policy) any { return &p.rootLogin },
-	"refuseconnection":                func(p *Policy) any { return &p.refused },
-	"maxsessions":                     func(p *Policy) any { return &p.maxSessions },
-	"chrootdirectory":                 func(p *Policy) any { return &p.chroot },
-	"forcecommand":                    func(p *Policy) any { return &p.command },
-	"permittty":                       func(p *Policy) any { return not(&p.noTerminal) },
-	"permituserenvironment":           func(p *Policy) any { return &p.environment },
-	"maxauthtries":                    func(p *Policy) any { return &p.maxTries },
-	"pubkeyauthentication":            func(p *Policy) any { return &p.keys },
-	"pubkeyauthoptions":               func(p *Policy) any { return words(&p.keyOptions) },
-	"authenticationmethods":           func(p *Policy) any { return words(&p.methods) },
-	"pubkeyacceptedalgorithms":        func(p *Policy) any { return &p.algorithms },
-	"pubkeyacceptedkeytypes":          func(p *Policy) any { return &p.algorithms }, // before OpenSSH 8.5
-	"requiredrsasize":                 func(p *Policy) any { return &p.minRSA },
-	"revokedkeys":                     func(p *Policy) any { return words(&p.revokedKeys) },
-	"authorizedkeysfile":              func(p *Policy) any { return words(&p.Sources.Files) },
-	"authorizedkeyscommand":           func(p *Policy) any { return &p.Sources.Program },
-	"authorizedkeyscommanduser":       func(p *Policy) any { return &p.Sources.ProgramAccount },
-	"trustedusercakeys":               func(p *Policy) any { return &p.Sources.Authorities },
-	"authorizedprincipalsfile":        func(p *Policy) any { return &p.Sources.Principals },
-	"authorizedprincipalscommand":     func(p *Policy) any { return &p.Sources.PrincipalsProgram },
-	"authorizedprincipalscommanduser": func(p *Policy) any { return &p.Sources.PrincipalsAccount },
-	"casignaturealgorithms":           func(p *Policy) any { return &p.Sources.CAAlgorithms },
-	"strictmodes":                     func(p *Policy) any { return not(&p.Sources.Lax) },
+	"usedns":                      func(p *Policy) any { return &p.dns },
+	"usepam":                      func(p *Policy) any { return &p.pam },
+	"allowusers":                  func(p *Policy) any { return &p.allowUsers },
+	"denyusers":                   func(p *Policy) any { return &p.denyUsers },
+	"allowgroups":                 func(p *Policy) any { return &p.allowGroups },
+	"denygroups":                  func(p *Policy) any { return &p.denyGroups },
+	"permitrootlogin":             func(p *Policy) any { return &p.rootLogin },
+	"refuseconnection":            func(p *Policy) any { return &p.refused },
+	"maxsessions":                 func(p *Policy) any { return &p.maxSessions },
+	"chrootdirectory":             func(p *Policy) any { return &p.chroot },
+	"forcecommand":                func(p *Policy) any { return &p.command },
+	"permittty":                   func(p *Policy) any { return not(&p.noTerminal) },
+	"maxauthtries":                func(p *Policy) any { return &p.maxTries },
+	"pubkeyauthentication":        func(p *Policy) any { return &p.keys },
+	"pubkeyauthoptions":           func(p *Policy) any { return words(&p.keyOptions) },
+	"authenticationmethods":       func(p *Policy) any { return words(&p.methods) },
+	"pubkeyacceptedalgorithms":    func(p *Policy) any { return &p.algorithms },
+	"pubkeyacceptedkeytypes":      func(p *Policy) any { return &p.algorithms }, // before OpenSSH 8.5
+	"requiredrsasize":             func(p *Policy) any { return &p.minRSA },
+	"revokedkeys":                 func(p *Policy) any { return words(&p.revokedKeys) },
+	"authorizedkeysfile":          func(p *Policy) any { return words(&p.Sources.Files) },
+	"authorizedkeyscommand":       func(p *Policy) any { return &p.Sources.Program },
+	"authorizedkeyscommanduser":   func(p *Policy) any { return &p.Sources.ProgramAccount },
+	"trustedusercakeys":           func(p *Policy) any { return &p.Sources.Authorities },
+	"authorizedprincipalsfile":    func(p *Policy) any { return &p.Sources.Principals },
+	"authorizedprincipalscommand": func(p *Policy) any { return &p.Sources.PrincipalsProgram },
+	"casignaturealgorithms":       func(p *Policy) any { return &p.Sources.CAAlgorithms },
+	"strictmodes":                 func(p *Policy) any { return not(&p.Sources.Lax) },
 }
 
 // set applies a line. Those that do not count for logins by key are left out.

@@ -294,15 +294,3 @@ func TestCheckPatterns(t *testing.T) {
 		}
 	}
 }
-
-// Variables of a key are set if PermitUserEnvironment has their names.
-func TestRestrict(t *testing.T) {
-	for lines, want := range map[string]int{
-		"": 0, "permituserenvironment no": 0, "permituserenvironment yes": 2, "permituserenvironment A*,C": 1,
-	} {
-		p := parse(t, lines).Restrict(&auth.Permissions{Environment: []string{"AB=1", "B=2"}})
-		if len(p.Environment) != want {
-			t.Errorf("%q: %q", lines, p.Environment)
-		}
-	}
-}

@@ -19,8 +19,7 @@ type Sources struct {
 	Program        string // AuthorizedKeysCommand; empty for none
 	ProgramAccount string // AuthorizedKeysCommandUser
 
-	PrincipalsProgram string // AuthorizedPrincipalsCommand; empty for none
-	PrincipalsAccount string // AuthorizedPrincipalsCommandUser
+	PrincipalsProgram string // AuthorizedPrincipalsCommand, which is not run; empty for none
 }
 
 // SameFiles reports whether others name the same files: all but the programs.

@@ -146,14 +146,6 @@ type claim struct {
 	tried   int        // keys of the client that were refused before
 }
 
-// valid returns when the certificates of the claim must be valid.
-func (by claim) valid() time.Time {
-	if by.proven.IsZero() {
-		return time.Now()
-	}
-	return by.proven
-}
-
 // A decision is what is decided about the keys of a client.
 type decision struct {
 	verdicts []auth.Verdict // in the order of the keys
@@ -211,7 +203,6 @@ func (d *Decider) decide(
 	if err != nil { // it takes nothing from what the policy refuses
 		read = slices.Repeat([]auth.Verdict{{Refused: fmt.Errorf("%w: %w", keyfile.ErrUnread, err)}}, len(keys))
 	}
-	d.askPrincipals(ctx, by, policy, keys, read)
 	d.askProgram(ctx, by, policy, keys, read)
 	for i := range read {
 		read[i].Allowed, read[i].Refused = obey(policy, by.account.UID, keys[i], read[i])

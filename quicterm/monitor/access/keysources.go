@@ -8,11 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
-
-	"golang.org/x/crypto/ssh"
 
 	"github.com/quicterm/quicterm/quicterm/auth"
 	"github.com/quicterm/quicterm/quicterm/machine/account"
@@ -53,7 +50,11 @@ func (d *Decider) readKeys(
 		}
 		sources.Files = append(sources.Files, file)
 	}
-	if from.Authorities != "" && (from.Principals != "" || from.PrincipalsProgram == "") { // or askPrincipals does all
+	switch {
+	case from.Authorities == "":
+	case from.Principals == "" && from.PrincipalsProgram != "":
+		unreadCA = errors.New("AuthorizedPrincipalsCommand is not run: certificates need AuthorizedPrincipalsFile")
+	default:
 		authorities, _, err := auth.ReadFile(from.Authorities, maxAuthorities)
 		if err != nil {
 			err = fmt.Errorf("TrustedUserCAKeys: %w", err)
@@ -185,69 +186,4 @@ func (d *Decider) program(
 		return nil, err
 	}
 	return &keyfile.Program{Argv: argv, Account: as}, nil
-}
-
-// askPrincipals asks the program of a policy (AuthorizedPrincipalsCommand of sshd) for the principals
-// whose certificates are good for the account, and changes the verdicts about certificates that no file
-// allows. As sshd, it asks only about certificates that a trusted authority has signed.
-func (d *Decider) askPrincipals(
-	ctx context.Context, by claim, policy *sshd.Policy, keys [][]byte, verdicts []auth.Verdict,
-) {
-	from := &policy.Sources
-	if from.PrincipalsProgram == "" || from.Authorities == "" {
-		return
-	}
-	content, _, err := auth.ReadFile(from.Authorities, maxAuthorities)
-	asked := 0
-	for i, v := range verdicts {
-		cert := privsep.CertificateOf(keys[i])
-		if cert == nil || v.Allowed != nil || asked >= policy.MaxTries() || policy.AcceptKey(cert) != nil {
-			continue
-		}
-		if err == nil && (!names(content, cert.SignatureKey) ||
-			auth.CheckCertificate(cert, from.CAAlgorithms, by.from, by.valid()) != nil) {
-			continue
-		}
-		asked++
-		unread := err
-		var got []auth.Verdict
-		if unread == nil {
-			got, unread = d.runPrincipals(ctx, by, policy, cert, &keyfile.Authorities{Name: from.Authorities, Keys: content})
-		}
-		switch {
-		case unread != nil:
-			verdicts[i].Refused = fmt.Errorf("%w: AuthorizedPrincipalsCommand: %w", keyfile.ErrUnread, unread)
-		case got[0].Allowed != nil:
-			verdicts[i] = got[0]
-		default:
-			verdicts[i].Refused = fmt.Errorf("%w; AuthorizedPrincipalsCommand: %w", v.Refused, got[0].Refused)
-		}
-	}
-}
-
-// runPrincipals runs that program for a certificate, and returns whether it is good.
-func (d *Decider) runPrincipals(
-	ctx context.Context, by claim, policy *sshd.Policy, cert *ssh.Certificate, authorities *keyfile.Authorities,
-) ([]auth.Verdict, error) {
-	from, blob, authority := &policy.Sources, cert.Marshal(), cert.SignatureKey.Marshal()
-	tokens, err := keyTokens(by.account, blob)
-	if err != nil {
-		return nil, err
-	}
-	tokens['i'], tokens['s'] = cert.KeyId, strconv.FormatUint(cert.Serial, 10)
-	tokens['F'], tokens['T'] = privsep.Fingerprint(authority), cert.SignatureKey.Type()
-	tokens['K'] = base64.StdEncoding.EncodeToString(authority)
-	p, err := d.program(ctx, by.account, from.PrincipalsProgram, from.PrincipalsAccount, tokens)
-	if err != nil {
-		return nil, err
-	}
-	sources := &keyfile.Sources{CAAlgorithms: from.CAAlgorithms, Authorities: authorities, Program: p}
-	return d.keyFiles.Authorize(ctx, by.account, sources, by.queries([][]byte{blob})...)
-}
-
-// names reports whether a file of authorities has one. It does not parse the file: the child does, which
-// decides.
-func names(content []byte, authority ssh.PublicKey) bool {
-	blob := base64.StdEncoding.EncodeToString(authority.Marshal())
-	return slices.Contains(strings.Fields(string(content)), blob)
 }
