@@ -41,6 +41,8 @@ type actor struct {
 	s        *client.Session // nil before it is attached
 	typed    int             // keys that it has typed
 	state    client.State    // of its link
+	best     client.State    // since the meters were read
+	worst    client.State    // the same
 	terminal *screen.Screen  // what its terminal shows
 	size     wire.Size
 	received uint64 // bytes of output
@@ -222,7 +224,7 @@ func (a *actor) streams() client.Streams {
 			a.world.reached("link " + l.State.String())
 			a.mu.Lock()
 			defer a.mu.Unlock()
-			a.state = l.State
+			a.state, a.best, a.worst = l.State, min(a.best, l.State), max(a.worst, l.State)
 		},
 		Replaying: func() { a.world.reached("replay") },
 		Lost: func(g client.Gap) {

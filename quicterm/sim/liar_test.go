@@ -26,8 +26,8 @@ func (e *end) cut(b []byte) []byte {
 	return b[:rand.IntN(len(b))]
 }
 
-// old keeps a sealed datagram, and returns one that a lying relay passes on as well: of this carrier or an earlier one of
-// the session. What is not sealed is of a carrier that TLS alone protects, which a relay could make up.
+// old keeps a sealed datagram, and returns one that a lying relay passes on as well: of this carrier or an earlier one
+// of the session. What is not sealed is of a carrier that TLS alone protects, which a relay could make up.
 func (e *end) old(b []byte, up bool) []byte {
 	if !e.sealed || len(b) == 0 {
 		return nil

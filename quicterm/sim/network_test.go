@@ -134,18 +134,19 @@ type process struct {
 	stopped chan struct{} // closed when it continues, or nil
 	open    map[interface{ Close() error }]bool
 	heard   []received // by an attacker: the last packets that begin a connection
+	meter   meter
 }
 
 // maxHeard is how many packets an attacker keeps.
 const maxHeard = 20
 
-// record lets an attacker hear a packet that begins a connection, with what is sent in it at once (RFC 9000, 17.2).
+// record counts a packet, and lets an attacker hear one that begins a connection, with what is sent in it at once (RFC 9000, 17.2).
 func (p *process) record(packet []byte, to net.Addr) {
-	if packet[0]&0x80 == 0 {
-		return
-	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.meter.packets++; packet[0]&0x80 == 0 {
+		return
+	}
 	if p.heard = append(p.heard, received{append([]byte(nil), packet...), to}); len(p.heard) > maxHeard {
 		p.heard = p.heard[1:]
 	}
@@ -254,6 +255,7 @@ func (p *process) keep(c interface{ Close() error }) error {
 	refused := p.killed || p.scarce
 	if !refused {
 		p.open[c] = true
+		p.meter.opened(c)
 	}
 	p.mu.Unlock()
 	if refused {
@@ -321,6 +323,9 @@ func (p *process) Watch(ctx context.Context, _ func() netip.AddrPort, f func(net
 	for {
 		select {
 		case e := <-p.events:
+			p.mu.Lock()
+			p.meter.events++
+			p.mu.Unlock()
 			f(e)
 		case <-ctx.Done():
 			return nil

@@ -16,8 +16,8 @@ import (
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
-// resourceKinds are what may happen to clocks, processors and limits, and what a relay does that lies. They are drawn from
-// a source of their own, so that they change no other fault of a seed.
+// resourceKinds are what may happen to clocks, processors and limits, and what a relay does that lies. They are drawn
+// from a source of their own, so that they change no other fault of a seed.
 var resourceKinds = []*kind{
 	{name: "client's clock jumps", weight: 2, happen: func(w *world, f *fault) {
 		m, _ := f.port(w)

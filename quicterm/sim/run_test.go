@@ -63,7 +63,7 @@ type totals struct {
 	worlds, clients, faults int
 	keys                    int64
 	packets                 uint64
-	counts, states          map[string]int
+	counts, states, peaks   map[string]int
 }
 
 func (s *totals) add(w *world) {
@@ -73,10 +73,14 @@ func (s *totals) add(w *world) {
 	s.packets += w.sentPackets
 	if s.counts == nil {
 		s.counts, s.states = make(map[string]int), make(map[string]int)
+		s.peaks = make(map[string]int)
 	}
 	for what, n := range w.counts {
 		s.counts[what] += n
 		s.faults += n
+	}
+	for what, n := range w.peaks {
+		s.peaks[what] = max(s.peaks[what], n)
 	}
 	for what, n := range w.states {
 		s.states[what] += n
@@ -87,6 +91,10 @@ func (s *totals) log(t *testing.T) {
 	t.Logf("%d worlds, %d clients, %d keys, %d packets, %d faults:", s.worlds, s.clients, s.keys, s.packets, s.faults)
 	for _, what := range slices.Sorted(maps.Keys(s.counts)) {
 		t.Logf("%8d %s", s.counts[what], what)
+	}
+	t.Log("peaks:")
+	for _, what := range slices.Sorted(maps.Keys(s.peaks)) {
+		t.Logf("%8d %s", s.peaks[what], what)
 	}
 	t.Log("states:")
 	for _, what := range slices.Sorted(maps.Keys(s.states)) {

@@ -43,20 +43,25 @@ type world struct {
 	begun    time.Time
 	running  sync.WaitGroup
 	healed   chan struct{} // closed when all faults have ended
-	quiet    atomic.Bool   // clients type no more
-	spoils   atomic.Int64  // share of the messages in the relay that are changed, in millionths
-	lies     atomic.Int64  // share of those that it cuts or repeats, in millionths
-	keys     atomic.Int64
+	closed   chan struct{} // closed when all is over
+	// memoryBefore is how many bytes are in use before the world begins.
+	memoryBefore int
+	quiet        atomic.Bool  // clients type no more
+	spoils       atomic.Int64 // share of the messages in the relay that are changed, in millionths
+	lies         atomic.Int64 // share of those that it cuts or repeats, in millionths
+	keys         atomic.Int64
 	// sentPackets is how many packets and segments were in the network, once it is closed.
 	sentPackets uint64
 	program     func(*wire.Launch) holder.Program // starts the program of a session
 
-	mu       sync.Mutex
-	actors   []*actor
-	counts   map[string]int // faults
-	states   map[string]int // of the machines
-	failures []string
-	story    func(line string) // nil for none
+	mu         sync.Mutex
+	actors     []*actor
+	counts     map[string]int // faults
+	states     map[string]int // of the machines
+	peaks      map[string]int // of what the meters have read
+	quietSince time.Time      // zero if it is not quiet
+	failures   []string
+	story      func(line string) // nil for none
 }
 
 // newWorld returns a world without clients, whose daemon keeps its keys in a directory.
@@ -65,10 +70,10 @@ func newWorld(seed uint64, dir string) *world {
 	// times below 0, it never gives up a probe of a path that was lost.
 	time.Sleep(40 * 365 * 24 * time.Hour)
 	w := &world{seed: seed, rng: rand.New(rand.NewPCG(seed, 0)), counts: make(map[string]int),
-		states: make(map[string]int), begun: time.Now(), healed: make(chan struct{})}
+		states: make(map[string]int), peaks: make(map[string]int), closed: make(chan struct{}), begun: time.Now(), healed: make(chan struct{})}
 	w.net, w.program = netem.NewNet(w.route), w.newProgram
 	w.net.RouteStreams(w.routeStreams)
-	w.host = newHost(w, dir)
+	w.host, w.memoryBefore = newHost(w, dir), memory()
 	return w
 }
 
@@ -159,6 +164,7 @@ func (w *world) play() {
 	for _, a := range w.everyone() {
 		w.running.Go(a.run)
 	}
+	w.running.Go(w.readMeters)
 	type moment struct {
 		at    time.Duration
 		do    func(*fault)
@@ -194,8 +200,7 @@ func (w *world) heal() {
 		}
 	}
 	time.Sleep(settleTime)
-	w.quiet.Store(true)
-	time.Sleep(settleTime)
+	w.playQuiet()
 }
 
 // check checks that everybody is connected, and sees the truth.
@@ -317,6 +322,7 @@ func (w *world) close() {
 			leave()
 		}
 	}
+	close(w.closed)
 	w.running.Wait()
 	// Ends of TCP connections may be left at the server: of clients whose address is gone, which the kernel's keepalive ends.
 	if n := w.net.Sockets(); n > len(serverAddrs) {
@@ -325,7 +331,8 @@ func (w *world) close() {
 	w.host.stop()
 	w.host.holders.Kill()
 	w.host.holders.Wait()
-	w.net.Close()
+	w.net.Close() // with what it sends again to clients whose address is gone
+	w.checkLeft()
 	for _, m := range w.machines {
 		for _, p := range m.ports {
 			w.sentPackets += p.to.Counters().Packets + p.from.Counters().Packets

@@ -1,0 +1,78 @@
+//go:build linux || darwin
+
+package main
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/quicterm/quicterm/bench/netem"
+	"github.com/quicterm/quicterm/quicterm/client"
+	"github.com/quicterm/quicterm/quicterm/wire"
+)
+
+// What each ceiling lets pass, and what breaks it.
+func TestCeilings(t *testing.T) {
+	for _, c := range []struct {
+		name        string
+		best, worst client.State
+		idle        bool
+		m           meter
+		want        string
+	}{
+		{"idle", client.Live, client.Live, true, meter{packets: 8}, ""},
+		{"pings without end", client.Live, client.Live, true, meter{packets: 9},
+			"9 packets in 10s, and at most 8 are allowed"},
+		{"dials while idle", client.Live, client.Live, true, meter{sockets: 2},
+			"2 sockets in 10s, and at most 1 are allowed"},
+		{"typing", client.Live, client.Live, false, meter{packets: 900, sockets: 4}, ""},
+		{"resends without end", client.Live, client.Live, false, meter{packets: 1501},
+			"1501 packets in 10s, and at most 1500 are allowed"},
+		{"black hole", client.Offline, client.Offline, false, meter{packets: 420, sockets: 20, connections: 20}, ""},
+		{"storm of dials", client.Offline, client.Offline, false, meter{sockets: 45},
+			"45 sockets in 10s, and at most 44 are allowed"},
+		{"storm of pings", client.Offline, client.Offline, false, meter{packets: 301},
+			"301 packets in 10s, and at most 300 are allowed"},
+		{"storm of TCP", client.Live, client.Offline, false, meter{connections: 23},
+			"23 TCP connections in 10s, and at most 22 are allowed"},
+	} {
+		if got := exceeded(c.best, c.worst, c.idle, 1, c.m); got != c.want {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
+// What is left of a world is found: a socket, a carrier, a timer.
+func TestLeftOver(t *testing.T) {
+	for name, leave := range map[string]func(w *world){
+		"nothing": func(*world) {},
+		"socket": func(w *world) {
+			p := w.newActor("c", w.machines[0], nil, wire.RoleWriter).process
+			p.keep(&stream{})
+		},
+		"carrier": func(w *world) { w.host.holders.ends[wire.SessionID{}] = map[*end]bool{{}: true} },
+		"timer": func(*world) {
+			var again func()
+			left := 3000
+			again = func() {
+				if left--; left > 0 {
+					time.AfterFunc(time.Second, again)
+				}
+			}
+			again()
+		},
+	} {
+		dir := t.TempDir()
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(1, dir)
+			w.newMachine("m", netem.Config{})
+			w.net.Close()
+			leave(w)
+			w.checkLeft()
+			if found := len(w.failures) > 0; found != (name != "nothing") {
+				t.Errorf("%s: found %v", name, w.failures)
+			}
+		})
+	}
+}
