@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/quicterm/quicterm/quicterm/machine/memory"
+	"github.com/quicterm/quicterm/quicterm/monitor/metrics"
 	"github.com/quicterm/quicterm/quicterm/monitor/privsep"
 	"github.com/quicterm/quicterm/quicterm/quota"
 	"github.com/quicterm/quicterm/quicterm/wire"
@@ -264,26 +265,37 @@ func (s *Monitor) Measure(context.Context) (*privsep.Numbers, error) {
 
 // measure returns the numbers of the moment. Sessions are all that have answered.
 func (s *Monitor) measure(sessions []inspected, silent int) *privsep.Numbers {
-	n := &privsep.Numbers{Silent: silent, Memory: memory.OfProcess(), Usage: privsep.UsageOfProcess()}
+	usage, c := privsep.UsageOfProcess(), &s.counts
+	n := privsep.Numbers{
+		"quicterm_sessions_silent":                      float64(silent),
+		"quicterm_memory_bytes":                         float64(memory.OfProcess()),
+		`quicterm_cpu_seconds_total{process="monitor"}`: usage.CPU.Seconds(),
+		`quicterm_open_descriptors{process="monitor"}`:  float64(usage.Descriptors),
+		"quicterm_sessions_started_total":               float64(c.started.Load()),
+		"quicterm_sessions_ended_total":                 float64(c.ended.Load()),
+		"quicterm_grants_total":                         float64(c.grants.Load()),
+		`quicterm_refusals_total{reason="grant"}`:       float64(c.refused.Load()),
+		"quicterm_gaps_total":                           float64(c.gaps.Load()),
+		"quicterm_duplicates_total":                     float64(c.duplicates.Load()),
+		"quicterm_crc_faults_total":                     float64(c.corrupted.Load()),
+	}
+	for _, state := range []string{"attached", "detached", "exited"} {
+		n[metrics.Series("quicterm_sessions", "state", state)] = 0
+	}
+	for _, version := range []string{"same", "other"} {
+		n[metrics.Series("quicterm_holders", "version", version)] = 0
+	}
 	for _, one := range sessions {
 		r := one.report
-		switch r.Phase {
-		case wire.PhaseAttached:
-			n.Attached++
-		case wire.PhaseDetached:
-			n.Detached++
-		case wire.PhaseExited:
-			n.Exited++
+		n[metrics.Series("quicterm_sessions", "state", stateName(r.Phase))]++
+		version := "other" // a holder can claim any: the name of the version is no label
+		if r.Software == s.software {
+			version = "same"
 		}
-		if r.Software == s.software { // a holder can claim any: the name of the version is no label
-			n.Same++
-		} else {
-			n.Other++
-		}
-		n.Ring, n.RingLimit, n.Output = n.Ring+r.Ring, n.RingLimit+r.Capacity, n.Output+r.Memory
+		n[metrics.Series("quicterm_holders", "version", version)]++
+		n["quicterm_ring_bytes"] += float64(r.Ring)
+		n["quicterm_ring_limit_bytes"] += float64(r.Capacity)
+		n["quicterm_output_bytes"] += float64(r.Memory)
 	}
-	c := &s.counts
-	n.Started, n.Ended, n.Grants, n.Refused = c.started.Load(), c.ended.Load(), c.grants.Load(), c.refused.Load()
-	n.Gaps, n.Duplicates, n.Corrupted = c.gaps.Load(), c.duplicates.Load(), c.corrupted.Load()
-	return n
+	return &n
 }

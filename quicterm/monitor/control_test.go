@@ -51,13 +51,18 @@ func TestHostileReports(t *testing.T) {
 			time.Sleep(time.Minute)
 		}
 		n, limit := h.measure(), uint64(h.settings.BufferSize.Bytes)
-		if n.Attached != 0 || n.Detached != 1 || n.Silent != 2 || n.Same != 1 || n.Other != 1 || n.Gaps != maxCount ||
-			n.Duplicates != maxCount {
-			t.Errorf("got %+v", n)
+		for series, want := range map[string]float64{
+			`quicterm_sessions{state="attached"}`: 0, `quicterm_sessions{state="detached"}`: 1, "quicterm_sessions_silent": 2,
+			`quicterm_holders{version="same"}`: 1, `quicterm_holders{version="other"}`: 1,
+			"quicterm_gaps_total": maxCount, "quicterm_duplicates_total": maxCount,
+		} {
+			if n[series] != want {
+				t.Errorf("%s is %v, want %v", series, n[series], want)
+			}
 		}
-		for _, bytes := range []uint64{n.Ring, n.RingLimit, n.Output} {
-			if bytes > 2*limit {
-				t.Errorf("%d bytes of two sessions, want at most %d", bytes, 2*limit)
+		for _, series := range []string{"quicterm_ring_bytes", "quicterm_ring_limit_bytes", "quicterm_output_bytes"} {
+			if bytes := n[series]; bytes <= 0 || bytes > float64(2*limit) {
+				t.Errorf("%v bytes of two sessions, want at most %d", bytes, 2*limit)
 			}
 		}
 		if status := h.server.Status(context.Background()); status.Silent != 2 || len(status.Sessions) != 2 ||
@@ -124,7 +129,8 @@ func TestMetricsOfEndedRequest(t *testing.T) {
 			t.Errorf("the status is %+v", status)
 		}
 		<-done
-		if n := h.measure(); n.Silent != 1 || n.Attached != 0 || n.Detached != 1 {
+		if n := h.measure(); n["quicterm_sessions_silent"] != 1 ||
+			n[`quicterm_sessions{state="attached"}`] != 0 || n[`quicterm_sessions{state="detached"}`] != 1 {
 			t.Errorf("got %+v", n)
 		}
 	})
@@ -204,13 +210,13 @@ func TestControlSocket(t *testing.T) {
 }
 
 // measure returns the numbers of the moment.
-func (h *host) measure() *privsep.Numbers {
+func (h *host) measure() privsep.Numbers {
 	h.t.Helper()
 	n, err := h.server.Measure(context.Background())
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	return n
+	return *n
 }
 
 // After the end of a daemon no account is asked.

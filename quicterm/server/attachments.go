@@ -20,9 +20,7 @@ import (
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
-// kinds are the kinds of a client's connection.
-var kinds = []string{kindQUIC, kindTCP, kindSSH}
-
+// The kinds of a client's connection.
 const kindQUIC, kindTCP, kindSSH = "quic", "tcp", "ssh"
 
 // kindOf returns the kind of a connection.
@@ -97,7 +95,7 @@ func (a *attachments) attach(c *conn, req *wire.Attach, id wire.SessionID, answe
 		session: attached.Name, role: req.Role, since: time.Now(),
 	}
 	l, _, _ := a.add(c, one)
-	a.server.counts.attaches.Add(1)
+	a.server.counts.count("quicterm_attaches_total")
 	l.log().Info("client attached", "event", "attach")
 	return l
 }
@@ -110,11 +108,11 @@ func (a *attachments) resume(c *conn, req *wire.Resume, by *privsep.Resumed) *li
 		session: by.Session, since: time.Now(),
 	}
 	l, connected, before := a.add(c, unknown)
-	s.counts.resumes.Add(1)
-	s.counts.reconnect.Observe(by.Away.Seconds())
+	s.counts.count("quicterm_resumes_total")
+	s.counts.Observe("quicterm_reconnect_seconds", by.Away.Seconds())
 	moved := before.IsValid() && before != l.address.Addr()
 	if moved {
-		s.counts.moves.Add(1)
+		s.counts.count("quicterm_moves_total")
 	}
 	if !connected || moved {
 		l.log().Info("client continues", "event", "resume")
@@ -139,7 +137,7 @@ func (a *attachments) add(c *conn, unknown *attachment) (l *link, connected bool
 	one.links = append(one.links, l)
 	one.address = l.address.Addr()
 	a.connected[one.id] = one
-	a.server.counts.accepted.Of(l.kind).Add(1)
+	a.server.counts.countOf("quicterm_carriers_total", "kind", l.kind)
 	return l, connected, before
 }
 
@@ -214,12 +212,12 @@ func (a *attachments) look(l *link, live bool) {
 	}
 	c := a.server.counts
 	if live && stats.RTT > 0 {
-		c.rtt.Observe(stats.RTT.Seconds())
+		c.Observe("quicterm_rtt_seconds", stats.RTT.Seconds())
 	}
 	a.mu.Lock()
 	if l.kind == kindQUIC {
-		c.packetsSent.Add(stats.PacketsSent - l.sent)
-		c.packetsLost.Add(stats.PacketsLost - min(l.lost, stats.PacketsLost))
+		c.Add("quicterm_packets_sent_total", float64(stats.PacketsSent-l.sent))
+		c.Add("quicterm_packets_lost_total", float64(stats.PacketsLost-min(l.lost, stats.PacketsLost)))
 		l.sent, l.lost = stats.PacketsSent, max(l.lost, stats.PacketsLost)
 	}
 	moved := live && address != l.address && address.IsValid()
@@ -228,7 +226,7 @@ func (a *attachments) look(l *link, live bool) {
 	}
 	a.mu.Unlock()
 	if moved {
-		c.moves.Add(1)
+		c.count("quicterm_moves_total")
 		l.log().Info("client has another address", "event", "move")
 	}
 }

@@ -159,7 +159,7 @@ func (c *conn) serve(ctx context.Context) error {
 	c.carrier.SetDeadline(c.provenAt.Add(privsep.RequestsTime))
 	c.carrier.SetWriteDeadline(time.Time{})
 	c.log = c.loginLog()
-	c.server.counts.logins.Of(kindOfProof(c.login.Credential.Proof)).Add(1)
+	c.server.counts.countOf("quicterm_logins_total", "proof", kindOfProof(c.login.Credential.Proof))
 	c.log.Info("client logged in", "event", "login", "software", c.software)
 	return c.serveRequests(c.incoming.Context(), request)
 }

@@ -49,7 +49,7 @@ func (c *conn) guard(after time.Duration) (stop func()) {
 				case ctx.Err() != nil:
 					return
 				case errors.As(err, new(*privsep.Withdrawn)):
-					c.server.counts.withdrawn.Add(1)
+					c.server.counts.count("quicterm_withdrawn_total")
 					c.log.Warn("client has lost access", "event", "withdraw", "reason", err.Error())
 					c.ending.because(endedByCheck)
 					c.carrier.Close()

@@ -4,7 +4,9 @@ package server
 
 import (
 	"errors"
+	"maps"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -23,98 +25,105 @@ const (
 	refusedWithdrawn = "withdrawn" // what let the client in does so no more
 	refusedSession   = "session"   // a client that is logged in gets no session
 	refusedDraining  = "draining"  // the same, because the daemon drains
-	refusedGrant     = "grant"     // a process of this machine gets no grant
 	refusedProtocol  = "protocol"  // the client did something else than the protocol has
 
 	proofKey = "key"
-
-	processMonitor, processNetwork = "monitor", "network"
-
-	versionSame, versionOther = "same", "other"
 )
 
 // counts are the metrics of a daemon.
 type counts struct {
-	set counting.Set
-
-	measuring sync.Mutex
-	numbers   privsep.Numbers // that were added
-
-	draining, memory, goroutines, connections *counting.Value
-	cpu, descriptors                          *counting.Values
-
-	sessions, holders, carriers  *counting.Values
-	attachments, silent          *counting.Value
-	ringBytes, ringLimit, output *counting.Value
-
-	logins, accepted, refusals                  *counting.Values
-	started, ended, attaches, resumes, moves    *counting.Value
-	gaps, duplicates, corrupted                 *counting.Value
-	packetsSent, packetsLost, grants, withdrawn *counting.Value
-
-	reconnect, rtt *counting.Histogram
+	*counting.Set
+	measuring sync.Mutex // held while numbers are asked for and written: none of them goes back
 }
 
 func newCounts(begun time.Time, software string) *counts {
-	c := new(counts)
-	s := &c.set
-	s.Gauge("quicterm_start_time_seconds", "When the daemon was started, Unix time.").Set(float64(begun.Unix()))
 	_, version, _ := strings.Cut(software, " ")
-	s.Gauges("quicterm_build_info", "1, with the version of the daemon.", "version", version).Of(version).Set(1)
-	c.draining = s.Gauge("quicterm_draining", "1 if the daemon starts no new sessions.")
-	c.memory = s.Gauge("quicterm_memory_bytes", "Memory that the daemon has from the system.")
-	c.goroutines = s.Gauge("quicterm_goroutines", "Goroutines of the daemon.")
-	halves := []string{processMonitor, processNetwork}
-	c.cpu = s.Totals("quicterm_cpu_seconds_total",
-		"CPU time of the daemon's processes; network is 0 if there is no such process.", "process", halves...)
-	c.descriptors = s.Gauges("quicterm_open_descriptors", "Descriptors that the daemon's processes have open; the same.",
-		"process", halves...)
-
-	c.sessions = s.Gauges("quicterm_sessions", "Sessions by state.", "state", "attached", "detached", "exited")
-	c.silent = s.Gauge("quicterm_sessions_silent",
-		"Sessions that did not answer, of which the other numbers know nothing.")
-	c.holders = s.Gauges("quicterm_holders", "Sessions by the version that holds them: the daemon's, or another.",
-		"version", versionSame, versionOther)
-	c.started = s.Counter("quicterm_sessions_started_total", "Sessions that were started.")
-	c.ended = s.Counter("quicterm_sessions_ended_total", "Sessions that are over.")
-	c.output = s.Gauge("quicterm_output_bytes", "Memory that the output and screens of all sessions take.")
-	c.ringBytes = s.Gauge("quicterm_ring_bytes", "Memory that the rings of all sessions take.")
-	c.ringLimit = s.Gauge("quicterm_ring_limit_bytes", "Memory that they may take.")
-
-	c.connections = s.Gauge("quicterm_connections", "Connections of any kind, also before their login.")
-	c.attachments = s.Gauge("quicterm_attachments", "Clients that are connected to a session.")
-	c.carriers = s.Gauges("quicterm_carriers", "Connections that clients have to a session, by kind.", "kind", kinds...)
-	c.accepted = s.Counters("quicterm_carriers_total", "Connections that clients have had to a session, by kind.", "kind",
-		kinds...)
-	c.logins = s.Counters("quicterm_logins_total", "Logins by proof.", "proof", proofKey, privsep.ProofToken,
-		privsep.ProofSSH)
-	c.grants = s.Counter("quicterm_grants_total", "Grants to processes of this machine.")
-	c.attaches = s.Counter("quicterm_attaches_total", "Clients that have attached to a session, new or not.")
-	c.resumes = s.Counter("quicterm_resumes_total", "Further connections by which clients have continued.")
-	c.moves = s.Counter("quicterm_moves_total", "Changes of the address of a client that was connected.")
-	c.refusals = s.Counters("quicterm_refusals_total", "What was refused, by reason.", "reason",
-		refusedBusy, refusedRate, refusedLogin, refusedResume, refusedWithdrawn, refusedSession, refusedDraining,
-		refusedGrant, refusedProtocol)
-	c.withdrawn = s.Counter("quicterm_withdrawn_total",
-		"Connections that were ended because what let the client in does so no more.")
-
-	c.reconnect = s.Histogram("quicterm_reconnect_seconds",
-		"For how long a client that resumes had not been heard. An idle one is heard every 5 to 25 s.",
-		0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800, 3600, 28800)
-	c.rtt = s.Histogram("quicterm_rtt_seconds", "Round trips of connections over QUIC and TCP, each looked at every 15 s.",
-		0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2)
-	c.packetsSent = s.Counter("quicterm_packets_sent_total", "QUIC packets sent to clients with a session.")
-	c.packetsLost = s.Counter("quicterm_packets_lost_total", "Those of them that were lost.")
-
-	c.gaps = s.Counter("quicterm_gaps_total", "How often output had left a ring before a client had it.")
-	c.duplicates = s.Counter("quicterm_duplicates_total", "Frames of input that came again, and were dropped.")
-	c.corrupted = s.Counter("quicterm_crc_faults_total",
-		"Datagrams and streams with a bad CRC, or with bytes that are no frame.")
+	c := &counts{Set: counting.New(slices.Concat([]counting.Metric{
+		gauge("quicterm_start_time_seconds", "When the daemon was started, Unix time."),
+		gauge("quicterm_build_info", "1, with the version of the daemon.", "version", version),
+	}, all)...)}
+	c.Put("quicterm_start_time_seconds", float64(begun.Unix()))
+	c.Put(counting.Series("quicterm_build_info", "version", version), 1)
 	return c
 }
 
+// gauge returns a metric that is set, perhaps with a label and its values, and counter one that only grows.
+func gauge(name, help string, label ...string) counting.Metric {
+	return labelled(counting.Metric{Name: name, Kind: "gauge", Help: help}, label)
+}
+
+func counter(name, help string, label ...string) counting.Metric {
+	return labelled(counting.Metric{Name: name, Kind: "counter", Help: help}, label)
+}
+
+func labelled(m counting.Metric, label []string) counting.Metric {
+	if len(label) > 0 {
+		m.Label, m.Values = label[0], label[1:]
+	}
+	return m
+}
+
+// all are the metrics whose labels do not depend on the daemon. The monitor has the numbers of the sessions and grants.
+var all = []counting.Metric{
+	gauge("quicterm_draining", "1 if the daemon starts no new sessions."),
+	gauge("quicterm_memory_bytes", "Memory that the daemon has from the system."),
+	gauge("quicterm_goroutines", "Goroutines of the daemon."),
+	counter("quicterm_cpu_seconds_total",
+		"CPU time of the daemon's processes; network is 0 if there is no such process.", "process", "monitor", "network"),
+	gauge("quicterm_open_descriptors", "Descriptors that the daemon's processes have open; the same.",
+		"process", "monitor", "network"),
+
+	gauge("quicterm_sessions", "Sessions by state.", "state", "attached", "detached", "exited"),
+	gauge("quicterm_sessions_silent", "Sessions that did not answer, of which the other numbers know nothing."),
+	gauge("quicterm_holders", "Sessions by the version that holds them: the daemon's, or another.",
+		"version", "same", "other"),
+	counter("quicterm_sessions_started_total", "Sessions that were started."),
+	counter("quicterm_sessions_ended_total", "Sessions that are over."),
+	gauge("quicterm_output_bytes", "Memory that the output and screens of all sessions take."),
+	gauge("quicterm_ring_bytes", "Memory that the rings of all sessions take."),
+	gauge("quicterm_ring_limit_bytes", "Memory that they may take."),
+
+	gauge("quicterm_connections", "Connections of any kind, also before their login."),
+	gauge("quicterm_attachments", "Clients that are connected to a session."),
+	gauge("quicterm_carriers", "Connections that clients have to a session, by kind.",
+		"kind", kindQUIC, kindTCP, kindSSH),
+	counter("quicterm_carriers_total", "Connections that clients have had to a session, by kind.",
+		"kind", kindQUIC, kindTCP, kindSSH),
+	counter("quicterm_logins_total", "Logins by proof.", "proof", proofKey, privsep.ProofToken, privsep.ProofSSH),
+	counter("quicterm_grants_total", "Grants to processes of this machine."),
+	counter("quicterm_attaches_total", "Clients that have attached to a session, new or not."),
+	counter("quicterm_resumes_total", "Further connections by which clients have continued."),
+	counter("quicterm_moves_total", "Changes of the address of a client that was connected."),
+	counter("quicterm_refusals_total", "What was refused, by reason.", "reason",
+		refusedBusy, refusedRate, refusedLogin, refusedResume, refusedWithdrawn, refusedSession, refusedDraining,
+		"grant", refusedProtocol),
+	counter("quicterm_withdrawn_total", "Connections that were ended because what let the client in does so no more."),
+
+	{
+		Name:   "quicterm_reconnect_seconds",
+		Help:   "For how long a client that resumes had not been heard. An idle one is heard every 5 to 25 s.",
+		Bounds: []float64{0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800, 3600, 28800},
+	},
+	{
+		Name: "quicterm_rtt_seconds", Help: "Round trips of connections over QUIC and TCP, each looked at every 15 s.",
+		Bounds: []float64{0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2},
+	},
+	counter("quicterm_packets_sent_total", "QUIC packets sent to clients with a session."),
+	counter("quicterm_packets_lost_total", "Those of them that were lost."),
+
+	counter("quicterm_gaps_total", "How often output had left a ring before a client had it."),
+	counter("quicterm_duplicates_total", "Frames of input that came again, and were dropped."),
+	counter("quicterm_crc_faults_total", "Datagrams and streams with a bad CRC, or with bytes that are no frame."),
+}
+
+// count counts an event, and countOf one with a label.
+func (c *counts) count(name string)                 { c.Add(name, 1) }
+func (c *counts) countOf(name, label, value string) { c.Add(counting.Series(name, label, value), 1) }
+
 // refused counts a refusal.
-func (c *counts) refused(err error) { c.refusals.Of(refusalReason(err)).Add(1) }
+func (c *counts) refused(err error) {
+	c.countOf("quicterm_refusals_total", "reason", refusalReason(err))
+}
 
 // sessionRefusal returns the reason of a client that is logged in and gets no session.
 func sessionRefusal(err error) string {
@@ -140,53 +149,27 @@ func refusalReason(err error) string {
 	return refusedProtocol
 }
 
-// use sets what a process of the daemon uses.
-func (c *counts) use(process string, u privsep.Usage) {
-	c.cpu.Of(process).Set(u.CPU.Seconds())
-	c.descriptors.Of(process).Set(float64(u.Descriptors))
-}
-
-// measure sets the numbers that are those of the moment, and adds what the monitor has counted.
+// measure sets the numbers that are those of the moment, and those of the monitor.
 func (s *Server) measure(n *privsep.Numbers) {
-	c := s.counts
-	c.measuring.Lock()
-	defer c.measuring.Unlock()
-	before := c.numbers
-	c.numbers = *n
-	c.started.Add(n.Started - before.Started)
-	c.ended.Add(n.Ended - before.Ended)
-	c.gaps.Add(n.Gaps - before.Gaps)
-	c.duplicates.Add(n.Duplicates - before.Duplicates)
-	c.corrupted.Add(n.Corrupted - before.Corrupted)
-	c.grants.Add(n.Grants - before.Grants)
-	c.refusals.Of(refusedGrant).Add(n.Refused - before.Refused)
-
-	c.sessions.Of("attached").Set(float64(n.Attached))
-	c.sessions.Of("detached").Set(float64(n.Detached))
-	c.sessions.Of("exited").Set(float64(n.Exited))
-	c.silent.Set(float64(n.Silent))
-	c.holders.Of(versionSame).Set(float64(n.Same))
-	c.holders.Of(versionOther).Set(float64(n.Other))
-	c.ringBytes.Set(float64(n.Ring))
-	c.ringLimit.Set(float64(n.RingLimit))
-	c.output.Set(float64(n.Output))
-	attached, byKind := s.attachments.count()
-	c.attachments.Set(float64(attached))
-	for _, kind := range kinds {
-		c.carriers.Of(kind).Set(float64(byKind[kind]))
+	numbers := maps.Clone(*n)
+	clients, byKind := s.attachments.count()
+	for _, kind := range []string{kindQUIC, kindTCP, kindSSH} {
+		numbers[counting.Series("quicterm_carriers", "kind", kind)] = float64(byKind[kind])
 	}
-	c.connections.Set(float64(s.connections.Load()))
-	total := memory.OfProcess()
-	c.use(processMonitor, n.Usage)
-	if s.setup.Apart {
-		total += n.Memory
-		c.use(processNetwork, privsep.UsageOfProcess())
-	}
-	c.memory.Set(float64(total))
-	c.goroutines.Set(float64(runtime.NumGoroutine()))
-	drains := 0.0
+	numbers["quicterm_attachments"] = float64(clients)
+	numbers["quicterm_connections"] = float64(s.connections.Load())
+	numbers["quicterm_goroutines"] = float64(runtime.NumGoroutine())
+	numbers["quicterm_draining"] = 0
 	if s.state.Load().Draining {
-		drains = 1
+		numbers["quicterm_draining"] = 1
 	}
-	c.draining.Set(drains)
+	if s.setup.Apart {
+		usage := privsep.UsageOfProcess()
+		numbers["quicterm_memory_bytes"] += float64(memory.OfProcess())
+		numbers[`quicterm_cpu_seconds_total{process="network"}`] = usage.CPU.Seconds()
+		numbers[`quicterm_open_descriptors{process="network"}`] = float64(usage.Descriptors)
+	}
+	for series, number := range numbers {
+		s.counts.Put(series, number)
+	}
 }

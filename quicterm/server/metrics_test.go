@@ -29,7 +29,7 @@ func TestDashboard(t *testing.T) {
 		t.Fatal("the dashboard is no JSON")
 	}
 	var text bytes.Buffer
-	if err := newCounts(time.Now(), "qtd 1.2").set.Write(&text); err != nil {
+	if err := newCounts(time.Now(), "qtd 1.2").Write(&text); err != nil {
 		t.Fatal(err)
 	}
 	var have, named []string
@@ -100,7 +100,7 @@ func TestWatched(t *testing.T) {
 			}
 		}
 		var fresh bytes.Buffer
-		newCounts(time.Now(), "qtd 1.2").set.Write(&fresh)
+		newCounts(time.Now(), "qtd 1.2").Write(&fresh)
 		if got, want := strings.Count(text, "\n"), bytes.Count(fresh.Bytes(), []byte("\n")); got != want {
 			t.Errorf("%d lines, %d before there was a client", got, want)
 		}

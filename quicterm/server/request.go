@@ -101,7 +101,7 @@ func (c *conn) attach(ctx context.Context, req *wire.Attach, m wire.Message) err
 
 // refusedSession records that a client gets no session, which it may have named.
 func (c *conn) refusedSession(name string, err error) {
-	c.server.counts.refusals.Of(sessionRefusal(err)).Add(1)
+	c.server.counts.countOf("quicterm_refusals_total", "reason", sessionRefusal(err))
 	log := c.log
 	if name != "" {
 		log = log.With("session", wire.Printable(name, wire.MaxName))

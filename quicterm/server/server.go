@@ -134,13 +134,15 @@ func (s *Server) Clients(context.Context) (*privsep.Clients, error) {
 
 // Metrics implements [monitor.Network].
 func (s *Server) Metrics(ctx context.Context) ([]byte, error) {
+	s.counts.measuring.Lock()
+	defer s.counts.measuring.Unlock()
 	numbers, err := s.monitor.Measure(ctx, new(privsep.None))
 	if err != nil {
 		return nil, err
 	}
 	var text bytes.Buffer
 	s.measure(numbers)
-	err = s.counts.set.Write(&text)
+	err = s.counts.Write(&text)
 	return text.Bytes(), err
 }
 

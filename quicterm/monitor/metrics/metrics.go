@@ -15,168 +15,124 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 )
 
 // ContentType is the type of what [Set.Write] writes.
 const ContentType = "text/plain; version=0.0.4; charset=utf-8"
 
-// A Set is metrics that are written together, in the order in which they were made. The zero
-// value is empty.
+// A Metric is what Prometheus calls all series with one name: one for each value of the label, or one without.
+type Metric struct {
+	Name, Kind, Help string // the kind is "counter" or "gauge", unless there are bounds
+
+	Label  string
+	Values []string // of the label
+
+	// Bounds make the metric a histogram, with buckets up to each of the bounds, which ascend, and one for what is above.
+	Bounds []float64
+}
+
+// A Set is metrics that are written together, in their order.
 type Set struct {
-	mu       sync.Mutex
-	families []family
-}
-
-// A family is what Prometheus calls all series with one name.
-type family struct {
-	name, help, kind string
-	series           []series
-}
-
-// A series writes its lines.
-type series interface {
-	write(b *bytes.Buffer, name string)
-}
-
-func (s *Set) add(name, help, kind string, all ...series) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.families = append(s.families, family{name, help, kind, all})
-}
-
-// A Value is one number: it is added to, if it counts from the start of the process on, or it is set.
-type Value struct {
-	labels string
-	counts bool
-	bits   atomic.Uint64 // of a float64, unless it counts
-}
-
-// Add adds n to what counts.
-func (v *Value) Add(n uint64) { v.bits.Add(n) }
-
-// Set sets what does not count.
-func (v *Value) Set(n float64) { v.bits.Store(math.Float64bits(n)) }
-
-func (v *Value) write(b *bytes.Buffer, name string) {
-	if v.counts {
-		line(b, name, v.labels, strconv.FormatUint(v.bits.Load(), 10))
-	} else {
-		line(b, name, v.labels, number(math.Float64frombits(v.bits.Load())))
-	}
-}
-
-// Counter adds a metric that counts.
-func (s *Set) Counter(name, help string) *Value {
-	v := &Value{counts: true}
-	s.add(name, help, "counter", v)
-	return v
-}
-
-// Gauge adds a metric that is set.
-func (s *Set) Gauge(name, help string) *Value {
-	v := new(Value)
-	s.add(name, help, "gauge", v)
-	return v
-}
-
-// Values are one for each value of a label.
-type Values struct{ of map[string]*Value }
-
-// Of returns the one of a label's value, which must be one of those that are known.
-func (v *Values) Of(label string) *Value { return v.of[label] }
-
-func (s *Set) values(name, help, kind string, counts bool, label string, known []string) *Values {
-	v := &Values{make(map[string]*Value)}
-	var all []series
-	for _, value := range known {
-		v.of[value] = &Value{labels: pair(label, value), counts: counts}
-		all = append(all, v.of[value])
-	}
-	s.add(name, help, kind, all...)
-	return v
-}
-
-// Counters is Counter for each value of a label.
-func (s *Set) Counters(name, help, label string, values ...string) *Values {
-	return s.values(name, help, "counter", true, label, values)
-}
-
-// Gauges is Gauge for each value of a label.
-func (s *Set) Gauges(name, help, label string, values ...string) *Values {
-	return s.values(name, help, "gauge", false, label, values)
-}
-
-// Totals is Gauges for numbers that only grow, and that something else counts.
-func (s *Set) Totals(name, help, label string, values ...string) *Values {
-	return s.values(name, help, "counter", false, label, values)
-}
-
-// A Histogram counts observations by size.
-type Histogram struct {
-	bounds []float64
+	metrics []Metric
 
 	mu     sync.Mutex
-	counts []uint64 // of those up to each bound and above the one before it; the last is above all
-	sum    float64
+	values map[string]float64 // of series, by their text
 }
 
-// Histogram adds a histogram with buckets up to each of the bounds, which ascend, and one for
-// what is above them.
-func (s *Set) Histogram(name, help string, bounds ...float64) *Histogram {
-	h := &Histogram{bounds: bounds, counts: make([]uint64, len(bounds)+1)}
-	s.add(name, help, "histogram", h)
-	return h
-}
-
-// Observe counts an observation. A negative one counts as 0: the sum never falls.
-func (h *Histogram) Observe(v float64) {
-	v = max(v, 0)
-	i, _ := slices.BinarySearch(h.bounds, v)
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.counts[i]++
-	h.sum += v
-}
-
-func (h *Histogram) write(b *bytes.Buffer, name string) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	var total uint64
-	for i, n := range h.counts {
-		total += n
-		bound := "+Inf"
-		if i < len(h.bounds) {
-			bound = number(h.bounds[i])
+// New returns a set of metrics, all of which are 0.
+func New(metrics ...Metric) *Set {
+	s := &Set{metrics: metrics, values: make(map[string]float64)}
+	for _, m := range metrics {
+		for _, series := range m.series() {
+			s.values[series] = 0
 		}
-		line(b, name+"_bucket", pair("le", bound), strconv.FormatUint(total, 10))
 	}
-	line(b, name+"_sum", "", number(h.sum))
-	line(b, name+"_count", "", strconv.FormatUint(total, 10))
+	return s
+}
+
+// series returns the texts of the series of a metric.
+func (m *Metric) series() (all []string) {
+	switch {
+	case m.Bounds != nil:
+		for i := range len(m.Bounds) + 1 {
+			all = append(all, m.bucket(i))
+		}
+		return append(all, m.Name+"_sum", m.Name+"_count")
+	case m.Label == "":
+		return []string{m.Name}
+	}
+	for _, value := range m.Values {
+		all = append(all, Series(m.Name, m.Label, value))
+	}
+	return all
+}
+
+// bucket returns the text of the series of a bucket.
+func (m *Metric) bucket(i int) string {
+	bound := "+Inf"
+	if i < len(m.Bounds) {
+		bound = number(m.Bounds[i])
+	}
+	return Series(m.Name+"_bucket", "le", bound)
+}
+
+// Series returns the text of a series with a label.
+func Series(name, label, value string) string {
+	return name + "{" + label + `="` + quote.Replace(value) + `"}`
+}
+
+// Add adds to the number of a series of the set. Others are left out.
+func (s *Set) Add(series string, n float64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.setLocked(series, s.values[series]+n)
+}
+
+// Put sets the number of a series of the set. Others are left out.
+func (s *Set) Put(series string, n float64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.setLocked(series, n)
+}
+
+func (s *Set) setLocked(series string, n float64) {
+	if _, known := s.values[series]; known {
+		s.values[series] = n
+	}
+}
+
+// Observe counts an observation in a histogram of the set. A negative one counts as 0: the sum never falls.
+func (s *Set) Observe(name string, v float64) {
+	i := slices.IndexFunc(s.metrics, func(m Metric) bool { return m.Name == name })
+	m := &s.metrics[i]
+	v = max(v, 0)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	first, _ := slices.BinarySearch(m.Bounds, v)
+	for i := first; i <= len(m.Bounds); i++ { // each bucket has those of the buckets before it
+		s.values[m.bucket(i)]++
+	}
+	s.values[name+"_sum"] += v
+	s.values[name+"_count"]++
 }
 
 // Write writes all metrics.
 func (s *Set) Write(w io.Writer) error {
 	var b bytes.Buffer
 	s.mu.Lock()
-	for _, f := range s.families {
-		b.WriteString("# HELP " + f.name + " " + escape.Replace(f.help) + "\n")
-		b.WriteString("# TYPE " + f.name + " " + f.kind + "\n")
-		for _, one := range f.series {
-			one.write(&b, f.name)
+	for _, m := range s.metrics {
+		kind := m.Kind
+		if m.Bounds != nil {
+			kind = "histogram"
+		}
+		b.WriteString("# HELP " + m.Name + " " + escape.Replace(m.Help) + "\n# TYPE " + m.Name + " " + kind + "\n")
+		for _, series := range m.series() {
+			b.WriteString(series + " " + number(s.values[series]) + "\n")
 		}
 	}
 	s.mu.Unlock()
 	_, err := b.WriteTo(w)
 	return err
-}
-
-func line(b *bytes.Buffer, name, labels, value string) {
-	b.WriteString(name)
-	if labels != "" {
-		b.WriteString("{" + labels + "}")
-	}
-	b.WriteString(" " + value + "\n")
 }
 
 // escape is for help texts, and quote for values of labels.
@@ -185,6 +141,10 @@ var (
 	quote  = strings.NewReplacer(`\`, `\\`, "\n", `\n`, `"`, `\"`)
 )
 
-func pair(label, value string) string { return label + `="` + quote.Replace(value) + `"` }
-
-func number(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
+// number returns a number as text, a whole one with all its digits.
+func number(v float64) string {
+	if v == math.Trunc(v) && math.Abs(v) < 1<<53 {
+		return strconv.FormatFloat(v, 'f', -1, 64)
+	}
+	return strconv.FormatFloat(v, 'g', -1, 64)
+}

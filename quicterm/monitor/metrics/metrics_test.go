@@ -7,16 +7,21 @@ import (
 
 // The text is that of the specification, byte by byte.
 func TestWrite(t *testing.T) {
-	var s Set
-	s.Counter("a_total", "counts\na").Add(3)
-	states := s.Gauges("b", `b\c`, "state", `x"y`, `z`)
-	states.Of("z").Set(1.5)
-	s.Gauge("g", "g").Set(1 << 40)
-	refused := s.Counters("c_total", "c", "reason", "busy", "rate")
-	refused.Of("rate").Add(1)
-	h := s.Histogram("d_seconds", "d", 0.1, 1)
+	s := New(
+		Metric{Name: "a_total", Kind: "counter", Help: "counts\na"},
+		Metric{Name: "b", Kind: "gauge", Help: `b\c`, Label: "state", Values: []string{`x"y`, `z`}},
+		Metric{Name: "g", Kind: "gauge", Help: "g"},
+		Metric{Name: "c_total", Kind: "counter", Help: "c", Label: "reason", Values: []string{"busy", "rate"}},
+		Metric{Name: "d_seconds", Help: "d", Bounds: []float64{0.1, 1}},
+	)
+	s.Add("a_total", 3)
+	s.Put(Series("b", "state", "z"), 1.5)
+	s.Put("g", 1<<40)
+	s.Add(`c_total{reason="rate"}`, 1)
+	s.Add(`c_total{reason="of a peer"}`, 1)
+	s.Put("other", 1)
 	for _, v := range []float64{-1, 0.05, 0.1, 0.5, 7} {
-		h.Observe(v)
+		s.Observe("d_seconds", v)
 	}
 	const want = `# HELP a_total counts\na
 # TYPE a_total counter
@@ -27,7 +32,7 @@ b{state="x\"y"} 0
 b{state="z"} 1.5
 # HELP g g
 # TYPE g gauge
-g 1.099511627776e+12
+g 1099511627776
 # HELP c_total c
 # TYPE c_total counter
 c_total{reason="busy"} 0

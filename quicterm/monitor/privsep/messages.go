@@ -223,29 +223,8 @@ type Resumed struct {
 	Away    time.Duration `cbor:"7,keyasint"`
 }
 
-// Numbers are what the monitor counts.
-type Numbers struct {
-	Started    uint64 `cbor:"1,keyasint"`
-	Ended      uint64 `cbor:"2,keyasint"`
-	Gaps       uint64 `cbor:"3,keyasint"`
-	Duplicates uint64 `cbor:"4,keyasint"`
-	Corrupted  uint64 `cbor:"5,keyasint"`
-	Grants     uint64 `cbor:"6,keyasint"`
-	Refused    uint64 `cbor:"7,keyasint"` // grants
-
-	// Of the moment:
-	Attached  int    `cbor:"8,keyasint"` // sessions by phase
-	Detached  int    `cbor:"9,keyasint"`
-	Exited    int    `cbor:"10,keyasint"`
-	Same      int    `cbor:"11,keyasint"` // sessions by the version of their holder
-	Other     int    `cbor:"12,keyasint"`
-	Silent    int    `cbor:"13,keyasint"`
-	Ring      uint64 `cbor:"14,keyasint"` // bytes
-	RingLimit uint64 `cbor:"15,keyasint"`
-	Output    uint64 `cbor:"16,keyasint"`
-	Memory    uint64 `cbor:"17,keyasint"` // of the monitor
-	Usage     Usage  `cbor:"18,keyasint"` // the same
-}
+// Numbers are what the monitor counts, and those of the moment, by the series of the metric.
+type Numbers map[string]float64
 
 // Clients are the clients that the network half is connected to.
 type Clients struct {
