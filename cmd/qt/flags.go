@@ -15,13 +15,12 @@ import (
 
 // A flagValue is a [pflag.Value] that a function sets.
 type flagValue struct {
-	set    func(string) error
-	kind   string // in the help
-	preset string // in the help; not shown if empty
+	set  func(string) error
+	kind string // in the help
 }
 
 func (f flagValue) Set(s string) error { return f.set(s) }
-func (f flagValue) String() string     { return f.preset }
+func (f flagValue) String() string     { return "" }
 func (f flagValue) Type() string       { return f.kind }
 
 // oneOf is a flag with one of some values.
@@ -32,18 +31,6 @@ func oneOf(into *string, values ...string) flagValue {
 			return fmt.Errorf("it must be %s or %s", strings.Join(values[:last], ", "), values[last])
 		}
 		*into = s
-		return nil
-	}}
-}
-
-// number is a flag with a number between two.
-func number(into *float64, kind, preset string, least, most float64) flagValue {
-	return flagValue{kind: kind, preset: preset, set: func(s string) error {
-		v, err := strconv.ParseFloat(s, 64)
-		if err != nil || !(v >= least && v <= most) {
-			return fmt.Errorf("it must be a number from %v to %v", least, most)
-		}
-		*into = v
 		return nil
 	}}
 }

@@ -100,14 +100,6 @@ const (
 	recordsThere     = "the setting record says that sessions are recorded there"
 )
 
-// recordingIsLarger warns that a recording is of a larger terminal than ours.
-const recordingIsLarger = "[qt: the recording is of a terminal with %d columns and %d rows; this one has %d and %d]"
-
-// partShown says what part of a recorded screen is shown.
-func partShown(size wire.Size, column, row int) string {
-	return fmt.Sprintf("%dx%d from %d,%d", size.Cols, size.Rows, column, row)
-}
-
 // left says that the session continues without this client, and how it is resumed and ended.
 func left(host string, opts *options, session string) string {
 	resume := resumeCommand(host, opts, session)

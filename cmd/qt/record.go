@@ -25,7 +25,7 @@ func recordCommand() *cobra.Command {
 		Use:   "record [flags] [user@]host session file",
 		Short: "Record a session into a file, as one who watches it",
 		Long: `Record what a session shows into a new file, until it ends or you press Ctrl-C: an
-asciicast file, which qt play and asciinema play. It has the screen at the
+asciicast file, which "asciinema play FILE" plays. It has the screen at the
 start, the output and the sizes of the terminal. The file - is the standard
 output.
 
@@ -172,4 +172,13 @@ func expandHome(file string) string {
 		return filepath.Join(home, rest)
 	}
 	return file
+}
+
+// reason returns an error of a file without its operation and name.
+func reason(err error) error {
+	var path *os.PathError
+	if errors.As(err, &path) {
+		return path.Err
+	}
+	return err
 }

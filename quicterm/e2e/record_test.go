@@ -46,7 +46,7 @@ func TestRecord(t *testing.T) {
 	whole.wait(t, "recorded .* into .*work.cast")
 
 	header, events := readRecording(t, file)
-	if header.Version != 3 || header.Cols != 80 || header.Rows != 24 || header.Title != "work on 127.0.0.1" {
+	if header.Cols != 80 || header.Rows != 24 || header.Title != "work on 127.0.0.1" {
 		t.Errorf("header %+v", header)
 	}
 	output := text(events, asciicast.Output)

@@ -59,8 +59,11 @@ func leftText(p wire.Presence) string { return p.Client + " has left this sessio
 func EndingText(by string) string { return "this session is being ended by " + by }
 
 // clippedText says that a session that is watched has a larger screen than the terminal, which
-// shows the part from a column and a row on, or the scrollback above, if that is below 0.
-func clippedText(session wire.Size, column, row int) string {
+// shows the part from a column and a row on, or the scrollback above, if that is below 0. A whole screen needs no words.
+func clippedText(session wire.Size, column, row int, whole bool) string {
+	if whole {
+		return ""
+	}
 	return fmt.Sprintf("%dx%d from %d,%d: arrows move, space follows", session.Cols, session.Rows, column, row)
 }
 

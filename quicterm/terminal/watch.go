@@ -16,17 +16,7 @@ type Watch struct{ *window }
 
 // Watch returns a way to show a session, in place of Streams: its Session is to be run.
 func (t *Terminal) Watch() Watch {
-	return Watch{newWindow(t.display, t.Size(), screen.New(80, 24, screen.Limits{}), clippedBy(clippedText))}
-}
-
-// clippedBy returns the hint of a window that is there only if a part is shown.
-func clippedBy(clipped func(size wire.Size, column, row int) string) func(wire.Size, int, int, bool) string {
-	return func(size wire.Size, column, row int, whole bool) string {
-		if whole {
-			return ""
-		}
-		return clipped(size, column, row)
-	}
+	return Watch{newWindow(t.display, t.Size(), screen.New(80, 24, screen.Limits{}), clippedText)}
 }
 
 // Streams returns where the session's output and events are to go.

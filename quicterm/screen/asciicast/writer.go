@@ -21,18 +21,12 @@ type Writer struct {
 	rest  []byte        // the start of a character that continues in the next output
 }
 
-// NewWriter writes the header of a recording, in version 3. The times of its events count from h.Start.
+// NewWriter writes the header of a recording. The times of its events count from h.Start.
 func NewWriter(w io.Writer, h Header) (*Writer, error) {
 	if !validSide(h.Cols) || !validSide(h.Rows) {
 		return nil, fmt.Errorf("asciicast: %s is not the size of a terminal", formatSize(h.Cols, h.Rows))
 	}
-	line := headerJSON{
-		Version:   3,
-		Term:      &termJSON{h.Cols, h.Rows, h.Term},
-		IdleLimit: h.IdleLimit.Seconds(),
-		Command:   h.Command,
-		Title:     h.Title,
-	}
+	line := headerJSON{Version: 3, Term: termJSON{h.Cols, h.Rows, h.Term}, Title: h.Title}
 	if !h.Start.IsZero() {
 		line.Timestamp = h.Start.Unix()
 	}

@@ -26,9 +26,9 @@ try {
   const parse = PARSERS.get('asciicast')
   const out = { player: JSON.parse(fs.readFileSync(path.join(player, 'package.json'))).version, files: {} }
   for (const file of files) {
-    const { cols, rows, idleTimeLimit, events } = await parse(new Response(fs.readFileSync(file, 'utf8')))
+    const { cols, rows, events } = await parse(new Response(fs.readFileSync(file, 'utf8')))
     const ms = t => Math.round(t * 1000) / 1000
-    out.files[path.basename(file)] = { cols, rows, idleTimeLimit, events: Array.from(events).map(([t, code, data]) => [ms(t), code, data]) }
+    out.files[path.basename(file)] = { cols, rows, events: Array.from(events).map(([t, code, data]) => [ms(t), code, data]) }
   }
   console.log(JSON.stringify(out, null, 1))
 } finally {
