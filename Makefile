@@ -72,7 +72,7 @@ man: ## write the manual pages into dist/man
 	mkdir -p dist/man
 	go test -vet=off -count=1 -run '^TestManPages$$' ./cmd/qt ./cmd/qtd -man $(CURDIR)/dist/man -man-date $$(git log -1 --format=%ct)
 
-dist: ## make a release of the commit in dist: programs, archives, packages, image, checksums
+dist: ## make a release of the commit in dist: programs, archives, packages, checksums
 	rm -rf dist
 	go run ./cmd/dist dist
 

@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"archive/zip"
 	"compress/gzip"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -113,11 +114,16 @@ func (r *release) create(name string, write func(io.Writer) error) error {
 	return f.Close()
 }
 
-func writeTar(w io.Writer, files []file, date time.Time) error {
-	t := tar.NewWriter(w)
+func writeTarGz(w io.Writer, files []file, date time.Time) error {
+	z, err := gzip.NewWriterLevel(w, gzip.BestCompression)
+	if err != nil {
+		return err
+	}
+	t := tar.NewWriter(z)
 	for _, f := range files {
 		header := &tar.Header{
-			Typeflag: tar.TypeReg, Name: f.name, Size: int64(len(f.content)), Mode: int64(f.mode), ModTime: date, Format: tar.FormatUSTAR,
+			Typeflag: tar.TypeReg, Name: f.name, Size: int64(len(f.content)), Mode: int64(f.mode), ModTime: date,
+			Format: tar.FormatUSTAR,
 		}
 		if err := t.WriteHeader(header); err != nil {
 			return err
@@ -126,18 +132,7 @@ func writeTar(w io.Writer, files []file, date time.Time) error {
 			return err
 		}
 	}
-	return t.Close()
-}
-
-func writeTarGz(w io.Writer, files []file, date time.Time) error {
-	z, err := gzip.NewWriterLevel(w, gzip.BestCompression)
-	if err != nil {
-		return err
-	}
-	if err := writeTar(z, files, date); err != nil {
-		return err
-	}
-	return z.Close()
+	return errors.Join(t.Close(), z.Close())
 }
 
 func writeZip(w io.Writer, files []file, date time.Time) error {

@@ -1,5 +1,5 @@
 // Command dist makes a release of the commit that is checked out: static programs for all systems,
-// archives, packages, a container image, a list of what is in them, and checksums.
+// archives, packages, checksums, and manifests for package managers.
 //
 //	go run ./cmd/dist DIR
 //	go run ./cmd/dist -deb VERSION -bin DIR DIR
@@ -143,8 +143,6 @@ func makeAll(out string) error {
 		{"manual pages and completions", func() error { return r.document(r.dir(here)) }},
 		{"archives", r.archive},
 		{"packages", r.pack},
-		{"image", r.image},
-		{"bill of materials", r.list},
 		{"checksums and manifests", r.sums},
 	} {
 		fmt.Println("making", step.name)

@@ -1,67 +1,14 @@
 package main
 
 import (
-	"debug/buildinfo"
-	"encoding/json"
+	"crypto/sha256"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"text/template"
 )
-
-// A component is a module in a bill of materials.
-type component struct {
-	Type    string `json:"type"`
-	Name    string `json:"name"`
-	Version string `json:"version"`
-	PURL    string `json:"purl"`
-}
-
-func newComponent(kind, name, version string) component {
-	return component{kind, name, version, "pkg:golang/" + name + "@" + version}
-}
-
-// list writes the modules that are in any of the programs, with the standard library of Go, as
-// CycloneDX 1.6.
-func (r *release) list() error {
-	components := make(map[string]component)
-	for _, t := range targets {
-		for _, name := range t.programs() {
-			info, err := buildinfo.ReadFile(filepath.Join(r.dir(t), name))
-			if err != nil {
-				return err
-			}
-			goVersion := strings.TrimPrefix(info.GoVersion, "go")
-			components["std"] = newComponent("library", "std", goVersion)
-			for _, m := range info.Deps {
-				if m.Replace != nil {
-					m = m.Replace
-				}
-				components[m.Path] = newComponent("library", m.Path, m.Version)
-			}
-		}
-	}
-	var sorted []component
-	for _, name := range slices.Sorted(maps.Keys(components)) {
-		sorted = append(sorted, components[name])
-	}
-	content, err := json.MarshalIndent(map[string]any{
-		"bomFormat": "CycloneDX", "specVersion": "1.6", "version": 1,
-		"metadata": map[string]any{
-			"timestamp": r.date,
-			"component": newComponent("application", "github.com/quicterm/quicterm", r.tag),
-		},
-		"components": sorted,
-	}, "", "  ")
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(filepath.Join(r.out, fmt.Sprintf("quicterm_%s.cdx.json", r.version)), append(content, '\n'), 0o644)
-}
 
 // sums writes the checksums of all files in the release, and the manifests for package managers,
 // which contain them.
@@ -80,7 +27,7 @@ func (r *release) sums() error {
 		if err != nil {
 			return err
 		}
-		sums[e.Name()] = digest(content)
+		sums[e.Name()] = fmt.Sprintf("%x", sha256.Sum256(content))
 		fmt.Fprintf(&lines, "%s  %s\n", sums[e.Name()], e.Name())
 	}
 	if err := os.WriteFile(filepath.Join(r.out, "SHA256SUMS"), []byte(lines.String()), 0o644); err != nil {
