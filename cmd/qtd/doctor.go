@@ -5,15 +5,9 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
-	"maps"
 	"net/http"
 	"net/netip"
-	"os/exec"
-	"regexp"
-	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -41,8 +35,7 @@ if there is nothing to do).
 
   settings   the settings file is valid
   daemon     one runs, its version, and that it starts sessions
-  ports      those of the daemon are open, or free
-  firewall   of this machine lets the ports through (ufw, firewalld, nftables)
+  ports      those of the daemon are open, or free; of firewalls, qt doctor knows from outside
   hostkey    the host's private keys can be read, by their owner only
   state      the directory of keys can be written
   runtime    the directories of sockets
@@ -84,7 +77,6 @@ func examine(ctx context.Context, config string) (r doctor.Report) {
 	r.AddSettings(file)
 	running := addDaemon(ctx, &r, settings, config)
 	r = append(r, monitor.Doctor(ctx, monitor.Config{Settings: settings, Software: software()}, running)...)
-	addFirewall(ctx, &r, settings, running)
 	addLinger(&r, systemd.EndsAtLogout(ctx))
 	return r
 }
@@ -119,94 +111,6 @@ func addDaemon(ctx context.Context, r *doctor.Report, settings *configs.Server, 
 		r.Add("daemon", doctor.OK, "", "%s runs, at %v", status.Software, status.Address)
 	}
 	return status.Address
-}
-
-// firewallTime bounds how long a program of a firewall may take.
-const firewallTime = 5 * time.Second
-
-// addFirewall tells whether a firewall of this machine is known to keep clients out. Others are on
-// the way: only a client sees them.
-func addFirewall(ctx context.Context, r *doctor.Report, settings *configs.Server, running netip.AddrPort) {
-	ports := make(map[string]bool)
-	for _, address := range settings.Listen {
-		ports[address[strings.LastIndexByte(address, ':')+1:]] = true
-	}
-	if running.Port() >= 60000 { // a granted one: others get ports beside it
-		ports = map[string]bool{"60000:61000": true}
-	}
-	says := func(name string, args ...string) (string, bool) {
-		ctx, cancel := context.WithTimeout(ctx, firewallTime)
-		defer cancel()
-		out, err := exec.CommandContext(ctx, name, args...).Output()
-		return string(out), err == nil
-	}
-	var closed, looked []string
-	state, todo := doctor.Fail, ""
-	for _, port := range slices.Sorted(maps.Keys(ports)) {
-		lets := func(rules string) bool {
-			return strings.Contains(rules, port) || strings.Contains(rules, strings.Replace(port, ":", "-", 1))
-		}
-		if rules, ok := says("ufw", "status"); ok && strings.Contains(rules, "Status: active") {
-			looked = append(looked, "ufw")
-			if !lets(rules) {
-				closed = append(closed, "ufw has no rule for port "+port)
-				todo = fmt.Sprintf("ufw allow %s/udp; ufw allow %s/tcp", port, port)
-			}
-			continue
-		}
-		if _, ok := says("firewall-cmd", "--state"); ok {
-			looked = append(looked, "firewalld")
-			for _, protocol := range []string{"udp", "tcp"} {
-				as := strings.Replace(port, ":", "-", 1) + "/" + protocol
-				if _, open := says("firewall-cmd", "--query-port="+as); !open {
-					closed = append(closed, "firewalld does not open "+as)
-					todo = fmt.Sprintf("firewall-cmd --permanent --add-port=%s; firewall-cmd --reload", as)
-				}
-			}
-			continue
-		}
-		if rules, ok := says("nft", "list", "ruleset"); ok {
-			looked = append(looked, "nftables")
-			if drops := droppedBy(rules, port); drops != "" {
-				closed = append(closed, fmt.Sprintf("nftables keeps clients from port %s: %s", port, drops))
-				todo = "remove that rule"
-			} else if strings.Contains(rules, "hook input") && strings.Contains(rules, "policy drop") && !lets(rules) {
-				state = doctor.Warn // a rule that names no port may accept them
-				closed = append(closed, "nftables drops what no rule accepts, and none names port "+port)
-				todo = fmt.Sprintf("accept udp and tcp dport %s in the chain of hook input", strings.Replace(port, ":", "-", 1))
-			}
-		}
-	}
-	switch {
-	case len(closed) > 0:
-		r.Add("firewall", state, todo, "%s", strings.Join(closed, "; "))
-	case len(looked) > 0:
-		r.Add("firewall", doctor.OK, "", "%s does not keep clients out; qt doctor sees others on the way", looked[0])
-	default:
-		r.Add("firewall", doctor.Skip, "", "none is known here; qt doctor sees those on the way")
-	}
-}
-
-// droppedBy returns the first rule of nftables that drops or rejects all that comes to a port, or nothing. port may be
-// two with a colon between.
-func droppedBy(rules, port string) string {
-	name := strings.Replace(port, ":", "-", 1)
-	named := regexp.MustCompile(`^(?:tcp|udp|th|meta l4proto \S+ (?:tcp|udp|th)) dport ` +
-		`(?:` + name + `|\{[^}]*\b` + name + `\b[^}]*\})` +
-		`(?: counter(?: packets \d+ bytes \d+)?)? (?:drop|reject)\b`)
-	input := false
-	for line := range strings.Lines(rules) {
-		line = strings.TrimSpace(line)
-		switch {
-		case strings.HasPrefix(line, "chain "):
-			input = false
-		case strings.Contains(line, "hook input"):
-			input = true
-		case input && named.MatchString(line):
-			return line
-		}
-	}
-	return ""
 }
 
 // addLinger tells what a logout ends, by what the service manager says.

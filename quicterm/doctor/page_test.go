@@ -10,7 +10,7 @@ import (
 func TestPage(t *testing.T) {
 	ids := map[string]bool{ // of this machine, and of the server's
 		"settings": false, "ssh": false, "keys": false, "state": false,
-		"daemon": false, "sshd": false, "ports": false, "firewall": false, "runtime": false, "buffers": false, "login": false, "holders": false,
+		"daemon": false, "sshd": false, "ports": false, "runtime": false, "buffers": false, "login": false, "holders": false,
 	}
 	for _, f := range good().Report() {
 		ids[f.ID] = false

@@ -35,7 +35,7 @@ func TestDoctorOfDaemon(t *testing.T) {
 		ports = "ports skip "
 	}
 	want(t, qtdDoctor(h), "settings ok .*qtd.toml has no errors", "daemon ok qtd .* runs, at 127.0.0.1", ports,
-		"hostkey ok .*host_key", "state ok ", "runtime ok .*run", "buffers ok|warn|skip ", "firewall ok|warn|skip ", "limits ok max_sessions_per_user 100",
+		"hostkey ok .*host_key", "state ok ", "runtime ok .*run", "buffers ok|warn|skip ", "limits ok max_sessions_per_user 100",
 		"linger ok|warn ", "holders ok 1 of qtd ")
 	if strings.Contains(h.Log.String(), "event=grant") {
 		t.Error("the doctor takes one of the tokens that an account may have")
@@ -165,37 +165,4 @@ func TestDoctorOfBrokenDaemon(t *testing.T) {
 	want(t, qtdDoctor(h), "hostkey fail .* — correct host_key", "state fail .*is no directory — remove it")
 	h.Write("qtd.toml", "bogus = 1\n")
 	want(t, qtdDoctor(h), "settings fail .*bogus.* — correct the file")
-}
-
-// A firewall of this machine that does not know the ports is told of, with the command that opens
-// them.
-func TestDoctorOfFirewall(t *testing.T) {
-	h := newHost(t)
-	h.Write("qtd.toml", "listen = [\"127.0.0.1:4433\"]\n")
-	with := func(name, script string) func() *exec.Cmd {
-		t.Helper()
-		dir := h.Path(t.Name() + strconv.Itoa(len(script)))
-		program := filepath.Join(filepath.Base(dir), name)
-		h.Write(program, "#!/bin/sh\n"+script)
-		if err := os.Chmod(h.Path(program), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		return func() *exec.Cmd {
-			cmd := qtdDoctor(h)()
-			cmd.Env = append(os.Environ(), "PATH="+dir+":/bin")
-			return cmd
-		}
-	}
-	for _, test := range []struct{ program, script, want string }{
-		{"ufw", "echo Status: active; echo 22/tcp ALLOW\n", "firewall fail ufw has no rule for port 4433 — ufw allow 4433/udp; ufw allow 4433/tcp"},
-		{"ufw", "echo Status: active; echo 22/tcp ALLOW; echo 4433 ALLOW\n", "firewall ok ufw does not keep clients out"},
-		{"firewall-cmd", "[ $1 = --state ] || [ $1 = --query-port=4433/tcp ]\n", "firewall fail firewalld does not open 4433/udp — firewall-cmd --permanent --add-port=4433/udp"},
-		{"firewall-cmd", "exit 0\n", "firewall ok firewalld"},
-		{"nft", "echo 'hook input priority 0; policy drop; tcp dport 22 accept'\n", "firewall warn nftables drops .* port 4433 — accept udp and tcp dport 4433"},
-		{"nft", "echo 'hook input priority 0; policy accept;'\n", "firewall ok nftables"},
-		{"nft", "echo 'chain a {'; echo 'type filter hook input priority 0; policy accept;'; echo 'tcp dport { 22, 4433 } counter packets 0 bytes 0 drop'\n",
-			"firewall fail nftables keeps clients from port 4433: tcp dport .* drop — remove that rule"},
-	} {
-		want(t, with(test.program, test.script), test.want)
-	}
 }
