@@ -25,10 +25,9 @@ func doctorCommand() *cobra.Command {
 	var opts options
 	var asJSON bool
 	c := &cobra.Command{
-		Use:   "doctor [flags] [[user@]host]",
+		Use:   "doctor [flags] [user@]host",
 		Short: "Find out what works from here to a host, and what to do about the rest",
-		Long: `Find out what works from here to a host, and what to do about the rest. Without a host,
-look at this machine only.
+		Long: `Find out what works from here to a host ("." is this machine), and what to do about the rest.
 
 A line has a state, the name of a check, what was found and, behind a dash, what to do.
 The states are ok, warn (sessions work, and less well than they could), fail, and skip:
@@ -37,6 +36,7 @@ qt cannot look, as for wrong flags. With --json, print an array with an object f
 id, state, found, todo (left out if there is nothing to do).
 
   settings   the settings file is valid
+  state      what qt learns of servers can be kept
   name       the host's name resolves
   udp, tcp   the daemon answers
   mtu        packets of QUIC are not too large for the path
@@ -48,10 +48,9 @@ id, state, found, todo (left out if there is nothing to do).
   clock      of both machines
   limits     sessions and memory that the server lets you have
   linger     whether sessions live on when you log out of the server
-  ssh, keys, state   of this machine, without a host
 
 The host's key is not accepted here, and nothing is changed on the host.`,
-		Args: usage(cobra.MaximumNArgs(1)),
+		Args: usage(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
 			var report doctor.Report
 			_, err := configs.LoadClient("")
@@ -61,10 +60,8 @@ The host's key is not accepted here, and nothing is changed on the host.`,
 				file, _ := configs.ClientFile()
 				report.AddSettings(file)
 			}
-			switch {
-			case len(args) == 0:
-				report = append(report, machine()...)
-			case err == nil:
+			if err == nil {
+				addState(&report)
 				x := &examination{host: args[0], opts: &opts}
 				report = append(report, x.run(c.Context())...)
 			}
@@ -94,6 +91,20 @@ type examination struct {
 	mu     sync.Mutex
 	key    ssh.PublicKey // that the daemon has shown last
 	keyErr error
+}
+
+// addState tells whether qt can keep what it learns of servers.
+func addState(r *doctor.Report) {
+	dir, err := reach.StateDir()
+	if err == nil {
+		err = doctor.TryWrite(dir)
+	}
+	if err != nil {
+		r.Add("state", doctor.Warn,
+			"make it writable, make room, or set XDG_STATE_HOME: without it, each connection begins by ssh", "%v", err)
+		return
+	}
+	r.Add("state", doctor.OK, "", "%s can be written", dir)
 }
 
 // reachTime bounds how long a candidate has to answer: some lost packets on a slow path.

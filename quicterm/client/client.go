@@ -182,22 +182,18 @@ func (c *Client) List(ctx context.Context) (infos []wire.Info, more int, err err
 	if err != nil {
 		return nil, 0, err
 	}
-	infos, listing, err := decodeListing(m)
-	return infos, listing.More, err
-}
-
-func decodeListing(m wire.Message) (infos []wire.Info, listing wire.Listing, err error) {
+	var listing wire.Listing
 	if err := m.Decode(&listing); err != nil {
-		return nil, listing, err
+		return nil, 0, err
 	}
 	for _, raw := range listing.Sessions {
 		info, err := wire.DecodeInfo(raw)
 		if err != nil {
-			return nil, listing, fmt.Errorf("session in listing: %w", err)
+			return nil, 0, fmt.Errorf("session in listing: %w", err)
 		}
 		infos = append(infos, info)
 	}
-	return infos, listing, nil
+	return infos, listing.More, nil
 }
 
 // Kill ends a session, given by its name or the start of its id.

@@ -9,7 +9,7 @@ import (
 // The page on troubleshooting shows a line of each check, and none that does not exist.
 func TestPage(t *testing.T) {
 	ids := map[string]bool{ // of this machine, and of the server's
-		"settings": false, "ssh": false, "keys": false, "state": false,
+		"settings": false, "state": false,
 		"daemon": false, "sshd": false, "ports": false, "runtime": false, "buffers": false, "login": false, "holders": false,
 	}
 	for _, f := range good().Report() {

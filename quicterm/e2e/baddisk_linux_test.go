@@ -118,7 +118,7 @@ func TestDoctorDiskFull(t *testing.T) {
 	want(t, qtdDoctor(h), "state fail write .*: no space left on device — make room")
 	want(t, func() *exec.Cmd {
 		cmd := h.QT("doctor")
-		cmd.Args, cmd.Env = cmd.Args[:2], append(cmd.Env, "XDG_STATE_HOME="+dir)
+		cmd.Env = append(cmd.Env, "XDG_STATE_HOME="+dir)
 		return cmd
 	}, "state warn write .*: no space left on device — make it writable, make room")
 	if left, err := filepath.Glob(dir + "/.doctor-*"); err != nil || left != nil {

@@ -82,25 +82,12 @@ func TestDoctor(t *testing.T) {
 	want(t, func() *exec.Cmd { return h.QT("doctor") },
 		"settings ok .*qt.toml has no errors", "name ok 127.0.0.1 is 127.0.0.1",
 		"udp ok "+addr+" answers in", "tcp ok "+addr+" answers in", "mtu ok packets of 1200 bytes arrive",
-		"nat ok no NAT", "paths ok lo0?: UDP .* ms, TCP .* ms",
+		"nat ok no NAT", "state ok .* can be written", "paths ok lo0?: UDP .* ms, TCP .* ms",
 		"hostkey ok ssh-ed25519 SHA256:.* is the key that is known", "auth ok logged in over (UDP|TCP) by SHA256:",
 		"version ok qt .* here, qtd .* there", "clock ok ", "limits ok 1 of 100 sessions; ",
 		"linger ok|warn|skip ")
 	x.Send("exit\r")
 	x.Exit()
-}
-
-// Without a host, the doctor looks at this machine, and needs no network for it.
-func TestDoctorOfThisMachine(t *testing.T) {
-	h := newHost(t)
-	thisMachine := func() *exec.Cmd {
-		cmd := h.QT("doctor")
-		cmd.Args = cmd.Args[:2]
-		return cmd
-	}
-	want(t, thisMachine, "version ok qt ", "ssh ok|warn ", "keys ok|warn ", "paths ok|warn ", "state ok ")
-	h.Client["port"] = "0"
-	want(t, thisMachine, "settings fail .*port.* — correct the file")
 }
 
 // What is wrong with the login has a line, and the lines of the network are not wrong for it.
@@ -135,6 +122,9 @@ func TestDoctorOfLogin(t *testing.T) {
 // Where nothing answers, the doctor says so of what it has tried.
 func TestDoctorWhereNothingAnswers(t *testing.T) {
 	h := newHost(t)
+	h.Client["port"] = "0"
+	want(t, func() *exec.Cmd { return h.QT("doctor") }, "settings fail .*port.* — correct the file")
+	delete(h.Client, "port")
 	want(t, func() *exec.Cmd { return h.To("nowhere.invalid", 4433, "doctor", nil) }, "name fail nowhere.invalid: .* — check the name",
 		"udp skip not tried", "paths skip not tried", "auth skip not tried: see name")
 	want(t, func() *exec.Cmd { return h.QT("doctor") }, "name ok ", "udp fail no answer from .* — check that qtd runs there",
