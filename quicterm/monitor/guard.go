@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
-	"golang.org/x/sys/unix"
 
 	"github.com/quicterm/quicterm/quicterm/monitor/access"
 	"github.com/quicterm/quicterm/quicterm/monitor/privsep"
@@ -27,26 +26,16 @@ const (
 	maxOverdue = 8
 )
 
-// A leash is a descriptor of the stream of a connection to a holder which another process has.
-type leash int
-
-// cut ends the connection, whoever has descriptors of it.
-func (l leash) cut() {
-	unix.Shutdown(int(l), unix.SHUT_RDWR)
-	unix.Close(int(l))
-}
-
 // Hold implements [privsep.Logins].
-func (l *logins) Hold(id privsep.LoginID, fd int) error {
+func (l *logins) Hold(id privsep.LoginID, cut func()) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	held := leash(fd)
 	p := l.byID[id]
 	if p == nil {
-		held.cut()
+		cut()
 		return errNoLogin
 	}
-	p.leashes = append(p.leashes, held)
+	p.leashes = append(p.leashes, cut)
 	p.due = time.Now().Add(privsep.RightTime + overdueTime)
 	return nil
 }

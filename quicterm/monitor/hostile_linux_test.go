@@ -42,7 +42,7 @@ func monitorWith(t testing.TB, settings *configs.Server) *Monitor {
 // takenOver returns the end of a network process that somebody has taken over.
 func takenOver(t testing.TB, m *Monitor) *privsep.Loopback {
 	t.Helper()
-	l, err := privsep.NewLoopback(m.host(), idle{})
+	l, err := privsep.NewLoopback(m.Host(), idle{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -45,7 +45,7 @@ type proven struct {
 	path     privsep.Path // where it was good
 	due      time.Time    // when it should have been checked again
 	attached bool         // it has asked for a session
-	leashes  []leash      // on the connection to its holder
+	leashes  []func()     // each ends a connection to its holder
 
 	listing      sync.Mutex // guards the following
 	lostSessions []entry    // as listed last
@@ -90,8 +90,8 @@ func (l *logins) get(id privsep.LoginID) (*proven, error) {
 // removeLocked forgets a login, and ends its connection to a holder.
 func (l *logins) removeLocked(id privsep.LoginID) {
 	if p := l.byID[id]; p != nil {
-		for _, held := range p.leashes {
-			held.cut()
+		for _, cut := range p.leashes {
+			cut()
 		}
 		delete(l.byID, id)
 	}

@@ -30,6 +30,11 @@ func (s *Monitor) Calls() *privsep.Calls {
 	}
 }
 
+// Host returns what a network half in another process gets.
+func (s *Monitor) Host() *privsep.Host {
+	return &privsep.Host{Calls: s.Calls(), Logins: &s.logins, Log: s.log, Panics: s.panics}
+}
+
 // Setup returns what the network half has for its whole life.
 func (s *Monitor) Setup() *privsep.Setup {
 	setup := &privsep.Setup{

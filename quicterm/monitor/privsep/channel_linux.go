@@ -44,15 +44,6 @@ const (
 	sendTime = 10 * time.Second
 )
 
-// A kind is what a frame is.
-type kind uint8
-
-const (
-	kindReply  kind = iota + 1
-	kindCancel      // of a call, which is answered nonetheless
-	firstCall       // the first call of the other end's table
-)
-
 // errChannel is the error of a call when the other process is gone.
 var errChannel = errors.New("the other half of the daemon is gone")
 
@@ -212,14 +203,11 @@ func (c *channel) take(ctx context.Context, k kind, call uint64, payload []byte,
 }
 
 func (c *channel) reply(call uint64, answer any, send []int, err error) {
-	var r reply
-	if err == nil && answer != nil {
-		r.Body, err = channelEncoding.Marshal(answer)
+	r := replyOf(answer, err)
+	if r.Failure != nil {
+		send = nil
 	}
-	if err != nil {
-		r, send = reply{Failure: failureOf(err)}, nil
-	}
-	if err := c.send(kindReply, call, &r, send); errors.Is(err, errTooLong) {
+	if err := c.send(kindReply, call, r, send); errors.Is(err, errTooLong) {
 		c.send(kindReply, call, &reply{Failure: failureOf(err)}, nil)
 	}
 }
@@ -298,15 +286,9 @@ func (c *channel) call(ctx context.Context, k kind, body, answer any, files ...i
 	if !ok {
 		return nil, errChannel
 	}
-	if r.reply.Failure != nil {
+	if err := r.reply.read(answer); err != nil {
 		closeFiles(r.files)
-		return nil, r.reply.Failure.err()
-	}
-	if answer != nil {
-		if err := decode(r.reply.Body, answer); err != nil {
-			closeFiles(r.files)
-			return nil, fmt.Errorf("answer: %w", err)
-		}
+		return nil, err
 	}
 	if r.files != nil && len(r.files) == 0 {
 		return nil, errNoFiles
@@ -316,9 +298,3 @@ func (c *channel) call(ctx context.Context, k kind, body, answer any, files ...i
 
 // errNoFiles is the error of a call whose answer was decoded, without the descriptors that came with it.
 var errNoFiles = errors.New("there are too many open files")
-
-func closeFiles(files []*os.File) {
-	for _, f := range files {
-		f.Close()
-	}
-}

@@ -13,15 +13,6 @@ import (
 	"github.com/quicterm/quicterm/migrate/carrier/unixsock"
 )
 
-// carrying is an answer with a carrier to a holder.
-type carrying interface {
-	// carried returns the carrier, or nil, and the login that uses it, or zeros.
-	carried() (carrier.Carrier, LoginID)
-}
-
-func (a *Attached) carried() (carrier.Carrier, LoginID) { return a.Carrier, a.login }
-func (a *Resumed) carried() (carrier.Carrier, LoginID)  { return a.Carrier, a.Login.ID }
-
 func (a *Attached) takeFiles(files []*os.File) (err error) {
 	a.Carrier, err = carrierOf(files)
 	return err
@@ -87,7 +78,10 @@ func (p *Process) handOver(c carrier.Carrier, login LoginID) (fds []int, err err
 	if err != nil {
 		return fds, err
 	}
-	return fds, p.host.Logins.Hold(login, held)
+	return fds, p.host.Logins.Hold(login, func() {
+		unix.Shutdown(held, unix.SHUT_RDWR) // whoever has descriptors of it
+		unix.Close(held)
+	})
 }
 
 // A handedOver is a carrier of which the monitor has a descriptor, too: it ends when it is shut.

@@ -10,7 +10,7 @@
 //
 // On other systems both halves are in one process, and [Calls] are calls of functions.
 //
-// By file, each uses those before it: messages.go, encoding_linux.go and frames_linux.go say what travels, calls.go and
-// table_linux.go which calls there are, channel_linux.go how one is answered; process_linux.go, start_linux.go and
+// By file, each uses those before it: messages.go, encoding.go and frames_linux.go say what travels, calls.go and
+// table.go which calls there are, channel_linux.go how one is answered; host.go, process_linux.go, start_linux.go and
 // network_linux.go are the monitor's end, and remote_linux.go is the other one.
 package privsep

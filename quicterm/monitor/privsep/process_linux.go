@@ -5,14 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/quicterm/quicterm/quicterm/machine/account"
-	"github.com/quicterm/quicterm/quicterm/machine/panics"
 	"github.com/quicterm/quicterm/quicterm/machine/rundir"
 )
 
@@ -20,32 +18,9 @@ const (
 	// ChannelFD is the descriptor of the socket to the monitor in the network half.
 	ChannelFD = 3
 
-	// shortLife is how long a network process must have lived to be started again at once. If it has
-	// not, the next one waits: leastPause, twice as long each time, up to mostPause.
-	shortLife             = 10 * time.Second
-	leastPause, mostPause = 50 * time.Millisecond, 5 * time.Second
-
 	// watchInterval is how often the network process is asked whether it answers.
 	watchInterval = 30 * time.Second
 )
-
-// A Host is what a network process gets from its monitor.
-type Host struct {
-	Calls  *Calls
-	Logins Logins
-	Log    *slog.Logger
-	Panics *panics.Container // contains those of calls
-}
-
-// Logins are the logins of the clients of a network process.
-type Logins interface {
-	// Hold gives a login the descriptor of the connection to its holder, which the end of the login shuts down. It
-	// owns the descriptor, also if it returns an error.
-	Hold(id LoginID, fd int) error
-
-	// Clear ends all logins.
-	Clear()
-}
 
 // A Process is the network half in a process of its own, which has no rights, no files and no
 // programs. When it ends it is started again. It implements [Network].
@@ -107,16 +82,9 @@ func (p *Process) newRunning(socket *net.UnixConn) *running {
 }
 
 func (p *Process) tableFor(n *running) table {
-	calls := *p.host.Calls
+	calls := p.host.calls()
 	calls.Ready = Done(func(ctx context.Context, _ *None) error { return p.ready(ctx, n) })
-	calls.Attach = func(ctx context.Context, r *Attach) (*Attached, error) {
-		a, err := p.host.Calls.Attach(ctx, r)
-		if err == nil {
-			a.login = r.By.Login
-		}
-		return a, err
-	}
-	return tableOf(&calls)
+	return tableOf(calls)
 }
 
 // answer implements [handler]. What the process sends is taken for hostile.
@@ -145,25 +113,7 @@ func (n *running) ask(ctx context.Context, k kind, request, answer any) error {
 
 // Run starts the process, and starts it again when it has ended, until ctx ends.
 func (p *Process) Run(ctx context.Context) error {
-	pause := time.Duration(0)
-	for {
-		begun := time.Now()
-		err := p.once(ctx)
-		if ctx.Err() != nil {
-			return nil
-		}
-		if time.Since(begun) >= shortLife {
-			pause = 0
-		} else {
-			pause = min(max(2*pause, leastPause), mostPause)
-		}
-		p.host.Log.Error("the network process has ended, and is started again", "error", err)
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-time.After(pause):
-		}
-	}
+	return p.host.Restart(ctx, p.once)
 }
 
 // once starts the process, and serves it until it has ended.

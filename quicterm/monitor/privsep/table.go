@@ -1,3 +1,5 @@
+//go:build linux || darwin
+
 package privsep
 
 import (
@@ -5,6 +7,15 @@ import (
 	"fmt"
 	"os"
 	"reflect"
+)
+
+// A kind is what a message between the two processes is.
+type kind uint8
+
+const (
+	kindReply  kind = iota + 1
+	kindCancel      // of a call, which is answered nonetheless
+	firstCall       // the first call of the other end's table
 )
 
 // A table has the calls of a struct such as [Calls], in the order of its fields.
@@ -89,5 +100,11 @@ func (c *Call[R, A]) bind(k kind, ask asker) {
 			return nil, err
 		}
 		return answer, nil
+	}
+}
+
+func closeFiles(files []*os.File) {
+	for _, f := range files {
+		f.Close()
 	}
 }

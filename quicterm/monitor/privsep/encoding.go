@@ -1,7 +1,10 @@
+//go:build linux || darwin
+
 package privsep
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/fxamacker/cbor/v2"
 
@@ -79,6 +82,32 @@ func (p *Path) UnmarshalCBOR(b []byte) error {
 type reply struct {
 	Failure *failure        `cbor:"1,keyasint,omitempty"`
 	Body    cbor.RawMessage `cbor:"2,keyasint,omitempty"`
+}
+
+// replyOf returns the reply of a call that has returned an answer, or an error.
+func replyOf(answer any, err error) *reply {
+	var r reply
+	if err == nil && answer != nil {
+		r.Body, err = channelEncoding.Marshal(answer)
+	}
+	if err != nil {
+		return &reply{Failure: failureOf(err)}
+	}
+	return &r
+}
+
+// read decodes the answer, unless that is nil, or returns the error of the call.
+func (r *reply) read(answer any) error {
+	if r.Failure != nil {
+		return r.Failure.err()
+	}
+	if answer == nil {
+		return nil
+	}
+	if err := decode(r.Body, answer); err != nil {
+		return fmt.Errorf("answer: %w", err)
+	}
+	return nil
 }
 
 // A failure is the error of a call.
