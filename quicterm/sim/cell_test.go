@@ -249,7 +249,7 @@ func (w *world) plug(up bool) {
 
 // end ends a world whose sessions are over.
 func (w *world) end() {
-	w.host.stop()
+	w.host.close()
 	w.host.holders.Wait()
 	w.net.Close()
 }

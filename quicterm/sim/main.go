@@ -9,8 +9,15 @@
 //
 // The simulation is this package's test; this program builds it, and runs it. A world is drawn from its seed alone, but
 // goroutines, maps and keys are not: the same seed is the same story with other details. So a failure that comes once
-// counts, also if another run of its seed passes. What is not seen here: the kernel, terminals and disks, for which there is
-// package e2e.
+// counts, also if another run of its seed passes.
+//
+// The server's machine has the daemon in its two halves, each of which dies alone: the real monitor with its files, and the
+// real server, whose calls to the monitor are encoded and decoded as between two processes (package privsep). Holders are
+// real, too. What stands in for the machine is small: sockets and carriers that a killed process loses at once, programs
+// that are scripts, and tokens in place of keys, as reading those takes a process of the account.
+//
+// What is not seen here, and is tested by package e2e: the kernel with its sockets, signals, descriptors and rights, real
+// terminals, real disks, and how the processes of a daemon and of a session are started.
 package main
 
 import (

@@ -306,6 +306,12 @@ func (p *process) Lookup(remote netip.AddrPort, iface string) (netmon.Route, err
 
 // Dial opens a TCP connection.
 func (p *process) Dial(ctx context.Context, iface string, remote netip.AddrPort) (net.Conn, error) {
+	p.mu.Lock()
+	killed := p.killed
+	p.mu.Unlock()
+	if killed {
+		return nil, net.ErrClosed
+	}
 	port, source, err := p.lookup(remote, iface)
 	if err != nil {
 		return nil, err

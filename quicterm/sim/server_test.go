@@ -6,47 +6,41 @@ import (
 	"context"
 	"encoding/binary"
 	"math/rand/v2"
-	"net"
+	"net/netip"
 	"os"
+	"path/filepath"
 	"sync"
-	"sync/atomic"
+	"syscall"
 
 	"github.com/quicterm/quicterm/configs"
 	"github.com/quicterm/quicterm/migrate/carrier"
 	"github.com/quicterm/quicterm/quicterm/holder"
 	"github.com/quicterm/quicterm/quicterm/holder/holdertest"
-	"github.com/quicterm/quicterm/quicterm/server"
+	"github.com/quicterm/quicterm/quicterm/machine/account"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
-// A host is the server's machine: a daemon that may be down, and holders, which outlive it.
+// A host is the server's machine: a daemon in two halves that may be down, its sockets, and holders, which outlive it.
 type host struct {
 	world    *world
 	settings *configs.Server
 	holders  *holders
+	keeps    bool // the service manager keeps the sockets while no daemon runs
+	dir      string
 
-	mu     sync.Mutex
-	daemon *daemon // nil while it is down
-}
-
-// A daemon is one process of qtd.
-type daemon struct {
-	*server.Daemon
-	killed  atomic.Bool
-	sockets []interface{ Close() error }
-	cancel  context.CancelFunc
-	serving sync.WaitGroup
-
-	mu   sync.Mutex
-	open map[interface{ Close() error }]bool // connections that the kernel closes with the process
+	mu      sync.Mutex
+	disk    string       // the state_dir of the next monitor
+	monitor *monitorHalf // nil while the daemon is down
+	sockets []*serverSocket
+	halves  []*half // all that there were
 }
 
 func newHost(w *world, dir string) *host {
-	settings := configs.DefaultServer()
-	settings.StateDir = dir
-	h := &host{world: w, settings: settings}
-	h.holders = &holders{Holders: holdertest.New(func(l *wire.Launch) holder.Program { return w.program(l) }), host: h, ends: make(map[wire.SessionID]map[*end]bool),
-		names: make(map[wire.SessionID]string), proofs: make(map[[32]byte]bool)}
+	h := &host{world: w, settings: configs.DefaultServer(), keeps: w.seed/2%2 == 0, dir: dir}
+	h.holders = &holders{
+		Holders: holdertest.New(func(l *wire.Launch) holder.Program { return w.program(l) }), host: h,
+		ends: make(map[wire.SessionID]map[*end]bool), names: make(map[wire.SessionID]string), proofs: make(map[[32]byte]bool),
+	}
 	h.holders.Change = func(l *wire.Launch) {
 		h.holders.mu.Lock()
 		h.holders.names[l.ID] = l.Name
@@ -60,130 +54,137 @@ func newHost(w *world, dir string) *host {
 
 // start starts a daemon with the keys of the last one.
 func (h *host) start() error {
-	s, err := server.New(server.Config{Settings: h.settings, Granted: true, Holders: h.holders})
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.disk == "" {
+		h.disk = filepath.Join(h.dir, "disk")
+		if err := os.Mkdir(h.disk, 0o700); err != nil {
+			return err
+		}
+	}
+	if !h.keeps {
+		h.closeSocketsLocked() // a network process may still be about to end
+	}
+	for _, addr := range serverAddrs[len(h.sockets):] {
+		h.sockets = append(h.sockets, h.world.newServerSocket(addr))
+	}
+	m, err := h.newMonitor(h.disk)
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	d := &daemon{Daemon: s, cancel: cancel, open: make(map[interface{ Close() error }]bool)}
-	var sockets []net.PacketConn
-	for _, addr := range serverAddrs {
-		socket, listener := h.world.net.Listen(addr), h.world.net.ListenStream(addr)
-		sockets = append(sockets, socket)
-		d.sockets = append(d.sockets, socket, listener)
-		d.serving.Go(func() { s.ServeTCP(ctx, accepting{listener, d}) })
-	}
-	d.serving.Go(func() { s.Serve(ctx, sockets...) })
-	h.mu.Lock()
-	h.daemon = d
-	h.mu.Unlock()
+	h.monitor = m
+	h.halves = append(h.halves, m.half)
 	return nil
 }
 
-func (h *host) isUp() bool {
+func (h *host) isUp() bool { return h.current() != nil }
+
+func (h *host) current() *monitorHalf {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.daemon != nil
+	return h.monitor
 }
 
-// kill ends the daemon as SIGKILL does: the kernel closes what it has open, and it says nothing more.
-func (h *host) kill() {
+// down ends the daemon: end ends its monitor.
+func (h *host) down(end func(*monitorHalf)) {
 	h.mu.Lock()
-	d := h.daemon
-	h.daemon = nil
+	m := h.monitor
+	h.monitor = nil
 	h.mu.Unlock()
-	if d == nil {
+	if m == nil {
 		return
 	}
-	d.killed.Store(true)
-	for _, c := range d.sockets {
-		c.Close()
+	end(m)
+	if !h.keeps {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.closeSocketsLocked()
 	}
-	d.mu.Lock()
-	open := d.open
-	d.open = nil
-	d.mu.Unlock()
-	for c := range open {
-		c.Close()
+}
+
+// kill kills both processes of the daemon at once.
+func (h *host) kill() {
+	h.down(func(m *monitorHalf) {
+		if p := m.network.running(); p != nil {
+			p.kill()
+		}
+		h.killed(m)
+	})
+}
+
+// killed kills a monitor. What it does not write any more is on no disk.
+func (h *host) killed(m *monitorHalf) {
+	disk, err := copyDisk(m.disk)
+	if err != nil {
+		h.world.failf("the disk of the server's machine: %v", err)
+		return
 	}
-	d.cancel()
-	d.serving.Wait()
+	h.mu.Lock()
+	h.disk = disk
+	h.mu.Unlock()
+	m.half.kill()
+}
+
+// killMonitor kills the half of the daemon that has the rights. The other one notices, and ends.
+func (h *host) killMonitor() {
+	m := h.current()
+	h.mu.Lock()
+	h.monitor = nil
+	h.mu.Unlock()
+	if m != nil {
+		h.killed(m)
+	}
+}
+
+// killNetwork kills the half of the daemon that talks to clients. The monitor starts another one.
+func (h *host) killNetwork() {
+	if m := h.current(); m != nil {
+		if p := m.network.running(); p != nil {
+			p.kill()
+		}
+	}
 }
 
 // stop ends the daemon as SIGTERM does.
-func (h *host) stop() {
+func (h *host) stop() { h.down(func(m *monitorHalf) { m.half.end() }) }
+
+// close ends the machine but for its holders.
+func (h *host) close() {
+	h.stop()
 	h.mu.Lock()
-	d := h.daemon
-	h.daemon = nil
+	h.closeSocketsLocked()
+	halves := h.halves
 	h.mu.Unlock()
-	if d == nil {
-		return
+	for _, one := range halves {
+		one.running.Wait()
 	}
-	d.cancel()
-	d.serving.Wait()
-	for _, c := range d.sockets {
-		c.Close()
+}
+
+// collect makes close wait for a process.
+func (h *host) collect(one *half) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.halves = append(h.halves, one)
+}
+
+func (h *host) closeSocketsLocked() {
+	for _, s := range h.sockets {
+		s.close()
 	}
+	h.sockets = nil
 }
 
 // token returns a token for a login, or nil while the daemon is down.
 func (h *host) token() []byte {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.daemon == nil {
+	m := h.current()
+	if m == nil {
 		return nil
 	}
-	token, err := h.daemon.IssueToken(uint32(os.Geteuid()))
+	token, err := m.IssueToken(uint32(os.Geteuid()))
 	if err != nil {
 		return nil
 	}
 	return token
-}
-
-// keep records a connection of a daemon, unless that was killed.
-func (d *daemon) keep(c interface{ Close() error }) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.open == nil {
-		c.Close()
-		return false
-	}
-	d.open[c] = true
-	return true
-}
-
-func (d *daemon) forget(c interface{ Close() error }) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	delete(d.open, c)
-}
-
-// accepting records the connections that a daemon accepts.
-type accepting struct {
-	net.Listener
-	daemon *daemon
-}
-
-func (a accepting) Accept() (net.Conn, error) {
-	c, err := a.Listener.Accept()
-	if err != nil {
-		return nil, err
-	}
-	kept := &accepted{c, a.daemon}
-	if !a.daemon.keep(kept) {
-		return nil, net.ErrClosed
-	}
-	return kept, nil
-}
-
-type accepted struct {
-	net.Conn
-	daemon *daemon
-}
-
-func (a *accepted) Close() error {
-	a.daemon.forget(a)
-	return a.Conn.Close()
 }
 
 // holders are the processes of the sessions.
@@ -199,18 +200,63 @@ type holders struct {
 	proofs map[[32]byte]bool
 }
 
-// Carry connects the daemon with a holder. The kernel closes the connection with either process.
-func (h *holders) Carry(
+// heldBy are the holders as one process of the daemon reaches them.
+type heldBy struct {
+	*holders
+	half *half
+}
+
+// reach returns why the process cannot connect to a holder, or nil.
+func (h *heldBy) reach() error {
+	h.half.mu.Lock()
+	defer h.half.mu.Unlock()
+	switch {
+	case h.half.open == nil:
+		return errKilled
+	case h.half.scarce:
+		return syscall.EMFILE
+	}
+	return nil
+}
+
+// Ask implements [processes.Holders].
+func (h *heldBy) Ask(
+	ctx context.Context, uid uint32, id wire.SessionID, open *wire.Open, m wire.Message,
+) (wire.Message, error) {
+	if err := h.reach(); err != nil {
+		return wire.Message{}, err
+	}
+	return h.holders.Ask(ctx, uid, id, open, m)
+}
+
+// Await implements [processes.Holders].
+func (h *heldBy) Await(ctx context.Context, uid uint32, id wire.SessionID) (wire.Message, error) {
+	if err := h.reach(); err != nil {
+		return wire.Message{}, err
+	}
+	return h.holders.Await(ctx, uid, id)
+}
+
+// Start implements [processes.Holders].
+func (h *heldBy) Start(ctx context.Context, a *account.Account, from netip.Addr, l *wire.Launch) (wire.Started, error) {
+	if err := h.reach(); err != nil {
+		return wire.Started{}, err
+	}
+	return h.holders.Start(ctx, a, from, l)
+}
+
+// Carry implements [processes.Holders]. The kernel closes the connection with either process.
+func (h *heldBy) Carry(
 	ctx context.Context, uid uint32, id wire.SessionID, open *wire.Open, request wire.Message, datagrams bool,
 ) (wire.Message, carrier.Carrier, error) {
-	h.host.mu.Lock()
-	d := h.host.daemon
-	h.host.mu.Unlock()
+	if err := h.reach(); err != nil {
+		return wire.Message{}, nil, err
+	}
 	answer, c, err := h.Holders.Carry(ctx, uid, id, open, request, datagrams)
 	if c == nil {
 		return answer, c, err
 	}
-	e := &end{Carrier: c, holders: h, id: id, daemon: d, lane: "frames by stream"}
+	e := &end{Carrier: c, holders: h.holders, id: id, owner: h.half, lane: "frames by stream"}
 	if !datagrams {
 		e.lane = "frames by TCP"
 	}
@@ -224,8 +270,8 @@ func (h *holders) Carry(
 	}
 	h.ends[id][e] = true
 	h.mu.Unlock()
-	if d == nil || !d.keep(e) {
-		e.Close()
+	if err := h.half.keep(e); err != nil {
+		return wire.Message{}, nil, err
 	}
 	return answer, e, err
 }
@@ -275,15 +321,16 @@ type end struct {
 	carrier.Carrier
 	holders *holders
 	id      wire.SessionID
-	daemon  *daemon
+	owner   *half // the process that has it
 	sealed  bool
 	lane    string // by which what is written goes on
-	// lastNonce is one more than the number of the last sealed datagram to the client. It is a nonce of a key that belongs to
-	// this carrier alone.
+	// lastNonce is one more than the number of the last sealed datagram to the client. It is a nonce of a key that belongs
+	// to this carrier alone.
 	lastNonce uint64
 }
 
-// checkNonce checks that the number of a sealed datagram of the holder has not been used. A carrier of one machine keeps their order.
+// checkNonce checks that the number of a sealed datagram of the holder has not been used. A carrier of one machine keeps
+// their order.
 func (e *end) checkNonce(b []byte) {
 	if !e.sealed || len(b) < 8 {
 		return
@@ -298,11 +345,20 @@ func (e *end) checkNonce(b []byte) {
 func (e *end) Close() error {
 	e.holders.mu.Lock()
 	delete(e.holders.ends[e.id], e)
+	owner := e.owner
 	e.holders.mu.Unlock()
-	if e.daemon != nil {
-		e.daemon.forget(e)
-	}
+	owner.forget(e)
 	return e.Carrier.Close()
+}
+
+// give hands the connection over to another process.
+func (e *end) give(to *half) error {
+	e.holders.mu.Lock()
+	from := e.owner
+	e.owner = to
+	e.holders.mu.Unlock()
+	from.forget(e)
+	return to.keep(e)
 }
 
 // spoil changes a bit, as bad memory in the relay does, while a fault says so.

@@ -328,7 +328,7 @@ func (w *world) close() {
 	if n := w.net.Sockets(); n > len(serverAddrs) {
 		w.failf("%d sockets are open, when all clients have ended: those of the server are %d", n, len(serverAddrs))
 	}
-	w.host.stop()
+	w.host.close()
 	w.host.holders.Kill()
 	w.host.holders.Wait()
 	w.net.Close() // with what it sends again to clients whose address is gone

@@ -36,7 +36,7 @@ type Holders struct {
 
 	mu   sync.Mutex
 	byID map[wire.SessionID]*holder.Holder
-	lost map[wire.SessionID]bool
+	lost map[wire.SessionID]chan struct{} // closed when the holder is killed
 	asks int
 	away error // of every request, or nil
 	wg   sync.WaitGroup
@@ -45,7 +45,7 @@ type Holders struct {
 // New returns an account without holders. A new session runs the program that newProgram
 // returns.
 func New(newProgram func(*wire.Launch) holder.Program) *Holders {
-	return &Holders{newProgram: newProgram, byID: make(map[wire.SessionID]*holder.Holder), lost: make(map[wire.SessionID]bool)}
+	return &Holders{newProgram: newProgram, byID: make(map[wire.SessionID]*holder.Holder), lost: make(map[wire.SessionID]chan struct{})}
 }
 
 // Memory returns nothing: these holders are not processes.
@@ -96,21 +96,17 @@ func (h *Holders) Accounts() []uint32 { return []uint32{uint32(os.Getuid())} }
 // Await waits for the end of a session.
 func (h *Holders) Await(ctx context.Context, uid uint32, id wire.SessionID) (wire.Message, error) {
 	h.mu.Lock()
-	keeper := h.byID[id]
+	keeper, lost := h.byID[id], h.lost[id]
 	h.mu.Unlock()
 	if keeper == nil {
 		return wire.Message{}, fs.ErrNotExist
 	}
 	select {
 	case <-keeper.Done():
+	case <-lost:
+		return wire.Message{}, io.EOF
 	case <-ctx.Done():
 		return wire.Message{}, ctx.Err()
-	}
-	h.mu.Lock()
-	lost := h.lost[id]
-	h.mu.Unlock()
-	if lost {
-		return wire.Message{}, io.EOF
 	}
 	inspect, err := wire.New(&wire.Inspect{AtEnd: true})
 	if err != nil {
@@ -171,7 +167,7 @@ func (h *Holders) Start(ctx context.Context, _ *account.Account, launch *wire.La
 		h.Change(launch)
 	}
 	keeper := holder.New(*launch, h.newProgram(launch), slog.New(slog.DiscardHandler))
-	h.byID[launch.ID] = keeper
+	h.byID[launch.ID], h.lost[launch.ID] = keeper, make(chan struct{})
 	h.wg.Go(func() {
 		keeper.Run()
 		keeper.Forget()
@@ -188,7 +184,9 @@ func (h *Holders) Lose(id wire.SessionID) {
 	h.mu.Lock()
 	keeper := h.byID[id]
 	delete(h.byID, id)
-	h.lost[id] = true
+	if keeper != nil {
+		close(h.lost[id])
+	}
 	h.mu.Unlock()
 	if keeper == nil {
 		return
