@@ -39,10 +39,7 @@ type kind struct {
 }
 
 // kinds are what may happen.
-var kinds = append(firstKinds, serverKinds...)
-
-// firstKinds are what happens to networks, to clients, and to the daemon as a whole.
-var firstKinds = []*kind{
+var kinds = []*kind{
 	{name: "loss", weight: 10, most: 2 * time.Minute, change: func(f *fault, _ *port, l *netem.Config) { l.Loss = max(l.Loss, 0.6*f.x) }},
 	{name: "bursts", weight: 4, most: 2 * time.Minute, change: func(f *fault, _ *port, l *netem.Config) {
 		l.Burst = netem.Burst{Mean: time.Duration(1 + f.x*float64(2*time.Second)), Share: 0.02 + f.x*0.3}

@@ -80,7 +80,7 @@ var resourceKinds = []*kind{
 // shiftClock makes what the daemon has written appear older, or made in the future: its clock jumps while it is down.
 func (h *host) shiftClock(by time.Duration) error {
 	const size, times = 8 + 32, 8 // of a key in the file, and of when it was made
-	file := filepath.Join(h.settings.StateDir, "ticket_keys")
+	file := filepath.Join(h.disk, "ticket_keys")
 	b, err := os.ReadFile(file)
 	for i := 0; i+size <= len(b); i += size {
 		made := b[i : i+times]

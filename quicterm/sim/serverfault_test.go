@@ -2,11 +2,10 @@
 
 package main
 
-import (
-	"time"
-)
+import "time"
 
-// serverKinds are what happens to the processes of the server's machine, beside the daemon as a whole.
+// serverKinds are what happens to the processes of the server's machine, beside the daemon as a whole. They are drawn from
+// a source of their own, as resourceKinds.
 var serverKinds = []*kind{
 	{name: "network process killed", weight: 3, happen: func(w *world, _ *fault) { w.host.killNetwork() }},
 	{name: "monitor killed", weight: 2, most: time.Minute, happen: func(w *world, f *fault) {

@@ -124,6 +124,7 @@ func (w *world) plan(lasts time.Duration) {
 	w.draw(w.rng, kinds, mean, lasts)
 	rng := rand.New(rand.NewPCG(w.seed, 1))
 	w.draw(rng, resourceKinds, 4*mean, lasts)
+	w.draw(rand.New(rand.NewPCG(w.seed, 2)), serverKinds, 4*mean, lasts)
 	if f := w.faults; len(f) > 0 && rng.IntN(3) == 0 {
 		if f := f[rng.IntN(len(f))]; f.kind.change != nil {
 			f.at = 0 // the network is bad before anybody logs in

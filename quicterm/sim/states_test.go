@@ -143,7 +143,7 @@ func (s *totals) demand(t *testing.T, played time.Duration) {
 	switch {
 	case played >= time.Hour:
 		names = hourStates
-		for _, k := range slices.Concat(kinds, resourceKinds) {
+		for _, k := range slices.Concat(kinds, resourceKinds, serverKinds) {
 			names = append(names, k.name)
 		}
 	case played >= time.Minute:
