@@ -79,7 +79,9 @@ func run() error {
 	case seed != 0:
 		return play(program, os.Stdout, "-seed", fmt.Sprint(seed))
 	}
-	return play(program, os.Stdout, "-for", lasts.String(), "-first", fmt.Sprint(rand.Uint64()>>1))
+	first := fmt.Sprint(rand.Uint64() >> 1)
+	fmt.Println("the first seed is", first)
+	return play(program, os.Stdout, "-for", lasts.String(), "-first", first)
 }
 
 // build builds the simulation.

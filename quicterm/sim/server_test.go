@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/binary"
 	"math/rand/v2"
-	"net/netip"
 	"os"
 	"path/filepath"
 	"sync"
@@ -238,11 +237,11 @@ func (h *heldBy) Await(ctx context.Context, uid uint32, id wire.SessionID) (wire
 }
 
 // Start implements [processes.Holders].
-func (h *heldBy) Start(ctx context.Context, a *account.Account, from netip.Addr, l *wire.Launch) (wire.Started, error) {
+func (h *heldBy) Start(ctx context.Context, a *account.Account, l *wire.Launch) error {
 	if err := h.reach(); err != nil {
-		return wire.Started{}, err
+		return err
 	}
-	return h.holders.Start(ctx, a, from, l)
+	return h.holders.Start(ctx, a, l)
 }
 
 // Carry implements [processes.Holders]. The kernel closes the connection with either process.
