@@ -225,5 +225,6 @@ func (e *Endpoint) handleAck(now time.Time, c *carrier, a ackInfo) error {
 		c.restartProbes(now)
 	}
 	c.cwnd.acked(now, max(a.highest, e.acked-1), c.out.delivered, c.out.writing)
+	e.noteRelief(c)
 	return nil
 }

@@ -38,7 +38,7 @@ func (e *Endpoint) becomeBulk(c *carrier) {
 		}
 	}
 	c.role, c.cwnd.prompt = roleBulk, true
-	c.cwnd.initial = max(minCwnd, e.lastPath.sendWindow/sharing)
+	c.cwnd.initial = max(minCwnd, min(initialCwnd, e.lastPath.sendWindow)/sharing)
 }
 
 // whole returns the only carrier that carries the whole log. While there are others, as in a move, it is nil.
@@ -67,14 +67,30 @@ func (e *Endpoint) source(c *carrier) *carrier {
 	return nil
 }
 
-// hasBulk reports whether bulk carriers send what is much on a carrier.
+// hasBulk reports whether bulk carriers send what is much on a carrier: from when their windows together were as large
+// as its own. Until then it goes on itself, as TCP begins slowly.
 func (e *Endpoint) hasBulk(c *carrier) bool {
 	for _, b := range e.carriers {
-		if b.role == roleBulk && b.ready && e.source(b) == c {
+		if b.out.relieves && b.role == roleBulk && e.source(b) == c {
 			return true
 		}
 	}
 	return false
+}
+
+// noteRelief records whether bulk carriers have become as fast as the carrier that they are beside.
+func (e *Endpoint) noteRelief(b *carrier) {
+	w := e.source(b)
+	if w == b || w == nil || b.out.relieves {
+		return
+	}
+	sum := 0
+	for _, other := range e.carriers {
+		if other.role == roleBulk && other.ready && e.source(other) == w {
+			sum += other.cwnd.target()
+		}
+	}
+	b.out.relieves = sum >= w.cwnd.target()
 }
 
 // nextOnStream returns the next frames for a carrier's stream, from one up to another, which may have been skipped.
@@ -89,8 +105,8 @@ func (e *Endpoint) nextOnStream(c *carrier) (from, to uint64) {
 		from, to = w.out.missed[0].from, w.out.missed[0].to
 	}
 	isGap := from < e.First() || w.gap != nil // only the whole carrier sends it
-	isBulk := !isGap && e.span(from, e.log.Next()) > minBulk && (c != w || e.hasBulk(c))
-	if from >= to || isBulk != (c != w) {
+	isBulk := !isGap && e.span(from, e.log.Next()) > minBulk
+	if from >= to || c != w && !isBulk || c == w && isBulk && e.hasBulk(c) {
 		return from, from
 	}
 	return from, to

@@ -56,6 +56,23 @@ func TestBulkCarriersAddUp(t *testing.T) {
 	w.settle(time.Minute)
 }
 
+// A bulk carrier begins slowly, as TCP does. Until it is as fast as the carrier that it is beside, that one goes on.
+func TestBulkCarrierBeginsSlowly(t *testing.T) {
+	w := newWorld(t, 1)
+	w.rate = 1_000_000
+	whole := w.connect().ids[1]
+	alone := w.bulk(4 * time.Second)
+	w.connectBulk()
+	if first := w.bulk(200 * time.Millisecond); first < 0.9*alone {
+		t.Errorf("while a bulk carrier begins, %.0f bytes a second arrive, and %.0f before", first, alone)
+	}
+	w.bulk(4 * time.Second)
+	if n := len(w.ends[1].endpoint.carriers[whole].out.flight); n > 0 {
+		t.Errorf("%d runs of bulk data are on the way on the carrier for keys", n)
+	}
+	w.settle(time.Minute)
+}
+
 // A bulk carrier that dies without a word is to be closed after a second, and costs no frame.
 func TestBulkCarrierDies(t *testing.T) {
 	w := newWorld(t, 1)

@@ -185,9 +185,9 @@ func (w *cwnd) acked(now time.Time, seq, delivered uint64, blocked bool) {
 	}
 }
 
-// SendWindow returns how many unacknowledged bytes of frames keep the bulk carriers busy or, without any, the best
-// carrier. More than that is better not appended yet: an interrupt can still discard it. Without carriers, the next one
-// is taken for one like the last.
+// SendWindow returns how many unacknowledged bytes of frames keep the carriers busy that bulk data goes on: the bulk
+// carriers, and the best other one until they are past their slow start. More than that is better not appended yet: an
+// interrupt can still discard it. Without carriers, the next one is taken for one like the last.
 func (e *Endpoint) SendWindow(now time.Time) int {
 	if len(e.carriers) == 0 {
 		return max(minCwnd, e.lastPath.sendWindow)
@@ -195,14 +195,11 @@ func (e *Endpoint) SendWindow(now time.Time) int {
 	best, bulk := 0, 0
 	for _, c := range e.carriers {
 		switch {
-		case c.role == roleWhole:
+		case c.role == roleWhole && !e.hasBulk(c):
 			best = max(best, c.cwnd.size(now))
 		case c.role == roleBulk && c.ready && e.source(c) != nil:
 			bulk += c.cwnd.size(now)
 		}
 	}
-	if bulk > 0 {
-		best = bulk
-	}
-	return max(minCwnd, min(best, maxCwnd))
+	return max(minCwnd, min(best+bulk, maxCwnd))
 }

@@ -24,6 +24,7 @@ type outStream struct {
 	progressAt time.Time // when something arrived last, or was sent while nothing was on its way
 	writing    bool      // what Stream returned last is not written yet
 	aged       uint64    // the first frame that was not called old
+	relieves   bool      // it is for bulk data, and the carrier that it is beside sends no more of that
 }
 
 // put records that a run is on its way.
