@@ -12,7 +12,7 @@ type Turns[K comparable] struct {
 	all, each int // 0 is no bound
 
 	mu      sync.Mutex
-	waiting []*Turn[K] // in the order of their arrival
+	waiting []*turn[K] // in the order of their arrival
 	running int
 	byKey   map[K]int         // that run
 	served  Recent[K, uint64] // count at the last turn of a key
@@ -24,62 +24,48 @@ func NewTurns[K comparable](all, each int) *Turns[K] {
 	return &Turns[K]{all: all, each: each, byKey: make(map[K]int)}
 }
 
-// A Turn waits, then is taken, then ends.
-type Turn[K comparable] struct {
+// A turn waits, then is taken, then ends.
+type turn[K comparable] struct {
 	ready chan struct{}
-	keys  []K
-	key   K // whose turn it is, once it is ready
+	key   K
 }
-
-// Ready returns a channel that is closed when the turn has come.
-func (w *Turn[K]) Ready() <-chan struct{} { return w.ready }
 
 // Take blocks until a turn of a key has come. The caller calls end. An error is that of ctx.
 func (t *Turns[K]) Take(ctx context.Context, key K) (end func(), err error) {
-	w := t.Enter(key)
+	w := t.enter(key)
 	select {
 	case <-w.ready:
-		return func() { t.Leave(w) }, nil
+		return func() { t.leave(w) }, nil
 	case <-ctx.Done():
-		t.Leave(w)
+		t.leave(w)
 		return nil, context.Cause(ctx)
 	}
 }
 
 // Try is Take if a turn of a key can come at once.
 func (t *Turns[K]) Try(key K) (end func(), ok bool) {
-	w := t.Enter(key)
+	w := t.enter(key)
 	select {
 	case <-w.ready:
-		return func() { t.Leave(w) }, true
+		return func() { t.leave(w) }, true
 	default:
-		t.Leave(w)
+		t.leave(w)
 		return nil, false
 	}
 }
 
-// Enter begins to wait for a turn. The caller calls Leave.
-func (t *Turns[K]) Enter(key K) *Turn[K] {
+// enter begins to wait for a turn. The caller calls leave.
+func (t *Turns[K]) enter(key K) *turn[K] {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	w := &Turn[K]{ready: make(chan struct{}), keys: []K{key}}
+	w := &turn[K]{ready: make(chan struct{}), key: key}
 	t.waiting = append(t.waiting, w)
 	t.startLocked()
 	return w
 }
 
-// Share makes a turn that waits one of another key as well.
-func (t *Turns[K]) Share(w *Turn[K], key K) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if !slices.Contains(w.keys, key) {
-		w.keys = append(w.keys, key)
-		t.startLocked()
-	}
-}
-
-// Leave ends a turn, or the wait for it.
-func (t *Turns[K]) Leave(w *Turn[K]) {
+// leave ends a turn, or the wait for it.
+func (t *Turns[K]) leave(w *turn[K]) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if i := slices.Index(t.waiting, w); i >= 0 {
@@ -100,7 +86,7 @@ func (t *Turns[K]) startLocked() {
 		if next == nil {
 			return
 		}
-		t.waiting = slices.DeleteFunc(t.waiting, func(w *Turn[K]) bool { return w == next })
+		t.waiting = slices.DeleteFunc(t.waiting, func(w *turn[K]) bool { return w == next })
 		t.running++
 		t.byKey[next.key]++
 		t.count++
@@ -109,15 +95,13 @@ func (t *Turns[K]) startLocked() {
 	}
 }
 
-// nextLocked returns the turn that comes next, and sets its key.
-func (t *Turns[K]) nextLocked() (next *Turn[K]) {
+// nextLocked returns the turn that comes next.
+func (t *Turns[K]) nextLocked() (next *turn[K]) {
 	var last uint64
 	for _, w := range t.waiting {
-		for _, key := range w.keys {
-			served, _ := t.served.Get(key)
-			if (t.each == 0 || t.byKey[key] < t.each) && (next == nil || served < last) {
-				next, w.key, last = w, key, served
-			}
+		served, _ := t.served.Get(w.key)
+		if (t.each == 0 || t.byKey[w.key] < t.each) && (next == nil || served < last) {
+			next, last = w, served
 		}
 	}
 	return next

@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-func (w *Turn[K]) isReady() bool {
+func (w *turn[K]) isReady() bool {
 	select {
 	case <-w.ready:
 		return true
@@ -19,44 +19,37 @@ func (w *Turn[K]) isReady() bool {
 	}
 }
 
-// A key that had no turn yet has the next one, however many of others wait, also if it shares a
-// turn that another key has asked for first.
+// A key that had no turn yet has the next one, however many of others wait.
 func TestTurns(t *testing.T) {
 	const all = 4
 	ts := NewTurns[string](all, 2)
-	var flood []*Turn[string]
+	var flood []*turn[string]
 	for i := range 200 {
-		flood = append(flood, ts.Enter(fmt.Sprint("flood", i%5)))
+		flood = append(flood, ts.enter(fmt.Sprint("flood", i%5)))
 	}
 	end := func() {
 		t.Helper()
-		i := slices.IndexFunc(flood, (*Turn[string]).isReady)
+		i := slices.IndexFunc(flood, (*turn[string]).isReady)
 		if i < 0 {
 			t.Fatal("no turn has come")
 		}
-		ts.Leave(flood[i])
+		ts.leave(flood[i])
 		flood = slices.Delete(flood, i, i+1)
 	}
 	for range 10 { // each key has had a turn
 		end()
 	}
-	honest := ts.Enter("honest")
+	honest := ts.enter("honest")
 	end()
 	if !honest.isReady() {
 		t.Error("a new key waits for others")
 	}
-	ts.Leave(honest)
-	shared := flood[len(flood)-1]
-	ts.Share(shared, "another")
-	end()
-	if !shared.isReady() {
-		t.Error("a key waits for others that share its turn")
-	}
+	ts.leave(honest)
 	if ts.running != all {
 		t.Errorf("%d turns at a time, want %d", ts.running, all)
 	}
 	for _, w := range flood {
-		ts.Leave(w)
+		ts.leave(w)
 	}
 	if ts.running != 0 || len(ts.waiting) != 0 || len(ts.byKey) != 0 {
 		t.Errorf("after the end: %d run, %d wait, %v", ts.running, len(ts.waiting), ts.byKey)
@@ -67,19 +60,15 @@ func TestTurns(t *testing.T) {
 func TestTurnsOfOneKey(t *testing.T) {
 	const all, each = 4, 2
 	ts := NewTurns[string](all, each)
-	var slow []*Turn[string]
+	var slow []*turn[string]
 	for range all {
-		slow = append(slow, ts.Enter("slow"))
+		slow = append(slow, ts.enter("slow"))
 	}
 	if ts.running != each {
 		t.Errorf("%d turns of a key, want %d", ts.running, each)
 	}
-	if !ts.Enter("honest").isReady() {
+	if !ts.enter("honest").isReady() {
 		t.Error("another key waits")
-	}
-	ts.Share(slow[all-1], "shared")
-	if !slow[all-1].isReady() {
-		t.Error("a turn waits that another key asks for too")
 	}
 }
 
@@ -109,16 +98,16 @@ func TestTurnsModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		all, each := rapid.IntRange(0, 4).Draw(t, "all"), rapid.IntRange(0, 2).Draw(t, "each")
 		ts := NewTurns[int](all, each)
-		var open []*Turn[int]
-		ready := make(map[*Turn[int]]bool)
+		var open []*turn[int]
+		ready := make(map[*turn[int]]bool)
 		served := make(map[int]int)
-		turn := 0
+		count := 0
 		check := func() {
 			byKey, running := make(map[int]int), 0
 			for _, w := range open {
-				if !ready[w] && w.isReady() { // more than one at once only without bounds, or by Share
-					turn++
-					ready[w], served[w.key] = true, turn
+				if !ready[w] && w.isReady() { // more than one at once only without bounds
+					count++
+					ready[w], served[w.key] = true, count
 				}
 				if ready[w] {
 					running++
@@ -132,21 +121,14 @@ func TestTurnsModel(t *testing.T) {
 				}
 			}
 			for _, w := range open {
-				if !ready[w] && slices.ContainsFunc(w.keys, free) {
-					t.Fatalf("a turn of %v waits without need", w.keys)
+				if !ready[w] && free(w.key) {
+					t.Fatalf("a turn of %v waits without need", w.key)
 				}
 			}
 		}
 		t.Repeat(map[string]func(*rapid.T){
 			"enter": func(t *rapid.T) {
-				open = append(open, ts.Enter(rapid.IntRange(0, 4).Draw(t, "key")))
-			},
-			"share": func(t *rapid.T) {
-				waiting := slices.DeleteFunc(slices.Clone(open), func(w *Turn[int]) bool { return ready[w] })
-				if len(waiting) == 0 {
-					t.Skip()
-				}
-				ts.Share(rapid.SampledFrom(waiting).Draw(t, "turn"), rapid.IntRange(0, 4).Draw(t, "key"))
+				open = append(open, ts.enter(rapid.IntRange(0, 4).Draw(t, "key")))
 			},
 			"leave": func(t *rapid.T) {
 				if len(open) == 0 {
@@ -159,14 +141,12 @@ func TestTurnsModel(t *testing.T) {
 				for key, at := range served {
 					before[key] = at
 				}
-				ts.Leave(w)
+				ts.leave(w)
 				if all == 1 && each == 0 && ready[w] && len(open) > 0 {
-					next := open[slices.IndexFunc(open, (*Turn[int]).isReady)]
+					next := open[slices.IndexFunc(open, (*turn[int]).isReady)]
 					for _, other := range open {
-						for _, key := range other.keys {
-							if before[key] < before[next.key] {
-								t.Fatalf("key %d comes before key %d, which has waited longer", next.key, key)
-							}
+						if before[other.key] < before[next.key] {
+							t.Fatalf("key %d comes before key %d, which has waited longer", next.key, other.key)
 						}
 					}
 				}

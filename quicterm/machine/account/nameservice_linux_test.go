@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 )
 
@@ -46,22 +46,33 @@ func TestNameServiceAnswersAreKept(t *testing.T) {
 	}
 }
 
-// An answer is valid for some time, and until the local files change.
+// An answer is valid for some time, and until the local files change. That there is none is no reason to forget others.
 func TestAnswerTime(t *testing.T) {
-	now := time.Now()
-	a := &answer{done: make(chan struct{}), files: "1", until: now.Add(time.Second)}
-	if !a.fresh(now.Add(time.Hour), "2") {
-		t.Error("an answer that is to come is not waited for")
-	}
-	close(a.done)
-	for _, test := range []struct {
-		now   time.Time
-		files string
-		want  bool
-	}{{now, "1", true}, {now.Add(time.Second), "1", false}, {now, "2", false}} {
-		if got := a.fresh(test.now, test.files); got != test.want {
-			t.Errorf("after %v, with the files %s: %v, want %v", test.now.Sub(now), test.files, got, test.want)
+	n := new(NameService)
+	for key, test := range map[string]struct {
+		answer
+		valid, known bool
+	}{
+		"valid":       {answer{files: localFiles()}, true, true},
+		"old":         {answer{files: localFiles(), until: time.Now()}, false, true},
+		"other files": {answer{files: "1"}, false, true},
+		"missing":     {answer{files: localFiles(), err: fs.ErrNotExist}, true, false},
+		"failed":      {answer{files: localFiles(), err: context.Canceled}, false, false},
+	} {
+		kept := test.answer
+		n.keep(key, &kept)
+		if !test.until.IsZero() {
+			kept.until = test.until
 		}
+		if a, known := n.kept(key); (a != nil) != test.valid || known != test.known {
+			t.Errorf("%s: %v, known %v; want %+v", key, a, known, test)
+		}
+	}
+	for i := range 10000 {
+		n.keep(fmt.Sprint("no such ", i), &answer{files: localFiles(), err: fs.ErrNotExist})
+	}
+	if a, known := n.kept("valid"); a == nil || !known {
+		t.Error("an account that was found is forgotten in a flood of names")
 	}
 }
 
@@ -104,7 +115,8 @@ func TestNameServiceFlood(t *testing.T) {
 			t.Error(err)
 		}
 		n.mu.Lock()
-		n.answers["getent passwd -- jane"].until = time.Time{} // it is asked for again
+		jane, _ := n.found.Get("getent passwd -- jane")
+		jane.until = time.Time{} // it is asked for again
 		n.mu.Unlock()
 		if _, err := n.Lookup(t.Context(), "jane"); err != nil {
 			t.Error(err)
@@ -141,48 +153,6 @@ func TestNameServiceSlowSource(t *testing.T) {
 	wg.Wait()
 }
 
-// A panic while a command is asked for is an error for those that wait for it.
-func TestNameServicePanics(t *testing.T) {
-	n := nameService(t, "exit 2")
-	var none context.Context
-	n.initLocked()
-	turn := n.turns.Enter("")
-	if _, err := n.run(none, turn, "getent", nil); err == nil || !strings.Contains(err.Error(), "panic") {
-		t.Errorf("%v, want the panic", err)
-	}
-	for range sourceCommands {
-		<-n.turns.Enter("").Ready() // its turn has ended
-	}
-}
-
-// The answers that are kept are bounded.
-func TestNameServiceForgets(t *testing.T) {
-	n := nameService(t, "exit 2")
-	n.Lookup(t.Context(), "first")
-	done := make(chan struct{})
-	close(done)
-	n.mu.Lock()
-	for i := len(n.answers); i < maxAnswers; i++ {
-		a := &answer{done: done, until: time.Now().Add(time.Hour), files: localFiles()}
-		if i%4 == 0 {
-			a.err = ErrUnknown
-		}
-		n.answers[fmt.Sprint(i)] = a
-	}
-	n.mu.Unlock()
-	n.Lookup(t.Context(), "last")
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if len(n.answers) > maxAnswers/2+1 {
-		t.Errorf("%d answers are kept", len(n.answers))
-	}
-	for key, a := range n.answers {
-		if a.err != nil && !strings.HasSuffix(key, "last") {
-			t.Errorf("%s is kept, which is unknown, and others are not", key)
-		}
-	}
-}
-
 // The commands are those of the system, whatever PATH says.
 func TestNameServiceIgnoresPath(t *testing.T) {
 	dir := t.TempDir()
@@ -200,23 +170,15 @@ func TestNameServiceIgnoresPath(t *testing.T) {
 	}
 }
 
-// So many commands start a second.
+// So many commands start a second, for names that were not found.
 func TestLookupsASecond(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		n := new(NameService)
-		n.initLocked()
-		start := time.Now()
-		const commands = 2048
-		for i := range commands {
-			turn := n.turns.Enter(fmt.Sprint(i))
-			if err := n.await(t.Context(), turn); err != nil {
-				t.Fatal(err)
-			}
-			n.turns.Leave(turn)
-		}
-		want := time.Second * (commands - commandBurst) / commandRate
-		if d := time.Since(start); d < want || d > want+want/10+time.Second {
-			t.Errorf("%d commands take %v, want %v", commands, d, want)
-		}
-	})
+	n, commands := counting(t, "exit 2")
+	const more = 5
+	start := time.Now()
+	for i := range commandBurst + more {
+		n.Lookup(WithSource(t.Context(), fmt.Sprint(i)), fmt.Sprint("unknown", i))
+	}
+	if d, want := time.Since(start), more*time.Second/commandRate; d < want-want/10 || commands() != commandBurst+more {
+		t.Errorf("%d commands take %v, want %v", commands(), d, want)
+	}
 }
