@@ -6,12 +6,12 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"log/slog"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -43,44 +43,18 @@ type entry struct {
 
 // ask asks holders of an account for the state of their sessions, until all have answered
 // or the time for that is over. It returns the answers, the session that was the latest to
-// change its phase first, and how many did not answer in time.
+// change its phase first, and how many did not answer.
 func (s *Sessions) ask(
 	ctx context.Context, open *wire.Open, uid uint32, ids []wire.SessionID,
 ) (entries []entry, silent int) {
-	query, err := wire.New(&wire.Query{})
-	if err != nil {
-		panic(err) // a Query is empty
-	}
-	if err := s.accounts.asks.Of(uid).WaitN(ctx, leastAsks+len(ids)); err != nil {
-		return nil, len(ids) // the client is gone
-	}
-	ctx, cancel := context.WithTimeout(ctx, askTime)
-	defer cancel()
-	each := askTime * processes.MaxAsks / time.Duration(max(len(ids), processes.MaxAsks))
-	collected := 0
-	askEach(s, s.log, ids, func(id wire.SessionID) (e entry, err error) {
-		asking, cancel := context.WithTimeout(ctx, each)
-		defer cancel()
-		answer, err := s.holders.Ask(asking, uid, id, open, query)
-		if err == nil {
-			e, err = s.checkState(id, answer)
-		}
-		if err != nil && asking.Err() != nil {
-			err = fmt.Errorf("%w: %w", errSilent, err)
-		}
-		return e, err
-	}, func(id wire.SessionID, e entry, err error) {
-		if err != nil {
-			if errors.Is(err, errSilent) {
-				silent++
-			}
-			s.log.Debug("session left out", "id", id.Short(), "uid", uid, "error", err)
-			return
-		}
-		if collected += len(e.state.Info); collected > maxCollected {
+	q := question{log: s.log, uid: uid, ids: ids, open: open, request: &wire.Query{}}
+	var collected atomic.Int64
+	entries, silent = askHolders(ctx, s, q, func(id wire.SessionID, answer wire.Message) (entry, error) {
+		e, err := s.checkState(id, answer)
+		if collected.Add(int64(len(e.state.Info))) > maxCollected {
 			e.state.Info = nil
 		}
-		entries = append(entries, e)
+		return e, err
 	})
 	slices.SortFunc(entries, func(a, b entry) int {
 		if a.state.Since != b.state.Since {
@@ -91,8 +65,50 @@ func (s *Sessions) ask(
 	return entries, silent
 }
 
-// errSilent is the error of a holder, or of all those of an account, that has not answered in time.
-var errSilent = errors.New("the holder does not answer")
+// A question is what holders of an account are asked.
+type question struct {
+	log     *slog.Logger
+	uid     uint32
+	ids     []wire.SessionID
+	open    *wire.Open
+	request wire.Body
+}
+
+// askHolders asks holders for at most askTime, and returns the answers that check accepts, and how many have not
+// answered well. A session that has ended counts for nothing.
+func askHolders[A any](
+	ctx context.Context, s *Sessions, q question, check func(wire.SessionID, wire.Message) (A, error),
+) (answers []A, silent int) {
+	request, err := wire.New(q.request)
+	if err != nil {
+		q.log.Error("holders are not asked", "error", err)
+		return nil, len(q.ids)
+	}
+	if err := s.accounts.asks.Of(q.uid).WaitN(ctx, leastAsks+len(q.ids)); err != nil {
+		return nil, len(q.ids) // who asks is gone
+	}
+	ctx, cancel := context.WithTimeout(ctx, askTime)
+	defer cancel()
+	each := askTime * processes.MaxAsks / time.Duration(max(len(q.ids), processes.MaxAsks))
+	askEach(s, q.log, q.ids, func(id wire.SessionID) (a A, err error) {
+		ctx, cancel := context.WithTimeout(ctx, each)
+		defer cancel()
+		answer, err := s.holders.Ask(ctx, q.uid, id, q.open, request)
+		if err == nil {
+			a, err = check(id, answer)
+		}
+		return a, err
+	}, func(id wire.SessionID, a A, err error) {
+		switch {
+		case err == nil:
+			answers = append(answers, a)
+		case !errors.Is(err, fs.ErrNotExist):
+			silent++
+			q.log.Debug("session left out", "id", id.Short(), "uid", q.uid, "error", err)
+		}
+	})
+	return answers, silent
+}
 
 // askAccounts asks accounts, all at once, and returns the answers that come within a time, and how many there are none
 // of. The directories of an account may never answer: it keeps no more than maxRequests goroutines.
@@ -182,28 +198,20 @@ func (s *Sessions) checkState(id wire.SessionID, answer wire.Message) (entry, er
 
 // revokeOf has all holders of an account do a Revoke. The caller has begun a use of the account.
 func (s *Sessions) revokeOf(
-	ctx context.Context, log *slog.Logger, uid uint32, open *wire.Open, m wire.Message,
-) (*wire.Revoked, error) {
-	ids := s.holders.Sessions(uid)
-	if err := s.accounts.asks.Of(uid).WaitN(ctx, leastAsks+len(ids)); err != nil {
-		return nil, err
-	}
-	var revoked wire.Revoked
-	askEach(s, log, ids, func(id wire.SessionID) (one wire.Revoked, err error) {
-		answer, err := s.holders.Ask(ctx, uid, id, open, m)
-		if err == nil {
-			err = answer.Decode(&one)
-		}
-		return one, err
-	}, func(id wire.SessionID, one wire.Revoked, err error) {
-		switch {
-		case err == nil:
-			revoked.Clients += min(one.Clients, maxWatchers+1)
-		case !errors.Is(err, fs.ErrNotExist):
-			if revoked.Silent++; revoked.Silent == 1 { // an account can have thousands such
-				log.Warn("holder does not revoke, and maybe others", "id", id.Short(), "error", err)
-			}
-		}
+	ctx context.Context, log *slog.Logger, uid uint32, open *wire.Open, request *wire.Revoke,
+) *wire.Revoked {
+	q := question{log: log, uid: uid, ids: s.holders.Sessions(uid), open: open, request: request}
+	clients, silent := askHolders(ctx, s, q, func(_ wire.SessionID, answer wire.Message) (uint32, error) {
+		var one wire.Revoked
+		err := answer.Decode(&one)
+		return min(one.Clients, maxWatchers+1), err
 	})
-	return &revoked, nil
+	revoked := &wire.Revoked{Silent: uint32(silent)}
+	for _, n := range clients {
+		revoked.Clients += n
+	}
+	if silent > 0 {
+		log.Warn("holders do not revoke", "silent", silent)
+	}
+	return revoked
 }

@@ -88,33 +88,17 @@ func (s *Sessions) inspectAll(ctx context.Context) (all []inspected, silent int)
 func (s *Sessions) inspectAccount(ctx context.Context, uid uint32) (all []inspected, silent int) {
 	ctx, cancel := context.WithTimeout(ctx, inspectTime)
 	defer cancel()
-	ids := s.holders.Sessions(uid)
-	if err := s.accounts.asks.Of(uid).WaitN(ctx, leastAsks+len(ids)); err != nil {
-		return nil, len(ids)
-	}
-	askEach(s, s.log, ids, func(id wire.SessionID) (wire.Report, error) {
-		return s.inspect(ctx, uid, id)
-	}, func(id wire.SessionID, r wire.Report, err error) {
-		switch {
-		case err == nil:
-			all = append(all, inspected{id, uid, r})
-		case !errors.Is(err, fs.ErrNotExist):
-			silent++
-		}
+	q := question{log: s.log, uid: uid, ids: s.holders.Sessions(uid), open: &wire.Open{}, request: &wire.Inspect{}}
+	all, silent = askHolders(ctx, s, q, func(id wire.SessionID, answer wire.Message) (inspected, error) {
+		r, err := s.checkReport(id, answer)
+		return inspected{id, uid, r}, err
 	})
 	slices.SortFunc(all, func(a, b inspected) int { return slices.Compare(a.id[:], b.id[:]) })
 	return all, silent
 }
 
-func (s *Sessions) inspect(ctx context.Context, uid uint32, id wire.SessionID) (r wire.Report, err error) {
-	request, err := wire.New(&wire.Inspect{})
-	if err != nil {
-		return r, err
-	}
-	answer, err := s.holders.Ask(ctx, uid, id, &wire.Open{}, request)
-	if err != nil {
-		return r, err
-	}
+// checkReport reads a holder's answer, and bounds what it claims.
+func (s *Sessions) checkReport(id wire.SessionID, answer wire.Message) (r wire.Report, err error) {
 	if err := answer.Decode(&r); err != nil {
 		return r, err
 	}

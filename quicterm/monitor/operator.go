@@ -184,10 +184,7 @@ func (s *Monitor) accountName(ctx context.Context, uid uint32) string {
 // revokeAccess takes access from all clients of an account or, if that is empty, from those that a key has let in,
 // of whichever account.
 func (s *Monitor) revokeAccess(ctx context.Context, by operator, account string, key []byte) (*wire.Revoked, error) {
-	m, err := wire.New(&wire.Revoke{All: account != "", Key: key})
-	if err != nil {
-		return nil, err
-	}
+	request := &wire.Revoke{All: account != "", Key: key}
 	uids := s.holders.Accounts()
 	log := s.log.With("asked_by", by.uid)
 	if account != "" {
@@ -198,7 +195,7 @@ func (s *Monitor) revokeAccess(ctx context.Context, by operator, account string,
 		uids, log = []uint32{a.UID}, log.With("account", a.Name, "uid", a.UID)
 	}
 	revoke := func(ctx context.Context, uid uint32) (*wire.Revoked, error) {
-		return s.revokeOf(ctx, log, uid, &wire.Open{Client: by.name}, m)
+		return s.revokeOf(ctx, log, uid, &wire.Open{Client: by.name}, request), nil
 	}
 	answers, silent := askAccounts(ctx, s.Sessions, askTime, uids, revoke)
 	total := &wire.Revoked{Silent: uint32(silent)}

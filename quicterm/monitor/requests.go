@@ -144,22 +144,16 @@ func (s *Monitor) Revoke(ctx context.Context, req *privsep.Revoke) (*wire.Revoke
 		return nil, err
 	}
 	defer end()
-	m, err := wire.New(&wire.Revoke{All: req.All, Key: req.Key})
-	if err != nil {
-		return nil, err
-	}
 	switch {
 	case c.Scope != "":
 		return nil, &wire.Error{Text: "a key with a command may revoke nothing"}
 	case req.All != (len(req.Key) == 0), !req.All && len(req.Key) != sha256.Size:
 		return nil, &wire.Error{Text: "name one key, or all"}
 	}
-	revoked, err := s.revokeOf(ctx, c.log, c.account.UID, c.open(), m)
-	if err == nil {
-		c.log.Info("client has revoked access", "event", "revoke", "revoked", revokedName(req.All, req.Key),
-			"clients", revoked.Clients, "silent", revoked.Silent)
-	}
-	return revoked, err
+	revoked := s.revokeOf(ctx, c.log, c.account.UID, c.open(), &wire.Revoke{All: req.All, Key: req.Key})
+	c.log.Info("client has revoked access", "event", "revoke", "revoked", revokedName(req.All, req.Key),
+		"clients", revoked.Clients, "silent", revoked.Silent)
+	return revoked, nil
 }
 
 // revokedName says in the log whose access is revoked.
