@@ -288,7 +288,7 @@ var packages = []struct {
 	{
 		path: "quicterm/client/reach", role: "finds a way to a server, asks what a login needs, and remembers it",
 		imports: `configs migrate/netmon quicterm/auth quicterm/client quicterm/client/bootstrap quicterm/client/proxy quicterm/client/sshconfig
-			quicterm/machine/rundir quicterm/terminal quicterm/version quicterm/wire golang.org/x/crypto golang.org/x/term`,
+			quicterm/terminal quicterm/version quicterm/wire golang.org/x/crypto golang.org/x/term`,
 		tests: "golang.org/x/net",
 	},
 

@@ -7,18 +7,12 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/quicterm/quicterm/quicterm/auth"
-	"github.com/quicterm/quicterm/quicterm/client/reach"
 	"github.com/quicterm/quicterm/quicterm/client/sshconfig"
-	"github.com/quicterm/quicterm/quicterm/wire"
 )
-
-// completeTimeout bounds how long a host is asked for its sessions. A shell waits for it after Tab.
-const completeTimeout = time.Second
 
 // A completer returns the possible values of an argument, given those before it.
 type completer func(ctx context.Context, before []string, opts *options) []string
@@ -99,30 +93,16 @@ func keyNames(context.Context, []string, *options) []string {
 	return append(files, "all")
 }
 
-// sessionNames returns the names of the user's sessions on the host that was typed first: those
-// of the clients on this machine, and what the host answers in time. A host is asked only if its
-// daemon is known to be reachable without ssh, and nothing is asked of the user.
-func sessionNames(ctx context.Context, before []string, opts *options) []string {
-	host := before[0]
+// sessionNames returns the names of the sessions that clients on this machine have on the host that was typed first. No
+// host is asked: qt attach without a session shows a list to choose from.
+func sessionNames(_ context.Context, before []string, _ *options) []string {
 	reports, _ := askClients()
 	var names []string
 	for _, r := range reports {
-		if r.Host == host {
+		if r.Host == before[0] && !slices.Contains(before[1:], r.Session) {
 			names = append(names, r.Session)
 		}
 	}
-	ctx, stop := context.WithTimeout(ctx, completeTimeout)
-	defer stop()
-	reach.Quietly(ctx, host, &opts.Options, func(ctx context.Context, a *reach.Access) error {
-		infos, _, err := a.Client.List(ctx)
-		for _, i := range infos {
-			if i.Phase != wire.PhaseExited {
-				names = append(names, i.Name)
-			}
-		}
-		return err
-	}) // without an answer, there are fewer names
-	names = slices.DeleteFunc(names, func(name string) bool { return slices.Contains(before[1:], name) })
 	slices.Sort(names)
 	return slices.Compact(names)
 }

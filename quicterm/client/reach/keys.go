@@ -136,15 +136,3 @@ func identityKeys(t *Target, agentKeys []*auth.UserKey, log *slog.Logger) (keys 
 	}
 	return keys, skipped
 }
-
-// withoutTouch returns those of the permitted algorithms whose keys do not wait for the user to
-// touch a token. Nil permits all.
-func withoutTouch(permitted []string) []string {
-	all := []string{
-		ssh.KeyAlgoED25519, ssh.KeyAlgoECDSA256, ssh.KeyAlgoECDSA384, ssh.KeyAlgoECDSA521,
-		ssh.KeyAlgoRSASHA256, ssh.KeyAlgoRSASHA512,
-		ssh.CertAlgoED25519v01, ssh.CertAlgoECDSA256v01, ssh.CertAlgoECDSA384v01, ssh.CertAlgoECDSA521v01,
-		ssh.CertAlgoRSASHA256v01, ssh.CertAlgoRSASHA512v01,
-	}
-	return slices.DeleteFunc(all, func(a string) bool { return permitted != nil && !slices.Contains(permitted, a) })
-}

@@ -52,33 +52,6 @@ func With(ctx context.Context, name string, opts *Options, f Call) error {
 	return Explain(a.reach(ctx, cfg, f), a.Target)
 }
 
-// Quietly calls f with an access that asks the user nothing, if the daemon is known to be reachable without ssh.
-func Quietly(ctx context.Context, name string, opts *Options, f Call) error {
-	a, cfg, err := newAccess(ctx, name, opts)
-	if err != nil {
-		return err
-	}
-	t := a.Target
-	if t.Local {
-		if !daemonRuns() { // a grant would start one
-			return nil
-		}
-		return a.byGrant(ctx, nil, cfg, f)
-	}
-	a.before, _ = recall(t.server())
-	switch {
-	case a.Settings.Bootstrap == "direct":
-	case a.Settings.Bootstrap == "ssh" || a.before.Port == 0 || a.before.NoLogin:
-		return nil
-	default:
-		t.DaemonPort = a.before.Port
-	}
-	cfg.TCPFirst = a.before.NoUDP
-	t.Batch, t.Unknown = true, sshconfig.Refuse
-	t.UserKeyAlgorithms = withoutTouch(t.UserKeyAlgorithms)
-	return a.byKey(ctx, cfg, f)
-}
-
 // newAccess returns an access that has no client yet, and what all its clients have in common.
 func newAccess(ctx context.Context, name string, opts *Options) (*Access, client.Config, error) {
 	settings, err := configs.LoadClient("")

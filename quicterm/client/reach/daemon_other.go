@@ -1,5 +1,0 @@
-//go:build android || !(linux || darwin)
-
-package reach
-
-func daemonRuns() bool { return false }
