@@ -59,20 +59,16 @@ func atHost(ctx context.Context, arg string, opts *options, f func(*install.Proc
 
 // withDialog starts an ssh process, on a terminal of its own if this process has one, and calls f.
 func withDialog(cmd *exec.Cmd, words *bootstrap.LastWords, f func(*install.Process) error) error {
-	cmd.Stderr = words
-	cmd.WaitDelay = time.Second // a master of ControlPersist keeps standard error open
-	d, closeDialog, noDialog := openDialog()
-	if noDialog == nil { // else ssh asks nobody, or by itself
-		defer closeDialog()
-		d.Attach(cmd)
-	}
-	p, err := install.Start(cmd)
+	d, err := openDialog()
 	if err != nil {
 		return err
 	}
-	defer p.Close()
-	if noDialog != nil {
-		return f(p)
+	defer d.Close()
+	d.Attach(cmd)
+	cmd.WaitDelay = time.Second // a master of ControlPersist keeps standard error open
+	p, err := install.Start(cmd)
+	if err != nil {
+		return err
 	}
 	relayed := make(chan struct{})
 	go func() {
@@ -97,18 +93,28 @@ func endMaster(socket string) {
 	}
 }
 
-// openDialog returns a dialog on the terminal of this process.
-func openDialog() (d *terminal.Dialog, closeAll func(), err error) {
+// A ttyDialog is a dialog with the terminal that it is on.
+type ttyDialog struct {
+	bootstrap.Dialog
+	tty *terminal.TTY
+}
+
+// Close closes both.
+func (d ttyDialog) Close() error {
+	defer d.tty.Close()
+	return d.Dialog.Close()
+}
+
+// openDialog returns a dialog on the terminal of this process. Without one, ssh asks nobody, or by itself.
+func openDialog() (bootstrap.Dialog, error) {
 	tty, err := terminal.OpenTTY()
 	if err != nil {
-		return nil, nil, err
+		return bootstrap.ErrorPipe()
 	}
-	if d, err = terminal.NewDialog(tty); err != nil {
+	d, err := terminal.NewDialog(tty)
+	if err != nil {
 		tty.Close()
-		return nil, nil, err
+		return bootstrap.ErrorPipe()
 	}
-	return d, func() {
-		d.Close()
-		tty.Close()
-	}, nil
+	return ttyDialog{d, tty}, nil
 }

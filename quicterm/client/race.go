@@ -68,9 +68,7 @@ func (c *Client) loginAnew(ctx context.Context, request wire.Message) (*loggedIn
 	r := c.newRace(all, request)
 	if c.cfg.Waiting != nil {
 		timer := time.AfterFunc(patience, func() {
-			select {
-			case <-r.connected:
-			default:
+			if r.connected.Err() == nil {
 				c.cfg.Waiting()
 			}
 		})
@@ -188,22 +186,21 @@ type race struct {
 	// key would have to be touched more than once.
 	lead chan struct{}
 
-	connected chan struct{}                       // closed when a server has answered over QUIC or TCP
-	silent    chan struct{}                       // closed when it has fallen silent since
-	failed    map[migrate.Transport]chan struct{} // closed when there is no more to expect of it
-	once      struct{ connected, silent sync.Once }
+	connected, silent       context.Context // end when a server has answered over QUIC or TCP, and has fallen silent since
+	setConnected, setSilent func()
+	failed                  map[migrate.Transport]chan struct{} // closed when there is no more to expect of it
 }
 
 func (c *Client) newRace(ctx context.Context, request wire.Message) *race {
 	r := &race{
-		client:    c,
-		request:   request,
-		resolve:   sync.OnceValues(func() ([]netip.AddrPort, error) { return c.cfg.Resolve(ctx) }),
-		lead:      make(chan struct{}, 1),
-		connected: make(chan struct{}),
-		silent:    make(chan struct{}),
-		failed:    make(map[migrate.Transport]chan struct{}),
+		client:  c,
+		request: request,
+		resolve: sync.OnceValues(func() ([]netip.AddrPort, error) { return c.cfg.Resolve(ctx) }),
+		lead:    make(chan struct{}, 1),
+		failed:  make(map[migrate.Transport]chan struct{}),
 	}
+	r.connected, r.setConnected = context.WithCancel(context.Background())
+	r.silent, r.setSilent = context.WithCancel(context.Background())
 	r.lead <- struct{}{}
 	for t := range c.dialers {
 		r.failed[t] = make(chan struct{})
@@ -226,7 +223,7 @@ func (r *race) attempt(ctx context.Context, t migrate.Transport) (*loggedIn, err
 		if brokenOff && !errors.Is(err, ErrBusy) && t == migrate.QUIC && r.client.cfg.Token == nil && lost == nil &&
 			ctx.Err() == nil {
 			lost = err
-			r.once.silent.Do(func() { close(r.silent) }) // TCP need not wait
+			r.setSilent() // TCP need not wait
 			continue
 		}
 		if lost != nil && errors.As(err, new(*UnreachableError)) {
@@ -236,7 +233,7 @@ func (r *race) attempt(ctx context.Context, t migrate.Transport) (*loggedIn, err
 		if !errors.Is(err, ErrBusy) || sent || time.Now().Add(pause).After(until) {
 			return l, err
 		}
-		r.once.connected.Do(func() { close(r.connected) }) // no other transport leads to a server that is less busy
+		r.setConnected() // no other transport leads to a server that is less busy
 		select {
 		case <-time.After(pause/2 + rand.N(pause/2)):
 		case <-ctx.Done():
@@ -290,24 +287,19 @@ func (r *race) begin(ctx context.Context, t migrate.Transport) error {
 		return nil
 	case t == migrate.SSH:
 		wait(ctx, loginPing, r.failed[migrate.QUIC], r.failed[migrate.TCP])
-		select {
-		case <-r.connected: // one login is enough
+		if r.connected.Err() != nil { // one login is enough
 			return wait(ctx, 0, r.failed[migrate.QUIC], r.failed[migrate.TCP])
-		default:
-			return ctx.Err()
 		}
 	case cfg.Token == nil && len(cfg.Keys) == 0:
 		return ErrNoKeys
 	case t == migrate.TCP && !cfg.TCPFirst:
 		wait(ctx, migrate.TCPDelay, r.failed[migrate.QUIC])
-		select {
-		case <-r.connected: // by QUIC
+		if r.connected.Err() != nil { // by QUIC
 			select {
-			case <-r.silent:
+			case <-r.silent.Done():
 			case <-r.failed[migrate.QUIC]:
 			case <-ctx.Done():
 			}
-		default:
 		}
 	}
 	return ctx.Err()
@@ -349,7 +341,7 @@ func (r *race) connect(ctx context.Context, t migrate.Transport) (carrier.Carrie
 	if err != nil {
 		return nil, r.client.connectError(t, err)
 	}
-	r.once.connected.Do(func() { close(r.connected) })
+	r.setConnected()
 	return conn, nil
 }
 
@@ -367,7 +359,7 @@ func (r *race) authenticate(ctx context.Context, t migrate.Transport, conn carri
 	}
 	defer closeIfSilent(conn, func() {
 		if r.client.cfg.Token == nil {
-			r.once.silent.Do(func() { close(r.silent) })
+			r.setSilent()
 			release()
 		}
 	})()

@@ -33,6 +33,11 @@ func (s *SSH) openErrors(ask bool) (Dialog, error) {
 		}
 		s.Log.Debug("ssh has no terminal", "error", err)
 	}
+	return ErrorPipe()
+}
+
+// ErrorPipe returns a Dialog without a terminal: its command asks the user nothing.
+func ErrorPipe() (Dialog, error) {
 	r, w, err := os.Pipe()
 	return &errorPipe{r, w}, err
 }

@@ -1,36 +1,13 @@
 package bootstrap
 
-import (
-	"bytes"
-	"io"
+import "github.com/quicterm/quicterm/quicterm/wire"
 
-	"github.com/quicterm/quicterm/quicterm/wire"
-)
-
-// LastWords is the standard error of an ssh process, for its user: it shows each line as far as
-// that can be printed, because the host's are among them. It keeps those by which ssh says why it
+// LastWords hears what an ssh process says, for its user: it shows each line as far as that can be printed, because the host's are among them. It keeps those by which ssh says why it
 // could not log in. One goroutine at a time may use it.
 type LastWords struct {
 	Show func(line string)
 
-	line []byte // without its end
 	kept []string
-}
-
-var _ io.Writer = (*LastWords)(nil)
-
-// Write implements [io.Writer]. A long line is shown as several.
-func (l *LastWords) Write(b []byte) (int, error) {
-	for _, c := range b {
-		if c != '\n' {
-			l.line = append(l.line, c)
-		}
-		if c == '\n' || len(l.line) == maxShown {
-			l.Hear(string(bytes.TrimSpace(l.line)), false)
-			l.line = l.line[:0]
-		}
-	}
-	return len(b), nil
 }
 
 // Hear takes a line, and whether it is shown already, as [Dialog] has it.

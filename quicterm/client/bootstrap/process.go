@@ -56,13 +56,14 @@ type process struct {
 	errs Dialog   // its standard error, and its terminal if it may ask
 	rd   *bufio.Reader
 
-	opened bool          // the first bytes were written
-	ready  chan struct{} // closed when the stream has begun or the login has failed
-	err    error         // why it failed, or nil; valid once ready
-	exited chan struct{} // closed when the process has ended
-	said   chan struct{} // closed when all that it says was read
-	ended  chan struct{} // closed when both goroutines and the process have ended
-	stop   func()
+	opened  bool            // the first bytes were written
+	login   context.Context // ends when the stream has begun or the login has failed
+	decided func()          // ends that
+	err     error           // why it failed, or nil; valid then
+	exited  chan struct{}   // closed when the process has ended
+	said    chan struct{}   // closed when all that it says was read
+	ended   chan struct{}   // closed when all goroutines and the process have ended
+	stop    func()
 
 	mu       sync.Mutex
 	limit    *time.Timer // nil once the stream has begun or the login has failed
@@ -77,9 +78,9 @@ type process struct {
 func newProcess(s *SSH, ask bool, args []string) *process {
 	p := &process{
 		ssh: s, ask: ask, args: args,
-		ready: make(chan struct{}), exited: make(chan struct{}),
-		said: make(chan struct{}), ended: make(chan struct{}),
+		exited: make(chan struct{}), said: make(chan struct{}), ended: make(chan struct{}),
 	}
+	p.login, p.decided = context.WithCancel(context.Background())
 	p.stop = sync.OnceFunc(p.end)
 	return p
 }
@@ -149,16 +150,7 @@ func (p *process) endIfUnanswered() {
 	if !p.ask {
 		return
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	go func() {
-		defer cancel()
-		select {
-		case <-p.ready:
-		case <-ctx.Done():
-		}
-	}()
-	err := p.ssh.unanswered(ctx)
+	err := p.ssh.unanswered(p.login)
 	p.mu.Lock()
 	silent := err != nil && !p.heard && !p.loggedIn && p.limit != nil
 	if silent {
@@ -173,7 +165,7 @@ func (p *process) endIfUnanswered() {
 // fail ends a process that was not started.
 func (p *process) fail(err error) {
 	p.err = &StartError{err}
-	close(p.ready)
+	p.decided()
 	close(p.ended)
 	p.ssh.forget(p)
 }
@@ -196,7 +188,7 @@ func (p *process) stopAfter(d time.Duration, reason error) *time.Timer {
 
 // await reads the grant. The stream begins behind it.
 func (p *process) await() {
-	defer close(p.ready)
+	defer p.decided()
 	text, prefix, err := find(p.rd, linePrefix, missingPrefix, openPrefix)
 	if err == nil && prefix == linePrefix {
 		var grant *wire.Grant
@@ -288,7 +280,7 @@ func (p *process) hear(line string, shown bool) {
 	switch {
 	case strings.HasPrefix(line, authenticated):
 		if p.ssh.isOurs(line) {
-			p.login()
+			p.takeLogin()
 		}
 		return
 	case strings.HasPrefix(line, "Bytes per second: "):
@@ -299,11 +291,9 @@ func (p *process) hear(line string, shown bool) {
 	if line == "" {
 		return
 	}
-	select {
-	case <-p.ready: // the terminal is another program's now
+	if p.login.Err() != nil { // the terminal is another program's now
 		p.ssh.Log.Debug("ssh says", "line", line)
 		return
-	default:
 	}
 	p.mu.Lock()
 	keep := p.loggedIn || isLastWord(line)
@@ -321,8 +311,8 @@ func (p *process) hear(line string, shown bool) {
 	p.ssh.Say(line)
 }
 
-// login takes note that the user is logged in.
-func (p *process) login() {
+// takeLogin records that the user is logged in.
+func (p *process) takeLogin() {
 	p.errs.Mute()
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -358,11 +348,11 @@ func (p *process) Write(b []byte) (int, error) {
 			return 0, p.err
 		}
 		data = OpenLine(b)
-	} else if <-p.ready; p.err != nil {
+	} else if <-p.login.Done(); p.err != nil {
 		return 0, p.err
 	}
 	if _, err := p.in.Write(data); err != nil {
-		<-p.ready
+		<-p.login.Done()
 		return 0, errors.Join(p.err, err)
 	}
 	return len(b), nil
@@ -370,7 +360,7 @@ func (p *process) Write(b []byte) (int, error) {
 
 // Read implements [pipe.Stream].
 func (p *process) Read(b []byte) (int, error) {
-	<-p.ready
+	<-p.login.Done()
 	if p.err != nil {
 		return 0, p.err
 	}
