@@ -13,9 +13,6 @@ type Client struct {
 	// "ssh" (by ssh, which starts a daemon if none runs), or "auto" (direct where that has
 	// worked recently, else by ssh).
 	Bootstrap string `toml:"bootstrap"`
-	// Proxy is the URL of a proxy for connections by TCP: socks5://host:port or
-	// http://host:port, each with user:password@ if it needs that. Empty means none.
-	Proxy string `toml:"proxy"`
 	// KeepaliveIdle is the time between packets that keep a path open without traffic: below the
 	// 30 s after which many NATs forget a flow, and long enough for a radio to sleep.
 	KeepaliveIdle Duration `toml:"keepalive_idle"`

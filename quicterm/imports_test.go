@@ -90,10 +90,6 @@ var packages = []struct {
 		imports: "golang.org/x/net",
 	},
 	{
-		path: "quicterm/client/proxy", role: "TCP connections through a proxy; knows nothing of what they are for",
-		imports: "golang.org/x/net",
-	},
-	{
 		path: "quicterm/quota", role: "the fair shares of rates, places and turns; pure, takes the time as an argument",
 		imports: "golang.org/x/time", tests: "pgregory.net/rapid",
 	},
@@ -287,7 +283,7 @@ var packages = []struct {
 
 	{
 		path: "quicterm/client/reach", role: "finds a way to a server, asks what a login needs, and remembers it",
-		imports: `configs migrate/netmon quicterm/auth quicterm/client quicterm/client/bootstrap quicterm/client/proxy quicterm/client/sshconfig
+		imports: `configs migrate/netmon quicterm/auth quicterm/client quicterm/client/bootstrap quicterm/client/sshconfig
 			quicterm/terminal quicterm/version quicterm/wire golang.org/x/crypto golang.org/x/term`,
 		tests: "golang.org/x/net",
 	},

@@ -61,13 +61,11 @@ func (c *candidates) lookup(addr netip.AddrPort, iface string) (migrate.Candidat
 	return migrate.Candidate{Remote: addr, Interface: route.Interface, Source: route.Source, Bound: iface != ""}, err
 }
 
-// withOtherTransports adds the candidates of TCP and the tunnel to those of QUIC. The function
-// DialTCP finds its own interface.
+// withOtherTransports adds the candidates of TCP and the tunnel to those of QUIC.
 func (c *candidates) withOtherTransports(list []migrate.Candidate) []migrate.Candidate {
 	for _, candidate := range list {
-		if candidate.Transport = migrate.TCP; !candidate.Bound || c.client.cfg.DialTCP == nil {
-			list = append(list, candidate)
-		}
+		candidate.Transport = migrate.TCP
+		list = append(list, candidate)
 	}
 	if c.client.dialers[migrate.SSH] != nil {
 		list = append(list, migrate.Candidate{Transport: migrate.SSH})

@@ -26,7 +26,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/netip"
 	"sync"
 	"time"
@@ -74,8 +73,6 @@ type Config struct {
 	// TCPFirst dials TCP together with QUIC, and not only when that has not answered for a
 	// moment: UDP is known to be blocked.
 	TCPFirst bool
-	// DialTCP makes TCP connections, such as through a proxy. Nil means over Network.
-	DialTCP func(ctx context.Context, network, address string) (net.Conn, error)
 
 	// LoggedIn is called after each login, with the transport by which the answer has come and, unless that is SSH, the
 	// address of the server; with SSH, direct says why a login by QUIC and TCP has failed, if it has. Nil means nothing.

@@ -97,7 +97,7 @@ func newDialers(cfg Config) map[migrate.Transport]dialer {
 	conf.NextProtos = []string{wire.ALPN}
 	dialers := map[migrate.Transport]dialer{
 		migrate.QUIC: newQUICDialer(cfg.Network, conf),
-		migrate.TCP:  &tcpDialer{network: cfg.Network, proxy: cfg.DialTCP, tls: conf},
+		migrate.TCP:  &tcpDialer{network: cfg.Network, tls: conf},
 	}
 	if cfg.Tunnel != nil {
 		dialers[migrate.SSH] = tunnelDialer{cfg.Tunnel}

@@ -15,16 +15,12 @@ import (
 // client may send.
 type tcpDialer struct {
 	network Network
-	proxy   func(ctx context.Context, network, address string) (net.Conn, error) // or nil
 	tls     *tls.Config
 }
 
 func (d *tcpDialer) dial(ctx context.Context, to migrate.Candidate) (carrier.Carrier, error) {
-	dial := d.proxy
-	if dial == nil {
-		dial = func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return d.network.Dial(ctx, interfaceOf(to), to.Remote)
-		}
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return d.network.Dial(ctx, interfaceOf(to), to.Remote)
 	}
 	conn, err := tcp.Dial(ctx, dial, to.Remote, d.tls)
 	if err != nil {

@@ -5,7 +5,6 @@ package reach
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net/netip"
 	"os"
@@ -19,7 +18,6 @@ import (
 	"github.com/quicterm/quicterm/quicterm/auth"
 	"github.com/quicterm/quicterm/quicterm/client"
 	"github.com/quicterm/quicterm/quicterm/client/bootstrap"
-	"github.com/quicterm/quicterm/quicterm/client/proxy"
 	"github.com/quicterm/quicterm/quicterm/client/sshconfig"
 	"github.com/quicterm/quicterm/quicterm/terminal"
 	"github.com/quicterm/quicterm/quicterm/version"
@@ -86,13 +84,6 @@ func newAccess(ctx context.Context, name string, opts *Options) (*Access, client
 		KeepaliveIdle: settings.KeepaliveIdle.Duration, Compression: settings.Compression,
 	}
 	cfg.Machine, _ = os.Hostname() // unknown, it is not told
-	if settings.Proxy != "" {
-		through, err := proxy.Parse(settings.Proxy)
-		if err != nil {
-			return nil, client.Config{}, fmt.Errorf("the setting proxy: %w", err)
-		}
-		cfg.DialTCP = through.Dial
-	}
 	return &Access{Settings: settings, Target: t, Log: log, inspect: opts.Inspect}, cfg, nil
 }
 
