@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/quicterm/quicterm/quicterm/screen/vt"
 )
 
 // colors are the colours that the program changed: the specification by the number
@@ -17,10 +19,10 @@ const (
 )
 
 // String obeys OSC. Other strings are images and settings, which are skipped.
-func (h *handler) String(kind byte, data []byte, whole bool) {
+func (h *handler) String(kind byte, data []byte, part vt.Part) {
 	s := (*Screen)(h)
 	s.repeat = false
-	if kind == ']' && whole {
+	if kind == ']' && part == vt.Whole {
 		s.command(string(data))
 	}
 }

@@ -39,6 +39,9 @@ func (h *handler) Print(text []byte) {
 // Rune shows a character that is not ASCII.
 func (h *handler) Rune(r rune) { (*Screen)(h).put(r) }
 
+// Broken drops what is no text.
+func (h *handler) Broken([]byte) {}
+
 func (s *Screen) put(r rune) {
 	width := RuneWidth(r)
 	if width == 0 {

@@ -204,10 +204,10 @@ func TestNoTerminal(t *testing.T) {
 func TestReplayWithinOutput(t *testing.T) {
 	for _, test := range []struct{ live, old, want string }{
 		{"a\x1b[6n", "b\x1b[6nc", "a\x1b[6nbc"},
-		{"a\x1b[", "6nb", "a\x1b[\x1b\\b"},
-		{"a\x1b[3", "1mb\x1b[c", "a\x1b[31mb"},
-		{"a\x1b]2;t", "t\ab", "a\x1b]2;tt\ab"},
-		{"a\x1b]11;", "?\ab", "a\x1b]11;\x1b\\b"},
+		{"a\x1b[", "6nb", "a\x1b[\x18b"},
+		{"a\x1b[3", "1mb\x1b[c", "a\x1b[3\x18\x1b[31mb"},
+		{"a\x1b]2;t", "t\ab", "a\x1b]2;t\x18\x1b]2;tt\x1b\\b"},
+		{"a\x1b]11;", "?\ab", "a\x1b]11;\x18b"},
 		{"\x1b_Gi=1;" + strings.Repeat("A", 5000), "A\x1b\\b", "\x1b_Gi=1;" + strings.Repeat("A", 5001) + "\x1b\\b"},
 	} {
 		d, out := live()

@@ -10,10 +10,11 @@ type ignored struct{}
 
 func (ignored) Print([]byte)              {}
 func (ignored) Rune(rune)                 {}
+func (ignored) Broken([]byte)             {}
 func (ignored) Execute(byte)              {}
 func (ignored) Escape(uint16, byte)       {}
 func (ignored) Control(*Control)          {}
-func (ignored) String(byte, []byte, bool) {}
+func (ignored) String(byte, []byte, Part) {}
 
 // The continuation brings another parser to the same state, without executing anything twice.
 func TestContinuation(t *testing.T) {

@@ -11,11 +11,34 @@ const (
 	maxParameters = 64
 	// maxValue bounds a parameter, so that sums of two parameters and a position never overflow.
 	maxValue = 1<<31 - 1
-	// maxString bounds the bytes of a string that Handler.String gets: titles, links and
-	// colours are shorter. Images and clipboards are longer, and get cut off.
+	// maxString bounds the bytes of a string that Handler.String gets at once: titles, links and
+	// colours are shorter. Images and clipboards are longer, and come in parts.
 	maxString = 4 << 10
 	// maxRaw bounds the bytes that are kept of an unfinished sequence.
 	maxRaw = 4 << 10
+	// tooMany stands for more than two intermediate bytes.
+	tooMany = 0xffff
+)
+
+// Control characters that matter here (ECMA-48).
+const (
+	enq = 0x05 // asks a terminal for its answerback message
+	bel = 0x07
+	can = 0x18
+	sub = 0x1a
+	esc = 0x1b
+	del = 0x7f
+)
+
+// A Part says what a string that a Handler gets is of the whole one.
+type Part uint8
+
+const (
+	First Part = 1 << iota
+	Last
+	Cancelled // the last one that comes: the terminal is to forget the string
+
+	Whole = First | Last
 )
 
 // A Handler obeys what a Parser finds. It must not retain slices or the Control.
@@ -24,17 +47,18 @@ type Handler interface {
 	Print(text []byte)
 	// Rune shows one printable character that is not ASCII.
 	Rune(r rune)
+	// Broken gets bytes of text that are not UTF-8, which xterm.js drops.
+	Broken(b []byte)
 	// Execute obeys a control character, C0 or C1.
 	Execute(c byte)
 	// Escape obeys ESC, intermediate bytes and a final byte. More than two intermediate bytes
-	// are given as 0xff.
+	// are given as 0xffff.
 	Escape(intermediates uint16, final byte)
 	// Control obeys a CSI sequence.
 	Control(c *Control)
-	// String obeys a string. The kind is the byte that begins it after ESC: ] for OSC, P for DCS,
-	// _ for APC, ^ for PM, X for SOS. A string that is not whole was cancelled or is longer
-	// than 4 KiB, and data has only its beginning.
-	String(kind byte, data []byte, whole bool)
+	// String obeys a string, or a part of it. The kind is the byte that begins it after ESC: ] for OSC,
+	// P for DCS, _ for APC, ^ for PM, X for SOS. Each 4 KiB of a longer string are a part.
+	String(kind byte, data []byte, part Part)
 }
 
 // A Control is a CSI sequence.
@@ -109,14 +133,12 @@ func (c *Control) addByte(b byte) {
 
 // A Parser finds control sequences in the output of a program. How the output is cut into
 // chunks makes no difference. The zero value is ready.
-//
-// Bytes that are not UTF-8 are dropped, as xterm.js does.
 type Parser struct {
 	phase   phase
 	kind    byte // of the string
 	control Control
 	data    []byte // of the string
-	long    bool   // the string exceeds maxString
+	long    bool   // the first part of the string was handed out
 
 	char  [utf8.UTFMax]byte // the beginning of a character
 	nchar int
@@ -178,8 +200,11 @@ func (p *Parser) Parse(b []byte, h Handler) {
 			break
 		}
 		i += n
-		if r >= 0 {
+		switch {
+		case r >= 0:
 			p.step(r, i, h)
+		case p.phase == inText && n == 1: // no byte order mark
+			h.Broken(b[i-n : i])
 		}
 	}
 	p.keepRaw(b)
@@ -230,7 +255,7 @@ func (p *Parser) step(r rune, next int, h Handler) {
 		if r >= '<' {
 			p.control.Prefix = byte(r)
 		} else if m := &p.control.Intermediates; *m > 0xff {
-			*m = 0xffff
+			*m = tooMany
 		} else {
 			*m = *m<<8 | uint16(r)
 		}
@@ -248,12 +273,16 @@ func (p *Parser) step(r rune, next int, h Handler) {
 		p.begin(next, esc, p.kind)
 	case put:
 		if len(p.data)+utf8.UTFMax > maxString {
-			p.long = true
-		} else {
-			p.data = utf8.AppendRune(p.data, r)
+			p.string(h, 0)
 		}
+		p.data = utf8.AppendRune(p.data, r)
 	case endString:
-		h.String(p.kind, p.data, !p.long && (r == bel || r == esc || r == 0x9c))
+		if r == bel || r == esc || r == 0x9c {
+			p.string(h, Last)
+		} else {
+			p.string(h, Cancelled)
+		}
+		p.long = false
 		switch {
 		case r == esc:
 			p.control.reset()
@@ -262,6 +291,15 @@ func (p *Parser) step(r rune, next int, h Handler) {
 			p.step(r, next, h)
 		}
 	}
+}
+
+// string hands out what has come of the string.
+func (p *Parser) string(h Handler, part Part) {
+	if !p.long {
+		part |= First
+	}
+	h.String(p.kind, p.data, part)
+	p.data, p.long = p.data[:0], true
 }
 
 // begin records how a sequence begins, which continues at an index of the chunk. Control characters
@@ -306,6 +344,9 @@ func (p *Parser) finishChar(b []byte, h Handler) (used int) {
 			used++
 			continue
 		case n < p.nchar: // the new byte does not continue the character
+			if p.phase == inText {
+				h.Broken(p.char[:p.nchar-1])
+			}
 			p.nchar = 0
 			return used
 		}

@@ -1,95 +1,12 @@
 package vt
 
 import (
-	"bytes"
 	"slices"
 	"strings"
 )
 
-// enq asks a terminal for its answerback message.
-const enq = 0x05
-
-// isQuery reports whether a terminal answers a sequence. It knows the queries of
-// xterm's "Control Sequences" and of kitty's and iTerm2's extensions.
-func isQuery(sequence []byte) bool {
-	kind, body := parse(sequence)
-	switch kind {
-	case 'Z': // DECID
-		return true
-	case '[':
-		return isControlQuery(body)
-	case ']':
-		return isCommandQuery(body)
-	case 'P':
-		return isDeviceQuery(body)
-	case '_': // kitty graphics
-		keys, ok := imageKeys(body)
-		return ok && slices.Contains(keys, "a=q")
-	}
-	return false
-}
-
-// isLongQuery decides as isQuery about a sequence of which only the beginning is known. What
-// could be a query, and is no image, clipboard or text, is taken for one.
-func isLongQuery(beginning []byte) bool {
-	kind, body := parse(beginning)
-	switch kind {
-	case ']':
-		number, values, _ := strings.Cut(body, ";")
-		switch strings.TrimLeft(number, "0") {
-		case "52":
-			return strings.Contains(values, "?")
-		case "1337":
-			return !strings.HasPrefix(values, "File=") && !strings.HasPrefix(values, "MultipartFile=") &&
-				!strings.HasPrefix(values, "FilePart=")
-		}
-		return !isText(number)
-	case 'P':
-		return isDeviceQuery(body)
-	case '_':
-		return strings.HasPrefix(body, "G") && !strings.Contains(body, ";") || isQuery(beginning)
-	case '^', 'X': // they have no meaning
-		return false
-	}
-	return true
-}
-
-// parse returns the byte after ESC and the rest of a sequence, without control characters,
-// which terminals ignore there or obey as if they came before, and without its end.
-func parse(sequence []byte) (kind byte, body string) {
-	visible := bytes.Map(func(r rune) rune {
-		if r < ' ' || r == del {
-			return -1
-		}
-		return r
-	}, bytes.TrimSuffix(sequence, []byte("\x1b\\")))
-	if len(visible) == 0 {
-		return 0, ""
-	}
-	return visible[0], string(visible[1:])
-}
-
-// cutFunction splits a control function (ECMA-48, 5.4) into its private prefix, its first
-// parameter without leading zeros, its intermediate bytes, its final byte and what follows.
-func cutFunction(body string) (prefix, first, intermediates string, final byte, rest string) {
-	span := func(from, to byte) string {
-		n := 0
-		for n < len(body) && body[n] >= from && body[n] <= to {
-			n++
-		}
-		cut := body[:n]
-		body = body[n:]
-		return cut
-	}
-	prefix = span('<', '?')
-	first, _, _ = strings.Cut(span('0', '?'), ";")
-	first, _, _ = strings.Cut(first, ":")
-	intermediates = span(' ', '/')
-	if body != "" {
-		final, rest = body[0], body[1:]
-	}
-	return prefix, strings.TrimLeft(first, "0"), intermediates, final, rest
-}
+// Whether a terminal answers a sequence is known from xterm's "Control Sequences" and from kitty's and
+// iTerm2's extensions.
 
 // queryMarks are the prefixes and intermediate bytes that make a CSI sequence a query, by its final byte.
 var queryMarks = map[byte]string{
@@ -104,101 +21,102 @@ var queryMarks = map[byte]string{
 	'|': "#'", // XTREPORTSGR, DECRQLP
 }
 
-// isControlQuery reports whether a CSI sequence, given without ESC [, is a query.
-func isControlQuery(body string) bool {
-	prefix, first, intermediates, final, _ := cutFunction(body)
-	marks := prefix + intermediates
-	switch final {
+// isControlQuery reports whether a CSI sequence is a query.
+func isControlQuery(c *Control) bool {
+	marks := marks(c.Prefix, c.Intermediates)
+	switch c.Final {
 	case 'c': // DA1, DA2, DA3
 		return true
 	case 'n': // DSR; with > it disables key modifiers
-		return prefix != ">"
+		return c.Prefix != '>'
 	case 'x': // DECREQTPARM
-		return marks == "" && (first == "" || first == "1")
+		return marks == "" && c.Param(0) <= 1
 	case 't': // reports of XTWINOPS
-		return marks == "" && slices.Contains([]string{"11", "13", "14", "15", "16", "18", "19", "20", "21"}, first)
+		return marks == "" && slices.Contains([]int{11, 13, 14, 15, 16, 18, 19, 20, 21}, c.Param(0))
 	}
-	return strings.ContainsAny(marks, queryMarks[final])
+	return strings.ContainsAny(marks, queryMarks[c.Final])
 }
 
-// isText reports whether an OSC of a number holds text that may contain question marks: a
-// title, a link, a message, a mark of a shell, or text itself.
-func isText(number string) bool {
-	switch strings.TrimLeft(number, "0") {
-	case "", "1", "2", "7", "8", "9", "66", "133", "633", "777":
-		return true
+// isStringQuery reports whether a string is a query. If it is not whole, body is its beginning: then what
+// could be a query, and is no image, clipboard or text, is taken for one.
+func isStringQuery(kind byte, body string, whole bool) bool {
+	body = strings.Map(func(r rune) rune { // as terminals ignore control characters there
+		if r < ' ' || r == del {
+			return -1
+		}
+		return r
+	}, body)
+	switch kind {
+	case ']':
+		return isCommandQuery(body, whole)
+	case 'P':
+		return isDeviceQuery(body)
+	case '_': // kitty graphics
+		keys, ends := imageKeys(body)
+		return !whole && keys != nil && !ends || slices.Contains(keys, "a=q")
 	}
 	return false
 }
 
 // isCommandQuery reports whether an OSC is a query: most have a question mark in
 // place of a value.
-func isCommandQuery(body string) bool {
+func isCommandQuery(body string, whole bool) bool {
 	number, values, _ := strings.Cut(body, ";")
-	if isText(number) {
-		return false
-	}
 	switch strings.TrimLeft(number, "0") {
+	case "", "1", "2", "7", "8", "9", "66", "133", "633", "777": // titles, links, messages, marks, text
+		return false
 	case "21": // kitty colours
-		return strings.Contains(values, "=?")
+		return !whole || strings.Contains(values, "=?")
+	case "52":
+		return strings.Contains(values, "?")
 	case "60", "61", "5113", "5522": // XTQALLOWED, XTQDISALLOWED, kitty files and clipboard
 		return true
 	case "99": // kitty notifications
 		metadata, _, _ := strings.Cut(values, ";")
 		keys := strings.Split(metadata, ":")
-		return slices.Contains(keys, "p=?") || slices.Contains(keys, "p=alive")
+		return !whole || slices.Contains(keys, "p=?") || slices.Contains(keys, "p=alive")
 	case "1337":
-		return strings.HasPrefix(values, "Report") || strings.HasPrefix(values, "Capabilities") ||
-			strings.HasPrefix(values, "RequestUpload")
+		begins := func(prefix string) bool { return strings.HasPrefix(values, prefix) }
+		if !whole {
+			return !begins("File=") && !begins("MultipartFile=") && !begins("FilePart=")
+		}
+		return begins("Report") || begins("Capabilities") || begins("RequestUpload")
 	}
-	return strings.Contains(body, ";?")
+	return !whole || strings.Contains(body, ";?")
 }
 
-// isDeviceQuery reports whether a DCS, given without ESC P, is a query.
+// isDeviceQuery reports whether a DCS is a query: DECRQSS, XTGETTCAP, XTGETXRES, or kitty's remote control.
 func isDeviceQuery(body string) bool {
-	_, _, intermediates, final, rest := cutFunction(body)
-	switch intermediates + string(final) {
-	case "$q", "+q", "+Q": // DECRQSS, XTGETTCAP, XTGETXRES
-		return true
-	case "@": // kitty's remote control
-		return strings.HasPrefix(rest, "kitty-")
-	}
-	return false
+	function := strings.TrimLeft(body, "0123456789:;<=>?")
+	return slices.ContainsFunc([]string{"$q", "+q", "+Q", "@kitty-"}, func(query string) bool {
+		return strings.HasPrefix(function, query)
+	})
 }
 
-// imageKeys returns the keys and values of a command of kitty's graphics protocol.
-func imageKeys(body string) (keys []string, ok bool) {
+// imageKeys returns the keys and values of a command of kitty's graphics protocol, and whether data follows.
+func imageKeys(body string) (keys []string, data bool) {
 	command, ok := strings.CutPrefix(body, "G")
 	if !ok {
 		return nil, false
 	}
-	command, _, _ = strings.Cut(command, ";")
-	return strings.Split(command, ","), true
+	command, _, data = strings.Cut(command, ";")
+	return strings.Split(command, ","), data
 }
 
-// silenceImage returns a sequence, or its beginning, such that the terminal does not report
+// silenceImage returns a string, or its beginning, such that the terminal does not report
 // whether it could obey: it does for each image that has an id or a number.
-func silenceImage(sequence []byte) []byte {
-	kind, body := parse(sequence)
-	keys, ok := imageKeys(body)
-	cancelled := bytes.HasSuffix(sequence, []byte{can}) || bytes.HasSuffix(sequence, []byte{sub})
-	if kind != '_' || !ok || cancelled || slices.Contains(keys, "q=2") {
-		return sequence
-	}
+func silenceImage(kind byte, body string) string {
+	keys, _ := imageKeys(body)
 	has := func(key string) bool {
 		return slices.ContainsFunc(keys, func(k string) bool { return strings.HasPrefix(k, key) })
 	}
-	if !has("i=") && !has("I=") {
-		return sequence
+	if kind != '_' || !has("i=") && !has("I=") || slices.Contains(keys, "q=2") {
+		return body
 	}
-	keys = append([]string{"q=2"}, slices.DeleteFunc(keys, func(k string) bool { return strings.HasPrefix(k, "q=") })...)
-	_, data, found := bytes.Cut(sequence, []byte(";"))
-	silent := []byte("\x1b_G" + strings.Join(keys, ","))
-	switch {
-	case found:
-		return append(append(silent, ';'), data...)
-	case bytes.HasSuffix(sequence, []byte("\x1b\\")):
-		return append(silent, "\x1b\\"...)
+	_, data, found := strings.Cut(body, ";")
+	if found {
+		data = ";" + data
 	}
-	return silent
+	keys = slices.DeleteFunc(keys, func(k string) bool { return strings.HasPrefix(k, "q=") })
+	return "Gq=2," + strings.Join(keys, ",") + data
 }

@@ -57,14 +57,14 @@ var oddQueries = []string{
 	"\x1b[6\nn", "\x1b\n[6n", "\x1b\x7f[6n", "\x1b[\r\n>c", "\x1b\tZ", "\x1b]11;\n?\a", "\x1b]1\x001;?\a", // control characters within
 	"\x1bP0$qm\x1b\\", "\x1bP1;2+q544e\x1b\\", "\x1bP\n$qm\x1b\\", // parameters
 	"\u009b6n", "\u009b>c", "\u009a", "\u009d11;?\a", "\u009d11;?\u009c", "\u0090$qm\u009c", "\u009fGa=q;\u009c", // C1 in UTF-8
-	"\x1b]11;?\u009c", "\x1bP$qm\x1b\\", "\x1b]11;?\x9c",
+	"\x1b]11;?\u009c", "\x1bP$qm\x1b\\",
 	"\x1b]5522;type=read;Lg==\x1b\\", "\x1b]5522;type=write\x1b\\", "\x1b]5113;ac=send;id=1\x1b\\", // kitty's clipboard and files
 	"\x1b]99;i=1:p=alive;\x1b\\", "\x1b]1337;RequestUpload=format=tgz\a",
-	"\x1b[" + strings.Repeat("0", 2*maxSequence) + "c", "\x1b[6" + strings.Repeat("\x00", maxSequence) + "n", // longer than is kept
-	"\x1b]11;?" + strings.Repeat(" ", 2*maxSequence) + "\a", "\x1b]4;" + strings.Repeat("1;red;", maxSequence) + "2;?\x1b\\",
-	"\x1bP$q" + strings.Repeat("m", maxSequence) + "\x1b\\", "\x1bP+q" + strings.Repeat("544e;", maxSequence) + "\x1b\\",
-	"\x1b_Ga=q,i=1,f=24;" + strings.Repeat("AAAA", maxSequence) + "\x1b\\", "\x1b_G" + strings.Repeat("i=1,", maxSequence) + "a=q;\x1b\\",
-	"\x1b]5522;type=read;" + strings.Repeat("A", maxSequence) + "\x1b\\",
+	"\x1b[" + strings.Repeat("0", 2*maxString) + "c", "\x1b[6" + strings.Repeat("\x00", maxString) + "n", // longer than is kept
+	"\x1b]11;?" + strings.Repeat(" ", 2*maxString) + "\a", "\x1b]4;" + strings.Repeat("1;red;", maxString) + "2;?\x1b\\",
+	"\x1bP$q" + strings.Repeat("m", maxString) + "\x1b\\", "\x1bP+q" + strings.Repeat("544e;", maxString) + "\x1b\\",
+	"\x1b_Ga=q,i=1,f=24;" + strings.Repeat("AAAA", maxString) + "\x1b\\", "\x1b_G" + strings.Repeat("i=1,", maxString) + "a=q;\x1b\\",
+	"\x1b]5522;type=read;" + strings.Repeat("A", maxString) + "\x1b\\",
 }
 
 // noQueries is output that no terminal answers.
@@ -85,10 +85,10 @@ var noQueries = []string{
 	"\x1b]1337;SetMark\a", "\x1b]1337;File=inline=1:AAAA\a",
 	"\x1bPq#0;2;0;0;0~-\x1b\\", "\x1bP1$r0m\x1b\\", "\x1bPtmux;\x1b\\", "\x1bPzz\x1b\\",
 	"\x1b_Ga=T,f=24,s=1,v=1;AAAA\x1b\\", "\x1b_other a=q\x1b\\", "\x1b^a=q\x1b\\", "\x1bXa=q\x1b\\",
-	"\x1b]52;c;" + strings.Repeat("aGk=", 2*maxSequence) + "\a",
-	"\x1bPq" + strings.Repeat("~", maxSequence) + "\x1b\\", "\x1b]2;" + strings.Repeat("what;?", maxSequence) + "\a",
-	"\x1b_Ga=T,f=24;" + strings.Repeat("AAAA", maxSequence) + "\x1b\\", "\x1b]1337;File=inline=1:" + strings.Repeat("AAAA", maxSequence) + "\a",
-	"\x1b]8;;https://a.example/?" + strings.Repeat("a;?", maxSequence) + "\a", "\x1b]66;s=2;?text;?\a", "\x1b]133;A;?\a",
+	"\x1b]52;c;" + strings.Repeat("aGk=", 2*maxString) + "\a",
+	"\x1bPq" + strings.Repeat("~", maxString) + "\x1b\\", "\x1b]2;" + strings.Repeat("what;?", maxString) + "\a",
+	"\x1b_Ga=T,f=24;" + strings.Repeat("AAAA", maxString) + "\x1b\\", "\x1b]1337;File=inline=1:" + strings.Repeat("AAAA", maxString) + "\a",
+	"\x1b]8;;https://a.example/?" + strings.Repeat("a;?", maxString) + "\a", "\x1b]66;s=2;?text;?\a", "\x1b]133;A;?\a",
 	"Лес, ÿ, 龜, \U0001f6db, \u00a0", "\x1b]2;Лес\a", "\x1b_Ga=T,i=1,q=2;AAAA\x1b\\", "\x1b_Gm=0;AAAA\x1b\\",
 	"\x1b[6", "\x1b]11;", // cut off by the next sequence
 }
@@ -106,59 +106,166 @@ func strip(chunks ...string) string {
 func TestStripQueries(t *testing.T) {
 	for _, query := range slices.Concat(queries, oddQueries) {
 		for n := range min(len(query), 100) {
-			if got := strip("a"+query[:n], query[n:]+"b"); got != "ab" {
-				t.Errorf("%q | %q leaves %q", query[:n], query[n:], got)
+			if got := strip("a"+query[:n], query[n:]+"b"); text(got) != "ab" {
+				t.Errorf("%.80q | %.80q leaves %.80q", query[:n], query[n:], got)
 			}
 		}
-		if got := strip(bytewise("a" + query + query + "b")...); got != "ab" {
+		if got := strip(bytewise("a" + query + query + "b")...); text(got) != "ab" {
 			t.Errorf("twice %q, byte by byte, leaves %q", query, got)
 		}
 	}
 }
 
+// text returns output without the control characters within a query, which the terminal obeys at once.
+func text(output string) string {
+	return strings.Map(func(r rune) rune {
+		if strings.ContainsRune("\x00\t\r\n", r) {
+			return -1
+		}
+		return r
+	}, output)
+}
+
 func TestStripLeavesTheRest(t *testing.T) {
 	for _, s := range noQueries {
-		if got := strip(s); got != s {
-			t.Errorf("%.80q becomes %.80q", s, got)
-		}
-		if got := strip(bytewise(s)...); got != s {
-			t.Errorf("%.80q, byte by byte, becomes %.80q", s, got)
+		for _, chunks := range [][]string{{s}, bytewise(s)} {
+			if got, want := events(t, strip(chunks...), true), events(t, s, false); !slices.Equal(got, want) {
+				t.Errorf("%.80q, in %d chunks, becomes %.80q", s, len(chunks), got)
+			}
 		}
 	}
 	all := strings.Join(noQueries, "\x1b[m")
-	if got := strip(strings.Join(slices.Concat(queries, oddQueries), "") + all); got != all {
+	got := strip(strings.Join(queries, "") + all)
+	if !slices.Equal(events(t, got, true), events(t, all, false)) {
 		t.Errorf("all of it becomes %q", got)
 	}
+}
+
+// A stripped handler records what a terminal is to get of the output that a Parser finds.
+type stripped struct {
+	recorder
+	t        rapid.TB
+	checking bool // queries are errors
+	drop     bool
+	text     string // of the string
+}
+
+// events returns what a terminal is to get of output. If that was stripped, there are to be no queries.
+func events(t rapid.TB, output string, checking bool) []string {
+	t.Helper()
+	e := &stripped{t: t, checking: checking}
+	var p Parser
+	p.Parse([]byte(output), e)
+	raw, _ := p.Continuation()
+	return append(e.recorder, "then "+string(raw))
+}
+
+func (s *stripped) query(what any) {
+	if s.t.Helper(); s.checking {
+		s.t.Errorf("%v is left", what)
+	}
+}
+
+func (s *stripped) Execute(c byte) {
+	switch {
+	case c == 0: // does nothing
+	case c == enq:
+		s.query("ENQ")
+	case c >= 0x80:
+		if s.Escape(0, c-0x40); s.checking {
+			s.t.Errorf("the C1 character %x is left", c)
+		}
+	default:
+		s.recorder.Execute(c)
+	}
+}
+
+func (s *stripped) Escape(intermediates uint16, final byte) {
+	switch {
+	case intermediates == 0 && final == 'Z':
+		s.query("DECID")
+	case intermediates != tooMany && (intermediates != 0 || final != '\\'):
+		s.recorder.Escape(intermediates, final)
+	}
+}
+
+func (s *stripped) Control(c *Control) {
+	switch {
+	case c.Intermediates == tooMany:
+	case isControlQuery(c):
+		s.query(*c)
+	default:
+		s.recorder.Control(c)
+	}
+}
+
+func (s *stripped) String(kind byte, data []byte, part Part) {
+	body := string(data)
+	if part&First != 0 {
+		s.text = ""
+		if s.drop = isStringQuery(kind, body, part&Last != 0); s.drop && part&Cancelled == 0 {
+			s.query(body)
+		}
+		body = silenceImage(kind, body)
+	}
+	s.text += body
+	if part&(Last|Cancelled) == 0 || s.drop || part == First|Cancelled {
+		return
+	}
+	s.recorder.String(kind, []byte(s.text), part|First)
 }
 
 // The bytes around a removed query form no query, and no unfinished string.
 func TestStripJoinsNothing(t *testing.T) {
 	tests := []struct{ why, input, want string }{
-		{"ESC before a query", "\x1b\x1b[6n[6n", "\x1b\x1b\\[6n"},
-		{"CSI before a query", "\x1b[\x1b[c6n", "\x1b[\x1b\\6n"},
+		{"ESC before a query", "\x1b\x1b[6n[6n", "[6n"},
+		{"CSI before a query", "\x1b[\x1b[c6n", "6n"},
 		{"OSC before a query", "\x1b]0;t\x1b[6ntext", "\x1b]0;t\x1b\\text"},
 		{"OSC before two queries", "\x1b]0;t\x1b[6n\x1b[ctext", "\x1b]0;t\x1b\\text"},
-		{"an OSC that is too long", osc(maxSequence+9, "") + "\x1b[6nx", osc(maxSequence+9, "") + "\x1b\\x"},
-		{"an OSC before a query that is too long", "\x1b]0;t\x1b]11;?" + strings.Repeat(" ", maxSequence) + "\atext", "\x1b]0;t\x1b\\text"},
-		{"ENQ within a sequence", "\x1b[3\x051m\x1b]0;\x05t\a", "\x1b[31m\x1b]0;t\a"},
+		{"an OSC that is too long", osc(maxString+9, "") + "\x1b[6nx", osc(maxString+9, "") + "\x1b\\x"},
+		{"an OSC before a query that is too long", "\x1b]0;t\x1b]11;?" + strings.Repeat(" ", maxString) + "\atext", "\x1b]0;t\x1b\\text"},
+		{"ENQ within a sequence", "\x1b[3\x051m\x1b]0;\x05t\a", "\x1b[31m\x1b]0;t\x1b\\"},
 		{"single bytes of C1", "a\x9b6nb\x90c\x84", "a6nbc"},
-		{"bytes of C1 in what is not UTF-8", "\xe0\x9b6n\xf0\x80\x9b5n\xc1\x9bc\xc2a\xc2", "\xe06n\xf05n\xc1c\xc2a\xc2"},
-		{"a byte of C1 behind text and a character that is cut off", "\xe2x\x9b6n", "\xe2x6n"},
+		{"bytes of C1 in what is not UTF-8", "\xe0\x9b6n\xf0\x80\x9b5n\xc1\x9bc\xc2a\xc2", "\xe0\x006n\xf0\x005n\xc1\x00c\xc2\x00a\xc2"},
+		{"a byte of C1 behind text and a character that is cut off", "\xe2x\x9b6n", "\xe2\x00x6n"},
 		{"C1 in UTF-8 that asks nothing", "\u009b31mred\u009d0;t\u009ctext", "\x1b[31mred\x1b]0;t\x1b\\text"},
-		{"ST of 8 bits", "\x1b]0;t\x9ctext", "\x1b]0;t\x1b\\text"},
 		{"an image with an id", "\x1b_Ga=T,i=1,q=1,f=100;AAAA\x1b\\", "\x1b_Gq=2,a=T,i=1,f=100;AAAA\x1b\\"},
 		{"an image with a number", "\x1b_Ga=p,I=7\x1b\\", "\x1b_Gq=2,a=p,I=7\x1b\\"},
-		{"a large image with an id", "\x1b_Gi=1;" + strings.Repeat("AAAA", maxSequence) + "\x1b\\", "\x1b_Gq=2,i=1;" + strings.Repeat("AAAA", maxSequence) + "\x1b\\"},
-		{"an OSC that ends at the limit", osc(maxSequence, "") + "\x1b[6nx", osc(maxSequence, "") + "\x1b\\x"},
+		{"a large image with an id", "\x1b_Gi=1;" + strings.Repeat("AAAA", maxString) + "\x1b\\", "\x1b_Gq=2,i=1;" + strings.Repeat("AAAA", maxString) + "\x1b\\"},
+		{"an OSC that ends at the limit", osc(maxString, "") + "\x1b[6nx", osc(maxString, "") + "\x1b\\x"},
 		{"a query that is cut off", "\x1b]11;?\x1b[mx", "\x1b[mx"},
-		{"a query that is cancelled", "\x1b[6\x18n", "\x1b[6\x18n"},
-		{"an image that is cancelled", "\x1b_Ga=p,i=1\x18text\x1b_Ga=p,i=1\x1atext", "\x1b_Ga=p,i=1\x18text\x1b_Ga=p,i=1\x1atext"},
+		{"a query that is cancelled", "\x1b[6\x18n", "\x18n"},
+		{"an image that is cancelled", "\x1b_Ga=p,i=1\x18text\x1b_Ga=p,i=1\x1atext", "texttext"},
 	}
 	for _, test := range tests {
 		for _, chunks := range [][]string{{test.input}, bytewise(test.input)} {
 			if got := strip(chunks...); got != test.want {
 				t.Errorf("%s, in %d chunks: %.80q, want %.80q", test.why, len(chunks), got, test.want)
 			}
+		}
+	}
+}
+
+// What follows an unfinished sequence is written such that the terminal, which has its beginning, obeys it once.
+func TestStripAfter(t *testing.T) {
+	long := "\x1b_Ga=T;" + strings.Repeat("A", 2*maxString)
+	for _, test := range []struct{ begun, output, want string }{
+		{"\x1b[3", "1mx", "\x18\x1b[31mx"},
+		{"\x1b[", "6nx", "\x18x"},
+		{"\x1b]0;ti", "tle\ax", "\x18\x1b]0;title\x1b\\x"},
+		{"\x1b]11;", "?\ax", "\x18x"},
+		{"\x1b[3", "", "\x18\x1b[3"},
+		{"\xe2\x82", "\xacx", "\xacx"},
+		{"\xe2\x82", "x", "x"},
+		{long, "BB\x1b\\x", "BB\x1b\\x"},
+	} {
+		var p Parser
+		p.Parse([]byte(test.begun), ignored{})
+		begun, _ := p.Continuation()
+		s := StripAfter(begun)
+		got := string(s.Strip([]byte(test.output)))
+		if got += string(s.Rest()); got != test.want {
+			t.Errorf("%.20q and then %q: %q, want %q", test.begun, test.output, got, test.want)
 		}
 	}
 }
@@ -201,19 +308,8 @@ func checkStrip(t rapid.TB, input string, sizes []byte) {
 	if whole := strip(input); got != whole {
 		t.Errorf("in chunks: %q\nat once: %q", got, whole)
 	}
-	var s splitter
-	for _, p := range collect(&s, got) {
-		if p.sequence && isQuery([]byte(p.bytes)) {
-			t.Errorf("%q is left of %q in %q", p.bytes, input, got)
-		}
-	}
-	if again := strip(got); again != got {
-		t.Errorf("%q is stripped further to %q", got, again)
-	}
-	for i, c := range []byte(got) {
-		if c >= 0x80 && c < 0xa0 && (i == 0 || got[i-1] < 0x80 || got[i-1] == 0xc2) {
-			t.Errorf("the C1 character %x is left of %q in %q", c, input, got)
-		}
+	if got, want := events(t, got, true), events(t, input, false); !slices.Equal(got, want) {
+		t.Errorf("%q became\n%q, want\n%q", input, got, want)
 	}
 	if plainText([]byte(input)) && got != input {
 		t.Errorf("%q became %q", input, got)

@@ -2,6 +2,7 @@ package vt
 
 import (
 	"bytes"
+	"strconv"
 	"unicode/utf8"
 )
 
@@ -9,141 +10,169 @@ import (
 // that is replayed, the program no longer waits for the answer, and a shell would
 // take it for typed input.
 //
-// It removes ENQ and single bytes that are C1 control characters to an 8-bit terminal, and
-// replaces C1 control characters in UTF-8 by what they stand for in 7 bits. Images keep
-// their place, and are told not to report that they were shown.
+// It writes what a [Parser] finds, except queries, ENQ, bytes that are C1 control characters to a terminal of
+// 8 bits, and malformed sequences. Control sequences come in their form of 7 bits. Images keep their place, and
+// are told not to report that they were shown.
 type Stripper struct {
-	c1    c1Filter
-	split splitter
-	open  bool // what Strip has returned ends within a sequence
-	drop  bool // the sequence that is too long to be handed out whole is removed
-	known int  // bytes of the begun sequence that the terminal has already
-	out   []byte
+	parser Parser
+	begun  bool // the terminal has the beginning of the sequence that the parser is in
+	known  int  // bytes of the character that the parser is in, which the terminal has
+	drop   bool // the string that the parser is in is a query
+	out    []byte
 }
 
-// StripAfter returns a Stripper for output that follows an unfinished control sequence, which
-// the terminal has: all of it or the beginning, as [Parser.Continuation] returns it.
+// StripAfter returns a Stripper for output that follows an unfinished control sequence or character,
+// which the terminal has: all of it or the beginning, as [Parser.Continuation] returns it.
 func StripAfter(begun []byte) *Stripper {
 	s := new(Stripper)
-	s.split.feed(begun, func([]byte) {}, func([]byte) {})
-	s.known, s.open = len(s.split.seq), !s.split.ground()
+	s.parser.Parse(begun, (*stripHandler)(s))
+	s.out = nil
+	switch p := &s.parser; {
+	case p.phase == inText:
+		s.known = p.nchar
+	case p.long && !s.drop: // the terminal is to get its further parts
+		p.data = p.data[:0]
+	default:
+		s.begun = true
+	}
 	return s
 }
 
 // Strip returns b without queries. It holds an unfinished sequence back until that
 // ends. The result is valid until the next call.
 func (s *Stripper) Strip(b []byte) []byte {
-	if s.split.ground() && !s.open && len(s.c1.held) == 0 && plainText(b) {
+	if s.parser.Ground() && plainText(b) {
 		return b
 	}
 	s.out = s.out[:0]
-	s.split.feed(s.c1.filter(b),
-		func(plain []byte) {
-			if s.split.pieces == 1 {
-				s.drop = isLongQuery(plain)
-			}
-			open := s.split.pieces > 0 && (!s.split.ground() || s.split.cut)
-			switch {
-			case s.split.pieces == 0 || !s.drop && s.split.pieces > 1:
-				s.showRest(plain, open)
-			case !s.drop:
-				s.showSilent(plain, open)
-			case s.split.pieces == 1:
-				s.endCutOff()
-			}
-		},
-		func(sequence []byte) {
-			if isQuery(sequence) || nearlyLong(silenceImage(sequence)) && isLongQuery(sequence) {
-				s.endCutOff()
-			} else {
-				s.showSilent(sequence, s.split.cut)
-			}
-		})
+	s.parser.Parse(b, (*stripHandler)(s))
 	return s.out
 }
 
-// nearlyLong reports whether a sequence, as it is shown, would be too long to be handed out whole if
-// endCutOff ended it. Then the Stripper decides as about a long one, so that stripping again changes nothing.
-func nearlyLong(sequence []byte) bool {
-	return len(bytes.TrimSuffix(sequence, []byte("\x1b\\"))) > maxSequence-len("\x1b\\")
-}
-
-// endCutOff ends the sequence that a removed query cut off: without the query, that would
-// swallow the bytes that follow or form a query with them.
-func (s *Stripper) endCutOff() {
-	s.known = 0
-	if s.open {
-		s.out = append(s.out, "\x1b\\"...)
-		s.open = false
-	}
-}
-
-// showSilent shows a sequence, or the beginning of one, that the terminal does not answer.
-func (s *Stripper) showSilent(sequence []byte, open bool) {
-	if s.known == 0 {
-		sequence = silenceImage(sequence)
-	}
-	s.showRest(sequence, open)
-}
-
-// showRest shows what the terminal does not have of b, behind which it is within a sequence if open is true.
-func (s *Stripper) showRest(b []byte, open bool) {
-	n := min(s.known, len(b))
-	s.known -= n
-	s.out = append(s.out, b[n:]...)
-	s.open = open
-}
-
 // Rest returns the bytes that Strip holds back, and resets the Stripper.
-func (s *Stripper) Rest() []byte {
-	dropped := s.drop && s.split.pieces > 0
-	rest := s.split.rest()
-	rest = rest[min(s.known, len(rest)):]
-	if dropped {
-		rest = nil // its beginning was removed
+func (s *Stripper) Rest() (rest []byte) {
+	p := s.parser
+	switch held := p.char[:p.nchar]; {
+	case p.phase == inText:
+		rest = held[min(s.known, len(held)):]
+	case p.long && s.drop: // its beginning was removed
+	case p.long:
+		rest = append(p.data, held...)
+	case s.begun:
+		rest = append([]byte{can}, p.raw...)
+	default:
+		rest = p.raw
 	}
-	rest = append(rest, s.c1.held...)
-	s.c1, s.open, s.drop, s.known = c1Filter{}, false, false, 0
+	*s = Stripper{}
 	return rest
 }
 
 // plainText reports whether b has ASCII characters only, and none that Strip looks at.
 func plainText(b []byte) bool {
-	return !bytes.ContainsFunc(b, func(r rune) bool { return r >= 0x80 || r == esc || r == enq })
+	return !bytes.ContainsFunc(b, func(r rune) bool { return r >= del || r == esc || r == enq })
 }
 
-// A c1Filter removes ENQ and C1 control characters. Those in UTF-8, which terminals obey,
-// and any ST, which may end a string, become their forms of 7 bits.
-type c1Filter struct {
-	held []byte // the beginning of a character
-	out  []byte
-}
+// A stripHandler writes what the Parser of a Stripper finds.
+type stripHandler Stripper
 
-// filter returns b filtered. The result is valid until the next call.
-func (f *c1Filter) filter(b []byte) []byte {
-	f.out = f.out[:0]
-	if len(f.held) > 0 {
-		b = append(f.held, b...)
-		f.held = nil
+// add writes a part of the output. If the terminal has the beginning of a sequence, that is cancelled: the
+// sequence is written as a whole, or removed.
+func (s *stripHandler) add(parts ...string) {
+	if s.begun {
+		s.begun = false
+		s.out = append(s.out, can)
 	}
-	for len(b) > 0 {
-		if !utf8.FullRune(b) {
-			f.held = bytes.Clone(b)
-			break
+	for _, part := range parts {
+		s.out = append(s.out, part...)
+	}
+}
+
+func (s *stripHandler) Print(text []byte) {
+	s.add()
+	s.out = append(s.out, text...)
+	s.known = 0
+}
+
+func (s *stripHandler) Rune(r rune) {
+	s.add(string(r)[min(s.known, utf8.RuneLen(r)):])
+	s.known = 0
+}
+
+func (s *stripHandler) Broken(b []byte) {
+	s.add()
+	for _, c := range b[min(s.known, len(b)):] {
+		if c >= 0xa0 {
+			s.out = append(s.out, c)
 		}
-		r, n := utf8.DecodeRune(b)
-		c := b[0]
+		if c >= 0xc0 { // what follows a removed query is not to complete this character
+			s.out = append(s.out, 0)
+		}
+	}
+	s.known = 0
+}
+
+func (s *stripHandler) Execute(c byte) {
+	switch {
+	case c >= 0x80:
+		s.Escape(0, c-0x40)
+	case c != enq: // within a sequence, the terminal obeys it at once, too
+		s.out = append(s.out, c)
+	}
+}
+
+func (s *stripHandler) Escape(intermediates uint16, final byte) {
+	s.add()
+	if intermediates == tooMany || intermediates == 0 && (final == 'Z' || final == '\\') { // DECID, ST
+		return
+	}
+	s.add("\x1b", marks(0, intermediates), string(rune(final)))
+}
+
+func (s *stripHandler) Control(c *Control) {
+	s.add()
+	if c.Intermediates == tooMany || isControlQuery(c) {
+		return
+	}
+	s.add("\x1b[", marks(c.Prefix, 0))
+	for i := range c.Len() {
 		switch {
-		case c == enq:
-		case r == utf8.RuneError && n == 1 && c == 0x9c, r == 0x9c:
-			f.out = append(f.out, esc, '\\')
-		case r == utf8.RuneError && n == 1 && c < 0xa0:
-		case r >= 0x80 && r < 0xa0:
-			f.out = append(f.out, esc, byte(r-0x40))
-		default:
-			f.out = append(f.out, b[:n]...)
+		case c.Sub(i):
+			s.add(":")
+		case i > 0:
+			s.add(";")
 		}
-		b = b[n:]
+		if v := c.Value(i); v > 0 || v == 0 && c.Len() > 1 {
+			s.out = strconv.AppendInt(s.out, int64(v), 10)
+		}
 	}
-	return f.out
+	s.add(marks(0, c.Intermediates), string(rune(c.Final)))
+}
+
+func (s *stripHandler) String(kind byte, data []byte, part Part) {
+	s.add()
+	first, body := part&First != 0, string(data)
+	if first {
+		s.drop = isStringQuery(kind, body, part&Last != 0)
+		body = "\x1b" + string(rune(kind)) + silenceImage(kind, body)
+	}
+	switch {
+	case s.drop, first && part&Cancelled != 0:
+	case part&Cancelled != 0:
+		s.add("\x18")
+	case part&Last != 0:
+		s.add(body, "\x1b\\")
+	default:
+		s.add(body)
+	}
+}
+
+// marks returns the private prefix and the intermediate bytes of a sequence.
+func marks(prefix byte, intermediates uint16) string {
+	var b []byte
+	for _, c := range []byte{prefix, byte(intermediates >> 8), byte(intermediates)} {
+		if c != 0 {
+			b = append(b, c)
+		}
+	}
+	return string(b)
 }
