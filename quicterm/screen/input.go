@@ -36,3 +36,8 @@ const UsualInput = "\x1b[?1l\x1b>\x1b[>4m\x1b[=0u\x1b[?1004l\x1b[?2004l\x1b[?203
 func (s *Screen) ReportsMouse() bool {
 	return s.mouse.tracking != 0 && s.mouse.encoding == mouseSGR
 }
+
+// Reset brings a terminal of which nothing is known into its usual state, except for colours, tab stops and titles,
+// with the cursor in the last row.
+const Reset = "\x18\x1b[?2026l\x1b[?1049l\x1b[4l\x1b[20l\x1b[?5l\x1b[?6l\x1b[?7h\x1b[?69l\x1b[r\x1b[999;1H" +
+	"\x1b[?25h\x1b[ q\x1b[m\x1b]8;;\x1b\\\x1b(B\x0f" + UsualInput

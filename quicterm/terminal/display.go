@@ -16,14 +16,6 @@ import (
 )
 
 const (
-	// titleAfter is how long a link is down before the title says so: most
-	// outages end before a user reads it.
-	titleAfter = time.Second
-
-	// noticeTime is how long the title has a notice, which stands there if a full-screen program
-	// leaves no other place.
-	noticeTime = 5 * time.Second
-
 	// maxPending bounds our own text in bytes that waits for the end of a control
 	// sequence. A sequence that does not end is broken, and later text is dropped.
 	maxPending = 16 << 10
@@ -67,8 +59,7 @@ type display struct {
 }
 
 func newDisplay(out io.Writer, cfg Config) *display {
-	d := &display{cfg: cfg, out: out, replay: new(vt.Stripper)}
-	d.seen = newFollower(d.updateGuard)
+	d := &display{cfg: cfg, out: out, seen: newFollower(), replay: new(vt.Stripper)}
 	d.titleTimer = time.AfterFunc(time.Hour, d.updateTitle)
 	d.titleTimer.Stop()
 	return d
@@ -78,14 +69,13 @@ func newDisplay(out io.Writer, cfg Config) *display {
 // guard, or nil, does that if this process is killed.
 func (d *display) begin(size wire.Size, terminal bool, guard *watchdog) {
 	d.mu.Lock()
+	defer d.mu.Unlock()
 	d.terminal, d.guard, d.session = terminal, guard, size
 	d.setSizeLocked(size)
 	if terminal {
-		d.seen.ask((*screen.Screen).Displace)
+		d.seen.now().Displace()
 		io.WriteString(d.out, pushTitle)
 	}
-	d.mu.Unlock()
-	d.updateGuard()
 }
 
 // setSize tells the size of the terminal.
@@ -96,13 +86,12 @@ func (d *display) setSize(size wire.Size) {
 }
 
 func (d *display) setSizeLocked(size wire.Size) {
-	d.seen.ask(func(s *screen.Screen) {
-		before := place(s)
-		s.Resize(int(size.Cols), int(size.Rows))
-		if d.painter != nil {
-			d.painter.resized(s, before)
-		}
-	})
+	s := d.seen.now()
+	before := place(s)
+	s.Resize(int(size.Cols), int(size.Rows))
+	if d.painter != nil {
+		d.painter.resized(s, before)
+	}
 	if d.painter != nil && size != d.size {
 		d.painter.reset()
 		d.painter.hold = size != d.session
@@ -163,7 +152,7 @@ func (d *display) showLocked(b []byte) error {
 
 // writePendingLocked writes our text and title unless the output is inside a control sequence.
 func (d *display) writePendingLocked() {
-	if len(d.pending) == 0 && !d.titleLate || !d.seen.ground() {
+	if len(d.pending) == 0 && !d.titleLate || !d.seen.now().Ground() {
 		return
 	}
 	if len(d.pending) > 0 {
@@ -186,7 +175,7 @@ func (d *display) beginReplay() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.replay == nil {
-		d.replay = vt.StripAfter(d.seen.continuation())
+		d.replay = vt.StripAfter(d.seen.now().Continuation())
 	}
 }
 
@@ -209,12 +198,13 @@ func (d *display) setReplay(replay bool) {
 }
 
 // copyScreen returns a screen that shows the same as the terminal, without what has scrolled off.
-func (d *display) copyScreen() (c *screen.Screen) {
-	d.seen.ask(func(s *screen.Screen) {
-		cols, rows := s.Size()
-		c = screen.New(cols, rows, screen.Limits{})
-		c.Write(s.Snapshot(screen.Snapshot{}))
-	})
+func (d *display) copyScreen() *screen.Screen {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	s := d.seen.now()
+	cols, rows := s.Size()
+	c := screen.New(cols, rows, screen.Limits{})
+	c.Write(s.Snapshot(screen.Snapshot{}))
 	return c
 }
 
@@ -270,20 +260,6 @@ func (d *display) printLocked(text string) {
 	d.writePendingLocked()
 }
 
-// notice shows a line of our own, in the title while a full-screen program runs or a window is drawn.
-func (d *display) notice(text string) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	var alternate bool
-	d.seen.ask(func(s *screen.Screen) { alternate = s.Alternate() })
-	if !d.terminal || !alternate && !d.windowed.Load() {
-		d.printLocked(text)
-		return
-	}
-	d.noticed, d.noticeEnds = text, time.Now().Add(noticeTime)
-	d.updateTitleLocked()
-}
-
 // skip records that the user asked to skip output: the next gap is the skipped output.
 func (d *display) skip() {
 	d.mu.Lock()
@@ -327,14 +303,14 @@ func (d *display) showSnapshotLocked(snapshot []byte) {
 	d.seen.reset()
 	d.showLocked(snapshot)
 	if d.replay != nil {
-		d.replay = vt.StripAfter(d.seen.continuation())
+		d.replay = vt.StripAfter(d.seen.now().Continuation())
 	}
 	d.updateTitleLocked()
 }
 
 // cancelSequenceLocked ends an unfinished control sequence.
 func (d *display) cancelSequenceLocked() {
-	if d.aside == nil && !d.seen.ground() {
+	if d.aside == nil && !d.seen.now().Ground() {
 		d.showLocked([]byte(cancel))
 	}
 }
@@ -342,7 +318,7 @@ func (d *display) cancelSequenceLocked() {
 // undoLocked brings the terminal back to its usual state.
 func (d *display) undoLocked() {
 	if d.terminal {
-		d.showLocked(d.seen.undo())
+		d.showLocked(d.seen.now().Undo())
 	}
 }
 
@@ -353,33 +329,6 @@ func (d *display) newLineLocked() {
 	}
 }
 
-// updateGuard tells the watchdog what would restore the terminal now.
-func (d *display) updateGuard() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.painter != nil {
-		d.painter.catchUp()
-	}
-	d.updateGuardLocked()
-}
-
-func (d *display) updateGuardLocked() {
-	if d.guard == nil {
-		return
-	}
-	d.guard.set(d.departureLocked())
-}
-
-// departureLocked returns what brings the terminal back to the state from before the session, with the
-// cursor on an empty line.
-func (d *display) departureLocked() []byte {
-	restore := d.seen.undo()
-	if d.titled {
-		restore = append(restore, popProgramTitle...)
-	}
-	return append(restore, popTitle+"\r\n"+eraseBelow...)
-}
-
 // yield leaves the terminal to others while use runs, which returns the size of the terminal afterwards, and
 // draws the screen anew. It reports whether the size has changed. What others have put onto the terminal
 // moves into the scrollback.
@@ -388,24 +337,22 @@ func (d *display) yield(use func() wire.Size) (resized bool) {
 	defer d.mu.Unlock()
 	d.resetPainterLocked()
 	if d.terminal {
-		if !d.seen.ground() {
-			io.WriteString(d.out, cancel)
+		d.out.Write(d.seen.now().Undo())
+		if d.titled {
+			io.WriteString(d.out, popProgramTitle)
 		}
-		d.out.Write(d.departureLocked())
+		io.WriteString(d.out, popTitle+"\r\n"+eraseBelow)
 	}
-	d.guard.set(nil)
-	d.guard.tell()
+	d.guard.set(watchdogOff)
 	size := use()
 	resized = size != d.size
 	d.setSizeLocked(size)
 	if d.terminal {
 		io.WriteString(d.out, pushTitle)
 		d.titled = false
-		var snapshot []byte
-		d.seen.ask(func(s *screen.Screen) { snapshot = s.Snapshot(screen.Snapshot{}) })
-		d.showSnapshotLocked(snapshot)
-		d.updateGuardLocked()
+		d.showSnapshotLocked(d.seen.now().Snapshot(screen.Snapshot{}))
 	}
+	d.guard.set(watchdogOn)
 	return resized
 }
 
@@ -415,7 +362,6 @@ func (d *display) yield(use func() wire.Size) (resized bool) {
 func (d *display) restore(newLine bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	defer d.seen.stop()
 	d.titleTimer.Stop()
 	if d.painter != nil {
 		d.painter.setMode(predict.Never)

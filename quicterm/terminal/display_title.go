@@ -6,8 +6,29 @@ import (
 	"time"
 
 	"github.com/quicterm/quicterm/quicterm/client"
-	"github.com/quicterm/quicterm/quicterm/screen"
 )
+
+const (
+	// titleAfter is how long a link is down before the title says so: most
+	// outages end before a user reads it.
+	titleAfter = time.Second
+
+	// noticeTime is how long the title has a notice, which stands there if a full-screen program
+	// leaves no other place.
+	noticeTime = 5 * time.Second
+)
+
+// notice shows a line of our own, in the title while a full-screen program runs or a window is drawn.
+func (d *display) notice(text string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !d.terminal || !d.seen.now().Alternate() && !d.windowed.Load() {
+		d.printLocked(text)
+		return
+	}
+	d.noticed, d.noticeEnds = text, time.Now().Add(noticeTime)
+	d.updateTitleLocked()
+}
 
 // setLink updates the state of the link.
 func (d *display) setLink(l client.LinkState) {
@@ -31,7 +52,7 @@ func (d *display) updateTitleLocked() {
 	if !d.terminal {
 		return
 	}
-	if !d.seen.ground() {
+	if !d.seen.now().Ground() {
 		d.titleLate = true
 		return
 	}
@@ -53,7 +74,6 @@ func (d *display) updateTitleLocked() {
 	if !d.titled {
 		io.WriteString(d.out, "\x1b[22;2t") // push the program's title
 		d.titled = true
-		d.updateGuardLocked()
 	}
 	fmt.Fprintf(d.out, "\x1b]2;%s\x1b\\", text)
 }
@@ -63,11 +83,8 @@ func (d *display) restoreTitleLocked() {
 		return
 	}
 	d.titled = false
-	d.updateGuardLocked()
 	io.WriteString(d.out, popProgramTitle)
-	d.seen.ask(func(s *screen.Screen) {
-		if s.Title() != "" { // for terminals without a stack of titles
-			fmt.Fprintf(d.out, "\x1b]2;%s\x1b\\", s.Title())
-		}
-	})
+	if title := d.seen.now().Title(); title != "" { // for terminals without a stack of titles
+		fmt.Fprintf(d.out, "\x1b]2;%s\x1b\\", title)
+	}
 }

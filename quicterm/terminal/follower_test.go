@@ -6,10 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strings"
-	"sync/atomic"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/quicterm/quicterm/quicterm/screen"
 	"github.com/quicterm/quicterm/quicterm/wire"
@@ -37,7 +34,7 @@ func TestFollower(t *testing.T) {
 		"\x1b[?1049h", "\x1b[?1049l", "\u009b1m", "\x1b]2;" + strings.Repeat("no end ", 10_000), "\x1b\\", "\xc3",
 	}
 	for range 5 {
-		f := newFollower(func() {})
+		f := newFollower()
 		want := newScreen(wire.Size{Cols: 80, Rows: 24})
 		for range 300 {
 			b := []byte(parts[rng.IntN(len(parts))])
@@ -50,77 +47,25 @@ func TestFollower(t *testing.T) {
 			if rng.IntN(10) > 0 {
 				continue
 			}
-			if ground := f.ground(); ground != want.Ground() {
+			if ground := f.now().Ground(); ground != want.Ground() {
 				t.Fatalf("ground %v, want %v", ground, want.Ground())
 			}
-			f.ask(func(s *screen.Screen) {
-				if got, want := state(t, s), state(t, want); got != want {
-					t.Fatalf("the screen is\n%s, want\n%s", got, want)
-				}
-			})
+			if got, want := state(t, f.now()), state(t, want); got != want {
+				t.Fatalf("the screen is\n%s, want\n%s", got, want)
+			}
 		}
-		f.stop()
 	}
 }
 
-// Output is read soon, and not at once.
-func TestFollowerReadsLater(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var read atomic.Int64
-		f := newFollower(func() { read.Add(1) })
-		want := func(times int64, left string) {
-			t.Helper()
-			synctest.Wait()
-			f.mu.Lock()
-			defer f.mu.Unlock()
-			if read.Load() != times || string(f.unread) != left {
-				t.Errorf("read %d times, %q is left; want %d, %q", read.Load(), f.unread, times, left)
-			}
-		}
-		f.Write([]byte("key"))
-		time.Sleep(readEchoAfter / 2)
-		f.Write([]byte("s"))
-		want(0, "keys")
-		time.Sleep(readEchoAfter / 2)
-		want(1, "")
-		for i, output := range []string{"\x1b[?25l", strings.Repeat("x", maxEcho+1)} {
-			f.Write([]byte("key"))
-			f.Write([]byte(output))
-			time.Sleep(readAfter / 2)
-			f.Write([]byte("s"))
-			want(int64(1+i), "key"+output+"s")
-			time.Sleep(readAfter / 2)
-			want(int64(2+i), "")
-		}
-		f.Write(bytes.Repeat([]byte("x"), maxUnread+1))
-		if len(f.unread) > 0 {
+// What waits to be read is bounded.
+func TestFollowerIsBounded(t *testing.T) {
+	f := newFollower()
+	for range 3 {
+		f.Write(bytes.Repeat([]byte("x"), maxUnread))
+		if len(f.unread) > maxUnread {
 			t.Errorf("%d bytes wait", len(f.unread))
 		}
-		f.stop()
-	})
-}
-
-// No timer fires for output that was read at once, unless another undo follows from it.
-func TestFollowerSleeps(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var changes atomic.Int64
-		f := newFollower(func() { changes.Add(1) })
-		read := func(output string, want int64) {
-			t.Helper()
-			f.Write([]byte(output))
-			f.ground()
-			time.Sleep(2 * readEchoAfter)
-			if synctest.Wait(); changes.Load() != want {
-				t.Errorf("after %q: changed %d times, want %d", output, changes.Load(), want)
-			}
-		}
-		read("first", 0)
-		read("key", 0)
-		read("\x1b[?2004h", 1)
-		read("\x1b[?2004l\x1b[?2004h", 1)
-		read("\x1b[?2004l", 2)
-		f.stop()
-	})
+	}
 }
 
 // BenchmarkShow is the cost of output that a display shows.
@@ -135,7 +80,6 @@ func BenchmarkShow(b *testing.B) {
 			for b.Loop() {
 				d.Write(chunk)
 			}
-			d.seen.stop()
 		})
 	}
 }
@@ -143,31 +87,3 @@ func BenchmarkShow(b *testing.B) {
 type discard struct{}
 
 func (discard) Write(b []byte) (int, error) { return len(b), nil }
-
-func TestOnlyMoves(t *testing.T) {
-	for output, want := range map[string]bool{
-		"": true, "a": true, "\b \b": true, "a\x1b[1;1H<3>\x1b[12;40H": true, "\x1b[K\r\n": true, "é": true,
-		"\x1b[31m": false, "a\x1b[?1049h": false, "\x1b": false, "a\x1b[1;": false, "\x1b7": false, "\x1b[H\x1b]0;": false,
-		"\x0e": false, "\u009b?1h": false, "\x1b[>1u": false,
-	} {
-		if onlyMoves([]byte(output)) != want {
-			t.Errorf("%q: %v", output, !want)
-		}
-	}
-}
-
-// The rest of a control sequence is read as soon as its beginning.
-func TestFollowerReadsSplit(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var read atomic.Int64
-		f := newFollower(func() { read.Add(1) })
-		defer f.stop()
-		for i, part := range []string{"\x1b[?", "10", "49h"} {
-			f.Write([]byte(part))
-			time.Sleep(readAfter)
-			if synctest.Wait(); read.Load() != int64(i+1) {
-				t.Errorf("%q is not read after %v", part, readAfter)
-			}
-		}
-	})
-}

@@ -104,20 +104,21 @@ func takeHint(escape byte) string {
 // suspendHelp is for systems whose shells have jobs.
 const suspendHelp = " ~^Z suspend qt, as a job of your shell: fg continues it\n"
 
-// helpText lists the escapes.
+// helpText lists the escapes, in lines that fit into a narrow window.
 func helpText(role wire.Role, escape byte) string {
 	help := `Escapes, at the start of a line:
- ~.  leave: the session continues, and qt attach resumes it
+ ~.  leave: the session continues, qt attach resumes it
 ` + suspendHelp + ` ~#  show the state of the connection
  ~>  skip the output that has piled up
  ~*  show keys before the server answers, or no longer
- ~=  give the session, if it is shared, the size of this terminal
+ ~=  give a shared session the size of this terminal
  ~?  show this help
  ~~  type a ~`
 	if role == wire.RoleWatch {
-		help = `You watch: what you type does not reach the program. Ctrl-C leaves. The
-arrow keys and those for pages move the window over a larger screen and
-over what has scrolled off; space lets it follow the cursor. Escapes:
+		help = `You watch: what you type does not reach the program.
+Ctrl-C leaves. The arrow keys and those for pages move the
+window over a larger screen and over what has scrolled
+off; space lets it follow the cursor. Escapes:
  ~.  leave
 ` + suspendHelp + ` ~#  show the state of the connection
  ~?  show this help`

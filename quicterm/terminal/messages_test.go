@@ -1,10 +1,12 @@
 package terminal
 
 import (
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/quicterm/quicterm/quicterm/client"
+	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
 func TestMessages(t *testing.T) {
@@ -23,6 +25,17 @@ func TestMessages(t *testing.T) {
 	} {
 		if test.got != test.want {
 			t.Errorf("%q, want %q", test.got, test.want)
+		}
+	}
+}
+
+// The help fits into a narrow window.
+func TestHelpIsNarrow(t *testing.T) {
+	for _, role := range []wire.Role{wire.RoleWriter, wire.RoleWatch} {
+		for line := range strings.Lines(helpText(role, '~')) {
+			if len(strings.TrimSpace(line)) >= 60 {
+				t.Errorf("%q", line)
+			}
 		}
 	}
 }

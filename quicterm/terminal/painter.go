@@ -174,31 +174,28 @@ func (p *painter) show(b []byte) error {
 		p.seen.Write(b)
 		return err
 	}
-	var erase, alone []byte
-	p.seen.ask(func(s *screen.Screen) {
-		p.learn(now, s)
-		if erase = p.erase(s); len(erase) > 0 {
-			alone = p.update(nil, s, erase)
-		}
-	})
+	s := p.seen.now()
+	p.learn(now, s)
+	var alone []byte
+	erase := p.erase(s)
+	if len(erase) > 0 {
+		alone = p.update(nil, s, erase)
+	}
 	p.seen.Write(b)
+	s = p.seen.now()
+	p.predictor.Output(now, s)
+	paint, until := p.paint(now, s)
 	out := p.buf[:0]
-	var until time.Time
-	p.seen.ask(func(s *screen.Screen) {
-		p.predictor.Output(now, s)
-		var paint []byte
-		paint, until = p.paint(now, s)
-		switch {
-		case len(erase)+len(paint) == 0:
-			out = append(out, b...)
-		case len(erase) == 0:
-			out = p.update(append(out, b...), s, paint)
-		case !s.Drawable(): // this one could end within a sequence, or an update, of the program
-			out = append(append(out, alone...), b...)
-		default:
-			out = p.update(out, s, erase, b, paint)
-		}
-	})
+	switch {
+	case len(erase)+len(paint) == 0:
+		out = append(out, b...)
+	case len(erase) == 0:
+		out = p.update(append(out, b...), s, paint)
+	case !s.Drawable(): // this one could end within a sequence, or an update, of the program
+		out = append(append(out, alone...), b...)
+	default:
+		out = p.update(out, s, erase, b, paint)
+	}
 	if p.buf = out; cap(out) > maxKept {
 		p.buf = nil
 	}
@@ -256,45 +253,25 @@ func (p *painter) hintedAt(h wire.Hint) error {
 		p.hint, p.hinted, p.behind = h, true, false
 		return nil
 	}
-	p.seen.ask(func(s *screen.Screen) {
-		p.learn(now, s)
-		p.predictor.Hinted(now, s, h)
-	})
+	s := p.seen.now()
+	p.learn(now, s)
+	p.predictor.Hinted(now, s, h)
 	return p.repaint()
 }
 
 // repaint draws what the predictor shows now. It writes only if that has changed.
 func (p *painter) repaint() (err error) {
-	out, until := p.render()
-	if len(out) > 0 {
-		_, err = p.out.Write(out)
+	now, s := time.Now(), p.seen.now()
+	p.learn(now, s)
+	painted, cells, cursor := p.painted, p.cells, p.cursor
+	erase := p.erase(s)
+	paint, until := p.paint(now, s)
+	if painted != p.painted || painted && (cursor != p.cursor || !slices.Equal(cells, p.cells)) {
+		p.buf = p.update(p.buf[:0], s, erase, paint)
+		_, err = p.out.Write(p.buf)
 	}
 	p.paintAt(until)
 	return err
-}
-
-// render returns what draws what the predictor shows now, or nothing if that is drawn, and when to paint
-// again.
-func (p *painter) render() (out []byte, until time.Time) {
-	now := time.Now()
-	p.seen.ask(func(s *screen.Screen) {
-		p.learn(now, s)
-		painted, cells, cursor := p.painted, p.cells, p.cursor
-		erase := p.erase(s)
-		var paint []byte
-		paint, until = p.paint(now, s)
-		if painted == p.painted && (!painted || cursor == p.cursor && slices.Equal(cells, p.cells)) {
-			return
-		}
-		out = p.update(p.buf[:0], s, erase, paint)
-		p.buf = out
-	})
-	return out, until
-}
-
-// catchUp tells the predictor what was read since.
-func (p *painter) catchUp() {
-	p.seen.ask(func(s *screen.Screen) { p.learn(time.Now(), s) })
 }
 
 // setOffline says whether the server is out of reach.
@@ -322,7 +299,8 @@ func (p *painter) resized(s *screen.Screen, before screen.Place) {
 // eraseAll leaves nothing drawn on the terminal.
 func (p *painter) eraseAll() {
 	if p.painted {
-		p.seen.ask(func(s *screen.Screen) { p.out.Write(p.update(nil, s, p.erase(s))) })
+		s := p.seen.now()
+		p.out.Write(p.update(nil, s, p.erase(s)))
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -19,6 +18,7 @@ import (
 	"github.com/creack/pty"
 	"golang.org/x/sys/unix"
 
+	"github.com/quicterm/quicterm/quicterm/screen"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -30,22 +30,9 @@ type endless struct {
 }
 
 func (s endless) Run(context.Context) (int, error) {
-	streams, guard := s.terminal.Streams(), s.terminal.display.guard
-	told := func() string {
-		guard.mu.Lock()
-		defer guard.mu.Unlock()
-		return guard.told
-	}
-	for told() == "" {
-		time.Sleep(time.Millisecond)
-	}
-	before := told()
+	streams := s.terminal.Streams()
 	streams.Replayed()
-	streams.Stdout.Write([]byte("\x1b[?1049h\x1b[?25l\x1b[?2004h"))
-	for told() == before {
-		time.Sleep(time.Millisecond)
-	}
-	streams.Stdout.Write([]byte("ready"))
+	streams.Stdout.Write([]byte("\x1b[?1049h\x1b[?25l\x1b[?2004hready"))
 	<-s.left
 	return 0, errors.New("left")
 }
@@ -217,8 +204,6 @@ func TestWatchdogLeavesModes(t *testing.T) {
 	if err := unix.IoctlSetTermios(int(slave.Fd()), setModes, want); err != nil {
 		t.Fatal(err)
 	}
-	d.set([]byte("undone"))
-	d.tell()
 	d.pipe.Close() // as the kill of its client does
 	if err := d.cmd.Wait(); err != nil {
 		t.Fatal(err)
@@ -227,8 +212,8 @@ func TestWatchdogLeavesModes(t *testing.T) {
 	if err != nil || *got != *want {
 		t.Errorf("the terminal has the modes %+v (%v), want %+v", got, err, want)
 	}
-	b := make([]byte, len("undone"))
-	if _, err := io.ReadFull(master, b); err != nil || string(b) != "undone" {
+	b := make([]byte, len(screen.Reset))
+	if _, err := io.ReadFull(master, b); err != nil || string(b) != screen.Reset {
 		t.Errorf("it printed %q (%v)", b, err)
 	}
 }
@@ -251,25 +236,34 @@ func TestCleanEnd(t *testing.T) {
 	}
 }
 
-// A watchdog that is stopped does not stop the session, and prints nothing later.
+// A watchdog that is stopped, or off, prints nothing later.
 func TestStoppedWatchdog(t *testing.T) {
-	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
-	d := newWatchdog(w, w)
-	w.Close()
-	if d == nil {
-		t.Fatal("there is no watchdog")
-	}
-	d.cmd.Process.Signal(syscall.SIGSTOP)
-	for i := range 1000 { // more than fit into the pipe
-		d.set(fmt.Appendf(nil, "%d %s", i, strings.Repeat("x", 100)))
-		d.tell()
-	}
-	d.dismiss()
-	if b, _ := io.ReadAll(r); len(b) > 0 {
-		t.Errorf("it printed %.40q", b)
+	for _, end := range []func(*watchdog){
+		func(d *watchdog) {
+			d.cmd.Process.Signal(syscall.SIGSTOP)
+			d.dismiss()
+		},
+		func(d *watchdog) {
+			d.set(watchdogOff)
+			d.set(watchdogOn)
+			d.set(watchdogOff)
+			d.pipe.Close()
+			d.cmd.Wait()
+		},
+	} {
+		r, w, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		d := newWatchdog(w, w)
+		w.Close()
+		if d == nil {
+			t.Fatal("there is no watchdog")
+		}
+		end(d)
+		if b, _ := io.ReadAll(r); len(b) > 0 {
+			t.Errorf("it printed %.40q", b)
+		}
 	}
 }

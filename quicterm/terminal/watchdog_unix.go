@@ -3,53 +3,36 @@
 package terminal
 
 import (
-	"fmt"
 	"os"
 	"os/exec"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/quicterm/quicterm/quicterm/screen"
 )
 
-const (
-	// tellAfter is how long a change of the terminal waits to be told to the watchdog: programs
-	// hide and show the cursor each time they draw.
-	tellAfter = 100 * time.Millisecond
-
-	// tellTimeout is how long the watchdog may take to read: a pipe that is full has about a
-	// hundred changes that it has not read, because it is stopped. A busy machine stops this
-	// process for less.
-	tellTimeout = time.Second
-
-	// dismissTimeout is how long the watchdog may take to end.
-	dismissTimeout = 2 * time.Second
-)
+// dismissTimeout is how long the watchdog may take to end.
+const dismissTimeout = 2 * time.Second
 
 // watch is what a watchdog runs. The signals of a terminal do not end it, nor does the end of
-// its window. It restores the modes only if no shell has done that already: only our raw mode
-// has no output processing.
+// its window. The last line that it reads says whether it is on. It restores the modes only if no shell has done
+// that already: only our raw mode has no output processing.
 const watch = `trap '' HUP INT QUIT TERM TSTP TTIN TTOU
-undo=
-while IFS= read -r line; do undo=$line; done
-[ "$undo" = done ] && exit
-printf %b "$undo"
-[ -n "$1" ] || exit
-case $(stty -a <&3) in *-opost*) stty $1 <&3 ;; esac
+while IFS= read -r state; do last=$state; done
+[ "$last" = off ] && exit
+printf %s "$1"
+[ -n "$2" ] || exit
+case $(stty -a <&3) in *-opost*) stty $2 <&3 ;; esac
 `
 
-// A watchdog is a process that restores the terminal if this one is killed. Its methods may be
-// called on nil.
+// A watchdog is a process that restores the terminal if this one is killed. It knows nothing of what programs have
+// changed, and resets all that it can. Its methods may be called on nil.
 type watchdog struct {
 	cmd  *exec.Cmd
 	pipe *os.File
-
-	mu    sync.Mutex
-	undo  string // what is to be printed
-	told  string // what it knows of that
-	timer *time.Timer
 }
 
 // newWatchdog starts a watchdog for a terminal in the modes that are to be restored. It
@@ -60,7 +43,8 @@ func newWatchdog(in, out *os.File) *watchdog {
 		return nil
 	}
 	defer r.Close()
-	cmd := exec.Command("/bin/sh", "-c", watch, "qt", sttyArguments(int(in.Fd())))
+	reset := screen.Reset + popProgramTitle + popTitle + "\r\n" + eraseBelow
+	cmd := exec.Command("/bin/sh", "-c", watch, "qt", reset, sttyArguments(int(in.Fd())))
 	cmd.Stdin, cmd.Stdout, cmd.ExtraFiles = r, out, []*os.File{in}
 	cmd.Dir = "/"
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // kill and ^C of the job do not reach it
@@ -68,55 +52,24 @@ func newWatchdog(in, out *os.File) *watchdog {
 		w.Close()
 		return nil
 	}
-	d := &watchdog{cmd: cmd, pipe: w}
-	d.timer = time.AfterFunc(time.Hour, d.tell)
-	d.timer.Stop()
-	return d
+	return &watchdog{cmd: cmd, pipe: w}
 }
 
-// set tells what restores the terminal from now on.
-func (d *watchdog) set(undo []byte) {
-	if d == nil {
-		return
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	var line strings.Builder
-	for _, c := range undo {
-		fmt.Fprintf(&line, "\\0%03o", c)
-	}
-	if d.undo = line.String(); d.undo != d.told {
-		d.timer.Reset(tellAfter)
+// set turns the watchdog on or off. It is on at first.
+func (d *watchdog) set(state string) {
+	if d != nil {
+		d.pipe.WriteString(state + "\n")
 	}
 }
 
-// tell tells it at once.
-func (d *watchdog) tell() {
-	if d == nil {
-		return
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.undo != d.told {
-		d.told = d.undo
-		d.pipe.SetWriteDeadline(time.Now().Add(tellTimeout))
-		if _, err := fmt.Fprintln(d.pipe, d.told); err != nil {
-			d.cmd.Process.Kill() // it would restore what half a line says
-		}
-	}
-}
+const watchdogOn, watchdogOff = "on", "off"
 
 // dismiss ends the watchdog, and waits for its end.
 func (d *watchdog) dismiss() {
 	if d == nil {
 		return
 	}
-	d.timer.Stop()
-	d.pipe.SetWriteDeadline(time.Now().Add(dismissTimeout))
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	fmt.Fprintln(d.pipe, "done")
-	d.undo = d.told
+	d.set(watchdogOff)
 	kill := time.AfterFunc(dismissTimeout, func() { d.cmd.Process.Kill() })
 	d.pipe.Close()
 	d.cmd.Wait()
