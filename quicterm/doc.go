@@ -18,7 +18,7 @@
 //	        2 log       client.Session.TryWrite      one frame, or more of over 16 KiB
 //	                    buffer.Ring.Append           gives it its number and checksum, once
 //	                    session.Endpoint.Appended    the log has grown
-//	            draw    terminal.painter.render      draws what the key will show
+//	            draw    terminal.painter.repaint     draws what the key will show
 //	        3 schedule  client.Session.Flush
 //	                    driver.Driver.Wake           wakes only the lane that is due, which it
 //	                    session.Endpoint.SendTime    asks the endpoint for
