@@ -37,8 +37,6 @@ func (p *Predictor) noticed(s *screen.Screen, n int) {
 		if k.r == ' ' || p.before.cells[x-n+i].Text == string(k.r) {
 			continue
 		}
-		h := p.evidence.of(p.hint.Context, p.alternate, p.modelOf(s))
-		h.follows(p.last, true)
 		p.wrote, p.typing, p.suspect = true, true, false
 		p.before.cells = p.before.cells[:0]
 		return

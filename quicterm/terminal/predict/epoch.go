@@ -13,7 +13,6 @@ import (
 type epoch struct {
 	*history
 	confirmed bool
-	erases    bool   // what writes no character may be drawn, if nothing else
 	hits      int    // characters of it that were echoed
 	prompt    string // what its first key stands behind
 	x         int    // the column where its next key is expected
@@ -61,7 +60,6 @@ func (p *Predictor) begin(s *screen.Screen) bool {
 		p.epoch = epoch{history: h, prompt: h.promptAt(s.Row(y), p.start.x)}
 		p.epoch.confirmed = p.trusted(s, x, y) || p.goesOn(s, before) || p.wrote ||
 			p.ahead && m != cooked && (p.epoch.prompt != "" || searches(s))
-		p.epoch.erases = m == editor && h.knows(p.epoch.prompt)
 	}
 	p.epoch.row, p.epoch.x = row, x
 	return true
@@ -93,9 +91,9 @@ func (p *Predictor) trusted(s *screen.Screen, x, y int) bool {
 	case !p.hinted || p.muted:
 		return false
 	case p.alternate && command(p.last):
-		return h.opens(p.last) || (p.last == '/' || p.last == '?') && searches(s) ||
+		return (p.last == '/' || p.last == '?') && searches(s) ||
 			h.knows(p.epoch.prompt) && p.editing(s, h)
-	case !harmless(p.last) && !endsLine(p.last) && !h.opens(p.last):
+	case !harmless(p.last) && !endsLine(p.last):
 		return false
 	case behind && !p.alternate && h.model != cooked && h.knows(p.epoch.prompt):
 		return true

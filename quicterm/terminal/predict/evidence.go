@@ -41,9 +41,8 @@ type history struct {
 	alternate bool
 	model     model
 	records   [classes]record
-	epochs    record          // how often the first key of an epoch was echoed
-	prompts   []prompt        // the newest first
-	after     map[rune]record // whether typing is echoed behind a key that is not
+	epochs    record   // how often the first key of an epoch was echoed
+	prompts   []prompt // the newest first
 }
 
 // A prompt is the end of one behind which typing was echoed.
@@ -100,32 +99,6 @@ func (h *history) began(text string, hit bool) {
 	}
 	p.add(hit)
 	h.prompts = slices.Insert(h.prompts, 0, p)
-}
-
-// maxAfter bounds the keys of a program that are remembered.
-const maxAfter = 64
-
-// follows records whether typing was echoed behind a key that was not.
-func (h *history) follows(last rune, hit bool) {
-	if last == 0 || last == anyCommand || h.model == cooked {
-		return
-	}
-	if h.after == nil || len(h.after) > maxAfter {
-		h.after = make(map[rune]record)
-	}
-	r := h.after[last]
-	r.add(hit)
-	h.after[last] = r
-}
-
-// opens reports whether typing is always echoed behind a key, as behind vim's i.
-func (h *history) opens(last rune) bool {
-	r := h.after[last]
-	enough := 1.5
-	if h.alternate && command(last) {
-		enough = 1
-	}
-	return r.hits >= enough && r.misses <= provenMisses*r.hits
 }
 
 // knows reports whether typing behind a prompt is always echoed.

@@ -84,7 +84,6 @@ func (p *Predictor) right(s *screen.Screen, n int) {
 			p.score.Right++
 		}
 		if !k.credits() {
-			p.epoch.erases = p.epoch.erases || k.erased()
 			continue
 		}
 		if !steady {
@@ -95,7 +94,6 @@ func (p *Predictor) right(s *screen.Screen, n int) {
 			if p.epoch.prompt != "" && p.epoch.model != cooked && p.start.x > 0 {
 				p.prompt, p.promptEnd = p.start.behind, p.start.x
 			}
-			p.epoch.follows(p.last, true)
 		}
 		p.epoch.hits++
 		p.epoch.confirmed, p.typing, p.suspect, p.muted = true, true, false, false
@@ -117,16 +115,6 @@ func (p *Predictor) steady(s *screen.Screen) bool {
 func (k *key) credits() bool {
 	for _, c := range k.changes {
 		if !blank(c.want) && !same(c.want, c.before) {
-			return true
-		}
-	}
-	return false
-}
-
-// erased reports whether a key took a character away.
-func (k *key) erased() bool {
-	for _, c := range k.changes {
-		if !blank(c.before) && !same(c.want, c.before) {
 			return true
 		}
 	}
@@ -222,7 +210,6 @@ func (p *Predictor) wrong() {
 		if harmless(p.last) || endsLine(p.last) {
 			p.epoch.began(p.epoch.prompt, false)
 		}
-		p.epoch.follows(p.last, false)
 	}
 	p.typing = false
 	p.last = p.remembered(k.r)

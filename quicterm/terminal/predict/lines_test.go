@@ -98,19 +98,3 @@ func TestLongLine(t *testing.T) {
 		t.Errorf("%d wrong cells", w.wrong)
 	}
 }
-
-// What only erases, or moves the cursor, says nothing of what is typed: it is drawn in a line of the history.
-func TestErasesWhatCameFromTheHistory(t *testing.T) {
-	w := newTalk(wire.Shell | usual)
-	w.types("\r", "\r\n~ $ ")
-	for range 3 {
-		w.types("a", "a")
-		w.types("\r", "\r\n~ $ ")
-	}
-	w.types("\x12", "\r(search)`': \x1b[K")
-	w.types("m", "\r(search)`m': make test")
-	w.types("\x1b[C", "\r~ $ make test\x1b[K")
-	if w.types("\x7f", "\b\x1b[K"); w.drawn != 1 {
-		t.Errorf("%d cells are drawn where one is erased", w.drawn)
-	}
-}

@@ -8,7 +8,6 @@
 //	epoch   what may be drawn: confirmed by evidence         epoch.go, echo.go, evidence.go
 //	judge   which keys the output shows, which were wrong    judge.go
 //	show    the cells and the cursor to draw                 show.go
-//	ahead   that keys behind an Enter wait, in an outage     ahead.go
 //
 // The keys stand in one queue: those that are placed, all on one row; then, if there is one, a boundary,
 // which is a key that may do anything; and the keys behind it, which are held until the boundary is

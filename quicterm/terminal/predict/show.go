@@ -54,12 +54,8 @@ func (p *Predictor) Overlay(now time.Time, s *screen.Screen) (o Overlay, until t
 	if !ok || !visible {
 		return o, until
 	}
-	n, t := p.confident(), stripAt(s, y)
-	if n > 0 {
-		p.draw(now, t, n, &o)
-	}
-	if n == p.placed {
-		p.typedAhead(now, s, t, &o)
+	if n := p.confident(); n > 0 {
+		p.draw(now, stripAt(s, y), n, &o)
 	}
 	return o, until
 }
@@ -97,12 +93,12 @@ func (p *Predictor) position(t strip, x int) *Position {
 
 // confident returns how many of the placed keys may be drawn.
 func (p *Predictor) confident() (n int) {
-	if p.epoch.history == nil || !p.epoch.confirmed && !p.epoch.erases {
+	if p.epoch.history == nil || !p.epoch.confirmed {
 		return 0
 	}
 	for n < p.placed {
 		k := &p.keys[n]
-		if !k.sure && (p.epoch.hits < provenHere || k.placed != printable) || !p.epoch.confirmed && k.writes() {
+		if !k.sure && (p.epoch.hits < provenHere || k.placed != printable) {
 			break
 		}
 		n++
@@ -132,7 +128,7 @@ func (p *Predictor) underlined(now time.Time) bool {
 func (p *Predictor) next(now time.Time) (until time.Time) {
 	at := p.keys[0].at
 	for _, d := range []time.Duration{
-		p.srtt + askAfter, stalled, p.srtt + quiet, p.srtt + aheadAfter, p.srtt + busy, doubtful,
+		p.srtt + askAfter, stalled, p.srtt + quiet, p.srtt + busy, doubtful,
 	} {
 		if t := at.Add(d + time.Millisecond); t.After(now) && (until.IsZero() || t.Before(until)) {
 			until = t

@@ -300,43 +300,6 @@ func TestOutageBeforeAnythingIsLearned(t *testing.T) {
 	}
 }
 
-// TestTypedAheadInOutage types a line into an outage, and further ones: what these are is not drawn, because a
-// command may ask for a secret.
-func TestTypedAheadInOutage(t *testing.T) {
-	w := shellWorld(t, 10*ms)
-	w.types("ls\r", 300*ms)
-	row := func() string {
-		_, y := w.screen.Cursor()
-		return strings.TrimRight(strings.Split(w.view(), "\n")[y+1], " ")
-	}
-	w.rtt = 10 * time.Second
-	w.types("ls\rQWX\x7f", 50*ms)
-	w.pass(500 * ms)
-	if got := row(); got != "~ $ ls" {
-		t.Errorf("at first the person sees %q", got)
-	}
-	w.pass(time.Second)
-	w.types("\rQ", 50*ms)
-	if got := row(); got != "~ $ ls^M**^M*" {
-		t.Errorf("the person sees %q", got)
-	}
-	if strings.ContainsAny(w.drawn, "QWX") {
-		t.Errorf("drawn is %q", w.drawn)
-	}
-	w.pass(10 * time.Second)
-	w.rtt = 10 * ms
-	w.settle()
-
-	w.types("\x7f\x7f\x7fsudo\r", 300*ms)
-	w.rtt = 10 * time.Second
-	before := len(w.drawn)
-	w.types("QWX\rQ", 50*ms)
-	w.pass(5 * time.Second)
-	if got := w.drawn[before:]; got != "" {
-		t.Errorf("where a password is read, %q is drawn", got)
-	}
-}
-
 func TestOfflineKeepsWhatIsTyped(t *testing.T) {
 	w := shellWorld(t, 100*ms)
 	w.rtt = time.Hour
