@@ -96,7 +96,7 @@ func (a *attachment) close() {
 func loginOf(open *wire.Open) wire.Resumed {
 	return wire.Resumed{
 		Account: open.Account, Key: open.Key, Scope: open.Scope, NoPTY: open.NoPTY, Proof: open.Proof,
-		Reported: open.Reported,
+		Reported: open.Reported, Proven: open.Proven,
 	}
 }
 

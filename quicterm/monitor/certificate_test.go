@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
-	"github.com/quicterm/quicterm/quicterm/monitor/access"
+	"github.com/quicterm/quicterm/quicterm/monitor/privsep"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -29,8 +29,7 @@ func newAuthority(t *testing.T) ssh.Signer {
 	return authority
 }
 
-// When a certificate was proven is known to the next daemon, for the attachment and the key that it
-// was, and for no other.
+// When a certificate was proven is known to the holder, which tells it to each daemon that its client comes back to.
 func TestProvenAt(t *testing.T) {
 	onHost(t, func(h *host) {
 		cert := &ssh.Certificate{Key: newUserKey(t), CertType: ssh.UserCert, ValidBefore: ssh.CertTimeInfinity}
@@ -38,29 +37,38 @@ func TestProvenAt(t *testing.T) {
 			t.Fatal(err)
 		}
 		by := h.by()
-		h.server.logins.byID[by.Login].Key = string(cert.Marshal())
-		request := h.request(&wire.Attach{PTY: true, Instance: wire.InstanceID{1}})
-		request.By = *by
 		before := time.Now()
 		time.Sleep(time.Second)
-		a, err := h.server.Attach(h.t.Context(), request)
-		if err != nil {
-			t.Fatal(err)
+		open := func(key string) *wire.Open {
+			h.server.logins.byID[by.Login].Key = key
+			c, err := h.server.changing(by)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return c.open()
 		}
-		defer a.Carrier.Close()
-		next, err := New(Config{Settings: h.settings, Granted: true, Holders: h.holders})
-		if err != nil {
-			t.Fatal(err)
+		if o := open(string(cert.Key.Marshal())); o.Proven != 0 {
+			t.Errorf("a plain key was proven at %d", o.Proven)
 		}
-		defer next.access.Close()
-		id := attachmentID{a.ID, request.Instance}
-		uid, key := uint32(os.Geteuid()), string(cert.Marshal())
-		if got := next.attached.At(id.hash(uid, key)); !got.Equal(before) {
-			t.Errorf("proven at %v, want %v", got, before)
+		told := open(string(cert.Marshal()))
+		if told.Proven != before.Unix() {
+			t.Errorf("proven at %d, want %d", told.Proven, before.Unix())
 		}
-		for _, other := range []access.Admission{{UID: uid, Key: "another"}, {UID: uid + 1, Key: key}} {
-			if got := next.attached.At(id.hash(other.UID, other.Key)); !got.IsZero() {
-				t.Errorf("%+v is proven at %v", other, got)
+		for _, test := range []struct {
+			told int64
+			want time.Time
+		}{{told.Proven, time.Unix(before.Unix(), 0)}, {0, time.Time{}}, {-1, time.Time{}}} {
+			answer, err := wire.New(&wire.Resumed{Account: told.Account, Key: told.Key, Proven: test.told})
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, err := h.server.resumed(t.Context(), new(privsep.Resume), &wire.Resume{UID: uint32(os.Geteuid())}, answer, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p, err := h.server.logins.get(r.Login.ID)
+			if err != nil || !p.at.Equal(test.want) {
+				t.Errorf("proven at %v, %v; want %v", p.at, err, test.want)
 			}
 		}
 	})

@@ -5,8 +5,6 @@ package monitor
 import (
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -320,8 +318,11 @@ func (c *client) open() *wire.Open {
 		Account:  c.account.Name,
 		Key:      []byte(c.Key),
 	}
-	if c.Key == "" {
+	switch {
+	case c.Key == "":
 		open.Proof, open.Reported = c.credential.Proof, c.credential.Reported
+	case auth.Certified([]byte(c.Key)):
+		open.Proven = c.at.Unix()
 	}
 	return open
 }
@@ -333,16 +334,4 @@ func (p *proven) right(path *privsep.Path) access.Right {
 		r.Proven = p.at
 	}
 	return r
-}
-
-// An attachmentID is a client process that is attached to a session.
-type attachmentID struct {
-	session  wire.SessionID
-	instance wire.InstanceID
-}
-
-// hash returns the hash of an attachment to which a key has let its client in.
-func (id attachmentID) hash(uid uint32, key string) [sha256.Size]byte {
-	b := append(id.session[:], id.instance[:]...)
-	return sha256.Sum256(append(binary.BigEndian.AppendUint32(b, uid), key...))
 }

@@ -62,7 +62,6 @@ type Monitor struct {
 
 	logins     logins
 	signatures *access.Signatures
-	attached   access.Memo // attachments by certificates, and when these were proven
 	rights     *access.Rights
 	deniedLog  *floodlog.Log
 
@@ -146,7 +145,6 @@ func New(cfg Config) (*Monitor, error) {
 	}
 	s.rights.Load(filepath.Join(state, "withdrawn"+suffix), log)
 	s.signatures = access.LoadSignatures(filepath.Join(state, "signed_until"+suffix), time.Now(), log)
-	s.attached.Load(filepath.Join(state, "attached"+suffix), log)
 	s.ticketKeys = keys.NewTickets(filepath.Join(state, "ticket_keys"), log)
 	return s, nil
 }

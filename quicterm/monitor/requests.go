@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/quicterm/quicterm/migrate/carrier"
-	"github.com/quicterm/quicterm/quicterm/auth"
 	"github.com/quicterm/quicterm/quicterm/machine/systemd"
 	"github.com/quicterm/quicterm/quicterm/monitor/access"
 	"github.com/quicterm/quicterm/quicterm/monitor/privsep"
@@ -190,9 +189,6 @@ func (s *Monitor) Attach(ctx context.Context, req *privsep.Attach) (*privsep.Att
 	if err != nil {
 		return nil, ended(err)
 	}
-	if answer.Type == wire.TypeAttached && auth.Certified([]byte(c.Key)) {
-		s.attached.Add(attachmentID{id, req.Instance}.hash(c.UID, c.Key), c.at)
-	}
 	return &privsep.Attached{ID: id, Answer: privsep.Answer(answer), Carrier: toHolder}, nil
 }
 
@@ -244,10 +240,9 @@ func (s *Monitor) resumed(
 		return nil, err
 	}
 	l := access.Admission{UID: req.UID, Account: by.Account, Key: string(by.Key), Scope: by.Scope, NoPTY: by.NoPTY}
-	// When a certificate was proven counts only for that one: the holder says which that is.
-	p := &proven{
-		Admission: l, credential: privsep.CredentialOf(&by),
-		at: s.attached.At(attachmentID{req.ID, req.Instance}.hash(l.UID, l.Key)),
+	p := &proven{Admission: l, credential: privsep.CredentialOf(&by)}
+	if by.Proven > 0 { // a holder that lies about it could say as well that there was no key
+		p.at = time.Unix(by.Proven, 0)
 	}
 	if err := s.rights.Refused(ctx, p.right(&r.Path)); err != nil {
 		return nil, err

@@ -220,6 +220,7 @@ type Resumed struct {
 
 	Proof    string `cbor:"6,keyasint,omitempty" text:"summary"`
 	Reported string `cbor:"7,keyasint,omitempty" text:"summary"`
+	Proven   int64  `cbor:"8,keyasint,omitempty"`
 }
 
 // Resume adds a carrier to an attachment. It has a fixed size and form: the daemon

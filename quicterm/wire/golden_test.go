@@ -168,15 +168,16 @@ var goldenBodies = []struct {
 		0102030405060708
 		eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee`},
 	{&Resumed{Account: "ann", Key: []byte("key"), Scope: "5348", NoPTY: true, Away: time.Second, Proof: "ssh",
-		Reported: "password"},
-		`09 000028 a7
+		Reported: "password", Proven: 1700000000},
+		`09 00002e a8
 		01 63 616e6e
 		02 43 6b6579
 		03 64 35333438
 		04 f5
 		05 1a3b9aca00
 		06 63 737368
-		07 68 70617373776f7264`},
+		07 68 70617373776f7264
+		08 1a6553f100`},
 	{&Revoke{Key: []byte("sum"), All: true},
 		`0f 000008 a2
 		01 43 73756d
@@ -221,8 +222,9 @@ var goldenBodies = []struct {
 		02 64 776f726b`},
 	{&Open{Client: "ann@::1", Scope: "5348", NoPTY: true, Instance: testInstance, Account: "ann", Key: []byte("key"),
 		Proof:    "ssh",
-		Reported: "password"},
-		`20 00003d a8
+		Reported: "password",
+		Proven:   1700000000},
+		`20 000043 a9
 		01 67 616e6e403a3a31
 		02 64 35333438
 		03 f5
@@ -230,7 +232,8 @@ var goldenBodies = []struct {
 		05 63 616e6e
 		06 43 6b6579
 		07 63 737368
-		08 68 70617373776f7264`},
+		08 68 70617373776f7264
+		09 1a6553f100`},
 	{&Query{}, `21 000001 a0`},
 	{&State{
 		Memory:  4096,

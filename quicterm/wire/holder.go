@@ -26,6 +26,9 @@ type Open struct {
 	// With Attach by a client without a key: "token" or "ssh", and what Ask has reported of its login.
 	Proof    string `cbor:"7,keyasint,omitempty" text:"summary"`
 	Reported string `cbor:"8,keyasint,omitempty" text:"summary"`
+
+	// With Attach by a certificate: when the client has proven that it has it, Unix time.
+	Proven int64 `cbor:"9,keyasint,omitempty"`
 }
 
 // Launch describes a new session to its holder.

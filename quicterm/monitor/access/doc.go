@@ -4,7 +4,6 @@
 //   - [Decider] asks the machine's sshd or the daemon's own settings, and reads keys in the rights of their account.
 //   - [Signatures] makes each signature of a client count once.
 //   - [Rights] keeps the results of checks, and what was withdrawn, over restarts of the daemon.
-//   - [Memo] keeps when clients have attached by certificates.
 //
 // It promises that what cannot be known is no refusal of a client that is in, and no admission of one that is not: a
 // refusal is a [privsep.Withdrawn], or wraps sshd.ErrRefused; other errors say nothing. It starts no session, talks
