@@ -22,7 +22,9 @@ func (c *ShortCodec) appendGroup(dst, frames []byte, datagram bool) ([]byte, boo
 		size, seq, typ := firstFrame(frames)
 		last := size == len(frames)
 		form, known := c.form(seq, typ)
-		if !known || size-Overhead > maxShort || first && (seq > 0 || last) {
+		// A sum made anew would hide that memory has changed a frame.
+		_, _, err := Parse(frames)
+		if err != nil || !known || size-Overhead > maxShort || first && (seq > 0 || last) {
 			c.previous = previous
 			return nil, false
 		}

@@ -94,6 +94,25 @@ func TestGroupFlippedBits(t *testing.T) {
 	}
 }
 
+// A frame that memory has changed is refused, also if it is sent with others.
+func TestGroupOfChangedFrame(t *testing.T) {
+	whole := AppendFrame(nil, Frame{Type: 0x80, Payload: []byte("ack")})
+	whole = AppendFrame(whole, Frame{Seq: 7, Type: 1, Payload: []byte("more")})
+	for i := len(whole) - len("more") - trailerSize; i < len(whole); i++ {
+		changed := bytes.Clone(whole)
+		changed[i] ^= 1
+		b := (&ShortCodec{Near: 7}).AppendDatagram(nil, changed)
+		codec := ShortCodec{Near: 7}
+		_, n, err := codec.Parse(b)
+		if err == nil {
+			_, _, err = codec.Parse(b[n:])
+		}
+		if err == nil {
+			t.Errorf("byte %d changed: accepted", i)
+		}
+	}
+}
+
 // A group without an end is refused before it fills the memory.
 func TestEndlessGroup(t *testing.T) {
 	b := append(unhex(t, "e0 00"), bytes.Repeat(unhex(t, "c0 00"), maxGroup)...)

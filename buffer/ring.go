@@ -143,6 +143,16 @@ func (r *Ring) Slice(from uint64, limit int) ([]byte, uint64) {
 	}
 }
 
+// Intact reports whether a frame that is held has the bytes that were appended, as its checksum says.
+func (r *Ring) Intact(seq uint64) bool {
+	s := r.find(seq)
+	if s == nil {
+		return false
+	}
+	_, _, err := Parse(s.buf[s.position(seq):])
+	return err == nil
+}
+
 // Size returns the size of the encoding of all frames held from the given one on.
 func (r *Ring) Size(from uint64) int {
 	from = max(from, r.first)
