@@ -84,7 +84,7 @@ func exceeded(best, worst client.State, idle bool, ports int, m meter) string {
 	const second = int(meterInterval / time.Second)
 	candidates := 2 * ports // IPv4 and IPv6 of each
 	// The first two rounds dial all: an outage may be too short for its state to be told.
-	packets, sockets, connections := livePackets*second, 2*candidates, (second+1)*candidates
+	packets, sockets, connections := livePackets*second, 2*candidates, (second+2)*candidates
 	switch {
 	case idle:
 		packets, sockets, connections = 2*idlePackets, 1, 1

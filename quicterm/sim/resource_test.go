@@ -74,6 +74,11 @@ var resourceKinds = []*kind{
 		w.lies.Store(1 + int64(f.x*f.x*100_000))
 		f.undo = func() { w.lies.Store(0) }
 	}},
+	{name: "bit changed in a ring", weight: 4, happen: func(w *world, f *fault) {
+		if s := w.sessions[f.target%uint64(len(w.sessions))]; s.pty() && s.lives() {
+			w.changeRing(s, rand.New(rand.NewPCG(f.target, 7)))
+		}
+	}},
 	{name: "looked at", weight: 6, happen: func(w *world, _ *fault) { w.look() }},
 }
 

@@ -26,7 +26,7 @@ var (
 		"end: exit", "end: displaced", "client: duplicates", "lie: cut",
 	}
 	hourStates = append([]string{
-		"bad network from the beginning", "bit changed in the relay",
+		"bad network from the beginning", "bit changed in the relay", "frame changed in a ring",
 		"lie: repeated", "lie: from an old carrier",
 		"path quic moving", "path quic suspect", "path quic offline", "path quic standby",
 		"path tcp live", "path tcp suspect", "path tcp offline", "no path",
