@@ -74,7 +74,7 @@ const (
 	pingInterval   = time.Second            // between rounds of dials by TCP
 	activeFor      = time.Minute            // after traffic, a session is idle
 
-	dialPackets = 10  // of a dial of QUIC that has 3 s: four times two, and early data
+	dialPackets = 16  // of a dial of QUIC that has 3 s: four times two of its handshake and two of early data
 	livePackets = 150 // a second, to type 5 keys a second with 60 % loss, and to acknowledge a flood
 	idlePackets = 4   // of each of two paths in meterInterval: pings and acks
 )
