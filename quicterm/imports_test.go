@@ -245,9 +245,9 @@ var packages = []struct {
 	},
 	{
 		path: "quicterm/sim", role: "plays worlds of faults on virtual time; the product is in its tests",
-		tests: `bench/bubble bench/netem configs migrate/carrier migrate/netmon quicterm/client quicterm/holder
+		tests: `bench/bubble bench/netem buffer configs migrate/carrier migrate/netmon quicterm/client quicterm/holder
 			quicterm/holder/holdertest quicterm/holder/programtest quicterm/machine/account quicterm/monitor quicterm/monitor/privsep
-			quicterm/screen quicterm/server quicterm/wire golang.org/x/crypto`,
+			quicterm/screen quicterm/server quicterm/session/gate quicterm/wire golang.org/x/crypto`,
 	},
 	{
 		path: "quicterm/client", role: "the near end of sessions; knows no terminal and no command line",
