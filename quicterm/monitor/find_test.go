@@ -4,6 +4,7 @@ package monitor
 
 import (
 	"strings"
+	"syscall"
 	"testing"
 	"unicode/utf8"
 
@@ -66,4 +67,17 @@ func TestPickToWatch(t *testing.T) {
 	if e, err := pick(lost, "", detached); err != nil || e.state.Name != "lost" {
 		t.Errorf("got %+v, %v; want the session whose holder waits for an answer", e, err)
 	}
+}
+
+// A daemon that has no descriptor to ask a session's holder does not say that there is no such session.
+func TestSessionThatCannotBeAsked(t *testing.T) {
+	onHost(t, func(h *host) {
+		name := h.attach().Name
+		h.holders.Fail(syscall.EMFILE)
+		defer h.holders.Fail(nil)
+		_, err := h.server.Attach(h.t.Context(), h.request(&wire.Attach{Mode: wire.ModeAttach, Session: name, PTY: true}))
+		if err == nil || !strings.Contains(err.Error(), "sessions that do not answer: 1") {
+			t.Errorf("error %v, want one that tells of the session that does not answer", err)
+		}
+	})
 }

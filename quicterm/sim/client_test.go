@@ -152,7 +152,7 @@ func (a *actor) attach(ctx context.Context) *client.Session {
 		case err == nil:
 			a.attached(s)
 			return s
-		case errors.As(err, &refusal) && existed:
+		case errors.As(err, &refusal) && existed && !cannotAsk(refusal):
 			a.world.trace("%s gives up: %v", a.name, err)
 			a.world.reached("given up: refused")
 			a.refused(err)
@@ -161,6 +161,11 @@ func (a *actor) attach(ctx context.Context) *client.Session {
 		a.world.trace("%s cannot attach: %v", a.name, err)
 	}
 	return nil
+}
+
+// cannotAsk reports whether a refusal says that the server could not look for the session.
+func cannotAsk(refusal *wire.Error) bool {
+	return strings.Contains(refusal.Text, "too many open files") || strings.Contains(refusal.Text, "do not answer")
 }
 
 // refused checks that the session is refused only when it is no more.

@@ -151,7 +151,14 @@ func (h *host) newMonitor(disk string) (*monitorHalf, error) {
 		return nil, err
 	}
 	m.network = &network{host: h, monitor: m, privs: m.Host()}
-	m.spawn(func() { m.Run(m.ctx, m.network) })
+	m.spawn(func() {
+		m.Run(m.ctx, m.network)
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		if h.monitor == m { // nobody has used it for long
+			h.monitor = nil
+		}
+	})
 	return m, nil
 }
 
