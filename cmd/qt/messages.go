@@ -80,6 +80,7 @@ const (
 	needsTerminal   = "%s needs a terminal"
 	noSuchChoice    = "no session begins with %q, or more than one does"
 	noneDetached    = "no session on %s is detached"
+	detachedEnd     = "sessions that end on %s: %d"
 )
 
 // linesUnseen tells of what the screen at an attach leaves out.

@@ -139,7 +139,8 @@ func showJSON(w io.Writer, s *screen.Screen) error {
 	return e.Encode(dump)
 }
 
-// savePNG writes an image to a file, or to w if the file is -.
+// savePNG writes an image to a file, or to w if the file is -. Of an image that cannot be written, such as on a full
+// disk, no file is left.
 func savePNG(w io.Writer, file string, s *screen.Screen) error {
 	if file == "-" {
 		return writePNG(w, s)
@@ -148,11 +149,11 @@ func savePNG(w io.Writer, file string, s *screen.Screen) error {
 	if err != nil {
 		return err
 	}
-	defer f.Close()
-	if err := writePNG(f, s); err != nil {
-		return err
+	err = errors.Join(writePNG(f, s), f.Close())
+	if info, statErr := os.Lstat(file); err != nil && statErr == nil && info.Mode().IsRegular() {
+		err = errors.Join(err, os.Remove(file))
 	}
-	return f.Close()
+	return err
 }
 
 // writePNG writes an image, and says which characters it has only boxes for.

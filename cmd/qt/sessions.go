@@ -34,15 +34,11 @@ machine if no host is given.`,
 				return reach.WithHint(errNoSession, nameSession, c.Name(), host)
 			}
 			return reach.With(c.Context(), host, &opts.Options, func(ctx context.Context, a *reach.Access) (err error) {
+				kill := func(name string) error { return a.Client.Kill(ctx, name) }
 				if allDetached {
-					if names, err = detachedSessions(ctx, a); err != nil {
-						return err
-					}
-					if len(names) == 0 {
-						say(noneDetached, place(host))
-					}
+					return killDetached(ctx, a, host, kill)
 				}
-				return each(names, func(name string) error { return a.Client.Kill(ctx, name) })
+				return each(names, kill)
 			})
 		},
 	}
@@ -52,15 +48,32 @@ machine if no host is given.`,
 	return c
 }
 
-// detachedSessions returns the ids of the sessions to which a client could attach, and none is.
-func detachedSessions(ctx context.Context, a *reach.Access) (ids []string, err error) {
+// killDetached ends the sessions to which a client could attach, and none is, and says how many.
+func killDetached(ctx context.Context, a *reach.Access, host string, kill func(id string) error) error {
 	infos, _, err := a.Client.List(ctx)
+	if err != nil {
+		return err
+	}
+	var ids []string
 	for _, i := range infos {
 		if i.PTY && i.Phase == wire.PhaseDetached {
 			ids = append(ids, i.ID.String())
 		}
 	}
-	return ids, err
+	if len(ids) == 0 {
+		say(noneDetached, place(host))
+		return nil
+	}
+	ended := 0
+	err = each(ids, func(id string) error {
+		err := kill(id)
+		if err == nil {
+			ended++
+		}
+		return err
+	})
+	say(detachedEnd, place(host), ended)
+	return err
 }
 
 // each calls f for every session, also after one has failed, and returns all errors.

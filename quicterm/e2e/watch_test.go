@@ -118,7 +118,7 @@ func TestPeek(t *testing.T) {
 		t.Errorf("the image on standard output has %d bytes, that in the file %d", len(got), len(saved))
 	}
 	x.Run("echo al''one", "alone")
-	if got, err := h.QT("peek", "none").CombinedOutput(); err == nil || !strings.Contains(string(got), `qt: there is no session "none"`) {
+	if got, err := h.QT("peek", "none").CombinedOutput(); err == nil || !strings.Contains(string(got), `qt: 127.0.0.1: there is no session "none"`) {
 		t.Errorf("peek at no session: %s, %v", got, err)
 	}
 }

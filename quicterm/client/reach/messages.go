@@ -13,6 +13,7 @@ import (
 	"github.com/quicterm/quicterm/quicterm/client"
 	"github.com/quicterm/quicterm/quicterm/client/bootstrap"
 	"github.com/quicterm/quicterm/quicterm/client/sshconfig"
+	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
 // sayForSSH prints a line of ssh, or of the program that starts the daemon.
@@ -67,7 +68,12 @@ func Explain(err error, t *Target) error {
 	var denied *client.DeniedError
 	var unresolved *net.DNSError
 	var version *bootstrap.VersionError
+	var answer *wire.Error
 	switch {
+	case errors.As(err, &answer) && answer.Code == wire.CodeNoSession && t.Local:
+		return fmt.Errorf("this machine: %w", err)
+	case errors.As(err, &answer) && answer.Code == wire.CodeNoSession:
+		return fmt.Errorf("%s: %w", t.Name, err)
 	case errors.As(err, new(*bootstrap.MissingError)):
 		return WithHint(err, "qt install %s puts it there", t.typed)
 	case errors.As(err, &version):
