@@ -54,9 +54,7 @@ Everything after the host is the command. The login shell runs it.`,
 				req.Mode = wire.ModeAttachOrCreate
 			}
 			req.PTY = forceTTY || !noTTY && req.Command == "" && term.IsTerminal(int(os.Stdin.Fd()))
-			return offerInstall(c.Context(), args[0], &opts, func() error {
-				return runSession(c.Context(), args[0], &opts, req)
-			})
+			return runSession(c.Context(), args[0], &opts, req)
 		},
 	}
 	c.Flags().SetInterspersed(false) // what follows the host is the command

@@ -2,17 +2,13 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/quicterm/quicterm/quicterm/client/bootstrap"
 	"github.com/quicterm/quicterm/quicterm/client/install"
-	"github.com/quicterm/quicterm/quicterm/client/reach"
 	"github.com/quicterm/quicterm/quicterm/terminal"
 )
 
@@ -59,41 +55,6 @@ func installOn(ctx context.Context, host string, opts *options, from string) err
 		say(anotherFirst, report.First, host)
 	}
 	return nil
-}
-
-// offerInstall calls connect. If that says that the host has no qtd, and this machine has one
-// for it, offerInstall asks the user whether to copy it there, and then calls connect again.
-func offerInstall(ctx context.Context, host string, opts *options, connect func() error) error {
-	err := connect()
-	var missing *bootstrap.MissingError
-	if !errors.As(err, &missing) {
-		return err
-	}
-	platform, parseErr := install.ParsePlatform(missing.Platform)
-	if parseErr != nil {
-		return err
-	}
-	if _, findErr := findDaemon("", platform); findErr != nil {
-		return err
-	}
-	yes := func(answer string) bool { return strings.EqualFold(answer, "yes") || strings.EqualFold(answer, "y") }
-	asked := reach.Ask(fmt.Sprintf(installQuestion, missing.Host), yes)
-	if errors.As(asked, new(*reach.SignalError)) {
-		return asked
-	} else if asked != nil {
-		return err
-	}
-	dir, err := os.MkdirTemp("", "qt-ssh-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(dir)
-	opts.Master = filepath.Join(dir, "master") // so that the user is not asked for a password again
-	defer endMaster(opts.Master)
-	if err := installOn(ctx, host, opts, ""); err != nil {
-		return err
-	}
-	return connect()
 }
 
 // findDaemon returns the qtd to copy: that of a file, or else the one that belongs to this

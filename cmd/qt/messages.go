@@ -151,10 +151,8 @@ func revoked(clients, silent int) error {
 	return nil
 }
 
-// What qt asks before it installs, what it is doing, and what follows from where it put qtd.
+// What qt is doing when it installs, and what follows from where it put qtd.
 const (
-	installQuestion = "qtd is not installed on %s. Copy it into ~/.local/bin there (yes/no)? "
-
 	copying      = "copying qtd %s for %v, %s, to %s"
 	anotherFirst = "%s on %s comes first in PATH: that qtd is used, not the copied one"
 )

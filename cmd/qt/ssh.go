@@ -15,9 +15,6 @@ import (
 	"github.com/quicterm/quicterm/quicterm/terminal"
 )
 
-// masterTime is how long an ssh connection stays for the next login.
-const masterTime = "30s"
-
 // atHost calls f with an ssh process that runs install.Command on a host. If the login has failed, it
 // returns why.
 func atHost(ctx context.Context, arg string, opts *options, f func(*install.Process) error) error {
@@ -29,17 +26,11 @@ func atHost(ctx context.Context, arg string, opts *options, f func(*install.Proc
 	if err != nil {
 		return err
 	}
-	if config.Shared {
-		opts.Master = ""
-	}
 	// As ssh runs a command on a host, without a terminal there and without what the user's configuration
 	// adds to a shell: forwarded ports, agents and displays, or another command. It compresses.
 	args := []string{"-T", "-C", "-a", "-x", "-o", "ClearAllForwardings=yes", "-o", "RemoteCommand=none"}
 	if opts.Verbose {
 		args = append(args, "-v")
-	}
-	if opts.Master != "" {
-		args = append(args, "-o", "ControlMaster=auto", "-o", "ControlPersist="+masterTime)
 	}
 	args = append(append(args, config.Undo...), reach.SSHArgs(login, host, &opts.Options)...)
 	ctx, stop := reach.UntilSignal(ctx, syscall.SIGINT, syscall.SIGQUIT)
@@ -84,13 +75,6 @@ func withDialog(cmd *exec.Cmd, words *bootstrap.LastWords, f func(*install.Proce
 		<-relayed
 	}
 	return err
-}
-
-// endMaster ends an ssh connection that another login could have used, if there is one.
-func endMaster(socket string) {
-	if _, err := os.Stat(socket); err == nil {
-		exec.Command("ssh", "-F", "none", "-O", "exit", "-o", "ControlPath="+socket, "--", "none").Run()
-	}
 }
 
 // A ttyDialog is a dialog with the terminal that it is on.

@@ -67,9 +67,7 @@ func proxyCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			err = offerInstall(c.Context(), host, &opts, func() error {
-				return runSession(c.Context(), host, &opts, &wire.Attach{Command: relayCommand(h.Port)})
-			})
+			err = runSession(c.Context(), host, &opts, &wire.Attach{Command: relayCommand(h.Port)})
 			var signaled *reach.SignalError
 			if errors.As(err, &signaled) { // ssh ends its proxies by SIGHUP
 				return exitError(signaled.Status())

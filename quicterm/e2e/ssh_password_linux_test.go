@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/quicterm/quicterm/bench/rig"
@@ -50,27 +49,5 @@ func TestSSHPassword(t *testing.T) {
 	y.Expect(`^\r\nqt: ended by SIGINT\r\n`)
 	if status := y.Exit(); status != 130 {
 		t.Errorf("exit status %d after Ctrl-C", status)
-	}
-
-	// A host without qtd has one login more, which the session uses too.
-	if err := os.MkdirAll("/etc/quicterm", 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile("/etc/quicterm/qtd.toml", []byte(s.Read("qtd.toml")), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	s.remove("remote/qtd")
-	y = rig.Open(t, s.QT("connect", []string{"-l", "root", "-t"}, "echo let in; sleep 1"))
-	y.Expect(`password: `)
-	y.Send("open sesame\r")
-	y.Expect(`^\r\nqtd is not installed on target.* \(yes/no\)\? `)
-	y.Send("yes\r")
-	y.Expect(`password: `)
-	y.Send("open sesame\r")
-	y.Expect(`^\r\nqt: copying .*\r\nqt: .* is installed: .*\r\n`)
-	y.Expect(`let in\r\n`)
-	y.Exit()
-	if left, err := filepath.Glob("/tmp/qt-ssh-*"); err != nil || len(left) > 0 {
-		t.Errorf("left: %q, %v", left, err)
 	}
 }

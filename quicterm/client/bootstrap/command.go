@@ -24,12 +24,12 @@ func remoteCommand(first []byte) string {
 		variable = "export " + OpenVariable + "=" + b + "; "
 	}
 	return `sh -c 'q=$(command -v qtd) || q=$HOME/.local/bin/qtd; ` +
-		`[ -e "$q" ] || { echo; echo "` + missingPrefix + `$(uname -sm)"; exit 127; }; ` +
+		`[ -e "$q" ] || { echo; echo "` + missingLine + `"; exit 127; }; ` +
 		variable + `exec "$q" grant --stdio'`
 }
 
-// missingPrefix begins the line that it prints if there is no qtd.
-const missingPrefix = "quicterm-missing "
+// missingLine is the line that it prints if there is no qtd.
+const missingLine = "quicterm-missing"
 
 // OpenVariable is the environment variable that has the first bytes of a carrier's stream in
 // base64, as they are in the line of OpenLine.

@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-
-	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
 // ErrNoSSH means that this machine has no ssh program.
@@ -46,10 +44,7 @@ func (e *LoginError) NeedsUser() bool {
 }
 
 // A MissingError means that the server has no qtd.
-type MissingError struct {
-	Host     string
-	Platform string // of the server, as `uname -sm` prints it; printable
-}
+type MissingError struct{ Host string }
 
 func (e *MissingError) Error() string { return "qtd is not installed on " + e.Host }
 
@@ -105,9 +100,9 @@ func loginError(host string, lines []string) *LoginError {
 }
 
 // noGrant returns what a line with another prefix than that of a grant means.
-func noGrant(host, text, prefix string) error {
-	if prefix == missingPrefix {
-		return &MissingError{host, wire.Printable(text, maxShown)}
+func noGrant(host, prefix string) error {
+	if prefix == missingLine {
+		return &MissingError{host}
 	}
 	return fmt.Errorf("%s runs another program than qtd, which repeats what it is sent", host)
 }

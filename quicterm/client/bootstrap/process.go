@@ -189,14 +189,14 @@ func (p *process) stopAfter(d time.Duration, reason error) *time.Timer {
 // await reads the grant. The stream begins behind it.
 func (p *process) await() {
 	defer p.decided()
-	text, prefix, err := find(p.rd, linePrefix, missingPrefix, openPrefix)
+	text, prefix, err := find(p.rd, linePrefix, missingLine, openPrefix)
 	if err == nil && prefix == linePrefix {
 		var grant *wire.Grant
 		if grant, err = parseGrant(text); err == nil {
 			err = p.ssh.learn(grant, p.ask)
 		}
 	} else {
-		err = p.explain(text, prefix, err)
+		err = p.explain(prefix, err)
 	}
 	p.mu.Lock()
 	p.limit.Stop()
@@ -225,10 +225,10 @@ func (s *SSH) failed(ask bool, err error) {
 }
 
 // explain returns why there is no grant: another line came, with a prefix, or an error.
-func (p *process) explain(text, prefix string, err error) error {
+func (p *process) explain(prefix string, err error) error {
 	host := p.ssh.Host
 	if prefix != "" {
-		return noGrant(host, text, prefix)
+		return noGrant(host, prefix)
 	}
 	var missing *noGrantError
 	if !errors.As(err, &missing) {

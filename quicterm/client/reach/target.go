@@ -53,7 +53,6 @@ type Options struct {
 	Verbose    bool
 	Redundant  bool
 	Bootstrap  string
-	Master     string // socket of an ssh connection that another login may use, or empty
 
 	// Inspect is told of the daemon's keys, and why they are not accepted. The user can then
 	// accept none. It may be nil.
@@ -133,9 +132,6 @@ func findTarget(ctx context.Context, arg string, opts *Options, defaultPort uint
 // SSHArgs returns the arguments by which ssh reaches a host as these options say.
 func SSHArgs(login, host string, opts *Options) []string {
 	var args []string
-	if opts.Master != "" {
-		args = append(args, "-o", "ControlPath="+opts.Master)
-	}
 	if opts.Config != "" {
 		args = append(args, "-F", opts.Config)
 	}
