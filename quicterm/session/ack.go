@@ -50,8 +50,8 @@ func (e *Endpoint) appendAck(now time.Time, b []byte, c *carrier) []byte {
 	var array [maxAckBytes + MaxNote]byte
 	c.tellWindow(&a, e.windowSize)
 	frame := buffer.Frame{Type: ack, Payload: appendAck(array[:0], a)}
-	if e.note != nil {
-		frame.Payload = append(frame.Payload, e.note(now)...)
+	if e.config.Note != nil {
+		frame.Payload = append(frame.Payload, e.config.Note(now)...)
 	}
 	return buffer.AppendFrame(b, frame)
 }
@@ -93,7 +93,7 @@ func (e *Endpoint) ackFor(now time.Time, c *carrier) ackInfo {
 		delay:     now.Sub(c.acks.highestAt),
 		datagrams: c.acks.datagrams,
 		backlog:   uint64(e.backlog(c)),
-		limited:   e.tellLimited && e.Limited(now),
+		limited:   e.config.TellLimited && e.Limited(now),
 	}
 }
 
@@ -151,7 +151,7 @@ func (e *Endpoint) ackDelay(now time.Time, c *carrier) time.Duration {
 	if now.Before(c.grid.asksUntil) {
 		return c.grid.asksUntil.Sub(now) // an ack of its own would tell that there was a key
 	}
-	if !e.delayAcks || without(AckDelays) || c.acks.soon ||
+	if !e.config.DelayAcks || without(AckDelays) || c.acks.soon ||
 		now.Sub(c.acks.duplicateAt) <= duplicateMemory || now.Sub(c.acks.bulkAt) <= bulkMemory {
 		return shortAckDelay
 	}
@@ -208,7 +208,7 @@ func (e *Endpoint) handleAck(now time.Time, c *carrier, a ackInfo) error {
 	late, long := max(c.rtt.smoothed*7/4, c.rtt.timeout()), c.rtt.smoothed >= minLateRTT
 	if sample := c.rtt.acked(now, a.highest, a.delay); sample > 0 {
 		c.cwnd.addRTT(now, sample, c.rtt.smoothed)
-		if !e.peerDelaysAcks {
+		if !e.config.PeerDelaysAcks {
 			sample += a.delay // one that comes late for that may be the second: the first was lost
 		}
 		if long && sample > late {

@@ -9,7 +9,7 @@ import (
 func TestDelayedAcks(t *testing.T) {
 	w := newWorld(t, 1)
 	client := w.ends[0].endpoint
-	client.delayAcks = true
+	client.config.DelayAcks = true
 	id := w.connect().ids[0]
 	c := client.carriers[id]
 	w.run(time.Second)

@@ -29,7 +29,7 @@ func (e *Endpoint) Datagram(now time.Time, id CarrierID, b []byte) []byte {
 	}
 	c.loss.sent(now)
 	sendsTail := request && what == requestTail
-	if e.carriesAck(now, c) || sendsTail && e.note != nil {
+	if e.carriesAck(now, c) || sendsTail && e.config.Note != nil {
 		b = e.appendAck(now, b, c)
 	}
 	if request && what == requestProbe || c.ping.due {

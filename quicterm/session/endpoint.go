@@ -83,14 +83,14 @@ type Counters struct {
 
 // An Endpoint is one end of an attachment. It is not safe for concurrent use.
 type Endpoint struct {
+	config      Config
 	log         *buffer.Ring
 	firstUnsent uint64         // the first frame of log that no carrier has sent
 	skipTo      uint64         // frames before it are dropped, unless they were sent
 	notices     []buffer.Frame // to send on each carrier, also on those to come
 	ages        *ages          // of the frames of log, or nil
 
-	snapshot       func() (next uint64, snapshot []byte, ready bool)
-	awaitsSnapshot bool // it was not ready
+	awaitsSnapshot bool // Config.Snapshot was not ready
 
 	// What the peer said about log.
 	acked        uint64    // the first frame that it has not received
@@ -125,13 +125,7 @@ type Endpoint struct {
 	limited       limited
 	peerLimitedAt time.Time // when the peer has last said that its window limits it
 
-	delayAcks      bool
-	tellLimited    bool
-	peerDelaysAcks bool
-	takesSnapshots bool
-	note           func(now time.Time) []byte
-	takeNote       func(received uint64, note []byte)
-	counters       Counters
+	counters Counters
 }
 
 const (
@@ -146,22 +140,16 @@ const (
 // NewEndpoint returns an endpoint without carriers.
 func NewEndpoint(cfg Config) *Endpoint {
 	e := &Endpoint{
-		log:            cfg.Log,
-		acked:          cfg.Acked,
-		consumed:       cfg.Acked,
-		windowEnd:      position(cfg.Acked, cfg.Log.Offset(cfg.Acked)) + initialWindow,
-		reorder:        buffer.NewReorderWindow(cfg.Next, MaxAhead, cfg.Window),
-		offset:         cfg.Offset,
-		windowSize:     max(cfg.Window, initialWindow),
-		toConsume:      cfg.Next,
-		delayAcks:      cfg.DelayAcks,
-		tellLimited:    cfg.TellLimited,
-		peerDelaysAcks: cfg.PeerDelaysAcks,
-		snapshot:       cfg.Snapshot,
-		takesSnapshots: cfg.TakeSnapshots,
-		note:           cfg.Note,
-		takeNote:       cfg.TakeNote,
-		carriers:       make(map[CarrierID]*carrier),
+		config:     cfg,
+		log:        cfg.Log,
+		acked:      cfg.Acked,
+		consumed:   cfg.Acked,
+		windowEnd:  position(cfg.Acked, cfg.Log.Offset(cfg.Acked)) + initialWindow,
+		reorder:    buffer.NewReorderWindow(cfg.Next, MaxAhead, cfg.Window),
+		offset:     cfg.Offset,
+		windowSize: max(cfg.Window, initialWindow),
+		toConsume:  cfg.Next,
+		carriers:   make(map[CarrierID]*carrier),
 	}
 	if cfg.TellAge {
 		e.ages = new(ages)

@@ -46,7 +46,7 @@ func (e *Endpoint) PeerLimited(now time.Time) bool {
 // noteLimited records that frames wait now, and tells the peer of a backlog that lasts.
 func (e *Endpoint) noteLimited(now time.Time) {
 	e.limited.note(now)
-	if c := e.whole(); c != nil && e.tellLimited && e.Limited(now) && now.Sub(e.limited.told) >= limitedInterval {
+	if c := e.whole(); c != nil && e.config.TellLimited && e.Limited(now) && now.Sub(e.limited.told) >= limitedInterval {
 		e.limited.told = now
 		c.scheduleAck(now)
 	}

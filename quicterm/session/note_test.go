@@ -109,7 +109,7 @@ func TestAskAck(t *testing.T) {
 		w.connect()
 		w.run(time.Second)
 		taken := 0
-		w.ends[0].endpoint.takeNote = func(uint64, []byte) { taken++ }
+		w.ends[0].endpoint.config.TakeNote = func(uint64, []byte) { taken++ }
 		w.ends[0].endpoint.AskAck()
 		w.flush()
 		w.run(2*w.delay + time.Millisecond)
@@ -147,7 +147,7 @@ func TestNotesInChaos(t *testing.T) {
 func TestNoteIgnored(t *testing.T) {
 	w := newWorld(t, 1)
 	w.takeNotes()
-	w.ends[0].endpoint.takeNote = nil
+	w.ends[0].endpoint.config.TakeNote = nil
 	w.connect()
 	w.append(0, 10)
 	w.append(1, 10)

@@ -33,8 +33,8 @@ func (e *Endpoint) Receive(now time.Time, id CarrierID, lane Lane, f buffer.Fram
 		if err := e.handleAck(now, c, a); err != nil {
 			return err
 		}
-		if len(note) > 0 && e.takeNote != nil {
-			e.takeNote(a.received, note)
+		if len(note) > 0 && e.config.TakeNote != nil {
+			e.config.TakeNote(a.received, note)
 		}
 		return nil
 	case gap:

@@ -28,7 +28,7 @@ type outgoingGap struct {
 // that is not known yet. Carriers that begin together send the same snapshot, so that it is made and
 // kept once.
 func (e *Endpoint) newGap() *outgoingGap {
-	if e.snapshot == nil {
+	if e.config.Snapshot == nil {
 		return &outgoingGap{next: e.First(), offset: e.log.Offset(e.First())}
 	}
 	var last outgoingGap
@@ -41,7 +41,7 @@ func (e *Endpoint) newGap() *outgoingGap {
 		last.sent = 0
 		return &last
 	}
-	next, snapshot, ready := e.snapshot()
+	next, snapshot, ready := e.config.Snapshot()
 	if !ready || next < e.First() || next > e.log.Next() {
 		e.awaitsSnapshot = true
 		return nil
@@ -65,7 +65,7 @@ func (e *Endpoint) gapIsDue(c *carrier, from uint64) bool {
 	case from >= e.First() || len(c.skipped) == maxSkipped:
 		return false
 	}
-	return e.snapshot == nil || !e.awaitsSnapshot && e.consumed >= from
+	return e.config.Snapshot == nil || !e.awaitsSnapshot && e.consumed >= from
 }
 
 // sendGap returns the gap in place of the frames up to the first that can be sent, or the next
@@ -107,7 +107,7 @@ func (e *Endpoint) handlePart(c *carrier, lane Lane, payload []byte) error {
 	offset, n := binary.Uvarint(payload)
 	data := payload[max(n, 0):]
 	switch {
-	case !e.takesSnapshots:
+	case !e.config.TakeSnapshots:
 		return protocolErrorf("snapshot, which this end does not take")
 	case lane != StreamLane:
 		return protocolErrorf("part of a snapshot in a datagram")

@@ -73,7 +73,7 @@ func (e *Endpoint) stream(now time.Time, c *carrier, limit int) []byte {
 		if waits := from < to && e.fits(c, from); waits || c.cwnd.limited { // the owner appends what there is room for
 			e.noteLimited(now)
 		}
-		if (c.maxDatagram == 0 || sendsTail) && e.carriesAck(now, c) || e.note != nil && c.out.cursor == e.log.Next() {
+		if (c.maxDatagram == 0 || sendsTail) && e.carriesAck(now, c) || e.config.Note != nil && c.out.cursor == e.log.Next() {
 			b = append(e.appendAck(now, nil, c), b...) // one write, and a packet less
 		}
 		return b

@@ -37,7 +37,7 @@ func (l *loss) copies() int {
 // overdueAfter returns after how long the ack of what is sent now is overdue.
 func (e *Endpoint) overdueAfter(c *carrier) time.Duration {
 	d := min(c.rtt.timeout(), maxResend)
-	if e.peerDelaysAcks {
+	if e.config.PeerDelaysAcks {
 		d += c.loss.ackDelay()
 	}
 	return d
