@@ -75,7 +75,8 @@ type emulator struct {
 	awaited []uint64      // frames before which goroutines wait for all to be drawn
 	parked  bool          // drawing waits for clients that get a snapshot
 	last    snapshot
-	marks   []mark // oldest first
+	seen    mark // before which all was seen
+	ahead   mark // which takes its place when that was seen
 
 	faults int
 	apart  bool     // frames are drawn one by one, so that a fault names one
@@ -139,7 +140,7 @@ func (e *emulator) failedLocked(fault error) {
 }
 
 func (e *emulator) restart() {
-	e.screen, e.marks, e.ended = newScreen(e.sizing.Size), nil, false
+	e.screen, e.ahead, e.ended = newScreen(e.sizing.Size), mark{}, false
 }
 
 // recovered calls a function of the screen, and returns its panic as an error.

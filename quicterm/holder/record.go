@@ -81,7 +81,7 @@ func (h *Holder) clearHistoryLocked(client string) wire.Body {
 	cleared.Bytes, cleared.Kept = first-before, ring.Offset(ring.Next())-first
 	cleared.Lines = uint64(e.screen.Lines())
 	e.screen.ClearHistory()
-	e.memory, e.marks, e.last = e.screen.Memory(), nil, snapshot{}
+	e.memory, e.ahead, e.last = e.screen.Memory(), mark{}, snapshot{}
 	if h.keeper != nil {
 		h.keeper.cleared.Store(true)
 		h.keeper.change()

@@ -120,45 +120,27 @@ func (e *emulator) yieldLocked() {
 	})
 }
 
-// markBytes is how many bytes of output one mark stands for, at most, if no client has seen them.
-const markBytes = 64 << 10
-
 // A mark tells how many rows had scrolled off the screen before a frame.
-type mark struct {
-	next, offset uint64
-	scrolled     uint64
-}
+type mark struct{ next, scrolled uint64 }
 
+// markLocked moves the mark of what was seen to the last place that has been drawn and that a writer has consumed.
 func (e *emulator) markLocked() {
-	m := mark{e.next, e.ring.Offset(e.next), e.screen.Scrolled()}
-	for len(e.marks) > 1 && e.marks[1].next <= e.clients.seen {
-		e.marks = e.marks[1:]
+	now := mark{e.next, e.screen.Scrolled()}
+	switch seen := e.clients.seen; {
+	case e.ahead.next == 0, seen >= now.next:
+		e.seen, e.ahead = now, now
+	case seen >= e.ahead.next:
+		e.seen, e.ahead = e.ahead, now
 	}
-	for len(e.marks) > 2 && e.marks[2].next <= e.ring.First() { // no client will have seen only these
-		e.marks = slices.Delete(e.marks, 1, 2)
-	}
-	if n := len(e.marks); n > 1 && m.offset-e.marks[n-2].offset < markBytes {
-		e.marks[n-1] = m
-		return
-	}
-	e.marks = append(e.marks, m)
 }
 
 // hiddenLinesLocked returns about how many lines no client has seen that a snapshot leaves out.
 func (e *emulator) hiddenLinesLocked(lines int) uint64 {
-	if e.drawing || e.screen == nil || len(e.marks) == 0 {
+	if e.drawing || e.screen == nil || e.ahead.next == 0 {
 		return 0
 	}
-	seen := e.marks[0].scrolled
-	for i, m := range e.marks[1:] {
-		before := e.marks[i]
-		if before.next > e.clients.seen {
-			break
-		}
-		// Between two marks, rows are taken to scroll evenly.
-		frames := min(e.clients.seen, m.next) - before.next
-		seen = before.scrolled + (m.scrolled-before.scrolled)*frames/max(m.next-before.next, 1)
-	}
+	e.markLocked()
+	seen := e.seen.scrolled
 	if e.clients.seen > 1 {
 		seen += uint64(e.sizing.Rows) // the screen itself was seen
 	}

@@ -346,21 +346,6 @@ func TestSnapshotFailsAfterTheEnd(t *testing.T) {
 	})
 }
 
-// What is known about output that no client has seen takes no more memory than the output in the
-// ring.
-func TestMarksOfUnseenOutput(t *testing.T) {
-	inBubble(t, wire.Launch{PTY: true, Size: usual, Buffer: 1 << 20}, func(w *world) {
-		w.attach("a@x").goAway()
-		w.print(lines(8 << 20))
-		w.drawn()
-		w.locked(func(h *Holder) {
-			if n := len(h.emulator.marks); n > 2*(1<<20)/markBytes+3 { // two stand for markBytes at least
-				t.Errorf("%d marks for a ring of %d bytes", n, h.ring.Memory())
-			}
-		})
-	})
-}
-
 // A client whose screen is too large for a snapshot is told what is missing, and not shown an
 // empty screen.
 func TestScreenTooLarge(t *testing.T) {
