@@ -14,7 +14,7 @@ const ackFields = 7
 
 // fields returns what an ack encodes: consumed as its distance from received.
 func (a ackInfo) fields() [ackFields]uint64 {
-	delay := min(a.delay, maxReportedDelay) / time.Millisecond
+	delay := min(a.delay, maxReportedDelay).Milliseconds()
 	return [...]uint64{a.received, a.received - a.consumed, a.windowEnd, a.highest, uint64(delay), a.datagrams, a.backlog}
 }
 
@@ -23,7 +23,7 @@ func ackOf(v [ackFields]uint64) (ackInfo, error) {
 	if v[0] == 0 || v[1] >= v[0] {
 		return ackInfo{}, fmt.Errorf("ack of nothing: received %d, unconsumed %d", v[0], v[1])
 	}
-	delay := time.Duration(min(v[4], uint64(maxReportedDelay/time.Millisecond))) * time.Millisecond
+	delay := time.Duration(min(v[4], uint64(maxReportedDelay.Milliseconds()))) * time.Millisecond
 	return ackInfo{received: v[0], consumed: v[0] - v[1], windowEnd: v[2], highest: v[3],
 		delay: delay, datagrams: v[5], backlog: v[6]}, nil
 }

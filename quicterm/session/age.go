@@ -8,17 +8,8 @@ import (
 	"github.com/quicterm/quicterm/buffer"
 )
 
-const (
-	// agedAfter is how old a frame is when the peer is told that it is old: a program that
-	// has asked its terminal something does not wait longer for the answer.
-	agedAfter = 5 * time.Second
-
-	// ageStep is how exactly the time of frames is recorded. So ages has few elements.
-	ageStep = time.Second
-
-	// maxAgedBytes is the size of an Aged frame.
-	maxAgedBytes = buffer.Overhead + binary.MaxVarintLen64
-)
+// maxAgedBytes is the size of an Aged frame.
+const maxAgedBytes = buffer.Overhead + binary.MaxVarintLen64
 
 // An age says that the frames before one were appended at a time or earlier.
 type age struct {

@@ -88,10 +88,6 @@ type ackInfo struct {
 	limited   bool          // frames of that have waited for long
 }
 
-// maxReportedDelay is the longest delay that an ack reports: no longer round trip is
-// measured.
-const maxReportedDelay = 10 * time.Second
-
 // maxAckBytes is the longest payload of an ack without a note.
 const maxAckBytes = 1 + ackFields*binary.MaxVarintLen64
 

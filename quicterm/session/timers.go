@@ -16,7 +16,7 @@ const (
 	// firstCopy is the time from a datagram to its first copy, where loss is seen: longer than shortAckDelay, so that
 	// the ack of what has arrived makes copies needless on a short path, and short beside any round trip that a person
 	// feels. The time to the next copy doubles, so that few bursts of loss take all of them.
-	firstCopy = shortAckDelay + time.Millisecond
+	firstCopy = 6 * shortAckDelay / 5
 
 	// minLateRTT is the shortest round trip on which a late ack or a copy shows a loss. On shorter ones a person does
 	// not notice how late a resend is, and acks are late because a machine is busy.
@@ -27,18 +27,18 @@ const (
 	keyGap = 250 * time.Millisecond
 
 	// longAckDelay is the same while no loss is seen, and QUIC repairs what is lost: one ack in three keys is enough.
-	longAckDelay = 600 * time.Millisecond
+	longAckDelay = 12 * keyGap / 5
 
 	// initialTimeout is how long the first ack may take: twice the round trip of a long path, so that a slow one is
 	// not flooded before it is measured.
-	initialTimeout = 250 * time.Millisecond
+	initialTimeout = keyGap
 
 	// firstMinRTTSpan is how long the shortest round trip of a new path counts at least: what has piled up in an outage
 	// arrives at once and hides how short the path is, and it may not be like the last one.
 	firstMinRTTSpan = initialTimeout
 
 	// minRTTSpan is the same later: the path may have become longer. While it is measured anew, less is sent.
-	minRTTSpan = 15 * time.Second
+	minRTTSpan = 15 * maxResend
 
 	// maxResend is the longest time between two resends: a dead path costs little then, and one that works again is
 	// known soon enough.
@@ -53,21 +53,29 @@ const (
 
 	// minDead is how long at least a bulk carrier may deliver nothing while others do, before it is closed: TCP repairs
 	// what it has lost earlier, most often.
-	minDead = time.Second
+	minDead = maxResend
 
 	// backlogInterval is how often the peer is told of a long backlog, for a person who watches it.
-	backlogInterval = time.Second
+	backlogInterval = maxResend
 
 	// bulkMemory is how long acks are not delayed after more than a person types came: the sender waits for them.
-	bulkMemory = time.Second
+	bulkMemory = maxResend
 
 	// duplicateMemory is how long acks are not delayed after a frame has come twice: the sender expects loss.
 	duplicateMemory = 2 * maxResend
 
+	// maxReportedDelay is the longest delay that an ack reports: no longer round trip is measured.
+	maxReportedDelay = 10 * maxResend
+
+	// agedAfter is how old a frame is when the peer is told that it is old: a program that has asked its terminal
+	// something does not wait longer for the answer. ageStep is how exactly the time of frames is recorded.
+	agedAfter = 5 * maxResend
+	ageStep   = maxResend
+
 	// obscureGrid is the time between two packets, and obscureFor how long dummies follow the last key. Both
 	// are as ssh's ObscureKeystrokeTiming has them: keys are 80 ms apart at least, and a second is a long pause.
-	obscureGrid = 20 * time.Millisecond
-	obscureFor  = time.Second
+	obscureGrid = 4 * shortAckDelay
+	obscureFor  = maxResend
 )
 
 // SendTime returns when a lane of a carrier has something to send: now or earlier if
