@@ -24,14 +24,14 @@ func (e *emulator) loop(end <-chan struct{}) {
 }
 
 func (e *emulator) drawAll() {
-	e.gate.Lock()
-	defer e.gate.Unlock()
+	e.h.gate.Lock()
+	defer e.h.gate.Unlock()
 	e.due = false
 	if e.screen == nil {
 		e.screen = newScreen(e.sizing.Size)
 	}
-	for e.serveSnapshotsLocked(); !e.life.over && !e.ended; e.serveSnapshotsLocked() {
-		if first := e.ring.First(); e.next < first { // by a shortage of memory
+	for e.serveSnapshotsLocked(); !e.h.life.over && !e.ended; e.serveSnapshotsLocked() {
+		if first := e.h.ring.First(); e.next < first { // by a shortage of memory
 			e.next = first
 		}
 		frames := e.undrawnFramesLocked()
@@ -39,20 +39,20 @@ func (e *emulator) drawAll() {
 			break
 		}
 		e.drawing = true
-		e.gate.Unlock()
+		e.h.gate.Unlock()
 		next, ended, fault := e.draw(frames)
 		memory := e.screen.Memory()
-		e.gate.Lock()
+		e.h.gate.Lock()
 		e.drawing, e.next, e.ended, e.memory = false, next, ended, memory
 		if fault != nil {
 			e.drawFailedLocked(next, fault)
 		}
 		e.markLocked()
-		e.keeper.change()
-		e.clients.drawn = e.next
-		e.clients.release()
+		e.h.keeper.change()
+		e.h.clients.drawn = e.next
+		e.h.clients.release()
 		if e.behind && !e.awaitsDrawingLocked() {
-			e.gate.Changed()
+			e.h.gate.Changed()
 		}
 		e.yieldLocked()
 	}
@@ -63,7 +63,7 @@ func (e *emulator) undrawnFramesLocked() (frames [][]byte) {
 	next := e.next
 	for left := drawNow; left > 0; {
 		var b []byte
-		if b, next = e.ring.Slice(next, left); b == nil {
+		if b, next = e.h.ring.Slice(next, left); b == nil {
 			break
 		}
 		frames = append(frames, b)
@@ -135,5 +135,5 @@ func (e *emulator) drawFailedLocked(next uint64, fault error) {
 	}
 	e.apart = true // find the frame
 	e.restart()
-	e.next = e.ring.First()
+	e.next = e.h.ring.First()
 }

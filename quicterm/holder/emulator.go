@@ -4,13 +4,10 @@ package holder
 
 import (
 	"fmt"
-	"log/slog"
 	"runtime/debug"
 	"time"
 
-	"github.com/quicterm/quicterm/buffer"
 	"github.com/quicterm/quicterm/quicterm/screen"
-	"github.com/quicterm/quicterm/quicterm/session/gate"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -49,12 +46,7 @@ func newScreen(size wire.Size) *screen.Screen {
 // The gate guards an emulator, except that loop alone uses the screen and its size while
 // drawing is true.
 type emulator struct {
-	gate    *gate.Gate
-	ring    *buffer.Ring // whose frames are drawn
-	clients *clients     // who get snapshots
-	keeper  *keeper      // told of what was drawn
-	life    *lifetime
-	log     *slog.Logger
+	h *Holder
 
 	screen  *screen.Screen
 	sizing  wire.Sizing
@@ -87,8 +79,7 @@ type emulator struct {
 
 func newEmulator(h *Holder) emulator {
 	e := emulator{
-		gate: &h.gate, ring: h.ring, clients: &h.clients, keeper: h.keeper, life: &h.life, log: h.log,
-		sizing: wire.Sizing{Size: h.launch.Size}, next: 1, ended: !h.launch.PTY, wake: make(chan struct{}, 1),
+		h: h, sizing: wire.Sizing{Size: h.launch.Size}, next: 1, ended: !h.launch.PTY, wake: make(chan struct{}, 1),
 		write: (*screen.Screen).Write, snapshot: (*screen.Screen).Snapshot,
 	}
 	e.later = time.AfterFunc(drawDelay, e.hurry)
@@ -113,10 +104,10 @@ func (e *emulator) undrawnLocked() int {
 	if e.ended {
 		return 0
 	}
-	return e.ring.Size(e.next)
+	return e.h.ring.Size(e.next)
 }
 
-func (e *emulator) mostUndrawnLocked() int { return min(maxBehind, e.clients.buffer/2) }
+func (e *emulator) mostUndrawnLocked() int { return min(maxBehind, e.h.clients.buffer/2) }
 
 func (e *emulator) awaitsDrawingLocked() bool {
 	switch n, most := e.undrawnLocked(), e.mostUndrawnLocked(); {
@@ -132,8 +123,8 @@ func (e *emulator) failedLocked(fault error) {
 	e.restart()
 	e.faults++
 	if e.faults <= maxRedrawn {
-		e.log.Error("the screen of the session has failed and is drawn again", "error", fault)
-		e.next = e.ring.First()
+		e.h.log.Error("the screen of the session has failed and is drawn again", "error", fault)
+		e.next = e.h.ring.First()
 	} else {
 		e.bad = nil
 	}

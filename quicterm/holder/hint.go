@@ -7,9 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/quicterm/quicterm/buffer"
 	"github.com/quicterm/quicterm/quicterm/session"
-	"github.com/quicterm/quicterm/quicterm/session/gate"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -26,11 +24,7 @@ type modes struct {
 // Where no ack would tell of a change, loop sends one; it sleeps while each key is followed by its echo. The holder's
 // gate guards them.
 type hints struct {
-	gate    *gate.Gate
-	ring    *buffer.Ring
-	program Program
-	clients *clients
-	reading *reading
+	h *Holder
 
 	modes     modes
 	changedAt time.Time     // of the modes
@@ -60,7 +54,7 @@ type arrival struct {
 func newHints(h *Holder) hints {
 	timer := time.NewTimer(effectTime)
 	timer.Stop()
-	return hints{gate: &h.gate, ring: h.ring, program: h.program, clients: &h.clients, reading: &h.reading, timer: timer}
+	return hints{h: h, timer: timer}
 }
 
 func (t *hints) loop(end <-chan struct{}) {
@@ -70,9 +64,9 @@ func (t *hints) loop(end <-chan struct{}) {
 		case <-end:
 			return
 		case <-t.timer.C:
-			t.gate.Lock()
+			t.h.gate.Lock()
 			t.sendLocked(time.Now())
-			t.gate.Unlock()
+			t.h.gate.Unlock()
 		}
 	}
 }
@@ -80,7 +74,7 @@ func (t *hints) loop(end <-chan struct{}) {
 func (t *hints) sendLocked(now time.Time) {
 	silent, effect := due(now, &t.silentAt), due(now, &t.effectAt)
 	if (silent || effect) && t.lookLocked(now) {
-		for _, w := range t.clients.hinted() {
+		for _, w := range t.h.clients.hinted() {
 			last := w.hinting.last
 			if silent && t.modes != (modes{last.Terminal, last.Context}) ||
 				effect && !t.modes.flags.Secret() && t.effectiveLocked(now, w) > last.In {
@@ -135,7 +129,7 @@ func (s *clients) hinted() (hinted []*attachment) {
 
 // lookLaterLocked looks the modes up when the terminal is silent, which it is not now.
 func (t *hints) lookLaterLocked(now time.Time) {
-	if len(t.clients.hinted()) == 0 {
+	if len(t.h.clients.hinted()) == 0 {
 		return
 	}
 	t.plain = t.plain && now.Sub(t.givenAt) < echoTime
@@ -157,7 +151,7 @@ func (t *hints) gaveLocked(now time.Time, w *attachment, d session.Delivered, ou
 	if !t.plain {
 		t.awaitSilenceLocked(now)
 	}
-	if !t.plain || output == t.ring.Next() {
+	if !t.plain || output == t.h.ring.Next() {
 		t.effectAt = now.Add(t.effectTimeLocked(now))
 	}
 	t.awaitHintLocked(now)
@@ -191,7 +185,7 @@ func (t *hints) effectiveLocked(now time.Time, w *attachment) uint64 {
 	if n < 0 {
 		n = len(own.given)
 	}
-	if n > 0 && t.program.Drained(t.reading.bytes) {
+	if n > 0 && t.h.program.Drained(t.h.reading.bytes) {
 		own.effective = own.given[n-1].frame
 		own.given = slices.Delete(own.given, 0, n)
 	}
@@ -199,7 +193,7 @@ func (t *hints) effectiveLocked(now time.Time, w *attachment) uint64 {
 }
 
 func (t *hints) lookLocked(now time.Time) (ok bool) {
-	flags, context, ok := t.program.Modes(now)
+	flags, context, ok := t.h.program.Modes(now)
 	if m := (modes{flags, context}); ok && m != t.modes {
 		t.modes, t.changedAt = m, now
 	}
@@ -213,7 +207,7 @@ func (t *hints) noteLocked(now time.Time, a *attachment) []byte {
 		return nil
 	}
 	hint := wire.Hint{
-		Out:      t.ring.Next() - 1,
+		Out:      t.h.ring.Next() - 1,
 		In:       t.effectiveLocked(now, a),
 		Terminal: t.modes.flags,
 		Context:  t.modes.context,

@@ -3,13 +3,11 @@
 package holder
 
 import (
-	"log/slog"
 	"runtime/debug"
 	"time"
 
 	"github.com/quicterm/quicterm/buffer"
 	"github.com/quicterm/quicterm/quicterm/machine/memory"
-	"github.com/quicterm/quicterm/quicterm/session/gate"
 )
 
 // When the machine is short of memory, the kernel ends processes, and their sessions with
@@ -45,13 +43,8 @@ const (
 
 // A pressure fits a session's ring to the memory of its machine. The holder's gate guards next and the ring.
 type pressure struct {
-	gate     *gate.Gate
-	ring     *buffer.Ring
-	clients  *clients
-	emulator *emulator
-	log      *slog.Logger
-	pty      bool
-	full     int // capacity of the ring while memory is plenty
+	h    *Holder
+	full int // capacity of the ring while memory is plenty
 
 	read  func() (memory.State, error) // nil if nothing is done
 	grown chan struct{}                // wakes loop; buffers one
@@ -59,14 +52,12 @@ type pressure struct {
 }
 
 func newPressure(h *Holder) pressure {
-	return pressure{
-		gate: &h.gate, ring: h.ring, clients: &h.clients, emulator: &h.emulator, log: h.log, pty: h.launch.PTY,
-		full: max(h.launch.Buffer, buffer.MinCapacity), grown: make(chan struct{}, 1), next: smallRing,
-	}
+	full := max(h.launch.Buffer, buffer.MinCapacity)
+	return pressure{h: h, full: full, grown: make(chan struct{}, 1), next: smallRing}
 }
 
 func (p *pressure) grownLocked() {
-	if p.read != nil && p.ring.Memory() >= p.next {
+	if p.read != nil && p.h.ring.Memory() >= p.next {
 		wake(p.grown)
 	}
 }
@@ -82,19 +73,19 @@ func (p *pressure) loop(end <-chan struct{}) {
 		}
 		state, err := p.read()
 		if err != nil {
-			p.log.Warn("memory is not known", "error", err)
+			p.h.log.Warn("memory is not known", "error", err)
 		}
-		p.gate.Lock()
-		before := p.ring.Memory()
+		p.h.gate.Lock()
+		before := p.h.ring.Memory()
 		again := sweepInterval
 		if err == nil {
 			again = p.fitLocked(state)
 		}
-		freed := before - p.ring.Memory()
-		p.next = max(p.ring.Memory()+checkGrowth, smallRing)
-		p.gate.Unlock()
+		freed := before - p.h.ring.Memory()
+		p.next = max(p.h.ring.Memory()+checkGrowth, smallRing)
+		p.h.gate.Unlock()
 		if freed > 0 {
-			p.log.Info("output dropped, because the machine is short of memory", "bytes", freed)
+			p.h.log.Info("output dropped, because the machine is short of memory", "bytes", freed)
 			debug.FreeOSMemory()
 		}
 		if due = nil; again > 0 {
@@ -106,29 +97,29 @@ func (p *pressure) loop(end <-chan struct{}) {
 // fitLocked changes the capacity of the ring to what fits the memory of the machine, and
 // returns when to look again, or 0 for when the ring has grown.
 func (p *pressure) fitLocked(state memory.State) (again time.Duration) {
-	held, full := p.ring.Memory(), p.full
+	held, full := p.h.ring.Memory(), p.full
 	percent := state.Available * 100 / max(state.Total, 1)
 	percent = min(percent, state.Available*criticalMemory/leastMemory)
 	switch {
 	case percent >= plentyMemory, percent >= scarceMemory && state.Available > state.Total/2:
-		p.ring.SetCapacity(full)
-	case percent < criticalMemory && p.pty:
-		keep := max(held/2, smallRing, p.clients.outstanding(time.Now()), p.emulator.undrawnLocked()+2*buffer.MaxSegment)
-		p.ring.SetCapacity(min(keep, full, max(held, smallRing)))
+		p.h.ring.SetCapacity(full)
+	case percent < criticalMemory && p.h.launch.PTY:
+		keep := max(held/2, smallRing, p.h.clients.outstanding(time.Now()), p.h.emulator.undrawnLocked()+2*buffer.MaxSegment)
+		p.h.ring.SetCapacity(min(keep, full, max(held, smallRing)))
 	case percent < scarceMemory:
-		p.ring.SetCapacity(min(full, max(held, smallRing)))
+		p.h.ring.SetCapacity(min(full, max(held, smallRing)))
 	}
-	if p.clients.buffer = full; p.ring.Capacity() < full {
+	if p.h.clients.buffer = full; p.h.ring.Capacity() < full {
 		// Less output is outstanding than the ring has, also while it still has the large
 		// segments of before.
-		p.clients.buffer = p.ring.Capacity() / 2
+		p.h.clients.buffer = p.h.ring.Capacity() / 2
 	}
-	p.clients.appended(time.Now()) // the oldest frames may be gone
-	p.gate.Changed()               // there may be room
-	switch held = p.ring.Memory(); {
-	case held <= smallRing && p.ring.Capacity() == full:
+	p.h.clients.appended(time.Now()) // the oldest frames may be gone
+	p.h.gate.Changed()               // there may be room
+	switch held = p.h.ring.Memory(); {
+	case held <= smallRing && p.h.ring.Capacity() == full:
 		return 0
-	case held > smallRing && percent < criticalMemory && p.pty:
+	case held > smallRing && percent < criticalMemory && p.h.launch.PTY:
 		return criticalInterval
 	}
 	return sweepInterval

@@ -25,7 +25,7 @@ func (e *emulator) snapshotLocked(a *attachment) (next uint64, data []byte, read
 		e.hurry()
 		return 0, nil, false
 	}
-	if owner := e.clients.numbered(e.sizing.Owner); owner != nil {
+	if owner := e.h.clients.numbered(e.sizing.Owner); owner != nil {
 		e.sizing.Client = owner.client // it had not come when that was logged
 	}
 	data, fault := e.takeSnapshot(a.lines)
@@ -36,7 +36,7 @@ func (e *emulator) snapshotLocked(a *attachment) (next uint64, data []byte, read
 	}
 	a.wantsSnapshot, a.lines = false, a.usualLines
 	if e.parked {
-		e.gate.Changed()
+		e.h.gate.Changed()
 	} else {
 		e.last = snapshot{}
 	}
@@ -67,7 +67,7 @@ func (e *emulator) takeSnapshot(lines int) (data []byte, fault error) {
 // serveSnapshotsLocked wakes the clients that wait for a snapshot, and blocks until each has it.
 func (e *emulator) serveSnapshotsLocked() {
 	var served []*attachment
-	for _, a := range e.clients.all {
+	for _, a := range e.h.clients.all {
 		if a.wantsSnapshot && !a.resting && a.role.receives() && a.endpoint.First() <= e.next {
 			served = append(served, a)
 			a.endpoint.SnapshotReady()
@@ -80,8 +80,8 @@ func (e *emulator) serveSnapshotsLocked() {
 	e.parked = true
 	ctx, cancel := context.WithTimeout(context.Background(), parkTime)
 	defer cancel()
-	e.gate.Wait(ctx, func() bool {
-		return e.life.over || !slices.ContainsFunc(served, func(a *attachment) bool { return a.wantsSnapshot })
+	e.h.gate.Wait(ctx, func() bool {
+		return e.h.life.over || !slices.ContainsFunc(served, func(a *attachment) bool { return a.wantsSnapshot })
 	})
 	for _, a := range served {
 		a.wantsSnapshot = false // it may be gone; if not, it asks again
@@ -92,7 +92,7 @@ func (e *emulator) serveSnapshotsLocked() {
 // awaitDrawnLocked blocks until all output that there is now is drawn, but not for long. It
 // reports whether the caller may use the screen now.
 func (e *emulator) awaitDrawnLocked() bool {
-	next := e.ring.Next()
+	next := e.h.ring.Next()
 	ctx, cancel := context.WithTimeout(context.Background(), drawnTime)
 	defer cancel()
 	e.hurry()
@@ -100,10 +100,10 @@ func (e *emulator) awaitDrawnLocked() bool {
 	defer func() {
 		i := slices.Index(e.awaited, next)
 		e.awaited = slices.Delete(e.awaited, i, i+1)
-		e.gate.Changed()
+		e.h.gate.Changed()
 	}()
 	drawn := func() bool { return !e.drawing && e.screen != nil && (e.ended || e.next >= next) }
-	e.gate.Wait(ctx, func() bool { return e.life.over || drawn() })
+	e.h.gate.Wait(ctx, func() bool { return e.h.life.over || drawn() })
 	return drawn()
 }
 
@@ -112,11 +112,11 @@ func (e *emulator) yieldLocked() {
 	if len(e.awaited) == 0 {
 		return
 	}
-	e.gate.Changed()
+	e.h.gate.Changed()
 	ctx, cancel := context.WithTimeout(context.Background(), parkTime)
 	defer cancel()
-	e.gate.Wait(ctx, func() bool {
-		return e.life.over || !slices.ContainsFunc(e.awaited, func(next uint64) bool { return e.ended || next <= e.next })
+	e.h.gate.Wait(ctx, func() bool {
+		return e.h.life.over || !slices.ContainsFunc(e.awaited, func(next uint64) bool { return e.ended || next <= e.next })
 	})
 }
 
@@ -126,7 +126,7 @@ type mark struct{ next, scrolled uint64 }
 // markLocked moves the mark of what was seen to the last place that has been drawn and that a writer has consumed.
 func (e *emulator) markLocked() {
 	now := mark{e.next, e.screen.Scrolled()}
-	switch seen := e.clients.seen; {
+	switch seen := e.h.clients.seen; {
 	case e.ahead.next == 0, seen >= now.next:
 		e.seen, e.ahead = now, now
 	case seen >= e.ahead.next:
@@ -141,9 +141,9 @@ func (e *emulator) hiddenLinesLocked(lines int) uint64 {
 	}
 	e.markLocked()
 	seen := e.seen.scrolled
-	if e.clients.seen > 1 {
+	if e.h.clients.seen > 1 {
 		seen += uint64(e.sizing.Rows) // the screen itself was seen
 	}
 	left := e.screen.Scrolled() - min(e.screen.Scrolled(), uint64(min(lines, e.screen.Lines())))
-	return e.clients.hidden + left - min(left, seen)
+	return e.h.clients.hidden + left - min(left, seen)
 }
