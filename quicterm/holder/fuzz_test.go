@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"math"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/quicterm/quicterm/buffer"
@@ -30,71 +31,79 @@ func FuzzHandle(f *testing.F) {
 		f.Add(false, append(record, record...), frames)
 	}
 	f.Fuzz(func(t *testing.T, pty bool, messages, frames []byte) {
-		program := programtest.NewStub(pty)
-		program.IgnoreSignals()
-		h := New(wire.Launch{PTY: pty, Name: "fuzzed", Scope: "mine", Command: "command"}, program, slog.New(slog.DiscardHandler))
-		h.append(wire.Stdout, []byte("something\nto be seen"))
-		for len(messages) >= 3 {
-			open := &wire.Open{Client: "a@x", Scope: "mine"}
-			if messages[1]&0x80 != 0 {
-				open.Scope, open.NoPTY = "other", true
-			}
-			n := min(int(messages[1]&0x7f)<<8|int(messages[2]), len(messages)-3)
-			m := wire.Message{Type: wire.Type(messages[0]), Payload: messages[3 : 3+n]}
-			messages = messages[3+n:]
-			answer, carry, err := h.Handle(open, m)
-			if err != nil {
-				continue
-			}
-			if may := answer.Type == wire.TypeAttached || answer.Type == wire.TypeResumed; may != (carry != nil) {
-				t.Fatalf("message %d is answered with %d, carrier: %v", m.Type, answer.Type, carry != nil)
-			}
-			if carry == nil {
-				continue
-			}
-			if open.Scope != "mine" && m.Type != wire.TypeResume {
-				t.Fatalf("another scope is answered with %d", answer.Type)
-			}
-			ours, theirs := carriertest.Pair()
-			done := make(chan struct{})
-			go func() {
-				defer close(done)
-				carry(theirs)
-			}()
-			go io.Copy(io.Discard, ours)
-			ours.SendDatagram(frames[:min(len(frames), 1000)])
-			ours.Write(checksummed(frames))
-			ours.Write(frames)
-			ours.Close()
-			select {
-			case <-done:
-			case <-time.After(20 * time.Second):
-				t.Fatal("the carrier does not end")
-			}
-			h.gate.Lock()
-			held := 0
-			for _, a := range h.clients.all {
-				for _, d := range a.endpoint.Take(math.MaxInt) {
-					held += buffer.Overhead + len(d.Payload)
-				}
-				if len(a.carriers) > 0 || a.driver.Carriers() > 0 {
-					t.Error("a carrier is left")
-				}
-			}
-			if held > inputWindow {
-				t.Errorf("%d bytes of input wait, more than %d", held, inputWindow)
-			}
-			h.gate.Unlock()
-		}
-		m, _, err := h.Handle(&wire.Open{}, mustEncode(t, &wire.Query{}))
-		var s wire.State
-		if err == nil {
-			err = m.Decode(&s)
-		}
-		if err != nil || s.Name != "fuzzed" || s.Memory == 0 {
-			t.Errorf("afterwards, a query is answered with %+v, %v", s, err)
-		}
+		synctest.Test(t, func(t *testing.T) { handle(t, pty, messages, frames) }) // a Kill takes killWait here
 	})
+}
+
+func handle(t *testing.T, pty bool, messages, frames []byte) {
+	program := programtest.NewStub(pty)
+	program.IgnoreSignals()
+	h := New(wire.Launch{PTY: pty, Name: "fuzzed", Scope: "mine", Command: "command"}, program, slog.New(slog.DiscardHandler))
+	h.append(wire.Stdout, []byte("something\nto be seen"))
+	for len(messages) >= 3 {
+		open := &wire.Open{Client: "a@x", Scope: "mine"}
+		if messages[1]&0x80 != 0 {
+			open.Scope, open.NoPTY = "other", true
+		}
+		n := min(int(messages[1]&0x7f)<<8|int(messages[2]), len(messages)-3)
+		m := wire.Message{Type: wire.Type(messages[0]), Payload: messages[3 : 3+n]}
+		messages = messages[3+n:]
+		answer, carry, err := h.Handle(open, m)
+		if err != nil {
+			continue
+		}
+		if may := answer.Type == wire.TypeAttached || answer.Type == wire.TypeResumed; may != (carry != nil) {
+			t.Fatalf("message %d is answered with %d, carrier: %v", m.Type, answer.Type, carry != nil)
+		}
+		if carry == nil {
+			continue
+		}
+		if open.Scope != "mine" && m.Type != wire.TypeResume {
+			t.Fatalf("another scope is answered with %d", answer.Type)
+		}
+		ours, theirs := carriertest.Pair()
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			carry(theirs)
+		}()
+		go io.Copy(io.Discard, ours)
+		ours.SendDatagram(frames[:min(len(frames), 1000)])
+		ours.Write(checksummed(frames))
+		ours.Write(frames)
+		ours.Close()
+		select {
+		case <-done:
+		case <-time.After(20 * time.Second):
+			t.Fatal("the carrier does not end")
+		}
+		h.gate.Lock()
+		held := 0
+		for _, a := range h.clients.all {
+			for _, d := range a.endpoint.Take(math.MaxInt) {
+				held += buffer.Overhead + len(d.Payload)
+			}
+			if len(a.carriers) > 0 || a.driver.Carriers() > 0 {
+				t.Error("a carrier is left")
+			}
+		}
+		if held > inputWindow {
+			t.Errorf("%d bytes of input wait, more than %d", held, inputWindow)
+		}
+		h.gate.Unlock()
+	}
+	m, _, err := h.Handle(&wire.Open{}, mustEncode(t, &wire.Query{}))
+	var s wire.State
+	if err == nil {
+		err = m.Decode(&s)
+	}
+	if err != nil || s.Name != "fuzzed" || s.Memory == 0 {
+		t.Errorf("afterwards, a query is answered with %+v, %v", s, err)
+	}
+	h.gate.Lock()
+	h.finishLocked("the test is over")
+	h.gate.Unlock()
+	h.running.Wait()
 }
 
 // checksummed makes frames with valid checksums from bytes that describe them.
