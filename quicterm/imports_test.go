@@ -245,6 +245,7 @@ var packages = []struct {
 	},
 	{
 		path: "quicterm/sim", role: "plays worlds of faults on virtual time; the product is in its tests",
+		imports: "github.com/tetratelabs/wazero",
 		tests: `bench/bubble bench/netem buffer configs migrate/carrier migrate/netmon quicterm/client quicterm/holder
 			quicterm/holder/holdertest quicterm/holder/programtest quicterm/machine/account quicterm/monitor quicterm/monitor/privsep
 			quicterm/screen quicterm/server quicterm/session/gate quicterm/wire golang.org/x/crypto`,

@@ -3,13 +3,16 @@
 // README promises is checked all the while, and once more when all is well again.
 //
 //	go run ./quicterm/sim -seed 7 -trace       the world of a seed, told line by line
-//	go run ./quicterm/sim -for 10m             worlds of fresh seeds
+//	go run ./quicterm/sim -seed 7 -native      the same, faster, with other details each time
+//	go run ./quicterm/sim -for 10m             worlds of fresh seeds, natively
 //	go run ./quicterm/sim -seed 7 -shrink      the fewest faults with which it fails
 //	go run ./quicterm/sim -mutations           defects put in one by one: each must be found
 //
-// The simulation is this package's test; this program builds it, and runs it. A world is drawn from its seed alone, but
-// goroutines, maps and keys are not: the same seed is the same story with other details. So a failure that comes once
-// counts, also if another run of its seed passes.
+// The simulation is this package's test; this program builds it, and runs it. For one seed it builds a wasip1
+// program, and runs that in one thread with random bytes and a clock that follow from the seed: then goroutines,
+// maps and keys do so, too, and a version of Go tells the same story byte for byte each time, on any machine. A
+// native run has another order of goroutines and other keys each time. So a failure that comes once counts, also if
+// another run of its seed passes.
 //
 // The server's machine has the daemon in its two halves, each of which dies alone: the real monitor with its files, and the
 // real server, whose calls to the monitor are encoded and decoded as between two processes (package privsep). Holders are
@@ -40,6 +43,7 @@ var (
 	seed                     uint64
 	lasts                    time.Duration
 	trace, shrink, mutations bool
+	native                   bool
 	only                     string
 )
 
@@ -48,6 +52,7 @@ func main() {
 	flag.Uint64Var(&seed, "seed", 0, "play the world of this seed (default: fresh ones)")
 	flag.DurationVar(&lasts, "for", time.Minute, "play worlds of fresh seeds for this long")
 	flag.BoolVar(&trace, "trace", false, "tell the story")
+	flag.BoolVar(&native, "native", false, "play the seed's world as a program of this system")
 	flag.BoolVar(&shrink, "shrink", false, "find the fewest faults of the seed's world with which it fails")
 	flag.BoolVar(&mutations, "mutations", false, "check that the simulation finds each defect of mutations.go within -for")
 	flag.StringVar(&only, "only", "", "with -mutations: only those whose names have this text")
@@ -67,8 +72,11 @@ func run() error {
 	if mutations {
 		return mutate(dir)
 	}
+	if seed != 0 && !shrink && !native {
+		return playSame(dir)
+	}
 	program := filepath.Join(dir, "sim.test")
-	if err := build(program); err != nil {
+	if err := build(program, nil); err != nil {
 		return err
 	}
 	switch {
@@ -84,22 +92,27 @@ func run() error {
 	return play(program, os.Stdout, "-for", lasts.String(), "-first", first)
 }
 
-// build builds the simulation.
-func build(program string, flags ...string) error {
+// build builds the simulation, with more variables in the environment.
+func build(program string, env []string, flags ...string) error {
 	cmd := exec.Command("go", append(append([]string{"test", "-c", "-o", program}, flags...), "./quicterm/sim")...)
-	cmd.Stderr = os.Stderr
+	cmd.Env, cmd.Stderr = append(os.Environ(), env...), os.Stderr
 	return cmd.Run()
 }
 
 // play runs the simulation.
 func play(program string, out *os.File, flags ...string) error {
+	cmd := exec.Command(program, arguments(flags...)...)
+	cmd.Stdout, cmd.Stderr = out, out
+	return cmd.Run()
+}
+
+// arguments are those of the simulation.
+func arguments(flags ...string) []string {
 	flags = append([]string{"-test.run", "^TestSimulation$", "-test.v", "-test.timeout", "24h"}, flags...)
 	if trace {
 		flags = append(flags, "-trace")
 	}
-	cmd := exec.Command(program, flags...)
-	cmd.Stdout, cmd.Stderr = out, out
-	return cmd.Run()
+	return flags
 }
 
 // tries is how often a world must pass before it counts as one that does: its details differ.
@@ -203,7 +216,7 @@ func (d *defect) found(dir string) (bool, error) {
 		return false, err
 	}
 	program := filepath.Join(dir, "mutant.test")
-	if err := build(program, "-overlay", overlay); err != nil {
+	if err := build(program, nil, "-overlay", overlay); err != nil {
 		return false, err
 	}
 	// A hang is a finding too.

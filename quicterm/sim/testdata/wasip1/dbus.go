@@ -1,0 +1,5 @@
+package dbus
+
+import "errors"
+
+func (*unixTransport) SendNullByte() error { return errors.ErrUnsupported }
