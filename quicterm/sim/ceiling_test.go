@@ -34,8 +34,8 @@ func TestCeilings(t *testing.T) {
 			"45 sockets in 10s, and at most 44 are allowed"},
 		{"storm of pings", client.Offline, client.Offline, false, meter{packets: 301},
 			"301 packets in 10s, and at most 300 are allowed"},
-		{"storm of TCP", client.Live, client.Offline, false, meter{connections: 25},
-			"25 TCP connections in 10s, and at most 24 are allowed"},
+		{"storm of TCP", client.Live, client.Offline, false, meter{connections: 31},
+			"31 TCP connections in 10s, and at most 30 are allowed"},
 	} {
 		if got := exceeded(c.best, c.worst, c.idle, 1, c.m); got != c.want {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)

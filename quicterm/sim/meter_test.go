@@ -74,6 +74,7 @@ const (
 	pingInterval   = time.Second            // between rounds of dials by TCP
 	activeFor      = time.Minute            // after traffic, a session is idle
 
+	bulkDials   = 8   // up to four bulk carriers by TCP, and as many in place of those that bring nothing
 	dialPackets = 16  // of a dial of QUIC that has 3 s: four times two of its handshake and two of early data
 	livePackets = 150 // a second, to type 5 keys a second with 60 % loss, and to acknowledge a flood
 	idlePackets = 4   // of each of two paths in meterInterval: pings and acks
@@ -84,7 +85,7 @@ func exceeded(best, worst client.State, idle bool, ports int, m meter) string {
 	const second = int(meterInterval / time.Second)
 	candidates := 2 * ports // IPv4 and IPv6 of each
 	// The first two rounds dial all: an outage may be too short for its state to be told.
-	packets, sockets, connections := livePackets*second, 2*candidates, (second+2)*candidates
+	packets, sockets, connections := livePackets*second, 2*candidates, (second+1)*candidates+bulkDials
 	switch {
 	case idle:
 		packets, sockets, connections = 2*idlePackets, 1, 1
