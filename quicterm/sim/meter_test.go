@@ -20,6 +20,7 @@ type meter struct {
 	sockets, connections int // opened: of UDP, one for each dial of QUIC, and of TCP
 	events               int // told, each of which is a reason to dial again
 	before               int // sockets of the interval before
+	received             int // packets of UDP, each of which may have an ack
 }
 
 // opened counts a socket. A dial that has none, for want of descriptors, sends nothing.
@@ -50,7 +51,7 @@ func (w *world) readMeters() {
 			before, measured := last[a]
 			d := meter{
 				now.packets - before.packets, now.sockets - before.sockets, now.connections - before.connections,
-				now.events - before.events, before.before,
+				now.events - before.events, before.before, now.received - before.received,
 			}
 			now.before = d.sockets
 			if last[a] = now; measured && attached {
@@ -85,7 +86,7 @@ func exceeded(best, worst client.State, idle bool, ports int, m meter) string {
 	const second = int(meterInterval / time.Second)
 	candidates := 2 * ports // IPv4 and IPv6 of each
 	// The first two rounds dial all: an outage may be too short for its state to be told.
-	packets, sockets, connections := livePackets*second, 2*candidates, (second+1)*candidates+bulkDials
+	packets, sockets, connections := livePackets*second+m.received, 2*candidates, (second+1)*candidates+bulkDials
 	switch {
 	case idle:
 		packets, sockets, connections = 2*idlePackets, 1, 1

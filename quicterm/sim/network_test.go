@@ -412,6 +412,9 @@ func (s *socket) pump(w *way) {
 		if !s.passes(w.port, b[:n]) {
 			continue
 		}
+		s.process.mu.Lock()
+		s.process.meter.received++
+		s.process.mu.Unlock()
 		select {
 		case s.received <- received{b[:n], from}:
 		case <-s.closed:
