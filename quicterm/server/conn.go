@@ -120,6 +120,9 @@ func (c *conn) serve(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, c.server.state.Load().AuthTimeout)
 	defer cancel()
 	first, err := c.firstMessage(ctx)
+	if errors.Is(err, io.EOF) { // it has only looked whether a daemon answers
+		return fmt.Errorf("%w: %w", errNoHandshake, err)
+	}
 	if err != nil {
 		return err
 	}

@@ -5,7 +5,6 @@ package server
 import (
 	"context"
 	"errors"
-	"io"
 	"net/netip"
 	"time"
 
@@ -55,7 +54,7 @@ func (i quicIncoming) Carrier(ctx context.Context) (clientCarrier, error) {
 }
 
 // peerGone reports whether a connection ended because the client closed it, became silent, or did
-// not complete the handshake: such as one that has only looked whether a daemon answers.
+// not complete the handshake.
 func peerGone(err error) bool {
-	return errors.Is(err, io.EOF) || quic.PeerGone(err) || tcp.PeerGone(err) || errors.Is(err, errNoHandshake)
+	return quic.PeerGone(err) || tcp.PeerGone(err) || errors.Is(err, errNoHandshake)
 }
