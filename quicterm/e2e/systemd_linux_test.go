@@ -243,7 +243,7 @@ func TestSystemdLogout(t *testing.T) {
 	if !strings.Contains(x.Out.String(), warning) {
 		t.Errorf("the first connection does not say %q", warning)
 	}
-	want(t, func() *exec.Cmd { return s.bySSH("bob", "doctor", []string{"--quick"}) },
+	want(t, func() *exec.Cmd { return s.bySSH("bob", "doctor", nil) },
 		"linger warn .* ends the sessions when bob logs out of it — loginctl enable-linger bob on the server")
 	detach(x)
 	bobLeaves := func() {
