@@ -188,7 +188,7 @@ func (w *world) playQuiet() {
 	for _, s := range w.sessions {
 		s.mu.Lock()
 		printed += len(s.log)
-		idle = idle && (s.ended || s.script == "shell" || s.script == "full")
+		idle = idle && !s.lost && (s.ended || s.script == "shell" || s.script == "full")
 		s.mu.Unlock()
 	}
 	woken /= processes * int((settleTime-activeFor)/time.Second)
