@@ -267,7 +267,7 @@ func TestAttemptOfFloods(t *testing.T) {
 	}
 	t.Parallel()
 	s := testSuite(t)
-	const pace, rate = 20 * time.Millisecond, 50
+	const pace, rate = 20 * time.Millisecond, 20
 	for _, flood := range []string{"resumes", "logins"} { // whose answers do not depend on the rate
 		records := s.measure(quicterm(scenario.Scenario{
 			Name: "flood of " + flood, Namespaces: true, Sessions: 2, Link: netem.Config{Delay: 5 * time.Millisecond},
