@@ -90,6 +90,9 @@ var (
 	ErrLost = errors.New("output was lost")
 )
 
+// errDamaged ends Run when no carrier can bring the input that comes next. The program would not notice a gap in it.
+var errDamaged = errors.New("input was lost: the memory of this machine has changed it, and may be faulty")
+
 // A WithdrawnError ends a session's Run because what let this client in does so no more. The
 // session continues on the server.
 type WithdrawnError struct{ Reason string }
@@ -295,9 +298,16 @@ func (s *Session) endLocked(cause error) {
 	s.gate.Changed()
 }
 
+func (s *Session) endIfDamagedLocked() {
+	if s.endpoint.Damaged() {
+		s.endLocked(errDamaged)
+	}
+}
+
 // receivedLocked is called when a carrier has brought frames.
 func (s *Session) receivedLocked() {
 	s.ring.Release(s.endpoint.Consumed())
+	s.endIfDamagedLocked()
 	for _, n := range s.endpoint.TakeNotices() {
 		switch n.Code {
 		case wire.NoticeDisplaced:

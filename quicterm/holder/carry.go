@@ -95,6 +95,18 @@ func (h *Holder) carry(a *attachment, c carrier.Carrier, ready bool) {
 	h.log.Log(context.Background(), level, "carrier ended", "client", a.client, "error", err)
 }
 
+// giveUpLocked releases output up to a frame that memory has changed: no carrier could bring it. Clients get a gap in
+// its place, after which that of a pipe ends. If the frame is the program's end, that is logged again.
+func (h *Holder) giveUpLocked(seq uint64) {
+	h.log.Warn("output was changed in memory and is lost", "frame", seq)
+	h.ring.Release(seq + 1)
+	if h.life.exited && h.life.exitSeq == seq {
+		h.life.exitSeq = h.ring.Next()
+		h.emulator.ended = !h.launch.PTY
+		h.logLocked(wire.Exit, h.life.exit.Append(nil))
+	}
+}
+
 // misbehaved reports whether a carrier ended because of the bytes that it brought.
 func misbehaved(err error) bool {
 	var protocol *session.ProtocolError
@@ -104,6 +116,9 @@ func misbehaved(err error) bool {
 
 func (h *Holder) receivedLocked(a *attachment) {
 	a.heard = time.Now()
+	if a.endpoint.Damaged() {
+		h.giveUpLocked(a.endpoint.Acked())
+	}
 	if !a.role.writes() {
 		// Not consumed: after inputWindow bytes, nothing more is accepted.
 		a.endpoint.DropPending()

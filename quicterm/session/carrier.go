@@ -40,10 +40,6 @@ type carrier struct {
 // is 0. If ready is false, the endpoint sends no frames of the log on it before it has
 // heard what the peer has.
 func (e *Endpoint) Up(now time.Time, maxDatagram int, ready bool) CarrierID {
-	if e.config.Snapshot != nil && e.acked >= e.log.First() && e.acked < e.log.Next() && !e.log.Intact(e.acked) {
-		// Memory has changed the frame: the peer would end this carrier too. It gets a gap, as of what has left the log.
-		e.log.Release(e.acked + 1)
-	}
 	e.lastID++
 	c := &carrier{
 		id:          e.lastID,

@@ -160,6 +160,12 @@ func NewEndpoint(cfg Config) *Endpoint {
 // Acked returns the first frame of the log that the peer has not received.
 func (e *Endpoint) Acked() uint64 { return e.acked }
 
+// Damaged reports whether memory has changed the first frame of the log that the peer has not received: the peer ends
+// each carrier that brings it.
+func (e *Endpoint) Damaged() bool {
+	return e.acked >= e.log.First() && e.acked < e.log.Next() && !e.log.Intact(e.acked)
+}
+
 // Consumed returns the first frame of the log that the peer has not consumed. The
 // endpoint never needs the frames before it again.
 func (e *Endpoint) Consumed() uint64 { return e.consumed }
