@@ -89,7 +89,9 @@ func exceeded(best, worst client.State, idle bool, ports int, m meter) string {
 	packets, sockets, connections := livePackets*second+m.received, 2*candidates, (second+1)*candidates+bulkDials
 	switch {
 	case idle:
-		packets, sockets, connections = 2*idlePackets, 1, 1
+		// When the penalty of an interface ends, after up to 16 minutes, each of its paths may move, once.
+		packets = 2*idlePackets + dialPackets*min(m.sockets+m.before, ports)
+		sockets, connections = max(ports-m.before, 0), 1
 	case best == worst && best == client.Offline:
 		sockets = int(meterInterval/firstRounds) + 2*candidates*(1+m.events)
 		// A dial may be of the last interval.
