@@ -37,6 +37,9 @@ func TestCeilings(t *testing.T) {
 			"45 sockets in 10s, and at most 44 are allowed"},
 		{"storm of pings", client.Offline, client.Offline, false, meter{packets: 301},
 			"301 packets in 10s, and at most 300 are allowed"},
+		{"much input waits", client.Offline, client.Offline, false, meter{packets: 780, sockets: 10, waiting: 1000}, ""},
+		{"a key waits", client.Offline, client.Offline, false, meter{packets: 471, sockets: 10, waiting: 1},
+			"471 packets in 10s, and at most 470 are allowed"},
 		{"storm of TCP", client.Live, client.Offline, false, meter{connections: 31},
 			"31 TCP connections in 10s, and at most 30 are allowed"},
 	} {

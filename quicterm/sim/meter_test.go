@@ -21,6 +21,7 @@ type meter struct {
 	events               int // told, each of which is a reason to dial again
 	before               int // sockets of the interval before
 	received             int // packets of UDP, each of which may have an ack
+	waiting              int // frames of input that the server has not acknowledged, at the end
 }
 
 // opened counts a socket. A dial that has none, for want of descriptors, sends nothing.
@@ -51,7 +52,10 @@ func (w *world) readMeters() {
 			before, measured := last[a]
 			d := meter{
 				now.packets - before.packets, now.sockets - before.sockets, now.connections - before.connections,
-				now.events - before.events, before.before, now.received - before.received,
+				now.events - before.events, before.before, now.received - before.received, 0,
+			}
+			if s := a.current(); s != nil {
+				d.waiting = s.Status().Unacked
 			}
 			now.before = d.sockets
 			if last[a] = now; measured && attached {
@@ -75,10 +79,11 @@ const (
 	pingInterval   = time.Second            // between rounds of dials by TCP
 	activeFor      = time.Minute            // after traffic, a session is idle
 
-	bulkDials   = 8   // up to four bulk carriers by TCP, and as many in place of those that bring nothing
-	dialPackets = 16  // of a dial of QUIC that has 3 s: four times two of its handshake and two of early data
-	livePackets = 150 // a second, to type 5 keys a second with 60 % loss, and to acknowledge a flood
-	idlePackets = 4   // of each of two paths in meterInterval: pings and acks
+	bulkDials    = 8   // up to four bulk carriers by TCP, and as many in place of those that bring nothing
+	dialPackets  = 16  // of a dial of QUIC that has 3 s: four times two of its handshake and two of early data
+	earlyPackets = 32  // of early data more, if as many frames of input wait: the initial congestion window of QUIC
+	livePackets  = 150 // a second, to type 5 keys a second with 60 % loss, and to acknowledge a flood
+	idlePackets  = 4   // of each of two paths in meterInterval: pings and acks
 )
 
 // exceeded says which ceiling a client has broken in meterInterval, or nothing.
@@ -96,7 +101,7 @@ func exceeded(best, worst client.State, idle bool, ports int, m meter) string {
 		sockets = int(meterInterval/firstRounds) + 2*candidates*(1+m.events)
 		// A dial may be of the last interval.
 		knocks, pings := int(meterInterval/urgentInterval), ports*int(meterInterval/grace)
-		packets = knocks + pings + dialPackets*(m.sockets+m.before)
+		packets = knocks + pings + (dialPackets+min(m.waiting, earlyPackets))*(m.sockets+m.before)
 	case best != client.Live || worst != client.Live:
 		sockets = int(meterInterval / urgentInterval)
 	}
