@@ -95,11 +95,13 @@ func (h *Holder) carry(a *attachment, c carrier.Carrier, ready bool) {
 	h.log.Log(context.Background(), level, "carrier ended", "client", a.client, "error", err)
 }
 
-// giveUpLocked releases output up to a frame that memory has changed: no carrier could bring it. Clients get a gap in
-// its place, after which that of a pipe ends. If the frame is the program's end, that is logged again.
-func (h *Holder) giveUpLocked(seq uint64) {
+// giveUpLocked gives up the frame that a client waits for: memory has changed it, and no carrier could bring it. The
+// client gets a gap in its place, after which that of a pipe ends. If the frame is the program's end, that is logged
+// again.
+func (h *Holder) giveUpLocked(a *attachment) {
+	seq := a.endpoint.Acked()
+	a.endpoint.GiveUp()
 	h.log.Warn("output was changed in memory and is lost", "frame", seq)
-	h.ring.Release(seq + 1)
 	if h.life.exited && h.life.exitSeq == seq {
 		h.life.exitSeq = h.ring.Next()
 		h.emulator.ended = !h.launch.PTY
@@ -117,7 +119,7 @@ func misbehaved(err error) bool {
 func (h *Holder) receivedLocked(a *attachment) {
 	a.heard = time.Now()
 	if a.endpoint.Damaged() {
-		h.giveUpLocked(a.endpoint.Acked())
+		h.giveUpLocked(a)
 	}
 	if !a.role.writes() {
 		// Not consumed: after inputWindow bytes, nothing more is accepted.

@@ -25,6 +25,6 @@ func TestDamagedFrame(t *testing.T) {
 	b, _ := end.ring.Slice(2, 1)
 	b[len(b)-5] ^= 1
 	changed(true, "changed before a carrier brings it")
-	end.ring.Release(3)
+	end.endpoint.GiveUp()
 	changed(false, "given up")
 }

@@ -163,8 +163,11 @@ func (e *Endpoint) Acked() uint64 { return e.acked }
 // Damaged reports whether memory has changed the first frame of the log that the peer has not received: the peer ends
 // each carrier that brings it.
 func (e *Endpoint) Damaged() bool {
-	return e.acked >= e.log.First() && e.acked < e.log.Next() && !e.log.Intact(e.acked)
+	return e.acked >= e.First() && e.acked < e.log.Next() && !e.log.Intact(e.acked)
 }
+
+// GiveUp makes the peer get a gap, at least in place of the first frame that it has not received.
+func (e *Endpoint) GiveUp() { e.skipTo = max(e.skipTo, e.acked+1) }
 
 // Consumed returns the first frame of the log that the peer has not consumed. The
 // endpoint never needs the frames before it again.
