@@ -80,7 +80,7 @@ const (
 	needsTerminal   = "%s needs a terminal"
 	noSuchChoice    = "no session begins with %q, or more than one does"
 	noneDetached    = "no session on %s is detached"
-	detachedEnd     = "sessions that end on %s: %d"
+	detachedEnd     = "sessions ended on %s: %d"
 )
 
 // linesUnseen tells of what the screen at an attach leaves out.
@@ -131,6 +131,8 @@ func explainEnd(err error, host, resume string) error {
 		return reach.WithHint(err, "the session continues without you; qt ls %s lists it if you may log in again", host)
 	case errors.As(err, &displaced):
 		return fmt.Errorf("%w; take it back with: %s", err, resume)
+	case errors.Is(err, client.ErrDamaged):
+		return reach.WithHint(err, "%s%s", sessionContinues, resume)
 	case errors.Is(err, client.ErrGone):
 		return reach.WithHint(err, "qt ls %s lists the sessions, and qt attach shows what is left of a lost one", host)
 	}

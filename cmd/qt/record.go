@@ -25,7 +25,7 @@ func recordCommand() *cobra.Command {
 		Use:   "record [flags] [user@]host session file",
 		Short: "Record a session into a file, as one who watches it",
 		Long: `Record what a session shows into a new file, until it ends or you press Ctrl-C: an
-asciicast file, which "asciinema play FILE" plays. It has the screen at the
+asciicast file, which "asciinema play FILE" of asciinema 3 plays. It has the screen at the
 start, the output and the sizes of the terminal. The file - is the standard
 output.
 

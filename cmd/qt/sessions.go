@@ -22,8 +22,8 @@ func killCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "kill [flags] [[user@]host [session...]]",
 		Short: "End sessions and their programs",
-		Long: `End sessions and their programs. With --all-detached, end all that no client is attached to, on this
-machine if no host is given.`,
+		Long: `End sessions and their programs: each program gets SIGHUP, and SIGKILL 3 s later. qt waits for its end. With
+--all-detached, end all that no client is attached to, on this machine if no host is given.`,
 		Args: usage(cobra.ArbitraryArgs),
 		RunE: func(c *cobra.Command, args []string) error {
 			host, names := splitHost(args)

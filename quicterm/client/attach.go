@@ -88,10 +88,9 @@ var (
 	ErrLeft = errors.New("left the session")
 	// ErrLost means that output of a program without a terminal was lost.
 	ErrLost = errors.New("output was lost")
+	// ErrDamaged means that no carrier can bring the input that comes next. The program would not notice a gap in it.
+	ErrDamaged = errors.New("input was lost: the memory of this machine has changed it, and may be faulty")
 )
-
-// errDamaged ends Run when no carrier can bring the input that comes next. The program would not notice a gap in it.
-var errDamaged = errors.New("input was lost: the memory of this machine has changed it, and may be faulty")
 
 // A WithdrawnError ends a session's Run because what let this client in does so no more. The
 // session continues on the server.
@@ -300,7 +299,7 @@ func (s *Session) endLocked(cause error) {
 
 func (s *Session) endIfDamagedLocked() {
 	if s.endpoint.Damaged() {
-		s.endLocked(errDamaged)
+		s.endLocked(ErrDamaged)
 	}
 }
 

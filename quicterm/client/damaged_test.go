@@ -31,7 +31,7 @@ func TestDamagedInput(t *testing.T) {
 			})
 			ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
 			defer cancel()
-			if _, err := s.Run(ctx); !errors.Is(err, errDamaged) {
+			if _, err := s.Run(ctx); !errors.Is(err, ErrDamaged) {
 				t.Errorf("terminal %v: ends with %v", pty, err)
 			}
 			w.kept.Wait()

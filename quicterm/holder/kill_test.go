@@ -19,7 +19,7 @@ func (w *world) kill() {
 	m, _ := w.ask(&wire.Open{Client: "killer@x"}, &wire.Kill{Session: "whatever"})
 	w.want("kill", m, &wire.Done{})
 	w.locked(func(h *Holder) {
-		if !h.life.exited {
+		if !h.life.reaped {
 			w.t.Error("the answer to a kill came before the program has ended")
 		}
 	})

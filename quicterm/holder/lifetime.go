@@ -29,6 +29,7 @@ type lifetime struct {
 	requested   map[syscall.Signal]bool // signals that the client has sent or typed
 	stopping    bool                    // the system stops, and with it the program
 
+	reaped  bool // the program has ended; its last output may still wait for a client
 	exited  bool // the Exit frame is in the log
 	exitSeq uint64
 	exit    wire.ExitStatus
@@ -120,7 +121,7 @@ func (h *Holder) killLocked(done, by string) {
 func (h *Holder) awaitKilledLocked() wire.Body {
 	ctx, cancel := context.WithTimeout(context.Background(), killWait)
 	defer cancel()
-	if h.gate.Wait(ctx, func() bool { return h.life.exited || h.life.over }) != nil {
+	if h.gate.Wait(ctx, func() bool { return h.life.reaped || h.life.over }) != nil {
 		return &wire.Error{Text: fmt.Sprintf("session %q was killed, but has not ended after %v: "+
 			"see on the server what its program waits for", h.launch.Name, killWait)}
 	}

@@ -52,6 +52,10 @@ func (h *Holder) programLoop() {
 	})
 	status, sig := p.Wait()
 	at := time.Now()
+	h.gate.Lock()
+	h.life.reaped = true
+	h.gate.Changed()
+	h.gate.Unlock()
 	if h.launch.PTY {
 		h.awaitQuiet(drained)
 	} else {

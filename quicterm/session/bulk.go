@@ -28,8 +28,8 @@ func (e *Endpoint) Bulk(id CarrierID) {
 	}
 }
 
-// becomeBulk makes a carrier one for bulk data. It begins with the window that its path has shown, which it shares with
-// those that are there.
+// becomeBulk makes a carrier one for bulk data. It begins with the window that its path has shown, initialCwnd at most,
+// which it shares with those that are there: the carrier that it is beside goes on meanwhile.
 func (e *Endpoint) becomeBulk(c *carrier) {
 	sharing := 1
 	for _, b := range e.carriers {

@@ -21,6 +21,7 @@ const dismissTimeout = 2 * time.Second
 // its window. The last line that it reads says whether it is on. It restores the modes only if no shell has done
 // that already: only our raw mode has no output processing.
 const watch = `trap '' HUP INT QUIT TERM TSTP TTIN TTOU
+last=on
 while IFS= read -r state; do last=$state; done
 [ "$last" = off ] && exit
 printf %s "$1"

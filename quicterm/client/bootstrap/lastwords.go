@@ -2,8 +2,8 @@ package bootstrap
 
 import "github.com/quicterm/quicterm/quicterm/wire"
 
-// LastWords hears what an ssh process says, for its user: it shows each line as far as that can be printed, because the host's are among them. It keeps those by which ssh says why it
-// could not log in. One goroutine at a time may use it.
+// LastWords hears what an ssh process says, for its user: it shows each line as far as that can be printed, because the
+// host's are among them. It keeps those by which ssh says why it could not log in. One goroutine at a time may use it.
 type LastWords struct {
 	Show func(line string)
 
