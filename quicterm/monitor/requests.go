@@ -241,7 +241,8 @@ func (s *Monitor) resumed(
 	}
 	l := access.Admission{UID: req.UID, Account: by.Account, Key: string(by.Key), Scope: by.Scope, NoPTY: by.NoPTY}
 	p := &proven{Admission: l, credential: privsep.CredentialOf(&by)}
-	if by.Proven > 0 { // a holder that lies about it could say as well that there was no key
+	// A holder that lies about it could say as well that there was no key. No key is proven in the future.
+	if by.Proven > 0 && by.Proven <= time.Now().Unix() {
 		p.at = time.Unix(by.Proven, 0)
 	}
 	if err := s.rights.Refused(ctx, p.right(&r.Path)); err != nil {

@@ -123,6 +123,8 @@ func (n *NameService) ask(ctx context.Context, command string, args ...string) (
 	if a != nil {
 		return a.out, a.err
 	}
+	ctx, cancel := context.WithTimeoutCause(ctx, lookupTimeout, fmt.Errorf("no answer within %v", lookupTimeout))
+	defer cancel()
 	limited := !known && command == "getent"
 	if limited {
 		end, err := n.turns.Take(ctx, sourceOf(ctx))
@@ -131,8 +133,6 @@ func (n *NameService) ask(ctx context.Context, command string, args ...string) (
 		}
 		defer end()
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, lookupTimeout, fmt.Errorf("no answer within %v", lookupTimeout))
-	defer cancel()
 	end, err := n.same.Take(ctx, key)
 	if err != nil {
 		return nil, err

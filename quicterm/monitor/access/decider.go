@@ -281,7 +281,10 @@ func (d *Decider) Seal(o *privsep.Offer, verdicts []auth.Verdict) []byte {
 func (d *Decider) Allowed(
 	ctx context.Context, a *account.Account, o *privsep.Offer, key int,
 ) (allowed *auth.Permissions, err error) {
-	if sealed := d.sealer.open(o); sealed != nil && sealed[key] != nil {
+	if sealed := d.sealer.open(o); sealed != nil {
+		if sealed[key] == nil { // sshd and key files are not asked again for each try of a stranger
+			return nil, errRefused
+		}
 		return sealed[key], nil
 	}
 	verdicts, err := d.Judge(ctx, a, o)
@@ -290,6 +293,8 @@ func (d *Decider) Allowed(
 	}
 	return verdicts[key].Allowed, verdicts[key].Refused
 }
+
+var errRefused = errors.New("the key was refused a moment ago")
 
 // ErrExpired is the error of an account whose expiration date has passed.
 var ErrExpired = errors.New("account has expired")
