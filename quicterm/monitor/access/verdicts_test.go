@@ -4,6 +4,7 @@ package access
 
 import (
 	"bytes"
+	"errors"
 	"net/netip"
 	"slices"
 	"strings"
@@ -34,6 +35,10 @@ func TestSealedVerdicts(t *testing.T) {
 		got := opened(func(*privsep.Offer) {})
 		if len(got) != 2 || got[0] != nil || got[1].Command != "date" || !got[1].NoPTY {
 			t.Fatalf("sealed are %v", got)
+		}
+		d := &Decider{sealer: s} // it can ask nobody
+		if _, err := d.Allowed(t.Context(), nil, &o, 0); !errors.Is(err, errRefused) {
+			t.Errorf("a key that was refused: %v", err)
 		}
 		for why, change := range map[string]func(o *privsep.Offer){
 			"another connection": func(o *privsep.Offer) { o.Attempt++ },
