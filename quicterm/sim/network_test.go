@@ -281,18 +281,22 @@ func (p *process) Interfaces() (names []string, err error) {
 
 // lookup returns the interface that packets take, and their source.
 func (p *process) lookup(remote netip.AddrPort, iface string) (used *port, source netip.Addr, err error) {
-	for _, port := range p.machine.look() {
-		if iface != "" && iface != port.name {
-			continue
+	up := p.machine.look()
+	p.machine.world.net.Do(func() {
+		for _, port := range up {
+			switch {
+			case used != nil || iface != "" && iface != port.name:
+			case remote.Addr().Is6():
+				used, source = port, port.v6
+			case !port.noV4:
+				used, source = port, port.v4
+			}
 		}
-		if remote.Addr().Is6() {
-			return port, port.v6, nil
-		}
-		if !port.noV4 {
-			return port, port.v4, nil
-		}
+	})
+	if used == nil {
+		return nil, source, syscall.ENETUNREACH
 	}
-	return nil, source, syscall.ENETUNREACH
+	return used, source, nil
 }
 
 // Lookup returns the way to the server over an interface, or over the first that is up.
