@@ -46,7 +46,6 @@ type Conn struct {
 	tls           *tls.Conn
 	tcp           *net.TCPConn    // nil if the connection is not a plain TCP socket
 	raw           syscall.RawConn // of tcp, or nil
-	direct        bool            // the socket leads to the peer, not to a proxy
 	local, remote netip.AddrPort
 }
 
@@ -55,8 +54,7 @@ var (
 	_ carrier.Addressed   = (*Conn)(nil)
 )
 
-// Dial connects to a server by the function dial, which may lead through a proxy, and does the
-// handshake. On an error nothing is left open.
+// Dial connects to a server by the function dial, and does the handshake. On an error nothing is left open.
 func Dial(
 	ctx context.Context, dial func(ctx context.Context, network, address string) (net.Conn, error),
 	addr netip.AddrPort, conf *tls.Config,
@@ -97,7 +95,7 @@ func newConn(
 	if tcp, ok := conn.(*net.TCPConn); ok {
 		tcp.SetNoDelay(true)
 		if raw, err := tcp.SyscallConn(); err == nil {
-			c.tcp, c.raw, c.direct = tcp, raw, addrPort(tcp.RemoteAddr()) == c.remote
+			c.tcp, c.raw = tcp, raw
 			conn = bounded(tcp, raw, notSentLowat)
 		}
 	}
@@ -169,14 +167,14 @@ func (c *Conn) TLS() tls.ConnectionState { return c.tls.ConnectionState() }
 // LocalAddr returns the address of the socket.
 func (c *Conn) LocalAddr() netip.AddrPort { return c.local }
 
-// RemoteAddr returns the address of the peer, also behind a proxy.
+// RemoteAddr returns the address of the peer.
 func (c *Conn) RemoteAddr() netip.AddrPort { return c.remote }
 
 // Stats implements [carrier.StatsReader]. A read or a write counts as a packet. The round trip
-// is that of the kernel; it is not known through a proxy, or if the system does not tell.
+// is that of the kernel; it is not known if the connection is not a plain socket, or if the system does not tell.
 func (c *Conn) Stats() carrier.Stats {
 	s := c.Conn.Stats()
-	if c.direct {
+	if c.raw != nil {
 		s.RTT = roundTrip(c.raw)
 	}
 	return s
