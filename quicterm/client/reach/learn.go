@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
+	"github.com/quicterm/quicterm/quicterm/auth"
 	"github.com/quicterm/quicterm/quicterm/client"
 )
 
@@ -20,8 +21,9 @@ func (a *Access) learn(by client.Transport, server netip.AddrPort, direct error)
 			return // for a day from when it was found out
 		}
 		now.Port = a.Tunnel.Port()
-		// A daemon that did not run, or had another port, is dialed the next time.
-		if a.before.Port == now.Port && !errors.Is(direct, syscall.ECONNREFUSED) {
+		// A daemon that did not run, had another port, or found another daemon at its own, is dialed the next time.
+		another := errors.As(direct, new(*auth.UnknownHostError))
+		if a.before.Port == now.Port && !errors.Is(direct, syscall.ECONNREFUSED) && !another {
 			now.NoUDP, now.NoLogin = a.before.NoUDP, true
 		}
 	}
