@@ -27,6 +27,10 @@ const (
 	// SealSize is how much of a datagram package sealed needs for itself. Frames leave it
 	// free on every carrier.
 	SealSize = 24
+
+	// DeadTime is how long a carrier is kept whose peer answers nothing. Long before that a client has dialed others:
+	// this only removes those whose peer is gone.
+	DeadTime = 90 * time.Second
 )
 
 // A Carrier is one way between the two ends of an attachment, with two lanes: a reliable

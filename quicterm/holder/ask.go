@@ -18,7 +18,7 @@ import (
 
 // Ask sends a request to the holder that listens at a socket as the account uid, and
 // returns its answer, of at most wire.MaxAnswer bytes. It blocks until ctx ends, at most for
-// answerTime.
+// AnswerTime.
 func Ask(ctx context.Context, path string, uid uint32, open *wire.Open, request wire.Message) (wire.Message, error) {
 	c, answer, err := ask(ctx, path, uid, open, request, nil)
 	if err == nil {
@@ -66,7 +66,7 @@ func AskAtEnd(path string, uid uint32) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.SetDeadline(time.Now().Add(answerTime))
+	c.SetDeadline(time.Now().Add(AnswerTime))
 	if err := send(c, &wire.Open{}, request, nil); err != nil {
 		c.Close()
 		return nil, fmt.Errorf("ask holder: %w", err)
@@ -82,7 +82,7 @@ func ask(
 	if err != nil {
 		return nil, wire.Message{}, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	ctx, cancel := context.WithTimeout(ctx, AnswerTime)
 	defer cancel()
 	stop := context.AfterFunc(ctx, func() { c.SetDeadline(time.Now()) })
 	var answer wire.Message

@@ -129,7 +129,7 @@ func start(ctx context.Context, launch *wire.Launch, p Process) (pid int, reply 
 		stdin.Close()
 	}()
 	defer cmd.Process.Release()
-	r.SetReadDeadline(time.Now().Add(startTime))
+	r.SetReadDeadline(time.Now().Add(StartTime))
 	stop := context.AfterFunc(ctx, func() { r.SetReadDeadline(time.Now()) })
 	defer stop()
 	reply, err = wire.Read(r, wire.MaxMessage)

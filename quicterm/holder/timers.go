@@ -5,7 +5,7 @@ package holder
 import "time"
 
 // All times of this package follow. Five are chosen: what a program takes to act on a key (turn), what a person does not
-// notice (blink), how long a process of this machine may take to answer (answerTime), how long a program may take to
+// notice (blink), how long a process of this machine may take to answer (AnswerTime), how long a program may take to
 // end (killGrace), and how often what hardly ever happens is looked for (sweepInterval).
 const (
 	// turn is how long a program may turn the echo off after it has asked for a password.
@@ -58,29 +58,29 @@ const (
 	// exitGrace is how long clients have to read the program's end after one of them has done so.
 	exitGrace = 20 * blink
 
-	// answerTime is how long a daemon waits for a holder's answer. A holder answers at once, unless its user has
+	// AnswerTime is how long a daemon waits for a holder's answer. A holder answers at once, unless its user has
 	// stopped it. requestTime is how long a daemon may take to send its request.
-	answerTime  = 5 * time.Second
-	requestTime = 2 * answerTime
+	AnswerTime  = 5 * time.Second
+	requestTime = 2 * AnswerTime
 
-	// startTime is how long a holder may take to start. loginTime is how much of it PAM and the process in its
+	// StartTime is how long a holder may take to start. loginTime is how much of it PAM and the process in its
 	// session may take, and 2 seconds more after a late answer of PAM.
-	startTime = 4 * answerTime
-	loginTime = 3 * answerTime
+	StartTime = 4 * AnswerTime
+	loginTime = 3 * AnswerTime
 
 	// keepDelay is how much later than a change the record of a session is written: a burst of output is one screen.
-	keepDelay = answerTime
+	keepDelay = AnswerTime
 
 	// diskTime bounds how long the end of a session waits for the disk with its record: it may hang. Nothing waits
 	// for the holder then, and a record that is left would show a session that has exited as lost.
-	diskTime = 2 * answerTime
+	diskTime = 2 * AnswerTime
 
 	// displacedGrace is how long a displaced client has to read that it is, before its carriers are closed.
-	displacedGrace = answerTime
+	displacedGrace = AnswerTime
 
 	// awayGrace is how long a client may have no carrier before the writers are told that it has left, and another
 	// one may have its place: a move to another network takes less.
-	awayGrace = 2 * answerTime
+	awayGrace = 2 * AnswerTime
 
 	// ownerGrace is how long the owner of the size may be away while another writer is connected: after that the
 	// size is the other's. Most moves take less, and a wrong size is seen.
@@ -91,7 +91,7 @@ const (
 	stallLimit = awayGrace + ownerGrace
 
 	// killGrace is how long a program has between SIGHUP and SIGKILL, and su between SIGTERM and SIGKILL: it gives its
-	// child 2 seconds. killWait is how long a Kill waits for the program's end, within answerTime.
+	// child 2 seconds. killWait is how long a Kill waits for the program's end, within AnswerTime.
 	killGrace = 3 * time.Second
 	killWait  = killGrace + 10*blink
 

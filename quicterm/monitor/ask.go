@@ -23,16 +23,9 @@ import (
 // Holders run as their account, which may put anything in their place: any number of
 // sockets that never answer, or that answer anything. What that costs is bounded here, and
 // one of them does not spoil the answers of the others.
-const (
-	// askTime bounds how long all holders of an account are asked: as long as one may
-	// take to answer. If more than MaxAsks of them are silent, each is given less, so that
-	// all are asked.
-	askTime = 5 * time.Second
-
-	// maxCollected bounds the descriptions of sessions that are kept for a request, in
-	// bytes: several times what fits into its answer.
-	maxCollected = 4 * wire.MaxMessage
-)
+// maxCollected bounds the descriptions of sessions that are kept for a request, in
+// bytes: several times what fits into its answer.
+const maxCollected = 4 * wire.MaxMessage
 
 // An entry is a session whose holder has answered, or a record of a lost one.
 type entry struct {

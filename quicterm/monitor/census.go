@@ -27,25 +27,14 @@ type inspected struct {
 }
 
 const (
-	// censusTime bounds how long all accounts are asked, whose file systems may not answer, and
-	// inspectTime the holders of one. Prometheus waits 10 s by default.
-	censusTime, inspectTime = 4 * time.Second, 3 * time.Second
-
 	// maxFollowed bounds how many sessions of an account are followed, each with a descriptor: an
 	// account can make more sockets.
 	maxFollowed = 2000
-
-	// followPause is the time before a holder that could not be asked is asked again.
-	followPause = time.Minute
 
 	// maxCount bounds what one report adds to a count: an account can make its holders claim
 	// anything, and the sum must stay a number that grows.
 	maxCount = 1 << 32
 )
-
-// leastAge is how old numbers may be that are told again: each account may ask for them any number of
-// times, and asking uses what the accounts may have asked.
-const leastAge = time.Second
 
 // A census is what the daemon knows of all sessions. It is safe for concurrent use. The zero value is empty.
 type census struct {

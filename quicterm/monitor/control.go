@@ -37,14 +37,6 @@ import (
 //	GET  /healthz          the same
 const ControlSocket = "control.sock"
 
-const (
-	// metricsPause is the time between two attempts to listen at the address of the setting metrics.
-	metricsPause = 5 * time.Second
-
-	// healthTime bounds how long the network half may take to answer: it does so in milliseconds.
-	healthTime = 2 * time.Second
-)
-
 // A Status is what an operator sees of a daemon.
 type Status struct {
 	Software    string          `json:"software"`
@@ -113,7 +105,7 @@ func (s *Monitor) Status(ctx context.Context) *Status {
 
 // Milliseconds returns a time in the unit of a status.
 func Milliseconds(d time.Duration) float64 {
-	return float64(d.Round(time.Microsecond)) / float64(time.Millisecond)
+	return float64(d.Microseconds()) / 1000
 }
 
 func stateName(p wire.Phase) string {
@@ -144,7 +136,7 @@ func (s *Monitor) Drain(on bool) {
 
 // notReady returns why the daemon takes no new sessions, or nothing.
 func (s *Monitor) notReady(ctx context.Context) string {
-	ctx, cancel := context.WithTimeout(ctx, healthTime)
+	ctx, cancel := context.WithTimeout(ctx, promptTime)
 	defer cancel()
 	if _, err := s.clients(ctx); err != nil {
 		return "clients are not served: " + err.Error()

@@ -20,7 +20,6 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
-	"time"
 
 	"github.com/quicterm/quicterm/configs"
 	"github.com/quicterm/quicterm/quicterm/auth"
@@ -157,12 +156,9 @@ func (e *examination) ports(ctx context.Context, running netip.AddrPort) {
 	}
 }
 
-// dialTime bounds how long the daemon's port may take to answer on the machine itself.
-const dialTime = 2 * time.Second
-
 // dialTCP returns why a connection over TCP does not reach a daemon of this machine.
 func dialTCP(ctx context.Context, a netip.AddrPort) error {
-	ctx, cancel := context.WithTimeout(ctx, dialTime)
+	ctx, cancel := context.WithTimeout(ctx, promptTime)
 	defer cancel()
 	c, err := new(net.Dialer).DialContext(ctx, "tcp", a.String())
 	if err == nil {

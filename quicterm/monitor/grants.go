@@ -32,9 +32,6 @@ const (
 	// daemonLock is the file that the daemon of an account has locked.
 	daemonLock = "qtd.lock"
 
-	// grantTimeout bounds how long a grant may take.
-	grantTimeout = 5 * time.Second
-
 	// maxGrants bounds how many grants an account is given at once, and maxAllGrants those of
 	// all accounts: each has a descriptor, and asks the name service.
 	maxGrants, maxAllGrants = 16, 256
@@ -93,10 +90,6 @@ func (s *Monitor) listenGrantSocket(path string) (*net.UnixListener, error) {
 	return l, err
 }
 
-// lockPatience is how long another process may have the lock. A child that a daemon was starting
-// when it was killed has it until it runs its program, which is rarely longer than milliseconds.
-const lockPatience = 2 * time.Second
-
 // lockFile locks a file, until it is closed or this process ends, and writes the
 // process id into it.
 func lockFile(name string) (*os.File, error) {
@@ -106,8 +99,8 @@ func lockFile(name string) (*os.File, error) {
 	}
 	lock := func() error { return syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) }
 	err = lock()
-	for start := time.Now(); errors.Is(err, syscall.EWOULDBLOCK) && time.Since(start) < lockPatience; err = lock() {
-		time.Sleep(10 * time.Millisecond)
+	for start := time.Now(); errors.Is(err, syscall.EWOULDBLOCK) && time.Since(start) < promptTime; err = lock() {
+		time.Sleep(promptTime / 200)
 	}
 	if err != nil {
 		pid, _ := io.ReadAll(io.LimitReader(f, 20))
@@ -165,7 +158,7 @@ func (g *grants) serve(ctx context.Context) error {
 		g.server.log.Warn("cannot accept a connection for a grant", "error", err)
 		select {
 		case <-ctx.Done():
-		case <-time.After(100 * time.Millisecond):
+		case <-time.After(AcceptPause):
 		}
 	}
 }

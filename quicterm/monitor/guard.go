@@ -17,14 +17,8 @@ import (
 // So the monitor asks itself when that is overdue. It keeps a descriptor of each connection to a holder
 // that it has handed over, and shuts that of a client that has lost its access.
 
-const (
-	// overdueTime is how much later than it should the network half may ask. Its clock for it has
-	// steps of a minute.
-	overdueTime = 2 * time.Minute
-
-	// maxOverdue is how many overdue logins are checked at once: a home may hang.
-	maxOverdue = 8
-)
+// maxOverdue is how many overdue logins are checked at once: a home may hang.
+const maxOverdue = 8
 
 // Hold implements [privsep.Logins].
 func (l *logins) Hold(id privsep.LoginID, cut func()) error {

@@ -74,7 +74,7 @@ func TestTakenOverNetworkProcess(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	old, err := m.login(&proven{account: m.self, at: time.Now().Add(-privsep.RequestsTime - requestsSlack - time.Second)}, privsep.Path{})
+	old, err := m.login(&proven{account: m.self, at: time.Now().Add(-wire.RequestsTime - requestsSlack - time.Second)}, privsep.Path{})
 	if err != nil {
 		t.Fatal(err)
 	}

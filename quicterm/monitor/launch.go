@@ -15,24 +15,14 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"github.com/quicterm/quicterm/quicterm/monitor/privsep"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
-const (
-	// exitedTTL bounds how long a session keeps its exit status for a client: a laptop that is closed overnight.
-	exitedTTL = 24 * time.Hour
-
-	// pipeTTL bounds how long a command without a terminal waits for its client: longer than networks fail, and short
-	// enough that the commands of clients which are gone do not pile up.
-	pipeTTL = time.Hour
-
-	// maxWatchers bounds the clients of a session beside its writer, which share, watch or peek: an audience.
-	maxWatchers = 50
-)
+// maxWatchers bounds the clients of a session beside its writer, which share, watch or peek: an audience.
+const maxWatchers = 50
 
 // launch describes a new session to its holder. The environment of the program is made
 // from scratch, as login(1) does: it does not depend on who started the daemon.

@@ -22,14 +22,9 @@ import (
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
-const (
-	// requestsSlack is how much later a request of that time may arrive here.
-	requestsSlack = 10 * time.Second
-
-	// maxLogins bounds the logins that are kept, of clients that are connected: some hundred bytes
-	// each.
-	maxLogins = 1 << 16
-)
+// maxLogins bounds the logins that are kept, of clients that are connected: some hundred bytes
+// each.
+const maxLogins = 1 << 16
 
 // A proven is a login that was proven, or that of a client that resumes, as its holder says.
 type proven struct {
@@ -298,7 +293,7 @@ func (p *proven) on(log *slog.Logger, path *privsep.Path) *slog.Logger {
 // changing is client for a request that changes something, which a login may send for a while.
 func (s *Monitor) changing(by *privsep.By) (*client, error) {
 	c, err := s.client(by)
-	if err == nil && time.Since(c.at) > privsep.RequestsTime+requestsSlack {
+	if err == nil && time.Since(c.at) > wire.RequestsTime+requestsSlack {
 		return nil, errNoLogin
 	}
 	return c, err

@@ -58,13 +58,10 @@ func (c *client) lost(ctx context.Context) ([]entry, error) {
 	return visible(entries), nil
 }
 
-// recordsTime bounds how long a request waits for the disk with the records.
-const recordsTime = 2 * time.Second
-
 // records has a process of the account do a task.
 func (c *client) records(ctx context.Context, launch *wire.Launch) (answer wire.Message, err error) {
 	s := c.server
-	ctx, cancel := context.WithTimeout(ctx, recordsTime)
+	ctx, cancel := context.WithTimeout(ctx, promptTime)
 	defer cancel()
 	if err := s.accounts.starts.Of(c.account.UID).Wait(ctx); err != nil {
 		return answer, err
@@ -124,10 +121,6 @@ func (c *client) passToRecord(ctx context.Context, e *entry, m wire.Message) (wi
 	c.log.Info("lost session removed", "event", "kill", "session", e.state.Name, "id", e.id.Short())
 	return c.records(ctx, &wire.Launch{ID: e.id, Scope: c.Scope, Persist: c.persist(wire.PersistRemove)})
 }
-
-// lostAge is how old the list of lost sessions may be for a client that asks again and again: each list
-// takes a process.
-const lostAge = 10 * time.Second
 
 // withLost adds the lost sessions to those that live.
 func (c *client) withLost(ctx context.Context, entries []entry) []entry {

@@ -12,11 +12,6 @@ import (
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
-// memoryAge is how old the memory of all accounts may be when a new session is checked
-// against max_buffer_total. Looking at all processes takes milliseconds; a session fills
-// its buffer in seconds.
-const memoryAge = 5 * time.Second
-
 // A memorySum is how much memory the holders of each account take, as last read.
 type memorySum struct {
 	limit int64 // max_buffer_total

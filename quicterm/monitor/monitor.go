@@ -313,9 +313,6 @@ func (s *Monitor) retireSecrets() {
 	}
 }
 
-// MaxUnused is how long a granted daemon runs without a client, a session or a grant.
-const MaxUnused = 10 * time.Minute
-
 // processStart is when this process began.
 var processStart = time.Now()
 

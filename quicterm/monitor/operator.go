@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/quicterm/quicterm/quicterm/machine/rundir"
 	"github.com/quicterm/quicterm/quicterm/wire"
@@ -20,9 +19,6 @@ import (
 const (
 	// maxOperatorForm bounds the form of an operator's request, in bytes: some thousand ids.
 	maxOperatorForm = 256 << 10
-
-	// operatorTime bounds how long all holders are asked for one such request. Those that answer do so in milliseconds.
-	operatorTime = 10 * time.Second
 
 	// maxEndReason is how many bytes of an operator's reason are told: with a name it fits into a notice.
 	maxEndReason = 200

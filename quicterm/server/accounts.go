@@ -26,7 +26,6 @@ const (
 	// one that has not brought bulkBytes within bulkTime is closed: its client resumes.
 	maxGrown  = 2 << 20
 	bulkBytes = 64 << 10
-	bulkTime  = time.Minute
 
 	// maxLarge is how many large buffers the relays of an account may borrow at once: more are
 	// not busy at a time, unless nobody reads what they copy.

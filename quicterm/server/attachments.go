@@ -34,9 +34,6 @@ func kindOf(i incoming) string {
 	return kindSSH
 }
 
-// sampleInterval is how often the address, the round trips and the losses of connections are looked at.
-const sampleInterval = 15 * time.Second
-
 // attachments know the clients that this daemon relays for. They are safe for concurrent use.
 type attachments struct {
 	server *Server

@@ -19,18 +19,6 @@ import (
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
-// closeTimeout bounds how long a client may take to read the last message and to
-// close the connection.
-const closeTimeout = 3 * time.Second
-
-// firstMessageTimeout bounds how long a client may be silent. It sends its first message
-// with the end of its handshake; packets may be lost.
-const firstMessageTimeout = 5 * time.Second
-
-// denyInterval is the unit of the time that a denied login takes, so that it does not tell
-// whether the account exists, or has keys. Looking that up takes less.
-const denyInterval = 200 * time.Millisecond
-
 // errDenied is the error of a client that has proven nothing. The client is only
 // told Denied; the error that is wrapped with this one goes to the log.
 var errDenied = errors.New("denied")
@@ -159,7 +147,7 @@ func (c *conn) serve(ctx context.Context) error {
 	if c.local == nil {
 		c.server.accounts.join(c.login.UID, c.member)
 	}
-	c.carrier.SetDeadline(c.provenAt.Add(privsep.RequestsTime))
+	c.carrier.SetDeadline(c.provenAt.Add(wire.RequestsTime))
 	c.carrier.SetWriteDeadline(time.Time{})
 	c.log = c.loginLog()
 	c.server.counts.countOf("quicterm_logins_total", "proof", kindOfProof(c.login.Credential.Proof))
@@ -190,13 +178,13 @@ func (c *conn) awaitDenial() {
 }
 
 // serveRequests answers the requests of an authenticated client, until one makes the
-// connection a carrier, the client ends its side or monitor.RequestsTime has passed.
+// connection a carrier, the client ends its side or wire.RequestsTime has passed.
 func (c *conn) serveRequests(ctx context.Context, request wire.Message) error {
 	for {
 		c.member.heard()
 		// also the first, which may come after the proof
-		if time.Since(c.provenAt) >= privsep.RequestsTime {
-			return fmt.Errorf("request later than %v after the proof", privsep.RequestsTime)
+		if time.Since(c.provenAt) >= wire.RequestsTime {
+			return fmt.Errorf("request later than %v after the proof", wire.RequestsTime)
 		}
 		if done, err := c.handle(ctx, request); done || err != nil {
 			return err

@@ -13,10 +13,6 @@ import (
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
-// addressInterval is how often a connection is looked at: whether its client has
-// another address, for which a key may not be good. It costs no check if not.
-const addressInterval = time.Minute
-
 // places returns the addresses of the connection as it is now, without ports.
 func (c *conn) places() [2]netip.Addr {
 	path := c.path()
@@ -25,14 +21,14 @@ func (c *conn) places() [2]netip.Addr {
 
 // guard closes the connection when what let the client in does so no more: it checks that
 // after a time, when the client's address has changed, and each day. The caller calls stop
-// when the connection has ended. After a login that time is monitor.RightTime: access may have been
+// when the connection has ended. After a login that time is privsep.RightTime: access may have been
 // withdrawn between the proof and the Attach, and no result from before the Attach is used then.
 func (c *conn) guard(after time.Duration) (stop func()) {
 	ctx, cancel := context.WithCancel(c.incoming.Context())
 	var wg sync.WaitGroup
 	c.spawn(&wg, func() {
 		now, next := c.places(), time.Now().Add(after)
-		timer := time.NewTimer(min(after, addressInterval))
+		timer := time.NewTimer(min(after, privsep.AddressInterval))
 		defer timer.Stop()
 		for {
 			select {
@@ -62,7 +58,7 @@ func (c *conn) guard(after time.Duration) (stop func()) {
 				}
 			}
 			// All connections are looked at in the same moment: that is one wake-up a minute.
-			timer.Reset(addressInterval - uptime()%addressInterval)
+			timer.Reset(privsep.AddressInterval - uptime()%privsep.AddressInterval)
 		}
 	})
 	return func() {

@@ -126,7 +126,7 @@ func TestProofIsNotKept(t *testing.T) {
 		h.send(late, h.login(&wire.List{})...)
 		h.want("list", late, wire.TypeListing)
 		start := time.Now()
-		for ; time.Since(start) < privsep.RequestsTime-time.Second; time.Sleep(time.Second) {
+		for ; time.Since(start) < wire.RequestsTime-time.Second; time.Sleep(time.Second) {
 			h.want("list", busy, wire.TypeListing)
 			h.send(busy, &wire.List{})
 		}
@@ -147,7 +147,7 @@ func TestProofIsNotKept(t *testing.T) {
 			t.Error("an attached client has lost its connection before it was checked")
 		}
 		for start := time.Now(); late.Context().Err() == nil; time.Sleep(time.Second) {
-			if time.Since(start) > addressInterval {
+			if time.Since(start) > privsep.AddressInterval {
 				t.Fatal("not checked after an Attach")
 			}
 			late.SendDatagram([]byte("alive"))

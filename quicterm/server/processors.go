@@ -20,10 +20,9 @@ import (
 // less than fullShare of one, because others use it, stays on one. So does a daemon whose system does not tell
 // the processor time.
 const (
-	workSpan     = 256
-	workBytes    = 4 << 10
-	acceptWork   = 4 // pieces that a connection's beginning is as much as
-	lookInterval = 100 * time.Millisecond
+	workSpan   = 256
+	workBytes  = 4 << 10
+	acceptWork = 4 // pieces that a connection's beginning is as much as
 
 	// fullShare is the part of a processor's time from which on all are used. The same work takes up to twice
 	// as much on several, so that less than oneShare leaves time on one.

@@ -13,17 +13,10 @@ import (
 	"time"
 
 	"github.com/quicterm/quicterm/migrate/carrier/tcp"
+	"github.com/quicterm/quicterm/quicterm/monitor"
 )
 
 const (
-	// acceptPause is the time between two attempts to accept after one failed, for instance
-	// because there are too many open files.
-	acceptPause = 100 * time.Millisecond
-
-	// hangupInterval is the time between two looks whether a client has gone. A read learns it
-	// at once, but there is none while a holder takes nothing.
-	hangupInterval = 5 * time.Second
-
 	// tcpWindow is how many bytes the kernel takes from a client before the daemon reads: what
 	// it announces with the first packet anyway. maxTCPWindow is the same for a client that has
 	// logged in and sends much, as far as its account may have that (see accounts.grow).
@@ -55,7 +48,7 @@ func (s *Server) ServeTCP(ctx context.Context, l net.Listener) error {
 			s.refusedLog.Limited(time.Now(), s.log, "cannot accept a TCP connection", "error", err)
 			select {
 			case <-ctx.Done():
-			case <-time.After(acceptPause):
+			case <-time.After(monitor.AcceptPause):
 			}
 			continue
 		}
@@ -153,13 +146,13 @@ func (i *tcpIncoming) failed(err error) {
 	}
 }
 
-// grow gives the connection a larger window if it has used up the small one within a second, and
+// grow gives the connection a larger window if it has used up the small one within growTime, and
 // its account may have more.
 func (i *tcpIncoming) grow(read int) {
 	if i.maxWindow {
 		return
 	}
-	if now := time.Now(); now.Sub(i.since) > time.Second {
+	if now := time.Now(); now.Sub(i.since) > growTime {
 		i.recent, i.since = 0, now
 	}
 	if i.recent += read; i.recent >= tcpWindow {

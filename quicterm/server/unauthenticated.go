@@ -34,7 +34,6 @@ const (
 	// firstRate and firstBurst limit the strangers of a site that are protected, for protectedTime,
 	// which is some round trips: in a flood from many addresses, few are.
 	firstRate, firstBurst = 0.125, 4
-	protectedTime         = time.Second
 
 	// packetRate and packetBurst are how many packets a second that may begin a connection are looked at,
 	// and at once: more than strangers may make, with a second try each. Above that, each site

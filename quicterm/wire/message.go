@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"reflect"
+	"time"
 
 	"github.com/fxamacker/cbor/v2"
 )
@@ -20,6 +21,9 @@ const ALPN = "quicterm/1"
 // MaxMessage is the size of the largest payload of a message, in bytes: enough for the
 // longest argument of a command that Linux accepts (128 KiB).
 const MaxMessage = 192 << 10
+
+// RequestsTime is how long after its proof a client may send requests. qt sends its only one with the proof.
+const RequestsTime = 30 * time.Second
 
 // A Type is the type of a message.
 type Type uint8

@@ -9,6 +9,8 @@ import (
 	"net/netip"
 
 	quicgo "github.com/quic-go/quic-go"
+
+	"github.com/quicterm/quicterm/migrate/carrier"
 )
 
 // ListenConfig says how a [Listener] accepts connections.
@@ -138,8 +140,8 @@ const (
 // datagrams, both also as early data. Receive windows grow if grow allows it, or is nil.
 func serverConfig(grow func(context.Context, uint64) bool) *quicgo.Config {
 	conf := &quicgo.Config{
-		HandshakeIdleTimeout:    serverHandshakeTimeout,
-		MaxIdleTimeout:          idleTimeout,
+		HandshakeIdleTimeout:    StrangerTimeout,
+		MaxIdleTimeout:          carrier.DeadTime,
 		InitialPacketSize:       packetSize,
 		DisablePathMTUDiscovery: true,
 		EnableDatagrams:         true,

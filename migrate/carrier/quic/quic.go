@@ -16,16 +16,12 @@ import (
 )
 
 const (
-	// idleTimeout is how long a connection may be silent before QUIC closes it. Long before
-	// that a client has dialed others: this only removes connections whose peer is gone.
-	idleTimeout = 90 * time.Second
-
 	// handshakeTimeout allows for a few lost packets on a slow path.
 	handshakeTimeout = 10 * time.Second
 
-	// serverHandshakeTimeout is how long a server waits for the next packet of a handshake.
-	// A client that is gone uses its resources.
-	serverHandshakeTimeout = 5 * time.Second
+	// StrangerTimeout is how long a server waits for the next packet of a handshake. A client that is gone uses its
+	// resources.
+	StrangerTimeout = handshakeTimeout / 2
 
 	// packetSize is what every path can carry. No larger packets are sent, because no end
 	// notices that packets take another path: if that carries less, QUIC sends the larger ones
@@ -37,7 +33,7 @@ const (
 func clientConfig() *quicgo.Config {
 	return &quicgo.Config{
 		HandshakeIdleTimeout:    handshakeTimeout,
-		MaxIdleTimeout:          idleTimeout,
+		MaxIdleTimeout:          carrier.DeadTime,
 		InitialPacketSize:       packetSize,
 		DisablePathMTUDiscovery: true,
 		EnableDatagrams:         true,

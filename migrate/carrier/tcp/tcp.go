@@ -17,7 +17,6 @@ import (
 	"net"
 	"net/netip"
 	"syscall"
-	"time"
 
 	"github.com/quicterm/quicterm/migrate/carrier"
 	"github.com/quicterm/quicterm/migrate/carrier/pipe"
@@ -33,10 +32,10 @@ const (
 	// parts. A server has too many connections for that.
 	readSize = 64 << 10
 
-	// deadTime is how long a server keeps a connection whose client answers nothing: as long as a
-	// QUIC connection. It asks after idleTime of silence, and then each probeTime.
-	deadTime            = 90 * time.Second
-	idleTime, probeTime = 30 * time.Second, 15 * time.Second
+	// A server keeps a connection whose client answers nothing for carrier.DeadTime. It asks after idleTime of silence,
+	// and then each probeTime.
+	idleTime  = carrier.DeadTime / 3
+	probeTime = carrier.DeadTime / 6
 )
 
 // A Conn is a carrier over a TLS connection. Its stream is that of the connection. It has all
@@ -78,12 +77,12 @@ func Dial(
 func Server(conn net.Conn, conf *tls.Config) *Conn {
 	if socket, ok := conn.(*net.TCPConn); ok {
 		socket.SetKeepAliveConfig(net.KeepAliveConfig{
-			Enable: true, Idle: idleTime, Interval: probeTime, Count: int((deadTime - idleTime) / probeTime),
+			Enable: true, Idle: idleTime, Interval: probeTime, Count: int((carrier.DeadTime - idleTime) / probeTime),
 		})
 	}
 	c := newConn(conn, conn, RemoteAddr(conn), tls.Server, conf)
 	if c.raw != nil {
-		setUserTimeout(c.raw, deadTime)
+		setUserTimeout(c.raw, carrier.DeadTime)
 	}
 	return c
 }

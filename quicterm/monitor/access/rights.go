@@ -21,7 +21,7 @@ import (
 
 // missingTime is for how long an account must not be found before that counts: the name service says the same if it
 // cannot reach the directory of a company.
-const missingTime = 10 * time.Minute
+const missingTime = privsep.RetryInterval
 
 // An Admission is what let a client in: an account, and what one of its keys was allowed. There
 // is no key if a token let it in. Of a client that resumes all except UID is what the holder says,

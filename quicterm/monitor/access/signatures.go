@@ -36,7 +36,7 @@ const (
 
 	// signedStep is how far ahead the file of signatures says what may be accepted: it is written
 	// once in this time, and the next daemon asks clients for the monitor's time for as long.
-	signedStep = time.Minute
+	signedStep = signedWindow / 2
 
 	// offeredSize is the size of the time in an Offer, in bytes: the time of day and the uptime, each
 	// 8 bytes, and their MAC.

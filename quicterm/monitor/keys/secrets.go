@@ -23,7 +23,7 @@ type Secrets struct {
 }
 
 // secretsAge is how long they are used at least: what has seen them cannot end connections for much longer than that.
-const secretsAge = 7 * 24 * time.Hour
+const secretsAge = 7 * ticketKeyDay
 
 // LoadSecrets reads the secrets from a file. It makes the file if there is none.
 func LoadSecrets(file string) (*Secrets, error) {

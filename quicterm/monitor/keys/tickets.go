@@ -29,7 +29,7 @@ const (
 
 	// RenewInterval is the time between two reads of the key file: another daemon
 	// may have made a key.
-	RenewInterval = time.Hour
+	RenewInterval = ticketKeyDay / 24
 )
 
 // A ticketKey encrypts TLS session tickets (RFC 8446, 4.6.1), by which clients resume

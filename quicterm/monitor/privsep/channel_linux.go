@@ -38,10 +38,6 @@ const (
 
 	// maxFiles is how many descriptors a frame has.
 	maxFiles = 2
-
-	// sendTime is how long the other end may take to read a frame, before it counts as dead. The
-	// monitor includes the wait for the frames before: a process that reads slowly does not keep it busy.
-	sendTime = 10 * time.Second
 )
 
 // errChannel is the error of a call when the other process is gone.
@@ -82,7 +78,7 @@ func newChannel(socket *net.UnixConn, trusts bool, handle handler) *channel {
 		unixsock.RefuseDescriptors(socket)
 	}
 	c := &channel{
-		socket: socket, handle: handle, trusts: trusts, sendTime: sendTime,
+		socket: socket, handle: handle, trusts: trusts, sendTime: replyTime,
 		calls: make(map[uint64]chan called), cancels: make(map[uint64]context.CancelFunc),
 	}
 	c.serve(nil)

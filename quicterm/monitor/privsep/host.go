@@ -11,13 +11,6 @@ import (
 	"github.com/quicterm/quicterm/quicterm/machine/panics"
 )
 
-// shortLife is how long a network process must have lived to be started again at once. If it has
-// not, the next one waits: leastPause, twice as long each time, up to mostPause.
-const (
-	shortLife             = 10 * time.Second
-	leastPause, mostPause = 50 * time.Millisecond, 5 * time.Second
-)
-
 // A Host is what a network process gets from its monitor.
 type Host struct {
 	Calls  *Calls

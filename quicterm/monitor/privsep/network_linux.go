@@ -6,19 +6,13 @@ import (
 	"net"
 	"slices"
 	"syscall"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-const (
-	// replyTime is how long the network process may take to answer the monitor.
-	replyTime = 10 * time.Second
-
-	// udpBuffer is the size of the kernel's buffers of a UDP socket, as QUIC wants it. Only root may
-	// have more than the system's limit.
-	udpBuffer = 7 << 20
-)
+// udpBuffer is the size of the kernel's buffers of a UDP socket, as QUIC wants it. Only root may
+// have more than the system's limit.
+const udpBuffer = 7 << 20
 
 // tell calls a process, which may be hostile or hang. One that does not answer is ended.
 func tell[R any](ctx context.Context, n *running, call Call[R, None], request *R) error {

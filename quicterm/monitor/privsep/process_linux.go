@@ -14,13 +14,8 @@ import (
 	"github.com/quicterm/quicterm/quicterm/machine/rundir"
 )
 
-const (
-	// ChannelFD is the descriptor of the socket to the monitor in the network half.
-	ChannelFD = 3
-
-	// watchInterval is how often the network process is asked whether it answers.
-	watchInterval = 30 * time.Second
-)
+// ChannelFD is the descriptor of the socket to the monitor in the network half.
+const ChannelFD = 3
 
 // A Process is the network half in a process of its own, which has no rights, no files and no
 // programs. When it ends it is started again. It implements [Network].

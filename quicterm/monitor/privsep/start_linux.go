@@ -20,17 +20,8 @@ import (
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
-const (
-	// endTime is how long the network half may take to tell clients that it ends.
-	endTime = 5 * time.Second
-
-	// lastWords bounds how long its log is read after its end. Then the pipe is empty and closed, unless the process has
-	// passed it on.
-	lastWords = time.Second
-
-	// maxLine is how much of a line of its log is kept, in bytes.
-	maxLine = 16 << 10
-)
+// maxLine is how much of a line of its log is kept, in bytes.
+const maxLine = 16 << 10
 
 // end waits for the end of a process that has been told to end, and kills it if it takes too long.
 func end(cmd *exec.Cmd, exited <-chan error) error {

@@ -3,32 +3,11 @@
 package privsep
 
 import (
-	"time"
-
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
 // Command is the argument that makes the daemon's executable its network half, on Linux.
 const Command = "network"
-
-// What both halves know of the time of a login.
-const (
-	// RequestsTime bounds how long after its proof a client may send requests that change something.
-	// qt sends its only one with the proof. What let the client in is not looked at again for List,
-	// Kill and Revoke.
-	RequestsTime = 30 * time.Second
-
-	// RightTime is how long it is used for other resumes that a check found no reason to
-	// refuse: a client without a path makes many. A refusal is never used again: the file of
-	// the keys may have been empty while it was written, and the client ends when it is told.
-	RightTime = 30 * time.Second
-
-	// RecheckInterval is how often a login is checked again while its connection lasts.
-	RecheckInterval = 24 * time.Hour
-
-	// RetryInterval is when a check that told nothing is made again.
-	RetryInterval = 10 * time.Minute
-)
 
 // ErrDraining is the error of a client that asks for a new session while the daemon drains.
 var ErrDraining = &wire.Error{

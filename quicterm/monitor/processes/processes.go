@@ -230,7 +230,7 @@ func (p *Local) connect(ctx context.Context, uid uint32, id wire.SessionID, f fu
 }
 
 // listenTime is how old a socket may be before its holder listens: three times what a start may take.
-const listenTime = time.Minute
+const listenTime = 3 * holder.StartTime
 
 // removeRefused removes a socket that refuses connections, unless its holder may be about to listen.
 func removeRefused(path string) {

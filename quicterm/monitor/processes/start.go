@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"syscall"
-	"time"
 
 	"github.com/quicterm/quicterm/quicterm/holder"
 	"github.com/quicterm/quicterm/quicterm/machine/account"
@@ -20,9 +19,9 @@ import (
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
-// scopeTime is how long the service manager may take to put a session into its scope. It
-// does not end with the client's request: the session outlives that.
-const scopeTime = 10 * time.Second
+// scopeTime is how long the service manager may take to put a session into its scope: half of what the holder has to
+// start. It does not end with the client's request: the session outlives that.
+const scopeTime = holder.StartTime / 2
 
 // maxReaders bounds the processes of an account that read records: a disk that does not answer keeps
 // even those that were killed.
