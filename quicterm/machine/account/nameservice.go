@@ -42,12 +42,13 @@ type NameService struct {
 
 const (
 	// lookupTimeout bounds how long the name service may take, also for those who have asked the same before.
-	lookupTimeout = 10 * time.Second
+	lookupTimeout = command.Patience
 
-	// knownTime and unknownTime are how long an answer is kept: of an account, and that
-	// there is none. A change of the local files ends both at once; one of a directory
-	// service is seen after this time.
-	knownTime, unknownTime = time.Minute, 10 * time.Second
+	// knownTime and unknownTime are how long an answer is kept: of an account, and that there is none, as long as it may
+	// take to find that. A change of the local files ends both at once; one of a directory service is seen after this
+	// time.
+	knownTime   = time.Minute
+	unknownTime = lookupTimeout
 
 	// maxCommands bounds how many commands run at a time for names that were not found
 	// before, and sourceCommands those of one source. commandRate bounds how many start per

@@ -19,6 +19,10 @@ import (
 // maxOutput bounds what a program prints, in bytes: a group of a directory with a million members.
 const maxOutput = 16 << 20
 
+// Patience is how long a program may take, with what it asks: most take some milliseconds, unless the machine is starved
+// or a directory service does not answer. The caller sets that, for all programs that it runs in this time.
+const Patience = 10 * time.Second
+
 // Run runs a program until it or ctx ends, and returns what it has printed to standard output and to standard error. If
 // ctx has ended, the error is its cause. start starts the process; nil means with a session keyring of its own.
 func Run(
@@ -31,7 +35,7 @@ func Run(
 	printed, complained := output{end: cancel}, output{end: cancel}
 	cmd.Stdout, cmd.Stderr = &printed, &complained
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	cmd.WaitDelay = time.Second // a child of it may keep its output open
+	cmd.WaitDelay = Patience / 10 // a child of it may keep its output open
 	if start == nil {
 		start = keyring.Start
 	}

@@ -33,7 +33,7 @@ const (
 
 	// readTimeout is how long a child may take: a disk that sleeps or a home that is
 	// mounted on demand takes some seconds.
-	readTimeout = 10 * time.Second
+	readTimeout = 10 * slowTime
 
 	// maxChildren bounds the children of one account: the one that reads, and one that
 	// was killed and has not ended.

@@ -11,7 +11,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"syscall"
-	"time"
 
 	"github.com/quicterm/quicterm/quicterm/machine/account"
 	"github.com/quicterm/quicterm/quicterm/machine/keyring"
@@ -114,7 +113,7 @@ func run(ctx context.Context, program *Program, as *syscall.Credential) (*os.Fil
 }
 
 // endTime is how long a program may run after it has closed its output.
-const endTime = 5 * time.Second
+const endTime = 5 * slowTime
 
 // ErrProgram is the error of a program that ends with another exit status than 0: it allows no key,
 // whatever it has printed.

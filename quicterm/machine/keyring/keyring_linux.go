@@ -45,7 +45,7 @@ const quotaTime = time.Second
 // process has any. An account may have as many keyrings as it may have keys: its own processes share one then. Root of
 // a container is such an account, and must not have its processes share one.
 func join() error {
-	for start := time.Now(); ; time.Sleep(10 * time.Millisecond) {
+	for start := time.Now(); ; time.Sleep(quotaTime / 100) {
 		// Without a name: another process cannot join it.
 		_, err := unix.KeyctlInt(unix.KEYCTL_JOIN_SESSION_KEYRING, 0, 0, 0, 0)
 		switch {

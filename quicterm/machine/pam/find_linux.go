@@ -9,13 +9,12 @@ import (
 	"os/exec"
 	"strings"
 	"syscall"
-	"time"
 
 	"github.com/quicterm/quicterm/quicterm/machine/command"
 )
 
 // patience bounds how long su may take to answer.
-const patience = 10 * time.Second
+const patience = command.Patience
 
 // maxWords bounds what is shown of su's words, in bytes.
 const maxWords = 300

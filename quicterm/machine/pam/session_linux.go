@@ -19,7 +19,7 @@ import (
 const maxPrinted = 64 << 10
 
 // runTime bounds how long the process in the session may take to become the program if there is less time left.
-const runTime = 2 * time.Second
+const runTime = patience / 5
 
 // A Session is one that su has opened, or opens now, for the account of this process.
 type Session struct {
@@ -167,7 +167,7 @@ func (s *Session) awaitEnd(pid int) {
 			select {
 			case <-s.ended:
 				return
-			case <-time.After(time.Second):
+			case <-time.After(runTime / 2):
 			}
 		}
 	}()

@@ -23,10 +23,6 @@ import (
 var systemFiles = []string{"/usr/sbin/sshd", "/usr/local/sbin/sshd", "/usr/bin/sshd", "/run/current-system/sw/bin/sshd"}
 
 const (
-	// askTimeout bounds how long sshd may take: some milliseconds, unless the machine is
-	// starved or the name service is asked.
-	askTimeout = 10 * time.Second
-
 	// locatedTime is how long the sshd that runs is taken for the only one: to look at all processes takes milliseconds.
 	locatedTime = 5 * time.Second
 
@@ -225,7 +221,7 @@ func (d *Daemon) settings(ctx context.Context, q question) (*Policy, string, err
 	case sshd == nil:
 		return nil, "", nil
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, askTimeout, fmt.Errorf("no answer within %v", askTimeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, command.Patience, fmt.Errorf("no answer within %v", command.Patience))
 	defer cancel()
 	if !names.MatchString(q.user) {
 		return nil, "", fmt.Errorf("sshd cannot be asked about the name %q", q.user)

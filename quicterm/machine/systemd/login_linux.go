@@ -8,7 +8,6 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
-	"time"
 )
 
 // lingerDir has a file for each account whose service manager runs without a login.
@@ -82,7 +81,7 @@ func EndsAtLogout(ctx context.Context) string {
 // killsAtLogout reports whether the login manager ends all processes of a login with it. It is
 // false if there is no login manager.
 func killsAtLogout(ctx context.Context, name string) bool {
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, answerTime/5) // a client waits
 	defer cancel()
 	conn, _, err := dial(ctx, "/run/dbus/system_bus_socket")
 	if err != nil {
