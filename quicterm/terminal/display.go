@@ -60,8 +60,7 @@ type display struct {
 
 func newDisplay(out io.Writer, cfg Config) *display {
 	d := &display{cfg: cfg, out: out, seen: newFollower(), replay: new(vt.Stripper)}
-	d.titleTimer = time.AfterFunc(time.Hour, d.updateTitle)
-	d.titleTimer.Stop()
+	d.titleTimer = newTimer(d.updateTitle)
 	return d
 }
 

@@ -20,8 +20,7 @@ func (d *display) predict(p predictor, mode predict.Mode, rtt func() time.Durati
 			ask()
 		}
 	}
-	d.painter.timer = time.AfterFunc(time.Hour, d.painter.wake)
-	d.painter.timer.Stop()
+	d.painter.timer = newTimer(d.painter.wake)
 	d.painter.setMode(mode)
 }
 

@@ -8,16 +8,6 @@ import (
 	"github.com/quicterm/quicterm/quicterm/client"
 )
 
-const (
-	// titleAfter is how long a link is down before the title says so: most
-	// outages end before a user reads it.
-	titleAfter = time.Second
-
-	// noticeTime is how long the title has a notice, which stands there if a full-screen program
-	// leaves no other place.
-	noticeTime = 5 * time.Second
-)
-
 // notice shows a line of our own, in the title while a full-screen program runs or a window is drawn.
 func (d *display) notice(text string) {
 	d.mu.Lock()

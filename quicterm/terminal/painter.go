@@ -17,13 +17,6 @@ const (
 	beginUpdate = "\x1b[?2026h"
 	endUpdate   = "\x1b[?2026l"
 
-	// openTime bounds how long after a key output is read at once, if no hint says that the
-	// program has had the key.
-	openTime = 5 * time.Second
-
-	// lookAgain is how often a painter asks the predictor whether an overdue answer has come.
-	lookAgain = 50 * time.Millisecond
-
 	// maxKept bounds the memory that is kept for further writes.
 	maxKept = 16 << 10
 

@@ -36,12 +36,11 @@ type view struct {
 
 func newView(d *display, escape byte) *view {
 	v := &view{display: d, escape: escape, initial: true, replay: true}
-	v.timer = time.AfterFunc(time.Hour, func() {
+	v.timer = newTimer(func() {
 		v.mu.Lock()
 		defer v.mu.Unlock()
 		v.settleLocked(nil)
 	})
-	v.timer.Stop()
 	return v
 }
 

@@ -11,20 +11,6 @@ import (
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
-const (
-	// drawAfter is the least time between two times that a window is drawn: most of what a program draws at
-	// once comes within that.
-	drawAfter = 20 * time.Millisecond
-
-	// drawSoon is how long the first output after a pause waits: what follows it at once is drawn with it, and
-	// the echo of a key is not late.
-	drawSoon = 4 * time.Millisecond
-
-	// textTime is how long a text of ours stays in place of the window, unless a key is typed before: it is time to
-	// read the help.
-	textTime = 20 * time.Second
-)
-
 // A window draws a part of a session's screen on the terminal's alternate screen. That part follows the cursor,
 // or is where the user has moved it. Output of the session reaches the terminal only as characters and
 // colours and, if the user types for the session, as modes of the keyboard and the mouse.
@@ -56,8 +42,7 @@ func newWindow(
 	d *display, size wire.Size, s *screen.Screen, hint func(size wire.Size, column, row int, whole bool) string,
 ) *window {
 	w := &window{display: d, size: size, screen: s, since: s.Scrolled(), hint: hint}
-	w.timer = time.AfterFunc(time.Hour, w.draw)
-	w.timer.Stop()
+	w.timer = newTimer(w.draw)
 	d.texts.Store(false)
 	return w
 }

@@ -108,11 +108,6 @@ const (
 	maxKeys = 256
 	// maxTyped is the most bytes that are typed at once: more is a paste.
 	maxTyped = 64
-	// quiet is how much longer than a round trip an answer may take before its lack means something.
-	quiet = 250 * time.Millisecond
-	// busy is the same for a program that has echoed what was typed just before: its machine may have
-	// much to do.
-	busy = 2 * time.Second
 )
 
 // New returns a Predictor without any experience.

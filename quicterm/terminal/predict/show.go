@@ -6,23 +6,9 @@ import (
 	"github.com/quicterm/quicterm/quicterm/screen"
 )
 
-const (
-	// slowAbove and slowBelow are the round trips that a person begins to feel, and does not feel any more.
-	slowAbove = 30 * time.Millisecond
-	slowBelow = 20 * time.Millisecond
-	// stalled is how long a key may lack its answer before it is drawn on a fast path too.
-	stalled = 250 * time.Millisecond
-	// doubtful is how long it may lack it before its underline says so.
-	doubtful = 5 * time.Second
-	// underlineAbove is the round trip above which what is new in a history is underlined: it stays long
-	// enough.
-	underlineAbove = 80 * time.Millisecond
-	// provenHere is how many characters of an epoch must be echoed before others are drawn in a program that
-	// does not always echo: two in a row are no command's work.
-	provenHere = 2
-	// askAfter is how much later than a round trip a hint is asked for.
-	askAfter = 60 * time.Millisecond
-)
+// provenHere is how many characters of an epoch must be echoed before others are drawn in a program that
+// does not always echo: two in a row are no command's work.
+const provenHere = 2
 
 // A Score counts keys, for a status line.
 type Score struct {
