@@ -20,7 +20,7 @@ func (m *Manager) scheduleBeside(now time.Time, at func(time.Time, func())) {
 	m.scheduleClimb(now, at)
 	if c, ok := m.secondCandidate(now); ok {
 		at(m.second.next, func() {
-			m.second.again(now, maxRound, activeFor)
+			m.second.again(now, maxRound, ActiveFor)
 			m.dial(now, c, true)
 		})
 	}
@@ -169,7 +169,7 @@ func (m *Manager) renewAt(p *path) (at time.Time, ok bool) {
 		return at, false
 	}
 	due := p.born.Add(renewAfter - m.cfg.RenewEarly)
-	at = later(due, earlier(m.traffic.Add(activeFor), due.Add(renewPause)))
+	at = later(due, earlier(m.traffic.Add(ActiveFor), due.Add(renewPause)))
 	if !p.renewed.IsZero() {
 		at = later(at, p.renewed.Add(renewPause))
 	}

@@ -22,7 +22,7 @@ const (
 
 	// nearRTT is the round trip from which on more than one bulk carrier may be needed. On shorter ones TCP makes up for
 	// a loss soon.
-	nearRTT = 10 * time.Millisecond
+	nearRTT = grace / 5
 )
 
 // A bulk is what a backlog needs: carriers of TCP for bulk data, beside those of paths and with no path of their own.
@@ -59,7 +59,7 @@ func (m *Manager) handleBulk(now time.Time, limited bool) {
 	switch {
 	case queue >= longQueue*shortest:
 		if b.wanted > 1 && settled {
-			b.held.again(now, activeFor, activeFor) // each try to have more makes a key wait
+			b.held.again(now, ActiveFor, ActiveFor) // each try to have more makes a key wait
 			b.wanted, b.changed = b.wanted/2, now
 		}
 		b.held.next = now.Add(b.held.interval)
@@ -90,7 +90,7 @@ func (m *Manager) besideBulk(now time.Time) map[ID]int {
 func (m *Manager) tendBulk(now time.Time) {
 	b := &m.bulk
 	switch idle := now.Sub(b.limited); {
-	case idle >= activeFor:
+	case idle >= ActiveFor:
 		*b = bulk{limited: b.limited, carriers: b.carriers}
 	case idle >= holdDown: // a second backlog often follows sooner
 		b.wanted = 0
@@ -100,7 +100,7 @@ func (m *Manager) tendBulk(now time.Time) {
 		c := b.carriers[id]
 		silent := now.Sub(c.heardAt) >= limits[TCP].timeout
 		if silent {
-			b.failed.again(now, pingInterval, activeFor)
+			b.failed.again(now, pingInterval, ActiveFor)
 		}
 		if beside[c.path]--; silent || beside[c.path] < 0 {
 			delete(b.carriers, id)
@@ -120,7 +120,7 @@ func (m *Manager) tendBulk(now time.Time) {
 func (m *Manager) bulkEnded(now time.Time, id ID) {
 	if m.bulk.carriers[id] != nil {
 		delete(m.bulk.carriers, id)
-		m.bulk.failed.again(now, pingInterval, activeFor)
+		m.bulk.failed.again(now, pingInterval, ActiveFor)
 	}
 }
 

@@ -138,7 +138,7 @@ func TestBulkCarriersAdapt(t *testing.T) {
 	s.wantWithoutPings("which stays", Close{2})
 	s.send(5*time.Second, long)
 	s.wantWithoutPings("one carrier stays too")
-	s.send(activeFor-time.Second, short)
+	s.send(ActiveFor-time.Second, short)
 	s.wantWithoutPings("it has gone, for now")
 	s.send(1500*time.Millisecond, short)
 	s.wantWithoutPings("and stays away", bulkOver(5, wifiTCP))

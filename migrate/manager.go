@@ -38,7 +38,7 @@ type Config struct {
 	// Prefer is the best interface. Interfaces in Avoid are used only if no other works.
 	Prefer, Avoid []string
 	// RenewEarly is how much less than a day the keys of a carrier are used before a fresh one takes over. Drawn at
-	// random, it keeps apart the clients that came together, as after a restart of the daemon.
+	// random, up to MaxRenewEarly, it keeps apart the clients that came together, as after a restart of the daemon.
 	RenewEarly time.Duration
 }
 

@@ -163,7 +163,7 @@ func later(a, b time.Time) time.Time {
 // overdueAt returns when the ack that is waited for becomes overdue on a path. It returns
 // zero if none is waited for, or for so long that it says nothing of the path.
 func (m *Manager) overdueAt(p *path) time.Time {
-	if m.unacked.IsZero() || p.standBy || p.heard.Sub(m.unacked) >= activeFor {
+	if m.unacked.IsZero() || p.standBy || p.heard.Sub(m.unacked) >= ActiveFor {
 		return time.Time{}
 	}
 	since := m.unacked
@@ -175,7 +175,7 @@ func (m *Manager) overdueAt(p *path) time.Time {
 
 // keepalive returns the time between pings at a time.
 func (m *Manager) keepalive(now time.Time) time.Duration {
-	if now.Sub(m.traffic) < activeFor {
+	if now.Sub(m.traffic) < ActiveFor {
 		return m.cfg.keepaliveInterval()
 	}
 	return m.cfg.KeepaliveIdle

@@ -117,7 +117,7 @@ func (m *Manager) scheduleRedial(now time.Time, at func(time.Time, func())) {
 			t = t.Add(dialTime)
 		}
 		at(later(t, r.ssh.next), func() {
-			r.ssh.again(now, holdDown, activeFor)
+			r.ssh.again(now, holdDown, ActiveFor)
 			m.dial(now, c, false)
 		})
 	}
@@ -230,7 +230,7 @@ func (m *Manager) slow(now time.Time) bool { return now.Sub(m.redialing.since) >
 // inputWaits reports whether input waits for an ack, and not for so long that the user has
 // left.
 func (m *Manager) inputWaits(now time.Time) bool {
-	return !m.unacked.IsZero() && now.Sub(m.unacked) < activeFor
+	return !m.unacked.IsZero() && now.Sub(m.unacked) < ActiveFor
 }
 
 func (m *Manager) dial(now time.Time, c Candidate, second bool) {

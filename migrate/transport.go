@@ -24,5 +24,5 @@ var limits = [...]struct {
 }{
 	QUIC: {MaxDials, dialTime},
 	TCP:  {8, 2 * dialTime},
-	SSH:  {1, activeFor}, // a login through some hosts on the slowest paths
+	SSH:  {1, ActiveFor}, // a login through some hosts on the slowest paths
 }

@@ -2,14 +2,6 @@ package client
 
 import "time"
 
-// trafficSilence is how long after the last report of traffic more of it wakes the roamer. It
-// is well below the minute after which [migrate.Manager] pings less often.
-const trafficSilence = 10 * time.Second
-
-// maxLate is how late a timer may be before the reason is that this process did not run: more
-// than a timer's own error, and less than every timeout of package migrate.
-const maxLate = 20 * time.Millisecond
-
 // isLate reports whether a timer that was due, unless that is zero, has fired too late.
 func isLate(now, due time.Time) bool { return !due.IsZero() && now.Sub(due) > maxLate }
 

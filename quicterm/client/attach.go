@@ -24,12 +24,6 @@ const (
 	// outputWindow is how many bytes of output may wait to be written: what is under way on a
 	// fast, long path.
 	outputWindow = 4 << 20
-
-	// goodbyeTimeout is how long a client that leaves waits for the server to learn that, and endTimeout
-	// how long one waits that knows how the program has ended, while the link seems alive: if the server
-	// does not learn it, it keeps the session as exited for a day. A loaded server takes seconds.
-	goodbyeTimeout = time.Second
-	endTimeout     = 5 * time.Second
 )
 
 // Streams are where the output of a session goes, and the functions that are called when

@@ -63,10 +63,6 @@ func (s *Session) Flush() {
 	}
 }
 
-// minHintInterval is the shortest time between two hints that are asked for: a person sees no
-// difference.
-const minHintInterval = 50 * time.Millisecond
-
 // AskHint asks the server for a hint (see [Streams]), at most twice in a round trip.
 func (s *Session) AskHint() {
 	s.gate.Lock()

@@ -7,10 +7,6 @@ import (
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
-// keptTime is how long a connection takes further requests: a server closes it 30 s after the login, and a request may
-// be a while on its way.
-const keptTime = 20 * time.Second
-
 // Close closes the connection that may be kept for further requests.
 func (c *Client) Close() {
 	if l := c.takeKept(); l != nil {
@@ -34,7 +30,7 @@ func (c *Client) takeKept() *loggedIn {
 	defer c.mu.Unlock()
 	l := c.kept
 	c.kept = nil
-	if l != nil && time.Since(l.since) > keptTime {
+	if l != nil && time.Since(l.since) > KeptTime {
 		l.Close()
 		return nil
 	}

@@ -40,7 +40,7 @@ func newRoamer(s *Session) *roamer {
 			Paths:         paths[cfg.Paths],
 			Prefer:        cfg.Prefer,
 			Avoid:         cfg.Avoid,
-			RenewEarly:    rand.N(2 * time.Hour),
+			RenewEarly:    rand.N(migrate.MaxRenewEarly),
 		}),
 		events:     make(chan any),
 		carriers:   make(map[migrate.ID]*roamerCarrier),
@@ -89,7 +89,7 @@ func (r *roamer) run(ctx context.Context) {
 		}
 	})
 	r.wg.Go(func() { s.announce(ctx) })
-	timer := time.NewTimer(time.Hour)
+	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
 		r.look(ctx)

@@ -41,15 +41,12 @@ type roamerStatus struct {
 	paths   []Path
 }
 
-// statusTimeout is how long Status waits for the roamer, which answers at once if it runs.
-const statusTimeout = 500 * time.Millisecond
-
 // Status returns how the session is doing. Resumed and Paths are known only while Run runs.
-// It blocks for at most half a second.
+// It blocks for at most StatusTimeout.
 func (s *Session) Status() Status {
 	answer := make(chan roamerStatus, 1)
 	var roamer roamerStatus
-	timeout := time.NewTimer(statusTimeout)
+	timeout := time.NewTimer(StatusTimeout)
 	defer timeout.Stop()
 	select {
 	case s.statusRequests <- answer:

@@ -36,7 +36,7 @@ func TestStatus(t *testing.T) {
 			}
 			return st
 		}
-		status("before Run", statusTimeout, 0)
+		status("before Run", StatusTimeout, 0)
 		var left error
 		w.kept.Go(func() {
 			defer close(freed)

@@ -1,8 +1,13 @@
 package client
 
-import "time"
+import (
+	"time"
 
-// The times of logins and of dials, in order. Those of a session that has begun are in package migrate.
+	"github.com/quicterm/quicterm/migrate"
+	"github.com/quicterm/quicterm/quicterm/wire"
+)
+
+// All times of this package follow. When a session's paths are pinged and dialed, package migrate decides.
 const (
 	// busyPause is the time before a login that a busy server refused is tried again, twice as long each
 	// time up to patience, and half of it at random: so hundreds that came at once do not come
@@ -30,6 +35,30 @@ const (
 	// confirmedAfter is how long a server must say that a session is gone before that counts. One such answer may be
 	// wrong, and what a pipe has not delivered is lost with it.
 	confirmedAfter = 3 * time.Second
+
+	// StatusTimeout is how long Status waits for the loop that keeps the session connected, which answers at once if it
+	// runs.
+	StatusTimeout = 500 * time.Millisecond
+
+	// KeptTime is how long a connection takes further requests: a request may be a while on its way.
+	KeptTime = 2 * wire.RequestsTime / 3
+
+	// goodbyeTimeout is how long a client that leaves waits for the server to learn that, and endTimeout how long one
+	// waits that knows how the program has ended, while the link seems alive: if the server does not learn it, it keeps
+	// the session as exited for a day. A loaded server takes seconds.
+	goodbyeTimeout = loginPing
+	endTimeout     = connectTime
+
+	// minHintInterval is the shortest time between two hints that are asked for: a person sees no difference.
+	minHintInterval = 50 * time.Millisecond
+
+	// trafficSilence is how long after the last report of traffic more of it wakes the loop. It is well below the time
+	// after which [migrate.Manager] pings less often.
+	trafficSilence = migrate.ActiveFor / 6
+
+	// maxLate is how late a timer may be before the reason is that this process did not run: more than a timer's own
+	// error, and less than every timeout of package migrate.
+	maxLate = 20 * time.Millisecond
 
 	// connectTime is how long the server has to answer, over all addresses. A user waits for the error: a round trip to
 	// a satellite and back takes 0.6 s, and a handshake two or three of these. Resolving a name may take twice as long.

@@ -66,9 +66,6 @@ func exchange(base string, ask *wire.Ask, start func() error) (*wire.Grant, *net
 // errNoDaemon is the error of a grant if no daemon of this machine serves the account.
 var errNoDaemon = errors.New("no daemon is running")
 
-// askTimeout bounds how long a daemon may take to answer.
-const askTimeout = 5 * time.Second
-
 // askDaemon asks root's daemon, then that of the account.
 func askDaemon(b rundir.Base, uid uint32, ask *wire.Ask) (*wire.Grant, *net.UnixConn, error) {
 	for _, dir := range append([]string{b.System()}, b.Dirs(uid)...) {

@@ -34,9 +34,6 @@ import (
 // ErrNoProgram means that qtd is not installed on this machine.
 var ErrNoProgram = errors.New("there is no qtd on this machine")
 
-// askInterval is the least time between two requests for a grant.
-const askInterval = time.Second
-
 // Local is the way to the daemon of our account on this machine. It is safe for concurrent use.
 type Local struct {
 	log   *slog.Logger

@@ -17,28 +17,6 @@ import (
 )
 
 const (
-	// askTime and batchTime bound how long a login may take, if the user is asked and if not.
-	// sshd gives each 2 minutes, and there may be a jump host.
-	askTime, batchTime = 5 * time.Minute, 30 * time.Second
-
-	// silentTime is how long a login that may ask may neither say nor ask anything: more than a
-	// server that answers takes, and enough to touch a key that an agent has.
-	silentTime = time.Minute
-
-	// grantTime is how long qtd may take to start after the login, and to start a daemon.
-	grantTime = 20 * time.Second
-
-	// answerTime is how long the daemon may take for its first answer: more than it gives a home
-	// that does not answer. Without it, a connection that dies then would be waited for without end.
-	answerTime = time.Minute
-
-	// endTime is how long ssh may take to end when it is told to.
-	endTime = 2 * time.Second
-
-	// restTime is how long to wait for the rest of what ssh says when it has ended, which a busy machine reads late:
-	// a program that ssh has started may keep its standard error open.
-	restTime = 2 * time.Second
-
 	// maxTail is how many of the last lines that ssh says are kept.
 	maxTail = 3
 )

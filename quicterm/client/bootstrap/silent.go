@@ -11,19 +11,6 @@ import (
 )
 
 const (
-	// knockAfter is how long a login that may ask is let alone, before something else looks whether its server is there:
-	// most servers have let the user in by then, and see one connection alone.
-	knockAfter = 500 * time.Millisecond
-
-	// knockTime is how long a server has to answer then. The user waits for the error. A round trip to a satellite and
-	// back takes 0.6 s.
-	knockTime = 4 * time.Second
-
-	// knockAgain is the time between connections, beside those that wait: TCP sends its first packet again after 1 and
-	// 3 s. Where a third of the packets are lost each way, none of the dozen packets is answered in one of thousands of
-	// cases.
-	knockAgain = 500 * time.Millisecond
-
 	// maxKnocked bounds how many addresses of a server are connected to.
 	maxKnocked = 4
 )
@@ -35,7 +22,7 @@ func (s *SSH) unanswered(ctx context.Context) *LoginError {
 		return nil
 	}
 	select {
-	case <-time.After(knockAfter):
+	case <-time.After(KnockAfter):
 	case <-ctx.Done():
 		return nil
 	}

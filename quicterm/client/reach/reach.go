@@ -139,10 +139,6 @@ func (a *Access) reach(ctx context.Context, cfg client.Config, f Call) error {
 	return direct
 }
 
-// findAfter is how long ssh has to log in before something else looks whether a daemon answers directly: a host where
-// nothing answers is then known as soon as ssh knows that.
-const findAfter = 500 * time.Millisecond
-
 // findDaemon looks whether a daemon answers at the target's port, and sends why not, or nil. It proves nothing to one.
 func (a *Access) findDaemon(ctx context.Context, cfg client.Config) (found <-chan error, stop func()) {
 	ctx, stop = context.WithCancel(ctx)
@@ -151,7 +147,7 @@ func (a *Access) findDaemon(ctx context.Context, cfg client.Config) (found <-cha
 	result := make(chan error, 1)
 	go func() {
 		select {
-		case <-time.After(findAfter):
+		case <-time.After(bootstrap.KnockAfter):
 		case <-ctx.Done():
 			result <- ctx.Err()
 			return

@@ -57,7 +57,7 @@ func recall(server string) (r reached, ok bool) {
 // remember keeps how a server was reached now, from the network of this machine. With port 0, it was not. Other clients
 // read a whole file at any time; of two that change it at once, one may be forgotten.
 func remember(r reached) error {
-	r.Network, r.At = currentNetwork(), time.Now().UTC().Truncate(time.Second)
+	r.Network, r.At = currentNetwork(), time.Now().UTC()
 	dir, err := StateDir()
 	if err != nil {
 		return err
