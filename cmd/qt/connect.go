@@ -28,7 +28,8 @@ import (
 
 func connectCommand() *cobra.Command {
 	var opts options
-	var name string
+	var name, size, dir string
+	var env []string
 	var forceTTY, noTTY bool
 	c := &cobra.Command{
 		Use:   "connect [flags] [user@]host [command args...]",
@@ -36,7 +37,14 @@ func connectCommand() *cobra.Command {
 		Long: `Open a session on a host. Without a command, it runs your login shell on a
 terminal. With a command, it runs that without a terminal: input, output and
 errors are passed on unchanged, and the exit status is the command's.
-Everything after the host is the command. The login shell runs it.`,
+Everything after the host is the command. The login shell runs it.
+
+With -d, start the session without attaching to it, and print its name. It has a terminal, also
+for a command, whose output and exit status the server keeps: qt ls lists the status, qt peek
+shows the screen, and qt attach exits with it. With --json, print an object: id, name, host.
+
+The server must accept a variable of --env by its setting accept_env. --env and --cwd are for a
+new session: one that exists keeps what it has.`,
 		Args: usage(cobra.MinimumNArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
 			if forceTTY && noTTY {
@@ -45,15 +53,31 @@ Everything after the host is the command. The login shell runs it.`,
 			if name == "" && c.Flags().Changed("replay") {
 				return errors.New("--replay is about a session that exists: name it with -s")
 			}
+			if !opts.detach && (size != "" || opts.json) {
+				return errors.New("--size and --json are for a session that is started with -d")
+			}
+			if opts.detach && noTTY {
+				return errors.New("-d and -T exclude each other: only a session with a terminal is kept without a client")
+			}
 			command := args[1:]
 			if len(command) > 0 && command[0] == "--" {
 				command = command[1:]
 			}
-			req := &wire.Attach{Session: name, Command: strings.Join(command, " ")}
-			if name != "" {
+			req := &wire.Attach{Session: name, Command: strings.Join(command, " "), Dir: dir}
+			var err error
+			if req.Env, err = parseEnv(env); err != nil {
+				return err
+			}
+			req.Required = uint8(len(req.Env))
+			if opts.detach {
+				req.Size, err = parseSize(cmp.Or(size, "80x24"))
+			} else if name != "" {
 				req.Mode = wire.ModeAttachOrCreate
 			}
-			req.PTY = forceTTY || !noTTY && req.Command == "" && term.IsTerminal(int(os.Stdin.Fd()))
+			if err != nil {
+				return err
+			}
+			req.PTY = opts.detach || forceTTY || !noTTY && req.Command == "" && term.IsTerminal(int(os.Stdin.Fd()))
 			return runSession(c.Context(), args[0], &opts, req)
 		},
 	}
@@ -64,6 +88,11 @@ Everything after the host is the command. The login shell runs it.`,
 	c.Flags().StringVarP(&name, "session", "s", "", "attach to the session with this `name`, or create it")
 	c.Flags().BoolVarP(&forceTTY, "tty", "t", false, "run a command on a terminal")
 	c.Flags().BoolVarP(&noTTY, "no-tty", "T", false, "run a shell without a terminal")
+	c.Flags().BoolVarP(&opts.detach, "detach", "d", false, "start the session without attaching to it, and print its name")
+	c.Flags().StringVar(&size, "size", "", "with -d, the `size` of the terminal (default: 80x24)")
+	c.Flags().BoolVar(&opts.json, "json", false, "with -d, print JSON")
+	c.Flags().StringArrayVar(&env, "env", nil, "`NAME=VALUE`: set a variable in a new session; may be repeated")
+	c.Flags().StringVar(&dir, "cwd", "", "`directory` in which a new session starts, from the home directory on")
 	complete(c, &opts, hostNames)
 	return c
 }
@@ -130,6 +159,7 @@ func runSession(ctx context.Context, host string, opts *options, req *wire.Attac
 	// What a session does is short, and waits for others: a second processor costs more time to wake up
 	// than it saves.
 	runtime.GOMAXPROCS(1)
+	own := req.Env
 	return retry(ctx, host, func() error {
 		open := func(f reach.Call) error { return reach.With(ctx, host, &opts.Options, f) }
 		if req.Mode == wire.ModeAttach {
@@ -139,7 +169,10 @@ func runSession(ctx context.Context, host string, opts *options, req *wire.Attac
 			open = func(f reach.Call) error { return withSession(ctx, host, &req.Session, opts, f) }
 		}
 		return open(func(ctx context.Context, a *reach.Access) error {
-			req.Env = sendEnv(a.Settings.SendEnv)
+			req.Env = append(sendEnv(a.Settings.SendEnv, own), own...)
+			if opts.detach {
+				return start(ctx, a, host, opts, req)
+			}
 			if req.PTY {
 				req.Role, req.Own, req.Replay, req.Skip = opts.role, opts.ownSize, opts.replay, a.Settings.Flood == "skip"
 				return runTerminal(ctx, a, host, opts, req)
@@ -182,15 +215,18 @@ func retry(ctx context.Context, host string, f func() error) error {
 	return err
 }
 
-// sendEnv returns the environment variables whose names match a pattern, as many as a session may have. One
-// that does not fit is left out.
-func sendEnv(patterns []string) [][2]string {
+// sendEnv returns the environment variables whose names match a pattern, as many as a session may have beside its
+// own. One that does not fit is left out.
+func sendEnv(patterns []string, own [][2]string) [][2]string {
 	var env [][2]string
-	left := wire.MaxEnvBytes
+	left, room := wire.MaxEnvBytes, wire.MaxEnv-len(own)
+	for _, v := range own {
+		left -= len(v[0]) + len("=") + len(v[1])
+	}
 	for _, v := range os.Environ() {
 		name, value, _ := strings.Cut(v, "=")
 		for _, p := range patterns {
-			if ok, err := path.Match(p, name); err == nil && ok && len(env) < wire.MaxEnv && len(v) <= left {
+			if ok, err := path.Match(p, name); err == nil && ok && len(env) < room && len(v) <= left {
 				left -= len(v)
 				env = append(env, [2]string{name, value})
 				break

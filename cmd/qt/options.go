@@ -13,6 +13,8 @@ type options struct {
 	role    wire.Role
 	ownSize bool // with role share: the session takes the size of our terminal
 	replay  wire.Replay
+	detach  bool // start a session without attaching to it
+	json    bool // with detach: print JSON
 }
 
 // splitHost separates the host, with which arguments begin, from the rest. A lone argument is a host, never a

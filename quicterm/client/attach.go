@@ -232,6 +232,9 @@ func (s *Session) Name() string {
 	return s.attached.Name
 }
 
+// ID returns the session's id on the server.
+func (s *Session) ID() wire.SessionID { return s.attached.ID }
+
 // Unseen returns about how many lines of output no client has seen that the screen at the attach
 // leaves out.
 func (s *Session) Unseen() uint64 { return s.attached.Unseen }

@@ -123,6 +123,7 @@ func TestForcedCommand(t *testing.T) {
 	h.Write("authorized_keys", `command="echo forced: $SSH_ORIGINAL_COMMAND",restrict `+key)
 	wantOutput(t, h.QT("connect", "rm", "-rf"), "forced: rm -rf\n")
 	wantError(t, h.Via(h.Addr, "connect", []string{"-t"}, "true"), "may not have a terminal")
+	wantError(t, h.Via(h.Addr, "connect", []string{"--cwd", "/"}, "true"), "in the home directory: leave out --cwd")
 	out, err := h.QT("ls").Output()
 	if err != nil || strings.Contains(string(out), "free") {
 		t.Errorf("the listing has sessions of other keys: %v\n%s", err, out)

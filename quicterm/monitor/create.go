@@ -90,7 +90,7 @@ func checkName(name string) error {
 }
 
 func nameTaken(name string) error {
-	return errorf(wire.CodeFailed, "there is a session %q already", name)
+	return errorf(wire.CodeFailed, "there is a session %q already: choose another name", name)
 }
 
 // admit returns an error if no holder may start now. ids are the account's sessions, of which those in all have

@@ -43,12 +43,21 @@ func (c *client) launch(req *privsep.Attach, name string) (*wire.Launch, error) 
 			"%d bytes of environment variables, at most %d are accepted: see send_env", size, wire.MaxEnvBytes)
 	}
 	settings := c.server.settings()
+	for _, v := range req.Env[max(len(req.Env)-int(req.Required), 0):] {
+		if len(acceptEnv(settings.AcceptEnv, [][2]string{v})) == 0 {
+			return nil, errorf(wire.CodeFailed, "the server does not accept the variable %s: see accept_env", v[0])
+		}
+	}
+	if req.Dir != "" && c.allowed.Command != "" {
+		return nil, errorf(wire.CodeFailed, "this key runs one command, in the home directory: leave out --cwd")
+	}
 	launch := &wire.Launch{
 		Name:        name,
 		Scope:       c.Scope,
 		Instance:    c.instance,
 		Path:        c.account.Shell,
 		Dir:         c.account.Home,
+		Start:       req.Dir,
 		PTY:         req.PTY,
 		Size:        req.Size,
 		MaxWatchers: maxWatchers,
@@ -92,9 +101,10 @@ func (c *client) launch(req *privsep.Attach, name string) (*wire.Launch, error) 
 		launch.Argv = []string{shell, "-c", command}
 		launch.Command = summary(command)
 	}
-	for _, text := range slices.Concat(launch.Argv, launch.Env) {
+	for _, text := range slices.Concat(launch.Argv, launch.Env, []string{launch.Start}) {
 		if strings.Contains(text, "\x00") { // a program would see two
-			return nil, errorf(wire.CodeFailed, "a command or a variable has a zero byte, which no program can be given")
+			return nil, errorf(wire.CodeFailed,
+				"a command, a variable or a directory has a zero byte, which no program can be given")
 		}
 	}
 	return launch, nil

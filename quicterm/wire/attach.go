@@ -91,6 +91,11 @@ type Attach struct {
 
 	// Machine is what the client's machine calls itself, for the client that this one displaces.
 	Machine string `cbor:"15,keyasint,omitempty" text:"machine"`
+
+	Dir string `cbor:"16,keyasint,omitempty"` // where the program starts, from the home directory on
+
+	// Required is how many variables, the last ones of Env, the server must accept: else it starts no session.
+	Required uint8 `cbor:"17,keyasint,omitempty"`
 }
 
 // Attached answers Attach. It has what the client needs to resume.

@@ -103,8 +103,10 @@ var goldenBodies = []struct {
 		Whole:       true,
 		Own:         true,
 		Machine:     "laptop",
+		Dir:         "/w",
+		Required:    1,
 	},
-		`06 00005f af
+		`06 000065 b1
 		01 02
 		02 64 776f726b
 		03 50 0f0e0d0c0b0a09080706050403020100
@@ -122,7 +124,9 @@ var goldenBodies = []struct {
 		0c f5
 		0d f5
 		0e f5
-		0f 66 6c6170746f70`},
+		0f 66 6c6170746f70
+		10 62 2f77
+		11 01`},
 	{&Attached{
 		ID:      testID,
 		UID:     1000,
@@ -334,8 +338,9 @@ var goldenBodies = []struct {
 		MaxWatchers: 50,
 
 		Persist: &Persist{Task: PersistShow, Dir: "/p"},
+		Start:   "w",
 	},
-		`24 00008b b3
+		`24 00008e b4
 		01 50 000102030405060708090a0b0c0d0e0f
 		02 64 776f726b
 		03 64 35333438
@@ -354,7 +359,8 @@ var goldenBodies = []struct {
 		10 62 2f73
 		11 50 0f0e0d0c0b0a09080706050403020100
 		12 1832
-		13 a2 01 02 02 62 2f70`},
+		13 a2 01 02 02 62 2f70
+		14 61 77`},
 	{&Error{Code: CodeLost, Text: "t", Lost: &Lost{
 		Name: "work", Scope: "5348", Summary: "sh", Command: "sh -c x", Dir: "/h", Size: Size{Cols: 80, Rows: 24}, Created: 1,
 		Boot: testBoot, Exited: true, Status: 4, Reason: "r", Screen: []byte{0x1b}, Seen: 2, Rebooted: true,

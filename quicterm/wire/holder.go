@@ -54,6 +54,9 @@ type Launch struct {
 	MaxWatchers int           `cbor:"18,keyasint"` // clients beside the writer; 0 for the default
 
 	Persist *Persist `cbor:"19,keyasint,omitempty"` // nil keeps nothing on disk
+
+	// Start is where the program starts in place of Dir, and counts from there: an error if that is no directory.
+	Start string `cbor:"20,keyasint,omitempty"`
 }
 
 // Persist says where the records of lost sessions are, and what the process is started for.

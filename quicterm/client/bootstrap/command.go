@@ -53,6 +53,9 @@ func isPublic(first []byte) bool {
 		case m.Type == wire.TypeList:
 		case m.Type == wire.TypeHello && m.Decode(&hello) == nil && len(hello.Keys) == 0:
 		case m.Type == wire.TypeAttach && m.Decode(&attach) == nil:
+			if attach.Dir != "" {
+				return false
+			}
 			// The server runs the command of an Attach, and shows it as it shows this one.
 			for _, v := range attach.Env {
 				if !slices.Contains(publicVariables, v[0]) {

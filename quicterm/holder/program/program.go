@@ -7,8 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
@@ -44,13 +46,36 @@ func Start(launch *wire.Launch, login *pam.Session) (*Process, error) {
 	if cmd.Env == nil {
 		cmd.Env = []string{} // nil would inherit ours
 	}
-	if info, err := os.Stat(cmd.Dir); err != nil || !info.IsDir() || unix.Access(cmd.Dir, unix.X_OK) != nil {
+	if launch.Start != "" {
+		if cmd.Dir = launch.Start; !filepath.IsAbs(cmd.Dir) {
+			cmd.Dir = filepath.Join(launch.Dir, cmd.Dir)
+		}
+		if err := enterable(cmd.Dir); err != nil {
+			return nil, fmt.Errorf("the session cannot start in %s: %w", cmd.Dir, err)
+		}
+	} else if enterable(cmd.Dir) != nil {
 		cmd.Dir = "/"
 	}
 	if launch.PTY {
 		return startTerminal(cmd, launch, login)
 	}
 	return startPipes(cmd, login)
+}
+
+// enterable returns why a program cannot start in a directory, or nil.
+func enterable(dir string) error {
+	info, err := os.Stat(dir)
+	if err == nil && !info.IsDir() {
+		return syscall.ENOTDIR
+	}
+	if err == nil {
+		err = unix.Access(dir, unix.X_OK)
+	}
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		return path.Err
+	}
+	return err
 }
 
 func startTerminal(cmd *exec.Cmd, launch *wire.Launch, login *pam.Session) (*Process, error) {

@@ -185,6 +185,8 @@ type Attach struct {
 	Role      wire.Role       `cbor:"9,keyasint"`
 	Payload   []byte          `cbor:"10,keyasint"`
 	Datagrams bool            `cbor:"11,keyasint"`
+	Dir       string          `cbor:"12,keyasint"`
+	Required  uint8           `cbor:"13,keyasint"`
 }
 
 // An Attached is the answer of a holder to an Attach, and the carrier to it. The caller closes the
