@@ -23,7 +23,7 @@ var orders = map[string]string{
 	"quicterm/holder": `doc timers program attachment clients owner
 		keep emulator snapshot draw hint pressure log record
 		catchup lifetime size members input output
-		revoke carry attach requests
+		revoke carry resume attach requests
 		ask start system_linux records holder serve main`,
 }
 

@@ -2,11 +2,7 @@
 
 package holder
 
-import (
-	"fmt"
-
-	"github.com/quicterm/quicterm/quicterm/wire"
-)
+import "github.com/quicterm/quicterm/quicterm/wire"
 
 // revokeLocked takes from clients what they attached with, if the request is for their key.
 // It returns how many have lost access. The session is then detached, or hung up if no other
@@ -36,17 +32,4 @@ func (h *Holder) revokeLocked(by string, req *wire.Revoke) (n uint32) {
 	h.fitTerminalLocked()
 	h.presenceChangedLocked()
 	return n
-}
-
-// refusalLocked returns what a client is told that comes back and is not the writer, or nil.
-func (h *Holder) refusalLocked(a *attachment) *wire.Error {
-	switch a.role {
-	case roleDisplaced:
-		return &wire.Error{Code: wire.CodeDisplaced, Text: a.displacedBy}
-	case roleRevoked:
-		a.toldRevoked = true
-		h.endIfUnseenLocked()
-		return &wire.Error{Code: wire.CodeWithdrawn, Text: fmt.Sprintf("%s has revoked it", a.revokedBy)}
-	}
-	return nil
 }
