@@ -50,7 +50,7 @@
 //	grants.go                  the socket for processes of this machine: grants, and clients over ssh
 //	login.go                   Offer, Prove, Redeem: which keys an account accepts, and who has proven one
 //	requests.go                List, Describe, Pass, Revoke, Attach, Resume
-//	guard.go                   asks whether what let a client in still does, and ends what it let in if not
+//	recheck.go                 asks whether what let a client in still does, and ends what it let in if not
 //	sessions.go                finds, asks, follows and counts sessions: census.go, ask.go, find.go
 //	create.go                  the session that an Attach names
 //	control.go, operator.go    status, metrics, drain, end and revoke, for operators

@@ -232,7 +232,7 @@ func (s *Monitor) pass(sockets *ports.Sockets) {
 func (s *Monitor) Run(ctx context.Context, network privsep.Network, tasks ...func(context.Context) error) error {
 	s.network.Store(&network)
 	s.update()
-	tasks = append(tasks, network.Run, s.renewTicketKeys, s.followAll, s.guard)
+	tasks = append(tasks, network.Run, s.renewTicketKeys, s.followAll, s.recheck)
 	defer context.AfterFunc(ctx, s.stop)()
 	defer s.finish()
 	if s.processes != nil {

@@ -10,7 +10,7 @@
 //	authenticate.go     Hello to the request
 //	request.go          List, Kill, Revoke, Attach
 //	resume.go           Resume
-//	guard.go            whether what let a client in still does
+//	recheck.go          whether what let a client in still does
 //	relay.go            frames, until the client or the holder ends the carrier
 //
 // Beside it:

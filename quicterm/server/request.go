@@ -96,7 +96,7 @@ func (c *conn) attach(ctx context.Context, req *wire.Attach, m wire.Message) err
 		}
 		c.refusedSession(req.Session, refusal)
 	}
-	defer c.guard(privsep.RightTime)()
+	defer c.recheck(privsep.RightTime)()
 	return c.relay(c.login.UID, answer, attached.Carrier)
 }
 

@@ -68,7 +68,7 @@ func (c *conn) resume(m wire.Message) error {
 	attached := s.attachments.resume(c, &req, resumed)
 	defer s.attachments.remove(attached)
 	c.log = attached.log()
-	defer c.guard(0)()
+	defer c.recheck(0)()
 	return c.relay(req.UID, answer, resumed.Carrier)
 }
 

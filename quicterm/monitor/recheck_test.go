@@ -22,7 +22,7 @@ func TestOverdueLogins(t *testing.T) {
 		h.server.rights.Look = j.look
 		ctx, cancel := context.WithCancel(h.t.Context())
 		done := make(chan struct{})
-		go func() { defer close(done); h.server.guard(ctx) }()
+		go func() { defer close(done); h.server.recheck(ctx) }()
 		defer func() { cancel(); <-done }()
 		in := func(by *privsep.By) bool { _, err := h.server.List(h.t.Context(), by); return err == nil }
 		looks := func(when string, want int32) {

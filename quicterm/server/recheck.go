@@ -19,11 +19,11 @@ func (c *conn) places() [2]netip.Addr {
 	return [2]netip.Addr{path.Client.Addr(), path.Server.Addr()}
 }
 
-// guard closes the connection when what let the client in does so no more: it checks that
+// recheck closes the connection when what let the client in does so no more: it checks that
 // after a time, when the client's address has changed, and each day. The caller calls stop
 // when the connection has ended. After a login that time is privsep.RightTime: access may have been
 // withdrawn between the proof and the Attach, and no result from before the Attach is used then.
-func (c *conn) guard(after time.Duration) (stop func()) {
+func (c *conn) recheck(after time.Duration) (stop func()) {
 	ctx, cancel := context.WithCancel(c.incoming.Context())
 	var wg sync.WaitGroup
 	c.spawn(&wg, func() {

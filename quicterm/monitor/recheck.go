@@ -74,8 +74,8 @@ func (l *logins) overdue(now time.Time) (overdue []privsep.By) {
 	return overdue
 }
 
-// guard checks logins for which that is overdue, until ctx ends.
-func (s *Monitor) guard(ctx context.Context) error {
+// recheck checks logins for which that is overdue, until ctx ends.
+func (s *Monitor) recheck(ctx context.Context) error {
 	return every(ctx, overdueTime/2, func() bool { s.checkOverdue(ctx); return false })
 }
 

@@ -58,7 +58,7 @@ func unixPair() (a, b *net.UnixConn, err error) {
 
 // A network process that was taken over keeps no session of a client that has lost its access or
 // has gone: its connection to the holder ends, though it has a descriptor of it and asks nothing.
-func TestGuardOfTakenOverProcess(t *testing.T) {
+func TestRecheckOfTakenOverProcess(t *testing.T) {
 	m, j := newMonitor(t), new(judge)
 	holders := resuming{m.holders, make(chan *net.UnixConn, 1)}
 	m.holders, m.rights.Look = holders, j.look
