@@ -3,7 +3,8 @@
 //
 // A [Client] stands for one server and one user. [Client.Attach] opens a [Session], whose Run
 // writes the program's output to [Streams] until the program ends; Write and the other
-// methods of the session send input. List, Kill and Revoke are for the sessions of the account.
+// methods of the session send input. List, Kill, Rename, Clear and Revoke are for the sessions of the
+// account; examine.go is for qt doctor.
 //
 // Errors:
 //

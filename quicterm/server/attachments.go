@@ -4,7 +4,6 @@ package server
 
 import (
 	"cmp"
-	"context"
 	"log/slog"
 	"maps"
 	"net/netip"
@@ -182,50 +181,6 @@ func (a *attachments) count() (clients int, byKind map[string]int) {
 		byKind[l.kind]++
 	}
 	return len(a.clients()), byKind
-}
-
-// run looks at all connections every sampleInterval until ctx ends.
-func (a *attachments) run(ctx context.Context) error {
-	ticker := time.NewTicker(sampleInterval)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-ticker.C:
-		}
-		for _, l := range a.all() {
-			a.look(l, true)
-		}
-	}
-}
-
-// look counts what has happened on a connection since it was looked at last.
-func (a *attachments) look(l *link, live bool) {
-	address := l.conn.incoming.RemoteAddr()
-	var stats carrier.Stats
-	if reader, ok := l.conn.carrier.(carrier.StatsReader); ok {
-		stats = reader.Stats()
-	}
-	c := a.server.counts
-	if live && stats.RTT > 0 {
-		c.Observe("quicterm_rtt_seconds", stats.RTT.Seconds())
-	}
-	a.mu.Lock()
-	if l.kind == kindQUIC {
-		c.Add("quicterm_packets_sent_total", float64(stats.PacketsSent-l.sent))
-		c.Add("quicterm_packets_lost_total", float64(stats.PacketsLost-min(l.lost, stats.PacketsLost)))
-		l.sent, l.lost = stats.PacketsSent, max(l.lost, stats.PacketsLost)
-	}
-	moved := live && address != l.address && address.IsValid()
-	if moved {
-		l.address, l.attachment.address = address, address.Addr()
-	}
-	a.mu.Unlock()
-	if moved {
-		c.count("quicterm_moves_total")
-		l.log().Info("client has another address", "event", "move")
-	}
 }
 
 // clients returns the clients that are connected, the one that came first first.

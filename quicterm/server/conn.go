@@ -240,11 +240,6 @@ const maxDiscarded = 64 << 10
 // discard reads until the client ends the stream.
 func (c *conn) discard() { io.CopyN(io.Discard, c.carrier, maxDiscarded) }
 
-// path returns the addresses of the connection as it is now.
-func (c *conn) path() privsep.Path {
-	return privsep.Path{Client: c.incoming.RemoteAddr(), Server: c.carrier.LocalAddr()}
-}
-
 // by returns on whose behalf something is asked.
 func (c *conn) by() *privsep.By { return &privsep.By{Login: c.login.ID, Path: c.path()} }
 

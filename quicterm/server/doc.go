@@ -8,7 +8,7 @@
 //	unauthenticated.go  limits on connections without a login, address validation
 //	conn.go             first message: Hello or Resume
 //	authenticate.go     Hello to the request
-//	request.go          List, Kill, Revoke, Attach
+//	request.go          List, Describe, Kill, Clear, Rename, Revoke, Attach
 //	resume.go           Resume
 //	recheck.go          whether what let a client in still does
 //	relay.go            frames, until the client or the holder ends the carrier
@@ -17,6 +17,7 @@
 //
 //	local.go            clients over ssh
 //	attachments.go      the clients that are connected
+//	path.go             the addresses of a connection, and how they and its round trips change
 //	metrics.go          the counts
 //	daemon.go           both halves in one process
 package server

@@ -5,19 +5,12 @@ package server
 import (
 	"context"
 	"errors"
-	"net/netip"
 	"sync"
 	"time"
 
 	"github.com/quicterm/quicterm/quicterm/monitor/privsep"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
-
-// places returns the addresses of the connection as it is now, without ports.
-func (c *conn) places() [2]netip.Addr {
-	path := c.path()
-	return [2]netip.Addr{path.Client.Addr(), path.Server.Addr()}
-}
 
 // recheck closes the connection when what let the client in does so no more: it checks that
 // after a time, when the client's address has changed, and each day. The caller calls stop
