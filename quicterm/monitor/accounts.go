@@ -3,12 +3,16 @@
 package monitor
 
 import (
+	"context"
+
+	"github.com/quicterm/quicterm/quicterm/monitor/privsep"
 	"github.com/quicterm/quicterm/quicterm/monitor/processes"
 	"github.com/quicterm/quicterm/quicterm/quota"
+	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
 // What one account can have of the monitor, whose time is for all. Each limit is beyond what a person
-// with max_sessions_per_user windows reaches while all of them roam; who reaches one waits.
+// with max_sessions_per_user windows reaches while all of them roam; who reaches one waits. How many sessions it may have is decided in admit.
 const (
 	// maxRequests is how many requests of an account are served at once.
 	maxRequests = 4
@@ -38,4 +42,39 @@ func newAccounts(sessions int) *accounts {
 		asks:     quota.NewRates[uint32](float64(asksPerSession*sessions), 2*(leastAsks+processes.MaxSockets)),
 		starts:   quota.NewRates[uint32](startsPerSession*float64(sessions), sessions),
 	}
+}
+
+// maxExited bounds the sessions of an account whose programs have ended and that wait, each as a process, for a client
+// that has not seen the status: one that was away while all of its windows ended loses nothing.
+const maxExited = 100
+
+// admit returns an error if no holder may start now. ids are the account's sessions, of which those in all have
+// answered.
+func (c *client) admit(ctx context.Context, ids []wire.SessionID, all []entry) error {
+	s, uid := c.server, c.account.UID
+	if s.draining.Load() {
+		return privsep.ErrDraining
+	}
+	count, exited := len(ids), 0 // including sessions whose holders do not answer
+	for _, e := range all {
+		if e.state.Ended {
+			count--
+		}
+		if e.state.Phase == wire.PhaseExited {
+			exited++
+		}
+	}
+	if limit := s.settings().MaxSessionsPerUser; count >= limit {
+		return errorf(wire.CodeFailed,
+			"%s has %d sessions already, and max_sessions_per_user is %d: end one with qt kill",
+			c.account.Name, count, limit)
+	}
+	if exited >= maxExited {
+		return errorf(wire.CodeFailed, "%s has %d sessions that have exited and whose status no client has seen: "+
+			"qt attach shows one, qt kill ends one", c.account.Name, exited)
+	}
+	if err := s.checkMemory(uid, all); err != nil {
+		return err
+	}
+	return s.accounts.starts.Of(uid).Wait(ctx)
 }

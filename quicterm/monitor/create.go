@@ -13,10 +13,6 @@ import (
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
-// maxExited bounds the sessions of an account whose programs have ended and that wait, each as a process, for a client
-// that has not seen the status: one that was away while all of its windows ended loses nothing.
-const maxExited = 100
-
 // findOrCreate returns the id of the session that a client asks for.
 func (c *client) findOrCreate(ctx context.Context, req *privsep.Attach) (wire.SessionID, error) {
 	s, uid := c.server, c.account.UID
@@ -91,37 +87,6 @@ func checkName(name string) error {
 
 func nameTaken(name string) error {
 	return errorf(wire.CodeFailed, "there is a session %q already: choose another name", name)
-}
-
-// admit returns an error if no holder may start now. ids are the account's sessions, of which those in all have
-// answered.
-func (c *client) admit(ctx context.Context, ids []wire.SessionID, all []entry) error {
-	s, uid := c.server, c.account.UID
-	if s.draining.Load() {
-		return privsep.ErrDraining
-	}
-	count, exited := len(ids), 0 // including sessions whose holders do not answer
-	for _, e := range all {
-		if e.state.Ended {
-			count--
-		}
-		if e.state.Phase == wire.PhaseExited {
-			exited++
-		}
-	}
-	if limit := s.settings().MaxSessionsPerUser; count >= limit {
-		return errorf(wire.CodeFailed,
-			"%s has %d sessions already, and max_sessions_per_user is %d: end one with qt kill",
-			c.account.Name, count, limit)
-	}
-	if exited >= maxExited {
-		return errorf(wire.CodeFailed, "%s has %d sessions that have exited and whose status no client has seen: "+
-			"qt attach shows one, qt kill ends one", c.account.Name, exited)
-	}
-	if err := s.checkMemory(uid, all); err != nil {
-		return err
-	}
-	return s.accounts.starts.Of(uid).Wait(ctx)
 }
 
 // A starter is the client for which a session was started.
