@@ -12,7 +12,8 @@ import (
 )
 
 // What one account can have of the monitor, whose time is for all. Each limit is beyond what a person
-// with max_sessions_per_user windows reaches while all of them roam; who reaches one waits. How many sessions it may have is decided in admit.
+// with max_sessions_per_user windows reaches while all of them roam; who reaches one waits. admit limits
+// its sessions.
 const (
 	// maxRequests is how many requests of an account are served at once.
 	maxRequests = 4
