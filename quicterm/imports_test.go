@@ -86,7 +86,7 @@ var packages = []struct {
 	{path: "quicterm/session/gate", role: "a mutex whose holders wait with a context", tests: "bench/bubble"},
 	{path: "quicterm/machine/logqueue", role: "a log that does not block those who log"},
 	{
-		path: "quicterm/monitor/metrics", role: "counts, and serves the counts for Prometheus; knows nothing of what it counts",
+		path: "quicterm/prometheus", role: "counts, and serves the counts for Prometheus; knows nothing of what it counts",
 		imports: "golang.org/x/net",
 	},
 	{
@@ -209,7 +209,7 @@ var packages = []struct {
 		path: "quicterm/monitor", role: "the half of a daemon that has its rights: lets clients in, and reaches holders; talks to no client",
 		imports: `configs migrate/carrier quicterm/machine/account quicterm/auth quicterm/doctor
 			quicterm/machine/floodlog quicterm/holder quicterm/machine/memory
-			quicterm/monitor/access quicterm/monitor/keys quicterm/monitor/metrics quicterm/monitor/ports quicterm/monitor/privsep quicterm/monitor/processes
+			quicterm/monitor/access quicterm/monitor/keys quicterm/prometheus quicterm/monitor/ports quicterm/monitor/privsep quicterm/monitor/processes
 			quicterm/machine/pam quicterm/machine/panics quicterm/machine/rundir quicterm/machine/sshd quicterm/machine/systemd
 			quicterm/quota quicterm/wire golang.org/x/crypto golang.org/x/sync golang.org/x/sys`,
 		tests: `bench/bubble migrate/carrier/unixsock quicterm/holder/holdertest quicterm/holder/programtest github.com/fxamacker/cbor/v2
@@ -239,7 +239,7 @@ var packages = []struct {
 	{
 		path: "quicterm/server", role: "talks to clients and relays their bytes to holders, without rights; parses no frame",
 		imports: `migrate/carrier migrate/carrier/pipe migrate/carrier/quic migrate/carrier/tcp quicterm/auth quicterm/machine/floodlog
-			quicterm/machine/memory quicterm/monitor/metrics quicterm/monitor quicterm/monitor/privsep quicterm/machine/panics quicterm/quota quicterm/wire golang.org/x/time`,
+			quicterm/machine/memory quicterm/prometheus quicterm/monitor quicterm/monitor/privsep quicterm/machine/panics quicterm/quota quicterm/wire golang.org/x/time`,
 		tests: `bench/bubble bench/netem buffer configs migrate/carrier/carriertest migrate/carrier/sealed quicterm/machine/account quicterm/holder
 			quicterm/holder/holdertest quicterm/holder/programtest quicterm/monitor/processes quicterm/machine/rundir quicterm/session golang.org/x/crypto`,
 	},

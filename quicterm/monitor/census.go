@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/quicterm/quicterm/quicterm/machine/memory"
-	"github.com/quicterm/quicterm/quicterm/monitor/metrics"
 	"github.com/quicterm/quicterm/quicterm/monitor/privsep"
+	"github.com/quicterm/quicterm/quicterm/prometheus"
 	"github.com/quicterm/quicterm/quicterm/quota"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
@@ -253,19 +253,19 @@ func (s *Monitor) measure(sessions []inspected, silent int) *privsep.Numbers {
 		"quicterm_crc_faults_total":                     float64(c.corrupted.Load()),
 	}
 	for _, state := range []string{"attached", "detached", "exited"} {
-		n[metrics.Series("quicterm_sessions", "state", state)] = 0
+		n[prometheus.Series("quicterm_sessions", "state", state)] = 0
 	}
 	for _, version := range []string{"same", "other"} {
-		n[metrics.Series("quicterm_holders", "version", version)] = 0
+		n[prometheus.Series("quicterm_holders", "version", version)] = 0
 	}
 	for _, one := range sessions {
 		r := one.report
-		n[metrics.Series("quicterm_sessions", "state", stateName(r.Phase))]++
+		n[prometheus.Series("quicterm_sessions", "state", stateName(r.Phase))]++
 		version := "other" // a holder can claim any: the name of the version is no label
 		if r.Software == s.software {
 			version = "same"
 		}
-		n[metrics.Series("quicterm_holders", "version", version)]++
+		n[prometheus.Series("quicterm_holders", "version", version)]++
 		n["quicterm_ring_bytes"] += float64(r.Ring)
 		n["quicterm_ring_limit_bytes"] += float64(r.Capacity)
 		n["quicterm_output_bytes"] += float64(r.Memory)

@@ -21,8 +21,8 @@ import (
 	"github.com/quicterm/quicterm/configs"
 	"github.com/quicterm/quicterm/quicterm/machine/memory"
 	"github.com/quicterm/quicterm/quicterm/machine/rundir"
-	"github.com/quicterm/quicterm/quicterm/monitor/metrics"
 	"github.com/quicterm/quicterm/quicterm/monitor/privsep"
+	"github.com/quicterm/quicterm/quicterm/prometheus"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -148,10 +148,10 @@ func (s *Monitor) notReady(ctx context.Context) string {
 func (s *Monitor) controlling() *http.ServeMux {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, r *http.Request) {
-		metrics.ServeMetrics(w, r, (*s.network.Load()).Metrics)
+		prometheus.ServeMetrics(w, r, (*s.network.Load()).Metrics)
 	})
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, r *http.Request) {
-		metrics.ServeHealth(w, s.notReady(r.Context()))
+		prometheus.ServeHealth(w, s.notReady(r.Context()))
 	})
 	mux.HandleFunc("GET /status", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")

@@ -25,10 +25,10 @@ import (
 	"github.com/quicterm/quicterm/quicterm/machine/systemd"
 	"github.com/quicterm/quicterm/quicterm/monitor/access"
 	"github.com/quicterm/quicterm/quicterm/monitor/keys"
-	"github.com/quicterm/quicterm/quicterm/monitor/metrics"
 	"github.com/quicterm/quicterm/quicterm/monitor/ports"
 	"github.com/quicterm/quicterm/quicterm/monitor/privsep"
 	"github.com/quicterm/quicterm/quicterm/monitor/processes"
+	"github.com/quicterm/quicterm/quicterm/prometheus"
 )
 
 const (
@@ -217,7 +217,7 @@ func (s *Monitor) ListenAndServe(ctx context.Context, network privsep.Network, r
 	defer s.manager.Stopping()
 	watch := func(ctx context.Context) error { return s.manager.Watch(ctx, func() { s.pass(sockets) }) }
 	serveSockets := func(ctx context.Context) error { return sockets.Serve(ctx, network.Serve) }
-	serveControl := func(ctx context.Context) error { return metrics.ServeHTTP(ctx, control, s.controlling()) }
+	serveControl := func(ctx context.Context) error { return prometheus.ServeHTTP(ctx, control, s.controlling()) }
 	return s.Run(ctx, network, grants.serve, serveSockets, watch, serveControl, s.serveMetrics)
 }
 

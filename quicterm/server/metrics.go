@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/quicterm/quicterm/quicterm/machine/memory"
-	counting "github.com/quicterm/quicterm/quicterm/monitor/metrics"
 	"github.com/quicterm/quicterm/quicterm/monitor/privsep"
+	"github.com/quicterm/quicterm/quicterm/prometheus"
 )
 
 // Values of labels.
@@ -32,31 +32,31 @@ const (
 
 // counts are the metrics of a daemon.
 type counts struct {
-	*counting.Set
+	*prometheus.Set
 	measuring sync.Mutex // held while numbers are asked for and written: none of them goes back
 }
 
 func newCounts(begun time.Time, software string) *counts {
 	_, version, _ := strings.Cut(software, " ")
-	c := &counts{Set: counting.New(slices.Concat([]counting.Metric{
+	c := &counts{Set: prometheus.New(slices.Concat([]prometheus.Metric{
 		gauge("quicterm_start_time_seconds", "When the daemon was started, Unix time."),
 		gauge("quicterm_build_info", "1, with the version of the daemon.", "version", version),
 	}, all)...)}
 	c.Put("quicterm_start_time_seconds", float64(begun.Unix()))
-	c.Put(counting.Series("quicterm_build_info", "version", version), 1)
+	c.Put(prometheus.Series("quicterm_build_info", "version", version), 1)
 	return c
 }
 
 // gauge returns a metric that is set, perhaps with a label and its values, and counter one that only grows.
-func gauge(name, help string, label ...string) counting.Metric {
-	return labelled(counting.Metric{Name: name, Kind: "gauge", Help: help}, label)
+func gauge(name, help string, label ...string) prometheus.Metric {
+	return labelled(prometheus.Metric{Name: name, Kind: "gauge", Help: help}, label)
 }
 
-func counter(name, help string, label ...string) counting.Metric {
-	return labelled(counting.Metric{Name: name, Kind: "counter", Help: help}, label)
+func counter(name, help string, label ...string) prometheus.Metric {
+	return labelled(prometheus.Metric{Name: name, Kind: "counter", Help: help}, label)
 }
 
-func labelled(m counting.Metric, label []string) counting.Metric {
+func labelled(m prometheus.Metric, label []string) prometheus.Metric {
 	if len(label) > 0 {
 		m.Label, m.Values = label[0], label[1:]
 	}
@@ -64,7 +64,7 @@ func labelled(m counting.Metric, label []string) counting.Metric {
 }
 
 // all are the metrics whose labels do not depend on the daemon. The monitor has the numbers of the sessions and grants.
-var all = []counting.Metric{
+var all = []prometheus.Metric{
 	gauge("quicterm_draining", "1 if the daemon starts no new sessions."),
 	gauge("quicterm_memory_bytes", "Memory that the daemon has from the system."),
 	gauge("quicterm_goroutines", "Goroutines of the daemon."),
@@ -118,7 +118,7 @@ var all = []counting.Metric{
 
 // count counts an event, and countOf one with a label.
 func (c *counts) count(name string)                 { c.Add(name, 1) }
-func (c *counts) countOf(name, label, value string) { c.Add(counting.Series(name, label, value), 1) }
+func (c *counts) countOf(name, label, value string) { c.Add(prometheus.Series(name, label, value), 1) }
 
 // refused counts a refusal.
 func (c *counts) refused(err error) {
@@ -154,7 +154,7 @@ func (s *Server) measure(n *privsep.Numbers) {
 	numbers := maps.Clone(*n)
 	clients, byKind := s.attachments.count()
 	for _, kind := range []string{kindQUIC, kindTCP, kindSSH} {
-		numbers[counting.Series("quicterm_carriers", "kind", kind)] = float64(byKind[kind])
+		numbers[prometheus.Series("quicterm_carriers", "kind", kind)] = float64(byKind[kind])
 	}
 	numbers["quicterm_attachments"] = float64(clients)
 	numbers["quicterm_connections"] = float64(s.connections.Load())

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/quicterm/quicterm/migrate/carrier/quic"
-	"github.com/quicterm/quicterm/quicterm/monitor/metrics"
+	"github.com/quicterm/quicterm/quicterm/prometheus"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -112,7 +112,7 @@ func (h *host) metrics() string {
 	h.t.Helper()
 	w := httptest.NewRecorder()
 	h.server.watching().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
-	if w.Code != 200 || w.Header().Get("Content-Type") != metrics.ContentType {
+	if w.Code != 200 || w.Header().Get("Content-Type") != prometheus.ContentType {
 		h.t.Errorf("status %d, headers %v", w.Code, w.Header())
 	}
 	return w.Body.String()

@@ -21,8 +21,8 @@ import (
 	"github.com/quicterm/quicterm/quicterm/auth"
 	"github.com/quicterm/quicterm/quicterm/machine/floodlog"
 	"github.com/quicterm/quicterm/quicterm/machine/panics"
-	"github.com/quicterm/quicterm/quicterm/monitor/metrics"
 	"github.com/quicterm/quicterm/quicterm/monitor/privsep"
+	"github.com/quicterm/quicterm/quicterm/prometheus"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -117,7 +117,7 @@ func (s *Server) Serve(ctx context.Context, l privsep.Listener) error {
 		return s.ServeQUIC(ctx, &quic.Socket{UDPConn: socket})
 	case net.Listener:
 		if l.Purpose == privsep.ForMetrics {
-			return metrics.ServeHTTP(ctx, socket, s.watching())
+			return prometheus.ServeHTTP(ctx, socket, s.watching())
 		}
 		return s.ServeTCP(ctx, socket)
 	}
@@ -149,9 +149,9 @@ func (s *Server) Metrics(ctx context.Context) ([]byte, error) {
 // watching returns what answers those who may see numbers, but no names.
 func (s *Server) watching() *http.ServeMux {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, r *http.Request) { metrics.ServeMetrics(w, r, s.Metrics) })
+	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, r *http.Request) { prometheus.ServeMetrics(w, r, s.Metrics) })
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
-		metrics.ServeHealth(w, s.state.Load().NotReady())
+		prometheus.ServeHealth(w, s.state.Load().NotReady())
 	})
 	return mux
 }

@@ -1,11 +1,11 @@
-// Package metrics counts events and writes the counts in the text format of Prometheus,
-// version 0.0.4. Its methods are safe for concurrent use.
+// Package prometheus counts events, writes the counts in the text format of Prometheus, version 0.0.4, and serves them
+// over HTTP. It does not know what it counts. Its methods are safe for concurrent use.
 //
 // A label has only the values that are named when its metric is made: no peer can make series.
 //
 // Prometheus' own library would add 430 KiB of private memory to each process that holds a
 // session, which is the same program as the daemon, and 5 MB to the program.
-package metrics
+package prometheus
 
 import (
 	"bytes"
