@@ -1,6 +1,7 @@
 //go:build linux || darwin
 
-// Command qtd is the daemon of quicterm.
+// Command qtd is the daemon of quicterm, and what a daemon starts, by hidden commands: the network process, the holder
+// of a session, and processes that read the keys of an account or open its session of PAM.
 package main
 
 import (

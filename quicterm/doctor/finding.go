@@ -1,5 +1,6 @@
-// Package doctor judges what was measured of a server, of the paths to it and of a machine. Each
-// finding is a line: what was found, and what to do about it. The commands qt and qtd measure.
+// Package doctor words what doctor finds: a line for each check, with what was found and what to do about it. A [Host]
+// judges what qt has measured of a server and of the paths to it. What is found on the daemon's own machine is judged
+// where it is looked at, in package monitor.
 package doctor
 
 import (

@@ -149,7 +149,9 @@ func (s *Server) Metrics(ctx context.Context) ([]byte, error) {
 // watching returns what answers those who may see numbers, but no names.
 func (s *Server) watching() *http.ServeMux {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, r *http.Request) { prometheus.ServeMetrics(w, r, s.Metrics) })
+	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, r *http.Request) {
+		prometheus.ServeMetrics(w, r, s.Metrics)
+	})
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
 		prometheus.ServeHealth(w, s.state.Load().NotReady())
 	})

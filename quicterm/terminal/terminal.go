@@ -1,7 +1,7 @@
-// Package terminal is the near end of a session's terminal. It reads the keyboard and
-// finds escapes in what is typed, shows the program's output, follows the size of the
-// window, and leaves the terminal as it was before the session. Before one, it asks the user, and
-// lets another program ask him.
+// Package terminal is the user's terminal during a session of package client. It reads the keyboard and finds escapes in
+// what is typed, shows the program's output, follows the size of the window, and leaves the terminal as it was before
+// the session. A [Watch] shows a session that others type in. Before a session, a [Dialog] lets another program,
+// such as ssh, ask the user.
 package terminal
 
 import (

@@ -1,3 +1,10 @@
+// Package quic is the carrier over a QUIC connection (RFC 9000): its first stream, and its datagrams (RFC 9221). No
+// other package knows QUIC. [DialEarly] sends before the handshake is complete if the last connection has left a ticket
+// (0-RTT); a [Listener] accepts. [Knock] tells without a connection whether a server answers UDP.
+//
+// Whom a connection belongs to is not decided here, and nothing of what it carries is parsed. early.go, claim.go and
+// arrival.go are for what quic-go does not offer; sieve.go drops packets of strangers in a flood before quic-go spends
+// time on them.
 package quic
 
 import (

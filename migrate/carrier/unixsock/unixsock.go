@@ -1,5 +1,8 @@
 //go:build unix
 
+// Package unixsock is the carrier between a daemon and a holder on one machine: a unix socket for the stream and, for a
+// client with datagrams, one end of a socket pair, whose other end the daemon hands over. A carrier takes no
+// descriptors.
 package unixsock
 
 import (

@@ -1,6 +1,7 @@
 //go:build linux || darwin
 
-// Package account looks accounts of this machine up.
+// Package account looks up the accounts of this machine, their groups, and whether they are locked or have expired. It
+// asks the name service with the system's programs, within bounds, and keeps answers for a short while.
 package account
 
 import (

@@ -1,4 +1,5 @@
-// Package floodlog logs events that others can cause any number of times.
+// Package floodlog logs events that a peer can cause any number of times: a few lines at once, then one a second, which
+// says how many were left out.
 package floodlog
 
 import (
