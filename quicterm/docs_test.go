@@ -88,6 +88,29 @@ func receiver(f *ast.FuncDecl) string {
 	return "" // of a generic type
 }
 
+// Every package says what it is for, in one file.
+func TestPackagesAreDocumented(t *testing.T) {
+	for _, p := range packages {
+		files, err := filepath.Glob(filepath.Join("..", p.path, "*.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var documented []string
+		for _, name := range files {
+			file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.PackageClauseOnly|parser.ParseComments)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if file.Doc != nil {
+				documented = append(documented, name)
+			}
+		}
+		if len(documented) != 1 {
+			t.Errorf("package %s has its comment in %q, want one file", p.path, documented)
+		}
+	}
+}
+
 // The pages link to files that exist, and ARCHITECTURE.md to every package that is not part of
 // another.
 func TestPages(t *testing.T) {
