@@ -154,7 +154,7 @@ var packages = []struct {
 	},
 	{
 		path: "quicterm/machine/sshd", role: "what the sshd of this machine allows a login; reads no file of an account",
-		imports: "quicterm/auth quicterm/machine/command golang.org/x/crypto",
+		imports: "quicterm/auth quicterm/machine/command quicterm/quota golang.org/x/crypto",
 	},
 	{
 		path: "quicterm/client/sshconfig", role: "what ssh's configuration says about a host; opens no connection",

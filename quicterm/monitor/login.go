@@ -3,6 +3,7 @@
 package monitor
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -131,12 +132,10 @@ func (s *Monitor) login(p *proven, path privsep.Path) (*privsep.Login, error) {
 }
 
 // Offer finds out which keys an account accepts. The error says why it accepts none, whichever they
-// are.
+// are. That there is no such account is no error: nothing tells it from one that accepts none of the keys.
 func (s *Monitor) Offer(ctx context.Context, o *privsep.Offer) (*privsep.Verdicts, error) {
-	a, err := s.accountOf(ctx, o)
-	if err != nil {
-		return nil, err
-	}
+	ctx = account.WithSource(ctx, o.Source)
+	a, unknown := s.accountOf(ctx, o)
 	verdicts, err := s.access.Judge(ctx, a, o)
 	if err != nil {
 		return nil, err
@@ -146,8 +145,8 @@ func (s *Monitor) Offer(ctx context.Context, o *privsep.Offer) (*privsep.Verdict
 	}
 	for _, v := range verdicts {
 		text := ""
-		if v.Refused != nil {
-			text = v.Refused.Error()
+		if err := cmp.Or(unknown, v.Refused); err != nil {
+			text = err.Error()
 		}
 		answer.Refused = append(answer.Refused, text)
 	}
@@ -162,17 +161,15 @@ func (s *Monitor) Prove(ctx context.Context, p *privsep.Proof) (*privsep.Login, 
 	if !slices.ContainsFunc(s.hostKeys, func(k *auth.HostKey) bool { return string(p.Host) == string(k.ID[:]) }) {
 		return nil, errors.New("the signature is for another host key than this machine's")
 	}
-	a, err := s.accountOf(ctx, &p.Offer)
-	if err != nil {
-		return nil, err
-	}
+	ctx = account.WithSource(ctx, p.Offer.Source)
+	a, unknown := s.accountOf(ctx, &p.Offer)
 	blob := p.Offer.Keys[p.Key]
 	key, err := auth.ParseUserKey(blob)
 	if err != nil {
 		return nil, err
 	}
 	allowed, err := s.access.Allowed(ctx, a, &p.Offer, p.Key)
-	if err != nil {
+	if err := cmp.Or(unknown, err); err != nil {
 		return nil, err
 	}
 	// All of it is known here except the time and the exporter: the network half could say that
@@ -245,10 +242,7 @@ func (s *Monitor) AdmitLocal(ctx context.Context, uid uint32) (*privsep.Local, e
 
 // accountOf returns the account of an Offer. It fails if the daemon does not serve it.
 func (s *Monitor) accountOf(ctx context.Context, o *privsep.Offer) (*account.Account, error) {
-	if len(o.Keys) > wire.MaxKeys {
-		return nil, fmt.Errorf("offer of %d keys, at most %d are accepted", len(o.Keys), wire.MaxKeys)
-	}
-	a, err := s.names.Lookup(account.WithSource(ctx, o.Source), o.User)
+	a, err := s.names.Lookup(ctx, o.User)
 	if err != nil {
 		return nil, fmt.Errorf("account %.64q: %w", o.User, err)
 	}

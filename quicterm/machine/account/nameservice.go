@@ -60,13 +60,14 @@ const (
 
 type sourceKey struct{}
 
-// WithSource returns a context for lookups on behalf of a source of the network: lookups of
+// WithSource returns a context for lookups on behalf of a source, such as one of the network: lookups of
 // many unknown names by some sources delay those of another one little.
 func WithSource(ctx context.Context, source string) context.Context {
 	return context.WithValue(ctx, sourceKey{}, source)
 }
 
-func sourceOf(ctx context.Context) string {
+// SourceOf returns the source of a context, or nothing.
+func SourceOf(ctx context.Context) string {
 	source, _ := ctx.Value(sourceKey{}).(string)
 	return source
 }
@@ -128,7 +129,7 @@ func (n *NameService) ask(ctx context.Context, command string, args ...string) (
 	defer cancel()
 	limited := !known && command == "getent"
 	if limited {
-		end, err := n.turns.Take(ctx, sourceOf(ctx))
+		end, err := n.turns.Take(ctx, SourceOf(ctx))
 		if err != nil {
 			return nil, err
 		}

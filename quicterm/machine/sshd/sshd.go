@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/quicterm/quicterm/quicterm/machine/command"
+	"github.com/quicterm/quicterm/quicterm/quota"
 )
 
 // systemFiles are the paths that sshd is installed at, the one that systems use most first.
@@ -33,8 +34,9 @@ const (
 	// maxAnswers bounds how many answers are kept, some kilobytes each.
 	maxAnswers = 512
 
-	// maxRunning bounds how many processes run at a time, about 10 ms each. Others wait, and share an answer.
-	maxRunning = 4
+	// maxRunning bounds how many processes run at a time, about 10 ms each, and sourceRunning those of one source. Others
+	// wait, and share an answer.
+	maxRunning, sourceRunning = 4, 2
 )
 
 // A Login is an attempt to log in.
@@ -43,6 +45,7 @@ type Login struct {
 	UID            uint32
 	Shell          string
 	Client, Server netip.Addr // of the connection
+	Source         string     // who can make up any number of logins: they delay those of another source little
 
 	// Locked reports whether the account's password is locked. Groups returns the names of
 	// the account's groups. Both are called only if sshd's configuration depends on it.
@@ -60,7 +63,7 @@ type Daemon struct {
 	variables []variable // nil means those of the system
 
 	once     sync.Once
-	running  chan struct{}
+	running  *quota.Turns[string] // of sources
 	revoked  revokedFiles
 	resolver *net.Resolver // nil means the default one
 
@@ -81,10 +84,11 @@ type question struct {
 }
 
 type answer struct {
-	policy *Policy
-	host   string // the client's name
-	err    error
-	asked  time.Time
+	policy  *Policy
+	host    string // the client's name
+	unnamed error  // why that is not known
+	err     error
+	asked   time.Time // when sshd was started
 }
 
 // Ask returns what sshd allows a login, or the own settings if no sshd is installed.
@@ -103,7 +107,7 @@ func (d *Daemon) Ask(ctx context.Context, l *Login, own *Policy) (*Policy, error
 
 // Find returns the policy that Ask judges by, and the client's name. It blocks as Ask does.
 func (d *Daemon) Find(ctx context.Context, l *Login, own *Policy) (*Policy, string, error) {
-	a, err := d.answer(ctx, question{l.User, plain(l.Client), plain(l.Server)})
+	a, err := d.answer(ctx, question{l.User, plain(l.Client), plain(l.Server)}, l.Source)
 	switch {
 	case err != nil:
 		return nil, "", err
@@ -174,35 +178,60 @@ func (d *Daemon) find() string {
 // plain returns an address in the form in which sshd has it.
 func plain(a netip.Addr) netip.Addr { return a.Unmap().WithZone("") }
 
-// answer returns sshd's settings for a login, and the client's name, or no settings if no sshd is installed. Logins that
-// wait share one answer: it is that of an sshd which was started after each of them began, and so knows each change
-// that was made before.
-func (d *Daemon) answer(ctx context.Context, q question) (*answer, error) {
+// answer returns sshd's settings for a login, and the client's name, or no settings if no sshd is installed. A Match
+// block may depend on that name and on the port of the login, so that these settings must be known first: sshd is asked
+// again if they are not those of the last answer.
+func (d *Daemon) answer(ctx context.Context, q question, source string) (*answer, error) {
 	begun := time.Now()
 	d.once.Do(func() {
-		d.running = make(chan struct{}, maxRunning)
+		d.running = quota.NewTurns[string](maxRunning, sourceRunning)
 		d.answers = make(map[question]*answer)
 		d.global = global{port: 22}
 	})
-	select {
-	case d.running <- struct{}{}:
-		defer func() { <-d.running }()
-	case <-ctx.Done():
-		return nil, fmt.Errorf("sshd: %w", context.Cause(ctx))
+	for range 3 { // they do not depend on the login
+		d.mu.Lock()
+		known := d.global
+		d.mu.Unlock()
+		a := &answer{host: q.client.String()}
+		if known.dns { // without a turn: the DNS may not answer
+			a.host, a.unnamed = d.hostName(ctx, q.client)
+		}
+		a, err := d.ask(ctx, q, source, begun, known, a)
+		if err != nil || a != nil {
+			return a, err
+		}
 	}
+	return nil, errors.New("sshd -T: the configuration changes all the time")
+}
+
+// ask fills in the answer to a question when it is the source's turn, or returns nil if the settings that must be known
+// first are others. Logins that wait share one answer: it is that of an sshd which was started after each of them began,
+// and so knows each change that was made before.
+func (d *Daemon) ask(
+	ctx context.Context, q question, source string, begun time.Time, known global, a *answer,
+) (*answer, error) {
+	end, err := d.running.Take(ctx, source)
+	if err != nil {
+		return nil, fmt.Errorf("sshd: %w", err)
+	}
+	defer end()
 	d.mu.Lock()
-	a := d.answers[q]
+	shared := d.answers[q]
 	d.mu.Unlock()
-	if a != nil && a.asked.After(begun) {
-		return a, a.err
+	if shared != nil && shared.asked.After(begun) {
+		return shared, shared.err
 	}
-	a = &answer{asked: time.Now()}
-	a.policy, a.host, a.err = d.settings(ctx, q)
+	a.asked = time.Now()
+	a.policy, a.err = d.settings(ctx, q, known.port, a)
 	if ctx.Err() != nil { // that is not sshd's fault
 		return nil, fmt.Errorf("sshd: %w", context.Cause(ctx))
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if a.policy != nil && a.policy.global != known {
+		d.global = a.policy.global
+		return nil, nil
+	}
 	if len(d.answers) >= maxAnswers {
 		clear(d.answers)
 	}
@@ -210,49 +239,30 @@ func (d *Daemon) answer(ctx context.Context, q question) (*answer, error) {
 	return a, a.err
 }
 
-// settings asks sshd for its settings for a login. A Match block may depend on the client's
-// name and on the port of the login, so that these settings must be known first: sshd is
-// asked again if they are not those of the last answer.
-func (d *Daemon) settings(ctx context.Context, q question) (*Policy, string, error) {
+// settings asks sshd for its settings for a login to a port. It returns none if no sshd is installed.
+func (d *Daemon) settings(ctx context.Context, q question, port int, client *answer) (*Policy, error) {
 	sshd, err := d.Locate()
 	switch {
 	case err != nil:
-		return nil, "", fmt.Errorf("sshd's configuration is not known: %w; correct that, or set sshd_policy", err)
+		return nil, fmt.Errorf("sshd's configuration is not known: %w; correct that, or set sshd_policy", err)
 	case sshd == nil:
-		return nil, "", nil
+		return nil, nil
+	case !names.MatchString(q.user):
+		return nil, fmt.Errorf("sshd cannot be asked about the name %q", q.user)
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, command.Patience, fmt.Errorf("no answer within %v", command.Patience))
 	defer cancel()
-	if !names.MatchString(q.user) {
-		return nil, "", fmt.Errorf("sshd cannot be asked about the name %q", q.user)
+	login := fmt.Sprintf("user=%s,host=%s,addr=%v,laddr=%v,lport=%d", q.user, client.host, q.client, q.server, port)
+	out, err := d.print(ctx, sshd, login)
+	if err != nil {
+		return nil, fmt.Errorf("sshd's configuration is not known: %w; see that sshd -T works, or set sshd_policy", err)
 	}
-	d.mu.Lock()
-	known := d.global
-	d.mu.Unlock()
-	for range 3 { // they do not depend on the login
-		host, unnamed := q.client.String(), error(nil)
-		if known.dns {
-			host, unnamed = d.hostName(ctx, q.client)
-		}
-		login := fmt.Sprintf("user=%s,host=%s,addr=%v,laddr=%v,lport=%d", q.user, host, q.client, q.server, known.port)
-		out, err := d.print(ctx, sshd, login)
-		if err != nil {
-			return nil, "", fmt.Errorf("sshd's configuration is not known: %w; see that sshd -T works, or set sshd_policy", err)
-		}
-		policy, err := Parse(out)
-		if err != nil {
-			return nil, "", fmt.Errorf("sshd -T: %w", err)
-		}
-		policy.revoked, policy.unnamed = &d.revoked, unnamed
-		if policy.global == known {
-			return policy, host, nil
-		}
-		known = policy.global
-		d.mu.Lock()
-		d.global = known
-		d.mu.Unlock()
+	policy, err := Parse(out)
+	if err != nil {
+		return nil, fmt.Errorf("sshd -T: %w", err)
 	}
-	return nil, "", errors.New("sshd -T: the configuration changes all the time")
+	policy.revoked, policy.unnamed = &d.revoked, client.unnamed
+	return policy, nil
 }
 
 // names matches the names of accounts and hosts that the syntax of sshd -C has room for.

@@ -33,6 +33,9 @@ func fake(t *testing.T, script string) (d *Daemon, runs func() []string) {
 	return &Daemon{Files: []string{filepath.Join(dir, "none"), file}, variables: []variable{}}, func() []string {
 		t.Helper()
 		content, err := os.ReadFile(log)
+		if errors.Is(err, os.ErrNotExist) {
+			return nil
+		}
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -169,35 +172,85 @@ func TestBrokenSSHD(t *testing.T) {
 	}
 }
 
-// A login whose client leaves ends its process, and another one is not affected.
+// A login whose client leaves ends its process. Until then, no source has the places of another one.
 func TestHangingSSHD(t *testing.T) {
-	d, runs := fake(t, `case "$*" in *user=slow*) echo up > "$0".up; exec /bin/sleep 60;; esac; settings`)
+	d, runs := fake(t, `case "$*" in *user=slow*) exec /bin/sleep 60;; esac; settings`)
+	from := func(source, user string) *Login {
+		l := login(user, 1, "10.0.0.1")
+		l.Source = source
+		return l
+	}
+	const logins = maxRunning + 1 // some wait for the others
 	ctx, cancel := context.WithCancel(t.Context())
-	slow := make(chan error, maxRunning+1)
-	for range maxRunning + 1 { // the last one waits for the others
+	defer cancel()
+	slow := make(chan error, logins)
+	for range logins {
 		go func() {
-			_, err := d.Ask(ctx, login("slow", 1, "10.0.0.1"), ownNothing)
+			_, err := d.Ask(ctx, from("hostile", "slow"), ownNothing)
 			slow <- err
 		}()
 	}
-	for start := time.Now(); ; time.Sleep(time.Millisecond) {
-		if _, err := os.Stat(d.Files[1] + ".up"); err == nil && len(runs()) >= maxRunning {
-			break
-		} else if time.Since(start) > 20*time.Second {
+	for start := time.Now(); len(runs()) < sourceRunning; time.Sleep(time.Millisecond) {
+		if time.Since(start) > 20*time.Second {
 			t.Fatal("sshd is not run")
 		}
 	}
+	if _, err := d.Ask(t.Context(), from("other", "quick"), ownNothing); err != nil {
+		t.Error(err)
+	}
+	if ctx.Err() != nil || len(slow) > 0 {
+		t.Error("the login of another source has waited")
+	}
 	cancel()
-	for range maxRunning + 1 {
+	for range logins {
 		if err := <-slow; !errors.Is(err, context.Canceled) {
 			t.Errorf("%v, want %v", err, context.Canceled)
 		}
 	}
-	if n := len(runs()); n > maxRunning {
-		t.Errorf("%d processes, at most %d at a time", n, maxRunning)
+	if n := len(runs()); n != sourceRunning+1 {
+		t.Errorf("%d processes, want %d of the source and that of the other one", n, sourceRunning)
 	}
-	if _, err := d.Ask(t.Context(), login("quick", 1, "10.0.0.1"), ownNothing); err != nil {
-		t.Error(err)
+}
+
+// While the DNS does not answer, who waits for it keeps nobody from sshd.
+func TestHangingDNS(t *testing.T) {
+	d, _ := fake(t, `settings | /bin/sed "s/usedns no/usedns yes/"`)
+	if _, err := d.Ask(t.Context(), login("jo", 1, "127.0.0.1"), ownNothing); err != nil { // now UseDNS is known
+		t.Fatal(err)
+	}
+	asked := make(chan struct{})
+	d.resolver = &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		select {
+		case asked <- struct{}{}:
+			<-ctx.Done()
+		case <-ctx.Done():
+		}
+		return nil, ctx.Err()
+	}}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	ended := make(chan error, sourceRunning)
+	for range sourceRunning {
+		go func() {
+			_, err := d.Ask(ctx, login("jo", 1, "192.0.2.1"), ownNothing)
+			ended <- err
+		}()
+	}
+	for range sourceRunning {
+		<-asked
+	}
+	for range sourceRunning { // of the same source
+		end, ok := d.running.Try("")
+		if !ok {
+			t.Fatal("a login has a turn while the DNS is asked")
+		}
+		defer end()
+	}
+	cancel()
+	for range sourceRunning {
+		if err := <-ended; !errors.Is(err, context.Canceled) {
+			t.Errorf("%v, want %v", err, context.Canceled)
+		}
 	}
 }
 
@@ -220,8 +273,13 @@ func TestAnswerWhileWaiting(t *testing.T) {
 	if _, err := d.Ask(t.Context(), l, ownNothing); err != nil {
 		t.Fatal(err)
 	}
-	for range maxRunning {
-		d.running <- struct{}{}
+	var ends []func()
+	for range sourceRunning {
+		end, err := d.running.Take(t.Context(), l.Source)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ends = append(ends, end)
 	}
 	asked := make(chan error)
 	go func() {
@@ -231,8 +289,8 @@ func TestAnswerWhileWaiting(t *testing.T) {
 	d.mu.Lock()
 	d.answers[question{l.User, plain(l.Client), plain(l.Server)}].asked = time.Now().Add(time.Hour)
 	d.mu.Unlock()
-	for range maxRunning {
-		<-d.running
+	for _, end := range ends {
+		end()
 	}
 	if err := <-asked; err != nil {
 		t.Error(err)

@@ -3,6 +3,7 @@
 package access
 
 import (
+	"bytes"
 	"crypto/ed25519"
 	"errors"
 	"log/slog"
@@ -153,5 +154,32 @@ func TestRevokedKeysUnread(t *testing.T) {
 		if allowed != nil || err == nil || errors.Is(err, keyfile.ErrUnread) != test.unread {
 			t.Errorf("%s: %v, %v", test.why, allowed, err)
 		}
+	}
+}
+
+// That there is no such account takes as long as a refusal by sshd: it is asked all the same.
+func TestNoAccountAsksSSHD(t *testing.T) {
+	d, _ := refusing(t, "")
+	asked := d.sshd.Files[0] + ".asked"
+	script, err := os.ReadFile(d.sshd.Files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	script = bytes.Replace(script, []byte("exec "), []byte("echo \"$*\" > "+asked+"\nexec "), 1)
+	if err := os.WriteFile(d.sshd.Files[0], script, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	local := netip.MustParseAddrPort("127.0.0.1:1")
+	o := &privsep.Offer{User: "nobody-here", Keys: [][]byte{newUserKey(t).Marshal()}, Path: privsep.Path{Client: local, Server: local}}
+	verdicts, err := d.Judge(t.Context(), nil, o)
+	if err != nil || len(verdicts) != 1 || verdicts[0].Allowed != nil || verdicts[0].Refused == nil {
+		t.Errorf("%+v, %v", verdicts, err)
+	}
+	if args, err := os.ReadFile(asked); err != nil || !strings.Contains(string(args), "user=nobody-here,") {
+		t.Errorf("sshd was asked %q, %v", args, err)
+	}
+	o.Sealed = d.Seal(o, []auth.Verdict{{Allowed: new(auth.Permissions)}}) // while there was such an account
+	if _, err := d.Allowed(t.Context(), nil, o, 0); err == nil {
+		t.Error("an account that is gone lets a key in")
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/quicterm/quicterm/quicterm/machine/panics"
 	"github.com/quicterm/quicterm/quicterm/machine/sshd"
 	"github.com/quicterm/quicterm/quicterm/monitor/privsep"
+	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
 // A Decider decides which accounts get in, and what it allows their keys. It is safe for concurrent use.
@@ -82,7 +83,7 @@ func (d *Decider) Adopt(settings *configs.Server) error {
 // rules for how it proves who it is (PubkeyAuthentication, AuthenticationMethods) do not:
 // they were for that login.
 func (d *Decider) policy(ctx context.Context, a *account.Account, client, server netip.Addr) (*sshd.Policy, error) {
-	login := d.loginOf(a, client, server)
+	login := d.loginOf(ctx, a, client, server)
 	r := d.rules.Load()
 	switch {
 	case r.replaced != nil && d.sshd.Installed():
@@ -114,7 +115,7 @@ func (d *Decider) Find(
 	if err != nil {
 		return nil, nil, fmt.Errorf("sshd: %w", err)
 	}
-	policy, _, err := d.sshd.Find(ctx, d.loginOf(a, client, server), r.own)
+	policy, _, err := d.sshd.Find(ctx, d.loginOf(ctx, a, client, server), r.own)
 	return policy, installed, err
 }
 
@@ -129,9 +130,9 @@ func (d *Decider) Key(
 	return decided.verdicts[0], nil
 }
 
-func (d *Decider) loginOf(a *account.Account, client, server netip.Addr) *sshd.Login {
+func (d *Decider) loginOf(ctx context.Context, a *account.Account, client, server netip.Addr) *sshd.Login {
 	return &sshd.Login{
-		User: a.Name, UID: a.UID, Shell: a.Shell, Client: client, Server: server,
+		User: a.Name, UID: a.UID, Shell: a.Shell, Client: client, Server: server, Source: account.SourceOf(ctx),
 		Locked: a.Locked,
 		Groups: func(ctx context.Context) ([]string, error) { return d.names.GroupNames(ctx, a) },
 	}
@@ -215,6 +216,7 @@ func (d *Decider) decide(
 func (d *Decider) TokenPermissions(
 	ctx context.Context, a *account.Account, client, server netip.Addr,
 ) (*auth.Permissions, error) {
+	ctx = account.WithSource(ctx, fmt.Sprint("user id ", a.UID)) // whatever addresses its processes report
 	policy, err := d.policy(ctx, a, client, server)
 	if err != nil {
 		return nil, err
@@ -254,8 +256,18 @@ func obey(policy *sshd.Policy, uid uint32, blob []byte, v auth.Verdict) (*auth.P
 }
 
 // Judge returns what an account allows the keys of an Offer. It refuses the keys after too many that
-// are refused, as sshd does not look at them.
+// are refused, as sshd does not look at them. If there is no account, sshd is asked all the same, so that the time does
+// not tell.
 func (d *Decider) Judge(ctx context.Context, a *account.Account, o *privsep.Offer) ([]auth.Verdict, error) {
+	if len(o.Keys) > wire.MaxKeys {
+		return nil, fmt.Errorf("offer of %d keys, at most %d are accepted", len(o.Keys), wire.MaxKeys)
+	}
+	if a == nil {
+		if r := d.rules.Load(); r.follows {
+			d.sshd.Find(ctx, d.loginOf(ctx, &account.Account{Name: o.User}, o.Path.From(), o.Path.At()), r.own)
+		}
+		return slices.Repeat([]auth.Verdict{{Refused: account.ErrUnknown}}, len(o.Keys)), ctx.Err()
+	}
 	decided, err := d.authorize(ctx, claim{account: a, from: o.Path.From(), at: o.Path.At(), tried: o.Earlier}, o.Keys...)
 	if err != nil {
 		return nil, err
@@ -276,13 +288,13 @@ func (d *Decider) Seal(o *privsep.Offer, verdicts []auth.Verdict) []byte {
 	return d.sealer.seal(o, verdicts)
 }
 
-// Allowed returns what an account allows a key of an Offer: as was sealed a moment ago, or as Judge says now. The error
-// says why the key is refused, or that nothing is known.
+// Allowed returns what an account, or nil, allows a key of an Offer: as was sealed a moment ago, or as Judge says now.
+// The error says why the key is refused, or that nothing is known.
 func (d *Decider) Allowed(
 	ctx context.Context, a *account.Account, o *privsep.Offer, key int,
 ) (allowed *auth.Permissions, err error) {
 	if sealed := d.sealer.open(o); sealed != nil {
-		if sealed[key] == nil { // sshd and key files are not asked again for each try of a stranger
+		if a == nil || sealed[key] == nil { // sshd and key files are not asked again for each try of a stranger
 			return nil, errRefused
 		}
 		return sealed[key], nil

@@ -190,6 +190,7 @@ func (d *Decider) lookup(ctx context.Context, by Admission) (*account.Account, e
 // account comes first: it does not depend on what the holder says. Only nologin(5) is not looked
 // at: as with sshd, it keeps new logins out and ends none.
 func (d *Decider) Look(ctx context.Context, r Right) error {
+	ctx = account.WithSource(ctx, fmt.Sprint("check of user id ", r.UID)) // no login of the account delays it
 	a, err := d.lookup(ctx, r.Admission)
 	if errors.Is(err, account.ErrUnknown) {
 		return fmt.Errorf("user id %d: %w", r.UID, errMissing)

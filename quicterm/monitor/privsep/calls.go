@@ -16,7 +16,7 @@ type Calls struct {
 	Ready    Call[None, None]       // the network process has started; only it calls this
 	Sign     Call[Sign, []byte]     `call:"quick"`
 	Leave    Call[LoginID, None]    `call:"quick"` // the connection of the client has ended
-	Offer    Call[Offer, Verdicts]  // the error says why the account accepts no key at all
+	Offer    Call[Offer, Verdicts]  // also of an account that does not exist, which accepts no key
 	Prove    Call[Proof, Login]     // by a key of an Offer
 	Redeem   Call[Token, Login]     // by the token of a grant
 	Check    Call[By, None]         // the error is a *Withdrawn if the login does not let its client in any more
