@@ -64,7 +64,7 @@ func (s *Server) serveConn(ctx context.Context, incoming incoming) {
 	}
 	defer c.leave()
 	c.log = s.log.With("client", c.from())
-	err := s.contain(c.log, func() error { return c.serve(ctx) })
+	err := s.contain(c.log, c.serve)
 	switch {
 	case c.pending.evicted.Err() != nil:
 		s.counts.refused(errBusy)
@@ -103,9 +103,9 @@ func kindOfProof(proof string) string {
 }
 
 // serve serves a client, which must send its first message within firstMessageTimeout and
-// prove who it is within the setting auth_timeout.
-func (c *conn) serve(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, c.server.state.Load().AuthTimeout)
+// prove who it is within the setting auth_timeout. What it does for the client ends with the connection.
+func (c *conn) serve() error {
+	ctx, cancel := context.WithTimeout(c.incoming.Context(), c.server.state.Load().AuthTimeout)
 	defer cancel()
 	first, err := c.firstMessage(ctx)
 	if errors.Is(err, io.EOF) { // it has only looked whether a daemon answers
@@ -126,13 +126,14 @@ func (c *conn) serve(ctx context.Context) error {
 	// Early data may be a replay. Only a Resume has a proof that is good once.
 	select {
 	case <-c.carrier.HandshakeComplete():
-	case <-c.incoming.Context().Done():
-		return fmt.Errorf("handshake: %w", context.Cause(c.incoming.Context()))
 	case <-ctx.Done():
-		return fmt.Errorf("handshake: %w", ctx.Err())
+		return fmt.Errorf("handshake: %w", context.Cause(ctx))
 	}
 	request, err := c.authenticate(ctx, first)
 	if err != nil {
+		if gone := context.Cause(c.incoming.Context()); peerGone(gone) {
+			return fmt.Errorf("%w: %w", errDenied, gone)
+		}
 		c.server.unauthenticated.leave(c.pending)
 		c.awaitDenial()
 		if c.refusal != nil {

@@ -8,8 +8,10 @@ import (
 	"maps"
 	"os"
 	"reflect"
+	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"golang.org/x/crypto/ssh"
@@ -115,6 +117,33 @@ func TestExchangesOfALogin(t *testing.T) {
 			if got := since(); !maps.Equal(got, map[string]int{"Leave": 1}) {
 				t.Errorf("%s: %v when the client has gone", name, got)
 			}
+		}
+	})
+}
+
+// What is asked for a client that logs in ends with its connection.
+func TestLoginOfClientThatHasGone(t *testing.T) {
+	onHost(t, func(h *host) {
+		ended := make(chan struct{})
+		monitor := *h.server.Server.monitor
+		monitor.Offer = func(ctx context.Context, _ *privsep.Offer) (*privsep.Verdicts, error) {
+			<-ctx.Done()
+			close(ended)
+			return nil, ctx.Err()
+		}
+		h.server.Server.monitor = &monitor
+		c, _, _ := h.dial(quic.Dial, false)
+		h.send(c, &wire.Hello{User: "ann", Keys: [][]byte{[]byte("key")}}, &wire.List{})
+		time.Sleep(roundTrip)
+		start := time.Now()
+		c.Close()
+		<-ended
+		if d := time.Since(start); d > roundTrip {
+			t.Errorf("ended after %v", d)
+		}
+		synctest.Wait()
+		if strings.Contains(h.log.String(), "client refused") {
+			t.Errorf("a client that has gone is logged as refused:\n%s", h.log.String())
 		}
 	})
 }
