@@ -146,7 +146,7 @@ var packages = []struct {
 	},
 	{
 		path: "quicterm/machine/command", role: "runs programs of the system; knows none of them",
-		imports: "quicterm/machine/keyring",
+		imports: "quicterm/machine/keyring", tests: "bench/rig",
 	},
 	{
 		path: "quicterm/machine/memory", role: "the memory of the machine, and what processes take of it",

@@ -24,7 +24,8 @@ const maxOutput = 16 << 20
 const Patience = 10 * time.Second
 
 // Run runs a program until it or ctx ends, and returns what it has printed to standard output and to standard error. If
-// ctx has ended, the error is its cause. start starts the process; nil means with a session keyring of its own.
+// ctx has ended, the error is its cause, also if the program does not end: see [WhenEnded]. start starts the process; nil
+// means with a session keyring of its own.
 func Run(
 	ctx context.Context, start func(*exec.Cmd) error, path string, args ...string,
 ) (out, complaint []byte, err error) {
@@ -35,12 +36,27 @@ func Run(
 	printed, complained := output{end: cancel}, output{end: cancel}
 	cmd.Stdout, cmd.Stderr = &printed, &complained
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	cmd.WaitDelay = Patience / 10 // a child of it may keep its output open
+	cmd.WaitDelay = Patience / 10 // to end when it is killed; a child of it may keep its output open
 	if start == nil {
 		start = keyring.Start
 	}
 	if err = start(cmd); err == nil {
-		err = cmd.Wait()
+		var waited error
+		ended := make(chan struct{})
+		go func() { // for as long as the process exists: that may be for ever
+			waited = cmd.Wait()
+			close(ended)
+		}()
+		select {
+		case <-ended:
+		case <-ctx.Done():
+			select {
+			case <-ended:
+			case <-time.After(cmd.WaitDelay):
+				return nil, nil, &stuckError{context.Cause(ctx), ended}
+			}
+		}
+		err = waited
 	}
 	switch {
 	case ctx.Err() != nil:
@@ -49,6 +65,27 @@ func Run(
 		err = nil
 	}
 	return printed.text.Bytes(), complained.text.Bytes(), err
+}
+
+// A stuckError is that of a program that was killed and has not ended: its file system does not answer.
+type stuckError struct {
+	error
+	ended <-chan struct{}
+}
+
+func (e *stuckError) Unwrap() error { return e.error }
+
+// WhenEnded calls f when the program has ended whose Run has returned an error, or nil: nearly always that is now.
+func WhenEnded(err error, f func()) {
+	stuck, ok := errors.AsType[*stuckError](err)
+	if !ok {
+		f()
+		return
+	}
+	go func() {
+		<-stuck.ended
+		f()
+	}()
 }
 
 // An output keeps what a program prints, and ends it if that is too much.

@@ -214,7 +214,7 @@ func (d *Daemon) ask(
 	if err != nil {
 		return nil, fmt.Errorf("sshd: %w", err)
 	}
-	defer end()
+	defer func() { command.WhenEnded(a.err, end) }()
 	d.mu.Lock()
 	shared := d.answers[q]
 	d.mu.Unlock()
@@ -273,8 +273,8 @@ var names = regexp.MustCompile(`^[^\s,=]+$`)
 func (d *Daemon) print(ctx context.Context, sshd *Installation, login string) ([]byte, error) {
 	args := append([]string{"-G", "-T", "-C", login}, sshd.Options...)
 	if !d.old.Load() {
-		if out, err := run(ctx, sshd.File, args...); err == nil {
-			return out, nil
+		if out, err := run(ctx, sshd.File, args...); err == nil || ctx.Err() != nil {
+			return out, err
 		}
 	}
 	out, err := run(ctx, sshd.File, args[1:]...)
