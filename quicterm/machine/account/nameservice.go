@@ -110,38 +110,49 @@ func localFiles() string {
 
 // ask returns what a command prints. Callers that ask the same at the same time share its answer. It blocks until that
 // is there or ctx ends, which ends the command. An error that wraps exec.ExitError is the command's own.
-func (n *NameService) ask(ctx context.Context, command string, args ...string) (out []byte, err error) {
+func (n *NameService) ask(ctx context.Context, name string, args ...string) (out []byte, err error) {
 	n.once.Do(func() {
 		n.turns, n.same = quota.NewTurns[string](maxCommands, sourceCommands), quota.NewTurns[string](0, 1)
 		n.starts = rate.NewLimiter(commandRate, commandBurst)
 	})
-	key := strings.Join(append([]string{command}, args...), " ")
 	defer func() {
 		if err != nil {
-			err = fmt.Errorf("%s: %w", command, err)
+			err = fmt.Errorf("%s: %w", name, err)
 		}
 	}()
-	a, known := n.kept(key)
-	if a != nil {
-		return a.out, a.err
-	}
+	line := append([]string{name}, args...)
+	a, known := n.kept(strings.Join(line, " "))
 	ctx, cancel := context.WithTimeoutCause(ctx, lookupTimeout, fmt.Errorf("no answer within %v", lookupTimeout))
 	defer cancel()
-	limited := !known && command == "getent"
-	if limited {
-		end, err := n.turns.Take(ctx, SourceOf(ctx))
-		if err != nil {
+	for a == nil {
+		if a, err = n.askOnce(ctx, line, !known && name == "getent"); err != nil {
 			return nil, err
 		}
-		defer end()
 	}
-	end, err := n.same.Take(ctx, key)
-	if err != nil {
-		return nil, err
+	return a.out, a.err
+}
+
+// askOnce runs a command, or waits while it runs for another caller: then it returns nil if that one has no answer.
+func (n *NameService) askOnce(ctx context.Context, line []string, limited bool) (a *answer, err error) {
+	key, end := strings.Join(line, " "), func() {}
+	if limited {
+		if end, err = n.turns.Take(ctx, SourceOf(ctx)); err != nil {
+			return nil, err
+		}
 	}
-	defer end()
-	if a, _ := n.kept(key); a != nil { // another caller has asked meanwhile
-		return a.out, a.err
+	endSame, first := n.same.Try(key)
+	if !first {
+		end() // who waits for the same keeps nobody from asking for something else
+		if endSame, err = n.same.Take(ctx, key); err == nil {
+			endSame()
+			a, _ = n.kept(key)
+		}
+		return a, err
+	}
+	var ran error
+	defer func() { command.WhenEnded(ran, func() { endSame(); end() }) }()
+	if a, _ = n.kept(key); a != nil { // another caller has asked meanwhile
+		return a, nil
 	}
 	if limited {
 		if err := n.starts.Wait(ctx); err != nil {
@@ -149,9 +160,10 @@ func (n *NameService) ask(ctx context.Context, command string, args ...string) (
 		}
 	}
 	a = &answer{files: localFiles()}
-	a.out, a.err = n.run(ctx, command, args)
+	a.out, ran = n.run(ctx, line[0], line[1:])
+	a.err = ran
 	n.keep(key, a)
-	return a.out, a.err
+	return a, nil
 }
 
 // kept returns an answer that is valid, or nil, and whether the same was found before.

@@ -153,6 +153,33 @@ func TestNameServiceSlowSource(t *testing.T) {
 	wg.Wait()
 }
 
+// Who waits for the answer that another client waits for keeps nobody from asking for something else.
+func TestNameServiceSameName(t *testing.T) {
+	n, commands := counting(t, `case $3 in jane*) exit 2;; *) exec /bin/sleep 60;; esac`)
+	ctx, cancel := context.WithCancel(WithSource(t.Context(), "office"))
+	var wg sync.WaitGroup
+	for range 20 {
+		wg.Go(func() { n.Lookup(ctx, "unknown") })
+	}
+	for commands() < 1 {
+		time.Sleep(time.Millisecond)
+	}
+	start := time.Now()
+	for i := range 10 {
+		if _, err := n.Lookup(ctx, fmt.Sprint("jane", i)); !errors.Is(err, ErrUnknown) {
+			t.Error(err)
+		}
+	}
+	if d := time.Since(start); d > lookupTimeout/2 {
+		t.Errorf("answered after %v", d)
+	}
+	if n := commands(); n != 11 {
+		t.Errorf("%d commands for 11 names", n)
+	}
+	cancel()
+	wg.Wait()
+}
+
 // The commands are those of the system, whatever PATH says.
 func TestNameServiceIgnoresPath(t *testing.T) {
 	dir := t.TempDir()
