@@ -167,7 +167,11 @@ func (c *Client) Attach(ctx context.Context, req *wire.Attach, streams Streams) 
 	s.instance = req.Instance
 	compress := compression(c.cfg.Compression)
 	req.Compression = uint8(compress)
-	req.Hints = streams.Hinted != nil
+	if streams.Hinted == nil {
+		req.Hints = 0
+	} else {
+		req.Hints = max(req.Hints, wire.HintsPredict)
+	}
 	req.Machine = c.cfg.Machine
 	m, err := wire.New(req)
 	if err != nil {
@@ -200,7 +204,7 @@ func (c *Client) Attach(ctx context.Context, req *wire.Attach, streams Streams) 
 		DelayAcks:     true,
 		TakeSnapshots: s.attached.PTY,
 	}
-	if req.Hints {
+	if req.Hints != 0 {
 		cfg.TakeNote = func(received uint64, note []byte) {
 			s.hints.take(received, note)
 			s.endpoint.Secret(s.hints.secret)

@@ -20,7 +20,7 @@ import (
 func TestHintsInOrder(t *testing.T) {
 	var h hints
 	take := func(number, out, in uint64) {
-		h.take(100, wire.Hint{Out: out, In: in}.Append(nil, number, 100))
+		h.take(100, wire.Hint{Out: out, In: in}.Append(nil, wire.HintsPredict, number, 100))
 	}
 	want := func(why string, wants ...wire.Hint) {
 		t.Helper()
@@ -56,7 +56,7 @@ func TestHintsInOrder(t *testing.T) {
 	h.wrote(9)
 	want("output is shown beyond it")
 	h.take(100, []byte("a later version"))
-	h.take(1, wire.Hint{Out: 9}.Append(nil, 8, 100))
+	h.take(1, wire.Hint{Out: 9}.Append(nil, wire.HintsPredict, 8, 100))
 	want("bytes that make no sense")
 
 	for n := range uint64(1000) {

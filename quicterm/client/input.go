@@ -10,9 +10,6 @@ import (
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
-// maxInput is how many bytes of input go into a frame.
-const maxInput = 16 << 10
-
 // errOver is the error of writing to a session that is over.
 var errOver = fmt.Errorf("write to a session that is over: %w", io.ErrClosedPipe)
 
@@ -21,7 +18,7 @@ var errOver = fmt.Errorf("write to a session that is over: %w", io.ErrClosedPipe
 func (s *Session) Write(b []byte) (int, error) {
 	written := 0
 	for {
-		n := min(len(b)-written, maxInput)
+		n := min(len(b)-written, wire.MaxInput)
 		if err := s.send(wire.Stdin, b[written:written+n]); err != nil {
 			return written, err
 		}
@@ -41,7 +38,7 @@ func (s *Session) TryWrite(b []byte) (written int, frame uint64, err error) {
 		return 0, 0, errOver
 	}
 	for written < len(b) {
-		n := min(len(b)-written, maxInput, s.ring.Room())
+		n := min(len(b)-written, wire.MaxInput, s.ring.Room())
 		if n <= 0 {
 			break
 		}

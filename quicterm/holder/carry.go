@@ -54,8 +54,8 @@ func (h *Holder) newAttachment(open *wire.Open, req *wire.Attach, secret []byte,
 	if a.takesSnapshots = h.launch.PTY && req.Replay.Kind != wire.ReplayRaw; a.takesSnapshots {
 		cfg.Snapshot = func() (uint64, []byte, bool) { return h.emulator.snapshotLocked(a) }
 	}
-	if h.launch.PTY && req.Hints && a.role.writes() {
-		a.hinting = new(hinting)
+	if h.launch.PTY && req.Hints != 0 && a.role.writes() {
+		a.hinting = &hinting{level: req.Hints}
 		cfg.Note = func(now time.Time) []byte { return h.hints.noteLocked(now, a) }
 	}
 	a.endpoint = session.NewEndpoint(cfg)

@@ -38,6 +38,7 @@ type hints struct {
 
 // hinting is what one writer is told.
 type hinting struct {
+	level     uint8  // the client's Attach.Hints
 	number    uint64 // of the last hint
 	last      wire.Hint
 	effective uint64    // the last frame of input that the next hint counts
@@ -216,5 +217,5 @@ func (t *hints) noteLocked(now time.Time, a *attachment) []byte {
 		own.number, own.last = own.number+1, hint
 	}
 	received, _ := a.endpoint.Next()
-	return hint.Append(own.buf[:0], own.number, received)
+	return hint.Append(own.buf[:0], own.level, own.number, received)
 }

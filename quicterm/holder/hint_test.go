@@ -23,7 +23,7 @@ func (w *world) attachHinted(name string, r wire.Role) *client {
 	w.t.Helper()
 	w.instances++
 	c, conn := w.joinWith(name, &wire.Attach{Instance: wire.InstanceID{0xff, 0, byte(w.instances)}, PTY: true,
-		Size: wire.Size{Cols: 80, Rows: 24}, Role: r, Hints: true})
+		Size: wire.Size{Cols: 80, Rows: 24}, Role: r, Hints: wire.HintsPredict})
 	c.run(conn, true)
 	return c
 }
@@ -267,7 +267,7 @@ func TestHintAfterResume(t *testing.T) {
 func TestNoHintWithoutTerminal(t *testing.T) {
 	inBubble(t, wire.Launch{}, func(w *world) {
 		w.instances++
-		a, conn := w.joinWith("a@x", &wire.Attach{Instance: wire.InstanceID{1}, Hints: true})
+		a, conn := w.joinWith("a@x", &wire.Attach{Instance: wire.InstanceID{1}, Hints: wire.HintsPredict})
 		a.run(conn, true)
 		w.print("text")
 		if last, n := a.hint(); n > 0 {

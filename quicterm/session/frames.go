@@ -92,7 +92,7 @@ type ackInfo struct {
 const maxAckBytes = 1 + ackFields*binary.MaxVarintLen64
 
 // MaxNote is the longest note, in bytes. Datagrams keep it free.
-const MaxNote = 40
+const MaxNote = 44
 
 // A gapInfo says where a log continues after frames that will never come.
 type gapInfo struct {

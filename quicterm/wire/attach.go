@@ -63,7 +63,19 @@ const (
 type Replay struct {
 	Kind  ReplayKind `cbor:"1,keyasint"`
 	Lines uint32     `cbor:"2,keyasint"` // of the scrollback at most, with ReplayScreen
+
+	// From is the offset of the first byte of the output that is wanted, with ReplayRaw. 0 leaves that to the holder.
+	From uint64 `cbor:"3,keyasint,omitempty"`
 }
+
+// The values of Attach.Hints. 0 asks for none.
+const (
+	HintsPredict uint8 = 1 // for the prediction of what keys will show
+	HintsProgram uint8 = 2 // also whether the program waits for input, for clients that no person types in
+)
+
+// MaxInput is how many bytes of input an Attach and a frame of this client may have.
+const MaxInput = 16 << 10
 
 // Attach asks for a session, in which the client gets a role.
 type Attach struct {
@@ -81,7 +93,7 @@ type Attach struct {
 	// Compression is what both ends may compress: 0 nothing, 1 what their policies select, 2 all.
 	Compression uint8 `cbor:"11,keyasint"`
 
-	Hints bool `cbor:"12,keyasint"` // the client wants hints of the terminal
+	Hints uint8 `cbor:"12,keyasint"` // which hints of the terminal the client wants
 
 	// Whole is for a client that only watches, and records: it gets all output that the holder has.
 	Whole bool `cbor:"13,keyasint,omitempty"`
@@ -96,6 +108,9 @@ type Attach struct {
 
 	// Required is how many variables, the last ones of Env, the server must accept: else it starts no session.
 	Required uint8 `cbor:"17,keyasint,omitempty"`
+
+	// Input is the payload of the client's first frame, a Stdin, for a terminal and in a role that types.
+	Input []byte `cbor:"18,keyasint,omitempty"`
 }
 
 // Attached answers Attach. It has what the client needs to resume.

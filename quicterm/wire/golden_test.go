@@ -95,18 +95,19 @@ var goldenBodies = []struct {
 		Env:      [][2]string{{"LANG", "C"}, {"TERM", "xterm"}},
 		Command:  "ls",
 		Role:     RoleShare,
-		Replay:   Replay{Kind: ReplayScreen, Lines: 1000},
+		Replay:   Replay{Kind: ReplayScreen, Lines: 1000, From: 7},
 		Skip:     true,
 
 		Compression: 1,
-		Hints:       true,
+		Hints:       HintsProgram,
 		Whole:       true,
 		Own:         true,
 		Machine:     "laptop",
 		Dir:         "/w",
 		Required:    1,
+		Input:       []byte("ls\r"),
 	},
-		`06 000065 b1
+		`06 00006c b2
 		01 02
 		02 64 776f726b
 		03 50 0f0e0d0c0b0a09080706050403020100
@@ -116,17 +117,19 @@ var goldenBodies = []struct {
 		      82 64 5445524d 65 787465726d
 		07 62 6c73
 		08 01
-		09 a2
+		09 a3
 			01 01
 			02 1903e8
+			03 07
 		0a f5
 		0b 01
-		0c f5
+		0c 02
 		0d f5
 		0e f5
 		0f 66 6c6170746f70
 		10 62 2f77
-		11 01`},
+		11 01
+		12 43 6c730d`},
 	{&Attached{
 		ID:      testID,
 		UID:     1000,

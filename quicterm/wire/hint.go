@@ -16,6 +16,14 @@ type Hint struct {
 	Terminal TerminalFlags
 	// Context is a hash of the name of the process in the foreground, 0 if that is not known.
 	Context uint16
+
+	// What follows is told with HintsProgram only.
+
+	// Reading says that the program in the foreground waits for input from the terminal, had read all
+	// that it was given, and has printed nothing behind Out. It is false where the system does not tell.
+	Reading bool
+	// Taken is the last frame of this client's input that has left the terminal's queue, or 0.
+	Taken uint64
 }
 
 // TerminalFlags are the modes of a terminal that decide how it shows keys.
@@ -37,21 +45,33 @@ const (
 func (f TerminalFlags) Secret() bool { return f&(Canonical|Echo) == Canonical }
 
 // MaxHint is the size of the longest encoding of a hint.
-const MaxHint = 3*binary.MaxVarintLen64 + 3
+const MaxHint = 4*binary.MaxVarintLen64 + 4
+
+// hintReading is the flag of Reading, behind Context.
+const hintReading = 1
 
 var errNoHint = errors.New("not a hint")
 
-// Append appends a hint to b as it stands behind an ack: with its number, which grows with each
-// change, and the received of that ack, which is above In.
-func (h Hint) Append(b []byte, number, received uint64) []byte {
+// Append appends a hint to b as it stands behind an ack, with what only level tells: with its number, which grows
+// with each change, and the received of that ack, which is above In and Taken.
+func (h Hint) Append(b []byte, level uint8, number, received uint64) []byte {
 	b = binary.AppendUvarint(b, number)
 	b = binary.AppendUvarint(b, h.Out)
 	b = binary.AppendUvarint(b, received-h.In)
 	b = append(b, byte(h.Terminal))
-	return binary.BigEndian.AppendUint16(b, h.Context)
+	b = binary.BigEndian.AppendUint16(b, h.Context)
+	if level < HintsProgram {
+		return b
+	}
+	flags := byte(0)
+	if h.Reading {
+		flags = hintReading
+	}
+	return binary.AppendUvarint(append(b, flags), received-h.Taken)
 }
 
-// ParseHint is the inverse of Append. Bytes behind the hint are ignored.
+// ParseHint is the inverse of Append. It ignores bytes behind the hint, and what only HintsProgram tells if that makes
+// no sense.
 func ParseHint(b []byte, received uint64) (h Hint, number uint64, err error) {
 	var v [3]uint64
 	for i := range v {
@@ -64,10 +84,16 @@ func ParseHint(b []byte, received uint64) (h Hint, number uint64, err error) {
 	if len(b) < 3 || v[0] == 0 || v[2] == 0 || v[2] > received {
 		return Hint{}, 0, errNoHint
 	}
-	return Hint{
+	h = Hint{
 		Out:      v[1],
 		In:       received - v[2],
 		Terminal: TerminalFlags(b[0]),
 		Context:  binary.BigEndian.Uint16(b[1:]),
-	}, v[0], nil
+	}
+	if b = b[3:]; len(b) > 1 {
+		if back, n := binary.Uvarint(b[1:]); n > 0 && back > 0 && back <= received {
+			h.Reading, h.Taken = b[0]&hintReading != 0, received-back
+		}
+	}
+	return h, v[0], nil
 }

@@ -22,6 +22,11 @@ const (
 	Exit   buffer.Type = 0x08 // the ExitStatus of the program; all its output is before this
 	Skip   buffer.Type = 0x09 // asks the holder to drop the output that it has not sent yet
 	Take   buffer.Type = 0x0a // the Size of a client's terminal, which the session is to have from now on
+
+	// Secret is input that the program gets only if its terminal reads a line that it does not show.
+	Secret buffer.Type = 0x0b
+	// Refused is a Refusal: the program did not get a Secret.
+	Refused buffer.Type = 0x0c
 )
 
 // A Stream is one of a program's standard streams, as the payload of EOF and
@@ -114,6 +119,25 @@ func (s Snapshot) Append(b []byte) []byte { return append(s.Sizing.Append(b), s.
 func ParseSnapshot(b []byte) (s Snapshot, err error) {
 	s.Sizing, s.Screen, err = ParseSizing(b)
 	return s, err
+}
+
+// A Refusal names a frame of a client's log that the program did not get.
+type Refusal struct {
+	Client uint64 // its number in the session
+	Frame  uint64
+}
+
+// Append appends the payload of a Refused frame to b.
+func (r Refusal) Append(b []byte) []byte {
+	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(b, r.Client), r.Frame)
+}
+
+// ParseRefusal is the inverse of Append. Bytes after it are ignored.
+func ParseRefusal(b []byte) (r Refusal, err error) {
+	if len(b) < 16 {
+		return r, errors.New("refusal truncated")
+	}
+	return Refusal{binary.BigEndian.Uint64(b), binary.BigEndian.Uint64(b[8:])}, nil
 }
 
 // The codes of notices.

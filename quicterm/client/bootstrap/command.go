@@ -57,6 +57,9 @@ func isPublic(first []byte) bool {
 				return false
 			}
 			// The server runs the command of an Attach, and shows it as it shows this one.
+			if len(attach.Input) > 0 {
+				return false
+			}
 			for _, v := range attach.Env {
 				if !slices.Contains(publicVariables, v[0]) {
 					return false

@@ -43,6 +43,7 @@ func TestCommandShowsNoSecret(t *testing.T) {
 		shown bool
 	}{
 		{"attach", stream(t, hello, env("TERM", "LC_CTYPE")), true},
+		{"attach with input", stream(t, hello, &wire.Attach{Input: []byte("ls")}), false},
 		{"attach to run a command", stream(t, hello, &wire.Attach{Command: "make"}), true},
 		{"list", stream(t, hello, &wire.List{}), true},
 		{"other variable", stream(t, hello, env("TERM", "API_TOKEN")), false},
