@@ -11,15 +11,12 @@ import (
 
 	"golang.org/x/term"
 
+	"github.com/quicterm/quicterm/quicterm/client"
 	"github.com/quicterm/quicterm/quicterm/client/reach"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
-// choiceTime bounds how old a listing may be for a request behind it: a server takes one on the same connection for
-// 30 s.
-const choiceTime = 20 * time.Second
-
-// errChoseLate means that the user has taken longer than choiceTime: the request needs a login of its own.
+// errChoseLate means that the user has taken longer than client.KeptTime to choose from a listing: the request needs a login of its own.
 var errChoseLate = errors.New("the connection does not wait for so long")
 
 // withSession is withClient for a session, which the user chooses if *session is empty.
@@ -64,7 +61,7 @@ func chooseSession(ctx context.Context, a *reach.Access, host string, role wire.
 	if err != nil {
 		return "", err
 	}
-	if time.Since(listed) > choiceTime {
+	if time.Since(listed) > client.KeptTime {
 		err = errChoseLate
 	}
 	return picked.ID.String(), err

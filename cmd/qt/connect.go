@@ -189,7 +189,8 @@ const (
 
 	// firstPause and longestPause bound the time between two attempts, which doubles: each may be
 	// a login by ssh.
-	firstPause, longestPause = 500 * time.Millisecond, 8 * time.Second
+	firstPause   = 500 * time.Millisecond
+	longestPause = 16 * firstPause
 )
 
 // retry calls f, and again while its connection is lost before the server has answered, or

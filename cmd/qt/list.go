@@ -213,11 +213,11 @@ func (s *sessionJSON) who(now time.Time) string {
 // duration writes a duration in its largest unit.
 func duration(d time.Duration) string {
 	switch {
-	case d < time.Minute:
+	case d.Minutes() < 1:
 		return fmt.Sprintf("%ds", max(0, int(d.Seconds())))
-	case d < time.Hour:
+	case d.Hours() < 1:
 		return fmt.Sprintf("%dm", int(d.Minutes()))
-	case d < 48*time.Hour:
+	case d.Hours() < 48:
 		return fmt.Sprintf("%dh", int(d.Hours()))
 	}
 	return fmt.Sprintf("%dd", int(d.Hours()/24))

@@ -19,6 +19,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/quicterm/quicterm/quicterm/client"
 	"github.com/quicterm/quicterm/quicterm/machine/rundir"
 )
 
@@ -37,7 +38,7 @@ const (
 
 	// askTimeout bounds the time for an answer. A client answers at once unless it is
 	// stopped, or its machine is busy.
-	askTimeout = 500 * time.Millisecond
+	askTimeout = client.StatusTimeout
 )
 
 // serveStatus answers processes of our account with the report of this client, one at a
@@ -72,7 +73,7 @@ func serveStatusIn(base rundir.Base, session string, status func() *report) (sto
 				return
 			}
 			if err != nil {
-				time.Sleep(100 * time.Millisecond) // maybe no descriptor is free
+				time.Sleep(askTimeout / 5) // maybe no descriptor is free
 				continue
 			}
 			answerStatus(c, uid, status)

@@ -6,12 +6,12 @@ const (
 	// maxDrift bounds how far the clocks may drift apart between two readings
 	// without a sleep: more than any correction of a running clock, and less than
 	// a sleep.
-	maxDrift = 1500 * time.Millisecond
+	maxDrift = 3 * clockInterval / 2
 
 	// maxPause bounds the time between two readings of a process that runs. Only
 	// sleep or a stopped process exceeds it: on Windows the monotonic clock
 	// advances during sleep, so that the clocks do not drift apart.
-	maxPause = 10 * time.Second
+	maxPause = 10 * clockInterval
 )
 
 // clocks holds two readings of one moment: of the wall clock, without a monotonic

@@ -16,7 +16,7 @@ const (
 
 	// pollInterval is the time between two looks at the network on systems that do
 	// not notify of changes.
-	pollInterval = 2 * time.Second
+	pollInterval = 2 * clockInterval
 )
 
 // An Event is a reason to look at the network again.

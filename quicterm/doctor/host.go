@@ -361,10 +361,11 @@ func (h *Host) limits(r *Report) {
 }
 
 func milliseconds(d time.Duration) string {
-	if d < 10*time.Millisecond {
-		return fmt.Sprintf("%.1f ms", d.Seconds()*1000)
+	ms := d.Seconds() * 1000
+	if ms < 10 {
+		return fmt.Sprintf("%.1f ms", ms)
 	}
-	return fmt.Sprintf("%.0f ms", d.Seconds()*1000)
+	return fmt.Sprintf("%.0f ms", ms)
 }
 
 func mebibytes(n uint64) string { return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20)) }

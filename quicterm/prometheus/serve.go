@@ -19,7 +19,8 @@ const (
 	maxWatching = 16
 
 	// headerTime and answerTime bound how long one of them may take.
-	headerTime, answerTime = 5 * time.Second, 15 * time.Second
+	headerTime = 5 * time.Second
+	answerTime = 3 * headerTime
 )
 
 // ServeMetrics answers a request for metrics.

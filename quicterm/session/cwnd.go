@@ -169,7 +169,7 @@ func (w *cwnd) acked(now time.Time, seq, delivered uint64, blocked bool) {
 		return
 	}
 	took := now.Sub(w.sample.at)
-	rate := float64(delivered-w.sample.delivered) / max(took, time.Microsecond).Seconds()
+	rate := float64(delivered-w.sample.delivered) / max(took, leastTook).Seconds()
 	w.sample.seq = 0
 	w.growing = rate > 1.1*w.rate()
 	busy := w.limited || blocked

@@ -2,19 +2,6 @@ package session
 
 import "time"
 
-const (
-	// limitedFor is how long frames must have waited to be sent, before that counts as a backlog that lasts: longer than
-	// a screen of a program takes on most paths.
-	limitedFor = 100 * time.Millisecond
-
-	// limitedGap is the longest time between two moments at which it did.
-	limitedGap = 300 * time.Millisecond
-
-	// limitedInterval is how often the peer is told so, and peerLimitedFor how long that holds.
-	limitedInterval = 500 * time.Millisecond
-	peerLimitedFor  = 3 * limitedInterval
-)
-
 // limited records since when the congestion window of the carrier that carries the whole log
 // limits what is sent.
 type limited struct {

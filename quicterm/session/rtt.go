@@ -70,7 +70,7 @@ func (r *rtt) acked(now time.Time, highest uint64, ago time.Duration) time.Durat
 	case !timed || ago > maxInexact:
 		return 0
 	}
-	took := max(now.Sub(sentAt)-ago, time.Microsecond) // whatever delay the peer claims
+	took := max(now.Sub(sentAt)-ago, leastTook)
 	if r.smoothed == 0 || r.smoothed > maxGrowth*took {
 		r.smoothed, r.variation = took, took/8 // frames are timed exactly
 		return took

@@ -22,6 +22,9 @@ const (
 	// not notice how late a resend is, and acks are late because a machine is busy.
 	minLateRTT = 4 * shortAckDelay
 
+	// leastTook is the shortest time that counts as measured, whatever delay the peer claims.
+	leastTook = time.Microsecond
+
 	// keyGap is the time from one key to the next of a person who types slowly. Frames carry an ack that is due within
 	// it, and the acks of small output wait as long if some loss is seen (Config.DelayAcks).
 	keyGap = 250 * time.Millisecond
@@ -66,6 +69,15 @@ const (
 
 	// maxReportedDelay is the longest delay that an ack reports: no longer round trip is measured.
 	maxReportedDelay = 10 * maxResend
+
+	// limitedFor is how long frames must have waited to be sent, before that counts as a backlog that lasts: longer than
+	// a screen of a program takes on most paths. limitedGap is the longest time between two moments at which they did.
+	limitedFor = maxResend / 10
+	limitedGap = 3 * limitedFor
+
+	// limitedInterval is how often the peer is told so, and peerLimitedFor how long that holds.
+	limitedInterval = maxResend / 2
+	peerLimitedFor  = 3 * limitedInterval
 
 	// agedAfter is how old a frame is when the peer is told that it is old: a program that has asked its terminal
 	// something does not wait longer for the answer. ageStep is how exactly the time of frames is recorded.

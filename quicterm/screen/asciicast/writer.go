@@ -17,8 +17,8 @@ const maxText = 64 << 10
 type Writer struct {
 	lines *json.Encoder // writes each line in one call
 	start time.Time
-	last  time.Duration // the time of the last event
-	rest  []byte        // the start of a character that continues in the next output
+	last  int64  // the time of the last event, in microseconds
+	rest  []byte // the start of a character that continues in the next output
 }
 
 // NewWriter writes the header of a recording. The times of its events count from h.Start.
@@ -98,9 +98,9 @@ func incomplete(b []byte) int {
 
 // event writes a line.
 func (w *Writer) event(at time.Time, code Code, data string) error {
-	now := max(at.Sub(w.start).Truncate(time.Microsecond), w.last)
+	now := max(at.Sub(w.start).Microseconds(), w.last)
 	t := now - w.last
 	w.last = now
-	seconds := fmt.Sprintf("%d.%06d", t/time.Second, t%time.Second/time.Microsecond)
+	seconds := fmt.Sprintf("%d.%06d", t/1e6, t%1e6)
 	return w.lines.Encode([3]any{json.Number(seconds), code, data})
 }
