@@ -33,8 +33,8 @@ const (
 // ErrLogin means that ssh could not log in, or lost the connection.
 var ErrLogin = errors.New("ssh could not log in, or lost the connection")
 
-// A dialog is with a script that runs on the host.
-type dialog struct {
+// An exchange is with a script that runs on the host.
+type exchange struct {
 	process  *Process
 	out      *bufio.Reader
 	noise    int    // bytes
@@ -45,32 +45,32 @@ type dialog struct {
 }
 
 // begin sends a process the script. The first answer has to come within timeout.
-func begin(p *Process, script string, timeout time.Duration) *dialog {
-	d := &dialog{process: p, out: bufio.NewReader(p)}
-	d.watchdog = time.AfterFunc(timeout, func() {
-		d.expired.Store(true)
+func begin(p *Process, script string, timeout time.Duration) *exchange {
+	e := &exchange{process: p, out: bufio.NewReader(p)}
+	e.watchdog = time.AfterFunc(timeout, func() {
+		e.expired.Store(true)
 		p.Close()
 	})
 	io.WriteString(p, script+"\n") // after an error, the output says more
-	return d
+	return e
 }
 
 // end waits until the login has ended, and returns its exit status.
-func (d *dialog) end() int {
-	d.process.CloseWrite()
-	io.Copy(io.Discard, d.out)
-	d.watchdog.Stop()
-	status := d.process.ExitStatus()
-	d.process.Close()
+func (e *exchange) end() int {
+	e.process.CloseWrite()
+	io.Copy(io.Discard, e.out)
+	e.watchdog.Stop()
+	status := e.process.ExitStatus()
+	e.process.Close()
 	return status
 }
 
 // next returns the key and the text of the script's next line.
-func (d *dialog) next() (key, text string, err error) {
+func (e *exchange) next() (key, text string, err error) {
 	for {
-		line, err := d.line()
+		line, err := e.line()
 		if err != nil {
-			return "", "", d.why()
+			return "", "", e.why()
 		}
 		if strings.Contains(line, echo) {
 			return "", "", errors.New("the login does not run sh: a forced command returns its input")
@@ -79,8 +79,8 @@ func (d *dialog) next() (key, text string, err error) {
 		if !ok {
 			continue
 		}
-		d.answered = true
-		d.watchdog.Reset(idleTimeout)
+		e.answered = true
+		e.watchdog.Reset(idleTimeout)
 		key, text, _ = strings.Cut(strings.TrimSpace(line), " ")
 		if key == "failed" {
 			return "", "", errors.New(wire.Printable(text, maxText))
@@ -90,14 +90,14 @@ func (d *dialog) next() (key, text string, err error) {
 }
 
 // line returns the start of the next line, printable.
-func (d *dialog) line() (string, error) {
+func (e *exchange) line() (string, error) {
 	var line []byte
 	for {
-		b, more, err := d.out.ReadLine()
+		b, more, err := e.out.ReadLine()
 		if err != nil {
 			return "", err
 		}
-		if d.noise += len(b); d.noise > maxNoise {
+		if e.noise += len(b); e.noise > maxNoise {
 			return "", errors.New("too much output")
 		}
 		line = append(line, b[:min(len(b), 2*maxText-len(line))]...)
@@ -107,47 +107,47 @@ func (d *dialog) line() (string, error) {
 	}
 	text := wire.Printable(string(line), 2*maxText)
 	if !strings.Contains(text, mark) && strings.TrimSpace(text) != "" {
-		d.last = wire.Printable(strings.TrimSpace(text), maxText)
+		e.last = wire.Printable(strings.TrimSpace(text), maxText)
 	}
 	return text, nil
 }
 
 // send sends a program that says that it is of a version, and the end of the input. What fails
 // is in the output.
-func (d *dialog) send(b *Binary, version string) {
-	fmt.Fprintf(d.process, "%d %s %s\n", len(b.Content), b.sum(), version)
+func (e *exchange) send(b *Binary, version string) {
+	fmt.Fprintf(e.process, "%d %s %s\n", len(b.Content), b.sum(), version)
 	for rest := b.Content; len(rest) > 0; {
 		n := min(len(rest), chunk)
-		if _, err := d.process.Write(rest[:n]); err != nil {
+		if _, err := e.process.Write(rest[:n]); err != nil {
 			break
 		}
 		rest = rest[n:]
-		d.watchdog.Reset(idleTimeout)
+		e.watchdog.Reset(idleTimeout)
 	}
-	d.process.CloseWrite()
+	e.process.CloseWrite()
 }
 
 // why returns why the script's output ended too early.
-func (d *dialog) why() error {
-	if d.noise > maxNoise {
-		d.process.Close()
-		return fmt.Errorf("the login prints without end, and does not run sh: %q", d.last)
+func (e *exchange) why() error {
+	if e.noise > maxNoise {
+		e.process.Close()
+		return fmt.Errorf("the login prints without end, and does not run sh: %q", e.last)
 	}
-	status := d.end()
+	status := e.end()
 	const failedSSH, notFound = 255, 127 // exit statuses of ssh, and of shells
 	switch {
-	case d.expired.Load() && d.answered:
+	case e.expired.Load() && e.answered:
 		return errors.New("the host does not answer any more")
-	case d.expired.Load():
+	case e.expired.Load():
 		return errors.New("the login neither runs sh nor ends")
 	case status == failedSSH:
 		return ErrLogin
-	case d.answered:
+	case e.answered:
 		return errors.New("the host ended the login before all was done")
 	case status == notFound:
 		return errors.New("the login shell finds no sh there")
-	case d.last != "":
-		return fmt.Errorf("the login does not run sh, but prints %q", d.last)
+	case e.last != "":
+		return fmt.Errorf("the login does not run sh, but prints %q", e.last)
 	}
 	return fmt.Errorf("the login does not run sh, and ends with status %d", status)
 }
