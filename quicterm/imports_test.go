@@ -186,7 +186,7 @@ var packages = []struct {
 	},
 	{
 		path: "quicterm/holder/holdertest", role: "holders in memory, for tests of servers",
-		imports: "migrate/carrier migrate/carrier/carriertest migrate/carrier/pipe quicterm/machine/account quicterm/holder quicterm/machine/keyfile quicterm/wire",
+		imports: "migrate/carrier migrate/carrier/carriertest migrate/carrier/pipe quicterm/machine/account quicterm/holder quicterm/machine/keyfile quicterm/machine/memory quicterm/wire",
 		tests:   "quicterm/holder/programtest",
 	},
 	{
@@ -247,8 +247,8 @@ var packages = []struct {
 		path: "quicterm/sim", role: "plays worlds of faults on virtual time; the product is in its tests",
 		imports: "github.com/tetratelabs/wazero",
 		tests: `bench/bubble bench/netem buffer configs migrate/carrier migrate/netmon quicterm/client quicterm/holder
-			quicterm/holder/holdertest quicterm/holder/programtest quicterm/machine/account quicterm/monitor quicterm/monitor/privsep
-			quicterm/screen quicterm/server quicterm/session/gate quicterm/wire golang.org/x/crypto`,
+			quicterm/holder/holdertest quicterm/holder/programtest quicterm/machine/account quicterm/machine/memory quicterm/monitor
+			quicterm/monitor/privsep quicterm/screen quicterm/server quicterm/session/gate quicterm/wire golang.org/x/crypto`,
 	},
 	{
 		path: "quicterm/client", role: "the near end of sessions; knows no terminal and no command line",

@@ -144,7 +144,7 @@ func begin(launch *wire.Launch, login *pam.Session, log *slog.Logger) (*Holder, 
 	// A limit for when the collector falls behind, well above what the ring and the usual
 	// garbage take.
 	debug.SetMemoryLimit(int64(launch.Buffer)*3/2 + 64<<20)
-	h.pressure.read = memory.Read
+	h.FitMemory(memory.Read)
 	return h, s, nil
 }
 

@@ -56,6 +56,9 @@ func newPressure(h *Holder) pressure {
 	return pressure{h: h, full: full, grown: make(chan struct{}, 1), next: smallRing}
 }
 
+// FitMemory makes the ring fit the memory of the machine, as read tells it. It must be called before Run.
+func (h *Holder) FitMemory(read func() (memory.State, error)) { h.pressure.read = read }
+
 func (p *pressure) grownLocked() {
 	if p.read != nil && p.h.ring.Memory() >= p.next {
 		wake(p.grown)

@@ -12,6 +12,7 @@ import (
 	"net/netip"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"golang.org/x/crypto/ssh"
@@ -54,9 +55,14 @@ type actor struct {
 	slow     chan struct{}
 	killed   bool
 	left     bool
-	over     bool // Run has returned, or it has given up
-	status   int
-	err      error
+	full     bool // its disk takes nothing more
+
+	lostAccess bool   // its access was revoked
+	readable   int    // bytes of the program's output that it may have read before
+	lastFrame  uint64 // the number of the first frame that it may not see
+	over       bool   // Run has returned, or it has given up
+	status     int
+	err        error
 }
 
 // newActor puts a client on a machine. It does nothing before run.
@@ -165,12 +171,12 @@ func (a *actor) attach(ctx context.Context) *client.Session {
 
 // cannotAsk reports whether a refusal says that the server could not look for the session.
 func cannotAsk(refusal *wire.Error) bool {
-	return strings.Contains(refusal.Text, "too many open files") || strings.Contains(refusal.Text, "do not answer")
+	return strings.Contains(refusal.Text, syscall.EMFILE.Error()) || strings.Contains(refusal.Text, "do not answer")
 }
 
 // refused checks that the session is refused only when it is no more.
 func (a *actor) refused(err error) {
-	if a.session.lives() && !strings.Contains(err.Error(), "pipe") {
+	if a.session.lives() && !strings.Contains(err.Error(), "pipe") && !a.world.revoked.Load() {
 		a.world.failf("%s is refused session %s, which lives: %v", a.name, a.session.name, err)
 	}
 }
@@ -241,6 +247,7 @@ func (a *actor) streams() client.Streams {
 			if g.From <= a.lostTo || g.To < g.From {
 				a.world.failf("%s is told of a gap of frames %d to %d after one up to %d", a.name, g.From, g.To, a.lostTo)
 			}
+			a.checkScreenLocked(g.To)
 			a.gaps, a.lostTo = a.gaps+g.Bytes, g.To
 			a.last = 0
 			a.mu.Unlock()
@@ -282,7 +289,14 @@ func (a *actor) Write(b []byte) (int, error) {
 	if a.killed {
 		return len(b), nil
 	}
+	if a.full && a.whole {
+		a.world.reached("recorder's disk full")
+		a.left = true
+		a.leave() // as qt record does
+		return 0, syscall.ENOSPC
+	}
 	if a.session.pty() {
+		a.checkAccessLocked(b)
 		a.checkOutput(b)
 		a.terminal.Write(b)
 		a.checkLines(b)

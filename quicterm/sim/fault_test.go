@@ -196,6 +196,7 @@ var kinds = []*kind{
 		s.lost = s.lost || created
 		s.mu.Unlock()
 		if created {
+			w.checkLost(s)
 			w.host.holders.killNamed(s.name)
 		}
 	}},

@@ -163,8 +163,8 @@ func wakes() (n int) {
 	return n
 }
 
-// memory returns how many bytes of memory are in use.
-func memory() int {
+// memoryInUse returns how many bytes of memory are in use.
+func memoryInUse() int {
 	runtime.GC()
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
@@ -180,7 +180,7 @@ func (w *world) playQuiet() {
 	time.Sleep(activeFor)
 	before := wakes()
 	time.Sleep(settleTime - activeFor)
-	woken, used := wakes()-before, memory()-w.memoryBefore
+	woken, used := wakes()-before, memoryInUse()-w.memoryBefore
 	w.mu.Lock()
 	w.quietSince = time.Time{}
 	w.mu.Unlock()

@@ -27,7 +27,8 @@ type session struct {
 	size    int    // bytes of a pipe's output
 	status  byte   // that the program ends with
 	created bool   // a client has created it
-	lost    bool   // its holder was killed
+	lost    bool   // its holder was killed, or its pipe was hung up
+	unkept  bool   // its disk was full
 
 	mu       sync.Mutex
 	program  *program
@@ -39,6 +40,9 @@ type session struct {
 	consumed int            // bytes of a pipe's input
 	bad      string         // what was wrong with the input, or ""
 	ended    bool           // the program has ended
+	since    time.Time      // when it has printed for the first time
+
+	toldUnkept bool // its holder has told that its record cannot be written
 }
 
 // pty reports whether the session has a terminal.
@@ -98,6 +102,9 @@ func (p *program) print(b []byte) bool {
 	p.printing <- struct{}{}
 	defer func() { <-p.printing }()
 	p.session.mu.Lock()
+	if p.session.printed == 0 {
+		p.session.since = time.Now()
+	}
 	p.session.printed += uint64(len(b))
 	p.session.log = append(p.session.log, b...)
 	p.session.mu.Unlock()

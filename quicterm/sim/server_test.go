@@ -40,12 +40,17 @@ func newHost(w *world, dir string) *host {
 		Holders: holdertest.New(func(l *wire.Launch) holder.Program { return w.program(l) }), host: h,
 		ends: make(map[wire.SessionID]map[*end]bool), names: make(map[wire.SessionID]string), proofs: make(map[[32]byte]bool),
 	}
+	h.holders.Log, h.holders.Free = holderLog{world: w}, w.readMemory
 	h.holders.Change = func(l *wire.Launch) {
 		h.holders.mu.Lock()
 		h.holders.names[l.ID] = l.Name
 		h.holders.mu.Unlock()
-		if s := w.session(l.Name); s != nil && s.ring != 0 {
+		s := w.session(l.Name)
+		if s != nil && s.ring != 0 {
 			l.Buffer = s.ring
+		}
+		if s != nil && s.records() != "" {
+			l.Persist = &wire.Persist{Dir: s.records()}
 		}
 	}
 	return h

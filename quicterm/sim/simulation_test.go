@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -50,6 +51,8 @@ type world struct {
 	spoils       atomic.Int64 // share of the messages in the relay that are changed, in millionths
 	lies         atomic.Int64 // share of those that it cuts or repeats, in millionths
 	keys         atomic.Int64
+	revoked      atomic.Bool  // somebody has revoked access
+	free         atomic.Int64 // part of the server's memory that is, in percent
 	// sentPackets is how many packets and segments were in the network, once it is closed.
 	sentPackets uint64
 	program     func(*wire.Launch) holder.Program // starts the program of a session
@@ -73,7 +76,8 @@ func newWorld(seed uint64, dir string) *world {
 		states: make(map[string]int), peaks: make(map[string]int), closed: make(chan struct{}), begun: time.Now(), healed: make(chan struct{})}
 	w.net, w.program = netem.NewNet(w.route), w.newProgram
 	w.net.RouteStreams(w.routeStreams)
-	w.host, w.memoryBefore = newHost(w, dir), memory()
+	w.free.Store(plentyMemory)
+	w.host, w.memoryBefore = newHost(w, dir), memoryInUse()
 	return w
 }
 
@@ -125,6 +129,7 @@ func (w *world) plan(lasts time.Duration) {
 	rng := rand.New(rand.NewPCG(w.seed, 1))
 	w.draw(rng, resourceKinds, 4*mean, lasts)
 	w.draw(rand.New(rand.NewPCG(w.seed, 2)), serverKinds, 4*mean, lasts)
+	w.draw(rand.New(rand.NewPCG(w.seed, 3)), storageKinds, 4*mean, lasts)
 	if f := w.faults; len(f) > 0 && rng.IntN(3) == 0 {
 		if f := f[rng.IntN(len(f))]; f.kind.change != nil {
 			f.at = 0 // the network is bad before anybody logs in
@@ -192,6 +197,7 @@ func (w *world) heal() {
 	}
 	w.spoils.Store(0)
 	w.lies.Store(0)
+	w.free.Store(plentyMemory)
 	w.startDaemon()
 	w.trace("all is well again")
 	close(w.healed)
@@ -208,10 +214,13 @@ func (w *world) heal() {
 func (w *world) check() {
 	for _, a := range w.everyone() {
 		a.mu.Lock()
-		s, state, over := a.s, a.state, a.over || a.killed
+		s, state, over, lostAccess := a.s, a.state, a.over || a.killed, a.lostAccess
 		a.mu.Unlock()
 		if over {
 			continue
+		}
+		if lostAccess {
+			w.failf("%s has lost its access, and does not know, %v after the last fault", a.name, 2*settleTime)
 		}
 		if s == nil && a.session.lives() {
 			w.failf("%s is not attached to session %s, %v after the last fault", a.name, a.session.name, 2*settleTime)
@@ -332,6 +341,7 @@ func (w *world) close() {
 	w.host.close()
 	w.host.holders.Kill()
 	w.host.holders.Wait()
+	w.checkRecords()
 	w.net.Close() // with what it sends again to clients whose address is gone
 	w.checkLeft()
 	for _, m := range w.machines {
@@ -352,6 +362,7 @@ func (a *actor) judge() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var displaced *client.DisplacedError
+	var withdrawn *client.WithdrawnError
 	switch {
 	case a.err == nil && a.status == int(s.status) && s.ended:
 		if got := a.received + a.gaps; a.creates && (got < s.printed || got > s.printed+maxResizes) {
@@ -361,6 +372,8 @@ func (a *actor) judge() {
 		if !slices.ContainsFunc(a.world.everyone(), func(b *actor) bool { return b != a && b.tookOver(a) }) {
 			a.world.failf("%s was displaced by nobody: %v", a.name, a.err)
 		}
+	case errors.As(a.err, &withdrawn) && a.world.revoked.Load():
+	case errors.Is(a.err, syscall.ENOSPC) && a.left:
 	case errors.Is(a.err, client.ErrGone) && s.lost:
 	case errors.Is(a.err, client.ErrGone) && s.ended && slices.ContainsFunc(a.world.everyone(), func(b *actor) bool { return b != a && b.knowsEnd(s) }):
 	case errors.Is(a.err, client.ErrLeft) && a.left:

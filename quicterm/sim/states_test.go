@@ -32,7 +32,9 @@ var (
 		"path tcp live", "path tcp suspect", "path tcp offline", "no path",
 		"session detached", "session exited", "session without clients", "session with several clients",
 		"gap told", "gap with snapshot", "watcher", "replay",
-		"end: gone", "end: left", "given up: refused",
+		"end: gone", "end: left", "end: withdrawn", "given up: refused",
+		"access revoked for all", "record not kept", "record kept again", "holder killed: record left", "recorder's disk full",
+		"output dropped for memory",
 		"client: reordered", "client: corrupted", "client: resends", "holder: gaps",
 	}, minuteStates...)
 )
@@ -116,11 +118,14 @@ func (w *world) ask(id wire.SessionID, request, into wire.Body) error {
 // countEnd counts how a client has ended, and what it has seen.
 func (w *world) countEnd(s *client.Session, err error) {
 	var displaced *client.DisplacedError
+	var withdrawn *client.WithdrawnError
 	switch {
 	case err == nil:
 		w.reached("end: exit")
 	case errors.As(err, &displaced):
 		w.reached("end: displaced")
+	case errors.As(err, &withdrawn):
+		w.reached("end: withdrawn")
 	case errors.Is(err, client.ErrGone):
 		w.reached("end: gone")
 	default:
@@ -143,7 +148,7 @@ func (s *totals) demand(t *testing.T, played time.Duration) {
 	switch {
 	case played >= time.Hour:
 		names = hourStates
-		for _, k := range slices.Concat(kinds, resourceKinds, serverKinds) {
+		for _, k := range slices.Concat(kinds, resourceKinds, serverKinds, storageKinds) {
 			names = append(names, k.name)
 		}
 	case played >= time.Minute:

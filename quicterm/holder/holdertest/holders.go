@@ -21,6 +21,7 @@ import (
 	"github.com/quicterm/quicterm/migrate/carrier/pipe"
 	"github.com/quicterm/quicterm/quicterm/holder"
 	"github.com/quicterm/quicterm/quicterm/machine/account"
+	"github.com/quicterm/quicterm/quicterm/machine/memory"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -31,6 +32,12 @@ import (
 type Holders struct {
 	// Change changes what new sessions are started with, before the first of them. Nil changes nothing.
 	Change func(*wire.Launch)
+
+	// Log has what holders log. Nil is for none.
+	Log slog.Handler
+
+	// Free is what holders know of the memory of their machine. Nil is for plenty.
+	Free func() (memory.State, error)
 
 	newProgram func(*wire.Launch) holder.Program
 
@@ -166,7 +173,12 @@ func (h *Holders) Start(ctx context.Context, _ *account.Account, launch *wire.La
 	if h.Change != nil {
 		h.Change(launch)
 	}
-	keeper := holder.New(*launch, h.newProgram(launch), slog.New(slog.DiscardHandler))
+	log := h.Log
+	if log == nil {
+		log = slog.DiscardHandler
+	}
+	keeper := holder.New(*launch, h.newProgram(launch), slog.New(log))
+	keeper.FitMemory(h.Free)
 	h.byID[launch.ID], h.lost[launch.ID] = keeper, make(chan struct{})
 	h.wg.Go(func() {
 		keeper.Run()
