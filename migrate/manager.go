@@ -153,6 +153,9 @@ func (m *Manager) Handle(now time.Time, event Event) []Action {
 	case Heard:
 		m.hear(now, e)
 	case Down:
+		if p := m.paths[e.ID]; p != nil {
+			m.redialing.pathEnded(now.Sub(p.born))
+		}
 		delete(m.paths, e.ID)
 		m.bulkEnded(now, e.ID)
 		m.dialFailed(now, e.ID)

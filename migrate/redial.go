@@ -33,6 +33,7 @@ type redialing struct {
 	lastTCP time.Time // when that was done last
 	tcp     sequence
 
+	ended  backoff // of the first round after paths that ended soon
 	ssh    backoff
 	knocks knocks
 }
@@ -68,6 +69,19 @@ func (r *redialing) start(now time.Time) {
 	r.nextTCP = time.Time{}
 	r.knocks = knocks{next: now.Add(urgentInterval)}
 	r.retryNow(now)
+	if now.Before(r.ended.next) {
+		r.rounds, r.nextRound, r.knocks.next = wideRounds, r.ended.next, r.ended.next.Add(urgentInterval)
+	}
+}
+
+// pathEnded records how long a path lived that its server has ended. A server that accepts carriers and ends them at
+// once is dialed as seldom as one that does not answer.
+func (r *redialing) pathEnded(lived time.Duration) {
+	if lived >= holdDown {
+		r.ended = backoff{}
+		return
+	}
+	r.ended.again(r.lastRound, urgentInterval, maxRound)
 }
 
 func (r *redialing) stop() {

@@ -560,3 +560,38 @@ func FuzzManager(f *testing.F) {
 		}
 	})
 }
+
+// Paths that are accepted and end at once are dialed more and more seldom. One that lasted is replaced at once.
+func TestPathsThatEndAtOnce(t *testing.T) {
+	s := roaming(t, nil)
+	s.pass(holdDown)
+	// accept lets time pass in which each knock and each dial is answered, and each path ends.
+	accept := func(d time.Duration) (dials int) {
+		for until := s.now.Add(d); s.now.Before(until); s.pass(10 * time.Millisecond) {
+			did := s.did
+			s.did = nil
+			for _, a := range did {
+				switch a := a.(type) {
+				case Knock:
+					s.tell(Answered(a))
+				case Dial:
+					dials++
+					s.tell(Heard{ID: a.ID})
+					s.tell(Down{ID: a.ID})
+				}
+			}
+		}
+		return dials
+	}
+	s.did = nil
+	s.tell(Down{ID: 0})
+	if n := accept(10 * time.Millisecond); n != 1 {
+		t.Errorf("%d dials, when a path has ended that had lasted; want 1", n)
+	}
+	if n := accept(maxRound); n < 3 || n > 6 {
+		t.Errorf("%d dials in the first %v, want some", n, maxRound)
+	}
+	if n := accept(time.Minute); n > int(time.Minute/maxRound) {
+		t.Errorf("%d dials in a minute, want one each %v", n, maxRound)
+	}
+}

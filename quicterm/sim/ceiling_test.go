@@ -30,6 +30,8 @@ func TestCeilings(t *testing.T) {
 		{"dials again while idle", client.Live, client.Live, true, meter{sockets: 1, before: 1},
 			"1 sockets in 10s, and at most 0 are allowed"},
 		{"typing", client.Live, client.Live, false, meter{packets: 900, sockets: 4}, ""},
+		{"storm of dials while live", client.Live, client.Live, false, meter{sockets: 101},
+			"101 sockets in 10s, and at most 100 are allowed"},
 		{"resends without end", client.Live, client.Live, false, meter{packets: 1501},
 			"1501 packets in 10s, and at most 1500 are allowed"},
 		{"black hole", client.Offline, client.Offline, false, meter{packets: 420, sockets: 20, connections: 20}, ""},
@@ -81,4 +83,36 @@ func TestLeftOver(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A client whose carriers are accepted and end at once dials seldom, and finds the server again when that is over.
+func TestCarriersThatEnd(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(1, dir)
+		m := w.newMachine("m", netem.Config{Delay: trip / 2}, netem.Config{Delay: trip / 2})
+		s := &session{world: w, name: "s0", script: "shell", took: make(map[string]int)}
+		w.sessions = []*session{s}
+		a := w.newActor("c0", m, s, wire.RoleWriter)
+		w.startDaemon()
+		w.running.Go(a.run)
+		w.running.Go(w.readMeters)
+		time.Sleep(10 * time.Second)
+		w.carrierLife.Store(1)
+		w.host.killNetwork()
+		before := a.process.read().sockets
+		time.Sleep(5 * time.Minute)
+		if n := a.process.read().sockets - before; n > 5*60*2 {
+			t.Errorf("%d dials in 5 minutes", n)
+		}
+		w.heal()
+		w.check()
+		w.close()
+		if w.states["carrier ended at once"] == 0 {
+			t.Error("no carrier has ended")
+		}
+		for _, failure := range w.failures {
+			t.Error(failure)
+		}
+	})
 }

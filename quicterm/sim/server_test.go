@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/quicterm/quicterm/configs"
 	"github.com/quicterm/quicterm/migrate/carrier"
@@ -276,6 +277,12 @@ func (h *heldBy) Carry(
 	h.mu.Unlock()
 	if err := h.half.keep(e); err != nil {
 		return wire.Message{}, nil, err
+	}
+	if life := h.host.world.carrierLife.Load(); life > 0 {
+		time.AfterFunc(time.Duration(life), func() {
+			h.host.world.reached("carrier ended at once")
+			e.Close()
+		})
 	}
 	return answer, e, err
 }

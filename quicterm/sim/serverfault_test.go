@@ -24,4 +24,8 @@ var serverKinds = []*kind{
 		scarce.setScarce(true)
 		f.undo = func() { scarce.setScarce(false) }
 	}},
+	{name: "carriers end at once", weight: 2, most: 2 * time.Minute, happen: func(w *world, f *fault) {
+		w.carrierLife.Store(1 + int64(f.x*float64(time.Second)))
+		f.undo = func() { w.carrierLife.Store(0) }
+	}},
 }

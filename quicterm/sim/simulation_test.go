@@ -51,6 +51,7 @@ type world struct {
 	spoils       atomic.Int64 // share of the messages in the relay that are changed, in millionths
 	lies         atomic.Int64 // share of those that it cuts or repeats, in millionths
 	keys         atomic.Int64
+	carrierLife  atomic.Int64 // after which the relay ends new connections to holders, or 0
 	revoked      atomic.Bool  // somebody has revoked access
 	free         atomic.Int64 // part of the server's memory that is, in percent
 	// sentPackets is how many packets and segments were in the network, once it is closed.
@@ -197,6 +198,7 @@ func (w *world) heal() {
 	}
 	w.spoils.Store(0)
 	w.lies.Store(0)
+	w.carrierLife.Store(0)
 	w.free.Store(plentyMemory)
 	w.startDaemon()
 	w.trace("all is well again")
