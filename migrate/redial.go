@@ -285,8 +285,9 @@ func (m *Manager) count(t Transport) (n int) {
 	return n
 }
 
-// dialFailed removes a dial that has failed. If the link is live without it, its interface
-// gets a penalty. SSH is over the interface that the system chooses.
+// dialFailed removes a dial that has failed. If the link is live without it, its interface gets a penalty, unless a path
+// in use is over that: one that stands by says nothing, and without a penalty the interface would be dialed again at once.
+// SSH is over the interface that the system chooses.
 func (m *Manager) dialFailed(now time.Time, id ID) {
 	d := m.dials[id]
 	if d == nil {
@@ -295,7 +296,7 @@ func (m *Manager) dialFailed(now time.Time, id ID) {
 	delete(m.dials, id)
 	for _, p := range m.paths {
 		same := p.candidate.Interface == d.candidate.Interface || p.candidate.Transport == SSH && !d.candidate.Bound
-		if same && m.trusted(now, p) {
+		if same && !p.standBy && m.trusted(now, p) {
 			return
 		}
 	}

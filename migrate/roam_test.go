@@ -595,3 +595,31 @@ func TestPathsThatEndAtOnce(t *testing.T) {
 		t.Errorf("%d dials in a minute, want one each %v", n, maxRound)
 	}
 }
+
+// Dials of a better interface fail at once, as without descriptors, while a second path over it stands by.
+func TestUpgradeThatFails(t *testing.T) {
+	s := roaming(t, func(c *Config) { c.Paths = Standby })
+	s.tell(Heard{ID: 1})
+	s.typing(10*time.Second, 0, 1)
+	s.typing(260 * time.Millisecond)
+	s.typing(7*time.Second, 0, 1)
+	s.wantWithoutPings("LTE has taken over, and WiFi is dialed", Dial{ID: 1, Candidate: boundLTE, StandBy: true}, Activate{1},
+		Close{0}, Dial{ID: 2, Candidate: wifi}, Dial{ID: 3, Candidate: wifi, StandBy: true})
+	s.tell(Heard{ID: 3})
+	s.tell(Down{ID: 2})
+	fails := 1
+	for range 100 {
+		s.typing(100*time.Millisecond, 1, 3)
+		for did := s.withoutPings(); len(did) > 0 && fails < 100; did = s.withoutPings() {
+			for _, a := range did {
+				if d, ok := a.(Dial); ok {
+					fails++
+					s.tell(Down{ID: d.ID})
+				}
+			}
+		}
+	}
+	if fails < 1 || fails > 2 {
+		t.Errorf("%d dials of WiFi in 10 s, want one or two", fails)
+	}
+}
