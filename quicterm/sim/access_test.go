@@ -5,7 +5,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"log/slog"
 	"net/netip"
 
 	"golang.org/x/crypto/ssh"
@@ -34,7 +33,7 @@ func (w *world) revoke(m *machine, f *fault) {
 	w.revoked.Store(true)
 	defer process.kill() // qt ends then
 	c := client.New(client.Config{
-		Log:       slog.New(slog.DiscardHandler),
+		Log:       w.logOf("qt revoke"),
 		Resolve:   func(context.Context) ([]netip.AddrPort, error) { return serverAddrs, nil },
 		Network:   process,
 		CheckHost: func(ssh.PublicKey) error { return nil },

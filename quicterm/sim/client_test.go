@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"math/rand/v2"
 	"net/netip"
 	"strings"
@@ -129,7 +128,7 @@ func (a *actor) attach(ctx context.Context) *client.Session {
 			continue
 		}
 		c := client.New(client.Config{
-			Log:       slog.New(slog.DiscardHandler),
+			Log:       a.world.logOf(a.name),
 			Resolve:   func(context.Context) ([]netip.AddrPort, error) { return serverAddrs, nil },
 			Network:   a.process,
 			CheckHost: func(ssh.PublicKey) error { return nil },

@@ -145,7 +145,7 @@ func (h *host) newMonitor(disk string) (*monitorHalf, error) {
 	settings.StateDir = disk
 	var err error
 	m.Monitor, err = monitor.New(monitor.Config{
-		Settings: &settings, Granted: true, Holders: &heldBy{h.holders, m.half},
+		Settings: &settings, Granted: true, Holders: &heldBy{h.holders, m.half}, Log: h.world.logOf("monitor"),
 	})
 	if err != nil {
 		return nil, err
@@ -174,7 +174,7 @@ func (n *network) once(ctx context.Context) error {
 		return err
 	}
 	setup.Apart = true
-	if p.Server, err = server.NewServer(calls, setup, nil); err != nil {
+	if p.Server, err = server.NewServer(calls, setup, n.host.world.logOf("network process")); err != nil {
 		return err
 	}
 	n.mu.Lock()

@@ -41,7 +41,7 @@ func newHost(w *world, dir string) *host {
 		Holders: holdertest.New(func(l *wire.Launch) holder.Program { return w.program(l) }), host: h,
 		ends: make(map[wire.SessionID]map[*end]bool), names: make(map[wire.SessionID]string), proofs: make(map[[32]byte]bool),
 	}
-	h.holders.Log, h.holders.Free = holderLog{world: w}, w.readMemory
+	h.holders.Log, h.holders.Free = processLog{world: w, who: "holder", holder: true}, w.readMemory
 	h.holders.Change = func(l *wire.Launch) {
 		h.holders.mu.Lock()
 		h.holders.names[l.ID] = l.Name

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -66,6 +67,8 @@ type world struct {
 	quietSince time.Time      // zero if it is not quiet
 	failures   []string
 	story      func(line string) // nil for none
+	events     *os.File          // what has happened, in detail, or nil
+	steps      int               // events
 }
 
 // newWorld returns a world without clients, whose daemon keeps its keys in a directory.
@@ -430,27 +433,23 @@ func (w *world) count(what string) {
 
 // failf records a violation.
 func (w *world) failf(format string, args ...any) {
-	line := fmt.Sprintf("seed %d, after %v: ", w.seed, time.Since(w.begun).Round(time.Millisecond)) + fmt.Sprintf(format, args...)
-	w.trace("VIOLATION %s", line)
+	what := fmt.Sprintf(format, args...)
+	w.trace("VIOLATION %s", what)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.failures = append(w.failures, line)
-}
-
-// trace tells the story.
-func (w *world) trace(format string, args ...any) {
-	if w.story != nil {
-		w.story(fmt.Sprintf("%12v ", time.Since(w.begun).Round(time.Millisecond)) + fmt.Sprintf(format, args...))
-	}
+	at := time.Since(w.begun).Round(time.Millisecond)
+	w.failures = append(w.failures, fmt.Sprintf("seed %d, step %d, after %v: %s", w.seed, w.steps, at, what))
 }
 
 // simulate plays the world of a seed, and returns it.
 func simulate(t *testing.T, seed uint64, story func(string)) (w *world) {
 	t.Helper()
 	dir := t.TempDir()
+	events, done := keepEvents(t, seed)
+	defer func() { done(w) }()
 	synctest.Test(t, func(t *testing.T) {
 		w = newWorld(seed, dir)
-		w.story = story
+		w.story, w.events = story, events
 		w.populate()
 		w.plan(time.Duration(1+w.rng.IntN(15)) * time.Minute)
 		if *planFlag {

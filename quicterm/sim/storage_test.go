@@ -3,8 +3,6 @@
 package main
 
 import (
-	"context"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -129,45 +127,25 @@ func (w *world) checkRecords() {
 	}
 }
 
-// A holderLog reads what a holder logs, as the person does who runs the machine.
-type holderLog struct {
-	world   *world
-	session *session // nil before it is known
-}
-
-func (holderLog) Enabled(context.Context, slog.Level) bool { return true }
-func (l holderLog) WithGroup(string) slog.Handler          { return l }
-
-func (l holderLog) WithAttrs(attrs []slog.Attr) slog.Handler {
-	for _, a := range attrs {
-		if a.Key == "session" {
-			l.session = l.world.session(a.Value.String())
-		}
-	}
-	return l
-}
-
-// Handle checks that a disk that takes no records is told of once.
-func (l holderLog) Handle(_ context.Context, r slog.Record) error {
-	was, is := false, false
+// readHolder checks what the holder of a session logs: that a disk that takes no records is told of, once.
+func (l processLog) readHolder(message string) {
+	fails := false
 	switch {
-	case strings.HasPrefix(r.Message, "the session is not kept on disk"):
+	case strings.HasPrefix(message, "the session is not kept on disk"):
 		l.world.reached("record not kept")
-		is = true
-	case strings.HasPrefix(r.Message, "the session is kept on disk again"):
+		fails = true
+	case strings.HasPrefix(message, "the session is kept on disk again"):
 		l.world.reached("record kept again")
-		was = true
-	case strings.HasPrefix(r.Message, "output dropped, because the machine is short of memory"):
+	case strings.HasPrefix(message, "output dropped, because the machine is short of memory"):
 		l.world.reached("output dropped for memory")
-		return nil
+		return
 	default:
-		return nil
+		return
 	}
 	l.session.mu.Lock()
 	defer l.session.mu.Unlock()
-	if l.session.toldUnkept != was {
-		l.world.failf("session %s: %q is told for the second time", l.session.name, r.Message)
+	if l.session.toldUnkept == fails {
+		l.world.failf("session %s: %q is told for the second time", l.session.name, message)
 	}
-	l.session.toldUnkept = is
-	return nil
+	l.session.toldUnkept = fails
 }
