@@ -2,11 +2,14 @@ package main
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	mathrand "math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/tetratelabs/wazero"
@@ -37,7 +40,11 @@ func runWasip1(code []byte, root string) error {
 	ctx := context.Background()
 	config := wazero.NewRuntimeConfig()
 	if home, err := os.UserCacheDir(); err == nil { // compiling takes longer than most worlds
-		cache, err := wazero.NewCompilationCacheWithDir(filepath.Join(home, "quicterm-sim"))
+		dir, err := cacheDir(filepath.Join(home, "quicterm-sim"), code)
+		if err != nil {
+			return err
+		}
+		cache, err := wazero.NewCompilationCacheWithDir(dir)
 		if err != nil {
 			return err
 		}
@@ -69,4 +76,32 @@ func runWasip1(code []byte, root string) error {
 		return nil
 	}
 	return err
+}
+
+// keptBuilds is of how many builds the compiled programs are kept, each of 90 MB: some may run at the same time.
+const keptBuilds = 3
+
+// cacheDir returns the directory below root for what a program is compiled to. It removes those that were not used for the
+// longest time, except for keptBuilds.
+func cacheDir(root string, code []byte) (dir string, err error) {
+	sum, now := sha256.Sum256(code), time.Now()
+	dir = filepath.Join(root, hex.EncodeToString(sum[:16]))
+	if err := errors.Join(os.MkdirAll(dir, 0o700), os.Chtimes(dir, now, now)); err != nil {
+		return "", err
+	}
+	entries, err := os.ReadDir(root)
+	if err != nil {
+		return "", err
+	}
+	var dirs []os.FileInfo
+	for _, e := range entries {
+		if info, err := e.Info(); err == nil { // another process may have removed it
+			dirs = append(dirs, info)
+		}
+	}
+	slices.SortFunc(dirs, func(a, b os.FileInfo) int { return b.ModTime().Compare(a.ModTime()) })
+	for _, old := range dirs[min(keptBuilds, len(dirs)):] {
+		err = errors.Join(err, os.RemoveAll(filepath.Join(root, old.Name())))
+	}
+	return dir, err
 }
