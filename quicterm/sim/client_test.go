@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/netip"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -153,10 +154,17 @@ func (a *actor) attach(ctx context.Context) *client.Session {
 		s, err := c.Attach(tried, request, a.streams())
 		giveUp()
 		var refusal *wire.Error
+		var displaced *client.DisplacedError
+		var withdrawn *client.WithdrawnError
 		switch {
 		case err == nil:
 			a.attached(s)
 			return s
+		case errors.As(err, &displaced) || errors.As(err, &withdrawn): // it was attached, and did not hear of it
+			a.world.trace("%s ends: %v", a.name, err)
+			a.world.reached("given up: displaced")
+			a.lost(err)
+			return nil
 		case errors.As(err, &refusal) && existed && !cannotAsk(refusal):
 			a.world.trace("%s gives up: %v", a.name, err)
 			a.world.reached("given up: refused")
@@ -177,6 +185,18 @@ func cannotAsk(refusal *wire.Error) bool {
 func (a *actor) refused(err error) {
 	if a.session.lives() && !strings.Contains(err.Error(), "pipe") && !a.world.revoked.Load() {
 		a.world.failf("%s is refused session %s, which lives: %v", a.name, a.session.name, err)
+	}
+}
+
+// lost checks that the client has lost its place to another one, or its access.
+func (a *actor) lost(err error) {
+	var displaced *client.DisplacedError
+	known := a.world.revoked.Load()
+	if errors.As(err, &displaced) {
+		known = !a.role.ReadOnly() && slices.ContainsFunc(a.world.everyone(), func(b *actor) bool { return b != a && b.tookOver(a) })
+	}
+	if !known {
+		a.world.failf("%s has lost its place to nobody: %v", a.name, err)
 	}
 }
 

@@ -369,15 +369,12 @@ func (a *actor) judge() {
 	var displaced *client.DisplacedError
 	var withdrawn *client.WithdrawnError
 	switch {
+	case errors.As(a.err, &displaced) || errors.As(a.err, &withdrawn):
+		a.lost(a.err)
 	case a.err == nil && a.status == int(s.status) && s.ended:
 		if got := a.received + a.gaps; a.creates && (got < s.printed || got > s.printed+maxResizes) {
 			a.world.failf("%s has got %d bytes and was told that %d are lost, of %d", a.name, a.received, a.gaps, s.printed)
 		}
-	case errors.As(a.err, &displaced) && !a.role.ReadOnly():
-		if !slices.ContainsFunc(a.world.everyone(), func(b *actor) bool { return b != a && b.tookOver(a) }) {
-			a.world.failf("%s was displaced by nobody: %v", a.name, a.err)
-		}
-	case errors.As(a.err, &withdrawn) && a.world.revoked.Load():
 	case errors.Is(a.err, syscall.ENOSPC) && a.left:
 	case errors.Is(a.err, client.ErrGone) && s.lost:
 	case errors.Is(a.err, client.ErrGone) && s.ended && slices.ContainsFunc(a.world.everyone(), func(b *actor) bool { return b != a && b.knowsEnd(s) }):
