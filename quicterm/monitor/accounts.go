@@ -15,7 +15,7 @@ import (
 // with max_sessions_per_user windows reaches while all of them roam; who reaches one waits. admit limits
 // its sessions.
 const (
-	// maxRequests is how many requests of an account are served at once.
+	// maxRequests is how many requests of an account are served at once, and of each [processes.Side].
 	maxRequests = 4
 
 	// asksPerSession and startsPerSession are rates per second, for each session that an
@@ -31,16 +31,17 @@ const (
 
 // accounts limits what each account has. It is safe for concurrent use.
 type accounts struct {
-	requests     *quota.Turns[uint32] // that are served
-	creating     *quota.Turns[uint32] // one an account, taken while a session gets its name
-	asks, starts *quota.Rates[uint32] // of holders
+	requests *quota.Turns[processes.Asker] // that are served
+	creating *quota.Turns[uint32]          // one an account, taken while a session gets its name
+	asks     *quota.Rates[processes.Asker] // of holders
+	starts   *quota.Rates[uint32]          // of holders
 }
 
 func newAccounts(sessions int) *accounts {
 	return &accounts{
-		requests: quota.NewTurns[uint32](0, maxRequests),
+		requests: quota.NewTurns[processes.Asker](0, maxRequests),
 		creating: quota.NewTurns[uint32](0, 1),
-		asks:     quota.NewRates[uint32](float64(asksPerSession*sessions), 2*(leastAsks+processes.MaxSockets)),
+		asks:     quota.NewRates[processes.Asker](float64(asksPerSession*sessions), 2*(leastAsks+processes.MaxSockets)),
 		starts:   quota.NewRates[uint32](startsPerSession*float64(sessions), sessions),
 	}
 }

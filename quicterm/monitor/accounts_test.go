@@ -8,10 +8,12 @@ import (
 	"time"
 
 	"github.com/quicterm/quicterm/quicterm/monitor/privsep"
+	"github.com/quicterm/quicterm/quicterm/monitor/processes"
+	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
 // The holders that are asked, and those that are started, are so many a second, and the
-// requests that are served so many at once. Who asks for more waits; other accounts do not.
+// requests that are served so many at once. Who asks for more waits; other accounts, and what takes access, do not.
 func TestRequestsOfAccount(t *testing.T) {
 	onHost(t, func(h *host) {
 		first := h.attach()
@@ -23,7 +25,7 @@ func TestRequestsOfAccount(t *testing.T) {
 		if d := time.Since(start); d < 100*time.Millisecond || d > time.Second {
 			t.Errorf("a session beyond the rate takes %v, want a tenth of a second", d)
 		}
-		for use.asks.Of(uid).Allow() {
+		for use.asks.Of(processes.Asker{UID: uid}).Allow() {
 		}
 		start = time.Now()
 		if l := h.list(); len(l.Sessions) != 2 {
@@ -34,7 +36,7 @@ func TestRequestsOfAccount(t *testing.T) {
 		}
 		var ends []func()
 		begin := func() {
-			end, err := use.requests.Take(context.Background(), uid)
+			end, err := use.requests.Take(context.Background(), processes.Asker{UID: uid})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -43,23 +45,32 @@ func TestRequestsOfAccount(t *testing.T) {
 		for range maxRequests {
 			begin()
 		}
-		for _, request := range []func() error{
-			func() error { _, err := h.server.List(h.t.Context(), h.by()); return err },
-			func() error {
-				_, err := h.server.Revoke(h.t.Context(), &privsep.Revoke{By: *h.by(), All: true})
-				return err
+		time.AfterFunc(time.Minute, ends[0])
+		start = time.Now()
+		if _, err := h.server.List(h.t.Context(), h.by()); err != nil {
+			t.Error(err)
+		}
+		if d := time.Since(start); d < time.Minute {
+			t.Errorf("a request too many was served after %v", d)
+		}
+		begin()
+		for use.asks.Of(processes.Asker{UID: uid}).Allow() {
+		}
+		start = time.Now()
+		for name, revoke := range map[string]func() (*wire.Revoked, error){
+			"a client": func() (*wire.Revoked, error) {
+				return h.server.Revoke(h.t.Context(), &privsep.Revoke{By: *h.by(), All: true})
+			},
+			"the operator": func() (*wire.Revoked, error) {
+				return h.server.revokeAccess(h.t.Context(), operator{name: "root"}, h.server.self.Name, nil)
 			},
 		} {
-			time.AfterFunc(time.Minute, ends[0])
-			ends = ends[1:]
-			start = time.Now()
-			if err := request(); err != nil {
-				t.Error(err)
+			if revoked, err := revoke(); err != nil || revoked.Silent > 0 {
+				t.Errorf("%s: %+v, %v", name, revoked, err)
 			}
-			if d := time.Since(start); d < time.Minute {
-				t.Errorf("a request too many was served after %v", d)
-			}
-			begin()
+		}
+		if d := time.Since(start); d > 0 {
+			t.Errorf("revocations wait for the account's requests: %v", d)
 		}
 	})
 }

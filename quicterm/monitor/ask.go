@@ -77,7 +77,7 @@ func askHolders[A any](
 		q.log.Error("holders are not asked", "error", err)
 		return nil, len(q.ids)
 	}
-	if err := s.accounts.asks.Of(q.uid).WaitN(ctx, leastAsks+len(q.ids)); err != nil {
+	if err := s.accounts.asks.Of(processes.AskerOf(ctx, q.uid)).WaitN(ctx, leastAsks+len(q.ids)); err != nil {
 		return nil, len(q.ids) // who asks is gone
 	}
 	ctx, cancel := context.WithTimeout(ctx, askTime)
@@ -103,12 +103,12 @@ func askHolders[A any](
 	return answers, silent
 }
 
-// askAccounts asks accounts, all at once, and returns the answers that come within a time, and how many there are none
+// askAccounts asks accounts for the operator or the daemon, all at once, and returns the answers that come within a time, and how many there are none
 // of. The directories of an account may never answer: it keeps no more than maxRequests goroutines.
 func askAccounts[T any](
 	ctx context.Context, s *Sessions, patience time.Duration, uids []uint32, ask func(context.Context, uint32) (T, error),
 ) (answers []T, silent int) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(processes.OnSide(ctx, processes.Operator), patience)
 	defer cancel()
 	answered := make(chan *T, len(uids)) // nil if the account does not answer
 	waiting := 0
@@ -117,7 +117,7 @@ func askAccounts[T any](
 			var answer *T
 			defer func() { answered <- answer }()
 			s.contain(s.log, func() error {
-				end, err := s.accounts.requests.Take(ctx, uid)
+				end, err := s.accounts.requests.Take(ctx, processes.AskerOf(ctx, uid))
 				if err != nil {
 					return err
 				}

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/quicterm/quicterm/quicterm/monitor/privsep"
+	"github.com/quicterm/quicterm/quicterm/monitor/processes"
 	"github.com/quicterm/quicterm/quicterm/quota"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
@@ -16,7 +17,7 @@ import (
 // findOrCreate returns the id of the session that a client asks for.
 func (c *client) findOrCreate(ctx context.Context, req *privsep.Attach) (wire.SessionID, error) {
 	s, uid := c.server, c.account.UID
-	end, err := s.accounts.requests.Take(ctx, uid)
+	end, err := s.accounts.requests.Take(ctx, processes.AskerOf(ctx, uid))
 	if err != nil {
 		return wire.SessionID{}, err
 	}

@@ -224,7 +224,7 @@ func (s *Monitor) ListenAndServe(ctx context.Context, network privsep.Network, r
 // pass returns when it has had each lock that a login needs.
 func (s *Monitor) pass(sockets *ports.Sockets) {
 	sockets.Local()
-	s.accounts.asks.Of(s.self.UID)
+	s.accounts.asks.Of(processes.Asker{UID: s.self.UID})
 }
 
 // Run runs tasks of a daemon, and those that every daemon has, until ctx ends or one of them

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/quicterm/quicterm/quicterm/machine/rundir"
+	"github.com/quicterm/quicterm/quicterm/monitor/processes"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -128,6 +129,7 @@ func locate(some []inspected, prefix string) (found inspected, err error) {
 // end ends sessions, given by the beginnings of their ids, and tells their clients who does so and why. The answers are
 // in the order of the ids.
 func (s *Monitor) end(ctx context.Context, by operator, ids []string, reason string) []Ended {
+	ctx = processes.OnSide(ctx, processes.Operator)
 	all, _ := s.inspectAll(ctx) // within a time: the directories of an account may not answer
 	reason = wire.Printable(reason, maxEndReason)
 	answers := make([]Ended, len(ids))

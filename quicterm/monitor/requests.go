@@ -16,6 +16,7 @@ import (
 	"github.com/quicterm/quicterm/quicterm/machine/systemd"
 	"github.com/quicterm/quicterm/quicterm/monitor/access"
 	"github.com/quicterm/quicterm/quicterm/monitor/privsep"
+	"github.com/quicterm/quicterm/quicterm/monitor/processes"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -26,7 +27,7 @@ func (s *Monitor) serve(
 	if c, err = find(by); err != nil {
 		return nil, nil, err
 	}
-	end, err = s.accounts.requests.Take(ctx, c.account.UID)
+	end, err = s.accounts.requests.Take(ctx, processes.AskerOf(ctx, c.account.UID))
 	return c, end, err
 }
 
@@ -138,6 +139,7 @@ func (c *client) rename(ctx context.Context, session string, m wire.Message) (*p
 
 // Revoke has all holders of the account take rights to resume.
 func (s *Monitor) Revoke(ctx context.Context, req *privsep.Revoke) (*wire.Revoked, error) {
+	ctx = processes.OnSide(ctx, processes.Revoker)
 	c, end, err := s.serve(ctx, s.changing, &req.By)
 	if err != nil {
 		return nil, err

@@ -10,6 +10,33 @@ import (
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
+// A Side is who has holders of an account asked. Each has turns of its own, so that no account delays what is done
+// against its will.
+type Side int
+
+const (
+	Client   Side = iota // of the account, or one that resumes
+	Revoker              // a client that takes access from others
+	Operator             // or the daemon itself
+)
+
+type sideKey struct{}
+
+// OnSide returns a context for what a side asks; without one, a Client does.
+func OnSide(ctx context.Context, s Side) context.Context { return context.WithValue(ctx, sideKey{}, s) }
+
+// An Asker is a side that asks holders of an account.
+type Asker struct {
+	UID  uint32
+	Side Side
+}
+
+// AskerOf returns who asks holders of an account with a context.
+func AskerOf(ctx context.Context, uid uint32) Asker {
+	side, _ := ctx.Value(sideKey{}).(Side)
+	return Asker{uid, side}
+}
+
 // Holders finds, asks and starts the holders of sessions. Any goroutine may call any
 // method at any time.
 type Holders interface {

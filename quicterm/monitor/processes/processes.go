@@ -55,7 +55,7 @@ type Local struct {
 	su       suFinder
 	children reaper
 	warnings *floodlog.Log // of what an account has in its directory
-	asks     *quota.Turns[uint32]
+	asks     *quota.Turns[Asker]
 	readers  *quota.Turns[uint32] // processes of accounts that read records, also those that a disk keeps
 }
 
@@ -63,7 +63,7 @@ type Local struct {
 func New(c Config) *Local {
 	return &Local{
 		Config: c, warnings: floodlog.New(warningBurst),
-		asks: quota.NewTurns[uint32](0, MaxAsks), readers: quota.NewTurns[uint32](0, maxReaders),
+		asks: quota.NewTurns[Asker](0, MaxAsks), readers: quota.NewTurns[uint32](0, maxReaders),
 	}
 }
 
@@ -84,7 +84,7 @@ const (
 // warningBurst is how many warnings are logged at once, before it is one a second.
 const warningBurst = 4
 
-// MaxAsks bounds how many holders are asked at once on behalf of one request, and of an account in all.
+// MaxAsks bounds how many holders are asked at once on behalf of one request, and of an account in all by a [Side].
 const MaxAsks = 64
 
 // holderBase is the memory of a holder without output, in bytes, and with room for what
@@ -212,7 +212,7 @@ func (p *Local) Await(ctx context.Context, uid uint32, id wire.SessionID) (answe
 // blocks, until ctx ends, while MaxAsks holders of the account are asked: each may keep a
 // thread in a file system of the account that never answers.
 func (p *Local) connect(ctx context.Context, uid uint32, id wire.SessionID, f func(path string) error) error {
-	release, err := p.asks.Take(ctx, uid)
+	release, err := p.asks.Take(ctx, AskerOf(ctx, uid))
 	if err != nil {
 		return err
 	}

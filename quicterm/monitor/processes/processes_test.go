@@ -116,7 +116,7 @@ func TestScopeOfSessionWhoseClientHasGone(t *testing.T) {
 
 // Holders of an account that keep their callers for ever, as in a file system that does not
 // answer, keep a number of callers. No further one is told that there is no session, and
-// other accounts do not wait.
+// neither other accounts nor the operator wait.
 func TestStuckHolders(t *testing.T) {
 	p := New(Config{Base: rundir.Base(t.TempDir())})
 	if _, err := p.Base.Make(); err != nil {
@@ -143,6 +143,11 @@ func TestStuckHolders(t *testing.T) {
 	}
 	if err := p.connect(t.Context(), uid+1, id, nil); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("another account: %v, want %v", err, fs.ErrNotExist)
+	}
+	reached := false
+	err = p.connect(OnSide(t.Context(), Operator), uid, id, func(string) error { reached = true; return nil })
+	if err != nil || !reached {
+		t.Errorf("the operator is kept waiting: %v", err)
 	}
 	close(answer)
 	wg.Wait()
