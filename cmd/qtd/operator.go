@@ -102,7 +102,7 @@ see who has ended them, and the reason. The log says so too.`,
 // endSessions has the daemon end sessions, and prints what becomes of each.
 func endSessions(c *cobra.Command, config string, ids []string, reason string) error {
 	failed := 0
-	for some := range slices.Chunk(ids, 1000) { // what fits into a request
+	for some := range slices.Chunk(ids, monitor.MaxEnded) {
 		var ended []monitor.Ended
 		form := url.Values{"id": some, "reason": {reason}}
 		if err := ask(c.Context(), config, http.MethodPost, "/end", form, &ended); err != nil {

@@ -31,7 +31,7 @@ import (
 //
 //	GET  /status           a Status as JSON
 //	POST /drain?on=true    starts no new sessions; on=false ends that
-//	POST /end              ends sessions: id, any number of times, and reason; answers an array of Ended
+//	POST /end              ends sessions: id, up to MaxEnded times, and reason; answers an array of Ended
 //	POST /revoke           takes access: account, or key as the hexadecimal SHA-256 of one; answers a wire.Revoked
 //	GET  /metrics          as at the address of the setting metrics
 //	GET  /healthz          the same
@@ -168,6 +168,9 @@ func (s *Monitor) controlling() *http.ServeMux {
 		}
 	})
 	mux.HandleFunc("POST /end", s.operate(func(ctx context.Context, by operator, r *http.Request) (any, error) {
+		if len(r.Form["id"]) > MaxEnded {
+			return nil, fmt.Errorf("name %d sessions at most", MaxEnded)
+		}
 		return s.end(ctx, by, r.Form["id"], r.FormValue("reason")), nil
 	}))
 	mux.HandleFunc("POST /revoke", s.operate(func(ctx context.Context, by operator, r *http.Request) (any, error) {

@@ -18,8 +18,11 @@ import (
 )
 
 const (
-	// maxOperatorForm bounds the form of an operator's request, in bytes: some thousand ids.
-	maxOperatorForm = 256 << 10
+	// MaxEnded bounds the sessions of a request to end some: all of them are asked at once, as long as each may take.
+	MaxEnded = processes.MaxAsks
+
+	// maxOperatorForm bounds the form of an operator's request, in bytes: MaxEnded ids and a reason.
+	maxOperatorForm = 16 << 10
 
 	// maxEndReason is how many bytes of an operator's reason are told: with a name it fits into a notice.
 	maxEndReason = 200
