@@ -205,8 +205,11 @@ func (p *Policy) Admit(ctx context.Context, l *Login, host string) error {
 	case l.UID == 0 && !slices.Contains([]string{"yes", "prohibit-password", "without-password"}, p.rootLogin):
 		return p.refusal("PermitRootLogin " + p.rootLogin)
 	}
-	if strings.HasPrefix(p.command, "internal-sftp") {
+	switch forced := (auth.Permissions{Command: p.command}); {
+	case strings.HasPrefix(p.command, "internal-sftp"):
 		return unsupported("ForceCommand internal-sftp")
+	case !forced.Valid():
+		return unsupported("ForceCommand that is not UTF-8 or too long")
 	}
 	if !p.isOwn {
 		if err := p.checkShell(l.Shell); err != nil {
