@@ -209,6 +209,8 @@ func (h *Host) nat(r *Report) {
 	switch {
 	case err != nil || !h.NAT.Local.IsValid():
 		r.Add("nat", Skip, "", "not known: the server has not said where it sees us")
+	case h.Jumped && h.Login.By == "ssh":
+		r.Add("nat", Skip, "", "not known: the server sees the proxy or jump host of ssh, at %v", seen.Addr())
 	case seen.Addr().Unmap() == h.NAT.Local.Unmap():
 		r.Add("nat", OK, "", "no NAT")
 	default:

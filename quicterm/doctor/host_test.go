@@ -85,6 +85,8 @@ func TestHost(t *testing.T) {
 		{"packets, and no connection", func(h *Host) { blockUDP(h); h.Knock = &Knock{Small: true, Large: true} }, "skip  mtu       packets of 1200 bytes arrive, and no connection"},
 
 		{"no NAT", func(h *Host) { h.NAT.Client = "10.0.0.2:1" }, "ok    nat       no NAT"},
+		{"behind a jump host", func(h *Host) { h.Jumped, h.Login.By = true, "ssh" }, "skip  nat       not known: the server sees the proxy"},
+		{"past a jump host", func(h *Host) { h.Jumped = true }, "ok    nat       a NAT shows us as 192.0.2.99:5000"},
 		{"no measurement", func(h *Host) { h.NAT = NAT{} }, "skip  nat       not known"},
 
 		{"WiFi leads nowhere", func(h *Host) { h.Candidates[0].Err, h.Candidates[2].Err = errSilence, errSilence },
