@@ -109,6 +109,7 @@ type Session struct {
 	// For Run's goroutine alone, once it runs:
 	begins   bool            // the output may begin with a snapshot that stands for no loss
 	sizing   wire.Sizing     // of the output, zero before that has told
+	offset   uint64          // in the log of the output, behind what was written last
 	exit     wire.ExitStatus // of the program
 	writeErr error           // the first error of writing output
 	merged   []byte          // frames of output that are written together
@@ -144,6 +145,7 @@ type Session struct {
 // the connection.
 //
 // The request says which role the client gets, and what of the output from before.
+// Its Input is the first frame of input, for which no round trip is waited.
 // Attach fills in its Instance if it has none. After a [BrokenOffError] the session
 // may have been made, or taken over. Another Attach with the same request gets that session,
 // and no other.
@@ -173,6 +175,9 @@ func (c *Client) Attach(ctx context.Context, req *wire.Attach, streams Streams) 
 		req.Hints = max(req.Hints, wire.HintsPredict)
 	}
 	req.Machine = c.cfg.Machine
+	if len(req.Input) > 0 {
+		s.ring.Append(wire.Stdin, req.Input) // sent again, because an older server ignores that of the request
+	}
 	m, err := wire.New(req)
 	if err != nil {
 		return nil, fmt.Errorf("the command is too long: %w", err)
@@ -194,6 +199,7 @@ func (c *Client) Attach(ctx context.Context, req *wire.Attach, streams Streams) 
 		first.Close()
 		return nil, errors.New("the server's answer makes no sense")
 	}
+	s.offset = s.attached.Offset
 	s.begins = req.Replay.Kind == wire.ReplayScreen && !s.attached.Created && s.attached.First == 1
 	cfg := session.Config{
 		Log:           s.ring,
@@ -253,6 +259,11 @@ func (s *Session) Sizing() wire.Sizing {
 
 // Number returns the number of this client in the session, by which a [wire.Sizing] names the owner.
 func (s *Session) Number() uint64 { return s.attached.Number }
+
+// Offset returns the offset in the log of the output behind what the session has written or told, from which another
+// attach continues (see [wire.Replay]); before Run, the offset at which the output begins. It is for the callbacks of
+// [Streams] that Run's goroutine calls, and for the time before and after Run.
+func (s *Session) Offset() uint64 { return s.offset + s.attached.Trim }
 
 // Run keeps the session connected and writes its output until it is over. It returns the
 // exit status of the program: 128 and the signal's number if a signal killed it. The end of

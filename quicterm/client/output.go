@@ -98,21 +98,25 @@ func (s *Session) write(batch []session.Delivered) int {
 	switch {
 	case d.Gap != nil:
 		s.attached.Trim = 0
+		s.offset += d.Gap.Bytes
 		s.showGap(*d.Gap, begins)
 		return 1
 	case d.Type == wire.Stdout || d.Type == wire.Stderr:
 		return s.writeOutput(batch)
-	case d.Type == wire.EOF:
+	}
+	s.offset += uint64(len(d.Payload))
+	switch d.Type {
+	case wire.EOF:
 		s.closeOutput(d.Payload)
-	case d.Type == wire.Closed:
+	case wire.Closed:
 		if s.streams.InputClosed != nil {
 			s.streams.InputClosed()
 		}
-	case d.Type == wire.Resize:
+	case wire.Resize:
 		if sizing, _, err := wire.ParseSizing(d.Payload); err == nil {
 			s.resized(sizing)
 		}
-	case d.Type == wire.Exit:
+	case wire.Exit:
 		s.exit = wire.ParseExitStatus(d.Payload)
 	}
 	return 1
@@ -183,6 +187,7 @@ func (s *Session) writeOutput(batch []session.Delivered) int {
 
 // trim leaves out the first bytes, as the server has asked for at the attach.
 func (s *Session) trim(b []byte) []byte {
+	s.offset += uint64(len(b))
 	n := min(uint64(len(b)), s.attached.Trim)
 	s.attached.Trim -= n
 	return b[n:]

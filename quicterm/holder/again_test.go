@@ -108,3 +108,55 @@ func TestClaimed(t *testing.T) {
 		}
 	})
 }
+
+// The input of an Attach is the client's first frame: the program gets it once, however often the client asks and
+// sends that frame.
+func TestAttachWithInput(t *testing.T) {
+	inBubble(t, wire.Launch{PTY: true}, func(w *world) {
+		w.attach("writer@x")
+		req := &wire.Attach{PTY: true, Instance: wire.InstanceID{7}, Role: wire.RoleShare, Input: []byte("ls\r")}
+		_, lost := w.joinWith("a@x", req)
+		got := make([]byte, 100)
+		if n, err := w.program.In.Read(got); err != nil || string(got[:n]) != "ls\r" {
+			t.Errorf("the program was given %q, %v", got[:n], err)
+		}
+		lost.Close()
+		a, conn := w.joinWith("a@x", req)
+		a.input.Append(wire.Stdin, req.Input)
+		a.endpoint.Appended(time.Now())
+		a.run(conn, true)
+		a.write("next")
+		if n, err := w.program.In.Read(got); err != nil || string(got[:n]) != "next" {
+			t.Errorf("then the program was given %q, %v", got[:n], err)
+		}
+		a.await("acks of both", func() bool { return a.endpoint.Consumed() == 3 })
+	})
+}
+
+// A request may have input for a terminal, in a role that types, and not much of it.
+func TestAttachWithBadInput(t *testing.T) {
+	for _, pty := range []bool{true, false} {
+		inBubble(t, wire.Launch{PTY: pty}, func(w *world) {
+			ask := func(role wire.Role, size int) string {
+				req := &wire.Attach{PTY: pty, Instance: wire.InstanceID{8}, Role: role, Input: make([]byte, size)}
+				m, _ := w.ask(&wire.Open{}, req)
+				var refusal wire.Error
+				w.want("attach", m, &refusal)
+				return refusal.Text
+			}
+			if text := ask(wire.RoleWriter, wire.MaxInput+1); !strings.Contains(text, "16385 bytes") {
+				t.Errorf("too much: %q", text)
+			}
+			role := wire.RoleWatch
+			if !pty {
+				role = wire.RoleWriter
+			}
+			if text := ask(role, 1); !strings.Contains(text, "only watches it, or without a terminal") {
+				t.Errorf("role %v: %q", role, text)
+			}
+			if _, info := w.state(); len(info.Members) != 0 {
+				t.Errorf("attached: %v", info.Members)
+			}
+		})
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/quicterm/quicterm/buffer"
 	"github.com/quicterm/quicterm/migrate/carrier"
 	"github.com/quicterm/quicterm/quicterm/auth"
 	"github.com/quicterm/quicterm/quicterm/wire"
@@ -34,6 +35,11 @@ func (h *Holder) mayAttachLocked(open *wire.Open, req *wire.Attach, again bool) 
 		return fmt.Errorf("session %q has a terminal: attach to it from one, or choose another name", name)
 	case h.life.claimed && req.Command != "":
 		return fmt.Errorf("session %q runs already: attach to it without a command, or choose another name", name)
+	case len(req.Input) > wire.MaxInput:
+		return fmt.Errorf("%d bytes of input in a request, more than %d: send it when attached",
+			len(req.Input), wire.MaxInput)
+	case len(req.Input) > 0 && (!h.launch.PTY || req.Role.ReadOnly()):
+		return fmt.Errorf("input for session %q from a client that only watches it, or without a terminal: send none", name)
 	case req.Role != wire.RoleWriter && !h.clients.makeRoom(time.Now()):
 		return fmt.Errorf("session %q has %d clients beside its writer already: "+
 			"attach when one has left, qt ls shows them", name, h.clients.maxGuests)
@@ -94,6 +100,13 @@ func (h *Holder) attachLocked(
 		if begin.unseen > 0 && a.role.writes() {
 			a.from, h.clients.hidden = a.skippedTo, begin.unseen
 		}
+	}
+	if req.Replay.From > 0 && begin.first > h.clients.unseen {
+		a.from = begin.first
+	}
+	if len(req.Input) > 0 {
+		a.endpoint.Accept(buffer.Frame{Seq: 1, Type: wire.Stdin, Payload: req.Input})
+		h.gate.Changed()
 	}
 	a.endpoint.Appended(time.Now())
 	h.log.Info("client attached", "client", a.client, "role", req.Role.String())

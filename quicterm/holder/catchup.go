@@ -41,6 +41,8 @@ type beginning struct {
 
 func (h *Holder) beginningLocked(req *wire.Attach, created bool) (b beginning) {
 	switch kind := req.Replay.Kind; {
+	case h.launch.PTY && !created && kind == wire.ReplayRaw && req.Replay.From > 0:
+		return h.fromLocked(req.Replay.From)
 	case !h.launch.PTY, created, kind != wire.ReplayScreen && kind != wire.ReplayNone:
 		b.first, b.offset, b.trim = h.clients.replay()
 	case kind == wire.ReplayNone:
@@ -48,6 +50,22 @@ func (h *Holder) beginningLocked(req *wire.Attach, created bool) (b beginning) {
 		b.offset = h.ring.Offset(b.first)
 	default:
 		b.first, b.screen, b.unseen = 1, true, h.emulator.hiddenLinesLocked(int(min(req.Replay.Lines, maxReplayLines)))
+	}
+	return b
+}
+
+// fromLocked returns where the output begins for a client that wants it from an offset on.
+func (h *Holder) fromLocked(offset uint64) (b beginning) {
+	b.first = min(h.ring.Find(offset), h.presentLocked())
+	b.offset = h.ring.Offset(b.first)
+	if b.offset <= offset || b.first == h.ring.First() {
+		return b
+	}
+	b.first-- // it has the byte
+	b.offset = h.ring.Offset(b.first)
+	frame, _ := h.ring.Slice(b.first, 1)
+	if f, _, err := buffer.Parse(frame); err == nil && f.Type == wire.Stdout {
+		b.trim = offset - b.offset
 	}
 	return b
 }

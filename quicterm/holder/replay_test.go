@@ -85,3 +85,100 @@ func TestReplayUnseen(t *testing.T) {
 		}
 	})
 }
+
+// A client that names an offset gets the output from that byte on, over changes of the size, or is told where else
+// its output begins.
+func TestReplayFrom(t *testing.T) {
+	inBubble(t, wire.Launch{PTY: true, Size: usual, Buffer: 8 << 20}, func(w *world) {
+		a := w.attach("a@x")
+		w.print("one two")
+		a.send(wire.Resize, string(wire.Size{Cols: 100, Rows: 30}.Append(nil)))
+		w.print("three")
+		from := func(offset uint64, role wire.Role, whole bool) *client {
+			w.instances++
+			c, conn := w.joinWith("b@x", &wire.Attach{PTY: true, Instance: wire.InstanceID{0xfe, byte(w.instances)},
+				Role: role, Whole: whole, Replay: wire.Replay{From: offset}})
+			c.run(conn, true)
+			return c
+		}
+		var first, resized, three, end, live uint64
+		w.locked(func(h *Holder) {
+			first, resized, three = h.ring.Offset(2), h.ring.Offset(3), h.ring.Offset(4)
+			end, live = h.ring.Offset(h.ring.Next()), h.ring.Next()
+		})
+		if end != three+5 {
+			t.Fatalf("offsets %d, %d, %d, %d", first, resized, three, end)
+		}
+		for _, test := range []struct {
+			why           string
+			from          uint64
+			begins, frame uint64
+			shown         string
+		}{
+			{"all", 1, 0, 1, "one twothree"},
+			{"output", first, first, 2, "one twothree"},
+			{"within a frame", first + 4, first + 4, 2, "twothree"},
+			{"a size", resized, resized, 3, "three"},
+			{"within a size", resized + 1, resized, 3, "three"},
+			{"the last byte", end - 1, end - 1, 4, "e"},
+			{"the end", end, end, 5, ""},
+			{"beyond it", end + 1000, end, 5, ""},
+		} {
+			for _, role := range []wire.Role{wire.RoleShare, wire.RoleWatch} {
+				for _, whole := range []bool{false, true} {
+					c := from(test.from, role, whole)
+					if a := c.attached; a.Offset+a.Trim != test.begins || a.First != test.frame || a.Live != live {
+						t.Errorf("%s, %v: %+v; want it to begin at %d, frame %d", test.why, role, a, test.begins, test.frame)
+					}
+					if got := c.shown(); got != test.shown {
+						t.Errorf("%s, %v: shown %q, want %q", test.why, role, got, test.shown)
+					}
+					c.leave()
+				}
+			}
+		}
+
+		all := lines(2 << 20)
+		w.print(all)
+		a.awaitOutput(all)
+		a.goAway() // the ring keeps the history alone
+		c := from(first, wire.RoleWatch, true)
+		c.awaitOutput(all[len(all)-100:])
+		begins := c.attached.Offset + c.attached.Trim
+		if lost := begins - end; begins <= end || c.shown() != all[lost:] {
+			t.Errorf("begins at %d, shown %d bytes of %d", begins, len(c.shown()), len(all))
+		}
+	})
+}
+
+// A client that goes on where another one has stopped does not make unseen output seen that is before that.
+func TestReplayFromLeavesUnseen(t *testing.T) {
+	inBubble(t, wire.Launch{PTY: true, Size: usual, Buffer: 8 << 20}, func(w *world) {
+		w.attach("a@x").goAway()
+		w.print("unseen ")
+		c, conn := w.joinWith("b@x", &wire.Attach{PTY: true, Instance: wire.InstanceID{0xfe}, Role: wire.RoleShare,
+			Replay: wire.Replay{From: 1 << 40}})
+		c.run(conn, true)
+		w.print("seen")
+		c.awaitOutput("seen")
+		c.leave()
+		if shown := w.attach("a@x").shown(); shown != "unseen seen" {
+			t.Errorf("the next writer is shown %q", shown)
+		}
+	})
+}
+
+// Who comes when the program has ended gets its end.
+func TestReplayFromAfterExit(t *testing.T) {
+	inBubble(t, wire.Launch{PTY: true, Size: usual}, func(w *world) {
+		w.attach("a@x").goAway()
+		w.program.End(3)
+		time.Sleep(time.Minute)
+		c, conn := w.joinWith("b@x", &wire.Attach{PTY: true, Instance: wire.InstanceID{0xfe}, Role: wire.RoleShare,
+			Replay: wire.Replay{From: 1 << 40}})
+		c.run(conn, true)
+		if status := c.awaitExit(); status != 3 {
+			t.Errorf("status %d", status)
+		}
+	})
+}

@@ -76,6 +76,12 @@ func (e *Endpoint) Receive(now time.Time, id CarrierID, lane Lane, f buffer.Fram
 	return nil
 }
 
+// Accept takes a frame of the peer's log that no carrier has brought. A carrier may bring it again.
+func (e *Endpoint) Accept(f buffer.Frame) {
+	e.reorder.Offer(f)
+	e.deliver()
+}
+
 // handleRole handles what the peer says of the carrier's role.
 func (e *Endpoint) handleRole(c *carrier, lane Lane, payload []byte) {
 	if lane != StreamLane || len(payload) == 0 {

@@ -1,0 +1,103 @@
+//go:build linux || darwin
+
+package client
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/quicterm/quicterm/bench/netem"
+	"github.com/quicterm/quicterm/quicterm/wire"
+)
+
+// typeInAttach attaches to a session that there is, types a line with the request or after it, and returns what was
+// printed until its echo, and how long that took from the request on.
+func typeInAttach(w *world, req *wire.Attach, within bool) (printed string, took time.Duration, err error) {
+	var out bytes.Buffer
+	var s *Session
+	start := time.Now()
+	req.Mode, req.Session, req.PTY, req.Role = wire.ModeAttach, "world", true, wire.RoleShare
+	req.Replay.Kind = wire.ReplayNone
+	if within {
+		req.Input = []byte("line\n")
+	}
+	s, err = w.tryAttach(req, Streams{Stdout: writerFunc(func(b []byte) (int, error) {
+		took = time.Since(start)
+		return out.Write(b)
+	})})
+	if err != nil {
+		return "", 0, err
+	}
+	w.kept.Go(func() {
+		if !within {
+			s.Write([]byte("line\n"))
+		}
+		time.Sleep(10 * time.Second)
+		s.Leave()
+	})
+	if _, err := s.Run(context.Background()); !errors.Is(err, ErrLeft) {
+		return "", 0, err
+	}
+	return out.String(), took, nil
+}
+
+// inSession calls f in a world that has a session on a terminal.
+func inSession(t *testing.T, link netem.Config, f func(w *world)) {
+	inWorld(t, link, true, func(w *world) {
+		s := w.attach(Streams{})
+		w.kept.Go(func() {
+			f(w)
+			s.Write([]byte{4})
+		})
+		if status, err := s.Run(context.Background()); status != 7 || err != nil {
+			t.Errorf("status %d, %v", status, err)
+		}
+	})
+}
+
+// Input in the request takes a round trip less than input after the answer, and is typed once.
+func TestInputInAttach(t *testing.T) {
+	const rtt = 200 * time.Millisecond
+	inSession(t, netem.Config{Delay: rtt / 2}, func(w *world) {
+		var took [2]time.Duration
+		for i, within := range []bool{false, true} {
+			printed, after, err := typeInAttach(w, new(wire.Attach), within)
+			if err != nil || printed != "line\n" {
+				t.Errorf("within %v: printed %q, %v", within, printed, err)
+			}
+			took[i] = after
+		}
+		if saved := took[0] - took[1]; saved < rtt*9/10 {
+			t.Errorf("input after the answer takes %v, in the request %v", took[0], took[1])
+		}
+	})
+}
+
+// Input in a request is typed once, also if the answer is lost and the client asks again.
+func TestInputInAttachAgain(t *testing.T) {
+	link := netem.Config{Delay: 30 * time.Millisecond}
+	inSession(t, link, func(w *world) {
+		w.program.SetModes(wire.Canonical, 1) // it prints nothing, and counts
+		w.kept.Go(func() {
+			time.Sleep(75 * time.Millisecond) // the handshake is complete, and the request under way
+			w.net.Do(func() { w.ports[0].from.Set(netem.Config{Down: true}) })
+		})
+		req := new(wire.Attach)
+		_, _, err := typeInAttach(w, req, true)
+		var brokenOff *BrokenOffError
+		if got := w.program.Hidden(); !errors.As(err, &brokenOff) || got != 5 {
+			t.Fatalf("the answer is lost: %v, and the program has got %d bytes", err, got)
+		}
+		w.set(link)
+		if _, _, err := typeInAttach(w, req, true); err != nil {
+			t.Error(err)
+		}
+		if got := w.program.Hidden(); got != 5 {
+			t.Errorf("the program has got %d bytes, want 5", got)
+		}
+		w.program.SetModes(0, 1)
+	})
+}
