@@ -94,13 +94,14 @@ var packages = []struct {
 		imports: "golang.org/x/time", tests: "pgregory.net/rapid",
 	},
 	{path: "quicterm/version", role: "the version of the programs"},
+	{path: "quicterm/screen/marks", role: "what shells tell of prompts, commands and directories"},
 	{
 		path: "quicterm/screen/vt", role: "finds the control sequences in terminal output; knows no terminal",
 		tests: "pgregory.net/rapid",
 	},
 	{
 		path: "quicterm/screen", role: "what a terminal shows; pure, a holder and a client each have one",
-		imports: "quicterm/screen/vt github.com/clipperhouse/displaywidth",
+		imports: "quicterm/screen/marks quicterm/screen/vt github.com/clipperhouse/displaywidth",
 		tests:   "pgregory.net/rapid",
 	},
 	{

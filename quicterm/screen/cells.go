@@ -20,9 +20,17 @@ func (s *Screen) Row(y int) Row {
 	case y >= 0 && y < s.rows:
 		return Row{s, *s.buf.row(y)}
 	case y < 0 && y >= -s.history.lines:
-		return Row{s, s.history.row(s, s.history.lines+y, s.cols)}
+		return Row{s, s.rowOf(y)}
 	}
 	return Row{s: s}
+}
+
+// rowOf returns a row of the main screen or of the scrollback.
+func (s *Screen) rowOf(y int) row {
+	if y >= 0 {
+		return *s.main.row(y)
+	}
+	return s.history.row(s, s.history.lines+y, s.cols)
 }
 
 // Lines returns the number of rows of the scrollback.

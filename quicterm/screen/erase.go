@@ -1,5 +1,7 @@
 package screen
 
+import "github.com/quicterm/quicterm/quicterm/screen/marks"
+
 // eraseRange blanks cells of a row: with selective set, those that are not protected.
 func (s *Screen) eraseRange(r *row, start, end int, selective bool) {
 	if selective {
@@ -20,6 +22,17 @@ func (s *Screen) eraseRow(y int, selective bool) {
 	s.unwrap(r)
 }
 
+// eraseRows blanks the rows from one up to another, with their marks. That of the cursor keeps its own until all are
+// erased: a shell may draw its prompt again, and tell of it only once.
+func (s *Screen) eraseRows(from, to int, selective bool) {
+	for y := from; y < to; y++ {
+		s.eraseRow(y, selective)
+		if !selective {
+			s.buf.row(y).mark = marks.Row{}
+		}
+	}
+}
+
 // eraseDisplay is ED and DECSED.
 func (s *Screen) eraseDisplay(what int, selective bool) {
 	if s.pen.Bg != 0 {
@@ -31,9 +44,7 @@ func (s *Screen) eraseDisplay(what int, selective bool) {
 		if s.x == 0 && s.y == 0 && !selective {
 			s.cleared(true)
 		}
-		for y := s.y + 1; y < s.rows; y++ {
-			s.eraseRow(y, selective)
-		}
+		s.eraseRows(s.y+1, s.rows, selective)
 	case 1:
 		r := s.buf.row(s.y)
 		s.eraseRange(r, 0, s.x+1, selective)
@@ -41,13 +52,9 @@ func (s *Screen) eraseDisplay(what int, selective bool) {
 		if s.x+1 >= s.cols && s.y+1 < s.rows {
 			s.unwrap(s.buf.row(s.y + 1))
 		}
-		for y := range s.y {
-			s.eraseRow(y, selective)
-		}
+		s.eraseRows(0, s.y, selective)
 	case 2:
-		for y := range s.rows {
-			s.eraseRow(y, selective)
-		}
+		s.eraseRows(0, s.rows, selective)
 		if !selective {
 			s.cleared(true)
 		}

@@ -81,7 +81,7 @@ func randomOutput(r *rand.Rand, b []byte) []byte {
 	modes := []int{1, 4, 5, 6, 7, 12, 20, 25, 45, 47, 66, 69, 1000, 1006, 1047, 1048, 1049, 2004, 2026}
 	commands := []string{
 		"0;title", "2;", "4;1;red;2;?", "104", "8;id=1;http://a.example/", "8;;", "10;red;blue", "110",
-		"7;file:///", "52;c;eA==", "1337;File=:eA==",
+		"7;file:///", "133;A", "133;B", "133;C", "133;D", "633;D;7", "633;P;Cwd=/x", "52;c;eA==", "1337;File=:eA==",
 	}
 	for range r.IntN(40) {
 		switch r.IntN(8) {

@@ -3,6 +3,8 @@ package screen
 import (
 	"encoding/binary"
 	"unicode/utf8"
+
+	"github.com/quicterm/quicterm/quicterm/screen/marks"
 )
 
 // A history keeps the rows that left the main screen at its top, packed: for each run of
@@ -23,9 +25,9 @@ type block struct {
 }
 
 type packed struct {
-	end     uint32 // of the row in data
-	wrapped bool
-	line    uint64
+	end  uint32 // of the row in data
+	mark marks.Row
+	line uint64 // twice the id of the line, and 1 more if the row is wrapped
 }
 
 const (
@@ -67,7 +69,11 @@ func (h *history) push(s *Screen, r *row) {
 	}
 	b := h.blocks[len(h.blocks)-1]
 	b.data = append(b.data, data...)
-	b.rows = append(b.rows, packed{end: uint32(len(b.data)), wrapped: r.wrapped, line: r.line})
+	line := 2 * r.line
+	if r.wrapped {
+		line++
+	}
+	b.rows = append(b.rows, packed{end: uint32(len(b.data)), mark: r.mark, line: line})
 	h.lines++
 	h.pushed++
 	h.trim(s.limits)
@@ -141,15 +147,21 @@ func (b *block) start(i int) uint32 {
 	return b.rows[i-1].end
 }
 
-// row returns the row i after the oldest one, with at least cols cells.
-func (h *history) row(s *Screen, i, cols int) row {
+// find returns where the row i after the oldest one is.
+func (h *history) find(i int) (b *block, at int) {
 	i += h.gone
 	n := 0
 	for ; i >= len(h.blocks[n].rows); n++ {
 		i -= len(h.blocks[n].rows)
 	}
-	b := h.blocks[n]
-	r := row{cells: make([]cell, 0, cols), wrapped: b.rows[i].wrapped, line: b.rows[i].line}
+	return h.blocks[n], i
+}
+
+// row returns the row i after the oldest one, with at least cols cells.
+func (h *history) row(s *Screen, i, cols int) row {
+	b, i := h.find(i)
+	p := b.rows[i]
+	r := row{cells: make([]cell, 0, cols), wrapped: p.line%2 != 0, mark: p.mark, line: p.line / 2}
 	eachRun(b.data[b.start(i):b.rows[i].end], func(id styleID, text []byte) {
 		for len(text) > 0 {
 			c, size := utf8.DecodeRune(text)

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/quicterm/quicterm/quicterm/screen/marks"
 	"github.com/quicterm/quicterm/quicterm/screen/vt"
 )
 
@@ -33,13 +34,16 @@ func (s *Screen) command(text string) {
 	if err != nil {
 		return
 	}
+	if n == 133 || n == 633 {
+		s.mark(marks.Parse(value))
+	}
 	switch n {
 	case 0, 2:
 		s.setTitle(value)
 	case 4:
 		s.setPalette(value)
-	case 7:
-		s.directory = value
+	case 7, 633, 1337:
+		s.directory = marks.Directory(s.directory, n, value)
 	case 8:
 		s.setLink(value)
 	case 10, 11, 12, 13, 14, 17, 19: // a list of colours, for this number and the next ones
@@ -52,8 +56,6 @@ func (s *Screen) command(text string) {
 		}
 	case 104:
 		s.resetPalette(value)
-	case 133:
-		s.setZone(value)
 	case 110, 111, 112, 113, 114, 117, 119:
 		delete(s.colors, strconv.Itoa(n-100))
 	}

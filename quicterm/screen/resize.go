@@ -1,5 +1,7 @@
 package screen
 
+import "github.com/quicterm/quicterm/quicterm/screen/marks"
+
 // Resize changes the size. The main screen and the scrollback are wrapped again, as xterm.js does: lines keep
 // their ids, and the line with the cursor is cut off or padded instead, since the program will draw it again.
 // They are as before when an earlier size comes back and nothing was printed meanwhile. The scroll regions
@@ -203,6 +205,9 @@ func (r *resizer) rewrap(oldCols int) {
 				copy(cells, part)
 				rows = append(rows, row{cells: cells, line: first.line, wrapped: k > 0 || first.wrapped})
 			}
+			for k, from := range r.all[i:end] {
+				from.mark.MoveTo(func(y int) *marks.Row { return &rows[y].mark }, len(rows), r.cols, k*oldCols)
+			}
 			if i < cursor {
 				added += len(rows) - (end - i)
 			}
@@ -250,7 +255,7 @@ func (r *resizer) store() {
 		cells := resized.ring[y].cells
 		from := r.all[r.base+y]
 		copy(cells, from.cells)
-		resized.ring[y].line, resized.ring[y].wrapped = from.line, from.wrapped
+		resized.ring[y].line, resized.ring[y].wrapped, resized.ring[y].mark = from.line, from.wrapped, from.mark
 	}
 	b.ring, b.first = resized.ring, 0
 	b.top, b.bottom, b.left, b.right = 0, r.rows-1, 0, r.cols-1

@@ -1,10 +1,13 @@
 package screen
 
+import "github.com/quicterm/quicterm/quicterm/screen/marks"
+
 // A row is a row of cells on a screen.
 type row struct {
 	cells   []cell
 	line    uint64 // names the logical line: rows that continue a line have its id
 	wrapped bool   // the row continues the one above
+	mark    marks.Row
 }
 
 func (r *row) fill(c cell) { fill(r.cells, c) }

@@ -1,6 +1,10 @@
 package screen
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/quicterm/quicterm/quicterm/screen/marks"
+)
 
 // A rowWriter writes rows from the top of an empty screen, which scrolls when it is full.
 type rowWriter struct {
@@ -39,12 +43,13 @@ func (r *renderer) rows(b *buffer, lines int) {
 			if i > 0 {
 				feeds++
 			}
-			if !below.wrapped && this.blank() {
+			if !below.wrapped && this.blank() && this.mark == (marks.Row{}) {
 				continue
 			}
 			w.feed(i, feeds)
 			feeds = 0
 		}
+		w.b = this.mark.AppendBegin(w.b)
 		w.write(this, below)
 	}
 	if lines > 0 {
@@ -121,6 +126,21 @@ func (w *rowWriter) write(this, below row) {
 	case wrapsBlank(cells[end-1], below.cells[0]):
 		end-- // the terminal blanks it
 	}
+	if column, ends := this.mark.End(); ends {
+		if s.erasableBlank(cells[s.cols-1]) {
+			column = min(column, s.cols-1)
+		}
+		w.cells(this, below, x, min(column, end))
+		x = max(x, min(column, end))
+		w.right(min(column, s.cols-1) - x)
+		w.b = this.mark.AppendEnd(w.b)
+	}
+	w.cells(this, below, x, end)
+}
+
+// cells writes the cells from the cursor's column x up to end.
+func (w *rowWriter) cells(this, below row, x, end int) {
+	s, cells := w.s, this.cells
 	for x < end {
 		c := cells[x]
 		if !s.erasableBlank(c) {

@@ -13,7 +13,10 @@
 // A Screen has no goroutine and is not safe for concurrent use.
 package screen
 
-import "github.com/quicterm/quicterm/quicterm/screen/vt"
+import (
+	"github.com/quicterm/quicterm/quicterm/screen/marks"
+	"github.com/quicterm/quicterm/quicterm/screen/vt"
+)
 
 // Limits bound the scrollback. Zero values stand for the defaults.
 type Limits struct {
@@ -65,8 +68,8 @@ type Screen struct {
 	shape      int // of the cursor, DECSCUSR
 	title      string
 	titles     []pushedTitle
-	directory  string // OSC 7
-	zone       byte   // the last mark of OSC 133, 0 before the first
+	directory  string     // as OSC 7 gives it
+	marked     marks.Kind // the last mark of the shell, 0 before the first
 	colors     colors
 	repeat     bool // the last thing was a character, which REP repeats
 
@@ -109,7 +112,7 @@ func (s *Screen) reset() {
 	s.modes, s.changed = usualModes, changedModes{}
 	s.mouse, s.modifyKeys, s.shape = mouse{}, 0, 0
 	s.colors = nil
-	s.zone = 0
+	s.marked = 0
 	s.repeat = false
 }
 

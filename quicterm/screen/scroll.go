@@ -1,5 +1,7 @@
 package screen
 
+import "github.com/quicterm/quicterm/quicterm/screen/marks"
+
 // scrollUp scrolls the scroll region. What leaves the main screen at its top goes to the scrollback.
 func (s *Screen) scrollUp(n int) {
 	if s.buf == s.main && s.buf.top == 0 && !s.margins() {
@@ -52,7 +54,7 @@ func (s *Screen) shift(top, n int, c cell) {
 
 func (s *Screen) renew(r *row, c cell) {
 	r.fill(c)
-	r.wrapped, r.line = false, s.newLine()
+	r.wrapped, r.mark, r.line = false, marks.Row{}, s.newLine()
 }
 
 // copyColumns copies the columns between the margins from one row to another, or blanks them

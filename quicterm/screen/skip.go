@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"math/bits"
 	"unicode/utf8"
+
+	"github.com/quicterm/quicterm/quicterm/screen/marks"
 )
 
 // In a flood of text most rows leave the screen, and then the scrollback, within one Write. Write does
@@ -44,10 +46,10 @@ func (s *Screen) skipText(b []byte) (skipped, text int) {
 	}
 	last := s.buf.row(s.y)
 	f := flow{s: s, x: s.x, wrapped: last.wrapped}
-	marks := f.follow(b)
+	flows := f.follow(b)
 	text = f.at
-	for n := len(marks); n > 0; n-- {
-		m := marks[n-1]
+	for n := len(flows); n > 0; n-- {
+		m := flows[n-1]
 		if f.rows-m.rows < rows {
 			continue
 		}
@@ -61,7 +63,7 @@ func (s *Screen) skipText(b []byte) (skipped, text int) {
 		s.history.pushed += uint64(m.rows)
 		s.lastLine += uint64(m.lines)
 		s.x, s.repeat = m.x, false
-		last.wrapped, last.line = false, s.lastLine
+		last.wrapped, last.mark, last.line = false, marks.Row{}, s.lastLine
 		last.fill(s.eraser())
 		return m.at, text - m.at
 	}

@@ -52,6 +52,7 @@ func (r *renderer) snapshot(lines int) {
 	s := r.s
 	r.hidden()
 	r.rows(s.main, lines)
+	r.input()
 	r.private(69, s.modes&modeMargins != 0)
 	if s.Alternate() {
 		r.margins(s.main)

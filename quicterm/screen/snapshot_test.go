@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/quicterm/quicterm/quicterm/screen/marks"
 )
 
 // diffScreens returns the first difference of what a snapshot keeps, or nothing.
@@ -22,6 +24,18 @@ func diffScreens(got, want *Screen) string {
 	rows := func(what string, y int, g, w row) string {
 		if g.wrapped != w.wrapped && y > 0 { // no terminal can be told that a first row continues another
 			return fmt.Sprintf("%s %d: continues %v, want %v", what, y, g.wrapped, w.wrapped)
+		}
+		// No terminal can be told of an end within a wide character, or before one that has wrapped into the row.
+		column := func(m marks.Row) int {
+			end, _ := m.End()
+			return max(min(end, want.cols-1), 2)
+		}
+		told := func(m marks.Row) string {
+			_, ends := m.End()
+			return fmt.Sprintf("%q %q %v", m.AppendBegin(nil), m.AppendEnd(nil), ends)
+		}
+		if moved := column(g.mark) - column(w.mark); told(g.mark) != told(w.mark) || moved < 0 || moved > 1 {
+			return fmt.Sprintf("%s %d: got the mark %+v, want %+v", what, y, g.mark, w.mark)
 		}
 		for x := range want.cols {
 			if !sameCell(got, want, g.at(x), w.at(x)) {
@@ -104,6 +118,8 @@ func stateOf(s *Screen) string {
 		text += fmt.Sprint(" ", min(s.main.x, s.cols-1), s.main.y)
 	}
 	text += fmt.Sprintf(" %q %v %q", s.title, pushed, s.directory)
+	in, _ := s.InputZone()
+	text += fmt.Sprint(" ", in)
 	for _, b := range []*buffer{s.main, s.buf} {
 		text += fmt.Sprint(" ", b.top, b.bottom, b.left, b.right)
 	}
@@ -163,6 +179,9 @@ func FuzzSnapshot(f *testing.F) {
 		"hello\r\nworld", "\x1b[31;44mabc\x1b[K\r\n\x1b[2J", "0123456789ABCDEFG宽宽宽宽宽宽宽e\u0301", "\x1b[?1049h\x1b7\x1b[2;3r\x1b[?6hx",
 		"\x1b[?1049h\x1b[2;3H\x1b[1m\x1b(0\x1b7\x1b[>1u\x1b[?1049l\x1b[?1049h\x1b8x",
 		"\x1b7\x1b)A012345678901234#\x0e\x1b7", "\x1b[10GX\x1b[D\x1b[K", "\x1b]0;t\a\x1b[22t\x1b]2;u\a\x1b[>1u\x1b[=5u\x1b[3g\x1b[5G\x1bH", "\x1b(0\x1b)A\x0eq#\x1b[4habc\x1b[2b",
+		"\x1b]133;A\a$ \x1b]133;B\as\r\n\x1b]133;C\ahi\x1b]133;D;1\a\x1b]133;A\a$ \x1b[4D\x1b[K\x1b]133;B\a",
+		"\r\n\x1b[3C\x1b]133;D\a宽",
+		"0123456789\x1b]133;D\aA\x1b[1G\x1b]133;C\a\x1b]133;A\a\x1b[M",
 	} {
 		f.Add([]byte(seed), uint16(len(seed)/2), byte(0))
 		f.Add([]byte(seed), uint16(len(seed)), byte(0x34))

@@ -16,7 +16,7 @@ func contents(s *Screen) string {
 	}
 	fmt.Fprintln(&b, s.cols, s.rows, x, y, s.history.lines)
 	for y := -s.history.lines; y < s.rows; y++ {
-		r := s.mainRow(y)
+		r := s.rowOf(y)
 		fmt.Fprint(&b, r.line, r.wrapped)
 		for x := range s.cols {
 			fmt.Fprintf(&b, " %v", Row{s, r}.Cell(x))
@@ -24,14 +24,6 @@ func contents(s *Screen) string {
 		fmt.Fprintln(&b)
 	}
 	return b.String()
-}
-
-// mainRow returns a row of the main screen, or of the scrollback above it.
-func (s *Screen) mainRow(y int) row {
-	if y < 0 {
-		return s.Row(y).r
-	}
-	return *s.main.row(y)
 }
 
 // Nothing is printed in other sizes, or the same again, or on the alternate screen: afterwards the main screen

@@ -1,0 +1,70 @@
+package screen
+
+import (
+	"strings"
+
+	"github.com/quicterm/quicterm/quicterm/screen/marks"
+)
+
+// mark obeys a mark of the shell. On the alternate screen it is one of another shell, which a program shows.
+func (s *Screen) mark(m marks.Mark) {
+	if m.Kind != 0 && !s.Alternate() {
+		s.marked = m.Kind
+		s.buf.row(s.y).mark.Add(m, s.x)
+	}
+}
+
+// InputZone reports whether the shell's marks say that the person edits a command now. Without any such mark known is
+// false.
+func (s *Screen) InputZone() (in, known bool) { return s.marked == marks.Input, s.marked != 0 }
+
+// Directory returns the host and the directory that the shell has told last. Both may be empty.
+func (s *Screen) Directory() (host, path string) { return marks.Path(s.directory) }
+
+// Commands returns the commands that the shell's marks tell of, with rows of the main screen as Row counts them.
+func (s *Screen) Commands() []marks.Command {
+	at := s.mainCursor()
+	return marks.Commands(func(y int) marks.Row {
+		if y >= 0 {
+			return s.main.row(y).mark
+		}
+		b, i := s.history.find(s.history.lines + y)
+		return b.rows[i].mark
+	}, -s.history.lines, s.rows, s.marked, at.X, at.Y)
+}
+
+func (s *Screen) mainCursor() Place {
+	if s.Alternate() {
+		return Place{s.main.x, s.main.y}
+	}
+	return Place{s.x, s.y}
+}
+
+// OutputOf returns what is on the screen and in the scrollback of the output of one of the Commands, as lines of text.
+func (s *Screen) OutputOf(c marks.Command) string {
+	var b strings.Builder
+	var line []row
+	for y := c.Output; y <= c.End; y++ {
+		r := s.rowOf(y)
+		if len(line) > 0 && !r.wrapped {
+			b.WriteString(Row{s, row{cells: text(line, s.cols)}}.Text())
+			b.WriteByte('\n')
+			line = line[:0]
+		}
+		if y == c.End {
+			r.cells = r.cells[:min(c.Column, s.cols)]
+		}
+		line = append(line, r)
+	}
+	b.WriteString(Row{s, row{cells: text(line, s.cols)}}.Text())
+	return b.String()
+}
+
+// input writes the mark of a command that a person edits, which moves the cursor.
+func (r *renderer) input() {
+	if in, _ := r.s.InputZone(); in {
+		at := r.s.mainCursor()
+		r.moveTo(min(at.X, r.s.cols-1), at.Y)
+		r.add("\x1b]133;B\x1b\\")
+	}
+}
