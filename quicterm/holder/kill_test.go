@@ -135,6 +135,36 @@ func TestKillOfStubbornProgram(t *testing.T) {
 	})
 }
 
+// A pipe whose client reads nothing is killed: the output that waits for the client keeps nobody who kills it.
+func TestKillOfPipeThatNobodyReads(t *testing.T) {
+	const ring = 1 << 20
+	inBubble(t, wire.Launch{Buffer: ring}, func(w *world) {
+		_, conn := w.join("a@x")
+		defer conn.Close()
+		printed := make(chan struct{})
+		go func() {
+			w.program.Print(make([]byte, 16*ring))
+			close(printed)
+		}()
+		synctest.Wait()
+		select {
+		case <-printed:
+			t.Fatal("the program does not wait for its client")
+		default:
+		}
+		start := time.Now()
+		w.kill()
+		if d := time.Since(start); d > 0 {
+			t.Errorf("the answer to the kill came after %v", d)
+		}
+		w.locked(func(h *Holder) {
+			if h.life.exited {
+				t.Error("the output does not wait for the client")
+			}
+		})
+	})
+}
+
 // A session whose program has ended is over when it is killed.
 func TestKillAfterExit(t *testing.T) {
 	inBubble(t, wire.Launch{PTY: true}, func(w *world) {
