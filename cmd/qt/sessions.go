@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -34,11 +35,10 @@ func killCommand() *cobra.Command {
 				return reach.WithHint(errNoSession, nameSession, c.Name(), host)
 			}
 			return reach.With(c.Context(), host, &opts.Options, func(ctx context.Context, a *reach.Access) (err error) {
-				kill := func(name string) error { return a.Client.Kill(ctx, name) }
 				if allDetached {
-					return killDetached(ctx, a, host, kill)
+					return killDetached(ctx, a, host)
 				}
-				return each(names, kill)
+				return errors.Join(a.Client.Kill(ctx, names...)...)
 			})
 		},
 	}
@@ -49,7 +49,7 @@ func killCommand() *cobra.Command {
 }
 
 // killDetached ends the sessions to which a client could attach, and none is, and says how many.
-func killDetached(ctx context.Context, a *reach.Access, host string, kill func(id string) error) error {
+func killDetached(ctx context.Context, a *reach.Access, host string) error {
 	infos, _, err := a.Client.List(ctx)
 	if err != nil {
 		return err
@@ -64,25 +64,9 @@ func killDetached(ctx context.Context, a *reach.Access, host string, kill func(i
 		say(noneDetached, place(host))
 		return nil
 	}
-	ended := 0
-	err = each(ids, func(id string) error {
-		err := kill(id)
-		if err == nil {
-			ended++
-		}
-		return err
-	})
-	say(detachedEnd, place(host), ended)
-	return err
-}
-
-// each calls f for every session, also after one has failed, and returns all errors.
-func each(sessions []string, f func(session string) error) error {
-	var errs []error
-	for _, s := range sessions {
-		errs = append(errs, f(s))
-	}
-	return errors.Join(errs...)
+	failed := slices.DeleteFunc(a.Client.Kill(ctx, ids...), func(err error) bool { return err == nil })
+	say(detachedEnd, place(host), len(ids)-len(failed))
+	return errors.Join(failed...)
 }
 
 func renameCommand() *cobra.Command {
@@ -118,17 +102,19 @@ scrollback of your own terminal, and recordings.`,
 		Args: usage(cobra.MinimumNArgs(2)),
 		RunE: func(c *cobra.Command, args []string) error {
 			return reach.With(c.Context(), args[0], &opts.Options, func(ctx context.Context, a *reach.Access) error {
-				return each(args[1:], func(name string) error {
+				var errs []error
+				for _, name := range args[1:] {
 					cleared, err := a.Client.Clear(ctx, name)
 					if err != nil {
-						return err
+						errs = append(errs, err)
+						continue
 					}
 					fmt.Printf(historyCleared+"\n", name, cleared.Bytes, cleared.Lines)
 					if cleared.Kept > 0 {
 						say(historyKept, cleared.Kept)
 					}
-					return nil
-				})
+				}
+				return errors.Join(errs...)
 			})
 		},
 	}

@@ -28,6 +28,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/netip"
+	"slices"
 	"sync"
 	"time"
 
@@ -194,9 +195,34 @@ func (c *Client) List(ctx context.Context) (infos []wire.Info, more int, err err
 	return infos, listing.More, nil
 }
 
-// Kill ends a session, given by its name or the start of its id.
-func (c *Client) Kill(ctx context.Context, name string) error {
-	return c.request(ctx, &wire.Kill{Session: name}, &wire.Done{})
+// maxKilled bounds the sessions of a request to end some: the server waits for as many at a time.
+const maxKilled = 64
+
+// Kill ends sessions, given by their names or the starts of their ids. It returns an error, or nil, for each of them.
+func (c *Client) Kill(ctx context.Context, names ...string) (errs []error) {
+	for len(names) > 0 {
+		some := names[:min(len(names), maxKilled)]
+		answer, err := c.ask(ctx, &wire.Kill{Session: some[0], Others: some[1:]})
+		var killed wire.Killed
+		switch {
+		case err == nil && answer.Decode(&killed) == nil && len(killed.Errors) == len(some):
+			for _, refusal := range killed.Errors {
+				if err = nil; refusal.Text != "" {
+					err = &refusal
+				}
+				errs = append(errs, err)
+			}
+		case err != nil && !errors.As(err, new(*wire.Error)): // the request has failed
+			errs = append(errs, slices.Repeat([]error{err}, len(some))...)
+		default: // of the first one alone
+			if some = some[:1]; err == nil {
+				err = answer.Decode(new(wire.Done))
+			}
+			errs = append(errs, err)
+		}
+		names = names[len(some):]
+	}
+	return errs
 }
 
 // Rename gives a session another name.

@@ -42,3 +42,29 @@ func TestRenameWhileAttached(t *testing.T) {
 		}
 	})
 }
+
+// Several sessions end by one request, and what fails does not keep the others from it.
+func TestKillSeveral(t *testing.T) {
+	inWorld(t, netem.Config{Delay: 5 * time.Millisecond}, true, func(w *world) {
+		var cfg Config
+		w.config = func(c *Config) { cfg = *c }
+		s := w.attach(Streams{})
+		done := make(chan error, 1)
+		go func() {
+			_, err := s.Run(context.Background())
+			done <- err
+		}()
+		time.Sleep(time.Second)
+		var err error
+		if cfg.Token, err = w.server.IssueToken(uint32(os.Geteuid())); err != nil {
+			t.Fatal(err)
+		}
+		other := New(cfg)
+		defer other.Close()
+		errs := other.Kill(context.Background(), "none", s.Name(), "neither")
+		if len(errs) != 3 || errs[0] == nil || errs[1] != nil || errs[2] == nil {
+			t.Errorf("got %v", errs)
+		}
+		<-done
+	})
+}

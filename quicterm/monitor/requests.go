@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"slices"
 	"time"
 
@@ -85,21 +86,61 @@ func (s *Monitor) Pass(ctx context.Context, p *privsep.Pass) (*privsep.Answer, e
 	if p.Type == wire.TypeRename {
 		return c.rename(ctx, p.Session, m)
 	}
+	if p.Type == wire.TypeKill && len(p.Others) > 0 {
+		return c.killAll(ctx, append([]string{p.Session}, p.Others...), m)
+	}
 	e, err := c.findOrLost(ctx, p.Session, detached)
 	if err != nil {
 		return nil, err
 	}
+	return answered(c.pass(ctx, e, m))
+}
+
+// killAll ends sessions by a Kill, as many at a time as may be asked.
+func (c *client) killAll(ctx context.Context, names []string, m wire.Message) (*privsep.Answer, error) {
+	killed := &wire.Killed{Errors: make([]wire.Error, len(names))}
+	failed := func(i int, err error) {
+		if refusal, ok := errors.AsType[*wire.Error](err); ok {
+			killed.Errors[i] = *refusal
+		} else if err != nil {
+			killed.Errors[i].Text = err.Error()
+		}
+	}
+	found := make(map[int]*entry)
+	for i, name := range names {
+		if e, err := c.findOrLost(ctx, name, detached); err == nil {
+			found[i] = new(*e) // and not the others that it was found among
+		} else {
+			failed(i, err)
+		}
+	}
+	askEach(c.server.Sessions, c.log, slices.Collect(maps.Keys(found)), func(i int) (wire.Message, error) {
+		return c.pass(ctx, found[i], m)
+	}, func(i int, answer wire.Message, err error) {
+		refusal := new(wire.Error)
+		if err == nil && answer.Decode(refusal) == nil {
+			err = refusal
+		}
+		failed(i, ended(err))
+	})
+	return answered(wire.New(killed))
+}
+
+// pass passes a Kill or a Clear on to the holder of a session.
+func (c *client) pass(ctx context.Context, e *entry, m wire.Message) (wire.Message, error) {
 	if e.record {
-		m, err = c.passToRecord(ctx, e, m)
-	} else if m, err = s.holders.Ask(ctx, c.account.UID, e.id, c.open(), m); err == nil && m.Type != wire.TypeError {
+		return c.passToRecord(ctx, e, m)
+	}
+	answer, err := c.server.holders.Ask(ctx, c.account.UID, e.id, c.open(), m)
+	if err == nil && answer.Type != wire.TypeError {
 		log := c.log.With("session", e.state.Name, "id", e.id.Short())
-		if p.Type == wire.TypeKill {
+		if m.Type == wire.TypeKill {
 			log.Info("client ends a session", "event", "kill")
 		} else {
 			log.Info("client has cleared the history of a session", "event", "clear")
 		}
 	}
-	return answered(m, err)
+	return answer, err
 }
 
 // rename passes a Rename on to the holder of a session that lives. No new session gets the name meanwhile.

@@ -35,11 +35,13 @@ func (c *conn) handle(ctx context.Context, m wire.Message) (done bool, err error
 		}
 		return false, wire.Send(c.carrier, description)
 	case wire.TypeKill, wire.TypeClear, wire.TypeRename:
-		var named wire.Kill // all three begin with the name of the session
+		var named wire.Kill // all three begin with the name of a session
 		if err := (wire.Message{Type: wire.TypeKill, Payload: m.Payload}).Decode(&named); err != nil {
 			return false, err
 		}
-		pass := &privsep.Pass{By: *c.by(), Session: named.Session, Type: m.Type, Payload: m.Payload}
+		pass := &privsep.Pass{
+			By: *c.by(), Session: named.Session, Others: named.Others, Type: m.Type, Payload: m.Payload,
+		}
 		answer, err := c.server.monitor.Pass(ctx, pass)
 		if err != nil {
 			return false, wire.Send(c.carrier, asError(err))

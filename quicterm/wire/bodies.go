@@ -149,9 +149,15 @@ func DecodeInfo(raw cbor.RawMessage) (Info, error) {
 	return info, err
 }
 
-// Kill ends a session. Done answers it.
+// Kill ends sessions. Done answers it or, if there are Others, Killed.
 type Kill struct {
-	Session string `cbor:"1,keyasint"` // name, or the start of an id
+	Session string   `cbor:"1,keyasint"` // name, or the start of an id
+	Others  []string `cbor:"3,keyasint,omitempty"`
+}
+
+// Killed says of each session of a Kill why it does not end; one that does has an empty Error.
+type Killed struct {
+	Errors []Error `cbor:"1,keyasint"`
 }
 
 // Rename gives a session another name. Done answers it.
@@ -250,6 +256,7 @@ func (*Resumed) Type() Type     { return TypeResumed }
 func (*List) Type() Type        { return TypeList }
 func (*Listing) Type() Type     { return TypeListing }
 func (*Kill) Type() Type        { return TypeKill }
+func (*Killed) Type() Type      { return TypeKilled }
 func (*Rename) Type() Type      { return TypeRename }
 func (*Done) Type() Type        { return TypeDone }
 func (*Error) Type() Type       { return TypeError }

@@ -219,9 +219,13 @@ var goldenBodies = []struct {
 		08 1a40000000
 		09 02
 		0a f5`},
-	{&Kill{Session: "work"},
-		`0c 000007 a1
-		01 64 776f726b`},
+	{&Kill{Session: "1", Others: []string{"work"}},
+		`0c 00000b a2
+		01 61 31
+		03 81 64 776f726b`},
+	{&Killed{Errors: []Error{{}, {Code: CodeNoSession, Text: "none"}}},
+		`16 000011 a1
+		01 82 a2 01 00 02 60 a2 01 01 02 64 6e6f6e65`},
 	{&Done{}, `0d 000001 a0`},
 	{&Rename{Session: "1", Name: "work"},
 		`13 00000a a2

@@ -28,7 +28,7 @@ const RequestsTime = 30 * time.Second
 // A Type is the type of a message.
 type Type uint8
 
-// The types of messages. Those up to TypeDescription are between client and server; the others
+// The types of messages. Those up to TypeKilled are between client and server; the others
 // never leave the machine.
 const (
 	TypeHello    Type = 1
@@ -54,6 +54,8 @@ const (
 
 	TypeDescribe    Type = 20
 	TypeDescription Type = 21
+
+	TypeKilled Type = 22
 
 	TypeOpen   Type = 32
 	TypeQuery  Type = 33

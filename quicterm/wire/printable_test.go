@@ -54,7 +54,7 @@ func FuzzPrintable(f *testing.F) {
 func TestTextsAreDecodedPrintable(t *testing.T) {
 	kept := []string{
 		"Hello.User", "Attach.Session", "Clear.Session", "Attach.Env", "Attach.Command", "Attach.Dir",
-		"Kill.Session", "Rename.Session", "Rename.Name", "Open.Scope", "Open.Account", "Resumed.Account", "Resumed.Scope",
+		"Kill.Others", "Kill.Session", "Rename.Session", "Rename.Name", "Open.Scope", "Open.Account", "Resumed.Account", "Resumed.Scope",
 		"State.Name",
 	}
 	const evil = "\x1b]0;\u202e\x9b"

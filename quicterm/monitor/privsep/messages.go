@@ -154,6 +154,7 @@ type Pass struct {
 	Session string    `cbor:"2,keyasint"`
 	Type    wire.Type `cbor:"3,keyasint"`
 	Payload []byte    `cbor:"4,keyasint"`
+	Others  []string  `cbor:"5,keyasint"` // further sessions of a Kill
 }
 
 // An Answer is the message by which a holder answers.
