@@ -21,7 +21,7 @@ import (
 // system stand for those of all systems.
 var orders = map[string]string{
 	"quicterm/holder": `doc timers program attachment clients owner
-		persist emulator snapshot draw hint pressure log record
+		persist emulator snapshot draw hint progress pressure log record
 		catchup lifetime size members input output
 		revoke carry resume attach requests
 		ask start system_linux lost holder serve main`,

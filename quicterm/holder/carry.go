@@ -80,6 +80,7 @@ func (h *Holder) carry(a *attachment, c carrier.Carrier, ready bool) {
 			h.cameLocked(a)
 		}
 		h.newCarrierLocked(a)
+		h.hints.followSoonLocked(a)
 	})
 	h.gate.Lock()
 	defer h.gate.Unlock()

@@ -31,7 +31,7 @@
 //	|        | stdin           inputLoop <------- endpoint <-- driver, per carrier <--
 //	+--------+
 //	   end: programLoop       presence: limitLoop      daemons: Serve, one per connection
-//	   modes of the terminal: hints.loop
+//	   modes of the terminal, progress of the program: hints.loop
 //
 // The gate guards all state. Every goroutine and timer of a session ends before Run
 // returns; Serve waits for its connections.

@@ -14,6 +14,9 @@ import (
 // maxGiven bounds the input of a writer that is recorded: more than a person types within changeTime.
 const maxGiven = 20
 
+// maxRepeats is how many looks after a hint it is told last to a client that is a program.
+const maxRepeats = 32
+
 // modes are what the kernel knows of the terminal.
 type modes struct {
 	flags   wire.TerminalFlags
@@ -33,7 +36,9 @@ type hints struct {
 	plain     bool          // the last input was plain keys
 	givenAt   time.Time     // when that was given
 	effectAt  time.Time     // when input counts that is not plain keys, or to which nothing was printed; or zero
-	timer     *time.Timer   // fires at the earlier one
+	timer     *time.Timer   // fires at the earliest time of these and of progress
+
+	progress progress
 }
 
 // hinting is what one writer is told.
@@ -43,6 +48,9 @@ type hinting struct {
 	last      wire.Hint
 	effective uint64    // the last frame of input that the next hint counts
 	given     []arrival // input after that, oldest first
+	input     uint64    // the last frame that the program was given
+	taken     uint64    // the last of these that has left the terminal's queue
+	repeats   int       // looks since the hint is the last one
 	buf       [session.MaxNote]byte
 }
 
@@ -56,20 +64,6 @@ func newHints(h *Holder) hints {
 	timer := time.NewTimer(effectTime)
 	timer.Stop()
 	return hints{h: h, timer: timer}
-}
-
-func (t *hints) loop(end <-chan struct{}) {
-	defer t.timer.Stop()
-	for {
-		select {
-		case <-end:
-			return
-		case <-t.timer.C:
-			t.h.gate.Lock()
-			t.sendLocked(time.Now())
-			t.h.gate.Unlock()
-		}
-	}
 }
 
 func (t *hints) sendLocked(now time.Time) {
@@ -107,9 +101,11 @@ func (t *hints) awaitSilenceLocked(now time.Time) {
 }
 
 func (t *hints) awaitHintLocked(now time.Time) {
-	at := t.silentAt
-	if e := t.effectAt; at.IsZero() || !e.IsZero() && e.Before(at) {
-		at = e
+	var at time.Time
+	for _, next := range []time.Time{t.silentAt, t.effectAt, t.progress.at} {
+		if at.IsZero() || !next.IsZero() && next.Before(at) {
+			at = next
+		}
 	}
 	if at.IsZero() {
 		t.timer.Stop()
@@ -147,6 +143,7 @@ func (t *hints) gaveLocked(now time.Time, w *attachment, d session.Delivered, ou
 	if w.hinting == nil {
 		return
 	}
+	w.hinting.input = d.After() - 1
 	w.hinting.gave(now, d.After()-1)
 	t.plain, t.givenAt = plain(d.Payload), now
 	if !t.plain {
@@ -213,8 +210,11 @@ func (t *hints) noteLocked(now time.Time, a *attachment) []byte {
 		Terminal: t.modes.flags,
 		Context:  t.modes.context,
 	}
+	if own.level >= wire.HintsProgram {
+		hint.Reading, hint.Taken = t.progress.reads, own.taken
+	}
 	if own.number == 0 || hint != own.last {
-		own.number, own.last = own.number+1, hint
+		own.number, own.last, own.repeats = own.number+1, hint, 0
 	}
 	received, _ := a.endpoint.Next()
 	return hint.Append(own.buf[:0], own.level, own.number, received)

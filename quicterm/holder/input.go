@@ -34,9 +34,11 @@ func (h *Holder) inputLoop() {
 		h.clients.taken++
 		w.takenAt = h.clients.taken
 		output := h.ring.Next()
+		h.hints.progress.giveLocked()
 		h.gate.Unlock()
 		h.give(d)
 		h.gate.Lock()
+		h.hints.progress.giving = false
 		if !w.role.writes() {
 			continue
 		}

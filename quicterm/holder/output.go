@@ -85,6 +85,7 @@ func (h *Holder) readOutput(r io.Reader, t buffer.Type) {
 			h.reading = reading{last: now, bytes: h.reading.bytes + uint64(n)}
 			h.lookForOwnerLocked(now)
 			h.skipFloodLocked(now)
+			h.hints.progress.changed()
 			h.hints.lookLaterLocked(now)
 			h.gate.Unlock()
 		}

@@ -23,6 +23,11 @@ type Program interface {
 	// Modes returns what a [wire.Hint] tells of the terminal, unless there is none or it was
 	// closed.
 	Modes(now time.Time) (flags wire.TerminalFlags, context uint16, ok bool)
+	// Taken reports whether the program has read all that it was given, except a line that has no end yet. Reads reports
+	// whether it waits for more: of a process that the account may not look into, it guesses if the terminal was quiet.
+	// Both are false where the system does not tell. They may take milliseconds, and have one caller at a time.
+	Taken() bool
+	Reads(now time.Time, quiet bool) bool
 	// Resize changes the size of the terminal and tells the program.
 	Resize(wire.Size) error
 	// Signal sends a signal to the processes in the foreground.

@@ -29,6 +29,11 @@ const (
 	changeTime   = 10 * turn
 	settledAfter = 10 * blink
 
+	// progressInterval is how often is looked what the program does with its input, for a client that is a program.
+	// unknownQuiet is how long the terminal must be quiet before a process of another account counts as waiting.
+	progressInterval = 4 * turn
+	unknownQuiet     = 10 * turn
+
 	blink = 100 * time.Millisecond
 
 	// echoTime is how long after input output counts as the answer to it.

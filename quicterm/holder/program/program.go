@@ -34,6 +34,8 @@ type Process struct {
 	stdout   io.ReadCloser
 	stderr   io.ReadCloser // nil on a terminal
 	shell    bool          // it is a login shell, in which a person types
+	tty      string        // the name of its end of the terminal
+	members  members       // for Reads alone
 
 	mu         sync.Mutex
 	foreground foreground
@@ -100,7 +102,9 @@ func startTerminal(cmd *exec.Cmd, launch *wire.Launch, login *pam.Session) (*Pro
 		terminal.Close()
 		return nil, err
 	}
-	p := &Process{terminal: output, stdin: output, stdout: output, shell: strings.HasPrefix(launch.Argv[0], "-")}
+	p := &Process{
+		terminal: output, stdin: output, stdout: output, shell: strings.HasPrefix(launch.Argv[0], "-"), tty: tty.Name(),
+	}
 	if err := p.Resize(launch.Size); err != nil {
 		terminal.Close()
 		return nil, err

@@ -31,6 +31,8 @@ type Stub struct {
 	size    wire.Size
 	flags   wire.TerminalFlags
 	context uint16
+	taken   bool
+	reads   bool
 	signals []syscall.Signal
 }
 
@@ -85,6 +87,25 @@ func (p *Stub) Modes(time.Time) (flags wire.TerminalFlags, context uint16, ok bo
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.flags, p.context, p.pty
+}
+
+// SetProgress sets what Taken and Reads return.
+func (p *Stub) SetProgress(taken, reads bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.taken, p.reads = taken, reads
+}
+
+func (p *Stub) Taken() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.taken
+}
+
+func (p *Stub) Reads(time.Time, bool) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.reads
 }
 
 func (p *Stub) Signal(sig syscall.Signal) {
