@@ -12,7 +12,7 @@
 // program, and runs that in one thread with random bytes and a clock that follow from the seed: then goroutines,
 // maps and keys do so, too, and a version of Go tells the same story byte for byte each time, on any machine. A
 // native run has another order of goroutines and other keys each time. So a failure that comes once counts, also if
-// another run of its seed passes.
+// another run of its seed passes: it leaves all its events in a file, with what the processes have logged.
 //
 // The server's machine has the daemon in its two halves, each of which dies alone: the real monitor with its files, and the
 // real server, whose calls to the monitor are encoded and decoded as between two processes (package privsep). Holders are
@@ -69,6 +69,9 @@ func run() error {
 		return err
 	}
 	defer os.RemoveAll(dir)
+	if mutations || shrink { // events of worlds that shall fail
+		os.Setenv("TMPDIR", dir)
+	}
 	if mutations {
 		return mutate(dir)
 	}

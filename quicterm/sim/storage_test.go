@@ -3,8 +3,10 @@
 package main
 
 import (
+	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,7 +24,9 @@ var storageKinds = []*kind{
 		f.undo = w.fillDisk()
 	}},
 	{name: "client's disk full", weight: 2, happen: func(w *world, f *fault) {
-		if a := f.actor(w); a != nil {
+		recorders := slices.DeleteFunc(w.everyone(), func(a *actor) bool { return !a.whole || !a.present() })
+		if len(recorders) > 0 {
+			a := recorders[f.target%uint64(len(recorders))]
 			a.mu.Lock()
 			a.full = true
 			a.mu.Unlock()
@@ -31,7 +35,19 @@ var storageKinds = []*kind{
 	{name: "short memory", weight: 3, most: 10 * time.Minute, happen: func(w *world, f *fault) {
 		w.free.Store(int64(f.x * shortMemory))
 		f.undo = func() { w.free.Store(plentyMemory) }
+		if s := w.sessions[f.target%uint64(len(w.sessions))]; s.pty() && s.lives() && s.ring == 0 {
+			w.running.Go(func() { s.flood(rand.New(rand.NewPCG(f.target, 8))) })
+		}
 	}},
+}
+
+// flood prints more than a ring has while memory is short.
+func (s *session) flood(rng *rand.Rand) {
+	for range 3 << 10 {
+		if !s.program.print(append(noise(rng, 1<<10), "\r\n"...)) {
+			return
+		}
+	}
 }
 
 // The parts of the server's memory that are free, in percent: while it is short at most shortMemory. With less than half of
