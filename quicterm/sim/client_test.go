@@ -341,7 +341,7 @@ func (a *actor) checkOutput(b []byte) {
 		at = bytes.Index(log, b)
 	}
 	if at < 0 || !bytes.HasPrefix(log[at:], b) {
-		a.world.failf("%s: output from byte %d is not what the program printed: %q", a.name, a.shown, b)
+		a.world.failf("%s: output from byte %d is not what the program printed: %.100q", a.name, a.shown, b)
 		a.creates, at = false, a.shown
 	}
 	a.shown = at + len(b)
