@@ -56,7 +56,7 @@ func (w *world) revoke(m *machine, f *fault) {
 	}
 	for _, a := range attached {
 		if a.session.pty() && a.session.lives() {
-			w.comeAgain(f, a)
+			w.comeAgain(f, a, a.role)
 		}
 	}
 }

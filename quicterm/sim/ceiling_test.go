@@ -91,7 +91,7 @@ func TestCarriersThatEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(1, dir)
 		m := w.newMachine("m", netem.Config{Delay: trip / 2}, netem.Config{Delay: trip / 2})
-		s := &session{world: w, name: "s0", script: "shell", took: make(map[string]int)}
+		s := w.newSession("s0", "shell")
 		w.sessions = []*session{s}
 		a := w.newActor("c0", m, s, wire.RoleWriter)
 		w.startDaemon()

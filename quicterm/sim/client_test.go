@@ -41,6 +41,7 @@ type actor struct {
 	mu       sync.Mutex
 	s        *client.Session // nil before it is attached
 	typed    int             // keys that it has typed
+	hurry    time.Time       // until when it types fast
 	state    client.State    // of its link
 	best     client.State    // since the meters were read
 	worst    client.State    // the same
@@ -380,6 +381,9 @@ func (a *actor) typeKeys(ctx context.Context, s *client.Session) {
 		if a.rng.IntN(100) == 0 {
 			pause = time.Duration(a.rng.IntN(int(2 * time.Minute)))
 		}
+		if a.hurries() {
+			pause /= 8
+		}
 		a.sleep(ctx, pause)
 		if a.process.await() && ctx.Err() == nil && !a.world.isQuiet() {
 			a.typeKey(s)
@@ -387,11 +391,19 @@ func (a *actor) typeKeys(ctx context.Context, s *client.Session) {
 	}
 }
 
+func (a *actor) hurries() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return time.Now().Before(a.hurry)
+}
+
 // typeKey types the next key.
 func (a *actor) typeKey(s *client.Session) {
 	a.mu.Lock()
-	key := fmt.Sprintf("%s.%d;", a.name, a.typed+1)
+	n := a.typed + 1
 	a.mu.Unlock()
+	a.session.typing(a.name, n)
+	key := fmt.Sprintf("%s.%d;", a.name, n)
 	if _, err := s.Write([]byte(key)); err != nil {
 		return
 	}

@@ -130,17 +130,17 @@ var kinds = []*kind{
 			return
 		}
 		a.kill()
-		w.comeAgain(f, a)
+		w.comeAgain(f, a, a.role)
 	}},
 	{name: "takeover", weight: 3, happen: func(w *world, f *fault) {
 		if a := f.actor(w); a != nil && a.session.pty() && a.session.isCreated() {
-			w.comeAgain(f, a)
+			w.takeOver(f, a)
 		}
 	}},
 	{name: "two takeovers at once", weight: 1, happen: func(w *world, f *fault) {
 		if a := f.actor(w); a != nil && a.session.pty() && a.session.isCreated() {
-			w.comeAgain(f, a)
-			w.comeAgain(f, a)
+			w.takeOver(f, a)
+			w.takeOver(f, a)
 		}
 	}},
 	{name: "resizes", weight: 3, happen: func(w *world, f *fault) {
@@ -266,13 +266,21 @@ func (w *world) undo(f *fault) {
 	}
 }
 
-// comeAgain attaches a new writer to the session of a client, on another machine.
-func (w *world) comeAgain(f *fault, a *actor) {
-	m := w.machines[f.target/11%uint64(len(w.machines))]
-	role := wire.RoleWriter
-	if a.role != wire.RoleWriter {
-		role = a.role
+// takeOver attaches a new writer to the session of a client, while those type that it displaces.
+func (w *world) takeOver(f *fault, a *actor) {
+	for _, b := range w.everyone() {
+		if b.session == a.session {
+			b.mu.Lock()
+			b.hurry = time.Now().Add(10 * time.Second)
+			b.mu.Unlock()
+		}
 	}
+	w.comeAgain(f, a, wire.RoleWriter)
+}
+
+// comeAgain attaches a new client to the session of one, on another machine.
+func (w *world) comeAgain(f *fault, a *actor, role wire.Role) {
+	m := w.machines[f.target/11%uint64(len(w.machines))]
 	b := w.newActor(fmt.Sprintf("c%d", len(w.everyone())), m, a.session, role)
 	w.running.Go(b.run)
 }

@@ -26,7 +26,7 @@ func killIn(t *testing.T, roles []wire.Role, kill func(w *world, s *session, act
 		w := newWorld(1, dir)
 		w.net.RouteStreams(func(from, to netip.AddrPort) *netem.Link { return nil }) // or kernels would answer for the dead
 		m := w.newMachine("m0", netem.Config{Delay: 20 * time.Millisecond})
-		s := &session{world: w, name: "s0", script: "shell", took: make(map[string]int)}
+		s := w.newSession("s0", "shell")
 		w.sessions = []*session{s}
 		w.startDaemon()
 		for i, role := range roles {
@@ -179,6 +179,27 @@ func TestKilledHolderIsSilent(t *testing.T) {
 		<-actors[0].ended
 		if err := actors[0].err; !errors.Is(err, client.ErrGone) {
 			w.failf("the client of a holder that was killed ends with %v", err)
+		}
+	})
+}
+
+// What a client types after another has taken its place, and before it hears of that, is not for the program.
+func TestDisplacedInput(t *testing.T) {
+	killIn(t, []wire.Role{wire.RoleWriter}, func(w *world, s *session, actors []*actor) {
+		w.set(0, netem.Config{Delay: time.Second}) // so that it types for as long
+		b := w.newActor("b", w.newMachine("m1", netem.Config{}), s, wire.RoleWriter)
+		w.running.Go(b.run)
+		for range 10 {
+			time.Sleep(100 * time.Millisecond)
+			if s := actors[0].current(); s != nil {
+				actors[0].typeKey(s)
+			}
+		}
+		time.Sleep(5 * time.Second)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if len(s.displaced) != 1 || s.took["a"] == len(s.typed["a"]) {
+			w.failf("displaced were %d; the program has read %d of %d keys", len(s.displaced), s.took["a"], len(s.typed["a"]))
 		}
 	})
 }

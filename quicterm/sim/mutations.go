@@ -44,8 +44,8 @@ var defects = []defect{
 	},
 	{
 		name: "frames of a bulk carrier that are lost with it", file: "quicterm/session/bulk.go",
-		was: "c.out.missed = append(c.out.missed, b.out.flight...)",
-		is:  "c.out.missed = append(c.out.missed, b.out.flight[:len(b.out.flight)-1]...)",
+		was: "append(c.out.missed, b.out.flight...)",
+		is:  "append(c.out.missed, b.out.flight[:max(len(b.out.flight), 1)-1]...)",
 	},
 	{
 		name: "a snapshot that leaves out the frame after it", file: "quicterm/session/snapshot.go",

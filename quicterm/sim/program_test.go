@@ -30,19 +30,38 @@ type session struct {
 	lost    bool   // its holder was killed, or its pipe was hung up
 	unkept  bool   // its disk was full
 
-	mu       sync.Mutex
-	program  *program
-	started  bool
-	printed  uint64         // bytes that the program has printed
-	log      []byte         // these bytes
-	took     map[string]int // number of the last key that the program has read, by client
-	order    []string       // clients that have typed, each when it began to
-	consumed int            // bytes of a pipe's input
-	bad      string         // what was wrong with the input, or ""
-	ended    bool           // the program has ended
-	since    time.Time      // when it has printed for the first time
+	mu      sync.Mutex
+	program *program
+	started bool
+	printed uint64                 // bytes that the program has printed
+	log     []byte                 // these bytes
+	took    map[string]int         // number of the last key that the program has read, by client
+	typed   map[string][]time.Time // when each client has typed its keys
+
+	numbers    map[wire.InstanceID]uint64    // those that the holder has given to clients that type
+	lastWriter uint64                        // number of the last client that has displaced others
+	displaced  map[wire.InstanceID]time.Time // clients that were, and when
+	consumed   int                           // bytes of a pipe's input
+	bad        string                        // what was wrong with the input, or ""
+	ended      bool                          // the program has ended
+	since      time.Time                     // when it has printed for the first time
 
 	toldUnkept bool // its holder has told that its record cannot be written
+}
+
+// newSession returns a session that nobody has created yet.
+func (w *world) newSession(name, script string) *session {
+	return &session{
+		world: w, name: name, script: script, took: make(map[string]int), typed: make(map[string][]time.Time),
+		numbers: make(map[wire.InstanceID]uint64), displaced: make(map[wire.InstanceID]time.Time),
+	}
+}
+
+// typing records that a client types its next key now.
+func (s *session) typing(client string, n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.typed[client] = append(s.typed[client][:n-1], time.Now())
 }
 
 // pty reports whether the session has a terminal.
@@ -257,28 +276,15 @@ func (s *session) read(key string) {
 	if last := s.took[client]; n != last+1 {
 		s.failLocked("after key %d of %s the program reads key %d", last, client, n)
 	}
-	if s.took[client] == 0 {
-		s.order = append(s.order, client)
-	}
 	s.took[client] = n
-	if w := s.world.client(client); w != nil && w.role == wire.RoleWriter {
-		if later := s.laterWriter(client); later != "" {
-			s.failLocked("key %d of %s comes after a key of %s, which has displaced it", n, client, later)
-		}
+	a, typed := s.world.client(client), s.typed[client]
+	if a == nil || n > len(typed) {
+		s.failLocked("the program reads key %d of %s, which has typed %d", n, client, len(typed))
+		return
 	}
-}
-
-// laterWriter returns the writer that has typed last, if that is another one that began later.
-func (s *session) laterWriter(client string) string {
-	seen := false
-	for _, name := range s.order {
-		if name == client {
-			seen = true
-		} else if c := s.world.client(name); seen && c != nil && c.role == wire.RoleWriter {
-			return name
-		}
+	if at, ok := s.displaced[a.request]; ok && typed[n-1].After(at) {
+		s.failLocked("%s was displaced at %v, and the program reads key %d, typed later", client, at.Sub(s.world.begun), n)
 	}
-	return ""
 }
 
 func (s *session) failLocked(format string, args ...any) {

@@ -80,7 +80,7 @@ func TestChangedRing(t *testing.T) {
 		link := netem.Config{Delay: trip / 2}
 		w := newWorld(1, dir)
 		w.newMachine("m", link)
-		s := &session{world: w, name: "s0", script: "shell", took: make(map[string]int)}
+		s := w.newSession("s0", "shell")
 		w.sessions = []*session{s}
 		a := w.newActor("c0", w.machines[0], s, wire.RoleWriter)
 		w.startDaemon()

@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -269,6 +270,9 @@ func (h *heldBy) Carry(
 		e.sealed = true
 		h.checkProof(request)
 	}
+	if answer.Type == wire.TypeAttached {
+		h.recordAttached(id, request, answer)
+	}
 	h.mu.Lock()
 	if h.ends[id] == nil {
 		h.ends[id] = make(map[*end]bool)
@@ -300,6 +304,34 @@ func (h *holders) checkProof(request wire.Message) {
 	h.mu.Unlock()
 	if used {
 		h.host.world.failf("a holder has accepted a proof, number %d, twice", r.N)
+	}
+}
+
+// recordAttached records whom a client displaces that has attached. Answers of two may come in another order than that in
+// which the holder has numbered them.
+func (h *holders) recordAttached(id wire.SessionID, request, answer wire.Message) {
+	var asked wire.Attach
+	var attached wire.Attached
+	if err := errors.Join(request.Decode(&asked), answer.Decode(&attached)); err != nil {
+		h.host.world.failf("an attach cannot be read: %v", err)
+		return
+	}
+	h.mu.Lock()
+	s := h.host.world.session(h.names[id])
+	h.mu.Unlock()
+	if s == nil || asked.Role.ReadOnly() {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.numbers[asked.Instance] = attached.Number
+	if asked.Role == wire.RoleWriter {
+		s.lastWriter = max(s.lastWriter, attached.Number)
+	}
+	for instance, number := range s.numbers {
+		if _, known := s.displaced[instance]; !known && number < s.lastWriter {
+			s.displaced[instance] = time.Now()
+		}
 	}
 }
 

@@ -103,10 +103,8 @@ func (w *world) populate() {
 		w.newMachine(fmt.Sprintf("m%d", i), links...)
 	}
 	for i := range 1 + rng.IntN(4) {
-		s := &session{
-			world: w, name: fmt.Sprintf("s%d", i), script: scripts[rng.IntN(len(scripts))], seed: rng.Uint64(),
-			size: rng.IntN(4 << 20), status: byte(rng.IntN(100)), took: make(map[string]int),
-		}
+		s := w.newSession(fmt.Sprintf("s%d", i), scripts[rng.IntN(len(scripts))])
+		s.seed, s.size, s.status = rng.Uint64(), rng.IntN(4<<20), byte(rng.IntN(100))
 		if rng.IntN(3) == 0 {
 			s.ring = 64<<10 + rng.IntN(256<<10)
 		}
