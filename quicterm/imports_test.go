@@ -293,8 +293,8 @@ var packages = []struct {
 	{
 		path: "cmd/qt", role: "the command line of the client",
 		imports: `configs quicterm/screen/asciicast quicterm/auth quicterm/client/bootstrap quicterm/client quicterm/client/reach
-			quicterm/doctor quicterm/client/install quicterm/terminal/predict quicterm/machine/rundir quicterm/screen quicterm/screen/picture
-			quicterm/client/sshconfig quicterm/terminal quicterm/version quicterm/wire github.com/spf13/cobra github.com/spf13/pflag golang.org/x/crypto golang.org/x/term`,
+			quicterm/doctor quicterm/client/install quicterm/terminal/predict quicterm/machine/rundir quicterm/screen
+			quicterm/screen/marks quicterm/screen/picture quicterm/client/sshconfig quicterm/terminal quicterm/version quicterm/wire github.com/spf13/cobra github.com/spf13/pflag golang.org/x/crypto golang.org/x/term`,
 		tests: "bench/bubble bench/rig cmd/dist/man quicterm/holder github.com/rogpeppe/go-internal",
 	},
 	{

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"os"
@@ -10,7 +9,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"github.com/quicterm/quicterm/quicterm/client"
 	"github.com/quicterm/quicterm/quicterm/client/reach"
@@ -21,13 +19,18 @@ import (
 
 func peekCommand() *cobra.Command {
 	opts := options{role: wire.RolePeek}
-	var asJSON, asANSI bool
-	var image string
+	var p peeking
 	c := &cobra.Command{
 		Use:   "peek [flags] [[user@]host [session]]",
 		Short: "Show what is on the screen of a session, without attaching to it",
 		Long: `Show what is on the screen of a session, as text: of this machine if no host is given, and one
 from a list if it is not named and there is more than one. The session's clients are not told of it.
+
+If the shell sends marks of its prompts and commands (qt shell-integration), --last prints the output
+of the last command alone, and --marks lists the commands: the rows in which its prompt and its output
+begin and in which it has ended, its exit status, and the last line of its prompt. Rows are counted from 0 at
+the top of the screen; those of the scrollback are negative. All of that is what the session's programs
+say of themselves, and proves nothing.
 
 With --json, print an object:
 
@@ -35,6 +38,11 @@ With --json, print an object:
   cursor               an array: column and row, from 0
   alternate            whether the alternate screen is shown, as by an editor
   title                of the window
+  cwd, cwd_host        directory that the shell has told last, and its host; may be empty
+  commands             an array with an object for each command that is known in the rows:
+                       prompt, output, end (rows), status (of those that have ended, if it
+                       is known) and running
+  last_status          exit status of the last command that has ended, or null
   modes                of the terminal, by the names that xterm.js has for them
   screen               an array of rows, each an object:
     wrap               whether the row continues the one above
@@ -43,39 +51,34 @@ With --json, print an object:
                        usual one), pN (number N of the palette) or #rrggbb. The
                        attributes are letters: Bold, Dim, Italic, Underline, K for
                        blinking, Reverse, Hidden, Strike
-  scrollback           rows above the screen: none
-  main                 rows of the main screen, while the alternate one is shown`,
+  scrollback           rows above the screen: as many as --lines says
+  main                 rows of the main screen, while the alternate one is shown
+
+With --viewport, each row of these is its text alone, and screen and scrollback are all there is of rows.`,
 		Args: usage(cobra.MaximumNArgs(2)),
 		RunE: func(c *cobra.Command, args []string) error {
-			show := picture.Text
-			switch {
-			case asJSON && asANSI || image != "" && (asJSON || asANSI):
-				return errors.New("--json, --ansi and --png exclude each other")
-			case asJSON:
-				show = showJSON
-			case asANSI:
-				show = picture.ANSI
-			case image != "":
-				show = func(w io.Writer, s *screen.Screen) error { return savePNG(w, image, s) }
-			}
-			if image == "-" && term.IsTerminal(int(os.Stdout.Fd())) {
-				return errors.New("the image is not for a terminal: name a file, or send the output to one")
+			if err := p.check(); err != nil {
+				return err
 			}
 			host, rest := splitHost(args)
 			name := strings.Join(rest, "")
 			return withSession(c.Context(), host, &name, &opts, func(ctx context.Context, a *reach.Access) error {
-				s, err := peek(ctx, a.Client, name)
+				s, err := peek(ctx, a.Client, name, p.scrollback())
 				if err != nil {
 					return err
 				}
-				return show(c.OutOrStdout(), s)
+				return p.show(c.OutOrStdout(), s)
 			})
 		},
 	}
 	addTargetFlags(c, &opts)
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	c.Flags().BoolVar(&asANSI, "ansi", false, "print text with colours and attributes")
-	c.Flags().StringVar(&image, "png", "", "write an image to this `file`, or to standard output if it is -")
+	c.Flags().BoolVar(&p.json, "json", false, "print JSON")
+	c.Flags().BoolVar(&p.ansi, "ansi", false, "print text with colours and attributes")
+	c.Flags().StringVar(&p.image, "png", "", "write an image to this `file`, or to standard output if it is -")
+	c.Flags().BoolVar(&p.viewport, "viewport", false, "print all rows of the screen as text, also empty ones at the end")
+	c.Flags().BoolVar(&p.marks, "marks", false, "list the commands that the shell has told of")
+	c.Flags().BoolVar(&p.last, "last", false, "print the output of the last command")
+	c.Flags().Uint32Var(&p.lines, "lines", 0, "rows of the scrollback to show above the screen, at most `N`")
 	complete(c, &opts, hostNames, sessionNames)
 	return c
 }
@@ -87,13 +90,13 @@ const peekTimeout = 30 * time.Second
 // errNoScreen means that the screen has not come.
 var errNoScreen = errors.New("the session did not tell its screen in time")
 
-// peek returns the screen of a session.
-func peek(ctx context.Context, c *client.Client, name string) (*screen.Screen, error) {
+// peek returns the screen of a session, with rows of its scrollback.
+func peek(ctx context.Context, c *client.Client, name string, lines uint32) (*screen.Screen, error) {
 	req := &wire.Attach{
 		Mode:    wire.ModeAttach,
 		Session: name,
 		Role:    wire.RolePeek,
-		Replay:  wire.Replay{Kind: wire.ReplayScreen},
+		Replay:  wire.Replay{Kind: wire.ReplayScreen, Lines: lines},
 	}
 	// A screen of the session's size. The functions are called while s runs.
 	var s *client.Session
@@ -131,13 +134,6 @@ func peek(ctx context.Context, c *client.Client, name string) (*screen.Screen, e
 type writerFunc func([]byte) (int, error)
 
 func (f writerFunc) Write(b []byte) (int, error) { return f(b) }
-
-func showJSON(w io.Writer, s *screen.Screen) error {
-	dump := s.Dump()
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	return e.Encode(dump)
-}
 
 // savePNG writes an image to a file, or to w if the file is -. Of an image that cannot be written, such as on a full
 // disk, no file is left.

@@ -25,6 +25,19 @@ func (s *Screen) Row(y int) Row {
 	return Row{s: s}
 }
 
+// Rows returns the rows of the screen, and before them those of the scrollback, at most so many and the newest ones.
+// The alternate screen has none.
+func (s *Screen) Rows(scrollback int) []Row {
+	if s.Alternate() {
+		scrollback = 0
+	}
+	var rows []Row
+	for y := -min(scrollback, s.history.lines); y < s.rows; y++ {
+		rows = append(rows, s.Row(y))
+	}
+	return rows
+}
+
 // rowOf returns a row of the main screen or of the scrollback.
 func (s *Screen) rowOf(y int) row {
 	if y >= 0 {

@@ -1,10 +1,6 @@
 package screen
 
-import (
-	"strings"
-
-	"github.com/quicterm/quicterm/quicterm/screen/marks"
-)
+import "github.com/quicterm/quicterm/quicterm/screen/marks"
 
 // mark obeys a mark of the shell. On the alternate screen it is one of another shell, which a program shows.
 func (s *Screen) mark(m marks.Mark) {
@@ -40,24 +36,23 @@ func (s *Screen) mainCursor() Place {
 	return Place{s.x, s.y}
 }
 
-// OutputOf returns what is on the screen and in the scrollback of the output of one of the Commands, as lines of text.
-func (s *Screen) OutputOf(c marks.Command) string {
-	var b strings.Builder
+// MainText returns the lines of the main screen and the scrollback from a row up to a column of another one, such as
+// the output of one of the Commands: a line in each Row. After output that ends with a line's end, the last one is empty.
+func (s *Screen) MainText(first, last, column int) []Row {
+	var lines []Row
 	var line []row
-	for y := c.Output; y <= c.End; y++ {
+	for y := first; y <= last; y++ {
 		r := s.rowOf(y)
 		if len(line) > 0 && !r.wrapped {
-			b.WriteString(Row{s, row{cells: text(line, s.cols)}}.Text())
-			b.WriteByte('\n')
+			lines = append(lines, Row{s, row{cells: text(line, s.cols)}})
 			line = line[:0]
 		}
-		if y == c.End {
-			r.cells = r.cells[:min(c.Column, s.cols)]
+		if y == last {
+			r.cells = r.cells[:min(column, s.cols)]
 		}
 		line = append(line, r)
 	}
-	b.WriteString(Row{s, row{cells: text(line, s.cols)}}.Text())
-	return b.String()
+	return append(lines, Row{s, row{cells: text(line, s.cols)}})
 }
 
 // input writes the mark of a command that a person edits, which moves the cursor.

@@ -29,7 +29,11 @@ func told(s *Screen) string {
 		if c.Running {
 			text += " runs"
 		}
-		list = append(list, fmt.Sprintf("%s %q", text, s.OutputOf(c)))
+		var lines []string
+		for _, line := range s.MainText(c.Output, c.End, c.Column) {
+			lines = append(lines, line.Text())
+		}
+		list = append(list, fmt.Sprintf("%s %q", text, strings.Join(lines, "\n")))
 	}
 	return strings.Join(list, "; ")
 }

@@ -31,7 +31,7 @@ func TestText(t *testing.T) {
 		"a\x1b[44mb\x1b[7;31mc \x1b[0m d \t": "abc  d\n",
 	} {
 		var b strings.Builder
-		if err := Text(&b, show(10, 6, output)); err != nil || b.String() != want {
+		if err := Text(&b, show(10, 6, output).Rows(0)); err != nil || b.String() != want {
 			t.Errorf("%q is shown as %q, %v; want %q", output, b.String(), err, want)
 		}
 	}
@@ -48,7 +48,7 @@ func TestANSI(t *testing.T) {
 		"\x1b]8;;http://x\a.\x1b]8;;\a":         ".\n",
 	} {
 		var b strings.Builder
-		if err := ANSI(&b, show(10, 4, output)); err != nil || b.String() != want {
+		if err := ANSI(&b, show(10, 4, output).Rows(0)); err != nil || b.String() != want {
 			t.Errorf("%q is shown as %q, %v; want %q", output, b.String(), err, want)
 		}
 	}
@@ -84,7 +84,7 @@ func TestANSIOfPrograms(t *testing.T) {
 		}
 		before := show(80, 24, string(output))
 		var b bytes.Buffer
-		if err := ANSI(&b, before); err != nil {
+		if err := ANSI(&b, before.Rows(0)); err != nil {
 			t.Fatal(err)
 		}
 		text := bytes.TrimSuffix(b.Bytes(), []byte("\n"))
@@ -192,7 +192,7 @@ func FuzzPicture(f *testing.F) {
 		s := screen.New(20, 5, screen.Limits{})
 		s.Write(output)
 		var b strings.Builder
-		if err := Text(&b, s); err != nil {
+		if err := Text(&b, s.Rows(0)); err != nil {
 			t.Fatal(err)
 		}
 		if i := strings.IndexFunc(b.String(), func(r rune) bool { return r != '\n' && (r < ' ' || r >= 0x7f && r < 0xa0) }); i >= 0 {

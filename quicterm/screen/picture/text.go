@@ -14,27 +14,28 @@ import (
 	"github.com/quicterm/quicterm/quicterm/screen"
 )
 
-// Text writes the rows of the screen as lines of text, without blanks at their ends and without
-// empty lines at the end.
-func Text(w io.Writer, s *screen.Screen) error { return lines(w, s, false) }
+// Text writes rows as lines of text, without blanks at their ends and without empty lines at the end.
+func Text(w io.Writer, rows []screen.Row) error { return lines(w, rows, false) }
 
 // ANSI writes what Text does, with the control sequences for colours and attributes. At the end of
 // each line they are the usual ones.
-func ANSI(w io.Writer, s *screen.Screen) error { return lines(w, s, true) }
+func ANSI(w io.Writer, rows []screen.Row) error { return lines(w, rows, true) }
 
-func lines(w io.Writer, s *screen.Screen, styled bool) error {
+func lines(w io.Writer, rows []screen.Row, styled bool) error {
 	out := bufio.NewWriter(w)
-	_, rows := s.Size()
-	for rows > 0 && width(s.Row(rows-1), styled) == 0 {
-		rows--
+	for len(rows) > 0 && width(rows[len(rows)-1], styled) == 0 {
+		rows = rows[:len(rows)-1]
 	}
 	var line []byte
-	for y := range rows {
-		line = append(appendRow(line[:0], s.Row(y), styled), '\n')
+	for _, row := range rows {
+		line = append(appendRow(line[:0], row, styled), '\n')
 		out.Write(line)
 	}
 	return out.Flush()
 }
+
+// Line returns a row as Text writes it, without the end of the line.
+func Line(row screen.Row) string { return string(appendRow(nil, row, false)) }
 
 func appendRow(line []byte, row screen.Row, styled bool) []byte {
 	return appendColumns(line, row, 0, width(row, styled), styled)
