@@ -226,7 +226,7 @@ var packages = []struct {
 	},
 	{
 		path: "quicterm/monitor/processes", role: "finds, asks and starts holders; decides nothing about who gets in",
-		imports: `migrate/carrier quicterm/doctor quicterm/holder quicterm/machine/account quicterm/machine/floodlog
+		imports: `migrate/carrier quicterm/doctor quicterm/holder quicterm/machine/account quicterm/machine/command quicterm/machine/floodlog
 			quicterm/machine/keyring quicterm/machine/memory quicterm/machine/pam quicterm/machine/rundir
 			quicterm/machine/systemd quicterm/quota quicterm/wire golang.org/x/sync`,
 		tests: "quicterm/holder/holdertest quicterm/machine/keyfile",

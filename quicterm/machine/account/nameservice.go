@@ -149,8 +149,8 @@ func (n *NameService) askOnce(ctx context.Context, line []string, limited bool) 
 		}
 		return a, err
 	}
-	var ran error
-	defer func() { command.WhenEnded(ran, func() { endSame(); end() }) }()
+	ran := &answer{files: localFiles()}
+	defer func() { command.WhenEnded(ran.err, func() { endSame(); end() }) }()
 	if a, _ = n.kept(key); a != nil { // another caller has asked meanwhile
 		return a, nil
 	}
@@ -159,11 +159,9 @@ func (n *NameService) askOnce(ctx context.Context, line []string, limited bool) 
 			return nil, err
 		}
 	}
-	a = &answer{files: localFiles()}
-	a.out, ran = n.run(ctx, line[0], line[1:])
-	a.err = ran
-	n.keep(key, a)
-	return a, nil
+	ran.out, ran.err = n.run(ctx, line[0], line[1:])
+	n.keep(key, ran)
+	return ran, nil
 }
 
 // kept returns an answer that is valid, or nil, and whether the same was found before.

@@ -16,6 +16,7 @@ import (
 	"github.com/quicterm/quicterm/quicterm/doctor"
 	"github.com/quicterm/quicterm/quicterm/holder"
 	"github.com/quicterm/quicterm/quicterm/machine/account"
+	"github.com/quicterm/quicterm/quicterm/machine/command"
 	"github.com/quicterm/quicterm/quicterm/machine/pam"
 )
 
@@ -44,6 +45,9 @@ func (f *suFinder) find(ctx context.Context, start func(*exec.Cmd) error, log *s
 			return path, reason
 		}
 		path, err := pam.Find(context.WithoutCancel(ctx), start)
+		ended := make(chan struct{})
+		command.WhenEnded(err, func() { close(ended) })
+		<-ended // one that does not end is the only one
 		_, absent := errors.AsType[pam.Absent](err)
 		_, unusable := errors.AsType[pam.Unusable](err)
 		if err != nil && !absent && !unusable {
