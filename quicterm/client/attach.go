@@ -61,6 +61,8 @@ type Streams struct {
 	// Out is written, and before any later output. Of several that are due it gets the newest.
 	// Without the function, the client asks for none.
 	Hinted func(wire.Hint)
+	// Refused is called when the program did not get a secret of this client (see [Session.WriteSecret]).
+	Refused func()
 	// InputClosed is called when the program no longer reads its input.
 	InputClosed func()
 }
@@ -169,10 +171,9 @@ func (c *Client) Attach(ctx context.Context, req *wire.Attach, streams Streams) 
 	s.instance = req.Instance
 	compress := compression(c.cfg.Compression)
 	req.Compression = uint8(compress)
+	req.Hints = max(req.Hints, wire.HintsPredict)
 	if streams.Hinted == nil {
 		req.Hints = 0
-	} else {
-		req.Hints = max(req.Hints, wire.HintsPredict)
 	}
 	req.Machine = c.cfg.Machine
 	if len(req.Input) > 0 {
@@ -259,11 +260,6 @@ func (s *Session) Sizing() wire.Sizing {
 
 // Number returns the number of this client in the session, by which a [wire.Sizing] names the owner.
 func (s *Session) Number() uint64 { return s.attached.Number }
-
-// Offset returns the offset in the log of the output behind what the session has written or told, from which another
-// attach continues (see [wire.Replay]); before Run, the offset at which the output begins. It is for the callbacks of
-// [Streams] that Run's goroutine calls, and for the time before and after Run.
-func (s *Session) Offset() uint64 { return s.offset + s.attached.Trim }
 
 // Run keeps the session connected and writes its output until it is over. It returns the
 // exit status of the program: 128 and the signal's number if a signal killed it. The end of

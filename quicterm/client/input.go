@@ -73,6 +73,16 @@ func (s *Session) AskHint() {
 	s.driver.Wake()
 }
 
+// WriteSecret sends input that the program gets only if its terminal reads a line that it does not show, as a prompt for a
+// password does. Else the server drops it, and [Streams] has Refused called. It returns the frame of input that has
+// the secret, of at most [wire.MaxInput] bytes, and blocks as Write does.
+func (s *Session) WriteSecret(secret []byte) (frame uint64, err error) {
+	if len(secret) > wire.MaxInput {
+		return 0, fmt.Errorf("a secret of %d bytes, more than %d", len(secret), wire.MaxInput)
+	}
+	return s.append(wire.Secret, secret)
+}
+
 // CloseWrite ends the input. It blocks as Write does.
 func (s *Session) CloseWrite() error {
 	return s.send(wire.EOF, []byte{byte(wire.StreamStdin)})
@@ -99,16 +109,21 @@ func (s *Session) Signal(name string) error { return s.send(wire.Signal, []byte(
 func (s *Session) Skip() error { return s.send(wire.Skip, nil) }
 
 func (s *Session) send(t buffer.Type, payload []byte) error {
+	_, err := s.append(t, payload)
+	return err
+}
+
+func (s *Session) append(t buffer.Type, payload []byte) (frame uint64, err error) {
 	s.gate.Lock()
 	defer s.gate.Unlock()
 	room := func() bool { return s.over || s.ring.Room() >= max(len(payload), 1) }
 	_ = s.waitLocked(context.Background(), room)
 	if s.over {
-		return errOver
+		return 0, errOver
 	}
-	s.ring.Append(t, payload)
+	frame = s.ring.Append(t, payload)
 	s.appendedLocked()
-	return nil
+	return frame, nil
 }
 
 // appendedLocked sends frames that were appended to the ring.

@@ -101,3 +101,44 @@ func TestInputInAttachAgain(t *testing.T) {
 		w.program.SetModes(0, 1)
 	})
 }
+
+// A secret reaches a program that hides it. Else the client that has sent it is told that it was refused, and no other.
+func TestWriteSecret(t *testing.T) {
+	inWorld(t, netem.Config{Delay: 30 * time.Millisecond}, true, func(w *world) {
+		writer := w.attach(Streams{Refused: func() { t.Error("another client is told") }})
+		w.kept.Go(func() {
+			var out bytes.Buffer
+			refused := 0
+			s, err := w.tryAttach(
+				&wire.Attach{Mode: wire.ModeAttach, Session: "world", PTY: true, Role: wire.RoleShare},
+				Streams{Stdout: &out, Refused: func() { refused++ }})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			w.kept.Go(func() {
+				defer s.Leave()
+				for frame, modes := range []wire.TerminalFlags{wire.Canonical | wire.Echo, wire.Canonical, 0} {
+					w.program.SetModes(modes, 7)
+					if got, err := s.WriteSecret([]byte("secret")); got != uint64(frame+1) || err != nil {
+						t.Errorf("frame %d, %v", got, err)
+					}
+					time.Sleep(time.Second)
+				}
+				if _, err := s.WriteSecret(make([]byte, wire.MaxInput+1)); err == nil {
+					t.Error("a secret is accepted that is too long")
+				}
+			})
+			if _, err := s.Run(context.Background()); !errors.Is(err, ErrLeft) {
+				t.Error(err)
+			}
+			if got := w.program.Hidden(); got != len("secret") || refused != 2 || out.Len() > 0 {
+				t.Errorf("the program has got %d bytes, %d were refused, %q was printed", got, refused, out.String())
+			}
+			writer.Write([]byte{4})
+		})
+		if status, err := writer.Run(context.Background()); status != 7 || err != nil {
+			t.Errorf("status %d, %v", status, err)
+		}
+	})
+}

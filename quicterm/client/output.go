@@ -16,6 +16,11 @@ import (
 // maxWrite is how many bytes of output are written at once.
 const maxWrite = 64 << 10
 
+// Offset returns the offset in the log of the output behind what the session has written or told, from which another
+// attach continues (see [wire.Replay]); before Run, the offset at which the output begins. It is for the callbacks of
+// [Streams] that Run's goroutine calls, and for the time before and after Run.
+func (s *Session) Offset() uint64 { return s.offset + s.attached.Trim }
+
 // deliver writes the output until the session is over.
 func (s *Session) deliver() {
 	if s.attached.Live <= s.attached.First {
@@ -115,6 +120,11 @@ func (s *Session) write(batch []session.Delivered) int {
 	case wire.Resize:
 		if sizing, _, err := wire.ParseSizing(d.Payload); err == nil {
 			s.resized(sizing)
+		}
+	case wire.Refused:
+		refusal, err := wire.ParseRefusal(d.Payload)
+		if err == nil && refusal.Client == s.attached.Number && s.streams.Refused != nil {
+			s.streams.Refused()
 		}
 	case wire.Exit:
 		s.exit = wire.ParseExitStatus(d.Payload)

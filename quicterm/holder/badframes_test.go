@@ -259,6 +259,7 @@ func TestFramesWithoutEffect(t *testing.T) {
 	a.send(wire.Stderr, "nor this")
 	a.send(wire.Exit, "\x00")
 	a.send(wire.Take, "\x00\x50\x00")
+	a.send(wire.Refused, "\x00")
 	a.send(0x7e, "unknown")
 	a.send(0x7f, "")
 	a.send(wire.Stdin, "")

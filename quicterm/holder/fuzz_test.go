@@ -20,9 +20,11 @@ import (
 // Messages are a type, a length of two bytes and a payload; the highest bit of the length
 // means another scope. Frames are a number, a type, a length and a payload.
 func FuzzHandle(f *testing.F) {
-	frames := []byte("\x01\x03\x05typed\x02\x04\x08\x00\x50\x00\x18\x00\x00\x00\x00\x03\x05\x03INT")
+	frames := []byte("\x01\x03\x05typed\x02\x04\x08\x00\x50\x00\x18\x00\x00\x00\x00\x03\x05\x03INT\x04\x0b\x02pw")
 	for _, body := range []wire.Body{
 		&wire.Query{}, &wire.Kill{Session: "x"}, &wire.Attach{PTY: true, Size: wire.Size{Cols: 80, Rows: 24}}, &wire.Attach{},
+		&wire.Attach{PTY: true, Role: wire.RoleShare, Input: []byte("ls\r"), Hints: wire.HintsProgram,
+			Replay: wire.Replay{From: 5}},
 		&wire.Resume{UID: 1, N: 1}, &wire.List{}, &wire.Open{Client: "x"},
 	} {
 		m := mustEncode(f, body)

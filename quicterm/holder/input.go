@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/quicterm/quicterm/buffer"
+	"github.com/quicterm/quicterm/quicterm/holder/program"
 	"github.com/quicterm/quicterm/quicterm/session"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
@@ -36,7 +37,7 @@ func (h *Holder) inputLoop() {
 		output := h.ring.Next()
 		h.hints.progress.giveLocked()
 		h.gate.Unlock()
-		h.give(d)
+		h.give(w, d)
 		h.gate.Lock()
 		h.hints.progress.giving = false
 		if !w.role.writes() {
@@ -52,14 +53,16 @@ func (h *Holder) inputLoop() {
 	}
 }
 
-// give gives one frame to the program. It blocks while the program does not read. What a
+// give gives one frame of a writer to the program. It blocks while the program does not read. What a
 // client can send at any rate is logged at debug level only.
-func (h *Holder) give(d session.Delivered) {
+func (h *Holder) give(w *attachment, d session.Delivered) {
 	p := h.program
 	switch {
 	case d.Gap != nil:
 		h.log.Debug("input was lost", "frames", d.Gap.To-d.Gap.From+1, "bytes", d.Gap.Bytes)
-	case d.Type == wire.Stdin:
+	case d.Type == wire.Secret && !h.hidesInput():
+		h.append(wire.Refused, wire.Refusal{Client: w.number, Frame: d.Seq}.Append(nil))
+	case d.Type == wire.Stdin || d.Type == wire.Secret:
 		_, err := p.Stdin().Write(d.Payload)
 		if errors.Is(err, syscall.EPIPE) {
 			p.Stdin().Close()
@@ -77,16 +80,10 @@ func (h *Holder) give(d session.Delivered) {
 	}
 }
 
-// signals are those that a client may send, by their names in RFC 4254, 6.10.
-var signals = map[string]syscall.Signal{
-	"ALRM": syscall.SIGALRM,
-	"HUP":  syscall.SIGHUP,
-	"INT":  syscall.SIGINT,
-	"KILL": syscall.SIGKILL,
-	"QUIT": syscall.SIGQUIT,
-	"TERM": syscall.SIGTERM,
-	"USR1": syscall.SIGUSR1,
-	"USR2": syscall.SIGUSR2,
+// hidesInput reports whether the program reads a line that its terminal does not show.
+func (h *Holder) hidesInput() bool {
+	flags, _, ok := h.program.Modes(time.Now())
+	return ok && flags.Secret()
 }
 
 // handleUrgentLocked handles a frame that must not wait until the program reads the
@@ -105,7 +102,7 @@ func (h *Holder) handleUrgentLocked(a *attachment, f buffer.Frame) {
 			h.fitTerminalLocked()
 		}
 	case wire.Signal:
-		sig, ok := signals[string(f.Payload)]
+		sig, ok := program.Signals[string(f.Payload)]
 		switch {
 		case !ok:
 			h.log.Debug("unknown signal", "signal", string(f.Payload[:min(len(f.Payload), 16)]))

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/quicterm/quicterm/buffer"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -97,4 +98,75 @@ func TestReaderGone(t *testing.T) {
 			})
 		})
 	}
+}
+
+// The program gets a secret only while its terminal reads a line that it does not show. Else the log says so, and
+// names the client. The secret is in no log.
+func TestSecret(t *testing.T) {
+	inBubble(t, wire.Launch{PTY: true, Size: usual}, func(w *world) {
+		w.attach("a@x")
+		b := w.follow("b@x")
+		for _, test := range []struct {
+			modes wire.TerminalFlags
+			gets  bool
+		}{{ordinary, false}, {hidden, true}, {wire.Signals, false}, {wire.Shell | wire.Echo, false}, {hidden, true}} {
+			w.program.SetModes(test.modes, 7)
+			var refused wire.Refusal
+			before := len(b.printedOf(wire.Refused))
+			b.send(wire.Secret, "hunter2\n")
+			frame := b.input.Next() - 1
+			if test.gets {
+				got := make([]byte, 100)
+				if n, err := w.program.In.Read(got); err != nil || string(got[:n]) != "hunter2\n" {
+					t.Errorf("%#x: the program was given %q, %v", test.modes, got[:n], err)
+				}
+			}
+			time.Sleep(time.Second)
+			said := b.printedOf(wire.Refused)[before:]
+			if want := (wire.Refusal{Client: b.attached.Number, Frame: frame}); !test.gets {
+				if refused, _ = wire.ParseRefusal([]byte(said)); refused != want {
+					t.Errorf("%#x: told %+v, want %+v", test.modes, refused, want)
+				}
+			} else if said != "" {
+				t.Errorf("%#x: told %x", test.modes, said)
+			}
+		}
+		b.await("that all is consumed", func() bool { return b.endpoint.Consumed() == b.input.Next() })
+		var log string
+		w.locked(func(h *Holder) {
+			for seq := h.ring.First(); seq < h.ring.Next(); {
+				var frames []byte
+				frames, seq = h.ring.Slice(seq, 1<<20)
+				log += string(frames)
+			}
+		})
+		if strings.Contains(log, "hunter") || len(w.log.lines("hunter")) > 0 {
+			t.Error("the secret was logged")
+		}
+		w.program.SetModes(ordinary, 7)
+		before := len(b.printedOf(wire.Refused))
+		w.attachAs("c@x", wire.RoleWatch).send(wire.Secret, "hunter2\n")
+		time.Sleep(time.Second)
+		if said := b.printedOf(wire.Refused)[before:]; said != "" {
+			t.Errorf("a watcher is answered: %x", said)
+		}
+	})
+}
+
+// A pipe has no secrets.
+func TestSecretWithoutTerminal(t *testing.T) {
+	inBubble(t, wire.Launch{}, func(w *world) {
+		a := w.attach("a@x")
+		a.send(wire.Secret, "hunter2")
+		time.Sleep(time.Second)
+		if said := a.printedOf(wire.Refused); len(said) != 16 {
+			t.Errorf("told %x", said)
+		}
+	})
+}
+
+func (c *client) printedOf(t buffer.Type) string {
+	c.gate.Lock()
+	defer c.gate.Unlock()
+	return c.outputLocked(t)
 }

@@ -77,7 +77,7 @@ func TestExitStatus(t *testing.T) {
 // A client's signals reach the program, and the status tells which killed it.
 func TestSignals(t *testing.T) {
 	both(t, func(t *testing.T, pty bool) {
-		for name, sig := range signals {
+		for name, sig := range program.Signals {
 			w := running(t, shell(t, pty, "echo ready; exec sleep 1000"))
 			a := w.attach("a@x")
 			a.awaitOutput("ready")

@@ -228,6 +228,18 @@ func (p *Process) Close() {
 	}
 }
 
+// Signals are those that a client may send, by their names in RFC 4254, 6.10.
+var Signals = map[string]syscall.Signal{
+	"ALRM": syscall.SIGALRM,
+	"HUP":  syscall.SIGHUP,
+	"INT":  syscall.SIGINT,
+	"KILL": syscall.SIGKILL,
+	"QUIT": syscall.SIGQUIT,
+	"TERM": syscall.SIGTERM,
+	"USR1": syscall.SIGUSR1,
+	"USR2": syscall.SIGUSR2,
+}
+
 // Signal sends a signal to the processes in the foreground of the program's
 // terminal, or to all of its first process group.
 func (p *Process) Signal(sig syscall.Signal) {
