@@ -109,6 +109,10 @@ var packages = []struct {
 		imports: "quicterm/screen quicterm/wire",
 	},
 	{
+		path: "quicterm/drive", role: "uses sessions as people do, for programs; knows no way to a server",
+		imports: "quicterm/client quicterm/screen quicterm/screen/vt quicterm/session/gate quicterm/wire",
+	},
+	{
 		path: "quicterm/screen/picture", role: "shows a screen as text and as an image",
 		imports: "quicterm/screen golang.org/x/image",
 	},
@@ -293,7 +297,7 @@ var packages = []struct {
 	{
 		path: "cmd/qt", role: "the command line of the client",
 		imports: `configs quicterm/screen/asciicast quicterm/auth quicterm/client/bootstrap quicterm/client quicterm/client/reach
-			quicterm/doctor quicterm/client/install quicterm/terminal/predict quicterm/machine/rundir quicterm/screen
+			quicterm/doctor quicterm/drive quicterm/client/install quicterm/terminal/predict quicterm/machine/rundir quicterm/screen
 			quicterm/screen/marks quicterm/screen/picture quicterm/client/sshconfig quicterm/terminal quicterm/version quicterm/wire github.com/spf13/cobra github.com/spf13/pflag golang.org/x/crypto golang.org/x/term`,
 		tests: "bench/bubble bench/rig cmd/dist/man quicterm/holder github.com/rogpeppe/go-internal",
 	},

@@ -66,7 +66,8 @@ func command() *cobra.Command {
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(connectCommand(), attachCommand(), watchCommand(), peekCommand(), listCommand(), killCommand(),
 		renameCommand(), clearCommand(), revokeCommand(), statusCommand(), doctorCommand(), installCommand(),
-		sshConfigCommand(), proxyCommand(), recordCommand(), integrationCommand(), &cobra.Command{
+		sshConfigCommand(), proxyCommand(), recordCommand(), integrationCommand(), runCommand(), sendCommand(), waitCommand(),
+		tailCommand(), &cobra.Command{
 			Use:   "version",
 			Short: "Print the version",
 			Args:  cobra.NoArgs,

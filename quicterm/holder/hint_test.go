@@ -8,7 +8,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/quicterm/quicterm/quicterm/holder/program"
 	"github.com/quicterm/quicterm/quicterm/session"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
@@ -324,12 +323,12 @@ func TestContextOfTerminal(t *testing.T) {
 	launch.Env = append(launch.Env, "PS1=ready: ", "TERM=xterm")
 	a := running(t, launch).attachHinted("a@x", wire.RoleWriter)
 	inShell := func(h wire.Hint) bool {
-		return h.Terminal&(wire.Shell|wire.Canonical|wire.Echo) == wire.Shell && h.Context == program.ContextOf([]byte("bash"))
+		return h.Terminal&(wire.Shell|wire.Canonical|wire.Echo) == wire.Shell && h.Context == wire.ContextOf([]byte("bash"))
 	}
 	a.awaitHint("a shell", inShell)
 	a.write("sleep 1000\n")
 	a.awaitHint("a program", func(h wire.Hint) bool {
-		return h.Terminal == ordinary && h.Context == program.ContextOf([]byte("sleep"))
+		return h.Terminal == ordinary && h.Context == wire.ContextOf([]byte("sleep"))
 	})
 	a.write("\x03")
 	a.awaitHint("the shell again", inShell)

@@ -3,6 +3,7 @@ package wire
 import (
 	"encoding/binary"
 	"errors"
+	"hash/fnv"
 )
 
 // A Hint says what the kernel knows of a session's terminal at a place in its output. A client
@@ -43,6 +44,14 @@ const (
 
 // Secret reports whether a terminal reads a line that it does not show, such as a password.
 func (f TerminalFlags) Secret() bool { return f&(Canonical|Echo) == Canonical }
+
+// ContextOf returns the Context for the name of a process, which is not 0.
+func ContextOf(name []byte) uint16 {
+	h := fnv.New32a()
+	h.Write(name)
+	sum := h.Sum32()
+	return max(uint16(sum>>16)^uint16(sum), 1)
+}
 
 // MaxHint is the size of the longest encoding of a hint.
 const MaxHint = 4*binary.MaxVarintLen64 + 4

@@ -3,7 +3,6 @@
 package program
 
 import (
-	"hash/fnv"
 	"os"
 	"time"
 
@@ -66,17 +65,18 @@ func (f *foreground) update(now time.Time, group int) {
 		return
 	}
 	if name, err := processName(group); err == nil { // it may have ended before the others
-		f.context = ContextOf(name)
+		f.context = wire.ContextOf(name)
 	}
 }
 
-// ContextOf returns the hash of a name, which is not 0.
-func ContextOf(name []byte) uint16 {
-	h := fnv.New32a()
-	h.Write(name)
-	sum := h.Sum32()
-	return max(uint16(sum>>16)^uint16(sum), 1)
-}
+// shells are the contexts of shells: a session's command may be one that a person types in.
+var shells = func() map[uint16]bool {
+	known := make(map[uint16]bool)
+	for _, name := range []string{"sh", "ash", "bash", "dash", "fish", "ksh", "mksh", "zsh"} {
+		known[wire.ContextOf([]byte(name))] = true
+	}
+	return known
+}()
 
 // Modes returns what a [wire.Hint] tells of the terminal.
 func (p *Process) Modes(now time.Time) (flags wire.TerminalFlags, context uint16, ok bool) {
@@ -97,7 +97,8 @@ func (p *Process) Modes(now time.Time) (flags wire.TerminalFlags, context uint16
 		}
 		p.foreground.update(now, group)
 		context = p.foreground.context
-		if p.shell && !p.reaped && group == p.pid {
+		edits := shells[context] && flags&wire.Canonical == 0 // not a script that reads a line
+		if !p.reaped && group == p.pid && (p.shell || edits) {
 			flags |= wire.Shell
 		}
 	})

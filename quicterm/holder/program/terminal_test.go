@@ -6,6 +6,8 @@ import (
 	"os/exec"
 	"testing"
 	"time"
+
+	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
 // The context is that of a program which a shell's child becomes long after it has come to the foreground.
@@ -25,10 +27,10 @@ func TestContextOfSlowProgram(t *testing.T) {
 		t.Fatal(err)
 	}
 	now := time.Now()
-	f := foreground{group: 1, context: ContextOf(shell)}
+	f := foreground{group: 1, context: wire.ContextOf(shell)}
 	f.update(now, program.Process.Pid)
 	in.Write([]byte("\n"))
-	for until := now.Add(20 * time.Second); f.context != ContextOf([]byte("sleep")); time.Sleep(time.Millisecond) {
+	for until := now.Add(20 * time.Second); f.context != wire.ContextOf([]byte("sleep")); time.Sleep(time.Millisecond) {
 		if time.Now().After(until) {
 			t.Fatal("the context is not that of the program")
 		}

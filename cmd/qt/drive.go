@@ -1,0 +1,307 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/quicterm/quicterm/quicterm/client/reach"
+	"github.com/quicterm/quicterm/quicterm/drive"
+)
+
+// timedOut is the exit status when --timeout has passed, as of timeout(1).
+const timedOut = 124
+
+// errTimedOut is the cause of the end of a context with --timeout.
+var errTimedOut = errors.New("the time of --timeout has passed")
+
+// A driveCommand is a command that uses a session as a program does.
+type driveCommand struct {
+	options
+	asJSON  bool
+	timeout time.Duration // 0 for none
+}
+
+// newDriveCommand returns a command with the flags that all of them have. Its first two arguments are the host and
+// the session.
+func newDriveCommand(d *driveCommand, c *cobra.Command, least int, usual time.Duration) *cobra.Command {
+	c.Args = usage(cobra.MinimumNArgs(2 + least))
+	addTargetFlags(c, &d.options)
+	c.Flags().BoolVar(&d.asJSON, "json", false, "print JSON")
+	c.Flags().DurationVar(&d.timeout, "timeout", usual, "give up after this `time`, with exit status 124; 0 is never")
+	complete(c, &d.options, hostNames, sessionNames)
+	return c
+}
+
+// on calls f with a way to the host. When the time has passed, qt ends with status timedOut.
+func (d *driveCommand) on(c *cobra.Command, host string, f reach.Call) error {
+	ctx := c.Context()
+	if d.timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, d.timeout)
+		defer cancel()
+	}
+	err := reach.With(ctx, host, &d.Options, f)
+	var unread *drive.UnreadError
+	switch {
+	case errors.As(err, &unread):
+		complain(err)
+	case err != nil && errors.Is(err, context.DeadlineExceeded):
+		complain(errTimedOut)
+	default:
+		return err
+	}
+	return exitError(timedOut)
+}
+
+// print prints v as JSON with --json, and otherwise a line of text, unless that is empty.
+func (d *driveCommand) print(c *cobra.Command, v any, line string) error {
+	if d.asJSON {
+		e := json.NewEncoder(c.OutOrStdout())
+		e.SetEscapeHTML(false)
+		return e.Encode(v)
+	}
+	if line == "" {
+		return nil
+	}
+	_, err := fmt.Fprintln(c.OutOrStdout(), line)
+	return err
+}
+
+func runCommand() *cobra.Command {
+	var d driveCommand
+	var wait bool
+	c := &cobra.Command{
+		Use:   "run [flags] [user@]host session command-line",
+		Short: "Run a command line in the shell of a session, and print its output",
+		Long: `Type a command line into the shell of a session, wait for its end, print its output alone, as text, and exit
+with its status. The session's clients see it as if it was typed. "." is this machine.
+
+It is an error if no shell waits at its prompt, unless --wait waits for that. Shells that mark their prompts
+(qt shell-integration) say what is output; to others, the line that is typed has marks of its own.
+
+With --json, print an object at the end: status and output.`,
+		RunE: func(c *cobra.Command, args []string) error {
+			var output strings.Builder
+			var out io.Writer = c.OutOrStdout()
+			if d.asJSON {
+				out = &output
+			}
+			return d.on(c, args[0], func(ctx context.Context, a *reach.Access) error {
+				t, err := drive.Open(ctx, a.Client, args[1])
+				if err != nil {
+					return err
+				}
+				defer t.Close()
+				if wait {
+					if _, err := t.Wait(ctx, drive.Condition{Kind: drive.Prompt}); err != nil {
+						return err
+					}
+				}
+				status, err := t.Run(ctx, strings.Join(args[2:], " "), out)
+				if errors.Is(err, drive.ErrBusy) {
+					return reach.WithHint(err, "--wait waits for the prompt")
+				}
+				if err != nil {
+					return err
+				}
+				if d.asJSON {
+					err = d.print(c, struct {
+						Status int    `json:"status"`
+						Output string `json:"output"`
+					}{status, output.String()}, "")
+				}
+				if err == nil && status != 0 {
+					err = exitError(status)
+				}
+				return err
+			})
+		},
+	}
+	newDriveCommand(&d, c, 1, 0)
+	c.Flags().SetInterspersed(false)
+	c.Flags().BoolVar(&wait, "wait", false, "wait until a shell waits at its prompt")
+	return c
+}
+
+func sendCommand() *cobra.Command {
+	var d driveCommand
+	var in drive.Input
+	var file string
+	c := &cobra.Command{
+		Use:   "send [flags] [user@]host session [text...]",
+		Short: "Type into a session",
+		Long: `Type text into a session, beside its clients, and wait until its program has read it. "." is this machine.
+
+A program that asks for bracketed paste gets the text as one paste. Where the kernel edits lines, as for "read" of
+a shell, text and Enter are one write; elsewhere, Enter follows when the text was read and the terminal is still
+for 50 ms. If the program does not read, qt says how many bytes are unread, and exits with status 124: they stay
+typed. Nothing is typed twice.
+
+Keys are one character, C-c for Control, M-x for Alt, or Enter, Tab, Escape, Space, Backspace, Delete, Insert, Up,
+Down, Left, Right, Home, End, PageUp, PageDown, F1 to F12. They come after the text.`,
+		RunE: func(c *cobra.Command, args []string) error {
+			in.Text = strings.Join(args[2:], " ")
+			switch {
+			case file != "" && in.Text != "":
+				return errors.New("--file and text exclude each other")
+			case file == "-":
+				b, err := io.ReadAll(c.InOrStdin())
+				if err != nil {
+					return err
+				}
+				in.Text = string(b)
+			case file != "":
+				b, err := os.ReadFile(file)
+				if err != nil {
+					return err
+				}
+				in.Text = string(b)
+			case in.Text == "" && len(in.Keys) == 0 && !in.Enter:
+				return reach.WithHint(errors.New("there is nothing to type"), "give text, --key, --enter or --file")
+			}
+			return d.on(c, args[0], func(ctx context.Context, a *reach.Access) error {
+				t, err := drive.Open(ctx, a.Client, args[1])
+				if err != nil {
+					return err
+				}
+				defer t.Close()
+				return t.Send(ctx, in)
+			})
+		},
+	}
+	newDriveCommand(&d, c, 0, 10*time.Second)
+	c.Flags().StringArrayVar(&in.Keys, "key", nil, "type this `key` too; may be repeated")
+	c.Flags().BoolVar(&in.Enter, "enter", false, "press Enter at the end")
+	c.Flags().StringVar(&file, "file", "", "type what this `file` has; - is standard input")
+	return c
+}
+
+func waitCommand() *cobra.Command {
+	var d driveCommand
+	var conditions []drive.Condition
+	var since uint64
+	c := &cobra.Command{
+		Use:   "wait [flags] [user@]host session",
+		Short: "Wait until a session shows something, reads, or ends",
+		Long: `Wait until one of some conditions holds in a session, or exit at once if one does already. "." is this machine.
+Print which one it was, what has matched and where: the row of the screen, from 0, and the offset in the output, for
+--since and qt tail. With --json, print an object: condition, match, row, next, and with exit the status.
+
+--text looks for a regular expression (RE2) in each line, also in those that scroll by meanwhile; with --since, also in
+the output since that offset. If the session's program ends and --exit is not one of the conditions, the exit
+status is 255.`,
+		RunE: func(c *cobra.Command, args []string) error {
+			if len(conditions) == 0 {
+				return reach.WithHint(errors.New("there is nothing to wait for"), "qt wait --help lists the conditions")
+			}
+			return d.on(c, args[0], func(ctx context.Context, a *reach.Access) error {
+				m, err := waitFor(ctx, a, args[1], c.Flags().Changed("since"), since, conditions)
+				if err != nil {
+					return err
+				}
+				line := fmt.Sprintf("%s: row %d, output %d", m.Kind, m.Row, m.Next)
+				switch {
+				case m.Kind == drive.Exit:
+					line = fmt.Sprintf("%s: status %d", m.Kind, m.Status)
+				case m.Text != "":
+					line += ": " + m.Text
+				}
+				return d.print(c, m, line)
+			})
+		},
+	}
+	newDriveCommand(&d, c, 0, 0)
+	f := c.Flags()
+	pattern := func(kind drive.Kind) flagValue {
+		return flagValue{kind: "pattern", set: func(s string) error {
+			re, err := regexp.Compile(s)
+			conditions = append(conditions, drive.Condition{Kind: kind, Pattern: re})
+			return err
+		}}
+	}
+	f.Var(pattern(drive.Text), "text", "a line matches this `pattern`")
+	f.Var(pattern(drive.NoText), "no-text", "no line of the screen matches this `pattern`")
+	f.Var(flagValue{kind: "time", set: func(s string) error {
+		still, err := time.ParseDuration(s)
+		conditions = append(conditions, drive.Condition{Kind: drive.Stable, For: still})
+		return err
+	}}, "stable", "nothing was printed for this `time`, such as 500ms")
+	for _, simple := range []struct {
+		kind drive.Kind
+		help string
+	}{
+		{drive.Prompt, "the session's shell waits at its prompt"},
+		{drive.Reading, "the program in the foreground waits for input"},
+		{drive.Exit, "the session's program has ended"},
+		{drive.Bell, "the bell rings"},
+		{drive.Notify, "a program sends a notification"},
+	} {
+		f.BoolFunc(string(simple.kind), simple.help, func(string) error {
+			conditions = append(conditions, drive.Condition{Kind: simple.kind})
+			return nil
+		})
+	}
+	f.Uint64Var(&since, "since", 0, "look at the output since this `offset` too")
+	return c
+}
+
+func waitFor(
+	ctx context.Context, a *reach.Access, name string, past bool, since uint64, conditions []drive.Condition,
+) (drive.Match, error) {
+	if past {
+		return drive.Wait(ctx, a.Client, name, since, conditions...)
+	}
+	t, err := drive.Open(ctx, a.Client, name)
+	if err != nil {
+		return drive.Match{}, err
+	}
+	defer t.Close()
+	return t.Wait(ctx, conditions...)
+}
+
+func tailCommand() *cobra.Command {
+	var d driveCommand
+	var since uint64
+	var follow bool
+	c := &cobra.Command{
+		Use:   "tail [flags] [user@]host session",
+		Short: "Print the output of a session, from a place on",
+		Long: `Print the output of a session as its program wrote it, as far as the server keeps it, or from an offset on. "." is
+this machine. With -f, go on until the program ends.
+
+With --json, print an object each time: from and next, the offsets of its beginning and its end, text, and lost, how
+many bytes before it are not kept any more. --since with the last next goes on without a byte that is lost or comes
+twice, after any outage.`,
+		RunE: func(c *cobra.Command, args []string) error {
+			return d.on(c, args[0], func(ctx context.Context, a *reach.Access) error {
+				err := drive.Tail(ctx, a.Client, args[1], since, follow, func(chunk drive.Chunk) error {
+					if d.asJSON {
+						return d.print(c, chunk, "")
+					}
+					if chunk.Lost > 0 && since > 0 {
+						say("%d bytes of output are not kept any more", chunk.Lost)
+					}
+					_, err := io.WriteString(c.OutOrStdout(), chunk.Text)
+					return err
+				})
+				if exit := new(drive.ExitError); errors.As(err, &exit) {
+					return nil
+				}
+				return err
+			})
+		},
+	}
+	newDriveCommand(&d, c, 0, 0)
+	c.Flags().Uint64Var(&since, "since", 0, "begin at this `offset` of the output")
+	c.Flags().BoolVarP(&follow, "follow", "f", false, "go on until the session's program ends")
+	return c
+}

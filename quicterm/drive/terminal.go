@@ -1,0 +1,203 @@
+// Package drive lets programs use sessions as people do: it types into a session's terminal, waits until that shows
+// something, and runs command lines in a shell that waits at its prompt.
+//
+// A [Terminal] is one attachment in role share, without a size: it displaces nobody, and lives through outages as any
+// client. What it knows of the terminal is exact: the output with its offsets, a screen that is drawn from it, and what the
+// server's kernel says (the modes, who is in the foreground, and whether that reads). Nothing is polled from the server.
+//
+// Output, marks and titles are statements of the account's programs, and prove nothing.
+package drive
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/quicterm/quicterm/quicterm/client"
+	"github.com/quicterm/quicterm/quicterm/screen"
+	"github.com/quicterm/quicterm/quicterm/screen/vt"
+	"github.com/quicterm/quicterm/quicterm/session/gate"
+	"github.com/quicterm/quicterm/quicterm/wire"
+)
+
+// A Terminal is the terminal of a session that a program uses. Its methods may be called by several goroutines, except
+// Send and Run, of which one is called at a time.
+type Terminal struct {
+	session *client.Session
+	done    chan struct{} // closed when the session's Run has returned
+
+	gate    gate.Gate // guards what follows
+	screen  *screen.Screen
+	hint    wire.Hint // the last, zero before there is one
+	hints   int       // how many have come
+	printed time.Time // when output came last
+	offset  uint64    // behind it
+	replay  bool      // what comes is from before the attach
+	parser  vt.Parser // of the output, for the listener
+	watches []*watch  // what Wait looks for
+	command *command  // that Run waits for, or nil
+	over    bool
+	status  int
+	err     error // why the session is over, nil for the program's end
+}
+
+// Open attaches to a session that has a terminal, and returns when its screen is known. The caller closes it.
+func Open(ctx context.Context, c *client.Client, name string) (*Terminal, error) {
+	return open(ctx, c, name, wire.Replay{Kind: wire.ReplayScreen}, nil)
+}
+
+// open is Open with what is to be shown of the output from before, in which watches are looked for too.
+func open(
+	ctx context.Context, c *client.Client, name string, replay wire.Replay, watches []*watch,
+) (*Terminal, error) {
+	t := &Terminal{done: make(chan struct{}), replay: true, printed: time.Now(), watches: watches}
+	s, err := c.Attach(ctx, &wire.Attach{
+		Mode: wire.ModeAttach, Session: name, PTY: true, Role: wire.RoleShare, Replay: replay, Hints: wire.HintsProgram,
+	}, client.Streams{
+		Stdout:   t,
+		Began:    t.fresh,
+		Lost:     func(g client.Gap) { t.fresh(g.Snapshot) },
+		Resized:  t.resized,
+		Replayed: t.replayed,
+		Hinted:   t.hinted,
+	})
+	if err != nil {
+		return nil, err
+	}
+	size := s.Sizing().Size
+	t.session, t.offset = s, s.Offset()
+	t.screen = screen.New(int(size.Cols), int(size.Rows), screen.Limits{})
+	go func() {
+		defer close(t.done)
+		status, err := s.Run(context.Background())
+		t.gate.Lock()
+		defer t.gate.Unlock()
+		t.over, t.status, t.err = true, status, err
+		t.gate.Changed()
+	}()
+	t.gate.Lock()
+	err = t.awaitLocked(ctx, func() bool { return !t.replay && t.hints > 0 })
+	t.gate.Unlock()
+	if err != nil && !errors.As(err, new(*ExitError)) {
+		t.Close()
+		return nil, err
+	}
+	return t, nil
+}
+
+// Close leaves the session, which continues.
+func (t *Terminal) Close() {
+	t.session.Leave()
+	<-t.done
+}
+
+// An ExitError means that the session's program has ended.
+type ExitError struct{ Status int }
+
+func (e *ExitError) Error() string {
+	return fmt.Sprintf("the session's program has ended with status %d", e.Status)
+}
+
+// awaitLocked waits until done returns true. When the session is over it returns why.
+func (t *Terminal) awaitLocked(ctx context.Context, done func() bool) error {
+	finished := false
+	if err := t.gate.Wait(ctx, func() bool {
+		finished = done()
+		return finished || t.over
+	}); err != nil {
+		return err
+	}
+	switch {
+	case finished:
+		return nil
+	case t.err != nil:
+		return t.err
+	}
+	return &ExitError{t.status}
+}
+
+// awaitFor is awaitLocked for at most a time. It reports whether done has returned true.
+func (t *Terminal) awaitFor(ctx context.Context, longest time.Duration, done func() bool) (bool, error) {
+	limited, cancel := context.WithTimeout(ctx, longest)
+	defer cancel()
+	err := t.awaitLocked(limited, done)
+	if err != nil && limited.Err() != nil && ctx.Err() == nil {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// Write takes output of the session. It is called by the session alone.
+func (t *Terminal) Write(b []byte) (int, error) {
+	t.gate.Lock()
+	defer t.gate.Unlock()
+	t.printed = time.Now()
+	t.offset = t.session.Offset()
+	t.parser.Parse(b, (*listener)(t))
+	t.drawLocked(b)
+	t.gate.Changed()
+	return len(b), nil
+}
+
+// fresh begins a new screen, of which a snapshot has what is on it.
+func (t *Terminal) fresh(snapshot []byte) {
+	t.gate.Lock()
+	defer t.gate.Unlock()
+	t.printed = time.Now()
+	t.offset = t.session.Offset()
+	cols, rows := t.screen.Size()
+	t.screen = screen.New(cols, rows, screen.Limits{})
+	t.drawLocked(snapshot)
+	t.gate.Changed()
+}
+
+func (t *Terminal) resized(size wire.Sizing) {
+	t.gate.Lock()
+	defer t.gate.Unlock()
+	t.offset = t.session.Offset()
+	t.screen.Resize(int(size.Cols), int(size.Rows))
+	t.gate.Changed()
+}
+
+func (t *Terminal) replayed() {
+	t.gate.Lock()
+	defer t.gate.Unlock()
+	t.replay = false
+	t.gate.Changed()
+}
+
+func (t *Terminal) hinted(h wire.Hint) {
+	t.gate.Lock()
+	defer t.gate.Unlock()
+	t.hint = h
+	t.hints++
+	t.gate.Changed()
+}
+
+// stillLocked waits until the terminal has been still for a time. The server confirms it: silence here may be an outage.
+func (t *Terminal) stillLocked(ctx context.Context, still time.Duration) error {
+	for {
+		printed := t.printed
+		moved := func() bool { return t.printed != printed }
+		if left := still - time.Since(printed); left > 0 {
+			if _, err := t.awaitFor(ctx, left, moved); err != nil {
+				return err
+			}
+			continue
+		}
+		hints := t.hints
+		for told := false; !told; {
+			t.gate.Unlock()
+			t.session.AskHint()
+			t.gate.Lock()
+			var err error
+			if told, err = t.awaitFor(ctx, askAgain, func() bool { return t.hints > hints || moved() }); err != nil {
+				return err
+			}
+		}
+		if !moved() {
+			return nil
+		}
+	}
+}
