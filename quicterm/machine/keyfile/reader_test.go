@@ -12,6 +12,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/quicterm/quicterm/quicterm/machine/account"
 )
@@ -184,6 +185,43 @@ func TestReadAsAnother(t *testing.T) {
 		got := verdicts(r.Authorize(t.Context(), a, &Sources{Files: []string{file}}, ask(clientAddr, blob)...))
 		if got != want && (want == "allowed" || !strings.Contains(got, want) || !strings.HasPrefix(got, "key is not")) {
 			t.Errorf("%s: got %q, want %q", filepath.Base(file), got, want)
+		}
+	}
+}
+
+// Clients that log in, however many, keep nobody from finding out that a client has lost its access.
+func TestCheckBesideLogins(t *testing.T) {
+	r, a := newReader(t), current(t)
+	for range maxPlaces { // nothing is read for now
+		r.places <- struct{}{}
+	}
+	blob, _ := key(1)
+	results := make(chan error, maxWaiting+1)
+	authorize := func(check bool) {
+		_, err := r.Authorize(t.Context(), a, &Sources{Files: []string{"/none"}, Check: check}, ask(clientAddr, blob)...)
+		results <- err
+	}
+	for range maxWaiting + 1 {
+		go authorize(false)
+	}
+	if err := <-results; !errors.Is(err, errWaiting) {
+		t.Fatalf("too many clients wait: %v, want %v", err, errWaiting)
+	}
+	go authorize(true)
+	queues := func() int {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		return len(r.queues)
+	}
+	for len(results) == 0 && queues() < 2 {
+		time.Sleep(time.Millisecond)
+	}
+	for range maxPlaces {
+		<-r.places
+	}
+	for range maxWaiting + 1 {
+		if err := <-results; err != nil {
+			t.Error(err)
 		}
 	}
 }

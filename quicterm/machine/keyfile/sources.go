@@ -26,6 +26,7 @@ type Sources struct {
 	Principals   string       // file; without one, certificates of authorities name the account
 	Lax          bool         // files count although others may write to them
 	Program      *Program     // nil for none; it is asked alone, without files
+	Check        bool         // of a client that is logged in: it is read apart from those that log in, who may be many
 }
 
 func (s *Sources) empty() bool { return len(s.Files) == 0 && s.Authorities == nil && s.Program == nil }

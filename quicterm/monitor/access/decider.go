@@ -145,6 +145,7 @@ type claim struct {
 	at      netip.Addr // of the daemon
 	proven  time.Time  // see auth.Query
 	tried   int        // keys of the client that were refused before
+	check   bool       // the client is logged in
 }
 
 // A decision is what is decided about the keys of a client.

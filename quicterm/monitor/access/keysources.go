@@ -40,7 +40,7 @@ func (by claim) queries(keys [][]byte) (queries []auth.Query) {
 func (d *Decider) readKeys(
 	ctx context.Context, by claim, from *sshd.Sources, keys [][]byte,
 ) ([]auth.Verdict, error) {
-	a, sources := by.account, &keyfile.Sources{CAAlgorithms: from.CAAlgorithms, Lax: from.Lax}
+	a, sources := by.account, &keyfile.Sources{CAAlgorithms: from.CAAlgorithms, Lax: from.Lax, Check: by.check}
 	var unread, unreadCA error // what could not be asked, of all keys, and of certificates
 	for _, pattern := range from.Files {
 		file, err := keyFile(pattern, a)
@@ -153,7 +153,7 @@ func (d *Decider) runProgram(
 	if len(p.Argv) == 1 {
 		p.Argv = append(p.Argv, by.account.Name)
 	}
-	sources := &keyfile.Sources{CAAlgorithms: from.CAAlgorithms, Program: p}
+	sources := &keyfile.Sources{CAAlgorithms: from.CAAlgorithms, Program: p, Check: by.check}
 	return d.keyFiles.Authorize(ctx, by.account, sources, by.queries(keys)...)
 }
 

@@ -219,7 +219,7 @@ func (d *Decider) Look(ctx context.Context, r Right) error {
 		allowed, err = byToken(policy, a.UID)
 	} else {
 		name = privsep.Fingerprint([]byte(r.Key))
-		by, keys := claim{account: a, from: r.From, at: r.At, proven: r.Proven}, [][]byte{[]byte(r.Key)}
+		by, keys := claim{account: a, from: r.From, at: r.At, proven: r.Proven, check: true}, [][]byte{[]byte(r.Key)}
 		read, unread := d.readKeys(ctx, by, &policy.Sources, keys)
 		v := d.decide(ctx, by, policy, keys, read, unread)[0]
 		allowed, err = v.Allowed, v.Refused
