@@ -77,10 +77,11 @@ func (t *hints) followLocked() {
 	for i, w := range followed {
 		given[i] = w.hinting.input
 	}
-	quiet := time.Since(t.h.reading.last) >= unknownQuiet
+	began := time.Now()
+	quiet := began.Sub(t.h.reading.last) >= unknownQuiet
 	t.h.gate.Unlock()
 	taken := !before.queued || program.Taken()
-	reads := taken && !before.giving && program.Reads(time.Now(), quiet)
+	reads := taken && !before.giving && program.Reads(began, quiet)
 	t.h.gate.Lock()
 	same := p.events == before.events
 	if taken && same && !before.giving {
@@ -102,5 +103,5 @@ func (t *hints) followLocked() {
 			w.driver.Wake()
 		}
 	}
-	p.at = now.Add(progressInterval)
+	p.at = now.Add(max(progressInterval, 10*now.Sub(began))) // a tenth of a processor at most
 }

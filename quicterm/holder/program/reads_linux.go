@@ -2,8 +2,7 @@ package program
 
 import (
 	"cmp"
-	"errors"
-	"io/fs"
+	"math"
 	"os"
 	"runtime"
 	"slices"
@@ -18,8 +17,8 @@ import (
 )
 
 const (
-	// maxLooked is how many processes of the foreground, and how many threads of all of them, are looked at: a build
-	// may have hundreds, none of which reads.
+	// maxLooked bounds the processes of the foreground that are looked at, and the threads of all of them: a build may
+	// have hundreds, none of which reads.
 	maxLooked = 64
 
 	// listInterval is the time between two lists of the machine's processes: a script may start a program that reads.
@@ -67,15 +66,14 @@ func (m *members) read(now time.Time, group int, terminal string) (reads, unknow
 		}
 	}
 	m.list(now, group)
-	for i, looked := 0, 0; i < len(m.pids) && looked < maxLooked; i++ {
-		tasks := "/proc/" + strconv.Itoa(m.pids[i]) + "/task"
-		threads, err := os.ReadDir(tasks)
-		if err != nil {
-			continue
-		}
-		for _, t := range threads[:min(len(threads), maxLooked-looked)] {
-			looked++
-			dir := tasks + "/" + t.Name()
+	looked := 0
+	for _, pid := range m.pids {
+		dirs := []string{"/proc/" + strconv.Itoa(pid)} // that of the first thread too
+		dirs = append(dirs, otherThreads(dirs[0], pid)...)
+		for _, dir := range dirs {
+			if looked++; looked > maxLooked {
+				return false, unknown
+			}
 			found, hidden := readsIn(dir, terminal)
 			if found {
 				m.reader = dir
@@ -87,27 +85,55 @@ func (m *members) read(now time.Time, group int, terminal string) (reads, unknow
 	return false, unknown
 }
 
+// otherThreads returns the directories of the threads of a process, except the first.
+func otherThreads(dir string, pid int) (dirs []string) {
+	dir += "/task"
+	var info unix.Stat_t
+	if err := unix.Stat(dir, &info); err != nil || info.Nlink <= 3 {
+		return nil // each thread has a link
+	}
+	threads, _ := os.ReadDir(dir)
+	for _, t := range threads {
+		if t.Name() != strconv.Itoa(pid) {
+			dirs = append(dirs, dir+"/"+t.Name())
+		}
+	}
+	return dirs
+}
+
+// maxFile is how much of a file in /proc is read.
+const maxFile = 4 << 10
+
+// readFile reads a file in /proc from a position, without the costs of a file that may block.
+func readFile(name string, at int64, n uint64) ([]byte, error) {
+	fd, err := unix.Open(name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(fd)
+	b := make([]byte, min(n, maxFile))
+	read, err := unix.Pread(fd, b, at)
+	return b[:max(read, 0)], err
+}
+
 // readsIn reports whether the thread with a directory in /proc waits for input, or sleeps in what this account may not
 // see.
 func readsIn(dir, terminal string) (reads, hidden bool) {
-	call, err := os.ReadFile(dir + "/syscall")
+	call, err := readFile(dir+"/syscall", 0, maxFile)
 	if err != nil {
-		return false, errors.Is(err, fs.ErrPermission) && sleeps(dir)
+		return false, (err == unix.EACCES || err == unix.EPERM) && sleeps(dir)
 	}
 	s := sleep{
 		call: string(call),
 		memory: func(address, n uint64) []byte {
-			f, err := os.Open(dir + "/mem")
-			if err != nil || address > 1<<62 {
+			if address > math.MaxInt64 {
 				return nil
 			}
-			defer f.Close()
-			b := make([]byte, n)
-			read, _ := f.ReadAt(b, int64(address))
-			return b[:read]
+			b, _ := readFile(dir+"/mem", int64(address), n)
+			return b
 		},
 		epoll: func(fd uint64) string {
-			b, _ := os.ReadFile(dir + "/fdinfo/" + strconv.FormatUint(fd, 10))
+			b, _ := readFile(dir+"/fdinfo/"+strconv.FormatUint(fd, 10), 0, maxFile)
 			return string(b)
 		},
 		terminal: func(fd uint64) bool {
@@ -120,7 +146,7 @@ func readsIn(dir, terminal string) (reads, hidden bool) {
 
 // sleeps reports whether a thread waits for something: it does not run, and is not stopped.
 func sleeps(dir string) bool {
-	stat, _ := os.ReadFile(dir + "/stat")
+	stat, _ := readFile(dir+"/stat", 0, maxFile)
 	_, state, _ := strings.Cut(string(stat[max(0, strings.LastIndexByte(string(stat), ')')):]), ") ")
 	return strings.HasPrefix(state, "S")
 }
