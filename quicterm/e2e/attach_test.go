@@ -46,6 +46,16 @@ func TestClientKilled(t *testing.T) {
 	}
 }
 
+// The terminal of a client that attaches gets the shell's marks with the screen, so that it can jump between prompts.
+func TestMarksAfterAttach(t *testing.T) {
+	h := newHost(t)
+	h.Start()
+	x := h.Shell(h.Addr, "-s", "work")
+	x.Run(`printf '\033]133;A\007com''mand\n\033]133;C\007out''put\n\033]133;D;3\007'`, "output")
+	y := rig.Open(t, h.QT("attach", "work"))
+	y.Expect(`\x1b\]133;A\x1b\\command\r\n\x1b\]133;C\x1b\\output\r\n\x1b\]133;D;3\x1b\\`)
+}
+
 // Another client takes the session over: the first says which one, and exits.
 func TestDisplaced(t *testing.T) {
 	h := newHost(t)

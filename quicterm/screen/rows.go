@@ -49,7 +49,7 @@ func (r *renderer) rows(b *buffer, lines int) {
 			w.feed(i, feeds)
 			feeds = 0
 		}
-		w.b = this.mark.AppendBegin(w.b)
+		w.b = this.mark.AppendBegin(w.b, w.x)
 		w.write(this, below)
 	}
 	if lines > 0 {

@@ -32,7 +32,8 @@ func diffScreens(got, want *Screen) string {
 		}
 		told := func(m marks.Row) string {
 			_, ends := m.End()
-			return fmt.Sprintf("%q %q %v", m.AppendBegin(nil), m.AppendEnd(nil), ends)
+			text := fmt.Sprintf("%q %q %v", m.AppendBegin(nil, 0), m.AppendEnd(nil), ends)
+			return strings.ReplaceAll(text, "P;k=i", "A")
 		}
 		if moved := column(g.mark) - column(w.mark); told(g.mark) != told(w.mark) || moved < 0 || moved > 1 {
 			return fmt.Sprintf("%s %d: got the mark %+v, want %+v", what, y, g.mark, w.mark)
@@ -206,6 +207,10 @@ func TestSnapshotSize(t *testing.T) {
 		{"a hidden keyboard", "\x1b[?1049h\x1b[>1u\x1b[?1049l\x1b[m", "\x1b[?47h\x1b[>1u\x1b[?47l\x1b[H"},
 		{"a sequence that has begun", "\x1b[1;3", "\x1b[1;3"},
 		{"a character that has begun", "\xe6\xbc", "\xe6\xbc"},
+		{"marks", "\x1b]133;A\a$ \x1b]133;B\aab\r\n\x1b]133;C\aout\x1b]133;D;1\a\x1b]133;A\a$ ",
+			"\x1b]133;A\x1b\\$ ab\r\n\x1b]133;C\x1b\\out\x1b]133;D;1\x1b\\\x1b]133;P;k=i\x1b\\$ \x1b[2;5H "},
+		{"a command that is edited", "\x1b]133;A\a$ \x1b]133;B\aa",
+			"\x1b]133;A\x1b\\$ a\x1b[1;4H\x1b]133;B\x1b\\\x1b[1;3Ha"},
 		{"a long string", "\x1b]52;c;" + strings.Repeat("A", 10000), "\x1b]9999;"},
 		{"a long image", "\x1bPq" + strings.Repeat("A", 10000), "\x1bP9999z"},
 	}

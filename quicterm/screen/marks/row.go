@@ -39,15 +39,24 @@ func (r *Row) Add(m Mark, column int) {
 // End returns the column in which a command has ended.
 func (r Row) End() (column int, known bool) { return int(r.column), r.flags&ends != 0 }
 
-// AppendBegin appends the marks for the beginning of the row.
-func (r Row) AppendBegin(b []byte) []byte {
+// AppendBegin appends the marks for the beginning of the row, with the cursor in a column.
+func (r Row) AppendBegin(b []byte, column int) []byte {
 	if r.flags&beginsOutput != 0 {
 		b = append(b, "\x1b]133;C\x1b\\"...)
 	}
 	if r.flags&(beginsPrompt|ends) == beginsPrompt {
-		b = append(b, "\x1b]133;A\x1b\\"...)
+		b = appendPrompt(b, column)
 	}
 	return b
+}
+
+// appendPrompt appends the mark of a prompt that begins in a column. At A, some terminals begin a new line unless that
+// is the first one.
+func appendPrompt(b []byte, column int) []byte {
+	if column == 0 {
+		return append(b, "\x1b]133;A\x1b\\"...)
+	}
+	return append(b, "\x1b]133;P;k=i\x1b\\"...)
 }
 
 // AppendEnd appends the marks for the column of End.
@@ -58,7 +67,7 @@ func (r Row) AppendEnd(b []byte) []byte {
 	}
 	b = append(b, "\x1b\\"...)
 	if r.flags&beginsPrompt != 0 {
-		b = append(b, "\x1b]133;A\x1b\\"...)
+		b = appendPrompt(b, int(r.column))
 	}
 	return b
 }
