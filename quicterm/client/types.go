@@ -53,7 +53,7 @@ func (c Candidate) internal() migrate.Candidate {
 // A Gap is output that will never come.
 type Gap struct {
 	From, To uint64 // the first and the last frame
-	Bytes    uint64
+	Bytes    uint64 // of payload in them: of output, and of changes of the size, some 30 each
 
 	// Snapshot is what a terminal that was just reset needs to be where it would be after them, or nil.
 	Snapshot []byte

@@ -83,12 +83,11 @@ func (a *actor) checkScreenLocked(frame uint64) {
 
 // next returns the number of the next frame of a session's output, or 0 if its holder is gone.
 func (h *holders) next(s *session) uint64 {
-	for id, name := range h.byName() {
-		if ring, lock := h.ring(id); name == s.name && ring != nil {
-			lock.Lock()
-			defer lock.Unlock()
-			return ring.Next()
-		}
+	ring, lock := h.ring(s)
+	if ring == nil {
+		return 0
 	}
-	return 0
+	lock.Lock()
+	defer lock.Unlock()
+	return ring.Next()
 }

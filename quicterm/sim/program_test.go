@@ -45,6 +45,8 @@ type session struct {
 	bad        string                        // what was wrong with the input, or ""
 	ended      bool                          // the program has ended
 	since      time.Time                     // when it has printed for the first time
+	logged     uint64                        // bytes in its holder's log at the program's end
+	exit       uint64                        // those of the program's end
 
 	toldUnkept bool // its holder has told that its record cannot be written
 }

@@ -22,28 +22,25 @@ const changedFrames = 20
 
 // changeRing changes a bit of a frame in the ring of a session's holder, as bad memory does. The screen has all frames.
 func (w *world) changeRing(s *session, rng *rand.Rand) {
-	for id, name := range w.host.holders.byName() {
-		ring, lock := w.host.holders.ring(id)
-		if name != s.name || ring == nil {
-			continue
-		}
-		lock.Lock()
-		end := ring.Next()
-		lock.Unlock()
-		time.Sleep(time.Second) // until the screen has what was printed before
-		lock.Lock()
-		defer lock.Unlock()
-		first := max(ring.First(), end-min(end, changedFrames))
-		if first >= end {
-			return
-		}
-		frame, _ := ring.Slice(first+rng.Uint64N(end-first), 1)
-		const header, trailer = 12, 4
-		if payload := frame[header : len(frame)-trailer]; len(payload) > 0 {
-			payload[rng.IntN(len(payload))] ^= 1 << rng.IntN(8)
-			w.reached("frame changed in a ring")
-		}
+	ring, lock := w.host.holders.ring(s)
+	if ring == nil {
 		return
+	}
+	lock.Lock()
+	end := ring.Next()
+	lock.Unlock()
+	time.Sleep(time.Second) // until the screen has what was printed before
+	lock.Lock()
+	defer lock.Unlock()
+	first := max(ring.First(), end-min(end, changedFrames))
+	if first >= end {
+		return
+	}
+	frame, _ := ring.Slice(first+rng.Uint64N(end-first), 1)
+	const header, trailer = 12, 4
+	if payload := frame[header : len(frame)-trailer]; len(payload) > 0 {
+		payload[rng.IntN(len(payload))] ^= 1 << rng.IntN(8)
+		w.reached("frame changed in a ring")
 	}
 }
 
@@ -58,9 +55,15 @@ func (h *holders) byName() map[wire.SessionID]string {
 	return names
 }
 
-// ring returns a holder's ring, and what guards it, or nil if the session is over. No process can change them but the
-// holder itself, and bad memory.
-func (h *holders) ring(id wire.SessionID) (*buffer.Ring, *gate.Gate) {
+// ring returns the ring of a session's holder, and what guards it, or nil if the session is over. No process can change
+// them but the holder itself, and bad memory.
+func (h *holders) ring(s *session) (*buffer.Ring, *gate.Gate) {
+	var id wire.SessionID
+	for other, name := range h.byName() {
+		if name == s.name {
+			id = other
+		}
+	}
 	all := reflect.ValueOf(h.Holders).Elem()
 	mu := (*sync.Mutex)(all.FieldByName("mu").Addr().UnsafePointer())
 	mu.Lock()
@@ -73,7 +76,8 @@ func (h *holders) ring(id wire.SessionID) (*buffer.Ring, *gate.Gate) {
 	return (*buffer.Ring)(ring.UnsafePointer()), (*gate.Gate)(lock.UnsafePointer())
 }
 
-// A client that comes back when a frame that it waits for has changed is told that it is lost, and sees the rest.
+// A client that comes back when a frame that it waits for has changed is told that it is lost, and sees the rest. What it
+// is told that it has lost counts the sizes that its terminal had in the outage.
 func TestChangedRing(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -88,9 +92,12 @@ func TestChangedRing(t *testing.T) {
 		w.running.Go(w.readMeters)
 		time.Sleep(10 * time.Second)
 		w.set(0, netem.Config{Down: true})
-		for range changedFrames {
+		for i := range uint16(changedFrames) {
 			time.Sleep(time.Second)
 			s.program.print([]byte("what is printed in the outage\r\n"))
+			for rows := range uint16(50) {
+				a.current().Resize(wire.Size{Cols: 80 + i, Rows: 1 + rows})
+			}
 		}
 		w.changeRing(s, rand.New(rand.NewPCG(1, 0)))
 		w.set(0, link)

@@ -143,7 +143,8 @@ func (w *world) checkRecords() {
 	}
 }
 
-// readHolder checks what the holder of a session logs: that a disk that takes no records is told of, once.
+// readHolder checks what the holder of a session logs: that a disk that takes no records is told of, once. When the
+// program has ended, it reads how long the holder's log is.
 func (l processLog) readHolder(message string) {
 	fails := false
 	switch {
@@ -154,6 +155,14 @@ func (l processLog) readHolder(message string) {
 		l.world.reached("record kept again")
 	case strings.HasPrefix(message, "output dropped, because the machine is short of memory"):
 		l.world.reached("output dropped for memory")
+		return
+	case message == "program ended": // the holder has locked the ring
+		if ring, _ := l.world.host.holders.ring(l.session); ring != nil {
+			l.session.mu.Lock()
+			defer l.session.mu.Unlock()
+			l.session.logged = ring.Offset(ring.Next())
+			l.session.exit = l.session.logged - ring.Offset(ring.Next()-1)
+		}
 		return
 	default:
 		return
