@@ -45,7 +45,7 @@ func (o *ownership) settle(now time.Time, writers []sizer) (next ownership, agai
 	owner := slices.IndexFunc(writers, func(w sizer) bool { return w.number == o.owner })
 	if owner < 0 || writers[owner].gone(now) {
 		for i, w := range slices.Backward(writers) {
-			if !w.connected || w.gone(now) {
+			if !w.connected || w.gone(now) || w.size == (wire.Size{}) { // or a program, which has no terminal
 				continue
 			}
 			if at := w.back.Add(ownerGrace); owner >= 0 && !w.back.IsZero() && now.Before(at) {

@@ -48,6 +48,10 @@ func TestOwnership(t *testing.T) {
 			{10 * time.Second, "away", 1, 0, 1, 80}, {15 * time.Second, "", 0, 0, 2, 120}, {20 * time.Second, "back", 1, 0, 2, 120},
 			{21 * time.Second, "resize", 1, 90, 2, 120}, {22 * time.Second, "take", 1, 90, 1, 90},
 		},
+		"the owner leaves a program behind, which has no size": {
+			{0, "attach", 1, 80, 1, 80}, {1, "share", 2, 0, 1, 80}, {2, "leave", 1, 0, 1, 80}, {time.Hour, "", 0, 0, 1, 80},
+			{time.Hour, "share", 3, 120, 3, 120},
+		},
 		"the owner has vanished": {
 			{0, "attach", 1, 80, 1, 80}, {1, "share", 2, 120, 1, 80}, {2, "share", 3, 100, 1, 80}, {3, "silent", 3, 0, 1, 80},
 			{10 * time.Second, "silent", 1, 0, 1, 80}, {12 * time.Second, "", 0, 0, 1, 80}, {15 * time.Second, "", 0, 0, 2, 120},
