@@ -8,7 +8,6 @@ import (
 	"net"
 	"os"
 	"os/signal"
-	"path"
 	"runtime"
 	"strings"
 	"syscall"
@@ -169,7 +168,7 @@ func runSession(ctx context.Context, host string, opts *options, req *wire.Attac
 			open = func(f reach.Call) error { return withSession(ctx, host, &req.Session, opts, f) }
 		}
 		return open(func(ctx context.Context, a *reach.Access) error {
-			req.Env = append(sendEnv(a.Settings.SendEnv, own), own...)
+			req.Env = a.Environment(own)
 			if opts.detach {
 				return start(ctx, a, host, opts, req)
 			}
@@ -214,27 +213,6 @@ func retry(ctx context.Context, host string, f func() error) error {
 		}
 	}
 	return err
-}
-
-// sendEnv returns the environment variables whose names match a pattern, as many as a session may have beside its
-// own. One that does not fit is left out.
-func sendEnv(patterns []string, own [][2]string) [][2]string {
-	var env [][2]string
-	left, room := wire.MaxEnvBytes, wire.MaxEnv-len(own)
-	for _, v := range own {
-		left -= len(v[0]) + len("=") + len(v[1])
-	}
-	for _, v := range os.Environ() {
-		name, value, _ := strings.Cut(v, "=")
-		for _, p := range patterns {
-			if ok, err := path.Match(p, name); err == nil && ok && len(env) < room && len(v) <= left {
-				left -= len(v)
-				env = append(env, [2]string{name, value})
-				break
-			}
-		}
-	}
-	return env
 }
 
 // predictModes are the values of the setting predict.

@@ -100,10 +100,13 @@ func withCertificates(t *Target, keys, agentKeys []*auth.UserKey, log *slog.Logg
 	return slices.Concat(certificates, keys)
 }
 
-// permitted returns the keys that ssh's configuration lets a target have.
+// permitted returns the keys that ssh's configuration lets a target have, if no user is there, without those that need
+// a touch.
 func permitted(t *Target, keys []*auth.UserKey, log *slog.Logger) []*auth.UserKey {
 	rules := auth.KeyRules{Algorithms: t.UserKeyAlgorithms, MinRSA: t.MinRSA}
-	keys = slices.DeleteFunc(keys, func(k *auth.UserKey) bool { return rules.Check(k.Public) != nil })
+	keys = slices.DeleteFunc(keys, func(k *auth.UserKey) bool {
+		return rules.Check(k.Public) != nil || t.unattended && needsTouch(k.Public.Type())
+	})
 	for _, k := range keys {
 		log.Debug("key to offer", "source", k.Source, "key", ssh.FingerprintSHA256(k.Public))
 	}

@@ -37,7 +37,7 @@ const (
 
 var (
 	errNoTTYForSecret = errors.New("a passphrase is needed, and there is no terminal to ask for it: use ssh-add")
-	errBatch          = errors.New("a passphrase is needed, and BatchMode is on: use ssh-add")
+	errBatch          = errors.New("a passphrase is needed, and the user is not to be asked: use ssh-add")
 	errNoSecret       = errors.New("no passphrase was typed")
 	errKeyDeclined    = errors.New("not connected: you did not accept the server's key")
 )
@@ -68,6 +68,7 @@ func Explain(err error, t *Target) error {
 	var denied *client.DeniedError
 	var unresolved *net.DNSError
 	var version *bootstrap.VersionError
+	var login *bootstrap.LoginError
 	var answer *wire.Error
 	switch {
 	case errors.As(err, &answer) && answer.Code == wire.CodeNoSession && t.Local:
@@ -89,7 +90,10 @@ func Explain(err error, t *Target) error {
 		}
 		return WithHint(changed, "if the server has a new key, remove the old one (%s); if not, this may be an attack",
 			where(changed.Known))
-	case errors.As(err, &unknown) && t.Unknown == sshconfig.Refuse:
+	case t.unattended && (errors.Is(err, client.ErrNoKeys) || errors.As(err, &login) && login.NeedsUser()):
+		return WithHint(err, "no user is asked here: use a key that needs no passphrase and no touch, such as one of an agent, "+
+			"and connect once with qt connect %s", t.typed)
+	case errors.As(err, &unknown) && t.Unknown == sshconfig.Refuse && !t.unattended:
 		return WithHint(unknown, "StrictHostKeyChecking or BatchMode is on: add the key to known_hosts")
 	case errors.As(err, &unknown):
 		return WithHint(unknown, "connect once from a terminal to accept it, or add it to known_hosts")

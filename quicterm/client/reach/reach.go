@@ -8,6 +8,8 @@ import (
 	"log/slog"
 	"net/netip"
 	"os"
+	"path"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -21,6 +23,7 @@ import (
 	"github.com/quicterm/quicterm/quicterm/client/sshconfig"
 	"github.com/quicterm/quicterm/quicterm/terminal"
 	"github.com/quicterm/quicterm/quicterm/version"
+	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
 // An Access is a way to a server, for one command.
@@ -173,9 +176,11 @@ func (a *Access) withTunnel(ctx context.Context, f func(context.Context) error) 
 		sshd.DaemonPort = t.Port
 		a.Tunnel.Addresses = sshd.resolve
 	}
-	if tty, err := terminal.OpenTTY(); err == nil {
-		defer tty.Close()
-		a.Tunnel.Dialog = func() (bootstrap.Dialog, error) { return terminal.NewDialog(tty) }
+	if !t.unattended {
+		if tty, err := terminal.OpenTTY(); err == nil {
+			defer tty.Close()
+			a.Tunnel.Dialog = func() (bootstrap.Dialog, error) { return terminal.NewDialog(tty) }
+		}
 	}
 	defer func() {
 		a.Tunnel.Close()
@@ -275,6 +280,27 @@ func (a *Access) Needs() string {
 		return ""
 	}
 	return a.Tunnel.Needs()
+}
+
+// Environment returns the variables for a new session: those of this process that the setting send_env names, as many as
+// fit, and then the session's own.
+func (a *Access) Environment(own [][2]string) [][2]string {
+	var env [][2]string
+	left, room := wire.MaxEnvBytes, wire.MaxEnv-len(own)
+	for _, v := range own {
+		left -= len(v[0]) + len("=") + len(v[1])
+	}
+	for _, v := range os.Environ() {
+		name, value, _ := strings.Cut(v, "=")
+		for _, p := range a.Settings.SendEnv {
+			if ok, err := path.Match(p, name); err == nil && ok && len(env) < room && len(v) <= left {
+				left -= len(v)
+				env = append(env, [2]string{name, value})
+				break
+			}
+		}
+	}
+	return append(env, own...)
 }
 
 // Software names this program to servers.

@@ -28,6 +28,7 @@ type Target struct {
 	DaemonPort uint16
 	Local      bool     // this machine and account: a grant gives access
 	sshArgs    []string // by which the ssh program reaches it
+	unattended bool     // as in Options
 }
 
 // LoadKnownHosts returns the keys that are known for the target.
@@ -53,6 +54,10 @@ type Options struct {
 	Verbose    bool
 	Redundant  bool
 	Bootstrap  string
+
+	// Unattended says that no user is there: what would ask, or wait for the touch of a key, fails. A server whose key is
+	// not known is refused.
+	Unattended bool
 
 	// Inspect is told of the daemon's keys, and why they are not accepted. The user can then
 	// accept none. It may be nil.
@@ -109,7 +114,7 @@ func findTarget(ctx context.Context, arg string, opts *Options, defaultPort uint
 	if err != nil {
 		return nil, err
 	}
-	t := &Target{typed: arg, DaemonPort: cmp.Or(opts.Port, defaultPort)}
+	t := &Target{typed: arg, DaemonPort: cmp.Or(opts.Port, defaultPort), unattended: opts.Unattended}
 	isMe := login == "" || login == me.Username
 	if isLoopback(host) && opts.Port == 0 && isMe && len(opts.Identities) == 0 {
 		t.Local, t.Host = true, &sshconfig.Host{Name: host, Hostname: host, User: me.Username}
@@ -125,9 +130,21 @@ func findTarget(ctx context.Context, arg string, opts *Options, defaultPort uint
 	if t.Host, err = LoadSSH(ctx, arg, opts); err != nil {
 		return nil, err
 	}
-	t.sshArgs = append(t.Undo, SSHArgs(login, host, opts)...)
+	t.sshArgs = t.Undo
+	if t.unattended {
+		t.Unknown, t.Batch = sshconfig.Refuse, true
+		t.sshArgs = append(t.sshArgs, "-o", "BatchMode=yes", "-o", "StrictHostKeyChecking=yes")
+		t.UserKeyAlgorithms = slices.DeleteFunc(t.UserKeyAlgorithms, needsTouch)
+		if len(t.UserKeyAlgorithms) > 0 { // an older ssh does not tell them
+			t.sshArgs = append(t.sshArgs, "-o", "PubkeyAcceptedAlgorithms="+strings.Join(t.UserKeyAlgorithms, ","))
+		}
+	}
+	t.sshArgs = append(t.sshArgs, SSHArgs(login, host, opts)...)
 	return t, nil
 }
+
+// needsTouch reports whether a key of a type is in a device that asks for a touch.
+func needsTouch(keyType string) bool { return strings.HasPrefix(keyType, "sk-") }
 
 // SSHArgs returns the arguments by which ssh reaches a host as these options say.
 func SSHArgs(login, host string, opts *Options) []string {

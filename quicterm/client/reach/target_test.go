@@ -7,7 +7,10 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
+
+	"github.com/quicterm/quicterm/quicterm/client/sshconfig"
 )
 
 func TestMatchUser(t *testing.T) {
@@ -48,6 +51,33 @@ func TestNamedIdentityMissing(t *testing.T) {
 	opts := &Options{Identities: []string{filepath.Join(t.TempDir(), "none")}, Config: os.DevNull}
 	if _, err := findTarget(t.Context(), "host", opts, 4433); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("got %v, want an error", err)
+	}
+}
+
+// Where no user is, nothing asks: no ssh, no key with a passphrase, no key that waits for a touch, no unknown server.
+func TestUnattended(t *testing.T) {
+	if _, err := exec.LookPath("ssh"); err != nil {
+		t.Skip(err)
+	}
+	config := filepath.Join(t.TempDir(), "config")
+	if err := os.WriteFile(config, []byte("StrictHostKeyChecking accept-new\nBatchMode no\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	target, err := findTarget(t.Context(), "host", &Options{Config: config, Unattended: true}, 4433)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !target.Batch || target.Unknown != sshconfig.Refuse {
+		t.Errorf("BatchMode is %v, and the policy for unknown servers %v", target.Batch, target.Unknown)
+	}
+	args := strings.Join(target.sshArgs, " ")
+	for _, want := range []string{"-o BatchMode=yes -o StrictHostKeyChecking=yes", "AcceptedAlgorithms=ssh-ed25519", "-- host"} {
+		if !strings.Contains(args, want) {
+			t.Errorf("ssh gets %s, without %s", args, want)
+		}
+	}
+	if strings.Contains(args, "sk-") || slices.ContainsFunc(target.UserKeyAlgorithms, needsTouch) {
+		t.Errorf("keys that need a touch are offered: %s", args)
 	}
 }
 
