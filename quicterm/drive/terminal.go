@@ -12,6 +12,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/quicterm/quicterm/quicterm/client"
@@ -37,6 +38,8 @@ type Terminal struct {
 	parser  vt.Parser // of the output, for the listener
 	watches []*watch  // what Wait looks for
 	command *command  // that Run waits for, or nil
+	owner   uint64    // number of the client whose terminal gives the size
+	news    []news    // for News
 	over    bool
 	status  int
 	err     error // why the session is over, nil for the program's end
@@ -61,12 +64,14 @@ func open(
 		Resized:  t.resized,
 		Replayed: t.replayed,
 		Hinted:   t.hinted,
+		Joined:   t.joined,
+		Left:     t.left,
 	})
 	if err != nil {
 		return nil, err
 	}
 	size := s.Sizing().Size
-	t.session, t.offset = s, s.Offset()
+	t.session, t.offset, t.owner = s, s.Offset(), s.Sizing().Owner
 	t.screen = screen.New(int(size.Cols), int(size.Rows), screen.Limits{})
 	go func() {
 		defer close(t.done)
@@ -157,7 +162,80 @@ func (t *Terminal) resized(size wire.Sizing) {
 	defer t.gate.Unlock()
 	t.offset = t.session.Offset()
 	t.screen.Resize(int(size.Cols), int(size.Rows))
+	if size.Owner != t.owner && size.Client != "" {
+		t.tellLocked(0, "%s has taken the size: %dx%d", size.Client, size.Cols, size.Rows)
+	}
+	t.owner = size.Owner
 	t.gate.Changed()
+}
+
+// A news is what another client has done.
+type news struct {
+	joined uint64 // the client's number, if it has joined
+	text   string
+}
+
+// maxNews bounds what News returns. Older news are dropped.
+const maxNews = 20
+
+func (t *Terminal) tellLocked(joined uint64, format string, args ...any) {
+	t.news = append(t.news[max(len(t.news)-maxNews+1, 0):], news{joined, fmt.Sprintf(format, args...)})
+}
+
+func (t *Terminal) joined(p wire.Presence) {
+	t.gate.Lock()
+	defer t.gate.Unlock()
+	t.tellLocked(p.Number, "%s has joined (%v)", p.Client, p.Role)
+}
+
+func (t *Terminal) left(p wire.Presence) {
+	t.gate.Lock()
+	defer t.gate.Unlock()
+	if i := slices.IndexFunc(t.news, func(n news) bool { return n.joined == p.Number }); i >= 0 {
+		t.news = slices.Delete(t.news, i, i+1)
+		return
+	}
+	t.tellLocked(0, "%s has left", p.Client)
+}
+
+// News returns, once, what other clients have done to the session: joined it, unless they have left again, left it, or
+// taken its size.
+func (t *Terminal) News() (texts []string) {
+	t.gate.Lock()
+	defer t.gate.Unlock()
+	for _, n := range t.news {
+		texts = append(texts, n.text)
+	}
+	t.news = nil
+	return texts
+}
+
+// Name returns the session's name, which may change.
+func (t *Terminal) Name() string { return t.session.Name() }
+
+// Offset returns where the output ends that has come: an offset for Tail.
+func (t *Terminal) Offset() uint64 {
+	t.gate.Lock()
+	defer t.gate.Unlock()
+	return t.offset
+}
+
+// A State is what is known of a terminal beside its screen.
+type State struct {
+	Prompt  bool   // the session's shell waits at its prompt
+	Reading bool   // the program in the foreground waits for input
+	Next    uint64 // where the output ends: an offset for Tail
+}
+
+// Look calls f with the screen as it is at the server now. f may read it until it returns.
+func (t *Terminal) Look(ctx context.Context, f func(*screen.Screen)) (State, error) {
+	t.gate.Lock()
+	defer t.gate.Unlock()
+	if err := t.askLocked(ctx, func() bool { return false }); err != nil {
+		return State{}, err
+	}
+	f(t.screen)
+	return State{t.atPromptLocked(), t.hint.Reading, t.offset}, nil
 }
 
 func (t *Terminal) replayed() {
@@ -186,18 +264,22 @@ func (t *Terminal) stillLocked(ctx context.Context, still time.Duration) error {
 			}
 			continue
 		}
-		hints := t.hints
-		for told := false; !told; {
-			t.gate.Unlock()
-			t.session.AskHint()
-			t.gate.Lock()
-			var err error
-			if told, err = t.awaitFor(ctx, askAgain, func() bool { return t.hints > hints || moved() }); err != nil {
-				return err
-			}
+		if err := t.askLocked(ctx, moved); err != nil || !moved() {
+			return err
 		}
-		if !moved() {
-			return nil
+	}
+}
+
+// askLocked waits until the server has told its state once more, or until is true.
+func (t *Terminal) askLocked(ctx context.Context, until func() bool) error {
+	hints := t.hints
+	for {
+		t.gate.Unlock()
+		t.session.AskHint()
+		t.gate.Lock()
+		told, err := t.awaitFor(ctx, askAgain, func() bool { return t.hints > hints || until() })
+		if told || err != nil {
+			return err
 		}
 	}
 }
