@@ -113,6 +113,11 @@ var packages = []struct {
 		imports: "quicterm/client quicterm/screen quicterm/screen/vt quicterm/session/gate quicterm/wire",
 	},
 	{
+		path: "quicterm/mcp", role: "the tools of a coding agent; knows no way to a host but that of its caller",
+		imports: `quicterm/client quicterm/client/reach quicterm/drive quicterm/screen quicterm/screen/picture quicterm/wire
+			github.com/modelcontextprotocol/go-sdk`,
+	},
+	{
 		path: "quicterm/screen/picture", role: "shows a screen as text and as an image",
 		imports: "quicterm/screen golang.org/x/image",
 	},
@@ -267,7 +272,7 @@ var packages = []struct {
 		tests: `bench/netem bench/rig bench/work buffer configs migrate/carrier migrate/carrier/quic
 			migrate/carrier/sealed migrate/carrier/tcp quicterm/screen/asciicast quicterm/auth quicterm/client/bootstrap quicterm/client
 			quicterm/holder quicterm/screen quicterm/machine/keyring quicterm/machine/systemd/systemdtest quicterm/wire github.com/creack/pty
-			golang.org/x/crypto golang.org/x/sys golang.org/x/term`,
+			github.com/modelcontextprotocol/go-sdk golang.org/x/crypto golang.org/x/sys golang.org/x/term`,
 	},
 
 	{
@@ -297,7 +302,7 @@ var packages = []struct {
 	{
 		path: "cmd/qt", role: "the command line of the client",
 		imports: `configs quicterm/screen/asciicast quicterm/auth quicterm/client/bootstrap quicterm/client quicterm/client/reach
-			quicterm/doctor quicterm/drive quicterm/client/install quicterm/terminal/predict quicterm/machine/rundir quicterm/screen
+			quicterm/doctor quicterm/drive quicterm/mcp quicterm/client/install quicterm/terminal/predict quicterm/machine/rundir quicterm/screen
 			quicterm/screen/marks quicterm/screen/picture quicterm/client/sshconfig quicterm/terminal quicterm/version quicterm/wire github.com/spf13/cobra github.com/spf13/pflag golang.org/x/crypto golang.org/x/term`,
 		tests: "bench/bubble bench/rig cmd/dist/man quicterm/holder github.com/rogpeppe/go-internal",
 	},
@@ -455,6 +460,10 @@ var owners = []struct{ module, by, why string }{
 	{
 		"github.com/creack/pty", "quicterm/holder/program quicterm/terminal quicterm/e2e bench/rig bench/work",
 		"the terminal of a session belongs to the process that outlives all others",
+	},
+	{
+		"github.com/modelcontextprotocol/go-sdk", "quicterm/mcp quicterm/e2e",
+		"only the server of tools knows their protocol",
 	},
 	{
 		"github.com/spf13/cobra", "cmd/qt cmd/qtd cmd/dist/man bench",

@@ -100,7 +100,7 @@ func describe(infos []wire.Info) []sessionJSON {
 		s := sessionJSON{
 			ID:      i.ID.String(),
 			Name:    i.Name,
-			State:   phaseName(i.Phase),
+			State:   i.Phase.String(),
 			Since:   time.Unix(i.Since, 0),
 			Created: time.Unix(i.Created, 0),
 			Cols:    i.Cols,
@@ -127,20 +127,6 @@ func describe(infos []wire.Info) []sessionJSON {
 		sessions = append(sessions, s)
 	}
 	return sessions
-}
-
-func phaseName(p wire.Phase) string {
-	switch p {
-	case wire.PhaseAttached:
-		return "attached"
-	case wire.PhaseDetached:
-		return "detached"
-	case wire.PhaseExited:
-		return "exited"
-	case wire.PhaseLost:
-		return "lost"
-	}
-	return "unknown"
 }
 
 func roleName(r wire.Role) string {
@@ -185,7 +171,7 @@ func (s *sessionJSON) state(now time.Time) string {
 		return s.State + ", " + silent
 	case !s.PTY && silent != "":
 		return "client " + silent
-	case !s.PTY && s.State == phaseName(wire.PhaseDetached):
+	case !s.PTY && s.State == wire.PhaseDetached.String():
 		return "client gone"
 	}
 	return s.State

@@ -116,6 +116,21 @@ const (
 	PhaseLost     Phase = 4 // the session is gone, and its record is on disk (9.6 of SPEC.md)
 )
 
+// String returns a word for people.
+func (p Phase) String() string {
+	switch p {
+	case PhaseAttached:
+		return "attached"
+	case PhaseDetached:
+		return "detached"
+	case PhaseExited:
+		return "exited"
+	case PhaseLost:
+		return "lost"
+	}
+	return "unknown"
+}
+
 // Info describes a session to people.
 type Info struct {
 	ID      SessionID `cbor:"1,keyasint"`
