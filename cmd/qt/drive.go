@@ -15,6 +15,7 @@ import (
 
 	"github.com/quicterm/quicterm/quicterm/client/reach"
 	"github.com/quicterm/quicterm/quicterm/drive"
+	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
 // timedOut is the exit status when --timeout has passed, as of timeout(1).
@@ -165,6 +166,14 @@ Down, Left, Right, Home, End, PageUp, PageDown, F1 to F12. They come after the t
 					return err
 				}
 				in.Text = string(b)
+			case in.Secret && (in.Text != "" || file != "" || len(in.Keys) > 0):
+				return errors.New("--secret takes one line from standard input, and nothing else")
+			case in.Secret:
+				b, err := io.ReadAll(io.LimitReader(c.InOrStdin(), wire.MaxInput))
+				if err != nil {
+					return err
+				}
+				in.Text = strings.TrimRight(string(b), "\r\n")
 			case in.Text == "" && len(in.Keys) == 0 && !in.Enter:
 				return reach.WithHint(errors.New("there is nothing to type"), "give text, --key, --enter or --file")
 			}
@@ -181,6 +190,8 @@ Down, Left, Right, Home, End, PageUp, PageDown, F1 to F12. They come after the t
 	newDriveCommand(&d, c, 0, 10*time.Second)
 	c.Flags().StringArrayVar(&in.Keys, "key", nil, "type this `key` too; may be repeated")
 	c.Flags().BoolVar(&in.Enter, "enter", false, "press Enter at the end")
+	c.Flags().BoolVar(&in.Secret, "secret", false,
+		"type a line of standard input, only if a program reads a password: with echo off")
 	c.Flags().StringVar(&file, "file", "", "type what this `file` has; - is standard input")
 	return c
 }
@@ -204,7 +215,7 @@ status is 255.`,
 				return reach.WithHint(errors.New("there is nothing to wait for"), "qt wait --help lists the conditions")
 			}
 			return d.on(c, args[0], func(ctx context.Context, a *reach.Access) error {
-				m, err := waitFor(ctx, a, args[1], c.Flags().Changed("since"), since, conditions)
+				m, err := drive.Wait(ctx, a.Client, args[1], since, conditions...)
 				if err != nil {
 					return err
 				}
@@ -252,20 +263,6 @@ status is 255.`,
 	}
 	f.Uint64Var(&since, "since", 0, "look at the output since this `offset` too")
 	return c
-}
-
-func waitFor(
-	ctx context.Context, a *reach.Access, name string, past bool, since uint64, conditions []drive.Condition,
-) (drive.Match, error) {
-	if past {
-		return drive.Wait(ctx, a.Client, name, since, conditions...)
-	}
-	t, err := drive.Open(ctx, a.Client, name)
-	if err != nil {
-		return drive.Match{}, err
-	}
-	defer t.Close()
-	return t.Wait(ctx, conditions...)
 }
 
 func tailCommand() *cobra.Command {

@@ -40,6 +40,7 @@ type Terminal struct {
 	command *command  // that Run waits for, or nil
 	owner   uint64    // number of the client whose terminal gives the size
 	news    []news    // for News
+	refused bool      // the program did not get the last secret
 	over    bool
 	status  int
 	err     error // why the session is over, nil for the program's end
@@ -66,6 +67,7 @@ func open(
 		Hinted:   t.hinted,
 		Joined:   t.joined,
 		Left:     t.left,
+		Refused:  t.refuse,
 	})
 	if err != nil {
 		return nil, err
@@ -250,6 +252,13 @@ func (t *Terminal) hinted(h wire.Hint) {
 	defer t.gate.Unlock()
 	t.hint = h
 	t.hints++
+	t.gate.Changed()
+}
+
+func (t *Terminal) refuse() {
+	t.gate.Lock()
+	defer t.gate.Unlock()
+	t.refused = true
 	t.gate.Changed()
 }
 

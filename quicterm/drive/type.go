@@ -18,7 +18,14 @@ type Input struct {
 	Text  string // a line feed in it is as Enter
 	Keys  []string
 	Enter bool
+
+	// Secret is for a password: Text and Enter are typed only if the program reads a line that it does not show then.
+	// The server checks that when it types them.
+	Secret bool
 }
+
+// ErrNotSecret means that a secret was not typed, because the program would have shown it.
+var ErrNotSecret = errors.New("no program reads a password: nothing was typed")
 
 // An UnreadError means that the time has ended before the session's program has read all input. What is not read stays in
 // the terminal.
@@ -39,6 +46,9 @@ func (t *Terminal) Send(ctx context.Context, in Input) error {
 	}
 	t.gate.Lock()
 	defer t.gate.Unlock()
+	if in.Secret {
+		return t.typeSecretLocked(ctx, in.Text+"\r")
+	}
 	text := t.pasteLocked(in.Text)
 	if in.Enter {
 		keys = append(keys, '\r')
@@ -105,6 +115,24 @@ func (t *Terminal) typeLocked(ctx context.Context, input []byte) error {
 		}
 	}
 	return t.unread(err, unread)
+}
+
+func (t *Terminal) typeSecretLocked(ctx context.Context, line string) error {
+	t.refused = false
+	t.gate.Unlock()
+	frame, err := t.session.WriteSecret([]byte(line))
+	t.gate.Lock()
+	if err != nil {
+		return err
+	}
+	err = t.awaitLocked(ctx, func() bool { return t.refused || t.hint.Taken >= frame })
+	if t.refused {
+		return ErrNotSecret
+	}
+	if t.hint.Taken < frame {
+		return t.unread(err, len(line))
+	}
+	return err
 }
 
 // unread returns the error of input of which some bytes are not read.

@@ -49,11 +49,15 @@ type watch struct {
 	found *Match
 }
 
-// Wait attaches to a session and waits as [Terminal.Wait] does, for what has been printed since an offset of the output,
-// too.
+// Wait attaches to a session and waits as [Terminal.Wait] does, for what its screen shows and for all that is printed after
+// that, or, with an offset since that is not 0, for what has been printed since then.
 func Wait(ctx context.Context, c *client.Client, name string, since uint64, conditions ...Condition) (Match, error) {
+	replay := wire.Replay{Kind: wire.ReplayScreen}
+	if since > 0 {
+		replay = wire.Replay{Kind: wire.ReplayRaw, From: since}
+	}
 	watches := watchesFor(conditions)
-	t, err := open(ctx, c, name, wire.Replay{Kind: wire.ReplayRaw, From: since}, watches)
+	t, err := open(ctx, c, name, replay, watches)
 	if err != nil {
 		return Match{}, err
 	}
@@ -70,7 +74,6 @@ func (t *Terminal) Wait(ctx context.Context, conditions ...Condition) (Match, er
 	t.gate.Lock()
 	defer t.gate.Unlock()
 	t.watches = append(t.watches, watches...)
-	t.lookLocked(0)
 	return t.waitLocked(ctx, watches)
 }
 
@@ -93,6 +96,7 @@ func (t *Terminal) waitLocked(ctx context.Context, watches []*watch) (Match, err
 			go t.watchStill(ctx, w)
 		}
 	}
+	t.lookLocked()
 	var found *Match
 	err := t.awaitLocked(ctx, func() bool {
 		for _, w := range watches {
@@ -167,15 +171,15 @@ func (t *Terminal) drawLocked(b []byte) {
 			}
 		}
 	}
-	t.lookLocked(0)
+	t.lookLocked()
 }
 
-// lookLocked looks for text on the screen from a row on.
-func (t *Terminal) lookLocked(from int) {
+// lookLocked looks for text on the screen.
+func (t *Terminal) lookLocked() {
 	_, rows := t.screen.Size()
-	t.lookAtTextLocked(from, rows)
+	t.lookAtTextLocked(0, rows)
 	for _, w := range t.watches {
-		if w.Kind == NoText && w.found == nil {
+		if w.Kind == NoText && w.found == nil && !t.replay { // a snapshot is drawn piece by piece
 			if _, _, ok := t.findLocked(w.Pattern, 0, rows); !ok {
 				t.foundLocked(w, "", -1)
 			}

@@ -110,6 +110,31 @@ func TestSend(t *testing.T) {
 	}
 }
 
+// A secret is typed for a program that reads a password, and for no other; no client sees it.
+func TestSendSecret(t *testing.T) {
+	h := newHost(t)
+	h.Start()
+	driven(t, h, "login", "read -s x; echo; echo got ${#x}; read x")
+	secret := func() (output string, status int) {
+		cmd := h.Via(h.Addr, "send", []string{"--secret"}, "login")
+		cmd.Stdin = strings.NewReader("hunter2\n")
+		out, _ := cmd.CombinedOutput()
+		return string(out), cmd.ProcessState.ExitCode()
+	}
+	drive(t, h, "wait", "--reading", "login")
+	if out, status := secret(); status != 0 {
+		t.Errorf("%q, status %d", out, status)
+	}
+	drive(t, h, "wait", "--text got.7", "login")
+	drive(t, h, "wait", "--reading", "login")
+	if out, status := secret(); status != 255 || !strings.Contains(out, "no program reads a password") {
+		t.Errorf("a program that shows what it reads: %q, status %d", out, status)
+	}
+	if out, _ := drive(t, h, "tail", "", "login"); strings.Contains(out, "hunter2") {
+		t.Errorf("the secret is in the output: %q", out)
+	}
+}
+
 // Each condition is told when it holds, and not before.
 func TestWait(t *testing.T) {
 	h := newHost(t)
@@ -142,7 +167,7 @@ func TestWait(t *testing.T) {
 		drive(t, h, "send", "--enter", "w", test.line)
 		if err := wait.Wait(); err != nil {
 			t.Errorf("%q, waiting for %q: %v, %s", test.line, test.wait, err, out)
-		} else if !regexp.MustCompile("^"+test.want).MatchString(out.String()) {
+		} else if !regexp.MustCompile("^" + test.want).MatchString(out.String()) {
 			t.Errorf("%q, waiting for %q: %q, want %q", test.line, test.wait, out, test.want)
 		}
 	}
