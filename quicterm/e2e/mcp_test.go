@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -268,7 +269,7 @@ func TestMCPHosts(t *testing.T) {
 				in["session"] = "work"
 			}
 			_, failed := a.try(t.Context(), tool, in)
-			if !strings.Contains(failed, "is not a host of this server, which has: ., 127.0.0.1") {
+			if !strings.Contains(failed, `is not a host of this server, which has ["." "127.0.0.1"]`) {
 				t.Errorf("%s at %q: %q", tool, host, failed)
 			}
 		}
@@ -278,9 +279,19 @@ func TestMCPHosts(t *testing.T) {
 		t.Errorf("%v, %q", err, out)
 	}
 
-	h.Write("known_hosts", "")
-	a = newMCPClient(t, h)
-	if _, failed := a.try(t.Context(), "list", nil); !strings.Contains(failed, "is not known") {
-		t.Errorf("a server that is not known: %q", failed)
+	asked := func(missing, want string) {
+		t.Helper()
+		if _, failed := newMCPClient(t, h).try(t.Context(), "list", nil); !strings.Contains(failed, want) {
+			t.Errorf("%s: %q", missing, failed)
+		}
 	}
+	known := h.Read("known_hosts")
+	h.Write("known_hosts", "")
+	asked("a server that is not known", "is not known")
+	h.Write("known_hosts", known)
+	encrypt := exec.Command("ssh-keygen", "-q", "-p", "-P", "", "-N", "secret", "-f", h.Path("id"))
+	if out, err := encrypt.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	asked("a key that needs a passphrase", "a passphrase is needed, and the user is not to be asked")
 }
