@@ -110,7 +110,7 @@ var packages = []struct {
 	},
 	{
 		path: "quicterm/drive", role: "uses sessions as people do, for programs; knows no way to a server",
-		imports: "quicterm/client quicterm/screen quicterm/screen/vt quicterm/session/gate quicterm/wire",
+		imports: "quicterm/client quicterm/screen quicterm/screen/marks quicterm/screen/vt quicterm/session/gate quicterm/wire",
 	},
 	{
 		path: "quicterm/mcp", role: "the tools of a coding agent; knows no way to a host but that of its caller",

@@ -1,9 +1,9 @@
 package drive
 
 import (
-	"strconv"
 	"strings"
 
+	"github.com/quicterm/quicterm/quicterm/screen/marks"
 	"github.com/quicterm/quicterm/quicterm/screen/vt"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
@@ -34,7 +34,7 @@ func (l *listener) Escape(uint16, byte) {}
 
 func (l *listener) Control(*vt.Control) {}
 
-// String hears OSC 133, the marks of a shell; OSC 9 of iTerm2, which is a progress bar with "4;"; OSC 777 of urxvt; and
+// String hears OSC 133 and 633, the marks of a shell; OSC 9 of iTerm2, which is a progress bar with "4;"; OSC 777 of urxvt; and
 // OSC 99 of kitty.
 func (l *listener) String(kind byte, data []byte, part vt.Part) {
 	if kind != ']' || part != vt.Whole {
@@ -42,7 +42,7 @@ func (l *listener) String(kind byte, data []byte, part vt.Part) {
 	}
 	number, text, _ := strings.Cut(string(data), ";")
 	switch number {
-	case "133", ownMark:
+	case "133", "633", ownMark:
 		l.command.mark(number, text)
 	case "9":
 		if !strings.HasPrefix(text, "4;") {
@@ -122,20 +122,15 @@ func (c *command) mark(number, mark string) {
 	if c == nil || (number == ownMark) != (c.nonce != "") || !strings.HasSuffix(mark, c.nonce) {
 		return
 	}
-	fields := strings.Split(mark, ";")
-	switch fields[0] {
-	case "C":
+	switch m := marks.Parse(mark); m.Kind {
+	case marks.Output:
 		if !c.printed {
 			c.printed, c.end = true, -1
 		}
-	case "D":
-		if !c.printed {
-			return
-		}
-		c.flush(max(c.end, 0))
-		c.end, c.status = len(c.text), 0
-		if len(fields) > 1 {
-			c.status, _ = strconv.Atoi(fields[1])
+	case marks.End:
+		if c.printed {
+			c.flush(max(c.end, 0))
+			c.end, c.status = len(c.text), max(m.Status, 0)
 		}
 	}
 }
