@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"unicode/utf8"
 )
 
 // A Snapshot says what Screen.Snapshot renders.
@@ -286,7 +287,7 @@ func (r *renderer) cursor() {
 			r.addf("\x1b[4h\x1b[%dP", s.x-at)
 			insert = false
 		}
-		r.text(line.cells[at])
+		r.retype(line.cells[at])
 	case pending:
 		c := line.cells[at]
 		style := s.styles.get(c.style())
@@ -305,6 +306,18 @@ func (r *renderer) cursor() {
 	}
 	if pending && !repeat && len(r.b) == end {
 		r.add("\x00") // so that the terminal does not repeat the character
+	}
+}
+
+// retype writes a character as the program did, whose character set may have shown another one as it.
+func (r *renderer) retype(c cell) {
+	begin := len(r.b)
+	r.text(c)
+	text, shown := r.b[begin:], &r.s.charsets
+	if want := rune(text[0]); want < utf8.RuneSelf && shown.translate(text[0]) != want {
+		for text[0] = ' '; shown.translate(text[0]) != want && text[0] < '~'; {
+			text[0]++
+		}
 	}
 }
 

@@ -181,7 +181,7 @@ func FuzzSnapshot(f *testing.F) {
 		"\x1b[?1049h\x1b[2;3H\x1b[1m\x1b(0\x1b7\x1b[>1u\x1b[?1049l\x1b[?1049h\x1b8x",
 		"\x1b7\x1b)A012345678901234#\x0e\x1b7", "\x1b[10GX\x1b[D\x1b[K", "\x1b]0;t\a\x1b[22t\x1b]2;u\a\x1b[>1u\x1b[=5u\x1b[3g\x1b[5G\x1bH", "\x1b(0\x1b)A\x0eq#\x1b[4habc\x1b[2b",
 		"\x1b]133;A\a$ \x1b]133;B\as\r\n\x1b]133;C\ahi\x1b]133;D;1\a\x1b]133;A\a$ \x1b[4D\x1b[K\x1b]133;B\a",
-		"\r\n\x1b[3C\x1b]133;D\a宽",
+		"\r\n\x1b[3C\x1b]133;D\a宽", "\x1b)4\x0e000]", "\x1b)4\x0e000]\x1b[2b",
 		"0123456789\x1b]133;D\aA\x1b[1G\x1b]133;C\a\x1b]133;A\a\x1b[M",
 	} {
 		f.Add([]byte(seed), uint16(len(seed)/2), byte(0))
