@@ -118,6 +118,17 @@ func (s *server) release(a *attachment) {
 	}
 }
 
+// forget ends the attachment at a session, if there is one.
+func (s *server) forget(in session) {
+	name, _ := s.allowed(in.host)
+	at := place{name, in.Session}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if a := s.kept[at]; a != nil {
+		s.forgetLocked(at, a)
+	}
+}
+
 // forgetLocked ends an attachment, and leaves none for later calls.
 func (s *server) forgetLocked(at place, a *attachment) {
 	if s.kept[at] == a {

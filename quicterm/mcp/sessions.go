@@ -98,9 +98,13 @@ func (s *server) start(ctx context.Context, in program) (out started, err error)
 type ended struct{}
 
 func (s *server) kill(ctx context.Context, in session) (ended, error) {
-	return ended{}, s.at(ctx, in.host, func(ctx context.Context, a *reach.Access) error {
+	err := s.at(ctx, in.host, func(ctx context.Context, a *reach.Access) error {
 		return a.Client.Kill(ctx, in.Session)[0]
 	})
+	if err == nil {
+		s.forget(in) // what it shows is over, as it will hear soon
+	}
+	return ended{}, err
 }
 
 type part struct {
