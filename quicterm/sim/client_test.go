@@ -48,7 +48,9 @@ type actor struct {
 	terminal *screen.Screen  // what its terminal shows
 	size     wire.Size
 	received uint64 // bytes of output
-	shown    int    // where the next output is in what the program has printed, unless some is left out
+	shown    int    // where the next output is in what the program has printed
+	placed   bool   // that is known: no gap or snapshot has come since
+	redrawn  bool   // a snapshot has come since
 	gaps     uint64 // bytes that it was told to have lost
 	lostTo   uint64 // the last frame of these
 	creates  bool   // it has made the session, and so has seen all of its output
@@ -248,7 +250,7 @@ func (a *actor) streams() client.Streams {
 		cols, rows := a.terminal.Size()
 		a.terminal = screen.New(cols, rows, screen.Limits{})
 		a.terminal.Write(snapshot)
-		a.snapshot, a.last = true, 0
+		a.snapshot, a.last, a.placed, a.redrawn = true, 0, false, true
 	}
 	st := client.Streams{
 		Stdout: a,
@@ -270,7 +272,7 @@ func (a *actor) streams() client.Streams {
 			}
 			a.checkScreenLocked(g.To)
 			a.gaps, a.lostTo = a.gaps+g.Bytes, g.To
-			a.last = 0
+			a.last, a.placed = 0, false
 			a.mu.Unlock()
 			a.world.trace("%s: gap of frames %d to %d, %d bytes", a.name, g.From, g.To, g.Bytes)
 			if g.Snapshot != nil {
@@ -328,24 +330,48 @@ func (a *actor) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// checkOutput checks that the output is what the program has printed: at this place if the client has seen all of it, and
-// elsewhere after a gap or a snapshot.
+// checkOutput checks that the output is what the program has printed next or, after a gap or a snapshot, anywhere.
 func (a *actor) checkOutput(b []byte) {
 	a.session.mu.Lock()
 	defer a.session.mu.Unlock()
-	log, whole := a.session.log, a.creates && a.gaps == 0
-	if whole {
-		a.shown = int(a.received)
+	log := a.session.log
+	if a.creates && a.gaps == 0 {
+		a.shown, a.placed = int(a.received), true
 	}
 	at := min(a.shown, len(log))
-	if !bytes.HasPrefix(log[at:], b) && !whole {
+	if !a.placed {
 		at = bytes.Index(log, b)
 	}
 	if at < 0 || !bytes.HasPrefix(log[at:], b) {
 		a.world.failf("%s: output from byte %d is not what the program printed: %.100q", a.name, a.shown, b)
-		a.creates, at = false, a.shown
+		a.creates, a.placed = false, false
+		return
 	}
-	a.shown = at + len(b)
+	if a.redrawn {
+		a.checkMeets(log[:at], b)
+	}
+	a.shown, a.placed, a.redrawn = at+len(b), true, false
+}
+
+// checkMeets checks that a snapshot of a flood shows the last line that was printed before what comes next.
+func (a *actor) checkMeets(before, b []byte) {
+	const begin, digits, longest = "line ", 8, 141
+	i := bytes.LastIndex(before, []byte(begin))
+	cols, rows := a.terminal.Size()
+	if i < 0 || len(before)-i > 2*longest || !bytes.Contains(b, []byte(begin)) || rows <= longest/max(cols, 1)+1 || cols < 2*digits {
+		return
+	}
+	last := string(before[i:min(i+len(begin)+digits, len(before))])
+	for _, row := range a.terminal.Dump().Screen {
+		text := ""
+		for _, run := range row.Runs {
+			text += fmt.Sprint(run[0])
+		}
+		if strings.Contains(text, last) {
+			return
+		}
+	}
+	a.world.failf("%s gets %.100q after a snapshot that does not show %q before", a.name, b, last)
 }
 
 // output returns what the program of a pipe prints.

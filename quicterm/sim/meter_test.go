@@ -35,7 +35,7 @@ func (m *meter) opened(c interface{ Close() error }) {
 
 // readMeters reads all clients' meters again and again, until the world is closed.
 func (w *world) readMeters() {
-	last := make(map[*actor]meter)
+	last, pipes := make(map[*actor]meter), make(map[*actor]*progress)
 	for {
 		select {
 		case <-time.After(meterInterval):
@@ -57,11 +57,45 @@ func (w *world) readMeters() {
 			if s := a.current(); s != nil {
 				d.waiting = s.Status().Unacked
 			}
+			if !a.session.pty() && attached {
+				if pipes[a] == nil {
+					pipes[a] = new(progress)
+				}
+				pipes[a].look(a, worst == client.Live)
+			}
 			now.before = d.sockets
 			if last[a] = now; measured && attached {
 				w.checkMeter(a, best, worst, d)
 			}
 		}
+	}
+}
+
+// maxStall is how long a pipe may bring nothing while its client is live all the time: programs pause for 20 s at most, and
+// the slowest link lasts a minute.
+const maxStall = 3 * time.Minute
+
+// A progress is how much a pipe has brought, and since when it is not more.
+type progress struct {
+	bytes int
+	since time.Time
+}
+
+// look checks that a pipe brings something while its client is live.
+func (p *progress) look(a *actor, live bool) {
+	a.mu.Lock()
+	bytes, slow := int(a.received), a.slow != nil
+	a.mu.Unlock()
+	s := a.session
+	s.mu.Lock()
+	bytes += s.consumed + int(s.printed)
+	lost := s.lost
+	s.mu.Unlock()
+	if bytes != p.bytes || !live || slow || lost || a.process.halted() != nil {
+		p.bytes, p.since = bytes, time.Now()
+	} else if time.Since(p.since) > maxStall {
+		a.world.failf("%s is live, and its pipe %s has brought nothing for %v", a.name, s.name, maxStall)
+		p.since = time.Now()
 	}
 }
 

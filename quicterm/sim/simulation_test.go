@@ -200,6 +200,9 @@ func (w *world) heal() {
 	w.free.Store(plentyMemory)
 	w.startDaemon()
 	w.trace("all is well again")
+	if w.seed/4%2 == 0 { // what is wrong on a screen is not overwritten
+		w.quiet.Store(true)
+	}
 	close(w.healed)
 	if w.seed%2 == 0 { // half of the worlds hear of it
 		for _, m := range w.machines {
