@@ -310,6 +310,16 @@ func differ(a, b []string) string {
 
 // close ends the sessions, then the clients that are left, and checks how they end and that nothing is left.
 func (w *world) close() {
+	deaf := w.seed/8%2 == 0 // clients do not hear of the end at first
+	if deaf {
+		w.net.Do(func() {
+			for _, m := range w.machines {
+				for _, p := range m.ports {
+					p.from.Set(netem.Config{Down: true})
+				}
+			}
+		})
+	}
 	for _, s := range w.sessions {
 		s.mu.Lock()
 		p := s.program
@@ -317,6 +327,16 @@ func (w *world) close() {
 		if p != nil && s.pty() {
 			p.end()
 		}
+	}
+	if deaf {
+		time.Sleep(settleTime / 4)
+		w.net.Do(func() {
+			for _, m := range w.machines {
+				for _, p := range m.ports {
+					p.settle()
+				}
+			}
+		})
 	}
 	time.Sleep(settleTime)
 	for _, a := range w.everyone() {
