@@ -293,7 +293,7 @@ func (a *actor) streams() client.Streams {
 			defer a.mu.Unlock()
 			if cols, rows := a.terminal.Size(); z.Cols > 0 && (cols != int(z.Cols) || rows != int(z.Rows)) {
 				a.session.mu.Lock()
-				a.session.resized = time.Now()
+				a.session.resized = len(a.session.log)
 				a.session.mu.Unlock()
 				a.terminal.Resize(int(z.Cols), int(z.Rows))
 			}
@@ -363,10 +363,10 @@ var escapes = regexp.MustCompile(`\x1b\[[0-9;?]*[A-Za-z]|\x1b[^A-Za-z]*$|[\r\n ]
 // checkMeets checks that a snapshot shows the last that was printed before what comes next, unless a resize may have cut
 // that off.
 func (a *actor) checkMeets(before []byte) {
-	if a.session.script == "full" || time.Since(a.session.resized) < 10*time.Second {
+	const least, most = 8, 100
+	if a.session.script == "full" || len(before) < a.session.resized+most {
 		return
 	}
-	const least, most = 8, 100
 	last := escapes.ReplaceAllString(string(before[max(len(before)-most, 0):]), "")
 	if len(last) < least {
 		return

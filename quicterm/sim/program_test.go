@@ -44,7 +44,7 @@ type session struct {
 	consumed   int                           // bytes of a pipe's input
 	bad        string                        // what was wrong with the input, or ""
 	ended      bool                          // the program has ended
-	resized    time.Time                     // when a client has heard of another size
+	resized    int                           // how much of that was printed when a client has heard of another size
 	since      time.Time                     // when it has printed for the first time
 	logged     uint64                        // bytes in its holder's log at the program's end
 	exit       uint64                        // those of the program's end

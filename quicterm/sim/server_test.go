@@ -324,7 +324,7 @@ func (h *holders) recordAttached(id wire.SessionID, request, answer wire.Message
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.numbers[asked.Instance], s.resized = attached.Number, time.Now()
+	s.numbers[asked.Instance], s.resized = attached.Number, len(s.log)
 	if asked.Role == wire.RoleWriter {
 		s.lastWriter = max(s.lastWriter, attached.Number)
 	}
