@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/metrics"
+	"slices"
 	"time"
 
 	"github.com/quicterm/quicterm/quicterm/client"
@@ -35,7 +36,7 @@ func (m *meter) opened(c interface{ Close() error }) {
 
 // readMeters reads all clients' meters again and again, until the world is closed.
 func (w *world) readMeters() {
-	last, pipes := make(map[*actor]meter), make(map[*actor]*progress)
+	last, pipes, silent := make(map[*actor]meter), make(map[*actor]*progress), make(map[*actor]int)
 	for {
 		select {
 		case <-time.After(meterInterval):
@@ -54,7 +55,7 @@ func (w *world) readMeters() {
 				now.packets - before.packets, now.sockets - before.sockets, now.connections - before.connections,
 				now.events - before.events, before.before, now.received - before.received, 0,
 			}
-			if s := a.current(); s != nil {
+			if s := a.current(); s != nil && best == client.Offline { // the question wakes the client
 				d.waiting = s.Status().Unacked
 			}
 			if !a.session.pty() && attached {
@@ -63,12 +64,28 @@ func (w *world) readMeters() {
 				}
 				pipes[a].look(a, worst == client.Live)
 			}
+			if silent[a]++; d.packets > 0 || worst != client.Live || !attached {
+				silent[a] = 0
+			}
+			if n := time.Duration(silent[a]) * meterInterval; n > maxSilence && a.usesQUIC() {
+				w.failf("%s is live, and has sent no packet for %v", a.name, n)
+			}
 			now.before = d.sockets
 			if last[a] = now; measured && attached {
 				w.checkMeter(a, best, worst, d)
 			}
 		}
 	}
+}
+
+// maxSilence is how long a client that is live by QUIC may send nothing: it pings each 25 s, and it may be starved for a while.
+const maxSilence = time.Minute
+
+// usesQUIC reports whether the client runs and has a path by QUIC.
+func (a *actor) usesQUIC() bool {
+	s := a.current()
+	return s != nil && a.process.halted() == nil &&
+		slices.ContainsFunc(s.Status().Paths, func(p client.Path) bool { return p.Transport == client.QUIC })
 }
 
 // maxStall is how long a pipe may bring nothing while its client is live all the time: programs pause for 20 s at most, and
