@@ -49,6 +49,9 @@ func Tail(ctx context.Context, c *client.Client, name string, since uint64, foll
 		Replay: wire.Replay{Kind: wire.ReplayRaw, From: since},
 	}, client.Streams{
 		Stdout: writerFunc(func(b []byte) (int, error) {
+			if failed != nil { // what was under way when the session was left
+				return len(b), nil
+			}
 			held = append(held, b...)
 			if failed = give(false); failed != nil {
 				s.Leave()
