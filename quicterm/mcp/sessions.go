@@ -130,6 +130,8 @@ var errEnough = errors.New("enough")
 
 func (s *server) tail(ctx context.Context, in part) (out drive.Chunk, err error) {
 	out = drive.Chunk{From: in.Since, Next: in.Since}
+	ctx, cancel := deadline{}.limit(ctx)
+	defer cancel()
 	err = s.at(ctx, in.host, func(ctx context.Context, a *reach.Access) error {
 		return drive.Tail(ctx, a.Client, in.Session, in.Since, false, func(c drive.Chunk) error {
 			if out.Text == "" {
