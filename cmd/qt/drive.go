@@ -222,7 +222,7 @@ status is 255.`,
 				line := fmt.Sprintf("%s: row %d, output %d", m.Kind, m.Row, m.Next)
 				switch {
 				case m.Kind == drive.Exit:
-					line = fmt.Sprintf("%s: status %d", m.Kind, m.Status)
+					line = fmt.Sprintf("%s: status %d", m.Kind, *m.Status)
 				case m.Text != "":
 					line += ": " + m.Text
 				}

@@ -34,8 +34,8 @@ func (l *listener) Escape(uint16, byte) {}
 
 func (l *listener) Control(*vt.Control) {}
 
-// String hears OSC 133 and 633, the marks of a shell; OSC 9 of iTerm2, which is a progress bar with "4;"; OSC 777 of urxvt; and
-// OSC 99 of kitty.
+// String hears OSC 133 and 633, the marks of a shell; OSC 9 of iTerm2, which is a progress bar with "4;"; OSC 777 of
+// urxvt; and OSC 99 of kitty.
 func (l *listener) String(kind byte, data []byte, part vt.Part) {
 	if kind != ']' || part != vt.Whole {
 		return

@@ -27,6 +27,9 @@ var ErrBusy = errors.New("no shell waits at a prompt")
 func (t *Terminal) Run(ctx context.Context, line string, out io.Writer) (status int, err error) {
 	t.gate.Lock()
 	defer t.gate.Unlock()
+	if t.over {
+		return 0, t.overLocked(ctx)
+	}
 	if !t.atPromptLocked() {
 		return 0, t.busyLocked()
 	}

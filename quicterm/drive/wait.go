@@ -40,7 +40,7 @@ type Match struct {
 	Text   string `json:"match,omitempty"`  // what has matched, or the text of a notification
 	Row    int    `json:"row"`              // of the screen, from 0, of a text; otherwise that of the cursor
 	Next   uint64 `json:"next"`             // where the output ended then: an offset for Tail
-	Status int    `json:"status,omitempty"` // with Exit
+	Status *int   `json:"status,omitempty"` // with Exit
 }
 
 // A watch is a condition that Wait waits for.
@@ -148,7 +148,8 @@ func (t *Terminal) lookAtStateLocked(w *watch) {
 	case Exit:
 		if t.over && t.err == nil && w.found == nil {
 			t.foundLocked(w, "", -1)
-			w.found.Status = t.status
+			status := t.status
+			w.found.Status = &status
 		}
 	}
 }
