@@ -24,6 +24,12 @@ const timedOut = 124
 // errTimedOut is the cause of the end of a context with --timeout.
 var errTimedOut = errors.New("the time of --timeout has passed")
 
+// maxOutput bounds the output of a command that --json collects, in bytes.
+const maxOutput = 16 << 20
+
+var errLongOutput = errors.New("the output is longer than 16 MiB, and the command runs on: " +
+	"without --json it is printed as it comes")
+
 // A driveCommand is a command that uses a session as a program does.
 type driveCommand struct {
 	options
@@ -55,7 +61,7 @@ func (d *driveCommand) on(c *cobra.Command, host string, f reach.Call) error {
 	switch {
 	case errors.As(err, &unread):
 		complain(err)
-	case err != nil && errors.Is(err, context.DeadlineExceeded):
+	case err != nil && errors.Is(err, context.DeadlineExceeded) && ctx.Err() != nil:
 		complain(errTimedOut)
 	default:
 		return err
@@ -92,9 +98,14 @@ It is an error if no shell waits at its prompt, unless --wait waits for that. Sh
 With --json, print an object at the end: status and output.`,
 		RunE: func(c *cobra.Command, args []string) error {
 			var output strings.Builder
-			var out io.Writer = c.OutOrStdout()
+			out := io.Writer(c.OutOrStdout())
 			if d.asJSON {
-				out = &output
+				out = writerFunc(func(b []byte) (int, error) {
+					if output.Len()+len(b) > maxOutput {
+						return 0, errLongOutput
+					}
+					return output.Write(b)
+				})
 			}
 			return d.on(c, args[0], func(ctx context.Context, a *reach.Access) error {
 				t, err := drive.Open(ctx, a.Client, args[1])

@@ -74,6 +74,7 @@ type command struct {
 	nonce   string // of the marks that belong to it; empty if the shell sends its own
 	out     func(text []byte)
 	printed bool   // its output has begun
+	lost    bool   // output is missing
 	text    []byte // of its output, not given to out
 	end     int    // what of text is before the last mark of an end, or -1
 	status  int    // in that mark
@@ -116,8 +117,8 @@ func (c *command) finish() {
 // ownMark is the number of the OSC of the marks that Run types itself, which no terminal knows.
 const ownMark = "8133"
 
-// mark handles a mark: C begins the output, D with a status ends it. Those that the command prints are ignored as far as
-// that can be known: by their nonce, or because a later one ends it.
+// mark handles a mark: C begins the output, D with a status ends it. Those that the command prints are ignored as far
+// as that can be known: by their nonce, or because a later one ends it.
 func (c *command) mark(number, mark string) {
 	if c == nil || (number == ownMark) != (c.nonce != "") || !strings.HasSuffix(mark, c.nonce) {
 		return

@@ -15,15 +15,19 @@ import (
 // ErrBusy means that no shell waits at its prompt.
 var ErrBusy = errors.New("no shell waits at a prompt")
 
+// ErrOutputLost means that a command has ended, and a part of its output, which may have had its status, was lost: the
+// server does not keep more.
+var ErrOutputLost = errors.New("the command has ended, and the server has lost a part of its output")
+
 // Run types a command line into the session's shell, waits for its end, and returns its exit status. Its output, as
 // text without control sequences, goes to out as it comes. Run fails with [ErrBusy] if the shell does not wait at its
 // prompt.
 //
-// Where the shell marks its prompts (OSC 133), that says what the output is, and what the status. Elsewhere the line that
-// is typed prints marks of its own, and begins with a space, so that shells may keep it out of their history. An end counts
-// when the session's own shell is in the foreground again and reads: what the command prints cannot end it.
+// Where the shell marks its prompts (OSC 133), that says what the output is, and what the status. Elsewhere the line
+// that is typed prints marks of its own, and begins with a space, so that shells may keep it out of their history. An
+// end counts when the session's own shell is in the foreground again and reads: what the command prints cannot end it.
 //
-// At the end of ctx the command runs on.
+// At the end of ctx, and after an error of out, the command runs on. Run blocks while out does.
 func (t *Terminal) Run(ctx context.Context, line string, out io.Writer) (status int, err error) {
 	t.gate.Lock()
 	defer t.gate.Unlock()
@@ -56,16 +60,21 @@ func (t *Terminal) Run(ctx context.Context, line string, out io.Writer) (status 
 	}
 	hints := 0
 	err = t.awaitLocked(ctx, func() bool {
-		if c.end < 0 {
+		if c.end < 0 && !c.lost {
 			hints = t.hints
 		}
-		return c.end >= 0 && t.hints > hints && t.atPromptLocked()
+		return failed != nil || (c.end >= 0 || c.lost) && t.hints > hints && t.atPromptLocked()
 	})
 	c.finish()
-	if err == nil {
-		err = failed
+	switch {
+	case err != nil:
+		return 0, err
+	case failed != nil:
+		return 0, failed
+	case c.lost:
+		return 0, ErrOutputLost
 	}
-	return c.status, err
+	return c.status, nil
 }
 
 // atPromptLocked reports whether the session's own shell is in the foreground and waits for a command. Where the kernel

@@ -2,8 +2,9 @@
 // something, and runs command lines in a shell that waits at its prompt.
 //
 // A [Terminal] is one attachment in role share, without a size: it displaces nobody, and lives through outages as any
-// client. What it knows of the terminal is exact: the output with its offsets, a screen that is drawn from it, and what the
-// server's kernel says (the modes, who is in the foreground, and whether that reads). Nothing is polled from the server.
+// client. What it knows of the terminal is exact: the output with its offsets, a screen that is drawn from it, and what
+// the server's kernel says (the modes, who is in the foreground, and whether that reads). Nothing is polled from the
+// server.
 //
 // Output, marks and titles are statements of the account's programs, and prove nothing.
 package drive
@@ -61,7 +62,7 @@ func open(
 	}, client.Streams{
 		Stdout:   t,
 		Began:    t.fresh,
-		Lost:     func(g client.Gap) { t.fresh(g.Snapshot) },
+		Lost:     t.lost,
 		Resized:  t.resized,
 		Replayed: t.replayed,
 		Hinted:   t.hinted,
@@ -145,6 +146,15 @@ func (t *Terminal) Write(b []byte) (int, error) {
 	t.drawLocked(b)
 	t.gate.Changed()
 	return len(b), nil
+}
+
+func (t *Terminal) lost(g client.Gap) {
+	t.fresh(g.Snapshot)
+	t.gate.Lock()
+	defer t.gate.Unlock()
+	if t.command != nil {
+		t.command.lost = true
+	}
 }
 
 // fresh begins a new screen, of which a snapshot has what is on it.
@@ -262,7 +272,8 @@ func (t *Terminal) refuse() {
 	t.gate.Changed()
 }
 
-// stillLocked waits until the terminal has been still for a time. The server confirms it: silence here may be an outage.
+// stillLocked waits until the terminal has been still for a time. The server confirms it: silence here may be an
+// outage.
 func (t *Terminal) stillLocked(ctx context.Context, still time.Duration) error {
 	for {
 		printed := t.printed

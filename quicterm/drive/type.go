@@ -10,7 +10,8 @@ import (
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
-// maxLine is how many bytes of a line the kernel takes that edits lines itself, with the end of the line (N_TTY of Linux).
+// maxLine is how many bytes of a line the kernel takes that edits lines itself, with the end of the line (N_TTY of
+// Linux).
 const maxLine = 4096
 
 // An Input is what Send types, in this order.
@@ -27,18 +28,18 @@ type Input struct {
 // ErrNotSecret means that a secret was not typed, because the program would have shown it.
 var ErrNotSecret = errors.New("no program reads a password: nothing was typed")
 
-// An UnreadError means that the time has ended before the session's program has read all input. What is not read stays in
-// the terminal.
+// An UnreadError means that the time has ended before the session's program has read all input. What is not read stays
+// in the terminal.
 type UnreadError struct{ Bytes int }
 
 func (e *UnreadError) Error() string {
 	return fmt.Sprintf("%d bytes are typed, and the program has not read them", e.Bytes)
 }
 
-// Send types, and returns when the program has read it: when the input has left the kernel's queue of the terminal. Text
-// is a paste for a program that has asked for bracketed paste. Where the kernel edits lines, text and Enter are one write.
-// Elsewhere Enter follows when the text was read and the terminal is still: a program may take what comes at once for
-// a part of the paste. At the end of ctx it returns an [UnreadError]; nothing is typed twice.
+// Send types, and returns when the program has read it: when the input has left the kernel's queue of the terminal.
+// Text is a paste for a program that has asked for bracketed paste. Where the kernel edits lines, text and Enter are
+// one write. Elsewhere Enter follows when the text was read and the terminal is still: a program may take what comes at
+// once for a part of the paste. At the end of ctx it returns an [UnreadError]; nothing is typed twice.
 func (t *Terminal) Send(ctx context.Context, in Input) error {
 	keys, err := keyBytes(in.Keys)
 	if err != nil {
@@ -71,8 +72,8 @@ func (t *Terminal) Send(ctx context.Context, in Input) error {
 	return t.typeLocked(ctx, keys)
 }
 
-// pasteLocked returns text as a terminal sends it: as a paste, if the program knows the end of one. An end within the text
-// is removed.
+// pasteLocked returns text as a terminal sends it: as a paste, if the program knows the end of one. An end within the
+// text is removed.
 func (t *Terminal) pasteLocked(text string) string {
 	text = strings.NewReplacer("\r\n", "\r", "\n", "\r").Replace(text)
 	if text == "" || !t.screen.BracketedPaste() {

@@ -49,8 +49,8 @@ type watch struct {
 	found *Match
 }
 
-// Wait attaches to a session and waits as [Terminal.Wait] does, for what its screen shows and for all that is printed after
-// that, or, with an offset since that is not 0, for what has been printed since then.
+// Wait attaches to a session and waits as [Terminal.Wait] does, for what its screen shows and for all that is printed
+// after that, or, with an offset since that is not 0, for what has been printed since then.
 func Wait(ctx context.Context, c *client.Client, name string, since uint64, conditions ...Condition) (Match, error) {
 	replay := wire.Replay{Kind: wire.ReplayScreen}
 	if since > 0 {
@@ -199,7 +199,8 @@ func (t *Terminal) lookAtTextLocked(from, to int) {
 	}
 }
 
-// findLocked finds a pattern in the lines that have rows of the screen between from and to. A line that is wrapped is one.
+// findLocked finds a pattern in the lines that have rows of the screen between from and to. A line that is wrapped is
+// one.
 func (t *Terminal) findLocked(pattern *regexp.Regexp, from, to int) (text string, row int, ok bool) {
 	_, rows := t.screen.Size()
 	from, to = max(from, 0), min(to, rows)

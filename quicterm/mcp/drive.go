@@ -29,14 +29,15 @@ type notices struct {
 
 // A deadline is an argument of tools that wait.
 type deadline struct {
-	Timeout float64 `json:"timeout_seconds,omitempty" jsonschema:"how long to wait at most; 30 if it is left out"`
+	Timeout float64 `json:"timeout_seconds,omitempty" jsonschema:"how long to wait at most, up to a day; 30 if it is left out"`
 }
 
 // usualTime is less than clients give a call, which is mostly a minute.
 const usualTime = 30 * time.Second
 
 func (d deadline) limit(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(ctx, cmp.Or(time.Duration(d.Timeout*float64(time.Second)), usualTime))
+	seconds := min(max(d.Timeout, 0), (24 * time.Hour).Seconds())
+	return context.WithTimeout(ctx, cmp.Or(time.Duration(seconds*float64(time.Second)), usualTime))
 }
 
 type view struct {
