@@ -358,16 +358,14 @@ func (s *Session) limitedLocked(now time.Time) bool {
 	return s.endpoint.Limited(now) || s.endpoint.PeerLimited(now)
 }
 
-// waitLocked waits for something that frames or the end of the session bring about, other
-// than output.
+// waitLocked waits for something other than output that frames, or the end of the session, bring about.
 func (s *Session) waitLocked(ctx context.Context, done func() bool) error {
 	s.waiting++
 	defer func() { s.waiting-- }()
 	return s.gate.Wait(ctx, done)
 }
 
-// sayGoodbye waits until the server has closed the connection, because it knows that this
-// client knows how the program ended or that this client leaves.
+// sayGoodbye waits until the server has closed the connection: it knows that this client has the end, or leaves.
 func (s *Session) sayGoodbye() {
 	s.gate.Lock()
 	defer s.gate.Unlock()
@@ -378,7 +376,9 @@ func (s *Session) sayGoodbye() {
 		s.waitBrieflyLocked(goodbyeTimeout, closed) // also if the link is suspect: the program's end came over it just now
 		s.waitBrieflyLocked(endTimeout-goodbyeTimeout, func() bool { return closed() || lost() })
 	case errors.Is(s.cause, ErrLeft):
-		s.waitBrieflyLocked(goodbyeTimeout, func() bool { return s.endpoint.Acked() == s.ring.Next() || lost() })
+		given := func() bool { return s.endpoint.Acked() == s.ring.Next() || s.link.State == Offline }
+		s.waitBrieflyLocked(suspectTime, given) // also if the link is suspect: this process may not have run
+		s.waitBrieflyLocked(goodbyeTimeout-suspectTime, func() bool { return given() || lost() })
 		s.endpoint.Notify(wire.NoticeLeaving, "")
 		s.driver.Wake()
 		s.waitBrieflyLocked(goodbyeTimeout, func() bool { return closed() || lost() })

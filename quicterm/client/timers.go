@@ -49,6 +49,10 @@ const (
 	goodbyeTimeout = loginPing
 	endTimeout     = connectTime
 
+	// suspectTime is how much of goodbyeTimeout a client that leaves waits for what was typed to be given to the program
+	// over a link that seems dead: about the time after which it does.
+	suspectTime = goodbyeTimeout / 4
+
 	// minHintInterval is the shortest time between two hints that are asked for: a person sees no difference.
 	minHintInterval = 50 * time.Millisecond
 
