@@ -77,12 +77,7 @@ func (w Watch) typed(b []byte) (leave bool) {
 
 // Session returns the session for Run. What is typed moves the window; Ctrl-C and the escapes that
 // end a session leave it.
-func (w Watch) Session(s *client.Session) Session {
-	if size := s.Sizing().Size; size.Cols > 0 && size.Rows > 0 {
-		w.resize(size)
-	}
-	return watched{s, w}
-}
+func (w Watch) Session(s *client.Session) Session { return watched{s, w} }
 
 // A watched session takes no input. The server would ignore it.
 type watched struct {
@@ -91,6 +86,9 @@ type watched struct {
 }
 
 func (s watched) Run(ctx context.Context) (int, error) {
+	if size := s.Sizing().Size; size.Cols > 0 && size.Rows > 0 {
+		s.watch.resize(size) // not before: it draws, and the terminal is only now prepared
+	}
 	defer s.watch.stop()
 	return s.Session.Run(ctx)
 }
