@@ -175,7 +175,7 @@ func (s *Sessions) checkState(id wire.SessionID, answer wire.Message) (entry, er
 	// No session takes more, whatever its holder claims.
 	e.state.Memory = min(e.state.Memory, uint64(s.settings().BufferSize.Bytes))
 	if !e.state.Visible {
-		e.state = wire.State{Memory: e.state.Memory, Ended: e.state.Ended}
+		e.state = wire.State{Memory: e.state.Memory, Ended: e.state.Ended, Claimed: e.state.Claimed}
 		return e, nil
 	}
 	info, err := wire.DecodeInfo(e.state.Info)

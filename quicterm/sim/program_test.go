@@ -90,7 +90,7 @@ func (w *world) newProgram(l *wire.Launch) holder.Program {
 	p := &program{Stub: programtest.NewStub(l.PTY), session: s, hangup: make(chan struct{}), printing: make(chan struct{}, 1)}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.started && !s.lost { // one whose client has lost its access may be asked for again
+	if s.started {
 		s.world.failf("session %s was started twice", s.name)
 	}
 	s.program, s.started = p, true
